@@ -1,0 +1,124 @@
+#include "core/file.h"
+
+#include <algorithm>
+#include <cerrno>
+
+namespace rocefs {
+namespace {
+
+Error removed_error() {
+  return Error{ENODEV, "the device was removed"};
+}
+
+std::string slice(const std::string& text, uint64_t offset, size_t size) {
+  if (offset >= text.size()) return {};
+  return text.substr(offset, size);
+}
+
+}  // namespace
+
+// The buffer of one open attribute, as seq_file keeps it: filled by show() at offset 0 and whenever
+// the offset is not where the last read ended.
+class OpenAttribute final : public OpenFile {
+ public:
+  explicit OpenAttribute(std::shared_ptr<Attribute> attribute) : attribute_(std::move(attribute)) {}
+
+  void read(uint64_t offset, size_t size, const OperationPtr&,
+            Answer<std::string> answer) override {
+    if (attribute_->removed()) return answer(removed_error());
+    if (!filled_ || offset == 0 || offset != position_) {
+      uint64_t version = attribute_->version_;
+      Result<std::string> text = attribute_->show();
+      if (!text) return answer(text.error());
+      seen_ = version;
+      text_ = std::move(*text);
+      filled_ = true;
+    }
+    std::string part = slice(text_, offset, size);
+    position_ = offset + part.size();
+    answer(std::move(part));
+  }
+
+  void write(std::string_view data, const OperationPtr& operation, Answer<size_t> answer) override {
+    if (attribute_->removed()) return answer(removed_error());
+    if (data.empty()) return answer(size_t{0});
+    size_t taken = std::min(data.size(), Attribute::kPageSize);
+    std::string_view text = data.substr(0, taken);
+    text = text.substr(0, text.find('\0'));
+    attribute_->store(text, operation,
+                      [taken, answer = std::move(answer)](Result<void> result) mutable {
+                        if (result) {
+                          answer(taken);
+                        } else {
+                          answer(result.error());
+                        }
+                      });
+  }
+
+  short poll(Task wake) override {
+    if (attribute_->removed()) return POLLERR | POLLPRI;
+    if (wake) attribute_->waiters_.push_back(std::move(wake));
+    short events = POLLIN | POLLOUT | POLLRDNORM | POLLWRNORM;
+    if (seen_ != attribute_->version_) events |= POLLERR | POLLPRI;
+    return events;
+  }
+
+ private:
+  std::shared_ptr<Attribute> attribute_;
+  std::string text_;
+  uint64_t position_ = 0;
+  uint64_t seen_ = 0;
+  bool filled_ = false;
+};
+
+Result<std::unique_ptr<OpenFile>> Attribute::open(const std::shared_ptr<File>& self,
+                                                  const Caller&) {
+  return {std::make_unique<OpenAttribute>(std::static_pointer_cast<Attribute>(self))};
+}
+
+void Attribute::store(std::string_view, const OperationPtr&, Answer<void> answer) {
+  answer(Error{EIO, "no store"});
+}
+
+void Attribute::notify() {
+  ++version_;
+  for (Task& wake : std::exchange(waiters_, {})) wake();
+}
+
+namespace {
+
+class OpenStream final : public OpenFile {
+ public:
+  explicit OpenStream(std::shared_ptr<Stream> stream) : stream_(std::move(stream)) {}
+
+  void read(uint64_t offset, size_t size, const OperationPtr&,
+            Answer<std::string> answer) override {
+    if (stream_->removed()) return answer(removed_error());
+    if (!filled_ || offset == 0) {
+      Result<std::string> text = stream_->content();
+      if (!text) return answer(text.error());
+      text_ = std::move(*text);
+      filled_ = true;
+    }
+    answer(slice(text_, offset, size));
+  }
+
+  void write(std::string_view, const OperationPtr&, Answer<size_t> answer) override {
+    answer(Error{EBADF, "not writable"});
+  }
+
+  short poll(Task) override { return POLLIN | POLLRDNORM; }
+
+ private:
+  std::shared_ptr<Stream> stream_;
+  std::string text_;
+  bool filled_ = false;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<OpenFile>> Stream::open(const std::shared_ptr<File>& self, const Caller&) {
+  return {std::make_unique<OpenStream>(std::static_pointer_cast<Stream>(self))};
+}
+
+}  // namespace rocefs

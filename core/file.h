@@ -1,0 +1,121 @@
+// The files that the layers show. core owns the interface, the layers implement it, fs serves it.
+//
+// Everything here runs on the control thread. An answer may be given at once or later, but always
+// on the control thread; no handler waits.
+#pragma once
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.h"
+#include "core/task.h"
+
+namespace rocefs {
+
+// Who asks. pid is 0 when the caller lives in a pid namespace that the daemon cannot see.
+struct Caller {
+  uid_t uid = 0;
+  gid_t gid = 0;
+  pid_t pid = 0;
+};
+
+// Given exactly once. Dropping one without giving it answers EIO, so that no caller waits for ever.
+template <class T>
+using Answer = UniqueFunction<void(Result<T>)>;
+
+// One read or write in flight. Whoever keeps an answer back may offer a way to give up early:
+// `on_interrupt` runs once, on the control thread, when the caller is signalled or killed while it
+// waits; the caller then gets EINTR at once and the late answer is dropped.
+class Operation {
+ public:
+  explicit Operation(Caller caller) : caller_(caller) {}
+  const Caller& caller() const { return caller_; }
+  void on_interrupt(Task give_up) { give_up_ = std::move(give_up); }
+  bool interruptible() const { return static_cast<bool>(give_up_); }
+  // fs calls this when FUSE_INTERRUPT arrives.
+  void interrupt() {
+    if (Task give_up = std::exchange(give_up_, nullptr)) give_up();
+  }
+
+ private:
+  Caller caller_;
+  Task give_up_;
+};
+using OperationPtr = std::shared_ptr<Operation>;
+
+// An open file. Destroyed on release; answers still owed then are given by their owners.
+class OpenFile {
+ public:
+  virtual ~OpenFile() = default;
+  // At most `size` bytes at `offset`; an empty string is the end of the file.
+  virtual void read(uint64_t offset, size_t size, const OperationPtr& operation,
+                    Answer<std::string> answer) = 0;
+  // One write(2), as a whole. Answers how many bytes it took.
+  virtual void write(std::string_view data, const OperationPtr& operation,
+                     Answer<size_t> answer) = 0;
+  // poll(2) events that hold now. `wake`, if not empty, is kept and called once when they change.
+  virtual short poll(Task wake) = 0;
+};
+
+// A file in the tree: a factory of OpenFiles. Shared by the tree and by what is open.
+class File {
+ public:
+  virtual ~File() = default;
+  virtual bool readable() const = 0;
+  virtual bool writable() const = 0;
+  // st_size: 4096 for attributes, as in sysfs; 0 for streams.
+  virtual uint64_t size() const = 0;
+  virtual Result<std::unique_ptr<OpenFile>> open(const std::shared_ptr<File>& self,
+                                                 const Caller& caller) = 0;
+  // The node left the tree (its device was removed): what is open answers ENODEV from now on.
+  void mark_removed() { removed_ = true; }
+  bool removed() const { return removed_; }
+
+ private:
+  bool removed_ = false;
+};
+
+// Text of at most a page with the semantics of a sysfs attribute: show() runs at offset 0 or on a
+// seek, slices of that text are served otherwise; one write(2) is one store, clipped to 4096 bytes
+// and ended at a NUL byte.
+class Attribute : public File {
+ public:
+  static constexpr size_t kPageSize = 4096;
+
+  uint64_t size() const override { return kPageSize; }
+  Result<std::unique_ptr<OpenFile>> open(const std::shared_ptr<File>& self,
+                                         const Caller& caller) override;
+
+  // The text with its newline. Called only when readable().
+  virtual Result<std::string> show() { return errorf(EACCES, "not readable"); }
+  // `text` holds no NUL. Called only when writable().
+  virtual void store(std::string_view text, const OperationPtr& operation, Answer<void> answer);
+
+  // The value changed: wakes every poll(POLLPRI) on it, as sysfs_notify() does.
+  void notify();
+
+ private:
+  friend class OpenAttribute;
+  uint64_t version_ = 1;
+  std::vector<Task> waiters_;
+};
+
+// Text of any length, taken whole when it is read from offset 0 and served from that copy.
+class Stream : public File {
+ public:
+  bool readable() const override { return true; }
+  bool writable() const override { return false; }
+  uint64_t size() const override { return 0; }
+  Result<std::unique_ptr<OpenFile>> open(const std::shared_ptr<File>& self,
+                                         const Caller& caller) override;
+  virtual Result<std::string> content() = 0;
+};
+
+}  // namespace rocefs

@@ -1,0 +1,72 @@
+#include "core/poll_loop.h"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+
+#include <array>
+#include <cassert>
+#include <cerrno>
+#include <cstdint>
+#include <limits>
+
+namespace rocefs {
+
+PollLoop::PollLoop()
+    : epoll_(::epoll_create1(EPOLL_CLOEXEC)),
+      event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      inbox_(std::numeric_limits<size_t>::max() / 2) {
+  watch(event_.get(), [this] {
+    uint64_t count;
+    (void)!::read(event_.get(), &count, sizeof count);
+  });
+}
+
+void PollLoop::watch(int fd, std::function<void()> ready) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = fd;
+  [[maybe_unused]] int rc = ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event);
+  assert(rc == 0);
+  handlers_[fd] = std::move(ready);
+}
+
+void PollLoop::unwatch(int fd) {
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+  handlers_.erase(fd);
+}
+
+void PollLoop::post(Task task) {
+  [[maybe_unused]] bool posted = inbox_.post(task);
+  assert(posted);
+  if (asleep_.load(std::memory_order_seq_cst)) wake();
+}
+
+void PollLoop::wake() {
+  uint64_t one = 1;
+  (void)!::write(event_.get(), &one, sizeof one);
+}
+
+void PollLoop::run() {
+  std::array<epoll_event, 16> events;
+  while (!stopping_.load()) {
+    inbox_.drain();
+    asleep_.store(true, std::memory_order_seq_cst);
+    int timeout = inbox_.empty() && !stopping_.load() ? -1 : 0;
+    int count = ::epoll_wait(epoll_.get(), events.data(), events.size(), timeout);
+    asleep_.store(false, std::memory_order_seq_cst);
+    for (int i = 0; i < count; ++i) {
+      auto handler = handlers_.find(events[i].data.fd);
+      if (handler == handlers_.end()) continue;
+      auto ready = handler->second;  // a handler may unwatch itself
+      ready();
+    }
+  }
+  inbox_.drain();
+}
+
+void PollLoop::stop() {
+  stopping_.store(true);
+  wake();
+}
+
+}  // namespace rocefs

@@ -1,0 +1,44 @@
+// PollLoop: the control thread's loop. It waits for descriptors (the FUSE one, sockets, signals)
+// and for commands from other threads, and runs their handlers one at a time.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <unordered_map>
+
+#include "core/fd.h"
+#include "core/inbox.h"
+#include "core/result.h"
+
+namespace rocefs {
+
+class PollLoop {
+ public:
+  PollLoop();
+
+  // Loop thread, or before run(). `ready` runs whenever `fd` is readable (level-triggered) or hung
+  // up. The caller keeps `fd` open until unwatch().
+  void watch(int fd, std::function<void()> ready);
+  void unwatch(int fd);
+
+  // Any thread, also a handler: runs `task` on the loop thread, later, in order of posting. What is
+  // posted after the loop has ended is dropped with the loop.
+  void post(Task task);
+
+  // Runs until stop(). The calling thread is the control thread.
+  void run();
+  // Any thread.
+  void stop();
+
+ private:
+  void wake();
+
+  Fd epoll_;
+  Fd event_;
+  Inbox inbox_;
+  std::unordered_map<int, std::function<void()>> handlers_;
+  std::atomic<bool> stopping_{false};
+  std::atomic<bool> asleep_{false};
+};
+
+}  // namespace rocefs

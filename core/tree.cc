@@ -1,0 +1,147 @@
+#include "core/tree.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "core/hash.h"
+
+namespace rocefs {
+namespace {
+
+std::vector<std::string_view> split_path(std::string_view path) {
+  std::vector<std::string_view> parts;
+  while (!path.empty()) {
+    size_t slash = std::min(path.find('/'), path.size());
+    if (slash > 0) parts.push_back(path.substr(0, slash));
+    path.remove_prefix(std::min(slash + 1, path.size()));
+  }
+  return parts;
+}
+
+// `target` as seen from the directory that holds `link`.
+std::string relative_target(std::string_view link, std::string_view target) {
+  std::vector<std::string_view> from = split_path(link);
+  std::vector<std::string_view> to = split_path(target);
+  from.pop_back();
+  size_t common = 0;
+  while (common < from.size() && common < to.size() && from[common] == to[common]) ++common;
+  std::string result;
+  for (size_t i = common; i < from.size(); ++i) result += "../";
+  for (size_t i = common; i < to.size(); ++i) {
+    result += to[i];
+    if (i + 1 < to.size()) result += '/';
+  }
+  return result;
+}
+
+}  // namespace
+
+Tree::Tree(uid_t uid, gid_t gid, timespec now) : uid_(uid), gid_(gid), now_(now) {
+  auto root = std::make_unique<Node>();
+  root->ino = root->parent = kRootIno;
+  root->mode = 0755;
+  root->uid = uid;
+  root->gid = gid;
+  root->atime = root->mtime = now;
+  nodes_.emplace(kRootIno, std::move(root));
+  by_path_.emplace("", kRootIno);
+}
+
+// An inode number is a hash of the path, so that it is the same after a restart of the daemon and
+// for whatever comes back under the same name.
+Tree::Node& Tree::add(std::string_view path, Kind kind) {
+  assert(!path.empty() && path.front() != '/' && path.back() != '/');
+  assert(!by_path_.contains(std::string(path)));
+  size_t slash = path.rfind('/');
+  std::string_view parent_path = slash == path.npos ? std::string_view{} : path.substr(0, slash);
+  std::string_view name = slash == path.npos ? path : path.substr(slash + 1);
+  Ino parent = add_directory(parent_path);
+  Ino ino = fnv1a64(path);
+  while (ino <= kRootIno || nodes_.contains(ino)) ++ino;
+
+  auto node = std::make_unique<Node>();
+  node->ino = ino;
+  node->parent = parent;
+  node->kind = kind;
+  node->name = name;
+  node->uid = uid_;
+  node->gid = gid_;
+  node->atime = node->mtime = now_;
+  Node& added = *node;
+  nodes_.emplace(ino, std::move(node));
+  by_path_.emplace(path, ino);
+  find(parent)->children.push_back(ino);
+  return added;
+}
+
+Ino Tree::add_directory(std::string_view path, bool changes) {
+  if (Node* there = resolve(path)) {
+    assert(there->kind == Kind::kDirectory);
+    there->changes |= changes;
+    return there->ino;
+  }
+  Node& node = add(path, Kind::kDirectory);
+  node.mode = 0755;
+  node.changes = changes;
+  return node.ino;
+}
+
+Ino Tree::add_link(std::string_view path, std::string_view target) {
+  Node& node = add(path, Kind::kLink);
+  node.mode = 0777;
+  node.target = relative_target(path, target);
+  return node.ino;
+}
+
+Ino Tree::add_file(std::string_view path, std::shared_ptr<File> file) {
+  Node& node = add(path, Kind::kFile);
+  node.mode = (file->readable() ? 0444 : 0) | (file->writable() ? 0200 : 0);
+  node.file = std::move(file);
+  return node.ino;
+}
+
+void Tree::remove(std::string_view path) {
+  Node* node = resolve(path);
+  assert(node && node->ino != kRootIno);
+  Node* parent = find(node->parent);
+  std::erase(parent->children, node->ino);
+  Ino ino = node->ino;
+  Ino parent_ino = parent->ino;
+  std::string name = node->name;
+  drop(*node);
+  if (removed_) removed_(parent_ino, name, ino);
+}
+
+void Tree::drop(Node& node) {
+  for (Ino child_ino : std::exchange(node.children, {})) drop(*find(child_ino));
+  if (node.file) node.file->mark_removed();
+  by_path_.erase(path_of(node.ino));
+  nodes_.erase(node.ino);
+}
+
+Tree::Node* Tree::find(Ino ino) {
+  auto it = nodes_.find(ino);
+  return it == nodes_.end() ? nullptr : it->second.get();
+}
+
+Tree::Node* Tree::child(Ino parent, std::string_view name) {
+  std::string path = path_of(parent);
+  if (!path.empty()) path += '/';
+  path += name;
+  return resolve(path);
+}
+
+Tree::Node* Tree::resolve(std::string_view path) {
+  auto it = by_path_.find(std::string(path));
+  return it == by_path_.end() ? nullptr : find(it->second);
+}
+
+std::string Tree::path_of(Ino ino) {
+  std::string path;
+  for (Node* node = find(ino); node && node->ino != kRootIno; node = find(node->parent)) {
+    path = path.empty() ? node->name : node->name + "/" + path;
+  }
+  return path;
+}
+
+}  // namespace rocefs

@@ -1,0 +1,82 @@
+// Tree: the name space that is mounted. Directories, links and files, built by the layers through
+// paths, served by fs. Directories may gain and lose entries while mounted (flows, later QPs).
+//
+// Owned by the control thread; before the mount is served, by the thread that builds it.
+#pragma once
+
+#include <sys/stat.h>
+#include <time.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/file.h"
+
+namespace rocefs {
+
+using Ino = uint64_t;
+inline constexpr Ino kRootIno = 1;
+
+class Tree {
+ public:
+  enum class Kind { kDirectory, kLink, kFile };
+
+  struct Node {
+    Ino ino = 0;
+    Ino parent = 0;
+    Kind kind = Kind::kDirectory;
+    std::string name;
+    mode_t mode = 0;  // permission bits
+    uid_t uid = 0;
+    gid_t gid = 0;
+    timespec atime{};
+    timespec mtime{};
+    std::string target;          // of a link
+    std::shared_ptr<File> file;  // of a file
+    std::vector<Ino> children;   // of a directory, in order of creation
+    bool changes = false;        // entries of this directory come and go: the kernel may not cache
+  };
+
+  // Told when an entry leaves, so that the kernel's copy can be dropped.
+  using RemovalListener = std::function<void(Ino parent, const std::string& name, Ino ino)>;
+
+  // Every node belongs to uid:gid at first and is dated `now`.
+  Tree(uid_t uid, gid_t gid, timespec now);
+
+  // Paths are relative to the mount point, without a leading slash. Missing parents are made.
+  // Adding what is there already is a programming error, but for directories, which are shared.
+  Ino add_directory(std::string_view path, bool changes = false);
+  // `target` is a path in the tree; the link holds it relative to its own place, as sysfs does.
+  Ino add_link(std::string_view path, std::string_view target);
+  // The mode is 0644, 0444 or 0200 by what the file can do.
+  Ino add_file(std::string_view path, std::shared_ptr<File> file);
+  // Takes the node and all below it out; files in it answer ENODEV from now on.
+  void remove(std::string_view path);
+
+  Node* find(Ino ino);
+  Node* child(Ino parent, std::string_view name);
+  // Follows no links. nullptr if there is none.
+  Node* resolve(std::string_view path);
+  std::string path_of(Ino ino);
+
+  void set_removal_listener(RemovalListener listener) { removed_ = std::move(listener); }
+  // Dates nodes that are added from now on.
+  void set_now(timespec now) { now_ = now; }
+
+ private:
+  Node& add(std::string_view path, Kind kind);
+  void drop(Node& node);
+
+  std::unordered_map<Ino, std::unique_ptr<Node>> nodes_;
+  std::unordered_map<std::string, Ino> by_path_;
+  RemovalListener removed_;
+  uid_t uid_;
+  gid_t gid_;
+  timespec now_;
+};
+
+}  // namespace rocefs
