@@ -1,0 +1,51 @@
+#include "core/clock.h"
+
+#include <algorithm>
+
+namespace rocefs {
+
+TimeNs monotonic_ns() {
+  timespec ts;
+  ::clock_gettime(CLOCK_MONOTONIC, &ts);
+  return ts.tv_sec * kSecond + ts.tv_nsec;
+}
+
+timespec date_now() {
+  timespec ts;
+  ::clock_gettime(CLOCK_REALTIME, &ts);
+  return ts;
+}
+
+RealClock::RealClock(uint64_t dilation) : since_(monotonic_ns()), dilation_(dilation) {}
+
+TimeNs RealClock::now_at(TimeNs monotonic) const {
+  for (;;) {
+    uint64_t before = sequence_.load(std::memory_order_acquire);
+    TimeNs base = base_.load(std::memory_order_acquire);
+    TimeNs since = since_.load(std::memory_order_acquire);
+    uint64_t dilation = dilation_.load(std::memory_order_acquire);
+    if (before % 2 == 0 && sequence_.load(std::memory_order_acquire) == before) {
+      return base + std::max<TimeNs>(monotonic - since, 0) / static_cast<TimeNs>(dilation);
+    }
+  }
+}
+
+void RealClock::rebase(TimeNs base, TimeNs since, uint64_t dilation) {
+  sequence_.fetch_add(1, std::memory_order_acq_rel);
+  base_.store(base, std::memory_order_release);
+  since_.store(since, std::memory_order_release);
+  dilation_.store(dilation, std::memory_order_release);
+  sequence_.fetch_add(1, std::memory_order_release);
+}
+
+void RealClock::set_dilation(uint64_t dilation) {
+  TimeNs wall = monotonic_ns();
+  rebase(now_at(wall), wall, dilation);
+}
+
+void RealClock::slip(TimeNs engine_ns) {
+  TimeNs wall = monotonic_ns();
+  rebase(now_at(wall) - engine_ns, wall, dilation());
+}
+
+}  // namespace rocefs

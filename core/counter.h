@@ -1,0 +1,33 @@
+// Counter: written by one thread, read by any. Tables of counters say once where each is shown.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+namespace rocefs {
+
+class Counter {
+ public:
+  // The owner's thread only: a plain load and store, no locked instruction.
+  void add(uint64_t amount = 1) {
+    value_.store(value_.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
+  }
+  void set(uint64_t value) { value_.store(value, std::memory_order_relaxed); }
+  uint64_t get() const { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<uint64_t> value_{0};
+};
+
+// One row per counter: the file below its directory, where it stands in `Set`, and what moves it.
+// The file shows the count divided by `divisor` (4 where the standard counts 4-octet words).
+template <class Set>
+struct CounterRow {
+  std::string_view path;
+  Counter Set::*member;
+  std::string_view doc;
+  uint64_t divisor = 1;
+};
+
+}  // namespace rocefs

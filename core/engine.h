@@ -1,0 +1,127 @@
+// Engine: the packet core. A dedicated thread with one io_uring and the scheduler; everything that
+// hangs on the scheduler is touched by this thread alone. Commands come through an inbox and are
+// applied between events; answers go back through the control thread's loop.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <thread>
+
+#include "core/clock.h"
+#include "core/fd.h"
+#include "core/file.h"
+#include "core/histogram.h"
+#include "core/inbox.h"
+#include "core/io_ring.h"
+#include "core/poll_loop.h"
+#include "core/scheduler.h"
+
+namespace rocefs {
+
+// What is under way, counted where it begins and ends, on the core's thread. Periodic timers are
+// not work.
+struct Outstanding {
+  int64_t packets = 0;
+  int64_t requests = 0;  // work requests posted to a send queue
+  int64_t flows = 0;
+  int64_t settling = 0;  // done in engine time, but not yet in the world (a file being written)
+  bool any() const { return packets != 0 || requests != 0 || flows != 0; }
+};
+
+class Engine {
+ public:
+  struct Options {
+    ClockMode mode = ClockMode::kReal;
+    uint64_t dilation = 1;
+  };
+
+  // Fails with the reason where io_uring may not be used.
+  static Result<std::unique_ptr<Engine>> create(const Options& options, PollLoop& control);
+  ~Engine();
+
+  // Control thread, once each. What is outstanding at stop() is dropped with its answers.
+  void start();
+  void stop();
+
+  // Any thread: runs `task` on the core, between events. False, and `task` kept, when too many
+  // wait.
+  [[nodiscard]] bool post(Task& task);
+  // post() for the control thread: runs `work` on the core, then `answer` with its result on the
+  // control thread. EAGAIN when too many commands wait.
+  template <class T>
+  void call(UniqueFunction<Result<T>()> work, Answer<T> answer);
+  // Core thread: runs `task` on the control thread.
+  void tell_control(Task task) { control_.post(std::move(task)); }
+
+  // Core thread, or before start().
+  Scheduler& scheduler() { return scheduler_; }
+  IoRing& ring() { return *ring_; }
+  Outstanding& outstanding() { return outstanding_; }
+  // While held, no event runs and engine time stands; commands are still served.
+  void hold() { ++held_; }
+  void release() { --held_; }
+
+  // Core thread. Only under the virtual clock; one at a time (EBUSY).
+  // Lets `duration` pass; answers on the control thread.
+  void advance(TimeNs duration, Answer<void> answer);
+  // Lets time pass until nothing is outstanding; ETIMEDOUT after `limit`.
+  void advance_until_idle(TimeNs limit, Answer<void> answer);
+  // Ends the advance under way with `code`; nothing if there is none.
+  void stop_advance(int code, std::string_view reason);
+
+  // Any thread.
+  ClockMode mode() const { return mode_; }
+  RealClock& clock() { return clock_; }
+  TimeNs now() const;
+  const Histogram& lateness() const { return lateness_; }
+  uint64_t slips() const { return slips_.get(); }
+  uint64_t slipped_ns() const { return slipped_ns_.get(); }
+
+ private:
+  struct Advance {
+    TimeNs target;
+    bool until_idle;
+    Answer<void> answer;
+  };
+
+  Engine(const Options& options, PollLoop& control, std::unique_ptr<IoRing> ring);
+  void run();
+  void run_real();
+  void run_virtual();
+  void sleep(TimeNs wall_ns);
+  void note_lateness(TimeNs late);
+  void finish_advance(Result<void> result);
+  void begin_advance(TimeNs duration, bool until_idle, Answer<void> answer);
+
+  const ClockMode mode_;
+  PollLoop& control_;
+  std::unique_ptr<IoRing> ring_;
+  RealClock clock_;
+  Scheduler scheduler_;
+  Outstanding outstanding_;
+  Inbox inbox_;
+  Fd wake_;
+  int held_ = 0;
+  std::unique_ptr<Advance> advance_;
+  std::atomic<TimeNs> published_now_{0};
+  std::atomic<bool> asleep_{false};
+  std::atomic<bool> stopping_{false};
+  Histogram lateness_;
+  Counter slips_;
+  Counter slipped_ns_;
+  std::thread thread_;
+};
+
+template <class T>
+void Engine::call(UniqueFunction<Result<T>()> work, Answer<T> answer) {
+  // Shared, because a refused task must leave the answer in our hands.
+  auto kept = std::make_shared<Answer<T>>(std::move(answer));
+  Task task = [this, work = std::move(work), kept]() mutable {
+    tell_control([kept = std::move(kept), result = std::make_shared<Result<T>>(work())]() mutable {
+      (*kept)(*result);
+    });
+  };
+  if (!post(task)) (*kept)(Error{EAGAIN, "too many commands are waiting for the engine"});
+}
+
+}  // namespace rocefs

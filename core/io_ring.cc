@@ -1,0 +1,154 @@
+#include "core/io_ring.h"
+
+#include <liburing.h>
+#include <poll.h>
+
+#include <array>
+#include <cassert>
+#include <cerrno>
+#include <cstring>
+#include <list>
+
+namespace rocefs {
+namespace {
+
+Error explain(int code) {
+  if (code == ENOSYS) return Error{code, "this kernel has no io_uring"};
+  if (code == EPERM || code == EACCES) {
+    return Error{code,
+                 "io_uring is forbidden here: a container's seccomp profile must allow "
+                 "io_uring_setup, io_uring_enter and io_uring_register, and the sysctl "
+                 "kernel.io_uring_disabled must be 0"};
+  }
+  if (code == ENOMEM) {
+    return Error{code, "io_uring: not enough locked memory (ulimit -l) for its rings"};
+  }
+  return errorf(code, "io_uring: {}", std::strerror(code));
+}
+
+}  // namespace
+
+struct IoRing::State {
+  // One request in the kernel: a write ends with its completion, a watch stays.
+  struct Request {
+    Completion done;
+    UniqueFunction<void()> ready;
+    int fd = -1;
+    std::list<Request>::iterator self;
+  };
+
+  io_uring ring{};
+  bool initialised = false;
+  bool disabled = false;
+  std::list<Request> requests;
+
+  ~State() {
+    if (initialised) io_uring_queue_exit(&ring);
+  }
+
+  io_uring_sqe* sqe() {
+    io_uring_sqe* entry = io_uring_get_sqe(&ring);
+    if (!entry) {
+      io_uring_submit(&ring);
+      entry = io_uring_get_sqe(&ring);
+    }
+    assert(entry);
+    return entry;
+  }
+  Request& add() {
+    requests.emplace_front();
+    requests.front().self = requests.begin();
+    return requests.front();
+  }
+  void arm(Request& watch) {
+    io_uring_sqe* entry = sqe();
+    io_uring_prep_poll_multishot(entry, watch.fd, POLLIN);
+    io_uring_sqe_set_data(entry, &watch);
+  }
+  void complete(Request& request, int result, bool more) {
+    if (request.ready) {
+      if (!more) arm(request);
+      request.ready();
+      return;
+    }
+    Completion done = std::move(request.done);
+    requests.erase(request.self);
+    done(result);
+  }
+  void dispatch() {
+    std::array<io_uring_cqe*, 32> batch;
+    while (unsigned count = io_uring_peek_batch_cqe(&ring, batch.data(), batch.size())) {
+      struct Seen {
+        Request* request;
+        int result;
+        bool more;
+      };
+      std::array<Seen, batch.size()> seen;
+      for (unsigned i = 0; i < count; ++i) {
+        seen[i] = {static_cast<Request*>(io_uring_cqe_get_data(batch[i])), batch[i]->res,
+                   (batch[i]->flags & IORING_CQE_F_MORE) != 0};
+      }
+      io_uring_cq_advance(&ring, count);
+      for (unsigned i = 0; i < count; ++i) {
+        if (seen[i].request) complete(*seen[i].request, seen[i].result, seen[i].more);
+      }
+    }
+  }
+};
+
+IoRing::IoRing(std::unique_ptr<State> state) : state_(std::move(state)) {}
+IoRing::~IoRing() = default;
+
+Result<std::unique_ptr<IoRing>> IoRing::create(unsigned entries) {
+  auto state = std::make_unique<State>();
+  // R_DISABLED lets one thread make the ring and another own it. Kernels before 6.1 lack the rest.
+  state->disabled = true;
+  int rc = io_uring_queue_init(
+      entries, &state->ring,
+      IORING_SETUP_R_DISABLED | IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN);
+  if (rc == -EINVAL) {
+    state->disabled = false;
+    rc = io_uring_queue_init(entries, &state->ring, 0);
+  }
+  if (rc < 0) return explain(-rc);
+  state->initialised = true;
+  return std::unique_ptr<IoRing>(new IoRing(std::move(state)));
+}
+
+void IoRing::enable() {
+  if (state_->disabled) io_uring_enable_rings(&state_->ring);
+}
+
+void IoRing::write(int fd, const void* data, size_t size, uint64_t offset, Completion done) {
+  State::Request& request = state_->add();
+  request.done = std::move(done);
+  io_uring_sqe* entry = state_->sqe();
+  io_uring_prep_write(entry, fd, data, static_cast<unsigned>(size), offset);
+  io_uring_sqe_set_flags(entry, IOSQE_ASYNC);
+  io_uring_sqe_set_data(entry, &request);
+}
+
+void IoRing::watch(int fd, UniqueFunction<void()> ready) {
+  State::Request& request = state_->add();
+  request.ready = std::move(ready);
+  request.fd = fd;
+  state_->arm(request);
+}
+
+void IoRing::poll() {
+  io_uring_submit_and_get_events(&state_->ring);
+  state_->dispatch();
+}
+
+void IoRing::wait(TimeNs timeout_ns) {
+  io_uring_cqe* first = nullptr;
+  if (timeout_ns == kNever) {
+    io_uring_submit_and_wait(&state_->ring, 1);
+  } else {
+    __kernel_timespec ts{timeout_ns / kSecond, timeout_ns % kSecond};
+    io_uring_submit_and_wait_timeout(&state_->ring, &first, 1, &ts, nullptr);
+  }
+  state_->dispatch();
+}
+
+}  // namespace rocefs
