@@ -47,7 +47,7 @@ class Engine {
   // wait.
   [[nodiscard]] bool post(Task& task);
   // post() for the control thread: runs `work` on the core, then `answer` with its result on the
-  // control thread. EAGAIN when too many commands wait.
+  // control thread. EAGAIN when too many commands wait. Before start(), both run at once.
   template <class T>
   void call(UniqueFunction<Result<T>()> work, Answer<T> answer);
   // Core thread: runs `task` on the control thread.
@@ -114,6 +114,7 @@ class Engine {
 
 template <class T>
 void Engine::call(UniqueFunction<Result<T>()> work, Answer<T> answer) {
+  if (!thread_.joinable()) return answer(work());
   // Shared, because a refused task must leave the answer in our hands.
   auto kept = std::make_shared<Answer<T>>(std::move(answer));
   Task task = [this, work = std::move(work), kept]() mutable {

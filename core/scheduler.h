@@ -4,6 +4,7 @@
 // Owned by the packet core's thread; it starts no thread and reads no clock.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 

@@ -1,0 +1,169 @@
+#include "core/knob.h"
+
+#include <cerrno>
+
+#include "core/kstrto.h"
+#include "core/units.h"
+
+namespace rocefs {
+namespace {
+
+std::vector<std::string_view> words_of(const KnobRow& row) {
+  std::vector<std::string_view> words;
+  std::string_view rest = row.words;
+  while (!rest.empty()) {
+    size_t space = std::min(rest.find(' '), rest.size());
+    words.push_back(rest.substr(0, space));
+    rest.remove_prefix(std::min(space + 1, rest.size()));
+  }
+  return words;
+}
+
+Result<KnobValue> in_range(const KnobRow& row, Result<uint64_t> number) {
+  if (!number) return number.error();
+  if (*number >= row.min && *number <= row.max) return KnobValue(*number);
+  KnobValue min{row.min}, max{row.max}, value{*number};
+  return errorf(EINVAL, "{} is outside {} to {}", format_knob(row, value), format_knob(row, min),
+                format_knob(row, max));
+}
+
+Result<KnobValue> parse_text(const KnobRow& row, std::string_view text) {
+  if (!text.empty() && text.back() == '\n') text.remove_suffix(1);
+  if (text.size() > row.max) return errorf(EINVAL, "longer than {} bytes", row.max);
+  for (char c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+      return Error{EINVAL, "one line of printable text is wanted"};
+    }
+  }
+  return KnobValue(std::string(text));
+}
+
+Result<uint64_t> as_unsigned(Result<TimeNs> duration) {
+  if (!duration) return duration.error();
+  return static_cast<uint64_t>(*duration);
+}
+
+}  // namespace
+
+Result<KnobValue> parse_knob(const KnobRow& row, std::string_view text) {
+  switch (row.type) {
+    case KnobType::kUint:
+      return in_range(row, kstrtou64(text, 0));
+    case KnobType::kRate:
+      return in_range(row, parse_rate(text));
+    case KnobType::kSize:
+      return in_range(row, parse_size(text));
+    case KnobType::kDuration:
+      return in_range(row, as_unsigned(parse_duration(text)));
+    case KnobType::kBool: {
+      Result<bool> value = kstrtobool(text);
+      if (!value) return value.error();
+      return KnobValue(uint64_t{*value});
+    }
+    case KnobType::kWord: {
+      std::vector<std::string_view> words = words_of(row);
+      Result<size_t> index = match_word(text, words);
+      if (!index) return errorf(index.error().code, "one of: {}", row.words);
+      return KnobValue(uint64_t{*index});
+    }
+    case KnobType::kProbability: {
+      Result<double> value = parse_probability(text);
+      if (!value) return value.error();
+      return KnobValue(*value);
+    }
+    case KnobType::kText:
+      return parse_text(row, text);
+  }
+  return Error{EINVAL, "unknown type of knob"};
+}
+
+std::string format_knob(const KnobRow& row, const KnobValue& value) {
+  switch (row.type) {
+    case KnobType::kUint:
+    case KnobType::kBool:
+      return fmt::format("{}", std::get<uint64_t>(value));
+    case KnobType::kWord:
+      return std::string(words_of(row)[std::get<uint64_t>(value)]);
+    case KnobType::kRate:
+      return format_rate(std::get<uint64_t>(value));
+    case KnobType::kSize:
+      return format_size(std::get<uint64_t>(value));
+    case KnobType::kDuration:
+      return format_duration(static_cast<TimeNs>(std::get<uint64_t>(value)));
+    case KnobType::kProbability:
+      return format_probability(std::get<double>(value));
+    case KnobType::kText:
+      return std::get<std::string>(value);
+  }
+  return {};
+}
+
+Result<void> KnobOwner::check(std::span<const KnobValue>) const {
+  return {};
+}
+
+namespace {
+
+class KnobFile final : public Attribute {
+ public:
+  KnobFile(std::shared_ptr<KnobSet> set, size_t index) : set_(std::move(set)), index_(index) {}
+
+  bool readable() const override { return true; }
+  bool writable() const override { return true; }
+  Result<std::string> show() override {
+    return format_knob(set_->rows()[index_], set_->value(index_)) + "\n";
+  }
+  void store(std::string_view text, const OperationPtr&, Answer<void> answer) override {
+    Result<KnobValue> value = parse_knob(set_->rows()[index_], text);
+    if (!value) return answer(value.error());
+    set_->store(index_, std::move(*value), std::move(answer));
+  }
+
+ private:
+  std::shared_ptr<KnobSet> set_;
+  size_t index_;
+};
+
+}  // namespace
+
+KnobSet::KnobSet(std::span<const KnobRow> rows, Engine& engine, KnobOwner& owner,
+                 std::vector<KnobValue> start)
+    : rows_(rows), engine_(engine), owner_(owner), applied_(std::move(start)) {
+  if (applied_.empty()) {
+    for (const KnobRow& row : rows_) applied_.push_back(*parse_knob(row, row.initial));
+  }
+  published_ = applied_;
+}
+
+void KnobSet::store(size_t index, KnobValue value, Answer<void> answer) {
+  auto self = shared_from_this();
+  engine_.call<void>(
+      [self, index, value]() -> Result<void> {
+        std::vector<KnobValue> proposed = self->applied_;
+        proposed[index] = value;
+        if (Result<void> checked = self->owner_.check(proposed); !checked) return checked;
+        self->applied_ = std::move(proposed);
+        self->owner_.apply(self->applied_);
+        return {};
+      },
+      [self, index, value, answer = std::move(answer)](Result<void> result) mutable {
+        if (result) {
+          bool changed = self->published_[index] != value;
+          self->published_[index] = std::move(value);
+          if (changed && index < self->files_.size()) {
+            if (auto file = self->files_[index].lock()) file->notify();
+          }
+        }
+        answer(std::move(result));
+      });
+}
+
+void KnobSet::add_files(Tree& tree, const std::string& directory) {
+  for (size_t i = 0; i < rows_.size(); ++i) {
+    auto file = std::make_shared<KnobFile>(shared_from_this(), i);
+    files_.push_back(file);
+    tree.add_file(fmt::format("{}/{}", directory, rows_[i].path), file);
+  }
+}
+
+}  // namespace rocefs

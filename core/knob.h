@@ -1,0 +1,99 @@
+// Knobs: settings that people echo and cat. One constexpr row per knob; the file, its mode, its
+// parsing, its errors and its line in the reference all come from the row.
+//
+// A store takes this road: the control thread parses the text by the row; the core's thread puts
+// the value among the set's others, asks the owner to check the whole, and applies it; the control
+// thread publishes it and answers. What a reader sees is the published value.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "core/engine.h"
+#include "core/file.h"
+#include "core/result.h"
+#include "core/tree.h"
+
+namespace rocefs {
+
+enum class KnobType : uint8_t {
+  kUint,         // decimal, 0x or 0 for octal, as kstrtoull(base 0)
+  kBool,         // kstrtobool(), shown as 0 or 1
+  kWord,         // one of `words`, as sysfs_match_string()
+  kRate,         // bits per second: 10G, 2500M
+  kSize,         // bytes: 64K, 2M
+  kDuration,     // 5us, 1.5ms; a bare number is nanoseconds
+  kProbability,  // 0..1
+  kText,         // any line of at most `max` bytes
+};
+
+// kWord holds the index of the word; kRate, kSize and kDuration their units' number.
+using KnobValue = std::variant<uint64_t, double, std::string>;
+
+struct KnobRow {
+  std::string_view path;  // below the set's directory
+  KnobType type;
+  uint64_t min;
+  uint64_t max;
+  std::string_view initial;  // as one would echo it
+  std::string_view words;    // for kWord, separated by spaces
+  std::string_view unit;
+  std::string_view doc;
+};
+
+// Which row has this path: a mistyped one does not compile.
+template <size_t N>
+consteval size_t knob_index(const KnobRow (&rows)[N], std::string_view path) {
+  for (size_t i = 0; i < N; ++i) {
+    if (rows[i].path == path) return i;
+  }
+  throw "no knob has this path";
+}
+
+// EINVAL for malformed text and for values out of the row's range, ERANGE for numbers that do not
+// fit their type; the reason quotes the text.
+Result<KnobValue> parse_knob(const KnobRow& row, std::string_view text);
+// Without a newline; parses back to the same value.
+std::string format_knob(const KnobRow& row, const KnobValue& value);
+
+// Whoever a set of knobs steers. On the core's thread.
+class KnobOwner {
+ public:
+  virtual ~KnobOwner() = default;
+  // Rules that span knobs. `proposed` has a value per row. May fail, changes nothing.
+  virtual Result<void> check(std::span<const KnobValue> proposed) const;
+  // Acts on values that check() accepted. Cannot fail.
+  virtual void apply(std::span<const KnobValue> values) = 0;
+};
+
+// One instance of a table: its values and its owner. The owner must outlive the engine's thread.
+class KnobSet : public std::enable_shared_from_this<KnobSet> {
+ public:
+  // Initial values are the rows', then `start`'s where given (one per row, or none). They are
+  // applied by the owner itself when it is built, not here.
+  KnobSet(std::span<const KnobRow> rows, Engine& engine, KnobOwner& owner,
+          std::vector<KnobValue> start = {});
+
+  std::span<const KnobRow> rows() const { return rows_; }
+  // Control thread: the published value.
+  const KnobValue& value(size_t index) const { return published_[index]; }
+  // Control thread.
+  void store(size_t index, KnobValue value, Answer<void> answer);
+  // Adds one file per row below `directory`.
+  void add_files(Tree& tree, const std::string& directory);
+
+ private:
+  std::span<const KnobRow> rows_;
+  Engine& engine_;
+  KnobOwner& owner_;
+  std::vector<KnobValue> applied_;    // core thread
+  std::vector<KnobValue> published_;  // control thread
+  std::vector<std::weak_ptr<Attribute>> files_;
+};
+
+}  // namespace rocefs
