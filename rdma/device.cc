@@ -1,0 +1,75 @@
+#include "rdma/device.h"
+
+#include <algorithm>
+#include <cerrno>
+
+namespace rocefs {
+
+Device::Device(Fabric& fabric, const DeviceSpec& spec)
+    : fabric_(fabric), spec_(spec), port_(*this, spec.mtu), reap_(event_of<&Device::reap>(this)) {}
+
+Device::~Device() = default;
+
+Result<Qp*> Device::create_qp(const QpInit& init) {
+  uint32_t slot = 0;
+  if (free_slots_.size() > kRest || (qps_.size() >= kMaxQps && !free_slots_.empty())) {
+    slot = free_slots_.front();
+    free_slots_.pop_front();
+  } else if (qps_.size() < kMaxQps) {
+    slot = static_cast<uint32_t>(qps_.size());
+    qps_.emplace_back();
+  } else {
+    return Error{ENOMEM, "no queue pair is free"};
+  }
+  qps_[slot] = std::make_unique<Qp>(*this, port_, kFirstQpn + slot, init);
+  return qps_[slot].get();
+}
+
+void Device::destroy_qp(Qp& qp) {
+  uint32_t slot = qp.number() - kFirstQpn;
+  qp.disown_queues(discarded_);
+  qp.enter_error();
+  port_.forget(qp);
+  std::unique_ptr<Qp> owned = std::move(qps_[slot]);
+  free_slots_.push_back(slot);
+  if (owned->memory_pending()) dying_.push_back(std::move(owned));
+}
+
+// Not at once: the call may come from within the queue pair.
+void Device::reap_later() {
+  if (!dying_.empty() && !reap_.scheduled()) fabric_.scheduler().after(reap_, 0);
+}
+
+void Device::reap(TimeNs) {
+  std::erase_if(dying_, [](const auto& qp) { return !qp->memory_pending(); });
+}
+
+uint64_t Device::allocate_address(uint64_t size) {
+  constexpr uint64_t kPage = 4096;
+  uint64_t address = next_address_;
+  next_address_ += (size / kPage + 2) * kPage;  // a page between regions belongs to none
+  return address;
+}
+
+uint64_t guid_of(const DeviceSpec& spec) {
+  const auto& mac = spec.mac;
+  uint64_t guid = 0;
+  for (uint8_t byte :
+       {mac[0], mac[1], mac[2], uint8_t{0xff}, uint8_t{0xfe}, mac[3], mac[4], mac[5]}) {
+    guid = guid << 8 | byte;
+  }
+  return guid;
+}
+
+std::vector<Ip> gids_of(const DeviceSpec& spec) {
+  constexpr uint64_t kUniversalLocal = uint64_t{2} << 56;  // RFC 4291, appendix A
+  uint64_t interface = guid_of(spec) ^ kUniversalLocal;
+  Ip link_local{0xfe, 0x80};
+  for (size_t i = 0; i < 8; ++i)
+    link_local[8 + i] = static_cast<uint8_t>(interface >> (56 - 8 * i));
+  std::vector<Ip> gids{link_local, mapped_ipv4(spec.ipv4)};
+  if (spec.ipv6) gids.push_back(*spec.ipv6);
+  return gids;
+}
+
+}  // namespace rocefs

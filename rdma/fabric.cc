@@ -1,0 +1,98 @@
+#include "rdma/fabric.h"
+
+#include <algorithm>
+#include <deque>
+#include <set>
+
+#include "rdma/device.h"
+
+namespace rocefs {
+namespace {
+
+template <class T>
+T* by_name(const std::vector<std::unique_ptr<T>>& all, std::string_view name) {
+  auto it =
+      std::find_if(all.begin(), all.end(), [&](const auto& one) { return one->name() == name; });
+  return it == all.end() ? nullptr : it->get();
+}
+
+}  // namespace
+
+Fabric::Fabric(const Topology& topology, uint64_t seed, Scheduler& scheduler,
+               Outstanding& outstanding)
+    : scheduler_(scheduler), outstanding_(outstanding), seed_(seed), pool_(outstanding) {
+  for (const DeviceSpec& spec : topology.devices) {
+    devices_.push_back(std::make_unique<Device>(*this, spec));
+  }
+  for (const SwitchSpec& spec : topology.switches) {
+    switches_.push_back(std::make_unique<Switch>(spec.name, pool_));
+  }
+  for (const LinkSpec& spec : topology.links) cable(spec);
+  route();
+}
+
+Fabric::~Fabric() = default;
+
+Device* Fabric::device(std::string_view name) {
+  return by_name(devices_, name);
+}
+Link* Fabric::link(std::string_view name) {
+  return by_name(links_, name);
+}
+Switch* Fabric::find_switch(std::string_view name) {
+  return by_name(switches_, name);
+}
+
+Link& Fabric::add_link(const std::string& from, const std::string& to, const LinkSpec& spec) {
+  LinkParameters parameters{spec.rate_bps, spec.delay_ns, spec.loss, spec.buffer_bytes, spec.up};
+  auto id = static_cast<uint32_t>(links_.size());
+  links_.push_back(
+      std::make_unique<Link>(from + "-" + to, id, parameters, seed_, scheduler_, pool_, trace_));
+  ends_.emplace_back(from, to);
+  return *links_.back();
+}
+
+void Fabric::cable(const LinkSpec& spec) {
+  Link& forth = add_link(spec.a, spec.b, spec);
+  Link& back = add_link(spec.b, spec.a, spec);
+  struct End {
+    LinkSource* source;
+    LinkSink* sink;
+  };
+  auto end = [&](const std::string& name, Link& out, Link& in) -> End {
+    if (Switch* at = find_switch(name)) {
+      LinkSink& sink = at->add_port(in, out);
+      return {&at->source(out), &sink};
+    }
+    Port& port = device(name)->port();
+    port.attach(out);
+    return {&port, &port};
+  };
+  End a = end(spec.a, forth, back);
+  End b = end(spec.b, back, forth);
+  forth.connect(*a.source, *b.sink);
+  back.connect(*b.source, *a.sink);
+}
+
+// Breadth first from each device against the direction of travel: every switch learns through which
+// link the device is nearest.
+void Fabric::route() {
+  for (const auto& device : devices_) {
+    std::deque<std::string> frontier{device->name()};
+    std::set<std::string> seen{device->name()};
+    while (!frontier.empty()) {
+      std::string at = frontier.front();
+      frontier.pop_front();
+      for (size_t i = 0; i < links_.size(); ++i) {
+        if (ends_[i].second != at || seen.contains(ends_[i].first)) continue;
+        Switch* from = find_switch(ends_[i].first);
+        if (!from) continue;
+        seen.insert(ends_[i].first);
+        frontier.push_back(ends_[i].first);
+        for (const Ip& ip : gids_of(device->spec())) from->add_route(ip, *links_[i]);
+      }
+    }
+  }
+}
+
+}  // namespace rocefs

@@ -1,0 +1,80 @@
+// Fabric: everything that packets pass: devices, links, switches, built from a topology. It runs on
+// any scheduler: the engine's, or one that a test drives.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "core/counter.h"
+#include "core/engine.h"
+#include "core/scheduler.h"
+#include "core/topology.h"
+#include "rdma/link.h"
+#include "rdma/packet.h"
+#include "rdma/switch.h"
+#include "rdma/trace_hash.h"
+
+namespace rocefs {
+
+class Device;
+
+// Sees each packet as its NIC port transmits it, once, before loss; the frame holds payload, pad
+// and ICRC.
+class CaptureSink {
+ public:
+  virtual ~CaptureSink() = default;
+  virtual void captured(const Device& from, const Packet& packet, TimeNs now) = 0;
+};
+
+struct FabricCounters {
+  Counter stale_payloads;  // packets whose memory region had gone before they arrived
+};
+
+class Fabric {
+ public:
+  // Before the engine starts, or on its thread.
+  Fabric(const Topology& topology, uint64_t seed, Scheduler& scheduler, Outstanding& outstanding);
+  ~Fabric();
+
+  Scheduler& scheduler() { return scheduler_; }
+  Outstanding& outstanding() { return outstanding_; }
+  PacketPool& pool() { return pool_; }
+  FabricCounters& counters() { return counters_; }
+  uint64_t seed() const { return seed_; }
+
+  const std::vector<std::unique_ptr<Device>>& devices() const { return devices_; }
+  const std::vector<std::unique_ptr<Link>>& links() const { return links_; }
+  // Null if there is none of that name.
+  Device* device(std::string_view name);
+  Link* link(std::string_view name);
+  const TraceHash& trace() const { return trace_; }
+
+  // Null ends capturing.
+  void set_capture(CaptureSink* sink) { capture_ = sink; }
+  void capture(const Device& from, Packet* packet, TimeNs now) {
+    if (capture_ && materialize(pool_, packet)) capture_->captured(from, *packet, now);
+  }
+
+ private:
+  Link& add_link(const std::string& from, const std::string& to, const LinkSpec& spec);
+  void cable(const LinkSpec& spec);
+  void route();
+  Switch* find_switch(std::string_view name);
+
+  Scheduler& scheduler_;
+  Outstanding& outstanding_;
+  const uint64_t seed_;
+  PacketPool pool_;
+  TraceHash trace_;
+  FabricCounters counters_;
+  CaptureSink* capture_ = nullptr;
+  std::vector<std::unique_ptr<Switch>> switches_;
+  std::vector<std::unique_ptr<Link>> links_;
+  std::vector<std::unique_ptr<Device>> devices_;
+  // Who is where: links_[i] leads from ends_[i].first to ends_[i].second, by name.
+  std::vector<std::pair<std::string, std::string>> ends_;
+};
+
+}  // namespace rocefs

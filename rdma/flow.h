@@ -1,0 +1,120 @@
+// Flow: built-in traffic between two devices. It registers memory, creates and connects queue
+// pairs, posts requests and polls completions through the same calls that clients use, and checks
+// every byte of every message at the moment its work request completes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/counter.h"
+#include "core/scheduler.h"
+#include "rdma/completion_queue.h"
+#include "rdma/memory.h"
+#include "rdma/verbs.h"
+
+namespace rocefs {
+
+class Device;
+class Fabric;
+class Qp;
+
+// What `echo NAME OP FROM TO KEY=VALUE… > traffic/start` says.
+struct FlowSpec {
+  std::string name;
+  SendOp op = SendOp::kWrite;
+  std::string from, to;  // devices
+  uint32_t qps = 1;
+  uint64_t size = 64 * 1024;  // bytes per message
+  uint64_t count = 1;         // messages, over all queue pairs in turn; with a file: what it takes
+  std::string input, output;  // paths, as the writer named them
+  uint32_t mtu = 0;           // 0: the smaller of the two ports'
+  uint32_t window = 128;      // packets per queue pair
+  uint8_t timeout = 14;
+  uint8_t retry = 7;
+  uint32_t gid = 1;  // index in the GID table of both ends: 0 is IPv6, 1 IPv4
+};
+
+inline constexpr uint64_t kMaxFlowMemory = uint64_t{1} << 30;  // per end
+
+// EINVAL with the reason for a malformed line; device names are not looked up.
+Result<FlowSpec> parse_flow(std::string_view line);
+
+// Written by the core, read by any thread.
+struct FlowStats {
+  Counter bytes, messages, packets, retransmitted, timeouts, mismatched;
+  Counter started_ns, ended_ns;  // ended_ns is 0 while the flow runs
+};
+
+class Flow {
+ public:
+  // On the core's thread, as everything here. `input` is what is sent, message by message; without
+  // it the flow makes bytes up. `ended` runs once, not from within start().
+  using Ended = std::function<void(Result<void>)>;
+  Flow(Fabric& fabric, const FlowSpec& spec, const Owner& owner, std::shared_ptr<FlowStats> stats,
+       std::shared_ptr<LocalMemory> input, Ended ended);
+  ~Flow();
+
+  // Everything that can be wrong with the spec shows here; nothing has started then.
+  Result<void> start();
+  // Ends it without calling `ended`.
+  void stop();
+  // What was received of an input; whole once the flow has ended well.
+  std::shared_ptr<LocalMemory> received() const { return far_.memory; }
+
+ private:
+  struct End {
+    Device* device = nullptr;
+    std::shared_ptr<LocalMemory> memory;
+    uint64_t address = 0;
+    uint32_t key = 0;
+  };
+  struct Pair {
+    Qp* near = nullptr;
+    Qp* far = nullptr;
+    uint64_t posted = 0;    // messages
+    uint64_t received = 0;  // receive requests posted
+    uint64_t completed = 0;
+    uint64_t packets = 0, resent = 0, timeouts = 0;  // already in the stats
+  };
+  // A message's place in both memories.
+  struct Slot {
+    uint64_t offset;
+    uint32_t length;
+  };
+
+  Result<void> plan();
+  Result<void> open_end(End& end, const std::string& name, uint64_t bytes, uint8_t access,
+                        std::shared_ptr<LocalMemory> memory);
+  Result<void> connect(Pair& pair, uint32_t index, const Owner& owner);
+  uint64_t messages_of(uint32_t pair) const;
+  uint64_t message_index(uint32_t pair, uint64_t position) const;
+  Slot slot(uint32_t pair, uint64_t position) const;
+  void stamp(const Slot& slot, uint64_t message);
+  void post_more(uint32_t pair);
+  void post_receives(uint32_t pair);
+  void on_completions(TimeNs now);
+  bool take_send(const Completion& completion);
+  void finish(TimeNs now, Result<void> result);
+  void account(Pair& pair);
+  void tear_down();
+
+  Fabric& fabric_;
+  const FlowSpec spec_;
+  const Owner owner_;
+  std::shared_ptr<FlowStats> stats_;
+  std::shared_ptr<LocalMemory> input_;
+  Ended ended_;
+  End near_, far_;
+  uint64_t count_ = 0;
+  uint64_t depth_ = 0;  // messages of one pair that may be under way
+  CompletionQueue send_cq_, receive_cq_;
+  std::vector<Pair> pairs_;
+  Event poll_;
+  bool running_ = false;
+};
+
+}  // namespace rocefs

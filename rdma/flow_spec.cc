@@ -1,0 +1,108 @@
+#include <algorithm>
+#include <cerrno>
+#include <vector>
+
+#include "core/kstrto.h"
+#include "core/units.h"
+#include "rdma/flow.h"
+
+namespace rocefs {
+namespace {
+
+constexpr size_t kMaxName = 64;
+
+std::vector<std::string_view> split_words(std::string_view line) {
+  std::vector<std::string_view> words;
+  while (!line.empty()) {
+    size_t end = std::min(line.find_first_of(" \t\n"), line.size());
+    if (end > 0) words.push_back(line.substr(0, end));
+    line.remove_prefix(std::min(end + 1, line.size()));
+  }
+  return words;
+}
+
+bool valid_name(std::string_view name) {
+  auto allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-' || c == '.';
+  };
+  return !name.empty() && name.size() <= kMaxName && name[0] != '.' && name != "start" &&
+         std::all_of(name.begin(), name.end(), allowed);
+}
+
+template <class T>
+Result<void> bounded(std::string_view key, Result<uint64_t> value, uint64_t min, uint64_t max,
+                     T& out) {
+  if (!value) return errorf(value.error().code, "{}: {}", key, value.error().reason);
+  if (*value < min || *value > max) {
+    return errorf(EINVAL, "{}={} is outside {} to {}", key, *value, min, max);
+  }
+  out = static_cast<T>(*value);
+  return {};
+}
+
+Result<void> path(std::string_view key, std::string_view value, std::string& out) {
+  if (value.empty()) return errorf(EINVAL, "{}= names no file", key);
+  out = value;
+  return {};
+}
+
+Result<void> set_key(FlowSpec& spec, std::string_view key, std::string_view value) {
+  constexpr uint64_t kMaxSize = uint64_t{1} << 30;
+  if (key == "qps") return bounded(key, kstrtou64(value, 0), 1, 4096, spec.qps);
+  if (key == "size") return bounded(key, parse_size(value), 0, kMaxSize, spec.size);
+  if (key == "count") return bounded(key, kstrtou64(value, 0), 1, uint64_t{1} << 40, spec.count);
+  if (key == "mtu") return bounded(key, kstrtou64(value, 0), 256, 4096, spec.mtu);
+  if (key == "window") return bounded(key, kstrtou64(value, 0), 1, 1u << 22, spec.window);
+  if (key == "timeout") return bounded(key, kstrtou64(value, 0), 0, 31, spec.timeout);
+  if (key == "retry") return bounded(key, kstrtou64(value, 0), 0, 7, spec.retry);
+  if (key == "gid") return bounded(key, kstrtou64(value, 0), 0, 7, spec.gid);
+  if (key == "file") return path(key, value, spec.input);
+  if (key == "out") return path(key, value, spec.output);
+  return errorf(EINVAL,
+                "unknown key {} (qps, size, count, file, out, mtu, window, timeout, retry, gid)",
+                key);
+}
+
+}  // namespace
+
+Result<FlowSpec> parse_flow(std::string_view line) {
+  std::vector<std::string_view> words = split_words(line);
+  if (words.size() < 4) return Error{EINVAL, "NAME OP FROM TO [KEY=VALUE …] is wanted"};
+  FlowSpec spec;
+  if (!valid_name(words[0])) return errorf(EINVAL, "{} cannot be a flow's name", words[0]);
+  spec.name = words[0];
+  if (words[1] == "write") {
+    spec.op = SendOp::kWrite;
+  } else if (words[1] == "send") {
+    spec.op = SendOp::kSend;
+  } else {
+    return errorf(EINVAL, "unknown op {} (write, send)", words[1]);
+  }
+  spec.from = words[2];
+  spec.to = words[3];
+  std::vector<std::string_view> seen;
+  for (size_t i = 4; i < words.size(); ++i) {
+    size_t equals = words[i].find('=');
+    if (equals == words[i].npos) return errorf(EINVAL, "{} is not KEY=VALUE", words[i]);
+    std::string_view key = words[i].substr(0, equals);
+    if (std::find(seen.begin(), seen.end(), key) != seen.end()) {
+      return errorf(EINVAL, "{} is given twice", key);
+    }
+    seen.push_back(key);
+    if (Result<void> set = set_key(spec, key, words[i].substr(equals + 1)); !set) {
+      return set.error();
+    }
+  }
+  auto given = [&](std::string_view key) {
+    return std::find(seen.begin(), seen.end(), key) != seen.end();
+  };
+  if (given("out") && !given("file")) return Error{EINVAL, "out= goes with file="};
+  if (given("file") && given("count")) {
+    return Error{EINVAL, "count= does not go with file=: the file's length tells"};
+  }
+  if (given("file") && spec.size == 0) return Error{EINVAL, "size=0 moves nothing of a file"};
+  return spec;
+}
+
+}  // namespace rocefs

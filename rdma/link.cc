@@ -1,0 +1,89 @@
+#include "rdma/link.h"
+
+#include <algorithm>
+
+#include "rdma/trace_hash.h"
+
+namespace rocefs {
+
+Link::Link(std::string name, uint32_t id, const LinkParameters& parameters, uint64_t seed,
+           Scheduler& scheduler, PacketPool& pool, TraceHash& trace)
+    : name_(std::move(name)),
+      id_(id),
+      parameters_(parameters),
+      scheduler_(scheduler),
+      pool_(pool),
+      trace_(trace),
+      rng_(seed, "link " + name_),
+      transmit_(event_of<&Link::on_transmit>(this)),
+      deliver_(event_of<&Link::on_deliver>(this)) {}
+
+Link::~Link() {
+  while (Packet* packet = in_flight_.pop()) pool_.release(packet);
+}
+
+void Link::kick() {
+  if (!transmit_.scheduled()) scheduler_.at(transmit_, free_at_);
+}
+
+double Link::serialization_ns(uint64_t octets) const {
+  return static_cast<double>((octets + kEthernetOverhead) * 8) * 1e9 /
+         static_cast<double>(parameters_.rate_bps);
+}
+
+// Whole nanoseconds; the fraction is carried to the next packet, so that the rate is exact.
+TimeNs Link::serialize(uint64_t octets) {
+  uint64_t scaled = (octets + kEthernetOverhead) * 8 * 1'000'000'000 + remainder_;
+  remainder_ = scaled % parameters_.rate_bps;
+  return static_cast<TimeNs>(scaled / parameters_.rate_bps);
+}
+
+void Link::on_transmit(TimeNs now) {
+  Packet* packet = source_->pull(now);
+  if (!packet) return;
+  trace_.transmitted(now, id_, *packet);
+  counters_.packets.add();
+  counters_.bytes.add(packet->wire_length());
+  free_at_ = now + serialize(packet->wire_length());
+  scheduler_.at(transmit_, free_at_);
+  if (rng_.chance(parameters_.loss) || !parameters_.up) {
+    counters_.lost.add();
+    pool_.release(packet);
+    return;
+  }
+  packet->arrival = std::max(free_at_ + parameters_.delay_ns, last_arrival_);
+  last_arrival_ = packet->arrival;
+  in_flight_.push(packet);
+  if (!deliver_.scheduled()) scheduler_.at(deliver_, packet->arrival);
+}
+
+void Link::on_deliver(TimeNs now) {
+  Packet* packet = in_flight_.pop();
+  if (!in_flight_.empty()) scheduler_.at(deliver_, in_flight_.front()->arrival);
+  sink_->receive(packet, now);
+}
+
+void Link::apply(std::span<const KnobValue> values) {
+  auto number = [&](size_t index) { return std::get<uint64_t>(values[index]); };
+  LinkParameters next;
+  next.rate_bps = number(knob_index(kLinkKnobs, "rate"));
+  next.delay_ns = static_cast<TimeNs>(number(knob_index(kLinkKnobs, "delay")));
+  next.loss = std::get<double>(values[knob_index(kLinkKnobs, "loss")]);
+  next.buffer_bytes = number(knob_index(kLinkKnobs, "buffer"));
+  next.up = number(knob_index(kLinkKnobs, "state")) == 1;
+  if (next.rate_bps != parameters_.rate_bps) remainder_ = 0;
+  parameters_ = next;
+  if (next.up) return;
+  scheduler_.cancel(deliver_);
+  while (Packet* packet = in_flight_.pop()) {
+    counters_.lost.add();
+    pool_.release(packet);
+  }
+}
+
+std::vector<KnobValue> Link::values_of(const LinkParameters& parameters) {
+  return {parameters.rate_bps, static_cast<uint64_t>(parameters.delay_ns), parameters.loss,
+          parameters.buffer_bytes, uint64_t{parameters.up}};
+}
+
+}  // namespace rocefs

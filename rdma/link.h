@@ -1,0 +1,118 @@
+// Link: one direction of a cable. It pulls a packet from its source when its transmitter is free,
+// serialises it at the link's rate, loses it with the link's probability, and delivers it after the
+// propagation delay, in order.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/counter.h"
+#include "core/knob.h"
+#include "core/rng.h"
+#include "core/scheduler.h"
+#include "rdma/packet.h"
+
+namespace rocefs {
+
+class TraceHash;
+
+// What a link transmits from.
+class LinkSource {
+ public:
+  virtual ~LinkSource() = default;
+  // The next packet to transmit; null if there is none. The source kicks the link when there is.
+  virtual Packet* pull(TimeNs now) = 0;
+};
+
+// Where a link delivers to. Takes the packet.
+class LinkSink {
+ public:
+  virtual ~LinkSink() = default;
+  virtual void receive(Packet* packet, TimeNs now) = 0;
+};
+
+struct LinkParameters {
+  uint64_t rate_bps = 0;
+  TimeNs delay_ns = 0;
+  double loss = 0;
+  // Bytes that may wait in a switch on account of this direction: behind it when a switch
+  // transmits on it, having come through it when it leads into a switch.
+  uint64_t buffer_bytes = 0;
+  bool up = true;
+};
+
+inline constexpr KnobRow kLinkKnobs[] = {
+    {"rate", KnobType::kRate, 1'000'000, 10'000'000'000'000, "10G", "", "bit/s",
+     "transmission rate of this direction, Ethernet framing included"},
+    {"delay", KnobType::kDuration, 0, 10'000'000'000, "1us", "", "s", "propagation delay"},
+    {"loss", KnobType::kProbability, 0, 1, "0", "", "",
+     "probability that a packet is lost on this direction"},
+    {"buffer", KnobType::kSize, 0, uint64_t{1} << 40, "2M", "", "byte",
+     "what may wait in the switch: behind this direction, or having come through it"},
+    {"state", KnobType::kWord, 0, 0, "up", "down up", "",
+     "down: everything that is transmitted or on the way is lost"},
+};
+
+struct LinkCounters {
+  Counter packets, bytes, lost, overflowed;
+};
+inline constexpr CounterRow<LinkCounters> kLinkCounters[] = {
+    {"packets", &LinkCounters::packets, "packets transmitted on this direction"},
+    {"bytes", &LinkCounters::bytes, "octets transmitted, IP header to ICRC"},
+    {"lost", &LinkCounters::lost, "packets that the link lost"},
+    {"overflowed", &LinkCounters::overflowed, "packets dropped by the switch: its buffer was full"},
+};
+
+// Octets that Ethernet adds to each packet on the wire: preamble 8, header 14, FCS 4, gap 12.
+inline constexpr uint64_t kEthernetOverhead = 38;
+
+class Link final : public KnobOwner {
+ public:
+  // Takes part in the trace as number `id`.
+  Link(std::string name, uint32_t id, const LinkParameters& parameters, uint64_t seed,
+       Scheduler& scheduler, PacketPool& pool, TraceHash& trace);
+  ~Link() override;
+
+  const std::string& name() const { return name_; }
+  void connect(LinkSource& source, LinkSink& sink) {
+    source_ = &source;
+    sink_ = &sink;
+  }
+  LinkSink& sink() { return *sink_; }
+  const LinkParameters& parameters() const { return parameters_; }
+  LinkCounters& counters() { return counters_; }
+  const LinkCounters& counters() const { return counters_; }
+  // The nanoseconds that `octets` from IP header to ICRC take at the present rate.
+  double serialization_ns(uint64_t octets) const;
+
+  // The source has something to transmit.
+  void kick();
+
+  // Knobs, in the order of kLinkKnobs.
+  void apply(std::span<const KnobValue> values) override;
+  static std::vector<KnobValue> values_of(const LinkParameters& parameters);
+
+ private:
+  void on_transmit(TimeNs now);
+  void on_deliver(TimeNs now);
+  TimeNs serialize(uint64_t octets);
+
+  const std::string name_;
+  const uint32_t id_;
+  LinkParameters parameters_;
+  Scheduler& scheduler_;
+  PacketPool& pool_;
+  TraceHash& trace_;
+  Rng rng_;
+  LinkSource* source_ = nullptr;
+  LinkSink* sink_ = nullptr;
+  LinkCounters counters_;
+  PacketFifo in_flight_;
+  TimeNs free_at_ = 0;
+  TimeNs last_arrival_ = 0;
+  uint64_t remainder_ = 0;  // of the last division by the rate: no time is gained or lost
+  Event transmit_;
+  Event deliver_;
+};
+
+}  // namespace rocefs

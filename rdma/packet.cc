@@ -1,0 +1,76 @@
+#include "rdma/packet.h"
+
+#include <cstring>
+
+#include "rdma/memory.h"
+#include "rdma/wire/icrc.h"
+
+namespace rocefs {
+
+Packet* PacketPool::acquire() {
+  if (!free_packets_) {
+    packets_.push_back(std::make_unique<Packet[]>(kSlab));
+    for (size_t i = 0; i < kSlab; ++i) {
+      packets_.back()[i].next = free_packets_;
+      free_packets_ = &packets_.back()[i];
+    }
+  }
+  Packet* packet = free_packets_;
+  free_packets_ = packet->next;
+  packet->next = nullptr;
+  packet->payload = Payload{};
+  packet->frame = nullptr;
+  packet->sealed = false;
+  ++outstanding_.packets;
+  return packet;
+}
+
+void PacketPool::release(Packet* packet) {
+  if (packet->frame) {
+    packet->frame->next = free_frames_;
+    free_frames_ = packet->frame;
+    packet->frame = nullptr;
+  }
+  packet->next = free_packets_;
+  free_packets_ = packet;
+  --outstanding_.packets;
+}
+
+Frame* PacketPool::attach_frame(Packet* packet) {
+  if (packet->frame) return packet->frame;
+  if (!free_frames_) {
+    frames_.push_back(std::make_unique<Frame[]>(kSlab));
+    for (size_t i = 0; i < kSlab; ++i) {
+      frames_.back()[i].next = free_frames_;
+      free_frames_ = &frames_.back()[i];
+    }
+  }
+  packet->frame = free_frames_;
+  free_frames_ = packet->frame->next;
+  return packet->frame;
+}
+
+bool materialize(PacketPool& pool, Packet* packet) {
+  if (packet->sealed) return true;
+  const uint8_t* source = payload_bytes(*packet);
+  size_t length = packet->payload.length;
+  if (!source && length > 0) return false;
+  Frame* frame = pool.attach_frame(packet);
+  if (length > 0 && source != frame->bytes.data()) {
+    std::memcpy(frame->bytes.data(), source, length);
+  }
+  size_t pad = packet->wire_length() - packet->header_len - length - wire::kIcrcLen;
+  std::memset(frame->bytes.data() + length, 0, pad);
+  packet->payload.kind = Payload::Kind::kFrame;
+  std::span<const uint8_t> bytes(frame->bytes);
+  bool ipv6 = (packet->header[0] >> 4) == 6;
+  uint32_t icrc =
+      wire::icrc(packet->header_bytes(), ipv6, bytes.first(length), bytes.subspan(length, pad));
+  for (size_t i = 0; i < wire::kIcrcLen; ++i) {
+    frame->bytes[length + pad + i] = static_cast<uint8_t>(icrc >> (8 * i));
+  }
+  packet->sealed = true;
+  return true;
+}
+
+}  // namespace rocefs

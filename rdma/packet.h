@@ -1,0 +1,110 @@
+// Packet: header bytes as they stand on the wire, and a payload that travels by reference or in a
+// frame. Packets and frames come from pools: the packet path allocates only while the pools grow.
+//
+// Owned by the packet core's thread, as everything in rdma/ is unless it says otherwise.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/engine.h"
+#include "core/time.h"
+#include "rdma/wire/packet.h"
+
+namespace rocefs {
+
+inline constexpr size_t kMaxMtu = 4096;
+inline constexpr size_t kMaxPad = 3;
+
+// Payload, pad and ICRC of one packet, as bytes.
+struct Frame {
+  Frame* next = nullptr;
+  std::array<uint8_t, kMaxMtu + kMaxPad + wire::kIcrcLen> bytes;
+};
+
+class MemoryTable;
+
+// Where a packet's payload is.
+struct Payload {
+  enum class Kind : uint8_t {
+    kNone,
+    kLocal,  // in a memory region of this daemon: copied once, at the responder
+    kFrame,  // in the packet's frame, with pad and ICRC behind it
+  };
+  Kind kind = Kind::kNone;
+  uint16_t length = 0;
+  // kLocal: stale when the region has gone or its slot is in use by another one.
+  const MemoryTable* table = nullptr;
+  uint32_t index = 0;
+  uint32_t generation = 0;
+  uint64_t offset = 0;
+};
+
+struct Packet {
+  Packet* next = nullptr;  // in whichever FIFO holds it
+  Payload payload;
+  Frame* frame = nullptr;
+  uint16_t header_len = 0;
+  bool sealed = false;   // the frame holds pad and ICRC behind the payload
+  uint16_t ingress = 0;  // the switch port through which it came, while it is in a switch
+  TimeNs arrival = 0;    // at the far end of the link that it is on
+  std::array<uint8_t, wire::kMaxHeaderLen> header;
+
+  std::span<const uint8_t> header_bytes() const { return {header.data(), header_len}; }
+  // Bytes from the IP header to the ICRC.
+  size_t wire_length() const {
+    return header_len + (payload.length + kMaxPad) / 4 * 4 + wire::kIcrcLen;
+  }
+};
+
+// FIFO of packets through Packet::next.
+class PacketFifo {
+ public:
+  bool empty() const { return head_ == nullptr; }
+  Packet* front() const { return head_; }
+  void push(Packet* packet) {
+    packet->next = nullptr;
+    (head_ ? tail_->next : head_) = packet;
+    tail_ = packet;
+  }
+  Packet* pop() {
+    Packet* packet = head_;
+    if (packet) head_ = packet->next;
+    return packet;
+  }
+
+ private:
+  Packet* head_ = nullptr;
+  Packet* tail_ = nullptr;
+};
+
+class PacketPool {
+ public:
+  explicit PacketPool(Outstanding& outstanding) : outstanding_(outstanding) {}
+  PacketPool(const PacketPool&) = delete;
+  PacketPool& operator=(const PacketPool&) = delete;
+
+  // A packet without payload. It must come back through release().
+  Packet* acquire();
+  void release(Packet* packet);
+  // Gives the packet a frame if it has none; its bytes are not initialised.
+  Frame* attach_frame(Packet* packet);
+
+ private:
+  static constexpr size_t kSlab = 64;
+
+  Outstanding& outstanding_;
+  Packet* free_packets_ = nullptr;
+  Frame* free_frames_ = nullptr;
+  std::vector<std::unique_ptr<Packet[]>> packets_;
+  std::vector<std::unique_ptr<Frame[]>> frames_;
+};
+
+// Copies a payload that travels by reference into the packet's frame, pads it and computes its
+// ICRC, so that the packet is the bytes that leave the NIC. False when the reference is stale.
+bool materialize(PacketPool& pool, Packet* packet);
+
+}  // namespace rocefs

@@ -1,0 +1,67 @@
+// PcapCapture: writes what NIC ports transmit to a pcap file (nanosecond time stamps, Ethernet),
+// through the core's io_uring. Nothing is dropped: while the disk is behind, engine time stands.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "core/counter.h"
+#include "core/engine.h"
+#include "core/fd.h"
+#include "rdma/fabric.h"
+
+namespace rocefs {
+
+// On the core's thread, but for packets().
+class PcapCapture final : public CaptureSink {
+ public:
+  // `failed` runs once if a write fails; the capture takes no more packets then.
+  PcapCapture(Engine& engine, Fabric& fabric, Fd file, std::function<void(int code)> failed);
+  ~PcapCapture() override;
+
+  void start();
+  // Takes no more packets; `closed` runs when every byte is written and the file is closed.
+  void stop(std::function<void()> closed);
+  void captured(const Device& from, const Packet& packet, TimeNs now) override;
+
+  // Any thread.
+  uint64_t packets() const { return packets_.get(); }
+
+ private:
+  static constexpr size_t kChunk = 1 << 20;
+  static constexpr size_t kChunks = 8;
+  static constexpr size_t kLargestRecord = 8192;
+
+  struct Chunk {
+    std::vector<uint8_t> bytes;
+    size_t written = 0;
+    uint64_t offset = 0;
+  };
+
+  void append(const void* data, size_t size);
+  void flush();
+  void submit(Chunk* chunk);
+  void written(Chunk* chunk, int result);
+  void set_holding(bool holding);
+  void close_if_done();
+
+  Engine& engine_;
+  Fabric& fabric_;
+  Fd file_;
+  std::function<void(int)> failed_;
+  std::function<void()> closed_;
+  std::array<Chunk, kChunks> chunks_;
+  std::vector<Chunk*> free_;
+  Chunk* current_ = nullptr;
+  size_t writing_ = 0;
+  uint64_t offset_ = 0;
+  bool active_ = false;
+  bool holding_ = false;
+  Counter packets_;
+};
+
+}  // namespace rocefs

@@ -1,0 +1,143 @@
+#include "rdma/port.h"
+
+#include "rdma/device.h"
+#include "rdma/qp.h"
+#include "rdma/wire/icrc.h"
+
+namespace rocefs {
+namespace {
+
+bool is_response(const wire::OpcodeInfo& info) {
+  return info.has_aeth;
+}
+
+// Whether an arriving packet comes from the far end of the connection and is for the near one.
+bool addressed(const Qp& qp, const wire::Headers& headers) {
+  const AddressVector& path = qp.attributes().path;
+  Ip source = headers.is_ipv6 ? headers.v6.src : mapped_ipv4(headers.v4.src);
+  Ip destination = headers.is_ipv6 ? headers.v6.dst : mapped_ipv4(headers.v4.dst);
+  return source == path.remote && destination == path.local;
+}
+
+}  // namespace
+
+Packet* Port::pull(TimeNs now) {
+  Packet* packet = next_packet(now);
+  if (!packet) return nullptr;
+  counters_.port_xmit_packets.add();
+  counters_.unicast_xmit_packets.add();
+  counters_.port_xmit_data.add(packet->wire_length());
+  device_.fabric().capture(device_, packet, now);
+  return packet;
+}
+
+Packet* Port::next_packet(TimeNs now) {
+  while (Qp* qp = first_response_) {
+    first_response_ = qp->next_response_;
+    qp->in_responses_ = false;
+    if (Packet* packet = qp->responder().emit()) return packet;
+  }
+  while (Qp* qp = first_request_) {
+    first_request_ = qp->next_request_;
+    qp->in_requests_ = false;
+    if (Packet* packet = qp->requester().emit(now)) {
+      qp->make_requester_ready();
+      return packet;
+    }
+  }
+  return nullptr;
+}
+
+void Port::add_request(Qp& qp) {
+  if (qp.in_requests_) return;
+  qp.in_requests_ = true;
+  qp.next_request_ = nullptr;
+  (first_request_ ? last_request_->next_request_ : first_request_) = &qp;
+  last_request_ = &qp;
+  if (egress_) egress_->kick();
+}
+
+void Port::add_response(Qp& qp) {
+  if (qp.in_responses_) return;
+  qp.in_responses_ = true;
+  qp.next_response_ = nullptr;
+  (first_response_ ? last_response_->next_response_ : first_response_) = &qp;
+  last_response_ = &qp;
+  if (egress_) egress_->kick();
+}
+
+namespace {
+
+// Takes `qp` out of a list; rare, so the list is searched.
+void unlink(Qp& qp, Qp*& first, Qp*& last, Qp* Qp::*next) {
+  Qp* before = nullptr;
+  for (Qp* at = first; at; before = at, at = at->*next) {
+    if (at != &qp) continue;
+    (before ? before->*next : first) = at->*next;
+    if (last == at) last = before;
+    return;
+  }
+}
+
+}  // namespace
+
+void Port::forget(Qp& qp) {
+  if (qp.in_requests_) unlink(qp, first_request_, last_request_, &Qp::next_request_);
+  if (qp.in_responses_) unlink(qp, first_response_, last_response_, &Qp::next_response_);
+  qp.in_requests_ = qp.in_responses_ = false;
+}
+
+void Port::receive(Packet* packet, TimeNs now) {
+  counters_.port_rcv_packets.add();
+  counters_.unicast_rcv_packets.add();
+  counters_.port_rcv_data.add(packet->wire_length());
+  wire::Parsed parsed;
+  Qp* qp = check(packet, parsed) ? find_qp(parsed.headers) : nullptr;
+  if (!qp) {
+    device_.fabric().pool().release(packet);
+    return;
+  }
+  const wire::OpcodeInfo& info = wire::opcode_info(static_cast<uint8_t>(parsed.headers.bth.opcode));
+  if (is_response(info)) {
+    qp->requester().receive_acknowledge(parsed, now);
+    device_.fabric().pool().release(packet);
+  } else {
+    qp->responder().receive(packet, parsed, now);
+  }
+}
+
+// Whether the packet is well-formed and whole. A payload by reference has no ICRC to check, but its
+// bytes may have gone.
+bool Port::check(Packet* packet, wire::Parsed& parsed) {
+  size_t length = packet->payload.length;
+  if (wire::parse_headers(packet->header_bytes(), length, parsed) != wire::ParseError::kNone) {
+    counters_.port_rcv_errors.add();
+    return false;
+  }
+  if (packet->payload.kind == Payload::Kind::kLocal && !payload_bytes(*packet)) {
+    device_.fabric().counters().stale_payloads.add();
+    return false;
+  }
+  if (packet->sealed) {
+    std::span<const uint8_t> bytes(packet->frame->bytes);
+    uint32_t icrc = wire::icrc(packet->header_bytes(), parsed.headers.is_ipv6, bytes.first(length),
+                               bytes.subspan(length, parsed.pad_len));
+    if (icrc != wire::load_icrc(bytes.subspan(length + parsed.pad_len))) {
+      counters_.rx_icrc_encapsulated.add();
+      return false;
+    }
+  }
+  return true;
+}
+
+Qp* Port::find_qp(const wire::Headers& headers) {
+  Qp* qp = device_.find_qp(headers.bth.dest_qpn);
+  bool receives = qp && (qp->state() == QpState::kRtr || qp->state() == QpState::kRts);
+  constexpr uint16_t kMembership = 0x8000;
+  bool pkey_ok = (headers.bth.pkey | kMembership) == 0xffff;
+  if (receives && pkey_ok && addressed(*qp, headers)) return qp;
+  counters_.port_rcv_errors.add();
+  return nullptr;
+}
+
+}  // namespace rocefs

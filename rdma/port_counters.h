@@ -1,0 +1,72 @@
+// The counters of one port. A row exists when the engine can move it.
+#pragma once
+
+#include "core/counter.h"
+
+namespace rocefs {
+
+struct PortCounters {
+  // counters/: the port as a whole (IBTA 16.1.3.5).
+  Counter port_xmit_data, port_rcv_data, port_xmit_packets, port_rcv_packets;
+  Counter unicast_xmit_packets, unicast_rcv_packets;
+  Counter port_rcv_errors;
+  // hw_counters/: the names of mlx5.
+  Counter rx_write_requests, out_of_buffer, out_of_sequence, duplicate_request;
+  Counter rnr_nak_retry_err, packet_seq_err, local_ack_timeout_err;
+  Counter resp_local_length_error, resp_cqe_error, req_cqe_error;
+  Counter req_remote_invalid_request, req_remote_access_errors, resp_remote_access_errors;
+  Counter resp_cqe_flush_error, req_cqe_flush_error;
+  Counter req_transport_retries_exceeded, req_rnr_retries_exceeded;
+  Counter rx_icrc_encapsulated;
+};
+
+inline constexpr CounterRow<PortCounters> kPortCounters[] = {
+    {"counters/port_xmit_data", &PortCounters::port_xmit_data,
+     "octets transmitted, IP header to ICRC, in units of 4", 4},
+    {"counters/port_rcv_data", &PortCounters::port_rcv_data,
+     "octets received, IP header to ICRC, in units of 4", 4},
+    {"counters/port_xmit_packets", &PortCounters::port_xmit_packets, "packets transmitted"},
+    {"counters/port_rcv_packets", &PortCounters::port_rcv_packets, "packets received"},
+    {"counters/unicast_xmit_packets", &PortCounters::unicast_xmit_packets,
+     "unicast packets transmitted"},
+    {"counters/unicast_rcv_packets", &PortCounters::unicast_rcv_packets,
+     "unicast packets received"},
+    {"counters/port_rcv_errors", &PortCounters::port_rcv_errors,
+     "packets received that are malformed or for no queue pair of this port"},
+    {"hw_counters/rx_write_requests", &PortCounters::rx_write_requests,
+     "RDMA WRITE messages received"},
+    {"hw_counters/out_of_buffer", &PortCounters::out_of_buffer,
+     "SEND messages that met an empty receive queue"},
+    {"hw_counters/out_of_sequence", &PortCounters::out_of_sequence,
+     "request packets received ahead of the expected PSN"},
+    {"hw_counters/duplicate_request", &PortCounters::duplicate_request,
+     "request packets received again"},
+    {"hw_counters/rnr_nak_retry_err", &PortCounters::rnr_nak_retry_err, "RNR NAKs received"},
+    {"hw_counters/packet_seq_err", &PortCounters::packet_seq_err, "sequence NAKs received"},
+    {"hw_counters/local_ack_timeout_err", &PortCounters::local_ack_timeout_err,
+     "acknowledgements that did not come in time"},
+    {"hw_counters/resp_local_length_error", &PortCounters::resp_local_length_error,
+     "SEND messages longer than the receive request"},
+    {"hw_counters/resp_cqe_error", &PortCounters::resp_cqe_error,
+     "receive requests that ended with an error, flushed ones excepted"},
+    {"hw_counters/req_cqe_error", &PortCounters::req_cqe_error,
+     "send requests that ended with an error, flushed ones excepted"},
+    {"hw_counters/req_remote_invalid_request", &PortCounters::req_remote_invalid_request,
+     "NAKs received: remote invalid request"},
+    {"hw_counters/req_remote_access_errors", &PortCounters::req_remote_access_errors,
+     "NAKs received: remote access error"},
+    {"hw_counters/resp_remote_access_errors", &PortCounters::resp_remote_access_errors,
+     "requests received without the right to their memory"},
+    {"hw_counters/resp_cqe_flush_error", &PortCounters::resp_cqe_flush_error,
+     "receive requests flushed"},
+    {"hw_counters/req_cqe_flush_error", &PortCounters::req_cqe_flush_error,
+     "send requests flushed"},
+    {"hw_counters/req_transport_retries_exceeded", &PortCounters::req_transport_retries_exceeded,
+     "queue pairs that used up their retries"},
+    {"hw_counters/req_rnr_retries_exceeded", &PortCounters::req_rnr_retries_exceeded,
+     "queue pairs that used up their RNR retries"},
+    {"hw_counters/rx_icrc_encapsulated", &PortCounters::rx_icrc_encapsulated,
+     "RoCE packets received with a wrong ICRC"},
+};
+
+}  // namespace rocefs

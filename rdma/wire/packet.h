@@ -1,0 +1,61 @@
+// Parsing and emitting whole RoCEv2 packets, from the IP header to the ICRC. Nothing here
+// allocates, keeps state or reads outside the bytes it is given.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "rdma/wire/headers.h"
+
+namespace rocefs::wire {
+
+inline constexpr uint16_t kRocePort = 4791;
+inline constexpr size_t kIpv4Len = 20;
+inline constexpr size_t kIpv6Len = 40;
+inline constexpr size_t kUdpLen = 8;
+inline constexpr size_t kBthLen = 12;
+inline constexpr size_t kIcrcLen = 4;
+inline constexpr size_t kMaxExtensionLen = 28;  // AtomicETH
+inline constexpr size_t kMaxHeaderLen = kIpv6Len + kUdpLen + kBthLen + kMaxExtensionLen;
+
+enum class ParseError : uint8_t {
+  kNone,
+  kTruncated,  // fewer octets than the headers say
+  kBadIpVersion,
+  kBadIpHeader,  // options, or a wrong checksum
+  kFragment,
+  kNotUdp,
+  kNotRoce,    // another UDP port
+  kBadLength,  // IP and UDP disagree, or there is no room for what the opcode calls for
+  kBadOpcode,
+  kBadTver,
+  kBadPayload,  // a payload where the opcode has none, or a length that is no multiple of 4
+};
+std::string_view name(ParseError error);
+
+struct Parsed {
+  Headers headers;
+  uint16_t header_len = 0;   // from the IP header to the end of the extension headers
+  uint16_t payload_len = 0;  // without pad and ICRC
+  uint8_t pad_len = 0;
+};
+
+// `packet` begins with the IP header. Octets behind the length that IP states are ignored, as
+// Ethernet pads short frames. On an error `out` is unspecified.
+ParseError parse(std::span<const uint8_t> packet, Parsed& out);
+
+// The same for a packet whose payload, pad and ICRC travel apart: `bytes` are exactly its headers,
+// `payload_len` octets of payload belong to them.
+ParseError parse_headers(std::span<const uint8_t> bytes, size_t payload_len, Parsed& out);
+
+// Sets pad count, IP and UDP lengths for a payload of that many octets, the IPv4 checksum, and a
+// UDP checksum of 0. The opcode must be valid.
+void finish_lengths(Headers& headers, size_t payload_len);
+
+// Writes the headers exactly as the fields say; returns how many octets. `out` has room for
+// kMaxHeaderLen.
+size_t emit(const Headers& headers, std::span<uint8_t> out);
+
+}  // namespace rocefs::wire
