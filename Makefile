@@ -41,7 +41,7 @@ $(foreach l,$(LAYERS),$(eval $(call layer,$(l))))
 
 RDMA_LIBS := $(call lib,rdma) $(call lib,rdma/wire) $(call lib,core)
 
-$(BUILD)/bin/rocefs: $(call objects,tools) $(call lib,fs) $(RDMA_LIBS)
+$(BUILD)/bin/rocefs: $(call objects,tools/rocefs) $(call lib,fs) $(RDMA_LIBS)
 	@mkdir -p $(@D)
 	$(CXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 

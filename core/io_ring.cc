@@ -2,6 +2,8 @@
 
 #include <liburing.h>
 #include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <array>
 #include <cassert>
@@ -116,7 +118,9 @@ Result<std::unique_ptr<IoRing>> IoRing::create(unsigned entries) {
 }
 
 void IoRing::enable() {
-  if (state_->disabled) io_uring_enable_rings(&state_->ring);
+  if (!state_->disabled) return;
+  // liburing 2.3 declares io_uring_enable_rings() but does not export it.
+  ::syscall(__NR_io_uring_register, state_->ring.ring_fd, IORING_REGISTER_ENABLE_RINGS, nullptr, 0);
 }
 
 void IoRing::write(int fd, const void* data, size_t size, uint64_t offset, Completion done) {

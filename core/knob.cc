@@ -102,31 +102,17 @@ Result<void> KnobOwner::check(std::span<const KnobValue>) const {
   return {};
 }
 
-namespace {
+Result<std::string> KnobFile::show() {
+  return format_knob(set_->rows()[index_], set_->value(index_)) + "\n";
+}
 
-class KnobFile final : public Attribute {
- public:
-  KnobFile(std::shared_ptr<KnobSet> set, size_t index) : set_(std::move(set)), index_(index) {}
+void KnobFile::store(std::string_view text, const OperationPtr&, Answer<void> answer) {
+  Result<KnobValue> value = parse_knob(set_->rows()[index_], text);
+  if (!value) return answer(value.error());
+  set_->store(index_, std::move(*value), std::move(answer));
+}
 
-  bool readable() const override { return true; }
-  bool writable() const override { return true; }
-  Result<std::string> show() override {
-    return format_knob(set_->rows()[index_], set_->value(index_)) + "\n";
-  }
-  void store(std::string_view text, const OperationPtr&, Answer<void> answer) override {
-    Result<KnobValue> value = parse_knob(set_->rows()[index_], text);
-    if (!value) return answer(value.error());
-    set_->store(index_, std::move(*value), std::move(answer));
-  }
-
- private:
-  std::shared_ptr<KnobSet> set_;
-  size_t index_;
-};
-
-}  // namespace
-
-KnobSet::KnobSet(std::span<const KnobRow> rows, Engine& engine, KnobOwner& owner,
+KnobSet::KnobSet(std::span<const KnobRow> rows, Engine& engine, KnobOwner* owner,
                  std::vector<KnobValue> start)
     : rows_(rows), engine_(engine), owner_(owner), applied_(std::move(start)) {
   if (applied_.empty()) {
@@ -141,9 +127,11 @@ void KnobSet::store(size_t index, KnobValue value, Answer<void> answer) {
       [self, index, value]() -> Result<void> {
         std::vector<KnobValue> proposed = self->applied_;
         proposed[index] = value;
-        if (Result<void> checked = self->owner_.check(proposed); !checked) return checked;
+        if (self->owner_) {
+          if (Result<void> checked = self->owner_->check(proposed); !checked) return checked;
+        }
         self->applied_ = std::move(proposed);
-        self->owner_.apply(self->applied_);
+        if (self->owner_) self->owner_->apply(self->applied_);
         return {};
       },
       [self, index, value, answer = std::move(answer)](Result<void> result) mutable {

@@ -75,12 +75,14 @@ class KnobOwner {
 class KnobSet : public std::enable_shared_from_this<KnobSet> {
  public:
   // Initial values are the rows', then `start`'s where given (one per row, or none). They are
-  // applied by the owner itself when it is built, not here.
-  KnobSet(std::span<const KnobRow> rows, Engine& engine, KnobOwner& owner,
+  // applied by the owner itself when it is built, not here. Without an owner the values are only
+  // kept.
+  KnobSet(std::span<const KnobRow> rows, Engine& engine, KnobOwner* owner,
           std::vector<KnobValue> start = {});
 
   std::span<const KnobRow> rows() const { return rows_; }
-  // Control thread: the published value.
+  // Control thread: the published values, one per row.
+  std::span<const KnobValue> values() const { return published_; }
   const KnobValue& value(size_t index) const { return published_[index]; }
   // Control thread.
   void store(size_t index, KnobValue value, Answer<void> answer);
@@ -90,10 +92,24 @@ class KnobSet : public std::enable_shared_from_this<KnobSet> {
  private:
   std::span<const KnobRow> rows_;
   Engine& engine_;
-  KnobOwner& owner_;
+  KnobOwner* owner_;
   std::vector<KnobValue> applied_;    // core thread
   std::vector<KnobValue> published_;  // control thread
   std::vector<std::weak_ptr<Attribute>> files_;
+};
+
+// The file of one knob.
+class KnobFile final : public Attribute {
+ public:
+  KnobFile(std::shared_ptr<KnobSet> set, size_t index) : set_(std::move(set)), index_(index) {}
+  bool readable() const override { return true; }
+  bool writable() const override { return true; }
+  Result<std::string> show() override;
+  void store(std::string_view text, const OperationPtr& operation, Answer<void> answer) override;
+
+ private:
+  std::shared_ptr<KnobSet> set_;
+  size_t index_;
 };
 
 }  // namespace rocefs

@@ -63,7 +63,7 @@ void Link::on_deliver(TimeNs now) {
   sink_->receive(packet, now);
 }
 
-void Link::apply(std::span<const KnobValue> values) {
+LinkParameters Link::parameters_of(std::span<const KnobValue> values) {
   auto number = [&](size_t index) { return std::get<uint64_t>(values[index]); };
   LinkParameters next;
   next.rate_bps = number(knob_index(kLinkKnobs, "rate"));
@@ -71,6 +71,11 @@ void Link::apply(std::span<const KnobValue> values) {
   next.loss = std::get<double>(values[knob_index(kLinkKnobs, "loss")]);
   next.buffer_bytes = number(knob_index(kLinkKnobs, "buffer"));
   next.up = number(knob_index(kLinkKnobs, "state")) == 1;
+  return next;
+}
+
+void Link::apply(std::span<const KnobValue> values) {
+  LinkParameters next = parameters_of(values);
   if (next.rate_bps != parameters_.rate_bps) remainder_ = 0;
   parameters_ = next;
   if (next.up) return;

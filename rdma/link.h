@@ -91,6 +91,7 @@ class Link final : public KnobOwner {
   // Knobs, in the order of kLinkKnobs.
   void apply(std::span<const KnobValue> values) override;
   static std::vector<KnobValue> values_of(const LinkParameters& parameters);
+  static LinkParameters parameters_of(std::span<const KnobValue> values);
 
  private:
   void on_transmit(TimeNs now);

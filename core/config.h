@@ -1,0 +1,36 @@
+// The ini file: topology, clock, and start values of knobs.
+//
+//   [clock]            mode=real|virtual, dilation=N, seed=N
+//   [device NAME]      pci=0000:2b:00.0, netdev=, mac=, ip=, ip6=, mtu=  (all optional)
+//   [switch NAME]
+//   [link A B]         rate=10G, delay=1us, loss=0, buffer=2M, state=up|down  (all optional)
+//   [knobs]            PATH = VALUE, as if echoed into PATH below the mount point
+//
+// A file that names a device, switch or link replaces the default topology as a whole.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/clock.h"
+#include "core/result.h"
+#include "core/topology.h"
+
+namespace rocefs {
+
+struct Config {
+  std::string name;  // of the file, for errors
+  std::optional<Topology> topology;
+  std::vector<KnobSetting> knobs;
+  std::optional<ClockMode> clock;
+  std::optional<uint64_t> seed, dilation;
+};
+
+// The reason of an error is FILE:LINE: WHY.
+Result<Config> read_config(const std::string& path);
+Result<Config> parse_config(std::string_view text, const std::string& name);
+
+}  // namespace rocefs

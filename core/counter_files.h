@@ -1,0 +1,24 @@
+// One read-only file per row of a counter table.
+#pragma once
+
+#include <string>
+
+#include "core/counter.h"
+#include "core/function_file.h"
+#include "core/tree.h"
+
+namespace rocefs {
+
+// `counters` outlives the tree.
+template <class Set, size_t N>
+void add_counter_files(Tree& tree, const std::string& directory, const CounterRow<Set> (&rows)[N],
+                       const Set& counters) {
+  for (const CounterRow<Set>& row : rows) {
+    tree.add_file(fmt::format("{}/{}", directory, row.path),
+                  read_only([&counters, row]() -> Result<std::string> {
+                    return fmt::format("{}", (counters.*row.member).get() / row.divisor);
+                  }));
+  }
+}
+
+}  // namespace rocefs

@@ -1,0 +1,311 @@
+// The FUSE operations, with the answers that kernfs gives (fs/kernfs/file.c, fs/sysfs/file.c).
+#include <fcntl.h>
+#include <poll.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <exception>
+
+#include "core/clock.h"
+#include "fs/session_impl.h"
+
+namespace rocefs {
+
+struct stat Session::Impl::stat_of(const Tree::Node& node) {
+  struct stat status {};
+  status.st_ino = node.ino;
+  status.st_blksize = 4096;
+  status.st_uid = node.uid;
+  status.st_gid = node.gid;
+  status.st_atim = node.atime;
+  status.st_mtim = status.st_ctim = node.mtime;
+  status.st_nlink = 1;
+  switch (node.kind) {
+    case Tree::Kind::kDirectory:
+      status.st_mode = S_IFDIR | node.mode;
+      status.st_nlink = 2;
+      for (Ino child : node.children) {
+        status.st_nlink += tree_.find(child)->kind == Tree::Kind::kDirectory;
+      }
+      break;
+    case Tree::Kind::kLink:
+      status.st_mode = S_IFLNK | 0777;
+      break;
+    case Tree::Kind::kFile:
+      status.st_mode = S_IFREG | node.mode;
+      status.st_size = static_cast<off_t>(node.file->size());
+      break;
+  }
+  return status;
+}
+
+namespace {
+
+using Impl = Session::Impl;
+
+mode_t type_of(Tree::Kind kind) {
+  switch (kind) {
+    case Tree::Kind::kDirectory:
+      return S_IFDIR;
+    case Tree::Kind::kLink:
+      return S_IFLNK;
+    case Tree::Kind::kFile:
+      return S_IFREG;
+  }
+  return 0;
+}
+
+void on_init(void*, fuse_conn_info* connection) {
+  connection->want &=
+      ~static_cast<unsigned>(FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO |
+                             FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE);
+}
+
+void on_lookup(fuse_req_t request, fuse_ino_t parent, const char* name) {
+  Impl& impl = Impl::of(request);
+  Tree::Node* directory = impl.tree_.find(parent);
+  if (!directory) return void(fuse_reply_err(request, ENOENT));
+  fuse_entry_param entry{};
+  if (Tree::Node* node = impl.tree_.child(parent, name)) {
+    entry.ino = node->ino;
+    entry.attr = impl.stat_of(*node);
+    entry.attr_timeout = entry.entry_timeout = impl.timeout(*node);
+  } else {
+    if (directory->changes) return void(fuse_reply_err(request, ENOENT));
+    entry.entry_timeout = 3600;  // there never will be: the kernel need not ask again
+  }
+  fuse_reply_entry(request, &entry);
+}
+
+void on_getattr(fuse_req_t request, fuse_ino_t ino, fuse_file_info*) {
+  Impl& impl = Impl::of(request);
+  Tree::Node* node = impl.tree_.find(ino);
+  if (!node) return void(fuse_reply_err(request, ENOENT));
+  struct stat status = impl.stat_of(*node);
+  fuse_reply_attr(request, &status, impl.timeout(*node));
+}
+
+void on_setattr(fuse_req_t request, fuse_ino_t ino, struct stat* wanted, int set,
+                fuse_file_info* info) {
+  Impl& impl = Impl::of(request);
+  Tree::Node* node = impl.tree_.find(ino);
+  if (!node) return void(fuse_reply_err(request, ENOENT));
+  if (set & FUSE_SET_ATTR_MODE) node->mode = wanted->st_mode & 07777;
+  if (set & FUSE_SET_ATTR_UID) node->uid = wanted->st_uid;
+  if (set & FUSE_SET_ATTR_GID) node->gid = wanted->st_gid;
+  if (set & FUSE_SET_ATTR_ATIME) node->atime = wanted->st_atim;
+  if (set & FUSE_SET_ATTR_MTIME) node->mtime = wanted->st_mtim;
+  if (set & FUSE_SET_ATTR_ATIME_NOW) node->atime = date_now();
+  // The size itself stays: kernfs takes a truncation and does nothing but date it.
+  if (set & (FUSE_SET_ATTR_MTIME_NOW | FUSE_SET_ATTR_SIZE)) node->mtime = date_now();
+  on_getattr(request, ino, info);
+}
+
+void on_readlink(fuse_req_t request, fuse_ino_t ino) {
+  Tree::Node* node = Impl::of(request).tree_.find(ino);
+  if (!node || node->kind != Tree::Kind::kLink) return void(fuse_reply_err(request, ENOENT));
+  fuse_reply_readlink(request, node->target.c_str());
+}
+
+// kernfs_fop_open(): what the mode does not offer is refused to root too.
+int open_error(const Tree::Node& node, int flags) {
+  int access = flags & O_ACCMODE;
+  bool reads = access != O_WRONLY, writes = access != O_RDONLY;
+  if (writes && (!(node.mode & 0222) || !node.file->writable())) return EACCES;
+  if (reads && (!(node.mode & 0444) || !node.file->readable())) return EACCES;
+  return flags & O_DIRECT ? EINVAL : 0;
+}
+
+void on_open(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
+  Impl& impl = Impl::of(request);
+  Tree::Node* node = impl.tree_.find(ino);
+  if (!node || !node->file) return void(fuse_reply_err(request, ENODEV));
+  if (int code = open_error(*node, info->flags)) return void(fuse_reply_err(request, code));
+  if (info->flags & O_TRUNC) node->mtime = date_now();
+  auto file = node->file->open(node->file, PendingRequest::caller_of(request));
+  if (!file) return void(fuse_reply_err(request, file.error().code));
+  info->fh = impl.files_.add({std::move(*file), node->file, ino});
+  info->direct_io = 1;
+  if (fuse_reply_open(request, info) == -ENOENT)
+    impl.files_.remove(info->fh);  // given up meanwhile
+}
+
+void on_release(fuse_req_t request, fuse_ino_t, fuse_file_info* info) {
+  Impl::of(request).files_.remove(info->fh);
+  fuse_reply_err(request, 0);
+}
+
+void on_read(fuse_req_t request, fuse_ino_t, size_t size, off_t offset, fuse_file_info* info) {
+  Impl& impl = Impl::of(request);
+  OpenSlot* slot = impl.files_.find(info->fh);
+  if (!slot || !slot->file) return void(fuse_reply_err(request, EBADF));
+  auto pending = std::make_shared<PendingRequest>(request, impl.pending_);
+  slot->file->read(static_cast<uint64_t>(offset), size, pending->operation(),
+                   [pending](Result<std::string> text) {
+                     if (!text) return pending->fail(text.error().code);
+                     if (fuse_req_t answered = pending->take()) {
+                       fuse_reply_buf(answered, text->data(), text->size());
+                     }
+                   });
+  pending->wait();
+}
+
+void on_write(fuse_req_t request, fuse_ino_t ino, const char* data, size_t size, off_t,
+              fuse_file_info* info) {
+  Impl& impl = Impl::of(request);
+  OpenSlot* slot = impl.files_.find(info->fh);
+  if (!slot || !slot->file) return void(fuse_reply_err(request, EBADF));
+  auto pending = std::make_shared<PendingRequest>(request, impl.pending_);
+  std::string path = impl.tree_.path_of(ino);
+  slot->file->write({data, size}, pending->operation(),
+                    [pending, &impl, path](Result<size_t> taken) {
+                      if (!taken) {
+                        if (impl.options_.refused) impl.options_.refused(path, taken.error());
+                        return pending->fail(taken.error().code);
+                      }
+                      if (fuse_req_t answered = pending->take()) {
+                        fuse_reply_write(answered, *taken);
+                      }
+                    });
+  pending->wait();
+}
+
+void on_poll(fuse_req_t request, fuse_ino_t, fuse_file_info* info, fuse_pollhandle* handle) {
+  Impl& impl = Impl::of(request);
+  OpenSlot* slot = impl.files_.find(info->fh);
+  if (!slot || !slot->file) return void(fuse_reply_err(request, EBADF));
+  Task wake;
+  if (handle) {
+    // Held by the task: a task that is dropped unused gives the handle back.
+    auto kept = std::shared_ptr<fuse_pollhandle>(
+        handle, [&impl](fuse_pollhandle* gone) { impl.notifier_->wake(gone); });
+    wake = [kept]() mutable { kept.reset(); };
+  }
+  fuse_reply_poll(request, static_cast<unsigned>(slot->file->poll(std::move(wake))));
+}
+
+void on_opendir(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
+  Impl& impl = Impl::of(request);
+  Tree::Node* node = impl.tree_.find(ino);
+  if (!node) return void(fuse_reply_err(request, ENOENT));
+  DirectorySlot slot;
+  slot.used = true;
+  slot.entries.push_back({".", node->ino, S_IFDIR});
+  slot.entries.push_back({"..", node->parent, S_IFDIR});
+  for (Ino child_ino : node->children) {
+    Tree::Node* child = impl.tree_.find(child_ino);
+    slot.entries.push_back({child->name, child->ino, type_of(child->kind)});
+  }
+  info->fh = impl.directories_.add(std::move(slot));
+  if (fuse_reply_open(request, info) == -ENOENT) impl.directories_.remove(info->fh);
+}
+
+void on_readdir(fuse_req_t request, fuse_ino_t, size_t size, off_t offset, fuse_file_info* info) {
+  DirectorySlot* slot = Impl::of(request).directories_.find(info->fh);
+  if (!slot || !slot->used) return void(fuse_reply_err(request, EBADF));
+  std::string out(size, '\0');
+  size_t used = 0;
+  for (auto i = static_cast<size_t>(offset); i < slot->entries.size(); ++i) {
+    const DirectorySlot::Entry& entry = slot->entries[i];
+    struct stat status {};
+    status.st_ino = entry.ino;
+    status.st_mode = entry.type;
+    size_t wanted = fuse_add_direntry(request, out.data() + used, size - used, entry.name.c_str(),
+                                      &status, static_cast<off_t>(i + 1));
+    if (wanted > size - used) break;
+    used += wanted;
+  }
+  fuse_reply_buf(request, out.data(), used);
+}
+
+void on_releasedir(fuse_req_t request, fuse_ino_t, fuse_file_info* info) {
+  Impl::of(request).directories_.remove(info->fh);
+  fuse_reply_err(request, 0);
+}
+
+void on_statfs(fuse_req_t request, fuse_ino_t) {
+  struct statvfs status {};
+  status.f_bsize = status.f_frsize = 4096;
+  status.f_namemax = 255;
+  fuse_reply_statfs(request, &status);
+}
+
+void on_listxattr(fuse_req_t request, fuse_ino_t, size_t size) {
+  if (size > 0) return void(fuse_reply_buf(request, nullptr, 0));
+  fuse_reply_xattr(request, 0);
+}
+
+// What nobody may do in sysfs, root included.
+void refuse_mknod(fuse_req_t request, fuse_ino_t, const char*, mode_t mode, dev_t) {
+  fuse_reply_err(request, S_ISREG(mode) ? EACCES : EPERM);
+}
+void refuse_create(fuse_req_t request, fuse_ino_t, const char*, mode_t, fuse_file_info*) {
+  fuse_reply_err(request, EACCES);
+}
+void refuse_mkdir(fuse_req_t request, fuse_ino_t, const char*, mode_t) {
+  fuse_reply_err(request, EPERM);
+}
+void refuse_name(fuse_req_t request, fuse_ino_t, const char*) {
+  fuse_reply_err(request, EPERM);
+}
+void refuse_symlink(fuse_req_t request, const char*, fuse_ino_t, const char*) {
+  fuse_reply_err(request, EPERM);
+}
+void refuse_rename(fuse_req_t request, fuse_ino_t, const char*, fuse_ino_t, const char*, unsigned) {
+  fuse_reply_err(request, EPERM);
+}
+void refuse_link(fuse_req_t request, fuse_ino_t, fuse_ino_t, const char*) {
+  fuse_reply_err(request, EPERM);
+}
+
+// libfuse is C: an exception (no memory is the only one to expect) ends the request, not the mount.
+template <auto Handler>
+struct Guarded;
+template <class... Args, void (*Handler)(fuse_req_t, Args...)>
+struct Guarded<Handler> {
+  static void call(fuse_req_t request, Args... args) noexcept {
+    try {
+      Handler(request, args...);
+    } catch (const std::exception&) {
+      fuse_reply_err(request, ENOMEM);
+    }
+  }
+};
+
+fuse_lowlevel_ops make_operations() {
+  fuse_lowlevel_ops ops{};
+  ops.init = on_init;
+  ops.lookup = Guarded<on_lookup>::call;
+  ops.getattr = Guarded<on_getattr>::call;
+  ops.setattr = Guarded<on_setattr>::call;
+  ops.readlink = Guarded<on_readlink>::call;
+  ops.open = Guarded<on_open>::call;
+  ops.release = Guarded<on_release>::call;
+  ops.read = Guarded<on_read>::call;
+  ops.write = Guarded<on_write>::call;
+  ops.poll = Guarded<on_poll>::call;
+  ops.opendir = Guarded<on_opendir>::call;
+  ops.readdir = Guarded<on_readdir>::call;
+  ops.releasedir = Guarded<on_releasedir>::call;
+  ops.statfs = on_statfs;
+  ops.listxattr = on_listxattr;
+  ops.mknod = refuse_mknod;
+  ops.create = refuse_create;
+  ops.mkdir = refuse_mkdir;
+  ops.unlink = ops.rmdir = refuse_name;
+  ops.symlink = refuse_symlink;
+  ops.rename = refuse_rename;
+  ops.link = refuse_link;
+  return ops;  // no flush: the kernel stops asking at the first ENOSYS
+}
+
+}  // namespace
+
+const fuse_lowlevel_ops& Session::Impl::operations() {
+  static const fuse_lowlevel_ops ops = make_operations();
+  return ops;
+}
+
+}  // namespace rocefs

@@ -1,0 +1,20 @@
+// The mount point, looked at before anything starts, so that a mistake is one clear line.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+
+#include "core/result.h"
+
+namespace rocefs {
+
+// The absolute path of a directory on which a rocefs may be mounted. ENOENT, ENOTDIR, EACCES; EBUSY
+// when a live rocefs is mounted there. The dead mount of an earlier one is unmounted lazily.
+Result<std::string> check_mount_point(const std::string& path);
+
+// The device number of the rocefs that is mounted at this absolute path, as stat(2) would show it.
+std::optional<dev_t> mounted_device(const std::string& path);
+
+}  // namespace rocefs

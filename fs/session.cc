@@ -1,0 +1,133 @@
+#include "fs/session.h"
+
+#include <fcntl.h>
+
+#include <cerrno>
+#include <cstdarg>
+#include <cstdlib>
+#include <cstring>
+
+#include "fs/session_impl.h"
+
+namespace rocefs {
+namespace {
+
+constexpr int kRequestsPerTurn = 64;  // then the loop's other handlers get theirs
+
+// libfuse prints what is wrong by itself; while this stands, its words are kept for our own line.
+thread_local std::string* captured_log = nullptr;
+
+void capture_log(fuse_log_level, const char* format, va_list arguments) {
+  char line[512];
+  std::vsnprintf(line, sizeof line, format, arguments);
+  if (captured_log) {
+    *captured_log += line;
+  } else {
+    std::fputs(line, stderr);
+  }
+}
+
+class LogCapture {
+ public:
+  LogCapture() {
+    captured_log = &text_;
+    fuse_set_log_func(capture_log);
+  }
+  ~LogCapture() { captured_log = nullptr; }
+  // In one line.
+  std::string text() const {
+    std::string line = text_;
+    while (!line.empty() && line.back() == '\n') line.pop_back();
+    for (char& c : line) {
+      if (c == '\n') c = ' ';
+    }
+    return line;
+  }
+
+ private:
+  std::string text_;
+};
+
+}  // namespace
+
+Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Session::~Session() = default;
+
+Result<std::unique_ptr<Session>> Session::create(SessionOptions options, Tree& tree,
+                                                 PollLoop& loop) {
+  auto impl = std::make_unique<Impl>(std::move(options), tree, loop);
+  if (Result<void> created = impl->create(); !created) return created.error();
+  return std::unique_ptr<Session>(new Session(std::move(impl)));
+}
+
+Result<void> Session::mount(const std::string& mount_point) {
+  return impl_->mount(mount_point);
+}
+
+int Session::descriptor() const {
+  return impl_->mounted_ ? fuse_session_fd(impl_->session_) : -1;
+}
+
+Result<void> Session::Impl::create() {
+  std::string mount_options = "default_permissions,subtype=rocefs,fsname=" + options_.source;
+  for (const std::string& option : options_.mount_options) mount_options += "," + option;
+  fuse_args arguments = FUSE_ARGS_INIT(0, nullptr);
+  fuse_opt_add_arg(&arguments, "rocefs");
+  fuse_opt_add_arg(&arguments, ("-o" + mount_options).c_str());
+  if (options_.debug) fuse_opt_add_arg(&arguments, "-d");
+  LogCapture log;
+  session_ = fuse_session_new(&arguments, &operations(), sizeof(fuse_lowlevel_ops), this);
+  fuse_opt_free_args(&arguments);
+  if (!session_) return Error{EINVAL, log.text()};
+  notifier_ = std::make_unique<Notifier>(session_);
+  tree_.set_removal_listener([this](Ino parent, const std::string& name, Ino ino) {
+    notifier_->entry_gone(parent, name, ino);
+  });
+  return {};
+}
+
+Result<void> Session::Impl::mount(const std::string& mount_point) {
+  LogCapture log;
+  errno = 0;
+  if (fuse_session_mount(session_, mount_point.c_str()) != 0) {
+    int code = errno ? errno : EIO;
+    std::string why = log.text();
+    return Error{code, why.empty() ? std::strerror(code) : why};
+  }
+  mounted_ = true;
+  int fd = fuse_session_fd(session_);
+  ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
+  ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+  loop_.watch(fd, [this] { receive(); });
+  return {};
+}
+
+void Session::Impl::receive() {
+  for (int i = 0; i < kRequestsPerTurn; ++i) {
+    int got = fuse_session_receive_buf(session_, &buffer_);
+    if (got == -EINTR) continue;
+    if (got == -EAGAIN) return;
+    if (got > 0) {
+      fuse_session_process_buf(session_, &buffer_);
+      continue;
+    }
+    // 0 or ENODEV: unmounted.
+    loop_.unwatch(fuse_session_fd(session_));
+    mounted_ = false;
+    if (options_.unmounted) options_.unmounted();
+    return;
+  }
+}
+
+Session::Impl::~Impl() {
+  tree_.set_removal_listener(nullptr);
+  if (!session_) return;
+  if (mounted_) loop_.unwatch(fuse_session_fd(session_));
+  fuse_session_unmount(session_);
+  notifier_.reset();
+  files_ = {};
+  fuse_session_destroy(session_);
+  std::free(buffer_.mem);
+}
+
+}  // namespace rocefs

@@ -1,0 +1,50 @@
+// Session: serves a Tree through FUSE. It lives on the control thread's loop: requests are read
+// when the descriptor is readable, files answer at once or later, and no handler waits.
+//
+// Semantics are those of sysfs, as far as FUSE can give them: direct I/O, errors from write(2),
+// sizes that never change, stable inode numbers.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/file.h"
+#include "core/poll_loop.h"
+#include "core/result.h"
+#include "core/tree.h"
+
+namespace rocefs {
+
+struct SessionOptions {
+  std::string source = "rocefs";           // what mount(8) shows as the device
+  std::vector<std::string> mount_options;  // for libfuse and the kernel: allow_other, ro, dev, …
+  bool debug = false;                      // print every request to stderr
+  // A write that was refused: so that the reason can be logged. Control thread.
+  std::function<void(const std::string& path, const Error& why)> refused;
+  // The mount is gone (fusermount3 -u, umount). Control thread.
+  std::function<void()> unmounted;
+};
+
+class Session {
+ public:
+  // EINVAL for a mount option that nobody knows.
+  static Result<std::unique_ptr<Session>> create(SessionOptions options, Tree& tree,
+                                                 PollLoop& loop);
+  // Unmounts. What is unanswered then is answered by nobody: the kernel has given it up.
+  ~Session();
+
+  // Mounts and serves from now on, whenever the loop runs.
+  Result<void> mount(const std::string& mount_point);
+  // The /dev/fuse descriptor; -1 before mount().
+  int descriptor() const;
+
+  class Impl;
+
+ private:
+  explicit Session(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace rocefs

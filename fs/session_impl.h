@@ -1,0 +1,90 @@
+// What the session and its handlers share. Private to fs/.
+#pragma once
+
+#include <fuse_lowlevel.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fs/notifier.h"
+#include "fs/request.h"
+#include "fs/session.h"
+
+namespace rocefs {
+
+// The kernel's file handles are indices into tables of these, not pointers.
+struct OpenSlot {
+  std::unique_ptr<OpenFile> file;
+  std::shared_ptr<File> node_file;
+  Ino ino = 0;
+};
+
+// A directory as it was when it was opened: entries may come and go while it is listed.
+struct DirectorySlot {
+  struct Entry {
+    std::string name;
+    Ino ino;
+    mode_t type;
+  };
+  std::vector<Entry> entries;
+  bool used = false;
+};
+
+template <class Slot>
+class SlotTable {
+ public:
+  uint64_t add(Slot slot) {
+    if (free_.empty()) {
+      slots_.push_back(std::move(slot));
+      return slots_.size() - 1;
+    }
+    uint64_t index = free_.back();
+    free_.pop_back();
+    slots_[index] = std::move(slot);
+    return index;
+  }
+  Slot* find(uint64_t index) { return index < slots_.size() ? &slots_[index] : nullptr; }
+  void remove(uint64_t index) {
+    slots_[index] = Slot{};
+    free_.push_back(index);
+  }
+
+ private:
+  std::vector<Slot> slots_;
+  std::vector<uint64_t> free_;
+};
+
+class Session::Impl {
+ public:
+  Impl(SessionOptions options, Tree& tree, PollLoop& loop)
+      : options_(std::move(options)), tree_(tree), loop_(loop) {}
+  ~Impl();
+
+  Result<void> create();
+  Result<void> mount(const std::string& mount_point);
+  void receive();
+
+  static const fuse_lowlevel_ops& operations();
+  static Impl& of(fuse_req_t request) { return *static_cast<Impl*>(fuse_req_userdata(request)); }
+
+  // How long the kernel may keep what it learnt of a node, in seconds.
+  double timeout(const Tree::Node& node) {
+    Tree::Node* parent = tree_.find(node.parent);
+    return node.changes || (parent && parent->changes) ? 0.0 : 3600.0;
+  }
+  struct stat stat_of(const Tree::Node& node);
+
+  SessionOptions options_;
+  Tree& tree_;
+  PollLoop& loop_;
+  fuse_session* session_ = nullptr;
+  std::unique_ptr<Notifier> notifier_;
+  PendingRequests pending_;
+  SlotTable<OpenSlot> files_;
+  SlotTable<DirectorySlot> directories_;
+  fuse_buf buffer_{};
+  bool mounted_ = false;
+};
+
+}  // namespace rocefs

@@ -1,0 +1,86 @@
+#include "rdma/capture_file.h"
+
+#include <fcntl.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "core/caller_file.h"
+
+namespace rocefs {
+
+Result<std::string> CaptureFile::show() {
+  if (path_.empty()) return std::string("off\n");
+  return fmt::format("{} {}\n", path_, capture_ ? capture_->packets() : 0);
+}
+
+void CaptureFile::store(std::string_view text, const OperationPtr& operation, Answer<void> answer) {
+  if (!text.empty() && text.back() == '\n') text.remove_suffix(1);
+  if (changing_) return answer(Error{EBUSY, "another change of the capture is under way"});
+  if (text == "off") return stop(std::move(answer));
+  if (text.empty()) return answer(Error{EINVAL, "a path, or off, is wanted"});
+  if (!path_.empty()) return answer(errorf(EBUSY, "capturing to {} already", path_));
+  start(std::string(text), operation->caller(), std::move(answer));
+}
+
+void CaptureFile::start(std::string path, const Caller& caller, Answer<void> answer) {
+  changing_ = true;
+  auto self = shared_from_this();
+  worker_.post([self, path, caller, mount = own_mount_, answer = std::move(answer)]() mutable {
+    Result<Fd> file = open_as(caller, path, O_WRONLY | O_CREAT | O_TRUNC, mount);
+    self->engine_.tell_control(
+        [self, path, file = std::move(file), answer = std::move(answer)]() mutable {
+          if (file) return self->begin(path, std::move(*file), std::move(answer));
+          self->changing_ = false;
+          answer(file.error());
+        });
+  });
+}
+
+void CaptureFile::begin(const std::string& path, Fd file, Answer<void> answer) {
+  auto self = shared_from_this();
+  auto broken = [self, path](int code) {
+    self->engine_.tell_control([self, path, code] { self->broken(path, code); });
+  };
+  capture_ = std::make_shared<PcapCapture>(engine_, fabric_, std::move(file), broken);
+  engine_.call<void>(
+      [capture = capture_]() -> Result<void> {
+        capture->start();
+        return {};
+      },
+      [self, path, answer = std::move(answer)](Result<void> result) mutable {
+        self->changing_ = false;
+        if (result) {
+          self->path_ = path;
+        } else {
+          self->capture_.reset();
+        }
+        answer(std::move(result));
+      });
+}
+
+void CaptureFile::broken(const std::string& path, int code) {
+  failed_(fmt::format("capture to {} ended: {}", path, std::strerror(code)));
+  if (path_ == path && !changing_) stop([](Result<void>) {});
+}
+
+void CaptureFile::stop(Answer<void> answer) {
+  if (path_.empty()) return answer({});
+  changing_ = true;
+  auto self = shared_from_this();
+  auto kept = std::make_shared<Answer<void>>(std::move(answer));
+  auto closed = [self, kept] {
+    self->engine_.tell_control([self, kept] {
+      self->changing_ = false;
+      self->path_.clear();
+      self->capture_.reset();
+      (*kept)({});
+    });
+  };
+  Task end = [capture = capture_, closed] { capture->stop(closed); };
+  if (engine_.post(end)) return;
+  changing_ = false;
+  (*kept)(Error{EAGAIN, "too many commands are waiting for the engine"});
+}
+
+}  // namespace rocefs

@@ -1,0 +1,139 @@
+#include "tools/rocefs/options.h"
+
+#include <getopt.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "core/kstrto.h"
+
+namespace rocefs {
+
+const char* const kUsage =
+    R"(usage: rocefs [-f] [-d] [-o OPTION[,OPTION…]] [SOURCE] MOUNTPOINT
+
+Mounts an emulated RoCE NIC as a sysfs-like tree. `fusermount3 -u MOUNTPOINT` or SIGTERM ends it.
+
+  -f            stay in the foreground
+  -d            print every FUSE request (stays in the foreground)
+  -h, --help    this text
+  -V, --version
+
+options after -o:
+  clock=real|virtual   time passes by itself (real, the default), or only when told to
+  dilation=S           real clock: S times slower than the wall (1)
+  seed=N               of every random choice (1); the same seed gives the same run
+  config=FILE          devices, switches, links and start values of knobs (ini)
+  uid=N, gid=N         who owns the files (the mounting user)
+  allow_other, ro, …   as for every FUSE file system
+
+  rocefs /mnt && ls /mnt/class/infiniband
+)";
+
+Result<ClockMode> parse_clock_mode(std::string_view text) {
+  if (text == "real") return ClockMode::kReal;
+  if (text == "virtual") return ClockMode::kVirtual;
+  return errorf(EINVAL, "clock={}: real or virtual is wanted", text);
+}
+
+Result<uint64_t> parse_dilation(std::string_view text) {
+  Result<uint64_t> value = kstrtou64(text, 0);
+  if (!value || *value < 1 || *value > 1'000'000) {
+    return errorf(EINVAL, "dilation={}: 1 to 1000000 is wanted", text);
+  }
+  return value;
+}
+
+namespace {
+
+Result<uint64_t> parse_number(std::string_view key, std::string_view text, uint64_t max) {
+  Result<uint64_t> value = kstrtou64(text, 0);
+  if (!value || *value > max) return errorf(EINVAL, "{}={}: a number is wanted", key, text);
+  return value;
+}
+
+// Ours are taken, the rest is left to FUSE.
+Result<void> take_option(Options& options, const std::string& option) {
+  constexpr uint64_t kMaxId = 0xfffffffe;
+  size_t equals = option.find('=');
+  std::string key = option.substr(0, equals);
+  std::string value = equals == option.npos ? "" : option.substr(equals + 1);
+  auto keep = [](auto result, auto& out) -> Result<void> {
+    if (!result) return result.error();
+    out = *result;
+    return {};
+  };
+  if (key == "clock") return keep(parse_clock_mode(value), options.clock);
+  if (key == "dilation") return keep(parse_dilation(value), options.dilation);
+  if (key == "seed") return keep(parse_number(key, value, ~uint64_t{0}), options.seed);
+  if (key == "config") {
+    if (value.empty()) return Error{EINVAL, "config=: a file is wanted"};
+    options.config = value;
+    return {};
+  }
+  auto id = [&](auto& out) -> Result<void> {
+    Result<uint64_t> number = parse_number(key, value, kMaxId);
+    if (!number) return number.error();
+    out = static_cast<uid_t>(*number);
+    return {};
+  };
+  if (key == "uid") return id(options.uid);
+  if (key == "gid") return id(options.gid);
+  if (!option.empty()) options.mount_options.push_back(option);
+  return {};
+}
+
+Result<void> take_option_list(Options& options, const std::string& list) {
+  for (size_t at = 0; at <= list.size();) {
+    size_t comma = std::min(list.find(',', at), list.size());
+    if (Result<void> taken = take_option(options, list.substr(at, comma - at)); !taken) {
+      return taken;
+    }
+    at = comma + 1;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Options> parse_options(int argc, char** argv) {
+  Options options;
+  options.uid = ::geteuid();
+  options.gid = ::getegid();
+  constexpr option kLong[] = {{"help", no_argument, nullptr, 'h'},
+                              {"version", no_argument, nullptr, 'V'},
+                              {nullptr, 0, nullptr, 0}};
+  opterr = 0;
+  for (int c; (c = getopt_long(argc, argv, ":fdhVo:", kLong, nullptr)) != -1;) {
+    switch (c) {
+      case 'f':
+        options.foreground = true;
+        break;
+      case 'd':
+        options.debug = options.foreground = true;
+        break;
+      case 'h':
+        options.help = true;
+        return options;
+      case 'V':
+        options.version = true;
+        return options;
+      case 'o':
+        if (Result<void> taken = take_option_list(options, optarg); !taken) return taken.error();
+        break;
+      case ':':
+        return errorf(EINVAL, "-{} wants a value", static_cast<char>(optopt));
+      default:
+        if (optopt) return errorf(EINVAL, "unknown option -{}", static_cast<char>(optopt));
+        return errorf(EINVAL, "unknown option {}", argv[optind - 1]);
+    }
+  }
+  int rest = argc - optind;
+  if (rest < 1) return Error{EINVAL, "a mount point is wanted"};
+  if (rest > 2) return errorf(EINVAL, "{} is one word too many", argv[optind + 2]);
+  if (rest == 2 && *argv[optind]) options.source = argv[optind];
+  options.mount_point = argv[argc - 1];
+  return options;
+}
+
+}  // namespace rocefs

@@ -1,0 +1,39 @@
+// The command line of rocefs, with the habits of FUSE file systems.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/clock.h"
+#include "core/result.h"
+
+namespace rocefs {
+
+struct Options {
+  bool help = false, version = false;
+  bool foreground = false, debug = false;
+  std::string source = "rocefs";
+  std::string mount_point;
+  std::string config;  // empty: the default topology
+  // Not given: the config file's, or the default.
+  std::optional<ClockMode> clock;
+  std::optional<uint64_t> seed, dilation;
+  uid_t uid = 0;
+  gid_t gid = 0;
+  std::vector<std::string> mount_options;  // for FUSE
+};
+
+extern const char* const kUsage;
+
+// EINVAL with what is wrong.
+Result<Options> parse_options(int argc, char** argv);
+
+Result<ClockMode> parse_clock_mode(std::string_view text);
+// dilation=, at least 1.
+Result<uint64_t> parse_dilation(std::string_view text);
+
+}  // namespace rocefs
