@@ -2,6 +2,7 @@
 // within a fifth. One thread adds, any thread reads.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -26,13 +27,15 @@ class Histogram {
   // The upper edge of the bucket that holds the `fraction` quantile; 0 if nothing was added.
   TimeNs quantile(double fraction) const {
     uint64_t total = count();
-    uint64_t rank = static_cast<uint64_t>(fraction * static_cast<double>(total));
+    if (total == 0) return 0;
+    auto rank = static_cast<uint64_t>(fraction * static_cast<double>(total));
+    rank = std::min(rank, total - 1);
     uint64_t seen = 0;
     for (size_t i = 0; i < buckets_.size(); ++i) {
       seen += buckets_[i].get();
       if (seen > rank) return upper_edge(i);
     }
-    return total == 0 ? 0 : upper_edge(buckets_.size() - 1);
+    return upper_edge(buckets_.size() - 1);
   }
 
  private:

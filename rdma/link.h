@@ -79,6 +79,8 @@ class Link final : public KnobOwner {
     sink_ = &sink;
   }
   LinkSink& sink() { return *sink_; }
+  // Puts something between the link and its far end.
+  void set_sink(LinkSink& sink) { sink_ = &sink; }
   const LinkParameters& parameters() const { return parameters_; }
   LinkCounters& counters() { return counters_; }
   const LinkCounters& counters() const { return counters_; }

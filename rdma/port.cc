@@ -136,7 +136,7 @@ Qp* Port::find_qp(const wire::Headers& headers) {
   constexpr uint16_t kMembership = 0x8000;
   bool pkey_ok = (headers.bth.pkey | kMembership) == 0xffff;
   if (receives && pkey_ok && addressed(*qp, headers)) return qp;
-  counters_.port_rcv_errors.add();
+  counters_.rx_unknown_qp.add();
   return nullptr;
 }
 

@@ -17,7 +17,7 @@ struct PortCounters {
   Counter req_remote_invalid_request, req_remote_access_errors, resp_remote_access_errors;
   Counter resp_cqe_flush_error, req_cqe_flush_error;
   Counter req_transport_retries_exceeded, req_rnr_retries_exceeded;
-  Counter rx_icrc_encapsulated;
+  Counter rx_icrc_encapsulated, rx_unknown_qp;
 };
 
 inline constexpr CounterRow<PortCounters> kPortCounters[] = {
@@ -32,7 +32,7 @@ inline constexpr CounterRow<PortCounters> kPortCounters[] = {
     {"counters/unicast_rcv_packets", &PortCounters::unicast_rcv_packets,
      "unicast packets received"},
     {"counters/port_rcv_errors", &PortCounters::port_rcv_errors,
-     "packets received that are malformed or for no queue pair of this port"},
+     "packets received that are malformed"},
     {"hw_counters/rx_write_requests", &PortCounters::rx_write_requests,
      "RDMA WRITE messages received"},
     {"hw_counters/out_of_buffer", &PortCounters::out_of_buffer,
@@ -67,6 +67,8 @@ inline constexpr CounterRow<PortCounters> kPortCounters[] = {
      "queue pairs that used up their RNR retries"},
     {"hw_counters/rx_icrc_encapsulated", &PortCounters::rx_icrc_encapsulated,
      "RoCE packets received with a wrong ICRC"},
+    {"hw_counters/rx_unknown_qp", &PortCounters::rx_unknown_qp,
+     "packets received for no connected queue pair, or not from its far end"},
 };
 
 }  // namespace rocefs

@@ -1,0 +1,132 @@
+// Go-back-N's goodput under random loss, against (1-p) / (1-p + pD + p^2 R): a lost packet costs
+// the D packet times until it is sent again, a lost retransmission the R until the time-out.
+#include <catch2/catch.hpp>
+#include <cstdio>
+
+#include "test/rdma/world.h"
+
+using namespace rocefs;
+using namespace rocefs::test;
+
+namespace {
+
+// Long messages over one switch, loss on one link in the direction of the data.
+struct GoBackN {
+  double loss;
+  TimeNs delay;     // of each of the two links on the way
+  uint8_t timeout;  // exponent
+
+  double measured = 0, predicted = 0, d = 0, r = 0, share = 0;
+  uint64_t losses = 0;
+
+  void run() {
+    constexpr uint32_t kMtu = 1024, kMessage = 64 * 1024;
+    World world(17);
+    for (const auto& link : world.fabric.links()) {
+      LinkParameters parameters = link->parameters();
+      parameters.delay_ns = delay;
+      parameters.rate_bps = 10'000'000'000;
+      set(*link, parameters);
+    }
+    Link& egress = world.link("mb_0-sw_0");
+    // Data packets of this many octets follow one another at this distance.
+    double packet_ns = egress.serialization_ns(kMtu + 20 + 8 + 12 + 4);
+    QpAttributes attributes;
+    attributes.path_mtu = kMtu;
+    attributes.timeout = timeout;
+    attributes.window = 1024;  // larger than D: the link never waits for an acknowledgement
+    Connection connection(world, kMessage, attributes);
+    uint64_t outstanding = 0, done = 0;
+    connection.near_cq.set_listener([&] {
+      for (const Completion& completion : Connection::poll(connection.near_cq)) {
+        REQUIRE(completion.status == WcStatus::kSuccess);
+        --outstanding;
+        ++done;
+      }
+    });
+
+    // D, from the start of a lost packet to the start of its resend, by losing one on purpose.
+    d = measure_resend(world, connection, packet_ns, outstanding);
+    r = static_cast<double>(TimeNs{4096} << timeout) / packet_ns;
+
+    set(egress, lossy(egress.parameters(), loss));
+    TimeNs start = world.scheduler.now();
+    uint64_t first = done, lost_before = egress.counters().lost.get();
+    constexpr uint64_t kLosses = 20'000;
+    while (egress.counters().lost.get() - lost_before < kLosses) {
+      keep_busy(connection, outstanding);
+      REQUIRE(world.scheduler.run_one(kNever - 1));
+    }
+    losses = egress.counters().lost.get() - lost_before;
+    double elapsed = static_cast<double>(world.scheduler.now() - start);
+    double packets = static_cast<double>(done - first) * (kMessage / kMtu);
+    measured = packets * packet_ns / elapsed;
+    double denominator = 1 - loss + loss * d + loss * loss * r;
+    predicted = (1 - loss) / denominator;
+    share = loss * loss * r / denominator;
+  }
+
+ private:
+  static void keep_busy(Connection& connection, uint64_t& outstanding) {
+    constexpr uint64_t kQueued = 64;  // 4096 packets: always more than the window
+    for (; outstanding < kQueued; ++outstanding) {
+      connection.post(connection.write(0, 0, 64 * 1024));
+    }
+  }
+
+  // The trace of one loss in a running stream.
+  static double measure_resend(World& world, Connection& connection, double packet_ns,
+                               uint64_t& outstanding) {
+    Link& egress = world.link("mb_0-sw_0");
+    LinkSink& far = egress.sink();
+    struct Tap final : LinkSink {
+      World& world;
+      LinkSink& far;
+      int until_drop = 3000;
+      uint32_t psn = 0;
+      TimeNs dropped = 0, resent = 0;
+      Tap(World& w, LinkSink& f) : world(w), far(f) {}
+      void receive(Packet* packet, TimeNs now) override {
+        wire::Parsed parsed;
+        REQUIRE(wire::parse_headers(packet->header_bytes(), packet->payload.length, parsed) ==
+                wire::ParseError::kNone);
+        if (--until_drop == 0) {
+          dropped = now;
+          psn = parsed.headers.bth.psn;
+          return world.fabric.pool().release(packet);
+        }
+        if (dropped && !resent && parsed.headers.bth.psn == psn) resent = now;
+        far.receive(packet, now);
+      }
+    } tap(world, far);
+    egress.set_sink(tap);
+    while (!tap.resent) {
+      keep_busy(connection, outstanding);
+      REQUIRE(world.scheduler.run_one(kNever - 1));
+    }
+    egress.set_sink(far);
+    return static_cast<double>(tap.resent - tap.dropped) / packet_ns;
+  }
+};
+
+}  // namespace
+
+// The band is the issue's 3 %: 20,000 losses leave a standard error below 1 %, the formula itself
+// leaves out that the packet behind a lost one may be lost too (p of D).
+TEST_CASE("go-back-N: goodput under loss follows the formula") {
+  GoBackN runs[] = {{0.005, 4 * kMicrosecond, 8}, {0.005, 18 * kMicrosecond, 9},
+                    {0.01, 10 * kMicrosecond, 7}, {0.01, 18 * kMicrosecond, 8},
+                    {0.02, 18 * kMicrosecond, 7}, {0.05, 4 * kMicrosecond, 4}};
+  std::printf("%8s %8s %8s %8s %10s %10s %8s\n", "p", "D", "R", "losses", "measured", "formula",
+              "ratio");
+  for (GoBackN& run : runs) {
+    run.run();
+    double ratio = run.measured / run.predicted;
+    std::printf("%8.3f %8.1f %8.0f %8lu %10.4f %10.4f %8.4f\n", run.loss, run.d, run.r,
+                static_cast<unsigned long>(run.losses), run.measured, run.predicted, ratio);
+    CHECK(run.losses >= 20'000);
+    CHECK(run.d <= 100);
+    CHECK(run.share <= 0.1);
+    CHECK(ratio == Approx(1).margin(0.03));
+  }
+}

@@ -1,0 +1,281 @@
+// A fabric on a scheduler that the test drives, with what tests need around it: something that
+// meddles with packets, memory that answers late, and a connection that checks every byte.
+#pragma once
+
+#include <catch2/catch.hpp>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "core/rng.h"
+#include "core/scheduler.h"
+#include "core/topology.h"
+#include "rdma/device.h"
+#include "rdma/fabric.h"
+#include "rdma/flow.h"
+#include "rdma/memory.h"
+
+namespace rocefs::test {
+
+struct World {
+  Scheduler scheduler;
+  Outstanding outstanding;
+  Fabric fabric;
+
+  explicit World(uint64_t seed = 1, const Topology& topology = default_topology())
+      : fabric(topology, seed, scheduler, outstanding) {}
+
+  Device& device(std::string_view name) { return *fabric.device(name); }
+  PortCounters& counters(std::string_view name) { return device(name).port().counters(); }
+  Link& link(std::string_view name) { return *fabric.link(name); }
+
+  // Runs until nothing is outstanding; false if that takes longer than `limit`.
+  bool run_idle(TimeNs limit = 600 * kSecond) {
+    TimeNs end = scheduler.now() + limit;
+    while (outstanding.any()) {
+      if (!scheduler.run_one(end)) return false;
+    }
+    return true;
+  }
+};
+
+inline LinkParameters lossy(LinkParameters parameters, double loss) {
+  parameters.loss = loss;
+  return parameters;
+}
+inline void set(Link& link, const LinkParameters& parameters) {
+  link.apply(Link::values_of(parameters));
+}
+
+// Stands between a link and its far end: drops, doubles, delays and damages packets.
+class Meddler final : public LinkSink {
+ public:
+  struct Odds {
+    double drop = 0, duplicate = 0, delay = 0, corrupt = 0;
+    TimeNs longest_delay = 20 * kMicrosecond;
+  };
+  Meddler(World& world, Link& link, uint64_t seed, const Odds& odds)
+      : world_(world), far_(link.sink()), rng_(seed, "meddler " + link.name()), odds_(odds) {
+    link.set_sink(*this);
+  }
+  ~Meddler() override {
+    for (auto& held : held_) {
+      if (held->packet) world_.fabric.pool().release(held->packet);
+    }
+  }
+
+  // Looks at each packet first; true: dropped.
+  std::function<bool(const wire::Parsed&, Packet&)> script;
+
+  void receive(Packet* packet, TimeNs now) override {
+    if (script) {
+      wire::Parsed parsed;
+      REQUIRE(wire::parse_headers(packet->header_bytes(), packet->payload.length, parsed) ==
+              wire::ParseError::kNone);
+      if (script(parsed, *packet)) return world_.fabric.pool().release(packet);
+    }
+    if (rng_.chance(odds_.drop)) return world_.fabric.pool().release(packet);
+    if (rng_.chance(odds_.corrupt)) corrupt(packet);
+    if (rng_.chance(odds_.duplicate)) hold(copy(packet));
+    if (rng_.chance(odds_.delay)) return hold(packet);
+    far_.receive(packet, now);
+  }
+
+  Packet* copy(const Packet* packet) {
+    Packet* twin = world_.fabric.pool().acquire();
+    twin->header = packet->header;
+    twin->header_len = packet->header_len;
+    twin->payload = packet->payload;
+    twin->sealed = packet->sealed;
+    if (packet->frame) {
+      Frame* frame = world_.fabric.pool().attach_frame(twin);
+      frame->bytes = packet->frame->bytes;
+    }
+    return twin;
+  }
+  void deliver(Packet* packet) { far_.receive(packet, world_.scheduler.now()); }
+
+ private:
+  struct Held {
+    Meddler* owner;
+    Packet* packet;
+    Event event;
+    Held(Meddler* o, Packet* p) : owner(o), packet(p), event(event_of<&Held::due>(this)) {}
+    void due(TimeNs now) { owner->far_.receive(std::exchange(packet, nullptr), now); }
+  };
+
+  void hold(Packet* packet) {
+    std::erase_if(held_,
+                  [](const auto& held) { return !held->packet && !held->event.scheduled(); });
+    held_.push_back(std::make_unique<Held>(this, packet));
+    auto delay = static_cast<TimeNs>(rng_.below(static_cast<uint64_t>(odds_.longest_delay)));
+    world_.scheduler.after(held_.back()->event, delay);
+  }
+
+  void corrupt(Packet* packet) {
+    REQUIRE(materialize(world_.fabric.pool(), packet));
+    size_t length = packet->wire_length() - packet->header_len;
+    packet->frame->bytes[rng_.below(length)] ^= static_cast<uint8_t>(1 + rng_.below(255));
+  }
+
+  World& world_;
+  LinkSink& far_;
+  Rng rng_;
+  Odds odds_;
+  std::vector<std::unique_ptr<Held>> held_;
+};
+
+// Memory that answers when the scheduler says so, as a client's does; in any order.
+class SlowMemory final : public Memory {
+ public:
+  SlowMemory(World& world, size_t size, uint64_t seed, TimeNs longest = 5 * kMicrosecond)
+      : bytes(size), world_(world), rng_(seed, "slow memory"), longest_(longest) {}
+
+  Outcome write(uint64_t offset, std::span<const uint8_t> source, MemoryListener& listener,
+                uint64_t ticket) override {
+    return later(
+        [this, offset, source] {
+          std::copy(source.begin(), source.end(), bytes.begin() + static_cast<long>(offset));
+        },
+        listener, ticket);
+  }
+  Outcome read(uint64_t offset, std::span<uint8_t> into, MemoryListener& listener,
+               uint64_t ticket) override {
+    return later(
+        [this, offset, into] {
+          std::copy_n(bytes.begin() + static_cast<long>(offset), into.size(), into.begin());
+        },
+        listener, ticket);
+  }
+
+  std::vector<uint8_t> bytes;
+  bool failing = false;
+  size_t asked = 0;
+
+ private:
+  struct Job {
+    std::function<void()> work;
+    MemoryListener* listener;
+    uint64_t ticket;
+    bool ok;
+    Event event;
+    Job(std::function<void()> w, MemoryListener* l, uint64_t t, bool o)
+        : work(std::move(w)), listener(l), ticket(t), ok(o), event(event_of<&Job::due>(this)) {}
+    void due(TimeNs) {
+      if (ok) work();
+      std::exchange(listener, nullptr)->memory_done(ticket, ok);
+    }
+  };
+
+  Outcome later(std::function<void()> work, MemoryListener& listener, uint64_t ticket) {
+    ++asked;
+    std::erase_if(jobs_, [](const auto& job) { return !job->listener && !job->event.scheduled(); });
+    jobs_.push_back(std::make_unique<Job>(std::move(work), &listener, ticket, !failing));
+    auto delay = static_cast<TimeNs>(rng_.below(static_cast<uint64_t>(longest_)) + 1);
+    world_.scheduler.after(jobs_.back()->event, delay);
+    return Outcome::kPending;
+  }
+
+  World& world_;
+  Rng rng_;
+  TimeNs longest_;
+  std::vector<std::unique_ptr<Job>> jobs_;
+};
+
+// Two connected queue pairs with memory at both ends.
+struct Connection {
+  static constexpr uint32_t kPd = 9;
+
+  World& world;
+  Device& near_device;
+  Device& far_device;
+  CompletionQueue near_cq{4096}, far_cq{4096};
+  std::shared_ptr<Memory> near_memory, far_memory;
+  uint64_t near_address = 0x100000, far_address = 0x900000;
+  uint32_t near_key = 0, far_key = 0;
+  Qp* near = nullptr;
+  Qp* far = nullptr;
+
+  Connection(World& w, uint64_t bytes, QpAttributes attributes = {},
+             std::shared_ptr<Memory> near_mem = nullptr, std::shared_ptr<Memory> far_mem = nullptr,
+             const std::string& from = "mb_0", const std::string& to = "mb_1")
+      : world(w),
+        near_device(w.device(from)),
+        far_device(w.device(to)),
+        near_memory(near_mem ? near_mem : LocalMemory::create(bytes)),
+        far_memory(far_mem ? far_mem : LocalMemory::create(bytes)) {
+    near_key = *near_device.memory().add(near_memory, near_address, bytes, kPd, kLocalWrite);
+    far_key =
+        *far_device.memory().add(far_memory, far_address, bytes, kPd, kLocalWrite | kRemoteWrite);
+    near = make(near_device, near_cq);
+    far = make(far_device, far_cq);
+    attributes.access = kRemoteWrite;
+    raise(*near, *far, near_device, far_device, attributes);
+    std::swap(attributes.send_psn, attributes.receive_psn);
+    raise(*far, *near, far_device, near_device, attributes);
+  }
+  ~Connection() {
+    near_device.destroy_qp(*near);
+    far_device.destroy_qp(*far);
+  }
+
+  Qp* make(Device& device, CompletionQueue& cq) {
+    QpInit init;
+    init.pd = kPd;
+    init.send_cq = init.receive_cq = &cq;
+    init.send_depth = init.receive_depth = 512;
+    return *device.create_qp(init);
+  }
+  static void raise(Qp& qp, Qp& peer, Device& own, Device& other, QpAttributes attributes) {
+    attributes.remote_qpn = peer.number();
+    attributes.path.local = gids_of(own.spec())[1];
+    attributes.path.remote = gids_of(other.spec())[1];
+    for (QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts}) {
+      REQUIRE(qp.modify(state, attributes));
+    }
+  }
+
+  SendRequest write(uint64_t id, uint64_t offset, uint32_t length) const {
+    SendRequest request;
+    request.wr_id = id;
+    request.op = SendOp::kWrite;
+    request.sge = {near_address + offset, length, near_key};
+    request.remote_address = far_address + offset;
+    request.rkey = far_key;
+    return request;
+  }
+  SendRequest send(uint64_t id, uint64_t offset, uint32_t length) const {
+    SendRequest request = write(id, offset, length);
+    request.op = SendOp::kSend;
+    return request;
+  }
+  ReceiveRequest receive(uint64_t id, uint64_t offset, uint32_t length) const {
+    ReceiveRequest request;
+    request.wr_id = id;
+    request.sge = {far_address + offset, length, far_key};
+    return request;
+  }
+  void post(const SendRequest& request) { REQUIRE(near->requester().post(request)); }
+  void post(const ReceiveRequest& request) { REQUIRE(far->responder().post(request)); }
+
+  static std::vector<Completion> poll(CompletionQueue& cq) {
+    std::vector<Completion> all(8192);
+    all.resize(cq.poll(all));
+    return all;
+  }
+};
+
+inline std::span<uint8_t> bytes_of(Memory& memory) {
+  if (uint8_t* direct = memory.direct()) {
+    return {direct, static_cast<LocalMemory&>(memory).bytes().size()};
+  }
+  return static_cast<SlowMemory&>(memory).bytes;
+}
+
+inline void fill(std::span<uint8_t> bytes, uint64_t seed) {
+  Rng rng(seed, "fill");
+  for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(rng.next());
+}
+
+}  // namespace rocefs::test
