@@ -1,61 +1,89 @@
 # rocefs: GNU make. `make help` lists the targets.
 SHELL := /bin/bash
 BUILD ?= build
-CXX ?= g++
 ifeq ($(origin CXX),default)
 CXX := g++
 endif
-MODE ?= release
+PREFIX ?= /usr/local
+JOBS := $(shell nproc)
 
+##@ Targets
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+all: $(BUILD)/bin/rocefs ## build everything into build/ (the default)
+demo: packages ## mount, send a real file over a lossy link, prove that it arrived
+	@$(MAKE) --no-print-directory -s -j$(JOBS) all
+	@tools/demo $(BUILD)/bin/rocefs
+test: packages ## build and run all tests; ends with `N passed, N failed`
+	@$(MAKE) --no-print-directory -s -j$(JOBS) all tests
+	@test/run $(BUILD)
+check: ## format, layers, sizes, forbidden calls
+	@test/house/check
+asan: packages ## the tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	@$(MAKE) --no-print-directory -s -j$(JOBS) MODE=asan BUILD=$(BUILD)/asan all tests
+	@test/run $(BUILD)/asan
+tsan: packages ## the tests under ThreadSanitizer
+	@$(MAKE) --no-print-directory -s -j$(JOBS) MODE=tsan BUILD=$(BUILD)/tsan all tests
+	@test/run $(BUILD)/tsan
+install: all ## install into PREFIX (/usr/local), below DESTDIR
+	install -D -m 0755 $(BUILD)/bin/rocefs $(DESTDIR)$(PREFIX)/bin/rocefs
+clean: ## remove build/
+	rm -rf $(BUILD)
+packages: ## install the Debian packages that are missing
+	@tools/install-packages
+.PHONY: help all demo test check asan tsan install clean packages tests
+.DEFAULT_GOAL := all
+
+# What is built how.
+MODE ?= release
 PACKAGES := fuse3 liburing fmt inih libisal
 CPPFLAGS += -I. -DFUSE_USE_VERSION=312 $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
 CXXFLAGS += -std=c++20 -g -pthread -Wall -Wextra -Werror -Wshadow -Wnon-virtual-dtor
 LDLIBS += $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -pthread
+FLAGS_release := -O2
+FLAGS_asan := -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+FLAGS_tsan := -O1 -fsanitize=thread -fno-omit-frame-pointer
+CXXFLAGS += $(FLAGS_$(MODE))
 
-ifeq ($(MODE),release)
-CXXFLAGS += -O2
-else ifeq ($(MODE),asan)
-CXXFLAGS += -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
-else ifeq ($(MODE),tsan)
-CXXFLAGS += -O1 -fsanitize=thread -fno-omit-frame-pointer
-endif
-
+# One library per layer; one test program per layer, which links only what the layer may include.
 LAYERS := core rdma/wire rdma fs
-lib = $(BUILD)/lib$(subst /,_,$(1)).a
+library = $(BUILD)/lib/$(subst /,_,$(1)).a
 objects = $(patsubst %.cc,$(BUILD)/%.o,$(wildcard $(1)/*.cc))
+RDMA_LIBRARIES := $(call library,rdma) $(call library,rdma/wire) $(call library,core)
 
-all: $(BUILD)/bin/rocefs
-.PHONY: all
+TESTS := core wire rdma fs
+TEST_LIBRARIES_core := $(call library,core)
+TEST_LIBRARIES_wire := $(call library,rdma/wire) $(call library,core)
+TEST_LIBRARIES_rdma := $(RDMA_LIBRARIES)
+TEST_LIBRARIES_fs := $(call library,fs) $(call library,core)
+tests: $(TESTS:%=$(BUILD)/test/%_test)
+
 .SECONDEXPANSION:
+# Other flags or another compiler: everything is built anew.
+STAMP := $(BUILD)/flags
+FLAGS_NOW := $(CXX) $(CPPFLAGS) $(CXXFLAGS) $(LDLIBS)
+$(shell mkdir -p $(BUILD); [ "$$(cat $(STAMP) 2>/dev/null)" = '$(FLAGS_NOW)' ] || echo '$(FLAGS_NOW)' > $(STAMP))
 
-$(BUILD)/%.o: %.cc
+$(BUILD)/%.o: %.cc $(STAMP)
 	@mkdir -p $(@D)
 	$(CXX) $(CPPFLAGS) $(CXXFLAGS) -MMD -MP -c -o $@ $<
 
-define layer
-$(call lib,$(1)): $$(call objects,$(1))
-	@rm -f $$@
+define layer_rules
+$(call library,$(1)): $$(call objects,$(1))
+	@mkdir -p $$(@D) && rm -f $$@
 	$(AR) rcs $$@ $$^
 endef
-$(foreach l,$(LAYERS),$(eval $(call layer,$(l))))
+$(foreach layer,$(LAYERS),$(eval $(call layer_rules,$(layer))))
 
-RDMA_LIBS := $(call lib,rdma) $(call lib,rdma/wire) $(call lib,core)
-
-$(BUILD)/bin/rocefs: $(call objects,tools/rocefs) $(call lib,fs) $(RDMA_LIBS)
+$(BUILD)/bin/rocefs: $(call objects,tools/rocefs) $(call library,fs) $(RDMA_LIBRARIES)
 	@mkdir -p $(@D)
 	$(CXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-# One test program per layer, so that each links only what it may include.
-TEST_LIBS_core := $(call lib,core)
-TEST_LIBS_wire := $(call lib,rdma/wire) $(call lib,core)
-TEST_LIBS_rdma := $(RDMA_LIBS)
-TEST_LIBS_fs := $(call lib,fs) $(call lib,core)
-define test_program
-$(BUILD)/test/$(1)_test: $$(call objects,test/$(1)) $(BUILD)/test/main.o $$(TEST_LIBS_$(1))
+define test_rules
+$(BUILD)/test/$(1)_test: $$(call objects,test/$(1)) $(BUILD)/test/main.o $$(TEST_LIBRARIES_$(1))
 	@mkdir -p $$(@D)
 	$$(CXX) $$(CXXFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS)
 endef
-TESTS := core wire rdma fs
-$(foreach t,$(TESTS),$(eval $(call test_program,$(t))))
+$(foreach test,$(TESTS),$(eval $(call test_rules,$(test))))
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
