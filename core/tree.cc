@@ -105,11 +105,10 @@ void Tree::remove(std::string_view path) {
   assert(node && node->ino != kRootIno);
   Node* parent = find(node->parent);
   std::erase(parent->children, node->ino);
-  Ino ino = node->ino;
   Ino parent_ino = parent->ino;
   std::string name = node->name;
   drop(*node);
-  if (removed_) removed_(parent_ino, name, ino);
+  if (removed_) removed_(parent_ino, name);
 }
 
 void Tree::drop(Node& node) {

@@ -42,7 +42,7 @@ class Tree {
   };
 
   // Told when an entry leaves, so that the kernel's copy can be dropped.
-  using RemovalListener = std::function<void(Ino parent, const std::string& name, Ino ino)>;
+  using RemovalListener = std::function<void(Ino parent, const std::string& name)>;
 
   // Every node belongs to uid:gid at first and is dated `now`.
   Tree(uid_t uid, gid_t gid, timespec now);

@@ -180,7 +180,7 @@ void on_poll(fuse_req_t request, fuse_ino_t, fuse_file_info* info, fuse_pollhand
   if (handle) {
     // Held by the task: a task that is dropped unused gives the handle back.
     auto kept = std::shared_ptr<fuse_pollhandle>(
-        handle, [&impl](fuse_pollhandle* gone) { impl.notifier_->wake(gone); });
+        handle, [notifier = impl.notifier_](fuse_pollhandle* gone) { notifier->wake(gone); });
     wake = [kept]() mutable { kept.reset(); };
   }
   fuse_reply_poll(request, static_cast<unsigned>(slot->file->poll(std::move(wake))));

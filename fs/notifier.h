@@ -1,29 +1,35 @@
-// Notifier: tells the kernel that what it caches is gone. In a thread of its own: the kernel may
-// hold the directory's lock while it waits for the thread that serves it.
+// Notifier: tells the kernel that what it caches is gone, and wakes who polls. In a thread of its
+// own: the kernel may hold a directory's lock while it waits for the thread that serves it.
 #pragma once
 
 #include <fuse_lowlevel.h>
 
+#include <memory>
 #include <string>
 
 #include "core/worker.h"
 
 namespace rocefs {
 
+// Called on the control thread.
 class Notifier {
  public:
-  explicit Notifier(fuse_session* session) : session_(session) {}
+  explicit Notifier(fuse_session* session)
+      : session_(session), worker_(std::make_unique<Worker>()) {}
 
-  // Any thread.
-  void entry_gone(fuse_ino_t parent, std::string name, fuse_ino_t child) {
-    worker_.post([session = session_, parent, name = std::move(name), child] {
-      fuse_lowlevel_notify_delete(session, parent, child, name.c_str(), name.size());
-      fuse_lowlevel_notify_inval_inode(session, child, 0, 0);
+  // Sends what is queued; afterwards nothing is sent. Poll handles may outlive the session.
+  void close() { worker_.reset(); }
+
+  void entry_gone(fuse_ino_t parent, std::string name) {
+    if (!worker_) return;
+    worker_->post([session = session_, parent, name = std::move(name)] {
+      fuse_lowlevel_notify_inval_entry(session, parent, name.c_str(), name.size());
     });
   }
-  // Wakes whoever polls; takes the handle.
+  // Takes the handle.
   void wake(fuse_pollhandle* handle) {
-    worker_.post([handle] {
+    if (!worker_) return fuse_pollhandle_destroy(handle);
+    worker_->post([handle] {
       fuse_lowlevel_notify_poll(handle);
       fuse_pollhandle_destroy(handle);
     });
@@ -31,7 +37,7 @@ class Notifier {
 
  private:
   fuse_session* session_;
-  Worker worker_;
+  std::unique_ptr<Worker> worker_;
 };
 
 }  // namespace rocefs

@@ -79,10 +79,9 @@ Result<void> Session::Impl::create() {
   session_ = fuse_session_new(&arguments, &operations(), sizeof(fuse_lowlevel_ops), this);
   fuse_opt_free_args(&arguments);
   if (!session_) return Error{EINVAL, log.text()};
-  notifier_ = std::make_unique<Notifier>(session_);
-  tree_.set_removal_listener([this](Ino parent, const std::string& name, Ino ino) {
-    notifier_->entry_gone(parent, name, ino);
-  });
+  notifier_ = std::make_shared<Notifier>(session_);
+  tree_.set_removal_listener(
+      [this](Ino parent, const std::string& name) { notifier_->entry_gone(parent, name); });
   return {};
 }
 
@@ -124,7 +123,7 @@ Session::Impl::~Impl() {
   if (!session_) return;
   if (mounted_) loop_.unwatch(fuse_session_fd(session_));
   fuse_session_unmount(session_);
-  notifier_.reset();
+  notifier_->close();
   files_ = {};
   fuse_session_destroy(session_);
   std::free(buffer_.mem);

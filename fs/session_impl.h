@@ -79,7 +79,7 @@ class Session::Impl {
   Tree& tree_;
   PollLoop& loop_;
   fuse_session* session_ = nullptr;
-  std::unique_ptr<Notifier> notifier_;
+  std::shared_ptr<Notifier> notifier_;
   PendingRequests pending_;
   SlotTable<OpenSlot> files_;
   SlotTable<DirectorySlot> directories_;

@@ -1,0 +1,258 @@
+#include <dirent.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "test/fs/mounted.h"
+
+using namespace rocefs;
+using namespace rocefs::test;
+
+#define NEEDS_FUSE() \
+  if (!fuse_here()) return skip("no /dev/fuse here")
+
+namespace {
+
+// A process that writes to `file` and ends with the errno. It lets go of the server's end, or the
+// connection would live as long as its own request.
+pid_t writer(const Mounted& mounted, const std::string& name, const std::string& text) {
+  std::string file = mounted.at(name);
+  pid_t pid = ::fork();
+  if (pid == 0) {
+    ::close(mounted.session->descriptor());
+    int fd = ::open(file.c_str(), O_WRONLY);
+    int code = fd < 0 || ::write(fd, text.data(), text.size()) < 0 ? errno : 0;
+    ::_exit(code);
+  }
+  return pid;
+}
+
+int status_of(pid_t pid) {
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  return status;
+}
+
+}  // namespace
+
+TEST_CASE("fs: attributes behave as those of sysfs, by the black-box check") {
+  NEEDS_FUSE();
+  if (::geteuid() != 0) return skip("root alone can make all of the check's calls");
+  const char* shared = std::getenv("ROCEFS_SHARED");
+  std::string script = std::string(shared ? shared : "../shared") + "/checks/sysfs_conformance.py";
+  if (::access(script.c_str(), R_OK) != 0) return skip("no " + script);
+  if (std::system("command -v python3 >/dev/null") != 0) return skip("no python3");
+  Mounted mounted;
+  std::string notify = "echo 77 > " + mounted.at("uint") + "; echo 78 > " + mounted.at("uint");
+  std::string command = "python3 " + script + " -q --known statfs.magic,read.mmap,xattr.trusted";
+  for (const char* file : {"uint", "bool", "ro", "wo", "enum"}) {
+    command += std::string(" --") + file + " " + mounted.at(file);
+  }
+  command += " --link " + mounted.path + "/class/net/mb > " + mounted.path + ".log 2>&1";
+  int status = std::system(command.c_str());
+  INFO(Mounted::read(mounted.path + ".log"));
+  ::unlink((mounted.path + ".log").c_str());
+  CHECK(status == 0);
+}
+
+TEST_CASE("fs: a value is read anew by every reader as soon as the write has returned") {
+  NEEDS_FUSE();
+  Mounted mounted;
+  std::atomic<uint64_t> written{0};
+  std::atomic<bool> stop{false};
+  std::atomic<int> stale{0}, reads{0};
+  REQUIRE(Mounted::write(mounted.at("uint"), "0") == 0);
+  auto reader = [&] {
+    while (!stop) {
+      uint64_t before = written;
+      uint64_t seen = std::strtoull(Mounted::read(mounted.at("uint")).c_str(), nullptr, 10);
+      if (seen < before) ++stale;
+      ++reads;
+    }
+  };
+  std::thread one(reader), two(reader);
+  for (uint64_t value = 1; value <= 500; ++value) {
+    int code = Mounted::write(mounted.at("uint"), std::to_string(value));
+    written = value;
+    if (code != 0) ++stale;
+  }
+  wait_for([&] { return reads > 100; });
+  stop = true;
+  one.join();
+  two.join();
+  CHECK(stale == 0);
+}
+
+TEST_CASE("fs: a store that waits holds up nobody else") {
+  NEEDS_FUSE();
+  Mounted mounted;
+  pid_t waiting = writer(mounted, "slow", "go\n");
+  REQUIRE(wait_for([&] { return mounted.waiting_count == 1; }));
+  CHECK(Mounted::read(mounted.at("uint")) == "1000\n");
+  CHECK(Mounted::write(mounted.at("uint"), "5") == 0);
+  CHECK(Mounted::read(mounted.at("uint")) == "5\n");
+  CHECK(::waitpid(waiting, nullptr, WNOHANG) == 0);
+  mounted.control([&] { mounted.waiting[0]({}); });
+  CHECK(status_of(waiting) == 0);
+}
+
+TEST_CASE("fs: the errno of a late answer is the writer's, its reason is reported") {
+  NEEDS_FUSE();
+  Mounted mounted;
+  pid_t waiting = writer(mounted, "slow", "go\n");
+  REQUIRE(wait_for([&] { return mounted.waiting_count == 1; }));
+  mounted.control([&] { mounted.waiting[0](Error{ETIMEDOUT, "took too long"}); });
+  CHECK(WEXITSTATUS(status_of(waiting)) == ETIMEDOUT);
+  mounted.control([&] {
+    CHECK(mounted.refusals.size() == 1);
+    CHECK(mounted.refusals[0] == "devices/mb/slow: took too long");
+  });
+}
+
+TEST_CASE("fs: a writer that is killed while it waits is gone at once, and the mount goes on") {
+  NEEDS_FUSE();
+  Mounted mounted;
+  for (int round = 1; round <= 20; ++round) {
+    pid_t waiting = writer(mounted, "slow", "go\n");
+    REQUIRE(wait_for([&] { return mounted.waiting_count == round; }));
+    ::kill(waiting, SIGKILL);
+    CHECK(WTERMSIG(status_of(waiting)) == SIGKILL);
+    CHECK(mounted.interrupted == round);
+    CHECK(Mounted::read(mounted.at("ro")) == "fixed\n");
+  }
+  // The late answers find nobody.
+  mounted.control([&] {
+    for (auto& answer : mounted.waiting) answer({});
+  });
+  CHECK(Mounted::read(mounted.at("ro")) == "fixed\n");
+}
+
+TEST_CASE("fs: a store that cannot be interrupted is answered in its own time") {
+  NEEDS_FUSE();
+  Mounted mounted;
+  pid_t waiting = writer(mounted, "slow", "deaf\n");
+  REQUIRE(wait_for([&] { return mounted.waiting_count == 1; }));
+  ::kill(waiting, SIGKILL);
+  mounted.control([&] { mounted.waiting[0]({}); });
+  CHECK(WTERMSIG(status_of(waiting)) == SIGKILL);
+  CHECK(mounted.interrupted == 0);
+}
+
+TEST_CASE("fs: an answer that is dropped is EIO, not a writer who waits for ever") {
+  NEEDS_FUSE();
+  Mounted mounted;
+  CHECK(Mounted::write(mounted.at("dropped"), "x") == EIO);
+}
+
+TEST_CASE("fs: a directory may lose entries while it is listed") {
+  NEEDS_FUSE();
+  Mounted mounted;
+  for (int round = 0; round < 50; ++round) {
+    mounted.control([&] {
+      for (int i = 0; i < 40; ++i) {
+        std::string flow = "flows/f" + std::to_string(i);
+        mounted.tree.add_directory(flow, true);
+        mounted.tree.add_file(flow + "/state", constant("running"));
+      }
+    });
+    DIR* directory = ::opendir((mounted.path + "/flows").c_str());
+    REQUIRE(directory);
+    REQUIRE(::readdir(directory));
+    mounted.control([&] {
+      for (int i = 0; i < 40; ++i) mounted.tree.remove("flows/f" + std::to_string(i));
+    });
+    int names = 1;
+    while (::readdir(directory)) ++names;
+    ::closedir(directory);
+    CHECK(names == 42);
+    CHECK(::access((mounted.path + "/flows/f1").c_str(), F_OK) != 0);
+  }
+}
+
+TEST_CASE("fs: an open file of what was removed answers ENODEV, the name is free again") {
+  NEEDS_FUSE();
+  Mounted mounted;
+  auto add = [&](const char* text) {
+    mounted.control([&] { mounted.tree.add_file("flows/f/state", constant(text)); });
+  };
+  add("old");
+  std::string file = mounted.path + "/flows/f/state";
+  int fd = ::open(file.c_str(), O_RDONLY);
+  REQUIRE(fd >= 0);
+  char buffer[16];
+  CHECK(::read(fd, buffer, sizeof buffer) == 4);
+  mounted.control([&] { mounted.tree.remove("flows/f"); });
+  CHECK(::pread(fd, buffer, sizeof buffer, 0) == -1);
+  CHECK(errno == ENODEV);
+  CHECK(::open(file.c_str(), O_RDONLY) == -1);
+  CHECK(errno == ENOENT);
+  add("new");
+  CHECK(Mounted::read(file) == "new\n");
+  ::close(fd);
+}
+
+TEST_CASE("fs: poll wakes with POLLPRI when an attribute changes") {
+  NEEDS_FUSE();
+  Mounted mounted;
+  int fd = ::open(mounted.at("uint").c_str(), O_RDONLY);
+  char buffer[16];
+  REQUIRE(::read(fd, buffer, sizeof buffer) > 0);
+  pollfd watch{fd, POLLPRI, 0};
+  CHECK(::poll(&watch, 1, 0) == 0);
+  auto changed =
+      std::async(std::launch::async, [&] { return Mounted::write(mounted.at("uint"), "4711"); });
+  CHECK(::poll(&watch, 1, 20'000) == 1);
+  CHECK((watch.revents & (POLLPRI | POLLERR)) == (POLLPRI | POLLERR));
+  CHECK(changed.get() == 0);
+  ::close(fd);
+}
+
+TEST_CASE("fs: many open files are apart from each other") {
+  NEEDS_FUSE();
+  Mounted mounted;
+  std::vector<int> fds;
+  for (int i = 0; i < 500; ++i) fds.push_back(::open(mounted.at("uint").c_str(), O_RDWR));
+  char buffer[16];
+  REQUIRE(::read(fds[0], buffer, 1) == 1);
+  REQUIRE(::write(fds[1], "22", 2) == 2);
+  CHECK(::read(fds[0], buffer, sizeof buffer) == 4);  // the rest of 1000
+  CHECK(::read(fds[2], buffer, sizeof buffer) == 3);
+  for (int fd : fds) ::close(fd);
+}
+
+TEST_CASE("fs: the session ends with a store still waiting") {
+  NEEDS_FUSE();
+  auto mounted = std::make_unique<Mounted>();
+  pid_t waiting = writer(*mounted, "slow", "deaf\n");
+  REQUIRE(wait_for([&] { return mounted->waiting_count == 1; }));
+  std::vector<Answer<void>> late;
+  mounted->control([&] { late = std::move(mounted->waiting); });
+  mounted.reset();
+  CHECK(WIFEXITED(status_of(waiting)));
+  for (auto& answer : late) answer({});  // touches nothing that has gone
+}
+
+TEST_CASE("fs: mount points are looked at before anything starts") {
+  CHECK(check_mount_point("/nonexistent/x").error().code == ENOENT);
+  CHECK(check_mount_point("/dev/null").error().code == ENOTDIR);
+  NEEDS_FUSE();
+  Mounted mounted;
+  auto busy = check_mount_point(mounted.path);
+  REQUIRE_FALSE(busy);
+  CHECK(busy.error().code == EBUSY);
+  CHECK(mounted_device(mounted.path).has_value());
+  struct stat status;
+  REQUIRE(::stat(mounted.path.c_str(), &status) == 0);
+  CHECK(*mounted_device(mounted.path) == status.st_dev);
+}
+
+TEST_CASE("fs: a mount option that nobody knows is one line") {
+  Tree tree(0, 0, date_now());
+  PollLoop loop;
+  SessionOptions options;
+  options.mount_options = {"nonsense"};
+  auto created = Session::create(std::move(options), tree, loop);
+  REQUIRE_FALSE(created);
+  CHECK(created.error().reason.find("nonsense") != std::string::npos);
+  CHECK(created.error().reason.find('\n') == std::string::npos);
+}
