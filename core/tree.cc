@@ -135,6 +135,32 @@ Tree::Node* Tree::resolve(std::string_view path) {
   return it == by_path_.end() ? nullptr : find(it->second);
 }
 
+Tree::Node* Tree::follow(std::string_view path) {
+  constexpr int kMaxLinks = 40;  // as the kernel's
+  std::vector<std::string> rest;
+  auto push = [&](std::string_view more) {
+    std::vector<std::string_view> parts = split_path(more);
+    rest.insert(rest.end(), parts.rbegin(), parts.rend());
+  };
+  push(path);
+  Node* at = find(kRootIno);
+  for (int links = 0; !rest.empty();) {
+    std::string part = std::move(rest.back());
+    rest.pop_back();
+    if (part == ".") continue;
+    if (at->kind != Kind::kDirectory) return nullptr;
+    Node* next = part == ".." ? find(at->parent) : child(at->ino, part);
+    if (!next) return nullptr;
+    if (next->kind == Kind::kLink) {
+      if (++links > kMaxLinks) return nullptr;
+      push(next->target);
+    } else {
+      at = next;
+    }
+  }
+  return at;
+}
+
 std::string Tree::path_of(Ino ino) {
   std::string path;
   for (Node* node = find(ino); node && node->ino != kRootIno; node = find(node->parent)) {

@@ -61,6 +61,8 @@ class Tree {
   Node* child(Ino parent, std::string_view name);
   // Follows no links. nullptr if there is none.
   Node* resolve(std::string_view path);
+  // Follows links on the way and at the end, as open(2) does.
+  Node* follow(std::string_view path);
   std::string path_of(Ino ino);
 
   void set_removal_listener(RemovalListener listener) { removed_ = std::move(listener); }

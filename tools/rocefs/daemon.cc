@@ -137,7 +137,7 @@ void Daemon::Impl::add_files() {
 std::optional<Failure> Daemon::Impl::apply_knobs() {
   for (const KnobSetting& setting : config_.knobs) {
     Error refused;
-    Tree::Node* node = tree_->resolve(setting.path);
+    Tree::Node* node = tree_->follow(setting.path);
     auto knob = node ? std::dynamic_pointer_cast<KnobFile>(node->file) : nullptr;
     if (!knob) {
       refused = {ENOENT, "no knob has this path"};

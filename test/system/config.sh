@@ -1,0 +1,74 @@
+#!/bin/bash
+# The ini file: a topology of one's own, start values of knobs; errors with file, line and reason,
+# exit 2, and nothing mounted.
+. "$(dirname "$0")/lib/common.bash"
+ini=$dir/net.ini
+
+cat >"$ini" <<'INI'
+; two NICs, cabled back to back
+[clock]
+mode = virtual
+seed = 42
+[device left]
+ip = 192.168.7.1
+ip6 = 2001:db8::1
+netdev = eth7
+[device right]
+mtu = 1024
+[link left right]
+rate = 100G
+delay = 2us
+[knobs]
+kernel/debug/rocefs/links/left-right/loss = 0.125
+class/infiniband/left/node_desc = the left one
+INI
+mounted -o config="$ini"
+expect "left right" "$(ls "$ib" | xargs)" "devices"
+expect "100 Gb/sec (4X EDR)" "$(cat "$ib/left/ports/1/rate")" "rate"
+expect "0.125" "$(cat "$debug/links/left-right/loss")" "start value"
+expect "0" "$(cat "$debug/links/right-left/loss")" "the other direction"
+expect "the left one" "$(cat "$ib/left/node_desc")" "node_desc"
+expect "0000:0000:0000:0000:0000:ffff:c0a8:0701" "$(cat "$ib/left/ports/1/gids/1")" "gid 1"
+expect "2001:0db8:0000:0000:0000:0000:0000:0001" "$(cat "$ib/left/ports/1/gids/2")" "gid 2"
+expect "real [virtual]" "$(cat "$debug/clock/mode")" "clock"
+expect 42 "$(cat "$debug/seed")" "seed"
+echo "f write left right size=10000 count=20 timeout=5" >"$debug/traffic/start"
+echo idle >"$debug/clock/advance"
+expect "done" "$(cat "$debug/traffic/f/state")" "flow"
+unmount
+await sh -c "! mountpoint -q '$mnt'"
+
+refused() {  # TEXT LINE REASON
+  printf '%b' "$1" >"$ini"
+  local said status=0
+  said=$("$ROCEFS" -o config="$ini" "$mnt" 2>&1) || status=$?
+  expect 2 "$status" "exit of: $1"
+  expect "rocefs: $ini:$2: $3" "$said" "reason of: $1"
+  mountpoint -q "$mnt" && fail "mounted all the same"
+  return 0
+}
+refused '[device a]\nspeed = 1\n' 2 'unknown key speed in [device]: pci, netdev, mac, ip, ip6 or mtu is wanted'
+refused '[moon a]\n' 1 'unknown section [moon a]: clock, device NAME, switch NAME, link A B or knobs is wanted'
+refused '\n\nnonsense\n' 3 'neither [section], key = value, nor a comment'
+refused 'rate = 1\n' 1 'rate stands before any section'
+refused '[device a]\n[device a]\n' 2 'a is there already'
+refused '[device a]\nmtu = 1500\n' 2 'mtu=1500: 256, 512, 1024, 2048 or 4096 is wanted'
+refused '[device a]\nip = 1.2.3\n' 2 'ip=1.2.3: an IPv4 address is wanted'
+refused '[device a]\nmtu = 1024\nmtu = 1024\n' 3 'mtu is given twice'
+refused '[device a]\n[switch s]\n[link a s]\nrate = 10X\n' 4 "rate: '10X': a rate such as 10G or 2500M is wanted"
+refused '[device a]\n[switch s]\n[link a s]\nloss = 2\n' 4 "loss: '2' is outside 0 to 1"
+refused '[device a]\n[link a b]\n' 2 'no device or switch b'
+refused '[device a]\n' 1 'a has no link'
+refused '[device a]\n[switch s]\n[switch t]\n[link a s]\n[link a t]\n' 5 'the port of a has its cable already'
+refused '[device a]\n[device b]\nip = 10.77.0.1\n[link a b]\n' 2 'b has the ip of another device'
+refused '[knobs]\nclass/nothing = 1\n' 2 'class/nothing: no knob has this path'
+refused '[knobs]\nkernel/debug/rocefs/links/mb_0-sw_0/loss = 7\n' 2 "kernel/debug/rocefs/links/mb_0-sw_0/loss: '7' is outside 0 to 1"
+refused "[device a]\nnetdev = $(printf 'x%.0s' $(seq 300))\n" 2 'longer than 197 characters'
+refused '[device a/b]\n' 1 "'a/b' cannot be a name"
+
+status=0
+said=$("$ROCEFS" -o config="$dir/none.ini" "$mnt" 2>&1) || status=$?
+expect "2 rocefs: $dir/none.ini: No such file or directory" "$status $said" "a file that is not there"
+status=0
+said=$("$ROCEFS" -o config="$dir" "$mnt" 2>&1) || status=$?
+expect "2 rocefs: $dir: Is a directory" "$status $said" "a directory"

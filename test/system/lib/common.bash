@@ -1,0 +1,35 @@
+# For the system tests: a mount of its own for each, unmounted whatever happens.
+# ROCEFS is the daemon, ROCEFS_TEST_DIR a private directory with an empty mnt/.
+set -euo pipefail
+[ -e /dev/fuse ] || { echo "no /dev/fuse here"; exit 77; }
+
+dir=$ROCEFS_TEST_DIR
+mnt=$dir/mnt
+debug=$mnt/kernel/debug/rocefs
+ib=$mnt/class/infiniband
+
+unmount() { fusermount3 -u "$mnt" 2>/dev/null || umount -l "$mnt" 2>/dev/null || true; }
+trap unmount EXIT
+
+mounted() { "$ROCEFS" "$@" "$mnt" >/dev/null; }
+daemon_pid() { pgrep -f "^$ROCEFS .*$mnt\$" -r S,R,D | head -n 1; }
+
+fail() { echo "FAILED: $*"; exit 1; }
+expect() {  # WANTED GOT WHAT
+  [ "$1" = "$2" ] || fail "$3: wanted '$1', got '$2'"
+}
+# Waits until a command succeeds, at most 60 seconds.
+await() {
+  local end=$((SECONDS + 60))
+  until "$@"; do
+    [ $SECONDS -lt $end ] || fail "waited in vain for: $*"
+    read -rt 0.01 <> <(:) || true
+  done
+}
+state_is() { [ "$(cat "$debug/traffic/$1/state")" = "$2" ]; }
+value() { awk -v key="$1" '$1 == key {print $2}' "$2"; }
+# store TEXT FILE: the errno's message of a refused echo, or ok.
+store() {
+  local said
+  if said=$(LC_ALL=C bash -c 'echo "$1" > "$2"' sh "$1" "$2" 2>&1); then echo ok; else echo "${said##*: }"; fi
+}
