@@ -101,14 +101,12 @@ Result<TimeNs> parse_duration(std::string_view text) {
 
 Result<double> parse_probability(std::string_view text) {
   std::string_view rest = without_newline(text);
+  std::string_view digits = rest.substr(rest.starts_with('-') ? 1 : 0);
   double value = 0;
   auto [end, code] = std::from_chars(rest.data(), rest.data() + rest.size(), value);
-  bool number = !rest.empty() && (rest[0] == '.' || digits_only(rest.substr(0, 1)));
+  bool number = !digits.empty() && (digits[0] == '.' || digits_only(digits.substr(0, 1)));
   if (!number || end != rest.data() + rest.size() || code == std::errc::invalid_argument) {
-    bool negative = !rest.empty() && rest[0] == '-';
-    if (!negative || end != rest.data() + rest.size() || code != std::errc()) {
-      return errorf(EINVAL, "{}: a probability from 0 to 1 is wanted", quoted(text));
-    }
+    return errorf(EINVAL, "{}: a probability from 0 to 1 is wanted", quoted(text));
   }
   if (code != std::errc() || !(value >= 0 && value <= 1)) {
     return errorf(ERANGE, "{} is outside 0 to 1", quoted(text));

@@ -1,0 +1,96 @@
+#include "core/scheduler.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <memory>
+#include <vector>
+
+#include "core/rng.h"
+
+using namespace rocefs;
+
+namespace {
+
+struct Probe {
+  std::vector<int>& order;
+  int number;
+  Event event;
+  Probe(std::vector<int>& o, int n) : order(o), number(n), event(event_of<&Probe::fire>(this)) {}
+  void fire(TimeNs) { order.push_back(number); }
+};
+
+}  // namespace
+
+TEST_CASE("scheduler: events run by time, and at one time in the order of scheduling") {
+  Scheduler scheduler;
+  std::vector<int> order;
+  std::vector<std::unique_ptr<Probe>> probes;
+  for (int i = 0; i < 6; ++i) probes.push_back(std::make_unique<Probe>(order, i));
+  scheduler.at(probes[0]->event, 20);
+  scheduler.at(probes[1]->event, 10);
+  scheduler.at(probes[2]->event, 10);
+  scheduler.at(probes[3]->event, 5);
+  scheduler.at(probes[4]->event, 99);
+  scheduler.run_until(50);
+  CHECK(order == std::vector<int>{3, 1, 2, 0});
+  CHECK(scheduler.now() == 50);
+  CHECK(scheduler.next() == 99);
+}
+
+TEST_CASE("scheduler: an event moves, is cancelled, and leaves when it is destroyed") {
+  Scheduler scheduler;
+  std::vector<int> order;
+  auto a = std::make_unique<Probe>(order, 1), b = std::make_unique<Probe>(order, 2);
+  scheduler.at(a->event, 10);
+  scheduler.at(b->event, 20);
+  scheduler.at(a->event, 30);  // later
+  CHECK(scheduler.next() == 20);
+  scheduler.at(a->event, 5);  // earlier
+  CHECK(scheduler.next() == 5);
+  scheduler.cancel(a->event);
+  CHECK_FALSE(a->event.scheduled());
+  CHECK(a->event.due() == kNever);
+  b.reset();
+  CHECK(scheduler.next() == kNever);
+  scheduler.run_until(100);
+  scheduler.at(a->event, 7);  // in the past: now
+  CHECK(a->event.due() == 100);
+}
+
+TEST_CASE("scheduler: random schedules run as a stable sort would order them") {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    Rng rng(seed, "scheduler");
+    Scheduler scheduler;
+    std::vector<int> order;
+    std::vector<std::unique_ptr<Probe>> probes;
+    struct Planned {
+      TimeNs due;
+      uint64_t sequence;
+      int number;
+    };
+    std::vector<Planned> planned;
+    uint64_t sequence = 0;
+    for (int i = 0; i < 200; ++i) {
+      probes.push_back(std::make_unique<Probe>(order, i));
+      planned.push_back({0, 0, i});
+    }
+    for (int step = 0; step < 600; ++step) {
+      auto i = rng.below(200);
+      planned[i].due = static_cast<TimeNs>(rng.below(50));
+      planned[i].sequence = ++sequence;
+      scheduler.at(probes[i]->event, planned[i].due);
+      if (rng.chance(0.1)) {
+        auto gone = rng.below(200);
+        scheduler.cancel(probes[gone]->event);
+        planned[gone].sequence = 0;
+      }
+    }
+    std::erase_if(planned, [](const Planned& p) { return p.sequence == 0; });
+    std::sort(planned.begin(), planned.end(), [](const Planned& a, const Planned& b) {
+      return a.due != b.due ? a.due < b.due : a.sequence < b.sequence;
+    });
+    scheduler.run_until(1000);
+    REQUIRE(order.size() == planned.size());
+    for (size_t i = 0; i < order.size(); ++i) REQUIRE(order[i] == planned[i].number);
+  }
+}
