@@ -41,8 +41,9 @@ CPPFLAGS += -I. -DFUSE_USE_VERSION=312 $(shell pkg-config --cflags $(PACKAGES) 2
 CXXFLAGS += -std=c++20 -g -pthread -Wall -Wextra -Werror -Wshadow -Wnon-virtual-dtor
 LDLIBS += $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -pthread
 FLAGS_release := -O2
-FLAGS_asan := -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
-FLAGS_tsan := -O1 -fsanitize=thread -fno-omit-frame-pointer
+# The sanitizers' own code makes g++ 12 see variables that may be uninitialised.
+FLAGS_asan := -O1 -Wno-maybe-uninitialized -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+FLAGS_tsan := -O1 -Wno-maybe-uninitialized -Wno-tsan -fsanitize=thread -fno-omit-frame-pointer
 CXXFLAGS += $(FLAGS_$(MODE))
 
 # One library per layer; one test program per layer, which links only what the layer may include.

@@ -50,6 +50,22 @@ Frame* PacketPool::attach_frame(Packet* packet) {
   return packet->frame;
 }
 
+Packet* packet_of_bytes(PacketPool& pool, std::span<const uint8_t> bytes) {
+  wire::Parsed parsed;
+  if (wire::parse(bytes, parsed) != wire::ParseError::kNone || parsed.payload_len > kMaxMtu) {
+    return nullptr;
+  }
+  Packet* packet = pool.acquire();
+  packet->header_len = parsed.header_len;
+  std::memcpy(packet->header.data(), bytes.data(), parsed.header_len);
+  packet->payload.kind = Payload::Kind::kFrame;
+  packet->payload.length = parsed.payload_len;
+  packet->sealed = true;
+  size_t behind = size_t{parsed.payload_len} + parsed.pad_len + wire::kIcrcLen;
+  std::memcpy(pool.attach_frame(packet)->bytes.data(), bytes.data() + parsed.header_len, behind);
+  return packet;
+}
+
 bool materialize(PacketPool& pool, Packet* packet) {
   if (packet->sealed) return true;
   const uint8_t* source = payload_bytes(*packet);
@@ -66,9 +82,7 @@ bool materialize(PacketPool& pool, Packet* packet) {
   bool ipv6 = (packet->header[0] >> 4) == 6;
   uint32_t icrc =
       wire::icrc(packet->header_bytes(), ipv6, bytes.first(length), bytes.subspan(length, pad));
-  for (size_t i = 0; i < wire::kIcrcLen; ++i) {
-    frame->bytes[length + pad + i] = static_cast<uint8_t>(icrc >> (8 * i));
-  }
+  wire::store_icrc(std::span(frame->bytes).subspan(length + pad), icrc);
   packet->sealed = true;
   return true;
 }

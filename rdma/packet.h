@@ -103,6 +103,10 @@ class PacketPool {
   std::vector<std::unique_ptr<Frame[]>> frames_;
 };
 
+// A packet made of received bytes, from the IP header to the ICRC: headers apart, the rest in a
+// frame. Null when it is no RoCEv2 packet or larger than any; nothing is taken from the pool then.
+Packet* packet_of_bytes(PacketPool& pool, std::span<const uint8_t> bytes);
+
 // Copies a payload that travels by reference into the packet's frame, pads it and computes its
 // ICRC, so that the packet is the bytes that leave the NIC. False when the reference is stale.
 bool materialize(PacketPool& pool, Packet* packet);
