@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <exception>
 
 #include "core/clock.h"
 #include "fs/session_impl.h"
@@ -123,13 +122,18 @@ void on_open(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
   Tree::Node* node = impl.tree_.find(ino);
   if (!node || !node->file) return void(fuse_reply_err(request, ENODEV));
   if (int code = open_error(*node, info->flags)) return void(fuse_reply_err(request, code));
+  std::string path = impl.tree_.path_of(ino);
+  auto file = node->file->open(node->file, Requests::caller_of(request));
+  if (!file) {
+    bool writes = (info->flags & O_ACCMODE) != O_RDONLY;
+    if (writes && impl.options_.refused) impl.options_.refused(path, file.error());
+    return void(fuse_reply_err(request, file.error().code));
+  }
   if (info->flags & O_TRUNC) node->mtime = date_now();
-  auto file = node->file->open(node->file, PendingRequest::caller_of(request));
-  if (!file) return void(fuse_reply_err(request, file.error().code));
-  info->fh = impl.files_.add({std::move(*file), node->file, ino});
+  info->fh = impl.files_.add({std::move(*file), std::move(path)});
   info->direct_io = 1;
-  if (fuse_reply_open(request, info) == -ENOENT)
-    impl.files_.remove(info->fh);  // given up meanwhile
+  // Given up meanwhile: the kernel will not release it.
+  if (fuse_reply_open(request, info) == -ENOENT) impl.files_.remove(info->fh);
 }
 
 void on_release(fuse_req_t request, fuse_ino_t, fuse_file_info* info) {
@@ -141,49 +145,41 @@ void on_read(fuse_req_t request, fuse_ino_t, size_t size, off_t offset, fuse_fil
   Impl& impl = Impl::of(request);
   OpenSlot* slot = impl.files_.find(info->fh);
   if (!slot || !slot->file) return void(fuse_reply_err(request, EBADF));
-  auto pending = std::make_shared<PendingRequest>(request, impl.pending_);
-  slot->file->read(static_cast<uint64_t>(offset), size, pending->operation(),
-                   [pending](Result<std::string> text) {
-                     if (!text) return pending->fail(text.error().code);
-                     if (fuse_req_t answered = pending->take()) {
-                       fuse_reply_buf(answered, text->data(), text->size());
-                     }
-                   });
-  pending->wait();
+  impl.requests_->run(request, {}, [&](const OperationPtr& operation, Requests::Ticket ticket) {
+    slot->file->read(static_cast<uint64_t>(offset), size, operation,
+                     [ticket = std::move(ticket)](Result<std::string> text) mutable {
+                       if (!text) return ticket.fail(text.error());
+                       if (fuse_req_t answered = ticket.take()) {
+                         fuse_reply_buf(answered, text->data(), text->size());
+                       }
+                     });
+  });
 }
 
-void on_write(fuse_req_t request, fuse_ino_t ino, const char* data, size_t size, off_t,
+void on_write(fuse_req_t request, fuse_ino_t, const char* data, size_t size, off_t,
               fuse_file_info* info) {
   Impl& impl = Impl::of(request);
   OpenSlot* slot = impl.files_.find(info->fh);
   if (!slot || !slot->file) return void(fuse_reply_err(request, EBADF));
-  auto pending = std::make_shared<PendingRequest>(request, impl.pending_);
-  std::string path = impl.tree_.path_of(ino);
-  slot->file->write({data, size}, pending->operation(),
-                    [pending, &impl, path](Result<size_t> taken) {
-                      if (!taken) {
-                        if (impl.options_.refused) impl.options_.refused(path, taken.error());
-                        return pending->fail(taken.error().code);
-                      }
-                      if (fuse_req_t answered = pending->take()) {
-                        fuse_reply_write(answered, *taken);
-                      }
-                    });
-  pending->wait();
+  impl.requests_->run(
+      request, slot->path, [&](const OperationPtr& operation, Requests::Ticket ticket) {
+        slot->file->write({data, size}, operation,
+                          [ticket = std::move(ticket)](Result<size_t> taken) mutable {
+                            if (!taken) return ticket.fail(taken.error());
+                            if (fuse_req_t answered = ticket.take()) {
+                              fuse_reply_write(answered, *taken);
+                            }
+                          });
+      });
 }
 
 void on_poll(fuse_req_t request, fuse_ino_t, fuse_file_info* info, fuse_pollhandle* handle) {
   Impl& impl = Impl::of(request);
+  PollWake wake(impl.notifier_, handle);
   OpenSlot* slot = impl.files_.find(info->fh);
   if (!slot || !slot->file) return void(fuse_reply_err(request, EBADF));
-  Task wake;
-  if (handle) {
-    // Held by the task: a task that is dropped unused gives the handle back.
-    auto kept = std::shared_ptr<fuse_pollhandle>(
-        handle, [notifier = impl.notifier_](fuse_pollhandle* gone) { notifier->wake(gone); });
-    wake = [kept]() mutable { kept.reset(); };
-  }
-  fuse_reply_poll(request, static_cast<unsigned>(slot->file->poll(std::move(wake))));
+  short events = slot->file->poll(handle ? Task(std::move(wake)) : Task());
+  fuse_reply_poll(request, static_cast<unsigned>(events));
 }
 
 void on_opendir(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
@@ -261,6 +257,7 @@ void refuse_link(fuse_req_t request, fuse_ino_t, fuse_ino_t, const char*) {
 }
 
 // libfuse is C: an exception (no memory is the only one to expect) ends the request, not the mount.
+// Handlers reply last, so a request that throws has not been answered.
 template <auto Handler>
 struct Guarded;
 template <class... Args, void (*Handler)(fuse_req_t, Args...)>
@@ -268,7 +265,7 @@ struct Guarded<Handler> {
   static void call(fuse_req_t request, Args... args) noexcept {
     try {
       Handler(request, args...);
-    } catch (const std::exception&) {
+    } catch (...) {
       fuse_reply_err(request, ENOMEM);
     }
   }

@@ -1,5 +1,6 @@
 #include "fs/mount_point.h"
 
+#include <fcntl.h>
 #include <spawn.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -8,11 +9,11 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <memory>
 #include <sstream>
 
 namespace rocefs {
@@ -33,15 +34,12 @@ std::string unescaped(std::string_view text) {
   return result;
 }
 
-void unmount_lazily(const std::string& path) {
-  if (::umount2(path.c_str(), MNT_DETACH) == 0) return;
-  const char* arguments[] = {"fusermount3", "-u", "-z", "-q", "--", path.c_str(), nullptr};
-  pid_t pid = 0;
-  char** environment = ::environ;
-  if (::posix_spawnp(&pid, arguments[0], nullptr, nullptr, const_cast<char**>(arguments),
-                     environment) == 0) {
-    ::waitpid(pid, nullptr, 0);
-  }
+// What is there, as an errno. Asks the daemon of a mount anew: the kernel may remember for an hour.
+int look_at(const std::string& path, mode_t& mode) {
+  struct statx status;
+  if (::statx(AT_FDCWD, path.c_str(), AT_STATX_FORCE_SYNC, STATX_TYPE, &status) != 0) return errno;
+  mode = status.stx_mode;
+  return 0;
 }
 
 Error failure(const std::string& path, int code) {
@@ -72,29 +70,37 @@ std::optional<dev_t> mounted_device(const std::string& path) {
   return device;
 }
 
+void unmount_lazily(const std::string& path) {
+  if (::umount2(path.c_str(), MNT_DETACH) == 0) return;
+  const char* arguments[] = {"fusermount3", "-u", "-z", "-q", "--", path.c_str(), nullptr};
+  pid_t pid = 0;
+  if (::posix_spawnp(&pid, arguments[0], nullptr, nullptr, const_cast<char**>(arguments),
+                     ::environ) == 0) {
+    ::waitpid(pid, nullptr, 0);
+  }
+}
+
 Result<std::string> check_mount_point(const std::string& path) {
-  struct stat status;
-  int code = ::stat(path.c_str(), &status) == 0 ? 0 : errno;
-  if (code == ENOTCONN) {  // its daemon has died: realpath() would fail as well
-    char* directory = ::realpath((path + "/..").c_str(), nullptr);
-    std::string parent = directory ? directory : "";
-    std::free(directory);
-    std::string trimmed = path;
-    while (trimmed.size() > 1 && trimmed.back() == '/') trimmed.pop_back();
-    std::string full = trimmed[0] == '/' ? trimmed : parent;
-    if (!mounted_device(full)) return failure(path, code);
+  std::string trimmed = path;
+  while (trimmed.size() > 1 && trimmed.back() == '/') trimmed.pop_back();
+  // Without a slash at its end, a path whose last part is a dead mount can still be resolved.
+  std::unique_ptr<char, decltype(&std::free)> resolved(::realpath(trimmed.c_str(), nullptr),
+                                                       std::free);
+  if (!resolved) return failure(path, errno);
+  std::string full = resolved.get();
+  mode_t mode = 0;
+  int code = look_at(full, mode);
+  if (code == ENOTCONN && mounted_device(full)) {
     std::fprintf(stderr, "rocefs: %s: unmounting the dead mount of an earlier rocefs\n",
                  path.c_str());
     unmount_lazily(full);
-    code = ::stat(path.c_str(), &status) == 0 ? 0 : errno;
+    code = look_at(full, mode);
   }
   if (code != 0) return failure(path, code);
-  if (!S_ISDIR(status.st_mode)) return failure(path, ENOTDIR);
-  char* resolved = ::realpath(path.c_str(), nullptr);
-  if (!resolved) return failure(path, errno);
-  std::string full = resolved;
-  std::free(resolved);
+  if (!S_ISDIR(mode)) return failure(path, ENOTDIR);
   if (mounted_device(full)) return errorf(EBUSY, "{}: busy: a rocefs is mounted there", path);
+  // fusermount3 mounts only where its user may write; asked here, that is one line.
+  if (::geteuid() != 0 && ::access(full.c_str(), W_OK) != 0) return failure(path, errno);
   return full;
 }
 

@@ -14,6 +14,10 @@ namespace rocefs {
 // when a live rocefs is mounted there. The dead mount of an earlier one is unmounted lazily.
 Result<std::string> check_mount_point(const std::string& path);
 
+// Takes the mount away, at once for who looks and later for who uses it: by umount2(2) or, for an
+// ordinary user, fusermount3. Nothing happens where that is refused.
+void unmount_lazily(const std::string& path);
+
 // The device number of the rocefs that is mounted at this absolute path, as stat(2) would show it.
 std::optional<dev_t> mounted_device(const std::string& path);
 

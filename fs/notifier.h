@@ -1,12 +1,13 @@
-// Notifier: tells the kernel that what it caches is gone, and wakes who polls. In a thread of its
-// own: the kernel may hold a directory's lock while it waits for the thread that serves it.
+// Notifier: tells the kernel that entries it caches are gone, and wakes who polls.
 #pragma once
 
 #include <fuse_lowlevel.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
 
+#include "core/fd.h"
 #include "core/worker.h"
 
 namespace rocefs {
@@ -14,30 +15,41 @@ namespace rocefs {
 // Called on the control thread.
 class Notifier {
  public:
-  explicit Notifier(fuse_session* session)
-      : session_(session), worker_(std::make_unique<Worker>()) {}
+  explicit Notifier(fuse_session* session);
 
-  // Sends what is queued; afterwards nothing is sent. Poll handles may outlive the session.
-  void close() { worker_.reset(); }
+  // Sent by a thread of its own: the kernel takes the directory's lock, and whoever holds that may
+  // be waiting for the control thread to answer a lookup.
+  void entry_gone(fuse_ino_t parent, std::string name);
 
-  void entry_gone(fuse_ino_t parent, std::string name) {
-    if (!worker_) return;
-    worker_->post([session = session_, parent, name = std::move(name)] {
-      fuse_lowlevel_notify_inval_entry(session, parent, name.c_str(), name.size());
-    });
-  }
-  // Takes the handle.
+  // Sent at once: the kernel only looks the handle up under a spin lock and wakes its waiters
+  // (fs/fuse/file.c, fuse_notify_poll_wakeup), so nothing can wait for this thread meanwhile.
   void wake(fuse_pollhandle* handle) {
-    if (!worker_) return fuse_pollhandle_destroy(handle);
-    worker_->post([handle] {
-      fuse_lowlevel_notify_poll(handle);
-      fuse_pollhandle_destroy(handle);
-    });
+    if (worker_) fuse_lowlevel_notify_poll(handle);
   }
+
+  // Nothing more is sent. The descriptor that this returns becomes readable when the last message
+  // under way is through; until then the kernel may need its requests served.
+  int begin_close();
+  void close() { worker_.reset(); }
 
  private:
   fuse_session* session_;
+  Fd idle_;
+  std::atomic<bool> closing_{false};
   std::unique_ptr<Worker> worker_;
+};
+
+// Wakes a poll(2) once. Dropped unused it wakes nobody, or a poller would ask again for ever. May
+// outlive the session.
+class PollWake {
+ public:
+  PollWake(std::shared_ptr<Notifier> notifier, fuse_pollhandle* handle)
+      : notifier_(std::move(notifier)), handle_(handle, fuse_pollhandle_destroy) {}
+  void operator()() { notifier_->wake(handle_.get()); }
+
+ private:
+  std::shared_ptr<Notifier> notifier_;
+  std::unique_ptr<fuse_pollhandle, decltype(&fuse_pollhandle_destroy)> handle_;
 };
 
 }  // namespace rocefs

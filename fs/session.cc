@@ -1,12 +1,14 @@
 #include "fs/session.h"
 
 #include <fcntl.h>
+#include <poll.h>
 
 #include <cerrno>
 #include <cstdarg>
 #include <cstdlib>
 #include <cstring>
 
+#include "fs/mount_point.h"
 #include "fs/session_impl.h"
 
 namespace rocefs {
@@ -69,11 +71,17 @@ int Session::descriptor() const {
 }
 
 Result<void> Session::Impl::create() {
-  std::string mount_options = "default_permissions,subtype=rocefs,fsname=" + options_.source;
-  for (const std::string& option : options_.mount_options) mount_options += "," + option;
+  char* mount_options = nullptr;
+  fuse_opt_add_opt(&mount_options, "default_permissions,subtype=rocefs");
+  fuse_opt_add_opt_escaped(&mount_options, ("fsname=" + options_.source).c_str());
+  for (const std::string& option : options_.mount_options) {
+    fuse_opt_add_opt(&mount_options, option.c_str());
+  }
   fuse_args arguments = FUSE_ARGS_INIT(0, nullptr);
   fuse_opt_add_arg(&arguments, "rocefs");
-  fuse_opt_add_arg(&arguments, ("-o" + mount_options).c_str());
+  fuse_opt_add_arg(&arguments, "-o");
+  fuse_opt_add_arg(&arguments, mount_options);
+  std::free(mount_options);
   if (options_.debug) fuse_opt_add_arg(&arguments, "-d");
   LogCapture log;
   session_ = fuse_session_new(&arguments, &operations(), sizeof(fuse_lowlevel_ops), this);
@@ -94,6 +102,8 @@ Result<void> Session::Impl::mount(const std::string& mount_point) {
     return Error{code, why.empty() ? std::strerror(code) : why};
   }
   mounted_ = true;
+  mount_point_ = mount_point;
+  device_ = mounted_device(mount_point);
   int fd = fuse_session_fd(session_);
   ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
   ::fcntl(fd, F_SETFD, FD_CLOEXEC);
@@ -118,11 +128,26 @@ void Session::Impl::receive() {
   }
 }
 
+// A message of the notifier may wait for a lock whose holder waits for us.
+void Session::Impl::serve_until_idle(int idle) {
+  pollfd watched[] = {{fuse_session_fd(session_), POLLIN, 0}, {idle, POLLIN, 0}};
+  while (mounted_) {
+    if (::poll(watched, 2, -1) < 0 && errno != EINTR) return;
+    if (watched[1].revents) return;
+    if (watched[0].revents) receive();
+  }
+}
+
 Session::Impl::~Impl() {
   tree_.set_removal_listener(nullptr);
   if (!session_) return;
+  options_.unmounted = nullptr;
+  serve_until_idle(notifier_->begin_close());
   if (mounted_) loop_.unwatch(fuse_session_fd(session_));
+  requests_->close();
   fuse_session_unmount(session_);
+  // libfuse leaves a mount whose connection was cut (umount -f) to its fate.
+  if (device_ && mounted_device(mount_point_) == device_) unmount_lazily(mount_point_);
   notifier_->close();
   files_ = {};
   fuse_session_destroy(session_);

@@ -21,7 +21,8 @@ struct SessionOptions {
   std::string source = "rocefs";           // what mount(8) shows as the device
   std::vector<std::string> mount_options;  // for libfuse and the kernel: allow_other, ro, dev, …
   bool debug = false;                      // print every request to stderr
-  // A write that was refused: so that the reason can be logged. Control thread.
+  // A write that was refused, or an open for writing that the file itself refused: so that the
+  // reason can be logged, before the caller sees the errno. Control thread.
   std::function<void(const std::string& path, const Error& why)> refused;
   // The mount is gone (fusermount3 -u, umount). Control thread.
   std::function<void()> unmounted;
@@ -32,7 +33,7 @@ class Session {
   // EINVAL for a mount option that nobody knows.
   static Result<std::unique_ptr<Session>> create(SessionOptions options, Tree& tree,
                                                  PollLoop& loop);
-  // Unmounts. What is unanswered then is answered by nobody: the kernel has given it up.
+  // Unmounts. Whoever still waits for an answer gets EIO; the answer may come later and is dropped.
   ~Session();
 
   // Mounts and serves from now on, whenever the loop runs.

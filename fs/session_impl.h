@@ -4,11 +4,12 @@
 #include <fuse_lowlevel.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "fs/notifier.h"
-#include "fs/request.h"
+#include "fs/requests.h"
 #include "fs/session.h"
 
 namespace rocefs {
@@ -16,8 +17,7 @@ namespace rocefs {
 // The kernel's file handles are indices into tables of these, not pointers.
 struct OpenSlot {
   std::unique_ptr<OpenFile> file;
-  std::shared_ptr<File> node_file;
-  Ino ino = 0;
+  std::string path;  // as it was when it was opened: the node may be gone by now
 };
 
 // A directory as it was when it was opened: entries may come and go while it is listed.
@@ -36,6 +36,7 @@ class SlotTable {
  public:
   uint64_t add(Slot slot) {
     if (free_.empty()) {
+      free_.reserve(slots_.size() + 1);  // remove() may not fail
       slots_.push_back(std::move(slot));
       return slots_.size() - 1;
     }
@@ -45,6 +46,7 @@ class SlotTable {
     return index;
   }
   Slot* find(uint64_t index) { return index < slots_.size() ? &slots_[index] : nullptr; }
+  // `index` is in use.
   void remove(uint64_t index) {
     slots_[index] = Slot{};
     free_.push_back(index);
@@ -58,15 +60,22 @@ class SlotTable {
 class Session::Impl {
  public:
   Impl(SessionOptions options, Tree& tree, PollLoop& loop)
-      : options_(std::move(options)), tree_(tree), loop_(loop) {}
+      : options_(std::move(options)),
+        tree_(tree),
+        loop_(loop),
+        requests_(std::make_shared<Requests>(loop, options_.refused)) {}
   ~Impl();
 
   Result<void> create();
   Result<void> mount(const std::string& mount_point);
   void receive();
+  void serve_until_idle(int idle);
 
   static const fuse_lowlevel_ops& operations();
   static Impl& of(fuse_req_t request) { return *static_cast<Impl*>(fuse_req_userdata(request)); }
+
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
 
   // How long the kernel may keep what it learnt of a node, in seconds.
   double timeout(const Tree::Node& node) {
@@ -79,8 +88,10 @@ class Session::Impl {
   Tree& tree_;
   PollLoop& loop_;
   fuse_session* session_ = nullptr;
+  std::string mount_point_;
+  std::optional<dev_t> device_;
   std::shared_ptr<Notifier> notifier_;
-  PendingRequests pending_;
+  std::shared_ptr<Requests> requests_;
   SlotTable<OpenSlot> files_;
   SlotTable<DirectorySlot> directories_;
   fuse_buf buffer_{};
