@@ -50,8 +50,9 @@ class Histogram {
   static TimeNs upper_edge(size_t bucket) {
     if (bucket < kSub) return static_cast<TimeNs>(bucket);
     size_t exponent = bucket / kSub + 1;
-    TimeNs step = TimeNs{1} << (exponent - 2);
-    return (TimeNs{1} << exponent) + static_cast<TimeNs>(bucket % kSub + 1) * step - 1;
+    uint64_t step = uint64_t{1} << (exponent - 2);
+    uint64_t edge = (uint64_t{1} << exponent) + (bucket % kSub + 1) * step - 1;
+    return static_cast<TimeNs>(edge);
   }
 
   std::array<Counter, 62 * kSub> buckets_;

@@ -3,21 +3,11 @@
 #include <cerrno>
 
 #include "core/kstrto.h"
+#include "core/text.h"
 #include "core/units.h"
 
 namespace rocefs {
 namespace {
-
-std::vector<std::string_view> words_of(const KnobRow& row) {
-  std::vector<std::string_view> words;
-  std::string_view rest = row.words;
-  while (!rest.empty()) {
-    size_t space = std::min(rest.find(' '), rest.size());
-    words.push_back(rest.substr(0, space));
-    rest.remove_prefix(std::min(space + 1, rest.size()));
-  }
-  return words;
-}
 
 Result<KnobValue> in_range(const KnobRow& row, Result<uint64_t> number) {
   if (!number) return number.error();
@@ -61,7 +51,7 @@ Result<KnobValue> parse_knob(const KnobRow& row, std::string_view text) {
       return KnobValue(uint64_t{*value});
     }
     case KnobType::kWord: {
-      std::vector<std::string_view> words = words_of(row);
+      std::vector<std::string_view> words = split(row.words, " ");
       Result<size_t> index = match_word(text, words);
       if (!index) return errorf(index.error().code, "one of: {}", row.words);
       return KnobValue(uint64_t{*index});
@@ -83,7 +73,7 @@ std::string format_knob(const KnobRow& row, const KnobValue& value) {
     case KnobType::kBool:
       return fmt::format("{}", std::get<uint64_t>(value));
     case KnobType::kWord:
-      return std::string(words_of(row)[std::get<uint64_t>(value)]);
+      return std::string(split(row.words, " ")[std::get<uint64_t>(value)]);
     case KnobType::kRate:
       return format_rate(std::get<uint64_t>(value));
     case KnobType::kSize:

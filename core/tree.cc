@@ -3,25 +3,17 @@
 #include <algorithm>
 #include <cassert>
 
+#include "core/clock.h"
 #include "core/hash.h"
+#include "core/text.h"
 
 namespace rocefs {
 namespace {
 
-std::vector<std::string_view> split_path(std::string_view path) {
-  std::vector<std::string_view> parts;
-  while (!path.empty()) {
-    size_t slash = std::min(path.find('/'), path.size());
-    if (slash > 0) parts.push_back(path.substr(0, slash));
-    path.remove_prefix(std::min(slash + 1, path.size()));
-  }
-  return parts;
-}
-
 // `target` as seen from the directory that holds `link`.
 std::string relative_target(std::string_view link, std::string_view target) {
-  std::vector<std::string_view> from = split_path(link);
-  std::vector<std::string_view> to = split_path(target);
+  std::vector<std::string_view> from = split(link, "/");
+  std::vector<std::string_view> to = split(target, "/");
   from.pop_back();
   size_t common = 0;
   while (common < from.size() && common < to.size() && from[common] == to[common]) ++common;
@@ -36,13 +28,13 @@ std::string relative_target(std::string_view link, std::string_view target) {
 
 }  // namespace
 
-Tree::Tree(uid_t uid, gid_t gid, timespec now) : uid_(uid), gid_(gid), now_(now) {
+Tree::Tree(uid_t uid, gid_t gid) : uid_(uid), gid_(gid) {
   auto root = std::make_unique<Node>();
   root->ino = root->parent = kRootIno;
   root->mode = 0755;
   root->uid = uid;
   root->gid = gid;
-  root->atime = root->mtime = now;
+  root->atime = root->mtime = date_now();
   nodes_.emplace(kRootIno, std::move(root));
   by_path_.emplace("", kRootIno);
 }
@@ -66,7 +58,7 @@ Tree::Node& Tree::add(std::string_view path, Kind kind) {
   node->name = name;
   node->uid = uid_;
   node->gid = gid_;
-  node->atime = node->mtime = now_;
+  node->atime = node->mtime = date_now();
   Node& added = *node;
   nodes_.emplace(ino, std::move(node));
   by_path_.emplace(path, ino);
@@ -139,7 +131,7 @@ Tree::Node* Tree::follow(std::string_view path) {
   constexpr int kMaxLinks = 40;  // as the kernel's
   std::vector<std::string> rest;
   auto push = [&](std::string_view more) {
-    std::vector<std::string_view> parts = split_path(more);
+    std::vector<std::string_view> parts = split(more, "/");
     rest.insert(rest.end(), parts.rbegin(), parts.rend());
   };
   push(path);

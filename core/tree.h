@@ -44,8 +44,8 @@ class Tree {
   // Told when an entry leaves, so that the kernel's copy can be dropped.
   using RemovalListener = std::function<void(Ino parent, const std::string& name)>;
 
-  // Every node belongs to uid:gid at first and is dated `now`.
-  Tree(uid_t uid, gid_t gid, timespec now);
+  // Every node belongs to uid:gid at first, and is dated when it is added.
+  Tree(uid_t uid, gid_t gid);
 
   // Paths are relative to the mount point, without a leading slash. Missing parents are made.
   // Adding what is there already is a programming error, but for directories, which are shared.
@@ -66,8 +66,6 @@ class Tree {
   std::string path_of(Ino ino);
 
   void set_removal_listener(RemovalListener listener) { removed_ = std::move(listener); }
-  // Dates nodes that are added from now on.
-  void set_now(timespec now) { now_ = now; }
 
  private:
   Node& add(std::string_view path, Kind kind);
@@ -78,7 +76,6 @@ class Tree {
   RemovalListener removed_;
   uid_t uid_;
   gid_t gid_;
-  timespec now_;
 };
 
 }  // namespace rocefs

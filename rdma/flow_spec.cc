@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "core/kstrto.h"
+#include "core/text.h"
 #include "core/units.h"
 #include "rdma/flow.h"
 
@@ -10,16 +11,6 @@ namespace rocefs {
 namespace {
 
 constexpr size_t kMaxName = 64;
-
-std::vector<std::string_view> split_words(std::string_view line) {
-  std::vector<std::string_view> words;
-  while (!line.empty()) {
-    size_t end = std::min(line.find_first_of(" \t\n"), line.size());
-    if (end > 0) words.push_back(line.substr(0, end));
-    line.remove_prefix(std::min(end + 1, line.size()));
-  }
-  return words;
-}
 
 bool valid_name(std::string_view name) {
   auto allowed = [](char c) {
@@ -67,7 +58,7 @@ Result<void> set_key(FlowSpec& spec, std::string_view key, std::string_view valu
 }  // namespace
 
 Result<FlowSpec> parse_flow(std::string_view line) {
-  std::vector<std::string_view> words = split_words(line);
+  std::vector<std::string_view> words = split(line, " \t\n");
   if (words.size() < 4) return Error{EINVAL, "NAME OP FROM TO [KEY=VALUE …] is wanted"};
   FlowSpec spec;
   if (!valid_name(words[0])) return errorf(EINVAL, "{} cannot be a flow's name", words[0]);

@@ -95,7 +95,10 @@ Traffic::Traffic(House house) : house_(std::move(house)) {
   house_.tree.add_file(house_.directory + "/start", std::make_shared<StartFile>(*this));
 }
 
-Traffic::~Traffic() = default;
+// The engine has stopped. Late commands may still refer to an entry; its flow goes with the fabric.
+Traffic::~Traffic() {
+  for (auto& [name, entry] : entries_) entry->flow.reset();
+}
 
 void Traffic::start(std::string_view line, const OperationPtr& operation, Answer<void> answer) {
   Result<FlowSpec> spec = parse_flow(line);

@@ -14,7 +14,8 @@
 using namespace rocefs;
 
 TEST_CASE("rng: a stream belongs to its seed and its entity, the same on every machine") {
-  Rng a(1, "link mb_0-sw_0"), again(1, "link mb_0-sw_0"), other(1, "link sw_0-mb_0"), seed(2, "link mb_0-sw_0");
+  Rng a(1, "link mb_0-sw_0"), again(1, "link mb_0-sw_0"), other(1, "link sw_0-mb_0"),
+      seed(2, "link mb_0-sw_0");
   uint64_t first = a.next();
   CHECK(first == again.next());
   CHECK(first != other.next());
@@ -51,7 +52,7 @@ TEST_CASE("dmesg: lines look like the kernel's, oldest go first, none can be for
 }
 
 TEST_CASE("tree: links are relative, inode numbers belong to paths, what is removed says ENODEV") {
-  Tree tree(0, 0, {});
+  Tree tree(0, 0);
   tree.add_directory("class/net");
   auto file = constant("1");
   Ino ino = tree.add_file("devices/pci/dev/a", file);
@@ -129,10 +130,18 @@ TEST_CASE("config: no mutation of a good file makes the reader stumble") {
     for (uint64_t changes = 1 + rng.below(4); changes > 0; --changes) {
       size_t at = rng.below(text.size());
       switch (rng.below(4)) {
-        case 0: text[at] = static_cast<char>(rng.next()); break;
-        case 1: text.erase(at, rng.below(20)); break;
-        case 2: text.insert(at, text.substr(rng.below(text.size()), rng.below(30))); break;
-        default: text.insert(at, rng.below(300), "[]= \nx;"[rng.below(7)]); break;
+        case 0:
+          text[at] = static_cast<char>(rng.next());
+          break;
+        case 1:
+          text.erase(at, rng.below(20));
+          break;
+        case 2:
+          text.insert(at, text.substr(rng.below(text.size()), rng.below(30)));
+          break;
+        default:
+          text.insert(at, rng.below(300), "[]= \nx;"[rng.below(7)]);
+          break;
       }
       if (text.empty()) text = "x";
     }

@@ -120,7 +120,8 @@ TEST_CASE("units: what is printed parses back to the same value") {
     REQUIRE(*parse_size(format_size(number)) == number);
     REQUIRE(*parse_rate(format_rate(number)) == number);
     auto duration = static_cast<TimeNs>(number >> 1);
-    if (duration < kNever - kSecond) REQUIRE(*parse_duration(format_duration(duration)) == duration);
+    if (duration < kNever - kSecond)
+      REQUIRE(*parse_duration(format_duration(duration)) == duration);
     double p = rng.uniform();
     REQUIRE(*parse_probability(format_probability(p)) == p);
   }

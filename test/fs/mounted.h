@@ -33,7 +33,7 @@ inline bool fuse_here() {
 
 class Mounted {
  public:
-  Mounted() : tree(0, 0, date_now()), uint_value_(1000), bool_value_(1) {
+  Mounted() : tree(0, 0), uint_value_(1000), bool_value_(1) {
     char name[] = "/tmp/rocefs-fs-test.XXXXXX";
     path = ::mkdtemp(name);
     add_files();

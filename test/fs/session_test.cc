@@ -247,7 +247,7 @@ TEST_CASE("fs: mount points are looked at before anything starts") {
 }
 
 TEST_CASE("fs: a mount option that nobody knows is one line") {
-  Tree tree(0, 0, date_now());
+  Tree tree(0, 0);
   PollLoop loop;
   SessionOptions options;
   options.mount_options = {"nonsense"};

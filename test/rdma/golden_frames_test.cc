@@ -104,7 +104,8 @@ TEST_CASE("frames: Soft-RoCE's own WRITE messages are placed and acknowledged") 
       deliver(world, readdressed(packet, connection.far->number(), connection.far_address,
                                  connection.far_key));
     }
-    if (data.size() != first.headers.reth.dma_len) continue;  // its end was sent with immediate data
+    if (data.size() != first.headers.reth.dma_len)
+      continue;  // its end was sent with immediate data
     world.scheduler.run_until(kMillisecond);
     REQUIRE_FALSE(answers.empty());
     CHECK(answers.back().first == 0x1f);
@@ -164,7 +165,8 @@ TEST_CASE("frames: whole packets with hostile contents do no harm beyond their q
       do {
         headers.bth.opcode = static_cast<wire::Opcode>(rng.below(0x18));
       } while (!wire::opcode_info(headers.bth.opcode).valid);
-      headers.bth.psn = static_cast<uint32_t>(rng.chance(0.7) ? static_cast<uint64_t>(i) : rng.below(1 << 24));
+      headers.bth.psn =
+          static_cast<uint32_t>(rng.chance(0.7) ? static_cast<uint64_t>(i) : rng.below(1 << 24));
       headers.bth.ack_req = rng.chance(0.5);
       headers.reth = {rng.chance(0.7) ? victim->far_address + rng.below(5000) : rng.next(),
                       rng.chance(0.7) ? victim->far_key : static_cast<uint32_t>(rng.next()),

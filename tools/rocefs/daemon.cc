@@ -93,7 +93,7 @@ std::optional<Failure> Daemon::Impl::build(const Options& options) {
   engine_ = std::move(*engine);
   fabric_ =
       std::make_unique<Fabric>(topology_, seed_, engine_->scheduler(), engine_->outstanding());
-  tree_ = std::make_unique<Tree>(options.uid, options.gid, date_now());
+  tree_ = std::make_unique<Tree>(options.uid, options.gid);
   worker_ = std::make_unique<Worker>();
   add_files();
   if (std::optional<Failure> failed = apply_knobs()) return failed;
@@ -217,6 +217,7 @@ Daemon::Impl::~Impl() {
   session_.reset();
   worker_.reset();  // an output that is being written is finished
   if (engine_) engine_->stop();
+  traffic_.reset();
 }
 
 }  // namespace rocefs
