@@ -111,7 +111,7 @@ class Reader {
       line = {};
     }
     if (!line.empty() && line.front() == '[') reader->enter(line);
-    std::memcpy(buffer, line.data(), line.size());
+    std::copy(line.begin(), line.end(), buffer);
     buffer[line.size()] = '\n';
     buffer[line.size() + 1] = '\0';
     return buffer;

@@ -22,6 +22,9 @@ std::string slice(const std::string& text, uint64_t offset, size_t size) {
 class OpenAttribute final : public OpenFile {
  public:
   explicit OpenAttribute(std::shared_ptr<Attribute> attribute) : attribute_(std::move(attribute)) {}
+  ~OpenAttribute() override {
+    if (wake_) std::erase(attribute_->polled_, this);
+  }
 
   void read(uint64_t offset, size_t size, const OperationPtr&,
             Answer<std::string> answer) override {
@@ -57,14 +60,19 @@ class OpenAttribute final : public OpenFile {
 
   short poll(Task wake) override {
     if (attribute_->removed()) return POLLERR | POLLPRI;
-    if (wake) attribute_->waiters_.push_back(std::move(wake));
+    if (wake) {
+      if (!wake_) attribute_->polled_.push_back(this);
+      wake_ = std::move(wake);
+    }
     short events = POLLIN | POLLOUT | POLLRDNORM | POLLWRNORM;
     if (seen_ != attribute_->version_) events |= POLLERR | POLLPRI;
     return events;
   }
 
  private:
+  friend class Attribute;
   std::shared_ptr<Attribute> attribute_;
+  Task wake_;
   std::string text_;
   uint64_t position_ = 0;
   uint64_t seen_ = 0;
@@ -82,7 +90,14 @@ void Attribute::store(std::string_view, const OperationPtr&, Answer<void> answer
 
 void Attribute::notify() {
   ++version_;
-  for (Task& wake : std::exchange(waiters_, {})) wake();
+  for (OpenAttribute* open : std::exchange(polled_, {})) {
+    if (Task wake = std::exchange(open->wake_, nullptr)) wake();
+  }
+}
+
+void Attribute::mark_removed() {
+  File::mark_removed();
+  notify();
 }
 
 namespace {

@@ -32,7 +32,8 @@ using Answer = UniqueFunction<void(Result<T>)>;
 
 // One read or write in flight. Whoever keeps an answer back may offer a way to give up early:
 // `on_interrupt` runs once, on the control thread, when the caller is signalled or killed while it
-// waits; the caller then gets EINTR at once and the late answer is dropped.
+// waits; the caller then gets EINTR at once and the late answer is dropped. It is offered before
+// read() or write() returns, or a signal that came first is missed.
 class Operation {
  public:
   explicit Operation(Caller caller) : caller_(caller) {}
@@ -60,7 +61,8 @@ class OpenFile {
   // One write(2), as a whole. Answers how many bytes it took.
   virtual void write(std::string_view data, const OperationPtr& operation,
                      Answer<size_t> answer) = 0;
-  // poll(2) events that hold now. `wake`, if not empty, is kept and called once when they change.
+  // poll(2) events that hold now. `wake`, if not empty, takes the place of the one before; it is
+  // called once when they change, or dropped uncalled if they never do.
   virtual short poll(Task wake) = 0;
 };
 
@@ -75,12 +77,14 @@ class File {
   virtual Result<std::unique_ptr<OpenFile>> open(const std::shared_ptr<File>& self,
                                                  const Caller& caller) = 0;
   // The node left the tree (its device was removed): what is open answers ENODEV from now on.
-  void mark_removed() { removed_ = true; }
+  virtual void mark_removed() { removed_ = true; }
   bool removed() const { return removed_; }
 
  private:
   bool removed_ = false;
 };
+
+class OpenAttribute;
 
 // Text of at most a page with the semantics of a sysfs attribute: show() runs at offset 0 or on a
 // seek, slices of that text are served otherwise; one write(2) is one store, clipped to 4096 bytes
@@ -100,11 +104,13 @@ class Attribute : public File {
 
   // The value changed: wakes every poll(POLLPRI) on it, as sysfs_notify() does.
   void notify();
+  // Wakes them too: they see POLLERR.
+  void mark_removed() override;
 
  private:
   friend class OpenAttribute;
   uint64_t version_ = 1;
-  std::vector<Task> waiters_;
+  std::vector<OpenAttribute*> polled_;  // those with a wake
 };
 
 // Text of any length, taken whole when it is read from offset 0 and served from that copy.

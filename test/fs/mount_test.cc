@@ -1,0 +1,156 @@
+// Mounting and what is mounted there already: as root, as an ordinary user, after a daemon's death.
+#include <sys/stat.h>
+
+#include "test/fs/child.h"
+
+using namespace rocefs;
+using namespace rocefs::test;
+
+#define NEEDS_FUSE() \
+  if (!fuse_here()) return skip("no /dev/fuse here")
+
+namespace {
+
+// A directory that is left with nothing mounted on it, whatever happens.
+class MountDirectory {
+ public:
+  MountDirectory() {
+    char name[] = "/tmp/rocefs-fs-test.XXXXXX";
+    base = ::mkdtemp(name);
+    path = base + "/mnt";
+    ::mkdir(path.c_str(), 0755);
+  }
+  ~MountDirectory() {
+    ::umount2(path.c_str(), MNT_DETACH);
+    ::unlink((base + "/link").c_str());
+    ::rmdir(path.c_str());
+    ::rmdir(base.c_str());
+  }
+  std::string base, path;
+};
+
+// The smallest daemon: one file, served on this thread until the mount is gone.
+int serve(const std::string& path, SessionOptions options, std::function<void()> when_mounted) {
+  Tree tree(::getuid(), ::getgid());
+  tree.add_file("value", constant("7"));
+  PollLoop loop;
+  options.unmounted = [&] { loop.stop(); };
+  auto session = Session::create(std::move(options), tree, loop);
+  if (!session) return 2;
+  if (!(*session)->mount(path)) return 3;
+  loop.post([&] { when_mounted(); });
+  loop.run();
+  return 0;
+}
+
+// A daemon that dies and leaves its mount; the kernel has been made to remember the root.
+void leave_dead_mount(const MountDirectory& directory) {
+  int ready[2];
+  REQUIRE(::pipe(ready) == 0);
+  pid_t daemon = ::fork();
+  if (daemon == 0) {
+    ::_exit(serve(directory.path, {}, [&] { (void)!::write(ready[1], "k", 1); }));
+  }
+  char word;
+  CHECK(::read(ready[0], &word, 1) == 1);
+  CHECK(Mounted::read(directory.path + "/value") == "7\n");
+  struct stat status;
+  CHECK(::stat(directory.path.c_str(), &status) == 0);
+  ::kill(daemon, SIGKILL);
+  status_of(daemon);
+  ::close(ready[0]);
+  ::close(ready[1]);
+  CHECK(mounted_device(directory.path).has_value());
+}
+
+}  // namespace
+
+TEST_CASE("fs: the dead mount of an earlier daemon is taken away, however it is named") {
+  NEEDS_FUSE();
+  if (::geteuid() != 0) return skip("root alone may unmount what another process mounted");
+  MountDirectory directory;
+  REQUIRE(::symlink("mnt", (directory.base + "/link").c_str()) == 0);
+  std::string relative = "../../../../../../../../../../../.." + directory.path;
+  for (const std::string& name : {directory.path, directory.path + "//", directory.base + "/link",
+                                  directory.base + "/./mnt", relative}) {
+    INFO(name);
+    leave_dead_mount(directory);
+    auto checked = check_mount_point(name);
+    REQUIRE(checked);
+    CHECK(*checked == directory.path);
+    CHECK_FALSE(mounted_device(directory.path).has_value());
+  }
+}
+
+TEST_CASE("fs: a mount whose connection was cut is taken away when its session ends") {
+  NEEDS_FUSE();
+  if (::geteuid() != 0) return skip("root alone may cut a connection");
+  Mounted mounted;
+  int fd = ::open(mounted.at("uint").c_str(), O_RDONLY);
+  CHECK(::umount2(mounted.path.c_str(), MNT_FORCE) == -1);
+  CHECK(errno == EBUSY);
+  mounted.stop();
+  CHECK(mounted_device(mounted.path).has_value());
+  mounted.session.reset();
+  CHECK_FALSE(mounted_device(mounted.path).has_value());
+  ::close(fd);
+}
+
+TEST_CASE("fs: the daemon is told when somebody unmounts") {
+  NEEDS_FUSE();
+  if (::geteuid() != 0) return skip("root alone may call umount(2)");
+  MountDirectory directory;
+  auto served = [&] {
+    return serve(directory.path, {}, [&] { ::umount2(directory.path.c_str(), MNT_DETACH); });
+  };
+  CHECK(served() == 0);  // it returns
+}
+
+TEST_CASE("fs: an ordinary user mounts, uses and unmounts") {
+  NEEDS_FUSE();
+  if (::geteuid() != 0) return skip("root alone can become another user");
+  if (std::system("command -v fusermount3 >/dev/null") != 0) return skip("no fusermount3");
+  if (as_nobody([] { return ::access("/dev/fuse", R_OK | W_OK); }) != 0) {
+    return skip("/dev/fuse is not for everybody here");
+  }
+  MountDirectory directory;
+  REQUIRE(::chmod(directory.base.c_str(), 0755) == 0);
+  int status = as_nobody([&] { return check_mount_point(directory.path).error().code; });
+  CHECK(status == EACCES);
+  REQUIRE(::chown(directory.path.c_str(), 65534, 65534) == 0);
+  status = as_nobody([&] {
+    if (!check_mount_point(directory.path)) return 10;
+    std::thread user;
+    std::atomic<bool> right{false};
+    int served = serve(directory.path, {}, [&] {
+      user = std::thread([&] {
+        struct stat root;
+        right = Mounted::read(directory.path + "/value") == "7\n" &&
+                ::stat(directory.path.c_str(), &root) == 0 && root.st_uid == 65534;
+        (void)!std::system(("fusermount3 -u -z " + directory.path).c_str());
+      });
+    });
+    if (user.joinable()) user.join();
+    return served != 0 ? served : right ? 0 : 11;
+  });
+  CHECK(status == 0);
+  CHECK_FALSE(mounted_device(directory.path).has_value());
+}
+
+TEST_CASE("fs: a source may hold commas and backslashes") {
+  NEEDS_FUSE();
+  MountDirectory directory;
+  SessionOptions options;
+  options.source = "a,b\\c,suid";
+  std::string line;
+  auto look = [&] {
+    std::ifstream mounts("/proc/self/mounts");
+    for (std::string each; std::getline(mounts, each);) {
+      if (each.find(directory.path) != each.npos) line = each;
+    }
+    ::umount2(directory.path.c_str(), MNT_DETACH);
+  };
+  REQUIRE(serve(directory.path, std::move(options), look) == 0);
+  CHECK(line.find("a,b\\134c,suid " + directory.path + " fuse.rocefs ") == 0);
+  CHECK(line.find("default_permissions") != line.npos);
+}
