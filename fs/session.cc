@@ -4,10 +4,10 @@
 #include <poll.h>
 
 #include <cerrno>
-#include <cstdarg>
 #include <cstdlib>
 #include <cstring>
 
+#include "fs/log_capture.h"
 #include "fs/mount_point.h"
 #include "fs/session_impl.h"
 
@@ -15,40 +15,6 @@ namespace rocefs {
 namespace {
 
 constexpr int kRequestsPerTurn = 64;  // then the loop's other handlers get theirs
-
-// libfuse prints what is wrong by itself; while this stands, its words are kept for our own line.
-thread_local std::string* captured_log = nullptr;
-
-void capture_log(fuse_log_level, const char* format, va_list arguments) {
-  char line[512];
-  std::vsnprintf(line, sizeof line, format, arguments);
-  if (captured_log) {
-    *captured_log += line;
-  } else {
-    std::fputs(line, stderr);
-  }
-}
-
-class LogCapture {
- public:
-  LogCapture() {
-    captured_log = &text_;
-    fuse_set_log_func(capture_log);
-  }
-  ~LogCapture() { captured_log = nullptr; }
-  // In one line.
-  std::string text() const {
-    std::string line = text_;
-    while (!line.empty() && line.back() == '\n') line.pop_back();
-    for (char& c : line) {
-      if (c == '\n') c = ' ';
-    }
-    return line;
-  }
-
- private:
-  std::string text_;
-};
 
 }  // namespace
 
@@ -94,12 +60,16 @@ Result<void> Session::Impl::create() {
 }
 
 Result<void> Session::Impl::mount(const std::string& mount_point) {
-  LogCapture log;
-  errno = 0;
-  if (fuse_session_mount(session_, mount_point.c_str()) != 0) {
-    int code = errno ? errno : EIO;
-    std::string why = log.text();
-    return Error{code, why.empty() ? std::strerror(code) : why};
+  {
+    LogCapture log;
+    StderrCapture printed;
+    errno = 0;
+    if (fuse_session_mount(session_, mount_point.c_str()) != 0) {
+      int code = errno ? errno : EIO;
+      std::string why = printed.text();
+      if (why.empty()) why = log.text();
+      return Error{code, why.empty() ? std::strerror(code) : why};
+    }
   }
   mounted_ = true;
   mount_point_ = mount_point;

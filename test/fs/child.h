@@ -3,7 +3,10 @@
 
 #include <fcntl.h>
 #include <grp.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -37,16 +40,35 @@ inline int status_of(pid_t pid) {
   return status;
 }
 
-// Runs `work` in a process of uid and gid 65534; its result is the exit status. To be called while
-// this process has one thread.
+// Makes /dev/fuse everybody's, as it is on a usual machine, in a mount namespace of this process.
+inline bool fuse_for_everybody() {
+  struct stat device;
+  if (::stat("/dev/fuse", &device) != 0) return false;
+  if ((device.st_mode & 0666) == 0666) return true;
+  std::string node = "/tmp/rocefs-fs-test.fuse." + std::to_string(::getpid());
+  bool made = ::unshare(CLONE_NEWNS) == 0 &&
+              ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+              ::mknod(node.c_str(), S_IFCHR, device.st_rdev) == 0 &&
+              ::chmod(node.c_str(), 0666) == 0 &&
+              ::mount(node.c_str(), "/dev/fuse", nullptr, MS_BIND, nullptr) == 0;
+  ::unlink(node.c_str());
+  return made && ::access("/dev/fuse", R_OK | W_OK) == 0;
+}
+
+// Runs `work` in a process of uid and gid 65534 with a /dev/fuse that it may open; its result is
+// the exit status, kCannot if there can be no such process. To be called while this process has one
+// thread.
+constexpr int kCannot = 77;
 template <class Work>
 int as_nobody(Work work) {
   constexpr uid_t kNobody = 65534;
   pid_t pid = ::fork();
   if (pid == 0) {
-    bool dropped = ::setgroups(0, nullptr) == 0 && ::setresgid(kNobody, kNobody, kNobody) == 0 &&
-                   ::setresuid(kNobody, kNobody, kNobody) == 0;
-    ::_exit(dropped ? work() : 127);
+    bool dropped = fuse_for_everybody() && ::setgroups(0, nullptr) == 0 &&
+                   ::setresgid(kNobody, kNobody, kNobody) == 0 &&
+                   ::setresuid(kNobody, kNobody, kNobody) == 0 &&
+                   ::access("/dev/fuse", R_OK | W_OK) == 0;
+    ::_exit(dropped ? work() : kCannot);
   }
   int status = status_of(pid);
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;

@@ -58,21 +58,18 @@ TEST_CASE("fs: repeated polls of one open file keep one wake, closing it keeps n
   auto file = constant("x");
   auto open = std::move(*file->open(file, {}));
   int woken = 0, dropped = 0;
-  struct Count {
-    int* to;
-    ~Count() { ++*to; }
+  auto wake = [&]() -> Task {
+    std::shared_ptr<void> held(nullptr, [&](void*) { ++dropped; });
+    return [&woken, held = std::move(held)] { ++woken; };
   };
-  for (int i = 0; i < 10; ++i) {
-    open->poll([&woken, alive = std::make_unique<Count>(Count{&dropped})] { ++woken; });
-  }
-  dropped = 0;
-  open->poll([&] { ++woken; });
-  CHECK(dropped == 1);
+  for (int i = 0; i < 10; ++i) open->poll(wake());
+  CHECK(dropped == 9);
   file->notify();
   CHECK(woken == 1);
-  open->poll([&woken, alive = std::make_unique<Count>(Count{&dropped})] { ++woken; });
+  CHECK(dropped == 10);
+  open->poll(wake());
   open.reset();
-  CHECK(dropped == 2);
+  CHECK(dropped == 11);
   file->notify();
   CHECK(woken == 1);
 }
@@ -80,7 +77,6 @@ TEST_CASE("fs: repeated polls of one open file keep one wake, closing it keeps n
 TEST_CASE("fs: a poll that waits on a file is woken when the file is removed") {
   NEEDS_FUSE();
   Mounted mounted;
-  std::atomic<int> polls{0};
   auto file = constant("x");
   mounted.control([&] { mounted.tree.add_file("flows/f/state", file); });
   int fd = ::open((mounted.path + "/flows/f/state").c_str(), O_RDONLY);
