@@ -6,7 +6,7 @@
 
 namespace rocefs {
 
-void Dmesg::log(Level level, TimeNs at, std::string_view line) {
+void Dmesg::log(TimeNs at, std::string_view line) {
   std::string text =
       fmt::format("[{:5}.{:06}] {}", at / kSecond, at % kSecond / kMicrosecond, line);
   std::replace_if(
@@ -14,9 +14,9 @@ void Dmesg::log(Level level, TimeNs at, std::string_view line) {
       [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
   text += '\n';
   bytes_ += text.size();
-  lines_.push_back({level, std::move(text)});
+  lines_.push_back(std::move(text));
   while (bytes_ > max_bytes_ && lines_.size() > 1) {
-    bytes_ -= lines_.front().text.size();
+    bytes_ -= lines_.front().size();
     lines_.pop_front();
   }
 }
@@ -24,7 +24,7 @@ void Dmesg::log(Level level, TimeNs at, std::string_view line) {
 std::string Dmesg::text() const {
   std::string text;
   text.reserve(bytes_);
-  for (const Line& line : lines_) text += line.text;
+  for (const std::string& line : lines_) text += line;
   return text;
 }
 

@@ -12,23 +12,17 @@ namespace rocefs {
 
 class Dmesg {
  public:
-  enum class Level { kErr, kWarning, kInfo };
-
   explicit Dmesg(size_t max_bytes = 256 * 1024) : max_bytes_(max_bytes) {}
 
   // Control characters in `line` become '?': a user's text may be quoted in it.
-  void log(Level level, TimeNs at, std::string_view line);
+  void log(TimeNs at, std::string_view line);
   // Every line as `[    5.123456] LINE`.
   std::string text() const;
 
  private:
-  struct Line {
-    Level level;
-    std::string text;
-  };
   const size_t max_bytes_;
   size_t bytes_ = 0;
-  std::deque<Line> lines_;
+  std::deque<std::string> lines_;
 };
 
 }  // namespace rocefs

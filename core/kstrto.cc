@@ -61,12 +61,6 @@ Result<bool> kstrtobool(std::string_view text) {
   return errorf(EINVAL, "{} is neither 1 nor 0", quoted(text));
 }
 
-bool sysfs_streq(std::string_view a, std::string_view b) {
-  if (!a.empty() && a.back() == '\n') a.remove_suffix(1);
-  if (!b.empty() && b.back() == '\n') b.remove_suffix(1);
-  return a == b;
-}
-
 Result<size_t> match_word(std::string_view text, std::span<const std::string_view> words) {
   for (size_t i = 0; i < words.size(); ++i) {
     if (text == words[i]) return i;

@@ -16,9 +16,6 @@ Result<uint64_t> kstrtou64(std::string_view text, unsigned base);
 // kstrtobool(): decided by the first letter, or the first two of on and off. EINVAL otherwise.
 Result<bool> kstrtobool(std::string_view text);
 
-// sysfs_streq(): equal but for one trailing newline.
-bool sysfs_streq(std::string_view a, std::string_view b);
-
 // sysfs_match_string(): which of `words` it is; EINVAL if none.
 Result<size_t> match_word(std::string_view text, std::span<const std::string_view> words);
 

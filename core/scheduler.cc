@@ -36,7 +36,6 @@ bool Scheduler::run_one(TimeNs limit) {
   Event* event = heap_[0].event;
   now_ = heap_[0].due;
   remove(0);
-  ++events_run_;
   event->handler_(event->owner_, now_);
   return true;
 }

@@ -47,7 +47,6 @@ class Scheduler {
   TimeNs now() const { return now_; }
   // When the next event is due; kNever if there is none.
   TimeNs next() const { return heap_.empty() ? kNever : heap_[0].due; }
-  uint64_t events_run() const { return events_run_; }
 
   // A time in the past means now.
   void at(Event& event, TimeNs due);
@@ -80,7 +79,6 @@ class Scheduler {
   std::vector<Entry> heap_;
   TimeNs now_ = 0;
   uint64_t sequence_ = 0;
-  uint64_t events_run_ = 0;
 };
 
 }  // namespace rocefs

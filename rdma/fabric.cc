@@ -25,7 +25,7 @@ Fabric::Fabric(const Topology& topology, uint64_t seed, Scheduler& scheduler,
     devices_.push_back(std::make_unique<Device>(*this, spec));
   }
   for (const SwitchSpec& spec : topology.switches) {
-    switches_.push_back(std::make_unique<Switch>(spec.name, pool_));
+    switches_.push_back(std::make_unique<Switch>(spec.name, pool_, counters_.unroutable));
   }
   for (const LinkSpec& spec : topology.links) cable(spec);
   route();

@@ -28,8 +28,15 @@ class CaptureSink {
   virtual void captured(const Device& from, const Packet& packet, TimeNs now) = 0;
 };
 
+// Drops that belong to no port and no link.
 struct FabricCounters {
-  Counter stale_payloads;  // packets whose memory region had gone before they arrived
+  Counter stale_payloads, unroutable;
+};
+inline constexpr CounterRow<FabricCounters> kFabricCounters[] = {
+    {"drops/stale_payloads", &FabricCounters::stale_payloads,
+     "packets whose memory region had gone before they arrived"},
+    {"drops/unroutable", &FabricCounters::unroutable,
+     "packets for an address to which a switch has no route"},
 };
 
 class Fabric {
@@ -42,6 +49,7 @@ class Fabric {
   Outstanding& outstanding() { return outstanding_; }
   PacketPool& pool() { return pool_; }
   FabricCounters& counters() { return counters_; }
+  const FabricCounters& counters() const { return counters_; }
   uint64_t seed() const { return seed_; }
 
   const std::vector<std::unique_ptr<Device>>& devices() const { return devices_; }

@@ -22,6 +22,7 @@ void add_fabric_files(Tree& tree, const std::string& debug, Fabric& fabric,
     knobs.at(link.get())->add_files(tree, directory);
     add_counter_files(tree, directory, kLinkCounters, std::as_const(*link).counters());
   }
+  add_counter_files(tree, debug, kFabricCounters, std::as_const(fabric).counters());
   tree.add_file(debug + "/clock/trace_hash", read_only([&fabric]() -> Result<std::string> {
                   return fmt::format("{:016x}", fabric.trace().value());
                 }));

@@ -17,7 +17,9 @@ namespace rocefs {
 
 class Switch {
  public:
-  Switch(std::string name, PacketPool& pool) : name_(std::move(name)), pool_(pool) {}
+  // `unroutable` counts what has no route.
+  Switch(std::string name, PacketPool& pool, Counter& unroutable)
+      : name_(std::move(name)), pool_(pool), unroutable_(unroutable) {}
   ~Switch();
 
   const std::string& name() const { return name_; }
@@ -26,7 +28,6 @@ class Switch {
   // The source that a link out of this switch pulls from.
   LinkSource& source(const Link& out);
   void add_route(const Ip& destination, const Link& out);
-  uint64_t unroutable() const { return unroutable_.get(); }
 
  private:
   struct PortUnit final : LinkSource, LinkSink {
@@ -48,7 +49,7 @@ class Switch {
   PacketPool& pool_;
   std::vector<std::unique_ptr<PortUnit>> ports_;
   std::map<Ip, PortUnit*> routes_;
-  Counter unroutable_;
+  Counter& unroutable_;
 };
 
 }  // namespace rocefs

@@ -46,7 +46,7 @@ class Daemon::Impl {
   std::optional<Failure> mount(const Options& options);
   void watch_signals();
   void begin_end();
-  void log(Dmesg::Level level, std::string_view line);
+  void log(std::string_view line);
 
   std::string mount_point_;
   Config config_;
@@ -126,8 +126,8 @@ void Daemon::Impl::add_files() {
   tree_->add_file(debug + "/seed", constant(fmt::format("{}", seed_)));
   tree_->add_file(debug + "/dmesg",
                   std::make_shared<FunctionStream>([this] { return dmesg_.text(); }));
-  capture_ = std::make_shared<CaptureFile>(
-      *engine_, *fabric_, *worker_, [this](std::string why) { log(Dmesg::Level::kErr, why); });
+  capture_ = std::make_shared<CaptureFile>(*engine_, *fabric_, *worker_,
+                                           [this](std::string why) { log(why); });
   tree_->add_file(debug + "/pcap", capture_);
   traffic_ = std::make_unique<Traffic>(
       Traffic::House{*engine_, *fabric_, *tree_, *worker_, debug + "/traffic"});
@@ -159,8 +159,7 @@ std::optional<Failure> Daemon::Impl::mount(const Options& options) {
   session.mount_options = options.mount_options;
   session.debug = options.debug;
   session.refused = [this](const std::string& path, const Error& why) {
-    log(Dmesg::Level::kWarning,
-        fmt::format("{}: {} ({})", path, why.reason, strerrorname_np(why.code)));
+    log(fmt::format("{}: {} ({})", path, why.reason, strerrorname_np(why.code)));
   };
   session.unmounted = [this] { begin_end(); };
   Result<std::unique_ptr<Session>> created = Session::create(std::move(session), *tree_, loop_);
@@ -173,7 +172,7 @@ std::optional<Failure> Daemon::Impl::mount(const Options& options) {
     capture_->set_own_mount(*device);
     traffic_->set_own_mount(*device);
   }
-  log(Dmesg::Level::kInfo, summary());
+  log(summary());
   return std::nullopt;
 }
 
@@ -185,8 +184,8 @@ std::string Daemon::Impl::summary() const {
   return fmt::format("{}:{}, clock {}, seed {}", mount_point_, devices, clock, seed_);
 }
 
-void Daemon::Impl::log(Dmesg::Level level, std::string_view line) {
-  dmesg_.log(level, engine_->now(), fmt::format("rocefs: {}", line));
+void Daemon::Impl::log(std::string_view line) {
+  dmesg_.log(engine_->now(), fmt::format("rocefs: {}", line));
 }
 
 void Daemon::Impl::watch_signals() {
