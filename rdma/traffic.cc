@@ -153,7 +153,9 @@ Result<std::shared_ptr<LocalMemory>> read_input(int fd, const std::string& path,
   return memory;
 }
 
+// What the file held before goes only now that there is something to take its place.
 Result<void> write_all(int fd, std::span<const uint8_t> bytes, const std::string& path) {
+  if (::ftruncate(fd, 0) != 0) return errorf(errno, "{}: {}", path, std::strerror(errno));
   for (size_t at = 0; at < bytes.size();) {
     ssize_t put = ::pwrite(fd, bytes.data() + at, std::min<size_t>(bytes.size() - at, 1 << 20),
                            static_cast<off_t>(at));
@@ -179,7 +181,7 @@ void Traffic::load_files(const EntryPtr& entry, const OperationPtr& operation,
     auto loaded = std::make_shared<Loaded>();
     loaded->memory = *memory;
     if (spec.output.empty()) return loaded;
-    Result<Fd> output = open_as(entry->caller, spec.output, O_WRONLY | O_CREAT | O_TRUNC, mount);
+    Result<Fd> output = open_as(entry->caller, spec.output, O_WRONLY | O_CREAT, mount);
     if (!output) return output.error();
     loaded->output = std::move(*output);
     return loaded;

@@ -320,6 +320,21 @@ TEST_CASE("memory: a payload whose region has gone is dropped and counted") {
   CHECK(pair.sent().at(0).status != WcStatus::kSuccess);
 }
 
+TEST_CASE("memory: a region covers what lies in it, to the byte") {
+  MemoryRegion region;
+  region.address = 1000;
+  region.length = 100;
+  CHECK(region.covers(1000, 100));
+  CHECK(region.covers(1099, 1));
+  CHECK(region.covers(1100, 0));
+  CHECK_FALSE(region.covers(999, 1));
+  CHECK_FALSE(region.covers(1000, 101));
+  CHECK_FALSE(region.covers(1001, 100));
+  CHECK_FALSE(region.covers(1101, 0));
+  CHECK_FALSE(region.covers(~uint64_t{0}, 2));
+  CHECK_FALSE(region.covers(1000, ~uint64_t{0}));
+}
+
 TEST_CASE("memory: keys of removed regions are not valid again soon") {
   MemoryTable table;
   auto memory = LocalMemory::create(4096);
