@@ -106,6 +106,11 @@ void Port::receive(Packet* packet, TimeNs now) {
   }
 }
 
+void Port::receive_bytes(std::span<const uint8_t> bytes, TimeNs now) {
+  if (Packet* packet = packet_of_bytes(device_.fabric().pool(), bytes)) return receive(packet, now);
+  counters_.port_rcv_errors.add();
+}
+
 // Whether the packet is well-formed and whole. A payload by reference has no ICRC to check, but its
 // bytes may have gone.
 bool Port::check(Packet* packet, wire::Parsed& parsed) {

@@ -29,6 +29,8 @@ class Port final : public LinkSource, public LinkSink {
   // Acknowledgements go before requests; both in turn, queue pair by queue pair.
   Packet* pull(TimeNs now) override;
   void receive(Packet* packet, TimeNs now) override;
+  // Octets from outside, from the IP header to the ICRC, whatever they are.
+  void receive_bytes(std::span<const uint8_t> bytes, TimeNs now);
 
   void add_request(Qp& qp);
   void add_response(Qp& qp);

@@ -1,39 +1,13 @@
 #include <dirent.h>
 #include <poll.h>
-#include <signal.h>
-#include <sys/wait.h>
 
-#include "test/fs/mounted.h"
+#include "test/fs/child.h"
 
 using namespace rocefs;
 using namespace rocefs::test;
 
 #define NEEDS_FUSE() \
   if (!fuse_here()) return skip("no /dev/fuse here")
-
-namespace {
-
-// A process that writes to `file` and ends with the errno. It lets go of the server's end, or the
-// connection would live as long as its own request.
-pid_t writer(const Mounted& mounted, const std::string& name, const std::string& text) {
-  std::string file = mounted.at(name);
-  pid_t pid = ::fork();
-  if (pid == 0) {
-    ::close(mounted.session->descriptor());
-    int fd = ::open(file.c_str(), O_WRONLY);
-    int code = fd < 0 || ::write(fd, text.data(), text.size()) < 0 ? errno : 0;
-    ::_exit(code);
-  }
-  return pid;
-}
-
-int status_of(pid_t pid) {
-  int status = 0;
-  ::waitpid(pid, &status, 0);
-  return status;
-}
-
-}  // namespace
 
 TEST_CASE("fs: attributes behave as those of sysfs, by the black-box check") {
   NEEDS_FUSE();
@@ -48,6 +22,7 @@ TEST_CASE("fs: attributes behave as those of sysfs, by the black-box check") {
   for (const char* file : {"uint", "bool", "ro", "wo", "enum"}) {
     command += std::string(" --") + file + " " + mounted.at(file);
   }
+  command += " --notify " + mounted.at("uint") + " --notify-cmd '" + notify + "'";
   command += " --link " + mounted.path + "/class/net/mb > " + mounted.path + ".log 2>&1";
   int status = std::system(command.c_str());
   INFO(Mounted::read(mounted.path + ".log"));
@@ -86,7 +61,7 @@ TEST_CASE("fs: a value is read anew by every reader as soon as the write has ret
 TEST_CASE("fs: a store that waits holds up nobody else") {
   NEEDS_FUSE();
   Mounted mounted;
-  pid_t waiting = writer(mounted, "slow", "go\n");
+  pid_t waiting = start_writer(mounted, mounted.at("slow"), "go\n");
   REQUIRE(wait_for([&] { return mounted.waiting_count == 1; }));
   CHECK(Mounted::read(mounted.at("uint")) == "1000\n");
   CHECK(Mounted::write(mounted.at("uint"), "5") == 0);
@@ -99,7 +74,7 @@ TEST_CASE("fs: a store that waits holds up nobody else") {
 TEST_CASE("fs: the errno of a late answer is the writer's, its reason is reported") {
   NEEDS_FUSE();
   Mounted mounted;
-  pid_t waiting = writer(mounted, "slow", "go\n");
+  pid_t waiting = start_writer(mounted, mounted.at("slow"), "go\n");
   REQUIRE(wait_for([&] { return mounted.waiting_count == 1; }));
   mounted.control([&] { mounted.waiting[0](Error{ETIMEDOUT, "took too long"}); });
   CHECK(WEXITSTATUS(status_of(waiting)) == ETIMEDOUT);
@@ -113,7 +88,7 @@ TEST_CASE("fs: a writer that is killed while it waits is gone at once, and the m
   NEEDS_FUSE();
   Mounted mounted;
   for (int round = 1; round <= 20; ++round) {
-    pid_t waiting = writer(mounted, "slow", "go\n");
+    pid_t waiting = start_writer(mounted, mounted.at("slow"), "go\n");
     REQUIRE(wait_for([&] { return mounted.waiting_count == round; }));
     ::kill(waiting, SIGKILL);
     CHECK(WTERMSIG(status_of(waiting)) == SIGKILL);
@@ -130,7 +105,7 @@ TEST_CASE("fs: a writer that is killed while it waits is gone at once, and the m
 TEST_CASE("fs: a store that cannot be interrupted is answered in its own time") {
   NEEDS_FUSE();
   Mounted mounted;
-  pid_t waiting = writer(mounted, "slow", "deaf\n");
+  pid_t waiting = start_writer(mounted, mounted.at("slow"), "deaf\n");
   REQUIRE(wait_for([&] { return mounted.waiting_count == 1; }));
   ::kill(waiting, SIGKILL);
   mounted.control([&] { mounted.waiting[0]({}); });
@@ -218,18 +193,6 @@ TEST_CASE("fs: many open files are apart from each other") {
   CHECK(::read(fds[0], buffer, sizeof buffer) == 4);  // the rest of 1000
   CHECK(::read(fds[2], buffer, sizeof buffer) == 3);
   for (int fd : fds) ::close(fd);
-}
-
-TEST_CASE("fs: the session ends with a store still waiting") {
-  NEEDS_FUSE();
-  auto mounted = std::make_unique<Mounted>();
-  pid_t waiting = writer(*mounted, "slow", "deaf\n");
-  REQUIRE(wait_for([&] { return mounted->waiting_count == 1; }));
-  std::vector<Answer<void>> late;
-  mounted->control([&] { late = std::move(mounted->waiting); });
-  mounted.reset();
-  CHECK(WIFEXITED(status_of(waiting)));
-  for (auto& answer : late) answer({});  // touches nothing that has gone
 }
 
 TEST_CASE("fs: mount points are looked at before anything starts") {

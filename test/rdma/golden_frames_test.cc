@@ -58,9 +58,7 @@ Topology golden_topology(const wire::Headers& headers) {
 }
 
 void deliver(World& world, const Octets& bytes) {
-  Packet* packet = packet_of_bytes(world.fabric.pool(), bytes);
-  REQUIRE(packet);
-  world.device("mb_1").port().receive(packet, world.scheduler.now());
+  world.device("mb_1").port().receive_bytes(bytes, world.scheduler.now());
 }
 
 }  // namespace
@@ -124,8 +122,8 @@ TEST_CASE("frames: damaged packets are counted drops, every one") {
   Connection connection(world, 1 << 20);
   Rng rng(23, "hostile frames");
   PortCounters& counters = world.counters("mb_1");
-  uint64_t arrived = 0, refused_early = 0;
-  for (int round = 0; round < 30'000; ++round) {
+  constexpr uint64_t kRounds = 30'000;
+  for (uint64_t round = 0; round < kRounds; ++round) {
     Octets bytes = golden[rng.below(golden.size())];
     if (rng.chance(0.5)) {
       bytes = readdressed(bytes, connection.far->number(), connection.far_address + rng.below(64),
@@ -136,19 +134,14 @@ TEST_CASE("frames: damaged packets are counted drops, every one") {
     }
     if (rng.chance(0.1)) bytes.resize(rng.below(bytes.size()));
     if (rng.chance(0.05)) bytes.resize(bytes.size() + rng.below(9000));
-    if (Packet* packet = packet_of_bytes(world.fabric.pool(), bytes)) {
-      ++arrived;
-      world.device("mb_1").port().receive(packet, world.scheduler.now());
-    } else {
-      ++refused_early;
-    }
+    deliver(world, bytes);
   }
-  CHECK(arrived > 1000);
-  CHECK(refused_early > 1000);
+  CHECK(counters.port_rcv_packets.get() > 1000);  // well-formed, as far as one can see
+  CHECK(counters.port_rcv_errors.get() > 1000);
   // The addresses are not this fabric's: nothing gets further than the drop counters.
   CHECK(counters.port_rcv_errors.get() + counters.rx_icrc_encapsulated.get() +
             counters.rx_unknown_qp.get() ==
-        arrived);
+        kRounds);
   CHECK(connection.far->state() == QpState::kRts);
   CHECK_FALSE(world.outstanding.any());
 }

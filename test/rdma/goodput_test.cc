@@ -117,13 +117,13 @@ TEST_CASE("go-back-N: goodput under loss follows the formula") {
   GoBackN runs[] = {{0.005, 4 * kMicrosecond, 8}, {0.005, 18 * kMicrosecond, 9},
                     {0.01, 10 * kMicrosecond, 7}, {0.01, 18 * kMicrosecond, 8},
                     {0.02, 18 * kMicrosecond, 7}, {0.05, 4 * kMicrosecond, 4}};
-  std::printf("%8s %8s %8s %8s %10s %10s %8s\n", "p", "D", "R", "losses", "measured", "formula",
-              "ratio");
+  std::printf("REPORT go-back-N %8s %8s %8s %8s %10s %10s %8s\n", "p", "D", "R", "losses",
+              "measured", "formula", "ratio");
   for (GoBackN& run : runs) {
     run.run();
     double ratio = run.measured / run.predicted;
-    std::printf("%8.3f %8.1f %8.0f %8lu %10.4f %10.4f %8.4f\n", run.loss, run.d, run.r,
-                static_cast<unsigned long>(run.losses), run.measured, run.predicted, ratio);
+    std::printf("REPORT go-back-N %8.3f %8.1f %8.0f %8lu %10.4f %10.4f %8.4f\n", run.loss, run.d,
+                run.r, static_cast<unsigned long>(run.losses), run.measured, run.predicted, ratio);
     CHECK(run.losses >= 20'000);
     CHECK(run.d <= 100);
     CHECK(run.share <= 0.1);

@@ -58,7 +58,7 @@ fi
 
 # An ordinary user mounts, owns the files, and reaches nothing that is not his.
 if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null && [ -u "$(command -v fusermount3)" ] &&
-  [ "$(stat -c %a /dev/fuse)" = 666 ]; then
+  [ "$(stat -c %a /dev/fuse)" = 666 ] && [ -r /etc/mtab ]; then
   chmod 711 "$dir" "$(dirname "$dir")"
   chown 65534:65534 "$mnt"
   nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
@@ -69,7 +69,7 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null && [ -u "$(command -v f
   await gone
   chown 0:0 "$mnt"
 else
-  echo "part left out: no setuid fusermount3 or no /dev/fuse for users"
+  echo "part left out: no setuid fusermount3, no /dev/fuse for users, or no /etc/mtab"
 fi
 
 # Root's daemon opens what people name as they would.
