@@ -25,6 +25,8 @@ constexpr uint8_t kForEver = 7;  // rnr_retry, IBTA 11.2.4.2
 
 void Requester::receive_acknowledge(const wire::Parsed& parsed, TimeNs now) {
   if (qp_.state() != QpState::kRts) return;
+  // Data that nobody asked for is a ghost.
+  if (parsed.headers.bth.opcode != wire::Opcode::kRcAck) return;
   PortCounters& counters = qp_.port().counters();
   uint64_t psn = unwrap_psn(parsed.headers.bth.psn, unacknowledged_);
   // Outside what is unacknowledged it is old, or a ghost (IBTA 9.7.5.1.4): it says nothing.

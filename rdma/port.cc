@@ -7,8 +7,9 @@
 namespace rocefs {
 namespace {
 
+// What answers a request (IBTA table 38): an acknowledgement, or a response with data.
 bool is_response(const wire::OpcodeInfo& info) {
-  return info.has_aeth;
+  return info.has_aeth || info.is_read_response;
 }
 
 // Whether an arriving packet comes from the far end of the connection and is for the near one.
@@ -97,8 +98,7 @@ void Port::receive(Packet* packet, TimeNs now) {
     device_.fabric().pool().release(packet);
     return;
   }
-  const wire::OpcodeInfo& info = wire::opcode_info(static_cast<uint8_t>(parsed.headers.bth.opcode));
-  if (is_response(info)) {
+  if (is_response(wire::opcode_info(parsed.headers.bth.opcode))) {
     qp->requester().receive_acknowledge(parsed, now);
     device_.fabric().pool().release(packet);
   } else {
@@ -140,7 +140,9 @@ Qp* Port::find_qp(const wire::Headers& headers) {
   bool receives = qp && (qp->state() == QpState::kRtr || qp->state() == QpState::kRts);
   constexpr uint16_t kMembership = 0x8000;
   bool pkey_ok = (headers.bth.pkey | kMembership) == 0xffff;
-  if (receives && pkey_ok && addressed(*qp, headers)) return qp;
+  // C9-61: a queue pair takes only packets of its own service.
+  bool service_ok = wire::opcode_info(headers.bth.opcode).service == wire::Service::kRc;
+  if (receives && pkey_ok && service_ok && addressed(*qp, headers)) return qp;
   counters_.rx_unknown_qp.add();
   return nullptr;
 }

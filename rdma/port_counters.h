@@ -68,7 +68,7 @@ inline constexpr CounterRow<PortCounters> kPortCounters[] = {
     {"hw_counters/rx_icrc_encapsulated", &PortCounters::rx_icrc_encapsulated,
      "RoCE packets received with a wrong ICRC"},
     {"hw_counters/rx_unknown_qp", &PortCounters::rx_unknown_qp,
-     "packets received for no connected queue pair, or not from its far end"},
+     "packets received for no connected queue pair, not from its far end, or of another service"},
 };
 
 }  // namespace rocefs

@@ -108,7 +108,9 @@ Responder::Verdict Responder::judge(const wire::Parsed& parsed, const wire::Opco
   bool write = info.is_write;
   bool begins = info.first || info.only;
   bool follows = message_.active && message_.write == write && !begins;
-  if (!(info.is_write || info.is_send) || (begins ? message_.active : !follows)) {
+  // Immediate data and invalidation would be lost on this responder: it refuses them.
+  bool served = (info.is_write || info.is_send) && !info.has_imm && !info.has_ieth;
+  if (!served || (begins ? message_.active : !follows)) {
     return refuse(step, kNakInvalidRequest);
   }
   if (begins) {

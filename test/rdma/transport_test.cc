@@ -310,6 +310,29 @@ TEST_CASE("port: a packet for nobody, from a stranger or with a wrong key is dro
   CHECK(pair.far().port_rcv_errors.get() + pair.far().rx_unknown_qp.get() - before == 3);
 }
 
+TEST_CASE("qp: packets of another service, and answers that nobody asked for, change nothing") {
+  // C9-61 and 9.7.5.1.4.
+  for (wire::Opcode opcode : {wire::Opcode::kUcWriteOnly, wire::Opcode::kUdSendOnly,
+                              wire::Opcode::kCnp, wire::Opcode::kRcReadResponseMiddle,
+                              wire::Opcode::kRcReadResponseOnly, wire::Opcode::kRcAtomicAck}) {
+    INFO(wire::opcode_info(opcode).name);
+    Pair pair(quick());
+    wire::Headers headers = pair.connection.near->header_template();
+    headers.bth.opcode = opcode;
+    headers.reth = {pair.connection.far_address, pair.connection.far_key, 0};
+    wire::finish_lengths(headers, 0);
+    Packet* packet = pair.world.fabric.pool().acquire();
+    packet->header_len = static_cast<uint16_t>(wire::emit(headers, packet->header));
+    pair.world.device("mb_1").port().receive(packet, 0);
+    CHECK_FALSE(pair.world.outstanding.any());
+    CHECK(pair.far().rx_write_requests.get() == 0);
+    pair.connection.post(pair.connection.write(1, 0, 100));
+    REQUIRE(pair.world.run_idle());
+    CHECK(pair.sent().at(0).status == WcStatus::kSuccess);
+    CHECK(pair.far().port_xmit_packets.get() == 1);  // the write's acknowledgement, no NAK before
+  }
+}
+
 TEST_CASE("memory: a payload whose region has gone is dropped and counted") {
   Pair pair(quick(0));
   pair.connection.post(pair.connection.write(1, 0, 100));
