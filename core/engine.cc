@@ -53,8 +53,13 @@ bool Engine::post(Task& task) {
   return true;
 }
 
-TimeNs Engine::now() const {
-  return mode_ == ClockMode::kReal ? clock_.now() : published_now_.load(std::memory_order_acquire);
+TimeNs Engine::now() {
+  TimeNs told = published_now_.load(std::memory_order_acquire);
+  if (mode_ == ClockMode::kVirtual) return told;
+  TimeNs now = clock_.now();
+  while (told < now && !published_now_.compare_exchange_weak(told, now)) {
+  }
+  return std::max(told, now);
 }
 
 void Engine::run() {
@@ -84,9 +89,8 @@ void Engine::sleep(TimeNs wall_ns) {
 
 void Engine::run_real() {
   TimeNs wall = clock_.now();
-  bool due = held_ == 0 && scheduler_.next() <= wall;
-  if (due) {
-    note_lateness(wall - scheduler_.next());
+  if (held_ == 0 && scheduler_.next() <= wall) {
+    wall -= note_lateness(wall - scheduler_.next());
     for (int i = 0; i < kBatch && held_ == 0 && scheduler_.run_one(wall); ++i) {
     }
   }
@@ -103,13 +107,15 @@ void Engine::run_real() {
 
 // When the core was away for long, engine time slips: no timer fires ahead of what was there
 // before.
-void Engine::note_lateness(TimeNs late) {
+TimeNs Engine::note_lateness(TimeNs late) {
   lateness_.add(late * static_cast<TimeNs>(clock_.dilation()));
   TimeNs allowed = kSlipAfter / static_cast<TimeNs>(clock_.dilation());
-  if (late <= allowed) return;
-  clock_.slip(late - allowed);
+  if (late <= allowed) return 0;
+  TimeNs excess = late - allowed;
+  clock_.slip(excess);
   slips_.add();
-  slipped_ns_.add(static_cast<uint64_t>(late - allowed));
+  slipped_ns_.add(static_cast<uint64_t>(excess));
+  return excess;
 }
 
 void Engine::run_virtual() {

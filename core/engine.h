@@ -72,7 +72,8 @@ class Engine {
   // Any thread.
   ClockMode mode() const { return mode_; }
   RealClock& clock() { return clock_; }
-  TimeNs now() const;
+  // Never goes back, though engine time slips.
+  TimeNs now();
   const Histogram& lateness() const { return lateness_; }
   uint64_t slips() const { return slips_.get(); }
   uint64_t slipped_ns() const { return slipped_ns_.get(); }
@@ -89,7 +90,8 @@ class Engine {
   void run_real();
   void run_virtual();
   void sleep(TimeNs wall_ns);
-  void note_lateness(TimeNs late);
+  // How far engine time slips because of it.
+  TimeNs note_lateness(TimeNs late);
   void finish_advance(Result<void> result);
   void begin_advance(TimeNs duration, bool until_idle, Answer<void> answer);
 
@@ -103,7 +105,7 @@ class Engine {
   Fd wake_;
   int held_ = 0;
   std::unique_ptr<Advance> advance_;
-  std::atomic<TimeNs> published_now_{0};
+  std::atomic<TimeNs> published_now_{0};  // virtual clock: the time; real clock: the latest told
   std::atomic<bool> asleep_{false};
   std::atomic<bool> stopping_{false};
   Histogram lateness_;

@@ -52,7 +52,7 @@ class Traffic::StateFile final : public Attribute {
 
 class Traffic::ResultFile final : public Attribute {
  public:
-  ResultFile(EntryPtr entry, const Engine& engine) : entry_(std::move(entry)), engine_(engine) {}
+  ResultFile(EntryPtr entry, Engine& engine) : entry_(std::move(entry)), engine_(engine) {}
   bool readable() const override { return true; }
   bool writable() const override { return false; }
   Result<std::string> show() override {
@@ -72,7 +72,7 @@ class Traffic::ResultFile final : public Attribute {
 
  private:
   EntryPtr entry_;
-  const Engine& engine_;
+  Engine& engine_;
 };
 
 class Traffic::StopFile final : public Attribute {
