@@ -256,8 +256,12 @@ struct Connection {
     request.sge = {far_address + offset, length, far_key};
     return request;
   }
-  void post(const SendRequest& request) { REQUIRE(near->requester().post(request)); }
-  void post(const ReceiveRequest& request) { REQUIRE(far->responder().post(request)); }
+  void post(const SendRequest& request) {
+    if (!near->requester().post(request)) FAIL("the send queue is full");
+  }
+  void post(const ReceiveRequest& request) {
+    if (!far->responder().post(request)) FAIL("the receive queue is full");
+  }
 
   static std::vector<Completion> poll(CompletionQueue& cq) {
     std::vector<Completion> all(8192);
