@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -19,6 +21,9 @@ namespace {
 constexpr size_t kMaxFile = 1 << 20;
 // inih's own line buffer is INI_MAX_LINE (200) with its newline and NUL: it would cut longer lines.
 constexpr size_t kMaxLine = 197;
+// inih separates at ':' too, which knob paths contain (devices/pci0000:2b/...). It stands for ':'
+// while inih has the line; no file may contain it.
+constexpr char kColon = '\x1f';
 
 // Names become directories, and links are named A-B.
 bool valid_name(std::string_view name) {
@@ -31,28 +36,68 @@ bool valid_name(std::string_view name) {
          std::all_of(name.begin(), name.end(), allowed);
 }
 
+bool take_hex(std::string_view& text, size_t digits, unsigned& value) {
+  std::string_view number = text.substr(0, digits);
+  const char* last = number.data() + number.size();
+  auto [end, code] = std::from_chars(number.data(), last, value, 16);
+  if (number.size() != digits || code != std::errc() || end != last) return false;
+  text.remove_prefix(digits);
+  return true;
+}
+
+bool take_char(std::string_view& text, char c) {
+  if (!text.starts_with(c)) return false;
+  text.remove_prefix(1);
+  return true;
+}
+
 Result<void> set_mac(std::string_view text, std::array<uint8_t, 6>& mac) {
-  unsigned bytes[6];
-  char rest;
-  std::string copy(text);
-  int count = std::sscanf(copy.c_str(), "%2x:%2x:%2x:%2x:%2x:%2x%c", &bytes[0], &bytes[1],
-                          &bytes[2], &bytes[3], &bytes[4], &bytes[5], &rest);
-  if (count != 6 || copy.size() != 17) return errorf(EINVAL, "mac={}: six octets are wanted", text);
-  if (bytes[0] & 1) return errorf(EINVAL, "mac={}: a multicast address", text);
-  std::copy(bytes, bytes + 6, mac.begin());
+  std::string_view rest = text;
+  bool good = true;
+  for (size_t i = 0; i < mac.size(); ++i) {
+    unsigned octet = 0;
+    good = good && (i == 0 || take_char(rest, ':')) && take_hex(rest, 2, octet);
+    mac[i] = static_cast<uint8_t>(octet);
+  }
+  if (!good || !rest.empty()) return errorf(EINVAL, "mac={}: six octets are wanted", text);
+  if (mac[0] & 1) return errorf(EINVAL, "mac={}: a multicast address", text);
+  if (mac == std::array<uint8_t, 6>{}) return errorf(EINVAL, "mac={}: no station's address", text);
   return {};
 }
 
 Result<void> set_pci(std::string_view text, std::string& pci) {
-  unsigned domain, bus, slot, function;
-  char rest;
-  std::string copy(text);
-  int count =
-      std::sscanf(copy.c_str(), "%4x:%2x:%2x.%1u%c", &domain, &bus, &slot, &function, &rest);
-  if (count != 4 || copy.size() != 12 || slot > 31 || function > 7) {
+  unsigned domain = 0, bus = 0, slot = 0, function = 0;
+  std::string_view rest = text;
+  bool good = take_hex(rest, 4, domain) && take_char(rest, ':') && take_hex(rest, 2, bus) &&
+              take_char(rest, ':') && take_hex(rest, 2, slot) && take_char(rest, '.') &&
+              take_hex(rest, 1, function) && rest.empty();
+  if (!good || slot > 31 || function > 7) {
     return errorf(EINVAL, "pci={}: an address such as 0000:2b:00.0 is wanted", text);
   }
   pci = fmt::format("{:04x}:{:02x}:{:02x}.{}", domain, bus, slot, function);
+  return {};
+}
+
+Result<void> set_ipv4(const std::string& text, std::array<uint8_t, 4>& ip) {
+  if (::inet_pton(AF_INET, text.c_str(), ip.data()) != 1) {
+    return errorf(EINVAL, "ip={}: an IPv4 address is wanted", text);
+  }
+  if (ip[0] == 0 || ip[0] >= 224) return errorf(EINVAL, "ip={}: no unicast address", text);
+  return {};
+}
+
+// GID 0 is the link-local address and GID 1 the mapped IPv4 one: this is for a third.
+Result<void> set_ipv6(const std::string& text, std::optional<std::array<uint8_t, 16>>& ip) {
+  in6_addr address;
+  if (::inet_pton(AF_INET6, text.c_str(), &address) != 1) {
+    return errorf(EINVAL, "ip6={}: an IPv6 address is wanted", text);
+  }
+  if (IN6_IS_ADDR_UNSPECIFIED(&address) || IN6_IS_ADDR_LOOPBACK(&address) ||
+      IN6_IS_ADDR_MULTICAST(&address) || IN6_IS_ADDR_LINKLOCAL(&address) ||
+      IN6_IS_ADDR_V4MAPPED(&address)) {
+    return errorf(EINVAL, "ip6={}: no global unicast address", text);
+  }
+  std::memcpy(ip.emplace().data(), &address, sizeof address);
   return {};
 }
 
@@ -69,21 +114,20 @@ class Reader {
   Reader(std::string_view text, const std::string& name) : text_(text) { config_.name = name; }
 
   Result<Config> read() {
-    if (text_.find('\0') != text_.npos) return fail(0, "holds a NUL byte: not a text file");
+    constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+    if (text_.starts_with(kByteOrderMark)) text_.remove_prefix(kByteOrderMark.size());
+    if (Result<void> checked = check_bytes(); !checked) return checked.error();
     int rc = ini_parse_stream(&Reader::next_line, this, &Reader::on_pair, this);
+    // A broken line may make good ones behind it look wrong: the first is the one to mend.
+    bool syntax = rc > 0 && (error_.empty() || rc < error_line_);
+    if (syntax) return fail(rc, "neither [section], key = value, nor a comment");
     if (!error_.empty()) return fail(error_line_, error_);
-    if (rc > 0) return fail(rc, "neither [section], key = value, nor a comment");
     if (rc < 0) return fail(0, "out of memory");
     if (Result<void> checked = check_graph(); !checked) return checked.error();
     return std::move(config_);
   }
 
  private:
-  struct Section {
-    std::string text;  // as between the brackets
-    std::set<std::string> keys;
-  };
-
   Error fail(int line, const std::string& why) {
     if (line == 0) return errorf(EINVAL, "{}: {}", config_.name, why);
     return errorf(EINVAL, "{}:{}: {}", config_.name, line, why);
@@ -96,6 +140,20 @@ class Reader {
     return false;
   }
 
+  // Vertical tabs and the like would be indentation to inih, escapes would reach the terminal.
+  Result<void> check_bytes() {
+    int line = 1;
+    for (size_t i = 0; i < text_.size(); ++i) {
+      auto c = static_cast<unsigned char>(text_[i]);
+      bool ends_line = c == '\n' || (c == '\r' && text_.substr(i + 1, 1) == "\n");
+      if ((c < 0x20 && c != '\t' && !ends_line) || c == 0x7f) {
+        return fail(line, fmt::format("holds the byte 0x{:02x}: not a text file", c));
+      }
+      line += c == '\n';
+    }
+    return {};
+  }
+
   // inih's reader: one call is one line, which is how we know where we are. Indentation goes, or
   // inih would take the line as the continuation of a value; a section without keys is a section.
   static char* next_line(char* buffer, int size, void* self) {
@@ -105,13 +163,18 @@ class Reader {
     size_t end = std::min(reader->text_.find('\n', reader->at_), reader->text_.size());
     std::string_view line = reader->text_.substr(reader->at_, end - reader->at_);
     reader->at_ = end + 1;
-    while (!line.empty() && (line.front() == ' ' || line.front() == '\t')) line.remove_prefix(1);
+    line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+    if (line.starts_with(';') || line.starts_with('#')) line = {};  // of any length
     if (line.size() > kMaxLine || line.size() + 2 > static_cast<size_t>(size)) {
       reader->refuse(reader->line_, fmt::format("longer than {} characters", kMaxLine));
       line = {};
     }
     if (!line.empty() && line.front() == '[') reader->enter(line);
     std::copy(line.begin(), line.end(), buffer);
+    size_t equals = line.find('=');
+    if (reader->kind_ == "knobs" && equals != line.npos && line.front() != '[') {
+      std::replace(buffer, buffer + equals, ':', kColon);
+    }
     buffer[line.size()] = '\n';
     buffer[line.size() + 1] = '\0';
     return buffer;
@@ -120,10 +183,14 @@ class Reader {
   void enter(std::string_view line) {
     size_t close = line.find(']');
     if (close == line.npos) return;  // inih says so
-    section_ = {std::string(line.substr(1, close - 1)), {}};
-    std::istringstream words(section_.text);
+    std::string section(line.substr(1, close - 1));
+    std::istringstream words(section);
     std::string kind, first, second, extra;
     words >> kind >> first >> second >> extra;
+    size_t behind = line.find_first_not_of(" \t\r", close + 1);
+    if (behind != line.npos && line[behind] != ';' && line[behind] != '#') {
+      refuse(line_, fmt::format("something stands behind [{}]", section));
+    }
     if (kind == "clock" || kind == "knobs") {
       if (!first.empty()) refuse(line_, fmt::format("[{}] takes no name", kind));
     } else if (kind == "device" && second.empty()) {
@@ -136,10 +203,12 @@ class Reader {
     } else {
       refuse(line_, fmt::format("unknown section [{}]: clock, device NAME, switch NAME, link A B "
                                 "or knobs is wanted",
-                                section_.text));
+                                section));
     }
     kind_ = kind;
-    if (kind != "clock" && kind != "knobs") topology_given_ = true;
+    if (kind == "clock" || kind == "knobs") return;  // sections of the same name are one
+    topology_given_ = true;
+    keys_[kind].clear();
   }
 
   bool claim_name(const std::string& name) {
@@ -173,14 +242,16 @@ class Reader {
   static int on_pair(void* self, const char* section, const char* key, const char* value) {
     auto* reader = static_cast<Reader*>(self);
     if (!reader->error_.empty()) return 1;
-    Result<void> taken = reader->take(section, key, value);
+    std::string name = key;
+    std::replace(name.begin(), name.end(), kColon, ':');
+    Result<void> taken = reader->take(section, name, value);
     if (!taken) reader->refuse(reader->line_, taken.error().reason);
     return 1;
   }
 
   Result<void> take(std::string_view section, const std::string& key, std::string_view value) {
     if (section.empty()) return errorf(EINVAL, "{} stands before any section", key);
-    if (!section_.keys.insert(key).second) return errorf(EINVAL, "{} is given twice", key);
+    if (!keys_[kind_].insert(key).second) return errorf(EINVAL, "{} is given twice", key);
     if (kind_ == "clock") return take_clock(key, value);
     if (kind_ == "device") return take_device(topology_.devices.back(), key, value);
     if (kind_ == "link") return take_link(topology_.links.back(), key, value);
@@ -222,14 +293,11 @@ class Reader {
       device.netdev = text;
       return {};
     }
-    if (key == "ip") {
-      if (::inet_pton(AF_INET, text.c_str(), device.ipv4.data()) == 1) return {};
-      return errorf(EINVAL, "ip={}: an IPv4 address is wanted", value);
-    }
-    if (key == "ip6") {
-      device.ipv6.emplace();
-      if (::inet_pton(AF_INET6, text.c_str(), device.ipv6->data()) == 1) return {};
-      return errorf(EINVAL, "ip6={}: an IPv6 address is wanted", value);
+    if (key == "ip") return set_ipv4(text, device.ipv4);
+    if (key == "ip6") return set_ipv6(text, device.ipv6);
+    if (key == "ports") {
+      if (value == "1") return {};
+      return errorf(EINVAL, "ports={}: this version emulates one port per device", value);
     }
     if (key == "mtu") {
       for (uint32_t mtu : {256u, 512u, 1024u, 2048u, 4096u}) {
@@ -260,7 +328,13 @@ class Reader {
       return kept;
     }
     if (key == "loss") return keep(key, parse_probability(value), link.loss);
-    if (key == "buffer") return keep(key, parse_size(value), link.buffer_bytes);
+    if (key == "buffer") {
+      Result<void> kept = keep(key, parse_size(value), link.buffer_bytes);
+      if (kept && link.buffer_bytes > uint64_t{1} << 40) {
+        return errorf(EINVAL, "buffer={} is larger than 1T", value);
+      }
+      return kept;
+    }
     if (key == "state") {
       if (value != "up" && value != "down") {
         return errorf(EINVAL, "state={}: up or down is wanted", value);
@@ -275,8 +349,15 @@ class Reader {
   Result<void> check_graph() {
     if (!topology_given_) return {};
     if (topology_.devices.empty()) return fail(0, "a topology without a device");
-    std::set<std::string> cabled;
+    if (Result<void> checked = check_links(); !checked) return checked;
+    if (Result<void> checked = check_devices(); !checked) return checked;
+    config_.topology = std::move(topology_);
+    return {};
+  }
+
+  Result<void> check_links() {
     std::set<std::pair<std::string, std::string>> pairs;
+    std::set<std::string> directories;
     for (size_t i = 0; i < topology_.links.size(); ++i) {
       const LinkSpec& link = topology_.links[i];
       int line = link_lines_[i];
@@ -284,7 +365,7 @@ class Reader {
         if (!names_.contains(end)) return fail(line, fmt::format("no device or switch {}", end));
         bool device = std::any_of(topology_.devices.begin(), topology_.devices.end(),
                                   [&](const DeviceSpec& spec) { return spec.name == end; });
-        if (device && !cabled.insert(end).second) {
+        if (device && !cabled_.insert(end).second) {
           return fail(line, fmt::format("the port of {} has its cable already", end));
         }
       }
@@ -292,25 +373,37 @@ class Reader {
       if (!pairs.insert(std::minmax(link.a, link.b)).second) {
         return fail(line, fmt::format("{} and {} are linked already", link.a, link.b));
       }
+      // a-b with c, and a with b-c, would both be links/a-b-c.
+      for (const auto& [from, to] : {std::pair(link.a, link.b), std::pair(link.b, link.a)}) {
+        std::string directory = fmt::format("{}-{}", from, to);
+        if (!directories.insert(directory).second) {
+          return fail(line, fmt::format("two links would be named {}", directory));
+        }
+      }
     }
-    std::set<std::string> taken;
+    return {};
+  }
+
+  Result<void> check_devices() {
+    std::set<std::pair<std::string_view, std::string>> taken;
     for (size_t i = 0; i < topology_.devices.size(); ++i) {
       const DeviceSpec& device = topology_.devices[i];
       int line = device_lines_[i];
-      if (!cabled.contains(device.name)) {
+      if (!cabled_.contains(device.name)) {
         return fail(line, fmt::format("{} has no link", device.name));
       }
-      std::string mac(device.mac.begin(), device.mac.end());
-      std::string ip(device.ipv4.begin(), device.ipv4.end());
-      std::pair<std::string, std::string> unique[] = {
-          {"pci", device.pci}, {"netdev", device.netdev}, {"mac", "m" + mac}, {"ip", "i" + ip}};
-      for (auto& [what, value] : unique) {
-        if (!taken.insert(what + value).second) {
+      auto bytes = [](const auto& address) { return std::string(address.begin(), address.end()); };
+      std::vector<std::pair<std::string_view, std::string>> unique = {{"pci", device.pci},
+                                                                      {"netdev", device.netdev},
+                                                                      {"mac", bytes(device.mac)},
+                                                                      {"ip", bytes(device.ipv4)}};
+      if (device.ipv6) unique.emplace_back("ip6", bytes(*device.ipv6));
+      for (const auto& [what, value] : unique) {
+        if (!taken.insert({what, value}).second) {
           return fail(line, fmt::format("{} has the {} of another device", device.name, what));
         }
       }
     }
-    config_.topology = std::move(topology_);
     return {};
   }
 
@@ -320,9 +413,9 @@ class Reader {
   Config config_;
   Topology topology_;
   bool topology_given_ = false;
-  Section section_;
-  std::string kind_;
-  std::set<std::string> names_;
+  std::string kind_;                                   // of the section that is being read
+  std::map<std::string, std::set<std::string>> keys_;  // said in it
+  std::set<std::string> names_, cabled_;
   std::vector<int> device_lines_, link_lines_;
   std::string error_;
   int error_line_ = 0;

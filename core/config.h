@@ -1,12 +1,16 @@
 // The ini file: topology, clock, and start values of knobs.
 //
 //   [clock]            mode=real|virtual, dilation=N, seed=N
-//   [device NAME]      pci=0000:2b:00.0, netdev=, mac=, ip=, ip6=, mtu=  (all optional)
+//   [device NAME]      pci=0000:2b:00.0, netdev=, mac=, ip=, ip6=, mtu=, ports=1  (all optional)
 //   [switch NAME]
 //   [link A B]         rate=10G, delay=1us, loss=0, buffer=2M, state=up|down  (all optional)
 //   [knobs]            PATH = VALUE, as if echoed into PATH below the mount point
 //
-// A file that names a device, switch or link replaces the default topology as a whole.
+// A file that names a device, switch or link replaces the default topology as a whole. The
+// N-th device is 10.77.0.N and 02:00:4c:6d:62:NN unless it says otherwise. Names are
+// [A-Za-z0-9_.-]+.
+// A line that begins with ; or # is a comment, and so is what follows a blank and ; in a line.
+// Outside [knobs], KEY : VALUE is KEY = VALUE. Other lines hold at most 197 characters.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +33,8 @@ struct Config {
   std::optional<uint64_t> seed, dilation;
 };
 
-// The reason of an error is FILE:LINE: WHY.
+// The reason of an error is FILE:LINE: WHY, FILE: WHY where it is not about a line. EINVAL for what
+// a file says; EFBIG above 1 MiB; else the errno of open or read.
 Result<Config> read_config(const std::string& path);
 Result<Config> parse_config(std::string_view text, const std::string& name);
 

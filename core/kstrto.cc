@@ -1,5 +1,6 @@
 #include "core/kstrto.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <limits>
 
@@ -25,7 +26,11 @@ std::string quoted(std::string_view text) {
   constexpr size_t kLongest = 64;
   if (!text.empty() && text.back() == '\n') text.remove_suffix(1);
   bool cut = text.size() > kLongest;
-  return fmt::format("'{}{}'", text.substr(0, kLongest), cut ? "…" : "");
+  std::string shown(text.substr(0, kLongest));
+  std::replace_if(
+      shown.begin(), shown.end(),
+      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
+  return fmt::format("'{}{}'", shown, cut ? "…" : "");
 }
 
 Result<uint64_t> kstrtou64(std::string_view text, unsigned base) {

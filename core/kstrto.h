@@ -19,7 +19,7 @@ Result<bool> kstrtobool(std::string_view text);
 // sysfs_match_string(): which of `words` it is; EINVAL if none.
 Result<size_t> match_word(std::string_view text, std::span<const std::string_view> words);
 
-// `text` in quotes for a reason, shortened and without its newline.
+// `text` in quotes for a reason: shortened, without its newline, control characters as '?'.
 std::string quoted(std::string_view text);
 
 }  // namespace rocefs

@@ -3,6 +3,7 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <cmath>
 #include <limits>
 
 #include "core/kstrto.h"
@@ -86,7 +87,7 @@ Result<TimeNs> parse_duration(std::string_view text) {
   if (malformed) return errorf(EINVAL, "{}: a time such as 5us is wanted", quoted(text));
   Result<uint64_t> number = kstrtou64(whole, 10);
   constexpr auto kMax = static_cast<uint64_t>(std::numeric_limits<TimeNs>::max());
-  if (!number || *number > (kMax - factor) / factor) return too_large(text);
+  if (!number || *number > kMax / factor) return too_large(text);
   uint64_t value = *number * factor;
   for (char c : fraction) {
     if (factor % 10 != 0) {
@@ -96,6 +97,7 @@ Result<TimeNs> parse_duration(std::string_view text) {
     factor /= 10;
     value += static_cast<uint64_t>(c - '0') * factor;
   }
+  if (value > kMax) return too_large(text);
   return static_cast<TimeNs>(value);
 }
 
@@ -111,7 +113,7 @@ Result<double> parse_probability(std::string_view text) {
   if (code != std::errc() || !(value >= 0 && value <= 1)) {
     return errorf(ERANGE, "{} is outside 0 to 1", quoted(text));
   }
-  return value;
+  return std::abs(value);  // -0 is 0
 }
 
 std::string format_size(uint64_t bytes) {

@@ -1,0 +1,210 @@
+// The ini file: what it says, what it refuses and where, and what inih would make of it unasked.
+#include "core/config.h"
+
+#include <catch2/catch.hpp>
+#include <cerrno>
+
+using namespace rocefs;
+
+namespace {
+
+// Two NICs cabled back to back; `device` is said about the first, on line 2.
+std::string pair_with(const std::string& device) {
+  return "[device a]\n" + device + "\n[device b]\n[link a b]\n";
+}
+
+std::string refusal(const std::string& text) {
+  Result<Config> config = parse_config(text, "f");
+  if (config) return "accepted";
+  CHECK(config.error().code == EINVAL);
+  return config.error().reason;
+}
+
+}  // namespace
+
+TEST_CASE("config: a file says everything that a topology holds") {
+  Result<Config> config = parse_config(
+      "[clock]\nmode=virtual\ndilation=1\nseed=0x10\n"
+      "[device mlx5_0]\npci=0001:0A:1f.7\nnetdev=eth0\nmac=02:00:00:00:00:aB\nip=192.168.0.9\n"
+      "ip6=2001:db8::9\nmtu=256\nports=1\n[device b]\n[switch s.1]\n"
+      "[link mlx5_0 s.1]\nrate=100G\ndelay=1.5us\nloss=1e-3\nbuffer=64K\nstate=down\n[link s.1 b]\n"
+      "[knobs]\nx/y = 1 2\n",
+      "f");
+  REQUIRE(config);
+  CHECK(config->clock == ClockMode::kVirtual);
+  CHECK(config->dilation == 1u);
+  CHECK(config->seed == 16u);
+  REQUIRE(config->topology);
+  const DeviceSpec& device = config->topology->devices.at(0);
+  CHECK(device.name == "mlx5_0");
+  CHECK(device.pci == "0001:0a:1f.7");
+  CHECK(device.netdev == "eth0");
+  CHECK(device.mac == std::array<uint8_t, 6>{2, 0, 0, 0, 0, 0xab});
+  CHECK(device.ipv4 == std::array<uint8_t, 4>{192, 168, 0, 9});
+  REQUIRE(device.ipv6);
+  CHECK(device.ipv6->at(0) == 0x20);
+  CHECK(device.ipv6->at(15) == 9);
+  CHECK(device.mtu == 256);
+  const LinkSpec& link = config->topology->links.at(0);
+  CHECK(link.rate_bps == 100'000'000'000);
+  CHECK(link.delay_ns == 1500);
+  CHECK(link.loss == 0.001);
+  CHECK(link.buffer_bytes == 65536);
+  CHECK_FALSE(link.up);
+  CHECK(config->topology->switches.at(0).name == "s.1");
+  REQUIRE(config->knobs.size() == 1);
+  CHECK(config->knobs[0].path == "x/y");
+  CHECK(config->knobs[0].value == "1 2");
+  CHECK(config->knobs[0].line == 23);
+}
+
+TEST_CASE("config: without device, switch and link the default topology stands") {
+  for (std::string_view text : {"", "\n; nothing\n", "[clock]\nseed=1\n", "[knobs]\na=b"}) {
+    Result<Config> config = parse_config(text, "f");
+    REQUIRE(config);
+    CHECK_FALSE(config->topology);
+  }
+}
+
+TEST_CASE("config: two hundred devices differ by default, one more is refused") {
+  std::string text = "[switch s]\n";
+  for (int i = 1; i <= 200; ++i) text += fmt::format("[device d{}]\n[link d{} s]\n", i, i);
+  Result<Config> config = parse_config(text, "f");
+  REQUIRE(config);
+  CHECK(config->topology->devices.at(0).pci == "0000:2b:00.0");
+  CHECK(config->topology->devices.at(1).pci == "0000:ac:00.0");
+  CHECK(config->topology->devices.at(199).ipv4 == std::array<uint8_t, 4>{10, 77, 0, 200});
+  CHECK(refusal(text + "[device e]\n") == "f:402: more than 200 devices");
+}
+
+TEST_CASE("config: devices without a path between them are no error") {
+  CHECK(refusal("[device a]\n[device b]\n[switch s]\n[switch t]\n[link a s]\n[link b t]\n") ==
+        "accepted");
+}
+
+TEST_CASE("config: a bad value of a device is refused by name") {
+  struct Row {
+    const char *said, *why;
+  };
+  const Row rows[] = {
+      {"mac=02:-1:4c:6d:62:01", "mac=02:-1:4c:6d:62:01: six octets are wanted"},
+      {"mac=02:0x:4c:6d:62:01", "mac=02:0x:4c:6d:62:01: six octets are wanted"},
+      {"mac=02:00:4c: 6:62:01", "mac=02:00:4c: 6:62:01: six octets are wanted"},
+      {"mac=02:00:4c:6d:62", "mac=02:00:4c:6d:62: six octets are wanted"},
+      {"mac=02:00:4c:6d:62:01:00", "mac=02:00:4c:6d:62:01:00: six octets are wanted"},
+      {"mac=01:00:5e:00:00:01", "mac=01:00:5e:00:00:01: a multicast address"},
+      {"mac=00:00:00:00:00:00", "mac=00:00:00:00:00:00: no station's address"},
+      {"pci=-001:2b:00.0", "pci=-001:2b:00.0: an address such as 0000:2b:00.0 is wanted"},
+      {"pci=0000:+b:00.0", "pci=0000:+b:00.0: an address such as 0000:2b:00.0 is wanted"},
+      {"pci=0000:2b:20.0", "pci=0000:2b:20.0: an address such as 0000:2b:00.0 is wanted"},
+      {"pci=0000:2b:00.8", "pci=0000:2b:00.8: an address such as 0000:2b:00.0 is wanted"},
+      {"pci=0000:2b:00.0x", "pci=0000:2b:00.0x: an address such as 0000:2b:00.0 is wanted"},
+      {"ip=", "ip=: an IPv4 address is wanted"},
+      {"ip=0.0.0.0", "ip=0.0.0.0: no unicast address"},
+      {"ip=224.0.0.1", "ip=224.0.0.1: no unicast address"},
+      {"ip=255.255.255.255", "ip=255.255.255.255: no unicast address"},
+      {"ip6=10.0.0.1", "ip6=10.0.0.1: an IPv6 address is wanted"},
+      {"ip6=::", "ip6=::: no global unicast address"},
+      {"ip6=ff02::1", "ip6=ff02::1: no global unicast address"},
+      {"ip6=fe80::1", "ip6=fe80::1: no global unicast address"},
+      {"ip6=::ffff:10.77.0.2", "ip6=::ffff:10.77.0.2: no global unicast address"},
+      {"netdev=a/b", "netdev=a/b: not an interface's name"},
+      {"netdev=fifteen-letters", "accepted"},
+      {"netdev=sixteen--letters", "netdev=sixteen--letters: not an interface's name"},
+      {"mtu=01024", "mtu=01024: 256, 512, 1024, 2048 or 4096 is wanted"},
+      {"ports=2", "ports=2: this version emulates one port per device"}};
+  for (const Row& row : rows) {
+    std::string why = row.why;
+    CHECK(refusal(pair_with(row.said)) == (why == "accepted" ? why : "f:2: " + why));
+  }
+}
+
+TEST_CASE("config: a link's values have the ranges of its knobs") {
+  std::string link = "[device a]\n[device b]\n[link a b]\n";
+  CHECK(refusal(link + "buffer=1T") == "accepted");
+  CHECK(refusal(link + "buffer=2T") == "f:4: buffer=2T is larger than 1T");
+  CHECK(refusal(link + "rate=999K") == "f:4: rate=999K is outside 1M to 10T");
+  CHECK(refusal(link + "delay=11s") == "f:4: delay=11s is longer than 10s");
+  CHECK(refusal(link + "loss=-0.1") == "f:4: loss: '-0.1' is outside 0 to 1");
+  CHECK(refusal(link + "state=maybe") == "f:4: state=maybe: up or down is wanted");
+}
+
+TEST_CASE("config: what identifies a device belongs to one device") {
+  for (std::string same : {"pci=0000:01:00.0", "netdev=eth0", "mac=02:00:00:00:00:01",
+                           "ip=10.0.0.1", "ip6=2001:db8::1"}) {
+    std::string text = "[device a]\n" + same + "\n[device b]\n" + same + "\n[link a b]\n";
+    std::string what = same.substr(0, same.find('='));
+    CHECK(refusal(text) == "f:3: b has the " + what + " of another device");
+  }
+}
+
+TEST_CASE("config: two links that would share a directory ended the daemon") {
+  CHECK(
+      refusal("[device a-b]\n[switch c]\n[device a]\n[switch b-c]\n[link a-b c]\n[link a b-c]\n") ==
+      "f:6: two links would be named a-b-c");
+  CHECK(refusal("[device x]\n[device x-x]\n[link x x-x]\n") ==
+        "f:3: two links would be named x-x-x");
+}
+
+TEST_CASE("config: a knob's path may hold colons, as devices/pci0000:2b does") {
+  Result<Config> config =
+      parse_config("[knobs]\ndevices/pci0000:2b/x = a:b=c ; said\nplain : 7\n", "f");
+  REQUIRE(config);
+  REQUIRE(config->knobs.size() == 2);
+  CHECK(config->knobs[0].path == "devices/pci0000:2b/x");
+  CHECK(config->knobs[0].value == "a:b=c");
+  CHECK(config->knobs[1].path == "plain");
+  CHECK(config->knobs[1].value == "7");
+  CHECK(refusal("[knobs]\na:b = 1\na:b = 2\n") == "f:3: a:b is given twice");
+}
+
+TEST_CASE("config: a byte order mark and line ends of other systems are no obstacle") {
+  Result<Config> config =
+      parse_config("\xEF\xBB\xBF[device a]\r\nmtu=256\r\n[device b]\r\n[link a b]\r\n", "f");
+  REQUIRE(config);
+  CHECK(config->topology->devices.at(0).mtu == 256);
+}
+
+TEST_CASE("config: bytes that are no text are refused with their line") {
+  using namespace std::string_literals;
+  CHECK(refusal("[clock]\nseed=1\nx\0y\n"s) == "f:3: holds the byte 0x00: not a text file");
+  // inih takes these for blanks: a section behind one would go unnoticed, a key continue a value.
+  CHECK(refusal("[device a]\n\v[device b]\n") == "f:2: holds the byte 0x0b: not a text file");
+  CHECK(refusal("[clock]\nseed=1\n\fseed=2\n") == "f:3: holds the byte 0x0c: not a text file");
+  CHECK(refusal("[clock]\r[x]\n") == "f:1: holds the byte 0x0d: not a text file");
+  CHECK(refusal("[\x1b[31m]\n") == "f:1: holds the byte 0x1b: not a text file");
+}
+
+TEST_CASE("config: an indented line is a line, not the rest of a value") {
+  CHECK(refusal("[clock]\n  seed = 1\n\tseed = 2\n") == "f:3: seed is given twice");
+  CHECK(refusal("[clock]\nseed = 1\n   2\n") ==
+        "f:3: neither [section], key = value, nor a comment");
+}
+
+TEST_CASE("config: the first broken line is named, not a good one behind it") {
+  CHECK(refusal("[device a]\nmtu=256\n[device b\nmtu=256\n[link a b]\n") ==
+        "f:3: neither [section], key = value, nor a comment");
+  CHECK(refusal("[clock]\nfoo=1\nnonsense\n") ==
+        "f:2: unknown key foo in [clock]: mode, seed or dilation is wanted");
+}
+
+TEST_CASE("config: nothing is overlooked behind a section, a comment may stand there") {
+  CHECK(refusal("[clock] seed=1\n") == "f:1: something stands behind [clock]");
+  CHECK(refusal("[clock] ; as it was\nseed=1\n") == "accepted");
+  CHECK(refusal("[clock]# as it was\nseed=1\n") == "accepted");
+}
+
+TEST_CASE("config: a section that comes again goes on where it ended") {
+  CHECK(refusal("[clock]\nseed=1\n[knobs]\na=1\n[clock]\nmode=real\n") == "accepted");
+  CHECK(refusal("[clock]\nseed=1\n[knobs]\na=1\n[clock]\nseed=2\n") == "f:6: seed is given twice");
+}
+
+TEST_CASE("config: a line longer than inih's buffer is refused, a comment may be") {
+  std::string fits = "a=" + std::string(195, 'x');
+  Result<Config> config = parse_config("[knobs]\n" + fits + "\n", "f");
+  REQUIRE(config);
+  CHECK(config->knobs.at(0).value.size() == 195);
+  CHECK(refusal("[knobs]\n" + fits + "x\n") == "f:2: longer than 197 characters");
+  CHECK(refusal("; " + std::string(5000, 'x') + "\n[clock]\n # " + std::string(300, '[')) ==
+        "accepted");
+}

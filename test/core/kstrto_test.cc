@@ -1,0 +1,57 @@
+// kstrto against a second opinion, and what a reason quotes.
+#include "core/kstrto.h"
+
+#include <catch2/catch.hpp>
+#include <cerrno>
+#include <cstdlib>
+
+#include "core/rng.h"
+
+using namespace rocefs;
+
+namespace {
+
+// What kstrtoull(text, 0) gives, told by way of strtoull: 0 or an errno.
+int second_opinion(const std::string& text, uint64_t& value) {
+  std::string rest = text.substr(text.starts_with('+') ? 1 : 0);
+  if (rest.empty() || rest[0] < '0' || rest[0] > '9')
+    return EINVAL;  // strtoull skips blanks, signs
+  char* end = nullptr;
+  errno = 0;
+  value = std::strtoull(rest.c_str(), &end, 0);
+  if (errno == ERANGE) return ERANGE;
+  std::string_view behind(end);
+  return behind.empty() || behind == "\n" ? 0 : EINVAL;
+}
+
+}  // namespace
+
+TEST_CASE("kstrto: agrees with strtoull wherever both take a text") {
+  Rng rng(17, "kstrto");
+  constexpr std::string_view kLetters = "00112233445566778899aAfFgxX+- \n";
+  int taken = 0, out_of_range = 0;
+  for (int i = 0; i < 200'000; ++i) {
+    std::string text(rng.below(26), ' ');
+    uint64_t kinds = rng.chance(0.5) ? 20 : kLetters.size();
+    for (char& c : text) c = kLetters[rng.below(kinds)];
+    if (rng.chance(0.3)) text.insert(0, "0x");
+    if (rng.chance(0.2)) text.insert(0, "+");
+    if (rng.chance(0.3)) text += '\n';
+    uint64_t expected = 0;
+    int code = second_opinion(text, expected);
+    INFO(text);
+    Result<uint64_t> value = kstrtou64(text, 0);
+    REQUIRE((value ? 0 : value.error().code) == code);
+    if (value) REQUIRE(*value == expected);
+    taken += code == 0;
+    out_of_range += code == ERANGE;
+  }
+  CHECK(taken > 10'000);
+  CHECK(out_of_range > 10'000);
+}
+
+TEST_CASE("kstrto: a reason is one line whatever it quotes") {
+  CHECK(kstrtou64("1\n2\n", 0).error().reason == "'1?2' is not a number");
+  CHECK(quoted("\x1b[31m\x7f") == "'?[31m?'");
+  CHECK(quoted(std::string(65, 'x')) == "'" + std::string(64, 'x') + "…'");
+}

@@ -1,0 +1,36 @@
+// Units at the edges of 64 bits.
+#include "core/units.h"
+
+#include <catch2/catch.hpp>
+#include <cerrno>
+#include <cmath>
+
+using namespace rocefs;
+
+TEST_CASE("units: the longest durations parse back, one nanosecond more is out of range") {
+  for (TimeNs duration : {kNever, kNever - 1, 9'223'372'036 * kSecond}) {
+    Result<TimeNs> parsed = parse_duration(format_duration(duration));
+    REQUIRE(parsed);
+    CHECK(*parsed == duration);
+  }
+  CHECK(*parse_duration("9223372036.854775807s") == kNever);
+  for (std::string_view beyond : {"9223372036854775808", "9223372036.854775808s", "9223372037s"}) {
+    INFO(beyond);
+    REQUIRE_FALSE(parse_duration(beyond));
+    CHECK(parse_duration(beyond).error().code == ERANGE);
+  }
+}
+
+TEST_CASE("units: the largest size fits, the next is out of range") {
+  CHECK(*parse_size("18446744073709551615") == ~uint64_t{0});
+  CHECK(*parse_size("16777215T") == uint64_t{16777215} << 40);
+  for (std::string_view beyond : {"18446744073709551616", "16777216T"}) {
+    REQUIRE_FALSE(parse_size(beyond));
+    CHECK(parse_size(beyond).error().code == ERANGE);
+  }
+}
+
+TEST_CASE("units: minus nothing is nothing, and is shown so") {
+  CHECK_FALSE(std::signbit(*parse_probability("-0")));
+  CHECK(format_probability(*parse_probability("-0.0")) == "0");
+}
