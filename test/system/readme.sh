@@ -7,7 +7,8 @@ command -v tshark >/dev/null || { echo "no tshark"; exit 77; }
 
 # Its lines, at this test's paths; building is not what is tested here.
 sed -n '/^## A tour/,/^## The files/p' "$readme" | sed -n 's/^    //p' |
-  sed -e "s|/tmp/nic|$mnt|g; s|build/bin/rocefs|$ROCEFS|g; s|/tmp/|$dir/|g; /^make$/d" >"$dir/tour"
+  sed -e 's|/tmp/nic|@MNT@|g; s|/tmp/|@DIR@/|g; /^make$/d' \
+    -e "s|@MNT@|$mnt|g; s|@DIR@|$dir|g; s|build/bin/rocefs|$ROCEFS|g" >"$dir/tour"
 [ "$(wc -l <"$dir/tour")" -gt 25 ] || fail "where is the tour?"
 
 lines=0
