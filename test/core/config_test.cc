@@ -91,6 +91,7 @@ TEST_CASE("config: a bad value of a device is refused by name") {
       {"mac=02:0x:4c:6d:62:01", "mac=02:0x:4c:6d:62:01: six octets are wanted"},
       {"mac=02:00:4c: 6:62:01", "mac=02:00:4c: 6:62:01: six octets are wanted"},
       {"mac=02:00:4c:6d:62", "mac=02:00:4c:6d:62: six octets are wanted"},
+      {"mac=02:00:4c:6d:62:1", "mac=02:00:4c:6d:62:1: six octets are wanted"},
       {"mac=02:00:4c:6d:62:01:00", "mac=02:00:4c:6d:62:01:00: six octets are wanted"},
       {"mac=01:00:5e:00:00:01", "mac=01:00:5e:00:00:01: a multicast address"},
       {"mac=00:00:00:00:00:00", "mac=00:00:00:00:00:00: no station's address"},
