@@ -18,6 +18,8 @@ struct Ipv4 {
   uint8_t protocol = 0;
   uint16_t checksum = 0;
   std::array<uint8_t, 4> src{}, dst{};
+
+  bool operator==(const Ipv4&) const = default;
 };
 
 struct Ipv6 {
@@ -27,12 +29,16 @@ struct Ipv6 {
   uint8_t next_header = 0;
   uint8_t hop_limit = 0;
   std::array<uint8_t, 16> src{}, dst{};
+
+  bool operator==(const Ipv6&) const = default;
 };
 
 struct Udp {
   uint16_t src_port = 0, dst_port = 0;
   uint16_t length = 0;
   uint16_t checksum = 0;
+
+  bool operator==(const Udp&) const = default;
 };
 
 struct Bth {
@@ -48,37 +54,51 @@ struct Bth {
   bool ack_req = false;
   uint8_t reserved7 = 0;  // 7 bits beside the A bit
   uint32_t psn = 0;       // 24 bits
+
+  bool operator==(const Bth&) const = default;
 };
 
 struct Deth {
   uint32_t qkey = 0;
   uint8_t reserved = 0;
   uint32_t src_qpn = 0;  // 24 bits
+
+  bool operator==(const Deth&) const = default;
 };
 
 struct Reth {
   uint64_t va = 0;
   uint32_t rkey = 0;
   uint32_t dma_len = 0;
+
+  bool operator==(const Reth&) const = default;
 };
 
 struct AtomicEth {
   uint64_t va = 0;
   uint32_t rkey = 0;
   uint64_t swap_add = 0, compare = 0;
+
+  bool operator==(const AtomicEth&) const = default;
 };
 
 struct Aeth {
   uint8_t syndrome = 0;
   uint32_t msn = 0;  // 24 bits
+
+  bool operator==(const Aeth&) const = default;
 };
 
 struct AtomicAckEth {
   uint64_t original = 0;
+
+  bool operator==(const AtomicAckEth&) const = default;
 };
 
 struct Ieth {
   uint32_t rkey = 0;
+
+  bool operator==(const Ieth&) const = default;
 };
 
 // Only those that the IP version and the opcode call for mean something.
@@ -96,6 +116,8 @@ struct Headers {
   uint32_t imm = 0;
   Ieth ieth;
   std::array<uint8_t, 16> cnp_reserved{};
+
+  bool operator==(const Headers&) const = default;
 };
 
 }  // namespace rocefs::wire

@@ -32,6 +32,7 @@ void mask(uint8_t* header, bool ipv6) {
 
 uint32_t icrc(std::span<const uint8_t> headers, bool ipv6, std::span<const uint8_t> payload,
               std::span<const uint8_t> pad) {
+  assert(headers.size() >= (ipv6 ? kIpv6Len : kIpv4Len) + kUdpLen + kBthLen);
   assert(headers.size() <= kMaxHeaderLen);
   std::array<uint8_t, kOnes + kMaxHeaderLen> masked;
   std::fill_n(masked.begin(), kOnes, uint8_t{0xff});
@@ -44,6 +45,7 @@ uint32_t icrc(std::span<const uint8_t> headers, bool ipv6, std::span<const uint8
 }
 
 bool icrc_ok(std::span<const uint8_t> packet, const Parsed& parsed) {
+  assert(parsed.has_icrc);
   std::span<const uint8_t> behind = packet.subspan(parsed.header_len);
   size_t length = parsed.payload_len;
   uint32_t crc = icrc(packet.first(parsed.header_len), parsed.headers.is_ipv6, behind.first(length),

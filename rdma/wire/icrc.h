@@ -9,7 +9,8 @@
 
 namespace rocefs::wire {
 
-// `headers` reach from the IP header to the last extension header; at most kMaxHeaderLen octets.
+// `headers` reach from the IP header to the last extension header: at least as far as the BTH, at
+// most kMaxHeaderLen octets.
 uint32_t icrc(std::span<const uint8_t> headers, bool ipv6, std::span<const uint8_t> payload,
               std::span<const uint8_t> pad);
 
@@ -20,7 +21,7 @@ inline uint32_t load_icrc(std::span<const uint8_t> at) {
   return at[0] | uint32_t{at[1]} << 8 | uint32_t{at[2]} << 16 | uint32_t{at[3]} << 24;
 }
 
-// Whether the packet that parse() took carries the right one.
+// Whether the packet that parse() took carries the right one; `parsed` is what parse() made of it.
 bool icrc_ok(std::span<const uint8_t> packet, const Parsed& parsed);
 
 }  // namespace rocefs::wire

@@ -53,6 +53,7 @@ enum class Service : uint8_t { kRc, kUc, kUd, kCnp };
 struct OpcodeInfo {
   bool valid = false;
   Service service = Service::kRc;
+  bool request = false, response = false;  // a CNP is neither
   bool is_send = false, is_write = false, is_read_response = false;
   bool first = false, middle = false, last = false, only = false;
   bool has_deth = false, has_reth = false, has_atomic_eth = false;
@@ -63,13 +64,128 @@ struct OpcodeInfo {
   std::string_view name;   // "RC_WRITE_FIRST"
 };
 
-extern const std::array<OpcodeInfo, 256> kOpcodeTable;
+// How the table below is made; nobody else's business.
+namespace opcode_table {
+
+enum Flag : uint32_t {
+  kSend = 1 << 0,
+  kWrite = 1 << 1,
+  kReadResponse = 1 << 2,
+  kFirst = 1 << 3,
+  kMiddle = 1 << 4,
+  kLast = 1 << 5,
+  kOnly = 1 << 6,
+  kDeth = 1 << 7,
+  kReth = 1 << 8,
+  kAtomicEth = 1 << 9,
+  kAeth = 1 << 10,
+  kAtomicAckEth = 1 << 11,
+  kImm = 1 << 12,
+  kIeth = 1 << 13,
+  kCnpReserved = 1 << 14,
+  kPayload = 1 << 15,
+};
+
+struct Row {
+  Opcode opcode;
+  Service service;
+  uint32_t flags;
+  std::string_view name;
+};
+
+inline constexpr Row kRows[] = {
+    {Opcode::kRcSendFirst, Service::kRc, kSend | kFirst | kPayload, "RC_SEND_FIRST"},
+    {Opcode::kRcSendMiddle, Service::kRc, kSend | kMiddle | kPayload, "RC_SEND_MIDDLE"},
+    {Opcode::kRcSendLast, Service::kRc, kSend | kLast | kPayload, "RC_SEND_LAST"},
+    {Opcode::kRcSendLastImm, Service::kRc, kSend | kLast | kImm | kPayload, "RC_SEND_LAST_IMM"},
+    {Opcode::kRcSendOnly, Service::kRc, kSend | kOnly | kPayload, "RC_SEND_ONLY"},
+    {Opcode::kRcSendOnlyImm, Service::kRc, kSend | kOnly | kImm | kPayload, "RC_SEND_ONLY_IMM"},
+    {Opcode::kRcWriteFirst, Service::kRc, kWrite | kFirst | kReth | kPayload, "RC_WRITE_FIRST"},
+    {Opcode::kRcWriteMiddle, Service::kRc, kWrite | kMiddle | kPayload, "RC_WRITE_MIDDLE"},
+    {Opcode::kRcWriteLast, Service::kRc, kWrite | kLast | kPayload, "RC_WRITE_LAST"},
+    {Opcode::kRcWriteLastImm, Service::kRc, kWrite | kLast | kImm | kPayload, "RC_WRITE_LAST_IMM"},
+    {Opcode::kRcWriteOnly, Service::kRc, kWrite | kOnly | kReth | kPayload, "RC_WRITE_ONLY"},
+    {Opcode::kRcWriteOnlyImm, Service::kRc, kWrite | kOnly | kReth | kImm | kPayload,
+     "RC_WRITE_ONLY_IMM"},
+    {Opcode::kRcReadRequest, Service::kRc, kReth, "RC_READ_REQUEST"},
+    {Opcode::kRcReadResponseFirst, Service::kRc, kReadResponse | kFirst | kAeth | kPayload,
+     "RC_READ_RESPONSE_FIRST"},
+    {Opcode::kRcReadResponseMiddle, Service::kRc, kReadResponse | kMiddle | kPayload,
+     "RC_READ_RESPONSE_MIDDLE"},
+    {Opcode::kRcReadResponseLast, Service::kRc, kReadResponse | kLast | kAeth | kPayload,
+     "RC_READ_RESPONSE_LAST"},
+    {Opcode::kRcReadResponseOnly, Service::kRc, kReadResponse | kOnly | kAeth | kPayload,
+     "RC_READ_RESPONSE_ONLY"},
+    {Opcode::kRcAck, Service::kRc, kAeth, "RC_ACKNOWLEDGE"},
+    {Opcode::kRcAtomicAck, Service::kRc, kAeth | kAtomicAckEth, "RC_ATOMIC_ACKNOWLEDGE"},
+    {Opcode::kRcCmpSwap, Service::kRc, kAtomicEth, "RC_COMPARE_SWAP"},
+    {Opcode::kRcFetchAdd, Service::kRc, kAtomicEth, "RC_FETCH_ADD"},
+    {Opcode::kRcSendLastInv, Service::kRc, kSend | kLast | kIeth | kPayload, "RC_SEND_LAST_INV"},
+    {Opcode::kRcSendOnlyInv, Service::kRc, kSend | kOnly | kIeth | kPayload, "RC_SEND_ONLY_INV"},
+    {Opcode::kUcSendFirst, Service::kUc, kSend | kFirst | kPayload, "UC_SEND_FIRST"},
+    {Opcode::kUcSendMiddle, Service::kUc, kSend | kMiddle | kPayload, "UC_SEND_MIDDLE"},
+    {Opcode::kUcSendLast, Service::kUc, kSend | kLast | kPayload, "UC_SEND_LAST"},
+    {Opcode::kUcSendLastImm, Service::kUc, kSend | kLast | kImm | kPayload, "UC_SEND_LAST_IMM"},
+    {Opcode::kUcSendOnly, Service::kUc, kSend | kOnly | kPayload, "UC_SEND_ONLY"},
+    {Opcode::kUcSendOnlyImm, Service::kUc, kSend | kOnly | kImm | kPayload, "UC_SEND_ONLY_IMM"},
+    {Opcode::kUcWriteFirst, Service::kUc, kWrite | kFirst | kReth | kPayload, "UC_WRITE_FIRST"},
+    {Opcode::kUcWriteMiddle, Service::kUc, kWrite | kMiddle | kPayload, "UC_WRITE_MIDDLE"},
+    {Opcode::kUcWriteLast, Service::kUc, kWrite | kLast | kPayload, "UC_WRITE_LAST"},
+    {Opcode::kUcWriteLastImm, Service::kUc, kWrite | kLast | kImm | kPayload, "UC_WRITE_LAST_IMM"},
+    {Opcode::kUcWriteOnly, Service::kUc, kWrite | kOnly | kReth | kPayload, "UC_WRITE_ONLY"},
+    {Opcode::kUcWriteOnlyImm, Service::kUc, kWrite | kOnly | kReth | kImm | kPayload,
+     "UC_WRITE_ONLY_IMM"},
+    {Opcode::kUdSendOnly, Service::kUd, kSend | kOnly | kDeth | kPayload, "UD_SEND_ONLY"},
+    {Opcode::kUdSendOnlyImm, Service::kUd, kSend | kOnly | kDeth | kImm | kPayload,
+     "UD_SEND_ONLY_IMM"},
+    {Opcode::kCnp, Service::kCnp, kCnpReserved, "CNP"},
+};
+
+constexpr OpcodeInfo info_of(const Row& row) {
+  auto has = [&](uint32_t flag) { return (row.flags & flag) != 0; };
+  OpcodeInfo info;
+  info.valid = true;
+  info.service = row.service;
+  info.response = has(kReadResponse) || has(kAeth);
+  info.request = !info.response && row.service != Service::kCnp;
+  info.is_send = has(kSend);
+  info.is_write = has(kWrite);
+  info.is_read_response = has(kReadResponse);
+  info.first = has(kFirst);
+  info.middle = has(kMiddle);
+  info.last = has(kLast);
+  info.only = has(kOnly);
+  info.has_deth = has(kDeth);
+  info.has_reth = has(kReth);
+  info.has_atomic_eth = has(kAtomicEth);
+  info.has_aeth = has(kAeth);
+  info.has_atomic_ack_eth = has(kAtomicAckEth);
+  info.has_imm = has(kImm);
+  info.has_ieth = has(kIeth);
+  info.has_cnp_reserved = has(kCnpReserved);
+  info.has_payload = has(kPayload);
+  info.header_len = static_cast<uint8_t>(8 * has(kDeth) + 16 * has(kReth) + 28 * has(kAtomicEth) +
+                                         4 * has(kAeth) + 8 * has(kAtomicAckEth) + 4 * has(kImm) +
+                                         4 * has(kIeth) + 16 * has(kCnpReserved));
+  info.name = row.name;
+  return info;
+}
+
+constexpr std::array<OpcodeInfo, 256> make_table() {
+  std::array<OpcodeInfo, 256> table{};
+  for (const Row& row : kRows) table[static_cast<uint8_t>(row.opcode)] = info_of(row);
+  return table;
+}
+
+}  // namespace opcode_table
+
+inline constexpr std::array<OpcodeInfo, 256> kOpcodeTable = opcode_table::make_table();
 
 // What stands in the table; `valid` is false for opcodes that nobody defines.
-inline const OpcodeInfo& opcode_info(uint8_t opcode) {
+constexpr const OpcodeInfo& opcode_info(uint8_t opcode) {
   return kOpcodeTable[opcode];
 }
-inline const OpcodeInfo& opcode_info(Opcode opcode) {
+constexpr const OpcodeInfo& opcode_info(Opcode opcode) {
   return kOpcodeTable[static_cast<uint8_t>(opcode)];
 }
 

@@ -13,6 +13,14 @@ constexpr uint8_t kUdpProtocol = 17;
 constexpr uint16_t kMoreFragments = 0x2000;
 constexpr uint16_t kFragmentOffset = 0x1fff;
 
+constexpr bool extensions_fit() {
+  for (const OpcodeInfo& info : kOpcodeTable) {
+    if (info.header_len > kMaxExtensionLen) return false;
+  }
+  return true;
+}
+static_assert(extensions_fit());
+
 uint16_t checksum(const uint8_t* header) {
   uint32_t sum = 0;
   for (size_t i = 0; i < kIpv4Len; i += 2) sum += load16(header + i);
@@ -155,8 +163,8 @@ ParseError parse_all(std::span<const uint8_t> bytes, Parsed& out, size_t& behind
 ParseError check_payload(Parsed& out, size_t behind) {
   size_t padded = behind - kIcrcLen;
   const Bth& bth = out.headers.bth;
-  bool fits = padded % 4 == 0 && bth.pad_count <= padded;
-  if (!fits || (padded > 0 && !opcode_info(bth.opcode).has_payload)) return ParseError::kBadPayload;
+  if (padded % 4 != 0 || bth.pad_count > padded) return ParseError::kBadPad;
+  if (padded > 0 && !opcode_info(bth.opcode).has_payload) return ParseError::kBadPayload;
   out.pad_len = bth.pad_count;
   out.payload_len = static_cast<uint16_t>(padded - bth.pad_count);
   return ParseError::kNone;
@@ -186,6 +194,8 @@ std::string_view name(ParseError error) {
       return "bad opcode";
     case ParseError::kBadTver:
       return "bad transport version";
+    case ParseError::kBadPad:
+      return "bad pad";
     case ParseError::kBadPayload:
       return "bad payload";
   }
@@ -197,6 +207,7 @@ ParseError parse(std::span<const uint8_t> packet, Parsed& out) {
   ParseError error = parse_all(packet, out, behind);
   if (error != ParseError::kNone) return error;
   if (packet.size() - out.header_len < behind) return ParseError::kTruncated;
+  out.has_icrc = true;
   return check_payload(out, behind);
 }
 
@@ -205,6 +216,7 @@ ParseError parse_headers(std::span<const uint8_t> bytes, size_t payload_len, Par
   ParseError error = parse_all(bytes, out, behind);
   if (error == ParseError::kNone) error = check_payload(out, behind);
   if (error != ParseError::kNone) return error;
+  out.has_icrc = false;
   bool agrees = out.header_len == bytes.size() && out.payload_len == payload_len;
   return agrees ? ParseError::kNone : ParseError::kBadLength;
 }
@@ -214,6 +226,7 @@ void finish_lengths(Headers& headers, size_t payload_len) {
   headers.bth.pad_count = static_cast<uint8_t>(pad);
   size_t udp =
       kUdpLen + kBthLen + opcode_info(headers.bth.opcode).header_len + payload_len + pad + kIcrcLen;
+  assert(kIpv4Len + udp <= 0xffff);
   headers.udp.length = static_cast<uint16_t>(udp);
   headers.udp.checksum = 0;
   if (headers.is_ipv6) {

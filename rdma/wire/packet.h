@@ -31,7 +31,8 @@ enum class ParseError : uint8_t {
   kBadLength,  // IP and UDP disagree, or there is no room for what the opcode calls for
   kBadOpcode,
   kBadTver,
-  kBadPayload,  // a payload where the opcode has none, or a length that is no multiple of 4
+  kBadPad,      // what follows the headers is no multiple of 4 octets, or less than the pad count
+  kBadPayload,  // a payload where the opcode has none
 };
 std::string_view name(ParseError error);
 
@@ -40,10 +41,12 @@ struct Parsed {
   uint16_t header_len = 0;   // from the IP header to the end of the extension headers
   uint16_t payload_len = 0;  // without pad and ICRC
   uint8_t pad_len = 0;
+  bool has_icrc = false;  // pad and ICRC stand behind the payload: parse() took a whole packet
 };
 
 // `packet` begins with the IP header. Octets behind the length that IP states are ignored, as
-// Ethernet pads short frames. On an error `out` is unspecified.
+// Ethernet pads short frames. The IPv4 header checksum must be right; the UDP checksum is not
+// looked at, since the ICRC covers more. On an error `out` is unspecified.
 ParseError parse(std::span<const uint8_t> packet, Parsed& out);
 
 // The same for a packet whose payload, pad and ICRC travel apart: `bytes` are exactly its headers,
@@ -51,7 +54,7 @@ ParseError parse(std::span<const uint8_t> packet, Parsed& out);
 ParseError parse_headers(std::span<const uint8_t> bytes, size_t payload_len, Parsed& out);
 
 // Sets pad count, IP and UDP lengths for a payload of that many octets, the IPv4 checksum, and a
-// UDP checksum of 0. The opcode must be valid.
+// UDP checksum of 0. The opcode must be valid, and the packet shorter than 64 KiB.
 void finish_lengths(Headers& headers, size_t payload_len);
 
 // Writes the headers exactly as the fields say; returns how many octets. `out` has room for
