@@ -195,15 +195,18 @@ class Reader {
       if (!first.empty()) refuse(line_, fmt::format("[{}] takes no name", kind));
     } else if (kind == "device" && second.empty()) {
       add_device(first);
+    } else if (kind == "port" && !second.empty() && extra.empty()) {
+      enter_port(first, second);
     } else if (kind == "switch" && second.empty()) {
       if (claim_name(first)) topology_.switches.push_back({first});
     } else if (kind == "link" && !second.empty() && extra.empty()) {
-      topology_.links.push_back({first, second});
+      topology_.links.push_back({end_name(first), end_name(second)});
       link_lines_.push_back(line_);
     } else {
-      refuse(line_, fmt::format("unknown section [{}]: clock, device NAME, switch NAME, link A B "
-                                "or knobs is wanted",
-                                section));
+      refuse(line_,
+             fmt::format("unknown section [{}]: clock, device NAME, port NAME 2, switch NAME, "
+                         "link A B or knobs is wanted",
+                         section));
     }
     kind_ = kind;
     if (kind == "clock" || kind == "knobs") return;  // sections of the same name are one
@@ -221,22 +224,58 @@ class Reader {
     return true;
   }
 
+  // Of the N-th device.
+  static unsigned bus_of(size_t n) {
+    if (n <= 2) return n == 1 ? 0x2b : 0xac;
+    if (n == 0x2b) return 0xf0;  // the numbers that the first two have taken
+    if (n == 0xac) return 0xf1;
+    return static_cast<unsigned>(n);
+  }
+
   // Everything that is not said differs from device to device.
   void add_device(const std::string& name) {
     if (!claim_name(name)) return;
     size_t n = topology_.devices.size() + 1;
     if (n > 200) return void(refuse(line_, "more than 200 devices"));
-    DeviceSpec device;
-    device.name = name;
-    unsigned bus = n == 1 ? 0x2b : n == 2 ? 0xac : static_cast<unsigned>(n);
-    if (bus == 0x2b && n != 1) bus = 0xf0;  // the numbers that the first two have taken
-    if (bus == 0xac && n != 2) bus = 0xf1;
-    device.pci = fmt::format("0000:{:02x}:00.0", bus);
-    device.netdev = fmt::format("enp{}s0", bus);
-    device.mac = {0x02, 0, 0x4c, 0x6d, 0x62, static_cast<uint8_t>(n)};
-    device.ipv4 = {10, 77, 0, static_cast<uint8_t>(n)};
-    topology_.devices.push_back(device);
-    device_lines_.push_back(line_);
+    unsigned bus = bus_of(n);
+    auto octet = static_cast<uint8_t>(n);
+    PortSpec port{
+        fmt::format("enp{}s0", bus), {0x02, 0, 0x4c, 0x6d, 0x62, octet}, {10, 77, 0, octet}, {}};
+    topology_.devices.push_back({name, fmt::format("0000:{:02x}:00.0", bus), {port}});
+    port_lines_[name] = line_;
+  }
+
+  void add_second_port(DeviceSpec& device) {
+    size_t n = topology_.devices.size();
+    auto octet = static_cast<uint8_t>(n);
+    // Named as systemd names the interface of a function's second port.
+    std::string netdev = fmt::format("enp{}s0d1", bus_of(n));
+    device.ports.push_back({netdev, {0x02, 0, 0x4c, 0x6d, 0x63, octet}, {10, 77, 1, octet}, {}});
+    std::string name = PortName{device.name, 2}.text();
+    names_.insert(name);
+    port_lines_[name] = line_;
+  }
+
+  void enter_port(const std::string& name, const std::string& number) {
+    auto& devices = topology_.devices;
+    auto it = std::find_if(devices.begin(), devices.end(),
+                           [&](const DeviceSpec& device) { return device.name == name; });
+    if (it == devices.end()) return void(refuse(line_, fmt::format("no device {} before", name)));
+    if (number != "2") return void(refuse(line_, "port 2 is wanted: [device] tells of port 1"));
+    if (it->ports.size() < 2) {
+      return void(refuse(line_, fmt::format("{} has one port: it does not say ports=2", name)));
+    }
+    if (!second_ports_.insert(name).second) {
+      return void(refuse(line_, fmt::format("{}/2 is there already", name)));
+    }
+    port_ = &it->ports[1];
+    port_lines_[PortName{name, 2}.text()] = line_;
+  }
+
+  // As links name it.
+  static std::string end_name(const std::string& said) {
+    std::optional<PortName> port = parse_port_name(said);
+    return port ? port->text() : said;
   }
 
   static int on_pair(void* self, const char* section, const char* key, const char* value) {
@@ -254,6 +293,7 @@ class Reader {
     if (!keys_[kind_].insert(key).second) return errorf(EINVAL, "{} is given twice", key);
     if (kind_ == "clock") return take_clock(key, value);
     if (kind_ == "device") return take_device(topology_.devices.back(), key, value);
+    if (kind_ == "port") return take_port(*port_, key, value);
     if (kind_ == "link") return take_link(topology_.links.back(), key, value);
     if (kind_ == "knobs") {
       config_.knobs.push_back({key, std::string(value), line_});
@@ -283,33 +323,38 @@ class Reader {
   }
 
   Result<void> take_device(DeviceSpec& device, const std::string& key, std::string_view value) {
-    std::string text(value);
     if (key == "pci") return set_pci(value, device.pci);
-    if (key == "mac") return set_mac(value, device.mac);
+    if (key == "ports") {
+      if (value != "1" && value != "2") return errorf(EINVAL, "ports={}: 1 or 2 is wanted", value);
+      if (value == "2") add_second_port(device);
+      return {};
+    }
+    return take_port(device.ports[0], key, value);
+  }
+
+  Result<void> take_port(PortSpec& port, const std::string& key, std::string_view value) {
+    std::string text(value);
+    if (key == "mac") return set_mac(value, port.mac);
     if (key == "netdev") {
       if (!valid_name(value) || value.size() > 15) {
         return errorf(EINVAL, "netdev={}: not an interface's name", value);
       }
-      device.netdev = text;
+      port.netdev = text;
       return {};
     }
-    if (key == "ip") return set_ipv4(text, device.ipv4);
-    if (key == "ip6") return set_ipv6(text, device.ipv6);
-    if (key == "ports") {
-      if (value == "1") return {};
-      return errorf(EINVAL, "ports={}: this version emulates one port per device", value);
-    }
+    if (key == "ip") return set_ipv4(text, port.ipv4);
+    if (key == "ip6") return set_ipv6(text, port.ipv6);
     if (key == "mtu") {
       for (uint32_t mtu : {256u, 512u, 1024u, 2048u, 4096u}) {
         if (text == std::to_string(mtu)) {
-          device.mtu = mtu;
+          port.mtu = mtu;
           return {};
         }
       }
       return errorf(EINVAL, "mtu={}: 256, 512, 1024, 2048 or 4096 is wanted", value);
     }
-    return errorf(EINVAL, "unknown key {} in [device]: pci, netdev, mac, ip, ip6 or mtu is wanted",
-                  key);
+    return errorf(EINVAL, "unknown key {} in [{}]: {}netdev, mac, ip, ip6 or mtu is wanted", key,
+                  kind_, kind_ == "device" ? "pci, ports, " : "");
   }
 
   Result<void> take_link(LinkSpec& link, const std::string& key, std::string_view value) {
@@ -363,9 +408,7 @@ class Reader {
       int line = link_lines_[i];
       for (const std::string& end : {link.a, link.b}) {
         if (!names_.contains(end)) return fail(line, fmt::format("no device or switch {}", end));
-        bool device = std::any_of(topology_.devices.begin(), topology_.devices.end(),
-                                  [&](const DeviceSpec& spec) { return spec.name == end; });
-        if (device && !cabled_.insert(end).second) {
+        if (port_lines_.contains(end) && !cabled_.insert(end).second) {
           return fail(line, fmt::format("the port of {} has its cable already", end));
         }
       }
@@ -375,7 +418,7 @@ class Reader {
       }
       // a-b with c, and a with b-c, would both be links/a-b-c.
       for (const auto& [from, to] : {std::pair(link.a, link.b), std::pair(link.b, link.a)}) {
-        std::string directory = fmt::format("{}-{}", from, to);
+        std::string directory = link_name(from, to);
         if (!directories.insert(directory).second) {
           return fail(line, fmt::format("two links would be named {}", directory));
         }
@@ -386,21 +429,24 @@ class Reader {
 
   Result<void> check_devices() {
     std::set<std::pair<std::string_view, std::string>> taken;
-    for (size_t i = 0; i < topology_.devices.size(); ++i) {
-      const DeviceSpec& device = topology_.devices[i];
-      int line = device_lines_[i];
-      if (!cabled_.contains(device.name)) {
-        return fail(line, fmt::format("{} has no link", device.name));
+    auto bytes = [](const auto& address) { return std::string(address.begin(), address.end()); };
+    for (const DeviceSpec& device : topology_.devices) {
+      if (!taken.insert({"pci", device.pci}).second) {
+        return fail(port_lines_[device.name],
+                    fmt::format("{} has the pci of another device", device.name));
       }
-      auto bytes = [](const auto& address) { return std::string(address.begin(), address.end()); };
-      std::vector<std::pair<std::string_view, std::string>> unique = {{"pci", device.pci},
-                                                                      {"netdev", device.netdev},
-                                                                      {"mac", bytes(device.mac)},
-                                                                      {"ip", bytes(device.ipv4)}};
-      if (device.ipv6) unique.emplace_back("ip6", bytes(*device.ipv6));
-      for (const auto& [what, value] : unique) {
-        if (!taken.insert({what, value}).second) {
-          return fail(line, fmt::format("{} has the {} of another device", device.name, what));
+      for (unsigned number = 1; number <= device.ports.size(); ++number) {
+        const PortSpec& port = device.ports[number - 1];
+        std::string name = PortName{device.name, number}.text();
+        int line = port_lines_[name];
+        if (!cabled_.contains(name)) return fail(line, fmt::format("{} has no link", name));
+        std::vector<std::pair<std::string_view, std::string>> unique = {
+            {"netdev", port.netdev}, {"mac", bytes(port.mac)}, {"ip", bytes(port.ipv4)}};
+        if (port.ipv6) unique.emplace_back("ip6", bytes(*port.ipv6));
+        for (const auto& [what, value] : unique) {
+          if (!taken.insert({what, value}).second) {
+            return fail(line, fmt::format("{} has the {} of another port", name, what));
+          }
         }
       }
     }
@@ -416,7 +462,10 @@ class Reader {
   std::string kind_;                                   // of the section that is being read
   std::map<std::string, std::set<std::string>> keys_;  // said in it
   std::set<std::string> names_, cabled_;
-  std::vector<int> device_lines_, link_lines_;
+  std::set<std::string> second_ports_;     // that had a section of their own
+  PortSpec* port_ = nullptr;               // whose section is being read
+  std::map<std::string, int> port_lines_;  // by PortName::text()
+  std::vector<int> link_lines_;
   std::string error_;
   int error_line_ = 0;
 };

@@ -1,14 +1,17 @@
 // The ini file: topology, clock, and start values of knobs.
 //
 //   [clock]            mode=real|virtual, dilation=N, seed=N
-//   [device NAME]      pci=0000:2b:00.0, netdev=, mac=, ip=, ip6=, mtu=, ports=1  (all optional)
+//   [device NAME]      pci=0000:2b:00.0, ports=1|2, netdev=, mac=, ip=, ip6=, mtu=  (all optional)
+//   [port NAME 2]      netdev=, mac=, ip=, ip6=, mtu= of the second port  (all optional)
 //   [switch NAME]
 //   [link A B]         rate=10G, delay=1us, loss=0, buffer=2M, state=up|down  (all optional)
 //   [knobs]            PATH = VALUE, as if echoed into PATH below the mount point
 //
 // A file that names a device, switch or link replaces the default topology as a whole. The
-// N-th device is 10.77.0.N and 02:00:4c:6d:62:NN unless it says otherwise. Names are
-// [A-Za-z0-9_.-]+.
+// N-th device is 10.77.0.N and 02:00:4c:6d:62:NN unless it says otherwise, its second port
+// 10.77.1.N and 02:00:4c:6d:63:NN. Names are [A-Za-z0-9_.-]+.
+// A link's ends are switches and ports: NAME is port 1 of a device, NAME/2 its second, whose links
+// have the directories NAME.2-B and B-NAME.2.
 // A line that begins with ; or # is a comment, and so is what follows a blank and ; in a line.
 // Outside [knobs], KEY : VALUE is KEY = VALUE. Other lines hold at most 197 characters.
 #pragma once

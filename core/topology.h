@@ -5,15 +5,14 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/time.h"
 
 namespace rocefs {
 
-struct DeviceSpec {
-  std::string name;
-  std::string pci;     // domain:bus:device.function, as in 0000:2b:00.0
+struct PortSpec {
   std::string netdev;  // the interface's name
   std::array<uint8_t, 6> mac{};
   std::array<uint8_t, 4> ipv4{};
@@ -21,19 +20,39 @@ struct DeviceSpec {
   uint32_t mtu = 4096;                          // RDMA path MTU: 256, 512, 1024, 2048 or 4096
 };
 
+// Both ports of a device belong to one PCI function.
+struct DeviceSpec {
+  std::string name;
+  std::string pci;              // domain:bus:device.function, as in 0000:2b:00.0
+  std::vector<PortSpec> ports;  // port 1, and port 2 if there is one
+};
+
+// How a port is named where a device alone does not say enough: DEVICE is its port 1, DEVICE/2 its
+// second. DEVICE/1 is understood.
+struct PortName {
+  std::string device;
+  unsigned number = 1;
+  std::string text() const { return number == 1 ? device : device + "/" + std::to_string(number); }
+};
+// Nothing for what cannot be one; whether there is such a port is another question.
+std::optional<PortName> parse_port_name(std::string_view text);
+
 struct SwitchSpec {
   std::string name;
 };
 
 // One cable: both directions begin with the same values.
 struct LinkSpec {
-  std::string a, b;
+  std::string a, b;  // switches, and ports as PortName::text() has them
   uint64_t rate_bps = 10'000'000'000;
   TimeNs delay_ns = kMicrosecond;
   double loss = 0;
   uint64_t buffer_bytes = 2 << 20;
   bool up = true;
 };
+
+// The direction of a cable that leads from one end to the other; names a directory.
+std::string link_name(const std::string& from, const std::string& to);
 
 struct Topology {
   std::vector<DeviceSpec> devices;

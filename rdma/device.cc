@@ -1,16 +1,44 @@
 #include "rdma/device.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 
 namespace rocefs {
 
 Device::Device(Fabric& fabric, const DeviceSpec& spec)
-    : fabric_(fabric), spec_(spec), port_(*this, spec.mtu), reap_(event_of<&Device::reap>(this)) {}
+    : fabric_(fabric), spec_(spec), reap_(event_of<&Device::reap>(this)) {
+  for (size_t i = 0; i < spec_.ports.size(); ++i) {
+    ports_.emplace_back(*this, spec_.ports[i], static_cast<uint8_t>(i + 1));
+  }
+}
 
 Device::~Device() = default;
 
+void Device::leave() {
+  present_ = false;
+  while (!clients_.empty()) {
+    DeviceClient* client = clients_.back();
+    client->device_removed(*this);
+    assert(std::find(clients_.begin(), clients_.end(), client) == clients_.end());
+  }
+  for (const auto& qp : qps_) {
+    if (qp) destroy_qp(*qp);
+  }
+}
+
+void Device::arrive() {
+  for (Port& port : ports_) {
+    for (const auto& row : kPortCounters) (port.counters().*row.member).set(0);
+  }
+  present_ = true;
+}
+
 Result<Qp*> Device::create_qp(const QpInit& init) {
+  if (!present_) return errorf(ENODEV, "{} has no driver", name());
+  if (init.port < 1 || init.port > ports_.size()) {
+    return errorf(EINVAL, "{} has no port {}", name(), init.port);
+  }
   uint32_t slot = 0;
   if (free_slots_.size() > kRest || (qps_.size() >= kMaxQps && !free_slots_.empty())) {
     slot = free_slots_.front();
@@ -21,7 +49,7 @@ Result<Qp*> Device::create_qp(const QpInit& init) {
   } else {
     return Error{ENOMEM, "no queue pair is free"};
   }
-  qps_[slot] = std::make_unique<Qp>(*this, port_, kFirstQpn + slot, init);
+  qps_[slot] = std::make_unique<Qp>(*this, port(init.port), kFirstQpn + slot, init);
   return qps_[slot].get();
 }
 
@@ -29,7 +57,7 @@ void Device::destroy_qp(Qp& qp) {
   uint32_t slot = qp.number() - kFirstQpn;
   qp.disown_queues(discarded_);
   qp.enter_error();
-  port_.forget(qp);
+  qp.port().forget(qp);
   std::unique_ptr<Qp> owned = std::move(qps_[slot]);
   free_slots_.push_back(slot);
   if (owned->memory_pending()) dying_.push_back(std::move(owned));
@@ -51,7 +79,7 @@ uint64_t Device::allocate_address(uint64_t size) {
   return address;
 }
 
-uint64_t guid_of(const DeviceSpec& spec) {
+uint64_t guid_of(const PortSpec& spec) {
   const auto& mac = spec.mac;
   uint64_t guid = 0;
   for (uint8_t byte :
@@ -61,7 +89,7 @@ uint64_t guid_of(const DeviceSpec& spec) {
   return guid;
 }
 
-std::vector<Ip> gids_of(const DeviceSpec& spec) {
+std::vector<Ip> gids_of(const PortSpec& spec) {
   constexpr uint64_t kUniversalLocal = uint64_t{2} << 56;  // RFC 4291, appendix A
   uint64_t interface = guid_of(spec) ^ kUniversalLocal;
   Ip link_local{0xfe, 0x80};

@@ -1,4 +1,4 @@
-// Device: an emulated NIC: its port, its memory regions and its queue pairs. Built-in traffic and
+// Device: an emulated NIC: its ports, its memory regions and its queue pairs. Built-in traffic and
 // clients use the same calls: register, create, modify, post, poll.
 #pragma once
 
@@ -17,6 +17,16 @@
 
 namespace rocefs {
 
+class Device;
+
+// Whoever uses a device and must let go of it when it leaves (ib_client of the kernel).
+class DeviceClient {
+ public:
+  virtual ~DeviceClient() = default;
+  // Gives back every queue pair and region that it has of the device, and removes itself.
+  virtual void device_removed(Device& device) = 0;
+};
+
 class Device {
  public:
   Device(Fabric& fabric, const DeviceSpec& spec);
@@ -25,11 +35,24 @@ class Device {
   const DeviceSpec& spec() const { return spec_; }
   const std::string& name() const { return spec_.name; }
   Fabric& fabric() { return fabric_; }
-  Port& port() { return port_; }
-  const Port& port() const { return port_; }
+  // From 1.
+  Port& port(size_t number = 1) { return ports_[number - 1]; }
+  const Port& port(size_t number = 1) const { return ports_[number - 1]; }
+  size_t port_count() const { return ports_.size(); }
   MemoryTable& memory() { return memory_; }
 
-  // ENOMEM when there are as many as the device has numbers for.
+  // A device without a driver makes no queue pairs and takes no packets; its links stay.
+  bool present() const { return present_; }
+  // Its driver lets go of it: first all clients do.
+  void leave();
+  // Its driver takes it again: every counter begins at 0.
+  void arrive();
+  void add_client(DeviceClient& client) { clients_.push_back(&client); }
+  // Again is harmless.
+  void remove_client(DeviceClient& client) { std::erase(clients_, &client); }
+
+  // ENOMEM when there are as many as the device has numbers for, ENODEV without a driver, EINVAL
+  // for a port that is not there.
   Result<Qp*> create_qp(const QpInit& init);
   // Its completion queues may go after this; it itself goes when memory has done with it.
   void destroy_qp(Qp& qp);
@@ -51,7 +74,9 @@ class Device {
 
   Fabric& fabric_;
   const DeviceSpec spec_;
-  Port port_;
+  std::deque<Port> ports_;
+  bool present_ = true;
+  std::vector<DeviceClient*> clients_;
   MemoryTable memory_;
   std::vector<std::unique_ptr<Qp>> qps_;
   std::deque<uint32_t> free_slots_;
@@ -61,10 +86,9 @@ class Device {
   Event reap_;
 };
 
-// The device's GIDs as a RoCE NIC has them: 0 link-local from the MAC, 1 IPv4, 2 global IPv6 if
-// any.
-std::vector<Ip> gids_of(const DeviceSpec& spec);
-// EUI-64 of the MAC, as node GUID.
-uint64_t guid_of(const DeviceSpec& spec);
+// The port's GIDs as a RoCE NIC has them: 0 link-local from the MAC, 1 IPv4, 2 global IPv6 if any.
+std::vector<Ip> gids_of(const PortSpec& spec);
+// EUI-64 of the MAC. The node GUID is that of port 1.
+uint64_t guid_of(const PortSpec& spec);
 
 }  // namespace rocefs

@@ -71,7 +71,7 @@ class DeviceFiles {
         spec_(device.spec()),
         pci_(fmt::format("devices/pci{}/{}", spec_.pci.substr(0, 7), spec_.pci)),
         ib_(fmt::format("{}/infiniband/{}", pci_, spec_.name)),
-        net_(fmt::format("{}/net/{}", pci_, spec_.netdev)) {}
+        net_(fmt::format("{}/net/{}", pci_, spec_.ports[0].netdev)) {}
 
   void add() {
     add_pci();
@@ -100,7 +100,7 @@ class DeviceFiles {
   }
 
   void add_net() {
-    const auto& mac = spec_.mac;
+    const auto& mac = spec_.ports[0].mac;
     fixed(net_ + "/address", fmt::format("{:02x}:{:02x}:{:02x}:{:02x}:{:02x}:{:02x}", mac[0],
                                          mac[1], mac[2], mac[3], mac[4], mac[5]));
     fixed(net_ + "/type", "1");
@@ -111,11 +111,11 @@ class DeviceFiles {
                      return fmt::format("{}", link.rate_bps / 1'000'000);
                    }));
     tree_.add_link(net_ + "/device", pci_);
-    tree_.add_link("class/net/" + spec_.netdev, net_);
+    tree_.add_link("class/net/" + spec_.ports[0].netdev, net_);
   }
 
   void add_identity() {
-    std::string guid = guid_text(guid_of(spec_));
+    std::string guid = guid_text(guid_of(spec_.ports[0]));
     fixed(ib_ + "/node_type", "1: CA");
     fixed(ib_ + "/node_guid", guid);
     fixed(ib_ + "/sys_image_guid", guid);
@@ -152,7 +152,7 @@ class DeviceFiles {
   }
 
   void add_gids(const std::string& port) {
-    std::vector<Ip> gids = gids_of(spec_);
+    std::vector<Ip> gids = gids_of(spec_.ports[0]);
     for (size_t i = 0; i < kGidTableLen; ++i) {
       bool used = i < gids.size();
       fixed(fmt::format("{}/gids/{}", port, i), gid_text(used ? gids[i] : Ip{}));
@@ -160,7 +160,7 @@ class DeviceFiles {
       std::string ndevs = fmt::format("{}/gid_attrs/ndevs/{}", port, i);
       if (used) {
         fixed(types, "RoCE v2");
-        fixed(ndevs, spec_.netdev);
+        fixed(ndevs, spec_.ports[0].netdev);
       } else {
         auto empty = []() -> Text { return Error{EINVAL, "this GID table entry is empty"}; };
         tree_.add_file(types, read_only(empty));

@@ -36,6 +36,11 @@ Fabric::~Fabric() = default;
 Device* Fabric::device(std::string_view name) {
   return by_name(devices_, name);
 }
+Port* Fabric::port(std::string_view name) {
+  std::optional<PortName> port = parse_port_name(name);
+  Device* of = port ? device(port->device) : nullptr;
+  return of && port->number <= of->port_count() ? &of->port(port->number) : nullptr;
+}
 Link* Fabric::link(std::string_view name) {
   return by_name(links_, name);
 }
@@ -46,8 +51,8 @@ Switch* Fabric::find_switch(std::string_view name) {
 Link& Fabric::add_link(const std::string& from, const std::string& to, const LinkSpec& spec) {
   LinkParameters parameters{spec.rate_bps, spec.delay_ns, spec.loss, spec.buffer_bytes, spec.up};
   auto id = static_cast<uint32_t>(links_.size());
-  links_.push_back(
-      std::make_unique<Link>(from + "-" + to, id, parameters, seed_, scheduler_, pool_, trace_));
+  links_.push_back(std::make_unique<Link>(link_name(from, to), id, parameters, seed_, scheduler_,
+                                          pool_, trace_));
   ends_.emplace_back(from, to);
   return *links_.back();
 }
@@ -60,13 +65,13 @@ void Fabric::cable(const LinkSpec& spec) {
     LinkSink* sink;
   };
   auto end = [&](const std::string& name, Link& out, Link& in) -> End {
-    if (Switch* at = find_switch(name)) {
-      LinkSink& sink = at->add_port(in, out);
-      return {&at->source(out), &sink};
+    if (Switch* hub = find_switch(name)) {
+      LinkSink& sink = hub->add_port(in, out);
+      return {&hub->source(out), &sink};
     }
-    Port& port = device(name)->port();
-    port.attach(out);
-    return {&port, &port};
+    Port* at = port(name);
+    at->attach(out, in);
+    return {at, at};
   };
   End a = end(spec.a, forth, back);
   End b = end(spec.b, back, forth);
@@ -74,23 +79,29 @@ void Fabric::cable(const LinkSpec& spec) {
   back.connect(*b.source, *a.sink);
 }
 
-// Breadth first from each device against the direction of travel: every switch learns through which
-// link the device is nearest.
 void Fabric::route() {
   for (const auto& device : devices_) {
-    std::deque<std::string> frontier{device->name()};
-    std::set<std::string> seen{device->name()};
-    while (!frontier.empty()) {
-      std::string at = frontier.front();
-      frontier.pop_front();
-      for (size_t i = 0; i < links_.size(); ++i) {
-        if (ends_[i].second != at || seen.contains(ends_[i].first)) continue;
-        Switch* from = find_switch(ends_[i].first);
-        if (!from) continue;
-        seen.insert(ends_[i].first);
-        frontier.push_back(ends_[i].first);
-        for (const Ip& ip : gids_of(device->spec())) from->add_route(ip, *links_[i]);
-      }
+    for (unsigned number = 1; number <= device->port_count(); ++number) {
+      route_to(PortName{device->name(), number}.text(), device->port(number).spec());
+    }
+  }
+}
+
+// Breadth first from the port against the direction of travel: every switch learns through which
+// link it is nearest.
+void Fabric::route_to(const std::string& port, const PortSpec& spec) {
+  std::deque<std::string> frontier{port};
+  std::set<std::string> seen{port};
+  while (!frontier.empty()) {
+    std::string at = frontier.front();
+    frontier.pop_front();
+    for (size_t i = 0; i < links_.size(); ++i) {
+      if (ends_[i].second != at || seen.contains(ends_[i].first)) continue;
+      Switch* from = find_switch(ends_[i].first);
+      if (!from) continue;
+      seen.insert(ends_[i].first);
+      frontier.push_back(ends_[i].first);
+      for (const Ip& ip : gids_of(spec)) from->add_route(ip, *links_[i]);
     }
   }
 }

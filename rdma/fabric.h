@@ -19,24 +19,27 @@
 namespace rocefs {
 
 class Device;
+class Port;
 
 // Sees each packet as its NIC port transmits it, once, before loss; the frame holds payload, pad
 // and ICRC.
 class CaptureSink {
  public:
   virtual ~CaptureSink() = default;
-  virtual void captured(const Device& from, const Packet& packet, TimeNs now) = 0;
+  virtual void captured(const Port& from, const Packet& packet, TimeNs now) = 0;
 };
 
 // Drops that belong to no port and no link.
 struct FabricCounters {
-  Counter stale_payloads, unroutable;
+  Counter stale_payloads, unroutable, no_device;
 };
 inline constexpr CounterRow<FabricCounters> kFabricCounters[] = {
     {"drops/stale_payloads", &FabricCounters::stale_payloads,
      "packets whose memory region had gone before they arrived"},
     {"drops/unroutable", &FabricCounters::unroutable,
      "packets for an address to which a switch has no route"},
+    {"drops/no_device", &FabricCounters::no_device,
+     "packets that arrived at a device without a driver"},
 };
 
 class Fabric {
@@ -56,12 +59,13 @@ class Fabric {
   const std::vector<std::unique_ptr<Link>>& links() const { return links_; }
   // Null if there is none of that name.
   Device* device(std::string_view name);
+  Port* port(std::string_view name);  // DEVICE or DEVICE/N
   Link* link(std::string_view name);
   const TraceHash& trace() const { return trace_; }
 
   // Null ends capturing.
   void set_capture(CaptureSink* sink) { capture_ = sink; }
-  void capture(const Device& from, Packet* packet, TimeNs now) {
+  void capture(const Port& from, Packet* packet, TimeNs now) {
     if (capture_ && materialize(pool_, packet)) capture_->captured(from, *packet, now);
   }
 
@@ -69,6 +73,7 @@ class Fabric {
   Link& add_link(const std::string& from, const std::string& to, const LinkSpec& spec);
   void cable(const LinkSpec& spec);
   void route();
+  void route_to(const std::string& port, const PortSpec& spec);
   Switch* find_switch(std::string_view name);
 
   Scheduler& scheduler_;

@@ -62,8 +62,11 @@ Result<void> Flow::plan() {
 
 Result<void> Flow::open_end(End& end, const std::string& name, uint64_t bytes, uint8_t access,
                             std::shared_ptr<LocalMemory> memory) {
-  end.device = fabric_.device(name);
-  if (!end.device) return errorf(EINVAL, "no device {}", name);
+  end.port = fabric_.port(name);
+  if (!end.port) return errorf(EINVAL, "no device {}", name);
+  end.device = &end.port->device();
+  if (!end.device->present()) return errorf(ENODEV, "{} has no driver", end.device->name());
+  end.device->add_client(*this);
   end.memory = memory ? std::move(memory) : LocalMemory::create(bytes);
   if (!end.memory) return errorf(ENOMEM, "{} bytes of memory", bytes);
   end.address = end.device->allocate_address(bytes);
@@ -108,19 +111,21 @@ Result<void> Flow::connect(Pair& pair, uint32_t index, const Owner& owner) {
   init.receive_cq = &receive_cq_;
   init.send_depth = init.receive_depth = static_cast<uint32_t>(depth_);
   init.owner = owner;
+  init.port = near_.port->number();
   Result<Qp*> near = near_.device->create_qp(init);
   if (!near) return near.error();
   pair.near = *near;
+  init.port = far_.port->number();
   Result<Qp*> far = far_.device->create_qp(init);
   if (!far) return far.error();
   pair.far = *far;
 
-  std::vector<Ip> near_gids = gids_of(near_.device->spec());
-  std::vector<Ip> far_gids = gids_of(far_.device->spec());
+  std::vector<Ip> near_gids = gids_of(near_.port->spec());
+  std::vector<Ip> far_gids = gids_of(far_.port->spec());
   if (spec_.gid >= near_gids.size() || spec_.gid >= far_gids.size()) {
     return errorf(EINVAL, "gid={} is empty at an end", spec_.gid);
   }
-  uint32_t mtu = std::min(near_.device->port().mtu(), far_.device->port().mtu());
+  uint32_t mtu = std::min(near_.port->mtu(), far_.port->mtu());
   QpAttributes attributes;
   attributes.path_mtu = spec_.mtu ? spec_.mtu : mtu;
   attributes.timeout = spec_.timeout;
@@ -252,6 +257,10 @@ void Flow::finish(TimeNs now, Result<void> result) {
   if (ended_) ended_(std::move(result));
 }
 
+void Flow::device_removed(Device&) {
+  finish(fabric_.scheduler().now(), Error{ENODEV, "device removed"});
+}
+
 void Flow::stop() {
   if (!running_) return;
   running_ = false;
@@ -273,6 +282,7 @@ void Flow::tear_down() {
   }
   pairs_.clear();
   for (End* end : {&near_, &far_}) {
+    if (end->device) end->device->remove_client(*this);
     if (end->key) end->device->memory().remove(end->key);
     end->key = 0;
   }

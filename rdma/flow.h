@@ -13,20 +13,17 @@
 #include "core/counter.h"
 #include "core/scheduler.h"
 #include "rdma/completion_queue.h"
+#include "rdma/device.h"
 #include "rdma/memory.h"
 #include "rdma/verbs.h"
 
 namespace rocefs {
 
-class Device;
-class Fabric;
-class Qp;
-
 // What `echo NAME OP FROM TO KEY=VALUE… > traffic/start` says.
 struct FlowSpec {
   std::string name;
   SendOp op = SendOp::kWrite;
-  std::string from, to;  // devices
+  std::string from, to;  // ports: DEVICE or DEVICE/N
   uint32_t qps = 1;
   uint64_t size = 64 * 1024;  // bytes per message
   uint64_t count = 1;         // messages, over all queue pairs in turn; with a file: what it takes
@@ -49,17 +46,19 @@ struct FlowStats {
   Counter started_ns, ended_ns;  // ended_ns is 0 while the flow runs
 };
 
-class Flow {
+class Flow final : public DeviceClient {
  public:
   // On the core's thread, as everything here. `input` is what is sent, message by message; without
   // it the flow makes bytes up. `ended` runs once, not from within start().
   using Ended = std::function<void(Result<void>)>;
   Flow(Fabric& fabric, const FlowSpec& spec, const Owner& owner, std::shared_ptr<FlowStats> stats,
        std::shared_ptr<LocalMemory> input, Ended ended);
-  ~Flow();
+  ~Flow() override;
 
   // Everything that can be wrong with the spec shows here; nothing has started then.
   Result<void> start();
+  // The flow fails.
+  void device_removed(Device& device) override;
   // Ends it without calling `ended`.
   void stop();
   // What was received of an input; whole once the flow has ended well.
@@ -68,6 +67,7 @@ class Flow {
  private:
   struct End {
     Device* device = nullptr;
+    Port* port = nullptr;
     std::shared_ptr<LocalMemory> memory;
     uint64_t address = 0;
     uint32_t key = 0;

@@ -1,6 +1,7 @@
 #include "rdma/link.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "rdma/trace_hash.h"
 
@@ -77,7 +78,10 @@ LinkParameters Link::parameters_of(std::span<const KnobValue> values) {
 void Link::apply(std::span<const KnobValue> values) {
   LinkParameters next = parameters_of(values);
   if (next.rate_bps != parameters_.rate_bps) remainder_ = 0;
-  parameters_ = next;
+  bool turned = next.up != std::exchange(parameters_, next).up;
+  if (turned) {
+    for (const auto& listener : state_listeners_) listener();
+  }
   if (next.up) return;
   scheduler_.cancel(deliver_);
   while (Packet* packet = in_flight_.pop()) {

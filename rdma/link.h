@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "core/counter.h"
 #include "core/knob.h"
@@ -90,6 +92,11 @@ class Link final : public KnobOwner {
   // The source has something to transmit.
   void kick();
 
+  // Is told each time that the direction has gone up or down. On the core's thread.
+  void add_state_listener(std::function<void()> listener) {
+    state_listeners_.push_back(std::move(listener));
+  }
+
   // Knobs, in the order of kLinkKnobs.
   void apply(std::span<const KnobValue> values) override;
   static std::vector<KnobValue> values_of(const LinkParameters& parameters);
@@ -109,6 +116,7 @@ class Link final : public KnobOwner {
   Rng rng_;
   LinkSource* source_ = nullptr;
   LinkSink* sink_ = nullptr;
+  std::vector<std::function<void()>> state_listeners_;
   LinkCounters counters_;
   PacketFifo in_flight_;
   TimeNs free_at_ = 0;

@@ -23,7 +23,7 @@ struct RecordHeader {
 constexpr size_t kEthernetHeader = 14;
 
 // The far MAC is not known to a routed packet: a locally administered one made of its address.
-std::array<uint8_t, kEthernetHeader> ethernet_header(const Device& from, const Packet& packet) {
+std::array<uint8_t, kEthernetHeader> ethernet_header(const Port& from, const Packet& packet) {
   const uint8_t* ip = packet.header.data();
   bool ipv6 = ip[0] >> 4 == 6;
   const uint8_t* last4 = ipv6 ? ip + 36 : ip + 16;
@@ -62,7 +62,7 @@ void PcapCapture::append(const void* data, size_t size) {
   current_->bytes.insert(current_->bytes.end(), bytes, bytes + size);
 }
 
-void PcapCapture::captured(const Device& from, const Packet& packet, TimeNs now) {
+void PcapCapture::captured(const Port& from, const Packet& packet, TimeNs now) {
   assert(current_ && current_->bytes.size() + kLargestRecord <= kChunk);
   std::array<uint8_t, kEthernetHeader> ethernet = ethernet_header(from, packet);
   auto length = static_cast<uint32_t>(ethernet.size() + packet.wire_length());

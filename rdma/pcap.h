@@ -26,7 +26,7 @@ class PcapCapture final : public CaptureSink {
   void start();
   // Takes no more packets; `closed` runs when every byte is written and the file is closed.
   void stop(std::function<void()> closed);
-  void captured(const Device& from, const Packet& packet, TimeNs now) override;
+  void captured(const Port& from, const Packet& packet, TimeNs now) override;
 
   // Any thread.
   uint64_t packets() const { return packets_.get(); }

@@ -22,13 +22,30 @@ bool addressed(const Qp& qp, const wire::Headers& headers) {
 
 }  // namespace
 
+void Port::attach(Link& egress, Link& ingress) {
+  egress_ = &egress;
+  ingress_ = &ingress;
+  on_link_state();
+  for (Link* link : {egress_, ingress_}) link->add_state_listener([this] { on_link_state(); });
+}
+
+// The link of a port is up when both directions of its cable are.
+void Port::on_link_state() {
+  bool up = egress_->parameters().up && ingress_->parameters().up;
+  if (std::exchange(link_up_, up) && !up) counters_.link_downed.add();
+}
+
 Packet* Port::pull(TimeNs now) {
   Packet* packet = next_packet(now);
   if (!packet) return nullptr;
+  if (!egress_->parameters().up) {
+    counters_.port_xmit_discards.add();  // and the link loses it
+    return packet;
+  }
   counters_.port_xmit_packets.add();
   counters_.unicast_xmit_packets.add();
   counters_.port_xmit_data.add(packet->wire_length());
-  device_.fabric().capture(device_, packet, now);
+  device_.fabric().capture(*this, packet, now);
   return packet;
 }
 
@@ -89,6 +106,10 @@ void Port::forget(Qp& qp) {
 }
 
 void Port::receive(Packet* packet, TimeNs now) {
+  if (!device_.present()) {
+    device_.fabric().counters().no_device.add();
+    return device_.fabric().pool().release(packet);
+  }
   counters_.port_rcv_packets.add();
   counters_.unicast_rcv_packets.add();
   counters_.port_rcv_data.add(packet->wire_length());
@@ -137,6 +158,7 @@ bool Port::check(Packet* packet, wire::Parsed& parsed) {
 
 Qp* Port::find_qp(const wire::Headers& headers) {
   Qp* qp = device_.find_qp(headers.bth.dest_qpn);
+  if (qp && &qp->port() != this) qp = nullptr;
   bool receives = qp && (qp->state() == QpState::kRtr || qp->state() == QpState::kRts);
   constexpr uint16_t kMembership = 0x8000;
   bool pkey_ok = (headers.bth.pkey | kMembership) == 0xffff;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "core/topology.h"
 #include "rdma/link.h"
 #include "rdma/packet.h"
 #include "rdma/port_counters.h"
@@ -17,12 +18,19 @@ class Qp;
 
 class Port final : public LinkSource, public LinkSink {
  public:
-  Port(Device& device, uint32_t mtu) : device_(device), mtu_(mtu) {}
+  Port(Device& device, const PortSpec& spec, uint8_t number)
+      : device_(device), spec_(spec), number_(number) {}
+  Port(const Port&) = delete;
+  Port& operator=(const Port&) = delete;
 
-  // The link that this port transmits on; the port is its source.
-  void attach(Link& egress) { egress_ = &egress; }
+  // The two directions of its cable: the port is the source of `egress` and the sink of `ingress`.
+  void attach(Link& egress, Link& ingress);
   Link& egress() { return *egress_; }
-  uint32_t mtu() const { return mtu_; }
+  Link& ingress() { return *ingress_; }
+  Device& device() { return device_; }
+  const PortSpec& spec() const { return spec_; }
+  uint8_t number() const { return number_; }  // 1 or 2
+  uint32_t mtu() const { return spec_.mtu; }
   PortCounters& counters() { return counters_; }
   const PortCounters& counters() const { return counters_; }
 
@@ -37,13 +45,17 @@ class Port final : public LinkSource, public LinkSink {
   void forget(Qp& qp);
 
  private:
+  void on_link_state();
   Packet* next_packet(TimeNs now);
   bool check(Packet* packet, wire::Parsed& parsed);
   Qp* find_qp(const wire::Headers& headers);
 
   Device& device_;
-  const uint32_t mtu_;
+  const PortSpec& spec_;
+  const uint8_t number_;
   Link* egress_ = nullptr;
+  Link* ingress_ = nullptr;
+  bool link_up_ = false;
   PortCounters counters_;
   // FIFOs through the queue pairs: an active list, never a scan.
   Qp* first_request_ = nullptr;

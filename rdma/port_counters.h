@@ -10,6 +10,7 @@ struct PortCounters {
   Counter port_xmit_data, port_rcv_data, port_xmit_packets, port_rcv_packets;
   Counter unicast_xmit_packets, unicast_rcv_packets;
   Counter port_rcv_errors;
+  Counter link_downed, port_xmit_discards;
   // hw_counters/: the names of mlx5.
   Counter rx_write_requests, out_of_buffer, out_of_sequence, duplicate_request;
   Counter rnr_nak_retry_err, packet_seq_err, local_ack_timeout_err;
@@ -33,6 +34,9 @@ inline constexpr CounterRow<PortCounters> kPortCounters[] = {
      "unicast packets received"},
     {"counters/port_rcv_errors", &PortCounters::port_rcv_errors,
      "packets received that are malformed"},
+    {"counters/link_downed", &PortCounters::link_downed, "times that the port's link went down"},
+    {"counters/port_xmit_discards", &PortCounters::port_xmit_discards,
+     "packets that the port discarded because its link was down"},
     {"hw_counters/rx_write_requests", &PortCounters::rx_write_requests,
      "RDMA WRITE messages received"},
     {"hw_counters/out_of_buffer", &PortCounters::out_of_buffer,

@@ -15,6 +15,7 @@ class Device;
 class Port;
 
 struct QpInit {
+  uint8_t port = 1;  // of the device
   uint32_t pd = 0;
   CompletionQueue* send_cq = nullptr;
   CompletionQueue* receive_cq = nullptr;

@@ -103,8 +103,8 @@ Traffic::~Traffic() {
 void Traffic::start(std::string_view line, const OperationPtr& operation, Answer<void> answer) {
   Result<FlowSpec> spec = parse_flow(line);
   if (!spec) return answer(spec.error());
-  for (const std::string& device : {spec->from, spec->to}) {
-    if (!house_.fabric.device(device)) return answer(errorf(EINVAL, "no device {}", device));
+  for (const std::string& port : {spec->from, spec->to}) {
+    if (!house_.fabric.port(port)) return answer(errorf(EINVAL, "no device {}", port));
   }
   if (entries_.contains(spec->name)) {
     return answer(errorf(EEXIST, "there is a flow {} already", spec->name));

@@ -38,13 +38,15 @@ TEST_CASE("config: a file says everything that a topology holds") {
   const DeviceSpec& device = config->topology->devices.at(0);
   CHECK(device.name == "mlx5_0");
   CHECK(device.pci == "0001:0a:1f.7");
-  CHECK(device.netdev == "eth0");
-  CHECK(device.mac == std::array<uint8_t, 6>{2, 0, 0, 0, 0, 0xab});
-  CHECK(device.ipv4 == std::array<uint8_t, 4>{192, 168, 0, 9});
-  REQUIRE(device.ipv6);
-  CHECK(device.ipv6->at(0) == 0x20);
-  CHECK(device.ipv6->at(15) == 9);
-  CHECK(device.mtu == 256);
+  const PortSpec& port = device.ports.at(0);
+  CHECK(device.ports.size() == 1);
+  CHECK(port.netdev == "eth0");
+  CHECK(port.mac == std::array<uint8_t, 6>{2, 0, 0, 0, 0, 0xab});
+  CHECK(port.ipv4 == std::array<uint8_t, 4>{192, 168, 0, 9});
+  REQUIRE(port.ipv6);
+  CHECK(port.ipv6->at(0) == 0x20);
+  CHECK(port.ipv6->at(15) == 9);
+  CHECK(port.mtu == 256);
   const LinkSpec& link = config->topology->links.at(0);
   CHECK(link.rate_bps == 100'000'000'000);
   CHECK(link.delay_ns == 1500);
@@ -73,7 +75,7 @@ TEST_CASE("config: two hundred devices differ by default, one more is refused") 
   REQUIRE(config);
   CHECK(config->topology->devices.at(0).pci == "0000:2b:00.0");
   CHECK(config->topology->devices.at(1).pci == "0000:ac:00.0");
-  CHECK(config->topology->devices.at(199).ipv4 == std::array<uint8_t, 4>{10, 77, 0, 200});
+  CHECK(config->topology->devices.at(199).ports[0].ipv4 == std::array<uint8_t, 4>{10, 77, 0, 200});
   CHECK(refusal(text + "[device e]\n") == "f:402: more than 200 devices");
 }
 
@@ -113,11 +115,60 @@ TEST_CASE("config: a bad value of a device is refused by name") {
       {"netdev=fifteen-letters", "accepted"},
       {"netdev=sixteen--letters", "netdev=sixteen--letters: not an interface's name"},
       {"mtu=01024", "mtu=01024: 256, 512, 1024, 2048 or 4096 is wanted"},
-      {"ports=2", "ports=2: this version emulates one port per device"}};
+      {"ports=0", "ports=0: 1 or 2 is wanted"},
+      {"ports=3", "ports=3: 1 or 2 is wanted"}};
   for (const Row& row : rows) {
     std::string why = row.why;
     CHECK(refusal(pair_with(row.said)) == (why == "accepted" ? why : "f:2: " + why));
   }
+}
+
+TEST_CASE("config: a device of two ports has an interface, addresses and a cable for each") {
+  std::string text =
+      "[device mlx5_0]\nports=2\nmtu=1024\n[port mlx5_0 2]\nnetdev=eth1\nip=10.9.9.9\n"
+      "[device b]\nports=2\n[switch s]\n[link mlx5_0/1 s]\n[link s mlx5_0/2]\n[link b b/2]\n";
+  Result<Config> config = parse_config(text, "f");
+  REQUIRE(config);
+  const Topology& topology = *config->topology;
+  const DeviceSpec& device = topology.devices.at(0);
+  REQUIRE(device.ports.size() == 2);
+  CHECK(device.ports[0].mtu == 1024);
+  CHECK(device.ports[1].mtu == 4096);
+  CHECK(device.ports[1].netdev == "eth1");
+  CHECK(device.ports[1].ipv4 == std::array<uint8_t, 4>{10, 9, 9, 9});
+  CHECK(device.ports[0].mac != device.ports[1].mac);
+  CHECK(topology.devices.at(1).ports[1].netdev == "enp172s0d1");
+  CHECK(topology.devices.at(1).ports[1].ipv4 == std::array<uint8_t, 4>{10, 77, 1, 2});
+  CHECK(topology.links.at(0).a == "mlx5_0");
+  CHECK(topology.links.at(1).b == "mlx5_0/2");
+  CHECK(topology.links.at(2).b == "b/2");
+}
+
+TEST_CASE("config: a second port that is not there, or told of twice, is refused") {
+  struct Row {
+    const char *text, *why;
+  };
+  const Row rows[] = {
+      {"[port a 2]\n", "f:1: no device a before"},
+      {"[device a]\n[port a 2]\n", "f:2: a has one port: it does not say ports=2"},
+      {"[device a]\nports=2\n[port a 1]\n", "f:3: port 2 is wanted: [device] tells of port 1"},
+      {"[device a]\nports=2\n[port a 2]\n[port a 2]\n", "f:4: a/2 is there already"},
+      {"[device a]\nports=2\n[port a 2]\npci=0000:01:00.0\n",
+       "f:4: unknown key pci in [port]: netdev, mac, ip, ip6 or mtu is wanted"},
+      {"[port a]\n",
+       "f:1: unknown section [port a]: clock, device NAME, port NAME 2, switch NAME, link A B or "
+       "knobs is wanted"},
+      {"[device a]\nports=2\n[switch s]\n[link a s]\n", "f:2: a/2 has no link"},
+      {"[device a]\nports=2\n[port a 2]\n[switch s]\n[link a s]\n", "f:3: a/2 has no link"},
+      {"[device a]\n[switch s]\n[link a/2 s]\n", "f:3: no device or switch a/2"},
+      {"[device a]\n[switch s]\n[link a/3 s]\n", "f:3: no device or switch a/3"},
+      {"[device a]\n[switch s]\n[link a s]\n[link a/1 s]\n",
+       "f:4: the port of a has its cable already"},
+      {"[device a]\nports=2\n[link a a/1]\n", "f:3: the port of a has its cable already"},
+      {"[device a]\nports=2\nip=10.77.1.1\n[link a a/2]\n", "f:2: a/2 has the ip of another port"},
+      {"[device a]\nports=2\n[device a.2]\n[switch s]\n[link a s]\n[link a/2 s]\n[link a.2 s]\n",
+       "f:7: two links would be named a.2-s"}};
+  for (const Row& row : rows) CHECK(refusal(row.text) == row.why);
 }
 
 TEST_CASE("config: a link's values have the ranges of its knobs") {
@@ -135,7 +186,8 @@ TEST_CASE("config: what identifies a device belongs to one device") {
                            "ip=10.0.0.1", "ip6=2001:db8::1"}) {
     std::string text = "[device a]\n" + same + "\n[device b]\n" + same + "\n[link a b]\n";
     std::string what = same.substr(0, same.find('='));
-    CHECK(refusal(text) == "f:3: b has the " + what + " of another device");
+    std::string other = what == "pci" ? "device" : "port";
+    CHECK(refusal(text) == "f:3: b has the " + what + " of another " + other);
   }
 }
 
@@ -163,7 +215,7 @@ TEST_CASE("config: a byte order mark and line ends of other systems are no obsta
   Result<Config> config =
       parse_config("\xEF\xBB\xBF[device a]\r\nmtu=256\r\n[device b]\r\n[link a b]\r\n", "f");
   REQUIRE(config);
-  CHECK(config->topology->devices.at(0).mtu == 256);
+  CHECK(config->topology->devices.at(0).ports[0].mtu == 256);
 }
 
 TEST_CASE("config: bytes that are no text are refused with their line") {

@@ -51,8 +51,8 @@ Octets readdressed(const Octets& packet, uint32_t qpn, uint64_t va, uint32_t rke
 Topology golden_topology(const wire::Headers& headers) {
   Topology topology = default_topology();
   if (!headers.is_ipv6) {
-    topology.devices[0].ipv4 = headers.v4.src;
-    topology.devices[1].ipv4 = headers.v4.dst;
+    topology.devices[0].ports[0].ipv4 = headers.v4.src;
+    topology.devices[1].ports[0].ipv4 = headers.v4.dst;
   }
   return topology;
 }

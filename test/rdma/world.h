@@ -229,8 +229,8 @@ struct Connection {
   }
   static void raise(Qp& qp, Qp& peer, Device& own, Device& other, QpAttributes attributes) {
     attributes.remote_qpn = peer.number();
-    attributes.path.local = gids_of(own.spec())[1];
-    attributes.path.remote = gids_of(other.spec())[1];
+    attributes.path.local = gids_of(own.port().spec())[1];
+    attributes.path.remote = gids_of(other.port().spec())[1];
     for (QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts}) {
       REQUIRE(qp.modify(state, attributes));
     }

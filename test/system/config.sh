@@ -47,8 +47,8 @@ refused() {  # TEXT LINE REASON
   mountpoint -q "$mnt" && fail "mounted all the same"
   return 0
 }
-refused '[device a]\nspeed = 1\n' 2 'unknown key speed in [device]: pci, netdev, mac, ip, ip6 or mtu is wanted'
-refused '[moon a]\n' 1 'unknown section [moon a]: clock, device NAME, switch NAME, link A B or knobs is wanted'
+refused '[device a]\nspeed = 1\n' 2 'unknown key speed in [device]: pci, ports, netdev, mac, ip, ip6 or mtu is wanted'
+refused '[moon a]\n' 1 'unknown section [moon a]: clock, device NAME, port NAME 2, switch NAME, link A B or knobs is wanted'
 refused '\n\nnonsense\n' 3 'neither [section], key = value, nor a comment'
 refused 'rate = 1\n' 1 'rate stands before any section'
 refused '[device a]\n[device a]\n' 2 'a is there already'
@@ -60,7 +60,7 @@ refused '[device a]\n[switch s]\n[link a s]\nloss = 2\n' 4 "loss: '2' is outside
 refused '[device a]\n[link a b]\n' 2 'no device or switch b'
 refused '[device a]\n' 1 'a has no link'
 refused '[device a]\n[switch s]\n[switch t]\n[link a s]\n[link a t]\n' 5 'the port of a has its cable already'
-refused '[device a]\n[device b]\nip = 10.77.0.1\n[link a b]\n' 2 'b has the ip of another device'
+refused '[device a]\n[device b]\nip = 10.77.0.1\n[link a b]\n' 2 'b has the ip of another port'
 refused '[knobs]\nclass/nothing = 1\n' 2 'class/nothing: no knob has this path'
 refused '[knobs]\nkernel/debug/rocefs/links/mb_0-sw_0/loss = 7\n' 2 "kernel/debug/rocefs/links/mb_0-sw_0/loss: '7' is outside 0 to 1"
 refused "[device a]\nnetdev = $(printf 'x%.0s' $(seq 300))\n" 2 'longer than 197 characters'

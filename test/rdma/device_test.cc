@@ -1,0 +1,197 @@
+// Devices of two ports, ports whose link comes and goes, and devices that leave and come back.
+#include "rdma/device.h"
+
+#include "test/rdma/world.h"
+
+using namespace rocefs;
+using namespace rocefs::test;
+
+namespace {
+
+// mlx5_0 and mlx5_1, two ports each: the first ports on one switch, the second on another.
+Topology two_planes() {
+  Topology topology;
+  auto octets = [](uint8_t plane, uint8_t n) -> PortSpec {
+    return {fmt::format("eth{}{}", n, plane), {2, 0, 0, 0, plane, n}, {10, 77, plane, n}, {}};
+  };
+  topology.devices = {{"mlx5_0", "0000:2b:00.0", {octets(0, 1), octets(1, 1)}},
+                      {"mlx5_1", "0000:ac:00.0", {octets(0, 2), octets(1, 2)}}};
+  topology.switches = {{"s"}, {"t"}};
+  topology.links = {{"mlx5_0", "s"}, {"mlx5_1", "s"}, {"mlx5_0/2", "t"}, {"mlx5_1/2", "t"}};
+  return topology;
+}
+
+FlowSpec flow_of(const std::string& from, const std::string& to, uint64_t count = 10) {
+  FlowSpec spec;
+  spec.name = "f";
+  spec.from = from;
+  spec.to = to;
+  spec.count = count;
+  spec.size = 10'000;
+  return spec;
+}
+
+struct Run {
+  std::shared_ptr<FlowStats> stats = std::make_shared<FlowStats>();
+  std::string state = "running";
+  Flow flow;
+  Run(World& world, const FlowSpec& spec)
+      : flow(world.fabric, spec, {}, stats, nullptr,
+             [this](Result<void> result) { state = result ? "done" : result.error().reason; }) {}
+};
+
+uint64_t packets(const Port& port) {
+  return port.counters().port_xmit_packets.get() + port.counters().port_rcv_packets.get();
+}
+
+}  // namespace
+
+TEST_CASE("device: a flow between second ports moves the counters of these alone") {
+  World world(1, two_planes());
+  Run run(world, flow_of("mlx5_0/2", "mlx5_1/2"));
+  REQUIRE(run.flow.start());
+  REQUIRE(world.run_idle());
+  CHECK(run.state == "done");
+  for (const char* name : {"mlx5_0", "mlx5_1"}) {
+    CHECK(packets(world.device(name).port(1)) == 0);
+    CHECK(packets(world.device(name).port(2)) > 0);
+  }
+  CHECK(world.link("mlx5_0.2-t").counters().packets.get() > 0);
+  CHECK(world.device("mlx5_1").port(2).counters().rx_write_requests.get() == 10);
+}
+
+TEST_CASE("device: ports differ in GUID and GIDs, and are found by name") {
+  World world(1, two_planes());
+  CHECK(world.fabric.port("mlx5_0") == &world.device("mlx5_0").port(1));
+  CHECK(world.fabric.port("mlx5_0/1") == &world.device("mlx5_0").port(1));
+  CHECK(world.fabric.port("mlx5_0/2") == &world.device("mlx5_0").port(2));
+  for (const char* none : {"mlx5_0/3", "mlx5_0/", "/1", "mlx5_9", "s", ""}) {
+    CHECK(world.fabric.port(none) == nullptr);
+  }
+  const Device& device = world.device("mlx5_0");
+  CHECK(guid_of(device.port(1).spec()) != guid_of(device.port(2).spec()));
+  CHECK(gids_of(device.port(1).spec()) != gids_of(device.port(2).spec()));
+}
+
+TEST_CASE("device: a queue pair belongs to one port, and takes no packets of the other") {
+  World world(1, two_planes());
+  Device& device = world.device("mlx5_0");
+  CompletionQueue cq(8);
+  QpInit init;
+  init.send_cq = init.receive_cq = &cq;
+  init.port = 3;
+  Result<Qp*> none = device.create_qp(init);
+  REQUIRE_FALSE(none);
+  CHECK(none.error().code == EINVAL);
+  init.port = 2;
+  Result<Qp*> qp = device.create_qp(init);
+  REQUIRE(qp);
+  CHECK(&(*qp)->port() == &device.port(2));
+  device.destroy_qp(**qp);
+}
+
+TEST_CASE("port: its link goes down once, by whichever direction of the cable") {
+  World world;
+  PortCounters& counters = world.counters("mb_0");
+  auto turn = [&](const char* name, bool up) {
+    Link& link = world.link(name);
+    LinkParameters parameters = link.parameters();
+    parameters.up = up;
+    set(link, parameters);
+  };
+  turn("mb_0-sw_0", true);
+  CHECK(counters.link_downed.get() == 0);
+  turn("mb_0-sw_0", false);
+  turn("sw_0-mb_0", false);
+  CHECK(counters.link_downed.get() == 1);
+  turn("mb_0-sw_0", true);
+  turn("mb_0-sw_0", false);
+  CHECK(counters.link_downed.get() == 1);  // it has not been up in between
+  turn("mb_0-sw_0", true);
+  turn("sw_0-mb_0", true);
+  turn("sw_0-mb_0", false);
+  CHECK(counters.link_downed.get() == 2);
+  CHECK(world.counters("mb_1").link_downed.get() == 0);
+}
+
+TEST_CASE("port: what it would transmit on a link that is down is discarded, not transmitted") {
+  World world;
+  LinkParameters parameters = world.link("mb_0-sw_0").parameters();
+  parameters.up = false;
+  set(world.link("mb_0-sw_0"), parameters);
+  FlowSpec spec = flow_of("mb_0", "mb_1", 1);
+  spec.timeout = 2;
+  spec.retry = 1;
+  Run run(world, spec);
+  REQUIRE(run.flow.start());
+  REQUIRE(world.run_idle());
+  CHECK(run.state == "transport retry count exceeded");
+  PortCounters& counters = world.counters("mb_0");
+  CHECK(counters.port_xmit_packets.get() == 0);
+  CHECK(counters.port_xmit_discards.get() == 6);  // three packets, twice
+  CHECK(world.link("mb_0-sw_0").counters().lost.get() == 6);
+}
+
+TEST_CASE("device: flows over a device that leaves fail with the reason, others go on") {
+  World world(1, two_planes());
+  FlowSpec endless = flow_of("mlx5_0", "mlx5_1", 1'000'000);
+  Run out(world, endless);
+  endless.from = "mlx5_1/2";
+  endless.to = "mlx5_0/2";
+  Run in(world, endless);
+  Run other(world, flow_of("mlx5_1", "mlx5_1/1", 100));
+  for (Run* run : {&out, &in, &other}) REQUIRE(run->flow.start());
+  world.scheduler.run_until(20 * kMicrosecond);
+  world.device("mlx5_0").leave();
+  CHECK(out.state == "device removed");
+  CHECK(in.state == "device removed");
+  CHECK(other.state == "running");
+  REQUIRE(world.run_idle());
+  CHECK(other.state == "done");
+  // What was on its way to it found nobody; what was on its way from it has no bytes any more.
+  CHECK(world.fabric.counters().no_device.get() > 0);
+}
+
+TEST_CASE("device: without a driver it makes no queue pairs; with one its counters begin at 0") {
+  World world;
+  Device& device = world.device("mb_0");
+  Run before(world, flow_of("mb_0", "mb_1"));
+  REQUIRE(before.flow.start());
+  REQUIRE(world.run_idle());
+  CHECK(packets(device.port()) > 0);
+  device.leave();
+  CHECK_FALSE(device.present());
+  Run refused(world, flow_of("mb_1", "mb_0"));
+  Result<void> started = refused.flow.start();
+  REQUIRE_FALSE(started);
+  CHECK(started.error().code == ENODEV);
+  CHECK(started.error().reason == "mb_0 has no driver");
+  CHECK(device.create_qp({}).error().code == ENODEV);
+  device.arrive();
+  for (const auto& row : kPortCounters) {
+    INFO(row.path);
+    CHECK((device.port().counters().*row.member).get() == 0);
+  }
+  Run after(world, flow_of("mb_1", "mb_0"));
+  REQUIRE(after.flow.start());
+  REQUIRE(world.run_idle());
+  CHECK(after.state == "done");
+  CHECK(device.port().counters().rx_write_requests.get() == 10);
+}
+
+TEST_CASE("device: it leaves and comes back a hundred times under traffic, and leaves nothing") {
+  World world;
+  for (int round = 0; round < 100; ++round) {
+    Run run(world, flow_of("mb_0", "mb_1", 1'000'000));
+    REQUIRE(run.flow.start());
+    world.scheduler.run_until(world.scheduler.now() + 7 * kMicrosecond);
+    Device& device = world.device(round % 2 ? "mb_0" : "mb_1");
+    device.leave();
+    CHECK(run.state == "device removed");
+    device.arrive();
+  }
+  REQUIRE(world.run_idle());
+  CHECK(world.outstanding.packets == 0);
+  CHECK(world.outstanding.requests == 0);
+  CHECK(world.outstanding.flows == 0);
+}
