@@ -17,6 +17,9 @@ demo: packages ## mount, send a real file over a lossy link, prove that it arriv
 test: packages ## build and run all tests; ends with `N passed, N failed`
 	@$(MAKE) --no-print-directory -s -j$(JOBS) all tests
 	@test/run $(BUILD)
+bench: packages ## measure, each figure beside its reference; BENCH=NAME for one of them
+	@$(MAKE) --no-print-directory -s -j$(JOBS) $(BUILD)/bin/rocefs $(BUILD)/test/rocefs_bench
+	@$(BUILD)/test/rocefs_bench $(BENCH)
 check: ## format, layers, sizes, forbidden calls
 	@test/house/check
 asan: packages ## the tests under AddressSanitizer and UndefinedBehaviorSanitizer
@@ -31,7 +34,7 @@ clean: ## remove build/
 	rm -rf $(BUILD)
 packages: ## install the Debian packages that are missing
 	@tools/install-packages
-.PHONY: help all demo test check asan tsan install clean packages tests
+.PHONY: help all demo test bench check asan tsan install clean packages tests
 .DEFAULT_GOAL := all
 
 # What is built how.
@@ -57,7 +60,7 @@ TEST_LIBRARIES_core := $(call library,core)
 TEST_LIBRARIES_wire := $(call library,rdma/wire) $(call library,core)
 TEST_LIBRARIES_rdma := $(RDMA_LIBRARIES)
 TEST_LIBRARIES_fs := $(call library,fs) $(call library,core)
-tests: $(TESTS:%=$(BUILD)/test/%_test)
+tests: $(TESTS:%=$(BUILD)/test/%_test) $(BUILD)/test/rocefs_bench
 
 .SECONDEXPANSION:
 # Other flags or another compiler: everything is built anew.
@@ -86,5 +89,9 @@ $(BUILD)/test/$(1)_test: $$(call objects,test/$(1)) $(BUILD)/test/main.o $$(TEST
 	$$(CXX) $$(CXXFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS)
 endef
 $(foreach test,$(TESTS),$(eval $(call test_rules,$(test))))
+
+$(BUILD)/test/rocefs_bench: $(call objects,test/bench) $(RDMA_LIBRARIES)
+	@mkdir -p $(@D)
+	$(CXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -122,10 +122,10 @@ void on_open(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
   Tree::Node* node = impl.tree_.find(ino);
   if (!node || !node->file) return void(fuse_reply_err(request, ENODEV));
   if (int code = open_error(*node, info->flags)) return void(fuse_reply_err(request, code));
-  std::string path = impl.tree_.path_of(ino);
+  bool writes = (info->flags & O_ACCMODE) != O_RDONLY;
+  std::string path = writes ? impl.tree_.path_of(ino) : std::string();
   auto file = node->file->open(node->file, Requests::caller_of(request));
   if (!file) {
-    bool writes = (info->flags & O_ACCMODE) != O_RDONLY;
     if (writes && impl.options_.refused) impl.options_.refused(path, file.error());
     return void(fuse_reply_err(request, file.error().code));
   }

@@ -5,20 +5,16 @@
 namespace rocefs {
 
 Requests::Ticket::~Ticket() {
-  if (requests_) requests_->drop(request_, id_);
+  if (pending_) drop(std::move(pending_));
 }
 
 fuse_req_t Requests::Ticket::take() {
-  std::shared_ptr<Requests> requests = std::move(requests_);
-  if (!requests || !requests->find(request_, id_)) return nullptr;
-  requests->waiting_.erase(request_);
-  return request_;
+  std::shared_ptr<Pending> pending = std::move(pending_);
+  return pending ? Requests::take(*pending) : nullptr;
 }
 
 void Requests::Ticket::fail(const Error& why) {
-  if (std::shared_ptr<Requests> requests = std::move(requests_)) {
-    requests->fail(request_, id_, why);
-  }
+  if (std::shared_ptr<Pending> pending = std::move(pending_)) Requests::fail(*pending, why);
 }
 
 Caller Requests::caller_of(fuse_req_t request) {
@@ -26,34 +22,37 @@ Caller Requests::caller_of(fuse_req_t request) {
   return {context->uid, context->gid, context->pid};
 }
 
-Requests::Waiting* Requests::find(fuse_req_t request, uint64_t id) {
-  auto it = waiting_.find(request);
-  return it != waiting_.end() && it->second.id == id ? &it->second : nullptr;
+// The caller answers it, and keeps hold of `pending`.
+fuse_req_t Requests::take(Pending& pending) {
+  fuse_req_t request = std::exchange(pending.request, nullptr);
+  if (request) pending.owner->waiting_.erase(request);
+  return request;
 }
 
 // The reason is reported first: it is there to be read when the writer sees the errno.
-void Requests::fail(fuse_req_t request, uint64_t id, const Error& why) {
-  Waiting* waiting = find(request, id);
-  if (!waiting) return;
-  std::string path = std::move(waiting->path);
-  waiting_.erase(request);
-  if (!path.empty() && refused_) refused_(path, why);
+void Requests::fail(Pending& pending, const Error& why) {
+  fuse_req_t request = take(pending);
+  if (!request) return;
+  const Refused& refused = pending.owner->refused_;
+  if (!pending.path.empty() && refused) refused(pending.path, why);
   fuse_reply_err(request, why.code);
 }
 
-void Requests::drop(fuse_req_t request, uint64_t id) {
-  std::lock_guard lock(gate_);
-  if (!loop_) return;
-  loop_->post([self = shared_from_this(), request, id] {
-    self->fail(request, id, Error{EIO, "given up without an answer"});
+void Requests::drop(std::shared_ptr<Pending> pending) {
+  std::shared_ptr<Requests> owner = pending->owner;
+  std::lock_guard lock(owner->gate_);
+  if (!owner->loop_) return;
+  owner->loop_->post([pending = std::move(pending)] {
+    fail(*pending, Error{EIO, "given up without an answer"});
   });
 }
 
 // Only the control thread reads from the kernel, so no interrupt can come in between. libfuse
 // calls back at once if one has come already, but without a hold on the request, which the answer
 // frees: that case is ours.
-void Requests::watch_interrupt(fuse_req_t request, uint64_t id) {
-  if (!find(request, id)) return;
+void Requests::wait(const std::shared_ptr<Pending>& pending) {
+  fuse_req_t request = pending->request;
+  waiting_.emplace(request, pending);
   if (fuse_req_interrupted(request)) return interrupt(request);
   fuse_req_interrupt_func(
       request,
@@ -68,13 +67,10 @@ void Requests::watch_interrupt(fuse_req_t request, uint64_t id) {
 
 void Requests::interrupt(fuse_req_t request) {
   auto it = waiting_.find(request);
-  if (it == waiting_.end() || !it->second.operation->interruptible()) return;
-  uint64_t id = it->second.id;
-  OperationPtr operation = it->second.operation;
-  operation->interrupt();
-  if (!find(request, id)) return;  // it answered
-  waiting_.erase(request);
-  fuse_reply_err(request, EINTR);
+  if (it == waiting_.end() || !it->second->interruptible()) return;
+  std::shared_ptr<Pending> pending = it->second;
+  pending->interrupt();
+  if (take(*pending)) fuse_reply_err(request, EINTR);  // else it has answered
 }
 
 void Requests::close() {
@@ -83,7 +79,10 @@ void Requests::close() {
     loop_ = nullptr;
   }
   refused_ = nullptr;
-  for (auto& [request, waiting] : std::exchange(waiting_, {})) fuse_reply_err(request, EIO);
+  for (auto& [request, pending] : std::exchange(waiting_, {})) {
+    pending->request = nullptr;
+    fuse_reply_err(request, EIO);
+  }
 }
 
 }  // namespace rocefs

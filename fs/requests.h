@@ -20,6 +20,8 @@ namespace rocefs {
 // Control thread, but where said. Tickets may outlive the session; what they find then is that
 // their request has been answered.
 class Requests : public std::enable_shared_from_this<Requests> {
+  struct Pending;
+
  public:
   using Refused = std::function<void(const std::string& path, const Error& why)>;
 
@@ -35,11 +37,8 @@ class Requests : public std::enable_shared_from_this<Requests> {
 
    private:
     friend class Requests;
-    Ticket(std::shared_ptr<Requests> requests, fuse_req_t request, uint64_t id)
-        : requests_(std::move(requests)), request_(request), id_(id) {}
-    std::shared_ptr<Requests> requests_;  // null when moved from or used
-    fuse_req_t request_;
-    uint64_t id_;
+    explicit Ticket(std::shared_ptr<Pending> pending) : pending_(std::move(pending)) {}
+    std::shared_ptr<Pending> pending_;  // null when moved from or used
   };
 
   Requests(PollLoop& loop, Refused refused) : loop_(&loop), refused_(std::move(refused)) {}
@@ -50,39 +49,39 @@ class Requests : public std::enable_shared_from_this<Requests> {
   // the answer is owed. A refusal is reported under `path`, unless that is empty.
   template <class HandOver>
   void run(fuse_req_t request, std::string path, HandOver hand_over) {
-    auto operation = std::make_shared<Operation>(caller_of(request));
-    uint64_t id = ++last_id_;
-    waiting_.insert_or_assign(request, Waiting{id, operation, std::move(path)});
+    auto pending = std::make_shared<Pending>(shared_from_this(), request, std::move(path));
     try {
-      hand_over(operation, Ticket(shared_from_this(), request, id));
+      hand_over(pending, Ticket(pending));
+      if (pending->request) wait(pending);
     } catch (...) {  // libfuse is C
-      fail(request, id, Error{ENOMEM, "out of memory"});
+      fail(*pending, Error{ENOMEM, "out of memory"});
     }
-    watch_interrupt(request, id);
   }
 
   // Answers EIO to whoever waits. Later answers are dropped.
   void close();
 
  private:
-  struct Waiting {
-    uint64_t id;
-    OperationPtr operation;
+  // What its file, its ticket and, while an answer is owed, the requests know of a request. Those
+  // that are answered at once, nearly all, cost no more than this.
+  struct Pending final : Operation {
+    Pending(std::shared_ptr<Requests> o, fuse_req_t r, std::string p)
+        : Operation(caller_of(r)), owner(std::move(o)), request(r), path(std::move(p)) {}
+    const std::shared_ptr<Requests> owner;
+    fuse_req_t request;  // null once it is answered
     std::string path;
   };
 
-  Waiting* find(fuse_req_t request, uint64_t id);
-  void fail(fuse_req_t request, uint64_t id, const Error& why);
-  void drop(fuse_req_t request, uint64_t id);
-  void watch_interrupt(fuse_req_t request, uint64_t id);
+  static fuse_req_t take(Pending& pending);
+  static void fail(Pending& pending, const Error& why);
+  static void drop(std::shared_ptr<Pending> pending);
+  void wait(const std::shared_ptr<Pending>& pending);
   void interrupt(fuse_req_t request);
 
   std::mutex gate_;  // guards loop_
   PollLoop* loop_;   // null once closed
   Refused refused_;
-  uint64_t last_id_ = 0;
-  // A request's address may be used again once it is answered: the id tells the two apart.
-  std::unordered_map<fuse_req_t, Waiting> waiting_;
+  std::unordered_map<fuse_req_t, std::shared_ptr<Pending>> waiting_;
 };
 
 }  // namespace rocefs

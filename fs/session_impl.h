@@ -17,7 +17,8 @@ namespace rocefs {
 // The kernel's file handles are indices into tables of these, not pointers.
 struct OpenSlot {
   std::unique_ptr<OpenFile> file;
-  std::string path;  // as it was when it was opened: the node may be gone by now
+  // Of a file that is open for writing, as it was then: the node may be gone by now.
+  std::string path;
 };
 
 // A directory as it was when it was opened: entries may come and go while it is listed.

@@ -1,0 +1,45 @@
+// Measuring: rounds, medians, and one table in which each figure stands beside its reference and
+// its goal.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/time.h"
+
+namespace rocefs::bench {
+
+// One line of the table. Empty texts stay blank.
+struct Row {
+  std::string figure, measured, reference, ratio, goal;
+  enum class Verdict { kNone, kMet, kMissed } verdict = Verdict::kNone;
+};
+
+using Table = std::vector<Row>;
+
+// One program of measurements, called by name.
+struct Bench {
+  std::string_view name;
+  std::string_view doc;
+  void (*run)(Table&);
+};
+
+// Of an odd or even number of values, at least one.
+double median(std::vector<double> values);
+// Nanoseconds that `work` takes on the wall.
+double wall_ns(const std::function<void()>& work);
+// Nanoseconds of CPU that the calling thread spends in `work`.
+double cpu_ns(const std::function<void()>& work);
+
+// Runs each of `contestants` once per round, in turn, so that a noisy moment meets all of them;
+// the medians of what they return.
+std::vector<double> interleave(int rounds, const std::vector<std::function<double()>>& contestants);
+
+// The calling thread, and what it starts, runs on that CPU alone.
+void pin(int cpu);
+
+enum class Bound { kAtMost, kAtLeast };
+Row judged(Row row, double value, Bound bound, double goal, const std::string& unit);
+
+}  // namespace rocefs::bench
