@@ -60,6 +60,8 @@ void on_init(void*, fuse_conn_info* connection) {
   connection->want &=
       ~static_cast<unsigned>(FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO |
                              FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE);
+  // A link's target never changes.
+  connection->want |= connection->capable & FUSE_CAP_CACHE_SYMLINKS;
 }
 
 void on_lookup(fuse_req_t request, fuse_ino_t parent, const char* name) {

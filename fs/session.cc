@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "fs/kernel_io.h"
 #include "fs/log_capture.h"
 #include "fs/mount_point.h"
 #include "fs/session_impl.h"
@@ -75,6 +76,10 @@ Result<void> Session::Impl::mount(const std::string& mount_point) {
   mount_point_ = mount_point;
   device_ = mounted_device(mount_point);
   int fd = fuse_session_fd(session_);
+  const fuse_custom_io io = kernel_io();
+  if (int code = -fuse_session_custom_io(session_, &io, fd)) {
+    return Error{code, "libfuse refuses the way to its device"};
+  }
   ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
   ::fcntl(fd, F_SETFD, FD_CLOEXEC);
   loop_.watch(fd, [this] { receive(); });

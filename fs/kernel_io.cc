@@ -1,0 +1,42 @@
+#include "fs/kernel_io.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstring>
+
+namespace rocefs {
+namespace {
+
+constexpr size_t kPage = 4096;
+
+// The kernel pins each piece of a message on its own, so a short one is handed over as one piece.
+// Straight to the kernel both: libc's calls are points of cancellation, and nobody cancels.
+ssize_t write_message(int fd, iovec* parts, int count, void*) noexcept {
+  if (count == 1) return ::syscall(SYS_write, fd, parts[0].iov_base, parts[0].iov_len);
+  alignas(kPage) char message[kPage];
+  size_t length = 0;
+  for (int i = 0; i < count; ++i) {
+    if (parts[i].iov_len > sizeof message - length) {
+      return ::syscall(SYS_writev, fd, parts, count);
+    }
+    std::memcpy(message + length, parts[i].iov_base, parts[i].iov_len);
+    length += parts[i].iov_len;
+  }
+  return ::syscall(SYS_write, fd, message, length);
+}
+
+ssize_t read_request(int fd, void* into, size_t size, void*) noexcept {
+  return ::syscall(SYS_read, fd, into, size);
+}
+
+}  // namespace
+
+fuse_custom_io kernel_io() {
+  fuse_custom_io io{};
+  io.writev = write_message;
+  io.read = read_request;
+  return io;
+}
+
+}  // namespace rocefs
