@@ -4,7 +4,6 @@
 #include <spawn.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,27 +11,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <memory>
-#include <sstream>
+
+#include "fs/mount_table.h"
 
 namespace rocefs {
 namespace {
-
-// mountinfo writes blanks, tabs, newlines and backslashes as \ooo.
-std::string unescaped(std::string_view text) {
-  std::string result;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\\' && i + 3 < text.size()) {
-      result += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 +
-                                  (text[i + 3] - '0'));
-      i += 3;
-    } else {
-      result += text[i];
-    }
-  }
-  return result;
-}
 
 // What is there, as an errno. Asks the daemon of a mount anew: the kernel may remember for an hour.
 int look_at(const std::string& path, mode_t& mode) {
@@ -49,23 +33,11 @@ Error failure(const std::string& path, int code) {
 }  // namespace
 
 std::optional<dev_t> mounted_device(const std::string& path) {
-  std::ifstream mounts("/proc/self/mountinfo");
   std::optional<dev_t> device;
-  for (std::string line; std::getline(mounts, line);) {
-    // 36 35 98:0 /root /mount/point options - type source options
-    std::istringstream words(line);
-    std::string id, parent, number, root, point, word;
-    words >> id >> parent >> number >> root >> point;
-    while (words >> word && word != "-") {
-    }
-    std::string type;
-    words >> type;
-    if (unescaped(point) != path) continue;
-    device.reset();  // the last one listed is on top
-    unsigned high = 0, low = 0;
-    if (type == "fuse.rocefs" && std::sscanf(number.c_str(), "%u:%u", &high, &low) == 2) {
-      device = makedev(high, low);
-    }
+  for (const Mount& mount : mount_table()) {
+    if (mount.point != path) continue;
+    device.reset();
+    if (mount.is_rocefs()) device = mount.device;
   }
   return device;
 }

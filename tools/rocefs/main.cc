@@ -1,12 +1,14 @@
-// rocefs: mounts an emulated RoCE NIC.
+// rocefs: mounts an emulated RoCE NIC, or runs a command with one.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <string_view>
 
 #include "tools/rocefs/daemon.h"
+#include "tools/rocefs/enter.h"
 #include "tools/rocefs/options.h"
 
 namespace {
@@ -78,6 +80,7 @@ int serve(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "enter") return enter(argc - 1, argv + 1);
   Result<Options> options = parse_options(argc, argv);
   if (!options) {
     std::fprintf(stderr, "rocefs: %s\nTry 'rocefs --help'.\n", options.error().reason.c_str());

@@ -11,8 +11,10 @@ namespace rocefs {
 
 const char* const kUsage =
     R"(usage: rocefs [-f] [-d] [-o OPTION[,OPTION…]] [SOURCE] MOUNTPOINT
+       rocefs enter [-m MOUNTPOINT] [--] COMMAND [ARGUMENT…]
 
 Mounts an emulated RoCE NIC as a sysfs-like tree. `fusermount3 -u MOUNTPOINT` or SIGTERM ends it.
+`rocefs enter` runs a command that sees the mounted NIC in /sys; `rocefs enter --help` says more.
 
   -f            stay in the foreground
   -d            print every FUSE request (stays in the foreground)

@@ -1,0 +1,114 @@
+#include "fs/mount_table.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <string_view>
+
+namespace rocefs {
+namespace {
+
+// mountinfo writes blanks, tabs, newlines and backslashes as \ooo.
+std::string unescaped(std::string_view text) {
+  std::string result;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\\' && i + 3 < text.size()) {
+      result += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 +
+                                  (text[i + 3] - '0'));
+      i += 3;
+    } else {
+      result += text[i];
+    }
+  }
+  return result;
+}
+
+// 36 35 98:0 /root /mount/point options - type source options
+std::optional<Mount> parse(const std::string& line) {
+  std::istringstream words(line);
+  std::string id, parent, number, root, point, word, type;
+  words >> id >> parent >> number >> root >> point;
+  while (words >> word && word != "-") {
+  }
+  words >> type;
+  unsigned high = 0, low = 0;
+  if (std::sscanf(number.c_str(), "%u:%u", &high, &low) != 2) return std::nullopt;
+  return Mount{makedev(high, low), unescaped(root), unescaped(point), type};
+}
+
+// 0 when the mount at this path is this one and its daemon answers the caller. Asks it anew: the
+// kernel may remember for an hour.
+int look_at(const Mount& mount) {
+  struct statx status;
+  if (::statx(AT_FDCWD, mount.point.c_str(), AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &status) !=
+      0) {
+    return errno;
+  }
+  bool covered = makedev(status.stx_dev_major, status.stx_dev_minor) != mount.device;
+  return covered ? ENOENT : 0;
+}
+
+std::string why_not(int code) {
+  if (code == ENOTCONN) return "its rocefs has ended";
+  if (code == EACCES) return "another user's, mounted without -o allow_other";
+  return std::strerror(code);
+}
+
+Result<std::string> rocefs_at(const std::string& wanted) {
+  std::string trimmed = wanted;
+  while (trimmed.size() > 1 && trimmed.back() == '/') trimmed.pop_back();
+  std::unique_ptr<char, decltype(&std::free)> full(::realpath(trimmed.c_str(), nullptr), std::free);
+  if (!full) return errorf(errno, "{}: {}", wanted, why_not(errno));
+  std::vector<Mount> table = mount_table();
+  auto top = std::find_if(table.rbegin(), table.rend(),
+                          [&](const Mount& mount) { return mount.point == full.get(); });
+  if (top == table.rend() || !top->is_rocefs() || top->root != "/") {
+    return errorf(ENOENT, "{}: no rocefs is mounted there", wanted);
+  }
+  if (int code = look_at(*top)) return errorf(code, "{}: {}", wanted, why_not(code));
+  return top->point;
+}
+
+}  // namespace
+
+std::vector<Mount> mount_table() {
+  std::vector<Mount> table;
+  std::ifstream lines("/proc/self/mountinfo");
+  for (std::string line; std::getline(lines, line);) {
+    if (std::optional<Mount> mount = parse(line)) table.push_back(std::move(*mount));
+  }
+  return table;
+}
+
+Result<std::string> find_rocefs(const std::string& wanted) {
+  if (!wanted.empty()) return rocefs_at(wanted);
+  std::vector<Mount> live;
+  std::string others;
+  for (const Mount& mount : mount_table()) {
+    if (!mount.is_rocefs() || mount.root != "/") continue;
+    auto same = [&](const Mount& other) { return other.device == mount.device; };
+    if (std::any_of(live.begin(), live.end(), same)) continue;  // another view of one
+    int code = look_at(mount);
+    if (code == 0) live.push_back(mount);
+    if (code == ENOTCONN || code == EACCES) {
+      others += fmt::format(" ({}: {})", mount.point, why_not(code));
+    }
+  }
+  if (live.empty()) return errorf(ENOENT, "no rocefs is mounted{}", others);
+  if (live.size() == 1) return live[0].point;
+  std::string points;
+  for (const Mount& mount : live) points += " " + mount.point;
+  return errorf(EINVAL, "several rocefs are mounted:{}: ROCEFS_MOUNT names one", points);
+}
+
+}  // namespace rocefs

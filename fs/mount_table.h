@@ -1,0 +1,29 @@
+// The mount table as the calling process sees it, and the rocefs in it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+
+namespace rocefs {
+
+// A line of /proc/self/mountinfo. `root` is what of the file system is shown there: "/" is all of
+// it.
+struct Mount {
+  dev_t device = 0;
+  std::string root, point, type;
+
+  bool is_rocefs() const { return type == "fuse.rocefs"; }
+};
+
+// In the kernel's order: of two mounts at one path, the later one is on top.
+std::vector<Mount> mount_table();
+
+// The absolute path of a live rocefs: the one at `wanted` or, where that is empty, the only one
+// that the caller may use. Otherwise an error that says what is there instead, and lists several.
+Result<std::string> find_rocefs(const std::string& wanted);
+
+}  // namespace rocefs

@@ -1,0 +1,109 @@
+#!/bin/bash
+# rocefs enter: a command sees a NIC in /sys, as root and as an ordinary user; others see nothing of it.
+. "$(dirname "$0")/lib/common.bash"
+lib=$(realpath "$(dirname "$0")/lib")
+PATH=$PATH:/usr/sbin
+command -v ibstat >/dev/null || { echo "no ibstat (infiniband-diags)"; exit 77; }
+root=false
+[ "$(id -u)" -ne 0 ] || root=true
+
+# An ordinary user reaches the test's directory, with his own copy of the program.
+chmod 711 "$dir" "$(dirname "$dir")"
+install -m 755 "$ROCEFS" "$dir/rocefs"
+if $root; then as_user() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }; else as_user() { "$@"; }; fi
+enter() { "$ROCEFS" enter -m "$mnt" -- "$@"; }
+user_enters() { as_user "$dir/rocefs" enter -m "$mnt" -- "$@"; }
+said() { local status=0 text; text=$("$@" 2>&1) || status=$?; echo "$status $text"; }
+left_out() { echo "part left out: $*"; }
+may_root=true may_user=true
+if ! $root || ! unshare -m true 2>/dev/null; then may_root=false; left_out "root: no mount namespaces"; fi
+if ! as_user unshare -U true 2>/dev/null || [[ $ROCEFS_BUILD == */tsan ]]; then
+  # The thread of ThreadSanitizer is one too many for unshare(2).
+  may_user=false; left_out "ordinary user: no user namespaces"
+fi
+$may_root || $may_user || { echo "neither mount nor user namespaces"; exit 77; }
+
+# What is seen outside, and the readers.
+outside=$dir/outside
+mkdir -p "$outside/links"
+for name in $(ls /sys/class/net); do touch "$outside/links/$name"; done
+(cd /sys/class/net && for name in $(ls "$outside/links"); do readlink -e "$name"; done) >"$outside/net"
+ls /sys/devices | sort >"$outside/devices"
+cat /sys/class/net/lo/mtu >"$outside/mtu"
+cat /sys/devices/system/cpu/online >"$outside/cpus"
+cp "$lib"/{exporter,netlink}.py "$lib/inside.bash" "$outside"
+"${CC:-cc}" -O1 -static -nostdlib -ffreestanding -fno-stack-protector -o "$outside/raw_reader" "$lib/raw_reader.c"
+[ -n "$(command -v busybox)" ] || left_out "a static busybox: there is none"
+
+"$ROCEFS" $($root && echo "-o allow_other") "$mnt" >/dev/null
+echo "f write mb_0 mb_1 count=100" >"$debug/traffic/start"
+await state_is f "done"
+echo 25G >"$debug/links/mb_0-sw_0/rate"
+echo down >"$debug/links/mb_1-sw_0/state"
+loss=$debug/links/sw_0-mb_0/loss
+
+look() {  # WHO COMMAND…: with inside.bash as its arguments
+  local who=$1
+  shift
+  echo 0 >"$loss"
+  expect "0 seen" "$(SYSFS_PATH=/nowhere said "$@" bash "$outside/inside.bash" "$mnt" "$outside")" "$who"
+  expect 0.25 "$(cat "$loss")" "$who: loss, outside"
+}
+$may_root && look "root" enter
+if $may_user; then
+  ! $root || chmod 666 "$loss"
+  look "an ordinary user" user_enters
+  expect "$(as_user id -u) $(as_user id -g)" "$(user_enters sh -c 'echo $(id -u) $(id -g)')" "who he is"
+fi
+
+# The rest as the one who may.
+if $may_root; then may_enter() { enter "$@"; }; else may_enter() { user_enters "$@"; }; fi
+
+# Nobody else sees it, while it lasts.
+hidden_outside() {
+  [ ! -e /sys/class/infiniband/mb_0 ] && [ ! -e /sys/class/net/enp43s0 ] || fail "the NIC is seen outside"
+  ! grep -E ' /(sys|dev)/[^ ]* .* (fuse.rocefs|tmpfs rocefs-enter) ' /proc/self/mountinfo || fail "mounts are seen outside"
+}
+hidden_outside
+coproc may_enter sh -c 'echo in; read line; ls -d /sys/class/infiniband/mb_0'
+read -r line <&"${COPROC[0]}"
+hidden_outside
+echo "go on" >&"${COPROC[1]}"
+read -r line <&"${COPROC[0]}"
+expect /sys/class/infiniband/mb_0 "$line" "inside, meanwhile"
+wait "$COPROC_PID"
+
+# The exit status is the command's; there is no process between.
+expect "0 " "$(said may_enter true)" "true"
+expect "3 " "$(said may_enter sh -c 'exit 3')" "exit 3"
+expect "137 " "$(said may_enter sh -c 'kill -KILL $$')" "killed"
+expect "127 rocefs enter: no-such-command: No such file or directory" "$(said may_enter no-such-command)" "not found"
+expect "126 rocefs enter: /etc/passwd: Permission denied" "$(said may_enter /etc/passwd)" "not executable"
+expect "0 -m -h" "$(said may_enter echo -m -h)" "the command's own options"
+expect "0 infiniband" "$(cd /sys/class && said may_enter ls -d infiniband)" "a working directory in /sys"
+expect "0 mb_0 mb_1" "$(said may_enter "$dir/rocefs" enter sh -c 'echo $(ls /sys/class/infiniband)')" "enter within enter"
+
+# Mistakes: one line.
+usage() { echo "2 rocefs enter: $1"$'\n'"Try 'rocefs enter --help'."; }
+expect "$(usage "a command is wanted")" "$(said "$ROCEFS" enter -m "$mnt")" "no command"
+expect "$(usage "unknown option -x")" "$(said "$ROCEFS" enter -x true)" "-x"
+expect "$(usage "unknown option --sys")" "$(said "$ROCEFS" enter --sys true)" "--sys"
+expect "$(usage "-m wants a mount point")" "$(said "$ROCEFS" enter -m)" "-m alone"
+expect "125 rocefs enter: $dir: no rocefs is mounted there" "$(said "$ROCEFS" enter -m "$dir" true)" "no mount"
+expect "125 rocefs enter: $mnt/class: no rocefs is mounted there" "$(said "$ROCEFS" enter -m "$mnt/class" true)" "below the mount"
+expect "125 rocefs enter: $dir/none: No such file or directory" "$(ROCEFS_MOUNT=$dir/none said "$ROCEFS" enter true)" "no such place"
+expect "0 $mnt" "$(ROCEFS_MOUNT=$mnt said may_enter sh -c 'echo $ROCEFS_MOUNT')" "ROCEFS_MOUNT"
+"$ROCEFS" --help | grep -q 'rocefs enter' || fail "--help says nothing of enter"
+"$ROCEFS" enter --help | grep -q '^usage: rocefs enter \[-m MOUNTPOINT\]' || fail "enter --help"
+
+if $may_root; then . "$lib/enter_as_root.bash"; fi
+
+# Whoever may not look into the mount may not enter it; a dead one says so.
+if $root && $may_user; then
+  unmount
+  "$ROCEFS" "$mnt" >/dev/null
+  expect "125 rocefs enter: $mnt: another user's, mounted without -o allow_other" "$(said user_enters true)" "no allow_other"
+fi
+kill -KILL "$(daemon_pid)"
+await sh -c "! stat '$mnt' >/dev/null 2>&1"
+expect "125 rocefs enter: $mnt: its rocefs has ended" "$(said "$ROCEFS" enter -m "$mnt" true)" "a dead mount"
