@@ -59,12 +59,12 @@ class OpenAttribute final : public OpenFile {
   }
 
   short poll(Task wake) override {
-    if (attribute_->removed()) return POLLERR | POLLPRI;
+    short events = POLLIN | POLLOUT | POLLRDNORM | POLLWRNORM;
+    if (attribute_->removed()) return events | POLLERR | POLLPRI;  // kernfs_fop_poll()
     if (wake) {
       if (!wake_) attribute_->polled_.push_back(this);
       wake_ = std::move(wake);
     }
-    short events = POLLIN | POLLOUT | POLLRDNORM | POLLWRNORM;
     if (seen_ != attribute_->version_) events |= POLLERR | POLLPRI;
     return events;
   }

@@ -39,6 +39,8 @@ Result<KnobValue> parse_knob(const KnobRow& row, std::string_view text) {
   switch (row.type) {
     case KnobType::kUint:
       return in_range(row, kstrtou64(text, 0));
+    case KnobType::kDecimal:
+      return in_range(row, kstrtou64(text, 10));
     case KnobType::kRate:
       return in_range(row, parse_rate(text));
     case KnobType::kSize:
@@ -70,6 +72,7 @@ Result<KnobValue> parse_knob(const KnobRow& row, std::string_view text) {
 std::string format_knob(const KnobRow& row, const KnobValue& value) {
   switch (row.type) {
     case KnobType::kUint:
+    case KnobType::kDecimal:
     case KnobType::kBool:
       return fmt::format("{}", std::get<uint64_t>(value));
     case KnobType::kWord:
@@ -130,6 +133,9 @@ void KnobSet::store(size_t index, KnobValue value, Answer<void> answer) {
           self->published_[index] = std::move(value);
           if (changed && index < self->files_.size()) {
             if (auto file = self->files_[index].lock()) file->notify();
+          }
+          if (changed) {
+            for (Task& listener : self->listeners_) listener();
           }
         }
         answer(std::move(result));

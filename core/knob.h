@@ -23,6 +23,7 @@ namespace rocefs {
 
 enum class KnobType : uint8_t {
   kUint,         // decimal, 0x or 0 for octal, as kstrtoull(base 0)
+  kDecimal,      // decimal alone, as kstrtoull(base 10)
   kBool,         // kstrtobool(), shown as 0 or 1
   kWord,         // one of `words`, as sysfs_match_string()
   kRate,         // bits per second: 10G, 2500M
@@ -86,6 +87,8 @@ class KnobSet : public std::enable_shared_from_this<KnobSet> {
   const KnobValue& value(size_t index) const { return published_[index]; }
   // Control thread.
   void store(size_t index, KnobValue value, Answer<void> answer);
+  // Control thread: `changed` runs whenever a published value has changed.
+  void on_change(Task changed) { listeners_.push_back(std::move(changed)); }
   // Adds one file per row below `directory`.
   void add_files(Tree& tree, const std::string& directory);
 
@@ -96,6 +99,7 @@ class KnobSet : public std::enable_shared_from_this<KnobSet> {
   std::vector<KnobValue> applied_;    // core thread
   std::vector<KnobValue> published_;  // control thread
   std::vector<std::weak_ptr<Attribute>> files_;
+  std::vector<Task> listeners_;
 };
 
 // The file of one knob.

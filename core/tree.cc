@@ -10,13 +10,14 @@
 namespace rocefs {
 namespace {
 
-// `target` as seen from the directory that holds `link`.
+// `target` as seen from the directory that holds `link`; its last name is always said
+// (kernfs_get_target_path()).
 std::string relative_target(std::string_view link, std::string_view target) {
   std::vector<std::string_view> from = split(link, "/");
   std::vector<std::string_view> to = split(target, "/");
   from.pop_back();
   size_t common = 0;
-  while (common < from.size() && common < to.size() && from[common] == to[common]) ++common;
+  while (common < from.size() && common + 1 < to.size() && from[common] == to[common]) ++common;
   std::string result;
   for (size_t i = common; i < from.size(); ++i) result += "../";
   for (size_t i = common; i < to.size(); ++i) {
@@ -62,7 +63,9 @@ Tree::Node& Tree::add(std::string_view path, Kind kind) {
   Node& added = *node;
   nodes_.emplace(ino, std::move(node));
   by_path_.emplace(path, ino);
-  find(parent)->children.push_back(ino);
+  Node& directory = *find(parent);
+  directory.children.push_back(ino);
+  if (listener_ && !directory.changes) listener_->entry_changed(parent, added.name);
   return added;
 }
 
@@ -100,7 +103,7 @@ void Tree::remove(std::string_view path) {
   Ino parent_ino = parent->ino;
   std::string name = node->name;
   drop(*node);
-  if (removed_) removed_(parent_ino, name);
+  if (listener_) listener_->entry_changed(parent_ino, name);
 }
 
 void Tree::drop(Node& node) {

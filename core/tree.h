@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/file.h"
+#include "core/task.h"
 
 namespace rocefs {
 
@@ -41,8 +42,15 @@ class Tree {
     bool changes = false;        // entries of this directory come and go: the kernel may not cache
   };
 
-  // Told when an entry leaves, so that the kernel's copy can be dropped.
-  using RemovalListener = std::function<void(Ino parent, const std::string& name)>;
+  // Whoever remembers names, as the kernel does, and that there are none.
+  class Listener {
+   public:
+    virtual ~Listener() = default;
+    // An entry has come or gone.
+    virtual void entry_changed(Ino parent, const std::string& name) = 0;
+    // Runs `then` on the control thread when every change until now is known everywhere.
+    virtual void when_known(Task then) = 0;
+  };
 
   // Every node belongs to uid:gid at first, and is dated when it is added.
   Tree(uid_t uid, gid_t gid);
@@ -65,7 +73,13 @@ class Tree {
   Node* follow(std::string_view path);
   std::string path_of(Ino ino);
 
-  void set_removal_listener(RemovalListener listener) { removed_ = std::move(listener); }
+  // Null ends it.
+  void set_listener(Listener* listener) { listener_ = listener; }
+  // What `then` answers, its caller sees in the tree: no name is stale, present or absent.
+  void when_known(Task then) {
+    if (listener_) return listener_->when_known(std::move(then));
+    then();
+  }
 
  private:
   Node& add(std::string_view path, Kind kind);
@@ -73,7 +87,7 @@ class Tree {
 
   std::unordered_map<Ino, std::unique_ptr<Node>> nodes_;
   std::unordered_map<std::string, Ino> by_path_;
-  RemovalListener removed_;
+  Listener* listener_ = nullptr;
   uid_t uid_;
   gid_t gid_;
 };

@@ -25,8 +25,10 @@ constexpr std::array<Unit, 4> kRates{
 constexpr std::array<Unit, 4> kDurations{
     {{"ns", 1}, {"us", 1'000}, {"ms", 1'000'000}, {"s", 1'000'000'000}}};
 
-std::string_view without_newline(std::string_view text) {
-  if (!text.empty() && text.back() == '\n') text.remove_suffix(1);
+// Without what kstrtoull() allows around a number: one newline behind it, one plus before it.
+std::string_view bare(std::string_view text) {
+  if (text.ends_with('\n')) text.remove_suffix(1);
+  if (text.size() > 1 && text[0] == '+' && text[1] >= '0' && text[1] <= '9') text.remove_prefix(1);
   return text;
 }
 
@@ -51,7 +53,7 @@ Error too_large(std::string_view text) {
 
 Result<uint64_t> parse_whole(std::string_view text, const std::array<Unit, 4>& units,
                              std::string_view example) {
-  std::string_view rest = without_newline(text);
+  std::string_view rest = bare(text);
   uint64_t factor = take_unit(rest, units);
   if (!digits_only(rest)) return errorf(EINVAL, "{}: {} is wanted", quoted(text), example);
   Result<uint64_t> number = kstrtou64(rest, 10);
@@ -78,7 +80,7 @@ Result<uint64_t> parse_rate(std::string_view text) {
 }
 
 Result<TimeNs> parse_duration(std::string_view text) {
-  std::string_view rest = without_newline(text);
+  std::string_view rest = bare(text);
   uint64_t factor = take_unit(rest, kDurations);
   size_t point = std::min(rest.find('.'), rest.size());
   std::string_view whole = rest.substr(0, point);
@@ -102,7 +104,7 @@ Result<TimeNs> parse_duration(std::string_view text) {
 }
 
 Result<double> parse_probability(std::string_view text) {
-  std::string_view rest = without_newline(text);
+  std::string_view rest = bare(text);
   std::string_view digits = rest.substr(rest.starts_with('-') ? 1 : 0);
   double value = 0;
   auto [end, code] = std::from_chars(rest.data(), rest.data() + rest.size(), value);

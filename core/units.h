@@ -1,6 +1,6 @@
 // Numbers with units, as people echo them: 64K, 10G, 5us, 0.01. Sizes count in units of 1024, rates
-// of 1000. Decimal only. One trailing newline is allowed, nothing else; what is printed parses back
-// to the same value.
+// of 1000. Decimal only. One leading + and one trailing newline are allowed, nothing else; what is
+// printed parses back to the same value.
 #pragma once
 
 #include <cstdint>

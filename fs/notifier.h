@@ -1,4 +1,5 @@
-// Notifier: tells the kernel that entries it caches are gone, and wakes who polls.
+// Notifier: tells the kernel that entries it caches have gone, or have come where it remembers that
+// there are none, and wakes who polls.
 #pragma once
 
 #include <fuse_lowlevel.h>
@@ -8,18 +9,21 @@
 #include <string>
 
 #include "core/fd.h"
+#include "core/poll_loop.h"
+#include "core/tree.h"
 #include "core/worker.h"
 
 namespace rocefs {
 
 // Called on the control thread.
-class Notifier {
+class Notifier final : public Tree::Listener {
  public:
-  explicit Notifier(fuse_session* session);
+  Notifier(fuse_session* session, PollLoop& loop);
 
   // Sent by a thread of its own: the kernel takes the directory's lock, and whoever holds that may
   // be waiting for the control thread to answer a lookup.
-  void entry_gone(fuse_ino_t parent, std::string name);
+  void entry_changed(Ino parent, const std::string& name) override;
+  void when_known(Task then) override;
 
   // Sent at once: the kernel only looks the handle up under a spin lock and wakes its waiters
   // (fs/fuse/file.c, fuse_notify_poll_wakeup), so nothing can wait for this thread meanwhile.
@@ -34,6 +38,7 @@ class Notifier {
 
  private:
   fuse_session* session_;
+  PollLoop& loop_;
   Fd idle_;
   std::atomic<bool> closing_{false};
   std::unique_ptr<Worker> worker_;

@@ -54,9 +54,8 @@ Result<void> Session::Impl::create() {
   session_ = fuse_session_new(&arguments, &operations(), sizeof(fuse_lowlevel_ops), this);
   fuse_opt_free_args(&arguments);
   if (!session_) return Error{EINVAL, log.text()};
-  notifier_ = std::make_shared<Notifier>(session_);
-  tree_.set_removal_listener(
-      [this](Ino parent, const std::string& name) { notifier_->entry_gone(parent, name); });
+  notifier_ = std::make_shared<Notifier>(session_, loop_);
+  tree_.set_listener(notifier_.get());
   return {};
 }
 
@@ -114,7 +113,7 @@ void Session::Impl::serve_until_idle(int idle) {
 }
 
 Session::Impl::~Impl() {
-  tree_.set_removal_listener(nullptr);
+  tree_.set_listener(nullptr);
   if (!session_) return;
   options_.unmounted = nullptr;
   serve_until_idle(notifier_->begin_close());

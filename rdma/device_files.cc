@@ -1,198 +1,165 @@
+#include "rdma/device_files.h"
+
 #include <fmt/format.h>
 
-#include <array>
-#include <memory>
+#include <algorithm>
+#include <fstream>
 
-#include "core/counter_files.h"
 #include "core/function_file.h"
 #include "core/knob.h"
+#include "core/kstrto.h"
+#include "core/text.h"
 #include "rdma/device.h"
-#include "rdma/files.h"
 
 namespace rocefs {
 namespace {
-
-using Text = Result<std::string>;
 
 constexpr KnobRow kDeviceKnobs[] = {
     {"node_desc", KnobType::kText, 0, 63, "", "", "", "what the administrator calls this node"},
 };
 
-constexpr size_t kGidTableLen = 8;
+constexpr unsigned kVendor = 0x1fc9, kDevice = 0x4d42, kSubsystemDevice = 0x0100;
+constexpr unsigned kClass = 0x020000;  // an Ethernet controller
 
 std::string guid_text(uint64_t guid) {
   return fmt::format("{:04x}:{:04x}:{:04x}:{:04x}", guid >> 48, guid >> 32 & 0xffff,
                      guid >> 16 & 0xffff, guid & 0xffff);
 }
 
-std::string gid_text(const Ip& gid) {
+// The machine's CPUs: a function of no NUMA node is near to all of them (pci-sysfs.c).
+std::string online_cpus() {
+  std::ifstream file("/sys/devices/system/cpu/online");
+  std::string list;
+  std::getline(file, list);
+  return list.empty() ? "0" : list;
+}
+
+// A list such as 0-3,8 as the kernel prints masks: in groups of 32, from the highest.
+std::string cpu_mask(std::string_view list) {
+  constexpr uint64_t kMost = 8192;
+  std::vector<uint32_t> groups(1);
+  for (std::string_view range : split(list, ",")) {
+    std::vector<std::string_view> ends = split(range, "-");
+    Result<uint64_t> first = kstrtou64(ends.empty() ? "" : ends.front(), 10);
+    Result<uint64_t> last = kstrtou64(ends.empty() ? "" : ends.back(), 10);
+    for (uint64_t cpu = first ? *first : 1; last && cpu <= std::min(*last, kMost); ++cpu) {
+      if (cpu / 32 >= groups.size()) groups.resize(cpu / 32 + 1);
+      groups[cpu / 32] |= uint32_t{1} << cpu % 32;
+    }
+  }
+  std::string mask = fmt::format("{:x}", groups.back());
+  for (size_t i = groups.size() - 1; i-- > 0;) mask += fmt::format(",{:08x}", groups[i]);
+  return mask;
+}
+
+// Six BARs and a ROM that the function does not have.
+std::string no_resources() {
   std::string text;
-  for (size_t i = 0; i < gid.size(); i += 2) {
-    text += fmt::format("{}{:02x}{:02x}", i ? ":" : "", gid[i], gid[i + 1]);
+  for (int i = 0; i < 7; ++i) {
+    text += fmt::format("{}0x{:016x} 0x{:016x} 0x{:016x}", i ? "\n" : "", 0, 0, 0);
   }
   return text;
 }
 
-// The rates that link widths and speeds make (IBTA 7.2, drivers/infiniband/core/sysfs.c).
-struct RateName {
-  uint64_t mbps;
-  std::string_view name;
-};
-constexpr std::array<RateName, 13> kRates{{{2'500, "1X SDR"},
-                                           {5'000, "1X DDR"},
-                                           {10'000, "4X SDR"},
-                                           {14'000, "1X FDR"},
-                                           {20'000, "4X DDR"},
-                                           {25'000, "1X EDR"},
-                                           {40'000, "4X QDR"},
-                                           {50'000, "1X HDR"},
-                                           {56'000, "4X FDR"},
-                                           {100'000, "4X EDR"},
-                                           {200'000, "4X HDR"},
-                                           {400'000, "4X NDR"},
-                                           {800'000, "4X XDR"}}};
-
-// The true rate, with the name of the slowest link that carries it.
-std::string rate_text(uint64_t bps) {
-  std::string_view name = kRates.back().name;
-  for (size_t i = kRates.size(); i-- > 0;) {
-    if (bps <= kRates[i].mbps * 1'000'000) name = kRates[i].name;
-  }
-  return fmt::format("{:g} Gb/sec ({})", static_cast<double>(bps) / 1e9, name);
+std::string modalias() {
+  return fmt::format("pci:v{:08X}d{:08X}sv{:08X}sd{:08X}bc{:02x}sc{:02x}i{:02x}", kVendor, kDevice,
+                     kVendor, kSubsystemDevice, kClass >> 16, kClass >> 8 & 0xff, kClass & 0xff);
 }
-
-class DeviceFiles {
- public:
-  DeviceFiles(Tree& tree, Device& device, Engine& engine, std::shared_ptr<KnobSet> egress)
-      : tree_(tree),
-        device_(device),
-        engine_(engine),
-        egress_(std::move(egress)),
-        spec_(device.spec()),
-        pci_(fmt::format("devices/pci{}/{}", spec_.pci.substr(0, 7), spec_.pci)),
-        ib_(fmt::format("{}/infiniband/{}", pci_, spec_.name)),
-        net_(fmt::format("{}/net/{}", pci_, spec_.ports[0].netdev)) {}
-
-  void add() {
-    add_pci();
-    add_net();
-    add_identity();
-    add_port(ib_ + "/ports/1");
-  }
-
- private:
-  void fixed(const std::string& path, std::string text) {
-    tree_.add_file(path, constant(std::move(text)));
-  }
-
-  void add_pci() {
-    fixed(pci_ + "/vendor", "0x1fc9");
-    fixed(pci_ + "/device", "0x4d42");
-    fixed(pci_ + "/subsystem_vendor", "0x1fc9");
-    fixed(pci_ + "/subsystem_device", "0x0100");
-    fixed(pci_ + "/class", "0x020000");
-    fixed(pci_ + "/revision", "0x01");
-    fixed(pci_ + "/numa_node", "-1");
-    fixed(pci_ + "/modalias", "pci:v00001FC9d00004D42sv00001FC9sd00000100bc02sc00i00");
-    tree_.add_link(pci_ + "/driver", "bus/pci/drivers/mango_core");
-    tree_.add_link("bus/pci/drivers/mango_core/" + spec_.pci, pci_);
-    tree_.add_link("bus/pci/devices/" + spec_.pci, pci_);
-  }
-
-  void add_net() {
-    const auto& mac = spec_.ports[0].mac;
-    fixed(net_ + "/address", fmt::format("{:02x}:{:02x}:{:02x}:{:02x}:{:02x}:{:02x}", mac[0],
-                                         mac[1], mac[2], mac[3], mac[4], mac[5]));
-    fixed(net_ + "/type", "1");
-    fixed(net_ + "/dev_port", "0");
-    tree_.add_file(net_ + "/operstate",
-                   link_text([](const LinkParameters& link) { return link.up ? "up" : "down"; }));
-    tree_.add_file(net_ + "/speed", link_text([](const LinkParameters& link) {
-                     return fmt::format("{}", link.rate_bps / 1'000'000);
-                   }));
-    tree_.add_link(net_ + "/device", pci_);
-    tree_.add_link("class/net/" + spec_.ports[0].netdev, net_);
-  }
-
-  void add_identity() {
-    std::string guid = guid_text(guid_of(spec_.ports[0]));
-    fixed(ib_ + "/node_type", "1: CA");
-    fixed(ib_ + "/node_guid", guid);
-    fixed(ib_ + "/sys_image_guid", guid);
-    fixed(ib_ + "/fw_ver", "1.0.0");
-    fixed(ib_ + "/hw_rev", "1");
-    fixed(ib_ + "/hca_type", "MB100");
-    fixed(ib_ + "/board_id", "MB_0000000001");
-    std::vector<KnobValue> start{spec_.name + " emulated RoCEv2 HCA"};
-    auto knobs = std::make_shared<KnobSet>(kDeviceKnobs, engine_, nullptr, std::move(start));
-    knobs->add_files(tree_, ib_);
-    tree_.add_link(ib_ + "/device", pci_);
-    tree_.add_link(ib_ + "/subsystem", "class/infiniband");
-    tree_.add_link("class/infiniband/" + spec_.name, ib_);
-  }
-
-  void add_port(const std::string& port) {
-    tree_.add_file(port + "/state", link_text([](const LinkParameters& link) {
-                     return link.up ? "4: ACTIVE" : "1: DOWN";
-                   }));
-    tree_.add_file(port + "/phys_state", link_text([](const LinkParameters& link) {
-                     return link.up ? "5: LinkUp" : "3: Disabled";
-                   }));
-    tree_.add_file(port + "/rate",
-                   link_text([](const LinkParameters& link) { return rate_text(link.rate_bps); }));
-    fixed(port + "/link_layer", "Ethernet");
-    fixed(port + "/lid", "0x0");
-    fixed(port + "/lid_mask_count", "0");
-    fixed(port + "/sm_lid", "0x0");
-    fixed(port + "/sm_sl", "0");
-    fixed(port + "/cap_mask", "0x04010000");
-    fixed(port + "/pkeys/0", "0xffff");
-    add_gids(port);
-    add_counter_files(tree_, port, kPortCounters, std::as_const(device_).port().counters());
-  }
-
-  void add_gids(const std::string& port) {
-    std::vector<Ip> gids = gids_of(spec_.ports[0]);
-    for (size_t i = 0; i < kGidTableLen; ++i) {
-      bool used = i < gids.size();
-      fixed(fmt::format("{}/gids/{}", port, i), gid_text(used ? gids[i] : Ip{}));
-      std::string types = fmt::format("{}/gid_attrs/types/{}", port, i);
-      std::string ndevs = fmt::format("{}/gid_attrs/ndevs/{}", port, i);
-      if (used) {
-        fixed(types, "RoCE v2");
-        fixed(ndevs, spec_.ports[0].netdev);
-      } else {
-        auto empty = []() -> Text { return Error{EINVAL, "this GID table entry is empty"}; };
-        tree_.add_file(types, read_only(empty));
-        tree_.add_file(ndevs, read_only(empty));
-      }
-    }
-  }
-
-  // Text made of what the port's link is set to.
-  template <class Format>
-  std::shared_ptr<Attribute> link_text(Format format) {
-    return read_only([knobs = egress_, format]() -> Text {
-      return std::string(format(Link::parameters_of(knobs->values())));
-    });
-  }
-
-  Tree& tree_;
-  Device& device_;
-  Engine& engine_;
-  const std::shared_ptr<KnobSet> egress_;  // of the link that the port transmits on
-  const DeviceSpec& spec_;
-  const std::string pci_, ib_, net_;
-};
 
 }  // namespace
 
-void add_device_files(Tree& tree, Fabric& fabric, Engine& engine, const LinkKnobs& knobs) {
-  tree.add_directory("class/infiniband");
-  tree.add_directory("class/net");
-  for (const auto& device : fabric.devices()) {
-    DeviceFiles(tree, *device, engine, knobs.at(&device->port().egress())).add();
+DeviceFiles::DeviceFiles(Tree& tree, Device& device, Engine& engine, const LinkKnobs& knobs)
+    : tree_(tree),
+      device_(device),
+      engine_(engine),
+      function_(
+          fmt::format("devices/pci{}/{}", device.spec().pci.substr(0, 7), device.spec().pci)) {
+  for (size_t number = 1; number <= device.port_count(); ++number) {
+    Port& port = device.port(number);
+    links_.push_back(PortLink::create(knobs.at(&port.egress()), knobs.at(&port.ingress())));
   }
+  add_function();
+}
+
+void DeviceFiles::fixed(const std::string& path, std::string text) {
+  tree_.add_file(path, constant(std::move(text)));
+}
+
+void DeviceFiles::add_function() {
+  std::string cpus = online_cpus();
+  fixed(function_ + "/vendor", fmt::format("0x{:04x}", kVendor));
+  fixed(function_ + "/device", fmt::format("0x{:04x}", kDevice));
+  fixed(function_ + "/subsystem_vendor", fmt::format("0x{:04x}", kVendor));
+  fixed(function_ + "/subsystem_device", fmt::format("0x{:04x}", kSubsystemDevice));
+  fixed(function_ + "/class", fmt::format("0x{:06x}", kClass));
+  fixed(function_ + "/revision", "0x01");
+  fixed(function_ + "/irq", "0");
+  fixed(function_ + "/resource", no_resources());
+  fixed(function_ + "/numa_node", "-1");
+  fixed(function_ + "/local_cpulist", cpus);
+  fixed(function_ + "/local_cpus", cpu_mask(cpus));
+  fixed(function_ + "/modalias", modalias());
+  tree_.add_file(function_ + "/uevent",
+                 read_only([this]() -> Result<std::string> { return uevent(); }));
+  tree_.add_link(function_ + "/subsystem", "bus/pci");
+  tree_.add_link("bus/pci/devices/" + device_.spec().pci, function_);
+}
+
+std::string DeviceFiles::uevent() const {
+  return fmt::format(
+      "{}PCI_CLASS={:X}\nPCI_ID={:04X}:{:04X}\nPCI_SUBSYS_ID={:04X}:{:04X}\nPCI_SLOT_NAME={}\n"
+      "MODALIAS={}",
+      bound_ ? "DRIVER=mango_core\n" : "", kClass, kVendor, kDevice, kVendor, kSubsystemDevice,
+      device_.spec().pci, modalias());
+}
+
+void DeviceFiles::bind() {
+  const DeviceSpec& spec = device_.spec();
+  bound_ = true;
+  const std::string driver(kDriverDirectory);
+  tree_.add_link(function_ + "/driver", driver);
+  tree_.add_link(driver + "/" + spec.pci, function_);
+  add_identity();
+  for (size_t i = 0; i < links_.size(); ++i) {
+    const Port& port = device_.port(i + 1);
+    add_port_files(tree_, fmt::format("{}/infiniband/{}/ports/{}", function_, spec.name, i + 1),
+                   port, engine_, links_[i]);
+    std::string net = fmt::format("{}/net/{}", function_, port.spec().netdev);
+    add_interface_files(tree_, net, port, links_[i]);
+    tree_.add_link(net + "/device", function_);
+    tree_.add_link(net + "/subsystem", "class/net");
+    tree_.add_link("class/net/" + port.spec().netdev, net);
+  }
+}
+
+void DeviceFiles::unbind() {
+  bound_ = false;
+  tree_.remove("class/infiniband/" + device_.name());
+  for (const PortSpec& port : device_.spec().ports) tree_.remove("class/net/" + port.netdev);
+  tree_.remove(function_ + "/infiniband");
+  tree_.remove(function_ + "/net");
+  tree_.remove(fmt::format("{}/{}", kDriverDirectory, device_.spec().pci));
+  tree_.remove(function_ + "/driver");
+}
+
+void DeviceFiles::add_identity() {
+  const std::string& name = device_.name();
+  std::string directory = fmt::format("{}/infiniband/{}", function_, name);
+  std::string guid = guid_text(guid_of(device_.spec().ports[0]));
+  fixed(directory + "/node_type", "1: CA");
+  fixed(directory + "/node_guid", guid);
+  fixed(directory + "/sys_image_guid", guid);
+  fixed(directory + "/fw_ver", "1.0.0");
+  fixed(directory + "/hw_rev", "1");
+  fixed(directory + "/hca_type", "MB100");
+  fixed(directory + "/board_id", "MB_0000000001");
+  fixed(directory + "/uevent", "NAME=" + name);
+  std::vector<KnobValue> start{name + " emulated RoCEv2 HCA"};
+  auto knobs = std::make_shared<KnobSet>(kDeviceKnobs, engine_, nullptr, std::move(start));
+  knobs->add_files(tree_, directory);
+  tree_.add_link(directory + "/device", function_);
+  tree_.add_link(directory + "/subsystem", "class/infiniband");
+  tree_.add_link("class/infiniband/" + name, directory);
 }
 
 }  // namespace rocefs

@@ -1,5 +1,4 @@
-// The files by which a fabric shows itself: devices and ports where a kernel would put them, links
-// and the trace where only an emulator has them.
+// The files by which a fabric shows itself where only an emulator has them: links and the trace.
 #pragma once
 
 #include <map>
@@ -18,7 +17,6 @@ using LinkKnobs = std::map<const Link*, std::shared_ptr<KnobSet>>;
 LinkKnobs make_link_knobs(Fabric& fabric, Engine& engine);
 
 // Fabric and engine outlive the tree.
-void add_device_files(Tree& tree, Fabric& fabric, Engine& engine, const LinkKnobs& knobs);
 // links/<a>-<b>/ and clock/trace_hash below `debug`.
 void add_fabric_files(Tree& tree, const std::string& debug, Fabric& fabric, const LinkKnobs& knobs);
 

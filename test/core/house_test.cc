@@ -71,6 +71,39 @@ TEST_CASE("tree: links are relative, inode numbers belong to paths, what is remo
   CHECK(tree.add_file("devices/pci/dev/a", constant("2")) == ino);
 }
 
+TEST_CASE("tree: a link says its target's name even where the way up passes it") {
+  Tree tree(0, 0);
+  tree.add_link("devices/pci/infiniband/mb/device", "devices/pci");
+  CHECK(tree.resolve("devices/pci/infiniband/mb/device")->target == "../../../pci");
+  CHECK(tree.follow("devices/pci/infiniband/mb/device")->name == "pci");
+}
+
+TEST_CASE("tree: whoever remembers names hears of what comes and goes, and says when he knows") {
+  struct Ear final : Tree::Listener {
+    std::vector<std::string> heard;
+    std::vector<Task> waiting;
+    void entry_changed(Ino, const std::string& name) override { heard.push_back(name); }
+    void when_known(Task then) override { waiting.push_back(std::move(then)); }
+  };
+  Tree tree(0, 0);
+  bool known = false;
+  tree.when_known([&] { known = true; });
+  CHECK(known);  // nobody remembers anything
+  tree.add_directory("class");
+  tree.add_directory("flows", true);
+  Ear ear;
+  tree.set_listener(&ear);
+  tree.add_directory("class/a/b");
+  tree.add_directory("flows/f");  // nobody may remember names of this directory
+  tree.remove("class/a");
+  CHECK(ear.heard == std::vector<std::string>{"a", "b", "a"});
+  known = false;
+  tree.when_known([&] { known = true; });
+  CHECK_FALSE(known);
+  ear.waiting.at(0)();
+  CHECK(known);
+}
+
 TEST_CASE("inbox: every command runs once, in each poster's order, and a full one refuses") {
   Inbox inbox(100'000);
   std::vector<int> last(4, -1);

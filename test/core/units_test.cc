@@ -34,3 +34,17 @@ TEST_CASE("units: minus nothing is nothing, and is shown so") {
   CHECK_FALSE(std::signbit(*parse_probability("-0")));
   CHECK(format_probability(*parse_probability("-0.0")) == "0");
 }
+
+TEST_CASE("units: a number may have one plus, as for kstrtoull()") {
+  CHECK(*parse_size("+64K\n") == 65536);
+  CHECK(*parse_rate("+10G") == 10'000'000'000);
+  CHECK(*parse_duration("+1.5us") == 1500);
+  CHECK(*parse_probability("+0.5") == 0.5);
+  for (std::string_view text : {"+", "++5", "+-5", "-+5", "+ 5", "5+"}) {
+    INFO(text);
+    CHECK(parse_size(text).error().code == EINVAL);
+    CHECK(parse_rate(text).error().code == EINVAL);
+    CHECK(parse_duration(text).error().code == EINVAL);
+    CHECK(parse_probability(text).error().code == EINVAL);
+  }
+}

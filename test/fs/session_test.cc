@@ -166,6 +166,35 @@ TEST_CASE("fs: an open file of what was removed answers ENODEV, the name is free
   ::close(fd);
 }
 
+TEST_CASE(
+    "fs: a name that was looked for in vain is there when its arrival is known, and gone again") {
+  NEEDS_FUSE();
+  Mounted mounted;
+  auto change = [&](const std::function<void()>& work) {
+    std::promise<void> known;
+    mounted.control([&] {
+      work();
+      mounted.tree.when_known([&] { known.set_value(); });
+    });
+    known.get_future().wait();
+  };
+  auto links = [&] {
+    struct stat status {};
+    ::stat(mounted.at("").c_str(), &status);
+    return status.st_nlink;
+  };
+  const std::string file = mounted.at("late/state");
+  for (int round = 0; round < 20; ++round) {
+    CHECK(::access(file.c_str(), F_OK) == -1);
+    CHECK(::access(mounted.at("late").c_str(), F_OK) == -1);
+    CHECK(links() == 2);
+    change([&] { mounted.tree.add_file("devices/mb/late/state", constant("here")); });
+    CHECK(Mounted::read(file) == "here\n");
+    CHECK(links() == 3);
+    change([&] { mounted.tree.remove("devices/mb/late"); });
+  }
+}
+
 TEST_CASE("fs: poll wakes with POLLPRI when an attribute changes") {
   NEEDS_FUSE();
   Mounted mounted;

@@ -22,6 +22,7 @@
 #include "rdma/device.h"
 #include "rdma/fabric.h"
 #include "rdma/files.h"
+#include "rdma/pci_driver.h"
 #include "rdma/traffic.h"
 
 namespace rocefs {
@@ -60,6 +61,7 @@ class Daemon::Impl {
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<Fabric> fabric_;
   std::unique_ptr<Tree> tree_;
+  std::unique_ptr<PciDriver> driver_;
   std::unique_ptr<Traffic> traffic_;
   std::shared_ptr<CaptureFile> capture_;
   std::unique_ptr<Worker> worker_;
@@ -120,7 +122,7 @@ std::optional<Failure> Daemon::Impl::read_config(const Options& options) {
 void Daemon::Impl::add_files() {
   std::string debug(kDebug);
   LinkKnobs knobs = make_link_knobs(*fabric_, *engine_);
-  add_device_files(*tree_, *fabric_, *engine_, knobs);
+  driver_ = std::make_unique<PciDriver>(*tree_, *fabric_, *engine_, knobs);
   add_fabric_files(*tree_, debug, *fabric_, knobs);
   add_clock_files(*tree_, debug + "/clock", *engine_);
   tree_->add_file(debug + "/seed", constant(fmt::format("{}", seed_)));

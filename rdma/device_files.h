@@ -1,0 +1,48 @@
+// DeviceFiles: how one device shows itself: its PCI function always, its RDMA device and its
+// interfaces while the driver is bound.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/engine.h"
+#include "core/tree.h"
+#include "rdma/files.h"
+#include "rdma/port_files.h"
+
+namespace rocefs {
+
+class Device;
+
+inline constexpr std::string_view kDriverDirectory = "bus/pci/drivers/mango_core";
+
+// Control thread.
+class DeviceFiles {
+ public:
+  // Adds the function's files. All outlive it; it outlives whoever serves the tree.
+  DeviceFiles(Tree& tree, Device& device, Engine& engine, const LinkKnobs& knobs);
+
+  Device& device() { return device_; }
+  bool bound() const { return bound_; }
+  // Only while not bound. Every knob of the device has its default.
+  void bind();
+  // Only while bound. What is open of the files answers ENODEV from now on.
+  void unbind();
+
+ private:
+  void fixed(const std::string& path, std::string text);
+  void add_function();
+  void add_identity();
+  std::string uevent() const;
+
+  Tree& tree_;
+  Device& device_;
+  Engine& engine_;
+  std::vector<std::shared_ptr<PortLink>> links_;  // of each port
+  const std::string function_;                    // devices/pci…/<address>
+  bool bound_ = false;
+};
+
+}  // namespace rocefs

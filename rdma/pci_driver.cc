@@ -1,0 +1,77 @@
+#include "rdma/pci_driver.h"
+
+#include <cerrno>
+
+#include "core/function_file.h"
+#include "core/kstrto.h"
+#include "rdma/device.h"
+
+namespace rocefs {
+
+PciDriver::PciDriver(Tree& tree, Fabric& fabric, Engine& engine, const LinkKnobs& knobs)
+    : tree_(tree), engine_(engine) {
+  tree.add_directory("class/infiniband");
+  tree.add_directory("class/net");
+  const std::string directory(kDriverDirectory);
+  for (bool bind : {true, false}) {
+    tree.add_file(
+        directory + (bind ? "/bind" : "/unbind"),
+        write_only([this, bind](std::string_view text, const OperationPtr&, Answer<void> answer) {
+          store(text, bind, std::move(answer));
+        }));
+  }
+  for (const auto& device : fabric.devices()) {
+    auto files = std::make_unique<DeviceFiles>(tree, *device, engine, knobs);
+    files->bind();
+    functions_.emplace(device->spec().pci, std::move(files));
+  }
+}
+
+PciDriver::~PciDriver() = default;
+
+void PciDriver::store(std::string_view text, bool bind, Answer<void> answer) {
+  std::string_view address = text.substr(0, text.size() - text.ends_with('\n'));
+  if (!functions_.contains(address)) {
+    return answer(errorf(ENODEV, "{}: no function of this driver's", quoted(address)));
+  }
+  waiting_.push_back(
+      [this, bind, address = std::string(address), answer = std::move(answer)]() mutable {
+        change(address, bind, std::move(answer));
+      });
+  if (!changing_) next();
+}
+
+void PciDriver::next() {
+  changing_ = !waiting_.empty();
+  if (!changing_) return;
+  Task change = std::move(waiting_.front());
+  waiting_.pop_front();
+  change();
+}
+
+// The core goes first: a change that it refuses has not begun. The store is answered when the
+// kernel knows the names that have come and gone.
+void PciDriver::change(const std::string& address, bool bind, Answer<void> answer) {
+  DeviceFiles& files = *functions_.find(address)->second;
+  auto finish = [this, answer = std::move(answer)](Result<void> result) mutable {
+    answer(std::move(result));
+    next();
+  };
+  if (files.bound() == bind) {
+    return finish(bind ? errorf(EBUSY, "{} is bound already", address)
+                       : errorf(ENODEV, "{} is not bound", address));
+  }
+  Device& device = files.device();
+  engine_.call<void>(
+      [&device, bind]() -> Result<void> {
+        bind ? device.arrive() : device.leave();
+        return {};
+      },
+      [this, &files, bind, finish = std::move(finish)](Result<void> result) mutable {
+        if (!result) return finish(std::move(result));
+        bind ? files.bind() : files.unbind();
+        tree_.when_known([finish = std::move(finish)]() mutable { finish({}); });
+      });
+}
+
+}  // namespace rocefs

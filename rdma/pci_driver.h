@@ -1,0 +1,41 @@
+// PciDriver: bus/pci/drivers/mango_core, which makes devices of PCI functions. It is bound to all
+// at first; `unbind` and `bind` take and give them one by one, as a reload of a driver does.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "core/engine.h"
+#include "core/tree.h"
+#include "rdma/device_files.h"
+#include "rdma/fabric.h"
+#include "rdma/files.h"
+
+namespace rocefs {
+
+// Control thread.
+class PciDriver {
+ public:
+  // Adds its own files and those of every device. All outlive it; it outlives whoever serves the
+  // tree.
+  PciDriver(Tree& tree, Fabric& fabric, Engine& engine, const LinkKnobs& knobs);
+  ~PciDriver();
+
+ private:
+  // `text` is a function's address, as echoed. ENODEV for none that this driver could drive, and
+  // as drivers/base/bus.c has it: ENODEV to unbind what is not bound, EBUSY to bind what is.
+  void store(std::string_view text, bool bind, Answer<void> answer);
+  void change(const std::string& address, bool bind, Answer<void> answer);
+  void next();
+
+  Tree& tree_;
+  Engine& engine_;
+  std::map<std::string, std::unique_ptr<DeviceFiles>, std::less<>> functions_;
+  // One change at a time, in the order of the stores.
+  std::deque<Task> waiting_;
+  bool changing_ = false;
+};
+
+}  // namespace rocefs

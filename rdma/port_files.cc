@@ -1,0 +1,233 @@
+#include "rdma/port_files.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cerrno>
+
+#include "core/counter_files.h"
+#include "core/function_file.h"
+#include "rdma/device.h"
+
+namespace rocefs {
+namespace {
+
+using Text = Result<std::string>;
+
+constexpr size_t kGidTableLen = 8;
+
+constexpr KnobRow kPortKnobs[] = {
+    {"hw_counters/lifespan", KnobType::kDecimal, 0, 10000, "10", "", "ms",
+     "real clock: how long hw_counters that were read are shown again; 0: they are always fresh"},
+};
+
+// What else the standard has a port count (IBTA 16.1.3.5 and 16.1.4.11), and what readers of
+// counters/ expect. Nothing here can move them: there are no symbols, credits, relays, partitions
+// to enforce or VL 15, nothing pauses a transmitter, and no multicast.
+constexpr const char* kConstantCounters[] = {
+    "symbol_error",
+    "link_error_recovery",
+    "port_rcv_remote_physical_errors",
+    "port_rcv_switch_relay_errors",
+    "port_xmit_constraint_errors",
+    "port_rcv_constraint_errors",
+    "local_link_integrity_errors",
+    "excessive_buffer_overrun_errors",
+    "VL15_dropped",
+    "port_xmit_wait",
+    "multicast_xmit_packets",
+    "multicast_rcv_packets",
+};
+
+std::string gid_text(const Ip& gid) {
+  std::string text;
+  for (size_t i = 0; i < gid.size(); i += 2) {
+    text += fmt::format("{}{:02x}{:02x}", i ? ":" : "", gid[i], gid[i + 1]);
+  }
+  return text;
+}
+
+// The rates that link widths and speeds make (IBTA 7.2, drivers/infiniband/core/sysfs.c).
+struct RateName {
+  uint64_t mbps;
+  std::string_view name;
+};
+constexpr std::array<RateName, 13> kRates{{{2'500, "1X SDR"},
+                                           {5'000, "1X DDR"},
+                                           {10'000, "4X SDR"},
+                                           {14'000, "1X FDR"},
+                                           {20'000, "4X DDR"},
+                                           {25'000, "1X EDR"},
+                                           {40'000, "4X QDR"},
+                                           {50'000, "1X HDR"},
+                                           {56'000, "4X FDR"},
+                                           {100'000, "4X EDR"},
+                                           {200'000, "4X HDR"},
+                                           {400'000, "4X NDR"},
+                                           {800'000, "4X XDR"}}};
+
+// The true rate, with the name of the slowest link that carries it.
+std::string rate_text(uint64_t bps) {
+  std::string_view name = kRates.back().name;
+  for (size_t i = kRates.size(); i-- > 0;) {
+    if (bps <= kRates[i].mbps * 1'000'000) name = kRates[i].name;
+  }
+  return fmt::format("{:g} Gb/sec ({})", static_cast<double>(bps) / 1e9, name);
+}
+
+// hw_counters/ of one port. As ib_core has it, they are read together, and what was read is shown
+// for a lifespan.
+class HwCounters {
+ public:
+  HwCounters(const PortCounters& counters, const Engine& engine, std::shared_ptr<KnobSet> knobs)
+      : counters_(counters), engine_(engine), knobs_(std::move(knobs)) {}
+
+  uint64_t value(size_t row) {
+    constexpr size_t kLifespan = knob_index(kPortKnobs, "hw_counters/lifespan");
+    auto lifespan =
+        static_cast<TimeNs>(std::get<uint64_t>(knobs_->value(kLifespan))) * kMillisecond;
+    bool fresh = engine_.mode() == ClockMode::kVirtual || lifespan == 0;
+    TimeNs now = fresh ? 0 : monotonic_ns();
+    if (fresh || read_at_ == kNever || now >= read_at_ + lifespan) read(fresh ? kNever : now);
+    return values_[row];
+  }
+
+ private:
+  void read(TimeNs now) {
+    for (size_t i = 0; i < values_.size(); ++i) {
+      values_[i] = (counters_.*kPortCounters[i].member).get() / kPortCounters[i].divisor;
+    }
+    read_at_ = now;
+  }
+
+  const PortCounters& counters_;
+  const Engine& engine_;
+  const std::shared_ptr<KnobSet> knobs_;
+  std::array<uint64_t, std::size(kPortCounters)> values_{};
+  TimeNs read_at_ = kNever;
+};
+
+void fixed(Tree& tree, const std::string& path, std::string text) {
+  tree.add_file(path, constant(std::move(text)));
+}
+
+void add_counters(Tree& tree, const std::string& directory, const PortCounters& counters,
+                  Engine& engine) {
+  auto knobs = std::make_shared<KnobSet>(kPortKnobs, engine, nullptr);
+  knobs->add_files(tree, directory);
+  auto hw_counters = std::make_shared<HwCounters>(counters, engine, knobs);
+  for (size_t i = 0; i < std::size(kPortCounters); ++i) {
+    const CounterRow<PortCounters>& row = kPortCounters[i];
+    if (row.path.starts_with("hw_counters/")) {
+      tree.add_file(fmt::format("{}/{}", directory, row.path),
+                    read_only([hw_counters, i]() -> Text {
+                      return fmt::format("{}", hw_counters->value(i));
+                    }));
+    } else {
+      add_counter_file(tree, directory, row, counters);
+    }
+  }
+  for (const char* name : kConstantCounters) fixed(tree, directory + "/counters/" + name, "0");
+}
+
+void add_gids(Tree& tree, const std::string& directory, const PortSpec& spec) {
+  std::vector<Ip> gids = gids_of(spec);
+  for (size_t i = 0; i < kGidTableLen; ++i) {
+    bool used = i < gids.size();
+    fixed(tree, fmt::format("{}/gids/{}", directory, i), gid_text(used ? gids[i] : Ip{}));
+    std::string types = fmt::format("{}/gid_attrs/types/{}", directory, i);
+    std::string ndevs = fmt::format("{}/gid_attrs/ndevs/{}", directory, i);
+    if (used) {
+      fixed(tree, types, "RoCE v2");
+      fixed(tree, ndevs, spec.netdev);
+    } else {
+      auto empty = []() -> Text { return Error{EINVAL, "this GID table entry is empty"}; };
+      tree.add_file(types, read_only(empty));
+      tree.add_file(ndevs, read_only(empty));
+    }
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<PortLink> PortLink::create(std::shared_ptr<KnobSet> egress,
+                                           std::shared_ptr<KnobSet> ingress) {
+  std::shared_ptr<PortLink> link(new PortLink(std::move(egress), std::move(ingress)));
+  for (const auto& knobs : {link->egress_, link->ingress_}) {
+    knobs->on_change([weak = std::weak_ptr(link)] {
+      if (auto alive = weak.lock()) alive->changed();
+    });
+  }
+  return link;
+}
+
+bool PortLink::up() const {
+  return Link::parameters_of(egress_->values()).up && Link::parameters_of(ingress_->values()).up;
+}
+
+uint64_t PortLink::rate_bps() const {
+  return Link::parameters_of(egress_->values()).rate_bps;
+}
+
+std::shared_ptr<Attribute> PortLink::file(std::function<std::string(const PortLink&)> text) {
+  auto file = read_only([this, text]() -> Text { return text(*this); });
+  std::erase_if(followers_, [](const Follower& follower) { return follower.file.expired(); });
+  followers_.push_back({file, text, text(*this)});
+  return file;
+}
+
+void PortLink::changed() {
+  for (Follower& follower : followers_) {
+    std::string now = follower.text(*this);
+    auto file = follower.file.lock();
+    if (std::exchange(follower.last, now) != now && file) file->notify();
+  }
+}
+
+void add_port_files(Tree& tree, const std::string& directory, const Port& port, Engine& engine,
+                    const std::shared_ptr<PortLink>& link) {
+  tree.add_file(directory + "/state",
+                link->file([](const PortLink& at) { return at.up() ? "4: ACTIVE" : "1: DOWN"; }));
+  tree.add_file(directory + "/phys_state", link->file([](const PortLink& at) {
+    return at.up() ? "5: LinkUp" : "3: Disabled";
+  }));
+  tree.add_file(directory + "/rate",
+                link->file([](const PortLink& at) { return rate_text(at.rate_bps()); }));
+  fixed(tree, directory + "/link_layer", "Ethernet");
+  fixed(tree, directory + "/lid", "0x0");
+  fixed(tree, directory + "/lid_mask_count", "0");
+  fixed(tree, directory + "/sm_lid", "0x0");
+  fixed(tree, directory + "/sm_sl", "0");
+  fixed(tree, directory + "/cap_mask", "0x04010000");
+  fixed(tree, directory + "/pkeys/0", "0xffff");
+  add_gids(tree, directory, port.spec());
+  add_counters(tree, directory, port.counters(), engine);
+}
+
+void add_interface_files(Tree& tree, const std::string& directory, const Port& port,
+                         const std::shared_ptr<PortLink>& link) {
+  // RoCE's MTU is what remains of the interface's without the longest headers (iboe_get_mtu()).
+  constexpr uint32_t kHeaders = 40 + 8 + 12 + 4 + 28 + 4;
+  const PortSpec& spec = port.spec();
+  fixed(tree, directory + "/address", fmt::format("{:02x}", fmt::join(spec.mac, ":")));
+  fixed(tree, directory + "/addr_len", "6");
+  fixed(tree, directory + "/broadcast", "ff:ff:ff:ff:ff:ff");
+  fixed(tree, directory + "/type", "1");
+  fixed(tree, directory + "/dev_id", "0x0");
+  fixed(tree, directory + "/dev_port", fmt::format("{}", port.number() - 1));
+  fixed(tree, directory + "/flags", "0x1003");
+  fixed(tree, directory + "/mtu", fmt::format("{}", port.mtu() + kHeaders));
+  fixed(tree, directory + "/uevent", "INTERFACE=" + spec.netdev);
+  tree.add_file(directory + "/operstate",
+                link->file([](const PortLink& at) { return at.up() ? "up" : "down"; }));
+  tree.add_file(directory + "/carrier",
+                link->file([](const PortLink& at) { return at.up() ? "1" : "0"; }));
+  // Without a carrier neither is known (ethtool's SPEED_UNKNOWN and DUPLEX_UNKNOWN).
+  tree.add_file(directory + "/duplex",
+                link->file([](const PortLink& at) { return at.up() ? "full" : "unknown"; }));
+  tree.add_file(directory + "/speed", link->file([](const PortLink& at) {
+    return at.up() ? fmt::format("{}", at.rate_bps() / 1'000'000) : "-1";
+  }));
+}
+
+}  // namespace rocefs

@@ -1,0 +1,185 @@
+#!/bin/bash
+# What tools look for in the tree of a NIC: identity, PCI function, interface, port, GIDs, counters.
+. "$(dirname "$0")/lib/common.bash"
+mounted
+device=$ib/mb_0
+function=$mnt/devices/pci0000:2b/0000:2b:00.0
+port=$device/ports/1
+is() { expect "$2" "$(cat "$1")" "${1#"$mnt"/}"; }  # FILE TEXT
+leads() { expect "$2" "$(readlink "$1")" "${1#"$mnt"/}"; }
+
+# The device.
+is "$device/node_type" "1: CA"
+is "$device/node_guid" 0200:4cff:fe6d:6201
+is "$device/sys_image_guid" 0200:4cff:fe6d:6201
+is "$device/node_desc" "mb_0 emulated RoCEv2 HCA"
+is "$device/fw_ver" 1.0.0
+is "$device/hw_rev" 1
+is "$device/hca_type" MB100
+is "$device/board_id" MB_0000000001
+is "$device/uevent" NAME=mb_0
+expect ok "$(store "rack 7" "$device/node_desc")" "node_desc"
+is "$device/node_desc" "rack 7"
+leads "$ib/mb_0" ../../devices/pci0000:2b/0000:2b:00.0/infiniband/mb_0
+leads "$device/device" ../../../0000:2b:00.0
+leads "$device/subsystem" ../../../../../class/infiniband
+
+# Its PCI function.
+is "$device/device/vendor" 0x1fc9
+is "$device/device/device" 0x4d42
+is "$device/device/class" 0x020000
+is "$device/device/numa_node" -1
+if [ -r /sys/devices/system/cpu/online ]; then
+  is "$device/device/local_cpulist" "$(cat /sys/devices/system/cpu/online)"
+fi
+expect 7 "$(wc -l <"$function/resource")" "lines of resource"
+is "$function/uevent" "DRIVER=mango_core
+PCI_CLASS=20000
+PCI_ID=1FC9:4D42
+PCI_SUBSYS_ID=1FC9:0100
+PCI_SLOT_NAME=0000:2b:00.0
+MODALIAS=$(cat "$function/modalias")"
+leads "$function/driver" ../../../bus/pci/drivers/mango_core
+leads "$function/subsystem" ../../../bus/pci
+leads "$mnt/bus/pci/drivers/mango_core/0000:2b:00.0" ../../../../devices/pci0000:2b/0000:2b:00.0
+leads "$mnt/bus/pci/devices/0000:2b:00.0" ../../../devices/pci0000:2b/0000:2b:00.0
+expect "$function" "$(realpath "$device/device")" "the function behind device/"
+
+# Its interface.
+net=$mnt/class/net/enp43s0
+leads "$net" ../../devices/pci0000:2b/0000:2b:00.0/net/enp43s0
+leads "$net/device" ../../../0000:2b:00.0
+leads "$net/subsystem" ../../../../../class/net
+expect enp43s0 "$(ls "$device/device/net")" "device/net"
+is "$net/address" 02:00:4c:6d:62:01
+is "$net/mtu" 4192
+is "$net/operstate" up
+is "$net/carrier" 1
+is "$net/speed" 10000
+is "$net/duplex" full
+is "$net/type" 1
+is "$net/dev_port" 0
+is "$net/dev_id" 0x0
+is "$net/uevent" INTERFACE=enp43s0
+
+# Its port.
+is "$port/state" "4: ACTIVE"
+is "$port/phys_state" "5: LinkUp"
+is "$port/rate" "10 Gb/sec (4X SDR)"
+is "$port/link_layer" Ethernet
+is "$port/lid" 0x0
+is "$port/lid_mask_count" 0
+is "$port/sm_lid" 0x0
+is "$port/sm_sl" 0
+is "$port/cap_mask" 0x04010000
+expect 0 "$(ls "$port/pkeys")" "pkeys"
+is "$port/pkeys/0" 0xffff
+is "$port/gids/0" fe80:0000:0000:0000:0000:4cff:fe6d:6201
+is "$port/gids/1" 0000:0000:0000:0000:0000:ffff:0a4d:0001
+for i in 2 3 4 5 6 7; do
+  is "$port/gids/$i" 0000:0000:0000:0000:0000:0000:0000:0000
+  for attribute in types ndevs; do
+    [ -e "$port/gid_attrs/$attribute/$i" ] || fail "no $attribute/$i"
+    said=$(LC_ALL=C cat "$port/gid_attrs/$attribute/$i" 2>&1) && fail "$attribute/$i of an empty GID"
+    [[ $said == *"Invalid argument" ]] || fail "$attribute/$i: $said"
+  done
+done
+for i in 0 1; do
+  is "$port/gid_attrs/types/$i" "RoCE v2"
+  is "$port/gid_attrs/ndevs/$i" enp43s0
+done
+
+# The counters of the standard, all of them.
+expect "VL15_dropped excessive_buffer_overrun_errors link_downed link_error_recovery\
+ local_link_integrity_errors multicast_rcv_packets multicast_xmit_packets\
+ port_rcv_constraint_errors port_rcv_data port_rcv_errors port_rcv_packets\
+ port_rcv_remote_physical_errors port_rcv_switch_relay_errors port_xmit_constraint_errors\
+ port_xmit_data port_xmit_discards port_xmit_packets port_xmit_wait symbol_error\
+ unicast_rcv_packets unicast_xmit_packets" "$(LC_ALL=C ls "$port/counters" | xargs)" "counters"
+expect 0 "$(cat "$port"/counters/* | sort -u)" "counters of a new port"
+links=$debug/links
+echo down >"$links/mb_0-sw_0/state"
+echo "f write mb_0 mb_1 size=4096 count=1 timeout=2 retry=0" >"$debug/traffic/start"
+await state_is f "failed: transport retry count exceeded"
+is "$port/counters/link_downed" 1
+is "$port/counters/port_xmit_discards" 1
+is "$port/counters/port_xmit_packets" 0
+echo up >"$links/mb_0-sw_0/state"
+is "$port/state" "4: ACTIVE"
+
+# A port is down when either direction of its cable is.
+echo down >"$links/sw_0-mb_0/state"
+is "$port/state" "1: DOWN"
+is "$port/phys_state" "3: Disabled"
+is "$net/operstate" down
+is "$net/carrier" 0
+is "$net/speed" -1
+is "$net/duplex" unknown
+is "$port/counters/link_downed" 2
+is "$ib/mb_1/ports/1/state" "4: ACTIVE"
+echo up >"$links/sw_0-mb_0/state"
+
+# hw_counters are shown again for a lifespan, all of a port together, as ib_core does.
+lifespan=$port/hw_counters/lifespan
+is "$lifespan" 10
+for bad in -1 10001 0x10 1.5 "" abc; do
+  expect "Invalid argument" "$(store "$bad" "$lifespan")" "lifespan '$bad'"
+done
+far=$ib/mb_1/ports/1/hw_counters
+write() { echo "$1 write mb_0 mb_1 count=3" >"$debug/traffic/start"; await state_is "$1" "done"; }
+echo 10000 >"$far/lifespan"
+is "$far/rx_write_requests" 0
+write g
+is "$far/rx_write_requests" 0
+echo 0 >"$far/lifespan"
+is "$far/rx_write_requests" 3
+write h
+is "$far/rx_write_requests" 6
+
+# Who polls is woken when what is shown has changed, and not before.
+if command -v python3 >/dev/null; then
+  cat >"$dir/poll.py" <<'PY'
+import os, select, sys
+link, *files = sys.argv[1:]
+def store(knob, value):
+    with open(f"{link}/{knob}", "w") as f: f.write(value)
+fds = {f: os.open(f, os.O_RDONLY) for f in files}
+def pending(wait):
+    p = select.poll()
+    for fd in fds.values(): p.register(fd, select.POLLPRI)
+    woken = dict(p.poll(wait))
+    for fd, events in woken.items():
+        if events != select.POLLPRI | select.POLLERR: sys.exit(f"events {events:#x}")
+    return sorted(os.path.basename(f) for f, fd in fds.items() if fd in woken)
+def expect(what, wanted):
+    got = pending(20000) if wanted else pending(0)
+    if got != wanted: sys.exit(f"{what}: {got}, wanted {wanted}")
+    for fd in fds.values(): os.pread(fd, 99, 0)
+for fd in fds.values(): os.read(fd, 99)
+expect("nothing has changed", [])
+store("loss", "0.5"); store("loss", "0")
+expect("another knob", ["loss"])
+store("rate", "25G")
+expect("rate", ["rate", "speed"])
+store("rate", "25G")
+expect("the same rate", [])
+store("state", "down")
+expect("down", ["carrier", "duplex", "operstate", "phys_state", "speed", "state"])
+store("state", "up")
+expect("up", ["carrier", "duplex", "operstate", "phys_state", "speed", "state"])
+PY
+  timeout 60 python3 "$dir/poll.py" "$links/mb_0-sw_0" "$links/mb_0-sw_0/loss" "$port"/{state,phys_state,rate} \
+    "$net"/{operstate,carrier,speed,duplex} || fail "poll"
+else
+  echo "part left out: no python3 to poll with"
+fi
+
+# Under the virtual clock what is read is always fresh.
+unmount
+await sh -c "! mountpoint -q '$mnt'"
+mounted -o clock=virtual
+echo 10000 >"$far/lifespan"
+is "$far/rx_write_requests" 0
+echo "f write mb_0 mb_1 count=3" >"$debug/traffic/start"
+echo idle >"$debug/clock/advance"
+is "$far/rx_write_requests" 3
