@@ -40,8 +40,9 @@ Result<Names> names_in(int directory, const std::string& path) {
     if (name == "." || name == "..") continue;
     struct stat status;
     int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT;
-    if (::fstatat(listed, entry->d_name, &status, flags) == 0)
+    if (::fstatat(listed, entry->d_name, &status, flags) == 0) {
       names[name] = status.st_mode & S_IFMT;
+    }
     errno = 0;  // gone meanwhile: left out
   }
   if (errno != 0) return failure(path);
@@ -84,19 +85,11 @@ std::string below(const std::string& directory, const std::string& name) {
 
 // Directories that hold entries of the tree beside entries of the machine.
 bool may_be_shared(std::string_view path) {
-  constexpr std::string_view kShared[] = {"bus",
-                                          "bus/pci",
-                                          "bus/pci/devices",
-                                          "bus/pci/drivers",
-                                          "class",
-                                          "devices",
-                                          "devices/virtual",
-                                          "devices/virtual/net",
-                                          "devices/virtual/misc",
-                                          "class/misc",
-                                          "kernel",
-                                          "kernel/debug",
-                                          "class/net"};
+  constexpr std::string_view kShared[] = {
+      "bus",        "bus/pci",      "bus/pci/devices",     "bus/pci/drivers",      "class",
+      "class/misc", "devices",      "devices/virtual",     "devices/virtual/misc", "kernel",
+      "class/net",  "kernel/debug", "devices/virtual/net",
+  };
   constexpr std::string_view kRootComplex = "devices/pci";
   if (path.starts_with(kRootComplex)) return path.find('/', kRootComplex.size()) == path.npos;
   return std::find(std::begin(kShared), std::end(kShared), path) != std::end(kShared);
@@ -168,9 +161,10 @@ Result<void> pass_through(const Place& place, int covered, int fresh) {
 Result<void> renew(const Place& place, int tree, int covered) {
   bool dev = place.target == "/dev";
   Fd whole;
-  if (dev)
+  if (dev) {
     whole = Fd(::open_tree(covered, "",
                            OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE | AT_EMPTY_PATH));
+  }
   constexpr unsigned long kFlags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
   if (::mount("rocefs-enter", place.target.c_str(), "tmpfs", kFlags, "mode=0755") != 0) {
     return failure(place.target);
@@ -190,7 +184,7 @@ Result<void> renew(const Place& place, int tree, int covered) {
   for (auto [name, type] : place.ours) {
     if (place.shares(name)) continue;
     Result<void> made = make_entry(fresh.get(), name, type, tree, below(place.path, name));
-    if (!made) return made;
+    if (!made && made.error().code != ENOENT) return made;  // a device that has just left
   }
   if (dev) return {};
   mount_attr attributes{};
@@ -242,8 +236,8 @@ Result<void> Overlay::lay() const {
   Fd tree(::open(tree_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!tree) return failure(tree_);
   for (const std::string& place : places_) {
-    if (Result<void> laid = cover(tree.get(), place == "/dev" ? "dev" : ".", place); !laid)
-      return laid;
+    Result<void> laid = cover(tree.get(), place == "/dev" ? "dev" : ".", place);
+    if (!laid) return laid;
   }
   return {};
 }
