@@ -1,6 +1,8 @@
-// The completer: what acknowledgements and deadlines do to the send queue (IBTA 9.7.5, 9.7.8).
+// The completer: what responses and deadlines do to the send queue of a reliable connection.
 #include <algorithm>
+#include <cstring>
 
+#include "rdma/aeth.h"
 #include "rdma/device.h"
 #include "rdma/port.h"
 #include "rdma/psn.h"
@@ -10,76 +12,82 @@
 namespace rocefs {
 namespace {
 
-// AETH syndrome, IBTA table 43.
-enum class Syndrome : uint8_t { kAck = 0, kRnr = 1, kReserved = 2, kNak = 3 };
-enum NakCode : uint8_t {
-  kSequence = 0,
-  kInvalidRequest = 1,
-  kRemoteAccess = 2,
-  kRemoteOperation = 3
-};
-
-constexpr uint8_t kForEver = 7;  // rnr_retry, IBTA 11.2.4.2
+constexpr uint8_t kForEver = 7;  // rnr_retry
 
 }  // namespace
 
-void Requester::receive_acknowledge(const wire::Parsed& parsed, TimeNs now) {
-  if (qp_.state() != QpState::kRts) return;
-  // Data that nobody asked for is a ghost.
-  if (parsed.headers.bth.opcode != wire::Opcode::kRcAck) return;
-  PortCounters& counters = qp_.port().counters();
+void Requester::receive_response(Packet* packet, const wire::Parsed& parsed, TimeNs now) {
   uint64_t psn = unwrap_psn(parsed.headers.bth.psn, unacknowledged_);
-  // Outside what is unacknowledged it is old, or a ghost (IBTA 9.7.5.1.4): it says nothing.
-  if (psn - unacknowledged_ >= frontier_ - unacknowledged_) return;
-  uint8_t syndrome = parsed.headers.aeth.syndrome;
-  uint8_t value = syndrome & 0x1f;
-  if (syndrome & 0x80) return counters.port_rcv_errors.add();
-  switch (static_cast<Syndrome>(syndrome >> 5)) {
-    case Syndrome::kAck:
-      return take_positive(psn, now);
-    case Syndrome::kRnr:
-      return take_rnr_nak(psn, value, now);
-    case Syndrome::kReserved:
-      return counters.port_rcv_errors.add();
-    case Syndrome::kNak:
-      break;
+  // Outside what is unacknowledged it is old, or a ghost: it says nothing.
+  bool awaited = qp_.sends() && !doomed_ && psn - unacknowledged_ < frontier_ - unacknowledged_;
+  if (awaited && parsed.headers.bth.opcode != wire::Opcode::kRcAck) {
+    return take_data(packet, parsed, psn, now);
   }
-  if (value == kSequence) return take_sequence_nak(psn, now);
-  if (value > kRemoteOperation) return counters.port_rcv_errors.add();
-  acknowledge_before(psn, now);
-  take_fatal_nak(psn, value);
+  if (awaited) take_acknowledge(parsed.headers.aeth.syndrome, psn, now);
+  qp_.device().fabric().pool().release(packet);
 }
 
-void Requester::take_positive(uint64_t psn, TimeNs now) {
-  if (acknowledge_before(psn + 1, now)) qp_.make_requester_ready();
+void Requester::take_acknowledge(uint8_t syndrome, uint64_t psn, TimeNs now) {
+  switch (aeth::kind_of(syndrome)) {
+    case aeth::Kind::kAck: {
+      bool progress = acknowledge_before(psn + 1, now);
+      if (qp_.sends() && unacknowledged_ <= psn) return take_implied_nak(progress, now);
+      if (progress) qp_.make_data_ready();
+      return;
+    }
+    case aeth::Kind::kRnr:
+      return take_rnr_nak(psn, aeth::value_of(syndrome), now);
+    case aeth::Kind::kNak:
+      if (syndrome == aeth::kNakSequence) return take_sequence_nak(psn, now);
+      return take_fatal_nak(psn, syndrome, now);
+    case aeth::Kind::kMalformed:
+      return qp_.port().counters().port_rcv_errors.add();
+  }
 }
 
-// C9-130 and C9-131: a sequence NAK acknowledges all before its PSN and counts as a retry.
+// A retry, unless there was progress. False when none is left.
+bool Requester::use_retry() {
+  if (retries_left_ > 0) {
+    --retries_left_;
+    return true;
+  }
+  qp_.port().counters().req_transport_retries_exceeded.add();
+  fail_at(position_of(unacknowledged_), WcStatus::kRetryExceeded);
+  return false;
+}
+
+// A sequence NAK acknowledges all before its PSN and counts as a retry.
 void Requester::take_sequence_nak(uint64_t psn, TimeNs now) {
   qp_.port().counters().packet_seq_err.add();
   bool progress = acknowledge_before(psn, now);
-  if (qp_.state() != QpState::kRts) return;
-  if (!progress) {
-    if (retries_left_ == 0) {
-      qp_.port().counters().req_transport_retries_exceeded.add();
-      return fail_front(WcStatus::kRetryExceeded);
-    }
-    --retries_left_;
-  }
-  rewind(psn);
+  if (!qp_.sends() || doomed_) return;
+  if (!progress && !use_retry()) return;
+  rewind(unacknowledged_);
+  arm_timer(now);
+}
+
+// An answer to something later says that the response to a READ or atomic was lost. One such answer
+// counts: those that follow it were under way already.
+void Requester::take_implied_nak(bool progress, TimeNs now) {
+  if (progress) implied_retry_ = false;
+  if (doomed_ || implied_retry_ || next_ <= unacknowledged_) return;
+  qp_.port().counters().implied_nak_seq_err.add();
+  if (!progress && !use_retry()) return;
+  implied_retry_ = true;
+  rewind(unacknowledged_);
   arm_timer(now);
 }
 
 void Requester::take_rnr_nak(uint64_t psn, uint8_t timer, TimeNs now) {
   qp_.port().counters().rnr_nak_retry_err.add();
   acknowledge_before(psn, now);
-  if (qp_.state() != QpState::kRts) return;
+  if (!qp_.sends() || doomed_) return;
   if (rnr_retries_left_ == 0) {
     qp_.port().counters().req_rnr_retries_exceeded.add();
-    return fail_front(WcStatus::kRnrRetryExceeded);
+    return fail_at(position_of(unacknowledged_), WcStatus::kRnrRetryExceeded);
   }
   if (qp_.attributes().rnr_retry != kForEver) --rnr_retries_left_;
-  rewind(psn);
+  rewind(unacknowledged_);
   rnr_waiting_ = true;
   deadline_ = kNever;
   qp_.scheduler().cancel(timer_);
@@ -88,79 +96,160 @@ void Requester::take_rnr_nak(uint64_t psn, uint8_t timer, TimeNs now) {
 
 void Requester::on_rnr_wait_over(TimeNs) {
   rnr_waiting_ = false;
-  qp_.make_requester_ready();
+  qp_.make_data_ready();
 }
 
-void Requester::take_fatal_nak(uint64_t, uint8_t code) {
-  if (qp_.state() != QpState::kRts || queue_.empty()) return;
+void Requester::take_fatal_nak(uint64_t psn, uint8_t syndrome, TimeNs now) {
+  bool progress = acknowledge_before(psn, now);
+  if (!qp_.sends() || doomed_) return;
+  if (unacknowledged_ < psn) return take_implied_nak(progress, now);
   PortCounters& counters = qp_.port().counters();
-  switch (code) {
-    case kInvalidRequest:
-      counters.req_remote_invalid_request.add();
-      return fail_front(WcStatus::kRemoteInvalidRequest);
-    case kRemoteAccess:
-      counters.req_remote_access_errors.add();
-      return fail_front(WcStatus::kRemoteAccessError);
-    default:
-      return fail_front(WcStatus::kRemoteOperationError);
+  WcStatus status = WcStatus::kRemoteOperationError;
+  if (syndrome == aeth::kNakInvalidRequest) {
+    counters.req_remote_invalid_request.add();
+    status = WcStatus::kRemoteInvalidRequest;
+  } else if (syndrome == aeth::kNakRemoteAccess) {
+    counters.req_remote_access_errors.add();
+    status = WcStatus::kRemoteAccessError;
   }
+  fail_at(position_of(psn), status);
+}
+
+// It ends when all before it have; nothing more is sent.
+void Requester::fail_at(uint64_t position, WcStatus status) {
+  doomed_ = true;
+  deadline_ = kNever;
+  qp_.scheduler().cancel(timer_);
+  queue_.at(position).failure = status;
+  complete_ready();
+}
+
+// The queue position of the request that an unanswered PSN belongs to.
+uint64_t Requester::position_of(uint64_t psn) {
+  uint64_t position = queue_.head();
+  while (queue_.at(position).end_psn() <= psn) ++position;
+  return position;
+}
+
+// `psn`, or the first PSN before it that only data can answer.
+uint64_t Requester::answerable_before(uint64_t psn) {
+  if (data_begun_ == 0) return psn;
+  for (uint64_t at = queue_.head(); at != queue_.tail(); ++at) {
+    const Wqe& wqe = queue_.at(at);
+    if (!wqe.begun || wqe.first_psn >= psn) break;
+    if (wqe.awaits_data() && wqe.end_psn() > unacknowledged_) {
+      return std::min(psn, std::max(wqe.first_psn, unacknowledged_));
+    }
+  }
+  return psn;
 }
 
 bool Requester::acknowledge_before(uint64_t psn, TimeNs now) {
+  psn = answerable_before(psn);
   if (psn <= unacknowledged_) return false;
   unacknowledged_ = psn;
+  note_progress(now);
+  return true;
+}
+
+void Requester::note_progress(TimeNs now) {
   retries_left_ = qp_.attributes().retry_count;
   rnr_retries_left_ = qp_.attributes().rnr_retry;
-  while (!queue_.empty() && queue_.front().packets > 0 && queue_.front().last_psn() < psn) {
-    complete_front(WcStatus::kSuccess);
-    if (qp_.state() != QpState::kRts) return true;
-  }
+  implied_retry_ = false;
   // After going back, more can be acknowledged than was sent again.
   if (next_ < unacknowledged_) rewind(unacknowledged_);
-  if (failed_ && cursor_ == queue_.head()) {
-    fail_front(queue_.front().failure);
-    return true;
-  }
+  complete_ready();
+  if (!qp_.sends() || doomed_) return;
   if (unacknowledged_ == frontier_) {
     deadline_ = kNever;
     qp_.scheduler().cancel(timer_);
   } else {
     arm_timer(now);
   }
-  return true;
 }
 
-// The oldest request ends in failure, and with it the connection.
-void Requester::fail_front(WcStatus status) {
-  complete_front(status);
-  qp_.enter_error();
-}
-
-void Requester::complete_front(WcStatus status) {
-  const SendRequest& request = queue_.front().request;
-  Completion completion;
-  completion.wr_id = request.wr_id;
-  completion.status = status;
-  completion.opcode = request.op == SendOp::kWrite ? WcOpcode::kWrite : WcOpcode::kSend;
-  completion.qpn = qp_.number();
-  bool report = request.signaled || status != WcStatus::kSuccess;
-  if (cursor_ == queue_.head()) ++cursor_;
-  queue_.pop();
-  --qp_.device().fabric().outstanding().requests;
-  if (status == WcStatus::kFlushed) {
-    qp_.port().counters().req_cqe_flush_error.add();
-  } else if (status != WcStatus::kSuccess) {
-    qp_.port().counters().req_cqe_error.add();
+// A READ response or an atomic's: it acknowledges all before it. Takes the packet.
+void Requester::take_data(Packet* packet, const wire::Parsed& parsed, uint64_t psn, TimeNs now) {
+  PacketPool& pool = qp_.device().fabric().pool();
+  bool progress = acknowledge_before(psn, now);
+  if (!qp_.sends() || doomed_) return pool.release(packet);
+  if (unacknowledged_ < psn) {
+    take_implied_nak(progress, now);
+    return pool.release(packet);
   }
-  if (report && !qp_.send_cq().push(completion)) qp_.enter_error();
+  uint64_t position = position_of(psn);
+  if (!fits(queue_.at(position), parsed, psn)) {
+    fail_at(position, WcStatus::kBadResponse);
+    return pool.release(packet);
+  }
+  place(packet, parsed, position, psn);
+  unacknowledged_ = psn + 1;
+  note_progress(now);
+  if (qp_.sends()) qp_.make_data_ready();
 }
 
-void Requester::flush() {
-  deadline_ = kNever;
-  qp_.scheduler().cancel(timer_);
-  qp_.scheduler().cancel(rnr_timer_);
-  drop_fetch();
-  while (!queue_.empty()) complete_front(WcStatus::kFlushed);
+// Whether this is the response that the request awaits at this PSN.
+bool Requester::fits(const Wqe& wqe, const wire::Parsed& parsed, uint64_t psn) {
+  const wire::OpcodeInfo& info = wire::opcode_info(parsed.headers.bth.opcode);
+  if (info.has_aeth && aeth::kind_of(parsed.headers.aeth.syndrome) != aeth::Kind::kAck) {
+    return false;
+  }
+  if (info.has_atomic_ack_eth) {
+    return wqe.request.op == SendOp::kCompareSwap || wqe.request.op == SendOp::kFetchAdd;
+  }
+  uint64_t mtu = qp_.attributes().path_mtu;
+  uint64_t offset = (psn - wqe.first_psn) * mtu;
+  bool last = psn + 1 == wqe.end_psn();
+  return wqe.request.op == SendOp::kRead && (info.last || info.only) == last &&
+         parsed.payload_len == std::min(mtu, wqe.length - offset);
+}
+
+// Asks memory to take the data. Takes the packet.
+void Requester::place(Packet* packet, const wire::Parsed& parsed, uint64_t position, uint64_t psn) {
+  PacketPool& pool = qp_.device().fabric().pool();
+  Wqe& wqe = queue_.at(position);
+  uint64_t offset = (psn - wqe.first_psn) * qp_.attributes().path_mtu;
+  size_t slot = 0;
+  while (slot < placements_.size() && placements_[slot].packet) ++slot;
+  if (slot == placements_.size()) placements_.emplace_back();
+  Moved moved;
+  std::span<const Sge> entries = wqe.request.sges.entries();
+  if (parsed.headers.bth.opcode == wire::Opcode::kRcAtomicAck) {
+    uint64_t original = parsed.headers.atomic_ack.original;
+    uint8_t* bytes = pool.attach_frame(packet)->bytes.data();
+    std::memcpy(bytes, &original, sizeof original);
+    moved = scatter(qp_.mover(*this), entries, 0, {bytes, sizeof original}, slot);
+  } else {
+    moved = scatter_payload(qp_.mover(*this), entries, offset, packet, slot);
+  }
+  if (moved.failed) {
+    wqe.failure = WcStatus::kLocalProtectionError;
+    doomed_ = true;
+  }
+  if (moved.pending == 0) return pool.release(packet);
+  placements_[slot] = {packet, position, moved.pending, moved.failed};
+  ++placing_;
+  ++wqe.placing;
+}
+
+void Requester::placed(uint64_t ticket, bool ok) {
+  Placement& placement = placements_[ticket];
+  placement.failed |= !ok;
+  if (--placement.pending > 0) return;
+  qp_.device().fabric().pool().release(std::exchange(placement.packet, nullptr));
+  --placing_;
+  if (!queue_.holds(placement.position)) return;  // the QP has been reset
+  Wqe& wqe = queue_.at(placement.position);
+  --wqe.placing;
+  if (placement.failed) {
+    wqe.failure = WcStatus::kLocalProtectionError;
+    doomed_ = true;
+  }
+  if (qp_.sends()) {
+    complete_ready();
+  } else {
+    flush();
+  }
 }
 
 // Set anew at each sign of progress. The event stays where it is when the deadline moves away, and
@@ -172,18 +261,16 @@ void Requester::arm_timer(TimeNs now) {
   if (timer_.due() > deadline_) qp_.scheduler().at(timer_, deadline_);
 }
 
-// C9-141 and C9-142: the oldest unacknowledged packet is sent again, until the retries are used up.
+// What is unanswered is sent again, until the retries are used up.
 void Requester::on_timeout(TimeNs now) {
   if (deadline_ == kNever) return;
   if (now < deadline_) return qp_.scheduler().at(timer_, deadline_);
   deadline_ = kNever;
+  if (doomed_) return;
   ++timeouts_;
   qp_.port().counters().local_ack_timeout_err.add();
-  if (retries_left_ == 0) {
-    qp_.port().counters().req_transport_retries_exceeded.add();
-    return fail_front(WcStatus::kRetryExceeded);
-  }
-  --retries_left_;
+  if (!use_retry()) return;
+  implied_retry_ = false;
   rewind(unacknowledged_);
 }
 

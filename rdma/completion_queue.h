@@ -14,12 +14,19 @@ class CompletionQueue {
  public:
   explicit CompletionQueue(size_t depth) : ring_(depth) {}
 
-  // False when it is full: the completion is lost and the QP that made it must fail (IBTA
-  // C10-97).
-  [[nodiscard]] bool push(const Completion& completion) {
+  // False when it is full: the completion is lost and the QP that made it must fail. `solicited`:
+  // the far end asked for an event.
+  [[nodiscard]] bool push(const Completion& completion, bool solicited = false) {
     if (count_ == ring_.size()) return false;
     ring_[(head_ + count_++) % ring_.size()] = completion;
     if (listener_) listener_();
+    bool counts =
+        armed_ == Armed::kNext ||
+        (armed_ == Armed::kSolicited && (solicited || completion.status != WcStatus::kSuccess));
+    if (counts) {
+      armed_ = Armed::kNo;
+      if (event_) event_();
+    }
     return true;
   }
 
@@ -34,14 +41,26 @@ class CompletionQueue {
     return taken;
   }
 
-  // Called at each completion, in the middle of the packet's processing: it may only take note.
+  // Asks for one event at the next completion that comes, or at the next one that is solicited or
+  // an error. What is queued already raises none. Asking for any outdoes asking for solicited ones.
+  void request_event(bool solicited_only) {
+    if (armed_ != Armed::kNext) armed_ = solicited_only ? Armed::kSolicited : Armed::kNext;
+  }
+
+  // Both are called in the middle of a packet's processing and may only take note: the listener at
+  // each completion, the handler at each event that was asked for.
   void set_listener(std::function<void()> listener) { listener_ = std::move(listener); }
+  void set_event_handler(std::function<void()> handler) { event_ = std::move(handler); }
 
  private:
+  enum class Armed { kNo, kSolicited, kNext };
+
   std::vector<Completion> ring_;
   size_t head_ = 0;
   size_t count_ = 0;
+  Armed armed_ = Armed::kNo;
   std::function<void()> listener_;
+  std::function<void()> event_;
 };
 
 }  // namespace rocefs

@@ -36,9 +36,6 @@ void Device::arrive() {
 
 Result<Qp*> Device::create_qp(const QpInit& init) {
   if (!present_) return errorf(ENODEV, "{} has no driver", name());
-  if (init.port < 1 || init.port > ports_.size()) {
-    return errorf(EINVAL, "{} has no port {}", name(), init.port);
-  }
   uint32_t slot = 0;
   if (free_slots_.size() > kRest || (qps_.size() >= kMaxQps && !free_slots_.empty())) {
     slot = free_slots_.front();
@@ -49,7 +46,7 @@ Result<Qp*> Device::create_qp(const QpInit& init) {
   } else {
     return Error{ENOMEM, "no queue pair is free"};
   }
-  qps_[slot] = std::make_unique<Qp>(*this, port(init.port), kFirstQpn + slot, init);
+  qps_[slot] = std::make_unique<Qp>(*this, kFirstQpn + slot, ++serial_, init);
   return qps_[slot].get();
 }
 
@@ -66,6 +63,12 @@ void Device::destroy_qp(Qp& qp) {
 // Not at once: the call may come from within the queue pair.
 void Device::reap_later() {
   if (!dying_.empty() && !reap_.scheduled()) fabric_.scheduler().after(reap_, 0);
+}
+
+// The queue pair may have gone since.
+void Device::packet_gone(uint32_t qpn, uint64_t serial, uint64_t position) {
+  Qp* qp = find_qp(qpn);
+  if (qp && qp->serial() == serial) qp->requester().packet_gone(position);
 }
 
 void Device::reap(TimeNs) {

@@ -27,10 +27,10 @@ class DeviceClient {
   virtual void device_removed(Device& device) = 0;
 };
 
-class Device {
+class Device final : public PacketListener {
  public:
   Device(Fabric& fabric, const DeviceSpec& spec);
-  ~Device();
+  ~Device() override;
 
   const DeviceSpec& spec() const { return spec_; }
   const std::string& name() const { return spec_.name; }
@@ -51,8 +51,7 @@ class Device {
   // Again is harmless.
   void remove_client(DeviceClient& client) { std::erase(clients_, &client); }
 
-  // ENOMEM when there are as many as the device has numbers for, ENODEV without a driver, EINVAL
-  // for a port that is not there.
+  // ENOMEM when there are as many as the device has numbers for, ENODEV without a driver.
   Result<Qp*> create_qp(const QpInit& init);
   // Its completion queues may go after this; it itself goes when memory has done with it.
   void destroy_qp(Qp& qp);
@@ -61,6 +60,7 @@ class Device {
     return slot < qps_.size() ? qps_[slot].get() : nullptr;
   }
   void reap_later();
+  void packet_gone(uint32_t qpn, uint64_t serial, uint64_t position) override;
 
   // Virtual addresses for memory of the daemon: the same in every run.
   uint64_t allocate_address(uint64_t size);
@@ -82,6 +82,7 @@ class Device {
   std::deque<uint32_t> free_slots_;
   std::vector<std::unique_ptr<Qp>> dying_;
   CompletionQueue discarded_{0};
+  uint64_t serial_ = 0;  // of the newest queue pair
   uint64_t next_address_ = 0x10000000;
   Event reap_;
 };

@@ -15,7 +15,8 @@ namespace {
 
 constexpr uint64_t kMaxDepth = 64;
 constexpr uint32_t kPd = 1;
-constexpr size_t kStampEvery = 256;  // the smallest MTU: every packet carries a stamp
+constexpr uint32_t kQkey = 0x11111111;  // as the stock UD programs use
+constexpr size_t kStampEvery = 256;     // the smallest MTU: every packet carries a stamp
 
 uint64_t mix(uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
@@ -50,7 +51,7 @@ Result<void> Flow::plan() {
     depth_ = kMaxDepth;
     return {};
   }
-  uint64_t each = std::max<uint64_t>(1, spec_.size) * spec_.qps;
+  uint64_t each = (std::max<uint64_t>(1, spec_.size) + kGrhLen) * spec_.qps;
   if (each > kMaxFlowMemory) {
     return errorf(EINVAL, "qps={} of size={} need more than {} bytes of memory", spec_.qps,
                   spec_.size, kMaxFlowMemory);
@@ -60,10 +61,24 @@ Result<void> Flow::plan() {
   return {};
 }
 
-Result<void> Flow::open_end(End& end, const std::string& name, uint64_t bytes, uint8_t access,
+Result<void> Flow::open_ends() {
+  for (auto [end, name] : {std::pair(&near_, &spec_.from), std::pair(&far_, &spec_.to)}) {
+    end->port = fabric_.port(*name);
+    if (!end->port) return errorf(EINVAL, "no device {}", *name);
+  }
+  uint64_t bytes = input_ ? input_->bytes().size() : spec_.size * spec_.qps * depth_;
+  uint64_t far_bytes = spec_.op == FlowOp::kUd ? bytes + kGrhLen * spec_.qps * depth_ : bytes;
+  bool read = spec_.op == FlowOp::kRead;
+  bool answered = read || spec_.op == FlowOp::kAtomic;
+  uint8_t remote = read                          ? kRemoteRead
+                   : spec_.op == FlowOp::kAtomic ? kLocalWrite | kRemoteAtomic
+                                                 : kLocalWrite | kRemoteWrite;
+  Result<void> opened = open_end(near_, bytes, answered ? kLocalWrite : 0, read ? nullptr : input_);
+  return opened ? open_end(far_, far_bytes, remote, read ? input_ : nullptr) : opened;
+}
+
+Result<void> Flow::open_end(End& end, uint64_t bytes, uint8_t access,
                             std::shared_ptr<LocalMemory> memory) {
-  end.port = fabric_.port(name);
-  if (!end.port) return errorf(EINVAL, "no device {}", name);
   end.device = &end.port->device();
   if (!end.device->present()) return errorf(ENODEV, "{} has no driver", end.device->name());
   end.device->add_client(*this);
@@ -78,13 +93,11 @@ Result<void> Flow::open_end(End& end, const std::string& name, uint64_t bytes, u
 
 Result<void> Flow::start() {
   if (Result<void> planned = plan(); !planned) return planned;
-  uint64_t bytes = input_ ? input_->bytes().size() : spec_.size * spec_.qps * depth_;
-  Result<void> opened = open_end(near_, spec_.from, bytes, 0, input_);
-  if (opened) opened = open_end(far_, spec_.to, bytes, kLocalWrite | kRemoteWrite, nullptr);
+  Result<void> opened = open_ends();
   send_cq_ = CompletionQueue(spec_.qps * depth_);
   receive_cq_ = CompletionQueue(spec_.qps * depth_);
   pairs_.resize(spec_.qps);
-  for (uint32_t i = 0; opened && i < spec_.qps; ++i) opened = connect(pairs_[i], i, owner_);
+  for (uint32_t i = 0; opened && i < spec_.qps; ++i) opened = connect(pairs_[i], i);
   if (!opened) {
     tear_down();
     return opened;
@@ -104,53 +117,58 @@ Result<void> Flow::start() {
   return {};
 }
 
-Result<void> Flow::connect(Pair& pair, uint32_t index, const Owner& owner) {
+Result<void> Flow::make_pair(Pair& pair) {
   QpInit init;
+  if (unreliable()) init.type = spec_.op == FlowOp::kUc ? QpType::kUc : QpType::kUd;
   init.pd = kPd;
   init.send_cq = &send_cq_;
   init.receive_cq = &receive_cq_;
   init.send_depth = init.receive_depth = static_cast<uint32_t>(depth_);
-  init.owner = owner;
-  init.port = near_.port->number();
+  init.owner = owner_;
   Result<Qp*> near = near_.device->create_qp(init);
   if (!near) return near.error();
   pair.near = *near;
-  init.port = far_.port->number();
   Result<Qp*> far = far_.device->create_qp(init);
   if (!far) return far.error();
   pair.far = *far;
+  return {};
+}
 
+Result<void> Flow::connect(Pair& pair, uint32_t index) {
+  if (Result<void> made = make_pair(pair); !made) return made;
   std::vector<Ip> near_gids = gids_of(near_.port->spec());
   std::vector<Ip> far_gids = gids_of(far_.port->spec());
   if (spec_.gid >= near_gids.size() || spec_.gid >= far_gids.size()) {
     return errorf(EINVAL, "gid={} is empty at an end", spec_.gid);
   }
   uint32_t mtu = std::min(near_.port->mtu(), far_.port->mtu());
+  if (spec_.op == FlowOp::kUd && spec_.size > mtu) {
+    return errorf(EINVAL, "size={}: a datagram holds at most the MTU, {} bytes", spec_.size, mtu);
+  }
   QpAttributes attributes;
   attributes.path_mtu = spec_.mtu ? spec_.mtu : mtu;
   attributes.timeout = spec_.timeout;
   attributes.retry_count = spec_.retry;
   attributes.window = spec_.window;
-  attributes.access = kRemoteWrite;
+  attributes.access = kRemoteWrite | kRemoteRead | kRemoteAtomic;
+  attributes.qkey = kQkey;
   // Initial PSNs as a connection manager would draw them; the same in every run of a seed.
   uint64_t draw = mix(fabric_.seed() ^ fnv1a64(spec_.name) ^ index);
   uint32_t near_psn = draw & 0xffffff, far_psn = (draw >> 24) & 0xffffff;
-  auto raise = [&](Qp& qp, uint32_t remote, const Ip& local, const Ip& far_ip, uint32_t send,
-                   uint32_t receive) -> Result<void> {
-    attributes.remote_qpn = remote;
-    attributes.path.local = local;
-    attributes.path.remote = far_ip;
-    attributes.send_psn = send;
-    attributes.receive_psn = receive;
-    for (QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts}) {
-      if (Result<void> moved = qp.modify(state, attributes); !moved) return moved;
-    }
-    return {};
-  };
-  const Ip& near_ip = near_gids[spec_.gid];
-  const Ip& far_ip = far_gids[spec_.gid];
-  Result<void> up = raise(*pair.far, pair.near->number(), far_ip, near_ip, far_psn, near_psn);
-  return up ? raise(*pair.near, pair.far->number(), near_ip, far_ip, near_psn, far_psn) : up;
+  pair.path.local = near_gids[spec_.gid];
+  pair.path.remote = far_gids[spec_.gid];
+  attributes.port = far_.port->number();
+  attributes.remote_qpn = pair.near->number();
+  attributes.path.local = pair.path.remote;
+  attributes.path.remote = pair.path.local;
+  attributes.send_psn = far_psn;
+  attributes.receive_psn = near_psn;
+  if (Result<void> up = pair.far->bring_up(attributes); !up) return up;
+  attributes.port = near_.port->number();
+  attributes.remote_qpn = pair.far->number();
+  attributes.path = pair.path;
+  std::swap(attributes.send_psn, attributes.receive_psn);
+  return pair.near->bring_up(attributes);
 }
 
 // Message m goes over pair m mod qps.
@@ -170,47 +188,103 @@ Flow::Slot Flow::slot(uint32_t pair, uint64_t position) const {
   return {(pair * depth_ + position % depth_) * spec_.size, static_cast<uint32_t>(spec_.size)};
 }
 
+// A datagram brings its routing header.
+Flow::Slot Flow::receive_slot(uint32_t pair, uint64_t position) const {
+  if (spec_.op != FlowOp::kUd) return slot(pair, position);
+  uint64_t size = spec_.size + kGrhLen;
+  return {(pair * depth_ + position % depth_) * size, static_cast<uint32_t>(size)};
+}
+
+// An immediate carries the low half of the message's number.
+uint64_t Flow::stamp_of(uint64_t message, uint64_t offset) const {
+  return mix(fabric_.seed() ^ ((message & 0xffffffff) << 31) ^ offset);
+}
+
 // Makes the message's bytes differ from those of the message that had this slot before.
 void Flow::stamp(const Slot& at, uint64_t message) {
-  uint8_t* bytes = near_.memory->bytes().data() + at.offset;
+  uint8_t* bytes = source().memory->bytes().data() + at.offset;
   for (uint64_t i = 0; i < at.length; i += kStampEvery) {
-    uint64_t word = mix(fabric_.seed() ^ (message << 20) ^ i);
+    uint64_t word = stamp_of(message, i);
     std::memcpy(bytes + i, &word, std::min<uint64_t>(sizeof word, at.length - i));
   }
 }
 
+bool Flow::stamped(const uint8_t* bytes, uint64_t length, uint64_t message) const {
+  for (uint64_t i = 0; i < length; i += kStampEvery) {
+    uint64_t word = stamp_of(message, i);
+    if (std::memcmp(bytes + i, &word, std::min<uint64_t>(sizeof word, length - i)) != 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
 void Flow::post_receives(uint32_t index) {
-  if (spec_.op != SendOp::kSend) return;
+  if (!sends()) return;
   Pair& pair = pairs_[index];
-  while (pair.received < messages_of(index) && pair.received < pair.completed + depth_) {
-    Slot at = slot(index, pair.received);
+  uint64_t wanted = unreliable() ? ~uint64_t{0} : messages_of(index);
+  uint64_t done = unreliable() ? pair.received : pair.completed;
+  while (pair.receives < wanted && pair.receives < done + depth_) {
+    Slot at = receive_slot(index, pair.receives);
     ReceiveRequest request;
     request.wr_id = index;
-    request.sge = {far_.address + at.offset, at.length, far_.key};
-    if (!pair.far->responder().post(request)) return;
-    ++pair.received;
+    request.sges = Sge{far_.address + at.offset, at.length, far_.key};
+    if (!pair.far->post(request)) return;
+    ++pair.receives;
   }
+}
+
+SendRequest Flow::request_of(uint32_t index, uint64_t position) const {
+  const Pair& pair = pairs_[index];
+  Slot at = slot(index, position);
+  SendRequest request;
+  request.wr_id = index;
+  request.sges = Sge{near_.address + at.offset, at.length, near_.key};
+  request.remote_address = far_.address + at.offset;
+  request.rkey = far_.key;
+  switch (spec_.op) {
+    case FlowOp::kWrite:
+      request.op = SendOp::kWrite;
+      break;
+    case FlowOp::kSend:
+      request.op = SendOp::kSend;
+      break;
+    case FlowOp::kRead:
+      request.op = SendOp::kRead;
+      break;
+    case FlowOp::kAtomic:  // all add to one number
+      request.op = SendOp::kFetchAdd;
+      request.remote_address = far_.address;
+      request.swap_add = 1;
+      break;
+    case FlowOp::kUc:
+    case FlowOp::kUd:  // the receiver learns which message it is
+      request.op = SendOp::kSendImm;
+      request.immediate = static_cast<uint32_t>(message_index(index, position));
+      request.path = pair.path;
+      request.remote_qpn = pair.far->number();
+      request.qkey = kQkey;
+      break;
+  }
+  return request;
 }
 
 void Flow::post_more(uint32_t index) {
   Pair& pair = pairs_[index];
   while (pair.posted < messages_of(index) && pair.posted < pair.completed + depth_) {
-    Slot at = slot(index, pair.posted);
-    if (!input_) stamp(at, message_index(index, pair.posted));
-    SendRequest request;
-    request.wr_id = index;
-    request.op = spec_.op;
-    request.sge = {near_.address + at.offset, at.length, near_.key};
-    request.remote_address = far_.address + at.offset;
-    request.rkey = far_.key;
-    if (!pair.near->requester().post(request)) return;
+    bool made_up = !input_ && spec_.op != FlowOp::kAtomic;
+    if (made_up) stamp(slot(index, pair.posted), message_index(index, pair.posted));
+    if (!pair.near->post(request_of(index, pair.posted))) return;
     ++pair.posted;
   }
 }
 
 void Flow::on_completions(TimeNs now) {
   std::array<Completion, 32> batch;
-  while (receive_cq_.poll(batch) > 0) {
+  while (size_t taken = receive_cq_.poll(batch)) {
+    for (size_t i = 0; i < taken; ++i) {
+      if (!take_receive(batch[i])) break;  // the sender's end tells why
+    }
   }
   while (size_t taken = send_cq_.poll(batch)) {
     for (size_t i = 0; i < taken; ++i) {
@@ -222,22 +296,50 @@ void Flow::on_completions(TimeNs now) {
   if (stats_->messages.get() == count_) finish(now, {});
 }
 
-// No work request completes before its last byte is placed: at this moment both ends are equal.
+// What arrives on an unreliable service is held against what was sent; the rest was lost.
+bool Flow::take_receive(const Completion& completion) {
+  if (completion.status != WcStatus::kSuccess) return false;
+  if (!unreliable()) return true;
+  auto index = static_cast<uint32_t>(completion.wr_id);
+  Pair& pair = pairs_[index];
+  Slot at = receive_slot(index, pair.received++);
+  uint32_t skip = spec_.op == FlowOp::kUd ? kGrhLen : 0;
+  const uint8_t* bytes = far_.memory->bytes().data() + at.offset + skip;
+  bool whole =
+      completion.byte_len == spec_.size + skip && stamped(bytes, spec_.size, completion.immediate);
+  if (!whole) stats_->mismatched.add();
+  stats_->received.add();
+  stats_->bytes.add(completion.byte_len - skip);
+  post_receives(index);
+  return true;
+}
+
 bool Flow::take_send(const Completion& completion) {
   if (completion.status != WcStatus::kSuccess) return false;
   auto index = static_cast<uint32_t>(completion.wr_id);
   Pair& pair = pairs_[index];
-  Slot at = slot(index, pair.completed);
-  const uint8_t* sent = near_.memory->bytes().data() + at.offset;
-  const uint8_t* placed = far_.memory->bytes().data() + at.offset;
-  if (at.length > 0 && std::memcmp(sent, placed, at.length) != 0) stats_->mismatched.add();
-  stats_->bytes.add(at.length);
+  if (!unreliable()) verify(slot(index, pair.completed));
   stats_->messages.add();
   ++pair.completed;
   account(pair);
   post_receives(index);
   post_more(index);
   return true;
+}
+
+// No work request completes before its last byte is placed: at this moment both ends are equal.
+void Flow::verify(const Slot& at) {
+  const uint8_t* near = near_.memory->bytes().data() + at.offset;
+  const uint8_t* far = far_.memory->bytes().data() + at.offset;
+  if (spec_.op == FlowOp::kAtomic) {
+    uint64_t original = 0;
+    std::memcpy(&original, near, sizeof original);
+    originals_ += original;
+  } else if (at.length > 0 && std::memcmp(near, far, at.length) != 0) {
+    stats_->mismatched.add();
+  }
+  stats_->bytes.add(at.length);
+  stats_->received.add();
 }
 
 // Adds what the pair's requester has done since it was last asked.
@@ -253,6 +355,14 @@ void Flow::account(Pair& pair) {
 
 void Flow::finish(TimeNs now, Result<void> result) {
   stats_->ended_ns.set(static_cast<uint64_t>(now));
+  if (result && spec_.op == FlowOp::kAtomic) {
+    // Each addition happened once: they found 0, 1, … count - 1, and left count.
+    uint64_t left = 0;
+    std::memcpy(&left, far_.memory->bytes().data(), sizeof left);
+    bool once = left == count_ &&
+                originals_ == (count_ % 2 ? (count_ - 1) / 2 * count_ : count_ / 2 * (count_ - 1));
+    if (!once) stats_->mismatched.add();
+  }
   stop();
   if (ended_) ended_(std::move(result));
 }
@@ -283,7 +393,7 @@ void Flow::tear_down() {
   pairs_.clear();
   for (End* end : {&near_, &far_}) {
     if (end->device) end->device->remove_client(*this);
-    if (end->key) end->device->memory().remove(end->key);
+    if (end->key) (void)end->device->memory().remove(end->key);
     end->key = 0;
   }
 }

@@ -19,10 +19,13 @@
 
 namespace rocefs {
 
+// UC and UD flows send; messages may be lost on them.
+enum class FlowOp : uint8_t { kWrite, kSend, kRead, kAtomic, kUc, kUd };
+
 // What `echo NAME OP FROM TO KEY=VALUE… > traffic/start` says.
 struct FlowSpec {
   std::string name;
-  SendOp op = SendOp::kWrite;
+  FlowOp op = FlowOp::kWrite;
   std::string from, to;  // ports: DEVICE or DEVICE/N
   uint32_t qps = 1;
   uint64_t size = 64 * 1024;  // bytes per message
@@ -42,7 +45,9 @@ Result<FlowSpec> parse_flow(std::string_view line);
 
 // Written by the core, read by any thread.
 struct FlowStats {
-  Counter bytes, messages, packets, retransmitted, timeouts, mismatched;
+  Counter bytes, messages;  // completed at the near end
+  Counter received;         // messages that arrived: fewer where they may be lost
+  Counter packets, retransmitted, timeouts, mismatched;
   Counter started_ns, ended_ns;  // ended_ns is 0 while the flow runs
 };
 
@@ -62,7 +67,7 @@ class Flow final : public DeviceClient {
   // Ends it without calling `ended`.
   void stop();
   // What was received of an input; whole once the flow has ended well.
-  std::shared_ptr<LocalMemory> received() const { return far_.memory; }
+  std::shared_ptr<LocalMemory> received() const { return sink().memory; }
 
  private:
   struct End {
@@ -75,9 +80,11 @@ class Flow final : public DeviceClient {
   struct Pair {
     Qp* near = nullptr;
     Qp* far = nullptr;
-    uint64_t posted = 0;    // messages
-    uint64_t received = 0;  // receive requests posted
+    AddressVector path;
+    uint64_t posted = 0;  // messages
     uint64_t completed = 0;
+    uint64_t receives = 0;                           // receive requests posted
+    uint64_t received = 0;                           // and completed
     uint64_t packets = 0, resent = 0, timeouts = 0;  // already in the stats
   };
   // A message's place in both memories.
@@ -86,18 +93,32 @@ class Flow final : public DeviceClient {
     uint32_t length;
   };
 
+  bool unreliable() const { return spec_.op == FlowOp::kUc || spec_.op == FlowOp::kUd; }
+  bool sends() const { return spec_.op == FlowOp::kSend || unreliable(); }
+  // Where the bytes come from and go to: of a READ the other way round.
+  const End& source() const { return spec_.op == FlowOp::kRead ? far_ : near_; }
+  const End& sink() const { return spec_.op == FlowOp::kRead ? near_ : far_; }
+
   Result<void> plan();
-  Result<void> open_end(End& end, const std::string& name, uint64_t bytes, uint8_t access,
+  Result<void> open_ends();
+  Result<void> open_end(End& end, uint64_t bytes, uint8_t access,
                         std::shared_ptr<LocalMemory> memory);
-  Result<void> connect(Pair& pair, uint32_t index, const Owner& owner);
+  Result<void> connect(Pair& pair, uint32_t index);
+  Result<void> make_pair(Pair& pair);
   uint64_t messages_of(uint32_t pair) const;
   uint64_t message_index(uint32_t pair, uint64_t position) const;
   Slot slot(uint32_t pair, uint64_t position) const;
+  Slot receive_slot(uint32_t pair, uint64_t position) const;
+  uint64_t stamp_of(uint64_t message, uint64_t offset) const;
   void stamp(const Slot& slot, uint64_t message);
+  bool stamped(const uint8_t* bytes, uint64_t length, uint64_t message) const;
   void post_more(uint32_t pair);
   void post_receives(uint32_t pair);
+  SendRequest request_of(uint32_t pair, uint64_t position) const;
   void on_completions(TimeNs now);
   bool take_send(const Completion& completion);
+  bool take_receive(const Completion& completion);
+  void verify(const Slot& slot);
   void finish(TimeNs now, Result<void> result);
   void account(Pair& pair);
   void tear_down();
@@ -113,6 +134,7 @@ class Flow final : public DeviceClient {
   uint64_t depth_ = 0;  // messages of one pair that may be under way
   CompletionQueue send_cq_, receive_cq_;
   std::vector<Pair> pairs_;
+  uint64_t originals_ = 0;  // the sum of what atomics found
   Event poll_;
   bool running_ = false;
 };

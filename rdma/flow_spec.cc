@@ -21,6 +21,12 @@ bool valid_name(std::string_view name) {
          std::all_of(name.begin(), name.end(), allowed);
 }
 
+constexpr struct {
+  std::string_view name;
+  FlowOp op;
+} kOps[] = {{"write", FlowOp::kWrite},   {"send", FlowOp::kSend}, {"read", FlowOp::kRead},
+            {"atomic", FlowOp::kAtomic}, {"uc", FlowOp::kUc},     {"ud", FlowOp::kUd}};
+
 template <class T>
 Result<void> bounded(std::string_view key, Result<uint64_t> value, uint64_t min, uint64_t max,
                      T& out) {
@@ -63,13 +69,12 @@ Result<FlowSpec> parse_flow(std::string_view line) {
   FlowSpec spec;
   if (!valid_name(words[0])) return errorf(EINVAL, "{} cannot be a flow's name", words[0]);
   spec.name = words[0];
-  if (words[1] == "write") {
-    spec.op = SendOp::kWrite;
-  } else if (words[1] == "send") {
-    spec.op = SendOp::kSend;
-  } else {
-    return errorf(EINVAL, "unknown op {} (write, send)", words[1]);
+  auto op = std::find_if(std::begin(kOps), std::end(kOps),
+                         [&](const auto& one) { return one.name == words[1]; });
+  if (op == std::end(kOps)) {
+    return errorf(EINVAL, "unknown op {} (write, send, read, atomic, uc, ud)", words[1]);
   }
+  spec.op = op->op;
   spec.from = words[2];
   spec.to = words[3];
   std::vector<std::string_view> seen;
@@ -92,6 +97,15 @@ Result<FlowSpec> parse_flow(std::string_view line) {
   if (given("file") && given("count")) {
     return Error{EINVAL, "count= does not go with file=: the file's length tells"};
   }
+  bool whole = spec.op == FlowOp::kWrite || spec.op == FlowOp::kSend || spec.op == FlowOp::kRead;
+  if (given("file") && !whole) {
+    return errorf(EINVAL, "file= goes with write, send and read, not with {}", words[1]);
+  }
+  if (spec.op == FlowOp::kAtomic) {
+    if (given("size") && spec.size != 8) return Error{EINVAL, "an atomic moves 8 bytes"};
+    spec.size = 8;
+  }
+  if (spec.op == FlowOp::kUd && !given("size")) spec.size = 1024;
   if (given("file") && spec.size == 0) return Error{EINVAL, "size=0 moves nothing of a file"};
   return spec;
 }

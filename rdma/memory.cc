@@ -21,7 +21,7 @@ LocalMemory::~LocalMemory() {
 
 Memory::Outcome LocalMemory::write(uint64_t offset, std::span<const uint8_t> source,
                                    MemoryListener&, uint64_t) {
-  if (!source.empty()) std::memcpy(bytes_.data() + offset, source.data(), source.size());
+  if (!source.empty()) std::memmove(bytes_.data() + offset, source.data(), source.size());
   return Outcome::kDone;
 }
 
@@ -31,11 +31,24 @@ Memory::Outcome LocalMemory::read(uint64_t offset, std::span<uint8_t> into, Memo
   return Outcome::kDone;
 }
 
-Result<uint32_t> MemoryTable::add(std::shared_ptr<Memory> memory, uint64_t address, uint64_t length,
-                                  uint32_t pd, uint8_t access) {
-  if ((access & (kRemoteWrite | kRemoteAtomic)) && !(access & kLocalWrite)) {
-    return Error{EINVAL, "remote write or atomic rights need the local write right"};
-  }
+Memory::Outcome LocalMemory::atomic(uint64_t offset, const AtomicOperation& operation,
+                                    uint64_t& original, MemoryListener&, uint64_t) {
+  std::memcpy(&original, bytes_.data() + offset, sizeof original);
+  uint64_t next = operation.result(original);
+  std::memcpy(bytes_.data() + offset, &next, sizeof next);
+  return Outcome::kDone;
+}
+
+namespace {
+
+bool rights_fit(uint8_t access) {
+  return !(access & (kRemoteWrite | kRemoteAtomic)) || (access & kLocalWrite);
+}
+
+}  // namespace
+
+// Each use of a slot is a new generation: old keys and references are not valid again soon.
+Result<uint32_t> MemoryTable::take_slot() {
   uint32_t index = 0;
   if (!free_.empty()) {
     index = free_.back();
@@ -46,18 +59,51 @@ Result<uint32_t> MemoryTable::add(std::shared_ptr<Memory> memory, uint64_t addre
   } else {
     return Error{ENOMEM, "no memory region is free"};
   }
-  MemoryRegion& region = regions_[index];
-  uint32_t generation = region.generation + 1;
-  region = {std::move(memory), address, length, pd, access, generation};
-  return index << 8 | (generation & 0xff);
+  uint32_t generation = regions_[index].generation + 1;
+  regions_[index] = {};
+  regions_[index].generation = generation;
+  taken_.resize(regions_.size());
+  taken_[index] = true;
+  return index;
 }
 
-bool MemoryTable::remove(uint32_t key) {
-  if (!find(key)) return false;
+Result<uint32_t> MemoryTable::add(std::shared_ptr<Memory> memory, uint64_t address, uint64_t length,
+                                  uint32_t pd, uint8_t access) {
+  if (!rights_fit(access)) {
+    return Error{EINVAL, "remote write or atomic rights need the local write right"};
+  }
+  Result<uint32_t> index = take_slot();
+  if (!index) return index;
+  MemoryRegion& region = regions_[*index];
+  region.memory = std::move(memory);
+  region.address = address;
+  region.length = length;
+  region.pd = pd;
+  region.access = access;
+  return *index << 8 | (region.generation & 0xff);
+}
+
+Result<uint32_t> MemoryTable::add_window(uint32_t pd) {
+  Result<uint32_t> index = take_slot();
+  if (!index) return index;
+  MemoryRegion& window = regions_[*index];
+  window.window = true;
+  window.pd = pd;
+  return *index << 8 | (window.generation & 0xff);
+}
+
+Result<void> MemoryTable::remove(uint32_t key) {
   uint32_t index = index_of(key);
-  regions_[index].memory.reset();
+  bool there = index < taken_.size() && taken_[index] &&
+               (regions_[index].window || (regions_[index].generation & 0xff) == (key & 0xff));
+  if (!there) return errorf(EINVAL, "no memory region has the key {:#x}", key);
+  MemoryRegion& region = regions_[index];
+  if (region.windows > 0) return Error{EBUSY, "a memory window is bound to the region"};
+  if (region.window && region.memory) unbind(region);
+  region.memory.reset();
+  taken_[index] = false;
   free_.push_back(index);
-  return true;
+  return {};
 }
 
 const MemoryRegion* MemoryTable::find(uint32_t key) const {
@@ -65,6 +111,45 @@ const MemoryRegion* MemoryTable::find(uint32_t key) const {
   if (index >= regions_.size()) return nullptr;
   const MemoryRegion& region = regions_[index];
   return region.memory && (region.generation & 0xff) == (key & 0xff) ? &region : nullptr;
+}
+
+MemoryRegion* MemoryTable::window_of(uint32_t key) {
+  uint32_t index = index_of(key);
+  bool there = index < taken_.size() && taken_[index] && regions_[index].window;
+  return there ? &regions_[index] : nullptr;
+}
+
+bool MemoryTable::bind(const Binding& binding, uint32_t pd, uint32_t qpn) {
+  MemoryRegion* window = window_of(binding.key);
+  const MemoryRegion* region = find(binding.region_key);
+  uint8_t rights = binding.access & (kRemoteWrite | kRemoteAtomic) ? kLocalWrite : 0;
+  bool fits = window && !window->memory && window->pd == pd && region && !region->window &&
+              region->pd == pd && (region->access & kWindowBind) &&
+              (region->access & rights) == rights &&
+              region->covers(binding.address, binding.length);
+  if (!fits) return false;
+  window->memory = region->memory;
+  window->address = binding.address;
+  window->length = binding.length;
+  window->base = region->offset_of(binding.address);
+  window->access = binding.access & (kRemoteWrite | kRemoteRead | kRemoteAtomic);
+  window->qpn = qpn;
+  window->parent = index_of(binding.region_key);
+  window->generation = ((window->generation >> 8) + 1) << 8 | (binding.key & 0xff);
+  ++regions_[window->parent].windows;
+  return true;
+}
+
+bool MemoryTable::invalidate(uint32_t key, uint32_t qpn) {
+  const MemoryRegion* found = find(key);
+  if (!found || !found->window || found->qpn != qpn) return false;
+  unbind(regions_[index_of(key)]);
+  return true;
+}
+
+void MemoryTable::unbind(MemoryRegion& window) {
+  window.memory.reset();
+  --regions_[window.parent].windows;
 }
 
 const uint8_t* payload_bytes(const Packet& packet) {

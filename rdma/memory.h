@@ -25,6 +25,17 @@ class MemoryListener {
   virtual void memory_done(uint64_t ticket, bool ok) = 0;
 };
 
+struct AtomicOperation {
+  bool compare_swap = false;  // or fetch and add
+  uint64_t swap_add = 0;
+  uint64_t compare = 0;
+
+  uint64_t result(uint64_t original) const {
+    if (!compare_swap) return original + swap_add;
+    return original == compare ? swap_add : original;
+  }
+};
+
 // The bytes behind one or more regions. Offsets count from the first byte; callers stay in bounds.
 class Memory {
  public:
@@ -38,6 +49,11 @@ class Memory {
                         uint64_t ticket) = 0;
   virtual Outcome read(uint64_t offset, std::span<uint8_t> into, MemoryListener& listener,
                        uint64_t ticket) = 0;
+  // Puts the eight bytes that are there into `original` and what `operation` makes of them in their
+  // place; no other atomic comes in between. Numbers are in the host's order. `original` lives
+  // until told.
+  virtual Outcome atomic(uint64_t offset, const AtomicOperation& operation, uint64_t& original,
+                         MemoryListener& listener, uint64_t ticket) = 0;
 };
 
 // Memory of the daemon. Zeroed pages; answers at once.
@@ -53,46 +69,82 @@ class LocalMemory final : public Memory {
                 uint64_t ticket) override;
   Outcome read(uint64_t offset, std::span<uint8_t> into, MemoryListener& listener,
                uint64_t ticket) override;
+  Outcome atomic(uint64_t offset, const AtomicOperation& operation, uint64_t& original,
+                 MemoryListener& listener, uint64_t ticket) override;
 
  private:
   explicit LocalMemory(std::span<uint8_t> bytes) : bytes_(bytes) {}
   std::span<uint8_t> bytes_;
 };
 
-// IBTA 10.6.3.1. Local read is always allowed.
+// Local read is always allowed.
 enum Access : uint8_t {
   kLocalWrite = 1 << 0,
   kRemoteWrite = 1 << 1,
   kRemoteRead = 1 << 2,
   kRemoteAtomic = 1 << 3,
+  kWindowBind = 1 << 4,  // windows may be bound to the region
 };
 
+// A region, or a window bound to a part of one (type 2: it belongs to the queue pair that bound
+// it).
 struct MemoryRegion {
-  std::shared_ptr<Memory> memory;  // null: the slot is free
+  std::shared_ptr<Memory> memory;  // null: the slot is free, or its window is not bound
   uint64_t address = 0;  // the virtual address of its first byte, as WRs and RETHs name it
   uint64_t length = 0;
+  uint64_t base = 0;  // the offset of its first byte in `memory`
   uint32_t pd = 0;
   uint8_t access = 0;
+  bool window = false;
   uint32_t generation = 0;
+  uint32_t qpn = 0;      // of a window
+  uint32_t parent = 0;   // of a bound window: the region's index
+  uint32_t windows = 0;  // bound to this region
 
   bool covers(uint64_t va, uint64_t size) const {
     return va >= address && size <= length && va - address <= length - size;
   }
+  uint64_t offset_of(uint64_t va) const { return base + (va - address); }
 };
 
-// The regions of one device. A key is the slot's index, and in its low byte the generation.
+// The regions and windows of one device. A key is the slot's index, and in its low byte the
+// generation's.
 class MemoryTable {
  public:
   MemoryTable() { regions_.emplace_back(); }  // index 0 is never used, so that no key is 0
 
-  // EINVAL for remote rights without local write (IBTA C10-130), ENOMEM when all slots are taken.
+  // EINVAL for remote write or atomic rights without local write, ENOMEM when all slots are taken.
   Result<uint32_t> add(std::shared_ptr<Memory> memory, uint64_t address, uint64_t length,
                        uint32_t pd, uint8_t access);
-  // False when there is no such key. References to it are stale from now on.
-  bool remove(uint32_t key);
+  // ENOMEM when all slots are taken. Nobody may use a window before it is bound.
+  Result<uint32_t> add_window(uint32_t pd);
+  // Of a region or window. EINVAL when there is no such key, EBUSY when windows are bound to the
+  // region. References to it are stale from now on.
+  Result<void> remove(uint32_t key);
 
-  // Null unless `key` is valid now. Valid until add() or remove().
+  // What a bind request asks for: the window's slot with a low byte of the binder's choice.
+  struct Binding {
+    uint32_t key = 0;
+    uint32_t region_key = 0;
+    uint64_t address = 0;
+    uint64_t length = 0;
+    uint8_t access = 0;
+  };
+  // False when the window is bound already, or region, rights or bounds do not fit.
+  bool bind(const Binding& binding, uint32_t pd, uint32_t qpn);
+  // Unbinds a window; false when `key` is none that this queue pair has bound.
+  bool invalidate(uint32_t key, uint32_t qpn);
+
+  // Null unless `key` is valid now. Valid until the table changes.
   const MemoryRegion* find(uint32_t key) const;
+  // The same, but only if `pd` and `qpn` may use these bytes in the ways of `access`.
+  const MemoryRegion* allow(uint32_t key, uint32_t pd, uint32_t qpn, uint8_t access, uint64_t va,
+                            uint64_t length) const {
+    const MemoryRegion* region = find(key);
+    bool allowed = region && region->pd == pd && (region->access & access) == access &&
+                   region->covers(va, length) && (!region->window || region->qpn == qpn);
+    return allowed ? region : nullptr;
+  }
   const MemoryRegion* at(uint32_t index, uint32_t generation) const {
     if (index >= regions_.size()) return nullptr;
     const MemoryRegion& region = regions_[index];
@@ -103,7 +155,12 @@ class MemoryTable {
  private:
   static constexpr uint32_t kMaxRegions = 1u << 24;
 
+  Result<uint32_t> take_slot();
+  MemoryRegion* window_of(uint32_t key);
+  void unbind(MemoryRegion& window);
+
   std::vector<MemoryRegion> regions_;
+  std::vector<bool> taken_;
   std::vector<uint32_t> free_;
 };
 

@@ -20,12 +20,14 @@ Packet* PacketPool::acquire() {
   packet->next = nullptr;
   packet->payload = Payload{};
   packet->frame = nullptr;
+  packet->sender = {};
   packet->sealed = false;
   ++outstanding_.packets;
   return packet;
 }
 
 void PacketPool::release(Packet* packet) {
+  PacketSender sender = packet->sender;
   if (packet->frame) {
     packet->frame->next = free_frames_;
     free_frames_ = packet->frame;
@@ -34,6 +36,7 @@ void PacketPool::release(Packet* packet) {
   packet->next = free_packets_;
   free_packets_ = packet;
   --outstanding_.packets;
+  if (sender.listener) sender.listener->packet_gone(sender.qpn, sender.serial, sender.position);
 }
 
 Frame* PacketPool::attach_frame(Packet* packet) {

@@ -43,10 +43,27 @@ struct Payload {
   uint64_t offset = 0;
 };
 
+// Is told when a packet that says so has been delivered or dropped; in the middle of whatever drops
+// it.
+class PacketListener {
+ public:
+  virtual ~PacketListener() = default;
+  virtual void packet_gone(uint32_t qpn, uint64_t serial, uint64_t position) = 0;
+};
+
+// Of which queue pair's request a packet is a part.
+struct PacketSender {
+  PacketListener* listener = nullptr;  // null: nobody wants to know
+  uint32_t qpn = 0;
+  uint64_t serial = 0;
+  uint64_t position = 0;
+};
+
 struct Packet {
   Packet* next = nullptr;  // in whichever FIFO holds it
   Payload payload;
   Frame* frame = nullptr;
+  PacketSender sender;
   uint16_t header_len = 0;
   bool sealed = false;   // the frame holds pad and ICRC behind the payload
   uint16_t ingress = 0;  // the switch port through which it came, while it is in a switch

@@ -7,13 +7,22 @@
 namespace rocefs {
 namespace {
 
-// What answers a request (IBTA table 38): an acknowledgement, or a response with data.
-bool is_response(const wire::OpcodeInfo& info) {
-  return info.has_aeth || info.is_read_response;
+wire::Service service_of(QpType type) {
+  switch (type) {
+    case QpType::kRc:
+      return wire::Service::kRc;
+    case QpType::kUc:
+      return wire::Service::kUc;
+    case QpType::kUd:
+      break;
+  }
+  return wire::Service::kUd;
 }
 
 // Whether an arriving packet comes from the far end of the connection and is for the near one.
+// Datagrams come from anywhere.
 bool addressed(const Qp& qp, const wire::Headers& headers) {
+  if (qp.type() == QpType::kUd) return true;
   const AddressVector& path = qp.attributes().path;
   Ip source = headers.is_ipv6 ? headers.v6.src : mapped_ipv4(headers.v4.src);
   Ip destination = headers.is_ipv6 ? headers.v6.dst : mapped_ipv4(headers.v4.dst);
@@ -50,37 +59,37 @@ Packet* Port::pull(TimeNs now) {
 }
 
 Packet* Port::next_packet(TimeNs now) {
-  while (Qp* qp = first_response_) {
-    first_response_ = qp->next_response_;
-    qp->in_responses_ = false;
-    if (Packet* packet = qp->responder().emit()) return packet;
+  while (Qp* qp = first_acknowledge_) {
+    first_acknowledge_ = qp->next_acknowledge_;
+    qp->in_acknowledges_ = false;
+    if (Packet* packet = qp->responder().emit_acknowledge()) return packet;
   }
-  while (Qp* qp = first_request_) {
-    first_request_ = qp->next_request_;
-    qp->in_requests_ = false;
-    if (Packet* packet = qp->requester().emit(now)) {
-      qp->make_requester_ready();
+  while (Qp* qp = first_data_) {
+    first_data_ = qp->next_data_;
+    qp->in_data_ = false;
+    if (Packet* packet = qp->emit_data(now)) {
+      qp->make_data_ready();
       return packet;
     }
   }
   return nullptr;
 }
 
-void Port::add_request(Qp& qp) {
-  if (qp.in_requests_) return;
-  qp.in_requests_ = true;
-  qp.next_request_ = nullptr;
-  (first_request_ ? last_request_->next_request_ : first_request_) = &qp;
-  last_request_ = &qp;
+void Port::add_data(Qp& qp) {
+  if (qp.in_data_) return;
+  qp.in_data_ = true;
+  qp.next_data_ = nullptr;
+  (first_data_ ? last_data_->next_data_ : first_data_) = &qp;
+  last_data_ = &qp;
   if (egress_) egress_->kick();
 }
 
-void Port::add_response(Qp& qp) {
-  if (qp.in_responses_) return;
-  qp.in_responses_ = true;
-  qp.next_response_ = nullptr;
-  (first_response_ ? last_response_->next_response_ : first_response_) = &qp;
-  last_response_ = &qp;
+void Port::add_acknowledge(Qp& qp) {
+  if (qp.in_acknowledges_) return;
+  qp.in_acknowledges_ = true;
+  qp.next_acknowledge_ = nullptr;
+  (first_acknowledge_ ? last_acknowledge_->next_acknowledge_ : first_acknowledge_) = &qp;
+  last_acknowledge_ = &qp;
   if (egress_) egress_->kick();
 }
 
@@ -100,9 +109,10 @@ void unlink(Qp& qp, Qp*& first, Qp*& last, Qp* Qp::*next) {
 }  // namespace
 
 void Port::forget(Qp& qp) {
-  if (qp.in_requests_) unlink(qp, first_request_, last_request_, &Qp::next_request_);
-  if (qp.in_responses_) unlink(qp, first_response_, last_response_, &Qp::next_response_);
-  qp.in_requests_ = qp.in_responses_ = false;
+  if (qp.in_data_) unlink(qp, first_data_, last_data_, &Qp::next_data_);
+  if (qp.in_acknowledges_)
+    unlink(qp, first_acknowledge_, last_acknowledge_, &Qp::next_acknowledge_);
+  qp.in_data_ = qp.in_acknowledges_ = false;
 }
 
 void Port::receive(Packet* packet, TimeNs now) {
@@ -119,11 +129,10 @@ void Port::receive(Packet* packet, TimeNs now) {
     device_.fabric().pool().release(packet);
     return;
   }
-  if (is_response(wire::opcode_info(parsed.headers.bth.opcode))) {
-    qp->requester().receive_acknowledge(parsed, now);
-    device_.fabric().pool().release(packet);
+  if (wire::opcode_info(parsed.headers.bth.opcode).response) {
+    qp->requester().receive_response(packet, parsed, now);
   } else {
-    qp->responder().receive(packet, parsed, now);
+    qp->responder().receive(packet, parsed);
   }
 }
 
@@ -159,12 +168,13 @@ bool Port::check(Packet* packet, wire::Parsed& parsed) {
 Qp* Port::find_qp(const wire::Headers& headers) {
   Qp* qp = device_.find_qp(headers.bth.dest_qpn);
   if (qp && &qp->port() != this) qp = nullptr;
-  bool receives = qp && (qp->state() == QpState::kRtr || qp->state() == QpState::kRts);
+  bool receives = qp && qp->receives_packets();
   constexpr uint16_t kMembership = 0x8000;
   bool pkey_ok = (headers.bth.pkey | kMembership) == 0xffff;
-  // C9-61: a queue pair takes only packets of its own service.
-  bool service_ok = wire::opcode_info(headers.bth.opcode).service == wire::Service::kRc;
-  if (receives && pkey_ok && service_ok && addressed(*qp, headers)) return qp;
+  // A queue pair takes only packets of its own service.
+  wire::Service service = wire::opcode_info(headers.bth.opcode).service;
+  bool mine = receives && pkey_ok && service == service_of(qp->type()) && addressed(*qp, headers);
+  if (mine) return qp;
   counters_.rx_unknown_qp.add();
   return nullptr;
 }

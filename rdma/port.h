@@ -34,14 +34,14 @@ class Port final : public LinkSource, public LinkSink {
   PortCounters& counters() { return counters_; }
   const PortCounters& counters() const { return counters_; }
 
-  // Acknowledgements go before requests; both in turn, queue pair by queue pair.
+  // Acknowledgements go before data; both in turn, queue pair by queue pair.
   Packet* pull(TimeNs now) override;
   void receive(Packet* packet, TimeNs now) override;
   // Octets from outside, from the IP header to the ICRC, whatever they are.
   void receive_bytes(std::span<const uint8_t> bytes, TimeNs now);
 
-  void add_request(Qp& qp);
-  void add_response(Qp& qp);
+  void add_data(Qp& qp);
+  void add_acknowledge(Qp& qp);
   void forget(Qp& qp);
 
  private:
@@ -58,10 +58,10 @@ class Port final : public LinkSource, public LinkSink {
   bool link_up_ = false;
   PortCounters counters_;
   // FIFOs through the queue pairs: an active list, never a scan.
-  Qp* first_request_ = nullptr;
-  Qp* last_request_ = nullptr;
-  Qp* first_response_ = nullptr;
-  Qp* last_response_ = nullptr;
+  Qp* first_data_ = nullptr;
+  Qp* last_data_ = nullptr;
+  Qp* first_acknowledge_ = nullptr;
+  Qp* last_acknowledge_ = nullptr;
 };
 
 }  // namespace rocefs

@@ -6,14 +6,15 @@
 namespace rocefs {
 
 struct PortCounters {
-  // counters/: the port as a whole (IBTA 16.1.3.5).
+  // counters/: the port as a whole.
   Counter port_xmit_data, port_rcv_data, port_xmit_packets, port_rcv_packets;
   Counter unicast_xmit_packets, unicast_rcv_packets;
   Counter port_rcv_errors;
   Counter link_downed, port_xmit_discards;
   // hw_counters/: the names of mlx5.
-  Counter rx_write_requests, out_of_buffer, out_of_sequence, duplicate_request;
-  Counter rnr_nak_retry_err, packet_seq_err, local_ack_timeout_err;
+  Counter rx_write_requests, rx_read_requests, rx_atomic_requests, out_of_buffer, out_of_sequence,
+      duplicate_request;
+  Counter rnr_nak_retry_err, packet_seq_err, implied_nak_seq_err, local_ack_timeout_err;
   Counter resp_local_length_error, resp_cqe_error, req_cqe_error;
   Counter req_remote_invalid_request, req_remote_access_errors, resp_remote_access_errors;
   Counter resp_cqe_flush_error, req_cqe_flush_error;
@@ -39,14 +40,20 @@ inline constexpr CounterRow<PortCounters> kPortCounters[] = {
      "packets that the port discarded because its link was down"},
     {"hw_counters/rx_write_requests", &PortCounters::rx_write_requests,
      "RDMA WRITE messages received"},
+    {"hw_counters/rx_read_requests", &PortCounters::rx_read_requests,
+     "RDMA READ requests received"},
+    {"hw_counters/rx_atomic_requests", &PortCounters::rx_atomic_requests,
+     "atomic requests received"},
     {"hw_counters/out_of_buffer", &PortCounters::out_of_buffer,
-     "SEND messages that met an empty receive queue"},
+     "messages that met an empty receive queue"},
     {"hw_counters/out_of_sequence", &PortCounters::out_of_sequence,
      "request packets received ahead of the expected PSN"},
     {"hw_counters/duplicate_request", &PortCounters::duplicate_request,
      "request packets received again"},
     {"hw_counters/rnr_nak_retry_err", &PortCounters::rnr_nak_retry_err, "RNR NAKs received"},
     {"hw_counters/packet_seq_err", &PortCounters::packet_seq_err, "sequence NAKs received"},
+    {"hw_counters/implied_nak_seq_err", &PortCounters::implied_nak_seq_err,
+     "READ and atomic responses found missing by a later answer"},
     {"hw_counters/local_ack_timeout_err", &PortCounters::local_ack_timeout_err,
      "acknowledgements that did not come in time"},
     {"hw_counters/resp_local_length_error", &PortCounters::resp_local_length_error,
@@ -72,7 +79,8 @@ inline constexpr CounterRow<PortCounters> kPortCounters[] = {
     {"hw_counters/rx_icrc_encapsulated", &PortCounters::rx_icrc_encapsulated,
      "RoCE packets received with a wrong ICRC"},
     {"hw_counters/rx_unknown_qp", &PortCounters::rx_unknown_qp,
-     "packets received for no connected queue pair, not from its far end, or of another service"},
+     "packets received for no connected queue pair, not from its far end, of another service "
+     "or with a wrong Q_Key"},
 };
 
 }  // namespace rocefs

@@ -6,6 +6,7 @@
 #include "rdma/device.h"
 #include "rdma/port.h"
 #include "rdma/psn.h"
+#include "rdma/qp_transitions.h"
 
 namespace rocefs {
 namespace {
@@ -14,6 +15,7 @@ constexpr uint16_t kDefaultPkey = 0xffff;
 constexpr uint16_t kDontFragment = 0x4000;
 constexpr uint8_t kUdpProtocol = 17;
 constexpr uint32_t kMaxWindow = 1u << 22;  // half of half the PSN space: no PSN is ambiguous
+constexpr uint8_t kMaxRdAtomic = 16;       // as mlx5 has
 
 bool valid_mtu(uint32_t mtu) {
   return mtu >= 256 && mtu <= kMaxMtu && (mtu & (mtu - 1)) == 0;
@@ -31,54 +33,112 @@ uint16_t source_port(uint32_t local_qpn, uint32_t remote_qpn) {
 
 }  // namespace
 
-Qp::Qp(Device& device, Port& port, uint32_t number, const QpInit& init)
+Qp::Qp(Device& device, uint32_t number, uint64_t serial, const QpInit& init)
     : device_(device),
-      port_(port),
+      port_(&device.port()),
       number_(number),
+      serial_(serial),
       init_(init),
+      receives_(init.shared_receives ? 0 : init.receive_depth),
       requester_(*this, init.send_depth),
-      responder_(*this, init.receive_depth) {}
+      responder_(*this) {}
 
 Qp::~Qp() {
-  port_.forget(*this);
+  port_->forget(*this);
 }
 
 Scheduler& Qp::scheduler() {
   return device_.fabric().scheduler();
 }
 
-Result<void> Qp::modify(QpState to, const QpAttributes& attributes) {
+Mover Qp::mover(MemoryListener& listener) {
+  return {device_.fabric().pool(), device_.memory(), init_.pd, number_, listener};
+}
+
+Result<void> Qp::check_values(const QpAttributes& a, uint32_t mask) const {
+  auto given = [&](uint32_t bit) { return (mask & bit) != 0; };
+  if (given(kQpPort) && (a.port < 1 || a.port > device_.port_count())) {
+    return errorf(EINVAL, "{} has no port {}", device_.name(), a.port);
+  }
+  if (given(kQpPathMtu) && (!valid_mtu(a.path_mtu) || a.path_mtu > port_->mtu())) {
+    return errorf(EINVAL, "path MTU {} on a port with MTU {}", a.path_mtu, port_->mtu());
+  }
+  bool bad = (given(kQpPkeyIndex) && a.pkey_index != 0) || (given(kQpTimeout) && a.timeout > 31) ||
+             (given(kQpRetryCount) && a.retry_count > 7) ||
+             (given(kQpRnrRetry) && a.rnr_retry > 7) ||
+             (given(kQpMinRnrTimer) && a.min_rnr_timer > 31) ||
+             (given(kQpWindow) && (a.window == 0 || a.window > kMaxWindow)) ||
+             (given(kQpSendPsn) && a.send_psn > kPsnMask) ||
+             (given(kQpReceivePsn) && a.receive_psn > kPsnMask) ||
+             (given(kQpRemoteQpn) && a.remote_qpn > kPsnMask) ||
+             (given(kQpMaxRdAtomic) && a.max_rd_atomic > kMaxRdAtomic) ||
+             (given(kQpMaxDestRdAtomic) && a.max_dest_rd_atomic > kMaxRdAtomic);
+  if (bad) return Error{EINVAL, "an attribute of the queue pair is out of range"};
+  return {};
+}
+
+void Qp::assign(const QpAttributes& from, uint32_t mask) {
+  QpAttributes& to = attributes_;
+  auto take = [&](uint32_t bit, auto& out, const auto& in) {
+    if (mask & bit) out = in;
+  };
+  take(kQpPkeyIndex, to.pkey_index, from.pkey_index);
+  take(kQpPort, to.port, from.port);
+  take(kQpAccess, to.access, from.access);
+  take(kQpQkey, to.qkey, from.qkey);
+  take(kQpPath, to.path, from.path);
+  take(kQpPathMtu, to.path_mtu, from.path_mtu);
+  take(kQpRemoteQpn, to.remote_qpn, from.remote_qpn);
+  take(kQpSendPsn, to.send_psn, from.send_psn);
+  take(kQpReceivePsn, to.receive_psn, from.receive_psn);
+  take(kQpTimeout, to.timeout, from.timeout);
+  take(kQpRetryCount, to.retry_count, from.retry_count);
+  take(kQpRnrRetry, to.rnr_retry, from.rnr_retry);
+  take(kQpMinRnrTimer, to.min_rnr_timer, from.min_rnr_timer);
+  take(kQpMaxRdAtomic, to.max_rd_atomic, from.max_rd_atomic);
+  take(kQpMaxDestRdAtomic, to.max_dest_rd_atomic, from.max_dest_rd_atomic);
+  take(kQpWindow, to.window, from.window);
+  if (mask & kQpPort) {
+    port_->forget(*this);
+    port_ = &device_.port(to.port);
+  }
+}
+
+Result<void> Qp::modify(QpState to, const QpAttributes& attributes, uint32_t mask) {
+  if (Result<void> checked = check_transition(init_.type, state_, to, mask); !checked) {
+    return checked;
+  }
+  if (Result<void> checked = check_values(attributes, mask); !checked) return checked;
   if (to == QpState::kError) {
     enter_error();
     return {};
   }
-  bool next = static_cast<int>(to) == static_cast<int>(state_) + 1;
-  if (!next) return errorf(EINVAL, "no way from {} to {}", name(state_), name(to));
-  if (to == QpState::kInit) {
-    if (!valid_mtu(attributes.path_mtu) || attributes.path_mtu > port_.mtu()) {
-      return errorf(EINVAL, "path MTU {} on a port with MTU {}", attributes.path_mtu, port_.mtu());
-    }
-    if (attributes.timeout > 31 || attributes.retry_count > 7 || attributes.rnr_retry > 7 ||
-        attributes.min_rnr_timer > 31 || attributes.window == 0 || attributes.window > kMaxWindow ||
-        attributes.send_psn > kPsnMask || attributes.receive_psn > kPsnMask ||
-        attributes.remote_qpn > kPsnMask) {
-      return Error{EINVAL, "an attribute of the queue pair is out of range"};
-    }
-    attributes_ = attributes;
-    fill_template();
+  if (to == QpState::kReset) {
+    reset();
+    return {};
   }
-  state_ = to;
-  if (to == QpState::kRtr) responder_.start(attributes_.receive_psn);
-  if (to == QpState::kRts) {
-    requester_.start(attributes_.send_psn);
-    make_requester_ready();
+  assign(attributes, mask);
+  if (mask & kQpPath) {
+    header_template_ = wire::HeaderTemplate(headers_to(attributes_.path, attributes_.remote_qpn));
+  }
+  QpState from = std::exchange(state_, to);
+  if (from == QpState::kInit && to == QpState::kRtr) responder_.start(attributes_.receive_psn);
+  if (from == QpState::kRtr && to == QpState::kRts) requester_.start(attributes_.send_psn);
+  if (to == QpState::kRts) make_data_ready();
+  return {};
+}
+
+Result<void> Qp::bring_up(const QpAttributes& attributes) {
+  for (QpState to : {QpState::kInit, QpState::kRtr, QpState::kRts}) {
+    uint32_t mask = required_attributes(init_.type, state_, to);
+    if (to == QpState::kRtr && init_.type == QpType::kRc) mask |= kQpWindow;
+    if (Result<void> moved = modify(to, attributes, mask); !moved) return moved;
   }
   return {};
 }
 
-void Qp::fill_template() {
-  const AddressVector& path = attributes_.path;
-  wire::Headers& headers = header_template_;
+wire::Headers Qp::headers_to(const AddressVector& path, uint32_t remote_qpn) const {
+  wire::Headers headers;
   headers.is_ipv6 = !is_mapped_ipv4(path.remote);
   if (headers.is_ipv6) {
     headers.v6.traffic_class = path.traffic_class;
@@ -95,19 +155,67 @@ void Qp::fill_template() {
     headers.v4.src = ipv4_of(path.local);
     headers.v4.dst = ipv4_of(path.remote);
   }
-  headers.udp.src_port = source_port(number_, attributes_.remote_qpn);
+  headers.udp.src_port = source_port(number_, remote_qpn);
   headers.udp.dst_port = wire::kRocePort;
   headers.bth.pkey = kDefaultPkey;
   headers.bth.mig_req = true;
-  headers.bth.dest_qpn = attributes_.remote_qpn;
+  headers.bth.dest_qpn = remote_qpn;
+  return headers;
 }
 
-void Qp::make_requester_ready() {
-  if (state_ == QpState::kRts) port_.add_request(*this);
+// What the service cannot do, and what no packet could say.
+Result<void> Qp::check_request(const SendRequest& request) const {
+  bool datagram = init_.type == QpType::kUd;
+  bool reliable = init_.type == QpType::kRc;
+  switch (request.op) {
+    case SendOp::kSend:
+    case SendOp::kSendImm:
+      break;
+    case SendOp::kWrite:
+    case SendOp::kWriteImm:
+    case SendOp::kBindWindow:
+    case SendOp::kLocalInvalidate:
+      if (datagram) return Error{EINVAL, "UD only sends"};
+      break;
+    case SendOp::kSendInvalidate:
+    case SendOp::kRead:
+    case SendOp::kCompareSwap:
+    case SendOp::kFetchAdd:
+      if (!reliable) return errorf(EINVAL, "{} has no such request", name(init_.type));
+      break;
+  }
+  return {};
 }
 
-void Qp::make_responder_ready() {
-  port_.add_response(*this);
+Result<void> Qp::post(const SendRequest& request) {
+  if (state_ == QpState::kReset || state_ == QpState::kInit || state_ == QpState::kRtr) {
+    return errorf(EINVAL, "nothing can be sent in {}", name(state_));
+  }
+  if (Result<void> checked = check_request(request); !checked) return checked;
+  return requester_.post(request);
+}
+
+Result<void> Qp::post(const ReceiveRequest& request) {
+  if (state_ == QpState::kReset) return Error{EINVAL, "nothing can be received in RESET"};
+  if (init_.shared_receives) return Error{EINVAL, "receives are posted to the shared queue"};
+  if (Result<void> posted = receives_.post(request); !posted) return posted;
+  if (state_ == QpState::kError) responder_.flush();
+  return {};
+}
+
+void Qp::make_data_ready() {
+  port_->add_data(*this);
+}
+
+void Qp::make_acknowledge_ready() {
+  port_->add_acknowledge(*this);
+}
+
+Packet* Qp::emit_data(TimeNs now) {
+  response_turn_ = !response_turn_;
+  Packet* packet = response_turn_ ? responder_.emit_response() : requester_.emit(now);
+  if (!packet) packet = response_turn_ ? requester_.emit(now) : responder_.emit_response();
+  return packet;
 }
 
 bool Qp::memory_pending() const {
@@ -123,6 +231,21 @@ void Qp::enter_error() {
   state_ = QpState::kError;
   requester_.flush();
   responder_.flush();
+}
+
+void Qp::enter_send_error() {
+  if (state_ == QpState::kError) return;
+  state_ = QpState::kSqe;
+  requester_.flush();
+}
+
+void Qp::reset() {
+  state_ = QpState::kReset;
+  requester_.reset();
+  responder_.reset();
+  while (!receives_.empty()) receives_.take();
+  attributes_ = {};
+  header_template_ = {};
 }
 
 }  // namespace rocefs

@@ -1,12 +1,14 @@
-// Qp: a queue pair with a reliable connection: its state, its attributes, its two halves, and its
-// place in the port's lists of those that have something to transmit.
+// Qp: a queue pair: its state, its attributes, its two halves, and its place in the port's lists of
+// those that have something to transmit.
 #pragma once
 
 #include <cstdint>
 
 #include "rdma/completion_queue.h"
+#include "rdma/receive_queue.h"
 #include "rdma/requester.h"
 #include "rdma/responder.h"
+#include "rdma/scatter_gather.h"
 #include "rdma/verbs.h"
 
 namespace rocefs {
@@ -15,10 +17,11 @@ class Device;
 class Port;
 
 struct QpInit {
-  uint8_t port = 1;  // of the device
+  QpType type = QpType::kRc;
   uint32_t pd = 0;
   CompletionQueue* send_cq = nullptr;
   CompletionQueue* receive_cq = nullptr;
+  ReceiveQueue* shared_receives = nullptr;  // an SRQ, which outlives the QP; null: its own queue
   uint32_t send_depth = 128;
   uint32_t receive_depth = 128;
   Owner owner;
@@ -27,32 +30,64 @@ struct QpInit {
 class Qp {
  public:
   // Device::create_qp() makes them.
-  Qp(Device& device, Port& port, uint32_t number, const QpInit& init);
+  Qp(Device& device, uint32_t number, uint64_t serial, const QpInit& init);
   ~Qp();
   Qp(const Qp&) = delete;
   Qp& operator=(const Qp&) = delete;
 
-  // RESET to INIT to RTR to RTS; any to ERR. EINVAL for another step or for attributes out of
-  // range; nothing changes then. `attributes` count at INIT.
-  Result<void> modify(QpState to, const QpAttributes& attributes = {});
+  // A transition with the attributes that `mask` (of QpMask) names. EINVAL, with the reason, for a
+  // transition that the type does not have, attributes that are missing or not allowed in it, or
+  // out of range; nothing changes then. To RESET everything is forgotten, nothing completes; to ERR
+  // everything queued ends with kFlushed.
+  Result<void> modify(QpState to, const QpAttributes& attributes, uint32_t mask);
+  Result<void> modify(QpState to) { return modify(to, {}, 0); }
+  // RESET to INIT to RTR to RTS with all that these need of `attributes`.
+  Result<void> bring_up(const QpAttributes& attributes);
+
+  // EINVAL when the state (RESET, INIT, RTR) or the type has no such request, or it is malformed;
+  // ENOMEM when the queue is full. In ERR and SQE it ends at once with kFlushed.
+  Result<void> post(const SendRequest& request);
+  // EINVAL in RESET, for a QP with an SRQ; ENOMEM when the queue is full.
+  Result<void> post(const ReceiveRequest& request);
 
   uint32_t number() const { return number_; }
+  // Of all that have this number, one after the other.
+  uint64_t serial() const { return serial_; }
+  QpType type() const { return init_.type; }
   QpState state() const { return state_; }
   uint32_t pd() const { return init_.pd; }
   const QpAttributes& attributes() const { return attributes_; }
   const Owner& owner() const { return init_.owner; }
   Device& device() { return device_; }
-  Port& port() { return port_; }
+  // Chosen in the transition to INIT; until then the first.
+  Port& port() { return *port_; }
   Scheduler& scheduler();
   CompletionQueue& send_cq() { return *init_.send_cq; }
   CompletionQueue& receive_cq() { return *init_.receive_cq; }
+  ReceiveQueue& receives() { return init_.shared_receives ? *init_.shared_receives : receives_; }
+  bool has_shared_receives() const { return init_.shared_receives != nullptr; }
   Requester& requester() { return requester_; }
   Responder& responder() { return responder_; }
-  // IP, UDP and BTH as every packet of this connection begins.
-  const wire::Headers& header_template() const { return header_template_; }
+  Mover mover(MemoryListener& listener);
 
-  void make_requester_ready();
-  void make_responder_ready();
+  // IP, UDP and BTH as every packet of this connection begins (RC, UC).
+  const wire::HeaderTemplate& header_template() const { return header_template_; }
+  // The same as fields, to any far end.
+  wire::Headers headers_to(const AddressVector& path, uint32_t remote_qpn) const;
+
+  // Whether packets of requests may be sent; whether requests are taken.
+  bool sends() const { return state_ == QpState::kRts || state_ == QpState::kSqd; }
+  bool receives_packets() const {
+    return sends() || state_ == QpState::kRtr || state_ == QpState::kSqe;
+  }
+
+  // Has data to transmit: requests, or responses to READs and atomics.
+  void make_data_ready();
+  // Has an acknowledgement to transmit: those go before data.
+  void make_acknowledge_ready();
+  // The next data packet: requests and responses in turn.
+  Packet* emit_data(TimeNs now);
+
   // Work on memory has ended; a QP that was waiting for that to be destroyed may go.
   void memory_settled();
   bool memory_pending() const;
@@ -61,26 +96,34 @@ class Qp {
   void disown_queues(CompletionQueue& sink) { init_.send_cq = init_.receive_cq = &sink; }
   // Queued requests end with kFlushed. Again is harmless.
   void enter_error();
+  // UC and UD: a send request has failed; the receiving half goes on.
+  void enter_send_error();
 
  private:
   friend class Port;
-  void fill_template();
+  void assign(const QpAttributes& attributes, uint32_t mask);
+  Result<void> check_values(const QpAttributes& attributes, uint32_t mask) const;
+  Result<void> check_request(const SendRequest& request) const;
+  void reset();
 
   Device& device_;
-  Port& port_;
+  Port* port_;
   const uint32_t number_;
+  const uint64_t serial_;
   QpInit init_;
   QpState state_ = QpState::kReset;
+  bool response_turn_ = false;
   QpAttributes attributes_;
-  wire::Headers header_template_{};
+  wire::HeaderTemplate header_template_;
+  ReceiveQueue receives_;
   Requester requester_;
   Responder responder_;
 
   // In the port's lists.
-  Qp* next_request_ = nullptr;
-  Qp* next_response_ = nullptr;
-  bool in_requests_ = false;
-  bool in_responses_ = false;
+  Qp* next_data_ = nullptr;
+  Qp* next_acknowledge_ = nullptr;
+  bool in_data_ = false;
+  bool in_acknowledges_ = false;
 };
 
 }  // namespace rocefs

@@ -18,9 +18,8 @@ Requester::Requester(Qp& qp, size_t depth)
       rnr_timer_(event_of<&Requester::on_rnr_wait_over>(this)) {}
 
 Requester::~Requester() {
-  qp_.device().fabric().outstanding().requests -=
-      static_cast<int64_t>(queue_.tail() - queue_.head());
-  if (fetched_) qp_.device().fabric().pool().release(fetched_);
+  qp_.device().fabric().outstanding().requests -= static_cast<int64_t>(queue_.size());
+  if (fetch_.packet) qp_.device().fabric().pool().release(fetch_.packet);
 }
 
 void Requester::start(uint32_t psn) {
@@ -33,115 +32,144 @@ Result<void> Requester::post(const SendRequest& request) {
   if (queue_.full()) return Error{ENOMEM, "the send queue is full"};
   Wqe wqe;
   wqe.request = request;
+  wqe.length = request.sges.length();
   queue_.push(wqe);
   ++qp_.device().fabric().outstanding().requests;
-  if (qp_.state() == QpState::kError) {
+  if (qp_.state() == QpState::kError || qp_.state() == QpState::kSqe) {
     flush();
   } else {
-    qp_.make_requester_ready();
+    qp_.make_data_ready();
   }
   return {};
 }
 
-bool Requester::may_send() const {
-  return qp_.state() == QpState::kRts && !rnr_waiting_ && !failed_ && cursor_ != queue_.tail() &&
-         next_ - unacknowledged_ < qp_.attributes().window;
+// While the send queue drains, only what has begun goes on.
+bool Requester::may_begin(const Wqe& wqe) const {
+  if (wqe.begun) return true;
+  if (qp_.state() != QpState::kRts) return false;
+  return !wqe.request.fence || data_begun_ == 0;
 }
 
-// A message takes as many PSNs as packets, at least one (IBTA 9.7.2).
-void Requester::begin(Wqe& wqe) {
-  uint32_t mtu = qp_.attributes().path_mtu;
-  wqe.first_psn = next_;
-  wqe.packets = std::max<uint64_t>(1, (uint64_t{wqe.request.sge.length} + mtu - 1) / mtu);
+bool Requester::may_send(const Wqe& wqe) const {
+  if (qp_.type() != QpType::kRc) return true;
+  if (next_ - unacknowledged_ >= qp_.attributes().window) return false;
+  return !wqe.awaits_data() || data_asked_ < qp_.attributes().max_rd_atomic;
 }
 
 Packet* Requester::emit(TimeNs now) {
-  if (!may_send() || fetch_ == Fetch::kPending) return nullptr;
-  Wqe& wqe = queue_.at(cursor_);
-  if (wqe.packets == 0) begin(wqe);
-  if (fetch_ == Fetch::kReady) {
-    assert(fetched_psn_ == next_);
-    fetch_ = Fetch::kNone;
-    return sent(std::exchange(fetched_, nullptr), now);
+  while (qp_.sends() && !rnr_waiting_ && !failed_ && !doomed_ && cursor_ != queue_.tail() &&
+         fetch_.pending == 0) {
+    Wqe& wqe = queue_.at(cursor_);
+    if (!may_begin(wqe)) return nullptr;
+    if (!wqe.begun && !begin(wqe)) continue;
+    if (wqe.packets == 0) {  // it is local, and done
+      ++cursor_;
+      complete_ready();
+      continue;
+    }
+    if (!may_send(wqe)) return nullptr;
+    if (fetch_.packet) return sent(std::exchange(fetch_.packet, nullptr), now);
+    if (Packet* packet = build(wqe, now)) return packet;
   }
-  return build(wqe, now);
+  return nullptr;
 }
 
-Packet* Requester::build(const Wqe& wqe, TimeNs now) {
-  uint64_t offset = (next_ - wqe.first_psn) * qp_.attributes().path_mtu;
-  uint32_t length = static_cast<uint32_t>(
-      std::min<uint64_t>(qp_.attributes().path_mtu, wqe.request.sge.length - offset));
-  Packet* packet = qp_.device().fabric().pool().acquire();
-  if (!attach_payload(wqe, packet, offset, length)) {
-    if (fetch_ != Fetch::kPending) qp_.device().fabric().pool().release(packet);
-    return nullptr;
-  }
-  return sent(packet, now);
-}
-
-// False when the packet cannot go now: its bytes are on their way, or the request has failed.
-bool Requester::attach_payload(const Wqe& wqe, Packet* packet, uint64_t offset, uint32_t length) {
-  packet->payload.length = static_cast<uint16_t>(length);
-  if (length == 0) return true;
-  const MemoryTable& table = qp_.device().memory();
-  const Sge& sge = wqe.request.sge;
-  const MemoryRegion* region = table.find(sge.lkey);
-  if (!region || region->pd != qp_.pd() || !region->covers(sge.address, sge.length)) {
-    fail_at_cursor(WcStatus::kLocalProtectionError);
+// False when it has failed.
+bool Requester::begin(Wqe& wqe) {
+  WcStatus status = check(wqe);
+  if (status != WcStatus::kSuccess) {
+    fail_at_cursor(status);
     return false;
   }
-  uint64_t at = sge.address - region->address + offset;
-  if (region->memory->direct()) {
-    packet->payload.kind = Payload::Kind::kLocal;
-    packet->payload.table = &table;
-    packet->payload.index = MemoryTable::index_of(sge.lkey);
-    packet->payload.generation = region->generation;
-    packet->payload.offset = at;
-    return true;
-  }
-  Frame* frame = qp_.device().fabric().pool().attach_frame(packet);
-  packet->payload.kind = Payload::Kind::kFrame;
-  fetched_ = packet;
-  fetched_psn_ = next_;
-  fetch_stale_ = false;
-  fetch_ = Fetch::kPending;
-  std::span<uint8_t> into(frame->bytes.data(), length);
-  switch (region->memory->read(at, into, *this, 0)) {
-    case Memory::Outcome::kPending:
-      return false;
-    case Memory::Outcome::kDone:
-      break;
-    case Memory::Outcome::kFailed:
-      fail_at_cursor(WcStatus::kLocalProtectionError);
-      break;
-  }
-  fetch_ = Fetch::kNone;
-  fetched_ = nullptr;
-  return !failed_;
+  wqe.begun = true;
+  wqe.first_psn = next_;
+  bool local = wqe.request.op == SendOp::kBindWindow || wqe.request.op == SendOp::kLocalInvalidate;
+  if (local) return true;
+  // A message takes as many PSNs as packets, at least one; a READ as many as its response.
+  uint32_t mtu = qp_.attributes().path_mtu;
+  bool one = qp_.type() == QpType::kUd || wqe.request.op == SendOp::kCompareSwap ||
+             wqe.request.op == SendOp::kFetchAdd;
+  wqe.packets = one ? 1 : std::max<uint64_t>(1, (wqe.length + mtu - 1) / mtu);
+  data_begun_ += wqe.awaits_data();
+  return true;
 }
 
-void Requester::memory_done(uint64_t, bool ok) {
-  fetch_ = Fetch::kReady;
-  if (fetch_stale_ || qp_.state() != QpState::kRts) {
-    drop_fetch();
-    return qp_.memory_settled();
+// What the near end can see to be wrong, or does by itself.
+WcStatus Requester::check(const Wqe& wqe) {
+  const SendRequest& request = wqe.request;
+  if (request.op == SendOp::kBindWindow || request.op == SendOp::kLocalInvalidate) {
+    return run_local(wqe) ? WcStatus::kSuccess : WcStatus::kWindowBindError;
   }
-  if (!ok) {
+  uint64_t longest = qp_.type() == QpType::kUd ? qp_.port().mtu() : kMaxMessage;
+  bool atomic = request.op == SendOp::kCompareSwap || request.op == SendOp::kFetchAdd;
+  if (wqe.length > longest || (atomic && wqe.length != 8)) return WcStatus::kLocalLengthError;
+  if (wqe.awaits_data() && qp_.attributes().max_rd_atomic == 0) {
+    return WcStatus::kLocalQpOperationError;
+  }
+  uint8_t access = wqe.awaits_data() ? kLocalWrite : 0;
+  bool allowed = entries_allowed(qp_.mover(*this), request.sges.entries(), access);
+  return allowed ? WcStatus::kSuccess : WcStatus::kLocalProtectionError;
+}
+
+bool Requester::run_local(const Wqe& wqe) {
+  const SendRequest& request = wqe.request;
+  MemoryTable& table = qp_.device().memory();
+  if (request.op == SendOp::kLocalInvalidate) return table.invalidate(request.rkey, qp_.number());
+  if (request.sges.entries().size() != 1) return false;
+  const Sge& part = request.sges.entries()[0];
+  return table.bind({request.rkey, part.lkey, part.address, part.length, request.bind_access},
+                    qp_.pd(), qp_.number());
+}
+
+// Null when the packet cannot go now: its bytes are on their way, or the request has failed.
+Packet* Requester::build(const Wqe& wqe, TimeNs now) {
+  PacketPool& pool = qp_.device().fabric().pool();
+  Packet* packet = pool.acquire();
+  if (wqe.awaits_data()) return sent(packet, now);
+  uint64_t offset = (next_ - wqe.first_psn) * qp_.attributes().path_mtu;
+  uint64_t most = qp_.type() == QpType::kUd ? wqe.length : qp_.attributes().path_mtu;
+  auto length = static_cast<uint32_t>(std::min(most, wqe.length - offset));
+  Moved moved =
+      gather(qp_.mover(*this), wqe.request.sges.entries(), offset, length, packet, kFetchTicket);
+  if (moved.pending > 0) {
+    fetch_ = {packet, moved.pending, moved.failed, false};
+    return nullptr;
+  }
+  if (!moved.failed) return sent(packet, now);
+  pool.release(packet);
+  fail_at_cursor(WcStatus::kLocalProtectionError);
+  return nullptr;
+}
+
+void Requester::memory_done(uint64_t ticket, bool ok) {
+  if (ticket == kFetchTicket) {
+    fetched(ok);
+  } else {
+    placed(ticket, ok);
+  }
+  qp_.memory_settled();
+}
+
+void Requester::fetched(bool ok) {
+  fetch_.failed |= !ok;
+  if (--fetch_.pending > 0) return;
+  if (fetch_.stale || !qp_.sends()) return drop_fetch();
+  if (fetch_.failed) {
     drop_fetch();
     return fail_at_cursor(WcStatus::kLocalProtectionError);
   }
-  qp_.make_requester_ready();
+  qp_.make_data_ready();
 }
 
 void Requester::drop_fetch() {
-  if (fetch_ == Fetch::kPending) {
-    fetch_stale_ = true;  // the memory still writes into its frame
+  if (fetch_.pending > 0) {
+    fetch_.stale = true;  // memory still writes into its frame
     return;
   }
-  if (fetch_ == Fetch::kNone) return;
-  fetch_ = Fetch::kNone;
-  qp_.device().fabric().pool().release(std::exchange(fetched_, nullptr));
-  qp_.make_requester_ready();
+  if (!fetch_.packet) return;
+  qp_.device().fabric().pool().release(fetch_.packet);
+  fetch_ = {};
+  if (qp_.sends()) qp_.make_data_ready();
 }
 
 // A request that cannot be sent ends when all before it have ended, so that these keep their true
@@ -149,19 +177,26 @@ void Requester::drop_fetch() {
 void Requester::fail_at_cursor(WcStatus status) {
   failed_ = true;
   queue_.at(cursor_).failure = status;
-  if (cursor_ == queue_.head()) fail_front(status);
+  complete_ready();
 }
 
 namespace {
 
-wire::Opcode opcode_of(SendOp op, bool first, bool last) {
+wire::Opcode opcode_of(QpType type, SendOp op, bool first, bool last) {
   using wire::Opcode;
-  if (op == SendOp::kWrite) {
-    if (first) return last ? Opcode::kRcWriteOnly : Opcode::kRcWriteFirst;
-    return last ? Opcode::kRcWriteLast : Opcode::kRcWriteMiddle;
+  if (op == SendOp::kRead) return Opcode::kRcReadRequest;
+  if (op == SendOp::kCompareSwap) return Opcode::kRcCmpSwap;
+  if (op == SendOp::kFetchAdd) return Opcode::kRcFetchAdd;
+  bool write = op == SendOp::kWrite || op == SendOp::kWriteImm;
+  bool immediate = op == SendOp::kSendImm || op == SendOp::kWriteImm;
+  if (type == QpType::kUd) return immediate ? Opcode::kUdSendOnlyImm : Opcode::kUdSendOnly;
+  if (last && op == SendOp::kSendInvalidate) {
+    return first ? Opcode::kRcSendOnlyInv : Opcode::kRcSendLastInv;
   }
-  if (first) return last ? Opcode::kRcSendOnly : Opcode::kRcSendFirst;
-  return last ? Opcode::kRcSendLast : Opcode::kRcSendMiddle;
+  // Within a service: FIRST, MIDDLE, LAST, LAST with immediate, ONLY, ONLY with immediate.
+  int base = (type == QpType::kUc ? 0x20 : 0) + (write ? 6 : 0);
+  int part = first ? (last ? 4 : 0) : (last ? 2 : 1);
+  return static_cast<Opcode>(base + part + (last && immediate ? 1 : 0));
 }
 
 }  // namespace
@@ -169,54 +204,165 @@ wire::Opcode opcode_of(SendOp op, bool first, bool last) {
 // Every message end asks for an acknowledgement; so does the packet that closes the window or has
 // filled half of it, or the sender would wait for ever.
 bool Requester::wants_acknowledge(const Wqe& wqe) {
+  if (qp_.type() != QpType::kRc) return false;
   uint32_t window = qp_.attributes().window;
-  return next_ == wqe.last_psn() || next_ + 1 - unacknowledged_ >= window ||
+  return wqe.awaits_data() || next_ + 1 == wqe.end_psn() || next_ + 1 - unacknowledged_ >= window ||
          since_request_ + 1 >= std::max(1u, window / 2);
 }
 
-void Requester::write_headers(const Wqe& wqe, Packet* packet, uint64_t offset, uint32_t length) {
+void Requester::write_headers(const Wqe& wqe, Packet* packet) {
+  const SendRequest& request = wqe.request;
+  uint64_t offset = (next_ - wqe.first_psn) * qp_.attributes().path_mtu;
   bool first = offset == 0;
-  bool last = next_ == wqe.last_psn();
-  wire::Headers headers = qp_.header_template();
-  headers.bth.opcode = opcode_of(wqe.request.op, first, last);
-  headers.bth.psn = static_cast<uint32_t>(next_) & kPsnMask;
-  headers.bth.ack_req = wants_acknowledge(wqe);
-  headers.bth.solicited = last && wqe.request.solicited && wqe.request.op == SendOp::kSend;
-  if (first && wqe.request.op == SendOp::kWrite) {
-    headers.reth = {wqe.request.remote_address, wqe.request.rkey, wqe.request.sge.length};
+  bool last = wqe.awaits_data() || next_ + 1 == wqe.end_psn();
+  bool consumes_receive = request.op != SendOp::kWrite && !wqe.awaits_data();
+  wire::HeaderTemplate::Fields fields;
+  fields.opcode = opcode_of(qp_.type(), request.op, first, last);
+  fields.psn = static_cast<uint32_t>(next_) & kPsnMask;
+  fields.ack_req = wants_acknowledge(wqe);
+  fields.solicited = last && request.solicited && consumes_receive;
+  wire::Extensions extensions;
+  extensions.imm = request.immediate;
+  extensions.ieth = {request.rkey};
+  if (request.op == SendOp::kRead) {  // of a half-answered one the rest
+    extensions.reth = {request.remote_address + offset, request.rkey,
+                       static_cast<uint32_t>(wqe.length - offset)};
+  } else {
+    extensions.reth = {request.remote_address, request.rkey, static_cast<uint32_t>(wqe.length)};
   }
-  wire::finish_lengths(headers, length);
-  packet->header_len = static_cast<uint16_t>(wire::emit(headers, packet->header));
-  since_request_ = headers.bth.ack_req ? 0 : since_request_ + 1;
+  extensions.atomic = {request.remote_address, request.rkey, request.swap_add, request.compare};
+  extensions.deth = {request.qkey, 0, qp_.number()};
+  size_t length = packet->payload.length;
+  if (qp_.type() == QpType::kUd) {
+    wire::HeaderTemplate base(qp_.headers_to(request.path, request.remote_qpn));
+    packet->header_len =
+        static_cast<uint16_t>(base.emit(fields, extensions, length, packet->header));
+  } else {
+    packet->header_len = static_cast<uint16_t>(
+        qp_.header_template().emit(fields, extensions, length, packet->header));
+  }
+  since_request_ = fields.ack_req ? 0 : since_request_ + 1;
 }
 
 Packet* Requester::sent(Packet* packet, TimeNs now) {
   Wqe& wqe = queue_.at(cursor_);
-  write_headers(wqe, packet, (next_ - wqe.first_psn) * qp_.attributes().path_mtu,
-                packet->payload.length);
+  write_headers(wqe, packet);
   ++packets_sent_;
   if (next_ < frontier_) ++packets_resent_;
-  if (next_ == wqe.last_psn()) ++cursor_;
-  ++next_;
+  next_ = wqe.awaits_data() ? wqe.end_psn() : next_ + 1;
   frontier_ = std::max(frontier_, next_);
-  if (deadline_ == kNever) arm_timer(now);
+  uint64_t position = cursor_;
+  if (next_ == wqe.end_psn()) {
+    ++cursor_;
+    data_asked_ += wqe.awaits_data();
+  }
+  if (qp_.type() == QpType::kRc) {
+    if (deadline_ == kNever) arm_timer(now);
+  } else {
+    ++wqe.in_flight;
+    packet->sender = {&qp_.device(), qp_.number(), qp_.serial(), position};
+  }
   return packet;
+}
+
+void Requester::packet_gone(uint64_t position) {
+  if (!queue_.holds(position)) return;  // flushed
+  --queue_.at(position).in_flight;
+  complete_ready();
 }
 
 // Go back: `psn` is the next to be sent.
 void Requester::rewind(uint64_t psn) {
   assert(psn >= unacknowledged_ && psn <= frontier_);
+  if (failed_) queue_.at(cursor_).failure = WcStatus::kSuccess;
+  failed_ = false;  // the failure, if it stands, is met again
   next_ = psn;
   cursor_ = queue_.head();
+  data_asked_ = 0;
   while (cursor_ != queue_.tail()) {
     const Wqe& wqe = queue_.at(cursor_);
-    if (wqe.packets == 0 || psn <= wqe.last_psn()) break;
+    if (!wqe.begun || psn < wqe.end_psn()) break;
+    data_asked_ += wqe.awaits_data();
     ++cursor_;
   }
   since_request_ = 0;
-  failed_ = false;  // the failure, if it stands, is met again
   drop_fetch();
-  qp_.make_requester_ready();
+  qp_.make_data_ready();
+}
+
+bool Requester::done(const Wqe& wqe) {
+  if (cursor_ == queue_.head()) return false;  // not all of it is sent
+  if (qp_.type() != QpType::kRc) return wqe.in_flight == 0;
+  return wqe.end_psn() <= unacknowledged_;
+}
+
+// In the order in which they were posted.
+void Requester::complete_ready() {
+  while (!queue_.empty() && queue_.front().placing == 0) {
+    WcStatus failure = queue_.front().failure;
+    if (failure != WcStatus::kSuccess) return fail_front(failure);
+    if (!done(queue_.front())) return;
+    complete_front(WcStatus::kSuccess);
+    if (!qp_.sends()) return;
+  }
+}
+
+// The oldest request ends in failure, and with it the connection; of UC and UD the sending half.
+void Requester::fail_front(WcStatus status) {
+  complete_front(status);
+  if (qp_.type() == QpType::kRc) {
+    qp_.enter_error();
+  } else {
+    qp_.enter_send_error();
+  }
+}
+
+void Requester::complete_front(WcStatus status) {
+  const Wqe& wqe = queue_.front();
+  Completion completion;
+  completion.wr_id = wqe.request.wr_id;
+  completion.status = status;
+  completion.opcode = completion_of(wqe.request.op);
+  completion.qpn = qp_.number();
+  if (wqe.awaits_data()) completion.byte_len = static_cast<uint32_t>(wqe.length);
+  bool report = wqe.request.signaled || status != WcStatus::kSuccess;
+  if (wqe.awaits_data() && wqe.begun) {
+    --data_begun_;
+    if (cursor_ != queue_.head()) --data_asked_;
+    qp_.make_data_ready();  // one that had to wait for it may go
+  }
+  if (cursor_ == queue_.head()) ++cursor_;
+  queue_.pop();
+  --qp_.device().fabric().outstanding().requests;
+  if (status == WcStatus::kFlushed) {
+    qp_.port().counters().req_cqe_flush_error.add();
+  } else if (status != WcStatus::kSuccess) {
+    qp_.port().counters().req_cqe_error.add();
+  }
+  if (report && !qp_.send_cq().push(completion)) qp_.enter_error();
+}
+
+// What memory still takes of a response ends first: the buffer is the consumer's again then.
+void Requester::flush() {
+  deadline_ = kNever;
+  rnr_waiting_ = false;
+  qp_.scheduler().cancel(timer_);
+  qp_.scheduler().cancel(rnr_timer_);
+  drop_fetch();
+  while (!queue_.empty() && queue_.front().placing == 0) complete_front(WcStatus::kFlushed);
+  if (queue_.empty()) failed_ = doomed_ = false;
+}
+
+void Requester::reset() {
+  deadline_ = kNever;
+  qp_.scheduler().cancel(timer_);
+  qp_.scheduler().cancel(rnr_timer_);
+  drop_fetch();
+  qp_.device().fabric().outstanding().requests -= static_cast<int64_t>(queue_.size());
+  while (!queue_.empty()) queue_.pop();
+  cursor_ = queue_.tail();
+  data_begun_ = data_asked_ = since_request_ = 0;
+  rnr_waiting_ = failed_ = doomed_ = implied_retry_ = false;
 }
 
 }  // namespace rocefs

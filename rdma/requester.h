@@ -1,9 +1,13 @@
-// Requester: the sending half of a reliable connection, and the completer that takes its answers.
-// Sans-IO: the port asks for packets, acknowledgements and deadlines come in, completions go out.
-// Go-back-N: after a NAK or a time-out everything from the missing PSN on is sent again.
+// Requester: the sending half of a queue pair, and the completer that takes its answers. Sans-IO:
+// the port asks for packets, responses and deadlines come in, completions go out.
+//
+// RC goes back n: after a NAK, an implied NAK or a time-out everything from the missing PSN on is
+// sent again; a READ that is half answered is asked for its rest. UC and UD requests complete when
+// their last packet has been delivered or dropped.
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "core/scheduler.h"
 #include "rdma/memory.h"
@@ -22,19 +26,23 @@ class Requester final : public MemoryListener {
 
   // At the transition to RTS.
   void start(uint32_t psn);
-  // ENOMEM when the send queue is full.
+  // ENOMEM when the send queue is full. The QP has checked the rest.
   Result<void> post(const SendRequest& request);
 
   // The next packet that may be sent now; null when there is none, until the QP is made ready.
   Packet* emit(TimeNs now);
-  // An acknowledge packet that the port has checked.
-  void receive_acknowledge(const wire::Parsed& parsed, TimeNs now);
-  // The QP has entered the error state: what is queued ends with kFlushed.
+  // RC: a response that the port has checked. Takes the packet.
+  void receive_response(Packet* packet, const wire::Parsed& parsed, TimeNs now);
+  // UC, UD: a packet of the request at this position has been delivered or dropped.
+  void packet_gone(uint64_t position);
+  // What is queued ends with kFlushed.
   void flush();
+  // What is queued is forgotten.
+  void reset();
 
   void memory_done(uint64_t ticket, bool ok) override;
   // Whether memory still works for this QP: it may not be destroyed yet.
-  bool memory_pending() const { return fetch_ == Fetch::kPending; }
+  bool memory_pending() const { return fetch_.pending > 0 || placing_ > 0; }
 
   uint64_t packets_sent() const { return packets_sent_; }
   uint64_t packets_resent() const { return packets_resent_; }
@@ -44,55 +52,95 @@ class Requester final : public MemoryListener {
   // PSNs are unwrapped to 64 bits inside; the wire carries the low 24.
   struct Wqe {
     SendRequest request;
+    uint64_t length = 0;
     uint64_t first_psn = 0;
-    uint64_t packets = 0;  // 0: not begun
+    uint64_t packets = 0;  // PSNs: of a READ those of its responses; none for what is local
+    bool begun = false;
     WcStatus failure = WcStatus::kSuccess;
-    uint64_t last_psn() const { return first_psn + packets - 1; }
+    uint32_t placing = 0;    // RC: parts of its response that memory still takes
+    uint32_t in_flight = 0;  // UC, UD: packets
+    uint64_t end_psn() const { return first_psn + packets; }
+    bool awaits_data() const {  // a READ or atomic
+      return request.op == SendOp::kRead || request.op == SendOp::kCompareSwap ||
+             request.op == SendOp::kFetchAdd;
+    }
   };
-  // A packet whose payload is being read from a client's memory.
-  enum class Fetch { kNone, kPending, kReady };
+  // A packet whose payload is being read from memory that answers later.
+  struct Fetch {
+    Packet* packet = nullptr;
+    uint32_t pending = 0;
+    bool failed = false;
+    bool stale = false;  // what it was for is no longer wanted
+  };
+  // A response whose payload memory takes.
+  struct Placement {
+    Packet* packet = nullptr;
+    uint64_t position = 0;
+    uint32_t pending = 0;
+    bool failed = false;
+  };
+  static constexpr uint64_t kFetchTicket = ~uint64_t{0};
 
   // requester.cc
-  bool may_send() const;
-  void begin(Wqe& wqe);
+  bool may_begin(const Wqe& wqe) const;
+  bool may_send(const Wqe& wqe) const;
+  bool begin(Wqe& wqe);
+  WcStatus check(const Wqe& wqe);
+  bool run_local(const Wqe& wqe);
   Packet* build(const Wqe& wqe, TimeNs now);
-  bool attach_payload(const Wqe& wqe, Packet* packet, uint64_t offset, uint32_t length);
-  void write_headers(const Wqe& wqe, Packet* packet, uint64_t offset, uint32_t length);
+  void write_headers(const Wqe& wqe, Packet* packet);
   bool wants_acknowledge(const Wqe& wqe);
   Packet* sent(Packet* packet, TimeNs now);
   void rewind(uint64_t psn);
+  void fetched(bool ok);
   void drop_fetch();
   void fail_at_cursor(WcStatus status);
-
-  // completer.cc
-  void take_positive(uint64_t psn, TimeNs now);
-  void take_sequence_nak(uint64_t psn, TimeNs now);
-  void take_rnr_nak(uint64_t psn, uint8_t timer, TimeNs now);
-  void take_fatal_nak(uint64_t psn, uint8_t code);
-  // Acknowledges all PSNs before `psn`; whether that was progress.
-  bool acknowledge_before(uint64_t psn, TimeNs now);
+  void complete_ready();
+  bool done(const Wqe& wqe);
   void fail_front(WcStatus status);
   void complete_front(WcStatus status);
+
+  // completer.cc
+  void take_acknowledge(uint8_t syndrome, uint64_t psn, TimeNs now);
+  void take_sequence_nak(uint64_t psn, TimeNs now);
+  void take_rnr_nak(uint64_t psn, uint8_t timer, TimeNs now);
+  void take_fatal_nak(uint64_t psn, uint8_t code, TimeNs now);
+  void take_implied_nak(bool progress, TimeNs now);
+  void take_data(Packet* packet, const wire::Parsed& parsed, uint64_t psn, TimeNs now);
+  bool fits(const Wqe& wqe, const wire::Parsed& parsed, uint64_t psn);
+  void place(Packet* packet, const wire::Parsed& parsed, uint64_t position, uint64_t psn);
+  void placed(uint64_t ticket, bool ok);
+  // Acknowledges all PSNs before `psn`, but not past a READ or atomic whose answer has not come;
+  // whether that was progress.
+  bool acknowledge_before(uint64_t psn, TimeNs now);
+  void note_progress(TimeNs now);
+  uint64_t answerable_before(uint64_t psn);
+  uint64_t position_of(uint64_t psn);
+  bool use_retry();
+  void fail_at(uint64_t position, WcStatus status);
   void on_timeout(TimeNs now);
   void on_rnr_wait_over(TimeNs now);
   void arm_timer(TimeNs now);
 
   Qp& qp_;
   WorkQueue<Wqe> queue_;
-  uint64_t unacknowledged_ = 0;  // the oldest PSN without acknowledgement
+  uint64_t unacknowledged_ = 0;  // the oldest PSN without its answer
   uint64_t next_ = 0;            // the PSN to send next
-  uint64_t frontier_ = 0;        // one past the highest PSN that was ever sent
+  uint64_t frontier_ = 0;        // one past the highest PSN that was ever asked for
   uint64_t cursor_ = 0;          // the queue position that next_ belongs to
   uint32_t since_request_ = 0;   // packets since the last one that asked for an acknowledgement
+  uint32_t data_begun_ = 0;      // READs and atomics in the queue that have begun
+  uint32_t data_asked_ = 0;      // those among them before the cursor
   uint8_t retries_left_ = 0;
   uint8_t rnr_retries_left_ = 0;
   bool rnr_waiting_ = false;
-  bool failed_ = false;  // the request at the cursor cannot be sent; it ends when it is the oldest
+  bool failed_ = false;         // the request at the cursor cannot be sent
+  bool doomed_ = false;         // a request has failed for good; it ends when it is the oldest
+  bool implied_retry_ = false;  // an implied NAK has been answered, without progress since
 
-  Fetch fetch_ = Fetch::kNone;
-  Packet* fetched_ = nullptr;
-  uint64_t fetched_psn_ = 0;
-  bool fetch_stale_ = false;
+  Fetch fetch_;
+  std::vector<Placement> placements_;
+  uint32_t placing_ = 0;  // placements in use
 
   Event timer_;
   Event rnr_timer_;

@@ -4,6 +4,7 @@
 #include <cassert>
 #include <cerrno>
 
+#include "rdma/aeth.h"
 #include "rdma/device.h"
 #include "rdma/port.h"
 #include "rdma/psn.h"
@@ -12,328 +13,321 @@
 namespace rocefs {
 namespace {
 
-// AETH syndromes, IBTA table 43. 31 credits: end-to-end flow control is not in use.
-constexpr uint8_t kAckUnlimited = 0x1f;
-constexpr uint8_t kRnrNak = 0x20;
-constexpr uint8_t kNakSequence = 0x60;
-constexpr uint8_t kNakInvalidRequest = 0x61;
-constexpr uint8_t kNakRemoteAccess = 0x62;
-constexpr uint8_t kNakRemoteOperation = 0x63;
+// Packets that may wait for memory; what comes beyond them is lost, as it would be in a full NIC.
+constexpr size_t kMaxSteps = 4096;
 
-bool is_rnr(uint8_t syndrome) {
-  return (syndrome & 0xe0) == kRnrNak;
+bool is_fatal(uint8_t nak) {
+  return aeth::kind_of(nak) == aeth::Kind::kNak && nak != aeth::kNakSequence;
 }
 
 }  // namespace
 
-Responder::Responder(Qp& qp, size_t depth) : qp_(qp), queue_(depth) {}
+Responder::Responder(Qp& qp) : qp_(qp), steps_(kMaxSteps), replies_(qp) {}
 
 Responder::~Responder() {
-  assert(pending_writes_ == 0);
-  for (Step& step : steps_) {
-    if (step.packet) qp_.device().fabric().pool().release(step.packet);
+  assert(pending_steps_ == 0);
+  for (uint64_t at = steps_.head(); at != steps_.tail(); ++at) {
+    if (Packet* packet = steps_.at(at).packet) qp_.device().fabric().pool().release(packet);
   }
 }
 
 void Responder::start(uint32_t psn) {
-  expected_ = retired_ = kPsnBase + psn;
+  expected_ = kPsnBase + psn;
+  acknowledged_ = expected_ - 1;
 }
 
-Result<void> Responder::post(const ReceiveRequest& request) {
-  if (queue_.full()) return Error{ENOMEM, "the receive queue is full"};
-  queue_.push(request);
-  if (qp_.state() == QpState::kError) flush();
-  return {};
+void Responder::receive(Packet* packet, const wire::Parsed& parsed) {
+  if (!qp_.receives_packets() || steps_.full()) {
+    return qp_.device().fabric().pool().release(packet);
+  }
+  switch (qp_.type()) {
+    case QpType::kRc:
+      return receive_reliable(packet, parsed);
+    case QpType::kUc:
+      return receive_connected(packet, parsed);
+    case QpType::kUd:
+      return receive_datagram(packet, parsed);
+  }
 }
 
-void Responder::receive(Packet* packet, const wire::Parsed& parsed, TimeNs) {
+// In PSN order only: behind the expected PSN is a duplicate, ahead of it a gap.
+void Responder::receive_reliable(Packet* packet, const wire::Parsed& parsed) {
+  PacketPool& pool = qp_.device().fabric().pool();
+  const wire::OpcodeInfo& info = wire::opcode_info(parsed.headers.bth.opcode);
   uint64_t psn = unwrap_psn(parsed.headers.bth.psn, expected_);
   if (psn != expected_) {
-    take_out_of_order(psn);
-    qp_.device().fabric().pool().release(packet);
-    return;
+    psn < expected_ ? take_duplicate(info, psn) : take_gap();
+    return pool.release(packet);
   }
   nak_outstanding_ = false;
-  const wire::OpcodeInfo& info = wire::opcode_info(static_cast<uint8_t>(parsed.headers.bth.opcode));
   Step step;
   step.psn = psn;
   step.acknowledge = parsed.headers.bth.ack_req;
-  switch (judge(parsed, info, step)) {
-    case Verdict::kDrop:
-      break;
-    case Verdict::kNak:
-      nak_outstanding_ = true;
-      add_step(step);
-      break;
-    case Verdict::kAccept:
-      ++expected_;
-      message_.received += parsed.payload_len;
-      place(packet, step);
-      if (info.last || info.only) finish_message(step);
-      if (step.packet != packet) qp_.device().fabric().pool().release(packet);
-      add_step(step);
-      return;
+  if (judge(parsed, info, step) == Verdict::kAccept) {
+    expected_ += step.psns;
+    return accept(packet, parsed, step);
   }
+  nak_outstanding_ = true;
+  add_step(step);
+  pool.release(packet);
+}
+
+// An unreliable connection: a message of which a packet is missing is dropped, and with it all
+// packets up to the next first one. There are no answers.
+void Responder::receive_connected(Packet* packet, const wire::Parsed& parsed) {
+  const wire::OpcodeInfo& info = wire::opcode_info(parsed.headers.bth.opcode);
+  uint64_t psn = unwrap_psn(parsed.headers.bth.psn, expected_);
+  if (psn > expected_) qp_.port().counters().out_of_sequence.add();
+  bool begins = info.first || info.only;
+  if (psn != expected_ || begins) abandon();
+  expected_ = psn + 1;
+  Step step;
+  step.psn = psn;
+  Verdict verdict = begins || message_.active ? judge(parsed, info, step) : Verdict::kDrop;
+  if (verdict == Verdict::kAccept) return accept(packet, parsed, step);
+  if (verdict == Verdict::kRefuse) add_step(step);
+  abandon();
   qp_.device().fabric().pool().release(packet);
 }
 
-// IBTA 9.7.4.1.2: behind the expected PSN is a duplicate, which is acknowledged again and not
-// executed again; ahead of it is a gap, which gets one NAK.
-void Responder::take_out_of_order(uint64_t psn) {
-  PortCounters& counters = qp_.port().counters();
-  if (psn < expected_) {
-    counters.duplicate_request.add();
-    acknowledge_due_ = true;
-    return qp_.make_responder_ready();
+void Responder::receive_datagram(Packet* packet, const wire::Parsed& parsed) {
+  const wire::OpcodeInfo& info = wire::opcode_info(parsed.headers.bth.opcode);
+  Step step;
+  if (parsed.headers.deth.qkey != qp_.attributes().qkey) {
+    qp_.port().counters().rx_unknown_qp.add();
+    return qp_.device().fabric().pool().release(packet);
   }
-  counters.out_of_sequence.add();
+  step.completion.source_qpn = parsed.headers.deth.src_qpn;
+  step.completion.has_grh = true;
+  Verdict verdict = judge(parsed, info, step);
+  if (verdict == Verdict::kAccept) {
+    place_grh(packet, step);
+    return accept(packet, parsed, step);
+  }
+  if (verdict == Verdict::kRefuse) add_step(step);
+  abandon();
+  qp_.device().fabric().pool().release(packet);
+}
+
+void Responder::accept(Packet* packet, const wire::Parsed& parsed, Step step) {
+  const wire::OpcodeInfo& info = wire::opcode_info(parsed.headers.bth.opcode);
+  if (step.action == Action::kNone) {
+    place(packet, step);
+    if (info.last || info.only) finish_message(parsed, info, step);
+  }
+  if (step.pending > 0) {
+    step.packet = packet;
+    ++pending_steps_;
+  }
+  add_step(step);
+  if (step.pending == 0) qp_.device().fabric().pool().release(packet);
+}
+
+// It is not executed again: a SEND or WRITE is acknowledged again, a READ or atomic answered again.
+void Responder::take_duplicate(const wire::OpcodeInfo& info, uint64_t psn) {
+  qp_.port().counters().duplicate_request.add();
+  if (!info.is_send && !info.is_write) return replies_.replay(psn);
+  acknowledge_due_ = true;
+  qp_.make_acknowledge_ready();
+}
+
+// A gap gets one NAK.
+void Responder::take_gap() {
+  qp_.port().counters().out_of_sequence.add();
   if (nak_outstanding_) return;
   nak_outstanding_ = true;
   Step step;
   step.psn = expected_;
-  step.nak = kNakSequence;
+  step.nak = aeth::kNakSequence;
   add_step(step);
 }
 
-Responder::Verdict Responder::refuse(Step& step, uint8_t syndrome) {
-  PortCounters& counters = qp_.port().counters();
-  if (syndrome == kNakRemoteAccess) counters.resp_remote_access_errors.add();
-  step.nak = syndrome;
-  return Verdict::kNak;
+// The message that was being received is lost; its receive request is there for the next one.
+void Responder::abandon() {
+  if (message_.active && !message_.write) {
+    held_.emplace();
+    held_->wr_id = message_.receive_id;
+    held_->sges = message_.target;
+  }
+  message_.active = false;
 }
 
-// IBTA 9.7.4.1.3 to 9.7.4.1.6: sequence of opcodes, resources, rights, lengths.
-Responder::Verdict Responder::judge(const wire::Parsed& parsed, const wire::OpcodeInfo& info,
-                                    Step& step) {
-  bool write = info.is_write;
-  bool begins = info.first || info.only;
-  bool follows = message_.active && message_.write == write && !begins;
-  // Immediate data and invalidation would be lost on this responder: it refuses them.
-  bool served = (info.is_write || info.is_send) && !info.has_imm && !info.has_ieth;
-  if (!served || (begins ? message_.active : !follows)) {
-    return refuse(step, kNakInvalidRequest);
-  }
-  if (begins) {
-    Verdict verdict = begin_message(parsed, info, step);
-    if (verdict != Verdict::kAccept) {
-      message_ = {};
-      return verdict;
+void Responder::memory_done(uint64_t ticket, bool ok) {
+  Step& step = steps_.at(ticket);
+  step.failed |= !ok;
+  if (--step.pending == 0) {
+    --pending_steps_;
+    if (step.packet) {
+      qp_.device().fabric().pool().release(std::exchange(step.packet, nullptr));
     }
+    take_steps();
   }
-  return check_length(parsed, info, step);
+  qp_.memory_settled();
 }
 
-Responder::Verdict Responder::begin_message(const wire::Parsed& parsed,
-                                            const wire::OpcodeInfo& info, Step& step) {
-  message_ = {};
-  message_.active = true;
-  message_.write = info.is_write;
-  return info.is_write ? begin_write(parsed.headers.reth, step) : begin_send(step);
+void Responder::add_step(const Step& step) {
+  steps_.push(step);
+  take_steps();
 }
 
-// C9-88: the R_Key is not checked for a write of no bytes.
-Responder::Verdict Responder::begin_write(const wire::Reth& reth, Step& step) {
-  message_.remaining = reth.dma_len;
-  if (reth.dma_len > 0) {
-    const MemoryRegion* region = qp_.device().memory().find(reth.rkey);
-    bool allowed = (qp_.attributes().access & kRemoteWrite) && region && region->pd == qp_.pd() &&
-                   (region->access & kRemoteWrite) && region->covers(reth.va, reth.dma_len);
-    if (!allowed) return refuse(step, kNakRemoteAccess);
-    message_.region_index = MemoryTable::index_of(reth.rkey);
-    message_.region_generation = region->generation;
-    message_.region_offset = reth.va - region->address;
+void Responder::take_steps() {
+  while (!steps_.empty() && steps_.front().pending == 0) {
+    if (!execute(steps_.front())) return;
+    Step step = steps_.front();
+    steps_.pop();
+    take_step(step);
   }
-  qp_.port().counters().rx_write_requests.add();
-  return Verdict::kAccept;
+  if (steps_.empty() && qp_.state() == QpState::kError) flush();
 }
 
-Responder::Verdict Responder::begin_send(Step& step) {
-  if (queue_.empty()) {
-    qp_.port().counters().out_of_buffer.add();
-    return refuse(step, kRnrNak | (qp_.attributes().min_rnr_timer & 0x1f));
-  }
-  message_.receive = queue_.front();
-  queue_.pop();
-  const Sge& sge = message_.receive.sge;
-  message_.remaining = sge.length;
-  if (sge.length == 0) return Verdict::kAccept;
-  const MemoryRegion* region = qp_.device().memory().find(sge.lkey);
-  bool allowed = region && region->pd == qp_.pd() && (region->access & kLocalWrite) &&
-                 region->covers(sge.address, sge.length);
-  if (!allowed) {
-    end_receive(step, WcStatus::kLocalProtectionError);
-    return refuse(step, kNakRemoteOperation);
-  }
-  message_.region_index = MemoryTable::index_of(sge.lkey);
-  message_.region_generation = region->generation;
-  message_.region_offset = sge.address - region->address;
-  return Verdict::kAccept;
-}
-
-// C9-92 and C9-93: first and middle packets are full, a last one holds at least a byte; a write's
-// bytes are those that its RETH announced; a send's fit the receive request.
-Responder::Verdict Responder::check_length(const wire::Parsed& parsed, const wire::OpcodeInfo& info,
-                                           Step& step) {
-  uint32_t mtu = qp_.attributes().path_mtu;
-  uint32_t length = parsed.payload_len;
-  bool ends = info.last || info.only;
-  bool size_ok = info.only   ? length <= mtu
-                 : info.last ? length >= 1 && length <= mtu
-                             : length == mtu;
-  bool fits = length <= message_.remaining;
-  bool complete = !message_.write || !ends || length == message_.remaining;
-  if (!message_.write && size_ok && !fits) {
-    qp_.port().counters().resp_local_length_error.add();
-    end_receive(step, WcStatus::kLocalLengthError);
-  }
-  if (!size_ok || !fits || !complete) return refuse(step, kNakInvalidRequest);
-  return Verdict::kAccept;
-}
-
-void Responder::finish_message(Step& step) {
-  step.message_end = true;
-  if (!message_.write) end_receive(step, WcStatus::kSuccess);
-  message_.active = false;
-}
-
-void Responder::end_receive(Step& step, WcStatus status) {
-  step.consumes_receive = true;
-  step.completion = receive_completion(message_.receive, status);
-  step.completion.byte_len = static_cast<uint32_t>(message_.received);
-  message_.active = false;
-}
-
-Completion Responder::receive_completion(const ReceiveRequest& request, WcStatus status) {
-  Completion completion;
-  completion.wr_id = request.wr_id;
-  completion.status = status;
-  completion.opcode = WcOpcode::kReceive;
-  completion.qpn = qp_.number();
-  return completion;
-}
-
-// Asks memory to take the payload. The packet is kept in the step while that takes time.
-void Responder::place(Packet* packet, Step& step) {
-  uint16_t length = packet->payload.length;
-  uint64_t offset = message_.region_offset;
-  message_.region_offset += length;
-  message_.remaining -= length;
-  if (length == 0) return;
-  const MemoryRegion* region =
-      qp_.device().memory().at(message_.region_index, message_.region_generation);
-  if (!region) {  // deregistered in the middle of the message
+// Everything before this step is done: an atomic is executed now. False while memory works on it.
+bool Responder::execute(Step& step) {
+  if (step.action != Action::kAtomic || step.executed || step.forgotten) return true;
+  if (!qp_.receives_packets()) return true;
+  step.executed = true;
+  Replies::Resource& resource = replies_.resource(step.slot);
+  const MemoryRegion* region = qp_.device().memory().allow(
+      resource.rkey, qp_.pd(), qp_.number(), kRemoteAtomic, resource.address, resource.length);
+  if (!region) {
     step.failed = true;
-    return;
+    return true;
   }
-  // Memory that answers later needs bytes that stay: not those of a region that may go meanwhile.
-  if (!region->memory->direct() && packet->payload.kind == Payload::Kind::kLocal) {
-    materialize(qp_.device().fabric().pool(), packet);
-  }
-  std::span<const uint8_t> source(payload_bytes(*packet), length);
-  uint64_t ticket = first_step_ + steps_.size();
-  switch (region->memory->write(offset, source, *this, ticket)) {
+  switch (region->memory->atomic(region->offset_of(resource.address), resource.operation,
+                                 resource.original, *this, steps_.head())) {
     case Memory::Outcome::kDone:
       break;
     case Memory::Outcome::kFailed:
       step.failed = true;
       break;
     case Memory::Outcome::kPending:
-      step.placed = false;
-      step.packet = packet;
-      ++pending_writes_;
-      break;
+      step.pending = 1;
+      ++pending_steps_;
+      return false;
   }
+  return true;
 }
 
-void Responder::memory_done(uint64_t ticket, bool ok) {
-  Step& step = steps_[ticket - first_step_];
-  --pending_writes_;
-  step.placed = true;
-  step.failed = !ok;
-  qp_.device().fabric().pool().release(std::exchange(step.packet, nullptr));
-  take_steps();
-  qp_.memory_settled();
-}
-
-void Responder::add_step(Step step) {
-  if (steps_.empty() && step.placed) return take_step(step);
-  steps_.push_back(step);
-}
-
-void Responder::take_steps() {
-  while (!steps_.empty() && steps_.front().placed) {
-    Step step = steps_.front();
-    steps_.pop_front();
-    ++first_step_;
-    take_step(step);
-  }
-  if (steps_.empty() && qp_.state() == QpState::kError) flush();
-}
-
-// Everything before this step is placed: now it may be told.
+// Everything before this step is placed, and its own payload: now it may be told.
 void Responder::take_step(Step& step) {
-  if (qp_.state() == QpState::kError) {
-    if (step.consumes_receive) step.completion.status = WcStatus::kFlushed;
-  } else if (step.failed) {
-    step.nak = message_.write ? kNakRemoteAccess : kNakRemoteOperation;
-    if (step.consumes_receive) step.completion.status = WcStatus::kLocalProtectionError;
-  }
-  if (step.nak) {
+  if (step.forgotten) return;
+  settle(step);
+  bool reliable = qp_.type() == QpType::kRc;
+  if (step.nak && reliable) {
     nak_due_ = true;
     nak_syndrome_ = step.nak;
     nak_psn_ = step.psn;
-  } else {
-    retired_ = step.psn + 1;
+  } else if (qp_.state() != QpState::kError) {
     if (step.message_end) messages_ = (messages_ + 1) & 0xffffff;
-    if (step.acknowledge) acknowledge_due_ = true;
-  }
-  bool fatal = step.nak && step.nak != kNakSequence && !is_rnr(step.nak);
-  if (step.consumes_receive) {
-    if (step.completion.status != WcStatus::kSuccess) {
-      qp_.port().counters().resp_cqe_error.add();
+    if (step.action == Action::kNone) {
+      acknowledged_ = step.psn;
+      acknowledge_due_ |= step.acknowledge && reliable;
+    } else {
+      replies_.resource(step.slot).messages = messages_;
+      replies_.answer(step.slot);
     }
-    if (!qp_.receive_cq().push(step.completion)) fatal = true;
   }
-  if (nak_due_ || acknowledge_due_) qp_.make_responder_ready();
+  bool fatal = reliable && is_fatal(step.nak);
+  if (step.consumes_receive) {
+    if (step.completion.status == WcStatus::kFlushed) {
+      qp_.port().counters().resp_cqe_flush_error.add();
+    } else if (step.completion.status != WcStatus::kSuccess) {
+      qp_.port().counters().resp_cqe_error.add();
+      fatal = true;
+    }
+    if (!qp_.receive_cq().push(step.completion, step.solicited)) fatal = true;
+  }
+  if (nak_due_ || acknowledge_due_) qp_.make_acknowledge_ready();
   if (fatal) qp_.enter_error();
 }
 
-Packet* Responder::emit() {
-  if (!nak_due_ && !acknowledge_due_) return nullptr;
-  wire::Headers headers = qp_.header_template();
-  headers.bth.opcode = wire::Opcode::kRcAck;
-  if (nak_due_) {
-    nak_due_ = false;
-    headers.bth.psn = static_cast<uint32_t>(nak_psn_) & kPsnMask;
-    headers.aeth = {nak_syndrome_, messages_};
+// What became of it, if not what it was meant to be.
+void Responder::settle(Step& step) {
+  if (qp_.state() == QpState::kError) {
+    if (step.consumes_receive) step.completion.status = WcStatus::kFlushed;
+    step.nak = 0;
+    return;
+  }
+  if (step.failed) {
+    bool ours = !step.write && step.action == Action::kNone;  // a receive's memory, or a key's
+    step.nak = ours ? aeth::kNakRemoteOperation : aeth::kNakRemoteAccess;
+    if (!ours) qp_.port().counters().resp_remote_access_errors.add();
+    if (step.consumes_receive) step.completion.status = WcStatus::kLocalProtectionError;
+    return;
+  }
+  if (!step.invalidates || step.nak) return;
+  if (qp_.device().memory().invalidate(step.completion.immediate, qp_.number())) return;
+  step.nak = aeth::kNakRemoteAccess;
+  qp_.port().counters().resp_remote_access_errors.add();
+  step.completion.status = WcStatus::kRemoteInvalidRequest;
+}
+
+// Responses to READs and atomics go before it: they acknowledge all ahead of them.
+Packet* Responder::emit_acknowledge() {
+  if (!replies_.empty() || (!nak_due_ && !acknowledge_due_)) return nullptr;
+  wire::HeaderTemplate::Fields fields;
+  fields.opcode = wire::Opcode::kRcAck;
+  wire::Extensions extensions;
+  if (std::exchange(nak_due_, false)) {
+    fields.psn = static_cast<uint32_t>(nak_psn_) & kPsnMask;
+    extensions.aeth = {nak_syndrome_, messages_};
   } else {
     acknowledge_due_ = false;
-    headers.bth.psn = static_cast<uint32_t>(retired_ - 1) & kPsnMask;
-    headers.aeth = {kAckUnlimited, messages_};
+    fields.psn = static_cast<uint32_t>(acknowledged_) & kPsnMask;
+    extensions.aeth = {aeth::kAckUnlimited, messages_};
   }
   Packet* packet = qp_.device().fabric().pool().acquire();
-  wire::finish_lengths(headers, 0);
-  packet->header_len = static_cast<uint16_t>(wire::emit(headers, packet->header));
-  if (nak_due_ || acknowledge_due_) qp_.make_responder_ready();
+  packet->header_len =
+      static_cast<uint16_t>(qp_.header_template().emit(fields, extensions, 0, packet->header));
+  if (acknowledge_due_) qp_.make_acknowledge_ready();
   return packet;
+}
+
+Packet* Responder::emit_response() {
+  return replies_.emit();
+}
+
+void Responder::refuse_read(uint64_t psn) {
+  if (qp_.state() == QpState::kError) return;
+  qp_.port().counters().resp_remote_access_errors.add();
+  nak_due_ = true;
+  nak_syndrome_ = aeth::kNakRemoteAccess;
+  nak_psn_ = psn;
+  qp_.make_acknowledge_ready();
+  qp_.enter_error();
 }
 
 // In order: what memory still works on ends first.
 void Responder::flush() {
-  if (!steps_.empty()) return;
-  if (message_.active && !message_.write) flush_one(message_.receive);
-  message_ = {};
-  while (!queue_.empty()) {
-    ReceiveRequest request = queue_.front();
-    queue_.pop();
-    flush_one(request);
+  if (!nak_due_) {
+    replies_.drop_due();
+    acknowledge_due_ = false;
   }
+  if (!steps_.empty()) return;
+  abandon();
+  if (held_) flush_one(held_->wr_id);
+  held_.reset();
+  if (qp_.has_shared_receives()) return;
+  while (!qp_.receives().empty()) flush_one(qp_.receives().take().wr_id);
 }
 
-void Responder::flush_one(const ReceiveRequest& request) {
+void Responder::flush_one(uint64_t wr_id) {
   qp_.port().counters().resp_cqe_flush_error.add();
+  Completion completion;
+  completion.wr_id = wr_id;
+  completion.status = WcStatus::kFlushed;
+  completion.opcode = WcOpcode::kReceive;
+  completion.qpn = qp_.number();
   // A full queue loses it; the QP is in error already.
-  (void)qp_.receive_cq().push(receive_completion(request, WcStatus::kFlushed));
+  (void)qp_.receive_cq().push(completion);
+}
+
+void Responder::reset() {
+  for (uint64_t at = steps_.head(); at != steps_.tail(); ++at) steps_.at(at).forgotten = true;
+  message_ = {};
+  held_.reset();
+  replies_.clear();
+  messages_ = 0;
+  nak_outstanding_ = acknowledge_due_ = nak_due_ = false;
 }
 
 }  // namespace rocefs

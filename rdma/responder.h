@@ -1,12 +1,17 @@
-// Responder: the receiving half of a reliable connection. It takes request packets in PSN order,
-// asks memory to place their payload, and acknowledges what is placed. Sans-IO.
+// Responder: the receiving half of a queue pair. It takes request packets, asks memory to place
+// their payload, and tells what is placed: to the near end by completions, to the far end of a
+// reliable connection by acknowledgements. Sans-IO.
+//
+// What waits for memory waits in steps, which are taken in the order in which their packets came:
+// so nothing is told before everything ahead of it is placed, and a READ sees the WRITEs before it.
 #pragma once
 
 #include <cstdint>
-#include <deque>
+#include <optional>
 
 #include "rdma/memory.h"
 #include "rdma/packet.h"
+#include "rdma/replies.h"
 #include "rdma/verbs.h"
 #include "rdma/work_queue.h"
 
@@ -16,83 +21,109 @@ class Qp;
 
 class Responder final : public MemoryListener {
  public:
-  Responder(Qp& qp, size_t depth);
+  explicit Responder(Qp& qp);
   ~Responder() override;
 
   // At the transition to RTR.
   void start(uint32_t psn);
-  // ENOMEM when the receive queue is full.
-  Result<void> post(const ReceiveRequest& request);
 
   // A request packet that the port has checked. Takes the packet.
-  void receive(Packet* packet, const wire::Parsed& parsed, TimeNs now);
+  void receive(Packet* packet, const wire::Parsed& parsed);
   // The acknowledge packet that is due; null if none is.
-  Packet* emit();
-  // The QP has entered the error state. A NAK that is due is still sent.
+  Packet* emit_acknowledge();
+  // The next packet of a READ's or atomic's response; null if none is due now.
+  Packet* emit_response();
+  // The memory of a READ has gone before it was answered.
+  void refuse_read(uint64_t psn);
+  // The QP has entered the error state. A NAK that is due is still sent, and what goes before it.
   void flush();
+  // Everything is forgotten.
+  void reset();
 
   void memory_done(uint64_t ticket, bool ok) override;
   // Whether memory still works for this QP: it may not be destroyed yet.
-  bool memory_pending() const { return pending_writes_ > 0; }
+  bool memory_pending() const { return pending_steps_ > 0 || replies_.memory_pending(); }
 
  private:
-  // What the packet that has just arrived asks for, and what became of it.
-  enum class Verdict { kAccept, kDrop, kNak };
-  // A step of the reply that waits for memory: steps are taken in PSN order.
+  // What the packet that has just arrived asks for, and what became of it. A refusal becomes a NAK
+  // where there are NAKs.
+  enum class Verdict { kAccept, kDrop, kRefuse };
+  enum class Action : uint8_t { kNone, kRead, kAtomic };
   struct Step {
     Packet* packet = nullptr;  // kept while its payload is being placed
     uint64_t psn = 0;
-    bool placed = true;
+    uint64_t psns = 1;
+    uint32_t pending = 0;  // answers that memory owes
     bool failed = false;
+    bool forgotten = false;
+    bool write = false;
     bool acknowledge = false;
     bool message_end = false;
     bool consumes_receive = false;
+    bool solicited = false;
+    bool invalidates = false;
     uint8_t nak = 0;  // a syndrome instead of an acknowledgement
+    Action action = Action::kNone;
+    bool executed = false;
+    uint32_t slot = 0;  // of the READ or atomic
     Completion completion;
   };
   // The message that is being received.
   struct Message {
     bool active = false;
     bool write = false;
-    uint64_t remaining = 0;  // a write's bytes that are still to come
+    uint64_t remaining = 0;  // bytes for which there is room or, of a write, that are to come
     uint64_t received = 0;   // bytes so far
-    uint32_t region_index = 0;
-    uint32_t region_generation = 0;
-    uint64_t region_offset = 0;  // of the next byte
-    ReceiveRequest receive;
+    SgeList target;
+    uint64_t receive_id = 0;
   };
 
+  // responder.cc
+  void receive_reliable(Packet* packet, const wire::Parsed& parsed);
+  void receive_connected(Packet* packet, const wire::Parsed& parsed);
+  void receive_datagram(Packet* packet, const wire::Parsed& parsed);
+  void accept(Packet* packet, const wire::Parsed& parsed, Step step);
+  void take_duplicate(const wire::OpcodeInfo& info, uint64_t psn);
+  void take_gap();
+  void abandon();
+  void add_step(const Step& step);
+  void take_steps();
+  bool execute(Step& step);
+  void take_step(Step& step);
+  void settle(Step& step);
+  void flush_one(uint64_t wr_id);
+
+  // message.cc
   Verdict judge(const wire::Parsed& parsed, const wire::OpcodeInfo& info, Step& step);
   Verdict begin_message(const wire::Parsed& parsed, const wire::OpcodeInfo& info, Step& step);
   Verdict begin_write(const wire::Reth& reth, Step& step);
   Verdict begin_send(Step& step);
+  Verdict begin_read(const wire::Reth& reth, Step& step);
+  Verdict begin_atomic(const wire::Parsed& parsed, Step& step);
+  Verdict take_receive(Step& step, ReceiveRequest& receive);
   Verdict check_length(const wire::Parsed& parsed, const wire::OpcodeInfo& info, Step& step);
+  Verdict take_immediate_receive(Step& step);
   Verdict refuse(Step& step, uint8_t syndrome);
-  void take_out_of_order(uint64_t psn);
   void place(Packet* packet, Step& step);
-  void finish_message(Step& step);
+  void place_grh(Packet* packet, Step& step);
+  void finish_message(const wire::Parsed& parsed, const wire::OpcodeInfo& info, Step& step);
   void end_receive(Step& step, WcStatus status);
-  Completion receive_completion(const ReceiveRequest& request, WcStatus status);
-  void flush_one(const ReceiveRequest& request);
-  void add_step(Step step);
-  void take_steps();
-  void take_step(Step& step);
 
   Qp& qp_;
-  WorkQueue<ReceiveRequest> queue_;
   Message message_;
-  uint64_t expected_ = 0;         // the PSN that must come next
-  uint64_t retired_ = 0;          // one past the highest PSN that is placed and may be acknowledged
-  uint32_t messages_ = 0;         // MSN, 24 bits
-  bool nak_outstanding_ = false;  // silence until the expected PSN comes (IBTA C9-113)
+  std::optional<ReceiveRequest> held_;  // taken for a message that was lost: the next one gets it
+  uint64_t expected_ = 0;               // the PSN that must come next
+  uint64_t acknowledged_ = 0;           // of the newest SEND or WRITE that is placed
+  uint32_t messages_ = 0;               // MSN, 24 bits
+  bool nak_outstanding_ = false;        // silence until the expected PSN comes
   bool acknowledge_due_ = false;
   bool nak_due_ = false;
   uint8_t nak_syndrome_ = 0;
   uint64_t nak_psn_ = 0;
 
-  std::deque<Step> steps_;
-  uint64_t first_step_ = 0;  // the number of steps_.front(): a ticket
-  uint32_t pending_writes_ = 0;
+  WorkQueue<Step> steps_;  // a step's position is its ticket
+  uint32_t pending_steps_ = 0;
+  Replies replies_;
 };
 
 }  // namespace rocefs

@@ -63,11 +63,12 @@ class Traffic::ResultFile final : public Attribute {
     double seconds = static_cast<double>(elapsed) / 1e9;
     double goodput = elapsed ? static_cast<double>(stats.bytes.get()) * 8 / seconds : 0;
     return fmt::format(
-        "bytes {}\nmessages {}\nelapsed_ns {}\ngoodput_bps {:.0f}\npackets {}\nretransmitted {}\n"
+        "bytes {}\nmessages {}\nreceived {}\nelapsed_ns {}\ngoodput_bps {:.0f}\npackets "
+        "{}\nretransmitted {}\n"
         "timeouts {}\nmismatched {}\nqps {}\npid {}\ncomm {}\n",
-        stats.bytes.get(), stats.messages.get(), elapsed, goodput, stats.packets.get(),
-        stats.retransmitted.get(), stats.timeouts.get(), stats.mismatched.get(), entry_->spec.qps,
-        entry_->owner.pid, entry_->owner.comm);
+        stats.bytes.get(), stats.messages.get(), stats.received.get(), elapsed, goodput,
+        stats.packets.get(), stats.retransmitted.get(), stats.timeouts.get(),
+        stats.mismatched.get(), entry_->spec.qps, entry_->owner.pid, entry_->owner.comm);
   }
 
  private:

@@ -4,16 +4,57 @@
 
 namespace rocefs {
 
+std::string_view name(QpType type) {
+  switch (type) {
+    case QpType::kRc:
+      return "RC";
+    case QpType::kUc:
+      return "UC";
+    case QpType::kUd:
+      return "UD";
+  }
+  return "?";
+}
+
+WcOpcode completion_of(SendOp op) {
+  switch (op) {
+    case SendOp::kSend:
+    case SendOp::kSendImm:
+    case SendOp::kSendInvalidate:
+      return WcOpcode::kSend;
+    case SendOp::kWrite:
+    case SendOp::kWriteImm:
+      return WcOpcode::kWrite;
+    case SendOp::kRead:
+      return WcOpcode::kRead;
+    case SendOp::kCompareSwap:
+      return WcOpcode::kCompareSwap;
+    case SendOp::kFetchAdd:
+      return WcOpcode::kFetchAdd;
+    case SendOp::kBindWindow:
+      return WcOpcode::kBindWindow;
+    case SendOp::kLocalInvalidate:
+      return WcOpcode::kLocalInvalidate;
+  }
+  return WcOpcode::kSend;
+}
+
 std::string_view name(WcStatus status) {
   switch (status) {
     case WcStatus::kSuccess:
       return "success";
     case WcStatus::kLocalLengthError:
       return "local length error";
+    case WcStatus::kLocalQpOperationError:
+      return "local QP operation error";
     case WcStatus::kLocalProtectionError:
       return "local protection error";
     case WcStatus::kFlushed:
       return "work request flushed";
+    case WcStatus::kWindowBindError:
+      return "memory window bind error";
+    case WcStatus::kBadResponse:
+      return "bad response";
     case WcStatus::kRemoteInvalidRequest:
       return "remote invalid request";
     case WcStatus::kRemoteAccessError:
@@ -38,6 +79,10 @@ std::string_view name(QpState state) {
       return "RTR";
     case QpState::kRts:
       return "RTS";
+    case QpState::kSqd:
+      return "SQD";
+    case QpState::kSqe:
+      return "SQE";
     case QpState::kError:
       return "ERR";
   }

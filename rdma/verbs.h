@@ -1,9 +1,12 @@
 // The words of the verbs interface that built-in traffic and clients share: requests, completions,
-// states and attributes (IBTA volume 1, chapters 10 and 11).
+// states and attributes, as the IBTA's volume 1 (chapters 10 and 11) and the verbs manual name
+// them.
 #pragma once
 
 #include <array>
+#include <cassert>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -21,15 +24,43 @@ inline bool is_mapped_ipv4(const Ip& ip) {
   return ip[10] == 0xff && ip[11] == 0xff;
 }
 
-enum class SendOp : uint8_t { kSend, kWrite };
-enum class WcOpcode : uint8_t { kSend, kWrite, kReceive };
+enum class QpType : uint8_t { kRc, kUc, kUd };
+std::string_view name(QpType type);
 
-// IBTA 11.6.2, the statuses that can happen here.
+enum class SendOp : uint8_t {
+  kSend,
+  kSendImm,
+  kSendInvalidate,
+  kWrite,
+  kWriteImm,
+  kRead,
+  kCompareSwap,
+  kFetchAdd,
+  kBindWindow,       // of the near end; nothing is transmitted
+  kLocalInvalidate,  // likewise
+};
+
+enum class WcOpcode : uint8_t {
+  kSend,
+  kWrite,
+  kRead,
+  kCompareSwap,
+  kFetchAdd,
+  kBindWindow,
+  kLocalInvalidate,
+  kReceive,
+  kReceiveWriteImm,
+};
+WcOpcode completion_of(SendOp op);
+
 enum class WcStatus : uint8_t {
   kSuccess,
   kLocalLengthError,
+  kLocalQpOperationError,
   kLocalProtectionError,
   kFlushed,
+  kWindowBindError,
+  kBadResponse,
   kRemoteInvalidRequest,
   kRemoteAccessError,
   kRemoteOperationError,
@@ -44,31 +75,30 @@ struct Sge {
   uint32_t lkey = 0;
 };
 
-struct SendRequest {
-  uint64_t wr_id = 0;
-  SendOp op = SendOp::kSend;
-  bool signaled = true;
-  bool solicited = false;
-  Sge sge;
-  uint64_t remote_address = 0;  // kWrite
-  uint32_t rkey = 0;            // kWrite
-};
+inline constexpr size_t kMaxSge = 8;
+inline constexpr uint64_t kMaxMessage = uint64_t{1} << 31;  // bytes: what a RETH may ask for
 
-struct ReceiveRequest {
-  uint64_t wr_id = 0;
-  Sge sge;
-};
+// The scatter/gather list of a work request.
+class SgeList {
+ public:
+  SgeList() = default;
+  SgeList(const Sge& one) : count_(1), entries_{one} {}
+  // At most kMaxSge fit.
+  void add(const Sge& entry) {
+    assert(count_ < kMaxSge);
+    entries_[count_++] = entry;
+  }
+  std::span<const Sge> entries() const { return {entries_.data(), count_}; }
+  uint64_t length() const {
+    uint64_t sum = 0;
+    for (const Sge& entry : entries()) sum += entry.length;
+    return sum;
+  }
 
-struct Completion {
-  uint64_t wr_id = 0;
-  WcStatus status = WcStatus::kSuccess;
-  WcOpcode opcode = WcOpcode::kSend;
-  uint32_t byte_len = 0;  // of a receive
-  uint32_t qpn = 0;
+ private:
+  uint32_t count_ = 0;
+  std::array<Sge, kMaxSge> entries_{};
 };
-
-enum class QpState : uint8_t { kReset, kInit, kRtr, kRts, kError };
-std::string_view name(QpState state);
 
 // How the far end is reached.
 struct AddressVector {
@@ -78,7 +108,54 @@ struct AddressVector {
   uint8_t hop_limit = 64;
 };
 
+struct SendRequest {
+  uint64_t wr_id = 0;
+  SendOp op = SendOp::kSend;
+  bool signaled = true;
+  bool solicited = false;
+  bool fence = false;      // waits for the READs and atomics before it
+  uint32_t immediate = 0;  // kSendImm, kWriteImm
+  uint32_t rkey = 0;       // of the far memory; the key to invalidate; the window to bind
+  uint64_t remote_address = 0;
+  uint64_t swap_add = 0;  // kCompareSwap: what to put there; kFetchAdd: what to add
+  uint64_t compare = 0;
+  uint8_t bind_access = 0;  // kBindWindow: what the window allows; the SGE says of which memory
+  // UD: to whom.
+  AddressVector path;
+  uint32_t remote_qpn = 0;
+  uint32_t qkey = 0;
+  SgeList sges;
+};
+
+struct ReceiveRequest {
+  uint64_t wr_id = 0;
+  SgeList sges;
+};
+
+struct Completion {
+  uint64_t wr_id = 0;
+  WcStatus status = WcStatus::kSuccess;
+  WcOpcode opcode = WcOpcode::kSend;
+  bool has_immediate = false;
+  bool has_invalidated = false;
+  bool has_grh = false;    // UD: the first 40 bytes of the receive are the routing header's
+  uint32_t byte_len = 0;   // of a receive, a READ and an atomic
+  uint32_t immediate = 0;  // or the key that the far end invalidated
+  uint32_t qpn = 0;
+  uint32_t source_qpn = 0;  // UD
+};
+
+inline constexpr uint32_t kGrhLen = 40;
+
+// In the order of the verbs manual; SQD is draining until what is under way has ended.
+enum class QpState : uint8_t { kReset, kInit, kRtr, kRts, kSqd, kSqe, kError };
+std::string_view name(QpState state);
+
 struct QpAttributes {
+  uint16_t pkey_index = 0;
+  uint8_t port = 1;
+  uint8_t access = 0;  // what the far end may do: Access of rdma/memory.h
+  uint32_t qkey = 0;   // UD
   AddressVector path;
   uint32_t path_mtu = 1024;  // bytes
   uint32_t remote_qpn = 0;
@@ -88,8 +165,29 @@ struct QpAttributes {
   uint8_t retry_count = 7;   // 0..7
   uint8_t rnr_retry = 7;     // 0..7; 7 is for ever
   uint8_t min_rnr_timer = 12;
-  uint8_t access = 0;     // what the far end may do
-  uint32_t window = 128;  // packets that may be unacknowledged
+  uint8_t max_rd_atomic = 16;       // READs and atomics of ours that may be under way
+  uint8_t max_dest_rd_atomic = 16;  // of the far end's
+  uint32_t window = 128;            // packets that may be unacknowledged; the emulator's own
+};
+
+// Which attributes a transition sets. The names are those of ibv_qp_attr_mask.
+enum QpMask : uint32_t {
+  kQpPkeyIndex = 1 << 0,
+  kQpPort = 1 << 1,
+  kQpAccess = 1 << 2,
+  kQpQkey = 1 << 3,
+  kQpPath = 1 << 4,
+  kQpPathMtu = 1 << 5,
+  kQpRemoteQpn = 1 << 6,
+  kQpSendPsn = 1 << 7,
+  kQpReceivePsn = 1 << 8,
+  kQpTimeout = 1 << 9,
+  kQpRetryCount = 1 << 10,
+  kQpRnrRetry = 1 << 11,
+  kQpMinRnrTimer = 1 << 12,
+  kQpMaxRdAtomic = 1 << 13,
+  kQpMaxDestRdAtomic = 1 << 14,
+  kQpWindow = 1 << 15,
 };
 
 // Who made a QP, as `ps` would show it.
@@ -98,7 +196,7 @@ struct Owner {
   std::string comm;
 };
 
-// The RNR NAK timer of a 5-bit code, in nanoseconds (IBTA table 45).
+// The RNR NAK timer of a 5-bit code, in nanoseconds.
 int64_t rnr_timer_ns(uint8_t code);
 
 }  // namespace rocefs

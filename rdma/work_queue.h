@@ -1,7 +1,11 @@
-// WorkQueue: a bounded FIFO of work requests, addressed by ever-growing positions.
+// WorkQueue: a bounded FIFO, addressed by ever-growing positions. It takes memory as it fills, so
+// that an idle queue pair costs little.
 #pragma once
 
+#include <algorithm>
+#include <cassert>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace rocefs {
@@ -9,19 +13,34 @@ namespace rocefs {
 template <class T>
 class WorkQueue {
  public:
-  explicit WorkQueue(size_t depth) : slots_(depth) {}
+  explicit WorkQueue(size_t depth) : depth_(depth) {}
 
   uint64_t head() const { return head_; }
   uint64_t tail() const { return tail_; }
+  size_t size() const { return tail_ - head_; }
   bool empty() const { return head_ == tail_; }
-  bool full() const { return tail_ - head_ == slots_.size(); }
-  T& at(uint64_t position) { return slots_[position % slots_.size()]; }
+  bool full() const { return size() == depth_; }
+  bool holds(uint64_t position) const { return position - head_ < size(); }
+  T& at(uint64_t position) { return slots_[position & (slots_.size() - 1)]; }
   T& front() { return at(head_); }
-  void push(const T& value) { at(tail_++) = value; }
+  T& back() { return at(tail_ - 1); }
+  // Not when it is full.
+  void push(T value) {
+    assert(!full());
+    if (size() == slots_.size()) grow();
+    at(tail_++) = std::move(value);
+  }
   void pop() { ++head_; }
 
  private:
-  std::vector<T> slots_;
+  void grow() {
+    std::vector<T> larger(std::max<size_t>(4, slots_.size() * 2));
+    for (uint64_t i = head_; i < tail_; ++i) larger[i & (larger.size() - 1)] = std::move(at(i));
+    slots_ = std::move(larger);
+  }
+
+  std::vector<T> slots_;  // none, or a power of two
+  size_t depth_;
   uint64_t head_ = 0;
   uint64_t tail_ = 0;
 };

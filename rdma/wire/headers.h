@@ -1,5 +1,5 @@
-// The headers of a RoCEv2 packet as fields: IPv4 or IPv6, UDP, BTH and the extension headers
-// (IBTA 9.2, 9.3, 9.6 and annex A17). Numbers are in host order.
+// The headers of a RoCEv2 packet as fields: IPv4 or IPv6, UDP, BTH and the extension headers.
+// Numbers are in host order.
 #pragma once
 
 #include <array>
@@ -101,13 +101,8 @@ struct Ieth {
   bool operator==(const Ieth&) const = default;
 };
 
-// Only those that the IP version and the opcode call for mean something.
-struct Headers {
-  bool is_ipv6 = false;
-  Ipv4 v4;
-  Ipv6 v6;
-  Udp udp;
-  Bth bth;
+// What follows the BTH. Only those that the opcode calls for mean something.
+struct Extensions {
   Deth deth;
   Reth reth;
   AtomicEth atomic;
@@ -116,6 +111,17 @@ struct Headers {
   uint32_t imm = 0;
   Ieth ieth;
   std::array<uint8_t, 16> cnp_reserved{};
+
+  bool operator==(const Extensions&) const = default;
+};
+
+// Only the IP version that is said means something.
+struct Headers : Extensions {
+  bool is_ipv6 = false;
+  Ipv4 v4;
+  Ipv6 v6;
+  Udp udp;
+  Bth bth;
 
   bool operator==(const Headers&) const = default;
 };

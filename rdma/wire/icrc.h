@@ -1,4 +1,4 @@
-// The invariant CRC of RoCEv2 (annex A17.3.3): CRC-32 over eight octets of ones, the headers with
+// The invariant CRC of RoCEv2 (annex A17): CRC-32 over eight octets of ones, the headers with
 // every field that may change on the way taken as ones, payload and pad. Little-endian on the wire.
 #pragma once
 

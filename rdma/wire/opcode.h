@@ -1,4 +1,4 @@
-// BTH opcodes and what each says of its packet (IBTA 9.2, tables 35 and 38; annex A17 for CNP).
+// BTH opcodes and what each says of its packet; CNP is that of annex A17 (RoCEv2).
 #pragma once
 
 #include <array>

@@ -21,11 +21,26 @@ constexpr bool extensions_fit() {
 }
 static_assert(extensions_fit());
 
+uint16_t folded(uint32_t sum) {
+  while (sum >> 16) sum = (sum & 0xffff) + (sum >> 16);
+  return static_cast<uint16_t>(~sum);
+}
+
 uint16_t checksum(const uint8_t* header) {
   uint32_t sum = 0;
   for (size_t i = 0; i < kIpv4Len; i += 2) sum += load16(header + i);
-  while (sum >> 16) sum = (sum & 0xffff) + (sum >> 16);
-  return static_cast<uint16_t>(~sum);
+  return folded(sum);
+}
+
+size_t pad_of(size_t payload_len) {
+  return (4 - payload_len % 4) % 4;
+}
+
+size_t udp_length(const OpcodeInfo& info, size_t payload_len) {
+  size_t length =
+      kUdpLen + kBthLen + info.header_len + payload_len + pad_of(payload_len) + kIcrcLen;
+  assert(kIpv4Len + length <= 0xffff);
+  return length;
 }
 
 // Each parse_* reads one header at the front of `rest` and takes it off.
@@ -159,7 +174,7 @@ ParseError parse_all(std::span<const uint8_t> bytes, Parsed& out, size_t& behind
   return error;
 }
 
-// C9-32: what follows the headers is a multiple of four octets, pad included.
+// What follows the headers is a multiple of four octets, pad included.
 ParseError check_payload(Parsed& out, size_t behind) {
   size_t padded = behind - kIcrcLen;
   const Bth& bth = out.headers.bth;
@@ -168,6 +183,84 @@ ParseError check_payload(Parsed& out, size_t behind) {
   out.pad_len = bth.pad_count;
   out.payload_len = static_cast<uint16_t>(padded - bth.pad_count);
   return ParseError::kNone;
+}
+
+uint8_t* emit_ipv4(const Ipv4& ip, uint8_t* at) {
+  at[0] = 0x45;
+  at[1] = ip.tos;
+  store16(at + 2, ip.total_length);
+  store16(at + 4, ip.id);
+  store16(at + 6, ip.flags_fragment);
+  at[8] = ip.ttl;
+  at[9] = ip.protocol;
+  store16(at + 10, ip.checksum);
+  std::memcpy(at + 12, ip.src.data(), 4);
+  std::memcpy(at + 16, ip.dst.data(), 4);
+  return at + kIpv4Len;
+}
+
+uint8_t* emit_ipv6(const Ipv6& ip, uint8_t* at) {
+  store32(at, uint32_t{6} << 28 | uint32_t{ip.traffic_class} << 20 | (ip.flow_label & 0xfffff));
+  store16(at + 4, ip.payload_length);
+  at[6] = ip.next_header;
+  at[7] = ip.hop_limit;
+  std::memcpy(at + 8, ip.src.data(), 16);
+  std::memcpy(at + 24, ip.dst.data(), 16);
+  return at + kIpv6Len;
+}
+
+uint8_t* emit_bth(const Bth& bth, uint8_t* at) {
+  at[0] = static_cast<uint8_t>(bth.opcode);
+  at[1] = static_cast<uint8_t>(bth.solicited << 7 | bth.mig_req << 6 | (bth.pad_count & 3) << 4 |
+                               (bth.tver & 0xf));
+  store16(at + 2, bth.pkey);
+  store32(at + 4, static_cast<uint32_t>(bth.fecn) << 31 | static_cast<uint32_t>(bth.becn) << 30 |
+                      uint32_t{bth.reserved6} << 24 | (bth.dest_qpn & 0xffffff));
+  store32(at + 8, static_cast<uint32_t>(bth.ack_req) << 31 | uint32_t{bth.reserved7} << 24 |
+                      (bth.psn & 0xffffff));
+  return at + kBthLen;
+}
+
+uint8_t* emit_extensions(const Extensions& headers, const OpcodeInfo& info, uint8_t* at) {
+  if (info.has_deth) {
+    store32(at, headers.deth.qkey);
+    store32(at + 4, uint32_t{headers.deth.reserved} << 24 | (headers.deth.src_qpn & 0xffffff));
+    at += 8;
+  }
+  if (info.has_reth) {
+    store64(at, headers.reth.va);
+    store32(at + 8, headers.reth.rkey);
+    store32(at + 12, headers.reth.dma_len);
+    at += 16;
+  }
+  if (info.has_atomic_eth) {
+    store64(at, headers.atomic.va);
+    store32(at + 8, headers.atomic.rkey);
+    store64(at + 12, headers.atomic.swap_add);
+    store64(at + 20, headers.atomic.compare);
+    at += 28;
+  }
+  if (info.has_aeth) {
+    store32(at, uint32_t{headers.aeth.syndrome} << 24 | (headers.aeth.msn & 0xffffff));
+    at += 4;
+  }
+  if (info.has_atomic_ack_eth) {
+    store64(at, headers.atomic_ack.original);
+    at += 8;
+  }
+  if (info.has_imm) {
+    store32(at, headers.imm);
+    at += 4;
+  }
+  if (info.has_ieth) {
+    store32(at, headers.ieth.rkey);
+    at += 4;
+  }
+  if (info.has_cnp_reserved) {
+    std::memcpy(at, headers.cnp_reserved.data(), 16);
+    at += 16;
+  }
+  return at;
 }
 
 }  // namespace
@@ -222,11 +315,8 @@ ParseError parse_headers(std::span<const uint8_t> bytes, size_t payload_len, Par
 }
 
 void finish_lengths(Headers& headers, size_t payload_len) {
-  size_t pad = (4 - payload_len % 4) % 4;
-  headers.bth.pad_count = static_cast<uint8_t>(pad);
-  size_t udp =
-      kUdpLen + kBthLen + opcode_info(headers.bth.opcode).header_len + payload_len + pad + kIcrcLen;
-  assert(kIpv4Len + udp <= 0xffff);
+  headers.bth.pad_count = static_cast<uint8_t>(pad_of(payload_len));
+  size_t udp = udp_length(opcode_info(headers.bth.opcode), payload_len);
   headers.udp.length = static_cast<uint16_t>(udp);
   headers.udp.checksum = 0;
   if (headers.is_ipv6) {
@@ -235,92 +325,10 @@ void finish_lengths(Headers& headers, size_t payload_len) {
   }
   headers.v4.total_length = static_cast<uint16_t>(kIpv4Len + udp);
   headers.v4.checksum = 0;
-  std::array<uint8_t, kMaxHeaderLen> bytes;
-  emit(headers, bytes);
+  std::array<uint8_t, kIpv4Len> bytes;
+  emit_ipv4(headers.v4, bytes.data());
   headers.v4.checksum = checksum(bytes.data());
 }
-
-namespace {
-
-uint8_t* emit_ipv4(const Ipv4& ip, uint8_t* at) {
-  at[0] = 0x45;
-  at[1] = ip.tos;
-  store16(at + 2, ip.total_length);
-  store16(at + 4, ip.id);
-  store16(at + 6, ip.flags_fragment);
-  at[8] = ip.ttl;
-  at[9] = ip.protocol;
-  store16(at + 10, ip.checksum);
-  std::memcpy(at + 12, ip.src.data(), 4);
-  std::memcpy(at + 16, ip.dst.data(), 4);
-  return at + kIpv4Len;
-}
-
-uint8_t* emit_ipv6(const Ipv6& ip, uint8_t* at) {
-  store32(at, uint32_t{6} << 28 | uint32_t{ip.traffic_class} << 20 | (ip.flow_label & 0xfffff));
-  store16(at + 4, ip.payload_length);
-  at[6] = ip.next_header;
-  at[7] = ip.hop_limit;
-  std::memcpy(at + 8, ip.src.data(), 16);
-  std::memcpy(at + 24, ip.dst.data(), 16);
-  return at + kIpv6Len;
-}
-
-uint8_t* emit_bth(const Bth& bth, uint8_t* at) {
-  at[0] = static_cast<uint8_t>(bth.opcode);
-  at[1] = static_cast<uint8_t>(bth.solicited << 7 | bth.mig_req << 6 | (bth.pad_count & 3) << 4 |
-                               (bth.tver & 0xf));
-  store16(at + 2, bth.pkey);
-  store32(at + 4, static_cast<uint32_t>(bth.fecn) << 31 | static_cast<uint32_t>(bth.becn) << 30 |
-                      uint32_t{bth.reserved6} << 24 | (bth.dest_qpn & 0xffffff));
-  store32(at + 8, static_cast<uint32_t>(bth.ack_req) << 31 | uint32_t{bth.reserved7} << 24 |
-                      (bth.psn & 0xffffff));
-  return at + kBthLen;
-}
-
-uint8_t* emit_extensions(const Headers& headers, const OpcodeInfo& info, uint8_t* at) {
-  if (info.has_deth) {
-    store32(at, headers.deth.qkey);
-    store32(at + 4, uint32_t{headers.deth.reserved} << 24 | (headers.deth.src_qpn & 0xffffff));
-    at += 8;
-  }
-  if (info.has_reth) {
-    store64(at, headers.reth.va);
-    store32(at + 8, headers.reth.rkey);
-    store32(at + 12, headers.reth.dma_len);
-    at += 16;
-  }
-  if (info.has_atomic_eth) {
-    store64(at, headers.atomic.va);
-    store32(at + 8, headers.atomic.rkey);
-    store64(at + 12, headers.atomic.swap_add);
-    store64(at + 20, headers.atomic.compare);
-    at += 28;
-  }
-  if (info.has_aeth) {
-    store32(at, uint32_t{headers.aeth.syndrome} << 24 | (headers.aeth.msn & 0xffffff));
-    at += 4;
-  }
-  if (info.has_atomic_ack_eth) {
-    store64(at, headers.atomic_ack.original);
-    at += 8;
-  }
-  if (info.has_imm) {
-    store32(at, headers.imm);
-    at += 4;
-  }
-  if (info.has_ieth) {
-    store32(at, headers.ieth.rkey);
-    at += 4;
-  }
-  if (info.has_cnp_reserved) {
-    std::memcpy(at, headers.cnp_reserved.data(), 16);
-    at += 16;
-  }
-  return at;
-}
-
-}  // namespace
 
 size_t emit(const Headers& headers, std::span<uint8_t> out) {
   assert(out.size() >= kMaxHeaderLen);
@@ -333,6 +341,42 @@ size_t emit(const Headers& headers, std::span<uint8_t> out) {
   at = emit_bth(headers.bth, at + kUdpLen);
   at = emit_extensions(headers, opcode_info(headers.bth.opcode), at);
   return static_cast<size_t>(at - out.data());
+}
+
+HeaderTemplate::HeaderTemplate(const Headers& headers) {
+  Headers blank = headers;
+  blank.bth.opcode = Opcode::kRcSendOnly;  // it has no extension headers
+  blank.v4.total_length = blank.v4.checksum = 0;
+  blank.udp.checksum = 0;
+  std::array<uint8_t, kMaxHeaderLen> bytes;
+  wire::emit(blank, bytes);
+  std::copy_n(bytes.begin(), bytes_.size(), bytes_.begin());
+  ip_len_ = headers.is_ipv6 ? kIpv6Len : kIpv4Len;
+  if (headers.is_ipv6) return;
+  for (size_t i = 0; i < kIpv4Len; i += 2) ip_sum_ += load16(bytes.data() + i);
+}
+
+size_t HeaderTemplate::emit(const Fields& fields, const Extensions& extensions, size_t payload_len,
+                            std::span<uint8_t> out) const {
+  assert(out.size() >= kMaxHeaderLen);
+  const OpcodeInfo& info = opcode_info(fields.opcode);
+  size_t udp_len = udp_length(info, payload_len);
+  uint8_t* ip = out.data();
+  std::memcpy(ip, bytes_.data(), bytes_.size());
+  if (ip_len_ == kIpv4Len) {
+    auto total = static_cast<uint16_t>(kIpv4Len + udp_len);
+    store16(ip + 2, total);
+    store16(ip + 10, folded(ip_sum_ + total));
+  } else {
+    store16(ip + 4, static_cast<uint16_t>(udp_len));
+  }
+  store16(ip + ip_len_ + 4, static_cast<uint16_t>(udp_len));
+  uint8_t* bth = ip + ip_len_ + kUdpLen;
+  bth[0] = static_cast<uint8_t>(fields.opcode);
+  bth[1] = static_cast<uint8_t>((bth[1] & 0x4f) | fields.solicited << 7 | pad_of(payload_len) << 4);
+  store32(bth + 8, static_cast<uint32_t>(fields.ack_req) << 31 | (fields.psn & 0xffffff));
+  uint8_t* end = emit_extensions(extensions, info, bth + kBthLen);
+  return static_cast<size_t>(end - out.data());
 }
 
 }  // namespace rocefs::wire

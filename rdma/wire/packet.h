@@ -2,6 +2,7 @@
 // allocates, keeps state or reads outside the bytes it is given.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -56,6 +57,32 @@ ParseError parse_headers(std::span<const uint8_t> bytes, size_t payload_len, Par
 // Sets pad count, IP and UDP lengths for a payload of that many octets, the IPv4 checksum, and a
 // UDP checksum of 0. The opcode must be valid, and the packet shorter than 64 KiB.
 void finish_lengths(Headers& headers, size_t payload_len);
+
+// What all packets of a connection have in common, as octets: emitting one is a copy and a few
+// stores.
+class HeaderTemplate {
+ public:
+  // What differs from packet to packet.
+  struct Fields {
+    Opcode opcode = Opcode::kRcSendOnly;
+    uint32_t psn = 0;
+    bool ack_req = false;
+    bool solicited = false;
+  };
+
+  HeaderTemplate() = default;
+  // IP, UDP and BTH of `headers`, but for lengths, checksums and what Fields has.
+  explicit HeaderTemplate(const Headers& headers);
+  // Writes all headers of a packet with that payload, lengths and checksums right; returns how many
+  // octets. `out` has room for kMaxHeaderLen.
+  size_t emit(const Fields& fields, const Extensions& extensions, size_t payload_len,
+              std::span<uint8_t> out) const;
+
+ private:
+  std::array<uint8_t, kIpv6Len + kUdpLen + kBthLen> bytes_{};
+  size_t ip_len_ = kIpv4Len;
+  uint32_t ip_sum_ = 0;  // of the IPv4 header without total length and checksum
+};
 
 // Writes the headers exactly as the fields say; returns how many octets. `out` has room for
 // kMaxHeaderLen.

@@ -79,13 +79,14 @@ TEST_CASE("device: a queue pair belongs to one port, and takes no packets of the
   CompletionQueue cq(8);
   QpInit init;
   init.send_cq = init.receive_cq = &cq;
-  init.port = 3;
-  Result<Qp*> none = device.create_qp(init);
-  REQUIRE_FALSE(none);
-  CHECK(none.error().code == EINVAL);
-  init.port = 2;
   Result<Qp*> qp = device.create_qp(init);
   REQUIRE(qp);
+  QpAttributes attributes;
+  attributes.port = 3;
+  uint32_t mask = kQpPkeyIndex | kQpPort | kQpAccess;
+  CHECK((*qp)->modify(QpState::kInit, attributes, mask).error().code == EINVAL);
+  attributes.port = 2;
+  REQUIRE((*qp)->modify(QpState::kInit, attributes, mask));
   CHECK(&(*qp)->port() == &device.port(2));
   device.destroy_qp(**qp);
 }

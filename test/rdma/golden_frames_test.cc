@@ -154,7 +154,8 @@ TEST_CASE("frames: whole packets with hostile contents do no harm beyond their q
   for (int round = 0; round < 5'000; ++round) {
     auto victim = std::make_unique<Connection>(world, 4096);
     for (int i = 0; i < 8; ++i) {
-      wire::Headers headers = victim->near->header_template();
+      wire::Headers headers =
+          victim->near->headers_to(victim->near->attributes().path, victim->far->number());
       do {
         headers.bth.opcode = static_cast<wire::Opcode>(rng.below(0x18));
       } while (!wire::opcode_info(headers.bth.opcode).valid);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <catch2/catch.hpp>
+#include <cstring>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -149,6 +150,17 @@ class SlowMemory final : public Memory {
         listener, ticket);
   }
 
+  Outcome atomic(uint64_t offset, const AtomicOperation& operation, uint64_t& original,
+                 MemoryListener& listener, uint64_t ticket) override {
+    return later(
+        [this, offset, operation, &original] {
+          std::memcpy(&original, bytes.data() + offset, sizeof original);
+          uint64_t next = operation.result(original);
+          std::memcpy(bytes.data() + offset, &next, sizeof next);
+        },
+        listener, ticket);
+  }
+
   std::vector<uint8_t> bytes;
   bool failing = false;
   size_t asked = 0;
@@ -186,6 +198,9 @@ class SlowMemory final : public Memory {
 // Two connected queue pairs with memory at both ends.
 struct Connection {
   static constexpr uint32_t kPd = 9;
+  static constexpr uint32_t kQkey = 0x1234;
+  static constexpr uint8_t kAllRights =
+      kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteAtomic | kWindowBind;
 
   World& world;
   Device& near_device;
@@ -199,18 +214,18 @@ struct Connection {
 
   Connection(World& w, uint64_t bytes, QpAttributes attributes = {},
              std::shared_ptr<Memory> near_mem = nullptr, std::shared_ptr<Memory> far_mem = nullptr,
-             const std::string& from = "mb_0", const std::string& to = "mb_1")
+             QpType type = QpType::kRc)
       : world(w),
-        near_device(w.device(from)),
-        far_device(w.device(to)),
+        near_device(w.device("mb_0")),
+        far_device(w.device("mb_1")),
         near_memory(near_mem ? near_mem : LocalMemory::create(bytes)),
         far_memory(far_mem ? far_mem : LocalMemory::create(bytes)) {
     near_key = *near_device.memory().add(near_memory, near_address, bytes, kPd, kLocalWrite);
-    far_key =
-        *far_device.memory().add(far_memory, far_address, bytes, kPd, kLocalWrite | kRemoteWrite);
-    near = make(near_device, near_cq);
-    far = make(far_device, far_cq);
-    attributes.access = kRemoteWrite;
+    far_key = *far_device.memory().add(far_memory, far_address, bytes, kPd, kAllRights);
+    near = make(near_device, near_cq, type);
+    far = make(far_device, far_cq, type);
+    attributes.qkey = kQkey;
+    attributes.access = kRemoteWrite | kRemoteRead | kRemoteAtomic;
     raise(*near, *far, near_device, far_device, attributes);
     std::swap(attributes.send_psn, attributes.receive_psn);
     raise(*far, *near, far_device, near_device, attributes);
@@ -220,8 +235,9 @@ struct Connection {
     far_device.destroy_qp(*far);
   }
 
-  Qp* make(Device& device, CompletionQueue& cq) {
+  Qp* make(Device& device, CompletionQueue& cq, QpType type) {
     QpInit init;
+    init.type = type;
     init.pd = kPd;
     init.send_cq = init.receive_cq = &cq;
     init.send_depth = init.receive_depth = 512;
@@ -231,18 +247,20 @@ struct Connection {
     attributes.remote_qpn = peer.number();
     attributes.path.local = gids_of(own.port().spec())[1];
     attributes.path.remote = gids_of(other.port().spec())[1];
-    for (QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts}) {
-      REQUIRE(qp.modify(state, attributes));
-    }
+    REQUIRE(qp.bring_up(attributes));
   }
 
   SendRequest write(uint64_t id, uint64_t offset, uint32_t length) const {
     SendRequest request;
     request.wr_id = id;
     request.op = SendOp::kWrite;
-    request.sge = {near_address + offset, length, near_key};
+    request.sges = Sge{near_address + offset, length, near_key};
     request.remote_address = far_address + offset;
     request.rkey = far_key;
+    request.path.local = gids_of(near_device.port().spec())[1];  // for datagrams
+    request.path.remote = gids_of(far_device.port().spec())[1];
+    request.remote_qpn = far->number();
+    request.qkey = kQkey;
     return request;
   }
   SendRequest send(uint64_t id, uint64_t offset, uint32_t length) const {
@@ -250,17 +268,30 @@ struct Connection {
     request.op = SendOp::kSend;
     return request;
   }
+  SendRequest read(uint64_t id, uint64_t offset, uint32_t length) const {
+    SendRequest request = write(id, offset, length);
+    request.op = SendOp::kRead;
+    return request;
+  }
+  // The original goes to `result` of the near memory.
+  SendRequest fetch_add(uint64_t id, uint64_t offset, uint64_t add, uint64_t result) const {
+    SendRequest request = write(id, offset, 8);
+    request.op = SendOp::kFetchAdd;
+    request.swap_add = add;
+    request.sges = Sge{near_address + result, 8, near_key};
+    return request;
+  }
   ReceiveRequest receive(uint64_t id, uint64_t offset, uint32_t length) const {
     ReceiveRequest request;
     request.wr_id = id;
-    request.sge = {far_address + offset, length, far_key};
+    request.sges = Sge{far_address + offset, length, far_key};
     return request;
   }
   void post(const SendRequest& request) {
-    if (!near->requester().post(request)) FAIL("the send queue is full");
+    if (Result<void> posted = near->post(request); !posted) FAIL(posted.error().reason);
   }
   void post(const ReceiveRequest& request) {
-    if (!far->responder().post(request)) FAIL("the receive queue is full");
+    if (Result<void> posted = far->post(request); !posted) FAIL(posted.error().reason);
   }
 
   static std::vector<Completion> poll(CompletionQueue& cq) {

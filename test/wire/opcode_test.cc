@@ -12,8 +12,8 @@ static_assert(!wire::opcode_info(uint8_t{0x15}).valid);
 
 namespace {
 
-// IBTA tables 35 and 38, and annex A17 for CNP, written again in their own words: the opcode, the
-// packet's place in its message, and what follows the BTH in the order in which it does.
+// The tables of the standard, and annex A17 for CNP, written again in their own words: the opcode,
+// the packet's place in its message, and what follows the BTH in the order in which it does.
 struct Row {
   Opcode opcode;
   int code;
@@ -84,7 +84,7 @@ bool lists(const Row& row, std::string_view header) {
 
 }  // namespace
 
-TEST_CASE("opcodes: each is called and placed as IBTA table 35 says, and no other is valid") {
+TEST_CASE("opcodes: each is called and placed as the standard says, and no other is valid") {
   for (int code = 0; code < 256; ++code) {
     const wire::OpcodeInfo& info = wire::opcode_info(static_cast<uint8_t>(code));
     const Row* row = row_of(code);
@@ -108,7 +108,7 @@ TEST_CASE("opcodes: each is called and placed as IBTA table 35 says, and no othe
   }
 }
 
-TEST_CASE("opcodes: each is followed by the headers of IBTA table 38") {
+TEST_CASE("opcodes: each is followed by the headers of the standard") {
   for (const Row& row : kTables) {
     const wire::OpcodeInfo& info = wire::opcode_info(row.opcode);
     INFO(row.name);

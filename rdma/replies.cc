@@ -1,0 +1,160 @@
+#include "rdma/replies.h"
+
+#include <algorithm>
+
+#include "rdma/aeth.h"
+#include "rdma/device.h"
+#include "rdma/psn.h"
+#include "rdma/qp.h"
+
+namespace rocefs {
+
+Replies::~Replies() {
+  if (fetched_) qp_.device().fabric().pool().release(fetched_);
+}
+
+bool Replies::admit(const Resource& resource, uint32_t& slot) {
+  if (resources_.empty()) resources_.resize(qp_.attributes().max_dest_rd_atomic);
+  if (resources_.empty()) return false;
+  Resource& oldest = resources_[oldest_];
+  if (oldest.sent_end != oldest.end_psn) return false;
+  // Whoever sends a new one has its answer: another copy is wanted no more.
+  if (!due_.empty() && due_.front().slot == oldest_) drop_fetch();
+  std::erase_if(due_, [&](const Due& due) { return due.slot == oldest_; });
+  oldest = resource;
+  slot = oldest_;
+  oldest_ = (oldest_ + 1) % static_cast<uint32_t>(resources_.size());
+  return true;
+}
+
+void Replies::answer(uint32_t slot) {
+  Resource& resource = resources_[slot];
+  resource.ready = true;
+  due_.push_back({slot, resource.first_psn, resource.first_psn});
+  qp_.make_data_ready();
+}
+
+void Replies::replay(uint64_t psn) {
+  for (uint32_t slot = 0; slot < resources_.size(); ++slot) {
+    const Resource& resource = resources_[slot];
+    if (!resource.ready || psn < resource.first_psn || psn >= resource.end_psn) continue;
+    auto due =
+        std::find_if(due_.begin(), due_.end(), [&](const Due& one) { return one.slot == slot; });
+    if (due != due_.end() && due->next <= psn) return;  // it will come
+    if (due == due_.end()) {
+      auto later = std::find_if(due_.begin(), due_.end(), [&](const Due& one) {
+        return resources_[one.slot].first_psn > resource.first_psn;
+      });
+      due = due_.insert(later, {slot, psn, psn});
+    }
+    due->begin = due->next = psn;
+    if (due == due_.begin()) drop_fetch();
+    return qp_.make_data_ready();
+  }
+}
+
+void Replies::clear() {
+  drop_due();
+  resources_.clear();
+  oldest_ = 0;
+}
+
+void Replies::drop_due() {
+  due_.clear();
+  drop_fetch();
+}
+
+Packet* Replies::emit() {
+  if (due_.empty() || fetch_pending_ > 0) return nullptr;
+  Due& due = due_.front();
+  Packet* packet = std::exchange(fetched_, nullptr);
+  if (!packet) packet = resources_[due.slot].read ? emit_read(due) : emit_atomic(due);
+  return packet ? finish(packet) : nullptr;
+}
+
+Packet* Replies::emit_atomic(const Due&) {
+  return qp_.device().fabric().pool().acquire();
+}
+
+Packet* Replies::emit_read(const Due& due) {
+  const Resource& resource = resources_[due.slot];
+  PacketPool& pool = qp_.device().fabric().pool();
+  uint64_t mtu = qp_.attributes().path_mtu;
+  uint64_t offset = (due.next - resource.first_psn) * mtu;
+  Sge whole{resource.address, static_cast<uint32_t>(resource.length), resource.rkey};
+  Packet* packet = pool.acquire();
+  Moved moved = gather(qp_.mover(*this), {&whole, 1}, offset,
+                       static_cast<uint32_t>(std::min(mtu, resource.length - offset)), packet, 0);
+  if (moved.pending > 0) {
+    fetched_ = packet;
+    fetch_pending_ = moved.pending;
+    fetch_failed_ = moved.failed;
+    fetch_stale_ = false;
+    return nullptr;
+  }
+  if (!moved.failed) return packet;
+  pool.release(packet);
+  refuse();
+  return nullptr;
+}
+
+// The memory has gone since the request came.
+void Replies::refuse() {
+  uint64_t psn = due_.front().next;
+  drop_due();
+  qp_.responder().refuse_read(psn);
+}
+
+Packet* Replies::finish(Packet* packet) {
+  Due& due = due_.front();
+  Resource& resource = resources_[due.slot];
+  write_headers(packet, due);
+  ++due.next;
+  resource.sent_end = std::max(resource.sent_end, due.next);
+  if (due.next == resource.end_psn) due_.erase(due_.begin());
+  if (due_.empty()) qp_.make_acknowledge_ready();  // acknowledgements had to wait
+  return packet;
+}
+
+void Replies::write_headers(Packet* packet, const Due& due) {
+  const Resource& resource = resources_[due.slot];
+  bool first = due.next == due.begin, last = due.next + 1 == resource.end_psn;
+  wire::HeaderTemplate::Fields fields;
+  fields.psn = static_cast<uint32_t>(due.next) & kPsnMask;
+  using wire::Opcode;
+  if (!resource.read) {
+    fields.opcode = Opcode::kRcAtomicAck;
+  } else if (first) {
+    fields.opcode = last ? Opcode::kRcReadResponseOnly : Opcode::kRcReadResponseFirst;
+  } else {
+    fields.opcode = last ? Opcode::kRcReadResponseLast : Opcode::kRcReadResponseMiddle;
+  }
+  wire::Extensions extensions;
+  extensions.aeth = {aeth::kAckUnlimited, resource.messages};
+  extensions.atomic_ack = {resource.original};
+  packet->header_len = static_cast<uint16_t>(
+      qp_.header_template().emit(fields, extensions, packet->payload.length, packet->header));
+}
+
+void Replies::memory_done(uint64_t, bool ok) {
+  fetch_failed_ |= !ok;
+  if (--fetch_pending_ == 0) {
+    if (fetch_stale_ || fetch_failed_) {
+      bool refused = !fetch_stale_ && !due_.empty();
+      drop_fetch();
+      if (refused) refuse();
+    }
+    if (!due_.empty()) qp_.make_data_ready();
+  }
+  qp_.memory_settled();
+}
+
+void Replies::drop_fetch() {
+  if (fetch_pending_ > 0) {
+    fetch_stale_ = true;  // memory still writes into its frame
+  } else if (fetched_) {
+    qp_.device().fabric().pool().release(std::exchange(fetched_, nullptr));
+  }
+}
+
+}  // namespace rocefs

@@ -1,0 +1,79 @@
+// Replies: what a reliable responder owes for READs and atomics: the responses that are due, in PSN
+// order, and what is kept of answered ones so that they can be answered again.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "rdma/memory.h"
+#include "rdma/packet.h"
+
+namespace rocefs {
+
+class Qp;
+
+class Replies final : public MemoryListener {
+ public:
+  // One READ or atomic of the far end.
+  struct Resource {
+    bool read = false;
+    bool ready = false;  // its turn has come, and the atomic has been executed
+    uint64_t first_psn = 0;
+    uint64_t end_psn = 0;
+    uint64_t sent_end = 0;  // one past the highest PSN that was answered
+    uint64_t address = 0;
+    uint32_t rkey = 0;
+    uint64_t length = 0;
+    AtomicOperation operation;
+    uint64_t original = 0;
+    uint32_t messages = 0;  // the MSN of its answer
+  };
+
+  explicit Replies(Qp& qp) : qp_(qp) {}
+  ~Replies() override;
+
+  // Takes the place of the oldest one. False when that one is unanswered: the far end has more
+  // under way than was agreed.
+  bool admit(const Resource& resource, uint32_t& slot);
+  Resource& resource(uint32_t slot) { return resources_[slot]; }
+  // Everything before it is done: it is answered from now on.
+  void answer(uint32_t slot);
+  // A duplicate request: answered again from `psn` on, if it is remembered.
+  void replay(uint64_t psn);
+  bool empty() const { return due_.empty(); }
+  // What is due and what is remembered is forgotten.
+  void clear();
+  // What is due is forgotten.
+  void drop_due();
+
+  // The next response packet; null when there is none now.
+  Packet* emit();
+
+  void memory_done(uint64_t ticket, bool ok) override;
+  bool memory_pending() const { return fetch_pending_ > 0; }
+
+ private:
+  struct Due {
+    uint32_t slot = 0;
+    uint64_t begin = 0;
+    uint64_t next = 0;
+  };
+
+  Packet* emit_atomic(const Due& due);
+  Packet* emit_read(const Due& due);
+  Packet* finish(Packet* packet);
+  void write_headers(Packet* packet, const Due& due);
+  void refuse();
+  void drop_fetch();
+
+  Qp& qp_;
+  std::vector<Resource> resources_;  // made when the first request comes
+  uint32_t oldest_ = 0;
+  std::vector<Due> due_;       // at most one for each resource, by PSN
+  Packet* fetched_ = nullptr;  // a response whose bytes come later
+  uint32_t fetch_pending_ = 0;
+  bool fetch_failed_ = false;
+  bool fetch_stale_ = false;
+};
+
+}  // namespace rocefs

@@ -1,0 +1,124 @@
+#include "rdma/scatter_gather.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace rocefs {
+namespace {
+
+// The parts of entries that bytes offset..offset+length fall into, one after the other.
+class Parts {
+ public:
+  Parts(std::span<const Sge> entries, uint64_t offset, uint64_t length)
+      : entries_(entries), skip_(offset), left_(length) {}
+
+  // False when all have been seen. A list that is too short ends early: left() tells.
+  bool next(Sge& part) {
+    while (left_ > 0 && at_ < entries_.size()) {
+      const Sge& entry = entries_[at_++];
+      if (skip_ >= entry.length) {
+        skip_ -= entry.length;
+        continue;
+      }
+      uint64_t size = std::min<uint64_t>(left_, entry.length - skip_);
+      part = {entry.address + skip_, static_cast<uint32_t>(size), entry.lkey};
+      skip_ = 0;
+      left_ -= size;
+      return true;
+    }
+    return false;
+  }
+  uint64_t left() const { return left_; }
+
+ private:
+  std::span<const Sge> entries_;
+  size_t at_ = 0;
+  uint64_t skip_;
+  uint64_t left_;
+};
+
+void take(Moved& moved, Memory::Outcome outcome) {
+  moved.pending += outcome == Memory::Outcome::kPending;
+  moved.failed |= outcome == Memory::Outcome::kFailed;
+}
+
+}  // namespace
+
+bool entries_allowed(const Mover& mover, std::span<const Sge> entries, uint8_t access) {
+  return std::all_of(entries.begin(), entries.end(), [&](const Sge& entry) {
+    return entry.length == 0 ||
+           mover.table.allow(entry.lkey, mover.pd, mover.qpn, access, entry.address, entry.length);
+  });
+}
+
+Moved gather(const Mover& mover, std::span<const Sge> entries, uint64_t offset, uint32_t length,
+             Packet* packet, uint64_t ticket) {
+  Moved moved;
+  packet->payload.length = static_cast<uint16_t>(length);
+  if (length == 0) return moved;
+  Parts parts(entries, offset, length);
+  uint8_t* into = nullptr;
+  for (Sge part; parts.next(part);) {
+    const MemoryRegion* region =
+        mover.table.allow(part.lkey, mover.pd, mover.qpn, 0, part.address, part.length);
+    if (!region) {
+      moved.failed = true;
+      return moved;
+    }
+    uint64_t at = region->offset_of(part.address);
+    if (!into && part.length == length && region->memory->direct()) {
+      Payload& payload = packet->payload;
+      payload.kind = Payload::Kind::kLocal;
+      payload.table = &mover.table;
+      payload.index = MemoryTable::index_of(part.lkey);
+      payload.generation = region->generation;
+      payload.offset = at;
+      return moved;
+    }
+    if (!into) {
+      packet->payload.kind = Payload::Kind::kFrame;
+      into = mover.pool.attach_frame(packet)->bytes.data();
+    }
+    take(moved, region->memory->read(at, {into, part.length}, mover.listener, ticket));
+    into += part.length;
+  }
+  moved.failed |= parts.left() > 0;
+  return moved;
+}
+
+Moved scatter(const Mover& mover, std::span<const Sge> entries, uint64_t offset,
+              std::span<const uint8_t> bytes, uint64_t ticket) {
+  Moved moved;
+  Parts parts(entries, offset, bytes.size());
+  for (Sge part; parts.next(part);) {
+    const MemoryRegion* region =
+        mover.table.allow(part.lkey, mover.pd, mover.qpn, 0, part.address, part.length);
+    if (!region) {
+      moved.failed = true;
+      return moved;
+    }
+    take(moved, region->memory->write(region->offset_of(part.address), bytes.first(part.length),
+                                      mover.listener, ticket));
+    bytes = bytes.subspan(part.length);
+  }
+  moved.failed |= parts.left() > 0;
+  return moved;
+}
+
+Moved scatter_payload(const Mover& mover, std::span<const Sge> entries, uint64_t offset,
+                      Packet* packet, uint64_t ticket) {
+  size_t length = packet->payload.length;
+  if (length == 0) return {};
+  if (packet->payload.kind == Payload::Kind::kLocal) {
+    Parts parts(entries, offset, length);
+    bool late = false;
+    for (Sge part; parts.next(part);) {
+      const MemoryRegion* region = mover.table.find(part.lkey);
+      late |= region && !region->memory->direct();
+    }
+    if (late && !materialize(mover.pool, packet)) return {0, true};
+  }
+  return scatter(mover, entries, offset, {payload_bytes(*packet), length}, ticket);
+}
+
+}  // namespace rocefs
