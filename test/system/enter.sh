@@ -77,7 +77,7 @@ wait "$COPROC_PID"
 expect "0 " "$(said may_enter true)" "true"
 expect "3 " "$(said may_enter sh -c 'exit 3')" "exit 3"
 expect "137 " "$(said may_enter sh -c 'kill -KILL $$')" "killed"
-expect "127 rocefs enter: no-such-command: No such file or directory" "$(said may_enter no-such-command)" "not found"
+expect "127 rocefs enter: no-such-command: No such file or directory" "$(PATH=/usr/bin:/bin said may_enter no-such-command)" "not found"
 expect "126 rocefs enter: /etc/passwd: Permission denied" "$(said may_enter /etc/passwd)" "not executable"
 expect "0 -m -h" "$(said may_enter echo -m -h)" "the command's own options"
 expect "0 infiniband" "$(cd /sys/class && said may_enter ls -d infiniband)" "a working directory in /sys"
@@ -97,6 +97,15 @@ expect "0 $mnt" "$(ROCEFS_MOUNT=$mnt said may_enter sh -c 'echo $ROCEFS_MOUNT')"
 "$ROCEFS" enter --help | grep -q '^usage: rocefs enter \[-m MOUNTPOINT\]' || fail "enter --help"
 
 if $may_root; then . "$lib/enter_as_root.bash"; fi
+
+# A NIC leaves and comes back: the command that is inside sees it, and so does who enters meanwhile.
+nic='echo $(ls /sys/class/infiniband) $(cat /sys/class/net/enp43s0/address 2>/dev/null)'
+expect "0 mb_0 mb_1 02:00:4c:6d:62:01,mb_1,mb_0 mb_1 02:00:4c:6d:62:01" \
+  "$(said may_enter sh -ec "cd /sys/bus/pci/drivers/mango_core; $nic; echo 0000:2b:00.0 >unbind; $nic
+    echo 0000:2b:00.0 >bind; $nic" | paste -sd,)" "unbind and bind, inside"
+echo 0000:2b:00.0 >"$mnt/bus/pci/drivers/mango_core/unbind"
+expect "mb_1,mb_0 mb_1" "$(may_enter sh -ec 'ibstat -l; cd /sys/bus/pci/drivers/mango_core
+  echo 0000:2b:00.0 >bind; echo $(ibstat -l)' | paste -sd,)" "entered while it was away"
 
 # Whoever may not look into the mount may not enter it; a dead one says so.
 if $root && $may_user; then
