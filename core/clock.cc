@@ -16,7 +16,8 @@ timespec date_now() {
   return ts;
 }
 
-RealClock::RealClock(uint64_t dilation) : since_(monotonic_ns()), dilation_(dilation) {}
+RealClock::RealClock(uint64_t dilation, TimeNs now)
+    : base_(now), since_(monotonic_ns()), dilation_(dilation) {}
 
 TimeNs RealClock::now_at(TimeNs monotonic) const {
   for (;;) {

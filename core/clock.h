@@ -22,7 +22,7 @@ timespec date_now();
 // moves the epoch and sets the dilation; any thread may read.
 class RealClock {
  public:
-  explicit RealClock(uint64_t dilation);
+  explicit RealClock(uint64_t dilation, TimeNs now = 0);
 
   TimeNs now() const { return now_at(monotonic_ns()); }
   // Engine time at a reading of the monotonic clock.
@@ -39,7 +39,7 @@ class RealClock {
   void rebase(TimeNs base, TimeNs since, uint64_t dilation);
 
   std::atomic<uint64_t> sequence_{0};
-  std::atomic<TimeNs> base_{0};
+  std::atomic<TimeNs> base_;
   std::atomic<TimeNs> since_;
   std::atomic<uint64_t> dilation_;
 };

@@ -6,9 +6,17 @@
 #include <string>
 #include <string_view>
 
+#include "core/journal.h"
 #include "core/time.h"
 
 namespace rocefs {
+
+// The newest lines, in the journal: a ring.
+struct SavedLog {
+  static constexpr uint64_t kSize = 64 * 1024;
+  uint64_t end;  // bytes ever written
+  char bytes[kSize];
+};
 
 class Dmesg {
  public:
@@ -16,13 +24,21 @@ class Dmesg {
 
   // Control characters in `line` become '?': a user's text may be quoted in it.
   void log(TimeNs at, std::string_view line);
+  // Takes up the lines that `saved` holds, and keeps there what is logged from now on; it comes
+  // with the journal's next commit. Both outlive this.
+  void keep(Journal& journal, SavedLog& saved);
   // Every line as `[    5.123456] LINE`.
   std::string text() const;
 
  private:
+  void add(std::string text);
+  void save(std::string_view text);
+
   const size_t max_bytes_;
   size_t bytes_ = 0;
   std::deque<std::string> lines_;
+  SavedLog* saved_ = nullptr;
+  uint64_t end_ = 0;  // of what is saved, as it will be after the commit
 };
 
 }  // namespace rocefs

@@ -24,9 +24,13 @@ Engine::Engine(const Options& options, PollLoop& control, std::unique_ptr<IoRing
     : mode_(options.mode),
       control_(control),
       ring_(std::move(ring)),
-      clock_(options.dilation),
+      clock_(options.dilation, options.start),
       inbox_(kInboxLimit),
-      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      published_now_(options.start),
+      settled_now_(options.start) {
+  scheduler_.pass(options.start);
+}
 
 Engine::~Engine() {
   stop();
@@ -60,6 +64,10 @@ TimeNs Engine::now() {
   while (told < now && !published_now_.compare_exchange_weak(told, now)) {
   }
   return std::max(told, now);
+}
+
+TimeNs Engine::settled_now() {
+  return mode_ == ClockMode::kVirtual ? settled_now_.load(std::memory_order_acquire) : now();
 }
 
 void Engine::run() {
@@ -171,6 +179,7 @@ void Engine::stop_advance(int code, std::string_view reason) {
 
 void Engine::finish_advance(Result<void> result) {
   published_now_.store(scheduler_.now(), std::memory_order_release);
+  settled_now_.store(scheduler_.now(), std::memory_order_release);
   tell_control([advance = std::move(advance_), result = std::move(result)]() mutable {
     advance->answer(std::move(result));
   });

@@ -33,6 +33,7 @@ class Engine {
   struct Options {
     ClockMode mode = ClockMode::kReal;
     uint64_t dilation = 1;
+    TimeNs start = 0;  // engine time when it is created
   };
 
   // Fails with the reason where io_uring may not be used.
@@ -72,6 +73,8 @@ class Engine {
   // Any thread.
   ClockMode mode() const { return mode_; }
   RealClock& clock() { return clock_; }
+  // Virtual clock: the time without what the advance under way has let pass; real: now().
+  TimeNs settled_now();
   // Never goes back, though engine time slips.
   TimeNs now();
   const Histogram& lateness() const { return lateness_; }
@@ -106,6 +109,7 @@ class Engine {
   int held_ = 0;
   std::unique_ptr<Advance> advance_;
   std::atomic<TimeNs> published_now_{0};  // virtual clock: the time; real clock: the latest told
+  std::atomic<TimeNs> settled_now_{0};    // virtual clock
   std::atomic<bool> asleep_{false};
   std::atomic<bool> stopping_{false};
   Histogram lateness_;

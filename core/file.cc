@@ -90,6 +90,7 @@ void Attribute::store(std::string_view, const OperationPtr&, Answer<void> answer
 
 void Attribute::notify() {
   ++version_;
+  if (changed_) changed_();
   for (OpenAttribute* open : std::exchange(polled_, {})) {
     if (Task wake = std::exchange(open->wake_, nullptr)) wake();
   }

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -102,8 +103,14 @@ class Attribute : public File {
   // `text` holds no NUL. Called only when writable().
   virtual void store(std::string_view text, const OperationPtr& operation, Answer<void> answer);
 
+  // Whether its text is a setting, which can be stored as it is shown: the worker that takes over
+  // after a crash does so.
+  virtual bool kept() const { return false; }
+
   // The value changed: wakes every poll(POLLPRI) on it, as sysfs_notify() does.
   void notify();
+  // Told by every notify().
+  void set_change_listener(std::function<void()> changed) { changed_ = std::move(changed); }
   // Wakes them too: they see POLLERR.
   void mark_removed() override;
 
@@ -111,6 +118,7 @@ class Attribute : public File {
   friend class OpenAttribute;
   uint64_t version_ = 1;
   std::vector<OpenAttribute*> polled_;  // those with a wake
+  std::function<void()> changed_;
 };
 
 // Text of any length, taken whole when it is read from offset 0 and served from that copy.

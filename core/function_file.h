@@ -19,6 +19,7 @@ class FunctionAttribute final : public Attribute {
 
   bool readable() const override { return static_cast<bool>(show_); }
   bool writable() const override { return static_cast<bool>(store_); }
+  bool kept() const override { return show_ && store_; }
   Result<std::string> show() override {
     Result<std::string> text = show_();
     if (text) *text += '\n';
@@ -42,6 +43,7 @@ inline std::shared_ptr<Attribute> constant(std::string text) {
 inline std::shared_ptr<Attribute> write_only(FunctionAttribute::Store store) {
   return std::make_shared<FunctionAttribute>(nullptr, std::move(store));
 }
+// What it shows can be stored again.
 inline std::shared_ptr<Attribute> read_write(FunctionAttribute::Show show,
                                              FunctionAttribute::Store store) {
   return std::make_shared<FunctionAttribute>(std::move(show), std::move(store));

@@ -108,6 +108,7 @@ class KnobFile final : public Attribute {
   KnobFile(std::shared_ptr<KnobSet> set, size_t index) : set_(std::move(set)), index_(index) {}
   bool readable() const override { return true; }
   bool writable() const override { return true; }
+  bool kept() const override { return true; }
   Result<std::string> show() override;
   void store(std::string_view text, const OperationPtr& operation, Answer<void> answer) override;
 

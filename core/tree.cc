@@ -92,7 +92,18 @@ Ino Tree::add_file(std::string_view path, std::shared_ptr<File> file) {
   Node& node = add(path, Kind::kFile);
   node.mode = (file->readable() ? 0444 : 0) | (file->writable() ? 0200 : 0);
   node.file = std::move(file);
+  auto* attribute = dynamic_cast<Attribute*>(node.file.get());
+  if (attribute && attribute->kept()) {
+    attribute->set_change_listener([this, ino = node.ino] {
+      if (changed_) changed_(ino);
+    });
+    if (changed_) changed_(node.ino);
+  }
   return node.ino;
+}
+
+void Tree::date_all(const timespec& date) {
+  for (auto& [ino, node] : nodes_) node->atime = node->mtime = date;
 }
 
 void Tree::remove(std::string_view path) {

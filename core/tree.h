@@ -80,6 +80,10 @@ class Tree {
     if (listener_) return listener_->when_known(std::move(then));
     then();
   }
+  // Told when the text of a setting (Attribute::kept) has changed, and when one comes.
+  void set_change_listener(std::function<void(Ino)> listener) { changed_ = std::move(listener); }
+  // Dates every node.
+  void date_all(const timespec& date);
 
  private:
   Node& add(std::string_view path, Kind kind);
@@ -88,6 +92,7 @@ class Tree {
   std::unordered_map<Ino, std::unique_ptr<Node>> nodes_;
   std::unordered_map<std::string, Ino> by_path_;
   Listener* listener_ = nullptr;
+  std::function<void(Ino)> changed_;
   uid_t uid_;
   gid_t gid_;
 };

@@ -56,12 +56,32 @@ mode_t type_of(Tree::Kind kind) {
   return 0;
 }
 
+}  // namespace
+
+DirectorySlot Session::Impl::list(const Tree::Node& directory) {
+  DirectorySlot slot;
+  slot.entries.push_back({".", directory.ino, S_IFDIR});
+  slot.entries.push_back({"..", directory.parent, S_IFDIR});
+  for (Ino child_ino : directory.children) {
+    Tree::Node* child = tree_.find(child_ino);
+    slot.entries.push_back({child->name, child->ino, type_of(child->kind)});
+  }
+  return slot;
+}
+
+void Session::Impl::note_attributes(Ino ino) {
+  if (options_.attributes_changed) options_.attributes_changed(tree_.path_of(ino));
+}
+
+namespace {
+
 void on_init(void*, fuse_conn_info* connection) {
   connection->want &=
       ~static_cast<unsigned>(FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO |
                              FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE);
   // A link's target never changes.
   connection->want |= connection->capable & FUSE_CAP_CACHE_SYMLINKS;
+  connection->max_write = SavedChannel::kMaxWrite;
 }
 
 void on_lookup(fuse_req_t request, fuse_ino_t parent, const char* name) {
@@ -101,6 +121,7 @@ void on_setattr(fuse_req_t request, fuse_ino_t ino, struct stat* wanted, int set
   if (set & FUSE_SET_ATTR_ATIME_NOW) node->atime = date_now();
   // The size itself stays: kernfs takes a truncation and does nothing but date it.
   if (set & (FUSE_SET_ATTR_MTIME_NOW | FUSE_SET_ATTR_SIZE)) node->mtime = date_now();
+  impl.note_attributes(ino);
   on_getattr(request, ino, info);
 }
 
@@ -124,22 +145,27 @@ void on_open(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
   Tree::Node* node = impl.tree_.find(ino);
   if (!node || !node->file) return void(fuse_reply_err(request, ENODEV));
   if (int code = open_error(*node, info->flags)) return void(fuse_reply_err(request, code));
+  if (impl.files_.full()) return void(fuse_reply_err(request, ENFILE));
   bool writes = (info->flags & O_ACCMODE) != O_RDONLY;
   std::string path = writes ? impl.tree_.path_of(ino) : std::string();
-  auto file = node->file->open(node->file, Requests::caller_of(request));
+  Caller caller = Requests::caller_of(request);
+  auto file = node->file->open(node->file, caller);
   if (!file) {
     if (writes && impl.options_.refused) impl.options_.refused(path, file.error());
     return void(fuse_reply_err(request, file.error().code));
   }
-  if (info->flags & O_TRUNC) node->mtime = date_now();
-  info->fh = impl.files_.add({std::move(*file), std::move(path)});
+  if (info->flags & O_TRUNC) {
+    node->mtime = date_now();
+    impl.note_attributes(ino);
+  }
+  info->fh = impl.files_.open({std::move(*file), std::move(path)}, ino, caller);
   info->direct_io = 1;
   // Given up meanwhile: the kernel will not release it.
-  if (fuse_reply_open(request, info) == -ENOENT) impl.files_.remove(info->fh);
+  if (fuse_reply_open(request, info) == -ENOENT) impl.files_.release(info->fh);
 }
 
 void on_release(fuse_req_t request, fuse_ino_t, fuse_file_info* info) {
-  Impl::of(request).files_.remove(info->fh);
+  Impl::of(request).files_.release(info->fh);
   fuse_reply_err(request, 0);
 }
 
@@ -168,7 +194,7 @@ void on_write(fuse_req_t request, fuse_ino_t, const char* data, size_t size, off
         slot->file->write({data, size}, operation,
                           [ticket = std::move(ticket)](Result<size_t> taken) mutable {
                             if (!taken) return ticket.fail(taken.error());
-                            if (fuse_req_t answered = ticket.take()) {
+                            if (fuse_req_t answered = ticket.take_stored()) {
                               fuse_reply_write(answered, *taken);
                             }
                           });
@@ -180,6 +206,10 @@ void on_poll(fuse_req_t request, fuse_ino_t, fuse_file_info* info, fuse_pollhand
   PollWake wake(impl.notifier_, handle);
   OpenSlot* slot = impl.files_.find(info->fh);
   if (!slot || !slot->file) return void(fuse_reply_err(request, EBADF));
+  if (handle) {
+    const auto* asked = reinterpret_cast<const fuse_poll_in*>(&impl.channel_.request() + 1);
+    impl.files_.saved(info->fh).poll_handle = asked->kh;
+  }
   short events = slot->file->poll(handle ? Task(std::move(wake)) : Task());
   fuse_reply_poll(request, static_cast<unsigned>(events));
 }
@@ -188,21 +218,14 @@ void on_opendir(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
   Impl& impl = Impl::of(request);
   Tree::Node* node = impl.tree_.find(ino);
   if (!node) return void(fuse_reply_err(request, ENOENT));
-  DirectorySlot slot;
-  slot.used = true;
-  slot.entries.push_back({".", node->ino, S_IFDIR});
-  slot.entries.push_back({"..", node->parent, S_IFDIR});
-  for (Ino child_ino : node->children) {
-    Tree::Node* child = impl.tree_.find(child_ino);
-    slot.entries.push_back({child->name, child->ino, type_of(child->kind)});
-  }
-  info->fh = impl.directories_.add(std::move(slot));
-  if (fuse_reply_open(request, info) == -ENOENT) impl.directories_.remove(info->fh);
+  if (impl.directories_.full()) return void(fuse_reply_err(request, ENFILE));
+  info->fh = impl.directories_.open(impl.list(*node), ino, Requests::caller_of(request));
+  if (fuse_reply_open(request, info) == -ENOENT) impl.directories_.release(info->fh);
 }
 
 void on_readdir(fuse_req_t request, fuse_ino_t, size_t size, off_t offset, fuse_file_info* info) {
   DirectorySlot* slot = Impl::of(request).directories_.find(info->fh);
-  if (!slot || !slot->used) return void(fuse_reply_err(request, EBADF));
+  if (!slot || !slot->used()) return void(fuse_reply_err(request, EBADF));
   std::string out(size, '\0');
   size_t used = 0;
   for (auto i = static_cast<size_t>(offset); i < slot->entries.size(); ++i) {
@@ -219,7 +242,7 @@ void on_readdir(fuse_req_t request, fuse_ino_t, size_t size, off_t offset, fuse_
 }
 
 void on_releasedir(fuse_req_t request, fuse_ino_t, fuse_file_info* info) {
-  Impl::of(request).directories_.remove(info->fh);
+  Impl::of(request).directories_.release(info->fh);
   fuse_reply_err(request, 0);
 }
 

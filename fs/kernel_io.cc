@@ -10,9 +10,11 @@ namespace {
 
 constexpr size_t kPage = 4096;
 
+}  // namespace
+
 // The kernel pins each piece of a message on its own, so a short one is handed over as one piece.
 // Straight to the kernel both: libc's calls are points of cancellation, and nobody cancels.
-ssize_t write_message(int fd, iovec* parts, int count, void*) noexcept {
+ssize_t write_message(int fd, iovec* parts, int count) {
   if (count == 1) return ::syscall(SYS_write, fd, parts[0].iov_base, parts[0].iov_len);
   alignas(kPage) char message[kPage];
   size_t length = 0;
@@ -26,17 +28,8 @@ ssize_t write_message(int fd, iovec* parts, int count, void*) noexcept {
   return ::syscall(SYS_write, fd, message, length);
 }
 
-ssize_t read_request(int fd, void* into, size_t size, void*) noexcept {
+ssize_t read_request(int fd, void* into, size_t size) {
   return ::syscall(SYS_read, fd, into, size);
-}
-
-}  // namespace
-
-fuse_custom_io kernel_io() {
-  fuse_custom_io io{};
-  io.writev = write_message;
-  io.read = read_request;
-  return io;
 }
 
 }  // namespace rocefs

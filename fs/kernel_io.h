@@ -1,11 +1,12 @@
 // How a session reads requests from /dev/fuse and writes what it has to say.
 #pragma once
 
-#include <fuse_lowlevel.h>
+#include <sys/uio.h>
 
 namespace rocefs {
 
-// For fuse_session_custom_io(). Any thread.
-fuse_custom_io kernel_io();
+// As writev(2) and read(2). Any thread.
+ssize_t write_message(int descriptor, iovec* parts, int count);
+ssize_t read_request(int descriptor, void* into, size_t size);
 
 }  // namespace rocefs

@@ -13,6 +13,13 @@ fuse_req_t Requests::Ticket::take() {
   return pending ? Requests::take(*pending) : nullptr;
 }
 
+fuse_req_t Requests::Ticket::take_stored() {
+  if (pending_ && pending_->request && pending_->owner->stored_) {
+    pending_->owner->stored_(pending_->path);
+  }
+  return take();
+}
+
 void Requests::Ticket::fail(const Error& why) {
   if (std::shared_ptr<Pending> pending = std::move(pending_)) Requests::fail(*pending, why);
 }
@@ -79,6 +86,7 @@ void Requests::close() {
     loop_ = nullptr;
   }
   refused_ = nullptr;
+  stored_ = nullptr;
   for (auto& [request, pending] : std::exchange(waiting_, {})) {
     pending->request = nullptr;
     fuse_reply_err(request, EIO);

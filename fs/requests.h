@@ -33,6 +33,8 @@ class Requests : public std::enable_shared_from_this<Requests> {
     ~Ticket();
     // The request, for the caller to answer; null if it has been answered.
     fuse_req_t take();
+    // Of a write that was accepted: tells so first.
+    fuse_req_t take_stored();
     void fail(const Error& why);
 
    private:
@@ -41,7 +43,9 @@ class Requests : public std::enable_shared_from_this<Requests> {
     std::shared_ptr<Pending> pending_;  // null when moved from or used
   };
 
-  Requests(PollLoop& loop, Refused refused) : loop_(&loop), refused_(std::move(refused)) {}
+  using Stored = std::function<void(const std::string& path)>;
+  Requests(PollLoop& loop, Refused refused, Stored stored)
+      : loop_(&loop), refused_(std::move(refused)), stored_(std::move(stored)) {}
 
   static Caller caller_of(fuse_req_t request);
 
@@ -81,6 +85,7 @@ class Requests : public std::enable_shared_from_this<Requests> {
   std::mutex gate_;  // guards loop_
   PollLoop* loop_;   // null once closed
   Refused refused_;
+  Stored stored_;
   std::unordered_map<fuse_req_t, std::shared_ptr<Pending>> waiting_;
 };
 

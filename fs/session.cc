@@ -6,8 +6,8 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 
-#include "fs/kernel_io.h"
 #include "fs/log_capture.h"
 #include "fs/mount_point.h"
 #include "fs/session_impl.h"
@@ -36,6 +36,36 @@ Result<void> Session::mount(const std::string& mount_point) {
 int Session::descriptor() const {
   return impl_->mounted_ ? fuse_session_fd(impl_->session_) : -1;
 }
+
+Result<TakenOver> Session::take_over(const std::string& mount_point, int descriptor) {
+  return impl_->take_over(mount_point, descriptor);
+}
+
+namespace {
+
+// The largest transaction of a session by itself: an open and its answer.
+constexpr size_t kOwnRecord = 16 * 1024;
+
+std::unique_ptr<Journal> make_journal(const SessionOptions& options) {
+  if (options.journal) return nullptr;
+  auto made = Journal::create(sizeof(SavedSession), kOwnRecord);
+  if (!made) throw std::bad_alloc();
+  return std::move(*made);
+}
+
+}  // namespace
+
+Session::Impl::Impl(SessionOptions options, Tree& tree, PollLoop& loop)
+    : options_(std::move(options)),
+      tree_(tree),
+      loop_(loop),
+      requests_(std::make_shared<Requests>(loop, options_.refused, options_.stored)),
+      own_journal_(make_journal(options_)),
+      journal_(own_journal_ ? *own_journal_ : *options_.journal),
+      saved_(own_journal_ ? own_journal_->state<SavedSession>() : *options_.saved),
+      channel_(journal_, saved_.channel, options_.faults),
+      files_(journal_, saved_.files),
+      directories_(journal_, saved_.directories) {}
 
 Result<void> Session::Impl::create() {
   char* mount_options = nullptr;
@@ -71,30 +101,80 @@ Result<void> Session::Impl::mount(const std::string& mount_point) {
       return Error{code, why.empty() ? std::strerror(code) : why};
     }
   }
+  int descriptor = fuse_session_fd(session_);
+  if (Result<void> attached = channel_.attach(session_, descriptor); !attached) return attached;
+  // The kernel has asked its first question before mount(2) returns. Whoever takes over needs the
+  // answer to have been given.
+  if (channel_.receive() != Channel::Received::kOne) return Error{EIO, "FUSE: no INIT"};
+  return serve(mount_point, descriptor);
+}
+
+Result<void> Session::Impl::serve(const std::string& mount_point, int descriptor) {
   mounted_ = true;
   mount_point_ = mount_point;
   device_ = mounted_device(mount_point);
-  int fd = fuse_session_fd(session_);
-  const fuse_custom_io io = kernel_io();
-  if (int code = -fuse_session_custom_io(session_, &io, fd)) {
-    return Error{code, "libfuse refuses the way to its device"};
-  }
-  ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
-  ::fcntl(fd, F_SETFD, FD_CLOEXEC);
-  loop_.watch(fd, [this] { receive(); });
+  ::fcntl(descriptor, F_SETFL, ::fcntl(descriptor, F_GETFL) | O_NONBLOCK);
+  ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+  loop_.watch(descriptor, [this] { receive(); });
   return {};
+}
+
+namespace {
+
+// In place of a file that is no longer there.
+class GoneFile final : public OpenFile {
+ public:
+  void read(uint64_t, size_t, const OperationPtr&, Answer<std::string> answer) override {
+    answer(kGone);
+  }
+  void write(std::string_view, const OperationPtr&, Answer<size_t> answer) override {
+    answer(kGone);
+  }
+  short poll(Task) override { return POLLERR | POLLPRI; }
+
+ private:
+  const Error kGone{ENODEV, "it went with the worker that served it"};
+};
+
+}  // namespace
+
+OpenSlot Session::Impl::reopen(const SavedHandle& saved) {
+  Tree::Node* node = tree_.find(saved.ino);
+  if (node && node->file) {
+    auto file = node->file->open(node->file, Caller{saved.uid, saved.gid, saved.pid});
+    if (file) return {std::move(*file), tree_.path_of(saved.ino)};
+  }
+  return {std::make_unique<GoneFile>(), {}};
+}
+
+Result<TakenOver> Session::Impl::take_over(const std::string& mount_point, int descriptor) {
+  if (Result<void> attached = channel_.attach(session_, descriptor); !attached) {
+    return attached.error();
+  }
+  channel_.replay_init();
+  TakenOver taken;
+  taken.open_files = files_.restore([this](const SavedHandle& saved) { return reopen(saved); });
+  directories_.restore([this](const SavedHandle& saved) {
+    Tree::Node* node = tree_.find(saved.ino);
+    return list(node ? *node : *tree_.find(kRootIno));
+  });
+  Channel::Outcome outcome = channel_.settle_in_flight();
+  taken.in_flight = outcome.in_flight;
+  taken.resent = outcome.resent;
+  if (options_.faults) options_.faults->point("resend");
+  for (uint64_t handle = 0; handle < saved_.files.limit; ++handle) {
+    const SavedHandle& saved = saved_.files.slots[handle];
+    if (saved.ino != 0 && saved.poll_handle != 0) channel_.wake_pollers(saved.poll_handle);
+  }
+  if (Result<void> served = serve(mount_point, descriptor); !served) return served.error();
+  return taken;
 }
 
 void Session::Impl::receive() {
   for (int i = 0; i < kRequestsPerTurn; ++i) {
-    int got = fuse_session_receive_buf(session_, &buffer_);
-    if (got == -EINTR) continue;
-    if (got == -EAGAIN) return;
-    if (got > 0) {
-      fuse_session_process_buf(session_, &buffer_);
-      continue;
-    }
-    // 0 or ENODEV: unmounted.
+    Channel::Received received = channel_.receive();
+    if (received == Channel::Received::kOne) continue;
+    if (received == Channel::Received::kNothing) return;
     loop_.unwatch(fuse_session_fd(session_));
     mounted_ = false;
     if (options_.unmounted) options_.unmounted();
@@ -123,9 +203,8 @@ Session::Impl::~Impl() {
   // libfuse leaves a mount whose connection was cut (umount -f) to its fate.
   if (device_ && mounted_device(mount_point_) == device_) unmount_lazily(mount_point_);
   notifier_->close();
-  files_ = {};
+  files_.clear();
   fuse_session_destroy(session_);
-  std::free(buffer_.mem);
 }
 
 }  // namespace rocefs

@@ -10,12 +10,16 @@
 #include <string>
 #include <vector>
 
+#include "core/fault.h"
 #include "core/file.h"
+#include "core/journal.h"
 #include "core/poll_loop.h"
 #include "core/result.h"
 #include "core/tree.h"
 
 namespace rocefs {
+
+struct SavedSession;
 
 struct SessionOptions {
   std::string source = "rocefs";           // what mount(8) shows as the device
@@ -24,8 +28,22 @@ struct SessionOptions {
   // A write that was refused, or an open for writing that the file itself refused: so that the
   // reason can be logged, before the caller sees the errno. Control thread.
   std::function<void(const std::string& path, const Error& why)> refused;
+  // A write that was accepted; the mode, owner or date of a node was changed. Control thread,
+  // before the caller has the answer.
+  std::function<void(const std::string&path)> stored, attributes_changed;
   // The mount is gone (fusermount3 -u, umount). Control thread.
   std::function<void()> unmounted;
+  // What a session leaves to another process; both or none. They outlive the session.
+  Journal* journal = nullptr;
+  SavedSession* saved = nullptr;
+  Faults* faults = nullptr;  // for tests
+};
+
+// What take_over() found.
+struct TakenOver {
+  size_t in_flight = 0;  // requests that were taken and not answered
+  bool resent = false;   // they come again; if not, they have ended with EIO
+  size_t open_files = 0;
 };
 
 class Session {
@@ -38,6 +56,10 @@ class Session {
 
   // Mounts and serves from now on, whenever the loop runs.
   Result<void> mount(const std::string& mount_point);
+  // In place of mount(), in another process: goes on where the session ended that left `saved` with
+  // the journal, whose /dev/fuse descriptor this is. What was open is opened again; a file that is
+  // no longer there answers ENODEV.
+  Result<TakenOver> take_over(const std::string& mount_point, int descriptor);
   // The /dev/fuse descriptor; -1 before mount().
   int descriptor() const;
 

@@ -8,8 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "fs/channel.h"
 #include "fs/notifier.h"
 #include "fs/requests.h"
+#include "fs/saved_session.h"
 #include "fs/session.h"
 
 namespace rocefs {
@@ -19,6 +21,7 @@ struct OpenSlot {
   std::unique_ptr<OpenFile> file;
   // Of a file that is open for writing, as it was then: the node may be gone by now.
   std::string path;
+  bool used() const { return file != nullptr; }
 };
 
 // A directory as it was when it was opened: entries may come and go while it is listed.
@@ -28,13 +31,49 @@ struct DirectorySlot {
     Ino ino;
     mode_t type;
   };
-  std::vector<Entry> entries;
-  bool used = false;
+  std::vector<Entry> entries;  // `.` and `..` at least
+  bool used() const { return !entries.empty(); }
 };
 
+// Each is also kept in the journal: a change there is staged, and the answer that tells the kernel
+// commits it.
 template <class Slot>
 class SlotTable {
  public:
+  SlotTable(Journal& journal, SavedHandles& saved) : journal_(journal), saved_(saved) {}
+
+  bool full() const { return free_.empty() && slots_.size() == SavedHandles::kMax; }
+  // Not when full().
+  uint64_t open(Slot slot, Ino ino, const Caller& caller) {
+    uint64_t index = add(std::move(slot));
+    if (index >= saved_.limit) journal_.stage(saved_.limit, index + 1);
+    journal_.stage(saved_.slots[index], SavedHandle{ino, caller.uid, caller.gid, caller.pid, 0});
+    return index;
+  }
+  void release(uint64_t index) {
+    if (!find(index) || !slots_[index].used()) return;
+    journal_.stage(saved_.slots[index].ino, Ino{0});
+    remove(index);
+  }
+  // Opens again what the dead worker had open; `open_again(saved)` returns the slot.
+  template <class OpenAgain>
+  size_t restore(OpenAgain open_again) {
+    slots_.resize(saved_.limit);
+    for (uint64_t index = slots_.size(); index-- > 0;) {
+      const SavedHandle& saved = saved_.slots[index];
+      if (saved.ino != 0) {
+        slots_[index] = open_again(saved);
+      } else {
+        free_.push_back(index);
+      }
+    }
+    return slots_.size() - free_.size();
+  }
+  Slot* find(uint64_t index) { return index < slots_.size() ? &slots_[index] : nullptr; }
+  SavedHandle& saved(uint64_t index) { return saved_.slots[index]; }
+  void clear() { slots_.clear(); }
+
+ private:
   uint64_t add(Slot slot) {
     if (free_.empty()) {
       free_.reserve(slots_.size() + 1);  // remove() may not fail
@@ -46,29 +85,29 @@ class SlotTable {
     slots_[index] = std::move(slot);
     return index;
   }
-  Slot* find(uint64_t index) { return index < slots_.size() ? &slots_[index] : nullptr; }
-  // `index` is in use.
   void remove(uint64_t index) {
     slots_[index] = Slot{};
     free_.push_back(index);
   }
 
- private:
+  Journal& journal_;
+  SavedHandles& saved_;
   std::vector<Slot> slots_;
   std::vector<uint64_t> free_;
 };
 
 class Session::Impl {
  public:
-  Impl(SessionOptions options, Tree& tree, PollLoop& loop)
-      : options_(std::move(options)),
-        tree_(tree),
-        loop_(loop),
-        requests_(std::make_shared<Requests>(loop, options_.refused)) {}
+  Impl(SessionOptions options, Tree& tree, PollLoop& loop);
   ~Impl();
 
   Result<void> create();
   Result<void> mount(const std::string& mount_point);
+  Result<TakenOver> take_over(const std::string& mount_point, int descriptor);
+  Result<void> serve(const std::string& mount_point, int descriptor);
+  OpenSlot reopen(const SavedHandle& saved);
+  DirectorySlot list(const Tree::Node& directory);
+  void note_attributes(Ino ino);
   void receive();
   void serve_until_idle(int idle);
 
@@ -93,9 +132,12 @@ class Session::Impl {
   std::optional<dev_t> device_;
   std::shared_ptr<Notifier> notifier_;
   std::shared_ptr<Requests> requests_;
+  std::unique_ptr<Journal> own_journal_;  // of a session that nobody can take over
+  Journal& journal_;
+  SavedSession& saved_;
+  Channel channel_;
   SlotTable<OpenSlot> files_;
   SlotTable<DirectorySlot> directories_;
-  fuse_buf buffer_{};
   bool mounted_ = false;
 };
 

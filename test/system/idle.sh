@@ -2,8 +2,8 @@
 # Idle and mounted for ten seconds, the daemon uses less than 0.5 % of one CPU.
 . "$(dirname "$0")/lib/common.bash"
 mounted
-pid=$(daemon_pid)
-ticks() { awk '{print $14 + $15}' "/proc/$pid/stat"; }
+supervisor=$(daemon_pid) worker=$(worker_pid)
+ticks() { awk '{sum += $14 + $15} END {print sum}' "/proc/$supervisor/stat" "/proc/$worker/stat"; }
 echo "f write mb_0 mb_1 count=100" >"$debug/traffic/start"
 await state_is f "done"
 before=$(ticks)

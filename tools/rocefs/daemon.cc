@@ -8,7 +8,6 @@
 #include <cstring>
 
 #include "core/clock_files.h"
-#include "core/config.h"
 #include "core/dmesg.h"
 #include "core/engine.h"
 #include "core/function_file.h"
@@ -24,6 +23,7 @@
 #include "rdma/files.h"
 #include "rdma/pci_driver.h"
 #include "rdma/traffic.h"
+#include "tools/rocefs/kept.h"
 
 namespace rocefs {
 namespace {
@@ -35,22 +35,39 @@ constexpr std::string_view kDebug = "kernel/debug/rocefs";
 // Members are destroyed from the last to the first: what serves goes before what it serves.
 class Daemon::Impl {
  public:
+  Impl(const Config& config, const Heritage& from)
+      : config_(config),
+        from_(from),
+        kept_(from.journal.state<Kept>()),
+        faults_(kept_.faults),
+        takes_over_(from.descriptor >= 0) {}
   std::optional<Failure> build(const Options& options);
   std::string summary() const;
-  void run();
+  void run(std::function<void()> ending);
   ~Impl();
 
+  int descriptor() const { return session_->descriptor(); }
+  const std::string& mount_point() const { return mount_point_; }
+
  private:
-  std::optional<Failure> read_config(const Options& options);
+  std::optional<Failure> choose(const Options& options);
+  Engine::Options engine_options() const;
+  void keep();
   void add_files();
   std::optional<Failure> apply_knobs();
   std::optional<Failure> mount(const Options& options);
+  Result<void> take_over();
+  void save_clock();
   void watch_signals();
   void begin_end();
   void log(std::string_view line);
 
   std::string mount_point_;
-  Config config_;
+  const Config& config_;
+  const Heritage from_;
+  Kept& kept_;
+  Faults faults_;
+  const bool takes_over_;
   Topology topology_;
   ClockMode mode_ = ClockMode::kReal;
   uint64_t seed_ = 1;
@@ -65,7 +82,9 @@ class Daemon::Impl {
   std::unique_ptr<Traffic> traffic_;
   std::shared_ptr<CaptureFile> capture_;
   std::unique_ptr<Worker> worker_;
+  std::unique_ptr<TreeKeeper> keeper_;
   std::unique_ptr<Session> session_;
+  std::function<void()> on_ending_;
   Fd signals_;
   bool ending_ = false;
 };
@@ -75,22 +94,34 @@ Daemon::~Daemon() = default;
 std::string Daemon::summary() const {
   return impl_->summary();
 }
-void Daemon::run() {
-  impl_->run();
+int Daemon::descriptor() const {
+  return impl_->descriptor();
+}
+const std::string& Daemon::mount_point() const {
+  return impl_->mount_point();
+}
+void Daemon::run(std::function<void()> ending) {
+  impl_->run(std::move(ending));
 }
 
-std::variant<std::unique_ptr<Daemon>, Failure> Daemon::create(const Options& options) {
-  auto impl = std::make_unique<Impl>();
+std::variant<std::unique_ptr<Daemon>, Failure> Daemon::create(const Options& options,
+                                                              const Config& config, Heritage from) {
+  auto impl = std::make_unique<Impl>(config, from);
   if (std::optional<Failure> failed = impl->build(options)) return *failed;
   return std::unique_ptr<Daemon>(new Daemon(std::move(impl)));
 }
 
 std::optional<Failure> Daemon::Impl::build(const Options& options) {
-  if (std::optional<Failure> failed = read_config(options)) return failed;
-  Result<std::string> point = check_mount_point(options.mount_point);
-  if (!point) return Failure{1, point.error().reason};
-  mount_point_ = *point;
-  Result<std::unique_ptr<Engine>> engine = Engine::create({mode_, dilation_}, loop_);
+  if (std::optional<Failure> failed = choose(options)) return failed;
+  if (takes_over_) {
+    from_.journal.recover();
+    mount_point_ = kept_.mount_point;
+  } else {
+    Result<std::string> point = check_mount_point(options.mount_point);
+    if (!point) return Failure{1, point.error().reason};
+    mount_point_ = *point;
+  }
+  Result<std::unique_ptr<Engine>> engine = Engine::create(engine_options(), loop_);
   if (!engine) return Failure{1, engine.error().reason};
   engine_ = std::move(*engine);
   fabric_ =
@@ -99,16 +130,12 @@ std::optional<Failure> Daemon::Impl::build(const Options& options) {
   worker_ = std::make_unique<Worker>();
   add_files();
   if (std::optional<Failure> failed = apply_knobs()) return failed;
+  keep();
   return mount(options);
 }
 
 // The command line goes before the file, the file before the defaults.
-std::optional<Failure> Daemon::Impl::read_config(const Options& options) {
-  if (!options.config.empty()) {
-    Result<Config> config = rocefs::read_config(options.config);
-    if (!config) return Failure{2, config.error().reason};
-    config_ = std::move(*config);
-  }
+std::optional<Failure> Daemon::Impl::choose(const Options& options) {
   topology_ = config_.topology ? *config_.topology : default_topology();
   mode_ = options.clock.value_or(config_.clock.value_or(ClockMode::kReal));
   seed_ = options.seed.value_or(config_.seed.value_or(1));
@@ -117,6 +144,15 @@ std::optional<Failure> Daemon::Impl::read_config(const Options& options) {
     return Failure{2, "dilation goes with clock=real"};
   }
   return std::nullopt;
+}
+
+// Time goes on where the dead worker left it: by the wall's clock, or where it stood.
+Engine::Options Daemon::Impl::engine_options() const {
+  const SavedClock& saved = kept_.clock;
+  if (!takes_over_ || saved.dilation == 0) return {mode_, dilation_, 0};
+  if (mode_ == ClockMode::kVirtual) return {mode_, dilation_, saved.engine};
+  TimeNs passed = (monotonic_ns() - saved.monotonic) / static_cast<TimeNs>(saved.dilation);
+  return {mode_, dilation_, saved.engine + passed};
 }
 
 void Daemon::Impl::add_files() {
@@ -155,8 +191,33 @@ std::optional<Failure> Daemon::Impl::apply_knobs() {
   return std::nullopt;
 }
 
+// From here on the journal has all that a worker after this one needs.
+void Daemon::Impl::keep() {
+  Journal& journal = from_.journal;
+  dmesg_.keep(journal, kept_.log);
+  keeper_ = std::make_unique<TreeKeeper>(journal, kept_.tree, *tree_, loop_);
+  if (takes_over_) {
+    for (const std::string& lost : keeper_->restore()) log("not restored: " + lost);
+    faults_.point("restore");
+  }
+  journal.before_commit([this] { save_clock(); });
+  keeper_->watch();
+}
+
+void Daemon::Impl::save_clock() {
+  SavedClock clock{engine_->settled_now(), monotonic_ns(), engine_->clock().dilation()};
+  from_.journal.stage(kept_.clock, clock);
+}
+
 std::optional<Failure> Daemon::Impl::mount(const Options& options) {
   SessionOptions session;
+  session.journal = &from_.journal;
+  session.saved = &kept_.session;
+  session.faults = &faults_;
+  session.stored = [this](const std::string& path) { keeper_->stored(path); };
+  session.attributes_changed = [this](const std::string& path) {
+    keeper_->attributes_changed(path);
+  };
   session.source = options.source;
   session.mount_options = options.mount_options;
   session.debug = options.debug;
@@ -167,15 +228,31 @@ std::optional<Failure> Daemon::Impl::mount(const Options& options) {
   Result<std::unique_ptr<Session>> created = Session::create(std::move(session), *tree_, loop_);
   if (!created) return Failure{2, created.error().reason};
   session_ = std::move(*created);
-  if (Result<void> mounted = session_->mount(mount_point_); !mounted) {
+  Result<void> mounted = takes_over_ ? take_over() : session_->mount(mount_point_);
+  if (!mounted) {
     return Failure{1, fmt::format("{}: {}", mount_point_, mounted.error().reason)};
   }
   if (std::optional<dev_t> device = mounted_device(mount_point_)) {
     capture_->set_own_mount(*device);
     traffic_->set_own_mount(*device);
   }
-  log(summary());
+  if (!takes_over_) log(summary());
   return std::nullopt;
+}
+
+Result<void> Daemon::Impl::take_over() {
+  Result<TakenOver> taken = session_->take_over(mount_point_, from_.descriptor);
+  if (!taken) return taken.error();
+  const WorkerDeath& death = kept_.death;
+  std::string fired = faults_.take_fired();
+  if (!fired.empty()) fired = fmt::format(" (fault point {} fired)", fired);
+  log(fmt::format("worker {} died of {}{}; worker {} took over {:.1f} ms later", death.pid,
+                  death.cause, fired, ::getpid(),
+                  static_cast<double>(monotonic_ns() - death.monotonic) / 1e6));
+  log(fmt::format("{} requests in flight {}; {} open files; flows and captures have ended",
+                  taken->in_flight, taken->resent ? "come again" : "ended with EIO",
+                  taken->open_files));
+  return {};
 }
 
 std::string Daemon::Impl::summary() const {
@@ -205,10 +282,12 @@ void Daemon::Impl::watch_signals() {
 // A capture's last bytes are written first.
 void Daemon::Impl::begin_end() {
   if (std::exchange(ending_, true)) return;
+  if (on_ending_) on_ending_();
   capture_->stop([this](Result<void>) { loop_.stop(); });
 }
 
-void Daemon::Impl::run() {
+void Daemon::Impl::run(std::function<void()> ending) {
+  on_ending_ = std::move(ending);
   watch_signals();
   engine_->start();
   loop_.run();

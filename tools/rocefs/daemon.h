@@ -4,6 +4,8 @@
 #include <functional>
 #include <memory>
 
+#include "core/config.h"
+#include "core/journal.h"
 #include "core/result.h"
 #include "tools/rocefs/options.h"
 
@@ -15,16 +17,27 @@ struct Failure {
   std::string reason;
 };
 
+// What a worker finds.
+struct Heritage {
+  Journal& journal;  // of a Kept
+  int descriptor;    // of the mount that it takes over; -1: it is the first and mounts
+};
+
 class Daemon {
  public:
-  // Builds everything and mounts. Signals that end a daemon must be blocked before.
-  static std::variant<std::unique_ptr<Daemon>, Failure> create(const Options& options);
+  // Builds everything, and mounts or takes the mount over. Signals that end a daemon must be
+  // blocked before.
+  static std::variant<std::unique_ptr<Daemon>, Failure> create(const Options& options,
+                                                               const Config& config, Heritage from);
   ~Daemon();
 
   // One line: what is mounted where.
   std::string summary() const;
-  // Serves until SIGTERM, SIGINT, SIGHUP or an unmount; unmounts.
-  void run();
+  // The mount: what another process needs to take it over.
+  int descriptor() const;
+  const std::string& mount_point() const;
+  // Serves until SIGTERM, SIGINT, SIGHUP or an unmount; unmounts. `ending` is called first.
+  void run(std::function<void()> ending);
 
  private:
   class Impl;

@@ -5,11 +5,13 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <string_view>
 
 #include "tools/rocefs/daemon.h"
 #include "tools/rocefs/enter.h"
 #include "tools/rocefs/options.h"
+#include "tools/rocefs/supervisor.h"
 
 namespace {
 
@@ -37,22 +39,43 @@ int fork_to_background() {
   ::_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
 }
 
-void settle_in_background(int word) {
+void close_terminal() {
   int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   for (int fd : {0, 1, 2}) ::dup2(null, fd);
   ::close(null);
-  (void)!::write(word, "k", 1);
-  ::close(word);
 }
 
 void block_signals() {
   sigset_t set;
   sigemptyset(&set);
-  for (int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&set, signal);
+  for (int signal : {SIGTERM, SIGINT, SIGHUP, SIGCHLD}) sigaddset(&set, signal);
   ::sigprocmask(SIG_BLOCK, &set, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
 }
 
+int complain(const Failure& failed) {
+  std::fprintf(stderr, "rocefs: %s\n", failed.reason.c_str());
+  return failed.exit_code;
+}
+
+// A worker's life.
+int work(const Options& options, const Config& config, Journal& journal, WorkerLink& link) {
+  bool first = link.descriptor() < 0;
+  auto created = Daemon::create(options, config, {journal, link.descriptor()});
+  if (auto* failed = std::get_if<Failure>(&created)) return complain(*failed);
+  auto& daemon = std::get<0>(created);
+  if (first) {
+    std::printf("rocefs: %s\n", daemon->summary().c_str());
+    std::fflush(stdout);
+    (void)!::chdir("/");
+    if (!options.foreground) close_terminal();
+  }
+  link.ready(daemon->descriptor(), daemon->mount_point());
+  daemon->run([&link] { link.ending(); });
+  return 0;
+}
+
+// What is read and forked here is what every worker begins with.
 int serve(const Options& options) {
   int word = -1;
   if (!options.foreground) {
@@ -63,18 +86,30 @@ int serve(const Options& options) {
     }
   }
   block_signals();
-  auto created = Daemon::create(options);
-  if (auto* failed = std::get_if<Failure>(&created)) {
-    std::fprintf(stderr, "rocefs: %s\n", failed->reason.c_str());
-    return failed->exit_code;
+  Config config;
+  if (!options.config.empty()) {
+    Result<Config> read = read_config(options.config);
+    if (!read) return complain({kUsageError, read.error().reason});
+    config = std::move(*read);
   }
-  auto& daemon = std::get<0>(created);
-  std::printf("rocefs: %s\n", daemon->summary().c_str());
-  std::fflush(stdout);
-  (void)!::chdir("/");
-  if (word >= 0) settle_in_background(word);
-  daemon->run();
-  return 0;
+  auto journal = Journal::create(sizeof(Kept), Kept::kRecordSize);
+  if (!journal) return complain({1, journal.error().reason});
+  Kept& kept = (*journal)->state<Kept>();
+  if (const char* faults = std::getenv("ROCEFS_FAULT")) {
+    if (Result<void> armed = Faults(kept.faults).arm(faults); !armed) {
+      return complain({kUsageError, armed.error().reason});
+    }
+  }
+  auto mounted = [word] {
+    (void)!::chdir("/");
+    if (word < 0) return;
+    close_terminal();
+    (void)!::write(word, "k", 1);
+    ::close(word);
+  };
+  Supervisor supervisor(
+      kept, [&](WorkerLink& link) { return work(options, config, **journal, link); }, mounted);
+  return supervisor.run();
 }
 
 }  // namespace

@@ -12,6 +12,8 @@ unmount() { fusermount3 -u "$mnt" 2>/dev/null || umount -l "$mnt" 2>/dev/null ||
 trap unmount EXIT
 
 mounted() { "$ROCEFS" "$@" "$mnt" >/dev/null; }
+# The process that was started, which supervises; and the one that serves and does all the work.
+worker_pid() { pgrep -P "$(daemon_pid)" -r S,R,D | head -n 1; }
 daemon_pid() { pgrep -f "^$ROCEFS .*$mnt\$" -r S,R,D | head -n 1; }
 
 fail() { echo "FAILED: $*"; exit 1; }

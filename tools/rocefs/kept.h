@@ -1,0 +1,41 @@
+// Kept: what outlives a worker, in the memory that its supervisor holds.
+#pragma once
+
+#include <sys/types.h>
+
+#include <climits>
+
+#include "core/dmesg.h"
+#include "core/engine.h"
+#include "core/fault.h"
+#include "core/tree_keeper.h"
+#include "fs/saved_session.h"
+
+namespace rocefs {
+
+// The engine's time at a reading of the monotonic clock.
+struct SavedClock {
+  TimeNs engine, monotonic;
+  uint64_t dilation;
+};
+
+// Noted by the supervisor.
+struct WorkerDeath {
+  pid_t pid;
+  TimeNs monotonic;
+  char cause[64];
+};
+
+struct Kept {
+  // A transaction is a store of all settings and what goes with it.
+  static constexpr size_t kRecordSize = SavedTree::kLargestTransaction + 64 * 1024;
+  SavedSession session;
+  SavedTree tree;
+  SavedLog log;
+  SavedClock clock;
+  FaultState faults;
+  WorkerDeath death;
+  char mount_point[PATH_MAX];
+};
+
+}  // namespace rocefs

@@ -1,0 +1,212 @@
+#include "tools/rocefs/supervisor.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <syslog.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "core/clock.h"
+#include "fs/mount_point.h"
+
+namespace rocefs {
+namespace {
+
+constexpr TimeNs kEarly = kSecond;  // whoever dies sooner than this has not lived
+constexpr int kMaxEarlyDeaths = 8;
+constexpr char kReady = 'r', kEnding = 'e';
+
+// A message is one letter, and the mount point's path with a descriptor after kReady.
+union DescriptorSpace {
+  cmsghdr header;
+  char bytes[CMSG_SPACE(sizeof(int))];
+};
+
+sigset_t watched_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (int signal : {SIGTERM, SIGINT, SIGHUP, SIGCHLD}) sigaddset(&set, signal);
+  return set;
+}
+
+void unblock(int signal) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, signal);
+  ::sigprocmask(SIG_UNBLOCK, &set, nullptr);
+}
+
+std::string cause_of(int status) {
+  if (WIFSIGNALED(status)) return fmt::format("SIG{}", sigabbrev_np(WTERMSIG(status)));
+  return fmt::format("exit status {}", WEXITSTATUS(status));
+}
+
+}  // namespace
+
+void WorkerLink::ready(int descriptor, const std::string& mount_point) {
+  char letter = kReady;
+  iovec parts[] = {{&letter, 1}, {const_cast<char*>(mount_point.data()), mount_point.size()}};
+  DescriptorSpace space{};
+  msghdr message{};
+  message.msg_iov = parts;
+  message.msg_iovlen = 2;
+  message.msg_control = &space;
+  message.msg_controllen = sizeof space;
+  space.header.cmsg_level = SOL_SOCKET;
+  space.header.cmsg_type = SCM_RIGHTS;
+  space.header.cmsg_len = CMSG_LEN(sizeof descriptor);
+  std::memcpy(CMSG_DATA(&space.header), &descriptor, sizeof descriptor);
+  (void)!::sendmsg(socket_.get(), &message, MSG_NOSIGNAL);
+}
+
+void WorkerLink::ending() {
+  (void)!::send(socket_.get(), &kEnding, 1, MSG_NOSIGNAL);
+}
+
+int Supervisor::run() {
+  sigset_t set = watched_signals();
+  signals_ = Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  for (;;) {
+    TimeNs born = monotonic_ns();
+    start_worker();
+    if (worker_ < 0) return give_up(std::string("no worker: ") + std::strerror(errno));
+    int status = watch_worker();
+    bool orderly = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    if (orderly || ending_) {
+      if (!orderly) end_mount();
+      return orderly ? 0 : 1;
+    }
+    if (!descriptor_) {  // it said why, if it could
+      if (WIFEXITED(status)) return WEXITSTATUS(status);
+      return give_up("the worker died of " + cause_of(status) + " while it mounted");
+    }
+    note_death(status);
+    if (comes_again_at_once(monotonic_ns() - born)) {
+      return give_up(fmt::format("{} workers in a row died within a second, the last of {}",
+                                 early_deaths_, cause_of(status)));
+    }
+    if (ending_) {
+      end_mount();
+      return 0;
+    }
+  }
+}
+
+void Supervisor::start_worker() {
+  int ends[2];
+  worker_ = -1;
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return;
+  socket_ = Fd(ends[0]);
+  Fd theirs(ends[1]);
+  pid_t supervisor = ::getpid();
+  worker_ = ::fork();
+  if (worker_ != 0) return;
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != supervisor) ::_exit(1);
+  ::prctl(PR_SET_NAME, "rocefs-worker");
+  unblock(SIGCHLD);
+  socket_.reset();
+  signals_.reset();
+  WorkerLink link(std::move(theirs), descriptor_.release());
+  std::exit(work_(link));
+}
+
+int Supervisor::watch_worker() {
+  pollfd watched[] = {{signals_.get(), POLLIN, 0}, {socket_.get(), POLLIN, 0}};
+  for (;;) {
+    ::poll(watched, 2, -1);
+    if (watched[1].revents && !take_message()) watched[1].fd = -1;
+    if (watched[0].revents) take_signal();
+    int status = 0;
+    if (::waitpid(worker_, &status, WNOHANG) != worker_) continue;
+    while (take_message()) {  // what it said before it died
+    }
+    return status;
+  }
+}
+
+bool Supervisor::take_message() {
+  char text[PATH_MAX + 1];
+  iovec part{text, sizeof text};
+  DescriptorSpace space{};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = &space;
+  message.msg_controllen = sizeof space;
+  ssize_t got = ::recvmsg(socket_.get(), &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+  if (got < 1) return false;
+  if (text[0] == kEnding) {
+    ending_ = true;
+    // An unmount waits for nobody: without a descriptor of ours the connection ends with the
+    // worker's.
+    descriptor_.reset();
+    return true;
+  }
+  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  if (!header || header->cmsg_type != SCM_RIGHTS) return true;
+  int descriptor;
+  std::memcpy(&descriptor, CMSG_DATA(header), sizeof descriptor);
+  bool first = !descriptor_;
+  descriptor_ = Fd(descriptor);
+  if (!first) return true;
+  mount_point_.assign(text + 1, static_cast<size_t>(got) - 1);
+  std::memcpy(kept_.mount_point, mount_point_.c_str(), mount_point_.size() + 1);
+  device_ = mounted_device(mount_point_);
+  mounted_();
+  return true;
+}
+
+void Supervisor::take_signal() {
+  for (signalfd_siginfo info; ::read(signals_.get(), &info, sizeof info) == sizeof info;) {
+    if (info.ssi_signo == SIGCHLD) continue;
+    ending_ = true;
+    ::kill(worker_, static_cast<int>(info.ssi_signo));
+  }
+}
+
+void Supervisor::note_death(int status) {
+  kept_.death.pid = worker_;
+  kept_.death.monotonic = monotonic_ns();
+  std::string cause = cause_of(status);
+  cause.resize(std::min(cause.size(), sizeof kept_.death.cause - 1));
+  std::memcpy(kept_.death.cause, cause.c_str(), cause.size() + 1);
+}
+
+// The first of them is replaced at once, the others after a while that doubles.
+bool Supervisor::comes_again_at_once(TimeNs lived) {
+  early_deaths_ = lived < kEarly ? early_deaths_ + 1 : 0;
+  if (early_deaths_ >= kMaxEarlyDeaths) return true;
+  if (early_deaths_ > 1) {
+    pollfd signals{signals_.get(), POLLIN, 0};
+    ::poll(&signals, 1, 5 << early_deaths_);
+    for (signalfd_siginfo info; ::read(signals_.get(), &info, sizeof info) == sizeof info;) {
+      ending_ |= info.ssi_signo != SIGCHLD;
+    }
+  }
+  return false;
+}
+
+int Supervisor::give_up(const std::string& why) {
+  std::fprintf(stderr, "rocefs: %s\n", why.c_str());
+  ::syslog(LOG_DAEMON | LOG_ERR, "%s: %s; unmounting", mount_point_.c_str(), why.c_str());
+  end_mount();
+  return 1;
+}
+
+void Supervisor::end_mount() {
+  descriptor_.reset();
+  if (device_ && mounted_device(mount_point_) == device_) unmount_lazily(mount_point_);
+}
+
+}  // namespace rocefs

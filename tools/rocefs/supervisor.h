@@ -1,0 +1,74 @@
+// Supervisor: the process that outlives its workers. It holds the /dev/fuse descriptor and the
+// journal's memory; a worker serves the mount. When a worker dies, the next one takes over, and who
+// uses the mount only waits a little longer.
+//
+// It starts no thread and serves nothing itself, so that there is next to nothing to fail in it.
+// When it is killed its worker goes with it, and the mount is dead.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "core/fd.h"
+#include "core/time.h"
+#include "tools/rocefs/kept.h"
+
+namespace rocefs {
+
+// A worker's line to its supervisor.
+class WorkerLink {
+ public:
+  WorkerLink(Fd socket, int descriptor) : socket_(std::move(socket)), descriptor_(descriptor) {}
+
+  // The mount to take over; -1 for the first worker, which makes it.
+  int descriptor() const { return descriptor_; }
+  // The mount is served from now on. The supervisor keeps the descriptor.
+  void ready(int descriptor, const std::string& mount_point);
+  // The mount ends as it should: no other worker is to come.
+  void ending();
+
+ private:
+  Fd socket_;
+  int descriptor_;
+};
+
+class Supervisor {
+ public:
+  // A worker's whole life; returns its exit status: not 0 if it could not begin.
+  using Work = std::function<int(WorkerLink&)>;
+
+  // Signals that end a daemon and SIGCHLD must be blocked. `mounted` is called when the first
+  // worker is ready.
+  Supervisor(Kept& kept, Work work, std::function<void()> mounted)
+      : kept_(kept), work_(std::move(work)), mounted_(std::move(mounted)) {}
+
+  // Forks workers until the mount has ended. Returns the exit status.
+  int run();
+
+ private:
+  void start_worker();
+  // Until it has died; returns how, as waitpid() does.
+  int watch_worker();
+  // False when there is none.
+  bool take_message();
+  void take_signal();
+  void note_death(int status);
+  bool comes_again_at_once(TimeNs lived);
+  int give_up(const std::string& why);
+  void end_mount();
+
+  Kept& kept_;
+  Work work_;
+  std::function<void()> mounted_;
+  Fd signals_, socket_, descriptor_;
+  std::string mount_point_;
+  std::optional<dev_t> device_;
+  pid_t worker_ = 0;
+  bool ending_ = false;
+  int early_deaths_ = 0;  // in a row
+};
+
+}  // namespace rocefs
