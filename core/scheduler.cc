@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 namespace rocefs {
 
@@ -12,18 +13,18 @@ Event::~Event() {
 void Scheduler::at(Event& event, TimeNs due) {
   assert(!event.scheduler_ || event.scheduler_ == this);
   event.scheduler_ = this;
-  Entry entry{std::max(due, now_), sequence_++, &event};
-  event.due_ = entry.due;
+  Key key{std::max(due, now_), sequence_++};
+  event.due_ = key.due;
   if (!event.scheduled()) {
-    heap_.push_back(entry);
-    sift_up(heap_.size() - 1, entry);
-    return;
+    if (std::exchange(root_vacant_, false)) return sift_down(0, key, &event);
+    heap_.emplace_back();
+    return sift_up(heap_.size() - 1, key, &event);
   }
   size_t position = static_cast<size_t>(event.position_);
-  if (entry.before(heap_[position])) {
-    sift_up(position, entry);
+  if (key.before(heap_[position].key)) {
+    sift_up(position, key, &event);
   } else {
-    sift_down(position, entry);
+    sift_down(position, key, &event);
   }
 }
 
@@ -32,11 +33,14 @@ void Scheduler::cancel(Event& event) {
 }
 
 bool Scheduler::run_one(TimeNs limit) {
-  if (heap_.empty() || heap_[0].due > limit) return false;
+  assert(!root_vacant_);
+  if (heap_.empty() || heap_[0].key.due > limit) return false;
   Event* event = heap_[0].event;
-  now_ = heap_[0].due;
-  remove(0);
+  now_ = heap_[0].key.due;
+  event->position_ = -1;
+  root_vacant_ = true;
   event->handler_(event->owner_, now_);
+  if (root_vacant_) fill_root();
   return true;
 }
 
@@ -51,46 +55,66 @@ void Scheduler::pass(TimeNs now) {
   now_ = std::max(now_, now);
 }
 
-void Scheduler::place(size_t position, const Entry& entry) {
-  heap_[position] = entry;
-  entry.event->position_ = static_cast<int64_t>(position);
+void Scheduler::fill_root() {
+  root_vacant_ = false;
+  Key key = heap_.back().key;
+  Event* event = heap_.back().event;
+  heap_.pop_back();
+  if (!heap_.empty()) sift_down(0, key, event);
 }
 
-void Scheduler::sift_up(size_t position, Entry entry) {
+void Scheduler::place(size_t position, Key key, Event* event) {
+  Entry& entry = heap_[position];
+  entry.key = key;
+  entry.event = event;
+  event->position_ = static_cast<int64_t>(position);
+}
+
+void Scheduler::sift_up(size_t position, Key key, Event* event) {
   while (position > 0) {
     size_t parent = (position - 1) / kArity;
-    if (!entry.before(heap_[parent])) break;
-    place(position, heap_[parent]);
+    if (!key.before(heap_[parent].key)) break;
+    place(position, heap_[parent].key, heap_[parent].event);
     position = parent;
   }
-  place(position, entry);
+  place(position, key, event);
 }
 
-void Scheduler::sift_down(size_t position, Entry entry) {
-  for (;;) {
-    size_t first = position * kArity + 1;
-    if (first >= heap_.size()) break;
-    size_t last = std::min(first + kArity, heap_.size());
-    size_t least = first;
-    for (size_t child = first + 1; child < last; ++child) {
-      if (heap_[child].before(heap_[least])) least = child;
-    }
-    if (!heap_[least].before(entry)) break;
-    place(position, heap_[least]);
+// There is one.
+size_t Scheduler::least_child(size_t position) const {
+  size_t begin = position * kArity + 1;
+  const Entry* first = &heap_[begin];
+  size_t count = std::min(kArity, heap_.size() - begin);
+  if (count == kArity) {
+    size_t left = first[1].key.before(first[0].key) ? 1 : 0;
+    size_t right = first[3].key.before(first[2].key) ? 3 : 2;
+    return begin + (first[right].key.before(first[left].key) ? right : left);
+  }
+  size_t least = 0;
+  for (size_t i = 1; i < count; ++i) least = first[i].key.before(first[least].key) ? i : least;
+  return begin + least;
+}
+
+void Scheduler::sift_down(size_t position, Key key, Event* event) {
+  while (position * kArity + 1 < heap_.size()) {
+    size_t least = least_child(position);
+    if (!heap_[least].key.before(key)) break;
+    place(position, heap_[least].key, heap_[least].event);
     position = least;
   }
-  place(position, entry);
+  place(position, key, event);
 }
 
 void Scheduler::remove(size_t position) {
   heap_[position].event->position_ = -1;
-  Entry moved = heap_.back();
+  Key key = heap_.back().key;
+  Event* event = heap_.back().event;
   heap_.pop_back();
   if (position == heap_.size()) return;
-  if (position > 0 && moved.before(heap_[(position - 1) / kArity])) {
-    sift_up(position, moved);
+  if (position > 0 && key.before(heap_[(position - 1) / kArity].key)) {
+    sift_up(position, key, event);
   } else {
-    sift_down(position, moved);
+    sift_down(position, key, event);
   }
 }
 

@@ -45,8 +45,8 @@ class Scheduler {
  public:
   // The time of the running event, or that up to which time has passed.
   TimeNs now() const { return now_; }
-  // When the next event is due; kNever if there is none.
-  TimeNs next() const { return heap_.empty() ? kNever : heap_[0].due; }
+  // When the next event is due; kNever if there is none. Not from within an event.
+  TimeNs next() const { return heap_.empty() ? kNever : heap_[0].key.due; }
 
   // A time in the past means now.
   void at(Event& event, TimeNs due);
@@ -61,22 +61,34 @@ class Scheduler {
   void pass(TimeNs now);
 
  private:
-  struct Entry {
+  // Compared as one number, so that comparing takes no branch: those of a heap cannot be predicted.
+  // Small enough to be passed in registers.
+  struct Key {
     TimeNs due;
     uint64_t sequence;
+    bool before(const Key& other) const { return wide() < other.wide(); }
+
+   private:
+    __extension__ using Wide = unsigned __int128;
+    Wide wide() const { return Wide{static_cast<uint64_t>(due)} << 64 | sequence; }
+  };
+  struct Entry {
+    Key key;
     Event* event;
-    bool before(const Entry& other) const {
-      return due != other.due ? due < other.due : sequence < other.sequence;
-    }
   };
   static constexpr size_t kArity = 4;
 
-  void place(size_t position, const Entry& entry);
-  void sift_up(size_t position, Entry entry);
-  void sift_down(size_t position, Entry entry);
+  void place(size_t position, Key key, Event* event);
+  void sift_up(size_t position, Key key, Event* event);
+  void sift_down(size_t position, Key key, Event* event);
+  size_t least_child(size_t position) const;
   void remove(size_t position);
+  void fill_root();
 
   std::vector<Entry> heap_;
+  // The running event's entry still stands at the root: what it schedules, mostly itself, takes
+  // that place, and the heap is put in order once instead of twice.
+  bool root_vacant_ = false;
   TimeNs now_ = 0;
   uint64_t sequence_ = 0;
 };

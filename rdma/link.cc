@@ -24,6 +24,10 @@ Link::~Link() {
 }
 
 void Link::kick() {
+  if (pulling_) {
+    kicked_ = true;
+    return;
+  }
   if (!transmit_.scheduled()) scheduler_.at(transmit_, free_at_);
 }
 
@@ -40,13 +44,19 @@ TimeNs Link::serialize(uint64_t octets) {
 }
 
 void Link::on_transmit(TimeNs now) {
+  pulling_ = true;
   Packet* packet = source_->pull(now);
-  if (!packet) return;
+  pulling_ = false;
+  bool kicked = std::exchange(kicked_, false);
+  if (!packet) {
+    if (kicked) scheduler_.at(transmit_, now);
+    return;
+  }
   trace_.transmitted(now, id_, *packet);
   counters_.packets.add();
   counters_.bytes.add(packet->wire_length());
   free_at_ = now + serialize(packet->wire_length());
-  scheduler_.at(transmit_, free_at_);
+  if (kicked || source_->ready()) scheduler_.at(transmit_, free_at_);
   if (rng_.chance(parameters_.loss) || !parameters_.up) {
     counters_.lost.add();
     pool_.release(packet);

@@ -24,6 +24,8 @@ class LinkSource {
   virtual ~LinkSource() = default;
   // The next packet to transmit; null if there is none. The source kicks the link when there is.
   virtual Packet* pull(TimeNs now) = 0;
+  // False only if pull() would give nothing until the source kicks the link again.
+  virtual bool ready() const { return true; }
 };
 
 // Where a link delivers to. Takes the packet.
@@ -122,6 +124,8 @@ class Link final : public KnobOwner {
   TimeNs free_at_ = 0;
   TimeNs last_arrival_ = 0;
   uint64_t remainder_ = 0;  // of the last division by the rate: no time is gained or lost
+  bool pulling_ = false;    // the source is being asked
+  bool kicked_ = false;     // meanwhile: it has another one
   Event transmit_;
   Event deliver_;
 };

@@ -39,6 +39,7 @@ class Switch {
     uint64_t queued_bytes = 0;   // waiting for `out`
     uint64_t ingress_bytes = 0;  // waiting anywhere in the switch, come through `in`
     Packet* pull(TimeNs now) override;
+    bool ready() const override { return !queue.empty(); }
     void receive(Packet* packet, TimeNs now) override { owner->forward(*this, packet, now); }
   };
 

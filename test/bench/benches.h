@@ -6,9 +6,17 @@
 namespace rocefs::bench {
 
 void bench_files(Table& table);
+void bench_packets(Table& table);
+void bench_hops(Table& table);
+void bench_memory(Table& table);
+void bench_wire(Table& table);
 
 inline constexpr Bench kBenches[] = {
     {"files", "open, read to the end and close, against real sysfs", bench_files},
+    {"packets", "the reliable connection's path, against a ring with memcpy", bench_packets},
+    {"hops", "packets delivered by links per second of CPU", bench_hops},
+    {"memory", "memory per idle queue pair", bench_memory},
+    {"wire", "ICRC, parsing and emitting", bench_wire},
 };
 
 }  // namespace rocefs::bench

@@ -57,6 +57,51 @@ TEST_CASE("scheduler: an event moves, is cancelled, and leaves when it is destro
   CHECK(a->event.due() == 100);
 }
 
+TEST_CASE("scheduler: events that schedule, move and cancel others while they run keep the order") {
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    Rng rng(seed, "busy");
+    Scheduler scheduler;
+    struct Busy {
+      Rng& rng;
+      Scheduler& scheduler;
+      std::vector<std::unique_ptr<Busy>>& all;
+      int& ran;
+      Event event;
+      Busy(Rng& r, Scheduler& s, std::vector<std::unique_ptr<Busy>>& a, int& n)
+          : rng(r), scheduler(s), all(a), ran(n), event(event_of<&Busy::fire>(this)) {}
+      void fire(TimeNs now) {
+        if (event.scheduled() || scheduler.now() != now) ran = -1'000'000;
+        ++ran;
+        // Itself last, first, or not at all; the others at random.
+        bool again = rng.chance(0.7), first = rng.chance(0.5);
+        auto delay = static_cast<TimeNs>(rng.below(30));
+        if (again && first) scheduler.after(event, delay);
+        for (uint64_t i = rng.below(4); i > 0; --i) {
+          Event& other = all[rng.below(all.size())]->event;
+          if (rng.chance(0.3)) {
+            scheduler.cancel(other);
+          } else {
+            scheduler.after(other, static_cast<TimeNs>(rng.below(30)));
+          }
+        }
+        if (again && !first) scheduler.after(event, delay);
+      }
+    };
+    std::vector<std::unique_ptr<Busy>> all;
+    int ran = 0;
+    for (int i = 0; i < 40; ++i) all.push_back(std::make_unique<Busy>(rng, scheduler, all, ran));
+    for (auto& busy : all) scheduler.at(busy->event, static_cast<TimeNs>(rng.below(30)));
+    for (int step = 0; step < 2000; ++step) {
+      TimeNs least = kNever;
+      for (auto& busy : all) least = std::min(least, busy->event.due());
+      REQUIRE(scheduler.next() == least);
+      if (!scheduler.run_one(kNever - 1)) break;
+      REQUIRE(scheduler.now() == least);
+    }
+    CHECK(ran > 0);
+  }
+}
+
 TEST_CASE("scheduler: random schedules run as a stable sort would order them") {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     Rng rng(seed, "scheduler");

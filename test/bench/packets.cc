@@ -1,0 +1,153 @@
+// The reliable connection's whole path on one thread: post, requester, link, responder, placement,
+// acknowledgement, completion, comparison of every byte; against a ring between a producer and a
+// consumer that copies as many bytes.
+#include <fmt/format.h>
+
+#include <atomic>
+#include <cstring>
+#include <new>
+
+#include "test/bench/bench.h"
+#include "test/bench/benches.h"
+#include "test/bench/net.h"
+
+namespace rocefs::bench {
+namespace {
+
+constexpr uint64_t kFastest = 10'000'000'000'000;  // bit/s, the most that a link's knob takes
+constexpr uint32_t kPacket = 4096;
+
+void fill(std::span<uint8_t> bytes) {
+  uint64_t word = 0x9e3779b97f4a7c15;
+  for (uint8_t& byte : bytes)
+    byte = static_cast<uint8_t>((word = word * 6364136223846793005 + 1) >> 56);
+}
+
+// WRITEs of `length` bytes, round and round over memory at both ends. Before its message is posted
+// each slot gets a new number, so that a message that never arrived is noticed.
+class Writer {
+ public:
+  Writer(uint64_t memory, uint32_t length, bool with_switch)
+      : net_(star(2, with_switch, kFastest, 0)),
+        pair_(net_, "d0", "d1", {memory, kDepth, 128}),
+        length_(length),
+        slots_(memory / length) {
+    fill(pair_.near_bytes());
+  }
+
+  // Nanoseconds per packet, over `messages`.
+  double run(uint64_t messages) {
+    double ns = cpu_ns([&] { drive(messages); });
+    uint64_t packets = messages * ((length_ + kPacket - 1) / kPacket);
+    return ns / static_cast<double>(packets);
+  }
+
+ private:
+  static constexpr uint32_t kDepth = 128;
+
+  void drive(uint64_t messages) {
+    uint64_t end = done_ + messages;
+    uint64_t under_way = std::min<uint64_t>(kDepth, std::max<uint64_t>(1, slots_ / 2));
+    while (done_ < end) {
+      while (posted_ < end && posted_ - done_ < under_way) post();
+      require(net_.scheduler.run_one(kNever - 1), "nothing is left to happen");
+      while (size_t taken = pair_.completed()) {
+        for (size_t i = 0; i < taken; ++i) verify();
+      }
+    }
+  }
+  void post() {
+    uint64_t offset = posted_ % slots_ * length_;
+    std::memcpy(pair_.near_bytes().data() + offset, &posted_, sizeof posted_);
+    pair_.write(offset, length_);
+    ++posted_;
+  }
+  void verify() {
+    uint64_t offset = done_ % slots_ * length_;
+    require(std::memcmp(pair_.near_bytes().data() + offset, pair_.far_bytes().data() + offset,
+                        length_) == 0,
+            "the bytes differ");
+    ++done_;
+  }
+
+  Net net_;
+  Pair pair_;
+  const uint32_t length_;
+  const uint64_t slots_;
+  uint64_t posted_ = 0, done_ = 0;
+};
+
+// A single-producer single-consumer ring of 4 KiB slots. Producer and consumer share the thread and
+// take turns of half a ring, or of 64 slots; the consumer looks at the number alone.
+class Ring {
+ public:
+  explicit Ring(uint64_t memory) : source_(memory), slots_(memory), count_(memory / kPacket) {
+    fill(source_);
+  }
+
+  double run(uint64_t packets) {
+    double ns = cpu_ns([&] {
+      uint64_t burst = std::min<uint64_t>(64, count_ / 2);
+      for (uint64_t left = packets; left > 0; left -= std::min(left, burst)) {
+        for (uint64_t i = 0; i < std::min(left, burst); ++i) push();
+        for (uint64_t i = 0; i < std::min(left, burst); ++i) pop();
+      }
+    });
+    return ns / static_cast<double>(packets);
+  }
+
+ private:
+  void push() {
+    uint64_t at = head_.load(std::memory_order_relaxed);
+    require(at - tail_.load(std::memory_order_acquire) < count_, "the ring is full");
+    uint64_t offset = at % count_ * kPacket;
+    std::memcpy(source_.data() + offset, &at, sizeof at);
+    std::memcpy(slots_.data() + offset, source_.data() + offset, kPacket);
+    head_.store(at + 1, std::memory_order_release);
+  }
+  void pop() {
+    uint64_t at = tail_.load(std::memory_order_relaxed);
+    require(at < head_.load(std::memory_order_acquire), "the ring is empty");
+    uint64_t number = 0;
+    std::memcpy(&number, slots_.data() + at % count_ * kPacket, sizeof number);
+    require(number == at, "the numbers differ");
+    tail_.store(at + 1, std::memory_order_release);
+  }
+
+  std::vector<uint8_t> source_, slots_;
+  const uint64_t count_;
+  alignas(64) std::atomic<uint64_t> head_{0};
+  alignas(64) std::atomic<uint64_t> tail_{0};
+};
+
+std::string rate(double ns) {
+  return fmt::format("{:.2f} M/s", 1000 / ns);
+}
+
+}  // namespace
+
+void bench_packets(Table& table) {
+  constexpr uint64_t kSmall = 64 << 10, kLarge = 64 << 20;
+  constexpr uint64_t kPackets = 30'000;
+  Writer small(kSmall, kPacket, false), large(kLarge, kPacket, false);
+  Writer long_messages(kSmall * 4, kSmall, false), switched(kSmall, kPacket, true);
+  Writer tiny(kSmall, 64, false);
+  Ring small_ring(kSmall), large_ring(kLarge);
+  std::vector<double> ns =
+      interleave(21, {[&] { return small_ring.run(kPackets); }, [&] { return small.run(kPackets); },
+                      [&] { return large_ring.run(kPackets); }, [&] { return large.run(kPackets); },
+                      [&] { return long_messages.run(kPackets / 16); },
+                      [&] { return switched.run(kPackets); }, [&] { return tiny.run(kPackets); }});
+  auto row = [&](const char* figure, double measured, double ring) {
+    return Row{figure, rate(measured), rate(ring) + " ring + memcpy",
+               fmt::format("{:.2f}", ring / measured), ""};
+  };
+  table.push_back(judged(row("4 KiB WRITE packets, working set 64 KiB", ns[1], ns[0]),
+                         ns[0] / ns[1], Bound::kAtLeast, 0.35, ""));
+  table.push_back(row("4 KiB WRITE packets, working set 64 MiB", ns[3], ns[2]));
+  table.push_back(row("  in messages of 64 KiB, working set 256 KiB", ns[4], ns[0]));
+  table.push_back(row("  through a switch, working set 64 KiB", ns[5], ns[0]));
+  table.push_back({"64 B WRITE messages", rate(ns[6]), "", "", ""});
+}
+
+}  // namespace rocefs::bench
