@@ -188,12 +188,12 @@ TEST_CASE("engine: too many waiting commands are refused, none is lost") {
   }
   CHECK(taken == 4096);
   running.start();
-  bool done = false;
-  while (!done) {
-    Task last = [] {};
-    done = running.engine->post(last);
+  std::promise<void> ran;
+  for (bool posted = false; !posted;) {
+    Task last = [&] { ran.set_value(); };
+    posted = running.engine->post(last);
   }
-  running.on_core([] {});
+  ran.get_future().wait();
   CHECK(run == 4096);
 }
 
