@@ -36,6 +36,7 @@ class Port final : public LinkSource, public LinkSink {
 
   // Acknowledgements go before data; both in turn, queue pair by queue pair.
   Packet* pull(TimeNs now) override;
+  bool ready() const override { return first_acknowledge_ || first_data_; }
   void receive(Packet* packet, TimeNs now) override;
   // Octets from outside, from the IP header to the ICRC, whatever they are.
   void receive_bytes(std::span<const uint8_t> bytes, TimeNs now);

@@ -38,36 +38,6 @@ Device& device_of(Net& net, const std::string& name) {
   return *device;
 }
 
-// Both shapes of a request's memory: one piece, or a list of them.
-template <class Request>
-void set_piece(Request& request, const Sge& piece) {
-  if constexpr (requires { request.sges; }) {
-    request.sges = piece;
-  } else {
-    request.sge = piece;
-  }
-}
-
-template <class Pair>
-void post(Pair& qp, const SendRequest& request) {
-  if constexpr (requires { qp.post(request); }) {
-    require(bool(qp.post(request)), "the send queue is full");
-  } else {
-    require(bool(qp.requester().post(request)), "the send queue is full");
-  }
-}
-
-template <class Pair>
-void raise(Pair& qp, const QpAttributes& attributes) {
-  if constexpr (requires { qp.bring_up(attributes); }) {
-    require(bool(qp.bring_up(attributes)), "the queue pair cannot be brought up");
-  } else {
-    for (QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts}) {
-      require(bool(qp.modify(state, attributes)), "the queue pair cannot be brought up");
-    }
-  }
-}
-
 void connect(Qp& qp, Qp& peer, Device& own, Device& other, uint32_t window) {
   QpAttributes attributes;
   attributes.path_mtu = 4096;
@@ -76,7 +46,7 @@ void connect(Qp& qp, Qp& peer, Device& own, Device& other, uint32_t window) {
   attributes.remote_qpn = peer.number();
   attributes.path.local = gids_of(own.port().spec())[1];
   attributes.path.remote = gids_of(other.port().spec())[1];
-  raise(qp, attributes);
+  require(bool(qp.bring_up(attributes)), "the queue pair cannot be brought up");
 }
 
 }  // namespace
@@ -102,8 +72,8 @@ Pair::Pair(Net& net, const std::string& from, const std::string& to, const Size&
 Pair::~Pair() {
   near_device_.destroy_qp(*near_);
   far_device_.destroy_qp(*far_);
-  near_device_.memory().remove(near_key_);
-  far_device_.memory().remove(far_key_);
+  (void)near_device_.memory().remove(near_key_);
+  (void)far_device_.memory().remove(far_key_);
 }
 
 Qp& Pair::make(Device& device, uint32_t depth) {
@@ -119,10 +89,10 @@ Qp& Pair::make(Device& device, uint32_t depth) {
 void Pair::write(uint64_t offset, uint32_t length) {
   SendRequest request;
   request.op = SendOp::kWrite;
-  set_piece(request, Sge{near_address_ + offset, length, near_key_});
+  request.sges = Sge{near_address_ + offset, length, near_key_};
   request.remote_address = far_address_ + offset;
   request.rkey = far_key_;
-  post(*near_, request);
+  require(bool(near_->post(request)), "the send queue is full");
 }
 
 size_t Pair::completed() {
