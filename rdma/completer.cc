@@ -102,7 +102,8 @@ void Requester::on_rnr_wait_over(TimeNs) {
 void Requester::take_fatal_nak(uint64_t psn, uint8_t syndrome, TimeNs now) {
   bool progress = acknowledge_before(psn, now);
   if (!qp_.sends() || doomed_) return;
-  if (unacknowledged_ < psn) return take_implied_nak(progress, now);
+  bool answers_oldest = position_of(unacknowledged_) == position_of(psn);
+  if (!answers_oldest) return take_implied_nak(progress, now);
   PortCounters& counters = qp_.port().counters();
   WcStatus status = WcStatus::kRemoteOperationError;
   if (syndrome == aeth::kNakInvalidRequest) {

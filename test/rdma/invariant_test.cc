@@ -1,6 +1,7 @@
-// Thousands of seeded runs under loss, duplication, reordering and damage: every received byte is
-// the sent one, no work request completes before its last byte is placed, completions come in order
-// and exactly once, and nothing beside the targets is touched.
+// Thousands of seeded runs of sends, writes, reads and atomics under loss, duplication, reordering
+// and damage: every received byte is the sent one, no work request completes before its last byte
+// is placed, completions come in order and exactly once, atomics are executed once and in order,
+// and nothing beside the targets is touched.
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <map>
@@ -30,6 +31,8 @@ class RandomRun {
                                            : static_cast<uint32_t>(rng_.below(1 << 24));
     attributes.receive_psn = static_cast<uint32_t>(rng_.below(1 << 24));
     attributes.min_rnr_timer = 1;
+    attributes.max_dest_rd_atomic = static_cast<uint8_t>(1 + rng_.below(4));
+    attributes.max_rd_atomic = attributes.max_dest_rd_atomic;
     auto memory = [&](bool slow) -> std::shared_ptr<Memory> {
       if (slow) return std::make_shared<SlowMemory>(world_, kArea, rng_.next());
       return LocalMemory::create(kArea);
@@ -37,20 +40,20 @@ class RandomRun {
     connection_ = std::make_unique<Connection>(world_, kArea, attributes, memory(slow_near),
                                                memory(slow_far));
     connection_->near_cq.set_listener([this] { on_completion(); });
-    fill(bytes_of(*connection_->near_memory), seed);
     plan();
+    for (const Message& message : messages_) {
+      Memory& source = is_read(message) ? *connection_->far_memory : *connection_->near_memory;
+      if (message.kind != Kind::kAtomic) {
+        fill(bytes_of(source).subspan(message.offset, message.length), seed + message.offset);
+      }
+    }
   }
 
   void run() {
     // Some receives come late, so that RNR NAKs happen.
     for (size_t i = 0; i < messages_.size(); ++i) {
-      const Message& message = messages_[i];
-      if (message.write) {
-        connection_->post(connection_->write(i, message.offset, message.length));
-      } else {
-        connection_->post(connection_->send(i, message.offset, message.length));
-        late_receives_.push_back(i);
-      }
+      connection_->post(request_of(i));
+      if (takes_receive(messages_[i])) late_receives_.push_back(i);
     }
     while (world_.outstanding.any()) {
       if (!world_.scheduler.run_one(world_.scheduler.now() + 60 * kSecond)) {
@@ -72,11 +75,45 @@ class RandomRun {
 
  private:
   static constexpr size_t kArea = 256 * 1024;
+  static constexpr uint64_t kCounter = 0;  // where the far end's number is that atomics add to
+  enum class Kind { kWrite, kWriteImm, kSend, kRead, kAtomic };
   struct Message {
-    bool write;
+    Kind kind;
     uint64_t offset;
     uint32_t length;
   };
+  static bool takes_receive(const Message& message) {
+    return message.kind == Kind::kSend || message.kind == Kind::kWriteImm;
+  }
+  static bool is_read(const Message& message) { return message.kind == Kind::kRead; }
+
+  SendRequest request_of(size_t i) {
+    const Message& message = messages_[i];
+    SendRequest request = connection_->write(i, message.offset, message.length);
+    switch (message.kind) {
+      case Kind::kWrite:
+        break;
+      case Kind::kWriteImm:
+        request.op = SendOp::kWriteImm;
+        request.immediate = static_cast<uint32_t>(i);
+        break;
+      case Kind::kSend:
+        request.op = SendOp::kSend;
+        break;
+      case Kind::kRead:
+        request.op = SendOp::kRead;
+        break;
+      case Kind::kAtomic:
+        return connection_->fetch_add(i, kCounter, 1, message.offset);
+    }
+    if (message.length > 2 && rng_.chance(0.3)) {  // in two parts
+      Sge whole = request.sges.entries()[0];
+      auto first = static_cast<uint32_t>(1 + rng_.below(message.length - 1));
+      request.sges = Sge{whole.address, first, whole.lkey};
+      request.sges.add({whole.address + first, whole.length - first, whole.lkey});
+    }
+    return request;
+  }
 
   Meddler::Odds odds() {
     Meddler::Odds odds;
@@ -89,13 +126,15 @@ class RandomRun {
 
   // Targets do not overlap and have gaps between them.
   void plan() {
-    uint64_t at = 16;
+    uint64_t at = 64;
     size_t count = 1 + rng_.below(24);
     while (messages_.size() < count) {
       auto length =
           static_cast<uint32_t>(rng_.chance(0.1) ? 0 : rng_.below(rng_.chance(0.5) ? 300 : 16000));
+      auto kind = static_cast<Kind>(rng_.below(5));
+      if (kind == Kind::kAtomic) length = 8;
       if (at + length + 16 > kArea) break;
-      messages_.push_back({rng_.chance(0.5), at, length});
+      messages_.push_back({kind, at, length});
       at += length + 16;
     }
   }
@@ -114,8 +153,18 @@ class RandomRun {
       REQUIRE(completion.status == WcStatus::kSuccess);
       REQUIRE(completion.wr_id == completed_);
       const Message& message = messages_[completed_++];
-      REQUIRE(equal(message.offset, message.length));
+      if (message.kind == Kind::kAtomic) {
+        REQUIRE(number(*connection_->near_memory, message.offset) == atomics_++);
+      } else {
+        REQUIRE(equal(message.offset, message.length));
+      }
     }
+  }
+
+  uint64_t number(Memory& memory, uint64_t offset) {
+    uint64_t value = 0;
+    std::memcpy(&value, bytes_of(memory).data() + offset, sizeof value);
+    return value;
   }
 
   bool equal(uint64_t offset, uint64_t length) {
@@ -130,19 +179,31 @@ class RandomRun {
     std::vector<Completion> received = Connection::poll(connection_->far_cq);
     size_t next = 0;
     for (const Completion& completion : received) {
-      while (messages_[next].write) ++next;
+      while (!takes_receive(messages_[next])) ++next;
+      REQUIRE(completion.has_immediate == (messages_[next].kind == Kind::kWriteImm));
+      if (completion.has_immediate) REQUIRE(completion.immediate == next);
       REQUIRE(completion.wr_id == next);
       REQUIRE(completion.byte_len == messages_[next].length);
       ++next;
     }
-    std::vector<bool> target(kArea);
+    REQUIRE(number(*connection_->far_memory, kCounter) == atomics_);
+    // Every other byte of both memories is what it was.
+    std::vector<bool> near_target(kArea), far_target(kArea);
+    for (uint64_t i = 0; i < 8; ++i) far_target[kCounter + i] = true;
     for (const Message& message : messages_) {
-      REQUIRE(equal(message.offset, message.length));
-      for (uint64_t i = 0; i < message.length; ++i) target[message.offset + i] = true;
+      bool atomic = message.kind == Kind::kAtomic;
+      if (!atomic) REQUIRE(equal(message.offset, message.length));
+      for (uint64_t i = 0; i < message.length; ++i) {
+        near_target[message.offset + i] = true;
+        far_target[message.offset + i] = far_target[message.offset + i] || !atomic;
+      }
     }
+    std::span<uint8_t> near = bytes_of(*connection_->near_memory);
     std::span<uint8_t> far = bytes_of(*connection_->far_memory);
     size_t strays = 0;
-    for (size_t i = 0; i < kArea; ++i) strays += !target[i] && far[i] != 0;
+    for (size_t i = 0; i < kArea; ++i) {
+      strays += (!far_target[i] && far[i] != 0) + (!near_target[i] && near[i] != 0);
+    }
     REQUIRE(strays == 0);
   }
 
@@ -153,6 +214,7 @@ class RandomRun {
   std::vector<Message> messages_;
   std::deque<size_t> late_receives_;
   size_t completed_ = 0;
+  uint64_t atomics_ = 0;
 };
 
 }  // namespace
@@ -170,9 +232,9 @@ TEST_CASE("invariants: bytes arrive once, whole and in order, whatever happens t
     run.run();
     run.add_to(totals);
   }
-  for (const char* happened :
-       {"out_of_sequence", "duplicate_request", "packet_seq_err", "local_ack_timeout_err",
-        "rnr_nak_retry_err", "rx_icrc_encapsulated"}) {
+  for (const char* happened : {"out_of_sequence", "duplicate_request", "packet_seq_err",
+                               "local_ack_timeout_err", "rnr_nak_retry_err", "rx_icrc_encapsulated",
+                               "implied_nak_seq_err", "rx_read_requests", "rx_atomic_requests"}) {
     INFO(happened);
     CHECK(totals[std::string("hw_counters/") + happened] > kRuns / 4);
   }
