@@ -21,7 +21,7 @@ constexpr KnobRow kPortKnobs[] = {
      "real clock: how long hw_counters that were read are shown again; 0: they are always fresh"},
 };
 
-// What else the standard has a port count (IBTA 16.1.3.5 and 16.1.4.11), and what readers of
+// What else the standard has a port count, and what readers of
 // counters/ expect. Nothing here can move them: there are no symbols, credits, relays, partitions
 // to enforce or VL 15, nothing pauses a transmitter, and no multicast.
 constexpr const char* kConstantCounters[] = {
@@ -47,7 +47,7 @@ std::string gid_text(const Ip& gid) {
   return text;
 }
 
-// The rates that link widths and speeds make (IBTA 7.2, drivers/infiniband/core/sysfs.c).
+// The rates that link widths and speeds make (drivers/infiniband/core/sysfs.c).
 struct RateName {
   uint64_t mbps;
   std::string_view name;

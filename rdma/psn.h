@@ -9,8 +9,8 @@ inline constexpr uint32_t kPsnMask = 0xffffff;
 // Unwrapped numbers begin here, so that what is older than the first one does not pass below zero.
 inline constexpr uint64_t kPsnBase = uint64_t{1} << 32;
 
-// The unwrapped PSN nearest to `reference` whose low 24 bits are `psn` (IBTA 9.7.1: half of the
-// space is ahead, half behind).
+// The unwrapped PSN nearest to `reference` whose low 24 bits are `psn`: half of
+// the space is ahead of it, half behind.
 inline uint64_t unwrap_psn(uint32_t psn, uint64_t reference) {
   int32_t delta = static_cast<int32_t>((psn - static_cast<uint32_t>(reference)) << 8) >> 8;
   return reference + static_cast<uint64_t>(static_cast<int64_t>(delta));
