@@ -113,15 +113,29 @@ void Tree::remove(std::string_view path) {
   std::erase(parent->children, node->ino);
   Ino parent_ino = parent->ino;
   std::string name = node->name;
+  std::erase_if(departed_, [](const auto& entry) { return entry.second.file.expired(); });
   drop(*node);
   if (listener_) listener_->entry_changed(parent_ino, name);
 }
 
 void Tree::drop(Node& node) {
   for (Ino child_ino : std::exchange(node.children, {})) drop(*find(child_ino));
+  Ino ino = node.ino;
   if (node.file) node.file->mark_removed();
-  by_path_.erase(path_of(node.ino));
-  nodes_.erase(node.ino);
+  by_path_.erase(path_of(ino));
+  std::weak_ptr<File> file = std::exchange(node.file, nullptr);
+  if (!file.expired()) departed_.insert_or_assign(ino, Departed{node, file});
+  nodes_.erase(ino);
+}
+
+std::optional<Tree::Node> Tree::departed(Ino ino) const {
+  auto it = departed_.find(ino);
+  if (it == departed_.end()) return std::nullopt;
+  std::shared_ptr<File> file = it->second.file.lock();
+  if (!file) return std::nullopt;
+  Node node = it->second.node;
+  node.file = std::move(file);
+  return node;
 }
 
 Tree::Node* Tree::find(Ino ino) {

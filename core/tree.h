@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -66,6 +67,8 @@ class Tree {
   void remove(std::string_view path);
 
   Node* find(Ino ino);
+  // A file that has left and is still open, as it was: fstat(2) asks. Nothing if there is none.
+  std::optional<Node> departed(Ino ino) const;
   Node* child(Ino parent, std::string_view name);
   // Follows no links. nullptr if there is none.
   Node* resolve(std::string_view path);
@@ -86,11 +89,17 @@ class Tree {
   void date_all(const timespec& date);
 
  private:
+  struct Departed {
+    Node node;  // without its file
+    std::weak_ptr<File> file;
+  };
+
   Node& add(std::string_view path, Kind kind);
   void drop(Node& node);
 
   std::unordered_map<Ino, std::unique_ptr<Node>> nodes_;
   std::unordered_map<std::string, Ino> by_path_;
+  std::unordered_map<Ino, Departed> departed_;
   Listener* listener_ = nullptr;
   std::function<void(Ino)> changed_;
   uid_t uid_;

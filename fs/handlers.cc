@@ -102,10 +102,14 @@ void on_lookup(fuse_req_t request, fuse_ino_t parent, const char* name) {
 
 void on_getattr(fuse_req_t request, fuse_ino_t ino, fuse_file_info*) {
   Impl& impl = Impl::of(request);
-  Tree::Node* node = impl.tree_.find(ino);
-  if (!node) return void(fuse_reply_err(request, ENOENT));
-  struct stat status = impl.stat_of(*node);
-  fuse_reply_attr(request, &status, impl.timeout(*node));
+  if (Tree::Node* node = impl.tree_.find(ino)) {
+    struct stat status = impl.stat_of(*node);
+    return void(fuse_reply_attr(request, &status, impl.timeout(*node)));
+  }
+  std::optional<Tree::Node> departed = impl.tree_.departed(ino);
+  if (!departed) return void(fuse_reply_err(request, ENOENT));
+  struct stat status = impl.stat_of(*departed);
+  fuse_reply_attr(request, &status, 0);
 }
 
 void on_setattr(fuse_req_t request, fuse_ino_t ino, struct stat* wanted, int set,

@@ -159,6 +159,9 @@ TEST_CASE("fs: an open file of what was removed answers ENODEV, the name is free
   mounted.control([&] { mounted.tree.remove("flows/f"); });
   CHECK(::pread(fd, buffer, sizeof buffer, 0) == -1);
   CHECK(errno == ENODEV);
+  struct stat status {};
+  CHECK(::fstat(fd, &status) == 0);  // as kernfs has it
+  CHECK(status.st_size == 4096);
   CHECK(::open(file.c_str(), O_RDONLY) == -1);
   CHECK(errno == ENOENT);
   add("new");
