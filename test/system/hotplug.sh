@@ -99,9 +99,10 @@ hammer() { while :; do find -L "$ib" "$mnt/class/net" -maxdepth 5 -type f -exec 
 hammer &
 looker=$!
 trap 'kill $looker 2>/dev/null; unmount' EXIT
+ops=(write send read atomic uc ud)
 round() {
-  echo "f write mb_0 mb_1 qps=8 count=1000000" >"$debug/traffic/start"
-  echo "g send mb_1 mb_0 qps=2 count=1000000" >"$debug/traffic/start"
+  echo "f ${ops[$1 % 6]} mb_0 mb_1 qps=8 count=1000000" >"$debug/traffic/start"
+  echo "g ${ops[($1 + 1) % 6]} mb_1 mb_0 qps=2 count=1000000" >"$debug/traffic/start"
   echo $address >"$driver/unbind"
   [ ! -e "$ib/mb_0" ] || fail "still there in round $1"
   expect "failed: device removed" "$(cat "$debug/traffic/f/state")" "round $1"
