@@ -4,13 +4,25 @@
 
 #include "core/function_file.h"
 #include "core/kstrto.h"
+#include "core/trigger.h"
 #include "core/units.h"
 
 namespace rocefs {
 namespace {
 
 constexpr TimeNs kIdleLimit = 60 * kSecond;
-constexpr uint64_t kMaxDilation = 1'000'000;
+
+constexpr TriggerRow kAdvance{"advance", "DURATION, idle, or idle LIMIT",
+                              "virtual clock: lets that time pass, or time until no packet, work "
+                              "request, flow or scheduled store is outstanding (ETIMEDOUT after "
+                              "60s, or LIMIT)",
+                              false};
+constexpr TriggerRow kStop{"stop", "1", "ends the advance under way: its writer gets ECANCELED",
+                           false};
+constexpr KnobRow kClockKnobs[] = {
+    {"dilation", KnobType::kUint, 1, 1'000'000, "1", "", "",
+     "real clock: how many times slower than the wall's"},
+};
 
 // DURATION, `idle`, or `idle LIMIT`.
 struct AdvanceSpec {
@@ -63,23 +75,6 @@ void store_stop(Engine& engine, std::string_view text, Answer<void> answer) {
       std::move(answer));
 }
 
-void store_dilation(Engine& engine, std::string_view text, Answer<void> answer) {
-  Result<uint64_t> dilation = kstrtou64(text, 0);
-  if (!dilation) return answer(dilation.error());
-  if (*dilation < 1 || *dilation > kMaxDilation) {
-    return answer(errorf(EINVAL, "{} is outside 1 to {}", *dilation, kMaxDilation));
-  }
-  if (engine.mode() == ClockMode::kVirtual) {
-    return answer(Error{EOPNOTSUPP, "the virtual clock is not tied to the wall's"});
-  }
-  engine.call<void>(
-      [&engine, dilation = *dilation]() -> Result<void> {
-        engine.clock().set_dilation(dilation);
-        return {};
-      },
-      std::move(answer));
-}
-
 std::string lateness_text(const Engine& engine) {
   const Histogram& lateness = engine.lateness();
   return fmt::format("p50_ns {}\np99_ns {}\np999_ns {}\nmax_ns {}\nslips {}\nslipped_ns {}",
@@ -89,30 +84,39 @@ std::string lateness_text(const Engine& engine) {
 
 }  // namespace
 
-void add_clock_files(Tree& tree, const std::string& directory, Engine& engine) {
+Result<void> ClockFiles::Dilation::check(std::span<const KnobValue> proposed) const {
+  if (engine_.mode() == ClockMode::kReal || std::get<uint64_t>(proposed[0]) == 1) return {};
+  return Error{EOPNOTSUPP, "the virtual clock is not tied to the wall's"};
+}
+
+void ClockFiles::Dilation::apply(std::span<const KnobValue> values) {
+  engine_.clock().set_dilation(std::get<uint64_t>(values[0]));
+}
+
+ClockFiles::ClockFiles(Tree& tree, const std::string& directory, Engine& engine)
+    : dilation_(engine) {
   using Text = Result<std::string>;
   bool real = engine.mode() == ClockMode::kReal;
-  tree.add_file(directory + "/mode", constant(real ? "[real] virtual" : "real [virtual]"));
-  tree.add_file(directory + "/now_ns",
-                read_only([&engine]() -> Text { return fmt::format("{}", engine.now()); }));
-  tree.add_file(directory + "/advance",
-                write_only([&engine](std::string_view text, const OperationPtr& operation,
-                                     Answer<void> answer) {
-                  store_advance(engine, text, operation, std::move(answer));
-                }));
+  tree.add_file(directory + "/mode",
+                constant(real ? "[real] virtual" : "real [virtual]",
+                         "which clock: real, or virtual, whose time moves only when told to"));
   tree.add_file(
-      directory + "/stop",
-      write_only([&engine](std::string_view text, const OperationPtr&, Answer<void> answer) {
-        store_stop(engine, text, std::move(answer));
-      }));
-  tree.add_file(
-      directory + "/dilation",
-      read_write([&engine]() -> Text { return fmt::format("{}", engine.clock().dilation()); },
-                 [&engine](std::string_view text, const OperationPtr&, Answer<void> answer) {
-                   store_dilation(engine, text, std::move(answer));
-                 }));
+      directory + "/now_ns",
+      read_only([&engine]() -> Text { return fmt::format("{}", engine.now()); }, "engine time"));
+  add_trigger(tree, directory, kAdvance, engine,
+              [&engine](std::string_view text, const OperationPtr& operation, Answer<void> answer) {
+                store_advance(engine, text, operation, std::move(answer));
+              });
+  add_trigger(tree, directory, kStop, engine,
+              [&engine](std::string_view text, const OperationPtr&, Answer<void> answer) {
+                store_stop(engine, text, std::move(answer));
+              });
+  std::vector<KnobValue> start{engine.clock().dilation()};
+  std::make_shared<KnobSet>(kClockKnobs, engine, &dilation_, start)->add_files(tree, directory);
   tree.add_file(directory + "/lateness",
-                read_only([&engine]() -> Text { return lateness_text(engine); }));
+                read_only([&engine]() -> Text { return lateness_text(engine); },
+                          "how late the engine ran under the real clock, and how often its time "
+                          "slipped for that"));
 }
 
 }  // namespace rocefs

@@ -4,11 +4,30 @@
 #include <string>
 
 #include "core/engine.h"
+#include "core/knob.h"
 #include "core/tree.h"
 
 namespace rocefs {
 
-// `engine` outlives the tree.
-void add_clock_files(Tree& tree, const std::string& directory, Engine& engine);
+// On the control thread; engine and tree outlive the engine's thread and this.
+class ClockFiles {
+ public:
+  ClockFiles(Tree& tree, const std::string& directory, Engine& engine);
+  ClockFiles(const ClockFiles&) = delete;
+  ClockFiles& operator=(const ClockFiles&) = delete;
+
+ private:
+  class Dilation final : public KnobOwner {
+   public:
+    explicit Dilation(Engine& engine) : engine_(engine) {}
+    Result<void> check(std::span<const KnobValue> proposed) const override;
+    void apply(std::span<const KnobValue> values) override;
+
+   private:
+    Engine& engine_;
+  };
+
+  Dilation dilation_;
+};
 
 }  // namespace rocefs

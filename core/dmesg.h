@@ -2,12 +2,15 @@
 // they would look for it. Oldest lines go first when it is full. On the control thread.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <string>
 #include <string_view>
 
 #include "core/journal.h"
+#include "core/knob.h"
 #include "core/time.h"
+#include "core/tree.h"
 
 namespace rocefs {
 
@@ -18,17 +21,31 @@ struct SavedLog {
   char bytes[kSize];
 };
 
-class Dmesg {
+// What is said at which level:
+enum class LogLevel : uint8_t {
+  kErr,      // what failed and had no writer to tell it to
+  kWarning,  // refused stores
+  kInfo,     // what the daemon does by itself: start, reset
+  kDebug,    // accepted stores
+};
+
+class Dmesg final : public KnobOwner {
  public:
   explicit Dmesg(size_t max_bytes = 256 * 1024) : max_bytes_(max_bytes) {}
 
-  // Control characters in `line` become '?': a user's text may be quoted in it.
-  void log(TimeNs at, std::string_view line);
+  // Nothing where log_level says less. Control characters in `line` become '?': a user's text may
+  // be quoted in it.
+  void log(LogLevel level, TimeNs at, std::string_view line);
+  bool logs(LogLevel level) const { return level <= level_.load(std::memory_order_relaxed); }
   // Takes up the lines that `saved` holds, and keeps there what is logged from now on; it comes
   // with the journal's next commit. Both outlive this.
   void keep(Journal& journal, SavedLog& saved);
   // Every line as `[    5.123456] LINE`.
   std::string text() const;
+
+  // dmesg and log_level. This and the engine outlive the tree.
+  void add_files(Tree& tree, const std::string& directory, Engine& engine);
+  void apply(std::span<const KnobValue> values) override;
 
  private:
   void add(std::string text);
@@ -39,6 +56,7 @@ class Dmesg {
   std::deque<std::string> lines_;
   SavedLog* saved_ = nullptr;
   uint64_t end_ = 0;  // of what is saved, as it will be after the commit
+  std::atomic<LogLevel> level_{LogLevel::kInfo};  // set on the core's thread
 };
 
 }  // namespace rocefs

@@ -26,9 +26,10 @@ Engine::Engine(const Options& options, PollLoop& control, std::unique_ptr<IoRing
       ring_(std::move(ring)),
       clock_(options.dilation, options.start),
       inbox_(kInboxLimit),
-      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      wake_(std::make_shared<Wake>()),
       published_now_(options.start),
       settled_now_(options.start) {
+  wake_->event = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   scheduler_.pass(options.start);
 }
 
@@ -43,18 +44,70 @@ void Engine::start() {
 void Engine::stop() {
   if (!thread_.joinable()) return;
   stopping_.store(true);
-  uint64_t one = 1;
-  (void)!::write(wake_.get(), &one, sizeof one);
+  wake_->call();
   thread_.join();
 }
 
 bool Engine::post(Task& task) {
   if (!inbox_.post(task)) return false;
-  if (asleep_.load(std::memory_order_seq_cst)) {
-    uint64_t one = 1;
-    (void)!::write(wake_.get(), &one, sizeof one);
-  }
+  if (asleep_.load(std::memory_order_seq_cst)) wake_->call();
   return true;
+}
+
+void Engine::Wake::call() const {
+  uint64_t one = 1;
+  (void)!::write(event.get(), &one, sizeof one);
+}
+
+Engine::Pause Engine::pause() {
+  hold();
+  auto let_go = [wake = wake_](const void*) {
+    wake->released.fetch_add(1);
+    wake->call();
+  };
+  return Pause(wake_.get(), let_go);
+}
+
+void Engine::take_released() {
+  if (wake_->released.load(std::memory_order_relaxed) == 0) return;
+  held_ -= wake_->released.exchange(0);
+}
+
+Engine::TaskId Engine::at(Moment moment, Task task) {
+  TaskId id{moment, ++last_task_};
+  agenda_.emplace(id, std::move(task));
+  return id;
+}
+
+TimeNs Engine::next_due() const {
+  if (agenda_.empty()) return scheduler_.next();
+  return std::min(scheduler_.next(), std::max(agenda_.begin()->first.first.at, scheduler_.now()));
+}
+
+// Whether the agenda's first task comes before the scheduler's next event.
+bool Engine::task_is_next(TimeNs limit) const {
+  if (agenda_.empty()) return false;
+  const Moment& wanted = agenda_.begin()->first.first;
+  TimeNs next = scheduler_.next();
+  if (wanted.at > limit || next < wanted.at) return false;
+  if (next > wanted.at) return true;
+  Moment here = scheduler_.moment();
+  return (here.at == wanted.at ? here.events : 0) >= wanted.events;
+}
+
+// Runs the next task or event that is due by `limit`; false if there is none.
+bool Engine::step(TimeNs limit) {
+  if (!task_is_next(limit)) return scheduler_.run_one(limit);
+  auto first = agenda_.extract(agenda_.begin());
+  scheduler_.pass(std::max(scheduler_.now(), first.key().first.at));
+  first.mapped()();
+  return true;
+}
+
+void Engine::clear_statistics() {
+  lateness_.clear();
+  slips_.set(0);
+  slipped_ns_.set(0);
 }
 
 TimeNs Engine::now() {
@@ -72,9 +125,9 @@ TimeNs Engine::settled_now() {
 
 void Engine::run() {
   ring_->enable();
-  ring_->watch(wake_.get(), [this] {
+  ring_->watch(wake_->event.get(), [this] {
     uint64_t count;
-    (void)!::read(wake_.get(), &count, sizeof count);
+    (void)!::read(wake_->event.get(), &count, sizeof count);
   });
   while (!stopping_.load(std::memory_order_relaxed)) {
     if (mode_ == ClockMode::kReal) {
@@ -87,7 +140,7 @@ void Engine::run() {
 
 void Engine::sleep(TimeNs wall_ns) {
   asleep_.store(true, std::memory_order_seq_cst);
-  if (inbox_.empty() && !stopping_.load()) {
+  if (inbox_.empty() && !stopping_.load() && wake_->released.load() == 0) {
     ring_->wait(wall_ns);
   } else {
     ring_->poll();
@@ -96,18 +149,19 @@ void Engine::sleep(TimeNs wall_ns) {
 }
 
 void Engine::run_real() {
+  take_released();
   TimeNs wall = clock_.now();
-  if (held_ == 0 && scheduler_.next() <= wall) {
-    wall -= note_lateness(wall - scheduler_.next());
-    for (int i = 0; i < kBatch && held_ == 0 && scheduler_.run_one(wall); ++i) {
+  if (held_ == 0 && next_due() <= wall) {
+    wall -= note_lateness(wall - next_due());
+    for (int i = 0; i < kBatch && held_ == 0 && step(wall); ++i) {
     }
   }
   // Input from outside is stamped max(now, wall), but never ahead of an event that is still due.
-  if (held_ == 0) scheduler_.pass(std::max(scheduler_.now(), std::min(wall, scheduler_.next())));
+  if (held_ == 0) scheduler_.pass(std::max(scheduler_.now(), std::min(wall, next_due())));
   inbox_.drain();
   ring_->poll();
   if (held_ > 0) return sleep(kNever);
-  TimeNs next = scheduler_.next();
+  TimeNs next = next_due();
   if (next == kNever) return sleep(kNever);
   TimeNs gap = (next - clock_.now()) * static_cast<TimeNs>(clock_.dilation());
   if (gap > kSpin) sleep(gap - kSpin / 2);
@@ -127,21 +181,24 @@ TimeNs Engine::note_lateness(TimeNs late) {
 }
 
 void Engine::run_virtual() {
+  take_released();
   inbox_.drain();
   if (!advance_ || held_ > 0) {
     published_now_.store(scheduler_.now(), std::memory_order_release);
     return sleep(kNever);
   }
   for (int i = 0; i < kBatch && held_ == 0 && inbox_.empty(); ++i) {
-    if (advance_->until_idle && !outstanding_.any()) {
+    bool idle = advance_->until_idle && !outstanding_.any() && agenda_.empty();
+    if (idle || task_is_next(advance_->target)) {
       if (outstanding_.settling > 0) return sleep(kNever);  // its end is posted to the inbox
-      return finish_advance({});
+      if (idle) return finish_advance({});
     }
-    if (scheduler_.run_one(advance_->target)) continue;
+    if (step(advance_->target)) continue;
     scheduler_.pass(advance_->target);
     if (!advance_->until_idle) return finish_advance({});
-    return finish_advance(errorf(ETIMEDOUT, "still {} flows, {} work requests and {} packets",
-                                 outstanding_.flows, outstanding_.requests, outstanding_.packets));
+    return finish_advance(
+        errorf(ETIMEDOUT, "still {} flows, {} work requests, {} packets and {} scheduled stores",
+               outstanding_.flows, outstanding_.requests, outstanding_.packets, agenda_.size()));
   }
   ring_->poll();
   published_now_.store(scheduler_.now(), std::memory_order_release);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <thread>
 
@@ -61,11 +62,30 @@ class Engine {
   // While held, no event runs and engine time stands; commands are still served.
   void hold() { ++held_; }
   void release() { --held_; }
+  // The same until the token is let go of, on any thread and even after the engine.
+  using Pause = std::shared_ptr<const void>;
+  Pause pause();
+  // Core thread: where in the run the core is.
+  Moment moment() const {
+    Moment here = scheduler_.moment();
+    if (mode_ == ClockMode::kReal) here.events = 0;  // no replay could find it again
+    return here;
+  }
+
+  // Runs `task` at that place in the run, between two events; at once when it has gone by. Tasks of
+  // one moment run in the order in which they were given; none runs before what has ended by then
+  // has settled.
+  using TaskId = std::pair<Moment, uint64_t>;
+  TaskId at(Moment moment, Task task);
+  // Nothing if it has run.
+  void cancel(const TaskId& id) { agenda_.erase(id); }
+  // Lateness and slips begin anew.
+  void clear_statistics();
 
   // Core thread. Only under the virtual clock; one at a time (EBUSY).
   // Lets `duration` pass; answers on the control thread.
   void advance(TimeNs duration, Answer<void> answer);
-  // Lets time pass until nothing is outstanding; ETIMEDOUT after `limit`.
+  // Lets time pass until nothing is outstanding and no task is to be run; ETIMEDOUT after `limit`.
   void advance_until_idle(TimeNs limit, Answer<void> answer);
   // Ends the advance under way with `code`; nothing if there is none.
   void stop_advance(int code, std::string_view reason);
@@ -93,6 +113,10 @@ class Engine {
   void run_real();
   void run_virtual();
   void sleep(TimeNs wall_ns);
+  void take_released();
+  TimeNs next_due() const;
+  bool task_is_next(TimeNs limit) const;
+  bool step(TimeNs limit);
   // How far engine time slips because of it.
   TimeNs note_lateness(TimeNs late);
   void finish_advance(Result<void> result);
@@ -105,8 +129,16 @@ class Engine {
   Scheduler scheduler_;
   Outstanding outstanding_;
   Inbox inbox_;
-  Fd wake_;
+  // What other threads wake the core with; pauses may outlive the engine.
+  struct Wake {
+    Fd event;
+    std::atomic<int> released{0};
+    void call() const;
+  };
+  std::shared_ptr<Wake> wake_;
   int held_ = 0;
+  std::map<TaskId, Task> agenda_;
+  uint64_t last_task_ = 0;
   std::unique_ptr<Advance> advance_;
   std::atomic<TimeNs> published_now_{0};  // virtual clock: the time; real clock: the latest told
   std::atomic<TimeNs> settled_now_{0};    // virtual clock

@@ -15,7 +15,28 @@ std::string slice(const std::string& text, uint64_t offset, size_t size) {
   return text.substr(offset, size);
 }
 
+// One store of what one write(2) brought, as kernfs takes it.
+void write_whole(File& file, std::string_view data, const OperationPtr& operation,
+                 Answer<size_t> answer) {
+  if (file.removed()) return answer(removed_error());
+  if (data.empty()) return answer(size_t{0});
+  size_t taken = std::min(data.size(), File::kPageSize);
+  std::string_view text = data.substr(0, taken);
+  text = text.substr(0, text.find('\0'));
+  file.store(text, operation, [taken, answer = std::move(answer)](Result<void> result) mutable {
+    if (result) {
+      answer(taken);
+    } else {
+      answer(result.error());
+    }
+  });
+}
+
 }  // namespace
+
+void File::store(std::string_view, const OperationPtr&, Answer<void> answer) {
+  answer(Error{EBADF, "not writable"});
+}
 
 // The buffer of one open attribute, as seq_file keeps it: filled by show() at offset 0 and whenever
 // the offset is not where the last read ended.
@@ -43,19 +64,7 @@ class OpenAttribute final : public OpenFile {
   }
 
   void write(std::string_view data, const OperationPtr& operation, Answer<size_t> answer) override {
-    if (attribute_->removed()) return answer(removed_error());
-    if (data.empty()) return answer(size_t{0});
-    size_t taken = std::min(data.size(), Attribute::kPageSize);
-    std::string_view text = data.substr(0, taken);
-    text = text.substr(0, text.find('\0'));
-    attribute_->store(text, operation,
-                      [taken, answer = std::move(answer)](Result<void> result) mutable {
-                        if (result) {
-                          answer(taken);
-                        } else {
-                          answer(result.error());
-                        }
-                      });
+    write_whole(*attribute_, data, operation, std::move(answer));
   }
 
   short poll(Task wake) override {
@@ -82,10 +91,6 @@ class OpenAttribute final : public OpenFile {
 Result<std::unique_ptr<OpenFile>> Attribute::open(const std::shared_ptr<File>& self,
                                                   const Caller&) {
   return {std::make_unique<OpenAttribute>(std::static_pointer_cast<Attribute>(self))};
-}
-
-void Attribute::store(std::string_view, const OperationPtr&, Answer<void> answer) {
-  answer(Error{EIO, "no store"});
 }
 
 void Attribute::notify() {
@@ -119,8 +124,8 @@ class OpenStream final : public OpenFile {
     answer(slice(text_, offset, size));
   }
 
-  void write(std::string_view, const OperationPtr&, Answer<size_t> answer) override {
-    answer(Error{EBADF, "not writable"});
+  void write(std::string_view data, const OperationPtr& operation, Answer<size_t> answer) override {
+    write_whole(*stream_, data, operation, std::move(answer));
   }
 
   short poll(Task) override { return POLLIN | POLLRDNORM; }

@@ -11,12 +11,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/result.h"
 #include "core/task.h"
+#include "core/time.h"
 
 namespace rocefs {
 
@@ -46,9 +48,18 @@ class Operation {
     if (Task give_up = std::exchange(give_up_, nullptr)) give_up();
   }
 
+  // A store was accepted: `text` without its newline, and where in the run it was applied if a
+  // replay of the run needs it. Files tell it before they answer, whoever made the operation hears.
+  using Accepted = std::function<void(std::string_view text, std::optional<Moment> applied)>;
+  void on_accepted(Accepted accepted) { accepted_ = std::move(accepted); }
+  void accepted(std::string_view text, std::optional<Moment> applied) const {
+    if (accepted_) accepted_(text, applied);
+  }
+
  private:
   Caller caller_;
   Task give_up_;
+  Accepted accepted_;
 };
 using OperationPtr = std::shared_ptr<Operation>;
 
@@ -67,9 +78,19 @@ class OpenFile {
   virtual short poll(Task wake) = 0;
 };
 
+// What the reference says of a file.
+struct FileDoc {
+  std::string_view kind;  // knob, counter, trigger or value
+  std::string values;     // what may be stored; empty where nothing may
+  std::string initial;    // of a knob
+  std::string_view text;  // empty: nobody has documented it
+};
+
 // A file in the tree: a factory of OpenFiles. Shared by the tree and by what is open.
 class File {
  public:
+  static constexpr size_t kPageSize = 4096;
+
   virtual ~File() = default;
   virtual bool readable() const = 0;
   virtual bool writable() const = 0;
@@ -77,6 +98,9 @@ class File {
   virtual uint64_t size() const = 0;
   virtual Result<std::unique_ptr<OpenFile>> open(const std::shared_ptr<File>& self,
                                                  const Caller& caller) = 0;
+  // One write(2), clipped to kPageSize and ended at a NUL byte. Called only when writable().
+  virtual void store(std::string_view text, const OperationPtr& operation, Answer<void> answer);
+  virtual FileDoc doc() const { return {}; }
   // The node left the tree (its device was removed): what is open answers ENODEV from now on.
   virtual void mark_removed() { removed_ = true; }
   bool removed() const { return removed_; }
@@ -88,20 +112,15 @@ class File {
 class OpenAttribute;
 
 // Text of at most a page with the semantics of a sysfs attribute: show() runs at offset 0 or on a
-// seek, slices of that text are served otherwise; one write(2) is one store, clipped to 4096 bytes
-// and ended at a NUL byte.
+// seek, slices of that text are served otherwise; one write(2) is one store.
 class Attribute : public File {
  public:
-  static constexpr size_t kPageSize = 4096;
-
   uint64_t size() const override { return kPageSize; }
   Result<std::unique_ptr<OpenFile>> open(const std::shared_ptr<File>& self,
                                          const Caller& caller) override;
 
   // The text with its newline. Called only when readable().
   virtual Result<std::string> show() { return errorf(EACCES, "not readable"); }
-  // `text` holds no NUL. Called only when writable().
-  virtual void store(std::string_view text, const OperationPtr& operation, Answer<void> answer);
 
   // Whether its text is a setting, which can be stored as it is shown: the worker that takes over
   // after a crash does so.

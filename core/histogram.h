@@ -15,6 +15,9 @@ namespace rocefs {
 class Histogram {
  public:
   void add(TimeNs value) { buckets_[bucket_of(value)].add(); }
+  void clear() {
+    for (Counter& bucket : buckets_) bucket.set(0);
+  }
   uint64_t count() const {
     uint64_t total = 0;
     for (const Counter& bucket : buckets_) total += bucket.get();

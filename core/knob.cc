@@ -1,7 +1,9 @@
 #include "core/knob.h"
 
+#include <algorithm>
 #include <cerrno>
 
+#include "core/knob_transaction.h"
 #include "core/kstrto.h"
 #include "core/text.h"
 #include "core/units.h"
@@ -91,18 +93,51 @@ std::string format_knob(const KnobRow& row, const KnobValue& value) {
   return {};
 }
 
+std::string knob_values(const KnobRow& row) {
+  switch (row.type) {
+    case KnobType::kBool:
+      return "0, 1, y, n, on or off";
+    case KnobType::kWord: {
+      std::string words(row.words);
+      std::replace(words.begin(), words.end(), ' ', '|');
+      return words;
+    }
+    case KnobType::kText:
+      return fmt::format("a line of at most {} bytes", row.max);
+    case KnobType::kProbability:
+      return "0 to 1";
+    case KnobType::kUint:
+    case KnobType::kDecimal:
+    case KnobType::kRate:
+    case KnobType::kSize:
+    case KnobType::kDuration:
+      return fmt::format("{} to {}", format_knob(row, row.min), format_knob(row, row.max));
+  }
+  return {};
+}
+
 Result<void> KnobOwner::check(std::span<const KnobValue>) const {
   return {};
 }
 
 Result<std::string> KnobFile::show() {
-  return format_knob(set_->rows()[index_], set_->value(index_)) + "\n";
+  return format_knob(row(), set_->value(index_)) + "\n";
 }
 
-void KnobFile::store(std::string_view text, const OperationPtr&, Answer<void> answer) {
-  Result<KnobValue> value = parse_knob(set_->rows()[index_], text);
+FileDoc KnobFile::doc() const {
+  return {"knob", knob_values(row()), std::string(row().initial), row().doc};
+}
+
+void KnobFile::store(std::string_view text, const OperationPtr& operation, Answer<void> answer) {
+  Result<KnobValue> value = parse_knob(row(), text);
   if (!value) return answer(value.error());
-  set_->store(index_, std::move(*value), std::move(answer));
+  std::string stored = format_knob(row(), *value);
+  store_knobs(set_->engine(), {{set_, index_, std::move(*value), {}}},
+              [operation, stored, answer = std::move(answer)](Result<Moment> applied) mutable {
+                if (!applied) return answer(applied.error());
+                operation->accepted(stored, *applied);
+                answer({});
+              });
 }
 
 KnobSet::KnobSet(std::span<const KnobRow> rows, Engine& engine, KnobOwner* owner,
@@ -111,35 +146,18 @@ KnobSet::KnobSet(std::span<const KnobRow> rows, Engine& engine, KnobOwner* owner
   if (applied_.empty()) {
     for (const KnobRow& row : rows_) applied_.push_back(*parse_knob(row, row.initial));
   }
-  published_ = applied_;
+  published_ = defaults_ = applied_;
 }
 
-void KnobSet::store(size_t index, KnobValue value, Answer<void> answer) {
-  auto self = shared_from_this();
-  engine_.call<void>(
-      [self, index, value]() -> Result<void> {
-        std::vector<KnobValue> proposed = self->applied_;
-        proposed[index] = value;
-        if (self->owner_) {
-          if (Result<void> checked = self->owner_->check(proposed); !checked) return checked;
-        }
-        self->applied_ = std::move(proposed);
-        if (self->owner_) self->owner_->apply(self->applied_);
-        return {};
-      },
-      [self, index, value, answer = std::move(answer)](Result<void> result) mutable {
-        if (result) {
-          bool changed = self->published_[index] != value;
-          self->published_[index] = std::move(value);
-          if (changed && index < self->files_.size()) {
-            if (auto file = self->files_[index].lock()) file->notify();
-          }
-          if (changed) {
-            for (Task& listener : self->listeners_) listener();
-          }
-        }
-        answer(std::move(result));
-      });
+bool KnobSet::publish(size_t index, const KnobValue& value) {
+  return std::exchange(published_[index], value) != value;
+}
+
+void KnobSet::announce(size_t index) {
+  if (index < files_.size()) {
+    if (auto file = files_[index].lock()) file->notify();
+  }
+  for (Task& listener : listeners_) listener();
 }
 
 void KnobSet::add_files(Tree& tree, const std::string& directory) {

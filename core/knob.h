@@ -3,7 +3,8 @@
 //
 // A store takes this road: the control thread parses the text by the row; the core's thread puts
 // the value among the set's others, asks the owner to check the whole, and applies it; the control
-// thread publishes it and answers. What a reader sees is the published value.
+// thread publishes it and answers. What a reader sees is the published value. A store is a
+// transaction of one change; see core/knob_transaction.h for more.
 #pragma once
 
 #include <cstdint>
@@ -61,6 +62,8 @@ consteval size_t knob_index(const KnobRow (&rows)[N], std::string_view path) {
 Result<KnobValue> parse_knob(const KnobRow& row, std::string_view text);
 // Without a newline; parses back to the same value.
 std::string format_knob(const KnobRow& row, const KnobValue& value);
+// What may be stored, for people: `0 to 1`, `down|up`.
+std::string knob_values(const KnobRow& row);
 
 // Whoever a set of knobs steers. On the core's thread.
 class KnobOwner {
@@ -85,19 +88,28 @@ class KnobSet : public std::enable_shared_from_this<KnobSet> {
   // Control thread: the published values, one per row.
   std::span<const KnobValue> values() const { return published_; }
   const KnobValue& value(size_t index) const { return published_[index]; }
-  // Control thread.
-  void store(size_t index, KnobValue value, Answer<void> answer);
   // Control thread: `changed` runs whenever a published value has changed.
   void on_change(Task changed) { listeners_.push_back(std::move(changed)); }
+  Engine& engine() { return engine_; }
+  // What `reset` goes back to: the initial values, or the published ones once this was called.
+  std::span<const KnobValue> defaults() const { return defaults_; }
+  void keep_as_defaults() { defaults_ = published_; }
   // Adds one file per row below `directory`.
   void add_files(Tree& tree, const std::string& directory);
 
  private:
+  friend class KnobTransaction;
+  // Control thread. The published value becomes this: whether it is another one.
+  bool publish(size_t index, const KnobValue& value);
+  // Wakes those who wait for the value to change.
+  void announce(size_t index);
+
   std::span<const KnobRow> rows_;
   Engine& engine_;
   KnobOwner* owner_;
   std::vector<KnobValue> applied_;    // core thread
   std::vector<KnobValue> published_;  // control thread
+  std::vector<KnobValue> defaults_;   // control thread
   std::vector<std::weak_ptr<Attribute>> files_;
   std::vector<Task> listeners_;
 };
@@ -106,10 +118,14 @@ class KnobSet : public std::enable_shared_from_this<KnobSet> {
 class KnobFile final : public Attribute {
  public:
   KnobFile(std::shared_ptr<KnobSet> set, size_t index) : set_(std::move(set)), index_(index) {}
+  const std::shared_ptr<KnobSet>& set() const { return set_; }
+  size_t index() const { return index_; }
+  const KnobRow& row() const { return set_->rows()[index_]; }
   bool readable() const override { return true; }
   bool writable() const override { return true; }
   bool kept() const override { return true; }
   Result<std::string> show() override;
+  FileDoc doc() const override;
   void store(std::string_view text, const OperationPtr& operation, Answer<void> answer) override;
 
  private:

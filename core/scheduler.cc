@@ -36,7 +36,8 @@ bool Scheduler::run_one(TimeNs limit) {
   assert(!root_vacant_);
   if (heap_.empty() || heap_[0].key.due > limit) return false;
   Event* event = heap_[0].event;
-  now_ = heap_[0].key.due;
+  move_to(heap_[0].key.due);
+  ++events_;
   event->position_ = -1;
   root_vacant_ = true;
   event->handler_(event->owner_, now_);
@@ -47,12 +48,12 @@ bool Scheduler::run_one(TimeNs limit) {
 void Scheduler::run_until(TimeNs limit) {
   while (run_one(limit)) {
   }
-  now_ = std::max(now_, limit);
+  move_to(limit);
 }
 
 void Scheduler::pass(TimeNs now) {
   assert(now <= next());
-  now_ = std::max(now_, now);
+  move_to(now);
 }
 
 void Scheduler::fill_root() {

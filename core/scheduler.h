@@ -4,6 +4,7 @@
 // Owned by the packet core's thread; it starts no thread and reads no clock.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -45,6 +46,8 @@ class Scheduler {
  public:
   // The time of the running event, or that up to which time has passed.
   TimeNs now() const { return now_; }
+  // Where in the run that is: how many events of this instant have begun.
+  Moment moment() const { return {now_, events_}; }
   // When the next event is due; kNever if there is none. Not from within an event.
   TimeNs next() const { return heap_.empty() ? kNever : heap_[0].key.due; }
 
@@ -84,12 +87,17 @@ class Scheduler {
   size_t least_child(size_t position) const;
   void remove(size_t position);
   void fill_root();
+  void move_to(TimeNs now) {
+    if (now > now_) events_ = 0;
+    now_ = std::max(now_, now);
+  }
 
   std::vector<Entry> heap_;
   // The running event's entry still stands at the root: what it schedules, mostly itself, takes
   // that place, and the heap is put in order once instead of twice.
   bool root_vacant_ = false;
   TimeNs now_ = 0;
+  uint64_t events_ = 0;  // of this instant
   uint64_t sequence_ = 0;
 };
 

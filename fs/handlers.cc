@@ -195,6 +195,13 @@ void on_write(fuse_req_t request, fuse_ino_t, const char* data, size_t size, off
   if (!slot || !slot->file) return void(fuse_reply_err(request, EBADF));
   impl.requests_->run(
       request, slot->path, [&](const OperationPtr& operation, Requests::Ticket ticket) {
+        if (impl.options_.accepted) {
+          operation->on_accepted(
+              [tell = impl.options_.accepted, path = slot->path, caller = operation->caller()](
+                  std::string_view text, std::optional<Moment> applied) {
+                tell(path, text, caller, applied);
+              });
+        }
         slot->file->write({data, size}, operation,
                           [ticket = std::move(ticket)](Result<size_t> taken) mutable {
                             if (!taken) return ticket.fail(taken.error());

@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,11 @@ struct SessionOptions {
   // A write that was accepted; the mode, owner or date of a node was changed. Control thread,
   // before the caller has the answer.
   std::function<void(const std::string&path)> stored, attributes_changed;
+  // A write that was accepted, told by the file before the caller sees its end; see Operation.
+  // Control thread.
+  std::function<void(const std::string& path, std::string_view text, const Caller& caller,
+                     std::optional<Moment> applied)>
+      accepted;
   // The mount is gone (fusermount3 -u, umount). Control thread.
   std::function<void()> unmounted;
   // What a session leaves to another process; both or none. They outlive the session.

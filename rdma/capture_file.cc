@@ -6,16 +6,35 @@
 #include <cstring>
 
 #include "core/caller_file.h"
+#include "core/trigger.h"
 
 namespace rocefs {
 
-Result<std::string> CaptureFile::show() {
-  if (path_.empty()) return std::string("off\n");
-  return fmt::format("{} {}\n", path_, capture_ ? capture_->packets() : 0);
+namespace {
+
+constexpr TriggerRow kPcap{"pcap", "PATH or off",
+                           "starts a capture of what NIC ports transmit, or ends it; shows the "
+                           "path and how many packets it holds"};
+
+}  // namespace
+
+void CaptureFile::add_file(Tree& tree, const std::string& directory) {
+  auto self = shared_from_this();
+  add_trigger(
+      tree, directory, kPcap, engine_,
+      [self](std::string_view text, const OperationPtr& operation, Answer<void> answer) {
+        self->store(text, operation, std::move(answer));
+      },
+      [self]() -> Result<std::string> { return self->show(); });
+}
+
+std::string CaptureFile::show() const {
+  if (path_.empty()) return "off";
+  return fmt::format("{} {}", path_, capture_ ? capture_->packets() : 0);
 }
 
 void CaptureFile::store(std::string_view text, const OperationPtr& operation, Answer<void> answer) {
-  if (!text.empty() && text.back() == '\n') text.remove_suffix(1);
+  text = without_newline(text);
   if (changing_) return answer(Error{EBUSY, "another change of the capture is under way"});
   if (text == "off") return stop(std::move(answer));
   if (text.empty()) return answer(Error{EINVAL, "a path, or off, is wanted"});

@@ -11,13 +11,14 @@
 
 #include "core/engine.h"
 #include "core/file.h"
+#include "core/tree.h"
 #include "core/worker.h"
 #include "rdma/fabric.h"
 #include "rdma/pcap.h"
 
 namespace rocefs {
 
-class CaptureFile final : public Attribute, public std::enable_shared_from_this<CaptureFile> {
+class CaptureFile final : public std::enable_shared_from_this<CaptureFile> {
  public:
   // `failed` is told why a capture ended by itself. All outlive the engine's thread.
   CaptureFile(Engine& engine, Fabric& fabric, Worker& worker,
@@ -26,14 +27,13 @@ class CaptureFile final : public Attribute, public std::enable_shared_from_this<
 
   void set_own_mount(dev_t device) { own_mount_ = device; }
 
-  bool readable() const override { return true; }
-  bool writable() const override { return true; }
-  Result<std::string> show() override;
-  void store(std::string_view text, const OperationPtr& operation, Answer<void> answer) override;
+  void add_file(Tree& tree, const std::string& directory);
   // Ends the capture, if there is one; answers when its file is closed.
   void stop(Answer<void> answer);
 
  private:
+  std::string show() const;
+  void store(std::string_view text, const OperationPtr& operation, Answer<void> answer);
   void start(std::string path, const Caller& caller, Answer<void> answer);
   void begin(const std::string& path, Fd file, Answer<void> answer);
   void broken(const std::string& path, int code);

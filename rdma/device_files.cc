@@ -121,7 +121,7 @@ void DeviceFiles::bind() {
   tree_.add_link(driver + "/" + spec.pci, function_);
   add_identity();
   for (size_t i = 0; i < links_.size(); ++i) {
-    const Port& port = device_.port(i + 1);
+    Port& port = device_.port(i + 1);
     add_port_files(tree_, fmt::format("{}/infiniband/{}/ports/{}", function_, spec.name, i + 1),
                    port, engine_, links_[i]);
     std::string net = fmt::format("{}/net/{}", function_, port.spec().netdev);

@@ -20,12 +20,15 @@ void add_fabric_files(Tree& tree, const std::string& debug, Fabric& fabric,
   for (const auto& link : fabric.links()) {
     std::string directory = fmt::format("{}/links/{}", debug, link->name());
     knobs.at(link.get())->add_files(tree, directory);
-    add_counter_files(tree, directory, kLinkCounters, std::as_const(*link).counters());
+    add_counter_files(tree, directory, kLinkCounters, link->counters());
   }
-  add_counter_files(tree, debug, kFabricCounters, std::as_const(fabric).counters());
-  tree.add_file(debug + "/clock/trace_hash", read_only([&fabric]() -> Result<std::string> {
-                  return fmt::format("{:016x}", fabric.trace().value());
-                }));
+  add_counter_files(tree, debug, kFabricCounters, fabric.counters());
+  tree.add_file(debug + "/clock/trace_hash",
+                read_only(
+                    [&fabric]() -> Result<std::string> {
+                      return fmt::format("{:016x}", fabric.trace().value());
+                    },
+                    "hash over time, link, headers and length of every transmitted packet"));
 }
 
 }  // namespace rocefs

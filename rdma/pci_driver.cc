@@ -2,11 +2,21 @@
 
 #include <cerrno>
 
-#include "core/function_file.h"
 #include "core/kstrto.h"
+#include "core/trigger.h"
 #include "rdma/device.h"
 
 namespace rocefs {
+namespace {
+
+constexpr TriggerRow kBind{"bind", "PCI ADDRESS",
+                           "the driver takes the device: it arrives, with the defaults of its own "
+                           "knobs"};
+constexpr TriggerRow kUnbind{"unbind", "PCI ADDRESS",
+                             "the driver leaves the device: its flows end, what is open of its "
+                             "files answers ENODEV"};
+
+}  // namespace
 
 PciDriver::PciDriver(Tree& tree, Fabric& fabric, Engine& engine, const LinkKnobs& knobs)
     : tree_(tree), engine_(engine) {
@@ -14,11 +24,10 @@ PciDriver::PciDriver(Tree& tree, Fabric& fabric, Engine& engine, const LinkKnobs
   tree.add_directory("class/net");
   const std::string directory(kDriverDirectory);
   for (bool bind : {true, false}) {
-    tree.add_file(
-        directory + (bind ? "/bind" : "/unbind"),
-        write_only([this, bind](std::string_view text, const OperationPtr&, Answer<void> answer) {
-          store(text, bind, std::move(answer));
-        }));
+    add_trigger(tree, directory, bind ? kBind : kUnbind, engine,
+                [this, bind](std::string_view text, const OperationPtr&, Answer<void> answer) {
+                  store(text, bind, std::move(answer));
+                });
   }
   for (const auto& device : fabric.devices()) {
     auto files = std::make_unique<DeviceFiles>(tree, *device, engine, knobs);
@@ -30,7 +39,7 @@ PciDriver::PciDriver(Tree& tree, Fabric& fabric, Engine& engine, const LinkKnobs
 PciDriver::~PciDriver() = default;
 
 void PciDriver::store(std::string_view text, bool bind, Answer<void> answer) {
-  std::string_view address = text.substr(0, text.size() - text.ends_with('\n'));
+  std::string_view address = without_newline(text);
   if (!functions_.contains(address)) {
     return answer(errorf(ENODEV, "{}: no function of this driver's", quoted(address)));
   }

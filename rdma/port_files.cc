@@ -91,6 +91,7 @@ class HwCounters {
     if (fresh || read_at_ == kNever || now >= read_at_ + lifespan) read(fresh ? kNever : now);
     return values_[row];
   }
+  void forget() { read_at_ = kNever; }
 
  private:
   void read(TimeNs now) {
@@ -107,11 +108,24 @@ class HwCounters {
   TimeNs read_at_ = kNever;
 };
 
+// One of them.
+class HwCounterFile final : public CounterFile {
+ public:
+  HwCounterFile(std::shared_ptr<HwCounters> all, size_t row, Counter& counter)
+      : CounterFile(counter, 1, kPortCounters[row].doc), all_(std::move(all)), row_(row) {}
+  uint64_t value() override { return all_->value(row_); }
+  void cleared() override { all_->forget(); }
+
+ private:
+  const std::shared_ptr<HwCounters> all_;
+  const size_t row_;
+};
+
 void fixed(Tree& tree, const std::string& path, std::string text) {
   tree.add_file(path, constant(std::move(text)));
 }
 
-void add_counters(Tree& tree, const std::string& directory, const PortCounters& counters,
+void add_counters(Tree& tree, const std::string& directory, PortCounters& counters,
                   Engine& engine) {
   auto knobs = std::make_shared<KnobSet>(kPortKnobs, engine, nullptr);
   knobs->add_files(tree, directory);
@@ -120,9 +134,7 @@ void add_counters(Tree& tree, const std::string& directory, const PortCounters& 
     const CounterRow<PortCounters>& row = kPortCounters[i];
     if (row.path.starts_with("hw_counters/")) {
       tree.add_file(fmt::format("{}/{}", directory, row.path),
-                    read_only([hw_counters, i]() -> Text {
-                      return fmt::format("{}", hw_counters->value(i));
-                    }));
+                    std::make_shared<HwCounterFile>(hw_counters, i, counters.*row.member));
     } else {
       add_counter_file(tree, directory, row, counters);
     }
@@ -184,7 +196,7 @@ void PortLink::changed() {
   }
 }
 
-void add_port_files(Tree& tree, const std::string& directory, const Port& port, Engine& engine,
+void add_port_files(Tree& tree, const std::string& directory, Port& port, Engine& engine,
                     const std::shared_ptr<PortLink>& link) {
   tree.add_file(directory + "/state",
                 link->file([](const PortLink& at) { return at.up() ? "4: ACTIVE" : "1: DOWN"; }));

@@ -42,7 +42,7 @@ class PortLink {
 };
 
 // Port and engine outlive the tree.
-void add_port_files(Tree& tree, const std::string& directory, const Port& port, Engine& engine,
+void add_port_files(Tree& tree, const std::string& directory, Port& port, Engine& engine,
                     const std::shared_ptr<PortLink>& link);
 void add_interface_files(Tree& tree, const std::string& directory, const Port& port,
                          const std::shared_ptr<PortLink>& link);

@@ -8,8 +8,19 @@
 #include <cstring>
 
 #include "core/caller_file.h"
+#include "core/trigger.h"
 
 namespace rocefs {
+namespace {
+
+constexpr TriggerRow kStart{
+    "start",
+    "NAME write|send FROM TO [qps= size= count= mtu= window= timeout= retry= gid=] "
+    "[file=IN [out=OUT]]",
+    "starts a flow between two devices and adds a directory NAME for it"};
+constexpr TriggerRow kStop{"stop", "1", "stops the flow, or removes one that has ended"};
+
+}  // namespace
 
 // One flow, from the store that asked for it to the removal of its directory.
 struct Traffic::Entry {
@@ -26,24 +37,14 @@ struct Traffic::Entry {
 
 // The directory's files.
 
-class Traffic::StartFile final : public Attribute {
- public:
-  explicit StartFile(Traffic& traffic) : traffic_(traffic) {}
-  bool readable() const override { return false; }
-  bool writable() const override { return true; }
-  void store(std::string_view text, const OperationPtr& operation, Answer<void> answer) override {
-    traffic_.start(text, operation, std::move(answer));
-  }
-
- private:
-  Traffic& traffic_;
-};
-
 class Traffic::StateFile final : public Attribute {
  public:
   explicit StateFile(EntryPtr entry) : entry_(std::move(entry)) {}
   bool readable() const override { return true; }
   bool writable() const override { return false; }
+  FileDoc doc() const override {
+    return {"value", {}, {}, "running, done, stopped, or failed: REASON"};
+  }
   Result<std::string> show() override { return entry_->state + "\n"; }
 
  private:
@@ -55,6 +56,9 @@ class Traffic::ResultFile final : public Attribute {
   ResultFile(EntryPtr entry, Engine& engine) : entry_(std::move(entry)), engine_(engine) {}
   bool readable() const override { return true; }
   bool writable() const override { return false; }
+  FileDoc doc() const override {
+    return {"value", {}, {}, "what the flow has moved: `key value` lines"};
+  }
   Result<std::string> show() override {
     const FlowStats& stats = *entry_->stats;
     uint64_t end = stats.ended_ns.get();
@@ -76,24 +80,12 @@ class Traffic::ResultFile final : public Attribute {
   Engine& engine_;
 };
 
-class Traffic::StopFile final : public Attribute {
- public:
-  StopFile(Traffic& traffic, EntryPtr entry) : traffic_(traffic), entry_(std::move(entry)) {}
-  bool readable() const override { return false; }
-  bool writable() const override { return true; }
-  void store(std::string_view text, const OperationPtr&, Answer<void> answer) override {
-    if (text != "1" && text != "1\n") return answer(Error{EINVAL, "only 1 stops a flow"});
-    traffic_.stop(entry_, std::move(answer));
-  }
-
- private:
-  Traffic& traffic_;
-  EntryPtr entry_;
-};
-
 Traffic::Traffic(House house) : house_(std::move(house)) {
   house_.tree.add_directory(house_.directory, true);
-  house_.tree.add_file(house_.directory + "/start", std::make_shared<StartFile>(*this));
+  add_trigger(house_.tree, house_.directory, kStart, house_.engine,
+              [this](std::string_view text, const OperationPtr& operation, Answer<void> answer) {
+                start(text, operation, std::move(answer));
+              });
 }
 
 // The engine has stopped. Late commands may still refer to an entry; its flow goes with the fabric.
@@ -228,7 +220,13 @@ void Traffic::add_directory(const EntryPtr& entry) {
   house_.tree.add_directory(directory, true);
   house_.tree.add_file(directory + "/state", std::make_shared<StateFile>(entry));
   house_.tree.add_file(directory + "/result", std::make_shared<ResultFile>(entry, house_.engine));
-  house_.tree.add_file(directory + "/stop", std::make_shared<StopFile>(*this, entry));
+  add_trigger(house_.tree, directory, kStop, house_.engine,
+              [this, entry](std::string_view text, const OperationPtr&, Answer<void> answer) {
+                if (without_newline(text) != "1") {
+                  return answer(Error{EINVAL, "only 1 stops a flow"});
+                }
+                stop(entry, std::move(answer));
+              });
 }
 
 void Traffic::ended(const EntryPtr& entry, std::shared_ptr<LocalMemory> received,

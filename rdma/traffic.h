@@ -44,10 +44,8 @@ class Traffic {
   void set_own_mount(dev_t device) { own_mount_ = device; }
 
  private:
-  class StartFile;
   class StateFile;
   class ResultFile;
-  class StopFile;
   struct Entry;
   using EntryPtr = std::shared_ptr<Entry>;
 

@@ -14,3 +14,7 @@ inline void skip(const std::string& why) {
 }
 
 }  // namespace rocefs::test
+
+// For tests that create an Engine.
+#define NEEDS_IO_URING() \
+  if (PollLoop loop; !Engine::create({}, loop)) return test::skip("io_uring is forbidden here")

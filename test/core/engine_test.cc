@@ -93,9 +93,6 @@ struct Ticker {
   }
 };
 
-#define NEEDS_IO_URING() \
-  if (PollLoop loop; !Engine::create({}, loop)) return test::skip("io_uring is forbidden here")
-
 }  // namespace
 
 TEST_CASE("engine: virtual time moves as far as it is told, and then stands") {
@@ -233,4 +230,89 @@ TEST_CASE("io_uring: where it is forbidden the reason names what to allow") {
   ::waitpid(child, &status, 0);
   if (WEXITSTATUS(status) == 77) return test::skip("no seccomp filters here");
   CHECK(WEXITSTATUS(status) == 0);
+}
+
+TEST_CASE("engine: a task runs at its place in the run, between the events of one instant") {
+  NEEDS_IO_URING();
+  Running house(ClockMode::kVirtual);
+  std::vector<std::string> seen;
+  struct Noting {
+    std::vector<std::string>& seen;
+    std::string name;
+    void run(TimeNs) { seen.push_back(name); }
+  };
+  Noting first{seen, "first"}, second{seen, "second"}, later{seen, "later"};
+  Event at_first = event_of<&Noting::run>(&first), at_second = event_of<&Noting::run>(&second),
+        at_later = event_of<&Noting::run>(&later);
+  Engine& engine = *house.engine;
+  engine.scheduler().at(at_first, 100);
+  engine.scheduler().at(at_second, 100);
+  engine.scheduler().at(at_later, 101);
+  auto note = [&](std::string name) { return [&, name] { seen.push_back(name); }; };
+  engine.at({100, 2}, note("after two"));
+  engine.at({100, 1}, note("after one"));
+  engine.at({100, 0}, note("before"));
+  engine.at({100, 0}, note("before too"));
+  engine.at({100, 9}, note("as late as can be"));
+  engine.at({50, 3}, note("where nothing else is"));
+  Engine::TaskId never = engine.at({60, 0}, note("never"));
+  engine.cancel(never);
+  house.start();
+  CHECK(house.advance(99) == 0);
+  CHECK(seen == std::vector<std::string>{"where nothing else is"});
+  CHECK(house.idle(kSecond) == 0);
+  CHECK(engine.now() == 100);
+  CHECK(house.advance(10) == 0);
+  CHECK(seen == std::vector<std::string>{"where nothing else is", "before", "before too", "first",
+                                         "after one", "second", "after two", "as late as can be",
+                                         "later"});
+}
+
+TEST_CASE("engine: idle waits for tasks, and gives up on those that come too late") {
+  NEEDS_IO_URING();
+  Running house(ClockMode::kVirtual);
+  bool ran = false;
+  house.engine->at({2 * kSecond, 0}, [&] { ran = true; });
+  house.start();
+  CHECK(house.idle(kSecond) == ETIMEDOUT);
+  CHECK_FALSE(ran);
+  CHECK(house.idle(kSecond) == 0);
+  CHECK(ran);
+  CHECK(house.engine->now() == 2 * kSecond);
+}
+
+TEST_CASE("engine: while a pause is held no event runs; it may be let go of on any thread") {
+  NEEDS_IO_URING();
+  ClockMode mode = GENERATE(ClockMode::kVirtual, ClockMode::kReal);
+  Running house(mode);
+  Engine::Pause pause;
+  std::atomic<bool> ran{false};
+  house.engine->at({kMicrosecond, 0}, [&] { pause = house.engine->pause(); });
+  house.engine->at({2 * kMicrosecond, 0}, [&] { ran = true; });
+  house.start();
+  std::future<int> advance;
+  if (mode == ClockMode::kVirtual) {
+    advance = std::async(std::launch::async, [&] { return house.advance(kMillisecond); });
+  }
+  for (bool is_paused = false; !is_paused;) house.on_core([&] { is_paused = pause != nullptr; });
+  Moment here;
+  house.on_core([&] { here = house.engine->moment(); });
+  CHECK(here.at >= kMicrosecond);
+  CHECK_FALSE(ran);
+  Engine::Pause mine;
+  house.on_core([&] { mine = std::move(pause); });
+  mine.reset();
+  while (!ran) std::this_thread::yield();
+  if (advance.valid()) CHECK(advance.get() == 0);
+}
+
+TEST_CASE("engine: a pause may outlive the engine") {
+  NEEDS_IO_URING();
+  Engine::Pause pause;
+  {
+    Running house(ClockMode::kVirtual);
+    pause = house.engine->pause();
+    house.start();
+  }
+  pause.reset();
 }

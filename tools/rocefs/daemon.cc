@@ -11,7 +11,9 @@
 #include "core/dmesg.h"
 #include "core/engine.h"
 #include "core/function_file.h"
+#include "core/knob_transaction.h"
 #include "core/poll_loop.h"
+#include "core/set_file.h"
 #include "core/topology.h"
 #include "core/tree.h"
 #include "core/worker.h"
@@ -60,7 +62,7 @@ class Daemon::Impl {
   void save_clock();
   void watch_signals();
   void begin_end();
-  void log(std::string_view line);
+  void log(LogLevel level, std::string_view line);
 
   std::string mount_point_;
   const Config& config_;
@@ -79,6 +81,7 @@ class Daemon::Impl {
   std::unique_ptr<Fabric> fabric_;
   std::unique_ptr<Tree> tree_;
   std::unique_ptr<PciDriver> driver_;
+  std::unique_ptr<ClockFiles> clock_files_;
   std::unique_ptr<Traffic> traffic_;
   std::shared_ptr<CaptureFile> capture_;
   std::unique_ptr<Worker> worker_;
@@ -160,13 +163,14 @@ void Daemon::Impl::add_files() {
   LinkKnobs knobs = make_link_knobs(*fabric_, *engine_);
   driver_ = std::make_unique<PciDriver>(*tree_, *fabric_, *engine_, knobs);
   add_fabric_files(*tree_, debug, *fabric_, knobs);
-  add_clock_files(*tree_, debug + "/clock", *engine_);
-  tree_->add_file(debug + "/seed", constant(fmt::format("{}", seed_)));
-  tree_->add_file(debug + "/dmesg",
-                  std::make_shared<FunctionStream>([this] { return dmesg_.text(); }));
+  clock_files_ = std::make_unique<ClockFiles>(*tree_, debug + "/clock", *engine_);
+  tree_->add_file(debug + "/seed",
+                  constant(fmt::format("{}", seed_), "of every random choice of this mount"));
+  dmesg_.add_files(*tree_, debug, *engine_);
+  add_set_file(*tree_, debug, *engine_);
   capture_ = std::make_shared<CaptureFile>(*engine_, *fabric_, *worker_,
-                                           [this](std::string why) { log(why); });
-  tree_->add_file(debug + "/pcap", capture_);
+                                           [this](std::string why) { log(LogLevel::kErr, why); });
+  capture_->add_file(*tree_, debug);
   traffic_ = std::make_unique<Traffic>(
       Traffic::House{*engine_, *fabric_, *tree_, *worker_, debug + "/traffic"});
 }
@@ -175,8 +179,7 @@ void Daemon::Impl::add_files() {
 std::optional<Failure> Daemon::Impl::apply_knobs() {
   for (const KnobSetting& setting : config_.knobs) {
     Error refused;
-    Tree::Node* node = tree_->follow(setting.path);
-    auto knob = node ? std::dynamic_pointer_cast<KnobFile>(node->file) : nullptr;
+    std::shared_ptr<KnobFile> knob = find_knob(*tree_, setting.path);
     if (!knob) {
       refused = {ENOENT, "no knob has this path"};
     } else {
@@ -197,7 +200,7 @@ void Daemon::Impl::keep() {
   dmesg_.keep(journal, kept_.log);
   keeper_ = std::make_unique<TreeKeeper>(journal, kept_.tree, *tree_, loop_);
   if (takes_over_) {
-    for (const std::string& lost : keeper_->restore()) log("not restored: " + lost);
+    for (const std::string& lost : keeper_->restore()) log(LogLevel::kErr, "not restored: " + lost);
     faults_.point("restore");
   }
   journal.before_commit([this] { save_clock(); });
@@ -222,7 +225,13 @@ std::optional<Failure> Daemon::Impl::mount(const Options& options) {
   session.mount_options = options.mount_options;
   session.debug = options.debug;
   session.refused = [this](const std::string& path, const Error& why) {
-    log(fmt::format("{}: {} ({})", path, why.reason, strerrorname_np(why.code)));
+    log(LogLevel::kWarning,
+        fmt::format("{}: {} ({})", path, why.reason, strerrorname_np(why.code)));
+  };
+  session.accepted = [this](const std::string& path, std::string_view text, const Caller& caller,
+                            std::optional<Moment>) {
+    if (!dmesg_.logs(LogLevel::kDebug)) return;
+    log(LogLevel::kDebug, fmt::format("{}: '{}' from pid {}", path, text, caller.pid));
   };
   session.unmounted = [this] { begin_end(); };
   Result<std::unique_ptr<Session>> created = Session::create(std::move(session), *tree_, loop_);
@@ -236,7 +245,7 @@ std::optional<Failure> Daemon::Impl::mount(const Options& options) {
     capture_->set_own_mount(*device);
     traffic_->set_own_mount(*device);
   }
-  if (!takes_over_) log(summary());
+  if (!takes_over_) log(LogLevel::kInfo, summary());
   return std::nullopt;
 }
 
@@ -246,10 +255,11 @@ Result<void> Daemon::Impl::take_over() {
   const WorkerDeath& death = kept_.death;
   std::string fired = faults_.take_fired();
   if (!fired.empty()) fired = fmt::format(" (fault point {} fired)", fired);
-  log(fmt::format("worker {} died of {}{}; worker {} took over {:.1f} ms later", death.pid,
-                  death.cause, fired, ::getpid(),
-                  static_cast<double>(monotonic_ns() - death.monotonic) / 1e6));
-  log(fmt::format("{} requests in flight {}; {} open files; flows and captures have ended",
+  log(LogLevel::kErr, fmt::format("worker {} died of {}{}; worker {} took over {:.1f} ms later",
+                                  death.pid, death.cause, fired, ::getpid(),
+                                  static_cast<double>(monotonic_ns() - death.monotonic) / 1e6));
+  log(LogLevel::kErr,
+      fmt::format("{} requests in flight {}; {} open files; flows and captures have ended",
                   taken->in_flight, taken->resent ? "come again" : "ended with EIO",
                   taken->open_files));
   return {};
@@ -263,8 +273,8 @@ std::string Daemon::Impl::summary() const {
   return fmt::format("{}:{}, clock {}, seed {}", mount_point_, devices, clock, seed_);
 }
 
-void Daemon::Impl::log(std::string_view line) {
-  dmesg_.log(engine_->now(), fmt::format("rocefs: {}", line));
+void Daemon::Impl::log(LogLevel level, std::string_view line) {
+  dmesg_.log(level, engine_->now(), fmt::format("rocefs: {}", line));
 }
 
 void Daemon::Impl::watch_signals() {
