@@ -20,6 +20,10 @@ test: packages ## build and run all tests; ends with `N passed, N failed`
 bench: packages ## measure, each figure beside its reference; BENCH=NAME for one of them
 	@$(MAKE) --no-print-directory -s -j$(JOBS) $(BUILD)/bin/rocefs $(BUILD)/test/rocefs_bench
 	@$(BUILD)/test/rocefs_bench $(BENCH)
+fuzz: ## run every fuzz target for FUZZ_SECONDS (20) on top of its corpus, under sanitizers
+	@tools/install-packages fuzz
+	@$(MAKE) --no-print-directory -s -j$(JOBS) MODE=fuzz CXX=clang++-14 BUILD=$(BUILD)/fuzz fuzzers
+	@test/fuzz/run $(BUILD)/fuzz $(FUZZ_SECONDS)
 check: ## format, layers, sizes, forbidden calls
 	@test/house/check
 asan: packages ## the tests under AddressSanitizer and UndefinedBehaviorSanitizer
@@ -34,7 +38,7 @@ clean: ## remove build/
 	rm -rf $(BUILD)
 packages: ## install the Debian packages that are missing
 	@tools/install-packages
-.PHONY: help all demo test bench check asan tsan install clean packages tests
+.PHONY: help all demo test bench fuzz fuzzers check asan tsan install clean packages tests
 .DEFAULT_GOAL := all
 
 # What is built how.
@@ -47,6 +51,7 @@ FLAGS_release := -O2
 # The sanitizers' own code makes g++ 12 see variables that may be uninitialised.
 FLAGS_asan := -O2 -Wno-maybe-uninitialized -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 FLAGS_tsan := -O2 -Wno-maybe-uninitialized -Wno-tsan -fsanitize=thread -fno-omit-frame-pointer
+FLAGS_fuzz := -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 CXXFLAGS += $(FLAGS_$(MODE))
 
 # One library per layer; one test program per layer, which links only what the layer may include.
@@ -61,7 +66,10 @@ TEST_LIBRARIES_wire := $(call library,rdma/wire) $(call library,core)
 TEST_LIBRARIES_rdma := $(RDMA_LIBRARIES)
 TEST_LIBRARIES_fs := $(call library,fs) $(call library,core)
 TEST_LIBRARIES_tools := $(filter-out %/main.o,$(call objects,tools/rocefs)) $(call library,fs) $(RDMA_LIBRARIES)
+FUZZ_TARGETS := $(filter-out replay,$(patsubst test/fuzz/%.cc,%,$(wildcard test/fuzz/*.cc)))
+fuzzers: $(FUZZ_TARGETS:%=$(BUILD)/test/fuzz/%_fuzz)
 tests: $(TESTS:%=$(BUILD)/test/%_test) $(BUILD)/test/rocefs_bench
+tests: $(FUZZ_TARGETS:%=$(BUILD)/test/fuzz/%_replay)
 
 .SECONDEXPANSION:
 # Other flags or another compiler: everything is built anew.
@@ -93,6 +101,12 @@ $(foreach test,$(TESTS),$(eval $(call test_rules,$(test))))
 
 $(BUILD)/test/rocefs_bench: $(call objects,test/bench) $(RDMA_LIBRARIES)
 	@mkdir -p $(@D)
+	$(CXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+# By libFuzzer, and by hand over the corpus.
+$(BUILD)/test/fuzz/%_fuzz: $(BUILD)/test/fuzz/%.o $(RDMA_LIBRARIES)
+	$(CXX) $(CXXFLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(LDLIBS)
+$(BUILD)/test/fuzz/%_replay: $(BUILD)/test/fuzz/%.o $(BUILD)/test/fuzz/replay.o $(RDMA_LIBRARIES)
 	$(CXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -1,0 +1,27 @@
+// NAME_replay FILE…: runs the target over each file, as it stands and cut short at every length up
+// to 64.
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "test/fuzz/fuzz.h"
+
+int main(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    std::ifstream in(argv[i], std::ios::binary);
+    if (!in) {
+      std::fprintf(stderr, "cannot read %s\n", argv[i]);
+      return 1;
+    }
+    std::vector<uint8_t> bytes(std::istreambuf_iterator<char>(in), {});
+    for (size_t length = 0; length < bytes.size() && length <= 64; ++length) {
+      std::vector<uint8_t> part(bytes.begin(), bytes.begin() + static_cast<long>(length));
+      LLVMFuzzerTestOneInput(part.data(), part.size());
+    }
+    LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
+  }
+  std::printf("%d inputs\n", argc - 1);
+  return argc > 1 ? 0 : 1;
+}
