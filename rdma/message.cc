@@ -44,8 +44,9 @@ Responder::Verdict Responder::begin_message(const wire::Parsed& parsed,
                                             const wire::OpcodeInfo& info, Step& step) {
   if (info.has_atomic_eth) return begin_atomic(parsed, step);
   if (!info.is_send && !info.is_write) return begin_read(parsed.headers.reth, step);
-  message_ = {};
   message_.write = info.is_write;
+  message_.received = 0;
+  message_.target = {};
   Verdict verdict = info.is_write ? begin_write(parsed.headers.reth, step) : begin_send(step);
   message_.active = verdict == Verdict::kAccept;
   return verdict;

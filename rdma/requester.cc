@@ -30,10 +30,13 @@ void Requester::start(uint32_t psn) {
 
 Result<void> Requester::post(const SendRequest& request) {
   if (queue_.full()) return Error{ENOMEM, "the send queue is full"};
-  Wqe wqe;
-  wqe.request = request;
+  Wqe& wqe = queue_.claim();
   wqe.length = request.sges.length();
-  queue_.push(wqe);
+  wqe.first_psn = wqe.packets = 0;
+  wqe.begun = false;
+  wqe.failure = WcStatus::kSuccess;
+  wqe.placing = wqe.in_flight = 0;
+  wqe.request = request;
   ++qp_.device().fabric().outstanding().requests;
   if (qp_.state() == QpState::kError || qp_.state() == QpState::kSqe) {
     flush();

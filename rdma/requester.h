@@ -51,7 +51,6 @@ class Requester final : public MemoryListener {
  private:
   // PSNs are unwrapped to 64 bits inside; the wire carries the low 24.
   struct Wqe {
-    SendRequest request;
     uint64_t length = 0;
     uint64_t first_psn = 0;
     uint64_t packets = 0;  // PSNs: of a READ those of its responses; none for what is local
@@ -59,6 +58,7 @@ class Requester final : public MemoryListener {
     WcStatus failure = WcStatus::kSuccess;
     uint32_t placing = 0;    // RC: parts of its response that memory still takes
     uint32_t in_flight = 0;  // UC, UD: packets
+    SendRequest request;
     uint64_t end_psn() const { return first_psn + packets; }
     bool awaits_data() const {  // a READ or atomic
       return request.op == SendOp::kRead || request.op == SendOp::kCompareSwap ||

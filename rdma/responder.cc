@@ -109,7 +109,7 @@ void Responder::receive_datagram(Packet* packet, const wire::Parsed& parsed) {
   qp_.device().fabric().pool().release(packet);
 }
 
-void Responder::accept(Packet* packet, const wire::Parsed& parsed, Step step) {
+void Responder::accept(Packet* packet, const wire::Parsed& parsed, Step& step) {
   const wire::OpcodeInfo& info = wire::opcode_info(parsed.headers.bth.opcode);
   if (step.action == Action::kNone) {
     place(packet, step);
@@ -165,7 +165,9 @@ void Responder::memory_done(uint64_t ticket, bool ok) {
   qp_.memory_settled();
 }
 
-void Responder::add_step(const Step& step) {
+void Responder::add_step(Step& step) {
+  // What need not wait is not queued.
+  if (steps_.empty() && step.pending == 0 && step.action != Action::kAtomic) return take_step(step);
   steps_.push(step);
   take_steps();
 }

@@ -82,11 +82,11 @@ class Responder final : public MemoryListener {
   void receive_reliable(Packet* packet, const wire::Parsed& parsed);
   void receive_connected(Packet* packet, const wire::Parsed& parsed);
   void receive_datagram(Packet* packet, const wire::Parsed& parsed);
-  void accept(Packet* packet, const wire::Parsed& parsed, Step step);
+  void accept(Packet* packet, const wire::Parsed& parsed, Step& step);
   void take_duplicate(const wire::OpcodeInfo& info, uint64_t psn);
   void take_gap();
   void abandon();
-  void add_step(const Step& step);
+  void add_step(Step& step);
   void take_steps();
   bool execute(Step& step);
   void take_step(Step& step);

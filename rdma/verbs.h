@@ -3,6 +3,7 @@
 // them.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <cstdint>
@@ -70,19 +71,25 @@ enum class WcStatus : uint8_t {
 std::string_view name(WcStatus status);
 
 struct Sge {
-  uint64_t address = 0;
-  uint32_t length = 0;
-  uint32_t lkey = 0;
+  uint64_t address;
+  uint32_t length;
+  uint32_t lkey;
 };
 
 inline constexpr size_t kMaxSge = 8;
 inline constexpr uint64_t kMaxMessage = uint64_t{1} << 31;  // bytes: what a RETH may ask for
 
-// The scatter/gather list of a work request.
+// The scatter/gather list of a work request. A copy moves only the entries that there are.
 class SgeList {
  public:
-  SgeList() = default;
-  SgeList(const Sge& one) : count_(1), entries_{one} {}
+  SgeList() {}
+  SgeList(const Sge& one) : count_(1) { entries_[0] = one; }
+  SgeList(const SgeList& other) { *this = other; }
+  SgeList& operator=(const SgeList& other) {
+    count_ = other.count_;
+    std::copy_n(other.entries_.begin(), count_, entries_.begin());
+    return *this;
+  }
   // At most kMaxSge fit.
   void add(const Sge& entry) {
     assert(count_ < kMaxSge);
@@ -97,7 +104,7 @@ class SgeList {
 
  private:
   uint32_t count_ = 0;
-  std::array<Sge, kMaxSge> entries_{};
+  std::array<Sge, kMaxSge> entries_;
 };
 
 // How the far end is reached.

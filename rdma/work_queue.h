@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cassert>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 namespace rocefs {
@@ -25,18 +24,20 @@ class WorkQueue {
   T& front() { return at(head_); }
   T& back() { return at(tail_ - 1); }
   // Not when it is full.
-  void push(T value) {
+  void push(const T& value) { claim() = value; }
+  // The same for who fills the new slot itself; it holds what was there before.
+  T& claim() {
     assert(!full());
     if (size() == slots_.size()) grow();
-    at(tail_++) = std::move(value);
+    return at(tail_++);
   }
   void pop() { ++head_; }
 
  private:
   void grow() {
     std::vector<T> larger(std::max<size_t>(4, slots_.size() * 2));
-    for (uint64_t i = head_; i < tail_; ++i) larger[i & (larger.size() - 1)] = std::move(at(i));
-    slots_ = std::move(larger);
+    for (uint64_t i = head_; i < tail_; ++i) larger[i & (larger.size() - 1)] = at(i);
+    slots_.swap(larger);
   }
 
   std::vector<T> slots_;  // none, or a power of two
