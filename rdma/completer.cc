@@ -162,8 +162,7 @@ void Requester::note_progress(TimeNs now) {
   complete_ready();
   if (!qp_.sends() || doomed_) return;
   if (unacknowledged_ == frontier_) {
-    deadline_ = kNever;
-    qp_.scheduler().cancel(timer_);
+    deadline_ = kNever;  // the event finds that there is nothing to wait for
   } else {
     arm_timer(now);
   }

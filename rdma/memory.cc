@@ -75,6 +75,7 @@ Result<uint32_t> MemoryTable::add(std::shared_ptr<Memory> memory, uint64_t addre
   Result<uint32_t> index = take_slot();
   if (!index) return index;
   MemoryRegion& region = regions_[*index];
+  region.direct = memory->direct();
   region.memory = std::move(memory);
   region.address = address;
   region.length = length;
@@ -129,6 +130,7 @@ bool MemoryTable::bind(const Binding& binding, uint32_t pd, uint32_t qpn) {
               region->covers(binding.address, binding.length);
   if (!fits) return false;
   window->memory = region->memory;
+  window->direct = region->direct;
   window->address = binding.address;
   window->length = binding.length;
   window->base = region->offset_of(binding.address);
@@ -159,7 +161,7 @@ const uint8_t* payload_bytes(const Packet& packet) {
     case Payload::Kind::kLocal: {
       const MemoryRegion* region =
           packet.payload.table->at(packet.payload.index, packet.payload.generation);
-      return region ? region->memory->direct() + packet.payload.offset : nullptr;
+      return region ? region->direct + packet.payload.offset : nullptr;
     }
     case Payload::Kind::kNone:
       return nullptr;

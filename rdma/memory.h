@@ -90,6 +90,7 @@ enum Access : uint8_t {
 // it).
 struct MemoryRegion {
   std::shared_ptr<Memory> memory;  // null: the slot is free, or its window is not bound
+  uint8_t* direct = nullptr;       // memory->direct()
   uint64_t address = 0;  // the virtual address of its first byte, as WRs and RETHs name it
   uint64_t length = 0;
   uint64_t base = 0;  // the offset of its first byte in `memory`

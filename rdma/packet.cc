@@ -18,16 +18,16 @@ Packet* PacketPool::acquire() {
   Packet* packet = free_packets_;
   free_packets_ = packet->next;
   packet->next = nullptr;
-  packet->payload = Payload{};
+  packet->payload.kind = Payload::Kind::kNone;
+  packet->payload.length = 0;
   packet->frame = nullptr;
-  packet->sender = {};
+  packet->sender.listener = nullptr;
   packet->sealed = false;
   ++outstanding_.packets;
   return packet;
 }
 
 void PacketPool::release(Packet* packet) {
-  PacketSender sender = packet->sender;
   if (packet->frame) {
     packet->frame->next = free_frames_;
     free_frames_ = packet->frame;
@@ -36,6 +36,8 @@ void PacketPool::release(Packet* packet) {
   packet->next = free_packets_;
   free_packets_ = packet;
   --outstanding_.packets;
+  // Nobody acquires a packet in between.
+  const PacketSender& sender = packet->sender;
   if (sender.listener) sender.listener->packet_gone(sender.qpn, sender.serial, sender.position);
 }
 

@@ -24,9 +24,8 @@ wire::Service service_of(QpType type) {
 bool addressed(const Qp& qp, const wire::Headers& headers) {
   if (qp.type() == QpType::kUd) return true;
   const AddressVector& path = qp.attributes().path;
-  Ip source = headers.is_ipv6 ? headers.v6.src : mapped_ipv4(headers.v4.src);
-  Ip destination = headers.is_ipv6 ? headers.v6.dst : mapped_ipv4(headers.v4.dst);
-  return source == path.remote && destination == path.local;
+  if (headers.is_ipv6) return headers.v6.src == path.remote && headers.v6.dst == path.local;
+  return mapped_ipv4(headers.v4.src) == path.remote && mapped_ipv4(headers.v4.dst) == path.local;
 }
 
 }  // namespace
@@ -123,7 +122,7 @@ void Port::receive(Packet* packet, TimeNs now) {
   counters_.port_rcv_packets.add();
   counters_.unicast_rcv_packets.add();
   counters_.port_rcv_data.add(packet->wire_length());
-  wire::Parsed parsed;
+  wire::Parsed& parsed = parsed_;
   Qp* qp = check(packet, parsed) ? find_qp(parsed.headers) : nullptr;
   if (!qp) {
     device_.fabric().pool().release(packet);

@@ -58,6 +58,7 @@ class Port final : public LinkSource, public LinkSink {
   Link* ingress_ = nullptr;
   bool link_up_ = false;
   PortCounters counters_;
+  wire::Parsed parsed_;  // of the packet that is being received
   // FIFOs through the queue pairs: an active list, never a scan.
   Qp* first_data_ = nullptr;
   Qp* last_data_ = nullptr;

@@ -213,6 +213,20 @@ bool Requester::wants_acknowledge(const Wqe& wqe) {
          since_request_ + 1 >= std::max(1u, window / 2);
 }
 
+// All that any packet of the request may need; a READ that is half answered asks for the rest.
+wire::Extensions Requester::extensions_of(const Wqe& wqe, uint64_t offset) {
+  const SendRequest& request = wqe.request;
+  if (request.op != SendOp::kRead) offset = 0;
+  wire::Extensions extensions;
+  extensions.imm = request.immediate;
+  extensions.ieth = {request.rkey};
+  extensions.reth = {request.remote_address + offset, request.rkey,
+                     static_cast<uint32_t>(wqe.length - offset)};
+  extensions.atomic = {request.remote_address, request.rkey, request.swap_add, request.compare};
+  extensions.deth = {request.qkey, 0, qp_.number()};
+  return extensions;
+}
+
 void Requester::write_headers(const Wqe& wqe, Packet* packet) {
   const SendRequest& request = wqe.request;
   uint64_t offset = (next_ - wqe.first_psn) * qp_.attributes().path_mtu;
@@ -225,16 +239,7 @@ void Requester::write_headers(const Wqe& wqe, Packet* packet) {
   fields.ack_req = wants_acknowledge(wqe);
   fields.solicited = last && request.solicited && consumes_receive;
   wire::Extensions extensions;
-  extensions.imm = request.immediate;
-  extensions.ieth = {request.rkey};
-  if (request.op == SendOp::kRead) {  // of a half-answered one the rest
-    extensions.reth = {request.remote_address + offset, request.rkey,
-                       static_cast<uint32_t>(wqe.length - offset)};
-  } else {
-    extensions.reth = {request.remote_address, request.rkey, static_cast<uint32_t>(wqe.length)};
-  }
-  extensions.atomic = {request.remote_address, request.rkey, request.swap_add, request.compare};
-  extensions.deth = {request.qkey, 0, qp_.number()};
+  if (wire::opcode_info(fields.opcode).header_len > 0) extensions = extensions_of(wqe, offset);
   size_t length = packet->payload.length;
   if (qp_.type() == QpType::kUd) {
     wire::HeaderTemplate base(qp_.headers_to(request.path, request.remote_qpn));

@@ -66,7 +66,7 @@ Moved gather(const Mover& mover, std::span<const Sge> entries, uint64_t offset, 
       return moved;
     }
     uint64_t at = region->offset_of(part.address);
-    if (!into && part.length == length && region->memory->direct()) {
+    if (!into && part.length == length && region->direct) {
       Payload& payload = packet->payload;
       payload.kind = Payload::Kind::kLocal;
       payload.table = &mover.table;
@@ -97,8 +97,12 @@ Moved scatter(const Mover& mover, std::span<const Sge> entries, uint64_t offset,
       moved.failed = true;
       return moved;
     }
-    take(moved, region->memory->write(region->offset_of(part.address), bytes.first(part.length),
-                                      mover.listener, ticket));
+    uint64_t at = region->offset_of(part.address);
+    if (region->direct) {
+      std::memmove(region->direct + at, bytes.data(), part.length);
+    } else {
+      take(moved, region->memory->write(at, bytes.first(part.length), mover.listener, ticket));
+    }
     bytes = bytes.subspan(part.length);
   }
   moved.failed |= parts.left() > 0;
@@ -114,7 +118,7 @@ Moved scatter_payload(const Mover& mover, std::span<const Sge> entries, uint64_t
     bool late = false;
     for (Sge part; parts.next(part);) {
       const MemoryRegion* region = mover.table.find(part.lkey);
-      late |= region && !region->memory->direct();
+      late |= region && !region->direct;
     }
     if (late && !materialize(mover.pool, packet)) return {0, true};
   }
