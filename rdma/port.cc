@@ -1,5 +1,7 @@
 #include "rdma/port.h"
 
+#include <cstring>
+
 #include "rdma/device.h"
 #include "rdma/qp.h"
 #include "rdma/wire/icrc.h"
@@ -19,13 +21,19 @@ wire::Service service_of(QpType type) {
   return wire::Service::kUd;
 }
 
+// Whether `ip` is that IPv4 address, as a GID says it.
+bool maps(const Ip& ip, const std::array<uint8_t, 4>& v4) {
+  constexpr uint8_t kPrefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+  return std::memcmp(ip.data(), kPrefix, 12) == 0 && std::memcmp(ip.data() + 12, v4.data(), 4) == 0;
+}
+
 // Whether an arriving packet comes from the far end of the connection and is for the near one.
 // Datagrams come from anywhere.
 bool addressed(const Qp& qp, const wire::Headers& headers) {
   if (qp.type() == QpType::kUd) return true;
   const AddressVector& path = qp.attributes().path;
   if (headers.is_ipv6) return headers.v6.src == path.remote && headers.v6.dst == path.local;
-  return mapped_ipv4(headers.v4.src) == path.remote && mapped_ipv4(headers.v4.dst) == path.local;
+  return maps(path.remote, headers.v4.src) && maps(path.local, headers.v4.dst);
 }
 
 }  // namespace

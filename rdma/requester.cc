@@ -213,18 +213,29 @@ bool Requester::wants_acknowledge(const Wqe& wqe) {
          since_request_ + 1 >= std::max(1u, window / 2);
 }
 
-// All that any packet of the request may need; a READ that is half answered asks for the rest.
-wire::Extensions Requester::extensions_of(const Wqe& wqe, uint64_t offset) {
+// What the request's packets say behind the BTH; a READ that is half answered asks for the rest.
+void Requester::fill_extensions(const Wqe& wqe, uint64_t offset, wire::Extensions& out) {
   const SendRequest& request = wqe.request;
-  if (request.op != SendOp::kRead) offset = 0;
-  wire::Extensions extensions;
-  extensions.imm = request.immediate;
-  extensions.ieth = {request.rkey};
-  extensions.reth = {request.remote_address + offset, request.rkey,
-                     static_cast<uint32_t>(wqe.length - offset)};
-  extensions.atomic = {request.remote_address, request.rkey, request.swap_add, request.compare};
-  extensions.deth = {request.qkey, 0, qp_.number()};
-  return extensions;
+  switch (request.op) {
+    case SendOp::kWrite:
+    case SendOp::kWriteImm:
+      out.reth = {request.remote_address, request.rkey, static_cast<uint32_t>(wqe.length)};
+      out.imm = request.immediate;
+      break;
+    case SendOp::kRead:
+      out.reth = {request.remote_address + offset, request.rkey,
+                  static_cast<uint32_t>(wqe.length - offset)};
+      break;
+    case SendOp::kCompareSwap:
+    case SendOp::kFetchAdd:
+      out.atomic = {request.remote_address, request.rkey, request.swap_add, request.compare};
+      break;
+    default:
+      out.imm = request.immediate;
+      out.ieth = {request.rkey};
+      out.deth = {request.qkey, 0, qp_.number()};
+      break;
+  }
 }
 
 void Requester::write_headers(const Wqe& wqe, Packet* packet) {
@@ -239,7 +250,7 @@ void Requester::write_headers(const Wqe& wqe, Packet* packet) {
   fields.ack_req = wants_acknowledge(wqe);
   fields.solicited = last && request.solicited && consumes_receive;
   wire::Extensions extensions;
-  if (wire::opcode_info(fields.opcode).header_len > 0) extensions = extensions_of(wqe, offset);
+  if (wire::opcode_info(fields.opcode).header_len > 0) fill_extensions(wqe, offset, extensions);
   size_t length = packet->payload.length;
   if (qp_.type() == QpType::kUd) {
     wire::HeaderTemplate base(qp_.headers_to(request.path, request.remote_qpn));

@@ -88,7 +88,7 @@ class Requester final : public MemoryListener {
   WcStatus check(const Wqe& wqe);
   bool run_local(const Wqe& wqe);
   Packet* build(const Wqe& wqe, TimeNs now);
-  wire::Extensions extensions_of(const Wqe& wqe, uint64_t offset);
+  void fill_extensions(const Wqe& wqe, uint64_t offset, wire::Extensions& out);
   void write_headers(const Wqe& wqe, Packet* packet);
   bool wants_acknowledge(const Wqe& wqe);
   Packet* sent(Packet* packet, TimeNs now);
