@@ -31,7 +31,9 @@ Fabric::Fabric(const Topology& topology, uint64_t seed, Scheduler& scheduler,
   route();
 }
 
-Fabric::~Fabric() = default;
+Fabric::~Fabric() {
+  pool_.forget_listeners();
+}
 
 Device* Fabric::device(std::string_view name) {
   return by_name(devices_, name);

@@ -36,6 +36,7 @@ void PacketPool::release(Packet* packet) {
   packet->next = free_packets_;
   free_packets_ = packet;
   --outstanding_.packets;
+  if (listeners_gone_) return;
   // Nobody acquires a packet in between.
   const PacketSender& sender = packet->sender;
   if (sender.listener) sender.listener->packet_gone(sender.qpn, sender.serial, sender.position);

@@ -107,6 +107,8 @@ class PacketPool {
   // A packet without payload. It must come back through release().
   Packet* acquire();
   void release(Packet* packet);
+  // From now on no listener is told: they go before the packets do.
+  void forget_listeners() { listeners_gone_ = true; }
   // Gives the packet a frame if it has none; its bytes are not initialised.
   Frame* attach_frame(Packet* packet);
 
@@ -114,6 +116,7 @@ class PacketPool {
   static constexpr size_t kSlab = 64;
 
   Outstanding& outstanding_;
+  bool listeners_gone_ = false;
   Packet* free_packets_ = nullptr;
   Frame* free_frames_ = nullptr;
   std::vector<std::unique_ptr<Packet[]>> packets_;
