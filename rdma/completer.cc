@@ -218,9 +218,9 @@ void Requester::place(Packet* packet, const wire::Parsed& parsed, uint64_t posit
     uint64_t original = parsed.headers.atomic_ack.original;
     uint8_t* bytes = pool.attach_frame(packet)->bytes.data();
     std::memcpy(bytes, &original, sizeof original);
-    moved = scatter(qp_.mover(*this), entries, 0, {bytes, sizeof original}, slot);
+    moved = scatter(qp_.mover(*this, kLocalWrite), entries, 0, {bytes, sizeof original}, slot);
   } else {
-    moved = scatter_payload(qp_.mover(*this), entries, offset, packet, slot);
+    moved = scatter_payload(qp_.mover(*this, kLocalWrite), entries, offset, packet, slot);
   }
   if (moved.failed) {
     wqe.failure = WcStatus::kLocalProtectionError;

@@ -72,6 +72,9 @@ Result<uint32_t> MemoryTable::add(std::shared_ptr<Memory> memory, uint64_t addre
   if (!rights_fit(access)) {
     return Error{EINVAL, "remote write or atomic rights need the local write right"};
   }
+  if (length > 0 && address + (length - 1) < address) {
+    return Error{EINVAL, "the region ends behind the last address"};
+  }
   Result<uint32_t> index = take_slot();
   if (!index) return index;
   MemoryRegion& region = regions_[*index];
@@ -134,7 +137,7 @@ bool MemoryTable::bind(const Binding& binding, uint32_t pd, uint32_t qpn) {
   window->address = binding.address;
   window->length = binding.length;
   window->base = region->offset_of(binding.address);
-  window->access = binding.access & (kRemoteWrite | kRemoteRead | kRemoteAtomic);
+  window->access = binding.access & kRemoteAny;
   window->qpn = qpn;
   window->parent = index_of(binding.region_key);
   window->generation = ((window->generation >> 8) + 1) << 8 | (binding.key & 0xff);

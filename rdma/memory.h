@@ -85,6 +85,7 @@ enum Access : uint8_t {
   kRemoteAtomic = 1 << 3,
   kWindowBind = 1 << 4,  // windows may be bound to the region
 };
+inline constexpr uint8_t kRemoteAny = kRemoteWrite | kRemoteRead | kRemoteAtomic;
 
 // A region, or a window bound to a part of one (type 2: it belongs to the queue pair that bound
 // it).
@@ -114,7 +115,8 @@ class MemoryTable {
  public:
   MemoryTable() { regions_.emplace_back(); }  // index 0 is never used, so that no key is 0
 
-  // EINVAL for remote write or atomic rights without local write, ENOMEM when all slots are taken.
+  // EINVAL for remote write or atomic rights without local write, or past the end of the address
+  // space, ENOMEM when all slots are taken.
   Result<uint32_t> add(std::shared_ptr<Memory> memory, uint64_t address, uint64_t length,
                        uint32_t pd, uint8_t access);
   // ENOMEM when all slots are taken. Nobody may use a window before it is bound.
@@ -138,12 +140,14 @@ class MemoryTable {
 
   // Null unless `key` is valid now. Valid until the table changes.
   const MemoryRegion* find(uint32_t key) const;
-  // The same, but only if `pd` and `qpn` may use these bytes in the ways of `access`.
+  // The same, but only if `pd` and `qpn` may use these bytes in the ways of `access`. Windows are
+  // there for the far end alone.
   const MemoryRegion* allow(uint32_t key, uint32_t pd, uint32_t qpn, uint8_t access, uint64_t va,
                             uint64_t length) const {
     const MemoryRegion* region = find(key);
     bool allowed = region && region->pd == pd && (region->access & access) == access &&
-                   region->covers(va, length) && (!region->window || region->qpn == qpn);
+                   region->covers(va, length) &&
+                   (!region->window || (region->qpn == qpn && (access & kRemoteAny)));
     return allowed ? region : nullptr;
   }
   const MemoryRegion* at(uint32_t index, uint32_t generation) const {

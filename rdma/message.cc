@@ -89,7 +89,7 @@ Responder::Verdict Responder::begin_send(Step& step) {
   message_.receive_id = receive.wr_id;
   message_.target = receive.sges;
   message_.remaining = receive.sges.length();
-  if (!entries_allowed(qp_.mover(*this), receive.sges.entries(), kLocalWrite)) {
+  if (!entries_allowed(qp_.mover(*this, kLocalWrite), receive.sges.entries())) {
     end_receive(step, WcStatus::kLocalProtectionError);
     return refuse(step, aeth::kNakRemoteOperation);
   }
@@ -177,8 +177,9 @@ Responder::Verdict Responder::check_length(const wire::Parsed& parsed, const wir
 // Asks memory to take the payload.
 void Responder::place(Packet* packet, Step& step) {
   uint16_t length = packet->payload.length;
-  Moved moved = scatter_payload(qp_.mover(*this), message_.target.entries(), message_.received,
-                                packet, steps_.tail());
+  Mover mover = qp_.mover(*this, message_.write ? kRemoteWrite : kLocalWrite);
+  Moved moved =
+      scatter_payload(mover, message_.target.entries(), message_.received, packet, steps_.tail());
   step.pending += moved.pending;
   step.failed |= moved.failed;
   message_.received += length;
@@ -189,7 +190,7 @@ void Responder::place(Packet* packet, Step& step) {
 void Responder::place_grh(Packet* packet, Step& step) {
   bool ipv6 = packet->header[0] >> 4 == 6;
   size_t length = ipv6 ? wire::kIpv6Len : wire::kIpv4Len;
-  Moved moved = scatter(qp_.mover(*this), message_.target.entries(), kGrhLen - length,
+  Moved moved = scatter(qp_.mover(*this, kLocalWrite), message_.target.entries(), kGrhLen - length,
                         packet->header_bytes().first(length), steps_.tail());
   step.pending += moved.pending;
   step.failed |= moved.failed;

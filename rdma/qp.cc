@@ -51,8 +51,8 @@ Scheduler& Qp::scheduler() {
   return device_.fabric().scheduler();
 }
 
-Mover Qp::mover(MemoryListener& listener) {
-  return {device_.fabric().pool(), device_.memory(), init_.pd, number_, listener};
+Mover Qp::mover(MemoryListener& listener, uint8_t access) {
+  return {device_.fabric().pool(), device_.memory(), init_.pd, number_, access, listener};
 }
 
 Result<void> Qp::check_values(const QpAttributes& a, uint32_t mask) const {

@@ -68,7 +68,8 @@ class Qp {
   bool has_shared_receives() const { return init_.shared_receives != nullptr; }
   Requester& requester() { return requester_; }
   Responder& responder() { return responder_; }
-  Mover mover(MemoryListener& listener);
+  // Moves bytes with the rights of `access`, an Access mask.
+  Mover mover(MemoryListener& listener, uint8_t access);
 
   // IP, UDP and BTH as every packet of this connection begins (RC, UC).
   const wire::HeaderTemplate& header_template() const { return header_template_; }

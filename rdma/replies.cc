@@ -83,7 +83,7 @@ Packet* Replies::emit_read(const Due& due) {
   uint64_t offset = (due.next - resource.first_psn) * mtu;
   Sge whole{resource.address, static_cast<uint32_t>(resource.length), resource.rkey};
   Packet* packet = pool.acquire();
-  Moved moved = gather(qp_.mover(*this), {&whole, 1}, offset,
+  Moved moved = gather(qp_.mover(*this, kRemoteRead), {&whole, 1}, offset,
                        static_cast<uint32_t>(std::min(mtu, resource.length - offset)), packet, 0);
   if (moved.pending > 0) {
     fetched_ = packet;

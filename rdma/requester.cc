@@ -110,7 +110,7 @@ WcStatus Requester::check(const Wqe& wqe) {
     return WcStatus::kLocalQpOperationError;
   }
   uint8_t access = wqe.awaits_data() ? kLocalWrite : 0;
-  bool allowed = entries_allowed(qp_.mover(*this), request.sges.entries(), access);
+  bool allowed = entries_allowed(qp_.mover(*this, access), request.sges.entries());
   return allowed ? WcStatus::kSuccess : WcStatus::kLocalProtectionError;
 }
 
@@ -133,7 +133,7 @@ Packet* Requester::build(const Wqe& wqe, TimeNs now) {
   uint64_t most = qp_.type() == QpType::kUd ? wqe.length : qp_.attributes().path_mtu;
   auto length = static_cast<uint32_t>(std::min(most, wqe.length - offset));
   Moved moved =
-      gather(qp_.mover(*this), wqe.request.sges.entries(), offset, length, packet, kFetchTicket);
+      gather(qp_.mover(*this, 0), wqe.request.sges.entries(), offset, length, packet, kFetchTicket);
   if (moved.pending > 0) {
     fetch_ = {packet, moved.pending, moved.failed, false};
     return nullptr;

@@ -44,10 +44,10 @@ void take(Moved& moved, Memory::Outcome outcome) {
 
 }  // namespace
 
-bool entries_allowed(const Mover& mover, std::span<const Sge> entries, uint8_t access) {
+bool entries_allowed(const Mover& mover, std::span<const Sge> entries) {
   return std::all_of(entries.begin(), entries.end(), [&](const Sge& entry) {
-    return entry.length == 0 ||
-           mover.table.allow(entry.lkey, mover.pd, mover.qpn, access, entry.address, entry.length);
+    return entry.length == 0 || mover.table.allow(entry.lkey, mover.pd, mover.qpn, mover.access,
+                                                  entry.address, entry.length);
   });
 }
 
@@ -60,7 +60,7 @@ Moved gather(const Mover& mover, std::span<const Sge> entries, uint64_t offset, 
   uint8_t* into = nullptr;
   for (Sge part; parts.next(part);) {
     const MemoryRegion* region =
-        mover.table.allow(part.lkey, mover.pd, mover.qpn, 0, part.address, part.length);
+        mover.table.allow(part.lkey, mover.pd, mover.qpn, mover.access, part.address, part.length);
     if (!region) {
       moved.failed = true;
       return moved;
@@ -92,7 +92,7 @@ Moved scatter(const Mover& mover, std::span<const Sge> entries, uint64_t offset,
   Parts parts(entries, offset, bytes.size());
   for (Sge part; parts.next(part);) {
     const MemoryRegion* region =
-        mover.table.allow(part.lkey, mover.pd, mover.qpn, 0, part.address, part.length);
+        mover.table.allow(part.lkey, mover.pd, mover.qpn, mover.access, part.address, part.length);
     if (!region) {
       moved.failed = true;
       return moved;

@@ -11,12 +11,14 @@
 
 namespace rocefs {
 
-// Who moves, and who is told: `memory_done(ticket)` comes once for each part that is pending.
+// Who moves, with which rights, and who is told: `memory_done(ticket)` comes once for each part
+// that is pending.
 struct Mover {
   PacketPool& pool;
   const MemoryTable& table;
   uint32_t pd;
   uint32_t qpn;
+  uint8_t access;  // an Access mask; 0 is local reading
   MemoryListener& listener;
 };
 
@@ -25,8 +27,8 @@ struct Moved {
   bool failed = false;   // a part may not be moved, or could not be; some may have been
 };
 
-// Whether every entry lies in a region that allows `access` (an Access mask; 0 is local reading).
-bool entries_allowed(const Mover& mover, std::span<const Sge> entries, uint8_t access);
+// Whether every entry lies in a region that allows it.
+bool entries_allowed(const Mover& mover, std::span<const Sge> entries);
 
 // Gives `packet` a payload: bytes offset..offset+length of what the list names. By reference where
 // one region of the daemon's memory holds them all; in a frame otherwise.
