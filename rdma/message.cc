@@ -25,6 +25,7 @@ Responder::Verdict Responder::judge(const wire::Parsed& parsed, const wire::Opco
   bool follows = message_.active && message_.write == info.is_write;
   if (begins ? message_.active : !follows) return refuse(step, aeth::kNakInvalidRequest);
   if (begins) {
+    step.begins = true;
     Verdict verdict = begin_message(parsed, info, step);
     if (verdict != Verdict::kAccept || !data) return verdict;
   }
@@ -70,7 +71,7 @@ Responder::Verdict Responder::begin_write(const wire::Reth& reth, Step& step) {
 Responder::Verdict Responder::take_receive(Step& step, ReceiveRequest& receive) {
   if (held_) {
     // What memory still takes of the lost message could come after what the new one brings.
-    if (pending_steps_ > 0) return Verdict::kDrop;
+    if (steps_.head() < held_until_) return Verdict::kDrop;
     receive = *std::exchange(held_, std::nullopt);
     return Verdict::kAccept;
   }

@@ -73,10 +73,14 @@ void Responder::receive_reliable(Packet* packet, const wire::Parsed& parsed) {
 }
 
 // An unreliable connection: a message of which a packet is missing is dropped, and with it all
-// packets up to the next first one. There are no answers.
+// packets up to the next first one. Nothing comes twice or late. There are no answers.
 void Responder::receive_connected(Packet* packet, const wire::Parsed& parsed) {
   const wire::OpcodeInfo& info = wire::opcode_info(parsed.headers.bth.opcode);
   uint64_t psn = unwrap_psn(parsed.headers.bth.psn, expected_);
+  if (psn < expected_) {
+    qp_.port().counters().duplicate_request.add();
+    return qp_.device().fabric().pool().release(packet);
+  }
   if (psn > expected_) qp_.port().counters().out_of_sequence.add();
   bool begins = info.first || info.only;
   if (psn != expected_ || begins) abandon();
@@ -148,6 +152,7 @@ void Responder::abandon() {
     held_.emplace();
     held_->wr_id = message_.receive_id;
     held_->sges = message_.target;
+    held_until_ = message_.received > 0 ? steps_.tail() : steps_.head();
   }
   message_.active = false;
 }
@@ -194,8 +199,8 @@ bool Responder::execute(Step& step) {
     step.failed = true;
     return true;
   }
-  switch (region->memory->atomic(region->offset_of(resource.address), resource.operation,
-                                 resource.original, *this, steps_.head())) {
+  switch (region->memory->atomic(region->offset_of(resource.address), resource.operation, original_,
+                                 *this, steps_.head())) {
     case Memory::Outcome::kDone:
       break;
     case Memory::Outcome::kFailed:
@@ -212,6 +217,8 @@ bool Responder::execute(Step& step) {
 // Everything before this step is placed, and its own payload: now it may be told.
 void Responder::take_step(Step& step) {
   if (step.forgotten) return;
+  spoilt_ = step.failed || (spoilt_ && !step.begins);
+  step.failed |= spoilt_ && step.message_end;
   settle(step);
   bool reliable = qp_.type() == QpType::kRc;
   if (step.nak && reliable) {
@@ -225,6 +232,7 @@ void Responder::take_step(Step& step) {
       acknowledge_due_ |= step.acknowledge && reliable;
     } else {
       replies_.resource(step.slot).messages = messages_;
+      if (step.action == Action::kAtomic) replies_.resource(step.slot).original = original_;
       replies_.answer(step.slot);
     }
   }
@@ -289,7 +297,7 @@ Packet* Responder::emit_response() {
 }
 
 void Responder::refuse_read(uint64_t psn) {
-  if (qp_.state() == QpState::kError) return;
+  if (qp_.state() == QpState::kError && !nak_due_) return;  // what is due later gives way
   qp_.port().counters().resp_remote_access_errors.add();
   nak_due_ = true;
   nak_syndrome_ = aeth::kNakRemoteAccess;
@@ -329,7 +337,7 @@ void Responder::reset() {
   held_.reset();
   replies_.clear();
   messages_ = 0;
-  nak_outstanding_ = acknowledge_due_ = nak_due_ = false;
+  nak_outstanding_ = acknowledge_due_ = nak_due_ = spoilt_ = false;
 }
 
 }  // namespace rocefs

@@ -55,6 +55,7 @@ class Responder final : public MemoryListener {
     uint64_t psns = 1;
     uint32_t pending = 0;  // answers that memory owes
     bool failed = false;
+    bool begins = false;  // a message
     bool forgotten = false;
     bool write = false;
     bool acknowledge = false;
@@ -112,6 +113,8 @@ class Responder final : public MemoryListener {
   Qp& qp_;
   Message message_;
   std::optional<ReceiveRequest> held_;  // taken for a message that was lost: the next one gets it
+  uint64_t held_until_ = 0;             // when the steps of that message are over
+  bool spoilt_ = false;                 // memory has refused a part of the message told of now
   uint64_t expected_ = 0;               // the PSN that must come next
   uint64_t acknowledged_ = 0;           // of the newest SEND or WRITE that is placed
   uint32_t messages_ = 0;               // MSN, 24 bits
@@ -123,6 +126,7 @@ class Responder final : public MemoryListener {
 
   WorkQueue<Step> steps_;  // a step's position is its ticket
   uint32_t pending_steps_ = 0;
+  uint64_t original_ = 0;  // memory puts there what the atomic under way found
   Replies replies_;
 };
 
