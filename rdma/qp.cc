@@ -63,6 +63,10 @@ Result<void> Qp::check_values(const QpAttributes& a, uint32_t mask) const {
   if (given(kQpPathMtu) && (!valid_mtu(a.path_mtu) || a.path_mtu > port_->mtu())) {
     return errorf(EINVAL, "path MTU {} on a port with MTU {}", a.path_mtu, port_->mtu());
   }
+  if (state_ == QpState::kSqd && given(kQpPort) &&
+      device_.port(a.port).mtu() < attributes_.path_mtu) {
+    return errorf(EINVAL, "port {} has an MTU below the path's {}", a.port, attributes_.path_mtu);
+  }
   bool bad = (given(kQpPkeyIndex) && a.pkey_index != 0) || (given(kQpTimeout) && a.timeout > 31) ||
              (given(kQpRetryCount) && a.retry_count > 7) ||
              (given(kQpRnrRetry) && a.rnr_retry > 7) ||
@@ -101,6 +105,8 @@ void Qp::assign(const QpAttributes& from, uint32_t mask) {
   if (mask & kQpPort) {
     port_->forget(*this);
     port_ = &device_.port(to.port);
+    make_data_ready();
+    make_acknowledge_ready();
   }
 }
 
@@ -237,6 +243,13 @@ void Qp::enter_send_error() {
   if (state_ == QpState::kError) return;
   state_ = QpState::kSqe;
   requester_.flush();
+}
+
+void Qp::retire(CompletionQueue& sink) {
+  init_.send_cq = init_.receive_cq = &sink;
+  enter_error();
+  reset();
+  port_->forget(*this);
 }
 
 void Qp::reset() {

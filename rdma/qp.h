@@ -93,8 +93,8 @@ class Qp {
   void memory_settled();
   bool memory_pending() const;
   // The QP is going: whoever made its completion queues takes them away, `sink` takes what still
-  // ends.
-  void disown_queues(CompletionQueue& sink) { init_.send_cq = init_.receive_cq = &sink; }
+  // ends, and nothing more is transmitted.
+  void retire(CompletionQueue& sink);
   // Queued requests end with kFlushed. Again is harmless.
   void enter_error();
   // UC and UD: a send request has failed; the receiving half goes on.
