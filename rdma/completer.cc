@@ -177,6 +177,7 @@ void Requester::take_data(Packet* packet, const wire::Parsed& parsed, uint64_t p
     take_implied_nak(progress, now);
     return pool.release(packet);
   }
+  if (placing_ == kMaxPlacements) return pool.release(packet);
   uint64_t position = position_of(psn);
   if (!fits(queue_.at(position), parsed, psn)) {
     fail_at(position, WcStatus::kBadResponse);
@@ -209,9 +210,11 @@ void Requester::place(Packet* packet, const wire::Parsed& parsed, uint64_t posit
   PacketPool& pool = qp_.device().fabric().pool();
   Wqe& wqe = queue_.at(position);
   uint64_t offset = (psn - wqe.first_psn) * qp_.attributes().path_mtu;
-  size_t slot = 0;
-  while (slot < placements_.size() && placements_[slot].packet) ++slot;
-  if (slot == placements_.size()) placements_.emplace_back();
+  if (free_placements_.empty()) {
+    free_placements_.push_back(placements_.size());
+    placements_.emplace_back();
+  }
+  uint64_t slot = free_placements_.back();
   Moved moved;
   std::span<const Sge> entries = wqe.request.sges.entries();
   if (parsed.headers.bth.opcode == wire::Opcode::kRcAtomicAck) {
@@ -227,6 +230,7 @@ void Requester::place(Packet* packet, const wire::Parsed& parsed, uint64_t posit
     doomed_ = true;
   }
   if (moved.pending == 0) return pool.release(packet);
+  free_placements_.pop_back();
   placements_[slot] = {packet, position, moved.pending, moved.failed};
   ++placing_;
   ++wqe.placing;
@@ -237,6 +241,7 @@ void Requester::placed(uint64_t ticket, bool ok) {
   placement.failed |= !ok;
   if (--placement.pending > 0) return;
   qp_.device().fabric().pool().release(std::exchange(placement.packet, nullptr));
+  free_placements_.push_back(ticket);
   --placing_;
   if (!queue_.holds(placement.position)) return;  // the QP has been reset
   Wqe& wqe = queue_.at(placement.position);
@@ -256,7 +261,10 @@ void Requester::placed(uint64_t ticket, bool ok) {
 // follows when it fires: acknowledgements are frequent, time-outs rare.
 void Requester::arm_timer(TimeNs now) {
   uint8_t timeout = qp_.attributes().timeout & 31;
-  if (timeout == 0) return;
+  if (timeout == 0) {
+    deadline_ = kNever;
+    return;
+  }
   deadline_ = now + (TimeNs{4096} << timeout);
   if (timer_.due() > deadline_) qp_.scheduler().at(timer_, deadline_);
 }

@@ -6,6 +6,8 @@
 namespace rocefs {
 
 inline constexpr uint32_t kPsnMask = 0xffffff;
+// As many may be unanswered: one more, and new ones look like old ones (IBTA 9.7.2).
+inline constexpr uint64_t kPsnHalf = uint64_t{1} << 23;
 // Unwrapped numbers begin here, so that what is older than the first one does not pass below zero.
 inline constexpr uint64_t kPsnBase = uint64_t{1} << 32;
 

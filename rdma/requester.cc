@@ -56,7 +56,10 @@ bool Requester::may_begin(const Wqe& wqe) const {
 bool Requester::may_send(const Wqe& wqe) const {
   if (qp_.type() != QpType::kRc) return true;
   if (next_ - unacknowledged_ >= qp_.attributes().window) return false;
-  return !wqe.awaits_data() || data_asked_ < qp_.attributes().max_rd_atomic;
+  if (!wqe.awaits_data()) return true;
+  // One that has begun must be able to end, even when no further one is allowed.
+  return data_asked_ < std::max<uint32_t>(1, qp_.attributes().max_rd_atomic) &&
+         wqe.end_psn() - unacknowledged_ <= kPsnHalf;
 }
 
 Packet* Requester::emit(TimeNs now) {

@@ -79,6 +79,9 @@ class Requester final : public MemoryListener {
     uint32_t pending = 0;
     bool failed = false;
   };
+  // Responses that may wait for memory; what comes beyond them is lost, as it would be in a full
+  // NIC.
+  static constexpr size_t kMaxPlacements = 4096;
   static constexpr uint64_t kFetchTicket = ~uint64_t{0};
 
   // requester.cc
@@ -141,6 +144,7 @@ class Requester final : public MemoryListener {
 
   Fetch fetch_;
   std::vector<Placement> placements_;
+  std::vector<uint64_t> free_placements_;
   uint32_t placing_ = 0;  // placements in use
 
   Event timer_;
