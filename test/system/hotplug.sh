@@ -121,6 +121,7 @@ echo "resident: $before kB after 20 rounds, $after kB after 100"
 kill $looker
 wait $looker 2>/dev/null || true
 trap unmount EXIT
-[ -n "${ROCEFS_SANITIZED:-}" ] || [ $((after - before)) -lt 4096 ] || fail "it grows"
+# A sanitizer keeps what is freed for a while.
+grep -qE '__[at]san_init' "$ROCEFS" || [ $((after - before)) -lt 4096 ] || fail "it grows"
 echo "h write mb_0 mb_1 count=10" >"$debug/traffic/start"
 await state_is h "done"
