@@ -94,7 +94,6 @@ await sh -c "! mountpoint -q '$mnt'"
 
 # A hundred times under traffic, while others look: nothing is left behind.
 mounted
-pid=$(daemon_pid)
 hammer() { while :; do find -L "$ib" "$mnt/class/net" -maxdepth 5 -type f -exec cat {} + >/dev/null 2>&1 || true; done; }
 hammer &
 looker=$!
@@ -112,7 +111,13 @@ round() {
   echo 1 >"$debug/traffic/f/stop"
   echo 1 >"$debug/traffic/g/stop"
 }
-resident() { awk '/^VmRSS/ {print $2}' "/proc/$pid/status"; }
+resident() {  # of the supervisor and its worker
+  local pid sum=0
+  for pid in $(pgrep -f "^$ROCEFS .*$mnt\$" -r S,R,D); do
+    sum=$((sum + $(awk '/^VmRSS/ {print $2}' "/proc/$pid/status")))
+  done
+  echo $sum
+}
 for i in $(seq 20); do round "$i"; done
 before=$(resident)
 for i in $(seq 21 100); do round "$i"; done
