@@ -75,12 +75,18 @@ void CaptureFile::begin(const std::string& path, Fd file, Answer<void> answer) {
           self->capture_.reset();
         }
         answer(std::move(result));
+        bool broken = std::exchange(self->broken_, false);
+        if (broken && self->capture_) self->stop([](Result<void>) {});
       });
 }
 
 void CaptureFile::broken(const std::string& path, int code) {
   failed_(fmt::format("capture to {} ended: {}", path, std::strerror(code)));
-  if (path_ == path && !changing_) stop([](Result<void>) {});
+  if (changing_) {
+    broken_ = true;  // the change under way comes first
+  } else if (path_ == path) {
+    stop([](Result<void>) {});
+  }
 }
 
 void CaptureFile::stop(Answer<void> answer) {
@@ -90,7 +96,7 @@ void CaptureFile::stop(Answer<void> answer) {
   auto kept = std::make_shared<Answer<void>>(std::move(answer));
   auto closed = [self, kept] {
     self->engine_.tell_control([self, kept] {
-      self->changing_ = false;
+      self->changing_ = self->broken_ = false;
       self->path_.clear();
       self->capture_.reset();
       (*kept)({});

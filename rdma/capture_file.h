@@ -45,6 +45,7 @@ class CaptureFile final : public std::enable_shared_from_this<CaptureFile> {
   std::optional<dev_t> own_mount_;
   std::string path_;                      // empty: off
   bool changing_ = false;                 // a start or a stop is under way
+  bool broken_ = false;                   // and the capture has ended by itself meanwhile
   std::shared_ptr<PcapCapture> capture_;  // touched on the core's thread, but for its count
 };
 

@@ -255,11 +255,17 @@ void Traffic::settle(const EntryPtr& entry, Result<void> result) {
   entry->live = false;
   entry->state = result ? "done" : "failed: " + result.error().reason;
   entry->output.reset();
+  release(entry);
+}
+
+void Traffic::release(const EntryPtr& entry) {
   Task settled = [this, entry] {
     if (!entry->spec.output.empty()) --house_.engine.outstanding().settling;
     entry->flow.reset();
   };
-  (void)house_.engine.post(settled);
+  if (house_.engine.post(settled)) return;
+  // Too many commands wait for the engine; they will not for ever.
+  house_.engine.tell_control([this, entry] { release(entry); });
 }
 
 void Traffic::stop(const EntryPtr& entry, Answer<void> answer) {

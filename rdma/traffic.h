@@ -56,6 +56,7 @@ class Traffic {
   void ended(const EntryPtr& entry, std::shared_ptr<LocalMemory> received, Result<void> result);
   void write_output(const EntryPtr& entry, std::shared_ptr<LocalMemory> received);
   void settle(const EntryPtr& entry, Result<void> result);
+  void release(const EntryPtr& entry);
   void stop(const EntryPtr& entry, Answer<void> answer);
   void forget(const EntryPtr& entry);
 
