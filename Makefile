@@ -24,6 +24,8 @@ fuzz: ## run every fuzz target for FUZZ_SECONDS (20) on top of its corpus, under
 	@tools/install-packages fuzz
 	@$(MAKE) --no-print-directory -s -j$(JOBS) MODE=fuzz CXX=clang++-14 BUILD=$(BUILD)/fuzz fuzzers
 	@test/fuzz/run $(BUILD)/fuzz $(FUZZ_SECONDS)
+mutations: packages ## delete each counter's increment in turn: which test notices?
+	@test/mutations/counters
 check: ## format, layers, sizes, forbidden calls
 	@test/house/check
 asan: packages ## the tests under AddressSanitizer and UndefinedBehaviorSanitizer
@@ -38,7 +40,7 @@ clean: ## remove build/
 	rm -rf $(BUILD)
 packages: ## install the Debian packages that are missing
 	@tools/install-packages
-.PHONY: help all demo test bench fuzz fuzzers check asan tsan install clean packages tests
+.PHONY: help all demo test bench fuzz fuzzers mutations check asan tsan install clean packages tests
 .DEFAULT_GOAL := all
 
 # What is built how.
