@@ -101,7 +101,7 @@ $(BUILD)/test/$(1)_test: $$(call objects,test/$(1)) $(BUILD)/test/main.o $$(TEST
 endef
 $(foreach test,$(TESTS),$(eval $(call test_rules,$(test))))
 
-$(BUILD)/test/rocefs_bench: $(call objects,test/bench) $(RDMA_LIBRARIES)
+$(BUILD)/test/rocefs_bench: $(call objects,test/bench) $(call library,fs) $(RDMA_LIBRARIES)
 	@mkdir -p $(@D)
 	$(CXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 

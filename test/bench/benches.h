@@ -9,6 +9,7 @@ void bench_files(Table& table);
 void bench_packets(Table& table);
 void bench_hops(Table& table);
 void bench_memory(Table& table);
+void bench_reads(Table& table);
 void bench_wire(Table& table);
 
 inline constexpr Bench kBenches[] = {
@@ -16,6 +17,7 @@ inline constexpr Bench kBenches[] = {
     {"packets", "the reliable connection's path, against a ring with memcpy", bench_packets},
     {"hops", "packets delivered by links per second of CPU", bench_hops},
     {"memory", "memory per idle queue pair", bench_memory},
+    {"reads", "what readers of the files do to messages", bench_reads},
     {"wire", "ICRC, parsing and emitting", bench_wire},
 };
 

@@ -18,7 +18,7 @@ void bench_hops(Table& table) {
   for (unsigned i = 1; i <= kFlows; ++i) {
     // 16 windows fit the switch's buffer.
     Pair::Size size{2 * kMessage, 4, 16};
-    flows.push_back(std::make_unique<Pair>(net, "d" + std::to_string(i), "d0", size));
+    flows.push_back(std::make_unique<Pair>(net.fabric, "d" + std::to_string(i), "d0", size));
     Pair* flow = flows.back().get();
     flow->set_listener([&done, flow] { done.push_back(flow); });
     for (unsigned j = 0; j < 2; ++j) flows.back()->write(j * kMessage, kMessage);

@@ -26,7 +26,7 @@ void bench_memory(Table& table) {
   }
   size_t before = mallinfo2().uordblks;
   for (unsigned i = 0; i < kPairs; ++i) {
-    pairs.push_back(std::make_unique<Pair>(net, "d0", "d1", size));
+    pairs.push_back(std::make_unique<Pair>(net.fabric, "d0", "d1", size));
   }
   double each =
       (static_cast<double>(mallinfo2().uordblks - before) / kPairs - static_cast<double>(outside)) /

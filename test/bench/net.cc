@@ -32,8 +32,8 @@ Topology star(unsigned count, bool with_switch, uint64_t rate_bps, TimeNs delay_
 
 namespace {
 
-Device& device_of(Net& net, const std::string& name) {
-  Device* device = net.fabric.device(name);
+Device& device_of(Fabric& fabric, const std::string& name) {
+  Device* device = fabric.device(name);
   require(device, "no such device");
   return *device;
 }
@@ -51,9 +51,9 @@ void connect(Qp& qp, Qp& peer, Device& own, Device& other, uint32_t window) {
 
 }  // namespace
 
-Pair::Pair(Net& net, const std::string& from, const std::string& to, const Size& size)
-    : near_device_(device_of(net, from)),
-      far_device_(device_of(net, to)),
+Pair::Pair(Fabric& fabric, const std::string& from, const std::string& to, const Size& size)
+    : near_device_(device_of(fabric, from)),
+      far_device_(device_of(fabric, to)),
       queue_(2 * size.depth),
       near_memory_(LocalMemory::create(size.memory)),
       far_memory_(LocalMemory::create(size.memory)),

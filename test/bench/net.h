@@ -51,7 +51,7 @@ class Pair {
     uint32_t depth = 128;        // work requests
     uint32_t window = 128;       // packets
   };
-  Pair(Net& net, const std::string& from, const std::string& to, const Size& size);
+  Pair(Fabric& fabric, const std::string& from, const std::string& to, const Size& size);
   ~Pair();
   Pair(const Pair&) = delete;
   Pair& operator=(const Pair&) = delete;

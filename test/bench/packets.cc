@@ -29,7 +29,7 @@ class Writer {
  public:
   Writer(uint64_t memory, uint32_t length, bool with_switch)
       : net_(star(2, with_switch, kFastest, 0)),
-        pair_(net_, "d0", "d1", {memory, kDepth, 128}),
+        pair_(net_.fabric, "d0", "d1", {memory, kDepth, 128}),
         length_(length),
         slots_(memory / length) {
     fill(pair_.near_bytes());
