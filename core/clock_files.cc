@@ -93,8 +93,13 @@ void ClockFiles::Dilation::apply(std::span<const KnobValue> values) {
   engine_.clock().set_dilation(std::get<uint64_t>(values[0]));
 }
 
-ClockFiles::ClockFiles(Tree& tree, const std::string& directory, Engine& engine)
-    : dilation_(engine) {
+void ClockFiles::stored(std::string_view path, std::string_view text, const Moment& applied) {
+  log_.add(applied, format_assignment(path, text));
+}
+
+ClockFiles::ClockFiles(Tree& tree, const std::string& directory, Engine& engine,
+                       std::function<void(std::string line)> failed)
+    : dilation_(engine), schedule_(tree, engine, log_, std::move(failed)) {
   using Text = Result<std::string>;
   bool real = engine.mode() == ClockMode::kReal;
   tree.add_file(directory + "/mode",
@@ -111,6 +116,12 @@ ClockFiles::ClockFiles(Tree& tree, const std::string& directory, Engine& engine)
               [&engine](std::string_view text, const OperationPtr&, Answer<void> answer) {
                 store_stop(engine, text, std::move(answer));
               });
+  schedule_.add_file(directory);
+  tree.add_file(directory + "/log",
+                std::make_shared<FunctionStream>(
+                    [this] { return log_.text(); },
+                    "the stores of this run with their time, in the form of `at`: given to `at` of "
+                    "a new mount with this seed and this configuration, they are the same run"));
   std::vector<KnobValue> start{engine.clock().dilation()};
   std::make_shared<KnobSet>(kClockKnobs, engine, &dilation_, start)->add_files(tree, directory);
   tree.add_file(directory + "/lateness",

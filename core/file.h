@@ -39,8 +39,11 @@ using Answer = UniqueFunction<void(Result<T>)>;
 // read() or write() returns, or a signal that came first is missed.
 class Operation {
  public:
-  explicit Operation(Caller caller) : caller_(caller) {}
+  enum class Origin : uint8_t { kWriter, kSchedule };  // a write(2), or clock/at
+  explicit Operation(Caller caller, Origin origin = Origin::kWriter)
+      : caller_(caller), origin_(origin) {}
   const Caller& caller() const { return caller_; }
+  Origin origin() const { return origin_; }
   void on_interrupt(Task give_up) { give_up_ = std::move(give_up); }
   bool interruptible() const { return static_cast<bool>(give_up_); }
   // fs calls this when FUSE_INTERRUPT arrives.
@@ -58,6 +61,7 @@ class Operation {
 
  private:
   Caller caller_;
+  Origin origin_;
   Task give_up_;
   Accepted accepted_;
 };

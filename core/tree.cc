@@ -181,6 +181,13 @@ Tree::Node* Tree::follow(std::string_view path) {
   return at;
 }
 
+void Tree::each_file(
+    const std::function<void(const std::string& path, const std::shared_ptr<File>&)>& visit) {
+  for (const auto& [path, ino] : by_path_) {
+    if (Node* node = find(ino); node->file) visit(path, node->file);
+  }
+}
+
 std::string Tree::path_of(Ino ino) {
   std::string path;
   for (Node* node = find(ino); node && node->ino != kRootIno; node = find(node->parent)) {

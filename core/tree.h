@@ -75,6 +75,9 @@ class Tree {
   // Follows links on the way and at the end, as open(2) does.
   Node* follow(std::string_view path);
   std::string path_of(Ino ino);
+  // Every file under its own path, in no order.
+  void each_file(
+      const std::function<void(const std::string& path, const std::shared_ptr<File>&)>& visit);
 
   // Null ends it.
   void set_listener(Listener* listener) { listener_ = listener; }

@@ -35,6 +35,12 @@ Fabric::~Fabric() {
   pool_.forget_listeners();
 }
 
+void Fabric::reset() {
+  for (auto& link : links_) link->reset();
+  for (auto& one : switches_) one->drop_queues();
+  trace_.reset();
+}
+
 Device* Fabric::device(std::string_view name) {
   return by_name(devices_, name);
 }

@@ -63,6 +63,8 @@ class Fabric {
   Link* link(std::string_view name);
   const TraceHash& trace() const { return trace_; }
 
+  // Core thread. Nothing is on its way any more, chance and trace begin anew.
+  void reset();
   // Null ends capturing.
   void set_capture(CaptureSink* sink) { capture_ = sink; }
   void capture(const Port& from, Packet* packet, TimeNs now) {

@@ -11,6 +11,7 @@ Link::Link(std::string name, uint32_t id, const LinkParameters& parameters, uint
            Scheduler& scheduler, PacketPool& pool, TraceHash& trace)
     : name_(std::move(name)),
       id_(id),
+      seed_(seed),
       parameters_(parameters),
       scheduler_(scheduler),
       pool_(pool),
@@ -21,6 +22,15 @@ Link::Link(std::string name, uint32_t id, const LinkParameters& parameters, uint
 
 Link::~Link() {
   while (Packet* packet = in_flight_.pop()) pool_.release(packet);
+}
+
+void Link::reset() {
+  scheduler_.cancel(transmit_);
+  scheduler_.cancel(deliver_);
+  while (Packet* packet = in_flight_.pop()) pool_.release(packet);
+  free_at_ = last_arrival_ = 0;
+  remainder_ = 0;
+  rng_ = Rng(seed_, "link " + name_);
 }
 
 void Link::kick() {

@@ -94,6 +94,9 @@ class Link final : public KnobOwner {
   // The source has something to transmit.
   void kick();
 
+  // As it was when it was built, but for its parameters and counters. Sources must have nothing.
+  void reset();
+
   // Is told each time that the direction has gone up or down. On the core's thread.
   void add_state_listener(std::function<void()> listener) {
     state_listeners_.push_back(std::move(listener));
@@ -111,6 +114,7 @@ class Link final : public KnobOwner {
 
   const std::string name_;
   const uint32_t id_;
+  const uint64_t seed_;
   LinkParameters parameters_;
   Scheduler& scheduler_;
   PacketPool& pool_;

@@ -50,6 +50,18 @@ void PciDriver::store(std::string_view text, bool bind, Answer<void> answer) {
   if (!changing_) next();
 }
 
+void PciDriver::bind_all(Answer<void> answer) {
+  for (const auto& [address, files] : functions_) {
+    if (files->bound()) continue;
+    return store(address, true, [this, answer = std::move(answer)](Result<void> result) mutable {
+      // Somebody else may have bound it meanwhile.
+      if (!result && result.error().code != EBUSY) return answer(std::move(result));
+      bind_all(std::move(answer));
+    });
+  }
+  answer({});
+}
+
 void PciDriver::next() {
   changing_ = !waiting_.empty();
   if (!changing_) return;

@@ -22,6 +22,8 @@ class PciDriver {
   // tree.
   PciDriver(Tree& tree, Fabric& fabric, Engine& engine, const LinkKnobs& knobs);
   ~PciDriver();
+  // Binds every device that is not; answers when all are.
+  void bind_all(Answer<void> answer);
 
  private:
   // `text` is a function's address, as echoed. ENODEV for none that this driver could drive, and

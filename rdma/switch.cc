@@ -19,8 +19,13 @@ Ip destination_of(const Packet& packet) {
 }  // namespace
 
 Switch::~Switch() {
+  drop_queues();
+}
+
+void Switch::drop_queues() {
   for (auto& port : ports_) {
     while (Packet* packet = port->queue.pop()) pool_.release(packet);
+    port->queued_bytes = port->ingress_bytes = 0;
   }
 }
 

@@ -27,6 +27,7 @@ class Switch {
   LinkSink& add_port(Link& in, Link& out);
   // The source that a link out of this switch pulls from.
   LinkSource& source(const Link& out);
+  void drop_queues();
   void add_route(const Ip& destination, const Link& out);
 
  private:

@@ -20,6 +20,7 @@ class TraceHash {
     hash = mix(hash, digest(packet));
     value_.store(hash, std::memory_order_relaxed);
   }
+  void reset() { value_.store(0, std::memory_order_relaxed); }
   // Any thread.
   uint64_t value() const { return value_.load(std::memory_order_relaxed); }
 

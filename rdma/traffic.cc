@@ -291,6 +291,28 @@ void Traffic::stop(const EntryPtr& entry, Answer<void> answer) {
       });
 }
 
+void Traffic::begin_reset() {
+  leaving_.clear();
+  for (const auto& [name, entry] : entries_) leaving_.push_back(entry);
+}
+
+void Traffic::stop_all() {
+  for (const EntryPtr& entry : leaving_) {
+    if (entry->flow) entry->flow->stop();
+    entry->flow.reset();
+  }
+}
+
+// One without a directory is still being started: it comes after the reset.
+void Traffic::finish_reset() {
+  for (const EntryPtr& entry : std::exchange(leaving_, {})) {
+    if (!house_.tree.resolve(house_.directory + "/" + entry->spec.name)) continue;
+    entry->live = false;
+    if (!entry->writing) entry->output.reset();
+    forget(entry);
+  }
+}
+
 void Traffic::forget(const EntryPtr& entry) {
   auto it = entries_.find(entry->spec.name);
   if (it == entries_.end() || it->second != entry) return;

@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/engine.h"
 #include "core/fd.h"
@@ -43,6 +44,12 @@ class Traffic {
   // The device number of the mount itself, on which no input or output may lie.
   void set_own_mount(dev_t device) { own_mount_ = device; }
 
+  // Removes every flow that has been started by now, in three steps: the first and the last on the
+  // control thread, stop_all() on the core's. An output that is being written is finished.
+  void begin_reset();
+  void stop_all();
+  void finish_reset();
+
  private:
   class StateFile;
   class ResultFile;
@@ -63,6 +70,7 @@ class Traffic {
   House house_;
   std::optional<dev_t> own_mount_;
   std::map<std::string, EntryPtr> entries_;
+  std::vector<EntryPtr> leaving_;  // while a reset is under way
 };
 
 }  // namespace rocefs

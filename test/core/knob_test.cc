@@ -8,6 +8,7 @@
 #include "core/function_file.h"
 #include "core/knob_transaction.h"
 #include "core/rng.h"
+#include "core/store_log.h"
 #include "test/skip.h"
 
 using namespace rocefs;
@@ -149,4 +150,14 @@ TEST_CASE("assignments: every text comes back from its written form, in one line
         "traffic/start='f1 write mb_0 mb_1'");
   CHECK(format_moment({5000000, 0}) == "@5000000");
   CHECK(format_moment({5000000, 2}) == "@5000000+2");
+}
+
+TEST_CASE("store log: oldest lines go first, and it says how many") {
+  StoreLog log(40);
+  log.add({1, 0}, "a=1");
+  CHECK(log.text() == "@1 a=1\n");
+  for (TimeNs at = 10; at < 30; ++at) log.add({at, 2}, "links/a-b/x=1");
+  CHECK(log.text() == "# 19 lines dropped\n@28+2 links/a-b/x=1\n@29+2 links/a-b/x=1\n");
+  log.add({30, 0}, "a=" + std::string(5000, '7'));
+  CHECK(log.text().find("\n# too long to be stored again: @30 a=777") != std::string::npos);
 }

@@ -13,6 +13,7 @@
 #include "core/function_file.h"
 #include "core/knob_transaction.h"
 #include "core/poll_loop.h"
+#include "core/reset.h"
 #include "core/set_file.h"
 #include "core/topology.h"
 #include "core/tree.h"
@@ -56,6 +57,7 @@ class Daemon::Impl {
   Engine::Options engine_options() const;
   void keep();
   void add_files();
+  ResetParts reset_parts();
   std::optional<Failure> apply_knobs();
   std::optional<Failure> mount(const Options& options);
   Result<void> take_over();
@@ -133,6 +135,9 @@ std::optional<Failure> Daemon::Impl::build(const Options& options) {
   worker_ = std::make_unique<Worker>();
   add_files();
   if (std::optional<Failure> failed = apply_knobs()) return failed;
+  tree_->each_file([](const std::string&, const std::shared_ptr<File>& file) {
+    if (auto knob = std::dynamic_pointer_cast<KnobFile>(file)) knob->set()->keep_as_defaults();
+  });
   keep();
   return mount(options);
 }
@@ -163,7 +168,9 @@ void Daemon::Impl::add_files() {
   LinkKnobs knobs = make_link_knobs(*fabric_, *engine_);
   driver_ = std::make_unique<PciDriver>(*tree_, *fabric_, *engine_, knobs);
   add_fabric_files(*tree_, debug, *fabric_, knobs);
-  clock_files_ = std::make_unique<ClockFiles>(*tree_, debug + "/clock", *engine_);
+  clock_files_ = std::make_unique<ClockFiles>(
+      *tree_, debug + "/clock", *engine_,
+      [this](std::string why) { log(LogLevel::kErr, "clock/at: " + why); });
   tree_->add_file(debug + "/seed",
                   constant(fmt::format("{}", seed_), "of every random choice of this mount"));
   dmesg_.add_files(*tree_, debug, *engine_);
@@ -173,6 +180,29 @@ void Daemon::Impl::add_files() {
   capture_->add_file(*tree_, debug);
   traffic_ = std::make_unique<Traffic>(
       Traffic::House{*engine_, *fabric_, *tree_, *worker_, debug + "/traffic"});
+  add_reset_file(*tree_, debug, *engine_, reset_parts());
+}
+
+ResetParts Daemon::Impl::reset_parts() {
+  ResetParts parts;
+  // What is still to come of a replayed log stays.
+  parts.before.push_back([this](const Operation& operation, Answer<void> answer) {
+    if (operation.origin() == Operation::Origin::kSchedule) return answer({});
+    clock_files_->schedule().clear(std::move(answer));
+  });
+  parts.before.push_back(
+      [this](const Operation&, Answer<void> answer) { capture_->stop(std::move(answer)); });
+  parts.before.push_back(
+      [this](const Operation&, Answer<void> answer) { driver_->bind_all(std::move(answer)); });
+  parts.before.push_back([this](const Operation&, Answer<void> answer) {
+    traffic_->begin_reset();
+    answer({});
+  });
+  parts.on_core.push_back([this] { traffic_->stop_all(); });
+  parts.on_core.push_back([this] { fabric_->reset(); });
+  parts.after.push_back([this] { traffic_->finish_reset(); });
+  parts.after.push_back([this] { log(LogLevel::kInfo, "reset"); });
+  return parts;
 }
 
 // The engine has not started: a store is answered at once.
@@ -229,7 +259,8 @@ std::optional<Failure> Daemon::Impl::mount(const Options& options) {
         fmt::format("{}: {} ({})", path, why.reason, strerrorname_np(why.code)));
   };
   session.accepted = [this](const std::string& path, std::string_view text, const Caller& caller,
-                            std::optional<Moment>) {
+                            std::optional<Moment> applied) {
+    if (applied) clock_files_->stored(path, text, *applied);
     if (!dmesg_.logs(LogLevel::kDebug)) return;
     log(LogLevel::kDebug, fmt::format("{}: '{}' from pid {}", path, text, caller.pid));
   };

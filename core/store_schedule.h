@@ -1,0 +1,60 @@
+// StoreSchedule: clock/at, stores that are to be applied at a place in the run, between two events.
+// Under the virtual clock the engine is held there while the control thread applies them, whatever
+// that takes; so it is for knobs under the real clock, whose triggers follow as soon as they can.
+//
+// On the control thread.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/assignment.h"
+#include "core/engine.h"
+#include "core/file.h"
+#include "core/store_log.h"
+#include "core/tree.h"
+
+namespace rocefs {
+
+class StoreSchedule {
+ public:
+  // What was applied is added to `log`; `failed` hears of what was refused at its instant. All
+  // outlive the engine's thread.
+  StoreSchedule(Tree& tree, Engine& engine, StoreLog& log,
+                std::function<void(std::string line)> failed);
+  StoreSchedule(const StoreSchedule&) = delete;
+  StoreSchedule& operator=(const StoreSchedule&) = delete;
+
+  void add_file(const std::string& directory);
+  // What is still to be applied, one line each, in the order of application.
+  std::string text() const;
+  void clear(Answer<void> answer);
+
+ private:
+  class AtFile;
+  struct Line {
+    Engine::TaskId id;
+    std::vector<Assignment> assignments;
+    Caller caller;
+    bool knobs = false;  // alone
+  };
+  using LinePtr = std::shared_ptr<Line>;
+
+  void store(std::string_view text, const OperationPtr& operation, Answer<void> answer);
+  Result<LinePtr> parse(std::string_view assignments, const Caller& caller);
+  bool may_come(std::string_view path);
+  void arrive(const LinePtr& line);
+  void apply(const LinePtr& line, Engine::Pause pause, const Moment& moment);
+
+  Tree& tree_;
+  Engine& engine_;
+  StoreLog& log_;
+  std::function<void(std::string)> failed_;
+  std::map<Engine::TaskId, LinePtr> pending_;
+};
+
+}  // namespace rocefs
