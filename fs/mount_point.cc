@@ -52,6 +52,11 @@ void unmount_lazily(const std::string& path) {
   }
 }
 
+void unmount_dead(const std::string& path) {
+  mode_t mode;
+  if (mounted_device(path) && look_at(path, mode) == ENOTCONN) unmount_lazily(path);
+}
+
 Result<std::string> check_mount_point(const std::string& path) {
   std::string trimmed = path;
   while (trimmed.size() > 1 && trimmed.back() == '/') trimmed.pop_back();

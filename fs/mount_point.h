@@ -18,6 +18,10 @@ Result<std::string> check_mount_point(const std::string& path);
 // ordinary user, fusermount3. Nothing happens where that is refused.
 void unmount_lazily(const std::string& path);
 
+// If a rocefs is mounted there that nobody serves any more: takes it away. A mount that somebody
+// else has made there meanwhile, perhaps with the same device number, stays.
+void unmount_dead(const std::string& path);
+
 // The device number of the rocefs that is mounted at this absolute path, as stat(2) would show it.
 std::optional<dev_t> mounted_device(const std::string& path);
 

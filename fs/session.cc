@@ -151,6 +151,7 @@ Result<TakenOver> Session::Impl::take_over(const std::string& mount_point, int d
   if (Result<void> attached = channel_.attach(session_, descriptor); !attached) {
     return attached.error();
   }
+  taken_over_ = true;
   channel_.replay_init();
   TakenOver taken;
   taken.open_files = files_.restore([this](const SavedHandle& saved) { return reopen(saved); });
@@ -192,6 +193,18 @@ void Session::Impl::serve_until_idle(int idle) {
   }
 }
 
+// libfuse unmounts what it has mounted itself, and leaves a mount whose connection was cut
+// (umount -f) to its fate.
+void Session::Impl::end_mount() {
+  pollfd connection{fuse_session_fd(session_), 0, 0};
+  bool connected = mounted_ && ::poll(&connection, 1, 0) == 0;
+  if (taken_over_ && connected && mounted_device(mount_point_) == device_) {
+    unmount_lazily(mount_point_);
+  }
+  fuse_session_unmount(session_);
+  if (device_) unmount_dead(mount_point_);
+}
+
 Session::Impl::~Impl() {
   tree_.set_listener(nullptr);
   if (!session_) return;
@@ -199,9 +212,7 @@ Session::Impl::~Impl() {
   serve_until_idle(notifier_->begin_close());
   if (mounted_) loop_.unwatch(fuse_session_fd(session_));
   requests_->close();
-  fuse_session_unmount(session_);
-  // libfuse leaves a mount whose connection was cut (umount -f) to its fate.
-  if (device_ && mounted_device(mount_point_) == device_) unmount_lazily(mount_point_);
+  end_mount();
   notifier_->close();
   files_.clear();
   fuse_session_destroy(session_);

@@ -110,6 +110,7 @@ class Session::Impl {
   void note_attributes(Ino ino);
   void receive();
   void serve_until_idle(int idle);
+  void end_mount();
 
   static const fuse_lowlevel_ops& operations();
   static Impl& of(fuse_req_t request) { return *static_cast<Impl*>(fuse_req_userdata(request)); }
@@ -139,6 +140,7 @@ class Session::Impl {
   SlotTable<OpenSlot> files_;
   SlotTable<DirectorySlot> directories_;
   bool mounted_ = false;
+  bool taken_over_ = false;
 };
 
 }  // namespace rocefs

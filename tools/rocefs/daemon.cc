@@ -50,7 +50,6 @@ class Daemon::Impl {
   ~Impl();
 
   int descriptor() const { return session_->descriptor(); }
-  const std::string& mount_point() const { return mount_point_; }
 
  private:
   std::optional<Failure> choose(const Options& options);
@@ -102,9 +101,6 @@ std::string Daemon::summary() const {
 int Daemon::descriptor() const {
   return impl_->descriptor();
 }
-const std::string& Daemon::mount_point() const {
-  return impl_->mount_point();
-}
 void Daemon::run(std::function<void()> ending) {
   impl_->run(std::move(ending));
 }
@@ -125,6 +121,7 @@ std::optional<Failure> Daemon::Impl::build(const Options& options) {
     Result<std::string> point = check_mount_point(options.mount_point);
     if (!point) return Failure{1, point.error().reason};
     mount_point_ = *point;
+    mount_point_.copy(kept_.mount_point, sizeof kept_.mount_point - 1);
   }
   Result<std::unique_ptr<Engine>> engine = Engine::create(engine_options(), loop_);
   if (!engine) return Failure{1, engine.error().reason};

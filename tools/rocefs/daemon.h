@@ -33,9 +33,8 @@ class Daemon {
 
   // One line: what is mounted where.
   std::string summary() const;
-  // The mount: what another process needs to take it over.
+  // The mount's: what another process needs to take it over.
   int descriptor() const;
-  const std::string& mount_point() const;
   // Serves until SIGTERM, SIGINT, SIGHUP or an unmount; unmounts. `ending` is called first.
   void run(std::function<void()> ending);
 

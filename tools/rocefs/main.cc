@@ -70,7 +70,7 @@ int work(const Options& options, const Config& config, Journal& journal, WorkerL
     (void)!::chdir("/");
     if (!options.foreground) close_terminal();
   }
-  link.ready(daemon->descriptor(), daemon->mount_point());
+  link.ready(daemon->descriptor());
   daemon->run([&link] { link.ending(); });
   return 0;
 }

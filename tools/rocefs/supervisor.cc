@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -26,7 +25,7 @@ constexpr TimeNs kEarly = kSecond;  // whoever dies sooner than this has not liv
 constexpr int kMaxEarlyDeaths = 8;
 constexpr char kReady = 'r', kEnding = 'e';
 
-// A message is one letter, and the mount point's path with a descriptor after kReady.
+// A message is one letter, with a descriptor if it is kReady.
 union DescriptorSpace {
   cmsghdr header;
   char bytes[CMSG_SPACE(sizeof(int))];
@@ -53,13 +52,13 @@ std::string cause_of(int status) {
 
 }  // namespace
 
-void WorkerLink::ready(int descriptor, const std::string& mount_point) {
+void WorkerLink::ready(int descriptor) {
   char letter = kReady;
-  iovec parts[] = {{&letter, 1}, {const_cast<char*>(mount_point.data()), mount_point.size()}};
+  iovec part{&letter, 1};
   DescriptorSpace space{};
   msghdr message{};
-  message.msg_iov = parts;
-  message.msg_iovlen = 2;
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
   message.msg_control = &space;
   message.msg_controllen = sizeof space;
   space.header.cmsg_level = SOL_SOCKET;
@@ -136,8 +135,8 @@ int Supervisor::watch_worker() {
 }
 
 bool Supervisor::take_message() {
-  char text[PATH_MAX + 1];
-  iovec part{text, sizeof text};
+  char letter;
+  iovec part{&letter, 1};
   DescriptorSpace space{};
   msghdr message{};
   message.msg_iov = &part;
@@ -146,7 +145,7 @@ bool Supervisor::take_message() {
   message.msg_controllen = sizeof space;
   ssize_t got = ::recvmsg(socket_.get(), &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
   if (got < 1) return false;
-  if (text[0] == kEnding) {
+  if (letter == kEnding) {
     ending_ = true;
     // An unmount waits for nobody: without a descriptor of ours the connection ends with the
     // worker's.
@@ -160,9 +159,6 @@ bool Supervisor::take_message() {
   bool first = !descriptor_;
   descriptor_ = Fd(descriptor);
   if (!first) return true;
-  mount_point_.assign(text + 1, static_cast<size_t>(got) - 1);
-  std::memcpy(kept_.mount_point, mount_point_.c_str(), mount_point_.size() + 1);
-  device_ = mounted_device(mount_point_);
   mounted_();
   return true;
 }
@@ -189,7 +185,7 @@ bool Supervisor::comes_again_at_once(TimeNs lived) {
   if (early_deaths_ >= kMaxEarlyDeaths) return true;
   if (early_deaths_ > 1) {
     pollfd signals{signals_.get(), POLLIN, 0};
-    ::poll(&signals, 1, 5 << early_deaths_);
+    ::poll(&signals, 1, 2 << early_deaths_);  // milliseconds
     for (signalfd_siginfo info; ::read(signals_.get(), &info, sizeof info) == sizeof info;) {
       ending_ |= info.ssi_signo != SIGCHLD;
     }
@@ -199,14 +195,14 @@ bool Supervisor::comes_again_at_once(TimeNs lived) {
 
 int Supervisor::give_up(const std::string& why) {
   std::fprintf(stderr, "rocefs: %s\n", why.c_str());
-  ::syslog(LOG_DAEMON | LOG_ERR, "%s: %s; unmounting", mount_point_.c_str(), why.c_str());
+  ::syslog(LOG_DAEMON | LOG_ERR, "%s: %s; unmounting", kept_.mount_point, why.c_str());
   end_mount();
   return 1;
 }
 
 void Supervisor::end_mount() {
   descriptor_.reset();
-  if (device_ && mounted_device(mount_point_) == device_) unmount_lazily(mount_point_);
+  if (kept_.mount_point[0]) unmount_dead(kept_.mount_point);
 }
 
 }  // namespace rocefs

@@ -9,7 +9,6 @@
 #include <sys/types.h>
 
 #include <functional>
-#include <optional>
 #include <string>
 
 #include "core/fd.h"
@@ -26,7 +25,7 @@ class WorkerLink {
   // The mount to take over; -1 for the first worker, which makes it.
   int descriptor() const { return descriptor_; }
   // The mount is served from now on. The supervisor keeps the descriptor.
-  void ready(int descriptor, const std::string& mount_point);
+  void ready(int descriptor);
   // The mount ends as it should: no other worker is to come.
   void ending();
 
@@ -64,8 +63,6 @@ class Supervisor {
   Work work_;
   std::function<void()> mounted_;
   Fd signals_, socket_, descriptor_;
-  std::string mount_point_;
-  std::optional<dev_t> device_;
   pid_t worker_ = 0;
   bool ending_ = false;
   int early_deaths_ = 0;  // in a row

@@ -14,7 +14,7 @@ trap unmount EXIT
 mounted() { "$ROCEFS" "$@" "$mnt" >/dev/null; }
 # The process that was started, which supervises; and the one that serves and does all the work.
 worker_pid() { pgrep -P "$(daemon_pid)" -r S,R,D | head -n 1; }
-daemon_pid() { pgrep -f "^$ROCEFS .*$mnt\$" -r S,R,D | head -n 1; }
+daemon_pid() { pgrep -of "^$ROCEFS .*$mnt\$" -r S,R,D; }
 
 fail() { echo "FAILED: $*"; exit 1; }
 expect() {  # WANTED GOT WHAT

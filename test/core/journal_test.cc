@@ -1,0 +1,153 @@
+#include "core/journal.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cstring>
+
+#include "core/dmesg.h"
+#include "core/fault.h"
+
+using namespace rocefs;
+
+namespace {
+
+struct State {
+  uint64_t first, second;
+  char text[32];
+  SavedLog log;
+  FaultState faults;
+};
+
+std::unique_ptr<Journal> make_journal() {
+  auto made = Journal::create(sizeof(State), 64 * 1024);
+  REQUIRE(made);
+  return std::move(*made);
+}
+
+void stage_all(Journal& journal, uint64_t value, const char* text) {
+  State& state = journal.state<State>();
+  journal.stage(state.first, value);
+  journal.stage(state.text, text, std::strlen(text) + 1);
+  journal.stage(state.second, value);
+}
+
+// A process that commits `value` and dies at the `cut`-th step of it. Whether it came so far.
+bool dies_at(Journal& journal, int cut, uint64_t value, const char* text) {
+  pid_t pid = ::fork();
+  if (pid == 0) {
+    int steps = 0;
+    journal.set_probe([&](Journal::Step) {
+      if (steps++ == cut) ::_exit(1);
+    });
+    stage_all(journal, value, text);
+    journal.commit();
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  return WEXITSTATUS(status) == 1;
+}
+
+}  // namespace
+
+TEST_CASE("journal: what is staged is not there before the commit") {
+  auto journal = make_journal();
+  stage_all(*journal, 7, "seven");
+  CHECK(journal->state<State>().first == 0);
+  journal->commit();
+  CHECK(journal->state<State>().first == 7);
+  CHECK(journal->state<State>().second == 7);
+  CHECK(journal->state<State>().text == std::string("seven"));
+}
+
+TEST_CASE("journal: a commit that is cut at any step has happened as a whole or not at all") {
+  auto journal = make_journal();
+  const State& state = journal->state<State>();
+  stage_all(*journal, 1, "before");
+  journal->commit();
+  int cut = 0;
+  for (; dies_at(*journal, cut, 2, "after"); ++cut) {
+    journal->recover();
+    uint64_t wanted = cut == 0 ? 1 : 2;  // step 0 is the last before the commit
+    CHECK(state.first == wanted);
+    CHECK(state.second == wanted);
+    CHECK(state.text == std::string(wanted == 1 ? "before" : "after"));
+    stage_all(*journal, 1, "before");
+    journal->commit();
+  }
+  CHECK(cut == 4);
+}
+
+TEST_CASE("journal: a recovery that is cut itself is done again by the next") {
+  auto journal = make_journal();
+  const State& state = journal->state<State>();
+  REQUIRE(dies_at(*journal, 1, 9, "nine"));
+  pid_t pid = ::fork();
+  if (pid == 0) {
+    journal->set_probe([](Journal::Step) { ::_exit(1); });
+    journal->recover();
+  }
+  ::waitpid(pid, nullptr, 0);
+  journal->recover();
+  CHECK(state.first == 9);
+  CHECK(state.second == 9);
+}
+
+TEST_CASE("journal: whoever contributes to a commit is asked at each") {
+  auto journal = make_journal();
+  State& state = journal->state<State>();
+  uint64_t count = 0;
+  journal->before_commit([&] { journal->stage(state.second, ++count); });
+  journal->commit();
+  journal->commit();
+  CHECK(state.second == 2);
+}
+
+TEST_CASE("dmesg: lines that were committed are there in the next worker, once") {
+  auto journal = make_journal();
+  State& state = journal->state<State>();
+  pid_t pid = ::fork();
+  if (pid == 0) {
+    Dmesg dmesg;
+    dmesg.keep(*journal, state.log);
+    dmesg.log(0, "one");
+    journal->commit();
+    dmesg.log(0, "never committed");
+    ::_exit(0);
+  }
+  ::waitpid(pid, nullptr, 0);
+  Dmesg dmesg;
+  dmesg.keep(*journal, state.log);
+  dmesg.log(0, "two");
+  CHECK(dmesg.text() == "[    0.000000] one\n[    0.000000] two\n");
+}
+
+TEST_CASE("dmesg: of more than the journal holds the newest lines are kept, each whole") {
+  auto journal = make_journal();
+  State& state = journal->state<State>();
+  Dmesg before, after;
+  before.keep(*journal, state.log);
+  for (int i = 0; i < 5000; ++i) {
+    before.log(0, fmt::format("line {:010}", i));
+    journal->commit();
+  }
+  after.keep(*journal, state.log);
+  std::string text = after.text();
+  CHECK(before.text().ends_with(text));
+  CHECK(text.starts_with("[    0.000000] line "));
+  CHECK(text.size() > SavedLog::kSize / 2);
+}
+
+TEST_CASE("fault: a point that nobody knows and a count that is none are refused") {
+  auto journal = make_journal();
+  Faults faults(journal->state<State>().faults);
+  for (const char* text :
+       {"write", "write-", "-taken", "write-taken:0", "write-taken:x", "nowhere"}) {
+    INFO(text);
+    CHECK_FALSE(faults.arm(text));
+  }
+  CHECK(faults.arm("no-resend,write-committed:3"));
+  CHECK(faults.no_resend());
+}
