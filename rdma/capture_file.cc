@@ -75,8 +75,8 @@ void CaptureFile::begin(const std::string& path, Fd file, Answer<void> answer) {
           self->capture_.reset();
         }
         answer(std::move(result));
-        bool broken = std::exchange(self->broken_, false);
-        if (broken && self->capture_) self->stop([](Result<void>) {});
+        bool ended = std::exchange(self->broken_, false);
+        if (ended && self->capture_) self->stop([](Result<void>) {});
       });
 }
 
