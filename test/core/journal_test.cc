@@ -112,15 +112,15 @@ TEST_CASE("dmesg: lines that were committed are there in the next worker, once")
   if (pid == 0) {
     Dmesg dmesg;
     dmesg.keep(*journal, state.log);
-    dmesg.log(0, "one");
+    dmesg.log(LogLevel::kInfo, 0, "one");
     journal->commit();
-    dmesg.log(0, "never committed");
+    dmesg.log(LogLevel::kInfo, 0, "never committed");
     ::_exit(0);
   }
   ::waitpid(pid, nullptr, 0);
   Dmesg dmesg;
   dmesg.keep(*journal, state.log);
-  dmesg.log(0, "two");
+  dmesg.log(LogLevel::kInfo, 0, "two");
   CHECK(dmesg.text() == "[    0.000000] one\n[    0.000000] two\n");
 }
 
@@ -130,7 +130,7 @@ TEST_CASE("dmesg: of more than the journal holds the newest lines are kept, each
   Dmesg before, after;
   before.keep(*journal, state.log);
   for (int i = 0; i < 5000; ++i) {
-    before.log(0, fmt::format("line {:010}", i));
+    before.log(LogLevel::kInfo, 0, fmt::format("line {:010}", i));
     journal->commit();
   }
   after.keep(*journal, state.log);
