@@ -119,7 +119,8 @@ class House {
     LinkKnobs knobs = make_link_knobs(*fabric_, *engine_);
     driver_ = std::make_unique<PciDriver>(tree_, *fabric_, *engine_, knobs);
     add_fabric_files(tree_, "kernel/debug/rocefs", *fabric_, knobs);
-    clock_ = std::make_unique<ClockFiles>(tree_, "kernel/debug/rocefs/clock", *engine_);
+    clock_ = std::make_unique<ClockFiles>(tree_, "kernel/debug/rocefs/clock", *engine_,
+                                          [](std::string) {});
     messages_ = std::make_unique<Messages>(*engine_, *fabric_);
     char name[] = "/tmp/rocefs-bench.XXXXXX";
     directory_ = ::mkdtemp(name);
