@@ -26,6 +26,8 @@ fuzz: ## run every fuzz target for FUZZ_SECONDS (20) on top of its corpus, under
 	@test/fuzz/run $(BUILD)/fuzz $(FUZZ_SECONDS)
 mutations: packages ## delete each counter's increment in turn: which test notices?
 	@test/mutations/counters
+reference: all ## write tools/reference.md, the page of all files of the tree
+	@tools/print-reference $(BUILD)/bin/rocefs > tools/reference.md
 check: ## format, layers, sizes, forbidden calls
 	@test/house/check
 asan: packages ## the tests under AddressSanitizer and UndefinedBehaviorSanitizer
@@ -40,7 +42,7 @@ clean: ## remove build/
 	rm -rf $(BUILD)
 packages: ## install the Debian packages that are missing
 	@tools/install-packages
-.PHONY: help all demo test bench fuzz fuzzers mutations check asan tsan install clean packages tests
+.PHONY: help all demo test bench fuzz fuzzers mutations reference check asan tsan install clean packages tests
 .DEFAULT_GOAL := all
 
 # What is built how.

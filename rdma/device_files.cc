@@ -81,26 +81,29 @@ DeviceFiles::DeviceFiles(Tree& tree, Device& device, Engine& engine, const LinkK
   add_function();
 }
 
-void DeviceFiles::fixed(const std::string& path, std::string text) {
-  tree_.add_file(path, constant(std::move(text)));
+void DeviceFiles::fixed(const std::string& path, std::string text, std::string_view doc) {
+  tree_.add_file(path, constant(std::move(text), doc));
 }
 
 void DeviceFiles::add_function() {
   std::string cpus = online_cpus();
-  fixed(function_ + "/vendor", fmt::format("0x{:04x}", kVendor));
-  fixed(function_ + "/device", fmt::format("0x{:04x}", kDevice));
-  fixed(function_ + "/subsystem_vendor", fmt::format("0x{:04x}", kVendor));
-  fixed(function_ + "/subsystem_device", fmt::format("0x{:04x}", kSubsystemDevice));
-  fixed(function_ + "/class", fmt::format("0x{:06x}", kClass));
-  fixed(function_ + "/revision", "0x01");
-  fixed(function_ + "/irq", "0");
-  fixed(function_ + "/resource", no_resources());
-  fixed(function_ + "/numa_node", "-1");
-  fixed(function_ + "/local_cpulist", cpus);
-  fixed(function_ + "/local_cpus", cpu_mask(cpus));
-  fixed(function_ + "/modalias", modalias());
+  fixed(function_ + "/vendor", fmt::format("0x{:04x}", kVendor), "PCI vendor ID");
+  fixed(function_ + "/device", fmt::format("0x{:04x}", kDevice), "PCI device ID");
+  fixed(function_ + "/subsystem_vendor", fmt::format("0x{:04x}", kVendor),
+        "PCI subsystem vendor ID");
+  fixed(function_ + "/subsystem_device", fmt::format("0x{:04x}", kSubsystemDevice),
+        "PCI subsystem device ID");
+  fixed(function_ + "/class", fmt::format("0x{:06x}", kClass), "PCI class: an Ethernet controller");
+  fixed(function_ + "/revision", "0x01", "PCI revision");
+  fixed(function_ + "/irq", "0", "0: the function raises none");
+  fixed(function_ + "/resource", no_resources(), "the BARs, of which there are none");
+  fixed(function_ + "/numa_node", "-1", "-1: near to every node");
+  fixed(function_ + "/local_cpulist", cpus, "the CPUs near to the function: all");
+  fixed(function_ + "/local_cpus", cpu_mask(cpus), "the same as a mask");
+  fixed(function_ + "/modalias", modalias(), "what udev would load a driver by");
   tree_.add_file(function_ + "/uevent",
-                 read_only([this]() -> Result<std::string> { return uevent(); }));
+                 read_only([this]() -> Result<std::string> { return uevent(); },
+                           "what udev is told of the function"));
   tree_.add_link(function_ + "/subsystem", "bus/pci");
   tree_.add_link("bus/pci/devices/" + device_.spec().pci, function_);
 }
@@ -146,14 +149,14 @@ void DeviceFiles::add_identity() {
   const std::string& name = device_.name();
   std::string directory = fmt::format("{}/infiniband/{}", function_, name);
   std::string guid = guid_text(guid_of(device_.spec().ports[0]));
-  fixed(directory + "/node_type", "1: CA");
-  fixed(directory + "/node_guid", guid);
-  fixed(directory + "/sys_image_guid", guid);
-  fixed(directory + "/fw_ver", "1.0.0");
-  fixed(directory + "/hw_rev", "1");
-  fixed(directory + "/hca_type", "MB100");
-  fixed(directory + "/board_id", "MB_0000000001");
-  fixed(directory + "/uevent", "NAME=" + name);
+  fixed(directory + "/node_type", "1: CA", "a channel adapter");
+  fixed(directory + "/node_guid", guid, "EUI-64 of the MAC of port 1");
+  fixed(directory + "/sys_image_guid", guid, "the same as node_guid");
+  fixed(directory + "/fw_ver", "1.0.0", "firmware version");
+  fixed(directory + "/hw_rev", "1", "hardware revision");
+  fixed(directory + "/hca_type", "MB100", "the model");
+  fixed(directory + "/board_id", "MB_0000000001", "the board");
+  fixed(directory + "/uevent", "NAME=" + name, "what udev is told of the device");
   std::vector<KnobValue> start{name + " emulated RoCEv2 HCA"};
   auto knobs = std::make_shared<KnobSet>(kDeviceKnobs, engine_, nullptr, std::move(start));
   knobs->add_files(tree_, directory);

@@ -32,7 +32,7 @@ class DeviceFiles {
   void unbind();
 
  private:
-  void fixed(const std::string& path, std::string text);
+  void fixed(const std::string& path, std::string text, std::string_view doc);
   void add_function();
   void add_identity();
   std::string uevent() const;

@@ -121,8 +121,8 @@ class HwCounterFile final : public CounterFile {
   const size_t row_;
 };
 
-void fixed(Tree& tree, const std::string& path, std::string text) {
-  tree.add_file(path, constant(std::move(text)));
+void fixed(Tree& tree, const std::string& path, std::string text, std::string_view doc) {
+  tree.add_file(path, constant(std::move(text), doc));
 }
 
 void add_counters(Tree& tree, const std::string& directory, PortCounters& counters,
@@ -139,23 +139,28 @@ void add_counters(Tree& tree, const std::string& directory, PortCounters& counte
       add_counter_file(tree, directory, row, counters);
     }
   }
-  for (const char* name : kConstantCounters) fixed(tree, directory + "/counters/" + name, "0");
+  for (const char* name : kConstantCounters) {
+    fixed(tree, directory + "/counters/" + name, "0", "of the standard; nothing here can move it");
+  }
 }
 
 void add_gids(Tree& tree, const std::string& directory, const PortSpec& spec) {
+  constexpr std::string_view kTypeDoc = "the GID's type; EINVAL for an empty entry";
+  constexpr std::string_view kNdevDoc = "the GID's interface; EINVAL for an empty entry";
   std::vector<Ip> gids = gids_of(spec);
   for (size_t i = 0; i < kGidTableLen; ++i) {
     bool used = i < gids.size();
-    fixed(tree, fmt::format("{}/gids/{}", directory, i), gid_text(used ? gids[i] : Ip{}));
+    fixed(tree, fmt::format("{}/gids/{}", directory, i), gid_text(used ? gids[i] : Ip{}),
+          "GID: 0 link-local, 1 IPv4, 2 IPv6 where there is one; all zero: empty");
     std::string types = fmt::format("{}/gid_attrs/types/{}", directory, i);
     std::string ndevs = fmt::format("{}/gid_attrs/ndevs/{}", directory, i);
     if (used) {
-      fixed(tree, types, "RoCE v2");
-      fixed(tree, ndevs, spec.netdev);
+      fixed(tree, types, "RoCE v2", kTypeDoc);
+      fixed(tree, ndevs, spec.netdev, kNdevDoc);
     } else {
       auto empty = []() -> Text { return Error{EINVAL, "this GID table entry is empty"}; };
-      tree.add_file(types, read_only(empty));
-      tree.add_file(ndevs, read_only(empty));
+      tree.add_file(types, read_only(empty, kTypeDoc));
+      tree.add_file(ndevs, read_only(empty, kNdevDoc));
     }
   }
 }
@@ -181,8 +186,9 @@ uint64_t PortLink::rate_bps() const {
   return Link::parameters_of(egress_->values()).rate_bps;
 }
 
-std::shared_ptr<Attribute> PortLink::file(std::function<std::string(const PortLink&)> text) {
-  auto file = read_only([this, text]() -> Text { return text(*this); });
+std::shared_ptr<Attribute> PortLink::file(std::function<std::string(const PortLink&)> text,
+                                          std::string_view doc) {
+  auto file = read_only([this, text]() -> Text { return text(*this); }, doc);
   std::erase_if(followers_, [](const Follower& follower) { return follower.file.expired(); });
   followers_.push_back({file, text, text(*this)});
   return file;
@@ -199,19 +205,21 @@ void PortLink::changed() {
 void add_port_files(Tree& tree, const std::string& directory, Port& port, Engine& engine,
                     const std::shared_ptr<PortLink>& link) {
   tree.add_file(directory + "/state",
-                link->file([](const PortLink& at) { return at.up() ? "4: ACTIVE" : "1: DOWN"; }));
-  tree.add_file(directory + "/phys_state", link->file([](const PortLink& at) {
-    return at.up() ? "5: LinkUp" : "3: Disabled";
-  }));
+                link->file([](const PortLink& at) { return at.up() ? "4: ACTIVE" : "1: DOWN"; },
+                           "4: ACTIVE, or 1: DOWN"));
+  tree.add_file(directory + "/phys_state",
+                link->file([](const PortLink& at) { return at.up() ? "5: LinkUp" : "3: Disabled"; },
+                           "5: LinkUp, or 3: Disabled"));
   tree.add_file(directory + "/rate",
-                link->file([](const PortLink& at) { return rate_text(at.rate_bps()); }));
-  fixed(tree, directory + "/link_layer", "Ethernet");
-  fixed(tree, directory + "/lid", "0x0");
-  fixed(tree, directory + "/lid_mask_count", "0");
-  fixed(tree, directory + "/sm_lid", "0x0");
-  fixed(tree, directory + "/sm_sl", "0");
-  fixed(tree, directory + "/cap_mask", "0x04010000");
-  fixed(tree, directory + "/pkeys/0", "0xffff");
+                link->file([](const PortLink& at) { return rate_text(at.rate_bps()); },
+                           "of the link, as InfiniBand would call it"));
+  fixed(tree, directory + "/link_layer", "Ethernet", "RoCE runs over Ethernet");
+  fixed(tree, directory + "/lid", "0x0", "0x0: RoCE has no LIDs");
+  fixed(tree, directory + "/lid_mask_count", "0", "0: as the LID");
+  fixed(tree, directory + "/sm_lid", "0x0", "0x0: there is no subnet manager");
+  fixed(tree, directory + "/sm_sl", "0", "its service level");
+  fixed(tree, directory + "/cap_mask", "0x04010000", "CM supported, GIDs from IP addresses");
+  fixed(tree, directory + "/pkeys/0", "0xffff", "the default partition, full member");
   add_gids(tree, directory, port.spec());
   add_counters(tree, directory, port.counters(), engine);
 }
@@ -221,25 +229,33 @@ void add_interface_files(Tree& tree, const std::string& directory, const Port& p
   // RoCE's MTU is what remains of the interface's without the longest headers (iboe_get_mtu()).
   constexpr uint32_t kHeaders = 40 + 8 + 12 + 4 + 28 + 4;
   const PortSpec& spec = port.spec();
-  fixed(tree, directory + "/address", fmt::format("{:02x}", fmt::join(spec.mac, ":")));
-  fixed(tree, directory + "/addr_len", "6");
-  fixed(tree, directory + "/broadcast", "ff:ff:ff:ff:ff:ff");
-  fixed(tree, directory + "/type", "1");
-  fixed(tree, directory + "/dev_id", "0x0");
-  fixed(tree, directory + "/dev_port", fmt::format("{}", port.number() - 1));
-  fixed(tree, directory + "/flags", "0x1003");
-  fixed(tree, directory + "/mtu", fmt::format("{}", port.mtu() + kHeaders));
-  fixed(tree, directory + "/uevent", "INTERFACE=" + spec.netdev);
-  tree.add_file(directory + "/operstate",
-                link->file([](const PortLink& at) { return at.up() ? "up" : "down"; }));
+  fixed(tree, directory + "/address", fmt::format("{:02x}", fmt::join(spec.mac, ":")), "the MAC");
+  fixed(tree, directory + "/addr_len", "6", "octets of the MAC");
+  fixed(tree, directory + "/broadcast", "ff:ff:ff:ff:ff:ff", "the broadcast MAC");
+  fixed(tree, directory + "/type", "1", "ARPHRD_ETHER");
+  fixed(tree, directory + "/dev_id", "0x0", "0x0: the only one with this MAC");
+  fixed(tree, directory + "/dev_port", fmt::format("{}", port.number() - 1),
+        "the port of the device, from 0");
+  fixed(tree, directory + "/flags", "0x1003", "up, broadcast, multicast");
+  fixed(tree, directory + "/mtu", fmt::format("{}", port.mtu() + kHeaders),
+        "of the interface: the path MTU and the longest headers");
+  fixed(tree, directory + "/uevent", "INTERFACE=" + spec.netdev,
+        "what udev is told of the interface");
+  tree.add_file(
+      directory + "/operstate",
+      link->file([](const PortLink& at) { return at.up() ? "up" : "down"; }, "up or down"));
   tree.add_file(directory + "/carrier",
-                link->file([](const PortLink& at) { return at.up() ? "1" : "0"; }));
+                link->file([](const PortLink& at) { return at.up() ? "1" : "0"; }, "1 or 0"));
   // Without a carrier neither is known (ethtool's SPEED_UNKNOWN and DUPLEX_UNKNOWN).
   tree.add_file(directory + "/duplex",
-                link->file([](const PortLink& at) { return at.up() ? "full" : "unknown"; }));
-  tree.add_file(directory + "/speed", link->file([](const PortLink& at) {
-    return at.up() ? fmt::format("{}", at.rate_bps() / 1'000'000) : "-1";
-  }));
+                link->file([](const PortLink& at) { return at.up() ? "full" : "unknown"; },
+                           "full; unknown without a carrier"));
+  tree.add_file(directory + "/speed",
+                link->file(
+                    [](const PortLink& at) {
+                      return at.up() ? fmt::format("{}", at.rate_bps() / 1'000'000) : "-1";
+                    },
+                    "Mbit/s; -1 without a carrier"));
 }
 
 }  // namespace rocefs

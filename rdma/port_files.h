@@ -24,7 +24,8 @@ class PortLink {
   bool up() const;
   uint64_t rate_bps() const;
   // A file whose text follows from this; who polls it is woken when the text changes.
-  std::shared_ptr<Attribute> file(std::function<std::string(const PortLink&)> text);
+  std::shared_ptr<Attribute> file(std::function<std::string(const PortLink&)> text,
+                                  std::string_view doc);
 
  private:
   struct Follower {

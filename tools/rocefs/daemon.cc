@@ -13,6 +13,7 @@
 #include "core/function_file.h"
 #include "core/knob_transaction.h"
 #include "core/poll_loop.h"
+#include "core/reference.h"
 #include "core/reset.h"
 #include "core/set_file.h"
 #include "core/topology.h"
@@ -178,6 +179,7 @@ void Daemon::Impl::add_files() {
   traffic_ = std::make_unique<Traffic>(
       Traffic::House{*engine_, *fabric_, *tree_, *worker_, debug + "/traffic"});
   add_reset_file(*tree_, debug, *engine_, reset_parts());
+  add_reference_file(*tree_, debug);
 }
 
 ResetParts Daemon::Impl::reset_parts() {

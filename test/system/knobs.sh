@@ -1,0 +1,50 @@
+#!/bin/bash
+# Every knob, as the reference says: it begins with its initial value, takes both ends of its range and
+# every word, and refuses what lies beyond and what is none, keeping its value.
+. "$(dirname "$0")/lib/common.bash"
+
+mounted
+accepted() { expect ok "$(store "$1" "$file")" "$name takes $1"; }
+refused() {  # TEXT [WHY]
+  local before said
+  before=$(cat "$file")
+  said=$(store "$1" "$file")
+  case $said in "Invalid argument" | ${2:-Invalid argument}) ;; *) fail "$name, given '$1': $said" ;; esac
+  expect "$before" "$(cat "$file")" "$name keeps its value"
+}
+
+knobs=0
+while IFS='@' read -r directory name takes initial; do
+  for file in "$mnt"/$directory/$name; do
+    knobs=$((knobs + 1))
+    [ -z "$initial" ] || expect "$initial" "$(cat "$file")" "$file at first"
+    case $takes in
+      *" to "*)
+        least=${takes% to *} most=${takes#* to }
+        accepted "$least"
+        accepted "$most"
+        refused "9$most" "Numerical result out of range"
+        [ "$least" = 0 ] || refused 0 "Numerical result out of range"
+        refused -1 "Numerical result out of range"
+        ;;
+      *"|"*)
+        for word in ${takes//|/ }; do
+          accepted "$word"
+          expect "$word" "$(cat "$file")" "$name"
+          refused "${word}x"
+        done
+        ;;
+      "a line of at most "*)
+        most=${takes//[^0-9]/}
+        accepted "$(printf "%${most}s" x)"
+        refused "$(printf "%$((most + 1))s" x)"
+        continue  # any text is one
+        ;;
+      *) fail "$file takes '$takes': how is that tested?" ;;
+    esac
+    for text in x "1 2" 0x "1,5" "--1"; do refused "$text"; done
+    [ -z "$initial" ] || accepted "$initial"
+  done
+done < <(awk -F' [|] ' '/^## /{dir=substr($0, 4)} $3 == "knob" {
+  gsub(/[|`]| /, "", $1); gsub(/\\/, "", $4); sub(/ +$/, "", $5); print dir "@" $1 "@" $4 "@" $5}' "$debug/reference")
+[ "$knobs" -ge 20 ] || fail "only $knobs knobs"

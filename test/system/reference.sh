@@ -1,0 +1,31 @@
+#!/bin/bash
+# tools/reference.md is what the mount says of itself: every file is in it, with words, and nothing
+# else is.
+. "$(dirname "$0")/lib/common.bash"
+
+page=$(dirname "$0")/../../tools/reference.md
+"$(dirname "$0")/../../tools/print-reference" "$ROCEFS" >"$dir/page"
+diff "$page" "$dir/page" || fail "tools/reference.md is out of date: make reference"
+grep -E '\|  \|$' "$page" && fail "files that nobody has documented"
+
+# Independently of how the page is made: each file of the mount, looked up; each line, found.
+mounted -o clock=virtual
+for flow in a b; do echo "$flow write mb_0 mb_1" >"$debug/traffic/start"; done
+awk -F'[|`]' '/^## /{dir=substr($0, 4)} /^\| `/{print dir "/" $3}' "$page" >"$dir/patterns"
+[ "$(wc -l <"$dir/patterns")" -gt 100 ] || fail "only $(wc -l <"$dir/patterns") lines"
+matched=()
+while read -r path; do
+  found=
+  while read -r pattern; do
+    # shellcheck disable=SC2053
+    if [[ $path == $pattern && ${path//[^\/]/} == "${pattern//[^\/]/}" ]]; then
+      found=$pattern
+      break
+    fi
+  done <"$dir/patterns"
+  [ -n "$found" ] || fail "$path is not in the reference"
+  matched+=("$found")
+done < <(cd "$mnt" && find -L class/infiniband class/net bus/pci/drivers kernel -maxdepth 8 -type f \
+  -not -path '*/device/*' -not -path '*/subsystem/*' -not -path 'bus/pci/drivers/*/0000:*')
+missing=$(comm -23 <(grep -E '^(class|bus|kernel)' "$dir/patterns" | sort) <(printf '%s\n' "${matched[@]}" | sort -u))
+[ -z "$missing" ] || fail "in the reference and not in the mount: $missing"
