@@ -142,6 +142,7 @@ bool MemoryTable::bind(const Binding& binding, uint32_t pd, uint32_t qpn) {
   window->parent = index_of(binding.region_key);
   window->generation = ((window->generation >> 8) + 1) << 8 | (binding.key & 0xff);
   ++regions_[window->parent].windows;
+  ++bound_windows_;
   return true;
 }
 
@@ -152,9 +153,17 @@ bool MemoryTable::invalidate(uint32_t key, uint32_t qpn) {
   return true;
 }
 
+void MemoryTable::forget_windows(uint32_t qpn) {
+  for (size_t i = 0; bound_windows_ > 0 && i < regions_.size(); ++i) {
+    MemoryRegion& region = regions_[i];
+    if (region.window && region.memory && region.qpn == qpn) unbind(region);
+  }
+}
+
 void MemoryTable::unbind(MemoryRegion& window) {
   window.memory.reset();
   --regions_[window.parent].windows;
+  --bound_windows_;
 }
 
 const uint8_t* payload_bytes(const Packet& packet) {

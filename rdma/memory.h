@@ -138,6 +138,9 @@ class MemoryTable {
   // Unbinds a window; false when `key` is none that this queue pair has bound.
   bool invalidate(uint32_t key, uint32_t qpn);
 
+  // Unbinds what a queue pair that is going has bound: its number will be another's.
+  void forget_windows(uint32_t qpn);
+
   // Null unless `key` is valid now. Valid until the table changes.
   const MemoryRegion* find(uint32_t key) const;
   // The same, but only if `pd` and `qpn` may use these bytes in the ways of `access`. Windows are
@@ -167,6 +170,7 @@ class MemoryTable {
   std::vector<MemoryRegion> regions_;
   std::vector<bool> taken_;
   std::vector<uint32_t> free_;
+  size_t bound_windows_ = 0;
 };
 
 // The bytes of a payload: of the region it refers to, or of the frame. Null when stale.

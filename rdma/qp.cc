@@ -254,6 +254,7 @@ void Qp::retire(CompletionQueue& sink) {
 
 void Qp::reset() {
   state_ = QpState::kReset;
+  device_.memory().forget_windows(number_);
   requester_.reset();
   responder_.reset();
   while (!receives_.empty()) receives_.take();

@@ -236,7 +236,8 @@ void Requester::fill_extensions(const Wqe& wqe, uint64_t offset, wire::Extension
     default:
       out.imm = request.immediate;
       out.ieth = {request.rkey};
-      out.deth = {request.qkey, 0, qp_.number()};
+      // With its highest bit set the request's Q_Key gives way to the queue pair's own.
+      out.deth = {request.qkey >> 31 ? qp_.attributes().qkey : request.qkey, 0, qp_.number()};
       break;
   }
 }

@@ -13,11 +13,11 @@
 namespace rocefs {
 namespace {
 
-constexpr TriggerRow kStart{
-    "start",
-    "NAME write|send|read|atomic|uc|ud FROM TO [qps= size= count= mtu= window= timeout= retry= gid=] "
-    "[file=IN [out=OUT]]",
-    "starts a flow between two devices and adds a directory NAME for it"};
+constexpr TriggerRow kStart{"start",
+                            "NAME write|send|read|atomic|uc|ud FROM TO [qps= size= count= mtu= "
+                            "window= timeout= retry= gid=] "
+                            "[file=IN [out=OUT]]",
+                            "starts a flow between two devices and adds a directory NAME for it"};
 constexpr TriggerRow kStop{"stop", "1", "stops the flow, or removes one that has ended"};
 
 }  // namespace

@@ -232,3 +232,12 @@ TEST_CASE("SRQ: queue pairs share receives in order, and the limit is told once"
   for (Qp* qp : senders) near.destroy_qp(*qp);
   for (Qp* qp : receivers) far.destroy_qp(*qp);
 }
+
+TEST_CASE("UD: a Q_Key with its highest bit set stands for the queue pair's own") {
+  Pair pair(QpType::kUd);
+  pair.link.post(pair.link.receive(7, 0, 200));
+  SendRequest send = pair.link.send(1, 0, 100);
+  send.qkey = 0x80000000;
+  CHECK(pair.outcome(send) == WcStatus::kSuccess);
+  CHECK(pair.received().size() == 1);
+}

@@ -129,3 +129,11 @@ TEST_CASE("window: binding what cannot be bound is a bind error") {
     CHECK(pair.link.far->state() == QpState::kError);
   }
 }
+
+TEST_CASE("window: what a queue pair has bound goes with it") {
+  Windowed pair;
+  CHECK(pair.far_outcome(pair.bind(1)) == WcStatus::kSuccess);
+  REQUIRE(pair.link.far->modify(QpState::kReset));
+  CHECK(pair.link.far_device.memory().find(pair.key) == nullptr);
+  CHECK(pair.link.far_device.memory().remove(pair.link.far_key));
+}
