@@ -75,7 +75,7 @@ Packet* Port::next_packet(TimeNs now) {
     first_data_ = qp->next_data_;
     qp->in_data_ = false;
     if (Packet* packet = qp->emit_data(now)) {
-      qp->make_data_ready();
+      if (qp->has_data()) qp->make_data_ready();
       return packet;
     }
   }

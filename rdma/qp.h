@@ -86,6 +86,8 @@ class Qp {
   void make_data_ready();
   // Has an acknowledgement to transmit: those go before data.
   void make_acknowledge_ready();
+  // Whether there may be a data packet; it may still have to wait.
+  bool has_data() const { return requester_.has_more() || responder_.owes_response(); }
   // The next data packet: requests and responses in turn.
   Packet* emit_data(TimeNs now);
 

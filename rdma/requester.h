@@ -29,6 +29,8 @@ class Requester final : public MemoryListener {
   // ENOMEM when the send queue is full. The QP has checked the rest.
   Result<void> post(const SendRequest& request);
 
+  // Whether something is queued that has not been sent.
+  bool has_more() const { return cursor_ != queue_.tail(); }
   // The next packet that may be sent now; null when there is none, until the QP is made ready.
   Packet* emit(TimeNs now);
   // RC: a response that the port has checked. Takes the packet.
