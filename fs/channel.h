@@ -35,7 +35,7 @@ struct SavedReply {
   static constexpr size_t kMaxSize = 160;
   uint64_t key;  // 0: free
   uint32_t size;
-  char bytes[kMaxSize];  // as libfuse wrote them
+  alignas(fuse_out_header) char bytes[kMaxSize];  // as libfuse wrote them
 };
 
 struct SavedChannel {
