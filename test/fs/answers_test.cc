@@ -80,6 +80,7 @@ TEST_CASE("fs: a store that answers inside its interrupt is answered once") {
   ::kill(waiting, SIGUSR1);
   CHECK(WEXITSTATUS(status_of(waiting)) == ECANCELED);
   CHECK(Mounted::read(mounted.at("ro")) == "fixed\n");
+  mounted.control([&] { kept = nullptr; });  // it is that thread's
 }
 
 TEST_CASE("fs: what a removed file refuses is reported under the path it had") {
