@@ -70,6 +70,26 @@ void PciDriver::next() {
   change();
 }
 
+void PciDriver::note(const DeviceFiles& files, bool bound) {
+  size_t index = 0;
+  for (const auto& [address, one] : functions_) {
+    if (one.get() == &files && index < kMaxFunctions) unbound_.set(index, !bound);
+    ++index;
+  }
+}
+
+void PciDriver::restore(const Unbound& unbound) {
+  size_t index = 0;
+  for (const auto& [address, files] : functions_) {
+    if (index < kMaxFunctions && unbound.test(index)) {
+      files->device().leave();
+      files->unbind();
+    }
+    ++index;
+  }
+  unbound_ = unbound;
+}
+
 // The core goes first: a change that it refuses has not begun. The store is answered when the
 // kernel knows the names that have come and gone.
 void PciDriver::change(const std::string& address, bool bind, Answer<void> answer) {
@@ -91,7 +111,10 @@ void PciDriver::change(const std::string& address, bool bind, Answer<void> answe
       [this, &files, bind, finish = std::move(finish)](Result<void> result) mutable {
         if (!result) return finish(std::move(result));
         bind ? files.bind() : files.unbind();
-        tree_.when_known([finish = std::move(finish)]() mutable { finish({}); });
+        tree_.when_known([this, &files, bind, finish = std::move(finish)]() mutable {
+          note(files, bind);
+          finish({});
+        });
       });
 }
 

@@ -2,6 +2,7 @@
 // at first; `unbind` and `bind` take and give them one by one, as a reload of a driver does.
 #pragma once
 
+#include <bitset>
 #include <deque>
 #include <map>
 #include <memory>
@@ -25,12 +26,20 @@ class PciDriver {
   // Binds every device that is not; answers when all are.
   void bind_all(Answer<void> answer);
 
+  // Which functions, by address in order, are without the driver: what a successor begins with.
+  static constexpr size_t kMaxFunctions = 256;
+  using Unbound = std::bitset<kMaxFunctions>;
+  const Unbound& unbound() const { return unbound_; }
+  // Before the engine starts and the tree is served.
+  void restore(const Unbound& unbound);
+
  private:
   // `text` is a function's address, as echoed. ENODEV for none that this driver could drive, and
   // as drivers/base/bus.c has it: ENODEV to unbind what is not bound, EBUSY to bind what is.
   void store(std::string_view text, bool bind, Answer<void> answer);
   void change(const std::string& address, bool bind, Answer<void> answer);
   void next();
+  void note(const DeviceFiles& files, bool bound);
 
   Tree& tree_;
   Engine& engine_;
@@ -38,6 +47,7 @@ class PciDriver {
   // One change at a time, in the order of the stores.
   std::deque<Task> waiting_;
   bool changing_ = false;
+  Unbound unbound_;  // as it will be told: a store that is not answered yet is not in it
 };
 
 }  // namespace rocefs

@@ -220,3 +220,12 @@ done
 mounted
 kill -KILL "$(daemon_pid)"
 await sh -c "! pgrep -cr S,R,D -f '^$ROCEFS $mnt' >'$dir/left' && ! stat '$mnt' 2>/dev/null"
+
+# A device without its driver stays without it, and can be bound again.
+mounted_with ""
+echo 0000:2b:00.0 >"$mnt/bus/pci/drivers/mango_core/unbind"
+kill -KILL "$(worker_pid)"
+expect mb_1 "$(ls "$ib")" "devices after the takeover"
+expect ok "$(store 0000:2b:00.0 "$mnt/bus/pci/drivers/mango_core/bind")" "bind"
+expect "mb_0 mb_1" "$(ls "$ib" | xargs)" "devices after bind"
+unmounted

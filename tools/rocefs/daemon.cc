@@ -229,10 +229,14 @@ void Daemon::Impl::keep() {
   dmesg_.keep(journal, kept_.log);
   keeper_ = std::make_unique<TreeKeeper>(journal, kept_.tree, *tree_, loop_);
   if (takes_over_) {
+    driver_->restore(kept_.unbound);
     for (const std::string& lost : keeper_->restore()) log(LogLevel::kErr, "not restored: " + lost);
     faults_.point("restore");
   }
-  journal.before_commit([this] { save_clock(); });
+  journal.before_commit([this] {
+    save_clock();
+    if (driver_->unbound() != kept_.unbound) from_.journal.stage(kept_.unbound, driver_->unbound());
+  });
   keeper_->watch();
 }
 

@@ -10,6 +10,7 @@
 #include "core/fault.h"
 #include "core/tree_keeper.h"
 #include "fs/saved_session.h"
+#include "rdma/pci_driver.h"
 
 namespace rocefs {
 
@@ -33,6 +34,7 @@ struct Kept {
   SavedTree tree;
   SavedLog log;
   SavedClock clock;
+  PciDriver::Unbound unbound;
   FaultState faults;
   WorkerDeath death;
   char mount_point[PATH_MAX];
