@@ -177,7 +177,7 @@ void Requester::take_data(Packet* packet, const wire::Parsed& parsed, uint64_t p
     take_implied_nak(progress, now);
     return pool.release(packet);
   }
-  if (placing_ == kMaxPlacements) return pool.release(packet);
+  if (placing() == kMaxPlacements) return pool.release(packet);
   uint64_t position = position_of(psn);
   if (!fits(queue_.at(position), parsed, psn)) {
     fail_at(position, WcStatus::kBadResponse);
@@ -196,7 +196,7 @@ bool Requester::fits(const Wqe& wqe, const wire::Parsed& parsed, uint64_t psn) {
     return false;
   }
   if (info.has_atomic_ack_eth) {
-    return wqe.request.op == SendOp::kCompareSwap || wqe.request.op == SendOp::kFetchAdd;
+    return wqe.is_atomic();
   }
   uint64_t mtu = qp_.attributes().path_mtu;
   uint64_t offset = (psn - wqe.first_psn) * mtu;
@@ -232,7 +232,6 @@ void Requester::place(Packet* packet, const wire::Parsed& parsed, uint64_t posit
   if (moved.pending == 0) return pool.release(packet);
   free_placements_.pop_back();
   placements_[slot] = {packet, position, moved.pending, moved.failed};
-  ++placing_;
   ++wqe.placing;
 }
 
@@ -242,7 +241,6 @@ void Requester::placed(uint64_t ticket, bool ok) {
   if (--placement.pending > 0) return;
   qp_.device().fabric().pool().release(std::exchange(placement.packet, nullptr));
   free_placements_.push_back(ticket);
-  --placing_;
   if (!queue_.holds(placement.position)) return;  // the QP has been reset
   Wqe& wqe = queue_.at(placement.position);
   --wqe.placing;

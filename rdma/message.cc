@@ -1,10 +1,9 @@
 // The responder's judgement of a request packet: the sequence of opcodes, resources, rights and
 // lengths, in this order; and where its payload goes.
-#include <algorithm>
-
 #include "rdma/aeth.h"
 #include "rdma/device.h"
 #include "rdma/port.h"
+#include "rdma/psn.h"
 #include "rdma/qp.h"
 #include "rdma/responder.h"
 
@@ -106,14 +105,13 @@ Responder::Verdict Responder::take_immediate_receive(Step& step) {
 }
 
 Responder::Verdict Responder::begin_read(const wire::Reth& reth, Step& step) {
-  uint32_t mtu = qp_.attributes().path_mtu;
   if (reth.dma_len > kMaxMessage) return refuse(step, aeth::kNakInvalidRequest);
   bool allowed =
       reth.dma_len == 0 || ((qp_.attributes().access & kRemoteRead) &&
                             qp_.device().memory().allow(reth.rkey, qp_.pd(), qp_.number(),
                                                         kRemoteRead, reth.va, reth.dma_len));
   if (!allowed) return refuse(step, aeth::kNakRemoteAccess);
-  step.psns = std::max<uint64_t>(1, (uint64_t{reth.dma_len} + mtu - 1) / mtu);
+  step.psns = psns_of(reth.dma_len, qp_.attributes().path_mtu);
   Replies::Resource resource;
   resource.read = true;
   resource.first_psn = resource.sent_end = step.psn;

@@ -18,4 +18,9 @@ inline uint64_t unwrap_psn(uint32_t psn, uint64_t reference) {
   return reference + static_cast<uint64_t>(static_cast<int64_t>(delta));
 }
 
+// How many PSNs a message of `length` bytes takes, or a READ of as many: one at least.
+inline uint64_t psns_of(uint64_t length, uint32_t mtu) {
+  return length == 0 ? 1 : (length + mtu - 1) / mtu;
+}
+
 }  // namespace rocefs

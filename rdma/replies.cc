@@ -68,12 +68,10 @@ Packet* Replies::emit() {
   if (due_.empty() || fetch_pending_ > 0) return nullptr;
   Due& due = due_.front();
   Packet* packet = std::exchange(fetched_, nullptr);
-  if (!packet) packet = resources_[due.slot].read ? emit_read(due) : emit_atomic(due);
+  if (!packet) {
+    packet = resources_[due.slot].read ? emit_read(due) : qp_.device().fabric().pool().acquire();
+  }
   return packet ? finish(packet) : nullptr;
-}
-
-Packet* Replies::emit_atomic(const Due&) {
-  return qp_.device().fabric().pool().acquire();
 }
 
 Packet* Replies::emit_read(const Due& due) {

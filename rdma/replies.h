@@ -59,7 +59,6 @@ class Replies final : public MemoryListener {
     uint64_t next = 0;
   };
 
-  Packet* emit_atomic(const Due& due);
   Packet* emit_read(const Due& due);
   Packet* finish(Packet* packet);
   void write_headers(Packet* packet, const Due& due);

@@ -89,13 +89,9 @@ bool Requester::begin(Wqe& wqe) {
   }
   wqe.begun = true;
   wqe.first_psn = next_;
-  bool local = wqe.request.op == SendOp::kBindWindow || wqe.request.op == SendOp::kLocalInvalidate;
-  if (local) return true;
-  // A message takes as many PSNs as packets, at least one; a READ as many as its response.
-  uint32_t mtu = qp_.attributes().path_mtu;
-  bool one = qp_.type() == QpType::kUd || wqe.request.op == SendOp::kCompareSwap ||
-             wqe.request.op == SendOp::kFetchAdd;
-  wqe.packets = one ? 1 : std::max<uint64_t>(1, (wqe.length + mtu - 1) / mtu);
+  if (wqe.is_local()) return true;
+  bool one = qp_.type() == QpType::kUd || wqe.is_atomic();
+  wqe.packets = one ? 1 : psns_of(wqe.length, qp_.attributes().path_mtu);
   data_begun_ += wqe.awaits_data();
   return true;
 }
@@ -103,12 +99,12 @@ bool Requester::begin(Wqe& wqe) {
 // What the near end can see to be wrong, or does by itself.
 WcStatus Requester::check(const Wqe& wqe) {
   const SendRequest& request = wqe.request;
-  if (request.op == SendOp::kBindWindow || request.op == SendOp::kLocalInvalidate) {
+  if (wqe.is_local()) {
     return run_local(wqe) ? WcStatus::kSuccess : WcStatus::kWindowBindError;
   }
   uint64_t longest = qp_.type() == QpType::kUd ? qp_.port().mtu() : kMaxMessage;
-  bool atomic = request.op == SendOp::kCompareSwap || request.op == SendOp::kFetchAdd;
-  if (wqe.length > longest || (atomic && wqe.length != 8)) return WcStatus::kLocalLengthError;
+  if (wqe.length > longest || (wqe.is_atomic() && wqe.length != 8))
+    return WcStatus::kLocalLengthError;
   if (wqe.awaits_data() && qp_.attributes().max_rd_atomic == 0) {
     return WcStatus::kLocalQpOperationError;
   }

@@ -44,7 +44,7 @@ class Requester final : public MemoryListener {
 
   void memory_done(uint64_t ticket, bool ok) override;
   // Whether memory still works for this QP: it may not be destroyed yet.
-  bool memory_pending() const { return fetch_.pending > 0 || placing_ > 0; }
+  bool memory_pending() const { return fetch_.pending > 0 || placing() > 0; }
 
   uint64_t packets_sent() const { return packets_sent_; }
   uint64_t packets_resent() const { return packets_resent_; }
@@ -62,9 +62,12 @@ class Requester final : public MemoryListener {
     uint32_t in_flight = 0;  // UC, UD: packets
     SendRequest request;
     uint64_t end_psn() const { return first_psn + packets; }
-    bool awaits_data() const {  // a READ or atomic
-      return request.op == SendOp::kRead || request.op == SendOp::kCompareSwap ||
-             request.op == SendOp::kFetchAdd;
+    bool is_atomic() const {
+      return request.op == SendOp::kCompareSwap || request.op == SendOp::kFetchAdd;
+    }
+    bool awaits_data() const { return request.op == SendOp::kRead || is_atomic(); }
+    bool is_local() const {  // nothing is transmitted
+      return request.op == SendOp::kBindWindow || request.op == SendOp::kLocalInvalidate;
     }
   };
   // A packet whose payload is being read from memory that answers later.
@@ -85,6 +88,9 @@ class Requester final : public MemoryListener {
   // NIC.
   static constexpr size_t kMaxPlacements = 4096;
   static constexpr uint64_t kFetchTicket = ~uint64_t{0};
+
+  // Responses that memory takes.
+  size_t placing() const { return placements_.size() - free_placements_.size(); }
 
   // requester.cc
   bool may_begin(const Wqe& wqe) const;
@@ -147,7 +153,6 @@ class Requester final : public MemoryListener {
   Fetch fetch_;
   std::vector<Placement> placements_;
   std::vector<uint64_t> free_placements_;
-  uint32_t placing_ = 0;  // placements in use
 
   Event timer_;
   Event rnr_timer_;

@@ -42,12 +42,16 @@ void take(Moved& moved, Memory::Outcome outcome) {
   moved.failed |= outcome == Memory::Outcome::kFailed;
 }
 
+// The region that `part` lies in; null if it may not be moved.
+const MemoryRegion* region_of(const Mover& mover, const Sge& part) {
+  return mover.table.allow(part.lkey, mover.pd, mover.qpn, mover.access, part.address, part.length);
+}
+
 }  // namespace
 
 bool entries_allowed(const Mover& mover, std::span<const Sge> entries) {
   return std::all_of(entries.begin(), entries.end(), [&](const Sge& entry) {
-    return entry.length == 0 || mover.table.allow(entry.lkey, mover.pd, mover.qpn, mover.access,
-                                                  entry.address, entry.length);
+    return entry.length == 0 || region_of(mover, entry);
   });
 }
 
@@ -59,8 +63,7 @@ Moved gather(const Mover& mover, std::span<const Sge> entries, uint64_t offset, 
   Parts parts(entries, offset, length);
   uint8_t* into = nullptr;
   for (Sge part; parts.next(part);) {
-    const MemoryRegion* region =
-        mover.table.allow(part.lkey, mover.pd, mover.qpn, mover.access, part.address, part.length);
+    const MemoryRegion* region = region_of(mover, part);
     if (!region) {
       moved.failed = true;
       return moved;
@@ -91,8 +94,7 @@ Moved scatter(const Mover& mover, std::span<const Sge> entries, uint64_t offset,
   Moved moved;
   Parts parts(entries, offset, bytes.size());
   for (Sge part; parts.next(part);) {
-    const MemoryRegion* region =
-        mover.table.allow(part.lkey, mover.pd, mover.qpn, mover.access, part.address, part.length);
+    const MemoryRegion* region = region_of(mover, part);
     if (!region) {
       moved.failed = true;
       return moved;
