@@ -1,0 +1,378 @@
+/* The contract between a verbs client and the engine.
+ *
+ * A client connects to kernel/debug/rocefs/uapi (SOCK_SEQPACKET) with SO_PASSCRED set. The engine
+ * greets it with a struct rocefs_greeting; the credentials of that message name the process that
+ * moves the client's memory with process_vm_readv(2) and process_vm_writev(2), which the client
+ * allows (PR_SET_PTRACER). From then on the client sends one struct rocefs_request at a time and
+ * gets one struct rocefs_answer for each. Descriptors go with both (SCM_RIGHTS).
+ *
+ * Work requests and completions pass through rings in sealed memfds of the engine's. Counters run
+ * freely modulo 2^32; a slot is the counter modulo the number of entries, a power of two. Whoever
+ * writes a counter stores it with release order after what it announces, whoever reads it loads it
+ * with acquire order. The engine believes nothing that it reads there: a client that lies hurts
+ * only its own queue pairs.
+ *
+ * Numbers are in the host's order, and so are immediates. Enumerations have the values of
+ * <infiniband/verbs.h>.
+ */
+#ifndef ROCEFS_UAPI_H
+#define ROCEFS_UAPI_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+  ROCEFS_UAPI_MAGIC = 0x52434653,
+  ROCEFS_UAPI_VERSION = 1,
+};
+
+/* Limits of one client. What the engine publishes in rocefs_device_attr is never more. */
+enum {
+  ROCEFS_MAX_SGE = 8,
+  ROCEFS_MAX_INLINE = 256,
+  ROCEFS_MAX_QP_WR = 16384,
+  ROCEFS_MAX_SRQ_WR = 16384,
+  ROCEFS_MAX_CQE = 1 << 17,
+  ROCEFS_MAX_QUEUES = 4096, /* queue pairs and shared receive queues: each has a doorbell */
+  ROCEFS_MAX_CQ = 4096,
+  ROCEFS_MAX_MR = 65536,
+  ROCEFS_MAX_PD = 4096,
+};
+
+/* ---- Shared memory ---- */
+
+/* The engine's, read-only, the same for all clients. */
+struct rocefs_engine_page {
+  uint32_t asleep; /* not 0: a doorbell needs a write to the eventfd */
+};
+
+/* The client's context: one memfd, mapped writable by both. */
+struct rocefs_context_page {
+  /* Counts completions of this client; a futex that the engine wakes while `waiters` is not 0. */
+  uint32_t completions __attribute__((aligned(64)));
+  uint32_t waiters __attribute__((aligned(64)));
+  /* Set by the engine: the device has left, nothing will be served any more. */
+  uint32_t gone __attribute__((aligned(64)));
+  /* A doorbell is bit q % 64 of doorbells[q / 64], where q is the queue's doorbell number, and then
+   * bit q / 64 of `rung`. To ring: set the one, then the other, both by an atomic OR; then, after a
+   * full fence, look whether the engine is asleep. */
+  uint64_t rung __attribute__((aligned(64)));
+  uint64_t doorbells[ROCEFS_MAX_QUEUES / 64] __attribute__((aligned(64)));
+};
+
+/* The counters of a send or receive queue. */
+struct rocefs_queue {
+  uint32_t posted __attribute__((aligned(64)));   /* by the client */
+  uint32_t released __attribute__((aligned(64))); /* by the engine: slots that are free again */
+};
+
+struct rocefs_sge {
+  uint64_t address;
+  uint32_t length;
+  uint32_t lkey;
+};
+
+enum rocefs_send_flags { /* those of ibv_send_flags */
+  ROCEFS_SEND_FENCE = 1 << 0,
+  ROCEFS_SEND_SIGNALED = 1 << 1,
+  ROCEFS_SEND_SOLICITED = 1 << 2,
+  ROCEFS_SEND_INLINE = 1 << 3,
+};
+
+enum rocefs_wr_opcode { /* those of ibv_wr_opcode */
+  ROCEFS_WR_RDMA_WRITE = 0,
+  ROCEFS_WR_RDMA_WRITE_WITH_IMM = 1,
+  ROCEFS_WR_SEND = 2,
+  ROCEFS_WR_SEND_WITH_IMM = 3,
+  ROCEFS_WR_RDMA_READ = 4,
+  ROCEFS_WR_ATOMIC_CMP_AND_SWP = 5,
+  ROCEFS_WR_ATOMIC_FETCH_AND_ADD = 6,
+  ROCEFS_WR_LOCAL_INV = 7,
+  ROCEFS_WR_SEND_WITH_INV = 9,
+};
+
+/* How the far end is reached; of UD requests and queue pair attributes. */
+struct rocefs_address {
+  uint8_t dgid[16];
+  uint8_t is_global; /* RoCE knows no other */
+  uint8_t sgid_index;
+  uint8_t hop_limit;
+  uint8_t traffic_class;
+  uint8_t port;
+  uint8_t sl;
+  uint16_t reserved;
+  uint32_t flow_label;
+};
+
+struct rocefs_send_wqe {
+  uint64_t wr_id;
+  uint32_t opcode;
+  uint32_t flags;
+  uint32_t immediate; /* or the key to invalidate */
+  uint32_t rkey;
+  uint64_t remote_address;
+  uint64_t compare_add;
+  uint64_t swap;
+  uint32_t remote_qpn; /* UD, with the two after it */
+  uint32_t qkey;
+  struct rocefs_address path;
+  uint32_t num_sge; /* or, of inline data, its bytes */
+  uint32_t reserved[3];
+  union {
+    struct rocefs_sge sges[ROCEFS_MAX_SGE];
+    uint8_t inline_data[ROCEFS_MAX_INLINE]; /* stays as it is until the slot is released */
+  } u;
+};
+
+struct rocefs_receive_wqe {
+  uint64_t wr_id;
+  uint32_t num_sge;
+  uint32_t reserved;
+  struct rocefs_sge sges[ROCEFS_MAX_SGE];
+};
+
+/* A queue pair's memfd: the counters of both queues at the start, then, at the offsets that the
+ * answer to its creation tells, the slots of the send and of the receive queue. That of a shared
+ * receive queue begins with its one rocefs_queue. */
+struct rocefs_qp_page {
+  struct rocefs_queue send;
+  struct rocefs_queue receive;
+};
+
+enum rocefs_wc_flags { /* those of ibv_wc_flags */
+  ROCEFS_WC_GRH = 1 << 0,
+  ROCEFS_WC_WITH_IMM = 1 << 1,
+  ROCEFS_WC_WITH_INV = 1 << 3,
+};
+
+struct rocefs_cqe {
+  uint64_t wr_id;
+  uint32_t status; /* ibv_wc_status */
+  uint32_t opcode; /* ibv_wc_opcode */
+  uint32_t flags;
+  uint32_t byte_len;
+  uint32_t immediate; /* or the key that was invalidated */
+  uint32_t qpn;
+  uint32_t source_qpn;
+  uint32_t reserved[7];
+};
+
+enum rocefs_armed {
+  ROCEFS_ARMED_NO = 0,
+  ROCEFS_ARMED_SOLICITED = 1,
+  ROCEFS_ARMED_NEXT = 2,
+};
+
+/* A completion queue's memfd; its entries begin at ROCEFS_CQ_ENTRIES. */
+struct rocefs_cq_page {
+  uint32_t produced __attribute__((aligned(64))); /* by the engine */
+  uint32_t consumed __attribute__((aligned(64))); /* by the client */
+  /* Set by the client, never lowered; the engine takes it back when it raises the event. */
+  uint32_t armed __attribute__((aligned(64)));
+};
+enum { ROCEFS_CQ_ENTRIES = 4096 };
+
+/* ---- Messages ---- */
+
+struct rocefs_greeting {
+  uint32_t magic;
+  uint32_t version;
+};
+
+enum rocefs_op {
+  /* First, once. Descriptors: the socket for asynchronous events (the engine's end). In answer: the
+   * engine page, the context page, the eventfd. */
+  ROCEFS_OP_HELLO,
+  ROCEFS_OP_QUERY_PORT,
+  ROCEFS_OP_CHECK_ADDRESS,
+  ROCEFS_OP_ALLOC_PD,
+  ROCEFS_OP_DEALLOC_PD,
+  ROCEFS_OP_REG_MR,
+  ROCEFS_OP_DEREG_MR,
+  /* Descriptor, if it has a channel: the socket for its events. In answer: its memfd. */
+  ROCEFS_OP_CREATE_CQ,
+  ROCEFS_OP_DESTROY_CQ,
+  /* In answer, both: the memfd. */
+  ROCEFS_OP_CREATE_SRQ,
+  ROCEFS_OP_MODIFY_SRQ,
+  ROCEFS_OP_QUERY_SRQ,
+  ROCEFS_OP_DESTROY_SRQ,
+  ROCEFS_OP_CREATE_QP,
+  ROCEFS_OP_MODIFY_QP,
+  ROCEFS_OP_QUERY_QP,
+  ROCEFS_OP_DESTROY_QP,
+  ROCEFS_OP_COUNT
+};
+
+/* What the two event sockets carry (SOCK_SEQPACKET): for a completion the CQ's cookie, eight bytes,
+ * as ibv_get_cq_event() reads them; for the rest what ibv_get_async_event() reads. */
+struct rocefs_async_event {
+  uint64_t element; /* the cookie of the QP or SRQ; the port; 0 */
+  uint32_t type;    /* ibv_event_type */
+  uint32_t reserved;
+};
+
+struct rocefs_hello {
+  uint32_t magic;
+  uint32_t version;
+  char device[64];
+  char comm[16];
+  uint64_t probe; /* an address where ROCEFS_UAPI_MAGIC stands, to try the access */
+};
+
+struct rocefs_device_attr {
+  uint64_t node_guid;
+  uint64_t max_mr_size;
+  uint32_t vendor_id;
+  uint32_t vendor_part_id;
+  uint32_t hw_ver;
+  uint32_t max_qp;
+  uint32_t max_qp_wr;
+  uint32_t max_sge;
+  uint32_t max_inline;
+  uint32_t max_cq;
+  uint32_t max_cqe;
+  uint32_t max_mr;
+  uint32_t max_pd;
+  uint32_t max_srq;
+  uint32_t max_srq_wr;
+  uint32_t max_rd_atomic;
+  uint32_t max_ah;
+  uint32_t ports;
+  char fw_ver[64];
+};
+
+struct rocefs_port_attr {
+  uint32_t state;      /* ibv_port_state */
+  uint32_t phys_state; /* 3 disabled, 5 link up */
+  uint32_t max_mtu;    /* ibv_mtu */
+  uint32_t active_mtu;
+  uint32_t max_message;
+  uint32_t gid_table_len;
+  uint32_t pkey_table_len;
+  uint32_t capabilities;
+  uint32_t active_speed; /* as ibv_port_attr has them */
+  uint32_t active_width;
+  uint32_t lid, sm_lid;
+};
+
+struct rocefs_reg_mr {
+  uint32_t pd;
+  uint32_t access; /* ibv_access_flags */
+  uint64_t address;
+  uint64_t length;
+  uint64_t iova; /* the address by which requests name its first byte */
+};
+
+struct rocefs_create_cq {
+  uint64_t cookie; /* told by the channel's events */
+  uint32_t entries;
+};
+
+struct rocefs_create_srq {
+  uint64_t cookie;
+  uint32_t pd;
+  uint32_t max_wr;
+  uint32_t max_sge;
+};
+
+struct rocefs_srq_attr {
+  uint32_t handle;
+  uint32_t max_wr;
+  uint32_t max_sge;
+  uint32_t limit;
+};
+
+struct rocefs_create_qp {
+  uint64_t cookie;
+  uint32_t pd;
+  uint32_t type; /* ibv_qp_type: RC 2, UC 3, UD 4 */
+  uint32_t send_cq;
+  uint32_t receive_cq;
+  uint32_t srq; /* a handle, or 0 */
+  uint32_t max_send_wr;
+  uint32_t max_receive_wr;
+  uint32_t max_send_sge;
+  uint32_t max_receive_sge;
+  uint32_t max_inline;
+};
+
+/* ibv_qp_attr, with the values of its enumerations. */
+struct rocefs_qp_attr {
+  uint32_t handle;
+  uint32_t mask; /* ibv_qp_attr_mask */
+  uint32_t state;
+  uint32_t current_state;
+  uint32_t path_mtu;
+  uint32_t path_migration;
+  uint32_t qkey;
+  uint32_t receive_psn;
+  uint32_t send_psn;
+  uint32_t remote_qpn;
+  uint32_t access;
+  uint32_t pkey_index;
+  uint32_t send_draining; /* of a query */
+  uint32_t max_rd_atomic;
+  uint32_t max_dest_rd_atomic;
+  uint32_t min_rnr_timer;
+  uint32_t port;
+  uint32_t timeout;
+  uint32_t retry_count;
+  uint32_t rnr_retry;
+  struct rocefs_address path;
+};
+
+struct rocefs_request {
+  uint32_t op;
+  uint32_t reserved;
+  union {
+    struct rocefs_hello hello;
+    uint32_t handle; /* of what is destroyed or queried; the port */
+    struct rocefs_address address;
+    struct rocefs_reg_mr reg_mr;
+    struct rocefs_create_cq create_cq;
+    struct rocefs_create_srq create_srq;
+    struct rocefs_srq_attr srq;
+    struct rocefs_create_qp create_qp;
+    struct rocefs_qp_attr qp;
+  } u;
+};
+
+/* Of CREATE_CQ, CREATE_SRQ and CREATE_QP: what was made. Handles are never 0. */
+struct rocefs_created {
+  uint32_t handle;
+  uint32_t doorbell;        /* of a QP or SRQ */
+  uint32_t qpn;             /* of a QP; the number of an SRQ */
+  uint32_t entries;         /* of a CQ; slots of the send queue; 0 where there is none */
+  uint32_t receive_entries; /* slots of the receive queue */
+  uint32_t max_inline;
+  uint64_t send_offset; /* of the slots in the memfd */
+  uint64_t receive_offset;
+  uint64_t size; /* of the memfd */
+};
+
+struct rocefs_answer {
+  int32_t error; /* 0 or an errno: nothing has changed */
+  uint32_t reserved;
+  union {
+    struct rocefs_device_attr device;
+    struct rocefs_port_attr port;
+    uint32_t handle;
+    struct {
+      uint32_t handle, lkey, rkey;
+    } mr;
+    struct rocefs_created created;
+    struct rocefs_srq_attr srq;
+    struct rocefs_qp_attr qp;
+    char reason[120]; /* of an error, for the reader of a terminal */
+  } u;
+};
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
