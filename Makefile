@@ -59,10 +59,10 @@ FLAGS_fuzz := -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-reco
 CXXFLAGS += $(FLAGS_$(MODE))
 
 # One library per layer; one test program per layer, which links only what the layer may include.
-LAYERS := core rdma/wire rdma fs
+LAYERS := core rdma/wire rdma rdma/client fs
 library = $(BUILD)/lib/$(subst /,_,$(1)).a
 objects = $(patsubst %.cc,$(BUILD)/%.o,$(wildcard $(1)/*.cc))
-RDMA_LIBRARIES := $(call library,rdma) $(call library,rdma/wire) $(call library,core)
+RDMA_LIBRARIES := $(call library,rdma/client) $(call library,rdma) $(call library,rdma/wire) $(call library,core)
 
 TESTS := core wire rdma fs tools
 TEST_LIBRARIES_core := $(call library,core)

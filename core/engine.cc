@@ -4,12 +4,15 @@
 
 #include <algorithm>
 
+#include "core/time_slice.h"
+
 namespace rocefs {
 namespace {
 
 constexpr size_t kInboxLimit = 4096;
 constexpr int kBatch = 64;                       // events between looks at the inbox
 constexpr TimeNs kSpin = 50 * kMicrosecond;      // deadlines nearer than this are polled for
+constexpr TimeNs kLinger = 20 * kMicrosecond;    // polled for after the last that was polled
 constexpr TimeNs kSlipAfter = 5 * kMillisecond;  // wall time that the core may be behind
 
 }  // namespace
@@ -50,8 +53,12 @@ void Engine::stop() {
 
 bool Engine::post(Task& task) {
   if (!inbox_.post(task)) return false;
-  if (asleep_.load(std::memory_order_seq_cst)) wake_->call();
+  nudge();
   return true;
+}
+
+void Engine::nudge() {
+  if (asleep_.load(std::memory_order_seq_cst)) wake_->call();
 }
 
 void Engine::Wake::call() const {
@@ -124,6 +131,7 @@ TimeNs Engine::settled_now() {
 }
 
 void Engine::run() {
+  ask_for_short_slices();
   ring_->enable();
   ring_->watch(wake_->event.get(), [this] {
     uint64_t count;
@@ -140,12 +148,14 @@ void Engine::run() {
 
 void Engine::sleep(TimeNs wall_ns) {
   asleep_.store(true, std::memory_order_seq_cst);
-  if (inbox_.empty() && !stopping_.load() && wake_->released.load() == 0) {
+  bool idle = !poller_ || poller_->may_sleep();
+  if (idle && inbox_.empty() && !stopping_.load() && wake_->released.load() == 0) {
     ring_->wait(wall_ns);
   } else {
     ring_->poll();
   }
   asleep_.store(false, std::memory_order_seq_cst);
+  if (poller_) poller_->awake();
 }
 
 void Engine::run_real() {
@@ -159,8 +169,11 @@ void Engine::run_real() {
   // Input from outside is stamped max(now, wall), but never ahead of an event that is still due.
   if (held_ == 0) scheduler_.pass(std::max(scheduler_.now(), std::min(wall, next_due())));
   inbox_.drain();
+  if (poller_ && poller_->poll()) polled_ = monotonic_ns();
   ring_->poll();
   if (held_ > 0) return sleep(kNever);
+  // Who has just asked for something is likely to do so again.
+  if (poller_ && monotonic_ns() - polled_ < kLinger) return;
   TimeNs next = next_due();
   if (next == kNever) return sleep(kNever);
   TimeNs gap = (next - clock_.now()) * static_cast<TimeNs>(clock_.dilation());

@@ -29,6 +29,18 @@ struct Outstanding {
   bool any() const { return packets != 0 || requests != 0 || flows != 0; }
 };
 
+// What the core looks at by itself, because others bring something to it without a call.
+class Poller {
+ public:
+  virtual ~Poller() = default;
+  // Core thread, between batches of events. Whether there was something.
+  virtual bool poll() = 0;
+  // The core is about to sleep: who brings something from now on must nudge it. False if there is
+  // something already. In either case awake() follows.
+  virtual bool may_sleep() = 0;
+  virtual void awake() = 0;
+};
+
 class Engine {
  public:
   struct Options {
@@ -52,6 +64,10 @@ class Engine {
   // control thread. EAGAIN when too many commands wait. Before start(), both run at once.
   template <class T>
   void call(UniqueFunction<Result<T>()> work, Answer<T> answer);
+  // Any thread: the core looks at its pollers soon.
+  void nudge();
+  // Before start(), once at most; it lives as long as the engine runs. Real clock.
+  void set_poller(Poller& poller) { poller_ = &poller; }
   // Core thread: runs `task` on the control thread.
   void tell_control(Task task) { control_.post(std::move(task)); }
 
@@ -144,6 +160,8 @@ class Engine {
   std::atomic<TimeNs> settled_now_{0};    // virtual clock
   std::atomic<bool> asleep_{false};
   std::atomic<bool> stopping_{false};
+  Poller* poller_ = nullptr;
+  TimeNs polled_ = 0;  // wall time when there was something to poll
   Histogram lateness_;
   Counter slips_;
   Counter slipped_ns_;

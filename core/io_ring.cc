@@ -31,11 +31,12 @@ Error explain(int code) {
 }  // namespace
 
 struct IoRing::State {
-  // One request in the kernel: a write ends with its completion, a watch stays.
+  // One request in the kernel: a write ends with its completion, a watch when it is cancelled.
   struct Request {
     Completion done;
     UniqueFunction<void()> ready;
     int fd = -1;
+    bool cancelled = false;
     std::list<Request>::iterator self;
   };
 
@@ -68,6 +69,10 @@ struct IoRing::State {
     io_uring_sqe_set_data(entry, &watch);
   }
   void complete(Request& request, int result, bool more) {
+    if (request.cancelled) {
+      if (!more) requests.erase(request.self);
+      return;
+    }
     if (request.ready) {
       if (!more) arm(request);
       request.ready();
@@ -137,6 +142,17 @@ void IoRing::watch(int fd, UniqueFunction<void()> ready) {
   request.ready = std::move(ready);
   request.fd = fd;
   state_->arm(request);
+}
+
+void IoRing::unwatch(int fd) {
+  for (State::Request& request : state_->requests) {
+    if (request.fd != fd || request.cancelled) continue;
+    request.cancelled = true;
+    io_uring_sqe* entry = state_->sqe();
+    io_uring_prep_poll_remove(entry, reinterpret_cast<uint64_t>(&request));
+    io_uring_sqe_set_data(entry, nullptr);
+    io_uring_submit(&state_->ring);  // the kernel forgets the descriptor before it is closed
+  }
 }
 
 void IoRing::poll() {

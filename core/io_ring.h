@@ -28,8 +28,10 @@ class IoRing {
   // Writes at `offset` of a regular file. `data` stays the caller's and must live until `done`.
   // The kernel's workers do it, so that a slow disk does not hold up the owner.
   void write(int fd, const void* data, size_t size, uint64_t offset, Completion done);
-  // `ready` runs whenever `fd` becomes readable; it must take what is there. For the ring's life.
+  // `ready` runs whenever something comes to `fd`, whether or not it takes what is there.
   void watch(int fd, UniqueFunction<void()> ready);
+  // The caller closes it only after this.
+  void unwatch(int fd);
 
   // Submits what is prepared and dispatches what is complete, without waiting.
   void poll();

@@ -10,13 +10,23 @@
 
 namespace rocefs {
 
-class CompletionQueue {
+// Where completions go.
+class CompletionSink {
+ public:
+  // False when it is full: the completion is lost and the QP that made it must fail. `solicited`:
+  // the far end asked for an event.
+  [[nodiscard]] virtual bool push(const Completion& completion, bool solicited = false) = 0;
+
+ protected:
+  ~CompletionSink() = default;
+};
+
+// A queue in the daemon's memory.
+class CompletionQueue final : public CompletionSink {
  public:
   explicit CompletionQueue(size_t depth) : ring_(depth) {}
 
-  // False when it is full: the completion is lost and the QP that made it must fail. `solicited`:
-  // the far end asked for an event.
-  [[nodiscard]] bool push(const Completion& completion, bool solicited = false) {
+  [[nodiscard]] bool push(const Completion& completion, bool solicited = false) override {
     if (count_ == ring_.size()) return false;
     ring_[(head_ + count_++) % ring_.size()] = completion;
     if (listener_) listener_();

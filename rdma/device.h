@@ -87,6 +87,12 @@ class Device final : public PacketListener {
   Event reap_;
 };
 
+inline constexpr uint32_t kPciVendor = 0x1fc9, kPciDevice = 0x4d42;
+inline constexpr char kFirmwareVersion[] = "1.0.0";
+inline constexpr uint32_t kHardwareRevision = 1;
+inline constexpr size_t kGidTableLen = 8;
+inline constexpr uint32_t kPortCapabilities = 0x04010000;  // CM supported, GIDs from IP addresses
+
 // The port's GIDs as a RoCE NIC has them: 0 link-local from the MAC, 1 IPv4, 2 global IPv6 if any.
 std::vector<Ip> gids_of(const PortSpec& spec);
 // EUI-64 of the MAC. The node GUID is that of port 1.

@@ -18,7 +18,7 @@ constexpr KnobRow kDeviceKnobs[] = {
     {"node_desc", KnobType::kText, 0, 63, "", "", "", "what the administrator calls this node"},
 };
 
-constexpr unsigned kVendor = 0x1fc9, kDevice = 0x4d42, kSubsystemDevice = 0x0100;
+constexpr unsigned kSubsystemDevice = 0x0100;
 constexpr unsigned kClass = 0x020000;  // an Ethernet controller
 
 std::string guid_text(uint64_t guid) {
@@ -62,8 +62,8 @@ std::string no_resources() {
 }
 
 std::string modalias() {
-  return fmt::format("pci:v{:08X}d{:08X}sv{:08X}sd{:08X}bc{:02x}sc{:02x}i{:02x}", kVendor, kDevice,
-                     kVendor, kSubsystemDevice, kClass >> 16, kClass >> 8 & 0xff, kClass & 0xff);
+  return fmt::format("pci:v{:08X}d{:08X}sv{:08X}sd{:08X}bc{:02x}sc{:02x}i{:02x}", kPciVendor, kPciDevice,
+                     kPciVendor, kSubsystemDevice, kClass >> 16, kClass >> 8 & 0xff, kClass & 0xff);
 }
 
 }  // namespace
@@ -87,9 +87,9 @@ void DeviceFiles::fixed(const std::string& path, std::string text, std::string_v
 
 void DeviceFiles::add_function() {
   std::string cpus = online_cpus();
-  fixed(function_ + "/vendor", fmt::format("0x{:04x}", kVendor), "PCI vendor ID");
-  fixed(function_ + "/device", fmt::format("0x{:04x}", kDevice), "PCI device ID");
-  fixed(function_ + "/subsystem_vendor", fmt::format("0x{:04x}", kVendor),
+  fixed(function_ + "/vendor", fmt::format("0x{:04x}", kPciVendor), "PCI vendor ID");
+  fixed(function_ + "/device", fmt::format("0x{:04x}", kPciDevice), "PCI device ID");
+  fixed(function_ + "/subsystem_vendor", fmt::format("0x{:04x}", kPciVendor),
         "PCI subsystem vendor ID");
   fixed(function_ + "/subsystem_device", fmt::format("0x{:04x}", kSubsystemDevice),
         "PCI subsystem device ID");
@@ -112,7 +112,7 @@ std::string DeviceFiles::uevent() const {
   return fmt::format(
       "{}PCI_CLASS={:X}\nPCI_ID={:04X}:{:04X}\nPCI_SUBSYS_ID={:04X}:{:04X}\nPCI_SLOT_NAME={}\n"
       "MODALIAS={}",
-      bound_ ? "DRIVER=mango_core\n" : "", kClass, kVendor, kDevice, kVendor, kSubsystemDevice,
+      bound_ ? "DRIVER=mango_core\n" : "", kClass, kPciVendor, kPciDevice, kPciVendor, kSubsystemDevice,
       device_.spec().pci, modalias());
 }
 
@@ -152,8 +152,8 @@ void DeviceFiles::add_identity() {
   fixed(directory + "/node_type", "1: CA", "a channel adapter");
   fixed(directory + "/node_guid", guid, "EUI-64 of the MAC of port 1");
   fixed(directory + "/sys_image_guid", guid, "the same as node_guid");
-  fixed(directory + "/fw_ver", "1.0.0", "firmware version");
-  fixed(directory + "/hw_rev", "1", "hardware revision");
+  fixed(directory + "/fw_ver", kFirmwareVersion, "firmware version");
+  fixed(directory + "/hw_rev", fmt::format("{:x}", kHardwareRevision), "hardware revision");
   fixed(directory + "/hca_type", "MB100", "the model");
   fixed(directory + "/board_id", "MB_0000000001", "the board");
   fixed(directory + "/uevent", "NAME=" + name, "what udev is told of the device");

@@ -38,6 +38,9 @@ bool addressed(const Qp& qp, const wire::Headers& headers) {
 
 }  // namespace
 
+Port::Port(Device& device, const PortSpec& spec, uint8_t number)
+    : device_(device), spec_(spec), number_(number), gids_(gids_of(spec)) {}
+
 void Port::attach(Link& egress, Link& ingress) {
   egress_ = &egress;
   ingress_ = &ingress;

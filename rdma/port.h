@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "core/topology.h"
 #include "rdma/link.h"
@@ -18,19 +19,22 @@ class Qp;
 
 class Port final : public LinkSource, public LinkSink {
  public:
-  Port(Device& device, const PortSpec& spec, uint8_t number)
-      : device_(device), spec_(spec), number_(number) {}
+  Port(Device& device, const PortSpec& spec, uint8_t number);
   Port(const Port&) = delete;
   Port& operator=(const Port&) = delete;
 
   // The two directions of its cable: the port is the source of `egress` and the sink of `ingress`.
   void attach(Link& egress, Link& ingress);
   Link& egress() { return *egress_; }
+  const Link& egress() const { return *egress_; }
   Link& ingress() { return *ingress_; }
   Device& device() { return device_; }
   const PortSpec& spec() const { return spec_; }
   uint8_t number() const { return number_; }  // 1 or 2
   uint32_t mtu() const { return spec_.mtu; }
+  // The table's entries that are not empty.
+  const std::vector<Ip>& gids() const { return gids_; }
+  bool link_up() const { return link_up_; }
   PortCounters& counters() { return counters_; }
   const PortCounters& counters() const { return counters_; }
 
@@ -54,6 +58,7 @@ class Port final : public LinkSource, public LinkSink {
   Device& device_;
   const PortSpec& spec_;
   const uint8_t number_;
+  const std::vector<Ip> gids_;
   Link* egress_ = nullptr;
   Link* ingress_ = nullptr;
   bool link_up_ = false;

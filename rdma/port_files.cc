@@ -8,13 +8,12 @@
 #include "core/counter_files.h"
 #include "core/function_file.h"
 #include "rdma/device.h"
+#include "rdma/port_speed.h"
 
 namespace rocefs {
 namespace {
 
 using Text = Result<std::string>;
-
-constexpr size_t kGidTableLen = 8;
 
 constexpr KnobRow kPortKnobs[] = {
     {"hw_counters/lifespan", KnobType::kDecimal, 0, 10000, "10", "", "ms",
@@ -47,32 +46,9 @@ std::string gid_text(const Ip& gid) {
   return text;
 }
 
-// The rates that link widths and speeds make (drivers/infiniband/core/sysfs.c).
-struct RateName {
-  uint64_t mbps;
-  std::string_view name;
-};
-constexpr std::array<RateName, 13> kRates{{{2'500, "1X SDR"},
-                                           {5'000, "1X DDR"},
-                                           {10'000, "4X SDR"},
-                                           {14'000, "1X FDR"},
-                                           {20'000, "4X DDR"},
-                                           {25'000, "1X EDR"},
-                                           {40'000, "4X QDR"},
-                                           {50'000, "1X HDR"},
-                                           {56'000, "4X FDR"},
-                                           {100'000, "4X EDR"},
-                                           {200'000, "4X HDR"},
-                                           {400'000, "4X NDR"},
-                                           {800'000, "4X XDR"}}};
-
 // The true rate, with the name of the slowest link that carries it.
 std::string rate_text(uint64_t bps) {
-  std::string_view name = kRates.back().name;
-  for (size_t i = kRates.size(); i-- > 0;) {
-    if (bps <= kRates[i].mbps * 1'000'000) name = kRates[i].name;
-  }
-  return fmt::format("{:g} Gb/sec ({})", static_cast<double>(bps) / 1e9, name);
+  return fmt::format("{:g} Gb/sec ({})", static_cast<double>(bps) / 1e9, port_speed(bps).name);
 }
 
 // hw_counters/ of one port. As ib_core has it, they are read together, and what was read is shown
@@ -218,7 +194,7 @@ void add_port_files(Tree& tree, const std::string& directory, Port& port, Engine
   fixed(tree, directory + "/lid_mask_count", "0", "0: as the LID");
   fixed(tree, directory + "/sm_lid", "0x0", "0x0: there is no subnet manager");
   fixed(tree, directory + "/sm_sl", "0", "its service level");
-  fixed(tree, directory + "/cap_mask", "0x04010000", "CM supported, GIDs from IP addresses");
+  fixed(tree, directory + "/cap_mask", fmt::format("0x{:08x}", kPortCapabilities), "CM supported, GIDs from IP addresses");
   fixed(tree, directory + "/pkeys/0", "0xffff", "the default partition, full member");
   add_gids(tree, directory, port.spec());
   add_counters(tree, directory, port.counters(), engine);

@@ -15,7 +15,7 @@ constexpr uint16_t kDefaultPkey = 0xffff;
 constexpr uint16_t kDontFragment = 0x4000;
 constexpr uint8_t kUdpProtocol = 17;
 constexpr uint32_t kMaxWindow = 1u << 22;  // half of half the PSN space: no PSN is ambiguous
-constexpr uint8_t kMaxRdAtomic = 16;       // as mlx5 has
+
 
 bool valid_mtu(uint32_t mtu) {
   return mtu >= 256 && mtu <= kMaxMtu && (mtu & (mtu - 1)) == 0;
@@ -245,7 +245,7 @@ void Qp::enter_send_error() {
   requester_.flush();
 }
 
-void Qp::retire(CompletionQueue& sink) {
+void Qp::retire(CompletionSink& sink) {
   init_.send_cq = init_.receive_cq = &sink;
   enter_error();
   reset();

@@ -19,8 +19,8 @@ class Port;
 struct QpInit {
   QpType type = QpType::kRc;
   uint32_t pd = 0;
-  CompletionQueue* send_cq = nullptr;
-  CompletionQueue* receive_cq = nullptr;
+  CompletionSink* send_cq = nullptr;
+  CompletionSink* receive_cq = nullptr;
   ReceiveQueue* shared_receives = nullptr;  // an SRQ, which outlives the QP; null: its own queue
   uint32_t send_depth = 128;
   uint32_t receive_depth = 128;
@@ -62,8 +62,8 @@ class Qp {
   // Chosen in the transition to INIT; until then the first.
   Port& port() { return *port_; }
   Scheduler& scheduler();
-  CompletionQueue& send_cq() { return *init_.send_cq; }
-  CompletionQueue& receive_cq() { return *init_.receive_cq; }
+  CompletionSink& send_cq() { return *init_.send_cq; }
+  CompletionSink& receive_cq() { return *init_.receive_cq; }
   ReceiveQueue& receives() { return init_.shared_receives ? *init_.shared_receives : receives_; }
   bool has_shared_receives() const { return init_.shared_receives != nullptr; }
   Requester& requester() { return requester_; }
@@ -96,7 +96,7 @@ class Qp {
   bool memory_pending() const;
   // The QP is going: whoever made its completion queues takes them away, `sink` takes what still
   // ends, and nothing more is transmitted.
-  void retire(CompletionQueue& sink);
+  void retire(CompletionSink& sink);
   // Queued requests end with kFlushed. Again is harmless.
   void enter_error();
   // UC and UD: a send request has failed; the receiving half goes on.

@@ -20,9 +20,14 @@ class ReceiveQueue {
     queue_.push(request);
     return {};
   }
-  bool empty() const { return queue_.empty(); }
+  bool full() const { return queue_.full(); }
+  bool empty() {
+    if (queue_.empty() && source_) source_();
+    return queue_.empty();
+  }
   size_t size() const { return queue_.size(); }
   ReceiveRequest take() {
+    if (limit_ > 0 && source_) source_();
     ReceiveRequest request = queue_.front();
     queue_.pop();
     if (limit_ > 0 && queue_.size() < limit_) {
@@ -39,10 +44,15 @@ class ReceiveQueue {
     limit_reached_ = std::move(reached);
   }
 
+  // `source` posts what there is elsewhere. It is asked before the queue is found empty, or close to
+  // its limit.
+  void set_source(std::function<void()> source) { source_ = std::move(source); }
+
  private:
   WorkQueue<ReceiveRequest> queue_;
   size_t limit_ = 0;
   std::function<void()> limit_reached_;
+  std::function<void()> source_;
 };
 
 }  // namespace rocefs

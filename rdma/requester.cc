@@ -99,6 +99,7 @@ bool Requester::begin(Wqe& wqe) {
 // What the near end can see to be wrong, or does by itself.
 WcStatus Requester::check(const Wqe& wqe) {
   const SendRequest& request = wqe.request;
+  if (request.malformed) return WcStatus::kLocalQpOperationError;
   if (wqe.is_local()) {
     return run_local(wqe) ? WcStatus::kSuccess : WcStatus::kWindowBindError;
   }

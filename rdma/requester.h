@@ -26,10 +26,12 @@ class Requester final : public MemoryListener {
 
   // At the transition to RTS.
   void start(uint32_t psn);
+  bool full() const { return queue_.full(); }
   // ENOMEM when the send queue is full. The QP has checked the rest.
   Result<void> post(const SendRequest& request);
 
   // Whether something is queued that has not been sent.
+  size_t queued() const { return queue_.size(); }
   bool has_more() const { return cursor_ != queue_.tail(); }
   // The next packet that may be sent now; null when there is none, until the QP is made ready.
   Packet* emit(TimeNs now);

@@ -77,6 +77,7 @@ struct Sge {
 };
 
 inline constexpr size_t kMaxSge = 8;
+inline constexpr uint8_t kMaxRdAtomic = 16;  // READs and atomics under way, either way: as mlx5 has
 inline constexpr uint64_t kMaxMessage = uint64_t{1} << 31;  // bytes: what a RETH may ask for
 
 // The scatter/gather list of a work request. A copy moves only the entries that there are.
@@ -118,6 +119,7 @@ struct AddressVector {
 struct SendRequest {
   uint64_t wr_id = 0;
   SendOp op = SendOp::kSend;
+  bool malformed = false;  // a client's that makes no sense: it ends with kLocalQpOperationError
   bool signaled = true;
   bool solicited = false;
   bool fence = false;      // waits for the READs and atomics before it

@@ -1,0 +1,215 @@
+// Client: what one verbs client has of one device: its protection domains, regions, queues and
+// queue pairs. Core thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/shared_memory.h"
+#include "rdma/client/convert.h"
+#include "rdma/client/handles.h"
+#include "rdma/client/memory.h"
+#include "rdma/client/process.h"
+#include "rdma/client/ring.h"
+#include "rdma/device.h"
+
+namespace rocefs {
+
+class Client;
+
+// A completion queue in shared memory.
+class ClientCq final : public CompletionSink {
+ public:
+  ClientCq(Client& client, std::shared_ptr<SharedMemory> memory, uint32_t entries, uint64_t cookie,
+           uint32_t channel)
+      : client_(client),
+        memory_(std::move(memory)),
+        page_(memory_->at<rocefs_cq_page>(0)),
+        entries_(entries),
+        cookie_(cookie),
+        channel_(channel) {}
+
+  [[nodiscard]] bool push(const Completion& completion, bool solicited = false) override;
+
+  uint32_t channel() const { return channel_; }
+  uint32_t users = 0;  // halves of queue pairs
+
+ private:
+  void raise(bool solicited);
+
+  Client& client_;
+  const std::shared_ptr<SharedMemory> memory_;
+  rocefs_cq_page* const page_;
+  const uint32_t entries_;
+  const uint64_t cookie_;
+  const uint32_t channel_;  // a socket of the process's; 0 for none
+  uint32_t produced_ = 0;
+};
+
+// What a doorbell stands for.
+class ClientQueue {
+ public:
+  virtual ~ClientQueue() = default;
+  // Takes what the client has posted. Whether there may be more.
+  virtual bool serve() = 0;
+};
+
+class ClientSrq final : public ClientQueue {
+ public:
+  ClientSrq(Client& client, std::shared_ptr<SharedMemory> memory, const rocefs_created& layout,
+            const rocefs_create_srq& wanted, uint32_t pd);
+
+  bool serve() override;
+  void release() { ring_.release_all_but(receives_.size()); }
+  ReceiveQueue& receives() { return receives_; }
+  void set_limit(uint32_t limit);
+  const rocefs_create_srq& created() const { return wanted_; }
+  uint32_t limit() const { return limit_; }
+  uint32_t pd() const { return pd_; }
+  uint32_t users = 0;
+
+ private:
+  Client& client_;
+  const std::shared_ptr<SharedMemory> memory_;
+  const rocefs_create_srq wanted_;
+  const uint32_t pd_;
+  WqeRing<rocefs_receive_wqe> ring_;
+  ReceiveQueue receives_;
+  uint32_t limit_ = 0;
+};
+
+class ClientQp final : public ClientQueue {
+ public:
+  ClientQp(Client& client, std::shared_ptr<SharedMemory> memory, const rocefs_created& layout,
+           const rocefs_create_qp& wanted);
+  ~ClientQp() override;
+
+  // Takes over a queue pair that was made for it. ENOMEM: no region is free.
+  Result<void> attach(Qp& qp, ClientSrq* srq, const rocefs_created& layout);
+  Qp& qp() { return *qp_; }
+  ClientSrq* srq() { return srq_; }
+  const rocefs_create_qp& created() const { return wanted_; }
+
+  bool serve() override;
+  // Tells the client which of its slots are free again.
+  void release();
+  // The queue pair has been reset: what is posted is forgotten.
+  void drop();
+  // It goes; afterwards nothing of its memory is used any more.
+  void destroy();
+
+ private:
+  bool serve_sends();
+  bool serve_receives();
+
+  Client& client_;
+  const std::shared_ptr<SharedMemory> memory_;
+  const rocefs_create_qp wanted_;
+  SendLimits limits_;
+  WqeRing<rocefs_send_wqe> sends_;
+  WqeRing<rocefs_receive_wqe> receives_;
+  Qp* qp_ = nullptr;
+  ClientSrq* srq_ = nullptr;
+};
+
+class Client final : public DeviceClient {
+ public:
+  // Numbers that clients of one device share.
+  struct Numbers {
+    uint32_t pd = 1u << 16;  // below are those of built-in traffic
+  };
+  // `events`: the socket for asynchronous events.
+  Client(Device& device, Numbers& numbers, std::shared_ptr<Process> process,
+         std::shared_ptr<SharedMemory> page, std::string comm, uint32_t events);
+  ~Client() override;
+
+  // What goes with a request.
+  struct Attachment {
+    std::shared_ptr<SharedMemory> memory;  // for what is created
+    rocefs_created layout{};
+    uint32_t socket = 0;
+  };
+  using Reply = UniqueFunction<void(const rocefs_answer&)>;
+  // Answers when it is done.
+  void request(const rocefs_request& request, Attachment attachment, Reply reply);
+
+  // Looks at the doorbells and tells what has ended; whether there was anything.
+  bool poll();
+  // Hands over what was asked of the process, and wakes who waits for completions.
+  void flush();
+  // Whether poll() would find something.
+  bool wanted() const;
+
+  // The device is going.
+  void device_removed(Device& device) override;
+
+  Device& device() { return *device_; }
+  Process& process() { return *process_; }
+  const std::shared_ptr<Process>& shared_process() { return process_; }
+  // A completion has come for it.
+  void completed(uint32_t qpn);
+  void raise(uint32_t channel, uint64_t cookie);
+  void tell(uint32_t type, uint64_t element);
+
+ private:
+  struct Pd {
+    uint32_t number = 0;
+    uint32_t users = 0;
+  };
+  struct Mr {
+    uint32_t key = 0;
+    Pd* pd = nullptr;
+  };
+
+  Result<void> execute(const rocefs_request& request, Attachment& attachment, rocefs_answer& answer);
+  Result<void> query_port(uint32_t port, rocefs_answer& answer);
+  Result<void> dealloc_pd(uint32_t handle);
+  Result<void> create_cq(const rocefs_create_cq& wanted, Attachment& attachment,
+                         rocefs_answer& answer);
+  Result<void> destroy_cq(uint32_t handle);
+  Result<void> create_srq(const rocefs_create_srq& wanted, Attachment& attachment,
+                          rocefs_answer& answer);
+  Result<void> modify_srq(const rocefs_srq_attr& wanted);
+  Result<void> query_srq(uint32_t handle, rocefs_answer& answer);
+  Result<void> destroy_srq(uint32_t handle);
+  Result<void> create_qp(const rocefs_create_qp& wanted, Attachment& attachment,
+                         rocefs_answer& answer);
+  Result<void> modify_qp(const rocefs_qp_attr& wanted);
+  Result<void> query_qp(uint32_t handle, rocefs_answer& answer);
+  Result<void> destroy_qp(uint32_t handle);
+  void reg_mr(const rocefs_reg_mr& wanted, Reply reply);
+  Result<void> add_region(const rocefs_reg_mr& wanted, rocefs_answer& answer);
+  Result<void> dereg_mr(uint32_t handle);
+  void give_back();
+  Result<uint32_t> take_doorbell(ClientQueue& queue);
+  void give_doorbell(ClientQueue& queue);
+
+  Device* device_;
+  Numbers& numbers_;
+  const std::shared_ptr<Process> process_;
+  const std::shared_ptr<SharedMemory> memory_;
+  rocefs_context_page* const page_;
+  const std::string comm_;
+  const uint32_t events_;
+  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  bool completed_ = false;  // since the last flush()
+  uint32_t completions_ = 0;
+
+  Handles<Pd> pds_{ROCEFS_MAX_PD};
+  Handles<Mr> mrs_{ROCEFS_MAX_MR};
+  Handles<ClientCq> cqs_{ROCEFS_MAX_CQ};
+  Handles<ClientSrq> srqs_{ROCEFS_MAX_QUEUES};
+  Handles<ClientQp> qps_{ROCEFS_MAX_QUEUES};
+  std::vector<ClientQueue*> doorbells_;
+  std::vector<uint32_t> served_again_;  // doorbells of queues that may have more
+  std::unordered_map<uint32_t, ClientQp*> by_number_;
+};
+
+// What is answered instead.
+rocefs_answer refusal(const Error& why);
+
+}  // namespace rocefs

@@ -1,0 +1,114 @@
+#include "rdma/client/clients.h"
+
+#include <cerrno>
+
+namespace rocefs {
+
+Result<std::unique_ptr<Clients>> Clients::create(Fabric& fabric, Engine& engine) {
+  auto page = SharedMemory::create("rocefs-engine", sizeof(rocefs_engine_page),
+                                   SharedMemory::Others::kRead);
+  if (!page) return page.error();
+  return std::unique_ptr<Clients>(new Clients(fabric, engine, std::move(*page)));
+}
+
+Clients::Clients(Fabric& fabric, Engine& engine, SharedMemory page)
+    : fabric_(fabric), engine_(engine), page_(std::move(page)) {
+  engine_.set_poller(*this);
+}
+
+Clients::~Clients() = default;
+
+void Clients::describe(const Device& device, rocefs_device_attr& out) const {
+  out.node_guid = guid_of(device.spec().ports[0]);
+  out.max_mr_size = uint64_t{1} << 47;
+  out.vendor_id = kPciVendor;
+  out.vendor_part_id = kPciDevice;
+  out.hw_ver = kHardwareRevision;
+  out.max_qp = out.max_srq = ROCEFS_MAX_QUEUES;
+  out.max_qp_wr = ROCEFS_MAX_QP_WR;
+  out.max_sge = ROCEFS_MAX_SGE;
+  out.max_inline = ROCEFS_MAX_INLINE;
+  out.max_cq = ROCEFS_MAX_CQ;
+  out.max_cqe = ROCEFS_MAX_CQE;
+  out.max_mr = ROCEFS_MAX_MR;
+  out.max_pd = ROCEFS_MAX_PD;
+  out.max_srq_wr = ROCEFS_MAX_SRQ_WR;
+  out.max_rd_atomic = kMaxRdAtomic;
+  out.max_ah = 1u << 20;
+  out.ports = static_cast<uint32_t>(device.port_count());
+  std::string_view(kFirmwareVersion).copy(out.fw_ver, sizeof out.fw_ver - 1);
+}
+
+void Clients::add(uint64_t id, Arrival arrival, Client::Reply reply) {
+  auto refuse = [&](const Error& why) { reply(refusal(why)); };
+  if (engine_.mode() == ClockMode::kVirtual) {
+    return refuse(Error{EOPNOTSUPP, "the clock is virtual: programs cannot run in its time"});
+  }
+  const char* name = arrival.hello.device;
+  Device* device = fabric_.device({name, ::strnlen(name, sizeof arrival.hello.device)});
+  if (!device || !device->present()) return refuse(Error{ENODEV, "there is no such device"});
+  std::string comm(arrival.hello.comm, ::strnlen(arrival.hello.comm, sizeof arrival.hello.comm));
+  auto process = arrival.process;
+  Entry& entry = clients_[id];
+  entry.doorbell = std::move(arrival.doorbell);
+  engine_.ring().watch(entry.doorbell.get(), [] {});  // that the core is awake is enough
+  entry.client = std::make_unique<Client>(*device, numbers_[device], process,
+                                          std::move(arrival.page), std::move(comm), arrival.events);
+  rocefs_answer answer{};
+  describe(*device, answer.u.device);
+  process->run([process = process.get(), probe = arrival.hello.probe, answer,
+                reply = std::move(reply)]() mutable -> Task {
+    bool readable = process->holds(probe, ROCEFS_UAPI_MAGIC);
+    return [readable, answer, reply = std::move(reply)]() mutable {
+      if (readable) return reply(answer);
+      reply(refusal(Error{EPERM, "its memory may not be touched: ptrace(2) access is needed"}));
+    };
+  });
+}
+
+Client* Clients::find(uint64_t id) {
+  auto found = clients_.find(id);
+  return found == clients_.end() ? nullptr : found->second.client.get();
+}
+
+void Clients::remove(uint64_t id) {
+  auto found = clients_.find(id);
+  if (found == clients_.end()) return;
+  engine_.ring().unwatch(found->second.doorbell.get());
+  leaving_.push_back(found->second.client->shared_process());
+  clients_.erase(found);
+}
+
+bool Clients::poll() {
+  bool any = false;
+  for (auto& [id, entry] : clients_) {
+    any |= entry.client->poll();
+    entry.client->flush();
+  }
+  if (leaving_.empty()) return any;
+  // Queue pairs that are going wait for what they have asked of their memory.
+  std::erase_if(leaving_, [](const auto& process) {
+    bool over = process->idle();
+    process->take_done();
+    process->flush();
+    return over && !process->busy();
+  });
+  return any;
+}
+
+bool Clients::may_sleep() {
+  std::atomic_ref(page_.at<rocefs_engine_page>(0)->asleep).store(1);
+  for (auto& [id, entry] : clients_) {
+    if (entry.client->wanted()) return false;
+  }
+  for (const auto& process : leaving_) {
+    if (process->busy()) return false;
+  }
+  return true;
+}
+
+void Clients::awake() {
+  std::atomic_ref(page_.at<rocefs_engine_page>(0)->asleep).store(0, std::memory_order_relaxed);
+}
+
+}  // namespace rocefs

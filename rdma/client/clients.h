@@ -1,0 +1,60 @@
+// Clients: all verbs clients of a fabric, as the packet core sees them: it looks at their doorbells
+// and at what their copy threads have done. Core thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+
+#include "core/engine.h"
+#include "rdma/client/client.h"
+#include "rdma/fabric.h"
+
+namespace rocefs {
+
+class Clients final : public Poller {
+ public:
+  // Before the engine starts. Fails with the reason where there is no memory to share.
+  static Result<std::unique_ptr<Clients>> create(Fabric& fabric, Engine& engine);
+  ~Clients() override;
+
+  // Any thread: what every client maps.
+  int page() const { return page_.descriptor(); }
+
+  // What a client begins with.
+  struct Arrival {
+    std::shared_ptr<Process> process;
+    std::shared_ptr<SharedMemory> page;
+    Fd doorbell;  // an eventfd, which clients may write to as well
+    uint32_t events = 0;
+    rocefs_hello hello{};
+  };
+  // Answers with the device's attributes, or refuses: ENODEV, EOPNOTSUPP under the virtual clock,
+  // EPERM when the process may not be touched.
+  void add(uint64_t id, Arrival arrival, Client::Reply reply);
+  // Null if there is none.
+  Client* find(uint64_t id);
+  void remove(uint64_t id);
+
+  bool poll() override;
+  bool may_sleep() override;
+  void awake() override;
+
+ private:
+  struct Entry {
+    std::unique_ptr<Client> client;
+    Fd doorbell;
+  };
+
+  Clients(Fabric& fabric, Engine& engine, SharedMemory page);
+  void describe(const Device& device, rocefs_device_attr& out) const;
+
+  Fabric& fabric_;
+  Engine& engine_;
+  SharedMemory page_;
+  std::map<const Device*, Client::Numbers> numbers_;
+  std::map<uint64_t, Entry> clients_;
+  std::vector<std::shared_ptr<Process>> leaving_;  // whose answers are still to be taken
+};
+
+}  // namespace rocefs

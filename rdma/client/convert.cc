@@ -1,0 +1,313 @@
+#include "rdma/client/convert.h"
+
+#include <cerrno>
+#include <cstring>
+
+#include "rdma/device.h"
+#include "rdma/memory.h"
+#include "rdma/port_speed.h"
+
+namespace rocefs {
+namespace {
+
+// ibv_qp_attr_mask; what is left out are alternate paths, capabilities and rate limits.
+enum : uint32_t {
+  kState = 1 << 0,
+  kCurrentState = 1 << 1,
+  kAsyncNotify = 1 << 2,
+  kAddress = 1 << 7,
+};
+struct MaskPair {
+  uint32_t ibv, ours;
+};
+constexpr MaskPair kMasks[] = {
+    {1 << 3, kQpAccess},         {1 << 4, kQpPkeyIndex},     {1 << 5, kQpPort},
+    {1 << 6, kQpQkey},           {kAddress, kQpPath},        {1 << 8, kQpPathMtu},
+    {1 << 9, kQpTimeout},        {1 << 10, kQpRetryCount},   {1 << 11, kQpRnrRetry},
+    {1 << 12, kQpReceivePsn},    {1 << 13, kQpMaxRdAtomic},  {1 << 15, kQpMinRnrTimer},
+    {1 << 16, kQpSendPsn},       {1 << 17, kQpMaxDestRdAtomic}, {1 << 20, kQpRemoteQpn},
+};
+
+// ibv_access_flags 20 to 29 are optional: a device that lacks them ignores them.
+constexpr uint32_t kOptionalAccess = 0x3ff00000;
+constexpr uint32_t kAllAccess =
+    kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteAtomic | kWindowBind;
+
+constexpr uint8_t kDefaultHopLimit = 64;
+
+// ibv_mtu: 1 is 256.
+uint32_t mtu_code(uint32_t bytes) {
+  uint32_t code = 1;
+  while (code < 5 && (256u << code) <= bytes) ++code;
+  return code;
+}
+
+template <class T>
+T narrow(uint32_t value) {  // what does not fit is out of range for whoever checks it
+  return value > std::numeric_limits<T>::max() ? std::numeric_limits<T>::max()
+                                               : static_cast<T>(value);
+}
+
+std::optional<SendOp> send_op_of(uint32_t opcode) {
+  switch (opcode) {
+    case ROCEFS_WR_RDMA_WRITE:
+      return SendOp::kWrite;
+    case ROCEFS_WR_RDMA_WRITE_WITH_IMM:
+      return SendOp::kWriteImm;
+    case ROCEFS_WR_SEND:
+      return SendOp::kSend;
+    case ROCEFS_WR_SEND_WITH_IMM:
+      return SendOp::kSendImm;
+    case ROCEFS_WR_RDMA_READ:
+      return SendOp::kRead;
+    case ROCEFS_WR_ATOMIC_CMP_AND_SWP:
+      return SendOp::kCompareSwap;
+    case ROCEFS_WR_ATOMIC_FETCH_AND_ADD:
+      return SendOp::kFetchAdd;
+    case ROCEFS_WR_LOCAL_INV:
+      return SendOp::kLocalInvalidate;
+    case ROCEFS_WR_SEND_WITH_INV:
+      return SendOp::kSendInvalidate;
+  }
+  return std::nullopt;
+}
+
+// False if there are more than are allowed.
+bool add_sges(std::span<const rocefs_sge> from, uint32_t count, uint32_t most, SgeList& to) {
+  if (count > most || count > from.size()) return false;
+  for (const rocefs_sge& sge : from.first(count)) to.add({sge.address, sge.length, sge.lkey});
+  return true;
+}
+
+}  // namespace
+
+std::optional<QpType> qp_type_of(uint32_t ibv_type) {
+  switch (ibv_type) {
+    case 2:
+      return QpType::kRc;
+    case 3:
+      return QpType::kUc;
+    case 4:
+      return QpType::kUd;
+  }
+  return std::nullopt;
+}
+
+uint32_t wc_status_of(WcStatus status) {
+  switch (status) {
+    case WcStatus::kSuccess:
+      return 0;
+    case WcStatus::kLocalLengthError:
+      return 1;
+    case WcStatus::kLocalQpOperationError:
+      return 2;
+    case WcStatus::kLocalProtectionError:
+      return 4;
+    case WcStatus::kFlushed:
+      return 5;
+    case WcStatus::kWindowBindError:
+      return 6;
+    case WcStatus::kBadResponse:
+      return 7;
+    case WcStatus::kRemoteInvalidRequest:
+      return 9;
+    case WcStatus::kRemoteAccessError:
+      return 10;
+    case WcStatus::kRemoteOperationError:
+      return 11;
+    case WcStatus::kRetryExceeded:
+      return 12;
+    case WcStatus::kRnrRetryExceeded:
+      return 13;
+  }
+  return 21;  // IBV_WC_GENERAL_ERR
+}
+
+uint32_t wc_opcode_of(WcOpcode opcode) {
+  switch (opcode) {
+    case WcOpcode::kSend:
+      return 0;
+    case WcOpcode::kWrite:
+      return 1;
+    case WcOpcode::kRead:
+      return 2;
+    case WcOpcode::kCompareSwap:
+      return 3;
+    case WcOpcode::kFetchAdd:
+      return 4;
+    case WcOpcode::kBindWindow:
+      return 5;
+    case WcOpcode::kLocalInvalidate:
+      return 6;
+    case WcOpcode::kReceive:
+      return 128;
+    case WcOpcode::kReceiveWriteImm:
+      return 129;
+  }
+  return 0;
+}
+
+Result<AddressVector> address_of(const Device& device, const rocefs_address& address) {
+  if (!address.is_global) return Error{EINVAL, "RoCE needs a GID: without one there is no path"};
+  if (address.port < 1 || address.port > device.port_count()) {
+    return errorf(EINVAL, "{} has no port {}", device.name(), address.port);
+  }
+  const std::vector<Ip>& gids = device.port(address.port).gids();
+  if (address.sgid_index >= gids.size()) {
+    return errorf(EINVAL, "GID {} of port {} is empty", address.sgid_index, address.port);
+  }
+  AddressVector path;
+  path.local = gids[address.sgid_index];
+  std::copy_n(address.dgid, path.remote.size(), path.remote.begin());
+  if (path.remote == Ip{}) return Error{EINVAL, "the far GID is empty"};
+  if (is_mapped_ipv4(path.local) != is_mapped_ipv4(path.remote)) {
+    return Error{EINVAL, "one GID is an IPv4 address, the other is not"};
+  }
+  path.traffic_class = address.traffic_class;
+  path.hop_limit = address.hop_limit ? address.hop_limit : kDefaultHopLimit;
+  return path;
+}
+
+Result<uint8_t> access_of(uint32_t ibv_access) {
+  ibv_access &= ~kOptionalAccess;
+  if (ibv_access & ~kAllAccess) {
+    return errorf(EINVAL, "access rights {:#x} are not supported", ibv_access & ~kAllAccess);
+  }
+  return static_cast<uint8_t>(ibv_access);
+}
+
+Result<Modification> modification_of(const Device& device, QpState now,
+                                     const rocefs_qp_attr& attr) {
+  Modification out;
+  out.to = now;
+  constexpr auto kLast = static_cast<uint32_t>(QpState::kError);
+  if (attr.mask & kState) {
+    if (attr.state > kLast) return errorf(EINVAL, "{} is no state", attr.state);
+    out.to = static_cast<QpState>(attr.state);
+  }
+  if ((attr.mask & kCurrentState) && attr.current_state != static_cast<uint32_t>(now)) {
+    return errorf(EINVAL, "the queue pair is in {}", name(now));
+  }
+  uint32_t known = kState | kCurrentState | kAsyncNotify;
+  for (const MaskPair& pair : kMasks) {
+    known |= pair.ibv;
+    if (attr.mask & pair.ibv) out.mask |= pair.ours;
+  }
+  if (attr.mask & ~known) {
+    return errorf(EINVAL, "attributes {:#x} are not supported", attr.mask & ~known);
+  }
+  QpAttributes& a = out.attributes;
+  if (attr.mask & kAddress) {
+    Result<AddressVector> path = address_of(device, attr.path);
+    if (!path) return path.error();
+    a.path = *path;
+  }
+  if (out.mask & kQpAccess) {
+    Result<uint8_t> access = access_of(attr.access);
+    if (!access) return access.error();
+    a.access = *access;
+  }
+  a.pkey_index = narrow<uint16_t>(attr.pkey_index);
+  a.port = narrow<uint8_t>(attr.port);
+  a.qkey = attr.qkey;
+  a.path_mtu = attr.path_mtu >= 1 && attr.path_mtu <= 5 ? 128u << attr.path_mtu : 0;
+  a.remote_qpn = attr.remote_qpn;
+  a.send_psn = attr.send_psn & 0xffffff;  // the manual gives it 24 bits; programs draw 32
+  a.receive_psn = attr.receive_psn & 0xffffff;
+  a.timeout = narrow<uint8_t>(attr.timeout);
+  a.retry_count = narrow<uint8_t>(attr.retry_count);
+  a.rnr_retry = narrow<uint8_t>(attr.rnr_retry);
+  a.min_rnr_timer = narrow<uint8_t>(attr.min_rnr_timer);
+  a.max_rd_atomic = narrow<uint8_t>(attr.max_rd_atomic);
+  a.max_dest_rd_atomic = narrow<uint8_t>(attr.max_dest_rd_atomic);
+  return out;
+}
+
+void describe(const QpAttributes& a, QpState state, const Port& port, rocefs_qp_attr& out) {
+  out.state = out.current_state = static_cast<uint32_t>(state);
+  out.path_mtu = mtu_code(a.path_mtu);
+  out.qkey = a.qkey;
+  out.receive_psn = a.receive_psn;
+  out.send_psn = a.send_psn;
+  out.remote_qpn = a.remote_qpn;
+  out.access = a.access;
+  out.pkey_index = a.pkey_index;
+  out.max_rd_atomic = a.max_rd_atomic;
+  out.max_dest_rd_atomic = a.max_dest_rd_atomic;
+  out.min_rnr_timer = a.min_rnr_timer;
+  out.port = a.port;
+  out.timeout = a.timeout;
+  out.retry_count = a.retry_count;
+  out.rnr_retry = a.rnr_retry;
+  std::copy_n(a.path.remote.begin(), a.path.remote.size(), out.path.dgid);
+  out.path.is_global = a.path.remote != Ip{};
+  const std::vector<Ip>& gids = port.gids();
+  for (size_t i = 0; i < gids.size(); ++i) {
+    if (gids[i] == a.path.local) out.path.sgid_index = static_cast<uint8_t>(i);
+  }
+  out.path.hop_limit = a.path.hop_limit;
+  out.path.traffic_class = a.path.traffic_class;
+  out.path.port = port.number();
+}
+
+void describe(const Port& port, rocefs_port_attr& out) {
+  bool up = port.link_up();
+  out.state = up ? 4 : 1;  // IBV_PORT_ACTIVE, IBV_PORT_DOWN
+  out.phys_state = up ? 5 : 3;
+  out.max_mtu = mtu_code(kMaxMtu);
+  out.active_mtu = mtu_code(port.mtu());
+  out.max_message = kMaxMessage;
+  out.gid_table_len = kGidTableLen;
+  out.pkey_table_len = 1;
+  out.capabilities = kPortCapabilities;
+  const PortSpeed& speed = port_speed(port.egress().parameters().rate_bps);
+  out.active_speed = speed.speed;
+  out.active_width = speed.width;
+}
+
+SendRequest send_request_of(const Device& device, const rocefs_send_wqe& wqe,
+                            const SendLimits& limits, uint64_t inline_offset) {
+  SendRequest request;
+  request.wr_id = wqe.wr_id;
+  request.signaled = wqe.flags & ROCEFS_SEND_SIGNALED;
+  request.solicited = wqe.flags & ROCEFS_SEND_SOLICITED;
+  request.fence = wqe.flags & ROCEFS_SEND_FENCE;
+  request.immediate = wqe.immediate;
+  request.remote_address = wqe.remote_address;
+  std::optional<SendOp> op = send_op_of(wqe.opcode);
+  request.malformed = !op;
+  request.op = op.value_or(SendOp::kSend);
+  bool invalidates = op == SendOp::kSendInvalidate || op == SendOp::kLocalInvalidate;
+  request.rkey = invalidates ? wqe.immediate : wqe.rkey;
+  bool swaps = op == SendOp::kCompareSwap;
+  request.compare = swaps ? wqe.compare_add : 0;
+  request.swap_add = swaps ? wqe.swap : wqe.compare_add;
+  request.remote_qpn = wqe.remote_qpn & 0xffffff;
+  request.qkey = wqe.qkey;
+  if (limits.datagram) {
+    if (Result<AddressVector> path = address_of(device, wqe.path)) {
+      request.path = *path;
+    } else {
+      request.malformed = true;
+    }
+  }
+  if (wqe.flags & ROCEFS_SEND_INLINE) {
+    request.malformed |= wqe.num_sge > limits.max_inline;
+    if (!request.malformed && wqe.num_sge > 0) {
+      request.sges.add({inline_offset, wqe.num_sge, limits.inline_key});
+    }
+  } else {
+    request.malformed |= !add_sges(wqe.u.sges, wqe.num_sge, limits.max_sge, request.sges);
+  }
+  return request;
+}
+
+ReceiveRequest receive_request_of(const rocefs_receive_wqe& wqe, uint32_t max_sge) {
+  ReceiveRequest request;
+  request.wr_id = wqe.wr_id;
+  // A key that nobody has: the message that comes for it fails.
+  if (!add_sges(wqe.sges, wqe.num_sge, max_sge, request.sges)) request.sges = Sge{0, 1, 0};
+  return request;
+}
+
+}  // namespace rocefs

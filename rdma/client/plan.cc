@@ -1,0 +1,82 @@
+// How the rings of a queue lie in the memory that is shared with its client.
+#include <bit>
+#include <cerrno>
+
+#include "rdma/client/server.h"
+
+namespace rocefs {
+namespace {
+
+constexpr uint64_t kPage = 4096;
+
+uint64_t pages(uint64_t bytes) {
+  return (bytes + kPage - 1) / kPage * kPage;
+}
+
+uint32_t slots(uint32_t wanted) {
+  return std::bit_ceil(std::max(1u, wanted));
+}
+
+Error too_large(std::string_view what, uint64_t value, uint64_t most) {
+  return errorf(EINVAL, "{} {}: at most {}", what, value, most);
+}
+
+Result<rocefs_created> plan_cq(const rocefs_create_cq& wanted) {
+  if (wanted.entries == 0) return Error{EINVAL, "a completion queue without entries"};
+  if (wanted.entries > ROCEFS_MAX_CQE) {
+    return too_large("completion queue entries", wanted.entries, ROCEFS_MAX_CQE);
+  }
+  rocefs_created made{};
+  made.entries = slots(wanted.entries);
+  made.size = ROCEFS_CQ_ENTRIES + pages(made.entries * sizeof(rocefs_cqe));
+  return made;
+}
+
+Result<rocefs_created> plan_srq(const rocefs_create_srq& wanted) {
+  if (wanted.max_wr == 0) return Error{EINVAL, "a shared receive queue without requests"};
+  if (wanted.max_wr > ROCEFS_MAX_SRQ_WR) {
+    return too_large("receive requests", wanted.max_wr, ROCEFS_MAX_SRQ_WR);
+  }
+  if (wanted.max_sge > ROCEFS_MAX_SGE) {
+    return too_large("scatter entries", wanted.max_sge, ROCEFS_MAX_SGE);
+  }
+  rocefs_created made{};
+  made.receive_entries = slots(wanted.max_wr);
+  made.receive_offset = kPage;
+  made.size = kPage + pages(made.receive_entries * sizeof(rocefs_receive_wqe));
+  return made;
+}
+
+Result<rocefs_created> plan_qp(const rocefs_create_qp& wanted) {
+  uint32_t most_wr = std::max(wanted.max_send_wr, wanted.srq ? 0 : wanted.max_receive_wr);
+  uint32_t most_sge = std::max(wanted.max_send_sge, wanted.srq ? 0 : wanted.max_receive_sge);
+  if (most_wr > ROCEFS_MAX_QP_WR) return too_large("work requests", most_wr, ROCEFS_MAX_QP_WR);
+  if (most_sge > ROCEFS_MAX_SGE) return too_large("scatter/gather entries", most_sge, ROCEFS_MAX_SGE);
+  if (wanted.max_inline > ROCEFS_MAX_INLINE) {
+    return too_large("bytes of inline data", wanted.max_inline, ROCEFS_MAX_INLINE);
+  }
+  rocefs_created made{};
+  made.entries = slots(wanted.max_send_wr);
+  made.receive_entries = wanted.srq ? 0 : slots(wanted.max_receive_wr);
+  made.max_inline = ROCEFS_MAX_INLINE;
+  made.send_offset = kPage;
+  made.receive_offset = kPage + pages(made.entries * sizeof(rocefs_send_wqe));
+  made.size = made.receive_offset + pages(made.receive_entries * sizeof(rocefs_receive_wqe));
+  return made;
+}
+
+}  // namespace
+
+Result<rocefs_created> plan(const rocefs_request& request) {
+  switch (request.op) {
+    case ROCEFS_OP_CREATE_CQ:
+      return plan_cq(request.u.create_cq);
+    case ROCEFS_OP_CREATE_SRQ:
+      return plan_srq(request.u.create_srq);
+    case ROCEFS_OP_CREATE_QP:
+      return plan_qp(request.u.create_qp);
+  }
+  return rocefs_created{};
+}
+
+}  // namespace rocefs

@@ -1,0 +1,328 @@
+#include "rdma/client/process.h"
+
+#include <grp.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "core/time_slice.h"
+
+namespace rocefs {
+namespace {
+
+constexpr size_t kMaxParts = 64;
+constexpr std::chrono::milliseconds kRetrySend{10};
+
+// Of this thread alone: the C library's functions would change all of them.
+bool become(const Credentials& who) {
+  if (::geteuid() != 0 || who.uid == 0) return true;
+  return ::syscall(SYS_setgroups, 0, nullptr) == 0 &&
+         ::syscall(SYS_setresgid, who.gid, who.gid, who.gid) == 0 &&
+         ::syscall(SYS_setresuid, who.uid, who.uid, who.uid) == 0;
+}
+
+void* pointer(uint64_t address) {
+  return reinterpret_cast<void*>(static_cast<uintptr_t>(address));
+}
+
+}  // namespace
+
+std::shared_ptr<Process> Process::create(const Credentials& who, Fd pidfd, Engine& engine) {
+  std::shared_ptr<Process> process(new Process(who, std::move(pidfd), engine));
+  // The thread ends with the last reference but its own: it may be stuck in the client's memory.
+  std::thread([process]() mutable {
+    ::prctl(PR_SET_NAME, "rocefs-copy");
+    sigset_t all;
+    sigfillset(&all);
+    ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
+    ask_for_short_slices();
+    if (!become(process->who_)) process->end();
+    process->work_loop();
+  }).detach();
+  return process;
+}
+
+Process::Process(const Credentials& who, Fd pidfd, Engine& engine)
+    : who_(who), pidfd_(std::move(pidfd)), engine_(engine) {}
+
+Process::~Process() = default;
+
+void Process::read(uint64_t address, std::span<uint8_t> into, MemoryListener& listener,
+                   uint64_t ticket) {
+  Job& job = asked_.emplace_back();
+  job.kind = Job::Kind::kRead;
+  job.address = address;
+  job.local = into.data();
+  job.length = static_cast<uint32_t>(into.size());
+  job.listener = &listener;
+  job.ticket = ticket;
+}
+
+void Process::write(uint64_t address, std::span<const uint8_t> from, MemoryListener& listener,
+                    uint64_t ticket) {
+  Job& job = asked_.emplace_back();
+  job.kind = Job::Kind::kWrite;
+  job.address = address;
+  job.local = const_cast<uint8_t*>(from.data());  // only read
+  job.length = static_cast<uint32_t>(from.size());
+  job.listener = &listener;
+  job.ticket = ticket;
+}
+
+void Process::atomic(uint64_t address, const AtomicOperation& operation, uint64_t& original,
+                     MemoryListener& listener, uint64_t ticket) {
+  Job& job = asked_.emplace_back();
+  job.kind = Job::Kind::kAtomic;
+  job.address = address;
+  job.local = reinterpret_cast<uint8_t*>(&original);
+  job.length = sizeof original;
+  job.operation = operation;
+  job.listener = &listener;
+  job.ticket = ticket;
+}
+
+void Process::run(Work work) {
+  asked_.emplace_back().work = std::move(work);
+}
+
+void Process::send(uint32_t socket, std::span<const uint8_t> message) {
+  Job& job = asked_.emplace_back();
+  assert(message.size() <= job.message.size());
+  job.kind = Job::Kind::kSend;
+  job.address = socket;
+  job.length = static_cast<uint32_t>(message.size());
+  std::copy(message.begin(), message.end(), job.message.begin());
+}
+
+void Process::close_socket(uint32_t socket) {
+  Job& job = asked_.emplace_back();
+  job.kind = Job::Kind::kClose;
+  job.address = socket;
+}
+
+uint32_t Process::adopt(Fd fd) {
+  Job job;
+  job.kind = Job::Kind::kAdopt;
+  job.address = next_socket_;
+  job.fd = std::move(fd);
+  submit(std::move(job));
+  return next_socket_++;
+}
+
+void Process::submit(Job job) {
+  std::lock_guard lock(mutex_);
+  idle_.store(false);
+  jobs_.push_back(std::move(job));
+  changed_.notify_one();
+}
+
+void Process::flush() {
+  if (asked_.empty()) return;
+  bool waiting;
+  {
+    std::lock_guard lock(mutex_);
+    idle_.store(false);
+    if (jobs_.empty()) {
+      jobs_.swap(asked_);
+    } else {
+      std::move(asked_.begin(), asked_.end(), std::back_inserter(jobs_));
+    }
+    waiting = waiting_.load();
+  }
+  asked_.clear();
+  if (waiting) changed_.notify_one();
+}
+
+bool Process::take_done() {
+  if (!has_done()) return false;
+  std::vector<Job> done;
+  {
+    std::lock_guard lock(mutex_);
+    done.swap(done_);
+    has_done_.store(false);
+  }
+  for (Job& job : done) {
+    if (job.listener) job.listener->memory_done(job.ticket, job.ok);
+    if (job.after) job.after();
+  }
+  return true;
+}
+
+void Process::end() {
+  ended_.store(true);
+  std::lock_guard lock(mutex_);
+  changed_.notify_one();
+}
+
+// Ends when nobody but the thread itself holds the process.
+void Process::work_loop() {
+  std::vector<Job> batch;
+  for (;;) {
+    {
+      std::unique_lock lock(mutex_);
+      auto wanted = [&] { return !jobs_.empty() || ended_.load(); };
+      waiting_.store(true);
+      if (jobs_.empty()) idle_.store(true);
+      if (backlog_ > 0) {
+        changed_.wait_for(lock, kRetrySend, wanted);
+      } else {
+        changed_.wait(lock, wanted);
+      }
+      waiting_.store(false);
+      batch.clear();
+      batch.swap(jobs_);
+      if (batch.empty() && ended_.load()) break;
+    }
+    for (auto& [number, socket] : sockets_) send_now(socket);
+    work(batch);
+    bool told = false;
+    {
+      std::lock_guard lock(mutex_);
+      for (Job& job : batch) {
+        if (!job.listener && !job.after) continue;
+        done_.push_back(std::move(job));
+        told = true;
+      }
+      if (told) has_done_.store(true);
+    }
+    if (told) engine_.nudge();
+  }
+  sockets_.clear();
+}
+
+void Process::work(std::span<Job> batch) {
+  bool touch = !ended_.load() && alive();
+  for (size_t at = 0; at < batch.size();) {
+    Job& job = batch[at];
+    switch (job.kind) {
+      case Job::Kind::kRead:
+      case Job::Kind::kWrite:
+        if (touch) {
+          at += move(batch.subspan(at));
+          continue;
+        }
+        break;
+      case Job::Kind::kAtomic:
+        job.ok = touch && change(job);
+        break;
+      case Job::Kind::kRun:
+        job.after = job.work();
+        break;
+      case Job::Kind::kAdopt:
+        sockets_[static_cast<uint32_t>(job.address)].fd = std::move(job.fd);
+        break;
+      case Job::Kind::kClose:
+        sockets_.erase(static_cast<uint32_t>(job.address));
+        break;
+      case Job::Kind::kSend: {
+        auto socket = sockets_.find(static_cast<uint32_t>(job.address));
+        if (socket == sockets_.end() || socket->second.waiting.size() == kMaxWaiting) break;
+        socket->second.waiting.emplace_back(job.message, job.length);
+        ++backlog_;
+        send_now(socket->second);
+        break;
+      }
+    }
+    ++at;
+  }
+}
+
+// The jobs at the head that go the same way, as many as one call carries; returns how many.
+size_t Process::move(std::span<Job> batch) {
+  std::array<iovec, kMaxParts> local{}, remote{};
+  size_t count = 0, parts = 0, bytes = 0;
+  while (count < batch.size() && count < kMaxParts && batch[count].kind == batch[0].kind &&
+         (count == 0 || bytes + batch[count].length <= kChunk)) {
+    const Job& job = batch[count];
+    local[count++] = {job.local, job.length};
+    bytes += job.length;
+    iovec* last = parts > 0 ? &remote[parts - 1] : nullptr;
+    if (last && static_cast<uint8_t*>(last->iov_base) + last->iov_len == pointer(job.address)) {
+      last->iov_len += job.length;
+    } else {
+      remote[parts++] = {pointer(job.address), job.length};
+    }
+  }
+  ssize_t moved = transfer(batch[0].kind, {local.data(), count}, {remote.data(), parts});
+  bool whole = moved == static_cast<ssize_t>(bytes);
+  for (Job& job : batch.first(count)) job.ok = whole || move_one(job);
+  return count;
+}
+
+bool Process::move_one(const Job& job) const {
+  iovec local{job.local, job.length}, remote{pointer(job.address), job.length};
+  return transfer(job.kind, {&local, 1}, {&remote, 1}) == static_cast<ssize_t>(job.length);
+}
+
+ssize_t Process::transfer(Job::Kind kind, std::span<const iovec> local,
+                          std::span<const iovec> remote) const {
+  auto call = kind == Job::Kind::kRead ? ::process_vm_readv : ::process_vm_writev;
+  return call(who_.pid, local.data(), local.size(), remote.data(), remote.size(), 0);
+}
+
+// No other atomic comes in between: this thread does them all.
+bool Process::change(const Job& job) const {
+  uint64_t number = 0;
+  iovec local{&number, sizeof number}, remote{pointer(job.address), sizeof number};
+  constexpr auto kSize = static_cast<ssize_t>(sizeof number);
+  if (transfer(Job::Kind::kRead, {&local, 1}, {&remote, 1}) != kSize) return false;
+  std::memcpy(job.local, &number, sizeof number);
+  number = job.operation.result(number);
+  return transfer(Job::Kind::kWrite, {&local, 1}, {&remote, 1}) == kSize;
+}
+
+void Process::send_now(EventSocket& socket) {
+  while (!socket.waiting.empty()) {
+    const auto& [message, length] = socket.waiting.front();
+    ssize_t sent = ::send(socket.fd.get(), message.data(), length, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent < 0 && (errno == EAGAIN || errno == ENOBUFS)) return;
+    socket.waiting.pop_front();
+    --backlog_;
+  }
+}
+
+// Its number may be another's as soon as it has been waited for.
+bool Process::alive() const {
+  pollfd watched{pidfd_.get(), POLLIN, 0};
+  return ::poll(&watched, 1, 0) == 0;
+}
+
+bool Process::holds(uint64_t address, uint32_t number) const {
+  uint32_t found = 0;
+  iovec local{&found, sizeof found}, remote{pointer(address), sizeof found};
+  ssize_t got = ::process_vm_readv(who_.pid, &local, 1, &remote, 1, 0);
+  return got == static_cast<ssize_t>(sizeof found) && found == number;
+}
+
+bool Process::populated(uint64_t address, uint64_t length) const {
+  const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  std::array<iovec, 512> remote;
+  std::array<uint8_t, 512> bytes;
+  iovec local{bytes.data(), 0};
+  size_t count = 0;
+  for (uint64_t at = address; at - address < length; at = (at / page + 1) * page) {
+    remote[count++] = {pointer(at), 1};
+    bool last = (at / page + 1) * page - address >= length;
+    if (count < remote.size() && !last) continue;
+    if (ended_.load()) return false;
+    local.iov_len = count;
+    ssize_t got = ::process_vm_readv(who_.pid, &local, 1, remote.data(), count, 0);
+    if (got != static_cast<ssize_t>(count)) return false;
+    count = 0;
+  }
+  return true;
+}
+
+}  // namespace rocefs

@@ -1,0 +1,138 @@
+// Process: the process of a verbs client, and the copy thread that moves its memory. The engine asks
+// and is told later, so that memory that blocks for ever stalls nobody but its owner.
+//
+// The thread has no more rights than the client: it takes its user and groups, so that a program
+// that the client becomes by exec(2) is as safe from it as from the client itself.
+#pragma once
+
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "core/engine.h"
+#include "core/fd.h"
+#include "core/result.h"
+#include "rdma/memory.h"
+
+namespace rocefs {
+
+struct Credentials {
+  pid_t pid = 0;
+  uid_t uid = 0;
+  gid_t gid = 0;
+};
+
+class Process : public std::enable_shared_from_this<Process> {
+ public:
+  // What a move can carry at once.
+  static constexpr size_t kChunk = 64 * 1024;
+
+  // Control thread. `pidfd` becomes readable when the process has died. The engine outlives the
+  // thread.
+  static std::shared_ptr<Process> create(const Credentials& who, Fd pidfd, Engine& engine);
+  ~Process();
+
+  const Credentials& credentials() const { return who_; }
+  int pidfd() const { return pidfd_.get(); }
+
+  // Core thread. What is asked is done in this order; the listener is told by take_done(). Spans
+  // and `original` live until then.
+  void read(uint64_t address, std::span<uint8_t> into, MemoryListener& listener, uint64_t ticket);
+  void write(uint64_t address, std::span<const uint8_t> from, MemoryListener& listener,
+             uint64_t ticket);
+  void atomic(uint64_t address, const AtomicOperation& operation, uint64_t& original,
+              MemoryListener& listener, uint64_t ticket);
+  // Runs `work` on the copy thread after all that was asked before, and what it returns, if
+  // anything, on the core.
+  using Work = UniqueFunction<Task()>;
+  void run(Work work);
+  // Sends a message of at most 16 bytes to a socket that adopt() has taken.
+  void send(uint32_t socket, std::span<const uint8_t> message);
+  void close_socket(uint32_t socket);
+  // Hands over what was asked since the last time.
+  void flush();
+  // Whether flush() or take_done() has something to do.
+  bool busy() const { return !asked_.empty() || has_done(); }
+  bool has_done() const { return has_done_.load(std::memory_order_seq_cst); }
+  // Tells who asked; whether there was any.
+  bool take_done();
+
+  // Control thread. A descriptor from the client, which only the copy thread may use or close: both
+  // could block. It is a socket's number from then on.
+  uint32_t adopt(Fd fd);
+
+  // Any thread. From now on nothing of the client is touched: what is asked fails.
+  void end();
+  // Whether the thread has nothing to do. After end() it soon has, unless the client's memory
+  // blocks.
+  bool idle() const { return idle_.load(); }
+
+  // Copy thread. Whether `address` holds this number: whether the process may be read at all.
+  bool holds(uint64_t address, uint32_t number) const;
+  // Copy thread. Whether each page of these bytes can be read; they are populated.
+  bool populated(uint64_t address, uint64_t length) const;
+
+ private:
+  struct Job {
+    enum class Kind : uint8_t { kRead, kWrite, kAtomic, kRun, kSend, kAdopt, kClose };
+    Kind kind = Kind::kRun;
+    bool ok = false;
+    uint32_t length = 0;
+    uint64_t address = 0;  // or the socket's number
+    uint8_t* local = nullptr;
+    MemoryListener* listener = nullptr;
+    uint64_t ticket = 0;
+    AtomicOperation operation;
+    std::array<uint8_t, 16> message{};
+    Fd fd;
+    Work work;
+    Task after;
+  };
+  struct EventSocket {
+    Fd fd;
+    std::deque<std::pair<std::array<uint8_t, 16>, size_t>> waiting;  // for room in it
+  };
+  static constexpr size_t kMaxWaiting = 4096;
+
+  Process(const Credentials& who, Fd pidfd, Engine& engine);
+  void work_loop();
+  void work(std::span<Job> batch);
+  size_t move(std::span<Job> batch);
+  bool move_one(const Job& job) const;
+  ssize_t transfer(Job::Kind kind, std::span<const iovec> local,
+                   std::span<const iovec> remote) const;
+  bool change(const Job& job) const;
+  void send_now(EventSocket& socket);
+  bool alive() const;
+  void submit(Job job);
+
+  const Credentials who_;
+  const Fd pidfd_;
+  Engine& engine_;
+  std::vector<Job> asked_;  // core thread
+
+  std::mutex mutex_;  // for the three that follow; held for moments only
+  std::condition_variable changed_;
+  std::vector<Job> jobs_;
+  std::vector<Job> done_;
+
+  std::atomic<bool> has_done_{false};
+  std::atomic<bool> ended_{false};
+  std::atomic<bool> idle_{true};
+  std::atomic<bool> waiting_{false};
+  uint32_t next_socket_ = 1;                  // control thread
+  std::map<uint32_t, EventSocket> sockets_;  // copy thread
+  size_t backlog_ = 0;                       // of all sockets
+};
+
+}  // namespace rocefs

@@ -1,0 +1,195 @@
+// The queues of a client: what comes from its rings and what goes into them.
+#include <cassert>
+
+#include "rdma/client/client.h"
+
+namespace rocefs {
+namespace {
+
+constexpr int kServedAtOnce = 64;  // requests, before others have their turn
+
+// Memory of the daemon that a client writes to: the slots of a send queue, for their inline data.
+class SlotMemory final : public Memory {
+ public:
+  SlotMemory(std::shared_ptr<SharedMemory> memory, uint64_t offset)
+      : memory_(std::move(memory)), bytes_(memory_->data() + offset) {}
+  uint8_t* direct() override { return bytes_; }
+  Outcome write(uint64_t, std::span<const uint8_t>, MemoryListener&, uint64_t) override {
+    return Outcome::kFailed;
+  }
+  Outcome read(uint64_t offset, std::span<uint8_t> into, MemoryListener&, uint64_t) override {
+    std::memcpy(into.data(), bytes_ + offset, into.size());
+    return Outcome::kDone;
+  }
+  Outcome atomic(uint64_t, const AtomicOperation&, uint64_t&, MemoryListener&,
+                 uint64_t) override {
+    return Outcome::kFailed;
+  }
+
+ private:
+  const std::shared_ptr<SharedMemory> memory_;
+  uint8_t* const bytes_;
+};
+
+}  // namespace
+
+bool ClientCq::push(const Completion& completion, bool solicited) {
+  client_.completed(completion.qpn);
+  if (produced_ - load_acquire(page_->consumed) >= entries_) return false;
+  rocefs_cqe entry{};
+  entry.wr_id = completion.wr_id;
+  entry.status = wc_status_of(completion.status);
+  entry.opcode = wc_opcode_of(completion.opcode);
+  entry.flags = (completion.has_grh ? ROCEFS_WC_GRH : 0) |
+                (completion.has_immediate ? ROCEFS_WC_WITH_IMM : 0) |
+                (completion.has_invalidated ? ROCEFS_WC_WITH_INV : 0);
+  entry.byte_len = completion.byte_len;
+  entry.immediate = completion.immediate;
+  entry.qpn = completion.qpn;
+  entry.source_qpn = completion.source_qpn;
+  auto* entries = memory_->at<rocefs_cqe>(ROCEFS_CQ_ENTRIES);
+  std::memcpy(&entries[produced_ & (entries_ - 1)], &entry, sizeof entry);
+  store_release(page_->produced, ++produced_);
+  if (channel_ != 0) raise(solicited || completion.status != WcStatus::kSuccess);
+  return true;
+}
+
+// What the client has asked for before it looked at the queue for the last time is seen here, or
+// the client sees the entry.
+void ClientCq::raise(bool solicited) {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  std::atomic_ref armed(page_->armed);
+  uint32_t how = armed.load(std::memory_order_relaxed);
+  if (how == ROCEFS_ARMED_NO || (how == ROCEFS_ARMED_SOLICITED && !solicited)) return;
+  armed.store(ROCEFS_ARMED_NO, std::memory_order_relaxed);
+  client_.raise(channel_, cookie_);
+}
+
+ClientSrq::ClientSrq(Client& client, std::shared_ptr<SharedMemory> memory,
+                     const rocefs_created& layout, const rocefs_create_srq& wanted, uint32_t pd)
+    : client_(client),
+      memory_(std::move(memory)),
+      wanted_(wanted),
+      pd_(pd),
+      ring_(memory_->at<rocefs_queue>(0), memory_->data() + layout.receive_offset,
+            layout.receive_entries),
+      receives_(layout.receive_entries) {
+  receives_.set_source([this] { (void)serve(); });
+}
+
+bool ClientSrq::serve() {
+  if (!ring_.sound()) return false;  // it lies: nothing more is taken from it
+  int left = kServedAtOnce;
+  for (rocefs_receive_wqe wqe; !ring_.empty() && !receives_.full(); --left) {
+    if (left == 0) return true;
+    ring_.take(wqe);
+    [[maybe_unused]] Result<void> posted =
+        receives_.post(receive_request_of(wqe, wanted_.max_sge));
+    assert(posted);
+  }
+  return false;
+}
+
+void ClientSrq::set_limit(uint32_t limit) {
+  limit_ = limit;
+  constexpr uint32_t kLimitReached = 15;  // IBV_EVENT_SRQ_LIMIT_REACHED
+  receives_.set_limit(limit, [this] {
+    limit_ = 0;
+    client_.tell(kLimitReached, wanted_.cookie);
+  });
+}
+
+ClientQp::ClientQp(Client& client, std::shared_ptr<SharedMemory> memory,
+                   const rocefs_created& layout, const rocefs_create_qp& wanted)
+    : client_(client),
+      memory_(std::move(memory)),
+      wanted_(wanted),
+      sends_(&memory_->at<rocefs_qp_page>(0)->send, memory_->data() + layout.send_offset,
+             layout.entries),
+      receives_(&memory_->at<rocefs_qp_page>(0)->receive, memory_->data() + layout.receive_offset,
+                layout.receive_entries) {
+  limits_.max_sge = wanted.max_send_sge;
+  limits_.max_inline = layout.max_inline;
+}
+
+ClientQp::~ClientQp() = default;
+
+Result<void> ClientQp::attach(Qp& qp, ClientSrq* srq, const rocefs_created& layout) {
+  auto slots = std::make_shared<SlotMemory>(memory_, layout.send_offset);
+  Result<uint32_t> key = client_.device().memory().add(
+      std::move(slots), 0, layout.entries * sizeof(rocefs_send_wqe), qp.pd(), 0);
+  if (!key) return key.error();
+  limits_.inline_key = *key;
+  limits_.datagram = qp.type() == QpType::kUd;
+  qp_ = &qp;
+  srq_ = srq;
+  if (!srq) {
+    qp.receives().set_source([this] {
+      if (qp_->receives_packets()) (void)serve_receives();
+    });
+  }
+  return {};
+}
+
+bool ClientQp::serve() {
+  if (!sends_.sound() || !receives_.sound()) {
+    qp_->enter_error();
+    return false;
+  }
+  bool more = serve_sends();
+  return serve_receives() || more;
+}
+
+bool ClientQp::serve_sends() {
+  bool takes = qp_->sends() || qp_->state() == QpState::kSqe || qp_->state() == QpState::kError;
+  int left = kServedAtOnce;
+  for (rocefs_send_wqe wqe; takes && !sends_.empty() && !qp_->requester().full(); --left) {
+    if (left == 0) return true;
+    sends_.take(wqe);
+    uint64_t inline_offset = sends_.last_offset() + offsetof(rocefs_send_wqe, u);
+    SendRequest request = send_request_of(client_.device(), wqe, limits_, inline_offset);
+    if (!request.malformed && qp_->post(request)) continue;
+    request.malformed = true;  // it fails when its turn comes
+    request.op = SendOp::kSend;
+    [[maybe_unused]] Result<void> posted = qp_->post(request);
+    assert(posted);
+  }
+  return false;
+}
+
+bool ClientQp::serve_receives() {
+  bool takes = !srq_ && qp_->state() != QpState::kReset;
+  int left = kServedAtOnce;
+  for (rocefs_receive_wqe wqe; takes && !receives_.empty() && !qp_->receives().full(); --left) {
+    if (left == 0) return true;
+    receives_.take(wqe);
+    [[maybe_unused]] Result<void> posted =
+        qp_->post(receive_request_of(wqe, wanted_.max_receive_sge));
+    assert(posted);
+  }
+  return false;
+}
+
+void ClientQp::release() {
+  sends_.release_all_but(qp_->requester().queued());
+  if (srq_) {
+    srq_->release();
+  } else {
+    receives_.release_all_but(qp_->receives().size());
+  }
+}
+
+void ClientQp::drop() {
+  sends_.drop();
+  receives_.drop();
+}
+
+void ClientQp::destroy() {
+  Device& device = client_.device();
+  qp_->receives().set_source(nullptr);
+  device.destroy_qp(*qp_);
+  (void)device.memory().remove(limits_.inline_key);
+  qp_ = nullptr;
+}
+
+}  // namespace rocefs

@@ -1,0 +1,274 @@
+#include "rdma/client/server.h"
+
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include <cassert>
+#include <cerrno>
+#include <cstring>
+
+namespace rocefs {
+namespace {
+
+// Room for one descriptor; the kernel drops what is more.
+union OneDescriptor {
+  cmsghdr header;
+  char bytes[CMSG_SPACE(sizeof(int))];
+};
+
+constexpr size_t kMaxDescriptors = 3;
+union Descriptors {
+  cmsghdr header;
+  char bytes[CMSG_SPACE(kMaxDescriptors * sizeof(int))];
+};
+
+}  // namespace
+
+struct ClientServer::Connection {
+  uint64_t id = 0;
+  Fd socket;
+  std::shared_ptr<Process> process;
+  std::string comm;
+  bool greeted = false;    // it has said what it wants
+  bool answering = false;  // one request at a time
+  bool dropped = false;
+  std::shared_ptr<std::atomic<size_t>> ring_bytes = std::make_shared<std::atomic<size_t>>(0);
+};
+
+Result<std::unique_ptr<ClientServer>> ClientServer::create(Engine& engine, Fabric& fabric,
+                                                           PollLoop& loop, Log log) {
+  auto clients = Clients::create(fabric, engine);
+  if (!clients) return clients.error();
+  return std::unique_ptr<ClientServer>(
+      new ClientServer(engine, loop, std::move(*clients), std::move(log)));
+}
+
+ClientServer::ClientServer(Engine& engine, PollLoop& loop, std::unique_ptr<Clients> clients,
+                           Log log)
+    : engine_(engine), loop_(loop), clients_(std::move(clients)), log_(std::move(log)) {}
+
+ClientServer::~ClientServer() {
+  close_listener();
+}
+
+void ClientServer::listen(Fd listener) {
+  listener_ = std::move(listener);
+  loop_.watch(listener_.get(), [this] { accept(); });
+}
+
+void ClientServer::close_listener() {
+  if (!listener_) return;
+  loop_.unwatch(listener_.get());
+  listener_.reset();
+}
+
+void ClientServer::drop_all() {
+  while (!connections_.empty()) drop(connections_.begin()->second, "");
+}
+
+bool ClientServer::settle() {
+  for (const auto& process : gone_) {
+    if (!process->idle()) return false;
+  }
+  clients_->poll();
+  return true;
+}
+
+void ClientServer::accept() {
+  Fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (!socket) return;
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  ::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size);
+  Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, peer.pid, 0)));
+  if (peer.pid == 0 || !pidfd) {
+    return log_("a verbs client is refused: its process cannot be seen from here");
+  }
+  if (connections_.size() >= kMaxClients) {
+    return log_(fmt::format("a verbs client, pid {}, is refused: there are {} already", peer.pid,
+                            connections_.size()));
+  }
+  auto connection = std::make_shared<Connection>();
+  connection->id = next_id_++;
+  connection->process =
+      Process::create({peer.pid, peer.uid, peer.gid}, std::move(pidfd), engine_);
+  connection->socket = std::move(socket);
+  connections_[connection->id] = connection;
+  rocefs_greeting greeting{ROCEFS_UAPI_MAGIC, ROCEFS_UAPI_VERSION};
+  (void)!::send(connection->socket.get(), &greeting, sizeof greeting, MSG_DONTWAIT | MSG_NOSIGNAL);
+  loop_.watch(connection->socket.get(), [this, connection] { take(connection); });
+  loop_.watch(connection->process->pidfd(), [this, connection] { drop(connection, ""); });
+}
+
+void ClientServer::take(const ConnectionPtr& connection) {
+  if (connection->answering) return drop(connection, "asks before it is answered");
+  rocefs_request request{};
+  iovec part{&request, sizeof request};
+  OneDescriptor space{};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = &space;
+  message.msg_controllen = sizeof space;
+  ssize_t got = ::recvmsg(connection->socket.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (got <= 0) return drop(connection, "");
+  Fd attached;
+  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
+    int descriptor;
+    std::memcpy(&descriptor, CMSG_DATA(header), sizeof descriptor);
+    attached = Fd(descriptor);
+  }
+  bool whole = got == sizeof request && (message.msg_flags & MSG_TRUNC) == 0;
+  bool in_order = connection->greeted == (request.op != ROCEFS_OP_HELLO);
+  bool may_carry = request.op == ROCEFS_OP_HELLO || request.op == ROCEFS_OP_CREATE_CQ;
+  if (!whole || !in_order || (attached && !may_carry)) {
+    if (attached) connection->process->adopt(std::move(attached));
+    return drop(connection, "sends what is no request");
+  }
+  connection->answering = true;
+  handle(connection, request, std::move(attached));
+}
+
+void ClientServer::handle(const ConnectionPtr& connection, const rocefs_request& request,
+                          Fd attached) {
+  if (request.op == ROCEFS_OP_HELLO) {
+    return hello(connection, request.u.hello, std::move(attached));
+  }
+  uint32_t socket = attached ? connection->process->adopt(std::move(attached)) : 0;
+  Result<Client::Attachment> attachment = prepare(*connection, request);
+  if (attachment) attachment->socket = socket;
+  Result<void> sent = attachment ? to_core(connection, request, std::move(*attachment))
+                                 : Result<void>(attachment.error());
+  if (!sent) answer(connection, refusal(sent.error()), {});
+}
+
+Result<Client::Attachment> ClientServer::prepare(Connection& connection,
+                                                 const rocefs_request& request) {
+  Client::Attachment attachment;
+  Result<rocefs_created> layout = plan(request);
+  if (!layout) return layout.error();
+  attachment.layout = *layout;
+  if (layout->size == 0) return attachment;
+  auto used = connection.ring_bytes;
+  if (*used + layout->size > kMaxRingBytes) return Error{ENOMEM, "too much memory for its queues"};
+  auto memory =
+      SharedMemory::create("rocefs-queue", layout->size, SharedMemory::Others::kWrite);
+  if (!memory) return memory.error();
+  *used += layout->size;
+  auto let_go = [used](SharedMemory* gone) {
+    *used -= gone->size();
+    delete gone;
+  };
+  attachment.memory =
+      std::shared_ptr<SharedMemory>(new SharedMemory(std::move(*memory)), let_go);
+  return attachment;
+}
+
+Result<void> ClientServer::to_core(const ConnectionPtr& connection, const rocefs_request& request,
+                                   Client::Attachment attachment) {
+  std::vector<int> descriptors;
+  if (attachment.memory) descriptors.push_back(attachment.memory->descriptor());
+  Client::Reply reply = replier(connection, std::move(descriptors), attachment.memory);
+  Task task = [this, id = connection->id, request, attachment = std::move(attachment),
+               reply = std::move(reply)]() mutable {
+    if (Client* client = clients_->find(id)) {
+      client->request(request, std::move(attachment), std::move(reply));
+    }
+  };
+  if (!engine_.post(task)) return Error{EAGAIN, "too many commands are waiting for the engine"};
+  return {};
+}
+
+void ClientServer::hello(const ConnectionPtr& connection, const rocefs_hello& hello, Fd events) {
+  auto refuse = [&](const Error& why) { answer(connection, refusal(why), {}); };
+  connection->greeted = true;
+  connection->comm.assign(hello.comm, ::strnlen(hello.comm, sizeof hello.comm));
+  Clients::Arrival arrival;
+  if (events) arrival.events = connection->process->adopt(std::move(events));
+  if (hello.magic != ROCEFS_UAPI_MAGIC || hello.version != ROCEFS_UAPI_VERSION) {
+    return refuse(errorf(EPROTO, "version {} of the interface is spoken here, not {}",
+                         static_cast<int>(ROCEFS_UAPI_VERSION), hello.version));
+  }
+  auto page = SharedMemory::create("rocefs-context", sizeof(rocefs_context_page),
+                                   SharedMemory::Others::kWrite);
+  Fd doorbell(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!page || !doorbell) return refuse(Error{ENOMEM, "no memory or descriptors are left"});
+  arrival.process = connection->process;
+  arrival.page = std::make_shared<SharedMemory>(std::move(*page));
+  arrival.hello = hello;
+  std::vector<int> descriptors{clients_->page(), arrival.page->descriptor(), doorbell.get()};
+  arrival.doorbell = std::move(doorbell);
+  Client::Reply reply = replier(connection, std::move(descriptors), arrival.page);
+  Task task = [this, id = connection->id, arrival = std::move(arrival),
+               reply = std::move(reply)]() mutable {
+    clients_->add(id, std::move(arrival), std::move(reply));
+  };
+  if (!engine_.post(task)) {
+    return refuse(Error{EAGAIN, "too many commands are waiting for the engine"});
+  }
+  std::string device(hello.device, ::strnlen(hello.device, sizeof hello.device));
+  log_(fmt::format("pid {} ({}) opens {}", connection->process->credentials().pid,
+                   connection->comm, device));
+}
+
+// Sends the answer, with these descriptors when it is none of an error. `memory` keeps them open.
+Client::Reply ClientServer::replier(const ConnectionPtr& connection, std::vector<int> descriptors,
+                                    std::shared_ptr<SharedMemory> memory) {
+  return [this, connection, descriptors = std::move(descriptors),
+          memory = std::move(memory)](const rocefs_answer& said) mutable {
+    engine_.tell_control([this, connection, said, descriptors = std::move(descriptors),
+                          memory = std::move(memory)] { answer(connection, said, descriptors); });
+  };
+}
+
+void ClientServer::answer(const ConnectionPtr& connection, const rocefs_answer& said,
+                          const std::vector<int>& descriptors) {
+  if (connection->dropped) return;
+  connection->answering = false;
+  rocefs_answer copy = said;
+  iovec part{&copy, sizeof copy};
+  Descriptors space{};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  if (said.error == 0 && !descriptors.empty()) {
+    assert(descriptors.size() <= kMaxDescriptors);
+    size_t size = descriptors.size() * sizeof(int);
+    message.msg_control = &space;
+    message.msg_controllen = CMSG_SPACE(size);
+    space.header.cmsg_level = SOL_SOCKET;
+    space.header.cmsg_type = SCM_RIGHTS;
+    space.header.cmsg_len = CMSG_LEN(size);
+    std::memcpy(CMSG_DATA(&space.header), descriptors.data(), size);
+  }
+  ssize_t sent = ::sendmsg(connection->socket.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (sent != sizeof copy) drop(connection, "does not take its answers");
+}
+
+void ClientServer::drop(const ConnectionPtr& given, std::string_view why) {
+  ConnectionPtr connection = given;  // the handler that holds it goes
+  if (std::exchange(connection->dropped, true)) return;
+  if (!why.empty()) {
+    log_(fmt::format("pid {} ({}) is dropped: it {}", connection->process->credentials().pid,
+                     connection->comm, why));
+  }
+  loop_.unwatch(connection->socket.get());
+  loop_.unwatch(connection->process->pidfd());
+  connection->process->end();
+  connection->socket.reset();
+  connections_.erase(connection->id);
+  std::erase_if(gone_, [](const auto& process) { return process->idle(); });
+  gone_.push_back(connection->process);
+  remove(connection->id);
+}
+
+// The core must hear of it, however many commands wait.
+void ClientServer::remove(uint64_t id) {
+  Task task = [this, id] { clients_->remove(id); };
+  if (!engine_.post(task)) loop_.post([this, id] { remove(id); });
+}
+
+}  // namespace rocefs

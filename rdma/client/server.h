@@ -1,0 +1,74 @@
+// ClientServer: the control thread's side of the client interface: it takes connections, reads
+// requests, makes the memory that they need and hands them to the core. Its clients speak what
+// rdma/uapi/uapi.h says.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "core/engine.h"
+#include "core/poll_loop.h"
+#include "rdma/client/clients.h"
+
+namespace rocefs {
+
+// Control thread.
+class ClientServer {
+ public:
+  // Is told what dmesg should say.
+  using Log = std::function<void(std::string_view)>;
+  // Before the engine starts. Engine and fabric outlive it.
+  static Result<std::unique_ptr<ClientServer>> create(Engine& engine, Fabric& fabric,
+                                                      PollLoop& loop, Log log);
+  ~ClientServer();
+
+  // Serves whoever connects to a SOCK_SEQPACKET socket.
+  void listen(Fd listener);
+  // Nobody else is taken; who is there stays.
+  void close_listener();
+  // Every client goes.
+  void drop_all();
+  // After the engine has stopped. False while memory of a client that is gone still blocks: then
+  // nothing of the fabric may be freed.
+  bool settle();
+
+  size_t count() const { return connections_.size(); }
+
+ private:
+  struct Connection;
+  using ConnectionPtr = std::shared_ptr<Connection>;
+  static constexpr size_t kMaxClients = 256;
+  static constexpr size_t kMaxRingBytes = size_t{512} << 20;  // of one client
+
+  ClientServer(Engine& engine, PollLoop& loop, std::unique_ptr<Clients> clients, Log log);
+  void accept();
+  void take(const ConnectionPtr& connection);
+  void handle(const ConnectionPtr& connection, const rocefs_request& request, Fd attached);
+  void hello(const ConnectionPtr& connection, const rocefs_hello& hello, Fd events);
+  Result<Client::Attachment> prepare(Connection& connection, const rocefs_request& request);
+  Result<void> to_core(const ConnectionPtr& connection, const rocefs_request& request,
+                       Client::Attachment attachment);
+  Client::Reply replier(const ConnectionPtr& connection, std::vector<int> descriptors,
+                        std::shared_ptr<SharedMemory> memory);
+  void answer(const ConnectionPtr& connection, const rocefs_answer& answer,
+              const std::vector<int>& descriptors);
+  void drop(const ConnectionPtr& connection, std::string_view why);
+  void remove(uint64_t id);
+
+  Engine& engine_;
+  PollLoop& loop_;
+  const std::unique_ptr<Clients> clients_;
+  const Log log_;
+  Fd listener_;
+  uint64_t next_id_ = 1;
+  std::map<uint64_t, ConnectionPtr> connections_;
+  std::vector<std::shared_ptr<Process>> gone_;  // processes whose copy thread may still work
+};
+
+// The queues that a request asks for, laid out in their memory. EINVAL for what is past the limits.
+Result<rocefs_created> plan(const rocefs_request& request);
+
+}  // namespace rocefs
