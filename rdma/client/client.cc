@@ -11,10 +11,16 @@
 namespace rocefs {
 namespace {
 
+constexpr size_t kMaxChannels = 1024;
 constexpr uint32_t kDeviceFatal = 8;  // IBV_EVENT_DEVICE_FATAL
 
 Error no_such(std::string_view what, uint32_t handle) {
   return errorf(EINVAL, "there is no {} {}", what, handle);
+}
+
+bool takes_away(uint32_t op) {
+  return op == ROCEFS_OP_DEREG_MR || op == ROCEFS_OP_DESTROY_CQ || op == ROCEFS_OP_DESTROY_SRQ ||
+         op == ROCEFS_OP_DESTROY_QP;
 }
 
 }  // namespace
@@ -136,11 +142,11 @@ void Client::request(const rocefs_request& request, Attachment attachment, Reply
     if (request.op == ROCEFS_OP_REG_MR) return reg_mr(request.u.reg_mr, std::move(reply));
     done = execute(request, attachment, answer);
   }
-  bool waits = request.op == ROCEFS_OP_DESTROY_QP || request.op == ROCEFS_OP_DEREG_MR;
   if (!done) {
+    if (attachment.socket != 0) process_->close_socket(attachment.socket);
     answer = refusal(done.error());
-  } else if (waits) {
-    // What is under way in the client's memory ends first.
+  } else if (takes_away(request.op)) {
+    // What is under way in the client's memory ends first, and its events are sent.
     return process_->run([reply = std::move(reply), answer]() mutable -> Task {
       return [reply = std::move(reply), answer]() mutable { reply(answer); };
     });
@@ -168,7 +174,7 @@ Result<void> Client::execute(const rocefs_request& request, Attachment& attachme
     case ROCEFS_OP_CREATE_CQ:
       return create_cq(request.u.create_cq, attachment, answer);
     case ROCEFS_OP_DESTROY_CQ:
-      return destroy_cq(request.u.handle);
+      return destroy_cq(request.u.handle, answer);
     case ROCEFS_OP_CREATE_SRQ:
       return create_srq(request.u.create_srq, attachment, answer);
     case ROCEFS_OP_MODIFY_SRQ:
@@ -176,7 +182,7 @@ Result<void> Client::execute(const rocefs_request& request, Attachment& attachme
     case ROCEFS_OP_QUERY_SRQ:
       return query_srq(request.u.handle, answer);
     case ROCEFS_OP_DESTROY_SRQ:
-      return destroy_srq(request.u.handle);
+      return destroy_srq(request.u.handle, answer);
     case ROCEFS_OP_CREATE_QP:
       return create_qp(request.u.create_qp, attachment, answer);
     case ROCEFS_OP_MODIFY_QP:
@@ -185,6 +191,10 @@ Result<void> Client::execute(const rocefs_request& request, Attachment& attachme
       return query_qp(request.u.handle, answer);
     case ROCEFS_OP_DESTROY_QP:
       return destroy_qp(request.u.handle);
+    case ROCEFS_OP_CREATE_CHANNEL:
+      return create_channel(request.u.channel, attachment.socket);
+    case ROCEFS_OP_PUT_BACK_EVENT:
+      return put_back(request.u.put_back);
   }
   return errorf(EOPNOTSUPP, "there is no operation {}", request.op);
 }
@@ -253,20 +263,46 @@ Result<void> Client::dereg_mr(uint32_t handle) {
 Result<void> Client::create_cq(const rocefs_create_cq& wanted, Attachment& attachment,
                                rocefs_answer& answer) {
   if (cqs_.full()) return Error{ENOMEM, "too many completion queues"};
+  auto channel = channels_.find(wanted.channel);
+  if (wanted.channel != 0 && channel == channels_.end()) {
+    return Error{EINVAL, "there is no such completion channel"};
+  }
+  uint32_t socket = channel == channels_.end() ? 0 : channel->second;
   answer.u.created = attachment.layout;
   answer.u.created.handle =
       cqs_.add(std::make_unique<ClientCq>(*this, std::move(attachment.memory),
-                                          attachment.layout.entries, wanted.cookie,
-                                          attachment.socket));
+                                          attachment.layout.entries, wanted.cookie, socket));
   return {};
 }
 
-Result<void> Client::destroy_cq(uint32_t handle) {
+Result<void> Client::destroy_cq(uint32_t handle, rocefs_answer& answer) {
   ClientCq* cq = cqs_.find(handle);
   if (!cq) return no_such("completion queue", handle);
   if (cq->users > 0) return Error{EBUSY, "the completion queue is in use"};
-  if (cq->channel() != 0) process_->close_socket(cq->channel());
+  answer.u.events = {cq->completion_events(), cq->async_events()};
   cqs_.take(handle);
+  return {};
+}
+
+Result<void> Client::create_channel(uint64_t name, uint32_t socket) {
+  if (socket == 0 || name == 0) return Error{EINVAL, "a channel needs a socket and a name"};
+  if (channels_.size() == kMaxChannels) {
+    std::erase_if(channels_, [&](const auto& at) { return !process_->has_socket(at.second); });
+    if (channels_.size() == kMaxChannels) return Error{ENOMEM, "too many completion channels"};
+  }
+  auto [at, fresh] = channels_.try_emplace(name, socket);
+  if (!fresh) process_->close_socket(std::exchange(at->second, socket));
+  return {};
+}
+
+Result<void> Client::put_back(const rocefs_put_back& event) {
+  if (event.channel == 0) {
+    tell(event.event.type, event.event.element);
+    return {};
+  }
+  auto channel = channels_.find(event.channel);
+  if (channel == channels_.end()) return Error{EINVAL, "there is no such completion channel"};
+  raise(channel->second, event.event.element);
   return {};
 }
 
@@ -304,12 +340,13 @@ Result<void> Client::query_srq(uint32_t handle, rocefs_answer& answer) {
   return {};
 }
 
-Result<void> Client::destroy_srq(uint32_t handle) {
+Result<void> Client::destroy_srq(uint32_t handle, rocefs_answer& answer) {
   ClientSrq* srq = srqs_.find(handle);
   if (!srq) return no_such("shared receive queue", handle);
   if (srq->users > 0) return Error{EBUSY, "the shared receive queue is in use"};
   --pds_.find(srq->created().pd)->users;
   give_doorbell(*srq);
+  answer.u.events = {0, srq->async_events()};
   srqs_.take(handle);
   return {};
 }

@@ -35,7 +35,9 @@ class ClientCq final : public CompletionSink {
 
   [[nodiscard]] bool push(const Completion& completion, bool solicited = false) override;
 
-  uint32_t channel() const { return channel_; }
+  // Events of it that the client was sent, or will be.
+  uint32_t completion_events() const { return completion_events_; }
+  uint32_t async_events() const { return overrun_ ? 1 : 0; }
   uint32_t users = 0;  // halves of queue pairs
 
  private:
@@ -48,6 +50,8 @@ class ClientCq final : public CompletionSink {
   const uint64_t cookie_;
   const uint32_t channel_;  // a socket of the process's; 0 for none
   uint32_t produced_ = 0;
+  uint32_t completion_events_ = 0;
+  bool overrun_ = false;
 };
 
 // What a doorbell stands for.
@@ -69,6 +73,7 @@ class ClientSrq final : public ClientQueue {
   void set_limit(uint32_t limit);
   const rocefs_create_srq& created() const { return wanted_; }
   uint32_t limit() const { return limit_; }
+  uint32_t async_events() const { return async_events_; }
   uint32_t pd() const { return pd_; }
   uint32_t users = 0;
 
@@ -80,6 +85,7 @@ class ClientSrq final : public ClientQueue {
   WqeRing<rocefs_receive_wqe> ring_;
   ReceiveQueue receives_;
   uint32_t limit_ = 0;
+  uint32_t async_events_ = 0;
 };
 
 class ClientQp final : public ClientQueue {
@@ -153,6 +159,7 @@ class Client final : public DeviceClient {
   // A completion has come for it.
   void completed(uint32_t qpn);
   void raise(uint32_t channel, uint64_t cookie);
+  // An asynchronous event.
   void tell(uint32_t type, uint64_t element);
 
  private:
@@ -170,12 +177,14 @@ class Client final : public DeviceClient {
   Result<void> dealloc_pd(uint32_t handle);
   Result<void> create_cq(const rocefs_create_cq& wanted, Attachment& attachment,
                          rocefs_answer& answer);
-  Result<void> destroy_cq(uint32_t handle);
+  Result<void> destroy_cq(uint32_t handle, rocefs_answer& answer);
   Result<void> create_srq(const rocefs_create_srq& wanted, Attachment& attachment,
                           rocefs_answer& answer);
   Result<void> modify_srq(const rocefs_srq_attr& wanted);
   Result<void> query_srq(uint32_t handle, rocefs_answer& answer);
-  Result<void> destroy_srq(uint32_t handle);
+  Result<void> destroy_srq(uint32_t handle, rocefs_answer& answer);
+  Result<void> create_channel(uint64_t name, uint32_t socket);
+  Result<void> put_back(const rocefs_put_back& event);
   Result<void> create_qp(const rocefs_create_qp& wanted, Attachment& attachment,
                          rocefs_answer& answer);
   Result<void> modify_qp(const rocefs_qp_attr& wanted);
@@ -207,6 +216,7 @@ class Client final : public DeviceClient {
   std::vector<ClientQueue*> doorbells_;
   std::vector<uint32_t> served_again_;  // doorbells of queues that may have more
   std::unordered_map<uint32_t, ClientQp*> by_number_;
+  std::unordered_map<uint64_t, uint32_t> channels_;  // their sockets, by name
 };
 
 // What is answered instead.

@@ -117,6 +117,10 @@ uint32_t Process::adopt(Fd fd) {
   job.kind = Job::Kind::kAdopt;
   job.address = next_socket_;
   job.fd = std::move(fd);
+  {
+    std::lock_guard lock(mutex_);
+    open_.insert(next_socket_);
+  }
   submit(std::move(job));
   return next_socket_++;
 }
@@ -185,7 +189,7 @@ void Process::work_loop() {
       batch.swap(jobs_);
       if (batch.empty() && ended_.load()) break;
     }
-    for (auto& [number, socket] : sockets_) send_now(socket);
+    if (backlog_ > 0) sweep_sockets();
     work(batch);
     bool told = false;
     {
@@ -221,17 +225,18 @@ void Process::work(std::span<Job> batch) {
         job.after = job.work();
         break;
       case Job::Kind::kAdopt:
+        sweep_sockets();
         sockets_[static_cast<uint32_t>(job.address)].fd = std::move(job.fd);
         break;
       case Job::Kind::kClose:
-        sockets_.erase(static_cast<uint32_t>(job.address));
+        close_now(static_cast<uint32_t>(job.address));
         break;
       case Job::Kind::kSend: {
         auto socket = sockets_.find(static_cast<uint32_t>(job.address));
         if (socket == sockets_.end() || socket->second.waiting.size() == kMaxWaiting) break;
         socket->second.waiting.emplace_back(job.message, job.length);
         ++backlog_;
-        send_now(socket->second);
+        if (!send_now(socket->second)) close_now(socket->first);
         break;
       }
     }
@@ -283,14 +288,40 @@ bool Process::change(const Job& job) const {
   return transfer(Job::Kind::kWrite, {&local, 1}, {&remote, 1}) == kSize;
 }
 
-void Process::send_now(EventSocket& socket) {
+bool Process::send_now(EventSocket& socket) {
   while (!socket.waiting.empty()) {
     const auto& [message, length] = socket.waiting.front();
     ssize_t sent = ::send(socket.fd.get(), message.data(), length, MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (sent < 0 && (errno == EAGAIN || errno == ENOBUFS)) return;
+    if (sent < 0) return errno == EAGAIN || errno == ENOBUFS;
     socket.waiting.pop_front();
     --backlog_;
   }
+  return true;
+}
+
+// Sends what waits, and lets go of those whose other end is closed.
+void Process::sweep_sockets() {
+  std::vector<uint32_t> closed;
+  for (auto& [number, socket] : sockets_) {
+    pollfd other_end{socket.fd.get(), 0, 0};
+    bool gone = ::poll(&other_end, 1, 0) == 1;  // POLLHUP, POLLERR
+    if (gone || !send_now(socket)) closed.push_back(number);
+  }
+  for (uint32_t number : closed) close_now(number);
+}
+
+void Process::close_now(uint32_t number) {
+  auto socket = sockets_.find(number);
+  if (socket == sockets_.end()) return;
+  backlog_ -= socket->second.waiting.size();
+  sockets_.erase(socket);
+  std::lock_guard lock(mutex_);
+  open_.erase(number);
+}
+
+bool Process::has_socket(uint32_t socket) {
+  std::lock_guard lock(mutex_);
+  return open_.count(socket) > 0;
 }
 
 // Its number may be another's as soon as it has been waited for.

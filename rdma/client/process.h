@@ -16,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -59,6 +60,8 @@ class Process : public std::enable_shared_from_this<Process> {
   // Sends a message of at most 16 bytes to a socket that adopt() has taken.
   void send(uint32_t socket, std::span<const uint8_t> message);
   void close_socket(uint32_t socket);
+  // Any thread. False once it is closed, by us or at its other end.
+  bool has_socket(uint32_t socket);
   // Hands over what was asked since the last time.
   void flush();
   // Whether flush() or take_done() has something to do.
@@ -112,7 +115,10 @@ class Process : public std::enable_shared_from_this<Process> {
   ssize_t transfer(Job::Kind kind, std::span<const iovec> local,
                    std::span<const iovec> remote) const;
   bool change(const Job& job) const;
-  void send_now(EventSocket& socket);
+  // False when its other end has closed it.
+  bool send_now(EventSocket& socket);
+  void sweep_sockets();
+  void close_now(uint32_t socket);
   bool alive() const;
   void submit(Job job);
 
@@ -121,8 +127,9 @@ class Process : public std::enable_shared_from_this<Process> {
   Engine& engine_;
   std::vector<Job> asked_;  // core thread
 
-  std::mutex mutex_;  // for the three that follow; held for moments only
+  std::mutex mutex_;  // for the four that follow; held for moments only
   std::condition_variable changed_;
+  std::set<uint32_t> open_;  // the sockets that are not closed
   std::vector<Job> jobs_;
   std::vector<Job> done_;
 

@@ -35,7 +35,11 @@ class SlotMemory final : public Memory {
 
 bool ClientCq::push(const Completion& completion, bool solicited) {
   client_.completed(completion.qpn);
-  if (produced_ - load_acquire(page_->consumed) >= entries_) return false;
+  if (produced_ - load_acquire(page_->consumed) >= entries_) {
+    constexpr uint32_t kCqError = 0;  // IBV_EVENT_CQ_ERR
+    if (!std::exchange(overrun_, true)) client_.tell(kCqError, cookie_);
+    return false;
+  }
   rocefs_cqe entry{};
   entry.wr_id = completion.wr_id;
   entry.status = wc_status_of(completion.status);
@@ -62,6 +66,7 @@ void ClientCq::raise(bool solicited) {
   uint32_t how = armed.load(std::memory_order_relaxed);
   if (how == ROCEFS_ARMED_NO || (how == ROCEFS_ARMED_SOLICITED && !solicited)) return;
   armed.store(ROCEFS_ARMED_NO, std::memory_order_relaxed);
+  ++completion_events_;
   client_.raise(channel_, cookie_);
 }
 
@@ -95,6 +100,7 @@ void ClientSrq::set_limit(uint32_t limit) {
   constexpr uint32_t kLimitReached = 15;  // IBV_EVENT_SRQ_LIMIT_REACHED
   receives_.set_limit(limit, [this] {
     limit_ = 0;
+    ++async_events_;
     client_.tell(kLimitReached, wanted_.cookie);
   });
 }

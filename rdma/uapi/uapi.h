@@ -75,14 +75,16 @@ struct rocefs_sge {
   uint32_t lkey;
 };
 
-enum rocefs_send_flags { /* those of ibv_send_flags */
+/* Those of ibv_send_flags. */
+enum rocefs_send_flags {
   ROCEFS_SEND_FENCE = 1 << 0,
   ROCEFS_SEND_SIGNALED = 1 << 1,
   ROCEFS_SEND_SOLICITED = 1 << 2,
   ROCEFS_SEND_INLINE = 1 << 3,
 };
 
-enum rocefs_wr_opcode { /* those of ibv_wr_opcode */
+/* Those of ibv_wr_opcode. */
+enum rocefs_wr_opcode {
   ROCEFS_WR_RDMA_WRITE = 0,
   ROCEFS_WR_RDMA_WRITE_WITH_IMM = 1,
   ROCEFS_WR_SEND = 2,
@@ -142,7 +144,8 @@ struct rocefs_qp_page {
   struct rocefs_queue receive;
 };
 
-enum rocefs_wc_flags { /* those of ibv_wc_flags */
+/* Those of ibv_wc_flags. */
+enum rocefs_wc_flags {
   ROCEFS_WC_GRH = 1 << 0,
   ROCEFS_WC_WITH_IMM = 1 << 1,
   ROCEFS_WC_WITH_INV = 1 << 3,
