@@ -54,7 +54,8 @@ struct rocefs_context_page {
   /* Counts completions of this client; a futex that the engine wakes while `waiters` is not 0. */
   uint32_t completions __attribute__((aligned(64)));
   uint32_t waiters __attribute__((aligned(64)));
-  /* Set by the engine: the device has left, nothing will be served any more. */
+  /* Set by the engine, after the last completion: the device has left, nothing will be served any
+   * more. */
   uint32_t gone __attribute__((aligned(64)));
   /* A doorbell is bit q % 64 of doorbells[q / 64], where q is the queue's doorbell number, and then
    * bit q / 64 of `rung`. To ring: set the one, then the other, both by an atomic OR; then, after a
@@ -63,7 +64,7 @@ struct rocefs_context_page {
   uint64_t doorbells[ROCEFS_MAX_QUEUES / 64] __attribute__((aligned(64)));
 };
 
-/* The counters of a send or receive queue. */
+/* The counters of a send or receive queue. A change to RESET releases every slot. */
 struct rocefs_queue {
   uint32_t posted __attribute__((aligned(64)));   /* by the client */
   uint32_t released __attribute__((aligned(64))); /* by the engine: slots that are free again */
@@ -169,7 +170,8 @@ enum rocefs_armed {
   ROCEFS_ARMED_NEXT = 2,
 };
 
-/* A completion queue's memfd; its entries begin at ROCEFS_CQ_ENTRIES. */
+/* A completion queue's memfd; its entries begin at ROCEFS_CQ_ENTRIES. Those that are produced and
+ * not yet consumed are the client's: it takes those of a destroyed queue pair out. */
 struct rocefs_cq_page {
   uint32_t produced __attribute__((aligned(64))); /* by the engine */
   uint32_t consumed __attribute__((aligned(64))); /* by the client */
@@ -195,8 +197,9 @@ enum rocefs_op {
   ROCEFS_OP_DEALLOC_PD,
   ROCEFS_OP_REG_MR,
   ROCEFS_OP_DEREG_MR,
-  /* Descriptor, if it has a channel: the socket for its events. In answer: its memfd. */
+  /* In answer: its memfd. */
   ROCEFS_OP_CREATE_CQ,
+  /* Once this, DESTROY_SRQ or DESTROY_QP is answered, no completion and no event of it comes. */
   ROCEFS_OP_DESTROY_CQ,
   /* In answer, both: the memfd. */
   ROCEFS_OP_CREATE_SRQ,
@@ -207,13 +210,19 @@ enum rocefs_op {
   ROCEFS_OP_MODIFY_QP,
   ROCEFS_OP_QUERY_QP,
   ROCEFS_OP_DESTROY_QP,
+  /* Descriptor: the socket for the events of the CQs that will name this channel (the engine's
+   * end). The engine holds the only one, so that its death is the end of the file for who waits for
+   * an event, and closes it when it sees that the other end is closed. */
+  ROCEFS_OP_CREATE_CHANNEL,
+  /* Sends an event again that the client took off a socket; it is not counted as sent. */
+  ROCEFS_OP_PUT_BACK_EVENT,
   ROCEFS_OP_COUNT
 };
 
 /* What the two event sockets carry (SOCK_SEQPACKET): for a completion the CQ's cookie, eight bytes,
  * as ibv_get_cq_event() reads them; for the rest what ibv_get_async_event() reads. */
 struct rocefs_async_event {
-  uint64_t element; /* the cookie of the QP or SRQ; the port; 0 */
+  uint64_t element; /* the cookie of the QP, SRQ or CQ; the port; 0 */
   uint32_t type;    /* ibv_event_type */
   uint32_t reserved;
 };
@@ -271,8 +280,14 @@ struct rocefs_reg_mr {
 };
 
 struct rocefs_create_cq {
-  uint64_t cookie; /* told by the channel's events */
+  uint64_t cookie;  /* told by the channel's events */
+  uint64_t channel; /* 0: none */
   uint32_t entries;
+};
+
+struct rocefs_put_back {
+  uint64_t channel;                /* 0: the socket for asynchronous events */
+  struct rocefs_async_event event; /* of a channel: the element alone is sent */
 };
 
 struct rocefs_create_srq {
@@ -336,6 +351,8 @@ struct rocefs_request {
     uint32_t handle; /* of what is destroyed or queried; the port */
     struct rocefs_address address;
     struct rocefs_reg_mr reg_mr;
+    uint64_t channel; /* to create: its name, the SO_COOKIE of the client's end */
+    struct rocefs_put_back put_back;
     struct rocefs_create_cq create_cq;
     struct rocefs_create_srq create_srq;
     struct rocefs_srq_attr srq;
@@ -370,6 +387,9 @@ struct rocefs_answer {
     struct rocefs_created created;
     struct rocefs_srq_attr srq;
     struct rocefs_qp_attr qp;
+    struct { /* of a CQ, SRQ or QP that is destroyed: how many of its events were sent */
+      uint32_t completions, asynchronous;
+    } events;
     char reason[120]; /* of an error, for the reader of a terminal */
   } u;
 };
