@@ -64,10 +64,11 @@ library = $(BUILD)/lib/$(subst /,_,$(1)).a
 objects = $(patsubst %.cc,$(BUILD)/%.o,$(wildcard $(1)/*.cc))
 RDMA_LIBRARIES := $(call library,rdma/client) $(call library,rdma) $(call library,rdma/wire) $(call library,core)
 
-TESTS := core wire rdma fs tools
+TESTS := core wire rdma client fs tools
 TEST_LIBRARIES_core := $(call library,core)
 TEST_LIBRARIES_wire := $(call library,rdma/wire) $(call library,core)
 TEST_LIBRARIES_rdma := $(RDMA_LIBRARIES)
+TEST_LIBRARIES_client := $(RDMA_LIBRARIES)
 TEST_LIBRARIES_fs := $(call library,fs) $(call library,core)
 TEST_LIBRARIES_tools := $(filter-out %/main.o,$(call objects,tools/rocefs)) $(call library,fs) $(RDMA_LIBRARIES)
 FUZZ_TARGETS := $(filter-out replay,$(patsubst test/fuzz/%.cc,%,$(wildcard test/fuzz/*.cc)))

@@ -1,0 +1,80 @@
+// What an honest client gets.
+#include "test/client/house.h"
+
+using namespace rocefs;
+using namespace rocefs::test;
+
+TEST_CASE("client: a WRITE of a megabyte arrives whole, from process to process") {
+  House house;
+  Pair pair(house);
+  for (size_t i = 0; i < pair.near_memory.size(); ++i) {
+    pair.near_memory[i] = static_cast<uint8_t>(i * 7 + i / 4096);
+  }
+  pair.near.post(pair.near_qp, pair.write(1 << 20));
+  rocefs_cqe cqe;
+  REQUIRE(pair.near_cq.wait(cqe));
+  CHECK(cqe.status == 0);
+  CHECK(cqe.opcode == 1);
+  CHECK(cqe.qpn == pair.near_qp.made.qpn);
+  CHECK(pair.near_memory == pair.far_memory);
+  CHECK(load_acquire(pair.near_qp.page()->send.released) == 1);
+}
+
+TEST_CASE("client: a READ and an atomic bring what is there") {
+  House house;
+  Pair pair(house);
+  pair.far_memory.assign(pair.far_memory.size(), 0x5a);
+  pair.near.post(pair.near_qp, rdma_request(ROCEFS_WR_RDMA_READ, pair.near_memory.data(), 100000,
+                                            pair.near_region.key, pair.far_memory.data(),
+                                            pair.far_region.key));
+  rocefs_cqe cqe;
+  REQUIRE(pair.near_cq.wait(cqe));
+  CHECK(cqe.status == 0);
+  CHECK(cqe.byte_len == 100000);
+  CHECK(pair.near_memory[99999] == 0x5a);
+  CHECK(pair.near_memory[100000] == 0);
+  auto* counter = reinterpret_cast<uint64_t*>(pair.far_memory.data());
+  *counter = 41;
+  rocefs_send_wqe add =
+      rdma_request(ROCEFS_WR_ATOMIC_FETCH_AND_ADD, pair.near_memory.data(), 8,
+                   pair.near_region.key, pair.far_memory.data(), pair.far_region.key);
+  add.compare_add = 1;
+  pair.near.post(pair.near_qp, add);
+  REQUIRE(pair.near_cq.wait(cqe));
+  CHECK(cqe.status == 0);
+  CHECK(*counter == 42);
+  CHECK(*reinterpret_cast<uint64_t*>(pair.near_memory.data()) == 41);
+}
+
+TEST_CASE("client: an inline SEND with an immediate, into a receive") {
+  House house;
+  Pair pair(house);
+  rocefs_receive_wqe receive{};
+  receive.wr_id = 9;
+  receive.num_sge = 1;
+  receive.sges[0] = {reinterpret_cast<uint64_t>(pair.far_memory.data()), 64, pair.far_region.key};
+  pair.far.post(pair.far_qp, receive);
+  rocefs_send_wqe send{};
+  send.opcode = ROCEFS_WR_SEND_WITH_IMM;
+  send.flags = ROCEFS_SEND_SIGNALED | ROCEFS_SEND_INLINE;
+  send.immediate = 0xabcd;
+  send.num_sge = 5;
+  std::memcpy(send.u.inline_data, "hello", 5);
+  pair.near.post(pair.near_qp, send);
+  rocefs_cqe cqe;
+  REQUIRE(pair.far_cq.wait(cqe));
+  CHECK(cqe.wr_id == 9);
+  CHECK(cqe.status == 0);
+  CHECK(cqe.byte_len == 5);
+  CHECK(cqe.flags == ROCEFS_WC_WITH_IMM);
+  CHECK(cqe.immediate == 0xabcd);
+  CHECK(std::memcmp(pair.far_memory.data(), "hello", 5) == 0);
+  REQUIRE(pair.near_cq.wait(cqe));
+  CHECK(cqe.status == 0);
+}
+
+TEST_CASE("client: under the virtual clock there are none") {
+  House house(ClockMode::kVirtual);
+  TestClient client(house);
+  CHECK(client.open() == EOPNOTSUPP);
+}
