@@ -18,7 +18,7 @@ class CompletionQueue {
   // the far end asked for an event.
   [[nodiscard]] bool push(const Completion& completion, bool solicited = false) {
     if (count_ == ring_.size()) return false;
-    ring_[(head_ + count_++) % ring_.size()] = completion;
+    ring_[wrapped(head_ + count_++)] = completion;
     if (listener_) listener_();
     bool counts =
         armed_ == Armed::kNext ||
@@ -35,7 +35,7 @@ class CompletionQueue {
     size_t taken = 0;
     while (taken < out.size() && count_ > 0) {
       out[taken++] = ring_[head_];
-      head_ = (head_ + 1) % ring_.size();
+      head_ = wrapped(head_ + 1);
       --count_;
     }
     return taken;
@@ -54,6 +54,9 @@ class CompletionQueue {
 
  private:
   enum class Armed { kNo, kSolicited, kNext };
+
+  // Of a number below twice the depth.
+  size_t wrapped(size_t slot) const { return slot < ring_.size() ? slot : slot - ring_.size(); }
 
   std::vector<Completion> ring_;
   size_t head_ = 0;
