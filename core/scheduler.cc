@@ -13,8 +13,10 @@ Event::~Event() {
 void Scheduler::at(Event& event, TimeNs due) {
   assert(!event.scheduler_ || event.scheduler_ == this);
   event.scheduler_ = this;
-  Key key{std::max(due, now_), sequence_++};
-  event.due_ = key.due;
+  if (due <= now_) return at_once(event);
+  if (event.position_ == Event::kAtOnce) forget(event);
+  Key key{due, sequence_++};
+  event.due_ = due;
   if (!event.scheduled()) {
     if (std::exchange(root_vacant_, false)) return sift_down(0, key, &event);
     heap_.emplace_back();
@@ -29,17 +31,40 @@ void Scheduler::at(Event& event, TimeNs due) {
 }
 
 void Scheduler::cancel(Event& event) {
-  if (event.scheduled()) remove(static_cast<size_t>(event.position_));
+  if (event.scheduled()) forget(event);
+}
+
+void Scheduler::at_once(Event& event) {
+  if (event.scheduled()) forget(event);
+  event.due_ = now_;
+  event.position_ = Event::kAtOnce;
+  event.next_ = nullptr;
+  event.previous_ = last_at_once_;
+  (last_at_once_ ? last_at_once_->next_ : first_at_once_) = &event;
+  last_at_once_ = &event;
+}
+
+void Scheduler::forget(Event& event) {
+  if (event.position_ != Event::kAtOnce) return remove(static_cast<size_t>(event.position_));
+  event.position_ = Event::kUnscheduled;
+  (event.previous_ ? event.previous_->next_ : first_at_once_) = event.next_;
+  (event.next_ ? event.next_->previous_ : last_at_once_) = event.previous_;
 }
 
 bool Scheduler::run_one(TimeNs limit) {
   assert(!root_vacant_);
-  if (heap_.empty() || heap_[0].key.due > limit) return false;
-  Event* event = heap_[0].event;
-  move_to(heap_[0].key.due);
+  TimeNs due = next();
+  if (due > limit || due == kNever) return false;
+  move_to(due);
   ++events_;
-  event->position_ = -1;
-  root_vacant_ = true;
+  Event* event = first_at_once_;
+  if (!heap_.empty() && heap_[0].key.due <= now_) {
+    event = heap_[0].event;
+    event->position_ = Event::kUnscheduled;
+    root_vacant_ = true;
+  } else {
+    forget(*event);
+  }
   event->handler_(event->owner_, now_);
   if (root_vacant_) fill_root();
   return true;
@@ -107,7 +132,7 @@ void Scheduler::sift_down(size_t position, Key key, Event* event) {
 }
 
 void Scheduler::remove(size_t position) {
-  heap_[position].event->position_ = -1;
+  heap_[position].event->position_ = Event::kUnscheduled;
   Key key = heap_.back().key;
   Event* event = heap_.back().event;
   heap_.pop_back();

@@ -23,17 +23,21 @@ class Event {
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
 
-  bool scheduled() const { return position_ >= 0; }
+  bool scheduled() const { return position_ != kUnscheduled; }
   // When it is due; kNever if it is not scheduled.
   TimeNs due() const { return scheduled() ? due_ : kNever; }
 
  private:
   friend class Scheduler;
+  static constexpr int64_t kUnscheduled = -1, kAtOnce = -2;
+
   void* owner_;
   Handler handler_;
   class Scheduler* scheduler_ = nullptr;
   TimeNs due_ = kNever;
-  int64_t position_ = -1;  // in the heap
+  int64_t position_ = kUnscheduled;  // in the heap, or kAtOnce
+  Event* next_ = nullptr;            // of those that are due at once
+  Event* previous_ = nullptr;
 };
 
 // An Event that calls `Method` of its owner with the time.
@@ -49,7 +53,10 @@ class Scheduler {
   // Where in the run that is: how many events of this instant have begun.
   Moment moment() const { return {now_, events_}; }
   // When the next event is due; kNever if there is none. Not from within an event.
-  TimeNs next() const { return heap_.empty() ? kNever : heap_[0].key.due; }
+  TimeNs next() const {
+    if (first_at_once_) return now_;
+    return heap_.empty() ? kNever : heap_[0].key.due;
+  }
 
   // A time in the past means now.
   void at(Event& event, TimeNs due);
@@ -81,6 +88,8 @@ class Scheduler {
   };
   static constexpr size_t kArity = 4;
 
+  void at_once(Event& event);
+  void forget(Event& event);
   void place(size_t position, Key key, Event* event);
   void sift_up(size_t position, Key key, Event* event);
   void sift_down(size_t position, Key key, Event* event);
@@ -92,6 +101,10 @@ class Scheduler {
     now_ = std::max(now_, now);
   }
 
+  // What is due at once, first in, first out: half of all events are, and need no heap. What the
+  // heap holds for this instant goes before them: it was scheduled before the instant came.
+  Event* first_at_once_ = nullptr;
+  Event* last_at_once_ = nullptr;
   std::vector<Entry> heap_;
   // The running event's entry still stands at the root: what it schedules, mostly itself, takes
   // that place, and the heap is put in order once instead of twice.

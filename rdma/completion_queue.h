@@ -28,7 +28,7 @@ class CompletionQueue final : public CompletionSink {
 
   [[nodiscard]] bool push(const Completion& completion, bool solicited = false) override {
     if (count_ == ring_.size()) return false;
-    ring_[(head_ + count_++) % ring_.size()] = completion;
+    ring_[wrapped(head_ + count_++)] = completion;
     if (listener_) listener_();
     bool counts =
         armed_ == Armed::kNext ||
@@ -45,7 +45,7 @@ class CompletionQueue final : public CompletionSink {
     size_t taken = 0;
     while (taken < out.size() && count_ > 0) {
       out[taken++] = ring_[head_];
-      head_ = (head_ + 1) % ring_.size();
+      head_ = wrapped(head_ + 1);
       --count_;
     }
     return taken;
@@ -64,6 +64,9 @@ class CompletionQueue final : public CompletionSink {
 
  private:
   enum class Armed { kNo, kSolicited, kNext };
+
+  // Of a number below twice the depth.
+  size_t wrapped(size_t slot) const { return slot < ring_.size() ? slot : slot - ring_.size(); }
 
   std::vector<Completion> ring_;
   size_t head_ = 0;

@@ -89,42 +89,52 @@ Moved gather(const Mover& mover, std::span<const Sge> entries, uint64_t offset, 
   return moved;
 }
 
-Moved scatter(const Mover& mover, std::span<const Sge> entries, uint64_t offset,
-              std::span<const uint8_t> bytes, uint64_t ticket) {
+namespace {
+
+// Places `bytes` from `offset` on. Before memory that answers later takes of them, `keep` says
+// where they stay until it has; null if they cannot.
+template <class Keep>
+Moved scatter_kept(const Mover& mover, std::span<const Sge> entries, uint64_t offset,
+                   std::span<const uint8_t> bytes, uint64_t ticket, Keep keep) {
   Moved moved;
   Parts parts(entries, offset, bytes.size());
-  for (Sge part; parts.next(part);) {
+  size_t done = 0;
+  for (Sge part; parts.next(part); done += part.length) {
     const MemoryRegion* region = region_of(mover, part);
-    if (!region) {
+    const uint8_t* source = bytes.data();
+    if (region && !region->direct) source = keep();
+    if (!region || !source) {
       moved.failed = true;
       return moved;
     }
     uint64_t at = region->offset_of(part.address);
     if (region->direct) {
-      std::memmove(region->direct + at, bytes.data(), part.length);
+      std::memmove(region->direct + at, source + done, part.length);
     } else {
-      take(moved, region->memory->write(at, bytes.first(part.length), mover.listener, ticket));
+      take(moved, region->memory->write(at, {source + done, part.length}, mover.listener, ticket));
     }
-    bytes = bytes.subspan(part.length);
   }
   moved.failed |= parts.left() > 0;
   return moved;
+}
+
+}  // namespace
+
+Moved scatter(const Mover& mover, std::span<const Sge> entries, uint64_t offset,
+              std::span<const uint8_t> bytes, uint64_t ticket) {
+  return scatter_kept(mover, entries, offset, bytes, ticket, [&] { return bytes.data(); });
 }
 
 Moved scatter_payload(const Mover& mover, std::span<const Sge> entries, uint64_t offset,
                       Packet* packet, uint64_t ticket) {
   size_t length = packet->payload.length;
   if (length == 0) return {};
-  if (packet->payload.kind == Payload::Kind::kLocal) {
-    Parts parts(entries, offset, length);
-    bool late = false;
-    for (Sge part; parts.next(part);) {
-      const MemoryRegion* region = mover.table.find(part.lkey);
-      late |= region && !region->direct;
-    }
-    if (late && !materialize(mover.pool, packet)) return {0, true};
-  }
-  return scatter(mover, entries, offset, {payload_bytes(*packet), length}, ticket);
+  auto into_frame = [&]() -> const uint8_t* {
+    bool framed = packet->payload.kind == Payload::Kind::kFrame || materialize(mover.pool, packet);
+    return framed ? packet->frame->bytes.data() : nullptr;
+  };
+  std::span<const uint8_t> bytes(payload_bytes(*packet), length);
+  return scatter_kept(mover, entries, offset, bytes, ticket, into_frame);
 }
 
 }  // namespace rocefs

@@ -32,6 +32,18 @@ uint16_t checksum(const uint8_t* header) {
   return folded(sum);
 }
 
+// Whether an IPv4 header's words, its checksum among them, add up to 0 in ones' complement: that is
+// modulo 0xffff, of whatever size and byte order the words are (RFC 1071).
+bool checksum_right(const uint8_t* header) {
+  uint64_t sum = 0;
+  for (size_t i = 0; i < kIpv4Len; i += sizeof(uint32_t)) {
+    uint32_t word;
+    std::memcpy(&word, header + i, sizeof word);
+    sum += word;
+  }
+  return sum % 0xffff == 0;
+}
+
 size_t pad_of(size_t payload_len) {
   return (4 - payload_len % 4) % 4;
 }
@@ -48,7 +60,7 @@ size_t udp_length(const OpcodeInfo& info, size_t payload_len) {
 ParseError parse_ipv4(std::span<const uint8_t>& rest, Ipv4& ip, size_t& ip_payload) {
   if (rest.size() < kIpv4Len) return ParseError::kTruncated;
   const uint8_t* at = rest.data();
-  if (at[0] != 0x45 || checksum(at) != 0) return ParseError::kBadIpHeader;
+  if (at[0] != 0x45 || !checksum_right(at)) return ParseError::kBadIpHeader;
   ip.tos = at[1];
   ip.total_length = load16(at + 2);
   ip.id = load16(at + 4);
