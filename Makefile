@@ -10,7 +10,7 @@ JOBS := $(shell nproc)
 ##@ Targets
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
-all: $(BUILD)/bin/rocefs ## build everything into build/ (the default)
+all: $(BUILD)/bin/rocefs $(BUILD)/lib/librocefs-rdmav34.so ## build everything into build/ (the default)
 demo: packages ## mount, send a real file over a lossy link, prove that it arrived
 	@$(MAKE) --no-print-directory -s -j$(JOBS) all
 	@tools/demo $(BUILD)/bin/rocefs
@@ -38,6 +38,7 @@ tsan: packages ## the tests under ThreadSanitizer
 	@ROCEFS_TEST_LIMIT=1800 test/run $(BUILD)/tsan
 install: all ## install into PREFIX (/usr/local), below DESTDIR
 	install -D -m 0755 $(BUILD)/bin/rocefs $(DESTDIR)$(PREFIX)/bin/rocefs
+	install -D -m 0644 $(BUILD)/lib/librocefs-rdmav34.so $(DESTDIR)$(PREFIX)/lib/rocefs/librocefs-rdmav34.so
 clean: ## remove build/
 	rm -rf $(BUILD)
 packages: ## install the Debian packages that are missing
@@ -57,6 +58,11 @@ FLAGS_asan := -O2 -Wno-maybe-uninitialized -fsanitize=address,undefined -fno-san
 FLAGS_tsan := -O2 -Wno-maybe-uninitialized -Wno-tsan -fsanitize=thread -fno-omit-frame-pointer
 FLAGS_fuzz := -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 CXXFLAGS += $(FLAGS_$(MODE))
+
+# The provider is loaded into other people's programs: no sanitizer in it, whatever the mode, and once
+# loaded it stays, because libibverbs calls into it.
+PROVIDER_CFLAGS := -std=gnu11 -O2 -g -fPIC -pthread -fvisibility=hidden -Wall -Wextra -Werror -Wshadow
+PROVIDER_LDFLAGS := -shared -pthread -Wl,-z,defs,-z,now,-z,nodelete
 
 # One library per layer; one test program per layer, which links only what the layer may include.
 LAYERS := core rdma/wire rdma rdma/client fs
@@ -79,7 +85,7 @@ tests: $(FUZZ_TARGETS:%=$(BUILD)/test/fuzz/%_replay)
 .SECONDEXPANSION:
 # Other flags or another compiler: everything is built anew.
 STAMP := $(BUILD)/flags
-FLAGS_NOW := $(CXX) $(CPPFLAGS) $(CXXFLAGS) $(LDLIBS)
+FLAGS_NOW := $(CXX) $(CPPFLAGS) $(CXXFLAGS) $(LDLIBS) $(CC) $(PROVIDER_CFLAGS)
 $(shell mkdir -p $(BUILD); [ "$$(cat $(STAMP) 2>/dev/null)" = '$(FLAGS_NOW)' ] || echo '$(FLAGS_NOW)' > $(STAMP))
 
 $(BUILD)/%.o: %.cc $(STAMP)
@@ -96,6 +102,13 @@ $(foreach layer,$(LAYERS),$(eval $(call layer_rules,$(layer))))
 $(BUILD)/bin/rocefs: $(call objects,tools/rocefs) $(call library,fs) $(RDMA_LIBRARIES)
 	@mkdir -p $(@D)
 	$(CXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+$(BUILD)/rdma/provider/%.o: rdma/provider/%.c $(STAMP)
+	@mkdir -p $(@D)
+	$(CC) -I. -D_GNU_SOURCE $(PROVIDER_CFLAGS) -MMD -MP -c -o $@ $<
+$(BUILD)/lib/librocefs-rdmav34.so: $(patsubst %.c,$(BUILD)/%.o,$(wildcard rdma/provider/*.c))
+	@mkdir -p $(@D)
+	$(CC) $(PROVIDER_LDFLAGS) -o $@ $^ -libverbs
 
 define test_rules
 $(BUILD)/test/$(1)_test: $$(call objects,test/$(1)) $(BUILD)/test/main.o $$(TEST_LIBRARIES_$(1))

@@ -1,0 +1,55 @@
+/* Address handles: nothing of them is the engine's but the check; a request carries the address. */
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rdma/provider/rocefs.h"
+
+void rocefs_address_from_ah(struct rocefs_address* address, const struct ibv_ah_attr* attr) {
+  memset(address, 0, sizeof *address);
+  memcpy(address->dgid, attr->grh.dgid.raw, sizeof address->dgid);
+  address->is_global = attr->is_global != 0;
+  address->sgid_index = attr->grh.sgid_index;
+  address->hop_limit = attr->grh.hop_limit;
+  address->traffic_class = attr->grh.traffic_class;
+  address->port = attr->port_num;
+  address->sl = attr->sl;
+  address->flow_label = attr->grh.flow_label;
+}
+
+void rocefs_address_to_ah(const struct rocefs_address* address, struct ibv_ah_attr* attr) {
+  memset(attr, 0, sizeof *attr);
+  memcpy(attr->grh.dgid.raw, address->dgid, sizeof address->dgid);
+  attr->is_global = address->is_global;
+  attr->grh.sgid_index = address->sgid_index;
+  attr->grh.hop_limit = address->hop_limit;
+  attr->grh.traffic_class = address->traffic_class;
+  attr->port_num = address->port;
+  attr->sl = address->sl;
+  attr->grh.flow_label = address->flow_label;
+}
+
+struct ibv_ah* rocefs_create_ah(struct ibv_pd* pd, struct ibv_ah_attr* attr) {
+  struct rocefs_request request = {.op = ROCEFS_OP_CHECK_ADDRESS};
+  if (!attr->is_global) { /* a LID means nothing on Ethernet (IBTA annex A17) */
+    errno = EINVAL;
+    return NULL;
+  }
+  struct rocefs_ah* ah = calloc(1, sizeof *ah);
+  if (!ah) return NULL;
+  rocefs_address_from_ah(&ah->path, attr);
+  request.u.address = ah->path;
+  int error = rocefs_request(rocefs_context_of(pd->context), &request, NULL);
+  if (error) {
+    free(ah);
+    errno = error;
+    return NULL;
+  }
+  return &ah->ibv;
+}
+
+int rocefs_destroy_ah(struct ibv_ah* ah) {
+  free(ROCEFS_CONTAINER(ah, struct rocefs_ah, ibv));
+  return 0;
+}

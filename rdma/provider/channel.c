@@ -1,0 +1,96 @@
+/* Completion channels.
+ *
+ * ibv_create_comp_channel() is no verb that a provider serves: libibverbs writes a command to the
+ * kernel's device file and takes the number of a descriptor from what the kernel stores at the
+ * address in the command. Our device file is /dev/null, which accepts the command and stores
+ * nothing. So libibverbs' own calls of write(2) are led through a function here, which answers that
+ * one command on our files and passes on everything else.
+ *
+ * The other way would be a device file that the daemon serves: its write handler would have to
+ * store the number in the program's memory, of a descriptor that the provider has made beforehand,
+ * for the daemon cannot make one there. This way needs neither, and works the same where the daemon
+ * may not write to the program from a file handler.
+ *
+ * A channel is a pair of sockets. The program's end is what libibverbs reads and closes; the engine
+ * has the other, and sees when the program's end is closed. Nothing of it is kept here: a CQ names
+ * its channel by the cookie of the program's end, which the kernel gives to no socket twice.
+ */
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "rdma/provider/rocefs.h"
+
+enum { kCreateCompChannel = 17 }; /* IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL */
+
+/* The command in <rdma/ib_user_verbs.h>. */
+struct command {
+  uint32_t command;
+  uint16_t in_words, out_words;
+  uint64_t response; /* the address of an int */
+};
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct rocefs_context* contexts; /* protected by mutex */
+
+static struct rocefs_context* context_of_file(int cmd_fd) {
+  pthread_mutex_lock(&mutex);
+  struct rocefs_context* context = contexts;
+  while (context && context->verbs.context.cmd_fd != cmd_fd) context = context->next;
+  pthread_mutex_unlock(&mutex);
+  return context;
+}
+
+uint64_t rocefs_channel_name(int fd) {
+  uint64_t cookie = 0;
+  socklen_t size = sizeof cookie;
+  return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &size) ? 0 : cookie;
+}
+
+static int create_channel(struct rocefs_context* context, int* fd) {
+  struct rocefs_request request = {.op = ROCEFS_OP_CREATE_CHANNEL};
+  struct rocefs_answer answer;
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) return errno;
+  request.u.channel = rocefs_channel_name(ends[0]);
+  int error = rocefs_request_passing(context, &request, ends[1], &answer, NULL, 0);
+  close(ends[1]);
+  if (error)
+    close(ends[0]);
+  else
+    *fd = ends[0];
+  return error;
+}
+
+static ssize_t write_command(int fd, const void* data, size_t size) {
+  struct command command;
+  if (size < sizeof command) return write(fd, data, size);
+  memcpy(&command, data, sizeof command);
+  if (command.command != kCreateCompChannel) return write(fd, data, size);
+  struct rocefs_context* context = context_of_file(fd);
+  if (!context) return write(fd, data, size);
+  int error = create_channel(context, (int*)(uintptr_t)command.response);
+  if (!error) return (ssize_t)size;
+  errno = error;
+  return -1;
+}
+
+int rocefs_add_channels(struct rocefs_context* context) {
+  int error = rocefs_hook_write(write_command);
+  if (error) return error;
+  pthread_mutex_lock(&mutex);
+  context->next = contexts;
+  contexts = context;
+  pthread_mutex_unlock(&mutex);
+  return 0;
+}
+
+void rocefs_remove_channels(struct rocefs_context* context) {
+  pthread_mutex_lock(&mutex);
+  struct rocefs_context** link = &contexts;
+  while (*link && *link != context) link = &(*link)->next;
+  if (*link) *link = context->next;
+  pthread_mutex_unlock(&mutex);
+}

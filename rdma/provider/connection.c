@@ -1,0 +1,203 @@
+#include "rdma/provider/connection.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum {
+  kMaxDescriptors = 4, /* with one message */
+  kPatienceSeconds = 30,
+};
+
+#define ROCEFS_DIRECTORY "/kernel/debug/rocefs"
+
+/* A path of a mount may be longer than an address holds; that of a descriptor is not. */
+static int connect_in(int fd, const char* root) {
+  char directory[4096];
+  if (snprintf(directory, sizeof directory, "%s" ROCEFS_DIRECTORY, root) >= (int)sizeof directory)
+    return ENAMETOOLONG;
+  int at = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (at < 0) return errno;
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/uapi", at);
+  int error;
+  do error = connect(fd, (struct sockaddr*)&address, sizeof address) ? errno : 0;
+  while (error == EINTR);
+  close(at);
+  return error;
+}
+
+/* Puts the descriptors of a message into `fds`, and closes those beyond `count`. */
+static unsigned take_descriptors(struct msghdr* message, int* fds, unsigned count) {
+  unsigned taken = 0;
+  for (struct cmsghdr* part = CMSG_FIRSTHDR(message); part; part = CMSG_NXTHDR(message, part)) {
+    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
+    unsigned held = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (unsigned i = 0; i < held; ++i) {
+      int fd;
+      memcpy(&fd, CMSG_DATA(part) + i * sizeof fd, sizeof fd);
+      if (taken < count)
+        fds[taken++] = fd;
+      else
+        close(fd);
+    }
+  }
+  return taken;
+}
+
+static int receive(int fd, struct msghdr* message) {
+  ssize_t got;
+  do got = recvmsg(fd, message, MSG_CMSG_CLOEXEC);
+  while (got < 0 && errno == EINTR);
+  if (got < 0) return errno;
+  size_t expected = message->msg_iov->iov_len;
+  return (size_t)got == expected && !(message->msg_flags & MSG_TRUNC) ? 0 : EPROTO;
+}
+
+/* The engine's first words; the process that will access our memory, or 0 if this namespace does
+ * not know it. */
+static int receive_greeting(int fd, pid_t* mover) {
+  struct rocefs_greeting greeting;
+  union {
+    struct cmsghdr header;
+    char space[CMSG_SPACE(sizeof(struct ucred))];
+  } control;
+  struct iovec iov = {&greeting, sizeof greeting};
+  struct msghdr message = {
+      .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+  int error = receive(fd, &message);
+  if (error) return error;
+  if (greeting.magic != ROCEFS_UAPI_MAGIC || greeting.version != ROCEFS_UAPI_VERSION)
+    return EPROTONOSUPPORT;
+  *mover = 0;
+  for (struct cmsghdr* part = CMSG_FIRSTHDR(&message); part; part = CMSG_NXTHDR(&message, part)) {
+    struct ucred who;
+    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_CREDENTIALS) continue;
+    memcpy(&who, CMSG_DATA(part), sizeof who);
+    *mover = who.pid;
+  }
+  return 0;
+}
+
+/* Under Yama a process that is neither root nor our ancestor needs our leave; without Yama the call
+ * is unknown, and no leave needed. */
+static int allow_access(pid_t mover) {
+  unsigned long tracer = mover ? (unsigned long)mover : PR_SET_PTRACER_ANY;
+  return prctl(PR_SET_PTRACER, tracer, 0, 0, 0) && errno != EINVAL ? errno : 0;
+}
+
+int rocefs_connect(struct rocefs_connection* connection, const char* root, char* why, size_t size) {
+  static const int yes = 1, no = 0;
+  static const struct timeval patience = {.tv_sec = kPatienceSeconds};
+  const char* what = "socket";
+  pid_t mover;
+  int error = 0;
+  int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  if (fd < 0) {
+    error = errno;
+  } else if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes) ||
+             setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) ||
+             setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience)) {
+    error = errno;
+  } else if ((error = connect_in(fd, root))) {
+    what = "cannot connect to the engine";
+  } else if ((error = receive_greeting(fd, &mover))) {
+    what = "no greeting of the engine that this library understands";
+  } else if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &no, sizeof no)) {
+    error = errno;
+  } else if ((error = allow_access(mover))) {
+    what = "cannot let the engine access memory";
+  }
+  if (error) {
+    snprintf(why, size, "%s%s/uapi: %s: %s", root, ROCEFS_DIRECTORY, what, strerror(error));
+    if (fd >= 0) close(fd);
+    return error;
+  }
+  connection->fd = fd;
+  connection->owner = getpid();
+  connection->broken = 0;
+  pthread_mutex_init(&connection->mutex, NULL);
+  return 0;
+}
+
+static int send_request(int fd, const struct rocefs_request* request, int passed) {
+  union {
+    struct cmsghdr header;
+    char space[CMSG_SPACE(sizeof(int))];
+  } control;
+  struct iovec iov = {(void*)request, sizeof *request};
+  struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
+  if (passed >= 0) {
+    memset(&control, 0, sizeof control);
+    control.header.cmsg_level = SOL_SOCKET;
+    control.header.cmsg_type = SCM_RIGHTS;
+    control.header.cmsg_len = CMSG_LEN(sizeof passed);
+    memcpy(CMSG_DATA(&control.header), &passed, sizeof passed);
+    message.msg_control = &control;
+    message.msg_controllen = sizeof control;
+  }
+  ssize_t sent;
+  do sent = sendmsg(fd, &message, MSG_NOSIGNAL);
+  while (sent < 0 && errno == EINTR);
+  return sent < 0 ? errno : 0;
+}
+
+static int receive_answer(int fd, struct rocefs_answer* answer, int* received, unsigned count) {
+  union {
+    struct cmsghdr header;
+    char space[CMSG_SPACE(kMaxDescriptors * sizeof(int))];
+  } control;
+  struct iovec iov = {answer, sizeof *answer};
+  struct msghdr message = {
+      .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+  int error = receive(fd, &message);
+  if (error) return error;
+  unsigned taken = take_descriptors(&message, received, count);
+  if (answer->error) {
+    while (taken > 0) close(received[--taken]);
+  }
+  while (taken < count) received[taken++] = -1;
+  return 0;
+}
+
+/* Whether a request that could not be sent leaves the connection as it was. */
+static bool is_harmless(int error) {
+  return error == ENOMEM || error == ENOBUFS || error == ETOOMANYREFS;
+}
+
+int rocefs_exchange(struct rocefs_connection* connection, const struct rocefs_request* request,
+                    int passed, struct rocefs_answer* answer, int* received, unsigned count) {
+  if (getpid() != connection->owner) return EIO;
+  pthread_mutex_lock(&connection->mutex);
+  int error = connection->broken ? EIO : send_request(connection->fd, request, passed);
+  if (!is_harmless(error)) {
+    if (!error) error = receive_answer(connection->fd, answer, received, count);
+    /* Also when time is up: the answer could still come, and be taken for that to another request.
+     */
+    if (error) {
+      __atomic_store_n(&connection->broken, 1, __ATOMIC_RELAXED);
+      error = EIO;
+    }
+  }
+  pthread_mutex_unlock(&connection->mutex);
+  return error;
+}
+
+void rocefs_check_alive(struct rocefs_connection* connection) {
+  struct pollfd end = {.fd = connection->fd};
+  if (poll(&end, 1, 0) > 0) __atomic_store_n(&connection->broken, 1, __ATOMIC_RELAXED);
+}
+
+void rocefs_disconnect(struct rocefs_connection* connection) {
+  close(connection->fd);
+  pthread_mutex_destroy(&connection->mutex);
+}

@@ -1,0 +1,192 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "rdma/provider/rocefs.h"
+
+/* What the engine reads to see whether it may access the memory of this process. */
+static const uint32_t kProbe = ROCEFS_UAPI_MAGIC;
+
+int rocefs_request_passing(struct rocefs_context* context, struct rocefs_request* request,
+                           int passed, struct rocefs_answer* answer, int* received,
+                           unsigned count) {
+  if (rocefs_is_gone(context)) return EIO;
+  int error = rocefs_exchange(&context->connection, request, passed, answer, received, count);
+  if (error || !answer->error) return error;
+  __verbs_log(&context->verbs, VERBS_LOG_WARN, "rocefs: %s: %.*s\n",
+              context->verbs.context.device->name, (int)sizeof answer->u.reason, answer->u.reason);
+  return answer->error;
+}
+
+int rocefs_request(struct rocefs_context* context, struct rocefs_request* request,
+                   struct rocefs_answer* answer) {
+  struct rocefs_answer ignored;
+  return rocefs_request_passing(context, request, -1, answer ? answer : &ignored, NULL, 0);
+}
+
+int rocefs_destroy_error(int error) {
+  return error == EIO && verbs_allow_disassociate_destroy ? 0 : error;
+}
+
+void* rocefs_map(int fd, size_t size, int protection) {
+  if (fd < 0) {
+    errno = EMFILE;
+    return NULL;
+  }
+  void* memory = mmap(NULL, size, protection, MAP_SHARED, fd, 0);
+  int error = memory == MAP_FAILED ? errno : 0;
+  if (!error && madvise(memory, size, MADV_DONTFORK)) {
+    error = errno;
+    munmap(memory, size);
+  }
+  close(fd);
+  errno = error;
+  return error ? NULL : memory;
+}
+
+/* The name of the process, which is that of its first thread. */
+static void read_comm(char* comm, size_t size) {
+  int fd = open("/proc/self/comm", O_RDONLY | O_CLOEXEC);
+  ssize_t length = fd < 0 ? 0 : read(fd, comm, size - 1);
+  if (fd >= 0) close(fd);
+  comm[length > 0 ? length : 0] = 0;
+  comm[strcspn(comm, "\n")] = 0;
+}
+
+/* Introduces this process to the engine and maps what is shared; an errno, with the reason. */
+static int say_hello(struct rocefs_context* context, int events, char* why, size_t size) {
+  struct rocefs_request request = {.op = ROCEFS_OP_HELLO};
+  struct rocefs_answer answer;
+  int fds[3];
+  request.u.hello.magic = ROCEFS_UAPI_MAGIC;
+  request.u.hello.version = ROCEFS_UAPI_VERSION;
+  snprintf(request.u.hello.device, sizeof request.u.hello.device, "%s",
+           context->verbs.context.device->name);
+  read_comm(request.u.hello.comm, sizeof request.u.hello.comm);
+  request.u.hello.probe = (uintptr_t)&kProbe;
+  int error = rocefs_exchange(&context->connection, &request, events, &answer, fds, 3);
+  if (error) {
+    snprintf(why, size, "the engine does not answer");
+    return error;
+  }
+  if (answer.error) {
+    snprintf(why, size, "%.*s", (int)sizeof answer.u.reason, answer.u.reason);
+    return answer.error;
+  }
+  context->attr = answer.u.device;
+  context->engine = rocefs_map(fds[0], sizeof *context->engine, PROT_READ);
+  error = context->engine ? 0 : errno;
+  context->page = rocefs_map(fds[1], sizeof *context->page, PROT_READ | PROT_WRITE);
+  if (!context->page && !error) error = errno;
+  context->doorbell = fds[2];
+  if (!error && context->doorbell < 0) error = EMFILE;
+  if (error) snprintf(why, size, "cannot map the engine's memory: %s", strerror(error));
+  return error;
+}
+
+static void unmap(struct rocefs_context* context) {
+  if (context->engine) munmap((void*)context->engine, sizeof *context->engine);
+  if (context->page) munmap(context->page, sizeof *context->page);
+}
+
+/* Opens what a context has beside its memory; undone by close_engine(). */
+static int open_engine(struct rocefs_context* context, const char* root, char* why, size_t size) {
+  int events[2];
+  int error = rocefs_connect(&context->connection, root, why, size);
+  if (error) return error;
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, events)) {
+    error = errno;
+    snprintf(why, size, "socketpair: %s", strerror(error));
+  } else {
+    context->verbs.context.async_fd = events[0];
+    error = say_hello(context, events[1], why, size);
+    close(events[1]);
+  }
+  if (!error && (error = rocefs_add_channels(context)))
+    snprintf(why, size, "cannot provide completion channels: %s", strerror(error));
+  if (!error) return 0;
+  unmap(context);
+  if (context->doorbell >= 0) close(context->doorbell);
+  rocefs_disconnect(&context->connection);
+  return error;
+}
+
+static void free_context(struct ibv_context* ibv) {
+  struct rocefs_context* context = rocefs_context_of(ibv);
+  rocefs_remove_channels(context);
+  /* A child of fork() has not got the memory; something else may be in its place there. */
+  if (getpid() == context->connection.owner) unmap(context);
+  close(context->doorbell);
+  rocefs_disconnect(&context->connection);
+  pthread_mutex_destroy(&context->teardown);
+  verbs_uninit_context(&context->verbs);
+  free(context);
+}
+
+/* libibverbs counts what has been acknowledged; nothing is to be done when an event is read. */
+static void async_event(struct ibv_context* context, struct ibv_async_event* event) {
+  (void)context;
+  (void)event;
+}
+static void cq_event(struct ibv_cq* cq) {
+  (void)cq;
+}
+
+static const struct verbs_context_ops kContextOps = {
+    .alloc_pd = rocefs_alloc_pd,
+    .async_event = async_event,
+    .cq_event = cq_event,
+    .create_ah = rocefs_create_ah,
+    .create_cq = rocefs_create_cq,
+    .create_qp = rocefs_create_qp,
+    .create_srq = rocefs_create_srq,
+    .dealloc_pd = rocefs_dealloc_pd,
+    .dereg_mr = rocefs_dereg_mr,
+    .destroy_ah = rocefs_destroy_ah,
+    .destroy_cq = rocefs_destroy_cq,
+    .destroy_qp = rocefs_destroy_qp,
+    .destroy_srq = rocefs_destroy_srq,
+    .free_context = free_context,
+    .modify_qp = rocefs_modify_qp,
+    .modify_srq = rocefs_modify_srq,
+    .poll_cq = rocefs_poll_cq,
+    .post_recv = rocefs_post_recv,
+    .post_send = rocefs_post_send,
+    .post_srq_recv = rocefs_post_srq_recv,
+    .query_device_ex = rocefs_query_device,
+    .query_port = rocefs_query_port,
+    .query_qp = rocefs_query_qp,
+    .query_srq = rocefs_query_srq,
+    .reg_mr = rocefs_reg_mr,
+    .req_notify_cq = rocefs_req_notify_cq,
+};
+
+struct verbs_context* rocefs_alloc_context(struct ibv_device* device, int cmd_fd,
+                                           void* private_data) {
+  const struct rocefs_device* ours = ROCEFS_CONTAINER(device, struct rocefs_device, verbs.device);
+  char why[512];
+  (void)private_data;
+  struct rocefs_context* context = _verbs_init_and_alloc_context(
+      device, cmd_fd, sizeof *context,
+      (struct verbs_context*)offsetof(struct rocefs_context, verbs), 0);
+  if (!context) return NULL;
+  context->doorbell = -1;
+  int error = open_engine(context, ours->root, why, sizeof why);
+  if (error) {
+    /* libibverbs has no words for this, and a program only errno. */
+    fprintf(stderr, "rocefs: %s: %s\n", device->name, why);
+    verbs_uninit_context(&context->verbs);
+    free(context);
+    errno = error;
+    return NULL;
+  }
+  pthread_mutex_init(&context->teardown, NULL);
+  context->verbs.context.num_comp_vectors = 1;
+  verbs_set_ops(&context->verbs, &kContextOps);
+  return &context->verbs;
+}

@@ -1,0 +1,148 @@
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "rdma/provider/rocefs.h"
+
+static int map_cq(struct rocefs_cq* cq, const struct rocefs_created* created, int fd) {
+  cq->page = rocefs_map(fd, created->size, PROT_READ | PROT_WRITE);
+  if (!cq->page) return errno;
+  cq->size = created->size;
+  cq->entries = (struct rocefs_cqe*)((char*)cq->page + ROCEFS_CQ_ENTRIES);
+  cq->mask = created->entries - 1;
+  cq->ibv.handle = created->handle;
+  cq->ibv.cqe = (int)created->entries;
+  return 0;
+}
+
+static int create(struct rocefs_context* context, struct rocefs_cq* cq, uint32_t entries) {
+  struct rocefs_request request = {
+      .op = ROCEFS_OP_CREATE_CQ,
+      .u.create_cq = {.cookie = (uintptr_t)&cq->ibv, .channel = cq->channel, .entries = entries}};
+  struct rocefs_answer answer;
+  int fd;
+  int error = rocefs_request_passing(context, &request, -1, &answer, &fd, 1);
+  if (error || !(error = map_cq(cq, &answer.u.created, fd))) return error;
+  struct rocefs_request undo = {.op = ROCEFS_OP_DESTROY_CQ, .u.handle = answer.u.created.handle};
+  rocefs_request(context, &undo, NULL);
+  return error;
+}
+
+struct ibv_cq* rocefs_create_cq(struct ibv_context* ibv, int cqe, struct ibv_comp_channel* channel,
+                                int comp_vector) {
+  struct rocefs_context* context = rocefs_context_of(ibv);
+  if (comp_vector != 0 || cqe < 1 || (uint32_t)cqe > context->attr.max_cqe) {
+    errno = EINVAL;
+    return NULL;
+  }
+  struct rocefs_cq* cq = calloc(1, sizeof *cq);
+  if (!cq) return NULL;
+  cq->channel = channel ? rocefs_channel_name(channel->fd) : 0;
+  int error = channel && !cq->channel ? EINVAL : create(context, cq, (uint32_t)cqe);
+  if (error) {
+    free(cq);
+    errno = error;
+    return NULL;
+  }
+  pthread_mutex_init(&cq->lock, NULL);
+  return &cq->ibv;
+}
+
+int rocefs_destroy_cq(struct ibv_cq* ibv) {
+  struct rocefs_cq* cq = rocefs_cq_of(ibv);
+  struct rocefs_context* context = rocefs_context_of(ibv->context);
+  struct rocefs_request request = {.op = ROCEFS_OP_DESTROY_CQ, .u.handle = ibv->handle};
+  struct rocefs_answer answer;
+  uint32_t unread = 0, unread_async = 0;
+  pthread_mutex_lock(&context->teardown);
+  int refused = rocefs_request(context, &request, &answer);
+  int error = rocefs_destroy_error(refused);
+  if (!error) {
+    if (cq->channel) unread = rocefs_forget_events(context, ibv->channel->fd, cq->channel, ibv);
+    unread_async = rocefs_forget_events(context, ibv->context->async_fd, 0, ibv);
+  }
+  pthread_mutex_unlock(&context->teardown);
+  if (error) return error;
+  if (!refused) {
+    rocefs_await_acknowledged(&ibv->mutex, &ibv->cond, &ibv->comp_events_completed,
+                              answer.u.events.completions - unread);
+    rocefs_await_acknowledged(&ibv->mutex, &ibv->cond, &ibv->async_events_completed,
+                              answer.u.events.asynchronous - unread_async);
+  }
+  munmap(cq->page, cq->size);
+  pthread_mutex_destroy(&cq->lock);
+  free(cq);
+  return 0;
+}
+
+static void read_cqe(struct ibv_wc* wc, const struct rocefs_cqe* cqe) {
+  memset(wc, 0, sizeof *wc);
+  wc->wr_id = cqe->wr_id;
+  wc->status = (enum ibv_wc_status)cqe->status;
+  wc->opcode = (enum ibv_wc_opcode)cqe->opcode;
+  wc->byte_len = cqe->byte_len;
+  wc->wc_flags = cqe->flags;
+  if (cqe->flags & ROCEFS_WC_WITH_INV)
+    wc->invalidated_rkey = cqe->immediate;
+  else
+    wc->imm_data = htobe32(cqe->immediate);
+  wc->qp_num = cqe->qpn;
+  wc->src_qp = cqe->source_qpn;
+}
+
+static int take(struct rocefs_cq* cq, int count, struct ibv_wc* wc) {
+  int taken = 0;
+  pthread_mutex_lock(&cq->lock);
+  uint32_t next = cq->page->consumed;
+  uint32_t end = __atomic_load_n(&cq->page->produced, __ATOMIC_ACQUIRE);
+  while (taken < count && next != end) read_cqe(&wc[taken++], &cq->entries[next++ & cq->mask]);
+  if (taken > 0) __atomic_store_n(&cq->page->consumed, next, __ATOMIC_RELEASE);
+  pthread_mutex_unlock(&cq->lock);
+  return taken;
+}
+
+int rocefs_poll_cq(struct ibv_cq* ibv, int count, struct ibv_wc* wc) {
+  struct rocefs_cq* cq = rocefs_cq_of(ibv);
+  int taken = take(cq, count, wc);
+  if (taken == 0 && count > 0) {
+    bool gone = rocefs_is_gone(rocefs_context_of(ibv->context));
+    /* What completed before the device left is still told; a program that waits for more would wait
+     * for ever. */
+    if (gone || rocefs_thread_is_idle(cq)) taken = take(cq, count, wc);
+    if (taken == 0 && gone) return -EIO;
+  }
+  if (taken > 0) rocefs_thread_is_busy();
+  return taken;
+}
+
+int rocefs_req_notify_cq(struct ibv_cq* ibv, int solicited_only) {
+  struct rocefs_cq* cq = rocefs_cq_of(ibv);
+  uint32_t wanted = solicited_only ? ROCEFS_ARMED_SOLICITED : ROCEFS_ARMED_NEXT;
+  uint32_t armed = __atomic_load_n(&cq->page->armed, __ATOMIC_RELAXED);
+  while (armed < wanted && !__atomic_compare_exchange_n(&cq->page->armed, &armed, wanted, false,
+                                                        __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
+  }
+  /* A program polls once more after this. Either that finds what has just completed, or the engine
+   * has seen that the CQ is armed. */
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  return 0;
+}
+
+void rocefs_clean_cq(struct ibv_cq* ibv, uint32_t qpn) {
+  struct rocefs_cq* cq = rocefs_cq_of(ibv);
+  pthread_mutex_lock(&cq->lock);
+  uint32_t begin = cq->page->consumed;
+  /* From the newest to the oldest, what stays moves up against the end: the engine may add entries
+   * there meanwhile. */
+  uint32_t from = __atomic_load_n(&cq->page->produced, __ATOMIC_ACQUIRE), to = from;
+  while (from != begin) {
+    const struct rocefs_cqe* cqe = &cq->entries[--from & cq->mask];
+    if (cqe->qpn == qpn) continue;
+    --to;
+    if (to != from) cq->entries[to & cq->mask] = *cqe;
+  }
+  __atomic_store_n(&cq->page->consumed, to, __ATOMIC_RELEASE);
+  pthread_mutex_unlock(&cq->lock);
+}

@@ -1,0 +1,80 @@
+#include <endian.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "rdma/provider/rocefs.h"
+
+enum {
+  kLocalAckDelay = 15, /* 4.096 us * 2^15 = 134 ms, what other RoCE devices say */
+};
+
+static void fill_device_attr(struct ibv_device_attr* out, const struct rocefs_device_attr* in) {
+  snprintf(out->fw_ver, sizeof out->fw_ver, "%.*s", (int)sizeof in->fw_ver - 1, in->fw_ver);
+  out->node_guid = htobe64(in->node_guid);
+  out->sys_image_guid = out->node_guid;
+  out->max_mr_size = in->max_mr_size;
+  out->page_size_cap = 0xfffff000; /* 4 KiB and all above */
+  out->vendor_id = in->vendor_id;
+  out->vendor_part_id = in->vendor_part_id;
+  out->hw_ver = in->hw_ver;
+  out->max_qp = (int)in->max_qp;
+  out->max_qp_wr = (int)in->max_qp_wr;
+  out->device_cap_flags =
+      IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN;
+  out->max_sge = (int)in->max_sge;
+  out->max_sge_rd = (int)in->max_sge;
+  out->max_cq = (int)in->max_cq;
+  out->max_cqe = (int)in->max_cqe;
+  out->max_mr = (int)in->max_mr;
+  out->max_pd = (int)in->max_pd;
+  out->max_qp_rd_atom = (int)in->max_rd_atomic;
+  out->max_qp_init_rd_atom = (int)in->max_rd_atomic;
+  out->max_res_rd_atom = (int)(in->max_qp * in->max_rd_atomic);
+  out->atomic_cap = IBV_ATOMIC_HCA;
+  out->max_ah = (int)in->max_ah;
+  out->max_srq = (int)in->max_srq;
+  out->max_srq_wr = (int)in->max_srq_wr;
+  out->max_srq_sge = (int)in->max_sge;
+  out->max_pkeys = 1;
+  out->local_ca_ack_delay = kLocalAckDelay;
+  out->phys_port_cnt = (uint8_t)in->ports;
+}
+
+int rocefs_query_device(struct ibv_context* context, const struct ibv_query_device_ex_input* input,
+                        struct ibv_device_attr_ex* attr, size_t size) {
+  struct ibv_device_attr_ex all;
+  if (input && input->comp_mask) return EINVAL;
+  memset(&all, 0, sizeof all);
+  fill_device_attr(&all.orig_attr, &rocefs_context_of(context)->attr);
+  all.device_cap_flags_ex = all.orig_attr.device_cap_flags;
+  all.phys_port_cnt_ex = all.orig_attr.phys_port_cnt;
+  /* A program built with other headers knows fewer members or more; ibv_query_device() only the
+   * first. */
+  memset(attr, 0, size);
+  memcpy(attr, &all, size < sizeof all ? size : sizeof all);
+  return 0;
+}
+
+int rocefs_query_port(struct ibv_context* context, uint8_t port, struct ibv_port_attr* attr) {
+  struct rocefs_request request = {.op = ROCEFS_OP_QUERY_PORT, .u.handle = port};
+  struct rocefs_answer answer;
+  int error = rocefs_request(rocefs_context_of(context), &request, &answer);
+  if (error) return error;
+  const struct rocefs_port_attr* in = &answer.u.port;
+  attr->state = (enum ibv_port_state)in->state;
+  attr->max_mtu = (enum ibv_mtu)in->max_mtu;
+  attr->active_mtu = (enum ibv_mtu)in->active_mtu;
+  attr->gid_tbl_len = (int)in->gid_table_len;
+  attr->port_cap_flags = in->capabilities;
+  attr->max_msg_sz = in->max_message;
+  attr->pkey_tbl_len = (uint16_t)in->pkey_table_len;
+  attr->lid = (uint16_t)in->lid;
+  attr->sm_lid = (uint16_t)in->sm_lid;
+  attr->max_vl_num = 1;
+  attr->active_width = (uint8_t)in->active_width;
+  attr->active_speed = (uint8_t)in->active_speed;
+  attr->phys_state = (uint8_t)in->phys_state;
+  attr->link_layer = IBV_LINK_LAYER_ETHERNET;
+  return 0;
+}

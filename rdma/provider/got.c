@@ -1,0 +1,137 @@
+/* Leads libibverbs' calls of write(2), and nobody else's, through a function of ours: the slot of
+ * libibverbs' global offset table that its dynamic relocation for `write` fills is filled again. */
+#include <elf.h>
+#include <errno.h>
+#include <link.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "rdma/provider/rocefs.h"
+
+#if defined(__x86_64__)
+static const uint32_t kSlotTypes[] = {R_X86_64_JUMP_SLOT, R_X86_64_GLOB_DAT};
+#elif defined(__aarch64__)
+static const uint32_t kSlotTypes[] = {R_AARCH64_JUMP_SLOT, R_AARCH64_GLOB_DAT};
+#else
+#error "the relocation types of this machine are not known here"
+#endif
+
+typedef ssize_t (*write_function)(int fd, const void* data, size_t size);
+
+/* What is needed of an object's dynamic section. */
+struct dynamic {
+  const ElfW(Sym) * symbols;
+  const char* names;
+  struct {
+    const ElfW(Rela) * first;
+    size_t bytes;
+  } tables[2]; /* of calls, and of data */
+};
+
+struct search {
+  write_function hook;
+  int error; /* ENOENT until a slot is filled */
+};
+
+static bool contains(const struct dl_phdr_info* object, uintptr_t address) {
+  for (int i = 0; i < object->dlpi_phnum; ++i) {
+    const ElfW(Phdr)* part = &object->dlpi_phdr[i];
+    if (part->p_type == PT_LOAD && address - (object->dlpi_addr + part->p_vaddr) < part->p_memsz)
+      return true;
+  }
+  return false;
+}
+
+static struct dynamic read_dynamic(const struct dl_phdr_info* object) {
+  struct dynamic found = {0};
+  const ElfW(Dyn)* entry = NULL;
+  for (int i = 0; i < object->dlpi_phnum; ++i)
+    if (object->dlpi_phdr[i].p_type == PT_DYNAMIC)
+      entry = (const void*)(object->dlpi_addr + object->dlpi_phdr[i].p_vaddr);
+  for (; entry && entry->d_tag != DT_NULL; ++entry) {
+    uintptr_t address = entry->d_un.d_ptr;
+    if (address < object->dlpi_addr) address += object->dlpi_addr; /* left so by some C libraries */
+    switch (entry->d_tag) {
+      case DT_SYMTAB:
+        found.symbols = (const void*)address;
+        break;
+      case DT_STRTAB:
+        found.names = (const void*)address;
+        break;
+      case DT_JMPREL:
+        found.tables[0].first = (const void*)address;
+        break;
+      case DT_PLTRELSZ:
+        found.tables[0].bytes = entry->d_un.d_val;
+        break;
+      case DT_RELA:
+        found.tables[1].first = (const void*)address;
+        break;
+      case DT_RELASZ:
+        found.tables[1].bytes = entry->d_un.d_val;
+        break;
+    }
+  }
+  return found;
+}
+
+/* Whether the slot was made read-only after relocation. */
+static bool is_protected(const struct dl_phdr_info* object, uintptr_t slot) {
+  for (int i = 0; i < object->dlpi_phnum; ++i) {
+    const ElfW(Phdr)* part = &object->dlpi_phdr[i];
+    if (part->p_type == PT_GNU_RELRO && slot - (object->dlpi_addr + part->p_vaddr) < part->p_memsz)
+      return true;
+  }
+  return false;
+}
+
+static int fill(const struct dl_phdr_info* object, uintptr_t slot, write_function hook) {
+  size_t page_size = (size_t)sysconf(_SC_PAGESIZE);
+  void* page = (void*)(slot & ~(page_size - 1));
+  bool protect = is_protected(object, slot);
+  if (protect && mprotect(page, page_size, PROT_READ | PROT_WRITE)) return errno;
+  __atomic_store_n((write_function*)slot, hook, __ATOMIC_RELEASE);
+  if (protect) mprotect(page, page_size, PROT_READ);
+  return 0;
+}
+
+static bool is_slot_of_write(const struct dynamic* dynamic, const ElfW(Rela) * relocation) {
+  uint32_t type = (uint32_t)ELF64_R_TYPE(relocation->r_info);
+  if (type != kSlotTypes[0] && type != kSlotTypes[1]) return false;
+  const ElfW(Sym)* symbol = &dynamic->symbols[ELF64_R_SYM(relocation->r_info)];
+  return strcmp(dynamic->names + symbol->st_name, "write") == 0;
+}
+
+static int visit(struct dl_phdr_info* object, size_t size, void* data) {
+  struct search* search = data;
+  (void)size;
+  /* libibverbs by whatever name: the object that registers drivers. */
+  if (!contains(object, (uintptr_t)&verbs_register_driver_34)) return 0;
+  struct dynamic dynamic = read_dynamic(object);
+  if (!dynamic.symbols || !dynamic.names) return 1;
+  for (int table = 0; table < 2; ++table) {
+    const ElfW(Rela)* first = dynamic.tables[table].first;
+    size_t count = first ? dynamic.tables[table].bytes / sizeof *first : 0;
+    for (size_t i = 0; i < count; ++i) {
+      if (!is_slot_of_write(&dynamic, &first[i])) continue;
+      search->error = fill(object, object->dlpi_addr + first[i].r_offset, search->hook);
+      if (search->error) return 1;
+    }
+  }
+  return 1;
+}
+
+int rocefs_hook_write(write_function hook) {
+  static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  static struct search search = {.error = ENOENT};
+  pthread_mutex_lock(&mutex);
+  if (search.error) {
+    search = (struct search){.hook = hook, .error = ENOENT};
+    dl_iterate_phdr(visit, &search);
+  }
+  int error = search.error;
+  pthread_mutex_unlock(&mutex);
+  return error;
+}

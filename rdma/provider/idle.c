@@ -1,0 +1,78 @@
+/* A thread that spins on poll_cq gives its CPU away: the engine and the peer need one too.
+ *
+ * A thread spins if it polls in vain again and again, with no more than about a microsecond from
+ * one poll to the next, and neither gets nor posts anything meanwhile. After some microseconds of
+ * that its polls wait for a completion, of whatever CQ of the context, but never long: the thread
+ * may also watch memory or a clock. One that polls now and then, or between other work, never
+ * waits.
+ *
+ * This is a property of the thread, not of a CQ: who polls a busy CQ and an idle one in turn must
+ * not wait on the idle one, and whoever spins on the idle one alone should.
+ */
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "rdma/provider/rocefs.h"
+
+enum {
+  kPollsPerLook = 32,     /* a look at the clock costs as much as a poll */
+  kSlowestLookNs = 32000, /* that many polls in more than this is no spinning */
+  kSpinNs = 5000,
+  kWaitNs = 100000,
+};
+
+static __thread struct {
+  const struct rocefs_context* context;
+  unsigned polls; /* in vain, since the last look */
+  uint64_t since; /* of the first look; 0: none yet */
+  uint64_t looked;
+} idle;
+
+static uint64_t now_ns(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+void rocefs_thread_is_busy(void) {
+  idle.polls = 0;
+  idle.since = 0;
+}
+
+static bool has_spun(const struct rocefs_context* context) {
+  if (idle.context != context) { /* who polls two devices waits for neither */
+    idle.context = context;
+    rocefs_thread_is_busy();
+  }
+  if (++idle.polls < kPollsPerLook) return false;
+  idle.polls = 0;
+  uint64_t now = now_ns(), before = idle.looked;
+  idle.looked = now;
+  if (!idle.since || now - before > kSlowestLookNs) {
+    idle.since = now;
+    return false;
+  }
+  return now - idle.since >= kSpinNs;
+}
+
+static bool is_empty(const struct rocefs_cq* cq) {
+  return __atomic_load_n(&cq->page->produced, __ATOMIC_ACQUIRE) ==
+         __atomic_load_n(&cq->page->consumed, __ATOMIC_RELAXED);
+}
+
+bool rocefs_thread_is_idle(struct rocefs_cq* cq) {
+  static const struct timespec limit = {.tv_nsec = kWaitNs};
+  struct rocefs_context* context = rocefs_context_of(cq->ibv.context);
+  struct rocefs_context_page* page = context->page;
+  if (!has_spun(context)) return false;
+  rocefs_check_alive(&context->connection);
+  /* Read before the last look at the CQ: what completes after that look changes it. */
+  uint32_t seen = __atomic_load_n(&page->completions, __ATOMIC_ACQUIRE);
+  __atomic_fetch_add(&page->waiters, 1, __ATOMIC_SEQ_CST);
+  if (is_empty(cq)) syscall(SYS_futex, &page->completions, FUTEX_WAIT, seen, &limit, NULL, 0);
+  __atomic_fetch_sub(&page->waiters, 1, __ATOMIC_SEQ_CST);
+  rocefs_thread_is_busy();
+  return true;
+}

@@ -1,0 +1,59 @@
+/* Protection domains and memory regions. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "rdma/provider/rocefs.h"
+
+struct ibv_pd* rocefs_alloc_pd(struct ibv_context* context) {
+  struct rocefs_request request = {.op = ROCEFS_OP_ALLOC_PD};
+  struct rocefs_answer answer;
+  struct rocefs_pd* pd = calloc(1, sizeof *pd);
+  if (!pd) return NULL;
+  int error = rocefs_request(rocefs_context_of(context), &request, &answer);
+  if (error) {
+    free(pd);
+    errno = error;
+    return NULL;
+  }
+  pd->ibv.handle = answer.u.handle;
+  return &pd->ibv;
+}
+
+int rocefs_dealloc_pd(struct ibv_pd* ibv) {
+  struct rocefs_request request = {.op = ROCEFS_OP_DEALLOC_PD, .u.handle = ibv->handle};
+  int error = rocefs_destroy_error(rocefs_request(rocefs_context_of(ibv->context), &request, NULL));
+  if (!error) free(ROCEFS_CONTAINER(ibv, struct rocefs_pd, ibv));
+  return error;
+}
+
+struct ibv_mr* rocefs_reg_mr(struct ibv_pd* pd, void* address, size_t length, uint64_t iova,
+                             int access) {
+  struct rocefs_request request = {.op = ROCEFS_OP_REG_MR,
+                                   .u.reg_mr = {.pd = pd->handle,
+                                                .access = (uint32_t)access,
+                                                .address = (uintptr_t)address,
+                                                .length = length,
+                                                .iova = iova}};
+  struct rocefs_answer answer;
+  struct verbs_mr* mr = calloc(1, sizeof *mr);
+  if (!mr) return NULL;
+  int error = rocefs_request(rocefs_context_of(pd->context), &request, &answer);
+  if (error) {
+    free(mr);
+    errno = error;
+    return NULL;
+  }
+  mr->access = access;
+  mr->ibv_mr.handle = answer.u.mr.handle;
+  mr->ibv_mr.lkey = answer.u.mr.lkey;
+  mr->ibv_mr.rkey = answer.u.mr.rkey;
+  return &mr->ibv_mr;
+}
+
+int rocefs_dereg_mr(struct verbs_mr* mr) {
+  struct rocefs_request request = {.op = ROCEFS_OP_DEREG_MR, .u.handle = mr->ibv_mr.handle};
+  int error =
+      rocefs_destroy_error(rocefs_request(rocefs_context_of(mr->ibv_mr.context), &request, NULL));
+  if (!error) free(mr);
+  return error;
+}

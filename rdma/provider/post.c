@@ -1,0 +1,139 @@
+/* Posting to a queue pair. */
+#include <endian.h>
+#include <errno.h>
+#include <string.h>
+
+#include "rdma/provider/rocefs.h"
+
+enum {
+  kSendOpcodes = 1 << ROCEFS_WR_SEND | 1 << ROCEFS_WR_SEND_WITH_IMM,
+  kWriteOpcodes = 1 << ROCEFS_WR_RDMA_WRITE | 1 << ROCEFS_WR_RDMA_WRITE_WITH_IMM,
+  kAtomicOpcodes = 1 << ROCEFS_WR_ATOMIC_CMP_AND_SWP | 1 << ROCEFS_WR_ATOMIC_FETCH_AND_ADD,
+  kInvalidateOpcodes = 1 << ROCEFS_WR_LOCAL_INV | 1 << ROCEFS_WR_SEND_WITH_INV,
+  kImmediateOpcodes = 1 << ROCEFS_WR_SEND_WITH_IMM | 1 << ROCEFS_WR_RDMA_WRITE_WITH_IMM,
+  kInlineOpcodes = kSendOpcodes | kWriteOpcodes | 1 << ROCEFS_WR_SEND_WITH_INV,
+  kFlags = ROCEFS_SEND_FENCE | ROCEFS_SEND_SIGNALED | ROCEFS_SEND_SOLICITED | ROCEFS_SEND_INLINE,
+};
+
+/* IBTA 10.8.3, table 91: the operations of each transport service. */
+static unsigned opcodes_of(enum ibv_qp_type type) {
+  switch (type) {
+    case IBV_QPT_RC:
+      return kSendOpcodes | kWriteOpcodes | 1 << ROCEFS_WR_RDMA_READ | kAtomicOpcodes |
+             kInvalidateOpcodes;
+    case IBV_QPT_UC:
+      return kSendOpcodes | kWriteOpcodes;
+    case IBV_QPT_UD:
+      return kSendOpcodes;
+    default:
+      return 0;
+  }
+}
+
+static bool is_among(unsigned opcodes, unsigned opcode) {
+  return opcode < 32 && (opcodes >> opcode & 1);
+}
+
+/* Copies inline data into its slot, which is not published yet. */
+static int write_inline(const struct rocefs_qp* qp, struct rocefs_send_wqe* wqe,
+                        const struct ibv_send_wr* wr) {
+  uint32_t length = 0;
+  if (!is_among(kInlineOpcodes, wr->opcode)) return EINVAL;
+  for (int i = 0; i < wr->num_sge; ++i) {
+    const struct ibv_sge* sge = &wr->sg_list[i];
+    if (sge->length > qp->cap.max_inline_data - length) return EINVAL;
+    memcpy(wqe->u.inline_data + length, (const void*)(uintptr_t)sge->addr, sge->length);
+    length += sge->length;
+  }
+  wqe->num_sge = length;
+  return 0;
+}
+
+static void write_sges(struct rocefs_send_wqe* wqe, const struct ibv_send_wr* wr) {
+  wqe->num_sge = (uint32_t)wr->num_sge;
+  for (int i = 0; i < wr->num_sge; ++i) {
+    const struct ibv_sge* sge = &wr->sg_list[i];
+    wqe->u.sges[i] = (struct rocefs_sge){sge->addr, sge->length, sge->lkey};
+  }
+}
+
+/* What wr->wr means is told by the transport and the operation. */
+static int write_target(struct rocefs_send_wqe* wqe, const struct ibv_send_wr* wr,
+                        enum ibv_qp_type type) {
+  if (type == IBV_QPT_UD) {
+    if (!wr->wr.ud.ah) return EINVAL;
+    wqe->remote_qpn = wr->wr.ud.remote_qpn;
+    wqe->qkey = wr->wr.ud.remote_qkey;
+    wqe->path = ROCEFS_CONTAINER(wr->wr.ud.ah, struct rocefs_ah, ibv)->path;
+  } else if (is_among(kAtomicOpcodes, wr->opcode)) {
+    wqe->remote_address = wr->wr.atomic.remote_addr;
+    wqe->rkey = wr->wr.atomic.rkey;
+    wqe->compare_add = wr->wr.atomic.compare_add;
+    wqe->swap = wr->wr.atomic.swap;
+  } else {
+    wqe->remote_address = wr->wr.rdma.remote_addr;
+    wqe->rkey = wr->wr.rdma.rkey;
+  }
+  return 0;
+}
+
+static int write_send(const struct rocefs_qp* qp, struct rocefs_send_wqe* wqe,
+                      const struct ibv_send_wr* wr) {
+  enum ibv_qp_type type = qp->verbs.qp.qp_type;
+  if (!is_among(opcodes_of(type), wr->opcode)) return EINVAL;
+  if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->send.max_sge) return EINVAL;
+  wqe->wr_id = wr->wr_id;
+  wqe->opcode = (uint32_t)wr->opcode;
+  wqe->flags = wr->send_flags & kFlags;
+  if (qp->sq_sig_all) wqe->flags |= ROCEFS_SEND_SIGNALED;
+  if (is_among(kImmediateOpcodes, wr->opcode))
+    wqe->immediate = be32toh(wr->imm_data);
+  else if (is_among(kInvalidateOpcodes, wr->opcode))
+    wqe->immediate = wr->invalidate_rkey;
+  else
+    wqe->immediate = 0;
+  if (wr->send_flags & IBV_SEND_INLINE) {
+    int error = write_inline(qp, wqe, wr);
+    if (error) return error;
+  } else {
+    write_sges(wqe, wr);
+  }
+  return write_target(wqe, wr, type);
+}
+
+static bool may_send(enum ibv_qp_state state) {
+  return state != IBV_QPS_RESET && state != IBV_QPS_INIT && state != IBV_QPS_RTR;
+}
+
+int rocefs_post_send(struct ibv_qp* ibv, struct ibv_send_wr* wr, struct ibv_send_wr** bad) {
+  struct rocefs_context* context = rocefs_context_of(ibv->context);
+  struct rocefs_qp* qp = rocefs_qp_of(ibv);
+  struct rocefs_work_queue* queue = &qp->send;
+  struct rocefs_send_wqe* slots = queue->slots;
+  uint32_t count = 0;
+  int error = rocefs_is_gone(context) ? EIO : may_send(ibv->state) ? 0 : EINVAL;
+  if (error) {
+    *bad = wr;
+    return error;
+  }
+  pthread_mutex_lock(&queue->lock);
+  uint32_t next = queue->counters->posted, room = rocefs_free_slots(queue);
+  for (; wr; wr = wr->next, ++count) {
+    error =
+        count == room ? ENOMEM : write_send(qp, &slots[(next + count) & (queue->entries - 1)], wr);
+    if (error) break;
+  }
+  rocefs_publish(context, queue, count);
+  pthread_mutex_unlock(&queue->lock);
+  if (error) *bad = wr;
+  return error;
+}
+
+int rocefs_post_recv(struct ibv_qp* ibv, struct ibv_recv_wr* wr, struct ibv_recv_wr** bad) {
+  struct rocefs_context* context = rocefs_context_of(ibv->context);
+  bool may_receive = ibv->state != IBV_QPS_RESET && !ibv->srq;
+  int error = rocefs_is_gone(context) ? EIO : may_receive ? 0 : EINVAL;
+  if (!error) return rocefs_post_receives(context, &rocefs_qp_of(ibv)->receive, wr, bad);
+  *bad = wr;
+  return error;
+}

@@ -1,0 +1,158 @@
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "rdma/provider/rocefs.h"
+
+static int map_qp(struct rocefs_qp* qp, const struct rocefs_created* created, int fd) {
+  char* memory = rocefs_map(fd, created->size, PROT_READ | PROT_WRITE);
+  if (!memory) return errno;
+  struct rocefs_qp_page* page = (struct rocefs_qp_page*)(void*)memory;
+  qp->memory = memory;
+  qp->size = created->size;
+  qp->cap.max_send_wr = created->entries;
+  qp->cap.max_recv_wr = created->receive_entries;
+  qp->cap.max_inline_data = created->max_inline;
+  rocefs_init_queue(&qp->send, &page->send, memory + created->send_offset, created->entries,
+                    qp->cap.max_send_sge, created->doorbell);
+  rocefs_init_queue(&qp->receive, &page->receive, memory + created->receive_offset,
+                    created->receive_entries, qp->cap.max_recv_sge, created->doorbell);
+  return 0;
+}
+
+static struct rocefs_request creation(const struct rocefs_qp* qp, const struct ibv_pd* pd,
+                                      const struct ibv_qp_init_attr* attr) {
+  return (struct rocefs_request){.op = ROCEFS_OP_CREATE_QP,
+                                 .u.create_qp = {.cookie = (uintptr_t)&qp->verbs.qp,
+                                                 .pd = pd->handle,
+                                                 .type = attr->qp_type,
+                                                 .send_cq = attr->send_cq->handle,
+                                                 .receive_cq = attr->recv_cq->handle,
+                                                 .srq = attr->srq ? attr->srq->handle : 0,
+                                                 .max_send_wr = qp->cap.max_send_wr,
+                                                 .max_receive_wr = qp->cap.max_recv_wr,
+                                                 .max_send_sge = qp->cap.max_send_sge,
+                                                 .max_receive_sge = qp->cap.max_recv_sge,
+                                                 .max_inline = qp->cap.max_inline_data}};
+}
+
+static int create(struct rocefs_context* context, struct rocefs_qp* qp, const struct ibv_pd* pd,
+                  const struct ibv_qp_init_attr* attr) {
+  struct rocefs_answer answer;
+  int fd;
+  qp->cap = attr->cap;
+  if (attr->srq) qp->cap.max_recv_wr = qp->cap.max_recv_sge = 0;
+  struct rocefs_request request = creation(qp, pd, attr);
+  pthread_mutex_lock(&context->teardown);
+  int error = rocefs_request_passing(context, &request, -1, &answer, &fd, 1);
+  pthread_mutex_unlock(&context->teardown);
+  if (error) return error;
+  qp->verbs.qp.handle = answer.u.created.handle;
+  qp->verbs.qp.qp_num = answer.u.created.qpn;
+  if (!(error = map_qp(qp, &answer.u.created, fd))) return 0;
+  struct rocefs_request undo = {.op = ROCEFS_OP_DESTROY_QP, .u.handle = answer.u.created.handle};
+  rocefs_request(context, &undo, NULL);
+  return error;
+}
+
+struct ibv_qp* rocefs_create_qp(struct ibv_pd* pd, struct ibv_qp_init_attr* attr) {
+  struct rocefs_qp* qp = NULL;
+  int error = 0;
+  if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC && attr->qp_type != IBV_QPT_UD)
+    error = EOPNOTSUPP;
+  else if (!attr->send_cq || !attr->recv_cq)
+    error = EINVAL;
+  else if (!(qp = calloc(1, sizeof *qp)))
+    error = ENOMEM;
+  else
+    error = create(rocefs_context_of(pd->context), qp, pd, attr);
+  if (error) {
+    free(qp);
+    errno = error;
+    return NULL;
+  }
+  /* libibverbs fills its part of a CQ or an SRQ, but not that of a QP. */
+  struct ibv_qp* ibv = &qp->verbs.qp;
+  ibv->context = pd->context;
+  ibv->qp_context = attr->qp_context;
+  ibv->pd = pd;
+  ibv->send_cq = attr->send_cq;
+  ibv->recv_cq = attr->recv_cq;
+  ibv->srq = attr->srq;
+  ibv->state = IBV_QPS_RESET;
+  ibv->qp_type = attr->qp_type;
+  pthread_mutex_init(&ibv->mutex, NULL);
+  pthread_cond_init(&ibv->cond, NULL);
+  qp->sq_sig_all = attr->sq_sig_all;
+  attr->cap = qp->cap;
+  return ibv;
+}
+
+static void clean_cqs(struct ibv_qp* qp) {
+  rocefs_clean_cq(qp->send_cq, qp->qp_num);
+  if (qp->recv_cq != qp->send_cq) rocefs_clean_cq(qp->recv_cq, qp->qp_num);
+}
+
+int rocefs_modify_qp(struct ibv_qp* qp, struct ibv_qp_attr* attr, int mask) {
+  struct rocefs_request request = {.op = ROCEFS_OP_MODIFY_QP};
+  rocefs_qp_attr_from_verbs(&request.u.qp, attr);
+  request.u.qp.handle = qp->handle;
+  request.u.qp.mask = (uint32_t)mask;
+  int error = rocefs_request(rocefs_context_of(qp->context), &request, NULL);
+  if (error || !(mask & IBV_QP_STATE)) return error;
+  qp->state = attr->qp_state;
+  /* The engine has emptied the queues; what completed before is forgotten as well (IBTA
+   * 10.2.4.3). */
+  if (qp->state == IBV_QPS_RESET) clean_cqs(qp);
+  return 0;
+}
+
+int rocefs_query_qp(struct ibv_qp* ibv, struct ibv_qp_attr* attr, int mask,
+                    struct ibv_qp_init_attr* init_attr) {
+  struct rocefs_request request = {.op = ROCEFS_OP_QUERY_QP, .u.handle = ibv->handle};
+  const struct rocefs_qp* qp = rocefs_qp_of(ibv);
+  struct rocefs_answer answer;
+  (void)mask; /* what is not asked for may be told */
+  int error = rocefs_request(rocefs_context_of(ibv->context), &request, &answer);
+  if (error) return error;
+  rocefs_qp_attr_to_verbs(&answer.u.qp, attr);
+  attr->cap = qp->cap;
+  ibv->state = attr->qp_state;
+  memset(init_attr, 0, sizeof *init_attr);
+  init_attr->qp_context = ibv->qp_context;
+  init_attr->send_cq = ibv->send_cq;
+  init_attr->recv_cq = ibv->recv_cq;
+  init_attr->srq = ibv->srq;
+  init_attr->cap = qp->cap;
+  init_attr->qp_type = ibv->qp_type;
+  init_attr->sq_sig_all = qp->sq_sig_all;
+  return 0;
+}
+
+int rocefs_destroy_qp(struct ibv_qp* ibv) {
+  struct rocefs_qp* qp = rocefs_qp_of(ibv);
+  struct rocefs_context* context = rocefs_context_of(ibv->context);
+  struct rocefs_request request = {.op = ROCEFS_OP_DESTROY_QP, .u.handle = ibv->handle};
+  struct rocefs_answer answer;
+  uint32_t unread = 0;
+  pthread_mutex_lock(&context->teardown);
+  int refused = rocefs_request(context, &request, &answer);
+  int error = rocefs_destroy_error(refused);
+  if (!error) {
+    clean_cqs(ibv);
+    unread = rocefs_forget_events(context, ibv->context->async_fd, 0, ibv);
+  }
+  pthread_mutex_unlock(&context->teardown);
+  if (error) return error;
+  if (!refused)
+    rocefs_await_acknowledged(&ibv->mutex, &ibv->cond, &ibv->events_completed,
+                              answer.u.events.asynchronous - unread);
+  munmap(qp->memory, qp->size);
+  pthread_mutex_destroy(&qp->send.lock);
+  pthread_mutex_destroy(&qp->receive.lock);
+  pthread_mutex_destroy(&ibv->mutex);
+  pthread_cond_destroy(&ibv->cond);
+  free(qp);
+  return 0;
+}

@@ -1,0 +1,219 @@
+/* The provider's objects. Each begins with libibverbs' own, which is what a program holds.
+ *
+ * Locks, outermost first: context.teardown, connection.mutex; context.teardown, cq.lock; a work
+ * queue's lock is taken alone.
+ */
+#ifndef ROCEFS_PROVIDER_ROCEFS_H
+#define ROCEFS_PROVIDER_ROCEFS_H
+
+#include <pthread.h>
+
+#include "rdma/provider/abi34.h"
+#include "rdma/provider/connection.h"
+#include "rdma/uapi/uapi.h"
+
+struct rocefs_device {
+  struct verbs_device verbs;
+  char root[IBV_SYSFS_PATH_MAX]; /* where sysfs is: the mount point */
+};
+
+struct rocefs_context {
+  struct verbs_context verbs;
+  struct rocefs_connection connection;
+  const struct rocefs_engine_page* engine;
+  struct rocefs_context_page* page;
+  int doorbell; /* the eventfd */
+  struct rocefs_device_attr attr;
+  /* Held from the destruction of an object until no completion and no event of it can be met; and
+   * while a QP is created, whose number may be that of one just destroyed. */
+  pthread_mutex_t teardown;
+  struct rocefs_context* next; /* channel.c's list */
+};
+
+struct rocefs_pd {
+  struct ibv_pd ibv;
+};
+
+struct rocefs_ah {
+  struct ibv_ah ibv;
+  struct rocefs_address path;
+};
+
+/* A ring of requests. A lock that sleeps: where cores are few, one that spins may burn the slice of
+ * the thread that it waits for; free, either costs the same. */
+struct rocefs_work_queue {
+  pthread_mutex_t lock;
+  struct rocefs_queue* counters;
+  void* slots;
+  uint32_t entries; /* 0: there is no such queue */
+  uint32_t max_sge;
+  uint32_t doorbell;
+};
+
+struct rocefs_srq {
+  struct ibv_srq ibv;
+  void* memory;
+  size_t size;
+  struct rocefs_work_queue receive;
+};
+
+struct rocefs_qp {
+  struct verbs_qp verbs;
+  void* memory;
+  size_t size;
+  struct rocefs_work_queue send;
+  struct rocefs_work_queue receive;
+  struct ibv_qp_cap cap;
+  int sq_sig_all;
+};
+
+struct rocefs_cq {
+  struct ibv_cq ibv;
+  pthread_mutex_t lock;
+  struct rocefs_cq_page* page;
+  size_t size;
+  struct rocefs_cqe* entries;
+  uint32_t mask;
+  uint64_t channel; /* 0: none */
+};
+
+#define ROCEFS_CONTAINER(pointer, type, member) \
+  ((type*)(void*)((char*)(pointer)-offsetof(type, member)))
+static inline struct rocefs_context* rocefs_context_of(struct ibv_context* context) {
+  return ROCEFS_CONTAINER(context, struct rocefs_context, verbs.context);
+}
+static inline struct rocefs_qp* rocefs_qp_of(struct ibv_qp* qp) {
+  return ROCEFS_CONTAINER(qp, struct rocefs_qp, verbs.qp);
+}
+static inline struct rocefs_cq* rocefs_cq_of(struct ibv_cq* cq) {
+  return ROCEFS_CONTAINER(cq, struct rocefs_cq, ibv);
+}
+static inline struct rocefs_srq* rocefs_srq_of(struct ibv_srq* srq) {
+  return ROCEFS_CONTAINER(srq, struct rocefs_srq, ibv);
+}
+
+/* ---- context.c ---- */
+
+struct verbs_context* rocefs_alloc_context(struct ibv_device* device, int cmd_fd,
+                                           void* private_data);
+/* Whether the engine serves this context no more: it has died, or the device has left. */
+static inline bool rocefs_is_gone(const struct rocefs_context* context) {
+  return __atomic_load_n(&context->connection.broken, __ATOMIC_RELAXED) ||
+         (context->page && __atomic_load_n(&context->page->gone, __ATOMIC_ACQUIRE));
+}
+/* One request and its answer; an errno. The answer may be NULL. */
+int rocefs_request(struct rocefs_context* context, struct rocefs_request* request,
+                   struct rocefs_answer* answer);
+/* The same with descriptors; see rocefs_exchange(). */
+int rocefs_request_passing(struct rocefs_context* context, struct rocefs_request* request,
+                           int passed, struct rocefs_answer* answer, int* received, unsigned count);
+/* What the destruction of an object returns: `error`, which libibverbs may be told to overlook when
+ * the device has left. */
+int rocefs_destroy_error(int error);
+/* Maps memory of the engine's and closes the descriptor. A child of fork() does not get it: two
+ * processes behind one ring would ruin it. NULL and errno when it fails; a descriptor of -1 is one
+ * that there was no room for. */
+void* rocefs_map(int fd, size_t size, int protection);
+
+/* ---- device_attr.c ---- */
+
+int rocefs_query_device(struct ibv_context* context, const struct ibv_query_device_ex_input* input,
+                        struct ibv_device_attr_ex* attr, size_t size);
+int rocefs_query_port(struct ibv_context* context, uint8_t port, struct ibv_port_attr* attr);
+
+/* ---- memory.c ---- */
+
+struct ibv_pd* rocefs_alloc_pd(struct ibv_context* context);
+int rocefs_dealloc_pd(struct ibv_pd* pd);
+struct ibv_mr* rocefs_reg_mr(struct ibv_pd* pd, void* address, size_t length, uint64_t iova,
+                             int access);
+int rocefs_dereg_mr(struct verbs_mr* mr);
+
+/* ---- ah.c ---- */
+
+struct ibv_ah* rocefs_create_ah(struct ibv_pd* pd, struct ibv_ah_attr* attr);
+int rocefs_destroy_ah(struct ibv_ah* ah);
+void rocefs_address_from_ah(struct rocefs_address* address, const struct ibv_ah_attr* attr);
+void rocefs_address_to_ah(const struct rocefs_address* address, struct ibv_ah_attr* attr);
+
+/* ---- cq.c ---- */
+
+struct ibv_cq* rocefs_create_cq(struct ibv_context* context, int cqe,
+                                struct ibv_comp_channel* channel, int comp_vector);
+int rocefs_destroy_cq(struct ibv_cq* cq);
+int rocefs_poll_cq(struct ibv_cq* cq, int count, struct ibv_wc* wc);
+int rocefs_req_notify_cq(struct ibv_cq* cq, int solicited_only);
+/* Takes the completions of a QP out that nobody has polled yet. */
+void rocefs_clean_cq(struct ibv_cq* cq, uint32_t qpn);
+
+/* ---- idle.c ---- */
+
+/* To be told of what the calling thread does: that it got something or posted something, or that it
+ * polled in vain. The latter returns true when the thread has waited, and should look again. */
+void rocefs_thread_is_busy(void);
+bool rocefs_thread_is_idle(struct rocefs_cq* cq);
+
+/* ---- qp.c ---- */
+
+struct ibv_qp* rocefs_create_qp(struct ibv_pd* pd, struct ibv_qp_init_attr* attr);
+int rocefs_modify_qp(struct ibv_qp* qp, struct ibv_qp_attr* attr, int mask);
+int rocefs_query_qp(struct ibv_qp* qp, struct ibv_qp_attr* attr, int mask,
+                    struct ibv_qp_init_attr* init_attr);
+int rocefs_destroy_qp(struct ibv_qp* qp);
+
+/* ---- qp_attr.c ---- */
+
+void rocefs_qp_attr_from_verbs(struct rocefs_qp_attr* out, const struct ibv_qp_attr* in);
+void rocefs_qp_attr_to_verbs(const struct rocefs_qp_attr* in, struct ibv_qp_attr* out);
+
+/* ---- srq.c ---- */
+
+struct ibv_srq* rocefs_create_srq(struct ibv_pd* pd, struct ibv_srq_init_attr* attr);
+int rocefs_modify_srq(struct ibv_srq* srq, struct ibv_srq_attr* attr, int mask);
+int rocefs_query_srq(struct ibv_srq* srq, struct ibv_srq_attr* attr);
+int rocefs_destroy_srq(struct ibv_srq* srq);
+int rocefs_post_srq_recv(struct ibv_srq* srq, struct ibv_recv_wr* wr, struct ibv_recv_wr** bad);
+
+/* ---- work_queue.c ---- */
+
+void rocefs_init_queue(struct rocefs_work_queue* queue, struct rocefs_queue* counters, void* slots,
+                       uint32_t entries, uint32_t max_sge, uint32_t doorbell);
+/* Slots that are free; the lock is held. */
+uint32_t rocefs_free_slots(const struct rocefs_work_queue* queue);
+/* Publishes requests and rings the doorbell; the lock is held. */
+void rocefs_publish(struct rocefs_context* context, struct rocefs_work_queue* queue,
+                    uint32_t count);
+/* Posts receive requests: an errno, with those before *bad posted. */
+int rocefs_post_receives(struct rocefs_context* context, struct rocefs_work_queue* queue,
+                         struct ibv_recv_wr* wr, struct ibv_recv_wr** bad);
+
+/* ---- post.c ---- */
+
+int rocefs_post_send(struct ibv_qp* qp, struct ibv_send_wr* wr, struct ibv_send_wr** bad);
+int rocefs_post_recv(struct ibv_qp* qp, struct ibv_recv_wr* wr, struct ibv_recv_wr** bad);
+
+/* ---- channel.c ---- */
+
+/* Makes ibv_create_comp_channel() work for a context, as long as it exists; an errno. */
+int rocefs_add_channels(struct rocefs_context* context);
+void rocefs_remove_channels(struct rocefs_context* context);
+/* The name of the channel that is read from `fd`; 0 if there is none. */
+uint64_t rocefs_channel_name(int fd);
+
+/* ---- got.c ---- */
+
+/* Points libibverbs' own calls of write(2) to `hook`, once for all; an errno. */
+int rocefs_hook_write(ssize_t (*hook)(int fd, const void* data, size_t size));
+
+/* ---- events.c ---- */
+
+/* Takes the events of an object that is destroyed off a socket; how many there were. The channel
+ * is 0 for the socket of asynchronous events. The caller holds context.teardown. */
+uint32_t rocefs_forget_events(struct rocefs_context* context, int fd, uint64_t channel,
+                              const void* object);
+/* Waits until the program has acknowledged `expected` events: to ibv_ack_*_events() their object
+ * must not be gone. */
+void rocefs_await_acknowledged(pthread_mutex_t* mutex, pthread_cond_t* cond,
+                               const uint32_t* completed, uint32_t expected);
+
+#endif

@@ -1,0 +1,97 @@
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "rdma/provider/rocefs.h"
+
+static int map_srq(struct rocefs_srq* srq, const struct rocefs_created* created, int fd,
+                   uint32_t max_sge) {
+  srq->memory = rocefs_map(fd, created->size, PROT_READ | PROT_WRITE);
+  if (!srq->memory) return errno;
+  srq->size = created->size;
+  srq->ibv.handle = created->handle;
+  rocefs_init_queue(&srq->receive, srq->memory, (char*)srq->memory + created->receive_offset,
+                    created->receive_entries, max_sge, created->doorbell);
+  return 0;
+}
+
+static int create(struct rocefs_context* context, struct rocefs_srq* srq, struct ibv_pd* pd,
+                  struct ibv_srq_attr* attr) {
+  struct rocefs_request request = {.op = ROCEFS_OP_CREATE_SRQ,
+                                   .u.create_srq = {.cookie = (uintptr_t)&srq->ibv,
+                                                    .pd = pd->handle,
+                                                    .max_wr = attr->max_wr,
+                                                    .max_sge = attr->max_sge}};
+  struct rocefs_answer answer;
+  int fd;
+  int error = rocefs_request_passing(context, &request, -1, &answer, &fd, 1);
+  if (error) return error;
+  error = map_srq(srq, &answer.u.created, fd, attr->max_sge);
+  if (!error) {
+    attr->max_wr = answer.u.created.receive_entries;
+    return 0;
+  }
+  struct rocefs_request undo = {.op = ROCEFS_OP_DESTROY_SRQ, .u.handle = answer.u.created.handle};
+  rocefs_request(context, &undo, NULL);
+  return error;
+}
+
+struct ibv_srq* rocefs_create_srq(struct ibv_pd* pd, struct ibv_srq_init_attr* attr) {
+  struct rocefs_srq* srq = calloc(1, sizeof *srq);
+  if (!srq) return NULL;
+  int error = create(rocefs_context_of(pd->context), srq, pd, &attr->attr);
+  if (error) {
+    free(srq);
+    errno = error;
+    return NULL;
+  }
+  return &srq->ibv;
+}
+
+int rocefs_modify_srq(struct ibv_srq* srq, struct ibv_srq_attr* attr, int mask) {
+  struct rocefs_request request = {.op = ROCEFS_OP_MODIFY_SRQ,
+                                   .u.srq = {.handle = srq->handle, .limit = attr->srq_limit}};
+  if (mask & ~IBV_SRQ_LIMIT) return EINVAL; /* as of a device without IBV_DEVICE_SRQ_RESIZE */
+  if (!mask) return 0;
+  return rocefs_request(rocefs_context_of(srq->context), &request, NULL);
+}
+
+int rocefs_query_srq(struct ibv_srq* srq, struct ibv_srq_attr* attr) {
+  struct rocefs_request request = {.op = ROCEFS_OP_QUERY_SRQ, .u.handle = srq->handle};
+  struct rocefs_answer answer;
+  int error = rocefs_request(rocefs_context_of(srq->context), &request, &answer);
+  if (error) return error;
+  attr->max_wr = answer.u.srq.max_wr;
+  attr->max_sge = answer.u.srq.max_sge;
+  attr->srq_limit = answer.u.srq.limit;
+  return 0;
+}
+
+int rocefs_destroy_srq(struct ibv_srq* ibv) {
+  struct rocefs_srq* srq = rocefs_srq_of(ibv);
+  struct rocefs_context* context = rocefs_context_of(ibv->context);
+  struct rocefs_request request = {.op = ROCEFS_OP_DESTROY_SRQ, .u.handle = ibv->handle};
+  struct rocefs_answer answer;
+  uint32_t unread = 0;
+  pthread_mutex_lock(&context->teardown);
+  int refused = rocefs_request(context, &request, &answer);
+  int error = rocefs_destroy_error(refused);
+  if (!error) unread = rocefs_forget_events(context, ibv->context->async_fd, 0, ibv);
+  pthread_mutex_unlock(&context->teardown);
+  if (error) return error;
+  if (!refused)
+    rocefs_await_acknowledged(&ibv->mutex, &ibv->cond, &ibv->events_completed,
+                              answer.u.events.asynchronous - unread);
+  munmap(srq->memory, srq->size);
+  pthread_mutex_destroy(&srq->receive.lock);
+  free(srq);
+  return 0;
+}
+
+int rocefs_post_srq_recv(struct ibv_srq* ibv, struct ibv_recv_wr* wr, struct ibv_recv_wr** bad) {
+  struct rocefs_context* context = rocefs_context_of(ibv->context);
+  if (!rocefs_is_gone(context))
+    return rocefs_post_receives(context, &rocefs_srq_of(ibv)->receive, wr, bad);
+  *bad = wr;
+  return EIO;
+}
