@@ -64,7 +64,8 @@ struct rocefs_context_page {
   uint64_t doorbells[ROCEFS_MAX_QUEUES / 64] __attribute__((aligned(64)));
 };
 
-/* The counters of a send or receive queue. A change to RESET releases every slot. */
+/* The counters of a send or receive queue. A slot is released before its completion can be seen:
+ * who polls that may post again. A change to RESET releases every slot. */
 struct rocefs_queue {
   uint32_t posted __attribute__((aligned(64)));   /* by the client */
   uint32_t released __attribute__((aligned(64))); /* by the engine: slots that are free again */
