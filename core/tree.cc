@@ -42,7 +42,7 @@ Tree::Tree(uid_t uid, gid_t gid) : uid_(uid), gid_(gid) {
 
 // An inode number is a hash of the path, so that it is the same after a restart of the daemon and
 // for whatever comes back under the same name.
-Tree::Node& Tree::add(std::string_view path, Kind kind) {
+Tree::Node& Tree::add_quietly(std::string_view path, Kind kind) {
   assert(!path.empty() && path.front() != '/' && path.back() != '/');
   assert(!by_path_.contains(std::string(path)));
   size_t slash = path.rfind('/');
@@ -65,7 +65,14 @@ Tree::Node& Tree::add(std::string_view path, Kind kind) {
   by_path_.emplace(path, ino);
   Node& directory = *find(parent);
   directory.children.push_back(ino);
-  if (listener_ && !directory.changes) listener_->entry_changed(parent, added.name);
+  return added;
+}
+
+Tree::Node& Tree::add(std::string_view path, Kind kind) {
+  Node& added = add_quietly(path, kind);
+  if (listener_ && !find(added.parent)->changes) {
+    listener_->entry_changed(added.parent, added.name);
+  }
   return added;
 }
 
@@ -85,6 +92,20 @@ Ino Tree::add_link(std::string_view path, std::string_view target) {
   Node& node = add(path, Kind::kLink);
   node.mode = 0777;
   node.target = relative_target(path, target);
+  return node.ino;
+}
+
+Ino Tree::add_link_out(std::string_view path, std::string_view target) {
+  assert(target.starts_with('/'));
+  Node& node = add(path, Kind::kLink);
+  node.mode = 0777;
+  node.target = target;
+  return node.ino;
+}
+
+Ino Tree::add_socket(std::string_view path) {
+  Node& node = add_quietly(path, Kind::kSocket);
+  node.mode = 0666;
   return node.ino;
 }
 
@@ -172,7 +193,7 @@ Tree::Node* Tree::follow(std::string_view path) {
     Node* next = part == ".." ? find(at->parent) : child(at->ino, part);
     if (!next) return nullptr;
     if (next->kind == Kind::kLink) {
-      if (++links > kMaxLinks) return nullptr;
+      if (++links > kMaxLinks || next->target.starts_with('/')) return nullptr;
       push(next->target);
     } else {
       at = next;

@@ -1,5 +1,6 @@
-// Tree: the name space that is mounted. Directories, links and files, built by the layers through
-// paths, served by fs. Directories may gain and lose entries while mounted (flows, later QPs).
+// Tree: the name space that is mounted. Directories, links, files and sockets, built by the layers
+// through paths, served by fs. Directories may gain and lose entries while mounted (flows, later
+// QPs).
 //
 // Owned by the control thread; before the mount is served, by the thread that builds it.
 #pragma once
@@ -25,7 +26,7 @@ inline constexpr Ino kRootIno = 1;
 
 class Tree {
  public:
-  enum class Kind { kDirectory, kLink, kFile };
+  enum class Kind { kDirectory, kLink, kFile, kSocket };
 
   struct Node {
     Ino ino = 0;
@@ -37,7 +38,7 @@ class Tree {
     gid_t gid = 0;
     timespec atime{};
     timespec mtime{};
-    std::string target;          // of a link
+    std::string target;          // of a link, as readlink(2) tells it
     std::shared_ptr<File> file;  // of a file
     std::vector<Ino> children;   // of a directory, in order of creation
     bool changes = false;        // entries of this directory come and go: the kernel may not cache
@@ -61,8 +62,13 @@ class Tree {
   Ino add_directory(std::string_view path, bool changes = false);
   // `target` is a path in the tree; the link holds it relative to its own place, as sysfs does.
   Ino add_link(std::string_view path, std::string_view target);
+  // A link out of the tree: `target` is an absolute path of the reader's.
+  Ino add_link_out(std::string_view path, std::string_view target);
   // The mode is 0644, 0444 or 0200 by what the file can do.
   Ino add_file(std::string_view path, std::shared_ptr<File> file);
+  // A unix socket, of mode 0666. The listener is not told: it is the kernel that makes one, or the
+  // tree is not served yet.
+  Ino add_socket(std::string_view path);
   // Takes the node and all below it out; files in it answer ENODEV from now on.
   void remove(std::string_view path);
 
@@ -72,7 +78,7 @@ class Tree {
   Node* child(Ino parent, std::string_view name);
   // Follows no links. nullptr if there is none.
   Node* resolve(std::string_view path);
-  // Follows links on the way and at the end, as open(2) does.
+  // Follows links on the way and at the end, as open(2) does; nullptr where one leads out.
   Node* follow(std::string_view path);
   std::string path_of(Ino ino);
   // Every file under its own path, in no order.
@@ -98,6 +104,7 @@ class Tree {
   };
 
   Node& add(std::string_view path, Kind kind);
+  Node& add_quietly(std::string_view path, Kind kind);
   void drop(Node& node);
 
   std::unordered_map<Ino, std::unique_ptr<Node>> nodes_;

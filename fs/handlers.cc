@@ -36,6 +36,9 @@ struct stat Session::Impl::stat_of(const Tree::Node& node) {
       status.st_mode = S_IFREG | node.mode;
       status.st_size = static_cast<off_t>(node.file->size());
       break;
+    case Tree::Kind::kSocket:
+      status.st_mode = S_IFSOCK | node.mode;
+      break;
   }
   return status;
 }
@@ -52,6 +55,8 @@ mode_t type_of(Tree::Kind kind) {
       return S_IFLNK;
     case Tree::Kind::kFile:
       return S_IFREG;
+    case Tree::Kind::kSocket:
+      return S_IFSOCK;
   }
   return 0;
 }

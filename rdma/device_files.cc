@@ -68,12 +68,13 @@ std::string modalias() {
 
 }  // namespace
 
-DeviceFiles::DeviceFiles(Tree& tree, Device& device, Engine& engine, const LinkKnobs& knobs)
+DeviceFiles::DeviceFiles(Tree& tree, Device& device, size_t index, Engine& engine,
+                         const LinkKnobs& knobs)
     : tree_(tree),
       device_(device),
       engine_(engine),
-      function_(
-          fmt::format("devices/pci{}/{}", device.spec().pci.substr(0, 7), device.spec().pci)) {
+      function_(fmt::format("devices/pci{}/{}", device.spec().pci.substr(0, 7), device.spec().pci)),
+      uverbs_(fmt::format("uverbs{}", index)) {
   for (size_t number = 1; number <= device.port_count(); ++number) {
     Port& port = device.port(number);
     links_.push_back(PortLink::create(knobs.at(&port.egress()), knobs.at(&port.ingress())));
@@ -123,6 +124,7 @@ void DeviceFiles::bind() {
   tree_.add_link(function_ + "/driver", driver);
   tree_.add_link(driver + "/" + spec.pci, function_);
   add_identity();
+  add_uverbs();
   for (size_t i = 0; i < links_.size(); ++i) {
     Port& port = device_.port(i + 1);
     add_port_files(tree_, fmt::format("{}/infiniband/{}/ports/{}", function_, spec.name, i + 1),
@@ -137,6 +139,9 @@ void DeviceFiles::bind() {
 
 void DeviceFiles::unbind() {
   bound_ = false;
+  tree_.remove("dev/infiniband/" + uverbs_);
+  tree_.remove("class/infiniband_verbs/" + uverbs_);
+  tree_.remove(function_ + "/infiniband_verbs");
   tree_.remove("class/infiniband/" + device_.name());
   for (const PortSpec& port : device_.spec().ports) tree_.remove("class/net/" + port.netdev);
   tree_.remove(function_ + "/infiniband");
@@ -163,6 +168,22 @@ void DeviceFiles::add_identity() {
   tree_.add_link(directory + "/device", function_);
   tree_.add_link(directory + "/subsystem", "class/infiniband");
   tree_.add_link("class/infiniband/" + name, directory);
+}
+
+// libibverbs opens the device, asks whether it is the character device that `dev` says, and leaves
+// the rest to the provider, which comes by the socket: any character device that all may open does.
+void DeviceFiles::add_uverbs() {
+  constexpr std::string_view kStandIn = "/dev/null";
+  std::string directory = fmt::format("{}/infiniband_verbs/{}", function_, uverbs_);
+  fixed(directory + "/ibdev", device_.name(), "its RDMA device");
+  fixed(directory + "/dev", "1:3", "the character device behind dev/infiniband: /dev/null");
+  fixed(directory + "/abi_version", "1", "of the provider's interface");
+  fixed(directory + "/uevent", fmt::format("MAJOR=1\nMINOR=3\nDEVNAME=infiniband/{}", uverbs_),
+        "what udev is told of it");
+  tree_.add_link(directory + "/device", function_);
+  tree_.add_link(directory + "/subsystem", "class/infiniband_verbs");
+  tree_.add_link("class/infiniband_verbs/" + uverbs_, directory);
+  tree_.add_link_out("dev/infiniband/" + uverbs_, kStandIn);
 }
 
 }  // namespace rocefs

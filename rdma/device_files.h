@@ -21,8 +21,9 @@ inline constexpr std::string_view kDriverDirectory = "bus/pci/drivers/mango_core
 // Control thread.
 class DeviceFiles {
  public:
-  // Adds the function's files. All outlive it; it outlives whoever serves the tree.
-  DeviceFiles(Tree& tree, Device& device, Engine& engine, const LinkKnobs& knobs);
+  // Adds the function's files. All outlive it; it outlives whoever serves the tree. `index` is the
+  // device's among all, from 0: the number of its uverbs.
+  DeviceFiles(Tree& tree, Device& device, size_t index, Engine& engine, const LinkKnobs& knobs);
 
   Device& device() { return device_; }
   bool bound() const { return bound_; }
@@ -35,6 +36,7 @@ class DeviceFiles {
   void fixed(const std::string& path, std::string text, std::string_view doc);
   void add_function();
   void add_identity();
+  void add_uverbs();
   std::string uevent() const;
 
   Tree& tree_;
@@ -42,6 +44,7 @@ class DeviceFiles {
   Engine& engine_;
   std::vector<std::shared_ptr<PortLink>> links_;  // of each port
   const std::string function_;                    // devices/pci…/<address>
+  const std::string uverbs_;                      // uverbs<index>
   bool bound_ = false;
 };
 

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 
+#include "core/function_file.h"
 #include "core/kstrto.h"
 #include "core/trigger.h"
 #include "rdma/device.h"
@@ -22,6 +23,9 @@ PciDriver::PciDriver(Tree& tree, Fabric& fabric, Engine& engine, const LinkKnobs
     : tree_(tree), engine_(engine) {
   tree.add_directory("class/infiniband");
   tree.add_directory("class/net");
+  tree.add_file("class/infiniband_verbs/abi_version",
+                constant("6", "of the kernel's interface for verbs (IB_USER_VERBS_ABI_VERSION)"));
+  tree.add_directory("dev/infiniband");
   const std::string directory(kDriverDirectory);
   for (bool bind : {true, false}) {
     add_trigger(tree, directory, bind ? kBind : kUnbind, engine,
@@ -29,10 +33,11 @@ PciDriver::PciDriver(Tree& tree, Fabric& fabric, Engine& engine, const LinkKnobs
                   store(text, bind, std::move(answer));
                 });
   }
-  for (const auto& device : fabric.devices()) {
-    auto files = std::make_unique<DeviceFiles>(tree, *device, engine, knobs);
+  for (size_t index = 0; index < fabric.devices().size(); ++index) {
+    Device& device = *fabric.devices()[index];
+    auto files = std::make_unique<DeviceFiles>(tree, device, index, engine, knobs);
     files->bind();
-    functions_.emplace(device->spec().pci, std::move(files));
+    functions_.emplace(device.spec().pci, std::move(files));
   }
 }
 

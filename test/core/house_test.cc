@@ -78,6 +78,15 @@ TEST_CASE("tree: a link says its target's name even where the way up passes it")
   CHECK(tree.follow("devices/pci/infiniband/mb/device")->name == "pci");
 }
 
+TEST_CASE("tree: a link out says its target as it is, and nobody follows it within the tree") {
+  Tree tree(0, 0);
+  tree.add_file("dev/null", constant("ours"));
+  tree.add_link_out("dev/infiniband/uverbs0", "/dev/null");
+  CHECK(tree.resolve("dev/infiniband/uverbs0")->target == "/dev/null");
+  CHECK(tree.follow("dev/infiniband/uverbs0") == nullptr);
+  CHECK(tree.follow("dev/infiniband/uverbs0/x") == nullptr);
+}
+
 TEST_CASE("tree: whoever remembers names hears of what comes and goes, and says when he knows") {
   struct Ear final : Tree::Listener {
     std::vector<std::string> heard;

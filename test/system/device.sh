@@ -89,6 +89,26 @@ for i in 0 1; do
   is "$port/gid_attrs/ndevs/$i" enp43s0
 done
 
+# Its uverbs: as libibverbs looks for it.
+verbs=$mnt/class/infiniband_verbs
+expect "abi_version uverbs0 uverbs1" "$(LC_ALL=C ls "$verbs" | xargs)" "class/infiniband_verbs"
+is "$verbs/abi_version" 6
+leads "$verbs/uverbs0" ../../devices/pci0000:2b/0000:2b:00.0/infiniband_verbs/uverbs0
+leads "$verbs/uverbs1" ../../devices/pci0000:ac/0000:ac:00.0/infiniband_verbs/uverbs1
+is "$verbs/uverbs0/ibdev" mb_0
+is "$verbs/uverbs1/ibdev" mb_1
+is "$verbs/uverbs0/dev" 1:3
+is "$verbs/uverbs0/abi_version" 1
+is "$verbs/uverbs0/uevent" "MAJOR=1
+MINOR=3
+DEVNAME=infiniband/uverbs0"
+leads "$verbs/uverbs0/device" ../../../0000:2b:00.0
+leads "$verbs/uverbs0/subsystem" ../../../../../class/infiniband_verbs
+expect "uverbs0 uverbs1" "$(LC_ALL=C ls "$mnt/dev/infiniband" | xargs)" "dev/infiniband"
+leads "$mnt/dev/infiniband/uverbs0" /dev/null
+expect "symbolic link" "$(stat -c %F "$mnt/dev/infiniband/uverbs0")" "uverbs0"
+expect "character special file 1:3" "$(stat -Lc '%F %Hr:%Lr' "$mnt/dev/infiniband/uverbs1")" "uverbs1"
+
 # The counters of the standard, all of them.
 expect "VL15_dropped excessive_buffer_overrun_errors link_downed link_error_recovery\
  local_link_integrity_errors multicast_rcv_packets multicast_xmit_packets\
