@@ -1,5 +1,5 @@
 // Fault points: places where a worker can be made to die, so that tests see what is left. The
-// environment of rocefs says which, with ROCEFS_FAULT=WHAT[,WHAT…]:
+// environment of rocefs says which, with ROCEFS_FAULT=WHAT[,WHAT…], from when the mount is ready:
 //
 //   POINT[:N]    SIGKILL to the worker the N-th time (the first, by default) that it comes there
 //   POINT:each   … each time, in every worker

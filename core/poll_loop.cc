@@ -22,8 +22,16 @@ PollLoop::PollLoop()
 }
 
 void PollLoop::watch(int fd, std::function<void()> ready) {
+  add(fd, EPOLLIN, std::move(ready));
+}
+
+void PollLoop::watch_priority(int fd, std::function<void()> ready) {
+  add(fd, EPOLLPRI, std::move(ready));
+}
+
+void PollLoop::add(int fd, uint32_t events, std::function<void()> ready) {
   epoll_event event{};
-  event.events = EPOLLIN;
+  event.events = events;
   event.data.fd = fd;
   [[maybe_unused]] int rc = ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event);
   assert(rc == 0);

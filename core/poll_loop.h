@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <unordered_map>
 
@@ -19,6 +20,8 @@ class PollLoop {
   // Loop thread, or before run(). `ready` runs whenever `fd` is readable (level-triggered) or hung
   // up. The caller keeps `fd` open until unwatch().
   void watch(int fd, std::function<void()> ready);
+  // The same for what is told out of band (POLLPRI), as /proc/self/mountinfo does.
+  void watch_priority(int fd, std::function<void()> ready);
   void unwatch(int fd);
 
   // Any thread, also a handler: runs `task` on the loop thread, later, in order of posting. What is
@@ -31,6 +34,7 @@ class PollLoop {
   void stop();
 
  private:
+  void add(int fd, uint32_t events, std::function<void()> ready);
   void wake();
 
   Fd epoll_;

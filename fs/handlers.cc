@@ -274,9 +274,21 @@ void on_listxattr(fuse_req_t request, fuse_ino_t, size_t size) {
   fuse_reply_xattr(request, 0);
 }
 
-// What nobody may do in sysfs, root included.
-void refuse_mknod(fuse_req_t request, fuse_ino_t, const char*, mode_t mode, dev_t) {
-  fuse_reply_err(request, S_ISREG(mode) ? EACCES : EPERM);
+// Of a socket that we bind ourselves. Else what nobody may do in sysfs, root included, as all
+// below.
+void on_mknod(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode, dev_t) {
+  Impl& impl = Impl::of(request);
+  std::string path = impl.tree_.path_of(parent) + "/" + name;
+  if (!S_ISSOCK(mode) || !impl.binder_ || impl.tree_.resolve(path) ||
+      !impl.binder_->asks(Requests::caller_of(request).pid, path)) {
+    return void(fuse_reply_err(request, S_ISREG(mode) ? EACCES : EPERM));
+  }
+  const Tree::Node& node = *impl.tree_.find(impl.tree_.add_socket(path));
+  fuse_entry_param entry{};
+  entry.ino = node.ino;
+  entry.attr = impl.stat_of(node);
+  entry.attr_timeout = entry.entry_timeout = impl.timeout(node);
+  fuse_reply_entry(request, &entry);
 }
 void refuse_create(fuse_req_t request, fuse_ino_t, const char*, mode_t, fuse_file_info*) {
   fuse_reply_err(request, EACCES);
@@ -329,7 +341,7 @@ fuse_lowlevel_ops make_operations() {
   ops.releasedir = Guarded<on_releasedir>::call;
   ops.statfs = on_statfs;
   ops.listxattr = on_listxattr;
-  ops.mknod = refuse_mknod;
+  ops.mknod = Guarded<on_mknod>::call;
   ops.create = refuse_create;
   ops.mkdir = refuse_mkdir;
   ops.unlink = ops.rmdir = refuse_name;

@@ -26,6 +26,7 @@ struct SavedHandles {
 };
 
 struct SavedSession {
+  dev_t device;  // of the mount, as the mount table has it; 0: it has not
   SavedChannel channel;
   SavedHandles files, directories;
 };

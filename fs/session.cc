@@ -37,6 +37,15 @@ int Session::descriptor() const {
   return impl_->mounted_ ? fuse_session_fd(impl_->session_) : -1;
 }
 
+std::optional<dev_t> Session::device() const {
+  return impl_->device_;
+}
+
+void Session::listen_at(const std::string& path, Answer<Fd> done) {
+  impl_->binder_ =
+      std::make_unique<SocketBinder>(impl_->mount_point_, path, impl_->loop_, std::move(done));
+}
+
 Result<TakenOver> Session::take_over(const std::string& mount_point, int descriptor) {
   return impl_->take_over(mount_point, descriptor);
 }
@@ -106,13 +115,15 @@ Result<void> Session::Impl::mount(const std::string& mount_point) {
   // The kernel has asked its first question before mount(2) returns. Whoever takes over needs the
   // answer to have been given.
   if (channel_.receive() != Channel::Received::kOne) return Error{EIO, "FUSE: no INIT"};
+  device_ = mounted_device(mount_point);
+  journal_.stage(saved_.device, device_.value_or(0));
+  journal_.commit();
   return serve(mount_point, descriptor);
 }
 
 Result<void> Session::Impl::serve(const std::string& mount_point, int descriptor) {
   mounted_ = true;
   mount_point_ = mount_point;
-  device_ = mounted_device(mount_point);
   ::fcntl(descriptor, F_SETFL, ::fcntl(descriptor, F_GETFL) | O_NONBLOCK);
   ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
   loop_.watch(descriptor, [this] { receive(); });
@@ -152,6 +163,7 @@ Result<TakenOver> Session::Impl::take_over(const std::string& mount_point, int d
     return attached.error();
   }
   taken_over_ = true;
+  if (saved_.device != 0) device_ = saved_.device;
   channel_.replay_init();
   TakenOver taken;
   taken.open_files = files_.restore([this](const SavedHandle& saved) { return reopen(saved); });
@@ -216,6 +228,7 @@ Session::Impl::~Impl() {
   notifier_->close();
   files_.clear();
   fuse_session_destroy(session_);
+  binder_.reset();
 }
 
 }  // namespace rocefs

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/fault.h"
+#include "core/fd.h"
 #include "core/file.h"
 #include "core/journal.h"
 #include "core/poll_loop.h"
@@ -68,6 +69,13 @@ class Session {
   Result<TakenOver> take_over(const std::string& mount_point, int descriptor);
   // The /dev/fuse descriptor; -1 before mount().
   int descriptor() const;
+  // What stat(2) shows as the device of the files; nothing before mount(), or if the mount table
+  // does not show the mount.
+  std::optional<dev_t> device() const;
+  // Makes a socket at `path` in the tree, to which clients connect(2) through any mount of it, and
+  // answers with it; see SocketBinder. The node stays when the socket is closed. One at a time,
+  // after mount(); a session that takes over finds what it needs in the tree.
+  void listen_at(const std::string& path, Answer<Fd> done);
 
   class Impl;
 

@@ -13,6 +13,7 @@
 #include "fs/requests.h"
 #include "fs/saved_session.h"
 #include "fs/session.h"
+#include "fs/socket_binder.h"
 
 namespace rocefs {
 
@@ -131,6 +132,7 @@ class Session::Impl {
   fuse_session* session_ = nullptr;
   std::string mount_point_;
   std::optional<dev_t> device_;
+  std::unique_ptr<SocketBinder> binder_;
   std::shared_ptr<Notifier> notifier_;
   std::shared_ptr<Requests> requests_;
   std::unique_ptr<Journal> own_journal_;  // of a session that nobody can take over

@@ -17,8 +17,8 @@
 #include <set>
 #include <sstream>
 
+#include "fs/namespaces.h"
 #include "test/skip.h"
-#include "tools/rocefs/namespaces.h"
 
 namespace rocefs {
 namespace {

@@ -20,6 +20,7 @@
 #include "core/tree.h"
 #include "core/worker.h"
 #include "fs/mount_point.h"
+#include "fs/mount_watch.h"
 #include "fs/session.h"
 #include "rdma/capture_file.h"
 #include "rdma/device.h"
@@ -33,24 +34,26 @@ namespace rocefs {
 namespace {
 
 constexpr std::string_view kDebug = "kernel/debug/rocefs";
+constexpr std::string_view kSocket = "kernel/debug/rocefs/uapi";
 
 }  // namespace
 
 // Members are destroyed from the last to the first: what serves goes before what it serves.
 class Daemon::Impl {
  public:
-  Impl(const Config& config, const Heritage& from)
+  Impl(const Config& config, Heritage from)
       : config_(config),
-        from_(from),
-        kept_(from.journal.state<Kept>()),
+        from_(std::move(from)),
+        kept_(from_.journal.state<Kept>()),
         faults_(kept_.faults),
-        takes_over_(from.descriptor >= 0) {}
+        takes_over_(from_.descriptor >= 0) {}
   std::optional<Failure> build(const Options& options);
   std::string summary() const;
-  void run(std::function<void()> ending);
+  void run(DaemonEvents events);
   ~Impl();
 
   int descriptor() const { return session_->descriptor(); }
+  int listener() const { return listener_.get(); }
 
  private:
   std::optional<Failure> choose(const Options& options);
@@ -63,12 +66,17 @@ class Daemon::Impl {
   Result<void> take_over();
   void save_clock();
   void watch_signals();
+  void listen();
+  void no_socket(std::string_view why);
+  void serve_clients(Fd listener);
+  void refuse_clients();
+  void watch_mounts();
   void begin_end();
   void log(LogLevel level, std::string_view line);
 
   std::string mount_point_;
   const Config& config_;
-  const Heritage from_;
+  Heritage from_;
   Kept& kept_;
   Faults faults_;
   const bool takes_over_;
@@ -89,7 +97,9 @@ class Daemon::Impl {
   std::unique_ptr<Worker> worker_;
   std::unique_ptr<TreeKeeper> keeper_;
   std::unique_ptr<Session> session_;
-  std::function<void()> on_ending_;
+  std::unique_ptr<MountWatch> mounts_;
+  Fd listener_;
+  DaemonEvents events_;
   Fd signals_;
   bool ending_ = false;
 };
@@ -102,13 +112,16 @@ std::string Daemon::summary() const {
 int Daemon::descriptor() const {
   return impl_->descriptor();
 }
-void Daemon::run(std::function<void()> ending) {
-  impl_->run(std::move(ending));
+int Daemon::listener() const {
+  return impl_->listener();
+}
+void Daemon::run(DaemonEvents events) {
+  impl_->run(std::move(events));
 }
 
 std::variant<std::unique_ptr<Daemon>, Failure> Daemon::create(const Options& options,
                                                               const Config& config, Heritage from) {
-  auto impl = std::make_unique<Impl>(config, from);
+  auto impl = std::make_unique<Impl>(config, std::move(from));
   if (std::optional<Failure> failed = impl->build(options)) return *failed;
   return std::unique_ptr<Daemon>(new Daemon(std::move(impl)));
 }
@@ -180,6 +193,7 @@ void Daemon::Impl::add_files() {
       Traffic::House{*engine_, *fabric_, *tree_, *worker_, debug + "/traffic"});
   add_reset_file(*tree_, debug, *engine_, reset_parts());
   add_reference_file(*tree_, debug);
+  if (from_.listener) tree_->add_socket(kSocket);
 }
 
 ResetParts Daemon::Impl::reset_parts() {
@@ -275,7 +289,7 @@ std::optional<Failure> Daemon::Impl::mount(const Options& options) {
   if (!mounted) {
     return Failure{1, fmt::format("{}: {}", mount_point_, mounted.error().reason)};
   }
-  if (std::optional<dev_t> device = mounted_device(mount_point_)) {
+  if (std::optional<dev_t> device = session_->device()) {
     capture_->set_own_mount(*device);
     traffic_->set_own_mount(*device);
   }
@@ -323,17 +337,66 @@ void Daemon::Impl::watch_signals() {
   });
 }
 
+// The first worker makes the socket, if it can; the others have it or have none.
+void Daemon::Impl::listen() {
+  auto ready = [this] {
+    watch_mounts();
+    events_.ready();
+  };
+  if (takes_over_) {
+    if (from_.listener) serve_clients(std::move(from_.listener));
+    return ready();
+  }
+  if (!session_->device()) {
+    no_socket("the mount table does not show the mount");
+    return ready();
+  }
+  session_->listen_at(std::string(kSocket), [this, ready](Result<Fd> listener) {
+    if (listener) {
+      serve_clients(std::move(*listener));
+    } else {
+      no_socket(listener.error().reason);
+    }
+    ready();
+  });
+}
+
+void Daemon::Impl::no_socket(std::string_view why) {
+  log(LogLevel::kWarning, fmt::format("no {}, verbs programs find no device: {}", kSocket, why));
+}
+
+// Whoever connects waits in the socket's backlog.
+void Daemon::Impl::serve_clients(Fd listener) {
+  listener_ = std::move(listener);
+}
+
+// From here on connect(2) is refused; clients that are there stay.
+void Daemon::Impl::refuse_clients() {
+  listener_.reset();
+}
+
+// The socket keeps the file system: without this an unmounted one would never end.
+void Daemon::Impl::watch_mounts() {
+  if (!listener_) return;
+  mounts_ = std::make_unique<MountWatch>(*session_->device(), loop_, [this] {
+    events_.unlisted();
+    refuse_clients();
+  });
+}
+
 // A capture's last bytes are written first.
 void Daemon::Impl::begin_end() {
   if (std::exchange(ending_, true)) return;
-  if (on_ending_) on_ending_();
+  events_.ending();
+  refuse_clients();
   capture_->stop([this](Result<void>) { loop_.stop(); });
 }
 
-void Daemon::Impl::run(std::function<void()> ending) {
-  on_ending_ = std::move(ending);
+void Daemon::Impl::run(DaemonEvents events) {
+  events_ = std::move(events);
   watch_signals();
   engine_->start();
+  listen();
   loop_.run();
 }
 

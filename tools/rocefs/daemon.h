@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "core/config.h"
+#include "core/fd.h"
 #include "core/journal.h"
 #include "core/result.h"
 #include "tools/rocefs/options.h"
@@ -21,6 +22,17 @@ struct Failure {
 struct Heritage {
   Journal& journal;  // of a Kept
   int descriptor;    // of the mount that it takes over; -1: it is the first and mounts
+  Fd listener;       // the clients' socket; nothing if there is none, or none yet
+};
+
+// What a daemon tells of itself while it runs. On its thread.
+struct DaemonEvents {
+  // The mount is served, and clients can connect if they ever will.
+  std::function<void()> ready;
+  // Nobody can come to the mount any more: clients connect no more, and the file system ends with
+  // those who are still there, as soon as every copy of listener() is closed.
+  std::function<void()> unlisted;
+  std::function<void()> ending;
 };
 
 class Daemon {
@@ -33,10 +45,12 @@ class Daemon {
 
   // One line: what is mounted where.
   std::string summary() const;
-  // The mount's: what another process needs to take it over.
+  // The mount's, and the clients' socket (-1: there is none): what another process needs to take
+  // them over.
   int descriptor() const;
-  // Serves until SIGTERM, SIGINT, SIGHUP or an unmount; unmounts. `ending` is called first.
-  void run(std::function<void()> ending);
+  int listener() const;
+  // Serves until SIGTERM, SIGINT, SIGHUP or an unmount; unmounts.
+  void run(DaemonEvents events);
 
  private:
   class Impl;

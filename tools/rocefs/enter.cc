@@ -12,7 +12,7 @@
 
 #include "core/result.h"
 #include "fs/mount_table.h"
-#include "tools/rocefs/namespaces.h"
+#include "fs/namespaces.h"
 #include "tools/rocefs/netlink_filter.h"
 #include "tools/rocefs/overlay.h"
 

@@ -61,17 +61,24 @@ int complain(const Failure& failed) {
 // A worker's life.
 int work(const Options& options, const Config& config, Journal& journal, WorkerLink& link) {
   bool first = link.descriptor() < 0;
-  auto created = Daemon::create(options, config, {journal, link.descriptor()});
+  auto created =
+      Daemon::create(options, config, {journal, link.descriptor(), link.take_listener()});
   if (auto* failed = std::get_if<Failure>(&created)) return complain(*failed);
   auto& daemon = std::get<0>(created);
-  if (first) {
-    std::printf("rocefs: %s\n", daemon->summary().c_str());
-    std::fflush(stdout);
-    (void)!::chdir("/");
-    if (!options.foreground) close_terminal();
-  }
-  link.ready(daemon->descriptor());
-  daemon->run([&link] { link.ending(); });
+  if (first) (void)!::chdir("/");
+  DaemonEvents events;
+  events.ready = [&] {
+    if (first) {
+      std::printf("rocefs: %s\n", daemon->summary().c_str());
+      std::fflush(stdout);
+      if (!options.foreground) close_terminal();
+      if (daemon->listener() >= 0) link.listening(daemon->listener());
+    }
+    link.ready(daemon->descriptor());
+  };
+  events.unlisted = [&] { link.listens_no_more(); };
+  events.ending = [&] { link.ending(); };
+  daemon->run(std::move(events));
   return 0;
 }
 
@@ -95,12 +102,13 @@ int serve(const Options& options) {
   auto journal = Journal::create(sizeof(Kept), Kept::kRecordSize);
   if (!journal) return complain({1, journal.error().reason});
   Kept& kept = (*journal)->state<Kept>();
-  if (const char* faults = std::getenv("ROCEFS_FAULT")) {
-    if (Result<void> armed = Faults(kept.faults).arm(faults); !armed) {
-      return complain({kUsageError, armed.error().reason});
-    }
+  const char* faults = std::getenv("ROCEFS_FAULT");
+  FaultState tried{};
+  if (Result<void> armed = Faults(tried).arm(faults ? faults : ""); !armed) {
+    return complain({kUsageError, armed.error().reason});
   }
-  auto mounted = [word] {
+  auto mounted = [word, faults, &kept] {
+    if (faults) (void)Faults(kept.faults).arm(faults);
     (void)!::chdir("/");
     if (word < 0) return;
     close_terminal();

@@ -23,9 +23,9 @@ namespace {
 
 constexpr TimeNs kEarly = kSecond;  // whoever dies sooner than this has not lived
 constexpr int kMaxEarlyDeaths = 8;
-constexpr char kReady = 'r', kEnding = 'e';
+constexpr char kListening = 'l', kReady = 'r', kListensNoMore = 'n', kEnding = 'e';
 
-// A message is one letter, with a descriptor if it is kReady.
+// A message is one letter, with a descriptor if it is kListening or kReady.
 union DescriptorSpace {
   cmsghdr header;
   char bytes[CMSG_SPACE(sizeof(int))];
@@ -52,8 +52,7 @@ std::string cause_of(int status) {
 
 }  // namespace
 
-void WorkerLink::ready(int descriptor) {
-  char letter = kReady;
+void WorkerLink::send(char letter, int descriptor) {
   iovec part{&letter, 1};
   DescriptorSpace space{};
   msghdr message{};
@@ -66,6 +65,18 @@ void WorkerLink::ready(int descriptor) {
   space.header.cmsg_len = CMSG_LEN(sizeof descriptor);
   std::memcpy(CMSG_DATA(&space.header), &descriptor, sizeof descriptor);
   (void)!::sendmsg(socket_.get(), &message, MSG_NOSIGNAL);
+}
+
+void WorkerLink::listening(int listener) {
+  send(kListening, listener);
+}
+
+void WorkerLink::ready(int descriptor) {
+  send(kReady, descriptor);
+}
+
+void WorkerLink::listens_no_more() {
+  (void)!::send(socket_.get(), &kListensNoMore, 1, MSG_NOSIGNAL);
 }
 
 void WorkerLink::ending() {
@@ -116,7 +127,7 @@ void Supervisor::start_worker() {
   unblock(SIGCHLD);
   socket_.reset();
   signals_.reset();
-  WorkerLink link(std::move(theirs), descriptor_.release());
+  WorkerLink link(std::move(theirs), descriptor_.release(), std::move(listener_));
   std::exit(work_(link));
 }
 
@@ -145,6 +156,7 @@ bool Supervisor::take_message() {
   message.msg_controllen = sizeof space;
   ssize_t got = ::recvmsg(socket_.get(), &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
   if (got < 1) return false;
+  if (letter == kListensNoMore || letter == kEnding) listener_.reset();
   if (letter == kEnding) {
     ending_ = true;
     // An unmount waits for nobody: without a descriptor of ours the connection ends with the
@@ -156,6 +168,10 @@ bool Supervisor::take_message() {
   if (!header || header->cmsg_type != SCM_RIGHTS) return true;
   int descriptor;
   std::memcpy(&descriptor, CMSG_DATA(header), sizeof descriptor);
+  if (letter == kListening) {
+    listener_ = Fd(descriptor);
+    return true;
+  }
   bool first = !descriptor_;
   descriptor_ = Fd(descriptor);
   if (!first) return true;
@@ -201,6 +217,7 @@ int Supervisor::give_up(const std::string& why) {
 }
 
 void Supervisor::end_mount() {
+  listener_.reset();
   descriptor_.reset();
   if (kept_.mount_point[0]) unmount_dead(kept_.mount_point);
 }

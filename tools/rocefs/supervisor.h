@@ -1,6 +1,6 @@
-// Supervisor: the process that outlives its workers. It holds the /dev/fuse descriptor and the
-// journal's memory; a worker serves the mount. When a worker dies, the next one takes over, and who
-// uses the mount only waits a little longer.
+// Supervisor: the process that outlives its workers. It holds the /dev/fuse descriptor, the socket
+// to which verbs clients connect and the journal's memory; a worker serves the mount. When a worker
+// dies, the next one takes over, and who uses the mount only waits a little longer.
 //
 // It starts no thread and serves nothing itself, so that there is next to nothing to fail in it.
 // When it is killed its worker goes with it, and the mount is dead.
@@ -20,18 +20,28 @@ namespace rocefs {
 // A worker's line to its supervisor.
 class WorkerLink {
  public:
-  WorkerLink(Fd socket, int descriptor) : socket_(std::move(socket)), descriptor_(descriptor) {}
+  WorkerLink(Fd socket, int descriptor, Fd listener)
+      : socket_(std::move(socket)), descriptor_(descriptor), listener_(std::move(listener)) {}
 
   // The mount to take over; -1 for the first worker, which makes it.
   int descriptor() const { return descriptor_; }
+  // The clients' socket, with the mount to take over. Nothing if there is none. Once.
+  Fd take_listener() { return std::move(listener_); }
+  // The supervisor keeps the clients' socket too; told before ready().
+  void listening(int listener);
+  // Clients connect no more: the supervisor lets go of their socket.
+  void listens_no_more();
   // The mount is served from now on. The supervisor keeps the descriptor.
   void ready(int descriptor);
   // The mount ends as it should: no other worker is to come.
   void ending();
 
  private:
+  void send(char letter, int descriptor);
+
   Fd socket_;
   int descriptor_;
+  Fd listener_;
 };
 
 class Supervisor {
@@ -62,7 +72,7 @@ class Supervisor {
   Kept& kept_;
   Work work_;
   std::function<void()> mounted_;
-  Fd signals_, socket_, descriptor_;
+  Fd signals_, socket_, descriptor_, listener_;
   pid_t worker_ = 0;
   bool ending_ = false;
   int early_deaths_ = 0;  // in a row

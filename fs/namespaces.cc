@@ -1,4 +1,4 @@
-#include "tools/rocefs/namespaces.h"
+#include "fs/namespaces.h"
 
 #include <fcntl.h>
 #include <sched.h>

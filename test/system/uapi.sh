@@ -1,0 +1,199 @@
+#!/bin/bash
+# The socket of verbs clients in the tree: a node like any other, there for every view of the mount and
+# through the death of a worker; and the mount ends as one without it.
+. "$(dirname "$0")/lib/common.bash"
+lib=$(realpath "$(dirname "$0")/lib")
+command -v python3 >/dev/null || { echo "no python3"; exit 77; }
+uapi=$debug/uapi
+root=false
+[ "$(id -u)" -ne 0 ] || root=true
+
+try() { python3 "$lib/seqpacket.py" "$@"; }  # connect|bind PATH
+gone() { ! mountpoint -q "$mnt" && [ -z "$(daemon_pid)" ]; }
+quietly() { LC_ALL=C "$@" 2>&1 | sed 's/.*: //'; }
+left_out() { echo "part left out: $*"; }
+kill_worker() {
+  local worker
+  worker=$(worker_pid)
+  kill -KILL "$worker"
+  await replaced "$worker"
+}
+replaced() {
+  local now
+  now=$(worker_pid)
+  [ -n "$now" ] && [ "$now" != "$1" ]
+}
+
+# It is there when rocefs returns, under either clock, and clients can connect.
+for clock in virtual real; do
+  mounted -o clock=$clock
+  expect "socket 666 0" "$(stat -c '%F %a %s' "$uapi")" "the node"
+  expect s "$(find "$debug" -maxdepth 1 -name uapi -printf %y)" "its type in the directory"
+  expect "" "$(grep "no device" "$debug/dmesg" || true)" "what dmesg says of it"
+  expect ok "$(try connect "$uapi")" "connect"
+  [ $clock = real ] || { unmount; await gone; }
+done
+
+# Nobody makes another, or this one anew, or takes it away.
+expect EADDRINUSE "$(try bind "$uapi")" "bind where it is"
+expect EPERM "$(try bind "$debug/other")" "bind beside it"
+expect EPERM "$(try bind "$mnt/uapi")" "bind elsewhere"
+[ "$(quietly cat "$uapi")" = "No such device or address" ] || fail "it was opened"
+if $root; then
+  expect "Operation not permitted" "$(quietly rm -f "$uapi")" "rm"
+  expect "Operation not permitted" "$(quietly mv "$uapi" "$debug/other")" "mv"
+  expect "Operation not permitted" "$(quietly mknod "$debug/other" p)" "mknod"
+fi
+expect "socket" "$(stat -c %F "$uapi")" "the node afterwards"
+
+# A worker dies: the node is the same, with its mode, and clients that come meanwhile are not refused.
+ino=$(stat -c %i "$uapi")
+chmod 640 "$uapi"
+for round in 1 2 3; do
+  supervisor=$(daemon_pid)
+  kill -STOP "$supervisor"
+  kill -KILL "$(pgrep -P "$supervisor")"
+  try connect "$uapi" >"$dir/connected" &
+  connecting=$!
+  kill -CONT "$supervisor"
+  wait $connecting
+  expect ok "$(cat "$dir/connected")" "connect while a worker takes over"
+  expect "$ino socket 640" "$(stat -c '%i %F %a' "$uapi")" "the node after a takeover"
+  expect ok "$(try connect "$uapi")" "connect after a takeover"
+done
+expect EPERM "$(try bind "$debug/other")" "bind after a takeover"
+
+# Ends of a mount, after a takeover and without.
+fusermount3 -u "$mnt"
+await gone
+for how in "fusermount3 -u $mnt" "kill -TERM \$(daemon_pid)" "umount $mnt"; do
+  $root || [[ $how != umount* ]] || continue
+  for takeover in false true; do
+    mounted
+    ! $takeover || kill_worker
+    expect ok "$(try connect "$uapi")" "connect"
+    eval "$how" || fail "$how"
+    await gone
+  done
+done
+
+# A file that is open keeps it all, though nobody finds the mount any more.
+lazily() { if $root; then umount -l "$mnt"; else fusermount3 -u -z "$mnt"; fi; }
+for takeover in false true; do
+  mounted
+  exec 5<"$debug/seed"
+  lazily
+  expect 1 "$(cat <&5)" "an open file of a mount that is gone"
+  if $takeover; then
+    kill_worker
+    expect "" "$(cat <&5)" "the same after a takeover, at its end"
+  fi
+  [ -n "$(daemon_pid)" ] || fail "it ended while a file was open"
+  exec 5<&-
+  await gone
+done
+
+# A client that stays connected does not keep it.
+mounted
+coproc python3 -c 'import socket, sys
+end = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+end.connect(sys.argv[1])
+print("in", flush=True); sys.stdin.readline()' "$uapi"
+read -r line <&"${COPROC[0]}"
+fusermount3 -u "$mnt"
+await gone
+echo >&"${COPROC[1]}"
+wait "$COPROC_PID"
+
+# A directory whose path is longer than a socket's may be.
+long=$dir/$(printf '%0100d' 0)
+mkdir "$long"
+"$ROCEFS" "$long" >/dev/null
+expect ok "$(cd "$long/kernel/debug/rocefs" && try connect uapi)" "a long path"
+fusermount3 -u "$long"
+await sh -c "! mountpoint -q '$long'"
+
+# Where there can be none there is no file, dmesg says why, and the rest works.
+none() {  # WHY
+  [ ! -e "$uapi" ] && [ -z "$(find "$debug" -name uapi)" ] || fail "there is one: $1"
+  expect 1 "$(grep -c "no kernel/debug/rocefs/uapi, verbs programs find no device: $1" "$debug/dmesg")" "dmesg"
+  expect ENOENT "$(try connect "$uapi")" "connect"
+  [ "$2" = ro ] || expect EPERM "$(try bind "$uapi")" "somebody else's bind"
+  kill_worker
+  [ ! -e "$uapi" ] || fail "there is one after a takeover: $1"
+  unmount
+  await gone
+}
+python3 "$lib/no_namespaces.py" "$ROCEFS" "$mnt" >/dev/null
+none "a user namespace is refused to you here: Operation not permitted" rw
+if $root; then
+  mounted -o ro
+  none "kernel/debug/rocefs/uapi: Read-only file system" ro
+fi
+
+if ! $root || ! unshare -m true 2>/dev/null; then
+  left_out "other namespaces: not root, or none here"
+  exit 0
+fi
+
+# Another view of it: connect(2) through it, also when the first is gone, and from another network.
+mounted
+mkdir -p "$dir/view"
+mount --bind "$mnt" "$dir/view"
+expect ok "$(unshare -mn python3 "$lib/seqpacket.py" connect "$dir/view/kernel/debug/rocefs/uapi")" "another namespace"
+umount "$mnt"
+expect ok "$(try connect "$dir/view/kernel/debug/rocefs/uapi")" "a view that stays"
+kill_worker
+expect ok "$(try connect "$dir/view/kernel/debug/rocefs/uapi")" "a view that stays, after a takeover"
+expect ok "$(store 0.5 "$dir/view/kernel/debug/rocefs/links/mb_0-sw_0/loss")" "a store through it"
+umount "$dir/view"
+await gone
+
+# A command that has entered keeps what it sees, but for the socket.
+mounted
+coproc "$ROCEFS" enter -m "$mnt" sh -c 'ls /dev/infiniband | xargs; '"python3 $lib/seqpacket.py connect /sys/kernel/debug/rocefs/uapi"';
+  read line; cat /sys/class/infiniband/mb_0/fw_ver; until [ "$('"python3 $lib/seqpacket.py connect /sys/kernel/debug/rocefs/uapi"')" = ECONNREFUSED ]; do :; done; echo refused; read line'
+said() { read -r line <&"${COPROC[0]}"; echo "$line"; }
+expect "uverbs0 uverbs1" "$(said)" "entered: /dev/infiniband"
+expect ok "$(said)" "entered: connect"
+umount "$mnt"
+echo >&"${COPROC[1]}"
+expect 1.0.0 "$(said)" "entered, and unmounted outside"
+expect refused "$(said)" "entered, and unmounted outside: connect"
+[ -n "$(daemon_pid)" ] || fail "it ended while a command was inside"
+echo >&"${COPROC[1]}"
+wait "$COPROC_PID"
+await gone
+
+# An ordinary user, and the root of a user namespace, with a /dev/fuse that they may open.
+as_user() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
+if ! [ -u "$(command -v fusermount3)" ] || ! [ -e /etc/mtab ] || ! as_user unshare -Urm true 2>/dev/null || [[ $ROCEFS_BUILD == */tsan ]]; then
+  left_out "an ordinary user: fusermount3 is not setuid, or no user namespaces"
+  exit 0
+fi
+chmod 711 "$dir" "$(dirname "$dir")"
+install -m 755 "$ROCEFS" "$dir/rocefs"
+cp "$lib/seqpacket.py" "$dir"
+mkdir -p "$dir/his"
+chown 65534:65534 "$dir/his"
+cat >"$dir/use" <<'USE'
+set -eu
+gone() { ! mountpoint -q "$dir/his" && ! pgrep -f "^$dir/rocefs $dir/his" -r S,R,D >/dev/null; }
+for how in "fusermount3 -u $dir/his || umount $dir/his" "kill \$(pgrep -of '^$dir/rocefs $dir/his')"; do
+  "$dir/rocefs" "$dir/his" >/dev/null
+  cd "$dir/his/kernel/debug/rocefs"
+  stat -c '%F %a' uapi
+  python3 "$dir/seqpacket.py" connect uapi
+  python3 "$dir/seqpacket.py" bind other
+  cd /
+  eval "$how" 2>/dev/null
+  end=$(($(date +%s) + 60))
+  until gone; do [ "$(date +%s)" -lt $end ] || { echo "not gone: $how"; exit 1; }; done
+done
+USE
+his="socket 666 ok EPERM socket 666 ok EPERM"
+fuse='mknod $dir/fuse c 10 229; chmod 666 $dir/fuse; mount --bind $dir/fuse /dev/fuse; rm $dir/fuse;
+  nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; };'
+export dir
+expect "$his" "$(unshare -m sh -c "$fuse nobody sh $dir/use" 2>&1 | xargs)" "an ordinary user"
+expect "$his" "$(unshare -m sh -c "$fuse nobody unshare -Urm sh $dir/use" 2>&1 | xargs)" "the root of a user namespace"
