@@ -29,6 +29,7 @@ mkdir -p "$outside/links"
 for name in $(ls /sys/class/net); do touch "$outside/links/$name"; done
 (cd /sys/class/net && for name in $(ls "$outside/links"); do readlink -e "$name"; done) >"$outside/net"
 ls /sys/devices | sort >"$outside/devices"
+ls /dev | sort >"$outside/dev"
 cat /sys/class/net/lo/mtu >"$outside/mtu"
 cat /sys/devices/system/cpu/online >"$outside/cpus"
 cp "$lib"/{exporter,netlink}.py "$lib/inside.bash" "$outside"
@@ -96,11 +97,26 @@ expect "0 $mnt" "$(ROCEFS_MOUNT=$mnt said may_enter sh -c 'echo $ROCEFS_MOUNT')"
 "$ROCEFS" --help | grep -q 'rocefs enter' || fail "--help says nothing of enter"
 "$ROCEFS" enter --help | grep -q '^usage: rocefs enter \[-m MOUNTPOINT\]' || fail "enter --help"
 
+# libibverbs is told of the provider that was installed with the program, beside what it was told of.
+drivers() { RDMAV_DRIVERS=rxe said "$1" enter -m "$mnt" sh -c 'echo "${RDMAV_DRIVERS-none}"'; }
+installed=$dir/prefix/bin/rocefs
+mkdir -p "$dir/prefix/bin" "$dir/prefix/lib/rocefs"
+install -m 755 "$ROCEFS" "$installed"
+if $may_root; then
+  expect "0 rxe" "$(drivers "$installed")" "drivers, without a provider"
+  touch "$dir/prefix/lib/rocefs/librocefs-rdmav34.so"
+  expect "0 $dir/prefix/lib/rocefs/librocefs:rxe" "$(drivers "$installed")" "drivers"
+  touch "$dir/prefix/lib/librocefs-rdmav34.so"
+  expect "0 $dir/prefix/lib/librocefs:rxe" "$(drivers "$installed")" "drivers of a build"
+  expect "0 $dir/prefix/lib/librocefs:siw" "$(unset RDMAV_DRIVERS; IBV_DRIVERS=siw said "$installed" enter -m "$mnt" \
+    "$installed" enter -m "$mnt" sh -c 'echo $RDMAV_DRIVERS')" "drivers by their older name, entered twice"
+fi
+
 if $may_root; then . "$lib/enter_as_root.bash"; fi
 
 # A NIC leaves and comes back: the command that is inside sees it, and so does who enters meanwhile.
-nic='echo $(ls /sys/class/infiniband) $(cat /sys/class/net/enp43s0/address 2>/dev/null)'
-expect "0 mb_0 mb_1 02:00:4c:6d:62:01,mb_1,mb_0 mb_1 02:00:4c:6d:62:01" \
+nic='echo $(ls /sys/class/infiniband; ls /dev/infiniband) $(cat /sys/class/net/enp43s0/address 2>/dev/null)'
+expect "0 mb_0 mb_1 uverbs0 uverbs1 02:00:4c:6d:62:01,mb_1 uverbs1,mb_0 mb_1 uverbs0 uverbs1 02:00:4c:6d:62:01" \
   "$(said may_enter sh -ec "cd /sys/bus/pci/drivers/mango_core; $nic; echo 0000:2b:00.0 >unbind; $nic
     echo 0000:2b:00.0 >bind; $nic" | paste -sd,)" "unbind and bind, inside"
 echo 0000:2b:00.0 >"$mnt/bus/pci/drivers/mango_core/unbind"
@@ -110,6 +126,7 @@ expect "mb_1,mb_0 mb_1" "$(may_enter sh -ec 'ibstat -l; cd /sys/bus/pci/drivers/
 # Whoever may not look into the mount may not enter it; a dead one says so.
 if $root && $may_user; then
   unmount
+  await gone
   "$ROCEFS" "$mnt" >/dev/null
   expect "125 rocefs enter: $mnt: another user's, mounted without -o allow_other" "$(said user_enters true)" "no allow_other"
 fi

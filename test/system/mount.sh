@@ -3,7 +3,6 @@
 . "$(dirname "$0")/lib/common.bash"
 
 said() { local status=0 text; text=$("$@" 2>&1) || status=$?; echo "$status $text"; }
-gone() { ! mountpoint -q "$mnt" && [ -z "$(daemon_pid)" ]; }
 
 expect "1 rocefs: $dir/none: No such file or directory" "$(said "$ROCEFS" "$dir/none")" "no such place"
 touch "$dir/file"

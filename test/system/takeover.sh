@@ -7,12 +7,10 @@ loss=$debug/links/mb_0-sw_0/loss
 mounted_with() {  # FAULT [OPTION…]
   ROCEFS_FAULT=$1 "$ROCEFS" "${@:2}" "$mnt" >/dev/null
 }
-# The next daemon's processes are found by their command line: the last one's are gone first.
 unmounted() {
   unmount
   await gone
 }
-gone() { ! mountpoint -q "$mnt" && [ -z "$(daemon_pid)" ]; }
 fired() { grep -q "fault point $1 fired" "$debug/dmesg"; }
 quietly() { LC_ALL=C "$@" 2>&1 | sed 's/.*: //'; }
 

@@ -9,7 +9,6 @@ root=false
 [ "$(id -u)" -ne 0 ] || root=true
 
 try() { python3 "$lib/seqpacket.py" "$@"; }  # connect|bind PATH
-gone() { ! mountpoint -q "$mnt" && [ -z "$(daemon_pid)" ]; }
 quietly() { LC_ALL=C "$@" 2>&1 | sed 's/.*: //'; }
 left_out() { echo "part left out: $*"; }
 kill_worker() {

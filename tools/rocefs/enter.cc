@@ -3,7 +3,9 @@
 #include <getopt.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -15,6 +17,7 @@
 #include "fs/namespaces.h"
 #include "tools/rocefs/netlink_filter.h"
 #include "tools/rocefs/overlay.h"
+#include "tools/rocefs/provider.h"
 
 namespace rocefs {
 
@@ -22,7 +25,8 @@ const char* const kEnterUsage =
     R"(usage: rocefs enter [-m MOUNTPOINT] [--] COMMAND [ARGUMENT…]
 
 Runs COMMAND with the NICs of a mounted rocefs in its /sys, beside what the machine has there, and in
-/dev/infiniband; nothing changes for others. Needs no root: who may read the mount may enter it.
+/dev/infiniband. RDMAV_DRIVERS tells libibverbs where their provider is. Nothing changes for others.
+Needs no root: who may read the mount may enter it.
 
   -m MOUNTPOINT   which rocefs ($ROCEFS_MOUNT, or the only one that is mounted)
   -h, --help      this text
@@ -69,6 +73,17 @@ Result<Order> parse(int argc, char** argv) {
   return order;
 }
 
+// libibverbs loads our provider beside its own. It ignores the variables in setuid programs.
+void name_provider() {
+  char program[PATH_MAX];
+  ssize_t size = ::readlink("/proc/self/exe", program, sizeof program);
+  std::string driver = find_provider({program, static_cast<size_t>(std::max<ssize_t>(size, 0))});
+  if (driver.empty()) return;
+  const char* others = std::getenv("RDMAV_DRIVERS");
+  if (!others) others = std::getenv("IBV_DRIVERS");  // its older name: not read beside the other
+  ::setenv("RDMAV_DRIVERS", with_driver(driver, others ? others : "").c_str(), 1);
+}
+
 Result<void> prepare(const Order& order) {
   const char* named = std::getenv("ROCEFS_MOUNT");
   std::string wanted = !order.mount_point.empty() || !named ? order.mount_point : named;
@@ -86,6 +101,7 @@ Result<void> prepare(const Order& order) {
   // libibverbs would look there instead of in /sys, libibumad would not: one of them would be
   // wrong.
   ::unsetenv("SYSFS_PATH");
+  name_provider();
   return done;
 }
 

@@ -22,6 +22,13 @@ expect "0 seen" "$(on_machine 'mount -o remount,bind,ro /sys; said $ROCEFS enter
   "a read-only /sys"
 expect 0.25 "$(cat "$loss")" "a read-only /sys: loss"
 
+# A machine that has RDMA devices: they are hidden, and nothing else of its /dev.
+devices='d=$dir/dev; mkdir -p $d; mount -t tmpfs none $d; mkdir -p $d/infiniband $d/pts; mknod $d/null c 1 3; mknod $d/zero c 1 5;
+  mknod $d/infiniband/uverbs9 c 231 192; touch $d/infiniband/rdma_cm; mount --move $d /dev;'
+expect $'0 uverbs0 uverbs1\ncharacter special file 1:3\ninfiniband null pts zero' \
+  "$(on_machine "$devices said \$ROCEFS enter -m \$mnt sh -ec 'cd /dev; echo >infiniband/uverbs1; ls infiniband | xargs
+    stat -Lc \"%F %Hr:%Lr\" infiniband/uverbs0; ls | xargs'")" "a machine with /dev/infiniband"
+
 # A chroot that is no mount point, with mounts shared as systemd does it: nothing of it leaks.
 chroot='c=$dir/chroot; mkdir -p $c/{usr,proc,sys,dev,tmp,nic}; for d in bin sbin lib lib64; do ln -sfn usr/$d $c/$d; done;
   mount --rbind /usr $c/usr; mount -t proc proc $c/proc; mount --rbind /dev $c/dev; mount --bind $mnt $c/nic;

@@ -55,6 +55,17 @@ expect "$(cat "$outside/mtu")" "$(cat class/net/lo/mtu)" "lo"
 expect "$(cat "$outside/cpus")" "$(cat devices/system/cpu/online)" "cpu/online"
 if mkdir class/made_inside 2>/dev/null; then fail "made a directory in /sys/class"; fi
 
+# The devices of libibverbs: what is opened is /dev/null, which is the machine's still.
+expect "uverbs0 uverbs1" "$(cd /dev/infiniband && echo uverbs*)" "/dev/infiniband"
+for name in uverbs0 uverbs1; do
+  expect "character special file 1:3" "$(stat -Lc '%F %Hr:%Lr' /dev/infiniband/$name)" "$name"
+  expect 1:3 "$(cat class/infiniband_verbs/$name/dev)" "$name/dev"
+  { echo >&3; expect "" "$(cat <&3)" "$name, read"; } 3<>/dev/infiniband/$name
+done
+expect "" "$(ls /dev | sort | comm -13 - "$outside/dev")" "missing in /dev"
+expect "crw" "$(stat -Lc %A /dev/ptmx /dev/null /dev/tty | cut -c1-3 | uniq)" "/dev/ptmx, /dev/null, /dev/tty"
+python3 -c 'import os; os.openpty()' || fail "no terminals"
+
 expect EPROTONOSUPPORT "$(python3 "$outside/netlink.py" 20)" "NETLINK_RDMA"
 expect ESOCKTNOSUPPORT "$(python3 "$outside/netlink.py" 0)" "another netlink"
 expect "$mnt" "$ROCEFS_MOUNT" "ROCEFS_MOUNT"
