@@ -9,9 +9,7 @@
 
 namespace rocefs {
 
-Replies::~Replies() {
-  if (fetched_) qp_.device().fabric().pool().release(fetched_);
-}
+Replies::Replies(Qp& qp) : qp_(qp), ahead_(qp.device().fabric().pool()) {}
 
 bool Replies::admit(const Resource& resource, uint32_t& slot) {
   if (resources_.empty()) resources_.resize(qp_.attributes().max_dest_rd_atomic);
@@ -19,7 +17,7 @@ bool Replies::admit(const Resource& resource, uint32_t& slot) {
   Resource& oldest = resources_[oldest_];
   if (oldest.sent_end != oldest.end_psn) return false;
   // Whoever sends a new one has its answer: another copy is wanted no more.
-  if (!due_.empty() && due_.front().slot == oldest_) drop_fetch();
+  if (!due_.empty() && due_.front().slot == oldest_) ahead_.drop();
   std::erase_if(due_, [&](const Due& due) { return due.slot == oldest_; });
   oldest = resource;
   slot = oldest_;
@@ -48,7 +46,7 @@ void Replies::replay(uint64_t psn) {
       due = due_.insert(later, {slot, psn, psn});
     }
     due->begin = due->next = psn;
-    if (due == due_.begin()) drop_fetch();
+    if (due == due_.begin()) ahead_.drop();
     return qp_.make_data_ready();
   }
 }
@@ -61,39 +59,74 @@ void Replies::clear() {
 
 void Replies::drop_due() {
   due_.clear();
-  drop_fetch();
+  ahead_.drop();
 }
 
 Packet* Replies::emit() {
-  if (due_.empty() || fetch_pending_ > 0) return nullptr;
-  Due& due = due_.front();
-  Packet* packet = std::exchange(fetched_, nullptr);
-  if (!packet) {
-    packet = resources_[due.slot].read ? emit_read(due) : qp_.device().fabric().pool().acquire();
-  }
+  if (due_.empty()) return nullptr;
+  const Due& due = due_.front();
+  bool read = resources_[due.slot].read;
+  Packet* packet = read ? emit_read(due) : qp_.device().fabric().pool().acquire();
   return packet ? finish(packet) : nullptr;
+}
+
+Moved Replies::fetch(const Resource& resource, uint64_t psn, Packet* packet) {
+  uint64_t mtu = qp_.attributes().path_mtu;
+  uint64_t offset = (psn - resource.first_psn) * mtu;
+  Sge whole{resource.address, static_cast<uint32_t>(resource.length), resource.rkey};
+  return gather(qp_.mover(*this, kRemoteRead), {&whole, 1}, offset,
+                static_cast<uint32_t>(std::min(mtu, resource.length - offset)), packet,
+                ahead_.ticket());
 }
 
 Packet* Replies::emit_read(const Due& due) {
   const Resource& resource = resources_[due.slot];
   PacketPool& pool = qp_.device().fabric().pool();
-  uint64_t mtu = qp_.attributes().path_mtu;
-  uint64_t offset = (due.next - resource.first_psn) * mtu;
-  Sge whole{resource.address, static_cast<uint32_t>(resource.length), resource.rkey};
+  FetchAhead::Key key{resource.first_psn, due.next};
+  switch (ahead_.state(key)) {
+    case FetchAhead::State::kPending:
+      return nullptr;
+    case FetchAhead::State::kReady: {
+      Packet* packet = ahead_.take();
+      if (ahead_.low()) fetch_more();
+      return packet;
+    }
+    case FetchAhead::State::kFailed:
+      refuse();
+      return nullptr;
+    case FetchAhead::State::kAbsent:
+      break;
+  }
+  if (ahead_.full()) return nullptr;  // memory is still busy with what is not wanted any more
   Packet* packet = pool.acquire();
-  Moved moved = gather(qp_.mover(*this, kRemoteRead), {&whole, 1}, offset,
-                       static_cast<uint32_t>(std::min(mtu, resource.length - offset)), packet, 0);
+  Moved moved = fetch(resource, due.next, packet);
   if (moved.pending > 0) {
-    fetched_ = packet;
-    fetch_pending_ = moved.pending;
-    fetch_failed_ = moved.failed;
-    fetch_stale_ = false;
+    ahead_.drop();
+    ahead_.add(packet, key, moved);
+    ahead_psn_ = due.next + 1;
+    fetch_more();
     return nullptr;
   }
   if (!moved.failed) return packet;
   pool.release(packet);
   refuse();
   return nullptr;
+}
+
+void Replies::fetch_more() {
+  PacketPool& pool = qp_.device().fabric().pool();
+  for (const Due& due : due_) {
+    const Resource& resource = resources_[due.slot];
+    if (!resource.read || resource.length == 0) continue;
+    for (uint64_t psn = std::max(due.next, ahead_psn_); psn < resource.end_psn; ++psn) {
+      if (!ahead_.wants_more()) return;
+      Packet* packet = pool.acquire();
+      Moved moved = fetch(resource, psn, packet);
+      if (moved.pending == 0) return pool.release(packet);  // it is met again in its turn
+      ahead_.add(packet, {resource.first_psn, psn}, moved);
+      ahead_psn_ = psn + 1;
+    }
+  }
 }
 
 // The memory has gone since the request came.
@@ -134,25 +167,10 @@ void Replies::write_headers(Packet* packet, const Due& due) {
       qp_.header_template().emit(fields, extensions, packet->payload.length, packet->header));
 }
 
-void Replies::memory_done(uint64_t, bool ok) {
-  fetch_failed_ |= !ok;
-  if (--fetch_pending_ == 0) {
-    if (fetch_stale_ || fetch_failed_) {
-      bool refused = !fetch_stale_ && !due_.empty();
-      drop_fetch();
-      if (refused) refuse();
-    }
-    if (!due_.empty()) qp_.make_data_ready();
-  }
+void Replies::memory_done(uint64_t ticket, bool ok) {
+  ahead_.done(ticket, ok);
+  if (!due_.empty() && (ahead_.settled() || ahead_.empty())) qp_.make_data_ready();
   qp_.memory_settled();
-}
-
-void Replies::drop_fetch() {
-  if (fetch_pending_ > 0) {
-    fetch_stale_ = true;  // memory still writes into its frame
-  } else if (fetched_) {
-    qp_.device().fabric().pool().release(std::exchange(fetched_, nullptr));
-  }
 }
 
 }  // namespace rocefs

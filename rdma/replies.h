@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "rdma/fetch_ahead.h"
 #include "rdma/memory.h"
 #include "rdma/packet.h"
 
@@ -29,8 +30,7 @@ class Replies final : public MemoryListener {
     uint32_t messages = 0;  // the MSN of its answer
   };
 
-  explicit Replies(Qp& qp) : qp_(qp) {}
-  ~Replies() override;
+  explicit Replies(Qp& qp);
 
   // Takes the place of the oldest one. False when that one is unanswered: the far end has more
   // under way than was agreed.
@@ -50,7 +50,7 @@ class Replies final : public MemoryListener {
   Packet* emit();
 
   void memory_done(uint64_t ticket, bool ok) override;
-  bool memory_pending() const { return fetch_pending_ > 0; }
+  bool memory_pending() const { return ahead_.pending(); }
 
  private:
   struct Due {
@@ -63,16 +63,15 @@ class Replies final : public MemoryListener {
   Packet* finish(Packet* packet);
   void write_headers(Packet* packet, const Due& due);
   void refuse();
-  void drop_fetch();
+  Moved fetch(const Resource& resource, uint64_t psn, Packet* packet);
+  void fetch_more();
 
   Qp& qp_;
   std::vector<Resource> resources_;  // made when the first request comes
   uint32_t oldest_ = 0;
   std::vector<Due> due_;       // at most one for each resource, by PSN
-  Packet* fetched_ = nullptr;  // a response whose bytes come later
-  uint32_t fetch_pending_ = 0;
-  bool fetch_failed_ = false;
-  bool fetch_stale_ = false;
+  FetchAhead ahead_;           // of responses to READs
+  uint64_t ahead_psn_ = 0;     // what is to be fetched next
 };
 
 }  // namespace rocefs

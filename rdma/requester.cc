@@ -14,12 +14,12 @@ namespace rocefs {
 Requester::Requester(Qp& qp, size_t depth)
     : qp_(qp),
       queue_(depth),
+      ahead_(qp.device().fabric().pool()),
       timer_(event_of<&Requester::on_timeout>(this)),
       rnr_timer_(event_of<&Requester::on_rnr_wait_over>(this)) {}
 
 Requester::~Requester() {
   qp_.device().fabric().outstanding().requests -= static_cast<int64_t>(queue_.size());
-  if (fetch_.packet) qp_.device().fabric().pool().release(fetch_.packet);
 }
 
 void Requester::start(uint32_t psn) {
@@ -63,8 +63,7 @@ bool Requester::may_send(const Wqe& wqe) const {
 }
 
 Packet* Requester::emit(TimeNs now) {
-  while (qp_.sends() && !rnr_waiting_ && !failed_ && !doomed_ && cursor_ != queue_.tail() &&
-         fetch_.pending == 0) {
+  while (qp_.sends() && !rnr_waiting_ && !failed_ && !doomed_ && cursor_ != queue_.tail()) {
     Wqe& wqe = queue_.at(cursor_);
     if (!may_begin(wqe)) return nullptr;
     if (!wqe.begun && !begin(wqe)) continue;
@@ -74,8 +73,7 @@ Packet* Requester::emit(TimeNs now) {
       continue;
     }
     if (!may_send(wqe)) return nullptr;
-    if (fetch_.packet) return sent(std::exchange(fetch_.packet, nullptr), now);
-    if (Packet* packet = build(wqe, now)) return packet;
+    return build(wqe, now);
   }
   return nullptr;
 }
@@ -124,18 +122,44 @@ bool Requester::run_local(const Wqe& wqe) {
                     qp_.pd(), qp_.number());
 }
 
+uint32_t Requester::payload_length(const Wqe& wqe, uint64_t offset) const {
+  uint64_t most = qp_.type() == QpType::kUd ? wqe.length : qp_.attributes().path_mtu;
+  return static_cast<uint32_t>(std::min(most, wqe.length - offset));
+}
+
+Moved Requester::fetch(const Wqe& wqe, uint64_t offset, Packet* packet) {
+  return gather(qp_.mover(*this, 0), wqe.request.sges.entries(), offset,
+                payload_length(wqe, offset), packet, kFetchTicket | ahead_.ticket());
+}
+
 // Null when the packet cannot go now: its bytes are on their way, or the request has failed.
 Packet* Requester::build(const Wqe& wqe, TimeNs now) {
   PacketPool& pool = qp_.device().fabric().pool();
+  if (wqe.awaits_data()) return sent(pool.acquire(), now);
+  FetchAhead::Key key{cursor_, (next_ - wqe.first_psn) * qp_.attributes().path_mtu};
+  switch (ahead_.state(key)) {
+    case FetchAhead::State::kPending:
+      return nullptr;
+    case FetchAhead::State::kReady: {
+      Packet* packet = ahead_.take();
+      if (ahead_.low()) fetch_more();
+      return sent(packet, now);
+    }
+    case FetchAhead::State::kFailed:
+      ahead_.drop();
+      fail_at_cursor(WcStatus::kLocalProtectionError);
+      return nullptr;
+    case FetchAhead::State::kAbsent:
+      break;
+  }
+  if (ahead_.full()) return nullptr;  // memory is still busy with what is not wanted any more
   Packet* packet = pool.acquire();
-  if (wqe.awaits_data()) return sent(packet, now);
-  uint64_t offset = (next_ - wqe.first_psn) * qp_.attributes().path_mtu;
-  uint64_t most = qp_.type() == QpType::kUd ? wqe.length : qp_.attributes().path_mtu;
-  auto length = static_cast<uint32_t>(std::min(most, wqe.length - offset));
-  Moved moved =
-      gather(qp_.mover(*this, 0), wqe.request.sges.entries(), offset, length, packet, kFetchTicket);
+  Moved moved = fetch(wqe, key.offset, packet);
   if (moved.pending > 0) {
-    fetch_ = {packet, moved.pending, moved.failed, false};
+    ahead_.drop();
+    ahead_.add(packet, key, moved);
+    ahead_at_ = {key.message, key.offset + packet->payload.length};
+    fetch_more();
     return nullptr;
   }
   if (!moved.failed) return sent(packet, now);
@@ -144,35 +168,37 @@ Packet* Requester::build(const Wqe& wqe, TimeNs now) {
   return nullptr;
 }
 
+// What is fenced may be of what a READ before it brings: it is fetched when its turn has come.
+void Requester::fetch_more() {
+  PacketPool& pool = qp_.device().fabric().pool();
+  while (ahead_.wants_more() && queue_.holds(ahead_at_.message)) {
+    const Wqe& wqe = queue_.at(ahead_at_.message);
+    if (!wqe.begun && wqe.request.fence) return;
+    bool carries = !wqe.awaits_data() && !wqe.is_local() && !wqe.request.malformed &&
+                   wqe.length <= (qp_.type() == QpType::kUd ? qp_.port().mtu() : kMaxMessage);
+    if (carries && ahead_at_.offset < wqe.length) {
+      Packet* packet = pool.acquire();
+      Moved moved = fetch(wqe, ahead_at_.offset, packet);
+      if (moved.pending > 0) {
+        ahead_.add(packet, ahead_at_, moved);
+        ahead_at_.offset += packet->payload.length;
+        continue;
+      }
+      pool.release(packet);
+      if (moved.failed) return;  // it will be met again
+    }
+    ahead_at_ = {ahead_at_.message + 1, 0};
+  }
+}
+
 void Requester::memory_done(uint64_t ticket, bool ok) {
-  if (ticket == kFetchTicket) {
-    fetched(ok);
+  if (ticket & kFetchTicket) {
+    ahead_.done(ticket & ~kFetchTicket, ok);
+    if (qp_.sends() && (ahead_.settled() || ahead_.empty())) qp_.make_data_ready();
   } else {
     placed(ticket, ok);
   }
   qp_.memory_settled();
-}
-
-void Requester::fetched(bool ok) {
-  fetch_.failed |= !ok;
-  if (--fetch_.pending > 0) return;
-  if (fetch_.stale || !qp_.sends()) return drop_fetch();
-  if (fetch_.failed) {
-    drop_fetch();
-    return fail_at_cursor(WcStatus::kLocalProtectionError);
-  }
-  qp_.make_data_ready();
-}
-
-void Requester::drop_fetch() {
-  if (fetch_.pending > 0) {
-    fetch_.stale = true;  // memory still writes into its frame
-    return;
-  }
-  if (!fetch_.packet) return;
-  qp_.device().fabric().pool().release(fetch_.packet);
-  fetch_ = {};
-  if (qp_.sends()) qp_.make_data_ready();
 }
 
 // A request that cannot be sent ends when all before it have ended, so that these keep their true
@@ -306,7 +332,7 @@ void Requester::rewind(uint64_t psn) {
     ++cursor_;
   }
   since_request_ = 0;
-  drop_fetch();
+  ahead_.drop();
   qp_.make_data_ready();
 }
 
@@ -368,7 +394,7 @@ void Requester::flush() {
   rnr_waiting_ = false;
   qp_.scheduler().cancel(timer_);
   qp_.scheduler().cancel(rnr_timer_);
-  drop_fetch();
+  ahead_.drop();
   while (!queue_.empty() && queue_.front().placing == 0) complete_front(WcStatus::kFlushed);
   if (queue_.empty()) failed_ = doomed_ = false;
 }
@@ -377,7 +403,7 @@ void Requester::reset() {
   deadline_ = kNever;
   qp_.scheduler().cancel(timer_);
   qp_.scheduler().cancel(rnr_timer_);
-  drop_fetch();
+  ahead_.drop();
   qp_.device().fabric().outstanding().requests -= static_cast<int64_t>(queue_.size());
   while (!queue_.empty()) queue_.pop();
   cursor_ = queue_.tail();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/scheduler.h"
+#include "rdma/fetch_ahead.h"
 #include "rdma/memory.h"
 #include "rdma/packet.h"
 #include "rdma/verbs.h"
@@ -46,7 +47,7 @@ class Requester final : public MemoryListener {
 
   void memory_done(uint64_t ticket, bool ok) override;
   // Whether memory still works for this QP: it may not be destroyed yet.
-  bool memory_pending() const { return fetch_.pending > 0 || placing() > 0; }
+  bool memory_pending() const { return ahead_.pending() || placing() > 0; }
 
   uint64_t packets_sent() const { return packets_sent_; }
   uint64_t packets_resent() const { return packets_resent_; }
@@ -72,13 +73,6 @@ class Requester final : public MemoryListener {
       return request.op == SendOp::kBindWindow || request.op == SendOp::kLocalInvalidate;
     }
   };
-  // A packet whose payload is being read from memory that answers later.
-  struct Fetch {
-    Packet* packet = nullptr;
-    uint32_t pending = 0;
-    bool failed = false;
-    bool stale = false;  // what it was for is no longer wanted
-  };
   // A response whose payload memory takes.
   struct Placement {
     Packet* packet = nullptr;
@@ -89,7 +83,7 @@ class Requester final : public MemoryListener {
   // Responses that may wait for memory; what comes beyond them is lost, as it would be in a full
   // NIC.
   static constexpr size_t kMaxPlacements = 4096;
-  static constexpr uint64_t kFetchTicket = ~uint64_t{0};
+  static constexpr uint64_t kFetchTicket = uint64_t{1} << 63;  // and that of FetchAhead
 
   // Responses that memory takes.
   size_t placing() const { return placements_.size() - free_placements_.size(); }
@@ -106,8 +100,9 @@ class Requester final : public MemoryListener {
   bool wants_acknowledge(const Wqe& wqe);
   Packet* sent(Packet* packet, TimeNs now);
   void rewind(uint64_t psn);
-  void fetched(bool ok);
-  void drop_fetch();
+  uint32_t payload_length(const Wqe& wqe, uint64_t offset) const;
+  Moved fetch(const Wqe& wqe, uint64_t offset, Packet* packet);
+  void fetch_more();
   void fail_at_cursor(WcStatus status);
   void complete_ready();
   bool done(const Wqe& wqe);
@@ -152,7 +147,8 @@ class Requester final : public MemoryListener {
   bool doomed_ = false;         // a request has failed for good; it ends when it is the oldest
   bool implied_retry_ = false;  // an implied NAK has been answered, without progress since
 
-  Fetch fetch_;
+  FetchAhead ahead_;
+  FetchAhead::Key ahead_at_;  // what is to be fetched next
   std::vector<Placement> placements_;
   std::vector<uint64_t> free_placements_;
 

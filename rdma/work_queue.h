@@ -21,6 +21,7 @@ class WorkQueue {
   bool full() const { return size() == depth_; }
   bool holds(uint64_t position) const { return position - head_ < size(); }
   T& at(uint64_t position) { return slots_[position & (slots_.size() - 1)]; }
+  const T& at(uint64_t position) const { return slots_[position & (slots_.size() - 1)]; }
   T& front() { return at(head_); }
   T& back() { return at(tail_ - 1); }
   // Not when it is full.

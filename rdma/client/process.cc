@@ -41,7 +41,7 @@ void* pointer(uint64_t address) {
 
 std::shared_ptr<Process> Process::create(const Credentials& who, Fd pidfd, Engine& engine) {
   std::shared_ptr<Process> process(new Process(who, std::move(pidfd), engine));
-  // The thread ends with the last reference but its own: it may be stuck in the client's memory.
+  // The thread outlives whoever lets go of the process: it may be stuck in the client's memory.
   std::thread([process]() mutable {
     ::prctl(PR_SET_NAME, "rocefs-copy");
     sigset_t all;
@@ -51,7 +51,7 @@ std::shared_ptr<Process> Process::create(const Credentials& who, Fd pidfd, Engin
     if (!become(process->who_)) process->end();
     process->work_loop();
   }).detach();
-  return process;
+  return std::shared_ptr<Process>(process.get(), [process](Process* own) { own->finish(); });
 }
 
 Process::Process(const Credentials& who, Fd pidfd, Engine& engine)
@@ -164,19 +164,19 @@ bool Process::take_done() {
   return true;
 }
 
-void Process::end() {
+void Process::finish() {
   ended_.store(true);
   std::lock_guard lock(mutex_);
+  finished_.store(true);
   changed_.notify_one();
 }
 
-// Ends when nobody but the thread itself holds the process.
 void Process::work_loop() {
   std::vector<Job> batch;
   for (;;) {
     {
       std::unique_lock lock(mutex_);
-      auto wanted = [&] { return !jobs_.empty() || ended_.load(); };
+      auto wanted = [&] { return !jobs_.empty() || finished_.load(); };
       waiting_.store(true);
       if (jobs_.empty()) idle_.store(true);
       if (backlog_ > 0) {
@@ -187,7 +187,7 @@ void Process::work_loop() {
       waiting_.store(false);
       batch.clear();
       batch.swap(jobs_);
-      if (batch.empty() && ended_.load()) break;
+      if (batch.empty() && finished_.load()) break;
     }
     if (backlog_ > 0) sweep_sockets();
     work(batch);
@@ -201,7 +201,7 @@ void Process::work_loop() {
       }
       if (told) has_done_.store(true);
     }
-    if (told) engine_.nudge();
+    if (told && !finished_.load()) engine_.nudge();
   }
   sockets_.clear();
 }

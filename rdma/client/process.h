@@ -33,13 +33,13 @@ struct Credentials {
   gid_t gid = 0;
 };
 
-class Process : public std::enable_shared_from_this<Process> {
+class Process {
  public:
   // What a move can carry at once.
   static constexpr size_t kChunk = 64 * 1024;
 
-  // Control thread. `pidfd` becomes readable when the process has died. The engine outlives the
-  // thread.
+  // Control thread. `pidfd` becomes readable when the process has died. The thread ends when nobody
+  // holds the process any more and nothing is left to do; the engine outlives its last answer.
   static std::shared_ptr<Process> create(const Credentials& who, Fd pidfd, Engine& engine);
   ~Process();
 
@@ -75,7 +75,7 @@ class Process : public std::enable_shared_from_this<Process> {
   uint32_t adopt(Fd fd);
 
   // Any thread. From now on nothing of the client is touched: what is asked fails.
-  void end();
+  void end() { ended_.store(true); }
   // Whether the thread has nothing to do. After end() it soon has, unless the client's memory
   // blocks.
   bool idle() const { return idle_.load(); }
@@ -121,6 +121,7 @@ class Process : public std::enable_shared_from_this<Process> {
   void close_now(uint32_t socket);
   bool alive() const;
   void submit(Job job);
+  void finish();
 
   const Credentials who_;
   const Fd pidfd_;
@@ -135,6 +136,7 @@ class Process : public std::enable_shared_from_this<Process> {
 
   std::atomic<bool> has_done_{false};
   std::atomic<bool> ended_{false};
+  std::atomic<bool> finished_{false};
   std::atomic<bool> idle_{true};
   std::atomic<bool> waiting_{false};
   uint32_t next_socket_ = 1;                  // control thread

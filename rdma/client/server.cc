@@ -1,9 +1,11 @@
 #include "rdma/client/server.h"
 
+#include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
+#include <algorithm>
 #include <cassert>
 #include <cerrno>
 #include <cstring>
@@ -54,6 +56,7 @@ ClientServer::~ClientServer() {
 
 void ClientServer::listen(Fd listener) {
   listener_ = std::move(listener);
+  ::fcntl(listener_.get(), F_SETFL, O_NONBLOCK);
   loop_.watch(listener_.get(), [this] { accept(); });
 }
 
@@ -68,11 +71,9 @@ void ClientServer::drop_all() {
 }
 
 bool ClientServer::settle() {
-  for (const auto& process : gone_) {
-    if (!process->idle()) return false;
-  }
   clients_->poll();
-  return true;
+  return std::all_of(gone_.begin(), gone_.end(),
+                     [](const auto& process) { return process->idle() && !process->busy(); });
 }
 
 void ClientServer::accept() {

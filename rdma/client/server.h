@@ -27,6 +27,8 @@ class ClientServer {
 
   // Serves whoever connects to a SOCK_SEQPACKET socket.
   void listen(Fd listener);
+  // -1 if there is none.
+  int listener() const { return listener_.get(); }
   // Nobody else is taken; who is there stays.
   void close_listener();
   // Every client goes.

@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <thread>
 
 #include "core/clock_files.h"
 #include "core/dmesg.h"
@@ -23,6 +25,7 @@
 #include "fs/mount_watch.h"
 #include "fs/session.h"
 #include "rdma/capture_file.h"
+#include "rdma/client/server.h"
 #include "rdma/device.h"
 #include "rdma/fabric.h"
 #include "rdma/files.h"
@@ -53,7 +56,7 @@ class Daemon::Impl {
   ~Impl();
 
   int descriptor() const { return session_->descriptor(); }
-  int listener() const { return listener_.get(); }
+  int listener() const { return clients_ ? clients_->listener() : -1; }
 
  private:
   std::optional<Failure> choose(const Options& options);
@@ -69,6 +72,7 @@ class Daemon::Impl {
   void listen();
   void no_socket(std::string_view why);
   void serve_clients(Fd listener);
+  bool settle_clients();
   void refuse_clients();
   void watch_mounts();
   void begin_end();
@@ -98,7 +102,7 @@ class Daemon::Impl {
   std::unique_ptr<TreeKeeper> keeper_;
   std::unique_ptr<Session> session_;
   std::unique_ptr<MountWatch> mounts_;
-  Fd listener_;
+  std::unique_ptr<ClientServer> clients_;
   DaemonEvents events_;
   Fd signals_;
   bool ending_ = false;
@@ -144,6 +148,10 @@ std::optional<Failure> Daemon::Impl::build(const Options& options) {
       std::make_unique<Fabric>(topology_, seed_, engine_->scheduler(), engine_->outstanding());
   tree_ = std::make_unique<Tree>(options.uid, options.gid);
   worker_ = std::make_unique<Worker>();
+  auto clients = ClientServer::create(*engine_, *fabric_, loop_,
+                                      [this](std::string_view line) { log(LogLevel::kInfo, line); });
+  if (!clients) return Failure{1, clients.error().reason};
+  clients_ = std::move(*clients);
   add_files();
   if (std::optional<Failure> failed = apply_knobs()) return failed;
   tree_->each_file([](const std::string&, const std::shared_ptr<File>& file) {
@@ -365,19 +373,18 @@ void Daemon::Impl::no_socket(std::string_view why) {
   log(LogLevel::kWarning, fmt::format("no {}, verbs programs find no device: {}", kSocket, why));
 }
 
-// Whoever connects waits in the socket's backlog.
 void Daemon::Impl::serve_clients(Fd listener) {
-  listener_ = std::move(listener);
+  clients_->listen(std::move(listener));
 }
 
 // From here on connect(2) is refused; clients that are there stay.
 void Daemon::Impl::refuse_clients() {
-  listener_.reset();
+  clients_->close_listener();
 }
 
 // The socket keeps the file system: without this an unmounted one would never end.
 void Daemon::Impl::watch_mounts() {
-  if (!listener_) return;
+  if (listener() < 0) return;
   mounts_ = std::make_unique<MountWatch>(*session_->device(), loop_, [this] {
     events_.unlisted();
     refuse_clients();
@@ -400,10 +407,23 @@ void Daemon::Impl::run(DaemonEvents events) {
   loop_.run();
 }
 
+// False when the memory of a client blocks: the kernel may still write into what would be freed.
+bool Daemon::Impl::settle_clients() {
+  constexpr TimeNs kPatience = kSecond;
+  TimeNs end = monotonic_ns() + kPatience;
+  while (!clients_->settle()) {
+    if (monotonic_ns() > end) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
 Daemon::Impl::~Impl() {
   session_.reset();
+  if (clients_) clients_->drop_all();
   worker_.reset();  // an output that is being written is finished
   if (engine_) engine_->stop();
+  if (clients_ && !settle_clients()) std::_Exit(0);
   traffic_.reset();
 }
 
