@@ -26,8 +26,10 @@ class FetchAhead {
   // Whether nothing is fetched that is still wanted.
   bool empty() const { return wanted_ == queue_.tail(); }
   // Whether another one should be asked for: in lumps, not one for each that is taken.
-  bool wants_more() const { return !queue_.full() && bytes_ < kMostBytes; }
+  bool wants_more() const { return queue_.size() + 1 < kMaxPackets && bytes_ < kMostBytes; }
   bool low() const { return bytes_ <= kMostBytes / 2; }
+  // Whether not even the next packet has room, which is kept for it: memory is still busy with what
+  // is not wanted any more, and done() will be told of that.
   bool full() const { return queue_.full(); }
   // Whether the packet whose turn it is can be taken, or has failed.
   bool settled() const { return !empty() && queue_.at(wanted_).pending == 0; }

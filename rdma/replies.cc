@@ -97,7 +97,7 @@ Packet* Replies::emit_read(const Due& due) {
     case FetchAhead::State::kAbsent:
       break;
   }
-  if (ahead_.full()) return nullptr;  // memory is still busy with what is not wanted any more
+  if (ahead_.full()) return nullptr;
   Packet* packet = pool.acquire();
   Moved moved = fetch(resource, due.next, packet);
   if (moved.pending > 0) {

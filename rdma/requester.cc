@@ -152,7 +152,7 @@ Packet* Requester::build(const Wqe& wqe, TimeNs now) {
     case FetchAhead::State::kAbsent:
       break;
   }
-  if (ahead_.full()) return nullptr;  // memory is still busy with what is not wanted any more
+  if (ahead_.full()) return nullptr;
   Packet* packet = pool.acquire();
   Moved moved = fetch(wqe, key.offset, packet);
   if (moved.pending > 0) {

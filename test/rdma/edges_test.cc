@@ -185,12 +185,12 @@ TEST_CASE("device: a queue pair that is destroyed transmits no more") {
 }
 
 TEST_CASE("responder: a READ whose memory goes is refused although a later NAK waits already") {
-  SlowPair pair(false, true);
+  SlowPair pair(false, true, QpType::kRc, quick_attributes(), 5 * kMicrosecond, 512 * 1024);
   Connection& link = *pair.link;
-  link.post(link.read(1, 0, 30'000));
+  link.post(link.read(1, 0, 400'000));  // more than is fetched ahead
   SendRequest bad = link.write(2, 0, 10);
   bad.op = SendOp::kSend;  // fails in another way: its receive names nothing
-  link.post(link.receive(7, 1 << 20, 10));
+  link.post(link.receive(7, 1 << 24, 10));
   link.post(bad);
   while (link.far->state() != QpState::kError) REQUIRE(pair.world.scheduler.run_one(kSecond));
   REQUIRE(link.far_device.memory().remove(link.far_key));
