@@ -176,7 +176,6 @@ static bool is_harmless(int error) {
 
 int rocefs_exchange(struct rocefs_connection* connection, const struct rocefs_request* request,
                     int passed, struct rocefs_answer* answer, int* received, unsigned count) {
-  if (getpid() != connection->owner) return EIO;
   pthread_mutex_lock(&connection->mutex);
   int error = connection->broken ? EIO : send_request(connection->fd, request, passed);
   if (!is_harmless(error)) {

@@ -10,7 +10,7 @@
 
 struct rocefs_connection {
   int fd;
-  pid_t owner;           /* who connected: a child of fork() has nothing to say here */
+  pid_t owner;           /* the process that connected; its children must not use it */
   uint32_t broken;       /* the engine has closed it, or it cannot be trusted any more */
   pthread_mutex_t mutex; /* one request at a time */
 };

@@ -12,10 +12,14 @@
 /* What the engine reads to see whether it may access the memory of this process. */
 static const uint32_t kProbe = ROCEFS_UAPI_MAGIC;
 
+bool rocefs_is_foreign(const struct rocefs_context* context) {
+  return getpid() != context->connection.owner;
+}
+
 int rocefs_request_passing(struct rocefs_context* context, struct rocefs_request* request,
                            int passed, struct rocefs_answer* answer, int* received,
                            unsigned count) {
-  if (rocefs_is_gone(context)) return EIO;
+  if (rocefs_is_foreign(context) || rocefs_is_gone(context)) return EIO;
   int error = rocefs_exchange(&context->connection, request, passed, answer, received, count);
   if (error || !answer->error) return error;
   __verbs_log(&context->verbs, VERBS_LOG_WARN, "rocefs: %s: %.*s\n",
@@ -29,8 +33,9 @@ int rocefs_request(struct rocefs_context* context, struct rocefs_request* reques
   return rocefs_request_passing(context, request, -1, answer ? answer : &ignored, NULL, 0);
 }
 
-int rocefs_destroy_error(int error) {
-  return error == EIO && verbs_allow_disassociate_destroy ? 0 : error;
+int rocefs_destroy_error(const struct rocefs_context* context, int error) {
+  bool overlook = verbs_allow_disassociate_destroy && !rocefs_is_foreign(context);
+  return error == EIO && overlook ? 0 : error;
 }
 
 void* rocefs_map(int fd, size_t size, int protection) {
@@ -119,8 +124,8 @@ static int open_engine(struct rocefs_context* context, const char* root, char* w
 static void free_context(struct ibv_context* ibv) {
   struct rocefs_context* context = rocefs_context_of(ibv);
   rocefs_remove_channels(context);
-  /* A child of fork() has not got the memory; something else may be in its place there. */
-  if (getpid() == context->connection.owner) unmap(context);
+  /* In a child of fork() something else may be in its place. */
+  if (!rocefs_is_foreign(context)) unmap(context);
   close(context->doorbell);
   rocefs_disconnect(&context->connection);
   pthread_mutex_destroy(&context->teardown);

@@ -58,7 +58,7 @@ int rocefs_destroy_cq(struct ibv_cq* ibv) {
   uint32_t unread = 0, unread_async = 0;
   pthread_mutex_lock(&context->teardown);
   int refused = rocefs_request(context, &request, &answer);
-  int error = rocefs_destroy_error(refused);
+  int error = rocefs_destroy_error(context, refused);
   if (!error) {
     if (cq->channel) unread = rocefs_forget_events(context, ibv->channel->fd, cq->channel, ibv);
     unread_async = rocefs_forget_events(context, ibv->context->async_fd, 0, ibv);

@@ -66,13 +66,15 @@ bool rocefs_thread_is_idle(struct rocefs_cq* cq) {
   static const struct timespec limit = {.tv_nsec = kWaitNs};
   struct rocefs_context* context = rocefs_context_of(cq->ibv.context);
   struct rocefs_context_page* page = context->page;
+  bool in_vain = false;
   if (!has_spun(context)) return false;
-  rocefs_check_alive(&context->connection);
   /* Read before the last look at the CQ: what completes after that look changes it. */
   uint32_t seen = __atomic_load_n(&page->completions, __ATOMIC_ACQUIRE);
   __atomic_fetch_add(&page->waiters, 1, __ATOMIC_SEQ_CST);
-  if (is_empty(cq)) syscall(SYS_futex, &page->completions, FUTEX_WAIT, seen, &limit, NULL, 0);
+  if (is_empty(cq))
+    in_vain = syscall(SYS_futex, &page->completions, FUTEX_WAIT, seen, &limit, NULL, 0) != 0;
   __atomic_fetch_sub(&page->waiters, 1, __ATOMIC_SEQ_CST);
+  if (in_vain) rocefs_check_alive(&context->connection);
   rocefs_thread_is_busy();
   return true;
 }

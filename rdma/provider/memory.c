@@ -21,7 +21,8 @@ struct ibv_pd* rocefs_alloc_pd(struct ibv_context* context) {
 
 int rocefs_dealloc_pd(struct ibv_pd* ibv) {
   struct rocefs_request request = {.op = ROCEFS_OP_DEALLOC_PD, .u.handle = ibv->handle};
-  int error = rocefs_destroy_error(rocefs_request(rocefs_context_of(ibv->context), &request, NULL));
+  struct rocefs_context* context = rocefs_context_of(ibv->context);
+  int error = rocefs_destroy_error(context, rocefs_request(context, &request, NULL));
   if (!error) free(ROCEFS_CONTAINER(ibv, struct rocefs_pd, ibv));
   return error;
 }
@@ -52,8 +53,8 @@ struct ibv_mr* rocefs_reg_mr(struct ibv_pd* pd, void* address, size_t length, ui
 
 int rocefs_dereg_mr(struct verbs_mr* mr) {
   struct rocefs_request request = {.op = ROCEFS_OP_DEREG_MR, .u.handle = mr->ibv_mr.handle};
-  int error =
-      rocefs_destroy_error(rocefs_request(rocefs_context_of(mr->ibv_mr.context), &request, NULL));
+  struct rocefs_context* context = rocefs_context_of(mr->ibv_mr.context);
+  int error = rocefs_destroy_error(context, rocefs_request(context, &request, NULL));
   if (!error) free(mr);
   return error;
 }

@@ -138,7 +138,7 @@ int rocefs_destroy_qp(struct ibv_qp* ibv) {
   uint32_t unread = 0;
   pthread_mutex_lock(&context->teardown);
   int refused = rocefs_request(context, &request, &answer);
-  int error = rocefs_destroy_error(refused);
+  int error = rocefs_destroy_error(context, refused);
   if (!error) {
     clean_cqs(ibv);
     unread = rocefs_forget_events(context, ibv->context->async_fd, 0, ibv);

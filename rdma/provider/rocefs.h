@@ -96,6 +96,9 @@ static inline struct rocefs_srq* rocefs_srq_of(struct ibv_srq* srq) {
 
 struct verbs_context* rocefs_alloc_context(struct ibv_device* device, int cmd_fd,
                                            void* private_data);
+/* Whether this is a child of fork() of the process that made the context. It shares the socket, but
+ * has not got the memory. */
+bool rocefs_is_foreign(const struct rocefs_context* context);
 /* Whether the engine serves this context no more: it has died, or the device has left. */
 static inline bool rocefs_is_gone(const struct rocefs_context* context) {
   return __atomic_load_n(&context->connection.broken, __ATOMIC_RELAXED) ||
@@ -109,7 +112,7 @@ int rocefs_request_passing(struct rocefs_context* context, struct rocefs_request
                            int passed, struct rocefs_answer* answer, int* received, unsigned count);
 /* What the destruction of an object returns: `error`, which libibverbs may be told to overlook when
  * the device has left. */
-int rocefs_destroy_error(int error);
+int rocefs_destroy_error(const struct rocefs_context* context, int error);
 /* Maps memory of the engine's and closes the descriptor. A child of fork() does not get it: two
  * processes behind one ring would ruin it. NULL and errno when it fails; a descriptor of -1 is one
  * that there was no room for. */

@@ -75,7 +75,7 @@ int rocefs_destroy_srq(struct ibv_srq* ibv) {
   uint32_t unread = 0;
   pthread_mutex_lock(&context->teardown);
   int refused = rocefs_request(context, &request, &answer);
-  int error = rocefs_destroy_error(refused);
+  int error = rocefs_destroy_error(context, refused);
   if (!error) unread = rocefs_forget_events(context, ibv->context->async_fd, 0, ibv);
   pthread_mutex_unlock(&context->teardown);
   if (error) return error;
