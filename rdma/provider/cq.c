@@ -119,6 +119,7 @@ int rocefs_poll_cq(struct ibv_cq* ibv, int count, struct ibv_wc* wc) {
 
 int rocefs_req_notify_cq(struct ibv_cq* ibv, int solicited_only) {
   struct rocefs_cq* cq = rocefs_cq_of(ibv);
+  if (rocefs_is_gone(rocefs_context_of(ibv->context))) return EIO;
   uint32_t wanted = solicited_only ? ROCEFS_ARMED_SOLICITED : ROCEFS_ARMED_NEXT;
   uint32_t armed = __atomic_load_n(&cq->page->armed, __ATOMIC_RELAXED);
   while (armed < wanted && !__atomic_compare_exchange_n(&cq->page->armed, &armed, wanted, false,

@@ -6,7 +6,7 @@
 #include "rdma/provider/rocefs.h"
 
 enum {
-  kLocalAckDelay = 15, /* 4.096 us * 2^15 = 134 ms, what other RoCE devices say */
+  kLocalAckDelay = 15, /* 4.096 us * 2^15 = 134 ms, as Soft-RoCE says */
 };
 
 static void fill_device_attr(struct ibv_device_attr* out, const struct rocefs_device_attr* in) {

@@ -77,11 +77,14 @@ static struct dynamic read_dynamic(const struct dl_phdr_info* object) {
   return found;
 }
 
-/* Whether the slot was made read-only after relocation. */
-static bool is_protected(const struct dl_phdr_info* object, uintptr_t slot) {
+/* Whether the page was made read-only after relocation; one that is only in part to be so was not.
+ */
+static bool is_protected(const struct dl_phdr_info* object, uintptr_t page, size_t page_size) {
   for (int i = 0; i < object->dlpi_phnum; ++i) {
     const ElfW(Phdr)* part = &object->dlpi_phdr[i];
-    if (part->p_type == PT_GNU_RELRO && slot - (object->dlpi_addr + part->p_vaddr) < part->p_memsz)
+    uintptr_t begin = object->dlpi_addr + part->p_vaddr;
+    if (part->p_type == PT_GNU_RELRO && page + page_size > begin &&
+        page + page_size <= begin + part->p_memsz)
       return true;
   }
   return false;
@@ -89,11 +92,11 @@ static bool is_protected(const struct dl_phdr_info* object, uintptr_t slot) {
 
 static int fill(const struct dl_phdr_info* object, uintptr_t slot, write_function hook) {
   size_t page_size = (size_t)sysconf(_SC_PAGESIZE);
-  void* page = (void*)(slot & ~(page_size - 1));
-  bool protect = is_protected(object, slot);
-  if (protect && mprotect(page, page_size, PROT_READ | PROT_WRITE)) return errno;
+  uintptr_t page = slot & ~(page_size - 1);
+  bool protect = is_protected(object, page, page_size);
+  if (protect && mprotect((void*)page, page_size, PROT_READ | PROT_WRITE)) return errno;
   __atomic_store_n((write_function*)slot, hook, __ATOMIC_RELEASE);
-  if (protect) mprotect(page, page_size, PROT_READ);
+  if (protect) mprotect((void*)page, page_size, PROT_READ);
   return 0;
 }
 

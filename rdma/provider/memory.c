@@ -7,7 +7,7 @@
 struct ibv_pd* rocefs_alloc_pd(struct ibv_context* context) {
   struct rocefs_request request = {.op = ROCEFS_OP_ALLOC_PD};
   struct rocefs_answer answer;
-  struct rocefs_pd* pd = calloc(1, sizeof *pd);
+  struct ibv_pd* pd = calloc(1, sizeof *pd);
   if (!pd) return NULL;
   int error = rocefs_request(rocefs_context_of(context), &request, &answer);
   if (error) {
@@ -15,15 +15,15 @@ struct ibv_pd* rocefs_alloc_pd(struct ibv_context* context) {
     errno = error;
     return NULL;
   }
-  pd->ibv.handle = answer.u.handle;
-  return &pd->ibv;
+  pd->handle = answer.u.handle;
+  return pd;
 }
 
-int rocefs_dealloc_pd(struct ibv_pd* ibv) {
-  struct rocefs_request request = {.op = ROCEFS_OP_DEALLOC_PD, .u.handle = ibv->handle};
-  struct rocefs_context* context = rocefs_context_of(ibv->context);
+int rocefs_dealloc_pd(struct ibv_pd* pd) {
+  struct rocefs_context* context = rocefs_context_of(pd->context);
+  struct rocefs_request request = {.op = ROCEFS_OP_DEALLOC_PD, .u.handle = pd->handle};
   int error = rocefs_destroy_error(context, rocefs_request(context, &request, NULL));
-  if (!error) free(ROCEFS_CONTAINER(ibv, struct rocefs_pd, ibv));
+  if (!error) free(pd);
   return error;
 }
 

@@ -15,7 +15,7 @@ enum {
   kFlags = ROCEFS_SEND_FENCE | ROCEFS_SEND_SIGNALED | ROCEFS_SEND_SOLICITED | ROCEFS_SEND_INLINE,
 };
 
-/* IBTA 10.8.3, table 91: the operations of each transport service. */
+/* The operations of each transport service; ibv_post_send(3). */
 static unsigned opcodes_of(enum ibv_qp_type type) {
   switch (type) {
     case IBV_QPT_RC:

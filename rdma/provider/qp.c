@@ -96,14 +96,12 @@ static void clean_cqs(struct ibv_qp* qp) {
 
 int rocefs_modify_qp(struct ibv_qp* qp, struct ibv_qp_attr* attr, int mask) {
   struct rocefs_request request = {.op = ROCEFS_OP_MODIFY_QP};
-  rocefs_qp_attr_from_verbs(&request.u.qp, attr);
+  rocefs_qp_attr_from_verbs(&request.u.qp, attr, mask);
   request.u.qp.handle = qp->handle;
-  request.u.qp.mask = (uint32_t)mask;
   int error = rocefs_request(rocefs_context_of(qp->context), &request, NULL);
   if (error || !(mask & IBV_QP_STATE)) return error;
   qp->state = attr->qp_state;
-  /* The engine has emptied the queues; what completed before is forgotten as well (IBTA
-   * 10.2.4.3). */
+  /* The engine has emptied the queues; what completed before is forgotten as well. */
   if (qp->state == IBV_QPS_RESET) clean_cqs(qp);
   return 0;
 }
@@ -118,7 +116,6 @@ int rocefs_query_qp(struct ibv_qp* ibv, struct ibv_qp_attr* attr, int mask,
   if (error) return error;
   rocefs_qp_attr_to_verbs(&answer.u.qp, attr);
   attr->cap = qp->cap;
-  ibv->state = attr->qp_state;
   memset(init_attr, 0, sizeof *init_attr);
   init_attr->qp_context = ibv->qp_context;
   init_attr->send_cq = ibv->send_cq;

@@ -30,10 +30,6 @@ struct rocefs_context {
   struct rocefs_context* next; /* channel.c's list */
 };
 
-struct rocefs_pd {
-  struct ibv_pd ibv;
-};
-
 struct rocefs_ah {
   struct ibv_ah ibv;
   struct rocefs_address path;
@@ -102,7 +98,7 @@ bool rocefs_is_foreign(const struct rocefs_context* context);
 /* Whether the engine serves this context no more: it has died, or the device has left. */
 static inline bool rocefs_is_gone(const struct rocefs_context* context) {
   return __atomic_load_n(&context->connection.broken, __ATOMIC_RELAXED) ||
-         (context->page && __atomic_load_n(&context->page->gone, __ATOMIC_ACQUIRE));
+         __atomic_load_n(&context->page->gone, __ATOMIC_ACQUIRE);
 }
 /* One request and its answer; an errno. The answer may be NULL. */
 int rocefs_request(struct rocefs_context* context, struct rocefs_request* request,
@@ -166,7 +162,8 @@ int rocefs_destroy_qp(struct ibv_qp* qp);
 
 /* ---- qp_attr.c ---- */
 
-void rocefs_qp_attr_from_verbs(struct rocefs_qp_attr* out, const struct ibv_qp_attr* in);
+/* Of what `mask` names; the rest is not looked at and stays as it is. */
+void rocefs_qp_attr_from_verbs(struct rocefs_qp_attr* out, const struct ibv_qp_attr* in, int mask);
 void rocefs_qp_attr_to_verbs(const struct rocefs_qp_attr* in, struct ibv_qp_attr* out);
 
 /* ---- srq.c ---- */

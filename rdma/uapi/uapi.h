@@ -54,8 +54,8 @@ struct rocefs_context_page {
   /* Counts completions of this client; a futex that the engine wakes while `waiters` is not 0. */
   uint32_t completions __attribute__((aligned(64)));
   uint32_t waiters __attribute__((aligned(64)));
-  /* Set by the engine, after the last completion: the device has left, nothing will be served any
-   * more. */
+  /* Set by the engine: the device has left, nothing will be served any more. It has completed what
+   * was outstanding before, and closes its ends of the event sockets after the last event. */
   uint32_t gone __attribute__((aligned(64)));
   /* A doorbell is bit q % 64 of doorbells[q / 64], where q is the queue's doorbell number, and then
    * bit q / 64 of `rung`. To ring: set the one, then the other, both by an atomic OR; then, after a
