@@ -17,8 +17,22 @@ class CompletionQueue {
   // False when it is full: the completion is lost and the QP that made it must fail. `solicited`:
   // the far end asked for an event.
   [[nodiscard]] bool push(const Completion& completion, bool solicited = false) {
-    if (count_ == ring_.size()) return false;
-    ring_[wrapped(head_ + count_++)] = completion;
+    Completion* slot = claim();
+    if (!slot) return false;
+    *slot = completion;
+    publish(solicited);
+    return true;
+  }
+  // The same for who fills the completion itself, which is blank; null when the queue is full.
+  // Nothing else happens to the queue before publish().
+  [[nodiscard]] Completion* claim() {
+    if (count_ == ring_.size()) return nullptr;
+    Completion& slot = ring_[wrapped(head_ + count_)];
+    slot = {};
+    return &slot;
+  }
+  void publish(bool solicited) {
+    const Completion& completion = ring_[wrapped(head_ + count_++)];
     if (listener_) listener_();
     bool counts =
         armed_ == Armed::kNext ||
@@ -27,7 +41,6 @@ class CompletionQueue {
       armed_ = Armed::kNo;
       if (event_) event_();
     }
-    return true;
   }
 
   // Takes at most out.size() completions; returns how many.
