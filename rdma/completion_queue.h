@@ -13,9 +13,19 @@ namespace rocefs {
 // Where completions go.
 class CompletionSink {
  public:
-  // False when it is full: the completion is lost and the QP that made it must fail. `solicited`:
-  // the far end asked for an event.
-  [[nodiscard]] virtual bool push(const Completion& completion, bool solicited = false) = 0;
+  // For who fills the next completion, which is blank; null when the queue is full: the completion
+  // is lost and the QP that made it must fail. Nothing else happens to the queue before publish().
+  [[nodiscard]] virtual Completion* claim() = 0;
+  // `solicited`: the far end asked for an event.
+  virtual void publish(bool solicited = false) = 0;
+
+  [[nodiscard]] bool push(const Completion& completion, bool solicited = false) {
+    Completion* slot = claim();
+    if (!slot) return false;
+    *slot = completion;
+    publish(solicited);
+    return true;
+  }
 
  protected:
   ~CompletionSink() = default;
@@ -26,9 +36,14 @@ class CompletionQueue final : public CompletionSink {
  public:
   explicit CompletionQueue(size_t depth) : ring_(depth) {}
 
-  [[nodiscard]] bool push(const Completion& completion, bool solicited = false) override {
-    if (count_ == ring_.size()) return false;
-    ring_[wrapped(head_ + count_++)] = completion;
+  [[nodiscard]] Completion* claim() override {
+    if (count_ == ring_.size()) return nullptr;
+    Completion& slot = ring_[wrapped(head_ + count_)];
+    slot = {};
+    return &slot;
+  }
+  void publish(bool solicited) override {
+    const Completion& completion = ring_[wrapped(head_ + count_++)];
     if (listener_) listener_();
     bool counts =
         armed_ == Armed::kNext ||
@@ -37,7 +52,6 @@ class CompletionQueue final : public CompletionSink {
       armed_ = Armed::kNo;
       if (event_) event_();
     }
-    return true;
   }
 
   // Takes at most out.size() completions; returns how many.

@@ -46,7 +46,7 @@ Responder::Verdict Responder::begin_message(const wire::Parsed& parsed,
   if (!info.is_send && !info.is_write) return begin_read(parsed.headers.reth, step);
   message_.write = info.is_write;
   message_.received = 0;
-  message_.target = {};
+  message_.target.clear();
   Verdict verdict = info.is_write ? begin_write(parsed.headers.reth, step) : begin_send(step);
   message_.active = verdict == Verdict::kAccept;
   return verdict;
@@ -61,7 +61,7 @@ Responder::Verdict Responder::begin_write(const wire::Reth& reth, Step& step) {
                    qp_.device().memory().allow(reth.rkey, qp_.pd(), qp_.number(), kRemoteWrite,
                                                reth.va, reth.dma_len);
     if (!allowed) return refuse(step, aeth::kNakRemoteAccess);
-    message_.target = Sge{reth.va, reth.dma_len, reth.rkey};
+    message_.target.add({reth.va, reth.dma_len, reth.rkey});
   }
   return Verdict::kAccept;
 }

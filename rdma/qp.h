@@ -71,9 +71,21 @@ class Qp {
   // Moves bytes with the rights of `access`, an Access mask.
   Mover mover(MemoryListener& listener, uint8_t access);
 
-  // IP, UDP and BTH as every packet of this connection begins (RC, UC).
-  const wire::HeaderTemplate& header_template() const { return header_template_; }
-  // The same as fields, to any far end.
+  // What stands behind the BTH of the packet that is being built. Only what its opcode calls for
+  // means something; the rest is left from others, since clearing it all takes longer than the
+  // rest.
+  wire::Extensions& extensions() { return extensions_; }
+  // The packet's headers: those of the connection with `fields` and extensions() (RC, UC).
+  void write_headers(const wire::HeaderTemplate::Fields& fields, Packet* packet) const {
+    write_headers(header_template_, fields, packet);
+  }
+  // Those of `base` instead.
+  void write_headers(const wire::HeaderTemplate& base, const wire::HeaderTemplate::Fields& fields,
+                     Packet* packet) const {
+    packet->header_len = static_cast<uint16_t>(
+        base.emit(fields, extensions_, packet->payload.length, packet->header));
+  }
+  // IP, UDP and BTH as fields, to any far end.
   wire::Headers headers_to(const AddressVector& path, uint32_t remote_qpn) const;
 
   // Whether packets of requests may be sent; whether requests are taken.
@@ -117,7 +129,8 @@ class Qp {
   QpState state_ = QpState::kReset;
   bool response_turn_ = false;
   QpAttributes attributes_;
-  wire::HeaderTemplate header_template_;
+  wire::HeaderTemplate header_template_;  // how every packet of this connection begins (RC, UC)
+  wire::Extensions extensions_;
   ReceiveQueue receives_;
   Requester requester_;
   Responder responder_;

@@ -160,11 +160,9 @@ void Replies::write_headers(Packet* packet, const Due& due) {
   } else {
     fields.opcode = last ? Opcode::kRcReadResponseLast : Opcode::kRcReadResponseMiddle;
   }
-  wire::Extensions extensions;
-  extensions.aeth = {aeth::kAckUnlimited, resource.messages};
-  extensions.atomic_ack = {resource.original};
-  packet->header_len = static_cast<uint16_t>(
-      qp_.header_template().emit(fields, extensions, packet->payload.length, packet->header));
+  qp_.extensions().aeth = {aeth::kAckUnlimited, resource.messages};
+  qp_.extensions().atomic_ack = {resource.original};
+  qp_.write_headers(fields, packet);
 }
 
 void Replies::memory_done(uint64_t ticket, bool ok) {

@@ -276,16 +276,14 @@ void Requester::write_headers(const Wqe& wqe, Packet* packet) {
   fields.psn = static_cast<uint32_t>(next_) & kPsnMask;
   fields.ack_req = wants_acknowledge(wqe);
   fields.solicited = last && request.solicited && consumes_receive;
-  wire::Extensions extensions;
-  if (wire::opcode_info(fields.opcode).header_len > 0) fill_extensions(wqe, offset, extensions);
-  size_t length = packet->payload.length;
+  if (wire::opcode_info(fields.opcode).header_len > 0) {
+    fill_extensions(wqe, offset, qp_.extensions());
+  }
   if (qp_.type() == QpType::kUd) {
     wire::HeaderTemplate base(qp_.headers_to(request.path, request.remote_qpn));
-    packet->header_len =
-        static_cast<uint16_t>(base.emit(fields, extensions, length, packet->header));
+    qp_.write_headers(base, fields, packet);
   } else {
-    packet->header_len = static_cast<uint16_t>(
-        qp_.header_template().emit(fields, extensions, length, packet->header));
+    qp_.write_headers(fields, packet);
   }
   since_request_ = fields.ack_req ? 0 : since_request_ + 1;
 }
@@ -365,12 +363,9 @@ void Requester::fail_front(WcStatus status) {
 
 void Requester::complete_front(WcStatus status) {
   const Wqe& wqe = queue_.front();
-  Completion completion;
-  completion.wr_id = wqe.request.wr_id;
-  completion.status = status;
-  completion.opcode = completion_of(wqe.request.op);
-  completion.qpn = qp_.number();
-  if (wqe.awaits_data()) completion.byte_len = static_cast<uint32_t>(wqe.length);
+  uint64_t wr_id = wqe.request.wr_id;
+  WcOpcode opcode = completion_of(wqe.request.op);
+  uint32_t byte_len = wqe.awaits_data() ? static_cast<uint32_t>(wqe.length) : 0;
   bool report = wqe.request.signaled || status != WcStatus::kSuccess;
   if (wqe.awaits_data() && wqe.begun) {
     --data_begun_;
@@ -385,7 +380,15 @@ void Requester::complete_front(WcStatus status) {
   } else if (status != WcStatus::kSuccess) {
     qp_.port().counters().req_cqe_error.add();
   }
-  if (report && !qp_.send_cq().push(completion)) qp_.enter_error();
+  if (!report) return;
+  Completion* completion = qp_.send_cq().claim();
+  if (!completion) return qp_.enter_error();
+  completion->wr_id = wr_id;
+  completion->status = status;
+  completion->opcode = opcode;
+  completion->byte_len = byte_len;
+  completion->qpn = qp_.number();
+  qp_.send_cq().publish(false);
 }
 
 // What memory still takes of a response ends first: the buffer is the consumer's again then.

@@ -276,18 +276,16 @@ Packet* Responder::emit_acknowledge() {
   if (!replies_.empty() || (!nak_due_ && !acknowledge_due_)) return nullptr;
   wire::HeaderTemplate::Fields fields;
   fields.opcode = wire::Opcode::kRcAck;
-  wire::Extensions extensions;
   if (std::exchange(nak_due_, false)) {
     fields.psn = static_cast<uint32_t>(nak_psn_) & kPsnMask;
-    extensions.aeth = {nak_syndrome_, messages_};
+    qp_.extensions().aeth = {nak_syndrome_, messages_};
   } else {
     acknowledge_due_ = false;
     fields.psn = static_cast<uint32_t>(acknowledged_) & kPsnMask;
-    extensions.aeth = {aeth::kAckUnlimited, messages_};
+    qp_.extensions().aeth = {aeth::kAckUnlimited, messages_};
   }
   Packet* packet = qp_.device().fabric().pool().acquire();
-  packet->header_len =
-      static_cast<uint16_t>(qp_.header_template().emit(fields, extensions, 0, packet->header));
+  qp_.write_headers(fields, packet);
   if (acknowledge_due_) qp_.make_acknowledge_ready();
   return packet;
 }

@@ -91,6 +91,7 @@ class SgeList {
     std::copy_n(other.entries_.begin(), count_, entries_.begin());
     return *this;
   }
+  void clear() { count_ = 0; }
   // At most kMaxSge fit.
   void add(const Sge& entry) {
     assert(count_ < kMaxSge);

@@ -33,7 +33,8 @@ class ClientCq final : public CompletionSink {
         cookie_(cookie),
         channel_(channel) {}
 
-  [[nodiscard]] bool push(const Completion& completion, bool solicited = false) override;
+  [[nodiscard]] Completion* claim() override;
+  void publish(bool solicited) override;
 
   // Events of it that the client was sent, or will be.
   uint32_t completion_events() const { return completion_events_; }
@@ -49,6 +50,7 @@ class ClientCq final : public CompletionSink {
   const uint32_t entries_;
   const uint64_t cookie_;
   const uint32_t channel_;  // a socket of the process's; 0 for none
+  Completion claimed_;
   uint32_t produced_ = 0;
   uint32_t completion_events_ = 0;
   bool overrun_ = false;

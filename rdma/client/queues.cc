@@ -33,13 +33,19 @@ class SlotMemory final : public Memory {
 
 }  // namespace
 
-bool ClientCq::push(const Completion& completion, bool solicited) {
-  client_.completed(completion.qpn);
+Completion* ClientCq::claim() {
   if (produced_ - load_acquire(page_->consumed) >= entries_) {
     constexpr uint32_t kCqError = 0;  // IBV_EVENT_CQ_ERR
     if (!std::exchange(overrun_, true)) client_.tell(kCqError, cookie_);
-    return false;
+    return nullptr;
   }
+  claimed_ = {};
+  return &claimed_;
+}
+
+void ClientCq::publish(bool solicited) {
+  const Completion& completion = claimed_;
+  client_.completed(completion.qpn);  // its slots are free before it is seen
   rocefs_cqe entry{};
   entry.wr_id = completion.wr_id;
   entry.status = wc_status_of(completion.status);
@@ -55,7 +61,6 @@ bool ClientCq::push(const Completion& completion, bool solicited) {
   std::memcpy(&entries[produced_ & (entries_ - 1)], &entry, sizeof entry);
   store_release(page_->produced, ++produced_);
   if (channel_ != 0) raise(solicited || completion.status != WcStatus::kSuccess);
-  return true;
 }
 
 // What the client has asked for before it looked at the queue for the last time is seen here, or

@@ -1,8 +1,11 @@
 // The reliable connection's whole path on one thread: post, requester, link, responder, placement,
-// acknowledgement, completion, comparison of every byte; against a ring between a producer and a
-// consumer that copies as many bytes.
+// acknowledgement, completion; against a ring between a producer and a consumer that copies as many
+// bytes. Both write each message's number at its begin and end before it goes and compare both when
+// it has come; both begin each round with new bytes and compare every byte at its end, and
+// neither's clock runs meanwhile.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <new>
@@ -17,27 +20,43 @@ namespace {
 constexpr uint64_t kFastest = 10'000'000'000'000;  // bit/s, the most that a link's knob takes
 constexpr uint32_t kPacket = 4096;
 
-void fill(std::span<uint8_t> bytes) {
-  uint64_t word = 0x9e3779b97f4a7c15;
-  for (uint8_t& byte : bytes)
-    byte = static_cast<uint8_t>((word = word * 6364136223846793005 + 1) >> 56);
+// Other bytes for every `round`. There are whole words of them.
+void fill(std::span<uint8_t> bytes, uint64_t round) {
+  uint64_t word = 0x9e3779b97f4a7c15 + round;
+  for (; !bytes.empty(); bytes = bytes.subspan(sizeof word)) {
+    word = word * 6364136223846793005 + 1;
+    std::memcpy(bytes.data(), &word, sizeof word);
+  }
 }
 
-// WRITEs of `length` bytes, round and round over memory at both ends. Before its message is posted
-// each slot gets a new number, so that a message that never arrived is noticed.
+void stamp(std::span<uint8_t> message, uint64_t number) {
+  std::memcpy(message.data(), &number, sizeof number);
+  std::memcpy(message.data() + message.size() - sizeof number, &number, sizeof number);
+}
+void require_stamp(std::span<const uint8_t> message, uint64_t number) {
+  uint64_t begin, end;
+  std::memcpy(&begin, message.data(), sizeof begin);
+  std::memcpy(&end, message.data() + message.size() - sizeof end, sizeof end);
+  require(begin == number && end == number, "the numbers differ");
+}
+void require_equal(std::span<const uint8_t> sent, std::span<const uint8_t> received) {
+  require(std::equal(sent.begin(), sent.end(), received.begin()), "the bytes differ");
+}
+
+// WRITEs of `length` bytes, over and over memory at both ends.
 class Writer {
  public:
   Writer(uint64_t memory, uint32_t length, bool with_switch)
       : net_(star(2, with_switch, kFastest, 0)),
         pair_(net_.fabric, "d0", "d1", {memory, kDepth, 128}),
         length_(length),
-        slots_(memory / length) {
-    fill(pair_.near_bytes());
-  }
+        slots_(memory / length) {}
 
   // Nanoseconds per packet, over `messages`.
   double run(uint64_t messages) {
+    fill(pair_.near_bytes(), done_);
     double ns = cpu_ns([&] { drive(messages); });
+    if (messages >= slots_) require_equal(pair_.near_bytes(), pair_.far_bytes());
     uint64_t packets = messages * ((length_ + kPacket - 1) / kPacket);
     return ns / static_cast<double>(packets);
   }
@@ -58,15 +77,13 @@ class Writer {
   }
   void post() {
     uint64_t offset = posted_ % slots_ * length_;
-    std::memcpy(pair_.near_bytes().data() + offset, &posted_, sizeof posted_);
+    stamp(pair_.near_bytes().subspan(offset, length_), posted_);
     pair_.write(offset, length_);
     ++posted_;
   }
   void verify() {
     uint64_t offset = done_ % slots_ * length_;
-    require(std::memcmp(pair_.near_bytes().data() + offset, pair_.far_bytes().data() + offset,
-                        length_) == 0,
-            "the bytes differ");
+    require_stamp(pair_.far_bytes().subspan(offset, length_), done_);
     ++done_;
   }
 
@@ -78,14 +95,13 @@ class Writer {
 };
 
 // A single-producer single-consumer ring of 4 KiB slots. Producer and consumer share the thread and
-// take turns of half a ring, or of 64 slots; the consumer looks at the number alone.
+// take turns of half a ring, or of 64 slots.
 class Ring {
  public:
-  explicit Ring(uint64_t memory) : source_(memory), slots_(memory), count_(memory / kPacket) {
-    fill(source_);
-  }
+  explicit Ring(uint64_t memory) : source_(memory), slots_(memory), count_(memory / kPacket) {}
 
   double run(uint64_t packets) {
+    fill(source_, head_);
     double ns = cpu_ns([&] {
       uint64_t burst = std::min<uint64_t>(64, count_ / 2);
       for (uint64_t left = packets; left > 0; left -= std::min(left, burst)) {
@@ -93,6 +109,7 @@ class Ring {
         for (uint64_t i = 0; i < std::min(left, burst); ++i) pop();
       }
     });
+    if (packets >= count_) require_equal(source_, slots_);
     return ns / static_cast<double>(packets);
   }
 
@@ -101,16 +118,14 @@ class Ring {
     uint64_t at = head_.load(std::memory_order_relaxed);
     require(at - tail_.load(std::memory_order_acquire) < count_, "the ring is full");
     uint64_t offset = at % count_ * kPacket;
-    std::memcpy(source_.data() + offset, &at, sizeof at);
+    stamp(std::span(source_).subspan(offset, kPacket), at);
     std::memcpy(slots_.data() + offset, source_.data() + offset, kPacket);
     head_.store(at + 1, std::memory_order_release);
   }
   void pop() {
     uint64_t at = tail_.load(std::memory_order_relaxed);
     require(at < head_.load(std::memory_order_acquire), "the ring is empty");
-    uint64_t number = 0;
-    std::memcpy(&number, slots_.data() + at % count_ * kPacket, sizeof number);
-    require(number == at, "the numbers differ");
+    require_stamp(std::span(slots_).subspan(at % count_ * kPacket, kPacket), at);
     tail_.store(at + 1, std::memory_order_release);
   }
 
