@@ -2,6 +2,9 @@
 
 #include <cerrno>
 
+#include "core/kstrto.h"
+#include "core/units.h"
+
 namespace rocefs {
 namespace {
 
@@ -112,6 +115,24 @@ std::string format_assignments(const std::vector<Assignment>& assignments) {
     text += format_assignment(one.path, one.value);
   }
   return text;
+}
+
+Result<When> parse_when(std::string_view text) {
+  When when;
+  when.absolute = text.starts_with('@');
+  if (when.absolute) {
+    text.remove_prefix(1);
+    if (size_t plus = text.find('+'); plus != text.npos) {
+      Result<uint64_t> events = kstrtou64(text.substr(plus + 1), 10);
+      if (!events) return events.error();
+      when.moment.events = *events;
+      text = text.substr(0, plus);
+    }
+  }
+  Result<TimeNs> time = parse_duration(text);
+  if (!time) return time.error();
+  when.moment.at = *time;
+  return when;
 }
 
 std::string format_moment(const Moment& moment) {

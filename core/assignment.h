@@ -27,6 +27,13 @@ Result<std::vector<Assignment>> parse_assignments(std::string_view text);
 std::string format_assignment(std::string_view path, std::string_view value);
 std::string format_assignments(const std::vector<Assignment>& assignments);
 
+// When a store is to be applied, as clock/at's first word says.
+struct When {
+  bool absolute = false;
+  Moment moment;  // its time alone, and that from now on, if not absolute
+};
+// DURATION from now on, @TIME, or @TIME+N; EINVAL or ERANGE for whatever is none.
+Result<When> parse_when(std::string_view text);
 // @NS, or @NS+N after N events of that instant.
 std::string format_moment(const Moment& moment);
 

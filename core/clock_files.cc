@@ -15,7 +15,8 @@ constexpr TimeNs kIdleLimit = 60 * kSecond;
 constexpr TriggerRow kAdvance{"advance", "DURATION, idle, or idle LIMIT",
                               "virtual clock: lets that time pass, or time until no packet, work "
                               "request, flow or scheduled store is outstanding (ETIMEDOUT after "
-                              "60s, or LIMIT)",
+                              "60s, or LIMIT). One that is under way when a worker dies ends "
+                              "where it would have",
                               false};
 constexpr TriggerRow kStop{"stop", "1", "ends the advance under way: its writer gets ECANCELED",
                            false};
@@ -54,12 +55,12 @@ void store_advance(Engine& engine, std::string_view text, const OperationPtr& op
     (void)engine.post(stop);
   });
   auto kept = std::make_shared<Answer<void>>(std::move(answer));
-  Task begin = [&engine, spec = *spec, kept] {
+  Task begin = [&engine, spec = *spec, kept, name = operation->name()] {
     Answer<void> done = [kept](Result<void> result) { (*kept)(std::move(result)); };
     if (spec.until_idle) {
-      engine.advance_until_idle(spec.duration, std::move(done));
+      engine.advance_until_idle(spec.duration, std::move(done), name);
     } else {
-      engine.advance(spec.duration, std::move(done));
+      engine.advance(spec.duration, std::move(done), name);
     }
   };
   if (!engine.post(begin)) (*kept)(Error{EAGAIN, "too many commands are waiting for the engine"});
@@ -93,13 +94,22 @@ void ClockFiles::Dilation::apply(std::span<const KnobValue> values) {
   engine_.clock().set_dilation(std::get<uint64_t>(values[0]));
 }
 
+void ClockFiles::keep(Journal& journal, SavedStores& saved) {
+  log_.keep(journal, saved.log);
+  schedule_.keep(journal, saved.schedule);
+}
+
+void ClockFiles::taken_over() {
+  log_.note({engine_.now(), 0}, "another worker took over: flows and captures have ended");
+}
+
 void ClockFiles::stored(std::string_view path, std::string_view text, const Moment& applied) {
   log_.add(applied, format_assignment(path, text));
 }
 
 ClockFiles::ClockFiles(Tree& tree, const std::string& directory, Engine& engine,
                        std::function<void(std::string line)> failed)
-    : dilation_(engine), schedule_(tree, engine, log_, std::move(failed)) {
+    : engine_(engine), dilation_(engine), schedule_(tree, engine, log_, std::move(failed)) {
   using Text = Result<std::string>;
   bool real = engine.mode() == ClockMode::kReal;
   tree.add_file(directory + "/mode",
@@ -107,7 +117,9 @@ ClockFiles::ClockFiles(Tree& tree, const std::string& directory, Engine& engine,
                          "which clock: real, or virtual, whose time moves only when told to"));
   tree.add_file(
       directory + "/now_ns",
-      read_only([&engine]() -> Text { return fmt::format("{}", engine.now()); }, "engine time"));
+      read_only([&engine]() -> Text { return fmt::format("{}", engine.now()); },
+                "engine time. It outlives a worker: the real clock goes on meanwhile, the "
+                "virtual one stands"));
   add_trigger(tree, directory, kAdvance, engine,
               [&engine](std::string_view text, const OperationPtr& operation, Answer<void> answer) {
                 store_advance(engine, text, operation, std::move(answer));
@@ -117,11 +129,14 @@ ClockFiles::ClockFiles(Tree& tree, const std::string& directory, Engine& engine,
                 store_stop(engine, text, std::move(answer));
               });
   schedule_.add_file(directory);
-  tree.add_file(directory + "/log",
-                std::make_shared<FunctionStream>(
-                    [this] { return log_.text(); },
-                    "the stores of this run with their time, in the form of `at`: given to `at` of "
-                    "a new mount with this seed and this configuration, they are the same run"));
+  tree.add_file(
+      directory + "/log",
+      std::make_shared<FunctionStream>(
+          [this] { return log_.text(); },
+          "the stores of this run with their time, in the form of `at`: given to `at` of "
+          "a new mount with this seed and this configuration, they are the same run. It outlives a "
+          "worker: a line with # says where the next one took over, and flows and "
+          "captures ended, as in no replay"));
   std::vector<KnobValue> start{engine.clock().dilation()};
   std::make_shared<KnobSet>(kClockKnobs, engine, &dilation_, start)->add_files(tree, directory);
   tree.add_file(directory + "/lateness",

@@ -11,6 +11,12 @@
 
 namespace rocefs {
 
+// What a worker that takes over finds.
+struct SavedStores {
+  StoreLog::Saved log;
+  SavedSchedule schedule;
+};
+
 // On the control thread; engine and tree outlive the engine's thread and this.
 class ClockFiles {
  public:
@@ -20,6 +26,11 @@ class ClockFiles {
   ClockFiles(const ClockFiles&) = delete;
   ClockFiles& operator=(const ClockFiles&) = delete;
 
+  // Before the engine starts, when the tree is what it was: the log and what is to come are those
+  // in the journal, and are kept there from now on. Both outlive the engine's thread and this.
+  void keep(Journal& journal, SavedStores& saved);
+  // The log says so.
+  void taken_over();
   // A store that was applied there.
   void stored(std::string_view path, std::string_view text, const Moment& applied);
   StoreSchedule& schedule() { return schedule_; }
@@ -35,6 +46,7 @@ class ClockFiles {
     Engine& engine_;
   };
 
+  Engine& engine_;
   Dilation dilation_;
   StoreLog log_;
   StoreSchedule schedule_;

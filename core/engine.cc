@@ -30,8 +30,8 @@ Engine::Engine(const Options& options, PollLoop& control, std::unique_ptr<IoRing
       clock_(options.dilation, options.start),
       inbox_(kInboxLimit),
       wake_(std::make_shared<Wake>()),
-      published_now_(options.start),
-      settled_now_(options.start) {
+      time_(options.time ? *options.time : own_time_) {
+  time_.now.store(options.start, std::memory_order_release);
   wake_->event = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   scheduler_.pass(options.start);
 }
@@ -68,6 +68,7 @@ void Engine::Wake::call() const {
 
 Engine::Pause Engine::pause() {
   hold();
+  if (mode_ == ClockMode::kVirtual) publish_now();
   auto let_go = [wake = wake_](const void*) {
     wake->released.fetch_add(1);
     wake->call();
@@ -118,16 +119,16 @@ void Engine::clear_statistics() {
 }
 
 TimeNs Engine::now() {
-  TimeNs told = published_now_.load(std::memory_order_acquire);
+  TimeNs told = time_.now.load(std::memory_order_acquire);
   if (mode_ == ClockMode::kVirtual) return told;
   TimeNs now = clock_.now();
-  while (told < now && !published_now_.compare_exchange_weak(told, now)) {
+  while (told < now && !time_.now.compare_exchange_weak(told, now)) {
   }
   return std::max(told, now);
 }
 
-TimeNs Engine::settled_now() {
-  return mode_ == ClockMode::kVirtual ? settled_now_.load(std::memory_order_acquire) : now();
+void Engine::publish_now() {
+  time_.now.store(scheduler_.now(), std::memory_order_release);
 }
 
 void Engine::run() {
@@ -197,7 +198,7 @@ void Engine::run_virtual() {
   take_released();
   inbox_.drain();
   if (!advance_ || held_ > 0) {
-    published_now_.store(scheduler_.now(), std::memory_order_release);
+    publish_now();
     return sleep(kNever);
   }
   for (int i = 0; i < kBatch && held_ == 0 && inbox_.empty(); ++i) {
@@ -214,18 +215,30 @@ void Engine::run_virtual() {
                outstanding_.flows, outstanding_.requests, outstanding_.packets, agenda_.size()));
   }
   ring_->poll();
-  published_now_.store(scheduler_.now(), std::memory_order_release);
+  publish_now();
 }
 
-void Engine::advance(TimeNs duration, Answer<void> answer) {
-  begin_advance(duration, false, std::move(answer));
+void Engine::advance(TimeNs duration, Answer<void> answer, uint64_t name) {
+  begin_advance(duration, false, std::move(answer), name);
 }
 
-void Engine::advance_until_idle(TimeNs limit, Answer<void> answer) {
-  begin_advance(limit, true, std::move(answer));
+void Engine::advance_until_idle(TimeNs limit, Answer<void> answer, uint64_t name) {
+  begin_advance(limit, true, std::move(answer), name);
 }
 
-void Engine::begin_advance(TimeNs duration, bool until_idle, Answer<void> answer) {
+// The name is there only while its target is.
+TimeNs Engine::target_of(TimeNs duration, uint64_t name) {
+  if (name != 0 && time_.advance.load() == name) {
+    return std::max(time_.target.load(), scheduler_.now());
+  }
+  TimeNs target = scheduler_.now() + duration;
+  time_.advance.store(0);
+  time_.target.store(target);
+  time_.advance.store(name);
+  return target;
+}
+
+void Engine::begin_advance(TimeNs duration, bool until_idle, Answer<void> answer, uint64_t name) {
   Error refusal;
   if (mode_ != ClockMode::kVirtual) {
     refusal = {EOPNOTSUPP, "the clock is real: time passes by itself"};
@@ -234,9 +247,9 @@ void Engine::begin_advance(TimeNs duration, bool until_idle, Answer<void> answer
   } else if (duration > kNever - 1 - scheduler_.now()) {
     refusal = {ERANGE, "the end of time"};
   }
-  auto pending = std::make_unique<Advance>(
-      Advance{refusal.code ? 0 : scheduler_.now() + duration, until_idle, std::move(answer)});
+  auto pending = std::make_unique<Advance>(Advance{0, until_idle, std::move(answer)});
   if (refusal.code == 0) {
+    pending->target = target_of(duration, name);
     advance_ = std::move(pending);
     return;
   }
@@ -248,8 +261,7 @@ void Engine::stop_advance(int code, std::string_view reason) {
 }
 
 void Engine::finish_advance(Result<void> result) {
-  published_now_.store(scheduler_.now(), std::memory_order_release);
-  settled_now_.store(scheduler_.now(), std::memory_order_release);
+  publish_now();
   tell_control([advance = std::move(advance_), result = std::move(result)]() mutable {
     advance->answer(std::move(result));
   });

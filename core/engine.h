@@ -41,12 +41,22 @@ class Poller {
   virtual void awake() = 0;
 };
 
+// What an engine that goes on where another process ended needs to know of that one's time. In
+// memory that both share: each field is whole whenever the process dies.
+struct SavedTime {
+  std::atomic<TimeNs> now;  // virtual clock: the time; real clock: the latest told
+  // The advance that was begun last: whose it is, and where it ends.
+  std::atomic<uint64_t> advance;
+  std::atomic<TimeNs> target;
+};
+
 class Engine {
  public:
   struct Options {
     ClockMode mode = ClockMode::kReal;
     uint64_t dilation = 1;
-    TimeNs start = 0;  // engine time when it is created
+    TimeNs start = 0;           // engine time when it is created
+    SavedTime* time = nullptr;  // outlives it; null: nobody will go on
   };
 
   // Fails with the reason where io_uring may not be used.
@@ -98,19 +108,18 @@ class Engine {
   // Lateness and slips begin anew.
   void clear_statistics();
 
-  // Core thread. Only under the virtual clock; one at a time (EBUSY).
+  // Core thread. Only under the virtual clock; one at a time (EBUSY). An advance whose `name` the
+  // engine before this one had begun ends where that one's would have; 0 is no name.
   // Lets `duration` pass; answers on the control thread.
-  void advance(TimeNs duration, Answer<void> answer);
+  void advance(TimeNs duration, Answer<void> answer, uint64_t name = 0);
   // Lets time pass until nothing is outstanding and no task is to be run; ETIMEDOUT after `limit`.
-  void advance_until_idle(TimeNs limit, Answer<void> answer);
+  void advance_until_idle(TimeNs limit, Answer<void> answer, uint64_t name = 0);
   // Ends the advance under way with `code`; nothing if there is none.
   void stop_advance(int code, std::string_view reason);
 
   // Any thread.
   ClockMode mode() const { return mode_; }
   RealClock& clock() { return clock_; }
-  // Virtual clock: the time without what the advance under way has let pass; real: now().
-  TimeNs settled_now();
   // Never goes back, though engine time slips.
   TimeNs now();
   const Histogram& lateness() const { return lateness_; }
@@ -136,7 +145,9 @@ class Engine {
   // How far engine time slips because of it.
   TimeNs note_lateness(TimeNs late);
   void finish_advance(Result<void> result);
-  void begin_advance(TimeNs duration, bool until_idle, Answer<void> answer);
+  void begin_advance(TimeNs duration, bool until_idle, Answer<void> answer, uint64_t name);
+  TimeNs target_of(TimeNs duration, uint64_t name);
+  void publish_now();
 
   const ClockMode mode_;
   PollLoop& control_;
@@ -156,8 +167,8 @@ class Engine {
   std::map<TaskId, Task> agenda_;
   uint64_t last_task_ = 0;
   std::unique_ptr<Advance> advance_;
-  std::atomic<TimeNs> published_now_{0};  // virtual clock: the time; real clock: the latest told
-  std::atomic<TimeNs> settled_now_{0};    // virtual clock
+  SavedTime own_time_{};
+  SavedTime& time_;
   std::atomic<bool> asleep_{false};
   std::atomic<bool> stopping_{false};
   Poller* poller_ = nullptr;

@@ -44,6 +44,9 @@ class Operation {
       : caller_(caller), origin_(origin) {}
   const Caller& caller() const { return caller_; }
   Origin origin() const { return origin_; }
+  // The same when the operation comes again to a worker that took over, and no other's; 0: none.
+  uint64_t name() const { return name_; }
+  void set_name(uint64_t name) { name_ = name; }
   void on_interrupt(Task give_up) { give_up_ = std::move(give_up); }
   bool interruptible() const { return static_cast<bool>(give_up_); }
   // fs calls this when FUSE_INTERRUPT arrives.
@@ -62,6 +65,7 @@ class Operation {
  private:
   Caller caller_;
   Origin origin_;
+  uint64_t name_ = 0;
   Task give_up_;
   Accepted accepted_;
 };

@@ -8,20 +8,16 @@ namespace rocefs {
 void StoreLog::add(const Moment& applied, std::string_view assignments) {
   std::string line = fmt::format("{} {}\n", format_moment(applied), assignments);
   if (line.size() > File::kPageSize) line = "# too long to be stored again: " + line;
-  bytes_ += line.size();
-  lines_.push_back(std::move(line));
-  for (; bytes_ > max_bytes_ && lines_.size() > 1; ++dropped_) {
-    bytes_ -= lines_.front().size();
-    lines_.pop_front();
-  }
+  lines_.add(std::move(line));
+}
+
+void StoreLog::note(const Moment& at, std::string_view what) {
+  lines_.add(fmt::format("# {} {}\n", format_moment(at), what));
 }
 
 std::string StoreLog::text() const {
-  std::string text;
-  text.reserve(bytes_ + 32);
-  if (dropped_ > 0) text = fmt::format("# {} lines dropped\n", dropped_);
-  for (const std::string& line : lines_) text += line;
-  return text;
+  if (lines_.dropped() == 0) return lines_.text();
+  return fmt::format("# {} lines dropped\n", lines_.dropped()) + lines_.text();
 }
 
 }  // namespace rocefs

@@ -2,31 +2,33 @@
 // takes them: a run can be replayed. Oldest lines go first when it is full. On the control thread.
 #pragma once
 
-#include <cstdint>
-#include <deque>
 #include <string>
 #include <string_view>
 
+#include "core/line_log.h"
 #include "core/time.h"
 
 namespace rocefs {
 
 class StoreLog {
  public:
-  explicit StoreLog(size_t max_bytes = 4 << 20) : max_bytes_(max_bytes) {}
+  static constexpr size_t kMaxBytes = 4 << 20;
+  using Saved = SavedRing<kMaxBytes>;
+  explicit StoreLog(size_t max_bytes = kMaxBytes) : lines_(max_bytes) {}
 
   // `assignments` as format_assignments() writes them. Stores are added in the order in which they
   // were applied.
   void add(const Moment& applied, std::string_view assignments);
-  // Lines; comments among them begin with #: how many lines were dropped, and stores that make a
-  // line longer than one write may be.
+  // What is no store, but part of the run's story: a comment.
+  void note(const Moment& at, std::string_view what);
+  // Lines; comments among them begin with #: how many lines were dropped, notes, and stores that
+  // make a line longer than one write may be.
   std::string text() const;
+  // As LineLog::keep().
+  void keep(Journal& journal, Saved& saved) { lines_.keep(journal, saved); }
 
  private:
-  const size_t max_bytes_;
-  size_t bytes_ = 0;
-  uint64_t dropped_ = 0;
-  std::deque<std::string> lines_;
+  LineLog lines_;
 };
 
 }  // namespace rocefs

@@ -11,36 +11,13 @@
 namespace rocefs {
 namespace {
 
-constexpr size_t kMaxPending = 65536;
+constexpr size_t kMaxPending = 65536;  // if their text fits into SavedSchedule
 constexpr TriggerRow kAt{
     "at", "TIME PATH=VALUE [PATH=VALUE …], or clear",
     "applies a store when TIME has passed, or at @TIME; @TIME+N is after N events of that instant. "
-    "Several knobs, all or nothing, or one trigger. Shows what is to come",
+    "Several knobs, all or nothing, or one trigger. Shows what is to come. Outlives a worker: an "
+    "instant stays that of now_ns, and what came due while none was there is applied at once",
     false};
-
-// When a line is to be applied, as it says.
-struct When {
-  bool absolute = false;
-  Moment moment;  // its time alone, and that from now on, if not absolute
-};
-
-Result<When> parse_when(std::string_view text) {
-  When when;
-  when.absolute = text.starts_with('@');
-  if (when.absolute) {
-    text.remove_prefix(1);
-    if (size_t plus = text.find('+'); plus != text.npos) {
-      Result<uint64_t> events = kstrtou64(text.substr(plus + 1), 10);
-      if (!events) return events.error();
-      when.moment.events = *events;
-      text = text.substr(0, plus);
-    }
-  }
-  Result<TimeNs> time = parse_duration(text);
-  if (!time) return time.error();
-  when.moment.at = *time;
-  return when;
-}
 
 Result<Moment> moment_of(const When& when, const Moment& now) {
   if (!when.absolute) {
@@ -87,6 +64,7 @@ std::string StoreSchedule::text() const {
 void StoreSchedule::clear(Answer<void> answer) {
   std::vector<Engine::TaskId> ids;
   for (const auto& [id, line] : std::exchange(pending_, {})) ids.push_back(id);
+  if (keeper_) keeper_->clear();
   engine_.call<void>(
       [this, ids = std::move(ids)]() -> Result<void> {
         for (const Engine::TaskId& id : ids) engine_.cancel(id);
@@ -123,9 +101,33 @@ void StoreSchedule::store(std::string_view text, const OperationPtr& operation,
         return {};
       },
       [this, line = *line, tell = std::move(tell)](Result<void> result) mutable {
-        if (result) pending_.emplace(line->id, line);
+        if (result) result = wait(line);
         tell(std::move(result));
       });
+}
+
+// What is not among the pending is passed over at its time.
+Result<void> StoreSchedule::wait(const LinePtr& line) {
+  if (keeper_ && !keeper_->add(line->id.second, {line->id.first, line->caller, line->knobs,
+                                                 format_assignments(line->assignments)})) {
+    return Error{ENOSPC, "too much waits already"};
+  }
+  pending_.emplace(line->id, line);
+  return {};
+}
+
+// Paths were looked up when it was stored; what is gone by now may come again.
+void StoreSchedule::keep(Journal& journal, SavedSchedule& saved) {
+  keeper_ = std::make_unique<ScheduleKeeper>(journal, saved);
+  keeper_->restore([this](const ScheduledStore& store) {
+    auto line = std::make_shared<Line>();
+    line->assignments = *parse_assignments(store.text);
+    line->caller = store.caller;
+    line->knobs = store.knobs;
+    line->id = engine_.at(store.moment, [this, line] { arrive(line); });
+    pending_.emplace(line->id, line);
+    return line->id.second;
+  });
 }
 
 // Whether something may be there when the time has come: entries of that directory come and go.
@@ -171,15 +173,27 @@ void StoreSchedule::arrive(const LinePtr& line) {
   });
 }
 
+// The engine stands, or goes on, from a commit: that a store was applied is known as soon as time
+// passes, and it is applied once.
+void StoreSchedule::note(const Line& line, const Moment& moment, const Result<void>& result) {
+  std::string text = format_assignments(line.assignments);
+  if (result) {
+    log_.add(moment, text);
+  } else {
+    failed_(fmt::format("{} {}: {} ({})", format_moment(moment), text, result.error().reason,
+                        strerrorname_np(result.error().code)));
+  }
+  if (!keeper_) return;
+  keeper_->remove(line.id.second);
+  keeper_->commit();
+}
+
 // Paths are looked up again: much may have come and gone.
 void StoreSchedule::apply(const LinePtr& line, Engine::Pause pause, const Moment& moment) {
   if (pending_.erase(line->id) == 0) return;
   auto done = [this, line, pause = std::move(pause), moment](Result<void> result) mutable {
+    note(*line, moment, result);
     pause.reset();
-    std::string text = format_assignments(line->assignments);
-    if (result) return log_.add(moment, text);
-    failed_(fmt::format("{} {}: {} ({})", format_moment(moment), text, result.error().reason,
-                        strerrorname_np(result.error().code)));
   };
   const Assignment& first = line->assignments[0];
   Tree::Node* node = tree_.follow(first.path);

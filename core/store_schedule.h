@@ -15,6 +15,7 @@
 #include "core/assignment.h"
 #include "core/engine.h"
 #include "core/file.h"
+#include "core/schedule_keeper.h"
 #include "core/store_log.h"
 #include "core/tree.h"
 
@@ -30,6 +31,8 @@ class StoreSchedule {
   StoreSchedule& operator=(const StoreSchedule&) = delete;
 
   void add_file(const std::string& directory);
+  // As ClockFiles::keep().
+  void keep(Journal& journal, SavedSchedule& saved);
   // What is still to be applied, one line each, in the order of application.
   std::string text() const;
   void clear(Answer<void> answer);
@@ -45,16 +48,19 @@ class StoreSchedule {
   using LinePtr = std::shared_ptr<Line>;
 
   void store(std::string_view text, const OperationPtr& operation, Answer<void> answer);
+  Result<void> wait(const LinePtr& line);
   Result<LinePtr> parse(std::string_view assignments, const Caller& caller);
   bool may_come(std::string_view path);
   void arrive(const LinePtr& line);
   void apply(const LinePtr& line, Engine::Pause pause, const Moment& moment);
+  void note(const Line& line, const Moment& moment, const Result<void>& result);
 
   Tree& tree_;
   Engine& engine_;
   StoreLog& log_;
   std::function<void(std::string)> failed_;
   std::map<Engine::TaskId, LinePtr> pending_;
+  std::unique_ptr<ScheduleKeeper> keeper_;  // null: nobody will take over
 };
 
 }  // namespace rocefs

@@ -20,6 +20,8 @@ constexpr uint32_t kHasResend = 1u << (39 - 32);  // in flags2
 
 std::string_view name_of(uint32_t opcode) {
   switch (opcode) {
+    case 0:
+      return "own";
     case FUSE_LOOKUP:
       return "lookup";
     case FUSE_GETATTR:
@@ -139,7 +141,9 @@ void Channel::serve(size_t size) {
   if (header.opcode == FUSE_INIT && size <= sizeof saved_.init) {
     journal_.stage(saved_.init, saved_.buffer, size);
     journal_.stage(saved_.init_size, static_cast<uint32_t>(size));
+    committing_ = header.opcode;
     journal_.commit();
+    committing_ = 0;
   }
   fault(header.opcode, "taken");
   if (resent() && answer_again(header.unique)) return;

@@ -200,6 +200,7 @@ void on_write(fuse_req_t request, fuse_ino_t, const char* data, size_t size, off
   if (!slot || !slot->file) return void(fuse_reply_err(request, EBADF));
   impl.requests_->run(
       request, slot->path, [&](const OperationPtr& operation, Requests::Ticket ticket) {
+        operation->set_name(key_of(impl.channel_.request().unique));
         if (impl.options_.accepted) {
           operation->on_accepted(
               [tell = impl.options_.accepted, path = slot->path, caller = operation->caller()](

@@ -16,7 +16,7 @@ namespace {
 struct State {
   uint64_t first, second;
   char text[32];
-  SavedLog log;
+  Dmesg::Saved log;
   FaultState faults;
 };
 

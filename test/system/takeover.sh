@@ -2,17 +2,9 @@
 # The worker dies at each step of its work, and in the middle of a crowd; whoever uses the mount only
 # waits a little. Stores that were accepted are there, once.
 . "$(dirname "$0")/lib/common.bash"
+. "$(dirname "$0")/lib/takeover.bash"
 
 loss=$debug/links/mb_0-sw_0/loss
-mounted_with() {  # FAULT [OPTION…]
-  ROCEFS_FAULT=$1 "$ROCEFS" "${@:2}" "$mnt" >/dev/null
-}
-unmounted() {
-  unmount
-  await gone
-}
-fired() { grep -q "fault point $1 fired" "$debug/dmesg"; }
-quietly() { LC_ALL=C "$@" 2>&1 | sed 's/.*: //'; }
 
 # One of everything. Prints what did not go as it should.
 use() {
@@ -67,19 +59,6 @@ for point in "${points[@]}"; do
   expect 0.125 "$(cat "$loss")" "$point: cat afterwards"
   unmounted
 done
-
-kill_worker() {
-  local worker
-  worker=$(worker_pid)
-  kill -KILL "$worker"
-  await replaced "$worker"
-}
-replaced() {
-  local now
-  now=$(worker_pid)
-  [ -n "$now" ] && [ "$now" != "$1" ]
-}
-took_over() { [ "$(grep -c 'took over' "$debug/dmesg")" -ge "$1" ]; }
 
 # What is open stays open, what was changed stays changed, time goes on, and dmesg tells it all.
 mounted -o dilation=3

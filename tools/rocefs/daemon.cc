@@ -4,6 +4,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -176,10 +177,12 @@ std::optional<Failure> Daemon::Impl::choose(const Options& options) {
 // Time goes on where the dead worker left it: by the wall's clock, or where it stood.
 Engine::Options Daemon::Impl::engine_options() const {
   const SavedClock& saved = kept_.clock;
-  if (!takes_over_ || saved.dilation == 0) return {mode_, dilation_, 0};
-  if (mode_ == ClockMode::kVirtual) return {mode_, dilation_, saved.engine};
-  TimeNs passed = (monotonic_ns() - saved.monotonic) / static_cast<TimeNs>(saved.dilation);
-  return {mode_, dilation_, saved.engine + passed};
+  TimeNs start = kept_.time.now.load();
+  if (mode_ == ClockMode::kReal && saved.dilation != 0) {
+    TimeNs passed = (monotonic_ns() - saved.monotonic) / static_cast<TimeNs>(saved.dilation);
+    start = std::max(start, saved.engine + passed);
+  }
+  return {mode_, dilation_, start, &kept_.time};
 }
 
 void Daemon::Impl::add_files() {
@@ -255,6 +258,8 @@ void Daemon::Impl::keep() {
     for (const std::string& lost : keeper_->restore()) log(LogLevel::kErr, "not restored: " + lost);
     faults_.point("restore");
   }
+  clock_files_->keep(journal, kept_.stores);
+  if (takes_over_) clock_files_->taken_over();
   journal.before_commit([this] {
     save_clock();
     if (driver_->unbound() != kept_.unbound) from_.journal.stage(kept_.unbound, driver_->unbound());
@@ -263,7 +268,7 @@ void Daemon::Impl::keep() {
 }
 
 void Daemon::Impl::save_clock() {
-  SavedClock clock{engine_->settled_now(), monotonic_ns(), engine_->clock().dilation()};
+  SavedClock clock{engine_->now(), monotonic_ns(), engine_->clock().dilation()};
   from_.journal.stage(kept_.clock, clock);
 }
 

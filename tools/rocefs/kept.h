@@ -5,6 +5,7 @@
 
 #include <climits>
 
+#include "core/clock_files.h"
 #include "core/dmesg.h"
 #include "core/engine.h"
 #include "core/fault.h"
@@ -14,7 +15,7 @@
 
 namespace rocefs {
 
-// The engine's time at a reading of the monotonic clock.
+// Of the real clock: the engine's time at a reading of the monotonic one.
 struct SavedClock {
   TimeNs engine, monotonic;
   uint64_t dilation;
@@ -32,8 +33,10 @@ struct Kept {
   static constexpr size_t kRecordSize = SavedTree::kLargestTransaction + 64 * 1024;
   SavedSession session;
   SavedTree tree;
-  SavedLog log;
+  Dmesg::Saved log;
   SavedClock clock;
+  SavedTime time;
+  SavedStores stores;
   PciDriver::Unbound unbound;
   FaultState faults;
   WorkerDeath death;
