@@ -20,8 +20,8 @@ namespace {
 // An engine and its control loop, each on its thread.
 class Running {
  public:
-  explicit Running(ClockMode mode) {
-    auto created = Engine::create({mode, 1}, loop);
+  explicit Running(ClockMode mode, TimeNs start = 0, SavedTime* time = nullptr) {
+    auto created = Engine::create({mode, 1, start, time}, loop);
     REQUIRE(created);
     engine = std::move(*created);
   }
@@ -157,6 +157,43 @@ TEST_CASE("engine: one advance at a time; a stop ends it with its code; real clo
   Running real(ClockMode::kReal);
   real.start();
   CHECK(real.advance(1) == EOPNOTSUPP);
+}
+
+TEST_CASE("engine: an advance that another engine had begun ends where that one's would have") {
+  NEEDS_IO_URING();
+  SavedTime time{};
+  {
+    Running dies(ClockMode::kVirtual, 0, &time);
+    dies.start();
+    Engine::Pause pause;
+    std::promise<void> stands;
+    dies.on_core([&] {
+      dies.engine->at({400, 0}, [&] {
+        pause = dies.engine->pause();
+        stands.set_value();
+      });
+      dies.engine->advance(
+          1000, [](Result<void>) {}, 7);
+    });
+    stands.get_future().wait();
+  }
+  CHECK(time.now == 400);
+  auto advance = [](Running& running, TimeNs duration, uint64_t name) {
+    return running.ask([&running, duration, name](Answer<void> answer) {
+      running.engine->advance(duration, std::move(answer), name);
+    });
+  };
+  Running successor(ClockMode::kVirtual, time.now, &time);
+  successor.start();
+  CHECK(advance(successor, 1000, 7) == 0);
+  CHECK(successor.engine->now() == 1000);
+  CHECK(advance(successor, 1000, 7) == 0);  // it has ended, and was not told
+  CHECK(successor.engine->now() == 1000);
+  CHECK(advance(successor, 1000, 9) == 0);
+  CHECK(successor.engine->now() == 2000);
+  CHECK(advance(successor, 1000, 0) == 0);
+  CHECK(advance(successor, 1000, 0) == 0);
+  CHECK(successor.engine->now() == 4000);
 }
 
 TEST_CASE("engine: under the real clock events run by themselves, in order, never early") {
