@@ -8,12 +8,6 @@ using namespace rocefs::test;
 
 namespace {
 
-constexpr uint64_t kArea = kPairArea;
-
-QpAttributes quick() {
-  return quick_attributes();
-}
-
 Watch::Script drop_once(wire::Opcode opcode) {
   auto dropped = std::make_shared<bool>(false);
   return [=](const wire::Parsed& parsed, Packet&) {
@@ -126,7 +120,7 @@ void implied_naks() {
 }
 
 void depth_of_reads() {
-  QpAttributes attributes = quick();
+  QpAttributes attributes = quick_attributes();
   attributes.max_rd_atomic = attributes.max_dest_rd_atomic = 2;
   Pair pair(attributes);
   int open = 0, most = 0;
@@ -146,10 +140,10 @@ void depth_of_reads() {
 
 void too_many_reads() {
   World world;
-  QpAttributes attributes = quick();
+  QpAttributes attributes = quick_attributes();
   attributes.max_rd_atomic = 8;
   attributes.max_dest_rd_atomic = 1;
-  Connection link(world, kArea, attributes);
+  Connection link(world, kPairArea, attributes);
   for (uint64_t i = 0; i < 4; ++i) link.post(link.read(i, i * 9000, 9000));
   REQUIRE(world.run_idle());
   auto sent = Connection::poll(link.near_cq);
@@ -161,7 +155,7 @@ void too_many_reads() {
 }
 
 void no_reads_at_all() {
-  QpAttributes attributes = quick();
+  QpAttributes attributes = quick_attributes();
   attributes.max_rd_atomic = 0;
   Pair pair(attributes);
   CHECK(pair.outcome(pair.link.read(1, 0, 100)) == WcStatus::kLocalQpOperationError);
@@ -171,7 +165,7 @@ void local_rights() {
   {  // a READ writes into the near memory
     Pair pair;
     SendRequest read = pair.link.read(1, 0, 100);
-    uint32_t key = *pair.link.near_device.memory().add(pair.link.near_memory, 0x7000000, kArea,
+    uint32_t key = *pair.link.near_device.memory().add(pair.link.near_memory, 0x7000000, kPairArea,
                                                        Connection::kPd, 0);
     read.sges = Sge{0x7000000, 100, key};
     CHECK(pair.outcome(read) == WcStatus::kLocalProtectionError);

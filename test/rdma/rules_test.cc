@@ -9,15 +9,9 @@ using namespace rocefs::test;
 
 namespace {
 
-constexpr uint64_t kArea = kPairArea;
-
-QpAttributes quick() {
-  return quick_attributes();
-}
-
 void psns_wrap() {
   for (uint32_t first : {0xffffffu, 0xfffffeu, 0xfffff0u}) {
-    QpAttributes attributes = quick();
+    QpAttributes attributes = quick_attributes();
     attributes.send_psn = first;
     attributes.receive_psn = 0xfffffd;
     Pair pair(attributes);
@@ -44,9 +38,9 @@ void a_read_sees_the_write_before_it() {
 }
 
 void access(uint8_t qp_access, uint8_t region_access, SendOp op, WcStatus expected) {
-  QpAttributes attributes = quick();
+  QpAttributes attributes = quick_attributes();
   World world;
-  Connection link(world, kArea, attributes);
+  Connection link(world, kPairArea, attributes);
   REQUIRE(link.far->modify(
       QpState::kRts,
       [&] {
@@ -55,8 +49,8 @@ void access(uint8_t qp_access, uint8_t region_access, SendOp op, WcStatus expect
         return a;
       }(),
       kQpAccess));
-  uint32_t key = *link.far_device.memory().add(link.far_memory, 0x5000000, kArea, Connection::kPd,
-                                               region_access);
+  uint32_t key = *link.far_device.memory().add(link.far_memory, 0x5000000, kPairArea,
+                                               Connection::kPd, region_access);
   SendRequest request = link.write(1, 0, 8);
   request.op = op;
   request.remote_address = 0x5000000;
@@ -92,12 +86,12 @@ void bounds_and_domains() {
       Pair pair;
       SendRequest request = pair.link.write(1, 0, 100);
       request.op = op;
-      if (wrong == 0) request.remote_address = pair.link.far_address + kArea - 99;
+      if (wrong == 0) request.remote_address = pair.link.far_address + kPairArea - 99;
       if (wrong == 1) request.remote_address = pair.link.far_address - 1;
       if (wrong == 2) request.rkey ^= 1;  // a key of another life
       if (wrong == 3) {                   // of another protection domain
-        request.rkey = *pair.link.far_device.memory().add(pair.link.far_memory, 0x5000000, kArea,
-                                                          77, Connection::kAllRights);
+        request.rkey = *pair.link.far_device.memory().add(pair.link.far_memory, 0x5000000,
+                                                          kPairArea, 77, Connection::kAllRights);
         request.remote_address = 0x5000000;
       }
       CHECK(pair.outcome(request) == WcStatus::kRemoteAccessError);

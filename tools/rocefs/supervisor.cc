@@ -25,10 +25,25 @@ constexpr TimeNs kEarly = kSecond;  // whoever dies sooner than this has not liv
 constexpr int kMaxEarlyDeaths = 8;
 constexpr char kListening = 'l', kReady = 'r', kListensNoMore = 'n', kEnding = 'e';
 
-// A message is one letter, with a descriptor if it is kListening or kReady.
-union DescriptorSpace {
-  cmsghdr header;
-  char bytes[CMSG_SPACE(sizeof(int))];
+// One letter, with room for a descriptor, which goes with kListening and kReady. Stays where it is:
+// `header` points into it.
+struct Message {
+  explicit Message(char word = 0) : letter(word) {
+    header.msg_iov = &part;
+    header.msg_iovlen = 1;
+    header.msg_control = &space;
+    header.msg_controllen = sizeof space;
+  }
+  Message(const Message&) = delete;
+  Message& operator=(const Message&) = delete;
+
+  char letter;
+  iovec part{&letter, 1};
+  msghdr header{};
+  union {
+    cmsghdr descriptor;
+    char bytes[CMSG_SPACE(sizeof(int))];
+  } space{};
 };
 
 sigset_t watched_signals() {
@@ -53,18 +68,13 @@ std::string cause_of(int status) {
 }  // namespace
 
 void WorkerLink::send(char letter, int descriptor) {
-  iovec part{&letter, 1};
-  DescriptorSpace space{};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = &space;
-  message.msg_controllen = sizeof space;
-  space.header.cmsg_level = SOL_SOCKET;
-  space.header.cmsg_type = SCM_RIGHTS;
-  space.header.cmsg_len = CMSG_LEN(sizeof descriptor);
-  std::memcpy(CMSG_DATA(&space.header), &descriptor, sizeof descriptor);
-  (void)!::sendmsg(socket_.get(), &message, MSG_NOSIGNAL);
+  Message message(letter);
+  cmsghdr& with = message.space.descriptor;
+  with.cmsg_level = SOL_SOCKET;
+  with.cmsg_type = SCM_RIGHTS;
+  with.cmsg_len = CMSG_LEN(sizeof descriptor);
+  std::memcpy(CMSG_DATA(&with), &descriptor, sizeof descriptor);
+  (void)!::sendmsg(socket_.get(), &message.header, MSG_NOSIGNAL);
 }
 
 void WorkerLink::listening(int listener) {
@@ -146,29 +156,22 @@ int Supervisor::watch_worker() {
 }
 
 bool Supervisor::take_message() {
-  char letter;
-  iovec part{&letter, 1};
-  DescriptorSpace space{};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = &space;
-  message.msg_controllen = sizeof space;
-  ssize_t got = ::recvmsg(socket_.get(), &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+  Message message;
+  ssize_t got = ::recvmsg(socket_.get(), &message.header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
   if (got < 1) return false;
-  if (letter == kListensNoMore || letter == kEnding) listener_.reset();
-  if (letter == kEnding) {
+  if (message.letter == kListensNoMore || message.letter == kEnding) listener_.reset();
+  if (message.letter == kEnding) {
     ending_ = true;
     // An unmount waits for nobody: without a descriptor of ours the connection ends with the
     // worker's.
     descriptor_.reset();
     return true;
   }
-  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  cmsghdr* header = CMSG_FIRSTHDR(&message.header);
   if (!header || header->cmsg_type != SCM_RIGHTS) return true;
   int descriptor;
   std::memcpy(&descriptor, CMSG_DATA(header), sizeof descriptor);
-  if (letter == kListening) {
+  if (message.letter == kListening) {
     listener_ = Fd(descriptor);
     return true;
   }
