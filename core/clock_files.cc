@@ -16,7 +16,7 @@ constexpr TriggerRow kAdvance{"advance", "DURATION, idle, or idle LIMIT",
                               "virtual clock: lets that time pass, or time until no packet, work "
                               "request, flow or scheduled store is outstanding (ETIMEDOUT after "
                               "60s, or LIMIT). One that is under way when a worker dies ends "
-                              "where it would have",
+                              "where it would have (before Linux 6.9 at once, with EIO)",
                               false};
 constexpr TriggerRow kStop{"stop", "1", "ends the advance under way: its writer gets ECANCELED",
                            false};
