@@ -110,6 +110,11 @@ void StoreSchedule::store(std::string_view text, const OperationPtr& operation,
 Result<void> StoreSchedule::wait(const LinePtr& line) {
   if (keeper_ && !keeper_->add(line->id.second, {line->id.first, line->caller, line->knobs,
                                                  format_assignments(line->assignments)})) {
+    auto cancel = [this, id = line->id]() -> Result<void> {
+      engine_.cancel(id);
+      return {};
+    };
+    engine_.call<void>(cancel, [](Result<void>) {});
     return Error{ENOSPC, "too much waits already"};
   }
   pending_.emplace(line->id, line);

@@ -83,6 +83,32 @@ grep -qF "@60000000 class/infiniband/mb_0/node_desc=late: " "$debug/dmesg" || fa
 expect later "$(cat "$ib/mb_0/node_desc")" "a device that came again"
 unmounted
 
+# As much as can wait is there after a takeover; what is refused is not.
+mounted_with "" -o clock=virtual
+python3 -c 'import errno, sys
+at = open(sys.argv[1], "wb", buffering=0)
+taken = 0
+try:
+    while True:
+        at.write(b"@%d kernel/debug/rocefs/traffic/f/stop=%s\n" % (10**9 + taken, b"1" * 4000))
+        taken += 1
+except OSError as error:
+    print(taken, errno.errorcode[error.errno])' "$clock/at" >"$dir/taken"
+expect ENOSPC "$(cut -d' ' -f2 "$dir/taken")" "at when it is full"
+[ "$(cut -d' ' -f1 "$dir/taken")" -gt 4000 ] || fail "full at $(cat "$dir/taken")"
+cksum "$clock/at" >"$dir/full"
+kill_worker
+await took_over 1
+cksum "$clock/at" | diff "$dir/full" - || fail "other lines are to come"
+sed -n 's/.*took over/took over/p' "$debug/dmesg"
+expect "No space left on device" "$(store "@1ms $here/traffic/f/stop=$(printf '1%.0s' {1..4000})" "$clock/at")" "after a takeover"
+echo clear >"$clock/at"
+expect ok "$(store "@2ms $link/loss=0.5" "$clock/at")" "after clear"
+echo clear >"$clock/at"
+echo idle >"$clock/advance"
+expect 0 "$(now)" "nothing is to come"
+unmounted
+
 # An advance under way.
 busy() {  # FAULT SAID: a worker dies in the middle of an advance; $before is a time that was read
   mounted_with "$1" -o clock=virtual
