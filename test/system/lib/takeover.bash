@@ -5,7 +5,9 @@ mounted_with() {  # FAULT [OPTION…]
 unmounted() {
   unmount
   await sh -c "! mountpoint -q '$mnt'"
+  await ended  # or the next one's worker is mistaken for this one's
 }
+ended() { [ -z "$(daemon_pid)" ]; }
 fired() { grep -q "fault point $1 fired" "$debug/dmesg"; }
 quietly() { LC_ALL=C "$@" 2>&1 | sed 's/.*: //'; }
 kill_worker() {
