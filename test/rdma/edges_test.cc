@@ -185,7 +185,9 @@ TEST_CASE("device: a queue pair that is destroyed transmits no more") {
 }
 
 TEST_CASE("responder: a READ whose memory goes is refused although a later NAK waits already") {
-  SlowPair pair(false, true, QpType::kRc, quick_attributes(), 5 * kMicrosecond, 512 * 1024);
+  QpAttributes attributes = quick_attributes();
+  attributes.window = 1024;  // so that the SEND goes at once
+  SlowPair pair(false, true, QpType::kRc, attributes, 5 * kMicrosecond, 512 * 1024);
   Connection& link = *pair.link;
   link.post(link.read(1, 0, 400'000));  // more than is fetched ahead
   SendRequest bad = link.write(2, 0, 10);
