@@ -62,8 +62,9 @@ std::string no_resources() {
 }
 
 std::string modalias() {
-  return fmt::format("pci:v{:08X}d{:08X}sv{:08X}sd{:08X}bc{:02x}sc{:02x}i{:02x}", kPciVendor, kPciDevice,
-                     kPciVendor, kSubsystemDevice, kClass >> 16, kClass >> 8 & 0xff, kClass & 0xff);
+  return fmt::format("pci:v{:08X}d{:08X}sv{:08X}sd{:08X}bc{:02x}sc{:02x}i{:02x}", kPciVendor,
+                     kPciDevice, kPciVendor, kSubsystemDevice, kClass >> 16, kClass >> 8 & 0xff,
+                     kClass & 0xff);
 }
 
 }  // namespace
@@ -113,8 +114,8 @@ std::string DeviceFiles::uevent() const {
   return fmt::format(
       "{}PCI_CLASS={:X}\nPCI_ID={:04X}:{:04X}\nPCI_SUBSYS_ID={:04X}:{:04X}\nPCI_SLOT_NAME={}\n"
       "MODALIAS={}",
-      bound_ ? "DRIVER=mango_core\n" : "", kClass, kPciVendor, kPciDevice, kPciVendor, kSubsystemDevice,
-      device_.spec().pci, modalias());
+      bound_ ? "DRIVER=mango_core\n" : "", kClass, kPciVendor, kPciDevice, kPciVendor,
+      kSubsystemDevice, device_.spec().pci, modalias());
 }
 
 void DeviceFiles::bind() {

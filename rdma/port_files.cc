@@ -194,7 +194,8 @@ void add_port_files(Tree& tree, const std::string& directory, Port& port, Engine
   fixed(tree, directory + "/lid_mask_count", "0", "0: as the LID");
   fixed(tree, directory + "/sm_lid", "0x0", "0x0: there is no subnet manager");
   fixed(tree, directory + "/sm_sl", "0", "its service level");
-  fixed(tree, directory + "/cap_mask", fmt::format("0x{:08x}", kPortCapabilities), "CM supported, GIDs from IP addresses");
+  fixed(tree, directory + "/cap_mask", fmt::format("0x{:08x}", kPortCapabilities),
+        "CM supported, GIDs from IP addresses");
   fixed(tree, directory + "/pkeys/0", "0xffff", "the default partition, full member");
   add_gids(tree, directory, port.spec());
   add_counters(tree, directory, port.counters(), engine);

@@ -16,7 +16,6 @@ constexpr uint16_t kDontFragment = 0x4000;
 constexpr uint8_t kUdpProtocol = 17;
 constexpr uint32_t kMaxWindow = 1u << 22;  // half of half the PSN space: no PSN is ambiguous
 
-
 bool valid_mtu(uint32_t mtu) {
   return mtu >= 256 && mtu <= kMaxMtu && (mtu & (mtu - 1)) == 0;
 }

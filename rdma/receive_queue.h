@@ -44,8 +44,8 @@ class ReceiveQueue {
     limit_reached_ = std::move(reached);
   }
 
-  // `source` posts what there is elsewhere. It is asked before the queue is found empty, or close to
-  // its limit.
+  // `source` posts what there is elsewhere. It is asked before the queue is found empty, or close
+  // to its limit.
   void set_source(std::function<void()> source) { source_ = std::move(source); }
 
  private:

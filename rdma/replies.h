@@ -69,9 +69,9 @@ class Replies final : public MemoryListener {
   Qp& qp_;
   std::vector<Resource> resources_;  // made when the first request comes
   uint32_t oldest_ = 0;
-  std::vector<Due> due_;       // at most one for each resource, by PSN
-  FetchAhead ahead_;           // of responses to READs
-  uint64_t ahead_psn_ = 0;     // what is to be fetched next
+  std::vector<Due> due_;    // at most one for each resource, by PSN
+  FetchAhead ahead_;        // of responses to READs
+  uint64_t ahead_psn_ = 0;  // what is to be fetched next
 };
 
 }  // namespace rocefs

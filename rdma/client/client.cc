@@ -269,9 +269,8 @@ Result<void> Client::create_cq(const rocefs_create_cq& wanted, Attachment& attac
   }
   uint32_t socket = channel == channels_.end() ? 0 : channel->second;
   answer.u.created = attachment.layout;
-  answer.u.created.handle =
-      cqs_.add(std::make_unique<ClientCq>(*this, std::move(attachment.memory),
-                                          attachment.layout.entries, wanted.cookie, socket));
+  answer.u.created.handle = cqs_.add(std::make_unique<ClientCq>(
+      *this, std::move(attachment.memory), attachment.layout.entries, wanted.cookie, socket));
   return {};
 }
 

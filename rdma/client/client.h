@@ -174,7 +174,8 @@ class Client final : public DeviceClient {
     Pd* pd = nullptr;
   };
 
-  Result<void> execute(const rocefs_request& request, Attachment& attachment, rocefs_answer& answer);
+  Result<void> execute(const rocefs_request& request, Attachment& attachment,
+                       rocefs_answer& answer);
   Result<void> query_port(uint32_t port, rocefs_answer& answer);
   Result<void> dealloc_pd(uint32_t handle);
   Result<void> create_cq(const rocefs_create_cq& wanted, Attachment& attachment,

@@ -21,11 +21,11 @@ struct MaskPair {
   uint32_t ibv, ours;
 };
 constexpr MaskPair kMasks[] = {
-    {1 << 3, kQpAccess},         {1 << 4, kQpPkeyIndex},     {1 << 5, kQpPort},
-    {1 << 6, kQpQkey},           {kAddress, kQpPath},        {1 << 8, kQpPathMtu},
-    {1 << 9, kQpTimeout},        {1 << 10, kQpRetryCount},   {1 << 11, kQpRnrRetry},
-    {1 << 12, kQpReceivePsn},    {1 << 13, kQpMaxRdAtomic},  {1 << 15, kQpMinRnrTimer},
-    {1 << 16, kQpSendPsn},       {1 << 17, kQpMaxDestRdAtomic}, {1 << 20, kQpRemoteQpn},
+    {1 << 3, kQpAccess},      {1 << 4, kQpPkeyIndex},        {1 << 5, kQpPort},
+    {1 << 6, kQpQkey},        {kAddress, kQpPath},           {1 << 8, kQpPathMtu},
+    {1 << 9, kQpTimeout},     {1 << 10, kQpRetryCount},      {1 << 11, kQpRnrRetry},
+    {1 << 12, kQpReceivePsn}, {1 << 13, kQpMaxRdAtomic},     {1 << 15, kQpMinRnrTimer},
+    {1 << 16, kQpSendPsn},    {1 << 17, kQpMaxDestRdAtomic}, {1 << 20, kQpRemoteQpn},
 };
 
 // ibv_access_flags 20 to 29 are optional: a device that lacks them ignores them.

@@ -51,7 +51,8 @@ Result<rocefs_created> plan_qp(const rocefs_create_qp& wanted) {
   uint32_t most_wr = std::max(wanted.max_send_wr, wanted.srq ? 0 : wanted.max_receive_wr);
   uint32_t most_sge = std::max(wanted.max_send_sge, wanted.srq ? 0 : wanted.max_receive_sge);
   if (most_wr > ROCEFS_MAX_QP_WR) return too_large("work requests", most_wr, ROCEFS_MAX_QP_WR);
-  if (most_sge > ROCEFS_MAX_SGE) return too_large("scatter/gather entries", most_sge, ROCEFS_MAX_SGE);
+  if (most_sge > ROCEFS_MAX_SGE)
+    return too_large("scatter/gather entries", most_sge, ROCEFS_MAX_SGE);
   if (wanted.max_inline > ROCEFS_MAX_INLINE) {
     return too_large("bytes of inline data", wanted.max_inline, ROCEFS_MAX_INLINE);
   }

@@ -1,5 +1,5 @@
-// Process: the process of a verbs client, and the copy thread that moves its memory. The engine asks
-// and is told later, so that memory that blocks for ever stalls nobody but its owner.
+// Process: the process of a verbs client, and the copy thread that moves its memory. The engine
+// asks and is told later, so that memory that blocks for ever stalls nobody but its owner.
 //
 // The thread has no more rights than the client: it takes its user and groups, so that a program
 // that the client becomes by exec(2) is as safe from it as from the client itself.
@@ -139,7 +139,7 @@ class Process {
   std::atomic<bool> finished_{false};
   std::atomic<bool> idle_{true};
   std::atomic<bool> waiting_{false};
-  uint32_t next_socket_ = 1;                  // control thread
+  uint32_t next_socket_ = 1;                 // control thread
   std::map<uint32_t, EventSocket> sockets_;  // copy thread
   size_t backlog_ = 0;                       // of all sockets
 };

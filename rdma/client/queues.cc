@@ -21,8 +21,7 @@ class SlotMemory final : public Memory {
     std::memcpy(into.data(), bytes_ + offset, into.size());
     return Outcome::kDone;
   }
-  Outcome atomic(uint64_t, const AtomicOperation&, uint64_t&, MemoryListener&,
-                 uint64_t) override {
+  Outcome atomic(uint64_t, const AtomicOperation&, uint64_t&, MemoryListener&, uint64_t) override {
     return Outcome::kFailed;
   }
 
@@ -93,8 +92,7 @@ bool ClientSrq::serve() {
   for (rocefs_receive_wqe wqe; !ring_.empty() && !receives_.full(); --left) {
     if (left == 0) return true;
     ring_.take(wqe);
-    [[maybe_unused]] Result<void> posted =
-        receives_.post(receive_request_of(wqe, wanted_.max_sge));
+    [[maybe_unused]] Result<void> posted = receives_.post(receive_request_of(wqe, wanted_.max_sge));
     assert(posted);
   }
   return false;

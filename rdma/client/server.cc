@@ -92,8 +92,7 @@ void ClientServer::accept() {
   }
   auto connection = std::make_shared<Connection>();
   connection->id = next_id_++;
-  connection->process =
-      Process::create({peer.pid, peer.uid, peer.gid}, std::move(pidfd), engine_);
+  connection->process = Process::create({peer.pid, peer.uid, peer.gid}, std::move(pidfd), engine_);
   connection->socket = std::move(socket);
   connections_[connection->id] = connection;
   rocefs_greeting greeting{ROCEFS_UAPI_MAGIC, ROCEFS_UAPI_VERSION};
@@ -155,16 +154,14 @@ Result<Client::Attachment> ClientServer::prepare(Connection& connection,
   if (layout->size == 0) return attachment;
   auto used = connection.ring_bytes;
   if (*used + layout->size > kMaxRingBytes) return Error{ENOMEM, "too much memory for its queues"};
-  auto memory =
-      SharedMemory::create("rocefs-queue", layout->size, SharedMemory::Others::kWrite);
+  auto memory = SharedMemory::create("rocefs-queue", layout->size, SharedMemory::Others::kWrite);
   if (!memory) return memory.error();
   *used += layout->size;
   auto let_go = [used](SharedMemory* gone) {
     *used -= gone->size();
     delete gone;
   };
-  attachment.memory =
-      std::shared_ptr<SharedMemory>(new SharedMemory(std::move(*memory)), let_go);
+  attachment.memory = std::shared_ptr<SharedMemory>(new SharedMemory(std::move(*memory)), let_go);
   return attachment;
 }
 
@@ -211,8 +208,8 @@ void ClientServer::hello(const ConnectionPtr& connection, const rocefs_hello& he
     return refuse(Error{EAGAIN, "too many commands are waiting for the engine"});
   }
   std::string device(hello.device, ::strnlen(hello.device, sizeof hello.device));
-  log_(fmt::format("pid {} ({}) opens {}", connection->process->credentials().pid,
-                   connection->comm, device));
+  log_(fmt::format("pid {} ({}) opens {}", connection->process->credentials().pid, connection->comm,
+                   device));
 }
 
 // Sends the answer, with these descriptors when it is none of an error. `memory` keeps them open.

@@ -24,9 +24,9 @@ TEST_CASE("client: a READ and an atomic bring what is there") {
   House house;
   Pair pair(house);
   pair.far_memory.assign(pair.far_memory.size(), 0x5a);
-  pair.near.post(pair.near_qp, rdma_request(ROCEFS_WR_RDMA_READ, pair.near_memory.data(), 100000,
-                                            pair.near_region.key, pair.far_memory.data(),
-                                            pair.far_region.key));
+  pair.near.post(pair.near_qp,
+                 rdma_request(ROCEFS_WR_RDMA_READ, pair.near_memory.data(), 100000,
+                              pair.near_region.key, pair.far_memory.data(), pair.far_region.key));
   rocefs_cqe cqe;
   REQUIRE(pair.near_cq.wait(cqe));
   CHECK(cqe.status == 0);
@@ -36,8 +36,8 @@ TEST_CASE("client: a READ and an atomic bring what is there") {
   auto* counter = reinterpret_cast<uint64_t*>(pair.far_memory.data());
   *counter = 41;
   rocefs_send_wqe add =
-      rdma_request(ROCEFS_WR_ATOMIC_FETCH_AND_ADD, pair.near_memory.data(), 8,
-                   pair.near_region.key, pair.far_memory.data(), pair.far_region.key);
+      rdma_request(ROCEFS_WR_ATOMIC_FETCH_AND_ADD, pair.near_memory.data(), 8, pair.near_region.key,
+                   pair.far_memory.data(), pair.far_region.key);
   add.compare_add = 1;
   pair.near.post(pair.near_qp, add);
   REQUIRE(pair.near_cq.wait(cqe));

@@ -33,8 +33,8 @@ class House {
     auto created = Engine::create({mode, 1, 0}, loop);
     REQUIRE(created);
     engine = std::move(*created);
-    fabric = std::make_unique<Fabric>(default_topology(), 1, engine->scheduler(),
-                                      engine->outstanding());
+    fabric =
+        std::make_unique<Fabric>(default_topology(), 1, engine->scheduler(), engine->outstanding());
     auto served = ClientServer::create(*engine, *fabric, loop,
                                        [this](std::string_view line) { log += line, log += '\n'; });
     REQUIRE(served);
@@ -107,8 +107,7 @@ class Mapping {
  public:
   Mapping() = default;
   Mapping(Fd fd, size_t size, int protection) : fd_(std::move(fd)), size_(size) {
-    at_ = static_cast<uint8_t*>(
-        ::mmap(nullptr, size_, protection, MAP_SHARED, fd_.get(), 0));
+    at_ = static_cast<uint8_t*>(::mmap(nullptr, size_, protection, MAP_SHARED, fd_.get(), 0));
     REQUIRE(at_ != MAP_FAILED);
   }
   Mapping(Mapping&& other) noexcept { *this = std::move(other); }
@@ -212,8 +211,7 @@ class TestClient {
     if (answer.said.error != 0) return answer.said.error;
     REQUIRE(answer.fds.size() == 3);
     engine_page_ = Mapping(std::move(answer.fds[0]), sizeof(rocefs_engine_page), PROT_READ);
-    page_ = Mapping(std::move(answer.fds[1]), sizeof(rocefs_context_page),
-                    PROT_READ | PROT_WRITE);
+    page_ = Mapping(std::move(answer.fds[1]), sizeof(rocefs_context_page), PROT_READ | PROT_WRITE);
     doorbell_ = std::move(answer.fds[2]);
     return 0;
   }

@@ -149,8 +149,8 @@ std::optional<Failure> Daemon::Impl::build(const Options& options) {
       std::make_unique<Fabric>(topology_, seed_, engine_->scheduler(), engine_->outstanding());
   tree_ = std::make_unique<Tree>(options.uid, options.gid);
   worker_ = std::make_unique<Worker>();
-  auto clients = ClientServer::create(*engine_, *fabric_, loop_,
-                                      [this](std::string_view line) { log(LogLevel::kInfo, line); });
+  auto clients = ClientServer::create(
+      *engine_, *fabric_, loop_, [this](std::string_view line) { log(LogLevel::kInfo, line); });
   if (!clients) return Failure{1, clients.error().reason};
   clients_ = std::move(*clients);
   add_files();
