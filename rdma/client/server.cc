@@ -25,6 +25,27 @@ union Descriptors {
   char bytes[CMSG_SPACE(kMaxDescriptors * sizeof(int))];
 };
 
+// A whole message, at once, with descriptors.
+bool send_with(int socket, const void* data, size_t size, const std::vector<int>& descriptors) {
+  iovec part{const_cast<void*>(data), size};
+  Descriptors space{};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  if (!descriptors.empty()) {
+    assert(descriptors.size() <= kMaxDescriptors);
+    size_t bytes = descriptors.size() * sizeof(int);
+    message.msg_control = &space;
+    message.msg_controllen = CMSG_SPACE(bytes);
+    space.header.cmsg_level = SOL_SOCKET;
+    space.header.cmsg_type = SCM_RIGHTS;
+    space.header.cmsg_len = CMSG_LEN(bytes);
+    std::memcpy(CMSG_DATA(&space.header), descriptors.data(), bytes);
+  }
+  ssize_t sent = ::sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+  return sent == static_cast<ssize_t>(size);
+}
+
 }  // namespace
 
 struct ClientServer::Connection {
@@ -77,11 +98,11 @@ bool ClientServer::settle() {
 }
 
 void ClientServer::accept() {
-  Fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (!socket) return;
+  Fd door(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (!door) return;
   ucred peer{};
   socklen_t size = sizeof peer;
-  ::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size);
+  ::getsockopt(door.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size);
   Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, peer.pid, 0)));
   if (peer.pid == 0 || !pidfd) {
     return log_("a verbs client is refused: its process cannot be seen from here");
@@ -90,13 +111,18 @@ void ClientServer::accept() {
     return log_(fmt::format("a verbs client, pid {}, is refused: there are {} already", peer.pid,
                             connections_.size()));
   }
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+    return log_("a verbs client is refused: no descriptors are left");
+  }
+  Fd socket(ends[0]), theirs(ends[1]);
+  rocefs_greeting greeting{ROCEFS_UAPI_MAGIC, ROCEFS_UAPI_VERSION};
+  if (!send_with(door.get(), &greeting, sizeof greeting, {theirs.get()})) return;
   auto connection = std::make_shared<Connection>();
   connection->id = next_id_++;
   connection->process = Process::create({peer.pid, peer.uid, peer.gid}, std::move(pidfd), engine_);
   connection->socket = std::move(socket);
   connections_[connection->id] = connection;
-  rocefs_greeting greeting{ROCEFS_UAPI_MAGIC, ROCEFS_UAPI_VERSION};
-  (void)!::send(connection->socket.get(), &greeting, sizeof greeting, MSG_DONTWAIT | MSG_NOSIGNAL);
   loop_.watch(connection->socket.get(), [this, connection] { take(connection); });
   loop_.watch(connection->process->pidfd(), [this, connection] { drop(connection, ""); });
 }
@@ -226,24 +252,12 @@ void ClientServer::answer(const ConnectionPtr& connection, const rocefs_answer& 
                           const std::vector<int>& descriptors) {
   if (connection->dropped) return;
   connection->answering = false;
-  rocefs_answer copy = said;
-  iovec part{&copy, sizeof copy};
-  Descriptors space{};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  if (said.error == 0 && !descriptors.empty()) {
-    assert(descriptors.size() <= kMaxDescriptors);
-    size_t size = descriptors.size() * sizeof(int);
-    message.msg_control = &space;
-    message.msg_controllen = CMSG_SPACE(size);
-    space.header.cmsg_level = SOL_SOCKET;
-    space.header.cmsg_type = SCM_RIGHTS;
-    space.header.cmsg_len = CMSG_LEN(size);
-    std::memcpy(CMSG_DATA(&space.header), descriptors.data(), size);
+  bool well = said.error == 0;
+  if (send_with(connection->socket.get(), &said, sizeof said,
+                well ? descriptors : std::vector<int>())) {
+    return;
   }
-  ssize_t sent = ::sendmsg(connection->socket.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
-  if (sent != sizeof copy) drop(connection, "does not take its answers");
+  drop(connection, "does not take its answers");
 }
 
 void ClientServer::drop(const ConnectionPtr& given, std::string_view why) {

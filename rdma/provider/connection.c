@@ -64,27 +64,29 @@ static int receive(int fd, struct msghdr* message) {
 }
 
 /* The engine's first words; the process that will access our memory, or 0 if this namespace does
- * not know it. */
-static int receive_greeting(int fd, pid_t* mover) {
+ * not know it; the socket to go on with. */
+static int receive_greeting(int fd, pid_t* mover, int* own) {
   struct rocefs_greeting greeting;
   union {
     struct cmsghdr header;
-    char space[CMSG_SPACE(sizeof(struct ucred))];
+    char space[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(sizeof(int))];
   } control;
   struct iovec iov = {&greeting, sizeof greeting};
   struct msghdr message = {
       .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
   int error = receive(fd, &message);
   if (error) return error;
-  if (greeting.magic != ROCEFS_UAPI_MAGIC || greeting.version != ROCEFS_UAPI_VERSION)
-    return EPROTONOSUPPORT;
   *mover = 0;
   for (struct cmsghdr* part = CMSG_FIRSTHDR(&message); part; part = CMSG_NXTHDR(&message, part)) {
     struct ucred who;
-    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_CREDENTIALS) continue;
+    if (part->cmsg_level != SOL_SOCKET) continue;
+    if (part->cmsg_type == SCM_RIGHTS) memcpy(own, CMSG_DATA(part), sizeof *own);
+    if (part->cmsg_type != SCM_CREDENTIALS) continue;
     memcpy(&who, CMSG_DATA(part), sizeof who);
     *mover = who.pid;
   }
+  if (greeting.magic != ROCEFS_UAPI_MAGIC || greeting.version != ROCEFS_UAPI_VERSION || *own < 0)
+    return EPROTONOSUPPORT;
   return 0;
 }
 
@@ -96,33 +98,35 @@ static int allow_access(pid_t mover) {
 }
 
 int rocefs_connect(struct rocefs_connection* connection, const char* root, char* why, size_t size) {
-  static const int yes = 1, no = 0;
+  static const int yes = 1;
   static const struct timeval patience = {.tv_sec = kPatienceSeconds};
   const char* what = "socket";
   pid_t mover;
-  int error = 0;
+  int error = 0, own = -1;
   int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
   if (fd < 0) {
     error = errno;
   } else if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes) ||
-             setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) ||
-             setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience)) {
+             setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience)) {
     error = errno;
   } else if ((error = connect_in(fd, root))) {
     what = "cannot connect to the engine";
-  } else if ((error = receive_greeting(fd, &mover))) {
+  } else if ((error = receive_greeting(fd, &mover, &own))) {
     what = "no greeting of the engine that this library understands";
-  } else if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &no, sizeof no)) {
+  } else if (setsockopt(own, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) ||
+             setsockopt(own, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience)) {
     error = errno;
   } else if ((error = allow_access(mover))) {
     what = "cannot let the engine access memory";
   }
   if (error) {
     snprintf(why, size, "%s%s/uapi: %s: %s", root, ROCEFS_DIRECTORY, what, strerror(error));
+    if (own >= 0) close(own);
     if (fd >= 0) close(fd);
     return error;
   }
-  connection->fd = fd;
+  close(fd);
+  connection->fd = own;
   connection->owner = getpid();
   connection->broken = 0;
   pthread_mutex_init(&connection->mutex, NULL);

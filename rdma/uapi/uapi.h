@@ -3,7 +3,8 @@
  * A client connects to kernel/debug/rocefs/uapi (SOCK_SEQPACKET) with SO_PASSCRED set. The engine
  * greets it with a struct rocefs_greeting; the credentials of that message name the process that
  * moves the client's memory with process_vm_readv(2) and process_vm_writev(2), which the client
- * allows (PR_SET_PTRACER). From then on the client sends one struct rocefs_request at a time and
+ * allows (PR_SET_PTRACER). A socket comes with it, which takes the place of the connected one: that
+ * one would hold the mount (net/unix/af_unix.c), and is closed. From then on the client sends one struct rocefs_request at a time and
  * gets one struct rocefs_answer for each. Descriptors go with both (SCM_RIGHTS).
  *
  * Work requests and completions pass through rings in sealed memfds of the engine's. Counters run

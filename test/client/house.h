@@ -134,6 +134,27 @@ class Mapping {
 
 class TestClient {
  public:
+  // A whole message and its descriptors; false at the end.
+  static bool take(int socket, void* data, size_t size, std::vector<Fd>& fds) {
+    iovec part{data, size};
+    alignas(cmsghdr) char space[CMSG_SPACE(4 * sizeof(int))] = {};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = space;
+    message.msg_controllen = sizeof space;
+    ssize_t got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+    cmsghdr* header = CMSG_FIRSTHDR(&message);
+    if (header && header->cmsg_type == SCM_RIGHTS) {
+      size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+      for (size_t i = 0; i < count; ++i) {
+        int fd;
+        std::memcpy(&fd, CMSG_DATA(header) + i * sizeof fd, sizeof fd);
+        fds.emplace_back(fd);
+      }
+    }
+    return got == static_cast<ssize_t>(size);
+  }
   explicit TestClient(const House& house, bool greet = true) {
     ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
     socket_ = Fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
@@ -141,8 +162,10 @@ class TestClient {
                       house.address_size) == 0);
     if (!greet) return;
     rocefs_greeting greeting{};
-    REQUIRE(::recv(socket_.get(), &greeting, sizeof greeting, 0) == sizeof greeting);
+    std::vector<Fd> own;
+    REQUIRE(take(socket_.get(), &greeting, sizeof greeting, own));
     REQUIRE(greeting.magic == ROCEFS_UAPI_MAGIC);
+    socket_ = std::move(own.at(0));
   }
 
   struct Answer {
@@ -168,25 +191,8 @@ class TestClient {
   }
   Answer receive() {
     Answer answer;
-    iovec part{&answer.said, sizeof answer.said};
-    alignas(cmsghdr) char space[CMSG_SPACE(4 * sizeof(int))] = {};
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    message.msg_control = space;
-    message.msg_controllen = sizeof space;
-    ssize_t got = ::recvmsg(socket_.get(), &message, MSG_CMSG_CLOEXEC);
-    answer.closed = got != sizeof answer.said;
+    answer.closed = !take(socket_.get(), &answer.said, sizeof answer.said, answer.fds);
     if (answer.closed) answer.said.error = EPIPE;
-    cmsghdr* header = CMSG_FIRSTHDR(&message);
-    if (header && header->cmsg_type == SCM_RIGHTS) {
-      size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-      for (size_t i = 0; i < count; ++i) {
-        int fd;
-        std::memcpy(&fd, CMSG_DATA(header) + i * sizeof fd, sizeof fd);
-        answer.fds.emplace_back(fd);
-      }
-    }
     return answer;
   }
   Answer ask(const rocefs_request& request, int attached = -1) {
