@@ -4,8 +4,9 @@
  * greets it with a struct rocefs_greeting; the credentials of that message name the process that
  * moves the client's memory with process_vm_readv(2) and process_vm_writev(2), which the client
  * allows (PR_SET_PTRACER). A socket comes with it, which takes the place of the connected one: that
- * one would hold the mount (net/unix/af_unix.c), and is closed. From then on the client sends one struct rocefs_request at a time and
- * gets one struct rocefs_answer for each. Descriptors go with both (SCM_RIGHTS).
+ * one would hold the mount (net/unix/af_unix.c), and is closed. From then on the client sends one
+ * struct rocefs_request at a time and gets one struct rocefs_answer for each. Descriptors go with
+ * both (SCM_RIGHTS).
  *
  * Work requests and completions pass through rings in sealed memfds of the engine's. Counters run
  * freely modulo 2^32; a slot is the counter modulo the number of entries, a power of two. Whoever
