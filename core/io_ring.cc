@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cassert>
 #include <cerrno>
 #include <cstring>
@@ -43,12 +44,19 @@ struct IoRing::State {
   io_uring ring{};
   bool initialised = false;
   bool disabled = false;
+  bool tells = false;  // the kernel says when it has something for us
   std::list<Request> requests;
 
   ~State() {
     if (initialised) io_uring_queue_exit(&ring);
   }
 
+  // Whether there is something to submit, or completions that only a call brings.
+  bool wants_kernel() {
+    constexpr unsigned kWaiting = IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW;
+    return !tells || io_uring_sq_ready(&ring) > 0 ||
+           (std::atomic_ref(*ring.sq.kflags).load(std::memory_order_acquire) & kWaiting) != 0;
+  }
   io_uring_sqe* sqe() {
     io_uring_sqe* entry = io_uring_get_sqe(&ring);
     if (!entry) {
@@ -109,12 +117,13 @@ IoRing::~IoRing() = default;
 Result<std::unique_ptr<IoRing>> IoRing::create(unsigned entries) {
   auto state = std::make_unique<State>();
   // R_DISABLED lets one thread make the ring and another own it. Kernels before 6.1 lack the rest.
-  state->disabled = true;
+  state->disabled = state->tells = true;
   int rc = io_uring_queue_init(
       entries, &state->ring,
-      IORING_SETUP_R_DISABLED | IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN);
+      IORING_SETUP_R_DISABLED | IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN |
+          IORING_SETUP_TASKRUN_FLAG);
   if (rc == -EINVAL) {
-    state->disabled = false;
+    state->disabled = state->tells = false;
     rc = io_uring_queue_init(entries, &state->ring, 0);
   }
   if (rc < 0) return explain(-rc);
@@ -156,7 +165,7 @@ void IoRing::unwatch(int fd) {
 }
 
 void IoRing::poll() {
-  io_uring_submit_and_get_events(&state_->ring);
+  if (state_->wants_kernel()) io_uring_submit_and_get_events(&state_->ring);
   state_->dispatch();
 }
 

@@ -41,6 +41,7 @@ void* pointer(uint64_t address) {
 
 std::shared_ptr<Process> Process::create(const Credentials& who, Fd pidfd, Engine& engine) {
   std::shared_ptr<Process> process(new Process(who, std::move(pidfd), engine));
+  process->thread_ = process;
   // The thread outlives whoever lets go of the process: it may be stuck in the client's memory.
   std::thread([process]() mutable {
     ::prctl(PR_SET_NAME, "rocefs-copy");
@@ -88,22 +89,26 @@ void Process::atomic(uint64_t address, const AtomicOperation& operation, uint64_
   job.address = address;
   job.local = reinterpret_cast<uint8_t*>(&original);
   job.length = sizeof original;
-  job.operation = operation;
+  job.extra = std::make_unique<Extra>();
+  job.extra->operation = operation;
   job.listener = &listener;
   job.ticket = ticket;
 }
 
 void Process::run(Work work) {
-  asked_.emplace_back().work = std::move(work);
+  Job& job = asked_.emplace_back();
+  job.extra = std::make_unique<Extra>();
+  job.extra->work = std::move(work);
 }
 
 void Process::send(uint32_t socket, std::span<const uint8_t> message) {
   Job& job = asked_.emplace_back();
-  assert(message.size() <= job.message.size());
+  job.extra = std::make_unique<Extra>();
+  assert(message.size() <= job.extra->message.size());
   job.kind = Job::Kind::kSend;
   job.address = socket;
   job.length = static_cast<uint32_t>(message.size());
-  std::copy(message.begin(), message.end(), job.message.begin());
+  std::copy(message.begin(), message.end(), job.extra->message.begin());
 }
 
 void Process::close_socket(uint32_t socket) {
@@ -116,7 +121,8 @@ uint32_t Process::adopt(Fd fd) {
   Job job;
   job.kind = Job::Kind::kAdopt;
   job.address = next_socket_;
-  job.fd = std::move(fd);
+  job.extra = std::make_unique<Extra>();
+  job.extra->fd = std::move(fd);
   {
     std::lock_guard lock(mutex_);
     open_.insert(next_socket_);
@@ -151,16 +157,16 @@ void Process::flush() {
 
 bool Process::take_done() {
   if (!has_done()) return false;
-  std::vector<Job> done;
   {
     std::lock_guard lock(mutex_);
-    done.swap(done_);
+    taken_.swap(done_);
     has_done_.store(false);
   }
-  for (Job& job : done) {
-    if (job.listener) job.listener->memory_done(job.ticket, job.ok);
-    if (job.after) job.after();
+  for (Done& done : taken_) {
+    if (done.listener) done.listener->memory_done(done.ticket, done.ok);
+    if (done.after) done.after();
   }
+  taken_.clear();
   return true;
 }
 
@@ -173,6 +179,7 @@ void Process::finish() {
 
 void Process::work_loop() {
   std::vector<Job> batch;
+  std::vector<Done> done;
   for (;;) {
     {
       std::unique_lock lock(mutex_);
@@ -190,23 +197,24 @@ void Process::work_loop() {
       if (batch.empty() && finished_.load()) break;
     }
     if (backlog_ > 0) sweep_sockets();
-    work(batch);
-    bool told = false;
+    work(batch, done);
+    if (done.empty()) continue;
     {
       std::lock_guard lock(mutex_);
-      for (Job& job : batch) {
-        if (!job.listener && !job.after) continue;
-        done_.push_back(std::move(job));
-        told = true;
+      if (done_.empty()) {
+        done_.swap(done);
+      } else {
+        std::move(done.begin(), done.end(), std::back_inserter(done_));
       }
-      if (told) has_done_.store(true);
+      has_done_.store(true);
     }
-    if (told && !finished_.load()) engine_.nudge();
+    done.clear();
+    if (!finished_.load()) engine_.nudge();
   }
   sockets_.clear();
 }
 
-void Process::work(std::span<Job> batch) {
+void Process::work(std::span<Job> batch, std::vector<Done>& done) {
   bool touch = !ended_.load() && alive();
   for (size_t at = 0; at < batch.size();) {
     Job& job = batch[at];
@@ -214,7 +222,11 @@ void Process::work(std::span<Job> batch) {
       case Job::Kind::kRead:
       case Job::Kind::kWrite:
         if (touch) {
-          at += move(batch.subspan(at));
+          size_t moved = move(batch.subspan(at));
+          for (const Job& one : batch.subspan(at, moved)) {
+            done.push_back({one.listener, one.ticket, one.ok, {}});
+          }
+          at += moved;
           continue;
         }
         break;
@@ -222,11 +234,11 @@ void Process::work(std::span<Job> batch) {
         job.ok = touch && change(job);
         break;
       case Job::Kind::kRun:
-        job.after = job.work();
+        if (Task after = job.extra->work()) done.push_back({nullptr, 0, true, std::move(after)});
         break;
       case Job::Kind::kAdopt:
         sweep_sockets();
-        sockets_[static_cast<uint32_t>(job.address)].fd = std::move(job.fd);
+        sockets_[static_cast<uint32_t>(job.address)].fd = std::move(job.extra->fd);
         break;
       case Job::Kind::kClose:
         close_now(static_cast<uint32_t>(job.address));
@@ -234,12 +246,13 @@ void Process::work(std::span<Job> batch) {
       case Job::Kind::kSend: {
         auto socket = sockets_.find(static_cast<uint32_t>(job.address));
         if (socket == sockets_.end() || socket->second.waiting.size() == kMaxWaiting) break;
-        socket->second.waiting.emplace_back(job.message, job.length);
+        socket->second.waiting.emplace_back(job.extra->message, job.length);
         ++backlog_;
         if (!send_now(socket->second)) close_now(socket->first);
         break;
       }
     }
+    if (job.listener) done.push_back({job.listener, job.ticket, job.ok, {}});
     ++at;
   }
 }
@@ -284,7 +297,7 @@ bool Process::change(const Job& job) const {
   constexpr auto kSize = static_cast<ssize_t>(sizeof number);
   if (transfer(Job::Kind::kRead, {&local, 1}, {&remote, 1}) != kSize) return false;
   std::memcpy(job.local, &number, sizeof number);
-  number = job.operation.result(number);
+  number = job.extra->operation.result(number);
   return transfer(Job::Kind::kWrite, {&local, 1}, {&remote, 1}) == kSize;
 }
 

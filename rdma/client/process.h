@@ -76,6 +76,8 @@ class Process {
 
   // Any thread. From now on nothing of the client is touched: what is asked fails.
   void end() { ended_.store(true); }
+  // Expires when the thread has ended.
+  std::weak_ptr<Process> thread() const { return thread_; }
   // Whether the thread has nothing to do. After end() it soon has, unless the client's memory
   // blocks.
   bool idle() const { return idle_.load(); }
@@ -86,6 +88,13 @@ class Process {
   bool populated(uint64_t address, uint64_t length) const;
 
  private:
+  // What is asked of the thread: most are moves, which are kept small.
+  struct Extra {
+    AtomicOperation operation;
+    std::array<uint8_t, 16> message{};
+    Fd fd;
+    Work work;
+  };
   struct Job {
     enum class Kind : uint8_t { kRead, kWrite, kAtomic, kRun, kSend, kAdopt, kClose };
     Kind kind = Kind::kRun;
@@ -95,10 +104,12 @@ class Process {
     uint8_t* local = nullptr;
     MemoryListener* listener = nullptr;
     uint64_t ticket = 0;
-    AtomicOperation operation;
-    std::array<uint8_t, 16> message{};
-    Fd fd;
-    Work work;
+    std::unique_ptr<Extra> extra;
+  };
+  struct Done {
+    MemoryListener* listener;  // null: there is a task instead
+    uint64_t ticket;
+    bool ok;
     Task after;
   };
   struct EventSocket {
@@ -109,7 +120,7 @@ class Process {
 
   Process(const Credentials& who, Fd pidfd, Engine& engine);
   void work_loop();
-  void work(std::span<Job> batch);
+  void work(std::span<Job> batch, std::vector<Done>& done);
   size_t move(std::span<Job> batch);
   bool move_one(const Job& job) const;
   ssize_t transfer(Job::Kind kind, std::span<const iovec> local,
@@ -123,16 +134,18 @@ class Process {
   void submit(Job job);
   void finish();
 
+  std::weak_ptr<Process> thread_;
   const Credentials who_;
   const Fd pidfd_;
   Engine& engine_;
-  std::vector<Job> asked_;  // core thread
+  std::vector<Job> asked_;   // core thread
+  std::vector<Done> taken_;  // core thread
 
   std::mutex mutex_;  // for the four that follow; held for moments only
   std::condition_variable changed_;
   std::set<uint32_t> open_;  // the sockets that are not closed
   std::vector<Job> jobs_;
-  std::vector<Job> done_;
+  std::vector<Done> done_;
 
   std::atomic<bool> has_done_{false};
   std::atomic<bool> ended_{false};

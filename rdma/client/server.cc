@@ -93,8 +93,10 @@ void ClientServer::drop_all() {
 
 bool ClientServer::settle() {
   clients_->poll();
-  return std::all_of(gone_.begin(), gone_.end(),
-                     [](const auto& process) { return process->idle() && !process->busy(); });
+  return std::all_of(gone_.begin(), gone_.end(), [](const auto& thread) {
+    auto process = thread.lock();
+    return !process || (process->idle() && !process->busy());
+  });
 }
 
 void ClientServer::accept() {
@@ -272,8 +274,8 @@ void ClientServer::drop(const ConnectionPtr& given, std::string_view why) {
   connection->process->end();
   connection->socket.reset();
   connections_.erase(connection->id);
-  std::erase_if(gone_, [](const auto& process) { return process->idle(); });
-  gone_.push_back(connection->process);
+  std::erase_if(gone_, [](const auto& thread) { return thread.expired(); });
+  gone_.push_back(connection->process->thread());
   remove(connection->id);
 }
 

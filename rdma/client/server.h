@@ -67,7 +67,7 @@ class ClientServer {
   Fd listener_;
   uint64_t next_id_ = 1;
   std::map<uint64_t, ConnectionPtr> connections_;
-  std::vector<std::shared_ptr<Process>> gone_;  // processes whose copy thread may still work
+  std::vector<std::weak_ptr<Process>> gone_;  // until their copy threads have ended
 };
 
 // The queues that a request asks for, laid out in their memory. EINVAL for what is past the limits.
