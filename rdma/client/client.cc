@@ -64,8 +64,11 @@ void Client::device_removed(Device& device) {
   give_back();
   device.remove_client(*this);
   device_ = nullptr;
-  store_release(page_->gone, 1);
+  store_release(page_->gone, 1);  // after the last completion
   tell(kDeviceFatal, 0);
+  // Whoever waits for another event sees the end of the file.
+  process_->close_socket(events_);
+  for (auto [name, socket] : channels_) process_->close_socket(socket);
   completed_ = true;
   flush();
 }
@@ -146,8 +149,14 @@ void Client::request(const rocefs_request& request, Attachment attachment, Reply
     if (attachment.socket != 0) process_->close_socket(attachment.socket);
     answer = refusal(done.error());
   } else if (takes_away(request.op)) {
-    // What is under way in the client's memory ends first, and its events are sent.
-    return process_->run([reply = std::move(reply), answer]() mutable -> Task {
+    // What is under way in the client's memory ends first; events that are not sent yet never are.
+    return process_->run([process = process_.get(), cookie = attachment.cookie,
+                          reply = std::move(reply), answer]() mutable -> Task {
+      if (cookie != 0) {
+        Process::Unsent unsent = process->forget_events(cookie);
+        answer.u.events.completions -= unsent.completions;
+        answer.u.events.asynchronous -= unsent.asynchronous;
+      }
       return [reply = std::move(reply), answer]() mutable { reply(answer); };
     });
   }
@@ -174,7 +183,7 @@ Result<void> Client::execute(const rocefs_request& request, Attachment& attachme
     case ROCEFS_OP_CREATE_CQ:
       return create_cq(request.u.create_cq, attachment, answer);
     case ROCEFS_OP_DESTROY_CQ:
-      return destroy_cq(request.u.handle, answer);
+      return destroy_cq(request.u.handle, attachment, answer);
     case ROCEFS_OP_CREATE_SRQ:
       return create_srq(request.u.create_srq, attachment, answer);
     case ROCEFS_OP_MODIFY_SRQ:
@@ -182,7 +191,7 @@ Result<void> Client::execute(const rocefs_request& request, Attachment& attachme
     case ROCEFS_OP_QUERY_SRQ:
       return query_srq(request.u.handle, answer);
     case ROCEFS_OP_DESTROY_SRQ:
-      return destroy_srq(request.u.handle, answer);
+      return destroy_srq(request.u.handle, attachment, answer);
     case ROCEFS_OP_CREATE_QP:
       return create_qp(request.u.create_qp, attachment, answer);
     case ROCEFS_OP_MODIFY_QP:
@@ -274,10 +283,11 @@ Result<void> Client::create_cq(const rocefs_create_cq& wanted, Attachment& attac
   return {};
 }
 
-Result<void> Client::destroy_cq(uint32_t handle, rocefs_answer& answer) {
+Result<void> Client::destroy_cq(uint32_t handle, Attachment& attachment, rocefs_answer& answer) {
   ClientCq* cq = cqs_.find(handle);
   if (!cq) return no_such("completion queue", handle);
   if (cq->users > 0) return Error{EBUSY, "the completion queue is in use"};
+  attachment.cookie = cq->cookie();
   answer.u.events = {cq->completion_events(), cq->async_events()};
   cqs_.take(handle);
   return {};
@@ -339,12 +349,13 @@ Result<void> Client::query_srq(uint32_t handle, rocefs_answer& answer) {
   return {};
 }
 
-Result<void> Client::destroy_srq(uint32_t handle, rocefs_answer& answer) {
+Result<void> Client::destroy_srq(uint32_t handle, Attachment& attachment, rocefs_answer& answer) {
   ClientSrq* srq = srqs_.find(handle);
   if (!srq) return no_such("shared receive queue", handle);
   if (srq->users > 0) return Error{EBUSY, "the shared receive queue is in use"};
   --pds_.find(srq->created().pd)->users;
   give_doorbell(*srq);
+  attachment.cookie = srq->created().cookie;
   answer.u.events = {0, srq->async_events()};
   srqs_.take(handle);
   return {};

@@ -36,6 +36,7 @@ class ClientCq final : public CompletionSink {
   [[nodiscard]] Completion* claim() override;
   void publish(bool solicited) override;
 
+  uint64_t cookie() const { return cookie_; }
   // Events of it that the client was sent, or will be.
   uint32_t completion_events() const { return completion_events_; }
   uint32_t async_events() const { return overrun_ ? 1 : 0; }
@@ -140,6 +141,7 @@ class Client final : public DeviceClient {
     std::shared_ptr<SharedMemory> memory;  // for what is created
     rocefs_created layout{};
     uint32_t socket = 0;
+    uint64_t cookie = 0;  // of what is destroyed, if it has events
   };
   using Reply = UniqueFunction<void(const rocefs_answer&)>;
   // Answers when it is done.
@@ -180,12 +182,12 @@ class Client final : public DeviceClient {
   Result<void> dealloc_pd(uint32_t handle);
   Result<void> create_cq(const rocefs_create_cq& wanted, Attachment& attachment,
                          rocefs_answer& answer);
-  Result<void> destroy_cq(uint32_t handle, rocefs_answer& answer);
+  Result<void> destroy_cq(uint32_t handle, Attachment& attachment, rocefs_answer& answer);
   Result<void> create_srq(const rocefs_create_srq& wanted, Attachment& attachment,
                           rocefs_answer& answer);
   Result<void> modify_srq(const rocefs_srq_attr& wanted);
   Result<void> query_srq(uint32_t handle, rocefs_answer& answer);
-  Result<void> destroy_srq(uint32_t handle, rocefs_answer& answer);
+  Result<void> destroy_srq(uint32_t handle, Attachment& attachment, rocefs_answer& answer);
   Result<void> create_channel(uint64_t name, uint32_t socket);
   Result<void> put_back(const rocefs_put_back& event);
   Result<void> create_qp(const rocefs_create_qp& wanted, Attachment& attachment,

@@ -332,6 +332,18 @@ void Process::close_now(uint32_t number) {
   open_.erase(number);
 }
 
+Process::Unsent Process::forget_events(uint64_t cookie) {
+  Unsent unsent;
+  for (auto& [number, socket] : sockets_) {
+    backlog_ -= std::erase_if(socket.waiting, [&](const auto& event) {
+      if (std::memcmp(event.first.data(), &cookie, sizeof cookie) != 0) return false;
+      ++(event.second == sizeof cookie ? unsent.completions : unsent.asynchronous);
+      return true;
+    });
+  }
+  return unsent;
+}
+
 bool Process::has_socket(uint32_t socket) {
   std::lock_guard lock(mutex_);
   return open_.count(socket) > 0;

@@ -84,6 +84,12 @@ class Process {
 
   // Copy thread. Whether `address` holds this number: whether the process may be read at all.
   bool holds(uint64_t address, uint32_t number) const;
+  // Copy thread. Takes back the events of `cookie` for which there was no room in their sockets.
+  struct Unsent {
+    uint32_t completions = 0;
+    uint32_t asynchronous = 0;
+  };
+  Unsent forget_events(uint64_t cookie);
   // Copy thread. Whether each page of these bytes can be read; they are populated.
   bool populated(uint64_t address, uint64_t length) const;
 
