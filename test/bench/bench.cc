@@ -55,6 +55,13 @@ void pin(int cpu) {
   (void)::sched_setaffinity(0, sizeof set, &set);
 }
 
+void unpin() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) CPU_SET(cpu, &set);
+  (void)::sched_setaffinity(0, sizeof set, &set);
+}
+
 Row judged(Row row, double value, Bound bound, double goal, const std::string& unit) {
   bool met = bound == Bound::kAtMost ? value <= goal : value >= goal;
   row.verdict = met ? Row::Verdict::kMet : Row::Verdict::kMissed;

@@ -38,6 +38,8 @@ std::vector<double> interleave(int rounds, const std::vector<std::function<doubl
 
 // The calling thread, and what it starts, runs on that CPU alone.
 void pin(int cpu);
+// On any CPU again.
+void unpin();
 
 enum class Bound { kAtMost, kAtLeast };
 Row judged(Row row, double value, Bound bound, double goal, const std::string& unit);

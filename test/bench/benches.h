@@ -11,6 +11,7 @@ void bench_hops(Table& table);
 void bench_memory(Table& table);
 void bench_reads(Table& table);
 void bench_wire(Table& table);
+void bench_verbs(Table& table);
 
 inline constexpr Bench kBenches[] = {
     {"files", "open, read to the end and close, against real sysfs", bench_files},
@@ -19,6 +20,7 @@ inline constexpr Bench kBenches[] = {
     {"memory", "memory per idle queue pair", bench_memory},
     {"reads", "what readers of the files do to messages", bench_reads},
     {"wire", "ICRC, parsing and emitting", bench_wire},
+    {"verbs", "stock programs, against memory moved between processes", bench_verbs},
 };
 
 }  // namespace rocefs::bench

@@ -9,29 +9,34 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 
 #include "core/clock.h"
 #include "test/bench/bench.h"
 
 namespace rocefs::bench {
-namespace {
 
 // build/bin/rocefs beside build/test/rocefs_bench.
-std::string daemon_path() {
+std::string Mount::daemon() {
   if (const char* path = std::getenv("ROCEFS")) return path;
   return std::filesystem::read_symlink("/proc/self/exe").parent_path() / "../bin/rocefs";
 }
 
-}  // namespace
+pid_t Mount::worker() const {
+  std::ifstream children(fmt::format("/proc/{0}/task/{0}/children", pid_));
+  pid_t worker = -1;
+  children >> worker;
+  return worker;
+}
 
 Mount::Mount(std::optional<int> cpu) {
   char name[] = "/tmp/rocefs-bench.XXXXXX";
   directory_ = ::mkdtemp(name);
-  std::string daemon = daemon_path();
+  std::string program = daemon();
   pid_ = ::fork();
   if (pid_ == 0) {
     if (cpu) pin(*cpu);
-    ::execl(daemon.c_str(), daemon.c_str(), "-f", directory_.c_str(), nullptr);
+    ::execl(program.c_str(), program.c_str(), "-f", directory_.c_str(), nullptr);
     ::_exit(127);
   }
   TimeNs end = monotonic_ns() + 10 * kSecond;
@@ -43,7 +48,7 @@ Mount::Mount(std::optional<int> cpu) {
     }
     ::sched_yield();
   }
-  if (!up_) fmt::print(stderr, "skipped: {} could not be mounted on {}\n", daemon, directory_);
+  if (!up_) fmt::print(stderr, "skipped: {} could not be mounted on {}\n", program, directory_);
 }
 
 Mount::~Mount() {

@@ -17,6 +17,9 @@ class Mount {
   Mount& operator=(const Mount&) = delete;
 
   bool up() const { return up_; }
+  // The program that serves it, and the process of it that does the work.
+  static std::string daemon();
+  pid_t worker() const;
   std::string at(const std::string& file) const { return directory_ + "/" + file; }
 
  private:
