@@ -170,7 +170,7 @@ void Engine::run_real() {
   // Input from outside is stamped max(now, wall), but never ahead of an event that is still due.
   if (held_ == 0) scheduler_.pass(std::max(scheduler_.now(), std::min(wall, next_due())));
   inbox_.drain();
-  if (poller_ && poller_->poll()) polled_ = monotonic_ns();
+  if (poller_ && poller_->poll(held_ == 0 && next_due() <= wall)) polled_ = monotonic_ns();
   ring_->poll();
   if (held_ > 0) return sleep(kNever);
   // Who has just asked for something is likely to do so again.

@@ -33,8 +33,9 @@ struct Outstanding {
 class Poller {
  public:
   virtual ~Poller() = default;
-  // Core thread, between batches of events. Whether there was something.
-  virtual bool poll() = 0;
+  // Core thread, between batches of events. `more`: events are due at once, so what can be handed on
+  // in a larger lump may wait for them. Whether there was something.
+  virtual bool poll(bool more) = 0;
   // The core is about to sleep: who brings something from now on must nudge it. False if there is
   // something already. In either case awake() follows.
   virtual bool may_sleep() = 0;

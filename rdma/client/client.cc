@@ -70,7 +70,7 @@ void Client::device_removed(Device& device) {
   process_->close_socket(events_);
   for (auto [name, socket] : channels_) process_->close_socket(socket);
   completed_ = true;
-  flush();
+  flush(false);
 }
 
 void Client::completed(uint32_t qpn) {
@@ -115,7 +115,11 @@ bool Client::poll() {
   return true;
 }
 
-void Client::flush() {
+void Client::flush(bool more) {
+  constexpr int kMostHeldBack = 8;
+  bool small = process_->asked_bytes() < Process::kChunk;
+  if (more && small && ++held_back_ <= kMostHeldBack) return;
+  held_back_ = 0;
   process_->flush();
   if (!completed_) return;
   completed_ = false;

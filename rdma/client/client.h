@@ -149,8 +149,9 @@ class Client final : public DeviceClient {
 
   // Looks at the doorbells and tells what has ended; whether there was anything.
   bool poll();
-  // Hands over what was asked of the process, and wakes who waits for completions.
-  void flush();
+  // Hands over what was asked of the process, and wakes who waits for completions. `more`: both may
+  // wait a little for more of it.
+  void flush(bool more);
   // Whether poll() would find something.
   bool wanted() const;
 
@@ -211,6 +212,7 @@ class Client final : public DeviceClient {
   const uint32_t events_;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   bool completed_ = false;  // since the last flush()
+  int held_back_ = 0;       // flushes in a row
   uint32_t completions_ = 0;
 
   Handles<Pd> pds_{ROCEFS_MAX_PD};

@@ -79,11 +79,11 @@ void Clients::remove(uint64_t id) {
   clients_.erase(found);
 }
 
-bool Clients::poll() {
+bool Clients::poll(bool more) {
   bool any = false;
   for (auto& [id, entry] : clients_) {
     any |= entry.client->poll();
-    entry.client->flush();
+    entry.client->flush(more);
   }
   if (leaving_.empty()) return any;
   // Queue pairs that are going wait for what they have asked of their memory.

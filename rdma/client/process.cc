@@ -67,6 +67,7 @@ void Process::read(uint64_t address, std::span<uint8_t> into, MemoryListener& li
   job.address = address;
   job.local = into.data();
   job.length = static_cast<uint32_t>(into.size());
+  asked_bytes_ += into.size();
   job.listener = &listener;
   job.ticket = ticket;
 }
@@ -78,6 +79,7 @@ void Process::write(uint64_t address, std::span<const uint8_t> from, MemoryListe
   job.address = address;
   job.local = const_cast<uint8_t*>(from.data());  // only read
   job.length = static_cast<uint32_t>(from.size());
+  asked_bytes_ += from.size();
   job.listener = &listener;
   job.ticket = ticket;
 }
@@ -152,6 +154,7 @@ void Process::flush() {
     waiting = waiting_.load();
   }
   asked_.clear();
+  asked_bytes_ = 0;
   if (waiting) changed_.notify_one();
 }
 

@@ -64,6 +64,7 @@ class Process {
   bool has_socket(uint32_t socket);
   // Hands over what was asked since the last time.
   void flush();
+  uint64_t asked_bytes() const { return asked_bytes_; }
   // Whether flush() or take_done() has something to do.
   bool busy() const { return !asked_.empty() || has_done(); }
   bool has_done() const { return has_done_.load(std::memory_order_seq_cst); }
@@ -144,8 +145,9 @@ class Process {
   const Credentials who_;
   const Fd pidfd_;
   Engine& engine_;
-  std::vector<Job> asked_;   // core thread
-  std::vector<Done> taken_;  // core thread
+  std::vector<Job> asked_;    // core thread
+  uint64_t asked_bytes_ = 0;  // in them
+  std::vector<Done> taken_;   // core thread
 
   std::mutex mutex_;  // for the four that follow; held for moments only
   std::condition_variable changed_;

@@ -92,7 +92,7 @@ void ClientServer::drop_all() {
 }
 
 bool ClientServer::settle() {
-  clients_->poll();
+  clients_->poll(false);
   return std::all_of(gone_.begin(), gone_.end(), [](const auto& thread) {
     auto process = thread.lock();
     return !process || (process->idle() && !process->busy());
