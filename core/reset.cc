@@ -15,7 +15,8 @@ constexpr TriggerRow kReset{
     "reset", "1",
     "back to the configuration: knobs, [knobs] of the ini file included, have their values, "
     "devices "
-    "their drivers; flows, captures and scheduled stores are gone, nothing is on its way, "
+    "their drivers; flows, captures and scheduled stores are gone, verbs programs have lost their "
+    "device (EIO), nothing is on its way, "
     "counters, "
     "statistics and trace_hash begin anew, and so does chance. Time goes on"};
 

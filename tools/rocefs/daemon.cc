@@ -216,6 +216,10 @@ ResetParts Daemon::Impl::reset_parts() {
   });
   parts.before.push_back(
       [this](const Operation&, Answer<void> answer) { capture_->stop(std::move(answer)); });
+  parts.before.push_back([this](const Operation&, Answer<void> answer) {
+    clients_->drop_all();  // the core hears of it before it hears of what follows
+    answer({});
+  });
   parts.before.push_back(
       [this](const Operation&, Answer<void> answer) { driver_->bind_all(std::move(answer)); });
   parts.before.push_back([this](const Operation&, Answer<void> answer) {
