@@ -1,5 +1,6 @@
 #include "core/engine.h"
 
+#include <sched.h>
 #include <sys/eventfd.h>
 
 #include <algorithm>
@@ -10,9 +11,10 @@ namespace rocefs {
 namespace {
 
 constexpr size_t kInboxLimit = 4096;
-constexpr int kBatch = 64;                       // events between looks at the inbox
-constexpr TimeNs kSpin = 50 * kMicrosecond;      // deadlines nearer than this are polled for
-constexpr TimeNs kLinger = 20 * kMicrosecond;    // polled for after the last that was polled
+constexpr int kBatch = 64;                     // events between looks at the inbox
+constexpr TimeNs kSpin = 50 * kMicrosecond;    // deadlines nearer than this are polled for
+constexpr TimeNs kLinger = 20 * kMicrosecond;  // polled for after the last that was found
+constexpr TimeNs kYieldAfterMuch = 200 * kMicrosecond;
 constexpr TimeNs kSlipAfter = 5 * kMillisecond;  // wall time that the core may be behind
 
 }  // namespace
@@ -170,15 +172,27 @@ void Engine::run_real() {
   // Input from outside is stamped max(now, wall), but never ahead of an event that is still due.
   if (held_ == 0) scheduler_.pass(std::max(scheduler_.now(), std::min(wall, next_due())));
   inbox_.drain();
-  if (poller_ && poller_->poll(held_ == 0 && next_due() <= wall)) polled_ = monotonic_ns();
+  bool more = held_ == 0 && next_due() <= wall;
+  Poller::Found found = poller_ ? poller_->poll(more) : Poller::Found::kNothing;
   ring_->poll();
   if (held_ > 0) return sleep(kNever);
-  // Who has just asked for something is likely to do so again.
-  if (poller_ && monotonic_ns() - polled_ < kLinger) return;
+  if (poller_ && linger(found)) return;
   TimeNs next = next_due();
   if (next == kNever) return sleep(kNever);
   TimeNs gap = (next - clock_.now()) * static_cast<TimeNs>(clock_.dilation());
   if (gap > kSpin) sleep(gap - kSpin / 2);
+}
+
+// Who has just asked for something is likely to do so again: for a while the core stays awake. The
+// threads that it has given much to do have the CPU meanwhile, if they want it; with little to do
+// for others it does not yield, because who yields comes after all programs that spin.
+bool Engine::linger(Poller::Found found) {
+  TimeNs now = monotonic_ns();
+  if (found != Poller::Found::kNothing) found_ = now;
+  if (found == Poller::Found::kMuch) found_much_ = now;
+  if (now - found_ >= kLinger) return false;
+  if (found == Poller::Found::kNothing && now - found_much_ < kYieldAfterMuch) ::sched_yield();
+  return true;
 }
 
 // When the core was away for long, engine time slips: no timer fires ahead of what was there

@@ -33,9 +33,11 @@ struct Outstanding {
 class Poller {
  public:
   virtual ~Poller() = default;
-  // Core thread, between batches of events. `more`: events are due at once, so what can be handed on
-  // in a larger lump may wait for them. Whether there was something.
-  virtual bool poll(bool more) = 0;
+  // Core thread, between batches of events. `more`: events are due at once, so what can be handed
+  // on in a larger lump may wait for them. What there was: much is work for other threads that will
+  // take them a while.
+  enum class Found { kNothing, kSome, kMuch };
+  virtual Found poll(bool more) = 0;
   // The core is about to sleep: who brings something from now on must nudge it. False if there is
   // something already. In either case awake() follows.
   virtual bool may_sleep() = 0;
@@ -139,6 +141,7 @@ class Engine {
   void run_real();
   void run_virtual();
   void sleep(TimeNs wall_ns);
+  bool linger(Poller::Found found);
   void take_released();
   TimeNs next_due() const;
   bool task_is_next(TimeNs limit) const;
@@ -173,7 +176,8 @@ class Engine {
   std::atomic<bool> asleep_{false};
   std::atomic<bool> stopping_{false};
   Poller* poller_ = nullptr;
-  TimeNs polled_ = 0;  // wall time when there was something to poll
+  TimeNs found_ = 0;  // wall time when there was something to poll
+  TimeNs found_much_ = 0;
   Histogram lateness_;
   Counter slips_;
   Counter slipped_ns_;

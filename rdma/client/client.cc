@@ -115,17 +115,18 @@ bool Client::poll() {
   return true;
 }
 
-void Client::flush(bool more) {
+uint64_t Client::flush(bool more) {
   constexpr int kMostHeldBack = 8;
-  bool small = process_->asked_bytes() < Process::kChunk;
-  if (more && small && ++held_back_ <= kMostHeldBack) return;
+  uint64_t bytes = process_->asked_bytes();
+  if (more && bytes < Process::kChunk && ++held_back_ <= kMostHeldBack) return 0;
   held_back_ = 0;
   process_->flush();
-  if (!completed_) return;
+  if (!completed_) return bytes;
   completed_ = false;
   std::atomic_ref(page_->completions).store(completions_);
-  if (std::atomic_ref(page_->waiters).load() == 0) return;
+  if (std::atomic_ref(page_->waiters).load() == 0) return bytes;
   ::syscall(SYS_futex, &page_->completions, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+  return bytes;
 }
 
 Result<uint32_t> Client::take_doorbell(ClientQueue& queue) {

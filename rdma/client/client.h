@@ -150,8 +150,9 @@ class Client final : public DeviceClient {
   // Looks at the doorbells and tells what has ended; whether there was anything.
   bool poll();
   // Hands over what was asked of the process, and wakes who waits for completions. `more`: both may
-  // wait a little for more of it.
-  void flush(bool more);
+  // wait a little for more of it. How many bytes the
+  // process will move.
+  uint64_t flush(bool more);
   // Whether poll() would find something.
   bool wanted() const;
 

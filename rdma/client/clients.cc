@@ -79,13 +79,15 @@ void Clients::remove(uint64_t id) {
   clients_.erase(found);
 }
 
-bool Clients::poll(bool more) {
+Poller::Found Clients::poll(bool more) {
   bool any = false;
+  uint64_t handed_on = 0;
   for (auto& [id, entry] : clients_) {
     any |= entry.client->poll();
-    entry.client->flush(more);
+    handed_on += entry.client->flush(more);
   }
-  if (leaving_.empty()) return any;
+  Found found = handed_on >= Process::kMuch ? Found::kMuch : any ? Found::kSome : Found::kNothing;
+  if (leaving_.empty()) return found;
   // Queue pairs that are going wait for what they have asked of their memory.
   std::erase_if(leaving_, [](const auto& process) {
     bool over = process->idle();
@@ -93,7 +95,7 @@ bool Clients::poll(bool more) {
     process->flush();
     return over && !process->busy();
   });
-  return any;
+  return found;
 }
 
 bool Clients::may_sleep() {

@@ -36,7 +36,7 @@ class Clients final : public Poller {
   Client* find(uint64_t id);
   void remove(uint64_t id);
 
-  bool poll(bool more) override;
+  Found poll(bool more) override;
   bool may_sleep() override;
   void awake() override;
 

@@ -37,6 +37,8 @@ class Process {
  public:
   // What a move can carry at once.
   static constexpr size_t kChunk = 64 * 1024;
+  // Bytes that it takes a while to move.
+  static constexpr uint64_t kMuch = 16 * 1024;
 
   // Control thread. `pidfd` becomes readable when the process has died. The thread ends when nobody
   // holds the process any more and nothing is left to do; the engine outlives its last answer.
@@ -155,6 +157,7 @@ class Process {
   std::vector<Job> jobs_;
   std::vector<Done> done_;
 
+  std::atomic<bool> has_jobs_{false};
   std::atomic<bool> has_done_{false};
   std::atomic<bool> ended_{false};
   std::atomic<bool> finished_{false};
@@ -163,6 +166,7 @@ class Process {
   uint32_t next_socket_ = 1;                 // control thread
   std::map<uint32_t, EventSocket> sockets_;  // copy thread
   size_t backlog_ = 0;                       // of all sockets
+  uint64_t moved_ = 0;                       // bytes, of the last batch
 };
 
 }  // namespace rocefs
