@@ -70,11 +70,13 @@ void Client::device_removed(Device& device) {
   flush();
 }
 
-void Client::completed(uint32_t qpn) {
+ClientQp* Client::completed(uint32_t qpn) {
   completed_ = true;
   ++completions_;
   auto qp = by_number_.find(qpn);
-  if (qp != by_number_.end()) qp->second->release();
+  if (qp == by_number_.end()) return nullptr;
+  qp->second->release();
+  return qp->second;
 }
 
 void Client::raise(uint32_t channel, uint64_t cookie) {
