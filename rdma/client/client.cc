@@ -66,6 +66,9 @@ void Client::device_removed(Device& device) {
   device_ = nullptr;
   store_release(page_->gone, 1);
   tell(kDeviceFatal, 0);
+  process_->close_socket(events_);  // who waits for an event hears that none will come
+  for (const auto& [name, socket] : channels_) process_->close_socket(socket);
+  channels_.clear();
   completed_ = true;
   flush();
 }
