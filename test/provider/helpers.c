@@ -13,11 +13,12 @@ uint32_t inline_size;
 enum { kPatienceSeconds = 60 };
 
 struct ibv_context* open_device(void) {
-  struct ibv_device** devices = ibv_get_device_list(NULL);
-  struct ibv_context* opened = devices && devices[0] ? ibv_open_device(devices[0]) : NULL;
-  int error = errno;
+  int count = 0;
+  struct ibv_device** devices = ibv_get_device_list(&count);
+  struct ibv_context* opened = NULL;
+  for (int i = 0; i < count; ++i)
+    if (!strcmp(ibv_get_device_name(devices[i]), "mb_0")) opened = ibv_open_device(devices[i]);
   if (devices) ibv_free_device_list(devices);
-  errno = error;
   return opened;
 }
 

@@ -37,7 +37,7 @@ enum { kDepth = 8, kInline = 64, kMaxSge = 2, kReceiveAt = 4096, kReceiveSize = 
 /* The inline data that queue pairs take: kInline bytes were asked for. */
 extern uint32_t inline_size;
 
-struct ibv_context* open_device(void);
+struct ibv_context* open_device(void); /* mb_0 */
 int open_descriptors(void);
 
 /* Two queue pairs; the sends of both complete in one queue, with events, the receives in another.
