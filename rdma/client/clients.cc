@@ -73,7 +73,10 @@ Client* Clients::find(uint64_t id) {
 
 void Clients::remove(uint64_t id) {
   auto found = clients_.find(id);
-  if (found == clients_.end()) return;
+  if (found == clients_.end()) {
+    if (left_) left_();
+    return;
+  }
   engine_.ring().unwatch(found->second.doorbell.get());
   leaving_.push_back(found->second.client->shared_process());
   clients_.erase(found);
@@ -87,12 +90,13 @@ bool Clients::poll() {
   }
   if (leaving_.empty()) return any;
   // Queue pairs that are going wait for what they have asked of their memory.
-  std::erase_if(leaving_, [](const auto& process) {
+  size_t ended = std::erase_if(leaving_, [](const auto& process) {
     bool over = process->idle();
     process->take_done();
     process->flush();
     return over && !process->busy();
   });
+  if (ended > 0 && left_) left_();
   return any;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 
@@ -35,6 +36,8 @@ class Clients final : public Poller {
   // Null if there is none.
   Client* find(uint64_t id);
   void remove(uint64_t id);
+  // Runs `left` when nothing of a client that was removed is under way any more.
+  void on_left(std::function<void()> left) { left_ = std::move(left); }
 
   bool poll() override;
   bool may_sleep() override;
@@ -55,6 +58,7 @@ class Clients final : public Poller {
   std::map<const Device*, Client::Numbers> numbers_;
   std::map<uint64_t, Entry> clients_;
   std::vector<std::shared_ptr<Process>> leaving_;  // whose answers are still to be taken
+  std::function<void()> left_;
 };
 
 }  // namespace rocefs

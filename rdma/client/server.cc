@@ -48,7 +48,9 @@ Result<std::unique_ptr<ClientServer>> ClientServer::create(Engine& engine, Fabri
 
 ClientServer::ClientServer(Engine& engine, PollLoop& loop, std::unique_ptr<Clients> clients,
                            Log log)
-    : engine_(engine), loop_(loop), clients_(std::move(clients)), log_(std::move(log)) {}
+    : engine_(engine), loop_(loop), clients_(std::move(clients)), log_(std::move(log)) {
+  clients_->on_left([this] { engine_.tell_control([this] { sweep(); }); });
+}
 
 ClientServer::~ClientServer() {
   close_listener();
@@ -258,9 +260,13 @@ void ClientServer::drop(const ConnectionPtr& given, std::string_view why) {
   connection->process->end();
   connection->socket.reset();
   connections_.erase(connection->id);
-  std::erase_if(gone_, [](const auto& process) { return process->idle(); });
   gone_.push_back(connection->process);
   remove(connection->id);
+}
+
+// Their copy threads end.
+void ClientServer::sweep() {
+  std::erase_if(gone_, [](const auto& process) { return process->idle(); });
 }
 
 // The core must hear of it, however many commands wait.

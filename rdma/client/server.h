@@ -59,6 +59,7 @@ class ClientServer {
               const std::vector<int>& descriptors);
   void drop(const ConnectionPtr& connection, std::string_view why);
   void remove(uint64_t id);
+  void sweep();
 
   Engine& engine_;
   PollLoop& loop_;
