@@ -102,7 +102,7 @@ chown 65534:65534 "$dir/logs"
 use="bash $user/verbs_user.bash $user/bin/rocefs"
 
 mounted -o allow_other
-expect "done" "$(as_user $use "$mnt" "$dir/logs" 2>&1 | grep -v '^part left out')" "an ordinary user in root's mount"
+expect "done" "$(as_user $use "$mnt" "$dir/logs" some_stock_programs 2>&1 | grep -v '^part left out')" "an ordinary user in root's mount"
 await nothing_left
 unmount
 await gone
@@ -110,9 +110,9 @@ await gone
 fuse="mknod $dir/fuse c 10 229; chmod 666 $dir/fuse; mount --bind $dir/fuse /dev/fuse; rm $dir/fuse;
   nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups \"\$@\"; };"
 if [ -u "$(command -v fusermount3)" ] && [ -e /etc/mtab ]; then
-  expect "done" "$(unshare -m bash -c "$fuse nobody $use $user/mnt $dir/logs" 2>&1 | grep -v '^part left out')" "an ordinary user's own mount"
+  expect "done" "$(unshare -m bash -c "$fuse nobody $use $user/mnt $dir/logs stock_programs" 2>&1 | grep -v '^part left out')" "an ordinary user's own mount"
 else
   left_out "an ordinary user's own mount: fusermount3 is not setuid"
 fi
-expect "done" "$(unshare -m bash -c "$fuse nobody unshare -Urm $use $user/mnt $dir/logs" 2>&1 | grep -v '^part left out')" \
+expect "done" "$(unshare -m bash -c "$fuse nobody unshare -Urm $use $user/mnt $dir/logs some_stock_programs" 2>&1 | grep -v '^part left out')" \
   "the root of a user namespace"

@@ -51,6 +51,13 @@ perftest() {  # SIZE COUNT TOOL [ARGUMENT…]
   grep -qE "^ $size +$count " "$logs/client" || fail "$* -s $size: $(said_both)"
 }
 
+# One of each kind: the rest is the same for every user.
+some_stock_programs() {
+  pingpong 819200 ibv_rc_pingpong -g 1 -n 100 -c
+  pingpong 819200 ibv_rc_pingpong -g 1 -n 100 -e
+  pingpong 409600 ibv_ud_pingpong -g 1 -n 100 -s 2048
+  ! command -v ib_write_bw >/dev/null || perftest 65536 200 ib_write_bw
+}
 # Each of the stock programs, shortly.
 stock_programs() {
   pingpong 819200 ibv_rc_pingpong -g 1 -n 100
