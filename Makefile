@@ -86,7 +86,7 @@ TEST_LIBRARIES_tools := $(filter-out %/main.o,$(call objects,tools/rocefs)) $(ca
 FUZZ_TARGETS := $(filter-out replay,$(patsubst test/fuzz/%.cc,%,$(wildcard test/fuzz/*.cc)))
 fuzzers: $(FUZZ_TARGETS:%=$(BUILD)/test/fuzz/%_fuzz)
 tests: $(TESTS:%=$(BUILD)/test/%_test) $(BUILD)/test/rocefs_bench
-tests: $(FUZZ_TARGETS:%=$(BUILD)/test/fuzz/%_replay)
+tests: $(FUZZ_TARGETS:%=$(BUILD)/test/fuzz/%_replay) $(BUILD)/test/provider/verbs_test
 
 .SECONDEXPANSION:
 # Other flags or another compiler: everything is built anew.
@@ -121,6 +121,13 @@ $(BUILD)/rdma/provider/%.o: rdma/provider/%.c $(STAMP)
 $(BUILD)/lib/librocefs-rdmav34.so: $(patsubst %.c,$(BUILD)/%.o,$(wildcard rdma/provider/*.c))
 	@mkdir -p $(@D)
 	$(CC) $(PROVIDER_LDFLAGS) -o $@ $^ -libverbs
+
+# A verbs program as any other: of the provider it knows nothing.
+$(BUILD)/test/provider/%.o: test/provider/%.c $(STAMP)
+	@mkdir -p $(@D)
+	$(CC) -I. -D_GNU_SOURCE $(PROVIDER_CFLAGS) -MMD -MP -c -o $@ $<
+$(BUILD)/test/provider/verbs_test: $(patsubst %.c,$(BUILD)/%.o,$(wildcard test/provider/*.c))
+	$(CC) -pthread -o $@ $^ -libverbs
 
 define test_rules
 $(BUILD)/test/$(1)_test: $$(call objects,test/$(1)) $(BUILD)/test/main.o $$(TEST_LIBRARIES_$(1))

@@ -66,18 +66,20 @@ void Client::device_removed(Device& device) {
   device_ = nullptr;
   store_release(page_->gone, 1);  // after the last completion
   tell(kDeviceFatal, 0);
-  // Whoever waits for another event sees the end of the file.
-  process_->close_socket(events_);
-  for (auto [name, socket] : channels_) process_->close_socket(socket);
+  process_->close_socket(events_);  // who waits for an event hears that none will come
+  for (const auto& [name, socket] : channels_) process_->close_socket(socket);
+  channels_.clear();
   completed_ = true;
   flush(false);
 }
 
-void Client::completed(uint32_t qpn) {
+ClientQp* Client::completed(uint32_t qpn) {
   completed_ = true;
   ++completions_;
   auto qp = by_number_.find(qpn);
-  if (qp != by_number_.end()) qp->second->release();
+  if (qp == by_number_.end()) return nullptr;
+  qp->second->release();
+  return qp->second;
 }
 
 void Client::raise(uint32_t channel, uint64_t cookie) {

@@ -106,6 +106,8 @@ class ClientQp final : public ClientQueue {
   bool serve() override;
   // Tells the client which of its slots are free again.
   void release();
+  // How many slots of its send queue have been released.
+  uint32_t sends_released() const { return sends_.released(); }
   // The queue pair has been reset: what is posted is forgotten.
   void drop();
   // It goes; afterwards nothing of its memory is used any more.
@@ -162,8 +164,8 @@ class Client final : public DeviceClient {
   Device& device() { return *device_; }
   Process& process() { return *process_; }
   const std::shared_ptr<Process>& shared_process() { return process_; }
-  // A completion has come for it.
-  void completed(uint32_t qpn);
+  // A completion has come for it; whose it is, if that is known still.
+  ClientQp* completed(uint32_t qpn);
   void raise(uint32_t channel, uint64_t cookie);
   // An asynchronous event.
   void tell(uint32_t type, uint64_t element);

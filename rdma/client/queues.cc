@@ -44,8 +44,11 @@ Completion* ClientCq::claim() {
 
 void ClientCq::publish(bool solicited) {
   const Completion& completion = claimed_;
-  client_.completed(completion.qpn);  // its slots are free before it is seen
   rocefs_cqe entry{};
+  if (const ClientQp* qp = client_.completed(completion.qpn)) {  // slots are free before it is seen
+    entry.qp = qp->created().cookie;
+    entry.released = qp->sends_released();
+  }
   entry.wr_id = completion.wr_id;
   entry.status = wc_status_of(completion.status);
   entry.opcode = wc_opcode_of(completion.opcode);

@@ -40,8 +40,10 @@ class WqeRing {
   uint64_t last_offset() const { return ((taken_ - 1) & (entries_ - 1)) * sizeof(Wqe); }
   // All but the newest `kept` are the client's again.
   void release_all_but(size_t kept) {
-    if (counters_) store_release(counters_->released, taken_ - static_cast<uint32_t>(kept));
+    released_ = taken_ - static_cast<uint32_t>(kept);
+    if (counters_) store_release(counters_->released, released_);
   }
+  uint32_t released() const { return released_; }
   // What is posted is forgotten.
   void drop() {
     if (!counters_) return;
@@ -56,6 +58,7 @@ class WqeRing {
   uint8_t* slots_ = nullptr;
   uint32_t entries_ = 0;
   uint32_t taken_ = 0;
+  uint32_t released_ = 0;
 };
 
 }  // namespace rocefs

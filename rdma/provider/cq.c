@@ -92,12 +92,23 @@ static void read_cqe(struct ibv_wc* wc, const struct rocefs_cqe* cqe) {
   wc->src_qp = cqe->source_qpn;
 }
 
+/* Of a queue pair that is there: its destruction takes its completions out first. */
+static void take_slots_back(const struct rocefs_cqe* cqe) {
+  struct ibv_qp* qp = (struct ibv_qp*)(uintptr_t)cqe->qp;
+  if (!qp || (cqe->opcode & IBV_WC_RECV)) return;
+  __atomic_store_n(&rocefs_qp_of(qp)->send.polled, cqe->released, __ATOMIC_RELEASE);
+}
+
 static int take(struct rocefs_cq* cq, int count, struct ibv_wc* wc) {
   int taken = 0;
   pthread_mutex_lock(&cq->lock);
   uint32_t next = cq->page->consumed;
   uint32_t end = __atomic_load_n(&cq->page->produced, __ATOMIC_ACQUIRE);
-  while (taken < count && next != end) read_cqe(&wc[taken++], &cq->entries[next++ & cq->mask]);
+  while (taken < count && next != end) {
+    const struct rocefs_cqe* cqe = &cq->entries[next++ & cq->mask];
+    read_cqe(&wc[taken++], cqe);
+    take_slots_back(cqe);
+  }
   if (taken > 0) __atomic_store_n(&cq->page->consumed, next, __ATOMIC_RELEASE);
   pthread_mutex_unlock(&cq->lock);
   return taken;

@@ -16,6 +16,7 @@ static int map_qp(struct rocefs_qp* qp, const struct rocefs_created* created, in
   qp->cap.max_inline_data = created->max_inline;
   rocefs_init_queue(&qp->send, &page->send, memory + created->send_offset, created->entries,
                     qp->cap.max_send_sge, created->doorbell);
+  qp->send.released = &qp->send.polled;
   rocefs_init_queue(&qp->receive, &page->receive, memory + created->receive_offset,
                     created->receive_entries, qp->cap.max_recv_sge, created->doorbell);
   return 0;
@@ -102,7 +103,11 @@ int rocefs_modify_qp(struct ibv_qp* qp, struct ibv_qp_attr* attr, int mask) {
   if (error || !(mask & IBV_QP_STATE)) return error;
   qp->state = attr->qp_state;
   /* The engine has emptied the queues; what completed before is forgotten as well. */
-  if (qp->state == IBV_QPS_RESET) clean_cqs(qp);
+  if (qp->state == IBV_QPS_RESET) {
+    struct rocefs_work_queue* sends = &rocefs_qp_of(qp)->send;
+    clean_cqs(qp);
+    __atomic_store_n(&sends->polled, sends->counters->posted, __ATOMIC_RELEASE);
+  }
   return 0;
 }
 

@@ -41,7 +41,9 @@ struct rocefs_work_queue {
   pthread_mutex_t lock;
   struct rocefs_queue* counters;
   void* slots;
-  uint32_t entries; /* 0: there is no such queue */
+  uint32_t* released; /* slots that may be used again: `polled`, or what the engine has released */
+  uint32_t polled;    /* of a send queue: slots that the completions told which were polled */
+  uint32_t entries;   /* 0: there is no such queue */
   uint32_t max_sge;
   uint32_t doorbell;
 };

@@ -8,13 +8,14 @@ void rocefs_init_queue(struct rocefs_work_queue* queue, struct rocefs_queue* cou
   pthread_mutex_init(&queue->lock, NULL);
   queue->counters = counters;
   queue->slots = slots;
+  queue->released = &counters->released;
   queue->entries = entries;
   queue->max_sge = max_sge;
   queue->doorbell = doorbell;
 }
 
 uint32_t rocefs_free_slots(const struct rocefs_work_queue* queue) {
-  uint32_t released = __atomic_load_n(&queue->counters->released, __ATOMIC_ACQUIRE);
+  uint32_t released = __atomic_load_n(queue->released, __ATOMIC_ACQUIRE);
   return queue->entries - (queue->counters->posted - released);
 }
 

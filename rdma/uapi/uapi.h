@@ -66,8 +66,10 @@ struct rocefs_context_page {
   uint64_t doorbells[ROCEFS_MAX_QUEUES / 64] __attribute__((aligned(64)));
 };
 
-/* The counters of a send or receive queue. A slot is released before its completion can be seen:
- * who polls that may post again. A change to RESET releases every slot. */
+/* The counters of a send or receive queue. A slot is released before its completion can be seen. A
+ * request is outstanding until that is polled, though: a client that posted as soon as slots are
+ * released could have more completions than it has made room for. So the completions of a send
+ * queue tell what was released by then. A change to RESET releases every slot. */
 struct rocefs_queue {
   uint32_t posted __attribute__((aligned(64)));   /* by the client */
   uint32_t released __attribute__((aligned(64))); /* by the engine: slots that are free again */
@@ -164,7 +166,9 @@ struct rocefs_cqe {
   uint32_t immediate; /* or the key that was invalidated */
   uint32_t qpn;
   uint32_t source_qpn;
-  uint32_t reserved[7];
+  uint32_t released; /* of the send queue, with this completion */
+  uint64_t qp;       /* the cookie of the queue pair */
+  uint32_t reserved[4];
 };
 
 enum rocefs_armed {

@@ -1,0 +1,95 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "test/provider/verbs_test.h"
+
+struct ibv_context* context;
+struct ibv_pd* pd;
+struct ibv_mr* mr;
+char memory[1 << 20];
+
+static int failed_checks;
+
+void verbs_check(bool holds, const char* file, int line, const char* condition) {
+  int error = errno;
+  if (!holds && __atomic_fetch_add(&failed_checks, 1, __ATOMIC_RELAXED) < 10)
+    printf("%s:%d: %s (errno %d, %s)\n", file, line, condition, error, strerror(error));
+  errno = error;
+}
+
+void verbs_require(bool holds, const char* file, int line, const char* condition) {
+  if (holds) return;
+  verbs_check(false, file, line, condition);
+  exit(1);
+}
+
+/* Those whose names contain `text`. */
+static bool run_cases(const struct verbs_case* cases, const char* text) {
+  bool all = true;
+  for (; cases->name; ++cases) {
+    if (!strstr(cases->name, text)) continue;
+    failed_checks = 0;
+    cases->run();
+    printf("%s %s\n", failed_checks ? "FAILED" : "ok", cases->name);
+    all = all && !failed_checks;
+  }
+  return all;
+}
+
+/* Nothing of a device passes through exec(): what was not open before is closed then. */
+static bool was_open[1024];
+static void look_at_descriptors(void) {
+  for (int fd = 0; fd < 1024; ++fd) was_open[fd] = fcntl(fd, F_GETFD) >= 0;
+}
+static void check_descriptors(void) {
+  for (int fd = 0; fd < 1024; ++fd) {
+    int flags = fcntl(fd, F_GETFD);
+    CHECK(was_open[fd] || flags < 0 || (flags & FD_CLOEXEC));
+  }
+}
+
+static void open_all(void) {
+  look_at_descriptors();
+  context = open_device();
+  REQUIRE(context);
+  check_descriptors();
+  pd = ibv_alloc_pd(context);
+  REQUIRE(pd);
+  mr = ibv_reg_mr(pd, memory, sizeof memory,
+                  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+                      IBV_ACCESS_REMOTE_ATOMIC);
+  REQUIRE(mr);
+}
+
+static bool run_all(const char* text) {
+  static const struct verbs_case* const kTables[] = {
+      kRequestCases, kStateCases, kServiceCases, kChannelCases, kSharedReceiveCases, kProcessCases};
+  bool all = true;
+  int before = open_descriptors();
+  open_all();
+  int opened = open_descriptors();
+  for (size_t i = 0; i < sizeof kTables / sizeof kTables[0]; ++i)
+    all = run_cases(kTables[i], text) && all;
+  failed_checks = 0;
+  CHECK(open_descriptors() == opened);
+  CHECK(!ibv_dereg_mr(mr));
+  CHECK(!ibv_dealloc_pd(pd));
+  CHECK(!ibv_close_device(context));
+  CHECK(open_descriptors() == before);
+  printf("%s a device that is closed leaves no descriptors\n", failed_checks ? "FAILED" : "ok");
+  return all && !failed_checks;
+}
+
+/* verbs_test [TEXT|leaving|dying]: `ok NAME` or `FAILED NAME` for each test (with TEXT in its
+ * name); status 0 if all are ok. */
+int main(int count, char** arguments) {
+  const char* which = count > 1 ? arguments[1] : "";
+  bool leaving = strcmp(which, "leaving") == 0, dying = strcmp(which, "dying") == 0;
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  if (!leaving && !dying) return run_all(which) ? 0 : 1;
+  open_all();
+  return run_cases(leaving ? kLeavingCases : kDyingCases, "") ? 0 : 1;
+}

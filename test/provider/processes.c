@@ -1,0 +1,148 @@
+/* Children, threads, and several contexts. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "test/provider/verbs_test.h"
+
+static void two_contexts(void) {
+  int before = open_descriptors();
+  struct ibv_context* second = open_device();
+  REQUIRE(second);
+  CHECK(second->async_fd >= 0 && second->async_fd != context->async_fd);
+  struct ibv_pd* own = ibv_alloc_pd(second);
+  CHECK(own && !ibv_dealloc_pd(own));
+  CHECK(!ibv_close_device(second));
+  CHECK(open_descriptors() == before);
+}
+
+/* What a child finds; the number of what is not so, or 0. */
+static int use_in_child(struct ibv_qp* qp) {
+  errno = 0;
+  if (ibv_alloc_pd(context) || errno != EIO) return 1;
+  if (ibv_destroy_qp(qp) != EIO) return 2;
+  if (ibv_close_device(context)) return 3;
+  return 0;
+}
+
+static void child(void) {
+  struct pair pair = make_pair(IBV_QPT_RC);
+  connect_pair(&pair);
+  pid_t pid = fork();
+  if (pid == 0) exit(use_in_child(pair.a));
+  int status = -1;
+  CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+  CHECK(!post_send(pair.a, 3, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, 1, 8));
+  expect_completion(pair.sends, 3);
+  destroy_pair(&pair);
+}
+
+/* Threads that use one queue pair, beside threads that make and destroy others. */
+struct crowd {
+  struct ibv_cq* cq;
+  struct ibv_qp* qp;
+  int writes, churns; /* done */
+  int failed;
+};
+enum { kWrites = 20000, kChurns = 200 };
+
+static bool is_done(struct crowd* crowd) {
+  return __atomic_load_n(&crowd->writes, __ATOMIC_RELAXED) >= kWrites &&
+         __atomic_load_n(&crowd->churns, __ATOMIC_RELAXED) >= kChurns;
+}
+
+static void* post(void* argument) {
+  struct crowd* crowd = argument;
+  while (!is_done(crowd)) {
+    int error = post_send(crowd->qp, 1, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, 1, 8);
+    if (error && error != ENOMEM) __atomic_fetch_add(&crowd->failed, 1, __ATOMIC_RELAXED);
+  }
+  return NULL;
+}
+
+static void* poll_queue(void* argument) {
+  struct crowd* crowd = argument;
+  struct ibv_wc completions[4];
+  while (!is_done(crowd)) {
+    int count = ibv_poll_cq(crowd->cq, 4, completions);
+    for (int i = 0; i < count; ++i)
+      if (completions[i].status) __atomic_fetch_add(&crowd->failed, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&crowd->writes, count, __ATOMIC_RELAXED);
+  }
+  return NULL;
+}
+
+static void* churn(void* argument) {
+  struct crowd* crowd = argument;
+  struct ibv_comp_channel* channel = ibv_create_comp_channel(context);
+  REQUIRE(channel);
+  while (!is_done(crowd)) {
+    struct ibv_cq* cq = ibv_create_cq(context, 4, NULL, channel, 0);
+    REQUIRE(cq && !ibv_req_notify_cq(cq, 0));
+    struct ibv_qp* qp = make_qp(cq, cq, IBV_QPT_RC, NULL);
+    connect_qp(qp, qp->qp_num);
+    CHECK(!post_send(qp, 1, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, 1, 8));
+    CHECK(!ibv_destroy_qp(qp));
+    CHECK(!ibv_destroy_cq(cq)); /* with its event read by nobody, or not sent at all */
+    __atomic_fetch_add(&crowd->churns, 1, __ATOMIC_RELAXED);
+  }
+  CHECK(!ibv_destroy_comp_channel(channel));
+  return NULL;
+}
+
+static void threads(void) {
+  void* (*const kWork[])(void*) = {post, post, poll_queue, poll_queue, churn, churn};
+  struct crowd crowd = {.cq = ibv_create_cq(context, 512, NULL, NULL, 0)};
+  REQUIRE(crowd.cq);
+  crowd.qp = make_qp(crowd.cq, crowd.cq, IBV_QPT_RC, NULL);
+  connect_qp(crowd.qp, crowd.qp->qp_num);
+  pthread_t thread[6];
+  for (int i = 0; i < 6; ++i) REQUIRE(!pthread_create(&thread[i], NULL, kWork[i], &crowd));
+  for (int i = 0; i < 6; ++i) pthread_join(thread[i], NULL);
+  CHECK(crowd.failed == 0);
+  CHECK(!ibv_destroy_qp(crowd.qp));
+  CHECK(!ibv_destroy_cq(crowd.cq));
+}
+
+static long times_waited(void) {
+  struct rusage usage;
+  getrusage(RUSAGE_THREAD, &usage);
+  return usage.ru_nvcsw;
+}
+
+static void work_for_3us(void) {
+  struct timespec start, now;
+  clock_gettime(CLOCK_MONOTONIC, &start);
+  do clock_gettime(CLOCK_MONOTONIC, &now);
+  while ((now.tv_sec - start.tv_sec) * 1000000000L + now.tv_nsec - start.tv_nsec < 3000);
+}
+
+static void idle_threads(void) {
+  struct ibv_cq* cq = ibv_create_cq(context, 64, NULL, NULL, 0);
+  struct ibv_wc wc;
+  time_t end = time(NULL) + 60;
+  long before = times_waited();
+  while (times_waited() == before && time(NULL) < end)
+    for (int i = 0; i < 10000; ++i) CHECK(ibv_poll_cq(cq, 1, &wc) == 0);
+  CHECK(times_waited() > before);
+  before = times_waited();
+  for (int i = 0; i < 3000; ++i) {
+    work_for_3us();
+    CHECK(ibv_poll_cq(cq, 1, &wc) == 0);
+  }
+  CHECK(times_waited() == before);
+  CHECK(!ibv_destroy_cq(cq));
+}
+
+const struct verbs_case kProcessCases[] = {
+    {"a device may be opened twice", two_contexts},
+    {"a child of fork() is refused, and its parent goes on", child},
+    {"threads share queues while others make and destroy theirs", threads},
+    {"a thread that polls in vain gives its CPU away, one that works between polls does not",
+     idle_threads},
+    {0},
+};

@@ -1,0 +1,118 @@
+#!/bin/bash
+# Verbs programs as they come from the distribution: under rocefs enter, as root and as ordinary users,
+# and without it.
+. "$(dirname "$0")/lib/common.bash"
+lib=$(realpath "$(dirname "$0")/lib")
+. "$lib/verbs.bash"
+command -v ibv_rc_pingpong >/dev/null || { echo "no ibv_rc_pingpong (ibverbs-utils)"; exit 77; }
+root=false
+[ "$(id -u)" -ne 0 ] || root=true
+left_out() { echo "part left out: $*"; }
+as_user() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
+logs=$dir
+
+mounted
+verbs=("$ROCEFS" enter -m "$mnt" --)
+if ! "${verbs[@]}" true 2>"$dir/why"; then echo "nobody can enter: $(cat "$dir/why")"; exit 77; fi
+
+# What the tools say is what the tree says.
+expect "mb_0 mb_1" "$("${verbs[@]}" ibv_devices | awk 'NR > 2 {print $1}' | xargs)" "ibv_devices"
+guid() { tr -d : <"$ib/$1/$2"; }
+number() { grep -om1 '[0-9]*' "$ib/$1"; }
+for device in mb_0 mb_1; do
+  expect "$(guid $device node_guid)" "$("${verbs[@]}" ibv_devices | awk -v d=$device '$1 == d {print $2}')" "ibv_devices $device"
+  "${verbs[@]}" ibv_devinfo -v -d $device >"$dir/info"
+  info() { sed -n "s/^[[:space:]]*$1:[[:space:]]*//p" "$dir/info" | sed 's/[[:space:]]*$//' | head -n 1; }
+  tree=$ib/$device
+  expect "$device" "$(info hca_id)" "hca_id"
+  expect "$(cat "$tree/fw_ver")" "$(info fw_ver)" "$device: fw_ver"
+  expect "$(guid $device node_guid)" "$(info node_guid | tr -d :)" "$device: node_guid"
+  expect "$(guid $device sys_image_guid)" "$(info sys_image_guid | tr -d :)" "$device: sys_image_guid"
+  expect "$(cat "$tree/board_id")" "$(info board_id)" "$device: board_id"
+  expect "$(cat "$tree/device/vendor")" "$(info vendor_id | sed 's/0x0*/0x/')" "$device: vendor_id"
+  expect "$(ls "$tree/ports" | wc -l)" "$(info phys_port_cnt)" "$device: ports"
+  expect "PORT_ACTIVE ($(number "$device/ports/1/state"))" "$(info state)" "$device: state"
+  expect "LINK_UP ($(number "$device/ports/1/phys_state"))" "$(info phys_state)" "$device: phys_state"
+  expect "$(cat "$tree/ports/1/link_layer")" "$(info link_layer)" "$device: link_layer"
+  expect "4096 (5)" "$(info active_mtu)" "$device: active_mtu"
+  expect "ATOMIC_HCA (1)" "$(info atomic_cap)" "$device: atomic_cap"
+  for index in 0 1; do
+    gid=$(cat "$tree/ports/1/gids/$index")
+    address=$(python3 -c 'import ipaddress, sys; print(ipaddress.IPv6Address(sys.argv[1]).packed.hex())' "$gid")
+    told=$(info "GID\[ *$index\]")
+    told=${told%%,*}
+    expect "$address" "$(python3 -c 'import ipaddress, sys; print(ipaddress.IPv6Address(sys.argv[1]).packed.hex())' "$told")" \
+      "$device: GID $index"
+  done
+done
+echo down >"$debug/links/mb_1-sw_0/state"
+expect "PORT_DOWN (1)" "$("${verbs[@]}" ibv_devinfo -d mb_1 | sed -n 's/^[[:space:]]*state:[[:space:]]*//p')" "a port that is down"
+echo up >"$debug/links/mb_1-sw_0/state"
+
+# Everything runs, and leaves nothing in the engine.
+open_files() { readlink "/proc/$(worker_pid)/fd/"* | grep -cE 'rocefs-(context|queue)|pidfd' || true; }
+copy_threads() { cat "/proc/$(worker_pid)/task/"*/comm 2>/dev/null | grep -c rocefs-copy || true; }
+nothing_left() { [ "$(open_files) $(copy_threads)" = "0 0" ]; }
+stock_programs
+await nothing_left
+timeout 60 "${verbs[@]}" ibv_asyncwatch -d mb_0 >/dev/null &
+watcher=$!
+holds_something() { [ "$(copy_threads)" -gt 0 ] && [ "$(open_files)" -gt 0 ]; }
+await holds_something  # a client is seen by what is counted here
+kill $watcher
+wait $watcher || true
+await nothing_left
+unmount
+await gone
+
+$root || { left_out "other users: not root"; exit 0; }
+
+# Without enter: the devices in /dev, the rest by the environment.
+if unshare -m true 2>/dev/null; then
+  mounted
+  said=$(unshare -m bash -euo pipefail -c '. "$1/common.bash"; . "$1/verbs.bash"; trap - EXIT
+    d=$dir/dev; mkdir -p $d; mount -t tmpfs none $d
+    for node in null:1:3 zero:1:5 urandom:1:9; do IFS=: read -r name major minor <<<$node; mknod -m 666 $d/$name c $major $minor; done
+    ln -s /proc/self/fd $d/fd; mkdir $d/infiniband $d/shm; cp -P $mnt/dev/infiniband/uverbs* $d/infiniband; mount --move $d /dev
+    export SYSFS_PATH=$mnt RDMAV_DRIVERS=$ROCEFS_BUILD/lib/librocefs
+    verbs=(env) logs=$dir
+    ibv_devices | grep -c mb_
+    pingpong 819200 ibv_rc_pingpong -g 1 -n 100' bash "$lib" 2>&1) || fail "without enter: $said"
+  expect 2 "$said" "without enter"
+  unmount
+  await gone
+else
+  left_out "without enter: no mount namespaces"
+fi
+
+# An ordinary user: in root's mount, in his own, and as root of a user namespace.
+if ! as_user unshare -Urm true 2>/dev/null || [[ $ROCEFS_BUILD == */tsan ]]; then
+  left_out "ordinary users: no user namespaces"
+  exit 0
+fi
+user=$dir/user
+chmod 711 "$dir" "$(dirname "$dir")"
+mkdir -p "$user"/{bin,lib,mnt}
+install -m 755 "$ROCEFS" "$user/bin/rocefs"
+install -m 755 "$ROCEFS_BUILD/lib/librocefs-rdmav34.so" "$user/lib"
+cp "$lib"/{common,verbs,verbs_user}.bash "$user"
+chown -R 65534:65534 "$user"
+mkdir "$dir/logs"
+chown 65534:65534 "$dir/logs"
+use="bash $user/verbs_user.bash $user/bin/rocefs"
+
+mounted -o allow_other
+expect "done" "$(as_user $use "$mnt" "$dir/logs" some_stock_programs 2>&1 | grep -v '^part left out')" "an ordinary user in root's mount"
+await nothing_left
+unmount
+await gone
+
+fuse="mknod $dir/fuse c 10 229; chmod 666 $dir/fuse; mount --bind $dir/fuse /dev/fuse; rm $dir/fuse;
+  nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups \"\$@\"; };"
+if [ -u "$(command -v fusermount3)" ] && [ -e /etc/mtab ]; then
+  expect "done" "$(unshare -m bash -c "$fuse nobody $use $user/mnt $dir/logs stock_programs" 2>&1 | grep -v '^part left out')" "an ordinary user's own mount"
+else
+  left_out "an ordinary user's own mount: fusermount3 is not setuid"
+fi
+expect "done" "$(unshare -m bash -c "$fuse nobody unshare -Urm $use $user/mnt $dir/logs some_stock_programs" 2>&1 | grep -v '^part left out')" \
+  "the root of a user namespace"

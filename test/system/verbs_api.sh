@@ -1,0 +1,36 @@
+#!/bin/bash
+# The provider through the verbs API, over the engine: test/provider has the tests, one line for each.
+. "$(dirname "$0")/lib/common.bash"
+. "$(dirname "$0")/lib/takeover.bash"
+verbs_test=$ROCEFS_BUILD/test/provider/verbs_test
+driver=$mnt/bus/pci/drivers/mango_core
+
+mounted
+if ! "$ROCEFS" enter -m "$mnt" true 2>"$dir/why"; then echo "nobody can enter: $(cat "$dir/why")"; exit 77; fi
+run() { timeout -k 5 300 "$ROCEFS" enter -m "$mnt" -- "$@"; }
+run "$verbs_test" || fail "some of it"
+
+# The device leaves, or the worker dies, under threads that wait.
+under() {  # TESTS COMMAND… when they are ready
+  coproc run env "${environment[@]}" "$verbs_test" "$1"
+  local line program=$COPROC_PID
+  read -r line <&"${COPROC[0]}" || fail "$1: it ended early"
+  expect ready "$line" "$1"
+  exec 5<&"${COPROC[0]}"
+  "${@:2}"
+  cat <&5
+  wait "$program" || fail "$1"
+}
+leave() { echo 0000:2b:00.0 >"$driver/unbind"; }
+for environment in NONE=1 RDMAV_ALLOW_DISASSOC_DESTROY=1; do
+  under leaving leave
+  echo 0000:2b:00.0 >"$driver/bind"
+  under dying kill_worker
+done
+
+# Under the virtual clock a device is there and cannot be opened.
+unmount
+await gone
+mounted -o clock=virtual
+said=$(run "$verbs_test" 2>&1) && fail "it opened a device under the virtual clock"
+[[ $said == *"(errno 95, "* ]] || fail "under the virtual clock: $said"
