@@ -13,11 +13,13 @@
 namespace rocefs {
 namespace {
 
-// Room for one descriptor; the kernel drops what is more.
+// Room for one descriptor; the kernel drops what is more, if it is told of no more than that: with
+// the padding behind it, two would fit.
 union OneDescriptor {
   cmsghdr header;
   char bytes[CMSG_SPACE(sizeof(int))];
 };
+constexpr size_t kOneDescriptor = CMSG_LEN(sizeof(int));
 
 constexpr size_t kMaxDescriptors = 3;
 union Descriptors {
@@ -110,7 +112,7 @@ void ClientServer::take(const ConnectionPtr& connection) {
   message.msg_iov = &part;
   message.msg_iovlen = 1;
   message.msg_control = &space;
-  message.msg_controllen = sizeof space;
+  message.msg_controllen = kOneDescriptor;
   ssize_t got = ::recvmsg(connection->socket.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (got <= 0) return drop(connection, "");
