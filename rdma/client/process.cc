@@ -324,6 +324,11 @@ bool Process::has_socket(uint32_t socket) {
   return open_.count(socket) > 0;
 }
 
+size_t Process::socket_count() {
+  std::lock_guard lock(mutex_);
+  return open_.size();
+}
+
 // Its number may be another's as soon as it has been waited for.
 bool Process::alive() const {
   pollfd watched{pidfd_.get(), POLLIN, 0};

@@ -62,6 +62,8 @@ class Process {
   void close_socket(uint32_t socket);
   // Any thread. False once it is closed, by us or at its other end.
   bool has_socket(uint32_t socket);
+  // Any thread. How many are not closed; while the client's memory blocks, none is.
+  size_t socket_count();
   // Hands over what was asked since the last time.
   void flush();
   // Whether flush() or take_done() has something to do.

@@ -126,9 +126,10 @@ void ClientServer::take(const ConnectionPtr& connection) {
   bool whole = got == sizeof request && (message.msg_flags & MSG_TRUNC) == 0;
   bool in_order = connection->greeted == (request.op != ROCEFS_OP_HELLO);
   bool may_carry = request.op == ROCEFS_OP_HELLO || request.op == ROCEFS_OP_CREATE_CHANNEL;
-  if (!whole || !in_order || (attached && !may_carry)) {
+  bool too_many = attached && connection->process->socket_count() >= kMaxSockets;
+  if (!whole || !in_order || too_many || (attached && !may_carry)) {
     if (attached) connection->process->adopt(std::move(attached));
-    return drop(connection, "sends what is no request");
+    return drop(connection, too_many ? "has too many sockets" : "sends what is no request");
   }
   connection->answering = true;
   handle(connection, request, std::move(attached));

@@ -43,6 +43,7 @@ class ClientServer {
   struct Connection;
   using ConnectionPtr = std::shared_ptr<Connection>;
   static constexpr size_t kMaxClients = 256;
+  static constexpr size_t kMaxSockets = 1100;  // of one client: its channels, and some that close
   static constexpr size_t kMaxRingBytes = size_t{512} << 20;  // of one client
 
   ClientServer(Engine& engine, PollLoop& loop, std::unique_ptr<Clients> clients, Log log);
