@@ -35,6 +35,7 @@ struct ClientServer::Connection {
   std::shared_ptr<Process> process;
   std::string comm;
   bool greeted = false;    // it has said what it wants
+  bool opened = false;     // and has it
   bool answering = false;  // one request at a time
   bool dropped = false;
   std::shared_ptr<std::atomic<size_t>> ring_bytes = std::make_shared<std::atomic<size_t>>(0);
@@ -246,7 +247,9 @@ void ClientServer::answer(const ConnectionPtr& connection, const rocefs_answer& 
     std::memcpy(CMSG_DATA(&space.header), descriptors.data(), size);
   }
   ssize_t sent = ::sendmsg(connection->socket.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
-  if (sent != sizeof copy) drop(connection, "does not take its answers");
+  if (sent != sizeof copy) return drop(connection, "does not take its answers");
+  if (said.error == 0) connection->opened = true;
+  if (!connection->opened) drop(connection, "");  // it can read why
 }
 
 void ClientServer::drop(const ConnectionPtr& given, std::string_view why) {
