@@ -104,8 +104,21 @@ void ClientServer::accept() {
   loop_.watch(connection->process->pidfd(), [this, connection] { drop(connection, ""); });
 }
 
+// Without a descriptor to take it with, whoever has come would wait for ever, and wake the loop all
+// the time.
+void ClientServer::turn_away() {
+  spare_.reset();
+  Fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  spare_ = Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  log_("a verbs client is refused: no descriptors are left");
+}
+
 void ClientServer::take(const ConnectionPtr& connection) {
-  if (connection->answering) return drop(connection, "asks before it is answered");
+  if (connection->answering) {
+    char byte;
+    bool asks = ::recv(connection->socket.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+    return drop(connection, asks ? "asks before it is answered" : "");
+  }
   rocefs_request request{};
   iovec part{&request, sizeof request};
   OneDescriptor space{};
