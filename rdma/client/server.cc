@@ -59,6 +59,7 @@ ClientServer::~ClientServer() {
 
 void ClientServer::listen(Fd listener) {
   listener_ = std::move(listener);
+  spare_ = Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   ::fcntl(listener_.get(), F_SETFL, O_NONBLOCK);
   loop_.watch(listener_.get(), [this] { accept(); });
 }
@@ -81,7 +82,10 @@ bool ClientServer::settle() {
 
 void ClientServer::accept() {
   Fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (!socket) return;
+  if (!socket) {
+    if (errno == EMFILE || errno == ENFILE) turn_away();
+    return;
+  }
   ucred peer{};
   socklen_t size = sizeof peer;
   ::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size);

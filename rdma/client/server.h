@@ -48,6 +48,7 @@ class ClientServer {
 
   ClientServer(Engine& engine, PollLoop& loop, std::unique_ptr<Clients> clients, Log log);
   void accept();
+  void turn_away();
   void take(const ConnectionPtr& connection);
   void handle(const ConnectionPtr& connection, const rocefs_request& request, Fd attached);
   void hello(const ConnectionPtr& connection, const rocefs_hello& hello, Fd events);
@@ -66,6 +67,7 @@ class ClientServer {
   const std::unique_ptr<Clients> clients_;
   const Log log_;
   Fd listener_;
+  Fd spare_;  // to be let go of when no other is left
   uint64_t next_id_ = 1;
   std::map<uint64_t, ConnectionPtr> connections_;
   std::vector<std::shared_ptr<Process>> gone_;  // processes whose copy thread may still work
