@@ -233,13 +233,17 @@ void ClientServer::hello(const ConnectionPtr& connection, const rocefs_hello& he
                    device));
 }
 
-// Sends the answer, with these descriptors when it is none of an error. `memory` keeps them open.
+// Sends the answer, with these descriptors when it is none of an error. `memory` keeps them open
+// until then; afterwards the client has its own.
 Client::Reply ClientServer::replier(const ConnectionPtr& connection, std::vector<int> descriptors,
                                     std::shared_ptr<SharedMemory> memory) {
   return [this, connection, descriptors = std::move(descriptors),
           memory = std::move(memory)](const rocefs_answer& said) mutable {
-    engine_.tell_control([this, connection, said, descriptors = std::move(descriptors),
-                          memory = std::move(memory)] { answer(connection, said, descriptors); });
+    engine_.tell_control(
+        [this, connection, said, descriptors = std::move(descriptors), memory = std::move(memory)] {
+          answer(connection, said, descriptors);
+          if (memory) memory->close_descriptor();
+        });
   };
 }
 
