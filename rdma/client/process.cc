@@ -98,6 +98,10 @@ void Process::run(Work work) {
 }
 
 void Process::send(uint32_t socket, std::span<const uint8_t> message) {
+  if (unsent_.fetch_add(1) >= kMaxWaiting) {  // its memory blocks, and it asks for more
+    unsent_.fetch_sub(1);
+    return;
+  }
   Job& job = asked_.emplace_back();
   assert(message.size() <= job.message.size());
   job.kind = Job::Kind::kSend;
@@ -232,6 +236,7 @@ void Process::work(std::span<Job> batch) {
         close_now(static_cast<uint32_t>(job.address));
         break;
       case Job::Kind::kSend: {
+        unsent_.fetch_sub(1);
         auto socket = sockets_.find(static_cast<uint32_t>(job.address));
         if (socket == sockets_.end() || socket->second.waiting.size() == kMaxWaiting) break;
         socket->second.waiting.emplace_back(job.message, job.length);

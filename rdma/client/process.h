@@ -57,7 +57,8 @@ class Process {
   // anything, on the core.
   using Work = UniqueFunction<Task()>;
   void run(Work work);
-  // Sends a message of at most 16 bytes to a socket that adopt() has taken.
+  // Sends a message of at most 16 bytes to a socket that adopt() has taken. It is lost when too
+  // many wait: for room in the socket, or for memory of the client's that blocks.
   void send(uint32_t socket, std::span<const uint8_t> message);
   void close_socket(uint32_t socket);
   // Any thread. False once it is closed, by us or at its other end.
@@ -141,6 +142,7 @@ class Process {
   std::atomic<bool> finished_{false};
   std::atomic<bool> idle_{true};
   std::atomic<bool> waiting_{false};
+  std::atomic<size_t> unsent_{0};            // messages that the copy thread has not seen
   uint32_t next_socket_ = 1;                 // control thread
   std::map<uint32_t, EventSocket> sockets_;  // copy thread
   size_t backlog_ = 0;                       // of all sockets
