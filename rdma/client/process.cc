@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <system_error>
 #include <thread>
 
 #include "core/time_slice.h"
@@ -42,15 +43,11 @@ void* pointer(uint64_t address) {
 std::shared_ptr<Process> Process::create(const Credentials& who, Fd pidfd, Engine& engine) {
   std::shared_ptr<Process> process(new Process(who, std::move(pidfd), engine));
   // The thread outlives whoever lets go of the process: it may be stuck in the client's memory.
-  std::thread([process]() mutable {
-    ::prctl(PR_SET_NAME, "rocefs-copy");
-    sigset_t all;
-    sigfillset(&all);
-    ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
-    ask_for_short_slices();
-    if (!become(process->who_)) process->end();
-    process->work_loop();
-  }).detach();
+  try {
+    std::thread([process] { process->run_thread(); }).detach();
+  } catch (const std::system_error&) {
+    return nullptr;
+  }
   return std::shared_ptr<Process>(process.get(), [process](Process* own) { own->finish(); });
 }
 
@@ -173,6 +170,16 @@ void Process::finish() {
   std::lock_guard lock(mutex_);
   finished_.store(true);
   changed_.notify_one();
+}
+
+void Process::run_thread() {
+  ::prctl(PR_SET_NAME, "rocefs-copy");
+  sigset_t all;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
+  ask_for_short_slices();
+  if (!become(who_)) end();
+  work_loop();
 }
 
 void Process::work_loop() {

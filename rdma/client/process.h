@@ -39,7 +39,8 @@ class Process {
   static constexpr size_t kChunk = 64 * 1024;
 
   // Control thread. `pidfd` becomes readable when the process has died. The thread ends when nobody
-  // holds the process any more and nothing is left to do; the engine outlives its last answer.
+  // holds the process any more and nothing is left to do; the engine outlives its last answer. Null
+  // if there is no thread to be had.
   static std::shared_ptr<Process> create(const Credentials& who, Fd pidfd, Engine& engine);
   ~Process();
 
@@ -111,6 +112,7 @@ class Process {
   static constexpr size_t kMaxWaiting = 4096;
 
   Process(const Credentials& who, Fd pidfd, Engine& engine);
+  void run_thread();
   void work_loop();
   void work(std::span<Job> batch);
   size_t move(std::span<Job> batch);

@@ -93,13 +93,20 @@ void ClientServer::accept() {
   if (peer.pid == 0 || !pidfd) {
     return log_("a verbs client is refused: its process cannot be seen from here");
   }
-  if (connections_.size() >= kMaxClients) {
-    return log_(fmt::format("a verbs client, pid {}, is refused: there are {} already", peer.pid,
-                            connections_.size()));
+  // Those whose memory still holds a thread count as well.
+  std::erase_if(gone_, [](const auto& process) { return process->idle(); });
+  if (size_t there = connections_.size() + gone_.size(); there >= kMaxClients) {
+    return log_(
+        fmt::format("a verbs client, pid {}, is refused: there are {} already", peer.pid, there));
+  }
+  auto process = Process::create({peer.pid, peer.uid, peer.gid}, std::move(pidfd), engine_);
+  if (!process) {
+    return log_(
+        fmt::format("a verbs client, pid {}, is refused: there is no thread for it", peer.pid));
   }
   auto connection = std::make_shared<Connection>();
   connection->id = next_id_++;
-  connection->process = Process::create({peer.pid, peer.uid, peer.gid}, std::move(pidfd), engine_);
+  connection->process = std::move(process);
   connection->socket = std::move(socket);
   connections_[connection->id] = connection;
   rocefs_greeting greeting{ROCEFS_UAPI_MAGIC, ROCEFS_UAPI_VERSION};
