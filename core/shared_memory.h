@@ -25,7 +25,10 @@ class SharedMemory {
   }
   ~SharedMemory();
 
+  // -1 once it is closed.
   int descriptor() const { return fd_.get(); }
+  // The memory stays.
+  void close_descriptor() { fd_.reset(); }
   size_t size() const { return bytes_.size(); }
   uint8_t* data() const { return bytes_.data(); }
   template <class T>

@@ -16,6 +16,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <system_error>
 #include <thread>
 
 #include "core/time_slice.h"
@@ -45,15 +46,11 @@ std::shared_ptr<Process> Process::create(const Credentials& who, Fd pidfd, Engin
   std::shared_ptr<Process> process(new Process(who, std::move(pidfd), engine));
   process->thread_ = process;
   // The thread outlives whoever lets go of the process: it may be stuck in the client's memory.
-  std::thread([process]() mutable {
-    ::prctl(PR_SET_NAME, "rocefs-copy");
-    sigset_t all;
-    sigfillset(&all);
-    ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
-    ask_for_short_slices();
-    if (!become(process->who_)) process->end();
-    process->work_loop();
-  }).detach();
+  try {
+    std::thread([process] { process->run_thread(); }).detach();
+  } catch (const std::system_error&) {
+    return nullptr;
+  }
   return std::shared_ptr<Process>(process.get(), [process](Process* own) { own->finish(); });
 }
 
@@ -106,6 +103,10 @@ void Process::run(Work work) {
 }
 
 void Process::send(uint32_t socket, std::span<const uint8_t> message) {
+  if (unsent_.fetch_add(1) >= kMaxWaiting) {  // its memory blocks, and it asks for more
+    unsent_.fetch_sub(1);
+    return;
+  }
   Job& job = asked_.emplace_back();
   job.extra = std::make_unique<Extra>();
   assert(message.size() <= job.extra->message.size());
@@ -184,6 +185,16 @@ void Process::finish() {
   changed_.notify_one();
 }
 
+void Process::run_thread() {
+  ::prctl(PR_SET_NAME, "rocefs-copy");
+  sigset_t all;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
+  ask_for_short_slices();
+  if (!become(who_)) end();
+  work_loop();
+}
+
 void Process::work_loop() {
   std::vector<Job> batch;
   std::vector<Done> done;
@@ -257,6 +268,7 @@ void Process::work(std::span<Job> batch, std::vector<Done>& done) {
         close_now(static_cast<uint32_t>(job.address));
         break;
       case Job::Kind::kSend: {
+        unsent_.fetch_sub(1);
         auto socket = sockets_.find(static_cast<uint32_t>(job.address));
         if (socket == sockets_.end() || socket->second.waiting.size() == kMaxWaiting) break;
         socket->second.waiting.emplace_back(job.extra->message, job.length);
@@ -361,6 +373,11 @@ Process::Unsent Process::forget_events(uint64_t cookie) {
 bool Process::has_socket(uint32_t socket) {
   std::lock_guard lock(mutex_);
   return open_.count(socket) > 0;
+}
+
+size_t Process::socket_count() {
+  std::lock_guard lock(mutex_);
+  return open_.size();
 }
 
 // Its number may be another's as soon as it has been waited for.

@@ -41,7 +41,8 @@ class Process {
   static constexpr uint64_t kMuch = 16 * 1024;
 
   // Control thread. `pidfd` becomes readable when the process has died. The thread ends when nobody
-  // holds the process any more and nothing is left to do; the engine outlives its last answer.
+  // holds the process any more and nothing is left to do; the engine outlives its last answer. Null
+  // if there is no thread to be had.
   static std::shared_ptr<Process> create(const Credentials& who, Fd pidfd, Engine& engine);
   ~Process();
 
@@ -59,11 +60,14 @@ class Process {
   // anything, on the core.
   using Work = UniqueFunction<Task()>;
   void run(Work work);
-  // Sends a message of at most 16 bytes to a socket that adopt() has taken.
+  // Sends a message of at most 16 bytes to a socket that adopt() has taken. It is lost when too
+  // many wait: for room in the socket, or for memory of the client's that blocks.
   void send(uint32_t socket, std::span<const uint8_t> message);
   void close_socket(uint32_t socket);
   // Any thread. False once it is closed, by us or at its other end.
   bool has_socket(uint32_t socket);
+  // Any thread. How many are not closed; while the client's memory blocks, none is.
+  size_t socket_count();
   // Hands over what was asked since the last time.
   void flush();
   uint64_t asked_bytes() const { return asked_bytes_; }
@@ -128,6 +132,7 @@ class Process {
   static constexpr size_t kMaxWaiting = 4096;
 
   Process(const Credentials& who, Fd pidfd, Engine& engine);
+  void run_thread();
   void work_loop();
   void work(std::span<Job> batch, std::vector<Done>& done);
   size_t move(std::span<Job> batch);
@@ -163,6 +168,7 @@ class Process {
   std::atomic<bool> finished_{false};
   std::atomic<bool> idle_{true};
   std::atomic<bool> waiting_{false};
+  std::atomic<size_t> unsent_{0};            // messages that the copy thread has not seen
   uint32_t next_socket_ = 1;                 // control thread
   std::map<uint32_t, EventSocket> sockets_;  // copy thread
   size_t backlog_ = 0;                       // of all sockets

@@ -13,11 +13,13 @@
 namespace rocefs {
 namespace {
 
-// Room for one descriptor; the kernel drops what is more.
+// Room for one descriptor; the kernel drops what is more, if it is told of no more than that: with
+// the padding behind it, two would fit.
 union OneDescriptor {
   cmsghdr header;
   char bytes[CMSG_SPACE(sizeof(int))];
 };
+constexpr size_t kOneDescriptor = CMSG_LEN(sizeof(int));
 
 constexpr size_t kMaxDescriptors = 3;
 union Descriptors {
@@ -54,6 +56,7 @@ struct ClientServer::Connection {
   std::shared_ptr<Process> process;
   std::string comm;
   bool greeted = false;    // it has said what it wants
+  bool opened = false;     // and has it
   bool answering = false;  // one request at a time
   bool dropped = false;
   std::shared_ptr<std::atomic<size_t>> ring_bytes = std::make_shared<std::atomic<size_t>>(0);
@@ -77,6 +80,7 @@ ClientServer::~ClientServer() {
 
 void ClientServer::listen(Fd listener) {
   listener_ = std::move(listener);
+  spare_ = Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   ::fcntl(listener_.get(), F_SETFL, O_NONBLOCK);
   loop_.watch(listener_.get(), [this] { accept(); });
 }
@@ -101,7 +105,10 @@ bool ClientServer::settle() {
 
 void ClientServer::accept() {
   Fd door(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (!door) return;
+  if (!door) {
+    if (errno == EMFILE || errno == ENFILE) turn_away();
+    return;
+  }
   ucred peer{};
   socklen_t size = sizeof peer;
   ::getsockopt(door.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size);
@@ -109,9 +116,16 @@ void ClientServer::accept() {
   if (peer.pid == 0 || !pidfd) {
     return log_("a verbs client is refused: its process cannot be seen from here");
   }
-  if (connections_.size() >= kMaxClients) {
-    return log_(fmt::format("a verbs client, pid {}, is refused: there are {} already", peer.pid,
-                            connections_.size()));
+  // Those whose memory still holds a thread count as well.
+  std::erase_if(gone_, [](const auto& thread) { return thread.expired(); });
+  if (size_t there = connections_.size() + gone_.size(); there >= kMaxClients) {
+    return log_(
+        fmt::format("a verbs client, pid {}, is refused: there are {} already", peer.pid, there));
+  }
+  auto process = Process::create({peer.pid, peer.uid, peer.gid}, std::move(pidfd), engine_);
+  if (!process) {
+    return log_(
+        fmt::format("a verbs client, pid {}, is refused: there is no thread for it", peer.pid));
   }
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
@@ -122,15 +136,28 @@ void ClientServer::accept() {
   if (!send_with(door.get(), &greeting, sizeof greeting, {theirs.get()})) return;
   auto connection = std::make_shared<Connection>();
   connection->id = next_id_++;
-  connection->process = Process::create({peer.pid, peer.uid, peer.gid}, std::move(pidfd), engine_);
+  connection->process = std::move(process);
   connection->socket = std::move(socket);
   connections_[connection->id] = connection;
   loop_.watch(connection->socket.get(), [this, connection] { take(connection); });
   loop_.watch(connection->process->pidfd(), [this, connection] { drop(connection, ""); });
 }
 
+// Without a descriptor to take it with, whoever has come would wait for ever, and wake the loop all
+// the time.
+void ClientServer::turn_away() {
+  spare_.reset();
+  Fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  spare_ = Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  log_("a verbs client is refused: no descriptors are left");
+}
+
 void ClientServer::take(const ConnectionPtr& connection) {
-  if (connection->answering) return drop(connection, "asks before it is answered");
+  if (connection->answering) {
+    char byte;
+    bool asks = ::recv(connection->socket.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+    return drop(connection, asks ? "asks before it is answered" : "");
+  }
   rocefs_request request{};
   iovec part{&request, sizeof request};
   OneDescriptor space{};
@@ -138,7 +165,7 @@ void ClientServer::take(const ConnectionPtr& connection) {
   message.msg_iov = &part;
   message.msg_iovlen = 1;
   message.msg_control = &space;
-  message.msg_controllen = sizeof space;
+  message.msg_controllen = kOneDescriptor;
   ssize_t got = ::recvmsg(connection->socket.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (got <= 0) return drop(connection, "");
@@ -152,9 +179,10 @@ void ClientServer::take(const ConnectionPtr& connection) {
   bool whole = got == sizeof request && (message.msg_flags & MSG_TRUNC) == 0;
   bool in_order = connection->greeted == (request.op != ROCEFS_OP_HELLO);
   bool may_carry = request.op == ROCEFS_OP_HELLO || request.op == ROCEFS_OP_CREATE_CHANNEL;
-  if (!whole || !in_order || (attached && !may_carry)) {
+  bool too_many = attached && connection->process->socket_count() >= kMaxSockets;
+  if (!whole || !in_order || too_many || (attached && !may_carry)) {
     if (attached) connection->process->adopt(std::move(attached));
-    return drop(connection, "sends what is no request");
+    return drop(connection, too_many ? "has too many sockets" : "sends what is no request");
   }
   connection->answering = true;
   handle(connection, request, std::move(attached));
@@ -240,13 +268,17 @@ void ClientServer::hello(const ConnectionPtr& connection, const rocefs_hello& he
                    device));
 }
 
-// Sends the answer, with these descriptors when it is none of an error. `memory` keeps them open.
+// Sends the answer, with these descriptors when it is none of an error. `memory` keeps them open
+// until then; afterwards the client has its own.
 Client::Reply ClientServer::replier(const ConnectionPtr& connection, std::vector<int> descriptors,
                                     std::shared_ptr<SharedMemory> memory) {
   return [this, connection, descriptors = std::move(descriptors),
           memory = std::move(memory)](const rocefs_answer& said) mutable {
-    engine_.tell_control([this, connection, said, descriptors = std::move(descriptors),
-                          memory = std::move(memory)] { answer(connection, said, descriptors); });
+    engine_.tell_control(
+        [this, connection, said, descriptors = std::move(descriptors), memory = std::move(memory)] {
+          answer(connection, said, descriptors);
+          if (memory) memory->close_descriptor();
+        });
   };
 }
 
@@ -255,11 +287,12 @@ void ClientServer::answer(const ConnectionPtr& connection, const rocefs_answer& 
   if (connection->dropped) return;
   connection->answering = false;
   bool well = said.error == 0;
-  if (send_with(connection->socket.get(), &said, sizeof said,
-                well ? descriptors : std::vector<int>())) {
-    return;
+  if (!send_with(connection->socket.get(), &said, sizeof said,
+                 well ? descriptors : std::vector<int>())) {
+    return drop(connection, "does not take its answers");
   }
-  drop(connection, "does not take its answers");
+  if (well) connection->opened = true;
+  if (!connection->opened) drop(connection, "");  // it can read why
 }
 
 void ClientServer::drop(const ConnectionPtr& given, std::string_view why) {

@@ -43,10 +43,12 @@ class ClientServer {
   struct Connection;
   using ConnectionPtr = std::shared_ptr<Connection>;
   static constexpr size_t kMaxClients = 256;
+  static constexpr size_t kMaxSockets = 1100;  // of one client: its channels, and some that close
   static constexpr size_t kMaxRingBytes = size_t{512} << 20;  // of one client
 
   ClientServer(Engine& engine, PollLoop& loop, std::unique_ptr<Clients> clients, Log log);
   void accept();
+  void turn_away();
   void take(const ConnectionPtr& connection);
   void handle(const ConnectionPtr& connection, const rocefs_request& request, Fd attached);
   void hello(const ConnectionPtr& connection, const rocefs_hello& hello, Fd events);
@@ -65,6 +67,7 @@ class ClientServer {
   const std::unique_ptr<Clients> clients_;
   const Log log_;
   Fd listener_;
+  Fd spare_;  // to be let go of when no other is left
   uint64_t next_id_ = 1;
   std::map<uint64_t, ConnectionPtr> connections_;
   std::vector<std::weak_ptr<Process>> gone_;  // until their copy threads have ended

@@ -366,6 +366,8 @@ class TestClient {
   rocefs_context_page* page() const { return page_.at<rocefs_context_page>(); }
   int events() const { return events_.get(); }
   int doorbell() const { return doorbell_.get(); }
+  const Mapping& engine_page() const { return engine_page_; }
+  int page_fd() const { return page_.fd(); }
   int socket() const { return socket_.get(); }
   void close() { socket_.reset(); }
 
