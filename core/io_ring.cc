@@ -118,10 +118,9 @@ Result<std::unique_ptr<IoRing>> IoRing::create(unsigned entries) {
   auto state = std::make_unique<State>();
   // R_DISABLED lets one thread make the ring and another own it. Kernels before 6.1 lack the rest.
   state->disabled = state->tells = true;
-  int rc = io_uring_queue_init(
-      entries, &state->ring,
-      IORING_SETUP_R_DISABLED | IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN |
-          IORING_SETUP_TASKRUN_FLAG);
+  int rc = io_uring_queue_init(entries, &state->ring,
+                               IORING_SETUP_R_DISABLED | IORING_SETUP_SINGLE_ISSUER |
+                                   IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_TASKRUN_FLAG);
   if (rc == -EINVAL) {
     state->disabled = state->tells = false;
     rc = io_uring_queue_init(entries, &state->ring, 0);

@@ -160,12 +160,15 @@ class TestClient {
     socket_ = Fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
     REQUIRE(::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&house.address),
                       house.address_size) == 0);
-    if (!greet) return;
+    if (greet) REQUIRE(greeted());
+  }
+  // Takes the greeting; false if it is refused.
+  bool greeted() {
     rocefs_greeting greeting{};
     std::vector<Fd> own;
-    REQUIRE(take(socket_.get(), &greeting, sizeof greeting, own));
-    REQUIRE(greeting.magic == ROCEFS_UAPI_MAGIC);
+    if (!take(socket_.get(), &greeting, sizeof greeting, own)) return false;
     socket_ = std::move(own.at(0));
+    return greeting.magic == ROCEFS_UAPI_MAGIC;
   }
 
   struct Answer {
