@@ -58,8 +58,8 @@ class FetchAhead {
     uint32_t pending = 0;
     bool failed = false;
   };
-  static constexpr size_t kMaxPackets = 128;
-  static constexpr uint64_t kMostBytes = 128 * 1024;  // two moves
+  static constexpr size_t kMaxPackets = 256;
+  static constexpr uint64_t kMostBytes = 256 * 1024;  // four moves
 
   void forget(Entry& entry);
 

@@ -11,6 +11,9 @@
 namespace rocefs {
 namespace {
 
+// Packets that may be unacknowledged: 1 MiB of the largest bridges the time until the copy threads
+// of both ends have their turns.
+constexpr uint32_t kWindow = 256;
 constexpr size_t kMaxChannels = 1024;
 constexpr uint32_t kDeviceFatal = 8;  // IBV_EVENT_DEVICE_FATAL
 
@@ -417,6 +420,10 @@ Result<void> Client::modify_qp(const rocefs_qp_attr& wanted) {
   if (!qp) return no_such("queue pair", wanted.handle);
   Result<Modification> change = modification_of(*device_, qp->qp().state(), wanted);
   if (!change) return change.error();
+  if (qp->qp().type() == QpType::kRc && change->to == QpState::kRtr) {
+    change->attributes.window = kWindow;
+    change->mask |= kQpWindow;
+  }
   Result<void> modified = qp->qp().modify(change->to, change->attributes, change->mask);
   if (!modified) return modified;
   if (change->to == QpState::kReset) qp->drop();
