@@ -54,6 +54,25 @@ std::shared_ptr<Process> Process::create(const Credentials& who, Fd pidfd, Engin
   return std::shared_ptr<Process>(process.get(), [process](Process* own) { own->finish(); });
 }
 
+std::shared_ptr<Process> Process::create_threadless(const Credentials& who, Fd pidfd,
+                                                    Engine& engine) {
+  return std::shared_ptr<Process>(new Process(who, std::move(pidfd), engine));
+}
+
+void Process::work_now() {
+  std::vector<Job> batch;
+  {
+    std::lock_guard lock(mutex_);
+    batch.swap(jobs_);
+  }
+  if (backlog_ > 0) sweep_sockets();
+  work(batch);
+  for (Job& job : batch) {
+    if (job.listener || job.after) done_.push_back(std::move(job));
+  }
+  has_done_.store(!done_.empty());
+}
+
 Process::Process(const Credentials& who, Fd pidfd, Engine& engine)
     : who_(who), pidfd_(std::move(pidfd)), engine_(engine) {}
 

@@ -44,6 +44,11 @@ class Process {
   // holds the process any more and nothing is left to do; the engine outlives its last answer. Null
   // if there is no thread to be had.
   static std::shared_ptr<Process> create(const Credentials& who, Fd pidfd, Engine& engine);
+  // The same for who has but one thread, as a fuzzer does: work_now() does what flush() handed
+  // over.
+  static std::shared_ptr<Process> create_threadless(const Credentials& who, Fd pidfd,
+                                                    Engine& engine);
+  void work_now();
   ~Process();
 
   const Credentials& credentials() const { return who_; }

@@ -212,6 +212,34 @@ TEST_CASE("hostile: what a client whose memory hangs asks for does not pile up")
   CHECK(descriptors_are_back(house, before));
 }
 
+TEST_CASE("hostile: events of a client whose memory hangs do not pile up either") {
+  if (::geteuid() != 0) return skipped("userfaultfd", "it needs root");
+  House house;
+  Bystander bystander(house, "events of a client that hangs");
+  Shared<Told> told;
+  Child child([&] {
+    PagedPair pair(house);
+    UnservedFaults faults;
+    if (!faults.open(pair.near_pages)) return 3;
+    faults.drop(pair.near_pages);
+    pair.near.post(pair.near_qp, pair.paged(ROCEFS_WR_RDMA_WRITE));
+    tell(*told, pair);
+    rocefs_request request{};
+    request.op = ROCEFS_OP_PUT_BACK_EVENT;
+    for (; told->steps < 20000; ++told->steps) {
+      if (pair.near.ask(request).said.error != 0) return 4;
+    }
+    // When the memory answers it gets those that were kept.
+    faults.close();
+    rocefs_async_event event;
+    size_t came = 0;
+    pollfd ready{pair.near.events(), POLLIN, 0};
+    while (::poll(&ready, 1, 500) == 1 && ::recv(ready.fd, &event, sizeof event, 0) > 0) ++came;
+    return came > 0 ? 0 : 5;
+  });
+  CHECK(child.wait() == 0);
+}
+
 TEST_CASE("hostile: registering memory that never answers is answered never, and stops nobody") {
   if (::geteuid() != 0) return skipped("userfaultfd", "it needs root");
   House house;

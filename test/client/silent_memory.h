@@ -27,6 +27,8 @@ class UnservedFaults {
     return fd_ && ::ioctl(fd_.get(), UFFDIO_API, &api) == 0 &&
            ::ioctl(fd_.get(), UFFDIO_REGISTER, &range) == 0;
   }
+  // Whoever waits goes on.
+  void close() { fd_.reset(); }
   // From now on who touches them waits.
   static void drop(const Pages& pages) { ::madvise(pages.data(), pages.size(), MADV_DONTNEED); }
 

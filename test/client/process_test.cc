@@ -1,0 +1,161 @@
+// The process of a client, and what is asked of its copy thread.
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "test/client/hostile.h"
+
+using namespace rocefs;
+using namespace rocefs::test;
+
+namespace {
+
+// Asks a process for one thing and waits for the answer, as the core would.
+class Asker final : public MemoryListener {
+ public:
+  Asker(Child& child, Engine& engine)
+      : process_(Process::create({child.pid(), 65534, 65534},
+                                 Fd(static_cast<int>(::syscall(SYS_pidfd_open, child.pid(), 0))),
+                                 engine)) {
+    REQUIRE(process_);
+  }
+  ~Asker() { process_->end(); }
+  bool write(uint64_t address, uint64_t value) {
+    value_ = value;
+    answer_ = kNone;
+    process_->write(address, {reinterpret_cast<const uint8_t*>(&value_), sizeof value_}, *this, 0);
+    process_->flush();
+    REQUIRE(await([&] {
+      process_->take_done();
+      return answer_ != kNone;
+    }));
+    return answer_ == kDone;
+  }
+  void memory_done(uint64_t, bool ok) override { answer_ = ok ? kDone : kFailed; }
+
+ private:
+  enum Told { kNone, kDone, kFailed };
+  const std::shared_ptr<Process> process_;
+  uint64_t value_ = 0;
+  Told answer_ = kNone;
+};
+
+// With the rights of this test.
+uint64_t read_word(pid_t pid, uint64_t address) {
+  uint64_t word = 0;
+  iovec local{&word, sizeof word}, remote{reinterpret_cast<void*>(address), sizeof word};
+  REQUIRE(::process_vm_readv(pid, &local, 1, &remote, 1, 0) == sizeof word);
+  return word;
+}
+
+uint64_t stack_of(pid_t pid) {
+  std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find("[stack]") == std::string::npos) continue;
+    return std::stoull(line.substr(line.find('-') + 1), nullptr, 16) - 4096;
+  }
+  return 0;
+}
+
+// A program of root's that does nothing for long, in a directory of its own.
+class Program {
+ public:
+  explicit Program(mode_t mode) {
+    char name[] = "/tmp/hostile_exec_XXXXXX";
+    REQUIRE(::mkdtemp(name));
+    directory_ = name;
+    REQUIRE(::chmod(name, 0755) == 0);
+    std::filesystem::copy_file("/bin/sleep", path());
+    REQUIRE(::chmod(path().c_str(), mode) == 0);
+  }
+  ~Program() { std::filesystem::remove_all(directory_); }
+  std::string path() const { return directory_ + "/sleep"; }
+
+ private:
+  std::string directory_;
+};
+
+}  // namespace
+
+TEST_CASE("process: what waits for a copy thread that hangs to be sent is bounded") {
+  PollLoop loop;
+  auto engine = Engine::create({}, loop);
+  REQUIRE(engine);
+  auto process =
+      Process::create_threadless({::getpid(), ::getuid(), ::getgid()}, Fd(::dup(0)), **engine);
+  int ends[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0);
+  Fd ours(ends[0]);
+  uint32_t socket = process->adopt(Fd(ends[1]));
+  auto count = [&] {
+    size_t came = 0;
+    for (uint64_t event; ::recv(ours.get(), &event, sizeof event, MSG_DONTWAIT) > 0;) ++came;
+    return came;
+  };
+  uint64_t event = 1;
+  for (int round = 0; round < 2; ++round) {  // and there is room again afterwards
+    for (int i = 0; i < 20000; ++i) {
+      process->send(socket, {reinterpret_cast<const uint8_t*>(&event), sizeof event});
+      process->flush();
+    }
+    size_t all = 0;
+    for (size_t came = 1; came > 0; all += came) {
+      process->work_now();
+      came = count();
+    }
+    CHECK(all == 4096);
+  }
+}
+
+TEST_CASE("process: a program that it becomes with other rights is not written to") {
+  if (::geteuid() != 0) {
+    std::printf("SKIPPED set-user-ID programs: it needs root\n");
+    return;
+  }
+  PollLoop loop;
+  auto engine = Engine::create({}, loop);
+  REQUIRE(engine);
+  for (bool gains_rights : {true, false}) {
+    INFO((gains_rights ? "set-user-ID root" : "the same user's"));
+    Program program(gains_rights ? 04755 : 0755);
+    struct Told {
+      std::atomic<uint64_t> word{0};
+      std::atomic<bool> ready{false}, go{false};
+    };
+    Shared<Told> told;
+    Child child([&] {
+      ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+      if (!become_nobody()) return 2;
+      told->ready = true;
+      while (!told->go) ::usleep(1000);
+      ::execl(program.path().c_str(), "sleep", "1000", nullptr);
+      return 3;
+    });
+    REQUIRE(await([&] { return told->ready.load(); }));
+    Asker asker(child, **engine);
+    // The same address in both.
+    CHECK(asker.write(reinterpret_cast<uint64_t>(&told->word), 42));
+    CHECK(told->word == 42);
+    told->go = true;
+    std::string link = "/proc/" + std::to_string(child.pid()) + "/exe";
+    REQUIRE(await([&] {
+      std::error_code none;
+      return std::filesystem::read_symlink(link, none) == program.path();
+    }));
+    struct stat status {};
+    REQUIRE(::stat(("/proc/" + std::to_string(child.pid())).c_str(), &status) == 0);
+    uint64_t at = 0;
+    REQUIRE(await([&] { return (at = stack_of(child.pid())) != 0; }));
+    uint64_t before = read_word(child.pid(), at);
+    bool written = asker.write(at, before + 1);
+    if (gains_rights) {
+      CHECK_FALSE(written);
+      CHECK(read_word(child.pid(), at) == before);
+    } else if (written) {  // not where ptrace(2) is restricted to descendants
+      CHECK(read_word(child.pid(), at) == before + 1);
+    }
+  }
+}
