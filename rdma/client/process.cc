@@ -65,11 +65,9 @@ void Process::work_now() {
     std::lock_guard lock(mutex_);
     batch.swap(jobs_);
   }
+  has_jobs_.store(false);
   if (backlog_ > 0) sweep_sockets();
-  work(batch);
-  for (Job& job : batch) {
-    if (job.listener || job.after) done_.push_back(std::move(job));
-  }
+  work(batch, done_);
   has_done_.store(!done_.empty());
 }
 

@@ -176,11 +176,11 @@ class LyingClient {
   // Memory answers.
   void settle() {
     for (int i = 0; i < 3; ++i) {
-      client_->flush();
+      client_->flush(false);
       process_->work_now();
       client_->poll();
     }
-    client_->flush();
+    client_->flush(false);
   }
   void leave() {
     client_.reset();
