@@ -164,6 +164,10 @@ void Engine::sleep(TimeNs wall_ns) {
 void Engine::run_real() {
   take_released();
   TimeNs wall = clock_.now();
+  if (poller_ && held_ == 0 && next_due() <= wall) {
+    note_lag(poller_->lag());
+    wall = clock_.now();
+  }
   if (held_ == 0 && next_due() <= wall) {
     wall -= note_lateness(wall - next_due());
     for (int i = 0; i < kBatch && held_ == 0 && step(wall); ++i) {
@@ -181,6 +185,20 @@ void Engine::run_real() {
   if (next == kNever) return sleep(kNever);
   TimeNs gap = (next - clock_.now()) * static_cast<TimeNs>(clock_.dilation());
   if (gap > kSpin) sleep(gap - kSpin / 2);
+}
+
+// Threads that move bytes for the engine are part of the NIC: on a machine that gives them no turn
+// its time slips, as it does when the core gets none.
+void Engine::note_lag(TimeNs lag) {
+  TimeNs excess = (lag - kSlipAfter) / static_cast<TimeNs>(clock_.dilation()) - lag_slipped_;
+  if (lag <= kSlipAfter) {
+    lag_slipped_ = 0;
+  } else if (excess > 0) {
+    lag_slipped_ += excess;
+    clock_.slip(excess);
+    slips_.add();
+    slipped_ns_.add(static_cast<uint64_t>(excess));
+  }
 }
 
 // Who has just asked for something is likely to do so again: for a while the core stays awake. The

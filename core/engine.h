@@ -42,6 +42,9 @@ class Poller {
   // something already. In either case awake() follows.
   virtual bool may_sleep() = 0;
   virtual void awake() = 0;
+  // For how long threads that have been given work have not had a turn on a CPU, in wall time; 0 if
+  // all have. What they have begun does not count, however long it takes.
+  virtual TimeNs lag() = 0;
 };
 
 // What an engine that goes on where another process ended needs to know of that one's time. In
@@ -142,6 +145,7 @@ class Engine {
   void run_virtual();
   void sleep(TimeNs wall_ns);
   bool linger(Poller::Found found);
+  void note_lag(TimeNs lag);
   void take_released();
   TimeNs next_due() const;
   bool task_is_next(TimeNs limit) const;
@@ -178,6 +182,7 @@ class Engine {
   Poller* poller_ = nullptr;
   TimeNs found_ = 0;  // wall time when there was something to poll
   TimeNs found_much_ = 0;
+  TimeNs lag_slipped_ = 0;  // for the lag that there is
   Histogram lateness_;
   Counter slips_;
   Counter slipped_ns_;

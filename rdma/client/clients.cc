@@ -1,5 +1,6 @@
 #include "rdma/client/clients.h"
 
+#include <algorithm>
 #include <cerrno>
 
 namespace rocefs {
@@ -107,6 +108,12 @@ bool Clients::may_sleep() {
     if (process->busy()) return false;
   }
   return true;
+}
+
+TimeNs Clients::lag() {
+  TimeNs longest = 0;
+  for (auto& [id, entry] : clients_) longest = std::max(longest, entry.client->process().lag());
+  return longest;
 }
 
 void Clients::awake() {

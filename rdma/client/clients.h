@@ -39,6 +39,7 @@ class Clients final : public Poller {
   Found poll(bool more) override;
   bool may_sleep() override;
   void awake() override;
+  TimeNs lag() override;
 
  private:
   struct Entry {

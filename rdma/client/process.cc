@@ -19,6 +19,7 @@
 #include <system_error>
 #include <thread>
 
+#include "core/clock.h"
 #include "core/time_slice.h"
 
 namespace rocefs {
@@ -174,10 +175,16 @@ void Process::flush() {
     }
     has_jobs_.store(true);
     waiting = waiting_.load();
+    if (waiting && given_.load() == 0) given_.store(monotonic_ns());
   }
   asked_.clear();
   asked_bytes_ = 0;
   if (waiting) changed_.notify_one();
+}
+
+TimeNs Process::lag() const {
+  TimeNs given = given_.load(std::memory_order_relaxed);
+  return given == 0 ? 0 : monotonic_ns() - given;
 }
 
 bool Process::take_done() {
@@ -231,6 +238,7 @@ void Process::work_loop() {
         changed_.wait(lock, wanted);
       }
       waiting_.store(false);
+      given_.store(0);
       batch.clear();
       batch.swap(jobs_);
       has_jobs_.store(false);

@@ -76,6 +76,8 @@ class Process {
   // Hands over what was asked since the last time.
   void flush();
   uint64_t asked_bytes() const { return asked_bytes_; }
+  // For how long what was handed over has waited for a thread that had nothing else to do.
+  TimeNs lag() const;
   // Whether flush() or take_done() has something to do.
   bool busy() const { return !asked_.empty() || has_done(); }
   bool has_done() const { return has_done_.load(std::memory_order_seq_cst); }
@@ -173,6 +175,8 @@ class Process {
   std::atomic<bool> finished_{false};
   std::atomic<bool> idle_{true};
   std::atomic<bool> waiting_{false};
+  // When the thread was given work while it waited for some; 0 since it has taken it.
+  std::atomic<TimeNs> given_{0};
   std::atomic<size_t> unsent_{0};            // messages that the copy thread has not seen
   uint32_t next_socket_ = 1;                 // control thread
   std::map<uint32_t, EventSocket> sockets_;  // copy thread

@@ -147,6 +147,12 @@ TEST_CASE("process: a program that it becomes with other rights is not written t
     }));
     struct stat status {};
     REQUIRE(::stat(("/proc/" + std::to_string(child.pid())).c_str(), &status) == 0);
+    // Before that it writes to its stack itself.
+    REQUIRE(await([&] {
+      long call = -1;
+      std::ifstream("/proc/" + std::to_string(child.pid()) + "/syscall") >> call;
+      return call == SYS_clock_nanosleep || call == SYS_nanosleep;
+    }));
     uint64_t at = 0;
     REQUIRE(await([&] { return (at = stack_of(child.pid())) != 0; }));
     uint64_t before = read_word(child.pid(), at);
