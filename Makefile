@@ -91,7 +91,7 @@ tests: $(FUZZ_TARGETS:%=$(BUILD)/test/fuzz/%_replay) $(BUILD)/test/provider/verb
 .SECONDEXPANSION:
 # Other flags or another compiler: everything is built anew.
 STAMP := $(BUILD)/flags
-FLAGS_NOW := $(CXX) $(CPPFLAGS) $(CXXFLAGS) $(LTO) $(LDLIBS) $(CC) $(PROVIDER_CFLAGS)
+FLAGS_NOW := $(CXX) $(CPPFLAGS) $(CXXFLAGS) $(LTO) $(PACKET_PATH) $(LDLIBS) $(CC) $(PROVIDER_CFLAGS)
 $(shell mkdir -p $(BUILD); [ "$$(cat $(STAMP) 2>/dev/null)" = '$(FLAGS_NOW)' ] || echo '$(FLAGS_NOW)' > $(STAMP))
 
 $(BUILD)/%.o: %.cc $(STAMP)

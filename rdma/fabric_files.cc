@@ -28,7 +28,7 @@ void add_fabric_files(Tree& tree, const std::string& debug, Fabric& fabric,
                     [&fabric]() -> Result<std::string> {
                       return fmt::format("{:016x}", fabric.trace().value());
                     },
-                    "hash over time, link, headers and length of every transmitted packet"));
+                    "hash over time, link, headers and length of every packet that links carried"));
 }
 
 }  // namespace rocefs

@@ -46,11 +46,17 @@ double Link::serialization_ns(uint64_t octets) const {
          static_cast<double>(parameters_.rate_bps);
 }
 
-// Whole nanoseconds; the fraction is carried to the next packet, so that the rate is exact.
+// Whole nanoseconds; the fraction is carried to the next packet, so that the rate is exact. Most
+// packets are as long as the one before: that division is remembered.
 TimeNs Link::serialize(uint64_t octets) {
-  uint64_t scaled = (octets + kEthernetOverhead) * 8 * 1'000'000'000 + remainder_;
-  remainder_ = scaled % parameters_.rate_bps;
-  return static_cast<TimeNs>(scaled / parameters_.rate_bps);
+  if (octets != divided_.octets) {
+    uint64_t scaled = (octets + kEthernetOverhead) * 8 * 1'000'000'000;
+    divided_ = {octets, scaled / parameters_.rate_bps, scaled % parameters_.rate_bps};
+  }
+  remainder_ += divided_.remainder;
+  bool carries = remainder_ >= parameters_.rate_bps;
+  if (carries) remainder_ -= parameters_.rate_bps;
+  return static_cast<TimeNs>(divided_.whole + carries);
 }
 
 void Link::on_transmit(TimeNs now) {
@@ -62,16 +68,11 @@ void Link::on_transmit(TimeNs now) {
     if (kicked) scheduler_.at(transmit_, now);
     return;
   }
-  trace_.transmitted(now, id_, *packet);
   counters_.packets.add();
   counters_.bytes.add(packet->wire_length());
   free_at_ = now + serialize(packet->wire_length());
   if (kicked || source_->ready()) scheduler_.at(transmit_, free_at_);
-  if (rng_.chance(parameters_.loss) || !parameters_.up) {
-    counters_.lost.add();
-    pool_.release(packet);
-    return;
-  }
+  if (rng_.chance(parameters_.loss) || !parameters_.up) return lose(packet, now);
   packet->arrival = std::max(free_at_ + parameters_.delay_ns, last_arrival_);
   last_arrival_ = packet->arrival;
   in_flight_.push(packet);
@@ -81,7 +82,14 @@ void Link::on_transmit(TimeNs now) {
 void Link::on_deliver(TimeNs now) {
   Packet* packet = in_flight_.pop();
   if (!in_flight_.empty()) scheduler_.at(deliver_, in_flight_.front()->arrival);
+  trace_.carried(now, id_, *packet);
   sink_->receive(packet, now);
+}
+
+void Link::lose(Packet* packet, TimeNs now) {
+  trace_.carried(now, id_, *packet);
+  counters_.lost.add();
+  pool_.release(packet);
 }
 
 LinkParameters Link::parameters_of(std::span<const KnobValue> values) {
@@ -97,17 +105,17 @@ LinkParameters Link::parameters_of(std::span<const KnobValue> values) {
 
 void Link::apply(std::span<const KnobValue> values) {
   LinkParameters next = parameters_of(values);
-  if (next.rate_bps != parameters_.rate_bps) remainder_ = 0;
+  if (next.rate_bps != parameters_.rate_bps) {
+    remainder_ = 0;
+    divided_ = {};
+  }
   bool turned = next.up != std::exchange(parameters_, next).up;
   if (turned) {
     for (const auto& listener : state_listeners_) listener();
   }
   if (next.up) return;
   scheduler_.cancel(deliver_);
-  while (Packet* packet = in_flight_.pop()) {
-    counters_.lost.add();
-    pool_.release(packet);
-  }
+  while (Packet* packet = in_flight_.pop()) lose(packet, scheduler_.now());
 }
 
 std::vector<KnobValue> Link::values_of(const LinkParameters& parameters) {

@@ -110,6 +110,7 @@ class Link final : public KnobOwner {
  private:
   void on_transmit(TimeNs now);
   void on_deliver(TimeNs now);
+  void lose(Packet* packet, TimeNs now);
   TimeNs serialize(uint64_t octets);
 
   const std::string name_;
@@ -128,8 +129,11 @@ class Link final : public KnobOwner {
   TimeNs free_at_ = 0;
   TimeNs last_arrival_ = 0;
   uint64_t remainder_ = 0;  // of the last division by the rate: no time is gained or lost
-  bool pulling_ = false;    // the source is being asked
-  bool kicked_ = false;     // meanwhile: it has another one
+  struct {
+    uint64_t octets = 0, whole = 0, remainder = 0;
+  } divided_;             // what that many octets take: nanoseconds, and the remainder
+  bool pulling_ = false;  // the source is being asked
+  bool kicked_ = false;   // meanwhile: it has another one
   Event transmit_;
   Event deliver_;
 };

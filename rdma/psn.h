@@ -1,6 +1,7 @@
 // Packet sequence numbers: 24 bits on the wire, 64 inside, so that order is plain comparison.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 namespace rocefs {
@@ -18,9 +19,10 @@ inline uint64_t unwrap_psn(uint32_t psn, uint64_t reference) {
   return reference + static_cast<uint64_t>(static_cast<int64_t>(delta));
 }
 
-// How many PSNs a message of `length` bytes takes, or a READ of as many: one at least.
+// How many PSNs a message of `length` bytes takes, or a READ of as many: one at least. MTUs are
+// powers of two.
 inline uint64_t psns_of(uint64_t length, uint32_t mtu) {
-  return length == 0 ? 1 : (length + mtu - 1) / mtu;
+  return length == 0 ? 1 : ((length - 1) >> std::countr_zero(mtu)) + 1;
 }
 
 }  // namespace rocefs

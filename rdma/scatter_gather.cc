@@ -37,6 +37,12 @@ class Parts {
   uint64_t left_;
 };
 
+// The bytes of a payload that travels by reference are read when it arrives: they come nearer
+// meanwhile.
+void fetch_early(std::span<const uint8_t> bytes) {
+  for (size_t i = 0; i < bytes.size(); i += 64) __builtin_prefetch(bytes.data() + i);
+}
+
 void take(Moved& moved, Memory::Outcome outcome) {
   moved.pending += outcome == Memory::Outcome::kPending;
   moved.failed |= outcome == Memory::Outcome::kFailed;
@@ -76,6 +82,7 @@ Moved gather(const Mover& mover, std::span<const Sge> entries, uint64_t offset, 
       payload.index = MemoryTable::index_of(part.lkey);
       payload.generation = region->generation;
       payload.offset = at;
+      fetch_early({region->direct + at, length});
       return moved;
     }
     if (!into) {

@@ -1,5 +1,6 @@
-// TraceHash: a running hash over the time, link, headers and length of every transmitted packet.
-// Two runs with equal hashes sent the same packets at the same times.
+// TraceHash: a running hash over the link, headers and length of every packet that links carried,
+// and the time at which it arrived or was lost. Two runs with equal hashes sent the same packets at
+// the same times.
 #pragma once
 
 #include <atomic>
@@ -13,7 +14,7 @@ namespace rocefs {
 class TraceHash {
  public:
   // Core thread.
-  void transmitted(TimeNs now, uint32_t link, const Packet& packet) {
+  void carried(TimeNs now, uint32_t link, const Packet& packet) {
     uint64_t hash = value_.load(std::memory_order_relaxed);
     hash = mix(hash, static_cast<uint64_t>(now));
     hash = mix(hash, uint64_t{link} << 32 | packet.wire_length());

@@ -51,7 +51,8 @@ struct Parsed {
 ParseError parse(std::span<const uint8_t> packet, Parsed& out);
 
 // The same for a packet whose payload, pad and ICRC travel apart: `bytes` are exactly its headers,
-// `payload_len` octets of payload belong to them.
+// `payload_len` octets of payload belong to them. The IPv4 header checksum is not looked at: they
+// were made here, or have passed parse().
 ParseError parse_headers(std::span<const uint8_t> bytes, size_t payload_len, Parsed& out);
 
 // Sets pad count, IP and UDP lengths for a payload of that many octets, the IPv4 checksum, and a
