@@ -57,10 +57,14 @@ class Fabric {
 
   const std::vector<std::unique_ptr<Device>>& devices() const { return devices_; }
   const std::vector<std::unique_ptr<Link>>& links() const { return links_; }
+  const std::vector<std::unique_ptr<Switch>>& switches() const { return switches_; }
   // Null if there is none of that name.
   Device* device(std::string_view name);
   Port* port(std::string_view name);  // DEVICE or DEVICE/N
   Link* link(std::string_view name);
+  Switch* find_switch(std::string_view name);
+  // Where a link, one of links(), leads from and to, as the topology names them.
+  const std::pair<std::string, std::string>& ends(size_t link) const { return ends_[link]; }
   const TraceHash& trace() const { return trace_; }
 
   // Core thread. Nothing is on its way any more, chance and trace begin anew.
@@ -76,7 +80,6 @@ class Fabric {
   void cable(const LinkSpec& spec);
   void route();
   void route_to(const std::string& port, const PortSpec& spec);
-  Switch* find_switch(std::string_view name);
 
   Scheduler& scheduler_;
   Outstanding& outstanding_;
