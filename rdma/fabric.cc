@@ -5,6 +5,7 @@
 #include <map>
 
 #include "rdma/device.h"
+#include "rdma/switch_npcc.h"
 
 namespace rocefs {
 namespace {
@@ -29,6 +30,7 @@ Fabric::Fabric(const Topology& topology, uint64_t seed, Scheduler& scheduler,
   }
   for (const LinkSpec& spec : topology.links) cable(spec);
   route();
+  for (const auto& one : switches_) npcc_.push_back(std::make_unique<SwitchNpcc>(*this, *one));
 }
 
 Fabric::~Fabric() {
@@ -38,6 +40,7 @@ Fabric::~Fabric() {
 void Fabric::reset() {
   for (auto& link : links_) link->reset();
   for (auto& one : switches_) one->reset();
+  for (auto& one : npcc_) one->npcc().reset();
   for (auto& device : devices_) {
     for (size_t number = 1; number <= device->port_count(); ++number) device->port(number).reset();
   }

@@ -20,6 +20,7 @@ namespace rocefs {
 
 class Device;
 class Port;
+class SwitchNpcc;
 
 // Sees each packet as its NIC port transmits it, once, before loss; the frame holds payload, pad
 // and ICRC.
@@ -58,6 +59,8 @@ class Fabric {
   const std::vector<std::unique_ptr<Device>>& devices() const { return devices_; }
   const std::vector<std::unique_ptr<Link>>& links() const { return links_; }
   const std::vector<std::unique_ptr<Switch>>& switches() const { return switches_; }
+  // One for each of them.
+  const std::vector<std::unique_ptr<SwitchNpcc>>& npcc() const { return npcc_; }
   // Null if there is none of that name.
   Device* device(std::string_view name);
   Port* port(std::string_view name);  // DEVICE or DEVICE/N
@@ -89,6 +92,7 @@ class Fabric {
   FabricCounters counters_;
   CaptureSink* capture_ = nullptr;
   std::vector<std::unique_ptr<Switch>> switches_;
+  std::vector<std::unique_ptr<SwitchNpcc>> npcc_;
   std::vector<std::unique_ptr<Link>> links_;
   std::vector<std::unique_ptr<Device>> devices_;
   // Who is where: links_[i] leads from ends_[i].first to ends_[i].second, by name.

@@ -49,7 +49,7 @@ Npcc::Npcc(NpccHost& host, Scheduler& scheduler, PacketPool& pool)
 }
 
 size_t Npcc::add_port() {
-  ports_.push_back(std::make_unique<PortUnit>());
+  ports_.push_back(std::make_unique<PortUnit>(*this));
   return ports_.size() - 1;
 }
 
@@ -74,6 +74,13 @@ void Npcc::PortUnit::apply(std::span<const KnobValue> values) {
     if (enable != enabled[priority]) queues[priority] = {};
     enabled[priority] = enable;
   }
+  owner.note_watched();
+}
+
+void Npcc::note_watched() {
+  host_.watching(std::any_of(ports_.begin(), ports_.end(), [](const auto& port) {
+    return std::find(port->enabled.begin(), port->enabled.end(), true) != port->enabled.end();
+  }));
 }
 
 void Npcc::packet_queued(const Packet& packet, size_t ingress, size_t egress, size_t priority,

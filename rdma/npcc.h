@@ -92,6 +92,8 @@ class NpccHost {
   virtual std::optional<uint32_t> sender_of(const NpccFlowKey& flow) const = 0;
   // Forwards a packet of the switch's own.
   virtual void send(Packet* packet, TimeNs now) = 0;
+  // Whether any queue is watched from now on.
+  virtual void watching(bool any) = 0;
 };
 
 // Core thread.
@@ -125,6 +127,8 @@ class Npcc final : public KnobOwner {
     uint64_t queued = 0;    // octets that entered it in this interval
   };
   struct PortUnit final : KnobOwner {
+    explicit PortUnit(Npcc& npcc) : owner(npcc) {}
+    Npcc& owner;
     std::array<bool, kPriorities> enabled{};
     std::array<Queue, kPriorities> queues;
     void apply(std::span<const KnobValue> values) override;
@@ -134,6 +138,7 @@ class Npcc final : public KnobOwner {
     CnpAddress address;
   };
 
+  void note_watched();
   void on_interval(TimeNs now);
   void on_departure(TimeNs now);
   uint64_t judge(Queue& queue, uint64_t length, TimeNs now);

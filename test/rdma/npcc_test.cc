@@ -16,6 +16,7 @@ constexpr TimeNs kInterval = 10 * kMicrosecond, kProcessing = 20 * kMicrosecond;
 struct Bench final : NpccHost {
   World world;
   uint64_t length = 0;
+  bool any_watched = false;
   std::map<uint32_t, uint32_t> senders;  // by the receiver's queue pair
   std::map<uint32_t, int> sent;          // CNPs, by the queue pair that they are for
   std::vector<TimeNs> times;
@@ -53,6 +54,8 @@ struct Bench final : NpccHost {
     times.push_back(now);
     world.fabric.pool().release(packet);
   }
+
+  void watching(bool any) override { any_watched = any; }
 
   // A data packet of the flow to `qpn`, which the switch has queued.
   void queue(uint32_t qpn, size_t priority = 0) {
@@ -135,7 +138,9 @@ TEST_CASE("npcc: only watched queues of watched ports are looked at") {
   bench.senders[33] = 17;
   bench.enable(false);
   CHECK_FALSE(bench.npcc.watches(0, 0));
+  CHECK_FALSE(bench.any_watched);
   bench.enable(true, 3);
+  CHECK(bench.any_watched);
   CHECK(bench.npcc.watches(0, 0));
   CHECK_FALSE(bench.npcc.watches(0, 3));
   for (int i = 0; i < 5; ++i) {
