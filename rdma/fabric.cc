@@ -62,6 +62,12 @@ Switch* Fabric::find_switch(std::string_view name) {
   return by_name(switches_, name);
 }
 
+const std::string& Fabric::far_end(const Link& link) const {
+  auto it = std::find_if(links_.begin(), links_.end(),
+                         [&](const auto& one) { return one.get() == &link; });
+  return ends_[static_cast<size_t>(it - links_.begin())].second;
+}
+
 Link& Fabric::add_link(const std::string& from, const std::string& to, const LinkSpec& spec) {
   LinkParameters parameters{spec.rate_bps, spec.delay_ns, spec.loss, spec.buffer_bytes, spec.up};
   auto id = static_cast<uint32_t>(links_.size());

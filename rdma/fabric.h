@@ -66,8 +66,8 @@ class Fabric {
   Port* port(std::string_view name);  // DEVICE or DEVICE/N
   Link* link(std::string_view name);
   Switch* find_switch(std::string_view name);
-  // Where a link, one of links(), leads from and to, as the topology names them.
-  const std::pair<std::string, std::string>& ends(size_t link) const { return ends_[link]; }
+  // Where one of links() leads to, as the topology names it.
+  const std::string& far_end(const Link& link) const;
   const TraceHash& trace() const { return trace_; }
 
   // Core thread. Nothing is on its way any more, chance and trace begin anew.

@@ -79,6 +79,11 @@ struct PauseState {
   Counter paused;    // 0 or 1
 };
 
+inline constexpr CounterRow<PauseState> kPauseCounters[] = {
+    {"pause_received", &PauseState::received,
+     "PAUSE frames by which the far end of the cable stopped this port"},
+};
+
 // Octets that Ethernet adds to each packet on the wire: preamble 8, header 14, FCS 4, gap 12.
 inline constexpr uint64_t kEthernetOverhead = 38;
 // Octets of a PAUSE frame (IEEE 802.3, annex 31B: the shortest frame).

@@ -31,6 +31,7 @@
 #include "rdma/fabric.h"
 #include "rdma/files.h"
 #include "rdma/pci_driver.h"
+#include "rdma/switch_files.h"
 #include "rdma/traffic.h"
 #include "tools/rocefs/kept.h"
 
@@ -190,6 +191,8 @@ void Daemon::Impl::add_files() {
   LinkKnobs knobs = make_link_knobs(*fabric_, *engine_);
   driver_ = std::make_unique<PciDriver>(*tree_, *fabric_, *engine_, knobs);
   add_fabric_files(*tree_, debug, *fabric_, knobs);
+  add_switch_files(*tree_, debug, *fabric_, *engine_,
+                   [this](std::string line) { log(LogLevel::kWarning, line); });
   clock_files_ = std::make_unique<ClockFiles>(
       *tree_, debug + "/clock", *engine_,
       [this](std::string why) { log(LogLevel::kErr, "clock/at: " + why); });
