@@ -6,6 +6,7 @@
 #include "core/function_file.h"
 #include "core/knob.h"
 #include "core/trigger.h"
+#include "rdma/npcc_files.h"
 #include "rdma/switch.h"
 
 namespace rocefs {
@@ -83,6 +84,9 @@ void add_switch_files(Tree& tree, const std::string& debug, Fabric& fabric, Engi
                     constant(fabric.far_end(*one->port(i).out),
                              "the far end of the cable: a switch, or a device's port"));
     }
+  }
+  for (const auto& npcc : fabric.npcc()) {
+    add_npcc_files(tree, fmt::format("{}/fabric/{}", debug, npcc->around().name()), *npcc, engine);
   }
 }
 

@@ -1,4 +1,4 @@
-// The files of switches: fabric/<switch>/{ecn,pfc,buffer}/… and fabric/<switch>/ports/<n>/….
+// The files of switches: fabric/<switch>/{ecn,pfc,npcc,buffer}/… and fabric/<switch>/ports/<n>/….
 #pragma once
 
 #include <functional>
