@@ -38,6 +38,9 @@ Fabric::~Fabric() {
 void Fabric::reset() {
   for (auto& link : links_) link->reset();
   for (auto& one : switches_) one->drop_queues();
+  for (auto& one : devices_) {
+    for (size_t number = 1; number <= one->port_count(); ++number) one->port(number).cnps().clear();
+  }
   trace_.reset();
 }
 

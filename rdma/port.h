@@ -7,7 +7,10 @@
 #include <vector>
 
 #include "core/topology.h"
+#include "rdma/class_override.h"
+#include "rdma/ecn_knobs.h"
 #include "rdma/link.h"
+#include "rdma/notification_point.h"
 #include "rdma/packet.h"
 #include "rdma/port_counters.h"
 #include "rdma/verbs.h"
@@ -38,9 +41,16 @@ class Port final : public LinkSource, public LinkSink {
   PortCounters& counters() { return counters_; }
   const PortCounters& counters() const { return counters_; }
 
-  // Acknowledgements go before data; both in turn, queue pair by queue pair.
+  // Of its link, Ethernet framing included; 0 without one.
+  uint64_t line_bps() const { return egress_ ? egress_->parameters().rate_bps : 0; }
+  EcnKnobs& ecn() { return ecn_; }
+  const EcnKnobs& ecn() const { return ecn_; }
+  ClassOverride& class_override() { return class_override_; }
+  CnpQueue& cnps() { return cnps_; }
+
+  // CNPs go first, acknowledgements before data; both in turn, queue pair by queue pair.
   Packet* pull(TimeNs now) override;
-  bool ready() const override { return first_acknowledge_ || first_data_; }
+  bool ready() const override { return cnps_.ready() || first_acknowledge_ || first_data_; }
   void receive(Packet* packet, TimeNs now) override;
   // Octets from outside, from the IP header to the ICRC, whatever they are.
   void receive_bytes(std::span<const uint8_t> bytes, TimeNs now);
@@ -54,6 +64,8 @@ class Port final : public LinkSource, public LinkSink {
   Packet* next_packet(TimeNs now);
   bool check(Packet* packet, wire::Parsed& parsed);
   Qp* find_qp(const wire::Headers& headers);
+  void take_mark(Qp& qp, const Packet& packet, TimeNs now);
+  void take_cnp(const wire::Headers& headers, TimeNs now);
 
   Device& device_;
   const PortSpec& spec_;
@@ -63,6 +75,9 @@ class Port final : public LinkSource, public LinkSink {
   Link* ingress_ = nullptr;
   bool link_up_ = false;
   PortCounters counters_;
+  EcnKnobs ecn_;
+  ClassOverride class_override_;
+  CnpQueue cnps_;
   wire::Parsed parsed_;  // of the packet that is being received
   // FIFOs through the queue pairs: an active list, never a scan.
   Qp* first_data_ = nullptr;
