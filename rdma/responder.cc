@@ -56,6 +56,7 @@ void Responder::receive_reliable(Packet* packet, const wire::Parsed& parsed) {
   const wire::OpcodeInfo& info = wire::opcode_info(parsed.headers.bth.opcode);
   uint64_t psn = unwrap_psn(parsed.headers.bth.psn, expected_);
   if (psn != expected_) {
+    if (psn > expected_) qp_.note_gap(psn - expected_);
     psn < expected_ ? take_duplicate(info, psn) : take_gap();
     return pool.release(packet);
   }

@@ -69,6 +69,7 @@ class HeaderTemplate {
     uint32_t psn = 0;
     bool ack_req = false;
     bool solicited = false;
+    uint8_t ecn = 0;  // put into a traffic class that has no ECN bits
   };
 
   HeaderTemplate() = default;
