@@ -17,9 +17,13 @@ CnpQueue::~CnpQueue() {
   }
 }
 
+bool CnpQueue::may_notify(Qp& qp, TimeNs now) const {
+  return qp.notification_point().may_notify(port_.ecn().np().gap, now);
+}
+
 void CnpQueue::notify(Qp& qp, CnpCause cause, CnpAddress address, TimeNs now) {
+  if (!may_notify(qp, now)) return;
   const NpParameters& np = port_.ecn().np();
-  if (!qp.notification_point().may_notify(np.gap, now)) return;
   qp.notification_point().begin();
   address.traffic_class = static_cast<uint8_t>(np.dscp << 2);
   Packet* packet = make_cnp(port_.device().fabric().pool(), address);

@@ -39,8 +39,9 @@ class CnpQueue {
   CnpQueue(const CnpQueue&) = delete;
   CnpQueue& operator=(const CnpQueue&) = delete;
 
-  // A CNP of this queue pair, unless it had one too short a time ago. `address` is complete but for
-  // the traffic class.
+  // Whether this queue pair may send a CNP now.
+  bool may_notify(Qp& qp, TimeNs now) const;
+  // A CNP of this queue pair, unless it may not. `address` is complete but for the traffic class.
   void notify(Qp& qp, CnpCause cause, CnpAddress address, TimeNs now);
   // Whether pull() has one.
   bool ready() const { return !due_.empty(); }

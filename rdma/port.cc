@@ -224,7 +224,8 @@ bool Port::check(Packet* packet, wire::Parsed& parsed) {
 void Port::take_mark(Qp& qp, const Packet& packet, TimeNs now) {
   const wire::OpcodeInfo& info = wire::opcode_info(parsed_.headers.bth.opcode);
   if (!info.request && !info.is_read_response) return;
-  if (!(ecn_.np().priorities >> priority_of(packet) & 1)) return;
+  bool wanted = ecn_.np().priorities >> priority_of(packet) & 1;
+  if (!wanted || !cnps_.may_notify(qp, now)) return;
   const wire::Deth& deth = parsed_.headers.deth;
   const wire::Headers& headers = parsed_.headers;
   bool datagram = qp.type() == QpType::kUd;

@@ -63,10 +63,16 @@ TEST_CASE("RP: the rate that is set is the rate on the wire") {
 
 TEST_CASE("RP: rates so low that acknowledgements become rare bring no time-outs") {
   World world;
-  hold_rate(world.device("mb_0").port(), 4);
+  set_ecn(world.device("mb_0").port(), {{"roce_rp/enable/0", "1"},
+                                        {"roce_rp/rpg_time_reset", "131071"},
+                                        {"roce_rp/rpg_min_rate", "4"},
+                                        {"roce_rp/rate_to_set_on_first_cnp", "4"}});
   RunningFlow stream(world, FlowOp::kWrite);
-  send_cnp(world, "mb_0", "mb_1");
-  world.scheduler.run_until(3 * kSecond);
+  // Half the window of 128 packets takes half a second, the time-out is 67 ms.
+  for (int i = 0; i < 20; ++i) {
+    send_cnp(world, "mb_0", "mb_1");
+    world.scheduler.run_until(world.scheduler.now() + 100 * kMillisecond);
+  }
   CHECK(stream.rate() == 4'000'000);
   CHECK(world.counters("mb_0").local_ack_timeout_err.get() == 0);
   stream.flow.stop();

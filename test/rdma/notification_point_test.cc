@@ -2,6 +2,7 @@
 #include "rdma/notification_point.h"
 
 #include <catch2/catch.hpp>
+#include <cstdlib>
 #include <map>
 
 #include "test/rdma/congested.h"
@@ -106,8 +107,9 @@ TEST_CASE("NP: a mark is answered at once, or after the processing delay, before
     return at;
   };
   TimeNs at_once = answered_at("0");
-  CHECK(answered_at("7us") - at_once == 7 * kMicrosecond);
-  CHECK(answered_at("70us") - at_once == 70 * kMicrosecond);
+  // Links carry fractions of a nanosecond from one packet to the next.
+  CHECK(std::abs(answered_at("7us") - at_once - 7 * kMicrosecond) <= 1);
+  CHECK(std::abs(answered_at("70us") - at_once - 70 * kMicrosecond) <= 1);
 }
 
 TEST_CASE("NP: a CNP goes to the sender of what was marked, whatever the service") {
