@@ -10,15 +10,8 @@
 namespace rocefs {
 namespace {
 
-constexpr size_t kMaxName = 64;
-
 bool valid_name(std::string_view name) {
-  auto allowed = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '-' || c == '.';
-  };
-  return !name.empty() && name.size() <= kMaxName && name[0] != '.' && name != "start" &&
-         std::all_of(name.begin(), name.end(), allowed);
+  return valid_entry_name(name) && name != "start";
 }
 
 constexpr struct {
