@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "core/kstrto.h"
+#include "core/topology_shapes.h"
 #include "core/units.h"
 
 namespace rocefs {
@@ -101,13 +102,6 @@ Result<void> set_ipv6(const std::string& text, std::optional<std::array<uint8_t,
   return {};
 }
 
-template <class T>
-Result<void> keep(std::string_view key, Result<T> value, T& out) {
-  if (!value) return errorf(value.error().code, "{}: {}", key, value.error().reason);
-  out = *value;
-  return {};
-}
-
 // Collects what the file says; every error knows its line.
 class Reader {
  public:
@@ -191,7 +185,8 @@ class Reader {
     if (behind != line.npos && line[behind] != ';' && line[behind] != '#') {
       refuse(line_, fmt::format("something stands behind [{}]", section));
     }
-    if (kind == "clock" || kind == "knobs") {
+    if (kind == "clock" || kind == "knobs" || kind == "topology") {
+      if (kind == "topology") shape_line_ = line_;
       if (!first.empty()) refuse(line_, fmt::format("[{}] takes no name", kind));
     } else if (kind == "device" && second.empty()) {
       add_device(first);
@@ -204,12 +199,12 @@ class Reader {
       link_lines_.push_back(line_);
     } else {
       refuse(line_,
-             fmt::format("unknown section [{}]: clock, device NAME, port NAME 2, switch NAME, "
-                         "link A B or knobs is wanted",
+             fmt::format("unknown section [{}]: clock, topology, device NAME, port NAME 2, switch "
+                         "NAME, link A B or knobs is wanted",
                          section));
     }
     kind_ = kind;
-    if (kind == "clock" || kind == "knobs") return;  // sections of the same name are one
+    if (kind == "clock" || kind == "knobs" || kind == "topology") return;  // of one name: one
     topology_given_ = true;
     keys_[kind].clear();
   }
@@ -224,33 +219,18 @@ class Reader {
     return true;
   }
 
-  // Of the N-th device.
-  static unsigned bus_of(size_t n) {
-    if (n <= 2) return n == 1 ? 0x2b : 0xac;
-    if (n == 0x2b) return 0xf0;  // the numbers that the first two have taken
-    if (n == 0xac) return 0xf1;
-    return static_cast<unsigned>(n);
-  }
-
   // Everything that is not said differs from device to device.
   void add_device(const std::string& name) {
     if (!claim_name(name)) return;
     size_t n = topology_.devices.size() + 1;
-    if (n > 200) return void(refuse(line_, "more than 200 devices"));
-    unsigned bus = bus_of(n);
-    auto octet = static_cast<uint8_t>(n);
-    PortSpec port{
-        fmt::format("enp{}s0", bus), {0x02, 0, 0x4c, 0x6d, 0x62, octet}, {10, 77, 0, octet}, {}};
-    topology_.devices.push_back({name, fmt::format("0000:{:02x}:00.0", bus), {port}});
+    if (n > kMaxDevices)
+      return void(refuse(line_, fmt::format("more than {} devices", kMaxDevices)));
+    topology_.devices.push_back(nth_device(name, n));
     port_lines_[name] = line_;
   }
 
   void add_second_port(DeviceSpec& device) {
-    size_t n = topology_.devices.size();
-    auto octet = static_cast<uint8_t>(n);
-    // Named as systemd names the interface of a function's second port.
-    std::string netdev = fmt::format("enp{}s0d1", bus_of(n));
-    device.ports.push_back({netdev, {0x02, 0, 0x4c, 0x6d, 0x63, octet}, {10, 77, 1, octet}, {}});
+    device.ports.push_back(second_port(topology_.devices.size()));
     std::string name = PortName{device.name, 2}.text();
     names_.insert(name);
     port_lines_[name] = line_;
@@ -294,7 +274,8 @@ class Reader {
     if (kind_ == "clock") return take_clock(key, value);
     if (kind_ == "device") return take_device(topology_.devices.back(), key, value);
     if (kind_ == "port") return take_port(*port_, key, value);
-    if (kind_ == "link") return take_link(topology_.links.back(), key, value);
+    if (kind_ == "link") return set_link_key(topology_.links.back(), key, value);
+    if (kind_ == "topology") return set_shape_key(shape_, key, value);
     if (kind_ == "knobs") {
       config_.knobs.push_back({key, std::string(value), line_});
       return {};
@@ -344,54 +325,21 @@ class Reader {
     }
     if (key == "ip") return set_ipv4(text, port.ipv4);
     if (key == "ip6") return set_ipv6(text, port.ipv6);
-    if (key == "mtu") {
-      for (uint32_t mtu : {256u, 512u, 1024u, 2048u, 4096u}) {
-        if (text == std::to_string(mtu)) {
-          port.mtu = mtu;
-          return {};
-        }
-      }
-      return errorf(EINVAL, "mtu={}: 256, 512, 1024, 2048 or 4096 is wanted", value);
-    }
+    if (key == "mtu") return set_mtu(value, port.mtu);
     return errorf(EINVAL, "unknown key {} in [{}]: {}netdev, mac, ip, ip6 or mtu is wanted", key,
                   kind_, kind_ == "device" ? "pci, ports, " : "");
   }
 
-  Result<void> take_link(LinkSpec& link, const std::string& key, std::string_view value) {
-    if (key == "rate") {
-      Result<void> kept = keep(key, parse_rate(value), link.rate_bps);
-      if (kept && (link.rate_bps < 1'000'000 || link.rate_bps > 10'000'000'000'000)) {
-        return errorf(EINVAL, "rate={} is outside 1M to 10T", value);
-      }
-      return kept;
-    }
-    if (key == "delay") {
-      Result<void> kept = keep(key, parse_duration(value), link.delay_ns);
-      if (kept && link.delay_ns > 10 * kSecond) {
-        return errorf(EINVAL, "delay={} is longer than 10s", value);
-      }
-      return kept;
-    }
-    if (key == "loss") return keep(key, parse_probability(value), link.loss);
-    if (key == "buffer") {
-      Result<void> kept = keep(key, parse_size(value), link.buffer_bytes);
-      if (kept && link.buffer_bytes > uint64_t{1} << 40) {
-        return errorf(EINVAL, "buffer={} is larger than 1T", value);
-      }
-      return kept;
-    }
-    if (key == "state") {
-      if (value != "up" && value != "down") {
-        return errorf(EINVAL, "state={}: up or down is wanted", value);
-      }
-      link.up = value == "up";
+  Result<void> check_graph() {
+    if (shape_line_ > 0) {
+      if (topology_given_)
+        return fail(shape_line_,
+                    "[topology] stands without devices, switches and links of its own");
+      Result<Topology> built = build_shape(shape_);
+      if (!built) return fail(shape_line_, built.error().reason);
+      config_.topology = std::move(*built);
       return {};
     }
-    return errorf(EINVAL, "unknown key {} in [link]: rate, delay, loss, buffer or state is wanted",
-                  key);
-  }
-
-  Result<void> check_graph() {
     if (!topology_given_) return {};
     if (topology_.devices.empty()) return fail(0, "a topology without a device");
     if (Result<void> checked = check_links(); !checked) return checked;
@@ -459,6 +407,8 @@ class Reader {
   Config config_;
   Topology topology_;
   bool topology_given_ = false;
+  Shape shape_;
+  int shape_line_ = 0;                                 // 0: no shape is named
   std::string kind_;                                   // of the section that is being read
   std::map<std::string, std::set<std::string>> keys_;  // said in it
   std::set<std::string> names_, cabled_;

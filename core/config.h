@@ -1,13 +1,15 @@
 // The ini file: topology, clock, and start values of knobs.
 //
 //   [clock]            mode=real|virtual, dilation=N, seed=N
+//   [topology]         kind=star|dumbbell|leaf-spine, hosts=N, … (core/topology_shapes.h)
 //   [device NAME]      pci=0000:2b:00.0, ports=1|2, netdev=, mac=, ip=, ip6=, mtu=  (all optional)
 //   [port NAME 2]      netdev=, mac=, ip=, ip6=, mtu= of the second port  (all optional)
 //   [switch NAME]
 //   [link A B]         rate=10G, delay=1us, loss=0, buffer=2M, state=up|down  (all optional)
 //   [knobs]            PATH = VALUE, as if echoed into PATH below the mount point
 //
-// A file that names a device, switch or link replaces the default topology as a whole. The
+// A file that names a shape, or a device, switch or link, replaces the default topology as a whole;
+// it does one or the other. The
 // N-th device is 10.77.0.N and 02:00:4c:6d:62:NN unless it says otherwise, its second port
 // 10.77.1.N and 02:00:4c:6d:63:NN. Names are [A-Za-z0-9_.-]+.
 // A link's ends are switches and ports: NAME is port 1 of a device, NAME/2 its second, whose links

@@ -5,6 +5,7 @@
 
 #include <cassert>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 
@@ -61,5 +62,13 @@ class [[nodiscard]] Result<void> {
  private:
   Error error_;
 };
+
+// What was read under the name `key`, into `out`; its error says the key.
+template <class T>
+Result<void> keep(std::string_view key, const Result<T>& value, T& out) {
+  if (!value) return errorf(value.error().code, "{}: {}", key, value.error().reason);
+  out = *value;
+  return {};
+}
 
 }  // namespace rocefs

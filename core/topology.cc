@@ -1,6 +1,11 @@
 #include "core/topology.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cerrno>
+
+#include "core/units.h"
 
 namespace rocefs {
 
@@ -18,6 +23,79 @@ std::string link_name(const std::string& from, const std::string& to) {
   std::string name = from + "-" + to;
   std::replace(name.begin(), name.end(), '/', '.');
   return name;
+}
+
+namespace {
+
+// Of the N-th device.
+unsigned bus_of(size_t n) {
+  if (n <= 2) return n == 1 ? 0x2b : 0xac;
+  if (n == 0x2b) return 0xf0;  // the numbers that the first two have taken
+  if (n == 0xac) return 0xf1;
+  return static_cast<unsigned>(n);
+}
+
+}  // namespace
+
+DeviceSpec nth_device(std::string name, size_t n) {
+  auto octet = static_cast<uint8_t>(n);
+  PortSpec port{fmt::format("enp{}s0", bus_of(n)),
+                {0x02, 0, 0x4c, 0x6d, 0x62, octet},
+                {10, 77, 0, octet},
+                {}};
+  return {std::move(name), fmt::format("0000:{:02x}:00.0", bus_of(n)), {port}};
+}
+
+PortSpec second_port(size_t n) {
+  auto octet = static_cast<uint8_t>(n);
+  // Named as systemd names the interface of a function's second port.
+  return {fmt::format("enp{}s0d1", bus_of(n)),
+          {0x02, 0, 0x4c, 0x6d, 0x63, octet},
+          {10, 77, 1, octet},
+          {}};
+}
+
+Result<void> set_mtu(std::string_view text, uint32_t& mtu) {
+  for (uint32_t allowed : {256u, 512u, 1024u, 2048u, 4096u}) {
+    if (text != std::to_string(allowed)) continue;
+    mtu = allowed;
+    return {};
+  }
+  return errorf(EINVAL, "mtu={}: 256, 512, 1024, 2048 or 4096 is wanted", text);
+}
+
+Result<void> set_link_key(LinkSpec& link, std::string_view key, std::string_view value) {
+  if (key == "rate") {
+    Result<void> kept = keep(key, parse_rate(value), link.rate_bps);
+    if (kept && (link.rate_bps < 1'000'000 || link.rate_bps > 10'000'000'000'000)) {
+      return errorf(EINVAL, "rate={} is outside 1M to 10T", value);
+    }
+    return kept;
+  }
+  if (key == "delay") {
+    Result<void> kept = keep(key, parse_duration(value), link.delay_ns);
+    if (kept && link.delay_ns > 10 * kSecond) {
+      return errorf(EINVAL, "delay={} is longer than 10s", value);
+    }
+    return kept;
+  }
+  if (key == "loss") return keep(key, parse_probability(value), link.loss);
+  if (key == "buffer") {
+    Result<void> kept = keep(key, parse_size(value), link.buffer_bytes);
+    if (kept && link.buffer_bytes > uint64_t{1} << 40) {
+      return errorf(EINVAL, "buffer={} is larger than 1T", value);
+    }
+    return kept;
+  }
+  if (key == "state") {
+    if (value != "up" && value != "down") {
+      return errorf(EINVAL, "state={}: up or down is wanted", value);
+    }
+    link.up = value == "up";
+    return {};
+  }
+  return errorf(EINVAL, "unknown key {} in [link]: rate, delay, loss, buffer or state is wanted",
+                key);
 }
 
 Topology default_topology() {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/result.h"
 #include "core/time.h"
 
 namespace rocefs {
@@ -65,6 +66,18 @@ struct KnobSetting {
   std::string path, value;
   int line = 0;
 };
+
+// The device that is the n-th, from 1, with what is its own where nothing is said: 10.77.0.n, an
+// address, a PCI function, an interface's name.
+inline constexpr size_t kMaxDevices = 200;
+DeviceSpec nth_device(std::string name, size_t n);
+// The same of its second port: 10.77.1.n.
+PortSpec second_port(size_t n);
+
+// A cable's key as the ini file has it: rate=, delay=, loss=, buffer=, state=. EINVAL for others
+// and for what they cannot be.
+Result<void> set_link_key(LinkSpec& link, std::string_view key, std::string_view value);
+Result<void> set_mtu(std::string_view text, uint32_t& mtu);
 
 // mb_0 and mb_1 on one switch sw_0, 10 Gb/s each.
 Topology default_topology();

@@ -156,7 +156,8 @@ TEST_CASE("config: a second port that is not there, or told of twice, is refused
       {"[device a]\nports=2\n[port a 2]\npci=0000:01:00.0\n",
        "f:4: unknown key pci in [port]: netdev, mac, ip, ip6 or mtu is wanted"},
       {"[port a]\n",
-       "f:1: unknown section [port a]: clock, device NAME, port NAME 2, switch NAME, link A B or "
+       "f:1: unknown section [port a]: clock, topology, device NAME, port NAME 2, switch NAME, "
+       "link A B or "
        "knobs is wanted"},
       {"[device a]\nports=2\n[switch s]\n[link a s]\n", "f:2: a/2 has no link"},
       {"[device a]\nports=2\n[port a 2]\n[switch s]\n[link a s]\n", "f:3: a/2 has no link"},
@@ -260,4 +261,48 @@ TEST_CASE("config: a line longer than inih's buffer is refused, a comment may be
   CHECK(refusal("[knobs]\n" + fits + "x\n") == "f:2: longer than 197 characters");
   CHECK(refusal("; " + std::string(5000, 'x') + "\n[clock]\n # " + std::string(300, '[')) ==
         "accepted");
+}
+
+TEST_CASE("config: a topology is named by its shape") {
+  Result<Config> star = parse_config("[topology]\nkind=star\nhosts=5\nrate=100G\nmtu=1024\n", "f");
+  REQUIRE(star);
+  CHECK(star->topology->devices.size() == 5);
+  CHECK(star->topology->devices.at(4).name == "h4");
+  CHECK(star->topology->devices.at(4).ports[0].mtu == 1024);
+  CHECK(star->topology->links.size() == 5);
+  CHECK(star->topology->links.at(0).b == "sw_0");
+  CHECK(star->topology->links.at(0).rate_bps == 100'000'000'000);
+
+  Result<Config> dumbbell =
+      parse_config("[topology]\nkind=dumbbell\nhosts=4\ncore_delay=500us\ncore_rate=40G\n", "f");
+  REQUIRE(dumbbell);
+  CHECK(dumbbell->topology->links.at(1).b == "sw_0");
+  CHECK(dumbbell->topology->links.at(2).b == "sw_1");
+  const LinkSpec& core = dumbbell->topology->links.at(4);
+  CHECK((core.a == "sw_0" && core.b == "sw_1"));
+  CHECK((core.delay_ns == 500 * kMicrosecond && core.rate_bps == 40'000'000'000));
+
+  Result<Config> clos =
+      parse_config("[topology]\nkind=leaf-spine\nhosts=32\nleaves=4\nspines=3\n", "f");
+  REQUIRE(clos);
+  CHECK(clos->topology->switches.size() == 7);
+  CHECK(clos->topology->links.size() == 32 + 12);
+  CHECK(clos->topology->links.at(31).b == "leaf_3");
+  CHECK(clos->topology->links.at(32).b == "spine_0");
+  CHECK(clos->topology->links.at(32).rate_bps == LinkSpec{}.rate_bps);
+}
+
+TEST_CASE("config: a shape that cannot be built is refused with its line") {
+  CHECK(refusal("[topology]\nhosts=4\n") ==
+        "f:1: [topology] without kind=star, dumbbell or leaf-spine");
+  CHECK(refusal("[topology]\nkind=ring\n") ==
+        "f:2: kind=ring: star, dumbbell or leaf-spine is wanted");
+  CHECK(refusal("[topology]\nkind=dumbbell\nhosts=3\n") ==
+        "f:1: hosts=3 do not spread evenly over 2 switches");
+  CHECK(refusal("[topology]\nkind=star\nhosts=201\n") == "f:3: hosts=201: 1 to 200 is wanted");
+  CHECK(refusal("[topology]\nkind=star\nmtu=9000\n") ==
+        "f:3: mtu=9000: 256, 512, 1024, 2048 or 4096 is wanted");
+  CHECK(refusal("[device a]\n[topology]\nkind=star\n") ==
+        "f:2: [topology] stands without devices, switches and links of its own");
+  CHECK(refusal("[topology]\nkind=star\nspeed=1\n").starts_with("f:3: unknown key speed"));
 }
