@@ -60,7 +60,9 @@ TEST_CASE("inject: a message that loses the packet of one PSN arrives whole, whi
     CHECK(pair.outcome(pair.link.write(1, 0, kLength)) == WcStatus::kSuccess);
     CHECK(fault.fired() == 1);
     CHECK(pair.same(0, 0, kLength));
-    CHECK(pair.link.near->requester().packets_resent() == kPackets - psn);
+    // Behind the last one comes no NAK but the timeout, and nothing was acknowledged before.
+    uint64_t resent = psn == kPackets - 1 ? kPackets : kPackets - psn;
+    CHECK(pair.link.near->requester().packets_resent() == resent);
   }
 }
 
@@ -245,7 +247,8 @@ namespace {
 
 struct House {
   PollLoop loop;
-  std::unique_ptr<Engine> engine = *Engine::create({ClockMode::kVirtual, 1, 0, nullptr}, loop);
+  std::unique_ptr<Engine> engine =
+      std::move(*Engine::create({ClockMode::kVirtual, 1, 0, nullptr}, loop));
   Fabric fabric{default_topology(), 1, engine->scheduler(), engine->outstanding()};
   Tree tree{0, 0};
   LinkKnobs knobs = make_link_knobs(fabric, *engine);
