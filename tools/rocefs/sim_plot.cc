@@ -9,13 +9,21 @@ namespace rocefs {
 namespace {
 
 // In gnuplot's double quotes; the text is not marked up.
-std::string quoted_text(std::string_view text) {
+std::string quoted_text(std::string_view text, std::string_view second_line = {}) {
   std::string out = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
+  for (std::string_view line : {text, second_line}) {
+    if (line.empty()) continue;
+    if (out.size() > 1) out += "\\n";
+    for (char c : line) {
+      if (c == '"' || c == '\\') out += '\\';
+      out += c;
+    }
   }
   return out + "\"";
+}
+
+double of(double pixels, size_t all) {
+  return pixels / static_cast<double>(all);
 }
 
 struct TimeUnit {
@@ -53,24 +61,26 @@ class Plot {
     std::string text = fmt::format("# {}\n", report_.origin());
     for (size_t i = 0; i < report_.runs.size(); ++i) text += data(i);
     size_t rows = panels_.size() + flows_shown(), columns = report_.runs.size();
-    size_t width = std::clamp<size_t>(520 * columns, 800, 2400), height = 90 + 240 * rows;
+    size_t width = std::clamp<size_t>(480 * columns, 800, 2400), height = 80 + 250 * rows;
     for (const char* terminal : {"svg", "pngcairo"}) {
       bool svg = terminal[0] == 's';
       text += fmt::format("set terminal {} noenhanced size {},{} font 'Helvetica,11'{}\n", terminal,
                           width, height, svg ? " background 'white'" : "");
       text += fmt::format("set output 'plot.{}'\n", svg ? "svg" : "png");
       text += fmt::format(
-          "set multiplot layout {},{} title {} font 'Helvetica,13' margins screen "
-          "0.09,0.97,{:.3f},{:.3f} spacing screen 0.08,{:.3f}\n",
-          rows, columns, quoted_text(report_.title() + "\\n" + report_.origin()),
-          52.0 / static_cast<double>(height), 1 - 75.0 / static_cast<double>(height),
-          72.0 / static_cast<double>(height));
+          "set multiplot layout {},{} title {} font 'Helvetica,12' margins screen "
+          "{:.3f},{:.3f},{:.3f},{:.3f} spacing screen {:.3f},{:.3f}\n",
+          rows, columns, quoted_text(report_.title(), report_.origin()), of(70, width),
+          1 - of(25, width), of(58, height), 1 - of(86, height), of(80, width), of(76, height));
       text += "set grid lc rgb '#dddddd'\nset border 3\nset tics nomirror\n";
+      text += "set boxwidth 0.8\n";
       for (const Panel& panel : panels_) {
-        for (size_t run = 0; run < columns; ++run) text += over_time(panel, run);
+        for (size_t run = 0; run < columns; ++run) {
+          text += heading(run, &panel == &panels_[0]) + over_time(panel, run);
+        }
       }
-      if (flows_shown()) {
-        for (size_t run = 0; run < columns; ++run) text += over_flows(run);
+      for (size_t run = 0; flows_shown() && run < columns; ++run) {
+        text += heading(run, panels_.empty()) + over_flows(run);
       }
       text += "unset multiplot\nset output\n";
     }
@@ -121,14 +131,20 @@ class Plot {
     return text + "EOD\n";
   }
 
-  std::string heading(size_t run) const {
-    const std::string& name = report_.runs[run].variant;
-    return name.empty() ? "unset title\n" : fmt::format("set title {}\n", quoted_text(name));
+  // Above the first row.
+  std::string heading(size_t index, bool first) const {
+    const RunResult& run = report_.runs[index];
+    if (!first || run.flows.empty()) return "unset title\n";
+    double slowdown = 0;
+    for (const FlowResult& flow : run.flows) slowdown += flow.slowdown();
+    slowdown /= static_cast<double>(run.flows.size());
+    std::string what = fmt::format("FCT {:.2f} times the ideal on average", slowdown);
+    if (!run.variant.empty()) what = run.variant + ": " + what;
+    return fmt::format("set title {}\n", quoted_text(what));
   }
 
   std::string over_time(const Panel& panel, size_t run) const {
-    std::string text = heading(run);
-    text +=
+    std::string text =
         fmt::format("set ylabel {}\nset xlabel 'Time ({})'\n", quoted_text(panel.axis), unit_.name);
     text += fmt::format("set xrange [0:{:.6g}]\nset yrange [0:{:.6g}]\nset xtics auto norotate\n",
                         static_cast<double>(longest_) / unit_.ns,
@@ -146,7 +162,7 @@ class Plot {
 
   std::string over_flows(size_t run) const {
     size_t flows = report_.runs[run].flows.size();
-    std::string text = heading(run) + "set ylabel 'Goodput of each flow (Gb/s)'\nunset key\n";
+    std::string text = "set ylabel 'Goodput of each flow (Gb/s)'\nunset key\n";
     text += fmt::format("set xlabel 'Flow'\nset xrange [0.3:{}.7]\nset yrange [0:{:.6g}]\n", flows,
                         best_ * 1.12);
     text += flows > 6 ? "set xtics rotate by -45\n" : "set xtics norotate\n";
