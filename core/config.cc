@@ -297,7 +297,8 @@ class Reader {
   }
 
   Result<void> take_knobs(const std::string& key, std::string_view value) {
-    Result<std::vector<Scenario::Line>> lines = expand_ranges({key, std::string(value), line_});
+    Result<std::vector<Scenario::Line>> lines =
+        config_.scenario.expand({key, std::string(value), line_});
     if (!lines) return lines.error();
     for (const Scenario::Line& line : *lines) {
       config_.knobs.push_back({line.key, line.value, line.line});

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::array<std::string_view, 7> kSections = {"sim",    "flows", "at",     "inject",
                                                        "sample", "plot",  "variant"};
-constexpr uint64_t kLongestRange = 4096;
+constexpr uint64_t kMostLines = 65536;
 
 // {A..B} in a text.
 struct Range {
@@ -99,25 +99,27 @@ Result<void> Scenario::take(std::string_view kind, const Line& line) {
     (kind == "at" ? stores : panels).push_back(line);
     return {};
   }
-  Result<std::vector<Line>> lines = expand_ranges(line);
+  Result<std::vector<Line>> lines = expand(line);
   if (!lines) return lines.error();
+  std::vector<Line>& list = kind == "flows" ? flows : kind == "inject" ? faults : samples;
   for (Line& one : *lines) {
     if (kind == "variant") {
       variants.back().knobs.push_back({std::move(one.key), std::move(one.value), one.line});
     } else {
-      (kind == "flows" ? flows : kind == "inject" ? faults : samples).push_back(std::move(one));
+      list.push_back(std::move(one));
     }
   }
   return {};
 }
 
-Result<std::vector<Scenario::Line>> expand_ranges(const Scenario::Line& line) {
+Result<std::vector<Scenario::Line>> Scenario::expand(const Line& line) {
   std::optional<Range> range = next_range(line.key, 0);
-  if (!range) return std::vector<Scenario::Line>{line};
+  if (!range) return std::vector<Line>{line};
   uint64_t length = range->last - range->first;
-  if (length >= kLongestRange) {
-    return errorf(EINVAL, "{}: more than {} lines", line.key, kLongestRange);
+  if (length >= kMostLines - expanded_) {
+    return errorf(EINVAL, "{}: all ranges together make more than {} lines", line.key, kMostLines);
   }
+  expanded_ += length + 1;
   for (const std::string* text : {&line.key, &line.value}) {
     for (auto other = next_range(*text, 0); other; other = next_range(*text, other->end)) {
       if (other->last - other->first == length) continue;
@@ -126,7 +128,7 @@ Result<std::vector<Scenario::Line>> expand_ranges(const Scenario::Line& line) {
                     line.key.substr(range->begin, range->end - range->begin));
     }
   }
-  std::vector<Scenario::Line> lines;
+  std::vector<Line> lines;
   for (uint64_t n = 0; n <= length; ++n) {
     lines.push_back({instance(line.key, n), instance(line.value, n), line.line});
   }

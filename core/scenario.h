@@ -55,9 +55,12 @@ struct Scenario {
   Result<void> enter(std::string_view kind, const std::string& name);
   // Of the section entered last. EINVAL or ERANGE for what cannot be.
   Result<void> take(std::string_view kind, const Line& line);
-};
+  // The lines that one with {A..B} in its key stands for; EINVAL for ranges of different lengths,
+  // and when there are too many lines by now.
+  Result<std::vector<Line>> expand(const Line& line);
 
-// The lines that one with {A..B} in its key stands for; EINVAL for ranges of different lengths.
-Result<std::vector<Scenario::Line>> expand_ranges(const Scenario::Line& line);
+ private:
+  uint64_t expanded_ = 0;
+};
 
 }  // namespace rocefs
