@@ -92,6 +92,28 @@ TEST_CASE("inject: a reordered packet comes behind as many others of its queue p
   CHECK(pair.same(0, 0, kLength));
 }
 
+TEST_CASE("inject: packets of another queue pair do not count for a reordered one") {
+  Pair pair;
+  Connection other(pair.world, kPairArea, quick_attributes());
+  uint32_t qpn = pair.link.far->number();
+  std::vector<uint32_t> psns;
+  uint64_t others = 0;
+  Watch watch(pair, kArrival, [&](const wire::Parsed& parsed, Packet&) {
+    if (parsed.headers.bth.dest_qpn == qpn && psns.size() < 6) {
+      psns.push_back(parsed.headers.bth.psn);
+    } else {
+      ++others;
+    }
+    return false;
+  });
+  Fault fault(pair, fmt::format("reorder {} qpn={} psn=2 by=3", kArrival, qpn));
+  pair.link.post(pair.link.write(1, 0, kLength));
+  other.post(other.write(1, 0, kLength));
+  pair.run();
+  CHECK(psns == std::vector<uint32_t>{0, 1, 3, 4, 5, 2});
+  CHECK(others > 0);
+}
+
 TEST_CASE("inject: a reordered packet that nothing follows comes when its patience is over") {
   Pair pair;
   Fault fault(pair, fmt::format("reorder {} psn=9 delay=20us", kArrival));
@@ -337,6 +359,7 @@ TEST_CASE("inject/: what a reset clears is gone, and nothing is held") {
   House house;
   REQUIRE(house.store("inject/add", "a drop mb_0-sw_0 count=0"));
   REQUIRE(house.store("inject/add", "b down mb_1-sw_0 delay=1ms"));
+  std::shared_ptr<File> open = house.tree.resolve("inject/b/fired")->file;  // somebody reads it
   house.inject.clear_all();
   house.inject.finish_reset();
   CHECK(house.text("inject/list") == "");
