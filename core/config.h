@@ -5,7 +5,7 @@
 //   [device NAME]      pci=0000:2b:00.0, ports=1|2, netdev=, mac=, ip=, ip6=, mtu=  (all optional)
 //   [port NAME 2]      netdev=, mac=, ip=, ip6=, mtu= of the second port  (all optional)
 //   [switch NAME]
-//   [link A B]         rate=10G, delay=1us, loss=0, buffer=2M, state=up|down  (all optional)
+//   [link A B]         rate=10G, delay=1us, loss=0, buffer=12M, state=up|down  (all optional)
 //   [knobs]            PATH = VALUE, as if echoed into PATH below the mount point
 //   [sim], [flows], …  a run: see core/scenario.h. A mount starts nothing of it
 //

@@ -115,13 +115,14 @@ class OpenStream final : public OpenFile {
   void read(uint64_t offset, size_t size, const OperationPtr&,
             Answer<std::string> answer) override {
     if (stream_->removed()) return answer(removed_error());
-    if (!filled_ || offset == 0) {
-      Result<std::string> text = stream_->content();
-      if (!text) return answer(text.error());
-      text_ = std::move(*text);
-      filled_ = true;
-    }
-    answer(slice(text_, offset, size));
+    if (text_->has_value() && offset != 0) return answer(slice(**text_, offset, size));
+    // The answer may come when the file is closed.
+    stream_->content([text = text_, offset, size,
+                      answer = std::move(answer)](Result<std::string> content) mutable {
+      if (!content) return answer(content.error());
+      *text = std::move(*content);
+      answer(slice(**text, offset, size));
+    });
   }
 
   void write(std::string_view data, const OperationPtr& operation, Answer<size_t> answer) override {
@@ -131,9 +132,9 @@ class OpenStream final : public OpenFile {
   short poll(Task) override { return POLLIN | POLLRDNORM; }
 
  private:
+  using Text = std::optional<std::string>;
   std::shared_ptr<Stream> stream_;
-  std::string text_;
-  bool filled_ = false;
+  std::shared_ptr<Text> text_ = std::make_shared<Text>();
 };
 
 }  // namespace

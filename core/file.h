@@ -156,7 +156,8 @@ class Stream : public File {
   uint64_t size() const override { return 0; }
   Result<std::unique_ptr<OpenFile>> open(const std::shared_ptr<File>& self,
                                          const Caller& caller) override;
-  virtual Result<std::string> content() = 0;
+  // Now or later.
+  virtual void content(Answer<std::string> answer) = 0;
 };
 
 }  // namespace rocefs

@@ -57,7 +57,7 @@ class FunctionStream final : public Stream {
  public:
   explicit FunctionStream(std::function<std::string()> content, std::string_view doc = {})
       : content_(std::move(content)), doc_(doc) {}
-  Result<std::string> content() override { return content_(); }
+  void content(Answer<std::string> answer) override { answer(content_()); }
   FileDoc doc() const override { return {"value", {}, {}, doc_}; }
 
  private:

@@ -140,12 +140,16 @@ void KnobFile::store(std::string_view text, const OperationPtr& operation, Answe
               });
 }
 
+std::vector<KnobValue> initial_values(std::span<const KnobRow> rows) {
+  std::vector<KnobValue> values;
+  for (const KnobRow& row : rows) values.push_back(*parse_knob(row, row.initial));
+  return values;
+}
+
 KnobSet::KnobSet(std::span<const KnobRow> rows, Engine& engine, KnobOwner* owner,
                  std::vector<KnobValue> start)
     : rows_(rows), engine_(engine), owner_(owner), applied_(std::move(start)) {
-  if (applied_.empty()) {
-    for (const KnobRow& row : rows_) applied_.push_back(*parse_knob(row, row.initial));
-  }
+  if (applied_.empty()) applied_ = initial_values(rows_);
   published_ = defaults_ = applied_;
 }
 

@@ -60,6 +60,8 @@ consteval size_t knob_index(const KnobRow (&rows)[N], std::string_view path) {
 // EINVAL for malformed text and for values out of the row's range, ERANGE for numbers that do not
 // fit their type; the reason quotes the text.
 Result<KnobValue> parse_knob(const KnobRow& row, std::string_view text);
+// The rows' initial values, one each.
+std::vector<KnobValue> initial_values(std::span<const KnobRow> rows);
 // Without a newline; parses back to the same value.
 std::string format_knob(const KnobRow& row, const KnobValue& value);
 // What may be stored, for people: `0 to 1`, `down|up`.

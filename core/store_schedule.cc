@@ -36,7 +36,7 @@ class StoreSchedule::AtFile final : public Stream {
   explicit AtFile(StoreSchedule& schedule) : schedule_(schedule) {}
   bool writable() const override { return true; }
   FileDoc doc() const override { return {"trigger", std::string(kAt.syntax), {}, kAt.doc}; }
-  Result<std::string> content() override { return schedule_.text(); }
+  void content(Answer<std::string> answer) override { answer(schedule_.text()); }
   void store(std::string_view text, const OperationPtr& operation, Answer<void> answer) override {
     schedule_.store(text, operation, std::move(answer));
   }

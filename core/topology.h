@@ -48,7 +48,7 @@ struct LinkSpec {
   uint64_t rate_bps = 10'000'000'000;
   TimeNs delay_ns = kMicrosecond;
   double loss = 0;
-  uint64_t buffer_bytes = 2 << 20;
+  uint64_t buffer_bytes = 12 << 20;
   bool up = true;
 };
 

@@ -59,6 +59,19 @@ void Device::destroy_qp(Qp& qp) {
 }
 
 // Not at once: the call may come from within the queue pair.
+std::optional<uint32_t> Device::sender_of(const Ip& local, const Ip& remote,
+                                          uint32_t remote_qpn) const {
+  for (const auto& qp : qps_) {
+    if (!qp || qp->type() == QpType::kUd || !qp->receives_packets()) continue;
+    const QpAttributes& attributes = qp->attributes();
+    if (attributes.remote_qpn == remote_qpn && attributes.path.local == local &&
+        attributes.path.remote == remote) {
+      return qp->number();
+    }
+  }
+  return std::nullopt;
+}
+
 void Device::reap_later() {
   if (!dying_.empty() && !reap_.scheduled()) fabric_.scheduler().after(reap_, 0);
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,8 @@ class Device final : public PacketListener {
     uint32_t slot = number - kFirstQpn;
     return slot < qps_.size() ? qps_[slot].get() : nullptr;
   }
+  // The queue pair that sends from that address of ours to that one of the far end's.
+  std::optional<uint32_t> sender_of(const Ip& local, const Ip& remote, uint32_t remote_qpn) const;
   void reap_later();
   void packet_gone(uint32_t qpn, uint64_t serial, uint64_t position) override;
 

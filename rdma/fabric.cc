@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <deque>
-#include <set>
+#include <map>
 
 #include "rdma/device.h"
+#include "rdma/switch_npcc.h"
 
 namespace rocefs {
 namespace {
@@ -25,10 +26,11 @@ Fabric::Fabric(const Topology& topology, uint64_t seed, Scheduler& scheduler,
     devices_.push_back(std::make_unique<Device>(*this, spec));
   }
   for (const SwitchSpec& spec : topology.switches) {
-    switches_.push_back(std::make_unique<Switch>(spec.name, pool_, counters_.unroutable));
+    switches_.push_back(std::make_unique<Switch>(spec.name, seed, pool_, counters_.unroutable));
   }
   for (const LinkSpec& spec : topology.links) cable(spec);
   route();
+  for (const auto& one : switches_) npcc_.push_back(std::make_unique<SwitchNpcc>(*this, *one));
 }
 
 Fabric::~Fabric() {
@@ -37,7 +39,11 @@ Fabric::~Fabric() {
 
 void Fabric::reset() {
   for (auto& link : links_) link->reset();
-  for (auto& one : switches_) one->drop_queues();
+  for (auto& one : switches_) one->reset();
+  for (auto& one : npcc_) one->npcc().reset();
+  for (auto& device : devices_) {
+    for (size_t number = 1; number <= device->port_count(); ++number) device->port(number).reset();
+  }
   trace_.reset();
 }
 
@@ -56,6 +62,12 @@ Switch* Fabric::find_switch(std::string_view name) {
   return by_name(switches_, name);
 }
 
+const std::string& Fabric::far_end(const Link& link) const {
+  auto it = std::find_if(links_.begin(), links_.end(),
+                         [&](const auto& one) { return one.get() == &link; });
+  return ends_[static_cast<size_t>(it - links_.begin())].second;
+}
+
 Link& Fabric::add_link(const std::string& from, const std::string& to, const LinkSpec& spec) {
   LinkParameters parameters{spec.rate_bps, spec.delay_ns, spec.loss, spec.buffer_bytes, spec.up};
   auto id = static_cast<uint32_t>(links_.size());
@@ -68,6 +80,7 @@ Link& Fabric::add_link(const std::string& from, const std::string& to, const Lin
 void Fabric::cable(const LinkSpec& spec) {
   Link& forth = add_link(spec.a, spec.b, spec);
   Link& back = add_link(spec.b, spec.a, spec);
+  forth.set_reverse(back);
   struct End {
     LinkSource* source;
     LinkSink* sink;
@@ -96,21 +109,30 @@ void Fabric::route() {
 }
 
 // Breadth first from the port against the direction of travel: every switch learns through which
-// link it is nearest.
+// links it is nearest.
 void Fabric::route_to(const std::string& port, const PortSpec& spec) {
+  struct Way {
+    unsigned distance = 0;
+    std::vector<const Link*> links;
+  };
   std::deque<std::string> frontier{port};
-  std::set<std::string> seen{port};
+  std::map<std::string, Way> ways{{port, {}}};
   while (!frontier.empty()) {
     std::string at = frontier.front();
     frontier.pop_front();
+    unsigned distance = ways[at].distance + 1;
     for (size_t i = 0; i < links_.size(); ++i) {
-      if (ends_[i].second != at || seen.contains(ends_[i].first)) continue;
-      Switch* from = find_switch(ends_[i].first);
-      if (!from) continue;
-      seen.insert(ends_[i].first);
-      frontier.push_back(ends_[i].first);
-      for (const Ip& ip : gids_of(spec)) from->add_route(ip, *links_[i]);
+      const auto& [from, to] = ends_[i];
+      if (to != at || !find_switch(from)) continue;
+      auto [way, found] = ways.try_emplace(from, Way{distance, {}});
+      if (found) frontier.push_back(from);
+      if (way->second.distance == distance) way->second.links.push_back(links_[i].get());
     }
+  }
+  for (const auto& [name, way] : ways) {
+    Switch* from = find_switch(name);
+    if (!from) continue;
+    for (const Ip& ip : gids_of(spec)) from->set_route(ip, way.links);
   }
 }
 

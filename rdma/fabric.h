@@ -20,6 +20,7 @@ namespace rocefs {
 
 class Device;
 class Port;
+class SwitchNpcc;
 
 // Sees each packet as its NIC port transmits it, once, before loss; the frame holds payload, pad
 // and ICRC.
@@ -57,10 +58,16 @@ class Fabric {
 
   const std::vector<std::unique_ptr<Device>>& devices() const { return devices_; }
   const std::vector<std::unique_ptr<Link>>& links() const { return links_; }
+  const std::vector<std::unique_ptr<Switch>>& switches() const { return switches_; }
+  // One for each of them.
+  const std::vector<std::unique_ptr<SwitchNpcc>>& npcc() const { return npcc_; }
   // Null if there is none of that name.
   Device* device(std::string_view name);
   Port* port(std::string_view name);  // DEVICE or DEVICE/N
   Link* link(std::string_view name);
+  Switch* find_switch(std::string_view name);
+  // Where one of links() leads to, as the topology names it.
+  const std::string& far_end(const Link& link) const;
   const TraceHash& trace() const { return trace_; }
 
   // Core thread. Nothing is on its way any more, chance and trace begin anew.
@@ -76,7 +83,6 @@ class Fabric {
   void cable(const LinkSpec& spec);
   void route();
   void route_to(const std::string& port, const PortSpec& spec);
-  Switch* find_switch(std::string_view name);
 
   Scheduler& scheduler_;
   Outstanding& outstanding_;
@@ -86,6 +92,7 @@ class Fabric {
   FabricCounters counters_;
   CaptureSink* capture_ = nullptr;
   std::vector<std::unique_ptr<Switch>> switches_;
+  std::vector<std::unique_ptr<SwitchNpcc>> npcc_;
   std::vector<std::unique_ptr<Link>> links_;
   std::vector<std::unique_ptr<Device>> devices_;
   // Who is where: links_[i] leads from ends_[i].first to ends_[i].second, by name.

@@ -18,7 +18,8 @@ Link::Link(std::string name, uint32_t id, const LinkParameters& parameters, uint
       trace_(trace),
       rng_(seed, "link " + name_),
       transmit_(event_of<&Link::on_transmit>(this)),
-      deliver_(event_of<&Link::on_deliver>(this)) {}
+      deliver_(event_of<&Link::on_deliver>(this)),
+      pause_frame_(event_of<&Link::on_pause_frame>(this)) {}
 
 Link::~Link() {
   while (Packet* packet = in_flight_.pop()) pool_.release(packet);
@@ -28,6 +29,7 @@ void Link::reset() {
   scheduler_.cancel(transmit_);
   scheduler_.cancel(deliver_);
   while (Packet* packet = in_flight_.pop()) pool_.release(packet);
+  forget_pauses();
   free_at_ = last_arrival_ = 0;
   remainder_ = 0;
   rng_ = Rng(seed_, "link " + name_);
@@ -86,6 +88,44 @@ void Link::on_deliver(TimeNs now) {
   sink_->receive(packet, now);
 }
 
+void Link::send_pause(size_t priority, bool pause) {
+  if (!parameters_.up) return;
+  uint64_t octets_ns = kPauseOctets * 8 * 1'000'000'000;
+  auto transmission =
+      static_cast<TimeNs>((octets_ns + parameters_.rate_bps - 1) / parameters_.rate_bps);
+  TimeNs begin = std::max(scheduler_.now(), free_at_);
+  last_pause_ = std::max(begin + transmission + parameters_.delay_ns, last_pause_);
+  pause_frames_.push({last_pause_, static_cast<uint8_t>(priority), pause});
+  if (!pause_frame_.scheduled()) scheduler_.at(pause_frame_, last_pause_);
+}
+
+void Link::on_pause_frame(TimeNs) {
+  PauseFrame frame = pause_frames_.pop();
+  if (!pause_frames_.empty()) scheduler_.at(pause_frame_, pause_frames_.front().arrival);
+  if (reverse_) reverse_->take_pause(frame);
+}
+
+void Link::take_pause(const PauseFrame& frame) {
+  PauseState& state = pause_states_[frame.priority];
+  state.paused.set(frame.pause);
+  auto bit = static_cast<uint8_t>(1u << frame.priority);
+  if (frame.pause) {
+    state.received.add();
+    paused_ |= bit;
+    return;
+  }
+  paused_ &= static_cast<uint8_t>(~bit);
+  kick();
+}
+
+void Link::forget_pauses() {
+  scheduler_.cancel(pause_frame_);
+  pause_frames_.clear();
+  last_pause_ = 0;
+  paused_ = 0;
+  for (PauseState& state : pause_states_) state.paused.set(0);
+}
+
 void Link::lose(Packet* packet, TimeNs now) {
   trace_.carried(now, id_, *packet);
   counters_.lost.add();
@@ -110,7 +150,14 @@ void Link::apply(std::span<const KnobValue> values) {
     divided_ = {};
   }
   bool turned = next.up != std::exchange(parameters_, next).up;
+  for (const auto& listener : parameter_listeners_) listener();
   if (turned) {
+    for (Link* link : {this, reverse_}) {
+      if (!link) continue;
+      bool waits = link->paused_ != 0;
+      link->forget_pauses();
+      if (waits) link->kick();
+    }
     for (const auto& listener : state_listeners_) listener();
   }
   if (next.up) return;

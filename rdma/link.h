@@ -1,8 +1,10 @@
 // Link: one direction of a cable. It pulls a packet from its source when its transmitter is free,
 // serialises it at the link's rate, loses it with the link's probability, and delivers it after the
-// propagation delay, in order.
+// propagation delay, in order. PAUSE and RESUME of PFC (IEEE 802.1Qbb) pass packets by: they are no
+// packets, and what they say is kept by the other direction of the cable, which they stop.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -13,6 +15,8 @@
 #include "core/rng.h"
 #include "core/scheduler.h"
 #include "rdma/packet.h"
+#include "rdma/pause_frames.h"
+#include "rdma/traffic_class.h"
 
 namespace rocefs {
 
@@ -22,7 +26,8 @@ class TraceHash;
 class LinkSource {
  public:
   virtual ~LinkSource() = default;
-  // The next packet to transmit; null if there is none. The source kicks the link when there is.
+  // The next packet to transmit, of a priority that the link does not have paused; null if there is
+  // none. The source kicks the link when there is, the link itself when a priority may go on.
   virtual Packet* pull(TimeNs now) = 0;
   // False only if pull() would give nothing until the source kicks the link again.
   virtual bool ready() const { return true; }
@@ -51,8 +56,9 @@ inline constexpr KnobRow kLinkKnobs[] = {
     {"delay", KnobType::kDuration, 0, 10'000'000'000, "1us", "", "s", "propagation delay"},
     {"loss", KnobType::kProbability, 0, 1, "0", "", "",
      "probability that a packet is lost on this direction"},
-    {"buffer", KnobType::kSize, 0, uint64_t{1} << 40, "2M", "", "byte",
-     "what may wait in the switch: behind this direction, or having come through it"},
+    {"buffer", KnobType::kSize, 0, uint64_t{1} << 40, "12M", "", "byte",
+     "what may wait in the switch: behind this direction, or having come through it; at first as "
+     "much as the switch holds"},
     {"state", KnobType::kWord, 0, 0, "up", "down up", "",
      "down: everything that is transmitted or on the way is lost"},
 };
@@ -67,8 +73,21 @@ inline constexpr CounterRow<LinkCounters> kLinkCounters[] = {
     {"overflowed", &LinkCounters::overflowed, "packets dropped by the switch: its buffer was full"},
 };
 
+// What PFC has told a transmitter of one priority.
+struct PauseState {
+  Counter received;  // PAUSE frames
+  Counter paused;    // 0 or 1
+};
+
+inline constexpr CounterRow<PauseState> kPauseCounters[] = {
+    {"pause_received", &PauseState::received,
+     "PAUSE frames by which the far end of the cable stopped this port"},
+};
+
 // Octets that Ethernet adds to each packet on the wire: preamble 8, header 14, FCS 4, gap 12.
 inline constexpr uint64_t kEthernetOverhead = 38;
+// Octets of a PAUSE frame (IEEE 802.3, annex 31B: the shortest frame).
+inline constexpr uint64_t kPauseOctets = 64;
 
 class Link final : public KnobOwner {
  public:
@@ -82,6 +101,11 @@ class Link final : public KnobOwner {
     source_ = &source;
     sink_ = &sink;
   }
+  // The other direction of the cable; that one is told too.
+  void set_reverse(Link& reverse) {
+    reverse_ = &reverse;
+    reverse.reverse_ = this;
+  }
   LinkSink& sink() { return *sink_; }
   // Puts something between the link and its far end.
   void set_sink(LinkSink& sink) { sink_ = &sink; }
@@ -94,12 +118,26 @@ class Link final : public KnobOwner {
   // The source has something to transmit.
   void kick();
 
+  // Transmits PAUSE or RESUME of a priority: it stops the reverse direction's transmitter when it
+  // gets there. It waits for the end of the packet that is being transmitted, not for those behind
+  // it, and takes no time from these; a direction that is down loses it.
+  void send_pause(size_t priority, bool pause);
+  // The priorities, a bit each, that may not be transmitted on this direction now.
+  uint8_t paused() const { return paused_; }
+  const PauseState& pause_state(size_t priority) const { return pause_states_[priority]; }
+  PauseState& pause_state(size_t priority) { return pause_states_[priority]; }
+
   // As it was when it was built, but for its parameters and counters. Sources must have nothing.
   void reset();
 
-  // Is told each time that the direction has gone up or down. On the core's thread.
+  // Is told each time that the direction has gone up or down: what PFC had paused in either
+  // direction of the cable is forgotten by then. On the core's thread.
   void add_state_listener(std::function<void()> listener) {
     state_listeners_.push_back(std::move(listener));
+  }
+  // Is told of each change of parameters, before the state listeners.
+  void add_parameter_listener(std::function<void()> listener) {
+    parameter_listeners_.push_back(std::move(listener));
   }
 
   // Knobs, in the order of kLinkKnobs.
@@ -110,6 +148,9 @@ class Link final : public KnobOwner {
  private:
   void on_transmit(TimeNs now);
   void on_deliver(TimeNs now);
+  void on_pause_frame(TimeNs now);
+  void take_pause(const PauseFrame& frame);
+  void forget_pauses();
   void lose(Packet* packet, TimeNs now);
   TimeNs serialize(uint64_t octets);
 
@@ -123,7 +164,9 @@ class Link final : public KnobOwner {
   Rng rng_;
   LinkSource* source_ = nullptr;
   LinkSink* sink_ = nullptr;
+  Link* reverse_ = nullptr;
   std::vector<std::function<void()>> state_listeners_;
+  std::vector<std::function<void()>> parameter_listeners_;
   LinkCounters counters_;
   PacketFifo in_flight_;
   TimeNs free_at_ = 0;
@@ -134,8 +177,13 @@ class Link final : public KnobOwner {
   } divided_;             // what that many octets take: nanoseconds, and the remainder
   bool pulling_ = false;  // the source is being asked
   bool kicked_ = false;   // meanwhile: it has another one
+  uint8_t paused_ = 0;
+  std::array<PauseState, kPriorities> pause_states_;
+  PauseFrames pause_frames_;  // on their way on this direction
+  TimeNs last_pause_ = 0;     // when the latest of them arrives
   Event transmit_;
   Event deliver_;
+  Event pause_frame_;
 };
 
 }  // namespace rocefs

@@ -56,6 +56,7 @@ void Port::on_link_state() {
 
 Packet* Port::pull(TimeNs now) {
   Packet* packet = next_packet(now);
+  note_wait(packet != nullptr, now);
   if (!packet) return nullptr;
   if (!egress_->parameters().up) {
     counters_.port_xmit_discards.add();  // and the link loses it
@@ -68,14 +69,49 @@ Packet* Port::pull(TimeNs now) {
   return packet;
 }
 
+namespace {
+
+void append(auto& fifos, Qp& qp, size_t priority, Qp* Qp::*next) {
+  qp.*next = nullptr;
+  Qp*& first = fifos.first[priority];
+  (first ? fifos.last[priority]->*next : first) = &qp;
+  fifos.last[priority] = &qp;
+  fifos.ready |= static_cast<uint8_t>(1u << priority);
+}
+
+// The first queue pair of one of the priorities in `among`, which all have one.
+Qp* take(auto& fifos, uint8_t among, Qp* Qp::*next) {
+  size_t priority = fifos.turn.next(among);
+  Qp* qp = fifos.first[priority];
+  fifos.first[priority] = qp->*next;
+  if (!fifos.first[priority]) fifos.ready &= static_cast<uint8_t>(~(1u << priority));
+  return qp;
+}
+
+// Rare, so the FIFO is searched.
+void remove(auto& fifos, Qp& qp, size_t priority, Qp* Qp::*next) {
+  Qp* before = nullptr;
+  Qp*& first = fifos.first[priority];
+  for (Qp* at = first; at; before = at, at = at->*next) {
+    if (at != &qp) continue;
+    (before ? before->*next : first) = at->*next;
+    if (fifos.last[priority] == at) fifos.last[priority] = before;
+    if (!first) fifos.ready &= static_cast<uint8_t>(~(1u << priority));
+    return;
+  }
+}
+
+}  // namespace
+
 Packet* Port::next_packet(TimeNs now) {
-  while (Qp* qp = first_acknowledge_) {
-    first_acknowledge_ = qp->next_acknowledge_;
+  auto open = static_cast<uint8_t>(~egress_->paused());
+  while (auto among = static_cast<uint8_t>(acknowledges_.ready & open)) {
+    Qp* qp = take(acknowledges_, among, &Qp::next_acknowledge_);
     qp->in_acknowledges_ = false;
     if (Packet* packet = qp->responder().emit_acknowledge()) return packet;
   }
-  while (Qp* qp = first_data_) {
-    first_data_ = qp->next_data_;
+  while (auto among = static_cast<uint8_t>(data_.ready & open)) {
+    Qp* qp = take(data_, among, &Qp::next_data_);
     qp->in_data_ = false;
     if (Packet* packet = qp->emit_data(now)) {
       if (qp->has_data()) qp->make_data_ready();
@@ -85,44 +121,35 @@ Packet* Port::next_packet(TimeNs now) {
   return nullptr;
 }
 
+// Counts the time from when all that is ready is found paused until something goes, or nothing is
+// left to go.
+void Port::note_wait(bool sends, TimeNs now) {
+  bool waits = !sends && ready();
+  if (waits && waiting_since_ == kNever) waiting_since_ = now;
+  if (waits || waiting_since_ == kNever) return;
+  counters_.port_xmit_wait.add(static_cast<uint64_t>(now - waiting_since_));
+  waiting_since_ = kNever;
+}
+
 void Port::add_data(Qp& qp) {
   if (qp.in_data_) return;
   qp.in_data_ = true;
-  qp.next_data_ = nullptr;
-  (first_data_ ? last_data_->next_data_ : first_data_) = &qp;
-  last_data_ = &qp;
+  append(data_, qp, qp.priority(), &Qp::next_data_);
   if (egress_) egress_->kick();
 }
 
 void Port::add_acknowledge(Qp& qp) {
   if (qp.in_acknowledges_) return;
   qp.in_acknowledges_ = true;
-  qp.next_acknowledge_ = nullptr;
-  (first_acknowledge_ ? last_acknowledge_->next_acknowledge_ : first_acknowledge_) = &qp;
-  last_acknowledge_ = &qp;
+  append(acknowledges_, qp, qp.priority(), &Qp::next_acknowledge_);
   if (egress_) egress_->kick();
 }
 
-namespace {
-
-// Takes `qp` out of a list; rare, so the list is searched.
-void unlink(Qp& qp, Qp*& first, Qp*& last, Qp* Qp::*next) {
-  Qp* before = nullptr;
-  for (Qp* at = first; at; before = at, at = at->*next) {
-    if (at != &qp) continue;
-    (before ? before->*next : first) = at->*next;
-    if (last == at) last = before;
-    return;
-  }
-}
-
-}  // namespace
-
 void Port::forget(Qp& qp) {
-  if (qp.in_data_) unlink(qp, first_data_, last_data_, &Qp::next_data_);
-  if (qp.in_acknowledges_)
-    unlink(qp, first_acknowledge_, last_acknowledge_, &Qp::next_acknowledge_);
+  if (qp.in_data_) remove(data_, qp, qp.priority(), &Qp::next_data_);
+  if (qp.in_acknowledges_) remove(acknowledges_, qp, qp.priority(), &Qp::next_acknowledge_);
   qp.in_data_ = qp.in_acknowledges_ = false;
+  if (!ready()) note_wait(false, device_.fabric().scheduler().now());
 }
 
 void Port::receive(Packet* packet, TimeNs now) {

@@ -2,6 +2,7 @@
 // a NIC never drops what it sends itself, and hands what arrives to the queue pair it is for.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -10,6 +11,8 @@
 #include "rdma/link.h"
 #include "rdma/packet.h"
 #include "rdma/port_counters.h"
+#include "rdma/priority_turn.h"
+#include "rdma/traffic_class.h"
 #include "rdma/verbs.h"
 
 namespace rocefs {
@@ -38,9 +41,11 @@ class Port final : public LinkSource, public LinkSink {
   PortCounters& counters() { return counters_; }
   const PortCounters& counters() const { return counters_; }
 
-  // Acknowledgements go before data; both in turn, queue pair by queue pair.
+  // Acknowledgements go before data; both in turn, queue pair by queue pair of a priority. Those of
+  // a priority that PFC has paused wait.
   Packet* pull(TimeNs now) override;
-  bool ready() const override { return first_acknowledge_ || first_data_; }
+  // With all of them paused too: pull() notes when the wait begins.
+  bool ready() const override { return (acknowledges_.ready | data_.ready) != 0; }
   void receive(Packet* packet, TimeNs now) override;
   // Octets from outside, from the IP header to the ICRC, whatever they are.
   void receive_bytes(std::span<const uint8_t> bytes, TimeNs now);
@@ -48,9 +53,19 @@ class Port final : public LinkSource, public LinkSink {
   void add_data(Qp& qp);
   void add_acknowledge(Qp& qp);
   void forget(Qp& qp);
+  // The fabric begins anew.
+  void reset() { waiting_since_ = kNever; }
 
  private:
+  // FIFOs through the queue pairs, one per priority: an active list, never a scan.
+  struct QpFifos {
+    std::array<Qp*, kPriorities> first{}, last{};
+    uint8_t ready = 0;  // a bit per priority
+    PriorityTurn turn;
+  };
+
   void on_link_state();
+  void note_wait(bool sends, TimeNs now);
   Packet* next_packet(TimeNs now);
   bool check(Packet* packet, wire::Parsed& parsed);
   Qp* find_qp(const wire::Headers& headers);
@@ -64,11 +79,8 @@ class Port final : public LinkSource, public LinkSink {
   bool link_up_ = false;
   PortCounters counters_;
   wire::Parsed parsed_;  // of the packet that is being received
-  // FIFOs through the queue pairs: an active list, never a scan.
-  Qp* first_data_ = nullptr;
-  Qp* last_data_ = nullptr;
-  Qp* first_acknowledge_ = nullptr;
-  Qp* last_acknowledge_ = nullptr;
+  QpFifos data_, acknowledges_;
+  TimeNs waiting_since_ = kNever;  // all that could be transmitted is paused
 };
 
 }  // namespace rocefs

@@ -10,7 +10,7 @@ struct PortCounters {
   Counter port_xmit_data, port_rcv_data, port_xmit_packets, port_rcv_packets;
   Counter unicast_xmit_packets, unicast_rcv_packets;
   Counter port_rcv_errors;
-  Counter link_downed, port_xmit_discards;
+  Counter link_downed, port_xmit_discards, port_xmit_wait;
   // hw_counters/: the names of mlx5.
   Counter rx_write_requests, rx_read_requests, rx_atomic_requests, out_of_buffer, out_of_sequence,
       duplicate_request;
@@ -38,6 +38,9 @@ inline constexpr CounterRow<PortCounters> kPortCounters[] = {
     {"counters/link_downed", &PortCounters::link_downed, "times that the port's link went down"},
     {"counters/port_xmit_discards", &PortCounters::port_xmit_discards,
      "packets that the port discarded because its link was down"},
+    {"counters/port_xmit_wait", &PortCounters::port_xmit_wait,
+     "time for which the port had packets to transmit, but PFC had paused the priorities of all: "
+     "ticks of 1 ns, added when the wait ends"},
     {"hw_counters/rx_write_requests", &PortCounters::rx_write_requests,
      "RDMA WRITE messages received"},
     {"hw_counters/rx_read_requests", &PortCounters::rx_read_requests,

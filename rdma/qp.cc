@@ -7,6 +7,7 @@
 #include "rdma/port.h"
 #include "rdma/psn.h"
 #include "rdma/qp_transitions.h"
+#include "rdma/traffic_class.h"
 
 namespace rocefs {
 namespace {
@@ -101,12 +102,23 @@ void Qp::assign(const QpAttributes& from, uint32_t mask) {
   take(kQpMaxRdAtomic, to.max_rd_atomic, from.max_rd_atomic);
   take(kQpMaxDestRdAtomic, to.max_dest_rd_atomic, from.max_dest_rd_atomic);
   take(kQpWindow, to.window, from.window);
-  if (mask & kQpPort) {
-    port_->forget(*this);
-    port_ = &device_.port(to.port);
-    make_data_ready();
-    make_acknowledge_ready();
-  }
+  if (mask & kQpPort) move_to(device_.port(to.port), priority_);
+}
+
+// To the lists of another port or priority.
+void Qp::move_to(Port& port, size_t priority) {
+  port_->forget(*this);
+  port_ = &port;
+  priority_ = static_cast<uint8_t>(priority);
+  make_data_ready();
+  make_acknowledge_ready();
+}
+
+void Qp::set_path() {
+  wire::Headers headers = headers_to(attributes_.path, attributes_.remote_qpn);
+  header_template_ = wire::HeaderTemplate(headers);
+  size_t priority = priority_of_class(headers.is_ipv6 ? headers.v6.traffic_class : headers.v4.tos);
+  if (priority != priority_) move_to(*port_, priority);
 }
 
 Result<void> Qp::modify(QpState to, const QpAttributes& attributes, uint32_t mask) {
@@ -123,9 +135,7 @@ Result<void> Qp::modify(QpState to, const QpAttributes& attributes, uint32_t mas
     return {};
   }
   assign(attributes, mask);
-  if (mask & kQpPath) {
-    header_template_ = wire::HeaderTemplate(headers_to(attributes_.path, attributes_.remote_qpn));
-  }
+  if (mask & kQpPath) set_path();
   QpState from = std::exchange(state_, to);
   if (from == QpState::kInit && to == QpState::kRtr) responder_.start(attributes_.receive_psn);
   if (from == QpState::kRtr && to == QpState::kRts) requester_.start(attributes_.send_psn);
@@ -259,6 +269,7 @@ void Qp::reset() {
   while (!receives_.empty()) receives_.take();
   attributes_ = {};
   header_template_ = {};
+  if (priority_ != 0) move_to(*port_, 0);
 }
 
 }  // namespace rocefs

@@ -57,6 +57,8 @@ class Qp {
   QpState state() const { return state_; }
   uint32_t pd() const { return init_.pd; }
   const QpAttributes& attributes() const { return attributes_; }
+  // Of its packets, by its path's traffic class; 0 for UD.
+  size_t priority() const { return priority_; }
   const Owner& owner() const { return init_.owner; }
   Device& device() { return device_; }
   // Chosen in the transition to INIT; until then the first.
@@ -120,6 +122,8 @@ class Qp {
   Result<void> check_values(const QpAttributes& attributes, uint32_t mask) const;
   Result<void> check_request(const SendRequest& request) const;
   void reset();
+  void set_path();
+  void move_to(Port& port, size_t priority);
 
   Device& device_;
   Port* port_;
@@ -128,6 +132,7 @@ class Qp {
   QpInit init_;
   QpState state_ = QpState::kReset;
   bool response_turn_ = false;
+  uint8_t priority_ = 0;
   QpAttributes attributes_;
   wire::HeaderTemplate header_template_;  // how every packet of this connection begins (RC, UC)
   wire::Extensions extensions_;

@@ -7,6 +7,7 @@
 #include "core/reference.h"
 #include "core/set_file.h"
 #include "rdma/files.h"
+#include "rdma/switch_files.h"
 
 namespace rocefs {
 
@@ -42,6 +43,8 @@ void House::add_files(std::function<void()> drop_clients) {
   LinkKnobs knobs = make_link_knobs(*fabric_, *engine_);
   driver_ = std::make_unique<PciDriver>(*tree_, *fabric_, *engine_, knobs);
   add_fabric_files(*tree_, debug, *fabric_, knobs);
+  add_switch_files(*tree_, debug, *fabric_, *engine_,
+                   [this](std::string line) { log(LogLevel::kWarning, line); });
   clock_files_ = std::make_unique<ClockFiles>(
       *tree_, debug + "/clock", *engine_,
       [this](std::string why) { log(LogLevel::kErr, "clock/at: " + why); });
