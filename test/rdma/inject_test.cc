@@ -288,7 +288,11 @@ struct House {
     Tree::Node* node = tree.resolve(path);
     if (!node) return "no " + path;
     if (auto* attribute = dynamic_cast<Attribute*>(node->file.get())) return *attribute->show();
-    return *dynamic_cast<Stream&>(*node->file).content();
+    std::string text = "no answer";
+    dynamic_cast<Stream&>(*node->file).content([&](Result<std::string> content) {
+      text = std::move(*content);
+    });
+    return text;
   }
   // Lets the control thread hear what the core has told it.
   void settle() {

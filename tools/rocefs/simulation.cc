@@ -33,6 +33,10 @@ double cpu_seconds() {
   return seconds(used.ru_utime) + seconds(used.ru_stime);
 }
 
+Caller own_caller() {
+  return {::geteuid(), ::getegid(), ::getpid()};
+}
+
 // Takes `KEY=VALUE` out of words; nothing if it is not there.
 std::optional<std::string> take_word(std::vector<std::string_view>& words, std::string_view key) {
   for (auto word = words.begin(); word != words.end(); ++word) {
@@ -208,9 +212,8 @@ Result<void> Simulation::store(const std::string& path, const std::string& value
   if (!node || !node->file || !node->file->writable()) {
     return errorf(ENOENT, "{}: nothing can be stored there", path);
   }
-  Caller caller{::geteuid(), ::getegid(), ::getpid()};
   return wait([&, file = node->file](Answer<void> answer) {
-    file->store(value, std::make_shared<Operation>(caller), std::move(answer));
+    file->store(value, std::make_shared<Operation>(own_caller()), std::move(answer));
   });
 }
 
@@ -232,7 +235,12 @@ std::optional<std::string> Simulation::text_of(const std::string& path) {
   if (auto* attribute = dynamic_cast<Attribute*>(node->file.get())) {
     if (attribute->readable()) text = attribute->show();
   } else if (auto* stream = dynamic_cast<Stream*>(node->file.get())) {
-    text = stream->content();
+    (void)wait([&](Answer<void> told) {
+      stream->content([&text, told = std::move(told)](Result<std::string> content) mutable {
+        text = std::move(content);
+        told({});
+      });
+    });
   }
   if (!text) return std::nullopt;
   return *text;
