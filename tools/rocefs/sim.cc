@@ -170,7 +170,7 @@ bool complete(const Config& config, const RunResult& run) {
     good = false;
   }
   for (const FlowResult& flow : run.flows) {
-    if (flow.state == "done" || config.scenario.until) continue;
+    if (flow.done() || config.scenario.until) continue;
     std::fprintf(stderr, "rocefs: %s: flow %s of the run%s: %s\n", config.name.c_str(),
                  flow.spec.name.c_str(), of.c_str(), flow.state.c_str());
     good = false;

@@ -31,9 +31,9 @@ struct TimeUnit {
   const char* name;
 };
 TimeUnit unit_for(TimeNs longest) {
-  if (longest < 10 * kMicrosecond) return {1, "ns"};
-  if (longest < 10 * kMillisecond) return {1e3, "us"};
-  if (longest < 10 * kSecond) return {1e6, "ms"};
+  if (longest < 2 * kMicrosecond) return {1, "ns"};
+  if (longest < 2 * kMillisecond) return {1e3, "us"};
+  if (longest < 2 * kSecond) return {1e6, "ms"};
   return {1e9, "s"};
 }
 
@@ -70,8 +70,8 @@ class Plot {
       text += fmt::format(
           "set multiplot layout {},{} title {} font 'Helvetica,12' margins screen "
           "{:.3f},{:.3f},{:.3f},{:.3f} spacing screen {:.3f},{:.3f}\n",
-          rows, columns, quoted_text(report_.title(), report_.origin()), of(70, width),
-          1 - of(25, width), of(58, height), 1 - of(86, height), of(80, width), of(76, height));
+          rows, columns, quoted_text(report_.title(), report_.origin()), of(82, width),
+          1 - of(25, width), of(58, height), 1 - of(86, height), of(98, width), of(76, height));
       text += "set grid lc rgb '#dddddd'\nset border 3\nset tics nomirror\n";
       text += "set boxwidth 0.8\n";
       for (const Panel& panel : panels_) {
@@ -134,12 +134,18 @@ class Plot {
   // Above the first row.
   std::string heading(size_t index, bool first) const {
     const RunResult& run = report_.runs[index];
-    if (!first || run.flows.empty()) return "unset title\n";
-    double slowdown = 0;
-    for (const FlowResult& flow : run.flows) slowdown += flow.slowdown();
-    slowdown /= static_cast<double>(run.flows.size());
-    std::string what = fmt::format("FCT {:.2f} times the ideal on average", slowdown);
-    if (!run.variant.empty()) what = run.variant + ": " + what;
+    if (!first) return "unset title\n";
+    double slowdown = 0, done = 0;
+    for (const FlowResult& flow : run.flows) {
+      slowdown += flow.done() ? flow.slowdown() : 0;
+      done += flow.done();
+    }
+    std::string what = run.variant;
+    std::replace(what.begin(), what.end(), '_', ' ');
+    if (done > 0) {
+      what += fmt::format("{}FCT {:.2f} times the ideal on average", what.empty() ? "" : ": ",
+                          slowdown / done);
+    }
     return fmt::format("set title {}\n", quoted_text(what));
   }
 

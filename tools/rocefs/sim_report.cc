@@ -52,7 +52,7 @@ std::string totals(const RunResult& run) {
   double sum = 0, worst = 0;
   uint64_t done = 0;
   for (const FlowResult& flow : run.flows) {
-    if (flow.state != "done") continue;
+    if (!flow.done()) continue;
     ++done;
     sum += flow.slowdown();
     worst = std::max(worst, flow.slowdown());
@@ -84,8 +84,8 @@ std::string Report::table(const RunResult& run) const {
                            "retransmitted", "CNPs", "state"}};
   for (const FlowResult& flow : run.flows) {
     rows.push_back({flow.spec.name, flow.spec.from, flow.spec.to, said(flow, "bytes"),
-                    rounded_time(flow.fct_ns()), rounded_time(flow.ideal_ns),
-                    fmt::format("{:.2f}", flow.slowdown()),
+                    flow.done() ? rounded_time(flow.fct_ns()) : "-", rounded_time(flow.ideal_ns),
+                    flow.done() ? fmt::format("{:.2f}", flow.slowdown()) : "-",
                     rounded_rate(flow.number("goodput_bps")), said(flow, "retransmitted"),
                     said(flow, "cnps"), flow.state});
   }
@@ -103,11 +103,13 @@ std::string Report::flows_csv() const {
       origin());
   for (const RunResult& run : runs) {
     for (const FlowResult& flow : run.flows) {
-      text += fmt::format("{},{},{},{},{},{},{},{:.0f},{:.4f},{},{},{},\"{}\"\n", run.variant,
-                          flow.spec.name, flow.spec.from, flow.spec.to, flow.start,
-                          said(flow, "bytes"), said(flow, "elapsed_ns"), flow.ideal_ns,
-                          flow.slowdown(), said(flow, "goodput_bps"), said(flow, "retransmitted"),
-                          said(flow, "cnps"), flow.state);
+      std::string fct = flow.done() ? said(flow, "elapsed_ns") : "";
+      std::string slowdown = flow.done() ? fmt::format("{:.4f}", flow.slowdown()) : "";
+      text +=
+          fmt::format("{},{},{},{},{},{},{},{:.0f},{},{},{},{},\"{}\"\n", run.variant,
+                      flow.spec.name, flow.spec.from, flow.spec.to, flow.start, said(flow, "bytes"),
+                      fct, flow.ideal_ns, slowdown, said(flow, "goodput_bps"),
+                      said(flow, "retransmitted"), said(flow, "cnps"), flow.state);
     }
   }
   return text;

@@ -22,8 +22,10 @@ struct FlowResult {
   double ideal_ns = 0;
   std::string state;  // as traffic/NAME/state says; "not started" where it says nothing
   std::map<std::string, std::string> result;  // as traffic/NAME/result says
+  bool done() const { return state == "done"; }
   // 0 where there is no such line.
   double number(const std::string& key) const;
+  // Of one that is done.
   double fct_ns() const { return number("elapsed_ns"); }
   double slowdown() const { return ideal_ns > 0 ? fct_ns() / ideal_ns : 0; }
 };
