@@ -73,7 +73,7 @@ LAYERS := core rdma/wire rdma rdma/client fs
 library = $(BUILD)/lib/$(subst /,_,$(1)).a
 objects = $(patsubst %.cc,$(BUILD)/%.o,$(wildcard $(1)/*.cc))
 RDMA_LIBRARIES := $(call library,rdma/client) $(call library,rdma) $(call library,rdma/wire) $(call library,core)
-CONTROL := %_files.cc %/flow.cc %/flow_spec.cc %/traffic.cc %/pci_driver.cc %/pcap.cc %/capture_file.cc
+CONTROL := %_files.cc %/flow.cc %/flow_spec.cc %/traffic.cc %/inject.cc %/inject_spec.cc %/pci_driver.cc %/pcap.cc %/capture_file.cc
 PACKET_PATH := core/scheduler.cc $(filter-out $(CONTROL),$(wildcard rdma/wire/*.cc rdma/*.cc))
 
 TESTS := core wire rdma client fs tools

@@ -12,6 +12,7 @@
 #include <set>
 #include <sstream>
 
+#include "core/hash.h"
 #include "core/kstrto.h"
 #include "core/topology_shapes.h"
 #include "core/units.h"
@@ -105,7 +106,10 @@ Result<void> set_ipv6(const std::string& text, std::optional<std::array<uint8_t,
 // Collects what the file says; every error knows its line.
 class Reader {
  public:
-  Reader(std::string_view text, const std::string& name) : text_(text) { config_.name = name; }
+  Reader(std::string_view text, const std::string& name) : text_(text) {
+    config_.name = name;
+    config_.hash = fnv1a64(text);
+  }
 
   Result<Config> read() {
     constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
@@ -166,13 +170,15 @@ class Reader {
     if (!line.empty() && line.front() == '[') reader->enter(line);
     std::copy(line.begin(), line.end(), buffer);
     size_t equals = line.find('=');
-    if (reader->kind_ == "knobs" && equals != line.npos && line.front() != '[') {
+    if (reader->has_paths() && equals != line.npos && line.front() != '[') {
       std::replace(buffer, buffer + equals, ':', kColon);
     }
     buffer[line.size()] = '\n';
     buffer[line.size() + 1] = '\0';
     return buffer;
   }
+
+  bool has_paths() const { return kind_ == "knobs" || Scenario::has_section(kind_); }
 
   void enter(std::string_view line) {
     size_t close = line.find(']');
@@ -188,6 +194,12 @@ class Reader {
     if (kind == "clock" || kind == "knobs" || kind == "topology") {
       if (kind == "topology") shape_line_ = line_;
       if (!first.empty()) refuse(line_, fmt::format("[{}] takes no name", kind));
+    } else if (Scenario::has_section(kind) && second.empty()) {
+      Result<void> entered = config_.scenario.enter(kind, first);
+      if (!entered) refuse(line_, entered.error().reason);
+      kind_ = kind;
+      if (kind == "variant") keys_[kind].clear();
+      return;
     } else if (kind == "device" && second.empty()) {
       add_device(first);
     } else if (kind == "port" && !second.empty() && extra.empty()) {
@@ -198,10 +210,12 @@ class Reader {
       topology_.links.push_back({end_name(first), end_name(second)});
       link_lines_.push_back(line_);
     } else {
-      refuse(line_,
-             fmt::format("unknown section [{}]: clock, topology, device NAME, port NAME 2, switch "
-                         "NAME, link A B or knobs is wanted",
-                         section));
+      refuse(
+          line_,
+          fmt::format("unknown section [{}]: clock, topology, device NAME, port NAME 2, switch "
+                      "NAME, link A B, knobs, sim, flows, at, inject, sample, plot or variant NAME "
+                      "is wanted",
+                      section));
     }
     kind_ = kind;
     if (kind == "clock" || kind == "knobs" || kind == "topology") return;  // of one name: one
@@ -270,17 +284,26 @@ class Reader {
 
   Result<void> take(std::string_view section, const std::string& key, std::string_view value) {
     if (section.empty()) return errorf(EINVAL, "{} stands before any section", key);
-    if (!keys_[kind_].insert(key).second) return errorf(EINVAL, "{} is given twice", key);
+    if (kind_ != "at" && !keys_[kind_].insert(key).second)
+      return errorf(EINVAL, "{} is given twice", key);
     if (kind_ == "clock") return take_clock(key, value);
     if (kind_ == "device") return take_device(topology_.devices.back(), key, value);
     if (kind_ == "port") return take_port(*port_, key, value);
     if (kind_ == "link") return set_link_key(topology_.links.back(), key, value);
     if (kind_ == "topology") return set_shape_key(shape_, key, value);
-    if (kind_ == "knobs") {
-      config_.knobs.push_back({key, std::string(value), line_});
-      return {};
-    }
+    if (kind_ == "knobs") return take_knobs(key, value);
+    if (has_paths()) return config_.scenario.take(kind_, {key, std::string(value), line_});
     return errorf(EINVAL, "unknown key {} in [{}]", key, section);
+  }
+
+  Result<void> take_knobs(const std::string& key, std::string_view value) {
+    Result<std::vector<Scenario::Line>> lines =
+        config_.scenario.expand({key, std::string(value), line_});
+    if (!lines) return lines.error();
+    for (const Scenario::Line& line : *lines) {
+      config_.knobs.push_back({line.key, line.value, line.line});
+    }
+    return {};
   }
 
   Result<void> take_clock(const std::string& key, std::string_view value) {

@@ -7,6 +7,7 @@
 //   [switch NAME]
 //   [link A B]         rate=10G, delay=1us, loss=0, buffer=12M, state=up|down  (all optional)
 //   [knobs]            PATH = VALUE, as if echoed into PATH below the mount point
+//   [sim], [flows], …  a run: see core/scenario.h. A mount starts nothing of it
 //
 // A file that names a shape, or a device, switch or link, replaces the default topology as a whole;
 // it does one or the other. The
@@ -15,7 +16,8 @@
 // A link's ends are switches and ports: NAME is port 1 of a device, NAME/2 its second, whose links
 // have the directories NAME.2-B and B-NAME.2.
 // A line that begins with ; or # is a comment, and so is what follows a blank and ; in a line.
-// Outside [knobs], KEY : VALUE is KEY = VALUE. Other lines hold at most 197 characters.
+// Outside [knobs] and the sections of a run, KEY : VALUE is KEY = VALUE. Other lines hold at most
+// 197 characters.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +28,7 @@
 
 #include "core/clock.h"
 #include "core/result.h"
+#include "core/scenario.h"
 #include "core/topology.h"
 
 namespace rocefs {
@@ -36,6 +39,8 @@ struct Config {
   std::vector<KnobSetting> knobs;
   std::optional<ClockMode> clock;
   std::optional<uint64_t> seed, dilation;
+  Scenario scenario;
+  uint64_t hash = 0;  // of the file's text
 };
 
 // The reason of an error is FILE:LINE: WHY, FILE: WHY where it is not about a line. EINVAL for what

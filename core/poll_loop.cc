@@ -70,6 +70,7 @@ void PollLoop::run() {
     }
   }
   inbox_.drain();
+  stopping_.store(false);
 }
 
 void PollLoop::stop() {

@@ -28,7 +28,7 @@ class PollLoop {
   // posted after the loop has ended is dropped with the loop.
   void post(Task task);
 
-  // Runs until stop(). The calling thread is the control thread.
+  // Runs until stop(), again after that. The calling thread is the control thread.
   void run();
   // Any thread.
   void stop();

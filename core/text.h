@@ -1,4 +1,4 @@
-// Cutting text into words.
+// Words of text: cutting it into them, and which ones may be names.
 #pragma once
 
 #include <algorithm>
@@ -16,6 +16,17 @@ inline std::vector<std::string_view> split(std::string_view text, std::string_vi
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return parts;
+}
+
+// Whether something that people name may be a directory of that name: [A-Za-z0-9_.-]+, at most 64,
+// not hidden.
+inline bool valid_entry_name(std::string_view name) {
+  auto allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-' || c == '.';
+  };
+  return !name.empty() && name.size() <= 64 && name[0] != '.' &&
+         std::all_of(name.begin(), name.end(), allowed);
 }
 
 }  // namespace rocefs

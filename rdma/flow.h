@@ -35,7 +35,8 @@ struct FlowSpec {
   uint32_t window = 128;      // packets per queue pair
   uint8_t timeout = 14;
   uint8_t retry = 7;
-  uint32_t gid = 1;  // index in the GID table of both ends: 0 is IPv6, 1 IPv4
+  uint32_t gid = 1;    // index in the GID table of both ends: 0 is IPv6, 1 IPv4
+  bool verify = true;  // false: bytes are counted, but neither made nor kept nor looked at
 };
 
 inline constexpr uint64_t kMaxFlowMemory = uint64_t{1} << 30;  // per end
@@ -107,6 +108,7 @@ class Flow final : public DeviceClient {
                         std::shared_ptr<LocalMemory> memory);
   Result<void> connect(Pair& pair, uint32_t index);
   Result<void> make_pair(Pair& pair);
+  std::shared_ptr<LocalMemory> fresh_memory(uint64_t bytes) const;
   uint64_t messages_of(uint32_t pair) const;
   uint64_t message_index(uint32_t pair, uint64_t position) const;
   Slot slot(uint32_t pair, uint64_t position) const;

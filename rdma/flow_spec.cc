@@ -10,15 +10,8 @@
 namespace rocefs {
 namespace {
 
-constexpr size_t kMaxName = 64;
-
 bool valid_name(std::string_view name) {
-  auto allowed = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '-' || c == '.';
-  };
-  return !name.empty() && name.size() <= kMaxName && name[0] != '.' && name != "start" &&
-         std::all_of(name.begin(), name.end(), allowed);
+  return valid_entry_name(name) && name != "start";
 }
 
 constexpr struct {
@@ -26,6 +19,8 @@ constexpr struct {
   FlowOp op;
 } kOps[] = {{"write", FlowOp::kWrite},   {"send", FlowOp::kSend}, {"read", FlowOp::kRead},
             {"atomic", FlowOp::kAtomic}, {"uc", FlowOp::kUc},     {"ud", FlowOp::kUd}};
+
+constexpr std::string_view kOffOn[] = {"off", "on"};
 
 template <class T>
 Result<void> bounded(std::string_view key, Result<uint64_t> value, uint64_t min, uint64_t max,
@@ -54,10 +49,17 @@ Result<void> set_key(FlowSpec& spec, std::string_view key, std::string_view valu
   if (key == "timeout") return bounded(key, kstrtou64(value, 0), 0, 31, spec.timeout);
   if (key == "retry") return bounded(key, kstrtou64(value, 0), 0, 7, spec.retry);
   if (key == "gid") return bounded(key, kstrtou64(value, 0), 0, 7, spec.gid);
+  if (key == "verify") {
+    Result<size_t> on = match_word(value, kOffOn);
+    if (!on) return errorf(EINVAL, "verify={}: on or off is wanted", value);
+    spec.verify = *on == 1;
+    return {};
+  }
   if (key == "file") return path(key, value, spec.input);
   if (key == "out") return path(key, value, spec.output);
   return errorf(EINVAL,
-                "unknown key {} (qps, size, count, file, out, mtu, window, timeout, retry, gid)",
+                "unknown key {} (qps, size, count, file, out, mtu, window, timeout, retry, gid, "
+                "verify)",
                 key);
 }
 
@@ -100,6 +102,9 @@ Result<FlowSpec> parse_flow(std::string_view line) {
   bool whole = spec.op == FlowOp::kWrite || spec.op == FlowOp::kSend || spec.op == FlowOp::kRead;
   if (given("file") && !whole) {
     return errorf(EINVAL, "file= goes with write, send and read, not with {}", words[1]);
+  }
+  if (!spec.verify && (given("file") || spec.op == FlowOp::kAtomic)) {
+    return Error{EINVAL, "verify=off goes with made-up bytes alone"};
   }
   if (spec.op == FlowOp::kAtomic) {
     if (given("size") && spec.size != 8) return Error{EINVAL, "an atomic moves 8 bytes"};

@@ -8,11 +8,20 @@
 namespace rocefs {
 
 std::shared_ptr<LocalMemory> LocalMemory::create(uint64_t size) {
-  if (size == 0) return std::shared_ptr<LocalMemory>(new LocalMemory({}));
-  void* bytes = ::mmap(nullptr, size, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return map(size, false);
+}
+
+std::shared_ptr<LocalMemory> LocalMemory::create_blank(uint64_t size) {
+  return map(size, true);
+}
+
+// Pages that nobody writes are one page of zeroes.
+std::shared_ptr<LocalMemory> LocalMemory::map(uint64_t size, bool blank) {
+  if (size == 0) return std::shared_ptr<LocalMemory>(new LocalMemory({}, blank));
+  int rights = blank ? PROT_READ : PROT_READ | PROT_WRITE;
+  void* bytes = ::mmap(nullptr, size, rights, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (bytes == MAP_FAILED) return nullptr;
-  return std::shared_ptr<LocalMemory>(new LocalMemory({static_cast<uint8_t*>(bytes), size}));
+  return std::shared_ptr<LocalMemory>(new LocalMemory({static_cast<uint8_t*>(bytes), size}, blank));
 }
 
 LocalMemory::~LocalMemory() {
@@ -21,7 +30,9 @@ LocalMemory::~LocalMemory() {
 
 Memory::Outcome LocalMemory::write(uint64_t offset, std::span<const uint8_t> source,
                                    MemoryListener&, uint64_t) {
-  if (!source.empty()) std::memmove(bytes_.data() + offset, source.data(), source.size());
+  if (!blank_ && !source.empty()) {
+    std::memmove(bytes_.data() + offset, source.data(), source.size());
+  }
   return Outcome::kDone;
 }
 
@@ -35,7 +46,7 @@ Memory::Outcome LocalMemory::atomic(uint64_t offset, const AtomicOperation& oper
                                     uint64_t& original, MemoryListener&, uint64_t) {
   std::memcpy(&original, bytes_.data() + offset, sizeof original);
   uint64_t next = operation.result(original);
-  std::memcpy(bytes_.data() + offset, &next, sizeof next);
+  if (!blank_) std::memcpy(bytes_.data() + offset, &next, sizeof next);
   return Outcome::kDone;
 }
 
@@ -79,6 +90,7 @@ Result<uint32_t> MemoryTable::add(std::shared_ptr<Memory> memory, uint64_t addre
   if (!index) return index;
   MemoryRegion& region = regions_[*index];
   region.direct = memory->direct();
+  region.blank = memory->blank();
   region.memory = std::move(memory);
   region.address = address;
   region.length = length;
@@ -134,6 +146,7 @@ bool MemoryTable::bind(const Binding& binding, uint32_t pd, uint32_t qpn) {
   if (!fits) return false;
   window->memory = region->memory;
   window->direct = region->direct;
+  window->blank = region->blank;
   window->address = binding.address;
   window->length = binding.length;
   window->base = region->offset_of(binding.address);

@@ -44,6 +44,8 @@ class Memory {
   virtual ~Memory() = default;
   // The bytes themselves where the core's thread may touch them; null: ask with write() and read().
   virtual uint8_t* direct() { return nullptr; }
+  // What is placed goes nowhere, what is read is zero: nobody touches a byte.
+  virtual bool blank() const { return false; }
   // Until told, `source` and `into` stay as they are, and the caller's.
   virtual Outcome write(uint64_t offset, std::span<const uint8_t> source, MemoryListener& listener,
                         uint64_t ticket) = 0;
@@ -61,9 +63,12 @@ class LocalMemory final : public Memory {
  public:
   // Null when there is not that much.
   static std::shared_ptr<LocalMemory> create(uint64_t size);
+  // The same, but blank(): for traffic that is counted and not looked at.
+  static std::shared_ptr<LocalMemory> create_blank(uint64_t size);
   ~LocalMemory() override;
 
   uint8_t* direct() override { return bytes_.data(); }
+  bool blank() const override { return blank_; }
   std::span<uint8_t> bytes() { return bytes_; }
   Outcome write(uint64_t offset, std::span<const uint8_t> source, MemoryListener& listener,
                 uint64_t ticket) override;
@@ -73,8 +78,10 @@ class LocalMemory final : public Memory {
                  MemoryListener& listener, uint64_t ticket) override;
 
  private:
-  explicit LocalMemory(std::span<uint8_t> bytes) : bytes_(bytes) {}
+  LocalMemory(std::span<uint8_t> bytes, bool blank) : bytes_(bytes), blank_(blank) {}
+  static std::shared_ptr<LocalMemory> map(uint64_t size, bool blank);
   std::span<uint8_t> bytes_;
+  const bool blank_;
 };
 
 // Local read is always allowed.
@@ -92,6 +99,7 @@ inline constexpr uint8_t kRemoteAny = kRemoteWrite | kRemoteRead | kRemoteAtomic
 struct MemoryRegion {
   std::shared_ptr<Memory> memory;  // null: the slot is free, or its window is not bound
   uint8_t* direct = nullptr;       // memory->direct()
+  bool blank = false;              // memory->blank()
   uint64_t address = 0;  // the virtual address of its first byte, as WRs and RETHs name it
   uint64_t length = 0;
   uint64_t base = 0;  // the offset of its first byte in `memory`

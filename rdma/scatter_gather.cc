@@ -82,7 +82,7 @@ Moved gather(const Mover& mover, std::span<const Sge> entries, uint64_t offset, 
       payload.index = MemoryTable::index_of(part.lkey);
       payload.generation = region->generation;
       payload.offset = at;
-      fetch_early({region->direct + at, length});
+      if (!region->blank) fetch_early({region->direct + at, length});
       return moved;
     }
     if (!into) {
@@ -108,6 +108,7 @@ Moved scatter_kept(const Mover& mover, std::span<const Sge> entries, uint64_t of
   size_t done = 0;
   for (Sge part; parts.next(part); done += part.length) {
     const MemoryRegion* region = region_of(mover, part);
+    if (region && region->blank) continue;
     const uint8_t* source = bytes.data();
     if (region && !region->direct) source = keep();
     if (!region || !source) {

@@ -15,7 +15,7 @@ namespace {
 
 constexpr TriggerRow kStart{"start",
                             "NAME write|send|read|atomic|uc|ud FROM TO [qps= size= count= mtu= "
-                            "window= timeout= retry= gid=] "
+                            "window= timeout= retry= gid= verify=on|off] "
                             "[file=IN [out=OUT]]",
                             "starts a flow between two devices and adds a directory NAME for it"};
 constexpr TriggerRow kStop{"stop", "1", "stops the flow, or removes one that has ended"};

@@ -157,8 +157,7 @@ TEST_CASE("config: a second port that is not there, or told of twice, is refused
        "f:4: unknown key pci in [port]: netdev, mac, ip, ip6 or mtu is wanted"},
       {"[port a]\n",
        "f:1: unknown section [port a]: clock, topology, device NAME, port NAME 2, switch NAME, "
-       "link A B or "
-       "knobs is wanted"},
+       "link A B, knobs, sim, flows, at, inject, sample, plot or variant NAME is wanted"},
       {"[device a]\nports=2\n[switch s]\n[link a s]\n", "f:2: a/2 has no link"},
       {"[device a]\nports=2\n[port a 2]\n[switch s]\n[link a s]\n", "f:3: a/2 has no link"},
       {"[device a]\n[switch s]\n[link a/2 s]\n", "f:3: no device or switch a/2"},

@@ -10,35 +10,16 @@
 #include <cstring>
 #include <thread>
 
-#include "core/clock_files.h"
-#include "core/dmesg.h"
-#include "core/engine.h"
-#include "core/function_file.h"
-#include "core/knob_transaction.h"
-#include "core/poll_loop.h"
-#include "core/reference.h"
-#include "core/reset.h"
-#include "core/set_file.h"
-#include "core/topology.h"
-#include "core/tree.h"
-#include "core/worker.h"
 #include "fs/mount_point.h"
 #include "fs/mount_watch.h"
 #include "fs/session.h"
-#include "rdma/capture_file.h"
 #include "rdma/client/server.h"
-#include "rdma/device.h"
-#include "rdma/fabric.h"
-#include "rdma/files.h"
-#include "rdma/pci_driver.h"
-#include "rdma/switch_files.h"
-#include "rdma/traffic.h"
+#include "tools/rocefs/house.h"
 #include "tools/rocefs/kept.h"
 
 namespace rocefs {
 namespace {
 
-constexpr std::string_view kDebug = "kernel/debug/rocefs";
 constexpr std::string_view kSocket = "kernel/debug/rocefs/uapi";
 
 }  // namespace
@@ -64,9 +45,6 @@ class Daemon::Impl {
   std::optional<Failure> choose(const Options& options);
   Engine::Options engine_options() const;
   void keep();
-  void add_files();
-  ResetParts reset_parts();
-  std::optional<Failure> apply_knobs();
   std::optional<Failure> mount(const Options& options);
   Result<void> take_over();
   void save_clock();
@@ -86,21 +64,11 @@ class Daemon::Impl {
   Kept& kept_;
   Faults faults_;
   const bool takes_over_;
-  Topology topology_;
   ClockMode mode_ = ClockMode::kReal;
   uint64_t seed_ = 1;
   uint64_t dilation_ = 1;
 
-  Dmesg dmesg_;
-  PollLoop loop_;
-  std::unique_ptr<Engine> engine_;
-  std::unique_ptr<Fabric> fabric_;
-  std::unique_ptr<Tree> tree_;
-  std::unique_ptr<PciDriver> driver_;
-  std::unique_ptr<ClockFiles> clock_files_;
-  std::unique_ptr<Traffic> traffic_;
-  std::shared_ptr<CaptureFile> capture_;
-  std::unique_ptr<Worker> worker_;
+  std::unique_ptr<House> house_;
   std::unique_ptr<TreeKeeper> keeper_;
   std::unique_ptr<Session> session_;
   std::unique_ptr<MountWatch> mounts_;
@@ -143,29 +111,24 @@ std::optional<Failure> Daemon::Impl::build(const Options& options) {
     mount_point_ = *point;
     mount_point_.copy(kept_.mount_point, sizeof kept_.mount_point - 1);
   }
-  Result<std::unique_ptr<Engine>> engine = Engine::create(engine_options(), loop_);
-  if (!engine) return Failure{1, engine.error().reason};
-  engine_ = std::move(*engine);
-  fabric_ =
-      std::make_unique<Fabric>(topology_, seed_, engine_->scheduler(), engine_->outstanding());
-  tree_ = std::make_unique<Tree>(options.uid, options.gid);
-  worker_ = std::make_unique<Worker>();
-  auto clients = ClientServer::create(
-      *engine_, *fabric_, loop_, [this](std::string_view line) { log(LogLevel::kInfo, line); });
+  auto house = House::create(config_, {engine_options(), seed_, options.uid, options.gid});
+  if (!house) return Failure{1, house.error().reason};
+  house_ = std::move(*house);
+  auto clients =
+      ClientServer::create(house_->engine(), house_->fabric(), house_->loop(),
+                           [this](std::string_view line) { log(LogLevel::kInfo, line); });
   if (!clients) return Failure{1, clients.error().reason};
   clients_ = std::move(*clients);
-  add_files();
-  if (std::optional<Failure> failed = apply_knobs()) return failed;
-  tree_->each_file([](const std::string&, const std::shared_ptr<File>& file) {
-    if (auto knob = std::dynamic_pointer_cast<KnobFile>(file)) knob->set()->keep_as_defaults();
-  });
+  house_->add_files([this] { clients_->drop_all(); });
+  if (from_.listener) house_->tree().add_socket(kSocket);
+  if (std::optional<Failure> failed = house_->apply(config_.knobs)) return failed;
+  house_->keep_as_defaults();
   keep();
   return mount(options);
 }
 
 // The command line goes before the file, the file before the defaults.
 std::optional<Failure> Daemon::Impl::choose(const Options& options) {
-  topology_ = config_.topology ? *config_.topology : default_topology();
   mode_ = options.clock.value_or(config_.clock.value_or(ClockMode::kReal));
   seed_ = options.seed.value_or(config_.seed.value_or(1));
   dilation_ = options.dilation.value_or(config_.dilation.value_or(1));
@@ -186,96 +149,28 @@ Engine::Options Daemon::Impl::engine_options() const {
   return {mode_, dilation_, start, &kept_.time};
 }
 
-void Daemon::Impl::add_files() {
-  std::string debug(kDebug);
-  LinkKnobs knobs = make_link_knobs(*fabric_, *engine_);
-  driver_ = std::make_unique<PciDriver>(*tree_, *fabric_, *engine_, knobs);
-  add_fabric_files(*tree_, debug, *fabric_, knobs);
-  add_switch_files(*tree_, debug, *fabric_, *engine_,
-                   [this](std::string line) { log(LogLevel::kWarning, line); });
-  clock_files_ = std::make_unique<ClockFiles>(
-      *tree_, debug + "/clock", *engine_,
-      [this](std::string why) { log(LogLevel::kErr, "clock/at: " + why); });
-  tree_->add_file(debug + "/seed",
-                  constant(fmt::format("{}", seed_), "of every random choice of this mount"));
-  dmesg_.add_files(*tree_, debug, *engine_);
-  add_set_file(*tree_, debug, *engine_);
-  capture_ = std::make_shared<CaptureFile>(*engine_, *fabric_, *worker_,
-                                           [this](std::string why) { log(LogLevel::kErr, why); });
-  capture_->add_file(*tree_, debug);
-  traffic_ = std::make_unique<Traffic>(
-      Traffic::House{*engine_, *fabric_, *tree_, *worker_, debug + "/traffic"});
-  add_reset_file(*tree_, debug, *engine_, reset_parts());
-  add_reference_file(*tree_, debug);
-  if (from_.listener) tree_->add_socket(kSocket);
-}
-
-ResetParts Daemon::Impl::reset_parts() {
-  ResetParts parts;
-  // What is still to come of a replayed log stays.
-  parts.before.push_back([this](const Operation& operation, Answer<void> answer) {
-    if (operation.origin() == Operation::Origin::kSchedule) return answer({});
-    clock_files_->schedule().clear(std::move(answer));
-  });
-  parts.before.push_back(
-      [this](const Operation&, Answer<void> answer) { capture_->stop(std::move(answer)); });
-  parts.before.push_back([this](const Operation&, Answer<void> answer) {
-    clients_->drop_all();  // the core hears of it before it hears of what follows
-    answer({});
-  });
-  parts.before.push_back(
-      [this](const Operation&, Answer<void> answer) { driver_->bind_all(std::move(answer)); });
-  parts.before.push_back([this](const Operation&, Answer<void> answer) {
-    traffic_->begin_reset();
-    answer({});
-  });
-  parts.on_core.push_back([this] { traffic_->stop_all(); });
-  parts.on_core.push_back([this] { fabric_->reset(); });
-  parts.after.push_back([this] { traffic_->finish_reset(); });
-  parts.after.push_back([this] { log(LogLevel::kInfo, "reset"); });
-  return parts;
-}
-
-// The engine has not started: a store is answered at once.
-std::optional<Failure> Daemon::Impl::apply_knobs() {
-  for (const KnobSetting& setting : config_.knobs) {
-    Error refused;
-    std::shared_ptr<KnobFile> knob = find_knob(*tree_, setting.path);
-    if (!knob) {
-      refused = {ENOENT, "no knob has this path"};
-    } else {
-      knob->store(setting.value, std::make_shared<Operation>(Caller{}), [&](Result<void> result) {
-        if (!result) refused = result.error();
-      });
-    }
-    if (refused.code == 0) continue;
-    return Failure{
-        2, fmt::format("{}:{}: {}: {}", config_.name, setting.line, setting.path, refused.reason)};
-  }
-  return std::nullopt;
-}
-
 // From here on the journal has all that a worker after this one needs.
 void Daemon::Impl::keep() {
   Journal& journal = from_.journal;
-  dmesg_.keep(journal, kept_.log);
-  keeper_ = std::make_unique<TreeKeeper>(journal, kept_.tree, *tree_, loop_);
+  house_->dmesg().keep(journal, kept_.log);
+  keeper_ = std::make_unique<TreeKeeper>(journal, kept_.tree, house_->tree(), house_->loop());
   if (takes_over_) {
-    driver_->restore(kept_.unbound);
+    house_->driver().restore(kept_.unbound);
     for (const std::string& lost : keeper_->restore()) log(LogLevel::kErr, "not restored: " + lost);
     faults_.point("restore");
   }
-  clock_files_->keep(journal, kept_.stores);
-  if (takes_over_) clock_files_->taken_over();
+  house_->clock_files().keep(journal, kept_.stores);
+  if (takes_over_) house_->clock_files().taken_over();
   journal.before_commit([this] {
     save_clock();
-    if (driver_->unbound() != kept_.unbound) from_.journal.stage(kept_.unbound, driver_->unbound());
+    if (house_->driver().unbound() != kept_.unbound)
+      from_.journal.stage(kept_.unbound, house_->driver().unbound());
   });
   keeper_->watch();
 }
 
 void Daemon::Impl::save_clock() {
-  SavedClock clock{engine_->now(), monotonic_ns(), engine_->clock().dilation()};
+  SavedClock clock{house_->engine().now(), monotonic_ns(), house_->engine().clock().dilation()};
   from_.journal.stage(kept_.clock, clock);
 }
 
@@ -297,12 +192,13 @@ std::optional<Failure> Daemon::Impl::mount(const Options& options) {
   };
   session.accepted = [this](const std::string& path, std::string_view text, const Caller& caller,
                             std::optional<Moment> applied) {
-    if (applied) clock_files_->stored(path, text, *applied);
-    if (!dmesg_.logs(LogLevel::kDebug)) return;
+    if (applied) house_->clock_files().stored(path, text, *applied);
+    if (!house_->dmesg().logs(LogLevel::kDebug)) return;
     log(LogLevel::kDebug, fmt::format("{}: '{}' from pid {}", path, text, caller.pid));
   };
   session.unmounted = [this] { begin_end(); };
-  Result<std::unique_ptr<Session>> created = Session::create(std::move(session), *tree_, loop_);
+  Result<std::unique_ptr<Session>> created =
+      Session::create(std::move(session), house_->tree(), house_->loop());
   if (!created) return Failure{2, created.error().reason};
   session_ = std::move(*created);
   Result<void> mounted = takes_over_ ? take_over() : session_->mount(mount_point_);
@@ -310,8 +206,8 @@ std::optional<Failure> Daemon::Impl::mount(const Options& options) {
     return Failure{1, fmt::format("{}: {}", mount_point_, mounted.error().reason)};
   }
   if (std::optional<dev_t> device = session_->device()) {
-    capture_->set_own_mount(*device);
-    traffic_->set_own_mount(*device);
+    house_->capture().set_own_mount(*device);
+    house_->traffic().set_own_mount(*device);
   }
   if (!takes_over_) log(LogLevel::kInfo, summary());
   return std::nullopt;
@@ -335,14 +231,14 @@ Result<void> Daemon::Impl::take_over() {
 
 std::string Daemon::Impl::summary() const {
   std::string devices;
-  for (const DeviceSpec& device : topology_.devices) devices += " " + device.name;
+  for (const DeviceSpec& device : house_->topology().devices) devices += " " + device.name;
   std::string clock = mode_ == ClockMode::kVirtual ? "virtual" : "real";
   if (dilation_ != 1) clock += fmt::format(" / {}", dilation_);
   return fmt::format("{}:{}, clock {}, seed {}", mount_point_, devices, clock, seed_);
 }
 
 void Daemon::Impl::log(LogLevel level, std::string_view line) {
-  dmesg_.log(level, engine_->now(), fmt::format("rocefs: {}", line));
+  house_->log(level, line);
 }
 
 void Daemon::Impl::watch_signals() {
@@ -350,7 +246,7 @@ void Daemon::Impl::watch_signals() {
   sigemptyset(&set);
   for (int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&set, signal);
   signals_ = Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-  loop_.watch(signals_.get(), [this] {
+  house_->loop().watch(signals_.get(), [this] {
     signalfd_siginfo info;
     (void)!::read(signals_.get(), &info, sizeof info);
     begin_end();
@@ -397,7 +293,7 @@ void Daemon::Impl::refuse_clients() {
 // The socket keeps the file system: without this an unmounted one would never end.
 void Daemon::Impl::watch_mounts() {
   if (listener() < 0) return;
-  mounts_ = std::make_unique<MountWatch>(*session_->device(), loop_, [this] {
+  mounts_ = std::make_unique<MountWatch>(*session_->device(), house_->loop(), [this] {
     events_.unlisted();
     refuse_clients();
   });
@@ -408,15 +304,15 @@ void Daemon::Impl::begin_end() {
   if (std::exchange(ending_, true)) return;
   events_.ending();
   refuse_clients();
-  capture_->stop([this](Result<void>) { loop_.stop(); });
+  house_->capture().stop([this](Result<void>) { house_->loop().stop(); });
 }
 
 void Daemon::Impl::run(DaemonEvents events) {
   events_ = std::move(events);
   watch_signals();
-  engine_->start();
+  house_->engine().start();
   listen();
-  loop_.run();
+  house_->loop().run();
 }
 
 // False when the memory of a client blocks: the kernel may still write into what would be freed.
@@ -433,10 +329,9 @@ bool Daemon::Impl::settle_clients() {
 Daemon::Impl::~Impl() {
   session_.reset();
   if (clients_) clients_->drop_all();
-  worker_.reset();  // an output that is being written is finished
-  if (engine_) engine_->stop();
+  if (house_) house_->stop_engine();
   if (clients_ && !settle_clients()) std::_Exit(0);
-  traffic_.reset();
+  if (house_) house_->end_traffic();
 }
 
 }  // namespace rocefs

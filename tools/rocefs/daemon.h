@@ -8,15 +8,10 @@
 #include "core/fd.h"
 #include "core/journal.h"
 #include "core/result.h"
+#include "tools/rocefs/house.h"
 #include "tools/rocefs/options.h"
 
 namespace rocefs {
-
-// Thrown away parts never run; `exit_code` tells main how to end: 2 for a bad file or command line.
-struct Failure {
-  int exit_code;
-  std::string reason;
-};
 
 // What a worker finds.
 struct Heritage {

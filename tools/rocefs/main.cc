@@ -1,4 +1,4 @@
-// rocefs: mounts an emulated RoCE NIC, or runs a command with one.
+// rocefs: mounts an emulated RoCE NIC, runs a command with one, or a scenario without a mount.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -11,6 +11,7 @@
 #include "tools/rocefs/daemon.h"
 #include "tools/rocefs/enter.h"
 #include "tools/rocefs/options.h"
+#include "tools/rocefs/sim.h"
 #include "tools/rocefs/supervisor.h"
 
 namespace {
@@ -124,6 +125,7 @@ int serve(const Options& options) {
 
 int main(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "enter") return enter(argc - 1, argv + 1);
+  if (argc > 1 && std::string_view(argv[1]) == "sim") return simulate(argc - 1, argv + 1);
   Result<Options> options = parse_options(argc, argv);
   if (!options) {
     std::fprintf(stderr, "rocefs: %s\nTry 'rocefs --help'.\n", options.error().reason.c_str());

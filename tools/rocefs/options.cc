@@ -12,9 +12,11 @@ namespace rocefs {
 const char* const kUsage =
     R"(usage: rocefs [-f] [-d] [-o OPTION[,OPTION…]] [SOURCE] MOUNTPOINT
        rocefs enter [-m MOUNTPOINT] [--] COMMAND [ARGUMENT…]
+       rocefs sim [-o seed=N] [--out DIR] FILE.ini
 
 Mounts an emulated RoCE NIC as a sysfs-like tree. `fusermount3 -u MOUNTPOINT` or SIGTERM ends it.
-`rocefs enter` runs a command that sees the mounted NIC in /sys; `rocefs enter --help` says more.
+`rocefs enter` runs a command that sees the mounted NIC in /sys, `rocefs sim` a scenario in virtual
+time without a mount; `rocefs enter --help` and `rocefs sim --help` say more.
 
   -f            stay in the foreground
   -d            print every FUSE request (stays in the foreground)

@@ -1,0 +1,111 @@
+// What the ini file says of a run: it is kept as it stands, ranges counted out, and refused by
+// line.
+#include "core/scenario.h"
+
+#include <catch2/catch.hpp>
+#include <cerrno>
+
+#include "core/config.h"
+
+using namespace rocefs;
+
+namespace {
+
+Scenario scenario_of(const std::string& text) {
+  Result<Config> config = parse_config(text, "f");
+  if (!config) FAIL(config.error().reason);
+  return config->scenario;
+}
+
+std::string refusal(const std::string& text) {
+  Result<Config> config = parse_config(text, "f");
+  if (config) return "accepted";
+  CHECK(config.error().code == EINVAL);
+  return config.error().reason;
+}
+
+}  // namespace
+
+TEST_CASE("scenario: a file says everything that a run holds") {
+  Scenario scenario = scenario_of(
+      "[sim]\ntitle = A title: with a colon\nuntil=5ms\nlimit=1s\ncapture=yes\n"
+      "[flows]\nf = write a b size=1M start=5us\n"
+      "[at]\n1ms = x/y=1 z=2\n1ms = w=3\n"
+      "[inject]\nd = drop a-s psn=5\n"
+      "[sample]\ninterval=20us\nq = devices/pci0000:2b/x key=bytes rate\n"
+      "[plot]\nQueue: all (KiB) = q q\n"
+      "[variant one]\na:b/c = 1\n[variant two]\na:b/c = 2\n");
+  CHECK(scenario.title == "A title: with a colon");
+  CHECK(scenario.until == 5 * kMillisecond);
+  CHECK(scenario.limit == kSecond);
+  CHECK(scenario.capture);
+  CHECK(scenario.interval == 20 * kMicrosecond);
+  REQUIRE(scenario.flows.size() == 1);
+  CHECK(scenario.flows[0].key == "f");
+  CHECK(scenario.flows[0].value == "write a b size=1M start=5us");
+  CHECK(scenario.flows[0].line == 7);
+  REQUIRE(scenario.stores.size() == 2);
+  CHECK(scenario.stores[0].value == "x/y=1 z=2");
+  CHECK(scenario.stores[1].key == "1ms");
+  REQUIRE(scenario.faults.size() == 1);
+  CHECK(scenario.faults[0].value == "drop a-s psn=5");
+  REQUIRE(scenario.samples.size() == 1);
+  CHECK(scenario.samples[0].value == "devices/pci0000:2b/x key=bytes rate");
+  REQUIRE(scenario.panels.size() == 1);
+  CHECK(scenario.panels[0].key == "Queue: all (KiB)");
+  REQUIRE(scenario.variants.size() == 2);
+  CHECK(scenario.variants[1].name == "two");
+  REQUIRE(scenario.variants[1].knobs.size() == 1);
+  CHECK(scenario.variants[1].knobs[0].path == "a:b/c");
+  CHECK(scenario.variants[1].knobs[0].value == "2");
+  CHECK(scenario.variants[1].knobs[0].line == 21);
+}
+
+TEST_CASE("scenario: a range stands for as many lines, and counts in key and value") {
+  Scenario scenario = scenario_of(
+      "[flows]\nf{1..3} = write h{8..10} h0 tag={5..7}\n[variant v]\nl/h{9..11}/x = {0..2}\n"
+      "[at]\n1us = a=h{1..2}\n");
+  REQUIRE(scenario.flows.size() == 3);
+  CHECK(scenario.flows[0].key == "f1");
+  CHECK(scenario.flows[2].key == "f3");
+  CHECK(scenario.flows[2].value == "write h10 h0 tag=7");
+  CHECK(scenario.flows[2].line == 2);
+  REQUIRE(scenario.variants[0].knobs.size() == 3);
+  CHECK(scenario.variants[0].knobs[2].path == "l/h11/x");
+  CHECK(scenario.variants[0].knobs[2].value == "2");
+  CHECK(scenario.stores[0].value == "a=h{1..2}");
+  Result<Config> config = parse_config("[knobs]\nx/{0..1}/y = 7\n", "f");
+  REQUIRE(config);
+  REQUIRE(config->knobs.size() == 2);
+  CHECK(config->knobs[1].path == "x/1/y");
+  // What is no range stays as it is.
+  for (const char* name : {"{1..}", "{..2}", "{2..1}", "{a..b}", "{1.2}", "{1..2", "1..2}"}) {
+    CHECK(scenario_of(std::string("[flows]\n") + name + " = x\n").flows.at(0).key == name);
+  }
+}
+
+TEST_CASE("scenario: what cannot be is refused with its line") {
+  const struct {
+    const char* text;
+    const char* reason;
+  } kBad[] = {
+      {"[sim x]\n", "f:1: [sim] takes no name"},
+      {"[sim]\nspeed=1\n", "f:2: unknown key speed in [sim]"},
+      {"[sim]\nuntil=soon\n", "f:2: until: "},
+      {"[sim]\ncapture=maybe\n", "f:2: capture=maybe"},
+      {"[sim]\ntitle=a\ntitle=b\n", "f:3: title is given twice"},
+      {"[flows]\nf = a\nf = b\n", "f:3: f is given twice"},
+      {"[flows]\nf{1..2} = h{1..3}\n", "f:2: {1..3} is not as long as {1..2}"},
+      {"[flows]\nf{1..65537} = x\n", "more than 65536 lines"},
+      {"[flows]\nf{1..65000} = x\ng{1..1000} = x\n", "f:3: g{1..1000}: all ranges"},
+      {"[sample]\ninterval=0\n", "f:2: interval=0"},
+      {"[variant]\n", "f:1: '' cannot be a name"},
+      {"[variant a/b]\n", "cannot be a name"},
+      {"[variant a]\n[variant a]\n", "f:2: a is there already"},
+      {"[flows]\nf\n", "f:2: neither [section], key = value, nor a comment"},
+  };
+  for (const auto& bad : kBad) {
+    INFO(bad.text);
+    CHECK_THAT(refusal(bad.text), Catch::Contains(bad.reason));
+  }
+}

@@ -1,0 +1,77 @@
+// Built-in flows: what verify=off leaves out, and what it leaves as it is.
+#include "rdma/flow.h"
+
+#include <catch2/catch.hpp>
+
+#include "test/rdma/world.h"
+
+using namespace rocefs;
+using namespace rocefs::test;
+
+namespace {
+
+struct Outcome {
+  uint64_t trace, bytes, received, retransmitted, ended_ns, mismatched;
+  bool operator==(const Outcome&) const = default;
+};
+
+Outcome run(const std::string& line) {
+  World world;
+  set(world.link("mb_0-sw_0"), lossy(world.link("mb_0-sw_0").parameters(), 0.02));
+  auto stats = std::make_shared<FlowStats>();
+  Flow flow(world.fabric, *parse_flow(line), {}, stats, nullptr,
+            [](Result<void> result) { CHECK(result); });
+  REQUIRE(flow.start());
+  REQUIRE(world.run_idle());
+  return {world.fabric.trace().value(), stats->bytes.get(),    stats->received.get(),
+          stats->retransmitted.get(),   stats->ended_ns.get(), stats->mismatched.get()};
+}
+
+}  // namespace
+
+TEST_CASE("flow: a run whose bytes nobody looks at is the same run") {
+  for (const char* op : {"write", "send", "read", "uc", "ud"}) {
+    INFO(op);
+    std::string line = fmt::format("f {} mb_0 mb_1 qps=2 size=4000 count=300 timeout=8", op);
+    Outcome looked_at = run(line), unseen = run(line + " verify=off");
+    CHECK(looked_at == unseen);
+    CHECK(unseen.bytes > 0);
+    CHECK(unseen.mismatched == 0);
+  }
+}
+
+TEST_CASE("flow: bytes that nobody looks at are zero on the wire, and their ICRC is right") {
+  World world;
+  struct Sink final : CaptureSink {
+    uint64_t packets = 0, bytes = 0, nonzero = 0;
+    void captured(const Port&, const Packet& packet, TimeNs) override {
+      ++packets;
+      for (uint16_t i = 0; i < packet.payload.length; ++i) {
+        nonzero += packet.frame->bytes[i] != 0;
+      }
+      bytes += packet.payload.length;
+    }
+  } sink;
+  world.fabric.set_capture(&sink);
+  auto stats = std::make_shared<FlowStats>();
+  Flow flow(world.fabric, *parse_flow("f write mb_0 mb_1 size=10000 count=5 verify=off"), {}, stats,
+            nullptr, [](Result<void> result) { CHECK(result); });
+  REQUIRE(flow.start());
+  REQUIRE(world.run_idle());
+  CHECK(sink.bytes == 50'000);
+  CHECK(sink.nonzero == 0);
+  CHECK(stats->retransmitted.get() == 0);
+  CHECK(world.counters("mb_1").rx_icrc_encapsulated.get() == 0);
+}
+
+TEST_CASE("flow: verify=off goes with made-up bytes alone") {
+  CHECK_FALSE(parse_flow("f write mb_0 mb_1 verify=off")->verify);
+  CHECK(parse_flow("f write mb_0 mb_1 verify=on")->verify);
+  for (const char* line : {"f write mb_0 mb_1 verify=maybe", "f atomic mb_0 mb_1 verify=off",
+                           "f write mb_0 mb_1 file=/x verify=off"}) {
+    INFO(line);
+    Result<FlowSpec> spec = parse_flow(line);
+    REQUIRE_FALSE(spec);
+    CHECK(spec.error().code == EINVAL);
+  }
+}

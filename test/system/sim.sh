@@ -1,0 +1,149 @@
+#!/bin/bash
+# rocefs sim: a scenario runs without a mount, the same in every run of a seed; and inject/, which it
+# has in common with a mount.
+. "$(dirname "$0")/lib/common.bash"
+cat >"$dir/small.ini" <<'INI'
+[sim]
+title = Two flows and a fault
+capture = yes
+[clock]
+seed = 5
+[topology]
+kind = star
+hosts = 3
+rate = 10G
+[flows]
+a = write h0 h2 size=64K count=8
+b = write h1 h2 size=64K count=8 start=50us timeout=8
+[inject]
+lost = drop h1-sw_0 opcode=data skip=3
+[at]
+100us = kernel/debug/rocefs/links/h0-sw_0/delay=3us
+100us = kernel/debug/rocefs/links/h0-sw_0/loss=0 kernel/debug/rocefs/links/h1-sw_0/loss=0
+120us = kernel/debug/rocefs/traffic/start='late send h0 h1 count=2'
+[sample]
+interval = 20us
+sent = kernel/debug/rocefs/links/h0-sw_0/bytes rate scale=8e-9
+moved = kernel/debug/rocefs/traffic/b/result key=bytes
+[plot]
+Sent by h0 (Gb/s) = sent
+[knobs]
+kernel/debug/rocefs/links/sw_0-h{0..2}/loss = 0.01
+[variant near]
+[variant far]
+kernel/debug/rocefs/links/h{0..2}-sw_0/delay = 20us
+INI
+sim() { "$ROCEFS" sim "$@"; }
+in_dir() { (cd "$dir" && find "$1" -type f ! -name '*.png' -exec sha256sum {} + | sed "s| $1/| |" | sort); }
+
+sim "$dir/small.ini" --out "$dir/one" >"$dir/one.txt" 2>"$dir/one.err" || fail "$(cat "$dir/one.err")"
+sim --out "$dir/two" -o seed=5 "$dir/small.ini" >"$dir/two.txt" 2>/dev/null
+cmp "$dir/one.txt" "$dir/two.txt" || fail "the same seed, another table"
+expect "$(in_dir one)" "$(in_dir two)" "outputs of the same seed"
+sim "$dir/small.ini" --out "$dir/three" -o seed=6 >"$dir/three.txt" 2>/dev/null
+[ "$(grep -c trace "$dir/three.txt")" = 2 ] || fail "no totals: $(cat "$dir/three.txt")"
+[ "$(grep trace "$dir/one.txt")" != "$(grep trace "$dir/three.txt")" ] || fail "another seed, the same run"
+
+# Every output says where it is from.
+hash=$(sed -n '1s/.*configuration //p' "$dir/one.txt")
+expect "# Two flows and a fault: small.ini, seed 5, configuration $hash" "$(head -n 1 "$dir/one.txt")" "the table's head"
+for file in flows.csv series.csv plot.gp; do
+  expect "# small.ini, seed 5, configuration $hash" "$(head -n 1 "$dir/one/$file")" "the head of $file"
+done
+grep -q "seed 6" "$dir/three/flows.csv" || fail "no seed in $(head -n 1 "$dir/three/flows.csv")"
+if command -v gnuplot >/dev/null; then
+  grep -q "small.ini, seed 5, configuration $hash" "$dir/one/plot.svg" || fail "the plot does not say where it is from"
+  [ "$(head -c 4 "$dir/one/plot.png" | tail -c 3)" = PNG ] || fail "no plot.png"
+else
+  grep -q "gnuplot-nox" "$dir/one.err" || fail "nobody said that gnuplot is missing"
+fi
+
+# The table and the files.
+expect "flow from to bytes FCT ideal FCT slowdown goodput retransmitted CNPs state" \
+  "$(sed -n '/^flow /p' "$dir/one.txt" | head -n 1 | xargs)" "the columns"
+expect "4 done" "$(grep -cE '^(a|b) +h[01] +h2 +524288 .* done$' "$dir/one.txt") done" "flows"
+expect 2 "$(grep -c '^fault lost fired 1: drop h1-sw_0 opcode=data skip=3$' "$dir/one.txt")" "faults that fired"
+expect "variant,flow,from,to,start_ns,bytes,fct_ns,ideal_ns,slowdown,goodput_bps,retransmitted,cnps,state" \
+  "$(sed -n 2p "$dir/one/flows.csv")" "the columns of flows.csv"
+expect 4 "$(grep -cE '^(near|far),[ab],h[01],h2,(0|50000),524288,' "$dir/one/flows.csv")" "the lines of flows.csv"
+expect "variant,time_ns,sent,moved" "$(sed -n 2p "$dir/one/series.csv")" "the columns of series.csv"
+expect "near,0,," "$(sed -n 3p "$dir/one/series.csv")" "before anything was sent"
+expect 524288 "$(grep ^far "$dir/one/series.csv" | tail -n 1 | cut -d , -f 4)" "the last sample"
+for variant in near far; do
+  # A packet's time stamp is virtual: the run began at the epoch.
+  tshark -r "$dir/one/packets-$variant.pcap" -c 1 -T fields -e frame.time_epoch 2>/dev/null | grep -qx '0\.0*' ||
+    fail "packets-$variant.pcap does not begin at 0"
+done
+grep -q "packet-hops per CPU second" "$dir/one.err" || fail "no word of CPU seconds"
+
+# Alone, a flow takes the ideal time, but for what the sender does between its messages.
+cat >"$dir/alone.ini" <<'INI'
+[topology]
+kind = dumbbell
+hosts = 2
+core_rate = 1G
+[flows]
+w = write h0 h1 size=1M
+r = read h1 h0 size=1M start=20ms
+s = send h0 h1 size=4096 start=40ms
+INI
+sim "$dir/alone.ini" >"$dir/alone.txt" 2>/dev/null
+expect "1.00 1.00 1.00" "$(awk '$1 ~ /^[wrs]$/ {print $9}' "$dir/alone.txt" | xargs)" "slowdown of flows that are alone"
+
+# What goes wrong in a run is a failure; what is wrong in a file is told with its line.
+refused() {  # STATUS REASON SED-SCRIPT
+  local status=0
+  sed "$3" "$dir/small.ini" >"$dir/bad.ini"
+  sim "$dir/bad.ini" >"$dir/bad.txt" 2>"$dir/bad.err" || status=$?
+  expect "$1" "$status" "status of $3"
+  grep -qF -- "$2" "$dir/bad.err" || fail "$3: wanted '$2', got '$(cat "$dir/bad.err")'"
+}
+refused 1 "bad.ini:14: fault lost has not fired in the run of near" 's/skip=3/skip=3000/'
+refused 1 "flow b of the run of near: failed: " 's/^lost = .*/lost = drop h1-sw_0 count=0/; s/timeout=8/timeout=1 retry=1/'
+refused 1 "1 of 2 flows still run after 1ms" 's/^lost = .*/lost = drop h1-sw_0 count=0/; s/^capture.*/limit = 1ms/'
+refused 2 "bad.ini:11: a: no device h9" 's/write h0 h2/write h9 h2/'
+refused 2 "bad.ini:11: a: unknown op fly" 's/write h0 h2/fly h0 h2/'
+refused 2 "bad.ini:12: b: start: " 's/start=50us/start=soon/'
+refused 2 "bad.ini:14: lost: no link h1-h2" 's/drop h1-sw_0/drop h1-h2/'
+refused 2 "bad.ini:14: lost: unknown action eat" 's/drop h1/eat h1/'
+refused 2 "bad.ini:16: 100us: kernel/debug/rocefs/links/h0-sw_0/delay: 'x'" 's/delay=3us/delay=x/'
+refused 2 "bad.ini:18: unknown op fly" "s/'late send/'late fly/"
+refused 2 "bad.ini:21: sent: no file nowhere" 's/^sent = .*/sent = nowhere/'
+refused 2 "bad.ini:24: no [sample] lost" 's/= sent$/= lost/'
+refused 2 "bad.ini:26: kernel/debug/rocefs/links/sw_0-h0/loss: " 's/loss = 0.01/loss = 2/'
+refused 2 "bad.ini:29: kernel/debug/rocefs/links/h0-sw_0/delay: " 's/^\(.*\)delay = 20us/\1delay = x/'
+refused 2 "bad.ini:2: unknown key name in [sim]" 's/^title/name/'
+refused 2 "bad.ini:26: {0..1} is not as long as {0..2}" 's/= 0.01/= {0..1}/'
+status=0
+sim >/dev/null 2>&1 || status=$?
+expect 2 "$status" "status without a file"
+status=0
+sim -o clock=real "$dir/small.ini" >/dev/null 2>&1 || status=$?
+expect 2 "$status" "status with a real clock"
+
+# The same file can be mounted; nothing of the run is started.
+mounted -o clock=virtual,config="$dir/small.ini"
+expect "start" "$(ls "$debug/traffic")" "flows on a mount"
+expect "" "$(cat "$debug/inject/list")" "faults on a mount"
+expect ok "$(store "f drop h0-sw_0 opcode=data" "$debug/inject/add")" "a fault"
+expect "File exists" "$(store "f drop h0-sw_0" "$debug/inject/add")" "a fault of the same name"
+expect "Invalid argument" "$(store "g eat h0-sw_0" "$debug/inject/add")" "a bad fault"
+tail -n 1 "$debug/dmesg" | grep -qF "unknown action eat" || fail "dmesg: $(tail -n 1 "$debug/dmesg")"
+echo "w write h0 h1 count=10" >"$debug/traffic/start"
+echo idle >"$debug/clock/advance"
+expect "done 1" "$(cat "$debug/traffic/w/state" "$debug/inject/f/fired" | xargs)" "a flow, and the fault"
+expect "f fired 1: drop h0-sw_0 opcode=data" "$(cat "$debug/inject/list")" "the list"
+expect ok "$(store "flap down h0-sw_0 delay=1ms" "$debug/inject/add")" "a link that flaps"
+expect down "$(cat "$debug/links/h0-sw_0/state")" "the link"
+echo 1ms >"$debug/clock/advance"
+expect up "$(cat "$debug/links/h0-sw_0/state")" "the link, later"
+expect ok "$(store 1 "$debug/inject/f/remove")" "removing a fault"
+expect "add flap list" "$(ls "$debug/inject" | xargs)" "what is left"
+echo "d delay h0-sw_0 delay=5s" >"$debug/inject/add"
+echo "w2 write h0 h1" >"$debug/traffic/start"
+echo 10us >"$debug/clock/advance"
+echo 1 >"$debug/reset"
+expect "add list" "$(ls "$debug/inject" | xargs)" "faults after a reset"
+echo "w3 write h0 h1" >"$debug/traffic/start"
+echo idle >"$debug/clock/advance"
+expect "done" "$(cat "$debug/traffic/w3/state")" "a flow after a reset"

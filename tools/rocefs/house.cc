@@ -1,0 +1,122 @@
+#include "tools/rocefs/house.h"
+
+#include <cerrno>
+
+#include "core/function_file.h"
+#include "core/knob_transaction.h"
+#include "core/reference.h"
+#include "core/set_file.h"
+#include "rdma/files.h"
+#include "rdma/switch_files.h"
+
+namespace rocefs {
+
+House::House(const Config& config, const Choice& choice)
+    : config_(config),
+      seed_(choice.seed),
+      topology_(config.topology ? *config.topology : default_topology()) {}
+
+Result<std::unique_ptr<House>> House::create(const Config& config, const Choice& choice) {
+  std::unique_ptr<House> house(new House(config, choice));
+  Result<std::unique_ptr<Engine>> engine = Engine::create(choice.engine, house->loop_);
+  if (!engine) return engine.error();
+  house->engine_ = std::move(*engine);
+  house->fabric_ = std::make_unique<Fabric>(
+      house->topology_, house->seed_, house->engine_->scheduler(), house->engine_->outstanding());
+  house->tree_ = std::make_unique<Tree>(choice.uid, choice.gid);
+  house->worker_ = std::make_unique<Worker>();
+  return house;
+}
+
+House::~House() {
+  stop_engine();
+  end_traffic();
+}
+
+void House::stop_engine() {
+  worker_.reset();
+  if (engine_) engine_->stop();
+}
+
+void House::add_files(std::function<void()> drop_clients) {
+  std::string debug(kDebugDirectory);
+  LinkKnobs knobs = make_link_knobs(*fabric_, *engine_);
+  driver_ = std::make_unique<PciDriver>(*tree_, *fabric_, *engine_, knobs);
+  add_fabric_files(*tree_, debug, *fabric_, knobs);
+  add_switch_files(*tree_, debug, *fabric_, *engine_,
+                   [this](std::string line) { log(LogLevel::kWarning, line); });
+  clock_files_ = std::make_unique<ClockFiles>(
+      *tree_, debug + "/clock", *engine_,
+      [this](std::string why) { log(LogLevel::kErr, "clock/at: " + why); });
+  tree_->add_file(debug + "/seed",
+                  constant(fmt::format("{}", seed_), "of every random choice of this mount"));
+  dmesg_.add_files(*tree_, debug, *engine_);
+  add_set_file(*tree_, debug, *engine_);
+  capture_ = std::make_shared<CaptureFile>(*engine_, *fabric_, *worker_,
+                                           [this](std::string why) { log(LogLevel::kErr, why); });
+  capture_->add_file(*tree_, debug);
+  traffic_ = std::make_unique<Traffic>(
+      Traffic::House{*engine_, *fabric_, *tree_, *worker_, debug + "/traffic"});
+  inject_ = std::make_unique<Inject>(*tree_, debug + "/inject", *engine_, *fabric_, knobs);
+  add_reset_file(*tree_, debug, *engine_, reset_parts(std::move(drop_clients)));
+  add_reference_file(*tree_, debug);
+}
+
+ResetParts House::reset_parts(std::function<void()> drop_clients) {
+  ResetParts parts;
+  // What is still to come of a replayed log stays.
+  parts.before.push_back([this](const Operation& operation, Answer<void> answer) {
+    if (operation.origin() == Operation::Origin::kSchedule) return answer({});
+    clock_files_->schedule().clear(std::move(answer));
+  });
+  parts.before.push_back(
+      [this](const Operation&, Answer<void> answer) { capture_->stop(std::move(answer)); });
+  parts.before.push_back([drop_clients](const Operation&, Answer<void> answer) {
+    if (drop_clients) drop_clients();  // the core hears of it before it hears of what follows
+    answer({});
+  });
+  parts.before.push_back(
+      [this](const Operation&, Answer<void> answer) { driver_->bind_all(std::move(answer)); });
+  parts.before.push_back([this](const Operation&, Answer<void> answer) {
+    traffic_->begin_reset();
+    answer({});
+  });
+  parts.on_core.push_back([this] { traffic_->stop_all(); });
+  parts.on_core.push_back([this] { inject_->clear_all(); });
+  parts.on_core.push_back([this] { fabric_->reset(); });
+  parts.after.push_back([this] { traffic_->finish_reset(); });
+  parts.after.push_back([this] { inject_->finish_reset(); });
+  parts.after.push_back([this] { log(LogLevel::kInfo, "reset"); });
+  return parts;
+}
+
+// The engine has not started: a store is answered at once.
+std::optional<Failure> House::apply(const std::vector<KnobSetting>& settings) {
+  for (const KnobSetting& setting : settings) {
+    Error refused;
+    std::shared_ptr<KnobFile> knob = find_knob(*tree_, setting.path);
+    if (!knob) {
+      refused = {ENOENT, "no knob has this path"};
+    } else {
+      knob->store(setting.value, std::make_shared<Operation>(Caller{}), [&](Result<void> result) {
+        if (!result) refused = result.error();
+      });
+    }
+    if (refused.code == 0) continue;
+    return Failure{
+        2, fmt::format("{}:{}: {}: {}", config_.name, setting.line, setting.path, refused.reason)};
+  }
+  return std::nullopt;
+}
+
+void House::keep_as_defaults() {
+  tree_->each_file([](const std::string&, const std::shared_ptr<File>& file) {
+    if (auto knob = std::dynamic_pointer_cast<KnobFile>(file)) knob->set()->keep_as_defaults();
+  });
+}
+
+void House::log(LogLevel level, std::string_view line) {
+  dmesg_.log(level, engine_->now(), fmt::format("rocefs: {}", line));
+}
+
+}  // namespace rocefs

@@ -1,0 +1,95 @@
+// House: engine, fabric and tree of one configuration, wired together: what a mount serves and a
+// simulation runs.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/clock_files.h"
+#include "core/config.h"
+#include "core/dmesg.h"
+#include "core/engine.h"
+#include "core/poll_loop.h"
+#include "core/reset.h"
+#include "core/topology.h"
+#include "core/tree.h"
+#include "core/worker.h"
+#include "rdma/capture_file.h"
+#include "rdma/fabric.h"
+#include "rdma/inject.h"
+#include "rdma/pci_driver.h"
+#include "rdma/traffic.h"
+
+namespace rocefs {
+
+// Thrown away parts never run; `exit_code` tells main how to end: 2 for a bad file or command line.
+struct Failure {
+  int exit_code;
+  std::string reason;
+};
+
+inline constexpr std::string_view kDebugDirectory = "kernel/debug/rocefs";
+
+// Control thread, but for what its parts say.
+class House {
+ public:
+  struct Choice {
+    Engine::Options engine;
+    uint64_t seed = 1;
+    uid_t uid = 0;
+    gid_t gid = 0;
+  };
+
+  // `config` and what `choice` points to outlive it. Nothing runs yet: knobs of the configuration
+  // can still be applied at once.
+  static Result<std::unique_ptr<House>> create(const Config& config, const Choice& choice);
+  ~House();
+
+  // Adds every file. What a reset does of clients comes through `drop_clients`, which may be empty.
+  void add_files(std::function<void()> drop_clients);
+  // Stores `settings` before the engine starts; the reason of a refusal is FILE:LINE: PATH: WHY.
+  std::optional<Failure> apply(const std::vector<KnobSetting>& settings);
+  // What is set now is what a reset goes back to.
+  void keep_as_defaults();
+
+  const Topology& topology() const { return topology_; }
+  PollLoop& loop() { return loop_; }
+  Dmesg& dmesg() { return dmesg_; }
+  Engine& engine() { return *engine_; }
+  Fabric& fabric() { return *fabric_; }
+  Tree& tree() { return *tree_; }
+  PciDriver& driver() { return *driver_; }
+  ClockFiles& clock_files() { return *clock_files_; }
+  Traffic& traffic() { return *traffic_; }
+  CaptureFile& capture() { return *capture_; }
+
+  void log(LogLevel level, std::string_view line);
+  // In this order: outputs that are being written are finished, and the engine stops; then the
+  // flows go.
+  void stop_engine();
+  void end_traffic() { traffic_.reset(); }
+
+ private:
+  House(const Config& config, const Choice& choice);
+  ResetParts reset_parts(std::function<void()> drop_clients);
+
+  const Config& config_;
+  const uint64_t seed_;
+  const Topology topology_;
+  // Members are destroyed from the last to the first: what serves goes before what it serves.
+  Dmesg dmesg_;
+  PollLoop loop_;
+  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<Fabric> fabric_;
+  std::unique_ptr<Tree> tree_;
+  std::unique_ptr<PciDriver> driver_;
+  std::unique_ptr<ClockFiles> clock_files_;
+  std::unique_ptr<Traffic> traffic_;
+  std::unique_ptr<Inject> inject_;
+  std::shared_ptr<CaptureFile> capture_;
+  std::unique_ptr<Worker> worker_;
+};
+
+}  // namespace rocefs
