@@ -27,7 +27,7 @@ std::array<uint8_t, 4> ipv4_of(const Ip& ip) {
 // A flow's UDP source port, from its two queue pairs (RoCEv2: 0xC000 to 0xFFFF carries entropy).
 uint16_t source_port(uint32_t local_qpn, uint32_t remote_qpn) {
   uint64_t mixed = (uint64_t{local_qpn} << 24 | remote_qpn) * 0x9e3779b97f4a7c15;
-  return static_cast<uint16_t>(0xc000 | (mixed >> 50));
+  return static_cast<uint16_t>(wire::kFirstSourcePort | (mixed >> 50));
 }
 
 }  // namespace
@@ -206,6 +206,11 @@ Result<void> Qp::post(const ReceiveRequest& request) {
   if (Result<void> posted = receives_.post(request); !posted) return posted;
   if (state_ == QpState::kError) responder_.flush();
   return {};
+}
+
+uint16_t Qp::next_port_offset(TimeNs now) {
+  const SpraySettings& settings = device_.spraying();
+  return settings.on() ? spray_.next_offset(settings, now) : uint16_t{0};
 }
 
 void Qp::make_data_ready() {

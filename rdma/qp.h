@@ -9,6 +9,7 @@
 #include "rdma/requester.h"
 #include "rdma/responder.h"
 #include "rdma/scatter_gather.h"
+#include "rdma/spray.h"
 #include "rdma/verbs.h"
 
 namespace rocefs {
@@ -85,6 +86,8 @@ class Qp {
     packet->header_len = static_cast<uint16_t>(
         base.emit(fields, extensions_, packet->payload.length, packet->header));
   }
+  // How far from the flow's own UDP source port the next packet goes that may be sprayed.
+  uint16_t next_port_offset(TimeNs now);
   // IP, UDP and BTH as fields, to any far end.
   wire::Headers headers_to(const AddressVector& path, uint32_t remote_qpn) const;
 
@@ -131,6 +134,7 @@ class Qp {
   QpAttributes attributes_;
   wire::HeaderTemplate header_template_;  // how every packet of this connection begins (RC, UC)
   wire::Extensions extensions_;
+  Spray spray_;
   ReceiveQueue receives_;
   Requester requester_;
   Responder responder_;

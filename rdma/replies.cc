@@ -152,6 +152,7 @@ void Replies::write_headers(Packet* packet, const Due& due) {
   bool first = due.next == due.begin, last = due.next + 1 == resource.end_psn;
   wire::HeaderTemplate::Fields fields;
   fields.psn = static_cast<uint32_t>(due.next) & kPsnMask;
+  if (resource.read) fields.port_offset = qp_.next_port_offset(qp_.scheduler().now());
   using wire::Opcode;
   if (!resource.read) {
     fields.opcode = Opcode::kRcAtomicAck;

@@ -265,7 +265,7 @@ void Requester::fill_extensions(const Wqe& wqe, uint64_t offset, wire::Extension
   }
 }
 
-void Requester::write_headers(const Wqe& wqe, Packet* packet) {
+void Requester::write_headers(const Wqe& wqe, Packet* packet, TimeNs now) {
   const SendRequest& request = wqe.request;
   uint64_t offset = (next_ - wqe.first_psn) * qp_.attributes().path_mtu;
   bool first = offset == 0;
@@ -276,6 +276,7 @@ void Requester::write_headers(const Wqe& wqe, Packet* packet) {
   fields.psn = static_cast<uint32_t>(next_) & kPsnMask;
   fields.ack_req = wants_acknowledge(wqe);
   fields.solicited = last && request.solicited && consumes_receive;
+  fields.port_offset = qp_.next_port_offset(now);
   if (wire::opcode_info(fields.opcode).header_len > 0) {
     fill_extensions(wqe, offset, qp_.extensions());
   }
@@ -290,7 +291,7 @@ void Requester::write_headers(const Wqe& wqe, Packet* packet) {
 
 Packet* Requester::sent(Packet* packet, TimeNs now) {
   Wqe& wqe = queue_.at(cursor_);
-  write_headers(wqe, packet);
+  write_headers(wqe, packet, now);
   ++packets_sent_;
   if (next_ < frontier_) ++packets_resent_;
   next_ = wqe.awaits_data() ? wqe.end_psn() : next_ + 1;

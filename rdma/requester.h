@@ -96,7 +96,7 @@ class Requester final : public MemoryListener {
   bool run_local(const Wqe& wqe);
   Packet* build(const Wqe& wqe, TimeNs now);
   void fill_extensions(const Wqe& wqe, uint64_t offset, wire::Extensions& out);
-  void write_headers(const Wqe& wqe, Packet* packet);
+  void write_headers(const Wqe& wqe, Packet* packet, TimeNs now);
   bool wants_acknowledge(const Wqe& wqe);
   Packet* sent(Packet* packet, TimeNs now);
   void rewind(uint64_t psn);
