@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "rdma/completion_queue.h"
+#include "rdma/holes.h"
 #include "rdma/receive_queue.h"
 #include "rdma/requester.h"
 #include "rdma/responder.h"
@@ -88,6 +89,10 @@ class Qp {
   }
   // How far from the flow's own UDP source port the next packet goes that may be sprayed.
   uint16_t next_port_offset(TimeNs now);
+  // What this end says of selective retransmission in each packet of a reliable connection.
+  uint8_t selective_bit() const;
+  // How long packets of this connection may be missing before they are lost.
+  Holes::Patience patience();
   // IP, UDP and BTH as fields, to any far end.
   wire::Headers headers_to(const AddressVector& path, uint32_t remote_qpn) const;
 
