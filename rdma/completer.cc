@@ -300,8 +300,7 @@ void Requester::on_timeout(TimeNs now) {
   implied_retry_ = false;
   choose_mode();
   if (!repairs_) return rewind(unacknowledged_);
-  repair_->recovery = next_;
-  send_oldest_again();
+  send_probe();
   arm_timer(now);
 }
 

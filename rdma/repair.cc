@@ -129,21 +129,13 @@ uint64_t Requester::first_unanswered() {
   return psn;
 }
 
-bool Requester::is_half_answered(uint64_t psn) {
-  const Wqe& wqe = queue_.at(position_of(psn));
-  return wqe.awaits_data() && psn != wqe.first_psn;
-}
-
 // Whether that was progress.
 bool Requester::advance(TimeNs now) {
   uint64_t psn = first_unanswered();
   if (psn <= unacknowledged_) return false;
   unacknowledged_ = psn;
   note_progress(now);
-  // What was sent before the time-out has come by now or is lost. A READ that is being answered
-  // goes on.
-  bool recovers = qp_.sends() && !doomed_ && repairs_ && unacknowledged_ < repair_->recovery;
-  if (recovers && !is_half_answered(psn)) send_oldest_again();
+  repair_->probes = 0;
   return true;
 }
 
@@ -199,17 +191,29 @@ void Requester::send_again(uint64_t psn, uint64_t end) {
   qp_.make_data_ready();
 }
 
+// After a time-out. The newest packet goes again: if the end of what was sent is lost, that is it;
+// else it makes the far end say what is missing. One that goes back n says nothing: now and then it
+// is the oldest.
+void Requester::send_probe() {
+  if (unacknowledged_ >= next_) return qp_.make_data_ready();
+  constexpr uint32_t kOldestEvery = 3;
+  repair_->recovery = next_;
+  uint64_t newest = next_ - 1;
+  const Wqe& wqe = queue_.at(position_of(newest));
+  if (wqe.awaits_data()) newest = wqe.first_psn;
+  if (++repair_->probes % kOldestEvery == 0 || newest <= unacknowledged_)
+    return send_oldest_again();
+  send_again(newest, wqe.awaits_data() ? wqe.end_psn() : newest + 1);
+}
+
 // The oldest packet without an answer, or what is missing of the oldest response.
 void Requester::send_oldest_again() {
-  uint64_t psn = unacknowledged_;
-  if (psn >= next_) return qp_.make_data_ready();
+  uint64_t psn = unacknowledged_, end = psn + 1;
   const Wqe& wqe = queue_.at(position_of(psn));
-  if (!wqe.awaits_data()) return send_again(psn, psn + 1);
-  uint64_t end = psn + 1;
+  if (!wqe.awaits_data()) return send_again(psn, end);
   uint64_t seen = std::min(wqe.end_psn(), psn + kMostAhead);
   while (end < seen && !has_arrived(end)) ++end;
-  if (end == seen) end = wqe.end_psn();
-  send_again(psn, end);
+  send_again(psn, end == seen ? wqe.end_psn() : end);
 }
 
 // Takes off what has come meanwhile. False when nothing is left.

@@ -113,6 +113,7 @@ class Requester final : public MemoryListener {
     uint64_t acknowledged = 0;  // the far end has done all before it, but responses may be missing
     uint64_t recovery = 0;      // what was sent before the last time-out
     uint64_t asked_for = 0;  // the PSN that a NAK or a hole asked for last, when it was the oldest
+    uint32_t probes = 0;     // since there was progress
     Event timer;
 
     bool has(uint64_t psn) const { return arrived[psn % kMostAhead / 64] >> psn % 64 & 1; }
@@ -176,13 +177,13 @@ class Requester final : public MemoryListener {
   void take_selective_nak(uint64_t psn, TimeNs now);
   void take_data_ahead(Packet* packet, const wire::Parsed& parsed, uint64_t psn, TimeNs now);
   bool advance(TimeNs now);
-  bool is_half_answered(uint64_t psn);
   bool has_arrived(uint64_t psn) const;
   uint64_t first_unanswered();
   void note_beyond(uint64_t psn, TimeNs now);
   void ask_for_missing(TimeNs now);
   void ask_for_responses(uint64_t begin, uint64_t end);
   void send_again(uint64_t psn, uint64_t end);
+  void send_probe();
   void send_oldest_again();
   bool use_retry_for(uint64_t psn);
   bool trim(Again& again, uint64_t& position);
