@@ -39,6 +39,8 @@ void Device::arrive() {
     port.class_override().reset();
   }
   cfr_.reset();
+  spraying_.reset();
+  selective_.reset();
   present_ = true;
 }
 

@@ -16,6 +16,8 @@
 #include "rdma/memory.h"
 #include "rdma/port.h"
 #include "rdma/qp.h"
+#include "rdma/selective.h"
+#include "rdma/spray.h"
 
 namespace rocefs {
 
@@ -47,12 +49,14 @@ class Device final : public PacketListener {
   // What obeys CNPs, or a port's traffic class, is another: every queue pair looks anew.
   void reactions_changed();
   void traffic_classes_changed();
+  SpraySettings& spraying() { return spraying_; }
+  SelectiveSettings& selective() { return selective_; }
 
   // A device without a driver makes no queue pairs and takes no packets; its links stay.
   bool present() const { return present_; }
   // Its driver lets go of it: first all clients do.
   void leave();
-  // Its driver takes it again: every counter begins at 0.
+  // Its driver takes it again: every counter begins at 0, and its settings are as at first.
   void arrive();
   void add_client(DeviceClient& client) { clients_.push_back(&client); }
   // Again is harmless.
@@ -87,6 +91,8 @@ class Device final : public PacketListener {
   std::deque<Port> ports_;
   bool present_ = true;
   std::vector<DeviceClient*> clients_;
+  SpraySettings spraying_;
+  SelectiveSettings selective_;
   MemoryTable memory_;
   std::vector<std::unique_ptr<Qp>> qps_;
   std::deque<uint32_t> free_slots_;

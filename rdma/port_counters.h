@@ -22,6 +22,7 @@ struct PortCounters {
   Counter rx_icrc_encapsulated, rx_unknown_qp;
   Counter np_ecn_marked_roce_packets, np_cnp_sent, np_cnp_sent_ecn, np_cnp_sent_ooo;
   Counter rp_cnp_handled, rp_cnp_ignored;
+  Counter sr_retrans, sr_ooo_placed;  // ours
 };
 
 inline constexpr CounterRow<PortCounters> kPortCounters[] = {
@@ -97,6 +98,10 @@ inline constexpr CounterRow<PortCounters> kPortCounters[] = {
      "CNPs received that something obeyed: PCC, CFR or DCQCN"},
     {"hw_counters/rp_cnp_ignored", &PortCounters::rp_cnp_ignored,
      "CNPs received that nothing obeyed, or for no connected queue pair"},
+    {"hw_counters/sr_retrans", &PortCounters::sr_retrans,
+     "request packets sent again alone: selective retransmission, and READs of what is missing"},
+    {"hw_counters/sr_ooo_placed", &PortCounters::sr_ooo_placed,
+     "packets taken ahead of a missing one: placed where they belong, or kept until their turn"},
 };
 
 }  // namespace rocefs
