@@ -133,6 +133,7 @@ class LeverRun final : public DeviceClient {
     near_memory_ = some_memory(world_, rng_, kArea, &slow_);
     far_memory_ = some_memory(world_, rng_, kArea, &slow_);
     for (auto& link : links_) make(link);
+    for (const char* name : {"mb_0", "mb_1"}) set_sr(world_.device(name), rng_.chance(0.6));
   }
 
   void run() {
@@ -194,7 +195,11 @@ class LeverRun final : public DeviceClient {
   void pull_lever() {
     auto& link = links_[rng_.below(std::size(links_))];
     Qp& qp = some_qp(*link);
-    switch (rng_.below(12)) {
+    switch (rng_.below(14)) {
+      case 11:
+        return set_sr(qp.device(), rng_.chance(0.8), rng_.below(40));
+      case 12:
+        return set_ops(qp.device(), rng_.chance(0.8), 1 + rng_.below(100), rng_.below(6));
       case 0:
         return (void)qp.modify(QpState::kError);
       case 1:

@@ -63,6 +63,7 @@ class Meddler final : public LinkSink {
   struct Odds {
     double drop = 0, duplicate = 0, delay = 0, corrupt = 0;
     TimeNs longest_delay = 20 * kMicrosecond;
+    double flip = 0;  // of the bit by which ends agree on selective retransmission
   };
   Meddler(World& world, Link& link, uint64_t seed, const Odds& odds)
       : world_(world), far_(link.sink()), rng_(seed, "meddler " + link.name()), odds_(odds) {
@@ -84,6 +85,8 @@ class Meddler final : public LinkSink {
               wire::ParseError::kNone);
       if (script(parsed, *packet)) return world_.fabric.pool().release(packet);
     }
+    if (rng_.chance(odds_.flip))
+      packet->header[wire::kIpv4Len + wire::kUdpLen + 4] ^= kSelectiveBit;
     if (rng_.chance(odds_.drop)) return world_.fabric.pool().release(packet);
     if (rng_.chance(odds_.corrupt)) corrupt(packet);
     if (rng_.chance(odds_.duplicate)) hold(copy(packet));
