@@ -65,7 +65,7 @@ class RandomRun {
     while (world_.outstanding.any()) {
       if (!world_.scheduler.run_one(world_.scheduler.now() + 60 * kSecond)) {
         FAIL("nothing is left to happen: " << completed_ << " of " << messages_.size() << " done, "
-                                            << world_.outstanding.packets << " packets outstanding");
+                                           << world_.outstanding.packets << " packets outstanding");
       }
       if (knobs_.chance(options_.toggle)) toggle();
       if (!late_receives_.empty() && rng_.chance(0.05)) post_receive();

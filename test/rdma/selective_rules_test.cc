@@ -13,12 +13,16 @@ namespace {
 
 using Totals = std::map<std::string, uint64_t>;
 
-// Seeds as many as are given, or the one that the environment names.
+// As many seeds as are given, or those that the environment names: one, or FROM-TO.
 template <class Options>
 Totals run_seeds(uint64_t runs, const char* name, Options options_of) {
   Totals totals;
   uint64_t from = 1, to = runs;
-  if (const char* given = std::getenv("ROCEFS_SEED")) from = to = std::strtoull(given, nullptr, 0);
+  if (const char* given = std::getenv("ROCEFS_SEED")) {
+    char* end = nullptr;
+    from = to = std::strtoull(given, &end, 0);
+    if (*end == '-') to = std::strtoull(end + 1, nullptr, 0);
+  }
   for (uint64_t seed = from; seed <= to; ++seed) {
     INFO("replay with: ROCEFS_SEED=" << seed << " build/test/rdma_test '" << name << "*'");
     Rng rng(seed, "options");

@@ -77,8 +77,16 @@ class Meddler final : public LinkSink {
 
   // Looks at each packet first; true: dropped.
   std::function<bool(const wire::Parsed&, Packet&)> script;
+  // How much later each packet arrives.
+  std::function<TimeNs(const wire::Parsed&)> delay;
 
   void receive(Packet* packet, TimeNs now) override {
+    if (delay) {
+      wire::Parsed parsed;
+      REQUIRE(wire::parse_headers(packet->header_bytes(), packet->payload.length, parsed) ==
+              wire::ParseError::kNone);
+      return hold(packet, delay(parsed));
+    }
     if (script) {
       wire::Parsed parsed;
       REQUIRE(wire::parse_headers(packet->header_bytes(), packet->payload.length, parsed) ==
@@ -118,11 +126,13 @@ class Meddler final : public LinkSink {
   };
 
   void hold(Packet* packet) {
+    hold(packet, static_cast<TimeNs>(rng_.below(static_cast<uint64_t>(odds_.longest_delay))));
+  }
+  void hold(Packet* packet, TimeNs later) {
     std::erase_if(held_,
                   [](const auto& held) { return !held->packet && !held->event.scheduled(); });
     held_.push_back(std::make_unique<Held>(this, packet));
-    auto delay = static_cast<TimeNs>(rng_.below(static_cast<uint64_t>(odds_.longest_delay)));
-    world_.scheduler.after(held_.back()->event, delay);
+    world_.scheduler.after(held_.back()->event, later);
   }
 
   void corrupt(Packet* packet) {
