@@ -17,7 +17,17 @@ constexpr uint8_t kForEver = 7;  // rnr_retry
 }  // namespace
 
 void Requester::receive_response(Packet* packet, const wire::Parsed& parsed, TimeNs now) {
-  uint64_t psn = unwrap_psn(parsed.headers.bth.psn, unacknowledged_);
+  const wire::Headers& headers = parsed.headers;
+  agreement_.heard(headers.bth.reserved6);
+  choose_mode();
+  bool selective_nak = (headers.bth.reserved7 & kSelectiveNak) &&
+                       headers.bth.opcode == wire::Opcode::kRcAck &&
+                       headers.aeth.syndrome == aeth::kNakSequence;
+  if (selective_nak) {
+    take_selective_nak(unwrap_psn(headers.aeth.msn, unacknowledged_), now);
+    return qp_.device().fabric().pool().release(packet);
+  }
+  uint64_t psn = unwrap_psn(headers.bth.psn, unacknowledged_);
   // Outside what is unacknowledged it is old, or a ghost: it says nothing.
   bool awaited = qp_.sends() && !doomed_ && psn - unacknowledged_ < frontier_ - unacknowledged_;
   if (awaited && parsed.headers.bth.opcode != wire::Opcode::kRcAck) {
@@ -31,7 +41,11 @@ void Requester::take_acknowledge(uint8_t syndrome, uint64_t psn, TimeNs now) {
   switch (aeth::kind_of(syndrome)) {
     case aeth::Kind::kAck: {
       bool progress = acknowledge_before(psn + 1, now);
-      if (qp_.sends() && unacknowledged_ <= psn) return take_implied_nak(progress, now);
+      if (repairs_) {
+        if (qp_.sends() && !doomed_) note_beyond(psn + 1, now);
+      } else if (qp_.sends() && unacknowledged_ <= psn) {
+        return take_implied_nak(progress, now);
+      }
       if (progress) qp_.make_data_ready();
       return;
     }
@@ -146,6 +160,10 @@ uint64_t Requester::answerable_before(uint64_t psn) {
 }
 
 bool Requester::acknowledge_before(uint64_t psn, TimeNs now) {
+  if (repairs_) {
+    repair_->acknowledged = std::max(repair_->acknowledged, psn);
+    return advance(now);
+  }
   psn = answerable_before(psn);
   if (psn <= unacknowledged_) return false;
   unacknowledged_ = psn;
@@ -170,6 +188,7 @@ void Requester::note_progress(TimeNs now) {
 
 // A READ response or an atomic's: it acknowledges all before it. Takes the packet.
 void Requester::take_data(Packet* packet, const wire::Parsed& parsed, uint64_t psn, TimeNs now) {
+  if (repairs_) return take_data_ahead(packet, parsed, psn, now);
   PacketPool& pool = qp_.device().fabric().pool();
   bool progress = acknowledge_before(psn, now);
   if (!qp_.sends() || doomed_) return pool.release(packet);
@@ -201,7 +220,9 @@ bool Requester::fits(const Wqe& wqe, const wire::Parsed& parsed, uint64_t psn) {
   uint64_t mtu = qp_.attributes().path_mtu;
   uint64_t offset = (psn - wqe.first_psn) * mtu;
   bool last = psn + 1 == wqe.end_psn();
-  return wqe.request.op == SendOp::kRead && (info.last || info.only) == last &&
+  // A part that was asked for alone has an end of its own.
+  bool ends = info.last || info.only;
+  return wqe.request.op == SendOp::kRead && (ends == last || (ends && repair_)) &&
          parsed.payload_len == std::min(mtu, wqe.length - offset);
 }
 
@@ -277,7 +298,10 @@ void Requester::on_timeout(TimeNs now) {
   qp_.port().counters().local_ack_timeout_err.add();
   if (!use_retry()) return;
   implied_retry_ = false;
-  rewind(unacknowledged_);
+  choose_mode();
+  if (!repairs_) return rewind(unacknowledged_);
+  send_probe();
+  arm_timer(now);
 }
 
 }  // namespace rocefs

@@ -31,6 +31,8 @@ void Device::arrive() {
   for (Port& port : ports_) {
     for (const auto& row : kPortCounters) (port.counters().*row.member).set(0);
   }
+  spraying_.reset();
+  selective_.reset();
   present_ = true;
 }
 

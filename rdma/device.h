@@ -15,6 +15,8 @@
 #include "rdma/memory.h"
 #include "rdma/port.h"
 #include "rdma/qp.h"
+#include "rdma/selective.h"
+#include "rdma/spray.h"
 
 namespace rocefs {
 
@@ -41,12 +43,14 @@ class Device final : public PacketListener {
   const Port& port(size_t number = 1) const { return ports_[number - 1]; }
   size_t port_count() const { return ports_.size(); }
   MemoryTable& memory() { return memory_; }
+  SpraySettings& spraying() { return spraying_; }
+  SelectiveSettings& selective() { return selective_; }
 
   // A device without a driver makes no queue pairs and takes no packets; its links stay.
   bool present() const { return present_; }
   // Its driver lets go of it: first all clients do.
   void leave();
-  // Its driver takes it again: every counter begins at 0.
+  // Its driver takes it again: every counter begins at 0, and its settings are as at first.
   void arrive();
   void add_client(DeviceClient& client) { clients_.push_back(&client); }
   // Again is harmless.
@@ -80,6 +84,8 @@ class Device final : public PacketListener {
   std::deque<Port> ports_;
   bool present_ = true;
   std::vector<DeviceClient*> clients_;
+  SpraySettings spraying_;
+  SelectiveSettings selective_;
   MemoryTable memory_;
   std::vector<std::unique_ptr<Qp>> qps_;
   std::deque<uint32_t> free_slots_;

@@ -166,6 +166,9 @@ void DeviceFiles::add_identity() {
   std::vector<KnobValue> start{name + " emulated RoCEv2 HCA"};
   auto knobs = std::make_shared<KnobSet>(kDeviceKnobs, engine_, nullptr, std::move(start));
   knobs->add_files(tree_, directory);
+  std::make_shared<KnobSet>(kSprayKnobs, engine_, &device_.spraying())->add_files(tree_, directory);
+  std::make_shared<KnobSet>(kSelectiveKnobs, engine_, &device_.selective())
+      ->add_files(tree_, directory);
   tree_.add_link(directory + "/device", function_);
   tree_.add_link(directory + "/subsystem", "class/infiniband");
   tree_.add_link("class/infiniband/" + name, directory);

@@ -176,11 +176,13 @@ Responder::Verdict Responder::check_length(const wire::Parsed& parsed, const wir
 // Asks memory to take the payload.
 void Responder::place(Packet* packet, Step& step) {
   uint16_t length = packet->payload.length;
-  Mover mover = qp_.mover(*this, message_.write ? kRemoteWrite : kLocalWrite);
-  Moved moved =
-      scatter_payload(mover, message_.target.entries(), message_.received, packet, steps_.tail());
-  step.pending += moved.pending;
-  step.failed |= moved.failed;
+  if (!placed_early_) {
+    Mover mover = qp_.mover(*this, message_.write ? kRemoteWrite : kLocalWrite);
+    Moved moved =
+        scatter_payload(mover, message_.target.entries(), message_.received, packet, steps_.tail());
+    step.pending += moved.pending;
+    step.failed |= moved.failed;
+  }
   message_.received += length;
   message_.remaining -= length;
 }

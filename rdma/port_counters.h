@@ -20,6 +20,7 @@ struct PortCounters {
   Counter resp_cqe_flush_error, req_cqe_flush_error;
   Counter req_transport_retries_exceeded, req_rnr_retries_exceeded;
   Counter rx_icrc_encapsulated, rx_unknown_qp;
+  Counter sr_retrans, sr_ooo_placed;  // ours
 };
 
 inline constexpr CounterRow<PortCounters> kPortCounters[] = {
@@ -84,6 +85,10 @@ inline constexpr CounterRow<PortCounters> kPortCounters[] = {
     {"hw_counters/rx_unknown_qp", &PortCounters::rx_unknown_qp,
      "packets received for no connected queue pair, not from its far end, of another service "
      "or with a wrong Q_Key"},
+    {"hw_counters/sr_retrans", &PortCounters::sr_retrans,
+     "request packets sent again alone: selective retransmission, and READs of what is missing"},
+    {"hw_counters/sr_ooo_placed", &PortCounters::sr_ooo_placed,
+     "packets taken ahead of a missing one: placed where they belong, or kept until their turn"},
 };
 
 }  // namespace rocefs

@@ -28,7 +28,7 @@ std::array<uint8_t, 4> ipv4_of(const Ip& ip) {
 // A flow's UDP source port, from its two queue pairs (RoCEv2: 0xC000 to 0xFFFF carries entropy).
 uint16_t source_port(uint32_t local_qpn, uint32_t remote_qpn) {
   uint64_t mixed = (uint64_t{local_qpn} << 24 | remote_qpn) * 0x9e3779b97f4a7c15;
-  return static_cast<uint16_t>(0xc000 | (mixed >> 50));
+  return static_cast<uint16_t>(wire::kFirstSourcePort | (mixed >> 50));
 }
 
 }  // namespace
@@ -216,6 +216,31 @@ Result<void> Qp::post(const ReceiveRequest& request) {
   if (Result<void> posted = receives_.post(request); !posted) return posted;
   if (state_ == QpState::kError) responder_.flush();
   return {};
+}
+
+uint16_t Qp::next_port_offset(TimeNs now) {
+  const SpraySettings& settings = device_.spraying();
+  return settings.on() ? spray_.next_offset(settings, now) : uint16_t{0};
+}
+
+uint8_t Qp::selective_bit() const {
+  return init_.type == QpType::kRc ? device_.selective().bit() : uint8_t{0};
+}
+
+// The reorder window is so many packets or, where no more come, twice the time that they take on
+// the port's link. That is at least kLeast, since links on the way may be slower; and no more than
+// a quarter of the time-out, so that the far end need not time out.
+Holes::Patience Qp::patience() {
+  constexpr TimeNs kLeast = 200 * kMicrosecond;
+  constexpr uint64_t kHeaders = wire::kIpv4Len + wire::kUdpLen + wire::kBthLen + wire::kIcrcLen;
+  constexpr uint8_t kUsualTimeout = 14, kLongestTimeout = 18;
+  uint8_t timeout = std::min(attributes_.timeout, kLongestTimeout);
+  if (timeout == 0) timeout = kUsualTimeout;
+  TimeNs quarter = (TimeNs{4096} << timeout) / 4;
+  uint32_t window = device_.selective().reorder_window();
+  double packet_ns = port_->ingress().serialization_ns(attributes_.path_mtu + kHeaders);
+  auto overtaken = static_cast<TimeNs>(2 * window * packet_ns);
+  return {window, std::min(std::max(overtaken, kLeast), quarter), quarter};
 }
 
 void Qp::make_data_ready() {

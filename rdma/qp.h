@@ -5,10 +5,12 @@
 #include <cstdint>
 
 #include "rdma/completion_queue.h"
+#include "rdma/holes.h"
 #include "rdma/receive_queue.h"
 #include "rdma/requester.h"
 #include "rdma/responder.h"
 #include "rdma/scatter_gather.h"
+#include "rdma/spray.h"
 #include "rdma/verbs.h"
 
 namespace rocefs {
@@ -87,6 +89,12 @@ class Qp {
     packet->header_len = static_cast<uint16_t>(
         base.emit(fields, extensions_, packet->payload.length, packet->header));
   }
+  // How far from the flow's own UDP source port the next packet goes that may be sprayed.
+  uint16_t next_port_offset(TimeNs now);
+  // What this end says of selective retransmission in each packet of a reliable connection.
+  uint8_t selective_bit() const;
+  // How long packets of this connection may be missing before they are lost.
+  Holes::Patience patience();
   // IP, UDP and BTH as fields, to any far end.
   wire::Headers headers_to(const AddressVector& path, uint32_t remote_qpn) const;
 
@@ -136,6 +144,7 @@ class Qp {
   QpAttributes attributes_;
   wire::HeaderTemplate header_template_;  // how every packet of this connection begins (RC, UC)
   wire::Extensions extensions_;
+  Spray spray_;
   ReceiveQueue receives_;
   Requester requester_;
   Responder responder_;

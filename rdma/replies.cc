@@ -28,27 +28,46 @@ bool Replies::admit(const Resource& resource, uint32_t& slot) {
 void Replies::answer(uint32_t slot) {
   Resource& resource = resources_[slot];
   resource.ready = true;
-  due_.push_back({slot, resource.first_psn, resource.first_psn});
+  due_.push_back({slot, resource.first_psn, resource.first_psn, resource.end_psn});
   qp_.make_data_ready();
 }
 
-void Replies::replay(uint64_t psn) {
+void Replies::replay(uint64_t psn, uint64_t end) {
   for (uint32_t slot = 0; slot < resources_.size(); ++slot) {
     const Resource& resource = resources_[slot];
     if (!resource.ready || psn < resource.first_psn || psn >= resource.end_psn) continue;
-    auto due =
-        std::find_if(due_.begin(), due_.end(), [&](const Due& one) { return one.slot == slot; });
+    if (end < resource.end_psn) return replay_part(slot, psn, end);
+    auto due = std::find_if(due_.begin(), due_.end(), [&](const Due& one) {
+      return one.slot == slot && one.end == resource.end_psn;
+    });
     if (due != due_.end() && due->next <= psn) return;  // it will come
     if (due == due_.end()) {
       auto later = std::find_if(due_.begin(), due_.end(), [&](const Due& one) {
         return resources_[one.slot].first_psn > resource.first_psn;
       });
-      due = due_.insert(later, {slot, psn, psn});
+      due = due_.insert(later, {slot, psn, psn, resource.end_psn});
     }
     due->begin = due->next = psn;
     if (due == due_.begin()) ahead_.drop();
     return qp_.make_data_ready();
   }
+}
+
+// The far end asks for what it has not got of a response: before everything else, since it is
+// older.
+void Replies::replay_part(uint32_t slot, uint64_t psn, uint64_t end) {
+  constexpr size_t kMostParts = 128;  // the far end asks again for what is beyond
+  for (const Due& one : due_) {
+    if (one.slot == slot && one.next <= psn && end <= one.end) return;  // it will come
+  }
+  if (due_.size() >= kMostParts) return;
+  auto later = std::find_if(due_.begin(), due_.end(), [&](const Due& one) {
+    return one.end == resources_[one.slot].end_psn || one.next > psn;
+  });
+  bool first = later == due_.begin();
+  due_.insert(later, {slot, psn, psn, end});
+  if (first) ahead_.drop();
+  qp_.make_data_ready();
 }
 
 void Replies::clear() {
@@ -118,7 +137,7 @@ void Replies::fetch_more() {
   for (const Due& due : due_) {
     const Resource& resource = resources_[due.slot];
     if (!resource.read || resource.length == 0) continue;
-    for (uint64_t psn = std::max(due.next, ahead_psn_); psn < resource.end_psn; ++psn) {
+    for (uint64_t psn = std::max(due.next, ahead_psn_); psn < due.end; ++psn) {
       if (!ahead_.wants_more()) return;
       Packet* packet = pool.acquire();
       Moved moved = fetch(resource, psn, packet);
@@ -142,16 +161,18 @@ Packet* Replies::finish(Packet* packet) {
   write_headers(packet, due);
   ++due.next;
   resource.sent_end = std::max(resource.sent_end, due.next);
-  if (due.next == resource.end_psn) due_.erase(due_.begin());
+  if (due.next == due.end) due_.erase(due_.begin());
   if (due_.empty()) qp_.make_acknowledge_ready();  // acknowledgements had to wait
   return packet;
 }
 
 void Replies::write_headers(Packet* packet, const Due& due) {
   const Resource& resource = resources_[due.slot];
-  bool first = due.next == due.begin, last = due.next + 1 == resource.end_psn;
+  bool first = due.next == due.begin, last = due.next + 1 == due.end;
   wire::HeaderTemplate::Fields fields;
+  fields.reserved6 = qp_.selective_bit();
   fields.psn = static_cast<uint32_t>(due.next) & kPsnMask;
+  if (resource.read) fields.port_offset = qp_.next_port_offset(qp_.scheduler().now());
   using wire::Opcode;
   if (!resource.read) {
     fields.opcode = Opcode::kRcAtomicAck;

@@ -38,8 +38,8 @@ class Replies final : public MemoryListener {
   Resource& resource(uint32_t slot) { return resources_[slot]; }
   // Everything before it is done: it is answered from now on.
   void answer(uint32_t slot);
-  // A duplicate request: answered again from `psn` on, if it is remembered.
-  void replay(uint64_t psn);
+  // A duplicate request: these PSNs of it are answered again, if it is remembered.
+  void replay(uint64_t psn, uint64_t end);
   bool empty() const { return due_.empty(); }
   // What is due and what is remembered is forgotten.
   void clear();
@@ -57,6 +57,7 @@ class Replies final : public MemoryListener {
     uint32_t slot = 0;
     uint64_t begin = 0;
     uint64_t next = 0;
+    uint64_t end = 0;
   };
 
   Packet* emit_read(const Due& due);
@@ -69,7 +70,11 @@ class Replies final : public MemoryListener {
   Qp& qp_;
   std::vector<Resource> resources_;  // made when the first request comes
   uint32_t oldest_ = 0;
-  std::vector<Due> due_;    // at most one for each resource, by PSN
+  void replay_part(uint32_t slot, uint64_t psn, uint64_t end);
+
+  // By PSN: at most one for each resource up to its end, and before them parts that are answered
+  // again.
+  std::vector<Due> due_;
   FetchAhead ahead_;        // of responses to READs
   uint64_t ahead_psn_ = 0;  // what is to be fetched next
 };

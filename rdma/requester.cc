@@ -24,6 +24,9 @@ Requester::~Requester() {
 
 void Requester::start(uint32_t psn) {
   unacknowledged_ = next_ = frontier_ = kPsnBase + psn;
+  agreement_.forget();
+  repairs_ = false;
+  clear_repair();
   retries_left_ = qp_.attributes().retry_count;
   rnr_retries_left_ = qp_.attributes().rnr_retry;
 }
@@ -63,6 +66,9 @@ bool Requester::may_send(const Wqe& wqe) const {
 }
 
 Packet* Requester::emit(TimeNs now) {
+  if (repair_ && !repair_->again.empty()) {
+    if (Packet* packet = emit_again(now)) return packet;
+  }
   while (qp_.sends() && !rnr_waiting_ && !failed_ && !doomed_ && cursor_ != queue_.tail()) {
     Wqe& wqe = queue_.at(cursor_);
     if (!may_begin(wqe)) return nullptr;
@@ -193,8 +199,9 @@ void Requester::fetch_more() {
 
 void Requester::memory_done(uint64_t ticket, bool ok) {
   if (ticket & kFetchTicket) {
-    ahead_.done(ticket & ~kFetchTicket, ok);
-    if (qp_.sends() && (ahead_.settled() || ahead_.empty())) qp_.make_data_ready();
+    FetchAhead& fetch = ticket & kAgainTicket ? repair_->fetch : ahead_;
+    fetch.done(ticket & ~(kFetchTicket | kAgainTicket), ok);
+    if (qp_.sends() && (fetch.settled() || fetch.empty())) qp_.make_data_ready();
   } else {
     placed(ticket, ok);
   }
@@ -239,9 +246,11 @@ bool Requester::wants_acknowledge(const Wqe& wqe) {
          since_request_ + 1 >= std::max(1u, window / 2);
 }
 
-// What the request's packets say behind the BTH; a READ that is half answered asks for the rest.
-void Requester::fill_extensions(const Wqe& wqe, uint64_t offset, wire::Extensions& out) {
+// What the request's packets say behind the BTH; a READ that is half answered asks for what is
+// missing.
+void Requester::fill_extensions(const Wqe& wqe, const Part& part, wire::Extensions& out) {
   const SendRequest& request = wqe.request;
+  uint64_t mtu = qp_.attributes().path_mtu, offset = (part.psn - wqe.first_psn) * mtu;
   switch (request.op) {
     case SendOp::kWrite:
     case SendOp::kWriteImm:
@@ -249,8 +258,9 @@ void Requester::fill_extensions(const Wqe& wqe, uint64_t offset, wire::Extension
       out.imm = request.immediate;
       break;
     case SendOp::kRead:
-      out.reth = {request.remote_address + offset, request.rkey,
-                  static_cast<uint32_t>(wqe.length - offset)};
+      out.reth = {
+          request.remote_address + offset, request.rkey,
+          static_cast<uint32_t>(std::min(wqe.length - offset, (part.end - part.psn) * mtu))};
       break;
     case SendOp::kCompareSwap:
     case SendOp::kFetchAdd:
@@ -265,19 +275,20 @@ void Requester::fill_extensions(const Wqe& wqe, uint64_t offset, wire::Extension
   }
 }
 
-void Requester::write_headers(const Wqe& wqe, Packet* packet) {
+void Requester::write_headers(const Wqe& wqe, const Part& part, Packet* packet, TimeNs now) {
   const SendRequest& request = wqe.request;
-  uint64_t offset = (next_ - wqe.first_psn) * qp_.attributes().path_mtu;
-  bool first = offset == 0;
-  bool last = wqe.awaits_data() || next_ + 1 == wqe.end_psn();
+  bool first = part.psn == wqe.first_psn;
+  bool last = wqe.awaits_data() || part.psn + 1 == wqe.end_psn();
   bool consumes_receive = request.op != SendOp::kWrite && !wqe.awaits_data();
   wire::HeaderTemplate::Fields fields;
   fields.opcode = opcode_of(qp_.type(), request.op, first, last);
-  fields.psn = static_cast<uint32_t>(next_) & kPsnMask;
-  fields.ack_req = wants_acknowledge(wqe);
+  fields.psn = static_cast<uint32_t>(part.psn) & kPsnMask;
+  fields.ack_req = part.acknowledge;
+  fields.reserved6 = qp_.selective_bit();
   fields.solicited = last && request.solicited && consumes_receive;
+  fields.port_offset = qp_.next_port_offset(now);
   if (wire::opcode_info(fields.opcode).header_len > 0) {
-    fill_extensions(wqe, offset, qp_.extensions());
+    fill_extensions(wqe, part, qp_.extensions());
   }
   if (qp_.type() == QpType::kUd) {
     wire::HeaderTemplate base(qp_.headers_to(request.path, request.remote_qpn));
@@ -285,12 +296,13 @@ void Requester::write_headers(const Wqe& wqe, Packet* packet) {
   } else {
     qp_.write_headers(fields, packet);
   }
-  since_request_ = fields.ack_req ? 0 : since_request_ + 1;
 }
 
 Packet* Requester::sent(Packet* packet, TimeNs now) {
   Wqe& wqe = queue_.at(cursor_);
-  write_headers(wqe, packet);
+  bool acknowledge = wants_acknowledge(wqe);
+  write_headers(wqe, {next_, wqe.end_psn(), acknowledge}, packet, now);
+  since_request_ = acknowledge ? 0 : since_request_ + 1;
   ++packets_sent_;
   if (next_ < frontier_) ++packets_resent_;
   next_ = wqe.awaits_data() ? wqe.end_psn() : next_ + 1;
@@ -331,6 +343,7 @@ void Requester::rewind(uint64_t psn) {
   }
   since_request_ = 0;
   ahead_.drop();
+  forget_repairs();
   qp_.make_data_ready();
 }
 
@@ -398,6 +411,7 @@ void Requester::flush() {
   qp_.scheduler().cancel(timer_);
   qp_.scheduler().cancel(rnr_timer_);
   ahead_.drop();
+  clear_repair();
   while (!queue_.empty() && queue_.front().placing == 0) complete_front(WcStatus::kFlushed);
   if (queue_.empty()) failed_ = doomed_ = false;
 }
@@ -407,6 +421,8 @@ void Requester::reset() {
   qp_.scheduler().cancel(timer_);
   qp_.scheduler().cancel(rnr_timer_);
   ahead_.drop();
+  clear_repair();
+  agreement_.forget();
   qp_.device().fabric().outstanding().requests -= static_cast<int64_t>(queue_.size());
   while (!queue_.empty()) queue_.pop();
   cursor_ = queue_.tail();

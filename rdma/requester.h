@@ -2,17 +2,22 @@
 // the port asks for packets, responses and deadlines come in, completions go out.
 //
 // RC goes back n: after a NAK, an implied NAK or a time-out everything from the missing PSN on is
-// sent again; a READ that is half answered is asked for its rest. UC and UD requests complete when
-// their last packet has been delivered or dropped.
+// sent again; a READ that is half answered is asked for its rest. With selective retransmission
+// only what is missing is sent again, and responses may come in any order. UC and UD requests
+// complete when their last packet has been delivered or dropped.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "core/scheduler.h"
 #include "rdma/fetch_ahead.h"
+#include "rdma/holes.h"
 #include "rdma/memory.h"
 #include "rdma/packet.h"
+#include "rdma/selective.h"
 #include "rdma/verbs.h"
 #include "rdma/work_queue.h"
 
@@ -33,7 +38,7 @@ class Requester final : public MemoryListener {
 
   // Whether something is queued that has not been sent.
   size_t queued() const { return queue_.size(); }
-  bool has_more() const { return cursor_ != queue_.tail(); }
+  bool has_more() const { return cursor_ != queue_.tail() || (repair_ && !repair_->again.empty()); }
   // The next packet that may be sent now; null when there is none, until the QP is made ready.
   Packet* emit(TimeNs now);
   // RC: a response that the port has checked. Takes the packet.
@@ -47,7 +52,9 @@ class Requester final : public MemoryListener {
 
   void memory_done(uint64_t ticket, bool ok) override;
   // Whether memory still works for this QP: it may not be destroyed yet.
-  bool memory_pending() const { return ahead_.pending() || placing() > 0; }
+  bool memory_pending() const {
+    return ahead_.pending() || placing() > 0 || (repair_ && repair_->fetch.pending());
+  }
 
   uint64_t packets_sent() const { return packets_sent_; }
   uint64_t packets_resent() const { return packets_resent_; }
@@ -85,6 +92,36 @@ class Requester final : public MemoryListener {
   static constexpr size_t kMaxPlacements = 4096;
   static constexpr uint64_t kFetchTicket = uint64_t{1} << 63;  // and that of FetchAhead
 
+  // PSNs from `psn` up to `end` of a READ; of others the packet `psn`.
+  struct Part {
+    uint64_t psn, end;
+    bool acknowledge;
+  };
+  // What is to be sent again alone: a packet, or a READ for these PSNs of its response.
+  struct Again {
+    uint64_t psn = 0;
+    uint64_t end = 0;
+  };
+  // Selective retransmission.
+  struct Repair {
+    explicit Repair(Requester& requester);
+    WorkQueue<Again> again;
+    FetchAhead fetch;                                 // of the first of them
+    std::array<uint64_t, kMostAhead / 64> arrived{};  // responses ahead of their turn, by PSN
+    Holes holes;                                      // in responses
+    uint64_t top = 0;           // what is missing of responses before it is in holes
+    uint64_t acknowledged = 0;  // the far end has done all before it, but responses may be missing
+    uint64_t recovery = 0;      // what was sent before the last time-out
+    uint64_t asked_for = 0;  // the PSN that a NAK or a hole asked for last, when it was the oldest
+    uint32_t probes = 0;     // since there was progress
+    Event timer;
+
+    bool has(uint64_t psn) const { return arrived[psn % kMostAhead / 64] >> psn % 64 & 1; }
+    void flip(uint64_t psn) { arrived[psn % kMostAhead / 64] ^= uint64_t{1} << psn % 64; }
+  };
+  static constexpr size_t kMostAgain = 1024;
+  static constexpr uint64_t kAgainTicket = uint64_t{1} << 62;  // beside kFetchTicket
+
   // Responses that memory takes.
   size_t placing() const { return placements_.size() - free_placements_.size(); }
 
@@ -95,8 +132,8 @@ class Requester final : public MemoryListener {
   WcStatus check(const Wqe& wqe);
   bool run_local(const Wqe& wqe);
   Packet* build(const Wqe& wqe, TimeNs now);
-  void fill_extensions(const Wqe& wqe, uint64_t offset, wire::Extensions& out);
-  void write_headers(const Wqe& wqe, Packet* packet);
+  void fill_extensions(const Wqe& wqe, const Part& part, wire::Extensions& out);
+  void write_headers(const Wqe& wqe, const Part& part, Packet* packet, TimeNs now);
   bool wants_acknowledge(const Wqe& wqe);
   Packet* sent(Packet* packet, TimeNs now);
   void rewind(uint64_t psn);
@@ -131,6 +168,29 @@ class Requester final : public MemoryListener {
   void on_rnr_wait_over(TimeNs now);
   void arm_timer(TimeNs now);
 
+  // repair.cc
+  bool may_repair() const;
+  Repair& repair();
+  void choose_mode();
+  void forget_repairs();
+  void clear_repair();
+  void take_selective_nak(uint64_t psn, TimeNs now);
+  void take_data_ahead(Packet* packet, const wire::Parsed& parsed, uint64_t psn, TimeNs now);
+  bool advance(TimeNs now);
+  bool has_arrived(uint64_t psn) const;
+  uint64_t first_unanswered();
+  void note_beyond(uint64_t psn, TimeNs now);
+  void ask_for_missing(TimeNs now);
+  void ask_for_responses(uint64_t begin, uint64_t end);
+  void send_again(uint64_t psn, uint64_t end);
+  void send_probe();
+  void send_oldest_again();
+  bool use_retry_for(uint64_t psn);
+  bool trim(Again& again, uint64_t& position);
+  Packet* emit_again(TimeNs now);
+  Packet* fetch_again(const Wqe& wqe, uint64_t position, uint64_t psn);
+  void on_hole_timer(TimeNs now);
+
   Qp& qp_;
   WorkQueue<Wqe> queue_;
   uint64_t unacknowledged_ = 0;  // the oldest PSN without its answer
@@ -146,6 +206,10 @@ class Requester final : public MemoryListener {
   bool failed_ = false;         // the request at the cursor cannot be sent
   bool doomed_ = false;         // a request has failed for good; it ends when it is the oldest
   bool implied_retry_ = false;  // an implied NAK has been answered, without progress since
+
+  Agreement agreement_;
+  bool repairs_ = false;            // acts as is agreed, or may be
+  std::unique_ptr<Repair> repair_;  // made when it is first needed
 
   FetchAhead ahead_;
   FetchAhead::Key ahead_at_;  // what is to be fetched next

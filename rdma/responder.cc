@@ -34,6 +34,7 @@ Responder::~Responder() {
 void Responder::start(uint32_t psn) {
   expected_ = kPsnBase + psn;
   acknowledged_ = expected_ - 1;
+  agreement_.forget();
 }
 
 void Responder::receive(Packet* packet, const wire::Parsed& parsed) {
@@ -52,24 +53,33 @@ void Responder::receive(Packet* packet, const wire::Parsed& parsed) {
 
 // In PSN order only: behind the expected PSN is a duplicate, ahead of it a gap.
 void Responder::receive_reliable(Packet* packet, const wire::Parsed& parsed) {
-  PacketPool& pool = qp_.device().fabric().pool();
-  const wire::OpcodeInfo& info = wire::opcode_info(parsed.headers.bth.opcode);
+  agreement_.heard(parsed.headers.bth.reserved6);
   uint64_t psn = unwrap_psn(parsed.headers.bth.psn, expected_);
-  if (psn != expected_) {
-    psn < expected_ ? take_duplicate(info, psn) : take_gap();
-    return pool.release(packet);
+  if (psn > expected_) return take_gap(packet, parsed, psn);
+  if (psn < expected_) {
+    take_duplicate(parsed, psn);
+    return qp_.device().fabric().pool().release(packet);
   }
-  nak_outstanding_ = false;
+  if (ahead_) ahead_->holes.count_arrival();
+  take_expected(packet, parsed);
+  if (ahead_) take_kept();
+}
+
+void Responder::take_expected(Packet* packet, const wire::Parsed& parsed) {
+  const wire::OpcodeInfo& info = wire::opcode_info(parsed.headers.bth.opcode);
+  nak_outstanding_ = refused_ = false;
   Step step;
-  step.psn = psn;
+  step.psn = expected_;
   step.acknowledge = parsed.headers.bth.ack_req;
   if (judge(parsed, info, step) == Verdict::kAccept) {
+    if (ahead_) note_expected(step.psns);
     expected_ += step.psns;
     return accept(packet, parsed, step);
   }
-  nak_outstanding_ = true;
+  nak_outstanding_ = refused_ = true;
+  forget_ahead();  // the far end goes back, or fails
   add_step(step);
-  pool.release(packet);
+  qp_.device().fabric().pool().release(packet);
 }
 
 // An unreliable connection: a message of which a packet is missing is dropped, and with it all
@@ -128,16 +138,25 @@ void Responder::accept(Packet* packet, const wire::Parsed& parsed, Step& step) {
 }
 
 // It is not executed again: a SEND or WRITE is acknowledged again, a READ or atomic answered again.
-void Responder::take_duplicate(const wire::OpcodeInfo& info, uint64_t psn) {
+void Responder::take_duplicate(const wire::Parsed& parsed, uint64_t psn) {
+  const wire::OpcodeInfo& info = wire::opcode_info(parsed.headers.bth.opcode);
   qp_.port().counters().duplicate_request.add();
-  if (!info.is_send && !info.is_write) return replies_.replay(psn);
+  if (info.has_atomic_eth) return replies_.replay(psn, psn + 1);
+  if (!info.is_send && !info.is_write) {
+    return replies_.replay(psn,
+                           psn + psns_of(parsed.headers.reth.dma_len, qp_.attributes().path_mtu));
+  }
   acknowledge_due_ = true;
   qp_.make_acknowledge_ready();
 }
 
-// A gap gets one NAK.
-void Responder::take_gap() {
+// A gap gets one NAK, and what comes behind it is dropped, unless one NAK for each missing packet
+// is agreed.
+void Responder::take_gap(Packet* packet, const wire::Parsed& parsed, uint64_t psn) {
   qp_.port().counters().out_of_sequence.add();
+  if (selective() && !refused_) return keep(packet, parsed, psn);
+  qp_.device().fabric().pool().release(packet);
+  forget_ahead();
   if (nak_outstanding_) return;
   nak_outstanding_ = true;
   Step step;
@@ -166,6 +185,7 @@ void Responder::memory_done(uint64_t ticket, bool ok) {
       qp_.device().fabric().pool().release(std::exchange(step.packet, nullptr));
     }
     take_steps();
+    if (ahead_) take_kept();
   }
   qp_.memory_settled();
 }
@@ -271,11 +291,16 @@ void Responder::settle(Step& step) {
   step.completion.status = WcStatus::kRemoteInvalidRequest;
 }
 
-// Responses to READs and atomics go before it: they acknowledge all ahead of them.
+// Responses to READs and atomics go before it: they acknowledge all ahead of them. NAKs that
+// acknowledge nothing need not wait.
 Packet* Responder::emit_acknowledge() {
+  if (ahead_) {
+    if (Packet* packet = emit_selective_nak()) return packet;
+  }
   if (!replies_.empty() || (!nak_due_ && !acknowledge_due_)) return nullptr;
   wire::HeaderTemplate::Fields fields;
   fields.opcode = wire::Opcode::kRcAck;
+  fields.reserved6 = qp_.selective_bit();
   if (std::exchange(nak_due_, false)) {
     fields.psn = static_cast<uint32_t>(nak_psn_) & kPsnMask;
     qp_.extensions().aeth = {nak_syndrome_, messages_};
@@ -306,6 +331,7 @@ void Responder::refuse_read(uint64_t psn) {
 
 // In order: what memory still works on ends first.
 void Responder::flush() {
+  forget_ahead();
   if (!nak_due_) {
     replies_.drop_due();
     acknowledge_due_ = false;
@@ -335,7 +361,9 @@ void Responder::reset() {
   held_.reset();
   replies_.clear();
   messages_ = 0;
-  nak_outstanding_ = acknowledge_due_ = nak_due_ = spoilt_ = false;
+  forget_ahead();
+  agreement_.forget();
+  nak_outstanding_ = refused_ = acknowledge_due_ = nak_due_ = spoilt_ = false;
 }
 
 }  // namespace rocefs

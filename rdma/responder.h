@@ -4,14 +4,23 @@
 //
 // What waits for memory waits in steps, which are taken in the order in which their packets came:
 // so nothing is told before everything ahead of it is placed, and a READ sees the WRITEs before it.
+//
+// Packets ahead of the expected PSN are dropped, and a NAK asks for it and all behind it (go back
+// n). With selective retransmission they are kept until their turn, a WRITE's bytes being placed at
+// once where memory answers at once, and a NAK asks for each missing PSN alone.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 
+#include "core/scheduler.h"
+#include "rdma/holes.h"
+#include "rdma/kept_packets.h"
 #include "rdma/memory.h"
 #include "rdma/packet.h"
 #include "rdma/replies.h"
+#include "rdma/selective.h"
 #include "rdma/verbs.h"
 #include "rdma/work_queue.h"
 
@@ -80,13 +89,25 @@ class Responder final : public MemoryListener {
     uint64_t receive_id = 0;
   };
 
+  // What is known of packets ahead of the expected PSN.
+  struct Ahead {
+    explicit Ahead(Responder& responder);
+    KeptPackets kept;
+    Holes holes;
+    uint64_t top = 0;             // one past the highest PSN that has come
+    WorkQueue<uint64_t> missing;  // PSNs to send NAKs for
+    Event timer;
+  };
+  static constexpr size_t kMostNaks = 128;  // that wait to be sent
+
   // responder.cc
   void receive_reliable(Packet* packet, const wire::Parsed& parsed);
   void receive_connected(Packet* packet, const wire::Parsed& parsed);
   void receive_datagram(Packet* packet, const wire::Parsed& parsed);
   void accept(Packet* packet, const wire::Parsed& parsed, Step& step);
-  void take_duplicate(const wire::OpcodeInfo& info, uint64_t psn);
-  void take_gap();
+  void take_expected(Packet* packet, const wire::Parsed& parsed);
+  void take_duplicate(const wire::Parsed& parsed, uint64_t psn);
+  void take_gap(Packet* packet, const wire::Parsed& parsed, uint64_t psn);
   void abandon();
   void add_step(Step& step);
   void take_steps();
@@ -94,6 +115,17 @@ class Responder final : public MemoryListener {
   void take_step(Step& step);
   void settle(Step& step);
   void flush_one(uint64_t wr_id);
+
+  // ahead.cc
+  bool selective() const;
+  void keep(Packet* packet, const wire::Parsed& parsed, uint64_t psn);
+  bool place_early(Packet* packet, const wire::Parsed& parsed, uint64_t psn);
+  void note_expected(uint64_t psns);
+  void take_kept();
+  void ask_for_missing(TimeNs now);
+  void forget_ahead();
+  void on_hole_timer(TimeNs now);
+  Packet* emit_selective_nak();
 
   // message.cc
   Verdict judge(const wire::Parsed& parsed, const wire::OpcodeInfo& info, Step& step);
@@ -120,6 +152,7 @@ class Responder final : public MemoryListener {
   uint64_t acknowledged_ = 0;           // of the newest SEND or WRITE that is placed
   uint32_t messages_ = 0;               // MSN, 24 bits
   bool nak_outstanding_ = false;        // silence until the expected PSN comes
+  bool refused_ = false;                // it has come, and was refused
   bool acknowledge_due_ = false;
   bool nak_due_ = false;
   uint8_t nak_syndrome_ = 0;
@@ -127,7 +160,10 @@ class Responder final : public MemoryListener {
 
   WorkQueue<Step> steps_;  // a step's position is its ticket
   uint32_t pending_steps_ = 0;
-  uint64_t original_ = 0;  // memory puts there what the atomic under way found
+  Agreement agreement_;
+  std::unique_ptr<Ahead> ahead_;  // made when the first packet is kept
+  bool placed_early_ = false;     // the payload of the packet that is taken now
+  uint64_t original_ = 0;         // memory puts there what the atomic under way found
   Replies replies_;
 };
 

@@ -383,11 +383,17 @@ size_t HeaderTemplate::emit(const Fields& fields, const Extensions& extensions, 
   } else {
     store16(ip + 4, static_cast<uint16_t>(udp_len));
   }
-  store16(ip + ip_len_ + 4, static_cast<uint16_t>(udp_len));
-  uint8_t* bth = ip + ip_len_ + kUdpLen;
+  uint8_t* udp = ip + ip_len_;
+  store16(udp + 4, static_cast<uint16_t>(udp_len));
+  if (fields.port_offset) {
+    store16(udp, static_cast<uint16_t>((load16(udp) + fields.port_offset) | kFirstSourcePort));
+  }
+  uint8_t* bth = udp + kUdpLen;
   bth[0] = static_cast<uint8_t>(fields.opcode);
+  bth[4] = static_cast<uint8_t>(bth[4] | (fields.reserved6 & 0x3f));
   bth[1] = static_cast<uint8_t>((bth[1] & 0x4f) | fields.solicited << 7 | pad_of(payload_len) << 4);
-  store32(bth + 8, static_cast<uint32_t>(fields.ack_req) << 31 | (fields.psn & 0xffffff));
+  store32(bth + 8, static_cast<uint32_t>(fields.ack_req) << 31 |
+                       uint32_t{fields.reserved7 & 0x7fu} << 24 | (fields.psn & 0xffffff));
   uint8_t* end = emit_extensions(extensions, info, bth + kBthLen);
   return static_cast<size_t>(end - out.data());
 }

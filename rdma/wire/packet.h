@@ -13,6 +13,8 @@
 namespace rocefs::wire {
 
 inline constexpr uint16_t kRocePort = 4791;
+// RoCEv2's UDP source ports: their 14 low bits are entropy.
+inline constexpr uint16_t kFirstSourcePort = 0xc000;
 inline constexpr size_t kIpv4Len = 20;
 inline constexpr size_t kIpv6Len = 40;
 inline constexpr size_t kUdpLen = 8;
@@ -69,6 +71,9 @@ class HeaderTemplate {
     uint32_t psn = 0;
     bool ack_req = false;
     bool solicited = false;
+    uint8_t reserved6 = 0;  // of the BTH, as Bth says
+    uint8_t reserved7 = 0;
+    uint16_t port_offset = 0;  // the UDP source port is so far up from the connection's own
   };
 
   HeaderTemplate() = default;

@@ -49,6 +49,14 @@ inline void set(Link& link, const LinkParameters& parameters) {
   link.apply(Link::values_of(parameters));
 }
 
+// As echo sets them. `timer` is the word's index.
+inline void set_ops(Device& device, bool enable, uint64_t range = 16, uint64_t timer = 0) {
+  device.spraying().apply(std::vector<KnobValue>{uint64_t{enable}, range, timer});
+}
+inline void set_sr(Device& device, bool enable, uint64_t reorder_window = 64) {
+  device.selective().apply(std::vector<KnobValue>{uint64_t{enable}, reorder_window});
+}
+
 // Stands between a link and its far end: drops, doubles, delays and damages packets.
 class Meddler final : public LinkSink {
  public:

@@ -1,0 +1,74 @@
+// Selective retransmission: what is agreed, and how. Each end sets a bit in every packet of a
+// reliable connection while it is enabled; an end that has it enabled and sees the other's acts on
+// it. The bit stands outside the ICRC, so nothing that matters hangs on it: it chooses how a loss
+// is mended, never what is acknowledged. What a NAK means is said inside the ICRC.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "core/knob.h"
+
+namespace rocefs {
+
+inline constexpr KnobRow kSelectiveKnobs[] = {
+    {"sr/enable", KnobType::kBool, 0, 0, "0", "", "",
+     "selective retransmission with far ends that have it enabled, too; others get go-back-N"},
+    {"sr/reorder_window", KnobType::kUint, 0, 2048, "64", "", "packet",
+     "a packet that more than so many have overtaken is lost, or as long as twice that many take"},
+};
+
+// Of BTH's bits beside FECN and BECN, which the ICRC leaves out: the sender has it enabled.
+inline constexpr uint8_t kSelectiveBit = 0x01;
+// Of BTH's bits beside the A bit, which the ICRC covers: a sequence NAK whose AETH names, in place
+// of the MSN, the one PSN that is missing. Its own PSN means what that of any sequence NAK means,
+// so that a peer that takes it for one completes nothing that has not arrived.
+inline constexpr uint8_t kSelectiveNak = 0x01;
+// So many PSNs ahead of the oldest missing one are kept, at either end; what comes beyond them is
+// lost.
+inline constexpr uint64_t kMostAhead = 4096;
+
+// What a device's knobs say. Core thread.
+class SelectiveSettings final : public KnobOwner {
+ public:
+  bool enabled() const { return enabled_; }
+  uint32_t reorder_window() const { return reorder_window_; }
+  uint8_t bit() const { return enabled_ ? kSelectiveBit : 0; }
+  void apply(std::span<const KnobValue> values) override {
+    enabled_ = std::get<uint64_t>(values[knob_index(kSelectiveKnobs, "sr/enable")]) != 0;
+    reorder_window_ = static_cast<uint32_t>(
+        std::get<uint64_t>(values[knob_index(kSelectiveKnobs, "sr/reorder_window")]));
+  }
+  // As the knobs are at first.
+  void reset() { *this = {}; }
+
+ private:
+  bool enabled_ = false;
+  uint32_t reorder_window_ = 64;
+};
+
+// What one half of a queue pair believes of its far end. One bit that the wire turns over does not
+// end an agreement.
+class Agreement {
+ public:
+  void heard(uint8_t bth_reserved6) {
+    if (bth_reserved6 & kSelectiveBit) {
+      state_ = kAgrees;
+      without_ = 0;
+    } else if (state_ == kUnknown || ++without_ >= kWithoutToEnd) {
+      state_ = kRefuses;
+    }
+  }
+  bool agrees() const { return state_ == kAgrees; }
+  // It has not refused yet.
+  bool may_agree() const { return state_ != kRefuses; }
+  void forget() { *this = {}; }
+
+ private:
+  static constexpr uint8_t kWithoutToEnd = 3;  // packets in a row
+  enum State : uint8_t { kUnknown, kAgrees, kRefuses };
+  State state_ = kUnknown;
+  uint8_t without_ = 0;
+};
+
+}  // namespace rocefs
