@@ -149,14 +149,19 @@ class Plot {
     return fmt::format("set title {}\n", quoted_text(what));
   }
 
+  // One line says itself by its axis, too many are a crowd.
+  static bool has_key(const Panel& panel) {
+    return panel.samples.size() > 1 && panel.samples.size() <= 8;
+  }
+
   std::string over_time(const Panel& panel, size_t run) const {
     std::string text =
         fmt::format("set ylabel {}\nset xlabel 'Time ({})'\n", quoted_text(panel.axis), unit_.name);
     text += fmt::format("set xrange [0:{:.6g}]\nset yrange [0:{:.6g}]\nset xtics auto norotate\n",
                         static_cast<double>(longest_) / unit_.ns,
-                        panel.highest > 0 ? panel.highest * 1.12 : 1);
-    bool many = panel.samples.size() > 8;
-    text += many || panel.samples.size() == 1 ? "unset key\n" : "set key top right\n";
+                        panel.highest > 0 ? panel.highest * (has_key(panel) ? 1.4 : 1.12) : 1);
+    text += has_key(panel) ? "set key top right horizontal maxrows 2 samplen 1.5 width -1\n"
+                           : "unset key\n";
     std::string plots;
     for (size_t sample : panel.samples) {
       plots += fmt::format("{}$series{} using 1:{} with lines lw 1.5 title {}",
