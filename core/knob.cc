@@ -166,10 +166,15 @@ void KnobSet::announce(size_t index) {
 
 void KnobSet::add_files(Tree& tree, const std::string& directory) {
   for (size_t i = 0; i < rows_.size(); ++i) {
-    auto file = std::make_shared<KnobFile>(shared_from_this(), i);
-    files_.push_back(file);
-    tree.add_file(fmt::format("{}/{}", directory, rows_[i].path), file);
+    add_file(tree, directory, std::make_shared<KnobFile>(shared_from_this(), i));
   }
+}
+
+void KnobSet::add_file(Tree& tree, const std::string& directory,
+                       const std::shared_ptr<KnobFile>& file) {
+  if (files_.size() < rows_.size()) files_.resize(rows_.size());
+  files_[file->index()] = file;
+  tree.add_file(fmt::format("{}/{}", directory, file->row().path), file);
 }
 
 }  // namespace rocefs

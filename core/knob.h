@@ -77,6 +77,8 @@ class KnobOwner {
   virtual void apply(std::span<const KnobValue> values) = 0;
 };
 
+class KnobFile;
+
 // One instance of a table: its values and its owner. The owner must outlive the engine's thread.
 class KnobSet : public std::enable_shared_from_this<KnobSet> {
  public:
@@ -98,6 +100,8 @@ class KnobSet : public std::enable_shared_from_this<KnobSet> {
   void keep_as_defaults() { defaults_ = published_; }
   // Adds one file per row below `directory`.
   void add_files(Tree& tree, const std::string& directory);
+  // Adds the file of one row, for a knob that is shown in a way of its own.
+  void add_file(Tree& tree, const std::string& directory, const std::shared_ptr<KnobFile>& file);
 
  private:
   friend class KnobTransaction;
@@ -117,7 +121,7 @@ class KnobSet : public std::enable_shared_from_this<KnobSet> {
 };
 
 // The file of one knob.
-class KnobFile final : public Attribute {
+class KnobFile : public Attribute {
  public:
   KnobFile(std::shared_ptr<KnobSet> set, size_t index) : set_(std::move(set)), index_(index) {}
   const std::shared_ptr<KnobSet>& set() const { return set_; }

@@ -193,6 +193,7 @@ void Requester::take_data(Packet* packet, const wire::Parsed& parsed, uint64_t p
   bool progress = acknowledge_before(psn, now);
   if (!qp_.sends() || doomed_) return pool.release(packet);
   if (unacknowledged_ < psn) {
+    qp_.note_gap(psn - unacknowledged_);
     take_implied_nak(progress, now);
     return pool.release(packet);
   }

@@ -7,7 +7,10 @@
 namespace rocefs {
 
 Device::Device(Fabric& fabric, const DeviceSpec& spec)
-    : fabric_(fabric), spec_(spec), reap_(event_of<&Device::reap>(this)) {
+    : fabric_(fabric),
+      spec_(spec),
+      cfr_([this] { reactions_changed(); }),
+      reap_(event_of<&Device::reap>(this)) {
   for (size_t i = 0; i < spec_.ports.size(); ++i) {
     ports_.emplace_back(*this, spec_.ports[i], static_cast<uint8_t>(i + 1));
   }
@@ -25,15 +28,32 @@ void Device::leave() {
   for (const auto& qp : qps_) {
     if (qp) destroy_qp(*qp);
   }
+  cfr_.revoke_windows(*this);
+  for (Port& port : ports_) port.cnps().clear();
 }
 
 void Device::arrive() {
   for (Port& port : ports_) {
     for (const auto& row : kPortCounters) (port.counters().*row.member).set(0);
+    port.ecn().reset();
+    port.class_override().reset();
   }
+  cfr_.reset();
   spraying_.reset();
   selective_.reset();
   present_ = true;
+}
+
+void Device::reactions_changed() {
+  for (const auto& qp : qps_) {
+    if (qp) qp->congestion().refresh();
+  }
+}
+
+void Device::traffic_classes_changed() {
+  for (const auto& qp : qps_) {
+    if (qp) qp->traffic_class_changed();
+  }
 }
 
 Result<Qp*> Device::create_qp(const QpInit& init) {

@@ -11,6 +11,7 @@
 
 #include "core/scheduler.h"
 #include "core/topology.h"
+#include "rdma/cfr.h"
 #include "rdma/fabric.h"
 #include "rdma/memory.h"
 #include "rdma/port.h"
@@ -43,6 +44,11 @@ class Device final : public PacketListener {
   const Port& port(size_t number = 1) const { return ports_[number - 1]; }
   size_t port_count() const { return ports_.size(); }
   MemoryTable& memory() { return memory_; }
+  Cfr& cfr() { return cfr_; }
+  const Cfr& cfr() const { return cfr_; }
+  // What obeys CNPs, or a port's traffic class, is another: every queue pair looks anew.
+  void reactions_changed();
+  void traffic_classes_changed();
   SpraySettings& spraying() { return spraying_; }
   SelectiveSettings& selective() { return selective_; }
 
@@ -81,6 +87,7 @@ class Device final : public PacketListener {
 
   Fabric& fabric_;
   const DeviceSpec spec_;
+  Cfr cfr_;
   std::deque<Port> ports_;
   bool present_ = true;
   std::vector<DeviceClient*> clients_;

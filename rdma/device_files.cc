@@ -9,6 +9,7 @@
 #include "core/knob.h"
 #include "core/kstrto.h"
 #include "core/text.h"
+#include "rdma/congestion_files.h"
 #include "rdma/device.h"
 
 namespace rocefs {
@@ -132,6 +133,7 @@ void DeviceFiles::bind() {
                    port, engine_, links_[i]);
     std::string net = fmt::format("{}/net/{}", function_, port.spec().netdev);
     add_interface_files(tree_, net, port, links_[i]);
+    add_ecn_files(tree_, net, port, engine_);
     tree_.add_link(net + "/device", function_);
     tree_.add_link(net + "/subsystem", "class/net");
     tree_.add_link("class/net/" + port.spec().netdev, net);
@@ -166,6 +168,7 @@ void DeviceFiles::add_identity() {
   std::vector<KnobValue> start{name + " emulated RoCEv2 HCA"};
   auto knobs = std::make_shared<KnobSet>(kDeviceKnobs, engine_, nullptr, std::move(start));
   knobs->add_files(tree_, directory);
+  add_cfr_files(tree_, directory, device_, engine_);
   std::make_shared<KnobSet>(kSprayKnobs, engine_, &device_.spraying())->add_files(tree_, directory);
   std::make_shared<KnobSet>(kSelectiveKnobs, engine_, &device_.selective())
       ->add_files(tree_, directory);

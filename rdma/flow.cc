@@ -108,6 +108,8 @@ Result<void> Flow::start() {
   send_cq_.set_listener(note);
   receive_cq_.set_listener(note);
   running_ = true;
+  Qp* sender = spec_.op == FlowOp::kRead ? pairs_[0].far : pairs_[0].near;
+  sender->congestion().publish_to(&stats_->sender);
   ++fabric_.outstanding().flows;
   stats_->started_ns.set(static_cast<uint64_t>(fabric_.scheduler().now()));
   for (uint32_t i = 0; i < spec_.qps; ++i) {
@@ -355,6 +357,9 @@ void Flow::account(Pair& pair) {
   stats_->retransmitted.add(requester.packets_resent() -
                             std::exchange(pair.resent, requester.packets_resent()));
   stats_->timeouts.add(requester.timeouts() - std::exchange(pair.timeouts, requester.timeouts()));
+  if (!pair.far) return;
+  uint64_t cnps = pair.near->congestion().cnps() + pair.far->congestion().cnps();
+  stats_->cnps.add(cnps - std::exchange(pair.cnps, cnps));
 }
 
 void Flow::finish(TimeNs now, Result<void> result) {

@@ -49,6 +49,8 @@ struct FlowStats {
   Counter bytes, messages;  // completed at the near end
   Counter received;         // messages that arrived: fewer where they may be lost
   Counter packets, retransmitted, timeouts, mismatched;
+  Counter cnps;                  // received by the queue pairs of both ends
+  CongestionReading sender;      // of the first queue pair that sends data
   Counter started_ns, ended_ns;  // ended_ns is 0 while the flow runs
 };
 
@@ -84,9 +86,9 @@ class Flow final : public DeviceClient {
     AddressVector path;
     uint64_t posted = 0;  // messages
     uint64_t completed = 0;
-    uint64_t receives = 0;                           // receive requests posted
-    uint64_t received = 0;                           // and completed
-    uint64_t packets = 0, resent = 0, timeouts = 0;  // already in the stats
+    uint64_t receives = 0;                                     // receive requests posted
+    uint64_t received = 0;                                     // and completed
+    uint64_t packets = 0, resent = 0, timeouts = 0, cnps = 0;  // already in the stats
   };
   // A message's place in both memories.
   struct Slot {

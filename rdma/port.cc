@@ -4,6 +4,7 @@
 
 #include "rdma/device.h"
 #include "rdma/qp.h"
+#include "rdma/traffic_class.h"
 #include "rdma/wire/icrc.h"
 
 namespace rocefs {
@@ -39,7 +40,14 @@ bool addressed(const Qp& qp, const wire::Headers& headers) {
 }  // namespace
 
 Port::Port(Device& device, const PortSpec& spec, uint8_t number)
-    : device_(device), spec_(spec), number_(number), gids_(gids_of(spec)) {}
+    : device_(device),
+      spec_(spec),
+      number_(number),
+      gids_(gids_of(spec)),
+      class_override_([this] { device_.traffic_classes_changed(); }),
+      cnps_(*this) {
+  ecn_.on_priorities([this] { device_.reactions_changed(); });
+}
 
 void Port::attach(Link& egress, Link& ingress) {
   egress_ = &egress;
@@ -105,6 +113,8 @@ void remove(auto& fifos, Qp& qp, size_t priority, Qp* Qp::*next) {
 
 Packet* Port::next_packet(TimeNs now) {
   auto open = static_cast<uint8_t>(~egress_->paused());
+  bool cnp_may_go = cnps_.ready() && (open >> priority_of(*cnps_.front()) & 1);
+  if (Packet* cnp = cnp_may_go ? cnps_.pull(now) : nullptr) return cnp;
   while (auto among = static_cast<uint8_t>(acknowledges_.ready & open)) {
     Qp* qp = take(acknowledges_, among, &Qp::next_acknowledge_);
     qp->in_acknowledges_ = false;
@@ -161,11 +171,18 @@ void Port::receive(Packet* packet, TimeNs now) {
   counters_.unicast_rcv_packets.add();
   counters_.port_rcv_data.add(packet->wire_length());
   wire::Parsed& parsed = parsed_;
-  Qp* qp = check(packet, parsed) ? find_qp(parsed.headers) : nullptr;
+  bool whole = check(packet, parsed);
+  if (whole && ecn_of(*packet) == Ecn::kCongested) counters_.np_ecn_marked_roce_packets.add();
+  if (whole && parsed.headers.bth.opcode == wire::Opcode::kCnp) {
+    take_cnp(parsed.headers, now);
+    return device_.fabric().pool().release(packet);
+  }
+  Qp* qp = whole ? find_qp(parsed.headers) : nullptr;
   if (!qp) {
     device_.fabric().pool().release(packet);
     return;
   }
+  if (ecn_of(*packet) == Ecn::kCongested) take_mark(*qp, *packet, now);
   if (wire::opcode_info(parsed.headers.bth.opcode).response) {
     qp->requester().receive_response(packet, parsed, now);
   } else {
@@ -200,6 +217,35 @@ bool Port::check(Packet* packet, wire::Parsed& parsed) {
     }
   }
   return true;
+}
+
+// A marked data packet: its sender is told, where that is wanted for its priority. What answers
+// data, and is small, is not data.
+void Port::take_mark(Qp& qp, const Packet& packet, TimeNs now) {
+  const wire::OpcodeInfo& info = wire::opcode_info(parsed_.headers.bth.opcode);
+  if (!info.request && !info.is_read_response) return;
+  bool wanted = ecn_.np().priorities >> priority_of(packet) & 1;
+  if (!wanted || !cnps_.may_notify(qp, now)) return;
+  const wire::Deth& deth = parsed_.headers.deth;
+  const wire::Headers& headers = parsed_.headers;
+  bool datagram = qp.type() == QpType::kUd;
+  CnpAddress address = qp.cnp_address(datagram ? deth.src_qpn : qp.attributes().remote_qpn);
+  if (datagram && headers.is_ipv6) {
+    address.from = headers.v6.dst;
+    address.to = headers.v6.src;
+  } else if (datagram) {
+    address.from = mapped_ipv4(headers.v4.dst);
+    address.to = mapped_ipv4(headers.v4.src);
+  }
+  cnps_.notify(qp, CnpCause::kEcn, address, now);
+}
+
+// It says which queue pair sends what is too much.
+void Port::take_cnp(const wire::Headers& headers, TimeNs now) {
+  Qp* qp = device_.find_qp(headers.bth.dest_qpn);
+  bool mine = qp && &qp->port() == this && qp->receives_packets() && addressed(*qp, headers);
+  if (mine && qp->congestion().receive_cnp(now)) return counters_.rp_cnp_handled.add();
+  counters_.rp_cnp_ignored.add();
 }
 
 Qp* Port::find_qp(const wire::Headers& headers) {

@@ -8,7 +8,10 @@
 #include <vector>
 
 #include "core/topology.h"
+#include "rdma/class_override.h"
+#include "rdma/ecn_knobs.h"
 #include "rdma/link.h"
+#include "rdma/notification_point.h"
 #include "rdma/packet.h"
 #include "rdma/port_counters.h"
 #include "rdma/priority_turn.h"
@@ -41,11 +44,20 @@ class Port final : public LinkSource, public LinkSink {
   PortCounters& counters() { return counters_; }
   const PortCounters& counters() const { return counters_; }
 
-  // Acknowledgements go before data; both in turn, queue pair by queue pair of a priority. Those of
-  // a priority that PFC has paused wait.
+  // Of its link, Ethernet framing included; 0 without one.
+  uint64_t line_bps() const { return egress_ ? egress_->parameters().rate_bps : 0; }
+  EcnKnobs& ecn() { return ecn_; }
+  const EcnKnobs& ecn() const { return ecn_; }
+  ClassOverride& class_override() { return class_override_; }
+  CnpQueue& cnps() { return cnps_; }
+
+  // CNPs go first, acknowledgements before data; both in turn, queue pair by queue pair of a
+  // priority. Those of a priority that PFC has paused wait.
   Packet* pull(TimeNs now) override;
   // With all of them paused too: pull() notes when the wait begins.
-  bool ready() const override { return (acknowledges_.ready | data_.ready) != 0; }
+  bool ready() const override {
+    return cnps_.ready() || (acknowledges_.ready | data_.ready) != 0;
+  }
   void receive(Packet* packet, TimeNs now) override;
   // Octets from outside, from the IP header to the ICRC, whatever they are.
   void receive_bytes(std::span<const uint8_t> bytes, TimeNs now);
@@ -54,7 +66,10 @@ class Port final : public LinkSource, public LinkSink {
   void add_acknowledge(Qp& qp);
   void forget(Qp& qp);
   // The fabric begins anew.
-  void reset() { waiting_since_ = kNever; }
+  void reset() {
+    waiting_since_ = kNever;
+    cnps_.clear();
+  }
 
  private:
   // FIFOs through the queue pairs, one per priority: an active list, never a scan.
@@ -69,6 +84,8 @@ class Port final : public LinkSource, public LinkSink {
   Packet* next_packet(TimeNs now);
   bool check(Packet* packet, wire::Parsed& parsed);
   Qp* find_qp(const wire::Headers& headers);
+  void take_mark(Qp& qp, const Packet& packet, TimeNs now);
+  void take_cnp(const wire::Headers& headers, TimeNs now);
 
   Device& device_;
   const PortSpec& spec_;
@@ -78,6 +95,9 @@ class Port final : public LinkSource, public LinkSink {
   Link* ingress_ = nullptr;
   bool link_up_ = false;
   PortCounters counters_;
+  EcnKnobs ecn_;
+  ClassOverride class_override_;
+  CnpQueue cnps_;
   wire::Parsed parsed_;  // of the packet that is being received
   QpFifos data_, acknowledges_;
   TimeNs waiting_since_ = kNever;  // all that could be transmitted is paused

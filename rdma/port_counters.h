@@ -20,6 +20,8 @@ struct PortCounters {
   Counter resp_cqe_flush_error, req_cqe_flush_error;
   Counter req_transport_retries_exceeded, req_rnr_retries_exceeded;
   Counter rx_icrc_encapsulated, rx_unknown_qp;
+  Counter np_ecn_marked_roce_packets, np_cnp_sent, np_cnp_sent_ecn, np_cnp_sent_ooo;
+  Counter rp_cnp_handled, rp_cnp_ignored;
   Counter sr_retrans, sr_ooo_placed;  // ours
 };
 
@@ -85,6 +87,17 @@ inline constexpr CounterRow<PortCounters> kPortCounters[] = {
     {"hw_counters/rx_unknown_qp", &PortCounters::rx_unknown_qp,
      "packets received for no connected queue pair, not from its far end, of another service "
      "or with a wrong Q_Key"},
+    {"hw_counters/np_ecn_marked_roce_packets", &PortCounters::np_ecn_marked_roce_packets,
+     "packets received that switches had marked: congestion experienced"},
+    {"hw_counters/np_cnp_sent", &PortCounters::np_cnp_sent, "CNPs transmitted"},
+    {"hw_counters/np_cnp_sent_ecn", &PortCounters::np_cnp_sent_ecn,
+     "CNPs transmitted because a packet was marked"},
+    {"hw_counters/np_cnp_sent_ooo", &PortCounters::np_cnp_sent_ooo,
+     "CNPs transmitted because a packet came out of order (CFR)"},
+    {"hw_counters/rp_cnp_handled", &PortCounters::rp_cnp_handled,
+     "CNPs received that something obeyed: PCC, CFR or DCQCN"},
+    {"hw_counters/rp_cnp_ignored", &PortCounters::rp_cnp_ignored,
+     "CNPs received that nothing obeyed, or for no connected queue pair"},
     {"hw_counters/sr_retrans", &PortCounters::sr_retrans,
      "request packets sent again alone: selective retransmission, and READs of what is missing"},
     {"hw_counters/sr_ooo_placed", &PortCounters::sr_ooo_placed,

@@ -41,7 +41,8 @@ Qp::Qp(Device& device, uint32_t number, uint64_t serial, const QpInit& init)
       init_(init),
       receives_(init.shared_receives ? 0 : init.receive_depth),
       requester_(*this, init.send_depth),
-      responder_(*this) {}
+      responder_(*this),
+      congestion_(*this) {}
 
 Qp::~Qp() {
   port_->forget(*this);
@@ -102,7 +103,11 @@ void Qp::assign(const QpAttributes& from, uint32_t mask) {
   take(kQpMaxRdAtomic, to.max_rd_atomic, from.max_rd_atomic);
   take(kQpMaxDestRdAtomic, to.max_dest_rd_atomic, from.max_dest_rd_atomic);
   take(kQpWindow, to.window, from.window);
-  if (mask & kQpPort) move_to(device_.port(to.port), priority_);
+  if (mask & kQpPort) {
+    move_to(device_.port(to.port), priority_);
+    congestion_.refresh();
+    traffic_class_changed();
+  }
 }
 
 // To the lists of another port or priority.
@@ -112,13 +117,6 @@ void Qp::move_to(Port& port, size_t priority) {
   priority_ = static_cast<uint8_t>(priority);
   make_data_ready();
   make_acknowledge_ready();
-}
-
-void Qp::set_path() {
-  wire::Headers headers = headers_to(attributes_.path, attributes_.remote_qpn);
-  header_template_ = wire::HeaderTemplate(headers);
-  size_t priority = priority_of_class(headers.is_ipv6 ? headers.v6.traffic_class : headers.v4.tos);
-  if (priority != priority_) move_to(*port_, priority);
 }
 
 Result<void> Qp::modify(QpState to, const QpAttributes& attributes, uint32_t mask) {
@@ -135,7 +133,7 @@ Result<void> Qp::modify(QpState to, const QpAttributes& attributes, uint32_t mas
     return {};
   }
   assign(attributes, mask);
-  if (mask & kQpPath) set_path();
+  if (mask & kQpPath) traffic_class_changed();
   QpState from = std::exchange(state_, to);
   if (from == QpState::kInit && to == QpState::kRtr) responder_.start(attributes_.receive_psn);
   if (from == QpState::kRtr && to == QpState::kRts) requester_.start(attributes_.send_psn);
@@ -152,17 +150,40 @@ Result<void> Qp::bring_up(const QpAttributes& attributes) {
   return {};
 }
 
+CnpAddress Qp::cnp_address(uint32_t remote_qpn) const {
+  const AddressVector& path = attributes_.path;
+  return {path.local, path.remote, remote_qpn, source_port(number_, remote_qpn), 0};
+}
+
+void Qp::note_gap(uint64_t ahead) {
+  const Cfr& cfr = device_.cfr();
+  if (!cfr.enabled() || ahead < cfr.ooo_threshold()) return;
+  port_->cnps().notify(*this, CnpCause::kOutOfOrder, cnp_address(attributes_.remote_qpn),
+                       scheduler().now());
+}
+
+// Datagrams bring their path with them.
+void Qp::traffic_class_changed() {
+  if (init_.type == QpType::kUd || state_ == QpState::kReset) return;
+  header_template_ = wire::HeaderTemplate(headers_to(attributes_.path, attributes_.remote_qpn));
+  uint8_t traffic_class = port_->class_override().apply_to(attributes_.path.traffic_class);
+  congestion_.set_traffic_class(traffic_class);
+  size_t priority = priority_of_class(traffic_class);
+  if (priority != priority_) move_to(*port_, priority);
+}
+
 wire::Headers Qp::headers_to(const AddressVector& path, uint32_t remote_qpn) const {
+  uint8_t traffic_class = port_->class_override().apply_to(path.traffic_class);
   wire::Headers headers;
   headers.is_ipv6 = !is_mapped_ipv4(path.remote);
   if (headers.is_ipv6) {
-    headers.v6.traffic_class = path.traffic_class;
+    headers.v6.traffic_class = traffic_class;
     headers.v6.next_header = kUdpProtocol;
     headers.v6.hop_limit = path.hop_limit;
     headers.v6.src = path.local;
     headers.v6.dst = path.remote;
   } else {
-    headers.v4.tos = path.traffic_class;
+    headers.v4.tos = traffic_class;
     headers.v4.id = 0;  // inside the ICRC: what an unconnected UDP socket with DF would send
     headers.v4.flags_fragment = kDontFragment;
     headers.v4.ttl = path.hop_limit;
@@ -244,7 +265,7 @@ Holes::Patience Qp::patience() {
 }
 
 void Qp::make_data_ready() {
-  port_->add_data(*this);
+  if (!congestion_.waits()) port_->add_data(*this);
 }
 
 void Qp::make_acknowledge_ready() {
@@ -255,6 +276,7 @@ Packet* Qp::emit_data(TimeNs now) {
   response_turn_ = !response_turn_;
   Packet* packet = response_turn_ ? responder_.emit_response() : requester_.emit(now);
   if (!packet) packet = response_turn_ ? requester_.emit(now) : responder_.emit_response();
+  if (packet) congestion_.sent(*packet, now);
   return packet;
 }
 
@@ -295,6 +317,8 @@ void Qp::reset() {
   attributes_ = {};
   header_template_ = {};
   if (priority_ != 0) move_to(*port_, 0);
+  notification_point_.reset();
+  congestion_.reset();
 }
 
 }  // namespace rocefs

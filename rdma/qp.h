@@ -4,7 +4,10 @@
 
 #include <cstdint>
 
+#include "rdma/cnp.h"
 #include "rdma/completion_queue.h"
+#include "rdma/congestion.h"
+#include "rdma/notification_point.h"
 #include "rdma/holes.h"
 #include "rdma/receive_queue.h"
 #include "rdma/requester.h"
@@ -72,6 +75,14 @@ class Qp {
   bool has_shared_receives() const { return init_.shared_receives != nullptr; }
   Requester& requester() { return requester_; }
   Responder& responder() { return responder_; }
+  NotificationPoint& notification_point() { return notification_point_; }
+  Congestion& congestion() { return congestion_; }
+  // Of CNPs to that queue pair at the far end of the path, but for the traffic class.
+  CnpAddress cnp_address(uint32_t remote_qpn) const;
+  // A packet has come `ahead` of the one that should have: CFR may answer that with a CNP.
+  void note_gap(uint64_t ahead);
+  // The port gives all packets another traffic class.
+  void traffic_class_changed();
   // Moves bytes with the rights of `access`, an Access mask.
   Mover mover(MemoryListener& listener, uint8_t access);
 
@@ -130,7 +141,6 @@ class Qp {
   Result<void> check_values(const QpAttributes& attributes, uint32_t mask) const;
   Result<void> check_request(const SendRequest& request) const;
   void reset();
-  void set_path();
   void move_to(Port& port, size_t priority);
 
   Device& device_;
@@ -148,6 +158,8 @@ class Qp {
   ReceiveQueue receives_;
   Requester requester_;
   Responder responder_;
+  NotificationPoint notification_point_;
+  Congestion congestion_;
 
   // In the port's lists.
   Qp* next_data_ = nullptr;

@@ -181,6 +181,7 @@ void Replies::write_headers(Packet* packet, const Due& due) {
   } else {
     fields.opcode = last ? Opcode::kRcReadResponseLast : Opcode::kRcReadResponseMiddle;
   }
+  if (resource.read) fields.ecn = qp_.congestion().ecn();
   qp_.extensions().aeth = {aeth::kAckUnlimited, resource.messages};
   qp_.extensions().atomic_ack = {resource.original};
   qp_.write_headers(fields, packet);

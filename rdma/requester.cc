@@ -56,13 +56,51 @@ bool Requester::may_begin(const Wqe& wqe) const {
   return !wqe.request.fence || data_begun_ == 0;
 }
 
-bool Requester::may_send(const Wqe& wqe) const {
+bool Requester::may_send(const Wqe& wqe, TimeNs now) {
   if (qp_.type() != QpType::kRc) return true;
   if (next_ - unacknowledged_ >= qp_.attributes().window) return false;
+  Congestion& congestion = qp_.congestion();
+  if (congestion.has_window() && !window_allows(wqe, congestion.window(now))) return false;
   if (!wqe.awaits_data()) return true;
   // One that has begun must be able to end, even when no further one is allowed.
   return data_asked_ < std::max<uint32_t>(1, qp_.attributes().max_rd_atomic) &&
          wqe.end_psn() - unacknowledged_ <= kPsnHalf;
+}
+
+// How many octets requests have sent before this PSN, which is one of the request's; a READ or an
+// atomic sends none.
+uint64_t Requester::octets_before(const Wqe& wqe, uint64_t psn) const {
+  if (wqe.awaits_data()) return wqe.first_octet;
+  return wqe.first_octet + std::min(wqe.length, (psn - wqe.first_psn) * qp_.attributes().path_mtu);
+}
+
+// Sent and not acknowledged, when `wqe` is the request at the cursor.
+uint64_t Requester::octets_in_flight(const Wqe& wqe) {
+  if (next_ == unacknowledged_) return 0;
+  const Wqe& oldest = queue_.at(position_of(unacknowledged_));
+  return octets_before(wqe, next_) - octets_before(oldest, unacknowledged_);
+}
+
+// One packet always may be in flight. When the window has shrunk, packets may be in flight of which
+// none asks for an acknowledgement: one more goes, which does.
+bool Requester::window_allows(const Wqe& wqe, uint32_t window) {
+  if (wqe.awaits_data() || since_request_ > 0) return true;
+  uint64_t in_flight = octets_in_flight(wqe);
+  uint64_t length = octets_before(wqe, next_ + 1) - octets_before(wqe, next_);
+  return in_flight == 0 || in_flight + length <= window;
+}
+
+// Whether there is a limit because of which nobody else would ask for an acknowledgement in time:
+// the window closes or half of it is filled, or packets have become so rare that the sender would
+// believe them lost.
+bool Requester::asks_early(const Wqe& wqe, TimeNs now) {
+  Congestion& congestion = qp_.congestion();
+  TimeNs timeout = TimeNs{4096} << (qp_.attributes().timeout & 31);
+  if (congestion.slow(since_request_ + 2, timeout / 4)) return true;
+  if (!congestion.has_window()) return false;
+  uint64_t mtu = qp_.attributes().path_mtu, window = congestion.window(now);
+  uint64_t with_this = octets_in_flight(wqe) + mtu;
+  return with_this + mtu > window || (since_request_ + 1) * mtu * 2 >= window;
 }
 
 Packet* Requester::emit(TimeNs now) {
@@ -78,7 +116,7 @@ Packet* Requester::emit(TimeNs now) {
       complete_ready();
       continue;
     }
-    if (!may_send(wqe)) return nullptr;
+    if (!may_send(wqe, now)) return nullptr;
     return build(wqe, now);
   }
   return nullptr;
@@ -93,6 +131,8 @@ bool Requester::begin(Wqe& wqe) {
   }
   wqe.begun = true;
   wqe.first_psn = next_;
+  wqe.first_octet = octets_begun_;
+  if (!wqe.awaits_data() && !wqe.is_local()) octets_begun_ += wqe.length;
   if (wqe.is_local()) return true;
   bool one = qp_.type() == QpType::kUd || wqe.is_atomic();
   wqe.packets = one ? 1 : psns_of(wqe.length, qp_.attributes().path_mtu);
@@ -239,11 +279,11 @@ wire::Opcode opcode_of(QpType type, SendOp op, bool first, bool last) {
 
 // Every message end asks for an acknowledgement; so does the packet that closes the window or has
 // filled half of it, or the sender would wait for ever.
-bool Requester::wants_acknowledge(const Wqe& wqe) {
+bool Requester::wants_acknowledge(const Wqe& wqe, TimeNs now) {
   if (qp_.type() != QpType::kRc) return false;
   uint32_t window = qp_.attributes().window;
   return wqe.awaits_data() || next_ + 1 == wqe.end_psn() || next_ + 1 - unacknowledged_ >= window ||
-         since_request_ + 1 >= std::max(1u, window / 2);
+         since_request_ + 1 >= std::max(1u, window / 2) || asks_early(wqe, now);
 }
 
 // What the request's packets say behind the BTH; a READ that is half answered asks for what is
@@ -291,16 +331,20 @@ void Requester::write_headers(const Wqe& wqe, const Part& part, Packet* packet, 
     fill_extensions(wqe, part, qp_.extensions());
   }
   if (qp_.type() == QpType::kUd) {
-    wire::HeaderTemplate base(qp_.headers_to(request.path, request.remote_qpn));
+    wire::Headers to = qp_.headers_to(request.path, request.remote_qpn);
+    qp_.congestion().set_traffic_class(to.is_ipv6 ? to.v6.traffic_class : to.v4.tos);
+    fields.ecn = qp_.congestion().ecn();
+    wire::HeaderTemplate base(to);
     qp_.write_headers(base, fields, packet);
   } else {
+    fields.ecn = qp_.congestion().ecn();
     qp_.write_headers(fields, packet);
   }
 }
 
 Packet* Requester::sent(Packet* packet, TimeNs now) {
   Wqe& wqe = queue_.at(cursor_);
-  bool acknowledge = wants_acknowledge(wqe);
+  bool acknowledge = wants_acknowledge(wqe, now);
   write_headers(wqe, {next_, wqe.end_psn(), acknowledge}, packet, now);
   since_request_ = acknowledge ? 0 : since_request_ + 1;
   ++packets_sent_;

@@ -65,7 +65,8 @@ class Requester final : public MemoryListener {
   struct Wqe {
     uint64_t length = 0;
     uint64_t first_psn = 0;
-    uint64_t packets = 0;  // PSNs: of a READ those of its responses; none for what is local
+    uint64_t first_octet = 0;  // of all that requests send
+    uint64_t packets = 0;      // PSNs: of a READ those of its responses; none for what is local
     bool begun = false;
     WcStatus failure = WcStatus::kSuccess;
     uint32_t placing = 0;    // RC: parts of its response that memory still takes
@@ -127,14 +128,18 @@ class Requester final : public MemoryListener {
 
   // requester.cc
   bool may_begin(const Wqe& wqe) const;
-  bool may_send(const Wqe& wqe) const;
+  bool may_send(const Wqe& wqe, TimeNs now);
+  bool window_allows(const Wqe& wqe, uint32_t window);
+  bool asks_early(const Wqe& wqe, TimeNs now);
+  uint64_t octets_before(const Wqe& wqe, uint64_t psn) const;
+  uint64_t octets_in_flight(const Wqe& wqe);
   bool begin(Wqe& wqe);
   WcStatus check(const Wqe& wqe);
   bool run_local(const Wqe& wqe);
   Packet* build(const Wqe& wqe, TimeNs now);
   void fill_extensions(const Wqe& wqe, const Part& part, wire::Extensions& out);
   void write_headers(const Wqe& wqe, const Part& part, Packet* packet, TimeNs now);
-  bool wants_acknowledge(const Wqe& wqe);
+  bool wants_acknowledge(const Wqe& wqe, TimeNs now);
   Packet* sent(Packet* packet, TimeNs now);
   void rewind(uint64_t psn);
   uint32_t payload_length(const Wqe& wqe, uint64_t offset) const;
@@ -197,6 +202,7 @@ class Requester final : public MemoryListener {
   uint64_t next_ = 0;            // the PSN to send next
   uint64_t frontier_ = 0;        // one past the highest PSN that was ever asked for
   uint64_t cursor_ = 0;          // the queue position that next_ belongs to
+  uint64_t octets_begun_ = 0;    // of the requests that have
   uint32_t since_request_ = 0;   // packets since the last one that asked for an acknowledgement
   uint32_t data_begun_ = 0;      // READs and atomics in the queue that have begun
   uint32_t data_asked_ = 0;      // those among them before the cursor

@@ -55,7 +55,10 @@ void Responder::receive(Packet* packet, const wire::Parsed& parsed) {
 void Responder::receive_reliable(Packet* packet, const wire::Parsed& parsed) {
   agreement_.heard(parsed.headers.bth.reserved6);
   uint64_t psn = unwrap_psn(parsed.headers.bth.psn, expected_);
-  if (psn > expected_) return take_gap(packet, parsed, psn);
+  if (psn > expected_) {
+    qp_.note_gap(psn - expected_);
+    return take_gap(packet, parsed, psn);
+  }
   if (psn < expected_) {
     take_duplicate(parsed, psn);
     return qp_.device().fabric().pool().release(packet);

@@ -233,8 +233,28 @@ void Switch::make_plan() {
     port->headroom_needed = headroom_of(port->in->parameters(), port->out->parameters());
     port->headroom = headroom_for(settings_, port->headroom_needed);
     reserved += kPriorities * port->headroom;
+    note_headroom(*port);
   }
   plan_ = BufferPlan(settings_, ports_.size(), reserved);
+}
+
+void Switch::set_warning(std::function<void(const std::string&)> warn) {
+  warn_ = std::move(warn);
+  for (auto& port : ports_) {
+    port->headroom_short = false;
+    note_headroom(*port);
+  }
+}
+
+void Switch::note_headroom(PortUnit& port) {
+  bool is_short = settings_.pfc.enable && port.headroom < port.headroom_needed;
+  if (is_short && !port.headroom_short && warn_) {
+    warn_(
+        fmt::format("{}: port {} has PFC headroom {}, its link calls for {}: packets that come "
+                    "after PAUSE may be lost",
+                    name_, port.index + 1, port.headroom, port.headroom_needed));
+  }
+  port.headroom_short = is_short;
 }
 
 // By the links as they are, or as they were built where that leaves more to share: what the

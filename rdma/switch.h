@@ -74,7 +74,7 @@ class Switch final : public KnobOwner {
   const BufferPlan& plan() const { return plan_; }
 
   // What a person should know of settings that were accepted goes to `warn`, on the core's thread.
-  void set_warning(std::function<void(const std::string&)> warn) { warn_ = std::move(warn); }
+  void set_warning(std::function<void(const std::string&)> warn);
   // Knobs, in the order of kSwitchKnobs.
   Result<void> check(std::span<const KnobValue> proposed) const override;
   void apply(std::span<const KnobValue> values) override;
@@ -101,6 +101,7 @@ class Switch final : public KnobOwner {
   void forget_pauses(PortUnit& port);
   uint64_t headroom_for(const SwitchSettings& settings, uint64_t needed) const;
   void make_plan();
+  void note_headroom(PortUnit& port);
   void warn_of_late_marks();
 
   const std::string name_;

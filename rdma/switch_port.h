@@ -46,8 +46,9 @@ struct SwitchPort {
   PriorityTurn turn;
   uint64_t queued_bytes = 0;  // in all queues
   std::array<IngressCount, kPriorities> ingress;
-  uint64_t ingress_bytes = 0;                        // of all priorities
-  uint64_t headroom = 0;                             // octets per priority
+  uint64_t ingress_bytes = 0;  // of all priorities
+  uint64_t headroom = 0;       // octets per priority
+  bool headroom_short = false;
   uint64_t headroom_needed = 0, headroom_built = 0;  // by the links as they are, and as they began
 };
 

@@ -68,10 +68,10 @@ class Traffic::ResultFile final : public Attribute {
     double goodput = elapsed ? static_cast<double>(stats.bytes.get()) * 8 / seconds : 0;
     return fmt::format(
         "bytes {}\nmessages {}\nreceived {}\nelapsed_ns {}\ngoodput_bps {:.0f}\npackets "
-        "{}\nretransmitted {}\n"
+        "{}\nretransmitted {}\ncnps {}\n"
         "timeouts {}\nmismatched {}\nqps {}\npid {}\ncomm {}\n",
         stats.bytes.get(), stats.messages.get(), stats.received.get(), elapsed, goodput,
-        stats.packets.get(), stats.retransmitted.get(), stats.timeouts.get(),
+        stats.packets.get(), stats.retransmitted.get(), stats.cnps.get(), stats.timeouts.get(),
         stats.mismatched.get(), entry_->spec.qps, entry_->owner.pid, entry_->owner.comm);
   }
 
@@ -220,6 +220,19 @@ void Traffic::add_directory(const EntryPtr& entry) {
   house_.tree.add_directory(directory, true);
   house_.tree.add_file(directory + "/state", std::make_shared<StateFile>(entry));
   house_.tree.add_file(directory + "/result", std::make_shared<ResultFile>(entry, house_.engine));
+  auto reading = [&](const char* name, Counter& value, std::string_view doc) {
+    house_.tree.add_file(directory + "/" + name, read_only(
+                                                     [entry, &value]() -> Result<std::string> {
+                                                       return fmt::format("{}", value.get());
+                                                     },
+                                                     doc));
+  };
+  CongestionReading& sender = entry->stats->sender;
+  reading("rate", sender.rate_bps,
+          "bit/s, Ethernet framing included: at which the first queue pair may send its data");
+  reading("window", sender.window,
+          "octets of requests that it may have in flight; 4294967295 without a limit, 524288 while "
+          "CFR limits nothing");
   add_trigger(house_.tree, directory, kStop, house_.engine,
               [this, entry](std::string_view text, const OperationPtr&, Answer<void> answer) {
                 if (without_newline(text) != "1") {

@@ -378,9 +378,11 @@ size_t HeaderTemplate::emit(const Fields& fields, const Extensions& extensions, 
   std::memcpy(ip, bytes_.data(), bytes_.size());
   if (ip_len_ == kIpv4Len) {
     auto total = static_cast<uint16_t>(kIpv4Len + udp_len);
+    ip[1] |= fields.ecn;
     store16(ip + 2, total);
-    store16(ip + 10, folded(ip_sum_ + total));
+    store16(ip + 10, folded(ip_sum_ + total + fields.ecn));
   } else {
+    ip[1] |= static_cast<uint8_t>(fields.ecn << 4);
     store16(ip + 4, static_cast<uint16_t>(udp_len));
   }
   uint8_t* udp = ip + ip_len_;

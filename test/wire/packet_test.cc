@@ -255,3 +255,25 @@ TEST_CASE("packet: damaged packets are refused, or taken for just what they say"
     CHECK(met.contains(static_cast<ParseError>(error)));
   }
 }
+
+TEST_CASE("packet: ECN bits that a connection's packet gets are as if its traffic class had them") {
+  Rng rng(8, "ecn bits");
+  for (int round = 0; round < 200; ++round) {
+    bool ipv6 = round % 2;
+    wire::Headers headers = random_headers(rng, ipv6, Opcode::kRcSendMiddle);
+    uint8_t& traffic_class = ipv6 ? headers.v6.traffic_class : headers.v4.tos;
+    traffic_class &= 0xfc;
+    wire::HeaderTemplate without(headers);
+    for (uint8_t ecn = 0; ecn < 4; ++ecn) {
+      wire::Headers marked = headers;
+      (ipv6 ? marked.v6.traffic_class : marked.v4.tos) |= ecn;
+      std::array<uint8_t, wire::kMaxHeaderLen> given{}, own{};
+      wire::HeaderTemplate::Fields fields;
+      fields.opcode = Opcode::kRcSendMiddle;
+      size_t length = wire::HeaderTemplate(marked).emit(fields, marked, 256, own);
+      fields.ecn = ecn;
+      CHECK(without.emit(fields, headers, 256, given) == length);
+      CHECK(given == own);
+    }
+  }
+}

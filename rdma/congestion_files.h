@@ -1,0 +1,20 @@
+// The files of congestion control: ecn/ of an interface, cfr/ and tc/ of a device.
+#pragma once
+
+#include <string>
+
+#include "core/engine.h"
+#include "core/tree.h"
+
+namespace rocefs {
+
+class Device;
+class Port;
+
+// All outlive the tree.
+// ecn/{roce_np,roce_rp}/ below the interface's directory.
+void add_ecn_files(Tree& tree, const std::string& directory, Port& port, Engine& engine);
+// cfr/ and tc/<port>/ below the device's.
+void add_cfr_files(Tree& tree, const std::string& directory, Device& device, Engine& engine);
+
+}  // namespace rocefs

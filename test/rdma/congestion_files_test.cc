@@ -1,0 +1,137 @@
+// The files of congestion control: rules that span knobs, and what they show.
+#include "rdma/congestion_files.h"
+
+#include <catch2/catch.hpp>
+
+#include "core/knob_transaction.h"
+#include "test/rdma/congested.h"
+#include "test/skip.h"
+
+using namespace rocefs;
+using namespace rocefs::test;
+
+namespace {
+
+// The engine does not run: answers come at once.
+struct Files {
+  PollLoop loop;
+  std::unique_ptr<Engine> engine;
+  World world;
+  Tree tree{0, 0};
+  Files() {
+    auto created = Engine::create({ClockMode::kVirtual, 1}, loop);
+    REQUIRE(created);
+    engine = std::move(*created);
+    add_ecn_files(tree, "net", world.device("mb_0").port(), *engine);
+    add_cfr_files(tree, "dev", world.device("mb_0"), *engine);
+  }
+  std::string cat(const char* path) {
+    auto file = std::dynamic_pointer_cast<Attribute>(tree.resolve(path)->file);
+    REQUIRE(file);
+    return *file->show();
+  }
+  // The errno, and the reason.
+  Error echo(const char* path, std::string_view text) {
+    Error said;
+    auto file = std::dynamic_pointer_cast<Attribute>(tree.resolve(path)->file);
+    REQUIRE(file);
+    file->store(text, std::make_shared<Operation>(Caller{}), [&](Result<void> result) {
+      if (!result) said = result.error();
+    });
+    return said;
+  }
+};
+
+struct WindowTaker final : WindowOwner {
+  void windows_lost(Device&) override {}
+};
+
+}  // namespace
+
+TEST_CASE("ecn files: K must be more than N, and a refusal names both") {
+  NEEDS_IO_URING();
+  Files files;
+  CHECK(files.cat("net/ecn/roce_np/min_time_between_cnps") == "50\n");
+  CHECK(files.cat("net/ecn/roce_rp/dce_tcp_rtt") == "55\n");
+  Error refused = files.echo("net/ecn/roce_rp/dce_tcp_rtt", "50");
+  CHECK(refused.code == EINVAL);
+  CHECK(refused.reason == "dce_tcp_rtt, 50 us, must be more than min_time_between_cnps, 50 us");
+  CHECK(files.echo("net/ecn/roce_np/min_time_between_cnps", "55").code == EINVAL);
+  CHECK(files.cat("net/ecn/roce_np/min_time_between_cnps") == "50\n");
+  CHECK(files.echo("net/ecn/roce_rp/dce_tcp_rtt", "51").code == 0);
+  CHECK(files.world.device("mb_0").port().ecn().rp().alpha_period == 51 * kMicrosecond);
+  CHECK(files.echo("net/ecn/roce_rp/rpg_max_rate", "100").code == 0);
+  refused = files.echo("net/ecn/roce_rp/rpg_min_rate", "101");
+  CHECK(refused.reason == "rpg_min_rate, 101 Mbit/s, is more than rpg_max_rate, 100 Mbit/s");
+}
+
+TEST_CASE("ecn files: NP is on and RP off on every priority, and each is its own") {
+  NEEDS_IO_URING();
+  Files files;
+  for (int i = 0; i < 8; ++i) {
+    std::string np = fmt::format("net/ecn/roce_np/enable/{}", i);
+    std::string rp = fmt::format("net/ecn/roce_rp/enable/{}", i);
+    CHECK(files.cat(np.c_str()) == "1\n");
+    CHECK(files.cat(rp.c_str()) == "0\n");
+    const EcnKnobs& ecn = files.world.device("mb_0").port().ecn();
+    CHECK(files.echo(np.c_str(), "off").code == 0);
+    CHECK(ecn.np().priorities == (0xff & ~(1 << i)));
+    CHECK(files.echo(np.c_str(), "on").code == 0);
+    CHECK(files.echo(rp.c_str(), "y").code == 0);
+    CHECK(ecn.rp().priorities == 1 << i);
+    CHECK(files.echo(rp.c_str(), "n").code == 0);
+  }
+}
+
+TEST_CASE(
+    "cfr files: while somebody owns the windows enable is 0 and EBUSY, saved is what returns") {
+  NEEDS_IO_URING();
+  Files files;
+  Cfr& cfr = files.world.device("mb_0").cfr();
+  CHECK(files.cat("dev/cfr/enable") == "0\n");
+  CHECK(files.cat("dev/cfr/ooo_threshold") == "1\n");
+  CHECK(files.echo("dev/cfr/enable", "yes").code == 0);
+  CHECK(cfr.enabled());
+  WindowTaker owner;
+  REQUIRE(cfr.take_windows(owner));
+  CHECK(files.cat("dev/cfr/enable") == "0\n");
+  CHECK(files.cat("dev/cfr/saved") == "1\n");
+  CHECK(files.echo("dev/cfr/enable", "0").code == EBUSY);
+  CHECK(files.echo("dev/cfr/enable", "1").code == EBUSY);
+  CHECK(files.echo("dev/cfr/enable", "x").code == EINVAL);
+  // Nor by the way of several knobs at once.
+  auto changes = knob_changes(files.tree, {{"dev/cfr/enable", "0"}});
+  REQUIRE(changes);
+  int code = 0;
+  store_knobs(*files.engine, std::move(*changes), [&](Result<Moment> result) {
+    if (!result) code = result.error().code;
+  });
+  CHECK(code == EBUSY);
+  CHECK(files.echo("dev/cfr/ooo_threshold", "16").code == 0);
+  CHECK(files.echo("dev/cfr/ooo_threshold", "0").code == EINVAL);
+  cfr.return_windows(owner);
+  CHECK(files.cat("dev/cfr/enable") == "1\n");
+  CHECK(cfr.enabled());
+  CHECK(cfr.ooo_threshold() == 16);
+}
+
+TEST_CASE("tc files: a traffic class is shown as OFED shows it, and what it shows can be stored") {
+  NEEDS_IO_URING();
+  Files files;
+  const char* path = "dev/tc/1/traffic_class";
+  ClassOverride& override_of = files.world.device("mb_0").port().class_override();
+  CHECK(files.cat(path).empty());
+  CHECK(override_of.apply_to(7) == 7);
+  for (const char* text : {"106", "106\n", "0x6a", "tclass=106", "Global tclass=106\n"}) {
+    CHECK(files.echo(path, text).code == 0);
+    CHECK(files.cat(path) == "Global tclass=106\n");
+    CHECK(override_of.apply_to(7) == 106);
+    CHECK(files.echo(path, "-1").code == 0);
+    CHECK(files.cat(path).empty());
+    CHECK(override_of.apply_to(7) == 7);
+  }
+  for (const char* text : {"256", "-2", "x", "1 2", "tclass=", "Global", "1x"}) {
+    INFO(text);
+    CHECK(files.echo(path, text).code == EINVAL);
+  }
+}

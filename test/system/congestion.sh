@@ -1,0 +1,56 @@
+#!/bin/bash
+# Congestion control on a mount: CFR over a lossy link, DCQCN's knobs and their rules, the traffic class.
+. "$(dirname "$0")/lib/common.bash"
+
+mounted -o clock=virtual,seed=5
+ecn=$mnt/class/net/enp43s0/ecn far=$ib/mb_1/ports/1/hw_counters near=$ib/mb_0/ports/1/hw_counters
+flow=$debug/traffic/f
+advance() { echo "$1" >"$debug/clock/advance"; }
+start() { echo "$1" >"$debug/traffic/start"; }
+
+# CFR: with loss the receiver tells the sender, with no ECN anywhere; the window falls and comes back.
+echo 0.05 >"$debug/links/sw_0-mb_1/loss"
+start "f write mb_0 mb_1 size=256K count=1000000 timeout=8"
+advance 2ms
+expect 4294967295 "$(cat "$flow/window")" "window without a limit"
+expect 0 "$(cat "$far/np_cnp_sent")" "CNPs without CFR"
+for device in mb_0 mb_1; do echo 1 >"$ib/$device/cfr/enable"; done
+expect 524288 "$(cat "$flow/window")" "CFR's window at first"
+advance 2ms
+[ "$(cat "$flow/window")" -lt 262144 ] || fail "the window has not fallen: $(cat "$flow/window")"
+sent=$(cat "$far/np_cnp_sent")
+[ "$sent" -gt 10 ] || fail "only $sent CNPs"
+expect "$sent" "$(cat "$far/np_cnp_sent_ooo")" "CNPs because of gaps"
+expect 0 "$(cat "$far/np_ecn_marked_roce_packets")" "marked packets"
+expect 1 "$(cat "$ib/mb_0/cfr/saved")" "saved"
+echo 0 >"$debug/links/sw_0-mb_1/loss"
+advance 30ms
+expect 524288 "$(cat "$flow/window")" "the window after the loss"
+echo 1 >"$flow/stop"
+expect "$(value cnps "$flow/result")" "$(cat "$near/rp_cnp_handled")" "CNPs that the sender obeyed"
+expect 0 "$(value mismatched "$flow/result")" "mismatched"
+
+# DCQCN: rules that span knobs, one by one and together.
+expect "Invalid argument" "$(store 50 "$ecn/roce_rp/dce_tcp_rtt")" "K = N"
+grep -q "dce_tcp_rtt, 50 us, must be more than min_time_between_cnps, 50 us" "$debug/dmesg" || fail "no reason"
+rp=class/net/enp43s0/ecn/roce_rp np=class/net/enp43s0/ecn/roce_np
+expect ok "$(store "$rp/dce_tcp_rtt=5 $np/min_time_between_cnps=4" "$debug/set")" "both at once"
+expect ok "$(store 1 "$ecn/roce_rp/enable/3")" "RP"
+
+# A traffic class for all that a port sends, and back.
+tc=$ib/mb_0/tc/1/traffic_class
+expect "" "$(cat "$tc")" "no class at first"
+expect ok "$(store 106 "$tc")" "class"
+expect "Global tclass=106" "$(cat "$tc")" "class"
+for bad in 256 x "1 2" -2; do expect "Invalid argument" "$(store "$bad" "$tc")" "class $bad"; done
+expect ok "$(store -1 "$tc")" "no class"
+expect "" "$(cat "$tc")" "no class again"
+
+# A driver that comes back finds the defaults.
+echo 106 >"$tc"
+echo 0000:2b:00.0 >"$mnt/bus/pci/drivers/mango_core/unbind"
+echo 0000:2b:00.0 >"$mnt/bus/pci/drivers/mango_core/bind"
+expect 0 "$(cat "$ib/mb_0/cfr/enable")" "CFR after bind"
+expect 55 "$(cat "$ecn/roce_rp/dce_tcp_rtt")" "K after bind"
+expect 0 "$(cat "$ecn/roce_rp/enable/3")" "RP after bind"
+expect "" "$(cat "$tc")" "class after bind"
