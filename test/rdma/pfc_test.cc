@@ -401,3 +401,35 @@ TEST_CASE(
   CHECK(reset.near->priority() == 0);
   REQUIRE(star.run_idle());
 }
+
+TEST_CASE("pfc: a device that leaves while it is paused can transmit when it comes back") {
+  Star star(3);
+  star.knobs.set("buffer/size", "1M");
+  struct Run {
+    std::string state = "running";
+    Flow flow;
+    Run(World& world, const FlowSpec& spec)
+        : flow(world.fabric, spec, {}, std::make_shared<FlowStats>(), nullptr,
+               [this](Result<void> result) { state = result ? "done" : result.error().reason; }) {
+      REQUIRE(flow.start());
+    }
+  };
+  FlowSpec spec;
+  spec.from = "h1";
+  spec.to = "h3";
+  spec.window = 1024;
+  spec.count = 200;
+  Run one(star, spec);
+  spec.from = "h2";
+  Run two(star, spec);
+  while (star.link("h1-s").paused() == 0) REQUIRE(star.scheduler.run_one(kSecond));
+  star.device("h1").leave();
+  CHECK(one.state == "device removed");
+  star.device("h1").arrive();
+  spec.from = "h1";
+  Run again(star, spec);
+  REQUIRE(star.run_idle());
+  CHECK(two.state == "done");
+  CHECK(again.state == "done");
+  CHECK(star.dropped() == 0);
+}
