@@ -110,7 +110,7 @@ void Link::take_pause(const PauseFrame& frame) {
   state.paused.set(frame.pause);
   auto bit = static_cast<uint8_t>(1u << frame.priority);
   if (frame.pause) {
-    state.received.add();
+    state.counters.pause_received.add();
     paused_ |= bit;
     return;
   }

@@ -73,15 +73,17 @@ inline constexpr CounterRow<LinkCounters> kLinkCounters[] = {
     {"overflowed", &LinkCounters::overflowed, "packets dropped by the switch: its buffer was full"},
 };
 
+struct PauseCounters {
+  Counter pause_received;
+};
+inline constexpr CounterRow<PauseCounters> kPauseCounters[] = {
+    {"pause_received", &PauseCounters::pause_received,
+     "PAUSE frames by which the far end of the cable stopped this port"},
+};
 // What PFC has told a transmitter of one priority.
 struct PauseState {
-  Counter received;  // PAUSE frames
-  Counter paused;    // 0 or 1
-};
-
-inline constexpr CounterRow<PauseState> kPauseCounters[] = {
-    {"pause_received", &PauseState::received,
-     "PAUSE frames by which the far end of the cable stopped this port"},
+  PauseCounters counters;
+  Counter paused;  // 0 or 1
 };
 
 // Octets that Ethernet adds to each packet on the wire: preamble 8, header 14, FCS 4, gap 12.

@@ -147,7 +147,7 @@ bool Switch::enqueue(PortUnit* from, PortUnit& to, Packet* packet, TimeNs now) {
   EgressQueue& queue = to.queues[priority];
   if (Link* link = full(from, to, priority, length)) {
     link->counters().overflowed.add();
-    queue.dropped.add();
+    queue.counters.dropped.add();
     pool_.release(packet);
     return false;
   }
@@ -200,14 +200,14 @@ void Switch::mark(EgressQueue& queue, Packet& packet) {
   if (ecn == Ecn::kNotCapable || ecn == Ecn::kCongested) return;
   if (!marker_.marks(queue.bytes.get())) return;
   mark_congested(packet);
-  queue.marked.add();
+  queue.counters.marked.add();
 }
 
 void Switch::pause(PortUnit& port, size_t priority) {
   IngressCount& count = port.ingress[priority];
   count.pausing = true;
   count.limit = count.bytes + port.headroom;
-  count.pause_sent.add();
+  count.counters.pause_sent.add();
   port.out->send_pause(priority, true);
 }
 

@@ -50,11 +50,11 @@ void add_port(Tree& tree, const std::string& directory, SwitchPort& port, Engine
     add_reading(tree, here + "/bytes", queue.bytes, "octets that wait for this port now");
     add_reading(tree, here + "/packets", queue.packets, "packets that wait for this port now");
     add_peak(tree, here, kQueuePeak, engine, queue.peak, queue.bytes);
-    add_counter_files(tree, here, kEgressCounters, queue);
+    add_counter_files(tree, here, kEgressCounters, queue.counters);
     here = fmt::format("{}/pfc/{}", directory, priority);
     PauseState& state = port.out->pause_state(priority);
-    add_counter_files(tree, here, kIngressCounters, port.ingress[priority]);
-    add_counter_files(tree, here, kPauseCounters, state);
+    add_counter_files(tree, here, kIngressCounters, port.ingress[priority].counters);
+    add_counter_files(tree, here, kPauseCounters, state.counters);
     add_reading(tree, here + "/paused", state.paused,
                 "1: the far end of the cable has paused what this port transmits");
   }

@@ -14,16 +14,28 @@
 
 namespace rocefs {
 
+struct EgressCounters {
+  Counter marked, dropped;
+};
+inline constexpr CounterRow<EgressCounters> kEgressCounters[] = {
+    {"marked", &EgressCounters::marked, "packets that this queue marked as congested (CE)"},
+    {"dropped", &EgressCounters::dropped, "packets for this queue that the switch had no room for"},
+};
+
+struct IngressCounters {
+  Counter pause_sent;
+};
+inline constexpr CounterRow<IngressCounters> kIngressCounters[] = {
+    {"pause_sent", &IngressCounters::pause_sent,
+     "PAUSE frames by which the switch stopped the far end of this port's cable"},
+};
+
 // Of one egress port and priority, first in, first out.
 struct EgressQueue {
   PacketFifo fifo;
   Counter bytes, packets;  // that wait now
   Counter peak;            // octets
-  Counter marked, dropped;
-};
-inline constexpr CounterRow<EgressQueue> kEgressCounters[] = {
-    {"marked", &EgressQueue::marked, "packets that this queue marked as congested (CE)"},
-    {"dropped", &EgressQueue::dropped, "packets for this queue that the switch had no room for"},
+  EgressCounters counters;
 };
 
 // Of one ingress port and priority.
@@ -31,11 +43,7 @@ struct IngressCount {
   uint64_t bytes = 0;    // stored anywhere in the switch
   bool pausing = false;  // the sender has been told to pause
   uint64_t limit = 0;    // while pausing: octets that threshold and headroom have room for
-  Counter pause_sent;
-};
-inline constexpr CounterRow<IngressCount> kIngressCounters[] = {
-    {"pause_sent", &IngressCount::pause_sent,
-     "PAUSE frames by which the switch stopped the far end of this port's cable"},
+  IngressCounters counters;
 };
 
 struct SwitchPort {

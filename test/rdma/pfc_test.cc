@@ -37,7 +37,7 @@ struct Incast {
   uint64_t pauses(size_t priority = 0) {
     uint64_t sum = 0;
     for (unsigned n = 1; n < senders.size(); ++n) {
-      sum += star.link(fmt::format("h{}-s", n)).pause_state(priority).received.get();
+      sum += star.link(fmt::format("h{}-s", n)).pause_state(priority).counters.pause_received.get();
     }
     return sum;
   }
@@ -106,11 +106,11 @@ TEST_CASE("pfc: PAUSE when an ingress priority is above its threshold, RESUME tw
   while (held.ingress(1).bytes + kFullPacket <= kThreshold) held.arrive(1, 3);
   CHECK_FALSE(held.ingress(1).pausing);
   held.arrive(2, 3);  // of another ingress
-  CHECK(held.ingress(1).pause_sent.get() == 0);
+  CHECK(held.ingress(1).counters.pause_sent.get() == 0);
   held.arrive(1, 3);
   CHECK(held.ingress(1).pausing);
-  CHECK(held.ingress(1).pause_sent.get() == 1);
-  CHECK(held.ingress(2).pause_sent.get() == 0);
+  CHECK(held.ingress(1).counters.pause_sent.get() == 1);
+  CHECK(held.ingress(2).counters.pause_sent.get() == 0);
   held.pass(2 * kMicrosecond);
   CHECK(held.stopped(1));
   CHECK(held.link("h1-s").paused() == 1);  // no other priority
@@ -125,7 +125,7 @@ TEST_CASE("pfc: PAUSE when an ingress priority is above its threshold, RESUME tw
   held.pass(2 * kMicrosecond);
   CHECK_FALSE(held.stopped(1));
   REQUIRE(held.run_idle());
-  CHECK(held.ingress(1).pause_sent.get() == 1);
+  CHECK(held.ingress(1).counters.pause_sent.get() == 1);
 }
 
 TEST_CASE("pfc: PAUSE waits for the packet under way, not for those behind it") {
@@ -224,8 +224,8 @@ TEST_CASE("pfc: priorities of the same port that do not congest are not paused")
   victim.send({3}, 200);
   REQUIRE(incast.star.run_idle());
   Link& link = incast.star.link("h1-s");
-  CHECK(link.pause_state(0).received.get() > 0);
-  CHECK(link.pause_state(3).received.get() == 0);
+  CHECK(link.pause_state(0).counters.pause_received.get() > 0);
+  CHECK(link.pause_state(3).counters.pause_received.get() == 0);
   CHECK(victim.left(3) == 0);
 }
 
@@ -240,9 +240,9 @@ TEST_CASE("pfc: PAUSE goes on upstream, switch by switch, and nothing is lost on
   Blaster one(world, 1, 3, "h1-s"), two(world, 2, 3, "h2-s");
   for (Blaster* blaster : {&one, &two}) blaster->send({}, 8000);
   REQUIRE(world.run_idle());
-  CHECK(world.link("s-t").pause_state(0).received.get() > 0);
-  CHECK(world.link("h1-s").pause_state(0).received.get() > 0);
-  CHECK(world.link("h2-s").pause_state(0).received.get() > 0);
+  CHECK(world.link("s-t").pause_state(0).counters.pause_received.get() > 0);
+  CHECK(world.link("h1-s").pause_state(0).counters.pause_received.get() > 0);
+  CHECK(world.link("h2-s").pause_state(0).counters.pause_received.get() > 0);
   CHECK(world.counters("h3").port_rcv_packets.get() == 16'000);
 }
 
@@ -281,7 +281,7 @@ TEST_CASE("pfc: PAUSE is lost on a link that is down, and on one that goes down 
     if (!before) held.turn("s-h1", false);
     held.pass(kMillisecond);
     CHECK_FALSE(held.stopped(1));
-    CHECK(held.link("h1-s").pause_state(0).received.get() == 0);
+    CHECK(held.link("h1-s").pause_state(0).counters.pause_received.get() == 0);
   }
 }
 
@@ -313,7 +313,7 @@ TEST_CASE(
     for (unsigned n = 1; n <= kHosts; ++n) star.pause(n, 0);
     auto marked = [&] {
       uint64_t sum = 0;
-      for (unsigned n = 1; n <= kHosts; ++n) sum += star.queue(n).marked.get();
+      for (unsigned n = 1; n <= kHosts; ++n) sum += star.queue(n).counters.marked.get();
       return sum;
     };
     unsigned to = 0;
@@ -400,4 +400,36 @@ TEST_CASE(
   REQUIRE(reset.near->modify(QpState::kReset));
   CHECK(reset.near->priority() == 0);
   REQUIRE(star.run_idle());
+}
+
+TEST_CASE("pfc: a device that leaves while it is paused can transmit when it comes back") {
+  Star star(3);
+  star.knobs.set("buffer/size", "1M");
+  struct Run {
+    std::string state = "running";
+    Flow flow;
+    Run(World& world, const FlowSpec& spec)
+        : flow(world.fabric, spec, {}, std::make_shared<FlowStats>(), nullptr,
+               [this](Result<void> result) { state = result ? "done" : result.error().reason; }) {
+      REQUIRE(flow.start());
+    }
+  };
+  FlowSpec spec;
+  spec.from = "h1";
+  spec.to = "h3";
+  spec.window = 1024;
+  spec.count = 200;
+  Run one(star, spec);
+  spec.from = "h2";
+  Run two(star, spec);
+  while (star.link("h1-s").paused() == 0) REQUIRE(star.scheduler.run_one(kSecond));
+  star.device("h1").leave();
+  CHECK(one.state == "device removed");
+  star.device("h1").arrive();
+  spec.from = "h1";
+  Run again(star, spec);
+  REQUIRE(star.run_idle());
+  CHECK(two.state == "done");
+  CHECK(again.state == "done");
+  CHECK(star.dropped() == 0);
 }

@@ -146,7 +146,7 @@ struct Star : World {
   uint64_t dropped() {
     uint64_t sum = 0;
     for (size_t port = 0; port < hub.port_count(); ++port) {
-      for (const EgressQueue& one : hub.port(port).queues) sum += one.dropped.get();
+      for (const EgressQueue& one : hub.port(port).queues) sum += one.counters.dropped.get();
     }
     return sum;
   }

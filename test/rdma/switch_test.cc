@@ -45,7 +45,7 @@ TEST_CASE("switch: a paused priority waits, another one passes it") {
   CHECK(arrivals.priorities == std::vector<size_t>{1});
   CHECK(star.queue(2, 3).packets.get() == 2);
   CHECK(star.queue(2, 3).bytes.get() == 2 * kFullPacket);
-  CHECK(star.link("s-h2").pause_state(3).received.get() == 1);
+  CHECK(star.link("s-h2").pause_state(3).counters.pause_received.get() == 1);
   CHECK(star.link("s-h2").pause_state(3).paused.get() == 1);
   star.pause(2, 3, false);
   REQUIRE(star.run_idle());
@@ -64,7 +64,7 @@ TEST_CASE("switch: what does not fit its buffer is dropped and counted, on accou
   star.arrive(2, 3, {1});
   CHECK(star.hub.used().get() == 2 * kFullPacket);
   star.arrive(2, 3, {1});
-  CHECK(star.queue(3, 1).dropped.get() == 1);
+  CHECK(star.queue(3, 1).counters.dropped.get() == 1);
   CHECK(star.link("h2-s").counters().overflowed.get() == 1);
   CHECK(star.link("h1-s").counters().overflowed.get() == 0);
   CHECK(star.hub.used().get() == 2 * kFullPacket);

@@ -5,6 +5,15 @@
 
 mounted
 accepted() { expect ok "$(store "$1" "$file")" "$name takes $1"; }
+# An end of the range; where a rule over several knobs may refuse it, that has a test of its own.
+end() {
+  case $file in
+    */fabric/*/ecn/kmin | */fabric/*/ecn/kmax | */pfc/threshold | */pfc/headroom)
+      case $(store "$1" "$file") in ok | "Invalid argument") ;; *) fail "$name, given '$1'" ;; esac
+      ;;
+    *) accepted "$1" ;;
+  esac
+}
 refused() {  # TEXT [WHY]
   local before said
   before=$(cat "$file")
@@ -35,8 +44,8 @@ while IFS='@' read -r directory name takes initial; do
         ;;
       *" to "*)
         least=${takes% to *} most=${takes#* to }
-        accepted "$least"
-        accepted "$most"
+        end "$least"
+        end "$most"
         refused "9$most" "Numerical result out of range"
         [ "$least" = 0 ] || refused 0 "Numerical result out of range"
         refused -1 "Numerical result out of range"
@@ -47,6 +56,19 @@ while IFS='@' read -r directory name takes initial; do
           expect "$word" "$(cat "$file")" "$name"
           refused "${word}x"
         done
+        ;;
+      "0, 1, y, n, on or off")
+        for text in 1 y on Y; do
+          accepted "$text"
+          expect 1 "$(cat "$file")" "$name"
+        done
+        for text in 0 n off N; do
+          accepted "$text"
+          expect 0 "$(cat "$file")" "$name"
+        done
+        for text in x 2 -1 o; do refused "$text"; done
+        accepted "$initial"
+        continue  # as in the kernel, what follows is not looked at
         ;;
       "a line of at most "*)
         most=${takes//[^0-9]/}
