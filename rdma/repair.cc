@@ -76,8 +76,9 @@ void Requester::take_selective_nak(uint64_t psn, TimeNs now) {
   if (psn < unacknowledged_ || psn >= next_) return;  // it has come since, or is to be sent anyway
   const Wqe& wqe = queue_.at(position_of(psn));
   if (wqe.awaits_data() && psn != wqe.first_psn) return;  // its request is one packet
-  if (!use_retry_for(psn)) return;
-  send_again(psn, wqe.awaits_data() ? wqe.end_psn() : psn + 1);
+  uint64_t end = wqe.awaits_data() ? wqe.end_psn() : psn + 1;
+  if (is_sent_again(psn, end) || !use_retry_for(psn)) return;
+  send_again(psn, end);
   arm_timer(now);
 }
 
@@ -181,12 +182,18 @@ void Requester::on_hole_timer(TimeNs now) {
   ask_for_missing(now);
 }
 
-void Requester::send_again(uint64_t psn, uint64_t end) {
+// Whether it is about to be.
+bool Requester::is_sent_again(uint64_t psn, uint64_t end) {
   WorkQueue<Again>& again = repair().again;
   for (uint64_t at = again.head(); at != again.tail(); ++at) {
-    if (again.at(at).psn <= psn && end <= again.at(at).end) return;
+    if (again.at(at).psn <= psn && end <= again.at(at).end) return true;
   }
-  if (again.full()) return;  // it will be asked for again
+  return false;
+}
+
+void Requester::send_again(uint64_t psn, uint64_t end) {
+  WorkQueue<Again>& again = repair().again;
+  if (is_sent_again(psn, end) || again.full()) return;  // or it will be asked for again
   again.push({psn, end});
   qp_.make_data_ready();
 }
