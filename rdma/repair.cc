@@ -199,17 +199,17 @@ void Requester::send_again(uint64_t psn, uint64_t end) {
 }
 
 // After a time-out. The newest packet goes again: if the end of what was sent is lost, that is it;
-// else it makes the far end say what is missing. One that goes back n says nothing: now and then it
-// is the oldest.
+// else it makes the far end say what is missing. If that has not helped twice, everything goes: the
+// far end may go back n, and packets may be lost as fast as they are sent.
 void Requester::send_probe() {
+  constexpr uint32_t kMostProbes = 2;
   if (unacknowledged_ >= next_) return qp_.make_data_ready();
-  constexpr uint32_t kOldestEvery = 3;
+  if (++repair_->probes > kMostProbes) return rewind(unacknowledged_);
   repair_->recovery = next_;
   uint64_t newest = next_ - 1;
   const Wqe& wqe = queue_.at(position_of(newest));
   if (wqe.awaits_data()) newest = wqe.first_psn;
-  if (++repair_->probes % kOldestEvery == 0 || newest <= unacknowledged_)
-    return send_oldest_again();
+  if (newest <= unacknowledged_) return send_oldest_again();
   send_again(newest, wqe.awaits_data() ? wqe.end_psn() : newest + 1);
 }
 
