@@ -41,11 +41,11 @@ void Holes::fill(uint64_t begin, uint64_t end, TimeNs now) {
   if (touched) look_ahead();
 }
 
-// Each further try waits twice as long.
+// Each further try waits twice as long, up to four times the first.
 void Holes::set_asked(Hole& hole, TimeNs now, const Patience& patience) {
   TimeNs wait = patience.answer_ns;
   if (answer_ns_ > 0) wait = std::min(wait, std::max(2 * answer_ns_, patience.overtaken_ns));
-  wait = std::min(wait << hole.tries, patience.answer_ns);
+  wait = std::min(wait << hole.tries, 4 * patience.answer_ns);
   hole.asked_at = now;
   hole.due = now + std::max<TimeNs>(1, wait);
   if (hole.tries <= kMostTries) ++hole.tries;

@@ -15,7 +15,7 @@ class Holes {
   struct Patience {
     uint32_t packets = 0;     // that may overtake one
     TimeNs overtaken_ns = 0;  // how long one may be overtaken
-    TimeNs answer_ns = 0;     // how long an answer may take, until one has been timed; at most
+    TimeNs answer_ns = 0;     // how long an answer may take, until one has been timed
   };
   // A hole that was asked for so often is given up.
   static constexpr uint8_t kMostTries = 8;

@@ -76,8 +76,9 @@ void Requester::take_selective_nak(uint64_t psn, TimeNs now) {
   if (psn < unacknowledged_ || psn >= next_) return;  // it has come since, or is to be sent anyway
   const Wqe& wqe = queue_.at(position_of(psn));
   if (wqe.awaits_data() && psn != wqe.first_psn) return;  // its request is one packet
-  if (!use_retry_for(psn)) return;
-  send_again(psn, wqe.awaits_data() ? wqe.end_psn() : psn + 1);
+  uint64_t end = wqe.awaits_data() ? wqe.end_psn() : psn + 1;
+  if (is_sent_again(psn, end) || !use_retry_for(psn)) return;
+  send_again(psn, end);
   arm_timer(now);
 }
 
@@ -181,28 +182,34 @@ void Requester::on_hole_timer(TimeNs now) {
   ask_for_missing(now);
 }
 
-void Requester::send_again(uint64_t psn, uint64_t end) {
+// Whether it is about to be.
+bool Requester::is_sent_again(uint64_t psn, uint64_t end) {
   WorkQueue<Again>& again = repair().again;
   for (uint64_t at = again.head(); at != again.tail(); ++at) {
-    if (again.at(at).psn <= psn && end <= again.at(at).end) return;
+    if (again.at(at).psn <= psn && end <= again.at(at).end) return true;
   }
-  if (again.full()) return;  // it will be asked for again
+  return false;
+}
+
+void Requester::send_again(uint64_t psn, uint64_t end) {
+  WorkQueue<Again>& again = repair().again;
+  if (is_sent_again(psn, end) || again.full()) return;  // or it will be asked for again
   again.push({psn, end});
   qp_.make_data_ready();
 }
 
 // After a time-out. The newest packet goes again: if the end of what was sent is lost, that is it;
-// else it makes the far end say what is missing. One that goes back n says nothing: now and then it
-// is the oldest.
+// else it makes the far end say what is missing. If that has not helped twice, everything goes: the
+// far end may go back n, and packets may be lost as fast as they are sent.
 void Requester::send_probe() {
+  constexpr uint32_t kMostProbes = 2;
   if (unacknowledged_ >= next_) return qp_.make_data_ready();
-  constexpr uint32_t kOldestEvery = 3;
+  if (++repair_->probes > kMostProbes) return rewind(unacknowledged_);
   repair_->recovery = next_;
   uint64_t newest = next_ - 1;
   const Wqe& wqe = queue_.at(position_of(newest));
   if (wqe.awaits_data()) newest = wqe.first_psn;
-  if (++repair_->probes % kOldestEvery == 0 || newest <= unacknowledged_)
-    return send_oldest_again();
+  if (newest <= unacknowledged_) return send_oldest_again();
   send_again(newest, wqe.awaits_data() ? wqe.end_psn() : newest + 1);
 }
 

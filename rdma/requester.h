@@ -187,6 +187,7 @@ class Requester final : public MemoryListener {
   void note_beyond(uint64_t psn, TimeNs now);
   void ask_for_missing(TimeNs now);
   void ask_for_responses(uint64_t begin, uint64_t end);
+  bool is_sent_again(uint64_t psn, uint64_t end);
   void send_again(uint64_t psn, uint64_t end);
   void send_probe();
   void send_oldest_again();
