@@ -62,11 +62,18 @@ void Requester::clear_repair() {
   repair_->asked_for = 0;
 }
 
-// A retry is used when the oldest packet is asked for again that was sent again for the asking.
-bool Requester::use_retry_for(uint64_t psn) {
+// A retry is used when the oldest packet is asked for again that was sent again for the asking; one
+// for as long as the ACK timeout, since the far end asks by its own, shorter patience.
+bool Requester::use_retry_for(uint64_t psn, TimeNs now) {
   if (psn != unacknowledged_) return true;
-  bool again = std::exchange(repair().asked_for, psn) == psn;
-  return !again || use_retry();
+  Repair& own = repair();
+  if (std::exchange(own.asked_for, psn) != psn) {
+    own.retry_due = now;
+    return true;
+  }
+  if (now < own.retry_due) return true;
+  own.retry_due = now + (TimeNs{4096} << (qp_.attributes().timeout & 31));
+  return use_retry();
 }
 
 // It says that one packet is missing, and nothing of others.
@@ -77,7 +84,7 @@ void Requester::take_selective_nak(uint64_t psn, TimeNs now) {
   const Wqe& wqe = queue_.at(position_of(psn));
   if (wqe.awaits_data() && psn != wqe.first_psn) return;  // its request is one packet
   uint64_t end = wqe.awaits_data() ? wqe.end_psn() : psn + 1;
-  if (is_sent_again(psn, end) || !use_retry_for(psn)) return;
+  if (is_sent_again(psn, end) || !use_retry_for(psn, now)) return;
   send_again(psn, end);
   arm_timer(now);
 }

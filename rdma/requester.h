@@ -114,6 +114,7 @@ class Requester final : public MemoryListener {
     uint64_t acknowledged = 0;  // the far end has done all before it, but responses may be missing
     uint64_t recovery = 0;      // what was sent before the last time-out
     uint64_t asked_for = 0;  // the PSN that a NAK or a hole asked for last, when it was the oldest
+    TimeNs retry_due = 0;    // when its being asked for again uses a further retry
     uint32_t probes = 0;     // since there was progress
     Event timer;
 
@@ -191,7 +192,7 @@ class Requester final : public MemoryListener {
   void send_again(uint64_t psn, uint64_t end);
   void send_probe();
   void send_oldest_again();
-  bool use_retry_for(uint64_t psn);
+  bool use_retry_for(uint64_t psn, TimeNs now);
   bool trim(Again& again, uint64_t& position);
   Packet* emit_again(TimeNs now);
   Packet* fetch_again(const Wqe& wqe, uint64_t position, uint64_t psn);
