@@ -284,3 +284,70 @@ TEST_CASE("selective: both ways of changing it take effect within a round trip")
     CHECK((enable ? resent == 1 : resent > 1));
   }
 }
+
+TEST_CASE("selective: who takes a NAK for a standard one completes nothing that has not arrived") {
+  Pair pair(wide());
+  agree(pair);
+  std::set<uint32_t> lost;
+  Watch forth(pair, "sw_0-mb_1", [&](const wire::Parsed& parsed, Packet&) {
+    uint32_t psn = parsed.headers.bth.psn;
+    return (psn == 20 || psn == 60) && lost.insert(psn).second;
+  });
+  // Of the first hole's no NAK comes, of the second's one without anything that marks it.
+  int plain = 0;
+  Watch back(pair, "sw_0-mb_0", [&](const wire::Parsed& parsed, Packet& packet) {
+    if (!(parsed.headers.bth.reserved7 & kSelectiveNak)) return false;
+    if (parsed.headers.aeth.msn == 20) return true;
+    uint8_t* bth = packet.header.data() + wire::kIpv4Len + wire::kUdpLen;
+    bth[4] = 0;
+    bth[8] &= 0x80;
+    ++plain;
+    return false;
+  });
+  pair.link.near_cq.set_listener([&] { CHECK(pair.same(0, 0, 100 * kMtu)); });
+  REQUIRE(pair.outcome(pair.link.write(1, 0, 100 * kMtu)) == WcStatus::kSuccess);
+  CHECK(plain > 0);
+}
+
+TEST_CASE("selective: a kept packet whose region goes before its turn is dropped and counted") {
+  Pair pair(wide());
+  agree(pair);
+  Packet* late = nullptr;
+  Watch forth(pair, "sw_0-mb_1", [&](const wire::Parsed& parsed, Packet& packet) {
+    if (parsed.headers.bth.psn != 5 || late) return false;
+    late = forth.meddler.copy(&packet);
+    REQUIRE(materialize(pair.world.fabric.pool(), late));
+    return true;
+  });
+  pair.link.post(pair.link.receive(1, 0, 40 * kMtu));
+  pair.link.post(pair.link.send(1, 0, 40 * kMtu));
+  while (pair.far().sr_ooo_placed.get() < 20) REQUIRE(pair.world.scheduler.run_one(kSecond));
+  REQUIRE(pair.link.near_device.memory().remove(pair.link.near_key));
+  forth.meddler.deliver(late);
+  CHECK(pair.world.fabric.counters().stale_payloads.get() == 1);
+  pair.run();
+  CHECK(pair.sent().at(0).status != WcStatus::kSuccess);
+  CHECK(pair.received().empty());
+}
+
+TEST_CASE("selective: late memory at both ends, one loss, one retransmission") {
+  World world;
+  constexpr uint32_t kLength = 100 * kMtu;
+  auto near = std::make_shared<SlowMemory>(world, kLength, 1);
+  auto far = std::make_shared<SlowMemory>(world, kLength, 2);
+  Connection link(world, kLength, wide(), near, far);
+  for (const char* name : {"mb_0", "mb_1"}) set_sr(world.device(name), true);
+  fill(near->bytes, 5);
+  std::set<uint32_t> lost;
+  Meddler forth(world, world.link("sw_0-mb_1"), 1, {});
+  forth.script = [&](const wire::Parsed& parsed, Packet&) {
+    uint32_t psn = parsed.headers.bth.psn;
+    return (psn == 0 || psn == 30 || psn == 99) && lost.insert(psn).second;
+  };
+  link.post(link.write(1, 0, kLength));
+  REQUIRE(world.run_idle());
+  CHECK(Connection::poll(link.near_cq).at(0).status == WcStatus::kSuccess);
+  CHECK(near->bytes == far->bytes);
+  CHECK(world.counters("mb_0").sr_retrans.get() == 3);
+  CHECK(link.near->requester().packets_resent() == 3);
+}
