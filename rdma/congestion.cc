@@ -9,6 +9,12 @@
 #include "rdma/traffic_class.h"
 
 namespace rocefs {
+namespace {
+
+// Octets that a link may send for others before it is a queue pair's turn again.
+constexpr double kLinkTurn = 8 * (kMaxMtu + 64);
+
+}  // namespace
 
 Congestion::Congestion(Qp& qp)
     : qp_(qp), reaction_(choose()), event_(event_of<&Congestion::on_time>(this)) {
@@ -93,9 +99,9 @@ void Congestion::set_window(uint32_t octets) {
   qp_.make_data_ready();
 }
 
-// The packet after this one follows at the distance that the rate commands. One that could not go
-// in time, because the link was busy, is caught up with, but no more than one: rates hold among
-// queue pairs that share a link, and nothing is saved up for a burst.
+// The packet after this one follows at the distance that the rate commands. What could not go in
+// time because the link was busy with others is caught up with, so that rates hold among queue
+// pairs that share a link; more than that is not saved up for a burst.
 void Congestion::pace(const Packet& packet, TimeNs now) {
   const RpParameters& parameters = qp_.port().ecn().rp();
   uint64_t octets = packet.wire_length() + kEthernetOverhead;
@@ -105,7 +111,8 @@ void Congestion::pace(const Packet& packet, TimeNs now) {
   double exact = static_cast<double>(octets) * 8e9 / rp_.rate_bps() + remainder_;
   gap_ = static_cast<TimeNs>(exact);
   remainder_ = exact - static_cast<double>(gap_);
-  next_ = std::max(next_, now - gap_) + gap_;
+  TimeNs busy = static_cast<TimeNs>(kLinkTurn * 8e9 / line_bps());
+  next_ = std::max(next_, now - std::max(gap_, busy)) + gap_;
   rp_.sent(parameters, line_bps(), octets);
   paced_ = rp_.limited();
   publish();

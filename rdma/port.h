@@ -55,9 +55,7 @@ class Port final : public LinkSource, public LinkSink {
   // priority. Those of a priority that PFC has paused wait.
   Packet* pull(TimeNs now) override;
   // With all of them paused too: pull() notes when the wait begins.
-  bool ready() const override {
-    return cnps_.ready() || (acknowledges_.ready | data_.ready) != 0;
-  }
+  bool ready() const override { return cnps_.ready() || (acknowledges_.ready | data_.ready) != 0; }
   void receive(Packet* packet, TimeNs now) override;
   // Octets from outside, from the IP header to the ICRC, whatever they are.
   void receive_bytes(std::span<const uint8_t> bytes, TimeNs now);

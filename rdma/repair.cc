@@ -235,6 +235,7 @@ Packet* Requester::emit_again(TimeNs now) {
     uint64_t position = 0;
     if (!trim(again, position)) {
       repair.again.pop();
+      repair.fetch.drop();
       continue;
     }
     const Wqe& wqe = queue_.at(position);

@@ -71,7 +71,7 @@ class HeaderTemplate {
     uint32_t psn = 0;
     bool ack_req = false;
     bool solicited = false;
-    uint8_t ecn = 0;  // put into a traffic class that has no ECN bits
+    uint8_t ecn = 0;        // put into a traffic class that has no ECN bits
     uint8_t reserved6 = 0;  // of the BTH, as Bth says
     uint8_t reserved7 = 0;
     uint16_t port_offset = 0;  // the UDP source port is so far up from the connection's own

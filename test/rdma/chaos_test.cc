@@ -133,6 +133,7 @@ class LeverRun final : public DeviceClient {
     near_memory_ = some_memory(world_, rng_, kArea, &slow_);
     far_memory_ = some_memory(world_, rng_, kArea, &slow_);
     for (auto& link : links_) make(link);
+    for (const char* name : {"mb_0", "mb_1"}) set_sr(world_.device(name), rng_.chance(0.6));
   }
 
   void run() {
@@ -194,7 +195,11 @@ class LeverRun final : public DeviceClient {
   void pull_lever() {
     auto& link = links_[rng_.below(std::size(links_))];
     Qp& qp = some_qp(*link);
-    switch (rng_.below(12)) {
+    switch (rng_.below(14)) {
+      case 11:
+        return set_sr(qp.device(), rng_.chance(0.8), rng_.below(40));
+      case 12:
+        return set_ops(qp.device(), rng_.chance(0.8), 1 + rng_.below(100), rng_.below(6));
       case 0:
         return (void)qp.modify(QpState::kError);
       case 1:
@@ -285,6 +290,8 @@ std::vector<uint8_t> hostile_packet(Rng& rng, Qp& to, Qp& from, uint64_t address
   headers.bth.psn =
       static_cast<uint32_t>(rng.chance(0.8) ? rng.below(30) - 4 : rng.next()) & 0xffffff;
   headers.bth.ack_req = rng.chance(0.5);
+  headers.bth.reserved6 = rng.chance(0.7) ? kSelectiveBit : 0;
+  headers.bth.reserved7 = rng.chance(0.3) ? kSelectiveNak : 0;
   uint64_t va = rng.chance(0.7) ? address + rng.below(kArea) / 8 * 8 : rng.next();
   if (rng.chance(0.1)) va = ~uint64_t{0} - rng.below(5000);
   uint32_t rkey = rng.chance(0.9) ? key : static_cast<uint32_t>(rng.next());
@@ -296,8 +303,9 @@ std::vector<uint8_t> hostile_packet(Rng& rng, Qp& to, Qp& from, uint64_t address
   headers.atomic_ack = {rng.next()};
   headers.ieth = {rkey};
   headers.deth = {rng.chance(0.9) ? Connection::kQkey : 0, 0, from.number()};
-  headers.aeth = {static_cast<uint8_t>(rng.chance(0.5) ? 0x1f : rng.next()),
-                  static_cast<uint32_t>(rng.below(1 << 24))};
+  constexpr uint8_t kSyndromes[] = {0x1f, 0x1f, 0x60};
+  headers.aeth = {static_cast<uint8_t>(rng.chance(0.7) ? kSyndromes[rng.below(3)] : rng.next()),
+                  static_cast<uint32_t>(rng.below(rng.chance(0.5) ? 30 : 1 << 24))};
   bool has_payload = wire::opcode_info(headers.bth.opcode).has_payload;
   constexpr size_t kSizes[] = {0, 1, 255, 256, 257, 1000, 4096};
   std::vector<uint8_t> payload(has_payload ? kSizes[rng.below(std::size(kSizes))] : 0, 0xee);
@@ -316,6 +324,9 @@ void hostile_run(uint64_t seed) {
   Rng rng(seed, "hostile run");
   World world(seed);
   auto near_memory = some_memory(world, rng, kArea), far_memory = some_memory(world, rng, kArea);
+  for (const char* name : {"mb_0", "mb_1"}) {
+    set_sr(world.device(name), rng.chance(0.6), rng.below(10));
+  }
   Connection bystander(world, kArea);
   for (int round = 0; round < 4; ++round) {
     QpAttributes attributes;

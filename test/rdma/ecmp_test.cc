@@ -12,10 +12,10 @@ using namespace rocefs::test;
 
 namespace {
 
-// h1, h2 on leaf a, h3, h4 on leaf b, and `spines` between the leaves.
-Topology two_leaves(unsigned spines) {
+// h1, h2 on leaf a, h3, h4 on leaf b, none on leaf c, and `spines` between the leaves.
+Topology three_leaves(unsigned spines) {
   Topology topology;
-  topology.switches = {{"a"}, {"b"}};
+  topology.switches = {{"a"}, {"b"}, {"c"}};
   for (unsigned n = 1; n <= 4; ++n) {
     topology.devices.push_back(host(n));
     topology.links.push_back(cable("h" + std::to_string(n), n <= 2 ? "a" : "b", 10'000'000'000));
@@ -23,7 +23,7 @@ Topology two_leaves(unsigned spines) {
   for (unsigned n = 1; n <= spines; ++n) {
     std::string name = "p" + std::to_string(n);
     topology.switches.push_back({name});
-    for (const char* leaf : {"a", "b"}) {
+    for (const char* leaf : {"a", "b", "c"}) {
       topology.links.push_back(cable(leaf, name, 10'000'000'000));
     }
   }
@@ -31,13 +31,11 @@ Topology two_leaves(unsigned spines) {
 }
 
 struct Leaves : World {
-  Switch& leaf;
-  explicit Leaves(unsigned spines, uint64_t seed = 1)
-      : World(seed, two_leaves(spines)), leaf(*fabric.find_switch("a")) {}
-  // By the source port.
-  size_t choice(uint16_t port) {
+  explicit Leaves(unsigned spines, uint64_t seed = 1) : World(seed, three_leaves(spines)) {}
+  // A leaf's, by the source port.
+  size_t choice(uint16_t port, const char* leaf = "a") {
     Packet* packet = packet_between(*this, 1, 3, {0, Ecn::kNotCapable, port});
-    std::optional<size_t> egress = leaf.route(*packet);
+    std::optional<size_t> egress = fabric.find_switch(leaf)->route(*packet);
     fabric.pool().release(packet);
     REQUIRE(egress);
     return *egress;
@@ -182,6 +180,17 @@ TEST_CASE("ecmp: the flows of a path that is down are shared by the others, whic
   for (unsigned i = 0; i < kFlows; ++i) {
     CHECK(world.choice(static_cast<uint16_t>(0xc000 + i)) == before[i]);
   }
+}
+
+TEST_CASE("ecmp: switches of one fabric choose each for itself") {
+  Leaves world(4);
+  int same = 0;
+  for (uint16_t i = 0; i < 1000; ++i) {
+    auto port = static_cast<uint16_t>(0xc000 + i);
+    // The spines are behind two hosts' ports at a, and the only ports of c.
+    same += world.choice(port, "a") == world.choice(port, "c") + 2;
+  }
+  CHECK(same == Approx(250).margin(50));  // a quarter by chance; 3.6 standard deviations
 }
 
 TEST_CASE("ecmp: another seed, another choice") {

@@ -63,6 +63,7 @@ class Meddler final : public LinkSink {
   struct Odds {
     double drop = 0, duplicate = 0, delay = 0, corrupt = 0;
     TimeNs longest_delay = 20 * kMicrosecond;
+    double flip = 0;  // of the bit by which ends agree on selective retransmission
   };
   Meddler(World& world, Link& link, uint64_t seed, const Odds& odds)
       : world_(world), far_(link.sink()), rng_(seed, "meddler " + link.name()), odds_(odds) {
@@ -76,14 +77,24 @@ class Meddler final : public LinkSink {
 
   // Looks at each packet first; true: dropped.
   std::function<bool(const wire::Parsed&, Packet&)> script;
+  // How much later each packet arrives.
+  std::function<TimeNs(const wire::Parsed&)> delay;
 
   void receive(Packet* packet, TimeNs now) override {
+    if (delay) {
+      wire::Parsed parsed;
+      REQUIRE(wire::parse_headers(packet->header_bytes(), packet->payload.length, parsed) ==
+              wire::ParseError::kNone);
+      return hold(packet, delay(parsed));
+    }
     if (script) {
       wire::Parsed parsed;
       REQUIRE(wire::parse_headers(packet->header_bytes(), packet->payload.length, parsed) ==
               wire::ParseError::kNone);
       if (script(parsed, *packet)) return world_.fabric.pool().release(packet);
     }
+    if (rng_.chance(odds_.flip))
+      packet->header[wire::kIpv4Len + wire::kUdpLen + 4] ^= kSelectiveBit;
     if (rng_.chance(odds_.drop)) return world_.fabric.pool().release(packet);
     if (rng_.chance(odds_.corrupt)) corrupt(packet);
     if (rng_.chance(odds_.duplicate)) hold(copy(packet));
@@ -115,11 +126,13 @@ class Meddler final : public LinkSink {
   };
 
   void hold(Packet* packet) {
+    hold(packet, static_cast<TimeNs>(rng_.below(static_cast<uint64_t>(odds_.longest_delay))));
+  }
+  void hold(Packet* packet, TimeNs later) {
     std::erase_if(held_,
                   [](const auto& held) { return !held->packet && !held->event.scheduled(); });
     held_.push_back(std::make_unique<Held>(this, packet));
-    auto delay = static_cast<TimeNs>(rng_.below(static_cast<uint64_t>(odds_.longest_delay)));
-    world_.scheduler.after(held_.back()->event, delay);
+    world_.scheduler.after(held_.back()->event, later);
   }
 
   void corrupt(Packet* packet) {
