@@ -21,12 +21,12 @@ flows() {
     $1 == variant { sum += $at; if ($at > max) max = $at }
     END { print what == "sum" ? sum : max }' "$dir/$name/flows.csv"
 }
-# series max|last VARIANT SAMPLE, and first: the time in ns when it was not 0 for the first time.
+# series max|mean|last VARIANT SAMPLE, and first: the time in ns when it was not 0 for the first time.
 series() {
   awk -F, -v what="$1" -v variant="$2" -v column="$3" '
     NR == 2 { for (i = 1; i <= NF; ++i) if ($i == column) at = i }
-    $1 == variant { last = $at; if ($at > max) max = $at; if (!first && $at > 0) first = $2 }
-    END { print what == "max" ? max + 0 : what == "last" ? last + 0 : first + 0 }' "$dir/$name/series.csv"
+    $1 == variant { last = $at; sum += $at; ++count; if ($at > max) max = $at; if (!first && $at > 0) first = $2 }
+    END { print what == "max" ? max + 0 : what == "mean" ? sum / count : what == "last" ? last + 0 : first + 0 }' "$dir/$name/series.csv"
 }
 holds() {  # AN AWK CONDITION, WHY
   awk "BEGIN { exit !($1) }" || fail "$name: $1: $2"
@@ -54,3 +54,29 @@ holds "$(flow PFC victim slowdown) > 3" "PAUSE stops it with the others: it gets
 holds "$(flows sum PFC retransmitted) == 0" "with PFC nothing is lost"
 holds "$(flows sum PFC_off retransmitted) > 0" "without it something is"
 holds "$(flow PFC_and_DCQCN victim slowdown) < 0.6 * $(flow PFC victim slowdown)" "the others give way"
+
+# The queue before h0 is what PFC lets it be, or what ECN's thresholds say, once the start is over.
+for scenario in pfc incast; do
+  run $scenario
+  holds "$(flows sum PFC retransmitted) + $(flows sum PFC_and_DCQCN retransmitted) == 0" "nothing is lost"
+  holds "$(series mean PFC_and_DCQCN queue) < 0.3 * $(series mean PFC queue)" "the senders give way"
+  holds "$(flows sum PFC cnps) == 0 && $(flows sum PFC_and_DCQCN cnps) > 0" "by what CNPs tell them"
+  holds "$(flows max PFC_and_DCQCN slowdown) < 1.25 * $(flows max PFC slowdown)" "and take the link again"
+done
+name=pfc
+for port in 2 3 4 5 6 7 8 9; do
+  holds "$(series last PFC port$port) > 100" "PAUSE goes to every sender, all the time"
+  holds "$(series last PFC_and_DCQCN port$port) <= 5" "none is needed, but perhaps at the start"
+done
+
+# A receiver that takes disorder for congestion: no switch marks, and far fewer packets are lost.
+run cfr
+holds "$(series last CFR_off cnps) == 0 && $(series last CFR cnps) > 0" "CNPs come from CFR alone"
+holds "$(series last CFR lost) < 0.5 * $(series last CFR_off lost)" "windows are smaller"
+holds "$(flows max CFR slowdown) < $(flows max CFR_off slowdown)" "and all have ended earlier"
+
+# The switch is 2 us from the senders, the receivers are 1 ms there and back behind it.
+run npcc
+holds "$(series first NPCC h0_cnps) > 0 && $(series first NPCC h0_cnps) <= 100000" "tens of microseconds"
+holds "$(series first ECN_and_the_receivers_NP h0_cnps) >= 1000000" "the long link, both ways"
+holds "$(series max NPCC queue) < 0.2 * $(series max ECN_and_the_receivers_NP queue)" "it is told in time"
