@@ -118,10 +118,29 @@ void Congestion::pace(const Packet& packet, TimeNs now) {
   publish();
   if (next_ <= now) return;
   waits_ = true;
-  qp_.scheduler().at(event_, next_);
+  wake(now);
 }
 
-void Congestion::on_time(TimeNs) {
+// When the packet may go, or when the timer may have raised the rate.
+void Congestion::wake(TimeNs now) {
+  TimeNs timer = qp_.port().ecn().rp().timer;
+  qp_.scheduler().at(event_, timer > 0 ? std::min(next_, now + timer) : next_);
+}
+
+// What is left of a wait is as much shorter as the rate has become higher: a packet that was sent
+// at a trickle does not hold back for milliseconds what the timer allows to go.
+void Congestion::on_time(TimeNs now) {
+  if (next_ > now) {
+    double before = rp_.rate_bps();
+    rp_.advance(qp_.port().ecn().rp(), line_bps(), now);
+    paced_ = rp_.limited();
+    if (paced_) {
+      next_ = now + static_cast<TimeNs>(static_cast<double>(next_ - now) *
+                                        std::min(1.0, before / rp_.rate_bps()));
+      if (next_ > now) return wake(now);
+    }
+    next_ = now;
+  }
   waits_ = false;
   if (qp_.has_data()) qp_.make_data_ready();
 }

@@ -74,6 +74,7 @@ class Congestion {
   double line_bps() const;
   void stop();
   void pace(const Packet& packet, TimeNs now);
+  void wake(TimeNs now);
   void on_time(TimeNs now);
   void publish();
 

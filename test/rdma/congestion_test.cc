@@ -104,6 +104,26 @@ TEST_CASE("RP: rates so low that acknowledgements become rare bring no time-outs
   CHECK(stream.stats->retransmitted.get() == 0);
 }
 
+// At 1 Mb/s a packet of 4 KiB takes 33 ms. The timer raises the rate after T = 55 us, halfway to
+// the 10 Gb/s before the cut: the next packet goes then, not 33 ms later.
+TEST_CASE("RP: a wait ends as early as the rate that the timer has raised by then allows") {
+  World world;
+  set_ecn(world.device("mb_0").port(),
+          {{"roce_rp/enable/0", "1"}, {"roce_rp/rate_to_set_on_first_cnp", "1"}});
+  RunningFlow stream(world, FlowOp::kWrite);
+  world.scheduler.run_until(kMillisecond);
+  send_cnp(world, "mb_0", "mb_1");
+  world.scheduler.run_until(kMillisecond + 30 * kMicrosecond);
+  CHECK(stream.rate() == 1'000'000);
+  uint64_t before = world.counters("mb_0").port_xmit_packets.get();
+  world.scheduler.run_until(kMillisecond + 130 * kMicrosecond);
+  // 5 Gb/s from about 60 us on, 7.5 from about 115 us on: 1 packet each 6.7, then 4.5 us.
+  uint64_t sent = world.counters("mb_0").port_xmit_packets.get() - before;
+  CHECK(sent >= 7);
+  CHECK(sent <= 14);
+  stream.flow.stop();
+}
+
 TEST_CASE("RP: off again, the link's rate is back at once") {
   World world;
   hold_rate(world.device("mb_0").port(), 1);
