@@ -361,7 +361,7 @@ HeaderTemplate::HeaderTemplate(const Headers& headers) {
   blank.bth.opcode = Opcode::kRcSendOnly;  // it has no extension headers
   blank.v4.total_length = blank.v4.checksum = 0;
   blank.udp.checksum = 0;
-  std::array<uint8_t, kMaxHeaderLen> bytes;
+  std::array<uint8_t, kMaxHeaderLen> bytes{};  // IPv4 headers end before the template does
   wire::emit(blank, bytes);
   std::copy_n(bytes.begin(), bytes_.size(), bytes_.begin());
   ip_len_ = headers.is_ipv6 ? kIpv6Len : kIpv4Len;

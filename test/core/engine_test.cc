@@ -163,9 +163,9 @@ TEST_CASE("engine: an advance that another engine had begun ends where that one'
   NEEDS_IO_URING();
   SavedTime time{};
   {
+    Engine::Pause pause;  // outlives the engine: what it holds may not go on as that ends
     Running dies(ClockMode::kVirtual, 0, &time);
     dies.start();
-    Engine::Pause pause;
     std::promise<void> stands;
     dies.on_core([&] {
       dies.engine->at({400, 0}, [&] {
