@@ -11,6 +11,7 @@ grep -E '\|  \|$' "$page" && fail "files that nobody has documented"
 # Independently of how the page is made: each file of the mount, looked up; each line, found.
 mounted -o clock=virtual
 for flow in a b; do echo "$flow write mb_0 mb_1" >"$debug/traffic/start"; done
+for fault in a b; do echo "$fault drop mb_0-sw_0" >"$debug/inject/add"; done
 awk -F'[|`]' '/^## /{dir=substr($0, 4)} /^\| `/{print dir "/" $3}' "$page" >"$dir/patterns"
 [ "$(wc -l <"$dir/patterns")" -gt 100 ] || fail "only $(wc -l <"$dir/patterns") lines"
 matched=()
@@ -25,7 +26,7 @@ while read -r path; do
   done <"$dir/patterns"
   [ -n "$found" ] || fail "$path is not in the reference"
   matched+=("$found")
-done < <(cd "$mnt" && find -L class/infiniband class/infiniband_verbs class/net bus/pci/drivers kernel -maxdepth 8 -type f \
+done < <(cd "$mnt" && find -L class/infiniband class/infiniband_verbs class/net bus/pci/drivers kernel -maxdepth 12 -type f \
   -not -path '*/device/*' -not -path '*/subsystem/*' -not -path 'bus/pci/drivers/*/0000:*')
 missing=$(comm -23 <(grep -E '^(class|bus|kernel)' "$dir/patterns" | sort) <(printf '%s\n' "${matched[@]}" | sort -u))
 [ -z "$missing" ] || fail "in the reference and not in the mount: $missing"
