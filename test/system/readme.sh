@@ -8,7 +8,8 @@ command -v tshark >/dev/null || { echo "no tshark"; exit 77; }
 # Its lines, at this test's paths; building is not what is tested here.
 sed -n '/^## A tour/,/^## The files/p' "$readme" | sed -n 's/^    //p' |
   sed -e 's|/tmp/nic|@MNT@|g; s|/tmp/|@DIR@/|g; /^make$/d' \
-    -e "s|@MNT@|$mnt|g; s|@DIR@|$dir|g; s|build/bin/rocefs|$ROCEFS|g" >"$dir/tour"
+    -e "s|@MNT@|$mnt|g; s|@DIR@|$dir|g; s|build/bin/rocefs|$ROCEFS|g" \
+    -e "s|tools/scenarios|$(dirname "$readme")/tools/scenarios|g" >"$dir/tour"
 [ "$(wc -l <"$dir/tour")" -gt 25 ] || fail "where is the tour?"
 
 lines=0
@@ -30,6 +31,8 @@ while IFS= read -r line; do
     "mb_0 mb_1" | mb_0-sw_0*) expect "$wanted" "$(xargs <<<"$said")" "$line" ;;
     "4: ACTIVE, "*) expect "$wanted" "$(paste -sd, <<<"$said" | sed 's/,/, /')" "$line" ;;
     *"out of range" | running | "done") grep -q "$wanted" <<<"$said" || fail "$line: $said" ;;
+    [0-9]*:*) expect "retransmitted ${wanted%%:*}" "$said" "$line" ;;
+    oops*) expect "$wanted" "$said" "$line" ;;
     *"(ERANGE)") grep -qF "${wanted#… }" <<<"$said" || fail "$line: $said" ;;
   esac
 done <"$dir/tour"
