@@ -13,8 +13,9 @@ namespace rocefs {
 namespace {
 
 constexpr TriggerRow kPcap{"pcap", "PATH or off",
-                           "starts a capture of what NIC ports transmit, or ends it; shows the "
-                           "path and how many packets it holds"};
+                           "starts a capture of what NIC ports transmit, or ends it, as pcapng "
+                           "where PATH ends so, else as pcap; shows the path and how many "
+                           "packets it holds"};
 
 }  // namespace
 
@@ -61,7 +62,8 @@ void CaptureFile::begin(const std::string& path, Fd file, Answer<void> answer) {
   auto broken = [self, path](int code) {
     self->engine_.tell_control([self, path, code] { self->broken(path, code); });
   };
-  capture_ = std::make_shared<PcapCapture>(engine_, fabric_, std::move(file), broken);
+  CaptureFormat format = path.ends_with(".pcapng") ? CaptureFormat::kPcapng : CaptureFormat::kPcap;
+  capture_ = std::make_shared<PcapCapture>(engine_, fabric_, std::move(file), format, broken);
   engine_.call<void>(
       [capture = capture_]() -> Result<void> {
         capture->start();

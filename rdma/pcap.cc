@@ -20,6 +20,33 @@ struct RecordHeader {
   uint32_t seconds, nanoseconds, captured, original;
 };
 
+// Blocks of pcapng (draft-ietf-opsawg-pcapng), likewise; each ends with its length once more.
+struct SectionHeader {
+  uint32_t type = 0x0a0d0d0a, length = sizeof(SectionHeader);
+  uint32_t magic = 0x1a2b3c4d;
+  uint16_t major = 1, minor = 0;
+  uint32_t section_length[2] = {0xffffffff, 0xffffffff};  // not known
+  uint32_t length_again = sizeof(SectionHeader);
+};
+struct InterfaceHeader {
+  uint32_t type = 1, length = 0;
+  uint16_t link_type = 1, reserved = 0;  // Ethernet
+  uint32_t snap_length = 65535;
+};
+struct Option {
+  uint16_t code, length;
+};
+constexpr uint16_t kInterfaceName = 2, kTimeResolution = 9;
+struct PacketHeader {
+  uint32_t type = 6, length = 0, interface = 0;
+  uint32_t time_high = 0, time_low = 0;
+  uint32_t captured = 0, original = 0;
+};
+constexpr uint32_t padded(size_t length) {
+  return static_cast<uint32_t>((length + 3) / 4 * 4);
+}
+constexpr uint8_t kZeros[4] = {};
+
 constexpr size_t kEthernetHeader = 14;
 
 // The far MAC is not known to a routed packet: a locally administered one made of its address.
@@ -36,8 +63,13 @@ std::array<uint8_t, kEthernetHeader> ethernet_header(const Port& from, const Pac
 
 }  // namespace
 
-PcapCapture::PcapCapture(Engine& engine, Fabric& fabric, Fd file, std::function<void(int)> failed)
-    : engine_(engine), fabric_(fabric), file_(std::move(file)), failed_(std::move(failed)) {
+PcapCapture::PcapCapture(Engine& engine, Fabric& fabric, Fd file, CaptureFormat format,
+                         std::function<void(int)> failed)
+    : engine_(engine),
+      fabric_(fabric),
+      file_(std::move(file)),
+      format_(format),
+      failed_(std::move(failed)) {
   for (Chunk& chunk : chunks_) {
     chunk.bytes.reserve(kChunk);
     free_.push_back(&chunk);
@@ -51,8 +83,12 @@ PcapCapture::~PcapCapture() {
 void PcapCapture::start() {
   current_ = free_.back();
   free_.pop_back();
-  FileHeader header;
-  append(&header, sizeof header);
+  if (format_ == CaptureFormat::kPcapng) {
+    begin_section();
+  } else {
+    FileHeader header;
+    append(&header, sizeof header);
+  }
   active_ = true;
   fabric_.set_capture(this);
 }
@@ -62,16 +98,63 @@ void PcapCapture::append(const void* data, size_t size) {
   current_->bytes.insert(current_->bytes.end(), bytes, bytes + size);
 }
 
-void PcapCapture::captured(const Port& from, const Packet& packet, TimeNs now) {
-  assert(current_ && current_->bytes.size() + kLargestRecord <= kChunk);
+void PcapCapture::begin_section() {
+  SectionHeader section;
+  append(&section, sizeof section);
+  for (const auto& device : fabric_.devices()) {
+    for (unsigned number = 1; number <= device->port_count(); ++number) {
+      const Port& port = device->port(number);
+      interfaces_.emplace(&port, static_cast<uint32_t>(interfaces_.size()));
+      append_interface(PortName{device->name(), number}.text());
+    }
+  }
+}
+
+// With the port's name, and nanoseconds as the unit of time.
+void PcapCapture::append_interface(const std::string& name) {
+  InterfaceHeader header;
+  const Option options[] = {
+      {kInterfaceName, static_cast<uint16_t>(name.size())}, {kTimeResolution, 1}, {0, 0}};
+  constexpr uint8_t kNanoseconds[4] = {9};
+  header.length = static_cast<uint32_t>(sizeof header + sizeof options + padded(name.size()) +
+                                        sizeof kNanoseconds + sizeof header.length);
+  append(&header, sizeof header);
+  append(&options[0], sizeof(Option));
+  append(name.data(), name.size());
+  append(kZeros, padded(name.size()) - name.size());
+  append(&options[1], sizeof(Option));
+  append(kNanoseconds, sizeof kNanoseconds);
+  append(&options[2], sizeof(Option));
+  append(&header.length, sizeof header.length);
+}
+
+void PcapCapture::append_frame(const Port& from, const Packet& packet) {
   std::array<uint8_t, kEthernetHeader> ethernet = ethernet_header(from, packet);
-  auto length = static_cast<uint32_t>(ethernet.size() + packet.wire_length());
-  RecordHeader record{static_cast<uint32_t>(now / kSecond), static_cast<uint32_t>(now % kSecond),
-                      length, length};
-  append(&record, sizeof record);
   append(ethernet.data(), ethernet.size());
   append(packet.header.data(), packet.header_len);
   append(packet.frame->bytes.data(), packet.wire_length() - packet.header_len);
+}
+
+void PcapCapture::captured(const Port& from, const Packet& packet, TimeNs now) {
+  assert(current_ && current_->bytes.size() + kLargestRecord <= kChunk);
+  auto length = static_cast<uint32_t>(kEthernetHeader + packet.wire_length());
+  if (format_ == CaptureFormat::kPcapng) {
+    PacketHeader header;
+    header.length = static_cast<uint32_t>(sizeof header + padded(length) + sizeof header.length);
+    header.interface = interfaces_.at(&from);
+    header.time_high = static_cast<uint32_t>(static_cast<uint64_t>(now) >> 32);
+    header.time_low = static_cast<uint32_t>(now);
+    header.captured = header.original = length;
+    append(&header, sizeof header);
+    append_frame(from, packet);
+    append(kZeros, padded(length) - length);
+    append(&header.length, sizeof header.length);
+  } else {
+    RecordHeader record{static_cast<uint32_t>(now / kSecond), static_cast<uint32_t>(now % kSecond),
+                        length, length};
+    append(&record, sizeof record);
+    append_frame(from, packet);
+  }
   packets_.add();
   if (current_->bytes.size() + kLargestRecord > kChunk) flush();
 }

@@ -1,5 +1,6 @@
-// PcapCapture: writes what NIC ports transmit to a pcap file (nanosecond time stamps, Ethernet),
-// through the core's io_uring. Nothing is dropped: while the disk is behind, engine time stands.
+// PcapCapture: writes what NIC ports transmit to a pcap or pcapng file (nanosecond time stamps,
+// Ethernet; pcapng with an interface for each port), through the core's io_uring. Nothing is
+// dropped: while the disk is behind, engine time stands.
 #pragma once
 
 #include <array>
@@ -7,6 +8,8 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "core/counter.h"
@@ -16,11 +19,14 @@
 
 namespace rocefs {
 
+enum class CaptureFormat : uint8_t { kPcap, kPcapng };
+
 // On the core's thread, but for packets().
 class PcapCapture final : public CaptureSink {
  public:
   // `failed` runs once if a write fails; the capture takes no more packets then.
-  PcapCapture(Engine& engine, Fabric& fabric, Fd file, std::function<void(int code)> failed);
+  PcapCapture(Engine& engine, Fabric& fabric, Fd file, CaptureFormat format,
+              std::function<void(int code)> failed);
   ~PcapCapture() override;
 
   void start();
@@ -43,6 +49,9 @@ class PcapCapture final : public CaptureSink {
   };
 
   void append(const void* data, size_t size);
+  void begin_section();
+  void append_interface(const std::string& name);
+  void append_frame(const Port& from, const Packet& packet);
   void flush();
   void submit(Chunk* chunk);
   void written(Chunk* chunk, int result);
@@ -52,6 +61,8 @@ class PcapCapture final : public CaptureSink {
   Engine& engine_;
   Fabric& fabric_;
   Fd file_;
+  const CaptureFormat format_;
+  std::unordered_map<const Port*, uint32_t> interfaces_;  // pcapng's numbers of them
   std::function<void(int)> failed_;
   std::function<void()> closed_;
   std::array<Chunk, kChunks> chunks_;

@@ -71,8 +71,10 @@ expect "near,0,," "$(sed -n 3p "$dir/one/series.csv")" "before anything was sent
 expect 524288 "$(grep ^far "$dir/one/series.csv" | tail -n 1 | cut -d , -f 4)" "the last sample"
 for variant in near far; do
   # A packet's time stamp is virtual: the run began at the epoch.
-  tshark -r "$dir/one/packets-$variant.pcap" -c 1 -T fields -e frame.time_epoch 2>/dev/null | grep -qx '0\.0*' ||
-    fail "packets-$variant.pcap does not begin at 0"
+  tshark -r "$dir/one/packets-$variant.pcapng" -c 1 -T fields -e frame.time_epoch 2>/dev/null | grep -qx '0\.0*' ||
+    fail "packets-$variant.pcapng does not begin at 0"
+  expect "h0 h1 h2" "$(tshark -r "$dir/one/packets-$variant.pcapng" -T fields -e frame.interface_name 2>/dev/null | sort -u | xargs)" \
+    "the interfaces of packets-$variant.pcapng"
 done
 grep -q "packet-hops per CPU second" "$dir/one.err" || fail "no word of CPU seconds"
 

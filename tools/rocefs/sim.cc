@@ -34,7 +34,7 @@ timed stores and faults (core/scenario.h has the grammar). Prints a table of the
 output names the seed and the configuration, and is the same in every run of both.
 
   --out DIR      writes flows.csv, series.csv, plot.gp, by gnuplot plot.svg and plot.png, and with
-                 capture=yes packets.pcap (of each variant: packets-NAME.pcap)
+                 capture=yes packets.pcapng (of each variant: packets-NAME.pcapng)
   -o seed=N      of every random choice (the file's, or 1)
   -h, --help     this text
 
@@ -180,7 +180,7 @@ bool complete(const Config& config, const RunResult& run) {
 
 std::string capture_path(const Config& config, const std::string& out, const std::string& variant) {
   if (!config.scenario.capture || out.empty()) return {};
-  return out + "/packets" + (variant.empty() ? "" : "-" + variant) + ".pcap";
+  return out + "/packets" + (variant.empty() ? "" : "-" + variant) + ".pcapng";
 }
 
 // Every [plot] line names samples that there are.

@@ -1,10 +1,23 @@
-// Where NPCC helps: the congested switch is near the senders and far from the receivers.
+// Who is told of congestion, when, and how often, in scenarios as rocefs sim runs them.
 #include <catch2/catch.hpp>
+#include <cstdio>
 
 #include "tools/rocefs/simulation.h"
 
 namespace rocefs::test {
 namespace {
+
+RunResult run(const std::string& text) {
+  Result<Config> config = parse_config(text, "scenario");
+  INFO((config ? "" : config.error().reason));
+  REQUIRE(config);
+  auto built = Simulation::create(*config, nullptr, 1);
+  INFO((built.index() == 1 ? std::get<1>(built).reason : ""));
+  REQUIRE(built.index() == 0);
+  auto result = std::get<0>(built)->run("", [](TimeNs, size_t) {});
+  REQUIRE(result.index() == 0);
+  return std::get<0>(std::move(result));
+}
 
 // When h0 has its first CNP: two hosts write across the cable between two switches, which is as
 // fast as theirs, from time 0 on.
@@ -16,15 +29,7 @@ TimeNs first_cnp(const std::string& core_delay, const std::string& knobs) {
       "[knobs]\nclass/net/enp43s0/ecn/roce_rp/enable/0 = 1\n"
       "class/net/enp172s0/ecn/roce_rp/enable/0 = 1\n{}",
       core_delay, knobs);
-  Result<Config> config = parse_config(text, "npcc");
-  INFO((config ? "" : config.error().reason));
-  REQUIRE(config);
-  auto built = Simulation::create(*config, nullptr, 1);
-  INFO((built.index() == 1 ? std::get<1>(built).reason : ""));
-  REQUIRE(built.index() == 0);
-  auto run = std::get<0>(built)->run("", [](TimeNs, size_t) {});
-  REQUIRE(run.index() == 0);
-  for (const Sample& sample : std::get<0>(run).samples) {
+  for (const Sample& sample : run(text).samples) {
     if (sample.values[0].value_or(0) > 0) return sample.at;
   }
   return kNever;
@@ -55,6 +60,31 @@ TEST_CASE("npcc: within a data centre it gains nothing") {
   TimeNs npcc = first_cnp("1us", kNpcc), ecn = first_cnp("1us", kEcn);
   CHECK(npcc >= 40 * kMicrosecond);
   CHECK(ecn <= npcc);
+}
+
+// Four paths, one of them 4 us longer: at 100 Gb/s that is 12 packets, so a flow that is sprayed
+// over them is never in order, and never loses anything.
+TEST_CASE("CFR: spraying is taken for congestion unless the threshold is above the skew") {
+  auto cnps_at = [](uint32_t threshold) {
+    RunResult result = run(fmt::format(
+        "[topology]\nkind=leaf-spine\nhosts=4\nleaves=2\nspines=4\nrate=100G\n"
+        "[flows]\nf = write h0 h2 size=64K count=200 window=1024\n"
+        "[sample]\ninterval=100us\n"
+        "cnps = class/infiniband/h2/ports/1/hw_counters/np_cnp_sent_ooo\n"
+        "[knobs]\nclass/infiniband/h0/ops/enable = 1\n"
+        "class/infiniband/h{{0..3}}/sr/enable = 1\nclass/infiniband/h{{0..3}}/cfr/enable = 1\n"
+        "class/infiniband/h2/cfr/ooo_threshold = {}\n"
+        "kernel/debug/rocefs/links/leaf_0-spine_1/delay = 5us\n",
+        threshold));
+    CHECK(result.flows.at(0).done());
+    CHECK(result.flows.at(0).number("retransmitted") == 0);
+    return result.samples.back().values.at(0).value_or(-1);
+  };
+  double literal = cnps_at(1), tolerant = cnps_at(64);
+  std::printf("REPORT CFR and spraying: %.0f CNPs at ooo_threshold 1, %.0f at 64\n", literal,
+              tolerant);
+  CHECK(literal >= 10);  // a millisecond, one each 50 us at most
+  CHECK(tolerant == 0);
 }
 
 }  // namespace rocefs::test
