@@ -139,6 +139,13 @@ void Requester::fail_at(uint64_t position, WcStatus status) {
   complete_ready();
 }
 
+// A response is of no use. Nothing more is sent, unless what is missing before the request must be
+// asked for: then it ends when those have ended.
+void Requester::note_failure(Wqe& wqe, WcStatus status) {
+  wqe.failure = status;
+  doomed_ |= wqe.first_psn <= unacknowledged_;
+}
+
 // The queue position of the request that an unanswered PSN belongs to.
 uint64_t Requester::position_of(uint64_t psn) {
   uint64_t position = queue_.head();
@@ -247,10 +254,7 @@ void Requester::place(Packet* packet, const wire::Parsed& parsed, uint64_t posit
   } else {
     moved = scatter_payload(qp_.mover(*this, kLocalWrite), entries, offset, packet, slot);
   }
-  if (moved.failed) {
-    wqe.failure = WcStatus::kLocalProtectionError;
-    doomed_ = true;
-  }
+  if (moved.failed) note_failure(wqe, WcStatus::kLocalProtectionError);
   if (moved.pending == 0) return pool.release(packet);
   free_placements_.pop_back();
   placements_[slot] = {packet, position, moved.pending, moved.failed};
@@ -266,10 +270,7 @@ void Requester::placed(uint64_t ticket, bool ok) {
   if (!queue_.holds(placement.position)) return;  // the QP has been reset
   Wqe& wqe = queue_.at(placement.position);
   --wqe.placing;
-  if (placement.failed) {
-    wqe.failure = WcStatus::kLocalProtectionError;
-    doomed_ = true;
-  }
+  if (placement.failed) note_failure(wqe, WcStatus::kLocalProtectionError);
   if (qp_.sends()) {
     complete_ready();
   } else {
@@ -280,6 +281,7 @@ void Requester::placed(uint64_t ticket, bool ok) {
 // Set anew at each sign of progress. The event stays where it is when the deadline moves away, and
 // follows when it fires: acknowledgements are frequent, time-outs rare.
 void Requester::arm_timer(TimeNs now) {
+  if (rnr_waiting_) return;  // nobody is late: what is sent after the wait arms it
   uint8_t timeout = qp_.attributes().timeout & 31;
   if (timeout == 0) {
     deadline_ = kNever;

@@ -16,8 +16,7 @@ constexpr double kLinkTurn = 8 * (kMaxMtu + 64);
 
 }  // namespace
 
-Congestion::Congestion(Qp& qp)
-    : qp_(qp), reaction_(choose()), event_(event_of<&Congestion::on_time>(this)) {
+Congestion::Congestion(Qp& qp) : qp_(qp), event_(event_of<&Congestion::on_time>(this)) {
   refresh();
 }
 

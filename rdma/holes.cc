@@ -41,6 +41,13 @@ void Holes::fill(uint64_t begin, uint64_t end, TimeNs now) {
   if (touched) look_ahead();
 }
 
+void Holes::forget_before(uint64_t psn) {
+  if (holes_.empty() || holes_.front().begin >= psn) return;
+  std::erase_if(holes_, [&](const Hole& hole) { return hole.end <= psn; });
+  if (!holes_.empty()) holes_.front().begin = std::max(holes_.front().begin, psn);
+  look_ahead();
+}
+
 // Each further try waits twice as long, up to four times the first.
 void Holes::set_asked(Hole& hole, TimeNs now, const Patience& patience) {
   TimeNs wait = patience.answer_ns;

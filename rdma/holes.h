@@ -27,6 +27,8 @@ class Holes {
   void note(uint64_t begin, uint64_t end, TimeNs now, const Patience& patience);
   // They have come.
   void fill(uint64_t begin, uint64_t end, TimeNs now);
+  // They are not wanted any more.
+  void forget_before(uint64_t psn);
   // Calls `ask(begin, end, tries)` for each hole whose time has come; `tries` counts from 1.
   template <class Ask>
   void ask_for_lost(TimeNs now, const Patience& patience, Ask ask) {

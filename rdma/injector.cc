@@ -78,6 +78,8 @@ void Injector::arm(const FaultPtr& fault) {
 }
 
 void Injector::disarm(const FaultPtr& fault) {
+  // An outage ends with the fault that made it.
+  if (fault->rise_.scheduled()) fault->set_state_(true);
   scheduler_.cancel(fault->rise_);
   std::erase(faults_, fault);
   settle();

@@ -72,12 +72,13 @@ inline constexpr KnobRow kNpccPortKnobs[] = {
 };
 
 struct NpccCounters {
-  Counter cnp_sent, unresolved, microbursts;
+  Counter cnp_sent, unresolved, overrun, microbursts;
 };
 inline constexpr CounterRow<NpccCounters> kNpccCounters[] = {
     {"cnp_sent", &NpccCounters::cnp_sent, "CNPs that the switch sent of its own"},
     {"unresolved", &NpccCounters::unresolved,
      "CNPs not sent because the flow's sending queue pair is unknown"},
+    {"overrun", &NpccCounters::overrun, "CNPs not sent because 65536 were being built already"},
     {"microbursts", &NpccCounters::microbursts,
      "queues that came and went within microburst_us without being deep"},
 };
@@ -133,6 +134,7 @@ class Npcc final : public KnobOwner {
     std::array<Queue, kPriorities> queues;
     void apply(std::span<const KnobValue> values) override;
   };
+  static constexpr size_t kMostDepartures = 65536;
   struct Due {
     TimeNs at;
     CnpAddress address;

@@ -110,6 +110,13 @@ void Qp::assign(const QpAttributes& from, uint32_t mask) {
   }
 }
 
+bool Qp::queues_for(const AddressVector& path) {
+  size_t priority = priority_of_class(port_->class_override().apply_to(path.traffic_class));
+  if (priority == priority_) return true;
+  move_to(*port_, priority);
+  return false;
+}
+
 // To the lists of another port or priority.
 void Qp::move_to(Port& port, size_t priority) {
   port_->forget(*this);

@@ -62,7 +62,7 @@ class Qp {
   QpState state() const { return state_; }
   uint32_t pd() const { return init_.pd; }
   const QpAttributes& attributes() const { return attributes_; }
-  // Of its packets, by its path's traffic class; 0 for UD.
+  // Of its packets, by its path's traffic class; of UD that of the datagram to send next.
   size_t priority() const { return priority_; }
   const Owner& owner() const { return init_.owner; }
   Device& device() { return device_; }
@@ -115,6 +115,9 @@ class Qp {
     return sends() || state_ == QpState::kRtr || state_ == QpState::kSqe;
   }
 
+  // UD: whether the queue pair waits among those of the priority that a datagram to `path` has. If
+  // not it does from now on, and will be asked again.
+  bool queues_for(const AddressVector& path);
   // Has data to transmit: requests, or responses to READs and atomics.
   void make_data_ready();
   // Has an acknowledgement to transmit: those go before data.

@@ -100,10 +100,14 @@ void Requester::take_data_ahead(Packet* packet, const wire::Parsed& parsed, uint
   if (!awaited) return pool.release(packet);
   uint64_t position = position_of(psn);
   if (!queue_.at(position).awaits_data() || !fits(queue_.at(position), parsed, psn)) {
-    fail_at(position, WcStatus::kBadResponse);
+    note_failure(queue_.at(position), WcStatus::kBadResponse);
+    if (doomed_) fail_at(position, WcStatus::kBadResponse);
     return pool.release(packet);
   }
-  if (psn > unacknowledged_) qp_.port().counters().sr_ooo_placed.add();
+  if (psn > unacknowledged_) {
+    qp_.port().counters().sr_ooo_placed.add();
+    qp_.note_gap(psn - unacknowledged_);
+  }
   place(packet, parsed, position, psn);
   repair.flip(psn);
   repair.holes.fill(psn, psn + 1, now);
@@ -159,8 +163,16 @@ void Requester::note_beyond(uint64_t psn, TimeNs now) {
     if (!wqe.begun) break;
     if (wqe.end_psn() <= from || !wqe.awaits_data()) continue;
     uint64_t begin = std::max(from, wqe.first_psn), end = std::min(psn, wqe.end_psn());
-    while (begin < end && has_arrived(end - 1)) --end;
-    if (begin < end) repair.holes.note(begin, end, now, qp_.patience());
+    while (begin < end) {
+      if (has_arrived(begin)) {
+        ++begin;
+        continue;
+      }
+      uint64_t stop = begin + 1;
+      while (stop < end && !has_arrived(stop)) ++stop;
+      repair.holes.note(begin, stop, now, qp_.patience());
+      begin = stop;
+    }
   }
   if (!repair.holes.empty()) ask_for_missing(now);
 }
@@ -171,6 +183,7 @@ void Requester::ask_for_missing(TimeNs now) {
   auto ask = [&](uint64_t begin, uint64_t end, uint8_t tries) {
     if (tries <= Holes::kMostTries) ask_for_responses(begin, end);
   };
+  repair.holes.forget_before(unacknowledged_);
   repair.holes.ask_for_lost(now, qp_.patience(), ask);
   if (repair.holes.due() == kNever) {
     qp_.scheduler().cancel(repair.timer);

@@ -117,6 +117,7 @@ Packet* Requester::emit(TimeNs now) {
       continue;
     }
     if (!may_send(wqe, now)) return nullptr;
+    if (qp_.type() == QpType::kUd && !qp_.queues_for(wqe.request.path)) return nullptr;
     return build(wqe, now);
   }
   return nullptr;

@@ -170,6 +170,7 @@ class Requester final : public MemoryListener {
   uint64_t position_of(uint64_t psn);
   bool use_retry();
   void fail_at(uint64_t position, WcStatus status);
+  void note_failure(Wqe& wqe, WcStatus status);
   void on_timeout(TimeNs now);
   void on_rnr_wait_over(TimeNs now);
   void arm_timer(TimeNs now);

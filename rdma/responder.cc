@@ -35,6 +35,7 @@ void Responder::start(uint32_t psn) {
   expected_ = kPsnBase + psn;
   acknowledged_ = expected_ - 1;
   agreement_.forget();
+  forget_ahead();
 }
 
 void Responder::receive(Packet* packet, const wire::Parsed& parsed) {

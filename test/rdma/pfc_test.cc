@@ -1,4 +1,5 @@
 // PFC: who is paused when, for how long, and what it costs.
+#include "test/rdma/pair.h"
 #include "test/rdma/star.h"
 
 using namespace rocefs;
@@ -432,4 +433,21 @@ TEST_CASE("pfc: a device that leaves while it is paused can transmit when it com
   CHECK(two.state == "done");
   CHECK(again.state == "done");
   CHECK(star.dropped() == 0);
+}
+
+TEST_CASE("pfc: a datagram waits for the priority of its own traffic class") {
+  Pair pair(QpType::kUd);
+  Link& towards = pair.world.link("sw_0-mb_0");
+  towards.send_pause(5, true);
+  pair.world.scheduler.run_until(10 * kMicrosecond);
+  pair.link.post(pair.link.receive(1, 0, 1024));
+  SendRequest request = pair.link.send(1, 0, 256);
+  request.path.traffic_class = 5 << 5;
+  pair.link.post(request);
+  pair.world.scheduler.run_until(kMillisecond);
+  CHECK(pair.near().port_xmit_packets.get() == 0);
+  towards.send_pause(5, false);
+  pair.run();
+  CHECK(pair.sent().at(0).status == WcStatus::kSuccess);
+  CHECK(pair.received().size() == 1);
 }

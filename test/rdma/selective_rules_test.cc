@@ -330,6 +330,57 @@ TEST_CASE("selective: a kept packet whose region goes before its turn is dropped
   CHECK(pair.received().empty());
 }
 
+TEST_CASE(
+    "selective: a response that cannot be placed ends its READ when those before it have ended") {
+  Pair pair(wide());
+  agree(pair);
+  Connection& link = pair.link;
+  uint32_t other = *link.near_device.memory().add(link.near_memory, 0x7000000, kPairArea,
+                                                  Connection::kPd, kLocalWrite);
+  bool lost = false;
+  Watch back(pair, "sw_0-mb_0", [&](const wire::Parsed&, Packet&) {
+    if (lost) return false;
+    REQUIRE(link.near_device.memory().remove(other));
+    return lost = true;
+  });
+  SendRequest second = link.read(2, 0, 4 * kMtu);
+  second.sges = Sge{0x7000000, 4 * kMtu, other};
+  link.post(link.read(1, 0, 4 * kMtu));
+  link.post(second);
+  link.post(link.read(3, 0, 4 * kMtu));
+  pair.run();
+  auto ended = pair.sent();
+  REQUIRE(ended.size() == 3);
+  CHECK(ended[0].status == WcStatus::kSuccess);
+  CHECK(ended[1].status == WcStatus::kLocalProtectionError);
+  CHECK(ended[2].status == WcStatus::kFlushed);
+  CHECK(pair.near().local_ack_timeout_err.get() == 0);
+}
+
+TEST_CASE("selective: after a reset what is missing is asked for at once, at lower PSNs too") {
+  QpAttributes attributes = wide();
+  attributes.send_psn = attributes.receive_psn = 5000;
+  Pair pair(attributes);
+  agree(pair);
+  uint32_t lost = 5010;
+  Watch forth(pair, "sw_0-mb_1", [&](const wire::Parsed& parsed, Packet&) {
+    return parsed.headers.bth.psn == lost && std::exchange(lost, 0) != 0;
+  });
+  REQUIRE(pair.outcome(pair.link.write(1, 0, 100 * kMtu)) == WcStatus::kSuccess);
+  CHECK(pair.near().sr_retrans.get() == 1);
+  Connection& link = pair.link;
+  REQUIRE(link.near->modify(QpState::kReset));
+  REQUIRE(link.far->modify(QpState::kReset));
+  attributes.send_psn = attributes.receive_psn = 1;
+  attributes.access = kRemoteAny;
+  Connection::raise(*link.near, *link.far, link.near_device, link.far_device, attributes);
+  Connection::raise(*link.far, *link.near, link.far_device, link.near_device, attributes);
+  lost = 20;
+  REQUIRE(pair.outcome(pair.link.write(2, 0, 100 * kMtu)) == WcStatus::kSuccess);
+  CHECK(pair.near().sr_retrans.get() == 2);
+  CHECK(pair.near().local_ack_timeout_err.get() == 0);
+}
+
 TEST_CASE("selective: late memory at both ends, one loss, one retransmission") {
   World world;
   constexpr uint32_t kLength = 100 * kMtu;

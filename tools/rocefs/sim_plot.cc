@@ -8,14 +8,14 @@
 namespace rocefs {
 namespace {
 
-// In gnuplot's double quotes; the text is not marked up.
+// In gnuplot's double quotes, where a backquote would run a command; the text is not marked up.
 std::string quoted_text(std::string_view text, std::string_view second_line = {}) {
   std::string out = "\"";
   for (std::string_view line : {text, second_line}) {
     if (line.empty()) continue;
     if (out.size() > 1) out += "\\n";
     for (char c : line) {
-      if (c == '"' || c == '\\') out += '\\';
+      if (c == '"' || c == '\\' || c == '`') out += '\\';
       out += c;
     }
   }
