@@ -1,39 +1,66 @@
-// ClassOverride: the traffic class that a port gives to all that its queue pairs send, as
-// tc/<port>/traffic_class of OFED has it.
+// ClassOverride: the traffic class that a port gives to what its queue pairs send, to all or to one
+// destination, in place of what they ask for: tc/<port>/traffic_class of OFED. How a rule for a
+// destination is written is ours.
 #pragma once
 
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/knob.h"
+#include "rdma/verbs.h"
 
 namespace rocefs {
 
 inline constexpr KnobRow kClassKnobs[] = {
-    {"traffic_class", KnobType::kText, 0, 31, "", "", "",
+    {"traffic_class", KnobType::kText, 0, 1023, "", "", "",
      "N: DSCP and ECN bits of all that the port's queue pairs send, but for CNPs, whatever they "
-     "ask for and whether they are there already; -1: as they ask"},
+     "ask for and whether they are there already; -1: as they ask; behind it, or alone, "
+     "dst_ip=ADDRESS,tclass=N for what goes there"},
+};
+
+struct ClassRules {
+  struct Rule {
+    Ip destination{};
+    uint8_t traffic_class = 0;
+    bool operator==(const Rule&) const = default;
+  };
+  std::optional<uint8_t> all;
+  std::vector<Rule> to;
+  bool operator==(const ClassRules&) const = default;
+
+  // As it is shown, on one line: parses back to the same.
+  std::string text() const;
 };
 
 class ClassOverride final : public KnobOwner {
  public:
+  static constexpr size_t kMostRules = 16;
+
   // `changed` runs when it is another one.
   explicit ClassOverride(std::function<void()> changed) : changed_(std::move(changed)) {}
-  uint8_t apply_to(uint8_t traffic_class) const { return all_.value_or(traffic_class); }
+  uint8_t apply_to(const AddressVector& path) const {
+    for (const ClassRules::Rule& rule : rules_.to) {
+      if (rule.destination == path.remote) return rule.traffic_class;
+    }
+    return rules_.all.value_or(path.traffic_class);
+  }
   void reset();
 
-  // -1 or nothing: none; 0 to 255; `Global tclass=N` and `tclass=N` are understood, as it is shown.
-  // EINVAL for anything else.
-  static Result<std::optional<uint8_t>> parse(std::string_view text);
+  // Words: N, 0 to 255, or -1; `Global tclass=N` and `tclass=N`, as it is shown; and
+  // dst_ip=ADDRESS,tclass=N for one destination each. No word is no rule. EINVAL for anything else,
+  // for two of one kind, and for more than kMostRules.
+  static Result<ClassRules> parse(std::string_view text);
 
   Result<void> check(std::span<const KnobValue> proposed) const override;
   void apply(std::span<const KnobValue> values) override;
 
  private:
   std::function<void()> changed_;
-  std::optional<uint8_t> all_;
+  ClassRules rules_;
 };
 
 }  // namespace rocefs

@@ -37,9 +37,10 @@ class TrafficClassFile final : public KnobFile {
   using KnobFile::KnobFile;
   FileDoc doc() const override { return {"value", {}, {}, row().doc}; }
   Result<std::string> show() override {
-    auto all = ClassOverride::parse(std::get<std::string>(set()->value(index())));
-    if (!all) return all.error();
-    return *all ? fmt::format("Global tclass={}\n", unsigned{**all}) : std::string();
+    auto rules = ClassOverride::parse(std::get<std::string>(set()->value(index())));
+    if (!rules) return rules.error();
+    std::string text = rules->text();
+    return text.empty() ? text : text + '\n';
   }
 };
 

@@ -111,7 +111,7 @@ void Qp::assign(const QpAttributes& from, uint32_t mask) {
 }
 
 bool Qp::queues_for(const AddressVector& path) {
-  size_t priority = priority_of_class(port_->class_override().apply_to(path.traffic_class));
+  size_t priority = priority_of_class(port_->class_override().apply_to(path));
   if (priority == priority_) return true;
   move_to(*port_, priority);
   return false;
@@ -173,14 +173,14 @@ void Qp::note_gap(uint64_t ahead) {
 void Qp::traffic_class_changed() {
   if (init_.type == QpType::kUd || state_ == QpState::kReset) return;
   header_template_ = wire::HeaderTemplate(headers_to(attributes_.path, attributes_.remote_qpn));
-  uint8_t traffic_class = port_->class_override().apply_to(attributes_.path.traffic_class);
+  uint8_t traffic_class = port_->class_override().apply_to(attributes_.path);
   congestion_.set_traffic_class(traffic_class);
   size_t priority = priority_of_class(traffic_class);
   if (priority != priority_) move_to(*port_, priority);
 }
 
 wire::Headers Qp::headers_to(const AddressVector& path, uint32_t remote_qpn) const {
-  uint8_t traffic_class = port_->class_override().apply_to(path.traffic_class);
+  uint8_t traffic_class = port_->class_override().apply_to(path);
   wire::Headers headers;
   headers.is_ipv6 = !is_mapped_ipv4(path.remote);
   if (headers.is_ipv6) {

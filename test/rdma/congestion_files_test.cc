@@ -120,18 +120,39 @@ TEST_CASE("tc files: a traffic class is shown as OFED shows it, and what it show
   Files files;
   const char* path = "dev/tc/1/traffic_class";
   ClassOverride& override_of = files.world.device("mb_0").port().class_override();
+  AddressVector asked, elsewhere;
+  asked.traffic_class = elsewhere.traffic_class = 7;
+  asked.remote = mapped_ipv4({10, 77, 0, 2});
+  elsewhere.remote = mapped_ipv4({10, 77, 0, 3});
   CHECK(files.cat(path).empty());
-  CHECK(override_of.apply_to(7) == 7);
+  CHECK(override_of.apply_to(asked) == 7);
   for (const char* text : {"106", "106\n", "0x6a", "tclass=106", "Global tclass=106\n"}) {
     CHECK(files.echo(path, text).code == 0);
     CHECK(files.cat(path) == "Global tclass=106\n");
-    CHECK(override_of.apply_to(7) == 106);
+    CHECK(override_of.apply_to(asked) == 106);
     CHECK(files.echo(path, "-1").code == 0);
     CHECK(files.cat(path).empty());
-    CHECK(override_of.apply_to(7) == 7);
+    CHECK(override_of.apply_to(asked) == 7);
   }
-  for (const char* text : {"256", "-2", "x", "1 2", "tclass=", "Global", "1x"}) {
+  for (const char* text :
+       {"256", "-2", "x", "1 2", "tclass=", "Global", "1x", "Global Global tclass=1", "Global -1",
+        "dst_ip=10.77.0.2", "dst_ip=10.77.0.2,tclass=256", "dst_ip=10.77.0,tclass=1",
+        "dst_ip=1.2.3.4,tclass=1 dst_ip=1.2.3.4,tclass=2"}) {
     INFO(text);
     CHECK(files.echo(path, text).code == EINVAL);
+    CHECK(files.cat(path).empty());
+  }
+  // Of one destination, alone or beside the one for all.
+  const char* const shown =
+      "Global tclass=106 dst_ip=10.77.0.2,tclass=32 dst_ip=2001:db8::1,tclass=9";
+  for (const char* text : {"106 dst_ip=10.77.0.2,tclass=0x20 dst_ip=2001:db8::1,tclass=9", shown}) {
+    CHECK(files.echo(path, text).code == 0);
+    CHECK(files.cat(path) == shown + std::string("\n"));
+    CHECK(override_of.apply_to(asked) == 32);
+    CHECK(override_of.apply_to(elsewhere) == 106);
+    CHECK(files.echo(path, "-1 dst_ip=10.77.0.2,tclass=32").code == 0);
+    CHECK(files.cat(path) == "dst_ip=10.77.0.2,tclass=32\n");
+    CHECK(override_of.apply_to(asked) == 32);
+    CHECK(override_of.apply_to(elsewhere) == 7);
   }
 }
