@@ -146,7 +146,8 @@ class Soak {
     INFO("flow " << name << ": " << text(debug("traffic/" + name + "/result")));
     INFO(now_ / kMillisecond << " ms, with\n" << (state == "done" ? "" : settings()));
     CHECK(state == "done");
-    for (std::string_view line : split(text(debug("traffic/" + name + "/result")), "\n")) {
+    std::string result = text(debug("traffic/" + name + "/result"));
+    for (std::string_view line : split(result, "\n")) {
       constexpr std::string_view kAgain = "retransmitted ";
       if (line.starts_with(kAgain)) {
         retransmitted_ +=
