@@ -1,19 +1,18 @@
 // Scenario: what the ini file says of a run, beyond the NICs themselves. `rocefs sim` runs it; a
 // mount reads it, so that one file serves both, and starts nothing of it.
 //
-//   [sim]           title=TEXT, until=TIME (else: until all flows have ended), limit=TIME (10s,
-//   after
-//                   which flows that still run are a failure), capture=yes|no
+//   [sim]           title=TEXT, capture=yes|no, until=TIME (else: until all flows have ended),
+//                   limit=TIME (10s: flows that still run then are a failure)
 //   [flows]         NAME = OP FROM TO [KEY=VALUE …] [start=TIME], as traffic/start takes it
 //   [at]            TIME = PATH=VALUE [PATH=VALUE …], as clock/at takes it
-//   [inject]        NAME = ACTION LINK [KEY=VALUE …], as inject/add takes it, armed at the
-//   beginning [sample]        interval=TIME (10us); NAME = PATH [key=KEY] [rate] [scale=NUMBER]: a
-//   number that
-//                   is read at each interval: the first of a file, or that behind KEY in a line;
-//                   with `rate` how fast it grows by the second; times NUMBER
+//   [inject]        NAME = ACTION LINK [KEY=VALUE …], as inject/add takes it, armed at once
+//   [sample]        interval=TIME (10us)
+//                   NAME = PATH [key=KEY] [rate] [scale=NUMBER]
+//                   A number that is read at each interval: the first of a file, or that behind
+//                   KEY in a line; with `rate` how fast it grows by the second; times NUMBER.
 //   [plot]          AXIS = NAME [NAME …], a panel over time with that label and those samples
-//   [variant NAME]  PATH = VALUE, knobs of one of the runs that are compared; without one there is
-//                   one run
+//   [variant NAME]  PATH = VALUE, knobs of one of the runs that are compared; without one there
+//                   is one run
 //
 // In [flows], [inject], [sample], [knobs] and [variant] a key with {A..B} stands for one line for
 // each number from A to B, and so does each such range in its value: f{1..3} = write h{1..3} h0.

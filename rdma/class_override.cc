@@ -10,6 +10,7 @@
 
 #include "core/kstrto.h"
 #include "core/text.h"
+#include "rdma/ip_text.h"
 
 namespace rocefs {
 namespace {
@@ -26,13 +27,6 @@ Result<Ip> parse_ip(const std::string& text) {
   if (::inet_pton(AF_INET, text.c_str(), v4.data()) == 1) return mapped_ipv4(v4);
   if (::inet_pton(AF_INET6, text.c_str(), ip.data()) == 1) return ip;
   return errorf(EINVAL, "'{}' is no IP address", text);
-}
-
-std::string ip_text(const Ip& ip) {
-  char text[INET6_ADDRSTRLEN] = {};
-  bool v4 = is_mapped_ipv4(ip);
-  ::inet_ntop(v4 ? AF_INET : AF_INET6, ip.data() + (v4 ? 12 : 0), text, sizeof text);
-  return text;
 }
 
 // dst_ip=ADDRESS,tclass=N

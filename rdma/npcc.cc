@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "rdma/ip_text.h"
+
 namespace rocefs {
 namespace {
 
@@ -26,15 +28,6 @@ std::optional<NpccFlowKey> key_of(const Packet& packet, size_t ingress, uint16_t
   source_port = static_cast<uint16_t>(udp[0] << 8 | udp[1]);
   key.dest_qpn = uint32_t{bth[5]} << 16 | uint32_t{bth[6]} << 8 | bth[7];
   return key;
-}
-
-std::string ip_text(const Ip& ip) {
-  if (is_mapped_ipv4(ip)) return fmt::format("{}.{}.{}.{}", ip[12], ip[13], ip[14], ip[15]);
-  std::string text;
-  for (size_t i = 0; i < ip.size(); i += 2) {
-    text += fmt::format("{}{:x}", i ? ":" : "", ip[i] << 8 | ip[i + 1]);
-  }
-  return text;
 }
 
 }  // namespace

@@ -24,9 +24,7 @@ SwitchSettings SwitchSettings::of(std::span<const KnobValue> values) {
 }
 
 SwitchSettings SwitchSettings::initial() {
-  std::vector<KnobValue> values;
-  for (const KnobRow& row : kSwitchKnobs) values.push_back(*parse_knob(row, row.initial));
-  return of(values);
+  return of(initial_values(kSwitchKnobs));
 }
 
 // While PAUSE waits for the packet before it, is transmitted and travels, and until its effect
