@@ -24,9 +24,9 @@ enum {
   ROCEFS_TRACE_ENTRIES = 65536,
 };
 
-#define ROCEFS_NO_WINDOW 0xffffffffu   /* there is no limit */
-#define ROCEFS_FIRST_WINDOW 0x80000u   /* instead of that, where an algorithm begins */
-#define ROCEFS_LEAST_WINDOW 1024u      /* smaller ones are stored as this */
+#define ROCEFS_NO_WINDOW 0xffffffffu /* there is no limit */
+#define ROCEFS_FIRST_WINDOW 0x80000u /* instead of that, where an algorithm begins */
+#define ROCEFS_LEAST_WINDOW 1024u    /* smaller ones are stored as this */
 
 /* ---- The engine's page ---- */
 
@@ -36,8 +36,8 @@ struct rocefs_qp_signals {
   uint32_t generation;
   uint32_t pid; /* of the program that made it; 0 where that is not known */
   uint64_t cnps;
-  uint64_t rtt_ns;       /* the latest that was measured */
-  uint32_t rtt_probe;    /* which probe that answered (rocefs_qp_control.probe); announces rtt_ns */
+  uint64_t rtt_ns;    /* the latest that was measured */
+  uint32_t rtt_probe; /* which probe that answered (rocefs_qp_control.probe); announces rtt_ns */
   uint32_t reserved;
   uint64_t rate_bps; /* at which it is paced; the link's where nothing paces it */
   char comm[16];     /* of that program, with a NUL if it is shorter */
