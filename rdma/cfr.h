@@ -44,7 +44,7 @@ class Cfr final : public KnobOwner {
   uint32_t ooo_threshold() const { return ooo_threshold_; }
 
   // Takes the windows of every queue pair, and disables CFR for as long. EBUSY when they are
-  // another's. Every window is kNoWindow until Congestion::set_window() says otherwise.
+  // another's. For rdma/registers.h, where there is a page to say them in.
   Result<void> take_windows(WindowOwner& owner);
   // CFR is again what it was set to. Nothing happens when they are another's.
   void return_windows(const WindowOwner& owner);

@@ -182,6 +182,7 @@ void Requester::note_progress(TimeNs now) {
   retries_left_ = qp_.attributes().retry_count;
   rnr_retries_left_ = qp_.attributes().rnr_retry;
   implied_retry_ = false;
+  qp_.congestion().acknowledged(unacknowledged_, now);
   // After going back, more can be acknowledged than was sent again.
   if (next_ < unacknowledged_) rewind(unacknowledged_);
   complete_ready();

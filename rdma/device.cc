@@ -10,6 +10,7 @@ Device::Device(Fabric& fabric, const DeviceSpec& spec)
     : fabric_(fabric),
       spec_(spec),
       cfr_([this] { reactions_changed(); }),
+      registers_(*this),
       reap_(event_of<&Device::reap>(this)) {
   for (size_t i = 0; i < spec_.ports.size(); ++i) {
     ports_.emplace_back(*this, spec_.ports[i], static_cast<uint8_t>(i + 1));

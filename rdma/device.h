@@ -16,6 +16,7 @@
 #include "rdma/memory.h"
 #include "rdma/port.h"
 #include "rdma/qp.h"
+#include "rdma/registers.h"
 #include "rdma/selective.h"
 #include "rdma/spray.h"
 
@@ -46,6 +47,7 @@ class Device final : public PacketListener {
   MemoryTable& memory() { return memory_; }
   Cfr& cfr() { return cfr_; }
   const Cfr& cfr() const { return cfr_; }
+  Registers& registers() { return registers_; }
   // What obeys CNPs, or a port's traffic class, is another: every queue pair looks anew.
   void reactions_changed();
   void traffic_classes_changed();
@@ -79,8 +81,8 @@ class Device final : public PacketListener {
   uint64_t allocate_address(uint64_t size);
 
  private:
-  static constexpr uint32_t kFirstQpn = 17;  // 0 and 1 are special, few more are reserved
-  static constexpr uint32_t kMaxQps = 1u << 22;
+  static constexpr uint32_t kFirstQpn = ROCEFS_FIRST_QPN;
+  static constexpr uint32_t kMaxQps = ROCEFS_MAX_QPS;
   static constexpr size_t kRest = 256;  // freed numbers rest before they are used again
 
   void reap(TimeNs now);
@@ -88,6 +90,7 @@ class Device final : public PacketListener {
   Fabric& fabric_;
   const DeviceSpec spec_;
   Cfr cfr_;
+  Registers registers_;
   std::deque<Port> ports_;
   bool present_ = true;
   std::vector<DeviceClient*> clients_;

@@ -141,7 +141,8 @@ Result<void> Qp::modify(QpState to, const QpAttributes& attributes, uint32_t mas
   }
   assign(attributes, mask);
   if (mask & kQpPath) traffic_class_changed();
-  QpState from = std::exchange(state_, to);
+  QpState from = state_;
+  set_state(to);
   if (from == QpState::kInit && to == QpState::kRtr) responder_.start(attributes_.receive_psn);
   if (from == QpState::kRtr && to == QpState::kRts) requester_.start(attributes_.send_psn);
   if (to == QpState::kRts) make_data_ready();
@@ -281,10 +282,14 @@ void Qp::make_acknowledge_ready() {
 
 Packet* Qp::emit_data(TimeNs now) {
   response_turn_ = !response_turn_;
-  Packet* packet = response_turn_ ? responder_.emit_response() : requester_.emit(now);
-  if (!packet) packet = response_turn_ ? requester_.emit(now) : responder_.emit_response();
-  if (packet) congestion_.sent(*packet, now);
-  return packet;
+  for (bool response : {response_turn_, !response_turn_}) {
+    if (response && congestion_.responses_wait()) continue;
+    Packet* packet = response ? responder_.emit_response() : requester_.emit(now);
+    if (!packet) continue;
+    congestion_.sent(*packet, response, now);
+    return packet;
+  }
+  return nullptr;
 }
 
 bool Qp::memory_pending() const {
@@ -295,16 +300,27 @@ void Qp::memory_settled() {
   if (!memory_pending()) device_.reap_later();
 }
 
+// A queue pair has its lines in the register pages while it can send or receive.
+void Qp::set_state(QpState to) {
+  bool before = receives_packets();
+  state_ = to;
+  bool active = receives_packets();
+  if (active == before) return;
+  Registers& registers = device_.registers();
+  active ? registers.activate(number_, init_.owner) : registers.deactivate(number_);
+  congestion_.refresh();
+}
+
 void Qp::enter_error() {
   if (state_ == QpState::kError) return;
-  state_ = QpState::kError;
+  set_state(QpState::kError);
   requester_.flush();
   responder_.flush();
 }
 
 void Qp::enter_send_error() {
   if (state_ == QpState::kError) return;
-  state_ = QpState::kSqe;
+  set_state(QpState::kSqe);
   requester_.flush();
 }
 
@@ -316,7 +332,7 @@ void Qp::retire(CompletionSink& sink) {
 }
 
 void Qp::reset() {
-  state_ = QpState::kReset;
+  set_state(QpState::kReset);
   device_.memory().forget_windows(number_);
   requester_.reset();
   responder_.reset();

@@ -140,6 +140,7 @@ class Qp {
 
  private:
   friend class Port;
+  void set_state(QpState to);
   void assign(const QpAttributes& attributes, uint32_t mask);
   Result<void> check_values(const QpAttributes& attributes, uint32_t mask) const;
   Result<void> check_request(const SendRequest& request) const;

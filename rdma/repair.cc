@@ -269,6 +269,7 @@ Packet* Requester::emit_again(TimeNs now) {
     Packet* packet = wqe.awaits_data() ? qp_.device().fabric().pool().acquire()
                                        : fetch_again(wqe, position, again.psn);
     if (!packet) return nullptr;
+    qp_.congestion().sends_again();
     write_headers(wqe, {again.psn, again.end, true}, packet, now);
     repair.again.pop();
     ++packets_sent_;

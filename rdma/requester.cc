@@ -96,6 +96,7 @@ bool Requester::window_allows(const Wqe& wqe, uint32_t window) {
 bool Requester::asks_early(const Wqe& wqe, TimeNs now) {
   Congestion& congestion = qp_.congestion();
   TimeNs timeout = TimeNs{4096} << (qp_.attributes().timeout & 31);
+  if (congestion.asks_rtt()) return true;
   if (congestion.slow(since_request_ + 2, timeout / 4)) return true;
   if (!congestion.has_window()) return false;
   uint64_t mtu = qp_.attributes().path_mtu, window = congestion.window(now);
@@ -347,6 +348,7 @@ Packet* Requester::sent(Packet* packet, TimeNs now) {
   Wqe& wqe = queue_.at(cursor_);
   bool acknowledge = wants_acknowledge(wqe, now);
   write_headers(wqe, {next_, wqe.end_psn(), acknowledge}, packet, now);
+  if (acknowledge && next_ >= frontier_) qp_.congestion().request_sent(next_, now);
   since_request_ = acknowledge ? 0 : since_request_ + 1;
   ++packets_sent_;
   if (next_ < frontier_) ++packets_resent_;
@@ -387,6 +389,7 @@ void Requester::rewind(uint64_t psn) {
     ++cursor_;
   }
   since_request_ = 0;
+  qp_.congestion().sends_again();
   ahead_.drop();
   forget_repairs();
   qp_.make_data_ready();

@@ -53,6 +53,26 @@ inline RpParameters rp_with(Settings settings) {
   return knobs.rp();
 }
 
+// Somebody who owns the windows of a device, by its register pages.
+struct WindowTaker final : WindowOwner {
+  int lost = 0;
+  std::shared_ptr<SharedMemory> page;
+  void windows_lost(Device&) override { ++lost; }
+  Result<void> take(Device& device) {
+    auto taken = device.registers().take(*this);
+    if (!taken) return taken.error();
+    page = *taken;
+    return {};
+  }
+  rocefs_qp_control& line(uint32_t qpn) const {
+    return page->at<rocefs_control_page>(0)->qps[qpn - ROCEFS_FIRST_QPN];
+  }
+  void set_window(Device& device, uint32_t qpn, uint32_t octets) const {
+    uint64_t generation = device.registers().signals_of(qpn)->generation;
+    line(qpn).window = generation << 32 | octets;
+  }
+};
+
 // A flow that does not end by itself.
 struct RunningFlow {
   std::shared_ptr<FlowStats> stats = std::make_shared<FlowStats>();

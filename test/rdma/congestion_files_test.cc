@@ -42,7 +42,7 @@ struct Files {
   }
 };
 
-struct WindowTaker final : WindowOwner {
+struct TakesWindows final : WindowOwner {
   void windows_lost(Device&) override {}
 };
 
@@ -92,7 +92,7 @@ TEST_CASE(
   CHECK(files.cat("dev/cfr/ooo_threshold") == "1\n");
   CHECK(files.echo("dev/cfr/enable", "yes").code == 0);
   CHECK(cfr.enabled());
-  WindowTaker owner;
+  TakesWindows owner;
   REQUIRE(cfr.take_windows(owner));
   CHECK(files.cat("dev/cfr/enable") == "0\n");
   CHECK(files.cat("dev/cfr/saved") == "1\n");

@@ -20,11 +20,6 @@ void hold_rate(Port& port, uint64_t mbps) {
                  {"roce_rp/rate_to_set_on_first_cnp", std::to_string(mbps)}});
 }
 
-struct WindowTaker final : WindowOwner {
-  int lost = 0;
-  void windows_lost(Device&) override { ++lost; }
-};
-
 }  // namespace
 
 TEST_CASE("RP: the rate that is set is the rate on the wire") {
@@ -222,13 +217,13 @@ TEST_CASE("congestion: data is ECT(0) while something reacts, live; answers and 
     INFO("reaction " << by);
     if (by == 0) set_ecn(near.port(), {{"roce_rp/enable/0", "1"}});
     if (by == 1) set_cfr(near, {{"enable", "1"}});
-    if (by == 2) REQUIRE(near.cfr().take_windows(owner));
+    if (by == 2) REQUIRE(owner.take(near));
     CHECK(seen(data) == kEct0);
     CHECK(bits[response] == kEct0);  // of mb_0 too
     CHECK(bits[answer] == kNot);
     if (by == 0) set_ecn(near.port(), {{"roce_rp/enable/1", "1"}});  // of another priority
     if (by == 1) set_cfr(near, {});
-    if (by == 2) near.cfr().return_windows(owner);
+    if (by == 2) near.registers().give_back(owner);
     CHECK(seen(data) == kNot);
   }
   // A traffic class with ECN bits keeps them.
@@ -293,29 +288,28 @@ TEST_CASE("congestion: exactly one acts: the owner of the windows, else CFR, els
   CHECK(stream.window() == WindowLimiter::kFull / 2);
 
   WindowTaker owner, other;
-  REQUIRE(near.cfr().take_windows(owner));
-  CHECK(near.cfr().take_windows(other).error().code == EBUSY);
+  REQUIRE(owner.take(near));
+  CHECK(other.take(near).error().code == EBUSY);
   CHECK(stream.window() == kNoWindow);
   send_cnp(world, "mb_0", "mb_1");
   CHECK(stream.window() == kNoWindow);
-  Qp& qp = *near.find_qp(kFirstQp);
-  CHECK(qp.congestion().cnps() == 3);
-  qp.congestion().set_window(8192);
-  CHECK(stream.window() == 8192);
+  CHECK(near.find_qp(kFirstQp)->congestion().cnps() == 3);
+  owner.set_window(near, kFirstQp, 8192);
   world.scheduler.run_until(world.scheduler.now() + 200 * kMicrosecond);
+  CHECK(stream.window() == 8192);
   uint64_t before = world.counters("mb_0").port_xmit_packets.get();
   world.scheduler.run_until(world.scheduler.now() + 100 * kMicrosecond);
   // Two packets a round trip of some 12 us; without a window it were 30.
   CHECK(world.counters("mb_0").port_xmit_packets.get() - before > 10);
   CHECK(world.counters("mb_0").port_xmit_packets.get() - before < 22);
-  qp.congestion().set_window(1);  // one packet always goes
+  owner.set_window(near, kFirstQp, 1);  // one packet always goes
   before = world.counters("mb_0").port_xmit_packets.get();
   world.scheduler.run_until(world.scheduler.now() + 100 * kMicrosecond);
   CHECK(world.counters("mb_0").port_xmit_packets.get() - before > 4);
 
-  near.cfr().return_windows(other);  // it is not the other's to return
+  near.registers().give_back(other);  // it is not the other's to return
   CHECK(near.cfr().owned());
-  near.cfr().return_windows(owner);
+  near.registers().give_back(owner);
   CHECK(stream.window() == WindowLimiter::kFull);
   set_cfr(near, {});
   send_cnp(world, "mb_0", "mb_1");
@@ -332,14 +326,14 @@ TEST_CASE("congestion: while the windows are owned CFR keeps its setting, and re
   Device& device = world.device("mb_0");
   set_cfr(device, {{"enable", "1"}});
   WindowTaker owner;
-  REQUIRE(device.cfr().take_windows(owner));
+  REQUIRE(owner.take(device));
   CHECK(!device.cfr().enabled());
   CHECK(device.cfr().check(values_with(kCfrKnobs, {})).error().code == EBUSY);
   CHECK(device.cfr().check(values_with(kCfrKnobs, {{"enable", "1"}, {"ooo_threshold", "9"}})));
-  device.cfr().return_windows(owner);
+  device.registers().give_back(owner);
   CHECK(device.cfr().enabled());
   CHECK(owner.lost == 0);
-  REQUIRE(device.cfr().take_windows(owner));
+  REQUIRE(owner.take(device));
   device.leave();
   CHECK(owner.lost == 1);
   CHECK(device.cfr().enabled());
@@ -410,11 +404,12 @@ TEST_CASE("congestion: whatever is switched under load, every message arrives wh
           if (!device.cfr().owned()) set_cfr(device, {{"enable", bit()}});
           break;
         case 2:
-          if (!device.cfr().take_windows(owner)) device.cfr().return_windows(owner);
+          if (!owner.take(device)) device.registers().give_back(owner);
           break;
         case 3:
-          for (uint32_t qpn = kFirstQp; Qp* qp = device.find_qp(qpn); ++qpn) {
-            qp->congestion().set_window(static_cast<uint32_t>(rng.below(20'000)));
+          for (uint32_t qpn = kFirstQp; owner.page && device.find_qp(qpn); ++qpn) {
+            owner.set_window(device, qpn, static_cast<uint32_t>(rng.below(20'000)));
+            owner.line(qpn).probe += static_cast<uint32_t>(rng.below(2));
           }
           break;
         case 4:

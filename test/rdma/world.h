@@ -25,7 +25,9 @@ struct World {
   Fabric fabric;
 
   explicit World(uint64_t seed = 1, const Topology& topology = default_topology())
-      : fabric(topology, seed, scheduler, outstanding) {}
+      : fabric(topology, seed, scheduler, outstanding) {
+    for (auto& device : fabric.devices()) REQUIRE(device->registers().open(ClockMode::kVirtual));
+  }
 
   Device& device(std::string_view name) { return *fabric.device(name); }
   PortCounters& counters(std::string_view name) { return device(name).port().counters(); }
