@@ -69,20 +69,22 @@ PROVIDER_CFLAGS := -std=gnu11 -O2 -g -fPIC -pthread -fvisibility=hidden -Wall -W
 PROVIDER_LDFLAGS := -shared -pthread -Wl,-z,defs,-z,now,-z,nodelete
 
 # One library per layer; one test program per layer, which links only what the layer may include.
-LAYERS := core rdma/wire rdma rdma/client fs
+LAYERS := core rdma/wire rdma rdma/client pcc/card fs
 library = $(BUILD)/lib/$(subst /,_,$(1)).a
 objects = $(patsubst %.cc,$(BUILD)/%.o,$(wildcard $(1)/*.cc))
+PCC_LIBRARIES := $(call library,pcc/card)
 RDMA_LIBRARIES := $(call library,rdma/client) $(call library,rdma) $(call library,rdma/wire) $(call library,core)
 CONTROL := %_files.cc %/flow.cc %/flow_spec.cc %/traffic.cc %/inject.cc %/inject_spec.cc %/pci_driver.cc %/pcap.cc %/capture_file.cc
 PACKET_PATH := core/scheduler.cc $(filter-out $(CONTROL),$(wildcard rdma/wire/*.cc rdma/*.cc))
 
-TESTS := core wire rdma client fs tools
+TESTS := core wire rdma client pcc fs tools
 TEST_LIBRARIES_core := $(call library,core)
 TEST_LIBRARIES_wire := $(call library,rdma/wire) $(call library,core)
 TEST_LIBRARIES_rdma := $(RDMA_LIBRARIES)
 TEST_LIBRARIES_client := $(RDMA_LIBRARIES)
+TEST_LIBRARIES_pcc := $(PCC_LIBRARIES) $(RDMA_LIBRARIES)
 TEST_LIBRARIES_fs := $(call library,fs) $(call library,core)
-TEST_LIBRARIES_tools := $(filter-out %/main.o,$(call objects,tools/rocefs)) $(call library,fs) $(RDMA_LIBRARIES)
+TEST_LIBRARIES_tools := $(filter-out %/main.o,$(call objects,tools/rocefs)) $(call library,fs) $(PCC_LIBRARIES) $(RDMA_LIBRARIES)
 FUZZ_TARGETS := $(filter-out replay,$(patsubst test/fuzz/%.cc,%,$(wildcard test/fuzz/*.cc)))
 fuzzers: $(FUZZ_TARGETS:%=$(BUILD)/test/fuzz/%_fuzz)
 tests: $(TESTS:%=$(BUILD)/test/%_test) $(BUILD)/test/rocefs_bench
@@ -111,7 +113,7 @@ $(call library,$(1)): $$(call objects,$(1))
 endef
 $(foreach layer,$(LAYERS),$(eval $(call layer_rules,$(layer))))
 
-$(BUILD)/bin/rocefs: $(call objects,tools/rocefs) $(call library,fs) $(RDMA_LIBRARIES)
+$(BUILD)/bin/rocefs: $(call objects,tools/rocefs) $(call library,fs) $(PCC_LIBRARIES) $(RDMA_LIBRARIES)
 	@mkdir -p $(@D)
 	$(CXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
