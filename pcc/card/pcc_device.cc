@@ -17,8 +17,9 @@ void PccDevice::begin() {
 
 void PccDevice::end(const Error& why, Answer<void> then) {
   active_ = false;
-  backend_.reset();
+  std::unique_ptr<PccBackend> gone = std::move(backend_);
   orders_.abandon(why);
+  gone.reset();
   control_.reset();
   last_error_.clear();
   forget();
