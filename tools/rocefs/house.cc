@@ -6,6 +6,7 @@
 #include "core/knob_transaction.h"
 #include "core/reference.h"
 #include "core/set_file.h"
+#include "rdma/device.h"
 #include "rdma/files.h"
 #include "rdma/switch_files.h"
 
@@ -23,9 +24,22 @@ Result<std::unique_ptr<House>> House::create(const Config& config, const Choice&
   house->engine_ = std::move(*engine);
   house->fabric_ = std::make_unique<Fabric>(
       house->topology_, house->seed_, house->engine_->scheduler(), house->engine_->outstanding());
+  if (Result<void> opened = house->open_registers(); !opened) return opened.error();
   house->tree_ = std::make_unique<Tree>(choice.uid, choice.gid);
   house->worker_ = std::make_unique<Worker>();
   return house;
+}
+
+// Whoever sets windows must know engine time, however it slips.
+Result<void> House::open_registers() {
+  RealClock& clock = engine_->clock();
+  for (const auto& device : fabric_->devices()) {
+    if (Result<void> opened = device->registers().open(engine_->mode()); !opened) return opened;
+    device->registers().set_clock(clock.reading());
+    clock.on_change(
+        [&registers = device->registers()](const ClockReading& now) { registers.set_clock(now); });
+  }
+  return {};
 }
 
 House::~House() {

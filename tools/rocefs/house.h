@@ -73,6 +73,7 @@ class House {
 
  private:
   House(const Config& config, const Choice& choice);
+  Result<void> open_registers();
   ResetParts reset_parts(std::function<void()> drop_clients);
 
   const Config& config_;
