@@ -74,6 +74,8 @@ class House {
  private:
   House(const Config& config, const Choice& choice);
   Result<void> open_registers();
+  std::shared_ptr<Attribute> find_setting(const std::string& path);
+  Result<void> store_now(const KnobSetting& setting);
   ResetParts reset_parts(std::function<void()> drop_clients);
 
   const Config& config_;
