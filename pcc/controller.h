@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/rng.h"
+#include "core/result.h"
 #include "core/time.h"
 #include "pcc/libmango.h"
 #include "rdma/uapi/registers.h"

@@ -111,7 +111,7 @@ void Registers::note_change(rocefs_signals_page& page, int32_t more) {
       .store(page.active_count + static_cast<uint32_t>(more), std::memory_order_relaxed);
   shared(page.changes).fetch_add(1, std::memory_order_release);
   if (control_) ::syscall(SYS_futex, &page.changes, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
-  if (changed_) changed_();
+  for (const auto& changed : listeners_) changed();
 }
 
 void Registers::note_rtt(TimeNs rtt) {

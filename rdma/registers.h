@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "core/clock.h"
 #include "core/shared_memory.h"
@@ -25,8 +26,8 @@ class Registers {
   Result<void> open(ClockMode mode);
   // Any thread, after open().
   const std::shared_ptr<SharedMemory>& signals() const { return signals_; }
-  // `changed` runs when a queue pair becomes active, or ceases to be.
-  void on_change(std::function<void()> changed) { changed_ = std::move(changed); }
+  // Before the engine starts: `changed` runs when a queue pair becomes active, or ceases to be.
+  void on_change(std::function<void()> changed) { listeners_.push_back(std::move(changed)); }
   // What engine time is; before the engine starts, too.
   void set_clock(const ClockReading& clock);
 
@@ -56,7 +57,7 @@ class Registers {
   Device& device_;
   std::shared_ptr<SharedMemory> signals_;
   std::shared_ptr<SharedMemory> control_;  // while somebody owns the windows
-  std::function<void()> changed_;
+  std::vector<std::function<void()>> listeners_;
   TimeNs usual_rtt_ = kFirstRtt;
 };
 

@@ -177,6 +177,9 @@ void ClientServer::take(const ConnectionPtr& connection) {
     attached = Fd(descriptor);
   }
   bool whole = got == sizeof request && (message.msg_flags & MSG_TRUNC) == 0;
+  if (whole && !attached && !connection->greeted && request.op == ROCEFS_OP_PCC_CLAIM) {
+    return hand_over(connection, request);
+  }
   bool in_order = connection->greeted == (request.op != ROCEFS_OP_HELLO);
   bool may_carry = request.op == ROCEFS_OP_HELLO || request.op == ROCEFS_OP_CREATE_CHANNEL;
   bool too_many = attached && connection->process->socket_count() >= kMaxSockets;
@@ -234,6 +237,16 @@ Result<void> ClientServer::to_core(const ConnectionPtr& connection, const rocefs
   };
   if (!engine_.post(task)) return Error{EAGAIN, "too many commands are waiting for the engine"};
   return {};
+}
+
+// It is no verbs client: its socket is another's from now on, and the rest of it goes.
+void ClientServer::hand_over(const ConnectionPtr& connection, const rocefs_request& claim) {
+  if (!claimed_) return answer(connection, refusal({EOPNOTSUPP, "there is no PCC here"}), {});
+  Credentials who = connection->process->credentials();
+  loop_.unwatch(connection->socket.get());
+  Fd socket = std::move(connection->socket);
+  drop(connection, "");
+  claimed_(std::move(socket), who, claim);
 }
 
 void ClientServer::hello(const ConnectionPtr& connection, const rocefs_hello& hello, Fd events) {
@@ -302,7 +315,7 @@ void ClientServer::drop(const ConnectionPtr& given, std::string_view why) {
     log_(fmt::format("pid {} ({}) is dropped: it {}", connection->process->credentials().pid,
                      connection->comm, why));
   }
-  loop_.unwatch(connection->socket.get());
+  if (connection->socket) loop_.unwatch(connection->socket.get());
   loop_.unwatch(connection->process->pidfd());
   connection->process->end();
   connection->socket.reset();

@@ -27,6 +27,11 @@ class ClientServer {
 
   // Serves whoever connects to a SOCK_SEQPACKET socket.
   void listen(Fd listener);
+  // Before listen(): who takes over the connections that claim a device for PCC, whose first
+  // request this is. Nobody: they are refused.
+  using Claimed =
+      std::function<void(Fd socket, const Credentials& who, const rocefs_request& claim)>;
+  void hand_claims_to(Claimed claimed) { claimed_ = std::move(claimed); }
   // -1 if there is none.
   int listener() const { return listener_.get(); }
   // Nobody else is taken; who is there stays.
@@ -51,6 +56,7 @@ class ClientServer {
   void turn_away();
   void take(const ConnectionPtr& connection);
   void handle(const ConnectionPtr& connection, const rocefs_request& request, Fd attached);
+  void hand_over(const ConnectionPtr& connection, const rocefs_request& claim);
   void hello(const ConnectionPtr& connection, const rocefs_hello& hello, Fd events);
   Result<Client::Attachment> prepare(Connection& connection, const rocefs_request& request);
   Result<void> to_core(const ConnectionPtr& connection, const rocefs_request& request,
@@ -66,6 +72,7 @@ class ClientServer {
   PollLoop& loop_;
   const std::unique_ptr<Clients> clients_;
   const Log log_;
+  Claimed claimed_;
   Fd listener_;
   Fd spare_;  // to be let go of when no other is left
   uint64_t next_id_ = 1;

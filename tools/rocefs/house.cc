@@ -6,6 +6,7 @@
 #include "core/knob_transaction.h"
 #include "core/reference.h"
 #include "core/set_file.h"
+#include "core/trigger.h"
 #include "rdma/device.h"
 #include "rdma/files.h"
 #include "rdma/switch_files.h"
@@ -30,14 +31,14 @@ Result<std::unique_ptr<House>> House::create(const Config& config, const Choice&
   return house;
 }
 
-// What else looks at queue pairs sees the engine's clock there.
+// Whoever sets windows must know engine time, however it slips.
 Result<void> House::open_registers() {
+  RealClock& clock = engine_->clock();
   for (const auto& device : fabric_->devices()) {
-    Registers& registers = device->registers();
-    if (Result<void> opened = registers.open(engine_->mode()); !opened) return opened;
-    registers.set_clock(engine_->clock().reading());
-    engine_->clock().on_change(
-        [&registers](const ClockReading& clock) { registers.set_clock(clock); });
+    if (Result<void> opened = device->registers().open(engine_->mode()); !opened) return opened;
+    device->registers().set_clock(clock.reading());
+    clock.on_change(
+        [&registers = device->registers()](const ClockReading& now) { registers.set_clock(now); });
   }
   return {};
 }
@@ -84,7 +85,7 @@ void House::add_pcc() {
   };
   pcc_ = std::make_unique<Pcc>(Pcc::Parts{*tree_, *engine_, *fabric_, *worker_,
                                           choice_.make_pcc_backend, choice_.plugins, config_.mgmt,
-                                          own_log, driver_log});
+                                          choice_.revoke_program, own_log, driver_log});
 }
 
 ResetParts House::reset_parts(std::function<void()> drop_clients) {
@@ -118,21 +119,37 @@ ResetParts House::reset_parts(std::function<void()> drop_clients) {
   return parts;
 }
 
-// The engine has not started: a store is answered at once.
+// What can be read back is a state that a start may begin with; other triggers are orders.
+std::shared_ptr<Attribute> House::find_setting(const std::string& path) {
+  Tree::Node* node = tree_->follow(path);
+  if (!node) return nullptr;
+  if (auto knob = std::dynamic_pointer_cast<KnobFile>(node->file)) return knob;
+  auto trigger = std::dynamic_pointer_cast<TriggerFile>(node->file);
+  return trigger && trigger->readable() ? trigger : nullptr;
+}
+
+// The engine has not started: a store is answered at once, but for what another process must do
+// first.
+Result<void> House::store_now(const KnobSetting& setting) {
+  std::shared_ptr<Attribute> file = find_setting(setting.path);
+  if (!file) return Error{ENOENT, "no knob has this path"};
+  std::optional<Result<void>> result;
+  bool waits = false;
+  file->store(setting.value, std::make_shared<Operation>(Caller{}), [&](Result<void> stored) {
+    result = std::move(stored);
+    if (waits) loop_.stop();
+  });
+  waits = true;
+  while (!result) loop_.run();
+  return *result;
+}
+
 std::optional<Failure> House::apply(const std::vector<KnobSetting>& settings) {
   for (const KnobSetting& setting : settings) {
-    Error refused;
-    std::shared_ptr<KnobFile> knob = find_knob(*tree_, setting.path);
-    if (!knob) {
-      refused = {ENOENT, "no knob has this path"};
-    } else {
-      knob->store(setting.value, std::make_shared<Operation>(Caller{}), [&](Result<void> result) {
-        if (!result) refused = result.error();
-      });
-    }
-    if (refused.code == 0) continue;
-    return Failure{
-        2, fmt::format("{}:{}: {}: {}", config_.name, setting.line, setting.path, refused.reason)};
+    Result<void> stored = store_now(setting);
+    if (stored) continue;
+    return Failure{2, fmt::format("{}:{}: {}: {}", config_.name, setting.line, setting.path,
+                                  stored.error().reason)};
   }
   return std::nullopt;
 }

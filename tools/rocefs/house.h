@@ -43,6 +43,8 @@ class House {
     gid_t gid = 0;
     MakePccBackend make_pcc_backend = nullptr;  // none: there is no PCC
     OwnDirectories plugins = {};                // of PCC
+    // A program has no windows of a device any more.
+    std::function<void(uint64_t program)> revoke_program = nullptr;
   };
 
   // `config` and what `choice` points to outlive it. Nothing runs yet: knobs of the configuration
@@ -79,6 +81,8 @@ class House {
   House(const Config& config, const Choice& choice);
   Result<void> open_registers();
   void add_pcc();
+  std::shared_ptr<Attribute> find_setting(const std::string& path);
+  Result<void> store_now(const KnobSetting& setting);
   ResetParts reset_parts(std::function<void()> drop_clients);
 
   const Config& config_;

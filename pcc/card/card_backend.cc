@@ -1,0 +1,211 @@
+#include "pcc/card/card_backend.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <limits>
+#include <utility>
+
+#include "core/clock.h"
+#include "pcc/card/algorithm_info.h"
+
+namespace rocefs {
+namespace {
+
+// Which of a variant's alternatives T is.
+template <class T, class... Kinds>
+constexpr size_t index_in(const std::variant<Kinds...>*) {
+  size_t index = 0;
+  for (bool same : {std::is_same_v<T, Kinds>...}) {
+    if (same) break;
+    ++index;
+  }
+  return index;
+}
+
+}  // namespace
+
+CardBackend::CardBackend(PollLoop& loop, Options options, PccBackend::Listener& listener)
+    : loop_(loop),
+      options_(std::move(options)),
+      listener_(listener),
+      timer_(loop, [this] { time_out(); }) {}
+
+// What is not answered yet is dropped, as answers that nobody will give.
+CardBackend::~CardBackend() = default;
+
+std::vector<PccAlgorithmInfo> CardBackend::built_ins() const {
+  PccController controller(options_.seed, [](mango_log_level_e, std::string_view) {});
+  add_built_ins(controller);
+  return describe_all(controller);
+}
+
+void CardBackend::load(const std::string& directory, Answer<PccLoaded> answer) {
+  ask<PccLoaded>(CardOrder::Load{directory}, std::move(answer),
+                 [](PccLoaded loaded) { return loaded; });
+}
+
+void CardBackend::unload(unsigned slot, Answer<void> answer) {
+  ask_done(CardOrder::Unload{slot}, std::move(answer));
+}
+
+void CardBackend::apply(unsigned slot, std::optional<uint32_t> qpn, Answer<void> answer) {
+  ask_done(CardOrder::Apply{slot, qpn}, std::move(answer));
+}
+
+void CardBackend::start(const Run& run, Answer<void> answer) {
+  ask_done(CardOrder::Start{run.pollers, run.interval_us}, std::move(answer),
+           {run.signals, run.control});
+}
+
+void CardBackend::stop(Answer<void> answer) {
+  if (!process_ && !telling_) return answer({});  // nothing runs
+  ask_done(CardOrder::Stop{}, std::move(answer));
+}
+
+void CardBackend::set_interval(unsigned interval_us, Answer<void> answer) {
+  ask_done(CardOrder::SetInterval{interval_us}, std::move(answer));
+}
+
+void CardBackend::update(unsigned slot, const Assignments& changes,
+                         Answer<PccAlgorithmInfo> answer) {
+  ask<PccAlgorithmInfo>(CardOrder::Update{slot, changes}, std::move(answer),
+                        [](PccAlgorithmInfo algorithm) { return algorithm; });
+}
+
+// The next order starts another process.
+void CardBackend::forget(Answer<void> answer) {
+  process_.reset();
+  timer_.disarm();
+  waiting_.clear();
+  held_.clear();
+  answer({});
+}
+
+void CardBackend::echo(const std::string& message, Answer<std::string> answer) {
+  ask<CardAnswer::Echoed>(CardOrder::Echo{message}, std::move(answer),
+                          [](CardAnswer::Echoed echoed) { return std::move(echoed.message); });
+}
+
+void CardBackend::round(TimeNs now, Answer<TimeNs> answer) {
+  ask<CardAnswer::NextRound>(CardOrder::Round{now}, std::move(answer),
+                             [](CardAnswer::NextRound next) { return next.due; });
+}
+
+template <class Said, class T, class Value>
+void CardBackend::ask(decltype(CardOrder::what) what, Answer<T> answer, Value value, Pages pages) {
+  Waiting waiting;
+  waiting.expected = index_in<Said>(static_cast<decltype(CardAnswer::what)*>(nullptr));
+  waiting.give = [answer = std::move(answer), value](CardAnswer said) mutable {
+    if (const auto* error = std::get_if<Error>(&said.what)) return answer(*error);
+    if constexpr (std::is_void_v<T>) {
+      answer({});
+    } else {
+      answer(value(std::move(std::get<Said>(said.what))));
+    }
+  };
+  send({0, std::move(what)}, std::move(waiting), pages);
+}
+
+void CardBackend::ask_done(decltype(CardOrder::what) what, Answer<void> answer, Pages pages) {
+  ask<CardAnswer::Done>(std::move(what), std::move(answer), nullptr, std::move(pages));
+}
+
+void CardBackend::send(CardOrder order, Waiting waiting, const Pages& pages) {
+  if (telling_) {
+    held_.push_back([this, order = std::move(order), waiting = std::move(waiting),
+                     pages]() mutable { send(std::move(order), std::move(waiting), pages); });
+    return;
+  }
+  order.id = next_id_++;
+  waiting.verb = verb_of(order);
+  std::string message = format_order(order);
+  if (message.size() > kMaxCardMessage) {
+    return waiting.give({order.id, errorf(E2BIG, "it is too long for mango-pccd")});
+  }
+  if (auto there = ensure_process(); !there) return waiting.give({order.id, there.error()});
+  bool loads = std::holds_alternative<CardOrder::Load>(order.what);
+  waiting.deadline =
+      monotonic_ns() + (loads ? std::max(kLoadPatience, options_.patience) : options_.patience);
+  std::vector<int> descriptors;
+  for (const auto& page : pages) descriptors.push_back(page->descriptor());
+  waiting_.emplace(order.id, std::move(waiting));
+  arm();
+  if (process_->send(message, descriptors)) return;
+  // Its end, if that is why, is heard soon; then this order fails with the reason. Otherwise it has
+  // left so many orders unread that it will not answer this one.
+}
+
+Result<void> CardBackend::ensure_process() {
+  if (process_) return {};
+  CardProcess::Program program{options_.program, {options_.device, std::to_string(options_.seed)}};
+  auto started = CardProcess::start(loop_, program, *this);
+  if (!started) return started.error();
+  process_ = std::move(*started);
+  last_words_.clear();
+  return {};
+}
+
+void CardBackend::card_said(std::string_view message) {
+  Result<CardWord> word = parse_word(message);
+  if (!word) return lose(EIO, fmt::format("{}: {}", name(), word.error().reason));
+  if (const auto* log = std::get_if<CardLog>(&*word))
+    return listener_.pcc_log(log->level, log->text);
+  if (const auto* died = std::get_if<CardDied>(&*word)) {
+    last_words_ = died->text;
+    return process_->await_end();
+  }
+  take_answer(std::move(std::get<CardAnswer>(*word)));
+}
+
+void CardBackend::take_answer(CardAnswer answer) {
+  auto found = waiting_.find(answer.id);
+  size_t kind = answer.what.index();
+  if (found == waiting_.end() || (kind != found->second.expected && kind != 0)) {
+    return lose(EIO, fmt::format("{} answers what was not asked", name()));
+  }
+  auto give = std::move(found->second.give);
+  waiting_.erase(found);
+  arm();
+  give(std::move(answer));
+}
+
+void CardBackend::card_ended(std::string_view how, bool by_signal) {
+  std::string why = fmt::format("{} {}", name(), how);
+  if (!last_words_.empty()) {
+    why = by_signal ? fmt::format("{} {}", why, last_words_)
+                    : fmt::format("{} ended: {}", name(), last_words_);
+  }
+  lose(EIO, why);
+}
+
+void CardBackend::time_out() {
+  TimeNs now = monotonic_ns();
+  for (const auto& [id, waiting] : waiting_) {
+    if (waiting.deadline > now) continue;
+    return lose(ETIMEDOUT, fmt::format("{} did not answer '{}' in time", name(), waiting.verb));
+  }
+  arm();
+}
+
+void CardBackend::arm() {
+  TimeNs first = kNever;
+  for (const auto& [id, waiting] : waiting_) first = std::min(first, waiting.deadline);
+  if (first == kNever) return timer_.disarm();
+  timer_.arm(first - monotonic_ns());
+}
+
+void CardBackend::lose(int code, const std::string& why) {
+  process_.reset();
+  timer_.disarm();
+  telling_ = true;
+  for (auto& [id, waiting] : std::exchange(waiting_, {})) waiting.give({id, Error{code, why}});
+  listener_.pcc_died(why);
+  telling_ = false;
+  for (Task& order : std::exchange(held_, {})) order();
+}
+
+std::string CardBackend::name() const {
+  return fmt::format("mango-pccd (pid {})", pid());
+}
+
+}  // namespace rocefs

@@ -1,0 +1,217 @@
+#include "pcc/card/card_process.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <cassert>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "pcc/card/messages.h"
+
+#ifndef P_PIDFD
+#define P_PIDFD 3
+#endif
+
+extern char** environ;
+
+namespace rocefs {
+namespace {
+
+constexpr int kCardSocket = 3;  // as mango-pccd knows it
+constexpr size_t kMaxDescriptors = 2;
+
+union Descriptors {
+  cmsghdr header;
+  char bytes[CMSG_SPACE(kMaxDescriptors * sizeof(int))];
+};
+
+int kill_by(int pidfd) {
+  return static_cast<int>(::syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, nullptr, 0));
+}
+
+// What a new process is to be: nobody's signals, nobody's descriptors, a group of its own, so that
+// Ctrl-C is for the daemon alone.
+struct Birth {
+  Birth() {
+    ::posix_spawn_file_actions_init(&files);
+    ::posix_spawnattr_init(&attributes);
+  }
+  ~Birth() {
+    ::posix_spawn_file_actions_destroy(&files);
+    ::posix_spawnattr_destroy(&attributes);
+  }
+  Birth(const Birth&) = delete;
+  Birth& operator=(const Birth&) = delete;
+
+  void prepare(int socket) {
+    ::posix_spawn_file_actions_adddup2(&files, socket, kCardSocket);
+    ::posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    ::posix_spawn_file_actions_addclosefrom_np(&files, kCardSocket + 1);
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    ::posix_spawnattr_setsigmask(&attributes, &none);
+    ::posix_spawnattr_setsigdefault(&attributes, &all);
+    ::posix_spawnattr_setpgroup(&attributes, 0);
+    ::posix_spawnattr_setflags(
+        &attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  }
+
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t attributes;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<CardProcess>> CardProcess::start(PollLoop& loop, const Program& program,
+                                                        Listener& listener) {
+  auto failed = [&](int code) {
+    return errorf(EIO, "{} cannot be started: {}", program.path, std::strerror(code));
+  };
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return failed(errno);
+  Fd ours(ends[0]), theirs(ends[1]);
+  // The largest message must find room on either side.
+  for (int end : ends) {
+    int room = 2 * static_cast<int>(kMaxCardMessage);
+    ::setsockopt(end, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
+  }
+  std::string name = std::filesystem::path(program.path).filename();
+  std::vector<char*> arguments{name.data()};
+  for (const std::string& argument : program.arguments) {
+    arguments.push_back(const_cast<char*>(argument.c_str()));
+  }
+  arguments.push_back(nullptr);
+  Birth birth;
+  birth.prepare(theirs.get());
+  pid_t pid = -1;
+  int code = ::posix_spawn(&pid, program.path.c_str(), &birth.files, &birth.attributes,
+                           arguments.data(), environ);
+  if (code != 0) return failed(code);
+  // It is ours, and nobody has waited for it: the number is still its own.
+  Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (!pidfd) {
+    code = errno;
+    ::kill(pid, SIGKILL);
+    ::waitpid(pid, nullptr, 0);
+    return failed(code);
+  }
+  return std::unique_ptr<CardProcess>(
+      new CardProcess(loop, listener, pid, std::move(pidfd), std::move(ours)));
+}
+
+CardProcess::CardProcess(PollLoop& loop, Listener& listener, pid_t pid, Fd pidfd, Fd socket)
+    : loop_(loop),
+      listener_(listener),
+      pid_(pid),
+      pidfd_(std::move(pidfd)),
+      socket_(std::move(socket)),
+      grace_(loop, [this] { kill_by(pidfd_.get()); }),
+      buffer_(kMaxCardMessage) {
+  loop_.watch(socket_.get(), [this] { take(kMaxMessagesAtOnce); });
+  loop_.watch(pidfd_.get(), [this] { bury(); });
+}
+
+CardProcess::~CardProcess() {
+  *alive_ = false;
+  unwatch_socket();
+  if (!pidfd_) return;
+  loop_.unwatch(pidfd_.get());
+  kill_by(pidfd_.get());
+  int watched = pidfd_.get();
+  auto pidfd = std::make_shared<Fd>(std::move(pidfd_));
+  loop_.watch(watched, [&loop = loop_, pidfd] {
+    siginfo_t info{};
+    ::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(pidfd->get()), &info,
+             WEXITED | WNOHANG);
+    loop.unwatch(pidfd->get());
+  });
+}
+
+bool CardProcess::send(std::string_view message, std::span<const int> descriptors) {
+  assert(descriptors.size() <= kMaxDescriptors);
+  if (!socket_ || message.size() > kMaxCardMessage) return false;
+  iovec part{const_cast<char*>(message.data()), message.size()};
+  Descriptors space{};
+  msghdr header{};
+  header.msg_iov = &part;
+  header.msg_iovlen = 1;
+  if (!descriptors.empty()) {
+    header.msg_control = &space;
+    header.msg_controllen = CMSG_SPACE(descriptors.size_bytes());
+    space.header.cmsg_level = SOL_SOCKET;
+    space.header.cmsg_type = SCM_RIGHTS;
+    space.header.cmsg_len = CMSG_LEN(descriptors.size_bytes());
+    std::memcpy(CMSG_DATA(&space.header), descriptors.data(), descriptors.size_bytes());
+  }
+  ssize_t sent = ::sendmsg(socket_.get(), &header, MSG_DONTWAIT | MSG_NOSIGNAL);
+  return sent == static_cast<ssize_t>(message.size());
+}
+
+void CardProcess::await_end() {
+  grace_.arm(kGrace);
+}
+
+bool CardProcess::take(int most) {
+  std::shared_ptr<bool> alive = alive_;
+  for (int i = 0; socket_ && i < most; ++i) {
+    ssize_t got = ::recv(socket_.get(), buffer_.data(), buffer_.size(), MSG_DONTWAIT | MSG_TRUNC);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return true;
+    if (got <= 0) {
+      unwatch_socket();
+      await_end();
+      return true;
+    }
+    size_t size = static_cast<size_t>(got);
+    listener_.card_said({buffer_.data(), size <= buffer_.size() ? size : 0});
+    if (!*alive) return false;
+  }
+  return true;
+}
+
+void CardProcess::unwatch_socket() {
+  if (!socket_) return;
+  loop_.unwatch(socket_.get());
+  socket_.reset();
+}
+
+// What it has said is heard first: the messages of a process that has ended are finitely many.
+void CardProcess::bury() {
+  if (!take(INT_MAX)) return;
+  siginfo_t info{};
+  bool known = ::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(pidfd_.get()), &info,
+                        WEXITED | WNOHANG) == 0;
+  if (known && info.si_pid == 0) return;  // not yet
+  loop_.unwatch(pidfd_.get());
+  pidfd_.reset();
+  unwatch_socket();
+  grace_.disarm();
+  bool by_signal = known && info.si_code != CLD_EXITED;
+  std::string how = "ended";
+  if (by_signal) {
+    const char* name = sigabbrev_np(info.si_status);
+    how = name ? fmt::format("died of SIG{}", name)
+               : fmt::format("died of signal {}", info.si_status);
+  } else if (known) {
+    how = fmt::format("ended with exit status {}", info.si_status);
+  }
+  listener_.card_ended(how, by_signal);
+}
+
+std::string own_pccd() {
+  char program[PATH_MAX];
+  ssize_t size = ::readlink("/proc/self/exe", program, sizeof program);
+  if (size <= 0) return "mango-pccd";
+  std::filesystem::path self(std::string_view(program, static_cast<size_t>(size)));
+  return self.parent_path() / "mango-pccd";
+}
+
+}  // namespace rocefs

@@ -1,0 +1,163 @@
+#include "pcc/card/program_server.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+namespace rocefs {
+namespace {
+
+constexpr size_t kPages = 2;
+constexpr unsigned kMaxPollers = 64;
+
+union Descriptors {
+  cmsghdr header;
+  char bytes[CMSG_SPACE(kPages * sizeof(int))];
+};
+
+bool send_answer(int socket, const rocefs_answer& answer, const PccClaims::Pages& pages) {
+  iovec part{const_cast<rocefs_answer*>(&answer), sizeof answer};
+  Descriptors space{};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  if (pages.signals) {
+    const int descriptors[kPages] = {pages.signals->descriptor(), pages.control->descriptor()};
+    message.msg_control = &space;
+    message.msg_controllen = sizeof space;
+    space.header.cmsg_level = SOL_SOCKET;
+    space.header.cmsg_type = SCM_RIGHTS;
+    space.header.cmsg_len = CMSG_LEN(sizeof descriptors);
+    std::memcpy(CMSG_DATA(&space.header), descriptors, sizeof descriptors);
+  }
+  ssize_t sent = ::sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+  return sent == static_cast<ssize_t>(sizeof answer);
+}
+
+template <size_t N>
+std::string text_of(const char (&field)[N]) {
+  return std::string(field, ::strnlen(field, N));
+}
+
+}  // namespace
+
+struct ProgramServer::Connection {
+  PccClaims::Program program;
+  std::string device;
+  Fd socket;
+  bool claimed = false;
+  bool answering = false;  // one request at a time
+};
+
+void ProgramServer::take_over(Fd socket, const Credentials& who, const rocefs_request& claim) {
+  auto connection = std::make_shared<Connection>();
+  connection->program = {next_id_++, who.pid, text_of(claim.u.claim.comm)};
+  connection->device = text_of(claim.u.claim.device);
+  connection->socket = std::move(socket);
+  Result<void> result;
+  if (claim.u.claim.magic != ROCEFS_UAPI_MAGIC || claim.u.claim.version != ROCEFS_UAPI_VERSION) {
+    result = errorf(EPROTO, "version {} of the interface is spoken here, not {}",
+                    static_cast<int>(ROCEFS_UAPI_VERSION), claim.u.claim.version);
+  } else if (programs_.size() >= kMaxPrograms) {
+    result = errorf(EAGAIN, "{} programs are there already", programs_.size());
+  } else {
+    result = claims_.claim(connection->device, connection->program);
+  }
+  connection->claimed = static_cast<bool>(result);
+  programs_[connection->program.id] = connection;
+  loop_.watch(connection->socket.get(), [this, connection] { take(connection); });
+  answer(connection, result);
+  if (!result) drop(connection);  // it can read why
+}
+
+void ProgramServer::revoke(uint64_t program) {
+  auto found = programs_.find(program);
+  if (found != programs_.end()) drop(ConnectionPtr(found->second));
+}
+
+void ProgramServer::drop_all() {
+  while (!programs_.empty()) drop(ConnectionPtr(programs_.begin()->second));
+}
+
+// Descriptors that come with a request are let go of by the kernel: there is no room for them.
+void ProgramServer::take(const ConnectionPtr& given) {
+  ConnectionPtr connection = given;
+  for (int i = 0; connection->socket && i < kMaxMessagesAtOnce; ++i) {
+    rocefs_request request{};
+    ssize_t got =
+        ::recv(connection->socket.get(), &request, sizeof request, MSG_DONTWAIT | MSG_TRUNC);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (got != sizeof request) return drop(connection);
+    handle(connection, request);
+  }
+}
+
+void ProgramServer::handle(const ConnectionPtr& connection, const rocefs_request& request) {
+  if (request.op == ROCEFS_OP_PCC_LOG) return log(*connection, request.u.log);
+  if (std::exchange(connection->answering, true)) return drop(connection);
+  switch (request.op) {
+    case ROCEFS_OP_PCC_RUN:
+      return run(connection, request.u.run.pollers);
+    case ROCEFS_OP_PCC_STOP:
+      return stop(connection);
+    default:
+      return drop(connection);
+  }
+}
+
+void ProgramServer::run(const ConnectionPtr& connection, unsigned pollers) {
+  if (pollers == 0 || pollers > kMaxPollers) {
+    return answer(connection, errorf(EINVAL, "pollers: 1 to {}, not {}", kMaxPollers, pollers));
+  }
+  std::weak_ptr<Connection> who = connection;
+  claims_.run(connection->device, connection->program.id, pollers,
+              [this, who](Result<PccClaims::Pages> pages) {
+                ConnectionPtr there = who.lock();
+                if (!there || !there->socket) return;
+                if (!pages) return answer(there, pages.error());
+                answer(there, {}, *pages);
+              });
+}
+
+void ProgramServer::stop(const ConnectionPtr& connection) {
+  std::weak_ptr<Connection> who = connection;
+  claims_.stop(connection->device, connection->program.id, [this, who](Result<void> result) {
+    ConnectionPtr there = who.lock();
+    if (there && there->socket) answer(there, result);
+  });
+}
+
+void ProgramServer::log(const Connection& connection, const rocefs_pcc_log& log) {
+  uint32_t level = std::min<uint32_t>(log.level, static_cast<uint32_t>(LogLevel::kDebug));
+  claims_.program_log(connection.device, static_cast<LogLevel>(level), text_of(log.text));
+}
+
+void ProgramServer::answer(const ConnectionPtr& connection, const Result<void>& result,
+                           const PccClaims::Pages& pages) {
+  connection->answering = false;
+  rocefs_answer said{};
+  if (!result) {
+    const Error& why = result.error();
+    said.error = why.code;
+    std::memcpy(said.u.reason, why.reason.data(),
+                std::min(why.reason.size(), sizeof said.u.reason - 1));
+  }
+  if (!send_answer(connection->socket.get(), said, pages)) drop(connection);
+}
+
+void ProgramServer::drop(const ConnectionPtr& given) {
+  ConnectionPtr connection = given;
+  if (!connection->socket) return;
+  loop_.unwatch(connection->socket.get());
+  connection->socket.reset();
+  programs_.erase(connection->program.id);
+  if (std::exchange(connection->claimed, false)) {
+    claims_.release(connection->device, connection->program.id);
+  }
+}
+
+}  // namespace rocefs

@@ -1,0 +1,241 @@
+#include "pcc/card/virtual_backend.h"
+
+#include <cerrno>
+#include <utility>
+
+#include "pcc/card/algorithm_info.h"
+#include "rdma/device.h"
+
+namespace rocefs {
+namespace {
+
+Result<void> result_of(mango_status_e status) {
+  if (status == MANGO_STATUS_OK) return {};
+  int code = status == MANGO_STATUS_NOT_FOUND ? ENOENT : EINVAL;
+  return Error{code, mango_status_str(status)};
+}
+
+LogLevel level_of(mango_log_level_e level) {
+  switch (level) {
+    case MANGO_LOG_LEVEL_ERROR:
+      return LogLevel::kErr;
+    case MANGO_LOG_LEVEL_WARN:
+      return LogLevel::kWarning;
+    case MANGO_LOG_LEVEL_INFO:
+      return LogLevel::kInfo;
+    case MANGO_LOG_LEVEL_DEBUG:
+      break;
+  }
+  return LogLevel::kDebug;
+}
+
+}  // namespace
+
+VirtualBackend::VirtualBackend(Engine& engine, Device& device, PollLoop& loop,
+                               CardBackend::Options card, PccBackend::Listener& listener)
+    : engine_(engine),
+      listener_(listener),
+      card_(loop, card, *this),
+      seed_(card.seed),
+      controller_(make_controller()),
+      event_(event_of<&VirtualBackend::on_time>(this)) {
+  device.registers().on_change([this] { look_soon(); });
+}
+
+std::unique_ptr<PccController> VirtualBackend::make_controller() {
+  auto log = [this](mango_log_level_e level, std::string_view text) {
+    engine_.tell_control([this, level = level_of(level), text = std::string(text)] {
+      listener_.pcc_log(level, text);
+    });
+  };
+  auto controller = std::make_unique<PccController>(seed_, log);
+  add_built_ins(*controller);
+  return controller;
+}
+
+VirtualBackend::~VirtualBackend() {
+  if (running_ == Runner::kEngine) controller_->end();
+}
+
+VirtualBackend::Runner VirtualBackend::runner_of(unsigned slot) {
+  return slot < kBuiltIns ? Runner::kEngine : Runner::kCard;
+}
+
+void VirtualBackend::pcc_log(LogLevel level, std::string_view line) {
+  listener_.pcc_log(level, line);
+}
+
+// With the process the plugins are gone, and the listener forgets what was applied.
+void VirtualBackend::pcc_died(const std::string& why) {
+  applied_ = Runner::kNone;
+  run_.reset();
+  run_by_core(Runner::kNone, [this, why](Result<void>) { listener_.pcc_died(why); });
+}
+
+void VirtualBackend::load(const std::string& directory, Answer<PccLoaded> answer) {
+  card_.load(directory, std::move(answer));
+}
+
+void VirtualBackend::unload(unsigned slot, Answer<void> answer) {
+  card_.unload(slot, std::move(answer));
+}
+
+void VirtualBackend::apply(unsigned slot, std::optional<uint32_t> qpn, Answer<void> answer) {
+  Runner runner = runner_of(slot);
+  if (qpn && runner != applied_) {
+    return answer(Error{EOPNOTSUPP,
+                        "under the virtual clock built-in algorithms and plugins do not run beside "
+                        "each other"});
+  }
+  auto then = [this, runner, life = life_,
+               answer = std::move(answer)](Result<void> applied) mutable {
+    if (!applied) return answer(std::move(applied));
+    if (life != life_) return;
+    bool other = std::exchange(applied_, runner) != runner;
+    if (!run_ || !other) return answer({});
+    Run run = *run_;
+    stop([this, run, answer = std::move(answer)](Result<void> stopped) mutable {
+      if (!stopped) return answer(std::move(stopped));
+      start(run, std::move(answer));
+    });
+  };
+  if (runner == Runner::kCard) return card_.apply(slot, qpn, std::move(then));
+  engine_.call<void>(
+      [this, slot, qpn]() -> Result<void> {
+        if (!qpn) return result_of(controller_->apply(slot));
+        return result_of(controller_->apply(slot, std::span(&*qpn, 1)));
+      },
+      std::move(then));
+}
+
+void VirtualBackend::start(const Run& run, Answer<void> answer) {
+  auto then = [this, run, life = life_, answer = std::move(answer)](Result<void> started) mutable {
+    if (life != life_) return;
+    if (started) run_ = run;
+    answer(std::move(started));
+  };
+  if (applied_ != Runner::kCard) {
+    engine_.call<void>(
+        [this, run]() -> Result<void> {
+          controller_->set_interval(run.interval_us * kMicrosecond);
+          signals_ = run.signals;
+          control_ = run.control;
+          return result_of(controller_->begin(signals_->at<rocefs_signals_page>(0),
+                                              control_->at<rocefs_control_page>(0), 1));
+        },
+        [this, life = life_, then = std::move(then)](Result<void> begun) mutable {
+          if (!begun || life != life_) return then(std::move(begun));
+          run_by_core(Runner::kEngine, std::move(then));
+        });
+    return;
+  }
+  Run lockstep = run;
+  lockstep.pollers = 0;
+  card_.start(lockstep, [this, life = life_, then = std::move(then)](Result<void> started) mutable {
+    if (!started || life != life_) return then(std::move(started));
+    run_by_core(Runner::kCard, std::move(then));
+  });
+}
+
+void VirtualBackend::stop(Answer<void> answer) {
+  run_.reset();
+  run_by_core(Runner::kNone, [this, answer = std::move(answer)](Result<void> ended) mutable {
+    if (!ended || applied_ != Runner::kCard) return answer(std::move(ended));
+    card_.stop(std::move(answer));
+  });
+}
+
+// From here on `runner` is called at its instants, and who was is not.
+void VirtualBackend::run_by_core(Runner runner, Answer<void> answer) {
+  engine_.call<void>(
+      [this, runner]() -> Result<void> {
+        if (running_ == Runner::kEngine && runner != Runner::kEngine) {
+          controller_->end();
+          control_.reset();
+          signals_.reset();
+        }
+        running_ = runner;
+        look_soon();
+        return {};
+      },
+      std::move(answer));
+}
+
+void VirtualBackend::set_interval(unsigned interval_us, Answer<void> answer) {
+  if (run_) run_->interval_us = interval_us;
+  engine_.call<void>(
+      [this, interval_us]() -> Result<void> {
+        controller_->set_interval(interval_us * kMicrosecond);
+        look_soon();
+        return {};
+      },
+      [this, interval_us, answer = std::move(answer)](Result<void> set) mutable {
+        if (!set || card_.pid() == 0) return answer(std::move(set));
+        card_.set_interval(interval_us, std::move(answer));
+      });
+}
+
+void VirtualBackend::update(unsigned slot, const Assignments& changes,
+                            Answer<PccAlgorithmInfo> answer) {
+  if (runner_of(slot) == Runner::kCard) return card_.update(slot, changes, std::move(answer));
+  engine_.call<PccAlgorithmInfo>(
+      [this, slot, changes]() -> Result<PccAlgorithmInfo> {
+        std::vector<PccController::Change> wanted;
+        for (const auto& [name, value] : changes) wanted.push_back({name, value});
+        if (Result<void> updated = controller_->update(slot, wanted); !updated) {
+          return updated.error();
+        }
+        return describe(*controller_, slot);
+      },
+      std::move(answer));
+}
+
+void VirtualBackend::forget(Answer<void> answer) {
+  ++life_;
+  applied_ = Runner::kNone;
+  run_.reset();
+  card_.forget([](Result<void>) {});
+  engine_.call<void>(
+      [this]() -> Result<void> {
+        if (running_ == Runner::kEngine) controller_->end();
+        running_ = Runner::kNone;
+        controller_ = make_controller();
+        control_.reset();
+        signals_.reset();
+        look_soon();
+        return {};
+      },
+      std::move(answer));
+}
+
+void VirtualBackend::echo(const std::string& message, Answer<std::string> answer) {
+  card_.echo(message, std::move(answer));
+}
+
+// A queue pair has come or gone, or who runs is another: when something is due is known anew.
+void VirtualBackend::look_soon() {
+  if (running_ == Runner::kNone) return engine_.scheduler().cancel(event_);
+  engine_.scheduler().after(event_, 0);
+}
+
+void VirtualBackend::schedule(TimeNs next) {
+  if (next != kNever) engine_.scheduler().at(event_, next);
+}
+
+void VirtualBackend::on_time(TimeNs now) {
+  if (running_ == Runner::kEngine) return schedule(controller_->poll(0, now));
+  engine_.tell_control([this, now, pause = engine_.pause()] { round(now, pause); });
+}
+
+// The engine stands until the answer is there, and has been told.
+void VirtualBackend::round(TimeNs now, const Engine::Pause& pause) {
+  card_.round(now, [this, pause](Result<TimeNs> next) {
+    if (!next) return;  // it has died: the listener hears of it
+    Task task = [this, next = *next] {
+      if (running_ == Runner::kCard) schedule(next);
+    };
+    (void)engine_.post(task);
+  });
+}
+
+}  // namespace rocefs

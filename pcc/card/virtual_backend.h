@@ -1,0 +1,72 @@
+// VirtualBackend: the algorithms of a device under the virtual clock. Those that are built in are
+// called in the engine, at their instants. Plugins stay in mango-pccd: the engine stands while they
+// are called there, one instant after the other, so that the same seed gives the same run.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/engine.h"
+#include "pcc/card/backend.h"
+#include "pcc/card/card_backend.h"
+#include "pcc/controller.h"
+
+namespace rocefs {
+
+class Device;
+
+// Control thread, but for what says otherwise.
+class VirtualBackend final : public PccBackend, private PccBackend::Listener {
+ public:
+  // Before the engine starts; all outlive the engine's thread and this.
+  VirtualBackend(Engine& engine, Device& device, PollLoop& loop, CardBackend::Options card,
+                 PccBackend::Listener& listener);
+  // After the engine has stopped.
+  ~VirtualBackend() override;
+
+  std::vector<PccAlgorithmInfo> built_ins() const override { return card_.built_ins(); }
+  void load(const std::string& directory, Answer<PccLoaded> answer) override;
+  void unload(unsigned slot, Answer<void> answer) override;
+  // Who runs the device's algorithm runs that of every queue pair: EOPNOTSUPP for another's.
+  void apply(unsigned slot, std::optional<uint32_t> qpn, Answer<void> answer) override;
+  void start(const Run& run, Answer<void> answer) override;
+  void stop(Answer<void> answer) override;
+  void set_interval(unsigned interval_us, Answer<void> answer) override;
+  void update(unsigned slot, const Assignments& changes, Answer<PccAlgorithmInfo> answer) override;
+  void forget(Answer<void> answer) override;
+  void echo(const std::string& message, Answer<std::string> answer) override;
+
+ private:
+  enum class Runner : uint8_t { kNone, kEngine, kCard };
+  static Runner runner_of(unsigned slot);
+
+  void pcc_log(LogLevel level, std::string_view line) override;
+  void pcc_died(const std::string& why) override;
+  std::unique_ptr<PccController> make_controller();
+  void run_by_core(Runner runner, Answer<void> answer);
+  void round(TimeNs now, const Engine::Pause& pause);
+
+  // Core thread.
+  void on_time(TimeNs now);
+  void look_soon();
+  void schedule(TimeNs next);
+
+  Engine& engine_;
+  PccBackend::Listener& listener_;
+  CardBackend card_;
+  Runner applied_ = Runner::kNone;
+  std::optional<Run> run_;  // while something runs
+  uint64_t life_ = 0;       // ends with forget(): what was begun before is not gone on with
+
+  const uint64_t seed_;
+
+  // Core thread.
+  std::unique_ptr<PccController> controller_;
+  Runner running_ = Runner::kNone;
+  std::shared_ptr<SharedMemory> signals_, control_;  // of controller_'s run
+  Event event_;
+};
+
+}  // namespace rocefs
