@@ -85,7 +85,7 @@ TEST_LIBRARIES_rdma := $(RDMA_LIBRARIES)
 TEST_LIBRARIES_client := $(RDMA_LIBRARIES)
 TEST_LIBRARIES_pcc := $(PCC_LIBRARIES) $(RDMA_LIBRARIES)
 TEST_LIBRARIES_fs := $(call library,fs) $(call library,core)
-TEST_LIBRARIES_tools := $(filter-out %/main.o,$(call objects,tools/rocefs)) $(call library,fs) $(RDMA_LIBRARIES)
+TEST_LIBRARIES_tools := $(filter-out %/main.o,$(call objects,tools/rocefs)) $(call library,fs) $(PCC_LIBRARIES) $(RDMA_LIBRARIES)
 FUZZ_TARGETS := $(filter-out replay,$(patsubst test/fuzz/%.cc,%,$(wildcard test/fuzz/*.cc)))
 fuzzers: $(FUZZ_TARGETS:%=$(BUILD)/test/fuzz/%_fuzz)
 tests: $(TESTS:%=$(BUILD)/test/%_test) $(BUILD)/test/rocefs_bench
@@ -114,7 +114,7 @@ $(call library,$(1)): $$(call objects,$(1))
 endef
 $(foreach layer,$(LAYERS),$(eval $(call layer_rules,$(layer))))
 
-$(BUILD)/bin/rocefs: $(call objects,tools/rocefs) $(call library,fs) $(RDMA_LIBRARIES)
+$(BUILD)/bin/rocefs: $(call objects,tools/rocefs) $(call library,fs) $(PCC_LIBRARIES) $(RDMA_LIBRARIES)
 	@mkdir -p $(@D)
 	$(CXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
