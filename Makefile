@@ -10,7 +10,7 @@ JOBS := $(shell nproc)
 ##@ Targets
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
-all: $(BUILD)/bin/rocefs $(BUILD)/lib/librocefs-rdmav34.so ## build everything into build/ (the default)
+all: $(BUILD)/bin/rocefs $(BUILD)/bin/mango-ctl $(BUILD)/lib/librocefs-rdmav34.so ## build everything into build/ (the default)
 demo: packages ## mount, send a real file over a lossy link, prove that it arrived
 	@$(MAKE) --no-print-directory -s -j$(JOBS) all
 	@tools/demo $(BUILD)/bin/rocefs
@@ -38,6 +38,7 @@ tsan: packages ## the tests under ThreadSanitizer
 	@ROCEFS_TEST_LIMIT=1800 test/run $(BUILD)/tsan
 install: all ## install into PREFIX (/usr/local), below DESTDIR
 	install -D -m 0755 $(BUILD)/bin/rocefs $(DESTDIR)$(PREFIX)/bin/rocefs
+	install -D -m 0755 $(DESTDIR)$(PREFIX)/bin/mango-pccd
 	install -D -m 0644 $(BUILD)/lib/librocefs-rdmav34.so $(DESTDIR)$(PREFIX)/lib/rocefs/librocefs-rdmav34.so
 clean: ## remove build/
 	rm -rf $(BUILD)
@@ -69,11 +70,11 @@ PROVIDER_CFLAGS := -std=gnu11 -O2 -g -fPIC -pthread -fvisibility=hidden -Wall -W
 PROVIDER_LDFLAGS := -shared -pthread -Wl,-z,defs,-z,now,-z,nodelete
 
 # One library per layer; one test program per layer, which links only what the layer may include.
-LAYERS := core rdma/wire rdma rdma/client pcc/card fs
+LAYERS := core rdma/wire rdma rdma/client pcc pcc/card fs
 library = $(BUILD)/lib/$(subst /,_,$(1)).a
 objects = $(patsubst %.cc,$(BUILD)/%.o,$(wildcard $(1)/*.cc))
-PCC_LIBRARIES := $(call library,pcc/card)
 RDMA_LIBRARIES := $(call library,rdma/client) $(call library,rdma) $(call library,rdma/wire) $(call library,core)
+PCC_LIBRARIES := $(call library,pcc/card) $(call library,pcc)
 CONTROL := %_files.cc %/flow.cc %/flow_spec.cc %/traffic.cc %/inject.cc %/inject_spec.cc %/pci_driver.cc %/pcap.cc %/capture_file.cc
 PACKET_PATH := core/scheduler.cc $(filter-out $(CONTROL),$(wildcard rdma/wire/*.cc rdma/*.cc))
 
@@ -116,6 +117,17 @@ $(foreach layer,$(LAYERS),$(eval $(call layer_rules,$(layer))))
 $(BUILD)/bin/rocefs: $(call objects,tools/rocefs) $(call library,fs) $(PCC_LIBRARIES) $(RDMA_LIBRARIES)
 	@mkdir -p $(@D)
 	$(CXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+# Plugins find the functions of libmango.h in it, whether it calls them itself or not.
+$(BUILD)/bin/mango-pccd: $(call objects,tools/mango-pccd) $(call library,pcc) $(call library,pcc/card) $(call library,core)
+	@mkdir -p $(@D)
+	$(CXX) $(CXXFLAGS) $(LDFLAGS) -Wl,--export-dynamic-symbol='mango_*' -o $@ $(filter %.o,$^) \
+	  -Wl,--whole-archive $(call library,pcc) -Wl,--no-whole-archive $(call library,pcc/card) $(call library,core) $(LDLIBS)
+
+# A client of the files: no layer is in it but a few words of core, and where rocefs is mounted.
+$(BUILD)/bin/mango-ctl: $(call objects,tools/mango-ctl) $(BUILD)/fs/mount_table.o $(call library,core)
+	@mkdir -p $(@D)
+	$(CXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(shell pkg-config --libs fmt 2>/dev/null)
 
 $(BUILD)/rdma/provider/%.o: rdma/provider/%.c $(STAMP)
 	@mkdir -p $(@D)

@@ -49,19 +49,22 @@ struct ProgramServer::Connection {
   PccClaims::Program program;
   std::string device;
   Fd socket;
+  Fd pidfd;
   bool claimed = false;
   bool answering = false;  // one request at a time
 };
 
-void ProgramServer::take_over(Fd socket, const Credentials& who, const rocefs_request& claim) {
+void ProgramServer::take_over(ClientServer::Claim claim) {
+  const rocefs_pcc_claim& said = claim.request.u.claim;
   auto connection = std::make_shared<Connection>();
-  connection->program = {next_id_++, who.pid, text_of(claim.u.claim.comm)};
-  connection->device = text_of(claim.u.claim.device);
-  connection->socket = std::move(socket);
+  connection->program = {next_id_++, claim.who.pid, text_of(said.comm)};
+  connection->device = text_of(said.device);
+  connection->socket = std::move(claim.socket);
+  connection->pidfd = std::move(claim.pidfd);
   Result<void> result;
-  if (claim.u.claim.magic != ROCEFS_UAPI_MAGIC || claim.u.claim.version != ROCEFS_UAPI_VERSION) {
+  if (said.magic != ROCEFS_UAPI_MAGIC || said.version != ROCEFS_UAPI_VERSION) {
     result = errorf(EPROTO, "version {} of the interface is spoken here, not {}",
-                    static_cast<int>(ROCEFS_UAPI_VERSION), claim.u.claim.version);
+                    static_cast<int>(ROCEFS_UAPI_VERSION), said.version);
   } else if (programs_.size() >= kMaxPrograms) {
     result = errorf(EAGAIN, "{} programs are there already", programs_.size());
   } else {
@@ -70,6 +73,7 @@ void ProgramServer::take_over(Fd socket, const Credentials& who, const rocefs_re
   connection->claimed = static_cast<bool>(result);
   programs_[connection->program.id] = connection;
   loop_.watch(connection->socket.get(), [this, connection] { take(connection); });
+  loop_.watch(connection->pidfd.get(), [this, connection] { drop(connection); });
   answer(connection, result);
   if (!result) drop(connection);  // it can read why
 }
@@ -153,6 +157,7 @@ void ProgramServer::drop(const ConnectionPtr& given) {
   ConnectionPtr connection = given;
   if (!connection->socket) return;
   loop_.unwatch(connection->socket.get());
+  loop_.unwatch(connection->pidfd.get());
   connection->socket.reset();
   programs_.erase(connection->program.id);
   if (std::exchange(connection->claimed, false)) {

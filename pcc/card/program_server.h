@@ -16,7 +16,7 @@
 #include "core/file.h"
 #include "core/poll_loop.h"
 #include "core/shared_memory.h"
-#include "rdma/client/process.h"
+#include "rdma/client/server.h"
 #include "rdma/uapi/uapi.h"
 
 namespace rocefs {
@@ -59,7 +59,7 @@ class ProgramServer {
   ~ProgramServer() { drop_all(); }
 
   // A connection that has said CLAIM (ClientServer::hand_claims_to); it is answered here.
-  void take_over(Fd socket, const Credentials& who, const rocefs_request& claim);
+  void take_over(ClientServer::Claim claim);
   // The device has left, or the program may not have it any more: its socket ends, and the claim is
   // released. Nothing where there is no such program.
   void revoke(uint64_t program);

@@ -240,13 +240,16 @@ Result<void> ClientServer::to_core(const ConnectionPtr& connection, const rocefs
 }
 
 // It is no verbs client: its socket is another's from now on, and the rest of it goes.
-void ClientServer::hand_over(const ConnectionPtr& connection, const rocefs_request& claim) {
+void ClientServer::hand_over(const ConnectionPtr& connection, const rocefs_request& request) {
   if (!claimed_) return answer(connection, refusal({EOPNOTSUPP, "there is no PCC here"}), {});
-  Credentials who = connection->process->credentials();
+  Claim claim;
+  claim.pidfd = Fd(::fcntl(connection->process->pidfd(), F_DUPFD_CLOEXEC, 0));
+  claim.who = connection->process->credentials();
+  claim.request = request;
   loop_.unwatch(connection->socket.get());
-  Fd socket = std::move(connection->socket);
+  claim.socket = std::move(connection->socket);
   drop(connection, "");
-  claimed_(std::move(socket), who, claim);
+  if (claim.pidfd) claimed_(std::move(claim));
 }
 
 void ClientServer::hello(const ConnectionPtr& connection, const rocefs_hello& hello, Fd events) {

@@ -27,10 +27,15 @@ class ClientServer {
 
   // Serves whoever connects to a SOCK_SEQPACKET socket.
   void listen(Fd listener);
-  // Before listen(): who takes over the connections that claim a device for PCC, whose first
-  // request this is. Nobody: they are refused.
-  using Claimed =
-      std::function<void(Fd socket, const Credentials& who, const rocefs_request& claim)>;
+  // Before listen(): who takes over the connections that claim a device for PCC. Without one they
+  // are refused.
+  struct Claim {
+    Fd socket;
+    Fd pidfd;  // readable once the process has died
+    Credentials who;
+    rocefs_request request;  // its first
+  };
+  using Claimed = std::function<void(Claim claim)>;
   void hand_claims_to(Claimed claimed) { claimed_ = std::move(claimed); }
   // -1 if there is none.
   int listener() const { return listener_.get(); }
@@ -56,7 +61,7 @@ class ClientServer {
   void turn_away();
   void take(const ConnectionPtr& connection);
   void handle(const ConnectionPtr& connection, const rocefs_request& request, Fd attached);
-  void hand_over(const ConnectionPtr& connection, const rocefs_request& claim);
+  void hand_over(const ConnectionPtr& connection, const rocefs_request& request);
   void hello(const ConnectionPtr& connection, const rocefs_hello& hello, Fd events);
   Result<Client::Attachment> prepare(Connection& connection, const rocefs_request& request);
   Result<void> to_core(const ConnectionPtr& connection, const rocefs_request& request,

@@ -31,14 +31,14 @@ Result<std::unique_ptr<House>> House::create(const Config& config, const Choice&
   return house;
 }
 
-// Whoever sets windows must know engine time, however it slips.
+// What else looks at queue pairs sees the engine's clock there.
 Result<void> House::open_registers() {
-  RealClock& clock = engine_->clock();
   for (const auto& device : fabric_->devices()) {
-    if (Result<void> opened = device->registers().open(engine_->mode()); !opened) return opened;
-    device->registers().set_clock(clock.reading());
-    clock.on_change(
-        [&registers = device->registers()](const ClockReading& now) { registers.set_clock(now); });
+    Registers& registers = device->registers();
+    if (Result<void> opened = registers.open(engine_->mode()); !opened) return opened;
+    registers.set_clock(engine_->clock().reading());
+    engine_->clock().on_change(
+        [&registers](const ClockReading& clock) { registers.set_clock(clock); });
   }
   return {};
 }

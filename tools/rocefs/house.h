@@ -43,7 +43,7 @@ class House {
     gid_t gid = 0;
     MakePccBackend make_pcc_backend = nullptr;  // none: there is no PCC
     OwnDirectories plugins = {};                // of PCC
-    // A program has no windows of a device any more.
+    // A program's claim on a device has ended.
     std::function<void(uint64_t program)> revoke_program = nullptr;
   };
 
@@ -80,9 +80,9 @@ class House {
  private:
   House(const Config& config, const Choice& choice);
   Result<void> open_registers();
-  void add_pcc();
   std::shared_ptr<Attribute> find_setting(const std::string& path);
   Result<void> store_now(const KnobSetting& setting);
+  void add_pcc();
   ResetParts reset_parts(std::function<void()> drop_clients);
 
   const Config& config_;

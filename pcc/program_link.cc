@@ -1,0 +1,243 @@
+// The link of a user's program: a socket in the mounted tree (rdma/uapi/uapi.h).
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "core/fd.h"
+#include "pcc/link.h"
+#include "pcc/mount.h"
+#include "rdma/uapi/uapi.h"
+
+namespace rocefs {
+namespace {
+
+constexpr timeval kPatience{30, 0};
+
+mango_status_e status_of(int error) {
+  switch (error) {
+    case 0:
+      return MANGO_STATUS_OK;
+    case ENODEV:
+    case ENOENT:
+      return MANGO_STATUS_NO_DEVICE;
+    case EBUSY:
+      return MANGO_STATUS_BUSY;
+    case EOPNOTSUPP:
+    case EPROTO:
+      return MANGO_STATUS_NOT_SUPPORTED;
+    case EACCES:
+    case EPERM:
+      return MANGO_STATUS_PERMISSION;
+    case ENOMEM:
+      return MANGO_STATUS_NO_MEMORY;
+    case EINVAL:
+      return MANGO_STATUS_INVALID_PARAM;
+    case ETIMEDOUT:
+      return MANGO_STATUS_TIMEOUT;
+    default:
+      return MANGO_STATUS_IO;
+  }
+}
+
+// A whole message of `size` octets, and up to two descriptors with it. An errno; ENODEV when the
+// other end is closed: the device, or all of rocefs, has gone.
+int receive(int socket, void* data, size_t size, Fd (&descriptors)[2]) {
+  union {
+    cmsghdr header;
+    char bytes[CMSG_SPACE(2 * sizeof(int))];
+  } space{};
+  iovec part{data, size};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = &space;
+  message.msg_controllen = sizeof space;
+  ssize_t got;
+  do {
+    got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  } while (got < 0 && errno == EINTR);
+  if (got < 0) return errno == EAGAIN ? ETIMEDOUT : errno;
+  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
+    size_t held = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t i = 0; i < held; ++i) {
+      int descriptor;
+      std::memcpy(&descriptor, CMSG_DATA(header) + i * sizeof descriptor, sizeof descriptor);
+      descriptors[i] = Fd(descriptor);
+    }
+  }
+  if (got == 0) return ENODEV;
+  return static_cast<size_t>(got) == size && !(message.msg_flags & MSG_TRUNC) ? 0 : EPROTO;
+}
+
+// The path of a mount may be longer than an address holds; that of a descriptor is not.
+int connect_in(int socket, const std::string& root) {
+  Fd directory(::open((root + "/kernel/debug/rocefs").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!directory) return errno;
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/uapi",
+                directory.get());
+  while (::connect(socket, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
+    if (errno != EINTR) return errno;
+  }
+  return 0;
+}
+
+// Memory of the engine's, mapped.
+class Mapping {
+ public:
+  Mapping() = default;
+  ~Mapping() { reset(); }
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+
+  // An errno. What was mapped before is no more.
+  int map(int descriptor, size_t size, int access) {
+    reset();
+    struct stat status;
+    if (::fstat(descriptor, &status) != 0) return errno;
+    if (status.st_size < 0 || static_cast<size_t>(status.st_size) < size) return EPROTO;
+    void* at = ::mmap(nullptr, size, access, MAP_SHARED, descriptor, 0);
+    if (at == MAP_FAILED) return errno;
+    at_ = at;
+    size_ = size;
+    return 0;
+  }
+  void reset() {
+    if (at_) ::munmap(at_, size_);
+    at_ = nullptr;
+  }
+  void* at() const { return at_; }
+
+ private:
+  void* at_ = nullptr;
+  size_t size_ = 0;
+};
+
+class ProgramLink final : public PccLink {
+ public:
+  // Statuses are errnos here.
+  int open(const char* device);
+  mango_status_e run(unsigned pollers, Pages* pages) override;
+  void stop() override;
+  void log(mango_log_level_e level, std::string_view text) override;
+
+ private:
+  int connect(const std::string& root);
+  int exchange(const rocefs_request& request, Fd (&descriptors)[2]);
+
+  std::mutex mutex_;  // one request at a time
+  bool broken_ = false;
+  Fd socket_;
+  Mapping signals_, control_;
+};
+
+int ProgramLink::connect(const std::string& root) {
+  Fd door(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (!door) return errno;
+  ::setsockopt(door.get(), SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
+  if (int error = connect_in(door.get(), root)) return error;
+  rocefs_greeting greeting{};
+  Fd received[2];
+  if (int error = receive(door.get(), &greeting, sizeof greeting, received)) return error;
+  bool understood = greeting.magic == ROCEFS_UAPI_MAGIC && greeting.version == ROCEFS_UAPI_VERSION;
+  if (!understood || !received[0]) return EPROTO;
+  socket_ = std::move(received[0]);
+  ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
+  ::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof kPatience);
+  return 0;
+}
+
+int ProgramLink::open(const char* device) {
+  std::string root = find_mount();
+  if (root.empty()) return ENODEV;
+  if (int error = connect(root)) return error;
+  rocefs_request request{};
+  request.op = ROCEFS_OP_PCC_CLAIM;
+  rocefs_pcc_claim& claim = request.u.claim;
+  claim.magic = ROCEFS_UAPI_MAGIC;
+  claim.version = ROCEFS_UAPI_VERSION;
+  if (std::strlen(device) >= sizeof claim.device) return ENODEV;
+  std::memcpy(claim.device, device, std::strlen(device));
+  std::snprintf(claim.comm, sizeof claim.comm, "%s", program_invocation_short_name);
+  Fd none[2];
+  return exchange(request, none);
+}
+
+// After what cannot be right, nothing is: an answer that is late could be taken for another's.
+int ProgramLink::exchange(const rocefs_request& request, Fd (&descriptors)[2]) {
+  std::lock_guard lock(mutex_);
+  if (broken_) return EIO;
+  ssize_t sent;
+  do {
+    sent = ::send(socket_.get(), &request, sizeof request, MSG_NOSIGNAL);
+  } while (sent < 0 && errno == EINTR);
+  int error = sent < 0 ? (errno == EPIPE ? ENODEV : errno) : 0;
+  rocefs_answer answer{};
+  if (!error) error = receive(socket_.get(), &answer, sizeof answer, descriptors);
+  broken_ = error != 0;
+  return error ? error : answer.error;
+}
+
+mango_status_e ProgramLink::run(unsigned pollers, Pages* pages) {
+  rocefs_request request{};
+  request.op = ROCEFS_OP_PCC_RUN;
+  request.u.run.pollers = pollers;
+  Fd received[2];
+  if (int error = exchange(request, received)) return status_of(error);
+  int error = received[0] && received[1] ? 0 : EMFILE;
+  if (!error) error = signals_.map(received[0].get(), sizeof(rocefs_signals_page), PROT_READ);
+  if (!error) {
+    error = control_.map(received[1].get(), sizeof(rocefs_control_page), PROT_READ | PROT_WRITE);
+  }
+  if (error) {
+    stop();
+    return status_of(error);
+  }
+  pages->signals = static_cast<const rocefs_signals_page*>(signals_.at());
+  pages->control = static_cast<rocefs_control_page*>(control_.at());
+  bool known = pages->signals->version == ROCEFS_REGISTERS_VERSION;
+  if (known) return MANGO_STATUS_OK;
+  stop();
+  return MANGO_STATUS_NOT_SUPPORTED;
+}
+
+void ProgramLink::stop() {
+  rocefs_request request{};
+  request.op = ROCEFS_OP_PCC_STOP;
+  Fd none[2];
+  exchange(request, none);
+}
+
+void ProgramLink::log(mango_log_level_e level, std::string_view text) {
+  rocefs_request request{};
+  request.op = ROCEFS_OP_PCC_LOG;
+  request.u.log.level = static_cast<uint32_t>(level);
+  std::memcpy(request.u.log.text, text.data(), std::min(text.size(), sizeof request.u.log.text));
+  // A message is sent whole, beside whatever another thread asks.
+  (void)!::send(socket_.get(), &request, sizeof request, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+}  // namespace
+
+std::unique_ptr<PccLink> open_program_link(const char* device, mango_status_e* status) {
+  auto link = std::make_unique<ProgramLink>();
+  *status = status_of(link->open(device));
+  if (*status != MANGO_STATUS_OK) return nullptr;
+  return link;
+}
+
+}  // namespace rocefs

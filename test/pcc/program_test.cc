@@ -1,0 +1,270 @@
+// A user's program and its devices: the link (libmango's end), over a socket in a tree, to the
+// server.
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <cerrno>
+#include <condition_variable>
+#include <cstdlib>
+#include <filesystem>
+#include <mutex>
+#include <thread>
+
+#include "core/topology.h"
+#include "pcc/card/program_server.h"
+#include "pcc/link.h"
+#include "rdma/client/server.h"
+#include "rdma/fabric.h"
+
+using namespace rocefs;
+
+namespace {
+
+// One device, mb_0. Other threads look by told().
+class FakeClaims final : public PccClaims {
+ public:
+  Result<void> claim(const std::string& device, const Program& program) override {
+    tell(fmt::format("claim {} {} {}", device, program.pid == ::getpid(), program.comm));
+    if (device != "mb_0") return errorf(ENODEV, "there is no {}", device);
+    if (owner_) return errorf(EBUSY, "{} is claimed", device);
+    owner_ = last = program.id;
+    return {};
+  }
+  void run(const std::string&, uint64_t program, unsigned pollers, Answer<Pages> answer) override {
+    CHECK(program == owner_);
+    tell(fmt::format("run {}", pollers));
+    if (refuse_run) return answer(Error{EBUSY, "it runs already"});
+    auto made = [](size_t size, SharedMemory::Others others) {
+      return std::make_shared<SharedMemory>(std::move(*SharedMemory::create("test", size, others)));
+    };
+    Pages pages{made(sizeof(rocefs_signals_page), SharedMemory::Others::kRead),
+                made(sizeof(rocefs_control_page), SharedMemory::Others::kWrite)};
+    pages.signals->at<rocefs_signals_page>(0)->version = ROCEFS_REGISTERS_VERSION;
+    pages.signals->at<rocefs_signals_page>(0)->active_count = 5;
+    control = pages.control;
+    answer(pages);
+  }
+  void stop(const std::string&, uint64_t program, Answer<void> answer) override {
+    CHECK(program == owner_);
+    tell("stop");
+    answer({});
+  }
+  void release(const std::string& device, uint64_t program) override {
+    CHECK(program == owner_);
+    owner_ = 0;
+    tell("release " + device);
+  }
+  void program_log(const std::string& device, LogLevel level, std::string_view text) override {
+    tell(fmt::format("log {} {} {}", device, static_cast<int>(level), text));
+  }
+
+  // Whether this is told within ten seconds; what was told before it is forgotten.
+  bool told(const std::string& what) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, std::chrono::seconds(10), [&] {
+      size_t at = text_.find(what + "\n");
+      if (at == text_.npos) return false;
+      text_.erase(0, at + what.size() + 1);
+      return true;
+    });
+  }
+
+  std::atomic<uint64_t> last{0};
+  std::atomic<bool> refuse_run{false};
+  std::shared_ptr<SharedMemory> control;
+
+ private:
+  void tell(const std::string& what) {
+    std::lock_guard lock(mutex_);
+    text_ += what + "\n";
+    changed_.notify_all();
+  }
+  uint64_t owner_ = 0;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::string text_;
+};
+
+// A tree with a socket in it, and nothing else.
+class Rig {
+ public:
+  Rig() {
+    char name[] = "/tmp/rocefs-program-XXXXXX";
+    REQUIRE(::mkdtemp(name));
+    root = name;
+    std::string directory = root + "/kernel/debug/rocefs";
+    std::filesystem::create_directories(directory);
+    auto created = Engine::create({ClockMode::kReal, 1, 0}, loop);
+    REQUIRE(created);
+    engine = std::move(*created);
+    fabric =
+        std::make_unique<Fabric>(default_topology(), 1, engine->scheduler(), engine->outstanding());
+    auto served = ClientServer::create(*engine, *fabric, loop, [](std::string_view) {});
+    REQUIRE(served);
+    server = std::move(*served);
+    programs = std::make_unique<ProgramServer>(loop, claims);
+    server->hand_claims_to(
+        [this](ClientServer::Claim claim) { programs->take_over(std::move(claim)); });
+    Fd listener(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    directory += "/uapi";
+    directory.copy(address.sun_path, sizeof address.sun_path - 1);
+    REQUIRE(::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+    REQUIRE(::listen(listener.get(), 8) == 0);
+    server->listen(std::move(listener));
+    engine->start();
+    control = std::thread([this] { loop.run(); });
+    ::setenv("ROCEFS_MOUNT", root.c_str(), 1);
+  }
+  ~Rig() {
+    ::unsetenv("ROCEFS_MOUNT");
+    loop.post([this] {
+      server->close_listener();
+      server->drop_all();
+      programs->drop_all();
+    });
+    loop.stop();
+    control.join();
+    engine->stop();
+    while (!server->settle()) std::this_thread::yield();
+    std::filesystem::remove_all(root);
+  }
+
+  std::string root;
+  PollLoop loop;
+  std::unique_ptr<Engine> engine;
+  std::unique_ptr<Fabric> fabric;
+  std::unique_ptr<ClientServer> server;
+  FakeClaims claims;
+  std::unique_ptr<ProgramServer> programs;
+  std::thread control;
+};
+
+mango_status_e why_not(const char* device) {
+  mango_status_e status = MANGO_STATUS_OK;
+  CHECK(open_program_link(device, &status) == nullptr);
+  return status;
+}
+
+std::unique_ptr<PccLink> opened() {
+  mango_status_e status = MANGO_STATUS_ERROR;
+  auto link = open_program_link("mb_0", &status);
+  CHECK(status == MANGO_STATUS_OK);
+  REQUIRE(link);
+  return link;
+}
+
+}  // namespace
+
+TEST_CASE("program: it claims a device, sees what the engine writes, and writes what it reads") {
+  Rig rig;
+  auto link = opened();
+  CHECK(rig.claims.told("claim mb_0 true pcc_test"));
+  PccLink::Pages pages;
+  REQUIRE(link->run(4, &pages) == MANGO_STATUS_OK);
+  CHECK(rig.claims.told("run 4"));
+  CHECK(pages.signals->active_count == 5);
+  pages.control->qps[3].window = 77;
+  CHECK(rig.claims.control->at<rocefs_control_page>(0)->qps[3].window == 77);
+  link->log(MANGO_LOG_LEVEL_WARN, "[poller 0][QP 17] hot");
+  CHECK(rig.claims.told("log mb_0 1 [poller 0][QP 17] hot"));
+  link->stop();
+  CHECK(rig.claims.told("stop"));
+  link.reset();
+  CHECK(rig.claims.told("release mb_0"));
+}
+
+TEST_CASE("program: a second owner is refused, an unknown device too") {
+  Rig rig;
+  auto link = opened();
+  CHECK(why_not("mb_0") == MANGO_STATUS_BUSY);
+  CHECK(why_not("mb_7") == MANGO_STATUS_NO_DEVICE);
+  CHECK(why_not(std::string(64, 'x').c_str()) == MANGO_STATUS_NO_DEVICE);
+  link.reset();
+  CHECK(rig.claims.told("release mb_0"));
+  opened();
+}
+
+TEST_CASE("program: without a tree there is no device") {
+  ::setenv("ROCEFS_MOUNT", "/nonexistent", 1);
+  CHECK(why_not("mb_0") == MANGO_STATUS_NO_DEVICE);
+  ::unsetenv("ROCEFS_MOUNT");
+}
+
+TEST_CASE("program: a run that is refused leaves the claim, and another can follow") {
+  Rig rig;
+  auto link = opened();
+  PccLink::Pages pages;
+  rig.claims.refuse_run = true;
+  CHECK(link->run(1, &pages) == MANGO_STATUS_BUSY);
+  CHECK(link->run(0, &pages) == MANGO_STATUS_INVALID_PARAM);
+  rig.claims.refuse_run = false;
+  CHECK(link->run(1, &pages) == MANGO_STATUS_OK);
+}
+
+TEST_CASE("program: one whose device leaves hears of it when it asks") {
+  Rig rig;
+  auto link = opened();
+  PccLink::Pages pages;
+  REQUIRE(link->run(1, &pages) == MANGO_STATUS_OK);
+  rig.loop.post([&] { rig.programs->revoke(rig.claims.last); });
+  CHECK(rig.claims.told("release mb_0"));
+  CHECK(pages.signals->active_count == 5);  // still mapped
+  link->stop();
+  link->log(MANGO_LOG_LEVEL_INFO, "nobody hears this");
+  CHECK(link->run(1, &pages) != MANGO_STATUS_OK);
+}
+
+TEST_CASE("program: what dies is released, though a child of it holds its socket") {
+  Rig rig;
+  int pipe[2];
+  REQUIRE(::pipe2(pipe, O_CLOEXEC) == 0);
+  pid_t child = ::fork();
+  if (child == 0) {
+    mango_status_e status;
+    auto link = open_program_link("mb_0", &status);
+    char byte;
+    if (::fork() == 0) {
+      ::close(pipe[1]);
+      (void)!::read(pipe[0], &byte, 1);  // until the test lets go
+    }
+    ::_exit(0);
+  }
+  CHECK(rig.claims.told("release mb_0"));
+  ::close(pipe[1]);
+  ::close(pipe[0]);
+  ::waitpid(child, nullptr, 0);
+}
+
+TEST_CASE("program: what is no request ends the claim") {
+  Rig rig;
+  int ends[2];
+  constexpr uint32_t kOps[] = {ROCEFS_OP_HELLO, ROCEFS_OP_PCC_CLAIM, ROCEFS_OP_PCC_RUN};
+  for (int kind = 0; kind < 3; ++kind) {
+    REQUIRE(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0);
+    Fd ours(ends[0]);
+    rig.loop.post([&rig, theirs = ends[1]] {
+      ClientServer::Claim claim;
+      claim.socket = Fd(theirs);
+      claim.pidfd = Fd(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
+      claim.request.op = ROCEFS_OP_PCC_CLAIM;
+      claim.request.u.claim = {ROCEFS_UAPI_MAGIC, ROCEFS_UAPI_VERSION, "mb_0", "odd"};
+      rig.programs->take_over(std::move(claim));
+    });
+    rocefs_answer answer;
+    REQUIRE(::recv(ours.get(), &answer, sizeof answer, 0) == sizeof answer);
+    CHECK(answer.error == 0);
+    rocefs_request request{};
+    request.op = kOps[kind];
+    size_t size = kind == 2 ? sizeof request - 1 : sizeof request;
+    CHECK(::send(ours.get(), &request, size, MSG_NOSIGNAL) == static_cast<ssize_t>(size));
+    CHECK(rig.claims.told("release mb_0"));
+    CHECK(::recv(ours.get(), &answer, sizeof answer, 0) <= 0);
+  }
+}
