@@ -10,7 +10,7 @@ JOBS := $(shell nproc)
 ##@ Targets
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
-all: $(BUILD)/bin/rocefs $(BUILD)/lib/librocefs-rdmav34.so ## build everything into build/ (the default)
+all: $(BUILD)/bin/rocefs $(BUILD)/bin/mango-pccd $(BUILD)/lib/librocefs-rdmav34.so ## build everything into build/ (the default)
 demo: packages ## mount, send a real file over a lossy link, prove that it arrived
 	@$(MAKE) --no-print-directory -s -j$(JOBS) all
 	@tools/demo $(BUILD)/bin/rocefs
@@ -38,7 +38,7 @@ tsan: packages ## the tests under ThreadSanitizer
 	@ROCEFS_TEST_LIMIT=1800 test/run $(BUILD)/tsan
 install: all ## install into PREFIX (/usr/local), below DESTDIR
 	install -D -m 0755 $(BUILD)/bin/rocefs $(DESTDIR)$(PREFIX)/bin/rocefs
-	install -D -m 0755 $(DESTDIR)$(PREFIX)/bin/mango-pccd
+	install -D -m 0755 $(BUILD)/bin/mango-pccd $(DESTDIR)$(PREFIX)/bin/mango-pccd
 	install -D -m 0644 $(BUILD)/lib/librocefs-rdmav34.so $(DESTDIR)$(PREFIX)/lib/rocefs/librocefs-rdmav34.so
 clean: ## remove build/
 	rm -rf $(BUILD)
@@ -144,6 +144,13 @@ $(BUILD)/test/$(1)_test: $$(call objects,test/$(1)) $(BUILD)/test/main.o $$(TEST
 	$$(CXX) $$(CXXFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS)
 endef
 $(foreach test,$(TESTS),$(eval $(call test_rules,$(test))))
+
+# What the tests of cards load; nobody else's flags, for they are to crash as others' would.
+PLUGINS := $(patsubst %.cc,$(BUILD)/%.so,$(wildcard test/pcc/plugins/*.cc))
+$(BUILD)/test/pcc/plugins/%.so: test/pcc/plugins/%.cc pcc/libmango.h
+	@mkdir -p $(@D)
+	$(CXX) -std=c++20 -O1 -fPIC -shared -fvisibility=hidden -I. -Wall -Wextra -Werror -o $@ $<
+$(BUILD)/test/pcc_test: | $(BUILD)/bin/mango-pccd $(PLUGINS)
 
 $(BUILD)/test/rocefs_bench: $(call objects,test/bench) $(call library,fs) $(RDMA_LIBRARIES)
 	@mkdir -p $(@D)
