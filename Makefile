@@ -10,7 +10,7 @@ JOBS := $(shell nproc)
 ##@ Targets
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
-all: $(BUILD)/bin/rocefs $(BUILD)/lib/librocefs-rdmav34.so ## build everything into build/ (the default)
+all: $(BUILD)/bin/rocefs $(BUILD)/lib/librocefs-rdmav34.so $(BUILD)/lib/libmango.so ## build everything into build/ (the default)
 demo: packages ## mount, send a real file over a lossy link, prove that it arrived
 	@$(MAKE) --no-print-directory -s -j$(JOBS) all
 	@tools/demo $(BUILD)/bin/rocefs
@@ -39,6 +39,11 @@ tsan: packages ## the tests under ThreadSanitizer
 install: all ## install into PREFIX (/usr/local), below DESTDIR
 	install -D -m 0755 $(BUILD)/bin/rocefs $(DESTDIR)$(PREFIX)/bin/rocefs
 	install -D -m 0644 $(BUILD)/lib/librocefs-rdmav34.so $(DESTDIR)$(PREFIX)/lib/rocefs/librocefs-rdmav34.so
+	install -D -m 0644 $(BUILD)/lib/libmango.so $(DESTDIR)$(PREFIX)/lib/libmango.so.1
+	ln -sfn libmango.so.1 $(DESTDIR)$(PREFIX)/lib/libmango.so
+	install -D -m 0644 pcc/libmango.h $(DESTDIR)$(PREFIX)/include/libmango.h
+	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig
+	sed 's|@PREFIX@|$(PREFIX)|' pcc/mango.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/mango.pc
 clean: ## remove build/
 	rm -rf $(BUILD)
 packages: ## install the Debian packages that are missing
@@ -69,18 +74,20 @@ PROVIDER_CFLAGS := -std=gnu11 -O2 -g -fPIC -pthread -fvisibility=hidden -Wall -W
 PROVIDER_LDFLAGS := -shared -pthread -Wl,-z,defs,-z,now,-z,nodelete
 
 # One library per layer; one test program per layer, which links only what the layer may include.
-LAYERS := core rdma/wire rdma rdma/client fs
+LAYERS := core rdma/wire rdma rdma/client pcc pcc/card fs
 library = $(BUILD)/lib/$(subst /,_,$(1)).a
 objects = $(patsubst %.cc,$(BUILD)/%.o,$(wildcard $(1)/*.cc))
 RDMA_LIBRARIES := $(call library,rdma/client) $(call library,rdma) $(call library,rdma/wire) $(call library,core)
+PCC_LIBRARIES := $(call library,pcc/card) $(call library,pcc)
 CONTROL := %_files.cc %/flow.cc %/flow_spec.cc %/traffic.cc %/inject.cc %/inject_spec.cc %/pci_driver.cc %/pcap.cc %/capture_file.cc
 PACKET_PATH := core/scheduler.cc $(filter-out $(CONTROL),$(wildcard rdma/wire/*.cc rdma/*.cc))
 
-TESTS := core wire rdma client fs tools
+TESTS := core wire rdma client pcc fs tools
 TEST_LIBRARIES_core := $(call library,core)
 TEST_LIBRARIES_wire := $(call library,rdma/wire) $(call library,core)
 TEST_LIBRARIES_rdma := $(RDMA_LIBRARIES)
 TEST_LIBRARIES_client := $(RDMA_LIBRARIES)
+TEST_LIBRARIES_pcc := $(PCC_LIBRARIES) $(RDMA_LIBRARIES)
 TEST_LIBRARIES_fs := $(call library,fs) $(call library,core)
 TEST_LIBRARIES_tools := $(filter-out %/main.o,$(call objects,tools/rocefs)) $(call library,fs) $(RDMA_LIBRARIES)
 FUZZ_TARGETS := $(filter-out replay,$(patsubst test/fuzz/%.cc,%,$(wildcard test/fuzz/*.cc)))
@@ -121,6 +128,19 @@ $(BUILD)/rdma/provider/%.o: rdma/provider/%.c $(STAMP)
 $(BUILD)/lib/librocefs-rdmav34.so: $(patsubst %.c,$(BUILD)/%.o,$(wildcard rdma/provider/*.c))
 	@mkdir -p $(@D)
 	$(CC) $(PROVIDER_LDFLAGS) -o $@ $^ -libverbs
+
+# libmango is loaded into other people's programs too. It exports what libmango.h declares, needs
+# nothing that they may not have, and stays: threads of it may be running.
+MANGO_SOURCES := $(wildcard pcc/*.cc) core/clock.cc core/kstrto.cc
+MANGO_CXXFLAGS := -std=c++20 -O2 -g -fPIC -pthread -fvisibility=hidden -fvisibility-inlines-hidden -DFMT_HEADER_ONLY -Wall -Wextra -Werror -Wshadow -Wnon-virtual-dtor
+MANGO_LDFLAGS := -shared -pthread -Wl,-soname,libmango.so.1 -Wl,--version-script=pcc/libmango.map -Wl,-z,now,-z,nodelete
+$(BUILD)/pic/%.o: %.cc $(STAMP)
+	@mkdir -p $(@D)
+	$(CXX) -I. $(MANGO_CXXFLAGS) -MMD -MP -c -o $@ $<
+$(BUILD)/lib/libmango.so: $(MANGO_SOURCES:%.cc=$(BUILD)/pic/%.o) pcc/libmango.map
+	@mkdir -p $(@D)
+	$(CXX) $(MANGO_LDFLAGS) -o $@ $(filter %.o,$^) -ldl
+	ln -sfn libmango.so $@.1
 
 # A verbs program as any other: of the provider it knows nothing.
 $(BUILD)/test/provider/%.o: test/provider/%.c $(STAMP)

@@ -46,7 +46,10 @@ struct rocefs_qp_signals {
 struct rocefs_signals_page {
   uint32_t version;
   uint32_t virtual_clock; /* not 0: time passes only when told to */
-  /* Engine time is base_ns + (CLOCK_MONOTONIC - since_ns) / dilation, but for what it slips. */
+  /* Engine time is base_ns + (CLOCK_MONOTONIC - since_ns) / dilation. The three belong together
+   * where clock_sequence is even, and the same before and after they were loaded. */
+  uint32_t clock_sequence;
+  uint32_t reserved;
   uint64_t base_ns;
   uint64_t since_ns;
   uint64_t dilation;
