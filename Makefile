@@ -10,7 +10,7 @@ JOBS := $(shell nproc)
 ##@ Targets
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
-all: $(BUILD)/bin/rocefs $(BUILD)/bin/mango-pccd $(BUILD)/lib/librocefs-rdmav34.so $(BUILD)/lib/libmango.so ## build everything into build/ (the default)
+all: $(BUILD)/bin/rocefs $(BUILD)/bin/mango-pccd $(BUILD)/bin/mango-ctl $(BUILD)/lib/librocefs-rdmav34.so $(BUILD)/lib/libmango.so ## build everything into build/ (the default)
 demo: packages ## mount, send a real file over a lossy link, prove that it arrived
 	@$(MAKE) --no-print-directory -s -j$(JOBS) all
 	@tools/demo $(BUILD)/bin/rocefs
@@ -90,7 +90,7 @@ TEST_LIBRARIES_rdma := $(RDMA_LIBRARIES)
 TEST_LIBRARIES_client := $(RDMA_LIBRARIES)
 TEST_LIBRARIES_pcc := $(PCC_LIBRARIES) $(RDMA_LIBRARIES)
 TEST_LIBRARIES_fs := $(call library,fs) $(call library,core)
-TEST_LIBRARIES_tools := $(filter-out %/main.o,$(call objects,tools/rocefs)) $(call library,fs) $(RDMA_LIBRARIES)
+TEST_LIBRARIES_tools := $(filter-out %/main.o,$(call objects,tools/rocefs)) $(call library,fs) $(PCC_LIBRARIES) $(RDMA_LIBRARIES)
 FUZZ_TARGETS := $(filter-out replay,$(patsubst test/fuzz/%.cc,%,$(wildcard test/fuzz/*.cc)))
 fuzzers: $(FUZZ_TARGETS:%=$(BUILD)/test/fuzz/%_fuzz)
 tests: $(TESTS:%=$(BUILD)/test/%_test) $(BUILD)/test/rocefs_bench
@@ -119,7 +119,7 @@ $(call library,$(1)): $$(call objects,$(1))
 endef
 $(foreach layer,$(LAYERS),$(eval $(call layer_rules,$(layer))))
 
-$(BUILD)/bin/rocefs: $(call objects,tools/rocefs) $(call library,fs) $(RDMA_LIBRARIES)
+$(BUILD)/bin/rocefs: $(call objects,tools/rocefs) $(call library,fs) $(PCC_LIBRARIES) $(RDMA_LIBRARIES)
 	@mkdir -p $(@D)
 	$(CXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
@@ -128,6 +128,11 @@ $(BUILD)/bin/mango-pccd: $(call objects,tools/mango-pccd) $(call library,pcc) $(
 	@mkdir -p $(@D)
 	$(CXX) $(CXXFLAGS) $(LDFLAGS) -Wl,--export-dynamic-symbol='mango_*' -o $@ $(filter %.o,$^) \
 	  -Wl,--whole-archive $(call library,pcc) -Wl,--no-whole-archive $(call library,pcc/card) $(call library,core) $(LDLIBS)
+
+# A client of the files: no layer is in it but a few words of core, and where rocefs is mounted.
+$(BUILD)/bin/mango-ctl: $(call objects,tools/mango-ctl) $(BUILD)/fs/mount_table.o $(call library,core)
+	@mkdir -p $(@D)
+	$(CXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(shell pkg-config --libs fmt 2>/dev/null)
 
 $(BUILD)/rdma/provider/%.o: rdma/provider/%.c $(STAMP)
 	@mkdir -p $(@D)

@@ -191,7 +191,7 @@ class Reader {
     if (behind != line.npos && line[behind] != ';' && line[behind] != '#') {
       refuse(line_, fmt::format("something stands behind [{}]", section));
     }
-    if (kind == "clock" || kind == "knobs" || kind == "topology") {
+    if (kind == "clock" || kind == "nic" || kind == "knobs" || kind == "topology") {
       if (kind == "topology") shape_line_ = line_;
       if (!first.empty()) refuse(line_, fmt::format("[{}] takes no name", kind));
     } else if (Scenario::has_section(kind) && second.empty()) {
@@ -210,15 +210,15 @@ class Reader {
       topology_.links.push_back({end_name(first), end_name(second)});
       link_lines_.push_back(line_);
     } else {
-      refuse(
-          line_,
-          fmt::format("unknown section [{}]: clock, topology, device NAME, port NAME 2, switch "
-                      "NAME, link A B, knobs, sim, flows, at, inject, sample, plot or variant NAME "
-                      "is wanted",
-                      section));
+      refuse(line_,
+             fmt::format(
+                 "unknown section [{}]: clock, nic, topology, device NAME, port NAME 2, switch "
+                 "NAME, link A B, knobs, sim, flows, at, inject, sample, plot or variant NAME "
+                 "is wanted",
+                 section));
     }
     kind_ = kind;
-    if (kind == "clock" || kind == "knobs" || kind == "topology") return;  // of one name: one
+    if (kind == "clock" || kind == "nic" || kind == "knobs" || kind == "topology") return;
     topology_given_ = true;
     keys_[kind].clear();
   }
@@ -287,6 +287,7 @@ class Reader {
     if (kind_ != "at" && !keys_[kind_].insert(key).second)
       return errorf(EINVAL, "{} is given twice", key);
     if (kind_ == "clock") return take_clock(key, value);
+    if (kind_ == "nic") return take_nic(key, value);
     if (kind_ == "device") return take_device(topology_.devices.back(), key, value);
     if (kind_ == "port") return take_port(*port_, key, value);
     if (kind_ == "link") return set_link_key(topology_.links.back(), key, value);
@@ -324,6 +325,15 @@ class Reader {
       return {};
     }
     return errorf(EINVAL, "unknown key {} in [clock]: mode, seed or dilation is wanted", key);
+  }
+
+  Result<void> take_nic(const std::string& key, std::string_view value) {
+    if (key != "mgmt") return errorf(EINVAL, "unknown key {} in [nic]: mgmt is wanted", key);
+    if (value != "default" && value != "none") {
+      return errorf(EINVAL, "mgmt={}: default or none is wanted", value);
+    }
+    config_.mgmt = value == "default";
+    return {};
   }
 
   Result<void> take_device(DeviceSpec& device, const std::string& key, std::string_view value) {

@@ -4,6 +4,7 @@
 //   [topology]         kind=star|dumbbell|leaf-spine, hosts=N, … (core/topology_shapes.h)
 //   [device NAME]      pci=0000:2b:00.0, ports=1|2, netdev=, mac=, ip=, ip6=, mtu=  (all optional)
 //   [port NAME 2]      netdev=, mac=, ip=, ip6=, mtu= of the second port  (all optional)
+//   [nic]              mgmt=default|none: whether management links have addresses at first
 //   [switch NAME]
 //   [link A B]         rate=10G, delay=1us, loss=0, buffer=12M, state=up|down  (all optional)
 //   [knobs]            PATH = VALUE, as if echoed into PATH below the mount point
@@ -39,6 +40,7 @@ struct Config {
   std::vector<KnobSetting> knobs;
   std::optional<ClockMode> clock;
   std::optional<uint64_t> seed, dilation;
+  bool mgmt = true;  // management links have addresses at first
   Scenario scenario;
   uint64_t hash = 0;  // of the file's text
 };

@@ -54,8 +54,8 @@ TimeNs engine_now(const rocefs_signals_page& signals) {
 }
 
 PollerThreads::PollerThreads(PccController& controller, const rocefs_signals_page& signals,
-                             unsigned pollers)
-    : controller_(controller), signals_(signals) {
+                             unsigned pollers, std::function<void()> first)
+    : controller_(controller), signals_(signals), first_(std::move(first)) {
   sigset_t blocked = signals_of_others(), before;
   ::pthread_sigmask(SIG_BLOCK, &blocked, &before);
   try {
@@ -84,6 +84,7 @@ void PollerThreads::stop() {
 void PollerThreads::run(unsigned poller) {
   ::pthread_setname_np(::pthread_self(), fmt::format("pcc-{}", poller).c_str());
   ::prctl(PR_SET_TIMERSLACK, 1);
+  if (first_) first_();
   while (!stopping_) {
     uint32_t changes = load_announced(signals_.changes);
     wait(controller_.poll(poller, engine_now(signals_)), changes);

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <thread>
 #include <vector>
 
@@ -14,8 +15,10 @@ namespace rocefs {
 class PollerThreads {
  public:
   // Between begin() of `controller`, with these `signals` and so many `pollers`, and end(). Throws
-  // std::system_error when a thread cannot be made; none is left then.
-  PollerThreads(PccController& controller, const rocefs_signals_page& signals, unsigned pollers);
+  // std::system_error when a thread cannot be made; none is left then. Each thread does `first`
+  // before anything else.
+  PollerThreads(PccController& controller, const rocefs_signals_page& signals, unsigned pollers,
+                std::function<void()> first = {});
   // As stop().
   ~PollerThreads();
   PollerThreads(const PollerThreads&) = delete;
@@ -30,6 +33,7 @@ class PollerThreads {
 
   PccController& controller_;
   const rocefs_signals_page& signals_;
+  const std::function<void()> first_;
   std::atomic<bool> stopping_{false};
   std::vector<std::thread> threads_;
 };

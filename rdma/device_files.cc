@@ -119,6 +119,10 @@ std::string DeviceFiles::uevent() const {
       kSubsystemDevice, device_.spec().pci, modalias());
 }
 
+std::string DeviceFiles::directory() const {
+  return fmt::format("{}/infiniband/{}", function_, device_.name());
+}
+
 void DeviceFiles::bind() {
   const DeviceSpec& spec = device_.spec();
   bound_ = true;
@@ -129,8 +133,7 @@ void DeviceFiles::bind() {
   add_uverbs();
   for (size_t i = 0; i < links_.size(); ++i) {
     Port& port = device_.port(i + 1);
-    add_port_files(tree_, fmt::format("{}/infiniband/{}/ports/{}", function_, spec.name, i + 1),
-                   port, engine_, links_[i]);
+    add_port_files(tree_, fmt::format("{}/ports/{}", directory(), i + 1), port, engine_, links_[i]);
     std::string net = fmt::format("{}/net/{}", function_, port.spec().netdev);
     add_interface_files(tree_, net, port, links_[i]);
     add_ecn_files(tree_, net, port, engine_);
@@ -155,7 +158,7 @@ void DeviceFiles::unbind() {
 
 void DeviceFiles::add_identity() {
   const std::string& name = device_.name();
-  std::string directory = fmt::format("{}/infiniband/{}", function_, name);
+  const std::string directory = this->directory();
   std::string guid = guid_text(guid_of(device_.spec().ports[0]));
   fixed(directory + "/node_type", "1: CA", "a channel adapter");
   fixed(directory + "/node_guid", guid, "EUI-64 of the MAC of port 1");

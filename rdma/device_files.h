@@ -27,6 +27,8 @@ class DeviceFiles {
 
   Device& device() { return device_; }
   bool bound() const { return bound_; }
+  // Of the RDMA device, while bound.
+  std::string directory() const;
   // Only while not bound. Every knob of the device has its default.
   void bind();
   // Only while bound. What is open of the files answers ENODEV from now on.

@@ -19,8 +19,9 @@ constexpr TriggerRow kUnbind{"unbind", "PCI ADDRESS",
 
 }  // namespace
 
-PciDriver::PciDriver(Tree& tree, Fabric& fabric, Engine& engine, const LinkKnobs& knobs)
-    : tree_(tree), engine_(engine) {
+PciDriver::PciDriver(Tree& tree, Fabric& fabric, Engine& engine, const LinkKnobs& knobs,
+                     DeviceExtension* extension)
+    : tree_(tree), engine_(engine), extension_(extension) {
   tree.add_directory("class/infiniband");
   tree.add_directory("class/net");
   tree.add_file("class/infiniband_verbs/abi_version",
@@ -36,12 +37,22 @@ PciDriver::PciDriver(Tree& tree, Fabric& fabric, Engine& engine, const LinkKnobs
   for (size_t index = 0; index < fabric.devices().size(); ++index) {
     Device& device = *fabric.devices()[index];
     auto files = std::make_unique<DeviceFiles>(tree, device, index, engine, knobs);
-    files->bind();
+    bind(*files);
     functions_.emplace(device.spec().pci, std::move(files));
   }
 }
 
 PciDriver::~PciDriver() = default;
+
+void PciDriver::bind(DeviceFiles& files) {
+  files.bind();
+  if (extension_) extension_->bound(tree_, files.directory(), files.device());
+}
+
+void PciDriver::unbind(DeviceFiles& files) {
+  if (extension_) extension_->unbound(files.device());
+  files.unbind();
+}
 
 void PciDriver::store(std::string_view text, bool bind, Answer<void> answer) {
   std::string_view address = without_newline(text);
@@ -88,7 +99,7 @@ void PciDriver::restore(const Unbound& unbound) {
   for (const auto& [address, files] : functions_) {
     if (index < kMaxFunctions && unbound.test(index)) {
       files->device().leave();
-      files->unbind();
+      unbind(*files);
     }
     ++index;
   }
@@ -115,7 +126,7 @@ void PciDriver::change(const std::string& address, bool bind, Answer<void> answe
       },
       [this, &files, bind, finish = std::move(finish)](Result<void> result) mutable {
         if (!result) return finish(std::move(result));
-        bind ? files.bind() : files.unbind();
+        bind ? this->bind(files) : unbind(files);
         tree_.when_known([this, &files, bind, finish = std::move(finish)]() mutable {
           note(files, bind);
           finish({});

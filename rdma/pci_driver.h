@@ -10,6 +10,7 @@
 
 #include "core/engine.h"
 #include "core/tree.h"
+#include "rdma/device_extension.h"
 #include "rdma/device_files.h"
 #include "rdma/fabric.h"
 #include "rdma/files.h"
@@ -19,9 +20,10 @@ namespace rocefs {
 // Control thread.
 class PciDriver {
  public:
-  // Adds its own files and those of every device. All outlive it; it outlives whoever serves the
-  // tree.
-  PciDriver(Tree& tree, Fabric& fabric, Engine& engine, const LinkKnobs& knobs);
+  // Adds its own files and those of every device, which `extension` adds to if it is not null. All
+  // outlive it; it outlives whoever serves the tree.
+  PciDriver(Tree& tree, Fabric& fabric, Engine& engine, const LinkKnobs& knobs,
+            DeviceExtension* extension = nullptr);
   ~PciDriver();
   // Binds every device that is not; answers when all are.
   void bind_all(Answer<void> answer);
@@ -40,9 +42,12 @@ class PciDriver {
   void change(const std::string& address, bool bind, Answer<void> answer);
   void next();
   void note(const DeviceFiles& files, bool bound);
+  void bind(DeviceFiles& files);
+  void unbind(DeviceFiles& files);
 
   Tree& tree_;
   Engine& engine_;
+  DeviceExtension* const extension_;
   std::map<std::string, std::unique_ptr<DeviceFiles>, std::less<>> functions_;
   // One change at a time, in the order of the stores.
   std::deque<Task> waiting_;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "pcc/card/algorithm_info.h"
+#include "tools/mango-pccd/last_words.h"
 
 namespace rocefs {
 namespace {
@@ -103,7 +104,8 @@ Card::What Card::start(const CardOrder::Start& start, const Fd& signals, const F
   watchdog_.set_pollers(pollers);
   if (start.pollers == 0) return CardAnswer::Done{};
   try {
-    threads_ = std::make_unique<PollerThreads>(controller_, *pages_.signals(), pollers);
+    threads_ = std::make_unique<PollerThreads>(controller_, *pages_.signals(), pollers,
+                                               announce_own_death);
   } catch (const std::system_error& error) {
     controller_.end();
     pages_.reset();

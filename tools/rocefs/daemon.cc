@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -21,6 +22,30 @@ namespace rocefs {
 namespace {
 
 constexpr std::string_view kSocket = "kernel/debug/rocefs/uapi";
+
+// A name for each path: what is no letter, digit, dot or underscore becomes %XX, and / becomes -.
+std::string name_of_path(std::string_view path) {
+  std::string name;
+  for (char c : path.substr(path.starts_with('/'))) {
+    if (c == '/') {
+      name += '-';
+    } else if (std::isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_') {
+      name += c;
+    } else {
+      name += fmt::format("%{:02x}", static_cast<unsigned char>(c));
+    }
+  }
+  return name;
+}
+
+// Where what runs now belongs, by user; PCC's plugins of this mount.
+OwnDirectories plugin_directories(const std::string& mount_point, uid_t uid, gid_t gid) {
+  std::string mount = name_of_path(mount_point);
+  if (::geteuid() == 0) return {"/run", "rocefs/" + mount, uid, gid};
+  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
+  if (runtime && *runtime == '/') return {runtime, "rocefs/" + mount, uid, gid};
+  return {"/tmp", fmt::format("rocefs-{}/{}", ::geteuid(), mount), uid, gid};
+}
 
 }  // namespace
 
@@ -111,7 +136,9 @@ std::optional<Failure> Daemon::Impl::build(const Options& options) {
     mount_point_ = *point;
     mount_point_.copy(kept_.mount_point, sizeof kept_.mount_point - 1);
   }
-  auto house = House::create(config_, {engine_options(), seed_, options.uid, options.gid});
+  House::Choice choice{engine_options(), seed_, options.uid, options.gid};
+  choice.plugins = plugin_directories(mount_point_, options.uid, options.gid);
+  auto house = House::create(config_, choice);
   if (!house) return Failure{1, house.error().reason};
   house_ = std::move(*house);
   auto clients =
@@ -157,7 +184,10 @@ void Daemon::Impl::keep() {
   if (takes_over_) {
     house_->driver().restore(kept_.unbound);
     for (const std::string& lost : keeper_->restore()) log(LogLevel::kErr, "not restored: " + lost);
+    house_->pcc().begin_modes(kept_.host_modes);
     faults_.point("restore");
+  } else {
+    house_->pcc().begin_modes();
   }
   house_->clock_files().keep(journal, kept_.stores);
   if (takes_over_) house_->clock_files().taken_over();
@@ -165,6 +195,8 @@ void Daemon::Impl::keep() {
     save_clock();
     if (house_->driver().unbound() != kept_.unbound)
       from_.journal.stage(kept_.unbound, house_->driver().unbound());
+    if (house_->pcc().host_modes() != kept_.host_modes)
+      from_.journal.stage(kept_.host_modes, house_->pcc().host_modes());
   });
   keeper_->watch();
 }

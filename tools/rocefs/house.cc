@@ -6,6 +6,7 @@
 #include "core/knob_transaction.h"
 #include "core/reference.h"
 #include "core/set_file.h"
+#include "core/trigger.h"
 #include "rdma/device.h"
 #include "rdma/files.h"
 #include "rdma/switch_files.h"
@@ -14,7 +15,7 @@ namespace rocefs {
 
 House::House(const Config& config, const Choice& choice)
     : config_(config),
-      seed_(choice.seed),
+      choice_(choice),
       topology_(config.topology ? *config.topology : default_topology()) {}
 
 Result<std::unique_ptr<House>> House::create(const Config& config, const Choice& choice) {
@@ -23,21 +24,21 @@ Result<std::unique_ptr<House>> House::create(const Config& config, const Choice&
   if (!engine) return engine.error();
   house->engine_ = std::move(*engine);
   house->fabric_ = std::make_unique<Fabric>(
-      house->topology_, house->seed_, house->engine_->scheduler(), house->engine_->outstanding());
+      house->topology_, choice.seed, house->engine_->scheduler(), house->engine_->outstanding());
   if (Result<void> opened = house->open_registers(); !opened) return opened.error();
   house->tree_ = std::make_unique<Tree>(choice.uid, choice.gid);
   house->worker_ = std::make_unique<Worker>();
   return house;
 }
 
-// Whoever sets windows must know engine time, however it slips.
+// What else looks at queue pairs sees the engine's clock there.
 Result<void> House::open_registers() {
-  RealClock& clock = engine_->clock();
   for (const auto& device : fabric_->devices()) {
-    if (Result<void> opened = device->registers().open(engine_->mode()); !opened) return opened;
-    device->registers().set_clock(clock.reading());
-    clock.on_change(
-        [&registers = device->registers()](const ClockReading& now) { registers.set_clock(now); });
+    Registers& registers = device->registers();
+    if (Result<void> opened = registers.open(engine_->mode()); !opened) return opened;
+    registers.set_clock(engine_->clock().reading());
+    engine_->clock().on_change(
+        [&registers](const ClockReading& clock) { registers.set_clock(clock); });
   }
   return {};
 }
@@ -55,15 +56,16 @@ void House::stop_engine() {
 void House::add_files(std::function<void()> drop_clients) {
   std::string debug(kDebugDirectory);
   LinkKnobs knobs = make_link_knobs(*fabric_, *engine_);
-  driver_ = std::make_unique<PciDriver>(*tree_, *fabric_, *engine_, knobs);
+  add_pcc();
+  driver_ = std::make_unique<PciDriver>(*tree_, *fabric_, *engine_, knobs, pcc_.get());
   add_fabric_files(*tree_, debug, *fabric_, knobs);
   add_switch_files(*tree_, debug, *fabric_, *engine_,
                    [this](std::string line) { log(LogLevel::kWarning, line); });
   clock_files_ = std::make_unique<ClockFiles>(
       *tree_, debug + "/clock", *engine_,
       [this](std::string why) { log(LogLevel::kErr, "clock/at: " + why); });
-  tree_->add_file(debug + "/seed",
-                  constant(fmt::format("{}", seed_), "of every random choice of this mount"));
+  tree_->add_file(debug + "/seed", constant(fmt::format("{}", choice_.seed),
+                                            "of every random choice of this mount"));
   dmesg_.add_files(*tree_, debug, *engine_);
   add_set_file(*tree_, debug, *engine_);
   capture_ = std::make_shared<CaptureFile>(*engine_, *fabric_, *worker_,
@@ -74,6 +76,16 @@ void House::add_files(std::function<void()> drop_clients) {
   inject_ = std::make_unique<Inject>(*tree_, debug + "/inject", *engine_, *fabric_, knobs);
   add_reset_file(*tree_, debug, *engine_, reset_parts(std::move(drop_clients)));
   add_reference_file(*tree_, debug);
+}
+
+void House::add_pcc() {
+  auto own_log = [this](LogLevel level, const std::string& line) { log(level, line); };
+  auto driver_log = [this](const std::string& line) {
+    dmesg_.log(LogLevel::kInfo, engine_->now(), line);
+  };
+  pcc_ = std::make_unique<Pcc>(Pcc::Parts{*tree_, *engine_, *fabric_, *worker_,
+                                          choice_.make_pcc_backend, choice_.plugins, config_.mgmt,
+                                          own_log, driver_log});
 }
 
 ResetParts House::reset_parts(std::function<void()> drop_clients) {
@@ -91,6 +103,8 @@ ResetParts House::reset_parts(std::function<void()> drop_clients) {
   });
   parts.before.push_back(
       [this](const Operation&, Answer<void> answer) { driver_->bind_all(std::move(answer)); });
+  parts.before.push_back(
+      [this](const Operation&, Answer<void> answer) { pcc_->reset(std::move(answer)); });
   parts.before.push_back([this](const Operation&, Answer<void> answer) {
     traffic_->begin_reset();
     answer({});
@@ -100,25 +114,42 @@ ResetParts House::reset_parts(std::function<void()> drop_clients) {
   parts.on_core.push_back([this] { fabric_->reset(); });
   parts.after.push_back([this] { traffic_->finish_reset(); });
   parts.after.push_back([this] { inject_->finish_reset(); });
+  parts.after.push_back([this] { pcc_->finish_reset(); });
   parts.after.push_back([this] { log(LogLevel::kInfo, "reset"); });
   return parts;
 }
 
-// The engine has not started: a store is answered at once.
+// What can be read back is a state that a start may begin with; other triggers are orders.
+std::shared_ptr<Attribute> House::find_setting(const std::string& path) {
+  Tree::Node* node = tree_->follow(path);
+  if (!node) return nullptr;
+  if (auto knob = std::dynamic_pointer_cast<KnobFile>(node->file)) return knob;
+  auto trigger = std::dynamic_pointer_cast<TriggerFile>(node->file);
+  return trigger && trigger->readable() ? trigger : nullptr;
+}
+
+// The engine has not started: a store is answered at once, but for what another process must do
+// first.
+Result<void> House::store_now(const KnobSetting& setting) {
+  std::shared_ptr<Attribute> file = find_setting(setting.path);
+  if (!file) return Error{ENOENT, "no knob has this path"};
+  std::optional<Result<void>> result;
+  bool waits = false;
+  file->store(setting.value, std::make_shared<Operation>(Caller{}), [&](Result<void> stored) {
+    result = std::move(stored);
+    if (waits) loop_.stop();
+  });
+  waits = true;
+  while (!result) loop_.run();
+  return *result;
+}
+
 std::optional<Failure> House::apply(const std::vector<KnobSetting>& settings) {
   for (const KnobSetting& setting : settings) {
-    Error refused;
-    std::shared_ptr<KnobFile> knob = find_knob(*tree_, setting.path);
-    if (!knob) {
-      refused = {ENOENT, "no knob has this path"};
-    } else {
-      knob->store(setting.value, std::make_shared<Operation>(Caller{}), [&](Result<void> result) {
-        if (!result) refused = result.error();
-      });
-    }
-    if (refused.code == 0) continue;
-    return Failure{
-        2, fmt::format("{}:{}: {}: {}", config_.name, setting.line, setting.path, refused.reason)};
+    Result<void> stored = store_now(setting);
+    if (stored) continue;
+    return Failure{2, fmt::format("{}:{}: {}: {}", config_.name, setting.line, setting.path,
+                                  stored.error().reason)};
   }
   return std::nullopt;
 }

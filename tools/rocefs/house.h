@@ -16,6 +16,7 @@
 #include "core/topology.h"
 #include "core/tree.h"
 #include "core/worker.h"
+#include "pcc/card/pcc.h"
 #include "rdma/capture_file.h"
 #include "rdma/fabric.h"
 #include "rdma/inject.h"
@@ -40,6 +41,8 @@ class House {
     uint64_t seed = 1;
     uid_t uid = 0;
     gid_t gid = 0;
+    MakePccBackend make_pcc_backend = nullptr;  // none: there is no PCC
+    OwnDirectories plugins = {};                // of PCC
   };
 
   // `config` and what `choice` points to outlive it. Nothing runs yet: knobs of the configuration
@@ -61,6 +64,7 @@ class House {
   Fabric& fabric() { return *fabric_; }
   Tree& tree() { return *tree_; }
   PciDriver& driver() { return *driver_; }
+  Pcc& pcc() { return *pcc_; }
   ClockFiles& clock_files() { return *clock_files_; }
   Traffic& traffic() { return *traffic_; }
   CaptureFile& capture() { return *capture_; }
@@ -74,10 +78,13 @@ class House {
  private:
   House(const Config& config, const Choice& choice);
   Result<void> open_registers();
+  std::shared_ptr<Attribute> find_setting(const std::string& path);
+  Result<void> store_now(const KnobSetting& setting);
+  void add_pcc();
   ResetParts reset_parts(std::function<void()> drop_clients);
 
   const Config& config_;
-  const uint64_t seed_;
+  const Choice choice_;
   const Topology topology_;
   // Members are destroyed from the last to the first: what serves goes before what it serves.
   Dmesg dmesg_;
@@ -85,6 +92,7 @@ class House {
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<Fabric> fabric_;
   std::unique_ptr<Tree> tree_;
+  std::unique_ptr<Pcc> pcc_;
   std::unique_ptr<PciDriver> driver_;
   std::unique_ptr<ClockFiles> clock_files_;
   std::unique_ptr<Traffic> traffic_;

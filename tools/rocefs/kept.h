@@ -11,6 +11,7 @@
 #include "core/fault.h"
 #include "core/tree_keeper.h"
 #include "fs/saved_session.h"
+#include "pcc/card/pcc.h"
 #include "rdma/pci_driver.h"
 
 namespace rocefs {
@@ -38,6 +39,7 @@ struct Kept {
   SavedTime time;
   SavedStores stores;
   PciDriver::Unbound unbound;
+  Pcc::HostModes host_modes;
   FaultState faults;
   WorkerDeath death;
   char mount_point[PATH_MAX];

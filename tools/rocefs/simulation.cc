@@ -106,6 +106,7 @@ std::optional<Failure> Simulation::build(const Scenario::Variant* variant, uint6
     if (std::optional<Failure> failure = house_->apply(variant->knobs)) return failure;
   }
   house_->keep_as_defaults();
+  house_->pcc().begin_modes();
   const Scenario& scenario = config_.scenario;
   if (auto failure = add_all(scenario.faults, &Simulation::add_fault)) return failure;
   if (auto failure = add_all(scenario.flows, &Simulation::add_flow)) return failure;

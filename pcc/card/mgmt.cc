@@ -1,0 +1,77 @@
+#include "pcc/card/mgmt.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+
+#include "core/kstrto.h"
+
+namespace rocefs {
+namespace {
+
+constexpr size_t kHost = knob_index(kMgmtKnobs, "host_ip");
+constexpr size_t kSoc = knob_index(kMgmtKnobs, "soc_ip");
+constexpr size_t kSubnet = knob_index(kMgmtKnobs, "subnet");
+
+const std::string& text_of(std::span<const KnobValue> values, size_t index) {
+  return std::get<std::string>(values[index]);
+}
+
+// In the host's order.
+std::optional<uint32_t> parse_ipv4(const std::string& text) {
+  in_addr address{};
+  if (::inet_pton(AF_INET, text.c_str(), &address) != 1) return std::nullopt;
+  return ntohl(address.s_addr);
+}
+
+// A third octet has no room for more than the first.
+std::string network_of(size_t index) {
+  constexpr size_t kTens = 25;
+  return index < kTens ? fmt::format("192.168.{}", 10 * (index + 1))
+                       : fmt::format("172.16.{}", index);
+}
+
+std::vector<KnobValue> start_of(size_t index, bool configured) {
+  if (!configured) return initial_values(kMgmtKnobs);
+  std::string network = network_of(index);
+  return {network + ".1", network + ".2", std::string("24")};
+}
+
+}  // namespace
+
+Mgmt::Mgmt(Tree& tree, size_t index, Engine& engine, bool configured)
+    : name_(fmt::format("mango_mgmt{}", index)),
+      set_(std::make_shared<KnobSet>(kMgmtKnobs, engine, this, start_of(index, configured))) {
+  set_->add_files(tree, "class/net/" + name_);
+}
+
+Result<void> Mgmt::reachable() const {
+  if (!text_of(set_->values(), kHost).empty()) return {};
+  return errorf(EHOSTUNREACH, "the card's processor cannot be reached: {} has no addresses", name_);
+}
+
+Result<void> Mgmt::check(std::span<const KnobValue> proposed) const {
+  auto is_empty = [](const KnobValue& value) { return std::get<std::string>(value).empty(); };
+  if (std::all_of(proposed.begin(), proposed.end(), is_empty)) return {};
+  for (size_t index : {kHost, kSoc}) {
+    if (parse_ipv4(text_of(proposed, index))) continue;
+    return errorf(EINVAL, "{} '{}' is no IPv4 address", kMgmtKnobs[index].path,
+                  text_of(proposed, index));
+  }
+  uint32_t host = *parse_ipv4(text_of(proposed, kHost));
+  uint32_t soc = *parse_ipv4(text_of(proposed, kSoc));
+  Result<uint64_t> bits = kstrtou64(text_of(proposed, kSubnet), 10);
+  if (!bits || *bits < 1 || *bits > 30) {
+    return errorf(EINVAL, "subnet '{}' is outside 1 to 30", text_of(proposed, kSubnet));
+  }
+  if (host == soc) return Error{EINVAL, "host_ip and soc_ip are the same"};
+  if ((host ^ soc) >> (32 - *bits) != 0) {
+    return errorf(EINVAL, "host_ip {} and soc_ip {} are not in one subnet of {} bits",
+                  text_of(proposed, kHost), text_of(proposed, kSoc), *bits);
+  }
+  return {};
+}
+
+}  // namespace rocefs

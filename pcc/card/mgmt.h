@@ -1,0 +1,44 @@
+// Mgmt: class/net/mango_mgmtN, the management link between the host and a card's processor: the
+// addresses of its two ends. It stays while the driver is unbound.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/engine.h"
+#include "core/knob.h"
+#include "core/tree.h"
+
+namespace rocefs {
+
+inline constexpr KnobRow kMgmtKnobs[] = {
+    {"host_ip", KnobType::kText, 0, 15, "", "", "",
+     "the host's address on the link to the card's processor (IPv4)"},
+    {"soc_ip", KnobType::kText, 0, 15, "", "", "",
+     "the card's processor's address, of the same subnet"},
+    {"subnet", KnobType::kText, 0, 2, "", "", "",
+     "1 to 30, how many bits of both addresses are the same. All three are empty while the link is "
+     "not set up: several knobs change together by kernel/debug/rocefs/set"},
+};
+
+// Control thread, but for what the core asks of an owner of knobs. It outlives the engine's thread.
+class Mgmt final : public KnobOwner {
+ public:
+  // Of the device with this index: 192.168.10.1 and .2 of the first, 192.168.20.1 and .2 of the
+  // second. Not `configured`: empty at first.
+  Mgmt(Tree& tree, size_t index, Engine& engine, bool configured);
+
+  const std::string& name() const { return name_; }
+  // EHOSTUNREACH while it is not set up.
+  Result<void> reachable() const;
+
+  // All empty, or two addresses of one subnet that differ; else EINVAL.
+  Result<void> check(std::span<const KnobValue> proposed) const override;
+  void apply(std::span<const KnobValue>) override {}
+
+ private:
+  const std::string name_;
+  std::shared_ptr<KnobSet> set_;
+};
+
+}  // namespace rocefs

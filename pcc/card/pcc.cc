@@ -1,0 +1,143 @@
+#include "pcc/card/pcc.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cerrno>
+
+#include "rdma/device.h"
+
+namespace rocefs {
+
+// PCC of one device, bound or not.
+struct Pcc::Card {
+  Device& device;
+  Mgmt mgmt;
+  PluginDirectory plugins;
+  std::shared_ptr<KnobSet> mode;
+  PccMode active = PccMode::kSoc;  // since the driver took the device
+  std::unique_ptr<PccDevice> pcc;
+  std::unique_ptr<PccFiles> files;
+  std::atomic<bool> qps_changed{false};  // and the control thread will look
+
+  Card(const Parts& parts, Device& of, size_t index)
+      : device(of),
+        mgmt(parts.tree, index, parts.engine, parts.mgmt),
+        plugins(parts.plugins, of.name(), parts.engine, parts.worker),
+        mode(std::make_shared<KnobSet>(kPccModeKnobs, parts.engine, nullptr)) {}
+
+  PccMode mode_set() const { return static_cast<PccMode>(std::get<uint64_t>(mode->value(0))); }
+  // The card's processor has its part in host mode too, but nobody needs to reach it.
+  Result<void> reachable() const {
+    return active == PccMode::kHost ? Result<void>() : mgmt.reachable();
+  }
+  Result<void> may_send() const {
+    if (active == PccMode::kHost) return Error{EOPNOTSUPP, "PCC mode is host"};
+    return mgmt.reachable();
+  }
+};
+
+Pcc::Pcc(Parts parts) : parts_(std::move(parts)) {
+  for (const auto& device : parts_.fabric.devices()) {
+    cards_.push_back(make_card(*device, cards_.size()));
+  }
+}
+
+Pcc::~Pcc() = default;
+
+std::unique_ptr<Pcc::Card> Pcc::make_card(Device& device, size_t index) {
+  auto card = std::make_unique<Card>(parts_, device, index);
+  Card* self = card.get();
+  PccDevice::Parts parts{device, parts_.engine, nullptr, nullptr, parts_.log};
+  parts.make_backend = [this, &device](PccBackend::Listener& listener) {
+    return parts_.make_backend ? parts_.make_backend(device, listener) : nullptr;
+  };
+  parts.reachable = [self] { return self->reachable(); };
+  card->pcc = std::make_unique<PccDevice>(std::move(parts));
+  card->files = std::make_unique<PccFiles>(
+      PccFiles::Parts{parts_.tree, *card->pcc, parts_.engine, card->mode, card->plugins,
+                      [self] { return self->active; }, [self] { return self->may_send(); }});
+  // However many come and go at once: the control thread looks once.
+  device.registers().on_change([this, self] {
+    if (self->qps_changed.exchange(true)) return;
+    parts_.engine.tell_control([self] {
+      self->qps_changed.store(false);
+      self->files->update_qps();
+    });
+  });
+  return card;
+}
+
+Pcc::Card& Pcc::card_of(const Device& device) {
+  auto it = std::find_if(cards_.begin(), cards_.end(),
+                         [&](const auto& card) { return &card->device == &device; });
+  assert(it != cards_.end());
+  return **it;
+}
+
+void Pcc::bound(Tree&, const std::string& directory, Device& device) {
+  Card& card = card_of(device);
+  card.pcc->begin();
+  if (!card.pcc->works()) return;
+  card.files->bind(directory + "/pcc");
+  if (modes_begun_) begin_mode(card);
+}
+
+// The device has taken the windows back when it left.
+void Pcc::unbound(Device& device) {
+  Card& card = card_of(device);
+  card.files->unbind();
+  card.pcc->end(errorf(ENODEV, "{} has left its driver", device.name()), [](Result<void>) {});
+}
+
+void Pcc::begin_mode(Card& card) {
+  card.active = card.mode_set();
+  parts_.driver_log(fmt::format("mango_core {}: PCC mode: ({})", card.device.spec().pci,
+                                card.active == PccMode::kHost ? "host" : "soc"));
+}
+
+Pcc::HostModes Pcc::host_modes() const {
+  HostModes modes;
+  for (size_t i = 0; i < std::min(cards_.size(), kMaxDevices); ++i) {
+    modes.set(i, cards_[i]->active == PccMode::kHost);
+  }
+  return modes;
+}
+
+void Pcc::begin_modes() {
+  modes_begun_ = true;
+  for (const auto& card : cards_) {
+    if (card->files->bound()) begin_mode(*card);
+  }
+}
+
+void Pcc::begin_modes(const HostModes& were) {
+  modes_begun_ = true;
+  for (size_t i = 0; i < std::min(cards_.size(), kMaxDevices); ++i) {
+    cards_[i]->active = were.test(i) ? PccMode::kHost : PccMode::kSoc;
+  }
+}
+
+void Pcc::reset(Answer<void> answer) {
+  reset_from(0, std::move(answer));
+}
+
+void Pcc::reset_from(size_t index, Answer<void> answer) {
+  if (index == cards_.size()) return answer({});
+  PccDevice& pcc = *cards_[index]->pcc;
+  if (!pcc.works()) return reset_from(index + 1, std::move(answer));
+  pcc.end(Error{ECANCELED, "a reset came first"},
+          [this, index, answer = std::move(answer)](Result<void> ended) mutable {
+            if (!ended) return answer(std::move(ended));
+            Card& card = *cards_[index];
+            if (card.files->bound()) card.pcc->begin();
+            reset_from(index + 1, std::move(answer));
+          });
+}
+
+void Pcc::finish_reset() {
+  for (const auto& card : cards_) {
+    if (card->files->bound() && card->active != card->mode_set()) begin_mode(*card);
+  }
+}
+
+}  // namespace rocefs

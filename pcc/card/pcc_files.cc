@@ -1,0 +1,306 @@
+#include "pcc/card/pcc_files.h"
+
+#include <cerrno>
+
+#include "core/function_file.h"
+#include "core/text.h"
+#include "core/trigger.h"
+#include "pcc/card/rpc_file.h"
+#include "pcc/card/status_text.h"
+#include "pcc/card/trace_text.h"
+
+namespace rocefs {
+namespace {
+
+constexpr KnobRow kSettings[] = {
+    {"num_threads", KnobType::kUint, 1, 64, "1", "", "",
+     "threads that call the algorithm, each for queue pairs of its own; takes effect at the next "
+     "start"},
+    {"interval_us", KnobType::kUint, 1, 1'000'000, "60", "", "us",
+     "time between two calls of the algorithm for a queue pair"},
+};
+constexpr size_t kThreads = knob_index(kSettings, "num_threads");
+constexpr size_t kInterval = knob_index(kSettings, "interval_us");
+
+constexpr TriggerRow kAlgo{"algo", "ALGORITHM",
+                           "the algorithm of all queue pairs, those to come too; none at first. A "
+                           "store applies another, at once where PCC is active"};
+constexpr TriggerRow kState{
+    "state", "start|stop",
+    "active or inactive. While it is active, PCC sets the windows of all queue pairs, and CFR is "
+    "off; whatever ends it, CFR is then what it was. EINVAL for a start while no algorithm is "
+    "applied, EBUSY when the windows are taken"};
+constexpr TriggerRow kUpdate{"update", "ALGORITHM NAME=VALUE [NAME=VALUE …]",
+                             "sets parameters of the algorithm that is applied, all or none; it "
+                             "sees them at its next call"};
+constexpr TriggerRow kLoad{
+    "load", "1",
+    "loads every plugin of plugin_dir that is not loaded yet; shows what became of each. ENOEXEC "
+    "when one was refused: the others are loaded all the same"};
+constexpr TriggerRow kUnload{"unload", "ALGORITHM",
+                             "forgets a plugin's algorithm, which is not applied: what its file "
+                             "holds by then can be loaded"};
+constexpr std::string_view kParameterDoc =
+    "a parameter of the algorithm that is applied: the directory changes with it";
+
+unsigned interval_of(const KnobSet& settings) {
+  return static_cast<unsigned>(std::get<uint64_t>(settings.value(kInterval)));
+}
+
+using Changes = PccBackend::Assignments;
+
+// `ALGORITHM NAME=VALUE …`.
+struct UpdateOrder {
+  std::string algorithm;
+  Changes changes;
+};
+
+Result<UpdateOrder> parse_update(std::string_view text) {
+  std::vector<std::string_view> words = split(text, " \t");
+  if (words.size() < 2) return Error{EINVAL, "ALGORITHM NAME=VALUE … is wanted"};
+  UpdateOrder order{std::string(words[0]), {}};
+  for (std::string_view word : std::span(words).subspan(1)) {
+    size_t equals = word.find('=');
+    if (equals == word.npos || equals == 0 || equals + 1 == word.size()) {
+      return errorf(EINVAL, "'{}' is not NAME=VALUE", word);
+    }
+    std::string name(word.substr(0, equals));
+    for (const auto& change : order.changes) {
+      if (change.first == name) return errorf(EINVAL, "{} is given twice", name);
+    }
+    order.changes.emplace_back(std::move(name), word.substr(equals + 1));
+  }
+  return order;
+}
+
+// A running algorithm has heard of another interval before the store is answered; under the
+// virtual clock the engine is held as long.
+class IntervalFile final : public KnobFile, public std::enable_shared_from_this<IntervalFile> {
+ public:
+  IntervalFile(std::shared_ptr<KnobSet> set, PccDevice& device)
+      : KnobFile(std::move(set), kInterval), device_(device) {}
+
+  void store(std::string_view text, const OperationPtr& operation, Answer<void> answer) override {
+    Engine& engine = set()->engine();
+    if (engine.mode() != ClockMode::kVirtual) return set_and_settle(text, operation, answer);
+    engine.call<Engine::Pause>([&engine]() -> Result<Engine::Pause> { return engine.pause(); },
+                               [self = shared_from_this(), text = std::string(text), operation,
+                                answer = std::move(answer)](Result<Engine::Pause> pause) mutable {
+                                 if (!pause) return answer(pause.error());
+                                 Answer<void> last = [pause = *pause, answer = std::move(answer)](
+                                                         Result<void> result) mutable {
+                                   pause.reset();
+                                   answer(std::move(result));
+                                 };
+                                 self->set_and_settle(text, operation, last);
+                               });
+  }
+
+ private:
+  void set_and_settle(std::string_view text, const OperationPtr& operation, Answer<void>& answer) {
+    KnobFile::store(
+        text, operation,
+        [self = shared_from_this(), answer = std::move(answer)](Result<void> stored) mutable {
+          if (!stored) return answer(std::move(stored));
+          self->device_.settle(std::move(answer));
+        });
+  }
+
+  PccDevice& device_;
+};
+
+}  // namespace
+
+PccFiles::PccFiles(Parts parts) : parts_(std::move(parts)) {
+  parts_.device.on_change([this] {
+    if (bound()) update_parameters();
+  });
+}
+
+void PccFiles::bind(const std::string& directory) {
+  directory_ = directory;
+  parts_.tree.add_directory(directory_);
+  add_settings();
+  add_algorithms();
+  add_plugins();
+  add_views();
+  qps_ = std::make_unique<QpFiles>(parts_.tree, directory_ + "/qps", parts_.device, parts_.engine);
+  parts_.tree.add_directory(directory_ + "/params", true);
+  update_parameters();
+}
+
+void PccFiles::unbind() {
+  qps_.reset();
+  shown_.clear();
+  parameters_.clear();
+}
+
+void PccFiles::update_qps() {
+  if (bound()) qps_->update();
+}
+
+void PccFiles::trigger(const TriggerRow& row, Act act, TriggerFile::Show show) {
+  add_trigger(
+      parts_.tree, directory_, row, parts_.engine,
+      [act = std::move(act)](std::string_view text, const OperationPtr&, Answer<void> answer) {
+        act(std::string(without_newline(text)), std::move(answer));
+      },
+      std::move(show));
+}
+
+void PccFiles::value(std::string_view name, std::string_view doc, FunctionAttribute::Show show) {
+  parts_.tree.add_file(fmt::format("{}/{}", directory_, name), read_only(std::move(show), doc));
+}
+
+void PccFiles::add_settings() {
+  parts_.mode->add_files(parts_.tree, directory_);
+  value("mode_active", "soc or host: the mode since the driver took the device",
+        [this]() -> Result<std::string> {
+          return std::string(split(kPccModeKnobs[0].words, " ")[size_t(parts_.mode_active())]);
+        });
+  settings_ = std::make_shared<KnobSet>(kSettings, parts_.engine, nullptr);
+  settings_->add_file(parts_.tree, directory_, std::make_shared<KnobFile>(settings_, kThreads));
+  settings_->add_file(parts_.tree, directory_,
+                      std::make_shared<IntervalFile>(settings_, parts_.device));
+  // The set has this listener for as long as it is there itself.
+  settings_->on_change([&device = parts_.device, last = setting(kInterval),
+                        settings = std::weak_ptr<KnobSet>(settings_)]() mutable {
+    unsigned now = interval_of(*settings.lock());
+    if (std::exchange(last, now) != now) device.set_interval(now, [](Result<void>) {});
+  });
+}
+
+unsigned PccFiles::setting(size_t index) const {
+  return static_cast<unsigned>(std::get<uint64_t>(settings_->value(index)));
+}
+
+void PccFiles::add_algorithms() {
+  PccDevice& device = parts_.device;
+  value("algos", "the algorithms that can be applied: built-in ones, then as they were loaded",
+        [&device]() -> Result<std::string> {
+          std::vector<std::string_view> names;
+          for (const PccAlgorithmInfo& one : device.algorithms()) names.push_back(one.name);
+          return fmt::format("{}", fmt::join(names, " "));
+        });
+  trigger(
+      kAlgo,
+      [&device](const std::string& order, Answer<void> answer) {
+        device.apply(order, std::nullopt, std::move(answer));
+      },
+      [&device]() -> Result<std::string> {
+        return device.applied() ? device.applied()->name : "none";
+      });
+  trigger(
+      kState,
+      [this](const std::string& order, Answer<void> answer) {
+        change_state(order, std::move(answer));
+      },
+      [&device]() -> Result<std::string> {
+        return std::string(device.active() ? "active" : "inactive");
+      });
+  trigger(kUpdate, [&device](const std::string& text, Answer<void> answer) {
+    Result<UpdateOrder> order = parse_update(text);
+    if (!order) return answer(order.error());
+    device.update(order->algorithm, std::move(order->changes), std::move(answer));
+  });
+}
+
+void PccFiles::change_state(const std::string& order, Answer<void> answer) {
+  if (order == "stop") return parts_.device.stop(std::move(answer));
+  if (order != "start") return answer(Error{EINVAL, "start or stop is wanted"});
+  parts_.device.start(setting(kThreads), setting(kInterval), std::move(answer));
+}
+
+void PccFiles::add_plugins() {
+  PccDevice& device = parts_.device;
+  parts_.plugins.add_file(parts_.tree, directory_);
+  trigger(
+      kLoad,
+      [this](const std::string&, Answer<void> answer) {
+        Result<std::string> directory = parts_.plugins.ready();
+        if (!directory) return answer(directory.error());
+        parts_.device.load(*directory, std::move(answer));
+      },
+      [&device]() -> Result<std::string> {
+        std::vector<std::string> lines;
+        for (const PccLoaded::File& file : device.load_report()) {
+          lines.push_back(file.loaded.empty()
+                              ? fmt::format("{}: refused: {}", file.name, file.reason)
+                              : fmt::format("{}: loaded {}", file.name, file.loaded));
+        }
+        return fmt::format("{}", fmt::join(lines, "\n"));
+      });
+  trigger(kUnload, [&device](const std::string& order, Answer<void> answer) {
+    device.unload(order, std::move(answer));
+  });
+}
+
+std::string PccFiles::status() const {
+  const PccDevice& device = parts_.device;
+  PccStatus status{device.name(), {}, device.applied(), 1, device.last_error()};
+  status.pollers = device.active() ? device.pollers() : setting(kThreads);
+  if (const SharedMemory* signals = device.signals()) {
+    for (ActiveQp active : active_qps(*signals)) {
+      auto qp = read_qp(*signals, device.control(), active.qpn);
+      if (qp) status.qps.push_back(std::move(*qp));
+    }
+  }
+  return status_text(status);
+}
+
+void PccFiles::add_views() {
+  PccDevice& device = parts_.device;
+  Tree& tree = parts_.tree;
+  tree.add_file(directory_ + "/status",
+                std::make_shared<FunctionStream>([this] { return status(); },
+                                                 "the device's queue pairs, its algorithm and the "
+                                                 "parameters of that, as people read them"));
+  tree.add_file(directory_ + "/trace",
+                std::make_shared<FunctionStream>(
+                    [&device] {
+                      return trace_text(device.last_control().get(),
+                                        [&](unsigned slot) { return device.name_of(slot); });
+                    },
+                    "the newest 65536 changes of windows since PCC became active last, as CSV"));
+  tree.add_file(directory_ + "/rpc", std::make_shared<RpcFile>(device, parts_.may_send));
+}
+
+void PccFiles::update_parameters() {
+  const PccAlgorithmInfo* info = parts_.device.applied();
+  std::vector<std::string> names;
+  if (info) {
+    for (const auto& [name, value] : info->parameters) names.push_back(name);
+  }
+  std::string algorithm = info ? info->name : "";
+  if (algorithm == shown_ && names == parameters_) return;
+  std::string directory = directory_ + "/params";
+  for (const std::string& name : parameters_) parts_.tree.remove(directory + "/" + name);
+  shown_ = algorithm;
+  parameters_ = std::move(names);
+  for (const std::string& name : parameters_) add_parameter(directory, name);
+}
+
+// The row is the file's own, as its name is.
+void PccFiles::add_parameter(const std::string& directory, const std::string& name) {
+  struct Row {
+    std::string name;
+    TriggerRow row;
+  };
+  auto row = std::make_shared<Row>(Row{name, {}});
+  row->row = {row->name, "a number", kParameterDoc};
+  auto store = [&device = parts_.device, row, algorithm = shown_](
+                   std::string_view text, const OperationPtr&, Answer<void> answer) {
+    device.update(algorithm, {{row->name, std::string(without_newline(text))}}, std::move(answer));
+  };
+  auto show = [&device = parts_.device, row, algorithm = shown_]() -> Result<std::string> {
+    if (const PccAlgorithmInfo* info = device.applied(); info && info->name == algorithm) {
+      for (const auto& [one, value] : info->parameters) {
+        if (one == row->name) return value;
+      }
+    }
+    return errorf(ENODEV, "{} is not applied", algorithm);
+  };
+  add_trigger(parts_.tree, directory, row->row, parts_.engine, std::move(store), std::move(show));
+}
+
+}  // namespace rocefs

@@ -1,0 +1,77 @@
+// PccFiles: how PCC of one device shows itself: pcc/ of the device, while the driver is bound.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/engine.h"
+#include "core/function_file.h"
+#include "core/knob.h"
+#include "core/tree.h"
+#include "core/trigger.h"
+#include "pcc/card/pcc_device.h"
+#include "pcc/card/plugin_directory.h"
+#include "pcc/card/qp_files.h"
+
+namespace rocefs {
+
+// Where the card's algorithms are said to run.
+enum class PccMode : uint8_t { kSoc, kHost };
+inline constexpr KnobRow kPccModeKnobs[] = {
+    {"mode", KnobType::kWord, 0, 0, "soc", "soc host", "",
+     "where algorithms run: on the card's processor, or on the host. Takes effect when the driver "
+     "takes the device again"},
+};
+
+// Control thread.
+class PccFiles {
+ public:
+  struct Parts {
+    Tree& tree;
+    PccDevice& device;
+    Engine& engine;
+    std::shared_ptr<KnobSet> mode;  // kPccModeKnobs
+    PluginDirectory& plugins;
+    std::function<PccMode()> mode_active;
+    // Why no message may be sent to the card's processor.
+    std::function<Result<void>()> may_send;
+  };
+
+  // All outlive it, and it outlives the files.
+  explicit PccFiles(Parts parts);
+
+  bool bound() const { return qps_ != nullptr; }
+  // The driver takes the device: adds all files, in a directory that is not there yet. Settings
+  // have their defaults.
+  void bind(const std::string& directory);
+  // The directory goes next.
+  void unbind();
+  // The queue pairs that are active are others now.
+  void update_qps();
+
+ private:
+  using Act = std::function<void(const std::string& order, Answer<void> answer)>;
+  void trigger(const TriggerRow& row, Act act, TriggerFile::Show show = nullptr);
+  void value(std::string_view name, std::string_view doc, FunctionAttribute::Show show);
+  void add_settings();
+  void add_algorithms();
+  void add_plugins();
+  void add_views();
+  void change_state(const std::string& order, Answer<void> answer);
+  std::string status() const;
+  // The directory params/ has the parameters of the algorithm that is applied.
+  void update_parameters();
+  void add_parameter(const std::string& directory, const std::string& name);
+  unsigned setting(size_t index) const;
+
+  const Parts parts_;
+  std::string directory_;
+  std::shared_ptr<KnobSet> settings_;
+  std::unique_ptr<QpFiles> qps_;  // while bound
+  std::string shown_;             // whose parameters are in params/
+  std::vector<std::string> parameters_;
+};
+
+}  // namespace rocefs

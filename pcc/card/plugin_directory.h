@@ -1,0 +1,60 @@
+// PluginDirectory: where the plugins of a device lie: pcc/plugin_dir. One of its own, made when it
+// is first asked for, unless it is told another.
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <string>
+
+#include "core/knob.h"
+#include "core/worker.h"
+
+namespace rocefs {
+
+// What a directory of one's own is made of.
+struct OwnDirectories {
+  std::string root;  // is there already
+  std::string path;  // below it, without a slash at either end; empty: there are no directories
+  uid_t uid = 0;
+  gid_t gid = 0;
+};
+
+// Makes PATH/NAME below the root, each part 0755 and uid:gid's. EPERM when a part is there and is
+// somebody else's. Any thread; answers its path.
+Result<std::string> make_directory(const OwnDirectories& where, const std::string& name);
+
+inline constexpr KnobRow kPluginKnobs[] = {
+    {"plugin_dir", KnobType::kText, 0, 1024, "", "", "",
+     "the directory of the device's plugins (*.so), a full path; at first one of its own below "
+     "/run or XDG_RUNTIME_DIR"},
+};
+
+// Control thread. It outlives the engine's thread.
+class PluginDirectory final : public KnobOwner {
+ public:
+  // `name` is the device's.
+  PluginDirectory(OwnDirectories own, std::string name, Engine& engine, Worker& worker);
+
+  // Adds plugin_dir below `directory`.
+  void add_file(Tree& tree, const std::string& directory);
+  // It is there now, if it is one's own; ENOENT where there is none at all.
+  Result<std::string> ready() const;
+
+  Result<void> check(std::span<const KnobValue> proposed) const override;
+  void apply(std::span<const KnobValue>) override {}
+
+ private:
+  class PathFile;
+
+  const std::string& path() const;
+  bool is_own() const;
+
+  const OwnDirectories own_;
+  const std::string name_;
+  Engine& engine_;
+  Worker& worker_;
+  std::shared_ptr<KnobSet> set_;
+};
+
+}  // namespace rocefs

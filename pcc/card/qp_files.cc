@@ -1,0 +1,100 @@
+#include "pcc/card/qp_files.h"
+
+#include <cerrno>
+
+#include "core/function_file.h"
+#include "core/trigger.h"
+
+namespace rocefs {
+namespace {
+
+struct QpRow {
+  std::string_view path;
+  std::string_view doc;
+  std::string (*show)(const QpReading& qp);
+};
+
+constexpr QpRow kRows[] = {
+    {"window", "octets of requests that may be in flight; 4294967295: no limit",
+     [](const QpReading& qp) { return std::to_string(qp.window); }},
+    {"cnp", "CNPs since PCC counts them for this queue pair; all while it is not active",
+     [](const QpReading& qp) { return std::to_string(qp.cnps); }},
+    {"ctrl_count", "how often its algorithm was called since it was applied",
+     [](const QpReading& qp) { return std::to_string(qp.calls); }},
+    {"rtt_ns", "the round trip that was measured last; 0 before the first",
+     [](const QpReading& qp) { return std::to_string(qp.rtt_ns); }},
+    {"rtt_timeouts", "round trips that its algorithm asked for and gave up",
+     [](const QpReading& qp) { return std::to_string(qp.rtt_timeouts); }},
+    {"rate", "bits per second at which its data is paced; the link's where nothing paces it",
+     [](const QpReading& qp) { return std::to_string(qp.rate_bps); }},
+    {"pid", "of the program that made it; 0 where that is not known",
+     [](const QpReading& qp) { return std::to_string(qp.pid); }},
+    {"comm", "that program's name", [](const QpReading& qp) { return qp.comm; }},
+};
+
+constexpr TriggerRow kAlgo{
+    "algo", "ALGORITHM",
+    "its algorithm, - while PCC is not active; a store applies one to this queue pair alone"};
+
+// Of the queue pair that had this generation: nothing once it has gone.
+Result<QpReading> read(const PccDevice& device, ActiveQp which) {
+  std::optional<QpReading> qp;
+  if (device.signals()) qp = read_qp(*device.signals(), device.control(), which.qpn);
+  if (!qp || qp->generation != which.generation) {
+    return errorf(ENODEV, "queue pair {} has gone", which.qpn);
+  }
+  return *qp;
+}
+
+}  // namespace
+
+QpFiles::QpFiles(Tree& tree, const std::string& directory, PccDevice& device, Engine& engine)
+    : tree_(tree), directory_(directory), device_(device), engine_(engine) {
+  tree_.add_directory(directory_, true);
+  update();
+}
+
+std::string QpFiles::path_of(uint32_t qpn) const {
+  return fmt::format("{}/{}", directory_, qpn);
+}
+
+void QpFiles::update() {
+  if (!device_.signals()) return;
+  std::map<uint32_t, uint32_t> now;
+  for (ActiveQp qp : active_qps(*device_.signals())) now[qp.qpn] = qp.generation;
+  for (auto [qpn, generation] : generations_) {
+    auto it = now.find(qpn);
+    if (it == now.end() || it->second != generation) tree_.remove(path_of(qpn));
+  }
+  generations_.swap(now);  // `now` is what there was
+  for (auto [qpn, generation] : generations_) {
+    auto it = now.find(qpn);
+    if (it == now.end() || it->second != generation) add(qpn);
+  }
+}
+
+void QpFiles::add(uint32_t qpn) {
+  std::string directory = path_of(qpn);
+  ActiveQp which{qpn, generations_.at(qpn)};
+  tree_.add_directory(directory, true);
+  for (const QpRow& row : kRows) {
+    auto show = [&device = device_, which, show = row.show]() -> Result<std::string> {
+      Result<QpReading> qp = read(device, which);
+      if (!qp) return qp.error();
+      return show(*qp);
+    };
+    tree_.add_file(fmt::format("{}/{}", directory, row.path), read_only(std::move(show), row.doc));
+  }
+  auto apply = [&device = device_, qpn](std::string_view text, const OperationPtr&,
+                                        Answer<void> answer) {
+    device.apply(std::string(without_newline(text)), qpn, std::move(answer));
+  };
+  auto applied = [&device = device_, which]() -> Result<std::string> {
+    Result<QpReading> qp = read(device, which);
+    if (!qp) return qp.error();
+    return std::string(qp->owned ? device.name_of(qp->slot) : "-");
+  };
+  add_trigger(tree_, directory, kAlgo, engine_, std::move(apply), std::move(applied));
+}
+
+}  // namespace rocefs

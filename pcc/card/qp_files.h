@@ -1,0 +1,34 @@
+// pcc/qps/: a directory for each active queue pair of a device, which comes and goes with it.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "core/engine.h"
+#include "core/tree.h"
+#include "pcc/card/pcc_device.h"
+#include "pcc/card/qp_reading.h"
+
+namespace rocefs {
+
+// Control thread.
+class QpFiles {
+ public:
+  // All outlive it.
+  QpFiles(Tree& tree, const std::string& directory, PccDevice& device, Engine& engine);
+
+  // Directories are those of the queue pairs that are active now.
+  void update();
+
+ private:
+  void add(uint32_t qpn);
+  std::string path_of(uint32_t qpn) const;
+
+  Tree& tree_;
+  const std::string directory_;
+  PccDevice& device_;
+  Engine& engine_;
+  std::map<uint32_t, uint32_t> generations_;  // of those that have a directory, by number
+};
+
+}  // namespace rocefs

@@ -1,0 +1,62 @@
+#include "pcc/card/qp_reading.h"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstring>
+
+namespace rocefs {
+namespace {
+
+// Words that another thread or process writes meanwhile.
+template <class T>
+T load(T& word) {
+  return std::atomic_ref<T>(word).load(std::memory_order_acquire);
+}
+
+void read_control(rocefs_qp_control& line, QpReading& reading) {
+  uint64_t window = load(line.window);
+  if (window >> 32 != reading.generation) return;
+  reading.owned = true;
+  reading.window = static_cast<uint32_t>(window);
+  reading.slot = load(line.slot);
+  reading.calls = load(line.calls);
+  reading.rtt_timeouts = load(line.rtt_timeouts);
+  uint64_t baseline = load(line.cnp_baseline);
+  reading.cnps -= std::min(baseline, reading.cnps);
+}
+
+}  // namespace
+
+std::optional<QpReading> read_qp(const SharedMemory& signals, const SharedMemory* control,
+                                 uint32_t qpn) {
+  uint32_t number = qpn - ROCEFS_FIRST_QPN;
+  if (qpn < ROCEFS_FIRST_QPN || number >= ROCEFS_MAX_QPS) return std::nullopt;
+  rocefs_qp_signals& line = signals.at<rocefs_signals_page>(0)->qps[number];
+  QpReading reading;
+  reading.qpn = qpn;
+  reading.generation = load(line.generation);
+  if (reading.generation % 2 == 0) return std::nullopt;
+  reading.pid = load(line.pid);
+  reading.comm.assign(line.comm, strnlen(line.comm, sizeof line.comm));
+  reading.rtt_ns = load(line.rtt_ns);
+  reading.rate_bps = load(line.rate_bps);
+  reading.cnps = load(line.cnps);
+  if (control) read_control(control->at<rocefs_control_page>(0)->qps[number], reading);
+  return reading;
+}
+
+std::vector<ActiveQp> active_qps(const SharedMemory& signals) {
+  std::vector<ActiveQp> active;
+  auto& page = *signals.at<rocefs_signals_page>(0);
+  for (uint32_t word = 0; word < std::size(page.active); ++word) {
+    for (uint64_t bits = load(page.active[word]); bits != 0; bits &= bits - 1) {
+      uint32_t number = word * 64 + static_cast<uint32_t>(std::countr_zero(bits));
+      uint32_t generation = load(page.qps[number].generation);
+      if (generation % 2 != 0) active.push_back({number + ROCEFS_FIRST_QPN, generation});
+    }
+  }
+  return active;
+}
+
+}  // namespace rocefs

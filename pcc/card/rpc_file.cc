@@ -1,0 +1,66 @@
+#include "pcc/card/rpc_file.h"
+
+#include <cerrno>
+
+#include "core/trigger.h"
+
+namespace rocefs {
+
+// Where in the file a reader stands says nothing: what was written moved it too.
+class RpcFile::Open final : public OpenFile {
+ public:
+  explicit Open(std::shared_ptr<RpcFile> file) : file_(std::move(file)) {}
+
+  void read(uint64_t, size_t size, const OperationPtr&, Answer<std::string> answer) override {
+    if (file_->removed()) return answer(Error{ENODEV, "the device was removed"});
+    std::string part = reply_->substr(0, size);
+    reply_->erase(0, part.size());
+    answer(std::move(part));
+  }
+
+  void write(std::string_view data, const OperationPtr&, Answer<size_t> answer) override {
+    if (file_->removed()) return answer(Error{ENODEV, "the device was removed"});
+    if (data.size() > kPageSize) {
+      return answer(errorf(EINVAL, "longer than {} bytes", size_t{kPageSize}));
+    }
+    // The answer may come when the file is closed.
+    file_->send(without_newline(data),
+                [reply = reply_, size = data.size(),
+                 answer = std::move(answer)](Result<std::string> said) mutable {
+                  if (!said) return answer(said.error());
+                  *reply = *said + "\n";
+                  answer(size);
+                });
+  }
+
+  short poll(Task) override { return POLLIN | POLLOUT | POLLRDNORM | POLLWRNORM; }
+
+ private:
+  std::shared_ptr<RpcFile> file_;
+  std::shared_ptr<std::string> reply_ = std::make_shared<std::string>();
+};
+
+FileDoc RpcFile::doc() const {
+  return {"trigger",
+          "ping, or echo TEXT",
+          {},
+          "asks the card's processor: what is read back through the same open file is pong, or "
+          "TEXT. "
+          "EOPNOTSUPP in host mode, EHOSTUNREACH where the management link has no addresses"};
+}
+
+Result<std::unique_ptr<OpenFile>> RpcFile::open(const std::shared_ptr<File>& self, const Caller&) {
+  return {std::make_unique<Open>(std::static_pointer_cast<RpcFile>(self))};
+}
+
+void RpcFile::send(std::string_view text, Answer<std::string> answer) {
+  constexpr std::string_view kEcho = "echo ";
+  if (Result<void> allowed = allowed_(); !allowed) return answer(allowed.error());
+  if (text == "ping") return device_.echo("pong", std::move(answer));
+  if (text.starts_with(kEcho)) {
+    return device_.echo(std::string(text.substr(kEcho.size())), std::move(answer));
+  }
+  answer(Error{EINVAL, "ping or echo TEXT is wanted"});
+}
+
+}  // namespace rocefs

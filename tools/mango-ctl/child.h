@@ -1,0 +1,15 @@
+// Programs that are started and waited for.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+
+namespace rocefs {
+
+// Runs a program of $PATH, its stdout being our stderr and `input` its stdin; waits for it as
+// system(3) does. Its exit status, 128 and more after a signal. ENOENT if there is no such program.
+Result<int> run_program(const std::vector<std::string>& words, const std::string& input = "");
+
+}  // namespace rocefs

@@ -1,0 +1,198 @@
+#include "tools/mango-ctl/nic_tree.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <optional>
+
+#include "core/fd.h"
+#include "core/text.h"
+#include "fs/mount_table.h"
+
+namespace rocefs {
+namespace {
+
+const std::string kDebug = "kernel/debug/rocefs";
+constexpr size_t kLongestStore = 4095;  // a page, of which the daemon wants to see the end
+
+std::string real_path(const std::string& path) {
+  std::unique_ptr<char, decltype(&std::free)> full(::realpath(path.c_str(), nullptr), std::free);
+  return full ? full.get() : "";
+}
+
+// The tree's root at `path`; empty with errno set if there is none.
+std::string tree_at(const std::string& path) {
+  struct stat status;
+  if (::stat((path + "/" + kDebug).c_str(), &status) != 0) return "";
+  return real_path(path);
+}
+
+std::string environment(const char* name) {
+  const char* text = std::getenv(name);
+  return text ? text : "";
+}
+
+Error failure(const std::string& path, int code = errno) {
+  return errorf(code, "{}: {}", path, std::strerror(code));
+}
+
+std::string_view without_newline(std::string_view text) {
+  if (text.ends_with('\n')) text.remove_suffix(1);
+  return text;
+}
+
+Result<std::string> read_all(int fd, const std::string& path) {
+  std::string text;
+  char part[65536];
+  for (;;) {
+    ssize_t size = ::pread(fd, part, sizeof part, static_cast<off_t>(text.size()));
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) return failure(path);
+    if (size == 0) return text;
+    text.append(part, static_cast<size_t>(size));
+  }
+}
+
+// One write(2). Nothing if all was taken.
+std::optional<int> write_once(int fd, std::string_view text) {
+  ssize_t size = ::write(fd, text.data(), text.size());
+  if (size < 0) return errno;
+  if (static_cast<size_t>(size) != text.size()) return EIO;
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<NicTree> NicTree::find(const std::string& wanted) {
+  std::string named = wanted.empty() ? environment("ROCEFS_MOUNT") : wanted;
+  if (!named.empty()) {
+    std::string root = tree_at(named);
+    if (!root.empty()) return NicTree(std::move(root));
+    if (errno == ENOTCONN) return errorf(ENOTCONN, "{}: its rocefs has ended", named);
+    if (errno == EACCES) return failure(named);
+    return errorf(ENOENT, "{}: no rocefs is mounted there", named);
+  }
+  for (const std::string& sysfs : {environment("SYSFS_PATH"), std::string("/sys")}) {
+    std::string root = sysfs.empty() ? "" : tree_at(sysfs);
+    if (!root.empty()) return NicTree(std::move(root));
+  }
+  Result<std::string> mounted = find_rocefs("");
+  if (mounted) return NicTree(std::move(*mounted));
+  Error why = mounted.error();
+  if (why.code == EINVAL) why.reason += ", or --mount";
+  return why;
+}
+
+bool NicTree::has(const std::string& path) const {
+  return ::access(absolute(path).c_str(), F_OK) == 0;
+}
+
+Result<std::string> NicTree::read(const std::string& path) const {
+  Fd fd(::open(absolute(path).c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return failure(path);
+  return read_all(fd.get(), path);
+}
+
+Result<std::string> NicTree::value(const std::string& path) const {
+  Result<std::string> text = read(path);
+  if (!text) return text;
+  return std::string(without_newline(*text));
+}
+
+Result<std::vector<std::string>> NicTree::names(const std::string& path) const {
+  auto close = [](DIR* directory) { ::closedir(directory); };
+  std::unique_ptr<DIR, decltype(close)> open(::opendir(absolute(path).c_str()), close);
+  if (!open) return failure(path);
+  std::vector<std::string> names;
+  errno = 0;
+  while (const dirent* entry = ::readdir(open.get())) {
+    if (entry->d_name[0] != '.') names.emplace_back(entry->d_name);
+  }
+  if (errno != 0) return failure(path);
+  return names;
+}
+
+std::vector<std::string> NicTree::counted(const std::string& path) const {
+  Result<std::vector<std::string>> names = this->names(path);
+  if (!names) return {};
+  std::sort(names->begin(), names->end(), [](const std::string& a, const std::string& b) {
+    return ::strverscmp(a.c_str(), b.c_str()) < 0;
+  });
+  return *names;
+}
+
+std::string NicTree::end_of_link(const std::string& path) const {
+  char target[PATH_MAX];
+  ssize_t size = ::readlink(absolute(path).c_str(), target, sizeof target);
+  if (size <= 0) return "";
+  std::string_view text(target, static_cast<size_t>(size));
+  return std::string(text.substr(text.rfind('/') + 1));
+}
+
+Result<void> NicTree::store(const std::string& path, std::string_view text) const {
+  if (text.size() > kLongestStore) {
+    return errorf(E2BIG, "{}: longer than {} bytes", path, kLongestStore);
+  }
+  Fd fd(::open(absolute(path).c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC));
+  if (!fd) return failure(path);
+  std::optional<int> code = write_once(fd.get(), std::string(text) + "\n");
+  if (code) return Error{*code, why_refused(path, *code)};
+  return {};
+}
+
+Result<void> NicTree::store_together(const std::vector<Assignment>& assignments) const {
+  Result<void> stored = store(kDebug + "/set", format_assignments(assignments));
+  if (stored) return stored;
+  // The knob's name says enough: its directory is known to who asked.
+  Error why = stored.error();
+  for (const Assignment& one : assignments) {
+    if (!why.reason.starts_with(one.path + ": ")) continue;
+    why.reason.erase(0, one.path.rfind('/') + 1);
+    break;
+  }
+  return why;
+}
+
+Result<std::string> NicTree::ask(const std::string& path, std::string_view question) const {
+  if (question.size() > kLongestStore) {
+    return errorf(E2BIG, "longer than {} bytes", kLongestStore);
+  }
+  Fd fd(::open(absolute(path).c_str(), O_RDWR | O_CLOEXEC));
+  if (!fd) return failure(path);
+  std::optional<int> code = write_once(fd.get(), question);
+  if (code) return Error{*code, why_refused(path, *code)};
+  Result<std::string> text = read_all(fd.get(), path);
+  if (!text) return text;
+  return std::string(without_newline(*text));
+}
+
+// The daemon logs each refusal as `[time] rocefs: PATH: REASON (ENAME)`, under the path without
+// links, unless it is told to be quiet: then the last one is another's.
+std::string NicTree::why_refused(const std::string& path, int code) const {
+  std::string plain = std::strerror(code);
+  Result<std::string> level = value(kDebug + "/log_level");
+  std::string real = real_path(absolute(path));
+  if (!level || *level == "err" || !real.starts_with(root_ + "/")) return plain;
+  std::string start = "rocefs: " + real.substr(root_.size() + 1) + ": ";
+  std::string end = std::string(" (") + strerrorname_np(code) + ")";
+  Result<std::string> log = read(kDebug + "/dmesg");
+  if (!log) return plain;
+  std::string reason = plain;
+  for (std::string_view line : split(*log, "\n")) {
+    size_t at = line.find(start);
+    if (at == line.npos || !line.ends_with(end)) continue;
+    line.remove_prefix(at + start.size());
+    if (line.size() > end.size()) reason = line.substr(0, line.size() - end.size());
+  }
+  return reason;
+}
+
+}  // namespace rocefs

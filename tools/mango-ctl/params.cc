@@ -1,0 +1,207 @@
+// rdma pcc list-params and update-params.
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <set>
+
+#include "tools/mango-ctl/commands.h"
+#include "tools/mango-ctl/pcc.h"
+#include "tools/mango-ctl/text_file.h"
+
+namespace rocefs {
+namespace {
+
+struct Parameter {
+  std::string name, value;
+};
+
+// One flat object of numbers and booleans, whose numbers stay the text that they are.
+class FlatObject : public nlohmann::json_sax<Json> {
+ public:
+  const std::vector<Parameter>& parameters() const { return parameters_; }
+  const std::string& why() const { return why_; }
+
+  bool null() override { return refuse("null"); }
+  bool boolean(bool value) override { return take(value ? "1" : "0"); }
+  bool number_integer(number_integer_t value) override { return take(std::to_string(value)); }
+  bool number_unsigned(number_unsigned_t value) override { return take(std::to_string(value)); }
+  bool number_float(number_float_t, const string_t& text) override { return take(text); }
+  bool string(string_t&) override { return refuse("a text"); }
+  bool binary(binary_t&) override { return refuse("binary"); }
+  bool start_object(size_t) override {
+    if (inside_) return refuse("an object");
+    return inside_ = true;
+  }
+  bool start_array(size_t) override { return refuse("a list"); }
+  bool end_object() override { return true; }
+  bool end_array() override { return true; }
+  bool key(string_t& name) override {
+    if (name.empty() || name.find_first_of(" \t\r\n=") != name.npos) {
+      why_ = fmt::format("'{}': not the name of a parameter", name);
+      return false;
+    }
+    if (!names_.insert(name).second) {
+      why_ = fmt::format("{}: given twice", name);
+      return false;
+    }
+    parameters_.push_back({name, ""});
+    return true;
+  }
+  bool parse_error(size_t, const std::string&, const nlohmann::detail::exception& error) override {
+    // "[json.exception.parse_error.101] parse error at line 2, column 3: …"
+    std::string_view text = error.what();
+    size_t end = text.find("] ");
+    why_ = text.substr(end == text.npos ? 0 : end + 2);
+    return false;
+  }
+
+ private:
+  bool take(std::string value) {
+    if (!inside_) return refuse("a value");
+    parameters_.back().value = std::move(value);
+    return true;
+  }
+  bool refuse(const char* what) {
+    why_ = inside_ ? fmt::format("{}: a number or a boolean is wanted, not {}",
+                                 parameters_.back().name, what)
+                   : fmt::format("an object of parameters is wanted, not {}", what);
+    return false;
+  }
+
+  bool inside_ = false;
+  std::vector<Parameter> parameters_;
+  std::set<std::string> names_;
+  std::string why_;
+};
+
+Result<std::vector<Parameter>> read_json(const std::string& file) {
+  Result<std::string> text = read_text(file);
+  if (!text) return text.error();
+  FlatObject object;
+  if (!Json::sax_parse(*text, &object)) return errorf(EINVAL, "{}: {}", file, object.why());
+  if (object.parameters().empty()) return errorf(EINVAL, "{}: no parameter", file);
+  return object.parameters();
+}
+
+struct UpdateOptions {
+  std::string device, algorithm, json_file;
+  std::vector<std::string> parameters;
+};
+
+Result<std::vector<Parameter>> wanted(const UpdateOptions& options) {
+  if (!options.json_file.empty()) return read_json(options.json_file);
+  std::vector<Parameter> all;
+  std::set<std::string> names;
+  for (const std::string& text : options.parameters) {
+    size_t equals = text.find('=');
+    Parameter one{text.substr(0, equals), text.substr(equals + 1)};
+    if (!names.insert(one.name).second) return errorf(EINVAL, "{}: given twice", one.name);
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
+// `all` means those that run this algorithm now.
+void update_active(Session& session, const std::string& algorithm, const std::string& order) {
+  bool matched = false;
+  session.each_device("all", [&](const std::string& name) -> Result<void> {
+    Result<bool> active = pcc_is_active(session.tree(), name);
+    if (!active) return active.error();
+    if (!*active) return {};
+    Result<std::string> applied = session.tree().value(device_file(name, "pcc/algo"));
+    if (!applied) return applied.error();
+    if (*applied != algorithm) {
+      session.notice(fmt::format("{}: skipped, it runs {}", name, *applied));
+      return {};
+    }
+    matched = true;
+    return session.tree().store(device_file(name, "pcc/update"), order);
+  });
+  if (!matched && !session.failed()) {
+    session.fail(errorf(ENOENT, "no active device runs {}", algorithm));
+  }
+}
+
+void update(Session& session, const UpdateOptions& options) {
+  Result<std::vector<Parameter>> parameters = wanted(options);
+  if (!parameters) return session.fail(parameters.error());
+  std::string order = options.algorithm;
+  for (const Parameter& one : *parameters) order += fmt::format(" {}={}", one.name, one.value);
+  if (options.device == "all") return update_active(session, options.algorithm, order);
+  session.each_device(options.device, [&](const std::string& name) {
+    return session.tree().store(device_file(name, "pcc/update"), order);
+  });
+}
+
+void list(Session& session, const std::string& device, const std::string& algorithm) {
+  session.each_device(device, [&](const std::string& name) -> Result<void> {
+    const NicTree& tree = session.tree();
+    Result<std::string> applied = tree.value(device_file(name, "pcc/algo"));
+    if (!applied) return applied.error();
+    if (*applied != algorithm) {
+      return errorf(EINVAL, "{} is not applied to {}, but {}", algorithm, name, *applied);
+    }
+    // The order of the directory is that of their registration.
+    std::string directory = device_file(name, "pcc/params");
+    Result<std::vector<std::string>> names = tree.names(directory);
+    if (!names) return names.error();
+    Json rows = Json::array();
+    for (const std::string& parameter : *names) {
+      if (!session.json()) continue;
+      Result<std::string> value = tree.value(directory + "/" + parameter);
+      if (!value) return value.error();
+      rows.push_back({{"name", parameter}, {"value", number_or_text(*value)}});
+    }
+    session.print(fmt::format("{}\n", fmt::join(*names, " ")));
+    session.add({{"device", name}, {"algorithm", algorithm}, {"parameters", rows}});
+    return {};
+  });
+}
+
+std::string check_assignment(const std::string& text) {
+  size_t equals = text.find('=');
+  bool good = equals != text.npos && equals > 0 && equals + 1 < text.size() &&
+              text.find_first_of(" \t\r\n") == text.npos;
+  return good ? "" : fmt::format("'{}': KEY=VALUE is wanted", text);
+}
+
+}  // namespace
+
+void add_params_commands(CommandLine& line, CLI::App& pcc) {
+  auto listed = std::make_shared<UpdateOptions>();
+  CLI::App& list_command =
+      line.command(pcc, "list-params", "names of the parameters of the applied algorithm",
+                   "rdma pcc list-params mb_0 dcqcn\n--json rdma pcc list-params mb_0 dcqcn",
+                   [=](Session& session) { list(session, listed->device, listed->algorithm); });
+  add_device(list_command, listed->device);
+  list_command.add_option("algorithm", listed->algorithm, "the applied one")
+      ->required()
+      ->type_name("");
+
+  auto options = std::make_shared<UpdateOptions>();
+  CLI::App& command =
+      line.command(pcc, "update-params", "other values, while PCC runs: all or none",
+                   "rdma pcc update-params mb_0 dcqcn --param wai=80 --param g=0.0625\n"
+                   "rdma pcc update-params all dcqcn --params_json dcqcn.json",
+                   [=](Session& session) { update(session, *options); });
+  add_device_or_all(command, options->device)
+      ->description("its name, mb_0, or all that run the algorithm");
+  command.add_option("algorithm", options->algorithm, "the applied one")->required()->type_name("");
+  CLI::Option* parameters =
+      command.add_option("--param", options->parameters, "one or several, or given again")
+          ->type_name("KEY=VALUE")
+          ->check(CLI::Validator([](std::string& text) { return check_assignment(text); }, "",
+                                 "assignment"));
+  command
+      .add_option("--params_json,--params-json", options->json_file,
+                  "a flat object of numbers and booleans")
+      ->type_name("FILE")
+      ->excludes(parameters);
+  command.parse_complete_callback([=] {
+    if (options->parameters.empty() && options->json_file.empty()) {
+      throw CLI::RequiredError("--param or --params_json");
+    }
+  });
+}
+
+}  // namespace rocefs

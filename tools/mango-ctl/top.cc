@@ -1,0 +1,172 @@
+// rdma pcc top: the queue pairs of a device, refreshed.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "tools/mango-ctl/commands.h"
+#include "tools/mango-ctl/pcc.h"
+#include "tools/mango-ctl/terminal.h"
+
+namespace rocefs {
+namespace {
+
+struct TopOptions {
+  std::string device;
+  double interval_s = 1;
+  uint64_t count = 0;  // refreshes; 0: without end
+};
+
+uint64_t number(const std::string& text) {
+  return std::strtoull(text.c_str(), nullptr, 10);
+}
+
+struct Line {
+  std::string qp;
+  QpFiles files;
+};
+
+// A refresh: what the files said, and at which time of the device's clock.
+struct Look {
+  std::string state, algorithm, num_threads, interval_us;
+  uint64_t now_ns = 0;
+  size_t active = 0;
+  std::vector<Line> lines;
+};
+
+Result<Look> look_at(const NicTree& tree, const std::string& device, size_t most) {
+  DeviceReader files(tree, device);
+  Look look;
+  look.state = files.text("pcc/state");
+  look.algorithm = files.text("pcc/algo");
+  look.num_threads = files.text("pcc/num_threads");
+  look.interval_us = files.text("pcc/interval_us");
+  if (!tree.has("class/infiniband/" + device)) {
+    return errorf(ENODEV, "{}: no such device", device);
+  }
+  if (!files.outcome()) return files.outcome().error();
+  Result<std::string> now = tree.value("kernel/debug/rocefs/clock/now_ns");
+  if (!now) return now.error();
+  look.now_ns = number(*now);
+  Result<std::vector<std::string>> qps = active_qps(tree, device);
+  if (!qps) return qps.error();
+  look.active = qps->size();
+  for (const std::string& qp : *qps) {
+    if (look.lines.size() == most) break;
+    Line line{qp, {}};
+    if (read_qp(tree, device, qp, line.files)) look.lines.push_back(std::move(line));
+  }
+  return look;
+}
+
+// Per second since the refresh before; nothing while there is none to compare with, or no time has
+// passed, or the count began anew.
+std::optional<double> per_second(const Look& before, const Look& now, const Line& line,
+                                 std::string QpFiles::*count) {
+  if (now.now_ns <= before.now_ns) return std::nullopt;
+  auto same = std::find_if(before.lines.begin(), before.lines.end(),
+                           [&](const Line& other) { return other.qp == line.qp; });
+  if (same == before.lines.end()) return std::nullopt;
+  uint64_t old = number(same->files.*count), fresh = number(line.files.*count);
+  if (fresh < old) return std::nullopt;
+  return static_cast<double>(fresh - old) * 1e9 / static_cast<double>(now.now_ns - before.now_ns);
+}
+
+std::string rounded(std::optional<double> value) {
+  return value ? fmt::format("{:.0f}", *value) : "-";
+}
+
+std::string rtt_text(const std::string& rtt_ns) {
+  uint64_t ns = number(rtt_ns);
+  return ns == 0 ? "-" : fmt::format("{:.1f}us", static_cast<double>(ns) / 1e3);
+}
+
+std::string rate_text(const std::string& rate_bps) {
+  double bps = static_cast<double>(number(rate_bps));
+  return bps >= 1e9 ? fmt::format("{:.2f}Gb/s", bps / 1e9) : fmt::format("{:.1f}Mb/s", bps / 1e6);
+}
+
+std::string text_of(const std::string& device, const Look& before, const Look& now) {
+  std::string text = fmt::format("{}: PCC {}, algorithm {}, threads {}, interval {} us, QPs {}\n",
+                                 device, now.state, now.algorithm == "none" ? "-" : now.algorithm,
+                                 now.num_threads, now.interval_us, now.active);
+  constexpr auto kRow = "{:<8}{:<9}{:<17}{:<12}{:>11}{:>10}{:>11}{:>12}{:>10}\n";
+  text += fmt::format(fmt::runtime(kRow), "QP", "PID", "PROCESS", "ALGO", "WINDOW", "CNP/s", "RTT",
+                      "RATE", "CALLS/s");
+  for (const Line& line : now.lines) {
+    const QpFiles& files = line.files;
+    text += fmt::format(fmt::runtime(kRow), line.qp, files.pid, files.comm, files.algo,
+                        files.window == kNoWindow ? "unlimited" : files.window,
+                        rounded(per_second(before, now, line, &QpFiles::cnp)),
+                        rtt_text(files.rtt_ns), rate_text(files.rate),
+                        rounded(per_second(before, now, line, &QpFiles::ctrl_count)));
+  }
+  return text;
+}
+
+Json number_or_null(std::optional<double> value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+std::string json_of(const std::string& device, const Look& before, const Look& now) {
+  Json qps = Json::array();
+  for (const Line& line : now.lines) {
+    Json row = qp_json(line.qp, line.files);
+    row["cnp_per_s"] = number_or_null(per_second(before, now, line, &QpFiles::cnp));
+    row["calls_per_s"] = number_or_null(per_second(before, now, line, &QpFiles::ctrl_count));
+    qps.push_back(std::move(row));
+  }
+  return one_line({{"device", device},
+                   {"time_ns", now.now_ns},
+                   {"active", now.state == "active"},
+                   {"algorithm", name_or_null(now.algorithm)},
+                   {"num_threads", number_or_text(now.num_threads)},
+                   {"interval_us", number_or_text(now.interval_us)},
+                   {"qps", qps}}) +
+         "\n";
+}
+
+Result<void> watch(Session& session, const std::string& device, const TopOptions& options) {
+  constexpr size_t kHeading = 2;  // lines
+  Terminal terminal(!session.json());
+  Look before;
+  for (uint64_t i = 0;;) {
+    size_t room = terminal.lines();
+    Result<Look> now = look_at(session.tree(), device, room > kHeading ? room - kHeading : 0);
+    if (!now) return now.error();
+    std::string text =
+        session.json() ? json_of(device, before, *now) : text_of(device, before, *now);
+    if (!session.json() && !::isatty(STDOUT_FILENO) && i > 0) text = "\n" + text;
+    if (!terminal.draw(text)) return {};
+    before = std::move(*now);
+    if (++i == options.count || !terminal.pause(options.interval_s)) return {};
+  }
+}
+
+}  // namespace
+
+void add_top_command(CommandLine& line, CLI::App& pcc) {
+  auto options = std::make_shared<TopOptions>();
+  CLI::App& command = line.command(
+      pcc, "top", "windows, CNPs, RTTs and rates of the queue pairs, refreshed until Ctrl-C",
+      "rdma pcc top mb_0\nrdma pcc top mb_0 --interval 0.2\nrdma pcc top mb_0 -n 2 | tail -n 20",
+      [=](Session& session) {
+        session.streams();
+        session.each_device(options->device, [&](const std::string& name) {
+          return watch(session, name, *options);
+        });
+      });
+  add_device(command, options->device);
+  command.add_option("--interval", options->interval_s, "between refreshes, in seconds (1)")
+      ->type_name("S")
+      ->check(CLI::Range(0.01, 86400.0));
+  command.add_option("-n,--count", options->count, "refreshes, then end")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+}
+
+}  // namespace rocefs

@@ -1,0 +1,203 @@
+// rdma pcc trace: what the algorithm did, as a table, as CSV or as a picture.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <map>
+#include <memory>
+
+#include "core/text.h"
+#include "tools/mango-ctl/child.h"
+#include "tools/mango-ctl/commands.h"
+#include "tools/mango-ctl/pcc.h"
+#include "tools/mango-ctl/text_file.h"
+
+namespace rocefs {
+namespace {
+
+struct TraceOptions {
+  std::string device, csv, plot;
+  size_t count = 20;
+};
+
+using Row = std::vector<std::string_view>;
+
+// The first row is the header; short rows are left out. They point into the text.
+std::vector<Row> rows_of(std::string_view text) {
+  std::vector<Row> rows;
+  for (std::string_view line : split(text, "\n")) {
+    Row row;
+    for (size_t at = 0; at <= line.size();) {
+      size_t comma = std::min(line.find(',', at), line.size());
+      row.push_back(line.substr(at, comma - at));
+      at = comma + 1;
+    }
+    if (rows.empty() || row.size() == rows[0].size()) rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+void print_table(Session& session, const std::vector<Row>& rows, size_t first) {
+  std::vector<Row> shown = {rows[0]};
+  shown.insert(shown.end(), rows.begin() + static_cast<ptrdiff_t>(first), rows.end());
+  std::vector<size_t> widths(rows[0].size());
+  for (const Row& row : shown) {
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  for (const Row& row : shown) {
+    std::string line;
+    for (size_t i = 0; i < row.size(); ++i) line += fmt::format("{:<{}}", row[i], widths[i] + 2);
+    line.erase(line.find_last_not_of(' ') + 1);
+    session.print(line + "\n");
+  }
+}
+
+void show(Session& session, std::string_view text, size_t count) {
+  std::vector<Row> rows = rows_of(text);
+  if (rows.empty()) return;
+  size_t first = rows.size() - std::min(count, rows.size() - 1);
+  print_table(session, rows, first);
+  for (size_t i = first; session.json() && i < rows.size(); ++i) {
+    Json row;
+    for (size_t column = 0; column < rows[i].size(); ++column) {
+      std::string value(rows[i][column]);
+      row[std::string(rows[0][column])] =
+          value == kNoWindow ? Json(nullptr) : number_or_text(value);
+    }
+    session.add(std::move(row));
+  }
+}
+
+// In gnuplot's single quotes.
+std::string single_quoted(std::string_view text) {
+  std::string out = "'";
+  for (char c : text) {
+    if (c == '\'') out += '\'';
+    out += c;
+  }
+  return out + "'";
+}
+
+size_t column_of(const Row& header, std::string_view name) {
+  return static_cast<size_t>(std::find(header.begin(), header.end(), name) - header.begin());
+}
+
+// A picture of the windows over time, a line for each queue pair, and a mark where a CNP was seen.
+class Plot {
+ public:
+  // Nothing to draw is an error.
+  Result<void> read(const std::vector<Row>& rows) {
+    if (rows.empty()) return Error{ENODATA, "the trace is empty"};
+    size_t time = column_of(rows[0], "time_ns"), qp = column_of(rows[0], "qp");
+    size_t window = column_of(rows[0], "new_window"), cnp = column_of(rows[0], "cnp");
+    if (std::max({time, qp, window, cnp}) >= rows[0].size()) {
+      return Error{EPROTO, "the trace has other columns than these: time_ns, qp, new_window, cnp"};
+    }
+    for (size_t i = 1; i < rows.size(); ++i) {
+      const Row& row = rows[i];
+      if (row[window] == kNoWindow) continue;  // it has no place in a picture
+      double at_ns = std::strtod(std::string(row[time]).c_str(), nullptr);
+      if (first_ns_ < 0) first_ns_ = at_ns;
+      std::string point = fmt::format("{:.6f} {}\n", (at_ns - first_ns_) / 1e6, row[window]);
+      if (row[cnp] != "0") marks_ += point;
+      lines_[std::atol(std::string(row[qp]).c_str())] += point;
+    }
+    if (lines_.empty()) return Error{ENODATA, "the trace has no window to draw"};
+    return {};
+  }
+
+  std::string script(const std::string& device, const std::string& file, bool svg) const {
+    std::string text, plots;
+    for (const auto& [qp, points] : lines_) {
+      text += fmt::format("$qp{} << EOD\n{}EOD\n", qp, points);
+      plots += fmt::format("{}$qp{} using 1:2 with steps lw 1.5 title 'QP {}'",
+                           plots.empty() ? "plot " : ", ", qp, qp);
+    }
+    if (!marks_.empty()) {
+      text += fmt::format("$cnp << EOD\n{}EOD\n", marks_);
+      plots += ", $cnp using 1:2 with points pt 7 ps 0.5 lc rgb '#cc3311' title 'CNP'";
+    }
+    text += fmt::format("set terminal {} noenhanced size 1200,600 font 'Helvetica,11'{}\n",
+                        svg ? "svg" : "pngcairo", svg ? " background 'white'" : "");
+    text += fmt::format("set output {}\nset title {}\n", single_quoted(file),
+                        single_quoted("PCC on " + device));
+    text += "set xlabel 'Time (ms)'\nset ylabel 'Window (bytes)'\nset yrange [0:*]\n";
+    text += "set grid lc rgb '#dddddd'\nset border 3\nset tics nomirror\n";
+    text += lines_.size() <= kLargestKey ? "set key outside right\n" : "unset key\n";
+    return text + plots + "\nset output\n";
+  }
+
+ private:
+  static constexpr size_t kLargestKey = 20;
+
+  double first_ns_ = -1;
+  std::map<long, std::string> lines_;
+  std::string marks_;
+};
+
+Result<void> write_csv(Session& session, const std::string& file, const std::string& text) {
+  if (file == "-") {
+    session.stream(text);
+    return {};
+  }
+  Result<Replacement> csv = Replacement::of(file, 0644);
+  if (!csv) return csv.error();
+  Result<void> done = csv->write(text);
+  if (!done) return done;
+  return csv->commit();
+}
+
+Result<void> write_plot(const std::string& device, const std::string& file,
+                        const std::vector<Row>& rows) {
+  Plot plot;
+  if (Result<void> read = plot.read(rows); !read) return read;
+  Result<Replacement> picture = Replacement::of(file, 0644);
+  if (!picture) return picture.error();
+  std::string script = plot.script(device, picture->path(), file.ends_with(".svg"));
+  Result<int> status = run_program({"gnuplot"}, script);
+  if (!status) return status.error();
+  if (*status != 0) return errorf(EIO, "{}: gnuplot ended with {}", file, *status);
+  return picture->commit();
+}
+
+Result<void> trace(Session& session, const std::string& device, const TraceOptions& options) {
+  Result<std::string> text = session.tree().read(device_file(device, "pcc/trace"));
+  if (!text) return text.error();
+  if (options.csv.empty() && options.plot.empty()) {
+    show(session, *text, options.count);
+    return {};
+  }
+  session.streams();
+  Result<void> done;
+  if (!options.plot.empty()) done = write_plot(device, options.plot, rows_of(*text));
+  if (done && !options.csv.empty()) done = write_csv(session, options.csv, *text);
+  return done;
+}
+
+std::string check_picture(const std::string& file) {
+  bool good = file.ends_with(".png") || file.ends_with(".svg");
+  return good ? "" : fmt::format("{}: FILE.png or FILE.svg is wanted", file);
+}
+
+}  // namespace
+
+void add_trace_command(CommandLine& line, CLI::App& pcc) {
+  auto options = std::make_shared<TraceOptions>();
+  CLI::App& command = line.command(
+      pcc, "trace", "how the windows changed: the last lines, all as CSV, or a picture",
+      "rdma pcc trace mb_0 -n 50\nrdma pcc trace mb_0 --csv trace.csv --plot trace.svg",
+      [=](Session& session) {
+        session.each_device(options->device, [&](const std::string& name) {
+          return trace(session, name, *options);
+        });
+      });
+  add_device(command, options->device);
+  command.add_option("-n,--count", options->count, "lines of the table (20)")->type_name("N");
+  command.add_option("--csv", options->csv, "all of it; - is stdout")->type_name("FILE");
+  command.add_option("--plot", options->plot, "windows and CNPs over time, by gnuplot")
+      ->type_name("FILE.png|svg")
+      ->check(CLI::Validator([](std::string& file) { return check_picture(file); }, "", "picture"));
+}
+
+}  // namespace rocefs
