@@ -85,7 +85,7 @@ void House::add_pcc() {
   };
   pcc_ = std::make_unique<Pcc>(Pcc::Parts{*tree_, *engine_, *fabric_, *worker_,
                                           choice_.make_pcc_backend, choice_.plugins, config_.mgmt,
-                                          own_log, driver_log});
+                                          choice_.revoke_program, own_log, driver_log});
 }
 
 ResetParts House::reset_parts(std::function<void()> drop_clients) {

@@ -43,6 +43,8 @@ class House {
     gid_t gid = 0;
     MakePccBackend make_pcc_backend = nullptr;  // none: there is no PCC
     OwnDirectories plugins = {};                // of PCC
+    // A program's claim on a device has ended.
+    std::function<void(uint64_t program)> revoke_program = nullptr;
   };
 
   // `config` and what `choice` points to outlive it. Nothing runs yet: knobs of the configuration
