@@ -10,7 +10,7 @@ JOBS := $(shell nproc)
 ##@ Targets
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
-all: $(BUILD)/bin/rocefs $(BUILD)/bin/mango-ctl $(BUILD)/lib/librocefs-rdmav34.so ## build everything into build/ (the default)
+all: $(BUILD)/bin/rocefs $(BUILD)/bin/mango-pccd $(BUILD)/bin/mango-ctl $(BUILD)/lib/librocefs-rdmav34.so $(BUILD)/lib/libmango.so ## build everything into build/ (the default)
 demo: packages ## mount, send a real file over a lossy link, prove that it arrived
 	@$(MAKE) --no-print-directory -s -j$(JOBS) all
 	@tools/demo $(BUILD)/bin/rocefs
@@ -38,8 +38,13 @@ tsan: packages ## the tests under ThreadSanitizer
 	@ROCEFS_TEST_LIMIT=1800 test/run $(BUILD)/tsan
 install: all ## install into PREFIX (/usr/local), below DESTDIR
 	install -D -m 0755 $(BUILD)/bin/rocefs $(DESTDIR)$(PREFIX)/bin/rocefs
-	install -D -m 0755 $(DESTDIR)$(PREFIX)/bin/mango-pccd
+	install -D -m 0755 $(BUILD)/bin/mango-pccd $(DESTDIR)$(PREFIX)/bin/mango-pccd
 	install -D -m 0644 $(BUILD)/lib/librocefs-rdmav34.so $(DESTDIR)$(PREFIX)/lib/rocefs/librocefs-rdmav34.so
+	install -D -m 0644 $(BUILD)/lib/libmango.so $(DESTDIR)$(PREFIX)/lib/libmango.so.1
+	ln -sfn libmango.so.1 $(DESTDIR)$(PREFIX)/lib/libmango.so
+	install -D -m 0644 pcc/libmango.h $(DESTDIR)$(PREFIX)/include/libmango.h
+	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig
+	sed 's|@PREFIX@|$(PREFIX)|' pcc/mango.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/mango.pc
 clean: ## remove build/
 	rm -rf $(BUILD)
 packages: ## install the Debian packages that are missing
@@ -136,6 +141,19 @@ $(BUILD)/lib/librocefs-rdmav34.so: $(patsubst %.c,$(BUILD)/%.o,$(wildcard rdma/p
 	@mkdir -p $(@D)
 	$(CC) $(PROVIDER_LDFLAGS) -o $@ $^ -libverbs
 
+# libmango is loaded into other people's programs too. It exports what libmango.h declares, needs
+# nothing that they may not have, and stays: threads of it may be running.
+MANGO_SOURCES := $(wildcard pcc/*.cc) core/clock.cc core/kstrto.cc
+MANGO_CXXFLAGS := -std=c++20 -O2 -g -fPIC -pthread -fvisibility=hidden -fvisibility-inlines-hidden -DFMT_HEADER_ONLY -Wall -Wextra -Werror -Wshadow -Wnon-virtual-dtor
+MANGO_LDFLAGS := -shared -pthread -Wl,-soname,libmango.so.1 -Wl,--version-script=pcc/libmango.map -Wl,-z,now,-z,nodelete
+$(BUILD)/pic/%.o: %.cc $(STAMP)
+	@mkdir -p $(@D)
+	$(CXX) -I. $(MANGO_CXXFLAGS) -MMD -MP -c -o $@ $<
+$(BUILD)/lib/libmango.so: $(MANGO_SOURCES:%.cc=$(BUILD)/pic/%.o) pcc/libmango.map
+	@mkdir -p $(@D)
+	$(CXX) $(MANGO_LDFLAGS) -o $@ $(filter %.o,$^) -ldl
+	ln -sfn libmango.so $@.1
+
 # A verbs program as any other: of the provider it knows nothing.
 $(BUILD)/test/provider/%.o: test/provider/%.c $(STAMP)
 	@mkdir -p $(@D)
@@ -149,6 +167,13 @@ $(BUILD)/test/$(1)_test: $$(call objects,test/$(1)) $(BUILD)/test/main.o $$(TEST
 	$$(CXX) $$(CXXFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS)
 endef
 $(foreach test,$(TESTS),$(eval $(call test_rules,$(test))))
+
+# What the tests of cards load; nobody else's flags, for they are to crash as others' would.
+PLUGINS := $(patsubst %.cc,$(BUILD)/%.so,$(wildcard test/pcc/plugins/*.cc))
+$(BUILD)/test/pcc/plugins/%.so: test/pcc/plugins/%.cc pcc/libmango.h
+	@mkdir -p $(@D)
+	$(CXX) -std=c++20 -O1 -fPIC -shared -fvisibility=hidden -I. -Wall -Wextra -Werror -o $@ $<
+$(BUILD)/test/pcc_test: | $(BUILD)/bin/mango-pccd $(PLUGINS)
 
 $(BUILD)/test/rocefs_bench: $(call objects,test/bench) $(call library,fs) $(RDMA_LIBRARIES)
 	@mkdir -p $(@D)

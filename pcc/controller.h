@@ -49,17 +49,20 @@ class PccController {
   // ---- Any thread, but not from within an algorithm ----
 
   mango_status_e add(unsigned slot, PccAlgorithm algorithm);
-  // BUSY while it runs on some queue pair, or would.
+  // BUSY while it runs on some queue pair, or would on the next one. Where nothing runs it goes,
+  // also if it is applied, and then none is.
   mango_status_e remove(unsigned slot);
   mango_status_e add_parameter(unsigned slot, PccAlgorithm::Parameter parameter);
   // Null for an empty slot. Until the next call that changes slots.
   const PccAlgorithm* algorithm(unsigned slot) const;
   std::optional<unsigned> find(std::string_view name) const;
   std::optional<unsigned> free_slot() const;
+  // Whether some slot is not empty.
+  bool any() const;
   // All queue pairs, those to come too; or these.
   mango_status_e apply(unsigned slot);
   mango_status_e apply(unsigned slot, std::span<const uint32_t> qpns);
-  // That of queue pairs to come; none before the first apply().
+  // That of queue pairs to come; none before the first apply(), but while it runs.
   std::optional<unsigned> applied() const;
   mango_status_e walk(unsigned slot, mango_pcc_param_walk_fn callback, void* user_data,
                       unsigned mode);
@@ -72,12 +75,13 @@ class PccController {
   // As update() would take it; of the first queue pair that runs it, or the slot's.
   Result<std::string> value(unsigned slot, std::string_view name) const;
   // Between calls for one queue pair, in engine time.
-  void set_interval(TimeNs interval);
+  mango_status_e set_interval(TimeNs interval);
   TimeNs interval() const;
 
   // ---- A run ----
 
-  // The pages outlive it. BAD_STATE when it runs already, or nothing can be run.
+  // The pages outlive it. BAD_STATE when it runs already, or nothing can be run; NOT_SUPPORTED for
+  // pages of another version.
   mango_status_e begin(const rocefs_signals_page* signals, rocefs_control_page* control,
                        unsigned pollers);
   // No poll() is under way, nor follows.

@@ -1,9 +1,7 @@
 // The link of a user's program: a socket in the mounted tree (rdma/uapi/uapi.h).
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -18,6 +16,7 @@
 #include "core/fd.h"
 #include "pcc/link.h"
 #include "pcc/mount.h"
+#include "pcc/register_pages.h"
 #include "rdma/uapi/uapi.h"
 
 namespace rocefs {
@@ -96,37 +95,6 @@ int connect_in(int socket, const std::string& root) {
   return 0;
 }
 
-// Memory of the engine's, mapped.
-class Mapping {
- public:
-  Mapping() = default;
-  ~Mapping() { reset(); }
-  Mapping(const Mapping&) = delete;
-  Mapping& operator=(const Mapping&) = delete;
-
-  // An errno. What was mapped before is no more.
-  int map(int descriptor, size_t size, int access) {
-    reset();
-    struct stat status;
-    if (::fstat(descriptor, &status) != 0) return errno;
-    if (status.st_size < 0 || static_cast<size_t>(status.st_size) < size) return EPROTO;
-    void* at = ::mmap(nullptr, size, access, MAP_SHARED, descriptor, 0);
-    if (at == MAP_FAILED) return errno;
-    at_ = at;
-    size_ = size;
-    return 0;
-  }
-  void reset() {
-    if (at_) ::munmap(at_, size_);
-    at_ = nullptr;
-  }
-  void* at() const { return at_; }
-
- private:
-  void* at_ = nullptr;
-  size_t size_ = 0;
-};
-
 class ProgramLink final : public PccLink {
  public:
   // Statuses are errnos here.
@@ -142,7 +110,7 @@ class ProgramLink final : public PccLink {
   std::mutex mutex_;  // one request at a time
   bool broken_ = false;
   Fd socket_;
-  Mapping signals_, control_;
+  RegisterPages pages_;
 };
 
 int ProgramLink::connect(const std::string& root) {
@@ -199,20 +167,13 @@ mango_status_e ProgramLink::run(unsigned pollers, Pages* pages) {
   Fd received[2];
   if (int error = exchange(request, received)) return status_of(error);
   int error = received[0] && received[1] ? 0 : EMFILE;
-  if (!error) error = signals_.map(received[0].get(), sizeof(rocefs_signals_page), PROT_READ);
-  if (!error) {
-    error = control_.map(received[1].get(), sizeof(rocefs_control_page), PROT_READ | PROT_WRITE);
-  }
+  if (!error) error = pages_.map(received[0].get(), received[1].get());
   if (error) {
     stop();
     return status_of(error);
   }
-  pages->signals = static_cast<const rocefs_signals_page*>(signals_.at());
-  pages->control = static_cast<rocefs_control_page*>(control_.at());
-  bool known = pages->signals->version == ROCEFS_REGISTERS_VERSION;
-  if (known) return MANGO_STATUS_OK;
-  stop();
-  return MANGO_STATUS_NOT_SUPPORTED;
+  *pages = {pages_.signals(), pages_.control()};
+  return MANGO_STATUS_OK;
 }
 
 void ProgramLink::stop() {

@@ -1,0 +1,107 @@
+#include "pcc/poller_threads.h"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+
+#include "core/clock.h"
+#include "pcc/register_access.h"
+
+namespace rocefs {
+namespace {
+
+// How engine time follows the monotonic clock.
+struct Pace {
+  TimeNs base, since, dilation;
+
+  explicit Pace(const rocefs_signals_page& signals) {
+    // An engine that died while it changed them changes them no more.
+    for (unsigned tries = 0; tries < 1000; ++tries) {
+      uint32_t before = load_announced(signals.clock_sequence);
+      base = static_cast<TimeNs>(load_announced(signals.base_ns));
+      since = static_cast<TimeNs>(load_announced(signals.since_ns));
+      dilation = static_cast<TimeNs>(std::max<uint64_t>(load_announced(signals.dilation), 1));
+      if (before % 2 == 0 && load_word(signals.clock_sequence) == before) return;
+    }
+  }
+  TimeNs engine(TimeNs monotonic) const { return base + (monotonic - since) / dilation; }
+  TimeNs monotonic(TimeNs engine) const { return since + (engine - base) * dilation; }
+};
+
+// A thread that waits looks around this often, so that stop() and other intervals reach it, which
+// wake nobody.
+constexpr TimeNs kLongestWait = 10 * kMillisecond;
+
+// A program's own threads get its signals; what an algorithm itself raises stays with it.
+sigset_t signals_of_others() {
+  sigset_t set;
+  ::sigfillset(&set);
+  for (int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS})
+    ::sigdelset(&set, own);
+  return set;
+}
+
+}  // namespace
+
+TimeNs engine_now(const rocefs_signals_page& signals) {
+  return Pace(signals).engine(monotonic_ns());
+}
+
+PollerThreads::PollerThreads(PccController& controller, const rocefs_signals_page& signals,
+                             unsigned pollers, std::function<void()> first)
+    : controller_(controller), signals_(signals), first_(std::move(first)) {
+  sigset_t blocked = signals_of_others(), before;
+  ::pthread_sigmask(SIG_BLOCK, &blocked, &before);
+  try {
+    for (unsigned poller = 0; poller < pollers; ++poller) {
+      threads_.emplace_back([this, poller] { run(poller); });
+    }
+  } catch (...) {
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    stop();
+    throw;
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+PollerThreads::~PollerThreads() {
+  stop();
+}
+
+void PollerThreads::stop() {
+  stopping_ = true;
+  ::syscall(SYS_futex, &signals_.changes, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
+}
+
+void PollerThreads::run(unsigned poller) {
+  ::pthread_setname_np(::pthread_self(), fmt::format("pcc-{}", poller).c_str());
+  ::prctl(PR_SET_TIMERSLACK, 1);
+  if (first_) first_();
+  while (!stopping_) {
+    uint32_t changes = load_announced(signals_.changes);
+    wait(controller_.poll(poller, engine_now(signals_)), changes);
+  }
+}
+
+void PollerThreads::wait(TimeNs until, uint32_t changes) {
+  Pace pace(signals_);
+  TimeNs now = monotonic_ns();
+  // In engine time first: kNever has no place on the other clock.
+  TimeNs latest = std::min(until, pace.engine(now + kLongestWait));
+  TimeNs at = std::min(pace.monotonic(latest), now + kLongestWait);
+  if (at <= now) return;
+  timespec deadline{at / kSecond, at % kSecond};
+  // Absolute, on the monotonic clock. Whatever ends it, the poller looks.
+  ::syscall(SYS_futex, &signals_.changes, FUTEX_WAIT_BITSET, changes, &deadline, nullptr,
+            FUTEX_BITSET_MATCH_ANY);
+}
+
+}  // namespace rocefs

@@ -1,0 +1,60 @@
+// RegisterPages: the register pages of a device, mapped by whoever owns its windows.
+#pragma once
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <utility>
+
+#include "rdma/uapi/registers.h"
+
+namespace rocefs {
+
+class RegisterPages {
+ public:
+  RegisterPages() = default;
+  ~RegisterPages() { reset(); }
+  RegisterPages(const RegisterPages&) = delete;
+  RegisterPages& operator=(const RegisterPages&) = delete;
+
+  // What was mapped before is no more. An errno: EPROTO for what are no such pages.
+  int map(int signals, int control) {
+    reset();
+    int error = map(signals, PROT_READ, signals_);
+    if (!error) error = map(control, PROT_READ | PROT_WRITE, control_);
+    if (!error && signals_->version != ROCEFS_REGISTERS_VERSION) error = EPROTO;
+    if (error) reset();
+    return error;
+  }
+  void reset() {
+    unmap(signals_);
+    unmap(control_);
+  }
+  // Null while nothing is mapped.
+  const rocefs_signals_page* signals() const { return signals_; }
+  rocefs_control_page* control() const { return control_; }
+
+ private:
+  template <class Page>
+  static int map(int descriptor, int access, Page*& page) {
+    struct stat status;
+    if (::fstat(descriptor, &status) != 0) return errno;
+    if (status.st_size < static_cast<off_t>(sizeof(Page))) return EPROTO;
+    void* at = ::mmap(nullptr, sizeof(Page), access, MAP_SHARED, descriptor, 0);
+    if (at == MAP_FAILED) return errno;
+    page = static_cast<Page*>(at);
+    return 0;
+  }
+  template <class Page>
+  static void unmap(Page*& page) {
+    if (page) ::munmap(page, sizeof(Page));
+    page = nullptr;
+  }
+
+  rocefs_signals_page* signals_ = nullptr;
+  rocefs_control_page* control_ = nullptr;
+};
+
+}  // namespace rocefs

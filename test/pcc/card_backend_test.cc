@@ -1,0 +1,346 @@
+// What a card does, and what is left of it when an algorithm does its worst.
+#include "pcc/card/card_backend.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+
+#include <cerrno>
+#include <fstream>
+
+#include "test/pcc/card_rig.h"
+
+using namespace rocefs;
+using namespace rocefs::test;
+using Catch::Contains;
+using Catch::Equals;
+using Catch::StartsWith;
+
+namespace {
+
+constexpr unsigned kFirstPlugin = 3;
+constexpr uint32_t kQpn = 20;
+
+// How a card ends that runs this plugin on one queue pair.
+std::string death_of(const std::string& plugin, unsigned pollers = 1) {
+  PluginDirectory directory({plugin});
+  Card card;
+  Pages pages;
+  pages.activate(kQpn);
+  REQUIRE(card.load(directory));
+  REQUIRE(card.apply(kFirstPlugin));
+  pid_t pid = card.pid();
+  REQUIRE(card.start(pages, pollers));
+  std::string why = card.death();
+  CHECK(card.pid() == 0);
+  CHECK_THAT(why, StartsWith(fmt::format("mango-pccd (pid {})", pid)));
+  CHECK(card.echo("back")->size() == 4);  // another one
+  return why.substr(why.find(')') + 2);
+}
+
+std::vector<std::string> names(const PccLoaded& loaded) {
+  std::vector<std::string> result;
+  for (const PccAlgorithmInfo& algorithm : loaded.algorithms) result.push_back(algorithm.name);
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("card: built-in algorithms are known without a process") {
+  Card card;
+  auto built_ins = card.on_loop([&] { return card.backend->built_ins(); });
+  REQUIRE(built_ins.size() == 3);
+  CHECK(built_ins[0].name == "aimd");
+  CHECK(built_ins[1].name == "dcqcn");
+  CHECK(built_ins[2].name == "rttvegas");
+  CHECK(built_ins[1].parameters[0] == std::pair<std::string, std::string>("wai", "80"));
+  CHECK(card.pid() == 0);
+  CHECK(card.stop());
+  CHECK(card.pid() == 0);
+}
+
+TEST_CASE("card: the first order starts the process, which has its name and nothing of ours") {
+  Fd inherited(::open("/dev/null", O_RDONLY));  // not close-on-exec
+  Card card;
+  CHECK(card.echo("Hello, card\n%").value() == "Hello, card\n%");
+  pid_t pid = card.pid();
+  REQUIRE(pid != 0);
+  std::string proc = "/proc/" + std::to_string(pid);
+  std::string comm, line;
+  std::getline(std::ifstream(proc + "/comm"), comm);
+  CHECK(comm == "mango-pccd");
+  std::getline(std::ifstream(proc + "/cmdline"), line, '\0');
+  CHECK(line == "mango-pccd");
+  // Standard ones, the socket, and the one that wakes its watchdog.
+  size_t open = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(proc + "/fd")) {
+    int fd = std::stoi(entry.path().filename());
+    ++open;
+    CHECK(fd <= 4);
+    if (fd == 0) CHECK(std::filesystem::read_symlink(entry) == "/dev/null");
+    if (fd == 4) CHECK_THAT(std::filesystem::read_symlink(entry).string(), Contains("eventfd"));
+  }
+  CHECK(open <= 5);
+  CHECK(card.echo("again").value() == "again");
+  CHECK(card.pid() == pid);
+}
+
+TEST_CASE("card: plugins are loaded, listed in order, refused one by one, unloaded") {
+  PluginDirectory directory({"nameless", "fixed"});
+  Card card;
+  Result<PccLoaded> loaded = card.load(directory);
+  REQUIRE(loaded);
+  REQUIRE(loaded->files.size() == 2);
+  CHECK(loaded->files[0].name == "fixed.so");
+  CHECK(loaded->files[0].loaded == "fixed");
+  CHECK(loaded->files[1].name == "nameless.so");
+  CHECK_THAT(loaded->files[1].reason, Contains("mango_pcc_algo_plugin"));
+  CHECK(names(*loaded) == std::vector<std::string>{"aimd", "dcqcn", "rttvegas", "fixed"});
+  CHECK(loaded->algorithms[3].desc == "a window that stays as it is");
+  CHECK(loaded->algorithms[3].parameters ==
+        PccBackend::Assignments{{"window", "4096"}, {"factor", "1"}});
+  CHECK(card.logged("fixed is made in slot 3"));
+
+  directory.add("slow");
+  loaded = card.load(directory);
+  REQUIRE(loaded);
+  REQUIRE(loaded->files.size() == 2);  // the one that was refused is tried again
+  CHECK(loaded->files[1].loaded == "slow");
+  CHECK(names(*loaded).size() == 5);
+
+  auto unload = [&](unsigned slot) {
+    return card.answer<void>(
+        [&](auto& backend, auto then) { backend.unload(slot, std::move(then)); });
+  };
+  CHECK(unload(0).error().code == EPERM);
+  CHECK(unload(9).error().code == ENOENT);
+  CHECK(unload(3));
+  CHECK(names(*card.load(directory)).size() == 5);  // it came again
+}
+
+TEST_CASE("card: a directory that is not there says so") {
+  Card card;
+  Result<PccLoaded> loaded = card.answer<PccLoaded>(
+      [](auto& backend, auto then) { backend.load("/nonexistent", std::move(then)); });
+  REQUIRE_FALSE(loaded);
+  CHECK(loaded.error().code == ENOENT);
+}
+
+TEST_CASE("card: a run sets windows until it is stopped, with parameters that can be changed") {
+  PluginDirectory directory({"fixed"});
+  Card card;
+  Pages pages;
+  pages.activate(kQpn);
+  REQUIRE(card.load(directory));
+  REQUIRE(card.apply(kFirstPlugin));
+  REQUIRE(card.start(pages, 2));
+  CHECK(soon([&] { return pages.window(kQpn) == 4096; }));
+  CHECK(card.start(pages).error().code == EBUSY);
+  auto update = [&](const PccBackend::Assignments& changes) {
+    return card.answer<PccAlgorithmInfo>(
+        [&](auto& backend, auto then) { backend.update(kFirstPlugin, changes, std::move(then)); });
+  };
+  Result<PccAlgorithmInfo> updated = update({{"window", "0x2000"}, {"factor", "2"}});
+  REQUIRE(updated);
+  CHECK(updated->parameters == PccBackend::Assignments{{"window", "8192"}, {"factor", "2"}});
+  CHECK(soon([&] { return pages.window(kQpn) == 16384; }));
+  CHECK(update({{"window", "1"}, {"nothing", "1"}}).error().code == ENOENT);
+  CHECK(update({{"window", "much"}}).error().code == EINVAL);
+  pages.activate(kQpn + 1);
+  CHECK(soon([&] { return pages.window(kQpn + 1) == 16384; }));
+  CHECK(card.apply(9).error().code == ENOENT);
+  Result<void> one = card.answer<void>(
+      [&](auto& backend, auto then) { backend.apply(0, kQpn + 5, std::move(then)); });
+  CHECK(one.error().code == ENOENT);
+  CHECK(card.stop());
+  CHECK(card.stop());
+  CHECK_FALSE(card.has_died());
+}
+
+TEST_CASE("card: in lockstep an algorithm is called when its time has come, and only then") {
+  PluginDirectory directory({"fixed"});
+  Card card;
+  Pages pages;
+  pages.page()->virtual_clock = 1;
+  pages.activate(kQpn);
+  REQUIRE(card.load(directory));
+  REQUIRE(card.apply(kFirstPlugin));
+  auto round = [&](TimeNs now) {
+    return card.answer<TimeNs>(
+        [&](auto& backend, auto then) { backend.round(now, std::move(then)); });
+  };
+  CHECK(round(0).error().code == EINVAL);
+  REQUIRE(card.start(pages, 0));
+  REQUIRE(round(1000).value() == 1000 + 60 * kMicrosecond);
+  CHECK(pages.window(kQpn) != 4096);
+  CHECK(round(61 * kMicrosecond).value() == 121 * kMicrosecond);
+  CHECK(pages.window(kQpn) == 4096);
+}
+
+TEST_CASE("card: an algorithm that divides by zero is named, and its queue pair") {
+  CHECK(death_of("divides") == "died of SIGFPE in algorithm divides on QP 20");
+  CHECK(death_of("divides", 8) == "died of SIGFPE in algorithm divides on QP 20");
+}
+
+TEST_CASE("card: an algorithm that uses up its stack is named") {
+  CHECK(death_of("recurses") == "died of SIGSEGV in algorithm recurses on QP 20");
+}
+
+TEST_CASE("card: an algorithm that aborts, or ends its process") {
+  CHECK(death_of("aborts") == "died of SIGABRT in algorithm aborts on QP 20");
+  CHECK(death_of("leaves") == "ended with exit status 7");
+}
+
+TEST_CASE("card: an algorithm that does not return is ended after a second") {
+  CHECK(death_of("loops") == "ended: algorithm loops has not returned for 1 s on QP 20");
+}
+
+TEST_CASE("card: an algorithm that writes past its parameters is ended") {
+  CHECK_THAT(death_of("scribbles"), Contains("scribbles"));
+}
+
+TEST_CASE("card: an algorithm that loops is ended in lockstep too") {
+  PluginDirectory directory({"loops"});
+  Card card;
+  Pages pages;
+  pages.page()->virtual_clock = 1;
+  pages.activate(kQpn);
+  REQUIRE(card.load(directory));
+  REQUIRE(card.apply(kFirstPlugin));
+  REQUIRE(card.start(pages, 0));
+  auto round = [&](TimeNs now) {
+    return card.answer<TimeNs>(
+        [&](auto& backend, auto then) { backend.round(now, std::move(then)); });
+  };
+  REQUIRE(round(0));
+  CHECK(round(kMillisecond).error().code == EIO);
+  CHECK_THAT(card.death(), Contains("loops has not returned for 1 s"));
+}
+
+TEST_CASE("card: a slow algorithm is told of once, and goes on") {
+  PluginDirectory directory({"slow"});
+  Card card;
+  Pages pages;
+  pages.activate(kQpn);
+  REQUIRE(card.load(directory));
+  REQUIRE(card.apply(kFirstPlugin));
+  REQUIRE(card.start(pages));
+  CHECK(card.logged("1 algorithm slow takes longer than 100 ms on QP 20"));
+  CHECK(card.stop());
+  CHECK_FALSE(card.has_died());
+}
+
+TEST_CASE("card: what an algorithm logs at every call is not all passed on") {
+  PluginDirectory directory({"chatters"});
+  Card card;
+  Pages pages;
+  pages.activate(kQpn);
+  REQUIRE(card.load(directory));
+  REQUIRE(card.apply(kFirstPlugin));
+  REQUIRE(card.start(pages));
+  CHECK(card.logged("2 [poller 0][QP 20] chatter"));
+  CHECK(card.logged("lines were left out"));
+  CHECK(card.stop());
+}
+
+TEST_CASE("card: a plugin that crashes while it is loaded is named by its file") {
+  PluginDirectory directory({"crashes"});
+  Card card;
+  Result<PccLoaded> loaded = card.load(directory);
+  REQUIRE_FALSE(loaded);
+  CHECK(loaded.error().code == EIO);
+  CHECK_THAT(loaded.error().reason, Contains("died of SIGSEGV while it loaded crashes.so"));
+  CHECK(card.death() == loaded.error().reason);
+}
+
+TEST_CASE("card: a plugin that is never made is given up") {
+  PluginDirectory directory({"hangs"});
+  Card card;
+  Result<PccLoaded> loaded = card.load(directory);
+  REQUIRE_FALSE(loaded);
+  CHECK_THAT(loaded.error().reason, Contains("ended: hangs.so has not been loaded after 3 s"));
+}
+
+TEST_CASE("card: one that says what is no message is killed") {
+  PluginDirectory directory({"babbles"});
+  Card card;
+  Result<PccLoaded> loaded = card.load(directory);
+  REQUIRE_FALSE(loaded);
+  CHECK(loaded.error().code == EIO);
+  CHECK_THAT(card.death(), Contains("'nonsense' is no message"));
+  CHECK(card.pid() == 0);
+}
+
+TEST_CASE("card: kill -9 is heard of, and the next order starts another") {
+  Card card;
+  REQUIRE(card.echo("there"));
+  pid_t pid = card.pid();
+  ::kill(pid, SIGKILL);
+  CHECK(card.death() == fmt::format("mango-pccd (pid {}) died of SIGKILL", pid));
+  CHECK(card.echo("back").value() == "back");
+  CHECK(card.pid() != pid);
+}
+
+TEST_CASE("card: one that does not answer is killed, and all its orders fail") {
+  Card card(300 * kMillisecond);
+  Result<std::string> first = card.echo("there");
+  REQUIRE(first);
+  pid_t pid = card.pid();
+  ::kill(pid, SIGSTOP);
+  std::promise<int> code;
+  card.loop.post([&] {
+    card.backend->apply(0, std::nullopt, [](Result<void>) {});
+    card.backend->echo("late",
+                       [&](Result<std::string> said) { code.set_value(said.error().code); });
+  });
+  CHECK(code.get_future().get() == ETIMEDOUT);
+  CHECK(card.death() == fmt::format("mango-pccd (pid {}) did not answer 'apply' in time", pid));
+  CHECK(soon([&] { return ::kill(pid, 0) != 0 && errno == ESRCH; }));
+}
+
+TEST_CASE("card: an order that is given while a death is told waits for the next process") {
+  Card card;
+  REQUIRE(card.echo("there"));
+  pid_t pid = card.pid();
+  std::promise<bool> told_before;
+  card.loop.post([&] {
+    ::kill(pid, SIGSTOP);
+    card.backend->echo("lost", [&](Result<std::string> lost) {
+      CHECK_FALSE(lost);
+      card.backend->echo("next", [&](Result<std::string> next) {
+        CHECK(next.value() == "next");
+        told_before.set_value(card.has_died());
+      });
+    });
+    ::kill(pid, SIGKILL);
+  });
+  CHECK(told_before.get_future().get());
+}
+
+TEST_CASE("card: a program that is not there fails the order, and nothing has died") {
+  Card card(kSecond, "/nonexistent/mango-pccd");
+  Result<std::string> said = card.echo("anyone");
+  REQUIRE_FALSE(said);
+  CHECK(said.error().code == EIO);
+  CHECK(said.error().reason ==
+        "/nonexistent/mango-pccd cannot be started: No such file or directory");
+  CHECK_FALSE(card.has_died());
+}
+
+TEST_CASE("card: it ends with its daemon, whatever its pollers do") {
+  PluginDirectory directory({"slow"});
+  Pages pages;
+  pages.activate(kQpn);
+  pid_t pid = 0;
+  {
+    Card card;
+    REQUIRE(card.load(directory));
+    REQUIRE(card.apply(kFirstPlugin));
+    REQUIRE(card.start(pages, 4));
+    pid = card.pid();
+  }
+  CHECK(soon([&] {
+    std::string line;
+    std::getline(std::ifstream(fmt::format("/proc/{}/stat", pid)), line);
+    return line.empty() || line.find(") Z ") != line.npos;
+  }));
+}

@@ -1,0 +1,94 @@
+#include "tools/mango-pccd/plugins.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "pcc/card/algorithm_info.h"
+#include "pcc/card/messages.h"
+#include "tools/mango-pccd/last_words.h"
+
+namespace rocefs {
+namespace {
+
+namespace files = std::filesystem;
+
+// Room for what a message says beside algorithms: files and why they were refused.
+constexpr size_t kRoomForFiles = kMaxCardMessage / 4;
+constexpr size_t kLongestReason = 300;
+
+Result<std::vector<std::string>> libraries_in(const std::string& directory) {
+  std::vector<std::string> names;
+  std::error_code error;
+  files::directory_iterator entries(directory, error);
+  for (; !error && entries != files::directory_iterator(); entries.increment(error)) {
+    if (entries->path().extension() == ".so") names.push_back(entries->path().filename());
+  }
+  if (error) return errorf(error.value(), "{}: {}", directory, error.message());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace
+
+Result<PccLoaded> Plugins::load(const std::string& directory) {
+  Result<std::vector<std::string>> names = libraries_in(directory);
+  if (!names) return names.error();
+  PccLoaded loaded;
+  size_t room = kRoomForFiles;
+  for (const std::string& name : *names) {
+    if (is_loaded(files::path(directory) / name)) continue;
+    // What is written of it is escaped, and may be three times as long.
+    size_t needed = 3 * (name.size() + kLongestReason);
+    if (needed > room) break;  // the rest is for the next time
+    room -= needed;
+    loaded.files.push_back(load_file(directory, name));
+  }
+  loaded.algorithms = describe_all(handle_.controller());
+  return loaded;
+}
+
+PccLoaded::File Plugins::load_file(const std::string& directory, const std::string& name) {
+  PccLoaded::File file{name, "", ""};
+  std::string path = files::path(directory) / name;
+  LoadingHere here(name.c_str());
+  watchdog_.set_loading(name);
+  Result<std::unique_ptr<PccPlugin>> plugin = PccPlugin::load(handle_, path);
+  watchdog_.set_loading("");
+  if (!plugin) {
+    file.reason = plugin.error().reason.substr(0, kLongestReason);
+    return file;
+  }
+  if (!fits_in_a_message()) {
+    file.reason = "what it says of itself and its parameters is too long";
+    return file;
+  }
+  file.loaded = (*plugin)->name();
+  plugins_.push_back(std::move(*plugin));
+  return file;
+}
+
+mango_status_e Plugins::unload(unsigned slot) {
+  auto found = std::find_if(plugins_.begin(), plugins_.end(),
+                            [&](const auto& plugin) { return plugin->slot() == slot; });
+  if (found == plugins_.end()) return MANGO_STATUS_NOT_FOUND;
+  mango_status_e status = (*found)->remove();
+  if (status != MANGO_STATUS_OK) return status;
+  LoadingHere here((*found)->file().c_str());
+  plugins_.erase(found);
+  return status;
+}
+
+bool Plugins::is_loaded(const std::string& file) const {
+  return std::any_of(plugins_.begin(), plugins_.end(),
+                     [&](const auto& plugin) { return plugin->file() == file; });
+}
+
+bool Plugins::fits_in_a_message() const {
+  PccLoaded loaded;
+  loaded.algorithms = describe_all(handle_.controller());
+  return format_word(CardAnswer{1, std::move(loaded)}).size() <= kMaxCardMessage - kRoomForFiles;
+}
+
+}  // namespace rocefs

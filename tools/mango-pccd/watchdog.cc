@@ -1,0 +1,104 @@
+#include "tools/mango-pccd/watchdog.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "tools/mango-pccd/last_words.h"
+
+namespace rocefs {
+
+Watchdog::Watchdog(const PccController& controller, std::function<void(std::string_view)> log)
+    : controller_(controller),
+      log_(std::move(log)),
+      event_(::eventfd(0, EFD_CLOEXEC)),
+      calls_(MANGO_PCC_MAX_THREADS),
+      thread_([this] { run(); }) {
+  thread_.detach();  // the process ends by itself, and it with it
+}
+
+void Watchdog::begin() {
+  ++busy_;
+  if (!asleep_.exchange(false)) return;
+  uint64_t one = 1;
+  (void)!::write(event_.get(), &one, sizeof one);
+}
+
+void Watchdog::set_loading(const std::string& file) {
+  std::lock_guard lock(mutex_);
+  loading_ = file;
+  ++loads_;
+}
+
+void Watchdog::run() {
+  for (;;) {
+    wait();
+    TimeNs now = monotonic_ns();
+    // It has not run itself: then neither may others have.
+    if (now - last_look_ > kLongestCall / 2) {
+      for (Seen& seen : calls_) seen.since = now;
+      load_.since = now;
+    }
+    last_look_ = now;
+    look(now);
+  }
+}
+
+// A tick, or, when nothing has been to be watched for a while, until something is. The end of the
+// daemon is the end of this process in either case, whatever its other threads do.
+void Watchdog::wait() {
+  quiet_ticks_ = busy_ > 0 ? 0 : quiet_ticks_ + 1;
+  int timeout = static_cast<int>(kTick / kMillisecond);
+  if (quiet_ticks_ >= kQuietTicks) {
+    asleep_ = true;
+    if (busy_ > 0) {
+      asleep_ = false;
+    } else {
+      timeout = -1;
+    }
+  }
+  pollfd watched[] = {{kDaemonSocket, 0, 0}, {event_.get(), POLLIN, 0}};
+  if (::poll(watched, 2, timeout) <= 0) return;
+  if (watched[0].revents) ::_exit(0);
+  uint64_t count;
+  (void)!::read(event_.get(), &count, sizeof count);
+  quiet_ticks_ = 0;
+}
+
+void Watchdog::look(TimeNs now) {
+  if (std::optional<std::string> damage = controller_.damage()) end_because(*damage);
+  look_at_calls(now);
+  look_at_loading(now);
+}
+
+void Watchdog::look_at_calls(TimeNs now) {
+  unsigned pollers = pollers_;
+  for (unsigned i = 0; i < pollers; ++i) {
+    PccController::Call call = controller_.current_call(i);
+    Seen& seen = calls_[i];
+    if (call.number != seen.number) {
+      seen = {call.number, now};
+      continue;
+    }
+    if (call.number == 0) continue;
+    TimeNs taken = now - seen.since;
+    if (taken >= kLongestCall) {
+      end_because(fmt::format("algorithm {} has not returned for {} s on QP {}", call.algorithm,
+                              kLongestCall / kSecond, call.qpn));
+    }
+    if (taken < kSlowCall || !told_slow_.insert(call.algorithm).second) continue;
+    log_(fmt::format("algorithm {} takes longer than {} ms on QP {}", call.algorithm,
+                     kSlowCall / kMillisecond, call.qpn));
+  }
+}
+
+void Watchdog::look_at_loading(TimeNs now) {
+  std::lock_guard lock(mutex_);
+  if (load_.number != loads_) load_ = {loads_, now};
+  if (loading_.empty() || now - load_.since < kLongestLoad) return;
+  end_because(fmt::format("{} has not been loaded after {} s", loading_, kLongestLoad / kSecond));
+}
+
+}  // namespace rocefs

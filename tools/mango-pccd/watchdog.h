@@ -1,0 +1,82 @@
+// Watchdog: a thread that watches over what mango-pccd runs and others wrote: algorithms and
+// plugins. It ends the process when one of them does not return, or writes where it must not, and
+// when the daemon has gone.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "core/fd.h"
+#include "core/time.h"
+#include "pcc/controller.h"
+
+namespace rocefs {
+
+class Watchdog {
+ public:
+  // Wall time.
+  static constexpr TimeNs kTick = 50 * kMillisecond;
+  static constexpr TimeNs kSlowCall = 100 * kMillisecond;
+  static constexpr TimeNs kLongestCall = kSecond;
+  static constexpr TimeNs kLongestLoad = 3 * kSecond;
+
+  // `log` is called on its thread.
+  Watchdog(const PccController& controller, std::function<void(std::string_view)> log);
+
+  // While one exists, something runs that is to be watched. Any thread.
+  class Watch {
+   public:
+    explicit Watch(Watchdog& watchdog) : watchdog_(watchdog) { watchdog_.begin(); }
+    ~Watch() { --watchdog_.busy_; }
+    Watch(const Watch&) = delete;
+    Watch& operator=(const Watch&) = delete;
+
+   private:
+    Watchdog& watchdog_;
+  };
+  // How many pollers there are to look at.
+  void set_pollers(unsigned pollers) { pollers_ = pollers; }
+  // A plugin is being read; an empty name: no more.
+  void set_loading(const std::string& file);
+
+ private:
+  static constexpr int kQuietTicks = 20;  // until it sleeps
+  struct Seen {
+    uint64_t number = 0;
+    TimeNs since = 0;
+  };
+
+  void begin();
+  void run();
+  void wait();
+  void look(TimeNs now);
+  void look_at_calls(TimeNs now);
+  void look_at_loading(TimeNs now);
+
+  const PccController& controller_;
+  const std::function<void(std::string_view)> log_;
+  Fd event_;
+  std::atomic<int> busy_{0};
+  std::atomic<bool> asleep_{false};
+  std::atomic<unsigned> pollers_{1};
+  std::mutex mutex_;  // of the next two
+  std::string loading_;
+  uint64_t loads_ = 0;
+
+  // Its thread's own.
+  int quiet_ticks_ = 0;
+  TimeNs last_look_ = 0;
+  std::vector<Seen> calls_;
+  Seen load_;
+  std::set<std::string> told_slow_;
+  std::thread thread_;
+};
+
+}  // namespace rocefs
