@@ -27,14 +27,15 @@ struct Cards {
   std::unique_ptr<Pcc> pcc;
   std::unique_ptr<PciDriver> driver;
 
-  explicit Cards(OwnDirectories plugins = {}, bool mgmt = true) {
-    auto created = Engine::create({ClockMode::kVirtual, 1}, loop);
+  explicit Cards(OwnDirectories plugins = {}, bool mgmt = true,
+                 ClockMode mode = ClockMode::kVirtual) {
+    auto created = Engine::create({mode, 1}, loop);
     REQUIRE(created);
     engine = std::move(*created);
     fabric =
         std::make_unique<Fabric>(default_topology(), 1, engine->scheduler(), engine->outstanding());
     for (auto& device : fabric->devices()) {
-      REQUIRE(device->registers().open(ClockMode::kVirtual));
+      REQUIRE(device->registers().open(mode));
     }
     auto make = [this](Device& device, PccBackend::Listener& listener) {
       return std::make_unique<FakeBackend>(journals[device.name()], listener);
@@ -85,7 +86,7 @@ struct Cards {
     auto open = found->open(found, {});
     REQUIRE(open);
     std::string said = "no answer";
-    (*open)->read(0, 1 << 20, std::make_shared<Operation>(Caller{}), [&](Result<std::string> text) {
+    (*open)->read(0, 1 << 26, std::make_shared<Operation>(Caller{}), [&](Result<std::string> text) {
       said = text ? *text : strerrorname_np(text.error().code);
     });
     if (said.ends_with('\n')) said.pop_back();

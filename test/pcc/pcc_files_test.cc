@@ -1,0 +1,343 @@
+// What the files of PCC show: queue pairs, status, trace; modes, management links, rpc.
+#include "pcc/card/pcc_files.h"
+
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "pcc/card/trace_text.h"
+#include "test/pcc/cards.h"
+
+using namespace rocefs;
+using namespace rocefs::test;
+
+namespace {
+
+using Names = std::vector<std::string>;
+
+constexpr char kLink[] = "class/net/mango_mgmt0/";
+
+void start(Cards& cards, const std::string& algorithm = "aimd") {
+  REQUIRE(cards.store("algo", algorithm) == "ok");
+  REQUIRE(cards.store("state", "start") == "ok");
+}
+
+std::string set(Cards& cards, const std::string& text) {
+  auto assignments = parse_assignments(text);
+  REQUIRE(assignments);
+  auto changes = knob_changes(cards.tree, *assignments);
+  if (!changes) return strerrorname_np(changes.error().code);
+  std::string said;
+  store_knobs(*cards.engine, std::move(*changes), [&](Result<Moment> applied) {
+    said = applied ? "ok" : strerrorname_np(applied.error().code);
+  });
+  return said;
+}
+
+// One open file: what is written is answered, and read back.
+struct Talk {
+  std::unique_ptr<OpenFile> open;
+  explicit Talk(Cards& cards) {
+    auto file = cards.file("rpc");
+    REQUIRE(file);
+    auto opened = file->open(file, {});
+    REQUIRE(opened);
+    open = std::move(*opened);
+  }
+  std::string say(const std::string& text) {
+    std::string said;
+    open->write(text, std::make_shared<Operation>(Caller{}), [&](Result<size_t> result) {
+      said = result ? std::to_string(*result) : strerrorname_np(result.error().code);
+    });
+    return said;
+  }
+  std::string hear(size_t size = 4096) {
+    std::string heard;
+    open->read(99, size, std::make_shared<Operation>(Caller{}),
+               [&](Result<std::string> text) { heard = *text; });
+    return heard;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("pcc files: a directory for each active queue pair comes and goes with it") {
+  Cards cards;
+  cards.activate(17);
+  CHECK(cards.entries("qps") == Names{"17"});
+  CHECK(cards.entries("qps/17") == Names{"window", "cnp", "ctrl_count", "rtt_ns", "rtt_timeouts",
+                                         "rate", "pid", "comm", "algo"});
+  CHECK(cards.read("qps/17/pid") == "132044");
+  CHECK(cards.read("qps/17/comm") == "ib_write_bw");
+  CHECK(cards.read("qps/17/window") == "4294967295");
+  CHECK(cards.read("qps/17/algo") == "-");
+  cards.activate(18);
+  auto window = cards.file("qps/17/window");
+  cards.deactivate(17);
+  CHECK(cards.entries("qps") == Names{"18"});
+  CHECK(window->removed());
+  // Another of the same number is another one, though nobody saw the number free.
+  auto other = cards.file("qps/18/pid");
+  cards.device().registers().deactivate(18);
+  cards.device().registers().activate(18, Owner{7, "other"});
+  CHECK(cards.read("qps/18/pid") == "ENODEV");
+  cards.settle();
+  CHECK(other->removed());
+  CHECK(cards.read("qps/18/pid") == "7");
+  CHECK(cards.entries("class/infiniband/mb_1/pcc/qps").empty());
+  cards.bind(false);
+  cards.bind(true);
+  CHECK(cards.entries("qps") == Names{"18"});
+}
+
+TEST_CASE("pcc files: a queue pair shows what its pages say, of its own life alone") {
+  Cards cards;
+  cards.activate(17);
+  cards.signals(17).cnps = 12;
+  cards.signals(17).rtt_ns = 4321;
+  cards.signals(17).rate_bps = 9'000'000'000;
+  CHECK(cards.read("qps/17/cnp") == "12");
+  CHECK(cards.store("qps/17/algo", "dcqcn") == "EINVAL");
+  start(cards);
+  cards.set_window(17, 8192);
+  auto& control = cards.control(17);
+  control.slot = 1;
+  control.calls = 150;
+  control.cnp_baseline = 12;
+  control.rtt_timeouts = 3;
+  cards.signals(17).cnps = 14;
+  CHECK(cards.read("qps/17/window") == "8192");
+  CHECK(cards.read("qps/17/cnp") == "2");
+  CHECK(cards.read("qps/17/ctrl_count") == "150");
+  CHECK(cards.read("qps/17/rtt_ns") == "4321");
+  CHECK(cards.read("qps/17/rtt_timeouts") == "3");
+  CHECK(cards.read("qps/17/rate") == "9000000000");
+  CHECK(cards.read("qps/17/algo") == "dcqcn");
+  CHECK(cards.store("qps/17/algo", "dcqcn") == "ok");
+  CHECK(cards.last_order() == "apply 1 to 17");
+  CHECK(cards.read("algo") == "aimd");
+  // A window of another life counts for nothing.
+  cards.deactivate(17);
+  cards.activate(17);
+  CHECK(cards.read("qps/17/window") == "4294967295");
+  CHECK(cards.read("qps/17/ctrl_count") == "0");
+  CHECK(cards.store("state", "stop") == "ok");
+  CHECK(cards.read("qps/17/algo") == "-");
+}
+
+TEST_CASE("pcc files: the status is the reference's block") {
+  Cards cards;
+  const std::string head =
+      "Device: mb_0\n"
+      "============================================================\n"
+      "Active QPs:\n"
+      "QP        PID       Process           Ctrl Count    CNP       Window Size\n"
+      "---------------------------------------------------------------------------\n";
+  CHECK(cards.read("status") == head + "Algorithm: -\nNum threads: 1");
+  cards.activate(17);
+  cards.activate(18);
+  start(cards);
+  cards.set_window(17, 8192);
+  cards.control(17).calls = 150;
+  CHECK(cards.read("status") ==
+        head +
+            "17        132044    ib_write_bw       150           0         8192\n"
+            "18        132044    ib_write_bw       0             0         "
+            "unlimited\n"
+            "Algorithm: aimd\n"
+            "Num threads: 1\n"
+            "Parameters:\n"
+            "  alpha: 100\n"
+            "  beta: 0.5");
+  REQUIRE(cards.store("algo", "dcqcn") == "ok");
+  CHECK(
+      cards.read("status").ends_with("Parameters:\n  g: 0.0625\n  max_window: 524288\n  wai: 80"));
+  REQUIRE(cards.store("num_threads", "5") == "ok");
+  REQUIRE(cards.store("state", "stop") == "ok");
+  CHECK(cards.read("status").find("Algorithm: dcqcn\nNum threads: 5\n") != std::string::npos);
+}
+
+TEST_CASE("pcc files: the trace is the newest entries of the last run, oldest first") {
+  Cards cards;
+  const std::string names = "time_ns,qp,event,old_window,new_window,cnp,rtt_ns,algo";
+  CHECK(cards.read("trace") == names);
+  start(cards);
+  auto& page = *cards.card().control->at<rocefs_control_page>(0);
+  page.trace[0] = {1000, 17, 0, ROCEFS_NO_WINDOW, 524288, 0, 0};
+  page.trace[1] = {2000, 17, 0, 524288, 262144, 2, 9000};
+  page.trace[2] = {3000, 17, 1, 262144, 262244, 0, 0};
+  page.trace[3] = {4000, 17, 5, 262244, 262244, 0, 0};
+  page.traced = 4;
+  CHECK(cards.read("trace") == names +
+                                   "\n1000,17,start,4294967295,524288,0,0,aimd"
+                                   "\n2000,17,cut,524288,262144,2,9000,aimd"
+                                   "\n3000,17,raise,262144,262244,0,0,dcqcn"
+                                   "\n4000,17,hold,262244,262244,0,0,-");
+  REQUIRE(cards.store("state", "stop") == "ok");
+  page.traced = ROCEFS_TRACE_ENTRIES + 1;  // entry 0 has been written over
+  std::string text = cards.read("trace");
+  CHECK(std::count(text.begin(), text.end(), '\n') == ROCEFS_TRACE_ENTRIES);
+  CHECK(text.starts_with(names + "\n2000,"));
+  CHECK(text.ends_with("\n1000,17,start,4294967295,524288,0,0,aimd"));
+  page.traced = ~uint64_t{0};
+  text = cards.read("trace");
+  CHECK(std::count(text.begin(), text.end(), '\n') == ROCEFS_TRACE_ENTRIES);
+}
+
+TEST_CASE("pcc files: a mode waits for the driver to take the device again, and stays set") {
+  Cards cards;
+  CHECK(cards.log == Names{"mango_core 0000:2b:00.0: PCC mode: (soc)",
+                           "mango_core 0000:ac:00.0: PCC mode: (soc)"});
+  CHECK(cards.store("mode", "Host") == "EINVAL");
+  CHECK(cards.store("mode", "host") == "ok");
+  CHECK(cards.read("mode") == "host");
+  CHECK(cards.read("mode_active") == "soc");
+  CHECK(cards.pcc->host_modes().none());
+  cards.bind(false);
+  cards.bind(true);
+  CHECK(cards.read("mode") == "host");
+  CHECK(cards.read("mode_active") == "host");
+  CHECK(cards.log.back() == "mango_core 0000:2b:00.0: PCC mode: (host)");
+  CHECK(cards.pcc->host_modes() == Pcc::HostModes(1));
+  start(cards);  // the host runs it as well
+}
+
+TEST_CASE("pcc files: a management link has both addresses in one subnet, or none") {
+  Cards cards;
+  CHECK(cards.read("class/net/mango_mgmt0/host_ip") == "192.168.10.1");
+  CHECK(cards.read("class/net/mango_mgmt1/soc_ip") == "192.168.20.2");
+  CHECK(cards.read("class/net/mango_mgmt1/subnet") == "24");
+  const std::pair<const char*, const char*> refused[] = {
+      {"host_ip", ""},   {"host_ip", "192.168.10"},  {"host_ip", "192.168.11.1"},
+      {"soc_ip", "x"},   {"soc_ip", "192.168.10.1"}, {"soc_ip", "192.168.010.2"},
+      {"subnet", "0"},   {"subnet", "31"},           {"subnet", ""},
+      {"subnet", "24 "}, {"host_ip", "fe80::1"},     {"host_ip", "192.168.10.256"}};
+  for (auto [name, text] : refused) {
+    INFO(name << " " << text);
+    CHECK(cards.store(kLink + std::string(name), text) == "EINVAL");
+  }
+  CHECK(cards.store("class/net/mango_mgmt0/subnet", "30") == "ok");
+  CHECK(cards.store("class/net/mango_mgmt0/host_ip", "192.168.10.3") == "ok");
+  const std::string in = "class/net/mango_mgmt0/";
+  CHECK(set(cards, in + "host_ip=10.0.0.1 " + in + "soc_ip=10.1.0.1") == "EINVAL");
+  CHECK(cards.read("class/net/mango_mgmt0/host_ip") == "192.168.10.3");
+  CHECK(set(cards, in + "host_ip=10.0.0.1 " + in + "soc_ip=10.1.0.1 " + in + "subnet=8") == "ok");
+  cards.bind(false);
+  CHECK(cards.read("class/net/mango_mgmt0/soc_ip") == "10.1.0.1");
+}
+
+TEST_CASE("pcc files: without addresses no order reaches the card's processor, but in host mode") {
+  Cards cards({}, false);
+  CHECK(cards.read("class/net/mango_mgmt0/host_ip").empty());
+  REQUIRE(cards.store("plugin_dir", "/plugins") == "ok");
+  for (auto [name, order] : {std::pair{"algo", "aimd"},
+                             {"state", "start"},
+                             {"load", "1"},
+                             {"unload", "aimd"},
+                             {"update", "aimd alpha=1"}}) {
+    INFO(name);
+    CHECK(cards.store(name, order) == "EHOSTUNREACH");
+    CHECK(cards.why.find("mango_mgmt0") != std::string::npos);
+  }
+  CHECK(cards.store("state", "stop") == "ok");
+  CHECK(Talk(cards).say("ping") == "EHOSTUNREACH");
+  CHECK(cards.card().orders.empty());
+  REQUIRE(cards.store("mode", "host") == "ok");
+  cards.bind(false);
+  cards.bind(true);
+  start(cards);
+  CHECK(Talk(cards).say("ping") == "EOPNOTSUPP");
+}
+
+TEST_CASE("pcc files: each open rpc has an answer of its own") {
+  Cards cards;
+  Talk one(cards), other(cards);
+  CHECK(one.hear().empty());
+  CHECK(one.say("ping\n") == "5");
+  CHECK(other.say("echo Hello  world\n") == "18");
+  CHECK(cards.last_order() == "echo Hello  world");
+  CHECK(one.hear(3) == "pon");
+  CHECK(one.hear() == "g\n");
+  CHECK(one.hear().empty());
+  CHECK(other.hear() == "Hello  world\n");
+  for (const char* text : {"", "pong", "echo", "ping "}) CHECK(one.say(text) == "EINVAL");
+  cards.card().refuse = Error{EIO, "no card"};
+  CHECK(one.say("ping") == "EIO");
+  cards.bind(false);
+  CHECK(one.say("ping") == "ENODEV");
+}
+
+TEST_CASE("pcc files: a program that has claimed a device keeps PCC out, and the other way round") {
+  const PccClaims::Program mine{1, 77, "my_cc"}, other{2, 78, "other"};
+  Cards cards({}, true, ClockMode::kReal);
+  auto code = [](const Result<void>& result) {
+    return result ? "ok" : strerrorname_np(result.error().code);
+  };
+  CHECK(code(cards.pcc->claim("mb_7", mine)) == std::string("ENODEV"));
+  REQUIRE(cards.store("algo", "aimd") == "ok");
+  CHECK(code(cards.pcc->claim("mb_0", mine)) == std::string("ok"));
+  CHECK(code(cards.pcc->claim("mb_0", other)) == std::string("EBUSY"));
+  CHECK(code(cards.pcc->claim("mb_1", other)) == std::string("ok"));
+  CHECK(cards.store("state", "start") == "EBUSY");
+  CHECK(cards.why == "my_cc (pid 77) has claimed mb_0");
+  CHECK(!cards.device().cfr().owned());
+
+  cards.activate(17);
+  std::shared_ptr<SharedMemory> control;
+  auto run = [&](uint64_t program) {
+    std::string said = "no answer";
+    cards.pcc->run("mb_0", program, 2, [&](Result<PccClaims::Pages> pages) {
+      said = pages ? "ok" : strerrorname_np(pages.error().code);
+      if (pages) control = pages->control;
+    });
+    return said;
+  };
+  CHECK(run(other.id) == "ENODEV");
+  CHECK(run(mine.id) == "ok");
+  CHECK(run(mine.id) == "EBUSY");
+  CHECK(cards.device().cfr().owned());
+  cards.card().control = control;
+  cards.set_window(17, 4096);
+  CHECK(cards.read("qps/17/window") == "4096");
+  CHECK(cards.read("qps/17/algo") == "-");
+  CHECK(cards.read("state") == "inactive");
+  CHECK(cards.read("status").find("Owner: my_cc (pid 77)") != std::string::npos);
+  cards.pcc->stop("mb_0", mine.id, [](Result<void>) {});
+  CHECK(!cards.device().cfr().owned());
+  CHECK(cards.read("qps/17/window") == "4294967295");
+  CHECK(run(mine.id) == "ok");
+  cards.pcc->release("mb_0", mine.id);
+  CHECK(!cards.device().cfr().owned());
+  CHECK(cards.store("state", "start") == "ok");
+  CHECK(code(cards.pcc->claim("mb_0", mine)) == std::string("EBUSY"));
+  CHECK(cards.store("state", "stop") == "ok");
+
+  CHECK(code(cards.pcc->claim("mb_0", mine)) == std::string("ok"));
+  CHECK(run(mine.id) == "ok");
+  cards.bind(false);
+  CHECK(cards.revoked == std::vector<uint64_t>{mine.id});
+  CHECK(code(cards.pcc->claim("mb_0", other)) == std::string("ENODEV"));
+}
+
+TEST_CASE("pcc files: a directory of one's own for plugins is made when it is asked for") {
+  char top[] = "/tmp/rocefs-plugins-XXXXXX";
+  REQUIRE(::mkdtemp(top));
+  std::string own = std::string(top) + "/rocefs/mnt/mb_0";
+  Cards cards({top, "rocefs/mnt", ::geteuid(), ::getegid()});
+  CHECK(!std::filesystem::exists(own));
+  CHECK(cards.read("plugin_dir") == own);
+  struct stat status;
+  REQUIRE(::stat(own.c_str(), &status) == 0);
+  CHECK((status.st_mode & 07777) == 0755);
+  std::filesystem::remove_all(std::string(top) + "/rocefs");
+  CHECK(cards.store("load", "1") == "ok");
+  CHECK(cards.last_order() == "load " + own);
+  CHECK(std::filesystem::is_directory(own));
+  for (const char* text : {"plugins", "./x"}) CHECK(cards.store("plugin_dir", text) == "EINVAL");
+  // A part that is no directory of ours is not followed.
+  std::filesystem::remove_all(std::string(top) + "/rocefs");
+  std::filesystem::create_directory_symlink("/tmp", std::string(top) + "/rocefs");
+  CHECK(cards.store("load", "1") == "ENOTDIR");
+  std::filesystem::remove_all(top);
+}
