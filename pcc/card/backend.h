@@ -68,6 +68,9 @@ class PccBackend {
   using Assignments = std::vector<std::pair<std::string, std::string>>;
   virtual void update(unsigned slot, const Assignments& changes,
                       Answer<PccAlgorithmInfo> answer) = 0;
+  // All is as it was when this was made: a run ends, plugins are gone. What is not answered yet
+  // never need be.
+  virtual void forget(Answer<void> answer) = 0;
   // What comes back of a message to the card's processor.
   virtual void echo(const std::string& message, Answer<std::string> answer) = 0;
 };

@@ -72,6 +72,15 @@ void CardBackend::update(unsigned slot, const Assignments& changes,
                         [](PccAlgorithmInfo algorithm) { return algorithm; });
 }
 
+// The next order starts another process.
+void CardBackend::forget(Answer<void> answer) {
+  process_.reset();
+  timer_.disarm();
+  waiting_.clear();
+  held_.clear();
+  answer({});
+}
+
 void CardBackend::echo(const std::string& message, Answer<std::string> answer) {
   ask<CardAnswer::Echoed>(CardOrder::Echo{message}, std::move(answer),
                           [](CardAnswer::Echoed echoed) { return std::move(echoed.message); });

@@ -44,6 +44,7 @@ class CardBackend final : public PccBackend, private CardProcess::Listener {
   void stop(Answer<void> answer) override;
   void set_interval(unsigned interval_us, Answer<void> answer) override;
   void update(unsigned slot, const Assignments& changes, Answer<PccAlgorithmInfo> answer) override;
+  void forget(Answer<void> answer) override;
   void echo(const std::string& message, Answer<std::string> answer) override;
   // Calls the algorithms that are due at `now`, one after the other; answers when the next one is.
   void round(TimeNs now, Answer<TimeNs> answer);

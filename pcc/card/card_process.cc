@@ -226,7 +226,12 @@ std::string own_pccd() {
   ssize_t size = ::readlink("/proc/self/exe", program, sizeof program);
   if (size <= 0) return "mango-pccd";
   std::filesystem::path self(std::string_view(program, static_cast<size_t>(size)));
-  return self.parent_path() / "mango-pccd";
+  std::filesystem::path beside = self.parent_path() / "mango-pccd";
+  std::error_code failed;
+  // A program of the tests stands beside bin/.
+  return std::filesystem::exists(beside, failed)
+             ? beside
+             : self.parent_path().parent_path() / "bin/mango-pccd";
 }
 
 }  // namespace rocefs

@@ -47,9 +47,12 @@ Pcc::~Pcc() = default;
 std::unique_ptr<Pcc::Card> Pcc::make_card(Device& device, size_t index) {
   auto card = std::make_unique<Card>(parts_, device, index);
   Card* self = card.get();
-  PccDevice::Parts parts{device, parts_.engine, nullptr, nullptr, parts_.log};
+  PccDevice::Parts parts{device, parts_.engine, nullptr, nullptr, nullptr, parts_.log};
   parts.make_backend = [this, &device](PccBackend::Listener& listener) {
     return parts_.make_backend ? parts_.make_backend(device, listener) : nullptr;
+  };
+  parts.revoke = [this](uint64_t program) {
+    if (parts_.revoke) parts_.revoke(program);
   };
   parts.reachable = [self] { return self->reachable(); };
   card->pcc = std::make_unique<PccDevice>(std::move(parts));
@@ -138,6 +141,44 @@ void Pcc::finish_reset() {
   for (const auto& card : cards_) {
     if (card->files->bound() && card->active != card->mode_set()) begin_mode(*card);
   }
+}
+
+PccDevice* Pcc::claimed(const std::string& device, uint64_t program) {
+  for (const auto& card : cards_) {
+    const Program* holder = card->pcc->program();
+    if (card->device.name() == device && holder && holder->id == program) return card->pcc.get();
+  }
+  return nullptr;
+}
+
+Result<void> Pcc::claim(const std::string& device, const Program& program) {
+  if (parts_.engine.mode() == ClockMode::kVirtual) {
+    return Error{EOPNOTSUPP, "programs run in real time, and the clock is virtual"};
+  }
+  for (const auto& card : cards_) {
+    if (card->device.name() == device && card->pcc->works()) return card->pcc->claim(program);
+  }
+  return errorf(ENODEV, "there is no device {}", device);
+}
+
+void Pcc::run(const std::string& device, uint64_t program, unsigned pollers, Answer<Pages> answer) {
+  PccDevice* pcc = claimed(device, program);
+  if (!pcc) return answer(errorf(ENODEV, "{} is not claimed", device));
+  pcc->run_program(pollers, std::move(answer));
+}
+
+void Pcc::stop(const std::string& device, uint64_t program, Answer<void> answer) {
+  PccDevice* pcc = claimed(device, program);
+  if (!pcc) return answer({});
+  pcc->stop_program(std::move(answer));
+}
+
+void Pcc::release(const std::string& device, uint64_t program) {
+  if (PccDevice* pcc = claimed(device, program)) pcc->release_program();
+}
+
+void Pcc::program_log(const std::string& device, LogLevel level, std::string_view text) {
+  parts_.log(level, fmt::format("{}: PCC: {}", device, text));
 }
 
 }  // namespace rocefs

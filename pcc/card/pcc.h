@@ -21,7 +21,7 @@ using MakePccBackend =
     std::function<std::unique_ptr<PccBackend>(Device& device, PccBackend::Listener& listener)>;
 
 // Control thread. It outlives the engine's thread and the tree's files.
-class Pcc final : public DeviceExtension {
+class Pcc final : public DeviceExtension, public PccClaims {
  public:
   struct Parts {
     Tree& tree;
@@ -31,6 +31,8 @@ class Pcc final : public DeviceExtension {
     MakePccBackend make_backend;
     OwnDirectories plugins;
     bool mgmt = true;  // whether the management links have addresses at first
+    // A program's claim has ended: release() follows.
+    std::function<void(uint64_t program)> revoke;
     std::function<void(LogLevel, const std::string&)> log;
     // A line of the driver's, as the kernel would have it.
     std::function<void(const std::string&)> driver_log;
@@ -58,9 +60,18 @@ class Pcc final : public DeviceExtension {
   void bound(Tree& tree, const std::string& directory, Device& device) override;
   void unbound(Device& device) override;
 
+  Result<void> claim(const std::string& device, const Program& program) override;
+  void run(const std::string& device, uint64_t program, unsigned pollers,
+           Answer<Pages> answer) override;
+  void stop(const std::string& device, uint64_t program, Answer<void> answer) override;
+  void release(const std::string& device, uint64_t program) override;
+  void program_log(const std::string& device, LogLevel level, std::string_view text) override;
+
  private:
   struct Card;
   Card& card_of(const Device& device);
+  // Of the program that has claimed that device; null where it has not.
+  PccDevice* claimed(const std::string& device, uint64_t program);
   std::unique_ptr<Card> make_card(Device& device, size_t index);
   void begin_mode(Card& card);
   void reset_from(size_t index, Answer<void> answer);

@@ -6,29 +6,35 @@
 namespace rocefs {
 
 PccDevice::PccDevice(Parts parts)
-    : device_(parts.device), engine_(parts.engine), parts_(std::move(parts)) {}
+    : device_(parts.device),
+      engine_(parts.engine),
+      parts_(std::move(parts)),
+      backend_(parts_.make_backend(*this)) {}
 
 PccDevice::~PccDevice() = default;
 
 void PccDevice::begin() {
-  backend_ = parts_.make_backend(*this);
+  bound_ = true;
   forget();
 }
 
 void PccDevice::end(const Error& why, Answer<void> then) {
-  active_ = false;
-  std::unique_ptr<PccBackend> gone = std::move(backend_);
+  bound_ = active_ = starting_ = false;
   orders_.abandon(why);
-  gone.reset();
   control_.reset();
   last_error_.clear();
   forget();
-  give_back(std::move(then));
+  if (program_) parts_.revoke(program_->id);
+  if (!works()) return then({});
+  backend_->forget([this, then = std::move(then)](Result<void> forgotten) mutable {
+    if (!forgotten) return then(std::move(forgotten));
+    give_back(windows_, std::move(then));
+  });
 }
 
 void PccDevice::forget() {
   algorithms_.clear();
-  if (backend_) algorithms_ = backend_->built_ins();
+  if (bound_ && works()) algorithms_ = backend_->built_ins();
   built_ins_ = algorithms_.size();
   applied_.reset();
   load_report_.clear();
@@ -51,6 +57,7 @@ const PccAlgorithmInfo* PccDevice::applied() const {
 }
 
 std::string_view PccDevice::name_of(unsigned slot) const {
+  if (control_is_programs_) return "-";
   for (const PccAlgorithmInfo& one : algorithms_) {
     if (one.slot == slot) return one.name;
   }
@@ -64,7 +71,7 @@ void PccDevice::log(LogLevel level, const std::string& what) const {
 void PccDevice::order(std::function<void(TurnPtr)> act, Answer<void> answer) {
   orders_.add(
       [this, act = std::move(act)](TurnPtr turn) {
-        if (!works()) return turn->done(errorf(ENODEV, "{} has no driver", device_.name()));
+        if (!bound_) return turn->done(errorf(ENODEV, "{} has no driver", device_.name()));
         if (Result<void> reached = parts_.reachable(); !reached) return turn->done(reached);
         act(std::move(turn));
       },
@@ -89,10 +96,19 @@ void PccDevice::apply(const std::string& algorithm, std::optional<uint32_t> qpn,
   order(std::move(act), std::move(answer));
 }
 
+Result<void> PccDevice::may_start() const {
+  if (active_) return Error{EBUSY, "PCC is active already"};
+  if (program_) {
+    return errorf(EBUSY, "{} (pid {}) has claimed {}", program_->comm, program_->pid, name());
+  }
+  if (!applied()) return Error{EINVAL, "no algorithm is applied"};
+  return {};
+}
+
 void PccDevice::start(unsigned pollers, unsigned interval_us, Answer<void> answer) {
   auto act = [this, pollers, interval_us](TurnPtr turn) {
-    if (active_) return turn->done(Error{EBUSY, "PCC is active already"});
-    if (!applied()) return turn->done(Error{EINVAL, "no algorithm is applied"});
+    if (Result<void> may = may_start(); !may) return turn->done(may);
+    starting_ = true;
     engine_.call<std::shared_ptr<SharedMemory>>(
         [this] {
           device_.registers().give_back(windows_);  // if that is still to be done
@@ -100,8 +116,9 @@ void PccDevice::start(unsigned pollers, unsigned interval_us, Answer<void> answe
         },
         [this, turn, pollers, interval_us](Result<std::shared_ptr<SharedMemory>> taken) {
           if (turn->over()) return;
-          if (!taken) return turn->done(taken.error());
-          run(turn, pollers, interval_us, std::move(*taken));
+          if (taken) return run(turn, pollers, interval_us, std::move(*taken));
+          starting_ = false;
+          turn->done(taken.error());
         });
   };
   order(std::move(act), std::move(answer));
@@ -113,8 +130,9 @@ void PccDevice::run(const TurnPtr& turn, unsigned pollers, unsigned interval_us,
   PccBackend::Run run{device_.registers().signals(), std::move(control), pollers, interval_us};
   backend_->start(run, [this, turn, run](Result<void> result) {
     if (turn->over()) return;
+    starting_ = false;
     if (result) return started(turn, run);
-    give_back([turn, why = result.error()](Result<void>) { turn->done(why); });
+    give_back(windows_, [turn, why = result.error()](Result<void>) { turn->done(why); });
   });
 }
 
@@ -122,6 +140,7 @@ void PccDevice::started(const TurnPtr& turn, const PccBackend::Run& run) {
   active_ = true;
   pollers_ = run.pollers;
   control_ = run.control;
+  control_is_programs_ = false;
   last_error_.clear();
   log(LogLevel::kInfo, fmt::format("started: {}, {} {}", name_of(applied_.value_or(0)), pollers_,
                                    pollers_ == 1 ? "thread" : "threads"));
@@ -131,22 +150,23 @@ void PccDevice::started(const TurnPtr& turn, const PccBackend::Run& run) {
 void PccDevice::stop(Answer<void> answer) {
   orders_.add(
       [this](TurnPtr turn) {
-        if (!active_) return give_back([turn](Result<void> given) { turn->done(given); });
+        if (!active_) return give_back(windows_, [turn](Result<void> given) { turn->done(given); });
         backend_->stop([this, turn](Result<void> result) {
           if (turn->over()) return;
           // Whoever does not even stop has died, and that was told.
           if (std::exchange(active_, false)) log(LogLevel::kInfo, "stopped");
-          give_back([turn, result](Result<void> given) { turn->done(result ? given : result); });
+          give_back(windows_,
+                    [turn, result](Result<void> given) { turn->done(result ? given : result); });
         });
       },
       std::move(answer));
 }
 
 // Again is harmless; and is what to do when the engine has too much to do.
-void PccDevice::give_back(Answer<void> answer) {
+void PccDevice::give_back(const WindowOwner& owner, Answer<void> answer) {
   engine_.call<void>(
-      [this]() -> Result<void> {
-        device_.registers().give_back(windows_);
+      [this, &owner]() -> Result<void> {
+        device_.registers().give_back(owner);
         return {};
       },
       std::move(answer));
@@ -272,6 +292,49 @@ void PccDevice::echo(const std::string& message, Answer<std::string> answer) {
   });
 }
 
+Result<void> PccDevice::free_for_programs() const {
+  if (!bound_) return errorf(ENODEV, "{} has no driver", name());
+  if (active_ || starting_) return errorf(EBUSY, "PCC of {} is active", name());
+  if (program_) {
+    return errorf(EBUSY, "{} (pid {}) has claimed {}", program_->comm, program_->pid, name());
+  }
+  return {};
+}
+
+Result<void> PccDevice::claim(const PccClaims::Program& program) {
+  Result<void> is_free = free_for_programs();
+  if (is_free) program_ = program;
+  return is_free;
+}
+
+void PccDevice::run_program(unsigned pollers, Answer<PccClaims::Pages> answer) {
+  auto run = [this, pollers, id = program_->id,
+              answer = std::move(answer)](Result<std::shared_ptr<SharedMemory>> taken) mutable {
+    if (!taken) return answer(taken.error());
+    // It may have gone meanwhile.
+    if (!program_ || program_->id != id) return give_back(program_windows_, [](Result<void>) {});
+    program_runs_ = control_is_programs_ = true;
+    control_ = *taken;
+    log(LogLevel::kInfo, fmt::format("started by {} (pid {}), {} {}", program_->comm, program_->pid,
+                                     pollers, pollers == 1 ? "thread" : "threads"));
+    answer(PccClaims::Pages{device_.registers().signals(), *taken});
+  };
+  engine_.call<std::shared_ptr<SharedMemory>>(
+      [this] { return device_.registers().take(program_windows_); }, std::move(run));
+}
+
+void PccDevice::stop_program(Answer<void> answer) {
+  if (std::exchange(program_runs_, false)) {
+    log(LogLevel::kInfo, fmt::format("stopped by {} (pid {})", program_->comm, program_->pid));
+  }
+  give_back(program_windows_, std::move(answer));
+}
+
+void PccDevice::release_program() {
+  stop_program([](Result<void>) {});
+  program_.reset();
+}
+
 void PccDevice::pcc_log(LogLevel level, std::string_view line) {
   parts_.log(level, fmt::format("{}: PCC: {}", device_.name(), line));
 }
@@ -282,7 +345,7 @@ void PccDevice::pcc_died(const std::string& why) {
   last_error_ = why;
   log(LogLevel::kErr, fmt::format("{}: {}", was_active ? "ended" : "failed", why));
   forget();
-  if (was_active) give_back([](Result<void>) {});
+  if (was_active) give_back(windows_, [](Result<void>) {});
 }
 
 }  // namespace rocefs

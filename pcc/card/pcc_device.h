@@ -18,6 +18,7 @@
 #include "core/shared_memory.h"
 #include "pcc/card/backend.h"
 #include "pcc/card/order_queue.h"
+#include "pcc/card/program_server.h"
 #include "rdma/device.h"
 
 namespace rocefs {
@@ -32,10 +33,12 @@ class PccDevice final : public PccBackend::Listener {
     std::function<std::unique_ptr<PccBackend>(PccBackend::Listener&)> make_backend;
     // Whether the card's processor can be reached: its error is that of every order to it.
     std::function<Result<void>()> reachable;
+    // Ends a program that has claimed the device: release() follows.
+    std::function<void(uint64_t program)> revoke;
     std::function<void(LogLevel, const std::string&)> log;
   };
 
-  // Nothing works before begin(). It outlives the engine's thread.
+  // Before the engine starts; it outlives the engine's thread. Nothing works before begin().
   explicit PccDevice(Parts parts);
   ~PccDevice() override;
 
@@ -44,7 +47,7 @@ class PccDevice final : public PccBackend::Listener {
   // The driver has left it, or a reset is under way: whatever is under way fails with `why`, and
   // all is forgotten. The windows are given back when `then` answers.
   void end(const Error& why, Answer<void> then);
-  // Between the two, and something can run algorithms.
+  // Something can run algorithms.
   bool works() const { return backend_ != nullptr; }
 
   // ---- What is so ----
@@ -60,12 +63,16 @@ class PccDevice final : public PccBackend::Listener {
   const std::string& last_error() const { return last_error_; }
   // Of the last load().
   const std::vector<PccLoaded::File>& load_report() const { return load_report_; }
-  // The name of a slot's algorithm; - where it has none.
+  // The name of the algorithm that last_control() calls so; - where that is not known.
   std::string_view name_of(unsigned slot) const;
+  // A program that sets the windows itself, or may; null where there is none.
+  const PccClaims::Program* program() const { return program_ ? &*program_ : nullptr; }
   // Null before there are pages.
   const SharedMemory* signals() const { return device_.registers().signals().get(); }
   // What the owner of the windows says; null while nobody owns them.
-  const SharedMemory* control() const { return owned() ? control_.get() : nullptr; }
+  const SharedMemory* control() const {
+    return active_ || program_runs_ ? control_.get() : nullptr;
+  }
   // The same, of the last owner when there is none now: null before the first.
   const std::shared_ptr<SharedMemory>& last_control() const { return control_; }
   // `changed` runs when algorithms() or applied() have changed.
@@ -89,6 +96,13 @@ class PccDevice final : public PccBackend::Listener {
   // What the card's processor sends back.
   void echo(const std::string& message, Answer<std::string> answer);
 
+  // ---- Of programs, as PccClaims has them ----
+
+  Result<void> claim(const PccClaims::Program& program);
+  void run_program(unsigned pollers, Answer<PccClaims::Pages> answer);
+  void stop_program(Answer<void> answer);
+  void release_program();
+
   // ---- PccBackend::Listener ----
 
   void pcc_log(LogLevel level, std::string_view line) override;
@@ -101,7 +115,6 @@ class PccDevice final : public PccBackend::Listener {
     void windows_lost(Device&) override {}
   };
 
-  bool owned() const { return active_; }
   const PccAlgorithmInfo* find(std::string_view name) const;
   Result<unsigned> slot_to_unload(const std::string& name) const;
   Result<unsigned> slot_to_update(const std::string& name,
@@ -111,7 +124,9 @@ class PccDevice final : public PccBackend::Listener {
   void run(const TurnPtr& turn, unsigned pollers, unsigned interval_us,
            std::shared_ptr<SharedMemory> control);
   void started(const TurnPtr& turn, const PccBackend::Run& run);
-  void give_back(Answer<void> answer);
+  Result<void> may_start() const;
+  Result<void> free_for_programs() const;
+  void give_back(const WindowOwner& owner, Answer<void> answer);
   void forget();
   void changed() const {
     if (changed_) changed_();
@@ -121,14 +136,19 @@ class PccDevice final : public PccBackend::Listener {
   Device& device_;
   Engine& engine_;
   const Parts parts_;
-  Windows windows_;
+  Windows windows_, program_windows_;
   OrderQueue orders_;
   std::unique_ptr<PccBackend> backend_;
   std::vector<PccAlgorithmInfo> algorithms_;
   std::vector<PccLoaded::File> load_report_;
   std::optional<unsigned> applied_;  // slot
   size_t built_ins_ = 0;
+  bool bound_ = false;
+  bool starting_ = false;
   bool active_ = false;
+  std::optional<PccClaims::Program> program_;
+  bool program_runs_ = false;
+  bool control_is_programs_ = false;  // control_'s slots are the program's own
   unsigned pollers_ = 1;
   std::shared_ptr<SharedMemory> control_;
   std::string last_error_;

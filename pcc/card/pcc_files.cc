@@ -237,7 +237,10 @@ void PccFiles::add_plugins() {
 
 std::string PccFiles::status() const {
   const PccDevice& device = parts_.device;
-  PccStatus status{device.name(), {}, device.applied(), 1, device.last_error()};
+  PccStatus status{device.name(), {}, device.applied(), 1, "", device.last_error()};
+  if (const auto* program = device.program()) {
+    status.owner = fmt::format("{} (pid {})", program->comm, program->pid);
+  }
   status.pollers = device.active() ? device.pollers() : setting(kThreads);
   if (const SharedMemory* signals = device.signals()) {
     for (ActiveQp active : active_qps(*signals)) {

@@ -30,6 +30,7 @@ std::string status_text(const PccStatus& status) {
     std::sort(parameters.begin(), parameters.end());
     for (const auto& [name, value] : parameters) text += fmt::format("  {}: {}\n", name, value);
   }
+  if (!status.owner.empty()) text += fmt::format("Owner: {}\n", status.owner);
   if (!status.last_error.empty()) text += fmt::format("Last error: {}\n", status.last_error);
   return text;
 }

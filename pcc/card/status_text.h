@@ -14,6 +14,7 @@ struct PccStatus {
   std::vector<QpReading> qps;
   const PccAlgorithmInfo* algorithm = nullptr;  // null: none is applied
   unsigned pollers = 1;
+  std::string owner;       // a program that sets the windows; empty: there is none
   std::string last_error;  // empty: there was none
 };
 

@@ -36,19 +36,25 @@ VirtualBackend::VirtualBackend(Engine& engine, Device& device, PollLoop& loop,
     : engine_(engine),
       listener_(listener),
       card_(loop, card, *this),
-      controller_(card.seed,
-                  [this](mango_log_level_e level, std::string_view text) {
-                    engine_.tell_control([this, level = level_of(level), text = std::string(text)] {
-                      listener_.pcc_log(level, text);
-                    });
-                  }),
+      seed_(card.seed),
+      controller_(make_controller()),
       event_(event_of<&VirtualBackend::on_time>(this)) {
-  add_built_ins(controller_);
   device.registers().on_change([this] { look_soon(); });
 }
 
+std::unique_ptr<PccController> VirtualBackend::make_controller() {
+  auto log = [this](mango_log_level_e level, std::string_view text) {
+    engine_.tell_control([this, level = level_of(level), text = std::string(text)] {
+      listener_.pcc_log(level, text);
+    });
+  };
+  auto controller = std::make_unique<PccController>(seed_, log);
+  add_built_ins(*controller);
+  return controller;
+}
+
 VirtualBackend::~VirtualBackend() {
-  if (running_ == Runner::kEngine) controller_.end();
+  if (running_ == Runner::kEngine) controller_->end();
 }
 
 VirtualBackend::Runner VirtualBackend::runner_of(unsigned slot) {
@@ -81,8 +87,10 @@ void VirtualBackend::apply(unsigned slot, std::optional<uint32_t> qpn, Answer<vo
                         "under the virtual clock built-in algorithms and plugins do not run beside "
                         "each other"});
   }
-  auto then = [this, runner, answer = std::move(answer)](Result<void> applied) mutable {
+  auto then = [this, runner, life = life_,
+               answer = std::move(answer)](Result<void> applied) mutable {
     if (!applied) return answer(std::move(applied));
+    if (life != life_) return;
     bool other = std::exchange(applied_, runner) != runner;
     if (!run_ || !other) return answer({});
     Run run = *run_;
@@ -94,36 +102,37 @@ void VirtualBackend::apply(unsigned slot, std::optional<uint32_t> qpn, Answer<vo
   if (runner == Runner::kCard) return card_.apply(slot, qpn, std::move(then));
   engine_.call<void>(
       [this, slot, qpn]() -> Result<void> {
-        if (!qpn) return result_of(controller_.apply(slot));
-        return result_of(controller_.apply(slot, std::span(&*qpn, 1)));
+        if (!qpn) return result_of(controller_->apply(slot));
+        return result_of(controller_->apply(slot, std::span(&*qpn, 1)));
       },
       std::move(then));
 }
 
 void VirtualBackend::start(const Run& run, Answer<void> answer) {
-  auto then = [this, run, answer = std::move(answer)](Result<void> started) mutable {
+  auto then = [this, run, life = life_, answer = std::move(answer)](Result<void> started) mutable {
+    if (life != life_) return;
     if (started) run_ = run;
     answer(std::move(started));
   };
   if (applied_ != Runner::kCard) {
     engine_.call<void>(
         [this, run]() -> Result<void> {
-          controller_.set_interval(run.interval_us * kMicrosecond);
+          controller_->set_interval(run.interval_us * kMicrosecond);
           signals_ = run.signals;
           control_ = run.control;
-          return result_of(controller_.begin(signals_->at<rocefs_signals_page>(0),
-                                             control_->at<rocefs_control_page>(0), 1));
+          return result_of(controller_->begin(signals_->at<rocefs_signals_page>(0),
+                                              control_->at<rocefs_control_page>(0), 1));
         },
-        [this, then = std::move(then)](Result<void> begun) mutable {
-          if (!begun) return then(std::move(begun));
+        [this, life = life_, then = std::move(then)](Result<void> begun) mutable {
+          if (!begun || life != life_) return then(std::move(begun));
           run_by_core(Runner::kEngine, std::move(then));
         });
     return;
   }
   Run lockstep = run;
   lockstep.pollers = 0;
-  card_.start(lockstep, [this, then = std::move(then)](Result<void> started) mutable {
-    if (!started) return then(std::move(started));
+  card_.start(lockstep, [this, life = life_, then = std::move(then)](Result<void> started) mutable {
+    if (!started || life != life_) return then(std::move(started));
     run_by_core(Runner::kCard, std::move(then));
   });
 }
@@ -141,7 +150,7 @@ void VirtualBackend::run_by_core(Runner runner, Answer<void> answer) {
   engine_.call<void>(
       [this, runner]() -> Result<void> {
         if (running_ == Runner::kEngine && runner != Runner::kEngine) {
-          controller_.end();
+          controller_->end();
           control_.reset();
           signals_.reset();
         }
@@ -156,7 +165,7 @@ void VirtualBackend::set_interval(unsigned interval_us, Answer<void> answer) {
   if (run_) run_->interval_us = interval_us;
   engine_.call<void>(
       [this, interval_us]() -> Result<void> {
-        controller_.set_interval(interval_us * kMicrosecond);
+        controller_->set_interval(interval_us * kMicrosecond);
         look_soon();
         return {};
       },
@@ -173,10 +182,28 @@ void VirtualBackend::update(unsigned slot, const Assignments& changes,
       [this, slot, changes]() -> Result<PccAlgorithmInfo> {
         std::vector<PccController::Change> wanted;
         for (const auto& [name, value] : changes) wanted.push_back({name, value});
-        if (Result<void> updated = controller_.update(slot, wanted); !updated) {
+        if (Result<void> updated = controller_->update(slot, wanted); !updated) {
           return updated.error();
         }
-        return describe(controller_, slot);
+        return describe(*controller_, slot);
+      },
+      std::move(answer));
+}
+
+void VirtualBackend::forget(Answer<void> answer) {
+  ++life_;
+  applied_ = Runner::kNone;
+  run_.reset();
+  card_.forget([](Result<void>) {});
+  engine_.call<void>(
+      [this]() -> Result<void> {
+        if (running_ == Runner::kEngine) controller_->end();
+        running_ = Runner::kNone;
+        controller_ = make_controller();
+        control_.reset();
+        signals_.reset();
+        look_soon();
+        return {};
       },
       std::move(answer));
 }
@@ -196,7 +223,7 @@ void VirtualBackend::schedule(TimeNs next) {
 }
 
 void VirtualBackend::on_time(TimeNs now) {
-  if (running_ == Runner::kEngine) return schedule(controller_.poll(0, now));
+  if (running_ == Runner::kEngine) return schedule(controller_->poll(0, now));
   engine_.tell_control([this, now, pause = engine_.pause()] { round(now, pause); });
 }
 

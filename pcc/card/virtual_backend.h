@@ -35,6 +35,7 @@ class VirtualBackend final : public PccBackend, private PccBackend::Listener {
   void stop(Answer<void> answer) override;
   void set_interval(unsigned interval_us, Answer<void> answer) override;
   void update(unsigned slot, const Assignments& changes, Answer<PccAlgorithmInfo> answer) override;
+  void forget(Answer<void> answer) override;
   void echo(const std::string& message, Answer<std::string> answer) override;
 
  private:
@@ -43,6 +44,7 @@ class VirtualBackend final : public PccBackend, private PccBackend::Listener {
 
   void pcc_log(LogLevel level, std::string_view line) override;
   void pcc_died(const std::string& why) override;
+  std::unique_ptr<PccController> make_controller();
   void run_by_core(Runner runner, Answer<void> answer);
   void round(TimeNs now, const Engine::Pause& pause);
 
@@ -56,9 +58,12 @@ class VirtualBackend final : public PccBackend, private PccBackend::Listener {
   CardBackend card_;
   Runner applied_ = Runner::kNone;
   std::optional<Run> run_;  // while something runs
+  uint64_t life_ = 0;       // ends with forget(): what was begun before is not gone on with
+
+  const uint64_t seed_;
 
   // Core thread.
-  PccController controller_;
+  std::unique_ptr<PccController> controller_;
   Runner running_ = Runner::kNone;
   std::shared_ptr<SharedMemory> signals_, control_;  // of controller_'s run
   Event event_;

@@ -12,6 +12,7 @@ void bench_memory(Table& table);
 void bench_reads(Table& table);
 void bench_wire(Table& table);
 void bench_verbs(Table& table);
+void bench_pcc(Table& table);
 
 inline constexpr Bench kBenches[] = {
     {"files", "open, read to the end and close, against real sysfs", bench_files},
@@ -21,6 +22,7 @@ inline constexpr Bench kBenches[] = {
     {"reads", "what readers of the files do to messages", bench_reads},
     {"wire", "ICRC, parsing and emitting", bench_wire},
     {"verbs", "stock programs, against memory moved between processes", bench_verbs},
+    {"pcc", "decisions of an algorithm, against a bare loop over as many windows", bench_pcc},
 };
 
 }  // namespace rocefs::bench

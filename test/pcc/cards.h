@@ -23,6 +23,7 @@ struct Cards {
   Worker worker;
   std::map<std::string, FakeBackend::Journal> journals;
   std::vector<std::string> log;
+  std::vector<uint64_t> revoked;
   std::unique_ptr<Pcc> pcc;
   std::unique_ptr<PciDriver> driver;
 
@@ -40,8 +41,9 @@ struct Cards {
     };
     auto noted = [this](LogLevel, const std::string& line) { log.push_back(line); };
     auto driver_noted = [this](const std::string& line) { log.push_back(line); };
+    auto revoke = [this](uint64_t program) { revoked.push_back(program); };
     pcc = std::make_unique<Pcc>(Pcc::Parts{tree, *engine, *fabric, worker, make, std::move(plugins),
-                                           mgmt, noted, driver_noted});
+                                           mgmt, revoke, noted, driver_noted});
     driver = std::make_unique<PciDriver>(tree, *fabric, *engine, make_link_knobs(*fabric, *engine),
                                          pcc.get());
     pcc->begin_modes();

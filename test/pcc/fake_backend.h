@@ -79,6 +79,12 @@ class FakeBackend final : public PccBackend {
     if (journal_.refuse.code == 0) algorithms_[slot] = updated;
     give(std::move(answer), std::move(updated));
   }
+  void forget(Answer<void> answer) override {
+    note("forget");
+    algorithms_ = built_ins();
+    held_.clear();
+    answer({});
+  }
   void echo(const std::string& message, Answer<std::string> answer) override {
     note("echo " + message);
     give(std::move(answer), std::string(message));

@@ -238,7 +238,7 @@ TEST_CASE(
   cards.bind(false);
   CHECK(*under_way == "ENODEV");
   CHECK(*waiting == "ENODEV");
-  CHECK(!cards.card().now);
+  CHECK(cards.last_order() == "forget");
   CHECK(!cards.file("state"));
   CHECK(!cards.device().cfr().owned());
   cards.card().hold = false;

@@ -7,6 +7,8 @@
 #include "core/reference.h"
 #include "core/set_file.h"
 #include "core/trigger.h"
+#include "pcc/card/card_backend.h"
+#include "pcc/card/virtual_backend.h"
 #include "rdma/device.h"
 #include "rdma/files.h"
 #include "rdma/switch_files.h"
@@ -83,9 +85,21 @@ void House::add_pcc() {
   auto driver_log = [this](const std::string& line) {
     dmesg_.log(LogLevel::kInfo, engine_->now(), line);
   };
-  pcc_ = std::make_unique<Pcc>(Pcc::Parts{*tree_, *engine_, *fabric_, *worker_,
-                                          choice_.make_pcc_backend, choice_.plugins, config_.mgmt,
+  auto make_backend = [this](Device& device, PccBackend::Listener& listener) {
+    return make_pcc_backend(device, listener);
+  };
+  pcc_ = std::make_unique<Pcc>(Pcc::Parts{*tree_, *engine_, *fabric_, *worker_, make_backend,
+                                          choice_.plugins, config_.mgmt, choice_.revoke_program,
                                           own_log, driver_log});
+}
+
+std::unique_ptr<PccBackend> House::make_pcc_backend(Device& device,
+                                                    PccBackend::Listener& listener) {
+  CardBackend::Options card{own_pccd(), device.name(), choice_.seed};
+  if (engine_->mode() == ClockMode::kReal) {
+    return std::make_unique<CardBackend>(loop_, std::move(card), listener);
+  }
+  return std::make_unique<VirtualBackend>(*engine_, device, loop_, std::move(card), listener);
 }
 
 ResetParts House::reset_parts(std::function<void()> drop_clients) {

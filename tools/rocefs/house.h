@@ -41,8 +41,9 @@ class House {
     uint64_t seed = 1;
     uid_t uid = 0;
     gid_t gid = 0;
-    MakePccBackend make_pcc_backend = nullptr;  // none: there is no PCC
-    OwnDirectories plugins = {};                // of PCC
+    OwnDirectories plugins = {};  // of PCC
+    // A program's claim on a device has ended.
+    std::function<void(uint64_t program)> revoke_program = nullptr;
   };
 
   // `config` and what `choice` points to outlive it. Nothing runs yet: knobs of the configuration
@@ -81,6 +82,7 @@ class House {
   std::shared_ptr<Attribute> find_setting(const std::string& path);
   Result<void> store_now(const KnobSetting& setting);
   void add_pcc();
+  std::unique_ptr<PccBackend> make_pcc_backend(Device& device, PccBackend::Listener& listener);
   ResetParts reset_parts(std::function<void()> drop_clients);
 
   const Config& config_;
