@@ -154,6 +154,12 @@ $(BUILD)/lib/libmango.so: $(MANGO_SOURCES:%.cc=$(BUILD)/pic/%.o) pcc/libmango.ma
 	$(CXX) $(MANGO_LDFLAGS) -o $@ $(filter %.o,$^) -ldl
 	ln -sfn libmango.so $@.1
 
+# The header as a program in C sees it.
+$(BUILD)/test/pcc/%.o: test/pcc/%.c $(STAMP)
+	@mkdir -p $(@D)
+	$(CC) -Ipcc -std=c11 -pedantic -O2 -g -Wall -Wextra -Werror -Wshadow -MMD -MP -c -o $@ $<
+$(BUILD)/test/pcc_test: $(patsubst %.c,$(BUILD)/%.o,$(wildcard test/pcc/*.c))
+
 # A verbs program as any other: of the provider it knows nothing.
 $(BUILD)/test/provider/%.o: test/provider/%.c $(STAMP)
 	@mkdir -p $(@D)
