@@ -40,13 +40,23 @@ if [ -e "$reference" ]; then
   done
 fi
 
-# Help everywhere, each with an example that is a command of ours; completion knows the words.
+# Help everywhere, each with an example; the completion and the manual know all the words.
+sources=$here/../../tools/mango-ctl
+. "$sources/mango-ctl.bash"
+completed() {  # WORDS… UNFINISHED: what bash would offer
+  COMP_WORDS=(mango-ctl "$@") COMP_CWORD=$#
+  _mango_ctl
+  printf '%s\n' "${COMPREPLY[@]}"
+}
+sed 's/\\-/-/g; s/" | /|/g; s/\\f[IP]//g' "$sources/mango-ctl.1" >"$dir/manual"
 helps() {  # WORDS…
-  local text
+  local text word
   text=$("$MANGO_CTL" "$@" --help) || fail "$* --help: $?"
   grep -q "^  mango-ctl .*${*: -1}" <<<"$text" || [ $# -eq 0 ] || fail "$* --help: no example"
   for word in $(sed -n '/^Subcommands:/,/^$/s/^  \([a-z-]*\) .*/\1/p' <<<"$text"); do
     words=$((words + 1))
+    grep -qx -- "$word" <<<"$(completed "$@" "")" || fail "not completed: $* $word"
+    grep -qE -- "(^| |\||\")$word( |\"|\||$)" <<<"$(grep -- "$*" "$dir/manual")" || fail "not in the manual: $* $word"
     helps "$@" "$word"
   done
 }
@@ -158,6 +168,21 @@ expect "1 mango-ctl: error: nosuchcompiler: No such file or directory" \
   "$(said env CXX=nosuchcompiler "$MANGO_CTL" --mount "$tree" rdma pcc algo cross-build "$dir/my_algo.cc" mb_0)" "CXX"
 expect "my_algo.so" "$(ls -A "$dir/plugins0")" "nothing half"
 expect "$sum" "$(sha256sum <"$dir/plugins0/my_algo.so")" "the plugin that was there"
+
+# Completion asks the mount.
+completes() { expect "$1" "$(completed --mount "$tree" "${@:2}" | sort | xargs)" "completion of ${*:2}"; }
+completes "all mb_0 mb_1" rdma cfr enable ""
+completes "mb_1" rdma pcc start mb_1
+completes "mb_0 mb_1" rdma pcc ping ""
+completes "aimd dcqcn my_custom_algo rttvegas" rdma pcc apply mb_0 ""
+completes "aimd dcqcn my_custom_algo rttvegas" rdma pcc algo unload mb_0 ""
+completes "alpha= beta=" rdma pcc update-params mb_0 my_custom_algo --param ""
+completes "mango_mgmt0 mango_mgmt1" mgmt net config ""
+completes "--ops-timer" rdma ops enable mb_0 --o
+completes "level1 level2 level3 level4 level5" rdma ops enable mb_0 --ops-timer l
+completes "soc" rdma pcc mode set all s
+completes "" rdma pcc apply nosuch ""
+completes "" rdma pcc start mb_0 x
 
 # Queue pairs, as in the reference; the trace.
 mango-ctl rdma pcc apply mb_0 aimd
