@@ -14,6 +14,7 @@
 #include "fs/mount_point.h"
 #include "fs/mount_watch.h"
 #include "fs/session.h"
+#include "pcc/card/program_server.h"
 #include "rdma/client/server.h"
 #include "tools/rocefs/house.h"
 #include "tools/rocefs/kept.h"
@@ -77,6 +78,7 @@ class Daemon::Impl {
   void listen();
   void no_socket(std::string_view why);
   void serve_clients(Fd listener);
+  void drop_clients();
   bool settle_clients();
   void refuse_clients();
   void watch_mounts();
@@ -98,6 +100,7 @@ class Daemon::Impl {
   std::unique_ptr<Session> session_;
   std::unique_ptr<MountWatch> mounts_;
   std::unique_ptr<ClientServer> clients_;
+  std::unique_ptr<ProgramServer> programs_;
   DaemonEvents events_;
   Fd signals_;
   bool ending_ = false;
@@ -138,6 +141,7 @@ std::optional<Failure> Daemon::Impl::build(const Options& options) {
   }
   House::Choice choice{engine_options(), seed_, options.uid, options.gid};
   choice.plugins = plugin_directories(mount_point_, options.uid, options.gid);
+  choice.revoke_program = [this](uint64_t program) { programs_->revoke(program); };
   auto house = House::create(config_, choice);
   if (!house) return Failure{1, house.error().reason};
   house_ = std::move(*house);
@@ -146,7 +150,10 @@ std::optional<Failure> Daemon::Impl::build(const Options& options) {
                            [this](std::string_view line) { log(LogLevel::kInfo, line); });
   if (!clients) return Failure{1, clients.error().reason};
   clients_ = std::move(*clients);
-  house_->add_files([this] { clients_->drop_all(); });
+  house_->add_files([this] { drop_clients(); });
+  programs_ = std::make_unique<ProgramServer>(house_->loop(), house_->pcc());
+  clients_->hand_claims_to(
+      [this](ClientServer::Claim claim) { programs_->take_over(std::move(claim)); });
   if (from_.listener) house_->tree().add_socket(kSocket);
   if (std::optional<Failure> failed = house_->apply(config_.knobs)) return failed;
   house_->keep_as_defaults();
@@ -347,6 +354,11 @@ void Daemon::Impl::run(DaemonEvents events) {
   house_->loop().run();
 }
 
+void Daemon::Impl::drop_clients() {
+  clients_->drop_all();
+  programs_->drop_all();
+}
+
 // False when the memory of a client blocks: the kernel may still write into what would be freed.
 bool Daemon::Impl::settle_clients() {
   constexpr TimeNs kPatience = kSecond;
@@ -361,6 +373,7 @@ bool Daemon::Impl::settle_clients() {
 Daemon::Impl::~Impl() {
   session_.reset();
   if (clients_) clients_->drop_all();
+  programs_.reset();
   if (house_) house_->stop_engine();
   if (clients_ && !settle_clients()) std::_Exit(0);
   if (house_) house_->end_traffic();
