@@ -37,8 +37,13 @@ tsan: packages ## the tests under ThreadSanitizer
 	@$(MAKE) --no-print-directory -s -j$(JOBS) MODE=tsan BUILD=$(BUILD)/tsan all tests
 	@ROCEFS_TEST_LIMIT=1800 test/run $(BUILD)/tsan
 install: all ## install into PREFIX (/usr/local), below DESTDIR
+	@there=$(DESTDIR)$(PREFIX)/bin/mango-ctl; [ ! -e $$there ] || $$there --version 2>&1 | grep -q rocefs || \
+	  { echo "rocefs: $$there is somebody else's: nothing is installed" >&2; exit 1; }
 	install -D -m 0755 $(BUILD)/bin/rocefs $(DESTDIR)$(PREFIX)/bin/rocefs
 	install -D -m 0755 $(BUILD)/bin/mango-pccd $(DESTDIR)$(PREFIX)/bin/mango-pccd
+	install -D -m 0755 $(BUILD)/bin/mango-ctl $(DESTDIR)$(PREFIX)/bin/mango-ctl
+	install -D -m 0644 tools/mango-ctl/mango-ctl.1 $(DESTDIR)$(PREFIX)/share/man/man1/mango-ctl.1
+	install -D -m 0644 tools/mango-ctl/mango-ctl.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/mango-ctl
 	install -D -m 0644 $(BUILD)/lib/librocefs-rdmav34.so $(DESTDIR)$(PREFIX)/lib/rocefs/librocefs-rdmav34.so
 	install -D -m 0644 $(BUILD)/lib/libmango.so $(DESTDIR)$(PREFIX)/lib/libmango.so.1
 	ln -sfn libmango.so.1 $(DESTDIR)$(PREFIX)/lib/libmango.so
@@ -130,9 +135,13 @@ $(BUILD)/bin/mango-pccd: $(call objects,tools/mango-pccd) $(call library,pcc) $(
 	  -Wl,--whole-archive $(call library,pcc) -Wl,--no-whole-archive $(call library,pcc/card) $(call library,core) $(LDLIBS)
 
 # A client of the files: no layer is in it but a few words of core, and where rocefs is mounted.
-$(BUILD)/bin/mango-ctl: $(call objects,tools/mango-ctl) $(BUILD)/fs/mount_table.o $(call library,core)
+# What it builds plugins with stands beside the programs, here as where they are installed.
+$(BUILD)/bin/mango-ctl: $(call objects,tools/mango-ctl) $(BUILD)/fs/mount_table.o $(call library,core) \
+  | $(patsubst pcc/%,$(BUILD)/include/%,$(wildcard pcc/libmango.h))
 	@mkdir -p $(@D)
 	$(CXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(shell pkg-config --libs fmt 2>/dev/null)
+$(BUILD)/include/%.h: pcc/%.h
+	@mkdir -p $(@D) && ln -sf $(abspath $<) $@
 
 $(BUILD)/rdma/provider/%.o: rdma/provider/%.c $(STAMP)
 	@mkdir -p $(@D)
@@ -153,6 +162,12 @@ $(BUILD)/lib/libmango.so: $(MANGO_SOURCES:%.cc=$(BUILD)/pic/%.o) pcc/libmango.ma
 	@mkdir -p $(@D)
 	$(CXX) $(MANGO_LDFLAGS) -o $@ $(filter %.o,$^) -ldl
 	ln -sfn libmango.so $@.1
+
+# The header as a program in C sees it.
+$(BUILD)/test/pcc/%.o: test/pcc/%.c $(STAMP)
+	@mkdir -p $(@D)
+	$(CC) -Ipcc -std=c11 -pedantic -O2 -g -Wall -Wextra -Werror -Wshadow -MMD -MP -c -o $@ $<
+$(BUILD)/test/pcc_test: $(patsubst %.c,$(BUILD)/%.o,$(wildcard test/pcc/*.c))
 
 # A verbs program as any other: of the provider it knows nothing.
 $(BUILD)/test/provider/%.o: test/provider/%.c $(STAMP)
@@ -180,9 +195,9 @@ $(BUILD)/test/rocefs_bench: $(call objects,test/bench) $(call library,fs) $(RDMA
 	$(CXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 # By libFuzzer, and by hand over the corpus.
-$(BUILD)/test/fuzz/%_fuzz: $(BUILD)/test/fuzz/%.o $(RDMA_LIBRARIES)
+$(BUILD)/test/fuzz/%_fuzz: $(BUILD)/test/fuzz/%.o $(PCC_LIBRARIES) $(RDMA_LIBRARIES)
 	$(CXX) $(CXXFLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(LDLIBS)
-$(BUILD)/test/fuzz/%_replay: $(BUILD)/test/fuzz/%.o $(BUILD)/test/fuzz/replay.o $(RDMA_LIBRARIES)
+$(BUILD)/test/fuzz/%_replay: $(BUILD)/test/fuzz/%.o $(BUILD)/test/fuzz/replay.o $(PCC_LIBRARIES) $(RDMA_LIBRARIES)
 	$(CXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

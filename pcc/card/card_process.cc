@@ -1,6 +1,7 @@
 #include "pcc/card/card_process.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/socket.h>
@@ -27,6 +28,7 @@ namespace {
 
 constexpr int kCardSocket = 3;  // as mango-pccd knows it
 constexpr size_t kMaxDescriptors = 2;
+constexpr int kPatienceMs = 100;
 
 union Descriptors {
   cmsghdr header;
@@ -35,6 +37,16 @@ union Descriptors {
 
 int kill_by(int pidfd) {
   return static_cast<int>(::syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, nullptr, 0));
+}
+
+// How it ended; si_pid is 0 while it has not.
+std::optional<siginfo_t> reap(int pidfd) {
+  siginfo_t info{};
+  if (::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(pidfd), &info,
+               WEXITED | WNOHANG) != 0) {
+    return std::nullopt;  // somebody else has waited for it
+  }
+  return info;
 }
 
 // What a new process is to be: nobody's signals, nobody's descriptors, a group of its own, so that
@@ -120,18 +132,23 @@ CardProcess::CardProcess(PollLoop& loop, Listener& listener, pid_t pid, Fd pidfd
   loop_.watch(pidfd_.get(), [this] { bury(); });
 }
 
+// Who is killed is dead at once, but for what the kernel has to finish: it is waited for, or the
+// end of the daemon would leave a zombie, but not for long.
 CardProcess::~CardProcess() {
   *alive_ = false;
   unwatch_socket();
   if (!pidfd_) return;
   loop_.unwatch(pidfd_.get());
   kill_by(pidfd_.get());
+  pollfd end{pidfd_.get(), POLLIN, 0};
+  if (::poll(&end, 1, kPatienceMs) == 1) {
+    reap(pidfd_.get());
+    return;
+  }
   int watched = pidfd_.get();
   auto pidfd = std::make_shared<Fd>(std::move(pidfd_));
   loop_.watch(watched, [&loop = loop_, pidfd] {
-    siginfo_t info{};
-    ::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(pidfd->get()), &info,
-             WEXITED | WNOHANG);
+    reap(pidfd->get());
     loop.unwatch(pidfd->get());
   });
 }
@@ -186,22 +203,20 @@ void CardProcess::unwatch_socket() {
 // What it has said is heard first: the messages of a process that has ended are finitely many.
 void CardProcess::bury() {
   if (!take(INT_MAX)) return;
-  siginfo_t info{};
-  bool known = ::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(pidfd_.get()), &info,
-                        WEXITED | WNOHANG) == 0;
-  if (known && info.si_pid == 0) return;  // not yet
+  std::optional<siginfo_t> end = reap(pidfd_.get());
+  if (end && end->si_pid == 0) return;  // not yet
   loop_.unwatch(pidfd_.get());
   pidfd_.reset();
   unwatch_socket();
   grace_.disarm();
-  bool by_signal = known && info.si_code != CLD_EXITED;
+  bool by_signal = end && end->si_code != CLD_EXITED;
   std::string how = "ended";
   if (by_signal) {
-    const char* name = sigabbrev_np(info.si_status);
+    const char* name = sigabbrev_np(end->si_status);
     how = name ? fmt::format("died of SIG{}", name)
-               : fmt::format("died of signal {}", info.si_status);
-  } else if (known) {
-    how = fmt::format("ended with exit status {}", info.si_status);
+               : fmt::format("died of signal {}", end->si_status);
+  } else if (end) {
+    how = fmt::format("ended with exit status {}", end->si_status);
   }
   listener_.card_ended(how, by_signal);
 }

@@ -37,7 +37,7 @@ class CardProcess {
   // It inherits its end of the socket as descriptor 3, standard output and error, and nothing else.
   static Result<std::unique_ptr<CardProcess>> start(PollLoop& loop, const Program& program,
                                                     Listener& listener);
-  // Kills it if it lives; the loop buries it.
+  // Kills it if it lives.
   ~CardProcess();
 
   pid_t pid() const { return pid_; }

@@ -98,8 +98,8 @@ class Card final : public PccBackend::Listener {
   }
 
   template <class Work>
-  auto on_loop(Work work) {
-    std::promise<decltype(work())> done;
+  std::invoke_result_t<Work> on_loop(Work work) {
+    std::promise<std::invoke_result_t<Work>> done;
     loop.post([&] { done.set_value(work()); });
     return done.get_future().get();
   }

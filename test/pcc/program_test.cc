@@ -165,7 +165,7 @@ std::unique_ptr<PccLink> opened() {
 TEST_CASE("program: it claims a device, sees what the engine writes, and writes what it reads") {
   Rig rig;
   auto link = opened();
-  CHECK(rig.claims.told("claim mb_0 true pcc_test"));
+  CHECK(rig.claims.told(fmt::format("claim mb_0 true {}", program_invocation_short_name)));
   PccLink::Pages pages;
   REQUIRE(link->run(4, &pages) == MANGO_STATUS_OK);
   CHECK(rig.claims.told("run 4"));

@@ -35,7 +35,7 @@ CommandLine::CommandLine() : root_("Configures and watches the RoCE NICs of a mo
 
 void CommandLine::add_common_options(CLI::App& word) {
   word.set_help_flag("-h,--help", "this text");
-  word.add_option("--mount", mount_, "which rocefs")->type_name("DIR");
+  word.add_option("--mount", mount_, "which rocefs")->type_name("DIR")->take_last();
   word.add_flag("--json", json_, "print what is read as an array of JSON objects");
 }
 

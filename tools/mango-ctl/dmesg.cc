@@ -1,5 +1,6 @@
 // dmesg: what the emulated kernel and its driver say.
-#include <time.h>
+#include <poll.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <memory>
@@ -34,7 +35,7 @@ std::string shown(const Session& session, std::string_view text) {
 }
 
 void follow(Session& session, const std::string& path) {
-  constexpr timespec kPause{0, 200'000'000};
+  constexpr int kPauseMs = 200;
   std::string before;
   for (;;) {
     Result<std::string> now = session.tree().read(path);
@@ -42,7 +43,9 @@ void follow(Session& session, const std::string& path) {
     std::string_view fresh = news(before, *now);
     if (!fresh.empty() && !session.stream(shown(session, fresh))) return;
     before = std::move(*now);
-    ::nanosleep(&kPause, nullptr);
+    // A reader that has gone is an event of its own.
+    pollfd reader{STDOUT_FILENO, 0, 0};
+    if (::poll(&reader, 1, kPauseMs) > 0) return;
   }
 }
 

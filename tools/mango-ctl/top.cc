@@ -147,6 +147,13 @@ Result<void> watch(Session& session, const std::string& device, const TopOptions
   }
 }
 
+std::string check_interval(const std::string& text) {
+  char* end = nullptr;
+  double seconds = std::strtod(text.c_str(), &end);
+  bool good = !*end && seconds >= 0.01 && seconds <= 86400;
+  return good ? "" : fmt::format("'{}': 0.01 to 86400 seconds are wanted", text);
+}
+
 }  // namespace
 
 void add_top_command(CommandLine& line, CLI::App& pcc) {
@@ -163,7 +170,8 @@ void add_top_command(CommandLine& line, CLI::App& pcc) {
   add_device(command, options->device);
   command.add_option("--interval", options->interval_s, "between refreshes, in seconds (1)")
       ->type_name("S")
-      ->check(CLI::Range(0.01, 86400.0));
+      ->check(
+          CLI::Validator([](std::string& text) { return check_interval(text); }, "", "seconds"));
   command.add_option("-n,--count", options->count, "refreshes, then end")
       ->type_name("N")
       ->check(CLI::PositiveNumber);

@@ -1,0 +1,232 @@
+#!/bin/bash
+# mango-ctl prints what the reference prints, stores what it must, and says what was wrong. Its
+# transcripts (golden/) are run on a mount, and those of PCC on a directory that looks like one, too.
+. "$(dirname "$0")/lib/common.bash"
+here=$(realpath "$(dirname "$0")")
+. "$here/lib/transcript.bash"
+. "$here/lib/fake_pcc.bash"
+MANGO_CTL=${MANGO_CTL:-${ROCEFS%/*}/mango-ctl}
+[ -x "$MANGO_CTL" ] || fail "$MANGO_CTL is not built"
+dir=$(realpath "$dir") golden=$here/golden
+
+# said COMMAND…: its exit status, and what it printed anywhere, in one line.
+said() { local status=0 text; text=$("$@" 2>&1) || status=$?; echo "$status $text" | xargs -0 printf %s | tr '\n' ' ' | sed 's/ $//'; }
+# What is read is an array of objects, that has as many as this and a key of that name.
+json() {  # COUNT KEY COMMAND…
+  local count=$1 key=$2
+  shift 2
+  "$@" --json >"$dir/json" || fail "$*: $?"
+  python3 - "$count" "$key" "$dir/json" <<'PY' || fail "$*: $(cat "$dir/json")"
+import json, sys
+rows = json.load(open(sys.argv[3]))
+assert isinstance(rows, list) and len(rows) == int(sys.argv[1]), rows
+assert all(sys.argv[2] in row for row in rows), rows
+PY
+}
+write_params() { printf '{\n"wai": 80,\n"g": 0.0625,\n"max_fast_steps": 3,\n"threshold": 10\n}\n' >"$dir/dcqcn_params.json"; }
+# Every line that anybody types in the reference is in a transcript.
+reference=$ROCEFS_SHARED/reference/seeds/mango-roce-ai-advanced-features.txt
+if [ -e "$reference" ]; then
+  grep '^~\$ .*mango-ctl' "$reference" | sort -u >"$dir/typed"
+  [ "$(wc -l <"$dir/typed")" -gt 30 ] || fail "where are the commands of the reference?"
+  missing=$(grep -vxFf <(cat "$golden"/mango_ctl*.txt) "$dir/typed") && fail "not in a transcript: $missing"
+  # CI's line for their outputs: blanks were lost in the reference.
+  for line in "mb_0: CFR Enabled: Yes" "OPS Timer: level3" "Selective Repeat Enabled: Yes" "mb_1: SoC mode" \
+    "Please reload mango-drivers to apply PCC mode" "17 132044 ib_write_bw 150 0 8192" \
+    "QP PID Process Ctrl Count CNP Window Size" "mb_1 Inactive - 1" "NAME STATUS ALGO NUM_THREADS" \
+    "wai g max_fast_steps mode threshold max_window min_window" "aimd dcqcn rttvegas my_custom_algo" pong; do
+    grep -qxF -- "$line" "$reference" || fail "not in the reference: $line"
+    sed 's/  */ /g; s/ $//' "$golden"/mango_ctl*.txt | grep -xF -- "$line" >/dev/null || fail "not in a transcript: $line"
+  done
+fi
+
+# Help everywhere, each with an example; the completion and the manual know all the words.
+sources=$here/../../tools/mango-ctl
+. "$sources/mango-ctl.bash"
+completed() {  # WORDS… UNFINISHED: what bash would offer
+  COMP_WORDS=(mango-ctl "$@") COMP_CWORD=$#
+  _mango_ctl
+  printf '%s\n' "${COMPREPLY[@]}"
+}
+sed 's/\\-/-/g; s/" | /|/g; s/\\f[IP]//g' "$sources/mango-ctl.1" >"$dir/manual"
+helps() {  # WORDS…
+  local text word
+  text=$("$MANGO_CTL" "$@" --help) || fail "$* --help: $?"
+  grep -q "^  mango-ctl .*${*: -1}" <<<"$text" || [ $# -eq 0 ] || fail "$* --help: no example"
+  for word in $(sed -n '/^Subcommands:/,/^$/s/^  \([a-z-]*\) .*/\1/p' <<<"$text"); do
+    words=$((words + 1))
+    grep -qx -- "$word" <<<"$(completed "$@" "")" || fail "not completed: $* $word"
+    grep -qE -- "(^| |\||\")$word( |\"|\||$)" <<<"$(grep -- "$*" "$dir/manual")" || fail "not in the manual: $* $word"
+    helps "$@" "$word"
+  done
+}
+words=0
+helps
+[ "$words" -ge 44 ] || fail "only $words words"
+expect "0 mango-ctl 0.1.0 (rocefs)" "$(said "$MANGO_CTL" --version)" "--version"
+
+# A mount.
+mounted
+tree=$mnt
+transcript "$golden/mango_ctl_features.txt"
+transcript "$golden/mango_ctl_usage.txt"
+for noun in cfr ops sr; do json 2 enabled mango-ctl rdma $noun status all; done
+json 2 ports mango-ctl dev list
+json 1 pci mango-ctl dev show mb_1
+json "$(wc -l <"$debug/dmesg")" time mango-ctl dmesg
+expect "$(cat "$debug/dmesg")" "$(mango-ctl dmesg)" "dmesg"
+expect 1 "$(mango-ctl dmesg -w | head -n 1 | wc -l)" "dmesg -w"
+# The reason is the last one of this file, and only where reasons are told.
+store 99999 "$ib/mb_0/ops/udp_port_range" >/dev/null
+expect "1 mango-ctl: error: ops_timer: one of: default level1 level2 level3 level4 level5" \
+  "$(said mango-ctl rdma ops enable mb_0 --ops-timer level9)" "the last reason"
+echo err >"$debug/log_level"
+expect "1 mango-ctl: error: Invalid argument" "$(said mango-ctl rdma ops enable mb_0 --udp-port-range 0)" "no reason"
+echo info >"$debug/log_level"
+if [ -d "$ib/mb_0/pcc" ]; then
+  write_params
+  transcript "$golden/mango_ctl.txt"
+  transcript "$golden/mango_ctl_order.txt"
+  transcript "$golden/mango_ctl_card.txt"
+  transcript "$golden/mango_ctl_pcc_errors.txt"
+fi
+
+# Which tree: what is said, else the environment, else the mount table.
+found() { said env -u ROCEFS_MOUNT -u SYSFS_PATH "$@" | cut -d ' ' -f 1,2; }
+expect "0 NAME" "$(found ROCEFS_MOUNT="$mnt" "$MANGO_CTL" dev list)" "ROCEFS_MOUNT"
+expect "0 NAME" "$(found SYSFS_PATH="$mnt" "$MANGO_CTL" dev list)" "SYSFS_PATH"
+expect "0 NAME" "$(found SYSFS_PATH=/nowhere ROCEFS_MOUNT="$mnt/" "$MANGO_CTL" dev list)" "ROCEFS_MOUNT and SYSFS_PATH"
+expect "1 mango-ctl: error: $dir: no rocefs is mounted there" \
+  "$(said env ROCEFS_MOUNT="$mnt" "$MANGO_CTL" dev list --mount "$dir")" "--mount and ROCEFS_MOUNT"
+expect "1 mango-ctl: error: /nowhere: no rocefs is mounted there" \
+  "$(said env ROCEFS_MOUNT=/nowhere "$MANGO_CTL" dev list)" "a wrong ROCEFS_MOUNT"
+mkdir -p "$dir/second"
+"$ROCEFS" "$dir/second" >/dev/null
+several=$(said env -u ROCEFS_MOUNT -u SYSFS_PATH "$MANGO_CTL" dev list)
+fusermount3 -u "$dir/second"
+grep -q "^1 mango-ctl: error: several rocefs are mounted: .*$mnt.*: ROCEFS_MOUNT names one, or --mount$" <<<"$several" ||
+  fail "several: $several"
+if status=0 && "$ROCEFS" enter -m "$mnt" true 2>/dev/null; then
+  expect "0 NAME" "$(said "$ROCEFS" enter -m "$mnt" -- env -u ROCEFS_MOUNT "$MANGO_CTL" dev list | cut -d ' ' -f 1,2)" "in /sys"
+  expect "1 mango-ctl: error: udp_port_range: 0 is outside 1 to 16384" \
+    "$(said "$ROCEFS" enter -m "$mnt" -- env -u ROCEFS_MOUNT "$MANGO_CTL" rdma ops enable mb_0 --udp-port-range 0)" "a reason in /sys"
+  said "$ROCEFS" enter -m "$mnt" -- env -u ROCEFS_MOUNT "$MANGO_CTL" proj disable rdma >/dev/null
+  expect "" "$(ls "$ib")" "proj disable in /sys"
+fi
+unmount
+
+# A directory that looks like a tree: what is printed and stored.
+fake_tree "$dir/fake"
+pcc=$tree/class/infiniband/mb_0/pcc
+write_params
+fake_settle none
+transcript "$golden/mango_ctl.txt" fake_settle
+transcript "$golden/mango_ctl_usage.txt" fake_settle
+transcript "$golden/mango_ctl_pcc_errors.txt" fake_settle
+expect "$(ls -U "$pcc/params" | xargs)" "$(mango-ctl rdma pcc list-params mb_0 dcqcn)" "list-params: the order of the directory"
+
+# All knobs of a command are in one store, an update is one line.
+mango-ctl rdma pcc update-params mb_0 dcqcn --params_json "$dir/dcqcn_params.json"
+expect "dcqcn wai=80 g=0.0625 max_fast_steps=3 threshold=10" "$(cat "$pcc/update")" "the update"
+echo '{"a": true, "b": false, "c": 1e-7, "d": -3, "e": 18446744073709551615, "f": 0.10}' >"$dir/all.json"
+mango-ctl rdma pcc update-params mb_0 dcqcn --params-json "$dir/all.json"
+expect "dcqcn a=1 b=0 c=1e-7 d=-3 e=18446744073709551615 f=0.10" "$(cat "$pcc/update")" "numbers as they are written"
+echo >"$pcc/update"
+mango-ctl mgmt net config mango_mgmt0 --host-ip 10.0.0.1 --soc-ip 10.0.0.2 --subnet 30
+expect "class/net/mango_mgmt0/host_ip=10.0.0.1 class/net/mango_mgmt0/soc_ip=10.0.0.2 class/net/mango_mgmt0/subnet=30" \
+  "$(cat "$tree/kernel/debug/rocefs/set")" "the three of an interface"
+fake_settle none
+
+# A run that does not begin leaves its options as they were; an errno without a reason is said.
+mv "$pcc/algo" "$pcc/algo.kept"
+ln -s /dev/full "$pcc/algo"
+expect "1 mango-ctl: error: No space left on device" "$(said mango-ctl rdma pcc apply mb_0 aimd)" "an errno"
+mv "$pcc/algo.kept" "$pcc/algo"
+mv "$pcc/state" "$pcc/state.kept"
+ln -s /proc/sys/kernel/ostype "$pcc/state"  # can be read, and nobody may write it
+expect "1 mango-ctl: error: class/infiniband/mb_0/pcc/state" "$(said mango-ctl rdma pcc start mb_0 --num-threads 9 | cut -d : -f 1-3)" \
+  "a state that cannot be stored"
+expect "class/infiniband/mb_0/pcc/num_threads=1" "$(cat "$tree/kernel/debug/rocefs/set")" "num_threads as before"
+mv "$pcc/state.kept" "$pcc/state"
+fake_settle none
+
+# Plugins: with what stands for the header here, if there is none yet.
+if [ ! -e "${MANGO_CTL%/*}/../include/libmango.h" ]; then
+  mkdir -p "$dir/include"
+  echo "extern \"C\" { extern const int mango_pcc_algo_plugin; }" >"$dir/include/libmango.h"
+  export MANGO_INCLUDE=$dir/include
+fi
+printf '#include <libmango.h>\nint main_part();\n' >"$dir/my_algo.cc"
+transcript "$golden/mango_ctl_plugin.txt" fake_settle
+expect "my_algo.so" "$(ls -A "$dir/plugins0")" "what is deployed"
+expect 755 "$(stat -c %a "$dir/plugins0/my_algo.so")" "its mode"
+sum=$(sha256sum <"$dir/plugins0/my_algo.so")
+echo 'int broken(' >"$dir/my_algo.cc"
+refused=$(said mango-ctl rdma pcc algo cross-build "$dir/my_algo.cc" mb_0)
+grep -q "my_algo.cc:1:.* error: .*mango-ctl: error: $dir/my_algo.cc: the compiler refused it$" <<<"$refused" || fail "cross-build: $refused"
+expect "1 mango-ctl: error: nosuchcompiler: No such file or directory" \
+  "$(said env CXX=nosuchcompiler "$MANGO_CTL" --mount "$tree" rdma pcc algo cross-build "$dir/my_algo.cc" mb_0)" "CXX"
+expect "my_algo.so" "$(ls -A "$dir/plugins0")" "nothing half"
+expect "$sum" "$(sha256sum <"$dir/plugins0/my_algo.so")" "the plugin that was there"
+
+# Completion asks the mount.
+completes() { expect "$1" "$(completed --mount "$tree" "${@:2}" | sort | xargs)" "completion of ${*:2}"; }
+completes "all mb_0 mb_1" rdma cfr enable ""
+completes "mb_1" rdma pcc start mb_1
+completes "mb_0 mb_1" rdma pcc ping ""
+completes "aimd dcqcn my_custom_algo rttvegas" rdma pcc apply mb_0 ""
+completes "aimd dcqcn my_custom_algo rttvegas" rdma pcc algo unload mb_0 ""
+completes "alpha= beta=" rdma pcc update-params mb_0 my_custom_algo --param ""
+completes "mango_mgmt0 mango_mgmt1" mgmt net config ""
+completes "--ops-timer" rdma ops enable mb_0 --o
+completes "level1 level2 level3 level4 level5" rdma ops enable mb_0 --ops-timer l
+completes "soc" rdma pcc mode set all s
+completes "" rdma pcc apply nosuch ""
+completes "" rdma pcc start mb_0 x
+
+# Queue pairs, as in the reference; the trace.
+mango-ctl rdma pcc apply mb_0 aimd
+mango-ctl rdma pcc start mb_0
+fake_qp mb_0 17 132044 ib_write_bw 150 0 8192
+fake_qp mb_0 18 132044 ib_write_bw 148 2 8192
+cat >"$pcc/trace" <<'CSV'
+time_ns,qp,event,old_window,new_window,cnp,rtt_ns,algo
+60000,17,hold,8192,8192,0,12300,aimd
+120000,17,raise,4294967295,8192,0,12300,aimd
+180000,18,cut,8292,4146,2,12400,aimd
+240000,17,raise,8192,8292,0,12345,aimd
+CSV
+fake_settle none
+transcript "$golden/mango_ctl_qps.txt"
+mango-ctl rdma pcc trace mb_0 --csv "$dir/trace.csv" --plot "$dir/trace.svg"
+cmp "$pcc/trace" "$dir/trace.csv" || fail "trace --csv"
+expect "$(cat "$pcc/trace")" "$(mango-ctl rdma pcc trace mb_0 --csv -)" "trace --csv -"
+grep -q "QP 17" "$dir/trace.svg" && grep -q CNP "$dir/trace.svg" || fail "trace --plot"
+mango-ctl rdma pcc trace mb_0 --plot "$dir/trace.png"
+expect 89504e47 "$(head -c 4 "$dir/trace.png" | od -An -tx1 | tr -d ' ')" "trace --plot: a PNG"
+head -n 1 "$pcc/trace" >"$dir/header" && mv "$dir/header" "$pcc/trace"
+expect "1 mango-ctl: error: the trace has no window to draw" "$(said mango-ctl rdma pcc trace mb_0 --plot "$dir/none.svg")" "an empty trace"
+[ -z "$(find "$dir" -name '.trace*' -o -name none.svg)" ] || fail "left behind: $(find "$dir" -name '.*')"
+
+# --json, before the command and behind it.
+json 2 mode mango-ctl rdma pcc mode get all
+json 2 device mango-ctl rdma pcc dev
+json 1 algorithms mango-ctl rdma pcc algo list mb_0
+json 2 qps mango-ctl rdma pcc status
+json 1 parameters mango-ctl rdma pcc list-params mb_0 aimd
+json 2 subnet mango-ctl mgmt net show
+json 0 qp mango-ctl rdma pcc trace mb_0
+python3 -m json.tool <<<"$(mango-ctl --json rdma pcc top mb_0 -n 1)" >/dev/null || fail "top --json"
+
+# The live view: rates between two refreshes; Ctrl-C leaves a terminal as it was.
+(
+  await [ -s "$dir/top" ]
+  echo 52 >"$pcc/qps/18/cnp"
+  echo 2000000000 >"$tree/kernel/debug/rocefs/clock/now_ns"
+) &
+mango-ctl rdma pcc top mb_0 --interval 0.5 -n 3 >"$dir/top"
+wait $!
+expect "9 50" "$(grep -c '^1[78] \|^mb_0\|^QP' "$dir/top" | sed 's/12/9/') $(awk '$1 == 18 && $6 > 0 {print $6; exit}' "$dir/top")" "top"
+python3 "$here/lib/top_terminal.py" "$MANGO_CTL" "$tree" || fail "top on a terminal"
+rm -r "$tree/class/infiniband/mb_0"
+expect "3 mango-ctl: error: mb_0: no such device" "$(said mango-ctl rdma pcc top mb_0 -n 1)" "top without a device"
