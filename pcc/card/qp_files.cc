@@ -46,6 +46,12 @@ Result<QpReading> read(const PccDevice& device, ActiveQp which) {
   return *qp;
 }
 
+// One that was not called yet runs what all do.
+std::string algorithm_of(const PccDevice& device, const QpReading& qp) {
+  if (qp.owned) return std::string(device.name_of(qp.slot));
+  return device.active() && device.applied() ? device.applied()->name : "-";
+}
+
 }  // namespace
 
 QpFiles::QpFiles(Tree& tree, const std::string& directory, PccDevice& device, Engine& engine)
@@ -92,7 +98,7 @@ void QpFiles::add(uint32_t qpn) {
   auto applied = [&device = device_, which]() -> Result<std::string> {
     Result<QpReading> qp = read(device, which);
     if (!qp) return qp.error();
-    return std::string(qp->owned ? device.name_of(qp->slot) : "-");
+    return algorithm_of(device, *qp);
   };
   add_trigger(tree_, directory, kAlgo, engine_, std::move(apply), std::move(applied));
 }
