@@ -107,7 +107,8 @@ if [ -d "$ib/mb_0/pcc" ]; then
   mango-ctl rdma pcc apply mb_0 aimd
   mango-ctl rdma pcc start mb_0
   echo "f write mb_0 mb_1 size=64K count=1000000 qps=3" >"$debug/traffic/start"
-  await eval 'mango-ctl rdma pcc trace mb_0 --csv - | grep -q raise'
+  traced() { [ "$(mango-ctl rdma pcc trace mb_0 -n 5 | wc -l)" -eq 6 ]; }
+  await traced
   for read in "rdma pcc status mb_0" "rdma pcc top mb_0 -n 1"; do
     expect "$(ls "$ib/mb_0/pcc/qps" | xargs)" "$(mango-ctl $read | awk '$3 == "bash" {print $1}' | xargs)" "$read"
   done
@@ -115,6 +116,7 @@ if [ -d "$ib/mb_0/pcc" ]; then
   json 5 new_window mango-ctl rdma pcc trace mb_0 -n 5
   mango-ctl rdma pcc trace mb_0 --plot "$dir/real.svg"
   echo 1 >"$debug/traffic/f/stop"
+  expect "active" "$(cat "$ib/mb_0/pcc/state")" "PCC still runs: $(tail -n 5 "$debug/dmesg")"
   mango-ctl rdma pcc stop mb_0
 fi
 
