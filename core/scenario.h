@@ -7,9 +7,10 @@
 //   [at]            TIME = PATH=VALUE [PATH=VALUE …], as clock/at takes it
 //   [inject]        NAME = ACTION LINK [KEY=VALUE …], as inject/add takes it, armed at once
 //   [sample]        interval=TIME (10us)
-//                   NAME = PATH [key=KEY] [rate] [scale=NUMBER]
+//                   NAME = PATH [key=KEY] [rate] [scale=NUMBER] [below=NUMBER]
 //                   A number that is read at each interval: the first of a file, or that behind
-//                   KEY in a line; with `rate` how fast it grows by the second; times NUMBER.
+//                   KEY in a line; with `rate` how fast it grows by the second; times `scale`.
+//                   What is not less than `below` before that is left out.
 //   [plot]          AXIS = NAME [NAME …], a panel over time with that label and those samples
 //   [variant NAME]  PATH = VALUE, knobs of one of the runs that are compared; without one there
 //                   is one run

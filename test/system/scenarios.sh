@@ -80,3 +80,19 @@ run npcc
 holds "$(series first NPCC h0_cnps) > 0 && $(series first NPCC h0_cnps) <= 100000" "tens of microseconds"
 holds "$(series first ECN_and_the_receivers_NP h0_cnps) >= 1000000" "the long link, both ways"
 holds "$(series max NPCC queue) < 0.2 * $(series max ECN_and_the_receivers_NP queue)" "it is told in time"
+
+# SONiC's incast: without congestion control PFC does it all; with windows hardly ever. Vegas takes
+# the queue that it begins in for the way: it keeps it.
+run pcc
+for port in 2 3 4; do
+  holds "$(series last no_CC pause$port) > 1000" "PAUSE goes to every sender, all the time"
+  for algorithm in dcqcn aimd rttvegas; do
+    holds "$(series last $algorithm pause$port) == 0" "$algorithm: none is needed"
+  done
+done
+for algorithm in dcqcn aimd; do
+  holds "$(series mean $algorithm queue) < 0.05 * $(series mean no_CC queue)" "the queue stays short"
+  holds "$(flows sum $algorithm cnps) > 50" "by what CNPs tell"
+done
+holds "$(flows max dcqcn slowdown) < 1.1 * $(flows max no_CC slowdown)" "and the link is used"
+holds "$(flows sum no_CC cnps) == 0" "no switch marks"

@@ -175,21 +175,24 @@ Result<void> Simulation::add_column(const Scenario::Line& line) {
   std::vector<std::string_view> words = split(line.value, " \t");
   Column column;
   if (auto key = take_word(words, "key")) column.key = *key;
-  if (auto scale = take_word(words, "scale")) {
+  for (auto [key, value] : {std::pair("scale", &column.scale), std::pair("below", &column.below)}) {
+    std::optional<std::string> word = take_word(words, key);
+    if (!word) continue;
     char* end = nullptr;
-    column.scale = std::strtod(scale->c_str(), &end);
-    if (scale->empty() || *end) return errorf(EINVAL, "scale={}: a number is wanted", *scale);
+    *value = std::strtod(word->c_str(), &end);
+    if (word->empty() || *end) return errorf(EINVAL, "{}={}: a number is wanted", key, *word);
   }
   if (words.size() == 2 && words[1] == "rate") {
     column.rate = true;
     words.pop_back();
   }
   if (words.size() != 1) {
-    return Error{EINVAL, "PATH [key=KEY] [rate] [scale=NUMBER] is wanted"};
+    return Error{EINVAL, "PATH [key=KEY] [rate] [scale=NUMBER] [below=NUMBER] is wanted"};
   }
   column.path = words[0];
   bool comes = column.path.starts_with(below_debug("traffic/")) ||
-               column.path.starts_with(below_debug("inject/"));
+               column.path.starts_with(below_debug("inject/")) ||
+               column.path.find("/pcc/qps/") != std::string::npos;
   Tree::Node* node = house_->tree().follow(column.path);
   if (!comes && (!node || !node->file || !node->file->readable())) {
     return errorf(EINVAL, "no file {}", column.path);
@@ -259,6 +262,7 @@ void Simulation::take_sample(TimeNs now) {
                                : std::nullopt;
       column.last = value;
     }
+    if (shown && *shown >= column.below) shown.reset();
     if (shown) *shown *= column.scale;
     sample.values.push_back(shown);
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -77,6 +78,7 @@ class Simulation {
     std::string path, key;
     bool rate = false;
     double scale = 1;
+    double below = std::numeric_limits<double>::infinity();  // what is not says nothing
     std::optional<double> last;
   };
 
