@@ -168,6 +168,8 @@ $(BUILD)/test/pcc/%.o: test/pcc/%.c $(STAMP)
 	@mkdir -p $(@D)
 	$(CC) -Ipcc -std=c11 -pedantic -O2 -g -Wall -Wextra -Werror -Wshadow -MMD -MP -c -o $@ $<
 $(BUILD)/test/pcc_test: $(patsubst %.c,$(BUILD)/%.o,$(wildcard test/pcc/*.c))
+# Plugins that it loads find the functions of libmango.h in it.
+$(BUILD)/test/pcc_test: LDFLAGS += -Wl,--export-dynamic-symbol='mango_*'
 
 # A verbs program as any other: of the provider it knows nothing.
 $(BUILD)/test/provider/%.o: test/provider/%.c $(STAMP)

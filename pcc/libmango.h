@@ -50,10 +50,13 @@
 
 #define MANGO_API __attribute__((visibility("default")))
 #ifdef __cplusplus
-#define MANGO_OMITTED_(value) = value /* what a designated initializer leaves out is this */
+/* What a designated initializer leaves out. */
+#define MANGO_OR_NULL_ = nullptr
+#define MANGO_OR_ZERO_ = 0
 #define MANGO_STATIC_ASSERT_(what, why) static_assert(what, why)
 #else
-#define MANGO_OMITTED_(value)
+#define MANGO_OR_NULL_
+#define MANGO_OR_ZERO_
 #define MANGO_STATIC_ASSERT_(what, why) _Static_assert(what, why)
 #endif
 
@@ -175,20 +178,22 @@ typedef void (*mango_pcc_param_walk_fn)(const char* name, mango_pcc_param_type_e
 /* What a plugin exports under the name mango_pcc_algo_plugin. All is read once, when it is loaded;
  * the functions must stay callable until it is unloaded. */
 typedef struct _mango_pcc_algo_plugin {
-  const char* name; /* 1 to 31 of a-z 0-9 _; no other algorithm's, and not `none` */
-  const char* desc; /* one line for people; may be NULL */
+  /* 1 to 31 of a-z 0-9 _; no other algorithm's, and not `none`. */
+  const char* name MANGO_OR_NULL_;
+  /* One line for people; may be NULL. */
+  const char* desc MANGO_OR_NULL_;
   /* Makes the block that each queue pair's copy begins as, says how large it is, and registers its
    * parameters in `slot` of `pcc`. NULL, and a size other than 0: it has failed. May be NULL itself
    * for an algorithm without parameters. Of the functions that take a handle only
    * mango_pcc_param_register(), mango_pcc_params_register() and mango_pcc_get_context() may be
    * called with this one; mango_pcc_log() may be too. */
-  void* (*init_params)(mango_pcc_h pcc, unsigned int slot, size_t* param_size);
+  void* (*init_params)(mango_pcc_h pcc, unsigned int slot, size_t* param_size)MANGO_OR_NULL_;
   /* Gets back what init_params made, when the plugin is unloaded or refused; may be NULL. */
-  void (*destroy_params)(void* params);
+  void (*destroy_params)(void* params) MANGO_OR_NULL_;
   /* One of the two; the second one is used if both are there. */
-  mango_pcc_algo_fn* algo_fn;
-  mango_pcc_algo_event_fn* algo_event_fn MANGO_OMITTED_(nullptr);
-  uint32_t required_metrics MANGO_OMITTED_(0); /* mango_pcc_metric_flags_e, of algo_event_fn */
+  mango_pcc_algo_fn* algo_fn MANGO_OR_NULL_;
+  mango_pcc_algo_event_fn* algo_event_fn MANGO_OR_NULL_;
+  uint32_t required_metrics MANGO_OR_ZERO_; /* mango_pcc_metric_flags_e, of algo_event_fn */
 } mango_pcc_algo_plugin_t;
 
 /* Only plugins define it. */

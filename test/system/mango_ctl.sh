@@ -89,6 +89,35 @@ if [ -d "$ib/mb_0/pcc" ]; then
   transcript "$golden/mango_ctl_order.txt"
   transcript "$golden/mango_ctl_card.txt"
   transcript "$golden/mango_ctl_pcc_errors.txt"
+  mango-ctl proj disable rdma
+  mango-ctl proj enable rdma
+  transcript "$golden/mango_ctl_daemon.txt"
+  # The tutorial's algorithm, as it stands in the reference, by the tutorial's commands.
+  if [ -e "$reference" ]; then
+    sed -n '/^Step 2\.1 /,/^3\. Building/{/^Step /d;/^3\. /d;p}' "$reference" >"$dir/my_algo.cc"
+    transcript "$golden/mango_ctl_plugin.txt"
+    expect "alpha beta" "$(mango-ctl rdma pcc list-params mb_0 my_custom_algo)" "the tutorial's parameters"
+    expect "4 mango-ctl: error: " "$(said mango-ctl rdma pcc algo unload mb_0 my_custom_algo | cut -c 1-20)" "unload while applied"
+    mango-ctl rdma pcc apply mb_0 aimd
+    mango-ctl rdma pcc algo unload mb_0 my_custom_algo
+    rm "$(cat "$ib/mb_0/pcc/plugin_dir")/my_algo.so"
+    expect "aimd dcqcn rttvegas" "$(mango-ctl rdma pcc algo list mb_0)" "unloaded"
+  fi
+  # Queue pairs that are there: the command line and the files agree.
+  mango-ctl rdma pcc apply mb_0 aimd
+  mango-ctl rdma pcc start mb_0
+  echo "f write mb_0 mb_1 size=64K count=1000000 qps=3" >"$debug/traffic/start"
+  traced() { [ "$(mango-ctl rdma pcc trace mb_0 -n 5 | wc -l)" -eq 6 ]; }
+  await traced
+  for read in "rdma pcc status mb_0" "rdma pcc top mb_0 -n 1"; do
+    expect "$(ls "$ib/mb_0/pcc/qps" | xargs)" "$(mango-ctl $read | awk '$3 == "bash" {print $1}' | xargs)" "$read"
+  done
+  json 1 qps mango-ctl rdma pcc status mb_0
+  json 5 new_window mango-ctl rdma pcc trace mb_0 -n 5
+  mango-ctl rdma pcc trace mb_0 --plot "$dir/real.svg"
+  echo 1 >"$debug/traffic/f/stop"
+  expect "active" "$(cat "$ib/mb_0/pcc/state")" "PCC still runs: $(tail -n 5 "$debug/dmesg")"
+  mango-ctl rdma pcc stop mb_0
 fi
 
 # Which tree: what is said, else the environment, else the mount table.
@@ -166,6 +195,10 @@ refused=$(said mango-ctl rdma pcc algo cross-build "$dir/my_algo.cc" mb_0)
 grep -q "my_algo.cc:1:.* error: .*mango-ctl: error: $dir/my_algo.cc: the compiler refused it$" <<<"$refused" || fail "cross-build: $refused"
 expect "1 mango-ctl: error: nosuchcompiler: No such file or directory" \
   "$(said env CXX=nosuchcompiler "$MANGO_CTL" --mount "$tree" rdma pcc algo cross-build "$dir/my_algo.cc" mb_0)" "CXX"
+printf '#!/bin/sh\nkill -INT $PPID\nexit 1\n' >"$dir/interrupted"
+chmod +x "$dir/interrupted"
+expect "1 mango-ctl: error: $dir/my_algo.cc: the compiler refused it" \
+  "$(said env CXX="$dir/interrupted -Wall" "$MANGO_CTL" --mount "$tree" rdma pcc algo cross-build "$dir/my_algo.cc" mb_0)" "Ctrl-C"
 expect "my_algo.so" "$(ls -A "$dir/plugins0")" "nothing half"
 expect "$sum" "$(sha256sum <"$dir/plugins0/my_algo.so")" "the plugin that was there"
 

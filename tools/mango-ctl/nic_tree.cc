@@ -151,11 +151,13 @@ Result<void> NicTree::store(const std::string& path, std::string_view text) cons
 Result<void> NicTree::store_together(const std::vector<Assignment>& assignments) const {
   Result<void> stored = store(kDebug + "/set", format_assignments(assignments));
   if (stored) return stored;
-  // The knob's name says enough: its directory is known to who asked.
+  // The knob's name says enough, once: its directory is known to who asked.
   Error why = stored.error();
   for (const Assignment& one : assignments) {
     if (!why.reason.starts_with(one.path + ": ")) continue;
-    why.reason.erase(0, one.path.rfind('/') + 1);
+    std::string name = one.path.substr(one.path.rfind('/') + 1);
+    why.reason.erase(0, one.path.size() + 2);
+    if (!why.reason.starts_with(name + " ")) why.reason.insert(0, name + ": ");
     break;
   }
   return why;

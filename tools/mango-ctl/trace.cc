@@ -99,7 +99,8 @@ class Plot {
       if (row[window] == kNoWindow) continue;  // it has no place in a picture
       double at_ns = std::strtod(std::string(row[time]).c_str(), nullptr);
       if (first_ns_ < 0) first_ns_ = at_ns;
-      std::string point = fmt::format("{:.6f} {}\n", (at_ns - first_ns_) / 1e6, row[window]);
+      double size = std::strtod(std::string(row[window]).c_str(), nullptr);
+      std::string point = fmt::format("{:.6f} {:.3f}\n", (at_ns - first_ns_) / 1e6, size / 1024);
       if (row[cnp] != "0") marks_ += point;
       lines_[std::atol(std::string(row[qp]).c_str())] += point;
     }
@@ -122,7 +123,8 @@ class Plot {
                         svg ? "svg" : "pngcairo", svg ? " background 'white'" : "");
     text += fmt::format("set output {}\nset title {}\n", single_quoted(file),
                         single_quoted("PCC on " + device));
-    text += "set xlabel 'Time (ms)'\nset ylabel 'Window (bytes)'\nset yrange [0:*]\n";
+    text +=
+        "set xlabel 'Time (ms)'\nset ylabel 'Window (KiB)'\nset xrange [0:*]\nset yrange [0:*]\n";
     text += "set grid lc rgb '#dddddd'\nset border 3\nset tics nomirror\n";
     text += lines_.size() <= kLargestKey ? "set key outside right\n" : "unset key\n";
     return text + plots + "\nset output\n";

@@ -1,0 +1,211 @@
+// Plugins: the tutorial's, and those that are refused.
+#include "pcc/plugin.h"
+
+#include <dlfcn.h>
+
+#include <catch2/catch.hpp>
+#include <cerrno>
+
+#include "test/pcc/compiled.h"
+#include "test/pcc/fake_link.h"
+#include "test/skip.h"
+
+using namespace rocefs;
+using namespace rocefs::test;
+
+namespace {
+
+// The tutorial's file, steps 2.1 to 2.4 as they stand, without the prose between them; empty where
+// the reference is not there.
+std::string tutorial() {
+  const char* shared = std::getenv("ROCEFS_SHARED");
+  std::ifstream file(std::string(shared ? shared : "../shared") +
+                     "/reference/seeds/mango-roce-ai-advanced-features.txt");
+  std::string line, source;
+  bool inside = false;
+  while (std::getline(file, line)) {
+    if (line == "#include <libmango.h>") inside = true;
+    if (line.starts_with("3. Building and Deploying")) inside = false;
+    if (inside && !line.starts_with("Step 2.")) source += line + "\n";
+  }
+  return source;
+}
+
+// A plugin with these members, and what they need before it.
+std::string plugin(const std::string& before, const std::string& members) {
+  return "#include <libmango.h>\n" + before +
+         "\nextern \"C\" const mango_pcc_algo_plugin_t mango_pcc_algo_plugin = {" + members + "};";
+}
+
+const std::string kAlgorithm = "static void run(void*) {}";
+
+}  // namespace
+
+TEST_CASE("plugin: the tutorial's file compiles as it stands, loads and steers windows") {
+  std::string source = tutorial();
+  if (source.empty()) return skip("there is no ../shared/reference");
+  for (const char* compiler : {"g++", "clang++-14"}) {
+    if (!PluginFiles::has(compiler)) {
+      skip(std::string("there is no ") + compiler);
+      continue;
+    }
+    for (const char* standard : {"c++17", "c++20"}) {
+      INFO(compiler << " " << standard);
+      PluginFiles files;
+      std::string file =
+          files.compile("my_algo", source, std::string(compiler) + " -std=" + standard);
+      FakeHandle fake;
+      PccController& controller = fake.handle().controller();
+      add_built_ins(controller);
+      auto loaded = PccPlugin::load(fake.handle(), file);
+      REQUIRE(loaded);
+      CHECK((*loaded)->name() == "my_custom_algo");
+      unsigned slot = (*loaded)->slot();
+      CHECK(slot == kBuiltIns);
+      CHECK(controller.algorithm(slot)->desc == "A simple custom AIMD algorithm tutorial");
+      CHECK(controller.value(slot, "alpha").value() == "100");
+      CHECK(controller.value(slot, "beta").value() == "0.5");
+      PccPages& pages = fake.state.pages;
+      pages.activate(17);
+      REQUIRE(controller.apply(slot) == MANGO_STATUS_OK);
+      REQUIRE(controller.begin(pages.signals.get(), pages.control.get(), 1) == MANGO_STATUS_OK);
+      TimeNs now = controller.poll(0, 0);
+      now = controller.poll(0, now);
+      CHECK(pages.window(17) == 0x80000 + 100);
+      pages.cnps(17, 1);
+      now = controller.poll(0, now);
+      CHECK(pages.window(17) == (0x80000 + 100) / 2);
+      CHECK((*loaded)->remove() == MANGO_STATUS_BUSY);
+      controller.end();
+      CHECK((*loaded)->remove() == MANGO_STATUS_OK);
+      CHECK(!controller.find("my_custom_algo"));
+    }
+  }
+}
+
+TEST_CASE("plugin: what is none is refused, and why is said") {
+  PluginFiles files;
+  FakeHandle fake;
+  add_built_ins(fake.handle().controller());
+  struct Row {
+    std::string source, reason;
+    int code = ENOEXEC;
+  };
+  std::vector<Row> rows = {
+      {"int nothing;", "it has no symbol mango_pcc_algo_plugin"},
+      {plugin(kAlgorithm, ".algo_fn = run"), "it has no name"},
+      {plugin(kAlgorithm, R"(.name = "Big", .algo_fn = run)"), "its name 'Big' is not"},
+      {plugin(kAlgorithm, R"(.name = "", .algo_fn = run)"), "its name '' is not"},
+      {plugin(kAlgorithm, R"(.name = "none", .algo_fn = run)"), "its name 'none'"},
+      {plugin(kAlgorithm, R"(.name = "a23456789012345678901234567890ab", .algo_fn = run)"),
+       "its name 'a23456789012345678901234567890a' is not 1 to 31"},
+      {plugin(kAlgorithm, R"(.name = "aimd", .algo_fn = run)"), "the name aimd is in use", EEXIST},
+      {plugin("", R"(.name = "neither")"), "it has neither algo_fn nor algo_event_fn"},
+      {plugin("static mango_pcc_result_t run(void*, const mango_pcc_context_t*) { return {}; }",
+              R"(.name = "metric", .algo_event_fn = run, .required_metrics = 8)"),
+       "there is no such metric as required_metrics 0x8"},
+      {plugin(kAlgorithm + "static void* init(mango_pcc_h, unsigned, size_t* size) {"
+                           "  *size = 4; return nullptr; }",
+              R"(.name = "fails", .init_params = init, .algo_fn = run)"),
+       "its init_params failed"},
+      {plugin(kAlgorithm + "static void* init(mango_pcc_h, unsigned, size_t*) { throw 1; }",
+              R"(.name = "throws", .init_params = init, .algo_fn = run)"),
+       "its init_params threw an exception"},
+      {plugin(kAlgorithm + "static char block[70000];"
+                           "static void* init(mango_pcc_h, unsigned, size_t* size) {"
+                           "  *size = sizeof block; return block; }",
+              R"(.name = "large", .init_params = init, .algo_fn = run)"),
+       "its parameters take 70000 octets, and may take 65536"},
+      {plugin(kAlgorithm + "static int block;"
+                           "static void* init(mango_pcc_h pcc, unsigned slot, size_t* size) {"
+                           "  mango_pcc_param_register(pcc, slot, \"p\","
+                           "                           MANGO_PCC_PARAM_TYPE_DOUBLE, 0);"
+                           "  *size = sizeof block; return &block; }",
+              R"(.name = "outside", .init_params = init, .algo_fn = run)"),
+       "parameter p is not inside the 4 octets of init_params"},
+      {plugin("void missing(); static void run(void*) { missing(); }",
+              R"(.name = "unresolved", .algo_fn = run)"),
+       "undefined symbol"},
+  };
+  for (size_t i = 0; i < rows.size(); ++i) {
+    INFO(rows[i].source);
+    std::string file = files.compile("p" + std::to_string(i), rows[i].source);
+    auto loaded = PccPlugin::load(fake.handle(), file);
+    REQUIRE(!loaded);
+    CHECK_THAT(loaded.error().reason, Catch::Contains(rows[i].reason));
+    CHECK(loaded.error().code == rows[i].code);
+  }
+  for (const std::string& text : {std::string("no library"), std::string()}) {
+    auto loaded = PccPlugin::load(fake.handle(), files.write("text.so", text));
+    REQUIRE(!loaded);
+    CHECK(loaded.error().code == ENOEXEC);
+  }
+  CHECK(!PccPlugin::load(fake.handle(), files.path("gone.so")));
+  CHECK(fake.handle().controller().free_slot() == kBuiltIns);
+}
+
+TEST_CASE("plugin: what init_params made is given back once, and its words reach the log") {
+  PluginFiles files;
+  FakeHandle fake;
+  std::string file = files.compile("counts", plugin(R"(
+      struct Block { int* destroyed; };
+      static int destroyed;
+      extern "C" int times_destroyed() { return destroyed; }
+      static void* init(mango_pcc_h pcc, unsigned slot, size_t* size) {
+        static Block block = {&destroyed};
+        mango_pcc_log(MANGO_LOG_LEVEL_INFO, "init of slot %u", slot);
+        if (mango_pcc_param_register(pcc, 9, "x", MANGO_PCC_PARAM_TYPE_BOOL, 0) !=
+            MANGO_STATUS_NOT_FOUND) return nullptr;
+        *size = sizeof block;
+        return &block;
+      }
+      static void destroy(void* block) { ++*static_cast<Block*>(block)->destroyed; }
+      static mango_pcc_result_t run(void*, const mango_pcc_context_t* ctx) {
+        mango_pcc_result_t result = {};
+        result.new_window = ctx->cnp_delta + 5000;
+        return result;
+      }
+      static void legacy(void*) {})",
+                                                    R"(.name = "counts", .desc = nullptr,
+      .init_params = init, .destroy_params = destroy, .algo_fn = legacy, .algo_event_fn = run,
+      .required_metrics = MANGO_PCC_METRIC_CNP)"));
+  auto loaded = PccPlugin::load(fake.handle(), file);
+  REQUIRE(loaded);
+  CHECK(fake.state.logged == std::vector<std::string>{"init of slot 0"});
+  // The same file again: its name is in use.
+  auto again = PccPlugin::load(fake.handle(), file);
+  REQUIRE(!again);
+  CHECK(again.error().code == EEXIST);
+  // The event-style function goes before the other one.
+  PccPages& pages = fake.state.pages;
+  PccController& controller = fake.handle().controller();
+  pages.activate(17);
+  REQUIRE(controller.begin(pages.signals.get(), pages.control.get(), 1) == MANGO_STATUS_OK);
+  TimeNs now = controller.poll(0, 0);
+  pages.cnps(17, 3);
+  controller.poll(0, now);
+  CHECK(pages.window(17) == 5003);
+  controller.end();
+  void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_NOLOAD);
+  REQUIRE(library);
+  auto times = reinterpret_cast<int (*)()>(::dlsym(library, "times_destroyed"));
+  CHECK(times() == 0);
+  loaded = Error{ECANCELED, "unloaded"};
+  CHECK(times() == 1);
+  CHECK(!controller.find("counts"));
+  ::dlclose(library);
+  CHECK(!::dlopen(file.c_str(), RTLD_NOW | RTLD_NOLOAD));
+}
+
+TEST_CASE("plugin: sixteen slots are sixteen algorithms") {
+  PluginFiles files;
+  FakeHandle fake;
+  std::string file = files.compile("one", plugin(kAlgorithm, R"(.name = "one", .algo_fn = run)"));
+  std::function<void(PccScript&)> nothing = [](PccScript&) {};
+  for (unsigned slot = 0; slot < MANGO_PCC_MAX_SLOTS; ++slot) {
+    REQUIRE(fake.handle().controller().add(slot, scripted("", nothing)) == MANGO_STATUS_OK);
+  }
+  auto loaded = PccPlugin::load(fake.handle(), file);
+  REQUIRE(!loaded);
+  CHECK(loaded.error().code == ENOSPC);
+}
