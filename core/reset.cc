@@ -16,7 +16,7 @@ constexpr TriggerRow kReset{
     "back to the configuration: knobs, [knobs] of the ini file included, have their values, "
     "devices "
     "their drivers; flows, captures and scheduled stores are gone, verbs programs have lost their "
-    "device (EIO), nothing is on its way, "
+    "device (EIO), PCC has ended and knows no plugins, nothing is on its way, "
     "counters, "
     "statistics and trace_hash begin anew, and so does chance. Time goes on"};
 

@@ -19,7 +19,7 @@ constexpr QpRow kRows[] = {
      [](const QpReading& qp) { return std::to_string(qp.window); }},
     {"cnp", "CNPs since PCC counts them for this queue pair; all while it is not active",
      [](const QpReading& qp) { return std::to_string(qp.cnps); }},
-    {"ctrl_count", "how often its algorithm was called since it was applied",
+    {"ctrl_count", "how often its algorithm has set the window since it was applied",
      [](const QpReading& qp) { return std::to_string(qp.calls); }},
     {"rtt_ns", "the round trip that was measured last; 0 before the first",
      [](const QpReading& qp) { return std::to_string(qp.rtt_ns); }},

@@ -7,7 +7,7 @@
 namespace rocefs {
 namespace {
 
-constexpr char kRow[] = "{:<8}  {:<8}  {:<16}  {:<12}  {:<8}  {}\n";
+constexpr char kRow[] = "{:<8}  {:<8}  {:<16}  {:<10}  {:<8}  {}\n";
 
 std::string window_text(uint32_t window) {
   return window == ROCEFS_NO_WINDOW ? "unlimited" : std::to_string(window);

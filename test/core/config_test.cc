@@ -24,7 +24,7 @@ std::string refusal(const std::string& text) {
 
 TEST_CASE("config: a file says everything that a topology holds") {
   Result<Config> config = parse_config(
-      "[clock]\nmode=virtual\ndilation=1\nseed=0x10\n"
+      "[clock]\nmode=virtual\ndilation=1\nseed=0x10\n[nic]\nmgmt=none\n"
       "[device mlx5_0]\npci=0001:0A:1f.7\nnetdev=eth0\nmac=02:00:00:00:00:aB\nip=192.168.0.9\n"
       "ip6=2001:db8::9\nmtu=256\nports=1\n[device b]\n[switch s.1]\n"
       "[link mlx5_0 s.1]\nrate=100G\ndelay=1.5us\nloss=1e-3\nbuffer=64K\nstate=down\n[link s.1 b]\n"
@@ -34,6 +34,7 @@ TEST_CASE("config: a file says everything that a topology holds") {
   CHECK(config->clock == ClockMode::kVirtual);
   CHECK(config->dilation == 1u);
   CHECK(config->seed == 16u);
+  CHECK(!config->mgmt);
   REQUIRE(config->topology);
   const DeviceSpec& device = config->topology->devices.at(0);
   CHECK(device.name == "mlx5_0");
@@ -57,7 +58,7 @@ TEST_CASE("config: a file says everything that a topology holds") {
   REQUIRE(config->knobs.size() == 1);
   CHECK(config->knobs[0].path == "x/y");
   CHECK(config->knobs[0].value == "1 2");
-  CHECK(config->knobs[0].line == 23);
+  CHECK(config->knobs[0].line == 25);
 }
 
 TEST_CASE("config: without device, switch and link the default topology stands") {
@@ -156,7 +157,8 @@ TEST_CASE("config: a second port that is not there, or told of twice, is refused
       {"[device a]\nports=2\n[port a 2]\npci=0000:01:00.0\n",
        "f:4: unknown key pci in [port]: netdev, mac, ip, ip6 or mtu is wanted"},
       {"[port a]\n",
-       "f:1: unknown section [port a]: clock, topology, device NAME, port NAME 2, switch NAME, "
+       "f:1: unknown section [port a]: clock, nic, topology, device NAME, port NAME 2, switch "
+       "NAME, "
        "link A B, knobs, sim, flows, at, inject, sample, plot or variant NAME is wanted"},
       {"[device a]\nports=2\n[switch s]\n[link a s]\n", "f:2: a/2 has no link"},
       {"[device a]\nports=2\n[port a 2]\n[switch s]\n[link a s]\n", "f:3: a/2 has no link"},
@@ -239,6 +241,9 @@ TEST_CASE("config: the first broken line is named, not a good one behind it") {
         "f:3: neither [section], key = value, nor a comment");
   CHECK(refusal("[clock]\nfoo=1\nnonsense\n") ==
         "f:2: unknown key foo in [clock]: mode, seed or dilation is wanted");
+  CHECK(refusal("[nic]\nmgmt=off\n") == "f:2: mgmt=off: default or none is wanted");
+  CHECK(refusal("[nic]\nmode=soc\n") == "f:2: unknown key mode in [nic]: mgmt is wanted");
+  CHECK(refusal("[nic a]\n") == "f:1: [nic] takes no name");
 }
 
 TEST_CASE("config: nothing is overlooked behind a section, a comment may stand there") {

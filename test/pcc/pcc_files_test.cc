@@ -132,7 +132,7 @@ TEST_CASE("pcc files: the status is the reference's block") {
       "Device: mb_0\n"
       "============================================================\n"
       "Active QPs:\n"
-      "QP        PID       Process           Ctrl Count    CNP       Window Size\n"
+      "QP        PID       Process           Ctrl Count  CNP       Window Size\n"
       "---------------------------------------------------------------------------\n";
   CHECK(cards.read("status") == head + "Algorithm: -\nNum threads: 1");
   cards.activate(17);
@@ -142,8 +142,8 @@ TEST_CASE("pcc files: the status is the reference's block") {
   cards.control(17).calls = 150;
   CHECK(cards.read("status") ==
         head +
-            "17        132044    ib_write_bw       150           0         8192\n"
-            "18        132044    ib_write_bw       0             0         "
+            "17        132044    ib_write_bw       150         0         8192\n"
+            "18        132044    ib_write_bw       0           0         "
             "unlimited\n"
             "Algorithm: aimd\n"
             "Num threads: 1\n"

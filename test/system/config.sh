@@ -48,7 +48,7 @@ refused() {  # TEXT LINE REASON
   return 0
 }
 refused '[device a]\nspeed = 1\n' 2 'unknown key speed in [device]: pci, ports, netdev, mac, ip, ip6 or mtu is wanted'
-refused '[moon a]\n' 1 'unknown section [moon a]: clock, topology, device NAME, port NAME 2, switch NAME, link A B, knobs, sim, flows, at, inject, sample, plot or variant NAME is wanted'
+refused '[moon a]\n' 1 'unknown section [moon a]: clock, nic, topology, device NAME, port NAME 2, switch NAME, link A B, knobs, sim, flows, at, inject, sample, plot or variant NAME is wanted'
 refused '\n\nnonsense\n' 3 'neither [section], key = value, nor a comment'
 refused 'rate = 1\n' 1 'rate stands before any section'
 refused '[device a]\n[device a]\n' 2 'a is there already'

@@ -154,6 +154,24 @@ expect ok "$(store 1 "$debug/reset")" "reset"
 rm -f adder.so
 cd "$dir"
 
+# A worker that dies ends it too; what was set is there, and so is the mode that was active.
+echo host >"$pcc/mode"
+echo $address >"$driver/unbind"
+echo $address >"$driver/bind"
+echo soc >"$pcc/mode"
+echo "$dir" >"$pcc/plugin_dir"
+echo 7 >"$pcc/interval_us"
+echo aimd >"$pcc/algo"
+echo start >"$pcc/state"
+exec 3<"$pcc/state"
+kill -9 "$(worker_pid)"
+expect "soc host 7 inactive none" \
+  "$(cat "$pcc/mode" "$pcc/mode_active" "$pcc/interval_us" "$pcc/state" "$pcc/algo" | xargs)" "what was set"
+expect "$dir" "$(cat "$pcc/plugin_dir")" "where plugins lie"
+expect inactive "$(cat <&3)" "a file that was open"
+exec 3<&-
+ended "with its worker"
+
 # The card goes with the mount.
 echo aimd >"$pcc/algo"
 echo start >"$pcc/state"

@@ -12,6 +12,7 @@ grep -E '\|  \|$' "$page" && fail "files that nobody has documented"
 mounted -o clock=virtual
 for flow in a b; do echo "$flow write mb_0 mb_1" >"$debug/traffic/start"; done
 for fault in a b; do echo "$fault drop mb_0-sw_0" >"$debug/inject/add"; done
+for device in mb_0 mb_1; do echo aimd >"$ib/$device/pcc/algo"; done
 awk -F'[|`]' '/^## /{dir=substr($0, 4)} /^\| `/{print dir "/" $3}' "$page" >"$dir/patterns"
 [ "$(wc -l <"$dir/patterns")" -gt 100 ] || fail "only $(wc -l <"$dir/patterns") lines"
 matched=()
