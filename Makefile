@@ -169,9 +169,9 @@ $(BUILD)/test/rocefs_bench: $(call objects,test/bench) $(call library,fs) $(RDMA
 	$(CXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 # By libFuzzer, and by hand over the corpus.
-$(BUILD)/test/fuzz/%_fuzz: $(BUILD)/test/fuzz/%.o $(RDMA_LIBRARIES)
+$(BUILD)/test/fuzz/%_fuzz: $(BUILD)/test/fuzz/%.o $(PCC_LIBRARIES) $(RDMA_LIBRARIES)
 	$(CXX) $(CXXFLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(LDLIBS)
-$(BUILD)/test/fuzz/%_replay: $(BUILD)/test/fuzz/%.o $(BUILD)/test/fuzz/replay.o $(RDMA_LIBRARIES)
+$(BUILD)/test/fuzz/%_replay: $(BUILD)/test/fuzz/%.o $(BUILD)/test/fuzz/replay.o $(PCC_LIBRARIES) $(RDMA_LIBRARIES)
 	$(CXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
