@@ -9,14 +9,15 @@ command -v tshark >/dev/null || { echo "no tshark"; exit 77; }
 sed -n '/^## A tour/,/^## The files/p' "$readme" | sed -n 's/^    //p' |
   sed -e 's|/tmp/nic|@MNT@|g; s|/tmp/|@DIR@/|g; /^make$/d' \
     -e "s|@MNT@|$mnt|g; s|@DIR@|$dir|g; s|build/bin/rocefs|$ROCEFS|g" \
-    -e "s|tools/scenarios|$(dirname "$readme")/tools/scenarios|g" >"$dir/tour"
+    -e "s|\$PWD/build/bin|$(dirname "$ROCEFS")|g" \
+    -e "s|tools/scenarios|$(dirname "$readme")/tools/scenarios|g; s|tools/examples|$(dirname "$readme")/tools/examples|g" >"$dir/tour"
 [ "$(wc -l <"$dir/tour")" -gt 25 ] || fail "where is the tour?"
 
 lines=0
 while IFS= read -r line; do
   wanted=$(sed -n 's/.*[^ ]  *# //p' <<<"$line")
   status=0
-  if [[ $line == cd\ * && $line != *\&\&* ]]; then
+  if [[ $line == export\ * || ($line == cd\ * && $line != *\&\&*) ]]; then
     eval "${line%%#*}"
     continue
   fi
@@ -28,7 +29,7 @@ while IFS= read -r line; do
   esac
   [ $status -eq 0 ] || fail "$line: $said"
   case $wanted in
-    "mb_0 mb_1" | mb_0-sw_0*) expect "$wanted" "$(xargs <<<"$said")" "$line" ;;
+    "mb_0 mb_1" | mb_0-sw_0* | "aimd dcqcn"*) expect "$wanted" "$(xargs <<<"$said")" "$line" ;;
     "4: ACTIVE, "*) expect "$wanted" "$(paste -sd, <<<"$said" | sed 's/,/, /')" "$line" ;;
     *"out of range" | running | "done") grep -q "$wanted" <<<"$said" || fail "$line: $said" ;;
     [0-9]*:*) expect "retransmitted ${wanted%%:*}" "$said" "$line" ;;
