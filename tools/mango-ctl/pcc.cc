@@ -198,7 +198,7 @@ void print_overview(Session& session) {
     bool active = files.text("pcc/state") == "active";
     std::string algorithm = files.text("pcc/algo");
     table += fmt::format("{:<12}{:<10}{:<12}{}\n", name, active ? "Active" : "Inactive",
-                         algorithm == "none" ? "-" : algorithm, files.number("pcc/num_threads"));
+                         active ? algorithm : "-", files.number("pcc/num_threads"));
     Result<void> done = files.outcome();
     if (done && active) {
       done = print_block(session, name);

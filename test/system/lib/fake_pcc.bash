@@ -94,12 +94,12 @@ fake_params() {
 fake_status() {
   local pcc=$tree/class/infiniband/$1/pcc qp param window algorithm
   printf 'Device: %s\n%.60s\nActive QPs:\n' "$1" "$(printf '=%.0s' {1..60})"
-  printf '%-8s  %-8s  %-16s  %-12s  %-8s  %s\n' QP PID Process "Ctrl Count" CNP "Window Size"
+  printf '%-8s  %-8s  %-16s  %-10s  %-8s  %s\n' QP PID Process "Ctrl Count" CNP "Window Size"
   printf '%.75s\n' "$(printf -- '-%.0s' {1..75})"
   for qp in $(ls "$pcc/qps" | sort -n); do
     window=$(cat "$pcc/qps/$qp/window")
     [ "$window" != 4294967295 ] || window=unlimited
-    printf '%-8s  %-8s  %-16s  %-12s  %-8s  %s\n' "$qp" "$(cat "$pcc/qps/$qp/pid")" "$(cat "$pcc/qps/$qp/comm")" \
+    printf '%-8s  %-8s  %-16s  %-10s  %-8s  %s\n' "$qp" "$(cat "$pcc/qps/$qp/pid")" "$(cat "$pcc/qps/$qp/comm")" \
       "$(cat "$pcc/qps/$qp/ctrl_count")" "$(cat "$pcc/qps/$qp/cnp")" "$window"
   done
   algorithm=$(cat "$pcc/algo")
