@@ -131,6 +131,27 @@ TEST_CASE("metrics: a legacy algorithm asks for a round trip and sees it once, i
   CHECK(world.pages.control_of(17).rtt_timeouts == 0);
 }
 
+TEST_CASE("metrics: an algorithm that is applied later knows of no CNP before that") {
+  PccWorld world;
+  std::vector<uint32_t> seen;
+  std::function<void(PccScript&)> nothing = [](PccScript&) {};
+  Event event = [&](PccScript&, const mango_pcc_context_t& context) {
+    seen.push_back(context.cnp_delta);
+    return keep_window(context);
+  };
+  world.controller.add(0, scripted("a", nothing));
+  world.controller.add(1, scripted("b", kBoth, event));
+  world.pages.activate(17);
+  REQUIRE(world.begin() == MANGO_STATUS_OK);
+  world.pages.cnps(17, 9);
+  world.run(2 * kInterval);
+  REQUIRE(world.controller.apply(1) == MANGO_STATUS_OK);
+  world.pages.cnps(17, 2);
+  world.run(3 * kInterval);
+  CHECK(seen == std::vector<uint32_t>{2});
+  CHECK(world.cnp_count(17) == 11);
+}
+
 TEST_CASE("metrics: an unanswered probe stays, and times out when another takes its place") {
   PccWorld world;
   bool ask = true;
