@@ -172,6 +172,51 @@ expect inactive "$(cat <&3)" "a file that was open"
 exec 3<&-
 ended "with its worker"
 
+# A program that sets the windows itself keeps PCC out, until it ends or the driver leaves.
+library=$(dirname "$ROCEFS")/../lib
+if [ -e "$library/libmango.so" ]; then
+  cat >program.c <<'C'
+#include <libmango.h>
+#include <stdio.h>
+static void algo(void* p) { (void)p; mango_pcc_window_update(9000); }
+int main(int argc, char** argv) {
+  mango_pcc_h pcc;
+  mango_status_e status = mango_pcc_create(argc > 1 ? argv[1] : "mb_0", &pcc);
+  if (!status) status = mango_pcc_ctrl_reg_algo(pcc, 0, algo, NULL, 0);
+  if (!status) status = mango_pcc_ctrl_run(pcc, 1);
+  puts(mango_status_str(status));
+  fflush(stdout);
+  while (getchar() != EOF) continue;
+  return status != MANGO_STATUS_OK;
+}
+C
+  "${CC:-cc}" -I"$include" program.c -o program -L"$library" -lmango -Wl,-rpath,"$(realpath "$library")"
+  export ROCEFS_MOUNT=$mnt
+  window_is() { [ "$(cat "$pcc"/qps/*/window)" = "$1" ]; }
+  echo "h write mb_0 mb_1 size=64K count=10000000" >"$debug/traffic/start"
+  echo aimd >"$pcc/algo"
+  for way in close kill driver; do
+    coproc PROGRAM { exec ./program; }
+    program=$PROGRAM_PID
+    read -r line <&"${PROGRAM[0]}"
+    expect success "$line" "the program, before $way"
+    await window_is 9000
+    grep -q "^Owner: program (pid $program)\$" "$pcc/status" || fail "status: $(cat "$pcc/status")"
+    expect "$busy" "$(store start "$pcc/state")" "a start while a program has the windows"
+    expect "no such device" "$(./program mb_7 </dev/null)" "another device"
+    expect busy "$(./program </dev/null)" "a second program"
+    expect "$busy" "$(store 0 "$ib/mb_0/cfr/enable")" "CFR while a program has the windows"
+    case $way in
+      close) eval "exec ${PROGRAM[1]}>&-" ;;
+      kill) kill -9 "$program" ;;
+      driver) echo $address >"$driver/unbind" && echo $address >"$driver/bind" && kill "$program" ;;
+    esac
+    wait "$program" || true
+    [ "$way" = driver ] || await window_is 4294967295
+    ended "after the program's end by $way"
+  done
+fi
+
 # The card goes with the mount.
 echo aimd >"$pcc/algo"
 echo start >"$pcc/state"
