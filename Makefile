@@ -154,7 +154,7 @@ $(BUILD)/lib/librocefs-rdmav34.so: $(patsubst %.c,$(BUILD)/%.o,$(wildcard rdma/p
 # nothing that they may not have, and stays: threads of it may be running.
 MANGO_SOURCES := $(wildcard pcc/*.cc) core/clock.cc core/kstrto.cc
 MANGO_CXXFLAGS := -std=c++20 -O2 -g -fPIC -pthread -fvisibility=hidden -fvisibility-inlines-hidden -DFMT_HEADER_ONLY -Wall -Wextra -Werror -Wshadow -Wnon-virtual-dtor
-MANGO_LDFLAGS := -shared -pthread -Wl,-soname,libmango.so.1 -Wl,--version-script=pcc/libmango.map -Wl,-z,now,-z,nodelete
+MANGO_LDFLAGS := -shared -pthread -Wl,-soname,libmango.so.1 -Wl,-z,defs -Wl,--version-script=pcc/libmango.map -Wl,-z,now,-z,nodelete
 $(BUILD)/pic/%.o: %.cc $(STAMP)
 	@mkdir -p $(@D)
 	$(CXX) -I. $(MANGO_CXXFLAGS) -MMD -MP -c -o $@ $<

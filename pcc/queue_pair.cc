@@ -75,7 +75,10 @@ void PccQp::count_timeout() {
   store_word(control_.rtt_timeouts, ++rtt_timeouts_);
 }
 
+// A probe without a budget is answered sooner or later, by the next packet if by none before:
+// asking again is no other question.
 void PccQp::request_probe(TimeNs now, TimeNs budget, TimeNs poll_interval) {
+  if (probing_ && budget_ == 0 && budget == 0) return;
   if (probing_) count_timeout();
   probing_ = true;
   asked_ = now;

@@ -91,7 +91,7 @@ bool Requester::window_allows(const Wqe& wqe, uint32_t window) {
 }
 
 // Whether there is a limit because of which nobody else would ask for an acknowledgement in time:
-// the window closes or half of it is filled, or packets have become so rare that the sender would
+// the window closes or a part of it is filled, or packets have become so rare that the sender would
 // believe them lost.
 bool Requester::asks_early(const Wqe& wqe, TimeNs now) {
   Congestion& congestion = qp_.congestion();
@@ -101,7 +101,10 @@ bool Requester::asks_early(const Wqe& wqe, TimeNs now) {
   if (!congestion.has_window()) return false;
   uint64_t mtu = qp_.attributes().path_mtu, window = congestion.window(now);
   uint64_t with_this = octets_in_flight(wqe) + mtu;
-  return with_this + mtu > window || (since_request_ + 1) * mtu * 2 >= window;
+  // Whoever reckons with the window takes it for what is under way: acknowledgements come so often
+  // that it nearly is.
+  uint64_t parts = congestion.reaction() == Reaction::kOwner ? 16 : 2;
+  return with_this + mtu > window || (since_request_ + 1) * mtu * parts >= window;
 }
 
 Packet* Requester::emit(TimeNs now) {

@@ -33,8 +33,8 @@ class AtWork final : public WindowOwner {
     page_ = *taken;
     REQUIRE(controller_.begin(device.registers().signals()->at<rocefs_signals_page>(0),
                               page_->at<rocefs_control_page>(0), 1) == MANGO_STATUS_OK);
-    device.registers().on_change([this] {
-      if (controller_.running()) world_.scheduler.after(event_, 0);
+    device.registers().on_change([this, alive = std::weak_ptr(alive_)] {
+      if (!alive.expired() && controller_.running()) world_.scheduler.after(event_, 0);
     });
     world_.scheduler.after(event_, 0);
   }
@@ -70,6 +70,7 @@ class AtWork final : public WindowOwner {
   PccController controller_;
   unsigned slot_ = 0;
   std::shared_ptr<SharedMemory> page_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   Event event_;
 };
 

@@ -110,7 +110,7 @@ if [ -d "$ib/mb_0/pcc" ]; then
   traced() { [ "$(mango-ctl rdma pcc trace mb_0 -n 5 | wc -l)" -eq 6 ]; }
   await traced
   for read in "rdma pcc status mb_0" "rdma pcc top mb_0 -n 1"; do
-    expect "$(ls "$ib/mb_0/pcc/qps" | xargs)" "$(mango-ctl $read | awk '$3 == "bash" {print $1}' | xargs)" "$read"
+    expect "$(ls "$ib/mb_0/pcc/qps" | xargs)" "$(mango-ctl $read | awk -v me="$(cat /proc/$$/comm)" '$3 == me {print $1}' | xargs)" "$read"
   done
   json 1 qps mango-ctl rdma pcc status mb_0
   json 5 new_window mango-ctl rdma pcc trace mb_0 -n 5
