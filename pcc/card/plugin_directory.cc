@@ -113,6 +113,12 @@ PluginDirectory::PluginDirectory(OwnDirectories own, std::string name, Engine& e
   set_ = std::make_shared<KnobSet>(kPluginKnobs, engine, this, std::move(start));
 }
 
+// The parent is the mount's, and all its devices' are in it.
+PluginDirectory::~PluginDirectory() {
+  if (own_.path.empty() || ::rmdir(own_path(own_, name_).c_str()) != 0) return;
+  (void)::rmdir(fmt::format("{}/{}", own_.root, own_.path).c_str());
+}
+
 void PluginDirectory::add_file(Tree& tree, const std::string& directory) {
   set_->add_file(tree, directory, std::make_shared<PathFile>(*this, engine_, worker_));
 }

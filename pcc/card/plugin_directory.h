@@ -35,6 +35,8 @@ class PluginDirectory final : public KnobOwner {
  public:
   // `name` is the device's.
   PluginDirectory(OwnDirectories own, std::string name, Engine& engine, Worker& worker);
+  // What is empty of its own directory is left to nobody.
+  ~PluginDirectory() override;
 
   // Adds plugin_dir below `directory`.
   void add_file(Tree& tree, const std::string& directory);

@@ -339,5 +339,10 @@ TEST_CASE("pcc files: a directory of one's own for plugins is made when it is as
   std::filesystem::remove_all(std::string(top) + "/rocefs");
   std::filesystem::create_directory_symlink("/tmp", std::string(top) + "/rocefs");
   CHECK(cards.store("load", "1") == "ENOTDIR");
+  std::filesystem::remove_all(std::string(top) + "/rocefs");
+  auto again = std::make_unique<Cards>(OwnDirectories{top, "rocefs/mnt", ::geteuid(), ::getegid()});
+  CHECK(again->read("plugin_dir") == own);
+  again.reset();
+  CHECK(!std::filesystem::exists(std::string(top) + "/rocefs/mnt"));
   std::filesystem::remove_all(top);
 }
