@@ -192,7 +192,7 @@ $(BUILD)/test/pcc/plugins/%.so: test/pcc/plugins/%.cc pcc/libmango.h
 	$(CXX) -std=c++20 -O1 -fPIC -shared -fvisibility=hidden -I. -Wall -Wextra -Werror -o $@ $<
 $(BUILD)/test/pcc_test: | $(BUILD)/bin/mango-pccd $(PLUGINS)
 
-$(BUILD)/test/rocefs_bench: $(call objects,test/bench) $(call library,fs) $(RDMA_LIBRARIES)
+$(BUILD)/test/rocefs_bench: $(call objects,test/bench) $(call library,fs) $(PCC_LIBRARIES) $(RDMA_LIBRARIES)
 	@mkdir -p $(@D)
 	$(CXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 

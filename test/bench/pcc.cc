@@ -117,7 +117,7 @@ void bench_latency(Table& table, TimeNs interval) {
   (void)work.controller.apply(kBuiltIns);
   work.controller.set_interval(interval);
   (void)work.controller.begin(&*work.signals, &*work.control, 1);
-  PccPollerThreads threads(work.controller, &*work.signals, 1);
+  PollerThreads threads(work.controller, *work.signals, 1);
   std::vector<double> times;
   for (int i = 0; i < 2000; ++i) times.push_back(cnp_to_window_ns(work));
   threads.stop();
