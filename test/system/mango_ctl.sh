@@ -177,6 +177,12 @@ expect "1 mango-ctl: error: class/infiniband/mb_0/pcc/state" "$(said mango-ctl r
   "a state that cannot be stored"
 expect "class/infiniband/mb_0/pcc/num_threads=1" "$(cat "$tree/kernel/debug/rocefs/set")" "num_threads as before"
 mv "$pcc/state.kept" "$pcc/state"
+# What could not be done for one device is said, and nothing else.
+mode=$tree/class/infiniband/mb_1/pcc/mode
+mv "$mode" "$mode.kept"
+ln -s /proc/sys/kernel/ostype "$mode"
+expect "1 mango-ctl: error: mb_1" "$(said mango-ctl rdma pcc mode set all soc | cut -d : -f 1-3)" "mode set, of which one fails"
+mv "$mode.kept" "$mode"
 fake_settle none
 
 # Plugins: with what stands for the header here, if there is none yet.

@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <memory>
 
 #include "core/text.h"
 #include "tools/mango-ctl/child.h"
@@ -117,13 +116,13 @@ void add_algo_commands(CommandLine& line, CLI::App& pcc) {
                  "rdma pcc algo list mb_0\nrdma pcc algo cross-build ./my_algo.cc mb_0\n"
                  "rdma pcc algo load mb_0\nrdma pcc algo unload mb_0 my_custom_algo");
 
-  auto listed = std::make_shared<std::string>();
+  auto listed = line.options<std::string>();
   CLI::App& list_command =
       line.command(algo, "list", "those that can be applied", "rdma pcc algo list mb_0",
                    [=](Session& session) { list(session, *listed); });
   add_device_or_all(list_command, *listed);
 
-  auto loaded = std::make_shared<std::string>();
+  auto loaded = line.options<std::string>();
   CLI::App& load_command =
       line.command(algo, "load", "load what has been deployed and is not loaded yet",
                    "rdma pcc algo load mb_0", [=](Session& session) {
@@ -132,7 +131,7 @@ void add_algo_commands(CommandLine& line, CLI::App& pcc) {
                    });
   add_device_or_all(load_command, *loaded);
 
-  auto unloaded = std::make_shared<Words>();
+  auto unloaded = line.options<Words>();
   CLI::App& unload_command =
       line.command(algo, "unload", "forget one that is not applied",
                    "rdma pcc algo unload mb_0 my_custom_algo", [=](Session& session) {
@@ -143,7 +142,7 @@ void add_algo_commands(CommandLine& line, CLI::App& pcc) {
   add_device_or_all(unload_command, unloaded->device);
   unload_command.add_option("algorithm", unloaded->word, "its name")->required()->type_name("");
 
-  auto built = std::make_shared<Words>();
+  auto built = line.options<Words>();
   CLI::App& build_command =
       line.command(algo, "cross-build", "compile a plugin and deploy it; $CXX names the compiler",
                    "rdma pcc algo cross-build ./my_algo.cc mb_0", [=](Session& session) {

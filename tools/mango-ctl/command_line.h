@@ -3,7 +3,10 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tools/mango-ctl/session.h"
 
@@ -23,12 +26,21 @@ class CommandLine {
   CLI::App& command(CLI::App& parent, const std::string& name, const std::string& doc,
                     const std::string& examples, Run run);
 
+  // Where a command's arguments are put. They live as long as the line, which holds on to them.
+  template <class T>
+  std::shared_ptr<T> options(T initial = {}) {
+    auto kept = std::make_shared<T>(std::move(initial));
+    options_.push_back(kept);
+    return kept;
+  }
+
   // Parses, finds the tree, runs what was chosen; the exit status.
   int run(int argc, char** argv);
 
  private:
   void add_common_options(CLI::App& word);
 
+  std::vector<std::shared_ptr<void>> options_;
   CLI::App root_;
   std::string mount_;
   bool json_ = false;

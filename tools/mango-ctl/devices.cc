@@ -1,5 +1,4 @@
 // dev: which devices there are, and what they are.
-#include <memory>
 
 #include "tools/mango-ctl/commands.h"
 
@@ -108,7 +107,7 @@ void add_device_commands(CommandLine& line) {
                              "dev list\ndev show mb_0\n--json dev list");
   line.command(dev, "list", "a line for each port", "dev list\n--json dev list",
                [](Session& session) { list(session); });
-  auto shown = std::make_shared<std::string>();
+  auto shown = line.options<std::string>();
   CLI::App& show_command = line.command(dev, "show", "all about one", "dev show mb_0",
                                         [=](Session& session) { show(session, *shown); });
   add_device_or_all(show_command, *shown);

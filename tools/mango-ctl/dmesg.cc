@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <memory>
 
 #include "core/text.h"
 #include "tools/mango-ctl/commands.h"
@@ -62,7 +61,7 @@ void show(Session& session, bool wait) {
 }  // namespace
 
 void add_dmesg_command(CommandLine& line) {
-  auto wait = std::make_shared<bool>(false);
+  auto wait = line.options<bool>(false);
   CLI::App& command =
       line.command(line.root(), "dmesg", "the log of the emulated machine",
                    "dmesg | grep PCC\ndmesg -w", [=](Session& session) { show(session, *wait); });

@@ -1,5 +1,4 @@
 // rdma cfr, ops and sr: what a NIC does about congestion and loss by itself.
-#include <memory>
 
 #include "tools/mango-ctl/commands.h"
 
@@ -103,14 +102,14 @@ CLI::App& add_feature(CommandLine& line, CLI::App& rdma, const Feature& feature,
                                   " status mb_0\n--json " + path + " status all");
   for (bool enabled : {true, false}) {
     if (enabled && feature.word == kOps.word) continue;
-    auto device = std::make_shared<std::string>();
+    auto device = line.options<std::string>();
     const char* word = enabled ? "enable" : "disable";
     CLI::App& command = line.command(
         noun, word, enabled ? "turn it on" : "turn it off", path + " " + word + " mb_0",
         [=](Session& session) { enable(session, *device, feature, enabled); });
     add_device_or_all(command, *device);
   }
-  auto device = std::make_shared<std::string>();
+  auto device = line.options<std::string>();
   CLI::App& command = line.command(noun, "status", "say whether it is on",
                                    path + " status mb_0\n--json " + path + " status all",
                                    [=](Session& session) { status(session, *device); });
@@ -125,7 +124,7 @@ void add_feature_commands(CommandLine& line, CLI::App& rdma) {
   CLI::App& ops = add_feature(line, rdma, kOps, ops_status);
   add_feature(line, rdma, kSr, sr_status);
 
-  auto options = std::make_shared<OpsOptions>();
+  auto options = line.options<OpsOptions>();
   CLI::App& command = line.command(ops, "enable", "turn it on; what is not said stays as it is",
                                    "rdma ops enable mb_0\n"
                                    "rdma ops enable mb_0 --udp-port-range 16 --ops-timer level3",

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <memory>
 #include <optional>
 
 #include "core/text.h"
@@ -113,8 +112,8 @@ void add_mgmt_commands(CommandLine& line) {
                              "mgmt net config mango_mgmt0 --host-ip 192.168.10.1 --soc-ip "
                              "192.168.10.2 --subnet 24\nmgmt net show");
 
-  auto interface = std::make_shared<std::string>();
-  auto link = std::make_shared<Link>(Link{"192.168.10.1", "192.168.10.2", "24"});
+  auto interface = line.options<std::string>();
+  auto link = line.options<Link>(Link{"192.168.10.1", "192.168.10.2", "24"});
   CLI::App& config =
       line.command(net, "config", "give both ends their addresses, in one subnet",
                    "mgmt net config mango_mgmt1 --host-ip 192.168.20.1 --soc-ip 192.168.20.2 "
@@ -127,7 +126,7 @@ void add_mgmt_commands(CommandLine& line) {
     config.add_option(option, *value)->type_name(type)->capture_default_str();
   }
 
-  auto shown = std::make_shared<std::string>();
+  auto shown = line.options<std::string>();
   CLI::App& show_command = line.command(net, "show", "the addresses of one or all",
                                         "mgmt net show\n--json mgmt net show",
                                         [=](Session& session) { show(session, *shown); });

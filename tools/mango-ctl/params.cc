@@ -1,7 +1,6 @@
 // rdma pcc list-params and update-params.
 #include <cerrno>
 #include <cstring>
-#include <memory>
 #include <set>
 
 #include "tools/mango-ctl/commands.h"
@@ -168,7 +167,7 @@ std::string check_assignment(const std::string& text) {
 }  // namespace
 
 void add_params_commands(CommandLine& line, CLI::App& pcc) {
-  auto listed = std::make_shared<UpdateOptions>();
+  auto listed = line.options<UpdateOptions>();
   CLI::App& list_command =
       line.command(pcc, "list-params", "names of the parameters of the applied algorithm",
                    "rdma pcc list-params mb_0 dcqcn\n--json rdma pcc list-params mb_0 dcqcn",
@@ -178,7 +177,7 @@ void add_params_commands(CommandLine& line, CLI::App& pcc) {
       ->required()
       ->type_name("");
 
-  auto options = std::make_shared<UpdateOptions>();
+  auto options = line.options<UpdateOptions>();
   CLI::App& command =
       line.command(pcc, "update-params", "other values, while PCC runs: all or none",
                    "rdma pcc update-params mb_0 dcqcn --param wai=80 --param g=0.0625\n"

@@ -2,7 +2,6 @@
 #include "tools/mango-ctl/pcc.h"
 
 #include <cerrno>
-#include <memory>
 
 #include "core/text.h"
 #include "tools/mango-ctl/commands.h"
@@ -241,7 +240,7 @@ struct Words {
 void add_mode_commands(CommandLine& line, CLI::App& pcc) {
   CLI::App& mode = line.group(pcc, "mode", "where algorithms run: on the card or in programs",
                               "rdma pcc mode set all soc\nrdma pcc mode get all");
-  auto set = std::make_shared<Words>();
+  auto set = line.options<Words>();
   CLI::App& set_command =
       line.command(mode, "set", "to be applied when the driver is reloaded",
                    "rdma pcc mode set all soc\nrdma pcc mode set mb_0 host",
@@ -252,7 +251,7 @@ void add_mode_commands(CommandLine& line, CLI::App& pcc) {
       ->type_name("")
       ->check(CLI::IsMember({"soc", "host"}));
 
-  auto get = std::make_shared<Words>();
+  auto get = line.options<Words>();
   CLI::App& get_command = line.command(mode, "get", "the mode since the driver was last loaded",
                                        "rdma pcc mode get all",
                                        [=](Session& session) { get_mode(session, get->device); });
@@ -260,7 +259,7 @@ void add_mode_commands(CommandLine& line, CLI::App& pcc) {
 }
 
 void add_run_commands(CommandLine& line, CLI::App& pcc) {
-  auto applied = std::make_shared<Words>();
+  auto applied = line.options<Words>();
   CLI::App& apply_command =
       line.command(pcc, "apply", "choose the algorithm, also while PCC is active",
                    "rdma pcc apply mb_0 aimd\nrdma pcc apply all dcqcn",
@@ -270,7 +269,7 @@ void add_run_commands(CommandLine& line, CLI::App& pcc) {
       ->required()
       ->type_name("");
 
-  auto started = std::make_shared<StartOptions>();
+  auto started = line.options<StartOptions>();
   CLI::App& start_command =
       line.command(pcc, "start", "let the algorithm set the windows",
                    "rdma pcc start mb_0\nrdma pcc start all\nrdma pcc start mb_0 --num-threads 4",
@@ -285,13 +284,13 @@ void add_run_commands(CommandLine& line, CLI::App& pcc) {
   start_command.add_option("--interval-us", started->interval_us, "between two calls for a QP")
       ->type_name("N");
 
-  auto stopped = std::make_shared<std::string>();
+  auto stopped = line.options<std::string>();
   CLI::App& stop_command = line.command(pcc, "stop", "windows without limit again, or CFR's",
                                         "rdma pcc stop mb_0\nrdma pcc stop all",
                                         [=](Session& session) { stop(session, *stopped); });
   add_device_or_all(stop_command, *stopped);
 
-  auto shown = std::make_shared<std::string>();
+  auto shown = line.options<std::string>();
   CLI::App& status_command =
       line.command(pcc, "status", "what runs, on which queue pairs, with which parameters",
                    "rdma pcc status\nrdma pcc status mb_0\n--json rdma pcc status",
@@ -301,13 +300,13 @@ void add_run_commands(CommandLine& line, CLI::App& pcc) {
 }
 
 void add_card_commands(CommandLine& line, CLI::App& pcc) {
-  auto pinged = std::make_shared<std::string>();
+  auto pinged = line.options<std::string>();
   CLI::App& ping =
       line.command(pcc, "ping", "whether the card's PCC daemon answers", "rdma pcc ping mb_0",
                    [=](Session& session) { ask_card(session, *pinged, "ping"); });
   add_device(ping, *pinged);
 
-  auto echoed = std::make_shared<Words>();
+  auto echoed = line.options<Words>();
   CLI::App& echo = line.command(
       pcc, "echo", "what the card's PCC daemon sends back", "rdma pcc echo \"Hello\" mb_0",
       [=](Session& session) { ask_card(session, echoed->device, "echo " + echoed->word); });

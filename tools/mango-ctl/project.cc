@@ -1,6 +1,5 @@
 // proj: the driver leaves its devices, or takes them.
 #include <cerrno>
-#include <memory>
 
 #include "tools/mango-ctl/commands.h"
 
@@ -39,7 +38,7 @@ void add_project_commands(CommandLine& line) {
                                  "proj disable rdma\nproj enable rdma");
   for (bool enabled : {true, false}) {
     const char* word = enabled ? "enable" : "disable";
-    auto name = std::make_shared<std::string>();
+    auto name = line.options<std::string>();
     CLI::App& command = line.command(
         project, word,
         enabled ? "the driver takes every device, in the PCC mode that was set"

@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <map>
-#include <memory>
 #include <optional>
 
 #include "tools/mango-ctl/commands.h"
@@ -157,7 +156,7 @@ std::string check_interval(const std::string& text) {
 }  // namespace
 
 void add_top_command(CommandLine& line, CLI::App& pcc) {
-  auto options = std::make_shared<TopOptions>();
+  auto options = line.options<TopOptions>();
   CLI::App& command = line.command(
       pcc, "top", "windows, CNPs, RTTs and rates of the queue pairs, refreshed until Ctrl-C",
       "rdma pcc top mb_0\nrdma pcc top mb_0 --interval 0.2\nrdma pcc top mb_0 -n 2 | tail -n 20",

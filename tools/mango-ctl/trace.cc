@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <map>
-#include <memory>
 
 #include "core/text.h"
 #include "tools/mango-ctl/child.h"
@@ -185,7 +184,7 @@ std::string check_picture(const std::string& file) {
 }  // namespace
 
 void add_trace_command(CommandLine& line, CLI::App& pcc) {
-  auto options = std::make_shared<TraceOptions>();
+  auto options = line.options<TraceOptions>();
   CLI::App& command = line.command(
       pcc, "trace", "how the windows changed: the last lines, all as CSV, or a picture",
       "rdma pcc trace mb_0 -n 50\nrdma pcc trace mb_0 --csv trace.csv --plot trace.svg",
