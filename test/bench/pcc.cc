@@ -44,6 +44,7 @@ struct Work {
   TimeNs now = 0;
 
   explicit Work(unsigned count, unsigned pollers = 1, TimeNs interval = kInterval) : qps(count) {
+    signals->version = control->version = ROCEFS_REGISTERS_VERSION;
     signals->dilation = 1;
     for (unsigned line = 0; line < count; ++line) {
       signals->qps[line].generation = 1;
