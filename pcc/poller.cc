@@ -36,12 +36,11 @@ void PccPoller::scan() {
 }
 
 void PccPoller::schedule(PccQp& qp) {
-  heap_.push_back({qp.next, line_of(qp)});
-  std::push_heap(heap_.begin(), heap_.end());
+  agenda_.push({qp.next, line_of(qp)});
 }
 
 void PccPoller::schedule_all() {
-  heap_.clear();
+  agenda_.clear();
   for_each([this](PccQp& qp) {
     if (!qp.fresh) schedule(qp);
   });
@@ -59,16 +58,13 @@ void PccPoller::start_fresh(TimeNs now) {
   fresh_.clear();
 }
 
-bool PccPoller::is_stale(const Entry& entry) {
+bool PccPoller::is_stale(const PccAgenda::Entry& entry) {
   PccQp* qp = find(entry.line);
   return !qp || qp->fresh || qp->next != entry.at;
 }
 
 void PccPoller::drop_stale() {
-  while (!heap_.empty() && is_stale(heap_.front())) {
-    std::pop_heap(heap_.begin(), heap_.end());
-    heap_.pop_back();
-  }
+  while (!agenda_.empty() && is_stale(agenda_.front())) agenda_.pop();
 }
 
 void PccPoller::apply(PccQp& qp, unsigned slot) {
@@ -96,15 +92,14 @@ TimeNs PccPoller::poll(TimeNs now) {
   }
   last_now_ = now;
   start_fresh(now);
-  for (drop_stale(); !heap_.empty() && heap_.front().at <= now; drop_stale()) {
-    PccQp& qp = *find(heap_.front().line);
-    std::pop_heap(heap_.begin(), heap_.end());
-    heap_.pop_back();
+  for (drop_stale(); !agenda_.empty() && agenda_.front().at <= now; drop_stale()) {
+    PccQp& qp = *find(agenda_.front().line);
+    agenda_.pop();
     step(qp, now);
     if (run_.damaged()) return kNever;
     schedule(qp);
   }
-  return heap_.empty() ? kNever : heap_.front().at;
+  return agenda_.empty() ? kNever : agenda_.front().at;
 }
 
 void PccPoller::step(PccQp& qp, TimeNs now) {

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <vector>
 
+#include "pcc/agenda.h"
 #include "pcc/call.h"
 #include "pcc/queue_pair.h"
 #include "pcc/run.h"
@@ -49,20 +50,11 @@ class PccPoller {
   const PccReads& reads() const { return reads_; }
 
  private:
-  struct Entry {
-    TimeNs at;
-    uint32_t line;
-    // For a heap whose first entry is the earliest, and of those the lowest line.
-    bool operator<(const Entry& other) const {
-      return at != other.at ? at > other.at : line > other.line;
-    }
-  };
-
   void schedule(PccQp& qp);
   void schedule_all();
   void start_fresh(TimeNs now);
   void drop_stale();
-  bool is_stale(const Entry& entry);
+  bool is_stale(const PccAgenda::Entry& entry);
   void step(PccQp& qp, TimeNs now);
   void call(PccQp& qp, TimeNs now, bool due);
 
@@ -73,7 +65,7 @@ class PccPoller {
   TimeNs last_now_ = 0;
   std::vector<std::unique_ptr<PccQp>> qps_;  // by line / pollers
   std::vector<uint32_t> fresh_;              // lines that were seen since the last poll()
-  std::vector<Entry> heap_;                  // stale where the queue pair's `next` is another
+  PccAgenda agenda_;  // an entry is stale where the queue pair's `next` is another
   PccReads reads_;
   Counter calls_;
   // The call under way. Stored before the number is.

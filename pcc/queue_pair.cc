@@ -59,7 +59,9 @@ void PccQp::set_window(uint32_t window, TimeNs now, PccTrace& trace) {
   store_word(control_.calls, ++calls_);
   if (window == window_) return;
   announce(control_.window, window_word(generation_, window));
-  trace.add({static_cast<uint64_t>(now), qpn_, slot_, window_, window, call_cnps_, call_rtt_ns_});
+  traced_ = std::max(traced_, now);
+  trace.add(
+      {static_cast<uint64_t>(traced_), qpn_, slot_, window_, window, call_cnps_, call_rtt_ns_});
   window_ = window;
 }
 

@@ -51,6 +51,7 @@ class PccQp {
   // When to look again; kNever where no budget was set.
   TimeNs look_at(TimeNs now) const;
 
+  TimeNs traced_ = 0;  // engine time can slip back, the trace does not
   // What the trace says of the call under way.
   void begin_call() { call_cnps_ = call_rtt_ns_ = 0; }
 

@@ -1,0 +1,53 @@
+// PccAgenda: whom to call next, the earliest first, and of those the lowest line. Who is called
+// each interval comes in that order by himself: those stand in line; only who comes out of turn is
+// sorted.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "core/time.h"
+
+namespace rocefs {
+
+class PccAgenda {
+ public:
+  struct Entry {
+    TimeNs at;
+    uint32_t line;
+  };
+
+  bool empty() const { return in_line_.empty() && heap_.empty(); }
+  // Not of an empty one, as pop().
+  const Entry& front() const { return heap_is_next() ? heap_.front() : in_line_.front(); }
+  void pop() {
+    if (!heap_is_next()) return in_line_.pop_front();
+    std::pop_heap(heap_.begin(), heap_.end(), later);
+    heap_.pop_back();
+  }
+  void push(Entry entry) {
+    if (in_line_.empty() || !later(in_line_.back(), entry)) return in_line_.push_back(entry);
+    heap_.push_back(entry);
+    std::push_heap(heap_.begin(), heap_.end(), later);
+  }
+  void clear() {
+    in_line_.clear();
+    heap_.clear();
+  }
+
+ private:
+  static bool later(const Entry& a, const Entry& b) {
+    return a.at != b.at ? a.at > b.at : a.line > b.line;
+  }
+  bool heap_is_next() const {
+    return in_line_.empty() || (!heap_.empty() && later(in_line_.front(), heap_.front()));
+  }
+
+  std::deque<Entry> in_line_;
+  std::vector<Entry> heap_;
+};
+
+}  // namespace rocefs
