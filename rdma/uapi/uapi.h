@@ -28,7 +28,7 @@ extern "C" {
 
 enum {
   ROCEFS_UAPI_MAGIC = 0x52434653,
-  ROCEFS_UAPI_VERSION = 1,
+  ROCEFS_UAPI_VERSION = 2,
 };
 
 /* Limits of one client. What the engine publishes in rocefs_device_attr is never more. */

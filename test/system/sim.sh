@@ -149,3 +149,37 @@ expect "add list" "$(ls "$debug/inject" | xargs)" "faults after a reset"
 echo "w3 write h0 h1" >"$debug/traffic/start"
 echo idle >"$debug/clock/advance"
 expect "done" "$(cat "$debug/traffic/w3/state")" "a flow after a reset"
+
+# A plugin in a simulation: it is called in a process of its own while time stands, so that the same
+# seed is the same run; a value of its parameter that is none refuses the file, with its line.
+examples=$(realpath "$(dirname "$0")/../../tools/examples")
+mkdir "$dir/plugins"
+"${CXX:-c++}" -std=c++20 -O2 -shared -fPIC -I"$examples/../../pcc" "$examples/gentle.cc" -o "$dir/plugins/gentle.so"
+plugged() {  # CUT, OUTPUT
+  cat >"$dir/plugin.ini" <<INI
+[topology]
+kind = star
+hosts = 3
+[knobs]
+kernel/debug/rocefs/fabric/sw_0/ecn/enable = 1
+class/infiniband/h{1..2}/pcc/plugin_dir = $dir/plugins
+class/infiniband/h{1..2}/pcc/load = 1
+class/infiniband/h{1..2}/pcc/algo = gentle
+class/infiniband/h{1..2}/pcc/params/cut = $1
+class/infiniband/h{1..2}/pcc/state = start
+[flows]
+f{1..2} = write h{1..2} h0 size=64K count=100
+[sample]
+interval = 100us
+w = class/infiniband/h1/pcc/qps/17/window below=4294967295
+INI
+  "$ROCEFS" sim "$dir/plugin.ini" --out "$dir/$2" >"$dir/$2.txt" 2>"$dir/$2.err"
+}
+plugged 0.3 once || fail "a plugin: $(cat "$dir/once.err")"
+plugged 0.3 again || fail "a plugin: $(cat "$dir/again.err")"
+expect "$(grep -o 'trace .*' "$dir/once.txt")" "$(grep -o 'trace .*' "$dir/again.txt")" "the same run"
+cmp "$dir/once/series.csv" "$dir/again/series.csv" || fail "the same windows"
+awk -F, 'NR > 2 && $3 != "" && $3 < 400 * 1024 {cut = 1} END {exit !cut}' "$dir/once/series.csv" || fail "its windows: $(cat "$dir/once/series.csv")"
+plugged 0.9 other && [ "$(grep -o 'trace .*' "$dir/other.txt")" != "$(grep -o 'trace .*' "$dir/once.txt")" ] || fail "its parameter changes nothing"
+plugged much bad && fail "a bad value"
+grep -q "plugin.ini:9: .*pcc/params/cut: " "$dir/bad.err" || fail "a bad value: $(cat "$dir/bad.err")"
