@@ -111,6 +111,11 @@ $(BUILD)/%.o: %.cc $(STAMP)
 	@mkdir -p $(@D)
 	$(CXX) $(CPPFLAGS) $(CXXFLAGS) -MMD -MP -c -o $@ $<
 
+# Where a quarter of the time would go into descriptions of types: lines are enough there. What reads
+# command lines is all templates, and in no hurry.
+$(BUILD)/test/%.o: CXXFLAGS += -g1
+$(BUILD)/tools/mango-ctl/%.o: CXXFLAGS += -g1 -O1
+
 ifneq ($(LTO),)
 LDFLAGS += -fno-lto
 $(patsubst %.cc,$(BUILD)/%.o,$(PACKET_PATH)) $(call objects,test/bench): CXXFLAGS += $(LTO) -ffat-lto-objects
