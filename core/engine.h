@@ -84,7 +84,7 @@ class Engine {
   void nudge();
   // Before start(), once at most; it lives as long as the engine runs. Real clock.
   void set_poller(Poller& poller) { poller_ = &poller; }
-  // Core thread: runs `task` on the control thread.
+  // Any thread: runs `task` on the control thread, later.
   void tell_control(Task task) { control_.post(std::move(task)); }
 
   // Core thread, or before start().

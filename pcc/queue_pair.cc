@@ -30,7 +30,7 @@ PccQp::PccQp(uint32_t qpn, uint32_t generation, const rocefs_qp_signals& signals
       probe_(load_word(control.probe)),
       cnps_seen_(load_word(signals.cnps)),
       parameters_(algorithm.initial),
-      rng_(seed, fmt::format("pcc {}", qpn)) {
+      rng_(seed, fmt::format("pcc {} {}", qpn, generation)) {
   uint64_t word = load_word(control.window);
   auto limit = static_cast<uint32_t>(word);
   if (word >> 32 == generation && limit != ROCEFS_NO_WINDOW) window_ = limit;
@@ -55,7 +55,7 @@ void PccQp::apply(unsigned slot, const PccAlgorithm& algorithm) {
 }
 
 void PccQp::set_window(uint32_t window, TimeNs now, PccTrace& trace) {
-  window = std::max(window, ROCEFS_LEAST_WINDOW);
+  window = std::clamp(window, ROCEFS_LEAST_WINDOW, ROCEFS_NO_WINDOW - 1);
   store_word(control_.calls, ++calls_);
   if (window == window_) return;
   announce(control_.window, window_word(generation_, window));

@@ -307,8 +307,9 @@ void Qp::set_state(QpState to) {
   bool active = receives_packets();
   if (active == before) return;
   Registers& registers = device_.registers();
-  active ? registers.activate(number_, init_.owner) : registers.deactivate(number_);
+  if (active) registers.prepare(number_, init_.owner);
   congestion_.refresh();
+  active ? registers.activate(number_) : registers.deactivate(number_);
 }
 
 void Qp::enter_error() {

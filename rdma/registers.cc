@@ -79,14 +79,20 @@ const rocefs_qp_control* Registers::control_of(uint32_t qpn) const {
   return &control_->at<rocefs_control_page>(0)->qps[qpn - ROCEFS_FIRST_QPN];
 }
 
-void Registers::activate(uint32_t qpn, const Owner& program) {
+void Registers::prepare(uint32_t qpn, const Owner& program) {
   rocefs_qp_signals* line = signals_of(qpn);
-  if (!line || line->generation % 2 != 0) return;
+  if (!line) return;
   uint32_t generation = line->generation;
   *line = {};
+  line->generation = generation;
   line->pid = static_cast<uint32_t>(program.pid);
   program.comm.copy(line->comm, sizeof line->comm);
-  shared(line->generation).store(generation + 1, std::memory_order_release);
+}
+
+void Registers::activate(uint32_t qpn) {
+  rocefs_qp_signals* line = signals_of(qpn);
+  if (!line || line->generation % 2 != 0) return;
+  shared(line->generation).store(line->generation + 1, std::memory_order_release);
   auto& page = *signals_->at<rocefs_signals_page>(0);
   uint32_t number = qpn - ROCEFS_FIRST_QPN;
   shared(page.active[number / 64]).fetch_or(uint64_t{1} << number % 64, std::memory_order_release);

@@ -41,7 +41,9 @@ class Registers {
   // For queue pairs: the lines of one, null where there are none.
   rocefs_qp_signals* signals_of(uint32_t qpn) const;
   const rocefs_qp_control* control_of(uint32_t qpn) const;
-  void activate(uint32_t qpn, const Owner& program);
+  // It becomes active: its line is cleared first, and then, when the queue pair looks at it, told.
+  void prepare(uint32_t qpn, const Owner& program);
+  void activate(uint32_t qpn);
   // Again is harmless.
   void deactivate(uint32_t qpn);
   // A round trip that somebody measured, and what one takes at the moment, by all that were.

@@ -130,9 +130,9 @@ void Pcc::reset_from(size_t index, Answer<void> answer) {
   if (!pcc.works()) return reset_from(index + 1, std::move(answer));
   pcc.end(Error{ECANCELED, "a reset came first"},
           [this, index, answer = std::move(answer)](Result<void> ended) mutable {
-            if (!ended) return answer(std::move(ended));
             Card& card = *cards_[index];
             if (card.files->bound()) card.pcc->begin();
+            if (!ended) return answer(std::move(ended));
             reset_from(index + 1, std::move(answer));
           });
 }

@@ -162,14 +162,19 @@ void PccDevice::stop(Answer<void> answer) {
       std::move(answer));
 }
 
-// Again is harmless; and is what to do when the engine has too much to do.
+// However much the engine has to do: windows that nobody gives back are nobody's.
 void PccDevice::give_back(const WindowOwner& owner, Answer<void> answer) {
   engine_.call<void>(
       [this, &owner]() -> Result<void> {
         device_.registers().give_back(owner);
         return {};
       },
-      std::move(answer));
+      [this, &owner, answer = std::move(answer)](Result<void> given) mutable {
+        if (given || given.error().code != EAGAIN) return answer(std::move(given));
+        engine_.tell_control([this, &owner, answer = std::move(answer)]() mutable {
+          give_back(owner, std::move(answer));
+        });
+      });
 }
 
 // A run learns it; the next one begins with it.
@@ -201,13 +206,25 @@ Result<void> verdict(const PccLoaded& loaded) {
 
 }  // namespace
 
+// In the order in which they came: slots are used again.
+void PccDevice::take_over(std::vector<PccAlgorithmInfo> all) {
+  auto place = [this](const PccAlgorithmInfo& one) {
+    return std::find_if(algorithms_.begin(), algorithms_.end(),
+                        [&](const auto& known) { return known.name == one.name; }) -
+           algorithms_.begin();
+  };
+  std::stable_sort(all.begin(), all.end(),
+                   [&](const auto& a, const auto& b) { return place(a) < place(b); });
+  algorithms_ = std::move(all);
+}
+
 void PccDevice::load(const std::string& directory, Answer<void> answer) {
   auto act = [this, directory](TurnPtr turn) {
     backend_->load(directory, [this, turn](Result<PccLoaded> loaded) {
       if (turn->over()) return;
       if (!loaded) return turn->done(loaded.error());
       load_report_ = loaded->files;
-      algorithms_ = loaded->algorithms;
+      take_over(std::move(loaded->algorithms));
       for (const PccLoaded::File& file : load_report_) {
         if (!file.loaded.empty()) {
           log(LogLevel::kInfo, fmt::format("loaded {} from {}", file.loaded, file.name));
@@ -311,8 +328,8 @@ void PccDevice::run_program(unsigned pollers, Answer<PccClaims::Pages> answer) {
   auto run = [this, pollers, id = program_->id,
               answer = std::move(answer)](Result<std::shared_ptr<SharedMemory>> taken) mutable {
     if (!taken) return answer(taken.error());
-    // It may have gone meanwhile.
-    if (!program_ || program_->id != id) return give_back(program_windows_, [](Result<void>) {});
+    // It has gone meanwhile, and what it took was given back behind it.
+    if (!program_ || program_->id != id) return;
     program_runs_ = control_is_programs_ = true;
     control_ = *taken;
     log(LogLevel::kInfo, fmt::format("started by {} (pid {}), {} {}", program_->comm, program_->pid,

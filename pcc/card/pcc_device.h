@@ -127,6 +127,7 @@ class PccDevice final : public PccBackend::Listener {
   Result<void> may_start() const;
   Result<void> free_for_programs() const;
   void give_back(const WindowOwner& owner, Answer<void> answer);
+  void take_over(std::vector<PccAlgorithmInfo> all);
   void forget();
   void changed() const {
     if (changed_) changed_();

@@ -67,13 +67,22 @@ void VirtualBackend::pcc_log(LogLevel level, std::string_view line) {
 
 // With the process the plugins are gone, and the listener forgets what was applied.
 void VirtualBackend::pcc_died(const std::string& why) {
-  applied_ = Runner::kNone;
-  run_.reset();
-  run_by_core(Runner::kNone, [this, why](Result<void>) { listener_.pcc_died(why); });
+  begin_anew([this, why](Result<void>) { listener_.pcc_died(why); });
 }
 
+// The process has its own built-in algorithms, which nobody tunes.
 void VirtualBackend::load(const std::string& directory, Answer<PccLoaded> answer) {
-  card_.load(directory, std::move(answer));
+  card_.load(directory, [this, answer = std::move(answer)](Result<PccLoaded> loaded) mutable {
+    if (!loaded) return answer(std::move(loaded));
+    engine_.call<PccLoaded>(
+        [this, loaded = std::move(*loaded)]() mutable -> Result<PccLoaded> {
+          for (PccAlgorithmInfo& one : loaded.algorithms) {
+            if (one.slot < kBuiltIns) one = describe(*controller_, one.slot);
+          }
+          return std::move(loaded);
+        },
+        std::move(answer));
+  });
 }
 
 void VirtualBackend::unload(unsigned slot, Answer<void> answer) {
@@ -91,10 +100,9 @@ void VirtualBackend::apply(unsigned slot, std::optional<uint32_t> qpn, Answer<vo
                answer = std::move(answer)](Result<void> applied) mutable {
     if (!applied) return answer(std::move(applied));
     if (life != life_) return;
-    bool other = std::exchange(applied_, runner) != runner;
-    if (!run_ || !other) return answer({});
-    Run run = *run_;
-    stop([this, run, answer = std::move(answer)](Result<void> stopped) mutable {
+    applied_ = runner;
+    if (runs_ == Runner::kNone || runs_ == runner) return answer({});
+    stop([this, run = run_, answer = std::move(answer)](Result<void> stopped) mutable {
       if (!stopped) return answer(std::move(stopped));
       start(run, std::move(answer));
     });
@@ -109,12 +117,17 @@ void VirtualBackend::apply(unsigned slot, std::optional<uint32_t> qpn, Answer<vo
 }
 
 void VirtualBackend::start(const Run& run, Answer<void> answer) {
-  auto then = [this, run, life = life_, answer = std::move(answer)](Result<void> started) mutable {
+  Runner runner = applied_ == Runner::kCard ? Runner::kCard : Runner::kEngine;
+  auto then = [this, run, runner, life = life_,
+               answer = std::move(answer)](Result<void> started) mutable {
     if (life != life_) return;
-    if (started) run_ = run;
+    if (started) {
+      run_ = run;
+      runs_ = runner;
+    }
     answer(std::move(started));
   };
-  if (applied_ != Runner::kCard) {
+  if (runner == Runner::kEngine) {
     engine_.call<void>(
         [this, run]() -> Result<void> {
           controller_->set_interval(run.interval_us * kMicrosecond);
@@ -138,9 +151,10 @@ void VirtualBackend::start(const Run& run, Answer<void> answer) {
 }
 
 void VirtualBackend::stop(Answer<void> answer) {
-  run_.reset();
-  run_by_core(Runner::kNone, [this, answer = std::move(answer)](Result<void> ended) mutable {
-    if (!ended || applied_ != Runner::kCard) return answer(std::move(ended));
+  bool card = std::exchange(runs_, Runner::kNone) == Runner::kCard;
+  run_ = {};
+  run_by_core(Runner::kNone, [this, card, answer = std::move(answer)](Result<void> ended) mutable {
+    if (!ended || !card) return answer(std::move(ended));
     card_.stop(std::move(answer));
   });
 }
@@ -162,7 +176,7 @@ void VirtualBackend::run_by_core(Runner runner, Answer<void> answer) {
 }
 
 void VirtualBackend::set_interval(unsigned interval_us, Answer<void> answer) {
-  if (run_) run_->interval_us = interval_us;
+  run_.interval_us = interval_us;
   engine_.call<void>(
       [this, interval_us]() -> Result<void> {
         controller_->set_interval(interval_us * kMicrosecond);
@@ -191,10 +205,14 @@ void VirtualBackend::update(unsigned slot, const Assignments& changes,
 }
 
 void VirtualBackend::forget(Answer<void> answer) {
-  ++life_;
-  applied_ = Runner::kNone;
-  run_.reset();
   card_.forget([](Result<void>) {});
+  begin_anew(std::move(answer));
+}
+
+void VirtualBackend::begin_anew(Answer<void> answer) {
+  ++life_;
+  applied_ = runs_ = Runner::kNone;
+  run_ = {};
   engine_.call<void>(
       [this]() -> Result<void> {
         if (running_ == Runner::kEngine) controller_->end();

@@ -45,6 +45,7 @@ class VirtualBackend final : public PccBackend, private PccBackend::Listener {
   void pcc_log(LogLevel level, std::string_view line) override;
   void pcc_died(const std::string& why) override;
   std::unique_ptr<PccController> make_controller();
+  void begin_anew(Answer<void> answer);
   void run_by_core(Runner runner, Answer<void> answer);
   void round(TimeNs now, const Engine::Pause& pause);
 
@@ -57,8 +58,9 @@ class VirtualBackend final : public PccBackend, private PccBackend::Listener {
   PccBackend::Listener& listener_;
   CardBackend card_;
   Runner applied_ = Runner::kNone;
-  std::optional<Run> run_;  // while something runs
-  uint64_t life_ = 0;       // ends with forget(): what was begun before is not gone on with
+  Runner runs_ = Runner::kNone;
+  Run run_;            // while something does
+  uint64_t life_ = 0;  // ends with forget(): what was begun before is not gone on with
 
   const uint64_t seed_;
 

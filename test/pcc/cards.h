@@ -110,7 +110,8 @@ struct Cards {
 
   // A queue pair that sends, as far as anybody can see.
   void activate(uint32_t qpn, int32_t pid = 132044, const std::string& comm = "ib_write_bw") {
-    device().registers().activate(qpn, Owner{pid, comm});
+    device().registers().prepare(qpn, Owner{pid, comm});
+    device().registers().activate(qpn);
     settle();
   }
   void deactivate(uint32_t qpn) {

@@ -187,7 +187,7 @@ TEST_CASE(
                                                       {1023, 1024, 1},
                                                       {1024, 1024, 1},
                                                       {1025, 1025, 2},
-                                                      {0xffffffff, 0xffffffff, 3}}) {
+                                                      {0xffffffff, 0xfffffffe, 3}}) {
     next = step.set;
     world.pages.cnps(17, 2);
     world.poll(now += kInterval);

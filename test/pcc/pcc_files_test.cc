@@ -80,7 +80,8 @@ TEST_CASE("pcc files: a directory for each active queue pair comes and goes with
   // Another of the same number is another one, though nobody saw the number free.
   auto other = cards.file("qps/18/pid");
   cards.device().registers().deactivate(18);
-  cards.device().registers().activate(18, Owner{7, "other"});
+  cards.device().registers().prepare(18, Owner{7, "other"});
+  cards.device().registers().activate(18);
   CHECK(cards.read("qps/18/pid") == "ENODEV");
   cards.settle();
   CHECK(other->removed());

@@ -3,6 +3,7 @@
 #include <cerrno>
 
 #include "core/function_file.h"
+#include "core/hash.h"
 #include "core/knob_transaction.h"
 #include "core/reference.h"
 #include "core/set_file.h"
@@ -95,7 +96,9 @@ void House::add_pcc() {
 
 std::unique_ptr<PccBackend> House::make_pcc_backend(Device& device,
                                                     PccBackend::Listener& listener) {
-  CardBackend::Options card{own_pccd(), device.name(), choice_.seed};
+  // Queue pairs of one number on two devices do not toss the same coin.
+  uint64_t seed = choice_.seed ^ fnv1a64(device.name());
+  CardBackend::Options card{own_pccd(), device.name(), seed};
   if (engine_->mode() == ClockMode::kReal) {
     return std::make_unique<CardBackend>(loop_, std::move(card), listener);
   }

@@ -1,0 +1,61 @@
+#!/bin/bash
+# PCC under the virtual clock: built-in algorithms run in the engine, plugins in mango-pccd; from one
+# to the other and back, and what is shown of parameters is what runs.
+. "$(dirname "$0")/lib/common.bash"
+[ -x "$(dirname "$ROCEFS")/mango-pccd" ] || { echo "no mango-pccd here"; exit 77; }
+source=$(realpath "$(dirname "$0")/../../tools/examples/gentle.cc") include=$(realpath "$(dirname "$0")/../../pcc")
+pcc=$ib/mb_0/pcc
+plugin() {  # NAME: like gentle
+  sed "s/\"gentle\"/\"$1\"/" "$source" >"$dir/$1.cc"
+  "${CXX:-c++}" -std=c++20 -O1 -shared -fPIC -I"$include" -o "$(cat "$pcc/plugin_dir")/$1.so" "$dir/$1.cc"
+}
+advance() { echo "$1" >"$debug/clock/advance"; }
+# By how much the last window that was raised was.
+step() { awk -F, -v algorithm="$1" '$3 == "raise" && $8 == algorithm {step = $5 - $4} END {print step}' "$pcc/trace"; }
+
+mounted -o clock=virtual,seed=3
+plugin pa
+expect ok "$(store 1 "$pcc/load")" "load"
+echo 1G >"$debug/links/sw_0-mb_1/rate"
+echo 1 >"$debug/fabric/sw_0/ecn/enable"
+echo "f write mb_0 mb_1 count=1000000" >"$debug/traffic/start"
+expect ok "$(store pa "$pcc/algo")" "a plugin"
+expect ok "$(store start "$pcc/state")" "start"
+advance 2ms
+calls=$(cat "$pcc/qps/17/ctrl_count")
+[ "$calls" -gt 0 ] || fail "it was called $calls times in 2 ms"
+expect ok "$(store aimd "$pcc/algo")" "a built-in one instead"
+expect ok "$(store 200 "$pcc/params/alpha")" "its parameter"
+expect ok "$(store pa "$pcc/unload")" "nobody runs the plugin any more"
+advance 1ms
+expect 200 "$(step aimd)" "what it adds"
+plugin pb
+expect ok "$(store 1 "$pcc/load")" "load"
+expect "aimd dcqcn rttvegas pa pb" "$(cat "$pcc/algos")" "algorithms"
+expect 200 "$(cat "$pcc/params/alpha")" "what is shown after a load"
+advance 1ms
+expect "200 active" "$(step aimd) $(cat "$pcc/state")" "and what runs"
+expect ok "$(store pa "$pcc/unload")" "unload"
+plugin pc
+expect ok "$(store 1 "$pcc/load")" "load"
+expect pb "$(cut -d' ' -f4 "$pcc/algos")" "in the order in which they came: $(cat "$pcc/algos")"
+expect ok "$(store pb "$pcc/algo")" "a plugin, while it runs"
+before=$(cat "$pcc/qps/17/ctrl_count")
+advance 2ms
+[ "$(cat "$pcc/qps/17/ctrl_count")" -ge "$before" ] && [ "$(cat "$pcc/qps/17/algo")" = pb ] || fail "it is not called"
+expect ok "$(store stop "$pcc/state")" "stop"
+expect ok "$(store start "$pcc/state")" "and again"
+advance 1ms
+expect ok "$(store stop "$pcc/state")" "stop"
+
+# A card that ends takes its plugins along, and every setting.
+expect ok "$(store aimd "$pcc/algo")" "apply"
+expect 200 "$(cat "$pcc/params/alpha")" "its parameter"
+kill -KILL "$(pgrep -P "$(worker_pid)" -f '^[^ ]*mango-pccd mb_0')"
+await grep -qx "aimd dcqcn rttvegas" "$pcc/algos"
+expect none "$(cat "$pcc/algo")" "applied"
+expect ok "$(store aimd "$pcc/algo")" "apply"
+expect ok "$(store start "$pcc/state")" "start"
+advance 1ms
+expect "100 100" "$(cat "$pcc/params/alpha") $(step aimd)" "as at first"
+exit 0
