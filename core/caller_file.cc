@@ -8,8 +8,11 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <vector>
+
+#include "core/text.h"
 
 namespace rocefs {
 namespace {
@@ -145,9 +148,9 @@ Result<Fd> open_as(const Caller& caller, const std::string& path, int flags,
 
 std::string comm_of(pid_t pid) {
   std::ifstream file(fmt::format("/proc/{}/comm", pid));
-  std::string comm;
-  std::getline(file, comm);
-  return comm;
+  std::string comm(std::istreambuf_iterator<char>(file), {});
+  if (comm.ends_with('\n')) comm.pop_back();  // the kernel's
+  return program_name(comm);
 }
 
 }  // namespace rocefs

@@ -19,7 +19,7 @@ namespace rocefs {
 Result<Fd> open_as(const Caller& caller, const std::string& path, int flags,
                    std::optional<dev_t> own_mount);
 
-// The process's name, as `ps -o comm` shows it; empty if it is gone.
+// The process's name, as `ps -o comm` shows it, in one line; empty if it is gone.
 std::string comm_of(pid_t pid);
 
 }  // namespace rocefs

@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "core/function_file.h"
+#include "core/text.h"
 
 namespace rocefs {
 namespace {
@@ -20,13 +19,9 @@ constexpr KnobRow kLogKnobs[] = {
 
 void Dmesg::log(LogLevel level, TimeNs at, std::string_view line) {
   if (!logs(level)) return;
-  std::string text =
-      fmt::format("[{:5}.{:06}] {}", at / kSecond, at % kSecond / kMicrosecond, line);
-  std::replace_if(
-      text.begin(), text.end(),
-      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
-  text += '\n';
-  lines_.add(std::move(text));
+  lines_.add(
+      in_one_line(fmt::format("[{:5}.{:06}] {}", at / kSecond, at % kSecond / kMicrosecond, line)) +
+      '\n');
 }
 
 void Dmesg::add_files(Tree& tree, const std::string& directory, Engine& engine) {

@@ -1,7 +1,8 @@
-// Words of text: cutting it into them, and which ones may be names.
+// Words of text: cutting it into them, which ones may be names, and others' names in one line.
 #pragma once
 
 #include <algorithm>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -27,6 +28,20 @@ inline bool valid_entry_name(std::string_view name) {
   };
   return !name.empty() && name.size() <= 64 && name[0] != '.' &&
          std::all_of(name.begin(), name.end(), allowed);
+}
+
+// With a `?` for each control character.
+inline std::string in_one_line(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(),
+      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
+  return text;
+}
+
+// The name that a program gives itself, up to the first NUL, in one line: it may be anything, and
+// what follows a line feed would pass for a line of ours.
+inline std::string program_name(std::string_view said) {
+  return in_one_line(std::string(said.substr(0, said.find('\0'))));
 }
 
 }  // namespace rocefs

@@ -247,7 +247,10 @@ MANGO_API mango_status_e mango_pcc_ctrl_apply_algo(mango_pcc_h pcc, unsigned int
  * pair is called for the first time one interval after it was seen; one without a limit gets a
  * window of 512 KiB at once. CFR is off until the run ends. INVALID_PARAM: not 1 to
  * MANGO_PCC_MAX_THREADS. BUSY: it runs already. BAD_STATE: nothing is registered. NO_DEVICE: the
- * device has gone. IO, NOT_SUPPORTED: the device cannot be run this way. */
+ * device has gone. IO, NOT_SUPPORTED: the device cannot be run this way.
+ * A run in which an algorithm writes past its parameters does nothing more until it is stopped, for
+ * nobody knows what else was written: no algorithm is called, windows stay as they are, and an
+ * ERROR in the daemon's dmesg names the algorithm and the queue pair. */
 MANGO_API mango_status_e mango_pcc_ctrl_run(mango_pcc_h pcc, unsigned int num_threads);
 /* Returns when no algorithm is being called any more. Windows are without a limit then, or CFR's.
  * NOT_OPENED: nothing runs. */

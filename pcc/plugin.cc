@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "pcc/library_copy.h"
 #include "pcc/slots.h"
 
 namespace rocefs {
@@ -60,8 +61,9 @@ mango_status_e PccPlugin::remove() {
 }
 
 Result<void> PccPlugin::open() {
-  library_ = ::dlopen(file_.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library_) return Error{ENOEXEC, ::dlerror()};
+  Result<void*> library = open_library_copy(file_);
+  if (!library) return library.error();
+  library_ = *library;
   plugin_ = static_cast<const mango_pcc_algo_plugin_t*>(::dlsym(library_, kSymbol));
   if (!plugin_) return errorf(ENOEXEC, "it has no symbol {}", kSymbol);
   return {};

@@ -67,6 +67,7 @@ int receive(int socket, void* data, size_t size, Fd (&descriptors)[2]) {
   do {
     got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
   } while (got < 0 && errno == EINTR);
+  if (got < 0 && errno == ECONNRESET) return ENODEV;
   if (got < 0) return errno == EAGAIN ? ETIMEDOUT : errno;
   cmsghdr* header = CMSG_FIRSTHDR(&message);
   if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
@@ -108,7 +109,7 @@ class ProgramLink final : public PccLink {
   int exchange(const rocefs_request& request, Fd (&descriptors)[2]);
 
   std::mutex mutex_;  // one request at a time
-  bool broken_ = false;
+  int broken_ = 0;    // why nothing more can be asked: an errno
   Fd socket_;
   RegisterPages pages_;
 };
@@ -148,15 +149,16 @@ int ProgramLink::open(const char* device) {
 // After what cannot be right, nothing is: an answer that is late could be taken for another's.
 int ProgramLink::exchange(const rocefs_request& request, Fd (&descriptors)[2]) {
   std::lock_guard lock(mutex_);
-  if (broken_) return EIO;
+  if (broken_) return broken_;
   ssize_t sent;
   do {
     sent = ::send(socket_.get(), &request, sizeof request, MSG_NOSIGNAL);
   } while (sent < 0 && errno == EINTR);
-  int error = sent < 0 ? (errno == EPIPE ? ENODEV : errno) : 0;
+  int error = 0;
+  if (sent < 0) error = errno == EPIPE || errno == ECONNRESET ? ENODEV : errno;
   rocefs_answer answer{};
   if (!error) error = receive(socket_.get(), &answer, sizeof answer, descriptors);
-  broken_ = error != 0;
+  broken_ = error;
   return error ? error : answer.error;
 }
 

@@ -52,12 +52,16 @@ class PccRun {
   }
   void forget_warnings(unsigned of_slot) { warned_[of_slot] = 0; }
 
-  // Any thread. The first one stays.
+  // Any thread. The first one stays, and is logged.
   bool damaged() const { return damaged_.load(std::memory_order_acquire); }
-  void set_damage(std::string why) {
-    std::lock_guard guard(damage_lock_);
-    if (damage_.empty()) damage_ = std::move(why);
-    damaged_.store(true, std::memory_order_release);
+  void set_damage(const std::string& why) {
+    {
+      std::lock_guard guard(damage_lock_);
+      if (!damage_.empty()) return;
+      damage_ = why;
+      damaged_.store(true, std::memory_order_release);
+    }
+    log(MANGO_LOG_LEVEL_ERROR, why);
   }
   std::optional<std::string> damage() const {
     std::lock_guard guard(damage_lock_);

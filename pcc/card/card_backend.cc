@@ -28,7 +28,8 @@ CardBackend::CardBackend(PollLoop& loop, Options options, PccBackend::Listener& 
     : loop_(loop),
       options_(std::move(options)),
       listener_(listener),
-      timer_(loop, [this] { time_out(); }) {}
+      timer_(loop, [this] { time_out(); }),
+      pulse_(loop, [this] { feel_pulse(); }) {}
 
 // What is not answered yet is dropped, as answers that nobody will give.
 CardBackend::~CardBackend() = default;
@@ -53,13 +54,22 @@ void CardBackend::apply(unsigned slot, std::optional<uint32_t> qpn, Answer<void>
 }
 
 void CardBackend::start(const Run& run, Answer<void> answer) {
-  ask_done(CardOrder::Start{run.pollers, run.interval_us}, std::move(answer),
+  auto started = [this, polls = run.pollers > 0,
+                  answer = std::move(answer)](Result<void> result) mutable {
+    if (result) set_pulse(polls);
+    answer(std::move(result));
+  };
+  ask_done(CardOrder::Start{run.pollers, run.interval_us}, std::move(started),
            {run.signals, run.control});
 }
 
 void CardBackend::stop(Answer<void> answer) {
   if (!process_ && !telling_) return answer({});  // nothing runs
-  ask_done(CardOrder::Stop{}, std::move(answer));
+  auto stopped = [this, answer = std::move(answer)](Result<void> result) mutable {
+    if (result) set_pulse(false);
+    answer(std::move(result));
+  };
+  ask_done(CardOrder::Stop{}, std::move(stopped));
 }
 
 void CardBackend::set_interval(unsigned interval_us, Answer<void> answer) {
@@ -76,6 +86,7 @@ void CardBackend::update(unsigned slot, const Assignments& changes,
 void CardBackend::forget(Answer<void> answer) {
   process_.reset();
   timer_.disarm();
+  set_pulse(false);
   waiting_.clear();
   held_.clear();
   answer({});
@@ -195,11 +206,29 @@ void CardBackend::arm() {
 void CardBackend::lose(int code, const std::string& why) {
   process_.reset();
   timer_.disarm();
+  set_pulse(false);
   telling_ = true;
   for (auto& [id, waiting] : std::exchange(waiting_, {})) waiting.give({id, Error{code, why}});
   listener_.pcc_died(why);
   telling_ = false;
   for (Task& order : std::exchange(held_, {})) order();
+}
+
+void CardBackend::set_pulse(bool on) {
+  has_pollers_ = on;
+  if (on) {
+    pulse_.arm(kPulse);
+  } else {
+    pulse_.disarm();
+  }
+}
+
+// An order that waits is as good as an echo; and an echo behind one that loads would come late.
+void CardBackend::feel_pulse() {
+  if (!waiting_.empty()) return pulse_.arm(kPulse);
+  echo("", [this](const Result<std::string>& echoed) {
+    if (echoed && has_pollers_) pulse_.arm(kPulse);
+  });
 }
 
 std::string CardBackend::name() const {

@@ -22,6 +22,7 @@ namespace rocefs {
 // Control thread. The process is started by the first order that needs it, and again by the first
 // one after its end. When it ends, or is killed because it does not answer or sends what is no
 // answer, the orders that wait fail (EIO, or ETIMEDOUT) and then the listener hears pcc_died().
+// While it has pollers it is asked for an echo now and then: it may stop when no order waits.
 class CardBackend final : public PccBackend, private CardProcess::Listener {
  public:
   struct Options {
@@ -31,6 +32,8 @@ class CardBackend final : public PccBackend, private CardProcess::Listener {
     // For how long an order may go unanswered, in wall time. Plugins are given longer to load.
     TimeNs patience = 5 * kSecond;
   };
+  // Between an echo and the next, in wall time.
+  static constexpr TimeNs kPulse = kSecond;
   // Loop and listener outlive it. It may not be destroyed by what it calls.
   CardBackend(PollLoop& loop, Options options, PccBackend::Listener& listener);
   ~CardBackend() override;
@@ -73,12 +76,16 @@ class CardBackend final : public PccBackend, private CardProcess::Listener {
   void time_out();
   void arm();
   void lose(int code, const std::string& why);
+  void set_pulse(bool on);
+  void feel_pulse();
   std::string name() const;
 
   PollLoop& loop_;
   const Options options_;
   PccBackend::Listener& listener_;
   LoopTimer timer_;
+  LoopTimer pulse_;
+  bool has_pollers_ = false;
   std::unique_ptr<CardProcess> process_;
   std::string last_words_;
   uint64_t next_id_ = 1;

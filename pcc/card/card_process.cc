@@ -39,6 +39,15 @@ int kill_by(int pidfd) {
   return static_cast<int>(::syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, nullptr, 0));
 }
 
+// Also what it has started itself, unless that has left the group. The number is its own as long as
+// nobody has waited for it.
+void kill_group(pid_t pid, int pidfd) {
+  siginfo_t info{};
+  int waitable = ::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(pidfd), &info,
+                          WEXITED | WNOHANG | WNOWAIT);
+  if (waitable == 0) ::kill(-pid, SIGKILL);
+}
+
 // How it ended; si_pid is 0 while it has not.
 std::optional<siginfo_t> reap(int pidfd) {
   siginfo_t info{};
@@ -139,6 +148,7 @@ CardProcess::~CardProcess() {
   unwatch_socket();
   if (!pidfd_) return;
   loop_.unwatch(pidfd_.get());
+  kill_group(pid_, pidfd_.get());
   kill_by(pidfd_.get());
   pollfd end{pidfd_.get(), POLLIN, 0};
   if (::poll(&end, 1, kPatienceMs) == 1) {
@@ -200,9 +210,11 @@ void CardProcess::unwatch_socket() {
   socket_.reset();
 }
 
-// What it has said is heard first: the messages of a process that has ended are finitely many.
+// What it has said is heard first. That is no more than the socket holds; what a child of it goes
+// on to say is not.
 void CardProcess::bury() {
-  if (!take(INT_MAX)) return;
+  kill_group(pid_, pidfd_.get());
+  if (!take(kMaxMessagesHeld)) return;
   std::optional<siginfo_t> end = reap(pidfd_.get());
   if (end && end->si_pid == 0) return;  // not yet
   loop_.unwatch(pidfd_.get());

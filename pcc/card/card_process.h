@@ -37,7 +37,7 @@ class CardProcess {
   // It inherits its end of the socket as descriptor 3, standard output and error, and nothing else.
   static Result<std::unique_ptr<CardProcess>> start(PollLoop& loop, const Program& program,
                                                     Listener& listener);
-  // Kills it if it lives.
+  // Kills it if it lives, and what it has started.
   ~CardProcess();
 
   pid_t pid() const { return pid_; }
@@ -49,6 +49,7 @@ class CardProcess {
  private:
   static constexpr TimeNs kGrace = kSecond;
   static constexpr int kMaxMessagesAtOnce = 32;
+  static constexpr int kMaxMessagesHeld = 1024;  // each takes the kernel some 700 octets at least
 
   CardProcess(PollLoop& loop, Listener& listener, pid_t pid, Fd pidfd, Fd socket);
   // Up to `most` messages; false when the process is no more, or this.

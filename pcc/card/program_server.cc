@@ -8,6 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/clock.h"
+#include "core/log_limit.h"
+#include "core/text.h"
+
 namespace rocefs {
 namespace {
 
@@ -50,6 +54,7 @@ struct ProgramServer::Connection {
   std::string device;
   Fd socket;
   Fd pidfd;
+  LogLimit log_limit;
   bool claimed = false;
   bool answering = false;  // one request at a time
 };
@@ -57,7 +62,7 @@ struct ProgramServer::Connection {
 void ProgramServer::take_over(ClientServer::Claim claim) {
   const rocefs_pcc_claim& said = claim.request.u.claim;
   auto connection = std::make_shared<Connection>();
-  connection->program = {next_id_++, claim.who.pid, text_of(said.comm)};
+  connection->program = {next_id_++, claim.who.pid, program_name({said.comm, sizeof said.comm})};
   connection->device = text_of(said.device);
   connection->socket = std::move(claim.socket);
   connection->pidfd = std::move(claim.pidfd);
@@ -135,7 +140,14 @@ void ProgramServer::stop(const ConnectionPtr& connection) {
   });
 }
 
-void ProgramServer::log(const Connection& connection, const rocefs_pcc_log& log) {
+bool ProgramServer::warn(const Connection& connection, const std::string& text) {
+  claims_.program_log(connection.device, LogLevel::kWarning, text);
+  return true;
+}
+
+void ProgramServer::log(Connection& connection, const rocefs_pcc_log& log) {
+  auto say = [&](const std::string& text) { return warn(connection, text); };
+  if (!connection.log_limit.admit(monotonic_ns(), say)) return;
   uint32_t level = std::min<uint32_t>(log.level, static_cast<uint32_t>(LogLevel::kDebug));
   claims_.program_log(connection.device, static_cast<LogLevel>(level), text_of(log.text));
 }
@@ -161,6 +173,7 @@ void ProgramServer::drop(const ConnectionPtr& given) {
   connection->socket.reset();
   programs_.erase(connection->program.id);
   if (std::exchange(connection->claimed, false)) {
+    connection->log_limit.settle([&](const std::string& text) { return warn(*connection, text); });
     claims_.release(connection->device, connection->program.id);
   }
 }

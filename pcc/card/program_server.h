@@ -46,7 +46,7 @@ class PccClaims {
   // Once, by who has claimed it, and the last that is heard of it: a run ends, one that is only
   // being begun too, and what is owed an answer need not be answered.
   virtual void release(const std::string& device, uint64_t program) = 0;
-  // A line of the program's.
+  // A line of the program's, by who has claimed it: so many a second, as LogLimit has it.
   virtual void program_log(const std::string& device, LogLevel level, std::string_view text) = 0;
 };
 
@@ -76,7 +76,8 @@ class ProgramServer {
   void handle(const ConnectionPtr& connection, const rocefs_request& request);
   void run(const ConnectionPtr& connection, unsigned pollers);
   void stop(const ConnectionPtr& connection);
-  void log(const Connection& connection, const rocefs_pcc_log& log);
+  bool warn(const Connection& connection, const std::string& text);
+  void log(Connection& connection, const rocefs_pcc_log& log);
   void answer(const ConnectionPtr& connection, const Result<void>& result,
               const PccClaims::Pages& pages = {});
   void drop(const ConnectionPtr& connection);

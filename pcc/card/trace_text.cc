@@ -33,10 +33,9 @@ std::vector<rocefs_trace_entry> entries_of(rocefs_control_page& page) {
   return entries;
 }
 
+// Only changes are traced.
 std::string_view event_of(const rocefs_trace_entry& entry) {
-  if (entry.old_window == ROCEFS_NO_WINDOW) return "start";
-  if (entry.new_window < entry.old_window) return "cut";
-  return entry.new_window > entry.old_window ? "raise" : "hold";
+  return entry.new_window < entry.old_window ? "cut" : "raise";
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "core/text.h"
+
 namespace rocefs {
 
 Result<std::unique_ptr<Clients>> Clients::create(Fabric& fabric, Engine& engine) {
@@ -48,7 +50,7 @@ void Clients::add(uint64_t id, Arrival arrival, Client::Reply reply) {
   const char* name = arrival.hello.device;
   Device* device = fabric_.device({name, ::strnlen(name, sizeof arrival.hello.device)});
   if (!device || !device->present()) return refuse(Error{ENODEV, "there is no such device"});
-  std::string comm(arrival.hello.comm, ::strnlen(arrival.hello.comm, sizeof arrival.hello.comm));
+  std::string comm = program_name({arrival.hello.comm, sizeof arrival.hello.comm});
   auto process = arrival.process;
   Entry& entry = clients_[id];
   entry.doorbell = std::move(arrival.doorbell);

@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "core/text.h"
+
 namespace rocefs {
 namespace {
 
@@ -255,7 +257,7 @@ void ClientServer::hand_over(const ConnectionPtr& connection, const rocefs_reque
 void ClientServer::hello(const ConnectionPtr& connection, const rocefs_hello& hello, Fd events) {
   auto refuse = [&](const Error& why) { answer(connection, refusal(why), {}); };
   connection->greeted = true;
-  connection->comm.assign(hello.comm, ::strnlen(hello.comm, sizeof hello.comm));
+  connection->comm = program_name({hello.comm, sizeof hello.comm});
   Clients::Arrival arrival;
   if (events) arrival.events = connection->process->adopt(std::move(events));
   if (hello.magic != ROCEFS_UAPI_MAGIC || hello.version != ROCEFS_UAPI_VERSION) {

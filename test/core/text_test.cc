@@ -1,10 +1,15 @@
 // Numbers and words as people echo them.
+#include <sys/prctl.h>
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 #include <cerrno>
 
+#include "core/caller_file.h"
 #include "core/knob.h"
 #include "core/kstrto.h"
 #include "core/rng.h"
+#include "core/text.h"
 #include "core/units.h"
 
 using namespace rocefs;
@@ -151,4 +156,17 @@ TEST_CASE("units: no text makes a parser stumble") {
     Result<TimeNs> duration = parse_duration(text);
     if (duration) REQUIRE(*duration >= 0);
   }
+}
+
+TEST_CASE("text: a program's name stays in its line, whatever it calls itself") {
+  CHECK(program_name("perftest") == "perftest");
+  CHECK(program_name({"ev\nAlgorithm: fake\0behind", 24}) == "ev?Algorithm: fake");
+  CHECK(program_name("\x1b[2J\x7f \xc3\xa4") == "?[2J? \xc3\xa4");
+  CHECK(program_name("").empty());
+  char before[16] = {};
+  REQUIRE(::prctl(PR_GET_NAME, before) == 0);
+  REQUIRE(::prctl(PR_SET_NAME, "ev\nBIOS: fake") == 0);
+  CHECK(comm_of(::getpid()) == "ev?BIOS: fake");
+  ::prctl(PR_SET_NAME, before);
+  CHECK(comm_of(-1).empty());
 }

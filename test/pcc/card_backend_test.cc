@@ -5,6 +5,7 @@
 #include <fcntl.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <fstream>
 
 #include "test/pcc/card_rig.h"
@@ -36,6 +37,23 @@ std::string death_of(const std::string& plugin, unsigned pollers = 1) {
   CHECK_THAT(why, StartsWith(fmt::format("mango-pccd (pid {})", pid)));
   CHECK(card.echo("back")->size() == 4);  // another one
   return why.substr(why.find(')') + 2);
+}
+
+// How many processes of this group live.
+int alive_in(pid_t group) {
+  int alive = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    std::string line;
+    std::getline(std::ifstream(entry.path() / "stat"), line);
+    size_t end = line.rfind(')');
+    char state;
+    int parent, its_group;
+    if (end == line.npos) continue;
+    if (std::sscanf(line.c_str() + end + 1, " %c %d %d", &state, &parent, &its_group) != 3)
+      continue;
+    if (its_group == group && state != 'Z' && state != 'X') ++alive;
+  }
+  return alive;
 }
 
 std::vector<std::string> names(const PccLoaded& loaded) {
@@ -116,6 +134,27 @@ TEST_CASE("card: plugins are loaded, listed in order, refused one by one, unload
   CHECK(unload(9).error().code == ENOENT);
   CHECK(unload(3));
   CHECK(names(*card.load(directory)).size() == 5);  // it came again
+}
+
+TEST_CASE("card: however many files are refused, one that follows them is loaded") {
+  PluginDirectory directory({"fixed"});
+  constexpr size_t kRefused = 400;
+  for (size_t i = 0; i < kRefused; ++i) {
+    std::ofstream(fmt::format("{}/a%\x01 {}.so", directory.path, i)) << "no library";
+  }
+  Card card;
+  Result<PccLoaded> loaded = card.load(directory);
+  REQUIRE(loaded);
+  size_t told = loaded->files.size() - 2;
+  CHECK(told > 30);
+  CHECK(told < kRefused);
+  CHECK(loaded->files[told].loaded == "fixed");
+  const PccLoaded::File& last = loaded->files.back();
+  CHECK(last.name == fmt::format("{} more files", kRefused - told));
+  CHECK(last.loaded.empty());
+  CHECK(last.reason == "there is no room to say why");
+  CHECK(names(*loaded).back() == "fixed");
+  CHECK(card.load(directory)->files.size() == told + 1);  // it was not loaded again
 }
 
 TEST_CASE("card: a directory that is not there says so") {
@@ -279,6 +318,47 @@ TEST_CASE("card: kill -9 is heard of, and the next order starts another") {
   CHECK(card.death() == fmt::format("mango-pccd (pid {}) died of SIGKILL", pid));
   CHECK(card.echo("back").value() == "back");
   CHECK(card.pid() != pid);
+}
+
+TEST_CASE("card: what a plugin has started ends with the process, and does not hold the daemon") {
+  for (bool by_itself : {true, false}) {
+    PluginDirectory directory({"forks"});
+    Card card;
+    REQUIRE(card.load(directory));
+    pid_t pid = card.pid();
+    CHECK(alive_in(pid) == 2);
+    if (by_itself) {
+      ::kill(pid, SIGKILL);
+      CHECK(card.death() == fmt::format("mango-pccd (pid {}) died of SIGKILL", pid));
+    } else {
+      REQUIRE(card.answer<void>([](auto& backend, auto then) { backend.forget(std::move(then)); }));
+    }
+    CHECK(soon([&] { return alive_in(pid) == 0; }));
+    CHECK(card.echo("back").value() == "back");
+  }
+}
+
+TEST_CASE("card: one that stops while it runs is missed, though nobody asks it for anything") {
+  Card card(300 * kMillisecond);
+  Pages pages;
+  pages.activate(kQpn);
+  REQUIRE(card.start(pages));
+  pid_t pid = card.pid();
+  ::kill(pid, SIGSTOP);
+  CHECK(card.death() == fmt::format("mango-pccd (pid {}) did not answer 'echo' in time", pid));
+  CHECK(card.pid() == 0);
+}
+
+TEST_CASE("card: one that does not run is left in peace") {
+  Card card(100 * kMillisecond);
+  Pages pages;
+  REQUIRE(card.start(pages));
+  REQUIRE(card.stop());
+  auto timers_of_the_run = CardBackend::kPulse + 500 * kMillisecond;
+  ::kill(card.pid(), SIGSTOP);
+  std::this_thread::sleep_for(std::chrono::nanoseconds(timers_of_the_run));
+  CHECK_FALSE(card.has_died());
+  ::kill(card.pid(), SIGCONT);
 }
 
 TEST_CASE("card: one that does not answer is killed, and all its orders fail") {

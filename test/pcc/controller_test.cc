@@ -295,6 +295,8 @@ TEST_CASE(
     CHECK(world.poll(2 * kInterval) == kNever);
     CHECK(world.controller.damage() == "algorithm wild wrote past its parameters on QP 17");
     CHECK(world.poll(3 * kInterval) == kNever);
+    CHECK(world.logged ==
+          std::vector<std::string>{"algorithm wild wrote past its parameters on QP 17"});
     CHECK(calls == 3);
     world.controller.end();
     CHECK(world.controller.damage());

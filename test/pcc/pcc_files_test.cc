@@ -168,19 +168,19 @@ TEST_CASE("pcc files: the trace is the newest entries of the last run, oldest fi
   page.trace[0] = {1000, 17, 0, ROCEFS_NO_WINDOW, 524288, 0, 0};
   page.trace[1] = {2000, 17, 0, 524288, 262144, 2, 9000};
   page.trace[2] = {3000, 17, 1, 262144, 262244, 0, 0};
-  page.trace[3] = {4000, 17, 5, 262244, 262244, 0, 0};
+  page.trace[3] = {4000, 17, 5, 262244, 262245, 0, 0};
   page.traced = 4;
   CHECK(cards.read("trace") == names +
-                                   "\n1000,17,start,4294967295,524288,0,0,aimd"
+                                   "\n1000,17,cut,4294967295,524288,0,0,aimd"
                                    "\n2000,17,cut,524288,262144,2,9000,aimd"
                                    "\n3000,17,raise,262144,262244,0,0,dcqcn"
-                                   "\n4000,17,hold,262244,262244,0,0,-");
+                                   "\n4000,17,raise,262244,262245,0,0,-");
   REQUIRE(cards.store("state", "stop") == "ok");
   page.traced = ROCEFS_TRACE_ENTRIES + 1;  // entry 0 has been written over
   std::string text = cards.read("trace");
   CHECK(std::count(text.begin(), text.end(), '\n') == ROCEFS_TRACE_ENTRIES);
   CHECK(text.starts_with(names + "\n2000,"));
-  CHECK(text.ends_with("\n1000,17,start,4294967295,524288,0,0,aimd"));
+  CHECK(text.ends_with("\n1000,17,cut,4294967295,524288,0,0,aimd"));
   page.traced = ~uint64_t{0};
   text = cards.read("trace");
   CHECK(std::count(text.begin(), text.end(), '\n') == ROCEFS_TRACE_ENTRIES);

@@ -1,7 +1,7 @@
 // Plugins: the tutorial's, and those that are refused.
 #include "pcc/plugin.h"
 
-#include <dlfcn.h>
+#include <link.h>
 
 #include <catch2/catch.hpp>
 #include <cerrno>
@@ -35,6 +35,15 @@ std::string tutorial() {
 std::string plugin(const std::string& before, const std::string& members) {
   return "#include <libmango.h>\n" + before +
          "\nextern \"C\" const mango_pcc_algo_plugin_t mango_pcc_algo_plugin = {" + members + "};";
+}
+
+// How many libraries the process has.
+int libraries() {
+  int count = 0;
+  ::dl_iterate_phdr(
+      [](dl_phdr_info*, size_t, void* counted) { return ++*static_cast<int*>(counted), 0; },
+      &count);
+  return count;
 }
 
 const std::string kAlgorithm = "static void run(void*) {}";
@@ -139,20 +148,30 @@ TEST_CASE("plugin: what is none is refused, and why is said") {
     auto loaded = PccPlugin::load(fake.handle(), files.write("text.so", text));
     REQUIRE(!loaded);
     CHECK(loaded.error().code == ENOEXEC);
+    CHECK_THAT(loaded.error().reason, Catch::StartsWith(files.path("text.so: ")));
   }
-  CHECK(!PccPlugin::load(fake.handle(), files.path("gone.so")));
+  CHECK(PccPlugin::load(fake.handle(), files.path("gone.so")).error().reason ==
+        files.path("gone.so: No such file or directory"));
+  std::filesystem::create_directory(files.path("directory.so"));
+  CHECK(PccPlugin::load(fake.handle(), files.path("directory.so")).error().reason ==
+        files.path("directory.so: not a regular file"));
   CHECK(fake.handle().controller().free_slot() == kBuiltIns);
 }
 
 TEST_CASE("plugin: what init_params made is given back once, and its words reach the log") {
   PluginFiles files;
   FakeHandle fake;
+  int destroyed = 0, before = libraries();
+  ::setenv("ROCEFS_TEST_DESTROYED", std::to_string(reinterpret_cast<uintptr_t>(&destroyed)).c_str(),
+           1);
   std::string file = files.compile("counts", plugin(R"(
+      #include <stdlib.h>
       struct Block { int* destroyed; };
-      static int destroyed;
-      extern "C" int times_destroyed() { return destroyed; }
+      static int* destroyed() {
+        return reinterpret_cast<int*>(strtoull(getenv("ROCEFS_TEST_DESTROYED"), nullptr, 10));
+      }
       static void* init(mango_pcc_h pcc, unsigned slot, size_t* size) {
-        static Block block = {&destroyed};
+        static Block block = {destroyed()};
         mango_pcc_log(MANGO_LOG_LEVEL_INFO, "init of slot %u", slot);
         if (mango_pcc_param_register(pcc, 9, "x", MANGO_PCC_PARAM_TYPE_BOOL, 0) !=
             MANGO_STATUS_NOT_FOUND) return nullptr;
@@ -186,15 +205,49 @@ TEST_CASE("plugin: what init_params made is given back once, and its words reach
   controller.poll(0, now);
   CHECK(pages.window(17) == 5003);
   controller.end();
-  void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_NOLOAD);
-  REQUIRE(library);
-  auto times = reinterpret_cast<int (*)()>(::dlsym(library, "times_destroyed"));
-  CHECK(times() == 0);
+  CHECK(destroyed == 0);
+  CHECK(libraries() == before + 1);
   loaded = Error{ECANCELED, "unloaded"};
-  CHECK(times() == 1);
+  CHECK(destroyed == 1);
   CHECK(!controller.find("counts"));
-  ::dlclose(library);
-  CHECK(!::dlopen(file.c_str(), RTLD_NOW | RTLD_NOLOAD));
+  CHECK(libraries() == before);
+  ::unsetenv("ROCEFS_TEST_DESTROYED");
+}
+
+TEST_CASE("plugin: one that is built anew is loaded anew, also where the old one stays") {
+  PluginFiles files;
+  FakeHandle fake;
+  // What is static in an inline function is one of its kind in the process, and keeps the library.
+  for (const std::string stays : {"", "inline int& kept() { static int value; return value; }"}) {
+    for (int round = 0; round < 3; ++round) {
+      std::string name = "round_" + std::to_string(round);
+      std::string run = stays.empty() ? kAlgorithm : "static void run(void*) { ++kept(); }";
+      std::string file =
+          files.compile("anew", plugin(stays + run, ".name = \"" + name + "\", .algo_fn = run"));
+      auto loaded = PccPlugin::load(fake.handle(), file);
+      REQUIRE(loaded);
+      CHECK((*loaded)->name() == name);
+      CHECK((*loaded)->file() == file);
+    }
+  }
+}
+
+TEST_CASE("plugin: one whose file is written over goes on as it was") {
+  PluginFiles files;
+  FakeHandle fake;
+  PccController& controller = fake.handle().controller();
+  std::string file =
+      files.compile("fixed", plugin("static void run(void*) { mango_pcc_window_update(4096); }",
+                                    R"(.name = "fixed", .algo_fn = run)"));
+  auto loaded = PccPlugin::load(fake.handle(), file);
+  REQUIRE(loaded);
+  std::filesystem::resize_file(file, 0);
+  PccPages& pages = fake.state.pages;
+  pages.activate(17);
+  REQUIRE(controller.begin(pages.signals.get(), pages.control.get(), 1) == MANGO_STATUS_OK);
+  controller.poll(0, controller.poll(0, 0));
+  CHECK(pages.window(17) == 4096);
+  controller.end();
 }
 
 TEST_CASE("plugin: sixteen slots are sixteen algorithms") {

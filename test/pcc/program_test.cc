@@ -10,11 +10,14 @@
 #include <catch2/catch.hpp>
 #include <cerrno>
 #include <condition_variable>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <mutex>
 #include <thread>
+#include <vector>
 
+#include "core/log_limit.h"
 #include "core/topology.h"
 #include "pcc/card/program_server.h"
 #include "pcc/link.h"
@@ -61,6 +64,8 @@ class FakeClaims final : public PccClaims {
   }
   void program_log(const std::string& device, LogLevel level, std::string_view text) override {
     tell(fmt::format("log {} {} {}", device, static_cast<int>(level), text));
+    std::lock_guard lock(mutex_);
+    logged_.emplace_back(text);
   }
 
   // Whether this is told within ten seconds; what was told before it is forgotten.
@@ -72,6 +77,11 @@ class FakeClaims final : public PccClaims {
       text_.erase(0, at + what.size() + 1);
       return true;
     });
+  }
+
+  std::vector<std::string> logged() {
+    std::lock_guard lock(mutex_);
+    return logged_;
   }
 
   std::atomic<uint64_t> last{0};
@@ -88,6 +98,7 @@ class FakeClaims final : public PccClaims {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::string text_;
+  std::vector<std::string> logged_;
 };
 
 // A tree with a socket in it, and nothing else.
@@ -160,6 +171,27 @@ std::unique_ptr<PccLink> opened() {
   return link;
 }
 
+// The socket of a claim on mb_0, of a program whose messages a test makes itself.
+Fd claimed_by_hand(Rig& rig) {
+  int ends[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0);
+  Fd ours(ends[0]);
+  rig.loop.post([&rig, theirs = ends[1]] {
+    ClientServer::Claim claim;
+    claim.who.pid = ::getpid();
+    claim.socket = Fd(theirs);
+    claim.pidfd = Fd(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
+    claim.request.op = ROCEFS_OP_PCC_CLAIM;
+    claim.request.u.claim = {ROCEFS_UAPI_MAGIC, ROCEFS_UAPI_VERSION, "mb_0", "o\ndd"};
+    rig.programs->take_over(std::move(claim));
+  });
+  rocefs_answer answer;
+  REQUIRE(::recv(ours.get(), &answer, sizeof answer, 0) == sizeof answer);
+  CHECK(answer.error == 0);
+  CHECK(rig.claims.told("claim mb_0 true o?dd"));
+  return ours;
+}
+
 }  // namespace
 
 TEST_CASE("program: it claims a device, sees what the engine writes, and writes what it reads") {
@@ -218,7 +250,7 @@ TEST_CASE("program: one whose device leaves hears of it when it asks") {
   CHECK(pages.signals->active_count == 5);  // still mapped
   link->stop();
   link->log(MANGO_LOG_LEVEL_INFO, "nobody hears this");
-  CHECK(link->run(1, &pages) != MANGO_STATUS_OK);
+  CHECK(link->run(1, &pages) == MANGO_STATUS_NO_DEVICE);
 }
 
 TEST_CASE("program: what dies is released, though a child of it holds its socket") {
@@ -242,29 +274,47 @@ TEST_CASE("program: what dies is released, though a child of it holds its socket
   ::waitpid(child, nullptr, 0);
 }
 
+TEST_CASE("program: what it logs beyond a hundred lines a second is counted, and left out") {
+  Rig rig;
+  constexpr unsigned kLines = 5000;
+  Fd ours = claimed_by_hand(rig);
+  for (unsigned i = 0; i < kLines; ++i) {
+    rocefs_request request{};
+    request.op = ROCEFS_OP_PCC_LOG;
+    std::snprintf(request.u.log.text, sizeof request.u.log.text, "line %u", i);
+    REQUIRE(::send(ours.get(), &request, sizeof request, MSG_NOSIGNAL) == sizeof request);
+  }
+  ours.reset();
+  REQUIRE(rig.claims.told("release mb_0"));
+  std::vector<std::string> logged = rig.claims.logged();
+  REQUIRE(logged.size() > LogLimit::kLinesPerSecond);
+  CHECK(logged[0] == "line 0");
+  CHECK(logged[LogLimit::kLinesPerSecond - 1] ==
+        fmt::format("line {}", LogLimit::kLinesPerSecond - 1));
+  unsigned said = 0, left_out = 0;
+  for (const std::string& line : logged) {
+    unsigned count;
+    if (std::sscanf(line.c_str(), "%u lines were left out", &count) == 1) {
+      left_out += count;
+    } else {
+      ++said;
+    }
+  }
+  CHECK(said + left_out == kLines);
+  CHECK(left_out > 0);
+}
+
 TEST_CASE("program: what is no request ends the claim") {
   Rig rig;
-  int ends[2];
   constexpr uint32_t kOps[] = {ROCEFS_OP_HELLO, ROCEFS_OP_PCC_CLAIM, ROCEFS_OP_PCC_RUN};
   for (int kind = 0; kind < 3; ++kind) {
-    REQUIRE(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0);
-    Fd ours(ends[0]);
-    rig.loop.post([&rig, theirs = ends[1]] {
-      ClientServer::Claim claim;
-      claim.socket = Fd(theirs);
-      claim.pidfd = Fd(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
-      claim.request.op = ROCEFS_OP_PCC_CLAIM;
-      claim.request.u.claim = {ROCEFS_UAPI_MAGIC, ROCEFS_UAPI_VERSION, "mb_0", "odd"};
-      rig.programs->take_over(std::move(claim));
-    });
-    rocefs_answer answer;
-    REQUIRE(::recv(ours.get(), &answer, sizeof answer, 0) == sizeof answer);
-    CHECK(answer.error == 0);
+    Fd ours = claimed_by_hand(rig);
     rocefs_request request{};
     request.op = kOps[kind];
     size_t size = kind == 2 ? sizeof request - 1 : sizeof request;
     CHECK(::send(ours.get(), &request, size, MSG_NOSIGNAL) == static_cast<ssize_t>(size));
     CHECK(rig.claims.told("release mb_0"));
+    rocefs_answer answer;
     CHECK(::recv(ours.get(), &answer, sizeof answer, 0) <= 0);
   }
 }

@@ -1,5 +1,8 @@
 #include "tools/mango-pccd/plugins.h"
 
+#include <fmt/format.h>
+#include <limits.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
@@ -17,6 +20,12 @@ namespace files = std::filesystem;
 // Room for what a message says beside algorithms: files and why they were refused.
 constexpr size_t kRoomForFiles = kMaxCardMessage / 4;
 constexpr size_t kLongestReason = 300;
+// What is written is escaped, and may be three times as long, in a line of its own.
+constexpr size_t kTimes = 3, kLine = 16;
+// As many as there are slots can be loaded, whatever their files are called.
+constexpr size_t kRoomForLoaded = MANGO_PCC_MAX_SLOTS * (kTimes * (NAME_MAX + 31) + kLine);
+constexpr size_t kRoomForTheRest = 200;
+static_assert(kRoomForFiles > 2 * (kRoomForLoaded + kRoomForTheRest));
 
 Result<std::vector<std::string>> libraries_in(const std::string& directory) {
   std::vector<std::string> names;
@@ -36,14 +45,21 @@ Result<PccLoaded> Plugins::load(const std::string& directory) {
   Result<std::vector<std::string>> names = libraries_in(directory);
   if (!names) return names.error();
   PccLoaded loaded;
-  size_t room = kRoomForFiles;
+  size_t room = kRoomForFiles - kRoomForLoaded - kRoomForTheRest, rest = 0;
   for (const std::string& name : *names) {
     if (is_loaded(files::path(directory) / name)) continue;
-    // What is written of it is escaped, and may be three times as long.
-    size_t needed = 3 * (name.size() + kLongestReason);
-    if (needed > room) break;  // the rest is for the next time
+    PccLoaded::File file = load_file(directory, name);
+    size_t needed =
+        file.loaded.empty() ? kTimes * (file.name.size() + file.reason.size()) + kLine : 0;
+    if (needed > room) {
+      ++rest;
+      continue;
+    }
     room -= needed;
-    loaded.files.push_back(load_file(directory, name));
+    loaded.files.push_back(std::move(file));
+  }
+  if (rest > 0) {
+    loaded.files.push_back({fmt::format("{} more files", rest), "", "there is no room to say why"});
   }
   loaded.algorithms = describe_all(handle_.controller());
   return loaded;

@@ -20,7 +20,8 @@ class Plugins {
   Plugins(PccHandle& handle, Watchdog& watchdog) : handle_(handle), watchdog_(watchdog) {}
 
   // Every `*.so` of the directory that is not loaded, in order of their names. Those that cannot be
-  // are told with the reason, and tried again the next time. ENOENT and the like when the directory
+  // are told with the reason, and tried again the next time; those whose reasons a message has no
+  // room for are told by their number, in the last entry. ENOENT and the like when the directory
   // cannot be read.
   Result<PccLoaded> load(const std::string& directory);
   // NOT_FOUND: no plugin is there. BUSY: it runs.
