@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "pcc/card/algorithm_info.h"
+#include "pcc/card/log_level.h"
 #include "rdma/device.h"
 
 namespace rocefs {
@@ -13,20 +14,6 @@ Result<void> result_of(mango_status_e status) {
   if (status == MANGO_STATUS_OK) return {};
   int code = status == MANGO_STATUS_NOT_FOUND ? ENOENT : EINVAL;
   return Error{code, mango_status_str(status)};
-}
-
-LogLevel level_of(mango_log_level_e level) {
-  switch (level) {
-    case MANGO_LOG_LEVEL_ERROR:
-      return LogLevel::kErr;
-    case MANGO_LOG_LEVEL_WARN:
-      return LogLevel::kWarning;
-    case MANGO_LOG_LEVEL_INFO:
-      return LogLevel::kInfo;
-    case MANGO_LOG_LEVEL_DEBUG:
-      break;
-  }
-  return LogLevel::kDebug;
 }
 
 }  // namespace
@@ -44,7 +31,7 @@ VirtualBackend::VirtualBackend(Engine& engine, Device& device, PollLoop& loop,
 
 std::unique_ptr<PccController> VirtualBackend::make_controller() {
   auto log = [this](mango_log_level_e level, std::string_view text) {
-    engine_.tell_control([this, level = level_of(level), text = std::string(text)] {
+    engine_.tell_control([this, level = log_level_of(level), text = std::string(text)] {
       listener_.pcc_log(level, text);
     });
   };

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "pcc/card/log_level.h"
 #include "tools/mango-pccd/card.h"
 #include "tools/mango-pccd/daemon_log.h"
 #include "tools/mango-pccd/daemon_socket.h"
@@ -24,19 +25,6 @@ bool has_daemon() {
   socklen_t size = sizeof type;
   return ::getsockopt(kDaemonSocket, SOL_SOCKET, SO_TYPE, &type, &size) == 0 &&
          type == SOCK_SEQPACKET;
-}
-
-LogLevel level_of(mango_log_level_e level) {
-  switch (level) {
-    case MANGO_LOG_LEVEL_ERROR:
-      return LogLevel::kErr;
-    case MANGO_LOG_LEVEL_WARN:
-      return LogLevel::kWarning;
-    case MANGO_LOG_LEVEL_INFO:
-      return LogLevel::kInfo;
-    default:
-      return LogLevel::kDebug;
-  }
 }
 
 // Plugins' static objects are left as they are: whoever has them may be using them.
@@ -68,7 +56,7 @@ int main(int argc, char** argv) {
   announce_own_death();
   DaemonLog log;
   Card card(seed, [&log](mango_log_level_e level, std::string_view text) {
-    log.log(level_of(level), text);
+    log.log(log_level_of(level), text);
   });
   serve(card);
 }

@@ -1,0 +1,24 @@
+// What dmesg calls the levels of libmango.
+#pragma once
+
+#include "core/dmesg.h"
+#include "pcc/libmango.h"
+
+namespace rocefs {
+
+// Levels that nobody knows are those of debugging.
+inline LogLevel log_level_of(mango_log_level_e level) {
+  switch (level) {
+    case MANGO_LOG_LEVEL_ERROR:
+      return LogLevel::kErr;
+    case MANGO_LOG_LEVEL_WARN:
+      return LogLevel::kWarning;
+    case MANGO_LOG_LEVEL_INFO:
+      return LogLevel::kInfo;
+    case MANGO_LOG_LEVEL_DEBUG:
+      break;
+  }
+  return LogLevel::kDebug;
+}
+
+}  // namespace rocefs
