@@ -68,7 +68,7 @@ void PccCall::call_event() {
   mango_pcc_result_t result = algorithm_.event(qp_.parameters().data(), &context);
   if (result.new_window == 0) {
     warn(PccWarning::kNoWindow, "a new_window of 0 leaves the window as it is");
-  } else if (result.new_window != context.current_window) {
+  } else {
     set_window(result.new_window);
   }
   if (result.request_rtt_probe) request(MANGO_PCC_EVENT_RTT);

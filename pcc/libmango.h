@@ -144,8 +144,8 @@ typedef struct _mango_pcc_context {
 
 /* What it answers. Start from an empty one: `mango_pcc_result_t result = {0};`, in C++ `{}`. */
 typedef struct _mango_pcc_result {
-  /* As mango_pcc_window_update() takes it; current_window leaves the window as it is, and does not
-   * count as setting it. So does 0, with a warning. */
+  /* As mango_pcc_window_update() takes it: it is set and counted, also when it is current_window,
+   * which leaves it as it is. 0 sets nothing, with a warning. */
   uint32_t new_window;
   uint8_t request_rtt_probe; /* 1: measure a round trip; wants MANGO_PCC_METRIC_RTT */
   uint8_t _reserved[27];     /* 0; others are ignored, with a warning */
@@ -306,9 +306,8 @@ MANGO_API void mango_pcc_window_update(unsigned int new_window);
  * not declare, for events that there are not, and elsewhere. */
 MANGO_API unsigned int mango_pcc_event_get_val(mango_pcc_event_e event);
 /* RTT: measures a round trip, by the next packet that goes. Its answer is seen in a later call. One
- * at a time: another request before the answer counts the first as timed out. NOT_SUPPORTED: CNP,
- * or an RTT that the algorithm did not declare. INVALID_PARAM: no such event. BAD_STATE elsewhere.
- */
+ * at a time: another request before the answer is the same one. NOT_SUPPORTED: CNP, or an RTT that
+ * the algorithm did not declare. INVALID_PARAM: no such event. BAD_STATE elsewhere. */
 MANGO_API mango_status_e mango_pcc_event_request(mango_pcc_event_e event);
 /* One line to the device's log, as `[poller N][QP M] …`, unless `level` is beyond the log's. Also
  * from init_params of a plugin, without those. Elsewhere to standard error. */
