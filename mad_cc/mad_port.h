@@ -1,0 +1,107 @@
+// MadPort: the MAD layer of one port, as the kernel's ib_mad has it: agents register for classes
+// and methods, send requests with time-outs and retries, and are given answers and what else is for
+// them. RMPP is done here for agents that ask for it. SA requests pass the port's limiter.
+//
+// Core thread.
+#pragma once
+
+#include <bitset>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "core/result.h"
+#include "core/scheduler.h"
+#include "mad_cc/limiter.h"
+#include "mad_cc/mad.h"
+
+namespace rocefs {
+
+class MadPort;
+
+// What carries MADs from one port to others. Core thread.
+class MadCarrier {
+ public:
+  virtual ~MadCarrier() = default;
+  // It arrives at once or never; MadPort::receive() is not called from within this.
+  virtual void transmit(MadPort& from, const mad::Address& to, const mad::Mad& mad) = 0;
+};
+
+// What an agent is registered with: see ib_register_mad_agent() and user_mad(4).
+struct MadRegistration {
+  uint8_t qpn = 1;         // 0: SMPs
+  uint8_t mgmt_class = 0;  // 0: sends only, takes answers to what it sends
+  uint8_t class_version = 0;
+  uint32_t oui = 0;          // of vendor classes 0x30 to 0x4f
+  std::bitset<128> methods;  // unsolicited MADs of these are for it; empty: none are
+  uint8_t rmpp_version = 0;  // 0: RMPP is the user's own affair, segments pass as they are
+  bool user_rmpp = false;    // the same for an agent of a class with RMPP (IB_USER_MAD_USER_RMPP)
+};
+
+// Who has agents. Core thread.
+class MadUser {
+ public:
+  // How a send ended, but for an answer.
+  enum class End : uint8_t {
+    kSent,      // it expected no answer, and is out
+    kTimedOut,  // every try; or it expired in the limiter's queue (IB_WC_RESP_TIMEOUT_ERR)
+    kFlushed,   // cancelled, or the port has gone (IB_WC_WR_FLUSH_ERR)
+    kFailed,    // RMPP was stopped or aborted (IB_WC_REM_ABORT_ERR)
+  };
+  virtual ~MadUser() = default;
+  // For `agent`: an answer to its send `request`, which is over with that; or unsolicited.
+  virtual void received(uint32_t agent, std::optional<uint64_t> request, const mad::Address& from,
+                        mad::Message message) = 0;
+  virtual void ended(uint32_t agent, uint64_t request, End end) = 0;
+};
+
+struct MadSend {
+  uint64_t request;  // the user's name for it
+  mad::Address to;
+  uint32_t timeout_ms = 0;  // 0: no answer is expected
+  uint32_t retries = 0;
+  mad::Message message;  // its TID's high half is the agent's, as the kernel sets it
+};
+
+class MadPort final : private SaLimiter::Sender {
+ public:
+  // All outlive it.
+  MadPort(MadCarrier& carrier, Scheduler& scheduler);
+  ~MadPort() override;
+
+  SaLimiter& limiter() { return *limiter_; }
+  // After settings of the limiter changed from outside: its deadlines are looked at anew.
+  void configure_limiter(const SaLimiter::Settings& settings);
+
+  // EINVAL for what the kernel does not register, EBUSY where another has that class, version and
+  // method; ENODEV while the port has gone. The id is not 0 and not used again soon.
+  Result<uint32_t> add_agent(const MadRegistration& registration, MadUser& user);
+  // What it has sent is forgotten without a word. Unknown ids are ignored.
+  void remove_agent(uint32_t agent);
+  // The TID's high half that this agent's requests have on the wire.
+  static uint32_t high_tid(uint32_t agent) { return agent; }
+
+  // EBUSY: refused by the limiter. EINVAL: the agent is none, or its registration does not allow
+  // the message. ENOMEM: kMaxSends of the agent are under way. Its end follows, not from within
+  // this.
+  Result<void> send(uint32_t agent, MadSend send);
+  // Ends it with kFlushed.
+  void cancel(uint32_t agent, uint64_t request);
+  static constexpr size_t kMaxSends = 65536;
+
+  // From the carrier. `from.lid` is the sender's.
+  void receive(const mad::Address& from, const mad::Mad& mad);
+
+  // The device's driver lets go of it: every agent goes, what they sent ends with kFlushed (M14).
+  void leave();
+  void arrive();
+
+ private:
+  struct Impl;
+  void transmit(uint64_t id, TimeNs now) override;
+  void expire(uint64_t id, TimeNs now) override;
+  std::unique_ptr<SaLimiter> limiter_;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace rocefs

@@ -1,0 +1,87 @@
+// Subnet: what a subnet manager knows of the emulated fabric: nodes, cables, LIDs. The structure is
+// made once, from the topology; what changes while it runs is asked of SubnetState.
+//
+// Each part of a fabric that hangs together by cables, up or down, is a subnet of its own: a
+// channel adapter does not forward, so the two ports of one may be in two. LIDs count from 1 in
+// each. The first switch's port 0 is where the manager and the administrator live, and has LID 1;
+// where there is no switch it is the first port of a channel adapter.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace rocefs {
+
+inline constexpr uint64_t kSubnetPrefix = 0xfe80000000000000;
+inline constexpr uint8_t kMaxSwitchPorts =
+    254;  // 14.2.5.3 and 13.4: port numbers are octets, 255 means all
+
+struct SubnetPort {
+  static constexpr size_t kNoPeer = SIZE_MAX;
+  bool member = false;  // of this subnet: false for a channel adapter's port that is in another
+  uint16_t lid = 0;     // 0 for a switch's ports but port 0
+  uint64_t guid = 0;
+  uint16_t mtu = 4096;
+  size_t peer = kNoPeer;  // index of the node at the other end of the cable
+  uint8_t peer_port = 0;
+};
+
+struct SubnetNode {
+  bool is_switch = false;
+  std::string name;  // mb_0, sw_0
+  uint64_t guid = 0;
+  // By number. [0] is a switch's management port; a channel adapter has none of that number.
+  std::vector<SubnetPort> ports;
+  uint8_t port_count() const { return static_cast<uint8_t>(ports.size() - 1); }
+};
+
+struct PerfCounters {  // 16.1.3.5 and 16.1.4.6, wide
+  uint64_t symbol_errors = 0, link_recoveries = 0, link_downed = 0, rcv_errors = 0,
+           rcv_remote_physical_errors = 0, rcv_switch_relay_errors = 0, xmit_discards = 0,
+           xmit_constraint_errors = 0, rcv_constraint_errors = 0, local_link_integrity = 0,
+           buffer_overruns = 0, vl15_dropped = 0, xmit_wait = 0;
+  uint64_t xmit_data = 0, rcv_data = 0;  // in units of 4 octets
+  uint64_t xmit_packets = 0, rcv_packets = 0;
+  uint64_t unicast_xmit = 0, unicast_rcv = 0, multicast_xmit = 0, multicast_rcv = 0;
+};
+
+// What of a subnet changes while it runs. Core thread.
+class SubnetState {
+ public:
+  virtual ~SubnetState() = default;
+  // A channel adapter whose driver has let go of it answers nothing and is not there.
+  virtual bool present(size_t node) const = 0;
+  // Of the cable at that port, both directions: false where there is none. True for port 0.
+  virtual bool up(size_t node, uint8_t port) const = 0;
+  virtual uint64_t rate_bps(size_t node, uint8_t port) const = 0;
+  virtual std::string description(size_t node) const = 0;
+  // As the tree shows them, one for one.
+  virtual PerfCounters counters(size_t node, uint8_t port) const = 0;
+  // Sets those to 0 whose members are non-zero in `which`; the tree shows it.
+  virtual void clear_counters(size_t node, uint8_t port, const PerfCounters& which) = 0;
+};
+
+struct Subnet {
+  struct End {
+    size_t node = 0;
+    uint8_t port = 0;
+    bool operator==(const End&) const = default;
+  };
+  std::vector<SubnetNode> nodes;
+  End manager;
+
+  const SubnetPort& at(End end) const { return nodes[end.node].ports[end.port]; }
+  uint16_t manager_lid() const { return at(manager).lid; }
+  // By LID.
+  std::optional<End> find(uint16_t lid) const {
+    if (lid == 0 || lid > by_lid.size()) return std::nullopt;
+    return by_lid[lid - 1];
+  }
+  std::vector<End> by_lid;  // [0] has LID 1
+};
+
+}  // namespace rocefs

@@ -1,0 +1,11 @@
+// What every test begins with, compiled once for all of them.
+#pragma once
+
+#include <catch2/catch.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
