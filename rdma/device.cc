@@ -31,6 +31,7 @@ void Device::leave() {
   }
   cfr_.revoke_windows(*this);
   for (Port& port : ports_) port.cnps().clear();
+  for (auto& changed : presence_changed_) changed(false);
 }
 
 void Device::arrive() {
@@ -43,6 +44,7 @@ void Device::arrive() {
   spraying_.reset();
   selective_.reset();
   present_ = true;
+  for (auto& changed : presence_changed_) changed(true);
 }
 
 void Device::reactions_changed() {
