@@ -11,7 +11,8 @@ std::optional<Mad> RmppReceiver::receive(const Mad& data, TimeNs now) {
   uint32_t segment = data.rmpp_segment();
   if (segment > window_last_) return std::nullopt;
   size_t per_segment = kMadSize - data_offset(data.mgmt_class());
-  uint64_t octets = std::max<uint64_t>(data.rmpp_length(), uint64_t{segment} * per_segment);
+  uint64_t octets = uint64_t{segment} * per_segment;
+  if (segment == 1) octets = std::max<uint64_t>(octets, data.rmpp_length());
   if (octets > kMaxMessage) return end(data, kRmppStop, kRmppResourcesExhausted);
 
   bool known = segment <= received_ ||
@@ -43,7 +44,7 @@ uint8_t RmppReceiver::disagreement(const Mad& data) const {
   if (data.rmpp_status() != kRmppOk) return kRmppIllegalStatus;
   if (segment == 0 || first != (segment == 1)) return kRmppBadSegment;
   if (last_ != 0 && (segment > last_ || last != (segment == last_))) return kRmppBadSegment;
-  if (last && segment <= received_) return kRmppBadSegment;  // more of it came without Last
+  if (last && segment < highest_) return kRmppBadSegment;
   size_t headers = data_offset(data.mgmt_class()) - kRmppHeaderEnd;
   if (last && (length < headers || length > kRmppPayload)) return kRmppBadLength;
   if (first && !last && length != 0 && length <= kRmppPayload) return kRmppBadLength;
@@ -57,6 +58,7 @@ void RmppReceiver::store(const Mad& data) {
   uint32_t segment = data.rmpp_segment();
   size_t end = headers + size_t{segment} * per_segment;
   if (message_.size() < end) message_.resize(end);
+  highest_ = std::max(highest_, segment);
   std::memcpy(message_.data() + end - per_segment, data.bytes.data() + headers, per_segment);
   if ((data.rmpp_flags() & kRmppLast) != 0) {
     last_ = segment;

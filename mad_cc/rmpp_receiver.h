@@ -44,8 +44,9 @@ class RmppReceiver {
   Mad ack(const Mad& data) const;
 
   Message message_;
-  uint64_t ahead_ = 0;         // bit N: segment received_ + 2 + N is here
-  uint32_t received_ = 0;      // every segment up to that one
+  uint64_t ahead_ = 0;     // bit N: segment received_ + 2 + N is here
+  uint32_t received_ = 0;  // every segment up to that one
+  uint32_t highest_ = 0;
   uint32_t window_last_ = 1;   // up to which segment the peer may transmit
   uint32_t last_ = 0;          // the segment with Last; 0: not seen
   uint64_t total_ = 0;         // PayloadLength of the first; 0: not said
