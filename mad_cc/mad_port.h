@@ -44,7 +44,8 @@ class MadUser {
   // How a send ended, but for an answer.
   enum class End : uint8_t {
     kSent,      // it expected no answer, and is out
-    kTimedOut,  // every try; or it expired in the limiter's queue (IB_WC_RESP_TIMEOUT_ERR)
+    kTimedOut,  // every try (IB_WC_RESP_TIMEOUT_ERR)
+    kExpired,   // in the limiter's queue, never sent (IB_WC_RESP_TIMEOUT_ERR as well)
     kFlushed,   // cancelled, or the port has gone (IB_WC_WR_FLUSH_ERR)
     kFailed,    // RMPP was stopped or aborted (IB_WC_REM_ABORT_ERR)
   };

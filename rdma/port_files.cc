@@ -7,8 +7,8 @@
 
 #include "core/counter_files.h"
 #include "core/function_file.h"
+#include "core/port_speed.h"
 #include "rdma/device.h"
-#include "rdma/port_speed.h"
 
 namespace rocefs {
 namespace {

@@ -3,9 +3,9 @@
 #include <cerrno>
 #include <cstring>
 
+#include "core/port_speed.h"
 #include "rdma/device.h"
 #include "rdma/memory.h"
-#include "rdma/port_speed.h"
 
 namespace rocefs {
 namespace {
