@@ -15,6 +15,7 @@
 #include "rdma/cfr.h"
 #include "rdma/fabric.h"
 #include "rdma/memory.h"
+#include "rdma/node_description.h"
 #include "rdma/port.h"
 #include "rdma/qp.h"
 #include "rdma/registers.h"
@@ -48,6 +49,8 @@ class Device final : public PacketListener {
   MemoryTable& memory() { return memory_; }
   Cfr& cfr() { return cfr_; }
   const Cfr& cfr() const { return cfr_; }
+  NodeDescription& description() { return description_; }
+  const NodeDescription& description() const { return description_; }
   Registers& registers() { return registers_; }
   // What obeys CNPs, or a port's traffic class, is another: every queue pair looks anew.
   void reactions_changed();
@@ -95,6 +98,7 @@ class Device final : public PacketListener {
   Fabric& fabric_;
   const DeviceSpec spec_;
   Cfr cfr_;
+  NodeDescription description_;
   Registers registers_;
   std::deque<Port> ports_;
   bool present_ = true;
