@@ -38,7 +38,7 @@ struct SubnetNode {
   uint8_t port_count() const { return static_cast<uint8_t>(ports.size() - 1); }
 };
 
-struct PerfCounters {  // 16.1.3.5 and 16.1.4.6, wide
+struct PerfCounters {  // 16.1.3.5 and 16.1.4.11, wide
   uint64_t symbol_errors = 0, link_recoveries = 0, link_downed = 0, rcv_errors = 0,
            rcv_remote_physical_errors = 0, rcv_switch_relay_errors = 0, xmit_discards = 0,
            xmit_constraint_errors = 0, rcv_constraint_errors = 0, local_link_integrity = 0,
