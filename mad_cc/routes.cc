@@ -84,6 +84,7 @@ const Routes::Row& Routes::towards(size_t switch_node) const {
 
 void Routes::visit(size_t node, Row& row, std::vector<size_t>& next) const {
   const Step here = row[node];
+  effort_ += nodes_[node].ports.size();
   for (size_t p = 1; p < nodes_[node].ports.size(); ++p) {
     Subnet::End at{node, static_cast<uint8_t>(p)};
     auto there = across(at);
