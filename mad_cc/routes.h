@@ -22,7 +22,7 @@ class Routes {
   std::optional<Subnet::End> across(Subnet::End at) const;
   // Whether there is a way from the manager to this end: a switch's port 0, or a channel adapter's
   // port with a cable that is up. Its node may have let go of it: see SubnetState::present().
-  bool reachable(Subnet::End end) const { return path(end, subnet_.manager).has_value(); }
+  bool reachable(Subnet::End end) const { return path(end, subnet_->manager).has_value(); }
   bool present(size_t node) const { return nodes_[node].present; }
 
   struct Path {
@@ -65,7 +65,7 @@ class Routes {
   const Row& towards(size_t switch_node) const;
   void visit(size_t node, Row& row, std::vector<size_t>& next) const;
 
-  const Subnet& subnet_;
+  const Subnet* subnet_;
   std::vector<Node> nodes_;
   mutable uint64_t effort_ = 0;
   mutable std::vector<Row> rows_;  // by switch; empty until somebody asks
