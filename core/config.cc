@@ -393,6 +393,7 @@ class Reader {
   Result<void> check_links() {
     std::set<std::pair<std::string, std::string>> pairs;
     std::set<std::string> directories;
+    std::map<std::string, size_t> switch_ports;
     for (size_t i = 0; i < topology_.links.size(); ++i) {
       const LinkSpec& link = topology_.links[i];
       int line = link_lines_[i];
@@ -400,6 +401,9 @@ class Reader {
         if (!names_.contains(end)) return fail(line, fmt::format("no device or switch {}", end));
         if (port_lines_.contains(end) && !cabled_.insert(end).second) {
           return fail(line, fmt::format("the port of {} has its cable already", end));
+        }
+        if (!port_lines_.contains(end) && ++switch_ports[end] > kMaxSwitchPorts) {
+          return fail(line, fmt::format("switch {} has more than {} links", end, kMaxSwitchPorts));
         }
       }
       if (link.a == link.b) return fail(line, "a link from a thing to itself");

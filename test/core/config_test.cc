@@ -319,10 +319,21 @@ TEST_CASE("config: a shape that cannot be built is refused with its line") {
         "f:2: kind=ring: star, dumbbell or leaf-spine is wanted");
   CHECK(refusal("[topology]\nkind=dumbbell\nhosts=3\n") ==
         "f:1: hosts=3 do not spread evenly over 2 switches");
+  CHECK(refusal("[topology]\nkind=leaf-spine\nhosts=200\nleaves=1\nspines=55\n") ==
+        "f:1: hosts=200 and spines=55: a leaf has at most 254 links");
+  CHECK(parse_config("[topology]\nkind=leaf-spine\nhosts=200\nleaves=1\nspines=54\n", "f"));
   CHECK(refusal("[topology]\nkind=star\nhosts=201\n") == "f:3: hosts=201: 1 to 200 is wanted");
   CHECK(refusal("[topology]\nkind=star\nmtu=9000\n") ==
         "f:3: mtu=9000: 256, 512, 1024, 2048 or 4096 is wanted");
   CHECK(refusal("[device a]\n[topology]\nkind=star\n") ==
         "f:2: [topology] stands without devices, switches and links of its own");
   CHECK(refusal("[topology]\nkind=star\nspeed=1\n").starts_with("f:3: unknown key speed"));
+}
+
+TEST_CASE("config: a switch has no more links than port numbers") {
+  std::string text = "[device a]\n[switch hub]\n[link a hub]\n";
+  for (int i = 2; i <= 254; ++i) text += fmt::format("[switch s{}]\n[link hub s{}]\n", i, i);
+  CHECK(parse_config(text, "f"));
+  CHECK(refusal(text + "[switch t]\n[link t hub]\n") ==
+        "f:511: switch hub has more than 254 links");
 }
