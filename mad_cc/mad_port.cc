@@ -77,7 +77,7 @@ Result<void> check(const MadAgents::Agent& agent, const MadSend& send) {
     return errorf(ENOMEM, "a message of {} octets", send.message.size());
   if (agent.sends.contains(send.request))
     return errorf(EINVAL, "request {} is under way", send.request);
-  if (agent.sends.size() >= MadPort::kMaxSends)
+  if (agent.sends.size() >= agent.registration.max_sends)
     return errorf(ENOMEM, "{} requests are under way", agent.sends.size());
   return {};
 }
@@ -217,7 +217,8 @@ void MadPort::Impl::deliver(uint32_t id, const Address& from, const Mad& mad, Me
 void MadPort::Impl::receive_segment(uint32_t agent, const Address& from, const Mad& mad) {
   if (mad.rmpp_version() != kRmppVersion || mad.rmpp_type() != kRmppData)
     return receive_answer_to_segments(agent, from, mad);
-  Reassembly::Outcome outcome = reassembly.receive(agent, from, mad, scheduler.now());
+  bool expected = sends.match(agent, from.lid, mad) != nullptr;
+  Reassembly::Outcome outcome = reassembly.receive(agent, from, mad, expected, scheduler.now());
   arm();
   if (outcome.reply) transmit(from, *outcome.reply);
   if (outcome.message) {
