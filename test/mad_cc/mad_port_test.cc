@@ -295,7 +295,7 @@ TEST_CASE("port: a hundred thousand requests at once, half of them answered") {
   Mad request = a_mad(kSubnAdm, kGet);
   for (uint64_t i = 0; i < kCount; ++i) {
     request.set_tid(i);
-    REQUIRE(rig.send(agent, i, request, 1 + i % 50) == 0);
+    REQUIRE(rig.send(agent, i, request, 50) == 0);
   }
   CHECK(rig.transmitted.size() == 1000);
   for (size_t i = 0; i < rig.transmitted.size(); ++i) {
