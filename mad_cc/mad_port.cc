@@ -225,8 +225,8 @@ void MadPort::Impl::on_timeout(Send& send, TimeNs) {
   transmit_once(send);
 }
 
-void MadPort::Impl::tell(TimeNs now) {
-  // Those that end meanwhile are told in an event of their own.
+void MadPort::Impl::tell(TimeNs) {
+  // Those that end meanwhile are told in an event of their own, which end() has scheduled.
   for (size_t count = ended.size(); count != 0 && !ended.empty(); --count) {
     Send* send = sends.find(ended.front());
     ended.pop_front();
@@ -237,7 +237,6 @@ void MadPort::Impl::tell(TimeNs now) {
     forget(*send);
     agents.find(id)->user->ended(id, request, how);
   }
-  if (!ended.empty()) scheduler.at(telling, now);
 }
 
 MadPort::MadPort(MadCarrier& carrier, Scheduler& scheduler)
