@@ -328,7 +328,16 @@ class Reader {
   }
 
   Result<void> take_nic(const std::string& key, std::string_view value) {
-    if (key != "mgmt") return errorf(EINVAL, "unknown key {} in [nic]: mgmt is wanted", key);
+    if (key == "mad_semantics") {
+      if (value != "doc" && value != "ofed4" && value != "ofed25") {
+        return errorf(EINVAL, "mad_semantics={}: doc, ofed4 or ofed25 is wanted", value);
+      }
+      config_.mad_semantics = value;
+      return {};
+    }
+    if (key != "mgmt") {
+      return errorf(EINVAL, "unknown key {} in [nic]: mgmt or mad_semantics is wanted", key);
+    }
     if (value != "default" && value != "none") {
       return errorf(EINVAL, "mgmt={}: default or none is wanted", value);
     }
@@ -384,6 +393,7 @@ class Reader {
   Result<void> check_links() {
     std::set<std::pair<std::string, std::string>> pairs;
     std::set<std::string> directories;
+    std::map<std::string, size_t> switch_ports;
     for (size_t i = 0; i < topology_.links.size(); ++i) {
       const LinkSpec& link = topology_.links[i];
       int line = link_lines_[i];
@@ -391,6 +401,9 @@ class Reader {
         if (!names_.contains(end)) return fail(line, fmt::format("no device or switch {}", end));
         if (port_lines_.contains(end) && !cabled_.insert(end).second) {
           return fail(line, fmt::format("the port of {} has its cable already", end));
+        }
+        if (!port_lines_.contains(end) && ++switch_ports[end] > kMaxSwitchPorts) {
+          return fail(line, fmt::format("switch {} has more than {} links", end, kMaxSwitchPorts));
         }
       }
       if (link.a == link.b) return fail(line, "a link from a thing to itself");

@@ -41,6 +41,9 @@ std::optional<PortName> parse_port_name(std::string_view text);
 struct SwitchSpec {
   std::string name;
 };
+// How many cables a switch takes at most. A management datagram has an octet for a port's number,
+// and 255 is not one: it means all (IBTA volume 1, 14.2.5.6 and 16.1.3.5).
+inline constexpr uint8_t kMaxSwitchPorts = 254;
 
 // One cable: both directions begin with the same values.
 struct LinkSpec {

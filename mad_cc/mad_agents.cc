@@ -74,9 +74,14 @@ void MadAgents::remove(uint32_t id) {
   agents_.erase(id);
 }
 
-void MadAgents::clear() {
-  agents_.clear();
-  methods_.clear();
+void MadAgents::clear_sends() {
+  for (auto& [id, agent] : agents_) agent.sends.clear();
+}
+
+std::vector<uint32_t> MadAgents::ids() const {
+  std::vector<uint32_t> ids;
+  for (const auto& [id, agent] : agents_) ids.push_back(id);
+  return ids;
 }
 
 MadAgents::Agent* MadAgents::find(uint32_t id) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <unordered_map>
+#include <vector>
 
 #include "mad_cc/mad_port.h"
 
@@ -22,12 +23,12 @@ class MadAgents {
   // EINVAL and EBUSY as MadPort::add_agent().
   Result<uint32_t> add(const MadRegistration& registration, MadUser& user);
   void remove(uint32_t id);
-  void clear();
+  void clear_sends();
   Agent* find(uint32_t id);
   // 0: nobody. A response goes to whose TID it has, a request to who asked for its class, version
   // and method, and OUI. 0 as well for what no port understands.
   uint32_t receiver_of(const mad::Mad& mad) const;
-  size_t size() const { return agents_.size(); }
+  std::vector<uint32_t> ids() const;
 
  private:
   std::unordered_map<uint32_t, Agent> agents_;

@@ -62,33 +62,34 @@ Mad RmppSender::segment(uint32_t number) const {
   return mad;
 }
 
-void RmppSender::receive(const Mad& answer) {
-  if (ended()) return;
-  if (answer.rmpp_version() != kRmppVersion) return abort(answer, kRmppUnsupportedVersion);
+uint8_t RmppSender::fault(const Mad& answer) {
+  if (answer.rmpp_version() != kRmppVersion) return kRmppUnsupportedVersion;
   uint8_t status = answer.rmpp_status();
   switch (answer.rmpp_type()) {
     case kRmppData:
-      return;
+      return kRmppOk;
     case kRmppAck:
-      return receive_ack(answer);
+      if (status != kRmppOk) return kRmppIllegalStatus;
+      return answer.rmpp_length() < answer.rmpp_segment() ? kRmppWindowTooSmall : kRmppOk;
     case kRmppStop:
-      if (status != kRmppResourcesExhausted) return abort(answer, kRmppIllegalStatus);
-      break;
+      return status == kRmppResourcesExhausted ? kRmppOk : kRmppIllegalStatus;
     case kRmppAbort:
-      if (status < kRmppAbortMin || status > kRmppAbortMax)
-        return abort(answer, kRmppIllegalStatus);
-      break;
-    default:
-      return abort(answer, kRmppBadType);
+      return status >= kRmppAbortMin && status <= kRmppAbortMax ? kRmppOk : kRmppIllegalStatus;
   }
+  return kRmppBadType;
+}
+
+void RmppSender::receive(const Mad& answer) {
+  if (ended()) return;
+  if (uint8_t status = fault(answer)) return abort(answer, status);
+  if (answer.rmpp_type() == kRmppData) return;
+  if (answer.rmpp_type() == kRmppAck) return receive_ack(answer);
   state_ = State::kStopped;
-  status_ = status;
+  status_ = answer.rmpp_status();
 }
 
 void RmppSender::receive_ack(const Mad& ack) {
   uint32_t segment = ack.rmpp_segment(), window_last = ack.rmpp_length();
-  if (ack.rmpp_status() != kRmppOk) return abort(ack, kRmppIllegalStatus);
-  if (window_last < segment) return abort(ack, kRmppWindowTooSmall);
   if (segment > segments_ || segment > window_last_) return abort(ack, kRmppSegmentTooBig);
   if (window_last < window_last_ || segment < acknowledged_) return;  // overtaken by a later one
   if (segment > acknowledged_) {

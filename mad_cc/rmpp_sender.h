@@ -37,6 +37,8 @@ class RmppSender {
   // An ACK, STOP or ABORT with the message's TID and class: of this transaction. Others (DATA of
   // the peer's answer) are not for it.
   void receive(const Mad& answer);
+  // What is wrong with such a MAD by itself; kRmppOk: nothing.
+  static uint8_t fault(const Mad& answer);
   // kNever when it has ended.
   TimeNs deadline() const { return state_ == State::kUnderWay ? deadline_ : kNever; }
   State state() const { return state_; }
