@@ -8,7 +8,7 @@
 namespace rocefs {
 
 Routes::Routes(const Subnet& subnet, const SubnetState& state)
-    : subnet_(subnet), nodes_(subnet.nodes.size()), rows_(subnet.nodes.size()) {
+    : subnet_(&subnet), nodes_(subnet.nodes.size()), rows_(subnet.nodes.size()) {
   for (size_t i = 0; i < nodes_.size(); ++i) {
     const SubnetNode& node = subnet.nodes[i];
     nodes_[i].present = state.present(i);
@@ -23,7 +23,7 @@ Routes::Routes(const Subnet& subnet, const SubnetState& state)
 
 std::optional<Subnet::End> Routes::across(Subnet::End at) const {
   if (!port(at).up) return std::nullopt;
-  const SubnetPort& own = subnet_.at(at);
+  const SubnetPort& own = subnet_->at(at);
   Subnet::End end{own.peer, own.peer_port};
   if (!nodes_[at.node].present || !nodes_[end.node].present) return std::nullopt;
   return end;
@@ -31,15 +31,15 @@ std::optional<Subnet::End> Routes::across(Subnet::End at) const {
 
 std::optional<Routes::Path> Routes::path(Subnet::End from, Subnet::End to) const {
   if (!nodes_[from.node].present || !nodes_[to.node].present) return std::nullopt;
-  bool from_switch = subnet_.nodes[from.node].is_switch,
-       to_switch = subnet_.nodes[to.node].is_switch;
+  bool from_switch = subnet_->nodes[from.node].is_switch,
+       to_switch = subnet_->nodes[to.node].is_switch;
   // A port without a cable is no end of any path, not even of one to itself.
   auto entry = from_switch ? from : across(from);
   auto exit = to_switch ? to : across(to);
   if (!entry || !exit) return std::nullopt;
-  if (from == to) return Path{0, port(from).rate_bps, subnet_.at(from).mtu};
+  if (from == to) return Path{0, port(from).rate_bps, subnet_->at(from).mtu};
   if (!from_switch && *entry == to) return over(from, to, {.hops = 0});
-  if (!subnet_.nodes[entry->node].is_switch || !subnet_.nodes[exit->node].is_switch)
+  if (!subnet_->nodes[entry->node].is_switch || !subnet_->nodes[exit->node].is_switch)
     return std::nullopt;
 
   Step step = towards(exit->node)[entry->node];
@@ -55,16 +55,16 @@ std::optional<Routes::Path> Routes::path(Subnet::End from, Subnet::End to) const
 }
 
 Routes::Path Routes::over(Subnet::End at, Subnet::End to, const Step& rest) const {
-  Path path{rest.hops + 1, port(at).rate_bps, std::min(subnet_.at(at).mtu, subnet_.at(to).mtu)};
+  Path path{rest.hops + 1, port(at).rate_bps, std::min(subnet_->at(at).mtu, subnet_->at(to).mtu)};
   if (rest.hops == 0) return path;
   return {path.hops, std::min(path.rate_bps, rest.rate_bps), std::min(path.mtu, rest.mtu)};
 }
 
 uint8_t Routes::forward(size_t switch_node, Subnet::End to) const {
   if (switch_node == to.node) return 0;
-  bool to_switch = subnet_.nodes[to.node].is_switch;
+  bool to_switch = subnet_->nodes[to.node].is_switch;
   auto exit = to_switch ? std::optional(to) : across(to);
-  if (!exit || !nodes_[to.node].present || !subnet_.nodes[exit->node].is_switch) return kNoWay;
+  if (!exit || !nodes_[to.node].present || !subnet_->nodes[exit->node].is_switch) return kNoWay;
   if (exit->node == switch_node) return exit->port;
   return towards(exit->node)[switch_node].port;
 }
@@ -84,10 +84,11 @@ const Routes::Row& Routes::towards(size_t switch_node) const {
 
 void Routes::visit(size_t node, Row& row, std::vector<size_t>& next) const {
   const Step here = row[node];
+  effort_ += nodes_[node].ports.size();
   for (size_t p = 1; p < nodes_[node].ports.size(); ++p) {
     Subnet::End at{node, static_cast<uint8_t>(p)};
     auto there = across(at);
-    if (!there || !subnet_.nodes[there->node].is_switch) continue;
+    if (!there || !subnet_->nodes[there->node].is_switch) continue;
     Step& step = row[there->node];
     if (step.hops == Step::kNever) next.push_back(there->node);
     if (step.hops <= here.hops) continue;  // nearer, or as near: no way by this one

@@ -22,7 +22,7 @@ class Routes {
   std::optional<Subnet::End> across(Subnet::End at) const;
   // Whether there is a way from the manager to this end: a switch's port 0, or a channel adapter's
   // port with a cable that is up. Its node may have let go of it: see SubnetState::present().
-  bool reachable(Subnet::End end) const { return path(subnet_.manager, end).has_value(); }
+  bool reachable(Subnet::End end) const { return path(end, subnet_->manager).has_value(); }
   bool present(size_t node) const { return nodes_[node].present; }
 
   struct Path {
@@ -36,6 +36,9 @@ class Routes {
   // 14.2.5.10: by which port a switch sends on what goes to `to`: 0 for itself, kNoWay for none.
   static constexpr uint8_t kNoWay = 255;
   uint8_t forward(size_t switch_node, Subnet::End to) const;
+
+  // How many ports it has looked at for all that: what it has cost so far.
+  uint64_t effort() const { return effort_; }
 
  private:
   struct Port {
@@ -62,8 +65,9 @@ class Routes {
   const Row& towards(size_t switch_node) const;
   void visit(size_t node, Row& row, std::vector<size_t>& next) const;
 
-  const Subnet& subnet_;
+  const Subnet* subnet_;
   std::vector<Node> nodes_;
+  mutable uint64_t effort_ = 0;
   mutable std::vector<Row> rows_;  // by switch; empty until somebody asks
 };
 
