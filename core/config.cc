@@ -328,7 +328,16 @@ class Reader {
   }
 
   Result<void> take_nic(const std::string& key, std::string_view value) {
-    if (key != "mgmt") return errorf(EINVAL, "unknown key {} in [nic]: mgmt is wanted", key);
+    if (key == "mad_semantics") {
+      if (value != "doc" && value != "ofed4" && value != "ofed25") {
+        return errorf(EINVAL, "mad_semantics={}: doc, ofed4 or ofed25 is wanted", value);
+      }
+      config_.mad_semantics = value;
+      return {};
+    }
+    if (key != "mgmt") {
+      return errorf(EINVAL, "unknown key {} in [nic]: mgmt or mad_semantics is wanted", key);
+    }
     if (value != "default" && value != "none") {
       return errorf(EINVAL, "mgmt={}: default or none is wanted", value);
     }

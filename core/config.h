@@ -4,7 +4,8 @@
 //   [topology]         kind=star|dumbbell|leaf-spine, hosts=N, … (core/topology_shapes.h)
 //   [device NAME]      pci=0000:2b:00.0, ports=1|2, netdev=, mac=, ip=, ip6=, mtu=  (all optional)
 //   [port NAME 2]      netdev=, mac=, ip=, ip6=, mtu= of the second port  (all optional)
-//   [nic]              mgmt=default|none: whether management links have addresses at first
+//   [nic]              mgmt=default|none: whether management links have addresses at first,
+//                      mad_semantics=doc|ofed4|ofed25: how SA requests are limited
 //   [switch NAME]
 //   [link A B]         rate=10G, delay=1us, loss=0, buffer=12M, state=up|down  (all optional)
 //   [knobs]            PATH = VALUE, as if echoed into PATH below the mount point
@@ -41,6 +42,7 @@ struct Config {
   std::optional<ClockMode> clock;
   std::optional<uint64_t> seed, dilation;
   bool mgmt = true;  // management links have addresses at first
+  std::string mad_semantics = "doc";
   Scenario scenario;
   uint64_t hash = 0;  // of the file's text
 };

@@ -15,6 +15,7 @@ constexpr int kBatch = 64;                     // events between looks at the in
 constexpr TimeNs kSpin = 50 * kMicrosecond;    // deadlines nearer than this are polled for
 constexpr TimeNs kLinger = 20 * kMicrosecond;  // polled for after the last that was found
 constexpr TimeNs kYieldAfterMuch = 200 * kMicrosecond;
+constexpr TimeNs kTryAgain = kMillisecond;       // for what is insisted on
 constexpr TimeNs kSlipAfter = 5 * kMillisecond;  // wall time that the core may be behind
 
 }  // namespace
@@ -57,6 +58,19 @@ bool Engine::post(Task& task) {
   if (!inbox_.post(task)) return false;
   nudge();
   return true;
+}
+
+void Engine::insist(Task task) {
+  if (!thread_.joinable()) return task();
+  insisted_.push_back(std::move(task));
+  if (insisted_.size() == 1) try_insisted();
+}
+
+void Engine::try_insisted() {
+  while (!insisted_.empty() && post(insisted_.front())) insisted_.pop_front();
+  if (insisted_.empty()) return;
+  if (!insists_) insists_.emplace(control_, [this] { try_insisted(); });
+  insists_->arm(kTryAgain);
 }
 
 void Engine::nudge() {

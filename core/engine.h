@@ -4,8 +4,10 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "core/clock.h"
@@ -14,6 +16,7 @@
 #include "core/histogram.h"
 #include "core/inbox.h"
 #include "core/io_ring.h"
+#include "core/loop_timer.h"
 #include "core/poll_loop.h"
 #include "core/scheduler.h"
 
@@ -80,6 +83,9 @@ class Engine {
   // control thread. EAGAIN when too many commands wait. Before start(), both run at once.
   template <class T>
   void call(UniqueFunction<Result<T>()> work, Answer<T> answer);
+  // Control thread: post() for what must not be lost, as the end of something that the core keeps:
+  // when too many wait it is tried again later, after what was insisted on before.
+  void insist(Task task);
   // Any thread: the core looks at its pollers soon.
   void nudge();
   // Before start(), once at most; it lives as long as the engine runs. Real clock.
@@ -147,6 +153,7 @@ class Engine {
   bool linger(Poller::Found found);
   void note_lag(TimeNs lag);
   void take_released();
+  void try_insisted();
   TimeNs next_due() const;
   bool task_is_next(TimeNs limit) const;
   bool step(TimeNs limit);
@@ -171,6 +178,8 @@ class Engine {
     void call() const;
   };
   std::shared_ptr<Wake> wake_;
+  std::deque<Task> insisted_;         // control thread: there was no room for them
+  std::optional<LoopTimer> insists_;  // control thread, when it is wanted
   int held_ = 0;
   std::map<TaskId, Task> agenda_;
   uint64_t last_task_ = 0;

@@ -14,8 +14,8 @@ namespace rocefs {
 namespace {
 
 constexpr std::string_view kOperations[] = {
-    "lookup",  "getattr", "setattr",    "readlink", "open",   "read", "write", "release",
-    "opendir", "readdir", "releasedir", "poll",     "statfs", "own",  "any"};
+    "lookup", "getattr", "setattr", "readlink",   "open", "read",   "write", "release",
+    "ioctl",  "opendir", "readdir", "releasedir", "poll", "statfs", "own",   "any"};
 constexpr std::string_view kStages[] = {"taken",      "applied",   "staged",
                                         "committing", "committed", "answered"};
 constexpr std::string_view kPlaces[] = {"restore", "resend"};

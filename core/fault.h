@@ -7,13 +7,15 @@
 //
 // POINT is OPERATION-STAGE or a single word:
 //
-//   OPERATION  lookup, getattr, setattr, readlink, open, read, write, release, opendir, readdir,
-//              releasedir, poll or statfs; own, what no request asked for: scheduled stores; any
+//   OPERATION  lookup, getattr, setattr, readlink, open, read, write, ioctl, release, opendir,
+//              readdir, releasedir, poll or statfs; own, what no request asked for: scheduled
+//              stores; any
 //   STAGE      taken       read from the kernel
 //              applied     done, not yet journalled
 //              staged      journalled, not committed    } of the operations that are journalled:
-//              committing  in the middle of the commit  } setattr, open, write, release, opendir,
-//              committed   committed, not answered      } releasedir, and own but for the last
+//              committing  in the middle of the commit  } setattr, open, write, ioctl, release,
+//              committed   committed, not answered      } opendir, releasedir, and own but for the
+//                                                         last
 //              answered    the kernel has the answer
 //   restore    while the settings of the dead worker are restored
 //   resend     after the kernel was asked to send again what the dead worker had not answered

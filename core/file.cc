@@ -34,6 +34,11 @@ void write_whole(File& file, std::string_view data, const OperationPtr& operatio
 
 }  // namespace
 
+void OpenFile::ioctl(uint32_t, std::string_view, size_t, const OperationPtr&,
+                     Answer<IoctlReply> answer) {
+  answer(Error{ENOTTY, "it has no such command"});
+}
+
 void File::store(std::string_view, const OperationPtr&, Answer<void> answer) {
   answer(Error{EBADF, "not writable"});
 }

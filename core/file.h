@@ -47,6 +47,9 @@ class Operation {
   // The same when the operation comes again to a worker that took over, and no other's; 0: none.
   uint64_t name() const { return name_; }
   void set_name(uint64_t name) { name_ = name; }
+  // O_NONBLOCK is set on the descriptor now: what would wait answers EAGAIN.
+  bool nonblocking() const { return nonblocking_; }
+  void set_nonblocking(bool nonblocking) { nonblocking_ = nonblocking; }
   void on_interrupt(Task give_up) { give_up_ = std::move(give_up); }
   bool interruptible() const { return static_cast<bool>(give_up_); }
   // fs calls this when FUSE_INTERRUPT arrives.
@@ -66,10 +69,17 @@ class Operation {
   Caller caller_;
   Origin origin_;
   uint64_t name_ = 0;
+  bool nonblocking_ = false;
   Task give_up_;
   Accepted accepted_;
 };
 using OperationPtr = std::shared_ptr<Operation>;
+
+// What an ioctl(2) returns and leaves in its argument: the bytes also when the result is an errno.
+struct IoctlReply {
+  int result = 0;  // negative: -errno
+  std::string bytes = {};
+};
 
 // An open file. Destroyed on release; answers still owed then are given by their owners.
 class OpenFile {
@@ -84,6 +94,10 @@ class OpenFile {
   // poll(2) events that hold now. `wake`, if not empty, takes the place of the one before; it is
   // called once when they change, or dropped uncalled if they never do.
   virtual short poll(Task wake) = 0;
+  // `argument` is what the command's _IOC_SIZE says, if its _IOC_DIR says that it is read; the
+  // reply has at most `room` bytes, as many as the caller's argument can take. ENOTTY by default.
+  virtual void ioctl(uint32_t command, std::string_view argument, size_t room,
+                     const OperationPtr& operation, Answer<IoctlReply> answer);
 };
 
 // What the reference says of a file.
@@ -104,6 +118,11 @@ class File {
   virtual bool writable() const = 0;
   // st_size: 4096 for attributes, as in sysfs; 0 for streams.
   virtual uint64_t size() const = 0;
+  // Its permission bits at first: 0644, 0444 or 0200 by what it can do.
+  virtual mode_t mode() const { return (readable() ? 0444 : 0) | (writable() ? 0200 : 0); }
+  // A character device in all but name: it has no position, each write(2) is a message, and what is
+  // open has a state that another worker does not have: after a takeover it answers ENODEV.
+  virtual bool device() const { return false; }
   virtual Result<std::unique_ptr<OpenFile>> open(const std::shared_ptr<File>& self,
                                                  const Caller& caller) = 0;
   // One write(2), clipped to kPageSize and ended at a NUL byte. Called only when writable().

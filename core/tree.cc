@@ -111,7 +111,7 @@ Ino Tree::add_socket(std::string_view path) {
 
 Ino Tree::add_file(std::string_view path, std::shared_ptr<File> file) {
   Node& node = add(path, Kind::kFile);
-  node.mode = (file->readable() ? 0444 : 0) | (file->writable() ? 0200 : 0);
+  node.mode = file->mode();
   node.file = std::move(file);
   auto* attribute = dynamic_cast<Attribute*>(node.file.get());
   if (attribute && attribute->kept()) {

@@ -64,7 +64,7 @@ class Tree {
   Ino add_link(std::string_view path, std::string_view target);
   // A link out of the tree: `target` is an absolute path of the reader's.
   Ino add_link_out(std::string_view path, std::string_view target);
-  // The mode is 0644, 0444 or 0200 by what the file can do.
+  // The mode is the one that the file tells.
   Ino add_file(std::string_view path, std::shared_ptr<File> file);
   // A unix socket, of mode 0666. The listener is not told: it is the kernel that makes one, or the
   // tree is not served yet.

@@ -48,6 +48,8 @@ std::string_view name_of(uint32_t opcode) {
       return "poll";
     case FUSE_STATFS:
       return "statfs";
+    case FUSE_IOCTL:
+      return "ioctl";
     default:
       return "other";
   }
@@ -59,6 +61,7 @@ bool journalled(uint32_t opcode) {
     case FUSE_SETATTR:
     case FUSE_OPEN:
     case FUSE_WRITE:
+    case FUSE_IOCTL:
     case FUSE_RELEASE:
     case FUSE_OPENDIR:
     case FUSE_RELEASEDIR:
@@ -156,6 +159,7 @@ void Channel::serve(size_t size) {
   buffer.size = size;
   fuse_session_process_buf(session_, &buffer);
   if (current_.key != 0 && owes_answer) keep(current_);
+  current_ = {};  // what is kept is found among those that wait
 }
 
 // The dead worker did it, and died before the kernel knew.

@@ -1,5 +1,6 @@
 // The FUSE operations, with the answers that kernfs gives (fs/kernfs/file.c, fs/sysfs/file.c).
 #include <fcntl.h>
+#include <linux/fuse.h>
 #include <poll.h>
 #include <time.h>
 
@@ -86,6 +87,8 @@ void on_init(void*, fuse_conn_info* connection) {
                              FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE);
   // A link's target never changes.
   connection->want |= connection->capable & FUSE_CAP_CACHE_SYMLINKS;
+  // A longer write(2) comes as several, and so does one of that length which does not begin at a
+  // page: the kernel hands over so many pages at once.
   connection->max_write = SavedChannel::kMaxWrite;
 }
 
@@ -149,6 +152,17 @@ int open_error(const Tree::Node& node, int flags) {
   return flags & O_DIRECT ? EINVAL : 0;
 }
 
+// libfuse 3.14 has no word for streams. Else the kernel would let one call at a time into an open
+// file, because it is a regular one, and a read that waits would keep every write out
+// (FMODE_ATOMIC_POS).
+int reply_open(fuse_req_t request, const fuse_file_info& info, bool device) {
+  if (!device) return fuse_reply_open(request, &info);
+  fuse_open_out out{};
+  out.fh = info.fh;
+  out.open_flags = FOPEN_DIRECT_IO | FOPEN_NONSEEKABLE | FOPEN_STREAM;
+  return fuse_reply_buf(request, reinterpret_cast<const char*>(&out), sizeof out);
+}
+
 void on_open(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
   Impl& impl = Impl::of(request);
   Tree::Node* node = impl.tree_.find(ino);
@@ -158,6 +172,7 @@ void on_open(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
   bool writes = (info->flags & O_ACCMODE) != O_RDONLY;
   std::string path = writes ? impl.tree_.path_of(ino) : std::string();
   Caller caller = Requests::caller_of(request);
+  bool device = node->file->device();
   auto file = node->file->open(node->file, caller);
   if (!file) {
     if (writes && impl.options_.refused) impl.options_.refused(path, file.error());
@@ -170,7 +185,7 @@ void on_open(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
   info->fh = impl.files_.open({std::move(*file), std::move(path)}, ino, caller);
   info->direct_io = 1;
   // Given up meanwhile: the kernel will not release it.
-  if (fuse_reply_open(request, info) == -ENOENT) impl.files_.release(info->fh);
+  if (reply_open(request, *info, device) == -ENOENT) impl.files_.release(info->fh);
 }
 
 void on_release(fuse_req_t request, fuse_ino_t, fuse_file_info* info) {
@@ -183,6 +198,7 @@ void on_read(fuse_req_t request, fuse_ino_t, size_t size, off_t offset, fuse_fil
   OpenSlot* slot = impl.files_.find(info->fh);
   if (!slot || !slot->file) return void(fuse_reply_err(request, EBADF));
   impl.requests_->run(request, {}, [&](const OperationPtr& operation, Requests::Ticket ticket) {
+    operation->set_nonblocking(info->flags & O_NONBLOCK);
     slot->file->read(static_cast<uint64_t>(offset), size, operation,
                      [ticket = std::move(ticket)](Result<std::string> text) mutable {
                        if (!text) return ticket.fail(text.error());
@@ -201,6 +217,7 @@ void on_write(fuse_req_t request, fuse_ino_t, const char* data, size_t size, off
   impl.requests_->run(
       request, slot->path, [&](const OperationPtr& operation, Requests::Ticket ticket) {
         operation->set_name(key_of(impl.channel_.request().unique));
+        operation->set_nonblocking(info->flags & O_NONBLOCK);
         if (impl.options_.accepted) {
           operation->on_accepted(
               [tell = impl.options_.accepted, path = slot->path, caller = operation->caller()](
@@ -229,6 +246,30 @@ void on_poll(fuse_req_t request, fuse_ino_t, fuse_file_info* info, fuse_pollhand
   }
   short events = slot->file->poll(handle ? Task(std::move(wake)) : Task());
   fuse_reply_poll(request, static_cast<unsigned>(events));
+}
+
+// Without FUSE_IOCTL_UNRESTRICTED the kernel copies the argument by the command's _IOC_SIZE, for
+// 32-bit callers too. Every isatty(3) asks: that a file is none is not worth a word.
+void on_ioctl(fuse_req_t request, fuse_ino_t, unsigned command, void*, fuse_file_info* info,
+              unsigned flags, const void* in, size_t in_size, size_t room) {
+  Impl& impl = Impl::of(request);
+  if (flags & FUSE_IOCTL_DIR) return void(fuse_reply_err(request, ENOTTY));
+  OpenSlot* slot = impl.files_.find(info->fh);
+  if (!slot || !slot->file) return void(fuse_reply_err(request, EBADF));
+  impl.requests_->run(
+      request, slot->path, [&](const OperationPtr& operation, Requests::Ticket ticket) {
+        std::string_view argument(static_cast<const char*>(in), in ? in_size : 0);
+        slot->file->ioctl(command, argument, room, operation,
+                          [room, ticket = std::move(ticket)](Result<IoctlReply> reply) mutable {
+                            if (!reply && reply.error().code != ENOTTY)
+                              return ticket.fail(reply.error());
+                            fuse_req_t answered = ticket.take();
+                            if (!answered) return;
+                            if (!reply) return void(fuse_reply_err(answered, ENOTTY));
+                            fuse_reply_ioctl(answered, reply->result, reply->bytes.data(),
+                                             std::min(reply->bytes.size(), room));
+                          });
+      });
 }
 
 void on_opendir(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
@@ -337,6 +378,7 @@ fuse_lowlevel_ops make_operations() {
   ops.read = Guarded<on_read>::call;
   ops.write = Guarded<on_write>::call;
   ops.poll = Guarded<on_poll>::call;
+  ops.ioctl = Guarded<on_ioctl>::call;
   ops.opendir = Guarded<on_opendir>::call;
   ops.readdir = Guarded<on_readdir>::call;
   ops.releasedir = Guarded<on_releasedir>::call;

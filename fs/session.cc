@@ -132,7 +132,7 @@ Result<void> Session::Impl::serve(const std::string& mount_point, int descriptor
 
 namespace {
 
-// In place of a file that is no longer there.
+// In place of a file that is no longer there, or of a device whose state went with its worker.
 class GoneFile final : public OpenFile {
  public:
   void read(uint64_t, size_t, const OperationPtr&, Answer<std::string> answer) override {
@@ -141,7 +141,11 @@ class GoneFile final : public OpenFile {
   void write(std::string_view, const OperationPtr&, Answer<size_t> answer) override {
     answer(kGone);
   }
-  short poll(Task) override { return POLLERR | POLLPRI; }
+  short poll(Task) override { return POLLERR | POLLHUP | POLLPRI; }
+  void ioctl(uint32_t, std::string_view, size_t, const OperationPtr&,
+             Answer<IoctlReply> answer) override {
+    answer(kGone);
+  }
 
  private:
   const Error kGone{ENODEV, "it went with the worker that served it"};
@@ -151,7 +155,7 @@ class GoneFile final : public OpenFile {
 
 OpenSlot Session::Impl::reopen(const SavedHandle& saved) {
   Tree::Node* node = tree_.find(saved.ino);
-  if (node && node->file) {
+  if (node && node->file && !node->file->device()) {
     auto file = node->file->open(node->file, Caller{saved.uid, saved.gid, saved.pid});
     if (file) return {std::move(*file), tree_.path_of(saved.ino)};
   }

@@ -106,7 +106,7 @@ Result<void> MadPort::Impl::send(uint32_t id, MadSend message) {
         std::move(send.send.message),
         RmppSender::Patience{timeout_ms * kMillisecond, send.send.retries});
   }
-  send.send.message = {};
+  Message().swap(send.send.message);  // send.mad has it
   if (!SaLimiter::concerns(send.mad, send.send.timeout_ms)) {
     start(send);
     return {};

@@ -18,6 +18,7 @@ std::optional<Mad> RmppReceiver::receive(const Mad& data, TimeNs now) {
   bool known = segment <= received_ ||
                (segment >= received_ + 2 && (ahead_ >> (segment - received_ - 2) & 1) != 0);
   if (known) return ack(data);
+  uint32_t received_before = received_;
   store(data);
   if (received_ == last_ && last_ != 0) {
     // 13.6.2.2: what the first segment said of the whole must be what there was.
@@ -30,7 +31,7 @@ std::optional<Mad> RmppReceiver::receive(const Mad& data, TimeNs now) {
     deadline_ = now + kCompleteTimeNs;
     return ack(data);
   }
-  if (received_ == 1 || received_ == window_last_) {
+  if (received_before == 0 || received_ == window_last_) {
     window_last_ = received_ + kWindow;
     return ack(data);
   }
@@ -79,7 +80,7 @@ void RmppReceiver::store(const Mad& data) {
 
 std::optional<Mad> RmppReceiver::end(const Mad& data, uint8_t type, uint8_t status) {
   state_ = State::kEnded;
-  message_ = {};
+  Message().swap(message_);  // an assignment would keep the memory
   return rmpp_end(data, type, status);
 }
 

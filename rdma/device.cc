@@ -32,6 +32,7 @@ void Device::leave() {
   }
   cfr_.revoke_windows(*this);
   for (Port& port : ports_) port.cnps().clear();
+  for (auto& changed : presence_changed_) changed(false);
 }
 
 void Device::arrive() {
@@ -45,6 +46,7 @@ void Device::arrive() {
   spraying_.reset();
   selective_.reset();
   present_ = true;
+  for (auto& changed : presence_changed_) changed(true);
 }
 
 void Device::reactions_changed() {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -64,6 +65,10 @@ class Device final : public PacketListener {
   // Its driver takes it again: every counter begins at 0, and its settings are as at first.
   void arrive();
   void add_client(DeviceClient& client) { clients_.push_back(&client); }
+  // Told on the core's thread when it has left or arrived.
+  void on_presence(std::function<void(bool present)> changed) {
+    presence_changed_.push_back(std::move(changed));
+  }
   // Again is harmless.
   void remove_client(DeviceClient& client) { std::erase(clients_, &client); }
 
@@ -98,6 +103,7 @@ class Device final : public PacketListener {
   std::deque<Port> ports_;
   bool present_ = true;
   std::vector<DeviceClient*> clients_;
+  std::vector<std::function<void(bool)>> presence_changed_;
   SpraySettings spraying_;
   SelectiveSettings selective_;
   MemoryTable memory_;

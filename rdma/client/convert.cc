@@ -263,6 +263,8 @@ void describe(const Port& port, rocefs_port_attr& out) {
   const PortSpeed& speed = port_speed(port.egress().parameters().rate_bps);
   out.active_speed = speed.speed;
   out.active_width = speed.width;
+  out.lid = port.lids().own;
+  out.sm_lid = port.lids().manager;
 }
 
 SendRequest send_request_of(const Device& device, const rocefs_send_wqe& wqe,

@@ -25,7 +25,8 @@ std::string refusal(const std::string& text) {
 TEST_CASE("config: a file says everything that a topology holds") {
   Result<Config> config = parse_config(
       "[clock]\nmode=virtual\ndilation=1\nseed=0x10\n[nic]\nmgmt=none\n"
-      "[device mlx5_0]\npci=0001:0A:1f.7\nnetdev=eth0\nmac=02:00:00:00:00:aB\nip=192.168.0.9\n"
+      "mad_semantics=ofed4\n[device "
+      "mlx5_0]\npci=0001:0A:1f.7\nnetdev=eth0\nmac=02:00:00:00:00:aB\nip=192.168.0.9\n"
       "ip6=2001:db8::9\nmtu=256\nports=1\n[device b]\n[switch s.1]\n"
       "[link mlx5_0 s.1]\nrate=100G\ndelay=1.5us\nloss=1e-3\nbuffer=64K\nstate=down\n[link s.1 b]\n"
       "[knobs]\nx/y = 1 2\n",
@@ -35,6 +36,7 @@ TEST_CASE("config: a file says everything that a topology holds") {
   CHECK(config->dilation == 1u);
   CHECK(config->seed == 16u);
   CHECK(!config->mgmt);
+  CHECK(config->mad_semantics == "ofed4");
   REQUIRE(config->topology);
   const DeviceSpec& device = config->topology->devices.at(0);
   CHECK(device.name == "mlx5_0");
@@ -58,7 +60,7 @@ TEST_CASE("config: a file says everything that a topology holds") {
   REQUIRE(config->knobs.size() == 1);
   CHECK(config->knobs[0].path == "x/y");
   CHECK(config->knobs[0].value == "1 2");
-  CHECK(config->knobs[0].line == 25);
+  CHECK(config->knobs[0].line == 26);
 }
 
 TEST_CASE("config: without device, switch and link the default topology stands") {
@@ -236,13 +238,27 @@ TEST_CASE("config: an indented line is a line, not the rest of a value") {
         "f:3: neither [section], key = value, nor a comment");
 }
 
+TEST_CASE("config: SA requests are limited as the vendor's text says, or as a release of it does") {
+  CHECK(parse_config("", "f")->mad_semantics == "doc");
+  for (std::string word : {"doc", "ofed4", "ofed25"}) {
+    CHECK(parse_config("[nic]\nmad_semantics = " + word + "\n", "f")->mad_semantics == word);
+  }
+}
+
 TEST_CASE("config: the first broken line is named, not a good one behind it") {
   CHECK(refusal("[device a]\nmtu=256\n[device b\nmtu=256\n[link a b]\n") ==
         "f:3: neither [section], key = value, nor a comment");
   CHECK(refusal("[clock]\nfoo=1\nnonsense\n") ==
         "f:2: unknown key foo in [clock]: mode, seed or dilation is wanted");
   CHECK(refusal("[nic]\nmgmt=off\n") == "f:2: mgmt=off: default or none is wanted");
-  CHECK(refusal("[nic]\nmode=soc\n") == "f:2: unknown key mode in [nic]: mgmt is wanted");
+  CHECK(refusal("[nic]\nmode=soc\n") ==
+        "f:2: unknown key mode in [nic]: mgmt or mad_semantics is wanted");
+  CHECK(refusal("[nic]\nmgmt=none\nmad_semantics=ofed5\n") ==
+        "f:3: mad_semantics=ofed5: doc, ofed4 or ofed25 is wanted");
+  CHECK(refusal("[nic]\nmad_semantics=\n") ==
+        "f:2: mad_semantics=: doc, ofed4 or ofed25 is wanted");
+  CHECK(refusal("[nic]\nmad_semantics=doc\nmad_semantics=doc\n") ==
+        "f:3: mad_semantics is given twice");
   CHECK(refusal("[nic a]\n") == "f:1: [nic] takes no name");
 }
 

@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstddef>
 #include <cstdlib>
@@ -352,4 +353,43 @@ TEST_CASE("engine: a pause may outlive the engine") {
     house.start();
   }
   pause.reset();
+}
+
+TEST_CASE("engine: what is insisted on comes in order, though the inbox is full for a while") {
+  NEEDS_IO_URING();
+  Running running(ClockMode::kReal);
+  running.start();
+  std::promise<void> stuck, go_on, refused, all;
+  Task block = [&] {
+    stuck.set_value();
+    go_on.get_future().wait();
+  };
+  REQUIRE(running.engine->post(block));
+  stuck.get_future().wait();
+  std::vector<int> came;
+  running.loop.post([&] {
+    Task nothing = [] {};
+    while (running.engine->post(nothing)) nothing = [] {};
+    for (int i = 0; i < 10'000; ++i) running.engine->insist([&came, i] { came.push_back(i); });
+    running.engine->insist([&all] { all.set_value(); });
+    refused.set_value();
+  });
+  refused.get_future().wait();
+  CHECK(came.empty());
+  go_on.set_value();
+  all.get_future().wait();
+  REQUIRE(came.size() == 10'000);
+  CHECK(std::is_sorted(came.begin(), came.end()));
+}
+
+TEST_CASE("engine: what is insisted on before it starts or after it stopped runs at once") {
+  NEEDS_IO_URING();
+  Running running(ClockMode::kReal);
+  int ran = 0;
+  running.engine->insist([&] { ++ran; });
+  CHECK(ran == 1);
+  running.start();
+  running.engine->stop();
+  running.engine->insist([&] { ++ran; });
+  CHECK(ran == 2);
 }

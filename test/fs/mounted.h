@@ -33,11 +33,10 @@ inline bool fuse_here() {
 
 class Mounted {
  public:
-  Mounted() : tree(0, 0), uint_value_(1000), bool_value_(1) {
+  explicit Mounted(SessionOptions options = {}) : tree(0, 0), uint_value_(1000), bool_value_(1) {
     char name[] = "/tmp/rocefs-fs-test.XXXXXX";
     path = ::mkdtemp(name);
     add_files();
-    SessionOptions options;
     options.mount_options = {"allow_other"};
     options.refused = [this](const std::string& at, const Error& why) {
       refusals.push_back(at + ": " + why.reason);

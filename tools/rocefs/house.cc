@@ -60,7 +60,8 @@ void House::add_files(std::function<void()> drop_clients) {
   std::string debug(kDebugDirectory);
   LinkKnobs knobs = make_link_knobs(*fabric_, *engine_);
   add_pcc();
-  driver_ = std::make_unique<PciDriver>(*tree_, *fabric_, *engine_, knobs, pcc_.get());
+  driver_ = std::make_unique<PciDriver>(*tree_, *fabric_, *engine_, knobs,
+                                        std::vector<DeviceExtension*>{pcc_.get()});
   add_fabric_files(*tree_, debug, *fabric_, knobs);
   add_switch_files(*tree_, debug, *fabric_, *engine_,
                    [this](std::string line) { log(LogLevel::kWarning, line); });
