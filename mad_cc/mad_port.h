@@ -36,6 +36,7 @@ struct MadRegistration {
   std::bitset<128> methods;  // unsolicited MADs of these are for it; empty: none are
   uint8_t rmpp_version = 0;  // 0: RMPP is the user's own affair, segments pass as they are
   bool user_rmpp = false;    // the same for an agent of a class with RMPP (IB_USER_MAD_USER_RMPP)
+  size_t max_sends = 65536;  // under way at once
 };
 
 // Who has agents. Core thread.
@@ -44,12 +45,16 @@ class MadUser {
   // How a send ended, but for an answer.
   enum class End : uint8_t {
     kSent,      // it expected no answer, and is out
-    kTimedOut,  // every try; or it expired in the limiter's queue (IB_WC_RESP_TIMEOUT_ERR)
+    kTimedOut,  // every try (IB_WC_RESP_TIMEOUT_ERR)
+    kExpired,   // in the limiter's queue, never sent (IB_WC_RESP_TIMEOUT_ERR as well)
     kFlushed,   // cancelled, or the port has gone (IB_WC_WR_FLUSH_ERR)
     kFailed,    // RMPP was stopped or aborted (IB_WC_REM_ABORT_ERR)
   };
   virtual ~MadUser() = default;
-  // For `agent`: an answer to its send `request`, which is over with that; or unsolicited.
+  // For `agent`: an answer to its send `request`, which is over with that; or unsolicited; or a
+  // segment of RMPP that is the user's own affair, whose request may be over. A message that the
+  // port put together is as long as its headers and data are, which may be less than kMadSize. The
+  // user may call the port from within this and ended(), remove_agent() too.
   virtual void received(uint32_t agent, std::optional<uint64_t> request, const mad::Address& from,
                         mad::Message message) = 0;
   virtual void ended(uint32_t agent, uint64_t request, End end) = 0;
@@ -81,20 +86,28 @@ class MadPort final : private SaLimiter::Sender {
   // The TID's high half that this agent's requests have on the wire.
   static uint32_t high_tid(uint32_t agent) { return agent; }
 
-  // EBUSY: refused by the limiter. EINVAL: the agent is none, or its registration does not allow
-  // the message. ENOMEM: kMaxSends of the agent are under way. Its end follows, not from within
-  // this.
+  // EBUSY: refused by the limiter. EINVAL: the agent is none, its registration does not allow the
+  // message, or a send of that name is under way. ENOMEM: max_sends of the agent are under way, or
+  // the message is longer than kMaxMessage. Its end follows, not from within this. Longer than
+  // kMadSize may be what has RMPP active and is of an agent whose RMPP the port does.
   Result<void> send(uint32_t agent, MadSend send);
-  // Ends it with kFlushed.
+  // Ends it with kFlushed, not from within this; unknown ones and those that have ended are
+  // ignored.
   void cancel(uint32_t agent, uint64_t request);
-  static constexpr size_t kMaxSends = 65536;
+  static constexpr size_t kMaxMessage = 16 << 20;  // octets
 
   // From the carrier. `from.lid` is the sender's.
   void receive(const mad::Address& from, const mad::Mad& mad);
 
-  // The device's driver lets go of it: every agent goes, what they sent ends with kFlushed (M14).
+  // The device's driver lets go of it: what agents have sent ends with kFlushed from within this
+  // (M14), then every agent is gone without a word.
   void leave();
   void arrive();
+
+  // Sends whose end is not told yet.
+  size_t sends_under_way() const;
+  // RMPP messages on their way here, and complete ones whose segments are acknowledged again.
+  size_t reassemblies() const;
 
  private:
   struct Impl;
