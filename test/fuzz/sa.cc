@@ -85,7 +85,7 @@ class World final : SubnetAdministrator::Output {
     mad.bytes[17] = kAttributes[at(bytes, 1) % std::size(kAttributes)];
     for (size_t i = 0; i < 8; ++i) mad.bytes[48 + i] = at(bytes, 2 + i);
     mad.bytes[20] = at(bytes, 10);
-    for (size_t i = 11; i < bytes.size(); ++i) mad.bytes[56 + i - 11] = bytes[i];
+    for (size_t i = 11; i < bytes.size() && i < 211; ++i) mad.bytes[45 + i] = bytes[i];
     hear(lid, mad);
   }
   void answer(uint16_t lid, std::span<const uint8_t> bytes) {
