@@ -59,15 +59,16 @@ struct SaClient final : SubnetAdministrator::Output {
   }
   // The data of a table, whose segments are acknowledged one by one as they come in order.
   // `lost` says which of the transmissions, counted from 0, do not arrive.
-  std::vector<uint8_t> table(const mad::Mad& mad,
-                             const std::function<bool(size_t)>& lost = nullptr) {
+  std::vector<uint8_t> table(const mad::Mad& mad, const std::function<bool(size_t)>& lost = nullptr,
+                             uint16_t lid = 3) {
     answers.clear();
     segments = transmissions = 0;
-    send(mad);
+    uint64_t tid = send(mad, lid);
     std::vector<uint8_t> data;
     for (int turn = 0; turn < 100'000; ++turn) {
       run();
       for (const Answer& answer : std::exchange(answers, {})) {
+        if (answer.mad.tid() != tid) continue;
         bool arrives = !lost || !lost(transmissions);
         ++transmissions;
         if (!arrives || answer.mad.rmpp_segment() != segments + 1) continue;
