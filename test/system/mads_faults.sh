@@ -11,23 +11,25 @@ limits=$ib/mb_0/mad_sa_cc/1
 nothing_left() { [ "$(cat "$limits/outstanding" "$limits/queued" | xargs)" = "0 0" ]; }
 is_busy() { [ "$(cat "$limits/outstanding")" != 0 ]; }
 
+serves() { grep -q NodeRecord <<<"$(run saquery -C mb_0 -P 1 -N)" || fail "$1"; }
+
 # A hundred are killed at random while they wait.
 echo 200ms >"$debug/sa/delay"
 echo 64 >"$limits/max_outstanding"
 "${diags[@]}" bash -c 'for i in {1..100}; do
-    saquery -C mb_0 -P 1 -t 5000 -N >/dev/null 2>&1 &
+    saquery -C mb_0 -P 1 -t 5000 -c >/dev/null 2>&1 &
     pids+=($!)
     [ $((i % 10)) -ne 0 ] || read -rt "0.0$((RANDOM % 9 + 1))" <> <(:) || true
-  done; kill -KILL "${pids[@]}" 2>/dev/null; wait' || true
+  done; kill -KILL "${pids[@]}"; wait' 2>/dev/null || true
 await nothing_left
 echo 0 >"$debug/sa/delay"
-run saquery -N | grep -q NodeRecord || fail "saquery after those that were killed"
+serves "saquery after those that were killed"
 
 # The device leaves while a saquery waits, and comes back.
 driver=$mnt/bus/pci/drivers/mango_core
 waiting() {  # starts a saquery that waits for its answer
   echo 10s >"$debug/sa/delay"
-  "${diags[@]}" timeout 60 saquery -C mb_0 -P 1 -t 20000 -N >"$dir/waits" 2>&1 &
+  "${diags[@]}" timeout 60 saquery -C mb_0 -P 1 -t 20000 -c >"$dir/waits" 2>&1 &
   waiter=$!
   await is_busy
 }
@@ -43,7 +45,7 @@ ended "unbind"
 [ ! -e "$mnt/dev/infiniband/umad0" ] || fail "umad0 without its device"
 echo 0000:2b:00.0 >"$driver/bind"
 await nothing_left
-run saquery -C mb_0 -P 1 -N | grep -q NodeRecord || fail "saquery after bind"
+serves "saquery after bind"
 
 # A reset forgets what is under way: the program is told that nobody answers.
 waiting
@@ -57,5 +59,5 @@ for i in 1 2; do
   kill -KILL "$(worker_pid)"
   ended "worker $i"
   await nothing_left
-  run saquery -C mb_0 -P 1 -N | grep -q NodeRecord || fail "saquery after worker $i"
+  serves "saquery after worker $i"
 done

@@ -56,7 +56,7 @@ tools_agree_with_the_tree() {
   expect "$said" "$(run saquery -C mb_1 -P 1 -N)" "saquery -C mb_1 -P 1"
   expect 9 "$(run saquery -p | grep -c 'PathRecord dump')" "saquery -p: paths between three ends"
   expect 4 "$(run saquery -x | grep -c 'LinkRecord dump')" "saquery -x: two cables, seen from both ends"
-  run saquery -c | grep -q "Class version\.*2" || fail "saquery -c"
+  grep -q "Class version\.*2" <<<"$(run saquery -c)" || fail "saquery -c"
   said=$(run saquery --src-to-dst "$(lid mb_0):$(lid mb_1)")
   grep -qE "dlid\.*(0x)?$(lid mb_1)$" <<<"$said" || fail "saquery --src-to-dst: $said"
 
