@@ -32,10 +32,10 @@ TEST_CASE("burst: all are answered where nothing is in the way") {
       rig.show("sa/send") ==
       "burst 16 port=mb_0 timeout=50ms retries=0: answered 0 busy 0 timed_out 0 expired 0 refused "
       "0 flushed 0 waiting 16\n");
-  CHECK(rig.engine().outstanding().flows == 1);
+  CHECK(rig.engine->outstanding().flows == 1);
   rig.pass(0);
   CHECK(ended(rig) == "answered 16 busy 0 timed_out 0 expired 0 refused 0 flushed 0 waiting 0\n");
-  CHECK(rig.engine().outstanding().flows == 0);
+  CHECK(rig.engine->outstanding().flows == 0);
   CHECK(rig.counts() == "0 0 16 0 0 ");
 }
 
@@ -127,7 +127,7 @@ TEST_CASE("burst: stop, or the port's going, flushes what waits") {
     rig.pass(0);
     CHECK(ended(rig) ==
           "answered 0 busy 0 timed_out 0 expired 0 refused 992 flushed 2008 waiting 0\n");
-    CHECK(rig.engine().outstanding().flows == 0);
+    CHECK(rig.engine->outstanding().flows == 0);
     CHECK(rig.counts() == "0 0 16 0 992 ");
     CHECK(rig.ports[0]->sends_under_way() == 0);
     rig.pass(kSecond);
@@ -145,7 +145,7 @@ TEST_CASE("burst: a reset ends it and forgets it") {
   CHECK(rig.store("debug/reset", "1") == "ok");
   CHECK(rig.show("sa/send") == "none\n");
   CHECK(rig.counts() == "0 0 0 0 0 ");
-  CHECK(rig.engine().outstanding().flows == 0);
+  CHECK(rig.engine->outstanding().flows == 0);
   CHECK(rig.store("sa/send", "burst 200") == "ok");
   CHECK(rig.counts() == "16 16 16 0 168 ");
 }
@@ -159,7 +159,7 @@ TEST_CASE("burst: what cannot be sent is refused with the reason") {
   rig.ports[1]->leave();
   CHECK(rig.store("sa/send", "burst 1 port=mb_0/2") == "ENODEV");
   CHECK(rig.show("sa/send") == "none\n");
-  CHECK(rig.engine().outstanding().flows == 0);
+  CHECK(rig.engine->outstanding().flows == 0);
 }
 
 TEST_CASE("burst: a million requests, all waiting at once, in slices") {
@@ -209,6 +209,6 @@ TEST_CASE("burst: of a thousand random ones every request ends once, as the limi
     REQUIRE(number_behind(text, "answered") + number_behind(text, "timed_out") == sent);
     REQUIRE(number_behind(text, "expired") == std::stoull(rig.show("mb_0/mad_sa_cc/1/expired")));
     REQUIRE(sent + number_behind(text, "expired") + number_behind(text, "refused") == count);
-    REQUIRE(rig.engine().outstanding().flows == 0);
+    REQUIRE(rig.engine->outstanding().flows == 0);
   }
 }

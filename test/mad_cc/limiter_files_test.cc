@@ -150,7 +150,7 @@ TEST_CASE("mad_sa_cc: a transaction of semantics and a limit is checked as a who
   SaRig rig;
   auto set = [&](std::string_view text) {
     std::string said = "nothing";
-    store_knobs(rig.engine(), *knob_changes(rig.tree, *parse_assignments(text)),
+    store_knobs(*rig.engine, *knob_changes(rig.tree, *parse_assignments(text)),
                 [&](Result<Moment> result) { said = result ? "ok" : result.error().reason; });
     return said;
   };

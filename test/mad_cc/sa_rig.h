@@ -15,23 +15,23 @@ namespace rocefs {
 class SaRig final : public MadCarrier {
  public:
   explicit SaRig(std::string_view semantics = "doc") {
-    engine_ = std::move(*Engine::create({ClockMode::kVirtual, 1}, loop));
+    engine = std::move(*Engine::create({ClockMode::kVirtual, 1}, loop));
     for (size_t i = 0; i < 2; ++i) {
       ports.push_back(std::make_unique<MadPort>(*this, scheduler()));
     }
-    SaFiles::Parts parts{
-        tree, *engine_, "sa", semantics, {}, [this](const SaSettings& settings) {
+    SaFiles::Parts parts{tree,      *engine, "sa",
+                         semantics, {},      [this](const SaSettings& settings) {
                            sa = settings; }};
     for (unsigned number : {1, 2}) {
       parts.ports.push_back({{"mb_0", number}, ports[number - 1].get(), kAdministrator});
     }
     files = std::make_unique<SaFiles>(std::move(parts));
-    limiters = std::make_unique<LimiterFiles>(tree, *engine_, files->knobs());
+    limiters = std::make_unique<LimiterFiles>(tree, *engine, files->knobs());
     for (unsigned number : {1, 2}) limiters->bind("mb_0", number, *ports[number - 1]);
     ResetParts reset;
     reset.on_core.push_back([this] { files->stop_burst(); });
     reset.after.push_back([this] { files->forget_burst(); });
-    add_reset_file(tree, "debug", *engine_, std::move(reset));
+    add_reset_file(tree, "debug", *engine, std::move(reset));
   }
   ~SaRig() override { scheduler().cancel(answer_); }
 
@@ -79,11 +79,11 @@ class SaRig final : public MadCarrier {
     return ports[static_cast<size_t>(number - 1)]->limiter().settings();
   }
   void pass(TimeNs duration) { scheduler().run_until(scheduler().now() + duration); }
-  Scheduler& scheduler() { return engine_->scheduler(); }
-  Engine& engine() { return *engine_; }
+  Scheduler& scheduler() { return engine->scheduler(); }
 
   static constexpr uint16_t kAdministrator = 1;
   PollLoop loop;
+  std::unique_ptr<Engine> engine;  // goes last: what follows has events in its scheduler
   Tree tree{0, 0};
   std::vector<std::unique_ptr<MadPort>> ports;
   std::unique_ptr<SaFiles> files;
@@ -120,7 +120,6 @@ class SaRig final : public MadCarrier {
     if (!pending_.empty()) scheduler().at(answer_, pending_.front().due);
   }
 
-  std::unique_ptr<Engine> engine_;
   std::deque<Pending> pending_;
   Event answer_ = event_of<&SaRig::answer>(this);
 };
