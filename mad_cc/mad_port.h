@@ -36,6 +36,7 @@ struct MadRegistration {
   std::bitset<128> methods;  // unsolicited MADs of these are for it; empty: none are
   uint8_t rmpp_version = 0;  // 0: RMPP is the user's own affair, segments pass as they are
   bool user_rmpp = false;    // the same for an agent of a class with RMPP (IB_USER_MAD_USER_RMPP)
+  size_t max_sends = 65536;  // under way at once
 };
 
 // Who has agents. Core thread.
@@ -86,14 +87,13 @@ class MadPort final : private SaLimiter::Sender {
   static uint32_t high_tid(uint32_t agent) { return agent; }
 
   // EBUSY: refused by the limiter. EINVAL: the agent is none, its registration does not allow the
-  // message, or a send of that name is under way. ENOMEM: kMaxSends of the agent are under way, or
+  // message, or a send of that name is under way. ENOMEM: max_sends of the agent are under way, or
   // the message is longer than kMaxMessage. Its end follows, not from within this. Longer than
   // kMadSize may be what has RMPP active and is of an agent whose RMPP the port does.
   Result<void> send(uint32_t agent, MadSend send);
   // Ends it with kFlushed, not from within this; unknown ones and those that have ended are
   // ignored.
   void cancel(uint32_t agent, uint64_t request);
-  static constexpr size_t kMaxSends = 65536;
   static constexpr size_t kMaxMessage = 16 << 20;  // octets
 
   // From the carrier. `from.lid` is the sender's.

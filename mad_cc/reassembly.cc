@@ -12,11 +12,17 @@ Reassembly::Key Reassembly::key_of(uint32_t agent, const Address& from, const Ma
 }
 
 Reassembly::Outcome Reassembly::receive(uint32_t agent, const Address& from, const Mad& data,
-                                        TimeNs now) {
+                                        bool expected, TimeNs now) {
   Key key = key_of(agent, from, data);
   auto at = transactions_.find(key);
+  bool first = data.rmpp_segment() == 1;
+  if (first && expected && at != transactions_.end() &&
+      at->second.receiver.state() == RmppReceiver::State::kComplete) {
+    erase(at);
+    at = transactions_.end();
+  }
   if (at == transactions_.end()) {
-    bool later = data.rmpp_segment() > 1 && (data.rmpp_flags() & kRmppFirst) == 0;
+    bool later = !first && data.rmpp_segment() != 0 && (data.rmpp_flags() & kRmppFirst) == 0;
     if (later && data.rmpp_status() == kRmppOk) return {};  // of what is forgotten
     if (under_way_.size() >= kMaxUnderWay)
       return {rmpp_end(data, kRmppStop, kRmppResourcesExhausted), {}};

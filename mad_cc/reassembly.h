@@ -19,8 +19,10 @@ class Reassembly {
     std::optional<mad::Mad> reply;        // to the peer
     std::optional<mad::Message> message;  // it is complete
   };
-  // A DATA segment of RMPP version 1.
-  Outcome receive(uint32_t agent, const mad::Address& from, const mad::Mad& data, TimeNs now);
+  // A DATA segment of RMPP version 1. `expected`: an answer of its TID is, so the first segment of
+  // one is no duplicate of a message that is complete: the TID is used again.
+  Outcome receive(uint32_t agent, const mad::Address& from, const mad::Mad& data, bool expected,
+                  TimeNs now);
   // The peer has ended it with STOP or ABORT. Unknown ones are ignored.
   void ended(uint32_t agent, const mad::Address& from, const mad::Mad& mad);
   void remove_agent(uint32_t agent);
@@ -35,6 +37,7 @@ class Reassembly {
   std::vector<Expired> expire(TimeNs now);
   // Messages under way, and complete ones that are remembered.
   size_t size() const { return transactions_.size(); }
+  size_t octets() const { return held_; }
 
  private:
   struct Key {

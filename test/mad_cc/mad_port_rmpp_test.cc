@@ -249,6 +249,19 @@ TEST_CASE("port: an answer in segments that comes too late is acknowledged and n
   CHECK(rig.last().rmpp_segment() == 3);
 }
 
+TEST_CASE("port: a TID that is used again gets its answer in segments again") {
+  MadRig rig;
+  uint32_t agent = rig.agent(kSubnAdm, 1);
+  for (uint64_t request = 1; request <= 3; ++request) {
+    REQUIRE(rig.send(agent, request, a_mad(kSubnAdm, kGetTable, 6)) == 0);
+    std::vector<Mad> segments = segments_of(rig.last(), 450);
+    for (const Mad& segment : segments) rig.receive(segment);
+    for (const Mad& segment : segments) rig.receive(segment);  // duplicates
+    CHECK(rig.news() == fmt::format("0: 1 {} 506 octets from 7; ", request));
+  }
+  CHECK(rig.port.reassemblies() == 1);
+}
+
 TEST_CASE("port: half an answer is aborted after 40 s, or forgotten with its agent") {
   MadRig rig;
   uint32_t agent = rig.agent(kSubnAdm, 1);
@@ -326,7 +339,7 @@ TEST_CASE("port: complete messages are remembered up to a number, and octets hav
   for (uint64_t i = 0; i < Reassembly::kMaxComplete + 10; ++i) {
     data.set_tid(i);
     data.set_rmpp(kRmppData, kRmppActive | kRmppFirst | kRmppLast, 0, 1, 100);
-    REQUIRE(reassembly.receive(1, {}, data, static_cast<TimeNs>(i)).message);
+    REQUIRE(reassembly.receive(1, {}, data, false, static_cast<TimeNs>(i)).message);
   }
   CHECK(reassembly.size() == Reassembly::kMaxComplete);
   CHECK(reassembly.next_deadline() == 10 + RmppReceiver::kCompleteTimeNs);
@@ -337,7 +350,7 @@ TEST_CASE("port: complete messages are remembered up to a number, and octets hav
     data.set_tid(transaction);
     for (uint32_t number = 1; number <= 80000; ++number) {
       data.set_rmpp(kRmppData, number == 1 ? kRmppActive | kRmppFirst : kRmppActive, 0, number, 0);
-      std::optional<Mad> reply = reassembly.receive(1, {}, data, 0).reply;
+      std::optional<Mad> reply = reassembly.receive(1, {}, data, false, 0).reply;
       if (!reply || reply->rmpp_type() == kRmppAck) continue;
       CHECK(reply->rmpp_type() == kRmppStop);
       ++stopped;
@@ -346,6 +359,17 @@ TEST_CASE("port: complete messages are remembered up to a number, and octets hav
   }
   CHECK(stopped == 1);
   CHECK(reassembly.size() < 7);
+  CHECK(reassembly.octets() <= Reassembly::kMaxOctets);
+  CHECK(reassembly.octets() > Reassembly::kMaxOctets / 4);
+  SECTION("expired") {
+    reassembly.expire(RmppReceiver::kTotalTimeNs);
+  }
+  SECTION("with their agent") {
+    reassembly.remove_agent(1);
+  }
+  CHECK(reassembly.octets() == 0);
+  CHECK(reassembly.size() == 0);
+  CHECK(reassembly.next_deadline() == kNever);
 }
 
 TEST_CASE("port: with loss every request has one end and nothing is left") {

@@ -169,6 +169,29 @@ TEST_CASE("port: when it goes everything is flushed, and nobody registers until 
   CHECK(rig.agent() != agent);
 }
 
+TEST_CASE("port: an end that is decided but not told is told when the port goes") {
+  MadRig rig;
+  uint32_t agent = rig.agent(kPerf);
+  REQUIRE(rig.send(agent, 1, a_mad(kPerf, kGet, 1), 0) == 0);
+  REQUIRE(rig.send(agent, 2, a_mad(kPerf, kGet, 2)) == 0);
+  rig.port.leave();
+  CHECK(rig.news() == "0: 1 1 sent; 0: 1 2 flushed; ");
+  rig.pass(kSecond);
+  CHECK(rig.news() == "");
+}
+
+TEST_CASE("port: who sends again whenever it is told leaves others their turn") {
+  MadRig rig;
+  uint32_t agent = rig.agent(kPerf);
+  int sends = 0;
+  rig.then = [&](uint32_t id) { CHECK(rig.send(id, 1, a_mad(kPerf, kGet, ++sends), 0) == 0); };
+  REQUIRE(rig.send(agent, 1, a_mad(kPerf, kGet), 0) == 0);
+  for (int turn = 1; turn <= 10; ++turn) {
+    REQUIRE(rig.scheduler.run_one(0));
+    CHECK(sends == turn);
+  }
+}
+
 TEST_CASE("port: a user may remove its agent and send from within what it hears") {
   MadRig rig;
   uint32_t agent = rig.agent(kPerf), other = rig.agent(kPerf);
@@ -257,7 +280,7 @@ TEST_CASE("port: agents are registered as ib_register_mad_agent() does") {
   CHECK(code([](R& r) { r = MadRig::registration(kPerf, 0, {kSet}); }) == 0);
 }
 
-TEST_CASE("port: what an agent may not send is EINVAL, what is too much ENOMEM") {
+TEST_CASE("port: what an agent may not send is EINVAL") {
   MadRig rig;
   uint32_t agent = rig.agent(kSubnAdm, 1), plain = rig.agent(kPerf);
   CHECK(rig.send(99, 1, a_mad(kSubnAdm, kGet)) == EINVAL);
@@ -266,17 +289,47 @@ TEST_CASE("port: what an agent may not send is EINVAL, what is too much ENOMEM")
   CHECK(rig.send(plain, 1, Message(257, 1)) == EINVAL);
   CHECK(rig.send(agent, 1, Message(257, kSubnAdm)) == EINVAL);  // RMPP is not active
   CHECK(rig.transmitted.empty());
-  for (uint64_t i = 0; i < MadPort::kMaxSends; ++i)
-    REQUIRE(rig.send(plain, i, a_mad(kPerf, kGet, 7)) == 0);
-  CHECK(rig.send(plain, MadPort::kMaxSends, a_mad(kPerf, kGet, 7)) == ENOMEM);
+}
+
+TEST_CASE("port: as many requests of an agent are under way as it may have, all of one TID") {
+  MadRig rig;
+  MadRegistration registration = MadRig::registration(kPerf);
+  registration.max_sends = 1000;
+  uint32_t agent = *rig.port.add_agent(registration, rig);
+  for (uint64_t i = 0; i < 1000; ++i) REQUIRE(rig.send(agent, i, a_mad(kPerf, kGet, 7)) == 0);
+  CHECK(rig.send(agent, 1000, a_mad(kPerf, kGet, 7)) == ENOMEM);
   CHECK(rig.send(rig.agent(kPerf), 0, a_mad(kPerf, kGet, 7)) == 0);
   rig.receive(answer_to(rig.transmitted[0].mad));
-  CHECK(rig.news() == "0: 2 0 256 octets from 7; ");  // of many of one TID the first
-  CHECK(rig.send(plain, 1, a_mad(kPerf, kGet, 7)) == EINVAL);
-  CHECK(rig.send(plain, 0, a_mad(kPerf, kGet, 7)) == 0);
+  CHECK(rig.news() == "0: 1 0 256 octets from 7; ");  // the first that was sent
+  CHECK(rig.send(agent, 1, a_mad(kPerf, kGet, 7)) == EINVAL);
+  CHECK(rig.send(agent, 0, a_mad(kPerf, kGet, 7)) == 0);
   rig.pass(kSecond);
-  CHECK(rig.heard.size() == MadPort::kMaxSends + 1);
+  CHECK(rig.heard.size() == 1001);
   CHECK(rig.port.sends_under_way() == 0);
+}
+
+TEST_CASE("port: a hundred thousand requests at once, half of them answered") {
+  MadRig rig;
+  constexpr uint64_t kCount = 100'000;
+  rig.port.configure_limiter({MadSemantics::kDoc, 1000, kCount, 10000});
+  MadRegistration registration = MadRig::registration(kSubnAdm);
+  registration.max_sends = kCount;
+  uint32_t agent = *rig.port.add_agent(registration, rig);
+  Mad request = a_mad(kSubnAdm, kGet);
+  for (uint64_t i = 0; i < kCount; ++i) {
+    request.set_tid(i);
+    REQUIRE(rig.send(agent, i, request, 50) == 0);
+  }
+  CHECK(rig.transmitted.size() == 1000);
+  for (size_t i = 0; i < rig.transmitted.size(); ++i) {
+    rig.heard.clear();
+    if (i % 2 == 0) rig.receive(answer_to(rig.transmitted[i].mad));
+    if (i + 1 == rig.transmitted.size()) rig.pass(50 * kMillisecond);
+  }
+  CHECK(rig.transmitted.size() == kCount);
+  CHECK(rig.messages.size() == kCount / 2);
+  CHECK(rig.port.sends_under_way() == 0);
+  CHECK(rig.port.limiter().counters().sent.get() == kCount);
 }
 
 TEST_CASE("port: what is sent to the wrong QP is lost") {

@@ -6,6 +6,7 @@
 
 #include <map>
 #include <set>
+#include <string>
 #include <utility>
 
 #include "mad_cc/mad.h"

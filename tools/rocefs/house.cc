@@ -60,8 +60,9 @@ void House::add_files(std::function<void()> drop_clients) {
   std::string debug(kDebugDirectory);
   LinkKnobs knobs = make_link_knobs(*fabric_, *engine_);
   add_pcc();
+  add_mads(debug);
   driver_ = std::make_unique<PciDriver>(*tree_, *fabric_, *engine_, knobs,
-                                        std::vector<DeviceExtension*>{pcc_.get()});
+                                        std::vector<DeviceExtension*>{pcc_.get(), mads_.get()});
   add_fabric_files(*tree_, debug, *fabric_, knobs);
   add_switch_files(*tree_, debug, *fabric_, *engine_,
                    [this](std::string line) { log(LogLevel::kWarning, line); });
@@ -93,6 +94,12 @@ void House::add_pcc() {
   pcc_ = std::make_unique<Pcc>(Pcc::Parts{*tree_, *engine_, *fabric_, *worker_, make_backend,
                                           choice_.plugins, config_.mgmt, choice_.revoke_program,
                                           own_log, driver_log});
+}
+
+void House::add_mads(const std::string& debug) {
+  auto warn = [this](const std::string& line) { log(LogLevel::kWarning, line); };
+  mads_ = std::make_unique<Mads>(
+      Mads::Parts{*tree_, *engine_, *fabric_, loop_, debug, config_.mad_semantics, warn});
 }
 
 std::unique_ptr<PccBackend> House::make_pcc_backend(Device& device,
@@ -127,10 +134,16 @@ ResetParts House::reset_parts(std::function<void()> drop_clients) {
     traffic_->begin_reset();
     answer({});
   });
+  parts.before.push_back([this](const Operation&, Answer<void> answer) {
+    mads_->drop_clients();
+    answer({});
+  });
   parts.on_core.push_back([this] { traffic_->stop_all(); });
+  parts.on_core.push_back([this] { mads_->reset(); });
   parts.on_core.push_back([this] { inject_->clear_all(); });
   parts.on_core.push_back([this] { fabric_->reset(); });
   parts.after.push_back([this] { traffic_->finish_reset(); });
+  parts.after.push_back([this] { mads_->finish_reset(); });
   parts.after.push_back([this] { inject_->finish_reset(); });
   parts.after.push_back([this] { pcc_->finish_reset(); });
   parts.after.push_back([this] { log(LogLevel::kInfo, "reset"); });

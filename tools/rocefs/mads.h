@@ -1,6 +1,6 @@
-// Mads: management datagrams of the whole fabric: subnets and their administrators, the MAD layer of
-// every port, and the files by which people and programs reach them: mad_sa_cc/, umadN,
-// class/infiniband_mad, kernel/debug/rocefs/sa.
+// Mads: management datagrams of the whole fabric: its subnets, their administrators, the MAD layer
+// of every port, and the files by which people and programs reach them: mad_sa_cc/, umadN,
+// class/infiniband_mad and kernel/debug/rocefs/sa.
 #pragma once
 
 #include <functional>
@@ -9,10 +9,12 @@
 #include <vector>
 
 #include "core/engine.h"
+#include "core/poll_loop.h"
 #include "core/tree.h"
 #include "mad_cc/limiter_files.h"
 #include "mad_cc/mad_network.h"
 #include "mad_cc/mad_port.h"
+#include "mad_cc/reader_memory.h"
 #include "mad_cc/sa_files.h"
 #include "rdma/device_extension.h"
 #include "rdma/fabric.h"
@@ -27,30 +29,38 @@ class Mads final : public DeviceExtension {
     Tree& tree;
     Engine& engine;
     Fabric& fabric;
-    MadSemantics semantics = MadSemantics::kDoc;  // at first
+    PollLoop& control;
+    std::string debug;           // the directory of sa/
+    std::string_view semantics;  // at first: a word of kMadSemanticsWords
     std::function<void(const std::string&)> warn;
   };
 
-  // Gives every port its LID: before its files are made.
+  // Adds sa/ and gives every port its LID, which its files will show. The engine has not started.
   explicit Mads(Parts parts);
   ~Mads() override;
-
-  // kernel/debug/rocefs/sa, below `debug`.
-  void add_files(const std::string& debug);
-  // Core thread: nothing is on its way, the administrators have forgotten all, chance begins anew.
-  void reset();
 
   void bound(Tree& tree, const std::string& directory, Device& device) override;
   void unbound(Device& device) override;
 
+  // For `reset`: programs have lost their device: what is open of umadN answers ENODEV from now on.
+  void drop_clients();
+  // Core thread: nothing is on its way, ports and administrators have forgotten all.
+  void reset();
+  // After that.
+  void finish_reset();
+
  private:
   struct PortMads;
-  void add_umad(const std::string& directory, Device& device, PortMads& port);
+  void add_umad(PortMads& port);
+  void remove_umad(const PortMads& port);
 
   const Parts parts_;
   FabricSubnets subnets_;
-  std::vector<std::unique_ptr<MadNetwork>> networks_;
+  std::vector<std::unique_ptr<MadNetwork>> networks_;  // as subnets_.all()
+  std::shared_ptr<ReaderMemory> readers_;
   std::vector<std::unique_ptr<PortMads>> ports_;  // device by device
+  std::unique_ptr<SaFiles> sa_;
+  std::unique_ptr<LimiterFiles> limits_;
 };
 
 }  // namespace rocefs

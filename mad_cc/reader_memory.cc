@@ -1,0 +1,212 @@
+#include "mad_cc/reader_memory.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <mutex>
+#include <system_error>
+#include <thread>
+
+#include "core/clock.h"
+#include "core/fd.h"
+
+namespace rocefs {
+
+// The way back to the control thread, for as long as there is one.
+struct ReaderMemory::Gate {
+  explicit Gate(PollLoop& l) : loop(&l) {}
+  std::mutex mutex;
+  PollLoop* loop;
+};
+
+struct ReaderMemory::Job {
+  enum Phase { kWaiting, kWriting, kGivenUp };
+  // Who writes and who gives up decide here: what is given up before is not written later.
+  std::atomic<Phase> phase{kWaiting};
+  Read read;
+  std::string bytes;
+  // Control thread.
+  Done done;
+  TimeNs until = 0;
+  bool begun = false;
+};
+
+namespace {
+
+// A request of FUSE that is shorter than this is all of its read(2).
+constexpr size_t kLeastPart = 31 * 4096;
+
+// Of this thread alone: the C library's functions would change all of them.
+bool become(const Caller& who) {
+  if (::geteuid() != 0 || who.uid == 0) return true;
+  return ::syscall(SYS_setgroups, 0, nullptr) == 0 &&
+         ::syscall(SYS_setresgid, who.gid, who.gid, who.gid) == 0 &&
+         ::syscall(SYS_setresuid, who.uid, who.uid, who.uid) == 0;
+}
+
+bool forbids(int code) {
+  return code == EPERM || code == EACCES;
+}
+
+// proc(5): `running`, or the number and the arguments of the system call that it waits in.
+struct Syscall {
+  long number = -1;
+  uint64_t buffer = 0, count = 0;
+};
+ReaderMemory::Outcome look(int proc, Syscall& found) {
+  char text[256];
+  ssize_t got = ::pread(proc, text, sizeof text - 1, 0);
+  if (got < 0) {
+    return forbids(errno) ? ReaderMemory::Outcome::kForbidden : ReaderMemory::Outcome::kUnknown;
+  }
+  text[got] = '\0';
+  unsigned long fd, buffer, count;
+  if (std::sscanf(text, "%ld %lx %lx %lx", &found.number, &fd, &buffer, &count) != 4) {
+    found.number = -1;
+    return ReaderMemory::Outcome::kUnknown;
+  }
+  found.buffer = buffer;
+  found.count = count;
+  return ReaderMemory::Outcome::kShown;
+}
+
+ReaderMemory::Outcome write_to(pid_t thread, uint64_t address, std::string& bytes) {
+  iovec local{bytes.data(), bytes.size()};
+  iovec remote{reinterpret_cast<void*>(static_cast<uintptr_t>(address)), bytes.size()};
+  ssize_t wrote = ::process_vm_writev(thread, &local, 1, &remote, 1, 0);
+  if (wrote == static_cast<ssize_t>(bytes.size())) return ReaderMemory::Outcome::kShown;
+  if (wrote < 0 && forbids(errno)) return ReaderMemory::Outcome::kForbidden;
+  return wrote < 0 && errno == ESRCH ? ReaderMemory::Outcome::kUnknown
+                                     : ReaderMemory::Outcome::kFault;
+}
+
+// Copy thread. `may_write` says whether nobody has given up.
+ReaderMemory::Outcome show_now(const ReaderMemory::Read& read, std::string& bytes,
+                               const std::function<bool()>& wanted,
+                               const std::function<bool()>& may_write) {
+  using Outcome = ReaderMemory::Outcome;
+  if (!become(read.caller)) return Outcome::kForbidden;
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%d/syscall", read.caller.pid);
+  Fd proc(::open(path, O_RDONLY | O_CLOEXEC));
+  if (!proc) return forbids(errno) ? Outcome::kForbidden : Outcome::kUnknown;
+  Syscall found;
+  while (wanted()) {
+    if (Outcome seen = look(proc.get(), found); seen == Outcome::kForbidden) return seen;
+    if (found.number >= 0) break;
+    ::poll(nullptr, 0, 1);  // it is still on its way to sleep
+  }
+  bool in_parts = read.asked >= kLeastPart && found.count > read.asked;
+  if (found.number != SYS_read || (found.count != read.asked && !in_parts))
+    return Outcome::kUnknown;
+  if (found.count >= read.wanted) return Outcome::kFits;
+  if (!may_write()) return Outcome::kUnknown;
+  return write_to(read.caller.pid, found.buffer, bytes);
+}
+
+}  // namespace
+
+std::shared_ptr<ReaderMemory> ReaderMemory::create(PollLoop& control) {
+  return std::shared_ptr<ReaderMemory>(new ReaderMemory(control));
+}
+
+ReaderMemory::ReaderMemory(PollLoop& control)
+    : gate_(std::make_shared<Gate>(control)), timer_(control, [this] { look_at_time(); }) {}
+
+ReaderMemory::~ReaderMemory() {
+  for (const std::shared_ptr<Job>& job : in_time_) {
+    job->phase.store(Job::kGivenUp);
+    job->done = nullptr;
+  }
+  std::lock_guard lock(gate_->mutex);
+  gate_->loop = nullptr;
+}
+
+void ReaderMemory::show(const Read& read, std::string bytes, Done done) {
+  if (read.caller.pid <= 0 || stuck_ == kThreads || waiting_.size() == kWaiting)
+    return done(Outcome::kUnknown);
+  auto job = std::make_shared<Job>();
+  job->read = read;
+  job->bytes = std::move(bytes);
+  job->done = std::move(done);
+  job->until = monotonic_ns() + kPatience;
+  in_time_.push_back(job);
+  waiting_.push_back(std::move(job));
+  if (in_time_.size() == 1) timer_.arm(kPatience);
+  begin_waiting();
+}
+
+void ReaderMemory::begin_waiting() {
+  while (!waiting_.empty() && threads_ < kThreads) {
+    std::shared_ptr<Job> job = std::move(waiting_.front());
+    waiting_.pop_front();
+    begin(std::move(job));
+  }
+}
+
+// A thread for each, which takes the reader's rights for good.
+void ReaderMemory::begin(std::shared_ptr<Job> job) {
+  if (!job->done) return;
+  job->begun = true;
+  auto work = [job, gate = gate_, owner = weak_from_this()]() mutable {
+    ::prctl(PR_SET_NAME, "rocefs-umad");
+    sigset_t all;
+    sigfillset(&all);
+    ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
+    auto wanted = [&] { return job->phase.load() == Job::kWaiting; };
+    auto may_write = [&] {
+      Job::Phase waiting = Job::kWaiting;
+      return job->phase.compare_exchange_strong(waiting, Job::kWriting);
+    };
+    Outcome outcome = show_now(job->read, job->bytes, wanted, may_write);
+    std::lock_guard lock(gate->mutex);
+    if (!gate->loop) return;
+    gate->loop->post([job = std::move(job), owner = std::move(owner), outcome] {
+      if (std::shared_ptr<ReaderMemory> here = owner.lock()) here->thread_ended(job, outcome);
+    });
+  };
+  try {
+    std::thread(std::move(work)).detach();  // it may be stuck when all else ends
+    ++threads_;
+  } catch (const std::system_error&) {
+    finish(*job, Outcome::kUnknown);
+  }
+}
+
+void ReaderMemory::thread_ended(const std::shared_ptr<Job>& job, Outcome outcome) {
+  --threads_;
+  if (job->done) {
+    finish(*job, outcome);
+  } else {
+    --stuck_;
+  }
+  begin_waiting();
+}
+
+void ReaderMemory::finish(Job& job, Outcome outcome) {
+  in_time_.remove_if([&](const std::shared_ptr<Job>& one) { return one.get() == &job; });
+  if (Done done = std::exchange(job.done, nullptr)) done(outcome);
+}
+
+void ReaderMemory::look_at_time() {
+  TimeNs now = monotonic_ns();
+  std::shared_ptr<ReaderMemory> here = shared_from_this();  // whoever is told may let go of it
+  while (!in_time_.empty() && in_time_.front()->until <= now) {
+    std::shared_ptr<Job> job = in_time_.front();
+    job->phase.store(Job::kGivenUp);
+    if (job->begun) ++stuck_;
+    finish(*job, Outcome::kUnknown);
+  }
+  std::erase_if(waiting_, [](const std::shared_ptr<Job>& job) { return !job->done; });
+  if (!in_time_.empty()) timer_.arm(in_time_.front()->until - now);
+}
+
+}  // namespace rocefs

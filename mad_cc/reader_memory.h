@@ -1,0 +1,70 @@
+// ReaderMemory: writes into the buffer of a thread that waits in read(2), because its read is to
+// end with an errno and bytes too, which FUSE cannot answer: a file of the kernel's can, and
+// libibumad learns so how long a message is (ENOSPC).
+//
+// Another process's memory may block for ever (userfaultfd, a file of a silent server), so this is
+// done by threads of their own, with no more rights than the reader has, and the read is answered
+// when patience ends. The kernel permits it as it does ptrace(2).
+//
+// Control thread.
+#pragma once
+
+#include <deque>
+#include <list>
+#include <memory>
+#include <string>
+
+#include "core/file.h"
+#include "core/loop_timer.h"
+#include "core/poll_loop.h"
+
+namespace rocefs {
+
+class ReaderMemory : public std::enable_shared_from_this<ReaderMemory> {
+ public:
+  static constexpr size_t kThreads = 4;
+  static constexpr size_t kWaiting = 1024;  // for a thread
+  static constexpr TimeNs kPatience = kSecond;
+
+  // The read(2) of `caller`, as FUSE tells it.
+  struct Read {
+    Caller caller;
+    size_t asked = 0;   // octets, of this FUSE request
+    size_t wanted = 0;  // octets that are there for it
+  };
+  enum class Outcome {
+    kShown,      // it is in the buffer
+    kFits,       // the buffer has room for what is wanted: the kernel asks for it in parts
+    kFault,      // the buffer is not there, or may not be written
+    kForbidden,  // ptrace(2) is
+    kUnknown,    // it is not in read(2), cannot be seen, or its memory blocks
+  };
+  using Done = UniqueFunction<void(Outcome)>;
+
+  static std::shared_ptr<ReaderMemory> create(PollLoop& control);
+  ~ReaderMemory();
+  // `done` is called once, at once or later, or dropped when this ends. The reader must not be
+  // answered before.
+  void show(const Read& read, std::string bytes, Done done);
+  // Threads that are at work, stuck ones among them.
+  size_t threads() const { return threads_; }
+
+ private:
+  struct Job;
+  struct Gate;
+  explicit ReaderMemory(PollLoop& control);
+  void begin(std::shared_ptr<Job> job);
+  void finish(Job& job, Outcome outcome);
+  void thread_ended(const std::shared_ptr<Job>& job, Outcome outcome);
+  void begin_waiting();
+  void look_at_time();
+
+  const std::shared_ptr<Gate> gate_;
+  LoopTimer timer_;
+  size_t threads_ = 0;
+  size_t stuck_ = 0;                          // threads whose reader has been answered
+  std::deque<std::shared_ptr<Job>> waiting_;  // for a thread
+  std::list<std::shared_ptr<Job>> in_time_;   // begun or waiting, the oldest first
+};
+
+}  // namespace rocefs

@@ -1,0 +1,106 @@
+// UmadClient: the core's side of one open umad file: its agents at the port, and what they have
+// under way.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+
+#include "mad_cc/umad_message.h"
+
+namespace rocefs {
+
+// What a program may read: a message that came for an agent, or a request of its own that was not
+// answered.
+struct UmadArrival {
+  umad::Header header{};  // but for its length
+  mad::Message message;
+  bool received = false;
+};
+
+// How much came that is not read yet. Both threads: the core takes, the control thread gives back.
+class UmadRoom {
+ public:
+  static constexpr size_t kMessages = 4096;
+  static constexpr size_t kOctets = 16 << 20;
+  // Requests that are under way, or ended without an answer.
+  static constexpr size_t kRequests = 65536;
+
+  // What nobody asked for has half of it, or who floods could keep answers out. False: there is
+  // none.
+  bool take(size_t octets, bool asked_for);
+  void take_request() { requests_.fetch_add(1); }
+  bool has_request() const { return requests_.load() < kRequests; }
+  void give_request() { requests_.fetch_sub(1); }
+  void give(const UmadArrival& read);
+
+ private:
+  std::atomic<size_t> messages_{0}, octets_{0}, requests_{0};
+};
+
+// Core thread. It outlives the open file until remove_agents() has run.
+class UmadClient final : public MadUser {
+ public:
+  // Where to what arrives goes; it is not called from within send(). What there is no room for goes
+  // to `dropped`: it was received, and nobody had asked for it, or its request ends as one that was
+  // not answered.
+  using Arrived = std::function<void(UmadArrival arrival)>;
+  using Dropped = std::function<void()>;
+  // The port and `room` outlive it.
+  UmadClient(MadPort& port, std::shared_ptr<UmadRoom> room, Arrived arrived, Dropped dropped);
+
+  // The agent's number, the lowest that is free. ENOMEM when there is none; else what
+  // MadPort::add_agent() says.
+  Result<uint32_t> add_agent(MadRegistration registration);
+  // EINVAL: there is none of that number.
+  Result<void> remove_agent(uint32_t number);
+  void remove_agents();
+  // EINVAL also where a request with this TID and class is under way, as ib_umad_write(); ENOMEM
+  // when UmadRoom::kRequests have not been read; else what MadPort::send() says.
+  Result<void> send(umad::Request request);
+
+  void received(uint32_t agent, std::optional<uint64_t> request, const mad::Address& from,
+                mad::Message message) override;
+  void ended(uint32_t agent, uint64_t request, End end) override;
+
+ private:
+  struct Agent {
+    uint32_t id;  // at the port
+    MadRegistration registration;
+  };
+  // What two sends of one file may not have in common.
+  struct Identity {
+    uint64_t tid;
+    uint8_t mgmt_class;
+    bool response;
+    uint16_t lid;  // of responses
+    bool operator==(const Identity&) const = default;
+  };
+  struct Hash {
+    size_t operator()(const Identity& identity) const;
+  };
+  struct Sent {
+    uint32_t number;
+    Identity identity;
+    umad::Header header;
+    std::array<uint8_t, 24> mad;  // its header
+  };
+
+  std::optional<uint32_t> number_of(uint32_t agent) const;
+  std::optional<Sent> take_sent(uint64_t request);
+  void tell_unanswered(const Sent& sent);
+
+  MadPort& port_;
+  const std::shared_ptr<UmadRoom> room_;
+  const Arrived arrived_;
+  const Dropped dropped_;
+  std::array<std::optional<Agent>, umad::kMaxAgents> agents_;
+  std::unordered_map<uint64_t, Sent> sent_;
+  std::unordered_map<Identity, uint32_t, Hash> identities_;  // of sent_, how many have each
+  uint64_t last_request_ = 0;
+};
+
+}  // namespace rocefs
