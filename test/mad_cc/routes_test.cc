@@ -80,6 +80,18 @@ TEST_CASE("routes: switches forward by the lowest of the shortest ways") {
   CHECK(world.now().forward(kSw0, kFar) == Routes::kNoWay);
 }
 
+TEST_CASE("routes: the order of cables decides nothing") {
+  World world;
+  // Beside the one from port 3 to port 3.
+  SubnetPort &a = world.subnet.nodes[kSw0].ports[1], &b = world.subnet.nodes[kSw1].ports[1];
+  a.peer = kSw1;
+  b.peer = kSw0;
+  CHECK(world.now().forward(kSw0, kBoth2) == 1);
+  CHECK(world.now().forward(kSw1, kBoth1) == 1);
+  world.state.down = {{kSw0, 1}};
+  CHECK(world.now().forward(kSw0, kBoth2) == 3);
+}
+
 TEST_CASE("routes: who is absent has no way, not even to itself") {
   World world;
   world.state.absent = {kCa1};

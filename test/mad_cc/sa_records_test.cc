@@ -97,6 +97,11 @@ TEST_CASE("sa records: PortInfoRecord is LID, port and PortInfo (15.2.5.3)") {
   CHECK(info[28] == 4);
   CHECK((info[32] & 0xf) == 1);
   CHECK(info[33] >> 4 == 2);
+  client.subnet.nodes[kCa0].ports[1].mtu = 1024;
+  request.bytes[58] = 1;  // whose neighbour is ca_0
+  answer = client.get(request);
+  CHECK(answer.bytes[60 + 36] == 3 << 4);
+  CHECK(answer.bytes[60 + 41] == 5);
   // Of every port of the switches, and of adapters' ports with a way.
   CHECK(count(client, SaClient::request(kGetTable, sa::kPortInfoRecord), 72) == 5 + 4 + 4);
 }
