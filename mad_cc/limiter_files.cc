@@ -50,6 +50,14 @@ MadSemantics semantics_in(std::span<const KnobValue> sa) {
 class LimitFile final : public KnobFile {
  public:
   using KnobFile::KnobFile;
+  // 0 is for those to whom it says "off".
+  FileDoc doc() const override {
+    FileDoc doc = KnobFile::doc();
+    bool takes_zero = settings_of(set()->values()).semantics == MadSemantics::kOfed25;
+    uint64_t least = std::max<uint64_t>(row().min, takes_zero ? 0 : 1);
+    doc.values = fmt::format("{} to {}", least, row().max);
+    return doc;
+  }
   void store(std::string_view text, const OperationPtr& operation, Answer<void> answer) override {
     KnobFile::store(text, operation, [answer = std::move(answer)](Result<void> result) mutable {
       if (!result && result.error().code == ERANGE) {

@@ -131,7 +131,7 @@ void MadPort::Impl::transmit_segments(Send& send) {
   }
 }
 
-// What arrives at the wrong QP is discarded there (13.5.1: SMPs at QP 0, all others at QP 1).
+// What arrives at the wrong QP is discarded there (13.5: SMPs at QP 0, all others at QP 1).
 void MadPort::Impl::transmit(const Address& to, const Mad& mad) {
   if (to.qpn == (is_smp(mad.mgmt_class()) ? 0u : 1u)) carrier.transmit(port, to, mad);
 }
@@ -214,7 +214,7 @@ void MadPort::Impl::on_time(TimeNs now) {
   if (limiter.next_expiry() <= now) limiter.expire(now);
   while (Send* send = sends.due(now)) on_timeout(*send, now);
   for (const Reassembly::Expired& expired : reassembly.expire(now))
-    transmit(expired.to, expired.abort);
+    reply(expired.to, expired.abort);
   arm();
 }
 

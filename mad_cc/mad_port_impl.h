@@ -30,6 +30,7 @@ struct MadPort::Impl {
   void forget(Send& send);
 
   void receive(const mad::Address& from, const mad::Mad& mad);
+  void reply(const mad::Address& from, const mad::Mad& mad);
   void receive_segment(uint32_t agent, const mad::Address& from, const mad::Mad& mad);
   void receive_answer_to_segments(uint32_t agent, const mad::Address& from, const mad::Mad& mad);
   void deliver(uint32_t agent, const mad::Address& from, const mad::Mad& mad, mad::Message message);

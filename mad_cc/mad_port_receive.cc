@@ -15,6 +15,12 @@ void MadPort::Impl::receive(const Address& from, const Mad& mad) {
     deliver(id, from, mad, message_of(mad));
 }
 
+void MadPort::Impl::reply(const Address& from, const Mad& mad) {
+  Address to = from;
+  to.qkey = kQkey;
+  transmit(to, mad);
+}
+
 void MadPort::Impl::deliver(uint32_t id, const Address& from, const Mad& mad, Message message) {
   MadAgents::Agent* agent = agents.find(id);
   MadUser& user = *agent->user;
@@ -37,7 +43,7 @@ void MadPort::Impl::receive_segment(uint32_t agent, const Address& from, const M
   bool expected = sends.match(agent, from.lid, mad) != nullptr;
   Reassembly::Outcome outcome = reassembly.receive(agent, from, mad, expected, scheduler.now());
   arm();
-  if (outcome.reply) transmit(from, *outcome.reply);
+  if (outcome.reply) reply(from, *outcome.reply);
   if (outcome.message) {
     Mad first = first_mad(*outcome.message);
     deliver(agent, from, first, std::move(*outcome.message));
@@ -51,18 +57,19 @@ void MadPort::Impl::receive_answer_to_segments(uint32_t agent, const Address& fr
   if (fault == kRmppOk && ends) reassembly.ended(agent, from, mad);
   Send* send = sends.match(agent, from.lid, mad);
   if (!send || !send->segments) {
-    if (fault != kRmppOk) transmit(from, rmpp_end(mad, kRmppAbort, fault));
+    if (fault != kRmppOk) reply(from, rmpp_end(mad, kRmppAbort, fault));
     return arm();
   }
   if (!send->segments->ended()) {
     send->segments->receive(mad);
     transmit_segments(*send);
   }
-  // 13.6.4: the request is there, its sender is to receive now. Said again when asked again.
+  // A double-sided transaction (13.6): all of the request is there, its sender is to receive now.
+  // Said again when asked again.
   if (send->phase == Phase::kAwaiting && mad.rmpp_type() == kRmppAck) {
     Mad turn = rmpp_end(mad, kRmppAck, kRmppOk);
     turn.set_rmpp(kRmppAck, kRmppActive, kRmppOk, 0, 1);
-    transmit(from, turn);
+    reply(from, turn);
   }
   arm();
 }

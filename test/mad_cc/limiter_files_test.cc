@@ -99,6 +99,22 @@ TEST_CASE("mad_sa_cc: M1: four files of mode 0644 for each port, and four to rea
   CHECK(rig.tree.resolve("mb_0/mad_sa_cc")->children.size() == 2);
 }
 
+TEST_CASE("mad_sa_cc: M8, M10: the reference has the ranges of the semantics in force") {
+  NEEDS_IO_URING();
+  SaRig rig;
+  auto values = [&](const std::string& name) {
+    return rig.tree.resolve("mb_0/mad_sa_cc/1/" + name)->file->doc().values;
+  };
+  CHECK(values("max_outstanding") == "1 to 1048576");
+  CHECK(values("queue_size") == "16 to 1048576");
+  CHECK(values("time_sa_mad") == "1 to 10000");
+  CHECK(values("drops") == "0");
+  CHECK(rig.store("sa/semantics", "ofed25") == "ok");
+  CHECK(values("max_outstanding") == "0 to 1048576");
+  CHECK(values("queue_size") == "16 to 1048576");
+  CHECK(values("time_sa_mad") == "0 to 10000");
+}
+
 TEST_CASE("mad_sa_cc: M9: what a port begins with") {
   NEEDS_IO_URING();
   for (size_t semantics = 0; semantics < 3; ++semantics) {

@@ -99,7 +99,7 @@ void House::add_pcc() {
 void House::add_mads(const std::string& debug) {
   auto warn = [this](const std::string& line) { log(LogLevel::kWarning, line); };
   mads_ = std::make_unique<Mads>(
-      Mads::Parts{*tree_, *engine_, *fabric_, debug, config_.mad_semantics, warn});
+      Mads::Parts{*tree_, *engine_, *fabric_, loop_, debug, config_.mad_semantics, warn});
 }
 
 std::unique_ptr<PccBackend> House::make_pcc_backend(Device& device,

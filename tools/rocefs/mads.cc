@@ -23,7 +23,10 @@ struct Mads::PortMads {
   }
 };
 
-Mads::Mads(Parts parts) : parts_(std::move(parts)), subnets_(parts_.fabric) {
+Mads::Mads(Parts parts)
+    : parts_(std::move(parts)),
+      subnets_(parts_.fabric),
+      readers_(ReaderMemory::create(parts_.control)) {
   Scheduler& scheduler = parts_.engine.scheduler();
   for (size_t i = 0; i < subnets_.all().size(); ++i) {
     FabricSubnet& subnet = *subnets_.all()[i];
@@ -74,7 +77,7 @@ void Mads::unbound(Device& device) {
   }
 }
 
-void Mads::add_umad(const PortMads& port) {
+void Mads::add_umad(PortMads& port) {
   Tree& tree = parts_.tree;
   std::string name = port.umad();
   std::string directory = fmt::format("{}/infiniband_mad/{}", port.function(), name);
@@ -86,7 +89,7 @@ void Mads::add_umad(const PortMads& port) {
   tree.add_link(directory + "/subsystem", "class/infiniband_mad");
   tree.add_link("class/infiniband_mad/" + name, directory);
   tree.add_file("dev/infiniband/" + name,
-                make_umad_file(parts_.engine, const_cast<MadPort&>(port.mads), parts_.warn));
+                make_umad_file(parts_.engine, port.mads, readers_, parts_.warn));
 }
 
 void Mads::remove_umad(const PortMads& port) {

@@ -9,10 +9,12 @@
 #include <vector>
 
 #include "core/engine.h"
+#include "core/poll_loop.h"
 #include "core/tree.h"
 #include "mad_cc/limiter_files.h"
 #include "mad_cc/mad_network.h"
 #include "mad_cc/mad_port.h"
+#include "mad_cc/reader_memory.h"
 #include "mad_cc/sa_files.h"
 #include "rdma/device_extension.h"
 #include "rdma/fabric.h"
@@ -27,6 +29,7 @@ class Mads final : public DeviceExtension {
     Tree& tree;
     Engine& engine;
     Fabric& fabric;
+    PollLoop& control;
     std::string debug;           // the directory of sa/
     std::string_view semantics;  // at first: a word of kMadSemanticsWords
     std::function<void(const std::string&)> warn;
@@ -48,13 +51,14 @@ class Mads final : public DeviceExtension {
 
  private:
   struct PortMads;
-  void add_umad(const PortMads& port);
+  void add_umad(PortMads& port);
   void remove_umad(const PortMads& port);
 
   const Parts parts_;
   FabricSubnets subnets_;
   std::vector<std::unique_ptr<MadNetwork>> networks_;  // as subnets_.all()
-  std::vector<std::unique_ptr<PortMads>> ports_;       // device by device
+  std::shared_ptr<ReaderMemory> readers_;
+  std::vector<std::unique_ptr<PortMads>> ports_;  // device by device
   std::unique_ptr<SaFiles> sa_;
   std::unique_ptr<LimiterFiles> limits_;
 };

@@ -1,0 +1,198 @@
+// What a thread that waits in read(2) finds in its buffer, though nothing was read.
+#include "mad_cc/reader_memory.h"
+
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <thread>
+
+#include "core/clock.h"
+#include "core/fd.h"
+#include "test/skip.h"
+
+using namespace rocefs;
+using Outcome = ReaderMemory::Outcome;
+
+namespace {
+
+// A thread that reads from a pipe which is empty until it is let go of.
+class Blocked {
+ public:
+  Blocked(void* buffer, size_t size) {
+    int ends[2];
+    REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
+    read_ = Fd(ends[0]);
+    write_ = Fd(ends[1]);
+    thread_ = std::thread([this, buffer, size] {
+      id_ = static_cast<pid_t>(::syscall(SYS_gettid));
+      (void)!::read(read_.get(), buffer, size);
+    });
+    while (id_ == 0) std::this_thread::yield();
+  }
+  ~Blocked() {
+    write_.reset();
+    thread_.join();
+  }
+  Caller caller() const { return {::getuid(), ::getgid(), id_}; }
+
+ private:
+  Fd read_, write_;
+  std::atomic<pid_t> id_{0};
+  std::thread thread_;
+};
+
+struct Shows {
+  PollLoop loop;
+  std::shared_ptr<ReaderMemory> memory = ReaderMemory::create(loop);
+
+  Outcome show(const ReaderMemory::Read& read, const std::string& bytes) {
+    Outcome outcome{};
+    memory->show(read, bytes, [&](Outcome told) {
+      outcome = told;
+      loop.stop();
+    });
+    loop.run();
+    return outcome;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("umad: a reader's buffer shows what is written there while it waits") {
+  Shows shows;
+  std::string buffer(1000, '-');
+  Blocked reader(buffer.data(), 1000);
+  CHECK(shows.show({reader.caller(), 1000, 1001}, std::string(320, 'x')) == Outcome::kShown);
+  CHECK(buffer == std::string(320, 'x') + std::string(680, '-'));
+  CHECK(shows.memory->threads() == 0);
+}
+
+TEST_CASE("umad: nothing is written where the thread is not in that read, or is not there") {
+  Shows shows;
+  std::string buffer(1000, '-');
+  Blocked reader(buffer.data(), 1000);
+  CHECK(shows.show({reader.caller(), 999, 1001}, "x") == Outcome::kUnknown);
+  CHECK(shows.show({reader.caller(), 1001, 1002}, "x") == Outcome::kUnknown);
+  CHECK(shows.show({{0, 0, 0}, 1000, 1001}, "x") == Outcome::kUnknown);
+  CHECK(shows.show({{0, 0, INT32_MAX}, 1000, 1001}, "x") == Outcome::kUnknown);
+  pid_t waits = ::fork();
+  if (waits == 0) {
+    for (;;) ::pause();
+  }
+  CHECK(shows.show({{::getuid(), ::getgid(), waits}, 1000, 1001}, "x") == Outcome::kUnknown);
+  ::kill(waits, SIGKILL);
+  ::waitpid(waits, nullptr, 0);
+  CHECK(buffer == std::string(1000, '-'));
+}
+
+TEST_CASE("umad: a read(2) that comes in parts and has room for all is known as such") {
+  Shows shows;
+  std::string buffer(300'000, '-');
+  Blocked reader(buffer.data(), buffer.size());
+  CHECK(shows.show({reader.caller(), 131072, 300'000}, "x") == Outcome::kFits);
+  CHECK(shows.show({reader.caller(), 131072, 300'001}, "x") == Outcome::kShown);
+  CHECK(shows.show({reader.caller(), 100'000, 300'000}, "x") == Outcome::kUnknown);
+}
+
+TEST_CASE("umad: a buffer that may not be written is a fault") {
+  Shows shows;
+  void* page = ::mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  {
+    Blocked reader(page, 1000);
+    CHECK(shows.show({reader.caller(), 1000, 1001}, "x") == Outcome::kFault);
+  }
+  ::munmap(page, 4096);
+}
+
+TEST_CASE("umad: who may not be traced is not touched") {
+  if (::geteuid() != 0) return test::skip("this needs root");
+  Shows shows;
+  int ends[2], empty[2];
+  REQUIRE((::pipe(ends) == 0 && ::pipe(empty) == 0));
+  pid_t pid = ::fork();
+  if (pid == 0) {
+    bool dropped = ::setresgid(65534, 65534, 65534) == 0 && ::setresuid(65534, 65534, 65534) == 0;
+    ::prctl(PR_SET_DUMPABLE, 0);
+    char buffer[100];
+    (void)!::write(ends[1], "x", dropped);
+    (void)!::read(empty[0], buffer, sizeof buffer);
+    ::_exit(0);
+  }
+  char ready;
+  REQUIRE(::read(ends[0], &ready, 1) == 1);
+  CHECK(shows.show({{65534, 65534, pid}, 100, 101}, "x") == Outcome::kForbidden);
+  ::kill(pid, SIGKILL);
+  ::waitpid(pid, nullptr, 0);
+  for (int fd : {ends[0], ends[1], empty[0], empty[1]}) ::close(fd);
+}
+
+TEST_CASE("umad: memory that blocks is waited for a second; four such, and nobody waits") {
+  Fd faults(static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK)));
+  uffdio_api api{};
+  api.api = UFFD_API;
+  if (!faults || ::ioctl(faults.get(), UFFDIO_API, &api) != 0)
+    return test::skip("userfaultfd is forbidden here");
+  void* pages =
+      ::mmap(nullptr, 5 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  uffdio_register range{};
+  range.range = {reinterpret_cast<uint64_t>(pages), 5 * 4096};
+  range.mode = UFFDIO_REGISTER_MODE_MISSING;
+  REQUIRE(::ioctl(faults.get(), UFFDIO_REGISTER, &range) == 0);
+  Shows shows;
+  {
+    std::vector<std::unique_ptr<Blocked>> readers;
+    for (size_t i = 0; i < 5; ++i)
+      readers.push_back(std::make_unique<Blocked>(static_cast<char*>(pages) + i * 4096, 1000));
+    std::string buffer(1000, '-');
+    Blocked good(buffer.data(), 1000);
+    TimeNs begun = monotonic_ns();
+    std::vector<Outcome> told;
+    for (auto& reader : readers) {
+      shows.memory->show({reader->caller(), 1000, 1001}, "x", [&](Outcome outcome) {
+        told.push_back(outcome);
+        if (told.size() == 5) shows.loop.stop();
+      });
+    }
+    shows.loop.run();
+    CHECK(told == std::vector<Outcome>(5, Outcome::kUnknown));
+    CHECK(monotonic_ns() - begun >= ReaderMemory::kPatience);
+    CHECK(shows.memory->threads() == 4);
+    begun = monotonic_ns();
+    CHECK(shows.show({good.caller(), 1000, 1001}, "x") == Outcome::kUnknown);
+    CHECK(monotonic_ns() - begun < ReaderMemory::kPatience);
+    // Let go of, they serve again.
+    faults.reset();
+    TimeNs end = monotonic_ns() + 20 * kSecond;
+    while (shows.memory->threads() != 0 && monotonic_ns() < end) {
+      shows.loop.post([&] { shows.loop.stop(); });
+      shows.loop.run();
+    }
+    CHECK(shows.show({good.caller(), 1000, 1001}, "x") == Outcome::kShown);
+  }
+  ::munmap(pages, 5 * 4096);
+}
+
+TEST_CASE("umad: what is being shown is dropped when the session ends") {
+  PollLoop loop;
+  auto memory = ReaderMemory::create(loop);
+  std::string buffer(1000, '-');
+  Blocked reader(buffer.data(), 1000);
+  auto dropped = std::make_shared<int>(0);
+  for (int i = 0; i < 100; ++i) {
+    memory->show({reader.caller(), 1000, 1001}, "x",
+                 [dropped](Outcome) { FAIL("nobody is there to be told"); });
+  }
+  memory.reset();
+  CHECK(dropped.use_count() == 1);
+  loop.post([&] { loop.stop(); });
+  loop.run();
+}

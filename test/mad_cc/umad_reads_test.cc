@@ -1,0 +1,236 @@
+// How umad files are read: who waits, what is kept, how it ends.
+#include "mad_cc/umad_file.h"
+#include "test/mad_cc/umad_rig.h"
+#include "test/skip.h"
+
+using namespace rocefs;
+using namespace rocefs::mad;
+
+namespace {
+
+// One segment of a table of the SA, in answer to `request`.
+Mad segment_of(const Mad& request, uint32_t number, uint32_t count) {
+  Mad mad = answer_to(request);
+  uint8_t flags = kRmppActive;
+  if (number == 1) flags |= kRmppFirst;
+  if (number == count) flags |= kRmppLast;
+  uint32_t length = number == 1 ? count * 220 : number == count ? 220 : 0;
+  mad.set_rmpp(kRmppData, flags, 0, number, length);
+  std::fill(mad.bytes.begin() + 56, mad.bytes.end(), static_cast<uint8_t>(number));
+  return mad;
+}
+
+// Asks for a table, which comes in so many segments.
+void fetch_table(UmadRig& rig, Program& program, uint32_t segments, uint64_t tid = 1) {
+  REQUIRE(program.send(a_mad(kSubnAdm, kGetTable, tid)) == 0);
+  Mad request = rig.transmitted.back();
+  for (uint32_t i = 1; i <= segments; ++i) rig.receive(segment_of(request, i, segments));
+}
+
+}  // namespace
+
+TEST_CASE("umad: a read before an agent has registered ends at once with nothing") {
+  NEEDS_IO_URING();
+  UmadRig rig;
+  Program program(rig);
+  CHECK(program.read(1 << 20, false) == 0);
+  CHECK(program.read(55, false) == -EINVAL);
+  CHECK(program.poll() == (POLLOUT | POLLWRNORM));
+  REQUIRE(program.agent() == 0);
+  CHECK(program.read(1 << 20, false) == -EINPROGRESS);
+}
+
+TEST_CASE("umad: who waits to read is served in turn, and woken from poll") {
+  NEEDS_IO_URING();
+  UmadRig rig;
+  Program program(rig);
+  REQUIRE(program.agent(kPerf, 0, {kGet}) == 0);
+  int woken = 0;
+  CHECK(program.poll(woken) == (POLLOUT | POLLWRNORM));
+  rig.receive(a_mad(kPerf, kGet, 1));
+  CHECK(woken == 1);
+  CHECK(program.poll() == (POLLOUT | POLLWRNORM | POLLIN | POLLRDNORM));
+  CHECK(program.read(56 + 255) == -EINVAL);
+  CHECK(program.read(56 + 256) == 56 + 256);
+  CHECK(program.poll(woken) == (POLLOUT | POLLWRNORM));
+  CHECK(program.read(1 << 20, false) == -EINPROGRESS);
+  rig.receive(a_mad(kPerf, kGet, 2));
+  CHECK(program.result == 56 + 256);
+  CHECK(first_mad(program.message).tid() == 2);
+  CHECK(woken == 1);  // there was nothing left to read
+}
+
+TEST_CASE("umad: a read that is interrupted takes no message away") {
+  NEEDS_IO_URING();
+  UmadRig rig;
+  Program program(rig);
+  REQUIRE(program.agent(kPerf, 0, {kGet}) == 0);
+  CHECK(program.read(1 << 20, false) == -EINPROGRESS);
+  REQUIRE(program.reading->interruptible());
+  program.reading->interrupt();
+  rig.receive(a_mad(kPerf, kGet, 1));
+  CHECK(program.result == -EINPROGRESS);
+  CHECK(program.read() == 56 + 256);
+}
+
+TEST_CASE("umad: an answer of several segments is one message, as long as its data") {
+  NEEDS_IO_URING();
+  UmadRig rig;
+  Program program(rig);
+  program.enable_pkey();
+  program.header_size = umad::kHeaderSize;
+  REQUIRE(program.agent(kSubnAdm, 1) == 0);
+  fetch_table(rig, program, 3);
+  CHECK(program.read(64 + 255) == -EINVAL);  // not even a segment
+  long length = 64 + 56 + 3 * 200;
+  CHECK(program.read(64 + 256) == -ENOSPC);  // nobody knows this reader's memory
+  CHECK(program.read(static_cast<size_t>(length) - 1) == -ENOSPC);
+  CHECK(program.poll() == (POLLOUT | POLLWRNORM | POLLIN | POLLRDNORM));
+  CHECK(program.read(static_cast<size_t>(length)) == length);
+  CHECK(program.header_got.length == length);
+  CHECK(program.message[56] == 1);
+  CHECK(program.message[56 + 600 - 1] == 3);
+  CHECK(program.read() == -EAGAIN);
+}
+
+TEST_CASE("umad: a request in segments goes out by RMPP, where the agent has it") {
+  NEEDS_IO_URING();
+  UmadRig rig;
+  Program program(rig);
+  REQUIRE(program.agent(kSubnAdm, 1) == 0);
+  REQUIRE(program.agent(kSubnAdm, 0) == 1);
+  Mad request = a_mad(kSubnAdm, kGetMulti, 5);
+  request.set_rmpp(kRmppData, kRmppActive, 0, 0, 0);
+  Message message = message_of(request);
+  message.resize(1000, 7);
+  CHECK(program.send(message, Program::header(1)) == -EINVAL);
+  CHECK(program.send(message, Program::header(0)) == 0);
+  REQUIRE(rig.transmitted.size() == 1);
+  CHECK(rig.transmitted[0].rmpp_segment() == 1);
+  CHECK(rig.transmitted[0].rmpp_flags() == (kRmppActive | kRmppFirst));
+}
+
+TEST_CASE("umad: the RMPP header of a single MAD is the kernel's, where the agent has RMPP") {
+  NEEDS_IO_URING();
+  UmadRig rig;
+  Program program(rig);
+  REQUIRE(program.agent(kSubnAdm, 1) == 0);
+  REQUIRE(program.agent(kSubnAdm, 0) == 1);
+  Mad request = a_mad(kSubnAdm, kGet, 5);
+  std::fill(request.bytes.begin() + 24, request.bytes.end(), uint8_t{0xee});
+  REQUIRE(program.send(request, Program::header(1)) == 0);
+  CHECK(rig.transmitted.back().bytes[24] == 0xee);
+  request.bytes[26] = 0xee & ~kRmppActive;
+  REQUIRE(program.send(request, Program::header(0)) == 0);
+  CHECK(rig.transmitted.back().bytes[24] == 0);
+  CHECK(rig.transmitted.back().bytes[35] == 0);
+  CHECK(rig.transmitted.back().bytes[36] == 0xee);
+}
+
+TEST_CASE("umad: what nobody asked for has half the room, answers the other") {
+  NEEDS_IO_URING();
+  UmadRig rig;
+  Program program(rig);
+  REQUIRE(program.agent(kPerf, 0, {kGet}) == 0);
+  for (uint64_t i = 0; i < 5000; ++i) rig.receive(a_mad(kPerf, kGet, i));
+  REQUIRE(rig.log.size() == 1);
+  CHECK(rig.log[0].find("dropped") != std::string::npos);
+  for (uint64_t i = 0; i < 2049; ++i) {
+    REQUIRE(program.send(a_mad(kPerf, kSet, i)) == 0);
+    rig.receive(answer_to(rig.transmitted.back()));
+  }
+  // The last had no room: its request ends as if it had not been heard.
+  for (uint64_t i = 0; i < 2048; ++i) {
+    REQUIRE(program.read() == 56 + 256);
+    REQUIRE(first_mad(program.message).tid() == i);
+  }
+  for (uint64_t i = 0; i < 2048; ++i) {
+    REQUIRE(program.read() == 56 + 256);
+    REQUIRE((first_mad(program.message).tid() & 0xffffffff) == i);
+  }
+  CHECK(program.read() == 56 + 24);
+  CHECK(program.header_got.status == ETIMEDOUT);
+  CHECK(program.read() == -EAGAIN);
+  rig.receive(a_mad(kPerf, kGet, 1));  // there is room again
+  CHECK(program.read() == 56 + 256);
+}
+
+TEST_CASE("umad: requests that nobody reads the end of are bounded") {
+  NEEDS_IO_URING();
+  UmadRig rig;
+  Program program(rig);
+  REQUIRE(program.agent(kPerf) == 0);
+  for (uint64_t i = 0; i < UmadRoom::kRequests; ++i) {
+    REQUIRE(program.send(a_mad(kPerf, kGet, i), Program::header(0, 1)) == 0);
+    if (i % 1000 == 0) rig.pass(2 * kMillisecond);
+  }
+  rig.pass(2 * kMillisecond);
+  CHECK(rig.port.sends_under_way() == 0);
+  CHECK(program.send(a_mad(kPerf, kGet, 1 << 20)) == -ENOMEM);
+  CHECK(program.read() == 56 + 24);
+  CHECK(program.send(a_mad(kPerf, kGet, 1 << 20)) == 0);
+  CHECK(program.send(a_mad(kPerf, kGet, 2 << 20)) == -ENOMEM);
+}
+
+TEST_CASE("umad: closing takes the agents away, and what they had under way") {
+  NEEDS_IO_URING();
+  UmadRig rig;
+  rig.port.configure_limiter({MadSemantics::kDoc, 2, 2, 20});
+  for (int i = 0; i < 100; ++i) {
+    Program program(rig);
+    REQUIRE(program.agent(kPerf, 0, {kGet}) == 0);
+    REQUIRE(program.agent() == 1);
+    for (uint64_t tid = 0; tid < 4; ++tid)
+      CHECK(program.send(a_mad(kSubnAdm, kGet, tid), Program::header(1)) == 0);
+    program.read(1 << 20, false);
+  }
+  CHECK(rig.port.sends_under_way() == 0);
+  CHECK(rig.port.limiter().counters().outstanding.get() == 0);
+  CHECK(rig.port.limiter().counters().queued.get() == 0);
+  rig.receive(a_mad(kPerf, kGet));
+  CHECK(Program(rig).agent(kPerf, 0, {kGet}) == 0);
+}
+
+TEST_CASE("umad: an agent that goes forgets what it has under way, others do not") {
+  NEEDS_IO_URING();
+  UmadRig rig;
+  Program program(rig);
+  REQUIRE(program.agent() == 0);
+  REQUIRE(program.agent() == 1);
+  for (uint32_t agent : {0u, 1u}) {
+    REQUIRE(program.send(a_mad(kSubnAdm, kGet, 5), Program::header(agent)) == 0);
+  }
+  uint32_t first = 0;
+  CHECK(program.ioctl(umad::kUnregisterAgent, first) == 0);
+  for (const Mad& request : std::vector(rig.transmitted)) rig.receive(answer_to(request));
+  rig.pass(kSecond);
+  CHECK(program.read() == 56 + 256);
+  CHECK(program.header_got.agent == 1);
+  CHECK(program.read() == -EAGAIN);
+}
+
+TEST_CASE("umad: a device that goes ends everything with ENODEV and wakes who waits") {
+  NEEDS_IO_URING();
+  UmadRig rig;
+  Program reads(rig), polls(rig), closed(rig);
+  REQUIRE(reads.agent(kPerf, 0, {kGet}) == 0);
+  REQUIRE(polls.agent(kPerf, 0, {kSet}) == 0);
+  REQUIRE(polls.send(a_mad(kSubnAdm, kGet, 1)) == 0);
+  rig.receive(a_mad(kPerf, kSet));
+  REQUIRE(reads.read(1 << 20, false) == -EINPROGRESS);
+  int woken = 0;
+  polls.poll(woken);
+  closed.close();
+  rig.port.leave();
+  rig.file->mark_removed();
+  rig.run_control();
+  CHECK(reads.result == -ENODEV);
+  CHECK(woken == 1);
+  CHECK(polls.poll() == (POLLERR | POLLHUP));
+  CHECK(polls.read() == -ENODEV);
+  CHECK(polls.send(a_mad(kSubnAdm, kGet, 2)) == -ENODEV);
+  CHECK(polls.agent() == -ENODEV);
+  CHECK(rig.port.sends_under_way() == 0);
+  rig.port.arrive();
+  CHECK(polls.read() == -ENODEV);
+}
