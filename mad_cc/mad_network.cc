@@ -58,6 +58,7 @@ void MadNetwork::attach(Subnet::End at, MadPort& port) {
 void MadNetwork::reset() {
   on_the_way_.clear();
   scheduler_.cancel(deliver_);
+  administrator_.reset();
 }
 
 void MadNetwork::transmit(MadPort& from, const mad::Address& to, const mad::Mad& mad) {

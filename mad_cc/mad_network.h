@@ -45,7 +45,7 @@ class MadNetwork final : public MadCarrier, private SubnetAdministrator::Output 
 
   void transmit(MadPort& from, const mad::Address& to, const mad::Mad& mad) override;
 
-  // What is on its way is lost.
+  // What is on its way is lost, and the administrator has forgotten all (its reset()).
   void reset();
 
  private:

@@ -330,8 +330,13 @@ TEST_CASE("network: back to back, the first port's manager is reached from both"
 TEST_CASE("network: what is on its way is lost by a reset, and there are no more than so many") {
   Net net;
   mad::Mad report = request_of(mad::kPerf, mad::kGet, 0x01);
+  REQUIRE(net.near.send(gmp_to(kLidOfSw0), request_of(mad::kSubnAdm, mad::kGet, 0x01)));
+  net.network.administrator().configure({.delay_ns = kMillisecond});
+  net.scheduler.run_until(net.scheduler.now());
+  REQUIRE(net.network.administrator().pending() == 1);
   REQUIRE(net.near.send(gmp_to(kLidOfMb1), report));
   net.network.reset();
+  CHECK(net.network.administrator().pending() == 0);
   net.scheduler.run_until(net.scheduler.now() + 20 * kMillisecond);
   CHECK(net.near.heard.empty());
   mad::Mad ping = request_of(kVendor, mad::kGet, 0x0);
