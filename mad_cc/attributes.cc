@@ -21,6 +21,7 @@ enum Capabilities : uint32_t {
   kHasSystemImageGuid = 1u << 11,
   kHasExtendedSpeeds = 1u << 14,
   kHasCapabilityMask2 = 1u << 15,
+  kHasCm = 1u << 16,
 };
 enum Capabilities2 : uint16_t {
   kHasHdr = 1u << 5,
@@ -29,7 +30,12 @@ enum Capabilities2 : uint16_t {
   kHasXdr = 1u << 12,
 };
 
-enum : uint8_t { kDown = 1, kActive = 4, kPolling = 2, kLinkUp = 5 };
+enum : uint8_t { kDown = 1, kActive = 4, kPolling = 2, kDisabled = 3, kLinkUp = 5 };
+
+// Of all nodes, as the files of a device have them; the vendor by its OUI, that of the GUIDs.
+constexpr uint16_t kDeviceId = 0x4d42;
+constexpr uint32_t kRevision = 1;
+constexpr uint32_t kVendorOui = 0x02004c;
 
 // The speed and all that are slower, as bits.
 constexpr uint8_t up_to(unsigned bit) {
@@ -72,7 +78,7 @@ void store_link(PortInfo& info, const PortSpeed& rate, bool up) {
   info[29] = info[30] = up_to(rate.width);
   info[31] = rate.width;
   info[32] = static_cast<uint8_t>(fields.supported << 4 | (up ? kActive : kDown));
-  info[33] = static_cast<uint8_t>((up ? kLinkUp : kPolling) << 4 | kPolling);
+  info[33] = static_cast<uint8_t>((up ? kLinkUp : kDisabled) << 4 | kPolling);
   info[35] = static_cast<uint8_t>(fields.speed << 4 | fields.supported);
   info[56] = static_cast<uint8_t>(fields.extended2 << 5 | fields.extended2 << 3 | fields.extended2);
   info[62] = static_cast<uint8_t>(fields.extended << 4 | fields.extended_supported);
@@ -91,7 +97,9 @@ NodeInfo node_info(const Subnet& subnet, Subnet::End at) {
   store64(&info[12], node.guid);
   store64(&info[20], node.ports[node.is_switch ? 0 : at.port].guid);
   store16(&info[28], 1);  // PartitionCap: the default partition
-  info[36] = at.port;
+  store16(&info[30], kDeviceId);
+  store32(&info[32], kRevision);
+  store32(&info[36], uint32_t{at.port} << 24 | kVendorOui);
   return info;
 }
 
@@ -114,6 +122,7 @@ PortInfo port_info(const Subnet& subnet, const SubnetState& state, Subnet::End a
     info[50] = kGuidCapacity;
   }
   uint32_t capabilities = kHasSystemImageGuid | kHasExtendedSpeeds | kHasCapabilityMask2;
+  if (!node.is_switch) capabilities |= kHasCm;
   if (at == subnet.manager) capabilities |= kIsSm;
   store32(&info[kPortInfoCapabilities], capabilities);
   info[28] = at.port;

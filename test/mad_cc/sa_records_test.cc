@@ -49,9 +49,9 @@ TEST_CASE("sa records: NodeRecord is LID, NodeInfo and NodeDescription (15.2.5.2
         "0000000000005000"  // SystemImageGUID
         "0000000000005000"  // NodeGUID
         "0000000000005002"  // PortGUID
-        "00010000"
-        "00000000"    // PartitionCap, DeviceID, Revision
-        "02000000"    // LocalPortNum, VendorID
+        "00014d42"
+        "00000001"    // PartitionCap, DeviceID, Revision
+        "0202004c"    // LocalPortNum, VendorID
         "63615f32" +  // ca_2
             repeat("00", 60));
   CHECK(record(client, sa::kNodeRecord, 1, 108) ==
@@ -60,9 +60,9 @@ TEST_CASE("sa records: NodeRecord is LID, NodeInfo and NodeDescription (15.2.5.2
         "0000000000001000"
         "0000000000001000"
         "0000000000001000"
-        "00010000"
-        "00000000"
-        "00000000"
+        "00014d42"
+        "00000001"
+        "0002004c"
         "73775f30" +
             repeat("00", 60));
   CHECK(count(client, SaClient::request(kGetTable, sa::kNodeRecord), 112) == 6);
@@ -75,7 +75,7 @@ TEST_CASE("sa records: PortInfoRecord is LID, port and PortInfo (15.2.5.3)") {
         "0000000000000000"  // M_Key
         "fe80000000000000"  // GidPrefix
         "00030001"          // LID, MasterSMLID
-        "0000c800"
+        "0001c800"
         "00000000"  // CapabilityMask, DiagCode, M_KeyLeasePeriod
         "01030302"  // LocalPortNum, widths: 1X or 4X, 4X
         "74520047"  // SDR to QDR, Active; LinkUp, Polling; LMC 0; QDR
@@ -96,7 +96,7 @@ TEST_CASE("sa records: PortInfoRecord is LID, port and PortInfo (15.2.5.3)") {
   CHECK(load16(info + 16) == 0);
   CHECK(info[28] == 4);
   CHECK((info[32] & 0xf) == 1);
-  CHECK(info[33] >> 4 == 2);
+  CHECK(info[33] >> 4 == 3);
   client.subnet.nodes[kCa0].ports[1].mtu = 1024;
   request.bytes[58] = 1;  // whose neighbour is ca_0
   answer = client.get(request);
