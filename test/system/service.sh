@@ -93,7 +93,7 @@ hears_no_more
 # The watchdog: fed as long as the worker does its work. One that hangs is replaced, and who uses the
 # mount only waits a little.
 listen "$dir/notify"
-WATCHDOG_USEC=1600000 serve_here
+WATCHDOG_USEC=4000000 serve_here
 await said 1
 fed() { [ "$(grep -c "^$main WATCHDOG=1$" "$heard")" -ge "$1" ]; }
 await fed 3
