@@ -19,7 +19,7 @@ clean() { for pid in "${container[@]}"; do kill -KILL "$pid" 2>/dev/null || true
 trap clean EXIT
 for name in left right; do  # its first process is the last one to go: the namespaces end with it
   mkdir "$dir/$name"
-  unshare -n -m --pid --fork --kill-child --mount-proc sleep 1000 &
+  unshare -n -m --pid --fork --kill-child --mount-proc sleep 1000 2>/dev/null &
   outer=$!
   await pgrep -P $outer >/dev/null
   container[$name]=$(pgrep -P $outer)
@@ -41,4 +41,11 @@ for name in left right; do
 done
 run() { echo "nsenter -t ${container[$1]} -n -m -p env ROCEFS_MOUNT=$dir/$1"; }
 "$here/crossing" "$(run left)" "$(run right)" 172.31.47.2
+
+# A worker that dies leaves its address to the next one.
+worker=$(pgrep -f "^$ROCEFS -o uplink=172.31.47.2 " -r S,R,D | tail -n 1)
+kill -KILL "$worker"
+"$here/crossing" "$(run left)" "$(run right)" 172.31.47.2
+grep -q "worker .* died of SIGKILL" "$(echo /proc/"${container[left]}"/root/"$dir"/left/kernel/debug/rocefs/dmesg)" ||
+  fail "no takeover on the left"
 for name in left right; do inside $name umount "$dir/$name"; done
