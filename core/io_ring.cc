@@ -12,25 +12,9 @@
 #include <cstring>
 #include <list>
 
+#include "core/io_uring_refusal.h"
+
 namespace rocefs {
-namespace {
-
-Error explain(int code) {
-  if (code == ENOSYS) return Error{code, "this kernel has no io_uring"};
-  if (code == EPERM || code == EACCES) {
-    return Error{code,
-                 "io_uring is forbidden here: a container's seccomp profile must allow "
-                 "io_uring_setup, io_uring_enter and io_uring_register, and the sysctl "
-                 "kernel.io_uring_disabled must be 0"};
-  }
-  if (code == ENOMEM) {
-    return Error{code, "io_uring: not enough locked memory (ulimit -l) for its rings"};
-  }
-  return errorf(code, "io_uring: {}", std::strerror(code));
-}
-
-}  // namespace
-
 struct IoRing::State {
   // One request in the kernel: a write ends with its completion, a watch when it is cancelled.
   struct Request {
@@ -125,8 +109,11 @@ Result<std::unique_ptr<IoRing>> IoRing::create(unsigned entries) {
     state->disabled = state->tells = false;
     rc = io_uring_queue_init(entries, &state->ring, 0);
   }
-  if (rc < 0) return explain(-rc);
+  if (rc < 0) return io_uring_refusal(-rc, io_uring_barriers());
   state->initialised = true;
+  if (int code = refused_on_ring(state->ring.ring_fd)) {
+    return io_uring_refusal(code, io_uring_barriers());
+  }
   return std::unique_ptr<IoRing>(new IoRing(std::move(state)));
 }
 
