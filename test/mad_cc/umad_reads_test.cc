@@ -172,6 +172,31 @@ TEST_CASE("umad: requests that nobody reads the end of are bounded") {
   CHECK(program.send(a_mad(kPerf, kGet, 2 << 20)) == -ENOMEM);
 }
 
+TEST_CASE("umad: requests that are over leave their places to others, however they ended") {
+  NEEDS_IO_URING();
+  UmadRig rig;
+  Program program(rig);
+  REQUIRE(program.agent(kPerf) == 0);
+  size_t refused = 0, read = 0;
+  for (uint64_t i = 0; i < 3 * UmadRoom::kRequests + 100; ++i) {
+    uint32_t timeout_ms = i % 3 == 0 ? 0 : 1000;
+    refused += program.send(a_mad(kPerf, kGet, i), Program::header(0, timeout_ms)) != 0;
+    if (i % 3 == 0) {
+      rig.pass(0);  // it is out
+    } else if (i % 3 == 1) {
+      rig.receive(answer_to(rig.transmitted.back()));
+      read += program.read() > 0;
+    } else {
+      uint32_t agent = 0;
+      refused += program.ioctl(umad::kUnregisterAgent, agent) != 0;
+      refused += program.agent(kPerf) != 0;
+    }
+    rig.transmitted.clear();
+  }
+  CHECK(refused == 0);
+  CHECK(read == UmadRoom::kRequests + 33);
+}
+
 TEST_CASE("umad: closing takes the agents away, and what they had under way") {
   NEEDS_IO_URING();
   UmadRig rig;
