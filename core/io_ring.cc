@@ -59,14 +59,15 @@ struct IoRing::State {
     DatagramListener* listener;
     const uint16_t group;
     const unsigned count;
-    const size_t size;
+    const size_t largest;  // payload
+    const size_t size;     // of a buffer
     std::vector<uint8_t> memory;
     io_uring_buf_ring* buffers = nullptr;
     msghdr shape{};
     bool cancelled = false;
     bool armed = false;
 
-    Receiver(State& s, int socket, DatagramListener& l, uint16_t g, unsigned n, size_t largest);
+    Receiver(State& s, int socket, DatagramListener& l, uint16_t g, unsigned n, size_t most);
     ~Receiver();
     int offer();
     void arm();
@@ -212,12 +213,13 @@ constexpr size_t kControl = 128;  // of five small items
 static_assert(kName >= sizeof(sockaddr_in6) && kName + kControl >= Datagram::kHeadroom);
 
 IoRing::State::Receiver::Receiver(State& s, int socket, DatagramListener& l, uint16_t g, unsigned n,
-                                  size_t largest)
+                                  size_t most)
     : state(s),
       fd(socket),
       listener(&l),
       group(g),
       count(n),
+      largest(most),
       size((sizeof(io_uring_recvmsg_out) + kName + kControl + largest + 63) / 64 * 64),
       memory(count * size) {
   shape.msg_namelen = kName;
@@ -281,11 +283,11 @@ void IoRing::State::Receiver::hand_on(int result, uint16_t buffer) {
     size_t control = std::min<size_t>(out->controllen, kControl);
     auto* payload = static_cast<uint8_t*>(io_uring_recvmsg_payload(out, &shape));
     size_t length = io_uring_recvmsg_payload_length(out, result, &shape);
-    length = std::min(length, size - static_cast<size_t>(payload - at));
+    bool truncated = (out->flags & MSG_TRUNC) != 0 || length > largest;
     listener->received({reinterpret_cast<const sockaddr*>(name),
                         {name + kName, control},
-                        {payload, length},
-                        (out->flags & MSG_TRUNC) != 0});
+                        {payload, std::min(length, largest)},
+                        truncated});
   }
   io_uring_buf_ring_add(buffers, at, static_cast<unsigned>(size), buffer,
                         io_uring_buf_ring_mask(count), 0);

@@ -1,7 +1,8 @@
 // Packets that leave through the kernel's network and come back from it.
-#include "test/rdma/uplinked.h"
+#include <sys/socket.h>
 
 #include "rdma/cnp.h"
+#include "test/rdma/uplinked.h"
 #include "test/skip.h"
 
 using namespace rocefs;
@@ -87,4 +88,65 @@ TEST_CASE("uplink: WRITE, READ, SEND and atomics cross the kernel's network both
     REQUIRE(host->counters().rx_icrc_encapsulated.get() == 0);
     REQUIRE(host->warnings().size() == 1);  // mb_1 is inside only
   }
+}
+
+TEST_CASE("uplink: a start that cannot be says why") {
+  NEEDS_IO_URING();
+  struct Row {
+    ClockMode mode;
+    std::string address;
+    int code;
+    std::string why;
+  };
+  std::string taken = loopback_address(5);
+  Host host(taken);
+  const Row rows[] = {
+      {ClockMode::kVirtual, loopback_address(6), EOPNOTSUPP,
+       "uplink uplink: the kernel's network knows no virtual clock"},
+      {ClockMode::kReal, taken, EADDRINUSE,
+       "uplink uplink: UDP port 4791 of " + taken + " is in use"},
+      {ClockMode::kReal, "192.0.2.1", EADDRNOTAVAIL,
+       "uplink uplink: no address behind it is this machine's: 192.0.2.1 (mb_0), 10.77.0.2 "
+       "(mb_1)"}};
+  for (const Row& row : rows) {
+    PollLoop loop;
+    Engine::Options options;
+    options.mode = row.mode;
+    auto engine = Engine::create(options, loop);
+    REQUIRE(engine);
+    Fabric fabric(*uplink_topology(row.address), 1, (*engine)->scheduler(),
+                  (*engine)->outstanding());
+    Result<void> opened = fabric.uplink("uplink")->open(**engine, [](const std::string&) {});
+    REQUIRE_FALSE(opened);
+    CHECK(opened.error().code == row.code);
+    CHECK(opened.error().reason == row.why);
+  }
+}
+
+TEST_CASE("uplink: what strangers send is counted, and does not disturb a connection") {
+  NEEDS_IO_URING();
+  Wire wire;
+  auto stranger = open_udp({mapped_ipv4({127, 0, 0, 1}), 0}, UdpUse::kSend);
+  REQUIRE(stranger);
+  sockaddr_storage name{};
+  socklen_t length = to_sockaddr({wire.far.gid(), wire::kRocePort}, name);
+  auto throw_in = [&](size_t size, uint8_t byte) {
+    std::vector<uint8_t> bytes(size, byte);
+    REQUIRE(::sendto(stranger->get(), bytes.data(), size, 0, reinterpret_cast<sockaddr*>(&name),
+                     length) == static_cast<ssize_t>(size));
+  };
+  for (size_t size : {0, 1, 15, 100, 4143}) throw_in(size, 0xff);  // no opcode
+  for (size_t size : {4144, 9000, 60000}) throw_in(size, 0);
+  throw_in(16, 0);  // an RC SEND First, its ICRC wrong
+  UplinkCounters& uplink = wire.far.uplink().counters();
+  TimeNs end = monotonic_ns() + 10 * kSecond;
+  while (uplink.rx_damaged.get() == 0 && monotonic_ns() < end) std::this_thread::yield();
+  CHECK(uplink.rx_malformed.get() == 5);
+  CHECK(uplink.rx_too_long.get() == 3);
+  CHECK(uplink.rx_damaged.get() == 1);
+  fill(wire.near.bytes(), 1);
+  wire.near.post(wire.near.request(SendOp::kWrite, wire.far, 0, 0, 100'000));
+  wire.near.expect_success(1);
+  CHECK(same(wire.near.bytes().subspan(0, 100'000), wire.far.bytes().subspan(0, 100'000)));
+  CHECK(wire.far.counters().rx_icrc_encapsulated.get() == 1);
 }

@@ -85,11 +85,14 @@ class Host {
     if (!engine->post(task)) std::abort();
     done.get_future().wait();
   }
-  void connect(Host& peer, QpAttributes attributes = {}) {
+  void connect(Host& peer, const QpAttributes& attributes = {}) {
+    connect_to(peer.gid(), peer.qp->number(), attributes);
+  }
+  void connect_to(const Ip& remote, uint32_t qpn, QpAttributes attributes) {
     attributes.access = kRemoteWrite | kRemoteRead | kRemoteAtomic;
-    attributes.remote_qpn = peer.qp->number();
+    attributes.remote_qpn = qpn;
     attributes.path.local = gid();
-    attributes.path.remote = peer.gid();
+    attributes.path.remote = remote;
     attributes.path_mtu = 4096;
     bool up = false;
     on_core([&] { up = bool(qp->bring_up(attributes)); });
