@@ -160,12 +160,12 @@ TEST_CASE("config: a second port that is not there, or told of twice, is refused
        "f:4: unknown key pci in [port]: netdev, mac, ip, ip6 or mtu is wanted"},
       {"[port a]\n",
        "f:1: unknown section [port a]: clock, nic, topology, device NAME, port NAME 2, switch "
-       "NAME, "
-       "link A B, knobs, sim, flows, at, inject, sample, plot or variant NAME is wanted"},
+       "NAME, uplink NAME, link A B, knobs, sim, flows, at, inject, sample, plot or variant NAME "
+       "is wanted"},
       {"[device a]\nports=2\n[switch s]\n[link a s]\n", "f:2: a/2 has no link"},
       {"[device a]\nports=2\n[port a 2]\n[switch s]\n[link a s]\n", "f:3: a/2 has no link"},
-      {"[device a]\n[switch s]\n[link a/2 s]\n", "f:3: no device or switch a/2"},
-      {"[device a]\n[switch s]\n[link a/3 s]\n", "f:3: no device or switch a/3"},
+      {"[device a]\n[switch s]\n[link a/2 s]\n", "f:3: no device, switch or uplink a/2"},
+      {"[device a]\n[switch s]\n[link a/3 s]\n", "f:3: no device, switch or uplink a/3"},
       {"[device a]\n[switch s]\n[link a s]\n[link a/1 s]\n",
        "f:4: the port of a has its cable already"},
       {"[device a]\nports=2\n[link a a/1]\n", "f:3: the port of a has its cable already"},
@@ -173,6 +173,38 @@ TEST_CASE("config: a second port that is not there, or told of twice, is refused
       {"[device a]\nports=2\n[device a.2]\n[switch s]\n[link a s]\n[link a/2 s]\n[link a.2 s]\n",
        "f:7: two links would be named a.2-s"}};
   for (const Row& row : rows) CHECK(refusal(row.text) == row.why);
+}
+
+TEST_CASE("config: an uplink is a node with one cable and no keys") {
+  std::string device = "[device a]\n[switch s]\n[link a s]\n";
+  Result<Config> config = parse_config(device + "[uplink up]\n[link s up]\nrate=1G\n", "f");
+  REQUIRE(config);
+  REQUIRE(config->topology->uplinks.size() == 1);
+  CHECK(config->topology->uplinks[0].name == "up");
+  CHECK(config->topology->links.at(1).b == "up");
+  CHECK(refusal("[device a]\n[uplink up]\n[link up a]\n") == "accepted");
+  CHECK(refusal(device + "[uplink up]\n") == "f:4: up has no link");
+  CHECK(refusal(device + "[uplink s]\n") == "f:4: s is there already");
+  CHECK(refusal(device + "[uplink up]\nport=1\n") == "f:5: unknown key port in [uplink up]");
+  CHECK(refusal(device + "[uplink up]\n[switch t]\n[link up s]\n[link t up]\n") ==
+        "f:7: the uplink up has its cable already");
+  CHECK(refusal(device + "[uplink up]\n[uplink v]\n[link up v]\n") ==
+        "f:6: a link from an uplink to an uplink");
+}
+
+TEST_CASE("topology: an uplink's address is mb_0's, of either version") {
+  Result<Topology> v4 = uplink_topology("10.9.0.1");
+  REQUIRE(v4);
+  CHECK(v4->devices[0].ports[0].ipv4 == std::array<uint8_t, 4>{10, 9, 0, 1});
+  CHECK(v4->links.back().a == "sw_0");
+  CHECK(v4->links.back().b == v4->uplinks.at(0).name);
+  Result<Topology> v6 = uplink_topology("2001:db8::7");
+  REQUIRE(v6);
+  CHECK(v6->devices[0].ports[0].ipv6->at(15) == 7);
+  CHECK(v6->devices[0].ports[0].ipv4 == default_topology().devices[0].ports[0].ipv4);
+  for (const char* bad : {"", "10.9.0", "10.9.0.1/24", "224.0.0.1", "fe80::1", "::", "host"}) {
+    CHECK_FALSE(uplink_topology(bad));
+  }
 }
 
 TEST_CASE("config: a link's values have the ranges of its knobs") {

@@ -13,6 +13,8 @@
 #include "rdma/device.h"
 #include "rdma/files.h"
 #include "rdma/switch_files.h"
+#include "rdma/uplink.h"
+#include "rdma/uplink_files.h"
 
 namespace rocefs {
 
@@ -29,6 +31,7 @@ Result<std::unique_ptr<House>> House::create(const Config& config, const Choice&
   house->fabric_ = std::make_unique<Fabric>(
       house->topology_, choice.seed, house->engine_->scheduler(), house->engine_->outstanding());
   if (Result<void> opened = house->open_registers(); !opened) return opened.error();
+  if (Result<void> opened = house->open_uplinks(); !opened) return opened.error();
   house->tree_ = std::make_unique<Tree>(choice.uid, choice.gid);
   house->worker_ = std::make_unique<Worker>();
   return house;
@@ -42,6 +45,16 @@ Result<void> House::open_registers() {
     registers.set_clock(engine_->clock().reading());
     engine_->clock().on_change(
         [&registers](const ClockReading& clock) { registers.set_clock(clock); });
+  }
+  return {};
+}
+
+Result<void> House::open_uplinks() {
+  auto warn = [this](const std::string& line) {
+    engine_->tell_control([this, line] { log(LogLevel::kWarning, line); });
+  };
+  for (const auto& uplink : fabric_->uplinks()) {
+    if (Result<void> opened = uplink->open(*engine_, warn); !opened) return opened;
   }
   return {};
 }
@@ -66,6 +79,7 @@ void House::add_files(std::function<void()> drop_clients) {
   add_fabric_files(*tree_, debug, *fabric_, knobs);
   add_switch_files(*tree_, debug, *fabric_, *engine_,
                    [this](std::string line) { log(LogLevel::kWarning, line); });
+  add_uplink_files(*tree_, debug, *fabric_);
   clock_files_ = std::make_unique<ClockFiles>(
       *tree_, debug + "/clock", *engine_,
       [this](std::string why) { log(LogLevel::kErr, "clock/at: " + why); });

@@ -80,6 +80,7 @@ class House {
  private:
   House(const Config& config, const Choice& choice);
   Result<void> open_registers();
+  Result<void> open_uplinks();
   std::shared_ptr<Attribute> find_setting(const std::string& path);
   Result<void> store_now(const KnobSetting& setting);
   void add_pcc();

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "rdma/interface.h"
 #include "tools/rocefs/daemon.h"
 #include "tools/rocefs/enter.h"
 #include "tools/rocefs/options.h"
@@ -93,6 +94,22 @@ int work(const Options& options, const Config& config, Journal& journal, WorkerL
   return 0;
 }
 
+// Its first port's MTU is what the machine's interface carries.
+Result<Topology> topology_with_uplink(const std::string& address) {
+  Result<Topology> topology = uplink_topology(address);
+  if (!topology) return errorf(EINVAL, "uplink={}: {}", address, topology.error().reason);
+  PortSpec& port = topology->devices[0].ports[0];
+  Ip ip = port.ipv6.value_or(mapped_ipv4(port.ipv4));
+  if (std::optional<Interface> interface = interface_of(ip)) {
+    port.mtu = roce_mtu(interface->mtu);
+    if (port.mtu == 0) {
+      return errorf(EINVAL, "uplink={}: {} has MTU {}, too small for RoCE", address,
+                    interface->name, interface->mtu);
+    }
+  }
+  return topology;
+}
+
 // What is read and forked here is what every worker begins with.
 int serve(const Options& options) {
   const ServiceManager manager = ServiceManager::from_environment();
@@ -110,6 +127,11 @@ int serve(const Options& options) {
     Result<Config> read = read_config(options.config);
     if (!read) return complain({kUsageError, read.error().reason});
     config = std::move(*read);
+  }
+  if (!options.uplink.empty()) {
+    Result<Topology> topology = topology_with_uplink(options.uplink);
+    if (!topology) return complain({kUsageError, topology.error().reason});
+    config.topology = std::move(*topology);
   }
   auto journal = Journal::create(sizeof(Kept), Kept::kRecordSize);
   if (!journal) return complain({1, journal.error().reason});
