@@ -1,6 +1,5 @@
 #include "core/config.h"
 
-#include <arpa/inet.h>
 #include <ini.h>
 
 #include <algorithm>
@@ -77,29 +76,6 @@ Result<void> set_pci(std::string_view text, std::string& pci) {
     return errorf(EINVAL, "pci={}: an address such as 0000:2b:00.0 is wanted", text);
   }
   pci = fmt::format("{:04x}:{:02x}:{:02x}.{}", domain, bus, slot, function);
-  return {};
-}
-
-Result<void> set_ipv4(const std::string& text, std::array<uint8_t, 4>& ip) {
-  if (::inet_pton(AF_INET, text.c_str(), ip.data()) != 1) {
-    return errorf(EINVAL, "ip={}: an IPv4 address is wanted", text);
-  }
-  if (ip[0] == 0 || ip[0] >= 224) return errorf(EINVAL, "ip={}: no unicast address", text);
-  return {};
-}
-
-// GID 0 is the link-local address and GID 1 the mapped IPv4 one: this is for a third.
-Result<void> set_ipv6(const std::string& text, std::optional<std::array<uint8_t, 16>>& ip) {
-  in6_addr address;
-  if (::inet_pton(AF_INET6, text.c_str(), &address) != 1) {
-    return errorf(EINVAL, "ip6={}: an IPv6 address is wanted", text);
-  }
-  if (IN6_IS_ADDR_UNSPECIFIED(&address) || IN6_IS_ADDR_LOOPBACK(&address) ||
-      IN6_IS_ADDR_MULTICAST(&address) || IN6_IS_ADDR_LINKLOCAL(&address) ||
-      IN6_IS_ADDR_V4MAPPED(&address)) {
-    return errorf(EINVAL, "ip6={}: no global unicast address", text);
-  }
-  std::memcpy(ip.emplace().data(), &address, sizeof address);
   return {};
 }
 
@@ -206,6 +182,10 @@ class Reader {
       enter_port(first, second);
     } else if (kind == "switch" && second.empty()) {
       if (claim_name(first)) topology_.switches.push_back({first});
+    } else if (kind == "uplink" && second.empty()) {
+      if (!claim_name(first)) return;
+      topology_.uplinks.push_back({first});
+      uplink_lines_[first] = line_;
     } else if (kind == "link" && !second.empty() && extra.empty()) {
       topology_.links.push_back({end_name(first), end_name(second)});
       link_lines_.push_back(line_);
@@ -213,7 +193,8 @@ class Reader {
       refuse(line_,
              fmt::format(
                  "unknown section [{}]: clock, nic, topology, device NAME, port NAME 2, switch "
-                 "NAME, link A B, knobs, sim, flows, at, inject, sample, plot or variant NAME "
+                 "NAME, uplink NAME, link A B, knobs, sim, flows, at, inject, sample, plot or "
+                 "variant NAME "
                  "is wanted",
                  section));
     }
@@ -328,7 +309,16 @@ class Reader {
   }
 
   Result<void> take_nic(const std::string& key, std::string_view value) {
-    if (key != "mgmt") return errorf(EINVAL, "unknown key {} in [nic]: mgmt is wanted", key);
+    if (key == "mad_semantics") {
+      if (value != "doc" && value != "ofed4" && value != "ofed25") {
+        return errorf(EINVAL, "mad_semantics={}: doc, ofed4 or ofed25 is wanted", value);
+      }
+      config_.mad_semantics = value;
+      return {};
+    }
+    if (key != "mgmt") {
+      return errorf(EINVAL, "unknown key {} in [nic]: mgmt or mad_semantics is wanted", key);
+    }
     if (value != "default" && value != "none") {
       return errorf(EINVAL, "mgmt={}: default or none is wanted", value);
     }
@@ -384,14 +374,25 @@ class Reader {
   Result<void> check_links() {
     std::set<std::pair<std::string, std::string>> pairs;
     std::set<std::string> directories;
+    std::map<std::string, size_t> switch_ports;
     for (size_t i = 0; i < topology_.links.size(); ++i) {
       const LinkSpec& link = topology_.links[i];
       int line = link_lines_[i];
       for (const std::string& end : {link.a, link.b}) {
-        if (!names_.contains(end)) return fail(line, fmt::format("no device or switch {}", end));
+        if (!names_.contains(end))
+          return fail(line, fmt::format("no device, switch or uplink {}", end));
+        if (uplink_lines_.contains(end) && !cabled_.insert(end).second) {
+          return fail(line, fmt::format("the uplink {} has its cable already", end));
+        }
         if (port_lines_.contains(end) && !cabled_.insert(end).second) {
           return fail(line, fmt::format("the port of {} has its cable already", end));
         }
+        if (!port_lines_.contains(end) && ++switch_ports[end] > kMaxSwitchPorts) {
+          return fail(line, fmt::format("switch {} has more than {} links", end, kMaxSwitchPorts));
+        }
+      }
+      if (uplink_lines_.contains(link.a) && uplink_lines_.contains(link.b)) {
+        return fail(line, "a link from an uplink to an uplink");
       }
       if (link.a == link.b) return fail(line, "a link from a thing to itself");
       if (!pairs.insert(std::minmax(link.a, link.b)).second) {
@@ -404,6 +405,9 @@ class Reader {
           return fail(line, fmt::format("two links would be named {}", directory));
         }
       }
+    }
+    for (const auto& [name, line] : uplink_lines_) {
+      if (!cabled_.contains(name)) return fail(line, fmt::format("{} has no link", name));
     }
     return {};
   }
@@ -448,6 +452,7 @@ class Reader {
   std::set<std::string> second_ports_;     // that had a section of their own
   PortSpec* port_ = nullptr;               // whose section is being read
   std::map<std::string, int> port_lines_;  // by PortName::text()
+  std::map<std::string, int> uplink_lines_;
   std::vector<int> link_lines_;
   std::string error_;
   int error_line_ = 0;

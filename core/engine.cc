@@ -168,11 +168,17 @@ void Engine::sleep(TimeNs wall_ns) {
   bool idle = !poller_ || poller_->may_sleep();
   if (idle && inbox_.empty() && !stopping_.load() && wake_->released.load() == 0) {
     ring_->wait(wall_ns);
-  } else {
-    ring_->poll();
   }
   asleep_.store(false, std::memory_order_seq_cst);
+  take_time();
+  ring_->poll();
   if (poller_) poller_->awake();
+}
+
+// Input from outside is stamped max(now, wall), but never ahead of an event that is still due.
+void Engine::take_time() {
+  if (mode_ != ClockMode::kReal || held_ > 0) return;
+  scheduler_.pass(std::max(scheduler_.now(), std::min(clock_.now(), next_due())));
 }
 
 void Engine::run_real() {
@@ -187,8 +193,7 @@ void Engine::run_real() {
     for (int i = 0; i < kBatch && held_ == 0 && step(wall); ++i) {
     }
   }
-  // Input from outside is stamped max(now, wall), but never ahead of an event that is still due.
-  if (held_ == 0) scheduler_.pass(std::max(scheduler_.now(), std::min(wall, next_due())));
+  take_time();
   inbox_.drain();
   bool more = held_ == 0 && next_due() <= wall;
   Poller::Found found = poller_ ? poller_->poll(more) : Poller::Found::kNothing;

@@ -150,6 +150,7 @@ class Engine {
   void run_real();
   void run_virtual();
   void sleep(TimeNs wall_ns);
+  void take_time();
   bool linger(Poller::Found found);
   void note_lag(TimeNs lag);
   void take_released();

@@ -1,44 +1,63 @@
 #include "core/io_ring.h"
 
 #include <liburing.h>
+#include <netinet/in.h>
 #include <poll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cassert>
 #include <cerrno>
 #include <cstring>
 #include <list>
+#include <utility>
+#include <vector>
+
+#include "core/io_uring_refusal.h"
 
 namespace rocefs {
-namespace {
-
-Error explain(int code) {
-  if (code == ENOSYS) return Error{code, "this kernel has no io_uring"};
-  if (code == EPERM || code == EACCES) {
-    return Error{code,
-                 "io_uring is forbidden here: a container's seccomp profile must allow "
-                 "io_uring_setup, io_uring_enter and io_uring_register, and the sysctl "
-                 "kernel.io_uring_disabled must be 0"};
-  }
-  if (code == ENOMEM) {
-    return Error{code, "io_uring: not enough locked memory (ulimit -l) for its rings"};
-  }
-  return errorf(code, "io_uring: {}", std::strerror(code));
-}
-
-}  // namespace
-
 struct IoRing::State {
   // One request in the kernel: a write ends with its completion, a watch when it is cancelled.
-  struct Request {
+  struct Request final : IoListener {
+    State* state = nullptr;
     Completion done;
     UniqueFunction<void()> ready;
     int fd = -1;
     bool cancelled = false;
     std::list<Request>::iterator self;
+    void completed(int result, uint32_t flags) override {
+      state->complete(*this, result, (flags & IORING_CQE_F_MORE) != 0);
+    }
+  };
+
+  // Datagrams of one socket: a request of many completions, each with a buffer of a ring that the
+  // kernel takes them from. It ends when the ring is empty, and is made anew.
+  struct Receiver final : IoListener {
+    State& state;
+    const int fd;
+    DatagramListener* listener;
+    const uint16_t group;
+    const unsigned count;
+    const size_t largest;  // payload
+    const size_t size;     // of a buffer
+    std::vector<uint8_t> memory;
+    io_uring_buf_ring* buffers = nullptr;
+    msghdr shape{};
+    bool cancelled = false;
+    bool armed = false;
+
+    Receiver(State& s, int socket, DatagramListener& l, uint16_t g, unsigned n, size_t most);
+    ~Receiver();
+    int offer();
+    void arm();
+    void completed(int result, uint32_t flags) override;
+    void hand_on(int result, uint16_t buffer);
+    void end(int code);
   };
 
   io_uring ring{};
@@ -46,9 +65,11 @@ struct IoRing::State {
   bool disabled = false;
   bool tells = false;  // the kernel says when it has something for us
   std::list<Request> requests;
+  std::list<Receiver> receivers;
+  uint16_t next_group = 0;
 
   ~State() {
-    if (initialised) io_uring_queue_exit(&ring);
+    if (std::exchange(initialised, false)) io_uring_queue_exit(&ring);
   }
 
   // Whether there is something to submit, or completions that only a call brings.
@@ -66,15 +87,19 @@ struct IoRing::State {
     assert(entry);
     return entry;
   }
+  static void set_listener(io_uring_sqe* entry, IoListener* listener) {
+    io_uring_sqe_set_data(entry, listener);
+  }
   Request& add() {
     requests.emplace_front();
     requests.front().self = requests.begin();
+    requests.front().state = this;
     return requests.front();
   }
   void arm(Request& watch) {
     io_uring_sqe* entry = sqe();
     io_uring_prep_poll_multishot(entry, watch.fd, POLLIN);
-    io_uring_sqe_set_data(entry, &watch);
+    set_listener(entry, &watch);
   }
   void complete(Request& request, int result, bool more) {
     if (request.cancelled) {
@@ -94,20 +119,21 @@ struct IoRing::State {
     std::array<io_uring_cqe*, 32> batch;
     while (unsigned count = io_uring_peek_batch_cqe(&ring, batch.data(), batch.size())) {
       struct Seen {
-        Request* request;
+        IoListener* listener;
         int result;
-        bool more;
+        uint32_t flags;
       };
       std::array<Seen, batch.size()> seen;
       for (unsigned i = 0; i < count; ++i) {
-        seen[i] = {static_cast<Request*>(io_uring_cqe_get_data(batch[i])), batch[i]->res,
-                   (batch[i]->flags & IORING_CQE_F_MORE) != 0};
+        seen[i] = {static_cast<IoListener*>(io_uring_cqe_get_data(batch[i])), batch[i]->res,
+                   batch[i]->flags};
       }
       io_uring_cq_advance(&ring, count);
       for (unsigned i = 0; i < count; ++i) {
-        if (seen[i].request) complete(*seen[i].request, seen[i].result, seen[i].more);
+        if (seen[i].listener) seen[i].listener->completed(seen[i].result, seen[i].flags);
       }
     }
+    receivers.remove_if([](const Receiver& one) { return one.cancelled && !one.armed; });
   }
 };
 
@@ -125,8 +151,11 @@ Result<std::unique_ptr<IoRing>> IoRing::create(unsigned entries) {
     state->disabled = state->tells = false;
     rc = io_uring_queue_init(entries, &state->ring, 0);
   }
-  if (rc < 0) return explain(-rc);
+  if (rc < 0) return io_uring_refusal(-rc, io_uring_barriers());
   state->initialised = true;
+  if (int code = refused_on_ring(state->ring.ring_fd)) {
+    return io_uring_refusal(code, io_uring_barriers());
+  }
   return std::unique_ptr<IoRing>(new IoRing(std::move(state)));
 }
 
@@ -142,7 +171,7 @@ void IoRing::write(int fd, const void* data, size_t size, uint64_t offset, Compl
   io_uring_sqe* entry = state_->sqe();
   io_uring_prep_write(entry, fd, data, static_cast<unsigned>(size), offset);
   io_uring_sqe_set_flags(entry, IOSQE_ASYNC);
-  io_uring_sqe_set_data(entry, &request);
+  State::set_listener(entry, &request);
 }
 
 void IoRing::watch(int fd, UniqueFunction<void()> ready) {
@@ -157,10 +186,134 @@ void IoRing::unwatch(int fd) {
     if (request.fd != fd || request.cancelled) continue;
     request.cancelled = true;
     io_uring_sqe* entry = state_->sqe();
-    io_uring_prep_poll_remove(entry, reinterpret_cast<uint64_t>(&request));
+    io_uring_prep_poll_remove(entry,
+                              reinterpret_cast<uint64_t>(static_cast<IoListener*>(&request)));
     io_uring_sqe_set_data(entry, nullptr);
     io_uring_submit(&state_->ring);  // the kernel forgets the descriptor before it is closed
   }
+}
+
+// Name and ancillary data stand before the payload, each as long as was asked for, so that the
+// payload of every datagram begins at the same place.
+constexpr size_t kName = 32;      // a sockaddr_in6, and what brings the next to 8 octets
+constexpr size_t kControl = 128;  // of five small items
+static_assert(kName >= sizeof(sockaddr_in6) && kName + kControl >= Datagram::kHeadroom);
+
+IoRing::State::Receiver::Receiver(State& s, int socket, DatagramListener& l, uint16_t g, unsigned n,
+                                  size_t most)
+    : state(s),
+      fd(socket),
+      listener(&l),
+      group(g),
+      count(n),
+      largest(most),
+      size((sizeof(io_uring_recvmsg_out) + kName + kControl + largest + 63) / 64 * 64),
+      memory(count * size) {
+  shape.msg_namelen = kName;
+  shape.msg_controllen = kControl;
+}
+
+// The kernel wants the ring at a page's beginning.
+int IoRing::State::Receiver::offer() {
+  size_t bytes = count * sizeof(io_uring_buf);
+  void* place = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+  if (place == MAP_FAILED) return errno;
+  io_uring_buf_reg registration{};
+  registration.ring_addr = reinterpret_cast<uint64_t>(place);
+  registration.ring_entries = count;
+  registration.bgid = group;
+  if (int rc = io_uring_register_buf_ring(&state.ring, &registration, 0); rc != 0) {
+    ::munmap(place, bytes);
+    return -rc;
+  }
+  buffers = static_cast<io_uring_buf_ring*>(place);
+  io_uring_buf_ring_init(buffers);
+  for (unsigned i = 0; i < count; ++i) {
+    io_uring_buf_ring_add(buffers, memory.data() + i * size, static_cast<unsigned>(size),
+                          static_cast<uint16_t>(i), io_uring_buf_ring_mask(count),
+                          static_cast<int>(i));
+  }
+  io_uring_buf_ring_advance(buffers, static_cast<int>(count));
+  return 0;
+}
+
+IoRing::State::Receiver::~Receiver() {
+  if (!buffers) return;
+  if (state.initialised) io_uring_unregister_buf_ring(&state.ring, group);
+  ::munmap(buffers, count * sizeof(io_uring_buf));
+}
+
+void IoRing::State::Receiver::arm() {
+  io_uring_sqe* entry = state.sqe();
+  io_uring_prep_recvmsg_multishot(entry, fd, &shape, 0);
+  entry->flags |= IOSQE_BUFFER_SELECT;
+  entry->buf_group = group;
+  set_listener(entry, this);
+  armed = true;
+}
+
+void IoRing::State::Receiver::completed(int result, uint32_t flags) {
+  if (!(flags & IORING_CQE_F_MORE)) armed = false;
+  if (flags & IORING_CQE_F_BUFFER) hand_on(result, static_cast<uint16_t>(flags >> 16));
+  if (armed || cancelled) return;
+  // Out of buffers, which are back by now; or there were completions enough for one request.
+  if (result >= 0 || result == -ENOBUFS || result == -EINTR || result == -EAGAIN) return arm();
+  end(-result);
+}
+
+void IoRing::State::Receiver::hand_on(int result, uint16_t buffer) {
+  uint8_t* at = memory.data() + buffer * size;
+  io_uring_recvmsg_out* out = result < 0 ? nullptr : io_uring_recvmsg_validate(at, result, &shape);
+  if (out && !cancelled) {
+    auto* name = static_cast<uint8_t*>(io_uring_recvmsg_name(out));
+    size_t control = std::min<size_t>(out->controllen, kControl);
+    auto* payload = static_cast<uint8_t*>(io_uring_recvmsg_payload(out, &shape));
+    size_t length = io_uring_recvmsg_payload_length(out, result, &shape);
+    bool truncated = (out->flags & MSG_TRUNC) != 0 || length > largest;
+    listener->received({reinterpret_cast<const sockaddr*>(name),
+                        {name + kName, control},
+                        {payload, std::min(length, largest)},
+                        truncated});
+  }
+  io_uring_buf_ring_add(buffers, at, static_cast<unsigned>(size), buffer,
+                        io_uring_buf_ring_mask(count), 0);
+  io_uring_buf_ring_advance(buffers, 1);
+}
+
+void IoRing::State::Receiver::end(int code) {
+  cancelled = true;
+  listener->receiving_ended(code);
+}
+
+void IoRing::send_message(int fd, const msghdr& message, IoListener& done) {
+  io_uring_sqe* entry = state_->sqe();
+  io_uring_prep_sendmsg(entry, fd, &message, 0);
+  State::set_listener(entry, &done);
+}
+
+void IoRing::receive_messages(int fd, unsigned buffers, size_t largest,
+                              DatagramListener& listener) {
+  State::Receiver& receiver =
+      state_->receivers.emplace_back(*state_, fd, listener, state_->next_group++, buffers, largest);
+  if (int code = receiver.offer(); code != 0) return receiver.end(code);
+  receiver.arm();
+}
+
+void IoRing::stop_receiving(int fd) {
+  for (State::Receiver& receiver : state_->receivers) {
+    if (receiver.fd != fd || receiver.cancelled) continue;
+    receiver.cancelled = true;
+    io_uring_sqe* entry = state_->sqe();
+    io_uring_prep_cancel64(entry, reinterpret_cast<uint64_t>(static_cast<IoListener*>(&receiver)),
+                           0);
+    io_uring_sqe_set_data(entry, nullptr);
+    submit();
+  }
+}
+
+void IoRing::submit() {
+  if (io_uring_sq_ready(&state_->ring) > 0) io_uring_submit(&state_->ring);
 }
 
 void IoRing::poll() {
@@ -172,11 +325,10 @@ void IoRing::wait(TimeNs timeout_ns) {
   io_uring_cqe* first = nullptr;
   if (timeout_ns == kNever) {
     io_uring_submit_and_wait(&state_->ring, 1);
-  } else {
-    __kernel_timespec ts{timeout_ns / kSecond, timeout_ns % kSecond};
-    io_uring_submit_and_wait_timeout(&state_->ring, &first, 1, &ts, nullptr);
+    return;
   }
-  state_->dispatch();
+  __kernel_timespec ts{timeout_ns / kSecond, timeout_ns % kSecond};
+  io_uring_submit_and_wait_timeout(&state_->ring, &first, 1, &ts, nullptr);
 }
 
 }  // namespace rocefs

@@ -5,12 +5,48 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "core/result.h"
 #include "core/task.h"
 #include "core/time.h"
 
+struct msghdr;
+struct sockaddr;
+
 namespace rocefs {
+
+// Is told how a request ended. Whoever sends embeds one per message, so that sending allocates
+// nothing.
+class IoListener {
+ public:
+  // Owner thread: what the system call would return, a count or a negative errno; `flags` are for
+  // the ring's own.
+  virtual void completed(int result, uint32_t flags) = 0;
+
+ protected:
+  ~IoListener() = default;
+};
+
+// One that was received. All of it is the ring's, and gone when the listener returns.
+struct Datagram {
+  const sockaddr* from;
+  std::span<uint8_t> control;  // ancillary data, as recvmsg(2) has it
+  std::span<uint8_t> payload;
+  bool truncated;  // there was more payload than a buffer holds
+  // So many octets before the payload are the listener's as well, once it has read the rest.
+  static constexpr size_t kHeadroom = 64;
+};
+
+class DatagramListener {
+ public:
+  virtual void received(const Datagram& datagram) = 0;
+  // No more will come: an errno.
+  virtual void receiving_ended(int code) = 0;
+
+ protected:
+  ~DatagramListener() = default;
+};
 
 class IoRing {
  public:
@@ -33,9 +69,23 @@ class IoRing {
   // The caller closes it only after this.
   void unwatch(int fd);
 
+  // Owner thread, after enable(): sendmsg(2). The message and all that it points to live until
+  // `done` is told. Messages of one socket leave in order, unless its buffer is full.
+  void send_message(int fd, const msghdr& message, IoListener& done);
+  // Owner thread, after enable(): gives `listener` each datagram that comes to a socket, through
+  // `buffers` (a power of two) that the kernel fills; of larger datagrams than `largest` the end is
+  // missing. Until stop_receiving(), or receiving_ended(): EINVAL where the kernel has no multishot
+  // recvmsg (before 6.0).
+  void receive_messages(int fd, unsigned buffers, size_t largest, DatagramListener& listener);
+  // The listener hears no more; the caller may close `fd` afterwards.
+  void stop_receiving(int fd);
+
+  // The kernel has everything that is prepared, descriptors may be closed. Dispatches nothing.
+  void submit();
   // Submits what is prepared and dispatches what is complete, without waiting.
   void poll();
-  // The same, but waits for a completion, at most `timeout_ns` (kNever: for ever).
+  // Submits and waits until something is complete, at most `timeout_ns` (kNever: for ever). What is
+  // complete is left to poll().
   void wait(TimeNs timeout_ns);
 
  private:

@@ -153,6 +153,10 @@ KnobSet::KnobSet(std::span<const KnobRow> rows, Engine& engine, KnobOwner* owner
   published_ = defaults_ = applied_;
 }
 
+void KnobSet::set_consequences(size_t index, Consequences consequences) {
+  consequences_[index] = std::move(consequences);
+}
+
 bool KnobSet::publish(size_t index, const KnobValue& value) {
   return std::exchange(published_[index], value) != value;
 }

@@ -8,6 +8,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -78,6 +80,7 @@ class KnobOwner {
 };
 
 class KnobFile;
+struct KnobChange;
 
 // One instance of a table: its values and its owner. The owner must outlive the engine's thread.
 class KnobSet : public std::enable_shared_from_this<KnobSet> {
@@ -98,6 +101,14 @@ class KnobSet : public std::enable_shared_from_this<KnobSet> {
   // What `reset` goes back to: the initial values, or the published ones once this was called.
   std::span<const KnobValue> defaults() const { return defaults_; }
   void keep_as_defaults() { defaults_ = published_; }
+  // One per row, for a set that begins with other values than a reset brings back.
+  void set_defaults(std::vector<KnobValue> defaults) { defaults_ = std::move(defaults); }
+  // What else a store of one knob changes, made from the value that is stored: it joins the
+  // transaction, but for knobs that this changes itself; all are checked, applied and published
+  // together. Transactions of such a knob are made on the control thread, and there this is asked.
+  using Consequences = std::function<std::vector<KnobChange>(const KnobValue& value)>;
+  void set_consequences(size_t index, Consequences consequences);
+  bool has_consequences(size_t index) const { return consequences_.contains(index); }
   // Adds one file per row below `directory`.
   void add_files(Tree& tree, const std::string& directory);
   // Adds the file of one row, for a knob that is shown in a way of its own.
@@ -118,6 +129,7 @@ class KnobSet : public std::enable_shared_from_this<KnobSet> {
   std::vector<KnobValue> defaults_;   // control thread
   std::vector<std::weak_ptr<Attribute>> files_;
   std::vector<Task> listeners_;
+  std::map<size_t, Consequences> consequences_;  // by row
 };
 
 // The file of one knob.

@@ -5,6 +5,24 @@
 
 namespace rocefs {
 
+// Consequences may have consequences. Each knob changes once, so this ends.
+KnobTransaction::KnobTransaction(std::vector<KnobChange> changes) : changes_(std::move(changes)) {
+  for (size_t i = 0; i < changes_.size(); ++i) {
+    const auto& known = changes_[i].set->consequences_;
+    auto consequences = known.find(changes_[i].index);
+    if (consequences == known.end()) continue;
+    for (KnobChange& change : consequences->second(changes_[i].value)) {
+      if (!this->changes(*change.set, change.index)) changes_.push_back(std::move(change));
+    }
+  }
+}
+
+bool KnobTransaction::changes(const KnobSet& set, size_t index) const {
+  return std::any_of(changes_.begin(), changes_.end(), [&](const KnobChange& change) {
+    return change.set.get() == &set && change.index == index;
+  });
+}
+
 Result<void> KnobTransaction::check() {
   proposals_.clear();
   for (const KnobChange& change : changes_) {

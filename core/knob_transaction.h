@@ -23,7 +23,8 @@ struct KnobChange {
 
 class KnobTransaction {
  public:
-  explicit KnobTransaction(std::vector<KnobChange> changes) : changes_(std::move(changes)) {}
+  // The changes, and their consequences.
+  explicit KnobTransaction(std::vector<KnobChange> changes);
 
   // Core thread: every owner's check of the final combination of its set.
   Result<void> check();
@@ -37,6 +38,8 @@ class KnobTransaction {
     KnobSet* set;
     std::vector<KnobValue> values;
   };
+
+  bool changes(const KnobSet& set, size_t index) const;
 
   std::vector<KnobChange> changes_;
   std::vector<Proposal> proposals_;  // core thread

@@ -1,9 +1,11 @@
 #include "core/topology.h"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 
 #include "core/units.h"
 
@@ -64,6 +66,29 @@ Result<void> set_mtu(std::string_view text, uint32_t& mtu) {
   return errorf(EINVAL, "mtu={}: 256, 512, 1024, 2048 or 4096 is wanted", text);
 }
 
+Result<void> set_ipv4(const std::string& text, std::array<uint8_t, 4>& ip) {
+  if (::inet_pton(AF_INET, text.c_str(), ip.data()) != 1) {
+    return errorf(EINVAL, "ip={}: an IPv4 address is wanted", text);
+  }
+  if (ip[0] == 0 || ip[0] >= 224) return errorf(EINVAL, "ip={}: no unicast address", text);
+  return {};
+}
+
+// GID 0 is the link-local address and GID 1 the mapped IPv4 one: this is for a third.
+Result<void> set_ipv6(const std::string& text, std::optional<std::array<uint8_t, 16>>& ip) {
+  in6_addr address;
+  if (::inet_pton(AF_INET6, text.c_str(), &address) != 1) {
+    return errorf(EINVAL, "ip6={}: an IPv6 address is wanted", text);
+  }
+  if (IN6_IS_ADDR_UNSPECIFIED(&address) || IN6_IS_ADDR_LOOPBACK(&address) ||
+      IN6_IS_ADDR_MULTICAST(&address) || IN6_IS_ADDR_LINKLOCAL(&address) ||
+      IN6_IS_ADDR_V4MAPPED(&address)) {
+    return errorf(EINVAL, "ip6={}: no global unicast address", text);
+  }
+  std::memcpy(ip.emplace().data(), &address, sizeof address);
+  return {};
+}
+
 Result<void> set_link_key(LinkSpec& link, std::string_view key, std::string_view value) {
   if (key == "rate") {
     Result<void> kept = keep(key, parse_rate(value), link.rate_bps);
@@ -105,6 +130,17 @@ Topology default_topology() {
       {"mb_1", "0000:ac:00.0", {{"enp172s0", {0x02, 0, 0x4c, 0x6d, 0x62, 2}, {10, 77, 0, 2}, {}}}}};
   topology.switches = {{"sw_0"}};
   topology.links = {{"mb_0", "sw_0"}, {"mb_1", "sw_0"}};
+  return topology;
+}
+
+Result<Topology> uplink_topology(const std::string& address) {
+  Topology topology = default_topology();
+  PortSpec& port = topology.devices[0].ports[0];
+  bool ipv6 = address.find(':') != address.npos;
+  Result<void> taken = ipv6 ? set_ipv6(address, port.ipv6) : set_ipv4(address, port.ipv4);
+  if (!taken) return taken.error();
+  topology.uplinks = {{"uplink"}};
+  topology.links.push_back({"sw_0", "uplink"});
   return topology;
 }
 

@@ -41,10 +41,18 @@ std::optional<PortName> parse_port_name(std::string_view text);
 struct SwitchSpec {
   std::string name;
 };
+// How many cables a switch takes at most. A management datagram has an octet for a port's number,
+// and 255 is not one: it means all (IBTA volume 1, 14.2.5.6 and 16.1.3.5).
+inline constexpr uint8_t kMaxSwitchPorts = 254;
+
+// Where the fabric is joined to the kernel's network.
+struct UplinkSpec {
+  std::string name;
+};
 
 // One cable: both directions begin with the same values.
 struct LinkSpec {
-  std::string a, b;  // switches, and ports as PortName::text() has them
+  std::string a, b;  // switches, uplinks, and ports as PortName::text() has them
   uint64_t rate_bps = 10'000'000'000;
   TimeNs delay_ns = kMicrosecond;
   double loss = 0;
@@ -59,6 +67,7 @@ struct Topology {
   std::vector<DeviceSpec> devices;
   std::vector<SwitchSpec> switches;
   std::vector<LinkSpec> links;
+  std::vector<UplinkSpec> uplinks;  // each with one cable
 };
 
 // A start value: as if VALUE had been echoed into PATH. `line` is where the ini file says so.
@@ -81,5 +90,12 @@ Result<void> set_mtu(std::string_view text, uint32_t& mtu);
 
 // mb_0 and mb_1 on one switch sw_0, 10 Gb/s each.
 Topology default_topology();
+// The same with an uplink `uplink` at sw_0, and with this address, IPv4 or IPv6, at mb_0. EINVAL
+// for what is no unicast address.
+Result<Topology> uplink_topology(const std::string& address);
+
+// EINVAL for what cannot be a port's: the ini file's ip= and ip6=.
+Result<void> set_ipv4(const std::string& text, std::array<uint8_t, 4>& ip);
+Result<void> set_ipv6(const std::string& text, std::optional<std::array<uint8_t, 16>>& ip);
 
 }  // namespace rocefs

@@ -68,6 +68,10 @@ Result<Topology> build_shape(const Shape& shape) {
   }
   Topology topology;
   bool fabric = shape.kind == "leaf-spine";
+  if (fabric && shape.hosts / groups + shape.spines > kMaxSwitchPorts) {
+    return errorf(EINVAL, "hosts={} and spines={}: a leaf has at most {} links", shape.hosts,
+                  shape.spines, kMaxSwitchPorts);
+  }
   std::string_view edge = fabric ? "leaf_" : "sw_";
   for (uint64_t i = 0; i < groups; ++i) topology.switches.push_back({numbered(edge, i)});
   uint64_t spines = fabric ? shape.spines : 0;

@@ -28,7 +28,8 @@ struct Shape {
 
 // EINVAL for an unknown key or what it cannot be.
 Result<void> set_shape_key(Shape& shape, std::string_view key, std::string_view value);
-// EINVAL for a shape that cannot be built: more hosts than addresses, or that do not divide evenly.
+// EINVAL for a shape that cannot be built: more hosts than addresses, that do not divide evenly, or
+// more of a switch's links than it has ports for (kMaxSwitchPorts).
 Result<Topology> build_shape(const Shape& shape);
 
 }  // namespace rocefs

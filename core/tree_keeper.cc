@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
+
+#include "core/knob.h"
 
 namespace rocefs {
 namespace {
@@ -12,6 +15,11 @@ Attribute* setting_at(Tree& tree, std::string_view path) {
   Tree::Node* node = tree.resolve(path);
   auto* attribute = node ? dynamic_cast<Attribute*>(node->file.get()) : nullptr;
   return attribute && attribute->kept() ? attribute : nullptr;
+}
+
+bool changes_others(Tree& tree, std::string_view path) {
+  auto* knob = dynamic_cast<KnobFile*>(setting_at(tree, path));
+  return knob && knob->set()->has_consequences(knob->index());
 }
 
 }  // namespace
@@ -30,8 +38,9 @@ void TreeKeeper::watch() {
   tree_.set_change_listener([this](Ino ino) { stored(tree_.path_of(ino)); });
 }
 
-// Rules that span settings may refuse one that comes before another: what is refused is tried
-// again as long as some other one gets through.
+// What a store of one setting brings to others comes before their own. Rules that span settings may
+// refuse one that comes before another: what is refused is tried again as long as some other one
+// gets through.
 std::vector<std::string> TreeKeeper::restore() {
   tree_.date_all(saved_.born);
   std::vector<const SavedNode*> texts;
@@ -48,6 +57,9 @@ std::vector<std::string> TreeKeeper::restore() {
     node->atime = saved.atime;
     node->mtime = saved.mtime;
   }
+  std::stable_partition(texts.begin(), texts.end(), [this](const SavedNode* saved) {
+    return changes_others(tree_, {saved->path, saved->path_size});
+  });
   for (;;) {
     std::vector<const SavedNode*> refused;
     std::vector<std::string> reasons;

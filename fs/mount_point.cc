@@ -7,23 +7,59 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <memory>
+#include <vector>
 
+#include "core/fd.h"
 #include "fs/mount_table.h"
 
 namespace rocefs {
 namespace {
 
 // What is there, as an errno. Asks the daemon of a mount anew: the kernel may remember for an hour.
-int look_at(const std::string& path, mode_t& mode) {
+// A daemon that dies while it is asked lets the question fail with ECONNABORTED; the next one is
+// told that nobody is there.
+int look_at(int directory, const char* path, mode_t& mode) {
   struct statx status;
-  if (::statx(AT_FDCWD, path.c_str(), AT_STATX_FORCE_SYNC, STATX_TYPE, &status) != 0) return errno;
-  mode = status.stx_mode;
-  return 0;
+  constexpr int kFlags = AT_STATX_FORCE_SYNC | AT_EMPTY_PATH;
+  int code = 0;
+  for (int i = 0; i < 2; ++i) {
+    code = ::statx(directory, path, kFlags, STATX_TYPE, &status) == 0 ? 0 : errno;
+    if (code != ECONNABORTED) break;
+  }
+  if (code == 0) mode = status.stx_mode;
+  return code;
+}
+
+int look_at(const std::string& path, mode_t& mode) {
+  return look_at(AT_FDCWD, path.c_str(), mode);
+}
+
+// Of the mount that an open file is in.
+bool is_in_rocefs(const Fd& file) {
+  std::ifstream lines(fmt::format("/proc/self/fdinfo/{}", file.get()));
+  int id = 0;
+  for (std::string word; lines >> word;) {
+    if (word == "mnt_id:") lines >> id;
+  }
+  std::vector<Mount> table = mount_table();
+  return std::any_of(table.begin(), table.end(),
+                     [id](const Mount& mount) { return mount.id == id && mount.is_rocefs(); });
+}
+
+bool run_fusermount(const std::string& path) {
+  const char* arguments[] = {"fusermount3", "-u", "-z", "-q", "--", path.c_str(), nullptr};
+  pid_t pid = 0;
+  int status = 0;
+  return ::posix_spawnp(&pid, arguments[0], nullptr, nullptr, const_cast<char**>(arguments),
+                        ::environ) == 0 &&
+         ::waitpid(pid, &status, 0) == pid && status == 0;
 }
 
 Error failure(const std::string& path, int code) {
@@ -43,18 +79,17 @@ std::optional<dev_t> mounted_device(const std::string& path) {
 }
 
 void unmount_lazily(const std::string& path) {
-  if (::umount2(path.c_str(), MNT_DETACH) == 0) return;
-  const char* arguments[] = {"fusermount3", "-u", "-z", "-q", "--", path.c_str(), nullptr};
-  pid_t pid = 0;
-  if (::posix_spawnp(&pid, arguments[0], nullptr, nullptr, const_cast<char**>(arguments),
-                     ::environ) == 0) {
-    ::waitpid(pid, nullptr, 0);
-  }
+  if (::umount2(path.c_str(), MNT_DETACH) != 0) run_fusermount(path);
 }
 
-void unmount_dead(const std::string& path) {
+// The mount is held open while it is looked at and taken away: of two rocefs that find the same
+// dead mount, the slower one must not take away what the faster one has mounted instead.
+bool unmount_dead(const std::string& path) {
+  Fd top(::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   mode_t mode;
-  if (mounted_device(path) && look_at(path, mode) == ENOTCONN) unmount_lazily(path);
+  if (!top || look_at(top.get(), "", mode) != ENOTCONN || !is_in_rocefs(top)) return false;
+  if (::umount2(fmt::format("/proc/self/fd/{}", top.get()).c_str(), MNT_DETACH) == 0) return true;
+  return errno == EPERM && run_fusermount(path);
 }
 
 Result<std::string> check_mount_point(const std::string& path) {
@@ -67,11 +102,15 @@ Result<std::string> check_mount_point(const std::string& path) {
   std::string full = resolved.get();
   mode_t mode = 0;
   int code = look_at(full, mode);
-  if (code == ENOTCONN && mounted_device(full)) {
+  // Several, when they were mounted on top of each other.
+  while (code == ENOTCONN && unmount_dead(full)) {
     std::fprintf(stderr, "rocefs: %s: unmounting the dead mount of an earlier rocefs\n",
                  path.c_str());
-    unmount_lazily(full);
     code = look_at(full, mode);
+  }
+  if (code == ENOTCONN && mounted_device(full)) {
+    return errorf(code, "{}: an earlier rocefs has ended, and its mount may not be taken away",
+                  path);
   }
   if (code != 0) return failure(path, code);
   if (!S_ISDIR(mode)) return failure(path, ENOTDIR);

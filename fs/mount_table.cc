@@ -36,14 +36,15 @@ std::string unescaped(std::string_view text) {
 // 36 35 98:0 /root /mount/point options - type source options
 std::optional<Mount> parse(const std::string& line) {
   std::istringstream words(line);
-  std::string id, parent, number, root, point, word, type;
+  int id = 0;
+  std::string parent, number, root, point, word, type;
   words >> id >> parent >> number >> root >> point;
   while (words >> word && word != "-") {
   }
   words >> type;
   unsigned high = 0, low = 0;
   if (std::sscanf(number.c_str(), "%u:%u", &high, &low) != 2) return std::nullopt;
-  return Mount{makedev(high, low), unescaped(root), unescaped(point), type};
+  return Mount{id, makedev(high, low), unescaped(root), unescaped(point), type};
 }
 
 // 0 when the mount at this path is this one and its daemon answers the caller. Asks it anew: the

@@ -13,6 +13,7 @@ namespace rocefs {
 // A line of /proc/self/mountinfo. `root` is what of the file system is shown there: "/" is all of
 // it.
 struct Mount {
+  int id = 0;
   dev_t device = 0;
   std::string root, point, type;
 

@@ -135,7 +135,7 @@ struct Mad {
 static_assert(sizeof(Mad) == kMadSize);
 
 // A message as user_mad(4) has it: a MAD, or what several RMPP segments carry: the headers of the
-// first, then the data of all. At least kMadSize octets.
+// first, then the data of all, which may be less than a MAD.
 using Message = std::vector<uint8_t>;
 inline Mad first_mad(std::span<const uint8_t> message) {
   Mad mad;

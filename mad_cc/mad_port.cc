@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "mad_cc/mad_agents.h"
-#include "mad_cc/mad_sends.h"
-#include "mad_cc/reassembly.h"
+#include "mad_cc/mad_port_impl.h"
 
 namespace rocefs {
 
@@ -13,44 +11,6 @@ using namespace mad;
 using End = MadUser::End;
 using Phase = MadSends::Phase;
 using Send = MadSends::Entry;
-
-struct MadPort::Impl {
-  Impl(MadPort& p, MadCarrier& c, Scheduler& s, SaLimiter& l)
-      : port(p), carrier(c), scheduler(s), limiter(l) {}
-
-  Result<void> send(uint32_t agent, MadSend send);
-  void start(Send& send);
-  void transmit(const Address& to, const Mad& mad);
-  void transmit_once(Send& send);
-  void transmit_segments(Send& send);
-  void await_answer(Send& send, uint32_t timeout_ms);
-  void over(Send& send);
-  void end(Send& send, End end);
-  void forget(Send& send);
-
-  void receive_segment(uint32_t agent, const Address& from, const Mad& mad);
-  void receive_answer_to_segments(uint32_t agent, const Address& from, const Mad& mad);
-  void deliver(uint32_t agent, const Address& from, const Mad& mad, Message message);
-
-  void remove_agent(uint32_t agent);
-  void leave();
-  void arm();
-  void on_time(TimeNs now);
-  void on_timeout(Send& send, TimeNs now);
-  void tell(TimeNs now);
-
-  MadPort& port;
-  MadCarrier& carrier;
-  Scheduler& scheduler;
-  SaLimiter& limiter;
-  MadAgents agents;
-  MadSends sends;
-  Reassembly reassembly;
-  std::deque<uint64_t> ended;  // whose users are to be told; some are forgotten
-  bool gone = false;
-  Event timer = event_of<&Impl::on_time>(this);
-  Event telling = event_of<&Impl::tell>(this);
-};
 
 namespace {
 
@@ -171,7 +131,7 @@ void MadPort::Impl::transmit_segments(Send& send) {
   }
 }
 
-// What arrives at the wrong QP is discarded there (13.5.1: SMPs at QP 0, all others at QP 1).
+// What arrives at the wrong QP is discarded there (13.5: SMPs at QP 0, all others at QP 1).
 void MadPort::Impl::transmit(const Address& to, const Mad& mad) {
   if (to.qpn == (is_smp(mad.mgmt_class()) ? 0u : 1u)) carrier.transmit(port, to, mad);
 }
@@ -196,58 +156,6 @@ void MadPort::Impl::forget(Send& send) {
   over(send);
   if (MadAgents::Agent* agent = agents.find(send.agent)) agent->sends.erase(send.send.request);
   sends.erase(send);
-}
-
-void MadPort::Impl::deliver(uint32_t id, const Address& from, const Mad& mad, Message message) {
-  MadAgents::Agent* agent = agents.find(id);
-  MadUser& user = *agent->user;
-  std::optional<uint64_t> request;
-  if (mad.is_response()) {
-    if (Send* send = sends.match(id, from.lid, mad)) {
-      request = send->send.request;
-      forget(*send);
-      arm();
-    } else if (agent->port_rmpp() || !has_rmpp(mad.mgmt_class()) || !mad.rmpp_active()) {
-      return;  // too late, or nobody asked
-    }
-  }
-  user.received(id, request, from, std::move(message));
-}
-
-void MadPort::Impl::receive_segment(uint32_t agent, const Address& from, const Mad& mad) {
-  if (mad.rmpp_version() != kRmppVersion || mad.rmpp_type() != kRmppData)
-    return receive_answer_to_segments(agent, from, mad);
-  bool expected = sends.match(agent, from.lid, mad) != nullptr;
-  Reassembly::Outcome outcome = reassembly.receive(agent, from, mad, expected, scheduler.now());
-  arm();
-  if (outcome.reply) transmit(from, *outcome.reply);
-  if (outcome.message) {
-    Mad first = first_mad(*outcome.message);
-    deliver(agent, from, first, std::move(*outcome.message));
-  }
-}
-
-void MadPort::Impl::receive_answer_to_segments(uint32_t agent, const Address& from,
-                                               const Mad& mad) {
-  uint8_t fault = RmppSender::fault(mad);
-  bool ends = mad.rmpp_type() == kRmppStop || mad.rmpp_type() == kRmppAbort;
-  if (fault == kRmppOk && ends) reassembly.ended(agent, from, mad);
-  Send* send = sends.match(agent, from.lid, mad);
-  if (!send || !send->segments) {
-    if (fault != kRmppOk) transmit(from, rmpp_end(mad, kRmppAbort, fault));
-    return arm();
-  }
-  if (!send->segments->ended()) {
-    send->segments->receive(mad);
-    transmit_segments(*send);
-  }
-  // 13.6.4: the request is there, its sender is to receive now. Said again when asked again.
-  if (send->phase == Phase::kAwaiting && mad.rmpp_type() == kRmppAck) {
-    Mad turn = rmpp_end(mad, kRmppAck, kRmppOk);
-    turn.set_rmpp(kRmppAck, kRmppActive, kRmppOk, 0, 1);
-    transmit(from, turn);
-  }
-  arm();
 }
 
 void MadPort::Impl::remove_agent(uint32_t id) {
@@ -306,7 +214,7 @@ void MadPort::Impl::on_time(TimeNs now) {
   if (limiter.next_expiry() <= now) limiter.expire(now);
   while (Send* send = sends.due(now)) on_timeout(*send, now);
   for (const Reassembly::Expired& expired : reassembly.expire(now))
-    transmit(expired.to, expired.abort);
+    reply(expired.to, expired.abort);
   arm();
 }
 
@@ -317,8 +225,8 @@ void MadPort::Impl::on_timeout(Send& send, TimeNs) {
   transmit_once(send);
 }
 
-void MadPort::Impl::tell(TimeNs now) {
-  // Those that end meanwhile are told in an event of their own.
+void MadPort::Impl::tell(TimeNs) {
+  // Those that end meanwhile are told in an event of their own, which end() has scheduled.
   for (size_t count = ended.size(); count != 0 && !ended.empty(); --count) {
     Send* send = sends.find(ended.front());
     ended.pop_front();
@@ -329,7 +237,6 @@ void MadPort::Impl::tell(TimeNs now) {
     forget(*send);
     agents.find(id)->user->ended(id, request, how);
   }
-  if (!ended.empty()) scheduler.at(telling, now);
 }
 
 MadPort::MadPort(MadCarrier& carrier, Scheduler& scheduler)
@@ -365,13 +272,7 @@ void MadPort::cancel(uint32_t id, uint64_t request) {
 }
 
 void MadPort::receive(const Address& from, const Mad& mad) {
-  uint32_t id = impl_->agents.receiver_of(mad);
-  if (id == 0) return;
-  bool segment = has_rmpp(mad.mgmt_class()) && mad.rmpp_active();
-  if (segment && impl_->agents.find(id)->port_rmpp())
-    impl_->receive_segment(id, from, mad);
-  else
-    impl_->deliver(id, from, mad, message_of(mad));
+  impl_->receive(from, mad);
 }
 
 void MadPort::leave() {

@@ -37,6 +37,7 @@ class Reassembly {
   std::vector<Expired> expire(TimeNs now);
   // Messages under way, and complete ones that are remembered.
   size_t size() const { return transactions_.size(); }
+  size_t octets() const { return held_; }
 
  private:
   struct Key {

@@ -21,7 +21,7 @@ std::optional<Mad> RmppReceiver::receive(const Mad& data, TimeNs now) {
   uint32_t received_before = received_;
   store(data);
   if (received_ == last_ && last_ != 0) {
-    // 13.6.2.2: what the first segment said of the whole must be what there was.
+    // What the first segment said of the whole must be what there was.
     uint64_t whole = uint64_t{last_ - 1} * kRmppPayload + last_payload_;
     if (last_ > 1 && total_ != 0 && total_ != whole) return end(data, kRmppAbort, kRmppBadLength);
     size_t headers = data_offset(data.mgmt_class());

@@ -58,7 +58,7 @@ class RmppSender {
   uint32_t segments_;
   uint32_t next_ = 1;          // segment to transmit
   uint32_t acknowledged_ = 0;  // up to that one
-  uint32_t window_last_ = 1;   // 13.6.6: the first window is one segment
+  uint32_t window_last_ = 1;   // the first window is one segment
   uint32_t retries_left_;
   TimeNs deadline_ = kNever;  // kNever: nothing is transmitted yet
   std::optional<Mad> abort_;  // to be transmitted

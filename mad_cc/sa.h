@@ -1,5 +1,13 @@
 // SubnetAdministrator: the emulated SA of one subnet (IBTA volume 1, chapter 15): answers queries
-// about it as slowly and as lossily as it is told. Answers of more than one MAD go by RMPP.
+// about it as slowly and as lossily as it is told, in the order in which it hears them. Tables go
+// by RMPP, also those of one segment or of no record.
+//
+// It serves ClassPortInfo (Get) and NodeRecord, PortInfoRecord, SwitchInfoRecord,
+// LinearForwardingTableRecord, SMInfoRecord, LinkRecord, GuidInfoRecord and PathRecord (Get,
+// GetTable, by ComponentMask): of nodes that are present and that cables which are up lead to.
+// ServiceRecord, MCMemberRecord and InformInfoRecord are empty: it denies whoever would register.
+// See mad_cc/sa_query.h for what is refused with which status. A request is known by its sender's
+// LID, QPN and TID: while one is pending, another of the same is a retry and is ignored.
 //
 // Core thread.
 #pragma once
@@ -31,15 +39,20 @@ class SubnetAdministrator {
                       uint64_t seed, Output& output);
   ~SubnetAdministrator();
 
+  // Those who wait already wait as long as the delay is now.
   void configure(const SaSettings& settings);
   // Everything under way is forgotten, chance begins anew.
   void reset();
-  // A MAD of class SubnAdm, for the manager's port. `from.lid` is the sender's.
+  // A MAD of class SubnAdm, for the manager's port. `from` is the sender's. Refusals for want of
+  // room and ABORTs are transmitted from within this, all else is not.
   void receive(const mad::Address& from, const mad::Mad& mad);
-  // How many requests it has heard and not yet answered, RMPP included. At most kMaxRequests: more
-  // are answered Busy, or not at all.
+  // How many requests it has heard and not yet answered, RMPP included. A client, which is a LID,
+  // may have as many as could still be taken: alone half of all. More are answered Busy at once.
   size_t pending() const;
-  static constexpr size_t kMaxRequests = 1024;
+  static constexpr size_t kMaxRequests = 4096;
+  // For tables that are made or under way, shared out in the same way: ERR_NO_RESOURCES. That is
+  // for PathRecords of all pairs of 700 ends.
+  static constexpr size_t kMaxTableOctets = 64 << 20;
 
  private:
   struct Impl;

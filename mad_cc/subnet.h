@@ -17,8 +17,6 @@
 namespace rocefs {
 
 inline constexpr uint64_t kSubnetPrefix = 0xfe80000000000000;
-inline constexpr uint8_t kMaxSwitchPorts =
-    254;  // 14.2.5.3 and 13.4: port numbers are octets, 255 means all
 
 struct SubnetPort {
   static constexpr size_t kNoPeer = SIZE_MAX;
@@ -34,12 +32,13 @@ struct SubnetNode {
   bool is_switch = false;
   std::string name;  // mb_0, sw_0
   uint64_t guid = 0;
-  // By number. [0] is a switch's management port; a channel adapter has none of that number.
+  // By number. [0] is a switch's management port; a channel adapter has none of that number. At
+  // most 255 (kMaxSwitchPorts of core/topology.h).
   std::vector<SubnetPort> ports;
   uint8_t port_count() const { return static_cast<uint8_t>(ports.size() - 1); }
 };
 
-struct PerfCounters {  // 16.1.3.5 and 16.1.4.6, wide
+struct PerfCounters {  // 16.1.3.5 and 16.1.4.11, wide
   uint64_t symbol_errors = 0, link_recoveries = 0, link_downed = 0, rcv_errors = 0,
            rcv_remote_physical_errors = 0, rcv_switch_relay_errors = 0, xmit_discards = 0,
            xmit_constraint_errors = 0, rcv_constraint_errors = 0, local_link_integrity = 0,

@@ -10,6 +10,7 @@ Device::Device(Fabric& fabric, const DeviceSpec& spec)
     : fabric_(fabric),
       spec_(spec),
       cfr_([this] { reactions_changed(); }),
+      description_(spec_.name),
       registers_(*this),
       reap_(event_of<&Device::reap>(this)) {
   for (size_t i = 0; i < spec_.ports.size(); ++i) {
@@ -31,6 +32,7 @@ void Device::leave() {
   }
   cfr_.revoke_windows(*this);
   for (Port& port : ports_) port.cnps().clear();
+  for (auto& changed : presence_changed_) changed(false);
 }
 
 void Device::arrive() {
@@ -40,9 +42,11 @@ void Device::arrive() {
     port.class_override().reset();
   }
   cfr_.reset();
+  description_.reset();
   spraying_.reset();
   selective_.reset();
   present_ = true;
+  for (auto& changed : presence_changed_) changed(true);
 }
 
 void Device::reactions_changed() {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +15,7 @@
 #include "rdma/cfr.h"
 #include "rdma/fabric.h"
 #include "rdma/memory.h"
+#include "rdma/node_description.h"
 #include "rdma/port.h"
 #include "rdma/qp.h"
 #include "rdma/registers.h"
@@ -47,6 +49,8 @@ class Device final : public PacketListener {
   MemoryTable& memory() { return memory_; }
   Cfr& cfr() { return cfr_; }
   const Cfr& cfr() const { return cfr_; }
+  NodeDescription& description() { return description_; }
+  const NodeDescription& description() const { return description_; }
   Registers& registers() { return registers_; }
   // What obeys CNPs, or a port's traffic class, is another: every queue pair looks anew.
   void reactions_changed();
@@ -61,6 +65,10 @@ class Device final : public PacketListener {
   // Its driver takes it again: every counter begins at 0, and its settings are as at first.
   void arrive();
   void add_client(DeviceClient& client) { clients_.push_back(&client); }
+  // Told on the core's thread when it has left or arrived.
+  void on_presence(std::function<void(bool present)> changed) {
+    presence_changed_.push_back(std::move(changed));
+  }
   // Again is harmless.
   void remove_client(DeviceClient& client) { std::erase(clients_, &client); }
 
@@ -90,10 +98,12 @@ class Device final : public PacketListener {
   Fabric& fabric_;
   const DeviceSpec spec_;
   Cfr cfr_;
+  NodeDescription description_;
   Registers registers_;
   std::deque<Port> ports_;
   bool present_ = true;
   std::vector<DeviceClient*> clients_;
+  std::vector<std::function<void(bool)>> presence_changed_;
   SpraySettings spraying_;
   SelectiveSettings selective_;
   MemoryTable memory_;

@@ -15,7 +15,7 @@ class DeviceExtension {
   virtual ~DeviceExtension() = default;
   // `directory` is the RDMA device's own, and has all other files by now.
   virtual void bound(Tree& tree, const std::string& directory, Device& device) = 0;
-  // The device has left on the core's thread. Its directory goes next, with all that is in it.
+  // The device has left on the core's thread, and its directory goes next, with all that is in it.
   virtual void unbound(Device& device) = 0;
 };
 

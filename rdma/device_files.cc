@@ -15,10 +15,6 @@
 namespace rocefs {
 namespace {
 
-constexpr KnobRow kDeviceKnobs[] = {
-    {"node_desc", KnobType::kText, 0, 63, "", "", "", "what the administrator calls this node"},
-};
-
 constexpr unsigned kSubsystemDevice = 0x0100;
 constexpr unsigned kClass = 0x020000;  // an Ethernet controller
 
@@ -168,9 +164,10 @@ void DeviceFiles::add_identity() {
   fixed(directory + "/hca_type", "MB100", "the model");
   fixed(directory + "/board_id", "MB_0000000001", "the board");
   fixed(directory + "/uevent", "NAME=" + name, "what udev is told of the device");
-  std::vector<KnobValue> start{name + " emulated RoCEv2 HCA"};
-  auto knobs = std::make_shared<KnobSet>(kDeviceKnobs, engine_, nullptr, std::move(start));
-  knobs->add_files(tree_, directory);
+  NodeDescription& description = device_.description();
+  std::vector<KnobValue> start{description.initial()};
+  std::make_shared<KnobSet>(kNodeDescriptionKnobs, engine_, &description, std::move(start))
+      ->add_files(tree_, directory);
   add_cfr_files(tree_, directory, device_, engine_);
   std::make_shared<KnobSet>(kSprayKnobs, engine_, &device_.spraying())->add_files(tree_, directory);
   std::make_shared<KnobSet>(kSelectiveKnobs, engine_, &device_.selective())

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <deque>
-#include <map>
 
 #include "rdma/device.h"
 #include "rdma/switch_npcc.h"
+#include "rdma/uplink.h"
 
 namespace rocefs {
 namespace {
@@ -28,6 +28,10 @@ Fabric::Fabric(const Topology& topology, uint64_t seed, Scheduler& scheduler,
   for (const SwitchSpec& spec : topology.switches) {
     switches_.push_back(std::make_unique<Switch>(spec.name, seed, pool_, counters_.unroutable));
   }
+  for (const UplinkSpec& spec : topology.uplinks) {
+    uplinks_.push_back(
+        std::make_unique<Uplink>(spec.name, pool_, scheduler_, counters_.stale_payloads));
+  }
   for (const LinkSpec& spec : topology.links) cable(spec);
   route();
   for (const auto& one : switches_) npcc_.push_back(std::make_unique<SwitchNpcc>(*this, *one));
@@ -41,6 +45,7 @@ void Fabric::reset() {
   for (auto& link : links_) link->reset();
   for (auto& one : switches_) one->reset();
   for (auto& one : npcc_) one->npcc().reset();
+  for (auto& one : uplinks_) one->reset();
   for (auto& device : devices_) {
     for (size_t number = 1; number <= device->port_count(); ++number) device->port(number).reset();
   }
@@ -60,6 +65,9 @@ Link* Fabric::link(std::string_view name) {
 }
 Switch* Fabric::find_switch(std::string_view name) {
   return by_name(switches_, name);
+}
+Uplink* Fabric::uplink(std::string_view name) {
+  return by_name(uplinks_, name);
 }
 
 const std::string& Fabric::far_end(const Link& link) const {
@@ -90,6 +98,10 @@ void Fabric::cable(const LinkSpec& spec) {
       LinkSink& sink = hub->add_port(in, out);
       return {&hub->source(out), &sink};
     }
+    if (Uplink* at = uplink(name)) {
+      at->attach(out, in);
+      return {at, at};
+    }
     Port* at = port(name);
     at->attach(out, in);
     return {at, at};
@@ -106,33 +118,48 @@ void Fabric::route() {
       route_to(PortName{device->name(), number}.text(), device->port(number).spec());
     }
   }
+  route_outside();
 }
 
-// Breadth first from the port against the direction of travel: every switch learns through which
-// links it is nearest.
-void Fabric::route_to(const std::string& port, const PortSpec& spec) {
-  struct Way {
-    unsigned distance = 0;
-    std::vector<const Link*> links;
-  };
-  std::deque<std::string> frontier{port};
-  std::map<std::string, Way> ways{{port, {}}};
+// Breadth first from those ends against the direction of travel: every switch, and who is cabled to
+// one, learns through which links they are nearest.
+std::map<std::string, Fabric::Way> Fabric::ways_to(const std::vector<std::string>& ends) const {
+  std::deque<std::string> frontier(ends.begin(), ends.end());
+  std::map<std::string, Way> ways;
+  for (const std::string& end : ends) ways[end] = {};
+  auto is_switch = [&](const std::string& name) { return by_name(switches_, name) != nullptr; };
   while (!frontier.empty()) {
     std::string at = frontier.front();
     frontier.pop_front();
     unsigned distance = ways[at].distance + 1;
     for (size_t i = 0; i < links_.size(); ++i) {
       const auto& [from, to] = ends_[i];
-      if (to != at || !find_switch(from)) continue;
+      if (to != at) continue;
       auto [way, found] = ways.try_emplace(from, Way{distance, {}});
-      if (found) frontier.push_back(from);
+      if (found && is_switch(from)) frontier.push_back(from);
       if (way->second.distance == distance) way->second.links.push_back(links_[i].get());
     }
   }
-  for (const auto& [name, way] : ways) {
+  return ways;
+}
+
+void Fabric::route_to(const std::string& port, const PortSpec& spec) {
+  for (const auto& [name, way] : ways_to({port})) {
     Switch* from = find_switch(name);
-    if (!from) continue;
-    for (const Ip& ip : gids_of(spec)) from->set_route(ip, way.links);
+    Uplink* outside = uplink(name);
+    for (const Ip& ip : gids_of(spec)) {
+      if (from) from->set_route(ip, way.links);
+      if (outside) outside->serve(ip, port, spec.mtu);
+    }
+  }
+}
+
+// What nobody inside has leaves by the nearest uplink.
+void Fabric::route_outside() {
+  std::vector<std::string> ends;
+  for (const auto& one : uplinks_) ends.push_back(one->name());
+  for (const auto& [name, way] : ways_to(ends)) {
+    if (Switch* from = find_switch(name)) from->set_default_route(way.links);
   }
 }
 

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -21,6 +23,7 @@ namespace rocefs {
 class Device;
 class Port;
 class SwitchNpcc;
+class Uplink;
 
 // Sees each packet as its NIC port transmits it, once, before loss; the frame holds payload, pad
 // and ICRC.
@@ -59,13 +62,15 @@ class Fabric {
   const std::vector<std::unique_ptr<Device>>& devices() const { return devices_; }
   const std::vector<std::unique_ptr<Link>>& links() const { return links_; }
   const std::vector<std::unique_ptr<Switch>>& switches() const { return switches_; }
-  // One for each of them.
+  const std::vector<std::unique_ptr<Uplink>>& uplinks() const { return uplinks_; }
+  // One for each of the switches.
   const std::vector<std::unique_ptr<SwitchNpcc>>& npcc() const { return npcc_; }
   // Null if there is none of that name.
   Device* device(std::string_view name);
   Port* port(std::string_view name);  // DEVICE or DEVICE/N
   Link* link(std::string_view name);
   Switch* find_switch(std::string_view name);
+  Uplink* uplink(std::string_view name);
   // Where one of links() leads to, as the topology names it.
   const std::string& far_end(const Link& link) const;
   const TraceHash& trace() const { return trace_; }
@@ -82,7 +87,13 @@ class Fabric {
   Link& add_link(const std::string& from, const std::string& to, const LinkSpec& spec);
   void cable(const LinkSpec& spec);
   void route();
+  struct Way {
+    unsigned distance = 0;
+    std::vector<const Link*> links;
+  };
+  std::map<std::string, Way> ways_to(const std::vector<std::string>& ends) const;
   void route_to(const std::string& port, const PortSpec& spec);
+  void route_outside();
 
   Scheduler& scheduler_;
   Outstanding& outstanding_;
@@ -93,6 +104,7 @@ class Fabric {
   CaptureSink* capture_ = nullptr;
   std::vector<std::unique_ptr<Switch>> switches_;
   std::vector<std::unique_ptr<SwitchNpcc>> npcc_;
+  std::vector<std::unique_ptr<Uplink>> uplinks_;
   std::vector<std::unique_ptr<Link>> links_;
   std::vector<std::unique_ptr<Device>> devices_;
   // Who is where: links_[i] leads from ends_[i].first to ends_[i].second, by name.

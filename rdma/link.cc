@@ -129,6 +129,7 @@ void Link::forget_pauses() {
 void Link::lose(Packet* packet, TimeNs now) {
   trace_.carried(now, id_, *packet);
   counters_.lost.add();
+  counters_.lost_bytes.add(packet->wire_length());
   pool_.release(packet);
 }
 

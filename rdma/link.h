@@ -64,12 +64,13 @@ inline constexpr KnobRow kLinkKnobs[] = {
 };
 
 struct LinkCounters {
-  Counter packets, bytes, lost, overflowed;
+  Counter packets, bytes, lost, lost_bytes, overflowed;
 };
 inline constexpr CounterRow<LinkCounters> kLinkCounters[] = {
     {"packets", &LinkCounters::packets, "packets transmitted on this direction"},
     {"bytes", &LinkCounters::bytes, "octets transmitted, IP header to ICRC"},
     {"lost", &LinkCounters::lost, "packets that the link lost"},
+    {"lost_bytes", &LinkCounters::lost_bytes, "octets of these, IP header to ICRC"},
     {"overflowed", &LinkCounters::overflowed, "packets dropped by the switch: its buffer was full"},
 };
 

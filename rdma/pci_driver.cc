@@ -1,5 +1,6 @@
 #include "rdma/pci_driver.h"
 
+#include <algorithm>
 #include <cerrno>
 
 #include "core/function_file.h"
@@ -20,8 +21,8 @@ constexpr TriggerRow kUnbind{"unbind", "PCI ADDRESS",
 }  // namespace
 
 PciDriver::PciDriver(Tree& tree, Fabric& fabric, Engine& engine, const LinkKnobs& knobs,
-                     DeviceExtension* extension)
-    : tree_(tree), engine_(engine), extension_(extension) {
+                     std::vector<DeviceExtension*> extensions)
+    : tree_(tree), engine_(engine), extensions_(std::move(extensions)) {
   tree.add_directory("class/infiniband");
   tree.add_directory("class/net");
   tree.add_file("class/infiniband_verbs/abi_version",
@@ -46,11 +47,12 @@ PciDriver::~PciDriver() = default;
 
 void PciDriver::bind(DeviceFiles& files) {
   files.bind();
-  if (extension_) extension_->bound(tree_, files.directory(), files.device());
+  for (DeviceExtension* one : extensions_) one->bound(tree_, files.directory(), files.device());
 }
 
 void PciDriver::unbind(DeviceFiles& files) {
-  if (extension_) extension_->unbound(files.device());
+  std::for_each(extensions_.rbegin(), extensions_.rend(),
+                [&files](DeviceExtension* one) { one->unbound(files.device()); });
   files.unbind();
 }
 

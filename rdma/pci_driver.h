@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/engine.h"
 #include "core/tree.h"
@@ -20,10 +21,10 @@ namespace rocefs {
 // Control thread.
 class PciDriver {
  public:
-  // Adds its own files and those of every device, which `extension` adds to if it is not null. All
+  // Adds its own files and those of every device, which the extensions add to in their order. All
   // outlive it; it outlives whoever serves the tree.
   PciDriver(Tree& tree, Fabric& fabric, Engine& engine, const LinkKnobs& knobs,
-            DeviceExtension* extension = nullptr);
+            std::vector<DeviceExtension*> extensions = {});
   ~PciDriver();
   // Binds every device that is not; answers when all are.
   void bind_all(Answer<void> answer);
@@ -47,7 +48,7 @@ class PciDriver {
 
   Tree& tree_;
   Engine& engine_;
-  DeviceExtension* const extension_;
+  const std::vector<DeviceExtension*> extensions_;
   std::map<std::string, std::unique_ptr<DeviceFiles>, std::less<>> functions_;
   // One change at a time, in the order of the stores.
   std::deque<Task> waiting_;

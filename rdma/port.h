@@ -38,6 +38,13 @@ class Port final : public LinkSource, public LinkSink {
   const PortSpec& spec() const { return spec_; }
   uint8_t number() const { return number_; }  // 1 or 2
   uint32_t mtu() const { return spec_.mtu; }
+  // Its own, and that of its subnet's manager; 0 where there is no subnet. Set once, before
+  // anything runs.
+  struct Lids {
+    uint16_t own = 0, manager = 0;
+  };
+  void set_lids(const Lids& lids) { lids_ = lids; }
+  const Lids& lids() const { return lids_; }
   // The table's entries that are not empty.
   const std::vector<Ip>& gids() const { return gids_; }
   bool link_up() const { return link_up_; }
@@ -88,6 +95,7 @@ class Port final : public LinkSource, public LinkSink {
   Device& device_;
   const PortSpec& spec_;
   const uint8_t number_;
+  Lids lids_;
   const std::vector<Ip> gids_;
   Link* egress_ = nullptr;
   Link* ingress_ = nullptr;

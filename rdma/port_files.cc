@@ -7,8 +7,8 @@
 
 #include "core/counter_files.h"
 #include "core/function_file.h"
+#include "core/port_speed.h"
 #include "rdma/device.h"
-#include "rdma/port_speed.h"
 
 namespace rocefs {
 namespace {
@@ -189,9 +189,11 @@ void add_port_files(Tree& tree, const std::string& directory, Port& port, Engine
                 link->file([](const PortLink& at) { return rate_text(at.rate_bps()); },
                            "of the link, as InfiniBand would call it"));
   fixed(tree, directory + "/link_layer", "Ethernet", "RoCE runs over Ethernet");
-  fixed(tree, directory + "/lid", "0x0", "0x0: RoCE has no LIDs");
-  fixed(tree, directory + "/lid_mask_count", "0", "0: as the LID");
-  fixed(tree, directory + "/sm_lid", "0x0", "0x0: there is no subnet manager");
+  fixed(tree, directory + "/lid", fmt::format("0x{:x}", port.lids().own),
+        "local identifier, for management datagrams alone: packets know no LIDs");
+  fixed(tree, directory + "/lid_mask_count", "0", "0: one LID a port");
+  fixed(tree, directory + "/sm_lid", fmt::format("0x{:x}", port.lids().manager),
+        "local identifier of the subnet's manager");
   fixed(tree, directory + "/sm_sl", "0", "its service level");
   fixed(tree, directory + "/cap_mask", fmt::format("0x{:08x}", kPortCapabilities),
         "CM supported, GIDs from IP addresses");

@@ -82,10 +82,23 @@ LinkSource& Switch::source(const Link& out) {
   return unit_of(out);
 }
 
+std::vector<uint16_t> Switch::ports_of(std::span<const Link* const> links) const {
+  std::vector<uint16_t> ports;
+  for (const Link* link : links) ports.push_back(unit_of(*link).index);
+  return ports;
+}
+
 void Switch::set_route(const Ip& destination, std::span<const Link* const> next_hops) {
-  std::vector<uint16_t> hops;
-  for (const Link* link : next_hops) hops.push_back(unit_of(*link).index);
-  routes_.set(destination, hops);
+  routes_.set(destination, ports_of(next_hops));
+}
+
+void Switch::set_default_route(std::span<const Link* const> next_hops) {
+  default_hops_ = ports_of(next_hops);
+}
+
+std::span<const uint16_t> Switch::hops_of(const Packet& packet) const {
+  std::span<const uint16_t> hops = routes_.find(packet);
+  return hops.empty() ? std::span<const uint16_t>(default_hops_) : hops;
 }
 
 // The flow's own choice among all, so that it moves only if that one is down; then its choice among
@@ -107,13 +120,13 @@ size_t Switch::next_hop(const Packet& packet, std::span<const uint16_t> hops) co
 }
 
 std::optional<size_t> Switch::route(const Packet& packet) const {
-  std::span<const uint16_t> hops = routes_.find(packet);
+  std::span<const uint16_t> hops = hops_of(packet);
   if (hops.empty()) return std::nullopt;
   return next_hop(packet, hops);
 }
 
 void Switch::forward(PortUnit& from, Packet* packet, TimeNs now) {
-  std::span<const uint16_t> hops = routes_.find(*packet);
+  std::span<const uint16_t> hops = hops_of(*packet);
   if (hops.empty()) {
     unroutable_.add();
     return pool_.release(packet);

@@ -50,6 +50,8 @@ class Switch final : public KnobOwner {
   LinkSource& source(const Link& out);
   // The links through which `destination` is nearest; all lead out of this switch.
   void set_route(const Ip& destination, std::span<const Link* const> next_hops);
+  // Where packets go to whose destination has no route.
+  void set_default_route(std::span<const Link* const> next_hops);
   // Nothing is stored and nobody paused any more, chance begins anew. Links have been reset.
   void reset();
 
@@ -89,6 +91,8 @@ class Switch final : public KnobOwner {
   };
 
   PortUnit& unit_of(const Link& out) const;
+  std::vector<uint16_t> ports_of(std::span<const Link* const> links) const;
+  std::span<const uint16_t> hops_of(const Packet& packet) const;
   void forward(PortUnit& from, Packet* packet, TimeNs now);
   // `from` is null for the switch's own. False if the packet was dropped.
   bool enqueue(PortUnit* from, PortUnit& to, Packet* packet, TimeNs now);
@@ -110,6 +114,7 @@ class Switch final : public KnobOwner {
   Counter& unroutable_;
   std::vector<std::unique_ptr<PortUnit>> ports_;
   RouteTable routes_;
+  std::vector<uint16_t> default_hops_;
   SwitchSettings settings_ = SwitchSettings::initial();
   BufferPlan plan_;
   RedMarker marker_;

@@ -1,5 +1,5 @@
-// What every test begins with, compiled once for all of them.
-#pragma once
+// What every test begins with, compiled once for all of them: the Makefile includes it, and nobody
+// else.
 
 #include <catch2/catch.hpp>
 #include <cstdint>

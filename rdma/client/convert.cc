@@ -3,9 +3,9 @@
 #include <cerrno>
 #include <cstring>
 
+#include "core/port_speed.h"
 #include "rdma/device.h"
 #include "rdma/memory.h"
-#include "rdma/port_speed.h"
 
 namespace rocefs {
 namespace {
@@ -263,6 +263,8 @@ void describe(const Port& port, rocefs_port_attr& out) {
   const PortSpeed& speed = port_speed(port.egress().parameters().rate_bps);
   out.active_speed = speed.speed;
   out.active_width = speed.width;
+  out.lid = port.lids().own;
+  out.sm_lid = port.lids().manager;
 }
 
 SendRequest send_request_of(const Device& device, const rocefs_send_wqe& wqe,

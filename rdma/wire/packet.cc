@@ -343,6 +343,12 @@ void finish_lengths(Headers& headers, size_t payload_len) {
   headers.v4.checksum = checksum(bytes.data());
 }
 
+void set_ipv4_checksum(std::span<uint8_t> header) {
+  assert(header.size() >= kIpv4Len);
+  store16(header.data() + 10, 0);
+  store16(header.data() + 10, checksum(header.data()));
+}
+
 size_t emit(const Headers& headers, std::span<uint8_t> out) {
   assert(out.size() >= kMaxHeaderLen);
   uint8_t* at = out.data();

@@ -61,6 +61,9 @@ ParseError parse_headers(std::span<const uint8_t> bytes, size_t payload_len, Par
 // UDP checksum of 0. The opcode must be valid, and the packet shorter than 64 KiB.
 void finish_lengths(Headers& headers, size_t payload_len);
 
+// Makes the checksum of an IPv4 header without options right. `header` has kIpv4Len octets.
+void set_ipv4_checksum(std::span<uint8_t> header);
+
 // What all packets of a connection have in common, as octets: emitting one is a copy and a few
 // stores.
 class HeaderTemplate {

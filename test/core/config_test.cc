@@ -25,7 +25,8 @@ std::string refusal(const std::string& text) {
 TEST_CASE("config: a file says everything that a topology holds") {
   Result<Config> config = parse_config(
       "[clock]\nmode=virtual\ndilation=1\nseed=0x10\n[nic]\nmgmt=none\n"
-      "[device mlx5_0]\npci=0001:0A:1f.7\nnetdev=eth0\nmac=02:00:00:00:00:aB\nip=192.168.0.9\n"
+      "mad_semantics=ofed4\n[device "
+      "mlx5_0]\npci=0001:0A:1f.7\nnetdev=eth0\nmac=02:00:00:00:00:aB\nip=192.168.0.9\n"
       "ip6=2001:db8::9\nmtu=256\nports=1\n[device b]\n[switch s.1]\n"
       "[link mlx5_0 s.1]\nrate=100G\ndelay=1.5us\nloss=1e-3\nbuffer=64K\nstate=down\n[link s.1 b]\n"
       "[knobs]\nx/y = 1 2\n",
@@ -35,6 +36,7 @@ TEST_CASE("config: a file says everything that a topology holds") {
   CHECK(config->dilation == 1u);
   CHECK(config->seed == 16u);
   CHECK(!config->mgmt);
+  CHECK(config->mad_semantics == "ofed4");
   REQUIRE(config->topology);
   const DeviceSpec& device = config->topology->devices.at(0);
   CHECK(device.name == "mlx5_0");
@@ -58,7 +60,7 @@ TEST_CASE("config: a file says everything that a topology holds") {
   REQUIRE(config->knobs.size() == 1);
   CHECK(config->knobs[0].path == "x/y");
   CHECK(config->knobs[0].value == "1 2");
-  CHECK(config->knobs[0].line == 25);
+  CHECK(config->knobs[0].line == 26);
 }
 
 TEST_CASE("config: without device, switch and link the default topology stands") {
@@ -158,12 +160,12 @@ TEST_CASE("config: a second port that is not there, or told of twice, is refused
        "f:4: unknown key pci in [port]: netdev, mac, ip, ip6 or mtu is wanted"},
       {"[port a]\n",
        "f:1: unknown section [port a]: clock, nic, topology, device NAME, port NAME 2, switch "
-       "NAME, "
-       "link A B, knobs, sim, flows, at, inject, sample, plot or variant NAME is wanted"},
+       "NAME, uplink NAME, link A B, knobs, sim, flows, at, inject, sample, plot or variant NAME "
+       "is wanted"},
       {"[device a]\nports=2\n[switch s]\n[link a s]\n", "f:2: a/2 has no link"},
       {"[device a]\nports=2\n[port a 2]\n[switch s]\n[link a s]\n", "f:3: a/2 has no link"},
-      {"[device a]\n[switch s]\n[link a/2 s]\n", "f:3: no device or switch a/2"},
-      {"[device a]\n[switch s]\n[link a/3 s]\n", "f:3: no device or switch a/3"},
+      {"[device a]\n[switch s]\n[link a/2 s]\n", "f:3: no device, switch or uplink a/2"},
+      {"[device a]\n[switch s]\n[link a/3 s]\n", "f:3: no device, switch or uplink a/3"},
       {"[device a]\n[switch s]\n[link a s]\n[link a/1 s]\n",
        "f:4: the port of a has its cable already"},
       {"[device a]\nports=2\n[link a a/1]\n", "f:3: the port of a has its cable already"},
@@ -171,6 +173,38 @@ TEST_CASE("config: a second port that is not there, or told of twice, is refused
       {"[device a]\nports=2\n[device a.2]\n[switch s]\n[link a s]\n[link a/2 s]\n[link a.2 s]\n",
        "f:7: two links would be named a.2-s"}};
   for (const Row& row : rows) CHECK(refusal(row.text) == row.why);
+}
+
+TEST_CASE("config: an uplink is a node with one cable and no keys") {
+  std::string device = "[device a]\n[switch s]\n[link a s]\n";
+  Result<Config> config = parse_config(device + "[uplink up]\n[link s up]\nrate=1G\n", "f");
+  REQUIRE(config);
+  REQUIRE(config->topology->uplinks.size() == 1);
+  CHECK(config->topology->uplinks[0].name == "up");
+  CHECK(config->topology->links.at(1).b == "up");
+  CHECK(refusal("[device a]\n[uplink up]\n[link up a]\n") == "accepted");
+  CHECK(refusal(device + "[uplink up]\n") == "f:4: up has no link");
+  CHECK(refusal(device + "[uplink s]\n") == "f:4: s is there already");
+  CHECK(refusal(device + "[uplink up]\nport=1\n") == "f:5: unknown key port in [uplink up]");
+  CHECK(refusal(device + "[uplink up]\n[switch t]\n[link up s]\n[link t up]\n") ==
+        "f:7: the uplink up has its cable already");
+  CHECK(refusal(device + "[uplink up]\n[uplink v]\n[link up v]\n") ==
+        "f:6: a link from an uplink to an uplink");
+}
+
+TEST_CASE("topology: an uplink's address is mb_0's, of either version") {
+  Result<Topology> v4 = uplink_topology("10.9.0.1");
+  REQUIRE(v4);
+  CHECK(v4->devices[0].ports[0].ipv4 == std::array<uint8_t, 4>{10, 9, 0, 1});
+  CHECK(v4->links.back().a == "sw_0");
+  CHECK(v4->links.back().b == v4->uplinks.at(0).name);
+  Result<Topology> v6 = uplink_topology("2001:db8::7");
+  REQUIRE(v6);
+  CHECK(v6->devices[0].ports[0].ipv6->at(15) == 7);
+  CHECK(v6->devices[0].ports[0].ipv4 == default_topology().devices[0].ports[0].ipv4);
+  for (const char* bad : {"", "10.9.0", "10.9.0.1/24", "224.0.0.1", "fe80::1", "::", "host"}) {
+    CHECK_FALSE(uplink_topology(bad));
+  }
 }
 
 TEST_CASE("config: a link's values have the ranges of its knobs") {
@@ -236,13 +270,27 @@ TEST_CASE("config: an indented line is a line, not the rest of a value") {
         "f:3: neither [section], key = value, nor a comment");
 }
 
+TEST_CASE("config: SA requests are limited as the vendor's text says, or as a release of it does") {
+  CHECK(parse_config("", "f")->mad_semantics == "doc");
+  for (std::string word : {"doc", "ofed4", "ofed25"}) {
+    CHECK(parse_config("[nic]\nmad_semantics = " + word + "\n", "f")->mad_semantics == word);
+  }
+}
+
 TEST_CASE("config: the first broken line is named, not a good one behind it") {
   CHECK(refusal("[device a]\nmtu=256\n[device b\nmtu=256\n[link a b]\n") ==
         "f:3: neither [section], key = value, nor a comment");
   CHECK(refusal("[clock]\nfoo=1\nnonsense\n") ==
         "f:2: unknown key foo in [clock]: mode, seed or dilation is wanted");
   CHECK(refusal("[nic]\nmgmt=off\n") == "f:2: mgmt=off: default or none is wanted");
-  CHECK(refusal("[nic]\nmode=soc\n") == "f:2: unknown key mode in [nic]: mgmt is wanted");
+  CHECK(refusal("[nic]\nmode=soc\n") ==
+        "f:2: unknown key mode in [nic]: mgmt or mad_semantics is wanted");
+  CHECK(refusal("[nic]\nmgmt=none\nmad_semantics=ofed5\n") ==
+        "f:3: mad_semantics=ofed5: doc, ofed4 or ofed25 is wanted");
+  CHECK(refusal("[nic]\nmad_semantics=\n") ==
+        "f:2: mad_semantics=: doc, ofed4 or ofed25 is wanted");
+  CHECK(refusal("[nic]\nmad_semantics=doc\nmad_semantics=doc\n") ==
+        "f:3: mad_semantics is given twice");
   CHECK(refusal("[nic a]\n") == "f:1: [nic] takes no name");
 }
 
@@ -303,10 +351,21 @@ TEST_CASE("config: a shape that cannot be built is refused with its line") {
         "f:2: kind=ring: star, dumbbell or leaf-spine is wanted");
   CHECK(refusal("[topology]\nkind=dumbbell\nhosts=3\n") ==
         "f:1: hosts=3 do not spread evenly over 2 switches");
+  CHECK(refusal("[topology]\nkind=leaf-spine\nhosts=200\nleaves=1\nspines=55\n") ==
+        "f:1: hosts=200 and spines=55: a leaf has at most 254 links");
+  CHECK(parse_config("[topology]\nkind=leaf-spine\nhosts=200\nleaves=1\nspines=54\n", "f"));
   CHECK(refusal("[topology]\nkind=star\nhosts=201\n") == "f:3: hosts=201: 1 to 200 is wanted");
   CHECK(refusal("[topology]\nkind=star\nmtu=9000\n") ==
         "f:3: mtu=9000: 256, 512, 1024, 2048 or 4096 is wanted");
   CHECK(refusal("[device a]\n[topology]\nkind=star\n") ==
         "f:2: [topology] stands without devices, switches and links of its own");
   CHECK(refusal("[topology]\nkind=star\nspeed=1\n").starts_with("f:3: unknown key speed"));
+}
+
+TEST_CASE("config: a switch has no more links than port numbers") {
+  std::string text = "[device a]\n[switch hub]\n[link a hub]\n";
+  for (int i = 2; i <= 254; ++i) text += fmt::format("[switch s{}]\n[link hub s{}]\n", i, i);
+  CHECK(parse_config(text, "f"));
+  CHECK(refusal(text + "[switch t]\n[link t hub]\n") ==
+        "f:511: switch hub has more than 254 links");
 }

@@ -359,6 +359,17 @@ TEST_CASE("port: complete messages are remembered up to a number, and octets hav
   }
   CHECK(stopped == 1);
   CHECK(reassembly.size() < 7);
+  CHECK(reassembly.octets() <= Reassembly::kMaxOctets);
+  CHECK(reassembly.octets() > Reassembly::kMaxOctets / 4);
+  SECTION("expired") {
+    reassembly.expire(RmppReceiver::kTotalTimeNs);
+  }
+  SECTION("with their agent") {
+    reassembly.remove_agent(1);
+  }
+  CHECK(reassembly.octets() == 0);
+  CHECK(reassembly.size() == 0);
+  CHECK(reassembly.next_deadline() == kNever);
 }
 
 TEST_CASE("port: with loss every request has one end and nothing is left") {

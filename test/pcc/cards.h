@@ -46,7 +46,7 @@ struct Cards {
     pcc = std::make_unique<Pcc>(Pcc::Parts{tree, *engine, *fabric, worker, make, std::move(plugins),
                                            mgmt, revoke, noted, driver_noted});
     driver = std::make_unique<PciDriver>(tree, *fabric, *engine, make_link_knobs(*fabric, *engine),
-                                         pcc.get());
+                                         std::vector<DeviceExtension*>{pcc.get()});
     pcc->begin_modes();
   }
 

@@ -99,6 +99,7 @@ TEST_CASE("counters: what a link loses when it goes down is what was on the way"
   parameters.up = false;
   set(link, parameters);
   CHECK(link.counters().lost.get() == 1);
+  CHECK(link.counters().lost_bytes.get() == 20 + 8 + 12 + 16 + 8 + 4);
 }
 
 TEST_CASE("counters: a full buffer drops on account of the way in, or of the way out") {

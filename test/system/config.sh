@@ -48,7 +48,7 @@ refused() {  # TEXT LINE REASON
   return 0
 }
 refused '[device a]\nspeed = 1\n' 2 'unknown key speed in [device]: pci, ports, netdev, mac, ip, ip6 or mtu is wanted'
-refused '[moon a]\n' 1 'unknown section [moon a]: clock, nic, topology, device NAME, port NAME 2, switch NAME, link A B, knobs, sim, flows, at, inject, sample, plot or variant NAME is wanted'
+refused '[moon a]\n' 1 'unknown section [moon a]: clock, nic, topology, device NAME, port NAME 2, switch NAME, uplink NAME, link A B, knobs, sim, flows, at, inject, sample, plot or variant NAME is wanted'
 refused '\n\nnonsense\n' 3 'neither [section], key = value, nor a comment'
 refused 'rate = 1\n' 1 'rate stands before any section'
 refused '[device a]\n[device a]\n' 2 'a is there already'
@@ -57,7 +57,7 @@ refused '[device a]\nip = 1.2.3\n' 2 'ip=1.2.3: an IPv4 address is wanted'
 refused '[device a]\nmtu = 1024\nmtu = 1024\n' 3 'mtu is given twice'
 refused '[device a]\n[switch s]\n[link a s]\nrate = 10X\n' 4 "rate: '10X': a rate such as 10G or 2500M is wanted"
 refused '[device a]\n[switch s]\n[link a s]\nloss = 2\n' 4 "loss: '2' is outside 0 to 1"
-refused '[device a]\n[link a b]\n' 2 'no device or switch b'
+refused '[device a]\n[link a b]\n' 2 'no device, switch or uplink b'
 refused '[device a]\n' 1 'a has no link'
 refused '[device a]\n[switch s]\n[switch t]\n[link a s]\n[link a t]\n' 5 'the port of a has its cable already'
 refused '[device a]\n[device b]\nip = 10.77.0.1\n[link a b]\n' 2 'b has the ip of another port'

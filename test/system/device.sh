@@ -67,9 +67,9 @@ is "$port/state" "4: ACTIVE"
 is "$port/phys_state" "5: LinkUp"
 is "$port/rate" "10 Gb/sec (4X SDR)"
 is "$port/link_layer" Ethernet
-is "$port/lid" 0x0
+is "$port/lid" 0x2
 is "$port/lid_mask_count" 0
-is "$port/sm_lid" 0x0
+is "$port/sm_lid" 0x1
 is "$port/sm_sl" 0
 is "$port/cap_mask" 0x04010000
 expect 0 "$(ls "$port/pkeys")" "pkeys"
@@ -104,10 +104,21 @@ MINOR=3
 DEVNAME=infiniband/uverbs0"
 leads "$verbs/uverbs0/device" ../../../0000:2b:00.0
 leads "$verbs/uverbs0/subsystem" ../../../../../class/infiniband_verbs
-expect "uverbs0 uverbs1" "$(LC_ALL=C ls "$mnt/dev/infiniband" | xargs)" "dev/infiniband"
+expect "umad0 umad1 uverbs0 uverbs1" "$(LC_ALL=C ls "$mnt/dev/infiniband" | xargs)" "dev/infiniband"
 leads "$mnt/dev/infiniband/uverbs0" /dev/null
 expect "symbolic link" "$(stat -c %F "$mnt/dev/infiniband/uverbs0")" "uverbs0"
 expect "character special file 1:3" "$(stat -Lc '%F %Hr:%Lr' "$mnt/dev/infiniband/uverbs1")" "uverbs1"
+
+# Its umad: as libibumad looks for it.
+mads=$mnt/class/infiniband_mad
+expect "abi_version umad0 umad1" "$(LC_ALL=C ls "$mads" | xargs)" "class/infiniband_mad"
+is "$mads/abi_version" 5
+leads "$mads/umad0" ../../devices/pci0000:2b/0000:2b:00.0/infiniband_mad/umad0
+is "$mads/umad0/ibdev" mb_0
+is "$mads/umad0/port" 1
+leads "$mads/umad0/device" ../../../0000:2b:00.0
+leads "$mads/umad0/subsystem" ../../../../../class/infiniband_mad
+expect "regular empty file 666" "$(stat -c '%F %a' "$mnt/dev/infiniband/umad0")" "umad0"
 
 # The counters of the standard, all of them.
 expect "VL15_dropped excessive_buffer_overrun_errors link_downed link_error_recovery\

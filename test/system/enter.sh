@@ -116,7 +116,7 @@ if $may_root; then . "$lib/enter_as_root.bash"; fi
 
 # A NIC leaves and comes back: the command that is inside sees it, and so does who enters meanwhile.
 nic='echo $(ls /sys/class/infiniband; ls /dev/infiniband) $(cat /sys/class/net/enp43s0/address 2>/dev/null)'
-expect "0 mb_0 mb_1 uverbs0 uverbs1 02:00:4c:6d:62:01,mb_1 uverbs1,mb_0 mb_1 uverbs0 uverbs1 02:00:4c:6d:62:01" \
+expect "0 mb_0 mb_1 umad0 umad1 uverbs0 uverbs1 02:00:4c:6d:62:01,mb_1 umad1 uverbs1,mb_0 mb_1 umad0 umad1 uverbs0 uverbs1 02:00:4c:6d:62:01" \
   "$(said may_enter sh -ec "cd /sys/bus/pci/drivers/mango_core; $nic; echo 0000:2b:00.0 >unbind; $nic
     echo 0000:2b:00.0 >bind; $nic" | paste -sd,)" "unbind and bind, inside"
 echo 0000:2b:00.0 >"$mnt/bus/pci/drivers/mango_core/unbind"

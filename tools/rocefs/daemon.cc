@@ -16,6 +16,7 @@
 #include "fs/session.h"
 #include "pcc/card/program_server.h"
 #include "rdma/client/server.h"
+#include "tools/rocefs/heartbeat.h"
 #include "tools/rocefs/house.h"
 #include "tools/rocefs/kept.h"
 
@@ -102,6 +103,7 @@ class Daemon::Impl {
   std::unique_ptr<ClientServer> clients_;
   std::unique_ptr<ProgramServer> programs_;
   DaemonEvents events_;
+  std::optional<Heartbeat> heartbeat_;
   Fd signals_;
   bool ending_ = false;
 };
@@ -350,6 +352,9 @@ void Daemon::Impl::run(DaemonEvents events) {
   events_ = std::move(events);
   watch_signals();
   house_->engine().start();
+  if (events_.alive_every > 0) {
+    heartbeat_.emplace(events_.alive_every, house_->loop(), house_->engine(), events_.alive);
+  }
   listen();
   house_->loop().run();
 }
@@ -371,6 +376,7 @@ bool Daemon::Impl::settle_clients() {
 }
 
 Daemon::Impl::~Impl() {
+  heartbeat_.reset();
   session_.reset();
   if (clients_) clients_->drop_all();
   programs_.reset();

@@ -8,6 +8,7 @@
 #include "core/fd.h"
 #include "core/journal.h"
 #include "core/result.h"
+#include "core/time.h"
 #include "tools/rocefs/house.h"
 #include "tools/rocefs/options.h"
 
@@ -28,6 +29,9 @@ struct DaemonEvents {
   // those who are still there, as soon as every copy of listener() is closed.
   std::function<void()> unlisted;
   std::function<void()> ending;
+  // Every `alive_every` of wall time, as long as both threads do their work. 0: never.
+  std::function<void()> alive;
+  TimeNs alive_every = 0;
 };
 
 class Daemon {

@@ -13,6 +13,8 @@
 #include "rdma/device.h"
 #include "rdma/files.h"
 #include "rdma/switch_files.h"
+#include "rdma/uplink.h"
+#include "rdma/uplink_files.h"
 
 namespace rocefs {
 
@@ -29,6 +31,7 @@ Result<std::unique_ptr<House>> House::create(const Config& config, const Choice&
   house->fabric_ = std::make_unique<Fabric>(
       house->topology_, choice.seed, house->engine_->scheduler(), house->engine_->outstanding());
   if (Result<void> opened = house->open_registers(); !opened) return opened.error();
+  if (Result<void> opened = house->open_uplinks(); !opened) return opened.error();
   house->tree_ = std::make_unique<Tree>(choice.uid, choice.gid);
   house->worker_ = std::make_unique<Worker>();
   return house;
@@ -42,6 +45,16 @@ Result<void> House::open_registers() {
     registers.set_clock(engine_->clock().reading());
     engine_->clock().on_change(
         [&registers](const ClockReading& clock) { registers.set_clock(clock); });
+  }
+  return {};
+}
+
+Result<void> House::open_uplinks() {
+  auto warn = [this](const std::string& line) {
+    engine_->tell_control([this, line] { log(LogLevel::kWarning, line); });
+  };
+  for (const auto& uplink : fabric_->uplinks()) {
+    if (Result<void> opened = uplink->open(*engine_, warn); !opened) return opened;
   }
   return {};
 }
@@ -60,10 +73,13 @@ void House::add_files(std::function<void()> drop_clients) {
   std::string debug(kDebugDirectory);
   LinkKnobs knobs = make_link_knobs(*fabric_, *engine_);
   add_pcc();
-  driver_ = std::make_unique<PciDriver>(*tree_, *fabric_, *engine_, knobs, pcc_.get());
+  add_mads(debug);
+  driver_ = std::make_unique<PciDriver>(*tree_, *fabric_, *engine_, knobs,
+                                        std::vector<DeviceExtension*>{pcc_.get(), mads_.get()});
   add_fabric_files(*tree_, debug, *fabric_, knobs);
   add_switch_files(*tree_, debug, *fabric_, *engine_,
                    [this](std::string line) { log(LogLevel::kWarning, line); });
+  add_uplink_files(*tree_, debug, *fabric_);
   clock_files_ = std::make_unique<ClockFiles>(
       *tree_, debug + "/clock", *engine_,
       [this](std::string why) { log(LogLevel::kErr, "clock/at: " + why); });
@@ -92,6 +108,12 @@ void House::add_pcc() {
   pcc_ = std::make_unique<Pcc>(Pcc::Parts{*tree_, *engine_, *fabric_, *worker_, make_backend,
                                           choice_.plugins, config_.mgmt, choice_.revoke_program,
                                           own_log, driver_log});
+}
+
+void House::add_mads(const std::string& debug) {
+  auto warn = [this](const std::string& line) { log(LogLevel::kWarning, line); };
+  mads_ = std::make_unique<Mads>(
+      Mads::Parts{*tree_, *engine_, *fabric_, loop_, debug, config_.mad_semantics, warn});
 }
 
 std::unique_ptr<PccBackend> House::make_pcc_backend(Device& device,
@@ -126,10 +148,16 @@ ResetParts House::reset_parts(std::function<void()> drop_clients) {
     traffic_->begin_reset();
     answer({});
   });
+  parts.before.push_back([this](const Operation&, Answer<void> answer) {
+    mads_->drop_clients();
+    answer({});
+  });
   parts.on_core.push_back([this] { traffic_->stop_all(); });
+  parts.on_core.push_back([this] { mads_->reset(); });
   parts.on_core.push_back([this] { inject_->clear_all(); });
   parts.on_core.push_back([this] { fabric_->reset(); });
   parts.after.push_back([this] { traffic_->finish_reset(); });
+  parts.after.push_back([this] { mads_->finish_reset(); });
   parts.after.push_back([this] { inject_->finish_reset(); });
   parts.after.push_back([this] { pcc_->finish_reset(); });
   parts.after.push_back([this] { log(LogLevel::kInfo, "reset"); });

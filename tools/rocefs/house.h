@@ -22,6 +22,7 @@
 #include "rdma/inject.h"
 #include "rdma/pci_driver.h"
 #include "rdma/traffic.h"
+#include "tools/rocefs/mads.h"
 
 namespace rocefs {
 
@@ -79,9 +80,11 @@ class House {
  private:
   House(const Config& config, const Choice& choice);
   Result<void> open_registers();
+  Result<void> open_uplinks();
   std::shared_ptr<Attribute> find_setting(const std::string& path);
   Result<void> store_now(const KnobSetting& setting);
   void add_pcc();
+  void add_mads(const std::string& debug);
   std::unique_ptr<PccBackend> make_pcc_backend(Device& device, PccBackend::Listener& listener);
   ResetParts reset_parts(std::function<void()> drop_clients);
 
@@ -95,6 +98,7 @@ class House {
   std::unique_ptr<Fabric> fabric_;
   std::unique_ptr<Tree> tree_;
   std::unique_ptr<Pcc> pcc_;
+  std::unique_ptr<Mads> mads_;
   std::unique_ptr<PciDriver> driver_;
   std::unique_ptr<ClockFiles> clock_files_;
   std::unique_ptr<Traffic> traffic_;

@@ -4,13 +4,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
 
+#include "rdma/interface.h"
 #include "tools/rocefs/daemon.h"
 #include "tools/rocefs/enter.h"
 #include "tools/rocefs/options.h"
+#include "tools/rocefs/service_manager.h"
 #include "tools/rocefs/sim.h"
 #include "tools/rocefs/supervisor.h"
 
@@ -22,7 +26,8 @@ constexpr int kUsageError = 2;
 
 // The child goes on in the background; the parent waits for its word, so that every error is seen
 // and the mount is there when the command returns. Returns the child's end of the pipe.
-int fork_to_background() {
+// Whoever manages services knows the parent, so it is the parent who names the child to it.
+int fork_to_background(const ServiceManager& manager) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return -1;
   pid_t child = ::fork();
@@ -33,8 +38,11 @@ int fork_to_background() {
     return ends[1];
   }
   ::close(ends[1]);
-  char word;
-  if (::read(ends[0], &word, 1) == 1) ::_exit(0);
+  char word[PIPE_BUF];
+  if (ssize_t size = ::read(ends[0], word, sizeof word); size > 0) {
+    manager.ready(child, {word, static_cast<size_t>(size)});
+    ::_exit(0);
+  }
   int status = 0;
   ::waitpid(child, &status, 0);
   ::_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
@@ -60,7 +68,8 @@ int complain(const Failure& failed) {
 }
 
 // A worker's life.
-int work(const Options& options, const Config& config, Journal& journal, WorkerLink& link) {
+int work(const Options& options, const Config& config, Journal& journal, WorkerLink& link,
+         TimeNs alive_every) {
   bool first = link.descriptor() < 0;
   auto created =
       Daemon::create(options, config, {journal, link.descriptor(), link.take_listener()});
@@ -79,15 +88,34 @@ int work(const Options& options, const Config& config, Journal& journal, WorkerL
   };
   events.unlisted = [&] { link.listens_no_more(); };
   events.ending = [&] { link.ending(); };
+  events.alive = [&] { link.alive(); };
+  events.alive_every = alive_every;
   daemon->run(std::move(events));
   return 0;
 }
 
+// Its first port's MTU is what the machine's interface carries.
+Result<Topology> topology_with_uplink(const std::string& address) {
+  Result<Topology> topology = uplink_topology(address);
+  if (!topology) return errorf(EINVAL, "uplink={}: {}", address, topology.error().reason);
+  PortSpec& port = topology->devices[0].ports[0];
+  Ip ip = port.ipv6.value_or(mapped_ipv4(port.ipv4));
+  if (std::optional<Interface> interface = interface_of(ip)) {
+    port.mtu = roce_mtu(interface->mtu);
+    if (port.mtu == 0) {
+      return errorf(EINVAL, "uplink={}: {} has MTU {}, too small for RoCE", address,
+                    interface->name, interface->mtu);
+    }
+  }
+  return topology;
+}
+
 // What is read and forked here is what every worker begins with.
 int serve(const Options& options) {
+  const ServiceManager manager = ServiceManager::from_environment();
   int word = -1;
   if (!options.foreground) {
-    word = fork_to_background();
+    word = fork_to_background(manager);
     if (word < 0) {
       std::perror("rocefs: fork");
       return 1;
@@ -100,6 +128,11 @@ int serve(const Options& options) {
     if (!read) return complain({kUsageError, read.error().reason});
     config = std::move(*read);
   }
+  if (!options.uplink.empty()) {
+    Result<Topology> topology = topology_with_uplink(options.uplink);
+    if (!topology) return complain({kUsageError, topology.error().reason});
+    config.topology = std::move(*topology);
+  }
   auto journal = Journal::create(sizeof(Kept), Kept::kRecordSize);
   if (!journal) return complain({1, journal.error().reason});
   Kept& kept = (*journal)->state<Kept>();
@@ -108,16 +141,18 @@ int serve(const Options& options) {
   if (Result<void> armed = Faults(tried).arm(faults ? faults : ""); !armed) {
     return complain({kUsageError, armed.error().reason});
   }
-  auto mounted = [word, faults, &kept] {
+  auto mounted = [word, faults, &kept, &manager](const std::string& status) {
     if (faults) (void)Faults(kept.faults).arm(faults);
     (void)!::chdir("/");
-    if (word < 0) return;
+    if (word < 0) return manager.ready(::getpid(), status);
     close_terminal();
-    (void)!::write(word, "k", 1);
+    (void)!::write(word, status.data(), std::min<size_t>(status.size(), PIPE_BUF));
     ::close(word);
   };
-  Supervisor supervisor(
-      kept, [&](WorkerLink& link) { return work(options, config, **journal, link); }, mounted);
+  auto worker = [&](WorkerLink& link) {
+    return work(options, config, **journal, link, Supervisor::alive_every(manager));
+  };
+  Supervisor supervisor(kept, manager, worker, mounted);
   return supervisor.run();
 }
 

@@ -27,6 +27,7 @@ options after -o:
   clock=real|virtual   time passes by itself (real, the default), or only when told to
   dilation=S           real clock: S times slower than the wall (1)
   seed=N               of every random choice (1); the same seed gives the same run
+  uplink=ADDRESS       join the kernel's network: mb_0 has this address of the machine
   config=FILE          devices, switches, links and start values of knobs (ini)
   uid=N, gid=N         who owns the files (the mounting user)
   allow_other, ro, …   as for every FUSE file system
@@ -73,6 +74,11 @@ Result<void> take_option(Options& options, const std::string& option) {
   if (key == "config") {
     if (value.empty()) return Error{EINVAL, "config=: a file is wanted"};
     options.config = value;
+    return {};
+  }
+  if (key == "uplink") {
+    if (value.empty()) return Error{EINVAL, "uplink=: an address is wanted"};
+    options.uplink = value;
     return {};
   }
   auto id = [&](auto& out) -> Result<void> {
@@ -137,6 +143,9 @@ Result<Options> parse_options(int argc, char** argv) {
   if (rest > 2) return errorf(EINVAL, "{} is one word too many", argv[optind + 2]);
   if (rest == 2 && *argv[optind]) options.source = argv[optind];
   options.mount_point = argv[argc - 1];
+  if (!options.uplink.empty() && !options.config.empty()) {
+    return Error{EINVAL, "uplink= goes without config=: the file may have an [uplink]"};
+  }
   return options;
 }
 

@@ -11,9 +11,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "core/clock.h"
 #include "fs/mount_point.h"
@@ -23,7 +25,8 @@ namespace {
 
 constexpr TimeNs kEarly = kSecond;  // whoever dies sooner than this has not lived
 constexpr int kMaxEarlyDeaths = 8;
-constexpr char kListening = 'l', kReady = 'r', kListensNoMore = 'n', kEnding = 'e';
+constexpr int kMaxSilence = 4;  // in alive_every(): half of the watchdog's time
+constexpr char kListening = 'l', kReady = 'r', kListensNoMore = 'n', kEnding = 'e', kAlive = 'a';
 
 // One letter, with room for a descriptor, which goes with kListening and kReady. Stays where it is:
 // `header` points into it.
@@ -93,6 +96,10 @@ void WorkerLink::ending() {
   (void)!::send(socket_.get(), &kEnding, 1, MSG_NOSIGNAL);
 }
 
+void WorkerLink::alive() {
+  (void)!::send(socket_.get(), &kAlive, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 int Supervisor::run() {
   sigset_t set = watched_signals();
   signals_ = Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
@@ -101,6 +108,7 @@ int Supervisor::run() {
     start_worker();
     if (worker_ < 0) return give_up(std::string("no worker: ") + std::strerror(errno));
     int status = watch_worker();
+    serving_ = false;
     bool orderly = WIFEXITED(status) && WEXITSTATUS(status) == 0;
     if (orderly || ending_) {
       if (!orderly) end_mount();
@@ -144,7 +152,7 @@ void Supervisor::start_worker() {
 int Supervisor::watch_worker() {
   pollfd watched[] = {{signals_.get(), POLLIN, 0}, {socket_.get(), POLLIN, 0}};
   for (;;) {
-    ::poll(watched, 2, -1);
+    if (::poll(watched, 2, patience()) == 0) count_silence();
     if (watched[1].revents && !take_message()) watched[1].fd = -1;
     if (watched[0].revents) take_signal();
     int status = 0;
@@ -159,9 +167,14 @@ bool Supervisor::take_message() {
   Message message;
   ssize_t got = ::recvmsg(socket_.get(), &message.header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
   if (got < 1) return false;
+  if (message.letter == kAlive) {
+    silence_ = 0;
+    manager_.alive();
+    return true;
+  }
   if (message.letter == kListensNoMore || message.letter == kEnding) listener_.reset();
   if (message.letter == kEnding) {
-    ending_ = true;
+    begin_end();
     // An unmount waits for nobody: without a descriptor of ours the connection ends with the
     // worker's.
     descriptor_.reset();
@@ -177,23 +190,56 @@ bool Supervisor::take_message() {
   }
   bool first = !descriptor_;
   descriptor_ = Fd(descriptor);
-  if (!first) return true;
-  mounted_();
+  serving_ = true;
+  silence_ = 0;
+  if (first) {
+    mounted_(serving());
+  } else {
+    manager_.status(serving());
+  }
   return true;
 }
 
 void Supervisor::take_signal() {
   for (signalfd_siginfo info; ::read(signals_.get(), &info, sizeof info) == sizeof info;) {
     if (info.ssi_signo == SIGCHLD) continue;
-    ending_ = true;
+    begin_end();
     ::kill(worker_, static_cast<int>(info.ssi_signo));
   }
+}
+
+void Supervisor::begin_end() {
+  if (std::exchange(ending_, true)) return;
+  manager_.stopping(fmt::format("unmounting {}", kept_.mount_point));
+}
+
+// Only a worker that serves is expected to show life, and none that is told to end.
+int Supervisor::patience() const {
+  TimeNs every = alive_every(manager_);
+  if (every == 0 || !serving_ || ending_) return -1;
+  return static_cast<int>(std::min<TimeNs>(every / kMillisecond + 1, INT_MAX));
+}
+
+// Counted, not measured: when both processes were stopped for a while, that is no fault of the
+// worker's.
+void Supervisor::count_silence() {
+  if (++silence_ < kMaxSilence) return;
+  hung_ = true;
+  serving_ = false;
+  ::kill(worker_, SIGKILL);
+}
+
+std::string Supervisor::serving() const {
+  std::string text = fmt::format("serving {}, worker {}", kept_.mount_point, worker_);
+  if (deaths_ == 0) return text;
+  return text + fmt::format("; {} died, the last of {}", deaths_, kept_.death.cause);
 }
 
 void Supervisor::note_death(int status) {
   kept_.death.pid = worker_;
   kept_.death.monotonic = monotonic_ns();
-  std::string cause = cause_of(status);
+  ++deaths_;
+  std::string cause = std::exchange(hung_, false) ? "hanging" : cause_of(status);
   cause.resize(std::min(cause.size(), sizeof kept_.death.cause - 1));
   std::memcpy(kept_.death.cause, cause.c_str(), cause.size() + 1);
 }
@@ -206,7 +252,7 @@ bool Supervisor::comes_again_at_once(TimeNs lived) {
     pollfd signals{signals_.get(), POLLIN, 0};
     ::poll(&signals, 1, 2 << early_deaths_);  // milliseconds
     for (signalfd_siginfo info; ::read(signals_.get(), &info, sizeof info) == sizeof info;) {
-      ending_ |= info.ssi_signo != SIGCHLD;
+      if (info.ssi_signo != SIGCHLD) begin_end();
     }
   }
   return false;
@@ -214,6 +260,8 @@ bool Supervisor::comes_again_at_once(TimeNs lived) {
 
 int Supervisor::give_up(const std::string& why) {
   std::fprintf(stderr, "rocefs: %s\n", why.c_str());
+  ending_ = true;
+  manager_.stopping(why);
   ::syslog(LOG_DAEMON | LOG_ERR, "%s: %s; unmounting", kept_.mount_point, why.c_str());
   end_mount();
   return 1;

@@ -14,6 +14,7 @@
 #include "core/fd.h"
 #include "core/time.h"
 #include "tools/rocefs/kept.h"
+#include "tools/rocefs/service_manager.h"
 
 namespace rocefs {
 
@@ -35,6 +36,8 @@ class WorkerLink {
   void ready(int descriptor);
   // The mount ends as it should: no other worker is to come.
   void ending();
+  // A sign of life, for Supervisor's watchdog.
+  void alive();
 
  private:
   void send(char letter, int descriptor);
@@ -50,9 +53,15 @@ class Supervisor {
   using Work = std::function<int(WorkerLink&)>;
 
   // Signals that end a daemon and SIGCHLD must be blocked. `mounted` is called when the first
-  // worker is ready.
-  Supervisor(Kept& kept, Work work, std::function<void()> mounted)
-      : kept_(kept), work_(std::move(work)), mounted_(std::move(mounted)) {}
+  // worker is ready, with a line that says what it serves; what comes after that the manager is
+  // told here. When it has a watchdog, a worker without a sign of life for half its time is killed,
+  // so that the next one can take over before the manager loses patience.
+  Supervisor(Kept& kept, const ServiceManager& manager, Work work,
+             std::function<void(const std::string&)> mounted)
+      : kept_(kept), manager_(manager), work_(std::move(work)), mounted_(std::move(mounted)) {}
+
+  // How often a worker is to give a sign of life; 0: never.
+  static TimeNs alive_every(const ServiceManager& manager) { return manager.watchdog() / 8; }
 
   // Forks workers until the mount has ended. Returns the exit status.
   int run();
@@ -64,18 +73,29 @@ class Supervisor {
   // False when there is none.
   bool take_message();
   void take_signal();
+  void begin_end();
+  // How long to wait for something to happen, in milliseconds; -1: as long as it takes.
+  int patience() const;
+  void count_silence();
+  // One line for people.
+  std::string serving() const;
   void note_death(int status);
   bool comes_again_at_once(TimeNs lived);
   int give_up(const std::string& why);
   void end_mount();
 
   Kept& kept_;
+  const ServiceManager& manager_;
   Work work_;
-  std::function<void()> mounted_;
+  std::function<void(const std::string&)> mounted_;
   Fd signals_, socket_, descriptor_, listener_;
   pid_t worker_ = 0;
   bool ending_ = false;
   int early_deaths_ = 0;  // in a row
+  int deaths_ = 0;
+  bool serving_ = false;  // the worker
+  int silence_ = 0;       // times that it was waited for in vain
+  bool hung_ = false;     // which is why it was killed
 };
 
 }  // namespace rocefs

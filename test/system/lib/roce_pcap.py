@@ -5,19 +5,12 @@
 import socket
 import struct
 import sys
-import zlib
+
+from roce_icrc import icrc
 
 ROCE, ETHERNET, RC_SENDS = 4791, 1, range(0x00, 0x06)
 FIRST, MIDDLE, LAST, ONLY = range(4)
 PLACE = {0: FIRST, 1: MIDDLE, 2: LAST, 3: LAST, 4: ONLY, 5: ONLY}
-
-
-def icrc(packet):
-    """CRC-32 of the packet behind eight octets of ones, with ones for what may change on the way."""
-    masked = bytearray(packet)
-    for at in (1, 8, 10, 11, 20 + 6, 20 + 7, 20 + 8 + 4):  # TOS, TTL, checksums, FECN and BECN
-        masked[at] = 0xFF
-    return zlib.crc32(b"\xff" * 8 + bytes(masked))
 
 
 def packets(data):

@@ -1,0 +1,34 @@
+// The fields of records that ComponentMask selects (15.4.4): bit n of the mask is the n-th of them.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+namespace rocefs::sa {
+
+// Bits from the beginning of the record. What is not whole octets lies within one. Width 0: is not
+// compared: reserved, or no affair of equality.
+struct Component {
+  uint16_t bit;
+  uint16_t width;
+};
+
+inline bool equal(const Component& component, const uint8_t* a, const uint8_t* b) {
+  size_t octet = component.bit / 8;
+  if (component.width % 8 == 0) return std::memcmp(a + octet, b + octet, component.width / 8) == 0;
+  unsigned shift = 8 - component.bit % 8 - component.width;
+  return ((a[octet] ^ b[octet]) >> shift & ((1u << component.width) - 1)) == 0;
+}
+
+// Whether the record is as the request wants it. Bits of the mask that no component has are
+// ignored.
+inline bool matches(std::span<const Component> components, uint64_t mask, const uint8_t* wanted,
+                    const uint8_t* record) {
+  for (size_t i = 0; i < components.size() && mask >> i != 0; ++i) {
+    if ((mask >> i & 1) != 0 && !equal(components[i], wanted, record)) return false;
+  }
+  return true;
+}
+
+}  // namespace rocefs::sa

@@ -1,0 +1,60 @@
+#include "rdma/datagram.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "rdma/wire/bytes.h"
+
+namespace rocefs {
+namespace {
+
+constexpr uint16_t kDontFragment = 0x4000;
+constexpr uint8_t kUdpProtocol = 17, kHopLimit = 64;
+
+void put_ipv4(const Ip& from, const Ip& to, uint8_t tos, size_t udp_len, std::span<uint8_t> at) {
+  std::fill(at.begin(), at.end(), uint8_t{0});
+  at[0] = 0x45;
+  at[1] = tos;
+  wire::store16(&at[2], static_cast<uint16_t>(wire::kIpv4Len + udp_len));
+  wire::store16(&at[6], kDontFragment);
+  at[8] = kHopLimit;
+  at[9] = kUdpProtocol;
+  std::copy_n(from.begin() + 12, 4, at.begin() + 12);
+  std::copy_n(to.begin() + 12, 4, at.begin() + 16);
+  wire::set_ipv4_checksum(at);
+}
+
+void put_ipv6(const Ip& from, const Ip& to, uint8_t traffic_class, size_t udp_len,
+              std::span<uint8_t> at) {
+  wire::store32(&at[0], uint32_t{6} << 28 | uint32_t{traffic_class} << 20);
+  wire::store16(&at[4], static_cast<uint16_t>(udp_len));
+  at[6] = kUdpProtocol;
+  at[7] = kHopLimit;
+  std::copy(from.begin(), from.end(), at.begin() + 8);
+  std::copy(to.begin(), to.end(), at.begin() + 24);
+}
+
+}  // namespace
+
+Packet* packet_of_datagram(PacketPool& pool, const IcrcSolver& solver, const UdpAddress& from,
+                           const UdpAddress& to, uint8_t traffic_class, std::span<uint8_t> bytes,
+                           IcrcSolver::Verdict& verdict) {
+  assert(bytes.size() >= kDatagramHeadroom);
+  size_t payload = bytes.size() - kDatagramHeadroom;
+  if (payload > kLargestDatagram) return nullptr;
+  bool ipv6 = !is_mapped_ipv4(to.ip);
+  size_t ip_len = ipv6 ? wire::kIpv6Len : wire::kIpv4Len;
+  std::span<uint8_t> all = bytes.subspan(wire::kIpv6Len - ip_len);
+  (ipv6 ? put_ipv6 : put_ipv4)(from.ip, to.ip, traffic_class, wire::kUdpLen + payload,
+                               all.first(ip_len));
+  uint8_t* udp = all.data() + ip_len;
+  wire::store16(udp, from.port);
+  wire::store16(udp + 2, to.port);
+  wire::store16(udp + 4, static_cast<uint16_t>(wire::kUdpLen + payload));
+  wire::store16(udp + 6, 0);
+  Packet* packet = packet_of_bytes(pool, all);
+  if (packet) verdict = solver.repair(*packet);
+  return packet;
+}
+
+}  // namespace rocefs

@@ -1,0 +1,36 @@
+// What a UDP socket gives of a RoCEv2 packet, and the packet that it was: IP and UDP headers are
+// made again from the addresses and from what the kernel says beside the payload.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "rdma/icrc_solver.h"
+#include "rdma/packet.h"
+#include "rdma/verbs.h"
+
+namespace rocefs {
+
+struct UdpAddress {
+  Ip ip{};
+  uint16_t port = 0;
+
+  bool operator==(const UdpAddress&) const = default;
+};
+
+// Octets of IP and UDP headers, at most.
+inline constexpr size_t kDatagramHeadroom = wire::kIpv6Len + wire::kUdpLen;
+// The largest payload of UDP that RoCEv2 has.
+inline constexpr size_t kLargestDatagram =
+    wire::kBthLen + wire::kMaxExtensionLen + kMaxMtu + kMaxPad + wire::kIcrcLen;
+
+// `bytes` are a datagram behind kDatagramHeadroom octets, which are overwritten; `from` and `to`
+// are of one IP version. The packet is as if its IP header had come along, but for TTL and flow
+// label, which the ICRC leaves out; the IP ID is 0, or the one that the ICRC tells. A damaged
+// packet, which no ID explains, is given as it came: its ICRC tells the port. Null if it is no
+// RoCEv2 packet.
+Packet* packet_of_datagram(PacketPool& pool, const IcrcSolver& solver, const UdpAddress& from,
+                           const UdpAddress& to, uint8_t traffic_class, std::span<uint8_t> bytes,
+                           IcrcSolver::Verdict& verdict);
+
+}  // namespace rocefs

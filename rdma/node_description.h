@@ -1,0 +1,38 @@
+// NodeDescription: what the administrator calls a device. class/infiniband/<device>/node_desc shows
+// it, and who asks the device by SMP is told it (IBTA volume 1, 14.2.5.2).
+#pragma once
+
+#include <span>
+#include <string>
+#include <variant>
+
+#include "core/knob.h"
+
+namespace rocefs {
+
+// The attribute has 64 octets; the kernel keeps the last of them 0.
+inline constexpr KnobRow kNodeDescriptionKnobs[] = {
+    {"node_desc", KnobType::kText, 0, 63, "", "", "", "what the administrator calls this node"},
+};
+
+// On the core's thread, but for initial().
+class NodeDescription final : public KnobOwner {
+ public:
+  explicit NodeDescription(const std::string& device)
+      : initial_((device + " emulated RoCEv2 HCA").substr(0, kNodeDescriptionKnobs[0].max)),
+        text_(initial_) {}
+
+  const std::string& initial() const { return initial_; }
+  const std::string& text() const { return text_; }
+  // Knobs, in the order of kNodeDescriptionKnobs.
+  void apply(std::span<const KnobValue> values) override {
+    text_ = std::get<std::string>(values[0]);
+  }
+  void reset() { text_ = initial_; }
+
+ private:
+  const std::string initial_;
+  std::string text_;
+};
+
+}  // namespace rocefs

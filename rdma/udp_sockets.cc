@@ -1,0 +1,182 @@
+#include "rdma/udp_sockets.h"
+
+#include <linux/filter.h>
+#include <netinet/in.h>
+#include <netinet/udp.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "rdma/ip_text.h"
+
+namespace rocefs {
+namespace {
+
+// Of udp(7), in linux/udp.h, which glibc's netinet/udp.h excludes.
+constexpr int kNoCheck6Tx = 101, kNoCheck6Rx = 102;
+constexpr int kBufferBytes = 8 << 20;
+
+void set(int fd, int level, int name, int value) {
+  (void)::setsockopt(fd, level, name, &value, sizeof value);
+}
+
+// A window of 4 KiB packets does not fit into what the kernel gives by default.
+void set_buffer(int fd, int forced, int name) {
+  int value = kBufferBytes;
+  if (::setsockopt(fd, SOL_SOCKET, forced, &value, sizeof value) != 0) {
+    set(fd, SOL_SOCKET, name, kBufferBytes);
+  }
+}
+
+// Nobody reads from a socket that sends: nothing is to wait there.
+void refuse_all(int fd) {
+  sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
+  sock_fprog program{1, &nothing};
+  (void)::setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
+}
+
+// The ICRC covers more than UDP's checksum would: RoCEv2 has none (annex A17).
+void prepare_to_send(int fd, bool ipv6) {
+  set_buffer(fd, SO_SNDBUFFORCE, SO_SNDBUF);
+  refuse_all(fd);
+  if (ipv6) {
+    set(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO);
+    set(fd, IPPROTO_IPV6, IPV6_DONTFRAG, 1);
+    set(fd, IPPROTO_UDP, kNoCheck6Tx, 1);
+  } else {
+    set(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
+    set(fd, SOL_SOCKET, SO_NO_CHECK, 1);
+  }
+}
+
+void prepare_to_receive(int fd, bool ipv6) {
+  set_buffer(fd, SO_RCVBUFFORCE, SO_RCVBUF);
+  set(fd, SOL_SOCKET, SO_RXQ_OVFL, 1);
+  if (ipv6) {
+    set(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
+    set(fd, IPPROTO_IPV6, IPV6_RECVFRAGSIZE, 1);
+    set(fd, IPPROTO_UDP, kNoCheck6Rx, 1);
+  } else {
+    set(fd, IPPROTO_IP, IP_RECVTOS, 1);
+    set(fd, IPPROTO_IP, IP_RECVFRAGSIZE, 1);
+  }
+}
+
+}  // namespace
+
+uint32_t to_sockaddr(const UdpAddress& address, sockaddr_storage& out) {
+  if (is_mapped_ipv4(address.ip)) {
+    sockaddr_in v4{};
+    v4.sin_family = AF_INET;
+    v4.sin_port = htons(address.port);
+    std::memcpy(&v4.sin_addr, address.ip.data() + 12, sizeof v4.sin_addr);
+    std::memcpy(&out, &v4, sizeof v4);
+    return sizeof v4;
+  }
+  sockaddr_in6 v6{};
+  v6.sin6_family = AF_INET6;
+  v6.sin6_port = htons(address.port);
+  std::memcpy(&v6.sin6_addr, address.ip.data(), sizeof v6.sin6_addr);
+  std::memcpy(&out, &v6, sizeof v6);
+  return sizeof v6;
+}
+
+bool from_sockaddr(const sockaddr& in, UdpAddress& out) {
+  if (in.sa_family == AF_INET) {
+    sockaddr_in v4;
+    std::memcpy(&v4, &in, sizeof v4);
+    std::array<uint8_t, 4> octets;
+    std::memcpy(octets.data(), &v4.sin_addr, sizeof octets);
+    out = {mapped_ipv4(octets), ntohs(v4.sin_port)};
+    return true;
+  }
+  if (in.sa_family != AF_INET6) return false;
+  sockaddr_in6 v6;
+  std::memcpy(&v6, &in, sizeof v6);
+  std::memcpy(out.ip.data(), &v6.sin6_addr, sizeof v6.sin6_addr);
+  out.port = ntohs(v6.sin6_port);
+  return true;
+}
+
+Result<Fd> open_udp(const UdpAddress& address, UdpUse use) {
+  sockaddr_storage name{};
+  socklen_t length = to_sockaddr(address, name);
+  bool ipv6 = name.ss_family == AF_INET6;
+  Fd fd(::socket(name.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_UDP));
+  if (!fd) return errorf(errno, "no socket: {}", std::strerror(errno));
+  if (ipv6) set(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, 1);
+  (use == UdpUse::kSend ? prepare_to_send : prepare_to_receive)(fd.get(), ipv6);
+  if (::bind(fd.get(), reinterpret_cast<sockaddr*>(&name), length) == 0) return fd;
+  if (errno == EADDRINUSE) {
+    return errorf(errno, "UDP port {} of {} is in use", address.port, ip_text(address.ip));
+  }
+  if (errno == EADDRNOTAVAIL) {
+    return errorf(errno, "{} is no address of this machine", ip_text(address.ip));
+  }
+  return errorf(errno, "{}, UDP port {}: {}", ip_text(address.ip), address.port,
+                std::strerror(errno));
+}
+
+UdpSockets::UdpSockets(size_t most, std::function<void()> settle)
+    : most_(std::max<size_t>(most, 1)), settle_(std::move(settle)) {}
+
+size_t UdpSockets::most_allowed() {
+  constexpr rlim_t kMost = 1024;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1;
+  return static_cast<size_t>(std::min(kMost, limit.rlim_cur / 2));
+}
+
+size_t UdpSockets::Hash::operator()(const UdpAddress& address) const {
+  uint64_t low;
+  std::memcpy(&low, address.ip.data() + 8, sizeof low);
+  return (low ^ address.port * uint64_t{0x9e3779b97f4a7c15}) * uint64_t{0xff51afd7ed558ccd} >> 7;
+}
+
+int UdpSockets::find(const UdpAddress& from, TimeNs now) {
+  // A flow sends many packets in a row.
+  if (!sockets_.empty() && sockets_.front().address == from) return use(sockets_.begin(), now);
+  auto place = places_.find(from);
+  if (place != places_.end()) {
+    sockets_.splice(sockets_.begin(), sockets_, place->second);
+    return use(sockets_.begin(), now);
+  }
+  if (sockets_.size() >= most_) close_oldest(0);
+  sockets_.push_front({from, Fd(), 0, 0});
+  places_.emplace(from, sockets_.begin());
+  open(sockets_.front(), now);
+  return use(sockets_.begin(), now);
+}
+
+int UdpSockets::use(Sockets::iterator at, TimeNs now) {
+  if (!at->fd && now >= at->retry_at) open(*at, now);
+  return at->fd ? at->fd.get() : -at->error;
+}
+
+void UdpSockets::open(Socket& socket, TimeNs now) {
+  Result<Fd> opened = open_udp(socket.address, UdpUse::kSend);
+  bool full = !opened && (opened.error().code == EMFILE || opened.error().code == ENFILE);
+  if (full && close_oldest(1)) opened = open_udp(socket.address, UdpUse::kSend);
+  if (opened) {
+    socket.fd = std::move(*opened);
+    ++open_;
+    return;
+  }
+  socket.error = opened.error().code;
+  socket.retry_at = now + kSecond;
+}
+
+// Unless there are no more than `kept`.
+bool UdpSockets::close_oldest(size_t kept) {
+  if (sockets_.size() <= kept) return false;
+  settle_();
+  if (sockets_.back().fd) --open_;
+  places_.erase(sockets_.back().address);
+  sockets_.pop_back();
+  return true;
+}
+
+}  // namespace rocefs

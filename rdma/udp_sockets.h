@@ -1,0 +1,67 @@
+// UDP sockets of an uplink. RoCEv2 spreads flows by their UDP source port, and only a socket that
+// is bound to it sends from a port: one for each that is in use. They are not connected and forbid
+// fragments, because Linux then sends the IP ID 0, which the ICRC covers.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <unordered_map>
+
+#include "core/fd.h"
+#include "core/result.h"
+#include "core/time.h"
+#include "rdma/datagram.h"
+
+struct sockaddr_storage;
+
+namespace rocefs {
+
+// Returns the length.
+uint32_t to_sockaddr(const UdpAddress& address, sockaddr_storage& out);
+// False for what is no internet address.
+bool from_sockaddr(const struct sockaddr& in, UdpAddress& out);
+
+enum class UdpUse { kSend, kReceive };
+// Bound to `address`. EADDRNOTAVAIL: it is none of this network namespace; EADDRINUSE: somebody has
+// the port.
+Result<Fd> open_udp(const UdpAddress& address, UdpUse use);
+
+// The sockets to send from, opened when first asked for; at most so many, those used least recently
+// are closed. One thread.
+class UdpSockets {
+ public:
+  // `settle` is called before one is closed: what is being sent from it must be with the kernel
+  // when it returns.
+  UdpSockets(size_t most, std::function<void()> settle);
+
+  // As many as this process's limit of open files leaves room for, 1024 at most.
+  static size_t most_allowed();
+  // The socket that sends from `from`; or a negative errno, which stands for a second.
+  int find(const UdpAddress& from, TimeNs now);
+  size_t open() const { return open_; }
+
+ private:
+  struct Socket {
+    UdpAddress address;
+    Fd fd;
+    int error = 0;
+    TimeNs retry_at = 0;
+  };
+  struct Hash {
+    size_t operator()(const UdpAddress& address) const;
+  };
+  using Sockets = std::list<Socket>;  // the one used last is first
+
+  int use(Sockets::iterator at, TimeNs now);
+  void open(Socket& socket, TimeNs now);
+  bool close_oldest(size_t kept);
+
+  const size_t most_;
+  std::function<void()> settle_;
+  Sockets sockets_;
+  std::unordered_map<UdpAddress, Sockets::iterator, Hash> places_;
+  size_t open_ = 0;
+};
+
+}  // namespace rocefs

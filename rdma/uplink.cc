@@ -1,0 +1,218 @@
+#include "rdma/uplink.h"
+
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "rdma/interface.h"
+#include "rdma/ip_text.h"
+#include "rdma/traffic_class.h"
+#include "rdma/wire/bytes.h"
+
+namespace rocefs {
+namespace {
+
+// What the kernel says beside a datagram.
+struct Told {
+  uint8_t traffic_class = 0;
+  bool fragmented = false;
+  std::optional<uint32_t> dropped;  // of the socket, since it was opened
+};
+
+Told read_control(std::span<uint8_t> control) {
+  Told told;
+  msghdr message{};
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  for (cmsghdr* at = CMSG_FIRSTHDR(&message); at; at = CMSG_NXTHDR(&message, at)) {
+    uint32_t value = 0;
+    size_t length = at->cmsg_len - CMSG_LEN(0);
+    std::memcpy(&value, CMSG_DATA(at), std::min(length, sizeof value));
+    bool v4 = at->cmsg_level == IPPROTO_IP, v6 = at->cmsg_level == IPPROTO_IPV6;
+    if ((v4 && at->cmsg_type == IP_TOS) || (v6 && at->cmsg_type == IPV6_TCLASS)) {
+      told.traffic_class = static_cast<uint8_t>(value);
+    } else if ((v4 && at->cmsg_type == IP_RECVFRAGSIZE) ||
+               (v6 && at->cmsg_type == IPV6_RECVFRAGSIZE)) {
+      told.fragmented = value != 0;
+    } else if (at->cmsg_level == SOL_SOCKET && at->cmsg_type == SO_RXQ_OVFL) {
+      told.dropped = value;
+    }
+  }
+  return told;
+}
+
+// A worker that has just died may still hold the port for a moment: the kernel ends its io_uring
+// later.
+Result<Fd> open_patiently(const UdpAddress& address) {
+  constexpr int kTries = 20, kBetweenMs = 20;
+  Result<Fd> opened = open_udp(address, UdpUse::kReceive);
+  for (int i = 1; i < kTries && !opened && opened.error().code == EADDRINUSE; ++i) {
+    ::poll(nullptr, 0, kBetweenMs);
+    opened = open_udp(address, UdpUse::kReceive);
+  }
+  return opened;
+}
+
+}  // namespace
+
+// A socket that receives.
+struct Uplink::Endpoint final : DatagramListener {
+  Uplink& owner;
+  const Ip address;
+  const Fd fd;
+  uint32_t dropped = 0;
+
+  Endpoint(Uplink& o, const Ip& a, Fd f) : owner(o), address(a), fd(std::move(f)) {}
+  void received(const Datagram& datagram) override { owner.take(*this, datagram); }
+  void receiving_ended(int code) override {
+    owner.warn_(fmt::format("{} receives no more: {}", ip_text(address), std::strerror(code)));
+  }
+};
+
+Uplink::Uplink(std::string name, PacketPool& pool, Scheduler& scheduler, Counter& stale)
+    : name_(std::move(name)), pool_(pool), scheduler_(scheduler), stale_(stale) {}
+
+Uplink::~Uplink() {
+  reset();
+}
+
+void Uplink::attach(Link& out, Link& in) {
+  out_ = &out;
+  in_ = &in;
+  for (Link* link : {out_, in_}) {
+    link->add_state_listener([this] { pausing_ = false; });  // as the link has forgotten
+  }
+}
+
+void Uplink::serve(const Ip& address, const std::string& port, uint32_t mtu) {
+  bool link_local = address[0] == 0xfe && (address[1] & 0xc0) == 0x80;
+  if (!link_local) served_.push_back({address, port, mtu});
+}
+
+Result<void> Uplink::open(Engine& engine, Warn warn) {
+  if (engine.mode() != ClockMode::kReal) {
+    return errorf(EOPNOTSUPP, "uplink {}: the kernel's network knows no virtual clock", name_);
+  }
+  warn_ = [this, warn](const std::string& line) { warn(fmt::format("{}: {}", name_, line)); };
+  if (Result<void> bound = bind_all(); !bound) return bound;
+  IoRing& ring = engine.ring();
+  sender_ = std::make_unique<UdpSender>(UdpSender::Parts{
+      ring, pool_, scheduler_, counters_, [this](bool full) { pause(full); }, warn_});
+  Task listen = [this, &ring] {
+    for (const auto& endpoint : endpoints_) {
+      ring.receive_messages(endpoint->fd.get(), kBuffers, kLargestDatagram, *endpoint);
+    }
+  };
+  return engine.post(listen) ? Result<void>{} : Error{EAGAIN, "the engine is busy"};
+}
+
+Result<void> Uplink::bind_all() {
+  std::string others;
+  for (const Served& served : served_) {
+    Result<Fd> opened = open_patiently({served.address, wire::kRocePort});
+    if (opened) {
+      check_mtu(served);
+      endpoints_.push_back(std::make_unique<Endpoint>(*this, served.address, std::move(*opened)));
+    } else if (opened.error().code == EADDRNOTAVAIL) {
+      others += fmt::format("{}{} ({})", others.empty() ? "" : ", ", ip_text(served.address),
+                            served.port);
+    } else {
+      return errorf(opened.error().code, "uplink {}: {}", name_, opened.error().reason);
+    }
+  }
+  if (endpoints_.empty()) {
+    return errorf(EADDRNOTAVAIL, "uplink {}: no address behind it is this machine's: {}", name_,
+                  others.empty() ? "there is no port" : others);
+  }
+  if (!others.empty()) warn_("not this machine's, so inside only: " + others);
+  return {};
+}
+
+void Uplink::check_mtu(const Served& served) {
+  std::optional<Interface> interface = interface_of(served.address);
+  if (!interface || served.mtu <= roce_mtu(interface->mtu)) return;
+  warn_(fmt::format("{} has MTU {}, {} with its {} carries {}: longer packets will be dropped",
+                    served.port, served.mtu, interface->name, interface->mtu,
+                    roce_mtu(interface->mtu)));
+}
+
+std::vector<Ip> Uplink::addresses() const {
+  std::vector<Ip> all;
+  for (const auto& endpoint : endpoints_) all.push_back(endpoint->address);
+  return all;
+}
+
+void Uplink::receive(Packet* packet, TimeNs now) {
+  if (!materialize(pool_, packet)) {
+    stale_.add();
+    return pool_.release(packet);
+  }
+  if (sender_) return sender_->send(packet, now);
+  counters_.tx_no_socket.add();
+  pool_.release(packet);
+}
+
+// As a switch whose buffer fills: all priorities, since one socket buffer holds them.
+void Uplink::pause(bool wanted) {
+  if (pausing_ == wanted) return;
+  pausing_ = wanted;
+  if (wanted) counters_.tx_pauses.add();
+  for (size_t priority = 0; priority < kPriorities; ++priority) out_->send_pause(priority, wanted);
+}
+
+void Uplink::take(Endpoint& endpoint, const Datagram& datagram) {
+  static_assert(kDatagramHeadroom <= Datagram::kHeadroom);
+  UdpAddress from;
+  bool internet = from_sockaddr(*datagram.from, from);
+  Told told = read_control(datagram.control);
+  if (told.dropped) {
+    counters_.rx_socket_drops.add(*told.dropped - std::exchange(endpoint.dropped, *told.dropped));
+  }
+  if (told.fragmented) return counters_.rx_fragments.add();
+  if (datagram.truncated) return counters_.rx_too_long.add();
+  if (received_count_ >= kReceived) return counters_.rx_overflows.add();
+  std::span<uint8_t> bytes(datagram.payload.data() - kDatagramHeadroom,
+                           datagram.payload.size() + kDatagramHeadroom);
+  IcrcSolver::Verdict verdict{};
+  UdpAddress to{endpoint.address, wire::kRocePort};
+  Packet* packet =
+      internet ? packet_of_datagram(pool_, solver_, from, to, told.traffic_class, bytes, verdict)
+               : nullptr;
+  if (!packet) return counters_.rx_malformed.add();
+  counters_.rx_packets.add();
+  counters_.rx_bytes.add(packet->wire_length());
+  if (verdict == IcrcSolver::Verdict::kSolved) counters_.rx_ids_solved.add();
+  if (verdict == IcrcSolver::Verdict::kDamaged) counters_.rx_damaged.add();
+  size_t priority = priority_of(*packet);
+  received_[priority].push(packet);
+  ++received_count_;
+  waiting_in_ |= static_cast<uint8_t>(1u << priority);
+  out_->kick();
+}
+
+Packet* Uplink::pull(TimeNs) {
+  auto open = static_cast<uint8_t>(waiting_in_ & ~out_->paused());
+  if (open == 0) return nullptr;
+  size_t priority = turn_.next(open);
+  Packet* packet = received_[priority].pop();
+  --received_count_;
+  if (received_[priority].empty()) waiting_in_ &= static_cast<uint8_t>(~(1u << priority));
+  return packet;
+}
+
+void Uplink::reset() {
+  for (PacketFifo& fifo : received_) {
+    while (Packet* packet = fifo.pop()) pool_.release(packet);
+  }
+  if (sender_) sender_->reset();
+  received_count_ = 0;
+  waiting_in_ = 0;
+  turn_.reset();
+  pausing_ = false;
+}
+
+}  // namespace rocefs

@@ -1,0 +1,90 @@
+// Uplink: where packets leave a fabric for the kernel's network and come in from it, as UDP
+// datagrams to and from port 4791 (IBTA annex A17), through the engine's io_uring. It is a node
+// with one cable. The addresses of the ports that it serves must be the machine's: sockets are
+// bound to them.
+//
+// On the core's thread; counters are read by any.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/engine.h"
+#include "rdma/icrc_solver.h"
+#include "rdma/link.h"
+#include "rdma/priority_turn.h"
+#include "rdma/udp_sender.h"
+#include "rdma/uplink_counters.h"
+
+namespace rocefs {
+
+class Uplink final : public LinkSource, public LinkSink {
+ public:
+  using Warn = std::function<void(const std::string&)>;
+
+  // `stale` counts packets whose payload has gone.
+  Uplink(std::string name, PacketPool& pool, Scheduler& scheduler, Counter& stale);
+  ~Uplink() override;
+
+  const std::string& name() const { return name_; }
+  // Its cable's direction towards the fabric, and the one from it.
+  void attach(Link& out, Link& in);
+  // An address behind it, and the port that has it, with its MTU. Link-local ones stay inside: they
+  // mean nothing without an interface.
+  void serve(const Ip& address, const std::string& port, uint32_t mtu);
+
+  // Before the engine starts: binds UDP port 4791 of every address that is the machine's.
+  // EOPNOTSUPP under the virtual clock, EADDRINUSE, EADDRNOTAVAIL if there is none. What a person
+  // should know goes to `warn`, on the core's thread later on. Without it, every packet that leaves
+  // is dropped.
+  Result<void> open(Engine& engine, Warn warn);
+  // Those that are bound. Fixed once it is open.
+  std::vector<Ip> addresses() const;
+  UplinkCounters& counters() { return counters_; }
+
+  void receive(Packet* packet, TimeNs now) override;
+  Packet* pull(TimeNs now) override;
+  bool ready() const override { return (waiting_in_ & ~out_->paused()) != 0; }
+  // Nothing waits any more; what the kernel has stays with it.
+  void reset();
+
+ private:
+  static constexpr size_t kReceived = 4096;  // that wait for the cable
+  static constexpr unsigned kBuffers = 64;   // of a socket that receives
+
+  struct Endpoint;
+  struct Served {
+    Ip address;
+    std::string port;
+    uint32_t mtu;
+  };
+
+  Result<void> bind_all();
+  void check_mtu(const Served& served);
+  void pause(bool wanted);
+  void take(Endpoint& endpoint, const Datagram& datagram);
+
+  const std::string name_;
+  PacketPool& pool_;
+  Scheduler& scheduler_;
+  Counter& stale_;
+  UplinkCounters counters_;
+  std::vector<Served> served_;
+  std::vector<std::unique_ptr<Endpoint>> endpoints_;
+  Warn warn_;
+  std::unique_ptr<UdpSender> sender_;  // once it is open
+  bool pausing_ = false;
+  const IcrcSolver solver_;
+  std::array<PacketFifo, kPriorities> received_;
+  size_t received_count_ = 0;
+  uint8_t waiting_in_ = 0;  // priorities, a bit each
+  PriorityTurn turn_;
+  Link* out_ = nullptr;
+  Link* in_ = nullptr;
+};
+
+}  // namespace rocefs

@@ -1,0 +1,47 @@
+// The counters of an uplink.
+#pragma once
+
+#include "core/counter.h"
+
+namespace rocefs {
+
+struct UplinkCounters {
+  Counter tx_packets, tx_bytes, tx_pauses;
+  Counter tx_no_socket, tx_too_long, tx_unreachable, tx_refused, tx_no_buffers, tx_errors;
+  Counter rx_packets, rx_bytes, rx_ids_solved, rx_damaged;
+  Counter rx_malformed, rx_too_long, rx_fragments, rx_overflows, rx_socket_drops;
+};
+inline constexpr CounterRow<UplinkCounters> kUplinkCounters[] = {
+    {"tx_packets", &UplinkCounters::tx_packets, "packets handed to the kernel's network"},
+    {"tx_bytes", &UplinkCounters::tx_bytes, "octets of these, IP header to ICRC"},
+    {"tx_pauses", &UplinkCounters::tx_pauses,
+     "times that the uplink paused its cable because the kernel had enough to send"},
+    {"tx_no_socket", &UplinkCounters::tx_no_socket,
+     "packets dropped: their source address is not the machine's, or their source port is in use"},
+    {"tx_too_long", &UplinkCounters::tx_too_long,
+     "packets dropped: longer than the interface's MTU (EMSGSIZE)"},
+    {"tx_unreachable", &UplinkCounters::tx_unreachable,
+     "packets dropped: no route, or the interface is down (ENETUNREACH, EHOSTUNREACH, ENETDOWN)"},
+    {"tx_refused", &UplinkCounters::tx_refused,
+     "packets dropped: a packet filter forbids them (EPERM, EACCES)"},
+    {"tx_no_buffers", &UplinkCounters::tx_no_buffers,
+     "packets dropped: the interface's queue was full (ENOBUFS, ENOMEM)"},
+    {"tx_errors", &UplinkCounters::tx_errors, "packets dropped: any other error of sendmsg"},
+    {"rx_packets", &UplinkCounters::rx_packets, "RoCEv2 packets received"},
+    {"rx_bytes", &UplinkCounters::rx_bytes, "octets of these, IP header to ICRC"},
+    {"rx_ids_solved", &UplinkCounters::rx_ids_solved,
+     "packets among these with an IPv4 ID or without DF, as their ICRC tells"},
+    {"rx_damaged", &UplinkCounters::rx_damaged,
+     "packets among these whose ICRC no IPv4 ID explains: the port drops them"},
+    {"rx_malformed", &UplinkCounters::rx_malformed, "datagrams dropped: no RoCEv2 packets"},
+    {"rx_too_long", &UplinkCounters::rx_too_long,
+     "datagrams dropped: longer than any RoCEv2 packet"},
+    {"rx_fragments", &UplinkCounters::rx_fragments,
+     "datagrams dropped: they came in fragments, which RoCEv2 forbids"},
+    {"rx_overflows", &UplinkCounters::rx_overflows,
+     "packets dropped: too many wait for the uplink's cable"},
+    {"rx_socket_drops", &UplinkCounters::rx_socket_drops,
+     "datagrams that the kernel dropped because the socket's buffer was full"},
+};
+
+}  // namespace rocefs

@@ -1,0 +1,24 @@
+#include "rdma/uplink_files.h"
+
+#include "core/counter_files.h"
+#include "core/function_file.h"
+#include "rdma/ip_text.h"
+#include "rdma/uplink.h"
+
+namespace rocefs {
+
+void add_uplink_files(Tree& tree, const std::string& debug, Fabric& fabric) {
+  for (const auto& uplink : fabric.uplinks()) {
+    std::string directory = fmt::format("{}/uplinks/{}", debug, uplink->name());
+    add_counter_files(tree, directory, kUplinkCounters, uplink->counters());
+    std::string addresses;
+    for (const Ip& ip : uplink->addresses()) addresses += ip_text(ip) + " ";
+    if (!addresses.empty()) addresses.pop_back();
+    tree.add_file(directory + "/addresses",
+                  constant(addresses,
+                           "the machine's addresses from which it sends, and at whose "
+                           "UDP port 4791 it receives"));
+  }
+}
+
+}  // namespace rocefs

@@ -1,0 +1,46 @@
+#include "core/io_uring_refusal.h"
+
+#include <catch2/catch.hpp>
+#include <cerrno>
+
+#include "core/io_ring.h"
+
+using namespace rocefs;
+
+namespace {
+
+std::string said(int code, IoUringBarriers barriers) {
+  Error refusal = io_uring_refusal(code, barriers);
+  CHECK(refusal.code == code);
+  return refusal.reason;
+}
+
+const std::string kProfile =
+    "; the seccomp profile in force must allow io_uring_setup, io_uring_enter and "
+    "io_uring_register, as rocefs's own does: tools/containers/seccomp.json, installed in "
+    "share/rocefs";
+
+}  // namespace
+
+TEST_CASE("io_uring refusal: a seccomp filter is named with the profile that helps") {
+  CHECK(said(EPERM, {true, 0}) == "io_uring is forbidden here (EPERM)" + kProfile);
+  CHECK(said(EACCES, {true, 0}) == "io_uring is forbidden here (EACCES)" + kProfile);
+  CHECK(said(ENOSYS, {true, 0}) == "io_uring is forbidden here (ENOSYS)" + kProfile);
+}
+
+TEST_CASE("io_uring refusal: the sysctl is named with its value") {
+  std::string sysctl = "; the sysctl kernel.io_uring_disabled is 2 and must be 0";
+  CHECK(said(EPERM, {false, 2}) == "io_uring is forbidden here (EPERM)" + sysctl);
+  CHECK(said(EPERM, {true, 2}) == "io_uring is forbidden here (EPERM)" + sysctl + kProfile);
+}
+
+TEST_CASE("io_uring refusal: what nothing explains is said as it is") {
+  CHECK(said(ENOSYS, {false, 0}) == "this kernel has no io_uring");
+  CHECK(said(EPERM, {false, 0}) == "io_uring is forbidden here (EPERM)");
+  CHECK(said(ENOMEM, {true, 2}) == "io_uring: not enough locked memory (ulimit -l) for its rings");
+  CHECK(said(EMFILE, {true, 2}) == "io_uring: Too many open files");
+}
+
+TEST_CASE("io_uring refusal: a descriptor that is no ring is refused nothing") {
+  CHECK(refused_on_ring(-1) == 0);
+}

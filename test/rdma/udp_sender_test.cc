@@ -1,0 +1,114 @@
+// Sockets by source port, and what is handed to them.
+#include "rdma/udp_sender.h"
+
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include "core/engine.h"
+#include "rdma/cnp.h"
+#include "test/rdma/uplinked.h"
+#include "test/skip.h"
+
+using namespace rocefs;
+using namespace rocefs::test;
+
+namespace {
+
+Ip loopback(unsigned host) {
+  auto pid = static_cast<unsigned>(::getpid());
+  return mapped_ipv4({127, static_cast<uint8_t>(64 + (pid >> 8) % 128),
+                      static_cast<uint8_t>(pid % 256), static_cast<uint8_t>(host)});
+}
+
+}  // namespace
+
+TEST_CASE("udp sockets: one for each port, those used least recently are closed") {
+  size_t settled = 0;
+  UdpSockets sockets(3, [&] { ++settled; });
+  auto from = [](unsigned port) { return UdpAddress{loopback(21), static_cast<uint16_t>(port)}; };
+  std::vector<int> fds;
+  for (unsigned port : {0xc000, 0xc001, 0xc002}) {
+    fds.push_back(sockets.find(from(port), 0));
+    REQUIRE(fds.back() >= 0);
+  }
+  CHECK(sockets.find(from(0xc000), 0) == fds[0]);
+  CHECK(settled == 0);
+  CHECK(sockets.find(from(0xc003), 0) >= 0);  // 0xc001 goes
+  CHECK(settled == 1);
+  CHECK(sockets.open() == 3);
+  CHECK(sockets.find(from(0xc000), 0) == fds[0]);
+  CHECK(sockets.find(from(0xc002), 0) == fds[2]);
+  CHECK(settled == 1);
+  auto other = open_udp(from(0xc001), UdpUse::kSend);  // so the port is free
+  REQUIRE(other);
+  CHECK(sockets.find(from(0xc001), 0) == -EADDRINUSE);
+  other->reset();
+  CHECK(sockets.find(from(0xc001), kSecond - 1) == -EADDRINUSE);
+  CHECK(sockets.find(from(0xc001), kSecond) >= 0);
+  UdpAddress foreign{mapped_ipv4({192, 0, 2, 1}), 0xc000};
+  CHECK(sockets.find(foreign, 0) == -EADDRNOTAVAIL);
+  CHECK(sockets.open() <= 3);
+}
+
+TEST_CASE("udp sender: what is too much waits, the cable is told, and all arrive in order") {
+  NEEDS_IO_URING();
+  auto ring = IoRing::create(256);
+  REQUIRE(ring);
+  (*ring)->enable();
+  Outstanding outstanding;
+  PacketPool pool(outstanding);
+  Scheduler scheduler;
+  UplinkCounters counters;
+  std::vector<bool> told;
+  std::vector<std::string> warnings;
+  auto receiver = open_udp({loopback(23), wire::kRocePort}, UdpUse::kReceive);
+  REQUIRE(receiver);
+  {
+    UdpSender sender({**ring, pool, scheduler, counters,
+                      [&](bool full) {
+                        if (told.empty() || told.back() != full) told.push_back(full);
+                      },
+                      [&](const std::string& line) { warnings.push_back(line); }});
+    constexpr uint32_t kPackets = 400;
+    CnpAddress address;
+    address.from = loopback(22);
+    address.to = loopback(23);
+    address.source_port = 0xc0de;
+    address.traffic_class = 0xc2;
+    auto send = [&](uint32_t number) {
+      address.dest_qpn = number;
+      Packet* packet = make_cnp(pool, address);
+      REQUIRE(materialize(pool, packet));
+      sender.send(packet, 0);
+    };
+    for (uint32_t i = 0; i < kPackets; ++i) send(i);
+    CHECK(told == std::vector<bool>{true});
+    CHECK(outstanding.packets == kPackets);
+    while (outstanding.packets > 0) (*ring)->poll();
+    CHECK(told == std::vector<bool>{true, false});
+    CHECK(counters.tx_packets.get() == kPackets);
+    for (uint32_t i = 0; i < kPackets; ++i) {
+      uint8_t bytes[64];
+      ssize_t length = ::recv(receiver->get(), bytes, sizeof bytes, MSG_DONTWAIT);
+      REQUIRE(length == 32);
+      REQUIRE((bytes[5] << 16 | bytes[6] << 8 | bytes[7]) == static_cast<int>(i));
+    }
+
+    // Each reason is told once for a while, and counted each time.
+    address.from = mapped_ipv4({192, 0, 2, 1});
+    for (uint32_t i = 0; i < 5; ++i) send(i);
+    CHECK(counters.tx_no_socket.get() == 5);
+    REQUIRE(warnings.size() == 1);
+    CHECK(warnings[0] ==
+          "cannot send from 192.0.2.1, UDP port 49374: Cannot assign requested address");
+    // No network leads from this machine's loopback to others.
+    address.from = loopback(22);
+    address.to = mapped_ipv4({240, 0, 0, 1});
+    send(0);
+    while (outstanding.packets > 0) (*ring)->poll();
+    CHECK(counters.tx_packets.get() == kPackets);
+    CHECK(warnings.size() == 2);
+  }
+  CHECK(outstanding.packets == 0);
+}

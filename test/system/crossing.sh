@@ -1,0 +1,51 @@
+#!/bin/bash
+# The topology of tools/containers/compose.yaml without an engine: two network and mount namespaces on
+# one wire, a rocefs with an uplink in each, under the containers' seccomp profile; `crossing` sends
+# messages between them.
+. "$(dirname "$0")/lib/common.bash"
+lib=$(realpath "$(dirname "$0")/lib")
+here=$(realpath "$(dirname "$0")/../../tools/containers")
+"$ROCEFS" --help | grep -q uplink= || { echo "this rocefs has no uplink"; exit 77; }
+[ "$(id -u)" -eq 0 ] || { echo "network namespaces with a veth need root here"; exit 77; }
+unshare -n -m true 2>/dev/null || { echo "no network namespaces"; exit 77; }
+for program in ip nsenter ibv_rc_pingpong python3 "${CC:-cc}"; do
+  command -v "$program" >/dev/null || { echo "no $program"; exit 77; }
+done
+[ -e "$(dirname "$ROCEFS")/../lib/librocefs-rdmav34.so" ] || { echo "no provider here"; exit 77; }
+
+export PATH=$(dirname "$ROCEFS"):$PATH
+declare -A container
+clean() { for pid in "${container[@]}"; do kill -KILL "$pid" 2>/dev/null || true; done; }
+trap clean EXIT
+for name in left right; do  # its first process is the last one to go: the namespaces end with it
+  mkdir "$dir/$name"
+  unshare -n -m --pid --fork --kill-child --mount-proc sleep 1000 2>/dev/null &
+  outer=$!
+  await pgrep -P $outer >/dev/null
+  container[$name]=$(pgrep -P $outer)
+done
+inside() { nsenter -t "${container[$1]}" -n -m -p "${@:2}"; }
+apart() { [ "$(readlink "/proc/${container[$1]}/ns/net")" != "$(readlink /proc/self/ns/net)" ]; }
+await apart left
+await apart right
+ip link add wire0 netns "${container[left]}" type veth peer name wire0 netns "${container[right]}" 2>/dev/null ||
+  { echo "no veth here"; exit 77; }
+address=172.31.47.2
+for name in left right; do
+  inside $name ip link set lo up
+  inside $name ip address add $address/24 dev wire0
+  inside $name ip link set wire0 up
+  inside $name python3 "$lib/seccomp.py" profile "$here/seccomp.json" CAP_SYS_ADMIN,CAP_SYS_CHROOT \
+    "$ROCEFS" -o uplink=$address "$dir/$name" >"$dir/said" 2>&1 || fail "$name: $(cat "$dir/said")"
+  address=172.31.47.3
+done
+run() { echo "nsenter -t ${container[$1]} -n -m -p env ROCEFS_MOUNT=$dir/$1"; }
+"$here/crossing" "$(run left)" "$(run right)" 172.31.47.2
+
+# A worker that dies leaves its address to the next one.
+worker=$(pgrep -f "^$ROCEFS -o uplink=172.31.47.2 " -r S,R,D | tail -n 1)
+kill -KILL "$worker"
+"$here/crossing" "$(run left)" "$(run right)" 172.31.47.2
+grep -q "worker .* died of SIGKILL" "$(echo /proc/"${container[left]}"/root/"$dir"/left/kernel/debug/rocefs/dmesg)" ||
+  fail "no takeover on the left"
+for name in left right; do inside $name umount "$dir/$name"; done

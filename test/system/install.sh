@@ -1,0 +1,37 @@
+#!/bin/bash
+# What make install puts where, beside the programs: the systemd unit, which systemd accepts, the
+# seccomp profile, and the files for containers.
+. "$(dirname "$0")/lib/common.bash"
+cd "$(dirname "$0")/../.."
+command -v make >/dev/null || { echo "no make"; exit 77; }
+
+# Nothing is built for it: of the recipe only what needs no build.
+stage=$dir/stage
+make -n install BUILD="$dir/build" DESTDIR="$stage" PREFIX=/usr | grep -E '^(install|sed) ' | grep -v "$dir/build/" >"$dir/recipe"
+bash -euo pipefail "$dir/recipe"
+for file in share/rocefs/seccomp.json share/doc/rocefs/containers/{README.md,Dockerfile,compose.yaml,crossing} \
+  lib/systemd/system/rocefs@.service lib/pkgconfig/mango.pc include/libmango.h; do
+  [ -f "$stage/usr/$file" ] || fail "$file is not installed"
+  ! grep -q '@PREFIX@' "$stage/usr/$file" || fail "$file has no prefix"
+done
+cmp tools/containers/seccomp.json "$stage/usr/share/rocefs/seccomp.json"
+[ -x "$stage/usr/share/doc/rocefs/containers/crossing" ] || fail "crossing cannot be run"
+
+unit=$stage/usr/lib/systemd/system/rocefs@.service
+grep -q '^ExecStart=/usr/bin/rocefs -f ' "$unit" || fail "the unit starts: $(grep ExecStart= "$unit")"
+# A mount in a namespace of the service's own would be nobody's.
+! grep -E '^(Private(Devices|Tmp|Mounts|Users)|Protect(System|Home|Kernel.*|ControlGroups|Hostname)|ReadWritePaths|BindPaths|RootDirectory|MountFlags|DynamicUser)=' "$unit" ||
+  fail "the unit hides the mount"
+if command -v systemd-analyze >/dev/null && command -v systemd-escape >/dev/null; then
+  name=$(systemd-escape --path --template=rocefs@.service "$mnt")
+  sed "s|/usr/bin/rocefs|$ROCEFS|" "$unit" >"$dir/rocefs@.service"
+  ln -s rocefs@.service "$dir/$name"
+  said=$(systemd-analyze verify --man=no "$dir/$name" 2>&1 | grep -F "$name" || true)
+  expect "" "$said" "what systemd says of the unit"
+  sed 's/^KillMode=.*/KillMode=sometimes/' "$dir/rocefs@.service" >"$dir/broken@.service"
+  ln -s broken@.service "$dir/broken@mnt.service"
+  said=$(systemd-analyze verify --man=no "$dir/broken@mnt.service" 2>&1 | grep -c sometimes || true)
+  [ "$said" -gt 0 ] || fail "systemd says nothing of a broken unit"
+else
+  echo "part left out: no systemd-analyze"
+fi

@@ -1,0 +1,63 @@
+#!/bin/bash
+# What happens to MADs when programs die, devices leave and workers are killed: nothing stays behind,
+# nobody else notices.
+. "$(dirname "$0")/lib/common.bash"
+. "$(dirname "$0")/lib/mads.bash"
+command -v saquery >/dev/null || { echo "no saquery (infiniband-diags)"; exit 77; }
+mounted
+diags=("$ROCEFS" enter -m "$mnt" --)
+if ! "${diags[@]}" true 2>"$dir/why"; then echo "nobody can enter: $(cat "$dir/why")"; exit 77; fi
+limits=$ib/mb_0/mad_sa_cc/1
+nothing_left() { [ "$(cat "$limits/outstanding" "$limits/queued" | xargs)" = "0 0" ]; }
+is_busy() { [ "$(cat "$limits/outstanding")" != 0 ]; }
+
+serves() { grep -q NodeRecord <<<"$(run saquery -C mb_0 -P 1 -N)" || fail "$1"; }
+
+# A hundred are killed at random while they wait.
+echo 200ms >"$debug/sa/delay"
+echo 64 >"$limits/max_outstanding"
+"${diags[@]}" bash -c 'for i in {1..100}; do
+    saquery -C mb_0 -P 1 -t 5000 -c >/dev/null 2>&1 &
+    pids+=($!)
+    [ $((i % 10)) -ne 0 ] || read -rt "0.0$((RANDOM % 9 + 1))" <> <(:) || true
+  done; kill -KILL "${pids[@]}"; wait' 2>/dev/null || true
+await nothing_left
+echo 0 >"$debug/sa/delay"
+serves "saquery after those that were killed"
+
+# The device leaves while a saquery waits, and comes back.
+driver=$mnt/bus/pci/drivers/mango_core
+waiting() {  # starts a saquery that waits for its answer
+  echo 10s >"$debug/sa/delay"
+  "${diags[@]}" timeout 60 saquery -C mb_0 -P 1 -t 20000 -c >"$dir/waits" 2>&1 &
+  waiter=$!
+  await is_busy
+}
+ended() {  # WHAT: it ended, and not well
+  local status=0
+  wait $waiter || status=$?
+  [ $status -ne 0 ] && [ $status -ne 124 ] || fail "$1: saquery's status is $status"
+  echo 0 >"$debug/sa/delay"
+}
+waiting
+echo 0000:2b:00.0 >"$driver/unbind"
+ended "unbind"
+[ ! -e "$mnt/dev/infiniband/umad0" ] || fail "umad0 without its device"
+echo 0000:2b:00.0 >"$driver/bind"
+await nothing_left
+serves "saquery after bind"
+
+# A reset forgets what is under way: the program is told that nobody answers.
+waiting
+echo 1 >"$debug/reset"
+nothing_left || fail "a reset leaves $(cat "$limits/outstanding") outstanding, $(cat "$limits/queued") queued"
+ended "reset"
+
+# Two workers die, one after the other: programs that waited end, later ones are served.
+for i in 1 2; do
+  waiting
+  kill -KILL "$(worker_pid)"
+  ended "worker $i"
+  await nothing_left
+  serves "saquery after worker $i"
+done

@@ -1,0 +1,34 @@
+#!/bin/bash
+# Without root and without a setuid program: an ordinary user's rocefs in a user namespace of his own.
+. "$(dirname "$0")/lib/common.bash"
+lib=$(realpath "$(dirname "$0")/lib")
+[[ $ROCEFS_BUILD != */tsan ]] || { echo "the thread of ThreadSanitizer is one too many for unshare(2)"; exit 77; }
+
+chmod 711 "$dir" "$(dirname "$dir")"
+install -m 755 "$ROCEFS" "$dir/rocefs"
+install -m 644 "$lib/common.bash" "$lib/rootless.bash" "$dir"
+provider=$(dirname "$ROCEFS")/../lib/librocefs-rdmav34.so
+mkdir "$dir/lib" "$dir/own"
+[ ! -e "$provider" ] || install -m 644 "$provider" "$dir/lib"
+alone() {  # COMMAND…: as who is root of a new user namespace, and an ordinary user outside
+  ROCEFS=$dir/rocefs ROCEFS_TEST_DIR=$dir/own unshare --user --map-root-user --mount --pid --fork --mount-proc "$@"
+}
+if [ "$(id -u)" -eq 0 ]; then
+  unshare -m true 2>/dev/null || { echo "no mount namespaces"; exit 77; }
+  chown 65534:65534 "$dir/own"
+  # A /dev/fuse that is open to all, as Debian has it; nobody else sees it.
+  mkdir "$dir/devices"
+  as_user() {
+    unshare -m bash -euo pipefail -c 'mount -t tmpfs -o mode=755 devices "$1/devices"
+      mknod -m 666 "$1/devices/fuse" c 10 229
+      mount --bind "$1/devices/fuse" /dev/fuse
+      shift; exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@"' sh "$dir" "$@"
+  }
+else
+  [ -w /dev/fuse ] || { echo "/dev/fuse is not open to users"; exit 77; }
+  as_user() { "$@"; }
+fi
+export -f alone
+export dir
+as_user bash -c 'alone true' 2>/dev/null || { echo "no user namespaces for users"; exit 77; }
+as_user bash -c 'alone bash "$dir/rootless.bash"' || fail "in a user namespace: status $?"

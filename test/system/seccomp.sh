@@ -1,0 +1,30 @@
+#!/bin/bash
+# Where io_uring is forbidden rocefs does not mount, and says what forbids it and what helps.
+. "$(dirname "$0")/lib/common.bash"
+lib=$(realpath "$(dirname "$0")/lib")
+command -v python3 >/dev/null || { echo "no python3 to make a filter with"; exit 77; }
+command -v "${CC:-cc}" >/dev/null || { echo "no C compiler to ask for numbers"; exit 77; }
+
+refused() { python3 "$lib/seccomp.py" refuse "$@"; }
+refused io_uring_setup=EPERM true || { echo "no seccomp filters here"; exit 77; }
+profile="the seccomp profile in force must allow io_uring_setup, io_uring_enter and io_uring_register,\
+ as rocefs's own does: tools/containers/seccomp.json, installed in share/rocefs"
+disabled=$(cat /proc/sys/kernel/io_uring_disabled 2>/dev/null || echo 0)
+[ "$disabled" = 0 ] || { echo "io_uring is disabled on this machine"; exit 77; }
+
+for call in setup enter register; do
+  for code in EPERM ENOSYS EACCES; do
+    status=0
+    said=$(timeout 20 python3 "$lib/seccomp.py" refuse io_uring_$call=$code "$ROCEFS" "$mnt" 2>&1) || status=$?
+    expect "1 rocefs: io_uring is forbidden here ($code); $profile" "$status $said" "io_uring_$call refused with $code"
+    ! mountpoint -q "$mnt" || fail "mounted without io_uring"
+  done
+done
+expect "1 rocefs: io_uring is forbidden here (EPERM); $profile" \
+  "$(status=0; said=$(refused io_uring_setup=EPERM "$ROCEFS" sim "$(dirname "$0")/../../tools/scenarios/loss.ini" --out "$dir/out" 2>&1) || status=$?; echo "$status ${said/rocefs sim:/rocefs:}")" "sim"
+
+# A filter alone is no hindrance.
+refused reboot=EPERM "$ROCEFS" "$mnt" >/dev/null || fail "under a filter that allows io_uring"
+expect "mb_0 mb_1" "$(ls "$ib" | xargs)" "under a filter that allows io_uring"
+unmount
+await gone

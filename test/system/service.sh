@@ -1,0 +1,125 @@
+#!/bin/bash
+# What a service manager hears from rocefs by the protocol of sd_notify(3), and what it may do to it.
+. "$(dirname "$0")/lib/common.bash"
+lib=$(realpath "$(dirname "$0")/lib")
+command -v python3 >/dev/null || { echo "no python3 to listen with"; exit 77; }
+
+heard=$dir/heard
+listen() {  # SOCKET
+  rm -f "$heard" "$dir/notify" "$dir/listening"
+  python3 "$lib/service_manager.py" "$1" "$heard" >"$dir/listening" &
+  listener=$!
+  trap 'kill $listener 2>/dev/null || true; unmount' EXIT
+  await test -s "$dir/listening"
+  socket=$1
+}
+hears_no_more() { kill $listener && wait $listener 2>/dev/null || true; }
+# In the foreground, beside the test; `main` is its process.
+serve_here() { NOTIFY_SOCKET=$socket "$ROCEFS" -f "$mnt" >/dev/null & main=$!; }
+line() { sed -n "${1}p" "$heard" 2>/dev/null; }
+said() { [ -n "$(line "$1")" ]; }
+
+# In the background: the process that was started names the one that stays, before it ends.
+for socket in "$dir/notify" "@rocefs-test-$$"; do
+  listen "$socket"
+  NOTIFY_SOCKET=$socket mounted
+  daemon=$(daemon_pid)
+  await said 1
+  expect "READY=1|MAINPID=$daemon|STATUS=serving $mnt, worker $(worker_pid)" "$(line 1 | cut -d' ' -f2-)" "ready, $socket"
+  [ "$(line 1 | cut -d' ' -f1)" != "$daemon" ] || fail "not the parent's word: $(line 1)"
+  unmount
+  await gone
+  await said 2
+  expect "$daemon STOPPING=1|STATUS=unmounting $mnt" "$(line 2)" "unmounted, $socket"
+  expect 2 "$(wc -l <"$heard")" "what was said"
+  hears_no_more
+done
+
+# In the foreground, told to end by each of the signals.
+for signal in TERM INT HUP; do
+  listen "$dir/notify"
+  serve_here
+  await said 1
+  expect "$main READY=1|MAINPID=$main|STATUS=serving $mnt, worker $(worker_pid)" "$(line 1)" "ready with -f"
+  mountpoint -q "$mnt" || fail "ready, and not mounted"
+  kill -$signal $main
+  wait $main || fail "status $? after SIG$signal"
+  mountpoint -q "$mnt" && fail "mounted after SIG$signal"
+  await said 2
+  expect "$main STOPPING=1|STATUS=unmounting $mnt" "$(line 2)" "SIG$signal"
+  hears_no_more
+done
+
+# A control group is told at once, and in use: supervisor and worker both.
+listen "$dir/notify"
+serve_here
+await said 1
+exec 5<"$debug/seed"
+kill -TERM $main "$(worker_pid)"
+wait $main || fail "status $? when all were told to end"
+exec 5<&-
+mountpoint -q "$mnt" && fail "mounted when all were told to end"
+expect 2 "$(wc -l <"$heard")" "what was said when all were told to end"
+hears_no_more
+
+# Not ready before it is; and what ends with an error never was.
+listen "$dir/notify"
+touch "$dir/file"
+NOTIFY_SOCKET=$socket "$ROCEFS" "$dir/file" 2>/dev/null && fail "mounted on a file"
+NOTIFY_SOCKET=$socket "$ROCEFS" -f -o config="$dir/none" "$mnt" 2>/dev/null && fail "mounted without its file"
+[ ! -s "$heard" ] || ! grep -v "STOPPING=1" "$heard" || fail "ready, and it was not"
+
+# A takeover is told. Nothing of the manager's is left for those that the daemon starts.
+WATCHDOG_USEC=60000000 NOTIFY_SOCKET=$socket mounted
+daemon=$(daemon_pid)
+await grep -q READY "$heard"
+kill -SEGV "$(worker_pid)"
+await grep -q "died, the last of SIGSEGV" "$heard"
+expect "$daemon STATUS=serving $mnt, worker $(worker_pid); 1 died, the last of SIGSEGV" "$(grep STATUS "$heard" | tail -n 1)" "takeover"
+if [ -x "$(dirname "$ROCEFS")/mango-pccd" ]; then
+  echo aimd >"$ib/mb_0/pcc/algo"
+  echo start >"$ib/mb_0/pcc/state"
+  card() { pgrep -P "$(worker_pid)" -f "^[^ ]*mango-pccd mb_0"; }
+  await card >/dev/null
+  grep -qz '^PATH=' "/proc/$(card)/environ" || fail "the card's process has no environment"
+  ! grep -zE '^(NOTIFY_SOCKET|WATCHDOG_)' "/proc/$(card)/environ" || fail "the card's process may speak to the manager"
+else
+  echo "part left out: no mango-pccd here"
+fi
+unmount
+await gone
+hears_no_more
+
+# The watchdog: fed as long as the worker does its work. One that hangs is replaced, and who uses the
+# mount only waits a little.
+listen "$dir/notify"
+WATCHDOG_USEC=4000000 serve_here
+await said 1
+fed() { [ "$(grep -c "^$main WATCHDOG=1$" "$heard")" -ge "$1" ]; }
+await fed 3
+hanging=$(worker_pid)
+kill -STOP "$hanging"
+expect "mb_0 mb_1" "$(ls "$ib" | xargs)" "while the worker hangs"
+[ "$(worker_pid)" != "$hanging" ] || fail "the worker that hangs is still there"
+await grep -q "1 died, the last of hanging" "$heard"
+grep -q "worker $hanging died of hanging" "$debug/dmesg" || fail "dmesg is silent about what hung"
+feeds=$(grep -c WATCHDOG "$heard")
+await fed $((feeds + 3))
+kill -TERM $main
+wait $main || fail "status $? with a watchdog"
+hears_no_more
+
+# One that is for another process is not fed.
+listen "$dir/notify"
+WATCHDOG_USEC=200000 WATCHDOG_PID=1 serve_here
+await said 1
+read -rt 0.5 <> <(:) || true
+kill -TERM $main
+wait $main
+expect 0 "$(grep -c WATCHDOG "$heard")" "another's watchdog"
+hears_no_more
+
+# A manager that does not read, or is not there, does not keep it from its work.
+NOTIFY_SOCKET=$dir/nobody "$ROCEFS" "$mnt" >/dev/null
+unmount
+await gone

@@ -1,0 +1,124 @@
+#!/bin/bash
+# Dead mounts of earlier lives are taken away at the start, however many; what lives, and what is not a
+# rocefs, stays.
+. "$(dirname "$0")/lib/common.bash"
+lib=$(realpath "$(dirname "$0")/lib")
+
+other=$dir/other
+mkdir "$other"
+clean() {
+  local i
+  for i in 1 2 3 4 5; do umount -l "$mnt" 2>/dev/null || true; umount -l "$other" 2>/dev/null || true; done
+  unmount
+}
+trap clean EXIT
+mounts() { awk -v at="$mnt" '$5 == at' /proc/self/mountinfo | wc -l; }
+processes() { pgrep -of "^$ROCEFS .*$1\$" -r S,R,D; pgrep -P "$(pgrep -of "^$ROCEFS .*$1\$" -r S,R,D)"; }
+ended() { ! pgrep -f "^$ROCEFS .*$1\$" -r S,R,D >/dev/null; }
+kill_all() { kill -KILL $(processes "$1"); }  # supervisor, worker and whoever else
+told() { grep -c "unmounting the dead mount of an earlier rocefs" "$dir/said"; }
+start() { "$ROCEFS" "$mnt" >/dev/null 2>"$dir/said"; }
+serves() { expect "mb_0 mb_1" "$(ls "$ib" | xargs)" "$1"; }
+end() { umount "$mnt"; await ended "$mnt"; }
+
+# Killed and started again, life after life, without a pause; in use all the while.
+mounted
+for life in 1 2 3 4 5; do
+  exec 5<"$debug/seed"
+  kill_all "$mnt"
+  start || fail "life $life: $(cat "$dir/said")"
+  expect 1 "$(told)" "dead mounts that were told of"
+  exec 5<&-
+  serves "life $life"
+  expect 1 "$(mounts)" "mounts in life $life"
+done
+
+# The same when only one of its two processes is killed from outside.
+kill -KILL "$(daemon_pid)"
+await sh -c "! stat '$mnt' >/dev/null 2>&1"
+start
+serves "after the supervisor's death"
+
+# Through a link, by another name of the same place.
+kill_all "$mnt"
+ln -s mnt "$dir/link"
+(cd "$dir" && "$ROCEFS" ./link/ >/dev/null 2>"$dir/said") || fail "$(cat "$dir/said")"
+expect 1 "$(told)" "by a link"
+serves "by a link"
+expect 1 "$(mounts)" "mounts after a start by a link"
+umount "$mnt" 2>/dev/null || fusermount3 -u "$mnt"
+await ended "./link/"
+
+[ "$(id -u)" -eq 0 ] || { echo "part left out: mounts on mounts need root"; exit 0; }
+
+# Several on top of each other.
+mounted
+"$ROCEFS" "$other" >/dev/null
+for i in 1 2 3; do mount --bind "$other" "$mnt"; done
+kill_all "$other"
+kill_all "$mnt"
+expect 4 "$(mounts)" "dead mounts"
+start || fail "$(cat "$dir/said")"
+expect 4 "$(told)" "of four dead mounts"
+expect 1 "$(mounts)" "mounts after four dead ones"
+serves "after four dead mounts"
+umount "$other"
+
+# A live one below a dead one is uncovered, and is busy.
+echo 4711 >"$debug/links/mb_0-sw_0/delay"
+delay=$(cat "$debug/links/mb_0-sw_0/delay")
+"$ROCEFS" "$other" >/dev/null
+mount --bind "$other" "$mnt"
+kill_all "$other"
+start && fail "mounted over a live one"
+expect 1 "$(told)" "a dead mount over a live one"
+grep -q "busy: a rocefs is mounted there" "$dir/said" || fail "of a live one: $(cat "$dir/said")"
+expect "$delay" "$(cat "$debug/links/mb_0-sw_0/delay")" "the live one"
+
+# A live one above a dead one is left alone.
+umount "$other"
+"$ROCEFS" "$other" >/dev/null
+mount --bind "$other" "$mnt"
+kill_all "$mnt"
+start && fail "mounted over a live one"
+expect 0 "$(told)" "a live mount over a dead one"
+expect 2 "$(mounts)" "mounts, a live one over a dead one"
+serves "the live one above"
+umount "$mnt"
+umount "$other"
+await ended "$other"
+
+# Another file system above a dead rocefs is where rocefs mounts, and stays.
+mount -t tmpfs mine "$mnt"
+start || fail "$(cat "$dir/said")"
+expect 0 "$(told)" "a file system above a dead mount"
+expect 3 "$(mounts)" "mounts, with a file system between"
+end
+expect "mine tmpfs" "$(findmnt -no SOURCE,FSTYPE "$mnt" | tail -n 1 | xargs)" "the file system above"
+umount "$mnt"
+start
+expect 1 "$(told)" "below it"
+end
+expect 0 "$(mounts)" "mounts at the end"
+
+# A dead one that is not a rocefs is its owner's.
+if command -v python3 >/dev/null; then
+  python3 "$lib/dead_fuse.py" "$mnt"
+  start && fail "mounted over another's dead mount"
+  expect "rocefs: $mnt: Transport endpoint is not connected" "$(cat "$dir/said")" "another's dead mount"
+  expect fuse.other "$(findmnt -no FSTYPE "$mnt")" "another's dead mount"
+  umount "$mnt"
+else
+  echo "part left out: no python3 to leave another's dead mount with"
+fi
+
+# An ordinary user: by fusermount3, and what is not his stays. In a mount namespace with a /dev/fuse
+# for all.
+if [ -u "$(command -v fusermount3)" ] && [ -r /etc/mtab ] && unshare -m true 2>/dev/null; then
+  chmod 711 "$dir" "$(dirname "$dir")"
+  install -m 755 "$ROCEFS" "$dir/rocefs"
+  export -f await fail expect
+  dir=$dir mnt=$mnt unshare -m bash -euo pipefail "$lib/stale_user.bash" || fail "an ordinary user"
+else
+  echo "part left out: no setuid fusermount3, no /etc/mtab, or no mount namespaces"
+fi

@@ -1,0 +1,160 @@
+#!/bin/bash
+# Two mounts in two network namespaces, joined by veth: verbs programs of the one talk to those of the
+# other, and what passes between is looked at. As root, and as the root of a user namespace.
+lib=$(realpath "$(dirname "$0")/lib")
+if [ "${1:-}" != inside ]; then
+  for tool in ip unshare nsenter python3; do
+    command -v $tool >/dev/null || { echo "no $tool here"; exit 77; }
+  done
+  spaces=(unshare -n)
+  [ "$(id -u)" -eq 0 ] || spaces=(unshare -Urmn)
+  "${spaces[@]}" ip link add probe type veth peer name eborp 2>/dev/null || { echo "no network namespaces with veth"; exit 77; }
+  "${spaces[@]}" "$0" inside || exit
+  if [ "$(id -u)" -ne 0 ] || [[ $ROCEFS_BUILD == */?san ]]; then exit 0; fi
+  as_user() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
+  if ! as_user unshare -Urmn true 2>/dev/null || [ ! -w /dev/fuse ]; then echo "part left out: rootless: no user namespaces"; exit 0; fi
+  # Where an ordinary user finds everything.
+  user=$ROCEFS_TEST_DIR/user
+  chmod 711 "$ROCEFS_TEST_DIR" "$(dirname "$ROCEFS_TEST_DIR")"
+  mkdir -p "$user"/{build/bin,build/lib,test/mnt,system}
+  install -m 755 "$ROCEFS" "$user/build/bin/rocefs"
+  install -m 755 "$ROCEFS_BUILD/lib/librocefs-rdmav34.so" "$user/build/lib"
+  cp -r "$0" "$lib" "$user/system"
+  chown -R 65534:65534 "$user"
+  unshare -m bash -euc 'mknod "$1/fuse" c 10 229; chmod 666 "$1/fuse"; mount --bind "$1/fuse" /dev/fuse; rm "$1/fuse"
+    export ROCEFS=$1/user/build/bin/rocefs ROCEFS_BUILD=$1/user/build ROCEFS_TEST_DIR=$1/user/test
+    exec setpriv --reuid=65534 --regid=65534 --clear-groups unshare -Urmn "$1/user/system/$(basename "$2")" inside' \
+    bash "$ROCEFS_TEST_DIR" "$0"
+  exit
+fi
+
+. "$lib/common.bash"
+. "$lib/verbs.bash"
+logs=$dir far=$dir/far
+mkdir "$far"
+finish() {
+  for where in "$mnt" "$far"; do fusermount3 -u "$where" 2>/dev/null || umount -l "$where" 2>/dev/null || true; done
+  [ -z "${looker:-}" ] || kill "$looker" 2>/dev/null || true
+  [ -z "${there:-}" ] || kill "$there" 2>/dev/null || true
+}
+trap finish EXIT
+
+# This namespace has the near mount, that of a sleeping process the far one.
+unshare -n sleep 600 &
+there=$!
+apart() { [ "$(readlink /proc/$there/ns/net)" != "$(readlink /proc/self/ns/net)" ]; }
+await apart
+remote() { nsenter -t $there -n "$@"; }
+ip link add near mtu 4200 type veth peer name far mtu 4200 netns $there
+ip addr add 10.9.0.1/24 dev near
+ip link set lo up
+ip link set near up
+remote ip addr add 10.9.0.2/24 dev far
+remote ip link set lo up
+remote ip link set far up
+
+# What cannot be is refused, with its reason.
+refused() {  # OPTIONS REASON
+  local said
+  if said=$("$ROCEFS" -o "$1" "$mnt" 2>&1); then fail "-o $1: mounted"; fi
+  [[ $said == *"$2"* ]] || fail "-o $1: said '$said'"
+}
+refused uplink=10.9.9.9 "no address behind it is this machine's: 10.9.9.9 (mb_0)"
+refused uplink=10.9.0 "an IPv4 address is wanted"
+refused uplink=10.9.0.1,clock=virtual "no virtual clock"
+mounted -o uplink=10.9.0.1
+remote "$ROCEFS" -o uplink=10.9.0.2 "$far" >/dev/null
+said=$("$ROCEFS" -o uplink=10.9.0.1 "$(mktemp -d -p "$dir")" 2>&1) && fail "the same address twice"
+[[ $said == *"UDP port 4791 of 10.9.0.1 is in use"* ]] || fail "the same address twice: $said"
+uplink=$debug/uplinks/uplink
+expect 10.9.0.1 "$(cat "$uplink/addresses")" "addresses"
+expect 4096 "$(ROCEFS_MOUNT=$mnt "$ROCEFS" enter -m "$mnt" -- ibv_devinfo -d mb_0 | awk '$1 == "active_mtu:" {print $2}')" "MTU of a 4200 octet link"
+
+look() {
+  python3 "$lib/roce_wire.py" near >"$dir/wire" 2>&1 &
+  looker=$!
+  await grep -q looking "$dir/wire"
+}
+stop_looking() {
+  local status=0
+  kill "$looker"
+  wait "$looker" || status=$?
+  looker=
+  [ $status -eq 0 ] || fail "on the wire: $(tail -n 3 "$dir/wire")"
+}
+counter() { cat "$1/kernel/debug/rocefs/uplinks/uplink/$2"; }
+
+# The server on the near mount, the client on the far one.
+verbs=("$ROCEFS" enter -m "$mnt" --)
+run_client() {
+  local status=0
+  remote timeout -k 5 60 "$ROCEFS" enter -m "$far" -- "$@" -d mb_0 -p $port 10.9.0.1 >"$logs/client" 2>&1 || status=$?
+  return $status
+}
+look
+pingpong 819200 ibv_rc_pingpong -g 1 -n 100 -c
+stop_looking
+for end in 10.9.0.1 10.9.0.2; do
+  expect 1 "$(awk -v end=$end '$1 == end && $2 != "looking" {for (i = 4; i <= NF; ++i) print $i}' "$dir/wire" | sort -u | wc -l)" \
+    "$end: source ports without spraying"
+done
+pingpong 819200 ibv_uc_pingpong -g 1 -n 100
+pingpong 409600 ibv_ud_pingpong -g 1 -n 100 -s 2048
+tools=()
+! command -v ib_write_bw >/dev/null || tools=(ib_write_bw ib_send_bw ib_read_bw)
+for tool in "${tools[@]}"; do perftest 65536 100 "$tool" -x 1; done
+
+# Spraying: requests come from as many ports as are set, in a row from the flow's own.
+echo 1 >"$far/class/infiniband/mb_0/ops/enable"
+echo 8 >"$far/class/infiniband/mb_0/ops/udp_port_range"
+look
+pingpong 8192000 ibv_rc_pingpong -g 1 -n 20 -s 204800 -m 4096
+stop_looking
+sprayed=$(awk '$1 == "10.9.0.2" && $2 == "01" {for (i = 4; i <= NF; ++i) print $i}' "$dir/wire")
+expect 8 "$(wc -l <<<"$sprayed")" "source ports of SEND Middles, sprayed"
+first=$(head -n 1 <<<"$sprayed")
+for i in {0..7}; do
+  grep -qx $(((first + i) & 0xffff | 0xc000)) <<<"$sprayed" || fail "source ports: $(xargs <<<"$sprayed")"
+done
+expect 1 "$(awk '$1 == "10.9.0.1" && $2 == "01" {print NF - 3}' "$dir/wire")" "source ports of the end that does not spray"
+for where in "$mnt" "$far"; do
+  for count in tx_no_socket tx_too_long tx_unreachable tx_errors rx_malformed rx_damaged rx_ids_solved rx_overflows; do
+    expect 0 "$(counter "$where" $count)" "$count"
+  done
+done
+
+# Nobody spins for a network on which nothing comes.
+ticks() { awk '{print $14 + $15}' "/proc/$(worker_pid)/stat"; }
+before=$(ticks)
+read -rt 2 <> <(:) || true
+[ $(($(ticks) - before)) -le 2 ] || fail "idle: $(($(ticks) - before)) ticks of CPU in two seconds"
+
+# Strangers, and a link that is down.
+python3 - <<'PYTHON'
+import socket
+out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for octets in (b"", b"x", b"\xff" * 64, bytes(9000)):
+    out.sendto(octets, ("10.9.0.1", 4791))
+PYTHON
+malformed() { [ "$(counter "$mnt" rx_malformed) $(counter "$mnt" rx_too_long)" = "3 1" ]; }
+await malformed
+if [ ${#tools[@]} -eq 0 ]; then
+  echo "part left out: no perftest"
+  exit 0
+fi
+# Both ends have something to send at any time.
+endless=(ib_write_bw -x 1 -b -n 100000000 -s 65536)
+start_server "${endless[@]}"
+run_client "${endless[@]}" &
+client=$!
+busy() { [ "$(counter "$mnt" rx_packets)" -gt "$1" ]; }
+await busy $(($(counter "$mnt" rx_packets) + 1000))
+ip link set near down
+unreachable() { [ "$(counter "$mnt" tx_unreachable)" -gt 0 ]; }
+await unreachable
+grep -q "uplink: cannot send .* octets to 10.9.0.2: Network is unreachable" "$debug/dmesg" || fail "dmesg: $(tail -n 5 "$debug/dmesg")"
+before=$(counter "$mnt" rx_packets)
+ip link set near up
+await busy $((before + 1000))
+kill $client "$server" 2>/dev/null || true
+wait $client "$server" 2>/dev/null || true

@@ -1,0 +1,123 @@
+#include "tools/rocefs/mads.h"
+
+#include <fmt/format.h>
+
+#include "core/function_file.h"
+#include "mad_cc/umad_file.h"
+#include "rdma/device.h"
+
+namespace rocefs {
+
+// MADs of one port.
+struct Mads::PortMads {
+  Port& port;
+  const size_t index;  // of its umad
+  MadPort mads;
+
+  PortMads(Port& at, size_t number, MadNetwork& network, Scheduler& scheduler)
+      : port(at), index(number), mads(network, scheduler) {}
+  std::string umad() const { return fmt::format("umad{}", index); }
+  std::string function() const {
+    const std::string& pci = port.device().spec().pci;
+    return fmt::format("devices/pci{}/{}", pci.substr(0, 7), pci);
+  }
+};
+
+Mads::Mads(Parts parts)
+    : parts_(std::move(parts)),
+      subnets_(parts_.fabric),
+      readers_(ReaderMemory::create(parts_.control)) {
+  Scheduler& scheduler = parts_.engine.scheduler();
+  for (size_t i = 0; i < subnets_.all().size(); ++i) {
+    FabricSubnet& subnet = *subnets_.all()[i];
+    networks_.push_back(
+        std::make_unique<MadNetwork>(subnet.subnet(), subnet, scheduler, parts_.fabric.seed() + i));
+  }
+  std::vector<SaFiles::Port> named;
+  for (const auto& device : parts_.fabric.devices()) {
+    for (unsigned number = 1; number <= device->port_count(); ++number) {
+      Port& port = device->port(number);
+      const Subnet& subnet = subnets_.subnet_of(port);
+      Subnet::End end = subnets_.end_of(port);
+      port.set_lids({subnet.at(end).lid, subnet.manager_lid()});
+      MadNetwork& network = *networks_[subnets_.index_of(port)];
+      ports_.push_back(std::make_unique<PortMads>(port, ports_.size(), network, scheduler));
+      MadPort& mads = ports_.back()->mads;
+      network.attach(end, mads);
+      device->on_presence([&mads](bool present) { present ? mads.arrive() : mads.leave(); });
+      named.push_back({{device->name(), number}, &mads, subnet.manager_lid()});
+    }
+  }
+  auto configure = [this](const SaSettings& settings) {
+    for (const auto& network : networks_) network->administrator().configure(settings);
+  };
+  sa_ = std::make_unique<SaFiles>(SaFiles::Parts{parts_.tree, parts_.engine, parts_.debug + "/sa",
+                                                 parts_.semantics, std::move(named), configure});
+  limits_ = std::make_unique<LimiterFiles>(parts_.tree, parts_.engine, sa_->knobs());
+  // libibumad refuses other versions.
+  parts_.tree.add_file("class/infiniband_mad/abi_version",
+                       constant("5", "of umadN (IB_USER_MAD_ABI_VERSION)"));
+}
+
+Mads::~Mads() = default;
+
+void Mads::bound(Tree&, const std::string& directory, Device& device) {
+  for (const auto& port : ports_) {
+    if (&port->port.device() != &device) continue;
+    limits_->bind(directory, port->port.number(), port->mads);
+    add_umad(*port);
+  }
+}
+
+void Mads::unbound(Device& device) {
+  for (const auto& port : ports_) {
+    if (&port->port.device() != &device) continue;
+    remove_umad(*port);
+    limits_->unbind(port->mads);
+  }
+}
+
+void Mads::add_umad(PortMads& port) {
+  Tree& tree = parts_.tree;
+  std::string name = port.umad();
+  std::string directory = fmt::format("{}/infiniband_mad/{}", port.function(), name);
+  tree.add_file(directory + "/ibdev",
+                constant(port.port.device().name(), "the RDMA device of umadN"));
+  tree.add_file(directory + "/port", constant(fmt::format("{}", port.port.number()),
+                                              "the port whose MADs umadN sends and receives"));
+  tree.add_link(directory + "/device", port.function());
+  tree.add_link(directory + "/subsystem", "class/infiniband_mad");
+  tree.add_link("class/infiniband_mad/" + name, directory);
+  tree.add_file("dev/infiniband/" + name,
+                make_umad_file(parts_.engine, port.mads, readers_, parts_.warn));
+}
+
+void Mads::remove_umad(const PortMads& port) {
+  parts_.tree.remove("dev/infiniband/" + port.umad());
+  parts_.tree.remove("class/infiniband_mad/" + port.umad());
+  parts_.tree.remove(fmt::format("{}/infiniband_mad/{}", port.function(), port.umad()));
+}
+
+void Mads::drop_clients() {
+  for (const auto& port : ports_) {
+    if (!parts_.tree.resolve("dev/infiniband/" + port->umad())) continue;
+    remove_umad(*port);
+    add_umad(*port);
+  }
+}
+
+void Mads::reset() {
+  sa_->stop_burst();
+  for (const auto& network : networks_) network->reset();
+  for (const auto& port : ports_) {
+    if (!port->port.device().present()) continue;
+    port->mads.leave();
+    port->mads.arrive();
+  }
+}
+
+void Mads::finish_reset() {
+  sa_->forget_burst();
+}
+
+}  // namespace rocefs
