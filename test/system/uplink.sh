@@ -62,6 +62,7 @@ refused() {  # OPTIONS REASON
 refused uplink=10.9.9.9 "no address behind it is this machine's: 10.9.9.9 (mb_0)"
 refused uplink=10.9.0 "an IPv4 address is wanted"
 refused uplink=10.9.0.1,clock=virtual "no virtual clock"
+refused uplink=10.9.0.1,config=near.ini "uplink= goes without config="
 mounted -o uplink=10.9.0.1
 remote "$ROCEFS" -o uplink=10.9.0.2 "$far" >/dev/null
 said=$("$ROCEFS" -o uplink=10.9.0.1 "$(mktemp -d -p "$dir")" 2>&1) && fail "the same address twice"
@@ -171,13 +172,14 @@ too_long() { [ "$(counter "$mnt" tx_too_long)" -gt 0 ]; }
 await too_long
 ends_busy
 
-# IPv6, on a link that carries RoCE's 1024.
+# IPv6, on a link that carries RoCE's 1024; by a file, with no switch between.
 for where in "$mnt" "$far"; do fusermount3 -u "$where" 2>/dev/null || umount "$where"; done
 await gone
 remote ip link set far mtu 1500
 ip -6 addr add fd00:9::1/64 dev near nodad
 remote ip -6 addr add fd00:9::2/64 dev far nodad
-mounted -o uplink=fd00:9::1
+printf '%s\n' '[device mb_0]' ip6=fd00:9::1 mtu=1024 '[uplink uplink]' '[link mb_0 uplink]' >"$dir/near.ini"
+mounted -o config="$dir/near.ini"
 remote "$ROCEFS" -o uplink=fd00:9::2 "$far" >/dev/null
 expect fd00:9::1 "$(cat "$uplink/addresses")" "addresses"
 expect 1024 "$("${verbs[@]}" ibv_devinfo -d mb_0 | awk '$1 == "active_mtu:" {print $2}')" "MTU of a 1500 octet link"
