@@ -104,6 +104,8 @@ TEST_CASE("umad: an answer of several segments is one message, as long as its da
   long length = 64 + 56 + 3 * 200;
   CHECK(program.read(64 + 256) == -ENOSPC);  // nobody knows this reader's memory
   CHECK(program.read(static_cast<size_t>(length) - 1) == -ENOSPC);
+  REQUIRE(rig.log.size() == 1);  // told once
+  CHECK(rig.log[0].find("cannot be told that an answer has 720 octets") != std::string::npos);
   CHECK(program.poll() == (POLLOUT | POLLWRNORM | POLLIN | POLLRDNORM));
   CHECK(program.read(static_cast<size_t>(length)) == length);
   CHECK(program.header_got.length == length);
