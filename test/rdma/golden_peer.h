@@ -119,8 +119,11 @@ class Peer {
     ::setsockopt(in_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     sockaddr_storage name{};
     socklen_t length = sizeof name;
-    ssize_t got = ::recvfrom(in_.get(), room_.data() + kDatagramHeadroom, kLargestDatagram, 0,
-                             reinterpret_cast<sockaddr*>(&name), &length);
+    ssize_t got;
+    do {  // the kernel's work for an io_uring that this thread has made interrupts it
+      got = ::recvfrom(in_.get(), room_.data() + kDatagramHeadroom, kLargestDatagram, 0,
+                       reinterpret_cast<sockaddr*>(&name), &length);
+    } while (got < 0 && errno == EINTR);
     if (got < 0) return {};
     UdpAddress from;
     REQUIRE(from_sockaddr(reinterpret_cast<sockaddr&>(name), from));
