@@ -75,6 +75,10 @@ SaLimiter::Verdict SaLimiter::verdict(uint32_t agent) const {
 SaLimiter::Verdict SaLimiter::offer(const Request& request, TimeNs now) {
   assert(!entries_.contains(request.id));
   Verdict verdict = this->verdict(request.agent);
+  if (verdict == Verdict::kRefuse && unfinished() && !draining_) {
+    make_room(request.agent, now);
+    verdict = this->verdict(request.agent);
+  }
   if (verdict == Verdict::kRefuse) {
     counters_.drops.add();
     return verdict;
@@ -92,6 +96,23 @@ SaLimiter::Verdict SaLimiter::offer(const Request& request, TimeNs now) {
   }
   publish();
   return verdict;
+}
+
+// What is to leave the queue at this instant, and only has not had its turn, is in nobody's way.
+void SaLimiter::make_room(uint32_t id, TimeNs now) {
+  if (unfinished_ == Unfinished::kExpiring) {
+    if (!expire_one(now)) expire(now);  // no more of them: it is finished with that
+    return;
+  }
+  bool own = settings_.semantics == MadSemantics::kOfed25;
+  auto agent = agents_.find(id);
+  if (settings_.semantics == MadSemantics::kOfed4 || (own && agent == agents_.end())) return;
+  const Fifo& queue = own ? agent->second.queue : queue_;
+  uint64_t outstanding = own ? agent->second.outstanding : outstanding_;
+  if (queue.empty() || outstanding >= limit()) return;
+  draining_ = true;
+  let_go(*queue.begin()->second, now);
+  draining_ = false;
 }
 
 void SaLimiter::enqueue(Entry& entry, Agent& agent, TimeNs wait, TimeNs now) {
@@ -140,11 +161,15 @@ void SaLimiter::clear() {
   queue_.clear();
   deadlines_.clear();
   outstanding_ = 0;
+  answers_ = 0;
+  answered_.clear();
+  unfinished_ = Unfinished::kNothing;
   publish();
 }
 
 void SaLimiter::configure(const Settings& settings, TimeNs now) {
   settings_ = settings;
+  answered_.clear();
   for (const auto& [id, agent] : agents_) answered_.push_back(id);
   drain(now);
 }
@@ -155,22 +180,39 @@ void SaLimiter::publish() {
 }
 
 // A sender that ends requests from within transmit() makes more ready: they go from here as well,
-// not from a drain within the drain, which could be nested as deep as the queue is long.
+// not from a drain within the drain, which could be nested as deep as the queue is long. While
+// something is unfinished it comes first: what is to expire does not go instead.
 void SaLimiter::drain(TimeNs now) {
-  if (draining_) return;
+  if (!draining_ && !unfinished()) drain_slice(now);
+}
+
+void SaLimiter::drain_slice(TimeNs now) {
   draining_ = true;
-  while (Entry* entry = next_ready()) {
-    Agent& agent = agents_.at(entry->agent);
-    dequeue(*entry, agent);
-    ++agent.outstanding;
-    ++outstanding_;
-    counters_.sent.add();
-    publish();
-    sender_.transmit(entry->id, now);
+  uint64_t left = kSlice;
+  for (; left > 0; --left) {
+    Entry* entry = next_ready();
+    if (!entry) break;
+    let_go(*entry, now);
   }
+  draining_ = false;
+  if (left == 0) {
+    unfinished_ = Unfinished::kDraining;
+    unfinished_since_ = now;
+    return;
+  }
+  unfinished_ = Unfinished::kNothing;
   answers_ = 0;
   answered_.clear();
-  draining_ = false;
+}
+
+void SaLimiter::let_go(Entry& entry, TimeNs now) {
+  Agent& agent = agents_.at(entry.agent);
+  dequeue(entry, agent);
+  ++agent.outstanding;
+  ++outstanding_;
+  counters_.sent.add();
+  publish();
+  sender_.transmit(entry.id, now);
 }
 
 SaLimiter::Entry* SaLimiter::next_ready() {
@@ -195,19 +237,29 @@ SaLimiter::Entry* SaLimiter::next_of_agents() {
 }
 
 TimeNs SaLimiter::next_expiry() const {
+  if (unfinished()) return unfinished_since_;
   return deadlines_.empty() ? kNever : deadlines_.begin()->first;
 }
 
 void SaLimiter::expire(TimeNs now) {
-  uint64_t newest = last_order_;
-  while (!deadlines_.empty()) {
-    auto [deadline, order] = *deadlines_.begin();
-    if (deadline > now || order > newest) return;
-    uint64_t id = queue_.at(order)->id;
-    forget(entries_.find(id));
-    counters_.expired.add();
-    sender_.expire(id, now);
-  }
+  if (unfinished_ == Unfinished::kDraining) return drain_slice(now);
+  if (unfinished_ == Unfinished::kNothing) newest_ = last_order_;
+  uint64_t left = kSlice;
+  while (left > 0 && expire_one(now)) --left;
+  unfinished_ = left == 0 ? Unfinished::kExpiring : Unfinished::kNothing;
+  unfinished_since_ = now;
+  if (!answered_.empty()) drain(now);  // of answers that came meanwhile
+}
+
+bool SaLimiter::expire_one(TimeNs now) {
+  if (deadlines_.empty()) return false;
+  auto [deadline, order] = *deadlines_.begin();
+  if (deadline > now || order > newest_) return false;
+  uint64_t id = queue_.at(order)->id;
+  forget(entries_.find(id));
+  counters_.expired.add();
+  sender_.expire(id, now);
+  return true;
 }
 
 }  // namespace rocefs

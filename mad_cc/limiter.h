@@ -82,7 +82,8 @@ class SaLimiter {
   // All are forgotten without a word to the sender, who flushes them itself: the port went (M14).
   void clear();
   // Nothing that is outstanding or waits is lost, whatever changes; how long a request may wait was
-  // decided when it was queued. What may go now goes at once, kOfed4 apart.
+  // decided when it was queued. What may go now goes at this instant, kOfed4 apart: kSlice of them
+  // from within this, the rest from within expire().
   void configure(const Settings& settings, TimeNs now);
   const Settings& settings() const { return settings_; }
   // How long its sender waits for an answer to each transmission of it, at least 1: the request's
@@ -91,8 +92,12 @@ class SaLimiter {
 
   // When expire() has something to do next; kNever: not before something else happens.
   TimeNs next_expiry() const;
-  // Those whose time is up by `now`; not what their senders offer instead from within that.
+  // Those whose time is up by `now`; not what their senders offer instead from within that. And
+  // what is left of those that may go. kSlice of them: next_expiry() is `now` while that is
+  // unfinished().
   void expire(TimeNs now);
+  bool unfinished() const { return unfinished_ != Unfinished::kNothing; }
+  static constexpr uint64_t kSlice = 1024;
 
   LimiterCounters& counters() { return counters_; }
 
@@ -118,7 +123,12 @@ class SaLimiter {
   // Whether it was outstanding.
   bool forget(std::unordered_map<uint64_t, Entry>::iterator entry);
   void publish();
+  enum class Unfinished : uint8_t { kNothing, kDraining, kExpiring };
+  void make_room(uint32_t agent, TimeNs now);
   void drain(TimeNs now);
+  void drain_slice(TimeNs now);
+  void let_go(Entry& entry, TimeNs now);
+  bool expire_one(TimeNs now);
   Entry* next_ready();
   Entry* next_of_agents();
 
@@ -135,6 +145,9 @@ class SaLimiter {
   uint64_t answers_ = 0;
   std::deque<uint32_t> answered_;
   bool draining_ = false;
+  Unfinished unfinished_ = Unfinished::kNothing;
+  TimeNs unfinished_since_ = 0;
+  uint64_t newest_ = 0;  // order, of those that expire
 };
 
 }  // namespace rocefs

@@ -205,6 +205,7 @@ void MadPort::Impl::leave() {
 void MadPort::Impl::arm() {
   TimeNs next =
       std::min({sends.next_deadline(), reassembly.next_deadline(), limiter.next_expiry()});
+  if (next != kNever) next = std::max(next, scheduler.now());
   if (next == timer.due()) return;
   if (next == kNever)
     scheduler.cancel(timer);
@@ -214,22 +215,41 @@ void MadPort::Impl::arm() {
 
 void MadPort::Impl::on_time(TimeNs now) {
   if (limiter.next_expiry() <= now) limiter.expire(now);
-  while (Send* send = sends.due(now)) on_timeout(*send, now);
+  if (limiter.unfinished()) return arm();
+  for (size_t left = kSlice; left > 0; --left) {
+    Send* send = sends.due(now);
+    if (!send) break;
+    on_timeout(*send);
+  }
+  overdue = sends.due(now) ? now : -1;
+  if (overdue == now) return arm();
   for (const Reassembly::Expired& expired : reassembly.expire(now))
     reply(expired.to, expired.abort);
   arm();
 }
 
-void MadPort::Impl::on_timeout(Send& send, TimeNs) {
+void MadPort::Impl::on_timeout(Send& send) {
   if (send.phase == Phase::kTransmitting) return transmit_segments(send);
   if (send.retries_left == 0) return end(send, End::kTimedOut);
   --send.retries_left;
   transmit_once(send);
 }
 
-void MadPort::Impl::tell(TimeNs) {
-  // Those that end meanwhile are told in an event of their own, which end() has scheduled.
-  for (size_t count = ended.size(); count != 0 && !ended.empty(); --count) {
+// An answer that comes between the slices of time-outs is later than they: those that it is for
+// have their turn first. More of one TID than this are its sender's own fault.
+Send* MadPort::Impl::match(uint32_t agent, uint16_t lid, const Mad& mad) {
+  constexpr int kMaxOfOneTid = 64;
+  for (int i = 0; i < kMaxOfOneTid; ++i) {
+    Send* send = sends.match(agent, lid, mad);
+    if (!send || send->deadline > overdue) return send;
+    on_timeout(*send);
+  }
+  return nullptr;
+}
+
+void MadPort::Impl::tell(TimeNs now) {
+  // Those that end meanwhile are told in a later event.
+  for (size_t left = std::min(ended.size(), kSlice); left != 0 && !ended.empty(); --left) {
     Send* send = sends.find(ended.front());
     ended.pop_front();
     if (!send) continue;
@@ -239,6 +259,7 @@ void MadPort::Impl::tell(TimeNs) {
     forget(*send);
     agents.find(id)->user->ended(id, request, how);
   }
+  if (!ended.empty() && !telling.scheduled()) scheduler.at(telling, now);
 }
 
 MadPort::MadPort(MadCarrier& carrier, Scheduler& scheduler)

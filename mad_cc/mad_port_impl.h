@@ -15,6 +15,10 @@ struct MadPort::Impl {
   using Send = MadSends::Entry;
   using Phase = MadSends::Phase;
 
+  // What is due at one instant is done in as many events, each with so many ends or tries: others
+  // get their turn in between.
+  static constexpr size_t kSlice = 1024;
+
   Impl(MadPort& p, MadCarrier& c, Scheduler& s, SaLimiter& l)
       : port(p), carrier(c), scheduler(s), limiter(l) {}
 
@@ -39,7 +43,8 @@ struct MadPort::Impl {
   void leave();
   void arm();
   void on_time(TimeNs now);
-  void on_timeout(Send& send, TimeNs now);
+  void on_timeout(Send& send);
+  Send* match(uint32_t agent, uint16_t lid, const mad::Mad& mad);
   void tell(TimeNs now);
 
   MadPort& port;
@@ -51,6 +56,8 @@ struct MadPort::Impl {
   Reassembly reassembly;
   std::deque<uint64_t> ended;  // whose users are to be told; some are forgotten
   bool gone = false;
+  // Up to when sends' time is up though not all have had their turn: of this instant, or long past.
+  TimeNs overdue = -1;
   Event timer = event_of<&Impl::on_time>(this);
   Event telling = event_of<&Impl::tell>(this);
 };

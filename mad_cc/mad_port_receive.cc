@@ -26,7 +26,7 @@ void MadPort::Impl::deliver(uint32_t id, const Address& from, const Mad& mad, Me
   MadUser& user = *agent->user;
   std::optional<uint64_t> request;
   if (mad.is_response()) {
-    if (Send* send = sends.match(id, from.lid, mad)) {
+    if (Send* send = match(id, from.lid, mad)) {
       request = send->send.request;
       forget(*send);
       arm();
@@ -40,7 +40,7 @@ void MadPort::Impl::deliver(uint32_t id, const Address& from, const Mad& mad, Me
 void MadPort::Impl::receive_segment(uint32_t agent, const Address& from, const Mad& mad) {
   if (mad.rmpp_version() != kRmppVersion || mad.rmpp_type() != kRmppData)
     return receive_answer_to_segments(agent, from, mad);
-  bool expected = sends.match(agent, from.lid, mad) != nullptr;
+  bool expected = match(agent, from.lid, mad) != nullptr;
   // Only requests come unasked. A message that is complete is acknowledged again all the same.
   if (mad.is_response() && !expected && !reassembly.knows(agent, from, mad)) return;
   Reassembly::Outcome outcome = reassembly.receive(agent, from, mad, expected, scheduler.now());
@@ -57,7 +57,7 @@ void MadPort::Impl::receive_answer_to_segments(uint32_t agent, const Address& fr
   uint8_t fault = RmppSender::fault(mad);
   bool ends = mad.rmpp_type() == kRmppStop || mad.rmpp_type() == kRmppAbort;
   if (fault == kRmppOk && ends) reassembly.ended(agent, from, mad);
-  Send* send = sends.match(agent, from.lid, mad);
+  Send* send = match(agent, from.lid, mad);
   if (!send || !send->segments) {
     if (fault != kRmppOk) reply(from, rmpp_end(mad, kRmppAbort, fault));
     return arm();

@@ -254,6 +254,7 @@ TEST_CASE("limiter: a sender that ends and offers requests from within transmit"
     };
     port.limiter.over(1, port.now);
     if (semantics == MadSemantics::kOfed4) port.limiter.over(kMany + 1, port.now);
+    while (port.limiter.unfinished()) port.limiter.expire(port.now);
     CHECK(port.counts() ==
           fmt::format("outstanding 0 queued 0 sent {} drops 0 expired 0", kMany + 1));
   }
@@ -285,4 +286,56 @@ TEST_CASE("limiter: a port that goes from within transmit or expire") {
                                 ? "outstanding 1 queued 3 sent 3 drops 0 expired 0"
                                 : "outstanding 0 queued 0 sent 3 drops 0 expired 1"));
   }
+}
+
+TEST_CASE(
+    "limiter: what expires at one instant does so slice by slice, and nothing comes between") {
+  constexpr uint64_t kSlice = SaLimiter::kSlice;
+  Limited rig(MadSemantics::kDoc);
+  rig.set(&SaLimiter::Settings::queue_size, 3 * kSlice);
+  for (uint64_t i = 0; i < 16 + 3 * kSlice; ++i) rig.offer(1);
+  CHECK(rig.counts() == "outstanding 16 queued 3072 sent 16 drops 0 expired 0");
+  rig.log.clear();
+  rig.now = 20 * kMillisecond;
+  rig.limiter.expire(rig.now);
+  CHECK(rig.counts() == "outstanding 16 queued 2048 sent 16 drops 0 expired 1024");
+  CHECK(rig.limiter.next_expiry() == rig.now);
+  CHECK(rig.limiter.unfinished());
+  CHECK(rig.log.starts_with("expired17@20000us expired18@20000us "));
+  CHECK(rig.log.ends_with("expired1040@20000us "));
+  // The place of one that is over is not for what is to expire.
+  rig.log.clear();
+  rig.limiter.over(1, rig.now);
+  CHECK(rig.log.empty());
+  // Nor is that in the way of what comes: as many as if it were gone, and one more.
+  for (uint64_t i = 0; i < 3 * kSlice + 1; ++i) rig.offer(1);
+  CHECK(rig.limiter.counters().drops.get() == 0);
+  rig.offer(1);
+  while (rig.limiter.unfinished()) rig.limiter.expire(rig.now);
+  CHECK(rig.counts() == "outstanding 16 queued 3072 sent 17 drops 1 expired 3072");
+  CHECK(rig.limiter.next_expiry() == 40 * kMillisecond);
+}
+
+TEST_CASE("limiter: what a raised limit lets go goes slice by slice, first in, first out") {
+  constexpr uint64_t kSlice = SaLimiter::kSlice;
+  MadSemantics semantics = GENERATE(MadSemantics::kDoc, MadSemantics::kOfed25);
+  Limited rig(semantics);
+  rig.set(&SaLimiter::Settings::queue_size, 3 * kSlice);
+  rig.set(&SaLimiter::Settings::max_outstanding, 16);
+  for (uint64_t i = 0; i < 16 + 3 * kSlice; ++i) rig.offer(1);
+  rig.log.clear();
+  rig.set(&SaLimiter::Settings::max_outstanding, 1 << 20);
+  CHECK(rig.limiter.counters().sent.get() == 16 + kSlice);
+  CHECK(rig.limiter.next_expiry() == 0);
+  for (uint64_t i = 0; i < kSlice + 1; ++i) rig.offer(1);
+  CHECK(rig.limiter.counters().drops.get() == 0);
+  while (rig.limiter.unfinished()) rig.limiter.expire(rig.now);
+  CHECK(rig.counts() == "outstanding 4113 queued 0 sent 4113 drops 0 expired 0");
+  CHECK(rig.limiter.next_expiry() == kNever);
+  std::string sent;
+  for (size_t at = 0; (at = rig.log.find("sent", at)) != rig.log.npos; at += 4)
+    sent += rig.log.substr(at, rig.log.find(' ', at) - at + 1);
+  std::string all;
+  for (uint64_t id = 17; id <= 16 + 4 * kSlice + 1; ++id) all += fmt::format("sent{} ", id);
+  CHECK(sent == all);
 }

@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+
 #include "test/mad_cc/mad_rig.h"
 
 using namespace rocefs;
@@ -331,6 +333,58 @@ TEST_CASE("port: a hundred thousand requests at once, half of them answered") {
   CHECK(rig.messages.size() == kCount / 2);
   CHECK(rig.port.sends_under_way() == 0);
   CHECK(rig.port.limiter().counters().sent.get() == kCount);
+}
+
+TEST_CASE("port: what is due at one instant is done in many events, none of them long") {
+  constexpr uint64_t kSlice = 1024, kCount = 5 * kSlice + 10;
+  MadRig rig;
+  uint32_t retries = GENERATE(0u, 1u);
+  bool limited = GENERATE(false, true);
+  uint32_t agent = rig.agent();
+  SaLimiter::Settings settings{MadSemantics::kDoc, kCount / 2, kCount / 2, 100};
+  if (!limited) settings.max_outstanding = 0;
+  rig.port.configure_limiter(settings);
+  for (uint64_t i = 0; i < kCount; ++i)
+    REQUIRE(rig.send(agent, i, a_mad(kSubnAdm, kGet, i), 100, retries) == 0);
+  const TimeNs end = (1 + retries) * 100 * kMillisecond;
+  size_t events = 0;
+  for (;; ++events) {
+    size_t heard = rig.heard.size(), transmitted = rig.transmitted.size();
+    if (!rig.scheduler.run_one(end)) break;
+    CHECK(rig.heard.size() - heard <= kSlice);
+    CHECK(rig.transmitted.size() - transmitted <= kSlice);
+  }
+  CHECK(events >= 11);
+  REQUIRE(rig.heard.size() == kCount);
+  std::vector<std::string> expected;
+  for (uint64_t i = 0; i < kCount; ++i) {
+    uint64_t request = limited ? (i + kCount / 2) % kCount : i;
+    bool expires = limited && request >= kCount / 2;
+    expected.push_back(fmt::format("{}: {} {} {}", expires ? 100 : 100 * (1 + retries), agent,
+                                   request, expires ? "expired" : "timed out"));
+  }
+  CHECK(rig.heard == expected);
+  CHECK(rig.port.sends_under_way() == 0);
+  CHECK(rig.scheduler.next() == kNever);
+}
+
+TEST_CASE("port: an answer between the slices of time-outs is later than they") {
+  MadRig rig;
+  uint32_t agent = rig.agent();
+  rig.port.configure_limiter({MadSemantics::kOfed25, 0, 16, 0});
+  uint32_t retries = GENERATE(0u, 1u);
+  for (uint64_t i = 0; i < 2000; ++i)
+    REQUIRE(rig.send(agent, i, a_mad(kSubnAdm, kGet, i), 100, retries) == 0);
+  Mad last = rig.last();
+  REQUIRE(rig.transmitted.size() == 2000);
+  REQUIRE(rig.scheduler.run_one(kSecond));
+  rig.receive(answer_to(last));
+  rig.pass(0);
+  bool again = retries == 1;
+  CHECK(rig.transmitted.size() == (again ? 4000 : 2000));
+  CHECK(rig.heard.size() == (again ? 1 : 2000));
+  std::string what = again ? "100: 1 1999 256 octets from 7" : "100: 1 1999 timed out";
+  CHECK(std::find(rig.heard.begin(), rig.heard.end(), what) != rig.heard.end());
 }
 
 TEST_CASE("port: what is sent to the wrong QP is lost") {
