@@ -28,6 +28,11 @@ Result<Moment> moment_of(const When& when, const Moment& now) {
   return errorf(EINVAL, "{} has passed: it is {}", format_moment(when.moment), format_moment(now));
 }
 
+bool is_replayed(const Tree::Node& node) {
+  auto file = std::dynamic_pointer_cast<ReplayedFile>(node.file);
+  return file && file->replayed();
+}
+
 }  // namespace
 
 // Longer than a page, when much is to come.
@@ -155,8 +160,7 @@ Result<StoreSchedule::LinePtr> StoreSchedule::parse(std::string_view assignments
   std::vector<Assignment> knobs;
   for (const Assignment& one : line->assignments) {
     Tree::Node* node = tree_.follow(one.path);
-    auto trigger = node ? std::dynamic_pointer_cast<TriggerFile>(node->file) : nullptr;
-    bool is_other = trigger ? trigger->replayed() : !node && may_come(one.path);
+    bool is_other = node ? is_replayed(*node) : may_come(one.path);
     if (!is_other) {
       knobs.push_back(one);
     } else if (line->assignments.size() > 1) {
@@ -202,10 +206,9 @@ void StoreSchedule::apply(const LinePtr& line, Engine::Pause pause, const Moment
   };
   const Assignment& first = line->assignments[0];
   Tree::Node* node = tree_.follow(first.path);
-  if (auto trigger = node ? std::dynamic_pointer_cast<TriggerFile>(node->file) : nullptr;
-      trigger && trigger->replayed()) {
+  if (node && is_replayed(*node)) {
     auto operation = std::make_shared<Operation>(line->caller, Operation::Origin::kSchedule);
-    return trigger->store(first.value, operation, std::move(done));
+    return node->file->store(first.value, operation, std::move(done));
   }
   Result<std::vector<KnobChange>> changes = knob_changes(tree_, line->assignments);
   if (!changes) return done(changes.error());

@@ -20,10 +20,20 @@ struct TriggerRow {
   bool replayed = true;  // changes the run: clock/log keeps it, clock/at takes it
 };
 
+// A file whose store may change the run and is no setting of a knob.
+class ReplayedFile {
+ public:
+  virtual ~ReplayedFile() = default;
+  // Does so: it tells its operation where in the run it was applied, clock/at takes it alone.
+  virtual bool replayed() const = 0;
+};
+
 // Stores to `store`, reads from `show` if there is one. Under the virtual clock the engine is held
 // while a store that changes the run is served, however long that takes: it happens at one place in
 // the run, and can be replayed there.
-class TriggerFile final : public Attribute, public std::enable_shared_from_this<TriggerFile> {
+class TriggerFile final : public Attribute,
+                          public ReplayedFile,
+                          public std::enable_shared_from_this<TriggerFile> {
  public:
   using Store = FunctionAttribute::Store;
   using Show = FunctionAttribute::Show;
@@ -36,7 +46,7 @@ class TriggerFile final : public Attribute, public std::enable_shared_from_this<
   FileDoc doc() const override { return {"trigger", std::string(row_.syntax), {}, row_.doc}; }
   Result<std::string> show() override;
   void store(std::string_view text, const OperationPtr& operation, Answer<void> answer) override;
-  bool replayed() const { return row_.replayed; }
+  bool replayed() const override { return row_.replayed; }
 
  private:
   void store_held(std::string text, const OperationPtr& operation, Answer<void> answer);

@@ -6,6 +6,7 @@
 #include "core/counter_files.h"
 #include "core/function_file.h"
 #include "core/kstrto.h"
+#include "core/trigger.h"
 
 namespace rocefs {
 namespace {
@@ -68,10 +69,11 @@ class LimitFile final : public KnobFile {
   }
 };
 
-class DropsFile final : public CounterFile {
+class DropsFile final : public CounterFile, public ReplayedFile {
  public:
   DropsFile(Counter& drops, Engine& engine) : CounterFile(drops, 1, kDropsDoc), engine_(engine) {}
   bool writable() const override { return true; }
+  bool replayed() const override { return true; }
   FileDoc doc() const override { return {"counter", "0", {}, kDropsDoc}; }
   void store(std::string_view text, const OperationPtr& operation, Answer<void> answer) override {
     Result<uint64_t> number = kstrtou64(text, 0);
@@ -92,26 +94,34 @@ class DropsFile final : public CounterFile {
   Engine& engine_;
 };
 
-}  // namespace
-
-// Those of one port, whether its device is bound or not.
-class LimiterFiles::Limits final : public KnobOwner {
+// Of one binding of a port's device. It lives as long as its knobs.
+class LimitsOwner final : public KnobOwner {
  public:
-  explicit Limits(MadPort& port) : port_(port) {}
+  explicit LimitsOwner(MadPort& port) : port_(port) {}
   Result<void> check(std::span<const KnobValue> proposed) const override;
   void apply(std::span<const KnobValue> values) override {
+    begin_counting();
     port_.configure_limiter(settings_of(values));
   }
-  MadPort& port() const { return port_; }
-
-  std::shared_ptr<KnobSet> knobs;  // null while the device is not bound
+  // What it begins with, unless stores have come before.
+  void begin(const Settings& settings) {
+    if (begin_counting()) port_.configure_limiter(settings);
+  }
 
  private:
+  bool begin_counting() {
+    if (std::exchange(begun_, true)) return false;
+    LimiterCounters& counters = port_.limiter().counters();
+    for (Counter* counter : {&counters.drops, &counters.sent, &counters.expired}) counter->set(0);
+    return true;
+  }
+
   MadPort& port_;
+  bool begun_ = false;
 };
 
 // 0 says "off" to the drivers that know it (M10).
-Result<void> LimiterFiles::Limits::check(std::span<const KnobValue> proposed) const {
+Result<void> LimitsOwner::check(std::span<const KnobValue> proposed) const {
   Settings settings = settings_of(proposed);
   if (settings.semantics == MadSemantics::kOfed25) return {};
   auto refuse = [](const KnobRow& row) {
@@ -126,6 +136,14 @@ Result<void> LimiterFiles::Limits::check(std::span<const KnobValue> proposed) co
   }
   return {};
 }
+
+}  // namespace
+
+// Those of one port, whether its device is bound or not.
+struct LimiterFiles::Limits {
+  MadPort& port;
+  std::shared_ptr<KnobSet> knobs = nullptr;  // null while the device is not bound
+};
 
 LimiterFiles::LimiterFiles(Tree& tree, Engine& engine, std::shared_ptr<KnobSet> sa)
     : tree_(tree), engine_(engine), sa_(std::move(sa)) {
@@ -148,8 +166,10 @@ std::vector<KnobChange> LimiterFiles::consequences(MadSemantics semantics) const
   return changes;
 }
 
-// A device that was bound while a store of semantics was under way has no part in that store.
+// A device that was bound while a store of semantics was under way has no part in that store. What
+// is stored meanwhile is looked at when that is done.
 void LimiterFiles::follow() {
+  if (following_) return;
   MadSemantics semantics = semantics_in(sa_->values());
   bool stray = std::any_of(ports_.begin(), ports_.end(), [&](const auto& limits) {
     return limits->knobs && settings_of(limits->knobs->values()).semantics != semantics;
@@ -159,19 +179,32 @@ void LimiterFiles::follow() {
   std::erase_if(changes, [&](const KnobChange& change) {
     return settings_of(change.set->values()).semantics == semantics;
   });
-  store_knobs(engine_, std::move(changes), [](Result<Moment>) {});
+  following_ = true;
+  engine_.insist([this, transaction = std::make_shared<KnobTransaction>(std::move(changes))] {
+    bool applied = static_cast<bool>(transaction->check());
+    if (applied) transaction->apply();
+    engine_.tell_control([this, transaction, applied] {
+      following_ = false;
+      if (!applied) return;
+      transaction->publish();
+      follow();
+    });
+  });
 }
 
 void LimiterFiles::bind(const std::string& device, unsigned number, MadPort& port) {
   auto it = std::find_if(ports_.begin(), ports_.end(),
-                         [&](const auto& limits) { return &limits->port() == &port; });
-  if (it == ports_.end()) it = ports_.insert(it, std::make_unique<Limits>(port));
+                         [&](const auto& limits) { return &limits->port == &port; });
+  if (it == ports_.end()) it = ports_.insert(it, std::make_unique<Limits>(Limits{port}));
   Limits& limits = **it;
   MadSemantics semantics = semantics_in(sa_->values());
-  limits.knobs = std::make_shared<KnobSet>(kLimiterKnobs, engine_, &limits,
-                                           values_of(SaLimiter::defaults(semantics)));
+  Settings settings = SaLimiter::defaults(semantics);
+  auto owner = std::make_shared<LimitsOwner>(port);
+  limits.knobs = std::shared_ptr<KnobSet>(
+      new KnobSet(kLimiterKnobs, engine_, owner.get(), values_of(settings)),
+      [owner](KnobSet* knobs) { delete knobs; });
   limits.knobs->set_defaults(values_of(SaLimiter::defaults(semantics_in(sa_->defaults()))));
-  configure(limits);
+  engine_.insist([owner, settings] { owner->begin(settings); });
 
   std::string directory = fmt::format("{}/mad_sa_cc/{}", device, number);
   LimiterCounters& counters = port.limiter().counters();
@@ -189,28 +222,8 @@ void LimiterFiles::bind(const std::string& device, unsigned number, MadPort& por
 
 void LimiterFiles::unbind(const MadPort& port) {
   for (const auto& limits : ports_) {
-    if (&limits->port() == &port) limits->knobs = nullptr;
+    if (&limits->port == &port) limits->knobs = nullptr;
   }
-}
-
-// Where the engine is flooded with commands, again when it is not.
-void LimiterFiles::configure(Limits& limits) {
-  auto values =
-      std::vector<KnobValue>(limits.knobs->values().begin(), limits.knobs->values().end());
-  engine_.call<void>(
-      [&limits, values]() -> Result<void> {
-        LimiterCounters& counters = limits.port().limiter().counters();
-        for (Counter* counter : {&counters.drops, &counters.sent, &counters.expired})
-          counter->set(0);
-        limits.apply(values);
-        return {};
-      },
-      [this, &limits](Result<void> configured) {
-        if (configured || !limits.knobs) return;
-        engine_.tell_control([this, &limits] {
-          if (limits.knobs) configure(limits);
-        });
-      });
 }
 
 }  // namespace rocefs

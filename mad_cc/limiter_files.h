@@ -47,16 +47,16 @@ class LimiterFiles {
   void unbind(const MadPort& port);
 
  private:
-  class Limits;
+  struct Limits;
 
   std::vector<KnobChange> consequences(MadSemantics semantics) const;
-  void configure(Limits& limits);
   void follow();
 
   Tree& tree_;
   Engine& engine_;
   const std::shared_ptr<KnobSet> sa_;
   std::vector<std::unique_ptr<Limits>> ports_;  // in the order in which they were first bound
+  bool following_ = false;                      // a transaction of follow() is under way
 };
 
 }  // namespace rocefs

@@ -79,7 +79,7 @@ Result<MadRegistration> parse_registration2(std::string_view bytes) {
   return registration;
 }
 
-std::string format(const Header& header, const mad::Message& message, size_t header_size) {
+std::string format(const Header& header, std::span<const uint8_t> message, size_t header_size) {
   std::string bytes;
   bytes.reserve(header_size + message.size());
   bytes.append(reinterpret_cast<const char*>(&header), header_size);

@@ -2,6 +2,7 @@
 // there, as bytes. `header_size` is kHeaderSize or kOldHeaderSize.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -32,7 +33,7 @@ Result<MadRegistration> parse_registration(std::string_view bytes);
 Result<MadRegistration> parse_registration2(std::string_view bytes);
 
 // What is read: a header, and what follows it.
-std::string format(const Header& header, const mad::Message& message, size_t header_size);
+std::string format(const Header& header, std::span<const uint8_t> message, size_t header_size);
 // The header of a message that came from there, but for its agent and its length.
 Header received_from(const mad::Address& from);
 

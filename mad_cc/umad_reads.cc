@@ -32,10 +32,11 @@ void UmadReads::wake() {
 }
 
 // The length is known here: the header's may change while messages wait.
-std::string UmadReads::format(UmadArrival& arrival) const {
+std::string UmadReads::format(UmadArrival& arrival, size_t most) const {
   size_t length = header_size_ + arrival.message.size();
   if (arrival.received) arrival.header.length = static_cast<uint32_t>(length);
-  return umad::format(arrival.header, arrival.message, header_size_);
+  std::span<const uint8_t> message = arrival.message;
+  return umad::format(arrival.header, message.first(std::min(most, message.size())), header_size_);
 }
 
 void UmadReads::read(uint64_t offset, size_t size, const OperationPtr& operation,
@@ -94,7 +95,7 @@ void UmadReads::show_first(Reader reader, UmadArrival arrival) {
   reader.operation->on_interrupt(nullptr);
   ReaderMemory::Read read{reader.operation->caller(), reader.size,
                           header_size_ + arrival.message.size()};
-  std::string first = format(arrival).substr(0, header_size_ + mad::kMadSize);
+  std::string first = format(arrival, mad::kMadSize);
   memory_->show(read, std::move(first),
                 [here = shared_from_this(), reader = std::move(reader),
                  arrival = std::move(arrival)](ReaderMemory::Outcome outcome) mutable {
@@ -109,9 +110,9 @@ void UmadReads::shown(Reader reader, UmadArrival arrival, ReaderMemory::Outcome 
   if (outcome == ReaderMemory::Outcome::kFits && rests_.size() < kMaxRests) {
     room_->give(arrival);
     std::string all = format(arrival);
-    rests_.push_back({caller.pid, reader.size, all.substr(reader.size)});
-    all.resize(reader.size);
-    return reader.answer(std::move(all));
+    std::string part = all.substr(0, reader.size);
+    rests_.push_back({caller.pid, reader.size, std::move(all)});
+    return reader.answer(std::move(part));
   }
   say_untold(caller, length, outcome);
   put_back(std::move(arrival));
@@ -147,10 +148,9 @@ bool UmadReads::answer_rest(uint64_t offset, size_t size, pid_t thread,
     answer(std::string());
     return true;
   }
-  std::string part = rest->bytes.substr(0, size);
-  rest->bytes.erase(0, part.size());
+  std::string part = rest->bytes.substr(offset, size);
   rest->offset += part.size();
-  if (rest->bytes.empty()) rests_.erase(rest);
+  if (rest->offset == rest->bytes.size()) rests_.erase(rest);
   answer(std::move(part));
   return true;
 }

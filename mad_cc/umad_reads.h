@@ -47,10 +47,10 @@ class UmadReads : public std::enable_shared_from_this<UmadReads> {
     OperationPtr operation;
     Answer<std::string> answer;
   };
-  // Of a message that its reader gets in parts.
+  // A message that its reader gets in parts.
   struct Rest {
     pid_t thread;
-    uint64_t offset;
+    uint64_t offset;  // so much it has
     std::string bytes;
   };
   static constexpr size_t kMaxRests = 16;
@@ -64,7 +64,8 @@ class UmadReads : public std::enable_shared_from_this<UmadReads> {
   void put_back(UmadArrival arrival);
   void say_untold(const Caller& reader, size_t length, ReaderMemory::Outcome outcome);
   void wake();
-  std::string format(UmadArrival& arrival) const;
+  // Its header and so much of the message.
+  std::string format(UmadArrival& arrival, size_t most = SIZE_MAX) const;
 
   const std::shared_ptr<UmadRoom> room_;
   const std::shared_ptr<ReaderMemory> memory_;

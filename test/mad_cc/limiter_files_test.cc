@@ -3,7 +3,9 @@
 #include "mad_cc/limiter_files.h"
 
 #include <catch2/catch.hpp>
+#include <future>
 
+#include "core/clock_files.h"
 #include "core/text.h"
 #include "test/mad_cc/sa_rig.h"
 #include "test/skip.h"
@@ -55,6 +57,41 @@ constexpr Row kRows[] = {
 };
 
 constexpr const char* kDefaults[] = {"16 16 20 ", "16 65536 20 ", "0 65536 0 "};
+
+// What the core has told is done.
+void settle(SaRig& rig) {
+  rig.loop.post([&] { rig.loop.stop(); });
+  rig.loop.run();
+}
+
+// A rig with a clock, and a run that is logged and replayed. Its engine may run.
+struct LoggedRun {
+  SaRig rig;
+  std::vector<std::string> failed;
+  ClockFiles clock{rig.tree, "clock", *rig.engine,
+                   [this](const std::string& line) { failed.push_back(line); }};
+
+  ~LoggedRun() { rig.engine->stop(); }
+  std::string store(const std::string& path, std::string_view text) {
+    auto operation = std::make_shared<Operation>(Caller{});
+    operation->on_accepted([&](std::string_view order, std::optional<Moment> applied) {
+      if (applied) clock.stored(path, order, *applied);
+    });
+    std::optional<std::string> said;
+    rig.tree.resolve(path)->file->store(text, operation, [&](Result<void> result) {
+      said = result ? "ok" : result.error().reason;
+    });
+    while (!said) settle(rig);
+    return *said;
+  }
+  std::string text(const std::string& path) {
+    std::string text;
+    dynamic_cast<Stream&>(*rig.tree.resolve(path)->file).content([&](Result<std::string> content) {
+      text = *content;
+    });
+    return text;
+  }
+};
 
 }  // namespace
 
@@ -233,10 +270,73 @@ TEST_CASE("mad_sa_cc: a device that is bound while semantics are being stored fo
   rig.limiters->bind("mb_0", 1, *rig.ports[0]);
   CHECK(rig.limits() == "16 16 20 ");
   store.publish();
+  settle(rig);
   for (int number : {1, 2}) {
     CHECK(rig.limits(number) == "0 65536 0 ");
     CHECK(rig.limiter(number) == SaLimiter::defaults(MadSemantics::kOfed25));
   }
+}
+
+TEST_CASE("mad_sa_cc: a device that is bound while the core is flooded begins anew and follows") {
+  NEEDS_IO_URING();
+  SaRig rig;
+  rig.limiters->unbind(*rig.ports[0]);
+  rig.tree.remove("mb_0/mad_sa_cc/1");
+  rig.ports[0]->configure_limiter({MadSemantics::kDoc, 7, 77, 7});
+  rig.ports[0]->limiter().counters().drops.set(3);
+  KnobTransaction store({{rig.files->knobs(), kSemanticsKnob, uint64_t{2}, {}}});
+  REQUIRE(store.check());
+  store.apply();
+  std::promise<void> stuck, go_on;
+  rig.engine->start();
+  Task block = [&] {
+    stuck.set_value();
+    go_on.get_future().wait();
+  };
+  REQUIRE(rig.engine->post(block));
+  stuck.get_future().wait();
+  for (Task nothing = [] {}; rig.engine->post(nothing);) nothing = [] {};
+  rig.limiters->bind("mb_0", 1, *rig.ports[0]);
+  store.publish();
+  settle(rig);
+  CHECK(rig.limits() == "16 16 20 ");
+  CHECK(rig.counts() == "0 0 0 0 3 ");
+  go_on.set_value();
+  TimeNs end = monotonic_ns() + 20 * kSecond;
+  while (rig.limits() != "0 65536 0 " && monotonic_ns() < end) settle(rig);
+  rig.engine->stop();
+  CHECK(rig.limits() == "0 65536 0 ");
+  CHECK(rig.counts() == "0 0 0 0 0 ");
+  CHECK(rig.limiter() == SaLimiter::defaults(MadSemantics::kOfed25));
+}
+
+TEST_CASE("mad_sa_cc: that the drops were cleared is replayed from the log of the run") {
+  NEEDS_IO_URING();
+  LoggedRun first, second;
+  const std::string drops = "mb_0/mad_sa_cc/1/drops";
+  first.rig.pass(5 * kMillisecond);
+  first.rig.ports[0]->limiter().counters().drops.set(3);
+  REQUIRE(first.store(drops, "0\n") == "ok");
+  std::string log = first.text("clock/log");
+  CHECK(log == "@5000000 mb_0/mad_sa_cc/1/drops=0\n");
+
+  second.rig.ports[0]->limiter().counters().drops.set(4);
+  CHECK(second.store("clock/at", log) == "ok");
+  CHECK(second.text("clock/at") == log);
+  CHECK(second.store("clock/at", "1ms mb_0/mad_sa_cc/1/drops=0 sa/loss=0") ==
+        "mb_0/mad_sa_cc/1/drops: only knobs go together, this goes alone");
+  CHECK(second.store("clock/at", "1ms mb_0/mad_sa_cc/1/sent=0") ==
+        "mb_0/mad_sa_cc/1/sent: no knob has this path");
+  second.rig.engine->start();
+  CHECK(second.store("clock/advance", "4999999") == "ok");
+  CHECK(second.rig.show(drops) == "4\n");
+  CHECK(second.store("clock/advance", "1ms") == "ok");
+  CHECK(second.rig.show(drops) == "0\n");
+  CHECK(second.text("clock/log") == log);
+  CHECK(second.failed.empty());
+  CHECK(second.store("clock/at", "1ms " + drops + "=1") == "ok");  // looked at in its time
+  CHECK(second.store("clock/advance", "1ms") == "ok");
+  CHECK(second.failed.size() == 1);
 }
 
 TEST_CASE("sa: delay, loss and busy reach the administrators") {

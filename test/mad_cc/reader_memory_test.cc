@@ -17,6 +17,7 @@
 
 #include "core/clock.h"
 #include "core/fd.h"
+#include "mad_cc/umad_reads.h"
 #include "test/skip.h"
 
 using namespace rocefs;
@@ -301,6 +302,38 @@ TEST_CASE("umad: the read(2) of a program of 32 bits is one, too") {
   ::munmap(low, 4096);
 }
 #endif
+
+TEST_CASE("umad: a message that is read in parts is whole") {
+  Shows shows;
+  constexpr size_t kPart = 128 << 10, kAll = 1 << 20;
+  std::string buffer(kAll + 1000, '-');
+  Blocked reader(buffer.data(), buffer.size());
+  auto reads = std::make_shared<UmadReads>(std::make_shared<UmadRoom>(), shows.memory,
+                                           [](const std::string& line) { FAIL(line); });
+  reads->begin();
+  UmadArrival arrival{};
+  for (size_t i = 0; i < kAll; ++i) arrival.message.push_back(static_cast<uint8_t>(i * 7 >> 8));
+  arrival.received = true;
+  REQUIRE(reads->room()->take(kAll, true));
+  reads->arrived(arrival);
+  std::string got;
+  size_t parts = 0;
+  for (std::optional<size_t> part; !part || *part != 0; ++parts) {
+    part.reset();
+    reads->read(got.size(), kPart, std::make_shared<Operation>(reader.caller()),
+                [&](Result<std::string> bytes) {
+                  REQUIRE(bytes);
+                  got += *bytes;
+                  part = bytes->size();
+                });
+    while (!part) shows.turn();
+  }
+  CHECK(parts == kAll / kPart + 2);  // one has the header's octets, one nothing
+  CHECK(got.size() == reads->header_size() + kAll);
+  CHECK(std::equal(arrival.message.begin(), arrival.message.end(),
+                   got.begin() + static_cast<long>(reads->header_size()),
+                   [](uint8_t a, char b) { return a == static_cast<uint8_t>(b); }));
+}
 
 TEST_CASE("umad: what is being shown is dropped when the session ends") {
   PollLoop loop;
