@@ -28,6 +28,7 @@ Result<void> check(const MadRegistration& r) {
     return errorf(EINVAL, "RMPP version {} is not 0 or 1", r.rmpp_version);
   if (r.mgmt_class == 0) {
     if (r.methods.any()) return Error{EINVAL, "class 0 has no methods"};
+    if (r.user_rmpp) return Error{EINVAL, "class 0 has no RMPP of the user's own"};
     return {};
   }
   if (r.class_version >= kMaxVersion)

@@ -52,6 +52,8 @@ Result<void> MadPort::Impl::send(uint32_t id, MadSend message) {
   MadAgents::Agent* agent = agents.find(id);
   if (!agent) return errorf(EINVAL, "{} is no agent", id);
   if (Result<void> checked = check(*agent, message); !checked) return checked;
+  if (message.message.size() > kMaxOctets - sends.octets())
+    return errorf(ENOMEM, "messages of {} octets are under way", sends.octets());
   // Answers find their way back by it.
   if (!first_mad(message.message).is_response())
     wire::store32(&message.message[8], MadPort::high_tid(id));

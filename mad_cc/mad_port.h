@@ -88,13 +88,15 @@ class MadPort final : private SaLimiter::Sender {
 
   // EBUSY: refused by the limiter. EINVAL: the agent is none, its registration does not allow the
   // message, or a send of that name is under way. ENOMEM: max_sends of the agent are under way, or
-  // the message is longer than kMaxMessage. Its end follows, not from within this. Longer than
-  // kMadSize may be what has RMPP active and is of an agent whose RMPP the port does.
+  // kMaxOctets of the port's would be, or the message is longer than kMaxMessage. Its end follows,
+  // not from within this. Longer than kMadSize may be what has RMPP active and is of an agent whose
+  // RMPP the port does.
   Result<void> send(uint32_t agent, MadSend send);
   // Ends it with kFlushed, not from within this; unknown ones and those that have ended are
   // ignored.
   void cancel(uint32_t agent, uint64_t request);
   static constexpr size_t kMaxMessage = 16 << 20;  // octets
+  static constexpr size_t kMaxOctets = 256 << 20;
 
   // From the carrier. `from.lid` is the sender's.
   void receive(const mad::Address& from, const mad::Mad& mad);

@@ -41,6 +41,8 @@ void MadPort::Impl::receive_segment(uint32_t agent, const Address& from, const M
   if (mad.rmpp_version() != kRmppVersion || mad.rmpp_type() != kRmppData)
     return receive_answer_to_segments(agent, from, mad);
   bool expected = sends.match(agent, from.lid, mad) != nullptr;
+  // Only requests come unasked. A message that is complete is acknowledged again all the same.
+  if (mad.is_response() && !expected && !reassembly.knows(agent, from, mad)) return;
   Reassembly::Outcome outcome = reassembly.receive(agent, from, mad, expected, scheduler.now());
   arm();
   if (outcome.reply) reply(from, *outcome.reply);

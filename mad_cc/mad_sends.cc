@@ -19,6 +19,8 @@ MadSends::Entry& MadSends::add(uint32_t agent, MadSend send) {
   entry.id = last_id_;
   entry.agent = agent;
   entry.mad = first_mad(send.message);
+  entry.octets = send.message.size();
+  octets_ += entry.octets;
   entry.retries_left = send.retries;
   entry.send = std::move(send);
   return entry;
@@ -32,11 +34,13 @@ MadSends::Entry* MadSends::find(uint64_t id) {
 void MadSends::erase(Entry& entry) {
   set_deadline(entry, kNever);
   expect_nothing(entry);
+  octets_ -= entry.octets;
   entries_.erase(entry.id);
 }
 
 void MadSends::clear() {
   entries_.clear();
+  octets_ = 0;
   answers_.clear();
   deadlines_.clear();
 }

@@ -23,7 +23,8 @@ class MadSends {
     uint64_t id;
     uint32_t agent;
     MadSend send;
-    mad::Mad mad;  // the first of the message, or all of it
+    size_t octets;  // of its message
+    mad::Mad mad;   // the first of the message, or all of it
     Phase phase = Phase::kQueued;
     bool limited = false;  // the limiter knows of it
     uint32_t retries_left = 0;
@@ -37,6 +38,8 @@ class MadSends {
   void erase(Entry& entry);
   void clear();
   size_t size() const { return entries_.size(); }
+  // Of all their messages.
+  size_t octets() const { return octets_; }
 
   void set_deadline(Entry& entry, TimeNs deadline);
   TimeNs next_deadline() const { return deadlines_.empty() ? kNever : deadlines_.begin()->first; }
@@ -69,6 +72,7 @@ class MadSends {
   std::set<AnswerKey> answers_;
   std::set<std::pair<TimeNs, uint64_t>> deadlines_;
   uint64_t last_id_ = 0;
+  size_t octets_ = 0;
 };
 
 }  // namespace rocefs

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -34,9 +35,9 @@ struct ReaderMemory::Job {
   Read read;
   std::string bytes;
   // Control thread.
-  Done done;
+  pid_t process = 0;
+  Done done;  // null with a thread at work: it is stuck, and its reader has been answered
   TimeNs until = 0;
-  bool begun = false;
 };
 
 namespace {
@@ -50,6 +51,19 @@ bool become(const Caller& who) {
   return ::syscall(SYS_setgroups, 0, nullptr) == 0 &&
          ::syscall(SYS_setresgid, who.gid, who.gid, who.gid) == 0 &&
          ::syscall(SYS_setresuid, who.uid, who.uid, who.uid) == 0;
+}
+
+// Of a thread, which it is itself where that cannot be told.
+pid_t process_of(pid_t thread) {
+  char text[1024];
+  std::snprintf(text, sizeof text, "/proc/%d/status", thread);
+  Fd status(::open(text, O_RDONLY | O_CLOEXEC));
+  ssize_t got = status ? ::read(status.get(), text, sizeof text - 1) : -1;
+  if (got < 0) return thread;
+  text[got] = '\0';
+  pid_t process = 0;
+  const char* line = std::strstr(text, "\nTgid:");
+  return line && std::sscanf(line, " Tgid: %d", &process) == 1 && process > 0 ? process : thread;
 }
 
 bool forbids(int code) {
@@ -76,6 +90,16 @@ ReaderMemory::Outcome look(int proc, Syscall& found) {
   found.buffer = buffer;
   found.count = count;
   return ReaderMemory::Outcome::kShown;
+}
+
+// A program of 32 bits has another table of system calls.
+bool is_read(const Syscall& call) {
+#ifdef __x86_64__
+  constexpr long kRead32 = 3;
+  constexpr uint64_t kEnd32 = uint64_t{1} << 32;
+  if (call.number == kRead32) return call.count <= kEnd32 && call.buffer <= kEnd32 - call.count;
+#endif
+  return call.number == SYS_read;
 }
 
 ReaderMemory::Outcome write_to(pid_t thread, uint64_t address, std::string& bytes) {
@@ -105,8 +129,7 @@ ReaderMemory::Outcome show_now(const ReaderMemory::Read& read, std::string& byte
     ::poll(nullptr, 0, 1);  // it is still on its way to sleep
   }
   bool in_parts = read.asked >= kLeastPart && found.count > read.asked;
-  if (found.number != SYS_read || (found.count != read.asked && !in_parts))
-    return Outcome::kUnknown;
+  if (!is_read(found) || (found.count != read.asked && !in_parts)) return Outcome::kUnknown;
   if (found.count >= read.wanted) return Outcome::kFits;
   if (!may_write()) return Outcome::kUnknown;
   return write_to(read.caller.pid, found.buffer, bytes);
@@ -131,10 +154,11 @@ ReaderMemory::~ReaderMemory() {
 }
 
 void ReaderMemory::show(const Read& read, std::string bytes, Done done) {
-  if (read.caller.pid <= 0 || stuck_ == kThreads || waiting_.size() == kWaiting)
-    return done(Outcome::kUnknown);
+  if (read.caller.pid <= 0 || waiting_.size() == kWaiting) return done(Outcome::kUnknown);
   auto job = std::make_shared<Job>();
   job->read = read;
+  job->process = process_of(read.caller.pid);
+  if (turn_of(*job) == Turn::kRefused) return done(Outcome::kUnknown);
   job->bytes = std::move(bytes);
   job->done = std::move(done);
   job->until = monotonic_ns() + kPatience;
@@ -144,18 +168,45 @@ void ReaderMemory::show(const Read& read, std::string bytes, Done done) {
   begin_waiting();
 }
 
+// Whose memory has blocked once is not asked again before that has ended.
+ReaderMemory::Turn ReaderMemory::turn_of(const Job& job) const {
+  size_t of_process = 0, of_user = 0, stuck = 0, stuck_of_user = 0;
+  for (const std::shared_ptr<Job>& one : at_work_) {
+    bool same_user = one->read.caller.uid == job.read.caller.uid;
+    bool is_stuck = !one->done;
+    if (is_stuck && one->process == job.process) return Turn::kRefused;
+    of_process += one->process == job.process;
+    of_user += same_user;
+    stuck += is_stuck;
+    stuck_of_user += is_stuck && same_user;
+  }
+  if (stuck == kThreads || stuck_of_user == kThreadsOfUser) return Turn::kRefused;
+  bool later = of_process != 0 || of_user == kThreadsOfUser || at_work_.size() == kThreads;
+  return later ? Turn::kLater : Turn::kNow;
+}
+
+// Whoever is told may ask for more from within this.
 void ReaderMemory::begin_waiting() {
-  while (!waiting_.empty() && threads_ < kThreads) {
-    std::shared_ptr<Job> job = std::move(waiting_.front());
-    waiting_.pop_front();
-    begin(std::move(job));
+  std::shared_ptr<ReaderMemory> here = shared_from_this();
+  std::erase_if(waiting_, [](const std::shared_ptr<Job>& job) { return !job->done; });
+  for (size_t i = 0; i < waiting_.size();) {
+    std::shared_ptr<Job> job = waiting_[i];
+    Turn turn = turn_of(*job);
+    if (turn == Turn::kLater) {
+      ++i;
+      continue;
+    }
+    waiting_.erase(waiting_.begin() + static_cast<long>(i));
+    if (turn == Turn::kNow)
+      begin(std::move(job));
+    else
+      finish(*job, Outcome::kUnknown);
   }
 }
 
 // A thread for each, which takes the reader's rights for good.
 void ReaderMemory::begin(std::shared_ptr<Job> job) {
-  if (!job->done) return;
-  job->begun = true;
+  at_work_.push_back(job);
   auto work = [job, gate = gate_, owner = weak_from_this()]() mutable {
     ::prctl(PR_SET_NAME, "rocefs-umad");
     sigset_t all;
@@ -175,19 +226,15 @@ void ReaderMemory::begin(std::shared_ptr<Job> job) {
   };
   try {
     std::thread(std::move(work)).detach();  // it may be stuck when all else ends
-    ++threads_;
   } catch (const std::system_error&) {
+    at_work_.remove(job);
     finish(*job, Outcome::kUnknown);
   }
 }
 
 void ReaderMemory::thread_ended(const std::shared_ptr<Job>& job, Outcome outcome) {
-  --threads_;
-  if (job->done) {
-    finish(*job, outcome);
-  } else {
-    --stuck_;
-  }
+  at_work_.remove(job);
+  finish(*job, outcome);
   begin_waiting();
 }
 
@@ -202,10 +249,9 @@ void ReaderMemory::look_at_time() {
   while (!in_time_.empty() && in_time_.front()->until <= now) {
     std::shared_ptr<Job> job = in_time_.front();
     job->phase.store(Job::kGivenUp);
-    if (job->begun) ++stuck_;
     finish(*job, Outcome::kUnknown);
   }
-  std::erase_if(waiting_, [](const std::shared_ptr<Job>& job) { return !job->done; });
+  begin_waiting();
   if (!in_time_.empty()) timer_.arm(in_time_.front()->until - now);
 }
 

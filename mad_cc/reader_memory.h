@@ -4,7 +4,8 @@
 //
 // Another process's memory may block for ever (userfaultfd, a file of a silent server), so this is
 // done by threads of their own, with no more rights than the reader has, and the read is answered
-// when patience ends. The kernel permits it as it does ptrace(2).
+// when patience ends. Who keeps a thread stuck has no other one: a process has one at work at a
+// time, a user a few. The kernel permits it as it does ptrace(2).
 //
 // Control thread.
 #pragma once
@@ -22,7 +23,8 @@ namespace rocefs {
 
 class ReaderMemory : public std::enable_shared_from_this<ReaderMemory> {
  public:
-  static constexpr size_t kThreads = 4;
+  static constexpr size_t kThreads = 32;
+  static constexpr size_t kThreadsOfUser = 4;
   static constexpr size_t kWaiting = 1024;  // for a thread
   static constexpr TimeNs kPatience = kSecond;
 
@@ -37,7 +39,7 @@ class ReaderMemory : public std::enable_shared_from_this<ReaderMemory> {
     kFits,       // the buffer has room for what is wanted: the kernel asks for it in parts
     kFault,      // the buffer is not there, or may not be written
     kForbidden,  // ptrace(2) is
-    kUnknown,    // it is not in read(2), cannot be seen, or its memory blocks
+    kUnknown,    // it is not in read(2), cannot be seen, its memory blocks or another's of its own
   };
   using Done = UniqueFunction<void(Outcome)>;
 
@@ -47,12 +49,14 @@ class ReaderMemory : public std::enable_shared_from_this<ReaderMemory> {
   // answered before.
   void show(const Read& read, std::string bytes, Done done);
   // Threads that are at work, stuck ones among them.
-  size_t threads() const { return threads_; }
+  size_t threads() const { return at_work_.size(); }
 
  private:
   struct Job;
   struct Gate;
   explicit ReaderMemory(PollLoop& control);
+  enum class Turn : uint8_t { kNow, kLater, kRefused };
+  Turn turn_of(const Job& job) const;
   void begin(std::shared_ptr<Job> job);
   void finish(Job& job, Outcome outcome);
   void thread_ended(const std::shared_ptr<Job>& job, Outcome outcome);
@@ -61,8 +65,7 @@ class ReaderMemory : public std::enable_shared_from_this<ReaderMemory> {
 
   const std::shared_ptr<Gate> gate_;
   LoopTimer timer_;
-  size_t threads_ = 0;
-  size_t stuck_ = 0;                          // threads whose reader has been answered
+  std::list<std::shared_ptr<Job>> at_work_;   // those that have a thread
   std::deque<std::shared_ptr<Job>> waiting_;  // for a thread
   std::list<std::shared_ptr<Job>> in_time_;   // begun or waiting, the oldest first
 };

@@ -11,6 +11,28 @@ Reassembly::Key Reassembly::key_of(uint32_t agent, const Address& from, const Ma
           mad.method()};
 }
 
+bool Reassembly::TwoShares::take(const Key& key, size_t amount) {
+  if (!agents_.take(key.agent, amount)) return false;
+  if (sources_.take(key.lid, amount)) return true;
+  agents_.give_back(key.agent, amount);
+  return false;
+}
+
+void Reassembly::TwoShares::give_back(const Key& key, size_t amount) {
+  if (amount == 0) return;
+  agents_.give_back(key.agent, amount);
+  sources_.give_back(key.lid, amount);
+}
+
+void Reassembly::TwoShares::clear() {
+  agents_.clear();
+  sources_.clear();
+}
+
+bool Reassembly::knows(uint32_t agent, const Address& from, const Mad& data) const {
+  return transactions_.contains(key_of(agent, from, data));
+}
+
 Reassembly::Outcome Reassembly::receive(uint32_t agent, const Address& from, const Mad& data,
                                         bool expected, TimeNs now) {
   Key key = key_of(agent, from, data);
@@ -24,8 +46,7 @@ Reassembly::Outcome Reassembly::receive(uint32_t agent, const Address& from, con
   if (at == transactions_.end()) {
     bool later = !first && data.rmpp_segment() != 0 && (data.rmpp_flags() & kRmppFirst) == 0;
     if (later && data.rmpp_status() == kRmppOk) return {};  // of what is forgotten
-    if (under_way_.size() >= kMaxUnderWay)
-      return {rmpp_end(data, kRmppStop, kRmppResourcesExhausted), {}};
+    if (!messages_.take(key, 1)) return {rmpp_end(data, kRmppStop, kRmppResourcesExhausted), {}};
     RmppReceiver receiver(now);
     TimeNs deadline = receiver.deadline();
     at =
@@ -36,20 +57,17 @@ Reassembly::Outcome Reassembly::receive(uint32_t agent, const Address& from, con
   Transaction& transaction = at->second;
   RmppReceiver& receiver = transaction.receiver;
   bool was_under_way = receiver.state() == RmppReceiver::State::kUnderWay;
-  held_ -= receiver.held();
   Outcome outcome{receiver.receive(data, now), {}};
-  held_ += receiver.held();
   if (receiver.state() == RmppReceiver::State::kEnded) {
     erase(at);
   } else if (was_under_way && receiver.state() == RmppReceiver::State::kComplete) {
-    held_ -= receiver.held();
     outcome.message = receiver.take();
-    held_ += receiver.held();
-    under_way_.erase({transaction.deadline, transaction.number});
+    (void)charge(at);  // nothing
+    not_under_way(at);
     transaction.deadline = receiver.deadline();
     complete_.emplace(std::pair(transaction.deadline, transaction.number), at);
     if (complete_.size() > kMaxComplete) erase(complete_.begin()->second);
-  } else if (held_ > kMaxOctets) {
+  } else if (!charge(at)) {
     outcome.reply = rmpp_end(data, kRmppStop, kRmppResourcesExhausted);
     erase(at);
   }
@@ -61,10 +79,26 @@ void Reassembly::ended(uint32_t agent, const Address& from, const Mad& mad) {
   if (at != transactions_.end()) erase(at);
 }
 
+bool Reassembly::charge(Transactions::iterator at) {
+  size_t held = at->second.receiver.held();
+  octets_.give_back(at->first, at->second.charged);
+  at->second.charged = 0;
+  if (held == 0) return true;
+  if (!octets_.take(at->first, held)) return false;
+  at->second.charged = held;
+  return true;
+}
+
+void Reassembly::not_under_way(Transactions::iterator at) {
+  const Transaction& transaction = at->second;
+  if (under_way_.erase({transaction.deadline, transaction.number}) != 0)
+    messages_.give_back(at->first, 1);
+}
+
 void Reassembly::erase(Transactions::iterator at) {
   const Transaction& transaction = at->second;
-  held_ -= transaction.receiver.held();
-  under_way_.erase({transaction.deadline, transaction.number});
+  octets_.give_back(at->first, transaction.charged);
+  not_under_way(at);
   complete_.erase({transaction.deadline, transaction.number});
   transactions_.erase(at);
 }
@@ -78,7 +112,8 @@ void Reassembly::clear() {
   under_way_.clear();
   complete_.clear();
   transactions_.clear();
-  held_ = 0;
+  messages_.clear();
+  octets_.clear();
 }
 
 TimeNs Reassembly::next_deadline() const {
@@ -90,9 +125,7 @@ std::vector<Reassembly::Expired> Reassembly::expire(TimeNs now) {
   std::vector<Expired> expired;
   while (!under_way_.empty() && under_way_.begin()->first.first <= now) {
     auto at = under_way_.begin()->second;
-    held_ -= at->second.receiver.held();
     std::optional<Mad> abort = at->second.receiver.expire();
-    held_ += at->second.receiver.held();
     if (abort) expired.push_back({at->second.from, *abort});
     erase(at);
   }

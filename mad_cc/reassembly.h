@@ -1,19 +1,23 @@
 // Reassembly: the messages that arrive at a port in RMPP segments, for agents whose RMPP the port
-// does: as many and as long as there is room for. Core thread.
+// does: as many and as long as there is room for, of which each agent and each source has its
+// share. Core thread.
 #pragma once
 
 #include <map>
 #include <vector>
 
 #include "mad_cc/rmpp_receiver.h"
+#include "mad_cc/sa_shares.h"
 
 namespace rocefs {
 
 class Reassembly {
  public:
-  static constexpr size_t kMaxUnderWay = 256;      // messages; more are stopped
-  static constexpr size_t kMaxComplete = 4096;     // remembered for the sake of lost ACKs
-  static constexpr size_t kMaxOctets = 64u << 20;  // of all that are under way
+  // Messages and octets that are under way; more are stopped, and those of an agent or a source
+  // that has its share already: half of them, if it is alone.
+  static constexpr size_t kMaxUnderWay = 256;
+  static constexpr size_t kMaxOctets = 64u << 20;
+  static constexpr size_t kMaxComplete = 4096;  // remembered for the sake of lost ACKs
 
   struct Outcome {
     std::optional<mad::Mad> reply;        // to the peer
@@ -23,6 +27,8 @@ class Reassembly {
   // one is no duplicate of a message that is complete: the TID is used again.
   Outcome receive(uint32_t agent, const mad::Address& from, const mad::Mad& data, bool expected,
                   TimeNs now);
+  // Whether a message of that transaction is under way or remembered.
+  bool knows(uint32_t agent, const mad::Address& from, const mad::Mad& data) const;
   // The peer has ended it with STOP or ABORT. Unknown ones are ignored.
   void ended(uint32_t agent, const mad::Address& from, const mad::Mad& mad);
   void remove_agent(uint32_t agent);
@@ -37,7 +43,7 @@ class Reassembly {
   std::vector<Expired> expire(TimeNs now);
   // Messages under way, and complete ones that are remembered.
   size_t size() const { return transactions_.size(); }
-  size_t octets() const { return held_; }
+  size_t octets() const { return octets_.taken(); }
 
  private:
   struct Key {
@@ -53,16 +59,32 @@ class Reassembly {
     mad::Address from;
     uint64_t number;
     TimeNs deadline;
+    size_t charged = 0;  // octets
+  };
+  // Both its agent's and its source's.
+  class TwoShares {
+   public:
+    explicit TwoShares(size_t all) : agents_(all), sources_(all) {}
+    [[nodiscard]] bool take(const Key& key, size_t amount);
+    void give_back(const Key& key, size_t amount);
+    size_t taken() const { return agents_.taken(); }
+    void clear();
+
+   private:
+    sa::Shares agents_, sources_;
   };
   using Transactions = std::map<Key, Transaction>;
   using Deadlines = std::map<std::pair<TimeNs, uint64_t>, Transactions::iterator>;
 
   static Key key_of(uint32_t agent, const mad::Address& from, const mad::Mad& mad);
+  // False, and what it holds is not paid for, if that is more than its share.
+  [[nodiscard]] bool charge(Transactions::iterator at);
+  void not_under_way(Transactions::iterator at);
   void erase(Transactions::iterator at);
 
   Transactions transactions_;
   Deadlines under_way_, complete_;
-  size_t held_ = 0;  // octets
+  TwoShares messages_{kMaxUnderWay}, octets_{kMaxOctets};
   uint64_t last_number_ = 0;
 };
 

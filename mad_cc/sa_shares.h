@@ -13,7 +13,7 @@ class Shares {
   explicit Shares(size_t all) : all_(all) {}
 
   // False, and nothing is taken, if the client would hold more than is free then.
-  [[nodiscard]] bool take(uint16_t client, size_t amount) {
+  [[nodiscard]] bool take(uint32_t client, size_t amount) {
     size_t free = all_ - taken_;
     if (amount > free || held_by(client) + amount > free) return false;
     held_[client] += amount;
@@ -21,12 +21,12 @@ class Shares {
     return true;
   }
   // Part or all of what it has taken.
-  void give_back(uint16_t client, size_t amount) {
+  void give_back(uint32_t client, size_t amount) {
     auto at = held_.find(client);
     taken_ -= amount;
     if ((at->second -= amount) == 0) held_.erase(at);
   }
-  size_t held_by(uint16_t client) const {
+  size_t held_by(uint32_t client) const {
     auto at = held_.find(client);
     return at == held_.end() ? 0 : at->second;
   }
@@ -39,7 +39,7 @@ class Shares {
  private:
   size_t all_;
   size_t taken_ = 0;
-  std::unordered_map<uint16_t, size_t> held_;  // none of 0
+  std::unordered_map<uint32_t, size_t> held_;  // none of 0
 };
 
 }  // namespace rocefs::sa

@@ -67,7 +67,7 @@ void UmadClient::remove_agents() {
 Result<void> UmadClient::send(umad::Request request) {
   const umad::Header& header = request.header;
   if (header.agent >= agents_.size() || !agents_[header.agent])
-    return errorf(EINVAL, "{} is no agent", header.agent);
+    return errorf(EIO, "{} is no agent", header.agent);
   const Agent& agent = *agents_[header.agent];
   mad::Message& message = request.message;
   mad::Mad mad = mad::first_mad(message);
@@ -86,7 +86,10 @@ Result<void> UmadClient::send(umad::Request request) {
   if (!own_segment && identities_.contains(identity))
     return errorf(EINVAL, "a send with TID {:#x} is under way", mad.tid());
   if (!room_->has_request()) return Error{ENOMEM, "too many requests are under way or unread"};
-  Sent sent{header.agent, identity, header, {}};
+  size_t octets = message.size();
+  if (octets > UmadRoom::kSendOctets - octets_)
+    return errorf(ENOMEM, "messages of {} octets are under way", octets_);
+  Sent sent{header.agent, identity, header, octets, {}};
   std::copy_n(mad.bytes.begin(), sent.mad.size(), sent.mad.begin());
   uint64_t name = ++last_request_;
   MadSend send{.request = name,
@@ -96,6 +99,7 @@ Result<void> UmadClient::send(umad::Request request) {
                .message = std::move(message)};
   if (Result<void> done = port_.send(agent.id, std::move(send)); !done) return done;
   room_->take_request();
+  octets_ += octets;
   ++identities_[identity];
   sent_.emplace(name, sent);
   return {};
@@ -106,6 +110,7 @@ std::optional<UmadClient::Sent> UmadClient::take_sent(uint64_t request) {
   if (found == sent_.end()) return std::nullopt;
   Sent sent = found->second;
   sent_.erase(found);
+  octets_ -= sent.octets;
   auto identity = identities_.find(sent.identity);
   if (--identity->second == 0) identities_.erase(identity);
   return sent;
@@ -123,7 +128,10 @@ void UmadClient::received(uint32_t agent, std::optional<uint64_t> request, const
   std::optional<uint32_t> number = number_of(agent);
   std::optional<Sent> sent;
   if (request) sent = take_sent(*request);
-  if (!number) return;
+  if (!number) {
+    if (sent) room_->give_request();
+    return;
+  }
   if (!room_->take(message.size(), request.has_value())) {
     dropped_();
     if (sent) tell_unanswered(*sent);

@@ -28,6 +28,8 @@ class UmadRoom {
   static constexpr size_t kOctets = 16 << 20;
   // Requests that are under way, or ended without an answer.
   static constexpr size_t kRequests = 65536;
+  // Of messages whose send is under way, as many as so many single MADs have.
+  static constexpr size_t kSendOctets = kRequests * mad::kMadSize;
 
   // What nobody asked for has half of it, or who floods could keep answers out. False: there is
   // none.
@@ -58,8 +60,9 @@ class UmadClient final : public MadUser {
   // EINVAL: there is none of that number.
   Result<void> remove_agent(uint32_t number);
   void remove_agents();
-  // EINVAL also where a request with this TID and class is under way, as ib_umad_write(); ENOMEM
-  // when UmadRoom::kRequests have not been read; else what MadPort::send() says.
+  // EINVAL also where a request with this TID and class is under way, as ib_umad_write(); EIO
+  // where no agent has this number. ENOMEM when UmadRoom::kRequests have not been read, or
+  // kSendOctets would be under way; else what MadPort::send() says.
   Result<void> send(umad::Request request);
 
   void received(uint32_t agent, std::optional<uint64_t> request, const mad::Address& from,
@@ -86,6 +89,7 @@ class UmadClient final : public MadUser {
     uint32_t number;
     Identity identity;
     umad::Header header;
+    size_t octets;
     std::array<uint8_t, 24> mad;  // its header
   };
 
@@ -100,6 +104,7 @@ class UmadClient final : public MadUser {
   std::array<std::optional<Agent>, umad::kMaxAgents> agents_;
   std::unordered_map<uint64_t, Sent> sent_;
   std::unordered_map<Identity, uint32_t, Hash> identities_;  // of sent_, how many have each
+  size_t octets_ = 0;                                        // of sent_
   uint64_t last_request_ = 0;
 };
 

@@ -3,8 +3,9 @@
 // infiniband/user_mad.rst).
 //
 // What differs: a read before an agent has registered ends with no octets; what a device that was
-// removed is asked ends with ENODEV; one write has at most umad::kMaxWrite octets; and the end of a
-// long answer's first read, data and ENOSPC, needs the kernel's leave to ptrace(2) the reader.
+// removed is asked ends with ENODEV; a read that waits ends with EINTR whatever interrupts it, also
+// where the kernel would begin it again; one write has at most umad::kMaxWrite octets; and the end
+// of a long answer's first read, data and ENOSPC, needs the kernel's leave to ptrace(2) the reader.
 #pragma once
 
 #include <memory>

@@ -62,7 +62,9 @@ void UmadReads::wait(Reader reader) {
   readers_.push_back(std::move(reader));
 }
 
+// What is answered at once goes on here, however many readers there are.
 void UmadReads::serve() {
+  if (std::exchange(serving_, true)) return;
   while (!readers_.empty() && !arrivals_.empty()) {
     Reader reader = std::move(readers_.front());
     readers_.pop_front();
@@ -70,6 +72,7 @@ void UmadReads::serve() {
     arrivals_.pop_front();
     deliver(std::move(reader), std::move(arrival));
   }
+  serving_ = false;
 }
 
 void UmadReads::deliver(Reader reader, UmadArrival arrival) {
@@ -110,7 +113,7 @@ void UmadReads::shown(Reader reader, UmadArrival arrival, ReaderMemory::Outcome 
     all.resize(reader.size);
     return reader.answer(std::move(all));
   }
-  if (outcome == ReaderMemory::Outcome::kForbidden) say_forbidden(caller, length);
+  say_untold(caller, length, outcome);
   put_back(std::move(arrival));
   int code = outcome == ReaderMemory::Outcome::kFault ? EFAULT : ENOSPC;
   reader.answer(errorf(code, "{} octets are there, {} are read", length, reader.size));
@@ -118,12 +121,15 @@ void UmadReads::shown(Reader reader, UmadArrival arrival, ReaderMemory::Outcome 
   if (!arrivals_.empty()) wake();
 }
 
-void UmadReads::say_forbidden(const Caller& reader, size_t length) {
-  if (std::exchange(said_forbidden_, true)) return;
-  log_(
-      fmt::format("{} [{}] cannot be told that an answer has {} octets: ptrace(2) of it must be "
-                  "allowed (kernel.yama.ptrace_scope, CAP_SYS_PTRACE)",
-                  comm_of(reader.pid), reader.pid, length));
+void UmadReads::say_untold(const Caller& reader, size_t length, ReaderMemory::Outcome outcome) {
+  bool forbidden = outcome == ReaderMemory::Outcome::kForbidden;
+  if (!forbidden && outcome != ReaderMemory::Outcome::kUnknown) return;
+  if (std::exchange(said_untold_, true)) return;
+  std::string_view why = forbidden ? "ptrace(2) of it must be allowed (kernel.yama.ptrace_scope, "
+                                     "CAP_SYS_PTRACE)"
+                                   : "it is not seen to wait in read(2), or its memory blocks";
+  log_(fmt::format("{} [{}] cannot be told that an answer has {} octets: {}", comm_of(reader.pid),
+                   reader.pid, length, why));
 }
 
 void UmadReads::put_back(UmadArrival arrival) {

@@ -62,7 +62,7 @@ class UmadReads : public std::enable_shared_from_this<UmadReads> {
   void show_first(Reader reader, UmadArrival arrival);
   void shown(Reader reader, UmadArrival arrival, ReaderMemory::Outcome outcome);
   void put_back(UmadArrival arrival);
-  void say_forbidden(const Caller& reader, size_t length);
+  void say_untold(const Caller& reader, size_t length, ReaderMemory::Outcome outcome);
   void wake();
   std::string format(UmadArrival& arrival) const;
 
@@ -70,7 +70,7 @@ class UmadReads : public std::enable_shared_from_this<UmadReads> {
   const std::shared_ptr<ReaderMemory> memory_;
   const Log log_;
   size_t header_size_ = umad::kOldHeaderSize;
-  bool begun_ = false, ended_ = false, said_forbidden_ = false;
+  bool begun_ = false, ended_ = false, serving_ = false, said_untold_ = false;
   std::deque<UmadArrival> arrivals_;
   std::deque<Reader> readers_;  // one of the two is empty
   std::vector<Rest> rests_;

@@ -116,6 +116,7 @@ Result<void> Uplink::bind_all() {
     Result<Fd> opened = open_patiently({served.address, wire::kRocePort});
     if (opened) {
       check_mtu(served);
+      check_buffer(opened->get());
       endpoints_.push_back(std::make_unique<Endpoint>(*this, served.address, std::move(*opened)));
     } else if (opened.error().code == EADDRNOTAVAIL) {
       others += fmt::format("{}{} ({})", others.empty() ? "" : ", ", ip_text(served.address),
@@ -138,6 +139,19 @@ void Uplink::check_mtu(const Served& served) {
   warn_(fmt::format("{} has MTU {}, {} with its {} carries {}: longer packets will be dropped",
                     served.port, served.mtu, interface->name, interface->mtu,
                     roce_mtu(interface->mtu)));
+}
+
+// The kernel counts a packet of 4 KiB as twice that.
+void Uplink::check_buffer(int fd) {
+  constexpr int kEnough = 4 << 20;
+  int bytes = 0;
+  socklen_t length = sizeof bytes;
+  (void)::getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, &length);
+  if (bytes >= kEnough || !endpoints_.empty()) return;
+  warn_(
+      fmt::format("the kernel keeps {} octets of what arrives, bursts may be lost: it takes "
+                  "CAP_NET_ADMIN, or the sysctl net.core.rmem_max at {}",
+                  bytes, kEnough / 2));
 }
 
 std::vector<Ip> Uplink::addresses() const {

@@ -65,6 +65,7 @@ class Uplink final : public LinkSource, public LinkSink {
 
   Result<void> bind_all();
   void check_mtu(const Served& served);
+  void check_buffer(int fd);
   void pause(bool wanted);
   void take(Endpoint& endpoint, const Datagram& datagram);
 

@@ -311,26 +311,64 @@ TEST_CASE("port: a wrong RMPP version or type is answered by ABORT") {
   CHECK(rig.port.reassemblies() == 0);
 }
 
-TEST_CASE("port: more messages at once than there is room for are stopped, the others go on") {
+TEST_CASE("port: more messages at once than a share of the room are stopped, the others go on") {
   MadRig rig;
   uint32_t agent = rig.agent(kSubnAdm, 1);
-  Mad request = a_mad(kSubnAdm, kGetTable);
   std::vector<Mad> kept;
-  for (uint64_t i = 0; i <= Reassembly::kMaxUnderWay; ++i) {
-    request.set_tid(uint64_t{agent} << 32 | i);
-    std::vector<Mad> segments = segments_of(request, 450);
+  constexpr uint64_t kShare = Reassembly::kMaxUnderWay / 2;
+  for (uint64_t i = 0; i <= kShare; ++i) {
+    REQUIRE(rig.send(agent, i, a_mad(kSubnAdm, kGetTable, i)) == 0);
+    std::vector<Mad> segments = segments_of(rig.last(), 450);
     if (i == 0) kept = segments;
     rig.receive(segments[0]);
-    CHECK(rig.last().rmpp_type() == (i < Reassembly::kMaxUnderWay ? kRmppAck : kRmppStop));
+    CHECK(rig.last().rmpp_type() == (i < kShare ? kRmppAck : kRmppStop));
   }
   CHECK(rig.last().rmpp_status() == kRmppResourcesExhausted);
   rig.receive(kept[1]);
   rig.receive(kept[2]);
   CHECK(rig.last().rmpp_type() == kRmppAck);
   CHECK(rig.last().rmpp_segment() == 3);
-  CHECK(rig.port.reassemblies() == Reassembly::kMaxUnderWay);
+  CHECK(rig.port.reassemblies() == kShare);
   rig.pass(100 * kSecond);
   CHECK(rig.port.reassemblies() == 0);
+}
+
+TEST_CASE("port: half answers that nobody awaits take no room") {
+  MadRig rig;
+  uint32_t agent = rig.agent(kSubnAdm, 1), other = rig.agent(kSubnAdm, 1);
+  Mad request = a_mad(kSubnAdm, kGetTable);
+  for (uint64_t i = 0; i < 2 * Reassembly::kMaxUnderWay; ++i) {
+    request.set_tid(uint64_t{i % 2 == 0 ? agent : other} << 32 | i);
+    rig.peer.lid = static_cast<uint16_t>(8 + i);
+    rig.receive(segments_of(request, 450)[0]);
+  }
+  CHECK(rig.port.reassemblies() == 0);
+  CHECK(rig.transmitted.empty());
+  rig.peer.lid = 7;
+  REQUIRE(rig.send(agent, 1, a_mad(kSubnAdm, kGetTable, 6)) == 0);
+  for (const Mad& segment : segments_of(rig.last(), 450)) rig.receive(segment);
+  CHECK(rig.news() == "0: 1 1 506 octets from 7; ");
+}
+
+TEST_CASE("port: neither a source nor an agent takes all the room for messages on their way") {
+  MadRig rig;
+  // Unasked, but requests: anybody may send them.
+  uint32_t open = rig.agent(kSubnAdm, 1, {kGetMulti}), agent = rig.agent(kSubnAdm, 1);
+  bool one_source = GENERATE(true, false);
+  for (uint64_t i = 0; i < Reassembly::kMaxUnderWay; ++i) {
+    Mad segment = segments_of(a_mad(kSubnAdm, kGetMulti, i), 450)[0];
+    segment.set_method(kGetMulti);
+    rig.peer.lid = static_cast<uint16_t>(one_source ? 8 : 8 + i);
+    rig.receive(segment);
+  }
+  size_t taken = rig.port.reassemblies();
+  CHECK(taken == Reassembly::kMaxUnderWay / 2);
+  rig.peer.lid = 7;
+  REQUIRE(rig.send(agent, 1, a_mad(kSubnAdm, kGetTable, 6)) == 0);
+  for (const Mad& segment : segments_of(rig.last(), 450)) rig.receive(segment);
+  CHECK(rig.news() == fmt::format("0: {} 1 506 octets from 7; ", agent));
+  rig.port.remove_agent(open);
+  CHECK(rig.port.reassemblies() == 1);
 }
 
 TEST_CASE("port: complete messages are remembered up to a number, and octets have a limit") {
@@ -360,7 +398,7 @@ TEST_CASE("port: complete messages are remembered up to a number, and octets hav
   CHECK(stopped == 1);
   CHECK(reassembly.size() < 7);
   CHECK(reassembly.octets() <= Reassembly::kMaxOctets);
-  CHECK(reassembly.octets() > Reassembly::kMaxOctets / 4);
+  CHECK(reassembly.octets() > Reassembly::kMaxOctets / 8);
   SECTION("expired") {
     reassembly.expire(RmppReceiver::kTotalTimeNs);
   }

@@ -271,6 +271,7 @@ TEST_CASE("port: agents are registered as ib_register_mad_agent() does") {
   CHECK(code([](R& r) { r = MadRig::registration(kSubnDirected), r.qpn = 1; }) == EINVAL);
   CHECK(code([](R& r) { r = MadRegistration{}; }) == 0);
   CHECK(code([](R& r) { r = MadRegistration{}, r.methods.set(1); }) == EINVAL);
+  CHECK(code([](R& r) { r = MadRegistration{}, r.user_rmpp = true; }) == EINVAL);
 
   uint32_t first = rig.agent(kPerf, 0, {kGet, kSet});
   CHECK(code([](R& r) { r = MadRig::registration(kPerf, 0, {kSet}); }) == EBUSY);

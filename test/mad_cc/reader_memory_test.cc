@@ -50,6 +50,72 @@ class Blocked {
   std::thread thread_;
 };
 
+void* anonymous(size_t pages) {
+  return ::mmap(nullptr, pages * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+// Until it is closed, who touches these pages waits; empty where that is forbidden.
+Fd block(void* pages, size_t count) {
+  Fd faults(static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK)));
+  uffdio_api api{};
+  api.api = UFFD_API;
+  if (!faults || ::ioctl(faults.get(), UFFDIO_API, &api) != 0) return Fd();
+  uffdio_register range{};
+  range.range = {reinterpret_cast<uint64_t>(pages), count * 4096};
+  range.mode = UFFDIO_REGISTER_MODE_MISSING;
+  return ::ioctl(faults.get(), UFFDIO_REGISTER, &range) == 0 ? std::move(faults) : Fd();
+}
+
+// A process of that user which reads 1000 octets from an empty pipe, into memory that may block.
+class BlockedProcess {
+ public:
+  explicit BlockedProcess(uid_t user = ::getuid(), bool blocks = false) : user_(user) {
+    int ready[2], empty[2];
+    REQUIRE((::pipe(ready) == 0 && ::pipe(empty) == 0));
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      void* page = anonymous(1);
+      Fd faults = blocks ? block(page, 1) : Fd();
+      bool own = user == ::getuid() || ::setresuid(user, user, user) == 0;
+      ::prctl(PR_SET_DUMPABLE, 1);
+      (void)!::write(ready[1], "x", own);
+      (void)!::read(empty[0], page, 1000);
+      ::_exit(0);
+    }
+    char byte;
+    REQUIRE(::read(ready[0], &byte, 1) == 1);
+    for (int fd : {ready[0], ready[1], empty[0], empty[1]}) ::close(fd);
+  }
+  ~BlockedProcess() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  Caller caller() const { return {user_, ::getgid(), pid_}; }
+
+ private:
+  uid_t user_;
+  pid_t pid_;
+};
+
+#ifdef __x86_64__
+long call_of_32_bits(long number, long first, long second, long third) {
+  long result = number;
+  asm volatile("int $0x80"
+               : "+a"(result)
+               : "b"(first), "c"(second), "d"(third)
+               : "memory", "r8", "r9", "r10", "r11");
+  return result;
+}
+
+bool has_calls_of_32_bits() {
+  pid_t pid = ::fork();
+  if (pid == 0) ::_exit(call_of_32_bits(20, 0, 0, 0) == ::getpid() ? 0 : 1);
+  int status = 1;
+  ::waitpid(pid, &status, 0);
+  return status == 0;
+}
+#endif
+
 struct Shows {
   PollLoop loop;
   std::shared_ptr<ReaderMemory> memory = ReaderMemory::create(loop);
@@ -62,6 +128,10 @@ struct Shows {
     });
     loop.run();
     return outcome;
+  }
+  void turn() {
+    loop.post([this] { loop.stop(); });
+    loop.run();
   }
 };
 
@@ -135,18 +205,11 @@ TEST_CASE("umad: who may not be traced is not touched") {
   for (int fd : {ends[0], ends[1], empty[0], empty[1]}) ::close(fd);
 }
 
-TEST_CASE("umad: memory that blocks is waited for a second; four such, and nobody waits") {
-  Fd faults(static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK)));
-  uffdio_api api{};
-  api.api = UFFD_API;
-  if (!faults || ::ioctl(faults.get(), UFFDIO_API, &api) != 0)
-    return test::skip("userfaultfd is forbidden here");
-  void* pages =
-      ::mmap(nullptr, 5 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  uffdio_register range{};
-  range.range = {reinterpret_cast<uint64_t>(pages), 5 * 4096};
-  range.mode = UFFDIO_REGISTER_MODE_MISSING;
-  REQUIRE(::ioctl(faults.get(), UFFDIO_REGISTER, &range) == 0);
+TEST_CASE("umad: memory that blocks is waited for a second; then its process waits no more") {
+  BlockedProcess another;
+  void* pages = anonymous(5);
+  Fd faults = block(pages, 5);
+  if (!faults) return test::skip("userfaultfd is forbidden here");
   Shows shows;
   {
     std::vector<std::unique_ptr<Blocked>> readers;
@@ -165,21 +228,79 @@ TEST_CASE("umad: memory that blocks is waited for a second; four such, and nobod
     shows.loop.run();
     CHECK(told == std::vector<Outcome>(5, Outcome::kUnknown));
     CHECK(monotonic_ns() - begun >= ReaderMemory::kPatience);
-    CHECK(shows.memory->threads() == 4);
+    CHECK(shows.memory->threads() == 1);
     begun = monotonic_ns();
     CHECK(shows.show({good.caller(), 1000, 1001}, "x") == Outcome::kUnknown);
+    CHECK(shows.show({another.caller(), 1000, 1001}, "x") == Outcome::kShown);
     CHECK(monotonic_ns() - begun < ReaderMemory::kPatience);
-    // Let go of, they serve again.
+    // Let go of, it is served again.
     faults.reset();
     TimeNs end = monotonic_ns() + 20 * kSecond;
-    while (shows.memory->threads() != 0 && monotonic_ns() < end) {
-      shows.loop.post([&] { shows.loop.stop(); });
-      shows.loop.run();
-    }
+    while (shows.memory->threads() != 0 && monotonic_ns() < end) shows.turn();
     CHECK(shows.show({good.caller(), 1000, 1001}, "x") == Outcome::kShown);
   }
   ::munmap(pages, 5 * 4096);
 }
+
+TEST_CASE("umad: a user keeps four threads stuck at most, and no other user waits for them") {
+  if (::geteuid() != 0) return test::skip("this needs root");
+  if (!block(anonymous(1), 1)) return test::skip("userfaultfd is forbidden here");
+  constexpr uid_t kNobody = 65534;
+  Shows shows;
+  std::vector<std::unique_ptr<BlockedProcess>> readers;
+  for (size_t i = 0; i < 6; ++i) readers.push_back(std::make_unique<BlockedProcess>(kNobody, true));
+  BlockedProcess theirs(kNobody), good;
+  size_t told = 0;
+  for (auto& reader : readers) {
+    shows.memory->show({reader->caller(), 1000, 1001}, "x", [&](Outcome outcome) {
+      CHECK(outcome == Outcome::kUnknown);
+      if (++told == 6) shows.loop.stop();
+    });
+  }
+  TimeNs begun = monotonic_ns();
+  Outcome meanwhile{};
+  shows.memory->show({good.caller(), 1000, 1001}, "x", [&](Outcome outcome) {
+    meanwhile = outcome;
+    CHECK(monotonic_ns() - begun < ReaderMemory::kPatience / 2);
+  });
+  shows.loop.run();
+  CHECK(meanwhile == Outcome::kShown);
+  CHECK(shows.memory->threads() == 4);
+  begun = monotonic_ns();
+  CHECK(shows.show({theirs.caller(), 1000, 1001}, "x") == Outcome::kUnknown);
+  CHECK(shows.show({good.caller(), 1000, 1001}, "x") == Outcome::kShown);
+  CHECK(monotonic_ns() - begun < ReaderMemory::kPatience / 2);
+  readers.clear();
+  TimeNs end = monotonic_ns() + 20 * kSecond;
+  while (shows.memory->threads() != 0 && monotonic_ns() < end) shows.turn();
+  CHECK(shows.show({theirs.caller(), 1000, 1001}, "x") == Outcome::kShown);
+}
+
+#ifdef __x86_64__
+TEST_CASE("umad: the read(2) of a program of 32 bits is one, too") {
+  auto* low = static_cast<char*>(::mmap(nullptr, 4096, PROT_READ | PROT_WRITE,
+                                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0));
+  REQUIRE(low != MAP_FAILED);
+  if (!has_calls_of_32_bits()) return test::skip("system calls of 32 bits are forbidden here");
+  Shows shows;
+  int empty[2];
+  REQUIRE(::pipe(empty) == 0);
+  std::atomic<pid_t> id{0};
+  std::thread thread([&] {
+    id = static_cast<pid_t>(::syscall(SYS_gettid));
+    call_of_32_bits(3, empty[0], static_cast<long>(reinterpret_cast<uintptr_t>(low)), 1000);
+  });
+  while (id == 0) std::this_thread::yield();
+  Caller caller{::getuid(), ::getgid(), id};
+  CHECK(shows.show({caller, 999, 1001}, "x") == Outcome::kUnknown);
+  CHECK(shows.show({caller, 1000, 1001}, "x") == Outcome::kShown);
+  CHECK(low[0] == 'x');
+  ::close(empty[1]);
+  thread.join();
+  ::close(empty[0]);
+  ::munmap(low, 4096);
+}
+#endif
 
 TEST_CASE("umad: what is being shown is dropped when the session ends") {
   PollLoop loop;

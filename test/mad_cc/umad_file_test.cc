@@ -166,15 +166,17 @@ TEST_CASE("umad: who is not answered reads the header of the request, with ETIME
       std::equal(program.message.begin(), program.message.end(), rig.transmitted[0].bytes.begin()));
 }
 
-TEST_CASE("umad: what is no MAD is EINVAL from write, and nothing goes out") {
+TEST_CASE(
+    "umad: what is no MAD is EINVAL from write, EIO without its agent, and nothing goes out") {
   NEEDS_IO_URING();
   UmadRig rig;
   Program program(rig);
-  CHECK(program.send(a_mad(kSubnAdm, kGet)) == -EINVAL);  // no agent
+  CHECK(program.send(a_mad(kSubnAdm, kGet)) == -EIO);  // no agent
   REQUIRE(program.agent() == 0);
   CHECK(program.write("") == -EINVAL);
   CHECK(program.write(std::string(56 + 35, '\0')) == -EINVAL);
-  CHECK(program.send(a_mad(kSubnAdm, kGet), Program::header(1)) == -EINVAL);
+  CHECK(program.send(a_mad(kSubnAdm, kGet), Program::header(1)) == -EIO);
+  CHECK(program.send(a_mad(kSubnAdm, kGet), Program::header(31)) == -EIO);
   CHECK(program.send(a_mad(kSubnAdm, kGet), Program::header(32)) == -EINVAL);
   CHECK(program.send(a_mad(kSubnAdm, kGet), Program::header(UINT32_MAX)) == -EINVAL);
   Message request = message_of(a_mad(kSubnAdm, kGet));

@@ -27,6 +27,25 @@ void fetch_table(UmadRig& rig, Program& program, uint32_t segments, uint64_t tid
   for (uint32_t i = 1; i <= segments; ++i) rig.receive(segment_of(request, i, segments));
 }
 
+// Goes by RMPP.
+Message long_message(uint64_t tid, size_t octets) {
+  Mad mad = a_mad(kSubnAdm, kGetMulti, tid);
+  mad.set_rmpp(kRmppData, kRmppActive, 0, 0, 0);
+  Message message = message_of(mad);
+  message.resize(octets, 7);
+  return message;
+}
+
+// Long messages to nobody, for ever, until one is refused: how many were not, and the errno.
+std::pair<size_t, long> send_long(Program& program, size_t octets) {
+  umad::Header header = Program::header(0, UINT32_MAX);
+  header.retries = UINT32_MAX;
+  for (size_t sent = 0;; ++sent) {
+    long said = program.send(long_message(sent, octets), header);
+    if (said != 0) return {sent, said};
+  }
+}
+
 }  // namespace
 
 TEST_CASE("umad: a read before an agent has registered ends at once with nothing") {
@@ -85,6 +104,8 @@ TEST_CASE("umad: an answer of several segments is one message, as long as its da
   long length = 64 + 56 + 3 * 200;
   CHECK(program.read(64 + 256) == -ENOSPC);  // nobody knows this reader's memory
   CHECK(program.read(static_cast<size_t>(length) - 1) == -ENOSPC);
+  REQUIRE(rig.log.size() == 1);  // told once
+  CHECK(rig.log[0].find("cannot be told that an answer has 720 octets") != std::string::npos);
   CHECK(program.poll() == (POLLOUT | POLLWRNORM | POLLIN | POLLRDNORM));
   CHECK(program.read(static_cast<size_t>(length)) == length);
   CHECK(program.header_got.length == length);
@@ -170,6 +191,49 @@ TEST_CASE("umad: requests that nobody reads the end of are bounded") {
   CHECK(program.read() == 56 + 24);
   CHECK(program.send(a_mad(kPerf, kGet, 1 << 20)) == 0);
   CHECK(program.send(a_mad(kPerf, kGet, 2 << 20)) == -ENOMEM);
+}
+
+TEST_CASE("umad: messages under way have 16 MiB of each open file, and 256 MiB of each port") {
+  NEEDS_IO_URING();
+  UmadRig rig;
+  constexpr size_t kOctets = 64 << 10;
+  const std::pair<size_t, long> full{UmadRoom::kSendOctets / kOctets, -ENOMEM};
+  std::vector<std::unique_ptr<Program>> programs;
+  for (size_t i = 0; i < MadPort::kMaxOctets / UmadRoom::kSendOctets; ++i) {
+    programs.push_back(std::make_unique<Program>(rig));
+    REQUIRE(programs.back()->agent(kSubnAdm, 1) == 0);
+    REQUIRE(send_long(*programs.back(), kOctets) == full);
+  }
+  Program late(rig);
+  REQUIRE(late.agent(kSubnAdm, 1) == 0);
+  CHECK(late.send(a_mad(kSubnAdm, kGet), Program::header()) == -ENOMEM);
+  // What is over makes room, however it ended.
+  uint32_t agent = 0;
+  CHECK(programs[0]->ioctl(umad::kUnregisterAgent, agent) == 0);
+  REQUIRE(programs[0]->agent(kSubnAdm, 1) == 0);
+  CHECK(send_long(*programs[0], kOctets) == full);
+  programs.pop_back();
+  CHECK(send_long(late, kOctets) == full);
+  rig.port.leave();
+  rig.port.arrive();
+  CHECK(rig.port.sends_under_way() == 0);
+  REQUIRE(late.agent(kSubnAdm, 1) == 1);
+  CHECK(late.send(long_message(1, kOctets), Program::header(1)) == 0);
+}
+
+TEST_CASE("umad: an answer to an agent that has gone leaves its request's place to others") {
+  NEEDS_IO_URING();
+  UmadRig rig;
+  auto room = std::make_shared<UmadRoom>();
+  UmadClient client(
+      rig.port, room, [](UmadArrival) { FAIL("nobody is there to read it"); }, [] {});
+  REQUIRE(client.add_agent(MadRegistration{}));
+  for (size_t i = 1; i < UmadRoom::kRequests; ++i) room->take_request();
+  REQUIRE(client.send({Program::header(), rig.peer, message_of(a_mad(kPerf, kGet))}));
+  CHECK_FALSE(room->has_request());
+  client.received(UINT32_MAX, 1, rig.peer, message_of(rig.transmitted.at(0)));
+  CHECK(room->has_request());
+  client.remove_agents();
 }
 
 TEST_CASE("umad: requests that are over leave their places to others, however they ended") {

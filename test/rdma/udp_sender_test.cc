@@ -2,7 +2,6 @@
 #include "rdma/udp_sender.h"
 
 #include <netinet/in.h>
-#include <poll.h>
 #include <sys/socket.h>
 
 #include "core/engine.h"
@@ -19,6 +18,22 @@ Ip loopback(unsigned host) {
   auto pid = static_cast<unsigned>(::getpid());
   return mapped_ipv4({127, static_cast<uint8_t>(64 + (pid >> 8) % 128),
                       static_cast<uint8_t>(pid % 256), static_cast<uint8_t>(host)});
+}
+
+// The length of what has come, with DSCP and ECN.
+ssize_t receive(int fd, std::span<uint8_t> bytes, int& tos) {
+  iovec part{bytes.data(), bytes.size()};
+  alignas(cmsghdr) uint8_t control[256];
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  ssize_t length = ::recvmsg(fd, &message, MSG_DONTWAIT);
+  for (cmsghdr* at = CMSG_FIRSTHDR(&message); at; at = CMSG_NXTHDR(&message, at)) {
+    if (at->cmsg_level == IPPROTO_IP && at->cmsg_type == IP_TOS) tos = *CMSG_DATA(at);
+  }
+  return length;
 }
 
 }  // namespace
@@ -90,8 +105,9 @@ TEST_CASE("udp sender: what is too much waits, the cable is told, and all arrive
     CHECK(counters.tx_packets.get() == kPackets);
     for (uint32_t i = 0; i < kPackets; ++i) {
       uint8_t bytes[64];
-      ssize_t length = ::recv(receiver->get(), bytes, sizeof bytes, MSG_DONTWAIT);
-      REQUIRE(length == 32);
+      int tos = -1;
+      REQUIRE(receive(receiver->get(), bytes, tos) == 32);
+      REQUIRE(tos == 0xc2);
       REQUIRE((bytes[5] << 16 | bytes[6] << 8 | bytes[7]) == static_cast<int>(i));
     }
 

@@ -86,8 +86,45 @@ TEST_CASE("uplink: WRITE, READ, SEND and atomics cross the kernel's network both
     REQUIRE(host->uplink().counters().rx_packets.get() > 200);
     REQUIRE(host->uplink().counters().rx_ids_solved.get() == 0);
     REQUIRE(host->counters().rx_icrc_encapsulated.get() == 0);
-    REQUIRE(host->warnings().size() == 1);  // mb_1 is inside only
+    REQUIRE(host->warnings().back() ==
+            "uplink: not this machine's, so inside only: 10.77.0.2 (mb_1)");
   }
+}
+
+TEST_CASE("uplink: when the kernel has enough to send, the cable is paused until it has less") {
+  NEEDS_IO_URING();
+  Host host(loopback_address(7));
+  constexpr unsigned kPackets = 600;
+  uint64_t paused = 0;
+  host.on_core([&] {
+    CnpAddress address;
+    address.from = host.gid();
+    address.to = mapped_ipv4({127, 0, 0, 1});
+    address.source_port = 0xc001;
+    for (unsigned i = 0; i < kPackets; ++i) {
+      host.uplink().receive(make_cnp(host.fabric->pool(), address), host.engine->scheduler().now());
+    }
+    paused = host.uplink().counters().tx_pauses.get();
+  });
+  CHECK(paused == 1);
+  TimeNs end = monotonic_ns() + 10 * kSecond;
+  auto settled = [&] {
+    bool free = false;
+    host.on_core([&] {
+      free = host.uplink().counters().tx_packets.get() == kPackets &&
+             host.fabric->link("sw_0-uplink")->paused() == 0 &&
+             host.engine->outstanding().packets == 0;
+    });
+    return free;
+  };
+  while (!settled() && monotonic_ns() < end) std::this_thread::yield();
+  CHECK(host.uplink().counters().tx_packets.get() == kPackets);
+  for (size_t priority = 0; priority < kPriorities; ++priority) {
+    PauseState& state = host.fabric->link("sw_0-uplink")->pause_state(priority);
+    CHECK(state.counters.pause_received.get() == 1);
+    CHECK(state.paused.get() == 0);
+  }
+  CHECK(settled());
 }
 
 TEST_CASE("uplink: a start that cannot be says why") {

@@ -17,8 +17,9 @@ lines=0
 while IFS= read -r line; do
   wanted=$(sed -n 's/.*[^ ]  *# //p' <<<"$line")
   status=0
-  if [[ $line == export\ * || ($line == cd\ * && $line != *\&\&*) ]]; then
+  if [[ $line == export\ * || $line == enter\(\)* || ($line == cd\ * && $line != *\&\&*) ]]; then
     eval "${line%%#*}"
+    [[ $line != enter\(\)* ]] || export -f enter
     continue
   fi
   if [[ $line == *"cd / "* ]]; then cd /; line=${line#cd / && }; fi

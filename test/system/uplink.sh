@@ -62,13 +62,14 @@ refused() {  # OPTIONS REASON
 refused uplink=10.9.9.9 "no address behind it is this machine's: 10.9.9.9 (mb_0)"
 refused uplink=10.9.0 "an IPv4 address is wanted"
 refused uplink=10.9.0.1,clock=virtual "no virtual clock"
+refused uplink=10.9.0.1,config=near.ini "uplink= goes without config="
 mounted -o uplink=10.9.0.1
 remote "$ROCEFS" -o uplink=10.9.0.2 "$far" >/dev/null
 said=$("$ROCEFS" -o uplink=10.9.0.1 "$(mktemp -d -p "$dir")" 2>&1) && fail "the same address twice"
 [[ $said == *"UDP port 4791 of 10.9.0.1 is in use"* ]] || fail "the same address twice: $said"
 uplink=$debug/uplinks/uplink
 expect 10.9.0.1 "$(cat "$uplink/addresses")" "addresses"
-expect 4096 "$(ROCEFS_MOUNT=$mnt "$ROCEFS" enter -m "$mnt" -- ibv_devinfo -d mb_0 | awk '$1 == "active_mtu:" {print $2}')" "MTU of a 4200 octet link"
+expect 4096 "$("$ROCEFS" enter -m "$mnt" -- ibv_devinfo -d mb_0 | awk '$1 == "active_mtu:" {print $2}')" "MTU of a 4200 octet link"
 
 look() {
   python3 "$lib/roce_wire.py" near >"$dir/wire" 2>&1 &
@@ -138,6 +139,15 @@ for octets in (b"", b"x", b"\xff" * 64, bytes(9000)):
 PYTHON
 malformed() { [ "$(counter "$mnt" rx_malformed) $(counter "$mnt" rx_too_long)" = "3 1" ]; }
 await malformed
+
+# A worker that dies gives its address to the next one.
+kill -KILL "$(worker_pid)"
+pingpong 819200 ibv_rc_pingpong -g 1 -n 100 -c
+
+ends_busy() {
+  kill $client "$server" 2>/dev/null || true
+  wait $client "$server" 2>/dev/null || true
+}
 if [ ${#tools[@]} -eq 0 ]; then
   echo "part left out: no perftest"
   exit 0
@@ -156,5 +166,30 @@ grep -q "uplink: cannot send .* octets to 10.9.0.2: Network is unreachable" "$de
 before=$(counter "$mnt" rx_packets)
 ip link set near up
 await busy $((before + 1000))
-kill $client "$server" 2>/dev/null || true
-wait $client "$server" 2>/dev/null || true
+# Packets that are too long for the interface now.
+ip link set near mtu 1500
+too_long() { [ "$(counter "$mnt" tx_too_long)" -gt 0 ]; }
+await too_long
+ends_busy
+
+# IPv6, on a link that carries RoCE's 1024; by a file, with no switch between.
+for where in "$mnt" "$far"; do fusermount3 -u "$where" 2>/dev/null || umount "$where"; done
+await gone
+remote ip link set far mtu 1500
+ip -6 addr add fd00:9::1/64 dev near nodad
+remote ip -6 addr add fd00:9::2/64 dev far nodad
+printf '%s\n' '[device mb_0]' ip6=fd00:9::1 mtu=1024 '[uplink uplink]' '[link mb_0 uplink]' >"$dir/near.ini"
+mounted -o config="$dir/near.ini"
+remote "$ROCEFS" -o uplink=fd00:9::2 "$far" >/dev/null
+expect fd00:9::1 "$(cat "$uplink/addresses")" "addresses"
+expect 1024 "$("${verbs[@]}" ibv_devinfo -d mb_0 | awk '$1 == "active_mtu:" {print $2}')" "MTU of a 1500 octet link"
+look
+pingpong 819200 ibv_rc_pingpong -g 2 -n 100 -c
+pingpong 409600 ibv_ud_pingpong -g 2 -n 200 -s 1024
+stop_looking
+expect "fd00:9::1 fd00:9::2" "$(awk '$1 ~ /:/ {print $1}' "$dir/wire" | sort -u | xargs)" "senders on the wire"
+for where in "$mnt" "$far"; do
+  for count in tx_no_socket tx_too_long tx_unreachable tx_errors rx_malformed rx_damaged; do
+    expect 0 "$(counter "$where" $count)" "IPv6: $count"
+  done
+done

@@ -291,3 +291,16 @@ TEST_CASE("fabric subnets: clearing a switch's port clears what its links show")
   state.clear_counters(2, 1, which);
   CHECK(state.counters(2, 1).xmit_discards == 0);
 }
+
+TEST_CASE("fabric subnets: they end at an uplink, which answers no MADs") {
+  Result<Topology> topology = uplink_topology("127.0.0.2");
+  REQUIRE(topology);
+  Made made(*topology);
+  FabricSubnet& subnet = made.only();
+  CHECK(lids(subnet.subnet()) == "sw_0/0 mb_0/1 mb_1/1");
+  size_t hub = subnet.subnet().find(1)->node;
+  const SubnetNode& node = subnet.subnet().nodes[hub];
+  REQUIRE(node.port_count() == 3);
+  CHECK(node.ports[3].peer == SubnetPort::kNoPeer);
+  CHECK_FALSE(subnet.up(hub, 3));
+}

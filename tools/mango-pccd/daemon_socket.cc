@@ -10,12 +10,12 @@
 
 namespace rocefs {
 
-std::optional<Datagram> receive_datagram() {
-  Datagram datagram;
+std::optional<DaemonDatagram> receive_datagram() {
+  DaemonDatagram datagram;
   datagram.text.resize(kMaxCardMessage);
   union {
     cmsghdr header;
-    char bytes[CMSG_SPACE(Datagram::kDescriptors * sizeof(int))];
+    char bytes[CMSG_SPACE(DaemonDatagram::kDescriptors * sizeof(int))];
   } space{};
   iovec part{datagram.text.data(), datagram.text.size()};
   msghdr message{};

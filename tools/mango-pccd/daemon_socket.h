@@ -10,14 +10,14 @@
 
 namespace rocefs {
 
-struct Datagram {
+struct DaemonDatagram {
   std::string text;
   static constexpr size_t kDescriptors = 2;
   Fd descriptors[kDescriptors];
 };
 
 // Waits for one. Nothing: the daemon has gone.
-std::optional<Datagram> receive_datagram();
+std::optional<DaemonDatagram> receive_datagram();
 // Waits until the daemon takes it.
 void send_datagram(std::string_view text);
 // At once or not at all: whether it was sent. Any thread.

@@ -30,7 +30,7 @@ bool has_daemon() {
 // Plugins' static objects are left as they are: whoever has them may be using them.
 [[noreturn]] void serve(Card& card) {
   for (;;) {
-    std::optional<Datagram> datagram = receive_datagram();
+    std::optional<DaemonDatagram> datagram = receive_datagram();
     if (!datagram) ::_exit(0);
     Result<CardOrder> order = parse_order(datagram->text);
     if (!order) end_because("rocefs says what this mango-pccd does not understand");

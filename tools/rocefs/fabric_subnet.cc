@@ -92,7 +92,8 @@ FabricSubnet::Cable FabricSubnet::cable(size_t node, uint8_t port) const {
 bool FabricSubnet::up(size_t node, uint8_t port) const {
   if (port == 0) return true;
   Cable at = cable(node, port);
-  return at.out && at.out->parameters().up && at.in->parameters().up;
+  bool inside = subnet_.nodes[node].ports[port].peer != SubnetPort::kNoPeer;
+  return inside && at.out && at.out->parameters().up && at.in->parameters().up;
 }
 
 uint64_t FabricSubnet::rate_bps(size_t node, uint8_t port) const {

@@ -26,7 +26,9 @@ class FabricSubnets::Builder {
   void build() {
     find_vertices();
     for (const Vertex& vertex : vertices_) {
-      for (const auto& [out, in] : vertex.cables) unite(by_in_.at(out).first, by_in_.at(in).first);
+      for (const auto& [out, in] : vertex.cables) {
+        if (by_in_.contains(out)) unite(by_in_.at(out).first, by_in_.at(in).first);
+      }
     }
     for (size_t i = 0; i < vertices_.size(); ++i) add(i);
     for (size_t i = 0; i < vertices_.size(); ++i) connect(i);
@@ -135,10 +137,11 @@ class FabricSubnets::Builder {
     const Vertex& vertex = vertices_[index];
     auto& nodes = made_.all_[vertex.subnet]->subnet_.nodes;
     for (size_t i = 0; i < vertex.cables.size(); ++i) {
-      const auto& [far, number] = by_in_.at(vertex.cables[i].first);
+      auto far = by_in_.find(vertex.cables[i].first);
+      if (far == by_in_.end()) continue;
       SubnetPort& port = nodes[vertex.node].ports[vertex.number(i)];
-      port.peer = vertices_[far].node;
-      port.peer_port = number;
+      port.peer = vertices_[far->second.first].node;
+      port.peer_port = far->second.second;
     }
   }
 

@@ -7,6 +7,7 @@
 //   port GUID     channel adapter: the low half of the port's GID 0. Switch: its node GUID
 //   LID           from 1 in each subnet: the manager's, then those of the channel adapters' ports,
 //                 then those of the switches, each in the topology's order
+//   cables        to uplinks are none: MADs do not leave the machine
 //   port numbers  of a switch: as in fabric/<switch>/ports/<n>
 #pragma once
 

@@ -8,6 +8,19 @@
 
 namespace rocefs {
 
+namespace {
+
+std::string function_of(const Device& device) {
+  const std::string& pci = device.spec().pci;
+  return fmt::format("devices/pci{}/{}", pci.substr(0, 7), pci);
+}
+// Where its umads are.
+std::string classes_of(const Device& device) {
+  return function_of(device) + "/infiniband_mad";
+}
+
+}  // namespace
+
 // MADs of one port.
 struct Mads::PortMads {
   Port& port;
@@ -17,10 +30,6 @@ struct Mads::PortMads {
   PortMads(Port& at, size_t number, MadNetwork& network, Scheduler& scheduler)
       : port(at), index(number), mads(network, scheduler) {}
   std::string umad() const { return fmt::format("umad{}", index); }
-  std::string function() const {
-    const std::string& pci = port.device().spec().pci;
-    return fmt::format("devices/pci{}/{}", pci.substr(0, 7), pci);
-  }
 };
 
 Mads::Mads(Parts parts)
@@ -75,17 +84,18 @@ void Mads::unbound(Device& device) {
     remove_umad(*port);
     limits_->unbind(port->mads);
   }
+  parts_.tree.remove(classes_of(device));
 }
 
 void Mads::add_umad(PortMads& port) {
   Tree& tree = parts_.tree;
   std::string name = port.umad();
-  std::string directory = fmt::format("{}/infiniband_mad/{}", port.function(), name);
+  std::string directory = classes_of(port.port.device()) + "/" + name;
   tree.add_file(directory + "/ibdev",
                 constant(port.port.device().name(), "the RDMA device of umadN"));
   tree.add_file(directory + "/port", constant(fmt::format("{}", port.port.number()),
                                               "the port whose MADs umadN sends and receives"));
-  tree.add_link(directory + "/device", port.function());
+  tree.add_link(directory + "/device", function_of(port.port.device()));
   tree.add_link(directory + "/subsystem", "class/infiniband_mad");
   tree.add_link("class/infiniband_mad/" + name, directory);
   tree.add_file("dev/infiniband/" + name,
@@ -95,7 +105,7 @@ void Mads::add_umad(PortMads& port) {
 void Mads::remove_umad(const PortMads& port) {
   parts_.tree.remove("dev/infiniband/" + port.umad());
   parts_.tree.remove("class/infiniband_mad/" + port.umad());
-  parts_.tree.remove(fmt::format("{}/infiniband_mad/{}", port.function(), port.umad()));
+  parts_.tree.remove(classes_of(port.port.device()) + "/" + port.umad());
 }
 
 void Mads::drop_clients() {

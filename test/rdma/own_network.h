@@ -1,0 +1,75 @@
+// A network namespace of the test's own, with a loopback interface that has the addresses which the
+// test wants. Threads that begin while it lives are in it.
+#pragma once
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <linux/ipv6.h>
+#include <net/if.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "core/fd.h"
+
+namespace rocefs::test {
+
+class OwnNetwork {
+ public:
+  // IPv6 addresses; those of 127.0.0.0/8 are there anyway.
+  explicit OwnNetwork(const std::vector<std::string>& addresses = {}, int mtu = 65536)
+      : before_(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC)) {
+    ready_ = before_ && ::unshare(CLONE_NEWNET) == 0;
+    if (!ready_) return;
+    Fd v4(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    Fd v6(::socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    ifreq request{};
+    std::strcpy(request.ifr_name, "lo");
+    request.ifr_mtu = mtu;
+    REQUIRE(::ioctl(v4.get(), SIOCSIFMTU, &request) == 0);
+    request.ifr_flags = IFF_UP | IFF_LOOPBACK | IFF_RUNNING;
+    REQUIRE(::ioctl(v4.get(), SIOCSIFFLAGS, &request) == 0);
+    for (const std::string& address : addresses) {
+      in6_ifreq one{};
+      REQUIRE(::inet_pton(AF_INET6, address.c_str(), &one.ifr6_addr) == 1);
+      one.ifr6_prefixlen = 128;
+      one.ifr6_ifindex = static_cast<int>(::if_nametoindex("lo"));
+      REQUIRE(::ioctl(v6.get(), SIOCSIFADDR, &one) == 0);
+      await(one.ifr6_addr);
+    }
+  }
+  ~OwnNetwork() {
+    if (ready_) (void)::setns(before_.get(), CLONE_NEWNET);
+  }
+  OwnNetwork(const OwnNetwork&) = delete;
+  OwnNetwork& operator=(const OwnNetwork&) = delete;
+
+  // False where only root may have one.
+  bool ready() const { return ready_; }
+
+ private:
+  // The kernel makes an address usable a little later.
+  static void await(const in6_addr& address) {
+    sockaddr_in6 name{};
+    name.sin6_family = AF_INET6;
+    name.sin6_addr = address;
+    bool bound = false;
+    for (int tries = 0; !bound && tries < 1000; ++tries) {
+      Fd fd(::socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+      bound = ::bind(fd.get(), reinterpret_cast<sockaddr*>(&name), sizeof name) == 0;
+      if (!bound) ::poll(nullptr, 0, 2);
+    }
+    REQUIRE(bound);
+  }
+
+  Fd before_;
+  bool ready_ = false;
+};
+
+}  // namespace rocefs::test

@@ -1,0 +1,161 @@
+#!/bin/bash
+# Two mounts in two network namespaces, and what befalls them: the link goes, the far end dies, comes
+# back and loses packets, a worker dies under traffic. As root, and as the root of a user namespace.
+lib=$(realpath "$(dirname "$0")/lib")
+if [ "${1:-}" != inside ]; then
+  for tool in ip unshare nsenter ibv_rc_pingpong ib_write_bw; do
+    command -v $tool >/dev/null || { echo "no $tool here"; exit 77; }
+  done
+  spaces=(unshare -n)
+  [ "$(id -u)" -eq 0 ] || spaces=(unshare -Urmn)
+  "${spaces[@]}" ip link add probe type veth peer name eborp 2>/dev/null || { echo "no network namespaces with veth"; exit 77; }
+  exec "${spaces[@]}" "$0" inside
+fi
+
+. "$lib/common.bash"
+. "$lib/verbs.bash"
+. "$lib/takeover.bash"
+logs=$dir far=$dir/far
+mkdir "$far"
+finish() {
+  for where in "$mnt" "$far"; do fusermount3 -u "$where" 2>/dev/null || umount -l "$where" 2>/dev/null || true; done
+  [ -z "${there:-}" ] || kill "$there" 2>/dev/null || true
+}
+trap finish EXIT
+unshare -n sleep 600 &
+there=$!
+apart() { [ "$(readlink /proc/$there/ns/net)" != "$(readlink /proc/self/ns/net)" ]; }
+await apart
+remote() { nsenter -t $there -n "$@"; }
+ip link add near mtu 4200 type veth peer name far mtu 4200 netns $there
+ip addr add 10.9.0.1/24 dev near
+remote ip addr add 10.9.0.2/24 dev far
+ip link set near up
+remote ip link set far up
+mount_far() { remote "$ROCEFS" -o uplink=10.9.0.2 "$far" >/dev/null; }
+mounted -o uplink=10.9.0.1
+mount_far
+
+# The server on the near mount, the client on the far one.
+verbs=("$ROCEFS" enter -m "$mnt" --)
+run_client() {
+  local status=0
+  remote timeout -k 5 60 "$ROCEFS" enter -m "$far" -- "$@" -d mb_0 -p $port 10.9.0.1 >"$logs/client" 2>&1 || status=$?
+  return $status
+}
+now_us() { echo "${EPOCHREALTIME/./}"; }
+counter() { cat "$1/kernel/debug/rocefs/uplinks/uplink/$2"; }
+port_counter() { cat "$1/class/infiniband/mb_0/ports/1/hw_counters/$2"; }
+busy() { [ "$(counter "$mnt" rx_packets)" -gt "$1" ]; }
+# Both ends always have something that is not acknowledged: one that only waits for the other would
+# never know.
+endless=(ib_write_bw -x 1 -b -n 100000000 -s 65536)
+traffic() {  # that does not end by itself; as $server and $client
+  local before
+  before=$(counter "$mnt" rx_packets)
+  start_server "${endless[@]}"
+  run_client "${endless[@]}" &
+  client=$!
+  await busy $((before + 500))
+}
+# One end of a connection whose other end answers no more: the standard's eight time-outs of 67 ms
+# (C9-140: each lasts up to four times as long), and what a busy machine adds.
+least_us=536871 most_us=$((4 * 536871 + 2000000))
+exceeded() {  # PROCESS LOG SINCE WHAT
+  local status=0 passed
+  wait "$1" || status=$?
+  passed=$(($(now_us) - $3))
+  expect 1 $status "$4: status of the end that is left"
+  grep -q "Failed status 12:" "$logs/$2" || fail "$4: $(said_both)"
+  [ $passed -ge $least_us ] && [ $passed -le $most_us ] || fail "$4: gave up after $passed us"
+  echo "$4: gave up after $((passed / 1000)) ms"
+}
+pause_ms() { read -rt "$(printf '0.%03d' "$1")" <> <(:) || true; }
+works() { pingpong 819200 ibv_rc_pingpong -g 1 -n 100 -c; }
+
+# A link that is away for a moment: the retries carry the traffic over it, to the last octet.
+short=(ibv_rc_pingpong -g 1 -n 4000 -c)
+before=$(counter "$mnt" rx_packets)
+start_server "${short[@]}"
+run_client "${short[@]}" &
+client=$!
+await busy $((before + 500))
+ip link set near down
+pause_ms 150
+timeouts=$(($(port_counter "$mnt" local_ack_timeout_err) + $(port_counter "$far" local_ack_timeout_err)))
+ip link set near up
+wait $client && wait "$server" || fail "a short outage: $(said_both)"
+for end in server client; do grep -q "^32768000 bytes in " "$logs/$end" || fail "a short outage: $(said_both)"; done
+[ $timeouts -gt 0 ] || fail "a short outage that nobody has seen"
+
+# One that is away for long: both ends give up.
+traffic
+since=$(now_us)
+ip link set near down
+exceeded "$server" server $since "a long outage, the server"
+status=0
+wait $client || status=$?
+expect 1 $status "a long outage: the client"
+grep -q "Failed status 12:" "$logs/client" || fail "a long outage: $(said_both)"
+ip link set near up
+works
+
+# The far end dies with all its processes. It comes back while this end still speaks to its old queue
+# pairs, whose numbers the new ones have.
+traffic
+old_server=$server old_client=$client
+far_supervisor=$(pgrep -of "^$ROCEFS .*$far\$" -r S,R,D)
+far_worker=$(pgrep -P "$far_supervisor" -r S,R,D | head -n 1)
+since=$(now_us)
+kill -KILL "$far_supervisor" "$far_worker"
+umount -l "$far" 2>/dev/null || fusermount3 -uz "$far"
+mount_far
+mv "$logs/server" "$logs/old_server"
+mv "$logs/client" "$logs/old_client"
+works
+exceeded "$old_server" old_server $since "a far end that was killed"
+status=0
+wait $old_client || status=$?
+[ $status -ne 0 ] && [ $status -lt 124 ] || fail "a client whose mount died: status $status"
+works
+[ "$(cat "$ib/mb_0/ports/1/hw_counters/rx_unknown_qp" "$far/class/infiniband/mb_0/ports/1/hw_counters/"{rx_unknown_qp,duplicate_request,out_of_sequence} | awk '{s += $1} END {print s}')" -gt 0 ] ||
+  fail "nothing old has reached the new queue pairs"
+
+# Packets are lost and overtake each other, in the kernel's network or on the way to it.
+if tc qdisc add dev near root netem loss 5% delay 1ms reorder 75% 2>/dev/null && remote tc qdisc add dev far root netem loss 5%; then
+  how=netem
+  lossless() { tc qdisc del dev near root; remote tc qdisc del dev far root; }
+else
+  how="loss of the links to the uplinks"
+  set_loss() { for where in "$mnt" "$far"; do echo "$1" >"$where/kernel/debug/rocefs/links/sw_0-uplink/loss"; done; }
+  set_loss 0.05
+  lossless() { set_loss 0; }
+fi
+pingpong 245760 ibv_rc_pingpong -g 1 -n 30 -c
+pingpong 6553600 ibv_rc_pingpong -g 1 -n 50 -s 65536 -m 4096 -c
+resent=$(($(port_counter "$mnt" packet_seq_err) + $(port_counter "$far" packet_seq_err)))
+[ $resent -gt 0 ] || fail "$how: no sequence NAKs"
+echo "$how: $resent sequence NAKs"
+lossless
+works
+
+# The worker dies under traffic: the mount answers, new connections work at once, and the far end's
+# old ones end as if there were nobody.
+traffic
+mv "$logs/server" "$logs/old_server"
+mv "$logs/client" "$logs/old_client"
+old_server=$server old_client=$client
+worker=$(worker_pid)
+since=$(now_us)
+kill -KILL "$worker"
+cat "$ib/mb_0/node_guid" >/dev/null
+answered=$(($(now_us) - since))
+pingpong 81920 ibv_rc_pingpong -g 1 -n 10 -c
+worked=$(($(now_us) - since))
+exceeded $old_client old_client $since "a worker that died"
+status=0
+wait "$old_server" || status=$?
+[ $status -ne 0 ] && [ $status -lt 124 ] || fail "a server whose worker died: status $status"
+expect 10.9.0.1 "$(cat "$debug/uplinks/uplink/addresses")" "addresses after a takeover"
+echo "a worker that died: the mount answered after $((answered / 1000)) ms, a new connection was through after $((worked / 1000)) ms"
+[ $worked -lt 1000000 ] || fail "new connections only after $worked us"
