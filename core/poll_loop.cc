@@ -38,6 +38,14 @@ void PollLoop::add(int fd, uint32_t events, std::function<void()> ready) {
   handlers_[fd] = std::move(ready);
 }
 
+void PollLoop::watch_output(int fd, bool wanted) {
+  epoll_event event{};
+  event.events = EPOLLIN | (wanted ? EPOLLOUT : 0u);
+  event.data.fd = fd;
+  [[maybe_unused]] int rc = ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event);
+  assert(rc == 0);
+}
+
 void PollLoop::unwatch(int fd) {
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
   handlers_.erase(fd);

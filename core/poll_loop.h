@@ -22,6 +22,8 @@ class PollLoop {
   void watch(int fd, std::function<void()> ready);
   // The same for what is told out of band (POLLPRI), as /proc/self/mountinfo does.
   void watch_priority(int fd, std::function<void()> ready);
+  // Of one that is watched: `ready` also runs whenever it takes output, or no longer so.
+  void watch_output(int fd, bool wanted);
   void unwatch(int fd);
 
   // Any thread, also a handler: runs `task` on the loop thread, later, in order of posting. What is

@@ -13,16 +13,8 @@
 namespace rocefs {
 namespace {
 
-constexpr uint64_t kMaxDepth = 64;
 constexpr uint32_t kPd = 1;
 constexpr uint32_t kQkey = 0x11111111;  // as the stock UD programs use
-constexpr size_t kStampEvery = 256;     // the smallest MTU: every packet carries a stamp
-
-uint64_t mix(uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
-}
 
 }  // namespace
 
@@ -34,6 +26,7 @@ Flow::Flow(Fabric& fabric, const FlowSpec& spec, const Owner& owner,
       stats_(std::move(stats)),
       input_(std::move(input)),
       ended_(std::move(ended)),
+      pattern_(fabric.seed()),
       send_cq_(0),
       receive_cq_(0),
       poll_(event_of<&Flow::on_completions>(this)) {}
@@ -42,32 +35,12 @@ Flow::~Flow() {
   stop();
 }
 
-// How many messages, and how many at a time.
-Result<void> Flow::plan() {
-  count_ = spec_.count;
-  if (input_) {
-    uint64_t bytes = input_->bytes().size();
-    count_ = std::max<uint64_t>(1, (bytes + spec_.size - 1) / spec_.size);
-    depth_ = kMaxDepth;
-    return {};
-  }
-  uint64_t each = (std::max<uint64_t>(1, spec_.size) + kGrhLen) * spec_.qps;
-  if (each > kMaxFlowMemory) {
-    return errorf(EINVAL, "qps={} of size={} need more than {} bytes of memory", spec_.qps,
-                  spec_.size, kMaxFlowMemory);
-  }
-  uint64_t wanted = (count_ + spec_.qps - 1) / spec_.qps;
-  depth_ = std::clamp<uint64_t>(std::min(wanted, kMaxFlowMemory / 4 / each), 1, kMaxDepth);
-  return {};
-}
-
 Result<void> Flow::open_ends() {
   for (auto [end, name] : {std::pair(&near_, &spec_.from), std::pair(&far_, &spec_.to)}) {
     end->port = fabric_.port(*name);
     if (!end->port) return errorf(EINVAL, "no device {}", *name);
   }
-  uint64_t bytes = input_ ? input_->bytes().size() : spec_.size * spec_.qps * depth_;
-  uint64_t far_bytes = spec_.op == FlowOp::kUd ? bytes + kGrhLen * spec_.qps * depth_ : bytes;
+  uint64_t bytes = plan_.bytes(), far_bytes = plan_.receive_bytes();
   bool read = spec_.op == FlowOp::kRead;
   bool answered = read || spec_.op == FlowOp::kAtomic;
   uint8_t remote = read                          ? kRemoteRead
@@ -92,10 +65,14 @@ Result<void> Flow::open_end(End& end, uint64_t bytes, uint8_t access,
 }
 
 Result<void> Flow::start() {
-  if (Result<void> planned = plan(); !planned) return planned;
+  std::optional<uint64_t> file;
+  if (input_) file = input_->bytes().size();
+  Result<FlowPlan> planned = FlowPlan::of(spec_, file);
+  if (!planned) return planned.error();
+  plan_ = *planned;
   Result<void> opened = open_ends();
-  send_cq_ = CompletionQueue(spec_.qps * depth_);
-  receive_cq_ = CompletionQueue(spec_.qps * depth_);
+  send_cq_ = CompletionQueue(spec_.qps * plan_.depth);
+  receive_cq_ = CompletionQueue(spec_.qps * plan_.depth);
   pairs_.resize(spec_.qps);
   for (uint32_t i = 0; opened && i < spec_.qps; ++i) opened = connect(pairs_[i], i);
   if (!opened) {
@@ -125,7 +102,7 @@ Result<void> Flow::make_pair(Pair& pair) {
   init.pd = kPd;
   init.send_cq = &send_cq_;
   init.receive_cq = &receive_cq_;
-  init.send_depth = init.receive_depth = static_cast<uint32_t>(depth_);
+  init.send_depth = init.receive_depth = static_cast<uint32_t>(plan_.depth);
   init.owner = owner_;
   Result<Qp*> near = near_.device->create_qp(init);
   if (!near) return near.error();
@@ -155,7 +132,7 @@ Result<void> Flow::connect(Pair& pair, uint32_t index) {
   attributes.access = kRemoteWrite | kRemoteRead | kRemoteAtomic;
   attributes.qkey = kQkey;
   // Initial PSNs as a connection manager would draw them; the same in every run of a seed.
-  uint64_t draw = mix(fabric_.seed() ^ fnv1a64(spec_.name) ^ index);
+  uint64_t draw = mix64(fabric_.seed() ^ fnv1a64(spec_.name) ^ index);
   uint32_t near_psn = draw & 0xffffff, far_psn = (draw >> 24) & 0xffffff;
   pair.path.local = near_gids[spec_.gid];
   pair.path.remote = far_gids[spec_.gid];
@@ -173,65 +150,17 @@ Result<void> Flow::connect(Pair& pair, uint32_t index) {
   return pair.near->bring_up(attributes);
 }
 
-// Message m goes over pair m mod qps.
-uint64_t Flow::messages_of(uint32_t pair) const {
-  return count_ / spec_.qps + (pair < count_ % spec_.qps ? 1 : 0);
-}
-
-uint64_t Flow::message_index(uint32_t pair, uint64_t position) const {
-  return position * spec_.qps + pair;
-}
-
-Flow::Slot Flow::slot(uint32_t pair, uint64_t position) const {
-  if (input_) {
-    uint64_t offset = message_index(pair, position) * spec_.size;
-    return {offset, static_cast<uint32_t>(std::min(spec_.size, input_->bytes().size() - offset))};
-  }
-  return {(pair * depth_ + position % depth_) * spec_.size, static_cast<uint32_t>(spec_.size)};
-}
-
-// A datagram brings its routing header.
-Flow::Slot Flow::receive_slot(uint32_t pair, uint64_t position) const {
-  if (spec_.op != FlowOp::kUd) return slot(pair, position);
-  uint64_t size = spec_.size + kGrhLen;
-  return {(pair * depth_ + position % depth_) * size, static_cast<uint32_t>(size)};
-}
-
-// An immediate carries the low half of the message's number.
-uint64_t Flow::stamp_of(uint64_t message, uint64_t offset) const {
-  return mix(fabric_.seed() ^ ((message & 0xffffffff) << 31) ^ offset);
-}
-
 std::shared_ptr<LocalMemory> Flow::fresh_memory(uint64_t bytes) const {
   return spec_.verify ? LocalMemory::create(bytes) : LocalMemory::create_blank(bytes);
-}
-
-// Makes the message's bytes differ from those of the message that had this slot before.
-void Flow::stamp(const Slot& at, uint64_t message) {
-  uint8_t* bytes = source().memory->bytes().data() + at.offset;
-  for (uint64_t i = 0; i < at.length; i += kStampEvery) {
-    uint64_t word = stamp_of(message, i);
-    std::memcpy(bytes + i, &word, std::min<uint64_t>(sizeof word, at.length - i));
-  }
-}
-
-bool Flow::stamped(const uint8_t* bytes, uint64_t length, uint64_t message) const {
-  for (uint64_t i = 0; i < length; i += kStampEvery) {
-    uint64_t word = stamp_of(message, i);
-    if (std::memcmp(bytes + i, &word, std::min<uint64_t>(sizeof word, length - i)) != 0) {
-      return false;
-    }
-  }
-  return true;
 }
 
 void Flow::post_receives(uint32_t index) {
   if (!sends()) return;
   Pair& pair = pairs_[index];
-  uint64_t wanted = unreliable() ? ~uint64_t{0} : messages_of(index);
+  uint64_t wanted = unreliable() ? ~uint64_t{0} : plan_.messages_of(index);
   uint64_t done = unreliable() ? pair.received : pair.completed;
-  while (pair.receives < wanted && pair.receives < done + depth_) {
-    Slot at = receive_slot(index, pair.receives);
+  while (pair.receives < wanted && pair.receives < done + plan_.depth) {
+    FlowPlan::Slot at = plan_.receive_slot(index, pair.receives);
     ReceiveRequest request;
     request.wr_id = index;
     request.sges = Sge{far_.address + at.offset, at.length, far_.key};
@@ -242,7 +171,7 @@ void Flow::post_receives(uint32_t index) {
 
 SendRequest Flow::request_of(uint32_t index, uint64_t position) const {
   const Pair& pair = pairs_[index];
-  Slot at = slot(index, position);
+  FlowPlan::Slot at = plan_.slot(index, position);
   SendRequest request;
   request.wr_id = index;
   request.sges = Sge{near_.address + at.offset, at.length, near_.key};
@@ -266,7 +195,7 @@ SendRequest Flow::request_of(uint32_t index, uint64_t position) const {
     case FlowOp::kUc:
     case FlowOp::kUd:  // the receiver learns which message it is
       request.op = SendOp::kSendImm;
-      request.immediate = static_cast<uint32_t>(message_index(index, position));
+      request.immediate = static_cast<uint32_t>(plan_.message_index(index, position));
       request.path = pair.path;
       request.remote_qpn = pair.far->number();
       request.qkey = kQkey;
@@ -277,9 +206,13 @@ SendRequest Flow::request_of(uint32_t index, uint64_t position) const {
 
 void Flow::post_more(uint32_t index) {
   Pair& pair = pairs_[index];
-  while (pair.posted < messages_of(index) && pair.posted < pair.completed + depth_) {
+  while (pair.posted < plan_.messages_of(index) && pair.posted < pair.completed + plan_.depth) {
     bool made_up = spec_.verify && !input_ && spec_.op != FlowOp::kAtomic;
-    if (made_up) stamp(slot(index, pair.posted), message_index(index, pair.posted));
+    if (made_up) {
+      FlowPlan::Slot at = plan_.slot(index, pair.posted);
+      pattern_.stamp(source().memory->bytes().subspan(at.offset, at.length),
+                     plan_.message_index(index, pair.posted));
+    }
     if (!pair.near->post(request_of(index, pair.posted))) return;
     ++pair.posted;
   }
@@ -299,7 +232,7 @@ void Flow::on_completions(TimeNs now) {
       }
     }
   }
-  if (stats_->messages.get() == count_) finish(now, {});
+  if (stats_->messages.get() == plan_.count) finish(now, {});
 }
 
 // What arrives on an unreliable service is held against what was sent; the rest was lost.
@@ -308,11 +241,11 @@ bool Flow::take_receive(const Completion& completion) {
   if (!unreliable()) return true;
   auto index = static_cast<uint32_t>(completion.wr_id);
   Pair& pair = pairs_[index];
-  Slot at = receive_slot(index, pair.received++);
+  FlowPlan::Slot at = plan_.receive_slot(index, pair.received++);
   uint32_t skip = spec_.op == FlowOp::kUd ? kGrhLen : 0;
   const uint8_t* bytes = far_.memory->bytes().data() + at.offset + skip;
   bool whole = completion.byte_len == spec_.size + skip &&
-               (!spec_.verify || stamped(bytes, spec_.size, completion.immediate));
+               (!spec_.verify || pattern_.stamped({bytes, spec_.size}, completion.immediate));
   if (!whole) stats_->mismatched.add();
   stats_->received.add();
   stats_->bytes.add(completion.byte_len - skip);
@@ -324,7 +257,7 @@ bool Flow::take_send(const Completion& completion) {
   if (completion.status != WcStatus::kSuccess) return false;
   auto index = static_cast<uint32_t>(completion.wr_id);
   Pair& pair = pairs_[index];
-  if (!unreliable()) verify(slot(index, pair.completed));
+  if (!unreliable()) verify(plan_.slot(index, pair.completed));
   stats_->messages.add();
   ++pair.completed;
   account(pair);
@@ -334,7 +267,7 @@ bool Flow::take_send(const Completion& completion) {
 }
 
 // No work request completes before its last byte is placed: at this moment both ends are equal.
-void Flow::verify(const Slot& at) {
+void Flow::verify(const FlowPlan::Slot& at) {
   const uint8_t* near = near_.memory->bytes().data() + at.offset;
   const uint8_t* far = far_.memory->bytes().data() + at.offset;
   if (spec_.op == FlowOp::kAtomic) {
@@ -368,8 +301,7 @@ void Flow::finish(TimeNs now, Result<void> result) {
     // Each addition happened once: they found 0, 1, … count - 1, and left count.
     uint64_t left = 0;
     std::memcpy(&left, far_.memory->bytes().data(), sizeof left);
-    bool once = left == count_ &&
-                originals_ == (count_ % 2 ? (count_ - 1) / 2 * count_ : count_ / 2 * (count_ - 1));
+    bool once = left == plan_.count && originals_ == plan_.originals();
     if (!once) stats_->mismatched.add();
   }
   stop();

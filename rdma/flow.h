@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,19 +15,19 @@
 #include "core/scheduler.h"
 #include "rdma/completion_queue.h"
 #include "rdma/device.h"
+#include "rdma/flow_plan.h"
 #include "rdma/memory.h"
 #include "rdma/verbs.h"
 
 namespace rocefs {
 
-// UC and UD flows send; messages may be lost on them.
-enum class FlowOp : uint8_t { kWrite, kSend, kRead, kAtomic, kUc, kUd };
-
 // What `echo NAME OP FROM TO KEY=VALUE… > traffic/start` says.
 struct FlowSpec {
   std::string name;
   FlowOp op = FlowOp::kWrite;
-  std::string from, to;  // ports: DEVICE or DEVICE/N
+  bool accepts = false;      // NAME accept PORT: the far half of what another mount will start
+  std::string from, to;      // ports: DEVICE or DEVICE/N
+  std::optional<Ip> remote;  // TO as an address, behind an uplink; of accepts: of whom alone
   uint32_t qps = 1;
   uint64_t size = 64 * 1024;  // bytes per message
   uint64_t count = 1;         // messages, over all queue pairs in turn; with a file: what it takes
@@ -35,14 +36,18 @@ struct FlowSpec {
   uint32_t window = 128;      // packets per queue pair
   uint8_t timeout = 14;
   uint8_t retry = 7;
-  uint32_t gid = 1;    // index in the GID table of both ends: 0 is IPv6, 1 IPv4
+  uint32_t gid = 1;    // index in the GID table of both ends: 0 is IPv6, 1 IPv4; not with remote
   bool verify = true;  // false: bytes are counted, but neither made nor kept nor looked at
 };
 
-inline constexpr uint64_t kMaxFlowMemory = uint64_t{1} << 30;  // per end
-
 // EINVAL with the reason for a malformed line; device names are not looked up.
 Result<FlowSpec> parse_flow(std::string_view line);
+// One KEY=VALUE of it. EINVAL, ERANGE.
+Result<void> set_flow_key(FlowSpec& spec, std::string_view key, std::string_view value);
+// EINVAL for a word that names none.
+Result<FlowOp> parse_flow_op(std::string_view word);
+// EINVAL for what cannot be the name of a flow.
+Result<void> check_flow_name(std::string_view name);
 
 // Written by the core, read by any thread.
 struct FlowStats {
@@ -54,7 +59,17 @@ struct FlowStats {
   Counter started_ns, ended_ns;  // ended_ns is 0 while the flow runs
 };
 
-class Flow final : public DeviceClient {
+// What runs of a flow in this mount: all of it, or one half. On the core's thread.
+class FlowRun {
+ public:
+  virtual ~FlowRun() = default;
+  // Ends it without telling.
+  virtual void stop() = 0;
+  // What was received of an input; whole once the flow has ended well.
+  virtual std::shared_ptr<LocalMemory> received() const = 0;
+};
+
+class Flow final : public FlowRun, public DeviceClient {
  public:
   // On the core's thread, as everything here. `input` is what is sent, message by message; without
   // it the flow makes bytes up. `ended` runs once, not from within start().
@@ -67,10 +82,8 @@ class Flow final : public DeviceClient {
   Result<void> start();
   // The flow fails.
   void device_removed(Device& device) override;
-  // Ends it without calling `ended`.
-  void stop();
-  // What was received of an input; whole once the flow has ended well.
-  std::shared_ptr<LocalMemory> received() const { return sink().memory; }
+  void stop() override;
+  std::shared_ptr<LocalMemory> received() const override { return sink().memory; }
 
  private:
   struct End {
@@ -90,39 +103,26 @@ class Flow final : public DeviceClient {
     uint64_t received = 0;                                     // and completed
     uint64_t packets = 0, resent = 0, timeouts = 0, cnps = 0;  // already in the stats
   };
-  // A message's place in both memories.
-  struct Slot {
-    uint64_t offset;
-    uint32_t length;
-  };
 
-  bool unreliable() const { return spec_.op == FlowOp::kUc || spec_.op == FlowOp::kUd; }
-  bool sends() const { return spec_.op == FlowOp::kSend || unreliable(); }
+  bool unreliable() const { return is_unreliable(spec_.op); }
+  bool sends() const { return sends_messages(spec_.op); }
   // Where the bytes come from and go to: of a READ the other way round.
   const End& source() const { return spec_.op == FlowOp::kRead ? far_ : near_; }
   const End& sink() const { return spec_.op == FlowOp::kRead ? near_ : far_; }
 
-  Result<void> plan();
   Result<void> open_ends();
   Result<void> open_end(End& end, uint64_t bytes, uint8_t access,
                         std::shared_ptr<LocalMemory> memory);
   Result<void> connect(Pair& pair, uint32_t index);
   Result<void> make_pair(Pair& pair);
   std::shared_ptr<LocalMemory> fresh_memory(uint64_t bytes) const;
-  uint64_t messages_of(uint32_t pair) const;
-  uint64_t message_index(uint32_t pair, uint64_t position) const;
-  Slot slot(uint32_t pair, uint64_t position) const;
-  Slot receive_slot(uint32_t pair, uint64_t position) const;
-  uint64_t stamp_of(uint64_t message, uint64_t offset) const;
-  void stamp(const Slot& slot, uint64_t message);
-  bool stamped(const uint8_t* bytes, uint64_t length, uint64_t message) const;
   void post_more(uint32_t pair);
   void post_receives(uint32_t pair);
   SendRequest request_of(uint32_t pair, uint64_t position) const;
   void on_completions(TimeNs now);
   bool take_send(const Completion& completion);
   bool take_receive(const Completion& completion);
-  void verify(const Slot& slot);
+  void verify(const FlowPlan::Slot& slot);
   void finish(TimeNs now, Result<void> result);
   void account(Pair& pair);
   void tear_down();
@@ -134,8 +134,8 @@ class Flow final : public DeviceClient {
   std::shared_ptr<LocalMemory> input_;
   Ended ended_;
   End near_, far_;
-  uint64_t count_ = 0;
-  uint64_t depth_ = 0;  // messages of one pair that may be under way
+  FlowPlan plan_;
+  const FlowPattern pattern_;
   CompletionQueue send_cq_, receive_cq_;
   std::vector<Pair> pairs_;
   uint64_t originals_ = 0;  // the sum of what atomics found

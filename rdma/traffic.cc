@@ -1,7 +1,6 @@
 #include "rdma/traffic.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -9,51 +8,49 @@
 
 #include "core/caller_file.h"
 #include "core/trigger.h"
+#include "rdma/flow_files.h"
 
 namespace rocefs {
 namespace {
 
-constexpr TriggerRow kStart{"start",
-                            "NAME write|send|read|atomic|uc|ud FROM TO [qps= size= count= mtu= "
-                            "window= timeout= retry= gid= verify=on|off] "
-                            "[file=IN [out=OUT]]",
-                            "starts a flow between two devices and adds a directory NAME for it"};
+constexpr TriggerRow kStart{
+    "start",
+    "NAME write|send|read|atomic|uc|ud FROM TO [qps= size= count= mtu= window= timeout= retry= "
+    "gid= verify=on|off] [file=IN [out=OUT]], or NAME accept PORT [file=IN|out=OUT] [from=ADDRESS]",
+    "starts a flow between two devices and adds a directory NAME for it; TO may be the address of "
+    "another mount's device, behind an uplink: a real file crosses when that mount waits for the "
+    "flow by `NAME accept PORT`, with out= for what write and send bring, file= for what read "
+    "takes; "
+    "here read has out= alone, the others file="};
 constexpr TriggerRow kStop{"stop", "1", "stops the flow, or removes one that has ended"};
 
 }  // namespace
 
-// One flow, from the store that asked for it to the removal of its directory.
-struct Traffic::Entry {
-  FlowSpec spec;
-  Owner owner;
-  Caller caller;
-  std::string state = "running";  // or done, stopped, failed: REASON
-  bool live = true;               // the core has a flow, or its output is being written
-  bool writing = false;
-  std::shared_ptr<FlowStats> stats = std::make_shared<FlowStats>();
-  Fd output;
-  std::shared_ptr<Flow> flow;  // touched on the core's thread alone
-};
-
 // The directory's files.
 
-class Traffic::StateFile final : public Attribute {
+namespace {
+
+class StateFile final : public Attribute {
  public:
-  explicit StateFile(EntryPtr entry) : entry_(std::move(entry)) {}
+  explicit StateFile(FlowEntryPtr entry) : entry_(std::move(entry)) {}
   bool readable() const override { return true; }
   bool writable() const override { return false; }
   FileDoc doc() const override {
-    return {"value", {}, {}, "running, done, stopped, or failed: REASON"};
+    return {"value",
+            {},
+            {},
+            "running, done, stopped, or failed: REASON; with another mount waiting or connecting "
+            "at first"};
   }
   Result<std::string> show() override { return entry_->state + "\n"; }
 
  private:
-  EntryPtr entry_;
+  FlowEntryPtr entry_;
 };
 
-class Traffic::ResultFile final : public Attribute {
+class ResultFile final : public Attribute {
  public:
-  ResultFile(EntryPtr entry, Engine& engine) : entry_(std::move(entry)), engine_(engine) {}
+  ResultFile(FlowEntryPtr entry, Engine& engine) : entry_(std::move(entry)), engine_(engine) {}
   bool readable() const override { return true; }
   bool writable() const override { return false; }
   FileDoc doc() const override {
@@ -76,11 +73,16 @@ class Traffic::ResultFile final : public Attribute {
   }
 
  private:
-  EntryPtr entry_;
+  FlowEntryPtr entry_;
   Engine& engine_;
 };
 
-Traffic::Traffic(House house) : house_(std::move(house)) {
+}  // namespace
+
+Traffic::Traffic(House house)
+    : house_(std::move(house)),
+      remote_({house_.engine, house_.fabric, house_.tree, house_.loop, *this, house_.directory,
+               house_.warn}) {
   house_.tree.add_directory(house_.directory, true);
   add_trigger(house_.tree, house_.directory, kStart, house_.engine,
               [this](std::string_view text, const OperationPtr& operation, Answer<void> answer) {
@@ -90,28 +92,47 @@ Traffic::Traffic(House house) : house_(std::move(house)) {
 
 // The engine has stopped. Late commands may still refer to an entry; its flow goes with the fabric.
 Traffic::~Traffic() {
-  for (auto& [name, entry] : entries_) entry->flow.reset();
+  for (auto& [name, entry] : entries_) {
+    entry->flow.reset();
+    entry->line.reset();
+    entry->settled = nullptr;
+  }
+}
+
+FlowEntryPtr Traffic::find(std::string_view name) const {
+  auto it = entries_.find(name);
+  return it == entries_.end() ? nullptr : it->second;
+}
+
+void Traffic::add(const FlowEntryPtr& entry) {
+  entries_[entry->spec.name] = entry;
 }
 
 void Traffic::start(std::string_view line, const OperationPtr& operation, Answer<void> answer) {
   Result<FlowSpec> spec = parse_flow(line);
   if (!spec) return answer(spec.error());
-  for (const std::string& port : {spec->from, spec->to}) {
-    if (!house_.fabric.port(port)) return answer(errorf(EINVAL, "no device {}", port));
+  bool remote = spec->remote || spec->accepts;
+  for (const std::string* port : {&spec->from, &spec->to}) {
+    if (remote && port == &spec->to) continue;
+    if (!house_.fabric.port(*port)) return answer(errorf(EINVAL, "no device {}", *port));
+  }
+  if (remote) {
+    if (Result<void> may = remote_.check(*spec); !may) return answer(may.error());
   }
   if (entries_.contains(spec->name)) {
     return answer(errorf(EEXIST, "there is a flow {} already", spec->name));
   }
-  auto entry = std::make_shared<Entry>();
+  auto entry = std::make_shared<FlowEntry>();
   entry->spec = *spec;
   entry->caller = operation->caller();
   entry->owner = {operation->caller().pid, comm_of(operation->caller().pid)};
-  entries_[spec->name] = entry;
+  add(entry);
   Answer<void> launched = [this, entry, answer = std::move(answer)](Result<void> result) mutable {
     if (!result) entries_.erase(entry->spec.name);
     answer(std::move(result));
   };
-  if (entry->spec.input.empty()) return launch(entry, nullptr, std::move(launched));
+  bool files = !entry->spec.input.empty() || !entry->spec.output.empty();
+  if (!files) return launch(entry, nullptr, std::move(launched));
   load_files(entry, operation, std::move(launched));
 }
 
@@ -122,57 +143,22 @@ struct Loaded {
   Fd output;
 };
 
-// On the helper thread.
-Result<std::shared_ptr<LocalMemory>> read_input(int fd, const std::string& path,
-                                                const std::atomic<bool>& cancelled) {
-  struct stat status;
-  if (::fstat(fd, &status) != 0) return errorf(errno, "{}: {}", path, std::strerror(errno));
-  auto size = static_cast<uint64_t>(status.st_size);
-  if (size > kMaxFlowMemory) {
-    return errorf(EFBIG, "{}: {} bytes, more than {}", path, size, kMaxFlowMemory);
-  }
-  std::shared_ptr<LocalMemory> memory = LocalMemory::create(size);
-  if (!memory) return errorf(ENOMEM, "{}: no memory for {} bytes", path, size);
-  constexpr size_t kChunk = 1 << 20;
-  for (uint64_t at = 0; at < size;) {
-    if (cancelled.load()) return Error{EINTR, "interrupted"};
-    std::span<uint8_t> rest = memory->bytes().subspan(at);
-    ssize_t got = ::pread(fd, rest.data(), std::min(rest.size(), kChunk), static_cast<off_t>(at));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return errorf(errno, "{}: {}", path, std::strerror(errno));
-    if (got == 0) return errorf(EIO, "{}: became shorter while it was read", path);
-    at += static_cast<uint64_t>(got);
-  }
-  return memory;
-}
-
-// What the file held before goes only now that there is something to take its place.
-Result<void> write_all(int fd, std::span<const uint8_t> bytes, const std::string& path) {
-  if (::ftruncate(fd, 0) != 0) return errorf(errno, "{}: {}", path, std::strerror(errno));
-  for (size_t at = 0; at < bytes.size();) {
-    ssize_t put = ::pwrite(fd, bytes.data() + at, std::min<size_t>(bytes.size() - at, 1 << 20),
-                           static_cast<off_t>(at));
-    if (put < 0 && errno == EINTR) continue;
-    if (put <= 0) return errorf(errno, "{}: {}", path, std::strerror(errno));
-    at += static_cast<size_t>(put);
-  }
-  return {};
-}
-
 }  // namespace
 
-void Traffic::load_files(const EntryPtr& entry, const OperationPtr& operation,
+void Traffic::load_files(const FlowEntryPtr& entry, const OperationPtr& operation,
                          Answer<void> answer) {
   auto cancelled = std::make_shared<std::atomic<bool>>(false);
   operation->on_interrupt([cancelled] { cancelled->store(true); });
   auto load = [entry, cancelled, mount = own_mount_]() -> Result<std::shared_ptr<Loaded>> {
     const FlowSpec& spec = entry->spec;
-    Result<Fd> input = open_as(entry->caller, spec.input, O_RDONLY, mount);
-    if (!input) return input.error();
-    auto memory = read_input(input->get(), spec.input, *cancelled);
-    if (!memory) return memory.error();
     auto loaded = std::make_shared<Loaded>();
-    loaded->memory = *memory;
+    if (!spec.input.empty()) {
+      Result<Fd> input = open_as(entry->caller, spec.input, O_RDONLY, mount);
+      if (!input) return input.error();
+      auto memory = read_input(input->get(), spec.input, *cancelled);
+      if (!memory) return memory.error();
+      loaded->memory = *memory;
+    }
     if (spec.output.empty()) return loaded;
     Result<Fd> output = open_as(entry->caller, spec.output, O_WRONLY | O_CREAT, mount);
     if (!output) return output.error();
@@ -191,11 +177,24 @@ void Traffic::load_files(const EntryPtr& entry, const OperationPtr& operation,
   });
 }
 
-void Traffic::launch(const EntryPtr& entry, std::shared_ptr<LocalMemory> input,
+void Traffic::launch(const FlowEntryPtr& entry, std::shared_ptr<LocalMemory> input,
                      Answer<void> answer) {
+  if (entry->spec.accepts) {
+    remote_.wait(entry, std::move(input));
+    return answer({});
+  }
+  if (entry->spec.remote) return remote_.launch(entry, std::move(input), std::move(answer));
+  launch_here(entry, std::move(input), std::move(answer));
+}
+
+void Traffic::launch_here(const FlowEntryPtr& entry, std::shared_ptr<LocalMemory> input,
+                          Answer<void> answer) {
   // The core tells when the flow has ended, also when that is before this store is answered.
   auto on_ended = [this, entry](Result<void> result) {
-    if (!entry->spec.output.empty()) ++house_.engine.outstanding().settling;
+    if (!entry->spec.output.empty()) {
+      entry->settling = true;
+      ++house_.engine.outstanding().settling;
+    }
     house_.engine.tell_control(
         [this, entry, received = entry->flow->received(), result = std::move(result)]() mutable {
           ended(entry, std::move(received), std::move(result));
@@ -203,9 +202,10 @@ void Traffic::launch(const EntryPtr& entry, std::shared_ptr<LocalMemory> input,
   };
   house_.engine.call<void>(
       [this, entry, input, on_ended]() -> Result<void> {
-        entry->flow = std::make_shared<Flow>(house_.fabric, entry->spec, entry->owner, entry->stats,
-                                             input, on_ended);
-        Result<void> started = entry->flow->start();
+        auto flow = std::make_shared<Flow>(house_.fabric, entry->spec, entry->owner, entry->stats,
+                                           input, on_ended);
+        entry->flow = flow;
+        Result<void> started = flow->start();
         if (!started) entry->flow.reset();
         return started;
       },
@@ -215,7 +215,7 @@ void Traffic::launch(const EntryPtr& entry, std::shared_ptr<LocalMemory> input,
       });
 }
 
-void Traffic::add_directory(const EntryPtr& entry) {
+void Traffic::add_directory(const FlowEntryPtr& entry) {
   std::string directory = house_.directory + "/" + entry->spec.name;
   house_.tree.add_directory(directory, true);
   house_.tree.add_file(directory + "/state", std::make_shared<StateFile>(entry));
@@ -233,6 +233,12 @@ void Traffic::add_directory(const EntryPtr& entry) {
   reading("window", sender.window,
           "octets of requests that it may have in flight; 4294967295 without a limit, 524288 while "
           "CFR limits nothing");
+  if (!entry->peer.empty() || entry->spec.accepts) {
+    house_.tree.add_file(
+        directory + "/peer",
+        read_only([entry]() -> Result<std::string> { return entry->peer; },
+                  "the address of the other mount's end; nothing while none has come"));
+  }
   add_trigger(house_.tree, directory, kStop, house_.engine,
               [this, entry](std::string_view text, const OperationPtr&, Answer<void> answer) {
                 if (without_newline(text) != "1") {
@@ -242,13 +248,13 @@ void Traffic::add_directory(const EntryPtr& entry) {
               });
 }
 
-void Traffic::ended(const EntryPtr& entry, std::shared_ptr<LocalMemory> received,
+void Traffic::ended(const FlowEntryPtr& entry, std::shared_ptr<LocalMemory> received,
                     Result<void> result) {
   if (result && !entry->spec.output.empty()) return write_output(entry, std::move(received));
   settle(entry, std::move(result));
 }
 
-void Traffic::write_output(const EntryPtr& entry, std::shared_ptr<LocalMemory> received) {
+void Traffic::write_output(const FlowEntryPtr& entry, std::shared_ptr<LocalMemory> received) {
   entry->writing = true;
   house_.worker.post([this, entry, received] {
     Result<void> result = write_all(entry->output.get(), received->bytes(), entry->spec.output);
@@ -264,16 +270,18 @@ void Traffic::write_output(const EntryPtr& entry, std::shared_ptr<LocalMemory> r
 }
 
 // The flow has ended in the world too: its state says so, its memory goes.
-void Traffic::settle(const EntryPtr& entry, Result<void> result) {
+void Traffic::settle(const FlowEntryPtr& entry, Result<void> result) {
   entry->live = false;
   entry->state = result ? "done" : "failed: " + result.error().reason;
   entry->output.reset();
+  if (auto settled = std::exchange(entry->settled, nullptr)) settled(result);
+  hang_up(*entry, result ? "" : result.error().reason);
   release(entry);
 }
 
-void Traffic::release(const EntryPtr& entry) {
+void Traffic::release(const FlowEntryPtr& entry) {
   Task settled = [this, entry] {
-    if (!entry->spec.output.empty()) --house_.engine.outstanding().settling;
+    if (std::exchange(entry->settling, false)) --house_.engine.outstanding().settling;
     entry->flow.reset();
   };
   if (house_.engine.post(settled)) return;
@@ -281,7 +289,7 @@ void Traffic::release(const EntryPtr& entry) {
   house_.engine.tell_control([this, entry] { release(entry); });
 }
 
-void Traffic::stop(const EntryPtr& entry, Answer<void> answer) {
+void Traffic::stop(const FlowEntryPtr& entry, Answer<void> answer) {
   if (!entry->live) {
     forget(entry);
     return answer({});
@@ -295,13 +303,21 @@ void Traffic::stop(const EntryPtr& entry, Answer<void> answer) {
       },
       [entry, answer = std::move(answer)](Result<void> result) mutable {
         // It may have ended by itself meanwhile.
-        if (result && entry->live && !entry->writing && entry->state == "running") {
+        if (result && entry->live && !entry->writing) {
           entry->state = "stopped";
           entry->live = false;
           entry->output.reset();
+          hang_up(*entry, "stopped");
         }
         answer(std::move(result));
       });
+}
+
+// The far end hears why, if it is there still.
+void Traffic::hang_up(FlowEntry& entry, const std::string& why) {
+  if (entry.line) entry.line->hang_up(text_of(FlowFailure{why}));
+  entry.line.reset();
+  entry.input.reset();
 }
 
 void Traffic::begin_reset() {
@@ -310,7 +326,7 @@ void Traffic::begin_reset() {
 }
 
 void Traffic::stop_all() {
-  for (const EntryPtr& entry : leaving_) {
+  for (const FlowEntryPtr& entry : leaving_) {
     if (entry->flow) entry->flow->stop();
     entry->flow.reset();
   }
@@ -318,15 +334,16 @@ void Traffic::stop_all() {
 
 // One without a directory is still being started: it comes after the reset.
 void Traffic::finish_reset() {
-  for (const EntryPtr& entry : std::exchange(leaving_, {})) {
+  for (const FlowEntryPtr& entry : std::exchange(leaving_, {})) {
     if (!house_.tree.resolve(house_.directory + "/" + entry->spec.name)) continue;
     entry->live = false;
     if (!entry->writing) entry->output.reset();
+    hang_up(*entry, "reset");
     forget(entry);
   }
 }
 
-void Traffic::forget(const EntryPtr& entry) {
+void Traffic::forget(const FlowEntryPtr& entry) {
   auto it = entries_.find(entry->spec.name);
   if (it == entries_.end() || it->second != entry) return;
   entries_.erase(it);

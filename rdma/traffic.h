@@ -3,6 +3,8 @@
 //   echo "f1 write mb_0 mb_1 size=64K count=100" > traffic/start
 //   cat traffic/f1/state traffic/f1/result; echo 1 > traffic/f1/stop
 //
+// RemoteTraffic has those whose other end is in another mount.
+//
 // On the control thread; the flows themselves live on the core's.
 #pragma once
 
@@ -16,16 +18,18 @@
 #include <vector>
 
 #include "core/engine.h"
-#include "core/fd.h"
 #include "core/file.h"
+#include "core/poll_loop.h"
 #include "core/tree.h"
 #include "core/worker.h"
 #include "rdma/fabric.h"
 #include "rdma/flow.h"
+#include "rdma/flow_entry.h"
+#include "rdma/remote_traffic.h"
 
 namespace rocefs {
 
-class Traffic {
+class Traffic final : private FlowBook {
  public:
   // What a flow needs of the house. Everything outlives the engine's thread.
   struct House {
@@ -33,7 +37,10 @@ class Traffic {
     Fabric& fabric;
     Tree& tree;
     Worker& worker;
+    PollLoop& loop;
     std::string directory;  // in the tree
+    // What a person should know and nobody has asked for.
+    std::function<void(const std::string&)> warn;
   };
 
   explicit Traffic(House house);
@@ -51,26 +58,28 @@ class Traffic {
   void finish_reset();
 
  private:
-  class StateFile;
-  class ResultFile;
-  struct Entry;
-  using EntryPtr = std::shared_ptr<Entry>;
-
   void start(std::string_view line, const OperationPtr& operation, Answer<void> answer);
-  void load_files(const EntryPtr& entry, const OperationPtr& operation, Answer<void> answer);
-  void launch(const EntryPtr& entry, std::shared_ptr<LocalMemory> input, Answer<void> answer);
-  void add_directory(const EntryPtr& entry);
-  void ended(const EntryPtr& entry, std::shared_ptr<LocalMemory> received, Result<void> result);
-  void write_output(const EntryPtr& entry, std::shared_ptr<LocalMemory> received);
-  void settle(const EntryPtr& entry, Result<void> result);
-  void release(const EntryPtr& entry);
-  void stop(const EntryPtr& entry, Answer<void> answer);
-  void forget(const EntryPtr& entry);
+  void load_files(const FlowEntryPtr& entry, const OperationPtr& operation, Answer<void> answer);
+  void launch(const FlowEntryPtr& entry, std::shared_ptr<LocalMemory> input, Answer<void> answer);
+  void launch_here(const FlowEntryPtr& entry, std::shared_ptr<LocalMemory> input,
+                   Answer<void> answer);
+  FlowEntryPtr find(std::string_view name) const override;
+  void add(const FlowEntryPtr& entry) override;
+  void add_directory(const FlowEntryPtr& entry) override;
+  void ended(const FlowEntryPtr& entry, std::shared_ptr<LocalMemory> received,
+             Result<void> result) override;
+  void write_output(const FlowEntryPtr& entry, std::shared_ptr<LocalMemory> received);
+  void settle(const FlowEntryPtr& entry, Result<void> result);
+  void release(const FlowEntryPtr& entry);
+  void stop(const FlowEntryPtr& entry, Answer<void> answer);
+  static void hang_up(FlowEntry& entry, const std::string& why);
+  void forget(const FlowEntryPtr& entry) override;
 
   House house_;
   std::optional<dev_t> own_mount_;
-  std::map<std::string, EntryPtr> entries_;
-  std::vector<EntryPtr> leaving_;  // while a reset is under way
+  std::map<std::string, FlowEntryPtr, std::less<>> entries_;
+  std::vector<FlowEntryPtr> leaving_;  // while a reset is under way
+  RemoteTraffic remote_;
 };
 
 }  // namespace rocefs

@@ -1,0 +1,57 @@
+// FlowEntry: one flow as its directory shows it, from the store that asked for it, or another
+// mount's offer, to the removal of the directory. FlowBook: where they are kept.
+//
+// On the control thread.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/fd.h"
+#include "core/file.h"
+#include "rdma/exchange.h"
+#include "rdma/flow.h"
+
+namespace rocefs {
+
+struct FlowEntry {
+  FlowSpec spec;
+  Owner owner;
+  Caller caller;
+  // Or done, stopped, failed: REASON; of a flow with another mount first waiting or connecting.
+  std::string state = "running";
+  bool live = true;  // the core has a flow, or will have, or its output is being written
+  bool writing = false;
+  std::shared_ptr<FlowStats> stats = std::make_shared<FlowStats>();
+  Fd output;
+  std::shared_ptr<FlowRun> flow;  // touched on the core's thread alone
+  bool settling = false;          // likewise: it counts among Outstanding::settling
+
+  // With another mount:
+  std::shared_ptr<LocalMemory> input;  // of one that waits
+  ExchangeLinePtr line;
+  std::string peer;
+  bool offered = false;  // by another mount, and nobody here has asked for it
+  // Told once it is over, and its output written.
+  UniqueFunction<void(const Result<void>&)> settled;
+};
+using FlowEntryPtr = std::shared_ptr<FlowEntry>;
+
+class FlowBook {
+ public:
+  // Null if there is none.
+  virtual FlowEntryPtr find(std::string_view name) const = 0;
+  // Its name is free.
+  virtual void add(const FlowEntryPtr& entry) = 0;
+  virtual void add_directory(const FlowEntryPtr& entry) = 0;
+  // The flow is over on the core's side; `received` goes to its output.
+  virtual void ended(const FlowEntryPtr& entry, std::shared_ptr<LocalMemory> received,
+                     Result<void> result) = 0;
+  virtual void forget(const FlowEntryPtr& entry) = 0;
+
+ protected:
+  ~FlowBook() = default;
+};
+
+}  // namespace rocefs
