@@ -157,5 +157,5 @@ status=0
 wait "$old_server" || status=$?
 [ $status -ne 0 ] && [ $status -lt 124 ] || fail "a server whose worker died: status $status"
 expect 10.9.0.1 "$(cat "$debug/uplinks/uplink/addresses")" "addresses after a takeover"
+# How long is told, not judged: a bound would be one on the machine.
 echo "a worker that died: the mount answered after $((answered / 1000)) ms, a new connection was through after $((worked / 1000)) ms"
-[ $worked -lt 1000000 ] || fail "new connections only after $worked us"
