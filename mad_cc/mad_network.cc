@@ -152,12 +152,24 @@ std::optional<Subnet::End> MadNetwork::route_to_lid(Subnet::End from, uint16_t l
   return to ? route(from, *to) : std::nullopt;
 }
 
+// The port of that switch whose cable leads to a channel adapter: the last hop needs no picture of
+// the subnet, which costs more than all else of a MAD. Nothing if the adapter is elsewhere, or
+// gone.
+std::optional<Subnet::End> MadNetwork::exit_at_switch(size_t node, Subnet::End to) const {
+  if (subnet_.nodes[to.node].is_switch) return std::nullopt;
+  std::optional<Subnet::End> exit = across(to);
+  if (!exit || exit->node != node) return std::nullopt;
+  if (!state_.present(to.node) || !state_.present(node)) return std::nullopt;
+  return exit;
+}
+
 // As the switches' linear tables say.
 std::optional<Subnet::End> MadNetwork::route(Subnet::End from, Subnet::End to) const {
   if (from == to) return to;
   const std::vector<SubnetNode>& nodes = subnet_.nodes;
   std::optional<Subnet::End> here = nodes[from.node].is_switch ? from : across(from);
   if (!here || !nodes[here->node].is_switch) return here == to ? here : std::nullopt;
+  if (std::optional<Subnet::End> exit = exit_at_switch(here->node, to)) return across(*exit);
   Routes routes(subnet_, state_);
   for (size_t hops = 0; hops <= nodes.size(); ++hops) {
     uint8_t out = routes.forward(here->node, to);

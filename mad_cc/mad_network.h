@@ -64,6 +64,7 @@ class MadNetwork final : public MadCarrier, private SubnetAdministrator::Output 
   // By which port of `to`'s node it arrives; nothing if there is no way.
   std::optional<Subnet::End> route(Subnet::End from, Subnet::End to) const;
   std::optional<Subnet::End> route_to_lid(Subnet::End from, uint16_t lid) const;
+  std::optional<Subnet::End> exit_at_switch(size_t node, Subnet::End to) const;
   std::optional<Subnet::End> across(Subnet::End at) const;
   std::optional<Subnet::End> follow_path(Subnet::End at, uint16_t lid, mad::Mad& mad) const;
 
