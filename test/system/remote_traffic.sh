@@ -129,8 +129,8 @@ running() { grep -qx running "$1/traffic/f/state" && [ "$(value packets "$debug/
 echo "f write mb_0 10.9.0.2 count=100000000 timeout=12" >"$debug/traffic/start"
 await running "$fardebug"
 echo down >"$fardebug/links/sw_0-up/state"
-over "$debug" f "failed: transport retry counter exceeded"
-over "$fardebug" f "failed: 10.9.0.1: transport retry counter exceeded"
+over "$debug" f "failed: transport retry count exceeded"
+over "$fardebug" f "failed: 10.9.0.1: transport retry count exceeded"
 echo up >"$fardebug/links/sw_0-up/state"
 stop f
 
