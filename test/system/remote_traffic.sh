@@ -47,6 +47,16 @@ INI
 }
 config 1 >"$dir/1.ini"
 config 2 >"$dir/2.ini"
+mounted -o clock=virtual
+for start in "f write mb_0 10.9.0.2" "f accept mb_0"; do
+  expect "Operation not supported" "$(store "$start" "$debug/traffic/start")" "virtual clock: $start"
+done
+unmount
+await gone
+mounted
+expect "Network is unreachable" "$(store "f write mb_0 10.9.0.2" "$debug/traffic/start")" "no uplink"
+unmount
+await gone
 mounted -o "config=$dir/1.ini"
 mount_far() { remote "$ROCEFS" -o "config=$dir/2.ini" "$far" >/dev/null; }
 mount_far
