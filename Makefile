@@ -90,7 +90,7 @@ objects = $(patsubst %.cc,$(BUILD)/%.o,$(wildcard $(1)/*.cc))
 RDMA_LIBRARIES := $(call library,rdma/client) $(call library,rdma) $(call library,rdma/wire) $(call library,core)
 PCC_LIBRARIES := $(call library,pcc/card) $(call library,pcc)
 MAD_LIBRARIES := $(call library,mad_cc)
-CONTROL := %_files.cc %/flow.cc %/flow_spec.cc %/traffic.cc %/inject.cc %/inject_spec.cc %/pci_driver.cc %/pcap.cc %/capture_file.cc
+CONTROL := %_files.cc %/flow.cc %/flow_spec.cc %/traffic.cc %/flow_plan.cc %/flow_files.cc %/half_flow.cc %/remote_traffic.cc %/exchange.cc %/exchange_message.cc %/inject.cc %/inject_spec.cc %/pci_driver.cc %/pcap.cc %/capture_file.cc
 PACKET_PATH := core/scheduler.cc $(filter-out $(CONTROL),$(wildcard rdma/wire/*.cc rdma/*.cc))
 
 TESTS := core wire rdma client pcc mad_cc fs tools

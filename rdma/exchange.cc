@@ -234,7 +234,11 @@ void Exchange::take(Listener& listener) {
   UdpAddress peer;
   if (!from_sockaddr(reinterpret_cast<sockaddr&>(name), peer)) return;
   make_room();
-  if (lines_.size() >= kMaxLines) return;
+  if (lines_.size() >= kMaxLines) {
+    std::string_view full = "fail there are as many connections as there may be\n";
+    (void)!::send(socket.get(), full.data(), full.size(), MSG_NOSIGNAL);
+    return;
+  }
   prepare(socket.get());
   auto line = std::make_shared<ExchangeLine>(loop_, std::move(socket), false, peer);
   lines_.push_back(line);

@@ -81,7 +81,7 @@ using ExchangeLinePtr = std::shared_ptr<ExchangeLine>;
 
 class Exchange {
  public:
-  static constexpr size_t kMaxLines = 64;  // at a time, of those that came from others
+  static constexpr size_t kMaxLines = 128;  // at a time, of those that came from others
   static constexpr TimeNs kFirstLine = 5 * kSecond;
 
   using Warn = std::function<void(const std::string&)>;

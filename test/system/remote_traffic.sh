@@ -47,6 +47,16 @@ INI
 }
 config 1 >"$dir/1.ini"
 config 2 >"$dir/2.ini"
+mounted -o clock=virtual
+for start in "f write mb_0 10.9.0.2" "f accept mb_0"; do
+  expect "Operation not supported" "$(store "$start" "$debug/traffic/start")" "virtual clock: $start"
+done
+unmount
+await gone
+mounted
+expect "Network is unreachable" "$(store "f write mb_0 10.9.0.2" "$debug/traffic/start")" "no uplink"
+unmount
+await gone
 mounted -o "config=$dir/1.ini"
 mount_far() { remote "$ROCEFS" -o "config=$dir/2.ini" "$far" >/dev/null; }
 mount_far
@@ -129,8 +139,8 @@ running() { grep -qx running "$1/traffic/f/state" && [ "$(value packets "$debug/
 echo "f write mb_0 10.9.0.2 count=100000000 timeout=12" >"$debug/traffic/start"
 await running "$fardebug"
 echo down >"$fardebug/links/sw_0-up/state"
-over "$debug" f "failed: transport retry counter exceeded"
-over "$fardebug" f "failed: 10.9.0.1: transport retry counter exceeded"
+over "$debug" f "failed: transport retry count exceeded"
+over "$fardebug" f "failed: 10.9.0.1: transport retry count exceeded"
 echo up >"$fardebug/links/sw_0-up/state"
 stop f
 
