@@ -16,7 +16,7 @@
 namespace rocefs {
 namespace {
 
-constexpr int kBacklog = 16;
+constexpr int kBacklog = 256;
 constexpr TimeNs kLeaveWithin = 2 * kSecond;  // what was sent last
 constexpr int kSilenceMs = 15'000;            // of a peer's machine, until it has gone
 
