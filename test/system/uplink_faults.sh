@@ -126,10 +126,17 @@ if tc qdisc add dev near root netem loss 5% delay 1ms reorder 75% 2>/dev/null &&
   how=netem
   lossless() { tc qdisc del dev near root; remote tc qdisc del dev far root; }
 else
-  how="loss of the links to the uplinks"
+  how="loss and reordering on the links to the uplinks"
   set_loss() { for where in "$mnt" "$far"; do echo "$1" >"$where/kernel/debug/rocefs/links/sw_0-uplink/loss"; done; }
   set_loss 0.05
-  lossless() { set_loss 0; }
+  for where in "$mnt" "$far"; do echo "late reorder sw_0-uplink p=0.05 by=2" >"$where/kernel/debug/rocefs/inject/add"; done
+  lossless() {
+    set_loss 0
+    for where in "$mnt" "$far"; do
+      [ "$(cat "$where/kernel/debug/rocefs/inject/late/fired")" -gt 0 ] || fail "nothing was reordered"
+      echo 1 >"$where/kernel/debug/rocefs/inject/late/remove"
+    done
+  }
 fi
 pingpong 245760 ibv_rc_pingpong -g 1 -n 30 -c
 pingpong 6553600 ibv_rc_pingpong -g 1 -n 50 -s 65536 -m 4096 -c
