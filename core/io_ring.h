@@ -82,7 +82,8 @@ class IoRing {
 
   // The kernel has everything that is prepared, descriptors may be closed. Dispatches nothing.
   void submit();
-  // Submits what is prepared and dispatches what is complete, without waiting.
+  // Submits what is prepared and dispatches what is complete, without waiting; a bounded number at a
+  // time, wait() does not wait while there is more.
   void poll();
   // Submits and waits until something is complete, at most `timeout_ns` (kNever: for ever). What is
   // complete is left to poll().
