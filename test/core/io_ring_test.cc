@@ -50,6 +50,23 @@ struct Count final : IoListener {
   void completed(int result, uint32_t) override { good += result == 1; }
 };
 
+// A message of one octet, and how it ended.
+struct Note final : IoListener {
+  char octet = 0;
+  iovec part{&octet, 1};
+  msghdr message{};
+  int result = 0;
+  bool told = false;
+  Note() {
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+  }
+  void completed(int how, uint32_t) override {
+    result = how;
+    told = true;
+  }
+};
+
 }  // namespace
 
 TEST_CASE("io ring: a poll ends though there is always more, and nobody sleeps over what is left") {
@@ -124,4 +141,45 @@ TEST_CASE("io ring: more may be asked for than the ring holds") {
   }
   CHECK(sent.good == kMessages);
   CHECK(received == kMessages);
+}
+
+TEST_CASE("io ring: a message without room ends all that joined after it, and room is told of") {
+  NEEDS_IO_URING();
+  auto ring = IoRing::create(256);
+  REQUIRE(ring);
+  (*ring)->enable();
+  int ends[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, ends) == 0);
+  Fd near(ends[0]), far(ends[1]);
+  int least = 1;
+  REQUIRE(::setsockopt(near.get(), SOL_SOCKET, SO_SNDBUF, &least, sizeof least) == 0);
+  constexpr size_t kNotes = 200;
+  std::vector<Note> notes(kNotes);
+  for (size_t i = 0; i < kNotes; ++i) {
+    notes[i].octet = static_cast<char>(i);
+    notes[i].part.iov_base = &notes[i].octet;
+    notes[i].message.msg_iov = &notes[i].part;
+    REQUIRE((*ring)->chain_message(near.get(), notes[i].message, notes[i], i > 0));
+  }
+  (*ring)->submit_chains();
+  Note late;
+  CHECK(!(*ring)->chain_message(near.get(), late.message, late, true));
+  for (int i = 0; i < 10; ++i) (*ring)->poll();
+  size_t sent = 0;
+  while (sent < kNotes && notes[sent].result == 1) ++sent;
+  REQUIRE(sent > 0);
+  REQUIRE(sent < kNotes);
+  CHECK(notes[sent].result == -EAGAIN);
+  for (size_t i = sent + 1; i < kNotes; ++i) REQUIRE(notes[i].result == -ECANCELED);
+  Note room;
+  (*ring)->await_room(near.get(), room);
+  (*ring)->poll();
+  CHECK(!room.told);
+  char octet = 0;
+  for (size_t i = 0; i < sent; ++i) {
+    REQUIRE(::recv(far.get(), &octet, 1, 0) == 1);
+    REQUIRE(octet == static_cast<char>(i));
+  }
+  (*ring)->poll();
+  CHECK(room.told);
 }
