@@ -50,8 +50,7 @@ install: all ## install into PREFIX (/usr/local), below DESTDIR
 	install -D -m 0644 pcc/libmango.h $(DESTDIR)$(PREFIX)/include/libmango.h
 	install -D -m 0644 tools/containers/seccomp.json $(DESTDIR)$(PREFIX)/share/rocefs/seccomp.json
 	install -d $(DESTDIR)$(PREFIX)/share/doc/rocefs/containers $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/lib/systemd/system
-	install -m 0644 tools/containers/{README.md,Dockerfile,compose.yaml} $(DESTDIR)$(PREFIX)/share/doc/rocefs/containers
-	install -m 0755 tools/containers/crossing $(DESTDIR)$(PREFIX)/share/doc/rocefs/containers/crossing
+	install -m 0644 tools/containers/README.md $(DESTDIR)$(PREFIX)/share/doc/rocefs/containers
 	sed 's|@PREFIX@|$(PREFIX)|' tools/rocefs@.service.in > $(DESTDIR)$(PREFIX)/lib/systemd/system/rocefs@.service
 	sed 's|@PREFIX@|$(PREFIX)|' pcc/mango.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/mango.pc
 clean: ## remove build/

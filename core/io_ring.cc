@@ -3,17 +3,18 @@
 #include <liburing.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
-#include <cassert>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <list>
 #include <utility>
 #include <vector>
@@ -60,10 +61,21 @@ struct IoRing::State {
     void end(int code);
   };
 
+  // How a request ended.
+  struct Seen {
+    IoListener* listener;
+    int result;
+    uint32_t flags;
+  };
+  static constexpr size_t kMostAtOnce = 64;
+
   io_uring ring{};
+  std::deque<Seen> kept;  // taken out of the ring before their time
   bool initialised = false;
   bool disabled = false;
   bool tells = false;  // the kernel says when it has something for us
+  io_uring_sqe* chain_end = nullptr;
+  unsigned chain_tail = 0;  // of the submission queue, behind it
   std::list<Request> requests;
   std::list<Receiver> receivers;
   uint16_t next_group = 0;
@@ -78,13 +90,39 @@ struct IoRing::State {
     return !tells || io_uring_sq_ready(&ring) > 0 ||
            (std::atomic_ref(*ring.sq.kflags).load(std::memory_order_acquire) & kWaiting) != 0;
   }
+  size_t ready() const { return kept.size() + io_uring_cq_ready(&ring); }
+  // Of those that are ready(), the first.
+  Seen next() {
+    if (kept.empty()) return take();
+    Seen first = kept.front();
+    kept.pop_front();
+    return first;
+  }
+  Seen take() {
+    io_uring_cqe* entry = nullptr;
+    io_uring_peek_batch_cqe(&ring, &entry, 1);  // there is one, so this does not enter the kernel
+    Seen seen{static_cast<IoListener*>(io_uring_cqe_get_data(entry)), entry->res, entry->flags};
+    io_uring_cq_advance(&ring, 1);
+    return seen;
+  }
+  // The kernel may lack memory for a moment, or refuse more while its completions have no room:
+  // they are put aside. False if it takes nothing at all.
+  bool flush() {
+    while (io_uring_sq_ready(&ring) > 0) {
+      int rc = io_uring_submit(&ring);
+      if (rc < 0 && rc != -EAGAIN && rc != -EBUSY && rc != -EINTR) return false;
+      if (rc > 0) continue;
+      while (io_uring_cq_ready(&ring) > 0) kept.push_back(take());
+      ::sched_yield();
+    }
+    return true;
+  }
   io_uring_sqe* sqe() {
     io_uring_sqe* entry = io_uring_get_sqe(&ring);
-    if (!entry) {
-      io_uring_submit(&ring);
+    while (!entry) {
+      if (!flush()) std::abort();  // it was never enabled
       entry = io_uring_get_sqe(&ring);
     }
-    assert(entry);
     return entry;
   }
   static void set_listener(io_uring_sqe* entry, IoListener* listener) {
@@ -115,23 +153,12 @@ struct IoRing::State {
     requests.erase(request.self);
     done(result);
   }
+  // One pass: what is there when it begins, kMostAtOnce at most. Nothing here enters the kernel for
+  // more: somebody who sends without end is served in turn with everything else.
   void dispatch() {
-    std::array<io_uring_cqe*, 32> batch;
-    while (unsigned count = io_uring_peek_batch_cqe(&ring, batch.data(), batch.size())) {
-      struct Seen {
-        IoListener* listener;
-        int result;
-        uint32_t flags;
-      };
-      std::array<Seen, batch.size()> seen;
-      for (unsigned i = 0; i < count; ++i) {
-        seen[i] = {static_cast<IoListener*>(io_uring_cqe_get_data(batch[i])), batch[i]->res,
-                   batch[i]->flags};
-      }
-      io_uring_cq_advance(&ring, count);
-      for (unsigned i = 0; i < count; ++i) {
-        if (seen[i].listener) seen[i].listener->completed(seen[i].result, seen[i].flags);
-      }
+    for (size_t left = std::min(kMostAtOnce, ready()); left > 0; --left) {
+      Seen seen = next();
+      if (seen.listener) seen.listener->completed(seen.result, seen.flags);
     }
     receivers.remove_if([](const Receiver& one) { return one.cancelled && !one.armed; });
   }
@@ -189,7 +216,7 @@ void IoRing::unwatch(int fd) {
     io_uring_prep_poll_remove(entry,
                               reinterpret_cast<uint64_t>(static_cast<IoListener*>(&request)));
     io_uring_sqe_set_data(entry, nullptr);
-    io_uring_submit(&state_->ring);  // the kernel forgets the descriptor before it is closed
+    submit();  // the kernel forgets the descriptor before it is closed
   }
 }
 
@@ -292,6 +319,27 @@ void IoRing::send_message(int fd, const msghdr& message, IoListener& done) {
   State::set_listener(entry, &done);
 }
 
+bool IoRing::chain_message(int fd, const msghdr& message, IoListener& done, bool join) {
+  io_uring& ring = state_->ring;
+  if (join) {
+    bool last = io_uring_sq_ready(&ring) > 0 && ring.sq.sqe_tail == state_->chain_tail;
+    if (!last || io_uring_sq_space_left(&ring) == 0) return false;
+    io_uring_sqe_set_flags(state_->chain_end, IOSQE_IO_LINK);
+  }
+  io_uring_sqe* entry = state_->sqe();
+  io_uring_prep_sendmsg(entry, fd, &message, MSG_DONTWAIT);
+  State::set_listener(entry, &done);
+  state_->chain_end = entry;
+  state_->chain_tail = ring.sq.sqe_tail;
+  return true;
+}
+
+void IoRing::await_room(int fd, IoListener& done) {
+  io_uring_sqe* entry = state_->sqe();
+  io_uring_prep_poll_add(entry, fd, POLLOUT);
+  State::set_listener(entry, &done);
+}
+
 void IoRing::receive_messages(int fd, unsigned buffers, size_t largest,
                               DatagramListener& listener) {
   State::Receiver& receiver =
@@ -313,7 +361,17 @@ void IoRing::stop_receiving(int fd) {
 }
 
 void IoRing::submit() {
-  if (io_uring_sq_ready(&state_->ring) > 0) io_uring_submit(&state_->ring);
+  (void)state_->flush();
+}
+
+// The kernel takes up what joined another when that has ended, in the owner's next call.
+void IoRing::submit_chains() {
+  submit();
+  constexpr int kMost = 1000;
+  for (int i = 0; i < kMost && state_->wants_kernel(); ++i) {
+    io_uring_get_events(&state_->ring);
+    if (!state_->tells) return;
+  }
 }
 
 void IoRing::poll() {
@@ -322,6 +380,7 @@ void IoRing::poll() {
 }
 
 void IoRing::wait(TimeNs timeout_ns) {
+  if (state_->ready() > 0) return submit();
   io_uring_cqe* first = nullptr;
   if (timeout_ns == kNever) {
     io_uring_submit_and_wait(&state_->ring, 1);

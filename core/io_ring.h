@@ -72,6 +72,13 @@ class IoRing {
   // Owner thread, after enable(): sendmsg(2). The message and all that it points to live until
   // `done` is told. Messages of one socket leave in order, unless its buffer is full.
   void send_message(int fd, const msghdr& message, IoListener& done);
+  // The same without waiting for room: EAGAIN. With `join`, it leaves after the one before it, and
+  // when one fails all that joined after it end with ECANCELED. False, and nothing is done, if it
+  // cannot join: the one before it is with the kernel by now, or something else was asked for
+  // since.
+  bool chain_message(int fd, const msghdr& message, IoListener& done, bool join);
+  // Owner thread, after enable(): `done` is told once, when a socket has room to send.
+  void await_room(int fd, IoListener& done);
   // Owner thread, after enable(): gives `listener` each datagram that comes to a socket, through
   // `buffers` (a power of two) that the kernel fills; of larger datagrams than `largest` the end is
   // missing. Until stop_receiving(), or receiving_ended(): EINVAL where the kernel has no multishot
@@ -82,7 +89,10 @@ class IoRing {
 
   // The kernel has everything that is prepared, descriptors may be closed. Dispatches nothing.
   void submit();
-  // Submits what is prepared and dispatches what is complete, without waiting.
+  // The same for those that joined others.
+  void submit_chains();
+  // Submits what is prepared and dispatches what is complete, without waiting; a bounded number at
+  // a time, wait() does not wait while there is more.
   void poll();
   // Submits and waits until something is complete, at most `timeout_ns` (kNever: for ever). What is
   // complete is left to poll().

@@ -87,6 +87,11 @@ class PacketFifo {
     (head_ ? tail_->next : head_) = packet;
     tail_ = packet;
   }
+  void push_front(Packet* packet) {
+    packet->next = head_;
+    if (!head_) tail_ = packet;
+    head_ = packet;
+  }
   Packet* pop() {
     Packet* packet = head_;
     if (packet) head_ = packet->next;

@@ -45,6 +45,8 @@ UdpAddress destination_of(const Packet& packet) {
 struct UdpSender::Sending final : IoListener {
   UdpSender* owner = nullptr;
   Packet* packet = nullptr;
+  size_t place = 0;  // in its chain
+  int fd = -1;
   sockaddr_storage to{};
   std::array<iovec, 2> parts{};
   alignas(cmsghdr) std::array<uint8_t, CMSG_SPACE(sizeof(int))> control{};
@@ -78,8 +80,9 @@ void UdpSender::Sending::fill(Packet* what) {
 
 UdpSender::UdpSender(Parts parts)
     : parts_(std::move(parts)),
-      sockets_(UdpSockets::most_allowed(), [this] { parts_.ring.submit(); }),
+      sockets_(UdpSockets::most_allowed(), [this] { parts_.ring.submit_chains(); }),
       sendings_(std::make_unique<Sending[]>(kSends)) {
+  room_.owner = this;
   for (size_t i = kSends; i-- > 0;) {
     sendings_[i].owner = this;
     free_.push_back(&sendings_[i]);
@@ -95,42 +98,82 @@ UdpSender::~UdpSender() {
 
 void UdpSender::reset() {
   while (Packet* packet = waiting_.pop()) parts_.pool.release(packet);
+  for (auto [place, packet] : returned_) parts_.pool.release(packet);
+  returned_.clear();
+  waiting_count_ = 0;
 }
 
 void UdpSender::send(Packet* packet, TimeNs now) {
-  if (!free_.empty()) return hand_over(packet, now);
+  if (waiting_.empty() && hand_over(packet, now)) return;
   waiting_.push(packet);
-  parts_.full(true);
+  ++waiting_count_;
+  if (waiting_count_ + under_way() >= kSends) parts_.full(true);
 }
 
-void UdpSender::hand_over(Packet* packet, TimeNs now) {
+bool UdpSender::hand_over(Packet* packet, TimeNs now) {
+  if (held_ || free_.empty() || chain_ >= most_) return false;
   UdpAddress from = source_of(*packet);
   int fd = sockets_.find(from, now);
   if (fd < 0) {
     drop(parts_.counters.tx_no_socket,
          fmt::format("cannot send from {}, UDP port {}: {}", ip_text(from.ip), from.port,
                      std::strerror(-fd)));
-    return parts_.pool.release(packet);
+    parts_.pool.release(packet);
+    return true;
   }
   Sending& sending = *free_.back();
-  free_.pop_back();
   sending.fill(packet);
-  parts_.ring.send_message(fd, sending.message, sending);
+  if (!parts_.ring.chain_message(fd, sending.message, sending, under_way() > 0)) {
+    sending.packet = nullptr;
+    return false;
+  }
+  free_.pop_back();
+  sending.place = chain_++;
+  sending.fd = fd;
+  return true;
 }
 
 void UdpSender::sent(Sending& sending, int result) {
   Packet* packet = std::exchange(sending.packet, nullptr);
-  if (result >= 0) {
-    parts_.counters.tx_packets.add();
-    parts_.counters.tx_bytes.add(packet->wire_length());
-  } else {
-    fail(-result, *packet);
-  }
-  parts_.pool.release(packet);
   free_.push_back(&sending);
+  if (result == -EAGAIN || result == -ECANCELED) {
+    if (result == -EAGAIN) full_fd_ = sending.fd;
+    returned_.emplace_back(sending.place, packet);
+  } else {
+    if (result >= 0) {
+      parts_.counters.tx_packets.add();
+      parts_.counters.tx_bytes.add(packet->wire_length());
+    } else {
+      failed_ = true;
+      fail(-result, *packet);
+    }
+    parts_.pool.release(packet);
+  }
+  if (under_way() == 0) end_chain();
+  if (waiting_count_ + under_way() + returned_.size() <= kSends / 2) parts_.full(false);
+}
+
+// All of it have been told of: what was returned goes before what came later.
+void UdpSender::end_chain() {
+  std::sort(returned_.begin(), returned_.end());
+  for (auto at = returned_.rbegin(); at != returned_.rend(); ++at) waiting_.push_front(at->second);
+  waiting_count_ += returned_.size();
+  returned_.clear();
+  most_ = std::exchange(failed_, false) ? 1 : std::min(2 * most_, kSends);
+  chain_ = 0;
+  int fd = std::exchange(full_fd_, -1);
+  if (fd < 0) return go_on();
+  held_ = true;
+  parts_.ring.await_room(fd, room_);
+}
+
+void UdpSender::go_on() {
+  held_ = false;
   TimeNs now = parts_.scheduler.now();
-  while (!waiting_.empty() && !free_.empty()) hand_over(waiting_.pop(), now);
-  if (free_.size() >= kSends / 2) parts_.full(false);
+  while (Packet* packet = waiting_.pop()) {
+    if (!hand_over(packet, now)) return waiting_.push_front(packet);
+    --waiting_count_;
+  }
 }
 
 void UdpSender::fail(int code, const Packet& packet) {

@@ -1,5 +1,6 @@
 // UdpSender: hands packets to the kernel as UDP datagrams, through io_uring: a bounded number is
-// under way, what is too much waits, and the order of a flow is kept.
+// under way, what is too much waits, and order is kept: they are one chain, which a socket without
+// room breaks. What was behind it is sent again after it, when there is room.
 //
 // On the core's thread.
 #pragma once
@@ -42,8 +43,16 @@ class UdpSender {
 
  private:
   struct Sending;
+  struct Room final : IoListener {
+    UdpSender* owner = nullptr;
+    void completed(int, uint32_t) override { owner->go_on(); }
+  };
 
-  void hand_over(Packet* packet, TimeNs now);
+  // False if it has to wait.
+  bool hand_over(Packet* packet, TimeNs now);
+  size_t under_way() const { return kSends - free_.size(); }
+  void end_chain();
+  void go_on();
   void sent(Sending& sending, int result);
   void fail(int code, const Packet& packet);
   void drop(Counter& kind, const std::string& why);
@@ -52,7 +61,16 @@ class UdpSender {
   UdpSockets sockets_;
   std::unique_ptr<Sending[]> sendings_;
   std::vector<Sending*> free_;
-  PacketFifo waiting_;                                     // for a free one
+  PacketFifo waiting_;
+  size_t waiting_count_ = 0;
+  // The chain that is under way.
+  size_t chain_ = 0;      // how many it has
+  size_t most_ = kSends;  // that it may have: few while they fail, as each ends all behind it
+  bool failed_ = false;   // one of them
+  int full_fd_ = -1;      // has no room
+  std::vector<std::pair<size_t, Packet*>> returned_;  // by their place in it
+  Room room_;
+  bool held_ = false;                                      // until there is room
   std::vector<std::pair<const Counter*, TimeNs>> warned_;  // of which kind when, last
 };
 

@@ -45,6 +45,8 @@ Told read_control(std::span<uint8_t> control) {
   return told;
 }
 
+constexpr TimeNs kBetweenTries = kSecond;
+
 // A worker that has just died may still hold the port for a moment: the kernel ends its io_uring
 // later.
 Result<Fd> open_patiently(const UdpAddress& address) {
@@ -74,7 +76,11 @@ struct Uplink::Endpoint final : DatagramListener {
 };
 
 Uplink::Uplink(std::string name, PacketPool& pool, Scheduler& scheduler, Counter& stale)
-    : name_(std::move(name)), pool_(pool), scheduler_(scheduler), stale_(stale) {}
+    : name_(std::move(name)),
+      pool_(pool),
+      scheduler_(scheduler),
+      stale_(stale),
+      retry_(event_of<&Uplink::bind_again>(this)) {}
 
 Uplink::~Uplink() {
   reset();
@@ -93,21 +99,24 @@ void Uplink::serve(const Ip& address, const std::string& port, uint32_t mtu) {
   if (!link_local) served_.push_back({address, port, mtu});
 }
 
-Result<void> Uplink::open(Engine& engine, Warn warn) {
+Result<void> Uplink::open(Engine& engine, Warn warn, At at) {
   if (engine.mode() != ClockMode::kReal) {
     return errorf(EOPNOTSUPP, "uplink {}: the kernel's network knows no virtual clock", name_);
   }
   warn_ = [this, warn](const std::string& line) { warn(fmt::format("{}: {}", name_, line)); };
-  if (Result<void> bound = bind_all(); !bound) return bound;
-  IoRing& ring = engine.ring();
+  if (at == At::kTakeover) {
+    bind_at_takeover();
+  } else if (Result<void> bound = bind_all(); !bound) {
+    return bound;
+  }
+  ring_ = &engine.ring();
   sender_ = std::make_unique<UdpSender>(UdpSender::Parts{
-      ring, pool_, scheduler_, counters_, [this](bool full) { pause(full); }, warn_});
-  Task listen = [this, &ring] {
-    for (const auto& endpoint : endpoints_) {
-      ring.receive_messages(endpoint->fd.get(), kBuffers, kLargestDatagram, *endpoint);
-    }
+      *ring_, pool_, scheduler_, counters_, [this](bool full) { pause(full); }, warn_});
+  Task begin = [this] {
+    for (const auto& endpoint : endpoints_) listen(*endpoint);
+    if (!missing_.empty()) scheduler_.after(retry_, kBetweenTries);
   };
-  return engine.post(listen) ? Result<void>{} : Error{EAGAIN, "the engine is busy"};
+  return engine.post(begin) ? Result<void>{} : Error{EAGAIN, "the engine is busy"};
 }
 
 Result<void> Uplink::bind_all() {
@@ -115,9 +124,7 @@ Result<void> Uplink::bind_all() {
   for (const Served& served : served_) {
     Result<Fd> opened = open_patiently({served.address, wire::kRocePort});
     if (opened) {
-      check_mtu(served);
-      check_buffer(opened->get());
-      endpoints_.push_back(std::make_unique<Endpoint>(*this, served.address, std::move(*opened)));
+      add(served, std::move(*opened));
     } else if (opened.error().code == EADDRNOTAVAIL) {
       others += fmt::format("{}{} ({})", others.empty() ? "" : ", ", ip_text(served.address),
                             served.port);
@@ -131,6 +138,57 @@ Result<void> Uplink::bind_all() {
   }
   if (!others.empty()) warn_("not this machine's, so inside only: " + others);
   return {};
+}
+
+// Whoever uses the mount needs it more than the network: that may come back.
+void Uplink::bind_at_takeover() {
+  std::string others;
+  bool failed = false;
+  for (const Served& served : served_) {
+    Result<Fd> opened = open_patiently({served.address, wire::kRocePort});
+    if (opened) {
+      add(served, std::move(*opened));
+      continue;
+    }
+    missing_.push_back(served);
+    others += (others.empty() ? "" : ", ") + opened.error().reason;
+    failed |= opened.error().code != EADDRNOTAVAIL;
+  }
+  count_unbound(failed);
+  if (!others.empty()) warn_(others + ": tried again each second");
+}
+
+void Uplink::bind_again(TimeNs) {
+  bool failed = false;
+  std::erase_if(missing_, [&](const Served& served) {
+    Result<Fd> opened = open_udp({served.address, wire::kRocePort}, UdpUse::kReceive);
+    if (!opened) {
+      failed |= opened.error().code != EADDRNOTAVAIL;
+      return false;
+    }
+    warn_(ip_text(served.address) + " receives again");
+    add(served, std::move(*opened));
+    listen(*endpoints_.back());
+    return true;
+  });
+  count_unbound(failed);
+  if (!missing_.empty()) scheduler_.after(retry_, kBetweenTries);
+}
+
+// An address that is not the machine's may never have been, unless there is no other.
+void Uplink::count_unbound(bool failed) {
+  if (failed || endpoints_.empty()) counters_.rx_unbound.add();
+}
+
+void Uplink::add(const Served& served, Fd socket) {
+  check_mtu(served);
+  check_buffer(socket.get());
+  std::lock_guard lock(adding_);
+  endpoints_.push_back(std::make_unique<Endpoint>(*this, served.address, std::move(socket)));
+}
+
+void Uplink::listen(Endpoint& endpoint) {
+  ring_->receive_messages(endpoint.fd.get(), kBuffers, kLargestDatagram, endpoint);
 }
 
 void Uplink::check_mtu(const Served& served) {
@@ -155,6 +213,7 @@ void Uplink::check_buffer(int fd) {
 }
 
 std::vector<Ip> Uplink::addresses() const {
+  std::lock_guard lock(adding_);
   std::vector<Ip> all;
   for (const auto& endpoint : endpoints_) all.push_back(endpoint->address);
   return all;

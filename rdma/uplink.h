@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -41,8 +42,11 @@ class Uplink final : public LinkSource, public LinkSink {
   // EOPNOTSUPP under the virtual clock, EADDRINUSE, EADDRNOTAVAIL if there is none. What a person
   // should know goes to `warn`, on the core's thread later on. Without it, every packet that leaves
   // is dropped.
-  Result<void> open(Engine& engine, Warn warn);
-  // Those that are bound. Fixed once it is open.
+  // Where a mount is taken over it fails for neither: `warn` is told, and what is not bound is
+  // tried again each second.
+  enum class At { kStart, kTakeover };
+  Result<void> open(Engine& engine, Warn warn, At at = At::kStart);
+  // Those that are bound. Any thread.
   std::vector<Ip> addresses() const;
   UplinkCounters& counters() { return counters_; }
 
@@ -64,6 +68,11 @@ class Uplink final : public LinkSource, public LinkSink {
   };
 
   Result<void> bind_all();
+  void bind_at_takeover();
+  void bind_again(TimeNs now);
+  void count_unbound(bool failed);
+  void add(const Served& served, Fd socket);
+  void listen(Endpoint& endpoint);
   void check_mtu(const Served& served);
   void check_buffer(int fd);
   void pause(bool wanted);
@@ -76,6 +85,10 @@ class Uplink final : public LinkSource, public LinkSink {
   UplinkCounters counters_;
   std::vector<Served> served_;
   std::vector<std::unique_ptr<Endpoint>> endpoints_;
+  mutable std::mutex adding_;    // an endpoint
+  std::vector<Served> missing_;  // at a takeover: not bound yet
+  Event retry_;
+  IoRing* ring_ = nullptr;
   Warn warn_;
   std::unique_ptr<UdpSender> sender_;  // once it is open
   bool pausing_ = false;

@@ -9,7 +9,7 @@ struct UplinkCounters {
   Counter tx_packets, tx_bytes, tx_pauses;
   Counter tx_no_socket, tx_too_long, tx_unreachable, tx_refused, tx_no_buffers, tx_errors;
   Counter rx_packets, rx_bytes, rx_ids_solved, rx_damaged;
-  Counter rx_malformed, rx_too_long, rx_fragments, rx_overflows, rx_socket_drops;
+  Counter rx_malformed, rx_too_long, rx_fragments, rx_overflows, rx_socket_drops, rx_unbound;
 };
 inline constexpr CounterRow<UplinkCounters> kUplinkCounters[] = {
     {"tx_packets", &UplinkCounters::tx_packets, "packets handed to the kernel's network"},
@@ -42,6 +42,8 @@ inline constexpr CounterRow<UplinkCounters> kUplinkCounters[] = {
      "packets dropped: too many wait for the uplink's cable"},
     {"rx_socket_drops", &UplinkCounters::rx_socket_drops,
      "datagrams that the kernel dropped because the socket's buffer was full"},
+    {"rx_unbound", &UplinkCounters::rx_unbound,
+     "times that UDP port 4791 could not be bound anew after a worker's death: tried each second"},
 };
 
 }  // namespace rocefs

@@ -11,13 +11,16 @@ void add_uplink_files(Tree& tree, const std::string& debug, Fabric& fabric) {
   for (const auto& uplink : fabric.uplinks()) {
     std::string directory = fmt::format("{}/uplinks/{}", debug, uplink->name());
     add_counter_files(tree, directory, kUplinkCounters, uplink->counters());
-    std::string addresses;
-    for (const Ip& ip : uplink->addresses()) addresses += ip_text(ip) + " ";
-    if (!addresses.empty()) addresses.pop_back();
+    auto show = [uplink = uplink.get()]() -> Result<std::string> {
+      std::string addresses;
+      for (const Ip& ip : uplink->addresses()) addresses += ip_text(ip) + " ";
+      if (!addresses.empty()) addresses.pop_back();
+      return addresses;
+    };
     tree.add_file(directory + "/addresses",
-                  constant(addresses,
-                           "the machine's addresses from which it sends, and at whose "
-                           "UDP port 4791 it receives"));
+                  read_only(show,
+                            "the machine's addresses from which it sends, and at whose "
+                            "UDP port 4791 it receives"));
   }
 }
 

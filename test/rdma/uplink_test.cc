@@ -187,3 +187,29 @@ TEST_CASE("uplink: what strangers send is counted, and does not disturb a connec
   CHECK(same(wire.near.bytes().subspan(0, 100'000), wire.far.bytes().subspan(0, 100'000)));
   CHECK(wire.far.counters().rx_icrc_encapsulated.get() == 1);
 }
+
+TEST_CASE("uplink: who takes over a mount goes on without its port, and binds it when it is free") {
+  NEEDS_IO_URING();
+  Host peer(loopback_address(42));
+  UdpAddress address{peer.gid(), wire::kRocePort};
+  address.ip[15] = 43;
+  auto other = open_udp(address, UdpUse::kReceive);
+  REQUIRE(other);
+  Host host(loopback_address(43), Uplink::At::kTakeover);
+  CHECK(host.uplink().addresses().empty());
+  CHECK(host.uplink().counters().rx_unbound.get() == 1);
+  REQUIRE(host.warnings().size() == 1);
+  CHECK(host.warnings()[0].find(" is in use") != std::string::npos);
+  CHECK(host.warnings()[0].find(": tried again each second") != std::string::npos);
+  TimeNs end = monotonic_ns() + 20 * kSecond;
+  while (host.uplink().counters().rx_unbound.get() < 2 && monotonic_ns() < end) ::usleep(1000);
+  CHECK(host.uplink().addresses().empty());
+  other->reset();
+  while (host.uplink().addresses().empty() && monotonic_ns() < end) ::usleep(1000);
+  CHECK(host.uplink().addresses() == std::vector<Ip>{address.ip});
+  CHECK(host.warnings().size() == 2);
+  host.connect(peer);
+  peer.connect(host);
+  peer.post(peer.request(SendOp::kWrite, host, 0, 0, 5000));
+  peer.expect_success(1);
+}

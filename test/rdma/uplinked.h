@@ -33,7 +33,7 @@ class Host {
   static constexpr uint64_t kAddress = 0x400000;
   static constexpr uint32_t kPd = 3;
 
-  explicit Host(const std::string& address) {
+  explicit Host(const std::string& address, Uplink::At at = Uplink::At::kStart) {
     auto created = Engine::create({}, loop);
     REQUIRE(created);
     engine = std::move(*created);
@@ -41,10 +41,11 @@ class Host {
     REQUIRE(topology);
     fabric = std::make_unique<Fabric>(*topology, 1, engine->scheduler(), engine->outstanding());
     for (auto& one : fabric->devices()) REQUIRE(one->registers().open(ClockMode::kReal));
-    Result<void> opened = uplink().open(*engine, [this](const std::string& line) {
+    auto warn = [this](const std::string& line) {
       std::lock_guard lock(mutex_);
       warnings_.push_back(line);
-    });
+    };
+    Result<void> opened = uplink().open(*engine, warn, at);
     if (!opened) FAIL(opened.error().reason);
     memory = LocalMemory::create(kArea);
     key = *device().memory().add(memory, kAddress, kArea, kPd,

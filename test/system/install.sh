@@ -1,6 +1,6 @@
 #!/bin/bash
 # What make install puts where, beside the programs: the systemd unit, which systemd accepts, the
-# seccomp profile, and the files for containers.
+# seccomp profile, and what is said of containers.
 . "$(dirname "$0")/lib/common.bash"
 cd "$(dirname "$0")/../.."
 command -v make >/dev/null || { echo "no make"; exit 77; }
@@ -9,13 +9,16 @@ command -v make >/dev/null || { echo "no make"; exit 77; }
 stage=$dir/stage
 make -n install BUILD="$dir/build" DESTDIR="$stage" PREFIX=/usr | grep -E '^(install|sed) ' | grep -v "$dir/build/" >"$dir/recipe"
 bash -euo pipefail "$dir/recipe"
-for file in share/rocefs/seccomp.json share/doc/rocefs/containers/{README.md,Dockerfile,compose.yaml,crossing} \
+for file in share/rocefs/seccomp.json share/doc/rocefs/containers/README.md \
   lib/systemd/system/rocefs@.service lib/pkgconfig/mango.pc include/libmango.h; do
   [ -f "$stage/usr/$file" ] || fail "$file is not installed"
   ! grep -q '@PREFIX@' "$stage/usr/$file" || fail "$file has no prefix"
 done
 cmp tools/containers/seccomp.json "$stage/usr/share/rocefs/seccomp.json"
-[ -x "$stage/usr/share/doc/rocefs/containers/crossing" ] || fail "crossing cannot be run"
+# They take the sources, or stand beside them.
+for file in Dockerfile compose.yaml crossing; do
+  [ ! -e "$stage/usr/share/doc/rocefs/containers/$file" ] || fail "$file is installed, and cannot work there"
+done
 
 unit=$stage/usr/lib/systemd/system/rocefs@.service
 grep -q '^ExecStart=/usr/bin/rocefs -f ' "$unit" || fail "the unit starts: $(grep ExecStart= "$unit")"

@@ -166,3 +166,23 @@ wait "$old_server" || status=$?
 expect 10.9.0.1 "$(cat "$debug/uplinks/uplink/addresses")" "addresses after a takeover"
 # How long is told, not judged: a bound would be one on the machine.
 echo "a worker that died: the mount answered after $((answered / 1000)) ms, a new connection was through after $((worked / 1000)) ms"
+
+# A worker dies while its address is not there: the mount goes on, says so, and receives again when
+# the address is back.
+kill_worker() {
+  local worker
+  worker=$(worker_pid)
+  kill -KILL "$worker"
+  cat "$ib/mb_0/node_guid" >/dev/null || fail "$1: the mount has gone"
+}
+unbound() { [ "$(counter "$mnt" rx_unbound)" -ge 2 ]; }
+bound() { [ "$(cat "$debug/uplinks/uplink/addresses")" = 10.9.0.1 ]; }
+ip addr del 10.9.0.1/24 dev near
+kill_worker "a takeover without an address"
+expect "" "$(cat "$debug/uplinks/uplink/addresses")" "addresses when there are none"
+await unbound
+grep -q "10.9.0.1 is no address of this machine.*: tried again each second" "$debug/dmesg" || fail "a takeover without an address says nothing"
+ip addr add 10.9.0.1/24 dev near
+await bound
+grep -q "10.9.0.1 receives again" "$debug/dmesg" || fail "the address is back, and nothing says so"
+works

@@ -53,8 +53,9 @@ Result<void> House::open_uplinks() {
   auto warn = [this](const std::string& line) {
     engine_->tell_control([this, line] { log(LogLevel::kWarning, line); });
   };
+  auto at = choice_.takes_over ? Uplink::At::kTakeover : Uplink::At::kStart;
   for (const auto& uplink : fabric_->uplinks()) {
-    if (Result<void> opened = uplink->open(*engine_, warn); !opened) return opened;
+    if (Result<void> opened = uplink->open(*engine_, warn, at); !opened) return opened;
   }
   return {};
 }

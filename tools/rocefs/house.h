@@ -43,6 +43,7 @@ class House {
     uid_t uid = 0;
     gid_t gid = 0;
     OwnDirectories plugins = {};  // of PCC
+    bool takes_over = false;      // a mount, from a worker that died
     // A program's claim on a device has ended.
     std::function<void(uint64_t program)> revoke_program = nullptr;
   };

@@ -1,0 +1,185 @@
+// What the ring hands on at a time.
+#include "core/io_ring.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <future>
+#include <vector>
+
+#include "core/engine.h"
+#include "core/fd.h"
+#include "test/skip.h"
+
+using namespace rocefs;
+
+namespace {
+
+// A socket that sends to itself whenever it has received, twice while there is room: for it there
+// is always more to come.
+struct Endless final : DatagramListener {
+  static constexpr uint64_t kEnd = 2'000'000;
+  Fd fd{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+  uint64_t count = 0;
+  bool speaks = true;
+
+  Endless() {
+    sockaddr_in name{};
+    name.sin_family = AF_INET;
+    name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof name;
+    REQUIRE(::bind(fd.get(), reinterpret_cast<sockaddr*>(&name), length) == 0);
+    REQUIRE(::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&name), &length) == 0);
+    REQUIRE(::connect(fd.get(), reinterpret_cast<sockaddr*>(&name), length) == 0);
+  }
+  void speak() { (void)!::write(fd.get(), "more", 4); }
+  void received(const Datagram&) override {
+    if (++count >= kEnd || !speaks) return;
+    speak();
+    speak();
+  }
+  void receiving_ended(int code) override { FAIL_CHECK(code); }
+};
+
+struct Count final : IoListener {
+  uint64_t good = 0;
+  void completed(int result, uint32_t) override { good += result == 1; }
+};
+
+// A message of one octet, and how it ended.
+struct Note final : IoListener {
+  char octet = 0;
+  iovec part{&octet, 1};
+  msghdr message{};
+  int result = 0;
+  bool told = false;
+  Note() {
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+  }
+  void completed(int how, uint32_t) override {
+    result = how;
+    told = true;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("io ring: a poll ends though there is always more, and nobody sleeps over what is left") {
+  NEEDS_IO_URING();
+  auto ring = IoRing::create(256);
+  REQUIRE(ring);
+  (*ring)->enable();
+  Endless endless;
+  (*ring)->receive_messages(endless.fd.get(), 128, 64, endless);
+  for (int i = 0; i < 200; ++i) endless.speak();
+  for (int i = 0; i < 100; ++i) {
+    uint64_t before = endless.count;
+    (*ring)->wait(kNever);
+    (*ring)->poll();
+    REQUIRE(endless.count - before <= 64);
+  }
+  CHECK(endless.count > 1000);
+  endless.speaks = false;
+  (*ring)->stop_receiving(endless.fd.get());
+  (*ring)->poll();
+}
+
+TEST_CASE("io ring: commands are served while datagrams come without end") {
+  NEEDS_IO_URING();
+  PollLoop loop;
+  auto engine = Engine::create({}, loop);
+  REQUIRE(engine);
+  Endless endless;
+  auto begin = [&] {
+    (*engine)->ring().receive_messages(endless.fd.get(), 64, 64, endless);
+    endless.speak();
+  };
+  Task task = begin;
+  REQUIRE((*engine)->post(task));
+  (*engine)->start();
+  uint64_t seen = 0;
+  for (int i = 0; i < 100; ++i) {
+    std::promise<uint64_t> told;
+    task = [&] { told.set_value(endless.count); };
+    REQUIRE((*engine)->post(task));
+    seen = told.get_future().get();
+  }
+  CHECK(seen < Endless::kEnd);  // so there were more to come
+  (*engine)->stop();
+}
+
+TEST_CASE("io ring: more may be asked for than the ring holds") {
+  NEEDS_IO_URING();
+  auto ring = IoRing::create(2);
+  REQUIRE(ring);
+  (*ring)->enable();
+  int ends[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, ends) == 0);
+  Fd near(ends[0]), far(ends[1]);
+  char octet = 'x';
+  iovec part{&octet, 1};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  Count sent;
+  uint64_t received = 0;
+  constexpr uint64_t kMessages = 100;
+  for (uint64_t i = 0; i < kMessages; ++i) {
+    (*ring)->send_message(near.get(), message, sent);
+    if (i % 8 != 7) continue;
+    (*ring)->submit();
+    while (::recv(far.get(), &octet, 1, 0) == 1) ++received;
+  }
+  for (int i = 0; i < 1000 && sent.good < kMessages; ++i) {
+    (*ring)->poll();
+    while (::recv(far.get(), &octet, 1, 0) == 1) ++received;
+  }
+  CHECK(sent.good == kMessages);
+  CHECK(received == kMessages);
+}
+
+TEST_CASE("io ring: a message without room ends all that joined after it, and room is told of") {
+  NEEDS_IO_URING();
+  auto ring = IoRing::create(256);
+  REQUIRE(ring);
+  (*ring)->enable();
+  int ends[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, ends) == 0);
+  Fd near(ends[0]), far(ends[1]);
+  int least = 1;
+  REQUIRE(::setsockopt(near.get(), SOL_SOCKET, SO_SNDBUF, &least, sizeof least) == 0);
+  constexpr size_t kNotes = 200;
+  std::vector<Note> notes(kNotes);
+  for (size_t i = 0; i < kNotes; ++i) {
+    notes[i].octet = static_cast<char>(i);
+    notes[i].part.iov_base = &notes[i].octet;
+    notes[i].message.msg_iov = &notes[i].part;
+    REQUIRE((*ring)->chain_message(near.get(), notes[i].message, notes[i], i > 0));
+  }
+  (*ring)->submit_chains();
+  Note late;
+  CHECK(!(*ring)->chain_message(near.get(), late.message, late, true));
+  for (int i = 0; i < 10; ++i) (*ring)->poll();
+  size_t sent = 0;
+  while (sent < kNotes && notes[sent].result == 1) ++sent;
+  REQUIRE(sent > 0);
+  REQUIRE(sent < kNotes);
+  CHECK(notes[sent].result == -EAGAIN);
+  for (size_t i = sent + 1; i < kNotes; ++i) REQUIRE(notes[i].result == -ECANCELED);
+  Note room;
+  (*ring)->await_room(near.get(), room);
+  (*ring)->poll();
+  CHECK(!room.told);
+  char octet = 0;
+  for (size_t i = 0; i < sent; ++i) {
+    REQUIRE(::recv(far.get(), &octet, 1, 0) == 1);
+    REQUIRE(octet == static_cast<char>(i));
+  }
+  (*ring)->poll();
+  CHECK(room.told);
+}
