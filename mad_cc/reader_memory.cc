@@ -29,9 +29,9 @@ struct ReaderMemory::Gate {
 };
 
 struct ReaderMemory::Job {
-  enum Phase { kWaiting, kWriting, kGivenUp };
+  enum Phase { kPending, kWriting, kGivenUp };
   // Who writes and who gives up decide here: what is given up before is not written later.
-  std::atomic<Phase> phase{kWaiting};
+  std::atomic<Phase> phase{kPending};
   Read read;
   std::string bytes;
   // Control thread.
@@ -212,9 +212,9 @@ void ReaderMemory::begin(std::shared_ptr<Job> job) {
     sigset_t all;
     sigfillset(&all);
     ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
-    auto wanted = [&] { return job->phase.load() == Job::kWaiting; };
+    auto wanted = [&] { return job->phase.load() == Job::kPending; };
     auto may_write = [&] {
-      Job::Phase waiting = Job::kWaiting;
+      Job::Phase waiting = Job::kPending;
       return job->phase.compare_exchange_strong(waiting, Job::kWriting);
     };
     Outcome outcome = show_now(job->read, job->bytes, wanted, may_write);
