@@ -104,7 +104,8 @@ void Inject::add_directory(const std::string& name) {
 void Inject::remove(const std::string& name, Answer<void> answer) {
   auto it = entries_.find(name);
   if (it == entries_.end()) return answer({});  // with a reset, meanwhile
-  auto [fault, injector] = std::pair(it->second.fault, it->second.injector);
+  auto fault = it->second.fault;
+  auto injector = it->second.injector;
   engine_.call<void>(
       [injector, fault]() -> Result<void> {
         injector->disarm(fault);
