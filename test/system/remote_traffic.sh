@@ -1,39 +1,16 @@
 #!/bin/bash
 # Flows from one mount to another, in two network namespaces joined by veth, begun by echo alone.
-. "$(dirname "$0")/lib/common.bash"
+lib=$(dirname "$0")/lib
+. "$lib/two_mounts.bash"
 if [ "${1:-}" != inside ]; then
-  for tool in ip unshare nsenter python3; do
-    command -v $tool >/dev/null || { echo "no $tool here"; exit 77; }
-  done
-  spaces=(unshare -n)
-  [ "$(id -u)" -eq 0 ] || spaces=(unshare -Urmn)
-  "${spaces[@]}" ip link add probe type veth peer name eborp 2>/dev/null || { echo "no network namespaces with veth"; exit 77; }
-  trap - EXIT
+  has_namespaces python3
   exec "${spaces[@]}" "$0" inside
 fi
-far=$dir/far
+. "$lib/common.bash"
 fardebug=$far/kernel/debug/rocefs
-mkdir "$far"
-finish() {
-  for where in "$mnt" "$far"; do fusermount3 -u "$where" 2>/dev/null || umount -l "$where" 2>/dev/null || true; done
-  [ -z "${there:-}" ] || kill "$there" 2>/dev/null || true
-}
-trap finish EXIT
-
-unshare -n sleep 600 &
-there=$!
-apart() { [ "$(readlink /proc/$there/ns/net)" != "$(readlink /proc/self/ns/net)" ]; }
-await apart
-remote() { nsenter -t $there -n "$@"; }
-ip link add near mtu 4200 type veth peer name far mtu 4200 netns $there
-for end in "near 1" "far 2"; do
-  read -r name host <<<"$end"
-  run=(); [ $name = near ] || run=(remote)
-  "${run[@]}" ip addr add 10.9.0.$host/24 dev $name
-  "${run[@]}" ip addr add 2001:db8::$host/64 dev $name nodad
-  "${run[@]}" ip link set lo up
-  "${run[@]}" ip link set $name up
-done
+joined_namespaces
+ip addr add 2001:db8::1/64 dev near nodad
+remote ip addr add 2001:db8::2/64 dev far nodad
 config() {  # HOST: both an IPv4 and an IPv6 address
   cat <<INI
 [device mb_0]

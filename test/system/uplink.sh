@@ -2,13 +2,9 @@
 # Two mounts in two network namespaces, joined by veth: verbs programs of the one talk to those of the
 # other, and what passes between is looked at. As root, and as the root of a user namespace.
 lib=$(realpath "$(dirname "$0")/lib")
+. "$lib/two_mounts.bash"
 if [ "${1:-}" != inside ]; then
-  for tool in ip unshare nsenter python3; do
-    command -v $tool >/dev/null || { echo "no $tool here"; exit 77; }
-  done
-  spaces=(unshare -n)
-  [ "$(id -u)" -eq 0 ] || spaces=(unshare -Urmn)
-  "${spaces[@]}" ip link add probe type veth peer name eborp 2>/dev/null || { echo "no network namespaces with veth"; exit 77; }
+  has_namespaces python3
   "${spaces[@]}" "$0" inside || exit
   if [ "$(id -u)" -ne 0 ] || [[ $ROCEFS_BUILD == */?san ]]; then exit 0; fi
   as_user() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
@@ -30,28 +26,13 @@ fi
 
 . "$lib/common.bash"
 . "$lib/verbs.bash"
-logs=$dir far=$dir/far
-mkdir "$far"
+logs=$dir
+joined_namespaces
 finish() {
-  for where in "$mnt" "$far"; do fusermount3 -u "$where" 2>/dev/null || umount -l "$where" 2>/dev/null || true; done
   [ -z "${looker:-}" ] || kill "$looker" 2>/dev/null || true
-  [ -z "${there:-}" ] || kill "$there" 2>/dev/null || true
+  leave_namespaces
 }
 trap finish EXIT
-
-# This namespace has the near mount, that of a sleeping process the far one.
-unshare -n sleep 600 &
-there=$!
-apart() { [ "$(readlink /proc/$there/ns/net)" != "$(readlink /proc/self/ns/net)" ]; }
-await apart
-remote() { nsenter -t $there -n "$@"; }
-ip link add near mtu 4200 type veth peer name far mtu 4200 netns $there
-ip addr add 10.9.0.1/24 dev near
-ip link set lo up
-ip link set near up
-remote ip addr add 10.9.0.2/24 dev far
-remote ip link set lo up
-remote ip link set far up
 
 # What cannot be is refused, with its reason.
 refused() {  # OPTIONS REASON
