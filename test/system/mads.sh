@@ -50,33 +50,48 @@ nothing_left() { [ "$(cat "$limits/outstanding" "$limits/queued" | xargs)" = "0 
 await nothing_left
 echo 100ms >"$debug/sa/delay"
 counts() { cat "$limits"/{sent,expired,drops} | xargs; }
-read -r sent expired drops <<<"$(counts)"
-mkfifo "$dir/gate"
-"${diags[@]}" bash -c 'cd "$1"; exec 9<>gate; for i in {1..200}; do
-    ( read -r _ <gate 2>/dev/null; saquery -C mb_0 -P 1 -t 3000 -c >said.$i 2>&1 9>&-; echo "status $?" >>said.$i ) &
-    echo $! >>started
-  done; touch ready; wait' bash "$dir" &
-burst=$!
-is_ready() { [ -e "$dir/ready" ]; }
-await is_ready
-exec 8>"$dir/gate"
-printf 'go\n%.0s' {1..200} >&8
-most=0
-while kill -0 $burst 2>/dev/null; do
-  now=$(cat "$limits/outstanding")
-  [ "$now" -le "$most" ] || most=$now
-done
-wait $burst || true
-exec 8>&-
-await nothing_left
-[ "$most" -le 16 ] || fail "$most were outstanding"
-read -r sent_now expired_now drops_now <<<"$(counts)"
-answered=$(grep -l "Class version" "$dir"/said.* | wc -l)
+# at_once COUNT TIMEOUT_MS: so many saqueries; then $answered, $expired and $refused of them. Whoever was
+# not answered was told, and the counters say the same.
+at_once() {
+  local sent expired_before drops sent_now expired_now drops_now burst most=0 now at="$dir/at_once.$1"
+  mkdir "$at"
+  mkfifo "$at/gate"
+  read -r sent expired_before drops <<<"$(counts)"
+  "${diags[@]}" bash -c 'cd "$1"; exec 9<>gate; for ((i = 0; i < $2; i++)); do
+      ( read -r _ <gate 2>/dev/null; saquery -C mb_0 -P 1 -t $3 -c >said.$i 2>&1 9>&-; echo "status $?" >>said.$i ) &
+    done; touch ready; wait' bash "$at" "$1" "$2" &
+  burst=$!
+  is_ready() { [ -e "$at/ready" ]; }
+  await is_ready
+  exec 8>"$at/gate"
+  for ((i = 0; i < $1; i++)); do echo go >&8; done
+  while kill -0 $burst 2>/dev/null; do
+    now=$(cat "$limits/outstanding")
+    [ "$now" -le "$most" ] || most=$now
+  done
+  wait $burst || true
+  exec 8>&-
+  await nothing_left
+  [ "$most" -le 16 ] || fail "$most were outstanding"
+  read -r sent_now expired_now drops_now <<<"$(counts)"
+  answered=$({ grep -l "Class version" "$at"/said.* || true; } | wc -l)
+  expired=$((expired_now - expired_before)) refused=$((drops_now - drops))
+  echo "REPORT $1 saqueries at once: $answered answered, $expired expired, $refused refused, at most $most outstanding"
+  expect "$1" $((sent_now - sent + expired + refused)) "sent, expired and refused"
+  expect $(($1 - answered)) "$(grep -L "Class version" "$at"/said.* | xargs grep -lE 'status [1-9]' | wc -l)" "programs that were told"
+  gave_up=$((sent_now - sent - answered))
+}
+at_once 200 3000
+expect 0 "$gave_up" "sent and not answered"
 [ "$answered" -ge 16 ] || fail "only $answered of 200 were answered"
-echo "REPORT 200 saqueries at once: $answered answered, $((expired_now - expired)) expired, $((drops_now - drops)) refused, at most $most outstanding"
-expect 200 $((sent_now - sent + expired_now - expired + drops_now - drops)) "sent, expired and refused"
-expect "$answered" $((sent_now - sent)) "answered and sent"
-expect $((200 - answered)) "$(grep -L "Class version" "$dir"/said.* | xargs grep -lE 'status [1-9]' | wc -l)" "programs that were told"
+# Where nobody is answered in time, and the queue is left to nobody: however slowly programs start, 16
+# are sent, 16 wait, and the others find it full.
+echo 10s >"$debug/sa/delay"
+echo 10000 >"$limits/time_sa_mad"
+at_once 64 8000
+[ "$refused" -gt 0 ] || fail "nobody was refused"
+expect "0 0" "$answered $expired" "answered and expired"
+echo 20 >"$limits/time_sa_mad"
 echo 0 >"$limits/drops"
 expect 0 "$(cat "$limits/drops")" "drops, reset"
 echo 0 >"$debug/sa/delay"
