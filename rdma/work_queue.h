@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <cassert>
 #include <cstdint>
-#include <vector>
+#include <memory>
+#include <utility>
 
 namespace rocefs {
 
@@ -20,8 +21,8 @@ class WorkQueue {
   bool empty() const { return head_ == tail_; }
   bool full() const { return size() == depth_; }
   bool holds(uint64_t position) const { return position - head_ < size(); }
-  T& at(uint64_t position) { return slots_[position & (slots_.size() - 1)]; }
-  const T& at(uint64_t position) const { return slots_[position & (slots_.size() - 1)]; }
+  T& at(uint64_t position) { return slots_[position & mask_]; }
+  const T& at(uint64_t position) const { return slots_[position & mask_]; }
   T& front() { return at(head_); }
   T& back() { return at(tail_ - 1); }
   // Not when it is full.
@@ -29,19 +30,22 @@ class WorkQueue {
   // The same for who fills the new slot itself; it holds what was there before.
   T& claim() {
     assert(!full());
-    if (size() == slots_.size()) grow();
+    if (size() == mask_ + 1) grow();
     return at(tail_++);
   }
   void pop() { ++head_; }
 
  private:
   void grow() {
-    std::vector<T> larger(std::max<size_t>(4, slots_.size() * 2));
-    for (uint64_t i = head_; i < tail_; ++i) larger[i & (larger.size() - 1)] = at(i);
-    slots_.swap(larger);
+    size_t capacity = std::max<size_t>(4, (mask_ + 1) * 2);
+    auto larger = std::make_unique<T[]>(capacity);
+    for (uint64_t i = head_; i < tail_; ++i) larger[i & (capacity - 1)] = at(i);
+    slots_ = std::move(larger);
+    mask_ = capacity - 1;
   }
 
-  std::vector<T> slots_;  // none, or a power of two
+  std::unique_ptr<T[]> slots_;
+  uint64_t mask_ = ~uint64_t{0};  // one less than there are slots: none, or a power of two
   size_t depth_;
   uint64_t head_ = 0;
   uint64_t tail_ = 0;
