@@ -63,7 +63,9 @@ bool Scheduler::run_one(TimeNs limit) {
     event->position_ = Event::kUnscheduled;
     root_vacant_ = true;
   } else {
-    forget(*event);
+    event->position_ = Event::kUnscheduled;
+    first_at_once_ = event->next_;
+    (first_at_once_ ? first_at_once_->previous_ : last_at_once_) = nullptr;
   }
   event->handler_(event->owner_, now_);
   if (root_vacant_) fill_root();
