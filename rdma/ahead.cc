@@ -21,7 +21,7 @@ bool Responder::selective() const {
 }
 
 // Takes the packet.
-void Responder::keep(Packet* packet, const wire::Parsed& parsed, uint64_t psn) {
+void Responder::keep(Packet* packet, const wire::Transport& headers, uint64_t psn) {
   PacketPool& pool = qp_.device().fabric().pool();
   TimeNs now = qp_.scheduler().now();
   if (!ahead_) ahead_ = std::make_unique<Ahead>(*this);
@@ -31,9 +31,9 @@ void Responder::keep(Packet* packet, const wire::Parsed& parsed, uint64_t psn) {
   // As if the first one behind the gap had come: that it is one is known.
   bool beyond = psn - expected_ >= kMostAhead;
   if (beyond) psn = expected_ + 1;
-  const wire::OpcodeInfo& info = wire::opcode_info(parsed.headers.bth.opcode);
+  const wire::OpcodeInfo& info = headers.info();
   bool read = info.has_reth && !info.is_write;
-  uint64_t psns = read ? psns_of(parsed.headers.reth.dma_len, qp_.attributes().path_mtu) : 1;
+  uint64_t psns = read ? psns_of(headers.reth().dma_len, qp_.attributes().path_mtu) : 1;
   if (psn > ahead.top) ahead.holes.note(ahead.top, psn, now, qp_.patience());
   if (beyond) {
     ahead.top = std::max(ahead.top, psn);
@@ -44,7 +44,7 @@ void Responder::keep(Packet* packet, const wire::Parsed& parsed, uint64_t psn) {
   } else {
     ahead.holes.fill(psn, psn + psns, now);
     ahead.top = std::max(ahead.top, psn + psns);
-    ahead.kept.keep({packet, psn, place_early(packet, parsed, psn)}, expected_);
+    ahead.kept.keep({packet, psn, place_early(packet, headers, psn)}, expected_);
     qp_.port().counters().sr_ooo_placed.add();
   }
   ask_for_missing(now);
@@ -52,18 +52,19 @@ void Responder::keep(Packet* packet, const wire::Parsed& parsed, uint64_t psn) {
 
 // A packet of the WRITE that is being received goes where its RETH says, if memory takes it at
 // once.
-bool Responder::place_early(Packet* packet, const wire::Parsed& parsed, uint64_t psn) {
-  const wire::OpcodeInfo& info = wire::opcode_info(parsed.headers.bth.opcode);
+bool Responder::place_early(Packet* packet, const wire::Transport& headers, uint64_t psn) {
+  const wire::OpcodeInfo& info = headers.info();
   if (!message_.active || !message_.write || !info.is_write || info.first || info.only)
     return false;
   uint64_t mtu = qp_.attributes().path_mtu, offset = (psn - expected_) * mtu;
   if (offset >= message_.remaining) return false;
   uint64_t left = message_.remaining - offset;
-  if (parsed.payload_len != std::min(mtu, left) || info.last != (left <= mtu)) return false;
+  if (headers.payload_len() != std::min(mtu, left) || info.last != (left <= mtu)) return false;
   const Sge& target = message_.target.entries()[0];
   uint64_t at = message_.received + offset;
-  const MemoryRegion* region = qp_.device().memory().allow(
-      target.lkey, qp_.pd(), qp_.number(), kRemoteWrite, target.address + at, parsed.payload_len);
+  const MemoryRegion* region =
+      qp_.device().memory().allow(target.lkey, qp_.pd(), qp_.number(), kRemoteWrite,
+                                  target.address + at, headers.payload_len());
   if (!region || !region->direct) return false;
   Moved moved = scatter_payload(qp_.mover(*this, kRemoteWrite), message_.target.entries(), at,
                                 packet, steps_.tail());
@@ -91,12 +92,8 @@ void Responder::take_kept() {
       ahead.holes.note(expected_, expected_ + 1, now, qp_.patience());
       break;
     }
-    wire::Parsed parsed;
-    [[maybe_unused]] wire::ParseError error =
-        wire::parse_headers(kept.packet->header_bytes(), kept.packet->payload.length, parsed);
-    assert(error == wire::ParseError::kNone);
     placed_early_ = kept.placed;
-    take_expected(kept.packet, parsed);
+    take_expected(kept.packet, kept.packet->transport());
     placed_early_ = false;
   }
   ask_for_missing(now);

@@ -16,24 +16,23 @@ constexpr uint8_t kForEver = 7;  // rnr_retry
 
 }  // namespace
 
-void Requester::receive_response(Packet* packet, const wire::Parsed& parsed, TimeNs now) {
-  const wire::Headers& headers = parsed.headers;
-  agreement_.heard(headers.bth.reserved6);
+void Requester::receive_response(Packet* packet, const wire::Transport& headers, TimeNs now) {
+  agreement_.heard(headers.reserved6());
   choose_mode();
-  bool selective_nak = (headers.bth.reserved7 & kSelectiveNak) &&
-                       headers.bth.opcode == wire::Opcode::kRcAck &&
-                       headers.aeth.syndrome == aeth::kNakSequence;
+  bool selective_nak = (headers.reserved7() & kSelectiveNak) &&
+                       headers.opcode() == wire::Opcode::kRcAck &&
+                       headers.aeth().syndrome == aeth::kNakSequence;
   if (selective_nak) {
-    take_selective_nak(unwrap_psn(headers.aeth.msn, unacknowledged_), now);
+    take_selective_nak(unwrap_psn(headers.aeth().msn, unacknowledged_), now);
     return qp_.device().fabric().pool().release(packet);
   }
-  uint64_t psn = unwrap_psn(headers.bth.psn, unacknowledged_);
+  uint64_t psn = unwrap_psn(headers.psn(), unacknowledged_);
   // Outside what is unacknowledged it is old, or a ghost: it says nothing.
   bool awaited = qp_.sends() && !doomed_ && psn - unacknowledged_ < frontier_ - unacknowledged_;
-  if (awaited && parsed.headers.bth.opcode != wire::Opcode::kRcAck) {
-    return take_data(packet, parsed, psn, now);
+  if (awaited && headers.opcode() != wire::Opcode::kRcAck) {
+    return take_data(packet, headers, psn, now);
   }
-  if (awaited) take_acknowledge(parsed.headers.aeth.syndrome, psn, now);
+  if (awaited) take_acknowledge(headers.aeth().syndrome, psn, now);
   qp_.device().fabric().pool().release(packet);
 }
 
@@ -195,8 +194,9 @@ void Requester::note_progress(TimeNs now) {
 }
 
 // A READ response or an atomic's: it acknowledges all before it. Takes the packet.
-void Requester::take_data(Packet* packet, const wire::Parsed& parsed, uint64_t psn, TimeNs now) {
-  if (repairs_) return take_data_ahead(packet, parsed, psn, now);
+void Requester::take_data(Packet* packet, const wire::Transport& headers, uint64_t psn,
+                          TimeNs now) {
+  if (repairs_) return take_data_ahead(packet, headers, psn, now);
   PacketPool& pool = qp_.device().fabric().pool();
   bool progress = acknowledge_before(psn, now);
   if (!qp_.sends() || doomed_) return pool.release(packet);
@@ -207,20 +207,20 @@ void Requester::take_data(Packet* packet, const wire::Parsed& parsed, uint64_t p
   }
   if (placing() == kMaxPlacements) return pool.release(packet);
   uint64_t position = position_of(psn);
-  if (!fits(queue_.at(position), parsed, psn)) {
+  if (!fits(queue_.at(position), headers, psn)) {
     fail_at(position, WcStatus::kBadResponse);
     return pool.release(packet);
   }
-  place(packet, parsed, position, psn);
+  place(packet, headers, position, psn);
   unacknowledged_ = psn + 1;
   note_progress(now);
   if (qp_.sends()) qp_.make_data_ready();
 }
 
 // Whether this is the response that the request awaits at this PSN.
-bool Requester::fits(const Wqe& wqe, const wire::Parsed& parsed, uint64_t psn) {
-  const wire::OpcodeInfo& info = wire::opcode_info(parsed.headers.bth.opcode);
-  if (info.has_aeth && aeth::kind_of(parsed.headers.aeth.syndrome) != aeth::Kind::kAck) {
+bool Requester::fits(const Wqe& wqe, const wire::Transport& headers, uint64_t psn) {
+  const wire::OpcodeInfo& info = headers.info();
+  if (info.has_aeth && aeth::kind_of(headers.aeth().syndrome) != aeth::Kind::kAck) {
     return false;
   }
   if (info.has_atomic_ack_eth) {
@@ -232,11 +232,12 @@ bool Requester::fits(const Wqe& wqe, const wire::Parsed& parsed, uint64_t psn) {
   // A part that was asked for alone has an end of its own.
   bool ends = info.last || info.only;
   return wqe.request.op == SendOp::kRead && (ends == last || (ends && repair_)) &&
-         parsed.payload_len == std::min(mtu, wqe.length - offset);
+         headers.payload_len() == std::min(mtu, wqe.length - offset);
 }
 
 // Asks memory to take the data. Takes the packet.
-void Requester::place(Packet* packet, const wire::Parsed& parsed, uint64_t position, uint64_t psn) {
+void Requester::place(Packet* packet, const wire::Transport& headers, uint64_t position,
+                      uint64_t psn) {
   PacketPool& pool = qp_.device().fabric().pool();
   Wqe& wqe = queue_.at(position);
   uint64_t offset = (psn - wqe.first_psn) * qp_.attributes().path_mtu;
@@ -247,8 +248,8 @@ void Requester::place(Packet* packet, const wire::Parsed& parsed, uint64_t posit
   uint64_t slot = free_placements_.back();
   Moved moved;
   std::span<const Sge> entries = wqe.request.sges.entries();
-  if (parsed.headers.bth.opcode == wire::Opcode::kRcAtomicAck) {
-    uint64_t original = parsed.headers.atomic_ack.original;
+  if (headers.opcode() == wire::Opcode::kRcAtomicAck) {
+    uint64_t original = headers.atomic_ack().original;
     uint8_t* bytes = pool.attach_frame(packet)->bytes.data();
     std::memcpy(bytes, &original, sizeof original);
     moved = scatter(qp_.mover(*this, kLocalWrite), entries, 0, {bytes, sizeof original}, slot);

@@ -17,7 +17,7 @@ Responder::Verdict Responder::refuse(Step& step, uint8_t syndrome) {
   return told ? Verdict::kRefuse : Verdict::kDrop;
 }
 
-Responder::Verdict Responder::judge(const wire::Parsed& parsed, const wire::OpcodeInfo& info,
+Responder::Verdict Responder::judge(const wire::Transport& headers, const wire::OpcodeInfo& info,
                                     Step& step) {
   bool data = info.is_send || info.is_write;
   bool begins = !data || info.first || info.only;
@@ -25,11 +25,11 @@ Responder::Verdict Responder::judge(const wire::Parsed& parsed, const wire::Opco
   if (begins ? message_.active : !follows) return refuse(step, aeth::kNakInvalidRequest);
   if (begins) {
     step.begins = true;
-    Verdict verdict = begin_message(parsed, info, step);
+    Verdict verdict = begin_message(headers, info, step);
     if (verdict != Verdict::kAccept || !data) return verdict;
   }
   step.write = message_.write;
-  Verdict verdict = check_length(parsed, info, step);
+  Verdict verdict = check_length(headers, info, step);
   if (verdict == Verdict::kAccept && info.is_write && info.has_imm) {
     verdict = take_immediate_receive(step);
     if (verdict != Verdict::kAccept && info.only) message_.active = false;
@@ -40,14 +40,14 @@ Responder::Verdict Responder::judge(const wire::Parsed& parsed, const wire::Opco
   return verdict;
 }
 
-Responder::Verdict Responder::begin_message(const wire::Parsed& parsed,
+Responder::Verdict Responder::begin_message(const wire::Transport& headers,
                                             const wire::OpcodeInfo& info, Step& step) {
-  if (info.has_atomic_eth) return begin_atomic(parsed, step);
-  if (!info.is_send && !info.is_write) return begin_read(parsed.headers.reth, step);
+  if (info.has_atomic_eth) return begin_atomic(headers, step);
+  if (!info.is_send && !info.is_write) return begin_read(headers.reth(), step);
   message_.write = info.is_write;
   message_.received = 0;
   message_.target.clear();
-  Verdict verdict = info.is_write ? begin_write(parsed.headers.reth, step) : begin_send(step);
+  Verdict verdict = info.is_write ? begin_write(headers.reth(), step) : begin_send(step);
   message_.active = verdict == Verdict::kAccept;
   return verdict;
 }
@@ -126,9 +126,9 @@ Responder::Verdict Responder::begin_read(const wire::Reth& reth, Step& step) {
   return Verdict::kAccept;
 }
 
-Responder::Verdict Responder::begin_atomic(const wire::Parsed& parsed, Step& step) {
+Responder::Verdict Responder::begin_atomic(const wire::Transport& headers, Step& step) {
   constexpr uint64_t kSize = 8;
-  const wire::AtomicEth& eth = parsed.headers.atomic;
+  const wire::AtomicEth& eth = headers.atomic();
   if (eth.va % kSize != 0) return refuse(step, aeth::kNakInvalidRequest);
   bool allowed =
       (qp_.attributes().access & kRemoteAtomic) &&
@@ -140,7 +140,7 @@ Responder::Verdict Responder::begin_atomic(const wire::Parsed& parsed, Step& ste
   resource.address = eth.va;
   resource.rkey = eth.rkey;
   resource.length = kSize;
-  bool swap = parsed.headers.bth.opcode == wire::Opcode::kRcCmpSwap;
+  bool swap = headers.opcode() == wire::Opcode::kRcCmpSwap;
   resource.operation = {swap, eth.swap_add, eth.compare};
   if (!replies_.admit(resource, step.slot)) return refuse(step, aeth::kNakInvalidRequest);
   step.action = Action::kAtomic;
@@ -152,11 +152,11 @@ Responder::Verdict Responder::begin_atomic(const wire::Parsed& parsed, Step& ste
 // First and middle packets are full, a last one holds at least a byte; a WRITE's bytes are those
 // that its RETH announced; a SEND's fit the receive request, behind the routing header's 40 where
 // there is one.
-Responder::Verdict Responder::check_length(const wire::Parsed& parsed, const wire::OpcodeInfo& info,
-                                           Step& step) {
+Responder::Verdict Responder::check_length(const wire::Transport& headers,
+                                           const wire::OpcodeInfo& info, Step& step) {
   bool datagram = qp_.type() == QpType::kUd;
   uint32_t mtu = datagram ? qp_.port().mtu() : qp_.attributes().path_mtu;
-  uint32_t length = parsed.payload_len;
+  uint32_t length = headers.payload_len();
   bool ends = info.last || info.only;
   bool size_ok = info.only   ? length <= mtu
                  : info.last ? length >= 1 && length <= mtu
@@ -199,15 +199,15 @@ void Responder::place_grh(Packet* packet, Step& step) {
   message_.remaining -= kGrhLen;
 }
 
-void Responder::finish_message(const wire::Parsed& parsed, const wire::OpcodeInfo& info,
+void Responder::finish_message(const wire::Transport& headers, const wire::OpcodeInfo& info,
                                Step& step) {
   step.message_end = true;
   if (!message_.write || info.has_imm) {
-    step.solicited = parsed.headers.bth.solicited;
+    step.solicited = headers.solicited();
     step.completion.has_immediate = info.has_imm;
-    if (info.has_imm) step.completion.immediate = parsed.headers.imm;
+    if (info.has_imm) step.completion.immediate = headers.imm();
     step.invalidates = step.completion.has_invalidated = info.has_ieth;
-    if (info.has_ieth) step.completion.immediate = parsed.headers.ieth.rkey;
+    if (info.has_ieth) step.completion.immediate = headers.ieth().rkey;
     end_receive(step, WcStatus::kSuccess);
   }
   message_.active = false;

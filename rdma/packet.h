@@ -13,6 +13,7 @@
 #include "core/engine.h"
 #include "core/time.h"
 #include "rdma/wire/packet.h"
+#include "rdma/wire/transport.h"
 
 namespace rocefs {
 
@@ -71,6 +72,7 @@ struct Packet {
   std::array<uint8_t, wire::kMaxHeaderLen> header;
 
   std::span<const uint8_t> header_bytes() const { return {header.data(), header_len}; }
+  wire::Transport transport() const { return {header_bytes(), payload.length}; }
   // Bytes from the IP header to the ICRC.
   size_t wire_length() const {
     return header_len + (payload.length + kMaxPad) / 4 * 4 + wire::kIcrcLen;

@@ -22,21 +22,6 @@ wire::Service service_of(QpType type) {
   return wire::Service::kUd;
 }
 
-// Whether `ip` is that IPv4 address, as a GID says it.
-bool maps(const Ip& ip, const std::array<uint8_t, 4>& v4) {
-  constexpr uint8_t kPrefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-  return std::memcmp(ip.data(), kPrefix, 12) == 0 && std::memcmp(ip.data() + 12, v4.data(), 4) == 0;
-}
-
-// Whether an arriving packet comes from the far end of the connection and is for the near one.
-// Datagrams come from anywhere.
-bool addressed(const Qp& qp, const wire::Headers& headers) {
-  if (qp.type() == QpType::kUd) return true;
-  const AddressVector& path = qp.attributes().path;
-  if (headers.is_ipv6) return headers.v6.src == path.remote && headers.v6.dst == path.local;
-  return maps(path.remote, headers.v4.src) && maps(path.local, headers.v4.dst);
-}
-
 }  // namespace
 
 Port::Port(Device& device, const PortSpec& spec, uint8_t number)
@@ -170,23 +155,23 @@ void Port::receive(Packet* packet, TimeNs now) {
   counters_.port_rcv_packets.add();
   counters_.unicast_rcv_packets.add();
   counters_.port_rcv_data.add(packet->wire_length());
-  wire::Parsed& parsed = parsed_;
-  bool whole = check(packet, parsed);
+  wire::Transport headers = packet->transport();
+  bool whole = check(packet, headers);
   if (whole && ecn_of(*packet) == Ecn::kCongested) counters_.np_ecn_marked_roce_packets.add();
-  if (whole && parsed.headers.bth.opcode == wire::Opcode::kCnp) {
-    take_cnp(parsed.headers, now);
+  if (whole && headers.opcode() == wire::Opcode::kCnp) {
+    take_cnp(*packet, headers, now);
     return device_.fabric().pool().release(packet);
   }
-  Qp* qp = whole ? find_qp(parsed.headers) : nullptr;
+  Qp* qp = whole ? find_qp(*packet, headers) : nullptr;
   if (!qp) {
     device_.fabric().pool().release(packet);
     return;
   }
-  if (ecn_of(*packet) == Ecn::kCongested) take_mark(*qp, *packet, now);
-  if (wire::opcode_info(parsed.headers.bth.opcode).response) {
-    qp->requester().receive_response(packet, parsed, now);
+  if (ecn_of(*packet) == Ecn::kCongested) take_mark(*qp, *packet, headers, now);
+  if (headers.info().response) {
+    qp->requester().receive_response(packet, headers, now);
   } else {
-    qp->responder().receive(packet, parsed);
+    qp->responder().receive(packet, headers);
   }
 }
 
@@ -195,11 +180,10 @@ void Port::receive_bytes(std::span<const uint8_t> bytes, TimeNs now) {
   counters_.port_rcv_errors.add();
 }
 
-// Whether the packet is well-formed and whole. A payload by reference has no ICRC to check, but its
-// bytes may have gone.
-bool Port::check(Packet* packet, wire::Parsed& parsed) {
-  size_t length = packet->payload.length;
-  if (wire::parse_headers(packet->header_bytes(), length, parsed) != wire::ParseError::kNone) {
+// Whether the packet is one that somebody may want, and whole. A payload by reference has no ICRC
+// to check, but its bytes may have gone.
+bool Port::check(Packet* packet, const wire::Transport& headers) {
+  if (!headers.well_formed()) {
     counters_.port_rcv_errors.add();
     return false;
   }
@@ -208,10 +192,13 @@ bool Port::check(Packet* packet, wire::Parsed& parsed) {
     return false;
   }
   if (packet->sealed) {
+    size_t length = packet->payload.length;
+    size_t pad = packet->wire_length() - packet->header_len - length - wire::kIcrcLen;
     std::span<const uint8_t> bytes(packet->frame->bytes);
-    uint32_t icrc = wire::icrc(packet->header_bytes(), parsed.headers.is_ipv6, bytes.first(length),
-                               bytes.subspan(length, parsed.pad_len));
-    if (icrc != wire::load_icrc(bytes.subspan(length + parsed.pad_len))) {
+    bool ipv6 = packet->header[0] >> 4 == 6;
+    uint32_t icrc =
+        wire::icrc(packet->header_bytes(), ipv6, bytes.first(length), bytes.subspan(length, pad));
+    if (icrc != wire::load_icrc(bytes.subspan(length + pad))) {
       counters_.rx_icrc_encapsulated.add();
       return false;
     }
@@ -219,44 +206,53 @@ bool Port::check(Packet* packet, wire::Parsed& parsed) {
   return true;
 }
 
+namespace {
+
+// The address at `v4` of an IPv4 header, at `v6` of an IPv6 header.
+Ip address_at(const Packet& packet, size_t v4, size_t v6) {
+  const uint8_t* ip = packet.header.data();
+  if (ip[0] >> 4 == 4) return mapped_ipv4({ip[v4], ip[v4 + 1], ip[v4 + 2], ip[v4 + 3]});
+  Ip address;
+  std::memcpy(address.data(), ip + v6, address.size());
+  return address;
+}
+
+}  // namespace
+
 // A marked data packet: its sender is told, where that is wanted for its priority. What answers
 // data, and is small, is not data.
-void Port::take_mark(Qp& qp, const Packet& packet, TimeNs now) {
-  const wire::OpcodeInfo& info = wire::opcode_info(parsed_.headers.bth.opcode);
+void Port::take_mark(Qp& qp, const Packet& packet, const wire::Transport& headers, TimeNs now) {
+  const wire::OpcodeInfo& info = headers.info();
   if (!info.request && !info.is_read_response) return;
   bool wanted = ecn_.np().priorities >> priority_of(packet) & 1;
   if (!wanted || !cnps_.may_notify(qp, now)) return;
-  const wire::Deth& deth = parsed_.headers.deth;
-  const wire::Headers& headers = parsed_.headers;
   bool datagram = qp.type() == QpType::kUd;
-  CnpAddress address = qp.cnp_address(datagram ? deth.src_qpn : qp.attributes().remote_qpn);
-  if (datagram && headers.is_ipv6) {
-    address.from = headers.v6.dst;
-    address.to = headers.v6.src;
-  } else if (datagram) {
-    address.from = mapped_ipv4(headers.v4.dst);
-    address.to = mapped_ipv4(headers.v4.src);
+  CnpAddress address =
+      qp.cnp_address(datagram ? headers.deth().src_qpn : qp.attributes().remote_qpn);
+  if (datagram) {
+    address.from = address_at(packet, 16, 24);
+    address.to = address_at(packet, 12, 8);
   }
   cnps_.notify(qp, CnpCause::kEcn, address, now);
 }
 
 // It says which queue pair sends what is too much.
-void Port::take_cnp(const wire::Headers& headers, TimeNs now) {
-  Qp* qp = device_.find_qp(headers.bth.dest_qpn);
-  bool mine = qp && &qp->port() == this && qp->receives_packets() && addressed(*qp, headers);
+void Port::take_cnp(const Packet& packet, const wire::Transport& headers, TimeNs now) {
+  Qp* qp = device_.find_qp(headers.dest_qpn());
+  bool mine = qp && &qp->port() == this && qp->receives_packets() && qp->hears(packet);
   if (mine && qp->congestion().receive_cnp(now)) return counters_.rp_cnp_handled.add();
   counters_.rp_cnp_ignored.add();
 }
 
-Qp* Port::find_qp(const wire::Headers& headers) {
-  Qp* qp = device_.find_qp(headers.bth.dest_qpn);
+Qp* Port::find_qp(const Packet& packet, const wire::Transport& headers) {
+  Qp* qp = device_.find_qp(headers.dest_qpn());
   if (qp && &qp->port() != this) qp = nullptr;
   bool receives = qp && qp->receives_packets();
   constexpr uint16_t kMembership = 0x8000;
-  bool pkey_ok = (headers.bth.pkey | kMembership) == 0xffff;
+  bool pkey_ok = (headers.pkey() | kMembership) == 0xffff;
   // A queue pair takes only packets of its own service.
-  wire::Service service = wire::opcode_info(headers.bth.opcode).service;
-  bool mine = receives && pkey_ok && service == service_of(qp->type()) && addressed(*qp, headers);
+  wire::Service service = headers.info().service;
+  bool mine = receives && pkey_ok && service == service_of(qp->type()) && qp->hears(packet);
   if (mine) return qp;
   counters_.rx_unknown_qp.add();
   return nullptr;

@@ -87,10 +87,10 @@ class Port final : public LinkSource, public LinkSink {
   void on_link_state();
   void note_wait(bool sends, TimeNs now);
   Packet* next_packet(TimeNs now);
-  bool check(Packet* packet, wire::Parsed& parsed);
-  Qp* find_qp(const wire::Headers& headers);
-  void take_mark(Qp& qp, const Packet& packet, TimeNs now);
-  void take_cnp(const wire::Headers& headers, TimeNs now);
+  bool check(Packet* packet, const wire::Transport& headers);
+  Qp* find_qp(const Packet& packet, const wire::Transport& headers);
+  void take_mark(Qp& qp, const Packet& packet, const wire::Transport& headers, TimeNs now);
+  void take_cnp(const Packet& packet, const wire::Transport& headers, TimeNs now);
 
   Device& device_;
   const PortSpec& spec_;
@@ -104,7 +104,6 @@ class Port final : public LinkSource, public LinkSink {
   EcnKnobs ecn_;
   ClassOverride class_override_;
   CnpQueue cnps_;
-  wire::Parsed parsed_;  // of the packet that is being received
   QpFifos data_, acknowledges_;
   TimeNs waiting_since_ = kNever;  // all that could be transmitted is paused
 };

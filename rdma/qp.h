@@ -100,6 +100,11 @@ class Qp {
     packet->header_len = static_cast<uint16_t>(
         base.emit(fields, extensions_, packet->payload.length, packet->header));
   }
+  // Whether an arriving packet comes from the far end of the connection and is for the near one.
+  // Datagrams come from anywhere.
+  bool hears(const Packet& packet) const {
+    return init_.type == QpType::kUd || header_template_.answered_by(packet.header.data());
+  }
   // How far from the flow's own UDP source port the next packet goes that may be sprayed.
   uint16_t next_port_offset(TimeNs now);
   // What this end says of selective retransmission in each packet of a reliable connection.

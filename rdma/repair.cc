@@ -90,7 +90,7 @@ void Requester::take_selective_nak(uint64_t psn, TimeNs now) {
 }
 
 // A READ response or an atomic's, in any order. Takes the packet.
-void Requester::take_data_ahead(Packet* packet, const wire::Parsed& parsed, uint64_t psn,
+void Requester::take_data_ahead(Packet* packet, const wire::Transport& headers, uint64_t psn,
                                 TimeNs now) {
   PacketPool& pool = qp_.device().fabric().pool();
   Repair& repair = *repair_;
@@ -99,7 +99,7 @@ void Requester::take_data_ahead(Packet* packet, const wire::Parsed& parsed, uint
                  !repair.has(psn) && placing() < kMaxPlacements;
   if (!awaited) return pool.release(packet);
   uint64_t position = position_of(psn);
-  if (!queue_.at(position).awaits_data() || !fits(queue_.at(position), parsed, psn)) {
+  if (!queue_.at(position).awaits_data() || !fits(queue_.at(position), headers, psn)) {
     note_failure(queue_.at(position), WcStatus::kBadResponse);
     if (doomed_) fail_at(position, WcStatus::kBadResponse);
     return pool.release(packet);
@@ -108,7 +108,7 @@ void Requester::take_data_ahead(Packet* packet, const wire::Parsed& parsed, uint
     qp_.port().counters().sr_ooo_placed.add();
     qp_.note_gap(psn - unacknowledged_);
   }
-  place(packet, parsed, position, psn);
+  place(packet, headers, position, psn);
   repair.flip(psn);
   repair.holes.fill(psn, psn + 1, now);
   advance(now);

@@ -42,7 +42,7 @@ class Requester final : public MemoryListener {
   // The next packet that may be sent now; null when there is none, until the QP is made ready.
   Packet* emit(TimeNs now);
   // RC: a response that the port has checked. Takes the packet.
-  void receive_response(Packet* packet, const wire::Parsed& parsed, TimeNs now);
+  void receive_response(Packet* packet, const wire::Transport& headers, TimeNs now);
   // UC, UD: a packet of the request at this position has been delivered or dropped.
   void packet_gone(uint64_t position);
   // What is queued ends with kFlushed.
@@ -158,9 +158,9 @@ class Requester final : public MemoryListener {
   void take_rnr_nak(uint64_t psn, uint8_t timer, TimeNs now);
   void take_fatal_nak(uint64_t psn, uint8_t code, TimeNs now);
   void take_implied_nak(bool progress, TimeNs now);
-  void take_data(Packet* packet, const wire::Parsed& parsed, uint64_t psn, TimeNs now);
-  bool fits(const Wqe& wqe, const wire::Parsed& parsed, uint64_t psn);
-  void place(Packet* packet, const wire::Parsed& parsed, uint64_t position, uint64_t psn);
+  void take_data(Packet* packet, const wire::Transport& headers, uint64_t psn, TimeNs now);
+  bool fits(const Wqe& wqe, const wire::Transport& headers, uint64_t psn);
+  void place(Packet* packet, const wire::Transport& headers, uint64_t position, uint64_t psn);
   void placed(uint64_t ticket, bool ok);
   // Acknowledges all PSNs before `psn`, but not past a READ or atomic whose answer has not come;
   // whether that was progress.
@@ -182,7 +182,7 @@ class Requester final : public MemoryListener {
   void forget_repairs();
   void clear_repair();
   void take_selective_nak(uint64_t psn, TimeNs now);
-  void take_data_ahead(Packet* packet, const wire::Parsed& parsed, uint64_t psn, TimeNs now);
+  void take_data_ahead(Packet* packet, const wire::Transport& headers, uint64_t psn, TimeNs now);
   bool advance(TimeNs now);
   bool has_arrived(uint64_t psn) const;
   uint64_t first_unanswered();

@@ -38,47 +38,47 @@ void Responder::start(uint32_t psn) {
   forget_ahead();
 }
 
-void Responder::receive(Packet* packet, const wire::Parsed& parsed) {
+void Responder::receive(Packet* packet, const wire::Transport& headers) {
   if (!qp_.receives_packets() || steps_.full()) {
     return qp_.device().fabric().pool().release(packet);
   }
   switch (qp_.type()) {
     case QpType::kRc:
-      return receive_reliable(packet, parsed);
+      return receive_reliable(packet, headers);
     case QpType::kUc:
-      return receive_connected(packet, parsed);
+      return receive_connected(packet, headers);
     case QpType::kUd:
-      return receive_datagram(packet, parsed);
+      return receive_datagram(packet, headers);
   }
 }
 
 // In PSN order only: behind the expected PSN is a duplicate, ahead of it a gap.
-void Responder::receive_reliable(Packet* packet, const wire::Parsed& parsed) {
-  agreement_.heard(parsed.headers.bth.reserved6);
-  uint64_t psn = unwrap_psn(parsed.headers.bth.psn, expected_);
+void Responder::receive_reliable(Packet* packet, const wire::Transport& headers) {
+  agreement_.heard(headers.reserved6());
+  uint64_t psn = unwrap_psn(headers.psn(), expected_);
   if (psn > expected_) {
     qp_.note_gap(psn - expected_);
-    return take_gap(packet, parsed, psn);
+    return take_gap(packet, headers, psn);
   }
   if (psn < expected_) {
-    take_duplicate(parsed, psn);
+    take_duplicate(headers, psn);
     return qp_.device().fabric().pool().release(packet);
   }
   if (ahead_) ahead_->holes.count_arrival();
-  take_expected(packet, parsed);
+  take_expected(packet, headers);
   if (ahead_) take_kept();
 }
 
-void Responder::take_expected(Packet* packet, const wire::Parsed& parsed) {
-  const wire::OpcodeInfo& info = wire::opcode_info(parsed.headers.bth.opcode);
+void Responder::take_expected(Packet* packet, const wire::Transport& headers) {
+  const wire::OpcodeInfo& info = headers.info();
   nak_outstanding_ = refused_ = false;
   Step step;
   step.psn = expected_;
-  step.acknowledge = parsed.headers.bth.ack_req;
-  if (judge(parsed, info, step) == Verdict::kAccept) {
+  step.acknowledge = headers.ack_req();
+  if (judge(headers, info, step) == Verdict::kAccept) {
     if (ahead_) note_expected(step.psns);
     expected_ += step.psns;
-    return accept(packet, parsed, step);
+    return accept(packet, headers, step);
   }
   nak_outstanding_ = refused_ = true;
   forget_ahead();  // the far end goes back, or fails
@@ -88,9 +88,9 @@ void Responder::take_expected(Packet* packet, const wire::Parsed& parsed) {
 
 // An unreliable connection: a message of which a packet is missing is dropped, and with it all
 // packets up to the next first one. Nothing comes twice or late. There are no answers.
-void Responder::receive_connected(Packet* packet, const wire::Parsed& parsed) {
-  const wire::OpcodeInfo& info = wire::opcode_info(parsed.headers.bth.opcode);
-  uint64_t psn = unwrap_psn(parsed.headers.bth.psn, expected_);
+void Responder::receive_connected(Packet* packet, const wire::Transport& headers) {
+  const wire::OpcodeInfo& info = headers.info();
+  uint64_t psn = unwrap_psn(headers.psn(), expected_);
   if (psn < expected_) {
     qp_.port().counters().duplicate_request.add();
     return qp_.device().fabric().pool().release(packet);
@@ -101,37 +101,37 @@ void Responder::receive_connected(Packet* packet, const wire::Parsed& parsed) {
   expected_ = psn + 1;
   Step step;
   step.psn = psn;
-  Verdict verdict = begins || message_.active ? judge(parsed, info, step) : Verdict::kDrop;
-  if (verdict == Verdict::kAccept) return accept(packet, parsed, step);
+  Verdict verdict = begins || message_.active ? judge(headers, info, step) : Verdict::kDrop;
+  if (verdict == Verdict::kAccept) return accept(packet, headers, step);
   if (verdict == Verdict::kRefuse) add_step(step);
   abandon();
   qp_.device().fabric().pool().release(packet);
 }
 
-void Responder::receive_datagram(Packet* packet, const wire::Parsed& parsed) {
-  const wire::OpcodeInfo& info = wire::opcode_info(parsed.headers.bth.opcode);
+void Responder::receive_datagram(Packet* packet, const wire::Transport& headers) {
+  const wire::OpcodeInfo& info = headers.info();
   Step step;
-  if (parsed.headers.deth.qkey != qp_.attributes().qkey) {
+  if (headers.deth().qkey != qp_.attributes().qkey) {
     qp_.port().counters().rx_unknown_qp.add();
     return qp_.device().fabric().pool().release(packet);
   }
-  step.completion.source_qpn = parsed.headers.deth.src_qpn;
+  step.completion.source_qpn = headers.deth().src_qpn;
   step.completion.has_grh = true;
-  Verdict verdict = judge(parsed, info, step);
+  Verdict verdict = judge(headers, info, step);
   if (verdict == Verdict::kAccept) {
     place_grh(packet, step);
-    return accept(packet, parsed, step);
+    return accept(packet, headers, step);
   }
   if (verdict == Verdict::kRefuse) add_step(step);
   abandon();
   qp_.device().fabric().pool().release(packet);
 }
 
-void Responder::accept(Packet* packet, const wire::Parsed& parsed, Step& step) {
-  const wire::OpcodeInfo& info = wire::opcode_info(parsed.headers.bth.opcode);
+void Responder::accept(Packet* packet, const wire::Transport& headers, Step& step) {
+  const wire::OpcodeInfo& info = headers.info();
   if (step.action == Action::kNone) {
     place(packet, step);
-    if (info.last || info.only) finish_message(parsed, info, step);
+    if (info.last || info.only) finish_message(headers, info, step);
   }
   if (step.pending > 0) {
     step.packet = packet;
@@ -142,13 +142,12 @@ void Responder::accept(Packet* packet, const wire::Parsed& parsed, Step& step) {
 }
 
 // It is not executed again: a SEND or WRITE is acknowledged again, a READ or atomic answered again.
-void Responder::take_duplicate(const wire::Parsed& parsed, uint64_t psn) {
-  const wire::OpcodeInfo& info = wire::opcode_info(parsed.headers.bth.opcode);
+void Responder::take_duplicate(const wire::Transport& headers, uint64_t psn) {
+  const wire::OpcodeInfo& info = headers.info();
   qp_.port().counters().duplicate_request.add();
   if (info.has_atomic_eth) return replies_.replay(psn, psn + 1);
   if (!info.is_send && !info.is_write) {
-    return replies_.replay(psn,
-                           psn + psns_of(parsed.headers.reth.dma_len, qp_.attributes().path_mtu));
+    return replies_.replay(psn, psn + psns_of(headers.reth().dma_len, qp_.attributes().path_mtu));
   }
   acknowledge_due_ = true;
   qp_.make_acknowledge_ready();
@@ -156,9 +155,9 @@ void Responder::take_duplicate(const wire::Parsed& parsed, uint64_t psn) {
 
 // A gap gets one NAK, and what comes behind it is dropped, unless one NAK for each missing packet
 // is agreed.
-void Responder::take_gap(Packet* packet, const wire::Parsed& parsed, uint64_t psn) {
+void Responder::take_gap(Packet* packet, const wire::Transport& headers, uint64_t psn) {
   qp_.port().counters().out_of_sequence.add();
-  if (selective() && !refused_) return keep(packet, parsed, psn);
+  if (selective() && !refused_) return keep(packet, headers, psn);
   qp_.device().fabric().pool().release(packet);
   forget_ahead();
   if (nak_outstanding_) return;

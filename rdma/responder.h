@@ -37,7 +37,7 @@ class Responder final : public MemoryListener {
   void start(uint32_t psn);
 
   // A request packet that the port has checked. Takes the packet.
-  void receive(Packet* packet, const wire::Parsed& parsed);
+  void receive(Packet* packet, const wire::Transport& headers);
   // The acknowledge packet that is due; null if none is.
   Packet* emit_acknowledge();
   // The next packet of a READ's or atomic's response; null if none is due now.
@@ -101,13 +101,13 @@ class Responder final : public MemoryListener {
   static constexpr size_t kMostNaks = 128;  // that wait to be sent
 
   // responder.cc
-  void receive_reliable(Packet* packet, const wire::Parsed& parsed);
-  void receive_connected(Packet* packet, const wire::Parsed& parsed);
-  void receive_datagram(Packet* packet, const wire::Parsed& parsed);
-  void accept(Packet* packet, const wire::Parsed& parsed, Step& step);
-  void take_expected(Packet* packet, const wire::Parsed& parsed);
-  void take_duplicate(const wire::Parsed& parsed, uint64_t psn);
-  void take_gap(Packet* packet, const wire::Parsed& parsed, uint64_t psn);
+  void receive_reliable(Packet* packet, const wire::Transport& headers);
+  void receive_connected(Packet* packet, const wire::Transport& headers);
+  void receive_datagram(Packet* packet, const wire::Transport& headers);
+  void accept(Packet* packet, const wire::Transport& headers, Step& step);
+  void take_expected(Packet* packet, const wire::Transport& headers);
+  void take_duplicate(const wire::Transport& headers, uint64_t psn);
+  void take_gap(Packet* packet, const wire::Transport& headers, uint64_t psn);
   void abandon();
   void add_step(Step& step);
   void take_steps();
@@ -118,8 +118,8 @@ class Responder final : public MemoryListener {
 
   // ahead.cc
   bool selective() const;
-  void keep(Packet* packet, const wire::Parsed& parsed, uint64_t psn);
-  bool place_early(Packet* packet, const wire::Parsed& parsed, uint64_t psn);
+  void keep(Packet* packet, const wire::Transport& headers, uint64_t psn);
+  bool place_early(Packet* packet, const wire::Transport& headers, uint64_t psn);
   void note_expected(uint64_t psns);
   void take_kept();
   void ask_for_missing(TimeNs now);
@@ -128,19 +128,19 @@ class Responder final : public MemoryListener {
   Packet* emit_selective_nak();
 
   // message.cc
-  Verdict judge(const wire::Parsed& parsed, const wire::OpcodeInfo& info, Step& step);
-  Verdict begin_message(const wire::Parsed& parsed, const wire::OpcodeInfo& info, Step& step);
+  Verdict judge(const wire::Transport& headers, const wire::OpcodeInfo& info, Step& step);
+  Verdict begin_message(const wire::Transport& headers, const wire::OpcodeInfo& info, Step& step);
   Verdict begin_write(const wire::Reth& reth, Step& step);
   Verdict begin_send(Step& step);
   Verdict begin_read(const wire::Reth& reth, Step& step);
-  Verdict begin_atomic(const wire::Parsed& parsed, Step& step);
+  Verdict begin_atomic(const wire::Transport& headers, Step& step);
   Verdict take_receive(Step& step, ReceiveRequest& receive);
-  Verdict check_length(const wire::Parsed& parsed, const wire::OpcodeInfo& info, Step& step);
+  Verdict check_length(const wire::Transport& headers, const wire::OpcodeInfo& info, Step& step);
   Verdict take_immediate_receive(Step& step);
   Verdict refuse(Step& step, uint8_t syndrome);
   void place(Packet* packet, Step& step);
   void place_grh(Packet* packet, Step& step);
-  void finish_message(const wire::Parsed& parsed, const wire::OpcodeInfo& info, Step& step);
+  void finish_message(const wire::Transport& headers, const wire::OpcodeInfo& info, Step& step);
   void end_receive(Step& step, WcStatus status);
 
   Qp& qp_;

@@ -375,6 +375,16 @@ HeaderTemplate::HeaderTemplate(const Headers& headers) {
   for (size_t i = 0; i < kIpv4Len; i += 2) ip_sum_ += load16(bytes.data() + i);
 }
 
+bool HeaderTemplate::answered_by(const uint8_t* headers) const {
+  const uint8_t* own = bytes_.data();
+  auto same = [&](size_t one, size_t other, size_t length) {
+    return std::memcmp(headers + one, own + other, length) == 0;
+  };
+  if (headers[0] >> 4 != own[0] >> 4) return false;
+  return ip_len_ == kIpv4Len ? same(12, 16, 4) && same(16, 12, 4)
+                             : same(8, 24, 16) && same(24, 8, 16);
+}
+
 size_t HeaderTemplate::emit(const Fields& fields, const Extensions& extensions, size_t payload_len,
                             std::span<uint8_t> out) const {
   assert(out.size() >= kMaxHeaderLen);

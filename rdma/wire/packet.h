@@ -87,6 +87,9 @@ class HeaderTemplate {
   // octets. `out` has room for kMaxHeaderLen.
   size_t emit(const Fields& fields, const Extensions& extensions, size_t payload_len,
               std::span<uint8_t> out) const;
+  // Whether these headers, from the IP header on, come from the address that the template's go to,
+  // and go to where these come from.
+  bool answered_by(const uint8_t* headers) const;
 
  private:
   std::array<uint8_t, kIpv6Len + kUdpLen + kBthLen> bytes_{};
