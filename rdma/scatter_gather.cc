@@ -38,7 +38,9 @@ class Parts {
 };
 
 // The bytes of a payload that travels by reference are read when it arrives: they come nearer
-// meanwhile.
+// meanwhile. Those of a small region are near anyhow, and asking costs more than it brings.
+constexpr uint64_t kNear = 256 * 1024;
+
 void fetch_early(std::span<const uint8_t> bytes) {
   for (size_t i = 0; i < bytes.size(); i += 64) __builtin_prefetch(bytes.data() + i);
 }
@@ -82,7 +84,7 @@ Moved gather(const Mover& mover, std::span<const Sge> entries, uint64_t offset, 
       payload.index = MemoryTable::index_of(part.lkey);
       payload.generation = region->generation;
       payload.offset = at;
-      if (!region->blank) fetch_early({region->direct + at, length});
+      if (!region->blank && region->length > kNear) fetch_early({region->direct + at, length});
       return moved;
     }
     if (!into) {
