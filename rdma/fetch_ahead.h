@@ -59,7 +59,7 @@ class FetchAhead {
     bool failed = false;
   };
   static constexpr size_t kMaxPackets = 256;
-  static constexpr uint64_t kMostBytes = 256 * 1024;  // four moves
+  static constexpr uint64_t kMostBytes = 512 * 1024;  // two lumps
 
   void forget(Entry& entry);
 

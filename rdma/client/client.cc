@@ -123,7 +123,7 @@ bool Client::poll() {
 uint64_t Client::flush(bool more) {
   constexpr int kMostHeldBack = 8;
   uint64_t bytes = process_->asked_bytes();
-  if (more && bytes < Process::kChunk && ++held_back_ <= kMostHeldBack) return 0;
+  if (more && bytes < Process::kLump && ++held_back_ <= kMostHeldBack) return 0;
   held_back_ = 0;
   process_->flush();
   if (!completed_) return bytes;

@@ -25,7 +25,7 @@
 namespace rocefs {
 namespace {
 
-constexpr size_t kMaxParts = 64;
+constexpr size_t kMaxParts = 128;
 constexpr std::chrono::milliseconds kRetrySend{10};
 constexpr int kYields = 100;
 

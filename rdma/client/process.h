@@ -35,8 +35,10 @@ struct Credentials {
 
 class Process {
  public:
-  // What a move can carry at once.
-  static constexpr size_t kChunk = 64 * 1024;
+  // What one call moves at most. A call costs as much as some 64 KiB.
+  static constexpr size_t kChunk = 512 * 1024;
+  // What should be asked for before it is handed over, if more comes soon.
+  static constexpr size_t kLump = kChunk / 2;
   // Bytes that it takes a while to move.
   static constexpr uint64_t kMuch = 16 * 1024;
 
