@@ -72,17 +72,21 @@ void Client::device_removed(Device& device) {
   process_->close_socket(events_);  // who waits for an event hears that none will come
   for (const auto& [name, socket] : channels_) process_->close_socket(socket);
   channels_.clear();
-  completed_ = true;
+  completed_ = hurried_ = true;
   flush(false);
 }
 
-ClientQp* Client::completed(uint32_t qpn) {
+ClientQp* Client::completed(const Completion& completion) {
   completed_ = true;
   ++completions_;
-  auto qp = by_number_.find(qpn);
-  if (qp == by_number_.end()) return nullptr;
-  qp->second->release();
-  return qp->second;
+  auto qp = by_number_.find(completion.qpn);
+  bool known = qp != by_number_.end();
+  if (known) qp->second->release();
+  bool sent = completion.opcode != WcOpcode::kReceive &&
+              completion.opcode != WcOpcode::kReceiveWriteImm &&
+              completion.status == WcStatus::kSuccess;
+  hurried_ |= !known || !sent || qp->second->hurries();
+  return known ? qp->second : nullptr;
 }
 
 void Client::raise(uint32_t channel, uint64_t cookie) {
@@ -128,8 +132,10 @@ uint64_t Client::flush(bool more) {
   process_->flush();
   if (!completed_) return bytes;
   completed_ = false;
+  bool hurried = std::exchange(hurried_, false);
+  store_release(page_->unhurried, hurried ? 0 : 1);
   std::atomic_ref(page_->completions).store(completions_);
-  if (std::atomic_ref(page_->waiters).load() == 0) return bytes;
+  if (!hurried || std::atomic_ref(page_->waiters).load() == 0) return bytes;
   ::syscall(SYS_futex, &page_->completions, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
   return bytes;
 }

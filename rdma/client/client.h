@@ -12,6 +12,7 @@
 #include "core/shared_memory.h"
 #include "rdma/client/convert.h"
 #include "rdma/client/handles.h"
+#include "rdma/client/hurry.h"
 #include "rdma/client/memory.h"
 #include "rdma/client/process.h"
 #include "rdma/client/ring.h"
@@ -108,6 +109,8 @@ class ClientQp final : public ClientQueue {
   void release();
   // How many slots of its send queue have been released.
   uint32_t sends_released() const { return sends_.released(); }
+  // One of its send requests has completed: whether its owner must hear of it at once.
+  bool hurries();
   // The queue pair has been reset: what is posted is forgotten.
   void drop();
   // It goes; afterwards nothing of its memory is used any more.
@@ -121,6 +124,9 @@ class ClientQp final : public ClientQueue {
   const std::shared_ptr<SharedMemory> memory_;
   const rocefs_create_qp wanted_;
   SendLimits limits_;
+  uint64_t asked_ = 0;              // bytes, of all its send requests so far
+  std::vector<uint64_t> asked_by_;  // the same, up to the one in each slot
+  Hurry hurry_;
   WqeRing<rocefs_send_wqe> sends_;
   WqeRing<rocefs_receive_wqe> receives_;
   Qp* qp_ = nullptr;
@@ -165,7 +171,7 @@ class Client final : public DeviceClient {
   Process& process() { return *process_; }
   const std::shared_ptr<Process>& shared_process() { return process_; }
   // A completion has come for it; whose it is, if that is known still.
-  ClientQp* completed(uint32_t qpn);
+  ClientQp* completed(const Completion& completion);
   void raise(uint32_t channel, uint64_t cookie);
   // An asynchronous event.
   void tell(uint32_t type, uint64_t element);
@@ -215,6 +221,7 @@ class Client final : public DeviceClient {
   const uint32_t events_;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   bool completed_ = false;  // since the last flush()
+  bool hurried_ = false;    // one of these is wanted at once
   int held_back_ = 0;       // flushes in a row
   uint32_t completions_ = 0;
 

@@ -45,7 +45,7 @@ Completion* ClientCq::claim() {
 void ClientCq::publish(bool solicited) {
   const Completion& completion = claimed_;
   rocefs_cqe entry{};
-  if (const ClientQp* qp = client_.completed(completion.qpn)) {  // slots are free before it is seen
+  if (const ClientQp* qp = client_.completed(completion)) {  // slots are free before it is seen
     entry.qp = qp->created().cookie;
     entry.released = qp->sends_released();
   }
@@ -116,6 +116,7 @@ ClientQp::ClientQp(Client& client, std::shared_ptr<SharedMemory> memory,
     : client_(client),
       memory_(std::move(memory)),
       wanted_(wanted),
+      asked_by_(layout.entries),
       sends_(&memory_->at<rocefs_qp_page>(0)->send, memory_->data() + layout.send_offset,
              layout.entries),
       receives_(&memory_->at<rocefs_qp_page>(0)->receive, memory_->data() + layout.receive_offset,
@@ -160,6 +161,7 @@ bool ClientQp::serve_sends() {
     sends_.take(wqe);
     uint64_t inline_offset = sends_.last_offset() + offsetof(rocefs_send_wqe, u);
     SendRequest request = send_request_of(client_.device(), wqe, limits_, inline_offset);
+    asked_by_[sends_.slot_of_last()] = asked_ += request.sges.length();
     if (!request.malformed && qp_->post(request)) continue;
     request.malformed = true;  // it fails when its turn comes
     request.op = SendOp::kSend;
@@ -180,6 +182,10 @@ bool ClientQp::serve_receives() {
     assert(posted);
   }
   return false;
+}
+
+bool ClientQp::hurries() {
+  return hurry_.at_once(asked_ - asked_by_[sends_.slot_of_released()]);
 }
 
 void ClientQp::release() {

@@ -37,13 +37,15 @@ class WqeRing {
   // The next one, as it is now; not when it is empty.
   void take(Wqe& out) { std::memcpy(&out, slot(taken_++), sizeof out); }
   // Where the one that was taken last stands.
-  uint64_t last_offset() const { return ((taken_ - 1) & (entries_ - 1)) * sizeof(Wqe); }
+  uint32_t slot_of_last() const { return (taken_ - 1) & (entries_ - 1); }
+  uint64_t last_offset() const { return slot_of_last() * sizeof(Wqe); }
   // All but the newest `kept` are the client's again.
   void release_all_but(size_t kept) {
     released_ = taken_ - static_cast<uint32_t>(kept);
     if (counters_) store_release(counters_->released, released_);
   }
   uint32_t released() const { return released_; }
+  uint32_t slot_of_released() const { return (released_ - 1) & (entries_ - 1); }
   // What is posted is forgotten.
   void drop() {
     if (!counters_) return;

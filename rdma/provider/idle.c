@@ -21,6 +21,7 @@ enum {
   kSlowestLookNs = 32000, /* that many polls in more than this is no spinning */
   kSpinNs = 5000,
   kWaitNs = 100000,
+  kWaitUnhurriedNs = 400000,
 };
 
 static __thread struct {
@@ -63,7 +64,6 @@ static bool is_empty(const struct rocefs_cq* cq) {
 }
 
 bool rocefs_thread_is_idle(struct rocefs_cq* cq) {
-  static const struct timespec limit = {.tv_nsec = kWaitNs};
   struct rocefs_context* context = rocefs_context_of(cq->ibv.context);
   struct rocefs_context_page* page = context->page;
   bool in_vain = false;
@@ -71,6 +71,8 @@ bool rocefs_thread_is_idle(struct rocefs_cq* cq) {
   /* Read before the last look at the CQ: what completes after that look changes it. */
   uint32_t seen = __atomic_load_n(&page->completions, __ATOMIC_ACQUIRE);
   __atomic_fetch_add(&page->waiters, 1, __ATOMIC_SEQ_CST);
+  bool unhurried = __atomic_load_n(&page->unhurried, __ATOMIC_RELAXED) != 0;
+  struct timespec limit = {.tv_nsec = unhurried ? kWaitUnhurriedNs : kWaitNs};
   if (is_empty(cq))
     in_vain = syscall(SYS_futex, &page->completions, FUTEX_WAIT, seen, &limit, NULL, 0) != 0;
   __atomic_fetch_sub(&page->waiters, 1, __ATOMIC_SEQ_CST);

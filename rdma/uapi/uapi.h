@@ -55,6 +55,9 @@ struct rocefs_engine_page {
 struct rocefs_context_page {
   /* Counts completions of this client; a futex that the engine wakes while `waiters` is not 0. */
   uint32_t completions __attribute__((aligned(64)));
+  /* By the engine: not 0 while much of what the client has posted is under way. It does not wake
+   * for each completion then, and who waits may do so for longer. */
+  uint32_t unhurried;
   uint32_t waiters __attribute__((aligned(64)));
   /* Set by the engine: the device has left, nothing will be served any more. It has completed what
    * was outstanding before, and closes its ends of the event sockets after the last event. */
