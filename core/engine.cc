@@ -199,7 +199,7 @@ void Engine::run_real() {
   Poller::Found found = poller_ ? poller_->poll(more) : Poller::Found::kNothing;
   ring_->poll();
   if (held_ > 0) return sleep(kNever);
-  if (poller_ && linger(found)) return;
+  if (poller_ && linger(found, more)) return;
   TimeNs next = next_due();
   if (next == kNever) return sleep(kNever);
   TimeNs gap = (next - clock_.now()) * static_cast<TimeNs>(clock_.dilation());
@@ -223,12 +223,13 @@ void Engine::note_lag(TimeNs lag) {
 // Who has just asked for something is likely to do so again: for a while the core stays awake. The
 // threads that it has given much to do have the CPU meanwhile, if they want it; with little to do
 // for others it does not yield, because who yields comes after all programs that spin.
-bool Engine::linger(Poller::Found found) {
+bool Engine::linger(Poller::Found found, bool more) {
   TimeNs now = monotonic_ns();
   if (found != Poller::Found::kNothing) found_ = now;
   if (found == Poller::Found::kMuch) found_much_ = now;
   if (now - found_ >= kLinger) return false;
-  if (found == Poller::Found::kNothing && now - found_much_ < kYieldAfterMuch) ::sched_yield();
+  bool waits = found == Poller::Found::kNothing && !more;
+  if (waits && now - found_much_ < kYieldAfterMuch) ::sched_yield();
   return true;
 }
 

@@ -151,7 +151,7 @@ class Engine {
   void run_virtual();
   void sleep(TimeNs wall_ns);
   void take_time();
-  bool linger(Poller::Found found);
+  bool linger(Poller::Found found, bool more);
   void note_lag(TimeNs lag);
   void take_released();
   void try_insisted();
