@@ -227,7 +227,7 @@ std::optional<double> libfabric_mbps(size_t message) {
 }
 
 void bandwidth(const Mount& mount, size_t message, Table& table) {
-  const size_t messages = 320 * kMost / message;
+  const size_t messages = 1024 * kMost / message;
   std::vector<double> core, copies;
   auto measured = [&] {
     double core_before = cpu_us(mount.worker(), false), all_before = cpu_us(mount.worker(), true);
