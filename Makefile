@@ -37,8 +37,9 @@ tsan: packages ## the tests under ThreadSanitizer
 	@$(MAKE) --no-print-directory -s -j$(JOBS) MODE=tsan BUILD=$(BUILD)/tsan all tests
 	@ROCEFS_TEST_LIMIT=1800 test/run $(BUILD)/tsan
 install: all ## install into PREFIX (/usr/local), below DESTDIR
-	@there=$(DESTDIR)$(PREFIX)/bin/mango-ctl; [ ! -e $$there ] || $$there --version 2>&1 | grep -q rocefs || \
-	  { echo "rocefs: $$there is somebody else's: nothing is installed" >&2; exit 1; }
+	@for program in rocefs mango-pccd mango-ctl; do \
+	  there=$(DESTDIR)$(PREFIX)/bin/$$program; [ ! -e $$there ] || $$there --version 2>&1 | grep -q rocefs || \
+	  { echo "rocefs: $$there is somebody else's: nothing is installed" >&2; exit 1; }; done
 	install -D -m 0755 $(BUILD)/bin/rocefs $(DESTDIR)$(PREFIX)/bin/rocefs
 	install -D -m 0755 $(BUILD)/bin/mango-pccd $(DESTDIR)$(PREFIX)/bin/mango-pccd
 	install -D -m 0755 $(BUILD)/bin/mango-ctl $(DESTDIR)$(PREFIX)/bin/mango-ctl

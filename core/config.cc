@@ -346,7 +346,10 @@ class Reader {
       port.netdev = text;
       return {};
     }
-    if (key == "ip") return set_ipv4(text, port.ipv4);
+    if (key == "ip") {
+      port.ipv4_line = line_;
+      return set_ipv4(text, port.ipv4);
+    }
     if (key == "ip6") return set_ipv6(text, port.ipv6);
     if (key == "mtu") return set_mtu(value, port.mtu);
     return errorf(EINVAL, "unknown key {} in [{}]: {}netdev, mac, ip, ip6 or mtu is wanted", key,

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/fd.h"
 #include "core/io_uring_refusal.h"
 
 namespace rocefs {
@@ -51,6 +52,7 @@ struct IoRing::State {
     msghdr shape{};
     bool cancelled = false;
     bool armed = false;
+    unsigned errors = 0;  // in a row
 
     Receiver(State& s, int socket, DatagramListener& l, uint16_t g, unsigned n, size_t most);
     ~Receiver();
@@ -280,13 +282,24 @@ void IoRing::State::Receiver::arm() {
   armed = true;
 }
 
+// Whether an error says nothing of what comes next: no buffer was left, and they are back by now;
+// the kernel was short of something for a moment; what the network has said of something sent
+// earlier, told once (ip(7)).
+bool passes(int code) {
+  constexpr int kPassing[] = {ENOBUFS,      EINTR,       EAGAIN,     ENOMEM,   ECONNREFUSED,
+                              EHOSTUNREACH, ENETUNREACH, EHOSTDOWN,  ENETDOWN, EMSGSIZE,
+                              ENOPROTOOPT,  EPROTO,      EOPNOTSUPP, ENONET,   ECONNRESET};
+  return std::find(std::begin(kPassing), std::end(kPassing), code) != std::end(kPassing);
+}
+
 void IoRing::State::Receiver::completed(int result, uint32_t flags) {
+  constexpr unsigned kMostErrors = 64;  // an error that stays is not met again and again
   if (!(flags & IORING_CQE_F_MORE)) armed = false;
   if (flags & IORING_CQE_F_BUFFER) hand_on(result, static_cast<uint16_t>(flags >> 16));
+  errors = result >= 0 ? 0 : errors + 1;
   if (armed || cancelled) return;
-  // Out of buffers, which are back by now; or there were completions enough for one request.
-  if (result >= 0 || result == -ENOBUFS || result == -EINTR || result == -EAGAIN) return arm();
-  end(-result);
+  bool goes_on = result >= 0 || (passes(-result) && errors < kMostErrors);
+  goes_on ? arm() : end(-result);
 }
 
 void IoRing::State::Receiver::hand_on(int result, uint16_t buffer) {
@@ -346,6 +359,26 @@ void IoRing::receive_messages(int fd, unsigned buffers, size_t largest,
       state_->receivers.emplace_back(*state_, fd, listener, state_->next_group++, buffers, largest);
   if (int code = receiver.offer(); code != 0) return receiver.end(code);
   receiver.arm();
+}
+
+// A kernel that knows it waits for what comes to the socket, others answer at once.
+Result<void> IoRing::can_receive_messages() {
+  Result<std::unique_ptr<IoRing>> made = create(4);
+  if (!made) return made.error();
+  (*made)->enable();
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, ends) != 0) {
+    return errorf(errno, "no socket: {}", std::strerror(errno));
+  }
+  Fd near(ends[0]), far(ends[1]);
+  struct Listener final : DatagramListener {
+    int code = 0;
+    void received(const Datagram&) override {}
+    void receiving_ended(int why) override { code = why; }
+  } listener;
+  (*made)->receive_messages(near.get(), 1, 64, listener);
+  (*made)->poll();
+  return multishot_refusal(listener.code);
 }
 
 void IoRing::stop_receiving(int fd) {

@@ -81,9 +81,11 @@ class IoRing {
   void await_room(int fd, IoListener& done);
   // Owner thread, after enable(): gives `listener` each datagram that comes to a socket, through
   // `buffers` (a power of two) that the kernel fills; of larger datagrams than `largest` the end is
-  // missing. Until stop_receiving(), or receiving_ended(): EINVAL where the kernel has no multishot
-  // recvmsg (before 6.0).
+  // missing. Until stop_receiving(), or receiving_ended(). An error that a socket tells once, as of
+  // what ICMP says, does not end it.
   void receive_messages(int fd, unsigned buffers, size_t largest, DatagramListener& listener);
+  // Any thread: whether the kernel can do that (Linux 6.0). ENOSYS with the reason.
+  static Result<void> can_receive_messages();
   // The listener hears no more; the caller may close `fd` afterwards.
   void stop_receiving(int fd);
 

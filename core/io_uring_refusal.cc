@@ -41,6 +41,14 @@ int refused_on_ring(int ring) {
   return 0;
 }
 
+Result<void> multishot_refusal(int code) {
+  if (code == 0) return {};
+  if (code != EINVAL) return errorf(code, "io_uring: recvmsg: {}", std::strerror(code));
+  return Error{ENOSYS,
+               "this kernel's io_uring cannot receive datagrams as an uplink must (multishot "
+               "recvmsg): it takes Linux 6.0"};
+}
+
 Error io_uring_refusal(int code, const IoUringBarriers& barriers) {
   if (code == ENOMEM) {
     return Error{code, "io_uring: not enough locked memory (ulimit -l) for its rings"};

@@ -16,6 +16,9 @@ IoUringBarriers io_uring_barriers();
 // is. A filter may let a ring be made and nothing be done with it.
 int refused_on_ring(int ring);
 
+// What a request for datagrams that stays (multishot recvmsg) has ended with at once; 0: it stays.
+Result<void> multishot_refusal(int code);
+
 // `code` is what a call of io_uring has failed with.
 Error io_uring_refusal(int code, const IoUringBarriers& barriers);
 

@@ -19,6 +19,7 @@ struct PortSpec {
   std::array<uint8_t, 4> ipv4{};
   std::optional<std::array<uint8_t, 16>> ipv6;  // a global one
   uint32_t mtu = 4096;                          // RDMA path MTU: 256, 512, 1024, 2048 or 4096
+  int ipv4_line = 0;                            // of the ini file, where it gives the address
 };
 
 // Both ports of a device belong to one PCI function.

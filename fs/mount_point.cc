@@ -1,7 +1,9 @@
 #include "fs/mount_point.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <spawn.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -53,6 +55,26 @@ bool is_in_rocefs(const Fd& file) {
                      [id](const Mount& mount) { return mount.id == id && mount.is_rocefs(); });
 }
 
+// What is mounted on top there, if it is a rocefs that nobody serves any more.
+Fd open_dead(const std::string& path) {
+  Fd top(::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  mode_t mode;
+  bool dead = top && look_at(top.get(), "", mode) == ENOTCONN && is_in_rocefs(top);
+  return dead ? std::move(top) : Fd();
+}
+
+// Until it is closed. Nothing if another one does not let go in time. Whoever may mount may open
+// the device.
+Fd take_turn() {
+  constexpr int kTries = 100, kBetweenMs = 10;
+  Fd device(::open("/dev/fuse", O_RDONLY | O_CLOEXEC));
+  for (int i = 0; device && i < kTries; ++i) {
+    if (::flock(device.get(), LOCK_EX | LOCK_NB) == 0) return device;
+    ::poll(nullptr, 0, kBetweenMs);
+  }
+  return {};
+}
+
 bool run_fusermount(const std::string& path) {
   const char* arguments[] = {"fusermount3", "-u", "-z", "-q", "--", path.c_str(), nullptr};
   pid_t pid = 0;
@@ -85,11 +107,13 @@ void unmount_lazily(const std::string& path) {
 // The mount is held open while it is looked at and taken away: of two rocefs that find the same
 // dead mount, the slower one must not take away what the faster one has mounted instead.
 bool unmount_dead(const std::string& path) {
-  Fd top(::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
-  mode_t mode;
-  if (!top || look_at(top.get(), "", mode) != ENOTCONN || !is_in_rocefs(top)) return false;
+  Fd top = open_dead(path);
+  if (!top) return false;
   if (::umount2(fmt::format("/proc/self/fd/{}", top.get()).c_str(), MNT_DETACH) == 0) return true;
-  return errno == EPERM && run_fusermount(path);
+  if (errno != EPERM) return false;
+  // fusermount3 knows paths alone: one rocefs at a time looks at what is there and takes it away.
+  Fd turn = take_turn();
+  return turn && open_dead(path) && run_fusermount(path);
 }
 
 Result<std::string> check_mount_point(const std::string& path) {

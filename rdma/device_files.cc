@@ -75,7 +75,7 @@ DeviceFiles::DeviceFiles(Tree& tree, Device& device, size_t index, Engine& engin
       uverbs_(fmt::format("uverbs{}", index)) {
   for (size_t number = 1; number <= device.port_count(); ++number) {
     Port& port = device.port(number);
-    links_.push_back(PortLink::create(knobs.at(&port.egress()), knobs.at(&port.ingress())));
+    links_.push_back(PortLink::create(port, knobs.at(&port.egress()), knobs.at(&port.ingress())));
   }
   add_function();
 }

@@ -199,20 +199,26 @@ void Exchange::listen(uint16_t port) {
     if (listener.socket) loop_.unwatch(listener.socket.get());
     listener.socket.reset();
     listener.trouble.clear();
-    if (port == 0) continue;
-    Result<Fd> opened = open_tcp({listener.address, port});
-    if (opened && ::listen(opened->get(), kBacklog) != 0) {
-      opened =
-          errorf(errno, "{} port {}: {}", ip_text(listener.address), port, std::strerror(errno));
-    }
-    if (!opened) {
-      listener.trouble = opened.error().reason;
-      warn_("traffic/exchange: " + listener.trouble);
-      continue;
-    }
-    listener.socket = std::move(*opened);
-    watch(listener);
+    if (port != 0) open(listener);
   }
+}
+
+// Its address may come later: it is tried again, and told of once.
+void Exchange::open(Listener& listener) {
+  Result<Fd> opened = open_tcp({listener.address, port_});
+  if (opened && ::listen(opened->get(), kBacklog) != 0) {
+    opened =
+        errorf(errno, "{} port {}: {}", ip_text(listener.address), port_, std::strerror(errno));
+  }
+  std::string trouble = opened ? "" : opened.error().reason;
+  if (!opened) {
+    if (trouble != listener.trouble) warn_("traffic/exchange: " + trouble);
+    again_.arm(kSecond);
+  }
+  listener.trouble = trouble;
+  if (!opened) return;
+  listener.socket = std::move(*opened);
+  watch(listener);
 }
 
 void Exchange::watch(Listener& listener) {
@@ -258,7 +264,11 @@ void Exchange::make_room() {
 
 void Exchange::listen_again() {
   for (Listener& listener : listeners_) {
-    if (!listener.socket || listener.trouble.empty()) continue;
+    if (listener.trouble.empty()) continue;
+    if (!listener.socket) {
+      open(listener);
+      continue;
+    }
     listener.trouble.clear();
     watch(listener);
   }

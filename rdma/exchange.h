@@ -90,8 +90,8 @@ class Exchange {
   Exchange(PollLoop& loop, std::vector<Ip> addresses, Arrived arrived, Warn warn);
   ~Exchange();
 
-  // Listens there, and nowhere else any more; 0: nowhere. What cannot be is warned of. Connections
-  // that there are stay.
+  // Listens there, and nowhere else any more; 0: nowhere. What cannot be is warned of, and tried
+  // again each second. Connections that there are stay.
   void listen(uint16_t port);
   // EADDRNOTAVAIL and the like; whether somebody listens there the line tells.
   Result<ExchangeLinePtr> connect(const Ip& from, const UdpAddress& to);
@@ -109,6 +109,7 @@ class Exchange {
 
   void take(Listener& listener);
   void make_room();
+  void open(Listener& listener);
   void watch(Listener& listener);
   void listen_again();
 

@@ -149,7 +149,7 @@ void Fabric::route_to(const std::string& port, const PortSpec& spec) {
     Uplink* outside = uplink(name);
     for (const Ip& ip : gids_of(spec)) {
       if (from) from->set_route(ip, way.links);
-      if (outside) outside->serve(ip, port, spec.mtu);
+      if (outside) outside->serve(ip, *this->port(port));
     }
   }
 }

@@ -14,7 +14,6 @@ namespace rocefs {
 namespace {
 
 constexpr uint32_t kPd = 1;
-constexpr uint32_t kQkey = 0x11111111;  // as the stock UD programs use
 
 }  // namespace
 
@@ -130,7 +129,7 @@ Result<void> Flow::connect(Pair& pair, uint32_t index) {
   attributes.retry_count = spec_.retry;
   attributes.window = spec_.window;
   attributes.access = kRemoteWrite | kRemoteRead | kRemoteAtomic;
-  attributes.qkey = kQkey;
+  attributes.qkey = FlowPlan::kQkey;
   // Initial PSNs as a connection manager would draw them; the same in every run of a seed.
   uint64_t draw = mix64(fabric_.seed() ^ fnv1a64(spec_.name) ^ index);
   uint32_t near_psn = draw & 0xffffff, far_psn = (draw >> 24) & 0xffffff;
@@ -171,37 +170,9 @@ void Flow::post_receives(uint32_t index) {
 
 SendRequest Flow::request_of(uint32_t index, uint64_t position) const {
   const Pair& pair = pairs_[index];
-  FlowPlan::Slot at = plan_.slot(index, position);
-  SendRequest request;
-  request.wr_id = index;
-  request.sges = Sge{near_.address + at.offset, at.length, near_.key};
-  request.remote_address = far_.address + at.offset;
-  request.rkey = far_.key;
-  switch (spec_.op) {
-    case FlowOp::kWrite:
-      request.op = SendOp::kWrite;
-      break;
-    case FlowOp::kSend:
-      request.op = SendOp::kSend;
-      break;
-    case FlowOp::kRead:
-      request.op = SendOp::kRead;
-      break;
-    case FlowOp::kAtomic:  // all add to one number
-      request.op = SendOp::kFetchAdd;
-      request.remote_address = far_.address;
-      request.swap_add = 1;
-      break;
-    case FlowOp::kUc:
-    case FlowOp::kUd:  // the receiver learns which message it is
-      request.op = SendOp::kSendImm;
-      request.immediate = static_cast<uint32_t>(plan_.message_index(index, position));
-      request.path = pair.path;
-      request.remote_qpn = pair.far->number();
-      request.qkey = kQkey;
-      break;
-  }
-  return request;
+  FlowPlan::Target target{near_.address, near_.key, far_.address,
+                          far_.key,      pair.path, pair.far->number()};
+  return plan_.request(index, position, target);
 }
 
 void Flow::post_more(uint32_t index) {

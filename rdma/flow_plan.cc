@@ -5,13 +5,11 @@
 #include <cstring>
 
 #include "rdma/flow.h"
-#include "rdma/verbs.h"
 
 namespace rocefs {
 namespace {
 
 constexpr uint64_t kMaxDepth = 64;
-constexpr size_t kStampEvery = 256;  // the smallest MTU: every packet carries a stamp
 
 }  // namespace
 
@@ -52,27 +50,61 @@ FlowPlan::Slot FlowPlan::receive_slot(uint32_t pair, uint64_t position) const {
   return {(pair * depth + position % depth) * length, static_cast<uint32_t>(length)};
 }
 
+SendRequest FlowPlan::request(uint32_t pair, uint64_t position, const Target& target) const {
+  Slot at = slot(pair, position);
+  SendRequest request;
+  request.wr_id = pair;
+  request.sges = Sge{target.address + at.offset, at.length, target.key};
+  request.remote_address = target.far_address + at.offset;
+  request.rkey = target.far_key;
+  switch (op) {
+    case FlowOp::kWrite:
+      request.op = SendOp::kWrite;
+      break;
+    case FlowOp::kSend:
+      request.op = SendOp::kSend;
+      break;
+    case FlowOp::kRead:
+      request.op = SendOp::kRead;
+      break;
+    case FlowOp::kAtomic:  // all add to one number
+      request.op = SendOp::kFetchAdd;
+      request.remote_address = target.far_address;
+      request.swap_add = 1;
+      break;
+    case FlowOp::kUc:
+    case FlowOp::kUd:  // the receiver learns which message it is
+      request.op = SendOp::kSendImm;
+      request.immediate = static_cast<uint32_t>(message_index(pair, position));
+      request.path = target.path;
+      request.remote_qpn = target.far_qpn;
+      request.qkey = kQkey;
+      break;
+  }
+  return request;
+}
+
 uint64_t FlowPlan::receive_bytes() const {
   return op == FlowOp::kUd ? bytes() + uint64_t{kGrhLen} * qps * depth : bytes();
 }
 
-void FlowPattern::stamp(std::span<uint8_t> bytes, uint64_t message) const {
-  for (size_t i = 0; i < bytes.size(); i += kStampEvery) {
-    uint64_t stamp = word(message, i);
+void FlowPattern::stamp(std::span<uint8_t> bytes, uint64_t message, uint64_t at) const {
+  for (size_t i = 0; i < bytes.size(); i += kEvery) {
+    uint64_t stamp = word(message, at + i);
     std::memcpy(&bytes[i], &stamp, std::min(sizeof stamp, bytes.size() - i));
   }
 }
 
-bool FlowPattern::stamped(std::span<const uint8_t> bytes, uint64_t message) const {
-  for (size_t i = 0; i < bytes.size(); i += kStampEvery) {
-    uint64_t stamp = word(message, i);
+bool FlowPattern::stamped(std::span<const uint8_t> bytes, uint64_t message, uint64_t at) const {
+  for (size_t i = 0; i < bytes.size(); i += kEvery) {
+    uint64_t stamp = word(message, at + i);
     if (std::memcmp(&bytes[i], &stamp, std::min(sizeof stamp, bytes.size() - i)) != 0) return false;
   }
   return true;
 }
 
 void FlowPattern::clear(std::span<uint8_t> bytes) {
-  for (size_t i = 0; i < bytes.size(); i += kStampEvery) {
+  for (size_t i = 0; i < bytes.size(); i += kEvery) {
     std::memset(&bytes[i], 0, std::min(sizeof(uint64_t), bytes.size() - i));
   }
 }

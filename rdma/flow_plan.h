@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/result.h"
+#include "rdma/verbs.h"
 
 namespace rocefs {
 
@@ -37,6 +38,17 @@ struct FlowPlan {
     uint64_t offset;
     uint32_t length;
   };
+  // What a request works on: the memories of the end that posts it and of the other one, and where
+  // a datagram goes.
+  struct Target {
+    uint64_t address;
+    uint32_t key;
+    uint64_t far_address;
+    uint32_t far_key;
+    AddressVector path;
+    uint32_t far_qpn;
+  };
+  static constexpr uint32_t kQkey = 0x11111111;  // as the stock UD programs use
 
   FlowOp op = FlowOp::kWrite;
   uint32_t qps = 1;
@@ -54,6 +66,8 @@ struct FlowPlan {
   Slot slot(uint32_t pair, uint64_t position) const;
   // Where it is received: a datagram brings its routing header.
   Slot receive_slot(uint32_t pair, uint64_t position) const;
+  // The message as a work request, whose wr_id is the pair.
+  SendRequest request(uint32_t pair, uint64_t position, const Target& target) const;
   // Bytes of the memory that messages leave from, and of the one that they arrive in.
   uint64_t bytes() const { return file ? *file : size * qps * depth; }
   uint64_t receive_bytes() const;
@@ -68,8 +82,10 @@ class FlowPattern {
  public:
   explicit FlowPattern(uint64_t seed) : seed_(seed) {}
   // Only the low half of a message's number counts: as much as an immediate carries.
-  void stamp(std::span<uint8_t> bytes, uint64_t message) const;
-  bool stamped(std::span<const uint8_t> bytes, uint64_t message) const;
+  // `at`: where in the message the bytes are, a multiple of kEvery.
+  static constexpr size_t kEvery = 256;  // the smallest MTU: every packet carries a stamp
+  void stamp(std::span<uint8_t> bytes, uint64_t message, uint64_t at = 0) const;
+  bool stamped(std::span<const uint8_t> bytes, uint64_t message, uint64_t at = 0) const;
   // Stamped by no message any more.
   static void clear(std::span<uint8_t> bytes);
 

@@ -100,8 +100,8 @@ Result<Words> set_keys(FlowSpec& spec, const Words& words, size_t first) {
     std::string_view value = words[i].substr(equals + 1);
     if (spec.accepts && key == "from") {
       spec.remote = parse_ip(value);
-      if (!spec.remote) return errorf(EINVAL, "from={}: an IP address is wanted", value);
-      continue;
+      if (spec.remote && is_unicast(*spec.remote)) continue;
+      return errorf(EINVAL, "from={}: an IP address is wanted, a unicast one", value);
     }
     if (spec.accepts && key != "file" && key != "out") {
       return errorf(EINVAL, "unknown key {} (file, out, from): the far end says the rest", key);
@@ -156,6 +156,7 @@ Result<FlowSpec> parse_flow(std::string_view line) {
   if (!seen) return seen.error();
   bool file = given(*seen, "file"), out = given(*seen, "out");
   if (spec.remote) {
+    if (!is_unicast(*spec.remote)) return errorf(EINVAL, "{} is no unicast address", spec.to);
     if (Result<void> apart = check_remote_files(spec); !apart) return apart.error();
     if (given(*seen, "gid")) return Error{EINVAL, "gid= does not go with an address"};
   } else if (out && !file) {

@@ -12,7 +12,6 @@ namespace rocefs {
 namespace {
 
 constexpr uint32_t kPd = 1;
-constexpr uint32_t kQkey = 0x11111111;           // as the stock UD programs use
 constexpr TimeNs kLastOnes = 20 * kMillisecond;  // for datagrams that are under way still
 
 }  // namespace
@@ -21,28 +20,44 @@ HalfFlow::HalfFlow(Parts parts)
     : parts_(std::move(parts)),
       pattern_(parts_.seed),
       poll_(event_of<&HalfFlow::on_completions>(this)),
+      prepare_(event_of<&HalfFlow::on_prepare>(this)),
       finish_(event_of<&HalfFlow::on_finish>(this)) {}
 
 HalfFlow::~HalfFlow() {
   stop();
+  if (parts_.discard && memory_) parts_.discard(std::move(memory_));
 }
 
 Result<FlowEnd> HalfFlow::open() {
+  // The length of a file that is to be read the far end says later.
+  bool later = reads() && parts_.file;
+  Result<void> made = begin(later ? kMaxFlowMemory : parts_.file);
+  while (made && pairs_.size() < spec().qps) made = make_qp();
+  if (made && !later) made = make_memory();
+  if (made) return own_end();
+  tear_down();
+  return made.error();
+}
+
+Result<void> HalfFlow::begin(std::optional<uint64_t> file) {
   port_ = parts_.fabric.port(spec().from);
   if (!port_) return errorf(EINVAL, "no device {}", spec().from);
   Device& device = port_->device();
   if (!device.present()) return errorf(ENODEV, "{} has no driver", device.name());
   device.add_client(*this);
   open_ = true;
-  // The length of a file that is to be read the far end says later.
-  bool later = parts_.near && reads() && parts_.file;
-  Result<void> made = plan(later ? kMaxFlowMemory : parts_.file);
-  if (made) made = make_qps();
-  if (made && !later) made = make_memory();
-  if (!made) {
-    tear_down();
-    return made.error();
-  }
+  // Another life of this flow must not take the packets of this one.
+  uint64_t life = static_cast<uint64_t>(parts_.fabric.scheduler().now());
+  draw_ = mix64(parts_.fabric.seed() ^ fnv1a64(spec().name) ^ mix64(life));
+  Result<void> planned = plan(file);
+  if (!planned) return planned;
+  size_t most = spec().qps * plan_->depth;
+  if (parts_.near) send_cq_ = CompletionQueue(most);
+  if (!parts_.near && sends_messages(spec().op)) receive_cq_ = CompletionQueue(most);
+  return {};
+}
+
+FlowEnd HalfFlow::own_end() const {
   FlowEnd end{port_->mtu(), address_, key_, parts_.file.value_or(0), {}};
   if (spec().mtu) end.mtu = std::min(end.mtu, spec().mtu);
   for (const Pair& pair : pairs_) end.qps.push_back({pair.qp->number(), pair.psn});
@@ -56,9 +71,7 @@ Result<void> HalfFlow::plan(std::optional<uint64_t> file) {
   return {};
 }
 
-Result<void> HalfFlow::make_qps() {
-  send_cq_ = CompletionQueue(spec().qps * plan_->depth);
-  receive_cq_ = CompletionQueue(spec().qps * plan_->depth);
+Result<void> HalfFlow::make_qp() {
   QpInit init;
   if (is_unreliable(spec().op)) init.type = spec().op == FlowOp::kUc ? QpType::kUc : QpType::kUd;
   init.pd = kPd;
@@ -66,16 +79,12 @@ Result<void> HalfFlow::make_qps() {
   init.receive_cq = &receive_cq_;
   init.send_depth = init.receive_depth = static_cast<uint32_t>(plan_->depth);
   init.owner = parts_.owner;
-  // Another life of this flow must not take the packets of this one.
-  uint64_t life = static_cast<uint64_t>(parts_.fabric.scheduler().now());
-  uint64_t draw = mix64(parts_.fabric.seed() ^ fnv1a64(spec().name) ^ mix64(life));
-  for (uint32_t i = 0; i < spec().qps; ++i) {
-    Result<Qp*> made = port_->device().create_qp(init);
-    if (!made) return made.error();
-    Pair& pair = pairs_.emplace_back();
-    pair.qp = *made;
-    pair.psn = mix64(draw ^ i) & 0xffffff;
-  }
+  Result<Qp*> made = port_->device().create_qp(init);
+  if (!made) return made.error();
+  uint32_t psn = mix64(draw_ ^ pairs_.size()) & 0xffffff;
+  Pair& pair = pairs_.emplace_back();
+  pair.qp = *made;
+  pair.psn = psn;
   return {};
 }
 
@@ -98,20 +107,87 @@ Result<void> HalfFlow::make_memory() {
   Result<uint32_t> key = device.memory().add(memory_, address_, bytes, kPd, access);
   if (!key) return key.error();
   key_ = *key;
-  if (parts_.near || !reads() || parts_.input || !spec().verify) return {};
-  for (uint32_t i = 0; i < spec().qps; ++i) {  // what is read again and again
-    uint64_t most = std::min(plan_->depth, plan_->messages_of(i));
-    for (uint64_t at = 0; at < most; ++at) {
-      pattern_.stamp(bytes_at(plan_->slot(i, at)), plan_->message_index(i, at));
+  return {};
+}
+
+Result<void> HalfFlow::serve(FlowEnd near, Ready ready) {
+  near_ = std::move(near);
+  if (near_.qps.size() != spec().qps) return Error{EINVAL, "another number of queue pairs"};
+  Result<void> made = begin(parts_.file);
+  if (made) made = make_memory();
+  if (made) made = meet(near_);
+  if (made) {
+    ready_ = std::move(ready);
+    parts_.fabric.scheduler().after(prepare_, 0);
+  } else if (open_) {
+    tear_down();
+  }
+  return made;
+}
+
+// The next piece of what the far end needs before the near one may begin.
+void HalfFlow::on_prepare(TimeNs) {
+  Result<bool> more = prepare_some();
+  if (more && *more) return parts_.fabric.scheduler().after(prepare_, kPieceTime);
+  Ready ready = std::exchange(ready_, nullptr);
+  if (!more) {
+    tear_down();
+    return ready(more.error());
+  }
+  at_ = {};
+  run();
+  ready(own_end());
+}
+
+// Whether there is more to do.
+Result<bool> HalfFlow::prepare_some() {
+  uint32_t left = kQpsAtOnce;
+  for (; left > 0 && joined_ < spec().qps; --left, ++joined_) {
+    Result<void> made = make_qp();
+    if (made) made = bring_up(joined_, near_.qps[joined_]);
+    if (!made) return made.error();
+    post_receives(joined_);
+  }
+  if (left == 0) return true;
+  uint64_t budget = kPiece;
+  bool made_up = reads() && !parts_.input && spec().verify;  // once, and read again and again
+  return made_up && work_on(budget);
+}
+
+// Makes up, or looks at, the next of the messages that lie in memory: the first ones of a READ, the
+// last ones of a WRITE. Whether there are more.
+bool HalfFlow::work_on(uint64_t& budget) {
+  for (; at_.pair < spec().qps; ++at_.pair, at_.message = 0) {
+    uint64_t all = plan_->messages_of(at_.pair), some = std::min(all, plan_->depth);
+    for (; at_.message < some; ++at_.message, at_.offset = 0, at_.whole = true) {
+      uint64_t position = reads() ? at_.message : all - some + at_.message;
+      uint64_t index = plan_->message_index(at_.pair, position);
+      std::span<uint8_t> rest = bytes_at(plan_->slot(at_.pair, position)).subspan(at_.offset);
+      std::span<uint8_t> piece = rest.first(std::min<uint64_t>(rest.size(), budget));
+      if (reads()) {
+        pattern_.stamp(piece, index, at_.offset);
+      } else {
+        at_.whole &= pattern_.stamped(piece, index, at_.offset);
+      }
+      at_.offset += piece.size();
+      budget -= std::min(budget, piece.size() + FlowPattern::kEvery);
+      if (piece.size() < rest.size()) return true;
+      mismatched_ += !at_.whole;
+      if (budget == 0) {
+        ++at_.message;
+        at_.offset = 0;
+        at_.whole = true;
+        return true;
+      }
     }
   }
-  return {};
+  return false;
 }
 
 Result<void> HalfFlow::connect(const FlowEnd& other) {
   if (!open_) return Error{ENODEV, "device removed"};
   if (other.qps.size() != pairs_.size()) return Error{EINVAL, "another number of queue pairs"};
-  if (parts_.near && reads() && parts_.file) {
+  if (reads() && parts_.file) {
     if (other.bytes > kMaxFlowMemory) {
       return errorf(EFBIG, "{} bytes, more than {}", other.bytes, kMaxFlowMemory);
     }
@@ -119,16 +195,28 @@ Result<void> HalfFlow::connect(const FlowEnd& other) {
     if (made) made = make_memory();
     if (!made) return made;
   }
-  uint32_t mtu = std::min(other.mtu, port_->mtu());
-  if (spec().mtu) mtu = std::min(mtu, spec().mtu);
-  if (spec().op == FlowOp::kUd && spec().size > mtu) {
-    return errorf(EINVAL, "size={}: a datagram holds at most the MTU, {} bytes", spec().size, mtu);
+  if (Result<void> met = meet(other); !met) return met;
+  for (uint32_t i = 0; i < pairs_.size(); ++i) {
+    if (Result<void> up = bring_up(i, other.qps[i]); !up) return up;
+  }
+  run();
+  for (uint32_t i = 0; i < pairs_.size(); ++i) post_more(i);
+  return {};
+}
+
+// What both ends can.
+Result<void> HalfFlow::meet(const FlowEnd& other) {
+  mtu_ = std::min(other.mtu, port_->mtu());
+  if (spec().mtu) mtu_ = std::min(mtu_, spec().mtu);
+  if (spec().op == FlowOp::kUd && spec().size > mtu_) {
+    return errorf(EINVAL, "size={}: a datagram holds at most the MTU, {} bytes", spec().size, mtu_);
   }
   far_address_ = other.address;
   far_key_ = other.key;
-  for (uint32_t i = 0; i < pairs_.size(); ++i) {
-    if (Result<void> up = bring_up(i, other.qps[i], mtu); !up) return up;
-  }
+  return {};
+}
+
+void HalfFlow::run() {
   auto note = [this] {
     if (!poll_.scheduled()) parts_.fabric.scheduler().after(poll_, 0);
   };
@@ -138,10 +226,6 @@ Result<void> HalfFlow::connect(const FlowEnd& other) {
   ++parts_.fabric.outstanding().flows;
   if (parts_.near != reads()) pairs_[0].qp->congestion().publish_to(&parts_.stats->sender);
   parts_.stats->started_ns.set(static_cast<uint64_t>(parts_.fabric.scheduler().now()));
-  for (uint32_t i = 0; i < pairs_.size(); ++i) {
-    parts_.near ? post_more(i) : post_receives(i);
-  }
-  return {};
 }
 
 AddressVector HalfFlow::path() const {
@@ -151,19 +235,19 @@ AddressVector HalfFlow::path() const {
   return path;
 }
 
-Result<void> HalfFlow::bring_up(uint32_t index, const FlowQp& other, uint32_t mtu) {
+Result<void> HalfFlow::bring_up(uint32_t index, const FlowQp& other) {
   Pair& pair = pairs_[index];
   pair.other = other;
   QpAttributes attributes;
   attributes.port = port_->number();
   attributes.path = path();
-  attributes.path_mtu = mtu;
+  attributes.path_mtu = mtu_;
   attributes.timeout = spec().timeout;
   attributes.retry_count = spec().retry;
   attributes.window = spec().window;
   // What the memory's key allows is less.
   attributes.access = kRemoteWrite | kRemoteRead | kRemoteAtomic;
-  attributes.qkey = kQkey;
+  attributes.qkey = FlowPlan::kQkey;
   attributes.remote_qpn = other.qpn;
   attributes.send_psn = pair.psn;
   attributes.receive_psn = other.psn;
@@ -185,37 +269,8 @@ void HalfFlow::post_receives(uint32_t index) {
 }
 
 SendRequest HalfFlow::request_of(uint32_t index, uint64_t position) const {
-  FlowPlan::Slot at = plan_->slot(index, position);
-  SendRequest request;
-  request.wr_id = index;
-  request.sges = Sge{address_ + at.offset, at.length, key_};
-  request.remote_address = far_address_ + at.offset;
-  request.rkey = far_key_;
-  switch (spec().op) {
-    case FlowOp::kWrite:
-      request.op = SendOp::kWrite;
-      break;
-    case FlowOp::kSend:
-      request.op = SendOp::kSend;
-      break;
-    case FlowOp::kRead:
-      request.op = SendOp::kRead;
-      break;
-    case FlowOp::kAtomic:  // all add to one number
-      request.op = SendOp::kFetchAdd;
-      request.remote_address = far_address_;
-      request.swap_add = 1;
-      break;
-    case FlowOp::kUc:
-    case FlowOp::kUd:  // the receiver learns which message it is
-      request.op = SendOp::kSendImm;
-      request.immediate = static_cast<uint32_t>(plan_->message_index(index, position));
-      request.path = path();
-      request.remote_qpn = pairs_[index].other.qpn;
-      request.qkey = kQkey;
-      break;
-  }
-  return request;
+  FlowPlan::Target target{address_, key_, far_address_, far_key_, path(), pairs_[index].other.qpn};
+  return plan_->request(index, position, target);
 }
 
 void HalfFlow::post_more(uint32_t index) {
@@ -233,7 +288,13 @@ void HalfFlow::post_more(uint32_t index) {
 void HalfFlow::on_completions(TimeNs now) {
   std::array<Completion, 32> batch;
   while (size_t taken = receive_cq_.poll(batch)) {
-    for (size_t i = 0; i < taken; ++i) take_receive(batch[i]);
+    for (size_t i = 0; i < taken; ++i) {  // of one that fails the near end's completion tells
+      if (batch[i].status == WcStatus::kSuccess) arrived_.push_back(batch[i]);
+    }
+  }
+  uint64_t budget = kPiece;
+  if (take_arrived(budget) && !poll_.scheduled()) {
+    parts_.fabric.scheduler().after(poll_, kPieceTime);
   }
   while (size_t taken = send_cq_.poll(batch)) {
     for (size_t i = 0; i < taken; ++i) {
@@ -243,21 +304,36 @@ void HalfFlow::on_completions(TimeNs now) {
   if (parts_.near && parts_.stats->messages.get() == plan_->count) end(now, {});
 }
 
-// One that fails the near end's completion tells of.
-void HalfFlow::take_receive(const Completion& completion) {
-  if (completion.status != WcStatus::kSuccess) return;
+// Looks at what has arrived, and lets more arrive. Whether there is more to look at.
+bool HalfFlow::take_arrived(uint64_t& budget) {
+  for (; !arrived_.empty() && budget > 0; arrived_.pop_front(), at_ = {}) {
+    Completion completion = arrived_.front();
+    auto index = static_cast<uint32_t>(completion.wr_id);
+    uint64_t position = pairs_[index].received;
+    uint32_t skip = spec().op == FlowOp::kUd ? kGrhLen : 0;
+    FlowPlan::Slot slot = plan_->receive_slot(index, position);
+    at_.whole &= completion.byte_len == slot.length;
+    std::span<const uint8_t> rest;
+    if (at_.whole && spec().verify && !plan_->file) {
+      rest = bytes_at(slot).subspan(skip + at_.offset);
+    }
+    uint64_t message =
+        is_unreliable(spec().op) ? completion.immediate : plan_->message_index(index, position);
+    std::span<const uint8_t> piece = rest.first(std::min<uint64_t>(rest.size(), budget));
+    at_.whole &= pattern_.stamped(piece, message, at_.offset);
+    at_.offset += piece.size();
+    budget -= std::min(budget, piece.size() + FlowPattern::kEvery);
+    if (piece.size() < rest.size()) return true;
+    take_receive(completion, at_.whole);
+  }
+  return !arrived_.empty();
+}
+
+void HalfFlow::take_receive(const Completion& completion, bool whole) {
   auto index = static_cast<uint32_t>(completion.wr_id);
   Pair& pair = pairs_[index];
-  bool unreliable = is_unreliable(spec().op);
-  uint64_t position = pair.received++;
-  uint64_t message = unreliable ? completion.immediate : plan_->message_index(index, position);
-  uint32_t skip = spec().op == FlowOp::kUd ? kGrhLen : 0;
-  FlowPlan::Slot at = plan_->receive_slot(index, position);
-  uint32_t length = at.length - skip;
-  bool whole = completion.byte_len == at.length;
-  if (spec().verify && !plan_->file) {
-    whole = whole && pattern_.stamped(bytes_at(at).subspan(skip, length), message);
-  }
+  FlowPlan::Slot at = plan_->receive_slot(index, pair.received++);
+  uint32_t length = at.length - (spec().op == FlowOp::kUd ? kGrhLen : 0);
   if (!whole) ++report_.mismatched;
   ++report_.received;
   report_.bytes += length;
@@ -308,27 +384,25 @@ void HalfFlow::finish(std::function<void(FlowReport)> report) {
 void HalfFlow::on_finish(TimeNs now) {
   on_completions(now);
   if (!running_) return;  // it failed
-  FlowReport report = look_at_all();
+  uint64_t budget = kPiece;
+  bool looked_at = spec().op == FlowOp::kWrite && spec().verify && !plan_->file;
+  if (!arrived_.empty() || (looked_at && work_on(budget))) {
+    return parts_.fabric.scheduler().after(finish_, kPieceTime);
+  }
+  FlowReport report = report_of_all();
   stop();
   if (tell_) std::exchange(tell_, nullptr)(report);
 }
 
 // What the far end cannot know of each message it knows of all that were moved.
-FlowReport HalfFlow::look_at_all() {
+FlowReport HalfFlow::report_of_all() {
   if (sends_messages(spec().op)) return report_;
-  FlowReport report{plan_->count, plan_->file ? *plan_->file : plan_->count * spec().size, 0};
+  FlowReport report{plan_->count, plan_->file ? *plan_->file : plan_->count * spec().size,
+                    mismatched_};
   if (spec().op == FlowOp::kAtomic) {
     uint64_t left = 0;
     std::memcpy(&left, memory_->bytes().data(), sizeof left);
     if (left != plan_->count) ++report.mismatched;
-  } else if (spec().op == FlowOp::kWrite && spec().verify && !plan_->file) {
-    for (uint32_t i = 0; i < spec().qps; ++i) {
-      uint64_t all = plan_->messages_of(i);
-      for (uint64_t at = all - std::min(all, plan_->depth); at < all; ++at) {
-        bool same = pattern_.stamped(bytes_at(plan_->slot(i, at)), plan_->message_index(i, at));
-        if (!same) ++report.mismatched;
-      }
-    }
   }
   parts_.stats->messages.set(report.received);
   parts_.stats->received.set(report.received);
@@ -389,7 +463,9 @@ void HalfFlow::tear_down() {
   send_cq_.set_listener(nullptr);
   receive_cq_.set_listener(nullptr);
   parts_.fabric.scheduler().cancel(poll_);
+  parts_.fabric.scheduler().cancel(prepare_);
   parts_.fabric.scheduler().cancel(finish_);
+  arrived_.clear();
   Device& device = port_->device();
   for (Pair& pair : pairs_) device.destroy_qp(*pair.qp);
   pairs_.clear();

@@ -2,10 +2,14 @@
 // uplink. The near end posts the requests, the far end has what they need: memory, receive
 // requests. What the ends must know of each other is a FlowEnd, and travels by an exchange.
 //
+// Strangers may have a far end: what it makes up and looks at is done piece by piece, so that
+// nobody else's packets wait for long.
+//
 // On the core's thread.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -51,15 +55,25 @@ class HalfFlow final : public FlowRun, public DeviceClient {
     // Once at most, and not from within a call: the near end has all its completions, or an end
     // fails.
     std::function<void(Result<void>)> ended;
+    // Takes the memory at the end: to give back much of it takes a while. Null: nobody does.
+    std::function<void(std::shared_ptr<LocalMemory>)> discard;
   };
+  static constexpr uint64_t kPiece = 1 << 20;  // octets of messages, at an event
+  static constexpr uint32_t kQpsAtOnce = 64;
+  static constexpr TimeNs kPieceTime = kMillisecond;  // from one to the next
   explicit HalfFlow(Parts parts);
   ~HalfFlow() override;
 
-  // Makes the queue pairs, and at the far end the memory; says what the other end must know.
+  // Near end: makes the queue pairs; says what the other end must know.
   Result<FlowEnd> open();
-  // Joins them to the other end's. The near end begins, the far end is ready. EINVAL for what the
-  // other end says and cannot be.
+  // Near end: joins them to the other end's and begins. EINVAL for what the other end says and
+  // cannot be.
   Result<void> connect(const FlowEnd& other);
+  // Far end: makes the memory, and what is to be read there; then queue pairs, joined to the near
+  // end's. `ready` runs once, not from within this call, unless the flow ends before: with what the
+  // near end must know. EINVAL as above.
+  using Ready = std::function<void(Result<FlowEnd>)>;
+  Result<void> serve(FlowEnd near, Ready ready);
   // Far end: the near one has all its completions. `report` runs once, not from within this call.
   void finish(std::function<void(FlowReport)> report);
   // Near end, once it has ended: what the far one reports.
@@ -85,19 +99,27 @@ class HalfFlow final : public FlowRun, public DeviceClient {
     return memory_->bytes().subspan(slot.offset, slot.length);
   }
   Result<void> plan(std::optional<uint64_t> file);
-  Result<void> make_qps();
+  Result<void> begin(std::optional<uint64_t> file);
+  Result<void> make_qp();
   Result<void> make_memory();
-  Result<void> bring_up(uint32_t pair, const FlowQp& other, uint32_t mtu);
+  Result<void> meet(const FlowEnd& other);
+  Result<void> bring_up(uint32_t pair, const FlowQp& other);
+  void run();
+  FlowEnd own_end() const;
   AddressVector path() const;
   void post_more(uint32_t pair);
   void post_receives(uint32_t pair);
   SendRequest request_of(uint32_t pair, uint64_t position) const;
   void on_completions(TimeNs now);
   bool take_send(const Completion& completion);
-  void take_receive(const Completion& completion);
+  void take_receive(const Completion& completion, bool whole);
   void take_answer(const FlowPlan::Slot& slot, uint64_t message);
+  void on_prepare(TimeNs now);
+  Result<bool> prepare_some();
   void on_finish(TimeNs now);
-  FlowReport look_at_all();
+  bool work_on(uint64_t& budget);
+  bool take_arrived(uint64_t& budget);
+  FlowReport report_of_all();
   void end(TimeNs now, Result<void> result);
   void account(Pair& pair);
   void tear_down();
@@ -109,6 +131,8 @@ class HalfFlow final : public FlowRun, public DeviceClient {
   std::shared_ptr<LocalMemory> memory_;
   uint64_t address_ = 0;
   uint32_t key_ = 0;
+  uint64_t draw_ = 0;  // of PSNs
+  uint32_t mtu_ = 0;
   uint64_t far_address_ = 0;
   uint32_t far_key_ = 0;
   CompletionQueue send_cq_{0}, receive_cq_{0};
@@ -116,7 +140,19 @@ class HalfFlow final : public FlowRun, public DeviceClient {
   uint64_t originals_ = 0;  // the sum of what atomics found
   FlowReport report_;       // of what has arrived until now
   std::function<void(FlowReport)> tell_;
-  Event poll_, finish_;
+  FlowEnd near_;         // as the far end knows it
+  uint32_t joined_ = 0;  // queue pairs of the far end
+  Ready ready_;
+  std::deque<Completion> arrived_;  // receive requests, whose bytes are still to be looked at
+  // Where the work on messages is: of the first of arrived_, or of all that lie in memory.
+  struct {
+    uint32_t pair = 0;
+    uint64_t message = 0;  // of those of the pair
+    uint64_t offset = 0;
+    bool whole = true;  // so far
+  } at_;
+  uint64_t mismatched_ = 0;  // of all that lie in memory
+  Event poll_, prepare_, finish_;
   bool open_ = false, running_ = false;
 };
 

@@ -74,7 +74,7 @@ void Link::on_transmit(TimeNs now) {
   counters_.bytes.add(packet->wire_length());
   free_at_ = now + serialize(packet->wire_length());
   if (kicked || source_->ready()) scheduler_.at(transmit_, free_at_);
-  if (rng_.chance(parameters_.loss) || !parameters_.up) return lose(packet, now);
+  if (rng_.chance(parameters_.loss) || !up()) return lose(packet, now);
   packet->arrival = std::max(free_at_ + parameters_.delay_ns, last_arrival_);
   last_arrival_ = packet->arrival;
   in_flight_.push(packet);
@@ -89,7 +89,7 @@ void Link::on_deliver(TimeNs now) {
 }
 
 void Link::send_pause(size_t priority, bool pause) {
-  if (!parameters_.up) return;
+  if (!up()) return;
   uint64_t octets_ns = kPauseOctets * 8 * 1'000'000'000;
   auto transmission =
       static_cast<TimeNs>((octets_ns + parameters_.rate_bps - 1) / parameters_.rate_bps);
@@ -150,18 +150,28 @@ void Link::apply(std::span<const KnobValue> values) {
     remainder_ = 0;
     divided_ = {};
   }
-  bool turned = next.up != std::exchange(parameters_, next).up;
+  bool before = up();
+  parameters_ = next;
   for (const auto& listener : parameter_listeners_) listener();
-  if (turned) {
-    for (Link* link : {this, reverse_}) {
-      if (!link) continue;
-      bool waits = link->paused_ != 0;
-      link->forget_pauses();
-      if (waits) link->kick();
-    }
-    for (const auto& listener : state_listeners_) listener();
+  if (before != up()) turned();
+}
+
+void Link::set_carrier(bool carrier) {
+  bool before = up();
+  carrier_ = carrier;
+  if (before != up()) turned();
+}
+
+// It has gone up or down.
+void Link::turned() {
+  for (Link* link : {this, reverse_}) {
+    if (!link) continue;
+    bool waits = link->paused_ != 0;
+    link->forget_pauses();
+    if (waits) link->kick();
   }
-  if (next.up) return;
+  for (const auto& listener : state_listeners_) listener();
+  if (up()) return;
   scheduler_.cancel(deliver_);
   while (Packet* packet = in_flight_.pop()) lose(packet, scheduler_.now());
 }

@@ -113,6 +113,10 @@ class Link final : public KnobOwner {
   // Puts something between the link and its far end.
   void set_sink(LinkSink& sink) { sink_ = &sink; }
   const LinkParameters& parameters() const { return parameters_; }
+  // Whether it carries anything: its state is up, and so is what it needs outside the fabric.
+  bool up() const { return parameters_.up && carrier_; }
+  // Without a carrier it is as if its state were down. Core thread.
+  void set_carrier(bool carrier);
   LinkCounters& counters() { return counters_; }
   const LinkCounters& counters() const { return counters_; }
   // The nanoseconds that `octets` from IP header to ICRC take at the present rate.
@@ -154,6 +158,7 @@ class Link final : public KnobOwner {
   void on_pause_frame(TimeNs now);
   void take_pause(const PauseFrame& frame);
   void forget_pauses();
+  void turned();
   void lose(Packet* packet, TimeNs now);
   TimeNs serialize(uint64_t octets);
 
@@ -161,6 +166,7 @@ class Link final : public KnobOwner {
   const uint32_t id_;
   const uint64_t seed_;
   LinkParameters parameters_;
+  bool carrier_ = true;
   Scheduler& scheduler_;
   PacketPool& pool_;
   TraceHash& trace_;

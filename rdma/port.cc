@@ -34,6 +34,10 @@ Port::Port(Device& device, const PortSpec& spec, uint8_t number)
   ecn_.on_priorities([this] { device_.reactions_changed(); });
 }
 
+std::string Port::name() const {
+  return PortName{device_.name(), number_}.text();
+}
+
 void Port::attach(Link& egress, Link& ingress) {
   egress_ = &egress;
   ingress_ = &ingress;
@@ -43,15 +47,20 @@ void Port::attach(Link& egress, Link& ingress) {
 
 // The link of a port is up when both directions of its cable are.
 void Port::on_link_state() {
-  bool up = egress_->parameters().up && ingress_->parameters().up;
+  bool up = egress_->up() && ingress_->up();
   if (std::exchange(link_up_, up) && !up) counters_.link_downed.add();
+}
+
+void Port::set_carrier(bool carrier) {
+  carrier_.store(carrier, std::memory_order_relaxed);
+  for (Link* link : {egress_, ingress_}) link->set_carrier(carrier);
 }
 
 Packet* Port::pull(TimeNs now) {
   Packet* packet = next_packet(now);
   note_wait(packet != nullptr, now);
   if (!packet) return nullptr;
-  if (!egress_->parameters().up) {
+  if (!egress_->up()) {
     counters_.port_xmit_discards.add();  // and the link loses it
     return packet;
   }
@@ -252,9 +261,9 @@ Qp* Port::find_qp(const Packet& packet, const wire::Transport& headers) {
   bool pkey_ok = (headers.pkey() | kMembership) == 0xffff;
   // A queue pair takes only packets of its own service.
   wire::Service service = headers.info().service;
-  bool mine = receives && pkey_ok && service == service_of(qp->type()) && qp->hears(packet);
-  if (mine) return qp;
-  counters_.rx_unknown_qp.add();
+  bool mine = receives && service == service_of(qp->type()) && qp->hears(packet);
+  if (mine && pkey_ok) return qp;
+  (mine ? counters_.rx_wrong_pkey : counters_.rx_unknown_qp).add();
   return nullptr;
 }
 

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -37,6 +39,7 @@ class Port final : public LinkSource, public LinkSink {
   Device& device() { return device_; }
   const PortSpec& spec() const { return spec_; }
   uint8_t number() const { return number_; }  // 1 or 2
+  std::string name() const;                   // DEVICE or DEVICE/2
   uint32_t mtu() const { return spec_.mtu; }
   // Its own, and that of its subnet's manager; 0 where there is no subnet. Set once, before
   // anything runs.
@@ -48,6 +51,15 @@ class Port final : public LinkSource, public LinkSink {
   // The table's entries that are not empty.
   const std::vector<Ip>& gids() const { return gids_; }
   bool link_up() const { return link_up_; }
+  // Whether the machine's network has what the port needs of it. Without it its link is down.
+  // Core thread, or before the engine starts.
+  void set_carrier(bool carrier);
+  bool carrier() const { return carrier_.load(std::memory_order_relaxed); }  // any thread
+  // Control thread: `listener` runs after each change, as soon as carrier() tells of it.
+  void on_carrier(std::function<void()> listener) { on_carrier_ = std::move(listener); }
+  void carrier_changed() {
+    if (on_carrier_) on_carrier_();
+  }
   PortCounters& counters() { return counters_; }
   const PortCounters& counters() const { return counters_; }
 
@@ -100,6 +112,8 @@ class Port final : public LinkSource, public LinkSink {
   Link* egress_ = nullptr;
   Link* ingress_ = nullptr;
   bool link_up_ = false;
+  std::atomic<bool> carrier_{true};
+  std::function<void()> on_carrier_;
   PortCounters counters_;
   EcnKnobs ecn_;
   ClassOverride class_override_;

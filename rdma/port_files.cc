@@ -142,19 +142,21 @@ void add_gids(Tree& tree, const std::string& directory, const PortSpec& spec) {
 
 }  // namespace
 
-std::shared_ptr<PortLink> PortLink::create(std::shared_ptr<KnobSet> egress,
+std::shared_ptr<PortLink> PortLink::create(Port& port, std::shared_ptr<KnobSet> egress,
                                            std::shared_ptr<KnobSet> ingress) {
-  std::shared_ptr<PortLink> link(new PortLink(std::move(egress), std::move(ingress)));
-  for (const auto& knobs : {link->egress_, link->ingress_}) {
-    knobs->on_change([weak = std::weak_ptr(link)] {
-      if (auto alive = weak.lock()) alive->changed();
-    });
-  }
+  std::shared_ptr<PortLink> link(new PortLink(port, std::move(egress), std::move(ingress)));
+  auto changed = [weak = std::weak_ptr(link)] {
+    if (auto alive = weak.lock()) alive->changed();
+  };
+  for (const auto& knobs : {link->egress_, link->ingress_}) knobs->on_change(changed);
+  port.on_carrier(changed);
   return link;
 }
 
 bool PortLink::up() const {
-  return Link::parameters_of(egress_->values()).up && Link::parameters_of(ingress_->values()).up;
+  bool cable =
+      Link::parameters_of(egress_->values()).up && Link::parameters_of(ingress_->values()).up;
+  return cable && port_.carrier();
 }
 
 uint64_t PortLink::rate_bps() const {

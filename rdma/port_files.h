@@ -18,7 +18,7 @@ namespace rocefs {
 class PortLink {
  public:
   // Both directions, seen from the port.
-  static std::shared_ptr<PortLink> create(std::shared_ptr<KnobSet> egress,
+  static std::shared_ptr<PortLink> create(Port& port, std::shared_ptr<KnobSet> egress,
                                           std::shared_ptr<KnobSet> ingress);
 
   bool up() const;
@@ -34,10 +34,11 @@ class PortLink {
     std::string last;
   };
 
-  PortLink(std::shared_ptr<KnobSet> egress, std::shared_ptr<KnobSet> ingress)
-      : egress_(std::move(egress)), ingress_(std::move(ingress)) {}
+  PortLink(const Port& port, std::shared_ptr<KnobSet> egress, std::shared_ptr<KnobSet> ingress)
+      : port_(port), egress_(std::move(egress)), ingress_(std::move(ingress)) {}
   void changed();
 
+  const Port& port_;
   const std::shared_ptr<KnobSet> egress_, ingress_;
   std::vector<Follower> followers_;
 };

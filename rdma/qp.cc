@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include "rdma/device.h"
+#include "rdma/ip_text.h"
 #include "rdma/port.h"
 #include "rdma/psn.h"
 #include "rdma/qp_transitions.h"
@@ -63,6 +64,9 @@ Result<void> Qp::check_values(const QpAttributes& a, uint32_t mask) const {
   }
   if (given(kQpPathMtu) && (!valid_mtu(a.path_mtu) || a.path_mtu > port_->mtu())) {
     return errorf(EINVAL, "path MTU {} on a port with MTU {}", a.path_mtu, port_->mtu());
+  }
+  if (given(kQpPath) && type() != QpType::kUd && !is_unicast(a.path.remote)) {
+    return errorf(EINVAL, "{} is no unicast address to connect to", ip_text(a.path.remote));
   }
   if (state_ == QpState::kSqd && given(kQpPort) &&
       device_.port(a.port).mtu() < attributes_.path_mtu) {

@@ -7,6 +7,7 @@
 #include "core/function_file.h"
 #include "core/hash.h"
 #include "rdma/device.h"
+#include "rdma/interface.h"
 #include "rdma/ip_text.h"
 #include "rdma/uplink.h"
 
@@ -35,7 +36,7 @@ bool has_address(const Port& port, const Ip& address) {
 RemoteTraffic::RemoteTraffic(Parts parts) : parts_(std::move(parts)) {
   std::vector<Ip> addresses;
   for (const auto& uplink : parts_.fabric.uplinks()) {
-    for (const Ip& address : uplink->addresses()) addresses.push_back(address);
+    for (const Ip& address : uplink->own_addresses()) addresses.push_back(address);
   }
   if (addresses.empty()) return;
   exchange_ = std::make_unique<Exchange>(
@@ -74,7 +75,12 @@ Result<void> RemoteTraffic::check(const FlowSpec& spec) const {
   if (Port* own = port_at(*spec.remote)) {
     return errorf(EINVAL, "{} is {} of this mount: name it so", spec.to, own->device().name());
   }
-  if (local_for(spec)) return {};
+  if (is_broadcast(*spec.remote)) return errorf(EINVAL, "{} is a broadcast address", spec.to);
+  if (std::optional<Ip> local = local_for(spec)) {
+    if (is_loopback(*local) == is_loopback(*spec.remote)) return {};
+    return errorf(EINVAL, "no way leads from {} to {}: one of them is inside its machine",
+                  ip_text(*local), spec.to);
+  }
   return errorf(EADDRNOTAVAIL, "{} has no IPv{} address on an uplink", spec.from,
                 is_mapped_ipv4(*spec.remote) ? 4 : 6);
 }
@@ -131,8 +137,11 @@ HalfFlow::Parts RemoteTraffic::half_of(const FlowEntryPtr& entry, uint64_t seed)
       half_ended(entry, std::move(result));
     });
   };
+  auto discard = [this](std::shared_ptr<LocalMemory> memory) {
+    parts_.engine.tell_control([kept = std::move(memory)] {});
+  };
   return {parts_.fabric, entry->spec, entry->owner, entry->stats, entry->input, std::nullopt,
-          seed,          false,       {},           {},           ended};
+          seed,          false,       {},           {},           ended,        discard};
 }
 
 void RemoteTraffic::take_nothing(const FlowEntryPtr& entry, FlowMessage) {
@@ -367,28 +376,33 @@ void RemoteTraffic::serve(const FlowEntryPtr& entry, const ExchangeLinePtr& line
   if (offer.file) half.file = entry->input ? entry->input->bytes().size() : offer.end.bytes;
   half.local = line->local();
   half.remote = line->peer().ip;
-  parts_.engine.call<FlowEnd>(
-      [entry, half = std::move(half), near = offer.end]() mutable -> Result<FlowEnd> {
+  auto answer = [this, entry, waited](Result<FlowEnd> end) {
+    if (!entry->live || !entry->line) return;
+    if (end) {
+      if (entry->offered) parts_.book.add_directory(entry);
+      return entry->line->send(text_of(*end));
+    }
+    refuse(std::exchange(entry->line, nullptr), end.error().reason);
+    if (entry->offered) {
+      entry->live = false;
+      return parts_.book.forget(entry);
+    }
+    entry->spec = waited;  // for another to come
+    entry->state = "waiting";
+  };
+  auto ready = [this, answer](Result<FlowEnd> end) {
+    parts_.engine.tell_control([answer, end = std::move(end)] { answer(end); });
+  };
+  parts_.engine.call<void>(
+      [entry, half = std::move(half), near = offer.end, ready]() mutable -> Result<void> {
         auto flow = std::make_shared<HalfFlow>(std::move(half));
-        Result<FlowEnd> end = flow->open();
-        if (!end) return end;
-        if (Result<void> joined = flow->connect(near); !joined) return joined.error();
         entry->flow = flow;
-        return end;
+        Result<void> begun = flow->serve(std::move(near), ready);
+        if (!begun) entry->flow.reset();
+        return begun;
       },
-      [this, entry, waited](Result<FlowEnd> end) {
-        if (!entry->live || !entry->line) return;
-        if (end) {
-          if (entry->offered) parts_.book.add_directory(entry);
-          return entry->line->send(text_of(*end));
-        }
-        refuse(std::exchange(entry->line, nullptr), end.error().reason);
-        if (entry->offered) {
-          entry->live = false;
-          return parts_.book.forget(entry);
-        }
-        entry->spec = waited;  // for another to come
-        entry->state = "waiting";
+      [answer](Result<void> begun) {
+        if (!begun) answer(begun.error());
       });
 }
 

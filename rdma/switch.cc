@@ -105,7 +105,7 @@ std::span<const uint16_t> Switch::hops_of(const Packet& packet) const {
 // those that are up.
 size_t Switch::next_hop(const Packet& packet, std::span<const uint16_t> hops) const {
   if (hops.size() == 1) return hops[0];
-  auto up = [&](uint16_t hop) { return ports_[hop]->out->parameters().up; };
+  auto up = [&](uint16_t hop) { return ports_[hop]->out->up(); };
   uint64_t hash = routes_.flow_hash(packet);
   uint16_t chosen = hops[RouteTable::choose(hash, hops.size())];
   if (up(chosen)) return chosen;

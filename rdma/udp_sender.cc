@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "rdma/icmp_errors.h"
 #include "rdma/ip_text.h"
 #include "rdma/traffic_class.h"
 #include "rdma/wire/bytes.h"
@@ -80,7 +81,7 @@ void UdpSender::Sending::fill(Packet* what) {
 
 UdpSender::UdpSender(Parts parts)
     : parts_(std::move(parts)),
-      sockets_(UdpSockets::most_allowed(), [this] { parts_.ring.submit_chains(); }),
+      sockets_(UdpSockets::most_allowed(), parts_.warn),
       sendings_(std::make_unique<Sending[]>(kSends)) {
   room_.owner = this;
   for (size_t i = kSends; i-- > 0;) {
@@ -114,6 +115,7 @@ bool UdpSender::hand_over(Packet* packet, TimeNs now) {
   if (held_ || free_.empty() || chain_ >= most_) return false;
   UdpAddress from = source_of(*packet);
   int fd = sockets_.find(from, now);
+  if (fd == -EBUSY) return false;
   if (fd < 0) {
     drop(parts_.counters.tx_no_socket,
          fmt::format("cannot send from {}, UDP port {}: {}", ip_text(from.ip), from.port,
@@ -130,13 +132,16 @@ bool UdpSender::hand_over(Packet* packet, TimeNs now) {
   free_.pop_back();
   sending.place = chain_++;
   sending.fd = fd;
+  sockets_.begin(fd);
   return true;
 }
 
 void UdpSender::sent(Sending& sending, int result) {
   Packet* packet = std::exchange(sending.packet, nullptr);
   free_.push_back(&sending);
-  if (result == -EAGAIN || result == -ECANCELED) {
+  sockets_.end(sending.fd);
+  bool again = result == -EAGAIN || result == -ECANCELED;
+  if (again || (result < 0 && hear_icmp(sending.fd))) {
     if (result == -EAGAIN) full_fd_ = sending.fd;
     returned_.emplace_back(sending.place, packet);
   } else {
@@ -164,16 +169,35 @@ void UdpSender::end_chain() {
   int fd = std::exchange(full_fd_, -1);
   if (fd < 0) return go_on();
   held_ = true;
+  room_.fd = fd;
+  sockets_.begin(fd);
   parts_.ring.await_room(fd, room_);
 }
 
-void UdpSender::go_on() {
+void UdpSender::room_again() {
+  sockets_.end(room_.fd);
   held_ = false;
+  go_on();
+}
+
+void UdpSender::go_on() {
   TimeNs now = parts_.scheduler.now();
   while (Packet* packet = waiting_.pop()) {
     if (!hand_over(packet, now)) return waiting_.push_front(packet);
     --waiting_count_;
   }
+}
+
+// A send has failed: whether for what ICMP has said of an earlier one, so that it is to be done
+// again.
+bool UdpSender::hear_icmp(int fd) {
+  IcmpErrors told = take_icmp_errors(fd);
+  UplinkCounters& counters = parts_.counters;
+  std::string why = fmt::format("what was sent to {} came back: {}", ip_text(told.to), told.why);
+  drop(counters.icmp_refused, why, told.refused);
+  drop(counters.icmp_unreachable, why, told.unreachable);
+  drop(counters.icmp_too_long, why, told.too_long);
+  return told.any();
 }
 
 void UdpSender::fail(int code, const Packet& packet) {
@@ -200,9 +224,10 @@ void UdpSender::fail(int code, const Packet& packet) {
                            ip_text(destination_of(packet).ip), std::strerror(code)));
 }
 
-void UdpSender::drop(Counter& kind, const std::string& why) {
+void UdpSender::drop(Counter& kind, const std::string& why, uint64_t count) {
   constexpr TimeNs kQuiet = 10 * kSecond;
-  kind.add();
+  if (count == 0) return;
+  kind.add(count);
   auto last = std::find_if(warned_.begin(), warned_.end(),
                            [&](const auto& one) { return one.first == &kind; });
   TimeNs now = parts_.scheduler.now();

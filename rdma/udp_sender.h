@@ -45,17 +45,20 @@ class UdpSender {
   struct Sending;
   struct Room final : IoListener {
     UdpSender* owner = nullptr;
-    void completed(int, uint32_t) override { owner->go_on(); }
+    int fd = -1;
+    void completed(int, uint32_t) override { owner->room_again(); }
   };
 
   // False if it has to wait.
   bool hand_over(Packet* packet, TimeNs now);
   size_t under_way() const { return kSends - free_.size(); }
   void end_chain();
+  void room_again();
   void go_on();
   void sent(Sending& sending, int result);
   void fail(int code, const Packet& packet);
-  void drop(Counter& kind, const std::string& why);
+  bool hear_icmp(int fd);
+  void drop(Counter& kind, const std::string& why, uint64_t count = 1);
 
   Parts parts_;
   UdpSockets sockets_;

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "rdma/icmp_errors.h"
 #include "rdma/ip_text.h"
 
 namespace rocefs {
@@ -42,6 +43,7 @@ void refuse_all(int fd) {
 void prepare_to_send(int fd, bool ipv6) {
   set_buffer(fd, SO_SNDBUFFORCE, SO_SNDBUF);
   refuse_all(fd);
+  keep_icmp_errors(fd, ipv6);
   if (ipv6) {
     set(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO);
     set(fd, IPPROTO_IPV6, IPV6_DONTFRAG, 1);
@@ -120,11 +122,11 @@ Result<Fd> open_udp(const UdpAddress& address, UdpUse use) {
                 std::strerror(errno));
 }
 
-UdpSockets::UdpSockets(size_t most, std::function<void()> settle)
-    : most_(std::max<size_t>(most, 1)), settle_(std::move(settle)) {}
+UdpSockets::UdpSockets(size_t most, std::function<void(const std::string&)> crowded)
+    : most_(std::max<size_t>(most, 1)), crowded_(std::move(crowded)) {}
 
 size_t UdpSockets::most_allowed() {
-  constexpr rlim_t kMost = 1024;
+  constexpr rlim_t kMost = 0x4000;
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1;
   return static_cast<size_t>(std::min(kMost, limit.rlim_cur / 2));
@@ -144,7 +146,7 @@ int UdpSockets::find(const UdpAddress& from, TimeNs now) {
     sockets_.splice(sockets_.begin(), sockets_, place->second);
     return use(sockets_.begin(), now);
   }
-  if (sockets_.size() >= most_) close_oldest(0);
+  if (sockets_.size() >= most_ && !forget_oldest(false)) return -EBUSY;
   sockets_.push_front({from, Fd(), 0, 0});
   places_.emplace(from, sockets_.begin());
   open(sockets_.front(), now);
@@ -159,23 +161,36 @@ int UdpSockets::use(Sockets::iterator at, TimeNs now) {
 void UdpSockets::open(Socket& socket, TimeNs now) {
   Result<Fd> opened = open_udp(socket.address, UdpUse::kSend);
   bool full = !opened && (opened.error().code == EMFILE || opened.error().code == ENFILE);
-  if (full && close_oldest(1)) opened = open_udp(socket.address, UdpUse::kSend);
+  if (full && forget_oldest(true)) opened = open_udp(socket.address, UdpUse::kSend);
   if (opened) {
     socket.fd = std::move(*opened);
     ++open_;
+    auto fd = static_cast<size_t>(socket.fd.get());
+    if (fd >= under_way_.size()) under_way_.resize(fd + 1);
     return;
   }
   socket.error = opened.error().code;
   socket.retry_at = now + kSecond;
 }
 
-// Unless there are no more than `kept`.
-bool UdpSockets::close_oldest(size_t kept) {
-  if (sockets_.size() <= kept) return false;
-  settle_();
-  if (sockets_.back().fd) --open_;
-  places_.erase(sockets_.back().address);
-  sockets_.pop_back();
+// With `open`, one that has a descriptor.
+bool UdpSockets::forget_oldest(bool open) {
+  auto idle = [&](const Socket& socket) {
+    return socket.fd ? under_way_[static_cast<size_t>(socket.fd.get())] == 0 : !open;
+  };
+  auto oldest = std::find_if(sockets_.rbegin(), sockets_.rend(), idle);
+  if (oldest == sockets_.rend()) return false;
+  auto at = std::prev(oldest.base());
+  bool closes = static_cast<bool>(at->fd);
+  if (closes && crowded_) {
+    std::exchange(crowded_, nullptr)(
+        fmt::format("more than {} UDP source ports are in use: sockets are closed and opened again "
+                    "for them; a higher limit of open files (ulimit -n) may allow more",
+                    open_));
+  }
+  if (closes) --open_;
+  places_.erase(at->address);
+  sockets_.erase(at);
   return true;
 }
 

@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <functional>
 #include <list>
+#include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "core/fd.h"
 #include "core/result.h"
@@ -27,18 +29,23 @@ enum class UdpUse { kSend, kReceive };
 // the port.
 Result<Fd> open_udp(const UdpAddress& address, UdpUse use);
 
-// The sockets to send from, opened when first asked for; at most so many, those used least recently
-// are closed. One thread.
+// The sockets to send from, opened when first asked for; at most so many, of those with nothing
+// under way the one used least recently is closed. One thread.
 class UdpSockets {
  public:
-  // `settle` is called before one is closed: what is being sent from it must be with the kernel
-  // when it returns.
-  UdpSockets(size_t most, std::function<void()> settle);
+  // `crowded` is told once, with the reason, that one has been closed to make room.
+  UdpSockets(size_t most, std::function<void(const std::string&)> crowded);
 
-  // As many as this process's limit of open files leaves room for, 1024 at most.
+  // As many as this process's limit of open files leaves room for; at most one for each source port
+  // that RoCEv2 has.
   static size_t most_allowed();
-  // The socket that sends from `from`; or a negative errno, which stands for a second.
+  // The socket that sends from `from`; or a negative errno, which stands for a second. -EBUSY: all
+  // that there may be have something under way, and one of them is wanted first.
   int find(const UdpAddress& from, TimeNs now);
+  // What find() has returned: the kernel has, or no longer has, one more thing to do with it. It is
+  // not closed meanwhile.
+  void begin(int fd) { ++under_way_[static_cast<size_t>(fd)]; }
+  void end(int fd) { --under_way_[static_cast<size_t>(fd)]; }
   size_t open() const { return open_; }
 
  private:
@@ -55,13 +62,14 @@ class UdpSockets {
 
   int use(Sockets::iterator at, TimeNs now);
   void open(Socket& socket, TimeNs now);
-  bool close_oldest(size_t kept);
+  bool forget_oldest(bool open);
 
   const size_t most_;
-  std::function<void()> settle_;
+  std::function<void(const std::string&)> crowded_;  // until it has been told
   Sockets sockets_;
   std::unordered_map<UdpAddress, Sockets::iterator, Hash> places_;
   size_t open_ = 0;
+  std::vector<uint32_t> under_way_;  // by descriptor
 };
 
 }  // namespace rocefs

@@ -1,7 +1,6 @@
 #include "rdma/uplink.h"
 
 #include <netinet/in.h>
-#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -45,20 +44,6 @@ Told read_control(std::span<uint8_t> control) {
   return told;
 }
 
-constexpr TimeNs kBetweenTries = kSecond;
-
-// A worker that has just died may still hold the port for a moment: the kernel ends its io_uring
-// later.
-Result<Fd> open_patiently(const UdpAddress& address) {
-  constexpr int kTries = 20, kBetweenMs = 20;
-  Result<Fd> opened = open_udp(address, UdpUse::kReceive);
-  for (int i = 1; i < kTries && !opened && opened.error().code == EADDRINUSE; ++i) {
-    ::poll(nullptr, 0, kBetweenMs);
-    opened = open_udp(address, UdpUse::kReceive);
-  }
-  return opened;
-}
-
 }  // namespace
 
 // A socket that receives.
@@ -70,17 +55,15 @@ struct Uplink::Endpoint final : DatagramListener {
 
   Endpoint(Uplink& o, const Ip& a, Fd f) : owner(o), address(a), fd(std::move(f)) {}
   void received(const Datagram& datagram) override { owner.take(*this, datagram); }
+  // The endpoint goes when those who bind it anew say so.
   void receiving_ended(int code) override {
-    owner.warn_(fmt::format("{} receives no more: {}", ip_text(address), std::strerror(code)));
+    owner.engine_->tell_control(
+        [to = owner.addresses_.get(), at = address, code] { to->lost(at, code); });
   }
 };
 
 Uplink::Uplink(std::string name, PacketPool& pool, Scheduler& scheduler, Counter& stale)
-    : name_(std::move(name)),
-      pool_(pool),
-      scheduler_(scheduler),
-      stale_(stale),
-      retry_(event_of<&Uplink::bind_again>(this)) {}
+    : name_(std::move(name)), pool_(pool), scheduler_(scheduler), stale_(stale) {}
 
 Uplink::~Uplink() {
   reset();
@@ -94,109 +77,68 @@ void Uplink::attach(Link& out, Link& in) {
   }
 }
 
-void Uplink::serve(const Ip& address, const std::string& port, uint32_t mtu) {
+void Uplink::serve(const Ip& address, Port& port) {
   bool link_local = address[0] == 0xfe && (address[1] & 0xc0) == 0x80;
-  if (!link_local) served_.push_back({address, port, mtu});
+  if (!link_local) served_.push_back({address, &port});
 }
 
-Result<void> Uplink::open(Engine& engine, Warn warn, At at) {
+Result<void> Uplink::open(Engine& engine, PollLoop& loop, Warn warn, At at, SavedAddresses* saved) {
   if (engine.mode() != ClockMode::kReal) {
     return errorf(EOPNOTSUPP, "uplink {}: the kernel's network knows no virtual clock", name_);
   }
-  warn_ = [this, warn](const std::string& line) { warn(fmt::format("{}: {}", name_, line)); };
-  if (at == At::kTakeover) {
-    bind_at_takeover();
-  } else if (Result<void> bound = bind_all(); !bound) {
-    return bound;
+  if (Result<void> able = IoRing::can_receive_messages(); !able) {
+    return errorf(able.error().code, "uplink {}: {}", name_, able.error().reason);
   }
-  ring_ = &engine.ring();
+  engine_ = &engine;
+  warn_ = [this, warn](const std::string& line) { warn(fmt::format("{}: {}", name_, line)); };
+  addresses_ = std::make_unique<UplinkAddresses>(
+      UplinkAddresses::Parts{engine, loop,
+                             [this](const Ip& ip, Fd socket) { bound(ip, std::move(socket)); },
+                             [this](const Ip& ip) { unbound(ip); }, warn_, counters_.rx_unbound},
+      served_);
+  if (at == At::kTakeover) {
+    addresses_->take_over(saved);
+  } else if (Result<void> started = addresses_->start(name_, saved); !started) {
+    return started;
+  }
   sender_ = std::make_unique<UdpSender>(UdpSender::Parts{
-      *ring_, pool_, scheduler_, counters_, [this](bool full) { pause(full); }, warn_});
+      engine.ring(), pool_, scheduler_, counters_, [this](bool full) { pause(full); }, warn_});
   Task begin = [this] {
+    receiving_ = true;
     for (const auto& endpoint : endpoints_) listen(*endpoint);
-    if (!missing_.empty()) scheduler_.after(retry_, kBetweenTries);
   };
   return engine.post(begin) ? Result<void>{} : Error{EAGAIN, "the engine is busy"};
 }
 
-Result<void> Uplink::bind_all() {
-  std::string others;
-  for (const Served& served : served_) {
-    Result<Fd> opened = open_patiently({served.address, wire::kRocePort});
-    if (opened) {
-      add(served, std::move(*opened));
-    } else if (opened.error().code == EADDRNOTAVAIL) {
-      others += fmt::format("{}{} ({})", others.empty() ? "" : ", ", ip_text(served.address),
-                            served.port);
-    } else {
-      return errorf(opened.error().code, "uplink {}: {}", name_, opened.error().reason);
-    }
-  }
-  if (endpoints_.empty()) {
-    return errorf(EADDRNOTAVAIL, "uplink {}: no address behind it is this machine's: {}", name_,
-                  others.empty() ? "there is no port" : others);
-  }
-  if (!others.empty()) warn_("not this machine's, so inside only: " + others);
-  return {};
-}
-
-// Whoever uses the mount needs it more than the network: that may come back.
-void Uplink::bind_at_takeover() {
-  std::string others;
-  bool failed = false;
-  for (const Served& served : served_) {
-    Result<Fd> opened = open_patiently({served.address, wire::kRocePort});
-    if (opened) {
-      add(served, std::move(*opened));
-      continue;
-    }
-    missing_.push_back(served);
-    others += (others.empty() ? "" : ", ") + opened.error().reason;
-    failed |= opened.error().code != EADDRNOTAVAIL;
-  }
-  count_unbound(failed);
-  if (!others.empty()) warn_(others + ": tried again each second");
-}
-
-void Uplink::bind_again(TimeNs) {
-  bool failed = false;
-  std::erase_if(missing_, [&](const Served& served) {
-    Result<Fd> opened = open_udp({served.address, wire::kRocePort}, UdpUse::kReceive);
-    if (!opened) {
-      failed |= opened.error().code != EADDRNOTAVAIL;
-      return false;
-    }
-    warn_(ip_text(served.address) + " receives again");
-    add(served, std::move(*opened));
-    listen(*endpoints_.back());
-    return true;
-  });
-  count_unbound(failed);
-  if (!missing_.empty()) scheduler_.after(retry_, kBetweenTries);
-}
-
-// An address that is not the machine's may never have been, unless there is no other.
-void Uplink::count_unbound(bool failed) {
-  if (failed || endpoints_.empty()) counters_.rx_unbound.add();
-}
-
-void Uplink::add(const Served& served, Fd socket) {
-  check_mtu(served);
+// Control thread, as the two that follow.
+void Uplink::bound(const Ip& address, Fd socket) {
+  check_mtu(address);
   check_buffer(socket.get());
-  std::lock_guard lock(adding_);
-  endpoints_.push_back(std::make_unique<Endpoint>(*this, served.address, std::move(socket)));
+  engine_->insist([this, address, kept = std::move(socket)]() mutable {
+    endpoints_.push_back(std::make_unique<Endpoint>(*this, address, std::move(kept)));
+    if (receiving_) listen(*endpoints_.back());
+  });
+}
+
+void Uplink::unbound(const Ip& address) {
+  engine_->insist([this, address] {
+    std::erase_if(endpoints_, [&](const auto& one) { return one->address == address; });
+  });
+}
+
+void Uplink::check_mtu(const Ip& address) {
+  std::optional<Interface> interface = interface_of(address);
+  auto at = std::find_if(served_.begin(), served_.end(),
+                         [&](const auto& one) { return one.address == address; });
+  const Port& port = *at->port;
+  if (!interface || port.mtu() <= roce_mtu(interface->mtu)) return;
+  warn_(fmt::format("{} has MTU {}, {} with its {} carries {}: longer packets will be dropped",
+                    port.name(), port.mtu(), interface->name, interface->mtu,
+                    roce_mtu(interface->mtu)));
 }
 
 void Uplink::listen(Endpoint& endpoint) {
-  ring_->receive_messages(endpoint.fd.get(), kBuffers, kLargestDatagram, endpoint);
-}
-
-void Uplink::check_mtu(const Served& served) {
-  std::optional<Interface> interface = interface_of(served.address);
-  if (!interface || served.mtu <= roce_mtu(interface->mtu)) return;
-  warn_(fmt::format("{} has MTU {}, {} with its {} carries {}: longer packets will be dropped",
-                    served.port, served.mtu, interface->name, interface->mtu,
-                    roce_mtu(interface->mtu)));
+  engine_->ring().receive_messages(endpoint.fd.get(), kBuffers, kLargestDatagram, endpoint);
 }
 
 // The kernel counts a packet of 4 KiB as twice that.
@@ -205,18 +147,11 @@ void Uplink::check_buffer(int fd) {
   int bytes = 0;
   socklen_t length = sizeof bytes;
   (void)::getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, &length);
-  if (bytes >= kEnough || !endpoints_.empty()) return;
+  if (bytes >= kEnough || std::exchange(buffer_checked_, true)) return;
   warn_(
       fmt::format("the kernel keeps {} octets of what arrives, bursts may be lost: it takes "
                   "CAP_NET_ADMIN, or the sysctl net.core.rmem_max at {}",
                   bytes, kEnough / 2));
-}
-
-std::vector<Ip> Uplink::addresses() const {
-  std::lock_guard lock(adding_);
-  std::vector<Ip> all;
-  for (const auto& endpoint : endpoints_) all.push_back(endpoint->address);
-  return all;
 }
 
 void Uplink::receive(Packet* packet, TimeNs now) {

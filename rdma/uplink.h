@@ -1,7 +1,7 @@
 // Uplink: where packets leave a fabric for the kernel's network and come in from it, as UDP
 // datagrams to and from port 4791 (IBTA annex A17), through the engine's io_uring. It is a node
 // with one cable. The addresses of the ports that it serves must be the machine's: sockets are
-// bound to them.
+// bound to them (rdma/uplink_addresses.h).
 //
 // On the core's thread; counters are read by any.
 #pragma once
@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -19,6 +18,7 @@
 #include "rdma/link.h"
 #include "rdma/priority_turn.h"
 #include "rdma/udp_sender.h"
+#include "rdma/uplink_addresses.h"
 #include "rdma/uplink_counters.h"
 
 namespace rocefs {
@@ -34,20 +34,22 @@ class Uplink final : public LinkSource, public LinkSink {
   const std::string& name() const { return name_; }
   // Its cable's direction towards the fabric, and the one from it.
   void attach(Link& out, Link& in);
-  // An address behind it, and the port that has it, with its MTU. Link-local ones stay inside: they
-  // mean nothing without an interface.
-  void serve(const Ip& address, const std::string& port, uint32_t mtu);
+  // An address behind it, and the port that has it. Link-local ones stay inside: they mean nothing
+  // without an interface.
+  void serve(const Ip& address, Port& port);
 
   // Before the engine starts: binds UDP port 4791 of every address that is the machine's.
-  // EOPNOTSUPP under the virtual clock, EADDRINUSE, EADDRNOTAVAIL if there is none. What a person
-  // should know goes to `warn`, on the core's thread later on. Without it, every packet that leaves
-  // is dropped.
-  // Where a mount is taken over it fails for neither: `warn` is told, and what is not bound is
-  // tried again each second.
+  // EOPNOTSUPP under the virtual clock, ENOSYS where io_uring cannot receive as it must,
+  // EADDRINUSE, EADDRNOTAVAIL if there is none. What a person should know goes to `warn`, on the
+  // core's or the control thread. Without it, every packet that leaves is dropped.
+  // Where a mount is taken over it fails for neither of the last two: `warn` is told, and what is
+  // not bound is tried again. `saved` is then what an earlier life left there, or null.
   enum class At { kStart, kTakeover };
-  Result<void> open(Engine& engine, Warn warn, At at = At::kStart);
-  // Those that are bound. Any thread.
-  std::vector<Ip> addresses() const;
+  Result<void> open(Engine& engine, PollLoop& loop, Warn warn, At at = At::kStart,
+                    SavedAddresses* saved = nullptr);
+  // Once it is open. Those that are bound (any thread), and those that should be (control thread).
+  std::vector<Ip> addresses() const { return addresses_->bound(); }
+  std::vector<Ip> own_addresses() const { return addresses_->ours(); }
   UplinkCounters& counters() { return counters_; }
 
   void receive(Packet* packet, TimeNs now) override;
@@ -61,19 +63,11 @@ class Uplink final : public LinkSource, public LinkSink {
   static constexpr unsigned kBuffers = 64;   // of a socket that receives
 
   struct Endpoint;
-  struct Served {
-    Ip address;
-    std::string port;
-    uint32_t mtu;
-  };
 
-  Result<void> bind_all();
-  void bind_at_takeover();
-  void bind_again(TimeNs now);
-  void count_unbound(bool failed);
-  void add(const Served& served, Fd socket);
+  void bound(const Ip& address, Fd socket);
+  void unbound(const Ip& address);
   void listen(Endpoint& endpoint);
-  void check_mtu(const Served& served);
+  void check_mtu(const Ip& address);
   void check_buffer(int fd);
   void pause(bool wanted);
   void take(Endpoint& endpoint, const Datagram& datagram);
@@ -83,12 +77,12 @@ class Uplink final : public LinkSource, public LinkSink {
   Scheduler& scheduler_;
   Counter& stale_;
   UplinkCounters counters_;
-  std::vector<Served> served_;
+  std::vector<UplinkAddresses::Served> served_;
+  std::unique_ptr<UplinkAddresses> addresses_;  // once it is open
   std::vector<std::unique_ptr<Endpoint>> endpoints_;
-  mutable std::mutex adding_;    // an endpoint
-  std::vector<Served> missing_;  // at a takeover: not bound yet
-  Event retry_;
-  IoRing* ring_ = nullptr;
+  bool receiving_ = false;       // the engine has started
+  bool buffer_checked_ = false;  // control thread
+  Engine* engine_ = nullptr;
   Warn warn_;
   std::unique_ptr<UdpSender> sender_;  // once it is open
   bool pausing_ = false;

@@ -8,6 +8,7 @@ namespace rocefs {
 struct UplinkCounters {
   Counter tx_packets, tx_bytes, tx_pauses;
   Counter tx_no_socket, tx_too_long, tx_unreachable, tx_refused, tx_no_buffers, tx_errors;
+  Counter icmp_refused, icmp_unreachable, icmp_too_long;
   Counter rx_packets, rx_bytes, rx_ids_solved, rx_damaged;
   Counter rx_malformed, rx_too_long, rx_fragments, rx_overflows, rx_socket_drops, rx_unbound;
 };
@@ -19,14 +20,23 @@ inline constexpr CounterRow<UplinkCounters> kUplinkCounters[] = {
     {"tx_no_socket", &UplinkCounters::tx_no_socket,
      "packets dropped: their source address is not the machine's, or their source port is in use"},
     {"tx_too_long", &UplinkCounters::tx_too_long,
-     "packets dropped: longer than the interface's MTU (EMSGSIZE)"},
+     "packets dropped: longer than the MTU of the interface, or of the path as ICMP has told "
+     "(EMSGSIZE)"},
     {"tx_unreachable", &UplinkCounters::tx_unreachable,
      "packets dropped: no route, or the interface is down (ENETUNREACH, EHOSTUNREACH, ENETDOWN)"},
     {"tx_refused", &UplinkCounters::tx_refused,
-     "packets dropped: a packet filter forbids them (EPERM, EACCES)"},
+     "packets dropped: a packet filter forbids them, or the address is a broadcast one (EPERM, "
+     "EACCES)"},
     {"tx_no_buffers", &UplinkCounters::tx_no_buffers,
      "packets dropped: the interface's queue was full (ENOBUFS, ENOMEM)"},
     {"tx_errors", &UplinkCounters::tx_errors, "packets dropped: any other error of sendmsg"},
+    {"icmp_refused", &UplinkCounters::icmp_refused,
+     "answers of ICMP to packets handed to the kernel: nobody listens at the far end's port. They "
+     "are seen with the next packet of the same source port"},
+    {"icmp_unreachable", &UplinkCounters::icmp_unreachable,
+     "the same: the far end cannot be reached, or a packet filter on the way forbids it"},
+    {"icmp_too_long", &UplinkCounters::icmp_too_long,
+     "the same: longer than the MTU of the path; the next ones are dropped here, as tx_too_long"},
     {"rx_packets", &UplinkCounters::rx_packets, "RoCEv2 packets received"},
     {"rx_bytes", &UplinkCounters::rx_bytes, "octets of these, IP header to ICRC"},
     {"rx_ids_solved", &UplinkCounters::rx_ids_solved,
@@ -43,7 +53,8 @@ inline constexpr CounterRow<UplinkCounters> kUplinkCounters[] = {
     {"rx_socket_drops", &UplinkCounters::rx_socket_drops,
      "datagrams that the kernel dropped because the socket's buffer was full"},
     {"rx_unbound", &UplinkCounters::rx_unbound,
-     "times that UDP port 4791 could not be bound anew after a worker's death: tried each second"},
+     "times that UDP port 4791 of an address could not be bound after the start: tried each "
+     "second"},
 };
 
 }  // namespace rocefs

@@ -25,6 +25,14 @@ inline bool is_mapped_ipv4(const Ip& ip) {
   return ip[10] == 0xff && ip[11] == 0xff;
 }
 
+// Whether a queue pair may be connected to it. Of IPv4's broadcast addresses the networks' own are
+// not known here.
+inline bool is_unicast(const Ip& ip) {
+  if (is_mapped_ipv4(ip)) return ip[12] != 0 && ip[12] < 224;
+  constexpr Ip kNone{}, kLoopback{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+  return ip[0] != 0xff && ip != kNone && ip != kLoopback;
+}
+
 enum class QpType : uint8_t { kRc, kUc, kUd };
 std::string_view name(QpType type);
 

@@ -146,7 +146,8 @@ void CardBackend::send(CardOrder order, Waiting waiting, const Pages& pages) {
 
 Result<void> CardBackend::ensure_process() {
   if (process_) return {};
-  CardProcess::Program program{options_.program, {options_.device, std::to_string(options_.seed)}};
+  CardProcess::Program program{
+      options_.program, {options_.device, std::to_string(options_.seed)}, options_.open_files};
   auto started = CardProcess::start(loop_, program, *this);
   if (!started) return started.error();
   process_ = std::move(*started);

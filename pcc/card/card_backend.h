@@ -2,6 +2,8 @@
 // NIC run on its processor: one that crashes, or does not return, takes nothing with it.
 #pragma once
 
+#include <sys/resource.h>
+
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -31,6 +33,7 @@ class CardBackend final : public PccBackend, private CardProcess::Listener {
     uint64_t seed = 1;    // of the algorithms' random numbers
     // For how long an order may go unanswered, in wall time. Plugins are given longer to load.
     TimeNs patience = 5 * kSecond;
+    rlim_t open_files = RLIM_INFINITY;  // its soft limit
   };
   // Between an echo and the next, in wall time.
   static constexpr TimeNs kPulse = kSecond;

@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "core/open_files.h"
 #include "pcc/card/messages.h"
 
 #ifndef P_PIDFD
@@ -125,6 +126,7 @@ Result<std::unique_ptr<CardProcess>> CardProcess::start(PollLoop& loop, const Pr
     ::waitpid(pid, nullptr, 0);
     return failed(code);
   }
+  limit_open_files(pid, program.open_files);  // before it is told of any plugin
   return std::unique_ptr<CardProcess>(
       new CardProcess(loop, listener, pid, std::move(pidfd), std::move(ours)));
 }

@@ -1,6 +1,7 @@
 // CardProcess: a mango-pccd as the daemon has it: a child, a socket to it, and its end.
 #pragma once
 
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include <cstdint>
@@ -24,6 +25,7 @@ class CardProcess {
   struct Program {
     std::string path;
     std::vector<std::string> arguments;  // without its name
+    rlim_t open_files = RLIM_INFINITY;   // its soft limit, if that is below its hard one
   };
   class Listener {
    public:

@@ -53,7 +53,8 @@ class Machine {
     for (auto& device : fabric_->devices()) {
       require(bool(device->registers().open(ClockMode::kReal)), "no register page");
     }
-    Result<void> opened = fabric_->uplink("uplink")->open(*engine_, [](const std::string&) {});
+    Result<void> opened =
+        fabric_->uplink("uplink")->open(*engine_, loop_, [](const std::string&) {});
     require(bool(opened), "the uplink cannot be opened");
     memory_ = LocalMemory::create(kMessage);
     key_ = *device().memory().add(memory_, kAddress, kMessage, kPd, kLocalWrite | kRemoteWrite);

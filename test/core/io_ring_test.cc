@@ -89,6 +89,41 @@ TEST_CASE("io ring: a poll ends though there is always more, and nobody sleeps o
   (*ring)->poll();
 }
 
+TEST_CASE("io ring: what the network says of something sent does not end receiving") {
+  NEEDS_IO_URING();
+  CHECK(IoRing::can_receive_messages());
+  auto ring = IoRing::create(256);
+  REQUIRE(ring);
+  (*ring)->enable();
+  struct Ears final : DatagramListener {
+    uint64_t count = 0;
+    int ended = 0;
+    void received(const Datagram&) override { ++count; }
+    void receiving_ended(int code) override { ended = code; }
+  } ears;
+  Endless here, there;
+  sockaddr_in peer{};
+  socklen_t length = sizeof peer;
+  REQUIRE(::getsockname(there.fd.get(), reinterpret_cast<sockaddr*>(&peer), &length) == 0);
+  REQUIRE(::connect(here.fd.get(), reinterpret_cast<sockaddr*>(&peer), length) == 0);
+  sockaddr_in own{};
+  REQUIRE(::getsockname(here.fd.get(), reinterpret_cast<sockaddr*>(&own), &length) == 0);
+  (*ring)->receive_messages(here.fd.get(), 4, 64, ears);
+  (*ring)->poll();
+  there.fd.reset();  // nobody is there: ECONNREFUSED
+  for (int i = 0; i < 10; ++i) {
+    here.speak();
+    (*ring)->poll();
+    (*ring)->poll();
+  }
+  CHECK(ears.ended == 0);
+  Fd again(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  REQUIRE(::bind(again.get(), reinterpret_cast<sockaddr*>(&peer), length) == 0);
+  REQUIRE(::sendto(again.get(), "x", 1, 0, reinterpret_cast<sockaddr*>(&own), length) == 1);
+  for (int i = 0; i < 10; ++i) (*ring)->poll();
+  CHECK(ears.count == 1);
+}
+
 TEST_CASE("io ring: commands are served while datagrams come without end") {
   NEEDS_IO_URING();
   PollLoop loop;

@@ -44,3 +44,14 @@ TEST_CASE("io_uring refusal: what nothing explains is said as it is") {
 TEST_CASE("io_uring refusal: a descriptor that is no ring is refused nothing") {
   CHECK(refused_on_ring(-1) == 0);
 }
+
+TEST_CASE("io_uring refusal: a kernel that cannot receive as an uplink must says what can") {
+  CHECK(multishot_refusal(0));
+  Result<void> old = multishot_refusal(EINVAL);
+  REQUIRE_FALSE(old);
+  CHECK(old.error().code == ENOSYS);
+  CHECK(old.error().reason ==
+        "this kernel's io_uring cannot receive datagrams as an uplink must (multishot recvmsg): it "
+        "takes Linux 6.0");
+  CHECK(multishot_refusal(EPERM).error().code == EPERM);
+}

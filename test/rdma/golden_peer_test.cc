@@ -90,9 +90,13 @@ struct Scene {
   Peer peer{ip_of(loopback_address(25)), host.gid()};
   std::vector<Bytes> golden;
   std::optional<End> end;
+  const uint8_t bit;
   uint64_t captured_va = 0;
 
-  Scene(std::vector<Bytes> packets, size_t first) : golden(std::move(packets)) {
+  // `selective`: our end would retransmit selectively, with a peer that agrees.
+  Scene(std::vector<Bytes> packets, size_t first, bool selective = false)
+      : golden(std::move(packets)), bit(selective ? kSelectiveBit : 0) {
+    if (selective) host.on_core([this] { set_sr(host.device(), true); });
     Spoken begin = spoken_of(golden.at(first));
     captured_va = begin.info().has_reth ? begin.headers.reth.va : begin.headers.atomic.va;
     QpAttributes attributes;
@@ -152,6 +156,7 @@ struct Scene {
     Spoken spoken = spoken_of(golden.at(index));
     spoken.headers.bth.dest_qpn = kPeerQpn;
     spoken.headers.bth.mig_req = true;
+    spoken.headers.bth.reserved6 = bit;
     return spoken;
   }
   void expect_captured(size_t index) {
@@ -179,7 +184,8 @@ TEST_CASE("uplink: Soft-RoCE's lost packet gets one NAK, then silence until it c
   NEEDS_IO_URING();
   std::vector<Bytes> golden = golden_or_skip();
   if (golden.empty()) return;
-  Scene scene(golden, kWrite);
+  bool selective = GENERATE(false, true);
+  Scene scene(golden, kWrite, selective);
   uint32_t psn = spoken_of(golden[kWrite]).headers.bth.psn;
   scene.say(kWrite);
   for (size_t i = kWrite + 2; i <= kWriteEnd; ++i) scene.say(i);
@@ -190,6 +196,7 @@ TEST_CASE("uplink: Soft-RoCE's lost packet gets one NAK, then silence until it c
   scene.expect_acknowledge(aeth::kAckUnlimited, psn + 4, 1);
   CHECK(scene.end->holds(End::kTargets, payload_of(golden, kWrite, kWriteEnd)));
   CHECK(scene.host.counters().out_of_sequence.get() == 6);
+  CHECK(scene.host.counters().sr_ooo_placed.get() == 0);
 }
 
 TEST_CASE("uplink: what Soft-RoCE sends again is answered again and not executed again") {
@@ -253,7 +260,8 @@ TEST_CASE("uplink: a sequence NAK of Soft-RoCE's takes a message up again in its
   NEEDS_IO_URING();
   std::vector<Bytes> golden = golden_or_skip();
   if (golden.empty()) return;
-  Scene scene(golden, kWrite);
+  bool selective = GENERATE(false, true);
+  Scene scene(golden, kWrite, selective);
   scene.end->post(scene.request(SendOp::kWrite, kWrite, kWriteEnd, kLength));
   for (size_t i = kWrite; i <= kWriteEnd; ++i) scene.expect_captured(i);
   Spoken nak = scene.captured(kWriteEnd + 1);
@@ -266,13 +274,15 @@ TEST_CASE("uplink: a sequence NAK of Soft-RoCE's takes a message up again in its
   REQUIRE(all.size() == 1);
   CHECK(all[0].status == WcStatus::kSuccess);
   scene.expect_silence();
+  CHECK(scene.host.counters().sr_retrans.get() == 0);
 }
 
 TEST_CASE("uplink: a READ that Soft-RoCE has answered by half is asked for its rest") {
   NEEDS_IO_URING();
   std::vector<Bytes> golden = golden_or_skip();
   if (golden.empty()) return;
-  Scene scene(golden, kRead);
+  bool selective = GENERATE(false, true);
+  Scene scene(golden, kRead, selective);
   scene.end->post(scene.request(SendOp::kRead, kRead, kRead, kLength));
   scene.expect_captured(kRead);
   scene.say(kRead + 1);

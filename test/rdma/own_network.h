@@ -27,14 +27,11 @@ class OwnNetwork {
       : before_(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC)) {
     ready_ = before_ && ::unshare(CLONE_NEWNET) == 0;
     if (!ready_) return;
-    Fd v4(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     Fd v6(::socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    ifreq request{};
-    std::strcpy(request.ifr_name, "lo");
+    ifreq request = loopback();
     request.ifr_mtu = mtu;
-    REQUIRE(::ioctl(v4.get(), SIOCSIFMTU, &request) == 0);
-    request.ifr_flags = IFF_UP | IFF_LOOPBACK | IFF_RUNNING;
-    REQUIRE(::ioctl(v4.get(), SIOCSIFFLAGS, &request) == 0);
+    REQUIRE(::ioctl(v6.get(), SIOCSIFMTU, &request) == 0);
+    set_up(true);
     for (const std::string& address : addresses) {
       in6_ifreq one{};
       REQUIRE(::inet_pton(AF_INET6, address.c_str(), &one.ifr6_addr) == 1);
@@ -52,8 +49,20 @@ class OwnNetwork {
 
   // False where only root may have one.
   bool ready() const { return ready_; }
+  // The loopback interface.
+  void set_up(bool up) {
+    Fd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    ifreq request = loopback();
+    request.ifr_flags = up ? IFF_UP | IFF_LOOPBACK | IFF_RUNNING : IFF_LOOPBACK;
+    REQUIRE(::ioctl(socket.get(), SIOCSIFFLAGS, &request) == 0);
+  }
 
  private:
+  static ifreq loopback() {
+    ifreq request{};
+    std::strcpy(request.ifr_name, "lo");
+    return request;
+  }
   // The kernel makes an address usable a little later.
   static void await(const in6_addr& address) {
     sockaddr_in6 name{};

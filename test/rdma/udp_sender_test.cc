@@ -2,10 +2,12 @@
 #include "rdma/udp_sender.h"
 
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "core/engine.h"
 #include "rdma/cnp.h"
+#include "rdma/ip_text.h"
 #include "test/rdma/uplinked.h"
 #include "test/skip.h"
 
@@ -38,24 +40,39 @@ ssize_t receive(int fd, std::span<uint8_t> bytes, int& tos) {
 
 }  // namespace
 
-TEST_CASE("udp sockets: one for each port, those used least recently are closed") {
-  size_t settled = 0;
-  UdpSockets sockets(3, [&] { ++settled; });
+TEST_CASE("udp sockets: one for each port, of the idle ones the least recently used is closed") {
+  std::vector<std::string> said;
+  UdpSockets sockets(3, [&](const std::string& line) { said.push_back(line); });
   auto from = [](unsigned port) { return UdpAddress{loopback(21), static_cast<uint16_t>(port)}; };
+  auto is_free = [&](unsigned port) { return bool(open_udp(from(port), UdpUse::kSend)); };
   std::vector<int> fds;
   for (unsigned port : {0xc000, 0xc001, 0xc002}) {
     fds.push_back(sockets.find(from(port), 0));
     REQUIRE(fds.back() >= 0);
   }
   CHECK(sockets.find(from(0xc000), 0) == fds[0]);
-  CHECK(settled == 0);
-  CHECK(sockets.find(from(0xc003), 0) >= 0);  // 0xc001 goes
-  CHECK(settled == 1);
+  CHECK(said.empty());
+  sockets.begin(fds[1]);
+  int fourth = sockets.find(from(0xc003), 0);
+  CHECK(fourth >= 0);
   CHECK(sockets.open() == 3);
-  CHECK(sockets.find(from(0xc000), 0) == fds[0]);
-  CHECK(sockets.find(from(0xc002), 0) == fds[2]);
-  CHECK(settled == 1);
-  auto other = open_udp(from(0xc001), UdpUse::kSend);  // so the port is free
+  CHECK(is_free(0xc002));  // 0xc001 is older, but has something under way
+  CHECK(sockets.find(from(0xc001), 0) == fds[1]);
+  sockets.begin(fds[0]);
+  sockets.begin(fds[1]);
+  sockets.begin(fourth);
+  CHECK(sockets.find(from(0xc002), 0) == -EBUSY);
+  CHECK(sockets.find(from(0xc003), 0) == fourth);
+  sockets.end(fds[1]);
+  CHECK(sockets.find(from(0xc002), 0) == -EBUSY);
+  sockets.end(fds[1]);
+  CHECK(sockets.find(from(0xc002), 0) >= 0);
+  CHECK(is_free(0xc001));
+  CHECK(said == std::vector<std::string>{
+                    "more than 3 UDP source ports are in use: sockets are closed and opened again "
+                    "for them; a higher limit of open files (ulimit -n) may allow more"});
+  sockets.end(fds[0]);
+  auto other = open_udp(from(0xc001), UdpUse::kSend);
   REQUIRE(other);
   CHECK(sockets.find(from(0xc001), 0) == -EADDRINUSE);
   other->reset();
@@ -64,6 +81,24 @@ TEST_CASE("udp sockets: one for each port, those used least recently are closed"
   UdpAddress foreign{mapped_ipv4({192, 0, 2, 1}), 0xc000};
   CHECK(sockets.find(foreign, 0) == -EADDRNOTAVAIL);
   CHECK(sockets.open() <= 3);
+}
+
+TEST_CASE("udp sockets: where there are no more descriptors, idle sockets are closed for others") {
+  rlimit limit{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &limit) == 0);
+  UdpSockets sockets(100, [](const std::string&) {});
+  auto from = [](unsigned port) { return UdpAddress{loopback(25), static_cast<uint16_t>(port)}; };
+  int first = sockets.find(from(0xc000), 0), second = sockets.find(from(0xc001), 0);
+  sockets.begin(first);
+  rlimit few{static_cast<rlim_t>(std::max(first, second)) + 1, limit.rlim_max};
+  std::vector<Fd> rest;  // below the limit
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
+  while (rest.empty() || rest.back()) rest.emplace_back(::dup(first));
+  CHECK(sockets.find(from(0xc002), 0) == second);
+  sockets.begin(second);
+  CHECK(sockets.find(from(0xc003), 0) == -EMFILE);
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &limit) == 0);
+  CHECK(sockets.find(from(0xc003), kSecond) >= 0);
 }
 
 TEST_CASE("udp sender: what is too much waits, the cable is told, and all arrive in order") {
@@ -111,6 +146,20 @@ TEST_CASE("udp sender: what is too much waits, the cable is told, and all arrive
       REQUIRE((bytes[5] << 16 | bytes[6] << 8 | bytes[7]) == static_cast<int>(i));
     }
 
+    // What ICMP answers to a packet costs the next one nothing.
+    address.to = loopback(24);
+    for (uint32_t i = 0; i < 4; ++i) {
+      send(i);
+      while (outstanding.packets > 0) (*ring)->poll();
+    }
+    CHECK(counters.tx_packets.get() == kPackets + 4);
+    CHECK(counters.tx_errors.get() == 0);
+    CHECK(counters.icmp_refused.get() >= 3);
+    REQUIRE(warnings.size() == 1);
+    CHECK(warnings[0] ==
+          "what was sent to " + ip_text(loopback(24)) + " came back: Connection refused");
+    warnings.clear();
+
     // Each reason is told once for a while, and counted each time.
     address.from = mapped_ipv4({192, 0, 2, 1});
     for (uint32_t i = 0; i < 5; ++i) send(i);
@@ -123,7 +172,7 @@ TEST_CASE("udp sender: what is too much waits, the cable is told, and all arrive
     address.to = mapped_ipv4({240, 0, 0, 1});
     send(0);
     while (outstanding.packets > 0) (*ring)->poll();
-    CHECK(counters.tx_packets.get() == kPackets);
+    CHECK(counters.tx_packets.get() == kPackets + 4);
     CHECK(warnings.size() == 2);
   }
   CHECK(outstanding.packets == 0);

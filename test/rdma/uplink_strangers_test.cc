@@ -89,7 +89,8 @@ Counter& ahead(Street& street) {
 
 const Row kRows[] = {
     {"a transport version of 1", malformed, [](Street&, Spoken& s) { s.headers.bth.tver = 1; }},
-    {"a P_Key of another partition", unknown,
+    {"a P_Key of another partition",
+     [](Street& t) -> Counter& { return t.far.counters().rx_wrong_pkey; },
      [](Street&, Spoken& s) { s.headers.bth.pkey = 0x8123; }},
     {"from another address", unknown, [](Street&, Spoken&) {}, true},
     {"for a queue pair that has gone", unknown,

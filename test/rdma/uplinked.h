@@ -33,7 +33,8 @@ class Host {
   static constexpr uint64_t kAddress = 0x400000;
   static constexpr uint32_t kPd = 3;
 
-  explicit Host(const std::string& address, Uplink::At at = Uplink::At::kStart) {
+  explicit Host(const std::string& address, Uplink::At at = Uplink::At::kStart,
+                SavedAddresses* saved = nullptr) {
     auto created = Engine::create({}, loop);
     REQUIRE(created);
     engine = std::move(*created);
@@ -45,7 +46,7 @@ class Host {
       std::lock_guard lock(mutex_);
       warnings_.push_back(line);
     };
-    Result<void> opened = uplink().open(*engine, warn, at);
+    Result<void> opened = uplink().open(*engine, loop, warn, at, saved);
     if (!opened) FAIL(opened.error().reason);
     memory = LocalMemory::create(kArea);
     key = *device().memory().add(memory, kAddress, kArea, kPd,
@@ -57,10 +58,18 @@ class Host {
     qp = *device().create_qp(init);
     engine->start();
   }
+  // For what is done there: until stop().
+  void run_control() {
+    control_ = std::thread([this] { loop.run(); });
+  }
   ~Host() { stop(); }
   // As if the machine had gone.
   void stop() {
     if (!qp) return;
+    if (control_.joinable()) {
+      loop.stop();
+      control_.join();
+    }
     engine->stop();
     device().destroy_qp(*std::exchange(qp, nullptr));
     fabric.reset();
@@ -77,6 +86,17 @@ class Host {
     return warnings_;
   }
 
+  // Waits, at most ten seconds.
+  bool comes(const std::function<bool()>& what) {
+    for (TimeNs end = monotonic_ns() + 10 * kSecond; monotonic_ns() < end; ::usleep(500)) {
+      if (what()) return true;
+    }
+    return what();
+  }
+  // The last line that was warned of is this.
+  bool says(const std::string& line) {
+    return comes([&] { return !warnings().empty() && warnings().back() == line; });
+  }
   void on_core(std::function<void()> work) {
     std::promise<void> done;
     Task task = [&] {
@@ -92,7 +112,7 @@ class Host {
   void connect_to(const Ip& remote, uint32_t qpn, QpAttributes attributes) {
     attributes.access = kRemoteWrite | kRemoteRead | kRemoteAtomic;
     attributes.remote_qpn = qpn;
-    attributes.path.local = gid();
+    attributes.path.local = is_mapped_ipv4(remote) ? gid() : gids_of(device().port().spec())[2];
     attributes.path.remote = remote;
     attributes.path_mtu = 4096;
     bool up = false;
@@ -146,6 +166,7 @@ class Host {
   Qp* qp = nullptr;
 
  private:
+  std::thread control_;
   std::mutex mutex_;
   std::vector<std::string> warnings_;
 };

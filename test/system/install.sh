@@ -20,6 +20,18 @@ for file in Dockerfile compose.yaml crossing; do
   [ ! -e "$stage/usr/share/doc/rocefs/containers/$file" ] || fail "$file is installed, and cannot work there"
 done
 
+# What is somebody else's stays.
+for program in rocefs mango-pccd mango-ctl; do
+  theirs=$dir/theirs-$program/usr/bin/$program
+  mkdir -p "$(dirname "$theirs")"
+  printf '#!/bin/sh\necho "another program"\n' >"$theirs"
+  chmod 755 "$theirs"
+  make -n install BUILD="$dir/build" DESTDIR="$dir/theirs-$program" PREFIX=/usr |
+    awk '/^for program in/, /done$/' >"$dir/guard"
+  said=$(bash "$dir/guard" 2>&1) && fail "$program: somebody else's is overwritten"
+  expect "rocefs: $theirs is somebody else's: nothing is installed" "$said" "$program"
+done
+
 unit=$stage/usr/lib/systemd/system/rocefs@.service
 grep -q '^ExecStart=/usr/bin/rocefs -f ' "$unit" || fail "the unit starts: $(grep ExecStart= "$unit")"
 # A mount in a namespace of the service's own would be nobody's.

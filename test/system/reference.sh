@@ -9,8 +9,9 @@ diff "$page" "$dir/page" || fail "tools/reference.md is out of date: make refere
 grep -E '\|  \|$' "$page" && fail "files that nobody has documented"
 
 # Independently of how the page is made: each file of the mount, looked up; each line, found.
-mounted -o clock=virtual
-for flow in a b; do echo "$flow write mb_0 mb_1" >"$debug/traffic/start"; done
+mounted -o uplink=127.94.$(($$ / 250 % 250)).$(($$ % 250 + 1))
+echo down >"$debug/links/mb_0-sw_0/state"
+for flow in a b; do echo "$flow write mb_0 mb_1 timeout=0" >"$debug/traffic/start"; done
 for fault in a b; do echo "$fault drop mb_0-sw_0" >"$debug/inject/add"; done
 for device in mb_0 mb_1; do echo aimd >"$ib/$device/pcc/algo"; done
 awk -F'[|`]' '/^## /{dir=substr($0, 4)} /^\| `/{print dir "/" $3}' "$page" >"$dir/patterns"

@@ -70,8 +70,10 @@ NOTIFY_SOCKET=$socket "$ROCEFS" -f -o config="$dir/none" "$mnt" 2>/dev/null && f
 [ ! -s "$heard" ] || ! grep -v "STOPPING=1" "$heard" || fail "ready, and it was not"
 
 # A takeover is told. Nothing of the manager's is left for those that the daemon starts.
-WATCHDOG_USEC=60000000 NOTIFY_SOCKET=$socket mounted
+(ulimit -Sn 512; WATCHDOG_USEC=60000000 NOTIFY_SOCKET=$socket mounted)
 daemon=$(daemon_pid)
+open_files() { awk '/^Max open files/ {print $4}' "/proc/$1/limits"; }
+expect "$(ulimit -Hn)" "$(open_files "$(worker_pid)")" "the worker's limit of open files"
 await grep -q READY "$heard"
 kill -SEGV "$(worker_pid)"
 await grep -q "died, the last of SIGSEGV" "$heard"
@@ -81,6 +83,7 @@ if [ -x "$(dirname "$ROCEFS")/mango-pccd" ]; then
   echo start >"$ib/mb_0/pcc/state"
   card() { pgrep -P "$(worker_pid)" -f "^[^ ]*mango-pccd mb_0"; }
   await card >/dev/null
+  expect 512 "$(open_files "$(card)")" "the card's process: limit of open files"
   grep -qz '^PATH=' "/proc/$(card)/environ" || fail "the card's process has no environment"
   ! grep -zE '^(NOTIFY_SOCKET|WATCHDOG_)' "/proc/$(card)/environ" || fail "the card's process may speak to the manager"
 else

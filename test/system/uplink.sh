@@ -41,6 +41,11 @@ refused() {  # OPTIONS REASON
   [[ $said == *"$2"* ]] || fail "-o $1: said '$said'"
 }
 refused uplink=10.9.9.9 "no address behind it is this machine's: 10.9.9.9 (mb_0)"
+refused uplink=10.9.0.255 "uplink=10.9.0.255: a broadcast address of this machine's networks"
+for line in ip=10.9.0.255 ip=224.0.0.1 ip=0.0.0.0 ip=255.255.255.255 ip6=ff02::1 ip6=:: ip6=::1; do
+  printf '%s\n' '[device mb_0]' mtu=4096 "$line" '[uplink uplink]' '[link mb_0 uplink]' >"$dir/bad.ini"
+  refused "config=$dir/bad.ini" "$dir/bad.ini:3: $line: "
+done
 refused uplink=10.9.0 "an IPv4 address is wanted"
 refused uplink=10.9.0.1,clock=virtual "no virtual clock"
 refused uplink=10.9.0.1,config=near.ini "uplink= goes without config="
@@ -140,12 +145,26 @@ run_client "${endless[@]}" &
 client=$!
 busy() { [ "$(counter "$mnt" rx_packets)" -gt "$1" ]; }
 await busy $(($(counter "$mnt" rx_packets) + 1000))
+port=$ib/mb_0/ports/1
+link() { [ "$(cat "$port/state") $(cat "$port/phys_state")" = "$1" ]; }
+told() { grep -q "uplink: $1" "$debug/dmesg"; }
 ip link set near down
-unreachable() { [ "$(counter "$mnt" tx_unreachable)" -gt 0 ]; }
-await unreachable
-grep -q "uplink: cannot send .* octets to 10.9.0.2: Network is unreachable" "$debug/dmesg" || fail "dmesg: $(tail -n 5 "$debug/dmesg")"
+await link "1: DOWN 3: Disabled"
+await told "10.9.0.1: near is down; mb_0 is down"
+expect "4: ACTIVE" "$(cat "$ib/mb_1/ports/1/state")" "the port whose address is nobody's"
 before=$(counter "$mnt" rx_packets)
 ip link set near up
+await link "4: ACTIVE 5: LinkUp"
+await told "10.9.0.1: can be used again; mb_0 is up"
+expect 1 "$(cat "$port/counters/link_downed")" "times that the link was down"
+await busy $((before + 1000))
+# No route.
+ip route del 10.9.0.0/24 dev near
+unreachable() { [ "$(counter "$mnt" tx_unreachable)" -gt 0 ]; }
+await unreachable
+await told "cannot send .* octets to 10.9.0.2: Network is unreachable"
+before=$(counter "$mnt" rx_packets)
+ip route add 10.9.0.0/24 dev near src 10.9.0.1
 await busy $((before + 1000))
 # Packets that are too long for the interface now.
 ip link set near mtu 1500

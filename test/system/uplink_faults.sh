@@ -95,6 +95,7 @@ mv "$logs/server" "$logs/old_server"
 mv "$logs/client" "$logs/old_client"
 works
 exceeded "$old_server" old_server $since "a far end that was killed"
+[ "$(counter "$mnt" icmp_refused)" -gt 0 ] || fail "a far end that was killed: nothing of what ICMP says"
 status=0
 wait $old_client || status=$?
 [ $status -ne 0 ] && [ $status -lt 124 ] || fail "a client whose mount died: status $status"
@@ -156,14 +157,20 @@ kill_worker() {
   kill -KILL "$worker"
   cat "$ib/mb_0/node_guid" >/dev/null || fail "$1: the mount has gone"
 }
+state_of_port() { [ "$(cat "$ib/mb_0/ports/1/state")" = "$1" ]; }
 unbound() { [ "$(counter "$mnt" rx_unbound)" -ge 2 ]; }
 bound() { [ "$(cat "$debug/uplinks/uplink/addresses")" = 10.9.0.1 ]; }
 ip addr del 10.9.0.1/24 dev near
+await state_of_port "1: DOWN"
 kill_worker "a takeover without an address"
 expect "" "$(cat "$debug/uplinks/uplink/addresses")" "addresses when there are none"
 await unbound
-grep -q "10.9.0.1 is no address of this machine.*: tried again each second" "$debug/dmesg" || fail "a takeover without an address says nothing"
+gone=$(grep -c "uplink: 10.9.0.1: no interface has this address; mb_0 is down" "$debug/dmesg")
+expect 2 "$gone" "lines that tell that the address has gone, before and after the takeover"
+expect "1: DOWN 4: ACTIVE" "$(cat "$ib"/mb_[01]/ports/1/state | xargs)" "ports after a takeover without an address"
 ip addr add 10.9.0.1/24 dev near
 await bound
-grep -q "10.9.0.1 receives again" "$debug/dmesg" || fail "the address is back, and nothing says so"
+await state_of_port "4: ACTIVE"
+grep -q "uplink: 10.9.0.1: can be used again; mb_0 is up" "$debug/dmesg" || fail "the address is back, and nothing says so"
+await grep -q "10.9.0.1 port 18516: listening" "$debug/traffic/exchange"
 works

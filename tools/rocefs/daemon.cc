@@ -144,6 +144,8 @@ std::optional<Failure> Daemon::Impl::build(const Options& options) {
   House::Choice choice{engine_options(), seed_, options.uid, options.gid};
   choice.plugins = plugin_directories(mount_point_, options.uid, options.gid);
   choice.takes_over = takes_over_;
+  choice.open_files = options.open_files;
+  choice.uplink_addresses = &kept_.uplink_addresses;
   choice.revoke_program = [this](uint64_t program) { programs_->revoke(program); };
   auto house = House::create(config_, choice);
   if (!house) return Failure{1, house.error().reason};

@@ -93,7 +93,7 @@ bool FabricSubnet::up(size_t node, uint8_t port) const {
   if (port == 0) return true;
   Cable at = cable(node, port);
   bool inside = subnet_.nodes[node].ports[port].peer != SubnetPort::kNoPeer;
-  return inside && at.out && at.out->parameters().up && at.in->parameters().up;
+  return inside && at.out && at.out->up() && at.in->up();
 }
 
 uint64_t FabricSubnet::rate_bps(size_t node, uint8_t port) const {

@@ -55,7 +55,8 @@ Result<void> House::open_uplinks() {
   };
   auto at = choice_.takes_over ? Uplink::At::kTakeover : Uplink::At::kStart;
   for (const auto& uplink : fabric_->uplinks()) {
-    if (Result<void> opened = uplink->open(*engine_, warn, at); !opened) return opened;
+    Result<void> opened = uplink->open(*engine_, loop_, warn, at, choice_.uplink_addresses);
+    if (!opened) return opened;
   }
   return {};
 }
@@ -123,6 +124,7 @@ std::unique_ptr<PccBackend> House::make_pcc_backend(Device& device,
   // Queue pairs of one number on two devices do not toss the same coin.
   uint64_t seed = choice_.seed ^ fnv1a64(device.name());
   CardBackend::Options card{own_pccd(), device.name(), seed};
+  card.open_files = choice_.open_files;
   if (engine_->mode() == ClockMode::kReal) {
     return std::make_unique<CardBackend>(loop_, std::move(card), listener);
   }

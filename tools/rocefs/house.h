@@ -2,6 +2,8 @@
 // simulation runs.
 #pragma once
 
+#include <sys/resource.h>
+
 #include <functional>
 #include <memory>
 #include <optional>
@@ -22,6 +24,7 @@
 #include "rdma/inject.h"
 #include "rdma/pci_driver.h"
 #include "rdma/traffic.h"
+#include "rdma/uplink_addresses.h"
 #include "tools/rocefs/mads.h"
 
 namespace rocefs {
@@ -42,8 +45,10 @@ class House {
     uint64_t seed = 1;
     uid_t uid = 0;
     gid_t gid = 0;
-    OwnDirectories plugins = {};  // of PCC
-    bool takes_over = false;      // a mount, from a worker that died
+    OwnDirectories plugins = {};                 // of PCC
+    bool takes_over = false;                     // a mount, from a worker that died
+    rlim_t open_files = RLIM_INFINITY;           // soft limit of children that run others' code
+    SavedAddresses* uplink_addresses = nullptr;  // outlives a worker; null: nobody keeps them
     // A program's claim on a device has ended.
     std::function<void(uint64_t program)> revoke_program = nullptr;
   };

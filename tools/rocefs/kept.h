@@ -13,6 +13,7 @@
 #include "fs/saved_session.h"
 #include "pcc/card/pcc.h"
 #include "rdma/pci_driver.h"
+#include "rdma/uplink_addresses.h"
 
 namespace rocefs {
 
@@ -41,6 +42,7 @@ struct Kept {
   PciDriver::Unbound unbound;
   Pcc::HostModes host_modes;
   FaultState faults;
+  SavedAddresses uplink_addresses;  // written once, before the mount is there
   WorkerDeath death;
   char mount_point[PATH_MAX];
 };

@@ -11,7 +11,9 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "core/open_files.h"
 #include "rdma/interface.h"
+#include "rdma/ip_text.h"
 #include "tools/rocefs/daemon.h"
 #include "tools/rocefs/enter.h"
 #include "tools/rocefs/options.h"
@@ -101,6 +103,9 @@ Result<Topology> topology_with_uplink(const std::string& address) {
   if (!topology) return errorf(EINVAL, "uplink={}: {}", address, topology.error().reason);
   PortSpec& port = topology->devices[0].ports[0];
   Ip ip = port.ipv6.value_or(mapped_ipv4(port.ipv4));
+  if (is_broadcast(ip)) {
+    return errorf(EINVAL, "uplink={}: a broadcast address of this machine's networks", address);
+  }
   if (std::optional<Interface> interface = interface_of(ip)) {
     port.mtu = roce_mtu(interface->mtu);
     if (port.mtu == 0) {
@@ -109,6 +114,19 @@ Result<Topology> topology_with_uplink(const std::string& address) {
     }
   }
   return topology;
+}
+
+// What only the machine can tell of a file's addresses.
+Result<void> check_addresses(const Config& config) {
+  if (!config.topology || config.topology->uplinks.empty()) return {};
+  for (const DeviceSpec& device : config.topology->devices) {
+    for (const PortSpec& port : device.ports) {
+      if (port.ipv4_line == 0 || !is_broadcast(mapped_ipv4(port.ipv4))) continue;
+      return errorf(EINVAL, "{}:{}: ip={}: a broadcast address of this machine's networks",
+                    config.name, port.ipv4_line, ip_text(mapped_ipv4(port.ipv4)));
+    }
+  }
+  return {};
 }
 
 // What is read and forked here is what every worker begins with.
@@ -128,6 +146,9 @@ int serve(const Options& options) {
     Result<Config> read = read_config(options.config);
     if (!read) return complain({kUsageError, read.error().reason});
     config = std::move(*read);
+    if (Result<void> checked = check_addresses(config); !checked) {
+      return complain({kUsageError, checked.error().reason});
+    }
   }
   if (!options.uplink.empty()) {
     Result<Topology> topology = topology_with_uplink(options.uplink);
@@ -178,5 +199,6 @@ int main(int argc, char** argv) {
     std::puts("rocefs 0.1.0");
     return 0;
   }
+  options->open_files = raise_open_files();
   return serve(*options);
 }

@@ -1,6 +1,7 @@
 // The command line of rocefs, with the habits of FUSE file systems.
 #pragma once
 
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include <cstdint>
@@ -26,6 +27,8 @@ struct Options {
   uid_t uid = 0;
   gid_t gid = 0;
   std::vector<std::string> mount_options;  // for FUSE
+  // Of open files, soft, that rocefs was started with: children that run others' code get it.
+  rlim_t open_files = RLIM_INFINITY;
 };
 
 extern const char* const kUsage;

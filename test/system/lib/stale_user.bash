@@ -16,7 +16,22 @@ for life in 1 2; do
   expect 65534 "$(nobody stat -c %u "$mnt/class")" "whose it is"
   kill_all "$mnt"
 done
+# Of two that find the same dead mount, the one that comes second does not take away what the first has
+# mounted: while this one is about to, another one starts.
+mkdir "$dir/first"
+cat >"$dir/first/fusermount3" <<FIRST
+#!/bin/bash
+PATH=\${PATH#*:}
+if [ "\$1" = -u ]; then "$dir/rocefs" "$mnt" >/dev/null 2>&1 && echo "another one has mounted" >>"$dir/second"; fi
+exec fusermount3 "\$@"
+FIRST
+chmod 755 "$dir/first" "$dir/first/fusermount3"
+install -m 666 /dev/null "$dir/second"
 start "$mnt"
+kill_all "$mnt"
+PATH=$dir/first:$PATH start "$mnt" || fail "beside another one: $(cat "$dir/said")"
+expect "" "$(cat "$dir/second")" "another one, beside the first"
+expect 1 "$(awk -v at="$mnt" '$5 == at' /proc/self/mountinfo | wc -l)" "mounts"
 nobody fusermount3 -u "$mnt"
 
 # Root's dead mount is not his to take away; rocefs says so.
