@@ -39,17 +39,24 @@ void refuse_all(int fd) {
 }
 
 // The ICRC covers more than UDP's checksum would: RoCEv2 has none (annex A17).
+void send_checksums(int fd, bool ipv6, bool wanted) {
+  if (ipv6) {
+    set(fd, IPPROTO_UDP, kNoCheck6Tx, !wanted);
+  } else {
+    set(fd, SOL_SOCKET, SO_NO_CHECK, !wanted);
+  }
+}
+
 void prepare_to_send(int fd, bool ipv6) {
   set_buffer(fd, SO_SNDBUFFORCE, SO_SNDBUF);
   refuse_all(fd);
   if (ipv6) {
     set(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO);
     set(fd, IPPROTO_IPV6, IPV6_DONTFRAG, 1);
-    set(fd, IPPROTO_UDP, kNoCheck6Tx, 1);
   } else {
     set(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
-    set(fd, SOL_SOCKET, SO_NO_CHECK, 1);
   }
+  send_checksums(fd, ipv6, false);
 }
 
 void prepare_to_receive(int fd, bool ipv6) {
@@ -120,6 +127,10 @@ Result<Fd> open_udp(const UdpAddress& address, UdpUse use) {
                 std::strerror(errno));
 }
 
+void take_batches(int fd, bool wanted) {
+  set(fd, IPPROTO_UDP, UDP_GRO, wanted);
+}
+
 UdpSockets::UdpSockets(size_t most, std::function<void()> settle)
     : most_(std::max<size_t>(most, 1)), settle_(std::move(settle)) {}
 
@@ -128,12 +139,6 @@ size_t UdpSockets::most_allowed() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1;
   return static_cast<size_t>(std::min(kMost, limit.rlim_cur / 2));
-}
-
-size_t UdpSockets::Hash::operator()(const UdpAddress& address) const {
-  uint64_t low;
-  std::memcpy(&low, address.ip.data() + 8, sizeof low);
-  return (low ^ address.port * uint64_t{0x9e3779b97f4a7c15}) * uint64_t{0xff51afd7ed558ccd} >> 7;
 }
 
 int UdpSockets::find(const UdpAddress& from, TimeNs now) {
@@ -145,7 +150,7 @@ int UdpSockets::find(const UdpAddress& from, TimeNs now) {
     return use(sockets_.begin(), now);
   }
   if (sockets_.size() >= most_) close_oldest(0);
-  sockets_.push_front({from, Fd(), 0, 0});
+  sockets_.emplace_front().address = from;
   places_.emplace(from, sockets_.begin());
   open(sockets_.front(), now);
   return use(sockets_.begin(), now);
@@ -156,17 +161,26 @@ int UdpSockets::use(Sockets::iterator at, TimeNs now) {
   return at->fd ? at->fd.get() : -at->error;
 }
 
-void UdpSockets::open(Socket& socket, TimeNs now) {
+void UdpSockets::open(UdpSocket& socket, TimeNs now) {
   Result<Fd> opened = open_udp(socket.address, UdpUse::kSend);
   bool full = !opened && (opened.error().code == EMFILE || opened.error().code == ENFILE);
   if (full && close_oldest(1)) opened = open_udp(socket.address, UdpUse::kSend);
   if (opened) {
     socket.fd = std::move(*opened);
+    socket.room = {};
+    if (checksums_) send_checksums(socket.fd.get(), !is_mapped_ipv4(socket.address.ip), true);
     ++open_;
     return;
   }
   socket.error = opened.error().code;
   socket.retry_at = now + kSecond;
+}
+
+void UdpSockets::set_checksums(bool wanted) {
+  checksums_ = wanted;
+  for (UdpSocket& socket : sockets_) {
+    if (socket.fd) send_checksums(socket.fd.get(), !is_mapped_ipv4(socket.address.ip), wanted);
+  }
 }
 
 // Unless there are no more than `kept`.

@@ -12,6 +12,7 @@
 #include "core/result.h"
 #include "core/time.h"
 #include "rdma/datagram.h"
+#include "rdma/send_room.h"
 
 struct sockaddr_storage;
 
@@ -26,6 +27,20 @@ enum class UdpUse { kSend, kReceive };
 // Bound to `address`. EADDRNOTAVAIL: it is none of this network namespace; EADDRINUSE: somebody has
 // the port.
 Result<Fd> open_udp(const UdpAddress& address, UdpUse use);
+// Whether one that receives takes several datagrams of one size as one (UDP_GRO).
+void take_batches(int fd, bool wanted);
+
+class UdpBatch;
+
+// One to send from.
+struct UdpSocket {
+  UdpAddress address;
+  Fd fd;
+  int error = 0;
+  TimeNs retry_at = 0;
+  SendRoom room;
+  UdpBatch* batch = nullptr;  // its user's, which more packets may join
+};
 
 // The sockets to send from, opened when first asked for; at most so many, those used least recently
 // are closed. One thread.
@@ -39,29 +54,26 @@ class UdpSockets {
   static size_t most_allowed();
   // The socket that sends from `from`; or a negative errno, which stands for a second.
   int find(const UdpAddress& from, TimeNs now);
+  // That which find() has given last; until the next call.
+  UdpSocket& found() { return sockets_.front(); }
+  // Whether UDP's checksum is sent along. Without it the kernel cuts no datagrams (UDP_SEGMENT).
+  // What is being sent must be with the kernel.
+  void set_checksums(bool wanted);
   size_t open() const { return open_; }
 
  private:
-  struct Socket {
-    UdpAddress address;
-    Fd fd;
-    int error = 0;
-    TimeNs retry_at = 0;
-  };
-  struct Hash {
-    size_t operator()(const UdpAddress& address) const;
-  };
-  using Sockets = std::list<Socket>;  // the one used last is first
+  using Sockets = std::list<UdpSocket>;  // the one used last is first
 
   int use(Sockets::iterator at, TimeNs now);
-  void open(Socket& socket, TimeNs now);
+  void open(UdpSocket& socket, TimeNs now);
   bool close_oldest(size_t kept);
 
   const size_t most_;
   std::function<void()> settle_;
   Sockets sockets_;
-  std::unordered_map<UdpAddress, Sockets::iterator, Hash> places_;
+  std::unordered_map<UdpAddress, Sockets::iterator, UdpAddressHash> places_;
   size_t open_ = 0;
+  bool checksums_ = false;
 };
 
 }  // namespace rocefs
