@@ -83,10 +83,10 @@ one() {  # FROM-DEBUG TO-DEBUG OP ADDRESS
   over "$2" f done
   stop f
 }
-echo 1 >"$debug/uplinks/uplink/gso"
+echo 1 >"$debug/uplinks/up/gso"
 for op in write send read; do
   one "$debug" "$fardebug" $op 10.9.0.2
-  echo 1 >"$fardebug/uplinks/uplink/gso"
+  echo 1 >"$fardebug/uplinks/up/gso"
   one "$fardebug" "$debug" $op 2001:db8::1
 done
 

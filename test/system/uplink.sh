@@ -126,7 +126,7 @@ expect "0 0" "$(counter "$mnt" rx_damaged) $(counter "$far" rx_damaged)" "damage
 echo "$dir/seen.pcap" >"$debug/pcap"
 before=$(counter "$mnt" tx_batches)
 pingpong 819200 ibv_rc_pingpong -g 1 -n 100
-echo >"$debug/pcap"
+echo off >"$debug/pcap"
 expect "$before" "$(counter "$mnt" tx_batches)" "batches while a capture is on"
 
 # Nobody spins for a network on which nothing comes.
