@@ -43,6 +43,7 @@ refused() {  # OPTIONS REASON
 refused uplink=10.9.9.9 "no address behind it is this machine's: 10.9.9.9 (mb_0)"
 refused uplink=10.9.0 "an IPv4 address is wanted"
 refused uplink=10.9.0.1,clock=virtual "no virtual clock"
+refused gso "gso goes with uplink="
 refused uplink=10.9.0.1,config=near.ini "uplink= goes without config="
 mounted -o uplink=10.9.0.1
 remote "$ROCEFS" -o uplink=10.9.0.2 "$far" >/dev/null
