@@ -18,7 +18,7 @@ test: packages ## build and run all tests; ends with `N passed, N failed`
 	@$(MAKE) --no-print-directory -s -j$(JOBS) all tests
 	@test/run $(BUILD)
 bench: packages ## measure, each figure beside its reference; BENCH=NAME for one of them
-	@$(MAKE) --no-print-directory -s -j$(JOBS) $(BUILD)/bin/rocefs $(BUILD)/test/rocefs_bench
+	@$(MAKE) --no-print-directory -s -j$(JOBS) $(BUILD)/bin/rocefs $(BUILD)/test/rocefs_bench $(if $(LIBFABRIC),$(BUILD)/test/fi_write)
 	@$(BUILD)/test/rocefs_bench $(BENCH)
 fuzz: ## run every fuzz target for FUZZ_SECONDS (20) on top of its corpus, under sanitizers
 	@tools/install-packages fuzz
@@ -214,6 +214,12 @@ $(BUILD)/test/pcc_test: | $(BUILD)/bin/mango-pccd $(PLUGINS)
 $(BUILD)/test/rocefs_bench: $(call objects,test/bench) $(call library,fs) $(PCC_LIBRARIES) $(MAD_LIBRARIES) $(RDMA_LIBRARIES)
 	@mkdir -p $(@D)
 	$(CXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+# Where libfabric-dev is installed. Its headers are named as ours.
+LIBFABRIC := $(shell pkg-config --libs libfabric 2>/dev/null)
+$(BUILD)/test/fi_write: test/bench/libfabric/fi_write.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -O2 -Wall -Wextra -Werror -o $@ $< $(LIBFABRIC)
 
 # By libFuzzer, and by hand over the corpus.
 $(BUILD)/test/fuzz/%_fuzz: $(BUILD)/test/fuzz/%.o $(PCC_LIBRARIES) $(MAD_LIBRARIES) $(RDMA_LIBRARIES)

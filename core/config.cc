@@ -272,6 +272,7 @@ class Reader {
     if (kind_ == "device") return take_device(topology_.devices.back(), key, value);
     if (kind_ == "port") return take_port(*port_, key, value);
     if (kind_ == "link") return set_link_key(topology_.links.back(), key, value);
+    if (kind_ == "uplink") return set_uplink_key(topology_.uplinks.back(), key, value);
     if (kind_ == "topology") return set_shape_key(shape_, key, value);
     if (kind_ == "knobs") return take_knobs(key, value);
     if (has_paths()) return config_.scenario.take(kind_, {key, std::string(value), line_});

@@ -7,7 +7,7 @@
 //   [nic]              mgmt=default|none: whether management links have addresses at first,
 //                      mad_semantics=doc|ofed4|ofed25: how SA requests are limited
 //   [switch NAME]
-//   [uplink NAME]      where the fabric is joined to the kernel's network (rdma/uplink.h)
+//   [uplink NAME]      gso=off|on  (optional): where the fabric is joined to the kernel's network
 //   [link A B]         rate=10G, delay=1us, loss=0, buffer=12M, state=up|down  (all optional)
 //   [knobs]            PATH = VALUE, as if echoed into PATH below the mount point
 //   [sim], [flows], …  a run: see core/scenario.h. A mount starts nothing of it

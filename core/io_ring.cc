@@ -76,8 +76,6 @@ struct IoRing::State {
   bool initialised = false;
   bool disabled = false;
   bool tells = false;  // the kernel says when it has something for us
-  io_uring_sqe* chain_end = nullptr;
-  unsigned chain_tail = 0;  // of the submission queue, behind it
   std::list<Request> requests;
   std::list<Receiver> receivers;
   uint16_t next_group = 0;
@@ -328,23 +326,8 @@ void IoRing::State::Receiver::end(int code) {
 
 void IoRing::send_message(int fd, const msghdr& message, IoListener& done) {
   io_uring_sqe* entry = state_->sqe();
-  io_uring_prep_sendmsg(entry, fd, &message, 0);
-  State::set_listener(entry, &done);
-}
-
-bool IoRing::chain_message(int fd, const msghdr& message, IoListener& done, bool join) {
-  io_uring& ring = state_->ring;
-  if (join) {
-    bool last = io_uring_sq_ready(&ring) > 0 && ring.sq.sqe_tail == state_->chain_tail;
-    if (!last || io_uring_sq_space_left(&ring) == 0) return false;
-    io_uring_sqe_set_flags(state_->chain_end, IOSQE_IO_LINK);
-  }
-  io_uring_sqe* entry = state_->sqe();
   io_uring_prep_sendmsg(entry, fd, &message, MSG_DONTWAIT);
   State::set_listener(entry, &done);
-  state_->chain_end = entry;
-  state_->chain_tail = ring.sq.sqe_tail;
-  return true;
 }
 
 void IoRing::await_room(int fd, IoListener& done) {
@@ -395,16 +378,6 @@ void IoRing::stop_receiving(int fd) {
 
 void IoRing::submit() {
   (void)state_->flush();
-}
-
-// The kernel takes up what joined another when that has ended, in the owner's next call.
-void IoRing::submit_chains() {
-  submit();
-  constexpr int kMost = 1000;
-  for (int i = 0; i < kMost && state_->wants_kernel(); ++i) {
-    io_uring_get_events(&state_->ring);
-    if (!state_->tells) return;
-  }
 }
 
 void IoRing::poll() {

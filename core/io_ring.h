@@ -69,14 +69,10 @@ class IoRing {
   // The caller closes it only after this.
   void unwatch(int fd);
 
-  // Owner thread, after enable(): sendmsg(2). The message and all that it points to live until
-  // `done` is told. Messages of one socket leave in order, unless its buffer is full.
+  // Owner thread, after enable(): sendmsg(2), without waiting for room: EAGAIN. The message and all
+  // that it points to live until `done` is told. Messages leave in the order in which they were
+  // asked for; those behind one that has found no room may find some.
   void send_message(int fd, const msghdr& message, IoListener& done);
-  // The same without waiting for room: EAGAIN. With `join`, it leaves after the one before it, and
-  // when one fails all that joined after it end with ECANCELED. False, and nothing is done, if it
-  // cannot join: the one before it is with the kernel by now, or something else was asked for
-  // since.
-  bool chain_message(int fd, const msghdr& message, IoListener& done, bool join);
   // Owner thread, after enable(): `done` is told once, when a socket has room to send.
   void await_room(int fd, IoListener& done);
   // Owner thread, after enable(): gives `listener` each datagram that comes to a socket, through
@@ -91,8 +87,6 @@ class IoRing {
 
   // The kernel has everything that is prepared, descriptors may be closed. Dispatches nothing.
   void submit();
-  // The same for those that joined others.
-  void submit_chains();
   // Submits what is prepared and dispatches what is complete, without waiting; a bounded number at
   // a time, wait() does not wait while there is more.
   void poll();

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "core/kstrto.h"
 #include "core/units.h"
 
 namespace rocefs {
@@ -121,6 +122,14 @@ Result<void> set_link_key(LinkSpec& link, std::string_view key, std::string_view
   }
   return errorf(EINVAL, "unknown key {} in [link]: rate, delay, loss, buffer or state is wanted",
                 key);
+}
+
+Result<void> set_uplink_key(UplinkSpec& uplink, std::string_view key, std::string_view value) {
+  if (key != "gso") return errorf(EINVAL, "unknown key {} in [uplink]: gso is wanted", key);
+  Result<bool> wanted = kstrtobool(value);
+  if (!wanted) return errorf(EINVAL, "gso={}: on or off is wanted", value);
+  uplink.gso = *wanted;
+  return {};
 }
 
 Topology default_topology() {

@@ -49,6 +49,7 @@ inline constexpr uint8_t kMaxSwitchPorts = 254;
 // Where the fabric is joined to the kernel's network.
 struct UplinkSpec {
   std::string name;
+  bool gso = false;  // at first
 };
 
 // One cable: both directions begin with the same values.
@@ -87,6 +88,8 @@ PortSpec second_port(size_t n);
 // A cable's key as the ini file has it: rate=, delay=, loss=, buffer=, state=. EINVAL for others
 // and for what they cannot be.
 Result<void> set_link_key(LinkSpec& link, std::string_view key, std::string_view value);
+// An uplink's: gso=.
+Result<void> set_uplink_key(UplinkSpec& uplink, std::string_view key, std::string_view value);
 Result<void> set_mtu(std::string_view text, uint32_t& mtu);
 
 // mb_0 and mb_1 on one switch sw_0, 10 Gb/s each.

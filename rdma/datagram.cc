@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstring>
 
 #include "rdma/wire/bytes.h"
 
@@ -34,11 +35,47 @@ void put_ipv6(const Ip& from, const Ip& to, uint8_t traffic_class, size_t udp_le
   std::copy(to.begin(), to.end(), at.begin() + 24);
 }
 
+bool is_ipv6(const Packet& packet) {
+  return packet.header[0] >> 4 == 6;
+}
+
 }  // namespace
 
+size_t UdpAddressHash::operator()(const UdpAddress& address) const {
+  uint64_t low;
+  std::memcpy(&low, address.ip.data() + 8, sizeof low);
+  return (low ^ address.port * uint64_t{0x9e3779b97f4a7c15}) * uint64_t{0xff51afd7ed558ccd} >> 7;
+}
+
+UdpAddress source_of(const Packet& packet) {
+  const uint8_t* header = packet.header.data();
+  if (!is_ipv6(packet)) {
+    return {mapped_ipv4({header[12], header[13], header[14], header[15]}),
+            wire::load16(header + wire::kIpv4Len)};
+  }
+  UdpAddress from{{}, wire::load16(header + wire::kIpv6Len)};
+  std::copy_n(header + 8, from.ip.size(), from.ip.begin());
+  return from;
+}
+
+UdpAddress destination_of(const Packet& packet) {
+  const uint8_t* header = packet.header.data();
+  if (!is_ipv6(packet)) {
+    return {mapped_ipv4({header[16], header[17], header[18], header[19]}),
+            wire::load16(header + wire::kIpv4Len + 2)};
+  }
+  UdpAddress to{{}, wire::load16(header + wire::kIpv6Len + 2)};
+  std::copy_n(header + 24, to.ip.size(), to.ip.begin());
+  return to;
+}
+
+void set_ip_id(Packet& packet, uint16_t id) {
+  if (!is_ipv6(packet)) wire::store16(packet.header.data() + 4, id);
+}
+
 Packet* packet_of_datagram(PacketPool& pool, const IcrcSolver& solver, const UdpAddress& from,
-                           const UdpAddress& to, uint8_t traffic_class, std::span<uint8_t> bytes,
-                           IcrcSolver::Verdict& verdict) {
+                           const UdpAddress& to, uint8_t traffic_class, uint16_t place,
+                           std::span<uint8_t> bytes, IcrcSolver::Verdict& verdict) {
   assert(bytes.size() >= kDatagramHeadroom);
   size_t payload = bytes.size() - kDatagramHeadroom;
   if (payload > kLargestDatagram) return nullptr;
@@ -53,7 +90,7 @@ Packet* packet_of_datagram(PacketPool& pool, const IcrcSolver& solver, const Udp
   wire::store16(udp + 4, static_cast<uint16_t>(wire::kUdpLen + payload));
   wire::store16(udp + 6, 0);
   Packet* packet = packet_of_bytes(pool, all);
-  if (packet) verdict = solver.repair(*packet);
+  if (packet) verdict = solver.repair(*packet, place);
   return packet;
 }
 

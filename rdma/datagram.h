@@ -17,6 +17,17 @@ struct UdpAddress {
 
   bool operator==(const UdpAddress&) const = default;
 };
+struct UdpAddressHash {
+  size_t operator()(const UdpAddress& address) const;
+};
+
+// Whence a packet leaves, and where it goes: its headers' addresses, and UDP ports.
+UdpAddress source_of(const Packet& packet);
+UdpAddress destination_of(const Packet& packet);
+
+// The IPv4 ID that the kernel will send a packet with: it is to be sealed so. The checksum of the
+// IP header is left to the kernel. IPv6 has no ID.
+void set_ip_id(Packet& packet, uint16_t id);
 
 // Octets of IP and UDP headers, at most.
 inline constexpr size_t kDatagramHeadroom = wire::kIpv6Len + wire::kUdpLen;
@@ -25,12 +36,13 @@ inline constexpr size_t kLargestDatagram =
     wire::kBthLen + wire::kMaxExtensionLen + kMaxMtu + kMaxPad + wire::kIcrcLen;
 
 // `bytes` are a datagram behind kDatagramHeadroom octets, which are overwritten; `from` and `to`
-// are of one IP version. The packet is as if its IP header had come along, but for TTL and flow
+// are of one IP version; `place` is the datagram's among those that the kernel gave as one (GRO).
+// The packet is as if its IP header had come along, but for TTL and flow
 // label, which the ICRC leaves out; the IP ID is 0, or the one that the ICRC tells. A damaged
 // packet, which no ID explains, is given as it came: its ICRC tells the port. Null if it is no
 // RoCEv2 packet.
 Packet* packet_of_datagram(PacketPool& pool, const IcrcSolver& solver, const UdpAddress& from,
-                           const UdpAddress& to, uint8_t traffic_class, std::span<uint8_t> bytes,
-                           IcrcSolver::Verdict& verdict);
+                           const UdpAddress& to, uint8_t traffic_class, uint16_t place,
+                           std::span<uint8_t> bytes, IcrcSolver::Verdict& verdict);
 
 }  // namespace rocefs

@@ -31,6 +31,7 @@ Fabric::Fabric(const Topology& topology, uint64_t seed, Scheduler& scheduler,
   for (const UplinkSpec& spec : topology.uplinks) {
     uplinks_.push_back(
         std::make_unique<Uplink>(spec.name, pool_, scheduler_, counters_.stale_payloads));
+    uplinks_.back()->apply(Uplink::values_of(spec));
   }
   for (const LinkSpec& spec : topology.links) cable(spec);
   route();

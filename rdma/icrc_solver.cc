@@ -49,7 +49,7 @@ std::optional<IcrcSolver::IpId> IcrcSolver::solve(size_t headers, size_t behind,
   return IpId{static_cast<uint16_t>((word & 0xff) << 8 | (word >> 8 & 0xff)), flags == 0};
 }
 
-IcrcSolver::Verdict IcrcSolver::repair(Packet& packet) const {
+IcrcSolver::Verdict IcrcSolver::repair(Packet& packet, uint16_t place) const {
   bool ipv6 = packet.header[0] >> 4 == 6;
   size_t behind = packet.wire_length() - packet.header_len - wire::kIcrcLen;
   std::span<const uint8_t> bytes(packet.frame->bytes);
@@ -63,7 +63,7 @@ IcrcSolver::Verdict IcrcSolver::repair(Packet& packet) const {
   wire::store16(header + kIdAt, found->id);
   wire::store16(header + kIdAt + 2, found->dont_fragment ? kDontFragment : 0);
   wire::set_ipv4_checksum(packet.header);
-  return Verdict::kSolved;
+  return found->id == place && found->dont_fragment ? Verdict::kRight : Verdict::kSolved;
 }
 
 }  // namespace rocefs

@@ -30,12 +30,13 @@ class IcrcSolver {
 
   // What a sealed packet's ICRC says of it.
   enum class Verdict {
-    kRight,
+    kRight,    // its ID is in the headers
     kSolved,   // it is right now: ID and DF are in the headers, header checksum too
     kDamaged,  // no ID makes it right; nothing is changed
   };
-  // The packet came without ID and DF: its headers say 0, and DF.
-  Verdict repair(Packet& packet) const;
+  // The packet came without ID and DF: its headers say 0, and DF. `place` is that among those into
+  // which its sender's kernel cut a larger one, whose ID is as right as 0.
+  Verdict repair(Packet& packet, uint16_t place = 0) const;
 
  private:
   std::vector<uint32_t> unshift_;  // [n]: x^(-8n) modulo the polynomial, reflected

@@ -1,190 +1,243 @@
 #include "rdma/udp_sender.h"
 
-#include <netinet/in.h>
-#include <sys/socket.h>
-
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 
 #include "rdma/icmp_errors.h"
 #include "rdma/ip_text.h"
-#include "rdma/traffic_class.h"
-#include "rdma/wire/bytes.h"
 
 namespace rocefs {
-namespace {
-
-UdpAddress source_of(const Packet& packet) {
-  const uint8_t* header = packet.header.data();
-  UdpAddress from;
-  if (header[0] >> 4 == 6) {
-    std::copy_n(header + 8, 16, from.ip.begin());
-    from.port = wire::load16(header + wire::kIpv6Len);
-  } else {
-    from.ip = mapped_ipv4({header[12], header[13], header[14], header[15]});
-    from.port = wire::load16(header + wire::kIpv4Len);
-  }
-  return from;
-}
-
-UdpAddress destination_of(const Packet& packet) {
-  const uint8_t* header = packet.header.data();
-  UdpAddress to{{}, wire::kRocePort};
-  if (header[0] >> 4 == 6) {
-    std::copy_n(header + 24, 16, to.ip.begin());
-  } else {
-    to.ip = mapped_ipv4({header[16], header[17], header[18], header[19]});
-  }
-  return to;
-}
-
-}  // namespace
-
-// One message that the kernel is to send.
-struct UdpSender::Sending final : IoListener {
-  UdpSender* owner = nullptr;
-  Packet* packet = nullptr;
-  size_t place = 0;  // in its chain
-  int fd = -1;
-  sockaddr_storage to{};
-  std::array<iovec, 2> parts{};
-  alignas(cmsghdr) std::array<uint8_t, CMSG_SPACE(sizeof(int))> control{};
-  msghdr message{};
-
-  void fill(Packet* what);
-  void completed(int result, uint32_t) override { owner->sent(*this, result); }
-};
-
-// From the BTH to the ICRC: the kernel makes the headers before it, which are as the ICRC takes
-// them to be.
-void UdpSender::Sending::fill(Packet* what) {
-  packet = what;
-  bool ipv6 = packet->header[0] >> 4 == 6;
-  size_t skipped = (ipv6 ? wire::kIpv6Len : wire::kIpv4Len) + wire::kUdpLen;
-  parts[0] = {packet->header.data() + skipped, packet->header_len - skipped};
-  parts[1] = {packet->frame->bytes.data(), packet->wire_length() - packet->header_len};
-  message.msg_name = &to;
-  message.msg_namelen = to_sockaddr(destination_of(*packet), to);
-  message.msg_iov = parts.data();
-  message.msg_iovlen = parts.size();
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
-  auto* item = reinterpret_cast<cmsghdr*>(control.data());
-  item->cmsg_level = ipv6 ? static_cast<int>(IPPROTO_IPV6) : static_cast<int>(IPPROTO_IP);
-  item->cmsg_type = ipv6 ? IPV6_TCLASS : IP_TOS;
-  item->cmsg_len = CMSG_LEN(sizeof(int));
-  int traffic_class = traffic_class_of(*packet);
-  std::memcpy(CMSG_DATA(item), &traffic_class, sizeof traffic_class);
-}
 
 UdpSender::UdpSender(Parts parts)
     : parts_(std::move(parts)),
       sockets_(UdpSockets::most_allowed(), parts_.warn),
-      sendings_(std::make_unique<Sending[]>(kSends)) {
-  room_.owner = this;
+      batches_(std::make_unique<UdpBatch[]>(kSends)),
+      flush_(event_of<&UdpSender::flush>(this)) {
   for (size_t i = kSends; i-- > 0;) {
-    sendings_[i].owner = this;
-    free_.push_back(&sendings_[i]);
+    batches_[i].set_owner(*this);
+    free_.push_back(&batches_[i]);
   }
 }
 
 UdpSender::~UdpSender() {
   reset();
   for (size_t i = 0; i < kSends; ++i) {
-    if (sendings_[i].packet) parts_.pool.release(sendings_[i].packet);
+    for (Packet* packet : batches_[i].packets()) parts_.pool.release(packet);
   }
 }
 
 void UdpSender::reset() {
-  while (Packet* packet = waiting_.pop()) parts_.pool.release(packet);
-  for (auto [place, packet] : returned_) parts_.pool.release(packet);
-  returned_.clear();
+  parts_.scheduler.cancel(flush_);
+  for (UdpBatch* batch : open_) {
+    for (Packet* packet : batch->packets()) parts_.pool.release(packet);
+    batch->socket()->batch = nullptr;
+    --batch->socket()->under_way;
+    batch->forget();
+    free_.push_back(batch);
+  }
+  open_.clear();
+  for (auto& [from, flow] : flows_) {
+    while (Packet* packet = flow.returned.pop()) parts_.pool.release(packet);
+    while (Packet* packet = flow.waiting.pop()) parts_.pool.release(packet);
+  }
+  std::erase_if(flows_, [](const auto& one) { return !one.second.socket; });
+  ready_.clear();
   waiting_count_ = 0;
 }
 
-void UdpSender::send(Packet* packet, TimeNs now) {
-  if (waiting_.empty() && hand_over(packet, now)) return;
-  waiting_.push(packet);
-  ++waiting_count_;
-  if (waiting_count_ + under_way() >= kSends) parts_.full(true);
+void UdpSender::set_gso(bool wanted) {
+  settle();
+  gso_ = wanted;
+  sockets_.set_checksums(wanted);
 }
 
-bool UdpSender::hand_over(Packet* packet, TimeNs now) {
-  if (held_ || free_.empty() || chain_ >= most_) return false;
+void UdpSender::send(Packet* packet, TimeNs now) {
+  bool others_wait = !flows_.empty() && flows_.contains(source_of(*packet));
+  if (!others_wait) {
+    Outcome outcome = hand_over(packet, now);
+    if (outcome == Outcome::kTaken) return;
+    Flow& flow = flow_of(*packet);
+    outcome == Outcome::kNoRoom ? hold(flow, sockets_.found()) : ready_.push_back(&flow);
+  }
+  flow_of(*packet).waiting.push(packet);
+  if (++waiting_count_ >= kWaiting) parts_.full(true);
+}
+
+UdpSender::Outcome UdpSender::hand_over(Packet* packet, TimeNs now) {
   UdpAddress from = source_of(*packet);
   int fd = sockets_.find(from, now);
-  if (fd == -EBUSY) return false;
+  if (fd == -EBUSY) return Outcome::kNoSlot;
   if (fd < 0) {
-    drop(parts_.counters.tx_no_socket,
-         fmt::format("cannot send from {}, UDP port {}: {}", ip_text(from.ip), from.port,
-                     std::strerror(-fd)));
+    report(parts_.counters.tx_no_socket,
+           fmt::format("cannot send from {}, UDP port {}: {}", ip_text(from.ip), from.port,
+                       std::strerror(-fd)));
     parts_.pool.release(packet);
-    return true;
+    return Outcome::kTaken;
   }
-  Sending& sending = *free_.back();
-  sending.fill(packet);
-  if (!parts_.ring.chain_message(fd, sending.message, sending, under_way() > 0)) {
-    sending.packet = nullptr;
-    return false;
+  UdpSocket& socket = sockets_.found();
+  size_t octets = packet->wire_length();
+  bool joins = gso_ && may_join(*packet);
+  if (UdpBatch* batch = socket.batch) {
+    if (joins && batch->takes(*packet)) {
+      if (!seal(packet, static_cast<uint16_t>(batch->size()))) return Outcome::kTaken;
+      batch->add(packet);
+      socket.room.add(octets);
+      if (batch->closed()) submit(*batch);
+      return Outcome::kTaken;
+    }
+    submit(*batch);
   }
+  if (free_.empty()) return Outcome::kNoSlot;
+  if (!socket.room.take(fd, octets, [this] { settle(); })) return Outcome::kNoRoom;
+  if (!seal(packet, 0)) return Outcome::kTaken;
+  UdpBatch& batch = *free_.back();
   free_.pop_back();
-  sending.place = chain_++;
-  sending.fd = fd;
-  sockets_.begin(fd);
+  batch.begin(socket, *packet);
+  ++socket.under_way;
+  batch.add(packet);
+  joins ? open(batch) : submit(batch);
+  return Outcome::kTaken;
+}
+
+bool UdpSender::may_join(const Packet& packet) const {
+  if (packet.sealed) return false;
+  if (singles_.empty()) return true;
+  Ip to = destination_of(packet).ip;
+  TimeNs now = parts_.scheduler.now();
+  return std::none_of(singles_.begin(), singles_.end(),
+                      [&](const auto& one) { return one.first == to && now < one.second; });
+}
+
+// False if its payload has gone, and the packet with it.
+bool UdpSender::seal(Packet* packet, uint16_t ip_id) {
+  if (!packet->sealed) set_ip_id(*packet, ip_id);
+  if (materialize(parts_.pool, packet)) return true;
+  parts_.stale.add();
+  parts_.pool.release(packet);
+  return false;
+}
+
+void UdpSender::open(UdpBatch& batch) {
+  batch.socket()->batch = &batch;
+  batch.place = open_.size();
+  open_.push_back(&batch);
+  if (!flush_.scheduled()) parts_.scheduler.at(flush_, parts_.clock());
+}
+
+void UdpSender::submit(UdpBatch& batch) {
+  UdpSocket& socket = *batch.socket();
+  if (std::exchange(socket.batch, nullptr)) {
+    open_.back()->place = batch.place;
+    open_[batch.place] = open_.back();
+    open_.pop_back();
+  }
+  parts_.ring.send_message(socket.fd.get(), batch.message(), batch);
+}
+
+void UdpSender::flush(TimeNs) {
+  while (!open_.empty()) submit(*open_.back());
+}
+
+// The kernel has all that was handed over.
+void UdpSender::settle() {
+  flush(parts_.scheduler.now());
+  parts_.ring.submit();
+}
+
+void UdpSender::sent(UdpBatch& batch, int result) {
+  UdpSocket& socket = *batch.socket();
+  bool no_room = result == -EAGAIN;
+  bool again = no_room || (result < 0 && hear_icmp(socket.fd.get())) ||
+               (batch.size() > 1 && refused(batch, -result));
+  if (again) {
+    take_back(batch, no_room);
+  } else {
+    if (result >= 0) count(batch);
+    for (Packet* packet : batch.packets()) {
+      if (result < 0) fail(-result, *packet);
+      parts_.pool.release(packet);
+    }
+  }
+  --socket.under_way;
+  batch.forget();
+  free_.push_back(&batch);
+  serve();
+  if (waiting_count_ <= kWaiting / 2) parts_.full(false);
+}
+
+void UdpSender::count(const UdpBatch& batch) {
+  UplinkCounters& counters = parts_.counters;
+  counters.tx_packets.add(batch.size());
+  for (const Packet* packet : batch.packets()) counters.tx_bytes.add(packet->wire_length());
+  if (batch.size() == 1) return;
+  counters.tx_batches.add();
+  counters.tx_batched.add(batch.size());
+}
+
+// Whether the kernel does not want the batch, though it may want its packets: a device or a tunnel
+// on the way does not allow it.
+bool UdpSender::refused(const UdpBatch& batch, int code) {
+  constexpr TimeNs kAvoided = 10 * kSecond;
+  constexpr size_t kMostSingles = 64;
+  if (code != EINVAL && code != EIO && code != EOPNOTSUPP && code != EMSGSIZE) return false;
+  const Ip& to = batch.destination().ip;
+  std::erase_if(singles_, [&](const auto& one) { return one.first == to; });
+  if (singles_.size() >= kMostSingles) singles_.erase(singles_.begin());
+  singles_.emplace_back(to, parts_.scheduler.now() + kAvoided);
+  report(parts_.counters.tx_batches_refused,
+         fmt::format("cannot send batches to {}, so single packets for a while: {}", ip_text(to),
+                     std::strerror(code)));
   return true;
 }
 
-void UdpSender::sent(Sending& sending, int result) {
-  Packet* packet = std::exchange(sending.packet, nullptr);
-  free_.push_back(&sending);
-  sockets_.end(sending.fd);
-  bool again = result == -EAGAIN || result == -ECANCELED;
-  if (again || (result < 0 && hear_icmp(sending.fd))) {
-    if (result == -EAGAIN) full_fd_ = sending.fd;
-    returned_.emplace_back(sending.place, packet);
-  } else {
-    if (result >= 0) {
-      parts_.counters.tx_packets.add();
-      parts_.counters.tx_bytes.add(packet->wire_length());
-    } else {
-      failed_ = true;
-      fail(-result, *packet);
+// They go before what came later, and may leave otherwise than they would have.
+void UdpSender::take_back(const UdpBatch& batch, bool no_room) {
+  Flow& flow = flow_of(*batch.packets()[0]);
+  for (Packet* packet : batch.packets()) {
+    if (batch.size() > 1) {
+      set_ip_id(*packet, 0);
+      packet->sealed = false;
     }
-    parts_.pool.release(packet);
+    flow.returned.push(packet);
   }
-  if (under_way() == 0) end_chain();
-  if (waiting_count_ + under_way() + returned_.size() <= kSends / 2) parts_.full(false);
+  waiting_count_ += batch.size();
+  if (flow.socket) return;
+  if (no_room) return hold(flow, *batch.socket());
+  if (std::find(ready_.begin(), ready_.end(), &flow) == ready_.end()) ready_.push_back(&flow);
 }
 
-// All of it have been told of: what was returned goes before what came later.
-void UdpSender::end_chain() {
-  std::sort(returned_.begin(), returned_.end());
-  for (auto at = returned_.rbegin(); at != returned_.rend(); ++at) waiting_.push_front(at->second);
-  waiting_count_ += returned_.size();
-  returned_.clear();
-  most_ = std::exchange(failed_, false) ? 1 : std::min(2 * most_, kSends);
-  chain_ = 0;
-  int fd = std::exchange(full_fd_, -1);
-  if (fd < 0) return go_on();
-  held_ = true;
-  room_.fd = fd;
-  sockets_.begin(fd);
-  parts_.ring.await_room(fd, room_);
+UdpSender::Flow& UdpSender::flow_of(const Packet& packet) {
+  UdpAddress from = source_of(packet);
+  Flow& flow = flows_[from];
+  flow.owner = this;
+  flow.from = from;
+  return flow;
 }
 
-void UdpSender::room_again() {
-  sockets_.end(room_.fd);
-  held_ = false;
-  go_on();
+void UdpSender::hold(Flow& flow, UdpSocket& socket) {
+  flow.socket = &socket;
+  ++socket.under_way;
+  std::erase(ready_, &flow);
+  parts_.ring.await_room(socket.fd.get(), flow);
 }
 
-void UdpSender::go_on() {
+void UdpSender::has_room(Flow& flow) {
+  --std::exchange(flow.socket, nullptr)->under_way;
+  if (flow.empty()) {
+    flows_.erase(UdpAddress(flow.from));
+  } else {
+    ready_.push_back(&flow);
+  }
+  serve();
+}
+
+void UdpSender::serve() {
   TimeNs now = parts_.scheduler.now();
-  while (Packet* packet = waiting_.pop()) {
-    if (!hand_over(packet, now)) return waiting_.push_front(packet);
-    --waiting_count_;
+  while (!ready_.empty() && !free_.empty()) {
+    Flow& flow = *ready_.front();
+    ready_.pop_front();
+    if (!serve(flow, now)) return;
   }
 }
 
@@ -194,10 +247,37 @@ bool UdpSender::hear_icmp(int fd) {
   IcmpErrors told = take_icmp_errors(fd);
   UplinkCounters& counters = parts_.counters;
   std::string why = fmt::format("what was sent to {} came back: {}", ip_text(told.to), told.why);
-  drop(counters.icmp_refused, why, told.refused);
-  drop(counters.icmp_unreachable, why, told.unreachable);
-  drop(counters.icmp_too_long, why, told.too_long);
+  report(counters.icmp_refused, why, told.refused);
+  report(counters.icmp_unreachable, why, told.unreachable);
+  report(counters.icmp_too_long, why, told.too_long);
   return told.any();
+}
+
+// A turn of a flow that is not in ready_. False if nobody's turn can be taken now.
+bool UdpSender::serve(Flow& flow, TimeNs now) {
+  constexpr size_t kTurn = 16;
+  for (size_t i = 0; i < kTurn && !flow.empty(); ++i) {
+    PacketFifo& first = flow.returned.empty() ? flow.waiting : flow.returned;
+    Packet* packet = first.pop();
+    Outcome outcome = hand_over(packet, now);
+    if (outcome == Outcome::kTaken) {
+      --waiting_count_;
+      continue;
+    }
+    first.push_front(packet);
+    if (outcome == Outcome::kNoRoom) {
+      hold(flow, sockets_.found());
+      return true;
+    }
+    ready_.push_front(&flow);
+    return false;
+  }
+  if (flow.empty()) {
+    flows_.erase(UdpAddress(flow.from));
+  } else {
+    ready_.push_back(&flow);
+  }
+  return true;
 }
 
 void UdpSender::fail(int code, const Packet& packet) {
@@ -220,11 +300,11 @@ void UdpSender::fail(int code, const Packet& packet) {
         return counters.tx_errors;
     }
   };
-  drop(kind(), fmt::format("cannot send {} octets to {}: {}", packet.wire_length(),
-                           ip_text(destination_of(packet).ip), std::strerror(code)));
+  report(kind(), fmt::format("cannot send {} octets to {}: {}", packet.wire_length(),
+                             ip_text(destination_of(packet).ip), std::strerror(code)));
 }
 
-void UdpSender::drop(Counter& kind, const std::string& why, uint64_t count) {
+void UdpSender::report(Counter& kind, const std::string& why, uint64_t count) {
   constexpr TimeNs kQuiet = 10 * kSecond;
   if (count == 0) return;
   kind.add(count);

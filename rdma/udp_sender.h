@@ -1,79 +1,104 @@
-// UdpSender: hands packets to the kernel as UDP datagrams, through io_uring: a bounded number is
-// under way, what is too much waits, and order is kept: they are one chain, which a socket without
-// room breaks. What was behind it is sent again after it, when there is room.
+// UdpSender: hands packets to the kernel as UDP datagrams, through io_uring. A bounded number is
+// under way; what is too much waits, by its socket, and the sockets take turns: one without room
+// holds back its own packets alone, and keeps their order. When more than kWaiting wait, whoever
+// sends is told.
+//
+// With GSO, packets of one socket that come close together are one batch for the kernel, which cuts
+// it apart late: UdpBatch says what may join. Not a packet that has been sealed before, because
+// somebody has seen it (a capture) or has changed it: it leaves as it is.
 //
 // On the core's thread.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "core/io_ring.h"
 #include "core/scheduler.h"
 #include "rdma/packet.h"
+#include "rdma/udp_batch.h"
 #include "rdma/udp_sockets.h"
 #include "rdma/uplink_counters.h"
 
 namespace rocefs {
 
-class UdpSender {
+class UdpSender final : UdpBatch::Owner {
  public:
   struct Parts {
     IoRing& ring;
     PacketPool& pool;
     Scheduler& scheduler;
     UplinkCounters& counters;
-    // Enough is under way, or there is room again.
+    Counter& stale;  // packets whose payload has gone
+    // What the clock says: when engine time has come so far, a batch waits for no more.
+    std::function<TimeNs()> clock;
+    // Enough waits, or there is room again.
     std::function<void(bool full)> full;
     // Why packets are dropped; each kind of reason at most every ten seconds.
     std::function<void(const std::string&)> warn;
   };
-  static constexpr size_t kSends = 256;  // under way
+  static constexpr size_t kSends = 256;     // messages under way
+  static constexpr size_t kWaiting = 1024;  // packets: then it is full
 
   explicit UdpSender(Parts parts);
   ~UdpSender();
 
-  // A sealed packet, whose headers are as the kernel will make them: IP ID 0, DF. Takes it.
+  // A packet, whose headers are as the kernel will make them: IP ID 0, DF. Takes it.
   void send(Packet* packet, TimeNs now);
+  // What is sent from now on.
+  void set_gso(bool wanted);
   // Nothing waits any more; what the kernel has stays with it.
   void reset();
 
  private:
-  struct Sending;
-  struct Room final : IoListener {
+  // What waits for a socket.
+  struct Flow final : IoListener {
     UdpSender* owner = nullptr;
-    int fd = -1;
-    void completed(int, uint32_t) override { owner->room_again(); }
+    UdpAddress from;
+    UdpSocket* socket = nullptr;  // whose room it waits for
+    PacketFifo returned;          // by the kernel: older than all that wait
+    PacketFifo waiting;
+    bool empty() const { return returned.empty() && waiting.empty(); }
+    void completed(int, uint32_t) override { owner->has_room(*this); }
   };
+  enum class Outcome { kTaken, kNoSlot, kNoRoom };
 
-  // False if it has to wait.
-  bool hand_over(Packet* packet, TimeNs now);
-  size_t under_way() const { return kSends - free_.size(); }
-  void end_chain();
-  void room_again();
-  void go_on();
-  void sent(Sending& sending, int result);
+  Outcome hand_over(Packet* packet, TimeNs now);
+  bool seal(Packet* packet, uint16_t ip_id);
+  bool may_join(const Packet& packet) const;
+  void open(UdpBatch& batch);
+  void submit(UdpBatch& batch);
+  void flush(TimeNs now);
+  void settle();
+  void sent(UdpBatch& batch, int result) override;
+  void count(const UdpBatch& batch);
+  bool refused(const UdpBatch& batch, int code);
+  void take_back(const UdpBatch& batch, bool no_room);
+  Flow& flow_of(const Packet& packet);
+  void hold(Flow& flow, UdpSocket& socket);
+  void has_room(Flow& flow);
+  void serve();
+  bool serve(Flow& flow, TimeNs now);
   void fail(int code, const Packet& packet);
   bool hear_icmp(int fd);
-  void drop(Counter& kind, const std::string& why, uint64_t count = 1);
+  void report(Counter& kind, const std::string& why, uint64_t count = 1);
 
   Parts parts_;
   UdpSockets sockets_;
-  std::unique_ptr<Sending[]> sendings_;
-  std::vector<Sending*> free_;
-  PacketFifo waiting_;
+  std::unique_ptr<UdpBatch[]> batches_;
+  std::vector<UdpBatch*> free_;
+  std::vector<UdpBatch*> open_;  // that more may join
+  Event flush_;
+  bool gso_ = false;
+  std::vector<std::pair<Ip, TimeNs>> singles_;  // who gets no batches, until when
+  std::unordered_map<UdpAddress, Flow, UdpAddressHash> flows_;
+  std::deque<Flow*> ready_;  // that have packets and are not held
   size_t waiting_count_ = 0;
-  // The chain that is under way.
-  size_t chain_ = 0;      // how many it has
-  size_t most_ = kSends;  // that it may have: few while they fail, as each ends all behind it
-  bool failed_ = false;   // one of them
-  int full_fd_ = -1;      // has no room
-  std::vector<std::pair<size_t, Packet*>> returned_;  // by their place in it
-  Room room_;
-  bool held_ = false;                                      // until there is room
   std::vector<std::pair<const Counter*, TimeNs>> warned_;  // of which kind when, last
 };
 

@@ -40,6 +40,14 @@ void refuse_all(int fd) {
 }
 
 // The ICRC covers more than UDP's checksum would: RoCEv2 has none (annex A17).
+void send_checksums(int fd, bool ipv6, bool wanted) {
+  if (ipv6) {
+    set(fd, IPPROTO_UDP, kNoCheck6Tx, !wanted);
+  } else {
+    set(fd, SOL_SOCKET, SO_NO_CHECK, !wanted);
+  }
+}
+
 void prepare_to_send(int fd, bool ipv6) {
   set_buffer(fd, SO_SNDBUFFORCE, SO_SNDBUF);
   refuse_all(fd);
@@ -47,11 +55,10 @@ void prepare_to_send(int fd, bool ipv6) {
   if (ipv6) {
     set(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO);
     set(fd, IPPROTO_IPV6, IPV6_DONTFRAG, 1);
-    set(fd, IPPROTO_UDP, kNoCheck6Tx, 1);
   } else {
     set(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
-    set(fd, SOL_SOCKET, SO_NO_CHECK, 1);
   }
+  send_checksums(fd, ipv6, false);
 }
 
 void prepare_to_receive(int fd, bool ipv6) {
@@ -122,6 +129,10 @@ Result<Fd> open_udp(const UdpAddress& address, UdpUse use) {
                 std::strerror(errno));
 }
 
+void take_batches(int fd, bool wanted) {
+  set(fd, IPPROTO_UDP, UDP_GRO, wanted);
+}
+
 UdpSockets::UdpSockets(size_t most, std::function<void(const std::string&)> crowded)
     : most_(std::max<size_t>(most, 1)), crowded_(std::move(crowded)) {}
 
@@ -130,12 +141,6 @@ size_t UdpSockets::most_allowed() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1;
   return static_cast<size_t>(std::min(kMost, limit.rlim_cur / 2));
-}
-
-size_t UdpSockets::Hash::operator()(const UdpAddress& address) const {
-  uint64_t low;
-  std::memcpy(&low, address.ip.data() + 8, sizeof low);
-  return (low ^ address.port * uint64_t{0x9e3779b97f4a7c15}) * uint64_t{0xff51afd7ed558ccd} >> 7;
 }
 
 int UdpSockets::find(const UdpAddress& from, TimeNs now) {
@@ -147,7 +152,7 @@ int UdpSockets::find(const UdpAddress& from, TimeNs now) {
     return use(sockets_.begin(), now);
   }
   if (sockets_.size() >= most_ && !forget_oldest(false)) return -EBUSY;
-  sockets_.push_front({from, Fd(), 0, 0});
+  sockets_.emplace_front().address = from;
   places_.emplace(from, sockets_.begin());
   open(sockets_.front(), now);
   return use(sockets_.begin(), now);
@@ -158,15 +163,15 @@ int UdpSockets::use(Sockets::iterator at, TimeNs now) {
   return at->fd ? at->fd.get() : -at->error;
 }
 
-void UdpSockets::open(Socket& socket, TimeNs now) {
+void UdpSockets::open(UdpSocket& socket, TimeNs now) {
   Result<Fd> opened = open_udp(socket.address, UdpUse::kSend);
   bool full = !opened && (opened.error().code == EMFILE || opened.error().code == ENFILE);
   if (full && forget_oldest(true)) opened = open_udp(socket.address, UdpUse::kSend);
   if (opened) {
     socket.fd = std::move(*opened);
+    socket.room = {};
+    if (checksums_) send_checksums(socket.fd.get(), !is_mapped_ipv4(socket.address.ip), true);
     ++open_;
-    auto fd = static_cast<size_t>(socket.fd.get());
-    if (fd >= under_way_.size()) under_way_.resize(fd + 1);
     return;
   }
   socket.error = opened.error().code;
@@ -175,9 +180,7 @@ void UdpSockets::open(Socket& socket, TimeNs now) {
 
 // With `open`, one that has a descriptor.
 bool UdpSockets::forget_oldest(bool open) {
-  auto idle = [&](const Socket& socket) {
-    return socket.fd ? under_way_[static_cast<size_t>(socket.fd.get())] == 0 : !open;
-  };
+  auto idle = [&](const UdpSocket& socket) { return socket.fd ? socket.under_way == 0 : !open; };
   auto oldest = std::find_if(sockets_.rbegin(), sockets_.rend(), idle);
   if (oldest == sockets_.rend()) return false;
   auto at = std::prev(oldest.base());
@@ -192,6 +195,13 @@ bool UdpSockets::forget_oldest(bool open) {
   places_.erase(at->address);
   sockets_.erase(at);
   return true;
+}
+
+void UdpSockets::set_checksums(bool wanted) {
+  checksums_ = wanted;
+  for (UdpSocket& socket : sockets_) {
+    if (socket.fd) send_checksums(socket.fd.get(), !is_mapped_ipv4(socket.address.ip), wanted);
+  }
 }
 
 }  // namespace rocefs

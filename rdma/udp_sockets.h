@@ -14,6 +14,7 @@
 #include "core/result.h"
 #include "core/time.h"
 #include "rdma/datagram.h"
+#include "rdma/send_room.h"
 
 struct sockaddr_storage;
 
@@ -28,6 +29,22 @@ enum class UdpUse { kSend, kReceive };
 // Bound to `address`. EADDRNOTAVAIL: it is none of this network namespace; EADDRINUSE: somebody has
 // the port.
 Result<Fd> open_udp(const UdpAddress& address, UdpUse use);
+// Whether one that receives takes several datagrams of one size as one (UDP_GRO).
+void take_batches(int fd, bool wanted);
+
+class UdpBatch;
+
+// One to send from.
+struct UdpSocket {
+  UdpAddress address;
+  Fd fd;
+  int error = 0;
+  TimeNs retry_at = 0;
+  SendRoom room;
+  // By its user: what the kernel has yet to do with it; it is not closed meanwhile.
+  size_t under_way = 0;
+  UdpBatch* batch = nullptr;  // which more packets may join
+};
 
 // The sockets to send from, opened when first asked for; at most so many, of those with nothing
 // under way the one used least recently is closed. One thread.
@@ -42,34 +59,26 @@ class UdpSockets {
   // The socket that sends from `from`; or a negative errno, which stands for a second. -EBUSY: all
   // that there may be have something under way, and one of them is wanted first.
   int find(const UdpAddress& from, TimeNs now);
-  // What find() has returned: the kernel has, or no longer has, one more thing to do with it. It is
-  // not closed meanwhile.
-  void begin(int fd) { ++under_way_[static_cast<size_t>(fd)]; }
-  void end(int fd) { --under_way_[static_cast<size_t>(fd)]; }
+  // That which find() has given last; until the next call, or while it has something under way.
+  UdpSocket& found() { return sockets_.front(); }
+  // Whether UDP's checksum is sent along. Without it the kernel cuts no datagrams (UDP_SEGMENT).
+  // What is being sent must be with the kernel.
+  void set_checksums(bool wanted);
   size_t open() const { return open_; }
 
  private:
-  struct Socket {
-    UdpAddress address;
-    Fd fd;
-    int error = 0;
-    TimeNs retry_at = 0;
-  };
-  struct Hash {
-    size_t operator()(const UdpAddress& address) const;
-  };
-  using Sockets = std::list<Socket>;  // the one used last is first
+  using Sockets = std::list<UdpSocket>;  // the one used last is first
 
   int use(Sockets::iterator at, TimeNs now);
-  void open(Socket& socket, TimeNs now);
+  void open(UdpSocket& socket, TimeNs now);
   bool forget_oldest(bool open);
 
   const size_t most_;
   std::function<void(const std::string&)> crowded_;  // until it has been told
   Sockets sockets_;
-  std::unordered_map<UdpAddress, Sockets::iterator, Hash> places_;
+  std::unordered_map<UdpAddress, Sockets::iterator, UdpAddressHash> places_;
   size_t open_ = 0;
-  std::vector<uint32_t> under_way_;  // by descriptor
+  bool checksums_ = false;
 };
 
 }  // namespace rocefs

@@ -1,6 +1,7 @@
 #include "rdma/uplink.h"
 
 #include <netinet/in.h>
+#include <netinet/udp.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -13,17 +14,18 @@
 #include "rdma/wire/bytes.h"
 
 namespace rocefs {
-namespace {
 
 // What the kernel says beside a datagram.
-struct Told {
+struct Uplink::Told {
   uint8_t traffic_class = 0;
   bool fragmented = false;
-  std::optional<uint32_t> dropped;  // of the socket, since it was opened
+  uint32_t dropped = 0;  // of the socket, since it was opened; 0: nothing is said of it
+  uint32_t segment = 0;  // octets of each of several; 0: it is one
+
+  explicit Told(std::span<uint8_t> control);
 };
 
-Told read_control(std::span<uint8_t> control) {
-  Told told;
+Uplink::Told::Told(std::span<uint8_t> control) {
   msghdr message{};
   message.msg_control = control.data();
   message.msg_controllen = control.size();
@@ -33,18 +35,17 @@ Told read_control(std::span<uint8_t> control) {
     std::memcpy(&value, CMSG_DATA(at), std::min(length, sizeof value));
     bool v4 = at->cmsg_level == IPPROTO_IP, v6 = at->cmsg_level == IPPROTO_IPV6;
     if ((v4 && at->cmsg_type == IP_TOS) || (v6 && at->cmsg_type == IPV6_TCLASS)) {
-      told.traffic_class = static_cast<uint8_t>(value);
+      traffic_class = static_cast<uint8_t>(value);
     } else if ((v4 && at->cmsg_type == IP_RECVFRAGSIZE) ||
                (v6 && at->cmsg_type == IPV6_RECVFRAGSIZE)) {
-      told.fragmented = value != 0;
+      fragmented = value != 0;
     } else if (at->cmsg_level == SOL_SOCKET && at->cmsg_type == SO_RXQ_OVFL) {
-      told.dropped = value;
+      dropped = value;
+    } else if (at->cmsg_level == IPPROTO_UDP && at->cmsg_type == UDP_GRO) {
+      segment = value;
     }
   }
-  return told;
 }
-
-}  // namespace
 
 // A socket that receives.
 struct Uplink::Endpoint final : DatagramListener {
@@ -102,7 +103,9 @@ Result<void> Uplink::open(Engine& engine, PollLoop& loop, Warn warn, At at, Save
     return started;
   }
   sender_ = std::make_unique<UdpSender>(UdpSender::Parts{
-      engine.ring(), pool_, scheduler_, counters_, [this](bool full) { pause(full); }, warn_});
+      engine.ring(), pool_, scheduler_, counters_, stale_,
+      [&engine] { return engine.clock().now(); }, [this](bool full) { pause(full); }, warn_});
+  sender_->set_gso(gso_);
   Task begin = [this] {
     receiving_ = true;
     for (const auto& endpoint : endpoints_) listen(*endpoint);
@@ -138,7 +141,21 @@ void Uplink::check_mtu(const Ip& address) {
 }
 
 void Uplink::listen(Endpoint& endpoint) {
-  engine_->ring().receive_messages(endpoint.fd.get(), kBuffers, kLargestDatagram, endpoint);
+  int fd = endpoint.fd.get();
+  take_batches(fd, gso_);
+  engine_->ring().receive_messages(fd, gso_ ? kBatchBuffers : kBuffers,
+                                   gso_ ? kLargestBatch : kLargestDatagram, endpoint);
+}
+
+void Uplink::apply(std::span<const KnobValue> values) {
+  bool wanted = std::get<uint64_t>(values[knob_index(kUplinkKnobs, "gso")]) != 0;
+  if (std::exchange(gso_, wanted) == wanted || !sender_) return;
+  sender_->set_gso(gso_);
+  if (!receiving_) return;
+  for (const auto& endpoint : endpoints_) {
+    engine_->ring().stop_receiving(endpoint->fd.get());
+    listen(*endpoint);
+  }
 }
 
 // The kernel counts a packet of 4 KiB as twice that.
@@ -155,10 +172,6 @@ void Uplink::check_buffer(int fd) {
 }
 
 void Uplink::receive(Packet* packet, TimeNs now) {
-  if (!materialize(pool_, packet)) {
-    stale_.add();
-    return pool_.release(packet);
-  }
   if (sender_) return sender_->send(packet, now);
   counters_.tx_no_socket.add();
   pool_.release(packet);
@@ -176,20 +189,34 @@ void Uplink::take(Endpoint& endpoint, const Datagram& datagram) {
   static_assert(kDatagramHeadroom <= Datagram::kHeadroom);
   UdpAddress from;
   bool internet = from_sockaddr(*datagram.from, from);
-  Told told = read_control(datagram.control);
-  if (told.dropped) {
-    counters_.rx_socket_drops.add(*told.dropped - std::exchange(endpoint.dropped, *told.dropped));
+  Told told(datagram.control);
+  if (told.dropped != 0) {
+    counters_.rx_socket_drops.add(told.dropped - std::exchange(endpoint.dropped, told.dropped));
   }
   if (told.fragmented) return counters_.rx_fragments.add();
   if (datagram.truncated) return counters_.rx_too_long.add();
+  if (!internet) return counters_.rx_malformed.add();
+  std::span<uint8_t> rest = datagram.payload;
+  size_t size = told.segment > 0 ? told.segment : rest.size();
+  if (size < rest.size()) counters_.rx_batches.add();
+  uint16_t place = 0;
+  // The headers that each gets overwrite the one before it, which is in its packet by then.
+  do {
+    std::span<uint8_t> one = rest.first(std::min(size, rest.size()));
+    take_packet(endpoint, from, told, one, place++);
+    if (size < datagram.payload.size()) counters_.rx_batched.add();
+    rest = rest.subspan(one.size());
+  } while (!rest.empty());
+}
+
+void Uplink::take_packet(const Endpoint& endpoint, const UdpAddress& from, const Told& told,
+                         std::span<uint8_t> bytes, uint16_t place) {
+  if (bytes.size() > kLargestDatagram) return counters_.rx_too_long.add();
   if (received_count_ >= kReceived) return counters_.rx_overflows.add();
-  std::span<uint8_t> bytes(datagram.payload.data() - kDatagramHeadroom,
-                           datagram.payload.size() + kDatagramHeadroom);
   IcrcSolver::Verdict verdict{};
-  UdpAddress to{endpoint.address, wire::kRocePort};
-  Packet* packet =
-      internet ? packet_of_datagram(pool_, solver_, from, to, told.traffic_class, bytes, verdict)
-               : nullptr;
+  Packet* packet = packet_of_datagram(
+      pool_, solver_, from, {endpoint.address, wire::kRocePort}, told.traffic_class, place,
+      {bytes.data() - kDatagramHeadroom, bytes.size() + kDatagramHeadroom}, verdict);
   if (!packet) return counters_.rx_malformed.add();
   counters_.rx_packets.add();
   counters_.rx_bytes.add(packet->wire_length());

@@ -10,10 +10,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "core/engine.h"
+#include "core/knob.h"
+#include "core/topology.h"
 #include "rdma/icrc_solver.h"
 #include "rdma/link.h"
 #include "rdma/priority_turn.h"
@@ -23,7 +26,13 @@
 
 namespace rocefs {
 
-class Uplink final : public LinkSource, public LinkSink {
+inline constexpr KnobRow kUplinkKnobs[] = {
+    {"gso", KnobType::kBool, 0, 1, "0", "", "",
+     "packets of one source port to one destination are handed to the kernel several at a time "
+     "(UDP_SEGMENT), and taken from it so (UDP_GRO): much faster. What is captured leaves alone"},
+};
+
+class Uplink final : public LinkSource, public LinkSink, public KnobOwner {
  public:
   using Warn = std::function<void(const std::string&)>;
 
@@ -52,6 +61,11 @@ class Uplink final : public LinkSource, public LinkSink {
   std::vector<Ip> own_addresses() const { return addresses_->ours(); }
   UplinkCounters& counters() { return counters_; }
 
+  // Knobs, in the order of kUplinkKnobs. Before the engine starts, or on the core's thread.
+  void apply(std::span<const KnobValue> values) override;
+  static std::vector<KnobValue> values_of(const UplinkSpec& spec) { return {uint64_t{spec.gso}}; }
+  bool gso() const { return gso_; }
+
   void receive(Packet* packet, TimeNs now) override;
   Packet* pull(TimeNs now) override;
   bool ready() const override { return (waiting_in_ & ~out_->paused()) != 0; }
@@ -60,7 +74,9 @@ class Uplink final : public LinkSource, public LinkSink {
 
  private:
   static constexpr size_t kReceived = 4096;  // that wait for the cable
-  static constexpr unsigned kBuffers = 64;   // of a socket that receives
+  // Of a socket that receives: for a packet each, or for several that the kernel has put together.
+  static constexpr unsigned kBuffers = 64, kBatchBuffers = 16;
+  static constexpr size_t kLargestBatch = 65'535;
 
   struct Endpoint;
 
@@ -71,6 +87,9 @@ class Uplink final : public LinkSource, public LinkSink {
   void check_buffer(int fd);
   void pause(bool wanted);
   void take(Endpoint& endpoint, const Datagram& datagram);
+  struct Told;
+  void take_packet(const Endpoint& endpoint, const UdpAddress& from, const Told& told,
+                   std::span<uint8_t> bytes, uint16_t place);
 
   const std::string name_;
   PacketPool& pool_;
@@ -85,6 +104,7 @@ class Uplink final : public LinkSource, public LinkSink {
   Engine* engine_ = nullptr;
   Warn warn_;
   std::unique_ptr<UdpSender> sender_;  // once it is open
+  bool gso_ = false;
   bool pausing_ = false;
   const IcrcSolver solver_;
   std::array<PacketFifo, kPriorities> received_;

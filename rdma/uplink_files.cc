@@ -2,14 +2,18 @@
 
 #include "core/counter_files.h"
 #include "core/function_file.h"
+#include "core/knob.h"
 #include "rdma/ip_text.h"
 #include "rdma/uplink.h"
 
 namespace rocefs {
 
-void add_uplink_files(Tree& tree, const std::string& debug, Fabric& fabric) {
+void add_uplink_files(Tree& tree, const std::string& debug, Fabric& fabric, Engine& engine) {
   for (const auto& uplink : fabric.uplinks()) {
     std::string directory = fmt::format("{}/uplinks/{}", debug, uplink->name());
+    auto knobs = std::make_shared<KnobSet>(kUplinkKnobs, engine, uplink.get(),
+                                           std::vector<KnobValue>{uint64_t{uplink->gso()}});
+    knobs->add_files(tree, directory);
     add_counter_files(tree, directory, kUplinkCounters, uplink->counters());
     auto show = [uplink = uplink.get()]() -> Result<std::string> {
       std::string addresses;

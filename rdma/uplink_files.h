@@ -9,6 +9,6 @@
 namespace rocefs {
 
 // Below `debug`. The fabric outlives the tree.
-void add_uplink_files(Tree& tree, const std::string& debug, Fabric& fabric);
+void add_uplink_files(Tree& tree, const std::string& debug, Fabric& fabric, Engine& engine);
 
 }  // namespace rocefs

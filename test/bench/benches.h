@@ -22,7 +22,7 @@ inline constexpr Bench kBenches[] = {
     {"memory", "memory per idle queue pair", bench_memory},
     {"reads", "what readers of the files do to messages", bench_reads},
     {"wire", "ICRC, parsing and emitting", bench_wire},
-    {"uplink", "two engines on the kernel's loopback, against bare datagrams", bench_uplink},
+    {"uplink", "two engines on two joined networks, against bare datagrams", bench_uplink},
     {"verbs", "stock programs, against memory moved between processes", bench_verbs},
     {"pcc", "decisions of an algorithm, against a bare loop over as many windows", bench_pcc},
 };

@@ -1,10 +1,11 @@
-// Two engines that reach each other through the kernel's loopback interface, against two threads
-// that do nothing but send and receive datagrams of the same size, with the same sockets and rings.
-// Neither has more than a window's packets under way: nobody loses any.
+// Two engines in two network namespaces that are joined by veth, against two threads there that do
+// nothing but send and receive datagrams of the same size, with the same sockets and rings. Neither
+// has more than a window's packets under way: nobody loses any.
 #include <fmt/format.h>
 #include <netinet/in.h>
+#include <netinet/udp.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <cstring>
@@ -15,7 +16,9 @@
 #include "rdma/uplink.h"
 #include "test/bench/bench.h"
 #include "test/bench/benches.h"
+#include "test/bench/libfabric.h"
 #include "test/bench/net.h"
+#include "test/bench/two_networks.h"
 
 namespace rocefs::bench {
 namespace {
@@ -23,28 +26,26 @@ namespace {
 constexpr uint32_t kMessage = 64 << 10;
 constexpr uint32_t kPacket = 4096;
 constexpr unsigned kWindow = 128;  // packets
-constexpr int kMessages = 3000;    // 188 MiB
-constexpr int kTurns = 3000;
+constexpr int kMessages = 2000;    // 125 MiB
+constexpr int kTurns = 2000;
+constexpr size_t kManyQps = 1000;
 
-std::string loopback(unsigned host) {
-  auto pid = static_cast<unsigned>(::getpid());
-  return fmt::format("127.{}.{}.{}", 64 + (pid >> 8) % 128, pid % 256, host);
+std::string address_text(unsigned host) {
+  return fmt::format("10.9.0.{}", host);
 }
 UdpAddress address(unsigned host) {
-  auto pid = static_cast<unsigned>(::getpid());
-  return {mapped_ipv4({127, static_cast<uint8_t>(64 + (pid >> 8) % 128),
-                       static_cast<uint8_t>(pid % 256), static_cast<uint8_t>(host)}),
-          wire::kRocePort};
+  return {mapped_ipv4({10, 9, 0, static_cast<uint8_t>(host)}), wire::kRocePort};
 }
 
-// A machine with a queue pair and its memory.
+// A machine with queue pairs and their memory.
 class Machine {
  public:
-  explicit Machine(unsigned host) {
+  // In the network of the calling thread.
+  Machine(unsigned host, bool gso) {
     auto created = Engine::create({}, loop_);
     require(bool(created), "io_uring is forbidden here");
     engine_ = std::move(*created);
-    Topology topology = *uplink_topology(loopback(host));
+    Topology topology = *uplink_topology(address_text(host));
     for (LinkSpec& link : topology.links) {
       link.rate_bps = 400'000'000'000;
       link.delay_ns = 0;
@@ -53,21 +54,22 @@ class Machine {
     for (auto& device : fabric_->devices()) {
       require(bool(device->registers().open(ClockMode::kReal)), "no register page");
     }
-    Result<void> opened =
-        fabric_->uplink("uplink")->open(*engine_, loop_, [](const std::string&) {});
+    Uplink& uplink = *fabric_->uplink("uplink");
+    uplink.apply(std::vector<KnobValue>{uint64_t{gso}});
+    Result<void> opened = uplink.open(*engine_, loop_, [](const std::string&) {});
     require(bool(opened), "the uplink cannot be opened");
     memory_ = LocalMemory::create(kMessage);
     key_ = *device().memory().add(memory_, kAddress, kMessage, kPd, kLocalWrite | kRemoteWrite);
     QpInit init;
     init.pd = kPd;
     init.send_cq = init.receive_cq = &queue_;
-    qp_ = *device().create_qp(init);
+    while (qps_.size() < kManyQps) qps_.push_back(*device().create_qp(init));
     queue_.set_listener([this] { engine_->scheduler().at(more_, engine_->scheduler().now()); });
     engine_->start();
   }
   ~Machine() {
     engine_->stop();
-    device().destroy_qp(*qp_);
+    for (Qp* qp : qps_) device().destroy_qp(*qp);
   }
 
   void connect(Machine& peer) {
@@ -75,17 +77,23 @@ class Machine {
     attributes.path_mtu = kPacket;
     attributes.window = kWindow;
     attributes.access = kRemoteWrite;
-    attributes.remote_qpn = peer.qp_->number();
     attributes.path.local = gids_of(device().port().spec())[1];
     attributes.path.remote = gids_of(peer.device().port().spec())[1];
     remote_key_ = peer.key_;
-    on_core([&] { require(bool(qp_->bring_up(attributes)), "no connection"); });
+    on_core([&] {
+      for (size_t i = 0; i < qps_.size(); ++i) {
+        attributes.remote_qpn = peer.qps_[i]->number();
+        require(bool(qps_[i]->bring_up(attributes)), "no connection");
+      }
+    });
   }
-  // That many WRITEs, at most `depth` at a time; nanoseconds for each.
-  double write(uint32_t length, int count, int depth) {
+  // That many WRITEs, at most `depth` at a time, each by one of so many queue pairs, at
+  // random; nanoseconds for each.
+  double write(uint32_t length, int count, int depth, size_t qps = 1) {
     TimeNs begin = monotonic_ns();
     on_core([&] {
       length_ = length;
+      used_ = qps;
       to_post_ = to_complete_ = count;
       finished_ = std::promise<void>();
       while (depth-- > 0 && to_post_ > 0) post();
@@ -114,7 +122,9 @@ class Machine {
     request.sges = Sge{kAddress, length_, key_};
     request.remote_address = kAddress;
     request.rkey = remote_key_;
-    require(bool(qp_->post(request)), "the send queue is full");
+    random_ = random_ * 6364136223846793005 + 1442695040888963407;
+    Qp& qp = *qps_[(random_ >> 33) % used_];
+    require(bool(qp.post(request)), "the send queue is full");
     --to_post_;
   }
   void on_more(TimeNs) {
@@ -135,16 +145,19 @@ class Machine {
   CompletionQueue queue_{512};
   std::shared_ptr<LocalMemory> memory_;
   uint32_t key_ = 0, remote_key_ = 0;
-  Qp* qp_ = nullptr;
+  std::vector<Qp*> qps_;
+  size_t used_ = 1;
+  uint64_t random_ = 1;
   uint32_t length_ = 0;
   int to_post_ = 0, to_complete_ = 0;
   std::promise<void> finished_;
 };
 
-// A thread's ring and socket, with room for a window of messages.
+// A thread's ring and sockets, with room for a window of messages.
 class Bare final : DatagramListener {
  public:
-  explicit Bare(unsigned host) {
+  // In the network of the calling thread.
+  Bare(unsigned host, bool gso) : gso_(gso) {
     auto ring = IoRing::create(256);
     require(bool(ring), "io_uring is forbidden here");
     ring_ = std::move(*ring);
@@ -153,17 +166,28 @@ class Bare final : DatagramListener {
     require(in && out, "no socket");
     in_ = std::move(*in);
     out_ = std::move(*out);
+    int on = 1, off = 0;
+    if (!gso) return;
+    take_batches(in_.get(), true);
+    (void)::setsockopt(out_.get(), SOL_SOCKET, SO_NO_CHECK, &off, sizeof on);
   }
   void begin() {
     ring_->enable();
-    ring_->receive_messages(in_.get(), 64, kLargestDatagram, *this);
+    ring_->receive_messages(in_.get(), gso_ ? 16 : 64, gso_ ? 65'535 : kLargestDatagram, *this);
   }
-  void send(unsigned host, size_t length) {
+  // The address is free for others.
+  void end() {
+    ring_->stop_receiving(in_.get());
+    ring_->poll();
+  }
+  // One, or several for the kernel to cut.
+  void send(unsigned host, size_t length, size_t count = 1) {
     require(!free_.empty(), "too many are under way");
     Sending& sending = *free_.back();
     free_.pop_back();
     sending.message.msg_namelen = to_sockaddr(address(host), sending.to);
-    sending.part.iov_len = length;
+    sending.part.iov_len = length * count;
+    sending.set_segment(count > 1 ? length : 0);
     ring_->send_message(out_.get(), sending.message, sending);
   }
   void poll() { ring_->poll(); }
@@ -171,32 +195,48 @@ class Bare final : DatagramListener {
     ring_->wait(kNever);
     ring_->poll();
   }
-  std::atomic<uint64_t> received_count{0};
+  std::atomic<uint64_t> received_octets{0};
 
  private:
   struct Sending final : IoListener {
     Bare* owner = nullptr;
     sockaddr_storage to{};
-    std::array<uint8_t, kLargestDatagram> bytes{};
-    iovec part{bytes.data(), 0};
+    std::vector<uint8_t> bytes;
+    iovec part{};
     msghdr message{};
-    void completed(int, uint32_t) override { owner->free_.push_back(this); }
+    alignas(cmsghdr) std::array<uint8_t, CMSG_SPACE(sizeof(uint16_t))> control{};
+
+    void set_segment(size_t octets) {
+      message.msg_control = octets > 0 ? control.data() : nullptr;
+      message.msg_controllen = octets > 0 ? control.size() : 0;
+      if (octets == 0) return;
+      auto* item = reinterpret_cast<cmsghdr*>(control.data());
+      *item = {CMSG_LEN(sizeof(uint16_t)), IPPROTO_UDP, UDP_SEGMENT};
+      auto size = static_cast<uint16_t>(octets);
+      std::memcpy(CMSG_DATA(item), &size, sizeof size);
+    }
+    void completed(int result, uint32_t) override {
+      require(result > 0, "a bare datagram cannot be sent");
+      owner->free_.push_back(this);
+    }
   };
   void received(const Datagram& datagram) override {
     // As the uplink, whose packets leave the ring's buffers at once.
     std::memcpy(copy_.data(), datagram.payload.data(), datagram.payload.size());
-    received_count.fetch_add(1, std::memory_order_release);
+    received_octets.fetch_add(datagram.payload.size(), std::memory_order_release);
   }
   void receiving_ended(int) override {}
 
+  const bool gso_;
   std::unique_ptr<IoRing> ring_;
   Fd in_, out_;
-  std::array<uint8_t, kLargestDatagram> copy_{};
+  std::vector<uint8_t> copy_ = std::vector<uint8_t>(65'535);
   std::vector<Sending> sendings_ = std::vector<Sending>(2 * kWindow);
   std::vector<Sending*> free_ = [this] {
     std::vector<Sending*> all;
     for (Sending& one : sendings_) {
       one.owner = this;
+      one.bytes.resize(gso_ ? 65'535 : kLargestDatagram);
       one.part.iov_base = one.bytes.data();
       one.message.msg_name = &one.to;
       one.message.msg_iov = &one.part;
@@ -208,67 +248,139 @@ class Bare final : DatagramListener {
 };
 
 // Nanoseconds for each message of 64 KiB.
-double bare_stream() {
+double bare_stream(const TwoNetworks& networks, bool gso) {
   constexpr uint64_t kPackets = uint64_t{kMessages} * (kMessage / kPacket);
-  Bare near(31), far(32);
+  constexpr size_t kOctets = wire::kBthLen + kPacket + wire::kIcrcLen;
+  const uint64_t at_once = gso ? UdpBatch::kMostOctets / kOctets : 1;
+  networks.enter(2);
+  Bare far(12, gso);
+  networks.enter(1);
+  Bare near(11, gso);
   std::thread receiver([&] {
     far.begin();
-    while (far.received_count.load() < kPackets) far.wait();
+    while (far.received_octets.load() < kPackets * kOctets) far.wait();
+    far.end();
   });
   near.begin();
   TimeNs begin = monotonic_ns();
   for (uint64_t sent = 0; sent < kPackets;) {
-    uint64_t open = sent - far.received_count.load(std::memory_order_acquire);
-    for (unsigned i = 0; i < 32 && open < kWindow && sent < kPackets; ++i, ++open, ++sent) {
-      near.send(32, wire::kBthLen + kPacket + wire::kIcrcLen);
+    uint64_t open = sent - far.received_octets.load(std::memory_order_acquire) / kOctets;
+    for (unsigned i = 0; i < 32 && open + at_once <= kWindow && sent < kPackets; i += at_once) {
+      uint64_t count = std::min(at_once, kPackets - sent);
+      near.send(12, kOctets, count);
+      open += count, sent += count;
     }
     near.poll();
-    if (open >= kWindow) std::this_thread::yield();  // the receiver's turn, where CPUs are scarce
+    if (open + at_once > kWindow) std::this_thread::yield();  // the receiver may want the CPU
   }
   receiver.join();
-  return static_cast<double>(monotonic_ns() - begin) / kMessages;
+  auto taken = static_cast<double>(monotonic_ns() - begin);
+  near.end();
+  return taken / kMessages;
 }
 
 // Nanoseconds for each round of a small datagram and its answer.
-double bare_turns() {
-  Bare near(31), far(32);
+double bare_turns(const TwoNetworks& networks) {
+  constexpr size_t kWrite = 40, kAcknowledge = 20;
+  networks.enter(2);
+  Bare far(12, false);
+  networks.enter(1);
+  Bare near(11, false);
   std::thread answerer([&] {
     far.begin();
     for (uint64_t answered = 0; answered < kTurns; ++answered) {
-      while (far.received_count.load() == answered) far.wait();
-      far.send(31, 20);
+      while (far.received_octets.load() == answered * kWrite) far.wait();
+      far.send(11, kAcknowledge);
       far.poll();
     }
+    far.end();
   });
   near.begin();
   TimeNs begin = monotonic_ns();
   for (uint64_t turn = 1; turn <= kTurns; ++turn) {
-    near.send(32, 40);
-    while (near.received_count.load() < turn) near.wait();
+    near.send(12, kWrite);
+    while (near.received_octets.load() < turn * kAcknowledge) near.wait();
   }
+  auto taken = static_cast<double>(monotonic_ns() - begin);
   answerer.join();
-  return static_cast<double>(monotonic_ns() - begin) / kTurns;
+  near.end();
+  return taken / kTurns;
+}
+
+// Two machines, each in its network.
+struct Machines {
+  std::unique_ptr<Machine> near, far;
+
+  Machines(const TwoNetworks& networks, bool gso) {
+    networks.enter(2);
+    far = std::make_unique<Machine>(2, gso);
+    networks.enter(1);
+    near = std::make_unique<Machine>(1, gso);
+    near->connect(*far);
+    far->connect(*near);
+    (void)near->write(kMessage, 3 * kManyQps, 16, kManyQps);  // warm, sockets open
+  }
+};
+
+// The WRITE of 64 KiB, by one queue pair and by many, beside bare datagrams and libfabric.
+void stream(const TwoNetworks& networks, bool gso, Table& table) {
+  Machines machines(networks, gso);
+  Machine& near = *machines.near;
+  std::vector<double> ns =
+      interleave(5, {[&] { return near.write(kMessage, kMessages, 16); },
+                     [&] { return bare_stream(networks, gso); },
+                     [&] { return near.write(kMessage, kMessages, 16, kManyQps); },
+                     [&] { return libfabric_write_ns(networks, kMessage, kMessages / 4); }});
+  auto mbps = [](double per_message) {
+    return fmt::format("{:.0f} MB/s", kMessage / per_message * 1e3);
+  };
+  auto row = [&](std::string figure, double own, double other, const std::string& what) {
+    return Row{figure + (gso ? ", gso" : ""), mbps(own), mbps(other) + " " + what,
+               fmt::format("{:.2f}", other / own), ""};
+  };
+  table.push_back(judged(row("uplink: WRITE of 64 KiB over veth", ns[0], ns[1], "bare UDP"),
+                         ns[1] / ns[0], Bound::kAtLeast, gso ? 0.55 : 0.80, ""));
+  if (ns[3] > 0) {
+    table.push_back(judged(row("  beside udp;ofi_rxd", ns[0], ns[3], "libfabric"), ns[3] / ns[0],
+                           Bound::kAtLeast, gso ? 6 : 2.5, ""));
+  } else {
+    table.push_back({"  beside udp;ofi_rxd", "", "libfabric: not installed", "", ""});
+  }
+  table.push_back(judged(row("  1,000 queue pairs at random", ns[2], ns[0], "one"), ns[0] / ns[2],
+                         Bound::kAtLeast, 0.9, ""));
+}
+
+void turns(const TwoNetworks& networks, Table& table) {
+  Machines machines(networks, false);
+  std::vector<double> ns = interleave(7, {[&] { return machines.near->write(8, kTurns, 1); },
+                                          [&] { return bare_turns(networks); }});
+  table.push_back(judged(
+      {"uplink: WRITE of 8 B and its ACK over veth", fmt::format("{:.1f} us", ns[0] / 1e3),
+       fmt::format("{:.1f} us bare UDP", ns[1] / 1e3), fmt::format("{:.2f}", ns[0] / ns[1]), ""},
+      ns[0] / ns[1], Bound::kAtMost, 1.6, ""));
+}
+
+// Both machines have a socket for each source port.
+void raise_file_limit() {
+  rlimit limit{};
+  (void)::getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = limit.rlim_max;
+  (void)::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 }  // namespace
 
 void bench_uplink(Table& table) {
   unpin();
-  Machine near(33), far(34);
-  near.connect(far);
-  far.connect(near);
-  std::vector<double> ns =
-      interleave(7, {[&] { return near.write(kMessage, kMessages, 16); }, bare_stream,
-                     [&] { return near.write(8, kTurns, 1); }, bare_turns});
-  auto mbps = [](double per_message) { return kMessage / per_message * 1e3; };
-  table.push_back(judged(
-      {"uplink: WRITE of 64 KiB over loopback", fmt::format("{:.0f} MB/s", mbps(ns[0])),
-       fmt::format("{:.0f} MB/s bare UDP", mbps(ns[1])), fmt::format("{:.2f}", ns[1] / ns[0]), ""},
-      ns[1] / ns[0], Bound::kAtLeast, 0.80, ""));
-  table.push_back(judged(
-      {"uplink: WRITE of 8 B and its ACK over loopback", fmt::format("{:.1f} us", ns[2] / 1e3),
-       fmt::format("{:.1f} us bare UDP", ns[3] / 1e3), fmt::format("{:.2f}", ns[2] / ns[3]), ""},
-      ns[2] / ns[3], Bound::kAtMost, 1.6, ""));
+  raise_file_limit();
+  std::unique_ptr<TwoNetworks> networks = TwoNetworks::make();
+  if (!networks) {
+    fmt::print(stderr, "uplink: skipped: it takes root, or unshare -Urn, to join two networks\n");
+    return;
+  }
+  stream(*networks, false, table);
+  stream(*networks, true, table);
+  turns(*networks, table);
 }
 
 }  // namespace rocefs::bench

@@ -59,7 +59,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   PacketPool pool(outstanding);
   IcrcSolver::Verdict verdict{};
   UdpAddress sender{from, 0xc001}, receiver{to, wire::kRocePort};
-  Packet* packet = packet_of_datagram(pool, solver, sender, receiver, traffic_class, room, verdict);
+  Packet* packet =
+      packet_of_datagram(pool, solver, sender, receiver, traffic_class, 0, room, verdict);
   if (packet) {
     wire::Parsed parsed;
     fuzz::require(wire::parse_headers(packet->header_bytes(), packet->payload.length, parsed) ==

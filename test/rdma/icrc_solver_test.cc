@@ -43,7 +43,8 @@ Outcome through_a_socket(const Octets& whole) {
   static const IcrcSolver solver;
   Outcome outcome;
   uint8_t traffic_class = v6 ? parsed.headers.v6.traffic_class : parsed.headers.v4.tos;
-  Packet* packet = packet_of_datagram(pool, solver, from, to, traffic_class, room, outcome.verdict);
+  Packet* packet =
+      packet_of_datagram(pool, solver, from, to, traffic_class, 0, room, outcome.verdict);
   if (!packet) return outcome;
   outcome.taken = true;
   auto header = packet->header_bytes();
@@ -160,7 +161,7 @@ TEST_CASE("datagrams: what is no RoCEv2 packet is none") {
     for (uint8_t byte : {0x00, 0xff}) {
       Octets room(kDatagramHeadroom + length, byte);
       Verdict verdict{};
-      Packet* packet = packet_of_datagram(pool, solver, from, to, 0, room, verdict);
+      Packet* packet = packet_of_datagram(pool, solver, from, to, 0, 0, room, verdict);
       // Sixteen octets of 0 are an RC SEND First without payload, its ICRC wrong.
       if (packet) REQUIRE(verdict == Verdict::kDamaged);
       if (packet) pool.release(packet);

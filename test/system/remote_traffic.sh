@@ -22,7 +22,7 @@ ip6 = 2001:db8::$1
 [link sw_0 up]
 INI
 }
-config 1 >"$dir/1.ini"
+config 1 | sed '/uplink/a gso = on' >"$dir/1.ini"
 config 2 >"$dir/2.ini"
 mounted -o clock=virtual
 for start in "f write mb_0 10.9.0.2" "f accept mb_0"; do
@@ -83,8 +83,10 @@ one() {  # FROM-DEBUG TO-DEBUG OP ADDRESS
   over "$2" f done
   stop f
 }
+expect "1 0" "$(cat "$debug/uplinks/up/gso" "$fardebug/uplinks/up/gso" | xargs)" "gso"
 for op in write send read; do
   one "$debug" "$fardebug" $op 10.9.0.2
+  echo 1 >"$fardebug/uplinks/up/gso"
   one "$fardebug" "$debug" $op 2001:db8::1
 done
 

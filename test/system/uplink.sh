@@ -48,6 +48,7 @@ for line in ip=10.9.0.255 ip=224.0.0.1 ip=0.0.0.0 ip=255.255.255.255 ip6=ff02::1
 done
 refused uplink=10.9.0 "an IPv4 address is wanted"
 refused uplink=10.9.0.1,clock=virtual "no virtual clock"
+refused gso "gso goes with uplink="
 refused uplink=10.9.0.1,config=near.ini "uplink= goes without config="
 mounted -o uplink=10.9.0.1
 remote "$ROCEFS" -o uplink=10.9.0.2 "$far" >/dev/null
@@ -58,7 +59,7 @@ expect 10.9.0.1 "$(cat "$uplink/addresses")" "addresses"
 expect 4096 "$("$ROCEFS" enter -m "$mnt" -- ibv_devinfo -d mb_0 | awk '$1 == "active_mtu:" {print $2}')" "MTU of a 4200 octet link"
 
 look() {
-  python3 "$lib/roce_wire.py" near >"$dir/wire" 2>&1 &
+  python3 "$lib/roce_wire.py" near "$@" >"$dir/wire" 2>&1 &
   looker=$!
   await grep -q looking "$dir/wire"
 }
@@ -109,6 +110,30 @@ for where in "$mnt" "$far"; do
     expect 0 "$(counter "$where" $count)" "$count"
   done
 done
+
+# Several packets at a time, which the kernel cuts apart before the wire; the other end takes them
+# so as well, or not.
+ip link set near gso_max_segs 1
+remote ip link set far gso_max_segs 1
+echo 1 >"$uplink/gso"
+look gso
+pingpong 8192000 ibv_rc_pingpong -g 1 -n 20 -s 204800 -m 4096
+[ "$(counter "$mnt" tx_batches)" -gt 0 ] || fail "no batches"
+expect 0 "$(counter "$far" tx_batches)" "batches of the end without gso"
+echo 1 >"$far/kernel/debug/rocefs/uplinks/uplink/gso"
+pingpong 8192000 ibv_rc_pingpong -g 1 -n 20 -s 204800 -m 4096 -c
+stop_looking
+ip link set near gso_max_segs 65535
+remote ip link set far gso_max_segs 65535
+pingpong 8192000 ibv_rc_pingpong -g 1 -n 20 -s 204800 -m 4096 -c
+[ "$(counter "$far" rx_batches)" -gt 0 ] || fail "no batches arrive"
+expect "0 0" "$(counter "$mnt" rx_damaged) $(counter "$far" rx_damaged)" "damaged packets"
+# A capture shows packets as they leave: one by one.
+echo "$dir/seen.pcap" >"$debug/pcap"
+before=$(counter "$mnt" tx_batches)
+pingpong 819200 ibv_rc_pingpong -g 1 -n 100
+echo off >"$debug/pcap"
+expect "$before" "$(counter "$mnt" tx_batches)" "batches while a capture is on"
 
 # Nobody spins for a network on which nothing comes.
 ticks() { awk '{print $14 + $15}' "/proc/$(worker_pid)/stat"; }

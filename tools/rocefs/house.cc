@@ -81,7 +81,7 @@ void House::add_files(std::function<void()> drop_clients) {
   add_fabric_files(*tree_, debug, *fabric_, knobs);
   add_switch_files(*tree_, debug, *fabric_, *engine_,
                    [this](std::string line) { log(LogLevel::kWarning, line); });
-  add_uplink_files(*tree_, debug, *fabric_);
+  add_uplink_files(*tree_, debug, *fabric_, *engine_);
   clock_files_ = std::make_unique<ClockFiles>(
       *tree_, debug + "/clock", *engine_,
       [this](std::string why) { log(LogLevel::kErr, "clock/at: " + why); });

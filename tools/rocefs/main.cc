@@ -154,6 +154,7 @@ int serve(const Options& options) {
     Result<Topology> topology = topology_with_uplink(options.uplink);
     if (!topology) return complain({kUsageError, topology.error().reason});
     config.topology = std::move(*topology);
+    config.topology->uplinks.front().gso = options.gso;
   }
   auto journal = Journal::create(sizeof(Kept), Kept::kRecordSize);
   if (!journal) return complain({1, journal.error().reason});

@@ -28,6 +28,7 @@ options after -o:
   dilation=S           real clock: S times slower than the wall (1)
   seed=N               of every random choice (1); the same seed gives the same run
   uplink=ADDRESS       join the kernel's network: mb_0 has this address of the machine
+  gso                  with uplink=: packets go to the kernel and come from it several at a time
   config=FILE          devices, switches, links and start values of knobs (ini)
   uid=N, gid=N         who owns the files (the mounting user)
   allow_other, ro, …   as for every FUSE file system
@@ -79,6 +80,10 @@ Result<void> take_option(Options& options, const std::string& option) {
   if (key == "uplink") {
     if (value.empty()) return Error{EINVAL, "uplink=: an address is wanted"};
     options.uplink = value;
+    return {};
+  }
+  if (option == "gso") {
+    options.gso = true;
     return {};
   }
   auto id = [&](auto& out) -> Result<void> {
@@ -145,6 +150,9 @@ Result<Options> parse_options(int argc, char** argv) {
   options.mount_point = argv[argc - 1];
   if (!options.uplink.empty() && !options.config.empty()) {
     return Error{EINVAL, "uplink= goes without config=: the file may have an [uplink]"};
+  }
+  if (options.gso && options.uplink.empty()) {
+    return Error{EINVAL, "gso goes with uplink=; in a file it is gso=on in [uplink]"};
   }
   return options;
 }

@@ -21,6 +21,7 @@ struct Options {
   std::string mount_point;
   std::string config;  // empty: the default topology
   std::string uplink;  // an address; empty: none is asked for
+  bool gso = false;    // of the uplink
   // Not given: the config file's, or the default.
   std::optional<ClockMode> clock;
   std::optional<uint64_t> seed, dilation;

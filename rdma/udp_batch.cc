@@ -1,0 +1,75 @@
+#include "rdma/udp_batch.h"
+
+#include <netinet/udp.h>
+
+#include <cstring>
+
+#include "rdma/traffic_class.h"
+#include "rdma/udp_sockets.h"
+
+namespace rocefs {
+namespace {
+
+// Octets before the BTH.
+size_t outer_len(const Packet& packet) {
+  return (packet.header[0] >> 4 == 6 ? wire::kIpv6Len : wire::kIpv4Len) + wire::kUdpLen;
+}
+
+template <class T>
+cmsghdr* put(msghdr& message, cmsghdr* item, int level, int type, T value) {
+  item->cmsg_level = level;
+  item->cmsg_type = type;
+  item->cmsg_len = CMSG_LEN(sizeof value);
+  std::memcpy(CMSG_DATA(item), &value, sizeof value);
+  message.msg_controllen += CMSG_SPACE(sizeof value);
+  return reinterpret_cast<cmsghdr*>(reinterpret_cast<uint8_t*>(item) + CMSG_SPACE(sizeof value));
+}
+
+}  // namespace
+
+void UdpBatch::begin(UdpSocket& socket, const Packet& first) {
+  socket_ = &socket;
+  to_ = {destination_of(first).ip, wire::kRocePort};
+  traffic_class_ = traffic_class_of(first);
+  closed_ = false;
+  count_ = 0;
+  segment_ = first.wire_length() - outer_len(first);
+  octets_ = 0;
+}
+
+bool UdpBatch::takes(const Packet& packet) const {
+  size_t length = packet.wire_length() - outer_len(packet);
+  return !closed_ && count_ < kMost && length <= segment_ && octets_ + length <= kMostOctets &&
+         traffic_class_of(packet) == traffic_class_ && destination_of(packet).ip == to_.ip;
+}
+
+// From the BTH to the ICRC: the kernel makes the headers before it, which are as the ICRC takes
+// them to be.
+void UdpBatch::add(Packet* packet) {
+  size_t skipped = outer_len(*packet), length = packet->wire_length() - skipped;
+  parts_[2 * count_] = {packet->header.data() + skipped, packet->header_len - skipped};
+  parts_[2 * count_ + 1] = {packet->frame->bytes.data(),
+                            packet->wire_length() - packet->header_len};
+  packets_[count_++] = packet;
+  octets_ += length;
+  closed_ |= count_ == kMost || length < segment_;
+}
+
+const msghdr& UdpBatch::message() {
+  bool ipv6 = !is_mapped_ipv4(to_.ip);
+  message_.msg_name = &name_;
+  message_.msg_namelen = to_sockaddr(to_, name_);
+  message_.msg_iov = parts_.data();
+  message_.msg_iovlen = 2 * count_;
+  message_.msg_control = control_.data();
+  message_.msg_controllen = 0;
+  auto* item = reinterpret_cast<cmsghdr*>(control_.data());
+  item = ipv6 ? put(message_, item, IPPROTO_IPV6, IPV6_TCLASS, int{traffic_class_})
+              : put(message_, item, IPPROTO_IP, IP_TOS, int{traffic_class_});
+  if (count_ > 1) {
+    put(message_, item, IPPROTO_UDP, UDP_SEGMENT, static_cast<uint16_t>(segment_));
+  }
+  return message_;
+}
+
+}  // namespace rocefs

@@ -1,0 +1,14 @@
+// libfabric's emulation of RDMA over UDP datagrams (`udp;ofi_rxd`), to be beside it.
+#pragma once
+
+#include <cstddef>
+
+#include "test/bench/two_networks.h"
+
+namespace rocefs::bench {
+
+// Nanoseconds for each of `count` fi_writes from the first network to the second, at most 16 at a
+// time; 0 where libfabric is not installed.
+double libfabric_write_ns(const TwoNetworks& networks, size_t length, int count);
+
+}  // namespace rocefs::bench

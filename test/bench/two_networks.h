@@ -1,0 +1,24 @@
+// Two networks joined by a cable, as two containers have them: network namespaces and veth. A
+// thread, and what it starts, is in one of them.
+#pragma once
+
+#include <memory>
+
+#include "core/fd.h"
+
+namespace rocefs::bench {
+
+class TwoNetworks {
+ public:
+  // MTU 4200; 10.9.0.1 and 10.9.0.11 in the first, 10.9.0.2 and 10.9.0.12 in the second. Null where
+  // it may not be done: it takes root, if only that of a user namespace.
+  static std::unique_ptr<TwoNetworks> make();
+  ~TwoNetworks();
+  // The calling thread is in the network of 10.9.0.`host`, 1 or 2, from now on.
+  void enter(unsigned host) const;
+
+ private:
+  Fd own_, networks_[2];
+};
+
+}  // namespace rocefs::bench
