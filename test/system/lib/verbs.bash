@@ -1,5 +1,6 @@
 # Pairs of verbs programs. `verbs` is the command that puts a program where it finds the devices, for
-# example `rocefs enter -m MNT --`; `logs` a directory. Needs fail() and await().
+# example `rocefs enter -m MNT --`; `logs` a directory; `patience`, if it is set, how many seconds a
+# program may take. Needs fail() and await().
 port=$((20000 + $$ % 10000))
 
 listens() {  # on $port
@@ -13,14 +14,14 @@ listens_or_ended() { listens || ! kill -0 "$server" 2>/dev/null; }
 start_server() {  # TOOL [ARGUMENT…]
   port=$((port + 1))
   while listens; do port=$((port + 1)); done
-  timeout -k 5 60 "${verbs[@]}" "$@" -d mb_0 -p $port >"$logs/server" 2>&1 &
+  timeout -k 5 "${patience:-60}" "${verbs[@]}" "$@" -d mb_0 -p $port >"$logs/server" 2>&1 &
   server=$!
   await listens_or_ended
 }
 # The client on mb_1; its status.
 run_client() {  # TOOL [ARGUMENT…]
   local status=0
-  timeout -k 5 60 "${verbs[@]}" "$@" -d mb_1 -p $port 127.0.0.1 >"$logs/client" 2>&1 || status=$?
+  timeout -k 5 "${patience:-60}" "${verbs[@]}" "$@" -d mb_1 -p $port 127.0.0.1 >"$logs/client" 2>&1 || status=$?
   return $status
 }
 said_both() { echo "server: $(tail -n 8 "$logs/server")"; echo "client: $(tail -n 8 "$logs/client")"; }
