@@ -80,6 +80,7 @@ Result<Qp*> Device::create_qp(const QpInit& init) {
 void Device::destroy_qp(Qp& qp) {
   uint32_t slot = qp.number() - kFirstQpn;
   qp.retire(discarded_);
+  if (qp.type() == QpType::kUd) groups_.forget(qp.number());
   std::unique_ptr<Qp> owned = std::move(qps_[slot]);
   free_slots_.push_back(slot);
   if (owned->memory_pending()) dying_.push_back(std::move(owned));

@@ -15,6 +15,7 @@
 #include "rdma/cfr.h"
 #include "rdma/fabric.h"
 #include "rdma/memory.h"
+#include "rdma/multicast.h"
 #include "rdma/node_description.h"
 #include "rdma/port.h"
 #include "rdma/qp.h"
@@ -32,6 +33,8 @@ class DeviceClient {
   virtual ~DeviceClient() = default;
   // Gives back every queue pair and region that it has of the device, and removes itself.
   virtual void device_removed(Device& device) = 0;
+  // A port's link has come up or gone down. May only take note.
+  virtual void port_changed(const Port&) {}
 };
 
 class Device final : public PacketListener {
@@ -47,6 +50,8 @@ class Device final : public PacketListener {
   const Port& port(size_t number = 1) const { return ports_[number - 1]; }
   size_t port_count() const { return ports_.size(); }
   MemoryTable& memory() { return memory_; }
+  // Of its UD queue pairs.
+  MulticastGroups& groups() { return groups_; }
   Cfr& cfr() { return cfr_; }
   const Cfr& cfr() const { return cfr_; }
   NodeDescription& description() { return description_; }
@@ -65,6 +70,10 @@ class Device final : public PacketListener {
   // Its driver takes it again: every counter begins at 0, and its settings are as at first.
   void arrive();
   void add_client(DeviceClient& client) { clients_.push_back(&client); }
+  // A port's link has changed: all clients are told.
+  void port_changed(const Port& port) {
+    for (DeviceClient* client : clients_) client->port_changed(port);
+  }
   // Told on the core's thread when it has left or arrived.
   void on_presence(std::function<void(bool present)> changed) {
     presence_changed_.push_back(std::move(changed));
@@ -107,6 +116,7 @@ class Device final : public PacketListener {
   SpraySettings spraying_;
   SelectiveSettings selective_;
   MemoryTable memory_;
+  MulticastGroups groups_;
   std::vector<std::unique_ptr<Qp>> qps_;
   std::deque<uint32_t> free_slots_;
   std::vector<std::unique_ptr<Qp>> dying_;

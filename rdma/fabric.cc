@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <set>
 
 #include "rdma/device.h"
 #include "rdma/switch_npcc.h"
@@ -120,6 +121,7 @@ void Fabric::route() {
     }
   }
   route_outside();
+  route_groups();
 }
 
 // Breadth first from those ends against the direction of travel: every switch, and who is cabled to
@@ -162,6 +164,28 @@ void Fabric::route_outside() {
   for (const auto& [name, way] : ways_to(ends)) {
     if (Switch* from = find_switch(name)) from->set_default_route(way.links);
   }
+}
+
+// To every port, along a tree of switches, so that nothing comes twice. No group leaves by an
+// uplink.
+void Fabric::route_groups() {
+  std::map<std::string, std::vector<const Link*>> flood;
+  for (size_t i = 0; i < links_.size(); ++i) {
+    const auto& [from, to] = ends_[i];
+    if (port(to)) flood[from].push_back(links_[i].get());
+  }
+  std::set<std::string> connected;
+  for (const auto& root : switches_) {
+    if (!connected.insert(root->name()).second) continue;
+    for (const auto& [name, way] : ways_to({root->name()})) {
+      if (!find_switch(name) || !connected.insert(name).second) continue;
+      size_t up = 0;
+      while (links_[up].get() != way.links.front()) ++up;
+      flood[name].push_back(links_[up].get());
+      flood[ends_[up].second].push_back(links_[up ^ 1].get());  // each cable has two, in a row
+    }
+  }
+  for (const auto& one : switches_) one->set_flood(flood[one->name()]);
 }
 
 }  // namespace rocefs

@@ -94,6 +94,7 @@ class Fabric {
   std::map<std::string, Way> ways_to(const std::vector<std::string>& ends) const;
   void route_to(const std::string& port, const PortSpec& spec);
   void route_outside();
+  void route_groups();
 
   Scheduler& scheduler_;
   Outstanding& outstanding_;

@@ -99,11 +99,12 @@ Result<uint32_t> MemoryTable::add(std::shared_ptr<Memory> memory, uint64_t addre
   return *index << 8 | (region.generation & 0xff);
 }
 
-Result<uint32_t> MemoryTable::add_window(uint32_t pd) {
+Result<uint32_t> MemoryTable::add_window(uint32_t pd, WindowType type) {
   Result<uint32_t> index = take_slot();
   if (!index) return index;
   MemoryRegion& window = regions_[*index];
   window.window = true;
+  window.window_type = type;
   window.pd = pd;
   return *index << 8 | (window.generation & 0xff);
 }
@@ -137,13 +138,19 @@ MemoryRegion* MemoryTable::window_of(uint32_t key) {
 
 bool MemoryTable::bind(const Binding& binding, uint32_t pd, uint32_t qpn) {
   MemoryRegion* window = window_of(binding.key);
+  if (!window || window->pd != pd) return false;
+  bool again = window->window_type == WindowType::kType1;
+  if (window->memory && !again) return false;
+  bool unbinds = again && binding.length == 0;
   const MemoryRegion* region = find(binding.region_key);
   uint8_t rights = binding.access & (kRemoteWrite | kRemoteAtomic) ? kLocalWrite : 0;
-  bool fits = window && !window->memory && window->pd == pd && region && !region->window &&
-              region->pd == pd && (region->access & kWindowBind) &&
+  bool fits = region && !region->window && region->pd == pd && (region->access & kWindowBind) &&
               (region->access & rights) == rights &&
               region->covers(binding.address, binding.length);
-  if (!fits) return false;
+  if (!fits && !unbinds) return false;
+  if (window->memory) unbind(*window);
+  window->generation = ((window->generation >> 8) + 1) << 8 | (binding.key & 0xff);
+  if (unbinds) return true;
   window->memory = region->memory;
   window->direct = region->direct;
   window->blank = region->blank;
@@ -153,7 +160,6 @@ bool MemoryTable::bind(const Binding& binding, uint32_t pd, uint32_t qpn) {
   window->access = binding.access & kRemoteAny;
   window->qpn = qpn;
   window->parent = index_of(binding.region_key);
-  window->generation = ((window->generation >> 8) + 1) << 8 | (binding.key & 0xff);
   ++regions_[window->parent].windows;
   ++bound_windows_;
   return true;
@@ -161,7 +167,8 @@ bool MemoryTable::bind(const Binding& binding, uint32_t pd, uint32_t qpn) {
 
 bool MemoryTable::invalidate(uint32_t key, uint32_t qpn) {
   const MemoryRegion* found = find(key);
-  if (!found || !found->window || found->qpn != qpn) return false;
+  bool ours = found && found->window && found->window_type == WindowType::kType2;
+  if (!ours || found->qpn != qpn) return false;
   unbind(regions_[index_of(key)]);
   return true;
 }
@@ -169,7 +176,8 @@ bool MemoryTable::invalidate(uint32_t key, uint32_t qpn) {
 void MemoryTable::forget_windows(uint32_t qpn) {
   for (size_t i = 0; bound_windows_ > 0 && i < regions_.size(); ++i) {
     MemoryRegion& region = regions_[i];
-    if (region.window && region.memory && region.qpn == qpn) unbind(region);
+    bool type2 = region.window && region.window_type == WindowType::kType2;
+    if (type2 && region.memory && region.qpn == qpn) unbind(region);
   }
 }
 

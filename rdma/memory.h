@@ -94,8 +94,11 @@ enum Access : uint8_t {
 };
 inline constexpr uint8_t kRemoteAny = kRemoteWrite | kRemoteRead | kRemoteAtomic;
 
-// A region, or a window bound to a part of one (type 2: it belongs to the queue pair that bound
-// it).
+// A window of type 2B belongs to the queue pair that has bound it, and must be invalidated before
+// it is bound again; one of type 1 is there for all of its protection domain.
+enum class WindowType : uint8_t { kType1, kType2 };
+
+// A region, or a window bound to a part of one.
 struct MemoryRegion {
   std::shared_ptr<Memory> memory;  // null: the slot is free, or its window is not bound
   uint8_t* direct = nullptr;       // memory->direct()
@@ -107,12 +110,16 @@ struct MemoryRegion {
   uint8_t access = 0;
   bool window = false;
   uint32_t generation = 0;
-  uint32_t qpn = 0;      // of a window
+  WindowType window_type = WindowType::kType2;
+  uint32_t qpn = 0;      // of a window of type 2
   uint32_t parent = 0;   // of a bound window: the region's index
   uint32_t windows = 0;  // bound to this region
 
   bool covers(uint64_t va, uint64_t size) const {
     return va >= address && size <= length && va - address <= length - size;
+  }
+  bool open_to(uint32_t number) const {  // of a window: to requests of that queue pair
+    return window_type == WindowType::kType1 || qpn == number;
   }
   uint64_t offset_of(uint64_t va) const { return base + (va - address); }
 };
@@ -128,7 +135,7 @@ class MemoryTable {
   Result<uint32_t> add(std::shared_ptr<Memory> memory, uint64_t address, uint64_t length,
                        uint32_t pd, uint8_t access);
   // ENOMEM when all slots are taken. Nobody may use a window before it is bound.
-  Result<uint32_t> add_window(uint32_t pd);
+  Result<uint32_t> add_window(uint32_t pd, WindowType type = WindowType::kType2);
   // Of a region or window. EINVAL when there is no such key, EBUSY when windows are bound to the
   // region. References to it are stale from now on.
   Result<void> remove(uint32_t key);
@@ -141,9 +148,10 @@ class MemoryTable {
     uint64_t length = 0;
     uint8_t access = 0;
   };
-  // False when the window is bound already, or region, rights or bounds do not fit.
+  // False when region, rights or bounds do not fit, or a window of type 2 is bound already. One of
+  // type 1 is bound anew, or to nothing by a length of 0.
   bool bind(const Binding& binding, uint32_t pd, uint32_t qpn);
-  // Unbinds a window; false when `key` is none that this queue pair has bound.
+  // Unbinds a window of type 2; false when `key` is none that this queue pair has bound.
   bool invalidate(uint32_t key, uint32_t qpn);
 
   // Unbinds what a queue pair that is going has bound: its number will be another's.
@@ -158,7 +166,7 @@ class MemoryTable {
     const MemoryRegion* region = find(key);
     bool allowed = region && region->pd == pd && (region->access & access) == access &&
                    region->covers(va, length) &&
-                   (!region->window || (region->qpn == qpn && (access & kRemoteAny)));
+                   (!region->window || (region->open_to(qpn) && (access & kRemoteAny)));
     return allowed ? region : nullptr;
   }
   const MemoryRegion* at(uint32_t index, uint32_t generation) const {

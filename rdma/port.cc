@@ -22,6 +22,15 @@ wire::Service service_of(QpType type) {
   return wire::Service::kUd;
 }
 
+// The address at `v4` of an IPv4 header, at `v6` of an IPv6 header.
+Ip address_at(const Packet& packet, size_t v4, size_t v6) {
+  const uint8_t* ip = packet.header.data();
+  if (ip[0] >> 4 == 4) return mapped_ipv4({ip[v4], ip[v4 + 1], ip[v4 + 2], ip[v4 + 3]});
+  Ip address;
+  std::memcpy(address.data(), ip + v6, address.size());
+  return address;
+}
+
 }  // namespace
 
 Port::Port(Device& device, const PortSpec& spec, uint8_t number)
@@ -30,12 +39,23 @@ Port::Port(Device& device, const PortSpec& spec, uint8_t number)
       number_(number),
       gids_(gids_of(spec)),
       class_override_([this] { device_.traffic_classes_changed(); }),
-      cnps_(*this) {
+      cnps_(*this),
+      loop_(event_of<&Port::take_looped>(this)) {
   ecn_.on_priorities([this] { device_.reactions_changed(); });
 }
 
 std::string Port::name() const {
   return PortName{device_.name(), number_}.text();
+}
+
+Port::~Port() {
+  while (Packet* packet = looped_.pop()) device_.fabric().pool().release(packet);
+}
+
+void Port::reset() {
+  waiting_since_ = kNever;
+  cnps_.clear();
+  while (Packet* packet = looped_.pop()) device_.fabric().pool().release(packet);
 }
 
 void Port::attach(Link& egress, Link& ingress) {
@@ -48,7 +68,9 @@ void Port::attach(Link& egress, Link& ingress) {
 // The link of a port is up when both directions of its cable are.
 void Port::on_link_state() {
   bool up = egress_->up() && ingress_->up();
-  if (std::exchange(link_up_, up) && !up) counters_.link_downed.add();
+  if (std::exchange(link_up_, up) == up) return;
+  if (!up) counters_.link_downed.add();
+  device_.port_changed(*this);
 }
 
 void Port::set_carrier(bool carrier) {
@@ -65,7 +87,14 @@ Packet* Port::pull(TimeNs now) {
     return packet;
   }
   counters_.port_xmit_packets.add();
-  counters_.unicast_xmit_packets.add();
+  if (is_multicast(*packet)) {
+    counters_.multicast_xmit_packets.add();
+    looped_.push(
+        copy_of(*packet, device_.fabric().pool()));  // the network brings it to others only
+    if (!loop_.scheduled()) device_.fabric().scheduler().after(loop_, 0);
+  } else {
+    counters_.unicast_xmit_packets.add();
+  }
   counters_.port_xmit_data.add(packet->wire_length());
   device_.fabric().capture(*this, packet, now);
   return packet;
@@ -162,7 +191,7 @@ void Port::receive(Packet* packet, TimeNs now) {
     return device_.fabric().pool().release(packet);
   }
   counters_.port_rcv_packets.add();
-  counters_.unicast_rcv_packets.add();
+  (is_multicast(*packet) ? counters_.multicast_rcv_packets : counters_.unicast_rcv_packets).add();
   counters_.port_rcv_data.add(packet->wire_length());
   wire::Transport headers = packet->transport();
   bool whole = check(packet, headers);
@@ -171,16 +200,46 @@ void Port::receive(Packet* packet, TimeNs now) {
     take_cnp(*packet, headers, now);
     return device_.fabric().pool().release(packet);
   }
-  Qp* qp = whole ? find_qp(*packet, headers) : nullptr;
+  if (whole && is_multicast(*packet)) return deliver_to_group(packet, now);
+  Qp* qp = whole ? find_qp(headers.dest_qpn(), *packet, headers) : nullptr;
   if (!qp) {
     device_.fabric().pool().release(packet);
     return;
   }
-  if (ecn_of(*packet) == Ecn::kCongested) take_mark(*qp, *packet, headers, now);
+  deliver(*qp, packet, now);
+}
+
+void Port::deliver(Qp& qp, Packet* packet, TimeNs now) {
+  wire::Transport headers = packet->transport();
+  bool marked = ecn_of(*packet) == Ecn::kCongested && !is_multicast(*packet);
+  if (marked) take_mark(qp, *packet, headers, now);
   if (headers.info().response) {
-    qp->requester().receive_response(packet, headers, now);
+    qp.requester().receive_response(packet, headers, now);
   } else {
-    qp->responder().receive(packet, headers);
+    qp.responder().receive(packet, headers);
+  }
+}
+
+// Each of the group's queue pairs gets a packet of its own.
+void Port::deliver_to_group(Packet* packet, TimeNs now) {
+  wire::Transport headers = packet->transport();
+  PacketPool& pool = device_.fabric().pool();
+  bool named = headers.dest_qpn() == kMulticastQpn;
+  for (uint32_t number : device_.groups().members(address_at(*packet, 16, 24))) {
+    Qp* qp = named ? find_qp(number, *packet, headers) : nullptr;
+    if (qp) deliver(*qp, copy_of(*packet, pool), now);
+  }
+  pool.release(packet);
+}
+
+// They have not been on the wire, and are not counted as if.
+void Port::take_looped(TimeNs now) {
+  while (Packet* packet = looped_.pop()) {
+    if (device_.present() && check(packet, packet->transport())) {
+      deliver_to_group(packet, now);
+    } else {
+      device_.fabric().pool().release(packet);
+    }
   }
 }
 
@@ -215,19 +274,6 @@ bool Port::check(Packet* packet, const wire::Transport& headers) {
   return true;
 }
 
-namespace {
-
-// The address at `v4` of an IPv4 header, at `v6` of an IPv6 header.
-Ip address_at(const Packet& packet, size_t v4, size_t v6) {
-  const uint8_t* ip = packet.header.data();
-  if (ip[0] >> 4 == 4) return mapped_ipv4({ip[v4], ip[v4 + 1], ip[v4 + 2], ip[v4 + 3]});
-  Ip address;
-  std::memcpy(address.data(), ip + v6, address.size());
-  return address;
-}
-
-}  // namespace
-
 // A marked data packet: its sender is told, where that is wanted for its priority. What answers
 // data, and is small, is not data.
 void Port::take_mark(Qp& qp, const Packet& packet, const wire::Transport& headers, TimeNs now) {
@@ -253,8 +299,8 @@ void Port::take_cnp(const Packet& packet, const wire::Transport& headers, TimeNs
   counters_.rp_cnp_ignored.add();
 }
 
-Qp* Port::find_qp(const Packet& packet, const wire::Transport& headers) {
-  Qp* qp = device_.find_qp(headers.dest_qpn());
+Qp* Port::find_qp(uint32_t number, const Packet& packet, const wire::Transport& headers) {
+  Qp* qp = device_.find_qp(number);
   if (qp && &qp->port() != this) qp = nullptr;
   bool receives = qp && qp->receives_packets();
   constexpr uint16_t kMembership = 0x8000;

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/scheduler.h"
 #include "core/topology.h"
 #include "rdma/class_override.h"
 #include "rdma/ecn_knobs.h"
@@ -28,6 +29,7 @@ class Qp;
 class Port final : public LinkSource, public LinkSink {
  public:
   Port(Device& device, const PortSpec& spec, uint8_t number);
+  ~Port() override;
   Port(const Port&) = delete;
   Port& operator=(const Port&) = delete;
 
@@ -83,10 +85,7 @@ class Port final : public LinkSource, public LinkSink {
   void add_acknowledge(Qp& qp);
   void forget(Qp& qp);
   // The fabric begins anew.
-  void reset() {
-    waiting_since_ = kNever;
-    cnps_.clear();
-  }
+  void reset();
 
  private:
   // FIFOs through the queue pairs, one per priority: an active list, never a scan.
@@ -100,9 +99,12 @@ class Port final : public LinkSource, public LinkSink {
   void note_wait(bool sends, TimeNs now);
   Packet* next_packet(TimeNs now);
   bool check(Packet* packet, const wire::Transport& headers);
-  Qp* find_qp(const Packet& packet, const wire::Transport& headers);
+  Qp* find_qp(uint32_t number, const Packet& packet, const wire::Transport& headers);
   void take_mark(Qp& qp, const Packet& packet, const wire::Transport& headers, TimeNs now);
   void take_cnp(const Packet& packet, const wire::Transport& headers, TimeNs now);
+  void deliver(Qp& qp, Packet* packet, TimeNs now);
+  void deliver_to_group(Packet* packet, TimeNs now);
+  void take_looped(TimeNs now);
 
   Device& device_;
   const PortSpec& spec_;
@@ -119,6 +121,8 @@ class Port final : public LinkSource, public LinkSink {
   ClassOverride class_override_;
   CnpQueue cnps_;
   QpFifos data_, acknowledges_;
+  PacketFifo looped_;  // own packets to groups that have members here
+  Event loop_;
   TimeNs waiting_since_ = kNever;  // all that could be transmitted is paused
 };
 

@@ -9,6 +9,7 @@ struct PortCounters {
   // counters/: the port as a whole.
   Counter port_xmit_data, port_rcv_data, port_xmit_packets, port_rcv_packets;
   Counter unicast_xmit_packets, unicast_rcv_packets;
+  Counter multicast_xmit_packets, multicast_rcv_packets;
   Counter port_rcv_errors;
   Counter link_downed, port_xmit_discards, port_xmit_wait;
   // hw_counters/: the names of mlx5.
@@ -36,6 +37,10 @@ inline constexpr CounterRow<PortCounters> kPortCounters[] = {
      "unicast packets transmitted"},
     {"counters/unicast_rcv_packets", &PortCounters::unicast_rcv_packets,
      "unicast packets received"},
+    {"counters/multicast_xmit_packets", &PortCounters::multicast_xmit_packets,
+     "multicast packets transmitted"},
+    {"counters/multicast_rcv_packets", &PortCounters::multicast_rcv_packets,
+     "multicast packets received, whether a queue pair is attached to the group or not"},
     {"counters/port_rcv_errors", &PortCounters::port_rcv_errors,
      "packets received that are malformed"},
     {"counters/link_downed", &PortCounters::link_downed, "times that the port's link went down"},

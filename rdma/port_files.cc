@@ -22,7 +22,7 @@ constexpr KnobRow kPortKnobs[] = {
 
 // What else the standard has a port count, and what readers of
 // counters/ expect. Nothing here can move them: there are no symbols, credits, relays, partitions
-// to enforce or VL 15, and no multicast.
+// to enforce or VL 15.
 constexpr const char* kConstantCounters[] = {
     "symbol_error",
     "link_error_recovery",
@@ -33,8 +33,6 @@ constexpr const char* kConstantCounters[] = {
     "local_link_integrity_errors",
     "excessive_buffer_overrun_errors",
     "VL15_dropped",
-    "multicast_xmit_packets",
-    "multicast_rcv_packets",
 };
 
 std::string gid_text(const Ip& gid) {

@@ -107,6 +107,7 @@ void Qp::assign(const QpAttributes& from, uint32_t mask) {
   take(kQpMaxRdAtomic, to.max_rd_atomic, from.max_rd_atomic);
   take(kQpMaxDestRdAtomic, to.max_dest_rd_atomic, from.max_dest_rd_atomic);
   take(kQpWindow, to.window, from.window);
+  take(kQpNotifyDrained, to.notify_drained, from.notify_drained);
   if (mask & kQpPort) {
     move_to(device_.port(to.port), priority_);
     congestion_.refresh();
@@ -150,6 +151,11 @@ Result<void> Qp::modify(QpState to, const QpAttributes& attributes, uint32_t mas
   if (from == QpState::kInit && to == QpState::kRtr) responder_.start(attributes_.receive_psn);
   if (from == QpState::kRtr && to == QpState::kRts) requester_.start(attributes_.send_psn);
   if (to == QpState::kRts) make_data_ready();
+  if (from == QpState::kRts && to == QpState::kSqd) {
+    attributes_.notify_drained = (mask & kQpNotifyDrained) && attributes.notify_drained;
+    told_ &= static_cast<uint8_t>(~(1u << static_cast<int>(QpEvent::kDrained)));
+    if (requester_.drained()) tell(QpEvent::kDrained);
+  }
   return {};
 }
 
@@ -323,6 +329,14 @@ void Qp::enter_error() {
   responder_.flush();
 }
 
+void Qp::tell(QpEvent event) {
+  if (event == QpEvent::kDrained && !attributes_.notify_drained) return;
+  auto bit = static_cast<uint8_t>(1u << static_cast<int>(event));
+  if (!init_.observer || (told_ & bit)) return;
+  told_ |= bit;
+  init_.observer->qp_event(event);
+}
+
 void Qp::enter_send_error() {
   if (state_ == QpState::kError) return;
   set_state(QpState::kSqe);
@@ -330,6 +344,7 @@ void Qp::enter_send_error() {
 }
 
 void Qp::retire(CompletionSink& sink) {
+  init_.observer = nullptr;
   init_.send_cq = init_.receive_cq = &sink;
   enter_error();
   reset();
@@ -342,6 +357,7 @@ void Qp::reset() {
   requester_.reset();
   responder_.reset();
   while (!receives_.empty()) receives_.take();
+  told_ = 0;
   attributes_ = {};
   header_template_ = {};
   if (priority_ != 0) move_to(*port_, 0);

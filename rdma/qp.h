@@ -21,6 +21,15 @@ namespace rocefs {
 class Device;
 class Port;
 
+// Is told in the middle of a packet's processing, and may only take note.
+class QpObserver {
+ public:
+  virtual void qp_event(QpEvent event) = 0;
+
+ protected:
+  ~QpObserver() = default;
+};
+
 struct QpInit {
   QpType type = QpType::kRc;
   uint32_t pd = 0;
@@ -30,6 +39,7 @@ struct QpInit {
   uint32_t send_depth = 128;
   uint32_t receive_depth = 128;
   Owner owner;
+  QpObserver* observer = nullptr;  // until the queue pair is destroyed
 };
 
 class Qp {
@@ -142,6 +152,8 @@ class Qp {
   void enter_error();
   // UC and UD: a send request has failed; the receiving half goes on.
   void enter_send_error();
+  // Tells the observer, once until the next reset; of a drained queue in each SQD.
+  void tell(QpEvent event);
 
  private:
   friend class Port;
@@ -160,6 +172,7 @@ class Qp {
   QpState state_ = QpState::kReset;
   bool response_turn_ = false;
   uint8_t priority_ = 0;
+  uint8_t told_ = 0;  // a bit for each QpEvent
   QpAttributes attributes_;
   wire::HeaderTemplate header_template_;  // how every packet of this connection begins (RC, UC)
   wire::Extensions extensions_;

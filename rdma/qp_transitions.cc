@@ -46,7 +46,9 @@ constexpr Transition kTransitions[] = {
     {QpState::kRts,
      QpState::kRts,
      {{{0, kQpAccess | kQpMinRnrTimer}, {0, kQpAccess}, {0, kQpQkey}}}},
-    {QpState::kRts, QpState::kSqd, {}},
+    {QpState::kRts,
+     QpState::kSqd,
+     {{{0, kQpNotifyDrained}, {0, kQpNotifyDrained}, {0, kQpNotifyDrained}}}},
     {QpState::kSqd,
      QpState::kRts,
      {{{0, kQpAccess | kQpMinRnrTimer}, {0, kQpAccess}, {0, kQpQkey}}}},
@@ -78,6 +80,7 @@ constexpr struct {
     {kQpMinRnrTimer, "minimum RNR timer"},
     {kQpMaxRdAtomic, "initiated READs and atomics"},
     {kQpMaxDestRdAtomic, "responder's READs and atomics"},
+    {kQpNotifyDrained, "wish to be told of a drained send queue"},
 };
 
 std::string_view first_name(uint32_t bits) {

@@ -409,6 +409,11 @@ bool Requester::done(const Wqe& wqe) {
 
 // In the order in which they were posted.
 void Requester::complete_ready() {
+  complete_all_ready();
+  if (qp_.state() == QpState::kSqd && drained()) qp_.tell(QpEvent::kDrained);
+}
+
+void Requester::complete_all_ready() {
   while (!queue_.empty() && queue_.front().placing == 0) {
     WcStatus failure = queue_.front().failure;
     if (failure != WcStatus::kSuccess) return fail_front(failure);
@@ -449,7 +454,10 @@ void Requester::complete_front(WcStatus status) {
   }
   if (!report) return;
   Completion* completion = qp_.send_cq().claim();
-  if (!completion) return qp_.enter_error();
+  if (!completion) {
+    qp_.tell(QpEvent::kFatal);
+    return qp_.enter_error();
+  }
   completion->wr_id = wr_id;
   completion->status = status;
   completion->opcode = opcode;

@@ -50,6 +50,9 @@ class Requester final : public MemoryListener {
   // What is queued is forgotten.
   void reset();
 
+  // Whether nothing of what has begun is still under way.
+  bool drained() const { return queue_.empty() || !queue_.at(queue_.head()).begun; }
+
   void memory_done(uint64_t ticket, bool ok) override;
   // Whether memory still works for this QP: it may not be destroyed yet.
   bool memory_pending() const {
@@ -148,6 +151,7 @@ class Requester final : public MemoryListener {
   void fetch_more();
   void fail_at_cursor(WcStatus status);
   void complete_ready();
+  void complete_all_ready();
   bool done(const Wqe& wqe);
   void fail_front(WcStatus status);
   void complete_front(WcStatus status);

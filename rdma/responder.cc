@@ -42,6 +42,7 @@ void Responder::receive(Packet* packet, const wire::Transport& headers) {
   if (!qp_.receives_packets() || steps_.full()) {
     return qp_.device().fabric().pool().release(packet);
   }
+  if (qp_.state() == QpState::kRtr && qp_.type() != QpType::kUd) qp_.tell(QpEvent::kEstablished);
   switch (qp_.type()) {
     case QpType::kRc:
       return receive_reliable(packet, headers);
@@ -267,7 +268,13 @@ void Responder::take_step(Step& step) {
       qp_.port().counters().resp_cqe_error.add();
       fatal = true;
     }
-    if (!qp_.receive_cq().push(step.completion, step.solicited)) fatal = true;
+    if (!qp_.receive_cq().push(step.completion, step.solicited)) {
+      qp_.tell(QpEvent::kFatal);
+      fatal = true;
+    }
+  } else if (fatal) {
+    bool access = step.nak == aeth::kNakRemoteAccess;
+    qp_.tell(access ? QpEvent::kAccessViolation : QpEvent::kInvalidRequest);
   }
   if (nak_due_ || acknowledge_due_) qp_.make_acknowledge_ready();
   if (fatal) qp_.enter_error();
@@ -329,6 +336,7 @@ void Responder::refuse_read(uint64_t psn) {
   nak_syndrome_ = aeth::kNakRemoteAccess;
   nak_psn_ = psn;
   qp_.make_acknowledge_ready();
+  qp_.tell(QpEvent::kAccessViolation);
   qp_.enter_error();
 }
 
@@ -343,7 +351,7 @@ void Responder::flush() {
   abandon();
   if (held_) flush_one(held_->wr_id);
   held_.reset();
-  if (qp_.has_shared_receives()) return;
+  if (qp_.has_shared_receives()) return qp_.tell(QpEvent::kLastReceive);
   while (!qp_.receives().empty()) flush_one(qp_.receives().take().wr_id);
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "rdma/multicast.h"
+
 namespace rocefs {
 namespace {
 
@@ -125,7 +127,15 @@ std::optional<size_t> Switch::route(const Packet& packet) const {
   return next_hop(packet, hops);
 }
 
+void Switch::flood(PortUnit& from, Packet* packet, TimeNs now) {
+  for (uint16_t port : flood_) {
+    if (port != from.index) enqueue(&from, *ports_[port], copy_of(*packet, pool_), now);
+  }
+  pool_.release(packet);
+}
+
 void Switch::forward(PortUnit& from, Packet* packet, TimeNs now) {
+  if (is_multicast(*packet)) return flood(from, packet, now);
   std::span<const uint16_t> hops = hops_of(*packet);
   if (hops.empty()) {
     unroutable_.add();

@@ -52,6 +52,8 @@ class Switch final : public KnobOwner {
   void set_route(const Ip& destination, std::span<const Link* const> next_hops);
   // Where packets go to whose destination has no route.
   void set_default_route(std::span<const Link* const> next_hops);
+  // Where packets to a group go, but for where they came from: ends, and a tree of switches.
+  void set_flood(std::span<const Link* const> links) { flood_ = ports_of(links); }
   // Nothing is stored and nobody paused any more, chance begins anew. Links have been reset.
   void reset();
 
@@ -94,6 +96,7 @@ class Switch final : public KnobOwner {
   std::vector<uint16_t> ports_of(std::span<const Link* const> links) const;
   std::span<const uint16_t> hops_of(const Packet& packet) const;
   void forward(PortUnit& from, Packet* packet, TimeNs now);
+  void flood(PortUnit& from, Packet* packet, TimeNs now);
   // `from` is null for the switch's own. False if the packet was dropped.
   bool enqueue(PortUnit* from, PortUnit& to, Packet* packet, TimeNs now);
   Packet* dequeue(PortUnit& from, TimeNs now);
@@ -115,6 +118,7 @@ class Switch final : public KnobOwner {
   std::vector<std::unique_ptr<PortUnit>> ports_;
   RouteTable routes_;
   std::vector<uint16_t> default_hops_;
+  std::vector<uint16_t> flood_;
   SwitchSettings settings_ = SwitchSettings::initial();
   BufferPlan plan_;
   RedMarker marker_;

@@ -185,6 +185,7 @@ struct QpAttributes {
   uint8_t min_rnr_timer = 12;
   uint8_t max_rd_atomic = 16;       // READs and atomics of ours that may be under way
   uint8_t max_dest_rd_atomic = 16;  // of the far end's
+  bool notify_drained = false;      // in SQD: tell when what is under way has ended
   uint32_t window = 128;            // packets that may be unacknowledged; the emulator's own
 };
 
@@ -206,6 +207,18 @@ enum QpMask : uint32_t {
   kQpMaxRdAtomic = 1 << 13,
   kQpMaxDestRdAtomic = 1 << 14,
   kQpWindow = 1 << 15,
+  kQpNotifyDrained = 1 << 16,
+};
+
+// What a queue pair tells beside completions: the affiliated asynchronous events and errors (IBTA
+// 11.6.3).
+enum class QpEvent : uint8_t {
+  kFatal,            // a completion was lost
+  kInvalidRequest,   // the far end's, and no receive request to tell it by
+  kAccessViolation,  // likewise
+  kEstablished,      // the first packet has come in RTR
+  kDrained,          // in SQD, if that was asked for
+  kLastReceive,      // in ERR: it takes nothing more from its shared receive queue
 };
 
 // Who made a QP, as `ps` would show it.

@@ -1,0 +1,45 @@
+// Multicast of datagrams: which queue pairs of a device belong to which group. There is no subnet
+// administrator to ask: a group is there while somebody is attached to it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "core/result.h"
+#include "rdma/packet.h"
+#include "rdma/verbs.h"
+
+namespace rocefs {
+
+// The queue pair that a multicast packet names.
+inline constexpr uint32_t kMulticastQpn = 0xffffff;
+
+// Of IPv6 ff00::/8, of IPv4 224.0.0.0/4.
+inline bool is_multicast(const Ip& ip) {
+  return is_mapped_ipv4(ip) ? ip[12] >> 4 == 14 : ip[0] == 0xff;
+}
+inline bool is_multicast(const Packet& packet) {
+  bool ipv6 = packet.header[0] >> 4 == 6;
+  return ipv6 ? packet.header[24] == 0xff : packet.header[16] >> 4 == 14;
+}
+// The same packet once more, of nobody's request.
+Packet* copy_of(const Packet& packet, PacketPool& pool);
+
+// Core thread.
+class MulticastGroups {
+ public:
+  // Again is harmless; whether it was not attached before. EINVAL: the address is no group's.
+  Result<bool> attach(const Ip& group, uint32_t qpn);
+  // EINVAL when it is not attached.
+  Result<void> detach(const Ip& group, uint32_t qpn);
+  // From all groups.
+  void forget(uint32_t qpn);
+  // In the order in which they were attached; empty if there is no such group.
+  const std::vector<uint32_t>& members(const Ip& group) const;
+
+ private:
+  std::map<Ip, std::vector<uint32_t>> groups_;  // none of them empty
+};
+
+}  // namespace rocefs
