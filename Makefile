@@ -10,7 +10,9 @@ JOBS := $(shell nproc)
 ##@ Targets
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
-all: $(BUILD)/bin/rocefs $(BUILD)/bin/mango-pccd $(BUILD)/bin/mango-ctl $(BUILD)/lib/librocefs-rdmav34.so $(BUILD)/lib/libmango.so ## build everything into build/ (the default)
+PROVIDER_ABIS := 34 57 59 64
+PROVIDERS := $(PROVIDER_ABIS:%=$(BUILD)/lib/librocefs-rdmav%.so)
+all: $(BUILD)/bin/rocefs $(BUILD)/bin/mango-pccd $(BUILD)/bin/mango-ctl $(PROVIDERS) $(BUILD)/lib/libmango.so ## build everything into build/ (the default)
 demo: packages ## mount, send a real file over a lossy link, prove that it arrived
 	@$(MAKE) --no-print-directory -s -j$(JOBS) all
 	@tools/demo $(BUILD)/bin/rocefs
@@ -45,7 +47,8 @@ install: all ## install into PREFIX (/usr/local), below DESTDIR
 	install -D -m 0755 $(BUILD)/bin/mango-ctl $(DESTDIR)$(PREFIX)/bin/mango-ctl
 	install -D -m 0644 tools/mango-ctl/mango-ctl.1 $(DESTDIR)$(PREFIX)/share/man/man1/mango-ctl.1
 	install -D -m 0644 tools/mango-ctl/mango-ctl.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/mango-ctl
-	install -D -m 0644 $(BUILD)/lib/librocefs-rdmav34.so $(DESTDIR)$(PREFIX)/lib/rocefs/librocefs-rdmav34.so
+	install -d $(DESTDIR)$(PREFIX)/lib/rocefs
+	install -m 0644 $(PROVIDERS) $(DESTDIR)$(PREFIX)/lib/rocefs
 	install -D -m 0644 $(BUILD)/lib/libmango.so $(DESTDIR)$(PREFIX)/lib/libmango.so.1
 	ln -sfn libmango.so.1 $(DESTDIR)$(PREFIX)/lib/libmango.so
 	install -D -m 0644 pcc/libmango.h $(DESTDIR)$(PREFIX)/include/libmango.h
@@ -105,7 +108,7 @@ TEST_LIBRARIES_tools := $(filter-out %/main.o,$(call objects,tools/rocefs)) $(ca
 FUZZ_TARGETS := $(filter-out replay,$(patsubst test/fuzz/%.cc,%,$(wildcard test/fuzz/*.cc)))
 fuzzers: $(FUZZ_TARGETS:%=$(BUILD)/test/fuzz/%_fuzz)
 tests: $(TESTS:%=$(BUILD)/test/%_test) $(BUILD)/test/rocefs_bench
-tests: $(FUZZ_TARGETS:%=$(BUILD)/test/fuzz/%_replay) $(BUILD)/test/provider/verbs_test
+tests: $(FUZZ_TARGETS:%=$(BUILD)/test/fuzz/%_replay) $(BUILD)/test/provider/verbs_test $(BUILD)/test/abi/open
 
 .SECONDEXPANSION:
 # Other flags or another compiler: everything is built anew.
@@ -157,9 +160,21 @@ $(BUILD)/include/%.h: pcc/%.h
 $(BUILD)/rdma/provider/%.o: rdma/provider/%.c $(STAMP)
 	@mkdir -p $(@D)
 	$(CC) -I. -D_GNU_SOURCE $(PROVIDER_CFLAGS) -MMD -MP -c -o $@ $<
-$(BUILD)/lib/librocefs-rdmav34.so: $(patsubst %.c,$(BUILD)/%.o,$(wildcard rdma/provider/*.c))
-	@mkdir -p $(@D)
-	$(CC) $(PROVIDER_LDFLAGS) -o $@ $^ -libverbs
+# One library for each private ABI of libibverbs; they differ in how they register. The library that
+# they need is, when they are linked, one that has but the names.
+PROVIDER_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/register.c %/stub.c,$(wildcard rdma/provider/*.c)))
+define provider_rules
+$(BUILD)/rdma/provider/$(1)/%.o: rdma/provider/%.c $(STAMP)
+	@mkdir -p $$(@D)
+	$(CC) -I. -D_GNU_SOURCE $(PROVIDER_CFLAGS) -DROCEFS_ABI=$(1) -MMD -MP -c -o $$@ $$<
+$(BUILD)/rdma/provider/$(1)/libibverbs.so.1: $(BUILD)/rdma/provider/$(1)/stub.o
+	@echo 'IBVERBS_PRIVATE_$(1) { *; };' > $$(@D)/stub.map
+	$(CC) -shared -nostdlib -Wl,-soname,libibverbs.so.1,--version-script=$$(@D)/stub.map -o $$@ $$<
+$(BUILD)/lib/librocefs-rdmav$(1).so: $(PROVIDER_OBJECTS) $(BUILD)/rdma/provider/$(1)/register.o $(BUILD)/rdma/provider/$(1)/libibverbs.so.1
+	@mkdir -p $$(@D)
+	$(CC) $(PROVIDER_LDFLAGS) -o $$@ $$^
+endef
+$(foreach abi,$(PROVIDER_ABIS),$(eval $(call provider_rules,$(abi))))
 
 # libmango is loaded into other people's programs too. It exports what libmango.h declares, needs
 # nothing that they may not have, and stays: threads of it may be running.
@@ -188,6 +203,23 @@ $(BUILD)/test/provider/%.o: test/provider/%.c $(STAMP)
 	$(CC) -I. -D_GNU_SOURCE $(PROVIDER_CFLAGS) -MMD -MP -c -o $@ $<
 $(BUILD)/test/provider/verbs_test: $(patsubst %.c,$(BUILD)/%.o,$(wildcard test/provider/*.c))
 	$(CC) -pthread -o $@ $^ -libverbs
+
+# Other versions of libibverbs: `FIRST-VERSION ABI GROWTH COUNT SPEED` (test/abi/fake_libibverbs.c).
+define fake_rules
+$(BUILD)/test/abi/$(1)/libibverbs.so.1: test/abi/fake_libibverbs.c $(STAMP)
+	@mkdir -p $$(@D)
+	@echo 'IBVERBS_PRIVATE_$(2) { *; };' > $$(@D)/map
+	$(CC) -I. -D_GNU_SOURCE $(PROVIDER_CFLAGS) -DROCEFS_ABI=$(2) -DGROWTH=$(3) -DCOUNT=$(4) -DSPEED=$(5) \
+	  -shared -Wl,-soname,libibverbs.so.1,--version-script=$$(@D)/map -o $$@ $$<
+$(BUILD)/test/abi/open: | $(BUILD)/test/abi/$(1)/libibverbs.so.1
+endef
+$(eval $(call fake_rules,44,34,0,76,0))
+$(eval $(call fake_rules,57,57,0,76,0))
+$(eval $(call fake_rules,59,59,3,79,0))
+$(eval $(call fake_rules,62,59,4,81,1))
+$(eval $(call fake_rules,64,64,6,83,1))
+$(BUILD)/test/abi/open: test/abi/open.c $(STAMP)
+	$(CC) $(PROVIDER_CFLAGS) -o $@ $<
 
 # Catch2 is read once: it would take half the time of most tests.
 CATCH := $(BUILD)/test/catch.h

@@ -11,15 +11,9 @@
 namespace rocefs {
 namespace {
 
-// Packets that may be unacknowledged: 1 MiB of the largest bridges the time until the copy threads
-// of both ends have their turns.
-constexpr uint32_t kWindow = 256;
 constexpr size_t kMaxChannels = 1024;
-constexpr uint32_t kDeviceFatal = 8;  // IBV_EVENT_DEVICE_FATAL
-
-Error no_such(std::string_view what, uint32_t handle) {
-  return errorf(EINVAL, "there is no {} {}", what, handle);
-}
+// ibv_event_type
+constexpr uint32_t kDeviceFatal = 8, kPortActive = 9, kPortError = 10;
 
 bool takes_away(uint32_t op) {
   return op == ROCEFS_OP_DEREG_MR || op == ROCEFS_OP_DESTROY_CQ || op == ROCEFS_OP_DESTROY_SRQ ||
@@ -27,6 +21,10 @@ bool takes_away(uint32_t op) {
 }
 
 }  // namespace
+
+Error no_such(std::string_view what, uint32_t handle) {
+  return errorf(EINVAL, "there is no {} {}", what, handle);
+}
 
 Client::Client(Device& device, Numbers& numbers, std::shared_ptr<Process> process,
                std::shared_ptr<SharedMemory> page, std::string comm, uint32_t events)
@@ -54,6 +52,8 @@ void Client::give_back() {
   by_number_.clear();
   qps_.clear();
   srqs_.clear();
+  mws_.each([&](Mw& mw) { (void)device_->memory().remove(mw.key); });
+  mws_.clear();
   mrs_.each([&](Mr& mr) { (void)device_->memory().remove(mr.key); });
   mrs_.clear();
   cqs_.clear();
@@ -68,7 +68,7 @@ void Client::device_removed(Device& device) {
   device.remove_client(*this);
   device_ = nullptr;
   store_release(page_->gone, 1);  // after the last completion
-  tell(kDeviceFatal, 0);
+  (void)tell(kDeviceFatal, 0);
   process_->close_socket(events_);  // who waits for an event hears that none will come
   for (const auto& [name, socket] : channels_) process_->close_socket(socket);
   channels_.clear();
@@ -89,13 +89,17 @@ ClientQp* Client::completed(const Completion& completion) {
   return known ? qp->second : nullptr;
 }
 
-void Client::raise(uint32_t channel, uint64_t cookie) {
-  process_->send(channel, {reinterpret_cast<const uint8_t*>(&cookie), sizeof cookie});
+bool Client::raise(uint32_t channel, uint64_t cookie) {
+  return process_->send(channel, {reinterpret_cast<const uint8_t*>(&cookie), sizeof cookie});
 }
 
-void Client::tell(uint32_t type, uint64_t element) {
+bool Client::tell(uint32_t type, uint64_t element) {
   rocefs_async_event event{element, type, 0};
-  process_->send(events_, {reinterpret_cast<const uint8_t*>(&event), sizeof event});
+  return process_->send(events_, {reinterpret_cast<const uint8_t*>(&event), sizeof event});
+}
+
+void Client::port_changed(const Port& port) {
+  (void)tell(port.link_up() ? kPortActive : kPortError, port.number());
 }
 
 bool Client::wanted() const {
@@ -159,6 +163,7 @@ void Client::request(const rocefs_request& request, Attachment attachment, Reply
   Result<void> done = Error{ENODEV, "the device has left"};
   if (device_) {
     if (request.op == ROCEFS_OP_REG_MR) return reg_mr(request.u.reg_mr, std::move(reply));
+    if (request.op == ROCEFS_OP_REREG_MR) return rereg_mr(request.u.rereg_mr, std::move(reply));
     done = execute(request, attachment, answer);
   }
   if (!done) {
@@ -215,7 +220,17 @@ Result<void> Client::execute(const rocefs_request& request, Attachment& attachme
     case ROCEFS_OP_QUERY_QP:
       return query_qp(request.u.handle, answer);
     case ROCEFS_OP_DESTROY_QP:
-      return destroy_qp(request.u.handle);
+      return destroy_qp(request.u.handle, attachment, answer);
+    case ROCEFS_OP_RESIZE_CQ:
+      return resize_cq(request.u.resize_cq, attachment, answer);
+    case ROCEFS_OP_ALLOC_MW:
+      return alloc_mw(request.u.alloc_mw, answer);
+    case ROCEFS_OP_DEALLOC_MW:
+      return dealloc_mw(request.u.handle);
+    case ROCEFS_OP_ATTACH_MCAST:
+      return attach_multicast(request.u.multicast);
+    case ROCEFS_OP_DETACH_MCAST:
+      return detach_multicast(request.u.multicast);
     case ROCEFS_OP_CREATE_CHANNEL:
       return create_channel(request.u.channel, attachment.socket);
     case ROCEFS_OP_PUT_BACK_EVENT:
@@ -238,53 +253,6 @@ Result<void> Client::dealloc_pd(uint32_t handle) {
   return {};
 }
 
-void Client::reg_mr(const rocefs_reg_mr& wanted, Reply reply) {
-  auto refuse = [&](const Error& why) { reply(refusal(why)); };
-  if (!pds_.find(wanted.pd)) return refuse(no_such("protection domain", wanted.pd));
-  if (wanted.address + wanted.length < wanted.address) {
-    return refuse(Error{EINVAL, "the region passes the end of the address space"});
-  }
-  // As the kernel pins them, so are all pages touched before the region is there.
-  process_->run([this, alive = std::weak_ptr(alive_), process = process_.get(), wanted,
-                 reply = std::move(reply)]() mutable -> Task {
-    bool populated = process->populated(wanted.address, wanted.length);
-    return [this, alive = std::move(alive), wanted, populated, reply = std::move(reply)]() mutable {
-      if (alive.expired()) return;
-      rocefs_answer answer{};
-      Result<void> added =
-          populated ? add_region(wanted, answer)
-                    : Error{EFAULT, "the region's memory is not there, or may not be touched"};
-      reply(added ? answer : refusal(added.error()));
-    };
-  });
-}
-
-Result<void> Client::add_region(const rocefs_reg_mr& wanted, rocefs_answer& answer) {
-  if (!device_) return Error{ENODEV, "the device has left"};
-  Pd* pd = pds_.find(wanted.pd);
-  if (!pd) return no_such("protection domain", wanted.pd);
-  if (mrs_.full()) return Error{ENOMEM, "too many regions"};
-  Result<uint8_t> access = access_of(wanted.access);
-  if (!access) return access.error();
-  auto memory = std::make_shared<ClientMemory>(process_, wanted.address);
-  Result<uint32_t> key =
-      device_->memory().add(std::move(memory), wanted.iova, wanted.length, pd->number, *access);
-  if (!key) return key.error();
-  ++pd->users;
-  answer.u.mr.handle = mrs_.add(std::make_unique<Mr>(Mr{*key, pd}));
-  answer.u.mr.lkey = answer.u.mr.rkey = *key;
-  return {};
-}
-
-Result<void> Client::dereg_mr(uint32_t handle) {
-  Mr* mr = mrs_.find(handle);
-  if (!mr) return no_such("region", handle);
-  if (Result<void> removed = device_->memory().remove(mr->key); !removed) return removed;
-  --mr->pd->users;
-  mrs_.take(handle);
-  return {};
-}
-
 Result<void> Client::create_cq(const rocefs_create_cq& wanted, Attachment& attachment,
                                rocefs_answer& answer) {
   if (cqs_.full()) return Error{ENOMEM, "too many completion queues"};
@@ -296,6 +264,17 @@ Result<void> Client::create_cq(const rocefs_create_cq& wanted, Attachment& attac
   answer.u.created = attachment.layout;
   answer.u.created.handle = cqs_.add(std::make_unique<ClientCq>(
       *this, std::move(attachment.memory), attachment.layout.entries, wanted.cookie, socket));
+  return {};
+}
+
+Result<void> Client::resize_cq(const rocefs_resize_cq& wanted, Attachment& attachment,
+                               rocefs_answer& answer) {
+  ClientCq* cq = cqs_.find(wanted.handle);
+  if (!cq) return no_such("completion queue", wanted.handle);
+  Result<void> resized = cq->resize(std::move(attachment.memory), attachment.layout.entries);
+  if (!resized) return resized;
+  answer.u.created = attachment.layout;
+  answer.u.created.handle = wanted.handle;
   return {};
 }
 
@@ -322,12 +301,12 @@ Result<void> Client::create_channel(uint64_t name, uint32_t socket) {
 
 Result<void> Client::put_back(const rocefs_put_back& event) {
   if (event.channel == 0) {
-    tell(event.event.type, event.event.element);
+    (void)tell(event.event.type, event.event.element);
     return {};
   }
   auto channel = channels_.find(event.channel);
   if (channel == channels_.end()) return Error{EINVAL, "there is no such completion channel"};
-  raise(channel->second, event.event.element);
+  (void)raise(channel->second, event.event.element);
   return {};
 }
 
@@ -374,89 +353,6 @@ Result<void> Client::destroy_srq(uint32_t handle, Attachment& attachment, rocefs
   attachment.cookie = srq->created().cookie;
   answer.u.events = {0, srq->async_events()};
   srqs_.take(handle);
-  return {};
-}
-
-Result<void> Client::create_qp(const rocefs_create_qp& wanted, Attachment& attachment,
-                               rocefs_answer& answer) {
-  Pd* pd = pds_.find(wanted.pd);
-  ClientCq* send_cq = cqs_.find(wanted.send_cq);
-  ClientCq* receive_cq = cqs_.find(wanted.receive_cq);
-  ClientSrq* srq = srqs_.find(wanted.srq);
-  std::optional<QpType> type = qp_type_of(wanted.type);
-  if (!pd) return no_such("protection domain", wanted.pd);
-  if (!send_cq) return no_such("completion queue", wanted.send_cq);
-  if (!receive_cq) return no_such("completion queue", wanted.receive_cq);
-  if (wanted.srq && !srq) return no_such("shared receive queue", wanted.srq);
-  if (!type) return errorf(EOPNOTSUPP, "queue pairs of type {} are not supported", wanted.type);
-  if (qps_.full()) return Error{ENOMEM, "too many queue pairs"};
-  auto made = std::make_unique<ClientQp>(*this, attachment.memory, attachment.layout, wanted);
-  QpInit init;
-  init.type = *type;
-  init.pd = pd->number;
-  init.send_cq = send_cq;
-  init.receive_cq = receive_cq;
-  init.shared_receives = srq ? &srq->receives() : nullptr;
-  init.send_depth = attachment.layout.entries;
-  init.receive_depth = attachment.layout.receive_entries;
-  init.owner = {process_->credentials().pid, comm_};
-  Result<uint32_t> bell = take_doorbell(*made);
-  if (!bell) return bell.error();
-  Result<Qp*> qp = device_->create_qp(init);
-  Result<void> attached = qp ? made->attach(**qp, srq, attachment.layout) : qp.error();
-  if (!attached) {
-    give_doorbell(*made);
-    if (qp) device_->destroy_qp(**qp);
-    return attached;
-  }
-  ++pd->users;
-  ++send_cq->users;
-  ++receive_cq->users;
-  if (srq) ++srq->users;
-  by_number_[(*qp)->number()] = made.get();
-  answer.u.created = attachment.layout;
-  answer.u.created.doorbell = *bell;
-  answer.u.created.qpn = (*qp)->number();
-  answer.u.created.handle = qps_.add(std::move(made));
-  return {};
-}
-
-Result<void> Client::modify_qp(const rocefs_qp_attr& wanted) {
-  ClientQp* qp = qps_.find(wanted.handle);
-  if (!qp) return no_such("queue pair", wanted.handle);
-  Result<Modification> change = modification_of(*device_, qp->qp().state(), wanted);
-  if (!change) return change.error();
-  if (qp->qp().type() == QpType::kRc && change->to == QpState::kRtr) {
-    change->attributes.window = kWindow;
-    change->mask |= kQpWindow;
-  }
-  Result<void> modified = qp->qp().modify(change->to, change->attributes, change->mask);
-  if (!modified) return modified;
-  if (change->to == QpState::kReset) qp->drop();
-  (void)qp->serve();
-  return {};
-}
-
-Result<void> Client::query_qp(uint32_t handle, rocefs_answer& answer) {
-  ClientQp* qp = qps_.find(handle);
-  if (!qp) return no_such("queue pair", handle);
-  answer.u.qp.handle = handle;
-  describe(qp->qp().attributes(), qp->qp().state(), qp->qp().port(), answer.u.qp);
-  return {};
-}
-
-Result<void> Client::destroy_qp(uint32_t handle) {
-  ClientQp* qp = qps_.find(handle);
-  if (!qp) return no_such("queue pair", handle);
-  const rocefs_create_qp& created = qp->created();
-  by_number_.erase(qp->qp().number());
-  qp->destroy();
-  give_doorbell(*qp);
-  --pds_.find(created.pd)->users;
-  --cqs_.find(created.send_cq)->users;
-  --cqs_.find(created.receive_cq)->users;
-  if (qp->srq()) --qp->srq()->users;
-  qps_.take(handle);
   return {};
 }
 

@@ -38,24 +38,28 @@ class ClientCq final : public CompletionSink {
   void publish(bool solicited) override;
 
   uint64_t cookie() const { return cookie_; }
+  // Goes on in other memory, with what the client has not consumed yet. EINVAL: that is more than
+  // it holds, or the client lies.
+  Result<void> resize(std::shared_ptr<SharedMemory> memory, uint32_t entries);
   // Events of it that the client was sent, or will be.
   uint32_t completion_events() const { return completion_events_; }
-  uint32_t async_events() const { return overrun_ ? 1 : 0; }
+  uint32_t async_events() const { return async_events_; }
   uint32_t users = 0;  // halves of queue pairs
 
  private:
   void raise(bool solicited);
 
   Client& client_;
-  const std::shared_ptr<SharedMemory> memory_;
-  rocefs_cq_page* const page_;
-  const uint32_t entries_;
+  std::shared_ptr<SharedMemory> memory_;
+  rocefs_cq_page* page_;
+  uint32_t entries_;
   const uint64_t cookie_;
   const uint32_t channel_;  // a socket of the process's; 0 for none
   Completion claimed_;
   uint32_t produced_ = 0;
   uint32_t completion_events_ = 0;
-  bool overrun_ = false;
+  bool overrun_ = false;  // since it has this memory
+  uint32_t async_events_ = 0;
 };
 
 // What a doorbell stands for.
@@ -92,7 +96,7 @@ class ClientSrq final : public ClientQueue {
   uint32_t async_events_ = 0;
 };
 
-class ClientQp final : public ClientQueue {
+class ClientQp final : public ClientQueue, public QpObserver {
  public:
   ClientQp(Client& client, std::shared_ptr<SharedMemory> memory, const rocefs_created& layout,
            const rocefs_create_qp& wanted);
@@ -115,6 +119,11 @@ class ClientQp final : public ClientQueue {
   void drop();
   // It goes; afterwards nothing of its memory is used any more.
   void destroy();
+  void qp_event(QpEvent event) override;
+  // Events of it that the client was sent, or will be.
+  uint32_t async_events() const { return async_events_; }
+  // Groups that it is attached to.
+  uint32_t groups = 0;
 
  private:
   bool serve_sends();
@@ -131,6 +140,7 @@ class ClientQp final : public ClientQueue {
   WqeRing<rocefs_receive_wqe> receives_;
   Qp* qp_ = nullptr;
   ClientSrq* srq_ = nullptr;
+  uint32_t async_events_ = 0;
 };
 
 class Client final : public DeviceClient {
@@ -166,15 +176,16 @@ class Client final : public DeviceClient {
 
   // The device is going.
   void device_removed(Device& device) override;
+  void port_changed(const Port& port) override;
 
   Device& device() { return *device_; }
   Process& process() { return *process_; }
   const std::shared_ptr<Process>& shared_process() { return process_; }
   // A completion has come for it; whose it is, if that is known still.
   ClientQp* completed(const Completion& completion);
-  void raise(uint32_t channel, uint64_t cookie);
-  // An asynchronous event.
-  void tell(uint32_t type, uint64_t element);
+  // Events. False if it will never come: too many wait.
+  bool raise(uint32_t channel, uint64_t cookie);
+  bool tell(uint32_t type, uint64_t element);
 
  private:
   struct Pd {
@@ -185,12 +196,18 @@ class Client final : public DeviceClient {
     uint32_t key = 0;
     Pd* pd = nullptr;
   };
+  struct Mw {
+    uint32_t key = 0;
+    Pd* pd = nullptr;
+  };
 
   Result<void> execute(const rocefs_request& request, Attachment& attachment,
                        rocefs_answer& answer);
   Result<void> query_port(uint32_t port, rocefs_answer& answer);
   Result<void> dealloc_pd(uint32_t handle);
   Result<void> create_cq(const rocefs_create_cq& wanted, Attachment& attachment,
+                         rocefs_answer& answer);
+  Result<void> resize_cq(const rocefs_resize_cq& wanted, Attachment& attachment,
                          rocefs_answer& answer);
   Result<void> destroy_cq(uint32_t handle, Attachment& attachment, rocefs_answer& answer);
   Result<void> create_srq(const rocefs_create_srq& wanted, Attachment& attachment,
@@ -204,10 +221,20 @@ class Client final : public DeviceClient {
                          rocefs_answer& answer);
   Result<void> modify_qp(const rocefs_qp_attr& wanted);
   Result<void> query_qp(uint32_t handle, rocefs_answer& answer);
-  Result<void> destroy_qp(uint32_t handle);
+  Result<void> destroy_qp(uint32_t handle, Attachment& attachment, rocefs_answer& answer);
+  Result<void> attach_multicast(const rocefs_multicast& wanted);
+  Result<void> detach_multicast(const rocefs_multicast& wanted);
   void reg_mr(const rocefs_reg_mr& wanted, Reply reply);
   Result<void> add_region(const rocefs_reg_mr& wanted, rocefs_answer& answer);
+  // What is under way in the client's memory has ended when `reply` is called.
+  void rereg_mr(const rocefs_rereg_mr& wanted, Reply reply);
+  Result<void> change_region(const rocefs_rereg_mr& wanted, rocefs_answer& answer);
   Result<void> dereg_mr(uint32_t handle);
+  Result<void> alloc_mw(const rocefs_alloc_mw& wanted, rocefs_answer& answer);
+  Result<void> dealloc_mw(uint32_t handle);
+  // Calls `then` on the core when the copy thread has found whether the bytes are there.
+  using Populated = UniqueFunction<void(bool populated)>;
+  void populate(uint64_t address, uint64_t length, Populated then);
   void give_back();
   Result<uint32_t> take_doorbell(ClientQueue& queue);
   void give_doorbell(ClientQueue& queue);
@@ -227,15 +254,19 @@ class Client final : public DeviceClient {
 
   Handles<Pd> pds_{ROCEFS_MAX_PD};
   Handles<Mr> mrs_{ROCEFS_MAX_MR};
+  Handles<Mw> mws_{ROCEFS_MAX_MW};
   Handles<ClientCq> cqs_{ROCEFS_MAX_CQ};
   Handles<ClientSrq> srqs_{ROCEFS_MAX_QUEUES};
   Handles<ClientQp> qps_{ROCEFS_MAX_QUEUES};
+  uint32_t groups_ = 0;  // attachments of all
   std::vector<ClientQueue*> doorbells_;
   std::vector<uint32_t> served_again_;  // doorbells of queues that may have more
   std::unordered_map<uint32_t, ClientQp*> by_number_;
   std::unordered_map<uint64_t, uint32_t> channels_;  // their sockets, by name
 };
 
+// Of a handle that is nobody's.
+Error no_such(std::string_view what, uint32_t handle);
 // What is answered instead.
 rocefs_answer refusal(const Error& why);
 

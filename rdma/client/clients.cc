@@ -34,10 +34,12 @@ void Clients::describe(const Device& device, rocefs_device_attr& out) const {
   out.max_cq = ROCEFS_MAX_CQ;
   out.max_cqe = ROCEFS_MAX_CQE;
   out.max_mr = ROCEFS_MAX_MR;
+  out.max_mw = ROCEFS_MAX_MW;
+  out.max_mcast_attach = ROCEFS_MAX_MCAST_ATTACH;
   out.max_pd = ROCEFS_MAX_PD;
   out.max_srq_wr = ROCEFS_MAX_SRQ_WR;
   out.max_rd_atomic = kMaxRdAtomic;
-  out.max_ah = 1u << 20;
+  out.max_ah = ROCEFS_MAX_AH;
   out.ports = static_cast<uint32_t>(device.port_count());
   std::string_view(kFirmwareVersion).copy(out.fw_ver, sizeof out.fw_ver - 1);
 }

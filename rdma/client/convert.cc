@@ -14,18 +14,18 @@ namespace {
 enum : uint32_t {
   kState = 1 << 0,
   kCurrentState = 1 << 1,
-  kAsyncNotify = 1 << 2,
   kAddress = 1 << 7,
 };
 struct MaskPair {
   uint32_t ibv, ours;
 };
 constexpr MaskPair kMasks[] = {
-    {1 << 3, kQpAccess},      {1 << 4, kQpPkeyIndex},        {1 << 5, kQpPort},
-    {1 << 6, kQpQkey},        {kAddress, kQpPath},           {1 << 8, kQpPathMtu},
-    {1 << 9, kQpTimeout},     {1 << 10, kQpRetryCount},      {1 << 11, kQpRnrRetry},
-    {1 << 12, kQpReceivePsn}, {1 << 13, kQpMaxRdAtomic},     {1 << 15, kQpMinRnrTimer},
-    {1 << 16, kQpSendPsn},    {1 << 17, kQpMaxDestRdAtomic}, {1 << 20, kQpRemoteQpn},
+    {1 << 2, kQpNotifyDrained}, {1 << 3, kQpAccess},      {1 << 4, kQpPkeyIndex},
+    {1 << 5, kQpPort},          {1 << 6, kQpQkey},        {kAddress, kQpPath},
+    {1 << 8, kQpPathMtu},       {1 << 9, kQpTimeout},     {1 << 10, kQpRetryCount},
+    {1 << 11, kQpRnrRetry},     {1 << 12, kQpReceivePsn}, {1 << 13, kQpMaxRdAtomic},
+    {1 << 15, kQpMinRnrTimer},  {1 << 16, kQpSendPsn},    {1 << 17, kQpMaxDestRdAtomic},
+    {1 << 20, kQpRemoteQpn},
 };
 
 // ibv_access_flags 20 to 29 are optional: a device that lacks them ignores them.
@@ -66,6 +66,8 @@ std::optional<SendOp> send_op_of(uint32_t opcode) {
       return SendOp::kFetchAdd;
     case ROCEFS_WR_LOCAL_INV:
       return SendOp::kLocalInvalidate;
+    case ROCEFS_WR_BIND_MW:
+      return SendOp::kBindWindow;
     case ROCEFS_WR_SEND_WITH_INV:
       return SendOp::kSendInvalidate;
   }
@@ -188,7 +190,7 @@ Result<Modification> modification_of(const Device& device, QpState now,
   if ((attr.mask & kCurrentState) && attr.current_state != static_cast<uint32_t>(now)) {
     return errorf(EINVAL, "the queue pair is in {}", name(now));
   }
-  uint32_t known = kState | kCurrentState | kAsyncNotify;
+  uint32_t known = kState | kCurrentState;
   for (const MaskPair& pair : kMasks) {
     known |= pair.ibv;
     if (attr.mask & pair.ibv) out.mask |= pair.ours;
@@ -220,6 +222,7 @@ Result<Modification> modification_of(const Device& device, QpState now,
   a.min_rnr_timer = narrow<uint8_t>(attr.min_rnr_timer);
   a.max_rd_atomic = narrow<uint8_t>(attr.max_rd_atomic);
   a.max_dest_rd_atomic = narrow<uint8_t>(attr.max_dest_rd_atomic);
+  a.notify_drained = attr.notify_drained != 0;
   return out;
 }
 
@@ -281,6 +284,10 @@ SendRequest send_request_of(const Device& device, const rocefs_send_wqe& wqe,
   request.op = op.value_or(SendOp::kSend);
   bool invalidates = op == SendOp::kSendInvalidate || op == SendOp::kLocalInvalidate;
   request.rkey = invalidates ? wqe.immediate : wqe.rkey;
+  if (op == SendOp::kBindWindow) {
+    request.bind_access = static_cast<uint8_t>(wqe.immediate & kRemoteAny);
+    request.malformed = (wqe.immediate & ~uint32_t{kRemoteAny}) || (wqe.flags & ROCEFS_SEND_INLINE);
+  }
   bool swaps = op == SendOp::kCompareSwap;
   request.compare = swaps ? wqe.compare_add : 0;
   request.swap_add = swaps ? wqe.swap : wqe.compare_add;

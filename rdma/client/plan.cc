@@ -21,13 +21,13 @@ Error too_large(std::string_view what, uint64_t value, uint64_t most) {
   return errorf(EINVAL, "{} {}: at most {}", what, value, most);
 }
 
-Result<rocefs_created> plan_cq(const rocefs_create_cq& wanted) {
-  if (wanted.entries == 0) return Error{EINVAL, "a completion queue without entries"};
-  if (wanted.entries > ROCEFS_MAX_CQE) {
-    return too_large("completion queue entries", wanted.entries, ROCEFS_MAX_CQE);
+Result<rocefs_created> plan_cq(uint32_t entries) {
+  if (entries == 0) return Error{EINVAL, "a completion queue without entries"};
+  if (entries > ROCEFS_MAX_CQE) {
+    return too_large("completion queue entries", entries, ROCEFS_MAX_CQE);
   }
   rocefs_created made{};
-  made.entries = slots(wanted.entries);
+  made.entries = slots(entries);
   made.size = ROCEFS_CQ_ENTRIES + pages(made.entries * sizeof(rocefs_cqe));
   return made;
 }
@@ -71,7 +71,9 @@ Result<rocefs_created> plan_qp(const rocefs_create_qp& wanted) {
 Result<rocefs_created> plan(const rocefs_request& request) {
   switch (request.op) {
     case ROCEFS_OP_CREATE_CQ:
-      return plan_cq(request.u.create_cq);
+      return plan_cq(request.u.create_cq.entries);
+    case ROCEFS_OP_RESIZE_CQ:
+      return plan_cq(request.u.resize_cq.entries);
     case ROCEFS_OP_CREATE_SRQ:
       return plan_srq(request.u.create_srq);
     case ROCEFS_OP_CREATE_QP:

@@ -120,10 +120,10 @@ void Process::run(Work work) {
   job.extra->work = std::move(work);
 }
 
-void Process::send(uint32_t socket, std::span<const uint8_t> message) {
+bool Process::send(uint32_t socket, std::span<const uint8_t> message) {
   if (unsent_.fetch_add(1) >= kMaxWaiting) {  // its memory blocks, and it asks for more
     unsent_.fetch_sub(1);
-    return;
+    return false;
   }
   Job& job = asked_.emplace_back();
   job.extra = std::make_unique<Extra>();
@@ -132,6 +132,7 @@ void Process::send(uint32_t socket, std::span<const uint8_t> message) {
   job.address = socket;
   job.length = static_cast<uint32_t>(message.size());
   std::copy(message.begin(), message.end(), job.extra->message.begin());
+  return true;
 }
 
 void Process::close_socket(uint32_t socket) {
@@ -295,7 +296,11 @@ void Process::work(std::span<Job> batch, std::vector<Done>& done) {
       case Job::Kind::kSend: {
         unsent_.fetch_sub(1);
         auto socket = sockets_.find(static_cast<uint32_t>(job.address));
-        if (socket == sockets_.end() || socket->second.waiting.size() == kMaxWaiting) break;
+        if (socket == sockets_.end()) break;
+        if (socket->second.waiting.size() == kMaxWaiting) {
+          note_lost(job);
+          break;
+        }
         socket->second.waiting.emplace_back(job.extra->message, job.length);
         ++backlog_;
         if (!send_now(socket->second)) close_now(socket->first);
@@ -352,6 +357,15 @@ bool Process::change(const Job& job) const {
   return transfer(Job::Kind::kWrite, {&local, 1}, {&remote, 1}) == kSize;
 }
 
+// Who destroys an object waits until all its events are acknowledged, and these never will be.
+void Process::note_lost(const Job& job) {
+  uint64_t cookie = 0;
+  std::memcpy(&cookie, job.extra->message.data(), sizeof cookie);
+  if (lost_.size() == kMaxLost && lost_.count(cookie) == 0) return;
+  Unsent& lost = lost_[cookie];
+  ++(job.length == sizeof cookie ? lost.completions : lost.asynchronous);
+}
+
 bool Process::send_now(EventSocket& socket) {
   while (!socket.waiting.empty()) {
     const auto& [message, length] = socket.waiting.front();
@@ -385,6 +399,10 @@ void Process::close_now(uint32_t number) {
 
 Process::Unsent Process::forget_events(uint64_t cookie) {
   Unsent unsent;
+  if (auto lost = lost_.find(cookie); lost != lost_.end()) {
+    unsent = lost->second;
+    lost_.erase(lost);
+  }
   for (auto& [number, socket] : sockets_) {
     backlog_ -= std::erase_if(socket.waiting, [&](const auto& event) {
       if (std::memcmp(event.first.data(), &cookie, sizeof cookie) != 0) return false;

@@ -67,9 +67,10 @@ class Process {
   // anything, on the core.
   using Work = UniqueFunction<Task()>;
   void run(Work work);
-  // Sends a message of at most 16 bytes to a socket that adopt() has taken. It is lost when too
-  // many wait: for room in the socket, or for memory of the client's that blocks.
-  void send(uint32_t socket, std::span<const uint8_t> message);
+  // Sends a message of at most 16 bytes to a socket that adopt() has taken. False, and it is lost,
+  // when too many wait for memory of the client's that blocks; when too many wait for room in the
+  // socket it is lost later, and forget_events() knows of it.
+  bool send(uint32_t socket, std::span<const uint8_t> message);
   void close_socket(uint32_t socket);
   // Any thread. False once it is closed, by us or at its other end.
   bool has_socket(uint32_t socket);
@@ -100,7 +101,8 @@ class Process {
 
   // Copy thread. Whether `address` holds this number: whether the process may be read at all.
   bool holds(uint64_t address, uint32_t number) const;
-  // Copy thread. Takes back the events of `cookie` for which there was no room in their sockets.
+  // Copy thread. Takes back the events of `cookie` for which there was no room in their sockets,
+  // and tells of those that were lost for that.
   struct Unsent {
     uint32_t completions = 0;
     uint32_t asynchronous = 0;
@@ -139,6 +141,7 @@ class Process {
     std::deque<std::pair<std::array<uint8_t, 16>, size_t>> waiting;  // for room in it
   };
   static constexpr size_t kMaxWaiting = 4096;
+  static constexpr size_t kMaxLost = 4 * kMaxWaiting;  // objects whose losses are kept in mind
 
   Process(const Credentials& who, Fd pidfd, Engine& engine);
   void run_thread();
@@ -151,6 +154,7 @@ class Process {
   bool change(const Job& job) const;
   // False when its other end has closed it.
   bool send_now(EventSocket& socket);
+  void note_lost(const Job& job);
   void sweep_sockets();
   void close_now(uint32_t socket);
   bool alive() const;
@@ -183,6 +187,7 @@ class Process {
   uint32_t next_socket_ = 1;                 // control thread
   std::map<uint32_t, EventSocket> sockets_;  // copy thread
   size_t backlog_ = 0;                       // of all sockets
+  std::map<uint64_t, Unsent> lost_;          // copy thread; events by cookie
   uint64_t moved_ = 0;                       // bytes, of the last batch
 };
 

@@ -35,7 +35,7 @@ class SlotMemory final : public Memory {
 Completion* ClientCq::claim() {
   if (produced_ - load_acquire(page_->consumed) >= entries_) {
     constexpr uint32_t kCqError = 0;  // IBV_EVENT_CQ_ERR
-    if (!std::exchange(overrun_, true)) client_.tell(kCqError, cookie_);
+    if (!std::exchange(overrun_, true)) async_events_ += client_.tell(kCqError, cookie_);
     return nullptr;
   }
   claimed_ = {};
@@ -73,8 +73,29 @@ void ClientCq::raise(bool solicited) {
   uint32_t how = armed.load(std::memory_order_relaxed);
   if (how == ROCEFS_ARMED_NO || (how == ROCEFS_ARMED_SOLICITED && !solicited)) return;
   armed.store(ROCEFS_ARMED_NO, std::memory_order_relaxed);
-  ++completion_events_;
-  client_.raise(channel_, cookie_);
+  completion_events_ += client_.raise(channel_, cookie_);
+}
+
+Result<void> ClientCq::resize(std::shared_ptr<SharedMemory> memory, uint32_t entries) {
+  uint32_t consumed = load_acquire(page_->consumed);
+  uint32_t held = produced_ - consumed;
+  if (held > entries_ || held > entries) {
+    return errorf(EINVAL, "{} completions wait: {} are no room for them", held, entries);
+  }
+  auto* page = memory->at<rocefs_cq_page>(0);
+  auto* from = memory_->at<rocefs_cqe>(ROCEFS_CQ_ENTRIES);
+  auto* to = memory->at<rocefs_cqe>(ROCEFS_CQ_ENTRIES);
+  for (uint32_t i = consumed; i != produced_; ++i) {
+    std::memcpy(&to[i & (entries - 1)], &from[i & (entries_ - 1)], sizeof *to);
+  }
+  page->produced = produced_;
+  page->consumed = consumed;
+  page->armed = load_acquire(page_->armed);
+  memory_ = std::move(memory);
+  page_ = page;
+  entries_ = entries;
+  overrun_ = false;
+  return {};
 }
 
 ClientSrq::ClientSrq(Client& client, std::shared_ptr<SharedMemory> memory,
@@ -106,8 +127,7 @@ void ClientSrq::set_limit(uint32_t limit) {
   constexpr uint32_t kLimitReached = 15;  // IBV_EVENT_SRQ_LIMIT_REACHED
   receives_.set_limit(limit, [this] {
     limit_ = 0;
-    ++async_events_;
-    client_.tell(kLimitReached, wanted_.cookie);
+    async_events_ += client_.tell(kLimitReached, wanted_.cookie);
   });
 }
 
@@ -208,6 +228,11 @@ void ClientQp::destroy() {
   device.destroy_qp(*qp_);
   (void)device.memory().remove(limits_.inline_key);
   qp_ = nullptr;
+}
+
+void ClientQp::qp_event(QpEvent event) {
+  constexpr uint32_t kTypes[] = {1, 2, 3, 4, 5, 16};  // ibv_event_type, in the order of QpEvent
+  async_events_ += client_.tell(kTypes[static_cast<size_t>(event)], wanted_.cookie);
 }
 
 }  // namespace rocefs

@@ -36,12 +36,18 @@ struct ibv_ah* rocefs_create_ah(struct ibv_pd* pd, struct ibv_ah_attr* attr) {
     errno = EINVAL;
     return NULL;
   }
+  struct rocefs_context* context = rocefs_context_of(pd->context);
   struct rocefs_ah* ah = calloc(1, sizeof *ah);
   if (!ah) return NULL;
   rocefs_address_from_ah(&ah->path, attr);
   request.u.address = ah->path;
-  int error = rocefs_request(rocefs_context_of(pd->context), &request, NULL);
+  int error = 0;
+  if (__atomic_add_fetch(&context->handles, 1, __ATOMIC_RELAXED) > context->attr.max_ah)
+    error = ENOMEM;
+  else
+    error = rocefs_request(context, &request, NULL);
   if (error) {
+    __atomic_sub_fetch(&context->handles, 1, __ATOMIC_RELAXED);
     free(ah);
     errno = error;
     return NULL;
@@ -50,6 +56,7 @@ struct ibv_ah* rocefs_create_ah(struct ibv_pd* pd, struct ibv_ah_attr* attr) {
 }
 
 int rocefs_destroy_ah(struct ibv_ah* ah) {
+  __atomic_sub_fetch(&rocefs_context_of(ah->context)->handles, 1, __ATOMIC_RELAXED);
   free(ROCEFS_CONTAINER(ah, struct rocefs_ah, ibv));
   return 0;
 }

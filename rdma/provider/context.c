@@ -8,9 +8,15 @@
 #include <unistd.h>
 
 #include "rdma/provider/rocefs.h"
+#include "rdma/provider/slots.h"
 
 /* What the engine reads to see whether it may access the memory of this process. */
 static const uint32_t kProbe = ROCEFS_UAPI_MAGIC;
+
+/* As libibverbs knows it. */
+static struct verbs_context* library_context(struct rocefs_context* context) {
+  return (struct verbs_context*)(void*)((char*)&context->verbs + rocefs_context_shift());
+}
 
 bool rocefs_is_foreign(const struct rocefs_context* context) {
   return getpid() != context->connection.owner;
@@ -22,7 +28,7 @@ int rocefs_request_passing(struct rocefs_context* context, struct rocefs_request
   if (rocefs_is_foreign(context) || rocefs_is_gone(context)) return EIO;
   int error = rocefs_exchange(&context->connection, request, passed, answer, received, count);
   if (error || !answer->error) return error;
-  __verbs_log(&context->verbs, VERBS_LOG_WARN, "rocefs: %s: %.*s\n",
+  __verbs_log(library_context(context), VERBS_LOG_WARN, "rocefs: %s: %.*s\n",
               context->verbs.context.device->name, (int)sizeof answer->u.reason, answer->u.reason);
   return answer->error;
 }
@@ -121,7 +127,7 @@ static int open_engine(struct rocefs_context* context, const char* root, char* w
   return error;
 }
 
-static void free_context(struct ibv_context* ibv) {
+void rocefs_free_context(struct ibv_context* ibv) {
   struct rocefs_context* context = rocefs_context_of(ibv);
   rocefs_remove_channels(context);
   /* In a child of fork() something else may be in its place. */
@@ -129,47 +135,18 @@ static void free_context(struct ibv_context* ibv) {
   close(context->doorbell);
   rocefs_disconnect(&context->connection);
   pthread_mutex_destroy(&context->teardown);
-  verbs_uninit_context(&context->verbs);
+  verbs_uninit_context(library_context(context));
   free(context);
 }
 
 /* libibverbs counts what has been acknowledged; nothing is to be done when an event is read. */
-static void async_event(struct ibv_context* context, struct ibv_async_event* event) {
+void rocefs_async_event(struct ibv_context* context, struct ibv_async_event* event) {
   (void)context;
   (void)event;
 }
-static void cq_event(struct ibv_cq* cq) {
+void rocefs_cq_event(struct ibv_cq* cq) {
   (void)cq;
 }
-
-static const struct verbs_context_ops kContextOps = {
-    .alloc_pd = rocefs_alloc_pd,
-    .async_event = async_event,
-    .cq_event = cq_event,
-    .create_ah = rocefs_create_ah,
-    .create_cq = rocefs_create_cq,
-    .create_qp = rocefs_create_qp,
-    .create_srq = rocefs_create_srq,
-    .dealloc_pd = rocefs_dealloc_pd,
-    .dereg_mr = rocefs_dereg_mr,
-    .destroy_ah = rocefs_destroy_ah,
-    .destroy_cq = rocefs_destroy_cq,
-    .destroy_qp = rocefs_destroy_qp,
-    .destroy_srq = rocefs_destroy_srq,
-    .free_context = free_context,
-    .modify_qp = rocefs_modify_qp,
-    .modify_srq = rocefs_modify_srq,
-    .poll_cq = rocefs_poll_cq,
-    .post_recv = rocefs_post_recv,
-    .post_send = rocefs_post_send,
-    .post_srq_recv = rocefs_post_srq_recv,
-    .query_device_ex = rocefs_query_device,
-    .query_port = rocefs_query_port,
-    .query_qp = rocefs_query_qp,
-    .query_srq = rocefs_query_srq,
-    .reg_mr = rocefs_reg_mr,
-    .req_notify_cq = rocefs_req_notify_cq,
-};
 
 struct verbs_context* rocefs_alloc_context(struct ibv_device* device, int cmd_fd,
                                            void* private_data) {
@@ -178,20 +155,20 @@ struct verbs_context* rocefs_alloc_context(struct ibv_device* device, int cmd_fd
   (void)private_data;
   struct rocefs_context* context = _verbs_init_and_alloc_context(
       device, cmd_fd, sizeof *context,
-      (struct verbs_context*)offsetof(struct rocefs_context, verbs), 0);
+      (struct verbs_context*)(offsetof(struct rocefs_context, verbs) + rocefs_context_shift()), 0);
   if (!context) return NULL;
   context->doorbell = -1;
   int error = open_engine(context, ours->root, why, sizeof why);
   if (error) {
     /* libibverbs has no words for this, and a program only errno. */
     fprintf(stderr, "rocefs: %s: %s\n", device->name, why);
-    verbs_uninit_context(&context->verbs);
+    verbs_uninit_context(library_context(context));
     free(context);
     errno = error;
     return NULL;
   }
   pthread_mutex_init(&context->teardown, NULL);
   context->verbs.context.num_comp_vectors = 1;
-  verbs_set_ops(&context->verbs, &kContextOps);
-  return &context->verbs;
+  verbs_set_ops(library_context(context), rocefs_slots());
+  return library_context(context);
 }

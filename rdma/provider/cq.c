@@ -12,15 +12,16 @@ static int map_cq(struct rocefs_cq* cq, const struct rocefs_created* created, in
   cq->size = created->size;
   cq->entries = (struct rocefs_cqe*)((char*)cq->page + ROCEFS_CQ_ENTRIES);
   cq->mask = created->entries - 1;
-  cq->ibv.handle = created->handle;
-  cq->ibv.cqe = (int)created->entries;
+  cq->verbs.cq.handle = created->handle;
+  cq->verbs.cq.cqe = (int)created->entries;
   return 0;
 }
 
 static int create(struct rocefs_context* context, struct rocefs_cq* cq, uint32_t entries) {
   struct rocefs_request request = {
       .op = ROCEFS_OP_CREATE_CQ,
-      .u.create_cq = {.cookie = (uintptr_t)&cq->ibv, .channel = cq->channel, .entries = entries}};
+      .u.create_cq = {
+          .cookie = (uintptr_t)&cq->verbs.cq, .channel = cq->channel, .entries = entries}};
   struct rocefs_answer answer;
   int fd;
   int error = rocefs_request_passing(context, &request, -1, &answer, &fd, 1);
@@ -47,7 +48,7 @@ struct ibv_cq* rocefs_create_cq(struct ibv_context* ibv, int cqe, struct ibv_com
     return NULL;
   }
   pthread_mutex_init(&cq->lock, NULL);
-  return &cq->ibv;
+  return &cq->verbs.cq;
 }
 
 int rocefs_destroy_cq(struct ibv_cq* ibv) {
@@ -93,7 +94,7 @@ static void read_cqe(struct ibv_wc* wc, const struct rocefs_cqe* cqe) {
 }
 
 /* Of a queue pair that is there: its destruction takes its completions out first. */
-static void take_slots_back(const struct rocefs_cqe* cqe) {
+void rocefs_take_slots_back(const struct rocefs_cqe* cqe) {
   struct ibv_qp* qp = (struct ibv_qp*)(uintptr_t)cqe->qp;
   if (!qp || (cqe->opcode & IBV_WC_RECV)) return;
   __atomic_store_n(&rocefs_qp_of(qp)->send.polled, cqe->released, __ATOMIC_RELEASE);
@@ -107,7 +108,7 @@ static int take(struct rocefs_cq* cq, int count, struct ibv_wc* wc) {
   while (taken < count && next != end) {
     const struct rocefs_cqe* cqe = &cq->entries[next++ & cq->mask];
     read_cqe(&wc[taken++], cqe);
-    take_slots_back(cqe);
+    rocefs_take_slots_back(cqe);
   }
   if (taken > 0) __atomic_store_n(&cq->page->consumed, next, __ATOMIC_RELEASE);
   pthread_mutex_unlock(&cq->lock);
@@ -131,6 +132,7 @@ int rocefs_poll_cq(struct ibv_cq* ibv, int count, struct ibv_wc* wc) {
 int rocefs_req_notify_cq(struct ibv_cq* ibv, int solicited_only) {
   struct rocefs_cq* cq = rocefs_cq_of(ibv);
   if (rocefs_is_gone(rocefs_context_of(ibv->context))) return EIO;
+  pthread_mutex_lock(&cq->lock); /* nobody resizes it meanwhile */
   uint32_t wanted = solicited_only ? ROCEFS_ARMED_SOLICITED : ROCEFS_ARMED_NEXT;
   uint32_t armed = __atomic_load_n(&cq->page->armed, __ATOMIC_RELAXED);
   while (armed < wanted && !__atomic_compare_exchange_n(&cq->page->armed, &armed, wanted, false,
@@ -139,7 +141,27 @@ int rocefs_req_notify_cq(struct ibv_cq* ibv, int solicited_only) {
   /* A program polls once more after this. Either that finds what has just completed, or the engine
    * has seen that the CQ is armed. */
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  pthread_mutex_unlock(&cq->lock);
   return 0;
+}
+
+/* The engine has moved what was not consumed to the new memory when it answers, and writes to that
+ * from then on. */
+int rocefs_resize_cq(struct ibv_cq* ibv, int cqe) {
+  struct rocefs_context* context = rocefs_context_of(ibv->context);
+  struct rocefs_cq* cq = rocefs_cq_of(ibv);
+  if (cqe < 1 || (uint32_t)cqe > context->attr.max_cqe) return EINVAL;
+  struct rocefs_request request = {
+      .op = ROCEFS_OP_RESIZE_CQ, .u.resize_cq = {.handle = ibv->handle, .entries = (uint32_t)cqe}};
+  struct rocefs_answer answer;
+  int fd;
+  pthread_mutex_lock(&cq->lock);
+  struct rocefs_cq_page* before = cq->page;
+  size_t size = cq->size;
+  int error = rocefs_request_passing(context, &request, -1, &answer, &fd, 1);
+  if (!error && !(error = map_cq(cq, &answer.u.created, fd))) munmap(before, size);
+  pthread_mutex_unlock(&cq->lock);
+  return error;
 }
 
 void rocefs_clean_cq(struct ibv_cq* ibv, uint32_t qpn) {

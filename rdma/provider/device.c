@@ -57,7 +57,7 @@ static void uninit_device(struct verbs_device* device) {
   free(ROCEFS_CONTAINER(device, struct rocefs_device, verbs));
 }
 
-static const struct verbs_device_ops kDeviceOps = {
+const struct verbs_device_ops rocefs_device_ops = {
     .name = "rocefs",
     .match_min_abi_version = 1,
     .match_max_abi_version = 1,
@@ -66,7 +66,3 @@ static const struct verbs_device_ops kDeviceOps = {
     .alloc_device = alloc_device,
     .uninit_device = uninit_device,
 };
-
-__attribute__((constructor)) static void register_driver(void) {
-  verbs_register_driver_34(&kDeviceOps);
-}

@@ -20,8 +20,9 @@ static void fill_device_attr(struct ibv_device_attr* out, const struct rocefs_de
   out->hw_ver = in->hw_ver;
   out->max_qp = (int)in->max_qp;
   out->max_qp_wr = (int)in->max_qp_wr;
-  out->device_cap_flags =
-      IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN;
+  out->device_cap_flags = IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |
+                          IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_MEM_WINDOW |
+                          IBV_DEVICE_MEM_WINDOW_TYPE_2B;
   out->max_sge = (int)in->max_sge;
   out->max_sge_rd = (int)in->max_sge;
   out->max_cq = (int)in->max_cq;
@@ -32,6 +33,9 @@ static void fill_device_attr(struct ibv_device_attr* out, const struct rocefs_de
   out->max_qp_init_rd_atom = (int)in->max_rd_atomic;
   out->max_res_rd_atom = (int)(in->max_qp * in->max_rd_atomic);
   out->atomic_cap = IBV_ATOMIC_HCA;
+  out->max_mw = (int)in->max_mw;
+  out->max_mcast_grp = out->max_mcast_qp_attach = (int)in->max_mcast_attach;
+  out->max_total_mcast_qp_attach = (int)in->max_mcast_attach;
   out->max_ah = (int)in->max_ah;
   out->max_srq = (int)in->max_srq;
   out->max_srq_wr = (int)in->max_srq_wr;
@@ -41,8 +45,9 @@ static void fill_device_attr(struct ibv_device_attr* out, const struct rocefs_de
   out->phys_port_cnt = (uint8_t)in->ports;
 }
 
-int rocefs_query_device(struct ibv_context* context, const struct ibv_query_device_ex_input* input,
-                        struct ibv_device_attr_ex* attr, size_t size) {
+int rocefs_query_device_ex(struct ibv_context* context,
+                           const struct ibv_query_device_ex_input* input,
+                           struct ibv_device_attr_ex* attr, size_t size) {
   struct ibv_device_attr_ex all;
   if (input && input->comp_mask) return EINVAL;
   memset(&all, 0, sizeof all);

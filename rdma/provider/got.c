@@ -111,7 +111,7 @@ static int visit(struct dl_phdr_info* object, size_t size, void* data) {
   struct search* search = data;
   (void)size;
   /* libibverbs by whatever name: the object that registers drivers. */
-  if (!contains(object, (uintptr_t)&verbs_register_driver_34)) return 0;
+  if (!contains(object, (uintptr_t)&verbs_set_ops)) return 0;
   struct dynamic dynamic = read_dynamic(object);
   if (!dynamic.symbols || !dynamic.names) return 1;
   for (int table = 0; table < 2; ++table) {

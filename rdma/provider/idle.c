@@ -58,13 +58,16 @@ static bool has_spun(const struct rocefs_context* context) {
   return now - idle.since >= kSpinNs;
 }
 
-static bool is_empty(const struct rocefs_cq* cq) {
-  return __atomic_load_n(&cq->page->produced, __ATOMIC_ACQUIRE) ==
-         __atomic_load_n(&cq->page->consumed, __ATOMIC_RELAXED);
+static bool is_empty(struct rocefs_cq* cq) {
+  pthread_mutex_lock(&cq->lock); /* nobody resizes it meanwhile */
+  bool empty = __atomic_load_n(&cq->page->produced, __ATOMIC_ACQUIRE) ==
+               __atomic_load_n(&cq->page->consumed, __ATOMIC_RELAXED);
+  pthread_mutex_unlock(&cq->lock);
+  return empty;
 }
 
 bool rocefs_thread_is_idle(struct rocefs_cq* cq) {
-  struct rocefs_context* context = rocefs_context_of(cq->ibv.context);
+  struct rocefs_context* context = rocefs_context_of(cq->verbs.cq.context);
   struct rocefs_context_page* page = context->page;
   bool in_vain = false;
   if (!has_spun(context)) return false;

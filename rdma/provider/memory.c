@@ -51,6 +51,29 @@ struct ibv_mr* rocefs_reg_mr(struct ibv_pd* pd, void* address, size_t length, ui
   return &mr->ibv_mr;
 }
 
+/* libibverbs sets ibv_mr's pd, addr and length; with the latter, requests name the memory by its
+ * own addresses. What is not changed the engine knows. When an error comes the region is as it was.
+ */
+int rocefs_rereg_mr(struct verbs_mr* mr, int flags, struct ibv_pd* pd, void* address, size_t length,
+                    int access) {
+  struct rocefs_request request = {
+      .op = ROCEFS_OP_REREG_MR,
+      .u.rereg_mr = {.handle = mr->ibv_mr.handle,
+                     .flags = (uint32_t)flags,
+                     .mr = {.pd = flags & IBV_REREG_MR_CHANGE_PD ? pd->handle : 0,
+                            .access = (uint32_t)access,
+                            .address = (uintptr_t)address,
+                            .length = length,
+                            .iova = (uintptr_t)address}}};
+  struct rocefs_answer answer;
+  int error = rocefs_request(rocefs_context_of(mr->ibv_mr.context), &request, &answer);
+  if (error) return error;
+  if (flags & IBV_REREG_MR_CHANGE_ACCESS) mr->access = access;
+  mr->ibv_mr.lkey = answer.u.mr.lkey;
+  mr->ibv_mr.rkey = answer.u.mr.rkey;
+  return 0;
+}
+
 int rocefs_dereg_mr(struct verbs_mr* mr) {
   struct rocefs_request request = {.op = ROCEFS_OP_DEREG_MR, .u.handle = mr->ibv_mr.handle};
   struct rocefs_context* context = rocefs_context_of(mr->ibv_mr.context);

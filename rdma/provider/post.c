@@ -11,18 +11,19 @@ enum {
   kAtomicOpcodes = 1 << ROCEFS_WR_ATOMIC_CMP_AND_SWP | 1 << ROCEFS_WR_ATOMIC_FETCH_AND_ADD,
   kInvalidateOpcodes = 1 << ROCEFS_WR_LOCAL_INV | 1 << ROCEFS_WR_SEND_WITH_INV,
   kImmediateOpcodes = 1 << ROCEFS_WR_SEND_WITH_IMM | 1 << ROCEFS_WR_RDMA_WRITE_WITH_IMM,
+  kLocalOpcodes = 1 << ROCEFS_WR_LOCAL_INV | 1 << ROCEFS_WR_BIND_MW,
   kInlineOpcodes = kSendOpcodes | kWriteOpcodes | 1 << ROCEFS_WR_SEND_WITH_INV,
   kFlags = ROCEFS_SEND_FENCE | ROCEFS_SEND_SIGNALED | ROCEFS_SEND_SOLICITED | ROCEFS_SEND_INLINE,
 };
 
-/* The operations of each transport service; ibv_post_send(3). */
-static unsigned opcodes_of(enum ibv_qp_type type) {
+/* SEND with invalidate is of RC alone (IBTA 9.4.1.1), though the manual has it for UC as well. */
+unsigned rocefs_opcodes_of(enum ibv_qp_type type) {
   switch (type) {
     case IBV_QPT_RC:
       return kSendOpcodes | kWriteOpcodes | 1 << ROCEFS_WR_RDMA_READ | kAtomicOpcodes |
-             kInvalidateOpcodes;
+             kInvalidateOpcodes | kLocalOpcodes;
     case IBV_QPT_UC:
-      return kSendOpcodes | kWriteOpcodes;
+      return kSendOpcodes | kWriteOpcodes | kLocalOpcodes;
     case IBV_QPT_UD:
       return kSendOpcodes;
     default:
@@ -34,11 +35,15 @@ static bool is_among(unsigned opcodes, unsigned opcode) {
   return opcode < 32 && (opcodes >> opcode & 1);
 }
 
+bool rocefs_takes_inline(unsigned opcode) {
+  return is_among(kInlineOpcodes, opcode);
+}
+
 /* Copies inline data into its slot, which is not published yet. */
 static int write_inline(const struct rocefs_qp* qp, struct rocefs_send_wqe* wqe,
                         const struct ibv_send_wr* wr) {
   uint32_t length = 0;
-  if (!is_among(kInlineOpcodes, wr->opcode)) return EINVAL;
+  if (!rocefs_takes_inline(wr->opcode)) return EINVAL;
   for (int i = 0; i < wr->num_sge; ++i) {
     const struct ibv_sge* sge = &wr->sg_list[i];
     if (sge->length > qp->cap.max_inline_data - length) return EINVAL;
@@ -80,7 +85,7 @@ static int write_target(struct rocefs_send_wqe* wqe, const struct ibv_send_wr* w
 static int write_send(const struct rocefs_qp* qp, struct rocefs_send_wqe* wqe,
                       const struct ibv_send_wr* wr) {
   enum ibv_qp_type type = qp->verbs.qp.qp_type;
-  if (!is_among(opcodes_of(type), wr->opcode)) return EINVAL;
+  if (!is_among(rocefs_opcodes_of(type), wr->opcode)) return EINVAL;
   if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->send.max_sge) return EINVAL;
   wqe->wr_id = wr->wr_id;
   wqe->opcode = (uint32_t)wr->opcode;
@@ -92,6 +97,11 @@ static int write_send(const struct rocefs_qp* qp, struct rocefs_send_wqe* wqe,
     wqe->immediate = wr->invalidate_rkey;
   else
     wqe->immediate = 0;
+  if (wr->opcode == IBV_WR_BIND_MW) {
+    bool ours = wr->bind_mw.mw && wr->bind_mw.mw->type == IBV_MW_TYPE_2;
+    return ours ? rocefs_write_bind(wqe, wr->bind_mw.mw, wr->bind_mw.rkey, &wr->bind_mw.bind_info)
+                : EINVAL;
+  }
   if (wr->send_flags & IBV_SEND_INLINE) {
     int error = write_inline(qp, wqe, wr);
     if (error) return error;
@@ -101,8 +111,10 @@ static int write_send(const struct rocefs_qp* qp, struct rocefs_send_wqe* wqe,
   return write_target(wqe, wr, type);
 }
 
-static bool may_send(enum ibv_qp_state state) {
-  return state != IBV_QPS_RESET && state != IBV_QPS_INIT && state != IBV_QPS_RTR;
+int rocefs_may_send(const struct ibv_qp* qp) {
+  if (rocefs_is_gone(rocefs_context_of(qp->context))) return EIO;
+  enum ibv_qp_state state = qp->state;
+  return state == IBV_QPS_RESET || state == IBV_QPS_INIT || state == IBV_QPS_RTR ? EINVAL : 0;
 }
 
 int rocefs_post_send(struct ibv_qp* ibv, struct ibv_send_wr* wr, struct ibv_send_wr** bad) {
@@ -111,7 +123,7 @@ int rocefs_post_send(struct ibv_qp* ibv, struct ibv_send_wr* wr, struct ibv_send
   struct rocefs_work_queue* queue = &qp->send;
   struct rocefs_send_wqe* slots = queue->slots;
   uint32_t count = 0;
-  int error = rocefs_is_gone(context) ? EIO : may_send(ibv->state) ? 0 : EINVAL;
+  int error = rocefs_may_send(ibv);
   if (error) {
     *bad = wr;
     return error;

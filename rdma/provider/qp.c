@@ -90,6 +90,27 @@ struct ibv_qp* rocefs_create_qp(struct ibv_pd* pd, struct ibv_qp_init_attr* attr
   return ibv;
 }
 
+struct ibv_qp* rocefs_create_qp_ex(struct ibv_context* context, struct ibv_qp_init_attr_ex* attr) {
+  const uint32_t known =
+      IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+  bool builds = attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+  bool flags = (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && attr->create_flags;
+  bool lacks = builds && (attr->send_ops_flags & ~(uint64_t)rocefs_opcodes_of(attr->qp_type));
+  int error = 0;
+  if ((attr->comp_mask & ~known) || flags || lacks)
+    error = EOPNOTSUPP;
+  else if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || attr->pd->context != context)
+    error = EINVAL;
+  if (error) {
+    errno = error;
+    return NULL;
+  }
+  /* One begins as the other. */
+  struct ibv_qp* qp = rocefs_create_qp(attr->pd, (struct ibv_qp_init_attr*)attr);
+  if (qp && builds) rocefs_init_builder(rocefs_qp_of(qp));
+  return qp;
+}
+
 static void clean_cqs(struct ibv_qp* qp) {
   rocefs_clean_cq(qp->send_cq, qp->qp_num);
   if (qp->recv_cq != qp->send_cq) rocefs_clean_cq(qp->recv_cq, qp->qp_num);

@@ -22,6 +22,7 @@ void rocefs_qp_attr_from_verbs(struct rocefs_qp_attr* out, const struct ibv_qp_a
   if (mask & IBV_QP_TIMEOUT) out->timeout = in->timeout;
   if (mask & IBV_QP_RETRY_CNT) out->retry_count = in->retry_cnt;
   if (mask & IBV_QP_RNR_RETRY) out->rnr_retry = in->rnr_retry;
+  if (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) out->notify_drained = in->en_sqd_async_notify != 0;
   if (mask & IBV_QP_AV) rocefs_address_from_ah(&out->path, &in->ah_attr);
 }
 

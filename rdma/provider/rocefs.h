@@ -8,8 +8,9 @@
 
 #include <pthread.h>
 
-#include "rdma/provider/abi34.h"
+#include "rdma/provider/abi.h"
 #include "rdma/provider/connection.h"
+#include "rdma/provider/slots.h"
 #include "rdma/uapi/uapi.h"
 
 struct rocefs_device {
@@ -18,12 +19,14 @@ struct rocefs_device {
 };
 
 struct rocefs_context {
+  char growth[ROCEFS_MOST_GROWTH]; /* of the verbs_context of newer libraries */
   struct verbs_context verbs;
   struct rocefs_connection connection;
   const struct rocefs_engine_page* engine;
   struct rocefs_context_page* page;
   int doorbell; /* the eventfd */
   struct rocefs_device_attr attr;
+  uint32_t handles; /* of addresses, which the engine does not count */
   /* Held from the destruction of an object until no completion and no event of it can be met; and
    * while a QP is created, whose number may be that of one just destroyed. */
   pthread_mutex_t teardown;
@@ -63,11 +66,20 @@ struct rocefs_qp {
   struct rocefs_work_queue receive;
   struct ibv_qp_cap cap;
   int sq_sig_all;
+  /* From ibv_wr_start() to ibv_wr_complete() or ibv_wr_abort(), under the lock of `send`. */
+  struct {
+    uint32_t count, room;
+    int error;                   /* the first; from then on requests are written to `spare` */
+    struct rocefs_send_wqe* wqe; /* the newest */
+    struct rocefs_send_wqe spare;
+  } build;
 };
 
 struct rocefs_cq {
-  struct ibv_cq ibv;
-  pthread_mutex_t lock;
+  struct verbs_cq verbs;
+  pthread_mutex_t lock;             /* of all that follows */
+  const struct rocefs_cqe* current; /* from ibv_start_poll() to ibv_end_poll() */
+  uint32_t next;                    /* likewise: the one to take next */
   struct rocefs_cq_page* page;
   size_t size;
   struct rocefs_cqe* entries;
@@ -84,16 +96,23 @@ static inline struct rocefs_qp* rocefs_qp_of(struct ibv_qp* qp) {
   return ROCEFS_CONTAINER(qp, struct rocefs_qp, verbs.qp);
 }
 static inline struct rocefs_cq* rocefs_cq_of(struct ibv_cq* cq) {
-  return ROCEFS_CONTAINER(cq, struct rocefs_cq, ibv);
+  return ROCEFS_CONTAINER(cq, struct rocefs_cq, verbs.cq);
 }
 static inline struct rocefs_srq* rocefs_srq_of(struct ibv_srq* srq) {
   return ROCEFS_CONTAINER(srq, struct rocefs_srq, ibv);
 }
 
+/* ---- device.c ---- */
+
+extern const struct verbs_device_ops rocefs_device_ops;
+
 /* ---- context.c ---- */
 
 struct verbs_context* rocefs_alloc_context(struct ibv_device* device, int cmd_fd,
                                            void* private_data);
+void rocefs_free_context(struct ibv_context* context);
+void rocefs_async_event(struct ibv_context* context, struct ibv_async_event* event);
+void rocefs_cq_event(struct ibv_cq* cq);
 /* Whether this is a child of fork() of the process that made the context. It shares the socket, but
  * has not got the memory. */
 bool rocefs_is_foreign(const struct rocefs_context* context);
@@ -118,8 +137,9 @@ void* rocefs_map(int fd, size_t size, int protection);
 
 /* ---- device_attr.c ---- */
 
-int rocefs_query_device(struct ibv_context* context, const struct ibv_query_device_ex_input* input,
-                        struct ibv_device_attr_ex* attr, size_t size);
+int rocefs_query_device_ex(struct ibv_context* context,
+                           const struct ibv_query_device_ex_input* input,
+                           struct ibv_device_attr_ex* attr, size_t size);
 int rocefs_query_port(struct ibv_context* context, uint8_t port, struct ibv_port_attr* attr);
 
 /* ---- memory.c ---- */
@@ -128,6 +148,8 @@ struct ibv_pd* rocefs_alloc_pd(struct ibv_context* context);
 int rocefs_dealloc_pd(struct ibv_pd* pd);
 struct ibv_mr* rocefs_reg_mr(struct ibv_pd* pd, void* address, size_t length, uint64_t iova,
                              int access);
+int rocefs_rereg_mr(struct verbs_mr* mr, int flags, struct ibv_pd* pd, void* address, size_t length,
+                    int access);
 int rocefs_dereg_mr(struct verbs_mr* mr);
 
 /* ---- ah.c ---- */
@@ -142,10 +164,19 @@ void rocefs_address_to_ah(const struct rocefs_address* address, struct ibv_ah_at
 struct ibv_cq* rocefs_create_cq(struct ibv_context* context, int cqe,
                                 struct ibv_comp_channel* channel, int comp_vector);
 int rocefs_destroy_cq(struct ibv_cq* cq);
+int rocefs_resize_cq(struct ibv_cq* cq, int cqe);
 int rocefs_poll_cq(struct ibv_cq* cq, int count, struct ibv_wc* wc);
 int rocefs_req_notify_cq(struct ibv_cq* cq, int solicited_only);
 /* Takes the completions of a QP out that nobody has polled yet. */
 void rocefs_clean_cq(struct ibv_cq* cq, uint32_t qpn);
+
+/* The slots that a completion told are free to be posted to. The lock is held. */
+void rocefs_take_slots_back(const struct rocefs_cqe* cqe);
+
+/* ---- cq_ex.c ---- */
+
+struct ibv_cq_ex* rocefs_create_cq_ex(struct ibv_context* context,
+                                      struct ibv_cq_init_attr_ex* attr);
 
 /* ---- idle.c ---- */
 
@@ -157,6 +188,7 @@ bool rocefs_thread_is_idle(struct rocefs_cq* cq);
 /* ---- qp.c ---- */
 
 struct ibv_qp* rocefs_create_qp(struct ibv_pd* pd, struct ibv_qp_init_attr* attr);
+struct ibv_qp* rocefs_create_qp_ex(struct ibv_context* context, struct ibv_qp_init_attr_ex* attr);
 int rocefs_modify_qp(struct ibv_qp* qp, struct ibv_qp_attr* attr, int mask);
 int rocefs_query_qp(struct ibv_qp* qp, struct ibv_qp_attr* attr, int mask,
                     struct ibv_qp_init_attr* init_attr);
@@ -193,6 +225,32 @@ int rocefs_post_receives(struct rocefs_context* context, struct rocefs_work_queu
 
 int rocefs_post_send(struct ibv_qp* qp, struct ibv_send_wr* wr, struct ibv_send_wr** bad);
 int rocefs_post_recv(struct ibv_qp* qp, struct ibv_recv_wr* wr, struct ibv_recv_wr** bad);
+
+/* What a queue pair in that state says to a send request that is posted: 0 or an errno. */
+int rocefs_may_send(const struct ibv_qp* qp);
+/* A bit for each ibv_wr_opcode that the service has; ibv_post_send(3). */
+unsigned rocefs_opcodes_of(enum ibv_qp_type type);
+/* Those that carry data of ours, and so inline data. */
+bool rocefs_takes_inline(unsigned opcode);
+
+/* ---- builder.c ---- */
+
+/* Makes ibv_wr_*() work. */
+void rocefs_init_builder(struct rocefs_qp* qp);
+
+/* ---- window.c ---- */
+
+struct ibv_mw* rocefs_alloc_mw(struct ibv_pd* pd, enum ibv_mw_type type);
+int rocefs_dealloc_mw(struct ibv_mw* mw);
+int rocefs_bind_mw(struct ibv_qp* qp, struct ibv_mw* mw, struct ibv_mw_bind* bind);
+/* The part of a bind request that says what is bound; an errno. */
+int rocefs_write_bind(struct rocefs_send_wqe* wqe, const struct ibv_mw* mw, uint32_t rkey,
+                      const struct ibv_mw_bind_info* info);
+
+/* ---- multicast.c ---- */
+
+int rocefs_attach_mcast(struct ibv_qp* qp, const union ibv_gid* gid, uint16_t lid);
+int rocefs_detach_mcast(struct ibv_qp* qp, const union ibv_gid* gid, uint16_t lid);
 
 /* ---- channel.c ---- */
 

@@ -28,7 +28,7 @@ extern "C" {
 
 enum {
   ROCEFS_UAPI_MAGIC = 0x52434653,
-  ROCEFS_UAPI_VERSION = 2,
+  ROCEFS_UAPI_VERSION = 3,
 };
 
 /* Limits of one client. What the engine publishes in rocefs_device_attr is never more. */
@@ -41,7 +41,9 @@ enum {
   ROCEFS_MAX_QUEUES = 4096, /* queue pairs and shared receive queues: each has a doorbell */
   ROCEFS_MAX_CQ = 4096,
   ROCEFS_MAX_MR = 65536,
+  ROCEFS_MAX_MW = 65536,
   ROCEFS_MAX_PD = 4096,
+  ROCEFS_MAX_MCAST_ATTACH = 4096, /* of all its queue pairs to all groups */
 };
 
 /* ---- Shared memory ---- */
@@ -102,6 +104,7 @@ enum rocefs_wr_opcode {
   ROCEFS_WR_ATOMIC_CMP_AND_SWP = 5,
   ROCEFS_WR_ATOMIC_FETCH_AND_ADD = 6,
   ROCEFS_WR_LOCAL_INV = 7,
+  ROCEFS_WR_BIND_MW = 8,
   ROCEFS_WR_SEND_WITH_INV = 9,
 };
 
@@ -122,8 +125,8 @@ struct rocefs_send_wqe {
   uint64_t wr_id;
   uint32_t opcode;
   uint32_t flags;
-  uint32_t immediate; /* or the key to invalidate */
-  uint32_t rkey;
+  uint32_t immediate; /* or the key to invalidate; of a bind the window's access */
+  uint32_t rkey;      /* of a bind the window's new key; the one entry says what is bound */
   uint64_t remote_address;
   uint64_t compare_add;
   uint64_t swap;
@@ -226,6 +229,15 @@ enum rocefs_op {
   ROCEFS_OP_CREATE_CHANNEL,
   /* Sends an event again that the client took off a socket; it is not counted as sent. */
   ROCEFS_OP_PUT_BACK_EVENT,
+  /* In answer: its new keys. When it fails, the region is as it was. */
+  ROCEFS_OP_REREG_MR,
+  /* In answer: a new memfd, which has what was produced and not consumed; the old one is not used
+   * any more. EINVAL: it holds more than that. */
+  ROCEFS_OP_RESIZE_CQ,
+  ROCEFS_OP_ALLOC_MW,
+  ROCEFS_OP_DEALLOC_MW,
+  ROCEFS_OP_ATTACH_MCAST,
+  ROCEFS_OP_DETACH_MCAST,
   ROCEFS_OP_COUNT
 };
 
@@ -295,6 +307,8 @@ struct rocefs_device_attr {
   uint32_t max_srq_wr;
   uint32_t max_rd_atomic;
   uint32_t max_ah;
+  uint32_t max_mw;
+  uint32_t max_mcast_attach;
   uint32_t ports;
   char fw_ver[64];
 };
@@ -319,6 +333,34 @@ struct rocefs_reg_mr {
   uint64_t address;
   uint64_t length;
   uint64_t iova; /* the address by which requests name its first byte */
+};
+
+/* Those of ibv_rereg_mr_flags. */
+enum rocefs_rereg_flags {
+  ROCEFS_REREG_TRANSLATION = 1 << 0,
+  ROCEFS_REREG_PD = 1 << 1,
+  ROCEFS_REREG_ACCESS = 1 << 2,
+};
+
+struct rocefs_rereg_mr {
+  uint32_t handle;
+  uint32_t flags; /* which of the following are to change */
+  struct rocefs_reg_mr mr;
+};
+
+struct rocefs_alloc_mw {
+  uint32_t pd;
+  uint32_t type; /* ibv_mw_type: 1, or 2 (2B) */
+};
+
+struct rocefs_multicast {
+  uint32_t qp;
+  uint8_t gid[16];
+};
+
+struct rocefs_resize_cq {
+  uint32_t handle;
+  uint32_t entries;
 };
 
 struct rocefs_create_cq {
@@ -382,6 +424,7 @@ struct rocefs_qp_attr {
   uint32_t timeout;
   uint32_t retry_count;
   uint32_t rnr_retry;
+  uint32_t notify_drained; /* tell when the send queue is drained */
   struct rocefs_address path;
 };
 
@@ -393,9 +436,13 @@ struct rocefs_request {
     uint32_t handle; /* of what is destroyed or queried; the port */
     struct rocefs_address address;
     struct rocefs_reg_mr reg_mr;
+    struct rocefs_rereg_mr rereg_mr;
+    struct rocefs_alloc_mw alloc_mw;
+    struct rocefs_multicast multicast;
     uint64_t channel; /* to create: its name, the SO_COOKIE of the client's end */
     struct rocefs_put_back put_back;
     struct rocefs_create_cq create_cq;
+    struct rocefs_resize_cq resize_cq;
     struct rocefs_create_srq create_srq;
     struct rocefs_srq_attr srq;
     struct rocefs_create_qp create_qp;
@@ -406,7 +453,7 @@ struct rocefs_request {
   } u;
 };
 
-/* Of CREATE_CQ, CREATE_SRQ and CREATE_QP: what was made. Handles are never 0. */
+/* Of CREATE_CQ, RESIZE_CQ, CREATE_SRQ and CREATE_QP: what was made. Handles are never 0. */
 struct rocefs_created {
   uint32_t handle;
   uint32_t doorbell;        /* of a QP or SRQ */
@@ -426,7 +473,7 @@ struct rocefs_answer {
     struct rocefs_device_attr device;
     struct rocefs_port_attr port;
     uint32_t handle;
-    struct {
+    struct { /* of a window: no lkey */
       uint32_t handle, lkey, rkey;
     } mr;
     struct rocefs_created created;

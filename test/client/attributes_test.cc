@@ -265,3 +265,78 @@ TEST_CASE("attributes: of a queue pair that cannot be changed so") {
   connect_again(pair);
   check_works(pair);
 }
+
+TEST_CASE("attributes: of changes, windows and groups that cannot be") {
+  House house;
+  TestClient client(house);
+  REQUIRE(client.open() == 0);
+  uint32_t pd = client.handle_of(ROCEFS_OP_ALLOC_PD);
+  Pages pages(1 << 16);
+  auto at = reinterpret_cast<uint64_t>(pages.data());
+  TestClient::Region region = client.reg(pd, pages.data(), 4096);
+  rocefs_request good = of(ROCEFS_OP_REREG_MR);
+  good.u.rereg_mr = {region.handle, 7, {pd, 15, at + 4096, 4096, at + 4096}};
+  const Row changes[] = {
+      {"no region", [](Request& r) { r.u.rereg_mr.handle = 9; }, EINVAL},
+      {"no change", [](Request& r) { r.u.rereg_mr.flags = 0; }, EINVAL},
+      {"unknown changes", [](Request& r) { r.u.rereg_mr.flags = 8; }, EINVAL},
+      {"no PD", [](Request& r) { r.u.rereg_mr.mr.pd = 7; }, EINVAL},
+      {"write without local write", [](Request& r) { r.u.rereg_mr.mr.access = 2; }, EINVAL},
+      {"past the last address", [](Request& r) { r.u.rereg_mr.mr.length = ~0ull; }, EINVAL},
+      {"names past the last one", [](Request& r) { r.u.rereg_mr.mr.iova = ~0ull; }, EINVAL},
+      {"no memory", [](Request& r) { r.u.rereg_mr.mr.address = 4096; }, EFAULT},
+  };
+  check_rows(client, good, changes, [&](const rocefs_answer& made) {
+    CHECK(made.u.mr.handle == region.handle);
+    CHECK(made.u.mr.lkey != region.key);
+  });
+
+  auto cq = client.create_cq(16);
+  good = of(ROCEFS_OP_RESIZE_CQ);
+  good.u.resize_cq = {cq.handle, 32};
+  const Row sizes[] = {
+      {"no queue", [](Request& r) { r.u.resize_cq.handle = 9; }, EINVAL},
+      {"no entries", [](Request& r) { r.u.resize_cq.entries = 0; }, EINVAL},
+      {"too many", [](Request& r) { r.u.resize_cq.entries = ROCEFS_MAX_CQE + 1; }, EINVAL},
+      {"2^32-1", [](Request& r) { r.u.resize_cq.entries = ~0u; }, EINVAL},
+  };
+  cq.page()->consumed = 77;  // it lies about what it has consumed
+  CHECK(client.ask(good).said.error == EINVAL);
+  cq.page()->consumed = 0;
+  check_rows(client, good, sizes,
+             [](const rocefs_answer& made) { CHECK(made.u.created.entries == 32); });
+
+  good = of(ROCEFS_OP_ALLOC_MW);
+  good.u.alloc_mw = {pd, 2};
+  const Row windows[] = {
+      {"no PD", [](Request& r) { r.u.alloc_mw.pd = 7; }, EINVAL},
+      {"type 0", [](Request& r) { r.u.alloc_mw.type = 0; }, EINVAL},
+      {"type 3", [](Request& r) { r.u.alloc_mw.type = 3; }, EINVAL},
+  };
+  check_rows(client, good, windows, [&](const rocefs_answer& made) {
+    CHECK(client.destroy(ROCEFS_OP_DEALLOC_MW, made.u.mr.handle + 1).said.error == EINVAL);
+    CHECK(client.destroy(ROCEFS_OP_DEALLOC_MW, made.u.mr.handle).said.error == 0);
+  });
+
+  auto ud = client.create_qp(pd, cq, 4);
+  auto rc = client.create_qp(pd, cq, 2);
+  REQUIRE(rc.made.handle == 2);
+  good = of(ROCEFS_OP_ATTACH_MCAST);
+  good.u.multicast.qp = ud.made.handle;
+  good.u.multicast.gid[0] = 0xff;
+  const Row groups[] = {
+      {"no queue pair", [](Request& r) { r.u.multicast.qp = 99; }, EINVAL},
+      {"RC", [](Request& r) { r.u.multicast.qp = 2; }, EINVAL},
+      {"no group's", [](Request& r) { r.u.multicast.gid[0] = 0xfe; }, EINVAL},
+  };
+  check_rows(client, good, groups, [&](const rocefs_answer&) {
+    CHECK(client.destroy(ROCEFS_OP_DESTROY_QP, ud.made.handle).said.error == EBUSY);
+    rocefs_request detach = good;
+    detach.op = ROCEFS_OP_DETACH_MCAST;
+    CHECK(client.ask(detach).said.error == 0);
+    CHECK(client.ask(detach).said.error == EINVAL);
+  });
+  for (uint32_t handle : {ud.made.handle, rc.made.handle}) {
+    CHECK(client.destroy(ROCEFS_OP_DESTROY_QP, handle).said.error == 0);
+  }
+}

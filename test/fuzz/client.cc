@@ -118,6 +118,8 @@ class LyingClient {
     client_->request(request, std::move(attachment),
                      [&](const rocefs_answer& answer) { said = answer; });
     settle();
+    bool resized = said.error == 0 && request.op == ROCEFS_OP_RESIZE_CQ;
+    if (resized && said.u.created.handle == 1) cq_ = memories_.back();
     if (said.error == 0 && request.op == ROCEFS_OP_CREATE_QP) qpns_.push_back(said.u.created.qpn);
     return said;
   }
@@ -191,8 +193,9 @@ class LyingClient {
  private:
   // Registered memory is the arena's, or nobody's; a connection's far end is none that stands by.
   void confine(rocefs_request& request) {
-    if (request.op == ROCEFS_OP_REG_MR) {
-      rocefs_reg_mr& mr = request.u.reg_mr;
+    if (request.op == ROCEFS_OP_REG_MR || request.op == ROCEFS_OP_REREG_MR) {
+      bool anew = request.op == ROCEFS_OP_REG_MR;
+      rocefs_reg_mr& mr = anew ? request.u.reg_mr : request.u.rereg_mr.mr;
       mr.length = std::min<uint64_t>(mr.length, kArena);
       mr.address %= kArena - mr.length + 1;
       if (mr.iova < kArena) mr.iova += reinterpret_cast<uint64_t>(arena_.data());
@@ -206,6 +209,7 @@ class LyingClient {
       if (entries <= 1u << 20) entries %= kMaxEntries + 1;
     };
     if (request.op == ROCEFS_OP_CREATE_CQ) clip(request.u.create_cq.entries);
+    if (request.op == ROCEFS_OP_RESIZE_CQ) clip(request.u.resize_cq.entries);
     if (request.op == ROCEFS_OP_CREATE_SRQ) clip(request.u.create_srq.max_wr);
     if (request.op == ROCEFS_OP_CREATE_QP) {
       clip(request.u.create_qp.max_send_wr);

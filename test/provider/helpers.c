@@ -81,7 +81,8 @@ static int mask_of_reliable(enum ibv_qp_state state) {
   }
 }
 
-int move_qp(struct ibv_qp* qp, enum ibv_qp_state state, uint32_t remote_qpn) {
+int move_qp_with(struct ibv_qp* qp, enum ibv_qp_state state, uint32_t remote_qpn, int with,
+                 int without) {
   struct ibv_qp_attr attr = {
       .qp_state = state,
       .path_mtu = IBV_MTU_1024,
@@ -99,7 +100,10 @@ int move_qp(struct ibv_qp* qp, enum ibv_qp_state state, uint32_t remote_qpn) {
   };
   int mask = mask_of(qp->qp_type == IBV_QPT_UD, state);
   if (qp->qp_type == IBV_QPT_RC) mask |= mask_of_reliable(state);
-  return ibv_modify_qp(qp, &attr, mask);
+  return ibv_modify_qp(qp, &attr, (mask | with) & ~without);
+}
+int move_qp(struct ibv_qp* qp, enum ibv_qp_state state, uint32_t remote_qpn) {
+  return move_qp_with(qp, state, remote_qpn, 0, 0);
 }
 
 void connect_qp(struct ibv_qp* qp, uint32_t remote_qpn) {

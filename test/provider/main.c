@@ -66,7 +66,8 @@ static void open_all(void) {
 
 static bool run_all(const char* text) {
   static const struct verbs_case* const kTables[] = {
-      kRequestCases, kStateCases, kServiceCases, kChannelCases, kSharedReceiveCases, kProcessCases};
+      kRequestCases, kStateCases, kServiceCases,  kChannelCases, kSharedReceiveCases, kProcessCases,
+      kWindowCases,  kEventCases, kExtendedCases, kAbsentCases,  kRuleCases};
   bool all = true;
   int before = open_descriptors();
   open_all();
@@ -83,13 +84,19 @@ static bool run_all(const char* text) {
   return all && !failed_checks;
 }
 
-/* verbs_test [TEXT|leaving|dying]: `ok NAME` or `FAILED NAME` for each test (with TEXT in its
+/* verbs_test [TEXT|leaving|dying|port]: `ok NAME` or `FAILED NAME` for each test (with TEXT in its
  * name); status 0 if all are ok. */
 int main(int count, char** arguments) {
+  static const struct {
+    const char* name;
+    const struct verbs_case* cases;
+  } kApart[] = {{"leaving", kLeavingCases}, {"dying", kDyingCases}, {"port", kPortCases}};
   const char* which = count > 1 ? arguments[1] : "";
-  bool leaving = strcmp(which, "leaving") == 0, dying = strcmp(which, "dying") == 0;
   setvbuf(stdout, NULL, _IOLBF, 0);
-  if (!leaving && !dying) return run_all(which) ? 0 : 1;
-  open_all();
-  return run_cases(leaving ? kLeavingCases : kDyingCases, "") ? 0 : 1;
+  for (size_t i = 0; i < sizeof kApart / sizeof kApart[0]; ++i) {
+    if (strcmp(which, kApart[i].name) != 0) continue;
+    open_all();
+    return run_cases(kApart[i].cases, "") ? 0 : 1;
+  }
+  return run_all(which) ? 0 : 1;
 }

@@ -22,9 +22,11 @@ struct verbs_case {
 };
 /* Each ends with a case without a name. */
 extern const struct verbs_case kRequestCases[], kStateCases[], kServiceCases[], kChannelCases[],
-    kSharedReceiveCases[], kProcessCases[];
-/* The device leaves, or the engine dies, when the program has said `ready`. */
-extern const struct verbs_case kLeavingCases[], kDyingCases[];
+    kSharedReceiveCases[], kProcessCases[], kWindowCases[], kEventCases[], kExtendedCases[],
+    kAbsentCases[], kRuleCases[];
+/* The device leaves, the engine dies, or the port goes down and up again, when the program has said
+ * `ready`. */
+extern const struct verbs_case kLeavingCases[], kDyingCases[], kPortCases[];
 
 /* The device and what all tests share of it. */
 extern struct ibv_context* context;
@@ -56,6 +58,9 @@ struct ibv_qp* make_qp(struct ibv_cq* sends, struct ibv_cq* receives, enum ibv_q
                        struct ibv_srq* srq);
 /* To a state, with all that the change needs; an errno. */
 int move_qp(struct ibv_qp* qp, enum ibv_qp_state state, uint32_t remote_qpn);
+/* The same with more attributes, and without some. */
+int move_qp_with(struct ibv_qp* qp, enum ibv_qp_state state, uint32_t remote_qpn, int with,
+                 int without);
 void connect_qp(struct ibv_qp* qp, uint32_t remote_qpn);
 /* The address of the device's own port. */
 struct ibv_ah_attr own_address(void);

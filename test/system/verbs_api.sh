@@ -28,6 +28,18 @@ for environment in NONE=1 RDMAV_ALLOW_DISASSOC_DESTROY=1; do
   under dying kill_worker
 done
 
+# A cable that is drawn, and put back.
+coproc run "$verbs_test" port
+program=$COPROC_PID
+for state in down up; do
+  read -r line <&"${COPROC[0]}" || fail "port: it ended early"
+  expect ready "$line" "port $state"
+  echo $state >"$debug/links/mb_0-sw_0/state"
+done
+exec 5<&"${COPROC[0]}"
+cat <&5
+wait "$program" || fail "port"
+
 # Under the virtual clock a device is there and cannot be opened.
 unmount
 await gone

@@ -1,0 +1,131 @@
+// The queue pairs of a client.
+#include <algorithm>
+#include <cerrno>
+
+#include "rdma/client/client.h"
+
+namespace rocefs {
+namespace {
+
+// Packets that may be unacknowledged: 1 MiB of the largest bridges the time until the copy threads
+// of both ends have their turns.
+constexpr uint32_t kWindow = 256;
+
+}  // namespace
+
+Result<void> Client::create_qp(const rocefs_create_qp& wanted, Attachment& attachment,
+                               rocefs_answer& answer) {
+  Pd* pd = pds_.find(wanted.pd);
+  ClientCq* send_cq = cqs_.find(wanted.send_cq);
+  ClientCq* receive_cq = cqs_.find(wanted.receive_cq);
+  ClientSrq* srq = srqs_.find(wanted.srq);
+  std::optional<QpType> type = qp_type_of(wanted.type);
+  if (!pd) return no_such("protection domain", wanted.pd);
+  if (!send_cq) return no_such("completion queue", wanted.send_cq);
+  if (!receive_cq) return no_such("completion queue", wanted.receive_cq);
+  if (wanted.srq && !srq) return no_such("shared receive queue", wanted.srq);
+  if (!type) return errorf(EOPNOTSUPP, "queue pairs of type {} are not supported", wanted.type);
+  if (qps_.full()) return Error{ENOMEM, "too many queue pairs"};
+  auto made = std::make_unique<ClientQp>(*this, attachment.memory, attachment.layout, wanted);
+  QpInit init;
+  init.type = *type;
+  init.pd = pd->number;
+  init.send_cq = send_cq;
+  init.receive_cq = receive_cq;
+  init.shared_receives = srq ? &srq->receives() : nullptr;
+  init.send_depth = attachment.layout.entries;
+  init.receive_depth = attachment.layout.receive_entries;
+  init.owner = {process_->credentials().pid, comm_};
+  init.observer = made.get();
+  Result<uint32_t> bell = take_doorbell(*made);
+  if (!bell) return bell.error();
+  Result<Qp*> qp = device_->create_qp(init);
+  Result<void> attached = qp ? made->attach(**qp, srq, attachment.layout) : qp.error();
+  if (!attached) {
+    give_doorbell(*made);
+    if (qp) device_->destroy_qp(**qp);
+    return attached;
+  }
+  ++pd->users;
+  ++send_cq->users;
+  ++receive_cq->users;
+  if (srq) ++srq->users;
+  by_number_[(*qp)->number()] = made.get();
+  answer.u.created = attachment.layout;
+  answer.u.created.doorbell = *bell;
+  answer.u.created.qpn = (*qp)->number();
+  answer.u.created.handle = qps_.add(std::move(made));
+  return {};
+}
+
+Result<void> Client::modify_qp(const rocefs_qp_attr& wanted) {
+  ClientQp* qp = qps_.find(wanted.handle);
+  if (!qp) return no_such("queue pair", wanted.handle);
+  Result<Modification> change = modification_of(*device_, qp->qp().state(), wanted);
+  if (!change) return change.error();
+  if (qp->qp().type() == QpType::kRc && change->to == QpState::kRtr) {
+    change->attributes.window = kWindow;
+    change->mask |= kQpWindow;
+  }
+  Result<void> modified = qp->qp().modify(change->to, change->attributes, change->mask);
+  if (!modified) return modified;
+  if (change->to == QpState::kReset) qp->drop();
+  (void)qp->serve();
+  return {};
+}
+
+Result<void> Client::query_qp(uint32_t handle, rocefs_answer& answer) {
+  ClientQp* qp = qps_.find(handle);
+  if (!qp) return no_such("queue pair", handle);
+  answer.u.qp.handle = handle;
+  describe(qp->qp().attributes(), qp->qp().state(), qp->qp().port(), answer.u.qp);
+  bool drains = qp->qp().state() == QpState::kSqd && !qp->qp().requester().drained();
+  answer.u.qp.send_draining = drains;
+  return {};
+}
+
+Result<void> Client::destroy_qp(uint32_t handle, Attachment& attachment, rocefs_answer& answer) {
+  ClientQp* qp = qps_.find(handle);
+  if (!qp) return no_such("queue pair", handle);
+  if (qp->groups > 0) return Error{EBUSY, "the queue pair is attached to a multicast group"};
+  const rocefs_create_qp& created = qp->created();
+  attachment.cookie = created.cookie;
+  answer.u.events = {0, qp->async_events()};
+  by_number_.erase(qp->qp().number());
+  qp->destroy();
+  give_doorbell(*qp);
+  --pds_.find(created.pd)->users;
+  --cqs_.find(created.send_cq)->users;
+  --cqs_.find(created.receive_cq)->users;
+  if (qp->srq()) --qp->srq()->users;
+  qps_.take(handle);
+  return {};
+}
+
+Result<void> Client::attach_multicast(const rocefs_multicast& wanted) {
+  ClientQp* qp = qps_.find(wanted.qp);
+  if (!qp) return no_such("queue pair", wanted.qp);
+  if (qp->qp().type() != QpType::kUd) return Error{EINVAL, "only UD has multicast groups"};
+  if (groups_ == ROCEFS_MAX_MCAST_ATTACH) return Error{ENOMEM, "too many multicast groups"};
+  Ip group;
+  std::copy_n(wanted.gid, group.size(), group.begin());
+  Result<bool> attached = device_->groups().attach(group, qp->qp().number());
+  if (!attached) return attached.error();
+  qp->groups += *attached;
+  groups_ += *attached;
+  return {};
+}
+
+Result<void> Client::detach_multicast(const rocefs_multicast& wanted) {
+  ClientQp* qp = qps_.find(wanted.qp);
+  if (!qp) return no_such("queue pair", wanted.qp);
+  Ip group;
+  std::copy_n(wanted.gid, group.size(), group.begin());
+  Result<void> detached = device_->groups().detach(group, qp->qp().number());
+  if (!detached) return detached;
+  --qp->groups;
+  --groups_;
+  return {};
+}
+
+}  // namespace rocefs

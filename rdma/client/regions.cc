@@ -1,0 +1,142 @@
+// The memory that a client registers: regions, and windows to parts of them.
+#include <cerrno>
+
+#include "rdma/client/client.h"
+
+namespace rocefs {
+
+void Client::populate(uint64_t address, uint64_t length, Populated then) {
+  process_->run([alive = std::weak_ptr(alive_), process = process_.get(), address, length,
+                 then = std::move(then)]() mutable -> Task {
+    bool populated = process->populated(address, length);
+    return [alive = std::move(alive), populated, then = std::move(then)]() mutable {
+      if (!alive.expired()) then(populated);
+    };
+  });
+}
+
+namespace {
+
+const Error kNoMemory{EFAULT, "the region's memory is not there, or may not be touched"};
+
+Result<void> check_bounds(const rocefs_reg_mr& wanted) {
+  if (wanted.address + wanted.length >= wanted.address) return {};
+  return Error{EINVAL, "the region passes the end of the address space"};
+}
+
+}  // namespace
+
+void Client::reg_mr(const rocefs_reg_mr& wanted, Reply reply) {
+  if (!pds_.find(wanted.pd)) return reply(refusal(no_such("protection domain", wanted.pd)));
+  if (Result<void> fits = check_bounds(wanted); !fits) return reply(refusal(fits.error()));
+  // As the kernel pins them, so are all pages touched before the region is there.
+  populate(wanted.address, wanted.length,
+           [this, wanted, reply = std::move(reply)](bool populated) mutable {
+             rocefs_answer answer{};
+             Result<void> added = populated ? add_region(wanted, answer) : Result<void>(kNoMemory);
+             reply(added ? answer : refusal(added.error()));
+           });
+}
+
+Result<void> Client::add_region(const rocefs_reg_mr& wanted, rocefs_answer& answer) {
+  if (!device_) return Error{ENODEV, "the device has left"};
+  Pd* pd = pds_.find(wanted.pd);
+  if (!pd) return no_such("protection domain", wanted.pd);
+  if (mrs_.full()) return Error{ENOMEM, "too many regions"};
+  Result<uint8_t> access = access_of(wanted.access);
+  if (!access) return access.error();
+  auto memory = std::make_shared<ClientMemory>(process_, wanted.address);
+  Result<uint32_t> key =
+      device_->memory().add(std::move(memory), wanted.iova, wanted.length, pd->number, *access);
+  if (!key) return key.error();
+  ++pd->users;
+  answer.u.mr.handle = mrs_.add(std::make_unique<Mr>(Mr{*key, pd}));
+  answer.u.mr.lkey = answer.u.mr.rkey = *key;
+  return {};
+}
+
+void Client::rereg_mr(const rocefs_rereg_mr& wanted, Reply reply) {
+  bool moves = wanted.flags & ROCEFS_REREG_TRANSLATION;
+  Result<void> fits = moves ? check_bounds(wanted.mr) : Result<void>();
+  if (!fits) return reply(refusal(fits.error()));
+  populate(wanted.mr.address, moves ? wanted.mr.length : 0,
+           [this, wanted, reply = std::move(reply)](bool populated) mutable {
+             rocefs_answer answer{};
+             Result<void> changed =
+                 populated ? change_region(wanted, answer) : Result<void>(kNoMemory);
+             if (!changed) return reply(refusal(changed.error()));
+             process_->run([reply = std::move(reply), answer]() mutable -> Task {
+               return [reply = std::move(reply), answer]() mutable { reply(answer); };
+             });
+           });
+}
+
+// A new region takes the place of the old one.
+Result<void> Client::change_region(const rocefs_rereg_mr& wanted, rocefs_answer& answer) {
+  if (!device_) return Error{ENODEV, "the device has left"};
+  constexpr uint32_t kAll = ROCEFS_REREG_TRANSLATION | ROCEFS_REREG_PD | ROCEFS_REREG_ACCESS;
+  Mr* mr = mrs_.find(wanted.handle);
+  if (!mr) return no_such("region", wanted.handle);
+  if (wanted.flags == 0 || (wanted.flags & ~kAll)) {
+    return errorf(EINVAL, "changes {:#x} of a region are not supported", wanted.flags);
+  }
+  MemoryTable& table = device_->memory();
+  const MemoryRegion before = *table.find(mr->key);
+  if (before.windows > 0) return Error{EBUSY, "a memory window is bound to the region"};
+  Pd* pd = wanted.flags & ROCEFS_REREG_PD ? pds_.find(wanted.mr.pd) : mr->pd;
+  if (!pd) return no_such("protection domain", wanted.mr.pd);
+  uint8_t access = before.access;
+  if (wanted.flags & ROCEFS_REREG_ACCESS) {
+    Result<uint8_t> given = access_of(wanted.mr.access);
+    if (!given) return given.error();
+    access = *given;
+  }
+  bool moves = wanted.flags & ROCEFS_REREG_TRANSLATION;
+  std::shared_ptr<Memory> memory =
+      moves ? std::make_shared<ClientMemory>(process_, wanted.mr.address) : before.memory;
+  Result<uint32_t> key = table.add(std::move(memory), moves ? wanted.mr.iova : before.address,
+                                   moves ? wanted.mr.length : before.length, pd->number, access);
+  if (!key) return key.error();
+  (void)table.remove(mr->key);
+  --mr->pd->users;
+  ++pd->users;
+  *mr = {*key, pd};
+  answer.u.mr = {wanted.handle, *key, *key};
+  return {};
+}
+
+Result<void> Client::dereg_mr(uint32_t handle) {
+  Mr* mr = mrs_.find(handle);
+  if (!mr) return no_such("region", handle);
+  if (Result<void> removed = device_->memory().remove(mr->key); !removed) return removed;
+  --mr->pd->users;
+  mrs_.take(handle);
+  return {};
+}
+
+Result<void> Client::alloc_mw(const rocefs_alloc_mw& wanted, rocefs_answer& answer) {
+  Pd* pd = pds_.find(wanted.pd);
+  if (!pd) return no_such("protection domain", wanted.pd);
+  if (wanted.type != 1 && wanted.type != 2) {
+    return errorf(EINVAL, "memory windows of type {} are not known", wanted.type);
+  }
+  if (mws_.full()) return Error{ENOMEM, "too many memory windows"};
+  WindowType type = wanted.type == 1 ? WindowType::kType1 : WindowType::kType2;
+  Result<uint32_t> key = device_->memory().add_window(pd->number, type);
+  if (!key) return key.error();
+  ++pd->users;
+  answer.u.mr.handle = mws_.add(std::make_unique<Mw>(Mw{*key, pd}));
+  answer.u.mr.rkey = *key;
+  return {};
+}
+
+Result<void> Client::dealloc_mw(uint32_t handle) {
+  Mw* mw = mws_.find(handle);
+  if (!mw) return no_such("memory window", handle);
+  if (Result<void> removed = device_->memory().remove(mw->key); !removed) return removed;
+  --mw->pd->users;
+  mws_.take(handle);
+  return {};
+}
+
+}  // namespace rocefs

@@ -1,0 +1,18 @@
+/* What the provider is linked against in libibverbs' place: only the names and their versions
+ * count, of which the machine that builds has those of one ABI. */
+#define JOIN(name, number) name##number
+#define REGISTER(number) JOIN(verbs_register_driver_, number)
+#define EXPORTED __attribute__((visibility("default"))) void
+
+EXPORTED REGISTER(ROCEFS_ABI)(void);
+EXPORTED _verbs_init_and_alloc_context(void);
+EXPORTED verbs_set_ops(void);
+EXPORTED verbs_uninit_context(void);
+EXPORTED __verbs_log(void);
+
+void REGISTER(ROCEFS_ABI)(void) {}
+void _verbs_init_and_alloc_context(void) {}
+void verbs_set_ops(void) {}
+void verbs_uninit_context(void) {}
+void __verbs_log(void) {}
+__attribute__((visibility("default"))) _Bool verbs_allow_disassociate_destroy;

@@ -1,0 +1,141 @@
+/* Verbs that there are not: each says EOPNOTSUPP, and none reaches a kernel that is not asked. The
+ * limits that ibv_query_device(3) tells of what there is. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "test/provider/verbs_test.h"
+
+/* Whether a call that answers by a pointer and errno, or by an errno, says so. */
+#define ABSENT(call) CHECK((errno = 0, !(call)) && errno == EOPNOTSUPP)
+#define ABSENT_ERRNO(call) CHECK((call) == EOPNOTSUPP)
+
+static void absent(void) {
+  struct pair pair = make_pair(IBV_QPT_RC);
+  struct ibv_srq_init_attr init = {.attr = {.max_wr = 1, .max_sge = 1}};
+  struct ibv_srq* srq = ibv_create_srq(pd, &init);
+  uint32_t number;
+  REQUIRE(srq);
+  ABSENT(ibv_open_xrcd(context, &(struct ibv_xrcd_init_attr){.comp_mask = 3, .fd = -1}));
+  ABSENT(ibv_create_srq_ex(context, &(struct ibv_srq_init_attr_ex){
+                                        .attr = {1, 1, 0},
+                                        .comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+                                                     IBV_SRQ_INIT_ATTR_CQ,
+                                        .srq_type = IBV_SRQT_XRC,
+                                        .pd = pd}));
+  ABSENT(ibv_open_qp(context, &(struct ibv_qp_open_attr){.comp_mask = 1}));
+  ABSENT_ERRNO(ibv_get_srq_num(srq, &number));
+  ABSENT(ibv_create_flow(pair.a, &(struct ibv_flow_attr){.size = sizeof(struct ibv_flow_attr)}));
+  ABSENT(ibv_create_flow_action_esp(context, &(struct ibv_flow_action_esp_attr){0}));
+  ABSENT(ibv_create_wq(context, &(struct ibv_wq_init_attr){.pd = pd, .cq = pair.sends}));
+  ABSENT(ibv_create_rwq_ind_table(context, &(struct ibv_rwq_ind_table_init_attr){0}));
+  ABSENT(ibv_alloc_dm(context, &(struct ibv_alloc_dm_attr){.length = 64}));
+  ABSENT(ibv_create_counters(context, &(struct ibv_counters_init_attr){0}));
+  ABSENT(ibv_alloc_td(context, &(struct ibv_td_init_attr){0}));
+  ABSENT(ibv_alloc_parent_domain(context, &(struct ibv_parent_domain_init_attr){.pd = pd}));
+  ABSENT(ibv_alloc_null_mr(pd));
+  ABSENT(ibv_reg_dmabuf_mr(pd, 0, 4096, 0, 0, 0));
+  ABSENT(ibv_import_device(0));
+  ABSENT(ibv_import_pd(context, 1));
+  ABSENT(ibv_import_mr(pd, 1));
+  ABSENT(ibv_import_dm(context, 1));
+  ABSENT_ERRNO(ibv_advise_mr(pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, NULL, 0));
+  ABSENT_ERRNO(ibv_modify_cq(pair.sends, &(struct ibv_modify_cq_attr){.attr_mask = 1}));
+  ABSENT_ERRNO(ibv_modify_qp_rate_limit(pair.a, &(struct ibv_qp_rate_limit_attr){0}));
+  ABSENT_ERRNO(ibv_query_rt_values_ex(context, &(struct ibv_values_ex){.comp_mask = 1}));
+  ABSENT_ERRNO(ibv_query_ece(pair.a, &(struct ibv_ece){0}));
+  ABSENT_ERRNO(ibv_set_ece(pair.a, &(struct ibv_ece){0}));
+  ABSENT_ERRNO(ibv_post_srq_ops(srq, &(struct ibv_ops_wr){0}, &(struct ibv_ops_wr*){0}));
+  ABSENT_ERRNO(ibv_modify_srq(srq, &(struct ibv_srq_attr){.max_wr = 2}, IBV_SRQ_MAX_WR));
+  for (int type = IBV_QPT_RAW_PACKET; type <= IBV_QPT_DRIVER; ++type)
+    ABSENT(ibv_create_qp(pd, &(struct ibv_qp_init_attr){.send_cq = pair.sends,
+                                                        .recv_cq = pair.receives,
+                                                        .cap = {1, 1, 1, 1, 0},
+                                                        .qp_type = (enum ibv_qp_type)type}));
+  CHECK(!ibv_destroy_srq(srq));
+  destroy_pair(&pair);
+}
+
+/* Makes as many of something as there may be, of which `there` are already; one more fails with
+ * ENOMEM. What is given back can be had again. */
+static void fill(void* (*make)(void), int (*give)(void*), int limit, int there) {
+  void** all = calloc((size_t)limit + 1, sizeof *all);
+  int made = 0;
+  while (made <= limit && (all[made] = make())) ++made;
+  CHECK(made == limit - there && errno == ENOMEM);
+  bool given = true;
+  while (made > 0) given = !give(all[--made]) && given;
+  CHECK(given && (all[0] = make()) && !give(all[0]));
+  free(all);
+}
+
+static struct ibv_cq* shared_cq;
+static struct ibv_ah_attr address;
+static void* one_pd(void) {
+  return ibv_alloc_pd(context);
+}
+static int no_pd(void* one) {
+  return ibv_dealloc_pd(one);
+}
+static void* one_cq(void) {
+  return ibv_create_cq(context, 1, NULL, NULL, 0);
+}
+static int no_cq(void* one) {
+  return ibv_destroy_cq(one);
+}
+static void* one_qp(void) {
+  struct ibv_qp_init_attr attr = {
+      .send_cq = shared_cq, .recv_cq = shared_cq, .cap = {1, 1, 1, 1, 0}, .qp_type = IBV_QPT_RC};
+  return ibv_create_qp(pd, &attr);
+}
+static int no_qp(void* one) {
+  return ibv_destroy_qp(one);
+}
+static void* one_srq(void) {
+  struct ibv_srq_init_attr attr = {.attr = {.max_wr = 1, .max_sge = 1}};
+  return ibv_create_srq(pd, &attr);
+}
+static int no_srq(void* one) {
+  return ibv_destroy_srq(one);
+}
+static void* one_mr(void) {
+  return ibv_reg_mr(pd, memory, 64, 0);
+}
+static int no_mr(void* one) {
+  return ibv_dereg_mr(one);
+}
+static void* one_mw(void) {
+  return ibv_alloc_mw(pd, IBV_MW_TYPE_2);
+}
+static int no_mw(void* one) {
+  return ibv_dealloc_mw(one);
+}
+static void* one_ah(void) {
+  return ibv_create_ah(pd, &address);
+}
+static int no_ah(void* one) {
+  return ibv_destroy_ah(one);
+}
+
+/* ROCEFS_LIMITS=all: of everything, which takes a while. */
+static void limits(void) {
+  struct ibv_device_attr limits;
+  REQUIRE(!ibv_query_device(context, &limits));
+  fill(one_cq, no_cq, limits.max_cq, 0);
+  shared_cq = ibv_create_cq(context, 1, NULL, NULL, 0);
+  fill(one_qp, no_qp, limits.max_qp, 0);
+  CHECK(!ibv_destroy_cq(shared_cq));
+  if (!getenv("ROCEFS_LIMITS")) return;
+  address = own_address();
+  fill(one_pd, no_pd, limits.max_pd, 1);
+  fill(one_srq, no_srq, limits.max_srq, 0);
+  fill(one_mr, no_mr, limits.max_mr, 1);
+  fill(one_mw, no_mw, limits.max_mw, 0);
+  fill(one_ah, no_ah, limits.max_ah, 0);
+}
+
+const struct verbs_case kAbsentCases[] = {
+    {"verbs that there are not say EOPNOTSUPP", absent},
+    {"as many can be had as the device says, and no more", limits},
+    {0},
+};
