@@ -1,0 +1,72 @@
+#!/bin/bash
+# Verbs programs that are killed at random under load, for ROCEFS_KILL_SECONDS (3): a bystander's
+# pingpongs go on, and nothing of the dead stays in the engine.
+. "$(dirname "$0")/lib/common.bash"
+lib=$(realpath "$(dirname "$0")/lib")
+. "$lib/verbs.bash"
+command -v ib_write_bw >/dev/null || { echo "no ib_write_bw (perftest)"; exit 77; }
+logs=$dir
+mounted
+verbs=("$ROCEFS" enter -m "$mnt" --)
+if ! "${verbs[@]}" true 2>"$dir/why"; then echo "nobody can enter: $(cat "$dir/why")"; exit 77; fi
+worker=$(worker_pid)
+
+open_files() { readlink "/proc/$worker/fd/"* | grep -cE 'rocefs-(context|queue)|pidfd' || true; }
+copy_threads() { cat "/proc/$worker/task/"*/comm 2>/dev/null | grep -c rocefs-copy || true; }
+queue_pairs() { ls "$ib"/mb_{0,1}/pcc/qps | grep -c '^[0-9]' || true; }
+nothing_left() { [ "$(open_files) $(copy_threads) $(queue_pairs)" = "0 0 0" ]; }
+nothing_left || fail "at first: $(open_files) files, $(copy_threads) threads, $(queue_pairs) queue pairs"
+
+# A pair that would go on for ever, inside one `enter`; it starts again whenever one of it has died.
+cat >"$dir/load" <<'LOAD'
+trap 'kill -KILL $(jobs -p) 2>/dev/null; exit' TERM
+port=$1
+shift
+while :; do
+  "$@" -d mb_0 -p "$port" -n 10000000 >/dev/null 2>&1 &
+  server=$!
+  until grep -qi ":$(printf %04X "$port") .* 0A " /proc/net/tcp /proc/net/tcp6 || ! kill -0 $server 2>/dev/null; do read -rt 0.02 <> <(:); done
+  "$@" -d mb_1 -p "$port" -n 10000000 127.0.0.1 >/dev/null 2>&1 &
+  wait -n
+  kill -KILL $server $! 2>/dev/null
+  wait
+  port=$((port + 4))
+done
+LOAD
+loads=()
+first=$((30000 + $$ % 10000))
+start_load() { "${verbs[@]}" bash "$dir/load" $((first + ${#loads[@]})) "$@" & loads+=($!); }
+start_load ib_write_bw -q 4
+start_load ib_send_bw -s 4096
+start_load ib_read_bw -s 1048576
+start_load ib_atomic_bw
+
+killed=0
+kill_one() {
+  local running
+  mapfile -t running < <(pgrep -x "ib_(write|send|read|atomic)_bw" --ns $$ --nslist pid)
+  [ ${#running[@]} -gt 0 ] || return 0
+  kill -KILL "${running[RANDOM % ${#running[@]}]}" 2>/dev/null && killed=$((killed + 1))
+}
+end=$((SECONDS + ${ROCEFS_KILL_SECONDS:-3}))
+rounds=0 longest=0
+until [ $SECONDS -ge $end ]; do
+  begin=${EPOCHREALTIME/./}
+  pingpong 819200 ibv_rc_pingpong -g 1 -n 100 &
+  bystander=$!
+  while kill -0 $bystander 2>/dev/null; do
+    kill_one
+    read -rt 0.0$((RANDOM % 90 + 10)) <> <(:) || true
+  done
+  wait $bystander || fail "the bystander, after $killed were killed: $(said_both)"
+  took=$((${EPOCHREALTIME/./} - begin))
+  [ $took -le $longest ] || longest=$took
+  rounds=$((rounds + 1))
+done
+for load in "${loads[@]}"; do kill -TERM "$load"; done
+wait "${loads[@]}" 2>/dev/null || true
+await nothing_left
+expect "$worker" "$(worker_pid)" "the worker"
+pingpong 819200 ibv_rc_pingpong -g 1 -n 100
+echo "REPORT $killed programs killed in $rounds rounds of the bystander, the longest of $((longest / 1000)) ms"
+[ $killed -gt 0 ] || fail "nobody was killed"

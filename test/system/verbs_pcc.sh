@@ -1,0 +1,62 @@
+#!/bin/bash
+# Congestion control of verbs programs: their queue pairs with pid and name, an algorithm under congestion
+# that changes their bandwidth, and counters that agree with what they say they have sent.
+. "$(dirname "$0")/lib/common.bash"
+lib=$(realpath "$(dirname "$0")/lib")
+. "$lib/verbs.bash"
+command -v ib_write_bw >/dev/null || { echo "no ib_write_bw (perftest)"; exit 77; }
+control=$(dirname "$ROCEFS")/mango-ctl
+[ -x "$control" ] && [ -x "$(dirname "$ROCEFS")/mango-pccd" ] || { echo "no mango-ctl or mango-pccd here"; exit 77; }
+logs=$dir
+mounted
+verbs=("$ROCEFS" enter -m "$mnt" --)
+if ! "${verbs[@]}" true 2>"$dir/why"; then echo "nobody can enter: $(cat "$dir/why")"; exit 77; fi
+export ROCEFS_MOUNT=$mnt
+pcc=$ib/mb_1/pcc near=$ib/mb_1/ports/1 far=$ib/mb_0/ports/1/hw_counters
+
+# What perftest counts is what the port has sent: 1000 messages of 64 KiB in packets of MTU 4096, with
+# their headers.
+data() { cat "$near/counters/port_xmit_data"; }
+packets() { cat "$near/counters/port_xmit_packets"; }
+sent=$(packets) octets=$(data)
+perftest 65536 1000 ib_write_bw -m 4096
+headers=$((20 + 8 + 12 + 4))  # IP, UDP, BTH, ICRC; the first packet of a message has a RETH of 16
+expect $((1000 * 16)) $(($(packets) - sent)) "packets of 1000 messages of 64 KiB"
+expect $((1000 * (65536 + 16 * headers + 16) / 4)) $(($(data) - octets)) "octets of 1000 messages, in words"
+
+# Its queue pairs while it runs.
+start_server ib_write_bw -q 2 -n 100000000
+run_client ib_write_bw -q 2 -n 100000000 &
+running=$!
+two_queue_pairs() { [ "$(ls "$pcc/qps" | wc -l)" = 2 ]; }
+await two_queue_pairs
+"$control" rdma pcc status mb_1 >"$dir/status"
+client=$(pgrep -f "^ib_write_bw .*127.0.0.1" -n)
+for qpn in $(ls "$pcc/qps"); do
+  grep -qE "^$qpn +$client +ib_write_bw " "$dir/status" || fail "no queue pair $qpn of pid $client: $(cat "$dir/status")"
+done
+
+# Congestion: the link to the far end takes a tenth of what comes, and the switch marks what waits for it.
+# Without an algorithm the link is full, and PFC stops the sender; aimd cuts when it is told of marks.
+sw=kernel/debug/rocefs/fabric/sw_0/ecn
+echo 1000000000 >"$debug/links/sw_0-mb_0/rate"
+echo "$sw/kmin=20000 $sw/kmax=40000 $sw/pmax=1 $sw/enable=1" >"$debug/set"
+rate() {  # Mb/s in a second
+  local before=$(data) begin=${EPOCHREALTIME/./}
+  read -rt 1 <> <(:) || true
+  echo $((($(data) - before) * 32 / (${EPOCHREALTIME/./} - begin)))
+}
+full=$(rate)
+expect none "$(cat "$pcc/algo")" "no algorithm"
+expect 4294967295 "$(cat "$pcc/qps/$(ls "$pcc/qps" | head -n 1)/window")" "no window"
+echo aimd >"$pcc/algo"
+echo start >"$pcc/state"
+has_cut() { [ "$(cat "$pcc/qps/$(ls "$pcc/qps" | head -n 1)/window")" -lt 4294967295 ]; }
+await has_cut
+cut=$(rate)
+echo "REPORT $full Mb/s without an algorithm, $cut Mb/s under aimd"
+[ "$(cat "$far/np_cnp_sent")" -gt 0 ] || fail "nobody was told of marks"
+[ $cut -lt $((full * 95 / 100)) ] || fail "aimd changes nothing: $full and $cut Mb/s"
+echo stop >"$pcc/state"
+kill "$running" "$server"
+wait "$running" "$server" || true
