@@ -137,3 +137,21 @@ TEST_CASE("window: what a queue pair has bound goes with it") {
   CHECK(pair.link.far_device.memory().find(pair.key) == nullptr);
   CHECK(pair.link.far_device.memory().remove(pair.link.far_key));
 }
+
+TEST_CASE("window: one of type 1 is its domain's, bound anew at will, and to nothing by no bytes") {
+  Windowed pair;
+  MemoryTable& table = pair.link.far_device.memory();
+  pair.key = *table.add_window(Connection::kPd, WindowType::kType1);
+  CHECK(pair.far_outcome(pair.bind(1)) == WcStatus::kSuccess);
+  CHECK(table.allow(pair.key, Connection::kPd, 0x123456, kRemoteWrite, pair.link.far_address + 1000,
+                    1000) != nullptr);
+  CHECK_FALSE(table.invalidate(pair.key, pair.link.far->number()));
+  SendRequest again = pair.bind(2);
+  again.sges = Sge{pair.link.far_address, 500, pair.link.far_key};
+  CHECK(pair.far_outcome(again) == WcStatus::kSuccess);
+  CHECK(pair.write(0, 500) == WcStatus::kSuccess);
+  again.sges = Sge{0, 0, 0};
+  CHECK(pair.far_outcome(again) == WcStatus::kSuccess);
+  CHECK(table.find(pair.key) == nullptr);
+  CHECK(table.remove(pair.link.far_key));  // nothing is bound to it
+}

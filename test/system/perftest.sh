@@ -65,15 +65,18 @@ matrix() {
     [ -n "$program" ] || continue
     IFS=, read -ra services <<<"$services"
     IFS=, read -ra names <<<"$names"
-    for service in "${services[@]}"; do
-      run "$program" "$service" plain
-      ! $everything || for name in "${names[@]}"; do run "$program" "$service" "$name"; done
+    if $everything; then
+      for service in "${services[@]}"; do
+        for name in plain "${names[@]}"; do run "$program" "$service" "$name"; done
+      done
+      continue
+    fi
+    # The options in turn with the services, but for the sizes, each of which takes many seconds.
+    names=("${names[@]/sizes/}")
+    for name in "${!names[@]}"; do
+      [ -z "${names[name]}" ] || run "$program" "${services[name % ${#services[@]}]}" "${names[name]}"
     done
-    $everything || for name in "${!names[@]}"; do
-      service=${services[name % ${#services[@]}]}
-      [ "${names[name]}" != sizes ] || continue  # each takes many seconds
-      run "$program" "$service" "${names[name]}"
-    done
+    [ ${#names[@]} -gt ${#services[@]} ] || run "$program" "${services[-1]}" plain
   done <<<"$programs"
 }
 
@@ -89,7 +92,7 @@ begin=$SECONDS
 matrix
 $everything || run ib_send_bw UD sizes
 echo "REPORT $runs runs of perftest on one mount in $((SECONDS - begin)) s"
-[ "${1:-}" = inside ] || exit 0
+[ "${1:-}" = inside ] || { unmount; await gone; exit 0; }
 
 unmount
 await gone
@@ -97,10 +100,12 @@ mounted -o uplink=10.9.0.1
 remote "$ROCEFS" -o uplink=10.9.0.2 "$far" >/dev/null
 run_client() {
   local status=0
-  remote timeout -k 5 60 "$ROCEFS" enter -m "$far" -- "$@" -d mb_0 -p $port 10.9.0.1 >"$logs/client" 2>&1 || status=$?
+  remote timeout -k 5 $patience "$ROCEFS" enter -m "$far" -- "$@" -d mb_0 -p $port 10.9.0.1 >"$logs/client" 2>&1 || status=$?
   return $status
 }
 extra=(-x 1)
 runs=0 begin=$SECONDS
 matrix
 echo "REPORT $runs runs of perftest over an uplink in $((SECONDS - begin)) s"
+unmount
+await gone

@@ -70,3 +70,5 @@ expect "$worker" "$(worker_pid)" "the worker"
 pingpong 819200 ibv_rc_pingpong -g 1 -n 100
 echo "REPORT $killed programs killed in $rounds rounds of the bystander, the longest of $((longest / 1000)) ms"
 [ $killed -gt 0 ] || fail "nobody was killed"
+unmount
+await gone

@@ -60,3 +60,5 @@ echo "REPORT $full Mb/s without an algorithm, $cut Mb/s under aimd"
 echo stop >"$pcc/state"
 kill "$running" "$server"
 wait "$running" "$server" || true
+unmount
+await gone

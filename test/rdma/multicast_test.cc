@@ -1,0 +1,115 @@
+// Datagrams to groups: who gets them, how often, and what is counted.
+#include "test/rdma/star.h"
+
+using namespace rocefs;
+using namespace rocefs::test;
+
+namespace {
+
+constexpr uint32_t kPd = 3, kQkey = 77;
+const Ip kGroup{0xff, 0x0e, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9};
+
+// A host's UD queue pair with receives for four messages.
+struct Member {
+  Device& device;
+  CompletionQueue sends{16}, receives{16};
+  std::shared_ptr<LocalMemory> memory = LocalMemory::create(4096);
+  uint32_t key = 0;
+  Qp* qp = nullptr;
+
+  explicit Member(Device& d) : device(d) {
+    key = *device.memory().add(memory, 0x1000, 4096, kPd, kLocalWrite);
+    QpInit init;
+    init.type = QpType::kUd;
+    init.pd = kPd;
+    init.send_cq = &sends;
+    init.receive_cq = &receives;
+    qp = *device.create_qp(init);
+    QpAttributes attributes;
+    attributes.qkey = kQkey;
+    REQUIRE(qp->bring_up(attributes));
+    for (uint64_t id = 0; id < 4; ++id) {
+      ReceiveRequest request;
+      request.wr_id = id;
+      request.sges = Sge{0x1000 + id * 256, 256, key};
+      REQUIRE(qp->post(request));
+    }
+  }
+  ~Member() { device.destroy_qp(*qp); }
+  void attach() { REQUIRE(device.groups().attach(kGroup, qp->number())); }
+  void send(uint32_t qpn = kMulticastQpn) {
+    SendRequest request;
+    request.sges = Sge{0x1000 + 2048, 10, key};
+    request.path.local = gids_of(device.port().spec())[0];
+    request.path.remote = kGroup;
+    request.remote_qpn = qpn;
+    request.qkey = kQkey;
+    REQUIRE(qp->post(request));
+  }
+  size_t received() {
+    std::array<Completion, 16> done;
+    return receives.poll(done);
+  }
+};
+
+// Two hosts behind each of two leaves, which have two ways to each other.
+Topology two_ways() {
+  Topology topology;
+  topology.switches = {{"leaf_0"}, {"leaf_1"}, {"spine_0"}, {"spine_1"}};
+  for (unsigned n = 1; n <= 4; ++n) {
+    topology.devices.push_back(host(n));
+    topology.links.push_back(
+        cable("h" + std::to_string(n), n <= 2 ? "leaf_0" : "leaf_1", 10'000'000'000));
+  }
+  for (const char* leaf : {"leaf_0", "leaf_1"}) {
+    for (const char* spine : {"spine_0", "spine_1"}) {
+      topology.links.push_back(cable(leaf, spine, 10'000'000'000));
+    }
+  }
+  return topology;
+}
+
+}  // namespace
+
+TEST_CASE("multicast: each queue pair that is attached gets a datagram once, over all switches") {
+  World world(1, two_ways());
+  Member sender(world.device("h1")), idle(world.device("h1")), near(world.device("h2")),
+      far(world.device("h3")), other(world.device("h4"));
+  for (Member* member : {&sender, &near, &far}) member->attach();
+  sender.send();
+  REQUIRE(world.run_idle());
+  CHECK(sender.received() == 1);  // its own as well
+  CHECK(idle.received() == 0);
+  CHECK(near.received() == 1);
+  CHECK(far.received() == 1);
+  CHECK(other.received() == 0);
+  PortCounters& sent = world.device("h1").port().counters();
+  CHECK(sent.multicast_xmit_packets.get() == 1);
+  CHECK(sent.multicast_rcv_packets.get() == 0);
+  CHECK(sent.unicast_xmit_packets.get() == 0);
+  for (const char* name : {"h2", "h3", "h4"}) {
+    INFO(name);
+    PortCounters& counters = world.device(name).port().counters();
+    CHECK(counters.multicast_rcv_packets.get() == 1);
+    CHECK(counters.unicast_rcv_packets.get() == 0);
+  }
+}
+
+TEST_CASE("multicast: who is detached, or asked for by another number, gets nothing") {
+  World world(1, star(2));
+  Member sender(world.device("h1")), member(world.device("h2"));
+  member.attach();
+  sender.send(member.qp->number());  // to a group's address, but to one queue pair
+  REQUIRE(world.run_idle());
+  CHECK(member.received() == 0);
+  REQUIRE(member.device.groups().detach(kGroup, member.qp->number()));
+  CHECK(member.device.groups().detach(kGroup, member.qp->number()).error().code == EINVAL);
+  sender.send();
+  REQUIRE(world.run_idle());
+  CHECK(member.received() == 0);
+  {
+    Member passing(world.device("h2"));
+    passing.attach();
+  }
+  CHECK(member.device.groups().members(kGroup).empty());
+}
