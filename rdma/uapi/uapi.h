@@ -43,6 +43,7 @@ enum {
   ROCEFS_MAX_MR = 65536,
   ROCEFS_MAX_MW = 65536,
   ROCEFS_MAX_PD = 4096,
+  ROCEFS_MAX_AH = 65536,          /* the client counts them: they are its own */
   ROCEFS_MAX_MCAST_ATTACH = 4096, /* of all its queue pairs to all groups */
 };
 
