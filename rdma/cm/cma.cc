@@ -214,6 +214,7 @@ Result<void> Cma::listen(CmId& id) {
     }
   }
   listeners_.push_back(&id);
+  for (const auto& manager : managers_) manager->listener_came();
   return {};
 }
 

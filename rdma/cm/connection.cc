@@ -371,6 +371,7 @@ bool CmConnection::take(const cm::Dreq& dreq) {
   if (dreq.remote_qpn != local_qpn_) return true;
   CmUser* user = user_;
   switch (state_) {
+    case CmState::kIdle:  // longer ago than its time
     case CmState::kTimewait:
       transmit(cm::Drep{local_id_, remote_id_, {}}, true);
       return false;

@@ -30,6 +30,7 @@ CmManager::CmManager(Device& device, CmAcceptor& acceptor, uint64_t salt)
       rng_(device.fabric().seed() ^ salt, "cm " + device.name()),
       tid_(rng_.next() >> 32 << 32),
       next_id_(static_cast<uint32_t>(rng_.next())),
+      waiting_ends_(event_of<&CmManager::end_waiting>(this)),
       reap_(event_of<&CmManager::reap>(this)) {
   for (size_t i = 1; i <= device.port_count(); ++i) {
     counters_.push_back(std::make_unique<CmCounters>());
@@ -142,7 +143,32 @@ void CmManager::refuse(Port& port, const AddressVector& path, uint64_t tid, cons
   transmit(port, path, tid, rej, false);
 }
 
-void CmManager::take(Port& port, const AddressVector& path, uint64_t tid, const cm::Req& req) {
+bool CmManager::waits(const AddressVector& path, const cm::Req& req) const {
+  return std::any_of(waiting_.begin(), waiting_.end(), [&](const Waiting& one) {
+    return one.path.remote == path.remote && one.req.local_id == req.local_id;
+  });
+}
+
+void CmManager::listener_came() {
+  for (const Waiting& one : std::exchange(waiting_, {})) {
+    bool before = scheduler().now() < one.until;
+    take(*one.port, one.path, one.tid, one.req, before);
+    if (!waiting_.empty()) waiting_.back().until = std::min(waiting_.back().until, one.until);
+  }
+}
+
+void CmManager::end_waiting(TimeNs now) {
+  while (!waiting_.empty() && waiting_.front().until <= now) {
+    Waiting one = std::move(waiting_.front());
+    waiting_.pop_front();
+    refuse(*one.port, one.path, one.tid, one.req, cm::kInvalidServiceId);
+  }
+  if (!waiting_.empty()) scheduler().at(waiting_ends_, waiting_.front().until);
+}
+
+void CmManager::take(Port& port, const AddressVector& path, uint64_t tid, const cm::Req& req,
+                     bool may_wait) {
+  if (waits(path, req)) return counters(port).duplicates[0].add();
   auto known = by_remote_id_.find({path.remote, req.local_id});
   if (known != by_remote_id_.end() && known->second->is_again(tid, req)) {
     counters(port).duplicates[0].add();
@@ -170,6 +196,11 @@ void CmManager::take(Port& port, const AddressVector& path, uint64_t tid, const 
   uint16_t reason = acceptor_.requested(*connection);
   if (reason == 0) return;
   release(*connection);
+  if (reason == cm::kInvalidServiceId && may_wait && waiting_.size() < kMaxWaiting) {
+    waiting_.push_back({&port, path, tid, req, scheduler().now() + kGrace});
+    if (!waiting_ends_.scheduled()) scheduler().after(waiting_ends_, kGrace);
+    return;
+  }
   refuse(port, path, tid, req, reason);
 }
 

@@ -34,6 +34,10 @@ class CmAcceptor {
 class CmManager final : public MadAgent {
  public:
   static constexpr size_t kMaxConnections = 65536;
+  // A REQ that nobody listens for waits so long for somebody who will, before it is refused: a
+  // server may be between two of its listens, as perftest's is.
+  static constexpr TimeNs kGrace = 500 * kMillisecond;
+  static constexpr size_t kMaxWaiting = 256;
 
   // `salt` tells the ids of this life from those of the one before, which a far end may still know.
   CmManager(Device& device, CmAcceptor& acceptor, uint64_t salt);
@@ -51,6 +55,9 @@ class CmManager final : public MadAgent {
   size_t questions() const { return asking_.size() + asked_.size(); }
 
   bool receive_mad(Port& port, const AddressVector& path, std::span<const uint8_t> mad) override;
+
+  // Somebody listens from now on.
+  void listener_came();
 
   // For connections and questions.
   Scheduler& scheduler();
@@ -70,9 +77,21 @@ class CmManager final : public MadAgent {
   // Of a far end: its address, and an id or queue pair there.
   using FarEnd = std::pair<Ip, uint32_t>;
 
+  // A REQ that waits for a listener.
+  struct Waiting {
+    Port* port;
+    AddressVector path;
+    uint64_t tid;
+    cm::Req req;
+    TimeNs until;
+  };
+
   CmConnection* add(Port& port, const AddressVector& path);
   CmConnection* find(const cm::Message& message, const AddressVector& path);
-  void take(Port& port, const AddressVector& path, uint64_t tid, const cm::Req& req);
+  void take(Port& port, const AddressVector& path, uint64_t tid, const cm::Req& req,
+            bool may_wait = true);
+  bool waits(const AddressVector& path, const cm::Req& req) const;
+  void end_waiting(TimeNs now);
   void take(Port& port, const AddressVector& path, uint64_t tid, const cm::SidrReq& req);
   void answer_unknown(Port& port, const AddressVector& path, uint64_t tid,
                       const cm::Message& message);
@@ -91,6 +110,8 @@ class CmManager final : public MadAgent {
   std::map<FarEnd, CmConnection*> by_remote_id_, by_remote_qpn_;
   std::unordered_map<uint32_t, std::unique_ptr<Sidr>> asking_;
   std::map<FarEnd, std::unique_ptr<Sidr>> asked_;
+  std::deque<Waiting> waiting_;  // the oldest first
+  Event waiting_ends_;
   std::vector<std::unique_ptr<CmConnection>> gone_;
   std::vector<std::unique_ptr<Sidr>> gone_questions_;
   Event reap_;

@@ -186,12 +186,21 @@ static int command(struct channel* channel, int fd, const void* data, size_t siz
   return answer.error;
 }
 
-/* Waits as the descriptor says: as long as it takes, or not at all. */
-static int await_event(int fd) {
+/* Waits as the descriptor says: as long as it takes, or not at all. The end of the channel is the
+ * engine's; but who waits while another thread closes the channel goes on waiting, as with a file
+ * of the kernel's. */
+static int await_event(struct channel* channel, int fd) {
+  uint64_t name = channel->name;
   char octet;
   ssize_t got = recv(fd, &octet, 1, MSG_PEEK);
   if (got > 0) return 0;
-  return got < 0 ? errno : EIO;
+  if (got < 0) return errno;
+  pthread_mutex_lock(&mutex);
+  bool ours = *find(name) != NULL;
+  pthread_mutex_unlock(&mutex);
+  if (ours) return EIO;
+  pause();
+  return EINTR;
 }
 
 static ssize_t write_command(int fd, const void* data, size_t size) {
@@ -201,7 +210,7 @@ static ssize_t write_command(int fd, const void* data, size_t size) {
   if (size >= sizeof(struct header) && size <= ROCEFS_CM_MAX_COMMAND) {
     bool waits = load(data, 0, 4) == kGetEvent;
     for (;;) {
-      error = waits ? await_event(fd) : 0;
+      error = waits ? await_event(channel, fd) : 0;
       if (!error)
         error = command(channel, fd, data, size);
       else

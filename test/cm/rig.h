@@ -40,7 +40,7 @@ class CmWire {
   bool see(Meddler& tap, const wire::Parsed& parsed, Packet& packet) {
     if (parsed.headers.bth.dest_qpn != kGsiQpn) return false;
     auto message = cm::parse({payload_bytes(packet), packet.payload.length});
-    REQUIRE(message);
+    if (!message) return false;
     messages.push_back(message->message);
     std::string name(cm::kNames[message->message.index()]);
     said_ += (said_.empty() ? "" : " ") + name;
