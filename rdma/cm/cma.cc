@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "rdma/device.h"
+#include "rdma/interface.h"
 #include "rdma/ip_text.h"
 #include "rdma/uplink.h"
 
@@ -16,11 +17,6 @@ constexpr uint16_t kFirstNumber = 32768, kLastNumber = 60999;
 
 uint32_t key_of(const CmId& id, uint16_t number) {
   return uint32_t{static_cast<uint16_t>(id.space())} << 16 | number;
-}
-
-bool is_loopback(const Ip& ip) {
-  constexpr Ip kLoopback6{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
-  return ip == kLoopback6 || (is_mapped_ipv4(ip) && ip[12] == 127);
 }
 
 bool is_link_local(const Ip& ip) {
