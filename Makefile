@@ -87,20 +87,21 @@ PROVIDER_CFLAGS := -std=gnu11 -O2 -g -fPIC -pthread -fvisibility=hidden -Wall -W
 PROVIDER_LDFLAGS := -shared -pthread -Wl,-z,defs,-z,now,-z,nodelete
 
 # One library per layer; one test program per layer, which links only what the layer may include.
-LAYERS := core rdma/wire rdma rdma/client pcc pcc/card mad_cc fs
+LAYERS := core rdma/wire rdma rdma/client rdma/cm pcc pcc/card mad_cc fs
 library = $(BUILD)/lib/$(subst /,_,$(1)).a
 objects = $(patsubst %.cc,$(BUILD)/%.o,$(wildcard $(1)/*.cc))
-RDMA_LIBRARIES := $(call library,rdma/client) $(call library,rdma) $(call library,rdma/wire) $(call library,core)
+RDMA_LIBRARIES := $(call library,rdma/cm) $(call library,rdma/client) $(call library,rdma) $(call library,rdma/wire) $(call library,core)
 PCC_LIBRARIES := $(call library,pcc/card) $(call library,pcc)
 MAD_LIBRARIES := $(call library,mad_cc)
 CONTROL := %_files.cc %/flow.cc %/flow_spec.cc %/traffic.cc %/flow_plan.cc %/flow_files.cc %/half_flow.cc %/remote_traffic.cc %/exchange.cc %/exchange_message.cc %/inject.cc %/inject_spec.cc %/pci_driver.cc %/pcap.cc %/capture_file.cc
 PACKET_PATH := core/scheduler.cc $(filter-out $(CONTROL),$(wildcard rdma/wire/*.cc rdma/*.cc))
 
-TESTS := core wire rdma client pcc mad_cc fs tools
+TESTS := core wire rdma client cm pcc mad_cc fs tools
 TEST_LIBRARIES_core := $(call library,core)
 TEST_LIBRARIES_wire := $(call library,rdma/wire) $(call library,core)
 TEST_LIBRARIES_rdma := $(RDMA_LIBRARIES)
 TEST_LIBRARIES_client := $(RDMA_LIBRARIES)
+TEST_LIBRARIES_cm := $(RDMA_LIBRARIES)
 TEST_LIBRARIES_pcc := $(PCC_LIBRARIES) $(RDMA_LIBRARIES)
 TEST_LIBRARIES_mad_cc := $(MAD_LIBRARIES) $(call library,rdma/wire) $(call library,core)
 TEST_LIBRARIES_fs := $(call library,fs) $(call library,core)

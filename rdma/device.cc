@@ -31,7 +31,10 @@ void Device::leave() {
     if (qp) destroy_qp(*qp);
   }
   cfr_.revoke_windows(*this);
-  for (Port& port : ports_) port.cnps().clear();
+  for (Port& port : ports_) {
+    port.cnps().clear();
+    port.gsi().clear();
+  }
   for (auto& changed : presence_changed_) changed(false);
 }
 

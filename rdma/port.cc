@@ -40,6 +40,7 @@ Port::Port(Device& device, const PortSpec& spec, uint8_t number)
       gids_(gids_of(spec)),
       class_override_([this] { device_.traffic_classes_changed(); }),
       cnps_(*this),
+      gsi_(*this),
       loop_(event_of<&Port::take_looped>(this)) {
   ecn_.on_priorities([this] { device_.reactions_changed(); });
 }
@@ -55,6 +56,7 @@ Port::~Port() {
 void Port::reset() {
   waiting_since_ = kNever;
   cnps_.clear();
+  gsi_.clear();
   while (Packet* packet = looped_.pop()) device_.fabric().pool().release(packet);
 }
 
@@ -138,6 +140,7 @@ Packet* Port::next_packet(TimeNs now) {
   auto open = static_cast<uint8_t>(~egress_->paused());
   bool cnp_may_go = cnps_.ready() && (open >> priority_of(*cnps_.front()) & 1);
   if (Packet* cnp = cnp_may_go ? cnps_.pull(now) : nullptr) return cnp;
+  if (gsi_.ready() && (open >> priority_of(*gsi_.front()) & 1)) return gsi_.pull();
   while (auto among = static_cast<uint8_t>(acknowledges_.ready & open)) {
     Qp* qp = take(acknowledges_, among, &Qp::next_acknowledge_);
     qp->in_acknowledges_ = false;
@@ -168,14 +171,14 @@ void Port::add_data(Qp& qp) {
   if (qp.in_data_) return;
   qp.in_data_ = true;
   append(data_, qp, qp.priority(), &Qp::next_data_);
-  if (egress_) egress_->kick();
+  kick();
 }
 
 void Port::add_acknowledge(Qp& qp) {
   if (qp.in_acknowledges_) return;
   qp.in_acknowledges_ = true;
   append(acknowledges_, qp, qp.priority(), &Qp::next_acknowledge_);
-  if (egress_) egress_->kick();
+  kick();
 }
 
 void Port::forget(Qp& qp) {
@@ -201,6 +204,10 @@ void Port::receive(Packet* packet, TimeNs now) {
     return device_.fabric().pool().release(packet);
   }
   if (whole && is_multicast(*packet)) return deliver_to_group(packet, now);
+  if (whole && headers.dest_qpn() == kGsiQpn) {
+    gsi_.receive(*packet, headers);
+    return device_.fabric().pool().release(packet);
+  }
   Qp* qp = whole ? find_qp(headers.dest_qpn(), *packet, headers) : nullptr;
   if (!qp) {
     device_.fabric().pool().release(packet);

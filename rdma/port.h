@@ -13,6 +13,7 @@
 #include "core/topology.h"
 #include "rdma/class_override.h"
 #include "rdma/ecn_knobs.h"
+#include "rdma/gsi.h"
 #include "rdma/link.h"
 #include "rdma/notification_point.h"
 #include "rdma/packet.h"
@@ -71,16 +72,23 @@ class Port final : public LinkSource, public LinkSink {
   const EcnKnobs& ecn() const { return ecn_; }
   ClassOverride& class_override() { return class_override_; }
   CnpQueue& cnps() { return cnps_; }
+  Gsi& gsi() { return gsi_; }
 
-  // CNPs go first, acknowledgements before data; both in turn, queue pair by queue pair of a
-  // priority. Those of a priority that PFC has paused wait.
+  // CNPs go first, then MADs, acknowledgements before data; both in turn, queue pair by queue pair
+  // of a priority. Those of a priority that PFC has paused wait.
   Packet* pull(TimeNs now) override;
   // With all of them paused too: pull() notes when the wait begins.
-  bool ready() const override { return cnps_.ready() || (acknowledges_.ready | data_.ready) != 0; }
+  bool ready() const override {
+    return cnps_.ready() || gsi_.ready() || (acknowledges_.ready | data_.ready) != 0;
+  }
   void receive(Packet* packet, TimeNs now) override;
   // Octets from outside, from the IP header to the ICRC, whatever they are.
   void receive_bytes(std::span<const uint8_t> bytes, TimeNs now);
 
+  // There may be something to transmit.
+  void kick() {
+    if (egress_) egress_->kick();
+  }
   void add_data(Qp& qp);
   void add_acknowledge(Qp& qp);
   void forget(Qp& qp);
@@ -120,6 +128,7 @@ class Port final : public LinkSource, public LinkSink {
   EcnKnobs ecn_;
   ClassOverride class_override_;
   CnpQueue cnps_;
+  Gsi gsi_;
   QpFifos data_, acknowledges_;
   PacketFifo looped_;  // own packets to groups that have members here
   Event loop_;

@@ -20,7 +20,7 @@ struct PortCounters {
   Counter req_remote_invalid_request, req_remote_access_errors, resp_remote_access_errors;
   Counter resp_cqe_flush_error, req_cqe_flush_error;
   Counter req_transport_retries_exceeded, req_rnr_retries_exceeded;
-  Counter rx_icrc_encapsulated, rx_unknown_qp, rx_wrong_pkey;
+  Counter rx_icrc_encapsulated, rx_unknown_qp, rx_wrong_pkey, rx_mads_discarded;
   Counter np_ecn_marked_roce_packets, np_cnp_sent, np_cnp_sent_ecn, np_cnp_sent_ooo;
   Counter rp_cnp_handled, rp_cnp_ignored;
   Counter sr_retrans, sr_ooo_placed;  // ours
@@ -94,6 +94,9 @@ inline constexpr CounterRow<PortCounters> kPortCounters[] = {
      "or with a wrong Q_Key"},
     {"hw_counters/rx_wrong_pkey", &PortCounters::rx_wrong_pkey,
      "packets received for a queue pair, from its far end, with another partition's P_Key"},
+    {"hw_counters/rx_mads_discarded", &PortCounters::rx_mads_discarded,
+     "MADs received by queue pair 1 that its agent does not know: of another class, version, "
+     "attribute or length"},
     {"hw_counters/np_ecn_marked_roce_packets", &PortCounters::np_ecn_marked_roce_packets,
      "packets received that switches had marked: congestion experienced"},
     {"hw_counters/np_cnp_sent", &PortCounters::np_cnp_sent, "CNPs transmitted"},

@@ -6,6 +6,7 @@
 
 namespace rocefs {
 
+class Device;
 class Fabric;
 
 // Core thread.
@@ -22,12 +23,14 @@ class SwitchNpcc final : public SwitchObserver, public NpccHost {
   uint64_t queue_length(size_t egress, size_t priority) const override {
     return switch_.queued(egress, priority);
   }
-  // As the devices of this fabric know it: of a flow from elsewhere nobody does.
+  // As the devices of this fabric know it: the sender, or else who is connected to it.
   std::optional<uint32_t> sender_of(const NpccFlowKey& flow) const override;
   void send(Packet* packet, TimeNs now) override { (void)switch_.send(packet, now); }
   void watching(bool any) override { switch_.set_observer(any ? this : nullptr); }
 
  private:
+  Device* device_at(const Ip& address) const;
+
   Fabric& fabric_;
   Switch& switch_;
   Npcc npcc_;

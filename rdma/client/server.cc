@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "core/text.h"
+#include "rdma/uapi/cm.h"
 
 namespace rocefs {
 namespace {
@@ -179,7 +180,8 @@ void ClientServer::take(const ConnectionPtr& connection) {
     attached = Fd(descriptor);
   }
   bool whole = got == sizeof request && (message.msg_flags & MSG_TRUNC) == 0;
-  if (whole && !attached && !connection->greeted && request.op == ROCEFS_OP_PCC_CLAIM) {
+  bool claims = request.op == ROCEFS_OP_PCC_CLAIM || request.op == ROCEFS_OP_CM_OPEN;
+  if (whole && !attached && !connection->greeted && claims) {
     return hand_over(connection, request);
   }
   bool in_order = connection->greeted == (request.op != ROCEFS_OP_HELLO);
@@ -243,7 +245,10 @@ Result<void> ClientServer::to_core(const ConnectionPtr& connection, const rocefs
 
 // It is no verbs client: its socket is another's from now on, and the rest of it goes.
 void ClientServer::hand_over(const ConnectionPtr& connection, const rocefs_request& request) {
-  if (!claimed_) return answer(connection, refusal({EOPNOTSUPP, "there is no PCC here"}), {});
+  auto taker = claimed_.find(request.op);
+  if (taker == claimed_.end()) {
+    return answer(connection, refusal({EOPNOTSUPP, "nobody serves this here"}), {});
+  }
   Claim claim;
   claim.pidfd = Fd(::fcntl(connection->process->pidfd(), F_DUPFD_CLOEXEC, 0));
   claim.who = connection->process->credentials();
@@ -251,7 +256,7 @@ void ClientServer::hand_over(const ConnectionPtr& connection, const rocefs_reque
   loop_.unwatch(connection->socket.get());
   claim.socket = std::move(connection->socket);
   drop(connection, "");
-  if (claim.pidfd) claimed_(std::move(claim));
+  if (claim.pidfd) taker->second(std::move(claim));
 }
 
 void ClientServer::hello(const ConnectionPtr& connection, const rocefs_hello& hello, Fd events) {

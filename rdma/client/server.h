@@ -27,8 +27,8 @@ class ClientServer {
 
   // Serves whoever connects to a SOCK_SEQPACKET socket.
   void listen(Fd listener);
-  // Before listen(): who takes over the connections that claim a device for PCC. Without one they
-  // are refused.
+  // Before listen(): who takes over the connections whose first request is this one: PCC_CLAIM or
+  // CM_OPEN. Without one they are refused.
   struct Claim {
     Fd socket;
     Fd pidfd;  // readable once the process has died
@@ -36,7 +36,7 @@ class ClientServer {
     rocefs_request request;  // its first
   };
   using Claimed = std::function<void(Claim claim)>;
-  void hand_claims_to(Claimed claimed) { claimed_ = std::move(claimed); }
+  void hand_claims_to(uint32_t op, Claimed claimed) { claimed_[op] = std::move(claimed); }
   // -1 if there is none.
   int listener() const { return listener_.get(); }
   // Nobody else is taken; who is there stays.
@@ -77,7 +77,7 @@ class ClientServer {
   PollLoop& loop_;
   const std::unique_ptr<Clients> clients_;
   const Log log_;
-  Claimed claimed_;
+  std::map<uint32_t, Claimed> claimed_;
   Fd listener_;
   Fd spare_;  // to be let go of when no other is left
   uint64_t next_id_ = 1;

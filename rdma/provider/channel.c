@@ -78,7 +78,7 @@ static ssize_t write_command(int fd, const void* data, size_t size) {
 }
 
 int rocefs_add_channels(struct rocefs_context* context) {
-  int error = rocefs_hook_write(write_command);
+  int error = rocefs_hook(NULL, "write", (uintptr_t)write_command);
   if (error) return error;
   pthread_mutex_lock(&mutex);
   context->next = contexts;

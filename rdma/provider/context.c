@@ -60,8 +60,7 @@ void* rocefs_map(int fd, size_t size, int protection) {
   return error ? NULL : memory;
 }
 
-/* The name of the process, which is that of its first thread. */
-static void read_comm(char* comm, size_t size) {
+void rocefs_read_comm(char* comm, size_t size) {
   int fd = open("/proc/self/comm", O_RDONLY | O_CLOEXEC);
   ssize_t length = fd < 0 ? 0 : read(fd, comm, size - 1);
   if (fd >= 0) close(fd);
@@ -78,7 +77,7 @@ static int say_hello(struct rocefs_context* context, int events, char* why, size
   request.u.hello.version = ROCEFS_UAPI_VERSION;
   snprintf(request.u.hello.device, sizeof request.u.hello.device, "%s",
            context->verbs.context.device->name);
-  read_comm(request.u.hello.comm, sizeof request.u.hello.comm);
+  rocefs_read_comm(request.u.hello.comm, sizeof request.u.hello.comm);
   request.u.hello.probe = (uintptr_t)&kProbe;
   int error = rocefs_exchange(&context->connection, &request, events, &answer, fds, 3);
   if (error) {

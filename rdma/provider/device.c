@@ -50,6 +50,7 @@ static struct verbs_device* alloc_device(struct verbs_sysfs_dev* found) {
   struct rocefs_device* device = calloc(1, sizeof *device);
   if (!device) return NULL;
   sysfs_root(found->ibdev_path, device->root, sizeof device->root);
+  rocefs_serve_cm(device->root);
   return &device->verbs;
 }
 

@@ -1,5 +1,6 @@
-/* Leads libibverbs' calls of write(2), and nobody else's, through a function of ours: the slot of
- * libibverbs' global offset table that its dynamic relocation for `write` fills is filled again. */
+/* Leads a library's calls of a function, and nobody else's, through one of ours: the slot of the
+ * library's global offset table that its dynamic relocation for the function fills is filled again.
+ */
 #include <elf.h>
 #include <errno.h>
 #include <link.h>
@@ -18,8 +19,6 @@ static const uint32_t kSlotTypes[] = {R_AARCH64_JUMP_SLOT, R_AARCH64_GLOB_DAT};
 #error "the relocation types of this machine are not known here"
 #endif
 
-typedef ssize_t (*write_function)(int fd, const void* data, size_t size);
-
 /* What is needed of an object's dynamic section. */
 struct dynamic {
   const ElfW(Sym) * symbols;
@@ -31,7 +30,9 @@ struct dynamic {
 };
 
 struct search {
-  write_function hook;
+  const char* library; /* NULL: libibverbs */
+  const char* function;
+  uintptr_t hook;
   int error; /* ENOENT until a slot is filled */
 };
 
@@ -90,35 +91,43 @@ static bool is_protected(const struct dl_phdr_info* object, uintptr_t page, size
   return false;
 }
 
-static int fill(const struct dl_phdr_info* object, uintptr_t slot, write_function hook) {
+static int fill(const struct dl_phdr_info* object, uintptr_t slot, uintptr_t hook) {
   size_t page_size = (size_t)sysconf(_SC_PAGESIZE);
   uintptr_t page = slot & ~(page_size - 1);
   bool protect = is_protected(object, page, page_size);
   if (protect && mprotect((void*)page, page_size, PROT_READ | PROT_WRITE)) return errno;
-  __atomic_store_n((write_function*)slot, hook, __ATOMIC_RELEASE);
+  __atomic_store_n((uintptr_t*)slot, hook, __ATOMIC_RELEASE);
   if (protect) mprotect((void*)page, page_size, PROT_READ);
   return 0;
 }
 
-static bool is_slot_of_write(const struct dynamic* dynamic, const ElfW(Rela) * relocation) {
+static bool is_slot_of(const struct dynamic* dynamic, const char* function,
+                       const ElfW(Rela) * relocation) {
   uint32_t type = (uint32_t)ELF64_R_TYPE(relocation->r_info);
   if (type != kSlotTypes[0] && type != kSlotTypes[1]) return false;
   const ElfW(Sym)* symbol = &dynamic->symbols[ELF64_R_SYM(relocation->r_info)];
-  return strcmp(dynamic->names + symbol->st_name, "write") == 0;
+  return strcmp(dynamic->names + symbol->st_name, function) == 0;
+}
+
+/* libibverbs by whatever name: the object that registers drivers. Others by how their file begins.
+ */
+static bool is_library(const struct dl_phdr_info* object, const char* library) {
+  if (!library) return contains(object, (uintptr_t)&verbs_set_ops);
+  const char* slash = strrchr(object->dlpi_name, '/');
+  return strncmp(slash ? slash + 1 : object->dlpi_name, library, strlen(library)) == 0;
 }
 
 static int visit(struct dl_phdr_info* object, size_t size, void* data) {
   struct search* search = data;
   (void)size;
-  /* libibverbs by whatever name: the object that registers drivers. */
-  if (!contains(object, (uintptr_t)&verbs_set_ops)) return 0;
+  if (!is_library(object, search->library)) return 0;
   struct dynamic dynamic = read_dynamic(object);
   if (!dynamic.symbols || !dynamic.names) return 1;
   for (int table = 0; table < 2; ++table) {
     const ElfW(Rela)* first = dynamic.tables[table].first;
     size_t count = first ? dynamic.tables[table].bytes / sizeof *first : 0;
     for (size_t i = 0; i < count; ++i) {
-      if (!is_slot_of_write(&dynamic, &first[i])) continue;
+      if (!is_slot_of(&dynamic, search->function, &first[i])) continue;
       search->error = fill(object, object->dlpi_addr + first[i].r_offset, search->hook);
       if (search->error) return 1;
     }
@@ -126,15 +135,8 @@ static int visit(struct dl_phdr_info* object, size_t size, void* data) {
   return 1;
 }
 
-int rocefs_hook_write(write_function hook) {
-  static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-  static struct search search = {.error = ENOENT};
-  pthread_mutex_lock(&mutex);
-  if (search.error) {
-    search = (struct search){.hook = hook, .error = ENOENT};
-    dl_iterate_phdr(visit, &search);
-  }
-  int error = search.error;
-  pthread_mutex_unlock(&mutex);
-  return error;
+int rocefs_hook(const char* library, const char* function, uintptr_t hook) {
+  struct search search = {library, function, hook, ENOENT};
+  dl_iterate_phdr(visit, &search);
+  return search.error;
 }

@@ -113,6 +113,8 @@ struct verbs_context* rocefs_alloc_context(struct ibv_device* device, int cmd_fd
 void rocefs_free_context(struct ibv_context* context);
 void rocefs_async_event(struct ibv_context* context, struct ibv_async_event* event);
 void rocefs_cq_event(struct ibv_cq* cq);
+/* The name of the process, which is that of its first thread. */
+void rocefs_read_comm(char* comm, size_t size);
 /* Whether this is a child of fork() of the process that made the context. It shares the socket, but
  * has not got the memory. */
 bool rocefs_is_foreign(const struct rocefs_context* context);
@@ -262,8 +264,14 @@ uint64_t rocefs_channel_name(int fd);
 
 /* ---- got.c ---- */
 
-/* Points libibverbs' own calls of write(2) to `hook`, once for all; an errno. */
-int rocefs_hook_write(ssize_t (*hook)(int fd, const void* data, size_t size));
+/* Points a library's own calls of a function to `hook`, again is harmless; an errno. The library is
+ * named by how its file's name begins; NULL: libibverbs. */
+int rocefs_hook(const char* library, const char* function, uintptr_t hook);
+
+/* ---- cm.c ---- */
+
+/* Makes librdmacm work on the engine whose tree is at `root`, if it is there. */
+void rocefs_serve_cm(const char* root);
 
 /* ---- events.c ---- */
 

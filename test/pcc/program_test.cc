@@ -119,8 +119,9 @@ class Rig {
     REQUIRE(served);
     server = std::move(*served);
     programs = std::make_unique<ProgramServer>(loop, claims);
-    server->hand_claims_to(
-        [this](ClientServer::Claim claim) { programs->take_over(std::move(claim)); });
+    server->hand_claims_to(ROCEFS_OP_PCC_CLAIM, [this](ClientServer::Claim claim) {
+      programs->take_over(std::move(claim));
+    });
     Fd listener(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
     sockaddr_un address{};
     address.sun_family = AF_UNIX;

@@ -16,6 +16,8 @@
 #include "fs/session.h"
 #include "pcc/card/program_server.h"
 #include "rdma/client/server.h"
+#include "rdma/cm/ucma_server.h"
+#include "rdma/uapi/cm.h"
 #include "tools/rocefs/heartbeat.h"
 #include "tools/rocefs/house.h"
 #include "tools/rocefs/kept.h"
@@ -102,6 +104,7 @@ class Daemon::Impl {
   std::unique_ptr<MountWatch> mounts_;
   std::unique_ptr<ClientServer> clients_;
   std::unique_ptr<ProgramServer> programs_;
+  std::unique_ptr<UcmaServer> channels_;
   DaemonEvents events_;
   std::optional<Heartbeat> heartbeat_;
   Fd signals_;
@@ -157,8 +160,15 @@ std::optional<Failure> Daemon::Impl::build(const Options& options) {
   clients_ = std::move(*clients);
   house_->add_files([this] { drop_clients(); });
   programs_ = std::make_unique<ProgramServer>(house_->loop(), house_->pcc());
-  clients_->hand_claims_to(
-      [this](ClientServer::Claim claim) { programs_->take_over(std::move(claim)); });
+  clients_->hand_claims_to(ROCEFS_OP_PCC_CLAIM, [this](ClientServer::Claim claim) {
+    programs_->take_over(std::move(claim));
+  });
+  channels_ =
+      std::make_unique<UcmaServer>(house_->engine(), house_->loop(), house_->connections().ucma(),
+                                   [this](std::string_view line) { log(LogLevel::kInfo, line); });
+  clients_->hand_claims_to(ROCEFS_OP_CM_OPEN, [this](ClientServer::Claim claim) {
+    channels_->take_over(std::move(claim));
+  });
   if (from_.listener) house_->tree().add_socket(kSocket);
   if (std::optional<Failure> failed = house_->apply(config_.knobs)) return failed;
   house_->keep_as_defaults();
@@ -365,6 +375,7 @@ void Daemon::Impl::run(DaemonEvents events) {
 void Daemon::Impl::drop_clients() {
   clients_->drop_all();
   programs_->drop_all();
+  channels_->drop_all();
 }
 
 // False when the memory of a client blocks: the kernel may still write into what would be freed.
@@ -383,6 +394,7 @@ Daemon::Impl::~Impl() {
   session_.reset();
   if (clients_) clients_->drop_all();
   programs_.reset();
+  channels_.reset();
   if (house_) house_->stop_engine();
   if (clients_ && !settle_clients()) std::_Exit(0);
   if (house_) house_->end_traffic();

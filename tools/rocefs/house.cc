@@ -2,6 +2,7 @@
 
 #include <cerrno>
 
+#include "core/clock.h"
 #include "core/function_file.h"
 #include "core/hash.h"
 #include "core/knob_transaction.h"
@@ -76,8 +77,10 @@ void House::add_files(std::function<void()> drop_clients) {
   LinkKnobs knobs = make_link_knobs(*fabric_, *engine_);
   add_pcc();
   add_mads(debug);
-  driver_ = std::make_unique<PciDriver>(*tree_, *fabric_, *engine_, knobs,
-                                        std::vector<DeviceExtension*>{pcc_.get(), mads_.get()});
+  add_connections();
+  driver_ = std::make_unique<PciDriver>(
+      *tree_, *fabric_, *engine_, knobs,
+      std::vector<DeviceExtension*>{pcc_.get(), mads_.get(), connections_.get()});
   add_fabric_files(*tree_, debug, *fabric_, knobs);
   add_switch_files(*tree_, debug, *fabric_, *engine_,
                    [this](std::string line) { log(LogLevel::kWarning, line); });
@@ -117,6 +120,17 @@ void House::add_mads(const std::string& debug) {
   auto warn = [this](const std::string& line) { log(LogLevel::kWarning, line); };
   mads_ = std::make_unique<Mads>(
       Mads::Parts{*tree_, *engine_, *fabric_, loop_, debug, config_.mad_semantics, warn});
+}
+
+// Far ends on the network remember this mount's connections longer than it lives.
+void House::add_connections() {
+  bool real = engine_->mode() == ClockMode::kReal;
+  timespec now = date_now();
+  uint64_t salt =
+      real ? mix64(static_cast<uint64_t>(now.tv_sec) << 30 | static_cast<uint64_t>(now.tv_nsec))
+           : 0;
+  connections_ =
+      std::make_unique<Connections>(*tree_, *engine_, *fabric_, std::string(kDebugDirectory), salt);
 }
 
 std::unique_ptr<PccBackend> House::make_pcc_backend(Device& device,

@@ -25,6 +25,7 @@
 #include "rdma/pci_driver.h"
 #include "rdma/traffic.h"
 #include "rdma/uplink_addresses.h"
+#include "tools/rocefs/connections.h"
 #include "tools/rocefs/mads.h"
 
 namespace rocefs {
@@ -73,6 +74,7 @@ class House {
   Tree& tree() { return *tree_; }
   PciDriver& driver() { return *driver_; }
   Pcc& pcc() { return *pcc_; }
+  Connections& connections() { return *connections_; }
   ClockFiles& clock_files() { return *clock_files_; }
   Traffic& traffic() { return *traffic_; }
   CaptureFile& capture() { return *capture_; }
@@ -91,6 +93,7 @@ class House {
   Result<void> store_now(const KnobSetting& setting);
   void add_pcc();
   void add_mads(const std::string& debug);
+  void add_connections();
   std::unique_ptr<PccBackend> make_pcc_backend(Device& device, PccBackend::Listener& listener);
   ResetParts reset_parts(std::function<void()> drop_clients);
 
@@ -105,6 +108,7 @@ class House {
   std::unique_ptr<Tree> tree_;
   std::unique_ptr<Pcc> pcc_;
   std::unique_ptr<Mads> mads_;
+  std::unique_ptr<Connections> connections_;
   std::unique_ptr<PciDriver> driver_;
   std::unique_ptr<ClockFiles> clock_files_;
   std::unique_ptr<Traffic> traffic_;

@@ -1,0 +1,294 @@
+#include "rdma/cm/cma.h"
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+
+#include "rdma/device.h"
+#include "rdma/interface.h"
+#include "rdma/ip_text.h"
+#include "rdma/uplink.h"
+
+namespace rocefs {
+namespace {
+
+// As net.ipv4.ip_local_port_range has it.
+constexpr uint16_t kFirstNumber = 32768, kLastNumber = 60999;
+
+uint32_t key_of(const CmId& id, uint16_t number) {
+  return uint32_t{static_cast<uint16_t>(id.space())} << 16 | number;
+}
+
+bool is_link_local(const Ip& ip) {
+  return ip[0] == 0xfe && (ip[1] & 0xc0) == 0x80;
+}
+
+unsigned common_bits(const Ip& a, const Ip& b) {
+  unsigned bits = 0;
+  for (size_t i = 0; i < a.size(); ++i, bits += 8) {
+    auto differ = static_cast<uint8_t>(a[i] ^ b[i]);
+    if (differ != 0) return bits + static_cast<unsigned>(std::countl_zero(differ));
+  }
+  return bits;
+}
+
+template <class Visit>
+void each_port(Fabric& fabric, Visit visit) {
+  for (const auto& device : fabric.devices()) {
+    for (size_t i = 1; device->present() && i <= device->port_count(); ++i) visit(device->port(i));
+  }
+}
+
+bool has(const std::vector<Ip>& addresses, const Ip& ip) {
+  return std::find(addresses.begin(), addresses.end(), ip) != addresses.end();
+}
+
+CmAddress address_of(const Ip& ip, uint16_t port) {
+  using Family = CmAddress::Family;
+  return {is_mapped_ipv4(ip) ? Family::kIpv4 : Family::kIpv6, ip, port, 0};
+}
+
+std::vector<uint8_t> user_data(std::span<const uint8_t> private_data, size_t header) {
+  return {private_data.begin() + static_cast<long>(header), private_data.end()};
+}
+
+}  // namespace
+
+Cma::Cma(Fabric& fabric, uint64_t salt) : fabric_(fabric), next_number_(kFirstNumber) {
+  for (const auto& device : fabric_.devices()) {
+    managers_.push_back(std::make_unique<CmManager>(*device, *this, salt));
+    device->on_presence([this, at = device.get()](bool present) {
+      present ? manager(*at).reset_counters() : device_left(*at);
+    });
+  }
+}
+
+Cma::~Cma() = default;
+
+CmManager& Cma::manager(const Device& device) {
+  return **std::find_if(managers_.begin(), managers_.end(),
+                        [&](const auto& one) { return &one->device() == &device; });
+}
+
+Port* Cma::port_at(const Ip& address) {
+  Port* found = nullptr;
+  each_port(fabric_, [&](Port& port) {
+    if (!found && has(port.gids(), address)) found = &port;
+  });
+  return found;
+}
+
+// What of the port's can talk to that destination.
+std::optional<Ip> Cma::source_at(Port& port, const Ip& destination, bool outside) const {
+  for (const Ip& ip : port.gids()) {
+    if (is_mapped_ipv4(ip) != is_mapped_ipv4(destination)) continue;
+    if (!is_mapped_ipv4(ip) && is_link_local(ip) != is_link_local(destination)) continue;
+    auto serves = [&](const auto& uplink) { return has(uplink->addresses(), ip); };
+    const auto& uplinks = fabric_.uplinks();
+    if (!outside || std::any_of(uplinks.begin(), uplinks.end(), serves)) return ip;
+  }
+  return std::nullopt;
+}
+
+// Of several that could, another port than the destination's, whose address is most like it.
+Port* Cma::resolve(CmAddress& source, CmAddress& destination) {
+  if (is_loopback(destination.ip) || destination.any()) {
+    Port* own = source.any() ? nullptr : port_at(source.ip);
+    if (own) destination.ip = source.ip;
+    each_port(fabric_, [&](Port& port) {
+      std::optional<Ip> ip = own ? std::nullopt : source_at(port, source.ip, false);
+      if (!ip) return;
+      own = &port;
+      source.ip = destination.ip = *ip;
+    });
+    return own;
+  }
+  Port* far = port_at(destination.ip);
+  if (!source.any()) {
+    Port* near = port_at(source.ip);
+    return near && (far || source_at(*near, destination.ip, true) == source.ip) ? near : nullptr;
+  }
+  Port* best = nullptr;
+  unsigned best_bits = 0;
+  each_port(fabric_, [&](Port& port) {
+    std::optional<Ip> ip = source_at(port, destination.ip, far == nullptr);
+    if (!ip) return;
+    unsigned bits = &port == far ? 1 : 2 + common_bits(*ip, destination.ip);
+    if (bits <= best_bits) return;
+    best = &port;
+    best_bits = bits;
+    source.ip = *ip;
+  });
+  return best;
+}
+
+uint64_t Cma::service_id(const CmId& id) const {
+  if (id.remote().family == CmAddress::Family::kIb) return id.remote().service_id;
+  return key_of(id, id.remote().port);
+}
+
+namespace {
+
+std::string_view name(PortSpace space) {
+  switch (space) {
+    case PortSpace::kIpoib:
+      return "IPOIB";
+    case PortSpace::kIb:
+      return "IB";
+    case PortSpace::kTcp:
+      return "TCP";
+    case PortSpace::kUdp:
+      return "UDP";
+  }
+  return "?";
+}
+
+std::string text_of(const CmAddress& address) {
+  if (address.family == CmAddress::Family::kNone) return "-";
+  std::string ip =
+      address.family == CmAddress::Family::kIpv4 && address.any() ? "0.0.0.0" : ip_text(address.ip);
+  if (ip.find(':') != ip.npos) ip = fmt::format("[{}]", ip);
+  return fmt::format("{}:{}", ip, address.port);
+}
+
+}  // namespace
+
+std::string Cma::text() const {
+  constexpr std::string_view kStates[] = {"idle",           "bound",      "address resolved",
+                                          "route resolved", "connect",    "disconnect",
+                                          "listen",         "device gone"};
+  std::string text;
+  for (const auto& [serial, id] : ids_) {
+    Port* port = id->port();
+    text += fmt::format(
+        "{} {} {} local={} remote={} state={}\n", name(id->space()), rocefs::name(id->type()),
+        port ? fmt::format("{}/{}", port->device().name(), port->number()) : "-",
+        text_of(id->local()), text_of(id->remote()), kStates[static_cast<size_t>(id->state())]);
+  }
+  return text;
+}
+
+uint64_t Cma::add(CmId& id) {
+  ids_[++last_serial_] = &id;
+  return last_serial_;
+}
+
+void Cma::remove(CmId& id) {
+  ids_.erase(id.serial());
+  std::erase(listeners_, &id);
+  std::erase_if(numbers_, [&](const auto& taken) { return taken.second == &id; });
+}
+
+bool Cma::is_free(const CmId& id, const CmAddress& address) const {
+  auto [first, last] = numbers_.equal_range(key_of(id, address.port));
+  return std::all_of(first, last, [&](const auto& taken) {
+    const CmId& other = *taken.second;
+    if (id.reuses_address() && other.reuses_address() && other.state() != CmId::State::kListen) {
+      return true;
+    }
+    return !address.any() && !other.local().any() && address.ip != other.local().ip;
+  });
+}
+
+Result<void> Cma::bind(CmId& id, CmAddress& address) {
+  bool any_number = address.port == 0;
+  for (uint32_t tried = kFirstNumber; any_number && tried <= kLastNumber; ++tried) {
+    address.port = next_number_;
+    next_number_ = next_number_ == kLastNumber ? kFirstNumber : next_number_ + 1;
+    if (is_free(id, address)) break;
+  }
+  if (!is_free(id, address)) return errorf(EADDRINUSE, "port {} is in use", address.port);
+  if (any_number && address.family == CmAddress::Family::kIb) address.service_id |= address.port;
+  numbers_.emplace(key_of(id, address.port), &id);
+  return {};
+}
+
+Result<void> Cma::listen(CmId& id) {
+  for (const CmId* other : listeners_) {
+    if (other->service_id() == id.service_id() && other->local().ip == id.local().ip) {
+      return Error{EADDRINUSE, "somebody listens there"};
+    }
+  }
+  listeners_.push_back(&id);
+  for (const auto& manager : managers_) manager->listener_came();
+  return {};
+}
+
+// Who listens at just that address goes before who listens at any.
+CmId* Cma::listener(uint64_t service_id, const Ip& address, bool datagrams) {
+  CmId* any = nullptr;
+  for (CmId* id : listeners_) {
+    if (id->service_id() != service_id || (id->type() == QpType::kUd) != datagrams) continue;
+    if (id->local().ip == address) return id;
+    bool of_family = id->local().family != CmAddress::Family::kIpv4 || is_mapped_ipv4(address);
+    bool of_other = id->local().family == CmAddress::Family::kIpv6 && is_mapped_ipv4(address);
+    if (id->local().any() && of_family && (!of_other || id->takes_both_families())) any = id;
+  }
+  return any;
+}
+
+std::optional<Cma::Ends> Cma::ends_of(const CmId& listener, const AddressVector& path,
+                                      std::span<const uint8_t> private_data) const {
+  if (listener.local().family == CmAddress::Family::kIb) {
+    using Family = CmAddress::Family;
+    CmAddress local{Family::kIb, path.local, listener.local().port, listener.service_id()};
+    return Ends{local, {Family::kIb, path.remote, 0, 0}, 0};
+  }
+  std::optional<cm::IpHeader> header = cm::parse_ip_header(private_data);
+  if (!header || header->source != path.remote || header->destination != path.local) {
+    return std::nullopt;
+  }
+  return Ends{address_of(path.local, listener.local().port),
+              address_of(path.remote, header->source_port), cm::IpHeader::kSize};
+}
+
+// Where there is no room for it the id goes at once, and refuses.
+uint16_t Cma::requested(CmConnection& connection) {
+  const cm::Req& req = connection.request();
+  CmId* listening = listener(req.service_id, connection.path().local, false);
+  if (!listening) return cm::kInvalidServiceId;
+  std::optional<Ends> ends = ends_of(*listening, connection.path(), req.private_data);
+  if (!ends) return cm::kUnsupportedRequest;
+  QpType type = req.transport == 1 ? QpType::kUc : QpType::kRc;
+  auto id = std::make_unique<CmId>(*this, listening->space(), type, listening->user());
+  id->take(connection, ends->local, ends->remote);
+  CmEvent event{CmEventType::kConnectRequest};
+  CmParameters& p = event.parameters;
+  p.qpn = req.qpn;
+  p.responder_resources = req.responder_resources;
+  p.initiator_depth = req.initiator_depth;
+  p.flow_control = req.flow_control;
+  p.retry_count = req.retry_count;
+  p.rnr_retry_count = req.rnr_retry_count;
+  p.srq = req.srq;
+  p.private_data = user_data(req.private_data, ends->header);
+  listening->user().incoming(*listening, std::move(id), event);
+  return 0;
+}
+
+uint8_t Cma::asked(Sidr& question) {
+  const cm::SidrReq& req = question.request();
+  CmId* listening = listener(req.service_id, question.path().local, true);
+  std::optional<Ends> ends;
+  if (listening) ends = ends_of(*listening, question.path(), req.private_data);
+  if (!ends) return cm::kSidrUnsupported;
+  auto id = std::make_unique<CmId>(*this, listening->space(), QpType::kUd, listening->user());
+  id->take(question, ends->local, ends->remote);
+  CmEvent event{CmEventType::kConnectRequest};
+  event.parameters.private_data = user_data(req.private_data, ends->header);
+  event.path = question.path();
+  listening->user().incoming(*listening, std::move(id), event);
+  return 0;
+}
+
+void Cma::device_left(const Device& device) {
+  for (uint64_t serial = 0;;) {
+    auto next = ids_.upper_bound(serial);  // others may go with it
+    if (next == ids_.end()) return;
+    serial = next->first;
+    Port* port = next->second->port();
+    if (port && &port->device() == &device) next->second->device_left();
+  }
+}
+
+}  // namespace rocefs

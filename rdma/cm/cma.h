@@ -1,0 +1,71 @@
+// Cma: connections by IP address, as rdma_cm makes them (drivers/infiniband/core/cma.c), over all
+// devices of a fabric: which port has an address, who listens, which numbers are in use.
+//
+// On the core's thread. What has ids lets go of them before it goes.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rdma/cm/id.h"
+#include "rdma/cm/manager.h"
+#include "rdma/fabric.h"
+
+namespace rocefs {
+
+class Cma final : public CmAcceptor {
+ public:
+  // `salt` as CmManager has it.
+  Cma(Fabric& fabric, uint64_t salt);
+  ~Cma() override;
+
+  Fabric& fabric() { return fabric_; }
+  CmManager& manager(const Device& device);
+  // Of devices that are present; null if none.
+  Port* port_at(const Ip& address);
+  // The port from which that destination is reached; null if from none. Where `source` is any it
+  // gets the port's address; a loopback destination becomes an address of ours.
+  Port* resolve(CmAddress& source, CmAddress& destination);
+  // Of the service that an id connects to.
+  uint64_t service_id(const CmId& id) const;
+
+  // A line for each id, as `rdma resource show cm_id` has them.
+  std::string text() const;
+
+  // For the ids.
+  uint64_t add(CmId& id);
+  void remove(CmId& id);
+  // Takes the number, or one that is free where it is 0. EADDRINUSE.
+  Result<void> bind(CmId& id, CmAddress& address);
+  Result<void> listen(CmId& id);
+
+  uint16_t requested(CmConnection& connection) override;
+  uint8_t asked(Sidr& question) override;
+
+ private:
+  using Numbers = std::multimap<uint32_t, CmId*>;  // by port space and number
+  struct Ends {
+    CmAddress local, remote;
+    size_t header = 0;  // octets of the private data
+  };
+
+  bool is_free(const CmId& id, const CmAddress& address) const;
+  CmId* listener(uint64_t service_id, const Ip& address, bool datagrams);
+  std::optional<Ends> ends_of(const CmId& listener, const AddressVector& path,
+                              std::span<const uint8_t> private_data) const;
+  std::optional<Ip> source_at(Port& port, const Ip& destination, bool outside) const;
+  void device_left(const Device& device);
+
+  Fabric& fabric_;
+  std::vector<std::unique_ptr<CmManager>> managers_;
+  uint64_t last_serial_ = 0;
+  std::map<uint64_t, CmId*> ids_;  // the oldest first
+  Numbers numbers_;
+  std::vector<CmId*> listeners_;
+  uint16_t next_number_;
+};
+
+}  // namespace rocefs

@@ -1,0 +1,22 @@
+// What ib_cm counts of a port: messages by kind (drivers/infiniband/core/cm.c).
+#pragma once
+
+#include <array>
+
+#include "core/counter.h"
+#include "rdma/cm/message.h"
+
+namespace rocefs {
+
+struct CmCounters {
+  using ByMessage = std::array<Counter, cm::kMessages>;
+  ByMessage transmitted, retried, received, duplicates;
+
+  void reset() {
+    for (ByMessage* kind : {&transmitted, &retried, &received, &duplicates}) {
+      for (Counter& counter : *kind) counter.set(0);
+    }
+  }
+};
+
+}  // namespace rocefs

@@ -1,0 +1,324 @@
+#include "rdma/cm/id.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "rdma/cm/cma.h"
+#include "rdma/device.h"
+
+namespace rocefs {
+namespace {
+
+std::vector<uint8_t> copy(std::span<const uint8_t> bytes) {
+  return {bytes.begin(), bytes.end()};
+}
+
+}  // namespace
+
+CmId::CmId(Cma& cma, PortSpace space, QpType type, CmIdUser& user)
+    : cma_(cma), serial_(cma.add(*this)), space_(space), type_(type), user_(&user) {}
+
+CmId::~CmId() {
+  let_go();
+  cma_.remove(*this);
+}
+
+void CmId::let_go() {
+  if (CmConnection* connection = std::exchange(connection_, nullptr)) connection->abandon();
+  if (Sidr* question = std::exchange(question_, nullptr)) question->abandon();
+}
+
+Result<void> CmId::check(bool allowed) const {
+  if (allowed) return {};
+  if (state_ == State::kGone) return Error{ENODEV, "the device has left"};
+  return Error{EINVAL, "the id is in another state"};
+}
+
+uint64_t CmId::service_id() const {
+  if (local_.family == CmAddress::Family::kIb) return local_.service_id;
+  return uint64_t{static_cast<uint16_t>(space_)} << 16 | local_.port;
+}
+
+void CmId::tell_failure(CmEventType type, int32_t status) {
+  tell({type, status});
+}
+
+void CmId::set_ends(Port& port, const CmAddress& local, const CmAddress& remote) {
+  port_ = &port;
+  local_ = local;
+  remote_ = remote;
+  path_.local = local.ip;
+  path_.remote = remote.ip;
+}
+
+Result<void> CmId::bind(const CmAddress& address) {
+  if (Result<void> fit = check(state_ == State::kIdle); !fit) return fit;
+  if (address.family == CmAddress::Family::kNone) {
+    return Error{EAFNOSUPPORT, "neither IPv4, IPv6 nor IB"};
+  }
+  Port* port = address.any() ? nullptr : cma_.port_at(address.ip);
+  if (!port && !address.any()) return Error{ENODEV, "no device has this address"};
+  CmAddress taken = address;
+  if (Result<void> bound = cma_.bind(*this, taken); !bound) return bound;
+  local_ = taken;
+  port_ = port;
+  state_ = State::kBound;
+  return {};
+}
+
+Result<void> CmId::resolve_address(const CmAddress& source, const CmAddress& destination) {
+  if (state_ == State::kIdle) {
+    CmAddress any = source;
+    if (source.family == CmAddress::Family::kNone) any = {destination.family, {}, 0, 0};
+    if (Result<void> bound = bind(any); !bound) return bound;
+  }
+  if (Result<void> fit = check(state_ == State::kBound); !fit) return fit;
+  if (destination.family != local_.family) return Error{EINVAL, "addresses of two families"};
+  CmAddress from = local_, to = destination;
+  Port* port = cma_.resolve(from, to);
+  if (!port) {
+    tell_failure(CmEventType::kAddressError, -ENETUNREACH);
+    return {};
+  }
+  set_ends(*port, from, to);
+  state_ = State::kAddressResolved;
+  tell({CmEventType::kAddressResolved});
+  return {};
+}
+
+Result<void> CmId::resolve_route() {
+  if (Result<void> fit = check(state_ == State::kAddressResolved); !fit) return fit;
+  state_ = State::kRouteResolved;
+  tell({CmEventType::kRouteResolved});
+  return {};
+}
+
+size_t CmId::header_size() const {
+  return local_.family == CmAddress::Family::kIb ? 0 : cm::IpHeader::kSize;
+}
+
+Result<void> CmId::put_private_data(const CmParameters& parameters, std::span<uint8_t> out) const {
+  if (header_size() + parameters.private_data.size() > out.size()) {
+    return errorf(EINVAL, "{} octets of private data, {} fit", parameters.private_data.size(),
+                  out.size() - header_size());
+  }
+  if (header_size() > 0) cm::emit_ip_header({local_.port, local_.ip, remote_.ip}, out);
+  std::copy(parameters.private_data.begin(), parameters.private_data.end(),
+            out.begin() + static_cast<long>(header_size()));
+  return {};
+}
+
+Result<void> CmId::connect(const CmParameters& p) {
+  if (Result<void> fit = check(state_ == State::kRouteResolved); !fit) return fit;
+  if (type_ == QpType::kUd) return connect_datagrams(p);
+  cm::Req req;
+  if (Result<void> put = put_private_data(p, req.private_data); !put) return put;
+  req.service_id = cma_.service_id(*this);
+  req.qpn = p.qpn & 0xffffff;
+  req.transport = type_ == QpType::kUc ? 1 : 0;
+  req.responder_resources = p.responder_resources;
+  req.initiator_depth = p.initiator_depth;
+  req.flow_control = p.flow_control;
+  req.retry_count = std::min<uint8_t>(p.retry_count, 7);
+  req.rnr_retry_count = std::min<uint8_t>(p.rnr_retry_count, 7);
+  req.srq = p.srq;
+  CmManager& manager = cma_.manager(port_->device());
+  req.starting_psn = manager.random_psn();
+  req.primary.local_ack_timeout = ack_timeout_;
+  connection_ = manager.connect(*port_, path_);
+  if (!connection_) return Error{ENOMEM, "the device has as many connections as it may"};
+  connection_->set_user(this);
+  state_ = State::kConnect;
+  return connection_->send_request(req);
+}
+
+Result<void> CmId::connect_datagrams(const CmParameters& p) {
+  cm::SidrReq req;
+  if (Result<void> put = put_private_data(p, req.private_data); !put) return put;
+  req.service_id = cma_.service_id(*this);
+  question_ = cma_.manager(port_->device()).question(*port_, path_);
+  if (!question_) return Error{ENOMEM, "the device asks as many questions as it may"};
+  state_ = State::kConnect;
+  question_->ask(req, *this);
+  return {};
+}
+
+Result<void> CmId::listen() {
+  if (state_ == State::kIdle) {
+    if (Result<void> bound = bind({CmAddress::Family::kIpv4, {}, 0, 0}); !bound) return bound;
+  }
+  if (Result<void> fit = check(state_ == State::kBound); !fit) return fit;
+  if (Result<void> begun = cma_.listen(*this); !begun) return begun;
+  state_ = State::kListen;
+  return {};
+}
+
+Result<void> CmId::answer_question(uint8_t status, const CmParameters& p) {
+  cm::SidrRep rep;
+  if (p.private_data.size() > rep.private_data.size()) {
+    return Error{EINVAL, "the private data does not fit"};
+  }
+  rep.status = status;
+  rep.qpn = p.qpn & 0xffffff;
+  rep.qkey = p.qkey ? p.qkey : kUdpQkey;
+  std::copy(p.private_data.begin(), p.private_data.end(), rep.private_data.begin());
+  qkey_ = rep.qkey;
+  return question_->answer(rep);
+}
+
+Result<void> CmId::accept(const std::optional<CmParameters>& p) {
+  if (Result<void> fit = check(state_ == State::kConnect); !fit) return fit;
+  if (question_) return answer_question(cm::kSidrValid, p.value_or(CmParameters{}));
+  if (!connection_) return Error{EINVAL, "there is no connection"};
+  if (!p) return connection_->ready();
+  cm::Rep rep;
+  if (p->private_data.size() > rep.private_data.size()) {
+    return Error{EINVAL, "the private data does not fit"};
+  }
+  rep.qpn = p->qpn & 0xffffff;
+  rep.responder_resources = p->responder_resources;
+  rep.initiator_depth = p->initiator_depth;
+  rep.flow_control = p->flow_control;
+  rep.rnr_retry_count = std::min<uint8_t>(p->rnr_retry_count, 7);
+  rep.srq = p->srq;
+  std::copy(p->private_data.begin(), p->private_data.end(), rep.private_data.begin());
+  return connection_->reply(rep);
+}
+
+Result<void> CmId::reject(uint8_t reason, std::span<const uint8_t> private_data) {
+  if (Result<void> fit = check(state_ == State::kConnect); !fit) return fit;
+  if (question_) {
+    CmParameters p;
+    p.private_data = copy(private_data);
+    return answer_question(cm::kSidrReject, p);
+  }
+  if (!connection_) return Error{EINVAL, "there is no connection"};
+  if (private_data.size() > cm::Rej{}.private_data.size()) {
+    return Error{EINVAL, "the private data does not fit"};
+  }
+  return connection_->reject(reason ? reason : uint16_t{cm::kConsumerReject}, private_data);
+}
+
+// As rdma_cm: it says nothing of a connection that is over already.
+Result<void> CmId::disconnect() {
+  if (!connection_) return Error{EINVAL, "there is no connection"};
+  (void)!connection_->disconnect();
+  return {};
+}
+
+Result<void> CmId::communication_established() {
+  if (!connection_) return Error{EINVAL, "there is no connection"};
+  return connection_->establish();
+}
+
+// Before there is a connection a queue pair may be made, for INIT it needs the port alone.
+Result<QpAttributes> CmId::attributes(QpState to, uint32_t& mask) const {
+  if (!port_) return Error{EINVAL, "the id has no device"};
+  if (connection_ && type_ != QpType::kUd) {
+    Result<QpAttributes> known = connection_->attributes(to, mask);
+    if (known && ack_timeout_ > 0) known->timeout = ack_timeout_;
+    return known;
+  }
+  if (to != QpState::kInit) return Error{EINVAL, "there is no connection"};
+  QpAttributes a;
+  a.port = port_->number();
+  a.qkey = qkey_ ? qkey_ : kUdpQkey;
+  mask = kQpPkeyIndex | kQpPort | (type_ == QpType::kUd ? kQpQkey : kQpAccess);
+  return a;
+}
+
+void CmId::set_traffic_class(uint8_t traffic_class) {
+  path_.traffic_class = traffic_class;
+}
+
+Result<void> CmId::set_reuse_address(bool on) {
+  if (Result<void> fit = check(state_ == State::kIdle || on); !fit) return fit;
+  reuses_address_ = on;
+  return {};
+}
+
+Result<void> CmId::set_family_only(bool on) {
+  if (Result<void> fit = check(state_ == State::kIdle || state_ == State::kBound); !fit) return fit;
+  family_only_ = on;
+  return {};
+}
+
+Result<void> CmId::set_ack_timeout(uint8_t timeout) {
+  if (timeout > 31) return Error{EINVAL, "a time-out has 5 bits"};
+  ack_timeout_ = timeout;
+  return {};
+}
+
+void CmId::take(CmConnection& connection, const CmAddress& local, const CmAddress& remote) {
+  connection_ = &connection;
+  connection.set_user(this);
+  set_ends(connection.port(), local, remote);
+  state_ = State::kConnect;
+}
+
+void CmId::take(Sidr& question, const CmAddress& local, const CmAddress& remote) {
+  question_ = &question;
+  set_ends(question.port(), local, remote);
+  state_ = State::kConnect;
+}
+
+void CmId::device_left() {
+  let_go();
+  state_ = State::kGone;
+  tell({CmEventType::kDeviceRemoval});
+}
+
+void CmId::replied(const cm::Rep& rep) {
+  CmEvent event{CmEventType::kConnectResponse};
+  CmParameters& p = event.parameters;
+  p.qpn = rep.qpn;
+  p.responder_resources = rep.responder_resources;
+  p.initiator_depth = rep.initiator_depth;
+  p.flow_control = rep.flow_control;
+  p.rnr_retry_count = rep.rnr_retry_count;
+  p.srq = rep.srq;
+  p.private_data = copy(rep.private_data);
+  tell(event);
+}
+
+void CmId::established(std::span<const uint8_t>) {
+  tell({CmEventType::kEstablished});
+}
+
+void CmId::rejected(const cm::Rej& rej) {
+  CmEvent event{CmEventType::kRejected, rej.reason};
+  event.parameters.private_data = copy(rej.private_data);
+  tell(event);
+}
+
+void CmId::unreachable() {
+  tell_failure(CmEventType::kUnreachable, -ETIMEDOUT);
+}
+
+// Once: also when both ends begin.
+void CmId::disconnected(std::span<const uint8_t>) {
+  if (state_ != State::kConnect) return;
+  state_ = State::kDisconnect;
+  tell({CmEventType::kDisconnected});
+}
+
+void CmId::timewait_over() {
+  tell({CmEventType::kTimewaitExit});
+}
+
+void CmId::answered(const cm::SidrRep& rep) {
+  if (rep.status != cm::kSidrValid) return tell_failure(CmEventType::kUnreachable, rep.status);
+  qkey_ = rep.qkey;
+  CmEvent event{CmEventType::kEstablished};
+  event.parameters.qpn = rep.qpn;
+  event.parameters.qkey = rep.qkey;
+  event.parameters.private_data = copy(rep.private_data);
+  event.path = path_;
+  tell(event);
+}
+
+void CmId::unanswered() {
+  tell_failure(CmEventType::kUnreachable, -ETIMEDOUT);
+}
+
+}  // namespace rocefs

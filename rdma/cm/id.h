@@ -1,0 +1,180 @@
+// CmId: an rdma_cm id: addresses, and the connection or the listening that is behind them
+// (drivers/infiniband/core/cma.c). Cma has them all.
+//
+// On the core's thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/result.h"
+#include "rdma/cm/connection.h"
+#include "rdma/cm/sidr.h"
+
+namespace rocefs {
+
+class Cma;
+class CmId;
+class Device;
+
+// IBTA annex A11, and rdma_port_space of librdmacm.
+enum class PortSpace : uint16_t { kIpoib = 0x0002, kIb = 0x013f, kTcp = 0x0106, kUdp = 0x0111 };
+
+struct CmAddress {
+  enum class Family : uint8_t { kNone, kIpv4, kIpv6, kIb };
+  Family family = Family::kNone;
+  Ip ip{};                  // kIb: the GID
+  uint16_t port = 0;        // kIb: the last octets of the service
+  uint64_t service_id = 0;  // kIb
+
+  bool any() const { return ip == Ip{} || ip == mapped_ipv4({0, 0, 0, 0}); }
+};
+
+// What a program says of a connection that it makes or takes.
+struct CmParameters {
+  uint32_t qpn = 0;
+  uint32_t qkey = 0;
+  bool srq = false;
+  bool flow_control = false;
+  uint8_t responder_resources = 0, initiator_depth = 0;
+  uint8_t retry_count = 0, rnr_retry_count = 0;
+  std::vector<uint8_t> private_data;
+};
+
+// rdma_cm_event_type.
+enum class CmEventType : uint32_t {
+  kAddressResolved,
+  kAddressError,
+  kRouteResolved,
+  kRouteError,
+  kConnectRequest,
+  kConnectResponse,
+  kConnectError,
+  kUnreachable,
+  kRejected,
+  kEstablished,
+  kDisconnected,
+  kDeviceRemoval,
+  kMulticastJoin,
+  kMulticastError,
+  kAddressChange,
+  kTimewaitExit,
+};
+
+struct CmEvent {
+  CmEventType type = CmEventType::kAddressResolved;
+  int32_t status = 0;  // 0, -errno, or a RejectReason or SidrStatus
+  CmParameters parameters = {};
+  // Of datagrams: how the far end is reached.
+  std::optional<AddressVector> path = std::nullopt;
+};
+
+// Whose id it is. It may let go of the id from within a call.
+class CmIdUser {
+ public:
+  virtual ~CmIdUser() = default;
+  virtual void happened(CmId& id, const CmEvent& event) = 0;
+  // Somebody asks for a connection, or a queue pair of datagrams. Who has no room lets go of it.
+  virtual void incoming(CmId& listener, std::unique_ptr<CmId> id, const CmEvent& event) = 0;
+};
+
+class CmId final : public CmUser, public SidrUser {
+ public:
+  enum class State : uint8_t {
+    kIdle,
+    kBound,
+    kAddressResolved,
+    kRouteResolved,
+    kConnect,
+    kDisconnect,
+    kListen,
+    kGone,  // its device has left
+  };
+  static constexpr uint32_t kUdpQkey = 0x01234567;
+
+  CmId(Cma& cma, PortSpace space, QpType type, CmIdUser& user);
+  // The far end is told of what ends with it.
+  ~CmId() override;
+  CmId(const CmId&) = delete;
+  CmId& operator=(const CmId&) = delete;
+
+  void set_user(CmIdUser& user) { user_ = &user; }
+  CmIdUser& user() const { return *user_; }
+  // Of all ids, in the order in which they were made.
+  uint64_t serial() const { return serial_; }
+  PortSpace space() const { return space_; }
+  QpType type() const { return type_; }
+  State state() const { return state_; }
+  const CmAddress& local() const { return local_; }
+  const CmAddress& remote() const { return remote_; }
+  uint64_t service_id() const;
+  // Null as long as its address is any.
+  Port* port() const { return port_; }
+  const AddressVector& path() const { return path_; }
+  bool reuses_address() const { return reuses_address_; }
+  bool takes_both_families() const { return !family_only_; }
+
+  // The commands of rdma_cm. EINVAL where the state does not have them; the events come later.
+  Result<void> bind(const CmAddress& address);
+  Result<void> resolve_address(const CmAddress& source, const CmAddress& destination);
+  Result<void> resolve_route();
+  Result<void> connect(const CmParameters& parameters);
+  Result<void> listen();
+  // None: the answer of who began to an answer.
+  Result<void> accept(const std::optional<CmParameters>& parameters);
+  Result<void> reject(uint8_t reason, std::span<const uint8_t> private_data);
+  Result<void> disconnect();
+  Result<void> communication_established();
+  // Without ids of other queue pairs: `mask` is of QpMask.
+  Result<QpAttributes> attributes(QpState to, uint32_t& mask) const;
+
+  void set_traffic_class(uint8_t traffic_class);
+  Result<void> set_reuse_address(bool on);
+  Result<void> set_family_only(bool on);
+  Result<void> set_ack_timeout(uint8_t timeout);  // 5 bits: 4.096 us x 2^it
+
+  // Of what was asked for: an id that its user has not got yet.
+  void take(CmConnection& connection, const CmAddress& local, const CmAddress& remote);
+  void take(Sidr& question, const CmAddress& local, const CmAddress& remote);
+  void device_left();
+
+  void replied(const cm::Rep& rep) override;
+  void established(std::span<const uint8_t> private_data) override;
+  void rejected(const cm::Rej& rej) override;
+  void unreachable() override;
+  void disconnected(std::span<const uint8_t> private_data) override;
+  void timewait_over() override;
+  void answered(const cm::SidrRep& rep) override;
+  void unanswered() override;
+
+ private:
+  Result<void> check(bool allowed) const;
+  void tell(const CmEvent& event) { user_->happened(*this, event); }
+  void tell_failure(CmEventType type, int32_t status);
+  void set_ends(Port& port, const CmAddress& local, const CmAddress& remote);
+  void let_go();
+  size_t header_size() const;
+  Result<void> put_private_data(const CmParameters& parameters, std::span<uint8_t> out) const;
+  Result<void> connect_datagrams(const CmParameters& parameters);
+  Result<void> answer_question(uint8_t status, const CmParameters& parameters);
+
+  Cma& cma_;
+  const uint64_t serial_;
+  const PortSpace space_;
+  const QpType type_;
+  CmIdUser* user_;
+  State state_ = State::kIdle;
+  CmAddress local_, remote_;
+  Port* port_ = nullptr;
+  AddressVector path_;
+  bool reuses_address_ = false, family_only_ = false;
+  uint8_t ack_timeout_ = 0;
+  uint32_t qkey_ = 0;
+  CmConnection* connection_ = nullptr;
+  Sidr* question_ = nullptr;
+};
+
+}  // namespace rocefs

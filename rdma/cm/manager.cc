@@ -1,0 +1,266 @@
+#include "rdma/cm/manager.h"
+
+#include <algorithm>
+
+#include "core/hash.h"
+#include "rdma/device.h"
+
+namespace rocefs {
+namespace {
+
+// The ids that a message names: the sender's, and ours.
+struct Ids {
+  uint32_t theirs = 0, ours = 0;
+};
+template <class M>
+Ids ids_of(const M& message) {
+  if constexpr (requires { message.remote_id; }) return {message.local_id, message.remote_id};
+  return {};
+}
+Ids ids_of(const cm::Message& message) {
+  return std::visit([](const auto& m) { return ids_of(m); }, message);
+}
+
+}  // namespace
+
+CmManager::CmManager(Device& device, CmAcceptor& acceptor, uint64_t salt)
+    : device_(device),
+      acceptor_(acceptor),
+      guid_(guid_of(device.spec().ports[0])),
+      rng_(device.fabric().seed() ^ salt, "cm " + device.name()),
+      tid_(rng_.next() >> 32 << 32),
+      next_id_(static_cast<uint32_t>(rng_.next())),
+      waiting_ends_(event_of<&CmManager::end_waiting>(this)),
+      reap_(event_of<&CmManager::reap>(this)) {
+  for (size_t i = 1; i <= device.port_count(); ++i) {
+    counters_.push_back(std::make_unique<CmCounters>());
+    device.port(i).gsi().set_agent(this);
+  }
+}
+
+CmManager::~CmManager() {
+  for (size_t i = 1; i <= device_.port_count(); ++i) device_.port(i).gsi().set_agent(nullptr);
+}
+
+CmCounters& CmManager::counters(const Port& port) {
+  return *counters_[port.number() - 1u];
+}
+
+void CmManager::reset_counters() {
+  for (const auto& counters : counters_) counters->reset();
+}
+
+Scheduler& CmManager::scheduler() {
+  return device_.fabric().scheduler();
+}
+
+uint32_t CmManager::random_psn() {
+  return static_cast<uint32_t>(rng_.next()) & 0xffffff;
+}
+
+CmConnection* CmManager::add(Port& port, const AddressVector& path) {
+  if (connections_.size() >= kMaxConnections) return nullptr;
+  while (next_id_ == 0 || connections_.count(next_id_)) ++next_id_;
+  uint32_t id = next_id_++;
+  return (connections_[id] = std::make_unique<CmConnection>(*this, port, path, id)).get();
+}
+
+CmConnection* CmManager::connect(Port& port, const AddressVector& path) {
+  return add(port, path);
+}
+
+Sidr* CmManager::question(Port& port, const AddressVector& path) {
+  if (asking_.size() >= kMaxConnections) return nullptr;
+  while (asking_.count(next_id_)) ++next_id_;
+  uint32_t id = next_id_++;
+  return (asking_[id] = std::make_unique<Sidr>(*this, port, path, id)).get();
+}
+
+void CmManager::transmit(Port& port, const AddressVector& path, uint64_t tid,
+                         const cm::Message& message, bool again) {
+  CmCounters& counters = this->counters(port);
+  counters.transmitted[message.index()].add();
+  if (again) counters.retried[message.index()].add();
+  if (device_.present()) port.gsi().send(path, cm::emit(tid, message));
+}
+
+bool CmManager::receive_mad(Port& port, const AddressVector& path, std::span<const uint8_t> mad) {
+  std::optional<cm::Parsed> parsed = cm::parse(mad);
+  if (!parsed) return false;
+  const cm::Message& message = parsed->message;
+  CmCounters& counters = this->counters(port);
+  counters.received[message.index()].add();
+  if (const auto* req = std::get_if<cm::Req>(&message)) {
+    take(port, path, parsed->tid, *req);
+  } else if (const auto* ask = std::get_if<cm::SidrReq>(&message)) {
+    take(port, path, parsed->tid, *ask);
+  } else if (const auto* rep = std::get_if<cm::SidrRep>(&message)) {
+    auto found = asking_.find(rep->request_id);
+    if (found != asking_.end() && found->second->path().remote == path.remote) {
+      found->second->receive(*rep);
+    }
+  } else if (CmConnection* connection = find(message, path)) {
+    if (!connection->receive(message)) counters.duplicates[message.index()].add();
+  } else {
+    answer_unknown(port, path, parsed->tid, message);
+  }
+  return true;
+}
+
+// Both ids must be those of the connection, and the sender its far end. Who has not heard of the
+// far end yet does not know its id; who is rejected may not have been known there.
+CmConnection* CmManager::find(const cm::Message& message, const AddressVector& path) {
+  Ids ids = ids_of(message);
+  auto found = connections_.find(ids.ours);
+  CmConnection* connection = found == connections_.end() ? nullptr : found->second.get();
+  if (!connection && std::holds_alternative<cm::Rej>(message)) {
+    auto far = by_remote_id_.find({path.remote, ids.theirs});
+    connection = ids.ours == 0 && far != by_remote_id_.end() ? far->second : nullptr;
+  }
+  if (!connection || connection->path().remote != path.remote) return nullptr;
+  bool first_answer = connection->state() == CmState::kReqSent;
+  return first_answer || connection->remote_id() == ids.theirs ? connection : nullptr;
+}
+
+// A far end that has forgotten us, or was forgotten, must not try for a minute.
+void CmManager::answer_unknown(Port& port, const AddressVector& path, uint64_t tid,
+                               const cm::Message& message) {
+  Ids ids = ids_of(message);
+  if (std::holds_alternative<cm::Dreq>(message)) {
+    transmit(port, path, tid, cm::Drep{ids.ours, ids.theirs, {}}, false);
+  } else if (std::holds_alternative<cm::Rep>(message)) {
+    cm::Rej rej{ids.ours, ids.theirs};
+    rej.about = cm::About::kRep;
+    rej.reason = cm::kInvalidId;
+    transmit(port, path, tid, rej, false);
+  }
+}
+
+void CmManager::refuse(Port& port, const AddressVector& path, uint64_t tid, const cm::Req& req,
+                       uint16_t reason) {
+  cm::Rej rej{0, req.local_id};
+  rej.reason = reason;
+  transmit(port, path, tid, rej, false);
+}
+
+bool CmManager::waits(const AddressVector& path, const cm::Req& req) const {
+  return std::any_of(waiting_.begin(), waiting_.end(), [&](const Waiting& one) {
+    return one.path.remote == path.remote && one.req.local_id == req.local_id;
+  });
+}
+
+void CmManager::listener_came() {
+  for (const Waiting& one : std::exchange(waiting_, {})) {
+    bool before = scheduler().now() < one.until;
+    take(*one.port, one.path, one.tid, one.req, before);
+    if (!waiting_.empty()) waiting_.back().until = std::min(waiting_.back().until, one.until);
+  }
+}
+
+void CmManager::end_waiting(TimeNs now) {
+  while (!waiting_.empty() && waiting_.front().until <= now) {
+    Waiting one = std::move(waiting_.front());
+    waiting_.pop_front();
+    refuse(*one.port, one.path, one.tid, one.req, cm::kInvalidServiceId);
+  }
+  if (!waiting_.empty()) scheduler().at(waiting_ends_, waiting_.front().until);
+}
+
+void CmManager::take(Port& port, const AddressVector& path, uint64_t tid, const cm::Req& req,
+                     bool may_wait) {
+  if (waits(path, req)) return counters(port).duplicates[0].add();
+  auto known = by_remote_id_.find({path.remote, req.local_id});
+  if (known != by_remote_id_.end() && known->second->is_again(tid, req)) {
+    counters(port).duplicates[0].add();
+    return known->second->answer_again();
+  }
+  auto stale = by_remote_qpn_.find({path.remote, req.qpn});
+  CmConnection* old = known != by_remote_id_.end()    ? known->second
+                      : stale != by_remote_qpn_.end() ? stale->second
+                                                      : nullptr;
+  // The far end has begun anew: what was before is over for it, and ends here too (12.9.8.3.1).
+  if (old && old->state() != CmState::kTimewait) {
+    (void)!old->disconnect();
+    forget_far_end(*old);
+    return refuse(port, path, tid, req, cm::kStaleConnection);
+  }
+  if (req.transport > 1) return refuse(port, path, tid, req, cm::kInvalidTransport);
+  if (req.primary.local_gid != path.remote || req.primary.remote_gid != path.local) {
+    return refuse(port, path, tid, req, cm::kInvalidGid);
+  }
+  if (req.path_mtu < 1 || req.path_mtu > 5) return refuse(port, path, tid, req, cm::kInvalidMtu);
+  CmConnection* connection = add(port, path);
+  if (!connection) return refuse(port, path, tid, req, cm::kNoResources);
+  connection->take_request(tid, req);
+  note_far_end(*connection);
+  uint16_t reason = acceptor_.requested(*connection);
+  if (reason == 0) return;
+  release(*connection);
+  if (reason == cm::kInvalidServiceId && may_wait && waiting_.size() < kMaxWaiting) {
+    waiting_.push_back({&port, path, tid, req, scheduler().now() + kGrace});
+    if (!waiting_ends_.scheduled()) scheduler().after(waiting_ends_, kGrace);
+    return;
+  }
+  refuse(port, path, tid, req, reason);
+}
+
+void CmManager::take(Port& port, const AddressVector& path, uint64_t tid, const cm::SidrReq& req) {
+  FarEnd far{path.remote, req.request_id};
+  auto known = asked_.find(far);
+  if (known != asked_.end()) {
+    counters(port).duplicates[cm::Message(req).index()].add();
+    return known->second->answer_again();
+  }
+  bool room = asked_.size() < kMaxConnections;
+  Sidr& question = *(asked_[far] = std::make_unique<Sidr>(*this, port, path, req.request_id));
+  question.take_request(tid, req);
+  uint8_t status = room ? acceptor_.asked(question) : uint8_t{cm::kSidrReject};
+  if (status == 0) return;
+  cm::SidrRep refusal;
+  refusal.status = status;
+  (void)!question.answer(refusal);
+  release(question);
+}
+
+void CmManager::note_far_end(CmConnection& connection) {
+  const Ip& address = connection.path().remote;
+  by_remote_id_[{address, connection.remote_id()}] = &connection;
+  by_remote_qpn_[{address, connection.remote_qpn()}] = &connection;
+}
+
+void CmManager::forget_far_end(CmConnection& connection) {
+  const Ip& address = connection.path().remote;
+  auto forget = [&](auto& known, uint32_t key) {
+    auto found = known.find({address, key});
+    if (found != known.end() && found->second == &connection) known.erase(found);
+  };
+  forget(by_remote_id_, connection.remote_id());
+  forget(by_remote_qpn_, connection.remote_qpn());
+}
+
+void CmManager::release(CmConnection& connection) {
+  auto found = connections_.find(connection.local_id());
+  if (found == connections_.end()) return;
+  forget_far_end(connection);
+  gone_.push_back(std::move(found->second));
+  connections_.erase(found);
+  if (!reap_.scheduled()) scheduler().after(reap_, 0);
+}
+
+void CmManager::release(Sidr& question) {
+  auto move_out = [&](auto& from, auto found) {
+    if (found == from.end() || found->second.get() != &question) return;
+    gone_questions_.push_back(std::move(found->second));
+    from.erase(found);
+  };
+  move_out(asking_, asking_.find(question.request_id()));
+  move_out(asked_, asked_.find({question.path().remote, question.request_id()}));
+  if (!reap_.scheduled()) scheduler().after(reap_, 0);
+}
+
+void CmManager::reap(TimeNs) {
+  gone_.clear();
+  gone_questions_.clear();
+}
+
+}  // namespace rocefs

@@ -1,0 +1,120 @@
+// CmManager: the communication manager of one device: the connections and questions that it has
+// under way, and the way of its messages through queue pair 1 of its ports.
+//
+// On the core's thread; counters are read by any.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/rng.h"
+#include "rdma/cm/connection.h"
+#include "rdma/cm/counters.h"
+#include "rdma/cm/sidr.h"
+#include "rdma/gsi.h"
+
+namespace rocefs {
+
+class Device;
+
+// Who takes what strangers ask for: zero, or why it is refused. What is taken may have been let go
+// of by then.
+class CmAcceptor {
+ public:
+  virtual ~CmAcceptor() = default;
+  virtual uint16_t requested(CmConnection& connection) = 0;  // a RejectReason
+  virtual uint8_t asked(Sidr& question) = 0;                 // a SidrStatus
+};
+
+class CmManager final : public MadAgent {
+ public:
+  static constexpr size_t kMaxConnections = 65536;
+  // A REQ that nobody listens for waits so long for somebody who will, before it is refused: a
+  // server may be between two of its listens, as perftest's is.
+  static constexpr TimeNs kGrace = 500 * kMillisecond;
+  static constexpr size_t kMaxWaiting = 256;
+
+  // `salt` tells the ids of this life from those of the one before, which a far end may still know.
+  CmManager(Device& device, CmAcceptor& acceptor, uint64_t salt);
+  ~CmManager() override;
+
+  Device& device() { return device_; }
+  CmCounters& counters(const Port& port);
+  void reset_counters();
+
+  // To that address. Null when there are too many. It has no user yet; abandon() lets go of it.
+  CmConnection* connect(Port& port, const AddressVector& path);
+  // abandon() lets go of it too.
+  Sidr* question(Port& port, const AddressVector& path);
+  size_t connections() const { return connections_.size(); }
+  size_t questions() const { return asking_.size() + asked_.size(); }
+
+  bool receive_mad(Port& port, const AddressVector& path, std::span<const uint8_t> mad) override;
+
+  // Somebody listens from now on.
+  void listener_came();
+
+  // For connections and questions.
+  Scheduler& scheduler();
+  uint64_t guid() const { return guid_; }
+  uint64_t next_tid() { return ++tid_; }
+  uint32_t random_psn();
+  void transmit(Port& port, const AddressVector& path, uint64_t tid, const cm::Message& message,
+                bool again);
+  // The far end's id and queue pair are known from now on, and no longer.
+  void note_far_end(CmConnection& connection);
+  void forget_far_end(CmConnection& connection);
+  // It goes, not at once: the call may come from within it.
+  void release(CmConnection& connection);
+  void release(Sidr& question);
+
+ private:
+  // Of a far end: its address, and an id or queue pair there.
+  using FarEnd = std::pair<Ip, uint32_t>;
+
+  // A REQ that waits for a listener.
+  struct Waiting {
+    Port* port;
+    AddressVector path;
+    uint64_t tid;
+    cm::Req req;
+    TimeNs until;
+  };
+
+  CmConnection* add(Port& port, const AddressVector& path);
+  CmConnection* find(const cm::Message& message, const AddressVector& path);
+  void take(Port& port, const AddressVector& path, uint64_t tid, const cm::Req& req,
+            bool may_wait = true);
+  bool waits(const AddressVector& path, const cm::Req& req) const;
+  void end_waiting(TimeNs now);
+  void take(Port& port, const AddressVector& path, uint64_t tid, const cm::SidrReq& req);
+  void answer_unknown(Port& port, const AddressVector& path, uint64_t tid,
+                      const cm::Message& message);
+  void refuse(Port& port, const AddressVector& path, uint64_t tid, const cm::Req& req,
+              uint16_t reason);
+  void reap(TimeNs now);
+
+  Device& device_;
+  CmAcceptor& acceptor_;
+  const uint64_t guid_;
+  Rng rng_;
+  uint64_t tid_;
+  uint32_t next_id_;
+  std::vector<std::unique_ptr<CmCounters>> counters_;  // by port
+  std::unordered_map<uint32_t, std::unique_ptr<CmConnection>> connections_;
+  std::map<FarEnd, CmConnection*> by_remote_id_, by_remote_qpn_;
+  std::unordered_map<uint32_t, std::unique_ptr<Sidr>> asking_;
+  std::map<FarEnd, std::unique_ptr<Sidr>> asked_;
+  std::deque<Waiting> waiting_;  // the oldest first
+  Event waiting_ends_;
+  std::vector<std::unique_ptr<CmConnection>> gone_;
+  std::vector<std::unique_ptr<Sidr>> gone_questions_;
+  Event reap_;
+};
+
+}  // namespace rocefs

@@ -1,0 +1,141 @@
+// Ucma: the commands of librdmacm (drivers/infiniband/core/ucma.c). A channel has ids, and a queue
+// of their events.
+//
+// On the core's thread.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "rdma/cm/cma.h"
+
+namespace rocefs {
+
+class UcmaChannel;
+
+namespace ucma {
+struct Header;
+struct EventAnswer;
+}  // namespace ucma
+
+// All channels, by names that whoever opens them gives, and the numbers of their ids.
+class Ucma {
+ public:
+  // librdmacm has tables for so many.
+  static constexpr uint32_t kMaxIds = 65536;
+
+  explicit Ucma(Cma& cma);
+  ~Ucma();
+
+  // `readable` is told whenever the first event waits; not within a command.
+  void open(uint64_t name, std::function<void()> readable);
+  // Its ids go.
+  void close(uint64_t name);
+  // Null if there is none.
+  UcmaChannel* channel(uint64_t name);
+  size_t ids() const { return contexts_.size(); }
+
+ private:
+  friend class UcmaChannel;
+  struct Context {
+    uint32_t number = 0;
+    UcmaChannel* channel = nullptr;
+    uint64_t uid = 0;  // how the program calls it; 0: it has not got it yet
+    uint32_t reported = 0;
+    uint32_t backlog = 0;  // connections that may wait
+    std::unique_ptr<CmId> id;
+  };
+
+  Context* add(UcmaChannel& channel);
+  Context* find(uint32_t number);
+  Context* find(const CmId& id);
+
+  Cma& cma_;
+  std::map<uint64_t, std::unique_ptr<UcmaChannel>> channels_;
+  std::map<uint32_t, std::unique_ptr<Context>> contexts_;
+  std::map<const CmId*, Context*> by_id_;
+  uint32_t next_ = 0;
+};
+
+class UcmaChannel final : public CmIdUser {
+ public:
+  static constexpr uint32_t kMaxBacklog = 1024;
+
+  UcmaChannel(Ucma& ucma, std::function<void()> readable);
+  ~UcmaChannel() override;
+  UcmaChannel(const UcmaChannel&) = delete;
+  UcmaChannel& operator=(const UcmaChannel&) = delete;
+
+  struct Reply {
+    std::string bytes;
+    // Events waited before, and none does now: here, or in the channel that was migrated from.
+    bool emptied = false, other_emptied = false;
+  };
+  // One command, as it is written to the kernel; `option` is what SET_OPTION points to, `other` the
+  // channel that MIGRATE_ID names, null if it is none. As the kernel: EINVAL for a command that is
+  // too short or another channel's id, ENOENT for an id that is none, ENOSPC where the answer does
+  // not fit, EAGAIN when no event waits, ENOSYS for a command that is none.
+  Result<Reply> command(std::span<const uint8_t> octets, std::span<const uint8_t> option,
+                        UcmaChannel* other);
+  size_t events() const { return events_.size(); }
+
+  void happened(CmId& id, const CmEvent& event) override;
+  void incoming(CmId& listener, std::unique_ptr<CmId> id, const CmEvent& event) override;
+
+ private:
+  using Context = Ucma::Context;
+  using Octets = std::span<const uint8_t>;
+  struct Call {
+    Octets in, option;
+    size_t out = 0;  // octets that the answer may have
+    UcmaChannel* other = nullptr;
+    Reply reply;
+  };
+  struct Waiting {
+    Context* of;
+    Context* fresh;  // of a request
+    CmEvent event;
+  };
+  using Handler = Result<void> (UcmaChannel::*)(Call&);
+  static const Handler kHandlers[];
+
+  Result<Context*> context_of(uint32_t number);
+  void queue(Waiting waiting);
+  void forget(Context& context);
+  void format(const Waiting& waiting, ucma::EventAnswer& out) const;
+
+  Result<void> create_id(Call& call);
+  Result<void> destroy_id(Call& call);
+  Result<void> bind_ip(Call& call);
+  Result<void> bind(Call& call);
+  Result<void> resolve_ip(Call& call);
+  Result<void> resolve_address(Call& call);
+  Result<void> resolve_route(Call& call);
+  Result<void> query_route(Call& call);
+  Result<void> query(Call& call);
+  Result<void> connect(Call& call);
+  Result<void> listen(Call& call);
+  Result<void> accept(Call& call);
+  Result<void> reject(Call& call);
+  Result<void> disconnect(Call& call);
+  Result<void> init_qp_attr(Call& call);
+  Result<void> get_event(Call& call);
+  Result<void> set_option(Call& call);
+  Result<void> notify(Call& call);
+  Result<void> migrate_id(Call& call);
+  Result<void> unsupported(Call& call);
+
+  Ucma& ucma_;
+  const std::function<void()> readable_;
+  bool in_command_ = false;
+  std::deque<Waiting> events_;
+};
+
+}  // namespace rocefs

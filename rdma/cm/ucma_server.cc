@@ -1,0 +1,208 @@
+#include "rdma/cm/ucma_server.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "core/text.h"
+#include "rdma/client/convert.h"
+#include "rdma/uapi/cm.h"
+
+namespace rocefs {
+namespace {
+
+union OneDescriptor {
+  cmsghdr header;
+  char bytes[CMSG_SPACE(sizeof(int))];
+};
+
+// At once, with the descriptor if it is none of -1.
+bool send_answer(int socket, const rocefs_answer& answer, int descriptor) {
+  iovec part{const_cast<rocefs_answer*>(&answer), sizeof answer};
+  OneDescriptor space{};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  if (descriptor >= 0) {
+    message.msg_control = &space;
+    message.msg_controllen = sizeof space;
+    space.header.cmsg_level = SOL_SOCKET;
+    space.header.cmsg_type = SCM_RIGHTS;
+    space.header.cmsg_len = CMSG_LEN(sizeof descriptor);
+    std::memcpy(CMSG_DATA(&space.header), &descriptor, sizeof descriptor);
+  }
+  ssize_t sent = ::sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+  return sent == static_cast<ssize_t>(sizeof answer);
+}
+
+uint64_t cookie_of(int socket) {
+  uint64_t cookie = 0;
+  socklen_t size = sizeof cookie;
+  return ::getsockopt(socket, SOL_SOCKET, SO_COOKIE, &cookie, &size) == 0 ? cookie : 0;
+}
+
+}  // namespace
+
+struct UcmaServer::Channel {
+  uint64_t id = 0;
+  Credentials who;
+  std::string comm;
+  uint64_t name = 0;  // the SO_COOKIE of the client's end
+  Fd commands;
+  Fd events;
+  bool answering = false;
+};
+
+struct UcmaServer::Command {
+  rocefs_cm_command header;
+  std::array<uint8_t, ROCEFS_CM_MAX_COMMAND + ROCEFS_CM_MAX_OPTION> octets;
+};
+
+UcmaServer::UcmaServer(Engine& engine, PollLoop& loop, Ucma& ucma, Log log)
+    : engine_(engine), loop_(loop), ucma_(ucma), log_(std::move(log)) {}
+
+UcmaServer::~UcmaServer() {
+  drop_all();
+}
+
+void UcmaServer::drop_all() {
+  while (!channels_.empty()) drop(ChannelPtr(channels_.begin()->second), "");
+}
+
+Result<void> UcmaServer::check(const ClientServer::Claim& claim) const {
+  const rocefs_hello& said = claim.request.u.hello;
+  if (said.magic != ROCEFS_UAPI_MAGIC || said.version != ROCEFS_UAPI_VERSION) {
+    return errorf(EPROTO, "version {} of the interface is spoken here, not {}",
+                  static_cast<int>(ROCEFS_UAPI_VERSION), said.version);
+  }
+  if (engine_.mode() != ClockMode::kReal) {
+    return Error{EOPNOTSUPP, "programs have no place in virtual time"};
+  }
+  auto of_user =
+      static_cast<size_t>(std::count_if(channels_.begin(), channels_.end(), [&](const auto& one) {
+        return one.second->who.uid == claim.who.uid;
+      }));
+  if (channels_.size() >= kMaxChannels || (claim.who.uid != 0 && of_user >= kMaxOfUser)) {
+    return errorf(EMFILE, "there are {} channels already", channels_.size());
+  }
+  return {};
+}
+
+void UcmaServer::take_over(ClientServer::Claim claim) {
+  const rocefs_hello& said = claim.request.u.hello;
+  auto channel = std::make_shared<Channel>();
+  channel->id = next_id_++;
+  channel->who = claim.who;
+  channel->comm = program_name({said.comm, sizeof said.comm});
+  channel->commands = std::move(claim.socket);
+  Result<void> result = check(claim);
+  int ends[2] = {-1, -1};
+  if (result && ::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+    result = Error{EMFILE, "no descriptors are left"};
+  }
+  Fd theirs(ends[1]);
+  channel->events = Fd(ends[0]);
+  rocefs_answer answer = result ? rocefs_answer{} : refusal(result.error());
+  if (result) channel->name = cookie_of(theirs.get());
+  bool sent = send_answer(channel->commands.get(), answer, theirs.get());
+  if (!result || !sent) return;
+  channels_[channel->id] = channel;
+  loop_.watch(channel->commands.get(), [this, channel] { take(channel); });
+  // Nobody sends there: it has ended.
+  loop_.watch(channel->events.get(), [this, channel] { drop(channel, ""); });
+  open(channel);
+}
+
+void UcmaServer::open(const ChannelPtr& channel) {
+  auto readable = [&engine = engine_, weak = std::weak_ptr<Channel>(channel)] {
+    engine.tell_control([weak] {
+      ChannelPtr here = weak.lock();
+      char octet = 1;
+      if (!here || !here->events) return;
+      (void)!::send(here->events.get(), &octet, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+    });
+  };
+  Task task = [&ucma = ucma_, id = channel->id, readable] { ucma.open(id, readable); };
+  if (!engine_.post(task)) drop(channel, "finds the engine busy");
+}
+
+void UcmaServer::take(const ChannelPtr& given) {
+  ChannelPtr channel = given;
+  Command command;
+  ssize_t got = ::recv(channel->commands.get(), &command, sizeof command, MSG_DONTWAIT | MSG_TRUNC);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  const rocefs_cm_command& header = command.header;
+  bool whole = got >= static_cast<ssize_t>(sizeof header) && header.size <= ROCEFS_CM_MAX_COMMAND &&
+               header.option_size <= ROCEFS_CM_MAX_OPTION &&
+               static_cast<size_t>(got) == sizeof header + header.size + header.option_size;
+  if (got <= 0) return drop(channel, "");
+  if (!whole) return drop(channel, "sends what is no command");
+  if (std::exchange(channel->answering, true)) return drop(channel, "asks before it is answered");
+  handle(channel, command);
+}
+
+void UcmaServer::handle(const ChannelPtr& channel, const Command& command) {
+  const uint8_t* octets = command.octets.data();
+  std::vector<uint8_t> in(octets, octets + command.header.size);
+  std::vector<uint8_t> option(octets + in.size(), octets + in.size() + command.header.option_size);
+  uint64_t other = 0;
+  for (const auto& [id, one] : channels_) {
+    bool named = command.header.other != 0 && one->name == command.header.other;
+    if (named && one->who.pid == channel->who.pid) other = id;
+  }
+  engine_.call<UcmaChannel::Reply>(
+      [&ucma = ucma_, id = channel->id, other, in = std::move(in),
+       option = std::move(option)]() -> Result<UcmaChannel::Reply> {
+        UcmaChannel* core = ucma.channel(id);
+        if (!core) return Error{EIO, "the channel has gone"};
+        return core->command(in, option, ucma.channel(other));
+      },
+      [this, weak = std::weak_ptr<Channel>(channel)](Result<UcmaChannel::Reply> reply) {
+        if (ChannelPtr here = weak.lock()) answer(here, reply);
+      });
+}
+
+void UcmaServer::answer(const ChannelPtr& channel, const Result<UcmaChannel::Reply>& reply) {
+  if (!channel->commands) return;
+  channel->answering = false;
+  struct {
+    rocefs_cm_answer header;
+    char octets[ROCEFS_CM_MAX_ANSWER];
+  } out{};
+  size_t size = 0;
+  if (reply) {
+    size = std::min(reply->bytes.size(), sizeof out.octets);
+    std::memcpy(out.octets, reply->bytes.data(), size);
+    out.header = {0, static_cast<uint32_t>(size), reply->emptied, reply->other_emptied};
+  } else {
+    out.header.error = reply.error().code;
+  }
+  size_t all = sizeof out.header + size;
+  ssize_t sent = ::send(channel->commands.get(), &out, all, MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (sent != static_cast<ssize_t>(all)) return drop(channel, "does not take its answers");
+  if (!reply && reply.error().code != EAGAIN) {
+    log_(fmt::format("pid {} ({}) is refused by the CM: {}", channel->who.pid, channel->comm,
+                     reply.error().reason));
+  }
+}
+
+// What the core has of it goes there, after all that was asked of it.
+void UcmaServer::drop(const ChannelPtr& given, std::string_view why) {
+  ChannelPtr channel = given;  // the handler that holds it goes
+  if (channels_.erase(channel->id) == 0) return;
+  if (!why.empty()) {
+    log_(fmt::format("pid {} ({}) loses its CM channel: it {}", channel->who.pid, channel->comm,
+                     why));
+  }
+  loop_.unwatch(channel->commands.get());
+  loop_.unwatch(channel->events.get());
+  channel->commands.reset();
+  channel->events.reset();
+  engine_.insist([&ucma = ucma_, id = channel->id] { ucma.close(id); });
+}
+
+}  // namespace rocefs

@@ -1,0 +1,56 @@
+// UcmaServer: the control thread's side of librdmacm's channels (rdma/uapi/cm.h): it reads
+// commands, hands them to the core and sends what it answers.
+//
+// Control thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string_view>
+
+#include "core/engine.h"
+#include "core/poll_loop.h"
+#include "rdma/client/server.h"
+#include "rdma/cm/ucma.h"
+
+namespace rocefs {
+
+class UcmaServer {
+ public:
+  static constexpr size_t kMaxChannels = 2048;
+  static constexpr size_t kMaxOfUser = 1024;  // who is not root
+
+  using Log = std::function<void(std::string_view)>;
+  // All outlive it, and what it has posted.
+  UcmaServer(Engine& engine, PollLoop& loop, Ucma& ucma, Log log);
+  ~UcmaServer();
+
+  // A connection that has said CM_OPEN (ClientServer::hand_claims_to); it is answered here.
+  void take_over(ClientServer::Claim claim);
+  // Every channel goes.
+  void drop_all();
+  size_t count() const { return channels_.size(); }
+
+ private:
+  struct Channel;
+  using ChannelPtr = std::shared_ptr<Channel>;
+  struct Command;
+
+  Result<void> check(const ClientServer::Claim& claim) const;
+  void open(const ChannelPtr& channel);
+  void take(const ChannelPtr& channel);
+  void handle(const ChannelPtr& channel, const Command& command);
+  void answer(const ChannelPtr& channel, const Result<UcmaChannel::Reply>& reply);
+  void drop(const ChannelPtr& channel, std::string_view why);
+
+  Engine& engine_;
+  PollLoop& loop_;
+  Ucma& ucma_;
+  const Log log_;
+  uint64_t next_id_ = 1;
+  std::map<uint64_t, ChannelPtr> channels_;
+};
+
+}  // namespace rocefs

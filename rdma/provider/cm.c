@@ -1,0 +1,235 @@
+/* Channels of librdmacm.
+ *
+ * librdmacm opens the kernel's device file, looks whether it is a character device (fstat(2)),
+ * writes commands to it whose answers the kernel stores at addresses in them, and waits by poll(2)
+ * or in the command that gets an event. A file of a FUSE server cannot be a character device; ours
+ * is /dev/null. So librdmacm's own calls of three functions are led through those here: at the
+ * fstat(2) of /dev/null a socket of the engine takes its place, under the same descriptor, which is
+ * readable as long as an event waits; what is written there goes to the engine on another socket,
+ * and the kernel stores what comes in answer where the command says. Nothing else of the program is
+ * touched, and it may poll, watch and set O_NONBLOCK as it likes. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "rdma/provider/rocefs.h"
+#include "rdma/uapi/cm.h"
+
+/* Of rdma_user_cm.h. */
+enum { kCreateId = 0, kGetEvent = 12, kSetOption = 14, kMigrateId = 18 };
+struct header {
+  uint32_t command;
+  uint16_t in, out;
+};
+enum { kOptionAt = 8, kOptionSizeAt = 28, kOtherFileAt = 20 };
+
+struct channel {
+  uint64_t name; /* of the socket that the program has */
+  struct rocefs_connection connection;
+  struct channel* next;
+};
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct channel* channels;      /* protected by mutex */
+static char root[IBV_SYSFS_PATH_MAX]; /* protected by mutex */
+
+static struct channel** find(uint64_t name) {
+  struct channel** link = &channels;
+  while (*link && (*link)->name != name) link = &(*link)->next;
+  return link;
+}
+
+static struct channel* channel_of(int fd) {
+  uint64_t name = rocefs_channel_name(fd);
+  if (!name) return NULL;
+  pthread_mutex_lock(&mutex);
+  struct channel* channel = *find(name);
+  pthread_mutex_unlock(&mutex);
+  return channel;
+}
+
+/* The engine's end of a new channel, and ours; an errno. */
+static int ask_for_channel(struct channel* channel, int* events) {
+  struct rocefs_request request = {.op = ROCEFS_OP_CM_OPEN};
+  struct rocefs_answer answer;
+  char why[256];
+  request.u.hello.magic = ROCEFS_UAPI_MAGIC;
+  request.u.hello.version = ROCEFS_UAPI_VERSION;
+  rocefs_read_comm(request.u.hello.comm, sizeof request.u.hello.comm);
+  int error = rocefs_connect(&channel->connection, root, why, sizeof why);
+  if (error) return error;
+  error = rocefs_exchange(&channel->connection, &request, -1, &answer, events, 1);
+  if (!error) error = answer.error;
+  if (!error && *events < 0) error = EMFILE;
+  if (error) rocefs_disconnect(&channel->connection);
+  return error;
+}
+
+/* The program's descriptor becomes the socket that is readable when an event waits. */
+static int open_channel(int fd) {
+  int events = -1;
+  struct channel* channel = calloc(1, sizeof *channel);
+  if (!channel) return ENOMEM;
+  int error = ask_for_channel(channel, &events);
+  if (error) {
+    free(channel);
+    return error;
+  }
+  channel->name = rocefs_channel_name(events);
+  int taken = dup3(events, fd, O_CLOEXEC);
+  close(events);
+  pthread_mutex_lock(&mutex);
+  channel->next = channels;
+  channels = channel;
+  pthread_mutex_unlock(&mutex);
+  return taken < 0 ? errno : 0;
+}
+
+static int look(int fd, struct stat* status) {
+  if (fstat(fd, status)) return -1;
+  if (!S_ISCHR(status->st_mode) || status->st_rdev != makedev(1, 3)) return 0;
+  int error = open_channel(fd);
+  if (!error) return 0;
+  errno = error;
+  return -1;
+}
+
+static int close_channel(int fd) {
+  uint64_t name = rocefs_channel_name(fd);
+  pthread_mutex_lock(&mutex);
+  struct channel** link = find(name);
+  struct channel* channel = name ? *link : NULL;
+  if (channel) *link = channel->next;
+  pthread_mutex_unlock(&mutex);
+  if (channel) {
+    rocefs_disconnect(&channel->connection);
+    free(channel);
+  }
+  return close(fd);
+}
+
+/* Octets that stand there for events that have been got, or are no more. */
+static void take_octets(int fd, uint32_t count) {
+  char octet;
+  while (count-- > 0 && recv(fd, &octet, 1, MSG_DONTWAIT) >= 0) {
+  }
+}
+
+static uint64_t load(const void* data, size_t at, size_t size) {
+  uint64_t value = 0;
+  memcpy(&value, (const char*)data + at, size);
+  return value;
+}
+
+static int send_command(int socket, const void* data, size_t size, int other) {
+  struct header header;
+  memcpy(&header, data, sizeof header);
+  struct rocefs_cm_command said = {.size = (uint32_t)size};
+  struct iovec parts[] = {{&said, sizeof said}, {(void*)data, size}, {NULL, 0}};
+  if (header.command == kSetOption && size >= kOptionSizeAt + 4) {
+    parts[2].iov_base = (void*)(uintptr_t)load(data, kOptionAt, 8);
+    parts[2].iov_len = said.option_size = (uint32_t)load(data, kOptionSizeAt, 4);
+    if (said.option_size > ROCEFS_CM_MAX_OPTION) return EINVAL;
+  }
+  if (other >= 0) said.other = rocefs_channel_name(other);
+  struct msghdr message = {.msg_iov = parts, .msg_iovlen = 3};
+  ssize_t sent;
+  do sent = sendmsg(socket, &message, MSG_NOSIGNAL);
+  while (sent < 0 && errno == EINTR);
+  return sent < 0 ? errno : 0;
+}
+
+/* The kernel stores the answer where the program wants it. */
+static int receive_answer(int socket, const void* data, size_t size,
+                          struct rocefs_cm_answer* answer) {
+  struct header header;
+  memcpy(&header, data, sizeof header);
+  size_t at = header.command == kCreateId ? 16 : 8;
+  struct iovec parts[] = {{answer, sizeof *answer}, {NULL, 0}};
+  if (header.out > 0 && size >= at + 8) {
+    parts[1].iov_base = (void*)(uintptr_t)load(data, at, 8);
+    parts[1].iov_len = header.out;
+  }
+  struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+  ssize_t got;
+  do got = recvmsg(socket, &message, 0);
+  while (got < 0 && errno == EINTR);
+  if (got < 0) return errno == EFAULT ? EFAULT : EIO;
+  return got >= (ssize_t)sizeof *answer ? 0 : EIO;
+}
+
+/* One command and its answer; an errno. */
+static int command(struct channel* channel, int fd, const void* data, size_t size) {
+  struct rocefs_cm_answer answer = {0};
+  struct rocefs_connection* connection = &channel->connection;
+  bool migrates = load(data, 0, 4) == kMigrateId && size >= kOtherFileAt + 4;
+  int other = migrates ? (int)load(data, kOtherFileAt, 4) : -1;
+  pthread_mutex_lock(&connection->mutex);
+  int error = connection->broken ? EIO : send_command(connection->fd, data, size, other);
+  if (!error) {
+    error = receive_answer(connection->fd, data, size, &answer);
+    if (error == EIO) connection->broken = 1;
+  }
+  pthread_mutex_unlock(&connection->mutex);
+  if (error) return error;
+  take_octets(fd, answer.take);
+  if (other >= 0) take_octets(other, answer.take_other);
+  return answer.error;
+}
+
+/* Waits as the descriptor says: as long as it takes, or not at all. The end of the channel is the
+ * engine's; but who waits while another thread closes the channel goes on waiting, as with a file
+ * of the kernel's. */
+static int await_event(struct channel* channel, int fd) {
+  uint64_t name = channel->name;
+  char octet;
+  ssize_t got = recv(fd, &octet, 1, MSG_PEEK);
+  if (got > 0) return 0;
+  if (got < 0) return errno;
+  pthread_mutex_lock(&mutex);
+  bool ours = *find(name) != NULL;
+  pthread_mutex_unlock(&mutex);
+  if (ours) return EIO;
+  pause();
+  return EINTR;
+}
+
+static ssize_t write_command(int fd, const void* data, size_t size) {
+  struct channel* channel = channel_of(fd);
+  if (!channel) return write(fd, data, size);
+  int error = EINVAL;
+  if (size >= sizeof(struct header) && size <= ROCEFS_CM_MAX_COMMAND) {
+    bool waits = load(data, 0, 4) == kGetEvent;
+    for (;;) {
+      error = waits ? await_event(channel, fd) : 0;
+      if (!error)
+        error = command(channel, fd, data, size);
+      else
+        break;
+      if (!waits || error != EAGAIN) break;
+      sched_yield(); /* another thread has got it, and takes its octet now */
+    }
+  }
+  if (!error) return (ssize_t)size;
+  errno = error;
+  return -1;
+}
+
+void rocefs_serve_cm(const char* at) {
+  static const char kLibrary[] = "librdmacm.so";
+  pthread_mutex_lock(&mutex);
+  snprintf(root, sizeof root, "%s", at);
+  pthread_mutex_unlock(&mutex);
+  if (rocefs_hook(kLibrary, "write", (uintptr_t)write_command)) return;
+  rocefs_hook(kLibrary, "close", (uintptr_t)close_channel);
+  rocefs_hook(kLibrary, "fstat", (uintptr_t)look);
+}

@@ -1,0 +1,100 @@
+#!/bin/bash
+# Programs of librdmacm as they come from the distribution: within a mount, and between two mounts in
+# two network namespaces that veth joins.
+lib=$(realpath "$(dirname "$0")/lib")
+. "$lib/two_mounts.bash"
+if [ "${1:-}" != inside ]; then
+  command -v rping >/dev/null || { echo "no rping (rdmacm-utils)"; exit 77; }
+  has_namespaces python3
+  exec "${spaces[@]}" "$0" inside
+fi
+
+. "$lib/common.bash"
+joined_namespaces
+mounted -o uplink=10.9.0.1
+remote "$ROCEFS" -o uplink=10.9.0.2 "$far" >/dev/null
+near=("$ROCEFS" enter -m "$mnt" --)
+afar=(nsenter -t $there -n "$ROCEFS" enter -m "$far" --)
+port=7400
+
+ids() { cat "$1/kernel/debug/rocefs/cm_ids"; }
+listens() { ids "$mnt" | grep -q ":$port .*state=listen" || ! kill -0 "$server" 2>/dev/null; }
+no_ids() { [ -z "$(ids "$mnt")$(ids "$far")" ]; }
+serve() {  # COMMAND…: on the near mount, as $server
+  timeout -k 5 60 "${near[@]}" "$@" >"$dir/server" 2>&1 &
+  server=$!
+  await listens
+}
+both() { for end in server client; do echo "$end: $(tail -n 5 "$dir/$end" | cut -c -200)"; done; }
+ask() {  # COMMAND…
+  local status=0
+  timeout -k 5 60 "$@" >"$dir/client" 2>&1 || status=$?
+  [ $status -eq 0 ] || fail "$*: status $status"$'\n'"$(both)"
+}
+served() {
+  local status=0
+  wait "$server" || status=$?
+  [ $status -eq 0 ] || fail "the server: status $status"$'\n'"$(both)"
+}
+counter() { cat "$1/class/infiniband/mb_0/ports/1/$2"; }
+
+# Each pair of programs, its client where the arguments say: they connect to an address of the server's.
+pairs() {  # ADDRESS COMMAND…
+  local to=$1 begun=$port
+  shift
+  port=$((port + 1))
+  serve rping -s -p $port -C 10 -S 200 -v
+  ask "$@" rping -c -a "$to" -p $port -C 10 -S 200 -v
+  expect 10 "$(grep -c '^ping data: rdma-ping' "$dir/client")" "rping's pings"
+  served
+  port=$((port + 1))
+  serve ucmatose -p $port -c 4 -C 5
+  ask "$@" ucmatose -s "$to" -p $port -c 4 -C 5
+  grep -q "return status 0" "$dir/client" || fail "ucmatose: $(both)"
+  served
+  port=7174  # its only one
+  serve udaddy -c 2 -C 5
+  ask "$@" udaddy -s "$to" -c 2 -C 5
+  served
+  port=$((begun + 5))
+  serve rdma_server -p $port
+  ask "$@" rdma_client -s "$to" -p $port
+  served
+}
+perftest() {  # TOOL ADDRESS COMMAND…
+  local tool=$1 to=$2
+  shift 2
+  port=$((port + 1))
+  serve "$tool" -R -p $port -n 100
+  ask "$@" "$tool" -R -p $port -n 100 "$to"
+  grep -qE '^ 65536 +100 ' "$dir/client" || fail "$tool: $(both)"
+  served
+}
+mb_1=$(sed 's/.*ffff://' "$ib/mb_1/ports/1/gids/1")
+mb_1=$((0x${mb_1:0:2})).$((0x${mb_1:2:2})).$((0x${mb_1:5:2})).$((0x${mb_1:7:2}))
+pairs "$mb_1" "${near[@]}"
+perftest ib_send_bw "$mb_1" "${near[@]}"
+pairs 10.9.0.1 "${afar[@]}"
+perftest ib_write_bw 10.9.0.1 "${afar[@]}"
+
+# A server that stays takes one client after another, at whichever address.
+port=$((port + 1))
+serve rping -s -P -p $port
+for to in "$mb_1" 10.9.0.1; do
+  for _ in 1 2 3; do ask "${near[@]}" rping -c -a "$to" -p $port -C 2; done
+done
+ask "${afar[@]}" rping -c -a 10.9.0.1 -p $port -C 2
+# It dies: who is connected hears of it, and nothing is left of either.
+timeout -k 5 60 "${afar[@]}" rping -c -a 10.9.0.1 -p $port -C 1000000 >"$dir/client" 2>&1 &
+client=$!
+connected() { ids "$far" | grep -q state=connect; }
+await connected
+pkill -KILL -P "$server"
+wait "$server" "$client" || true
+await no_ids
+
+# Nobody there: said before the first REQ would be sent again.
+if timeout 20 "${afar[@]}" rping -c -a 10.9.0.1 -p 1 -C 1 >"$dir/client" 2>&1; then fail "nobody listens, and yet"; fi
+grep -q "RDMA_CM_EVENT_REJECTED" "$dir/client" || fail "rejected: $(cat "$dir/client")"
+[ "$(counter "$far" cm_rx_msgs/rej)" -gt 0 ] || fail "no REJ was counted"
+expect 0 "$(counter "$mnt" hw_counters/rx_mads_discarded)" "MADs that were none"

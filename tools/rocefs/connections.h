@@ -1,0 +1,32 @@
+// Connections: the communication managers of all devices, and the files of them: what librdmacm
+// looks for, and what ib_cm counts in ports/N/cm_*.
+#pragma once
+
+#include <string>
+
+#include "core/engine.h"
+#include "core/tree.h"
+#include "rdma/cm/cma.h"
+#include "rdma/cm/ucma.h"
+#include "rdma/device_extension.h"
+
+namespace rocefs {
+
+// Control thread, but where said. It outlives the engine's thread and the tree's files.
+class Connections final : public DeviceExtension {
+ public:
+  // Adds the files that belong to no device, `debug`/cm_ids among them. The engine has not started.
+  // `salt` as CmManager has it.
+  Connections(Tree& tree, Engine& engine, Fabric& fabric, const std::string& debug, uint64_t salt);
+
+  Ucma& ucma() { return ucma_; }
+  void bound(Tree& tree, const std::string& directory, Device& device) override;
+  // They go with the device's directory.
+  void unbound(Device&) override {}
+
+ private:
+  Cma cma_;
+  Ucma ucma_;
+};
+
+}  // namespace rocefs
