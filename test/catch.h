@@ -2,10 +2,5 @@
 // else.
 
 #include <catch2/catch.hpp>
-#include <cstdint>
-#include <functional>
-#include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
+
+#include "core/precompiled.h"
