@@ -25,7 +25,7 @@ bool one_of(std::string_view word, std::span<const std::string_view> words) {
 }
 
 bool known(std::string_view point) {
-  size_t dash = std::min(point.find('-'), point.size());
+  auto dash = static_cast<size_t>(std::find(point.begin(), point.end(), '-') - point.begin());
   if (dash == point.size()) return one_of(point, kPlaces);
   return one_of(point.substr(0, dash), kOperations) && one_of(point.substr(dash + 1), kStages);
 }
