@@ -131,7 +131,7 @@ class Peer {
     REQUIRE(from.port >= wire::kFirstSourcePort);
     IcrcSolver::Verdict verdict{};
     Packet* packet = packet_of_datagram(
-        pool_, solver_, from, {own_, wire::kRocePort}, 0,
+        pool_, solver_, from, {own_, wire::kRocePort}, 0, 0,
         std::span(room_).first(kDatagramHeadroom + static_cast<size_t>(got)), verdict);
     REQUIRE(packet);
     REQUIRE(verdict == IcrcSolver::Verdict::kRight);

@@ -72,7 +72,7 @@ class Relay {
   void forward(const UdpAddress& from, std::span<uint8_t> room) {
     IcrcSolver::Verdict verdict{};
     UdpAddress here{own_, wire::kRocePort};
-    Packet* packet = packet_of_datagram(pool_, solver_, from, here, 0, room, verdict);
+    Packet* packet = packet_of_datagram(pool_, solver_, from, here, 0, 0, room, verdict);
     if (!packet) return;
     wire::Parsed parsed;
     bool whole = wire::parse_headers(packet->header_bytes(), packet->payload.length, parsed) ==
