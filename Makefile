@@ -108,7 +108,7 @@ TEST_LIBRARIES_fs := $(call library,fs) $(call library,core)
 TEST_LIBRARIES_tools := $(filter-out %/main.o,$(call objects,tools/rocefs)) $(call library,fs) $(PCC_LIBRARIES) $(MAD_LIBRARIES) $(RDMA_LIBRARIES)
 FUZZ_TARGETS := $(filter-out replay,$(patsubst test/fuzz/%.cc,%,$(wildcard test/fuzz/*.cc)))
 fuzzers: $(FUZZ_TARGETS:%=$(BUILD)/test/fuzz/%_fuzz)
-tests: $(TESTS:%=$(BUILD)/test/%_test) $(BUILD)/test/rocefs_bench
+tests: $(TESTS:%=$(BUILD)/test/%_test)
 tests: $(FUZZ_TARGETS:%=$(BUILD)/test/fuzz/%_replay) $(BUILD)/test/provider/verbs_test $(BUILD)/test/abi/open
 
 .SECONDEXPANSION:

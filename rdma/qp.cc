@@ -152,6 +152,7 @@ Result<void> Qp::modify(QpState to, const QpAttributes& attributes, uint32_t mas
   if (from == QpState::kRtr && to == QpState::kRts) requester_.start(attributes_.send_psn);
   if (to == QpState::kRts) make_data_ready();
   if (from == QpState::kRts && to == QpState::kSqd) {
+    requester_.drain();
     attributes_.notify_drained = (mask & kQpNotifyDrained) && attributes.notify_drained;
     told_ &= static_cast<uint8_t>(~(1u << static_cast<int>(QpEvent::kDrained)));
     if (requester_.drained()) tell(QpEvent::kDrained);

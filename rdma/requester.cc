@@ -90,23 +90,6 @@ bool Requester::window_allows(const Wqe& wqe, uint32_t window) {
   return in_flight == 0 || in_flight + length <= window;
 }
 
-// Whether there is a limit because of which nobody else would ask for an acknowledgement in time:
-// the window closes or a part of it is filled, or packets have become so rare that the sender would
-// believe them lost.
-bool Requester::asks_early(const Wqe& wqe, TimeNs now) {
-  Congestion& congestion = qp_.congestion();
-  TimeNs timeout = TimeNs{4096} << (qp_.attributes().timeout & 31);
-  if (congestion.asks_rtt()) return true;
-  if (congestion.slow(since_request_ + 2, timeout / 4)) return true;
-  if (!congestion.has_window()) return false;
-  uint64_t mtu = qp_.attributes().path_mtu, window = congestion.window(now);
-  uint64_t with_this = octets_in_flight(wqe) + mtu;
-  // Whoever reckons with the window takes it for what is under way: acknowledgements come so often
-  // that it nearly is.
-  uint64_t parts = congestion.reaction() == Reaction::kOwner ? 16 : 2;
-  return with_this + mtu > window || (since_request_ + 1) * mtu * parts >= window;
-}
-
 Packet* Requester::emit(TimeNs now) {
   if (repair_ && !repair_->again.empty()) {
     if (Packet* packet = emit_again(now)) return packet;
@@ -259,6 +242,7 @@ void Requester::memory_done(uint64_t ticket, bool ok) {
 // A request that cannot be sent ends when all before it have ended, so that these keep their true
 // status.
 void Requester::fail_at_cursor(WcStatus status) {
+  if (asks_again()) return;  // the failure is met again
   failed_ = true;
   queue_.at(cursor_).failure = status;
   complete_ready();
@@ -284,15 +268,6 @@ wire::Opcode opcode_of(QpType type, SendOp op, bool first, bool last) {
 }
 
 }  // namespace
-
-// Every message end asks for an acknowledgement; so does the packet that closes the window or has
-// filled half of it, or the sender would wait for ever.
-bool Requester::wants_acknowledge(const Wqe& wqe, TimeNs now) {
-  if (qp_.type() != QpType::kRc) return false;
-  uint32_t window = qp_.attributes().window;
-  return wqe.awaits_data() || next_ + 1 == wqe.end_psn() || next_ + 1 - unacknowledged_ >= window ||
-         since_request_ + 1 >= std::max(1u, window / 2) || asks_early(wqe, now);
-}
 
 // What the request's packets say behind the BTH; a READ that is half answered asks for what is
 // missing.

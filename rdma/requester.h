@@ -43,6 +43,8 @@ class Requester final : public MemoryListener {
   Packet* emit(TimeNs now);
   // RC: a response that the port has checked. Takes the packet.
   void receive_response(Packet* packet, const wire::Transport& headers, TimeNs now);
+  // No request begins any more, until the queue pair is back in RTS.
+  void drain();
   // UC, UD: a packet of the request at this position has been delivered or dropped.
   void packet_gone(uint64_t position);
   // What is queued ends with kFlushed.
@@ -94,6 +96,8 @@ class Requester final : public MemoryListener {
   // Responses that may wait for memory; what comes beyond them is lost, as it would be in a full
   // NIC.
   static constexpr size_t kMaxPlacements = 4096;
+  // Packets of requests that follow each other of which one asks for an acknowledgement.
+  static constexpr uint32_t kMostUnasked = 16;
   static constexpr uint64_t kFetchTicket = uint64_t{1} << 63;  // and that of FetchAhead
 
   // PSNs from `psn` up to `end` of a READ; of others the packet `psn`.
@@ -134,7 +138,6 @@ class Requester final : public MemoryListener {
   bool may_begin(const Wqe& wqe) const;
   bool may_send(const Wqe& wqe, TimeNs now);
   bool window_allows(const Wqe& wqe, uint32_t window);
-  bool asks_early(const Wqe& wqe, TimeNs now);
   uint64_t octets_before(const Wqe& wqe, uint64_t psn) const;
   uint64_t octets_in_flight(const Wqe& wqe);
   bool begin(Wqe& wqe);
@@ -143,7 +146,6 @@ class Requester final : public MemoryListener {
   Packet* build(const Wqe& wqe, TimeNs now);
   void fill_extensions(const Wqe& wqe, const Part& part, wire::Extensions& out);
   void write_headers(const Wqe& wqe, const Part& part, Packet* packet, TimeNs now);
-  bool wants_acknowledge(const Wqe& wqe, TimeNs now);
   Packet* sent(Packet* packet, TimeNs now);
   void rewind(uint64_t psn);
   uint32_t payload_length(const Wqe& wqe, uint64_t offset) const;
@@ -178,6 +180,12 @@ class Requester final : public MemoryListener {
   void on_timeout(TimeNs now);
   void on_rnr_wait_over(TimeNs now);
   void arm_timer(TimeNs now);
+
+  // asking.cc
+  bool wants_acknowledge(const Wqe& wqe, TimeNs now);
+  bool asks_early(const Wqe& wqe, TimeNs now);
+  bool is_followed();
+  bool asks_again();
 
   // repair.cc
   bool may_repair() const;

@@ -148,7 +148,9 @@ void UdpSender::settle() {
 void UdpSender::sent(UdpBatch& batch, int result) {
   UdpSocket& socket = *batch.socket();
   bool no_room = result == -EAGAIN;
-  bool again = no_room || (result < 0 && hear_icmp(socket.fd.get())) ||
+  // One that nobody listens to is told of by ICMP alone, and to a later one.
+  bool earlier = result < 0 && !no_room && hear_icmp(socket.fd.get());
+  bool again = no_room || earlier || result == -ECONNREFUSED ||
                (batch.size() > 1 && refused(batch, -result));
   if (again) {
     take_back(batch, no_room);

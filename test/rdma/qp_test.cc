@@ -111,16 +111,18 @@ TEST_CASE("qp: attributes out of range are refused, and nothing changes") {
                      {kQpSendPsn, [](QpAttributes& a) { a.send_psn = 1 << 24; }},
                      {kQpMaxRdAtomic, [](QpAttributes& a) { a.max_rd_atomic = 17; }},
                      {kQpWindow, [](QpAttributes& a) { a.window = 0; }}};
+  QpAttributes good;
+  good.path.remote = mapped_ipv4({192, 0, 2, 1});
   auto try_all = [&](const auto& rows, QpState to) {
     QpState from = qp.state();
     for (const Bad& bad : rows) {
-      QpAttributes attributes;
+      QpAttributes attributes = good;
       bad.change(attributes);
       uint32_t mask = required_attributes(QpType::kRc, from, to) | bad.bit;
       CHECK(qp.modify(to, attributes, mask).error().code == EINVAL);
       CHECK(qp.state() == from);
     }
-    REQUIRE(qp.modify(to, {}, required_attributes(QpType::kRc, from, to)));
+    REQUIRE(qp.modify(to, good, required_attributes(QpType::kRc, from, to)));
   };
   try_all(rtr, QpState::kRtr);
   try_all(rts, QpState::kRts);

@@ -104,7 +104,7 @@ MINOR=3
 DEVNAME=infiniband/uverbs0"
 leads "$verbs/uverbs0/device" ../../../0000:2b:00.0
 leads "$verbs/uverbs0/subsystem" ../../../../../class/infiniband_verbs
-expect "umad0 umad1 uverbs0 uverbs1" "$(LC_ALL=C ls "$mnt/dev/infiniband" | xargs)" "dev/infiniband"
+expect "rdma_cm umad0 umad1 uverbs0 uverbs1" "$(LC_ALL=C ls "$mnt/dev/infiniband" | xargs)" "dev/infiniband"
 leads "$mnt/dev/infiniband/uverbs0" /dev/null
 expect "symbolic link" "$(stat -c %F "$mnt/dev/infiniband/uverbs0")" "uverbs0"
 expect "character special file 1:3" "$(stat -Lc '%F %Hr:%Lr' "$mnt/dev/infiniband/uverbs1")" "uverbs1"

