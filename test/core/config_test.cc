@@ -185,7 +185,8 @@ TEST_CASE("config: an uplink is a node with one cable") {
   CHECK(refusal("[device a]\n[uplink up]\n[link up a]\n") == "accepted");
   CHECK(refusal(device + "[uplink up]\n") == "f:4: up has no link");
   CHECK(refusal(device + "[uplink s]\n") == "f:4: s is there already");
-  CHECK(refusal(device + "[uplink up]\nport=1\n") == "f:5: unknown key port in [uplink]: gso is wanted");
+  CHECK(refusal(device + "[uplink up]\nport=1\n") ==
+        "f:5: unknown key port in [uplink]: gso is wanted");
   CHECK(refusal(device + "[uplink up]\n[switch t]\n[link up s]\n[link t up]\n") ==
         "f:7: the uplink up has its cable already");
   CHECK(refusal(device + "[uplink up]\n[uplink v]\n[link up v]\n") ==

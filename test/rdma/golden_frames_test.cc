@@ -140,7 +140,8 @@ TEST_CASE("frames: damaged packets are counted drops, every one") {
   CHECK(counters.port_rcv_errors.get() > 1000);
   // The addresses are not this fabric's: nothing gets further than the drop counters.
   CHECK(counters.port_rcv_errors.get() + counters.rx_icrc_encapsulated.get() +
-            counters.rx_unknown_qp.get() + counters.rx_wrong_pkey.get() ==
+            counters.rx_unknown_qp.get() + counters.rx_wrong_pkey.get() +
+            counters.rx_mads_discarded.get() ==
         kRounds);
   CHECK(connection.far->state() == QpState::kRts);
   CHECK_FALSE(world.outstanding.any());

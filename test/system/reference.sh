@@ -28,7 +28,7 @@ while read -r path; do
   done <"$dir/patterns"
   [ -n "$found" ] || fail "$path is not in the reference"
   matched+=("$found")
-done < <(cd "$mnt" && find -L class/infiniband class/infiniband_verbs class/infiniband_mad dev class/net bus/pci/drivers kernel -maxdepth 12 -type f \
+done < <(cd "$mnt" && find -L class/infiniband class/infiniband_verbs class/infiniband_mad class/misc dev class/net bus/pci/drivers kernel -maxdepth 12 -type f \
   -not -path '*/device/*' -not -path '*/subsystem/*' -not -path 'bus/pci/drivers/*/0000:*')
 missing=$(comm -23 <(grep -E '^(class|bus|dev|kernel)/' "$dir/patterns" | sort) <(printf '%s\n' "${matched[@]}" | sort -u))
 [ -z "$missing" ] || fail "in the reference and not in the mount: $missing"

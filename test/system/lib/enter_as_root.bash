@@ -25,7 +25,7 @@ expect 0.25 "$(cat "$loss")" "a read-only /sys: loss"
 # A machine that has RDMA devices: they are hidden, and nothing else of its /dev.
 devices='d=$dir/dev; mkdir -p $d; mount -t tmpfs none $d; mkdir -p $d/infiniband $d/pts; mknod $d/null c 1 3; mknod $d/zero c 1 5;
   mknod $d/infiniband/uverbs9 c 231 192; touch $d/infiniband/rdma_cm; mount --move $d /dev;'
-expect $'0 umad0 umad1 uverbs0 uverbs1\ncharacter special file 1:3\ninfiniband null pts zero' \
+expect $'0 rdma_cm umad0 umad1 uverbs0 uverbs1\ncharacter special file 1:3\ninfiniband null pts zero' \
   "$(on_machine "$devices said \$ROCEFS enter -m \$mnt sh -ec 'cd /dev; echo >infiniband/uverbs1; ls infiniband | xargs
     stat -Lc \"%F %Hr:%Lr\" infiniband/uverbs0; ls | xargs'")" "a machine with /dev/infiniband"
 
