@@ -117,18 +117,9 @@ STAMP := $(BUILD)/flags
 FLAGS_NOW := $(CXX) $(CPPFLAGS) $(CXXFLAGS) $(LTO) $(PACKET_PATH) $(LDLIBS) $(CC) $(PROVIDER_CFLAGS)
 $(shell mkdir -p $(BUILD); [ "$$(cat $(STAMP) 2>/dev/null)" = '$(FLAGS_NOW)' ] || echo '$(FLAGS_NOW)' > $(STAMP))
 
-# The standard's headers are read once: they would take a quarter of the time. Where nobody has to
-# wait, clang++ reads a file as it stands.
-ifeq ($(findstring clang,$(CXX)),)
-PRECOMPILED := $(BUILD)/core/precompiled.h
-BEGIN := -include $(PRECOMPILED)
-endif
-$(BUILD)/%.o: %.cc $(STAMP) $(addsuffix .gch,$(PRECOMPILED))
+$(BUILD)/%.o: %.cc $(STAMP)
 	@mkdir -p $(@D)
-	$(CXX) $(CPPFLAGS) $(BEGIN) $(CXXFLAGS) -MMD -MP -c -o $@ $<
-$(BUILD)/core/precompiled.h.gch: core/precompiled.h $(STAMP)
-	@mkdir -p $(@D) && cp $< $(@:.gch=)
-	$(CXX) $(CPPFLAGS) $(CXXFLAGS) -x c++-header -o $@ $(@:.gch=)
+	$(CXX) $(CPPFLAGS) $(CXXFLAGS) -MMD -MP -c -o $@ $<
 
 # Lines are enough to find a place by (-g1): descriptions of types take a quarter of the time. What
 # reads command lines is all templates, and in no hurry; so are tests, but for those that measure.
@@ -231,14 +222,13 @@ $(eval $(call fake_rules,64,64,6,83,1))
 $(BUILD)/test/abi/open: test/abi/open.c $(STAMP)
 	$(CC) $(PROVIDER_CFLAGS) -o $@ $<
 
-# And Catch2, which would take half the time of most tests.
+# Catch2 is read once: it would take half the time of most tests.
 CATCH := $(BUILD)/test/catch.h
-TEST_OBJECTS := $(foreach test,$(TESTS),$(call objects,test/$(test)))
-$(CATCH).gch: test/catch.h core/precompiled.h $(STAMP)
+$(CATCH).gch: test/catch.h $(STAMP)
 	@mkdir -p $(@D) && cp $< $(CATCH)
 	$(CXX) $(CPPFLAGS) $(CXXFLAGS) -O1 -x c++-header -o $@ $(CATCH)
-$(TEST_OBJECTS): private BEGIN := -include $(CATCH)
-$(TEST_OBJECTS): $(CATCH).gch
+$(foreach test,$(TESTS),$(call objects,test/$(test))): private CPPFLAGS += -include $(CATCH)
+$(foreach test,$(TESTS),$(call objects,test/$(test))): $(CATCH).gch
 
 define test_rules
 $(BUILD)/test/$(1)_test: $$(call objects,test/$(1)) $(BUILD)/test/main.o $$(TEST_LIBRARIES_$(1))

@@ -2,5 +2,10 @@
 // else.
 
 #include <catch2/catch.hpp>
-
-#include "core/precompiled.h"
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
