@@ -21,7 +21,9 @@ use() {
 }
 
 points=()
-operations="setattr open write release opendir releasedir"
+# ROCEFS_TAKEOVER=all: each operation; otherwise those that change something, and an open file.
+operations="open write"
+[ -z "${ROCEFS_TAKEOVER:-}" ] || operations="setattr open write release opendir releasedir"
 ask() { :; }
 if command -v python3 >/dev/null; then
   operations+=" ioctl"
