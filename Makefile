@@ -222,16 +222,34 @@ $(eval $(call fake_rules,64,64,6,83,1))
 $(BUILD)/test/abi/open: test/abi/open.c $(STAMP)
 	$(CC) $(PROVIDER_CFLAGS) -o $@ $<
 
-# Catch2 is read once: it would take half the time of most tests.
+# Catch2 is read once: it would take half the time of most tests. And eight tests are compiled at a
+# time, because what they include takes most of the rest; those alone that add to a namespace of the
+# product's, and what is no test.
 CATCH := $(BUILD)/test/catch.h
 $(CATCH).gch: test/catch.h $(STAMP)
 	@mkdir -p $(@D) && cp $< $(CATCH)
 	$(CXX) $(CPPFLAGS) $(CXXFLAGS) -O1 -x c++-header -o $@ $(CATCH)
-$(foreach test,$(TESTS),$(call objects,test/$(test))): private CPPFLAGS += -include $(CATCH)
-$(foreach test,$(TESTS),$(call objects,test/$(test))): $(CATCH).gch
+ALONE := $(shell grep -l '^namespace rocefs' test/*/*_test.cc)
+grouped = $(filter-out $(ALONE),$(wildcard test/$(1)/*_test.cc))
+group = $(wordlist $(word $(2),1 9 17 25 33 41 49 57 65),$(word $(2),8 16 24 32 40 48 56 64 72),$(call grouped,$(1)))
+groups = $(foreach n,1 2 3 4 5 6 7 8 9,$(if $(call group,$(1),$(n)),$(n)))
+test_objects = $(patsubst %.cc,$(BUILD)/%.o,$(filter-out $(call grouped,$(1)),$(wildcard test/$(1)/*.cc))) \
+  $(foreach n,$(call groups,$(1)),$(BUILD)/test/$(1)/group$(n).o)
+
+define group_rules
+$(BUILD)/test/$(1)/group$(2).cc: FORCE
+	@mkdir -p $$(@D) && test/group $(call group,$(1),$(2)) >$$@.new
+	@cmp -s $$@.new $$@ || cp $$@.new $$@
+$(BUILD)/test/$(1)/group$(2).o: $(BUILD)/test/$(1)/group$(2).cc $(STAMP)
+	$$(CXX) $$(CPPFLAGS) $$(CXXFLAGS) -MMD -MP -c -o $$@ $$<
+endef
+FORCE:
 
 define test_rules
-$(BUILD)/test/$(1)_test: $$(call objects,test/$(1)) $(BUILD)/test/main.o $$(TEST_LIBRARIES_$(1))
+$(call test_objects,$(1)): private CPPFLAGS += -include $(CATCH)
+$(call test_objects,$(1)): $(CATCH).gch
+$(foreach n,$(call groups,$(1)),$(eval $(call group_rules,$(1),$(n))))
+$(BUILD)/test/$(1)_test: $(call test_objects,$(1)) $(BUILD)/test/main.o $$(TEST_LIBRARIES_$(1))
 	@mkdir -p $$(@D)
 	$$(CXX) $$(CXXFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS)
 endef

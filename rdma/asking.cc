@@ -32,7 +32,7 @@ bool Requester::asks_early(const Wqe& wqe, TimeNs now) {
 bool Requester::wants_acknowledge(const Wqe& wqe, TimeNs now) {
   if (qp_.type() != QpType::kRc) return false;
   uint32_t window = qp_.attributes().window;
-  if (wqe.awaits_data() || next_ + 1 - unacknowledged_ >= window ||
+  if (wqe.awaits_data() || next_ == must_ask_ || next_ + 1 - unacknowledged_ >= window ||
       since_request_ + 1 >= std::max(1u, window / 2) || asks_early(wqe, now)) {
     return true;
   }
@@ -55,11 +55,13 @@ bool Requester::is_followed() {
   return region && region->direct;
 }
 
-// No next request follows after all: the last packet goes again and asks.
+// What follows will not be sent after all: the last message end that has not asked goes again and
+// asks. Whether there was one.
 bool Requester::asks_again() {
-  bool unasked = qp_.type() == QpType::kRc && since_request_ > 0 && next_ > unacknowledged_;
-  if (unasked) rewind(next_ - 1);
-  return unasked;
+  if (unasked_end_ == kNoPsn || unasked_end_ < unacknowledged_) return false;
+  must_ask_ = unasked_end_;
+  rewind(must_ask_);
+  return true;
 }
 
 void Requester::drain() {

@@ -69,6 +69,28 @@ UdpAddress destination_of(const Packet& packet) {
   return to;
 }
 
+wire::Headers headers_on(const AddressVector& path, uint8_t traffic_class) {
+  wire::Headers headers;
+  headers.is_ipv6 = !is_mapped_ipv4(path.remote);
+  if (headers.is_ipv6) {
+    headers.v6.traffic_class = traffic_class;
+    headers.v6.next_header = kUdpProtocol;
+    headers.v6.hop_limit = path.hop_limit;
+    headers.v6.src = path.local;
+    headers.v6.dst = path.remote;
+  } else {
+    headers.v4.tos = traffic_class;
+    headers.v4.id = 0;
+    headers.v4.flags_fragment = kDontFragment;
+    headers.v4.ttl = path.hop_limit;
+    headers.v4.protocol = kUdpProtocol;
+    std::copy_n(path.local.begin() + 12, 4, headers.v4.src.begin());
+    std::copy_n(path.remote.begin() + 12, 4, headers.v4.dst.begin());
+  }
+  headers.udp.dst_port = wire::kRocePort;
+  return headers;
+}
+
 void set_ip_id(Packet& packet, uint16_t id) {
   if (!is_ipv6(packet)) wire::store16(packet.header.data() + 4, id);
 }

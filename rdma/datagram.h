@@ -25,6 +25,10 @@ struct UdpAddressHash {
 UdpAddress source_of(const Packet& packet);
 UdpAddress destination_of(const Packet& packet);
 
+// The headers of a packet that takes this path, but for its UDP source port and what is behind.
+// IPv4 has DF, and the ID 0: it is inside the ICRC, and what an unconnected UDP socket would send.
+wire::Headers headers_on(const AddressVector& path, uint8_t traffic_class);
+
 // The IPv4 ID that the kernel will send a packet with: it is to be sealed so. The checksum of the
 // IP header is left to the kernel. IPv6 has no ID.
 void set_ip_id(Packet& packet, uint16_t id);

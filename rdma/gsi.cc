@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "rdma/datagram.h"
 #include "rdma/device.h"
 #include "rdma/memory.h"
 #include "rdma/port.h"
@@ -15,47 +16,12 @@ namespace {
 constexpr uint16_t kSourcePort = wire::kFirstSourcePort | 1;
 constexpr size_t kMostOctets = 256;
 
-void put_addresses(const AddressVector& path, uint8_t traffic_class, wire::Headers& headers) {
-  constexpr uint16_t kDontFragment = 0x4000;
-  constexpr uint8_t kUdpProtocol = 17;
-  headers.is_ipv6 = !is_mapped_ipv4(path.remote);
-  if (headers.is_ipv6) {
-    headers.v6.traffic_class = traffic_class;
-    headers.v6.next_header = kUdpProtocol;
-    headers.v6.hop_limit = path.hop_limit;
-    headers.v6.src = path.local;
-    headers.v6.dst = path.remote;
-    return;
-  }
-  headers.v4.tos = traffic_class;
-  headers.v4.flags_fragment = kDontFragment;
-  headers.v4.ttl = path.hop_limit;
-  headers.v4.protocol = kUdpProtocol;
-  std::copy_n(path.local.begin() + 12, 4, headers.v4.src.begin());
-  std::copy_n(path.remote.begin() + 12, 4, headers.v4.dst.begin());
-}
-
-AddressVector path_back(const Packet& packet) {
-  const uint8_t* at = packet.header.data();
-  AddressVector path;
-  if (at[0] >> 4 == 6) {
-    std::copy_n(at + 8, path.remote.size(), path.remote.begin());
-    std::copy_n(at + 24, path.local.size(), path.local.begin());
-  } else {
-    path.remote = mapped_ipv4({at[12], at[13], at[14], at[15]});
-    path.local = mapped_ipv4({at[16], at[17], at[18], at[19]});
-  }
-  return path;
-}
-
 }  // namespace
 
 void Gsi::send(const AddressVector& path, std::span<const uint8_t> mad) {
   assert(mad.size() <= kMostOctets);
-  wire::Headers headers;
-  put_addresses(path, port_.class_override().apply_to(path), headers);
+  wire::Headers headers = headers_on(path, port_.class_override().apply_to(path));
   headers.udp.src_port = kSourcePort;
-  headers.udp.dst_port = wire::kRocePort;
   headers.bth.opcode = wire::Opcode::kUdSendOnly;
   headers.bth.pkey = 0xffff;
   headers.bth.dest_qpn = kGsiQpn;
@@ -81,7 +47,7 @@ void Gsi::receive(const Packet& packet, const wire::Transport& headers) {
   if ((headers.pkey() | kMembership) != 0xffff) return port_.counters().rx_wrong_pkey.add();
   const uint8_t* bytes = payload_bytes(packet);
   std::span<const uint8_t> mad(bytes, bytes ? packet.payload.length : 0);
-  AddressVector path = path_back(packet);
+  AddressVector path{destination_of(packet).ip, source_of(packet).ip};
   const auto& gids = port_.gids();
   bool ours = std::find(gids.begin(), gids.end(), path.local) != gids.end();
   if (!ours || !agent_ || !agent_->receive_mad(port_, path, mad)) {

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "rdma/datagram.h"
 #include "rdma/device.h"
 #include "rdma/qp.h"
 #include "rdma/traffic_class.h"
@@ -20,15 +21,6 @@ wire::Service service_of(QpType type) {
       break;
   }
   return wire::Service::kUd;
-}
-
-// The address at `v4` of an IPv4 header, at `v6` of an IPv6 header.
-Ip address_at(const Packet& packet, size_t v4, size_t v6) {
-  const uint8_t* ip = packet.header.data();
-  if (ip[0] >> 4 == 4) return mapped_ipv4({ip[v4], ip[v4 + 1], ip[v4 + 2], ip[v4 + 3]});
-  Ip address;
-  std::memcpy(address.data(), ip + v6, address.size());
-  return address;
 }
 
 }  // namespace
@@ -232,7 +224,7 @@ void Port::deliver_to_group(Packet* packet, TimeNs now) {
   wire::Transport headers = packet->transport();
   PacketPool& pool = device_.fabric().pool();
   bool named = headers.dest_qpn() == kMulticastQpn;
-  for (uint32_t number : device_.groups().members(address_at(*packet, 16, 24))) {
+  for (uint32_t number : device_.groups().members(destination_of(*packet).ip)) {
     Qp* qp = named ? find_qp(number, *packet, headers) : nullptr;
     if (qp) deliver(*qp, copy_of(*packet, pool), now);
   }
@@ -292,8 +284,8 @@ void Port::take_mark(Qp& qp, const Packet& packet, const wire::Transport& header
   CnpAddress address =
       qp.cnp_address(datagram ? headers.deth().src_qpn : qp.attributes().remote_qpn);
   if (datagram) {
-    address.from = address_at(packet, 16, 24);
-    address.to = address_at(packet, 12, 8);
+    address.from = destination_of(packet).ip;
+    address.to = source_of(packet).ip;
   }
   cnps_.notify(qp, CnpCause::kEcn, address, now);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "rdma/datagram.h"
 #include "rdma/device.h"
 #include "rdma/ip_text.h"
 #include "rdma/port.h"
@@ -14,16 +15,10 @@ namespace rocefs {
 namespace {
 
 constexpr uint16_t kDefaultPkey = 0xffff;
-constexpr uint16_t kDontFragment = 0x4000;
-constexpr uint8_t kUdpProtocol = 17;
 constexpr uint32_t kMaxWindow = 1u << 22;  // half of half the PSN space: no PSN is ambiguous
 
 bool valid_mtu(uint32_t mtu) {
   return mtu >= 256 && mtu <= kMaxMtu && (mtu & (mtu - 1)) == 0;
-}
-
-std::array<uint8_t, 4> ipv4_of(const Ip& ip) {
-  return {ip[12], ip[13], ip[14], ip[15]};
 }
 
 // A flow's UDP source port, from its two queue pairs (RoCEv2: 0xC000 to 0xFFFF carries entropy).
@@ -192,26 +187,8 @@ void Qp::traffic_class_changed() {
 }
 
 wire::Headers Qp::headers_to(const AddressVector& path, uint32_t remote_qpn) const {
-  uint8_t traffic_class = port_->class_override().apply_to(path);
-  wire::Headers headers;
-  headers.is_ipv6 = !is_mapped_ipv4(path.remote);
-  if (headers.is_ipv6) {
-    headers.v6.traffic_class = traffic_class;
-    headers.v6.next_header = kUdpProtocol;
-    headers.v6.hop_limit = path.hop_limit;
-    headers.v6.src = path.local;
-    headers.v6.dst = path.remote;
-  } else {
-    headers.v4.tos = traffic_class;
-    headers.v4.id = 0;  // inside the ICRC: what an unconnected UDP socket with DF would send
-    headers.v4.flags_fragment = kDontFragment;
-    headers.v4.ttl = path.hop_limit;
-    headers.v4.protocol = kUdpProtocol;
-    headers.v4.src = ipv4_of(path.local);
-    headers.v4.dst = ipv4_of(path.remote);
-  }
+  wire::Headers headers = headers_on(path, port_->class_override().apply_to(path));
   headers.udp.src_port = source_port(number_, remote_qpn);
-  headers.udp.dst_port = wire::kRocePort;
   headers.bth.pkey = kDefaultPkey;
   headers.bth.mig_req = true;
   headers.bth.dest_qpn = remote_qpn;

@@ -342,6 +342,11 @@ Packet* Requester::sent(Packet* packet, TimeNs now) {
   }
   if (qp_.type() == QpType::kRc) {
     if (deadline_ == kNever) arm_timer(now);
+    if (acknowledge) {
+      unasked_end_ = kNoPsn;
+    } else if (next_ == wqe.end_psn()) {
+      unasked_end_ = next_ - 1;
+    }
   } else {
     ++wqe.in_flight;
     packet->sender = {&qp_.device(), qp_.number(), qp_.serial(), position};
@@ -370,6 +375,7 @@ void Requester::rewind(uint64_t psn) {
     ++cursor_;
   }
   since_request_ = 0;
+  unasked_end_ = kNoPsn;
   qp_.congestion().sends_again();
   ahead_.drop();
   forget_repairs();
@@ -464,6 +470,7 @@ void Requester::reset() {
   while (!queue_.empty()) queue_.pop();
   cursor_ = queue_.tail();
   data_begun_ = data_asked_ = since_request_ = 0;
+  unasked_end_ = must_ask_ = kNoPsn;
   rnr_waiting_ = failed_ = doomed_ = implied_retry_ = false;
 }
 

@@ -98,6 +98,7 @@ class Requester final : public MemoryListener {
   static constexpr size_t kMaxPlacements = 4096;
   // Packets of requests that follow each other of which one asks for an acknowledgement.
   static constexpr uint32_t kMostUnasked = 16;
+  static constexpr uint64_t kNoPsn = ~uint64_t{0};
   static constexpr uint64_t kFetchTicket = uint64_t{1} << 63;  // and that of FetchAhead
 
   // PSNs from `psn` up to `end` of a READ; of others the packet `psn`.
@@ -213,14 +214,16 @@ class Requester final : public MemoryListener {
 
   Qp& qp_;
   WorkQueue<Wqe> queue_;
-  uint64_t unacknowledged_ = 0;  // the oldest PSN without its answer
-  uint64_t next_ = 0;            // the PSN to send next
-  uint64_t frontier_ = 0;        // one past the highest PSN that was ever asked for
-  uint64_t cursor_ = 0;          // the queue position that next_ belongs to
-  uint64_t octets_begun_ = 0;    // of the requests that have
-  uint32_t since_request_ = 0;   // packets since the last one that asked for an acknowledgement
-  uint32_t data_begun_ = 0;      // READs and atomics in the queue that have begun
-  uint32_t data_asked_ = 0;      // those among them before the cursor
+  uint64_t unacknowledged_ = 0;    // the oldest PSN without its answer
+  uint64_t next_ = 0;              // the PSN to send next
+  uint64_t frontier_ = 0;          // one past the highest PSN that was ever asked for
+  uint64_t cursor_ = 0;            // the queue position that next_ belongs to
+  uint64_t octets_begun_ = 0;      // of the requests that have
+  uint32_t since_request_ = 0;     // packets since the last one that asked for an acknowledgement
+  uint64_t unasked_end_ = kNoPsn;  // the last of a message, since then
+  uint64_t must_ask_ = kNoPsn;
+  uint32_t data_begun_ = 0;  // READs and atomics in the queue that have begun
+  uint32_t data_asked_ = 0;  // those among them before the cursor
   uint8_t retries_left_ = 0;
   uint8_t rnr_retries_left_ = 0;
   bool rnr_waiting_ = false;

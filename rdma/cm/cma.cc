@@ -252,16 +252,9 @@ uint16_t Cma::requested(CmConnection& connection) {
   QpType type = req.transport == 1 ? QpType::kUc : QpType::kRc;
   auto id = std::make_unique<CmId>(*this, listening->space(), type, listening->user());
   id->take(connection, ends->local, ends->remote);
-  CmEvent event{CmEventType::kConnectRequest};
-  CmParameters& p = event.parameters;
-  p.qpn = req.qpn;
-  p.responder_resources = req.responder_resources;
-  p.initiator_depth = req.initiator_depth;
-  p.flow_control = req.flow_control;
-  p.retry_count = req.retry_count;
-  p.rnr_retry_count = req.rnr_retry_count;
-  p.srq = req.srq;
-  p.private_data = user_data(req.private_data, ends->header);
+  CmEvent event{CmEventType::kConnectRequest, 0, parameters_of(req)};
+  event.parameters.retry_count = req.retry_count;
+  event.parameters.private_data = user_data(req.private_data, ends->header);
   listening->user().incoming(*listening, std::move(id), event);
   return 0;
 }

@@ -269,15 +269,8 @@ void CmId::device_left() {
 }
 
 void CmId::replied(const cm::Rep& rep) {
-  CmEvent event{CmEventType::kConnectResponse};
-  CmParameters& p = event.parameters;
-  p.qpn = rep.qpn;
-  p.responder_resources = rep.responder_resources;
-  p.initiator_depth = rep.initiator_depth;
-  p.flow_control = rep.flow_control;
-  p.rnr_retry_count = rep.rnr_retry_count;
-  p.srq = rep.srq;
-  p.private_data = copy(rep.private_data);
+  CmEvent event{CmEventType::kConnectResponse, 0, parameters_of(rep)};
+  event.parameters.private_data = copy(rep.private_data);
   tell(event);
 }
 

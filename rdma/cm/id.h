@@ -44,6 +44,19 @@ struct CmParameters {
   std::vector<uint8_t> private_data;
 };
 
+// What a REQ and a REP both say of it.
+template <class Message>
+CmParameters parameters_of(const Message& message) {
+  CmParameters said;
+  said.qpn = message.qpn;
+  said.responder_resources = message.responder_resources;
+  said.initiator_depth = message.initiator_depth;
+  said.flow_control = message.flow_control;
+  said.rnr_retry_count = message.rnr_retry_count;
+  said.srq = message.srq;
+  return said;
+}
+
 // rdma_cm_event_type.
 enum class CmEventType : uint32_t {
   kAddressResolved,

@@ -50,7 +50,7 @@ class World {
         last_.set_method(last_.method() | mad::kResponseBit);
         return network_.transmit(far_, to, last_);
       case kCable:
-        return toggle(state_.down, std::pair(argument & 0x80 ? kSw1 : kSw0,
+        return toggle(state_.down, std::pair(argument & 0x80 ? kLowerSwitch : kUpperSwitch,
                                              static_cast<uint8_t>(1 + (argument & 0x7f) % 3)));
       case kDevice:
         return toggle(state_.absent, argument % 2 ? kMb0 : kMb1);

@@ -111,10 +111,10 @@ TEST_CASE("network: an SMP by LID is answered by the agent of the port where it 
 
 TEST_CASE("network: SMPs go as the linear tables say, around what is down") {
   Net net;
-  net.cut(kSw0, 2);
+  net.cut(kUpperSwitch, 2);
   CHECK(net.node_at(smp_to(kLidOfSw1)) == "d0 2");
   CHECK(net.node_at(smp_to(kLidOfMb1)) == "b0 1");
-  net.cut(kSw0, 3);
+  net.cut(kUpperSwitch, 3);
   CHECK(net.node_at(smp_to(kLidOfSw1)) == "-");
   CHECK(net.node_at(smp_to(kLidOfMb1)) == "-");
   CHECK(net.node_at(smp_to(kLidOfSw0)) == "c0 1");
@@ -160,7 +160,7 @@ TEST_CASE("network: a directed route tells errors with its direction") {
 
 TEST_CASE("network: a directed route does not pass cables that are down, nor channel adapters") {
   Net net;
-  net.cut(kSw1, 2);
+  net.cut(kLowerSwitch, 2);
   CHECK(Net::said(net.ask(smp_to(kPermissive), directed({1, 3}))) == "-");
   CHECK(Net::said(net.ask(smp_to(kPermissive), directed({1, 2, 3, 1}))) == "-");  // through mb_1
   CHECK(Net::said(net.ask(smp_to(kPermissive), directed({1, 4}))) == "-");        // no cable

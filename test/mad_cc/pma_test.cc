@@ -116,12 +116,12 @@ TEST_CASE("pma: PortCountersExtended, octet for octet (16.1.4.11)") {
 
 TEST_CASE("pma: 255 is the sum of all ports, which saturates too") {
   Asked asked;
-  asked.state.counted[{kSw0, 1}].xmit_packets = 5;
-  asked.state.counted[{kSw0, 4}].xmit_packets = 6;
-  asked.state.counted[{kSw0, 0}].xmit_packets = 100;
-  asked.state.counted[{kSw0, 1}].rcv_data = UINT64_MAX;
-  asked.state.counted[{kSw0, 2}].rcv_data = 2;
-  mad::Mad answer = asked.ask(kSw0, perf(mad::kGet, kExtended, 255));
+  asked.state.counted[{kUpperSwitch, 1}].xmit_packets = 5;
+  asked.state.counted[{kUpperSwitch, 4}].xmit_packets = 6;
+  asked.state.counted[{kUpperSwitch, 0}].xmit_packets = 100;
+  asked.state.counted[{kUpperSwitch, 1}].rcv_data = UINT64_MAX;
+  asked.state.counted[{kUpperSwitch, 2}].rcv_data = 2;
+  mad::Mad answer = asked.ask(kUpperSwitch, perf(mad::kGet, kExtended, 255));
   CHECK(answer.bytes[65] == 255);
   CHECK(wire::load64(&answer.bytes[88]) == 11);
   CHECK(wire::load64(&answer.bytes[80]) == UINT64_MAX);
@@ -132,9 +132,9 @@ TEST_CASE("pma: a port that the node has not is no value (13.4.7)") {
   for (uint16_t attribute : {kPortCounters, kExtended}) {
     CHECK(asked.status(kMb0, perf(mad::kGet, attribute, 0)) == mad::kBadValue);
     CHECK(asked.status(kMb0, perf(mad::kGet, attribute, 2)) == mad::kBadValue);
-    CHECK(asked.status(kSw0, perf(mad::kGet, attribute, 0)) == mad::kBadValue);
-    CHECK(asked.status(kSw0, perf(mad::kGet, attribute, 5)) == mad::kBadValue);
-    CHECK(asked.status(kSw0, perf(mad::kSet, attribute, 254)) == mad::kBadValue);
+    CHECK(asked.status(kUpperSwitch, perf(mad::kGet, attribute, 0)) == mad::kBadValue);
+    CHECK(asked.status(kUpperSwitch, perf(mad::kGet, attribute, 5)) == mad::kBadValue);
+    CHECK(asked.status(kUpperSwitch, perf(mad::kSet, attribute, 254)) == mad::kBadValue);
   }
   CHECK(asked.state.cleared.empty());
 }
@@ -193,10 +193,10 @@ TEST_CASE("pma: each bit of CounterSelect has its counter (16.1.3.5, 16.1.4.11)"
 
 TEST_CASE("pma: Set of all ports clears each of them") {
   Asked asked;
-  CHECK(asked.status(kSw0, perf(mad::kSet, kExtended, 255, 0xffff)) == mad::kOk);
+  CHECK(asked.status(kUpperSwitch, perf(mad::kSet, kExtended, 255, 0xffff)) == mad::kOk);
   CHECK(asked.state.cleared.size() == 4);
-  CHECK(asked.state.cleared.contains({kSw0, 4}));
-  CHECK_FALSE(asked.state.cleared.contains({kSw0, 0}));
+  CHECK(asked.state.cleared.contains({kUpperSwitch, 4}));
+  CHECK_FALSE(asked.state.cleared.contains({kUpperSwitch, 0}));
 }
 
 TEST_CASE("pma: other attributes, methods and versions are refused (13.4.7)") {

@@ -40,7 +40,7 @@ TEST_CASE("sma: NodeInfo, octet for octet (14.2.5.3)") {
   CHECK(hex(answer, 76, 16) == "00000000000000b000000000000000b1");  // node and port GUID
   CHECK(hex(answer, 92, 2) == "0001");                               // PartitionCap
   CHECK(answer.bytes[64 + 36] == 1);                                 // LocalPortNum
-  mad::Mad of_switch = asked.get({kSw0, 3}, 0x11);
+  mad::Mad of_switch = asked.get({kUpperSwitch, 3}, 0x11);
   CHECK(hex(of_switch, 64, 4) == "01010204");
   CHECK(of_switch.bytes[64 + 36] == 3);
 }
@@ -55,7 +55,7 @@ TEST_CASE("sma: NodeDescription is what the state says, then zeros (14.2.5.2)") 
 TEST_CASE("sma: SwitchInfo is a switch's (14.2.5.4)") {
   Asked asked;
   CHECK(asked.status({kMb0, 1}, 0x12) == mad::kBadMethodAttribute);
-  mad::Mad answer = asked.get({kSw0, 0}, 0x12);
+  mad::Mad answer = asked.get({kUpperSwitch, 0}, 0x12);
   CHECK(answer.status() == mad::kOk);
   CHECK(hex(answer, 64, 8) == "c000000000000004");  // LIDs that the table holds, and uses
 }
@@ -79,64 +79,64 @@ TEST_CASE("sma: PortInfo is of the port that the modifier says (14.2.5.6)") {
     wire::store32(&same.bytes[20], 1);
     return same.bytes;
   }());
-  CHECK(hex(port({kSw0, 2}, 0), kLid, 2) == "0001");  // of a switch: port 0
-  asked.state.down.insert({kSw0, 3});
-  mad::Mad third = port({kSw0, 2}, 3);
+  CHECK(hex(port({kUpperSwitch, 2}, 0), kLid, 2) == "0001");  // of a switch: port 0
+  asked.state.down.insert({kUpperSwitch, 3});
+  mad::Mad third = port({kUpperSwitch, 2}, 3);
   CHECK((third.bytes[kState] & 15) == 1);
   CHECK(third.bytes[kLocalPort] == 2);  // by which it came, whichever port is asked about
-  CHECK(port({kSw0, 2}, 0x80000003).status() == mad::kOk);  // SMSupportExtendedSpeeds
-  CHECK(port({kSw0, 2}, 5).status() == mad::kBadValue);
-  CHECK(port({kSw0, 2}, 0x80000005).status() == mad::kBadValue);
-  CHECK(port({kSw0, 2}, 0x101).status() == mad::kBadValue);
+  CHECK(port({kUpperSwitch, 2}, 0x80000003).status() == mad::kOk);  // SMSupportExtendedSpeeds
+  CHECK(port({kUpperSwitch, 2}, 5).status() == mad::kBadValue);
+  CHECK(port({kUpperSwitch, 2}, 0x80000005).status() == mad::kBadValue);
+  CHECK(port({kUpperSwitch, 2}, 0x101).status() == mad::kBadValue);
 }
 
 TEST_CASE("sma: the default partition is the only one (14.2.5.7)") {
   Asked asked;
   CHECK(hex(asked.get({kMb0, 1}, 0x16), 64, 4) == "ffff0000");
-  CHECK(hex(asked.get({kSw0, 1}, 0x16), 64, 4) == "ffff0000");
+  CHECK(hex(asked.get({kUpperSwitch, 1}, 0x16), 64, 4) == "ffff0000");
   CHECK(asked.status({kMb0, 1}, 0x16, 1) == mad::kBadValue);
   CHECK(asked.status({kMb0, 1}, 0x16, 1 << 16) == mad::kOk);  // a channel adapter looks at no port
-  CHECK(asked.status({kSw0, 1}, 0x16, 1 << 16) == mad::kBadValue);
+  CHECK(asked.status({kUpperSwitch, 1}, 0x16, 1 << 16) == mad::kBadValue);
 }
 
 TEST_CASE("sma: every SL is VL 0 (14.2.5.8)") {
   Asked asked;
   CHECK(hex(asked.get({kMb0, 1}, 0x17), 64, 8) == "0000000000000000");
-  CHECK(asked.status({kSw0, 1}, 0x17, 4 << 8 | 4) == mad::kOk);
-  CHECK(asked.status({kSw0, 1}, 0x17, 5 << 8 | 1) == mad::kBadValue);
-  CHECK(asked.status({kSw0, 1}, 0x17, 1 << 8 | 5) == mad::kBadValue);
+  CHECK(asked.status({kUpperSwitch, 1}, 0x17, 4 << 8 | 4) == mad::kOk);
+  CHECK(asked.status({kUpperSwitch, 1}, 0x17, 5 << 8 | 1) == mad::kBadValue);
+  CHECK(asked.status({kUpperSwitch, 1}, 0x17, 1 << 8 | 5) == mad::kBadValue);
 }
 
 TEST_CASE("sma: a linear table leads to every LID that there is a way to (14.2.5.10)") {
   Asked asked;
   // No LID 0; sw_0 itself, mb_0, mb_1 and sw_1 by the lower of two ports; nobody.
-  CHECK(hex(asked.get({kSw0, 0}, 0x19), 64, 6) == "ff00010202ff");
-  CHECK(hex(asked.get({kSw1, 0}, 0x19), 64, 6) == "ff01010300ff");
-  CHECK(hex(asked.get({kSw0, 0}, 0x19, 1), 64, 4) == "ffffffff");
-  asked.state.down.insert({kSw0, 2});
-  CHECK(hex(asked.get({kSw0, 0}, 0x19), 64, 6) == "ff00010303ff");
-  asked.state.down.insert({kSw0, 3});
-  CHECK(hex(asked.get({kSw0, 0}, 0x19), 64, 6) == "ff0001ffffff");
-  CHECK(asked.status({kSw0, 0}, 0x19, 767) == mad::kOk);
-  CHECK(asked.status({kSw0, 0}, 0x19, 768) == mad::kBadValue);
+  CHECK(hex(asked.get({kUpperSwitch, 0}, 0x19), 64, 6) == "ff00010202ff");
+  CHECK(hex(asked.get({kLowerSwitch, 0}, 0x19), 64, 6) == "ff01010300ff");
+  CHECK(hex(asked.get({kUpperSwitch, 0}, 0x19, 1), 64, 4) == "ffffffff");
+  asked.state.down.insert({kUpperSwitch, 2});
+  CHECK(hex(asked.get({kUpperSwitch, 0}, 0x19), 64, 6) == "ff00010303ff");
+  asked.state.down.insert({kUpperSwitch, 3});
+  CHECK(hex(asked.get({kUpperSwitch, 0}, 0x19), 64, 6) == "ff0001ffffff");
+  CHECK(asked.status({kUpperSwitch, 0}, 0x19, 767) == mad::kOk);
+  CHECK(asked.status({kUpperSwitch, 0}, 0x19, 768) == mad::kBadValue);
   CHECK(asked.status({kMb0, 1}, 0x19) == mad::kBadMethodAttribute);
 }
 
 TEST_CASE("sma: only the manager's node tells of the manager (14.2.5.13)") {
   Asked asked;
-  mad::Mad answer = asked.get({kSw0, 1}, 0x20);
+  mad::Mad answer = asked.get({kUpperSwitch, 1}, 0x20);
   CHECK(answer.status() == mad::kOk);
   CHECK(hex(answer, 64, 8) == "00000000000000c0");
   CHECK((answer.bytes[64 + 20] & 15) == 3);  // master
-  CHECK(asked.status({kSw1, 1}, 0x20) == mad::kBadMethodAttribute);
+  CHECK(asked.status({kLowerSwitch, 1}, 0x20) == mad::kBadMethodAttribute);
 }
 
 TEST_CASE("sma: no multicast block, and no attribute that the node has not (13.4.7)") {
   Asked asked;
-  CHECK(asked.status({kSw0, 1}, 0x1b) == mad::kBadValue);
+  CHECK(asked.status({kUpperSwitch, 1}, 0x1b) == mad::kBadValue);
   CHECK(asked.status({kMb0, 1}, 0x1b) == mad::kBadMethodAttribute);
   for (uint16_t attribute : {0x00, 0x02, 0x13, 0x18, 0x1a, 0x1c, 0x30, 0x31, 0x33, 0xff90}) {
-    CHECK(asked.status({kSw0, 1}, attribute) == mad::kBadMethodAttribute);
+    CHECK(asked.status({kUpperSwitch, 1}, attribute) == mad::kBadMethodAttribute);
   }
 }
 

@@ -14,7 +14,7 @@
 
 namespace rocefs {
 
-inline constexpr size_t kMb0 = 0, kMb1 = 1, kSw0 = 2, kSw1 = 3;
+inline constexpr size_t kMb0 = 0, kMb1 = 1, kUpperSwitch = 2, kLowerSwitch = 3;
 inline constexpr uint16_t kLidOfSw0 = 1, kLidOfMb0 = 2, kLidOfMb1 = 3, kLidOfSw1 = 4;
 
 inline Subnet two_switches() {
@@ -38,12 +38,12 @@ inline Subnet two_switches() {
       subnet.nodes[at.node].ports[at.port].peer_port = far.port;
     }
   };
-  cable({kMb0, 1}, {kSw0, 1});
-  cable({kSw0, 2}, {kSw1, 1});
-  cable({kSw0, 3}, {kSw1, 2});
-  cable({kSw1, 3}, {kMb1, 1});
-  subnet.manager = {kSw0, 0};
-  subnet.by_lid = {{kSw0, 0}, {kMb0, 1}, {kMb1, 1}, {kSw1, 0}};
+  cable({kMb0, 1}, {kUpperSwitch, 1});
+  cable({kUpperSwitch, 2}, {kLowerSwitch, 1});
+  cable({kUpperSwitch, 3}, {kLowerSwitch, 2});
+  cable({kLowerSwitch, 3}, {kMb1, 1});
+  subnet.manager = {kUpperSwitch, 0};
+  subnet.by_lid = {{kUpperSwitch, 0}, {kMb0, 1}, {kMb1, 1}, {kLowerSwitch, 0}};
   for (size_t i = 0; i < subnet.by_lid.size(); ++i) {
     const Subnet::End& end = subnet.by_lid[i];
     subnet.nodes[end.node].ports[end.port].lid = static_cast<uint16_t>(i + 1);

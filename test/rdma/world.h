@@ -151,7 +151,7 @@ class Meddler final : public LinkSink {
 };
 
 // Memory that answers when the scheduler says so, as a client's does; in any order.
-class SlowMemory final : public Memory {
+class SlowMemory : public Memory {
  public:
   SlowMemory(World& world, size_t size, uint64_t seed, TimeNs longest = 5 * kMicrosecond)
       : bytes(size), world_(world), rng_(seed, "slow memory"), longest_(longest) {}

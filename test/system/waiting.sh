@@ -15,6 +15,7 @@ before=$(cat "$debug/clock/now_ns")
 expect "0" "$(cat "$debug/links/mb_0-sw_0/loss")" "cat beside a waiting advance"
 expect ok "$(store 0.25 "$debug/links/mb_0-sw_0/loss")" "echo beside a waiting advance"
 expect "0.25" "$(cat "$debug/links/mb_0-sw_0/loss")" "cat after echo"
+expect ok "$(store 0 "$debug/links/mb_0-sw_0/loss")" "and back: with it the endless flow ends some time"
 await moving "$before"
 kill -0 $shell || fail "the advance ended by itself"
 
@@ -37,7 +38,6 @@ for _ in 1 2 3 4 5; do
 done
 
 # A flow goes while its directory is being listed.
-echo 0 >"$debug/links/mb_0-sw_0/loss"
 for round in $(seq 20); do
   echo "f$round write mb_0 mb_1" >"$debug/traffic/start"
 done
