@@ -1,6 +1,7 @@
 // Requester: when it asks for an acknowledgement.
 #include <algorithm>
 #include <span>
+#include <utility>
 
 #include "rdma/congestion.h"
 #include "rdma/device.h"
@@ -11,13 +12,13 @@
 namespace rocefs {
 
 // Whether there is a limit because of which nobody else would ask for an acknowledgement in time:
-// the window closes or a part of it is filled, or packets have become so rare that the sender would
-// believe them lost.
+// the window closes or a part of it is filled, or packets have become so rare, by the sender's rate
+// or by what is before them on the link, that the sender would believe them lost.
 bool Requester::asks_early(const Wqe& wqe, TimeNs now) {
   Congestion& congestion = qp_.congestion();
-  TimeNs timeout = TimeNs{4096} << (qp_.attributes().timeout & 31);
+  uint8_t timeout = qp_.attributes().timeout & 31;
   if (congestion.asks_rtt()) return true;
-  if (congestion.slow(since_request_ + 2, timeout / 4)) return true;
+  if (timeout != 0 && now - asked_at_ > TimeNs{1024} << timeout) return true;  // a quarter of it
   if (!congestion.has_window()) return false;
   uint64_t mtu = qp_.attributes().path_mtu, window = congestion.window(now);
   uint64_t with_this = octets_in_flight(wqe) + mtu;
@@ -58,9 +59,14 @@ bool Requester::is_followed() {
 // What follows will not be sent after all: the last message end that has not asked goes again and
 // asks. Whether there was one.
 bool Requester::asks_again() {
-  if (unasked_end_ == kNoPsn || unasked_end_ < unacknowledged_) return false;
-  must_ask_ = unasked_end_;
-  rewind(must_ask_);
+  uint64_t end = std::exchange(unasked_end_, kNoPsn);
+  if (end == kNoPsn || end < unacknowledged_) return false;
+  if (repairs_) {  // others that are missing stay in their turn
+    send_again(end, end + 1);
+    return true;
+  }
+  must_ask_ = end;
+  rewind(end);
   return true;
 }
 

@@ -50,10 +50,6 @@ class Congestion {
   // How many octets of requests may be in flight, of which one packet always may.
   bool has_window() const { return reaction_ == Reaction::kOwner || window_ != kNoWindow; }
   uint32_t window(TimeNs now);
-  // Between packets as rare as now, whether `packets` of them take longer than `patience`.
-  bool slow(uint32_t packets, TimeNs patience) const {
-    return paced_ && reaction_ == Reaction::kRp && static_cast<TimeNs>(packets) * gap_ > patience;
-  }
 
   // Requests of RC while the windows are another's: the owner wants to know a round trip, so the
   // next new packet asks for an acknowledgement.

@@ -343,6 +343,7 @@ Packet* Requester::sent(Packet* packet, TimeNs now) {
   if (qp_.type() == QpType::kRc) {
     if (deadline_ == kNever) arm_timer(now);
     if (acknowledge) {
+      asked_at_ = now;
       unasked_end_ = kNoPsn;
     } else if (next_ == wqe.end_psn()) {
       unasked_end_ = next_ - 1;

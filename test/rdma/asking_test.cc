@@ -95,3 +95,21 @@ TEST_CASE("asking: a send queue that drains hears of what it has sent") {
   pair.run();
   CHECK(pair.sent().at(0).wr_id == 2);
 }
+
+TEST_CASE("asking: where the link is slow nobody waits for an acknowledgement until it is late") {
+  QpAttributes attributes;
+  attributes.path_mtu = 4096;
+  attributes.timeout = 14;  // 67 ms
+  attributes.retry_count = 0;
+  Pair pair(attributes);
+  Link& link = pair.world.link("mb_0-sw_0");
+  LinkParameters slow = link.parameters();
+  slow.rate_bps = GENERATE(2'000'000, 5'000'000);  // a packet takes 17 ms or 7
+  set(link, slow);
+  for (uint64_t i = 0; i < 15; ++i) pair.link.post(pair.link.write(i, i * 4096, 4096));
+  pair.run();
+  auto sent = pair.sent();
+  REQUIRE(sent.size() == 15);
+  for (const Completion& one : sent) CHECK(one.status == WcStatus::kSuccess);
+  CHECK(pair.link.near->requester().timeouts() == 0);
+}
