@@ -20,6 +20,8 @@ constexpr size_t kMostOctets = 256;
 
 void Gsi::send(const AddressVector& path, std::span<const uint8_t> mad) {
   assert(mad.size() <= kMostOctets);
+  if (waiting_ == kMostWaiting) return port_.counters().port_xmit_discards.add();
+  ++waiting_;
   wire::Headers headers = headers_on(path, port_.class_override().apply_to(path));
   headers.udp.src_port = kSourcePort;
   headers.bth.opcode = wire::Opcode::kUdSendOnly;
@@ -56,7 +58,7 @@ void Gsi::receive(const Packet& packet, const wire::Transport& headers) {
 }
 
 void Gsi::clear() {
-  while (Packet* packet = queue_.pop()) port_.device().fabric().pool().release(packet);
+  while (Packet* packet = pull()) port_.device().fabric().pool().release(packet);
 }
 
 }  // namespace rocefs

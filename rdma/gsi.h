@@ -33,6 +33,10 @@ class Gsi {
 
   // It outlives the port's last packet; null: nobody.
   void set_agent(MadAgent* agent) { agent_ = agent; }
+  // What waits where priorities are paused; beyond it datagrams are lost, as the CM expects of
+  // them.
+  static constexpr size_t kMostWaiting = 4096;
+
   // To the far end's queue pair 1. At most an MTU of 256 octets.
   void send(const AddressVector& path, std::span<const uint8_t> mad);
   // A whole packet for queue pair 1, which stays the caller's.
@@ -41,7 +45,10 @@ class Gsi {
   bool ready() const { return !queue_.empty(); }
   const Packet* front() const { return queue_.front(); }
   // Null if there is none.
-  Packet* pull() { return queue_.pop(); }
+  Packet* pull() {
+    waiting_ -= !queue_.empty();
+    return queue_.pop();
+  }
   // What has not been transmitted is dropped.
   void clear();
 
@@ -49,6 +56,7 @@ class Gsi {
   Port& port_;
   MadAgent* agent_ = nullptr;
   PacketFifo queue_;
+  size_t waiting_ = 0;
   uint32_t next_psn_ = 0;
 };
 

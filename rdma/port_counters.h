@@ -45,7 +45,7 @@ inline constexpr CounterRow<PortCounters> kPortCounters[] = {
      "packets received that are malformed"},
     {"counters/link_downed", &PortCounters::link_downed, "times that the port's link went down"},
     {"counters/port_xmit_discards", &PortCounters::port_xmit_discards,
-     "packets that the port discarded because its link was down"},
+     "packets that the port discarded because its link was down, or too many MADs waited"},
     {"counters/port_xmit_wait", &PortCounters::port_xmit_wait,
      "time for which the port had packets to transmit, but PFC had paused the priorities of all: "
      "ticks of 1 ns, added when the wait ends"},

@@ -168,6 +168,18 @@ std::string Cma::text() const {
   return text;
 }
 
+namespace {
+
+// One entry among those of the key, which are few.
+template <class Map, class Key>
+void erase(Map& map, const Key& key, const CmId& id) {
+  auto [first, last] = map.equal_range(key);
+  auto found = std::find_if(first, last, [&](const auto& one) { return one.second == &id; });
+  if (found != last) map.erase(found);
+}
+
+}  // namespace
+
 uint64_t Cma::add(CmId& id) {
   ids_[++last_serial_] = &id;
   return last_serial_;
@@ -175,8 +187,12 @@ uint64_t Cma::add(CmId& id) {
 
 void Cma::remove(CmId& id) {
   ids_.erase(id.serial());
-  std::erase(listeners_, &id);
-  std::erase_if(numbers_, [&](const auto& taken) { return taken.second == &id; });
+  stop_listening(id);
+  erase(numbers_, key_of(id, id.local().port), id);
+}
+
+void Cma::stop_listening(CmId& id) {
+  erase(listeners_, id.service_id(), id);
 }
 
 bool Cma::is_free(const CmId& id, const CmAddress& address) const {
@@ -204,12 +220,11 @@ Result<void> Cma::bind(CmId& id, CmAddress& address) {
 }
 
 Result<void> Cma::listen(CmId& id) {
-  for (const CmId* other : listeners_) {
-    if (other->service_id() == id.service_id() && other->local().ip == id.local().ip) {
-      return Error{EADDRINUSE, "somebody listens there"};
-    }
-  }
-  listeners_.push_back(&id);
+  auto [first, last] = listeners_.equal_range(id.service_id());
+  bool taken = std::any_of(
+      first, last, [&](const auto& other) { return other.second->local().ip == id.local().ip; });
+  if (taken) return Error{EADDRINUSE, "somebody listens there"};
+  listeners_.emplace(id.service_id(), &id);
   for (const auto& manager : managers_) manager->listener_came();
   return {};
 }
@@ -217,8 +232,10 @@ Result<void> Cma::listen(CmId& id) {
 // Who listens at just that address goes before who listens at any.
 CmId* Cma::listener(uint64_t service_id, const Ip& address, bool datagrams) {
   CmId* any = nullptr;
-  for (CmId* id : listeners_) {
-    if (id->service_id() != service_id || (id->type() == QpType::kUd) != datagrams) continue;
+  auto [first, last] = listeners_.equal_range(service_id);
+  for (auto at = first; at != last; ++at) {
+    CmId* id = at->second;
+    if ((id->type() == QpType::kUd) != datagrams) continue;
     if (id->local().ip == address) return id;
     bool of_family = id->local().family != CmAddress::Family::kIpv4 || is_mapped_ipv4(address);
     bool of_other = id->local().family == CmAddress::Family::kIpv6 && is_mapped_ipv4(address);
@@ -250,6 +267,7 @@ uint16_t Cma::requested(CmConnection& connection) {
   std::optional<Ends> ends = ends_of(*listening, connection.path(), req.private_data);
   if (!ends) return cm::kUnsupportedRequest;
   QpType type = req.transport == 1 ? QpType::kUc : QpType::kRc;
+  if (type != listening->type()) return cm::kInvalidTransport;
   auto id = std::make_unique<CmId>(*this, listening->space(), type, listening->user());
   id->take(connection, ends->local, ends->remote);
   CmEvent event{CmEventType::kConnectRequest, 0, parameters_of(req)};

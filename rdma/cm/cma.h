@@ -41,6 +41,7 @@ class Cma final : public CmAcceptor {
   // Takes the number, or one that is free where it is 0. EADDRINUSE.
   Result<void> bind(CmId& id, CmAddress& address);
   Result<void> listen(CmId& id);
+  void stop_listening(CmId& id);
 
   uint16_t requested(CmConnection& connection) override;
   uint8_t asked(Sidr& question) override;
@@ -64,7 +65,7 @@ class Cma final : public CmAcceptor {
   uint64_t last_serial_ = 0;
   std::map<uint64_t, CmId*> ids_;  // the oldest first
   Numbers numbers_;
-  std::vector<CmId*> listeners_;
+  std::multimap<uint64_t, CmId*> listeners_;  // by service
   uint16_t next_number_;
 };
 

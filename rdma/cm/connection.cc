@@ -100,8 +100,9 @@ void CmConnection::end() {
 
 void CmConnection::enter_timewait() {
   state_ = CmState::kTimewait;
-  patience_ = time_of(ack_timeout());
+  patience_ = std::min(time_of(ack_timeout()), kLongestTimewait);
   arm();
+  manager_.note_timewait(*this);
 }
 
 Result<void> CmConnection::send_request(cm::Req req) {
@@ -131,15 +132,19 @@ Result<void> CmConnection::send_request(cm::Req req) {
   return {};
 }
 
-// What one end can answer the other can ask for (IBTA 12.7.29, 12.7.30).
+// What one end can answer the other can ask for (IBTA 12.7.29, 12.7.30), as far as ours can.
+void CmConnection::take_depths(uint8_t far_answers, uint8_t far_asks) {
+  initiator_depth_ = std::min(far_answers, kMaxRdAtomic);
+  responder_resources_ = std::min(far_asks, kMaxRdAtomic);
+}
+
 void CmConnection::take_request(uint64_t tid, const cm::Req& req) {
   tid_ = tid;
   req_ = req;
   remote_id_ = req.local_id;
   remote_qpn_ = req.qpn;
   send_psn_ = req.starting_psn;
-  initiator_depth_ = req.responder_resources;
-  responder_resources_ = req.initiator_depth;
+  take_depths(req.responder_resources, req.initiator_depth);
   rnr_retry_count_ = req.rnr_retry_count;
   receive_psn_ = manager_.random_psn();
   state_ = CmState::kReqReceived;
@@ -196,6 +201,13 @@ void CmConnection::send_reject(uint16_t reason, std::span<const uint8_t> private
   bool about_req = state_ == CmState::kReqReceived;
   rej.about = about_rep ? cm::About::kRep : about_req ? cm::About::kReq : cm::About::kOther;
   rej.reason = reason;
+  // The far end may know no id of ours yet: it finds the connection by the CA (12.6.7.2).
+  if (reason == cm::kTimeout) {
+    rej.info_length = sizeof(uint64_t);
+    for (size_t i = 0; i < sizeof(uint64_t); ++i) {
+      rej.info[i] = static_cast<uint8_t>(manager_.guid() >> (56 - 8 * i));
+    }
+  }
   fill(rej.private_data, private_data);
   transmit(rej);
 }
@@ -316,8 +328,7 @@ bool CmConnection::take(const cm::Rep& rep) {
   remote_id_ = rep.local_id;
   remote_qpn_ = rep.qpn;
   send_psn_ = rep.starting_psn;
-  initiator_depth_ = rep.responder_resources;
-  responder_resources_ = rep.initiator_depth;
+  take_depths(rep.responder_resources, rep.initiator_depth);
   rnr_retry_count_ = rep.rnr_retry_count;
   target_ack_delay_ = rep.target_ack_delay;
   state_ = CmState::kRepReceived;

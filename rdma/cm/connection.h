@@ -11,6 +11,7 @@
 
 #include "core/result.h"
 #include "core/scheduler.h"
+#include "core/time.h"
 #include "rdma/cm/message.h"
 #include "rdma/verbs.h"
 
@@ -54,12 +55,15 @@ class CmConnection {
   static constexpr uint8_t kMaxRetries = 15;
   static constexpr uint8_t kPacketLifeTime = 16;  // 268 ms
   static constexpr uint8_t kTargetAckDelay = 15;
+  // However long the far end's acknowledgements may take, by what it says.
+  static constexpr TimeNs kLongestTimewait = 10 * kSecond;
 
   CmConnection(CmManager& manager, Port& port, const AddressVector& path, uint32_t local_id);
   CmConnection(const CmConnection&) = delete;
   CmConnection& operator=(const CmConnection&) = delete;
 
   void set_user(CmUser* user) { user_ = user; }
+  bool has_user() const { return user_ != nullptr; }
   CmState state() const { return state_; }
   Port& port() const { return port_; }
   const AddressVector& path() const { return path_; }
@@ -83,6 +87,8 @@ class CmConnection {
   Result<void> disconnect();
   // The user goes; the far end is told, and nobody here is any more.
   void abandon();
+  // There is no room for its timewait.
+  void abandon_timewait() { end(); }
 
   // The attributes with which the queue pair goes to INIT, RTR or RTS. EINVAL in a state where they
   // are not known. `mask` is of QpMask.
@@ -115,6 +121,7 @@ class CmConnection {
   void give_up();
   void end();
   void enter_timewait();
+  void take_depths(uint8_t far_answers, uint8_t far_asks);
   uint8_t ack_timeout() const;
 
   CmManager& manager_;

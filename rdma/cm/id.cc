@@ -69,7 +69,10 @@ Result<void> CmId::bind(const CmAddress& address) {
 Result<void> CmId::resolve_address(const CmAddress& source, const CmAddress& destination) {
   if (state_ == State::kIdle) {
     CmAddress any = source;
-    if (source.family == CmAddress::Family::kNone) any = {destination.family, {}, 0, 0};
+    if (source.family == CmAddress::Family::kNone) {
+      bool ipv4 = destination.family == CmAddress::Family::kIpv4;
+      any = {destination.family, ipv4 ? mapped_ipv4({0, 0, 0, 0}) : Ip{}, 0, 0};
+    }
     if (Result<void> bound = bind(any); !bound) return bound;
   }
   if (Result<void> fit = check(state_ == State::kBound); !fit) return fit;
@@ -162,8 +165,9 @@ Result<void> CmId::answer_question(uint8_t status, const CmParameters& p) {
   rep.qpn = p.qpn & 0xffffff;
   rep.qkey = p.qkey ? p.qkey : kUdpQkey;
   std::copy(p.private_data.begin(), p.private_data.end(), rep.private_data.begin());
-  qkey_ = rep.qkey;
-  return question_->answer(rep);
+  Result<void> answered = question_->answer(rep);
+  if (answered) qkey_ = rep.qkey;
+  return answered;
 }
 
 Result<void> CmId::accept(const std::optional<CmParameters>& p) {
@@ -263,6 +267,8 @@ void CmId::take(Sidr& question, const CmAddress& local, const CmAddress& remote)
 }
 
 void CmId::device_left() {
+  if (state_ == State::kGone) return;
+  if (state_ == State::kListen) cma_.stop_listening(*this);
   let_go();
   state_ = State::kGone;
   tell({CmEventType::kDeviceRemoval});
@@ -300,13 +306,17 @@ void CmId::timewait_over() {
 }
 
 void CmId::answered(const cm::SidrRep& rep) {
-  if (rep.status != cm::kSidrValid) return tell_failure(CmEventType::kUnreachable, rep.status);
-  qkey_ = rep.qkey;
-  CmEvent event{CmEventType::kEstablished};
-  event.parameters.qpn = rep.qpn;
-  event.parameters.qkey = rep.qkey;
+  bool valid = rep.status == cm::kSidrValid;
+  CmEvent event{valid ? CmEventType::kEstablished : CmEventType::kUnreachable};
   event.parameters.private_data = copy(rep.private_data);
-  event.path = path_;
+  if (valid) {
+    qkey_ = rep.qkey;
+    event.parameters.qpn = rep.qpn;
+    event.parameters.qkey = rep.qkey;
+    event.path = path_;
+  } else {
+    event.status = rep.status;
+  }
   tell(event);
 }
 

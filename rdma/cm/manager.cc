@@ -59,10 +59,34 @@ uint32_t CmManager::random_psn() {
 }
 
 CmConnection* CmManager::add(Port& port, const AddressVector& path) {
-  if (connections_.size() >= kMaxConnections) return nullptr;
+  if (connections_.size() >= kMaxConnections && !end_oldest_timewait()) return nullptr;
   while (next_id_ == 0 || connections_.count(next_id_)) ++next_id_;
   uint32_t id = next_id_++;
   return (connections_[id] = std::make_unique<CmConnection>(*this, port, path, id)).get();
+}
+
+void CmManager::note_timewait(const CmConnection& connection) {
+  while (!timewaits_.empty() && !in_timewait(timewaits_.front())) timewaits_.pop_front();
+  timewaits_.push_back(connection.local_id());
+}
+
+CmConnection* CmManager::in_timewait(uint32_t id) const {
+  auto found = connections_.find(id);
+  bool waits = found != connections_.end() && found->second->state() == CmState::kTimewait;
+  return waits ? found->second.get() : nullptr;
+}
+
+// Nobody needs a connection that is over and has no user, but for packets of it that may still
+// come.
+bool CmManager::end_oldest_timewait() {
+  while (!timewaits_.empty()) {
+    CmConnection* oldest = in_timewait(timewaits_.front());
+    timewaits_.pop_front();
+    if (!oldest || oldest->has_user()) continue;
+    oldest->abandon_timewait();
+    return true;
+  }
+  return false;
 }
 
 CmConnection* CmManager::connect(Port& port, const AddressVector& path) {
@@ -188,7 +212,9 @@ void CmManager::take(Port& port, const AddressVector& path, uint64_t tid, const 
   if (req.primary.local_gid != path.remote || req.primary.remote_gid != path.local) {
     return refuse(port, path, tid, req, cm::kInvalidGid);
   }
-  if (req.path_mtu < 1 || req.path_mtu > 5) return refuse(port, path, tid, req, cm::kInvalidMtu);
+  if (req.path_mtu < 1 || uint32_t{128} << req.path_mtu > port.mtu()) {
+    return refuse(port, path, tid, req, cm::kInvalidMtu);
+  }
   CmConnection* connection = add(port, path);
   if (!connection) return refuse(port, path, tid, req, cm::kNoResources);
   connection->take_request(tid, req);

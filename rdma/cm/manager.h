@@ -69,6 +69,8 @@ class CmManager final : public MadAgent {
   // The far end's id and queue pair are known from now on, and no longer.
   void note_far_end(CmConnection& connection);
   void forget_far_end(CmConnection& connection);
+  // It is over, and waits for its packets to be so.
+  void note_timewait(const CmConnection& connection);
   // It goes, not at once: the call may come from within it.
   void release(CmConnection& connection);
   void release(Sidr& question);
@@ -98,6 +100,8 @@ class CmManager final : public MadAgent {
   void refuse(Port& port, const AddressVector& path, uint64_t tid, const cm::Req& req,
               uint16_t reason);
   void reap(TimeNs now);
+  CmConnection* in_timewait(uint32_t id) const;
+  bool end_oldest_timewait();
 
   Device& device_;
   CmAcceptor& acceptor_;
@@ -108,6 +112,7 @@ class CmManager final : public MadAgent {
   std::vector<std::unique_ptr<CmCounters>> counters_;  // by port
   std::unordered_map<uint32_t, std::unique_ptr<CmConnection>> connections_;
   std::map<FarEnd, CmConnection*> by_remote_id_, by_remote_qpn_;
+  std::deque<uint32_t> timewaits_;  // ids of those that entered it, the oldest first
   std::unordered_map<uint32_t, std::unique_ptr<Sidr>> asking_;
   std::map<FarEnd, std::unique_ptr<Sidr>> asked_;
   std::deque<Waiting> waiting_;  // the oldest first

@@ -150,6 +150,7 @@ enum RejectReason : uint16_t {
   kInvalidGid = 12,
   kInvalidMtu = 26,
   kConsumerReject = 28,
+  kVendorOptionNotSupported = 35,
 };
 // IBTA 12.11.2.2.
 enum SidrStatus : uint8_t { kSidrValid = 0, kSidrUnsupported = 1, kSidrReject = 2 };

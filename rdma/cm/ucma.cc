@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "rdma/cm/sockaddr.h"
 #include "rdma/cm/ucma_abi.h"
@@ -71,8 +72,8 @@ Ucma::~Ucma() {
   channels_.clear();
 }
 
-void Ucma::open(uint64_t name, std::function<void()> readable) {
-  channels_[name] = std::make_unique<UcmaChannel>(*this, std::move(readable));
+void Ucma::open(uint64_t name, uint32_t uid, std::function<void()> readable) {
+  channels_[name] = std::make_unique<UcmaChannel>(*this, uid, std::move(readable));
 }
 
 void Ucma::close(uint64_t name) {
@@ -85,13 +86,25 @@ UcmaChannel* Ucma::channel(uint64_t name) {
 }
 
 Ucma::Context* Ucma::add(UcmaChannel& channel) {
-  if (contexts_.size() >= kMaxIds) return nullptr;
+  uint32_t& of_user = ids_of_[channel.uid()];
+  if (contexts_.size() >= kMaxIds || (channel.uid() != 0 && of_user >= kMaxIdsOfUser)) {
+    return nullptr;
+  }
+  ++of_user;
   while (contexts_.count(next_)) next_ = (next_ + 1) % kMaxIds;
   auto context = std::make_unique<Context>();
   context->number = next_;
   context->channel = &channel;
+  context->owner = channel.uid();
   next_ = (next_ + 1) % kMaxIds;
   return (contexts_[context->number] = std::move(context)).get();
+}
+
+void Ucma::remove(Context& context) {
+  by_id_.erase(context.id.get());
+  auto of_user = ids_of_.find(context.owner);
+  if (--of_user->second == 0) ids_of_.erase(of_user);
+  auto kept = contexts_.extract(context.number);  // what it ends with may look for others
 }
 
 Ucma::Context* Ucma::find(uint32_t number) {
@@ -104,15 +117,17 @@ Ucma::Context* Ucma::find(const CmId& id) {
   return found == by_id_.end() ? nullptr : found->second;
 }
 
-UcmaChannel::UcmaChannel(Ucma& ucma, std::function<void()> readable)
-    : ucma_(ucma), readable_(std::move(readable)) {}
+UcmaChannel::UcmaChannel(Ucma& ucma, uint32_t uid, std::function<void()> readable)
+    : ucma_(ucma), uid_(uid), readable_(std::move(readable)) {}
 
+// All events go with it, so no id needs to be looked for among them.
 UcmaChannel::~UcmaChannel() {
   in_command_ = true;
+  events_.clear();
   for (auto next = ucma_.contexts_.begin(); next != ucma_.contexts_.end();) {
     Context& context = *next->second;
     uint32_t number = next->first;
-    if (context.channel == this) forget(context);
+    if (context.channel == this) ucma_.remove(context);
     next = ucma_.contexts_.upper_bound(number);
   }
 }
@@ -152,7 +167,7 @@ Result<UcmaChannel::Reply> UcmaChannel::command(Octets octets, Octets option, Uc
 
 Result<UcmaChannel::Context*> UcmaChannel::context_of(uint32_t number) {
   Context* context = ucma_.find(number);
-  if (!context) return errorf(ENOENT, "there is no id {}", number);
+  if (!context || !context->fetched) return errorf(ENOENT, "there is no id {}", number);
   if (context->channel != this) return errorf(EINVAL, "id {} is another channel's", number);
   return context;
 }
@@ -175,6 +190,7 @@ void UcmaChannel::incoming(CmId& listener, std::unique_ptr<CmId> id, const CmEve
   Context* fresh = ucma_.add(*this);
   if (!fresh) return;
   --listening->backlog;
+  fresh->fetched = false;
   ucma_.by_id_[id.get()] = fresh;
   fresh->id = std::move(id);
   queue({listening, fresh, event});
@@ -188,11 +204,8 @@ void UcmaChannel::forget(Context& context) {
     if (one.fresh) waiting.push_back(one.fresh);
     return true;
   });
-  for (Context* fresh : waiting) forget(*fresh);
-  ucma_.by_id_.erase(context.id.get());
-  uint32_t number = context.number;
-  auto kept = std::move(ucma_.contexts_[number]);
-  ucma_.contexts_.erase(number);
+  for (Context* fresh : waiting) ucma_.remove(*fresh);
+  ucma_.remove(context);
 }
 
 Result<void> UcmaChannel::create_id(Call& call) {
@@ -241,16 +254,14 @@ Result<void> UcmaChannel::bind(Call& call) {
   return (*context)->id->bind(*address);
 }
 
-namespace {
-
-Result<void> resolve(CmId& id, const Result<CmAddress>& source, const Result<CmAddress>& to) {
+Result<void> UcmaChannel::resolve(CmId& id, const Result<CmAddress>& source,
+                                  const Result<CmAddress>& to) {
   if (!source) return source.error();
   if (!to) return to.error();
   if (to->family == CmAddress::Family::kNone) return Error{EINVAL, "no destination is said"};
+  if (events_.size() >= kMaxEvents) return errorf(ENOMEM, "{} events wait", events_.size());
   return id.resolve_address(*source, *to);
 }
-
-}  // namespace
 
 Result<void> UcmaChannel::resolve_ip(Call& call) {
   auto asked = read<ResolveIp>(call.in);
@@ -329,8 +340,11 @@ Result<void> UcmaChannel::listen(Call& call) {
   Result<Context*> context = context_of(asked->id);
   if (!context) return context.error();
   bool sensible = asked->backlog > 0 && asked->backlog <= kMaxBacklog;
-  (*context)->backlog = sensible ? asked->backlog : kMaxBacklog;
-  return (*context)->id->listen();
+  // Requests that have waited for somebody to listen come at once.
+  uint32_t before = std::exchange((*context)->backlog, sensible ? asked->backlog : kMaxBacklog);
+  Result<void> listens = (*context)->id->listen();
+  if (!listens) (*context)->backlog = before;
+  return listens;
 }
 
 Result<void> UcmaChannel::accept(Call& call) {
@@ -349,6 +363,10 @@ Result<void> UcmaChannel::reject(Call& call) {
   if (!asked) return asked.error();
   Result<Context*> context = context_of(asked->id);
   if (!context) return context.error();
+  if (asked->reason != 0 && asked->reason != cm::kConsumerReject &&
+      asked->reason != cm::kVendorOptionNotSupported) {
+    return errorf(EINVAL, "{} is no reason of a program's", asked->reason);
+  }
   Octets data(asked->private_data.data(), asked->private_size);
   return (*context)->id->reject(asked->reason, data);
 }
@@ -389,7 +407,10 @@ Result<void> UcmaChannel::get_event(Call& call) {
   Waiting waiting = std::move(events_.front());
   events_.pop_front();
   ++waiting.of->reported;
-  if (waiting.fresh) ++waiting.of->backlog;
+  if (waiting.fresh) {
+    waiting.fresh->fetched = true;
+    ++waiting.of->backlog;
+  }
   EventAnswer answer{};
   answer.uid = waiting.of->uid;
   answer.id = waiting.fresh ? waiting.fresh->number : waiting.of->number;

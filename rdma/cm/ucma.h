@@ -28,14 +28,14 @@ struct EventAnswer;
 // All channels, by names that whoever opens them gives, and the numbers of their ids.
 class Ucma {
  public:
-  // librdmacm has tables for so many.
-  static constexpr uint32_t kMaxIds = 65536;
+  // librdmacm has tables for so many; an ordinary user gets a part of them.
+  static constexpr uint32_t kMaxIds = 65536, kMaxIdsOfUser = 16384;
 
   explicit Ucma(Cma& cma);
   ~Ucma();
 
-  // `readable` is told whenever the first event waits; not within a command.
-  void open(uint64_t name, std::function<void()> readable);
+  // `readable` is told whenever the first event waits; not within a command. `uid` is whose it is.
+  void open(uint64_t name, uint32_t uid, std::function<void()> readable);
   // Its ids go.
   void close(uint64_t name);
   // Null if there is none.
@@ -47,13 +47,17 @@ class Ucma {
   struct Context {
     uint32_t number = 0;
     UcmaChannel* channel = nullptr;
-    uint64_t uid = 0;  // how the program calls it; 0: it has not got it yet
+    uint64_t uid = 0;     // how the program calls it; 0: it has not got it yet
+    bool fetched = true;  // false: its request waits, and no command may name it
+    uint32_t owner = 0;   // the user whose limit it counts towards
     uint32_t reported = 0;
     uint32_t backlog = 0;  // connections that may wait
     std::unique_ptr<CmId> id;
   };
 
+  // Null when the user has as many as he may, or all have.
   Context* add(UcmaChannel& channel);
+  void remove(Context& context);
   Context* find(uint32_t number);
   Context* find(const CmId& id);
 
@@ -61,14 +65,16 @@ class Ucma {
   std::map<uint64_t, std::unique_ptr<UcmaChannel>> channels_;
   std::map<uint32_t, std::unique_ptr<Context>> contexts_;
   std::map<const CmId*, Context*> by_id_;
+  std::map<uint32_t, uint32_t> ids_of_;  // by user
   uint32_t next_ = 0;
 };
 
 class UcmaChannel final : public CmIdUser {
  public:
   static constexpr uint32_t kMaxBacklog = 1024;
+  static constexpr size_t kMaxEvents = 16384;  // beyond them no command makes a further one
 
-  UcmaChannel(Ucma& ucma, std::function<void()> readable);
+  UcmaChannel(Ucma& ucma, uint32_t uid, std::function<void()> readable);
   ~UcmaChannel() override;
   UcmaChannel(const UcmaChannel&) = delete;
   UcmaChannel& operator=(const UcmaChannel&) = delete;
@@ -81,10 +87,11 @@ class UcmaChannel final : public CmIdUser {
   // One command, as it is written to the kernel; `option` is what SET_OPTION points to, `other` the
   // channel that MIGRATE_ID names, null if it is none. As the kernel: EINVAL for a command that is
   // too short or another channel's id, ENOENT for an id that is none, ENOSPC where the answer does
-  // not fit, EAGAIN when no event waits, ENOSYS for a command that is none.
+  // not fit, EAGAIN when no event waits, ENOSYS for a command that is none. ENOMEM at a limit.
   Result<Reply> command(std::span<const uint8_t> octets, std::span<const uint8_t> option,
                         UcmaChannel* other);
   size_t events() const { return events_.size(); }
+  uint32_t uid() const { return uid_; }
 
   void happened(CmId& id, const CmEvent& event) override;
   void incoming(CmId& listener, std::unique_ptr<CmId> id, const CmEvent& event) override;
@@ -108,6 +115,7 @@ class UcmaChannel final : public CmIdUser {
 
   Result<Context*> context_of(uint32_t number);
   void queue(Waiting waiting);
+  Result<void> resolve(CmId& id, const Result<CmAddress>& source, const Result<CmAddress>& to);
   void forget(Context& context);
   void format(const Waiting& waiting, ucma::EventAnswer& out) const;
 
@@ -133,6 +141,7 @@ class UcmaChannel final : public CmIdUser {
   Result<void> unsupported(Call& call);
 
   Ucma& ucma_;
+  const uint32_t uid_;
   const std::function<void()> readable_;
   bool in_command_ = false;
   std::deque<Waiting> events_;

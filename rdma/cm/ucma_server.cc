@@ -126,7 +126,9 @@ void UcmaServer::open(const ChannelPtr& channel) {
       (void)!::send(here->events.get(), &octet, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
     });
   };
-  Task task = [&ucma = ucma_, id = channel->id, readable] { ucma.open(id, readable); };
+  Task task = [&ucma = ucma_, id = channel->id, uid = channel->who.uid, readable] {
+    ucma.open(id, uid, readable);
+  };
   if (!engine_.post(task)) drop(channel, "finds the engine busy");
 }
 

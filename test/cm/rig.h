@@ -60,8 +60,8 @@ class CmWire {
 // A program at its channel, as librdmacm speaks for it.
 class Program {
  public:
-  explicit Program(Ucma& ucma, uint64_t name) : ucma_(ucma), name_(name) {
-    ucma_.open(name, [this] { ++woken; });
+  explicit Program(Ucma& ucma, uint64_t name, uint32_t uid = 0) : ucma_(ucma), name_(name) {
+    ucma_.open(name, uid, [this] { ++woken; });
   }
   ~Program() { ucma_.close(name_); }
   UcmaChannel& channel() { return *ucma_.channel(name_); }

@@ -5,11 +5,14 @@
 // An input is a row of records: a byte of Op, one of its argument, a length of two bytes, as many
 // bytes.
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "rdma/cm/ucma.h"
+#include "rdma/cm/ucma_abi.h"
 #include "rdma/device.h"
 #include "test/fuzz/fuzz.h"
 
@@ -28,6 +31,7 @@ enum Op : uint8_t {
   kPass,     // `argument` x 100 ms
   kReopen,   // the channel `argument`
   kUnbind,   // and bind: device `argument`
+  kSteal,    // the other channel's newest id is migrated to channel `argument`, then destroyed
   kOps,
 };
 constexpr size_t kChannels = 2;
@@ -39,7 +43,7 @@ class World {
     for (auto& device : fabric_.devices()) {
       require(static_cast<bool>(device->registers().open(ClockMode::kVirtual)));
     }
-    for (uint64_t name = 0; name < kChannels; ++name) ucma_.open(name, [] {});
+    for (uint64_t name = 0; name < kChannels; ++name) ucma_.open(name, 0, [] {});
   }
 
   void take(uint8_t op, uint8_t argument, std::span<const uint8_t> bytes) {
@@ -71,14 +75,16 @@ class World {
         return scheduler_.run_until(scheduler_.now() + argument * 100 * kMillisecond);
       case kReopen:
         ucma_.close(argument % kChannels);
-        return ucma_.open(argument % kChannels, [] {});
+        return ucma_.open(argument % kChannels, 0, [] {});
       case kUnbind:
         fabric_.devices()[argument & 1]->leave();
         return fabric_.devices()[argument & 1]->arrive();
+      case kSteal:
+        return steal(argument % kChannels);
     }
   }
 
-  // Whoever answers late: a timewait may last as long as a REQ can say.
+  // Whoever answers late: what waits for an answer may, as long as a REQ can say.
   void finish() {
     for (uint64_t name = 0; name < kChannels; ++name) ucma_.close(name);
     require(ucma_.ids() == 0);
@@ -93,6 +99,22 @@ class World {
   CmManager& manager(size_t i) { return cma_.manager(*fabric_.devices()[i]); }
   static void check(UcmaChannel& channel, const Result<UcmaChannel::Reply>& reply) {
     require(!reply || !reply->emptied || channel.events() == 0);
+  }
+
+  void steal(uint64_t to) {
+    UcmaChannel &channel = *ucma_.channel(to), &from = *ucma_.channel(1 - to);
+    std::array<uint8_t, 24> octets{};  // a header, and MIGRATE_ID or DESTROY_ID
+    auto command = [&](ucma::Command which, const auto& body) {
+      ucma::Header header{static_cast<uint32_t>(which), sizeof body, sizeof(ucma::EventsAnswer)};
+      std::memcpy(octets.data(), &header, sizeof header);
+      std::memcpy(octets.data() + sizeof header, &body, sizeof body);
+      auto whole = std::span(octets).first(sizeof header + sizeof body);
+      return static_cast<bool>(channel.command(whole, {}, &from));
+    };
+    for (uint32_t id = static_cast<uint32_t>(ucma_.ids()) + 8; id-- > 0;) {
+      if (!command(ucma::Command::kMigrateId, ucma::MigrateId{0, id, 0})) continue;
+      return void(command(ucma::Command::kDestroyId, ucma::DestroyId{0, id, 0}));
+    }
   }
 
   // What mb_1 sent last, as if mb_0 had sent it: ids change places.
