@@ -6,9 +6,12 @@ test/house/check
 
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
-cp -r Makefile .clang-format core rdma pcc mad_cc fs tools test "$copy"
+# What is whole has just been seen: the copy has but the files that are broken.
+cp --parents Makefile .clang-format test/house/check "$copy"
+mkdir "$copy/tools"
 expected=()
 breaks() {  # FILE LINE-TO-ADD EXPECTED
+  [ -e "$copy/$1" ] || cp --parents "$1" "$copy"
   printf '%s\n' "$2" >>"$copy/$1"
   expected+=("$1:[0-9]*: .*$3")
 }

@@ -30,10 +30,10 @@ await() {
     read -rt 0.01 <> <(:) || true
   done
 }
-state_is() { [ "$(cat "$debug/traffic/$1/state")" = "$2" ]; }
+state_is() { [ "$(<"$debug/traffic/$1/state")" = "$2" ]; }
 value() { awk -v key="$1" '$1 == key {print $2}' "$2"; }
 # store TEXT FILE: the errno's message of a refused echo, or ok.
 store() {
   local said
-  if said=$(LC_ALL=C bash -c 'echo "$1" > "$2"' sh "$1" "$2" 2>&1); then echo ok; else echo "${said##*: }"; fi
+  if said=$(LC_ALL=C; { echo "$1" >"$2"; } 2>&1); then echo ok; else echo "${said##*: }"; fi
 }
