@@ -1,4 +1,4 @@
-// NAME_replay FILE…: runs the target over each file, as it stands and cut short at every length up
+// replay NAME FILE…: runs that target over each file, as it stands and cut short at every length up
 // to 64.
 #include <cstdio>
 #include <fstream>
@@ -6,10 +6,15 @@
 #include <string>
 #include <vector>
 
-#include "test/fuzz/fuzz.h"
+#include "test/fuzz/replays.h"
 
 int main(int argc, char** argv) {
-  for (int i = 1; i < argc; ++i) {
+  const Replay* replay = argc > 2 ? find_replay(argv[1]) : nullptr;
+  if (!replay) {
+    std::fprintf(stderr, "usage: replay NAME FILE...\n");
+    return 2;
+  }
+  for (int i = 2; i < argc; ++i) {
     std::ifstream in(argv[i], std::ios::binary);
     if (!in) {
       std::fprintf(stderr, "cannot read %s\n", argv[i]);
@@ -18,10 +23,9 @@ int main(int argc, char** argv) {
     std::vector<uint8_t> bytes(std::istreambuf_iterator<char>(in), {});
     for (size_t length = 0; length < bytes.size() && length <= 64; ++length) {
       std::vector<uint8_t> part(bytes.begin(), bytes.begin() + static_cast<long>(length));
-      LLVMFuzzerTestOneInput(part.data(), part.size());
+      replay->run(part.data(), part.size());
     }
-    LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
+    replay->run(bytes.data(), bytes.size());
   }
-  std::printf("%d inputs\n", argc - 1);
-  return argc > 1 ? 0 : 1;
+  std::printf("%d inputs\n", argc - 2);
 }

@@ -4,5 +4,5 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 for corpus in test/fuzz/corpus/*; do
   name=$(basename "$corpus")
-  echo "$name: $("$ROCEFS_BUILD/test/fuzz/${name}_replay" "$corpus"/*)"
+  echo "$name: $("$ROCEFS_BUILD/test/fuzz/replay" "$name" "$corpus"/*)"
 done
