@@ -55,9 +55,10 @@ fake_qp() {
     rate=9870000000 algo=-
 }
 
-# What a daemon would have done because of the command that has just run.
+# What a daemon would have done because of the command that has just run. It is run some hundred times:
+# with no process for what the shell can do.
 fake_settle() {
-  local name pcc word words update
+  local name pcc word words update state algorithm load plugins
   case $1 in
     *"proj disable rdma") fake_driver disable ;;
     *"proj enable rdma") fake_driver enable ;;
@@ -68,12 +69,16 @@ fake_settle() {
   for name in mb_0 mb_1; do
     pcc=$tree/class/infiniband/$name/pcc
     [ -d "$pcc" ] || continue
-    case $(cat "$pcc/state") in start) echo active >"$pcc/state" ;; stop) echo inactive >"$pcc/state" ;; esac
-    fake_params "$pcc" "$(cat "$pcc/algo")"
+    read -r state <"$pcc/state"
+    case $state in start) echo active >"$pcc/state" ;; stop) echo inactive >"$pcc/state" ;; esac
+    read -r algorithm <"$pcc/algo"
+    fake_params "$pcc" "$algorithm"
     read -ra update <"$pcc/update" || true
     for word in "${update[@]:1}"; do echo "${word#*=}" >"$pcc/params/${word%%=*}"; done
     echo >"$pcc/update"
-    if [ -n "$(cat "$pcc/load")" ] && [ -e "$(cat "$pcc/plugin_dir")/my_algo.so" ]; then
+    read -r load <"$pcc/load" || true
+    read -r plugins <"$pcc/plugin_dir"
+    if [ -n "$load" ] && [ -e "$plugins/my_algo.so" ]; then
       grep -q my_custom "$pcc/algos" || sed -i 's/$/ my_custom_algo/' "$pcc/algos"
     fi
     echo >"$pcc/load"
@@ -82,8 +87,9 @@ fake_settle() {
 }
 # The algorithm's own, with their defaults; those of the one before go.
 fake_params() {
-  local params=$1/params
-  [ "$(cat "$1/.applied" 2>/dev/null)" != "$2" ] || return 0
+  local params=$1/params applied=
+  { read -r applied <"$1/.applied"; } 2>/dev/null || true
+  [ "$applied" != "$2" ] || return 0
   echo "$2" >"$1/.applied"
   rm -f "$params"/*
   case $2 in
@@ -92,18 +98,27 @@ fake_params() {
   esac
 }
 fake_status() {
-  local pcc=$tree/class/infiniband/$1/pcc qp param window algorithm
-  printf 'Device: %s\n%.60s\nActive QPs:\n' "$1" "$(printf '=%.0s' {1..60})"
+  local pcc=$tree/class/infiniband/$1/pcc qp file value values algorithm threads
+  printf 'Device: %s\n%s\nActive QPs:\n' "$1" ============================================================
   printf '%-8s  %-8s  %-16s  %-10s  %-8s  %s\n' QP PID Process "Ctrl Count" CNP "Window Size"
-  printf '%.75s\n' "$(printf -- '-%.0s' {1..75})"
-  for qp in $(ls "$pcc/qps" | sort -n); do
-    window=$(cat "$pcc/qps/$qp/window")
-    [ "$window" != 4294967295 ] || window=unlimited
-    printf '%-8s  %-8s  %-16s  %-10s  %-8s  %s\n' "$qp" "$(cat "$pcc/qps/$qp/pid")" "$(cat "$pcc/qps/$qp/comm")" \
-      "$(cat "$pcc/qps/$qp/ctrl_count")" "$(cat "$pcc/qps/$qp/cnp")" "$window"
+  echo ---------------------------------------------------------------------------
+  for qp in "$pcc"/qps/*; do  # their numbers have as many digits
+    [ -d "$qp" ] || continue
+    values=()
+    for file in pid comm ctrl_count cnp window; do
+      read -r value <"$qp/$file"
+      [ "$file $value" != "window 4294967295" ] || value=unlimited
+      values+=("$value")
+    done
+    printf '%-8s  %-8s  %-16s  %-10s  %-8s  %s\n' "${qp##*/}" "${values[@]}"
   done
-  algorithm=$(cat "$pcc/algo")
-  printf 'Algorithm: %s\nNum threads: %s\n' "${algorithm/none/-}" "$(cat "$pcc/num_threads")"
+  read -r algorithm <"$pcc/algo"
+  read -r threads <"$pcc/num_threads"
+  printf 'Algorithm: %s\nNum threads: %s\n' "${algorithm/none/-}" "$threads"
   [ "$algorithm" = none ] || echo Parameters:
-  for param in $(ls "$pcc/params" | sort); do printf '  %s: %s\n' "$param" "$(cat "$pcc/params/$param")"; done
+  for file in "$pcc"/params/*; do
+    [ -e "$file" ] || continue
+    read -r value <"$file"
+    printf '  %s: %s\n' "${file##*/}" "$value"
+  done
 }

@@ -3,7 +3,7 @@
 # Then nothing may stand on stdout. `/path/to` is $dir; a line that begins with # is skipped.
 
 # With $tree as its mount, whatever else is mounted.
-mango-ctl() { env -u ROCEFS_MOUNT -u SYSFS_PATH "$MANGO_CTL" --mount "$tree" "$@"; }
+mango-ctl() { (unset ROCEFS_MOUNT SYSFS_PATH; exec "$MANGO_CTL" --mount "$tree" "$@"); }
 sudo() { "$@"; }
 
 # TRANSCRIPT [SETTLE]: SETTLE is called with each command after it has run.
@@ -23,11 +23,12 @@ transcript() {
   [ "$ran" -gt 0 ] || fail "$file: no commands"
 }
 run_line() {
-  local file=$1 command=${2//\/path\/to/$dir} wanted=${3//\/path\/to/$dir} settle=$4 status=0 got
+  local file=$1 command=${2//\/path\/to/$dir} wanted=${3//\/path\/to/$dir} settle=$4 status=0 got errors
   [ -n "$command" ] || return 0
   eval "$command" >"$dir/stdout" 2>"$dir/stderr" </dev/null || status=$?
-  got=$(cat "$dir/stdout" "$dir/stderr" && echo .)
-  got=${got%.}
+  IFS= read -rd '' got <"$dir/stdout" || true
+  IFS= read -rd '' errors <"$dir/stderr" || true
+  got+=$errors
   if [ "$status" -ne 0 ]; then
     got+="[$status]"$'\n'
     [ ! -s "$dir/stdout" ] || fail "$(basename "$file"): $command: an error, and on stdout: $(cat "$dir/stdout")"
