@@ -22,12 +22,23 @@ fail() { echo "FAILED: $*"; exit 1; }
 expect() {  # WANTED GOT WHAT
   [ "$1" = "$2" ] || fail "$3: wanted '$1', got '$2'"
 }
-# Waits until a command succeeds, at most 60 seconds.
+# Waits until a command succeeds, at most 60 seconds. Nothing ever comes from $silence: reading it sleeps,
+# without a process each time.
+exec {silence}<> <(:)
 await() {
   local end=$((SECONDS + 60))
   until "$@"; do
     [ $SECONDS -lt $end ] || fail "waited in vain for: $*"
-    read -rt 0.01 <> <(:) || true
+    read -rt 0.01 -u "$silence" || true
+  done
+}
+# Whether none of these processes runs, or has more to do than to be waited for.
+all_ended() {
+  local pid state
+  for pid; do
+    state=Z
+    { read -r _ _ state _ <"/proc/$pid/stat"; } 2>/dev/null || true
+    [ "$state" = Z ] || return 1
   done
 }
 state_is() { [ "$(<"$debug/traffic/$1/state")" = "$2" ]; }

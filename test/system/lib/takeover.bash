@@ -3,22 +3,25 @@ mounted_with() {  # FAULT [OPTION…]
   ROCEFS_FAULT=$1 "$ROCEFS" "${@:2}" "$mnt" >/dev/null
 }
 unmounted() {
+  local processes
+  processes=$(pgrep -f "^$ROCEFS .*$mnt\$" -r S,R,D) || true
   unmount
-  await sh -c "! mountpoint -q '$mnt'"
-  await ended  # or the next one's worker is mistaken for this one's
+  await not_mounted
+  await all_ended $processes  # or the next one's worker is mistaken for this one's
 }
-ended() { [ -z "$(daemon_pid)" ]; }
+not_mounted() { ! mountpoint -q "$mnt"; }
 fired() { grep -q "fault point $1 fired" "$debug/dmesg"; }
 quietly() { LC_ALL=C "$@" 2>&1 | sed 's/.*: //'; }
 kill_worker() {
-  local worker
-  worker=$(worker_pid)
+  local supervisor worker
+  supervisor=$(daemon_pid)
+  worker=$(pgrep -P "$supervisor" -r S,R,D | head -n 1)
   kill -KILL "$worker"
-  await replaced "$worker"
+  await replaced "$supervisor" "$worker"
 }
-replaced() {
-  local now
-  now=$(worker_pid)
-  [ -n "$now" ] && [ "$now" != "$1" ]
+replaced() {  # SUPERVISOR WORKER
+  local child
+  for child in $(<"/proc/$1/task/$1/children"); do [ "$child" = "$2" ] || return 0; done
+  return 1
 }
 took_over() { [ "$(grep -c 'took over' "$debug/dmesg")" -ge "$1" ]; }
