@@ -35,7 +35,7 @@ done
 LOAD
 loads=()
 first=$((30000 + $$ % 10000))
-start_load() { "${verbs[@]}" bash "$dir/load" $((first + ${#loads[@]})) "$@" & loads+=($!); }
+start_load() { setsid "${verbs[@]}" bash "$dir/load" $((first + ${#loads[@]})) "$@" & loads+=($!); }
 start_load ib_write_bw -q 4
 start_load ib_send_bw -s 4096
 start_load ib_read_bw -s 1048576
@@ -44,7 +44,7 @@ start_load ib_atomic_bw
 killed=0
 kill_one() {
   local running
-  mapfile -t running < <(pgrep -x "ib_(write|send|read|atomic)_bw" --ns $$ --nslist pid)
+  mapfile -t running < <(pgrep -x "ib_(write|send|read|atomic)_bw" -s "$(IFS=,; echo "${loads[*]}")")
   [ ${#running[@]} -gt 0 ] || return 0
   kill -KILL "${running[RANDOM % ${#running[@]}]}" 2>/dev/null && killed=$((killed + 1))
 }

@@ -31,7 +31,7 @@ running=$!
 two_queue_pairs() { [ "$(ls "$pcc/qps" | wc -l)" = 2 ]; }
 await two_queue_pairs
 "$control" rdma pcc status mb_1 >"$dir/status"
-client=$(pgrep -f "^ib_write_bw .*127.0.0.1" -n)
+client=$(pgrep -f "^ib_write_bw .* -p $port 127.0.0.1")
 for qpn in $(ls "$pcc/qps"); do
   grep -qE "^$qpn +$client +ib_write_bw " "$dir/status" || fail "no queue pair $qpn of pid $client: $(cat "$dir/status")"
 done

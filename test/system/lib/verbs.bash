@@ -1,7 +1,7 @@
 # Pairs of verbs programs. `verbs` is the command that puts a program where it finds the devices, for
 # example `rocefs enter -m MNT --`; `logs` a directory; `patience`, if it is set, how many seconds a
 # program may take. Needs fail() and await().
-port=$((20000 + $$ % 10000))
+port=$((20000 + ${ROCEFS_TEST_LANE:-0} % 5 * 2000 + $$ % 2000))
 
 listens() {  # on $port
   local hex
