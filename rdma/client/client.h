@@ -128,6 +128,7 @@ class ClientQp final : public ClientQueue, public QpObserver {
  private:
   bool serve_sends();
   bool serve_receives();
+  void use_copied(SendRequest& request);
 
   Client& client_;
   const std::shared_ptr<SharedMemory> memory_;

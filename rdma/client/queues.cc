@@ -181,6 +181,7 @@ bool ClientQp::serve_sends() {
     sends_.take(wqe);
     uint64_t inline_offset = sends_.last_offset() + offsetof(rocefs_send_wqe, u);
     SendRequest request = send_request_of(client_.device(), wqe, limits_, inline_offset);
+    if (wqe.flags & ROCEFS_SEND_COPIED) use_copied(request);
     asked_by_[sends_.slot_of_last()] = asked_ += request.sges.length();
     if (!request.malformed && qp_->post(request)) continue;
     request.malformed = true;  // it fails when its turn comes
@@ -189,6 +190,21 @@ bool ClientQp::serve_sends() {
     assert(posted);
   }
   return false;
+}
+
+// Of the request in the slot that was taken last. What may not be read, or is more than is copied,
+// stays as it is: it is asked for, or fails, when its turn comes.
+void ClientQp::use_copied(SendRequest& request) {
+  const MemoryTable& table = client_.device().memory();
+  uint64_t length = request.sges.length();
+  bool takes = request.op <= SendOp::kWriteImm && length > 0 && length <= ROCEFS_MAX_COPIED;
+  for (const Sge& part : request.sges.entries()) {
+    takes = takes && table.allow(part.lkey, qp_->pd(), qp_->number(), 0, part.address, part.length);
+  }
+  if (!takes) return;
+  uint64_t offset = sends_.last_offset() + offsetof(rocefs_send_wqe, u.copied);
+  request.sges.clear();
+  request.sges.add({offset, static_cast<uint32_t>(length), limits_.inline_key});
 }
 
 bool ClientQp::serve_receives() {

@@ -28,8 +28,10 @@ static void start(struct ibv_qp_ex* ex) {
 
 static int complete(struct ibv_qp_ex* ex) {
   struct rocefs_qp* qp = qp_of(ex);
+  struct rocefs_context* context = rocefs_context_of(ex->qp_base.context);
   int error = qp->build.error;
-  if (!error) rocefs_publish(rocefs_context_of(ex->qp_base.context), &qp->send, qp->build.count);
+  if (!error && qp->build.count == 1) rocefs_copy_little(context, &qp->send);
+  if (!error) rocefs_publish(context, &qp->send, qp->build.count);
   pthread_mutex_unlock(&qp->send.lock);
   return error;
 }

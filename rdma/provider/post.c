@@ -2,6 +2,7 @@
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/uio.h>
 
 #include "rdma/provider/rocefs.h"
 
@@ -82,6 +83,26 @@ static int write_target(struct rocefs_send_wqe* wqe, const struct ibv_send_wr* w
   return 0;
 }
 
+void rocefs_copy_little(const struct rocefs_context* context, struct rocefs_work_queue* queue) {
+  struct rocefs_send_wqe* wqe = queue->slots;
+  struct iovec from[ROCEFS_MAX_SGE], to = {.iov_len = 0};
+  uint32_t next = queue->counters->posted;
+  if (__atomic_load_n(&queue->counters->released, __ATOMIC_ACQUIRE) != next) return;
+  wqe += next & (queue->entries - 1);
+  if (!rocefs_takes_inline(wqe->opcode) || (wqe->flags & ROCEFS_SEND_INLINE)) return;
+  for (uint32_t i = 0; i < wqe->num_sge; ++i) {
+    const struct rocefs_sge* sge = &wqe->u.sges[i];
+    if (sge->length > ROCEFS_MAX_COPIED - to.iov_len) return;
+    from[i] = (struct iovec){(void*)(uintptr_t)sge->address, sge->length};
+    to.iov_len += sge->length;
+  }
+  if (to.iov_len == 0) return;
+  to.iov_base = wqe->u.copied;
+  /* Not memcpy(): what cannot be read is the request's failure and not the program's. */
+  ssize_t copied = process_vm_readv(context->connection.owner, &to, 1, from, wqe->num_sge, 0);
+  if (copied == (ssize_t)to.iov_len) wqe->flags |= ROCEFS_SEND_COPIED;
+}
+
 static int write_send(const struct rocefs_qp* qp, struct rocefs_send_wqe* wqe,
                       const struct ibv_send_wr* wr) {
   enum ibv_qp_type type = qp->verbs.qp.qp_type;
@@ -135,6 +156,7 @@ int rocefs_post_send(struct ibv_qp* ibv, struct ibv_send_wr* wr, struct ibv_send
         count == room ? ENOMEM : write_send(qp, &slots[(next + count) & (queue->entries - 1)], wr);
     if (error) break;
   }
+  if (count == 1) rocefs_copy_little(context, queue);
   rocefs_publish(context, queue, count);
   pthread_mutex_unlock(&queue->lock);
   if (error) *bad = wr;

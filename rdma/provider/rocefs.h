@@ -234,6 +234,9 @@ int rocefs_may_send(const struct ibv_qp* qp);
 unsigned rocefs_opcodes_of(enum ibv_qp_type type);
 /* Those that carry data of ours, and so inline data. */
 bool rocefs_takes_inline(unsigned opcode);
+/* Copies the bytes of the one request that is about to be published to its slot, if they are few,
+ * can be read, and nothing is under way that they might wait for. The lock is held. */
+void rocefs_copy_little(const struct rocefs_context* context, struct rocefs_work_queue* queue);
 
 /* ---- builder.c ---- */
 

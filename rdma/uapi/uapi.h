@@ -35,6 +35,7 @@ enum {
 enum {
   ROCEFS_MAX_SGE = 8,
   ROCEFS_MAX_INLINE = 256,
+  ROCEFS_MAX_COPIED = 128,
   ROCEFS_MAX_QP_WR = 16384,
   ROCEFS_MAX_SRQ_WR = 16384,
   ROCEFS_MAX_CQE = 1 << 17,
@@ -93,6 +94,8 @@ enum rocefs_send_flags {
   ROCEFS_SEND_SIGNALED = 1 << 1,
   ROCEFS_SEND_SOLICITED = 1 << 2,
   ROCEFS_SEND_INLINE = 1 << 3,
+  /* Not of those: the bytes of the entries, at most ROCEFS_MAX_COPIED, are also in `copied`. */
+  ROCEFS_SEND_COPIED = 1 << 16,
 };
 
 /* Those of ibv_wr_opcode. */
@@ -137,8 +140,11 @@ struct rocefs_send_wqe {
   uint32_t num_sge; /* or, of inline data, its bytes */
   uint32_t reserved[3];
   union {
-    struct rocefs_sge sges[ROCEFS_MAX_SGE];
-    uint8_t inline_data[ROCEFS_MAX_INLINE]; /* stays as it is until the slot is released */
+    struct {
+      struct rocefs_sge sges[ROCEFS_MAX_SGE];
+      uint8_t copied[ROCEFS_MAX_COPIED]; /* stays as it is until the slot is released */
+    };
+    uint8_t inline_data[ROCEFS_MAX_INLINE]; /* likewise */
   } u;
 };
 

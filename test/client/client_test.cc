@@ -73,6 +73,36 @@ TEST_CASE("client: an inline SEND with an immediate, into a receive") {
   CHECK(cqe.status == 0);
 }
 
+TEST_CASE("client: of few bytes that it has copied to the slot none is read from its memory") {
+  House house;
+  Pair pair(house);
+  auto written = [&](uint32_t opcode, uint32_t length, uint32_t key) {
+    rocefs_send_wqe wqe = pair.write(length);
+    wqe.opcode = opcode;
+    wqe.flags |= ROCEFS_SEND_COPIED;
+    wqe.u.sges[0].lkey = key;
+    std::fill_n(wqe.u.copied, sizeof wqe.u.copied, 'c');
+    pair.near.post(pair.near_qp, wqe);
+    rocefs_cqe cqe{};
+    REQUIRE(pair.near_cq.wait(cqe));
+    return cqe.status;
+  };
+  std::fill(pair.near_memory.begin(), pair.near_memory.end(), 'm');
+  constexpr uint32_t kMost = ROCEFS_MAX_COPIED;
+  CHECK(written(ROCEFS_WR_RDMA_WRITE, kMost, pair.near_region.key) == 0);
+  CHECK(pair.far_memory[0] == 'c');
+  CHECK(pair.far_memory[kMost - 1] == 'c');
+  CHECK(pair.far_memory[kMost] == 0);
+  // A claim that cannot be true, and one about a request that has no data of its own.
+  CHECK(written(ROCEFS_WR_RDMA_WRITE, kMost + 1, pair.near_region.key) == 0);
+  CHECK(pair.far_memory[0] == 'm');
+  CHECK(written(ROCEFS_WR_RDMA_READ, 1, pair.near_region.key) == 0);
+  // Whoever copies needs the right to send it all the same.
+  constexpr uint32_t kLocalProtection = 4;  // IBV_WC_LOC_PROT_ERR
+  CHECK(written(ROCEFS_WR_RDMA_WRITE, 8, pair.near_region.key ^ 0x100) == kLocalProtection);
+  CHECK(pair.far_memory[0] == 'm');
+}
+
 TEST_CASE("client: under the virtual clock there are none") {
   House house(ClockMode::kVirtual);
   TestClient client(house);

@@ -2,6 +2,7 @@
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "test/provider/verbs_test.h"
 
@@ -175,6 +176,40 @@ static void wrong_key(void) {
   destroy_pair(&pair);
 }
 
+/* Few bytes of a lone request are brought along when it is posted: not before the data of those
+ * that it waits for are there, and not from where nothing can be read. */
+static void few_bytes(void) {
+  struct pair pair = make_pair(IBV_QPT_RC);
+  connect_pair(&pair);
+  char* page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(page != MAP_FAILED);
+  memset(page, 'p', 4096);
+  struct ibv_mr* region = ibv_reg_mr(pd, page, 4096, IBV_ACCESS_LOCAL_WRITE);
+  REQUIRE(region);
+  struct ibv_sge sge = {(uintptr_t)page, 8, region->lkey};
+  struct ibv_send_wr *bad, wr = {.wr_id = 1, .sg_list = &sge, .num_sge = 1};
+  wr.send_flags = IBV_SEND_SIGNALED | IBV_SEND_FENCE;
+  wr.wr.rdma.rkey = mr->rkey;
+  wr.wr.rdma.remote_addr = (uintptr_t)memory;
+  for (int turn = 0; turn < 20; ++turn) {
+    memset(memory, 'a' + turn, 8);
+    wr.opcode = IBV_WR_RDMA_READ;
+    wr.wr.rdma.remote_addr = (uintptr_t)memory;
+    REQUIRE(!ibv_post_send(pair.a, &wr, &bad));
+    wr.opcode = IBV_WR_RDMA_WRITE;
+    wr.wr.rdma.remote_addr = (uintptr_t)memory + kReceiveAt;
+    REQUIRE(!ibv_post_send(pair.a, &wr, &bad));
+    expect_completion(pair.sends, 1);
+    expect_completion(pair.sends, 1);
+    CHECK(memory[kReceiveAt] == 'a' + turn && memory[kReceiveAt + 7] == 'a' + turn);
+  }
+  CHECK(!munmap(page, 4096));
+  REQUIRE(!ibv_post_send(pair.a, &wr, &bad));
+  CHECK(next_completion(pair.sends).status == IBV_WC_LOC_PROT_ERR);
+  CHECK(!ibv_dereg_mr(region));
+  destroy_pair(&pair);
+}
+
 const struct verbs_case kRequestCases[] = {
     {"a completion queue of no size, too large, or of another vector is refused", cqs_refused},
     {"a queue pair of another type, without a queue, or with too many entries is refused",
@@ -183,6 +218,7 @@ const struct verbs_case kRequestCases[] = {
     {"queues and channels in use are not destroyed", in_use},
     {"malformed requests are refused where they are posted", malformed_refused},
     {"inline data is copied, and an immediate keeps the order of its bytes", inline_and_immediate},
+    {"the few bytes of a request are those that are there when its turn comes", few_bytes},
     {"a full send queue refuses; of a list, what is before the malformed one is posted",
      full_queue},
     {"a send whose completion has not been polled keeps its slot", unpolled},
