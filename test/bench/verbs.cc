@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/futex.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -14,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <climits>
 #include <cstdlib>
@@ -33,6 +35,7 @@ namespace {
 
 constexpr size_t kMost = 1024 * 1024;  // bytes of a message
 constexpr int kPort = 18520;
+constexpr TimeNs kLongestRun = 60 * kSecond;
 
 using Command = std::vector<std::string>;
 
@@ -54,20 +57,49 @@ pid_t start(const Command& command, int out) {
   ::_exit(127);
 }
 
-std::string output_of(const Command& command) {
+// Waits until it has ended; whether it did so by then, and else it is killed.
+bool ends_by(pid_t pid, TimeNs deadline, int* status = nullptr) {
+  while (::waitpid(pid, status, WNOHANG) == 0) {
+    if (monotonic_ns() >= deadline) {
+      ::kill(pid, SIGKILL);
+      ::waitpid(pid, status, 0);
+      return false;
+    }
+    ::usleep(1000);
+  }
+  return true;
+}
+
+// A server of another's, which may not hear of it.
+void stop(pid_t server) {
+  ::kill(server, SIGTERM);
+  (void)ends_by(server, monotonic_ns() + 5 * kSecond);
+}
+
+struct Output {
+  std::string text;  // nothing if it failed
+  bool ended = true;
+};
+
+Output output_of(const Command& command) {
   int ends[2];
   if (::pipe(ends) != 0) return {};
+  TimeNs deadline = monotonic_ns() + kLongestRun;
   pid_t pid = start(command, ends[1]);
   ::close(ends[1]);
   std::string text;
   char part[4096];
-  for (ssize_t got; (got = ::read(ends[0], part, sizeof part)) > 0;) {
+  for (pollfd readable{ends[0], POLLIN, 0};;) {
+    TimeNs left = std::max(deadline - monotonic_ns(), TimeNs{0});
+    if (::poll(&readable, 1, static_cast<int>(left / kMillisecond)) <= 0) break;
+    ssize_t got = ::read(ends[0], part, sizeof part);
+    if (got <= 0) break;
     text.append(part, static_cast<size_t>(got));
   }
   ::close(ends[0]);
   int status = 0;
-  ::waitpid(pid, &status, 0);
-  return status == 0 ? text : std::string();
+  bool ended = ends_by(pid, deadline, &status);
+  return {status == 0 ? text : std::string(), ended};
 }
 
 bool listens(int port) {
@@ -98,9 +130,8 @@ std::vector<double> perftest(const Mount& mount, const Command& tool) {
   while (!listens(kPort) && monotonic_ns() < end) ::sched_yield();
   Command client = within("mb_1");
   client.push_back("localhost");
-  std::istringstream text(output_of(client));
-  ::kill(server, SIGTERM);
-  ::waitpid(server, nullptr, 0);
+  std::istringstream text(output_of(client).text);
+  stop(server);
   std::vector<double> last;
   for (std::string line; std::getline(text, line);) {
     std::istringstream words(line);
@@ -200,10 +231,14 @@ double woken_us() {
   return ns / kTurns / 2 / 1000;
 }
 
-// MB/s of libfabric's shared memory, as its own ping-pong counts it; nothing where it is not
-// installed.
-std::optional<double> libfabric_mbps(size_t message) {
-  if (!installed("fi_pingpong")) return std::nullopt;
+// MB/s of libfabric's shared memory, as its own ping-pong counts it, or why there are none. Now and
+// then its ends wait for each other for ever.
+struct Libfabric {
+  std::optional<double> mbps;
+  const char* why = "";
+};
+Libfabric libfabric(size_t message) {
+  if (!installed("fi_pingpong")) return {std::nullopt, "not installed"};
   Command command{"fi_pingpong",           "-p", "shm",  "-e", "rdm", "-I", "1000", "-S",
                   std::to_string(message), "-B", "18530"};
   pid_t server = start(command, -1);
@@ -211,19 +246,20 @@ std::optional<double> libfabric_mbps(size_t message) {
   while (!listens(18530) && monotonic_ns() < end) ::sched_yield();
   command[9] = "-P";
   command.push_back("localhost");
-  std::istringstream text(output_of(command));
-  ::kill(server, SIGTERM);
-  ::waitpid(server, nullptr, 0);
+  Output output = output_of(command);
+  stop(server);
+  if (!output.ended) return {std::nullopt, "did not end"};
+  std::istringstream text(output.text);
   // bytes #sent #ack total time MB/sec usec/xfer Mxfers/sec
   for (std::string line; std::getline(text, line);) {
     std::istringstream words(line);
     std::vector<std::string> fields;
     for (std::string word; words >> word;) fields.push_back(word);
     if (fields.size() >= 7 && fields[0].find_first_of("km") != fields[0].npos) {
-      return std::stod(fields[5]);
+      return {std::stod(fields[5])};
     }
   }
-  return std::nullopt;
+  return {std::nullopt, "failed"};
 }
 
 void bandwidth(const Mount& mount, size_t message, Table& table) {
@@ -252,9 +288,8 @@ void bandwidth(const Mount& mount, size_t message, Table& table) {
   first.measured = fmt::format("{:.0f} MB/s", mbps[0]);
   table.push_back(judged(first, mbps[0] / mbps[1], Bound::kAtLeast, 0.7, ""));
   table.push_back(row("  beside one memcpy", mbps[2], ""));
-  std::optional<double> fabric = libfabric_mbps(message);
-  table.push_back(
-      row("  beside libfabric's shm (fi_pingpong)", fabric, fabric ? "" : "not installed"));
+  Libfabric fabric = libfabric(message);
+  table.push_back(row("  beside libfabric's shm (fi_pingpong)", fabric.mbps, fabric.why));
   for (auto& [figure, us] : {std::pair("core", core), std::pair("copy threads", copies)}) {
     table.push_back({fmt::format("  CPU per message: {}", figure),
                      fmt::format("{:.1f} us", median(us)), "", "", ""});
