@@ -15,6 +15,7 @@ constexpr int kBatch = 64;                     // events between looks at the in
 constexpr TimeNs kSpin = 50 * kMicrosecond;    // deadlines nearer than this are polled for
 constexpr TimeNs kLinger = 20 * kMicrosecond;  // polled for after the last that was found
 constexpr TimeNs kYieldAfterMuch = 200 * kMicrosecond;
+constexpr TimeNs kTurn = 2 * kMicrosecond;       // within it a thread on another CPU has begun
 constexpr TimeNs kTryAgain = kMillisecond;       // for what is insisted on
 constexpr TimeNs kSlipAfter = 5 * kMillisecond;  // wall time that the core may be behind
 
@@ -221,15 +222,18 @@ void Engine::note_lag(TimeNs lag) {
 }
 
 // Who has just asked for something is likely to do so again: for a while the core stays awake. The
-// threads that it has given much to do have the CPU meanwhile, if they want it; with little to do
-// for others it does not yield, because who yields comes after all programs that spin.
+// threads that it has given much to do have the CPU meanwhile, if they want it. With little to do
+// for others it does not yield, because who yields comes after all programs that spin; a thread
+// that has got no CPU all the same most likely waits for this one, and who sleeps loses no turn.
 bool Engine::linger(Poller::Found found, bool more) {
   TimeNs now = monotonic_ns();
   if (found != Poller::Found::kNothing) found_ = now;
   if (found == Poller::Found::kMuch) found_much_ = now;
   if (now - found_ >= kLinger) return false;
   bool waits = found == Poller::Found::kNothing && !more;
-  if (waits && now - found_much_ < kYieldAfterMuch) ::sched_yield();
+  if (!waits) return true;
+  if (now - found_much_ >= kYieldAfterMuch) return poller_->lag() < kTurn;
+  ::sched_yield();
   return true;
 }
 

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <future>
+#include <utility>
 
 #include "test/skip.h"
 
@@ -380,6 +381,29 @@ TEST_CASE("engine: what is insisted on comes in order, though the inbox is full 
   all.get_future().wait();
   REQUIRE(came.size() == 10'000);
   CHECK(std::is_sorted(came.begin(), came.end()));
+}
+
+TEST_CASE("engine: it sleeps at once when a thread that it has given little to do gets no turn") {
+  NEEDS_IO_URING();
+  struct Giver final : Poller {
+    Found poll(bool) override {
+      if (looks == 0) return Found::kNothing;
+      return looks++ == 1 ? Found::kSome : Found::kNothing;
+    }
+    bool may_sleep() override {
+      if (looks > 1) looks_before_sleep.set_value(std::exchange(looks, 0));
+      return true;
+    }
+    void awake() override {}
+    TimeNs lag() override { return kMillisecond; }
+    int looks = 0;
+    std::promise<int> looks_before_sleep;
+  } giver;
+  Running running(ClockMode::kReal);
+  running.engine->set_poller(giver);
+  running.start();
+  running.on_core([&] { giver.looks = 1; });
+  CHECK(giver.looks_before_sleep.get_future().get() == 3);  // it found some, and then nothing
 }
 
 TEST_CASE("engine: what is insisted on before it starts or after it stopped runs at once") {
