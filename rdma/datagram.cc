@@ -112,7 +112,9 @@ Packet* packet_of_datagram(PacketPool& pool, const IcrcSolver& solver, const Udp
   wire::store16(udp + 4, static_cast<uint16_t>(wire::kUdpLen + payload));
   wire::store16(udp + 6, 0);
   Packet* packet = packet_of_bytes(pool, all);
-  if (packet) verdict = solver.repair(*packet, place);
+  if (!packet) return nullptr;
+  verdict = solver.repair(*packet, place);
+  packet->intact = verdict != IcrcSolver::Verdict::kDamaged;
   return packet;
 }
 

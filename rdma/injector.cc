@@ -163,6 +163,7 @@ void Injector::corrupt(InjectedFault& fault, Packet* packet) {
   CorruptPart part = fault.spec.part;
   if (part != CorruptPart::kReserved && !materialize(pool_, packet)) return;
   fault.fired.add();
+  packet->intact = false;
   auto turn = [&](uint8_t* bytes, size_t bits) {
     uint64_t bit = fault.rng_.below(bits);
     bytes[bit / 8] ^= static_cast<uint8_t>(1 << bit % 8);

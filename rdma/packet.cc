@@ -22,7 +22,7 @@ Packet* PacketPool::acquire() {
   packet->payload.length = 0;
   packet->frame = nullptr;
   packet->sender.listener = nullptr;
-  packet->sealed = false;
+  packet->sealed = packet->intact = false;
   ++outstanding_.packets;
   return packet;
 }

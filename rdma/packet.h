@@ -67,6 +67,7 @@ struct Packet {
   PacketSender sender;
   uint16_t header_len = 0;
   bool sealed = false;   // the frame holds pad and ICRC behind the payload
+  bool intact = false;   // and that ICRC has been found right, and nobody has changed a bit since
   uint16_t ingress = 0;  // the switch port through which it came, while it is in a switch
   TimeNs arrival = 0;    // at the far end of the link that it is on
   std::array<uint8_t, wire::kMaxHeaderLen> header;

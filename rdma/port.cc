@@ -258,7 +258,7 @@ bool Port::check(Packet* packet, const wire::Transport& headers) {
     device_.fabric().counters().stale_payloads.add();
     return false;
   }
-  if (packet->sealed) {
+  if (packet->sealed && !packet->intact) {
     size_t length = packet->payload.length;
     size_t pad = packet->wire_length() - packet->header_len - length - wire::kIcrcLen;
     std::span<const uint8_t> bytes(packet->frame->bytes);

@@ -2,6 +2,7 @@
 #include <sys/socket.h>
 
 #include "rdma/cnp.h"
+#include "rdma/injector.h"
 #include "test/rdma/uplinked.h"
 #include "test/skip.h"
 
@@ -127,6 +128,20 @@ TEST_CASE("uplink: with gso at one end or at both, what crosses is the same") {
   CHECK(far.rx_batched.get() >= 2 * far.rx_batches.get());
   CHECK(far.rx_ids_solved.get() == solved);
   CHECK(near.rx_ids_solved.get() == 0);
+  // The ICRC that the uplink has found right is looked at again where a bit has turned since.
+  Result<InjectSpec> spec = parse_inject("f corrupt uplink-sw_0 count=3 what=icrc");
+  REQUIRE(spec);
+  auto fault = std::make_shared<InjectedFault>(*spec, 1, nullptr);
+  std::optional<Injector> injector;
+  wire.far.on_core([&] {
+    Fabric& fabric = *wire.far.fabric;
+    injector.emplace(*fabric.link(spec->link), wire.far.engine->scheduler(), fabric.pool());
+    injector->arm(fault);
+  });
+  cross();
+  wire.far.on_core([&] { injector.reset(); });
+  CHECK(fault->fired.get() == 3);
+  CHECK(wire.far.counters().rx_icrc_encapsulated.get() == 3);
   gso(wire.near, false);
   gso(wire.far, false);
   uint64_t batches = near.tx_batches.get();
