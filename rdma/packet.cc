@@ -72,24 +72,25 @@ Packet* packet_of_bytes(PacketPool& pool, std::span<const uint8_t> bytes) {
   return packet;
 }
 
+bool seal_into(const Packet& packet, uint8_t* out) {
+  const uint8_t* source = payload_bytes(packet);
+  size_t length = packet.payload.length;
+  if (!source && length > 0) return false;
+  if (length > 0 && source != out) std::memcpy(out, source, length);
+  size_t behind = packet.wire_length() - packet.header_len - wire::kIcrcLen;
+  std::memset(out + length, 0, behind - length);
+  bool ipv6 = (packet.header[0] >> 4) == 6;
+  uint32_t icrc = wire::icrc(packet.header_bytes(), ipv6, {out, behind}, {});
+  wire::store_icrc({out + behind, wire::kIcrcLen}, icrc);
+  return true;
+}
+
 bool materialize(PacketPool& pool, Packet* packet) {
   if (packet->sealed) return true;
-  const uint8_t* source = payload_bytes(*packet);
-  size_t length = packet->payload.length;
-  if (!source && length > 0) return false;
-  Frame* frame = pool.attach_frame(packet);
-  if (length > 0 && source != frame->bytes.data()) {
-    std::memcpy(frame->bytes.data(), source, length);
-  }
-  size_t pad = packet->wire_length() - packet->header_len - length - wire::kIcrcLen;
-  std::memset(frame->bytes.data() + length, 0, pad);
+  if (packet->payload.length > 0 && !payload_bytes(*packet)) return false;
+  uint8_t* out = pool.attach_frame(packet)->bytes.data();
+  packet->sealed = seal_into(*packet, out);
   packet->payload.kind = Payload::Kind::kFrame;
-  std::span<const uint8_t> bytes(frame->bytes);
-  bool ipv6 = (packet->header[0] >> 4) == 6;
-  uint32_t icrc =
-      wire::icrc(packet->header_bytes(), ipv6, bytes.first(length), bytes.subspan(length, pad));
-  wire::store_icrc(std::span(frame->bytes).subspan(length + pad), icrc);
-  packet->sealed = true;
   return true;
 }
 

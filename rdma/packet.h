@@ -135,6 +135,10 @@ class PacketPool {
 // frame. Null when it is no RoCEv2 packet or larger than any; nothing is taken from the pool then.
 Packet* packet_of_bytes(PacketPool& pool, std::span<const uint8_t> bytes);
 
+// Writes payload, pad and ICRC of a packet that has not been sealed: wire_length() - header_len
+// octets. Its frame's may be the place. False when the reference is stale.
+bool seal_into(const Packet& packet, uint8_t* out);
+
 // Copies a payload that travels by reference into the packet's frame, pads it and computes its
 // ICRC, so that the packet is the bytes that leave the NIC. False when the reference is stale.
 bool materialize(PacketPool& pool, Packet* packet);

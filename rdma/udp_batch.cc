@@ -45,14 +45,31 @@ bool UdpBatch::takes(const Packet& packet) const {
 
 // From the BTH to the ICRC: the kernel makes the headers before it, which are as the ICRC takes
 // them to be.
-void UdpBatch::add(Packet* packet) {
-  size_t skipped = outer_len(*packet), length = packet->wire_length() - skipped;
-  parts_[2 * count_] = {packet->header.data() + skipped, packet->header_len - skipped};
-  parts_[2 * count_ + 1] = {packet->frame->bytes.data(),
-                            packet->wire_length() - packet->header_len};
+void UdpBatch::add_sealed(Packet* packet) {
+  size_t skipped = outer_len(*packet), behind = packet->wire_length() - packet->header_len;
+  parts_[0] = {packet->header.data() + skipped, packet->header_len - skipped};
+  parts_[1] = {packet->frame->bytes.data(), behind};
+  part_count_ = 2;
+  note(packet, packet->wire_length() - skipped);
+}
+
+bool UdpBatch::add(Packet* packet) {
+  size_t skipped = outer_len(*packet), headers = packet->header_len - skipped;
+  if (!copies_) copies_ = std::make_unique_for_overwrite<uint8_t[]>(kMostOctets);
+  uint8_t* at = copies_.get() + octets_;
+  set_ip_id(*packet, static_cast<uint16_t>(count_));
+  if (!seal_into(*packet, at + headers)) return false;
+  std::memcpy(at, packet->header.data() + skipped, headers);
+  note(packet, packet->wire_length() - skipped);
+  parts_[0] = {copies_.get(), octets_};
+  part_count_ = 1;
+  return true;
+}
+
+void UdpBatch::note(Packet* packet, size_t octets) {
   packets_[count_++] = packet;
-  octets_ += length;
-  closed_ |= count_ == kMost || length < segment_;
+  octets_ += octets;
+  closed_ |= count_ == kMost || octets < segment_;
 }
 
 const msghdr& UdpBatch::message() {
@@ -60,7 +77,7 @@ const msghdr& UdpBatch::message() {
   message_.msg_name = &name_;
   message_.msg_namelen = to_sockaddr(to_, name_);
   message_.msg_iov = parts_.data();
-  message_.msg_iovlen = 2 * count_;
+  message_.msg_iovlen = part_count_;
   message_.msg_control = control_.data();
   message_.msg_controllen = 0;
   auto* item = reinterpret_cast<cmsghdr*>(control_.data());

@@ -1,7 +1,8 @@
 // UdpBatch: one message for the kernel to send: a packet, or several to one destination that it
 // cuts apart again late (UDP_SEGMENT, udp(7)). All are of one size but the last, which may be
 // shorter. The kernel counts their IPv4 IDs from 0, and the ICRC covers them: each packet is sealed
-// with its place.
+// with its place, in a copy that stands behind the one before it, and is as it was if it has to
+// leave otherwise.
 //
 // On the core's thread.
 #pragma once
@@ -11,6 +12,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "core/io_ring.h"
@@ -39,8 +41,11 @@ class UdpBatch final : public IoListener {
   void begin(UdpSocket& socket, const Packet& first);
   // Whether a packet of the same source may join.
   bool takes(const Packet& packet) const;
-  // The first, or one that it takes; with size() as its IP ID, sealed.
-  void add(Packet* packet);
+  // One that is sealed, alone.
+  void add_sealed(Packet* packet);
+  // The first, or one that it takes, not sealed; its IP ID is size() from now on. False if its
+  // payload has gone: it is not in the batch.
+  bool add(Packet* packet);
   // None may join any more.
   bool closed() const { return closed_; }
 
@@ -52,12 +57,14 @@ class UdpBatch final : public IoListener {
   const msghdr& message();
   void forget() { count_ = 0; }
 
-  size_t place = 0;  // among its owner's that are open
+  size_t place = 0;      // among its owner's that are open
+  size_t looked_at = 0;  // its size then
 
  private:
   // Traffic class, and size of what it is to be cut into.
   static constexpr size_t kControl = CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(uint16_t));
 
+  void note(Packet* packet, size_t octets);
   void completed(int result, uint32_t) override { owner_->sent(*this, result); }
 
   Owner* owner_ = nullptr;
@@ -69,7 +76,9 @@ class UdpBatch final : public IoListener {
   size_t segment_ = 0;  // octets of the first
   size_t octets_ = 0;
   std::array<Packet*, kMost> packets_;
-  std::array<iovec, 2 * kMost> parts_;
+  std::unique_ptr<uint8_t[]> copies_;  // kMostOctets, when first wanted
+  std::array<iovec, 2> parts_;
+  size_t part_count_ = 0;
   sockaddr_storage name_{};
   alignas(cmsghdr) std::array<uint8_t, kControl> control_{};
   msghdr message_{};

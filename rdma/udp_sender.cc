@@ -13,7 +13,7 @@ UdpSender::UdpSender(Parts parts)
     : parts_(std::move(parts)),
       sockets_(UdpSockets::most_allowed(), parts_.warn),
       batches_(std::make_unique<UdpBatch[]>(kSends)),
-      flush_(event_of<&UdpSender::flush>(this)) {
+      look_(event_of<&UdpSender::look>(this)) {
   for (size_t i = kSends; i-- > 0;) {
     batches_[i].set_owner(*this);
     free_.push_back(&batches_[i]);
@@ -28,7 +28,7 @@ UdpSender::~UdpSender() {
 }
 
 void UdpSender::reset() {
-  parts_.scheduler.cancel(flush_);
+  parts_.scheduler.cancel(look_);
   for (UdpBatch* batch : open_) {
     for (Packet* packet : batch->packets()) parts_.pool.release(packet);
     batch->socket()->batch = nullptr;
@@ -80,8 +80,7 @@ UdpSender::Outcome UdpSender::hand_over(Packet* packet, TimeNs now) {
   bool joins = gso_ && may_join(*packet);
   if (UdpBatch* batch = socket.batch) {
     if (joins && batch->takes(*packet)) {
-      if (!seal(packet, static_cast<uint16_t>(batch->size()))) return Outcome::kTaken;
-      batch->add(packet);
+      if (!batch->add(packet)) return lose(packet);
       socket.room.add(octets);
       if (batch->closed()) submit(*batch);
       return Outcome::kTaken;
@@ -90,12 +89,16 @@ UdpSender::Outcome UdpSender::hand_over(Packet* packet, TimeNs now) {
   }
   if (free_.empty()) return Outcome::kNoSlot;
   if (!socket.room.take(fd, octets, [this] { settle(); })) return Outcome::kNoRoom;
-  if (!seal(packet, 0)) return Outcome::kTaken;
   UdpBatch& batch = *free_.back();
-  free_.pop_back();
   batch.begin(socket, *packet);
+  if (joins) {
+    if (!batch.add(packet)) return lose(packet);
+  } else {
+    if (!seal(packet)) return lose(packet);
+    batch.add_sealed(packet);
+  }
+  free_.pop_back();
   ++socket.under_way;
-  batch.add(packet);
   joins ? open(batch) : submit(batch);
   return Outcome::kTaken;
 }
@@ -109,20 +112,25 @@ bool UdpSender::may_join(const Packet& packet) const {
                       [&](const auto& one) { return one.first == to && now < one.second; });
 }
 
-// False if its payload has gone, and the packet with it.
-bool UdpSender::seal(Packet* packet, uint16_t ip_id) {
-  if (!packet->sealed) set_ip_id(*packet, ip_id);
-  if (materialize(parts_.pool, packet)) return true;
+// False if its payload has gone.
+bool UdpSender::seal(Packet* packet) {
+  if (!packet->sealed) set_ip_id(*packet, 0);
+  return materialize(parts_.pool, packet);
+}
+
+// Its payload has gone.
+UdpSender::Outcome UdpSender::lose(Packet* packet) {
   parts_.stale.add();
   parts_.pool.release(packet);
-  return false;
+  return Outcome::kTaken;
 }
 
 void UdpSender::open(UdpBatch& batch) {
   batch.socket()->batch = &batch;
   batch.place = open_.size();
   open_.push_back(&batch);
-  if (!flush_.scheduled()) parts_.scheduler.at(flush_, parts_.clock());
+  batch.looked_at = batch.size();
+  if (!look_.scheduled()) parts_.scheduler.at(look_, parts_.clock());
 }
 
 void UdpSender::submit(UdpBatch& batch) {
@@ -135,13 +143,22 @@ void UdpSender::submit(UdpBatch& batch) {
   parts_.ring.send_message(socket.fd.get(), batch.message(), batch);
 }
 
-void UdpSender::flush(TimeNs) {
+// A batch that has grown since the last look may grow on.
+void UdpSender::look(TimeNs) {
+  for (size_t i = open_.size(); i-- > 0;) {
+    UdpBatch& batch = *open_[i];
+    if (std::exchange(batch.looked_at, batch.size()) == batch.size()) submit(batch);
+  }
+  if (!open_.empty()) parts_.scheduler.at(look_, parts_.clock());
+}
+
+void UdpSender::flush() {
   while (!open_.empty()) submit(*open_.back());
 }
 
 // The kernel has all that was handed over.
 void UdpSender::settle() {
-  flush(parts_.scheduler.now());
+  flush();
   parts_.ring.submit();
 }
 
@@ -196,13 +213,7 @@ bool UdpSender::refused(const UdpBatch& batch, int code) {
 // They go before what came later, and may leave otherwise than they would have.
 void UdpSender::take_back(const UdpBatch& batch, bool no_room) {
   Flow& flow = flow_of(*batch.packets()[0]);
-  for (Packet* packet : batch.packets()) {
-    if (batch.size() > 1) {
-      set_ip_id(*packet, 0);
-      packet->sealed = false;
-    }
-    flow.returned.push(packet);
-  }
+  for (Packet* packet : batch.packets()) flow.returned.push(packet);
   waiting_count_ += batch.size();
   if (flow.socket) return;
   if (no_room) return hold(flow, *batch.socket());

@@ -35,7 +35,8 @@ class UdpSender final : UdpBatch::Owner {
     Scheduler& scheduler;
     UplinkCounters& counters;
     Counter& stale;  // packets whose payload has gone
-    // What the clock says: when engine time has come so far, a batch waits for no more.
+    // What the clock says: when engine time has come so far, a batch that has not grown meanwhile
+    // waits for no more.
     std::function<TimeNs()> clock;
     // Enough waits, or there is room again.
     std::function<void(bool full)> full;
@@ -69,11 +70,13 @@ class UdpSender final : UdpBatch::Owner {
   enum class Outcome { kTaken, kNoSlot, kNoRoom };
 
   Outcome hand_over(Packet* packet, TimeNs now);
-  bool seal(Packet* packet, uint16_t ip_id);
+  bool seal(Packet* packet);
+  Outcome lose(Packet* packet);
   bool may_join(const Packet& packet) const;
   void open(UdpBatch& batch);
   void submit(UdpBatch& batch);
-  void flush(TimeNs now);
+  void look(TimeNs now);
+  void flush();
   void settle();
   void sent(UdpBatch& batch, int result) override;
   void count(const UdpBatch& batch);
@@ -93,7 +96,7 @@ class UdpSender final : UdpBatch::Owner {
   std::unique_ptr<UdpBatch[]> batches_;
   std::vector<UdpBatch*> free_;
   std::vector<UdpBatch*> open_;  // that more may join
-  Event flush_;
+  Event look_;
   bool gso_ = false;
   std::vector<std::pair<Ip, TimeNs>> singles_;  // who gets no batches, until when
   std::unordered_map<UdpAddress, Flow, UdpAddressHash> flows_;
