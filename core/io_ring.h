@@ -82,7 +82,8 @@ class IoRing {
   void receive_messages(int fd, unsigned buffers, size_t largest, DatagramListener& listener);
   // Any thread: whether the kernel can do that (Linux 6.0). ENOSYS with the reason.
   static Result<void> can_receive_messages();
-  // The listener hears no more; the caller may close `fd` afterwards.
+  // Not from a listener. Listeners are told of what has come by now; that of `fd` hears no more
+  // afterwards, and the caller may close it.
   void stop_receiving(int fd);
 
   // The kernel has everything that is prepared, descriptors may be closed. Dispatches nothing.
