@@ -97,7 +97,7 @@ class Requester final : public MemoryListener {
   // NIC.
   static constexpr size_t kMaxPlacements = 4096;
   // Packets of requests that follow each other of which one asks for an acknowledgement.
-  static constexpr uint32_t kMostUnasked = 16;
+  static constexpr uint32_t kMostUnasked = 32;
   static constexpr uint64_t kNoPsn = ~uint64_t{0};
   static constexpr uint64_t kFetchTicket = uint64_t{1} << 63;  // and that of FetchAhead
 

