@@ -327,6 +327,7 @@ void Requester::write_headers(const Wqe& wqe, const Part& part, Packet* packet, 
 
 Packet* Requester::sent(Packet* packet, TimeNs now) {
   Wqe& wqe = queue_.at(cursor_);
+  if (next_ == unacknowledged_) asked_at_ = now;
   bool acknowledge = wants_acknowledge(wqe, now);
   write_headers(wqe, {next_, wqe.end_psn(), acknowledge}, packet, now);
   if (acknowledge && next_ >= frontier_) qp_.congestion().request_sent(next_, now);

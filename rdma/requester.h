@@ -220,7 +220,7 @@ class Requester final : public MemoryListener {
   uint64_t cursor_ = 0;            // the queue position that next_ belongs to
   uint64_t octets_begun_ = 0;      // of the requests that have
   uint32_t since_request_ = 0;     // packets since the last one that asked for an acknowledgement
-  TimeNs asked_at_ = 0;            // when that was sent
+  TimeNs asked_at_ = 0;            // when that was sent, or the first packet of all in flight
   uint64_t unasked_end_ = kNoPsn;  // the last of a message, since then
   uint64_t must_ask_ = kNoPsn;
   uint32_t data_begun_ = 0;  // READs and atomics in the queue that have begun
