@@ -98,11 +98,12 @@ coproc python3 -c 'import socket, sys
 end = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 end.connect(sys.argv[1])
 print("in", flush=True); sys.stdin.readline()' "$uapi"
+inside=$COPROC_PID  # the shell forgets it when that has ended
 read -r line <&"${COPROC[0]}"
 fusermount3 -u "$mnt"
 await gone
 echo >&"${COPROC[1]}"
-wait "$COPROC_PID"
+wait "$inside"
 
 # A directory whose path is longer than a socket's may be.
 long=$dir/$(printf '%0100d' 0)
@@ -152,6 +153,7 @@ await gone
 mounted
 coproc "$ROCEFS" enter -m "$mnt" sh -c 'ls /dev/infiniband | xargs; '"python3 $lib/seqpacket.py connect /sys/kernel/debug/rocefs/uapi"';
   read line; cat /sys/class/infiniband/mb_0/fw_ver; until [ "$('"python3 $lib/seqpacket.py connect /sys/kernel/debug/rocefs/uapi"')" = ECONNREFUSED ]; do :; done; echo refused; read line'
+inside=$COPROC_PID
 said() { read -r line <&"${COPROC[0]}"; echo "$line"; }
 expect "rdma_cm umad0 umad1 uverbs0 uverbs1" "$(said)" "entered: /dev/infiniband"
 expect ok "$(said)" "entered: connect"
@@ -161,7 +163,7 @@ expect 1.0.0 "$(said)" "entered, and unmounted outside"
 expect refused "$(said)" "entered, and unmounted outside: connect"
 [ -n "$(daemon_pid)" ] || fail "it ended while a command was inside"
 echo >&"${COPROC[1]}"
-wait "$COPROC_PID"
+wait "$inside"
 await gone
 
 # An ordinary user, and the root of a user namespace, with a /dev/fuse that they may open.
