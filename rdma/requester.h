@@ -222,9 +222,9 @@ class Requester final : public MemoryListener {
   uint32_t since_request_ = 0;     // packets since the last one that asked for an acknowledgement
   TimeNs asked_at_ = 0;            // when that was sent, or the first packet of all in flight
   uint64_t unasked_end_ = kNoPsn;  // the last of a message, since then
-  uint64_t must_ask_ = kNoPsn;
-  uint32_t data_begun_ = 0;  // READs and atomics in the queue that have begun
-  uint32_t data_asked_ = 0;  // those among them before the cursor
+  uint64_t must_ask_ = kNoPsn;     // sent once more, to ask: what was to follow it does not
+  uint32_t data_begun_ = 0;        // READs and atomics in the queue that have begun
+  uint32_t data_asked_ = 0;        // those among them before the cursor
   uint8_t retries_left_ = 0;
   uint8_t rnr_retries_left_ = 0;
   bool rnr_waiting_ = false;
