@@ -1,10 +1,12 @@
-// A knob's open + read to the end + close, as cat does it, against the same on real sysfs.
+// A knob's open + read to the end + close, as cat does it, against the same on real sysfs, and on a
+// FUSE server that does nothing else.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <memory>
 
+#include "test/bench/bare_fuse.h"
 #include "test/bench/bench.h"
 #include "test/bench/benches.h"
 #include "test/bench/mount.h"
@@ -41,8 +43,9 @@ double turn_us(const std::string& path, int turns) {
 }  // namespace
 
 void bench_files(Table& table) {
+  BareFuse bare(0);
   Mount same(0), other(1);
-  if (!same.up() || !other.up()) return;
+  if (!bare.up() || !same.up() || !other.up()) return;
   pin(0);
   constexpr int kReal = 4000, kFuse = 700;
   std::vector<double> us = interleave(
@@ -50,16 +53,21 @@ void bench_files(Table& table) {
       {[] { return turn_us(kRealClass, kReal); }, [&] { return turn_us(same.at(kClass), kFuse); },
        [&] { return turn_us(other.at(kClass), kFuse); }, [] { return turn_us(kRealPlain, kReal); },
        [&] { return turn_us(same.at(kPlain), kFuse); },
-       [&] { return turn_us(other.at(kPlain), kFuse); }});
-  auto row = [&](const char* figure, double measured, double real) {
-    return Row{figure, fmt::format("{:.2f} us", measured), fmt::format("{:.2f} us sysfs", real),
-               fmt::format("{:.2f}", measured / real), ""};
+       [&] { return turn_us(other.at(kPlain), kFuse); },
+       [&] { return turn_us(bare.file(), kFuse); }});
+  auto row = [](const char* figure, double measured, double reference, const char* what) {
+    return Row{figure, fmt::format("{:.2f} us", measured),
+               fmt::format("{:.2f} us {}", reference, what),
+               fmt::format("{:.2f}", measured / reference), ""};
   };
-  table.push_back(judged(row("open+read+close, class/infiniband, one CPU", us[1], us[0]),
+  table.push_back(judged(row("open+read+close, class/infiniband, one CPU", us[1], us[0], "sysfs"),
                          us[1] / us[0], Bound::kAtMost, 5.5, ""));
-  table.push_back(row("  two CPUs", us[2], us[0]));
-  table.push_back(row("open+read+close, links/, one CPU", us[4], us[3]));
-  table.push_back(row("  two CPUs", us[5], us[3]));
+  table.push_back(row("  two CPUs", us[2], us[0], "sysfs"));
+  table.push_back(row("open+read+close, links/, one CPU", us[4], us[3], "sysfs"));
+  table.push_back(row("  two CPUs", us[5], us[3], "sysfs"));
+  table.push_back(row("  a bare FUSE server, one CPU", us[6], us[3], "sysfs"));
+  table.push_back(judged(row("  beside that bare server", us[4], us[6], "bare FUSE"), us[4] / us[6],
+                         Bound::kAtMost, 1.2, ""));
 }
 
 }  // namespace rocefs::bench
