@@ -54,6 +54,7 @@ TEST_CASE("uplink addresses: a port is down as long as its interface is, and tra
   CHECK(!link_up(near));
   CHECK(link_up(near, "mb_1"));
   CHECK(near.counters().link_downed.get() == 1);
+  CHECK(wire.far.comes([&] { return !link_up(wire.far); }));
   near.post(near.request(SendOp::kWrite, wire.far, 0, 0, 20'000));
   CHECK(near.comes([&] { return near.counters().port_xmit_discards.get() >= 5; }));
   network.set_up(true);

@@ -263,10 +263,10 @@ TEST_CASE("uplink: who takes over a mount goes on without its port, and binds it
   auto other = open_udp(address, UdpUse::kReceive);
   REQUIRE(other);
   Host host(loopback_address(43), Uplink::At::kTakeover, &saved);
-  host.run_control();
-  std::string ip = loopback_address(43);
   CHECK(host.uplink().addresses().empty());
   CHECK(host.uplink().counters().rx_unbound.get() == 1);
+  host.run_control();
+  std::string ip = loopback_address(43);
   CHECK(host.says("uplink: " + ip + ": UDP port 4791 of " + ip + " is in use; mb_0 is down"));
   CHECK(!host.device().port().carrier());
   CHECK(host.fabric->port("mb_1")->carrier());
