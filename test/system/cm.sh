@@ -93,6 +93,26 @@ pkill -KILL -P "$server"
 wait "$server" "$client" || true
 await no_ids
 
+# The worker dies under a connection: who has a channel to it is told at once. The far end may just wait
+# for a message, as it would for a machine that has lost power. There is no wait for the next connection.
+port=$((port + 1))
+serve rping -s -p $port -C 1000000
+timeout -k 5 60 "${afar[@]}" rping -c -a 10.9.0.1 -p $port -C 1000000 >"$dir/client" 2>&1 &
+client=$!
+await connected
+kill -KILL "$(worker_pid)"
+status=0
+wait "$server" || status=$?
+case $status in 0|124|137) fail "a worker that died: status $status"$'\n'"$(both)" ;; esac
+grep -qE "Failed to get cq event|Input/output error" "$dir/server" || fail "a worker that died: $(both)"
+kill $client
+wait $client || true
+await no_ids
+port=$((port + 1))
+serve rping -s -p $port -C 2
+ask "${afar[@]}" rping -c -a 10.9.0.1 -p $port -C 2
+served
+
 # Nobody there: said before the first REQ would be sent again.
 if timeout 20 "${afar[@]}" rping -c -a 10.9.0.1 -p 1 -C 1 >"$dir/client" 2>&1; then fail "nobody listens, and yet"; fi
 grep -q "RDMA_CM_EVENT_REJECTED" "$dir/client" || fail "rejected: $(cat "$dir/client")"
