@@ -126,7 +126,7 @@ bool Injector::take(InjectedFault& fault, Packet* packet) {
       return true;
     case InjectAction::kDuplicate:
       fault.fired.add();
-      hold(copy(*packet), spec.delay);
+      hold(copy_of(pool_, *packet), spec.delay);
       return false;
     case InjectAction::kReorder: {
       fault.fired.add();
@@ -200,16 +200,6 @@ void Injector::Held::on_due(TimeNs now) {
 }
 
 // Nobody is told of a copy's end: the packet itself is heard of.
-Packet* Injector::copy(const Packet& packet) {
-  Packet* twin = pool_.acquire();
-  twin->header = packet.header;
-  twin->header_len = packet.header_len;
-  twin->payload = packet.payload;
-  twin->sealed = packet.sealed;
-  if (packet.frame) pool_.attach_frame(twin)->bytes = packet.frame->bytes;
-  return twin;
-}
-
 // To the far end, and behind it what waited for it to pass.
 void Injector::pass(Packet* packet, TimeNs now) {
   uint32_t qpn = qpn_of(*packet);

@@ -113,7 +113,6 @@ class Injector final : public LinkSink {
   bool take(InjectedFault& fault, Packet* packet);
   void corrupt(InjectedFault& fault, Packet* packet);
   Held& hold(Packet* packet, TimeNs delay);
-  Packet* copy(const Packet& packet);
   void pass(Packet* packet, TimeNs now);
   void settle();
 

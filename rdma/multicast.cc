@@ -6,19 +6,6 @@
 
 namespace rocefs {
 
-Packet* copy_of(const Packet& packet, PacketPool& pool) {
-  Packet* copy = pool.acquire();
-  copy->header = packet.header;
-  copy->header_len = packet.header_len;
-  copy->payload = packet.payload;
-  copy->sealed = packet.sealed;
-  if (packet.payload.kind == Payload::Kind::kFrame) {
-    size_t behind = packet.wire_length() - packet.header_len;
-    std::memcpy(pool.attach_frame(copy)->bytes.data(), packet.frame->bytes.data(), behind);
-  }
-  return copy;
-}
-
 Result<bool> MulticastGroups::attach(const Ip& group, uint32_t qpn) {
   if (!is_multicast(group)) return Error{EINVAL, "the GID is no multicast group's"};
   std::vector<uint32_t>& members = groups_[group];

@@ -23,8 +23,6 @@ inline bool is_multicast(const Packet& packet) {
   bool ipv6 = packet.header[0] >> 4 == 6;
   return ipv6 ? packet.header[24] == 0xff : packet.header[16] >> 4 == 14;
 }
-// The same packet once more, of nobody's request.
-Packet* copy_of(const Packet& packet, PacketPool& pool);
 
 // Core thread.
 class MulticastGroups {

@@ -94,4 +94,19 @@ bool materialize(PacketPool& pool, Packet* packet) {
   return true;
 }
 
+Packet* copy_of(PacketPool& pool, const Packet& packet) {
+  Packet* copy = pool.acquire();
+  copy->header = packet.header;
+  copy->header_len = packet.header_len;
+  copy->payload = packet.payload;
+  copy->sealed = packet.sealed;
+  if (const uint8_t* bytes = payload_bytes(packet)) {
+    size_t behind = packet.wire_length() - packet.header_len;
+    size_t length = packet.sealed ? behind : packet.payload.length;
+    std::memcpy(pool.attach_frame(copy)->bytes.data(), bytes, length);
+    copy->payload.kind = Payload::Kind::kFrame;
+  }
+  return copy;
+}
+
 }  // namespace rocefs

@@ -143,4 +143,8 @@ bool seal_into(const Packet& packet, uint8_t* out);
 // ICRC, so that the packet is the bytes that leave the NIC. False when the reference is stale.
 bool materialize(PacketPool& pool, Packet* packet);
 
+// The same packet once more, of nobody's request: its payload is its own, because what the
+// original's refers to may change when that has been delivered.
+Packet* copy_of(PacketPool& pool, const Packet& packet);
+
 }  // namespace rocefs

@@ -84,7 +84,7 @@ Packet* Port::pull(TimeNs now) {
   if (is_multicast(*packet)) {
     counters_.multicast_xmit_packets.add();
     looped_.push(
-        copy_of(*packet, device_.fabric().pool()));  // the network brings it to others only
+        copy_of(device_.fabric().pool(), *packet));  // the network brings it to others only
     if (!loop_.scheduled()) device_.fabric().scheduler().after(loop_, 0);
   } else {
     counters_.unicast_xmit_packets.add();
@@ -226,7 +226,7 @@ void Port::deliver_to_group(Packet* packet, TimeNs now) {
   bool named = headers.dest_qpn() == kMulticastQpn;
   for (uint32_t number : device_.groups().members(destination_of(*packet).ip)) {
     Qp* qp = named ? find_qp(number, *packet, headers) : nullptr;
-    if (qp) deliver(*qp, copy_of(*packet, pool), now);
+    if (qp) deliver(*qp, copy_of(pool, *packet), now);
   }
   pool.release(packet);
 }

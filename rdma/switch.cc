@@ -129,7 +129,7 @@ std::optional<size_t> Switch::route(const Packet& packet) const {
 
 void Switch::flood(PortUnit& from, Packet* packet, TimeNs now) {
   for (uint16_t port : flood_) {
-    if (port != from.index) enqueue(&from, *ports_[port], copy_of(*packet, pool_), now);
+    if (port != from.index) enqueue(&from, *ports_[port], copy_of(pool_, *packet), now);
   }
   pool_.release(packet);
 }

@@ -71,6 +71,25 @@ Topology two_ways() {
 
 }  // namespace
 
+TEST_CASE(
+    "multicast: what arrives is what was sent, whatever the sender does after its completion") {
+  World world(1, two_ways());
+  Member sender(world.device("h1")), near(world.device("h2")), far(world.device("h3"));
+  for (Member* member : {&sender, &near, &far}) member->attach();
+  uint8_t* sent = sender.memory->bytes().data() + 2048;
+  std::memset(sent, 7, 10);
+  sender.send();
+  std::array<Completion, 16> done;
+  while (sender.sends.poll(done) == 0) REQUIRE(world.scheduler.run_one(kSecond));
+  std::memset(sent, 9, 10);
+  REQUIRE(world.run_idle());
+  for (Member* member : {&sender, &near, &far}) {
+    REQUIRE(member->received() == 1);
+    CHECK(member->memory->bytes()[kGrhLen] == 7);
+    CHECK(member->memory->bytes()[kGrhLen + 9] == 7);
+  }
+}
+
 TEST_CASE("multicast: each queue pair that is attached gets a datagram once, over all switches") {
   World world(1, two_ways());
   Member sender(world.device("h1")), idle(world.device("h1")), near(world.device("h2")),
