@@ -35,7 +35,11 @@ done
 LOAD
 loads=()
 first=$((30000 + $$ % 10000))
-start_load() { setsid "${verbs[@]}" bash "$dir/load" $((first + ${#loads[@]})) "$@" & loads+=($!); }
+trap 'kill -TERM "${loads[@]}" 2>/dev/null; unmount' EXIT
+start_load() {
+  setsid "${verbs[@]}" bash "$dir/load" $((first + ${#loads[@]})) "$@" 2>/dev/null &
+  loads+=($!)
+}
 start_load ib_write_bw -q 4
 start_load ib_send_bw -s 4096
 start_load ib_read_bw -s 1048576
@@ -46,7 +50,7 @@ kill_one() {
   local running
   mapfile -t running < <(pgrep -x "ib_(write|send|read|atomic)_bw" -s "$(IFS=,; echo "${loads[*]}")")
   [ ${#running[@]} -gt 0 ] || return 0
-  kill -KILL "${running[RANDOM % ${#running[@]}]}" 2>/dev/null && killed=$((killed + 1))
+  if kill -KILL "${running[RANDOM % ${#running[@]}]}" 2>/dev/null; then killed=$((killed + 1)); fi
 }
 end=$((SECONDS + ${ROCEFS_KILL_SECONDS:-3}))
 rounds=0 longest=0
