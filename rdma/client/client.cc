@@ -199,6 +199,8 @@ Result<void> Client::execute(const rocefs_request& request, Attachment& attachme
       return {};
     case ROCEFS_OP_DEALLOC_PD:
       return dealloc_pd(request.u.handle);
+    case ROCEFS_OP_SHARE_MR:
+      return share_mr(request.u.reg_mr, attachment, answer);
     case ROCEFS_OP_DEREG_MR:
       return dereg_mr(request.u.handle);
     case ROCEFS_OP_CREATE_CQ:

@@ -226,7 +226,9 @@ class Client final : public DeviceClient {
   Result<void> attach_multicast(const rocefs_multicast& wanted);
   Result<void> detach_multicast(const rocefs_multicast& wanted);
   void reg_mr(const rocefs_reg_mr& wanted, Reply reply);
-  Result<void> add_region(const rocefs_reg_mr& wanted, rocefs_answer& answer);
+  Result<void> share_mr(const rocefs_reg_mr& wanted, Attachment& attachment, rocefs_answer& answer);
+  Result<void> add_region(const rocefs_reg_mr& wanted, std::shared_ptr<Memory> memory,
+                          rocefs_answer& answer);
   // What is under way in the client's memory has ended when `reply` is called.
   void rereg_mr(const rocefs_rereg_mr& wanted, Reply reply);
   Result<void> change_region(const rocefs_rereg_mr& wanted, rocefs_answer& answer);

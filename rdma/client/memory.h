@@ -1,9 +1,13 @@
-// ClientMemory: registered memory of a client's process.
+// The registered memory of a client: ClientMemory is its process's, moved by the copy thread;
+// SharedClientMemory are pages that it shares with the engine.
 #pragma once
 
+#include <atomic>
+#include <cstring>
 #include <memory>
 #include <utility>
 
+#include "core/shared_memory.h"
 #include "rdma/client/process.h"
 #include "rdma/memory.h"
 
@@ -34,6 +38,50 @@ class ClientMemory final : public Memory {
  private:
   const std::shared_ptr<Process> process_;
   const uint64_t address_;
+};
+
+// What the client does to the bytes meanwhile is its own affair: no decision rests on them.
+class SharedClientMemory final : public Memory {
+ public:
+  SharedClientMemory(std::shared_ptr<Process> process, std::shared_ptr<SharedMemory> memory)
+      : process_(std::move(process)), memory_(std::move(memory)) {}
+  // To unmap much takes long: that is not for the core.
+  ~SharedClientMemory() override {
+    process_->run([memory = std::move(memory_)]() mutable {
+      memory.reset();
+      return Task();
+    });
+  }
+
+  uint8_t* direct() override { return memory_->data(); }
+  Outcome write(uint64_t offset, std::span<const uint8_t> source, MemoryListener&,
+                uint64_t) override {
+    if (!source.empty()) std::memmove(direct() + offset, source.data(), source.size());
+    return Outcome::kDone;
+  }
+  Outcome read(uint64_t offset, std::span<uint8_t> into, MemoryListener&, uint64_t) override {
+    if (!into.empty()) std::memcpy(into.data(), direct() + offset, into.size());
+    return Outcome::kDone;
+  }
+  // The client may be at the same number, by atomic instructions of its own. Where its IOVA puts a
+  // number across words, it may not.
+  Outcome atomic(uint64_t offset, const AtomicOperation& operation, uint64_t& original,
+                 MemoryListener& listener, uint64_t ticket) override {
+    if (offset % sizeof original != 0) {
+      read(offset, {reinterpret_cast<uint8_t*>(&original), sizeof original}, listener, ticket);
+      uint64_t next = operation.result(original);
+      return write(offset, {reinterpret_cast<uint8_t*>(&next), sizeof next}, listener, ticket);
+    }
+    std::atomic_ref number(*reinterpret_cast<uint64_t*>(direct() + offset));
+    original = number.load();
+    while (!number.compare_exchange_weak(original, operation.result(original))) {
+    }
+    return Outcome::kDone;
+  }
+
+ private:
+  const std::shared_ptr<Process> process_;
+  std::shared_ptr<SharedMemory> memory_;
 };
 
 }  // namespace rocefs

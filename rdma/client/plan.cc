@@ -1,4 +1,4 @@
-// How the rings of a queue lie in the memory that is shared with its client.
+// How what is shared with a client lies in its memory: the rings of a queue, the pages of a region.
 #include <bit>
 #include <cerrno>
 
@@ -66,6 +66,15 @@ Result<rocefs_created> plan_qp(const rocefs_create_qp& wanted) {
   return made;
 }
 
+Result<rocefs_created> plan_region(uint64_t length) {
+  if (length == 0 || length % kPage != 0) {
+    return errorf(EINVAL, "a shared region of {} bytes: only whole pages can be shared", length);
+  }
+  rocefs_created made{};
+  made.size = length;
+  return made;
+}
+
 }  // namespace
 
 Result<rocefs_created> plan(const rocefs_request& request) {
@@ -78,6 +87,8 @@ Result<rocefs_created> plan(const rocefs_request& request) {
       return plan_srq(request.u.create_srq);
     case ROCEFS_OP_CREATE_QP:
       return plan_qp(request.u.create_qp);
+    case ROCEFS_OP_SHARE_MR:
+      return plan_region(request.u.reg_mr.length);
   }
   return rocefs_created{};
 }

@@ -33,19 +33,29 @@ void Client::reg_mr(const rocefs_reg_mr& wanted, Reply reply) {
   populate(wanted.address, wanted.length,
            [this, wanted, reply = std::move(reply)](bool populated) mutable {
              rocefs_answer answer{};
-             Result<void> added = populated ? add_region(wanted, answer) : Result<void>(kNoMemory);
+             Result<void> added = kNoMemory;
+             if (populated) {
+               auto memory = std::make_shared<ClientMemory>(process_, wanted.address);
+               added = add_region(wanted, std::move(memory), answer);
+             }
              reply(added ? answer : refusal(added.error()));
            });
 }
 
-Result<void> Client::add_region(const rocefs_reg_mr& wanted, rocefs_answer& answer) {
+Result<void> Client::share_mr(const rocefs_reg_mr& wanted, Attachment& attachment,
+                              rocefs_answer& answer) {
+  auto memory = std::make_shared<SharedClientMemory>(process_, std::move(attachment.memory));
+  return add_region(wanted, std::move(memory), answer);
+}
+
+Result<void> Client::add_region(const rocefs_reg_mr& wanted, std::shared_ptr<Memory> memory,
+                                rocefs_answer& answer) {
   if (!device_) return Error{ENODEV, "the device has left"};
   Pd* pd = pds_.find(wanted.pd);
   if (!pd) return no_such("protection domain", wanted.pd);
   if (mrs_.full()) return Error{ENOMEM, "too many regions"};
   Result<uint8_t> access = access_of(wanted.access);
   if (!access) return access.error();
-  auto memory = std::make_shared<ClientMemory>(process_, wanted.address);
   Result<uint32_t> key =
       device_->memory().add(std::move(memory), wanted.iova, wanted.length, pd->number, *access);
   if (!key) return key.error();

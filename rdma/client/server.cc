@@ -62,7 +62,9 @@ struct ClientServer::Connection {
   bool opened = false;     // and has it
   bool answering = false;  // one request at a time
   bool dropped = false;
-  std::shared_ptr<std::atomic<size_t>> ring_bytes = std::make_shared<std::atomic<size_t>>(0);
+  using Bytes = std::shared_ptr<std::atomic<size_t>>;  // of memory that is shared with it
+  Bytes ring_bytes = std::make_shared<std::atomic<size_t>>(0);
+  Bytes region_bytes = std::make_shared<std::atomic<size_t>>(0);
 };
 
 Result<std::unique_ptr<ClientServer>> ClientServer::create(Engine& engine, Fabric& fabric,
@@ -215,9 +217,14 @@ Result<Client::Attachment> ClientServer::prepare(Connection& connection,
   if (!layout) return layout.error();
   attachment.layout = *layout;
   if (layout->size == 0) return attachment;
-  auto used = connection.ring_bytes;
-  if (*used + layout->size > kMaxRingBytes) return Error{ENOMEM, "too much memory for its queues"};
-  auto memory = SharedMemory::create("rocefs-queue", layout->size, SharedMemory::Others::kWrite);
+  bool region = request.op == ROCEFS_OP_SHARE_MR;
+  Connection::Bytes used = region ? connection.region_bytes : connection.ring_bytes;
+  size_t most = region ? kMaxRegionBytes : kMaxRingBytes;
+  if (layout->size > most - *used) {
+    return errorf(ENOMEM, "too much memory for its {}", region ? "shared regions" : "queues");
+  }
+  auto memory = SharedMemory::create(region ? "rocefs-region" : "rocefs-queue", layout->size,
+                                     SharedMemory::Others::kWrite);
   if (!memory) return memory.error();
   *used += layout->size;
   auto let_go = [used](SharedMemory* gone) {

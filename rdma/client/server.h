@@ -55,6 +55,7 @@ class ClientServer {
   static constexpr size_t kMaxClients = 256;
   static constexpr size_t kMaxSockets = 1100;  // of one client: its channels, and some that close
   static constexpr size_t kMaxRingBytes = size_t{512} << 20;  // of one client
+  static constexpr size_t kMaxRegionBytes = size_t{4} << 30;  // of one client: its shared regions
 
   ClientServer(Engine& engine, PollLoop& loop, std::unique_ptr<Clients> clients, Log log);
   void accept();
@@ -85,7 +86,8 @@ class ClientServer {
   std::vector<std::weak_ptr<Process>> gone_;  // until their copy threads have ended
 };
 
-// The queues that a request asks for, laid out in their memory. EINVAL for what is past the limits.
+// The queues or pages that a request asks for, laid out in their memory. EINVAL for what is past
+// the limits.
 Result<rocefs_created> plan(const rocefs_request& request);
 
 }  // namespace rocefs

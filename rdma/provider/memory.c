@@ -3,6 +3,15 @@
 #include <stdlib.h>
 
 #include "rdma/provider/rocefs.h"
+#include "rdma/provider/shared_pages.h"
+
+struct rocefs_mr {
+  struct verbs_mr verbs;
+  struct rocefs_shared_pages pages;
+};
+static struct rocefs_mr* rocefs_mr_of(struct verbs_mr* mr) {
+  return ROCEFS_CONTAINER(mr, struct rocefs_mr, verbs);
+}
 
 struct ibv_pd* rocefs_alloc_pd(struct ibv_context* context) {
   struct rocefs_request request = {.op = ROCEFS_OP_ALLOC_PD};
@@ -27,6 +36,21 @@ int rocefs_dealloc_pd(struct ibv_pd* pd) {
   return error;
 }
 
+/* A region of shared pages; an errno, and nothing has changed. */
+static int share(struct rocefs_context* context, struct rocefs_mr* mr,
+                 struct rocefs_request* request, struct rocefs_answer* answer) {
+  void* address = (void*)(uintptr_t)request->u.reg_mr.address;
+  size_t length = request->u.reg_mr.length;
+  if (!rocefs_can_share(address, length)) return EINVAL;
+  request->op = ROCEFS_OP_SHARE_MR;
+  int fd;
+  int error = rocefs_request_passing(context, request, -1, answer, &fd, 1);
+  if (error || !(error = rocefs_share_pages(&mr->pages, address, length, fd))) return error;
+  struct rocefs_request undo = {.op = ROCEFS_OP_DEREG_MR, .u.handle = answer->u.mr.handle};
+  rocefs_request(context, &undo, NULL);
+  return error;
+}
+
 struct ibv_mr* rocefs_reg_mr(struct ibv_pd* pd, void* address, size_t length, uint64_t iova,
                              int access) {
   struct rocefs_request request = {.op = ROCEFS_OP_REG_MR,
@@ -36,19 +60,24 @@ struct ibv_mr* rocefs_reg_mr(struct ibv_pd* pd, void* address, size_t length, ui
                                                 .length = length,
                                                 .iova = iova}};
   struct rocefs_answer answer;
-  struct verbs_mr* mr = calloc(1, sizeof *mr);
+  struct rocefs_context* context = rocefs_context_of(pd->context);
+  struct rocefs_mr* mr = calloc(1, sizeof *mr);
   if (!mr) return NULL;
-  int error = rocefs_request(rocefs_context_of(pd->context), &request, &answer);
+  int error = share(context, mr, &request, &answer);
+  if (error) { /* as any other */
+    request.op = ROCEFS_OP_REG_MR;
+    error = rocefs_request(context, &request, &answer);
+  }
   if (error) {
     free(mr);
     errno = error;
     return NULL;
   }
-  mr->access = access;
-  mr->ibv_mr.handle = answer.u.mr.handle;
-  mr->ibv_mr.lkey = answer.u.mr.lkey;
-  mr->ibv_mr.rkey = answer.u.mr.rkey;
-  return &mr->ibv_mr;
+  mr->verbs.access = access;
+  mr->verbs.ibv_mr.handle = answer.u.mr.handle;
+  mr->verbs.ibv_mr.lkey = answer.u.mr.lkey;
+  mr->verbs.ibv_mr.rkey = answer.u.mr.rkey;
+  return &mr->verbs.ibv_mr;
 }
 
 /* libibverbs sets ibv_mr's pd, addr and length; with the latter, requests name the memory by its
@@ -68,6 +97,7 @@ int rocefs_rereg_mr(struct verbs_mr* mr, int flags, struct ibv_pd* pd, void* add
   struct rocefs_answer answer;
   int error = rocefs_request(rocefs_context_of(mr->ibv_mr.context), &request, &answer);
   if (error) return error;
+  if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) rocefs_unshare_pages(&rocefs_mr_of(mr)->pages);
   if (flags & IBV_REREG_MR_CHANGE_ACCESS) mr->access = access;
   mr->ibv_mr.lkey = answer.u.mr.lkey;
   mr->ibv_mr.rkey = answer.u.mr.rkey;
@@ -78,6 +108,8 @@ int rocefs_dereg_mr(struct verbs_mr* mr) {
   struct rocefs_request request = {.op = ROCEFS_OP_DEREG_MR, .u.handle = mr->ibv_mr.handle};
   struct rocefs_context* context = rocefs_context_of(mr->ibv_mr.context);
   int error = rocefs_destroy_error(context, rocefs_request(context, &request, NULL));
-  if (!error) free(mr);
-  return error;
+  if (error) return error;
+  rocefs_unshare_pages(&rocefs_mr_of(mr)->pages);
+  free(rocefs_mr_of(mr));
+  return 0;
 }

@@ -22,6 +22,8 @@
 
 #include <stdint.h>
 
+#include "rdma/uapi/pcc.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -245,23 +247,11 @@ enum rocefs_op {
   ROCEFS_OP_DEALLOC_MW,
   ROCEFS_OP_ATTACH_MCAST,
   ROCEFS_OP_DETACH_MCAST,
+  /* Like REG_MR, but the region's bytes are a new memfd's, in answer, of so many whole pages,
+   * zeroed: the engine reads and writes them itself. The client maps it where the region is to be.
+   */
+  ROCEFS_OP_SHARE_MR,
   ROCEFS_OP_COUNT
-};
-
-/* A program that sets the windows of a device itself (PCC in host mode) says none of those, HELLO
- * neither: it begins with CLAIM, and what it claimed is let go of with its socket. Nobody touches
- * its memory. */
-enum rocefs_pcc_op {
-  /* First, once. EBUSY: the device's windows are another's, or the card runs an algorithm. */
-  ROCEFS_OP_PCC_CLAIM = 64,
-  /* In answer: the memfds of the signals page and of a new control page (registers.h). From now on
-   * its windows count. */
-  ROCEFS_OP_PCC_RUN,
-  /* They no longer do. */
-  ROCEFS_OP_PCC_STOP,
-  /* A line for the kernel log. It alone is not answered. */
-  ROCEFS_OP_PCC_LOG,
-  ROCEFS_OP_PCC_END
 };
 
 /* What the two event sockets carry (SOCK_SEQPACKET): for a completion the CQ's cookie, eight bytes,
@@ -278,22 +268,6 @@ struct rocefs_hello {
   char device[64];
   char comm[16];
   uint64_t probe; /* an address where ROCEFS_UAPI_MAGIC stands, to try the access */
-};
-
-struct rocefs_pcc_claim {
-  uint32_t magic;
-  uint32_t version;
-  char device[64];
-  char comm[16];
-};
-
-struct rocefs_pcc_run {
-  uint32_t pollers; /* for people */
-};
-
-struct rocefs_pcc_log {
-  uint32_t level; /* mango_log_level_e: 0 error to 3 debug */
-  char text[236]; /* with a NUL if it is shorter */
 };
 
 struct rocefs_device_attr {

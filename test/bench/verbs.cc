@@ -142,6 +142,14 @@ std::vector<double> perftest(const Mount& mount, const Command& tool) {
   return last;
 }
 
+// The same by programs that share their regions with the engine.
+std::vector<double> sharing(const Mount& mount, const Command& tool) {
+  ::setenv("ROCEFS_SHARE_REGIONS", "1", 1);
+  std::vector<double> numbers = perftest(mount, tool);
+  ::unsetenv("ROCEFS_SHARE_REGIONS");
+  return numbers;
+}
+
 // CPU time of the daemon's threads, in microseconds: all of them with those that have ended, or
 // only those that move no memory.
 double cpu_us(pid_t worker, bool copies) {
@@ -265,20 +273,24 @@ Libfabric libfabric(size_t message) {
 void bandwidth(const Mount& mount, size_t message, Table& table) {
   const size_t messages = 1024 * kMost / message;
   std::vector<double> core, copies;
+  const Command tool{"ib_write_bw", "-s", std::to_string(message), "-n", std::to_string(messages)};
+  auto mbps_of = [](const std::vector<double>& numbers) {
+    return numbers.size() < 5 ? 0.0 : numbers[3] * 1.048576;  // perftest counts by 2^20
+  };
   auto measured = [&] {
     double core_before = cpu_us(mount.worker(), false), all_before = cpu_us(mount.worker(), true);
-    auto numbers = perftest(
-        mount, {"ib_write_bw", "-s", std::to_string(message), "-n", std::to_string(messages)});
+    double reached = mbps_of(perftest(mount, tool));
     double of_core = cpu_us(mount.worker(), false) - core_before;
     double of_all = cpu_us(mount.worker(), true) - all_before;
     core.push_back(of_core / static_cast<double>(messages));
     copies.push_back((of_all - of_core) / static_cast<double>(messages));
-    return numbers.size() < 5 ? 0.0 : numbers[3] * 1.048576;  // perftest counts by 2^20
+    return reached;
   };
   (void)measured();
   core.clear(), copies.clear();
   std::vector<double> mbps = interleave(
-      5, {measured, [&] { return moved_mbps(message); }, [&] { return copied_mbps(message); }});
+      5, {measured, [&] { return moved_mbps(message); }, [&] { return copied_mbps(message); },
+          [&] { return mbps_of(sharing(mount, tool)); }});
   auto row = [&](const std::string& figure, std::optional<double> reference, const char* what) {
     std::string beside = reference ? fmt::format("{:.0f} MB/s{}", *reference, what) : what;
     return Row{figure, "", beside, reference ? fmt::format("{:.2f}", mbps[0] / *reference) : "",
@@ -294,20 +306,28 @@ void bandwidth(const Mount& mount, size_t message, Table& table) {
     table.push_back({fmt::format("  CPU per message: {}", figure),
                      fmt::format("{:.1f} us", median(us)), "", "", ""});
   }
+  table.push_back({"  regions shared with the engine", fmt::format("{:.0f} MB/s", mbps[3]),
+                   fmt::format("{:.0f} MB/s readv+writev", mbps[1]),
+                   fmt::format("{:.2f}", mbps[3] / mbps[1]), ""});
 }
 
 void latency(const Mount& mount, Table& table) {
-  auto measured = [&](const char* tool) {
-    return [&mount, tool] {
-      auto numbers = perftest(mount, {tool, "-s", "8", "-n", "2000"});
+  auto measured = [&](const char* tool, auto run) {
+    return [&mount, tool, run] {
+      auto numbers = run(mount, {tool, "-s", "8", "-n", "2000"});
       return numbers.size() < 6 ? 0.0 : numbers[4];
     };
   };
-  std::vector<double> us =
-      interleave(5, {measured("ib_write_lat"), measured("ib_send_lat"), woken_us});
-  for (auto [tool, at] : {std::pair("ib_write_lat", us[0]), std::pair("ib_send_lat", us[1])}) {
-    table.push_back({fmt::format("{} 8 B, median", tool), fmt::format("{:.1f} us", at),
-                     fmt::format("{:.1f} us futex", us[2]), fmt::format("{:.1f}", at / us[2]), ""});
+  std::vector<double> us = interleave(
+      5, {measured("ib_write_lat", perftest), measured("ib_send_lat", perftest),
+          measured("ib_write_lat", sharing), measured("ib_send_lat", sharing), woken_us});
+  constexpr const char* kFigures[] = {"ib_write_lat 8 B, median", "ib_send_lat 8 B, median",
+                                      "  ib_write_lat, shared regions",
+                                      "  ib_send_lat, shared regions"};
+  for (size_t i = 0; i < std::size(kFigures); ++i) {
+    table.push_back({kFigures[i], fmt::format("{:.1f} us", us[i]),
+                     fmt::format("{:.1f} us futex", us[4]), fmt::format("{:.1f}", us[i] / us[4]),
+                     ""});
   }
 }
 

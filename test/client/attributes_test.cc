@@ -134,6 +134,20 @@ TEST_CASE("attributes: of regions and addresses that cannot be") {
     CHECK(client.destroy(ROCEFS_OP_DEREG_MR, made.u.mr.handle).said.error == 0);
   });
 
+  good.op = ROCEFS_OP_SHARE_MR;
+  const Row shared[] = {
+      {"no PD", [](Request& r) { r.u.reg_mr.pd = 7; }, EINVAL},
+      {"write without local write", [](Request& r) { r.u.reg_mr.access = 2; }, EINVAL},
+      {"nothing", [](Request& r) { r.u.reg_mr.length = 0; }, EINVAL},
+      {"half a page", [](Request& r) { r.u.reg_mr.length = 6144; }, EINVAL},
+      {"names past the last one", [](Request& r) { r.u.reg_mr.iova = ~0ull; }, EINVAL},
+      {"more than a client may have", [](Request& r) { r.u.reg_mr.length = 5ull << 30; }, ENOMEM},
+      {"more than there is", [](Request& r) { r.u.reg_mr.length = ~0xfffull; }, ENOMEM},
+  };
+  check_rows(client, good, shared, [&](const rocefs_answer& made) {
+    CHECK(client.destroy(ROCEFS_OP_DEREG_MR, made.u.mr.handle).said.error == 0);
+  });
+
   good = of(ROCEFS_OP_CHECK_ADDRESS);
   good.u.address.is_global = good.u.address.sgid_index = good.u.address.port = 1;
   Ip gid = mapped_ipv4(kFarIp);

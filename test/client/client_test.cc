@@ -103,6 +103,48 @@ TEST_CASE("client: of few bytes that it has copied to the slot none is read from
   CHECK(pair.far_memory[0] == 'm');
 }
 
+TEST_CASE("client: a region of shared pages is the engine's to read and write") {
+  House house;
+  Pair pair(house);
+  TestClient::Region from, to;
+  constexpr size_t kSize = 1 << 20;
+  Mapping near = pair.near.share(pair.near_pd, kSize, from);
+  Mapping far = pair.far.share(pair.far_pd, kSize, to);
+  for (size_t i = 0; i < kSize; ++i) near.at<uint8_t>()[i] = static_cast<uint8_t>(i * 7 + i / 256);
+  rocefs_cqe done;
+  auto run = [&](const rocefs_send_wqe& request) {
+    pair.near.post(pair.near_qp, request);
+    REQUIRE(pair.near_cq.wait(done));
+    CHECK(done.status == 0);
+  };
+  run(rdma_request(ROCEFS_WR_RDMA_WRITE, nullptr, kSize, from.key, nullptr, to.key));
+  CHECK(std::memcmp(near.at<uint8_t>(), far.at<uint8_t>(), kSize) == 0);
+  std::memset(near.at<uint8_t>(), 0, kSize);
+  run(rdma_request(ROCEFS_WR_RDMA_READ, nullptr, kSize, from.key, nullptr, to.key));
+  CHECK(std::memcmp(near.at<uint8_t>(), far.at<uint8_t>(), kSize) == 0);
+  // Both may count at one place.
+  auto& count = *far.at<uint64_t>(64);
+  count = 0;
+  rocefs_send_wqe add = rdma_request(ROCEFS_WR_ATOMIC_FETCH_AND_ADD, nullptr, 8, from.key,
+                                     reinterpret_cast<void*>(64), to.key);
+  add.compare_add = 1;
+  constexpr uint64_t kTimes = 200;
+  std::atomic<bool> enough{false};
+  uint64_t own = 0;
+  std::thread counter([&] {
+    for (; !enough.load(); ++own) std::atomic_ref(count).fetch_add(1);
+  });
+  for (uint64_t i = 0; i < kTimes; ++i) run(add);
+  enough.store(true);
+  counter.join();
+  CHECK(count == own + kTimes);
+  CHECK(pair.near.destroy(ROCEFS_OP_DEREG_MR, from.handle).said.error == 0);
+  pair.near.post(pair.near_qp,
+                 rdma_request(ROCEFS_WR_RDMA_WRITE, nullptr, 64, from.key, nullptr, to.key));
+  REQUIRE(pair.near_cq.wait(done));
+  CHECK(done.status != 0);  // its key is no more
+}
+
 TEST_CASE("client: under the virtual clock there are none") {
   House house(ClockMode::kVirtual);
   TestClient client(house);

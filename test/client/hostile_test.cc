@@ -391,8 +391,10 @@ TEST_CASE("hostile: what is shared can be emptied, but not resized, sealed or ta
   House house;
   Bystander bystander(house, "holes in what is shared");
   Pair pair(house, 8192);
+  TestClient::Region region;
+  Mapping lent = pair.near.share(pair.near_pd, 1 << 20, region);
   int shared[] = {pair.near.page_fd(), pair.near_qp.memory.fd(), pair.near_cq.memory.fd(),
-                  pair.near.engine_page().fd()};
+                  lent.fd(), pair.near.engine_page().fd()};
   for (int fd : shared) {
     CHECK((::ftruncate(fd, 0) == -1 && errno == EPERM));
     CHECK((::ftruncate(fd, 1 << 24) == -1 && errno == EPERM));
@@ -411,13 +413,16 @@ TEST_CASE("hostile: what is shared can be emptied, but not resized, sealed or ta
   CHECK(::mprotect(pair.near.engine_page().at<uint8_t>(), 4096, PROT_READ | PROT_WRITE) == -1);
   {
     Again punching([&] {
-      for (int fd : {shared[0], shared[1], shared[2]}) {
+      for (int fd : {shared[0], shared[1], shared[2], shared[3]}) {
         ::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 1 << 20);
       }
       ::madvise(pair.near_qp.memory.at<uint8_t>(), 4096, MADV_REMOVE);
+      std::memset(lent.at<uint8_t>(), 0xa5, 8192);
     });
     for (int i = 0; i < 200; ++i) {
-      pair.near.post(pair.near_qp, pair.write(4096));
+      rocefs_send_wqe shared_write = rdma_request(ROCEFS_WR_RDMA_WRITE, nullptr, 8192, region.key,
+                                                  pair.far_memory.data(), pair.far_region.key);
+      pair.near.post(pair.near_qp, i % 2 ? shared_write : pair.write(4096));
       (void)state_of(pair.near, pair.near_qp);
     }
     bystander.expect(300);

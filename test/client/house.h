@@ -253,6 +253,17 @@ class TestClient {
     return {0, answer.said.u.mr.handle, answer.said.u.mr.lkey};
   }
 
+  // Pages of the engine's as a region, whose first byte is 0 for requests.
+  Mapping share(uint32_t pd, size_t length, Region& made) {
+    rocefs_request request{};
+    request.op = ROCEFS_OP_SHARE_MR;
+    request.u.reg_mr = {pd, 15, 0, length, 0};
+    Answer answer = ask(request);
+    REQUIRE(answer.said.error == 0);
+    made = {0, answer.said.u.mr.handle, answer.said.u.mr.lkey};
+    return Mapping(std::move(answer.fds.at(0)), length, PROT_READ | PROT_WRITE);
+  }
+
   struct Cq {
     uint32_t handle = 0, entries = 0;
     Mapping memory;

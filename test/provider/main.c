@@ -9,7 +9,7 @@
 struct ibv_context* context;
 struct ibv_pd* pd;
 struct ibv_mr* mr;
-char memory[1 << 20];
+__attribute__((aligned(4096))) char memory[1 << 20];
 
 static int failed_checks;
 
@@ -66,8 +66,9 @@ static void open_all(void) {
 
 static bool run_all(const char* text) {
   static const struct verbs_case* const kTables[] = {
-      kRequestCases, kStateCases, kServiceCases,  kChannelCases, kSharedReceiveCases, kProcessCases,
-      kWindowCases,  kEventCases, kExtendedCases, kAbsentCases,  kRuleCases};
+      kRequestCases,       kStateCases,   kServiceCases, kChannelCases,
+      kSharedReceiveCases, kProcessCases, kWindowCases,  kEventCases,
+      kExtendedCases,      kAbsentCases,  kRuleCases,    kSharedPageCases};
   bool all = true;
   int before = open_descriptors();
   open_all();

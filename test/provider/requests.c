@@ -184,7 +184,7 @@ static void few_bytes(void) {
   char* page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   REQUIRE(page != MAP_FAILED);
   memset(page, 'p', 4096);
-  struct ibv_mr* region = ibv_reg_mr(pd, page, 4096, IBV_ACCESS_LOCAL_WRITE);
+  struct ibv_mr* region = ibv_reg_mr(pd, page, 4000, IBV_ACCESS_LOCAL_WRITE);
   REQUIRE(region);
   struct ibv_sge sge = {(uintptr_t)page, 8, region->lkey};
   struct ibv_send_wr *bad, wr = {.wr_id = 1, .sg_list = &sge, .num_sge = 1};

@@ -23,7 +23,7 @@ struct verbs_case {
 /* Each ends with a case without a name. */
 extern const struct verbs_case kRequestCases[], kStateCases[], kServiceCases[], kChannelCases[],
     kSharedReceiveCases[], kProcessCases[], kWindowCases[], kEventCases[], kExtendedCases[],
-    kAbsentCases[], kRuleCases[];
+    kAbsentCases[], kRuleCases[], kSharedPageCases[];
 /* The device leaves, the engine dies, or the port goes down and up again, when the program has said
  * `ready`. */
 extern const struct verbs_case kLeavingCases[], kDyingCases[], kPortCases[];

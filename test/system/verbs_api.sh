@@ -9,6 +9,7 @@ mounted
 if ! "$ROCEFS" enter -m "$mnt" true 2>"$dir/why"; then echo "nobody can enter: $(cat "$dir/why")"; exit 77; fi
 run() { timeout -k 5 300 "$ROCEFS" enter -m "$mnt" -- "$@"; }
 run "$verbs_test" || fail "some of it"
+ROCEFS_SHARE_REGIONS=1 run "$verbs_test" || fail "some of it, with regions that are shared"
 
 # The device leaves, or the worker dies, under threads that wait.
 under() {  # TESTS COMMAND… when they are ready
