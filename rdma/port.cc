@@ -104,9 +104,15 @@ void append(auto& fifos, Qp& qp, size_t priority, Qp* Qp::*next) {
   fifos.ready |= static_cast<uint8_t>(1u << priority);
 }
 
-// The first queue pair of one of the priorities in `among`, which all have one.
-Qp* take(auto& fifos, uint8_t among, Qp* Qp::*next) {
-  size_t priority = fifos.turn.next(among);
+void put_first(auto& fifos, Qp& qp, size_t priority, Qp* Qp::*next) {
+  Qp*& first = fifos.first[priority];
+  if (!first) fifos.last[priority] = &qp;
+  qp.*next = std::exchange(first, &qp);
+  fifos.ready |= static_cast<uint8_t>(1u << priority);
+}
+
+// The first queue pair of a priority that has one.
+Qp* take(auto& fifos, size_t priority, Qp* Qp::*next) {
   Qp* qp = fifos.first[priority];
   fifos.first[priority] = qp->*next;
   if (!fifos.first[priority]) fifos.ready &= static_cast<uint8_t>(~(1u << priority));
@@ -119,6 +125,7 @@ void remove(auto& fifos, Qp& qp, size_t priority, Qp* Qp::*next) {
   Qp*& first = fifos.first[priority];
   for (Qp* at = first; at; before = at, at = at->*next) {
     if (at != &qp) continue;
+    if (!before) fifos.sent[priority] = 0;
     (before ? before->*next : first) = at->*next;
     if (fifos.last[priority] == at) fifos.last[priority] = before;
     if (!first) fifos.ready &= static_cast<uint8_t>(~(1u << priority));
@@ -134,19 +141,35 @@ Packet* Port::next_packet(TimeNs now) {
   if (Packet* cnp = cnp_may_go ? cnps_.pull(now) : nullptr) return cnp;
   if (gsi_.ready() && (open >> priority_of(*gsi_.front()) & 1)) return gsi_.pull();
   while (auto among = static_cast<uint8_t>(acknowledges_.ready & open)) {
-    Qp* qp = take(acknowledges_, among, &Qp::next_acknowledge_);
+    size_t priority = acknowledges_.turn.next(among);
+    Qp* qp = take(acknowledges_, priority, &Qp::next_acknowledge_);
     qp->in_acknowledges_ = false;
     if (Packet* packet = qp->responder().emit_acknowledge()) return packet;
   }
   while (auto among = static_cast<uint8_t>(data_.ready & open)) {
-    Qp* qp = take(data_, among, &Qp::next_data_);
-    qp->in_data_ = false;
-    if (Packet* packet = qp->emit_data(now)) {
-      if (qp->has_data()) qp->make_data_ready();
-      return packet;
-    }
+    if (Packet* packet = next_data(data_.turn.next(among), now)) return packet;
   }
   return nullptr;
+}
+
+// Of the first queue pair of a priority; null if it has none after all.
+Packet* Port::next_data(size_t priority, TimeNs now) {
+  Qp* qp = take(data_, priority, &Qp::next_data_);
+  qp->in_data_ = false;
+  Packet* packet = qp->emit_data(now);
+  bool has_more = packet && qp->has_data() && !qp->in_data_;
+  bool goes_on = has_more && qp->priority() == priority && !qp->congestion().waits();
+  constexpr uint64_t kTurnsPerSecond = 500'000;
+  uint64_t& sent = data_.sent[priority];
+  if (goes_on) sent += packet->wire_length();
+  if (!goes_on || sent >= line_bps() / 8 / kTurnsPerSecond) {
+    sent = 0;
+    if (has_more) qp->make_data_ready();
+    return packet;
+  }
+  put_first(data_, *qp, priority, &Qp::next_data_);
+  qp->in_data_ = true;
+  return packet;
 }
 
 // Counts the time from when all that is ready is found paused until something goes, or nothing is

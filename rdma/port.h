@@ -75,7 +75,9 @@ class Port final : public LinkSource, public LinkSink {
   Gsi& gsi() { return gsi_; }
 
   // CNPs go first, then MADs, acknowledgements before data; both in turn, queue pair by queue pair
-  // of a priority. Those of a priority that PFC has paused wait.
+  // of a priority. A turn of data is a packet, or so many as the queue pair may send in two
+  // microseconds of the link: a fast one is given what belongs together in one piece. Those of a
+  // priority that PFC has paused wait.
   Packet* pull(TimeNs now) override;
   // With all of them paused too: pull() notes when the wait begins.
   bool ready() const override {
@@ -101,9 +103,11 @@ class Port final : public LinkSource, public LinkSink {
     std::array<Qp*, kPriorities> first{}, last{};
     uint8_t ready = 0;  // a bit per priority
     PriorityTurn turn;
+    std::array<uint64_t, kPriorities> sent{};  // octets, by the first in its turn
   };
 
   void on_link_state();
+  Packet* next_data(size_t priority, TimeNs now);
   void note_wait(bool sends, TimeNs now);
   Packet* next_packet(TimeNs now);
   bool check(Packet* packet, const wire::Transport& headers);

@@ -268,19 +268,36 @@ TEST_CASE("responder: acknowledgements coalesce: one for many that wait") {
   CHECK(pair.far().port_xmit_packets.get() < 20);
 }
 
-TEST_CASE("port: queue pairs take turns packet by packet") {
-  World world;
-  Connection a(world, kArea, quick()), b(world, kArea, quick()), c(world, kArea, quick());
-  std::vector<uint32_t> order;
-  Meddler meddler(world, world.link("sw_0-mb_1"), 1, {});
-  meddler.script = [&](const wire::Parsed& parsed, Packet&) {
-    order.push_back(parsed.headers.bth.dest_qpn);
-    return false;
+TEST_CASE("port: queue pairs take turns, of a packet or of two microseconds of the link") {
+  struct Row {
+    uint64_t rate_bps;
+    std::vector<size_t> turns;  // packets, of three that have 40, 34 and 3
   };
-  for (Connection* one : {&a, &b, &c}) one->post(one->write(1, 0, 256 * 30));
-  REQUIRE(world.run_idle());
-  REQUIRE(order.size() == 90);
-  for (size_t i = 3; i < order.size(); ++i) CHECK(order[i] == order[i - 3]);
+  const Row rows[] = {{20'000'000'000, {17, 17, 3, 17, 17, 6}},
+                      {1'000'000'000, {1, 1, 1, 1, 1, 1}}};
+  for (const Row& row : rows) {
+    World world;
+    Connection a(world, kArea, quick()), b(world, kArea, quick()), c(world, kArea, quick());
+    LinkParameters parameters = world.link("mb_0-sw_0").parameters();
+    parameters.rate_bps = row.rate_bps;
+    set(world.link("mb_0-sw_0"), parameters);
+    std::vector<size_t> turns;
+    uint32_t last = 0;
+    Meddler meddler(world, world.link("mb_0-sw_0"), 1, {});
+    meddler.script = [&](const wire::Parsed& parsed, Packet&) {
+      uint32_t before = std::exchange(last, parsed.headers.bth.dest_qpn);
+      if (before != last) turns.push_back(0);
+      ++turns.back();
+      return false;
+    };
+    a.post(a.write(1, 0, 256 * 40));
+    b.post(b.write(1, 0, 256 * 34));
+    c.post(c.write(1, 0, 256 * 3));
+    REQUIRE(world.run_idle());
+    REQUIRE(turns.size() >= 6);
+    turns.resize(6);
+    CHECK(turns == row.turns);
+  }
 }
 
 TEST_CASE("port: a packet for nobody, from a stranger or with a wrong key is dropped and counted") {
