@@ -15,6 +15,14 @@ size_t outer_len(const Packet& packet) {
   return (packet.header[0] >> 4 == 6 ? wire::kIpv6Len : wire::kIpv4Len) + wire::kUdpLen;
 }
 
+// Whether one end waits: its sender for what it asks for, or the far end for it, an acknowledgement
+// or the end of a READ's response.
+bool is_awaited(const Packet& packet) {
+  wire::Transport headers = packet.transport();
+  const wire::OpcodeInfo& info = headers.info();
+  return headers.ack_req() || (info.has_aeth && !info.first);
+}
+
 template <class T>
 cmsghdr* put(msghdr& message, cmsghdr* item, int level, int type, T value) {
   item->cmsg_level = level;
@@ -69,7 +77,7 @@ bool UdpBatch::add(Packet* packet) {
 void UdpBatch::note(Packet* packet, size_t octets) {
   packets_[count_++] = packet;
   octets_ += octets;
-  closed_ |= count_ == kMost || octets < segment_;
+  closed_ |= count_ == kMost || octets < segment_ || is_awaited(*packet);
 }
 
 const msghdr& UdpBatch::message() {

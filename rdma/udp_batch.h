@@ -1,8 +1,9 @@
 // UdpBatch: one message for the kernel to send: a packet, or several to one destination that it
 // cuts apart again late (UDP_SEGMENT, udp(7)). All are of one size but the last, which may be
-// shorter. The kernel counts their IPv4 IDs from 0, and the ICRC covers them: each packet is sealed
-// with its place, in a copy that stands behind the one before it, and is as it was if it has to
-// leave otherwise.
+// shorter. One that somebody waits for is the last: it asks for an acknowledgement, or is one. The
+// kernel counts their IPv4 IDs from 0, and the ICRC covers them: each packet is sealed with its
+// place, in a copy that stands behind the one before it, and is as it was if it has to leave
+// otherwise.
 //
 // On the core's thread.
 #pragma once
