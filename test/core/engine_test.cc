@@ -406,6 +406,32 @@ TEST_CASE("engine: it sleeps at once when a thread that it has given little to d
   CHECK(giver.looks_before_sleep.get_future().get() == 3);  // it found some, and then nothing
 }
 
+TEST_CASE("engine: it stays awake for a while after it has given threads much to do") {
+  NEEDS_IO_URING();
+  struct Giver final : Poller {
+    Found poll(bool) override {
+      if (!gives) return Found::kNothing;
+      gives = false;
+      given = monotonic_ns();
+      return Found::kMuch;
+    }
+    bool may_sleep() override {
+      if (given > 0) awake_ns.set_value(monotonic_ns() - std::exchange(given, 0));
+      return true;
+    }
+    void awake() override {}
+    TimeNs lag() override { return 0; }
+    bool gives = false;
+    TimeNs given = 0;
+    std::promise<TimeNs> awake_ns;
+  } giver;
+  Running running(ClockMode::kReal);
+  running.engine->set_poller(giver);
+  running.start();
+  running.on_core([&] { giver.gives = true; });
+  CHECK(giver.awake_ns.get_future().get() >= 200 * kMicrosecond);
+}
+
 TEST_CASE("engine: what is insisted on before it starts or after it stopped runs at once") {
   NEEDS_IO_URING();
   Running running(ClockMode::kReal);
