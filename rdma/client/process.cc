@@ -68,8 +68,9 @@ void Process::work_now() {
   }
   has_jobs_.store(false);
   if (backlog_ > 0) sweep_sockets();
-  work(batch, done_);
-  has_done_.store(!done_.empty());
+  std::vector<Done> done;
+  work(batch, done);
+  hand_back(done);
 }
 
 Process::Process(const Credentials& who, Fd pidfd, Engine& engine)
@@ -247,20 +248,24 @@ void Process::work_loop() {
     }
     if (backlog_ > 0) sweep_sockets();
     work(batch, done);
-    if (done.empty()) continue;
-    {
-      std::lock_guard lock(mutex_);
-      if (done_.empty()) {
-        done_.swap(done);
-      } else {
-        std::move(done.begin(), done.end(), std::back_inserter(done_));
-      }
-      has_done_.store(true);
-    }
-    done.clear();
-    if (!finished_.load()) engine_.nudge();
+    hand_back(done);
   }
   sockets_.clear();
+}
+
+void Process::hand_back(std::vector<Done>& done) {
+  if (done.empty()) return;
+  {
+    std::lock_guard lock(mutex_);
+    if (done_.empty()) {
+      done_.swap(done);
+    } else {
+      std::move(done.begin(), done.end(), std::back_inserter(done_));
+    }
+    has_done_.store(true);
+  }
+  done.clear();
+  if (!finished_.load()) engine_.nudge();
 }
 
 void Process::work(std::span<Job> batch, std::vector<Done>& done) {
@@ -272,11 +277,13 @@ void Process::work(std::span<Job> batch, std::vector<Done>& done) {
       case Job::Kind::kRead:
       case Job::Kind::kWrite:
         if (touch) {
+          uint64_t before = moved_;
           size_t moved = move(batch.subspan(at));
           for (const Job& one : batch.subspan(at, moved)) {
             done.push_back({one.listener, one.ticket, one.ok, {}});
           }
           at += moved;
+          if (moved_ - before >= kMuch) hand_back(done);
           continue;
         }
         break;

@@ -147,6 +147,7 @@ class Process {
   void run_thread();
   void work_loop();
   void work(std::span<Job> batch, std::vector<Done>& done);
+  void hand_back(std::vector<Done>& done);
   size_t move(std::span<Job> batch);
   bool move_one(const Job& job) const;
   ssize_t transfer(Job::Kind kind, std::span<const iovec> local,

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "test/client/hostile.h"
+#include "test/client/silent_memory.h"
 
 using namespace rocefs;
 using namespace rocefs::test;
@@ -108,6 +108,43 @@ TEST_CASE("process: what waits for a copy thread that hangs to be sent is bounde
     }
     CHECK(all == 4096);
   }
+}
+
+TEST_CASE("process: what is moved is told of, though memory that is asked for behind it blocks") {
+  Pages pages(Process::kMuch), silent(4096);
+  UnservedFaults faults;
+  if (!faults.open(silent)) {
+    std::printf("SKIPPED memory that blocks: userfaultfd(2) is refused\n");
+    return;
+  }
+  faults.drop(silent);
+  PollLoop loop;
+  auto engine = Engine::create({}, loop);
+  REQUIRE(engine);
+  struct Told final : MemoryListener {
+    void memory_done(uint64_t ticket, bool) override { told.push_back(ticket); }
+    std::vector<uint64_t> told;
+  } told;
+  auto process =
+      Process::create({::getpid(), ::getuid(), ::getgid()},
+                      Fd(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0))), **engine);
+  REQUIRE(process);
+  std::vector<uint8_t> bytes(pages.size(), 1), into(silent.size());
+  auto at = [](const Pages& where) { return reinterpret_cast<uint64_t>(where.data()); };
+  process->write(at(pages), bytes, told, 1);
+  process->read(at(silent), into, told, 2);
+  process->flush();
+  auto comes = [&](std::vector<uint64_t> all) {
+    return await([&] {
+      process->take_done();
+      return told.told == all;
+    });
+  };
+  CHECK(comes({1}));
+  CHECK(pages.data()[pages.size() - 1] == 1);
+  faults.close();
+  CHECK(comes({1, 2}));
+  process->end();
 }
 
 TEST_CASE("process: a program that it becomes with other rights is not written to") {
