@@ -4,9 +4,23 @@
 #include <utility>
 
 namespace rocefs {
+namespace {
+
+constexpr uint64_t kLump = 256 * 1024;  // what is asked for at once
+constexpr uint64_t kMostBytes = 4 * kLump;
+
+}  // namespace
 
 FetchAhead::~FetchAhead() {
   for (uint64_t at = queue_.head(); at != queue_.tail(); ++at) forget(queue_.at(at));
+}
+
+bool FetchAhead::wants_more() const {
+  return queue_.size() + 1 < kMaxPackets && bytes_ < kMostBytes;
+}
+
+bool FetchAhead::low() const {
+  return bytes_ <= kMostBytes - kLump;
 }
 
 void FetchAhead::forget(Entry& entry) {

@@ -26,8 +26,8 @@ class FetchAhead {
   // Whether nothing is fetched that is still wanted.
   bool empty() const { return wanted_ == queue_.tail(); }
   // Whether another one should be asked for: in lumps, not one for each that is taken.
-  bool wants_more() const { return queue_.size() + 1 < kMaxPackets && bytes_ < kMostBytes; }
-  bool low() const { return bytes_ <= kMostBytes / 2; }
+  bool wants_more() const;
+  bool low() const;
   // Whether not even the next packet has room, which is kept for it: memory is still busy with what
   // is not wanted any more, and done() will be told of that.
   bool full() const { return queue_.full(); }
@@ -58,8 +58,7 @@ class FetchAhead {
     uint32_t pending = 0;
     bool failed = false;
   };
-  static constexpr size_t kMaxPackets = 256;
-  static constexpr uint64_t kMostBytes = 512 * 1024;  // two lumps
+  static constexpr size_t kMaxPackets = 512;
 
   void forget(Entry& entry);
 

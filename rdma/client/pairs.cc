@@ -7,9 +7,9 @@
 namespace rocefs {
 namespace {
 
-// Packets that may be unacknowledged: 1 MiB of the largest bridges the time until the copy threads
-// of both ends have their turns.
-constexpr uint32_t kWindow = 256;
+// Packets that may be unacknowledged: 2 MiB of the largest, so that the copy threads of both ends
+// have something to move while the core passes on what they have moved.
+constexpr uint32_t kWindow = 512;
 
 }  // namespace
 
