@@ -35,7 +35,7 @@ done
 LOAD
 loads=()
 first=$((30000 + $$ % 10000))
-trap 'kill -TERM "${loads[@]}" 2>/dev/null; unmount' EXIT
+trap 'kill -TERM "${loads[@]}" 2>/dev/null || true; unmount' EXIT
 start_load() {
   setsid "${verbs[@]}" bash "$dir/load" $((first + ${#loads[@]})) "$@" 2>/dev/null &
   loads+=($!)
