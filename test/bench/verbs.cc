@@ -177,6 +177,9 @@ double cpu_us(pid_t worker, bool copies) {
 double moved_mbps(size_t message) {
   const size_t turns = 256 * kMost / message;
   static uint8_t area[kMost];
+  void* staging = ::mmap(nullptr, message, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+  if (staging == MAP_FAILED) return 0;
   pid_t ends[2];
   for (pid_t& end : ends) {
     end = ::fork();
@@ -186,9 +189,6 @@ double moved_mbps(size_t message) {
       ::_exit(0);
     }
   }
-  void* staging = ::mmap(nullptr, message, PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-  if (staging == MAP_FAILED) return 0;
   iovec local{staging, message}, remote{area, message};
   auto turn = [&] {
     return ::process_vm_readv(ends[0], &local, 1, &remote, 1, 0) > 0 &&
