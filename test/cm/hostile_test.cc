@@ -167,17 +167,3 @@ TEST_CASE("cm: who gives up names its CA, for the far end may know nothing else"
   for (size_t i = 0; i < 8; ++i) guid = guid << 8 | rej.info[i];
   CHECK(guid == std::get<cm::Req>(asked.rig.wire.messages.at(0)).ca_guid);
 }
-
-TEST_CASE("gsi: datagrams that a paused priority holds back are bounded, and counted") {
-  CmRig rig;
-  Port& port = rig.world.device("mb_0").port();
-  AddressVector path{gids_of(port.spec())[1], gids_of(rig.world.device("mb_1").port().spec())[1]};
-  cm::Mad mad{};
-  for (size_t i = 0; i < Gsi::kMostWaiting + 5; ++i) port.gsi().send(path, mad);
-  CHECK(port.counters().port_xmit_discards.get() == 5);  // none leaves before time passes
-  rig.pass(100 * kMillisecond);
-  uint64_t lost = port.counters().port_xmit_discards.get();
-  port.gsi().send(path, mad);
-  rig.pass();
-  CHECK(port.counters().port_xmit_discards.get() == lost);
-}

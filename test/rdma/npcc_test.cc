@@ -186,6 +186,21 @@ TEST_CASE("npcc: a flow whose sender nobody knows gets no CNP and is counted") {
   CHECK(bench.npcc.flows_text().find("10.77.0.1 10.77.0.2 40 2 1 0 -") != std::string::npos);
 }
 
+TEST_CASE("npcc: it builds 65536 CNPs at a time, and counts what there is no room for") {
+  Bench bench;
+  std::vector<KnobValue> values = initial_values(kNpccKnobs);
+  values[knob_index(kNpccKnobs, "cnps_deep")] = uint64_t{1024};
+  values[knob_index(kNpccKnobs, "processing_delay")] = uint64_t{kSecond};
+  bench.npcc.apply(values);
+  bench.senders[33] = 17;
+  constexpr int kIntervals = 80;
+  for (int i = 0; i < kIntervals; ++i) CHECK(bench.interval(kDeep) == 0);
+  bench.world.scheduler.run_until(2 * kSecond);
+  CHECK(bench.total() == 65536);
+  constexpr uint64_t kOwed = 4 + (kIntervals - 1) * 1024;  // the queue has grown once
+  CHECK(bench.npcc.counters().overrun.get() == kOwed - 65536);
+}
+
 TEST_CASE("npcc: nothing is judged while no watched queue holds anything") {
   Bench bench;
   bench.senders[33] = 17;

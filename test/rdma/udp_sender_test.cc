@@ -9,10 +9,8 @@
 
 #include <cstdlib>
 
-#include "core/engine.h"
-#include "rdma/cnp.h"
 #include "rdma/ip_text.h"
-#include "rdma/wire/bytes.h"
+#include "test/rdma/sending.h"
 #include "test/rdma/uplinked.h"
 #include "test/skip.h"
 
@@ -111,60 +109,6 @@ TEST_CASE("udp sockets: where there are no more descriptors, idle sockets are cl
   CHECK(sockets.find(from(0xc003), kSecond) >= 0);
 }
 
-namespace {
-
-// A sender with its ring, and packets for it.
-struct Sending {
-  std::unique_ptr<IoRing> ring = std::move(*IoRing::create(256));
-  Outstanding outstanding;
-  PacketPool pool{outstanding};
-  Scheduler scheduler;
-  UplinkCounters counters;
-  Counter stale;
-  std::vector<bool> told;
-  std::vector<std::string> warnings;
-  std::unique_ptr<UdpSender> sender;
-
-  Sending() {
-    ring->enable();
-    sender = std::make_unique<UdpSender>(UdpSender::Parts{
-        *ring, pool, scheduler, counters, stale, [this] { return scheduler.now(); },
-        [this](bool full) {
-          if (told.empty() || told.back() != full) told.push_back(full);
-        },
-        [this](const std::string& line) { warnings.push_back(line); }});
-  }
-  // An RC WRITE Middle made of a CNP.
-  Packet* packet(const CnpAddress& address, uint16_t payload) {
-    Packet* packet = make_cnp(pool, address);
-    size_t grown = packet->wire_length();
-    packet->payload.length = payload;
-    if (payload > 0) packet->payload.kind = Payload::Kind::kFrame;
-    std::fill_n(pool.attach_frame(packet)->bytes.begin(), payload, uint8_t{1});
-    grown = packet->wire_length() - grown;
-    uint8_t* header = packet->header.data();
-    header[28] = 0x07;
-    wire::store16(header + 2, static_cast<uint16_t>(wire::load16(header + 2) + grown));
-    wire::store16(header + 24, static_cast<uint16_t>(wire::load16(header + 24) + grown));
-    return packet;
-  }
-  void run() {
-    scheduler.run_until(scheduler.now());
-    ring->poll();
-  }
-};
-
-CnpAddress address_of(const Ip& from, const Ip& to, uint16_t port) {
-  CnpAddress address;
-  address.from = from;
-  address.to = to;
-  address.source_port = port;
-  address.traffic_class = 0xc2;
-  return address;
-}
-
-}  // namespace
-
 TEST_CASE("udp sender: what is too much waits, the cable is told, and all arrive in order") {
   NEEDS_IO_URING();
   Sending all;
@@ -182,6 +126,7 @@ TEST_CASE("udp sender: what is too much waits, the cable is told, and all arrive
   while (all.outstanding.packets > 0) all.run();
   CHECK(all.told == std::vector<bool>{true, false});
   CHECK(all.counters.tx_packets.get() == kPackets);
+  CHECK(all.counters.tx_bytes.get() == kPackets * 60);  // IPv4, UDP, BTH, a CNP's 16, ICRC
   CHECK(all.counters.tx_batches.get() == 0);
   for (uint32_t i = 0; i < kPackets; ++i) {
     uint8_t bytes[64];

@@ -1,5 +1,7 @@
 // What comes over the kernel's network and should not: each is counted where it belongs, the queue
 // pair that it was meant for takes what is right afterwards, and another one's traffic goes on.
+#include <netinet/udp.h>
+
 #include "test/rdma/own_network.h"
 #include "test/rdma/replayed.h"
 #include "test/skip.h"
@@ -247,4 +249,79 @@ TEST_CASE("uplink: a datagram that came in fragments is dropped, whatever it say
   street.peer.send(street.right());
   CHECK(street.peer.hear(10 * kSecond));
   CHECK(street.far.uplink().counters().rx_packets.get() == 1);
+  CHECK(street.far.uplink().counters().rx_bytes.get() == 20 + 8 + 12 + 16 + 16 + 4);
+}
+
+namespace {
+
+// Datagrams of nobody in particular to the far host's port.
+struct Sender {
+  Street& street;
+  Fd out = std::move(*open_udp({ip_of(loopback_address(36)), 0}, UdpUse::kSend));
+  void send(std::span<const uint8_t> bytes) {
+    sockaddr_storage name{};
+    socklen_t length = to_sockaddr({street.far.gid(), wire::kRocePort}, name);
+    REQUIRE(::sendto(out.get(), bytes.data(), bytes.size(), 0, reinterpret_cast<sockaddr*>(&name),
+                     length) == static_cast<ssize_t>(bytes.size()));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("uplink: what the kernel drops because nobody fetches it is counted, to the packet") {
+  NEEDS_IO_URING();
+  Street street;
+  Sender sender{street};
+  UplinkCounters& counters = street.far.uplink().counters();
+  constexpr uint64_t kSent = 40'000;  // each takes some 800 octets of 16 MiB
+  const uint8_t nothing[1] = {};
+  street.far.on_core([&] {
+    for (uint64_t i = 0; i < kSent; ++i) sender.send(nothing);
+  });
+  // The kernel tells with the next one that comes.
+  uint64_t more = 0;
+  CHECK(street.far.comes([&] {
+    sender.send(nothing);
+    ++more;
+    return counters.rx_socket_drops.get() > 0;
+  }));
+  CHECK(street.far.comes([&] {
+    return counters.rx_malformed.get() + counters.rx_socket_drops.get() == kSent + more;
+  }));
+}
+
+TEST_CASE("uplink: of what comes faster than the cable takes it, so much waits; the rest is lost") {
+  NEEDS_IO_URING();
+  Street street;
+  Sender sender{street};
+  UplinkCounters& counters = street.far.uplink().counters();
+  street.far.on_core([&] {
+    LinkParameters slow;
+    slow.rate_bps = 1000;  // half a second for each of these
+    set(*street.far.fabric->link("uplink-sw_0"), slow);
+  });
+  Bytes whole = street.stranger.bytes_of(street.right());
+  constexpr uint64_t kSent = 5000, kWaiting = 4096;
+  for (uint64_t i = 0; i < kSent; ++i) {
+    sender.send(std::span(whole).subspan(wire::kIpv4Len + wire::kUdpLen));
+  }
+  CHECK(street.far.comes(
+      [&] { return counters.rx_packets.get() + counters.rx_overflows.get() == kSent; }));
+  CHECK(counters.rx_overflows.get() <= kSent - kWaiting);
+  CHECK(counters.rx_overflows.get() >= kSent - kWaiting - 20);  // on the cable in ten seconds
+}
+
+TEST_CASE("uplink: what is too long is so in a batch, too") {
+  NEEDS_IO_URING();
+  Street street;
+  Sender sender{street};
+  UplinkCounters& counters = street.far.uplink().counters();
+  street.far.on_core([&] { street.far.uplink().apply(std::vector<KnobValue>{uint64_t{1}}); });
+  int segment = 5000, yes = 0;
+  REQUIRE(::setsockopt(sender.out.get(), SOL_SOCKET, SO_NO_CHECK, &yes, sizeof yes) == 0);
+  REQUIRE(::setsockopt(sender.out.get(), IPPROTO_UDP, UDP_SEGMENT, &segment, sizeof segment) == 0);
+  sender.send(Bytes(3 * 5000));
+  CHECK(reaches(counters.rx_too_long, 3));
+  CHECK(counters.rx_batches.get() == 1);
+  CHECK(counters.rx_packets.get() == 0);
 }

@@ -190,6 +190,20 @@ TEST_CASE("uplink: when the kernel has enough to send, the cable is paused until
   CHECK(settled());
 }
 
+TEST_CASE("uplink: a payload whose region has gone does not leave, and is counted") {
+  NEEDS_IO_URING();
+  Wire wire;
+  Host& near = wire.near;
+  near.on_core([&] {
+    Scheduler& scheduler = near.engine->scheduler();
+    REQUIRE(near.qp->post(near.request(SendOp::kWrite, wire.far, 0, 0, 100)));
+    while (near.counters().port_xmit_packets.get() == 0) scheduler.run_one(scheduler.now());
+    REQUIRE(near.device().memory().remove(near.key));
+  });
+  CHECK(near.comes([&] { return near.fabric->counters().stale_payloads.get() == 1; }));
+  CHECK(near.uplink().counters().tx_packets.get() == 0);
+}
+
 TEST_CASE("uplink: a start that cannot be says why") {
   NEEDS_IO_URING();
   struct Row {

@@ -1,0 +1,91 @@
+// Queue pair 1: which datagrams it takes, and how what it does not take is counted.
+#include "rdma/gsi.h"
+
+#include "rdma/datagram.h"
+#include "rdma/port.h"
+#include "test/rdma/star.h"
+
+using namespace rocefs;
+using namespace rocefs::test;
+
+namespace {
+
+struct Agent final : MadAgent {
+  int taken = 0;
+  bool receive_mad(Port&, const AddressVector&, std::span<const uint8_t> mad) override {
+    taken += mad[0] != 0;
+    return mad[0] != 0;
+  }
+};
+
+// Two hosts; what h1 sends to h2's queue pair 1 may be changed on the way.
+struct Mads {
+  World world{1, star(2)};
+  Port& from = world.device("h1").port();
+  Port& to = world.device("h2").port();
+  AddressVector path{gids_of(from.spec())[1], gids_of(to.spec())[1]};
+  Agent agent;
+
+  Mads() { to.gsi().set_agent(&agent); }
+  ~Mads() { to.gsi().set_agent(nullptr); }
+  void send(const std::function<void(wire::Headers&)>& change, uint8_t first = 1) {
+    wire::Headers headers = headers_on(path, 0);
+    headers.udp.src_port = 0xc000;
+    headers.bth.opcode = wire::Opcode::kUdSendOnly;
+    headers.bth.pkey = 0xffff;
+    headers.bth.dest_qpn = kGsiQpn;
+    headers.deth.qkey = kGsiQkey;
+    headers.deth.src_qpn = kGsiQpn;
+    change(headers);
+    wire::finish_lengths(headers, 256);
+    Packet* packet = world.fabric.pool().acquire();
+    packet->header_len = static_cast<uint16_t>(wire::emit(headers, packet->header));
+    packet->payload.kind = Payload::Kind::kFrame;
+    packet->payload.length = 256;
+    std::fill_n(world.fabric.pool().attach_frame(packet)->bytes.begin(), 256, first);
+    to.receive(packet, world.scheduler.now());
+  }
+};
+
+}  // namespace
+
+TEST_CASE("gsi: only UD SENDs of the default partition with QP 1's Q_Key are its, each counted") {
+  Mads mads;
+  struct Row {
+    const char* what;
+    std::function<void(wire::Headers&)> change;
+    Counter& (*counter)(PortCounters&);
+  };
+  auto unknown = [](PortCounters& all) -> Counter& { return all.rx_unknown_qp; };
+  auto pkey = [](PortCounters& all) -> Counter& { return all.rx_wrong_pkey; };
+  const Row rows[] = {
+      {"an RC SEND", [](auto& h) { h.bth.opcode = wire::Opcode::kRcSendOnly; }, unknown},
+      {"with immediate", [](auto& h) { h.bth.opcode = wire::Opcode::kUdSendOnlyImm; }, unknown},
+      {"a Q_Key of others", [](auto& h) { h.deth.qkey = 0x80010001; }, unknown},
+      {"another partition", [](auto& h) { h.bth.pkey = 0x8001; }, pkey},
+  };
+  for (const Row& row : rows) {
+    INFO(row.what);
+    uint64_t before = row.counter(mads.to.counters()).get();
+    mads.send(row.change);
+    CHECK(row.counter(mads.to.counters()).get() == before + 1);
+  }
+  CHECK(mads.agent.taken == 0);
+  CHECK(mads.to.counters().rx_mads_discarded.get() == 0);
+  mads.send([](auto& h) { h.bth.pkey = 0x7fff; });  // a limited member
+  CHECK(mads.agent.taken == 1);
+  mads.send([](auto&) {}, 0);  // of which the agent knows nothing
+  CHECK(mads.to.counters().rx_mads_discarded.get() == 1);
+}
+
+TEST_CASE("gsi: datagrams that a paused priority holds back are bounded, and counted") {
+  Mads mads;
+  uint8_t mad[256] = {1};
+  for (size_t i = 0; i < Gsi::kMostWaiting + 5; ++i) mads.from.gsi().send(mads.path, mad);
+  CHECK(mads.from.counters().port_xmit_discards.get() == 5);  // none leaves before time passes
+  REQUIRE(mads.world.run_idle());
+  mads.from.gsi().send(mads.path, mad);
+  REQUIRE(mads.world.run_idle());
+  CHECK(mads.from.counters().port_xmit_discards.get() == 5);
+  CHECK(mads.agent.taken == Gsi::kMostWaiting + 1);
+}
