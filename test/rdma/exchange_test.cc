@@ -125,11 +125,12 @@ class Stranger {
   std::string hear() {
     std::string all;
     char buffer[1024];
-    ssize_t got;
-    while ((got = ::recv(fd_.get(), buffer, sizeof buffer, 0)) > 0) {
+    for (;;) {
+      ssize_t got = ::recv(fd_.get(), buffer, sizeof buffer, 0);
+      if (got < 0 && errno == EINTR) continue;  // rings have work for their threads
+      if (got <= 0) return all;
       all.append(buffer, static_cast<size_t>(got));
     }
-    return all;
   }
 
  private:

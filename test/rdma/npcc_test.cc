@@ -197,6 +197,7 @@ TEST_CASE("npcc: it builds 65536 CNPs at a time, and counts what there is no roo
   for (int i = 0; i < kIntervals; ++i) CHECK(bench.interval(kDeep) == 0);
   bench.world.scheduler.run_until(2 * kSecond);
   CHECK(bench.total() == 65536);
+  CHECK(bench.npcc.counters().cnp_sent.get() == 65536);
   constexpr uint64_t kOwed = 4 + (kIntervals - 1) * 1024;  // the queue has grown once
   CHECK(bench.npcc.counters().overrun.get() == kOwed - 65536);
 }

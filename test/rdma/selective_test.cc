@@ -122,6 +122,21 @@ TEST_CASE("selective: one loss makes one retransmission, at every position of wr
   }
 }
 
+TEST_CASE("selective: a packet that is kept and comes once more is counted, and changes nothing") {
+  Agreed pair;
+  pair.forth_fate = [&](const wire::Parsed&, Packet& packet, uint32_t psn, int time) {
+    if (psn == 5 && time == 1) {
+      Packet* twin = copy_of(pair.world.fabric.pool(), packet);
+      pair.link.far_device.port().receive(twin, pair.world.scheduler.now());
+    }
+    return psn == 3 && time == 1;
+  };
+  REQUIRE(pair.outcome(pair.link.write(1, 0, kLength)) == WcStatus::kSuccess);
+  CHECK(pair.same(0, 0, kLength));
+  CHECK(pair.again() == 1);
+  CHECK(pair.far().duplicate_request.get() == 1);
+}
+
 TEST_CASE("selective: the only packet of a message is sent again once, whatever it is") {
   struct Case {
     const char* what;
