@@ -25,25 +25,25 @@ std::shared_ptr<LocalMemory> LocalMemory::map(uint64_t size, bool blank) {
 }
 
 LocalMemory::~LocalMemory() {
-  if (!bytes_.empty()) ::munmap(bytes_.data(), bytes_.size());
+  if (!bytes().empty()) ::munmap(bytes().data(), bytes().size());
 }
 
-Memory::Outcome LocalMemory::write(uint64_t offset, std::span<const uint8_t> source,
-                                   MemoryListener&, uint64_t) {
+Memory::Outcome DirectMemory::write(uint64_t offset, std::span<const uint8_t> source,
+                                    MemoryListener&, uint64_t) {
   if (!blank_ && !source.empty()) {
     std::memmove(bytes_.data() + offset, source.data(), source.size());
   }
   return Outcome::kDone;
 }
 
-Memory::Outcome LocalMemory::read(uint64_t offset, std::span<uint8_t> into, MemoryListener&,
-                                  uint64_t) {
+Memory::Outcome DirectMemory::read(uint64_t offset, std::span<uint8_t> into, MemoryListener&,
+                                   uint64_t) {
   if (!into.empty()) std::memcpy(into.data(), bytes_.data() + offset, into.size());
   return Outcome::kDone;
 }
 
-Memory::Outcome LocalMemory::atomic(uint64_t offset, const AtomicOperation& operation,
-                                    uint64_t& original, MemoryListener&, uint64_t) {
+Memory::Outcome DirectMemory::atomic(uint64_t offset, const AtomicOperation& operation,
+                                     uint64_t& original, MemoryListener&, uint64_t) {
   std::memcpy(&original, bytes_.data() + offset, sizeof original);
   uint64_t next = operation.result(original);
   if (!blank_) std::memcpy(bytes_.data() + offset, &next, sizeof next);

@@ -58,8 +58,31 @@ class Memory {
                          MemoryListener& listener, uint64_t ticket) = 0;
 };
 
-// Memory of the daemon. Zeroed pages; answers at once.
-class LocalMemory final : public Memory {
+// Bytes that the core's thread may touch: they answer at once.
+class DirectMemory : public Memory {
+ public:
+  uint8_t* direct() final { return bytes_.data(); }
+  bool blank() const final { return blank_; }
+  std::span<uint8_t> bytes() const { return bytes_; }
+  Outcome write(uint64_t offset, std::span<const uint8_t> source, MemoryListener& listener,
+                uint64_t ticket) final;
+  Outcome read(uint64_t offset, std::span<uint8_t> into, MemoryListener& listener,
+               uint64_t ticket) final;
+  Outcome atomic(uint64_t offset, const AtomicOperation& operation, uint64_t& original,
+                 MemoryListener& listener, uint64_t ticket) override;
+
+ protected:
+  // `bytes` stay where they are for as long as it lives; of a blank() one they may be read only.
+  explicit DirectMemory(std::span<uint8_t> bytes, bool blank = false)
+      : bytes_(bytes), blank_(blank) {}
+
+ private:
+  const std::span<uint8_t> bytes_;
+  const bool blank_;
+};
+
+// Memory of the daemon: zeroed pages.
+class LocalMemory final : public DirectMemory {
  public:
   // Null when there is not that much.
   static std::shared_ptr<LocalMemory> create(uint64_t size);
@@ -67,21 +90,9 @@ class LocalMemory final : public Memory {
   static std::shared_ptr<LocalMemory> create_blank(uint64_t size);
   ~LocalMemory() override;
 
-  uint8_t* direct() override { return bytes_.data(); }
-  bool blank() const override { return blank_; }
-  std::span<uint8_t> bytes() { return bytes_; }
-  Outcome write(uint64_t offset, std::span<const uint8_t> source, MemoryListener& listener,
-                uint64_t ticket) override;
-  Outcome read(uint64_t offset, std::span<uint8_t> into, MemoryListener& listener,
-               uint64_t ticket) override;
-  Outcome atomic(uint64_t offset, const AtomicOperation& operation, uint64_t& original,
-                 MemoryListener& listener, uint64_t ticket) override;
-
  private:
-  LocalMemory(std::span<uint8_t> bytes, bool blank) : bytes_(bytes), blank_(blank) {}
+  using DirectMemory::DirectMemory;
   static std::shared_ptr<LocalMemory> map(uint64_t size, bool blank);
-  std::span<uint8_t> bytes_;
-  const bool blank_;
 };
 
 // Local read is always allowed.

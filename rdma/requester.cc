@@ -292,8 +292,9 @@ void Requester::fill_extensions(const Wqe& wqe, const Part& part, wire::Extensio
     default:
       out.imm = request.immediate;
       out.ieth = {request.rkey};
-      // With its highest bit set the request's Q_Key gives way to the queue pair's own.
-      out.deth = {request.qkey >> 31 ? qp_.attributes().qkey : request.qkey, 0, qp_.number()};
+      // IBTA 10.2.5: in a request a controlled Q_Key stands for the queue pair's own.
+      out.deth = {is_controlled_qkey(request.qkey) ? qp_.attributes().qkey : request.qkey, 0,
+                  qp_.number()};
       break;
   }
 }

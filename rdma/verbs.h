@@ -169,6 +169,11 @@ inline constexpr uint32_t kGrhLen = 40;
 enum class QpState : uint8_t { kReset, kInit, kRtr, kRts, kSqd, kSqe, kError };
 std::string_view name(QpState state);
 
+// IBTA 3.5.3: such a Q_Key is not an ordinary consumer's to choose.
+constexpr bool is_controlled_qkey(uint32_t qkey) {
+  return qkey >> 31;
+}
+
 struct QpAttributes {
   uint16_t pkey_index = 0;
   uint8_t port = 1;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <atomic>
-#include <cstring>
 #include <memory>
 #include <utility>
 
@@ -41,10 +40,12 @@ class ClientMemory final : public Memory {
 };
 
 // What the client does to the bytes meanwhile is its own affair: no decision rests on them.
-class SharedClientMemory final : public Memory {
+class SharedClientMemory final : public DirectMemory {
  public:
   SharedClientMemory(std::shared_ptr<Process> process, std::shared_ptr<SharedMemory> memory)
-      : process_(std::move(process)), memory_(std::move(memory)) {}
+      : DirectMemory({memory->data(), memory->size()}),
+        process_(std::move(process)),
+        memory_(std::move(memory)) {}
   // To unmap much takes long: that is not for the core.
   ~SharedClientMemory() override {
     process_->run([memory = std::move(memory_)]() mutable {
@@ -53,24 +54,12 @@ class SharedClientMemory final : public Memory {
     });
   }
 
-  uint8_t* direct() override { return memory_->data(); }
-  Outcome write(uint64_t offset, std::span<const uint8_t> source, MemoryListener&,
-                uint64_t) override {
-    if (!source.empty()) std::memmove(direct() + offset, source.data(), source.size());
-    return Outcome::kDone;
-  }
-  Outcome read(uint64_t offset, std::span<uint8_t> into, MemoryListener&, uint64_t) override {
-    if (!into.empty()) std::memcpy(into.data(), direct() + offset, into.size());
-    return Outcome::kDone;
-  }
   // The client may be at the same number, by atomic instructions of its own. Where its IOVA puts a
   // number across words, it may not.
   Outcome atomic(uint64_t offset, const AtomicOperation& operation, uint64_t& original,
                  MemoryListener& listener, uint64_t ticket) override {
     if (offset % sizeof original != 0) {
-      read(offset, {reinterpret_cast<uint8_t*>(&original), sizeof original}, listener, ticket);
-      uint64_t next = operation.result(original);
-      return write(offset, {reinterpret_cast<uint8_t*>(&next), sizeof next}, listener, ticket);
+      return DirectMemory::atomic(offset, operation, original, listener, ticket);
     }
     std::atomic_ref number(*reinterpret_cast<uint64_t*>(direct() + offset));
     original = number.load();

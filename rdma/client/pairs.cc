@@ -63,6 +63,11 @@ Result<void> Client::modify_qp(const rocefs_qp_attr& wanted) {
   if (!qp) return no_such("queue pair", wanted.handle);
   Result<Modification> change = modification_of(*device_, qp->qp().state(), wanted);
   if (!change) return change.error();
+  uint32_t qkey = change->mask & kQpQkey ? change->attributes.qkey : 0;
+  if (is_controlled_qkey(qkey) && !process_->credentials().privileged()) {
+    return errorf(EPERM, "Q_Key {:#x} is a controlled one, for root and the mount's own user",
+                  qkey);
+  }
   if (qp->qp().type() == QpType::kRc && change->to == QpState::kRtr) {
     change->attributes.window = kWindow;
     change->mask |= kQpWindow;

@@ -43,6 +43,10 @@ void* pointer(uint64_t address) {
 
 }  // namespace
 
+bool Credentials::privileged() const {
+  return uid == 0 || uid == ::geteuid();
+}
+
 std::shared_ptr<Process> Process::create(const Credentials& who, Fd pidfd, Engine& engine) {
   std::shared_ptr<Process> process(new Process(who, std::move(pidfd), engine));
   process->thread_ = process;

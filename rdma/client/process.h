@@ -31,6 +31,9 @@ struct Credentials {
   pid_t pid = 0;
   uid_t uid = 0;
   gid_t gid = 0;
+
+  // Root, and the daemon's own user: the device is theirs.
+  bool privileged() const;
 };
 
 class Process {

@@ -8,26 +8,15 @@ namespace {
 
 constexpr int kServedAtOnce = 64;  // requests, before others have their turn
 
-// Memory of the daemon that a client writes to: the slots of a send queue, for their inline data.
-class SlotMemory final : public Memory {
+// The slots of a send queue, for the inline data that a client writes to them. Nobody has the right
+// to place anything there.
+class SlotMemory final : public DirectMemory {
  public:
-  SlotMemory(std::shared_ptr<SharedMemory> memory, uint64_t offset)
-      : memory_(std::move(memory)), bytes_(memory_->data() + offset) {}
-  uint8_t* direct() override { return bytes_; }
-  Outcome write(uint64_t, std::span<const uint8_t>, MemoryListener&, uint64_t) override {
-    return Outcome::kFailed;
-  }
-  Outcome read(uint64_t offset, std::span<uint8_t> into, MemoryListener&, uint64_t) override {
-    std::memcpy(into.data(), bytes_ + offset, into.size());
-    return Outcome::kDone;
-  }
-  Outcome atomic(uint64_t, const AtomicOperation&, uint64_t&, MemoryListener&, uint64_t) override {
-    return Outcome::kFailed;
-  }
+  SlotMemory(std::shared_ptr<SharedMemory> memory, size_t offset, size_t size)
+      : DirectMemory({memory->data() + offset, size}), memory_(std::move(memory)) {}
 
  private:
   const std::shared_ptr<SharedMemory> memory_;
-  uint8_t* const bytes_;
 };
 
 }  // namespace
@@ -148,9 +137,9 @@ ClientQp::ClientQp(Client& client, std::shared_ptr<SharedMemory> memory,
 ClientQp::~ClientQp() = default;
 
 Result<void> ClientQp::attach(Qp& qp, ClientSrq* srq, const rocefs_created& layout) {
-  auto slots = std::make_shared<SlotMemory>(memory_, layout.send_offset);
-  Result<uint32_t> key = client_.device().memory().add(
-      std::move(slots), 0, layout.entries * sizeof(rocefs_send_wqe), qp.pd(), 0);
+  size_t size = layout.entries * sizeof(rocefs_send_wqe);
+  auto slots = std::make_shared<SlotMemory>(memory_, layout.send_offset, size);
+  Result<uint32_t> key = client_.device().memory().add(std::move(slots), 0, size, qp.pd(), 0);
   if (!key) return key.error();
   limits_.inline_key = *key;
   limits_.datagram = qp.type() == QpType::kUd;

@@ -33,6 +33,8 @@ Result<void> give(const Answer& answer, size_t room, std::string& out,
   return {};
 }
 
+// The QPN is the program's word, as in the kernel: it need be no queue pair's (`cmtime -q` makes
+// numbers up, UCX names a UD queue pair for RC, or a number that it has reserved).
 CmParameters parameters_of(const ConnectionParameters& from) {
   CmParameters p;
   p.qpn = from.qpn;

@@ -280,6 +280,41 @@ TEST_CASE("attributes: of a queue pair that cannot be changed so") {
   check_works(pair);
 }
 
+TEST_CASE("attributes: a controlled Q_Key is for the privileged to set (IBTA 3.5.3, 10.2.5)") {
+  struct Setting {
+    bool nobody;
+    uint32_t qkey;
+    int error;
+  };
+  const Setting settings[] = {{false, 0x80000000, 0},
+                              {true, 0x7fffffff, 0},
+                              {true, 0x80000000, EPERM},
+                              {true, 0xffffffff, EPERM}};
+  for (const Setting& setting : settings) {
+    if (setting.nobody && ::geteuid() != 0) continue;  // everybody here is the daemon's user
+    House house;
+    Shared<int> error;
+    Child child([&] {
+      if (setting.nobody && !become_nobody()) return 2;
+      TestClient client(house);
+      REQUIRE(client.open() == 0);
+      auto cq = client.create_cq(16);
+      auto qp = client.create_qp(client.handle_of(ROCEFS_OP_ALLOC_PD), cq, 4);
+      rocefs_qp_attr attr = query(client, qp), before = attr;
+      attr.mask = 1 << 0 | 1 << 4 | 1 << 5 | 1 << 6;  // the state, P_Key, port and Q_Key
+      attr.state = attr.port = 1;
+      attr.qkey = setting.qkey;
+      *error = client.modify(attr);
+      rocefs_qp_attr after = query(client, qp);
+      bool right = *error ? same(before, after) : after.qkey == setting.qkey;
+      return right ? 0 : 3;
+    });
+    INFO((setting.nobody ? "nobody's " : "the user's own ") << std::hex << setting.qkey);
+    CHECK(child.wait() == 0);
+    CHECK(*error == setting.error);
+  }
+}
+
 TEST_CASE("attributes: of changes, windows and groups that cannot be") {
   House house;
   TestClient client(house);

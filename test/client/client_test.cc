@@ -145,6 +145,38 @@ TEST_CASE("client: a region of shared pages is the engine's to read and write") 
   CHECK(done.status != 0);  // its key is no more
 }
 
+TEST_CASE("client: shared pages have their atomics on and off the words, to the byte") {
+  PollLoop loop;
+  auto engine = Engine::create({}, loop);
+  REQUIRE(engine);
+  auto process =
+      Process::create_threadless({::getpid(), ::getuid(), ::getgid()}, Fd(::dup(0)), **engine);
+  auto pages = SharedMemory::create("rocefs-test", 4096, SharedMemory::Others::kWrite);
+  REQUIRE(pages);
+  SharedClientMemory memory(process, std::make_shared<SharedMemory>(std::move(*pages)));
+  struct : MemoryListener {
+    void memory_done(uint64_t, bool) override { FAIL("it has answered at once"); }
+  } nobody;
+  for (size_t offset : {8, 11, 61}) {  // the last lies in two cache lines
+    INFO("at " << offset);
+    uint64_t number = 41, original = 0;
+    std::fill_n(memory.direct(), 128, 0xee);
+    std::memcpy(memory.direct() + offset, &number, sizeof number);
+    auto gives = [&](const AtomicOperation& operation, uint64_t before, uint64_t after) {
+      using Outcome = Memory::Outcome;
+      CHECK(memory.atomic(offset, operation, original, nobody, 0) == Outcome::kDone);
+      std::memcpy(&number, memory.direct() + offset, sizeof number);
+      CHECK(original == before);
+      CHECK(number == after);
+    };
+    gives({false, 1, 0}, 41, 42);
+    gives({true, 7, 41}, 42, 42);  // what it compares with is there no more
+    gives({true, 7, 42}, 42, 7);
+    CHECK(memory.direct()[offset - 1] == 0xee);
+    CHECK(memory.direct()[offset + sizeof number] == 0xee);
+  }
+}
+
 TEST_CASE("client: under the virtual clock there are none") {
   House house(ClockMode::kVirtual);
   TestClient client(house);

@@ -3,6 +3,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "test/provider/verbs_test.h"
 
@@ -170,8 +173,70 @@ static void changes(void) {
   }
 }
 
+/* A datagram to a queue pair whose Q_Key is the sender's own. */
+static const struct {
+  const char* source;
+  bool nobody; /* whether an ordinary user sends it */
+  uint32_t own, named;
+  int error; /* of ibv_modify_qp(), which sets the own one */
+} kKeys[] = {
+    {"IBTA 3.5.3: a controlled Q_Key is not a consumer's to choose", true, 1u << 31, 0, EPERM},
+    {"IBTA 3.5.3: any other is", true, ~0u >> 1, ~0u >> 1, 0},
+    {"IBTA 10.2.5: a controlled one in a request stands for the own", true, 17, ~0u, 0},
+    {"IBTA 10.2.5: the privileged choose", false, 1u << 31 | 17, 1u << 31, 0},
+};
+
+static void send_datagram(struct pair* pair, uint32_t qkey) {
+  struct ibv_ah_attr address = own_address();
+  struct ibv_sge sge = {(uintptr_t)memory, 8, mr->lkey};
+  struct ibv_send_wr *bad, wr = {.wr_id = 2, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND};
+  wr.wr.ud.ah = ibv_create_ah(pd, &address);
+  REQUIRE(wr.wr.ud.ah);
+  wr.wr.ud.remote_qpn = pair->b->qp_num;
+  wr.wr.ud.remote_qkey = qkey;
+  REQUIRE(!post_receive(pair->b, 1, 1) && !ibv_post_send(pair->a, &wr, &bad));
+  CHECK(!ibv_destroy_ah(wr.wr.ud.ah));
+  expect_completion(pair->receives, 1);
+}
+
+static bool key_holds(unsigned row) {
+  struct pair pair = make_pair(IBV_QPT_UD);
+  struct ibv_qp_attr attr = {.qkey = kKeys[row].own};
+  connect_pair(&pair);
+  int error = ibv_modify_qp(pair.a, &attr, IBV_QP_QKEY);
+  bool right = error == kKeys[row].error;
+  if (!right) printf("%s: errno %d\n", kKeys[row].source, error);
+  if (right && !error) {
+    REQUIRE(!ibv_modify_qp(pair.b, &attr, IBV_QP_QKEY));
+    send_datagram(&pair, kKeys[row].named);
+  }
+  destroy_pair(&pair);
+  return right;
+}
+
+/* In a process of its own, of an ordinary user; true as well where nobody can become one. */
+static bool key_holds_for_nobody(unsigned row) {
+  pid_t pid = fork();
+  if (pid == 0) {
+    if (setresgid(65534, 65534, 65534) || setresuid(65534, 65534, 65534)) _exit(0);
+    prctl(PR_SET_DUMPABLE, 1);
+    context = open_device();
+    pd = context ? ibv_alloc_pd(context) : NULL;
+    mr = pd ? ibv_reg_mr(pd, memory, sizeof memory, IBV_ACCESS_LOCAL_WRITE) : NULL;
+    _exit(mr && key_holds(row) ? 0 : 1);
+  }
+  int status = -1;
+  return waitpid(pid, &status, 0) == pid && status == 0;
+}
+
+static void keys(void) {
+  for (unsigned row = 0; row < sizeof kKeys / sizeof kKeys[0]; ++row)
+    CHECK(kKeys[row].nobody ? key_holds_for_nobody(row) : key_holds(row));
+}
+
 const struct verbs_case kRuleCases[] = {
     {"send requests are refused, or complete, as each rule says", posts},
     {"queue pairs change their state as each rule says", changes},
+    {"controlled Q_Keys are set and named as each rule says", keys},
     {0},
 };
