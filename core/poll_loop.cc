@@ -30,20 +30,21 @@ void PollLoop::watch_priority(int fd, std::function<void()> ready) {
 }
 
 void PollLoop::add(int fd, uint32_t events, std::function<void()> ready) {
+  handlers_[fd] = {++last_serial_, std::move(ready)};
+  control(EPOLL_CTL_ADD, fd, events);
+}
+
+// An event names its watch: when it is looked at, the descriptor may be another's.
+void PollLoop::control(int operation, int fd, uint32_t events) {
   epoll_event event{};
   event.events = events;
-  event.data.fd = fd;
-  [[maybe_unused]] int rc = ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event);
+  event.data.u64 = uint64_t{handlers_.at(fd).serial} << 32 | static_cast<uint32_t>(fd);
+  [[maybe_unused]] int rc = ::epoll_ctl(epoll_.get(), operation, fd, &event);
   assert(rc == 0);
-  handlers_[fd] = std::move(ready);
 }
 
 void PollLoop::watch_output(int fd, bool wanted) {
-  epoll_event event{};
-  event.events = EPOLLIN | (wanted ? EPOLLOUT : 0u);
-  event.data.fd = fd;
-  [[maybe_unused]] int rc = ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event);
-  assert(rc == 0);
+  control(EPOLL_CTL_MOD, fd, EPOLLIN | (wanted ? EPOLLOUT : 0u));
 }
 
 void PollLoop::unwatch(int fd) {
@@ -71,9 +72,10 @@ void PollLoop::run() {
     int count = ::epoll_wait(epoll_.get(), events.data(), events.size(), timeout);
     asleep_.store(false, std::memory_order_seq_cst);
     for (int i = 0; i < count; ++i) {
-      auto handler = handlers_.find(events[i].data.fd);
+      auto handler = handlers_.find(static_cast<int>(events[i].data.u64));
       if (handler == handlers_.end()) continue;
-      auto ready = handler->second;  // a handler may unwatch itself
+      if (handler->second.serial != events[i].data.u64 >> 32) continue;
+      auto ready = handler->second.ready;  // a handler may unwatch itself
       ready();
     }
   }

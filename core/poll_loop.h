@@ -36,13 +36,20 @@ class PollLoop {
   void stop();
 
  private:
+  struct Handler {
+    uint32_t serial = 0;
+    std::function<void()> ready;
+  };
+
   void add(int fd, uint32_t events, std::function<void()> ready);
+  void control(int operation, int fd, uint32_t events);
   void wake();
 
   Fd epoll_;
   Fd event_;
   Inbox inbox_;
-  std::unordered_map<int, std::function<void()>> handlers_;
+  std::unordered_map<int, Handler> handlers_;
+  uint32_t last_serial_ = 0;
   std::atomic<bool> stopping_{false};
   std::atomic<bool> asleep_{false};
 };
