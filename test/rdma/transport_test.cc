@@ -261,7 +261,6 @@ TEST_CASE("responder: acknowledgements coalesce: one for many that wait") {
   LinkParameters slow = pair.world.link("mb_1-sw_0").parameters();
   slow.rate_bps = 10'000'000;
   set(pair.world.link("mb_1-sw_0"), slow);
-  QpAttributes none;
   for (uint64_t i = 0; i < 100; ++i) pair.connection.post(pair.connection.write(i, i * 100, 100));
   REQUIRE(pair.world.run_idle());
   CHECK(pair.sent().size() == 100);
