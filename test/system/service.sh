@@ -75,9 +75,10 @@ daemon=$(daemon_pid)
 open_files() { awk '/^Max open files/ {print $4}' "/proc/$1/limits"; }
 expect "$(ulimit -Hn)" "$(open_files "$(worker_pid)")" "the worker's limit of open files"
 await grep -q READY "$heard"
-kill -SEGV "$(worker_pid)"
-await grep -q "died, the last of SIGSEGV" "$heard"
-expect "$daemon STATUS=serving $mnt, worker $(worker_pid); 1 died, the last of SIGSEGV" "$(grep STATUS "$heard" | tail -n 1)" "takeover"
+# Not SEGV: sanitizers catch it.
+kill -ILL "$(worker_pid)"
+await grep -q "died, the last of SIGILL" "$heard"
+expect "$daemon STATUS=serving $mnt, worker $(worker_pid); 1 died, the last of SIGILL" "$(grep STATUS "$heard" | tail -n 1)" "takeover"
 if [ -x "$(dirname "$ROCEFS")/mango-pccd" ]; then
   echo aimd >"$ib/mb_0/pcc/algo"
   echo start >"$ib/mb_0/pcc/state"
