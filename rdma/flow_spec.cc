@@ -70,7 +70,7 @@ Result<FlowOp> parse_flow_op(std::string_view word) {
   auto op =
       std::find_if(std::begin(kOps), std::end(kOps), [&](const auto& o) { return o.name == word; });
   if (op != std::end(kOps)) return op->op;
-  return errorf(EINVAL, "unknown op {} (write, send, read, atomic, uc, ud, accept)", word);
+  return errorf(EINVAL, "unknown op {} (write, send, read, atomic, uc, ud, accept)", quoted(word));
 }
 
 // The directory of flows has files of its own.

@@ -34,7 +34,7 @@ refused "$debug/clock/dilation" 5 "Operation not supported" "virtual"
 
 start=$debug/traffic/start
 refused "$start" "" "$einval" "NAME OP FROM TO"
-refused "$start" "f fly mb_0 mb_1" "$einval" "unknown op fly"
+refused "$start" "f fly mb_0 mb_1" "$einval" "unknown op 'fly'"
 refused "$start" "f write mb_0 mb_9" "$einval" "no device mb_9"
 refused "$start" "f write mb_0 mb_1 speed=9" "$einval" "unknown key speed"
 refused "$start" "f write mb_0 mb_1 qps=0" "$einval" "qps=0 is outside"

@@ -51,7 +51,7 @@ expect ok "$(store "# a comment" "$at")" "a comment"
 expect ok "$(store "1ms $here/traffic/f/stop=1" "$at")" "a flow may have come by then"
 expect ok "$(store "1ms $here/traffic/start='f fly mb_0 mb_1'" "$at")" "a trigger is parsed at its time"
 echo idle >"$debug/clock/advance"
-said "@8000000 $here/traffic/start='f fly mb_0 mb_1': unknown op fly"
+said "@8000000 $here/traffic/start='f fly mb_0 mb_1': unknown op 'fly'"
 grep -qF "@8000000 $here/traffic/f/stop=1: $here/traffic/f/stop: no knob" "$debug/dmesg" || fail "no word of f/stop"
 gone
 

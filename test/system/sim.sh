@@ -104,12 +104,12 @@ refused 1 "bad.ini:14: fault lost has not fired in the run of near" 's/skip=3/sk
 refused 1 "flow b of the run of near: failed: " 's/^lost = .*/lost = drop h1-sw_0 count=0/; s/timeout=8/timeout=1 retry=1/'
 refused 1 "1 of 2 flows still run after 1ms" 's/^lost = .*/lost = drop h1-sw_0 count=0/; s/^capture.*/limit = 1ms/'
 refused 2 "bad.ini:11: a: no device h9" 's/write h0 h2/write h9 h2/'
-refused 2 "bad.ini:11: a: unknown op fly" 's/write h0 h2/fly h0 h2/'
+refused 2 "bad.ini:11: a: unknown op 'fly'" 's/write h0 h2/fly h0 h2/'
 refused 2 "bad.ini:12: b: start: " 's/start=50us/start=soon/'
 refused 2 "bad.ini:14: lost: no link h1-h2" 's/drop h1-sw_0/drop h1-h2/'
 refused 2 "bad.ini:14: lost: unknown action eat" 's/drop h1/eat h1/'
 refused 2 "bad.ini:16: 100us: kernel/debug/rocefs/links/h0-sw_0/delay: 'x'" 's/delay=3us/delay=x/'
-refused 2 "bad.ini:18: unknown op fly" "s/'late send/'late fly/"
+refused 2 "bad.ini:18: unknown op 'fly'" "s/'late send/'late fly/"
 refused 2 "bad.ini:21: sent: no file nowhere" 's/^sent = .*/sent = nowhere/'
 refused 2 "bad.ini:24: no [sample] lost" 's/= sent$/= lost/'
 refused 2 "bad.ini:26: kernel/debug/rocefs/links/sw_0-h0/loss: " 's/loss = 0.01/loss = 2/'

@@ -46,7 +46,7 @@ wait "$server" || true
 echo 0 >"$debug/links/mb_1-sw_0/loss"
 
 # A device leaves: who watches it is told, who uses it ends with an error, and so does the far end.
-timeout -k 5 60 stdbuf -oL "${verbs[@]}" ibv_asyncwatch -d mb_0 >"$dir/watched" 2>&1 &
+timeout -k 5 60 "${verbs[@]}" stdbuf -oL ibv_asyncwatch -d mb_0 >"$dir/watched" 2>&1 &
 watcher=$!
 await grep -q "async event FD" "$dir/watched"
 busy() { [ "$(cat "$ib/mb_1/ports/1/counters/port_xmit_packets")" -gt $((sent + 1000)) ]; }
