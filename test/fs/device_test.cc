@@ -37,6 +37,7 @@ class Loopback final : public File {
     return {std::make_unique<Open>(std::static_pointer_cast<Loopback>(self))};
   }
   std::atomic<int> ioctls{0}, waiting{0}, interrupted{0};
+  std::atomic<int> strange{0};  // calls whose arguments are not what they should be
   std::atomic<uint32_t> told{0};
 
  private:
@@ -44,7 +45,7 @@ class Loopback final : public File {
     explicit Open(std::shared_ptr<Loopback> of) : file(std::move(of)) {}
     void read(uint64_t offset, size_t size, const OperationPtr& operation,
               Answer<std::string> answer) override {
-      CHECK(offset == 0);
+      file->strange += offset != 0;
       if (!messages.empty()) {
         std::string message = std::move(messages.front());
         messages.pop_front();
@@ -77,7 +78,7 @@ class Loopback final : public File {
       std::string bytes(reinterpret_cast<const char*>(&both), sizeof both);
       switch (command) {
         case kDouble:
-          CHECK(room == sizeof both);
+          file->strange += room != sizeof both;
           both.out = 2 * both.in;
           std::memcpy(bytes.data(), &both, sizeof both);
           return answer(IoctlReply{0, bytes});
@@ -86,10 +87,10 @@ class Loopback final : public File {
           std::memcpy(bytes.data(), &both, sizeof both);
           return answer(IoctlReply{-EINVAL, bytes});
         case kCount:
-          CHECK((argument.empty() && room == 0));
+          file->strange += !argument.empty() || room != 0;
           return answer(IoctlReply{file->ioctls});
         case kTell:
-          CHECK((argument.size() == 4 && room == 0));
+          file->strange += argument.size() != 4 || room != 0;
           return answer(IoctlReply{0, std::string(1000, 'x')});  // nobody has room for it
         default:
           return OpenFile::ioctl(command, argument, room, asked, std::move(answer));
@@ -107,7 +108,10 @@ struct WithDevice : Mounted {
     control([&] { tree.add_file("dev/loop", file); });
     fd = open();
   }
-  ~WithDevice() { ::close(fd); }
+  ~WithDevice() {
+    CHECK(file->strange == 0);
+    ::close(fd);
+  }
   int open(int flags = 0) { return ::open((path + "/dev/loop").c_str(), O_RDWR | flags); }
   std::shared_ptr<Loopback> file = std::make_shared<Loopback>();
   int fd;

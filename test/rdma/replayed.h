@@ -98,14 +98,14 @@ class End {
   Bytes bytes(uint64_t at, size_t length) {
     Bytes copy;
     host_.on_core([&] {
-      auto from = host_.bytes().subspan(at, length);
+      auto from = host_.memory->bytes().subspan(at, length);
       copy.assign(from.begin(), from.end());
     });
     return copy;
   }
   void put(uint64_t at, const Bytes& bytes) {
     host_.on_core(
-        [&] { std::copy(bytes.begin(), bytes.end(), host_.bytes().subspan(at).begin()); });
+        [&] { std::copy(bytes.begin(), bytes.end(), host_.memory->bytes().subspan(at).begin()); });
   }
   // Bytes that are on their way may take a moment.
   bool holds(uint64_t at, const Bytes& wanted) {

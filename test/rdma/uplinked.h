@@ -79,7 +79,11 @@ class Host {
   Device& device() { return *fabric->device("mb_0"); }
   PortCounters& counters() { return device().port().counters(); }
   Uplink& uplink() { return *fabric->uplink("uplink"); }
-  std::span<uint8_t> bytes() { return memory->bytes(); }
+  // Not on its core, which has written what it was to.
+  std::span<uint8_t> bytes() {
+    on_core([] {});
+    return memory->bytes();
+  }
   Ip gid() { return gids_of(device().port().spec())[1]; }
   std::vector<std::string> warnings() {
     std::lock_guard lock(mutex_);
