@@ -88,7 +88,8 @@ TEST_CASE("fs: a mount with a socket can be unmounted, and ends when the socket 
   CHECK(!gone);
   REQUIRE(::umount2(mounted.path.c_str(), 0) == 0);
   CHECK(wait_for([&] { return gone.load(); }));
-  pollfd connection{mounted.session->descriptor(), 0, 0};
+  pollfd connection{-1, 0, 0};
+  mounted.control([&] { connection.fd = mounted.session->descriptor(); });
   CHECK(::poll(&connection, 1, 0) == 0);
   listener = Error{ENOENT, "closed"};
   CHECK(wait_for([&] { return ::poll(&connection, 1, 0) == 1; }));

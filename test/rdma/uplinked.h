@@ -124,6 +124,7 @@ class Host {
     REQUIRE(up);
   }
   SendRequest request(SendOp op, Host& peer, uint64_t from, uint64_t to, uint32_t length) {
+    peer.on_core([] {});  // which sees what has been done to its bytes
     SendRequest request;
     request.op = op;
     request.sges = Sge{kAddress + from, length, key};
