@@ -200,7 +200,7 @@ void Engine::run_real() {
   Poller::Found found = poller_ ? poller_->poll(more) : Poller::Found::kNothing;
   ring_->poll();
   if (held_ > 0) return sleep(kNever);
-  if (poller_ && linger(found, more)) return;
+  if (linger(found, more)) return;
   TimeNs next = next_due();
   if (next == kNever) return sleep(kNever);
   TimeNs gap = (next - clock_.now()) * static_cast<TimeNs>(clock_.dilation());
@@ -221,20 +221,20 @@ void Engine::note_lag(TimeNs lag) {
   }
 }
 
-// Who has just asked for something is likely to do so again: for a while the core stays awake. The
-// threads that it has given much to do have the CPU meanwhile, if they want it, and it waits longer
-// for them: to be woken costs more. With little to do for others it does not yield, because who
-// yields comes after all programs that spin; a thread that has got no CPU all the same most likely
-// waits for this one, and who sleeps loses no turn.
+// Who has just asked or said something is likely to do so again: for a while the core stays awake.
+// The threads that it has given much to do have the CPU meanwhile, if they want it, and it waits
+// longer for them: to be woken costs more. With little to do for others it does not yield, because
+// who yields comes after all programs that spin; a thread that has got no CPU all the same most
+// likely waits for this one, and who sleeps loses no turn.
 bool Engine::linger(Poller::Found found, bool more) {
   TimeNs now = monotonic_ns();
-  if (found != Poller::Found::kNothing) found_ = now;
+  if (found != Poller::Found::kNothing || std::exchange(listens_, false)) found_ = now;
   if (found == Poller::Found::kMuch) found_much_ = now;
   bool much = now - found_much_ < kYieldAfterMuch;
   if (now - found_ >= kLinger && !much) return false;
   bool waits = found == Poller::Found::kNothing && !more;
   if (!waits) return true;
-  if (!much) return poller_->lag() < kTurn;
+  if (!much) return !poller_ || poller_->lag() < kTurn;
   ::sched_yield();
   return true;
 }

@@ -96,6 +96,9 @@ class Engine {
   // Core thread, or before start().
   Scheduler& scheduler() { return scheduler_; }
   IoRing& ring() { return *ring_; }
+  // Core thread: others have been heard, or spoken to. They are likely to say more: for a moment
+  // the core listens instead of sleeping.
+  void listen() { listens_ = true; }
   Outstanding& outstanding() { return outstanding_; }
   // While held, no event runs and engine time stands; commands are still served.
   void hold() { ++held_; }
@@ -190,7 +193,8 @@ class Engine {
   std::atomic<bool> asleep_{false};
   std::atomic<bool> stopping_{false};
   Poller* poller_ = nullptr;
-  TimeNs found_ = 0;  // wall time when there was something to poll
+  bool listens_ = false;
+  TimeNs found_ = 0;  // wall time when there was something to poll, or others to listen to
   TimeNs found_much_ = 0;
   TimeNs lag_slipped_ = 0;  // for the lag that there is
   Histogram lateness_;

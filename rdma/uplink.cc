@@ -173,7 +173,10 @@ void Uplink::check_buffer(int fd) {
 }
 
 void Uplink::receive(Packet* packet, TimeNs now) {
-  if (sender_) return sender_->send(packet, now);
+  if (sender_) {
+    engine_->listen();
+    return sender_->send(packet, now);
+  }
   counters_.tx_no_socket.add();
   pool_.release(packet);
 }
@@ -188,6 +191,7 @@ void Uplink::pause(bool wanted) {
 
 void Uplink::take(Endpoint& endpoint, const Datagram& datagram) {
   static_assert(kDatagramHeadroom <= Datagram::kHeadroom);
+  engine_->listen();
   UdpAddress from;
   [[maybe_unused]] bool internet = from_sockaddr(*datagram.from, from);
   assert(internet);

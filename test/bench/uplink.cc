@@ -1,6 +1,7 @@
 // Two engines in two network namespaces that are joined by veth, against two threads there that do
 // nothing but send and receive datagrams of the same size, with the same sockets and rings. Neither
-// has more than a window's packets under way: nobody loses any.
+// has more than a window's packets under way: nobody loses any. Each side has a CPU: where the
+// scheduler puts them changes either's figure by two.
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
@@ -40,6 +41,11 @@ UdpAddress address(unsigned host) {
   return {mapped_ipv4({10, 9, 0, static_cast<uint8_t>(host)}), wire::kRocePort};
 }
 
+// The calling thread, and those that it starts.
+void pin_to(unsigned host) {
+  pin(static_cast<int>(host % 2));
+}
+
 // A machine with queue pairs and their memory.
 class Machine {
  public:
@@ -68,7 +74,9 @@ class Machine {
     init.send_cq = init.receive_cq = &queue_;
     while (qps_.size() < kManyQps) qps_.push_back(*device().create_qp(init));
     queue_.set_listener([this] { engine_->scheduler().at(more_, engine_->scheduler().now()); });
+    pin_to(host);
     engine_->start();
+    unpin();
   }
   ~Machine() {
     engine_->stop();
@@ -260,10 +268,12 @@ double bare_stream(const TwoNetworks& networks, bool gso) {
   networks.enter(1);
   Bare near(11, gso);
   std::thread receiver([&] {
+    pin_to(2);
     far.begin();
     while (far.received_octets.load() < packets * kOctets) far.wait();
     far.end();
   });
+  pin_to(1);
   near.begin();
   TimeNs begin = monotonic_ns();
   for (uint64_t sent = 0; sent < packets;) {
@@ -279,6 +289,7 @@ double bare_stream(const TwoNetworks& networks, bool gso) {
   receiver.join();
   auto taken = static_cast<double>(monotonic_ns() - begin);
   near.end();
+  unpin();
   return taken / messages(gso);
 }
 
@@ -290,6 +301,7 @@ double bare_turns(const TwoNetworks& networks) {
   networks.enter(1);
   Bare near(11, false);
   std::thread answerer([&] {
+    pin_to(2);
     far.begin();
     for (uint64_t answered = 0; answered < kTurns; ++answered) {
       while (far.received_octets.load() == answered * kWrite) far.wait();
@@ -298,6 +310,7 @@ double bare_turns(const TwoNetworks& networks) {
     }
     far.end();
   });
+  pin_to(1);
   near.begin();
   TimeNs begin = monotonic_ns();
   for (uint64_t turn = 1; turn <= kTurns; ++turn) {
@@ -307,6 +320,7 @@ double bare_turns(const TwoNetworks& networks) {
   auto taken = static_cast<double>(monotonic_ns() - begin);
   answerer.join();
   near.end();
+  unpin();
   return taken / kTurns;
 }
 
