@@ -2,6 +2,7 @@
 
 #include <netinet/udp.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "rdma/traffic_class.h"
@@ -13,6 +14,10 @@ namespace {
 // Octets before the BTH.
 size_t outer_len(const Packet& packet) {
   return (packet.header[0] >> 4 == 6 ? wire::kIpv6Len : wire::kIpv4Len) + wire::kUdpLen;
+}
+
+uint64_t qpn_bit(uint32_t qpn) {
+  return uint64_t{1} << (qpn & 63);
 }
 
 // Whether one end waits: its sender for what it asks for, or the far end for it, an acknowledgement
@@ -39,6 +44,7 @@ void UdpBatch::begin(UdpSocket& socket, const Packet& first) {
   socket_ = &socket;
   to_ = {destination_of(first).ip, wire::kRocePort};
   traffic_class_ = traffic_class_of(first);
+  qpns_ = 0;
   closed_ = false;
   count_ = 0;
   segment_ = first.wire_length() - outer_len(first);
@@ -49,6 +55,13 @@ bool UdpBatch::takes(const Packet& packet) const {
   size_t length = packet.wire_length() - outer_len(packet);
   return !closed_ && count_ < kMost && length <= segment_ && octets_ + length <= kMostOctets &&
          traffic_class_of(packet) == traffic_class_ && destination_of(packet).ip == to_.ip;
+}
+
+bool UdpBatch::precedes(const Packet& packet) const {
+  uint32_t qpn = packet.transport().dest_qpn();
+  return (qpns_ & qpn_bit(qpn)) && destination_of(packet).ip == to_.ip &&
+         std::any_of(packets_.begin(), packets_.begin() + count_,
+                     [&](const Packet* one) { return one->transport().dest_qpn() == qpn; });
 }
 
 // From the BTH to the ICRC: the kernel makes the headers before it, which are as the ICRC takes
@@ -77,6 +90,7 @@ bool UdpBatch::add(Packet* packet) {
 void UdpBatch::note(Packet* packet, size_t octets) {
   packets_[count_++] = packet;
   octets_ += octets;
+  qpns_ |= qpn_bit(packet->transport().dest_qpn());
   closed_ |= count_ == kMost || octets < segment_ || is_awaited(*packet);
 }
 

@@ -42,6 +42,8 @@ class UdpBatch final : public IoListener {
   void begin(UdpSocket& socket, const Packet& first);
   // Whether a packet of the same source may join.
   bool takes(const Packet& packet) const;
+  // Whether one of its packets goes to the same queue pair.
+  bool precedes(const Packet& packet) const;
   // One that is sealed, alone.
   void add_sealed(Packet* packet);
   // The first, or one that it takes, not sealed; its IP ID is size() from now on. False if its
@@ -71,6 +73,7 @@ class UdpBatch final : public IoListener {
   Owner* owner_ = nullptr;
   UdpSocket* socket_ = nullptr;
   UdpAddress to_;
+  uint64_t qpns_ = 0;  // bit: last six bits of a QPN that it has packets for
   uint8_t traffic_class_ = 0;
   bool closed_ = false;
   size_t count_ = 0;

@@ -78,6 +78,7 @@ UdpSender::Outcome UdpSender::hand_over(Packet* packet, TimeNs now) {
   UdpSocket& socket = sockets_.found();
   size_t octets = packet->wire_length();
   bool joins = gso_ && may_join(*packet);
+  if (open_.size() > (socket.batch ? 1 : 0)) let_pass(*packet, socket.batch);
   if (UdpBatch* batch = socket.batch) {
     if (joins && batch->takes(*packet)) {
       if (!batch->add(packet)) return lose(packet);
@@ -131,6 +132,13 @@ void UdpSender::open(UdpBatch& batch) {
   open_.push_back(&batch);
   batch.looked_at = batch.size();
   if (!look_.scheduled()) parts_.scheduler.at(look_, parts_.clock());
+}
+
+// A batch of another socket than its `own` goes first if it has packets for the same queue pair.
+void UdpSender::let_pass(const Packet& packet, const UdpBatch* own) {
+  for (size_t i = open_.size(); i-- > 0;) {
+    if (open_[i] != own && open_[i]->precedes(packet)) submit(*open_[i]);
+  }
 }
 
 void UdpSender::submit(UdpBatch& batch) {

@@ -5,7 +5,8 @@
 //
 // With GSO, packets of one socket that come close together are one batch for the kernel, which cuts
 // it apart late: UdpBatch says what may join. Not a packet that has been sealed before, because
-// somebody has seen it (a capture) or has changed it: it leaves as it is.
+// somebody has seen it (a capture) or has changed it: it leaves as it is. Packets of a queue pair
+// that varies its source port do not overtake each other.
 //
 // On the core's thread.
 #pragma once
@@ -74,6 +75,7 @@ class UdpSender final : UdpBatch::Owner {
   Outcome lose(Packet* packet);
   bool may_join(const Packet& packet) const;
   void open(UdpBatch& batch);
+  void let_pass(const Packet& packet, const UdpBatch* own);
   void submit(UdpBatch& batch);
   void look(TimeNs now);
   void flush();

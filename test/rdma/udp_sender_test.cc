@@ -238,6 +238,51 @@ TEST_CASE("udp sender: with gso, what may be one message is, and each packet is 
   CHECK(all.counters.tx_batches.get() == batches);
 }
 
+TEST_CASE("udp sender: with gso, a queue pair's packets keep their order over its source ports") {
+  NEEDS_IO_URING();
+  Sending all;
+  all.sender->set_gso(true);
+  auto receiver = open_udp({loopback(27), wire::kRocePort}, UdpUse::kReceive);
+  REQUIRE(receiver);
+  uint8_t sent[65] = {}, come[65] = {};
+  // Source port, queue pair.
+  struct Leaving {
+    uint16_t port;
+    uint32_t qpn;
+  };
+  struct Row {
+    std::vector<Leaving> packets;
+    uint64_t batches;
+  };
+  const Row rows[] = {
+      {{{1, 0}, {1, 0}, {2, 0}, {2, 0}, {3, 0}, {1, 0}, {1, 0}}, 3},  // it stays for a while
+      {{{2, 1}, {1, 0}, {1, 0}, {2, 0}, {2, 0}}, 2},                  // it joins what is open
+      {{{2, 1}, {1, 0}, {2, 0}, {1, 0}, {2, 1}}, 1},
+      {{{1, 0}, {2, 1}, {3, 2}, {1, 0}, {2, 1}, {3, 2}}, 3},  // others are not in the way
+      {{{1, 0}, {2, 64}, {1, 0}, {2, 64}}, 2}};
+  for (const Row& row : rows) {
+    CAPTURE(&row - rows);
+    uint64_t before = all.counters.tx_batches.get();
+    for (auto [port, qpn] : row.packets) {
+      CnpAddress address =
+          address_of(loopback(26), loopback(27), static_cast<uint16_t>(0xc000 | port));
+      address.dest_qpn = qpn;
+      Packet* packet = all.packet(address, 100);
+      packet->header[28 + 11] = sent[qpn]++;
+      all.sender->send(packet, 0);
+    }
+    while (all.outstanding.packets > 0) all.run();
+    CHECK(all.counters.tx_batches.get() - before == row.batches);
+    for (size_t i = 0; i < row.packets.size(); ++i) {
+      uint8_t bytes[200];
+      int tos = -1;
+      REQUIRE(receive(receiver->get(), bytes, tos) == 132);
+      REQUIRE(bytes[7] <= 64);
+      CHECK(bytes[11] == come[bytes[7]]++);
+    }
+  }
+}
+
 TEST_CASE("udp sender: a socket without room holds back its own packets alone, in their order") {
   NEEDS_IO_URING();
   // In a network of its own, with a neighbour that does not answer: the kernel keeps what is sent

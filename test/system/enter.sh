@@ -68,10 +68,12 @@ hidden_outside() {
 hidden_outside
 coproc may_enter sh -c 'echo in; read line; ls -d /sys/class/infiniband/mb_0'
 inside=$COPROC_PID
-read -r line <&"${COPROC[0]}"
+exec 5<&"${COPROC[0]}"  # the shell closes it when that has ended
+read -r line <&5
 hidden_outside
 echo "go on" >&"${COPROC[1]}"
-read -r line <&"${COPROC[0]}"
+read -r line <&5
+exec 5<&-
 expect /sys/class/infiniband/mb_0 "$line" "inside, meanwhile"
 wait "$inside"
 

@@ -112,8 +112,7 @@ for where in "$mnt" "$far"; do
 done
 
 # Several packets at a time, which the kernel cuts apart before the wire; the other end takes them
-# so as well, or not. Packets of different source ports would overtake each other.
-echo 0 >"$far/class/infiniband/mb_0/ops/enable"
+# so as well, or not. What is sprayed keeps its order all the same.
 ip link set near gso_max_segs 1
 remote ip link set far gso_max_segs 1
 echo 1 >"$uplink/gso"

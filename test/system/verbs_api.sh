@@ -15,11 +15,11 @@ ROCEFS_SHARE_REGIONS=1 run "$verbs_test" || fail "some of it, with regions that 
 
 # The device leaves, or the worker dies, under threads that wait.
 under() {  # TESTS COMMAND… when they are ready
-  coproc run env "${environment[@]}" "$verbs_test" "$1"
-  local line program=$COPROC_PID
-  read -r line <&"${COPROC[0]}" || fail "$1: it ended early"
+  local line program
+  exec 5< <(run env "${environment[@]}" "$verbs_test" "$1")
+  program=$!
+  read -r line <&5 || fail "$1: it ended early"
   expect ready "$line" "$1"
-  exec 5<&"${COPROC[0]}"
   "${@:2}"
   cat <&5
   wait "$program" || fail "$1"
@@ -32,14 +32,13 @@ for environment in NONE=1 RDMAV_ALLOW_DISASSOC_DESTROY=1; do
 done
 
 # A cable that is drawn, and put back.
-coproc run "$verbs_test" port
-program=$COPROC_PID
+exec 5< <(run "$verbs_test" port)
+program=$!
 for state in down up; do
-  read -r line <&"${COPROC[0]}" || fail "port: it ended early"
+  read -r line <&5 || fail "port: it ended early"
   expect ready "$line" "port $state"
   echo $state >"$debug/links/mb_0-sw_0/state"
 done
-exec 5<&"${COPROC[0]}"
 cat <&5
 wait "$program" || fail "port"
 
