@@ -432,6 +432,29 @@ TEST_CASE("engine: it stays awake for a while after it has given threads much to
   CHECK(giver.awake_ns.get_future().get() >= 200 * kMicrosecond);
 }
 
+TEST_CASE("engine: it stays awake for a moment after others have been heard") {
+  NEEDS_IO_URING();
+  struct Idle final : Poller {
+    Found poll(bool) override { return Found::kNothing; }
+    bool may_sleep() override {
+      if (heard > 0) awake_ns.set_value(monotonic_ns() - std::exchange(heard, 0));
+      return true;
+    }
+    void awake() override {}
+    TimeNs lag() override { return 0; }
+    TimeNs heard = 0;
+    std::promise<TimeNs> awake_ns;
+  } idle;
+  Running running(ClockMode::kReal);
+  running.engine->set_poller(idle);
+  running.start();
+  running.on_core([&] {
+    idle.heard = monotonic_ns();
+    running.engine->listen();
+  });
+  CHECK(idle.awake_ns.get_future().get() >= 20 * kMicrosecond);
+}
+
 TEST_CASE("engine: what is insisted on before it starts or after it stopped runs at once") {
   NEEDS_IO_URING();
   Running running(ClockMode::kReal);

@@ -111,6 +111,9 @@ TEST_CASE("udp sender: what ICMP says of earlier packets is counted, and no pack
   CHECK(all.counters.icmp_too_long.get() == 1);
   CHECK(all.counters.icmp_refused.get() == 0);
   CHECK(all.counters.tx_packets.get() == 3);
+  std::array<uint8_t, 200> bytes;
+  for (int i = 0; i < 3; ++i)
+    CHECK(::recv(receiver->get(), bytes.data(), bytes.size(), MSG_DONTWAIT) == 132);
   REQUIRE(all.warnings.size() == 2);
   CHECK(all.warnings[0] == "what was sent to 127.0.0.3 came back: No route to host");
   CHECK(all.warnings[1] ==
