@@ -457,8 +457,11 @@ TEST_CASE("engine: it stays awake for a moment after others have been heard") {
   hearer.engine = running.engine.get();
   running.engine->set_poller(hearer);
   running.start();
-  running.on_core([&] { hearer.hears = true; });
-  CHECK(hearer.awake_ns.get_future().get() >= 20 * kMicrosecond);
+  for (int i = 0; i < 20; ++i) {  // another thread may take the CPU between
+    hearer.awake_ns = {};
+    running.on_core([&] { hearer.hears = true; });
+    CHECK(hearer.awake_ns.get_future().get() >= 20 * kMicrosecond);
+  }
 }
 
 TEST_CASE("engine: what is insisted on before it starts or after it stopped runs at once") {
