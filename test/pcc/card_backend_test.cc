@@ -350,11 +350,12 @@ TEST_CASE("card: one that stops while it runs is missed, though nobody asks it f
 }
 
 TEST_CASE("card: one that does not run is left in peace") {
-  Card card(100 * kMillisecond);
+  constexpr TimeNs kPatience = 300 * kMillisecond;
+  Card card(kPatience);
   Pages pages;
   REQUIRE(card.start(pages));
   REQUIRE(card.stop());
-  auto timers_of_the_run = CardBackend::kPulse + 500 * kMillisecond;
+  auto timers_of_the_run = CardBackend::kPulse + 2 * kPatience;
   ::kill(card.pid(), SIGSTOP);
   std::this_thread::sleep_for(std::chrono::nanoseconds(timers_of_the_run));
   CHECK_FALSE(card.has_died());

@@ -51,7 +51,6 @@ exceeded() {  # PROCESS LOG SINCE WHAT
   [ $passed -ge $least_us ] && [ $passed -le $most_us ] || fail "$4: gave up after $passed us"
   echo "$4: gave up after $((passed / 1000)) ms"
 }
-pause_ms() { read -rt "$(printf '0.%03d' "$1")" <> <(:) || true; }
 works() { pingpong 819200 ibv_rc_pingpong -g 1 -n 100 -c; }
 
 # A link that is away for a moment: the retries carry the traffic over it, to the last octet.
@@ -62,12 +61,11 @@ run_client "${short[@]}" &
 client=$!
 await busy $((before + 500))
 ip link set near down
-pause_ms 150
-timeouts=$(($(port_counter "$mnt" local_ack_timeout_err) + $(port_counter "$far" local_ack_timeout_err)))
+timed_out() { [ $(($(port_counter "$mnt" local_ack_timeout_err) + $(port_counter "$far" local_ack_timeout_err))) -gt 0 ]; }
+await timed_out
 ip link set near up
 wait $client && wait "$server" || fail "a short outage: $(said_both)"
 for end in server client; do grep -q "^32768000 bytes in " "$logs/$end" || fail "a short outage: $(said_both)"; done
-[ $timeouts -gt 0 ] || fail "a short outage that nobody has seen"
 
 # One that is away for long: both ends give up.
 traffic
