@@ -11,6 +11,12 @@ namespace {
 
 constexpr size_t kMaxReason = 200;  // octets
 
+// A failure's reason: one line, and no blank ends it, also where it is cut.
+std::string reason_text(std::string_view reason) {
+  reason = reason.substr(0, kMaxReason);
+  return in_one_line(std::string(reason.substr(0, reason.find_last_not_of(' ') + 1)));
+}
+
 std::string qps_text(const std::vector<FlowQp>& qps) {
   std::string text = "qps=";
   auto out = std::back_inserter(text);
@@ -151,7 +157,7 @@ std::string text_of(const FlowReport& report) {
 }
 
 std::string text_of(const FlowFailure& failure) {
-  return "fail " + in_one_line(failure.reason.substr(0, kMaxReason));
+  return "fail " + reason_text(failure.reason);
 }
 
 Result<FlowMessage> parse_message(std::string_view line) {
@@ -172,8 +178,9 @@ Result<FlowMessage> parse_message(std::string_view line) {
     report.mismatched = words.number("mismatched", ~uint64_t{0});
     return words.end_with(report);
   }
-  if (verb == "fail" && !words.rest().empty()) {
-    return FlowMessage(FlowFailure{in_one_line(std::string(words.rest().substr(0, kMaxReason)))});
+  if (verb == "fail") {
+    std::string reason = reason_text(words.rest());
+    if (!reason.empty()) return FlowMessage(FlowFailure{std::move(reason)});
   }
   return errorf(EPROTO, "{} is no message of a flow", quoted(line));
 }

@@ -185,6 +185,13 @@ TEST_CASE("exchange: a message is understood as it was meant, and what is none i
     CHECK_FALSE(parse_message(line));
   }
   CHECK(parse_message(kOffer));
+  // A reason that is cut behind a word is still one; blanks are none.
+  for (const std::string& reason : {std::string(199, 'x') + " y", std::string("a\tb ")}) {
+    std::string text = text_of(FlowFailure{reason});
+    CHECK(std::get<FlowFailure>(*parse_message(text)).reason == text.substr(5));
+    CHECK(std::get<FlowFailure>(*parse_message("fail " + reason + "z")).reason.size() <= 200);
+  }
+  CHECK_FALSE(parse_message("fail " + std::string(300, ' ') + "x"));
 }
 
 TEST_CASE("traffic: a line that names an address or waits for one is held to its own rules") {
