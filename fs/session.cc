@@ -115,6 +115,7 @@ Result<void> Session::Impl::mount(const std::string& mount_point) {
   // The kernel has asked its first question before mount(2) returns. Whoever takes over needs the
   // answer to have been given.
   if (channel_.receive() != Channel::Received::kOne) return Error{EIO, "FUSE: no INIT"};
+  if (fuse_session_exited(session_)) return Error{EIO, "FUSE: INIT was refused"};
   device_ = mounted_device(mount_point);
   journal_.stage(saved_.device, device_.value_or(0));
   journal_.commit();

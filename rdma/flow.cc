@@ -119,12 +119,14 @@ Result<void> Flow::connect(Pair& pair, uint32_t index) {
   if (spec_.gid >= near_gids.size() || spec_.gid >= far_gids.size()) {
     return errorf(EINVAL, "gid={} is empty at an end", spec_.gid);
   }
-  uint32_t mtu = std::min(near_.port->mtu(), far_.port->mtu());
-  if (spec_.op == FlowOp::kUd && spec_.size > mtu) {
-    return errorf(EINVAL, "size={}: a datagram holds at most the MTU, {} bytes", spec_.size, mtu);
+  uint32_t most = std::min(near_.port->mtu(), far_.port->mtu());
+  uint32_t mtu = spec_.mtu ? spec_.mtu : most;
+  most = std::min(most, mtu);
+  if (spec_.op == FlowOp::kUd && spec_.size > most) {
+    return errorf(EINVAL, "size={}: a datagram holds at most the MTU, {} bytes", spec_.size, most);
   }
   QpAttributes attributes;
-  attributes.path_mtu = spec_.mtu ? spec_.mtu : mtu;
+  attributes.path_mtu = mtu;
   attributes.timeout = spec_.timeout;
   attributes.retry_count = spec_.retry;
   attributes.window = spec_.window;

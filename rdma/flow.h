@@ -54,9 +54,13 @@ struct FlowStats {
   Counter bytes, messages;  // completed at the near end
   Counter received;         // messages that arrived: fewer where they may be lost
   Counter packets, retransmitted, timeouts, mismatched;
-  Counter cnps;                  // received by the queue pairs of both ends
-  CongestionReading sender;      // of the first queue pair that sends data
-  Counter started_ns, ended_ns;  // ended_ns is 0 while the flow runs
+  Counter cnps;              // received by the queue pairs of both ends
+  CongestionReading sender;  // of the first queue pair that sends data
+  Counter started_ns;        // kNotYet until it has
+  Counter ended_ns;          // 0 while the flow runs
+
+  static constexpr uint64_t kNotYet = ~uint64_t{0};
+  FlowStats() { started_ns.set(kNotYet); }
 };
 
 // What runs of a flow in this mount: all of it, or one half. On the core's thread.

@@ -19,6 +19,11 @@ Result<std::shared_ptr<LocalMemory>> read_input(int fd, const std::string& path,
   if (size > kMaxFlowMemory) {
     return errorf(EFBIG, "{}: {} bytes, more than {}", path, size, kMaxFlowMemory);
   }
+  // As in /proc: what cannot tell its size would pass for an empty file.
+  uint8_t octet;
+  if (size == 0 && ::pread(fd, &octet, 1, 0) > 0) {
+    return errorf(EINVAL, "{}: says that it is 0 bytes long, and is longer", path);
+  }
   std::shared_ptr<LocalMemory> memory = LocalMemory::create(size);
   if (!memory) return errorf(ENOMEM, "{}: no memory for {} bytes", path, size);
   constexpr size_t kChunk = 1 << 20;

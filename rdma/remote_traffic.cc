@@ -10,6 +10,7 @@
 #include "rdma/interface.h"
 #include "rdma/ip_text.h"
 #include "rdma/uplink.h"
+#include "rdma/waiting_flow.h"
 
 namespace rocefs {
 namespace {
@@ -71,7 +72,10 @@ Result<void> RemoteTraffic::check(const FlowSpec& spec) const {
   }
   if (!exchange_) return Error{ENETUNREACH, "there is no uplink: -o uplink=ADDRESS makes one"};
   if (exchange_->port() == 0) return Error{ENETUNREACH, "exchange_port is 0"};
-  if (spec.accepts) return {};
+  if (spec.accepts) {
+    if (is_reachable(*parts_.fabric.port(spec.from))) return {};
+    return errorf(EADDRNOTAVAIL, "{} has no address on an uplink", spec.from);
+  }
   if (Port* own = port_at(*spec.remote)) {
     return errorf(EINVAL, "{} is {} of this mount: name it so", spec.to, own->device().name());
   }
@@ -83,6 +87,12 @@ Result<void> RemoteTraffic::check(const FlowSpec& spec) const {
   }
   return errorf(EADDRNOTAVAIL, "{} has no IPv{} address on an uplink", spec.from,
                 is_mapped_ipv4(*spec.remote) ? 4 : 6);
+}
+
+bool RemoteTraffic::is_reachable(const Port& port) const {
+  std::vector<Ip> gids = gids_of(port.spec());
+  return std::any_of(gids.begin(), gids.end(),
+                     [this](const Ip& gid) { return exchange_->serves(gid); });
 }
 
 std::optional<Ip> RemoteTraffic::local_for(const FlowSpec& spec) const {
@@ -238,10 +248,33 @@ void RemoteTraffic::take_report(const FlowEntryPtr& entry, FlowMessage message) 
 
 // The far end.
 
-void RemoteTraffic::wait(const FlowEntryPtr& entry, std::shared_ptr<LocalMemory> input) {
+void RemoteTraffic::wait(const FlowEntryPtr& entry, std::shared_ptr<LocalMemory> input,
+                         Answer<void> answer) {
   entry->input = std::move(input);
+  begin_waiting(entry, [this, entry, answer = std::move(answer)](Result<void> begun) mutable {
+    if (begun) parts_.book.add_directory(entry);
+    answer(std::move(begun));
+  });
+}
+
+void RemoteTraffic::begin_waiting(const FlowEntryPtr& entry, Answer<void> answer) {
   entry->state = "waiting";
-  parts_.book.add_directory(entry);
+  Device& device = parts_.fabric.port(entry->spec.from)->device();
+  auto removed = [this, weak = std::weak_ptr<FlowEntry>(entry)] {
+    parts_.engine.tell_control([this, weak] {
+      FlowEntryPtr kept = weak.lock();
+      if (!kept || !kept->live || kept->state != "waiting") return;
+      parts_.book.ended(kept, nullptr, Error{ENODEV, "device removed"});
+    });
+  };
+  parts_.engine.call<void>(
+      [entry, &device, removed]() -> Result<void> {
+        auto waiting = WaitingFlow::create(device, removed);
+        if (!waiting) return waiting.error();
+        entry->flow = *waiting;
+        return {};
+      },
+      std::move(answer));
 }
 
 void RemoteTraffic::arrived(const ExchangeLinePtr& line) {
@@ -388,7 +421,9 @@ void RemoteTraffic::serve(const FlowEntryPtr& entry, const ExchangeLinePtr& line
       return parts_.book.forget(entry);
     }
     entry->spec = waited;  // for another to come
-    entry->state = "waiting";
+    begin_waiting(entry, [this, entry](Result<void> begun) {
+      if (!begun) fail(entry, begun.error().reason);
+    });
   };
   auto ready = [this, answer](Result<FlowEnd> end) {
     parts_.engine.tell_control([answer, end = std::move(end)] { answer(end); });

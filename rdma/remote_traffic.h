@@ -49,13 +49,15 @@ class RemoteTraffic {
   Result<void> check(const FlowSpec& spec) const;
   // Answers when the near end is open; what becomes of the exchange its state tells.
   void launch(const FlowEntryPtr& entry, std::shared_ptr<LocalMemory> input, Answer<void> answer);
-  // Waits for the far end to begin.
-  void wait(const FlowEntryPtr& entry, std::shared_ptr<LocalMemory> input);
+  // Waits for the far end to begin. ENODEV if the device has no driver.
+  void wait(const FlowEntryPtr& entry, std::shared_ptr<LocalMemory> input, Answer<void> answer);
 
  private:
   using Handle = void (RemoteTraffic::*)(const FlowEntryPtr&, FlowMessage);
 
   void add_files();
+  bool is_reachable(const Port& port) const;
+  void begin_waiting(const FlowEntryPtr& entry, Answer<void> answer);
   std::optional<Ip> local_for(const FlowSpec& spec) const;
   Port* port_at(const Ip& address) const;
   void listen_to(const FlowEntryPtr& entry, Handle handle);

@@ -180,8 +180,7 @@ void Traffic::load_files(const FlowEntryPtr& entry, const OperationPtr& operatio
 void Traffic::launch(const FlowEntryPtr& entry, std::shared_ptr<LocalMemory> input,
                      Answer<void> answer) {
   if (entry->spec.accepts) {
-    remote_.wait(entry, std::move(input));
-    return answer({});
+    return remote_.wait(entry, std::move(input), std::move(answer));
   }
   if (entry->spec.remote) return remote_.launch(entry, std::move(input), std::move(answer));
   launch_here(entry, std::move(input), std::move(answer));

@@ -297,6 +297,16 @@ TEST_CASE("traffic: a real file crosses only to who waits for it, and lands wher
   ::rmdir(directory.c_str());
 }
 
+TEST_CASE("traffic: who waits needs an address that others reach, and has taken no time") {
+  NEEDS_IO_URING();
+  Mount mount(8);
+  REQUIRE(mount.start("f accept mb_0") == 0);
+  CHECK(mount.show("f/state") == "waiting");
+  CHECK(mount.value("f", "elapsed_ns") == "0");
+  CHECK(mount.start("g accept mb_1") == EADDRNOTAVAIL);
+  CHECK(mount.why == "mb_1 has no address on an uplink");
+}
+
 TEST_CASE("traffic: an end that is stopped, or goes, ends the other one") {
   NEEDS_IO_URING();
   Mount near(6);

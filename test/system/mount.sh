@@ -7,6 +7,9 @@ said() { local status=0 text; text=$("$@" 2>&1) || status=$?; echo "$status $tex
 expect "1 rocefs: $dir/none: No such file or directory" "$(said "$ROCEFS" "$dir/none")" "no such place"
 touch "$dir/file"
 expect "1 rocefs: $dir/file: Not a directory" "$(said "$ROCEFS" "$dir/file")" "a file"
+for option in max_read=4096 subtype=other; do
+  expect "2 rocefs: $option: it is not to be chosen Try 'rocefs --help'." "$(said "$ROCEFS" -o $option "$mnt" | xargs -d '\n')" "-o $option"
+done
 mounted
 expect "1 rocefs: $mnt: busy: a rocefs is mounted there" "$(said "$ROCEFS" "$mnt")" "busy"
 

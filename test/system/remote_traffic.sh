@@ -98,6 +98,16 @@ grep -q "traffic/exchange: 10.9.0.1: refused: for a real file" "$fardebug/dmesg"
 echo 1 >"$debug/traffic/f/stop"
 expect "Invalid argument" "$(store "f write mb_0 10.9.0.2 file=$dir/file out=/tmp/x" "$debug/traffic/start")" "out= over there"
 
+# Who waits needs the device: after it has been away a flow waits anew.
+driver=$far/bus/pci/drivers/mango_core device=0000:2b:00.0
+echo "f accept mb_0 out=$dir/never" >"$fardebug/traffic/start"
+echo $device >"$driver/unbind"
+over "$fardebug" f "failed: device removed"
+expect 0 "$(value elapsed_ns "$fardebug/traffic/f/result")" "the time of a flow that never began"
+echo 1 >"$fardebug/traffic/f/stop"
+expect "No such device" "$(store "f accept mb_0" "$fardebug/traffic/start")" "accept without a driver"
+echo $device >"$driver/bind"
+
 # Strangers.
 python3 - <<'PYTHON'
 import socket

@@ -88,9 +88,14 @@ core_rate = 1G
 w = write h0 h1 size=1M
 r = read h1 h0 size=1M start=20ms
 s = send h0 h1 size=4096 start=40ms
+f = write h0 h1 size=256K file=data start=60ms
 INI
+head -c 1100000 /dev/zero >"$dir/data"
+sed -i "s|file=data|file=$dir/data|" "$dir/alone.ini"
 sim "$dir/alone.ini" >"$dir/alone.txt" 2>/dev/null
-expect "1.00 1.00 1.00" "$(awk '$1 ~ /^[wrs]$/ {print $9}' "$dir/alone.txt" | xargs)" "slowdown of flows that are alone"
+expect "1.00 1.00 1.00 1.00" "$(awk '$1 ~ /^[wrsf]$/ {print $9}' "$dir/alone.txt" | xargs)" "slowdown of flows that are alone"
+if sim "$dir/alone.ini" >/dev/full 2>"$dir/full"; then fail "a table that nobody gets"; fi
+grep -q "^rocefs: stdout: No space left on device" "$dir/full" || fail "a full disk: $(cat "$dir/full")"
 
 # What goes wrong in a run is a failure; what is wrong in a file is told with its line.
 refused() {  # STATUS REASON SED-SCRIPT

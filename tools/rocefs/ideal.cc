@@ -1,7 +1,10 @@
 #include "tools/rocefs/ideal.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <deque>
 #include <map>
 
@@ -65,16 +68,29 @@ Result<double> ideal_fct_ns(Fabric& fabric, const Topology& topology, const Flow
   auto slowest = *std::min_element(path.begin(), path.end(), [](const Link* a, const Link* b) {
     return a->parameters().rate_bps < b->parameters().rate_bps;
   });
-  uint64_t full = flow.size / mtu, rest = flow.size % mtu;
-  double message = static_cast<double>(full) * slowest->serialization_ns(mtu + headers);
-  if (rest > 0 || full == 0) message += slowest->serialization_ns((rest + 3) / 4 * 4 + headers);
-  bool writes = flow.op == FlowOp::kWrite || read;
-  if (writes)
-    message += static_cast<double>(read ? 2 * kAeth : kReth) * 8e9 /
-               static_cast<double>(slowest->parameters().rate_bps);
-  double total = message * static_cast<double>(flow.count) + propagation(path);
+  auto message = [&](uint64_t octets) {
+    uint64_t full = octets / mtu, rest = octets % mtu;
+    double time = static_cast<double>(full) * slowest->serialization_ns(mtu + headers);
+    if (rest > 0 || full == 0) time += slowest->serialization_ns((rest + 3) / 4 * 4 + headers);
+    if (flow.op != FlowOp::kWrite && !read) return time;
+    return time + static_cast<double>(read ? 2 * kAeth : kReth) * 8e9 /
+                      static_cast<double>(slowest->parameters().rate_bps);
+  };
+  uint64_t count = flow.count, last = 0;  // octets of a shorter one behind those
+  if (!flow.input.empty()) {
+    struct stat status;
+    if (::stat(flow.input.c_str(), &status) != 0) {
+      return errorf(errno, "{}: {}", flow.input, std::strerror(errno));
+    }
+    auto octets = static_cast<uint64_t>(status.st_size);
+    count = octets / flow.size;
+    last = octets % flow.size;
+  }
+  double total = message(flow.size) * static_cast<double>(count) + propagation(path);
+  if (last > 0) total += message(last);
+  uint64_t longest = count > 0 ? flow.size : last;
   for (const Link* link : path) {
-    if (link != slowest) total += link->serialization_ns(std::min(mtu, flow.size) + headers);
+    if (link != slowest) total += link->serialization_ns(std::min(mtu, longest) + headers);
   }
   if (flow.op == FlowOp::kUc || flow.op == FlowOp::kUd) return total;
   return total + crossing(read ? forth : back, headers + (read ? kReth : kAeth));

@@ -94,6 +94,9 @@ Result<void> take_option(Options& options, const std::string& option) {
   };
   if (key == "uid") return id(options.uid);
   if (key == "gid") return id(options.gid);
+  if (key == "max_read" || key == "subtype") {  // libfuse would take them, and the mount be none
+    return errorf(EINVAL, "{}: it is not to be chosen", option);
+  }
   if (!option.empty()) options.mount_options.push_back(option);
   return {};
 }

@@ -54,6 +54,13 @@ int complain(const Failure& failure) {
   return failure.exit_code;
 }
 
+// The exit code, once what was printed has got out.
+int told(int code) {
+  errno = 0;
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return code;
+  return complain({1, fmt::format("stdout: {}", std::strerror(errno ? errno : EIO))});
+}
+
 Result<void> take_option(SimOptions& options, std::string_view option) {
   if (option == "clock=virtual") return {};
   if (option.starts_with("clock=")) return errorf(EINVAL, "{}: a simulation is virtual", option);
@@ -219,7 +226,7 @@ int run_all(const Config& config, uint64_t seed, const std::string& out) {
     if (auto* failure = std::get_if<Failure>(&ended)) return complain(*failure);
     const RunResult& run = report.runs.emplace_back(std::move(std::get<RunResult>(ended)));
     std::printf("%s%s", report.runs.size() > 1 ? "\n" : "", report.table(run).c_str());
-    std::fflush(stdout);
+    if (int code = told(0)) return code;
     std::fprintf(stderr, "%.3f s of CPU, %.2f M packet-hops per CPU second\n", run.cpu_seconds,
                  static_cast<double>(run.packet_hops) / run.cpu_seconds / 1e6);
     good = complete(config, run) && good;
@@ -241,7 +248,7 @@ int simulate(int argc, char** argv) {
   }
   if (options->help) {
     std::fputs(kSimUsage, stdout);
-    return 0;
+    return told(0);
   }
   Result<Config> config = read_config(options->file);
   if (!config) return complain({kUsageError, config.error().reason});

@@ -130,6 +130,9 @@ Result<void> Simulation::add_flow(const Scenario::Line& line) {
   std::string text = fmt::format("{} {}", line.key, joined(words));
   Result<FlowSpec> spec = parse_flow(text);
   if (!spec) return spec.error();
+  if (spec->accepts || spec->remote) {
+    return Error{EINVAL, "a simulation has no other mount to accept from or to go to"};
+  }
   bool said = text.find(" verify=") != text.npos;
   if (!said && spec->input.empty() && spec->op != FlowOp::kAtomic) text += " verify=off";
   for (const std::string& port : {spec->from, spec->to}) {
