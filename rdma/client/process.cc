@@ -267,9 +267,9 @@ void Process::hand_back(std::vector<Done>& done) {
       std::move(done.begin(), done.end(), std::back_inserter(done_));
     }
     has_done_.store(true);
+    if (!finished_.load()) engine_.nudge();  // the engine may go when it has finished
   }
   done.clear();
-  if (!finished_.load()) engine_.nudge();
 }
 
 void Process::work(std::span<Job> batch, std::vector<Done>& done) {
