@@ -39,8 +39,11 @@ class FakeClaims final : public PccClaims {
     return {};
   }
   void run(const std::string&, uint64_t program, unsigned pollers, Answer<Pages> answer) override {
-    tell(fmt::format("run {}{}", pollers, by(program)));
-    if (refuse_run) return answer(Error{EBUSY, "it runs already"});
+    std::string said = fmt::format("run {}{}", pollers, by(program));
+    if (refuse_run) {
+      tell(said);
+      return answer(Error{EBUSY, "it runs already"});
+    }
     auto made = [](size_t size, SharedMemory::Others others) {
       return std::make_shared<SharedMemory>(std::move(*SharedMemory::create("test", size, others)));
     };
@@ -49,6 +52,7 @@ class FakeClaims final : public PccClaims {
     pages.signals->at<rocefs_signals_page>(0)->version = ROCEFS_REGISTERS_VERSION;
     pages.signals->at<rocefs_signals_page>(0)->active_count = 5;
     control = pages.control;
+    tell(said);  // whoever has heard of it sees the page
     answer(pages);
   }
   void stop(const std::string&, uint64_t program, Answer<void> answer) override {
