@@ -89,11 +89,13 @@ w = write h0 h1 size=1M
 r = read h1 h0 size=1M start=20ms
 s = send h0 h1 size=4096 start=40ms
 f = write h0 h1 size=256K file=data start=60ms
+e = write h0 h1 file=empty start=80ms
 INI
 head -c 1100000 /dev/zero >"$dir/data"
-sed -i "s|file=data|file=$dir/data|" "$dir/alone.ini"
+: >"$dir/empty"
+sed -i "s|file=|file=$dir/|" "$dir/alone.ini"
 sim "$dir/alone.ini" >"$dir/alone.txt" 2>/dev/null
-expect "1.00 1.00 1.00 1.00" "$(awk '$1 ~ /^[wrsf]$/ {print $9}' "$dir/alone.txt" | xargs)" "slowdown of flows that are alone"
+expect "1.00 1.00 1.00 1.00 1.00" "$(awk '$1 ~ /^[wrsfe]$/ {print $9}' "$dir/alone.txt" | xargs)" "slowdown of flows that are alone"
 if sim "$dir/alone.ini" >/dev/full 2>"$dir/full"; then fail "a table that nobody gets"; fi
 grep -q "^rocefs: stdout: No space left on device" "$dir/full" || fail "a full disk: $(cat "$dir/full")"
 

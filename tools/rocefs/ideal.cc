@@ -76,19 +76,20 @@ Result<double> ideal_fct_ns(Fabric& fabric, const Topology& topology, const Flow
     return time + static_cast<double>(read ? 2 * kAeth : kReth) * 8e9 /
                       static_cast<double>(slowest->parameters().rate_bps);
   };
-  uint64_t count = flow.count, last = 0;  // octets of a shorter one behind those
+  std::optional<uint64_t> file;
   if (!flow.input.empty()) {
     struct stat status;
     if (::stat(flow.input.c_str(), &status) != 0) {
       return errorf(errno, "{}: {}", flow.input, std::strerror(errno));
     }
-    auto octets = static_cast<uint64_t>(status.st_size);
-    count = octets / flow.size;
-    last = octets % flow.size;
+    file = static_cast<uint64_t>(status.st_size);
   }
-  double total = message(flow.size) * static_cast<double>(count) + propagation(path);
-  if (last > 0) total += message(last);
-  uint64_t longest = count > 0 ? flow.size : last;
+  Result<FlowPlan> plan = FlowPlan::of(flow, file);
+  if (!plan) return plan.error();
+  uint64_t before = plan->count - 1, last = file ? *file - before * flow.size : flow.size;
+  double total =
+      message(flow.size) * static_cast<double>(before) + message(last) + propagation(path);
+  uint64_t longest = before > 0 ? flow.size : last;
   for (const Link* link : path) {
     if (link != slowest) total += link->serialization_ns(std::min(mtu, longest) + headers);
   }
