@@ -60,8 +60,10 @@ start_server "${short[@]}"
 run_client "${short[@]}" &
 client=$!
 await busy $((before + 500))
+timeouts() { echo $(($(port_counter "$mnt" local_ack_timeout_err) + $(port_counter "$far" local_ack_timeout_err))); }
 ip link set near down
-timed_out() { [ $(($(port_counter "$mnt" local_ack_timeout_err) + $(port_counter "$far" local_ack_timeout_err))) -gt 0 ]; }
+before=$(timeouts)
+timed_out() { [ "$(timeouts)" -gt "$before" ]; }
 await timed_out
 ip link set near up
 wait $client && wait "$server" || fail "a short outage: $(said_both)"
