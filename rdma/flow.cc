@@ -121,9 +121,9 @@ Result<void> Flow::connect(Pair& pair, uint32_t index) {
   }
   uint32_t most = std::min(near_.port->mtu(), far_.port->mtu());
   uint32_t mtu = spec_.mtu ? spec_.mtu : most;
-  most = std::min(most, mtu);
-  if (spec_.op == FlowOp::kUd && spec_.size > most) {
-    return errorf(EINVAL, "size={}: a datagram holds at most the MTU, {} bytes", spec_.size, most);
+  if (spec_.op == FlowOp::kUd && spec_.size > std::min(mtu, most)) {
+    return errorf(EINVAL, "size={}: a datagram holds at most the MTU, {} bytes", spec_.size,
+                  std::min(mtu, most));
   }
   QpAttributes attributes;
   attributes.path_mtu = mtu;
