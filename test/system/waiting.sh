@@ -12,10 +12,10 @@ busy 2>"$dir/busy.err" &
 shell=$!
 await moving
 before=$(cat "$debug/clock/now_ns")
-expect "0" "$(cat "$debug/links/mb_0-sw_0/loss")" "cat beside a waiting advance"
-expect ok "$(store 0.25 "$debug/links/mb_0-sw_0/loss")" "echo beside a waiting advance"
-expect "0.25" "$(cat "$debug/links/mb_0-sw_0/loss")" "cat after echo"
-expect ok "$(store 0 "$debug/links/mb_0-sw_0/loss")" "and back: with it the endless flow ends some time"
+delay=$debug/links/mb_0-sw_0/delay  # not loss: a flow under it ends some time, and the advance with it
+expect 1us "$(cat "$delay")" "cat beside a waiting advance"
+expect ok "$(store 2us "$delay")" "echo beside a waiting advance"
+expect 2us "$(cat "$delay")" "cat after echo"
 await moving "$before"
 kill -0 $shell || fail "the advance ended by itself"
 
