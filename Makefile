@@ -94,7 +94,7 @@ RDMA_LIBRARIES := $(call library,rdma/cm) $(call library,rdma/client) $(call lib
 PCC_LIBRARIES := $(call library,pcc/card) $(call library,pcc)
 MAD_LIBRARIES := $(call library,mad_cc)
 CONTROL := %_files.cc %/flow.cc %/flow_spec.cc %/traffic.cc %/flow_plan.cc %/flow_files.cc %/half_flow.cc %/remote_traffic.cc %/exchange.cc %/exchange_message.cc %/inject.cc %/inject_spec.cc %/pci_driver.cc %/pcap.cc %/capture_file.cc
-PACKET_PATH := core/scheduler.cc $(filter-out $(CONTROL),$(wildcard rdma/wire/*.cc rdma/*.cc))
+PACKET_PATH := core/event_heap.cc core/scheduler.cc $(filter-out $(CONTROL),$(wildcard rdma/wire/*.cc rdma/*.cc))
 
 # The files of a layer are compiled by the dozen, as `#include`s of one unit: what they include takes
 # two thirds of a file's time, and is then read but once. Apart are those whose own names (of a

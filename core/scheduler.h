@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
+#include "core/event_heap.h"
 #include "core/time.h"
 
 namespace rocefs {
@@ -29,13 +29,15 @@ class Event {
 
  private:
   friend class Scheduler;
-  static constexpr int64_t kUnscheduled = -1, kAtOnce = -2;
+  friend class EventHeap;
+  static constexpr int32_t kUnscheduled = -1, kAtOnce = -2;
 
   void* owner_;
   Handler handler_;
   class Scheduler* scheduler_ = nullptr;
   TimeNs due_ = kNever;
-  int64_t position_ = kUnscheduled;  // in the heap, or kAtOnce
+  int32_t position_ = kUnscheduled;  // in its heap, or kAtOnce
+  bool is_far_ = false;              // which heap
   Event* next_ = nullptr;            // of those that are due at once
   Event* previous_ = nullptr;
 };
@@ -55,7 +57,7 @@ class Scheduler {
   // When the next event is due; kNever if there is none. Not from within an event.
   TimeNs next() const {
     if (first_at_once_) return now_;
-    return heap_.empty() ? kNever : heap_[0].key.due;
+    return std::min(near_.due(), far_.due());
   }
 
   // A time in the past means now.
@@ -71,44 +73,23 @@ class Scheduler {
   void pass(TimeNs now);
 
  private:
-  // Compared as one number, so that comparing takes no branch: those of a heap cannot be predicted.
-  // Small enough to be passed in registers.
-  struct Key {
-    TimeNs due;
-    uint64_t sequence;
-    bool before(const Key& other) const { return wide() < other.wide(); }
-
-   private:
-    __extension__ using Wide = unsigned __int128;
-    Wide wide() const { return Wide{static_cast<uint64_t>(due)} << 64 | sequence; }
-  };
-  struct Entry {
-    Key key;
-    Event* event;
-  };
-  static constexpr size_t kArity = 4;
-
   void at_once(Event& event);
   void forget(Event& event);
-  void place(size_t position, Key key, Event* event);
-  void sift_up(size_t position, Key key, Event* event);
-  void sift_down(size_t position, Key key, Event* event);
-  size_t least_child(size_t position) const;
-  void remove(size_t position);
-  void fill_root();
+  EventHeap& heap_of(const Event& event) { return event.is_far_ ? far_ : near_; }
   void move_to(TimeNs now) {
     if (now > now_) events_ = 0;
     now_ = std::max(now_, now);
   }
 
-  // What is due at once, first in, first out: half of all events are, and need no heap. What the
-  // heap holds for this instant goes before them: it was scheduled before the instant came.
+  // What is due at once, first in, first out: half of all events are, and need no heap. What a heap
+  // holds for this instant goes before them: it was scheduled before the instant came.
   Event* first_at_once_ = nullptr;
   Event* last_at_once_ = nullptr;
-  std::vector<Entry> heap_;
-  // The running event's entry still stands at the root: what it schedules, mostly itself, takes
-  // that place, and the heap is put in order once instead of twice.
-  bool root_vacant_ = false;
+  // What moves packets is due soon. Timers, one or more for each queue pair, wait apart: most are
+  // put off again and again before they are due, and the heap that every packet goes through stays
+  // small.
+  static constexpr TimeNs kSoon = kMillisecond;
+  EventHeap near_, far_;
   TimeNs now_ = 0;
   uint64_t events_ = 0;  // of this instant
   uint64_t sequence_ = 0;

@@ -19,6 +19,11 @@ struct Probe {
   void fire(TimeNs) { order.push_back(number); }
 };
 
+// One of a packet, or one of a timer, which waits apart.
+TimeNs some_delay(Rng& rng) {
+  return static_cast<TimeNs>(rng.below(30)) + (rng.chance(0.3) ? kMillisecond - 10 : 0);
+}
+
 }  // namespace
 
 TEST_CASE("scheduler: events run by time, and at one time in the order of scheduling") {
@@ -74,14 +79,14 @@ TEST_CASE("scheduler: events that schedule, move and cancel others while they ru
         ++ran;
         // Itself last, first, or not at all; the others at random.
         bool again = rng.chance(0.7), first = rng.chance(0.5);
-        auto delay = static_cast<TimeNs>(rng.below(30));
+        auto delay = some_delay(rng);
         if (again && first) scheduler.after(event, delay);
         for (uint64_t i = rng.below(4); i > 0; --i) {
           Event& other = all[rng.below(all.size())]->event;
           if (rng.chance(0.3)) {
             scheduler.cancel(other);
           } else {
-            scheduler.after(other, static_cast<TimeNs>(rng.below(30)));
+            scheduler.after(other, some_delay(rng));
           }
         }
         if (again && !first) scheduler.after(event, delay);
@@ -90,7 +95,7 @@ TEST_CASE("scheduler: events that schedule, move and cancel others while they ru
     std::vector<std::unique_ptr<Busy>> all;
     int ran = 0;
     for (int i = 0; i < 40; ++i) all.push_back(std::make_unique<Busy>(rng, scheduler, all, ran));
-    for (auto& busy : all) scheduler.at(busy->event, static_cast<TimeNs>(rng.below(30)));
+    for (auto& busy : all) scheduler.at(busy->event, some_delay(rng));
     for (int step = 0; step < 2000; ++step) {
       TimeNs least = kNever;
       for (auto& busy : all) least = std::min(least, busy->event.due());
@@ -121,7 +126,9 @@ TEST_CASE("scheduler: random schedules run as a stable sort would order them") {
     }
     for (int step = 0; step < 600; ++step) {
       auto i = rng.below(200);
-      planned[i].due = static_cast<TimeNs>(rng.below(50));
+      // Half of them are timers, in a heap of their own, until some of this time has passed.
+      if (step == 300) scheduler.pass(25);
+      planned[i].due = kMillisecond + static_cast<TimeNs>(rng.below(50));
       planned[i].sequence = ++sequence;
       scheduler.at(probes[i]->event, planned[i].due);
       if (rng.chance(0.1)) {
@@ -134,7 +141,7 @@ TEST_CASE("scheduler: random schedules run as a stable sort would order them") {
     std::sort(planned.begin(), planned.end(), [](const Planned& a, const Planned& b) {
       return a.due != b.due ? a.due < b.due : a.sequence < b.sequence;
     });
-    scheduler.run_until(1000);
+    scheduler.run_until(kSecond);
     REQUIRE(order.size() == planned.size());
     for (size_t i = 0; i < order.size(); ++i) REQUIRE(order[i] == planned[i].number);
   }
