@@ -44,6 +44,7 @@ void UdpBatch::begin(UdpSocket& socket, const Packet& first) {
   socket_ = &socket;
   to_ = {destination_of(first).ip, wire::kRocePort};
   traffic_class_ = traffic_class_of(first);
+  if (!socket.traffic_class) socket.set_traffic_class(traffic_class_);
   qpns_ = 0;
   closed_ = false;
   count_ = 0;
@@ -100,11 +101,13 @@ const msghdr& UdpBatch::message() {
   message_.msg_namelen = to_sockaddr(to_, name_);
   message_.msg_iov = parts_.data();
   message_.msg_iovlen = part_count_;
-  message_.msg_control = control_.data();
+  message_.msg_control = control_.data();  // ignored while it is empty
   message_.msg_controllen = 0;
   auto* item = reinterpret_cast<cmsghdr*>(control_.data());
-  item = ipv6 ? put(message_, item, IPPROTO_IPV6, IPV6_TCLASS, int{traffic_class_})
-              : put(message_, item, IPPROTO_IP, IP_TOS, int{traffic_class_});
+  if (traffic_class_ != socket_->traffic_class) {
+    item = ipv6 ? put(message_, item, IPPROTO_IPV6, IPV6_TCLASS, int{traffic_class_})
+                : put(message_, item, IPPROTO_IP, IP_TOS, int{traffic_class_});
+  }
   if (count_ > 1) {
     put(message_, item, IPPROTO_UDP, UDP_SEGMENT, static_cast<uint16_t>(segment_));
   }

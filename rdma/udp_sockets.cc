@@ -133,6 +133,12 @@ void take_batches(int fd, bool wanted) {
   set(fd, IPPROTO_UDP, UDP_GRO, wanted);
 }
 
+void UdpSocket::set_traffic_class(uint8_t value) {
+  bool ipv6 = !is_mapped_ipv4(address.ip);
+  set(fd.get(), ipv6 ? IPPROTO_IPV6 : IPPROTO_IP, ipv6 ? IPV6_TCLASS : IP_TOS, value);
+  traffic_class = value;
+}
+
 UdpSockets::UdpSockets(size_t most, std::function<void(const std::string&)> crowded)
     : most_(std::max<size_t>(most, 1)), crowded_(std::move(crowded)) {}
 
@@ -170,6 +176,7 @@ void UdpSockets::open(UdpSocket& socket, TimeNs now) {
   if (opened) {
     socket.fd = std::move(*opened);
     socket.room = {};
+    socket.traffic_class.reset();
     if (checksums_) send_checksums(socket.fd.get(), !is_mapped_ipv4(socket.address.ip), true);
     ++open_;
     return;

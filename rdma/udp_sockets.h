@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <list>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -41,9 +42,14 @@ struct UdpSocket {
   int error = 0;
   TimeNs retry_at = 0;
   SendRoom room;
+  // Of what says no other: that of the first, which most share. To say one costs more.
+  std::optional<uint8_t> traffic_class;
   // By its user: what the kernel has yet to do with it; it is not closed meanwhile.
   size_t under_way = 0;
   UdpBatch* batch = nullptr;  // which more packets may join
+
+  // Before anything is sent from it.
+  void set_traffic_class(uint8_t value);
 };
 
 // The sockets to send from, opened when first asked for; at most so many, of those with nothing

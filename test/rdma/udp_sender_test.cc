@@ -201,7 +201,7 @@ TEST_CASE("udp sender: with gso, what may be one message is, and each packet is 
       {{{&one, 100}, {&one, 100 | kAsks}, {&one, 100}}, 1, 2},   // so does one that asks
       {{{&one, 4}, {&one, 100}}, 0, 0},
       {{{&one, 4}, {&other, 4}, {&one, 4}, {&other, 4}}, 2, 4},
-      {{{&one, 4}, {&marked, 4}}, 0, 0},
+      {{{&one, 4}, {&marked, 4}, {&one, 4}}, 0, 0},
       {many, 1, 32},
       {large, 1, 15}};
   for (const Row& row : rows) {
@@ -218,11 +218,12 @@ TEST_CASE("udp sender: with gso, what may be one message is, and each packet is 
       int tos = -1;
       ssize_t length = receive(receiver->get(), std::span(room).subspan(kDatagramHeadroom), tos);
       REQUIRE(length == 32 + (row.packets[i].second & ~kAsks));
+      CHECK(tos == row.packets[i].first->traffic_class);
       IcrcSolver::Verdict verdict{};
       auto octets = std::span(room).first(kDatagramHeadroom + static_cast<size_t>(length));
-      Packet* packet =
-          packet_of_datagram(all.pool, solver, {one.from, one.source_port},
-                             {one.to, wire::kRocePort}, one.traffic_class, 0, octets, verdict);
+      Packet* packet = packet_of_datagram(all.pool, solver, {one.from, one.source_port},
+                                          {one.to, wire::kRocePort},
+                                          row.packets[i].first->traffic_class, 0, octets, verdict);
       REQUIRE(packet);
       all.pool.release(packet);
       // The other source port is a wrong one here.
