@@ -154,7 +154,6 @@ class Engine {
   void run_virtual();
   void sleep(TimeNs wall_ns);
   void take_time();
-  void poll_ring(bool more);
   bool linger(Poller::Found found, bool more);
   void note_lag(TimeNs lag);
   void take_released();
@@ -195,8 +194,7 @@ class Engine {
   std::atomic<bool> stopping_{false};
   Poller* poller_ = nullptr;
   bool listens_ = false;
-  TimeNs called_ = 0;  // wall time when the ring was polled
-  TimeNs found_ = 0;   // wall time when there was something to poll, or others to listen to
+  TimeNs found_ = 0;  // wall time when there was something to poll, or others to listen to
   TimeNs found_much_ = 0;
   TimeNs lag_slipped_ = 0;  // for the lag that there is
   Histogram lateness_;
