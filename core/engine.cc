@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kInboxLimit = 4096;
 // Events between looks at what others want. Each costs a system call, and makes way in the caches
-// for what it brings; 256 events take some tens of microseconds.
+// for what it brings: with 64 an uplink is a fifth slower. 256 take some tens of microseconds.
 constexpr int kBatch = 256;
 constexpr TimeNs kSpin = 50 * kMicrosecond;    // deadlines nearer than this are polled for
 constexpr TimeNs kLinger = 20 * kMicrosecond;  // polled for after the last that was found

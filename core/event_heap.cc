@@ -1,6 +1,7 @@
 #include "core/event_heap.h"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 #include "core/scheduler.h"
@@ -36,6 +37,7 @@ void EventHeap::remove(Event& event) {
 }
 
 Event& EventHeap::take_first() {
+  assert(!vacant_);
   vacant_ = true;
   Event& first = *entries_[0].event;
   first.position_ = Event::kUnscheduled;

@@ -1,8 +1,6 @@
 #include "core/scheduler.h"
 
-#include <algorithm>
 #include <cassert>
-#include <utility>
 
 namespace rocefs {
 

@@ -87,7 +87,7 @@ class Scheduler {
   Event* last_at_once_ = nullptr;
   // What moves packets is due soon. Timers, one or more for each queue pair, wait apart: most are
   // put off again and again before they are due, and the heap that every packet goes through stays
-  // small.
+  // small. Links, pacing and the switch are below that, time-outs of queue pairs above.
   static constexpr TimeNs kSoon = kMillisecond;
   EventHeap near_, far_;
   TimeNs now_ = 0;

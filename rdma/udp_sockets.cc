@@ -135,8 +135,10 @@ void take_batches(int fd, bool wanted) {
 
 void UdpSocket::set_traffic_class(uint8_t value) {
   bool ipv6 = !is_mapped_ipv4(address.ip);
-  set(fd.get(), ipv6 ? IPPROTO_IPV6 : IPPROTO_IP, ipv6 ? IPV6_TCLASS : IP_TOS, value);
-  traffic_class = value;
+  int wanted = value;
+  int rc = ::setsockopt(fd.get(), ipv6 ? IPPROTO_IPV6 : IPPROTO_IP, ipv6 ? IPV6_TCLASS : IP_TOS,
+                        &wanted, sizeof wanted);
+  if (rc == 0) traffic_class = value;
 }
 
 UdpSockets::UdpSockets(size_t most, std::function<void(const std::string&)> crowded)

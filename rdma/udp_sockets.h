@@ -48,7 +48,7 @@ struct UdpSocket {
   size_t under_way = 0;
   UdpBatch* batch = nullptr;  // which more packets may join
 
-  // Before anything is sent from it.
+  // Before anything is sent from it. Where the kernel refuses, every datagram says its own.
   void set_traffic_class(uint8_t value);
 };
 
