@@ -174,7 +174,7 @@ void Client::request(const rocefs_request& request, Attachment attachment, Reply
     return process_->run([process = process_.get(), cookie = attachment.cookie,
                           reply = std::move(reply), answer]() mutable -> Task {
       if (cookie != 0) {
-        Process::Unsent unsent = process->forget_events(cookie);
+        EventSockets::Unsent unsent = process->forget_events(cookie);
         answer.u.events.completions -= unsent.completions;
         answer.u.events.asynchronous -= unsent.asynchronous;
       }

@@ -5,7 +5,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -15,6 +14,7 @@
 #include <cassert>
 #include <cerrno>
 #include <chrono>
+#include <climits>
 #include <cstring>
 #include <system_error>
 #include <thread>
@@ -25,7 +25,8 @@
 namespace rocefs {
 namespace {
 
-constexpr size_t kMaxParts = 128;
+constexpr size_t kMostParts = IOV_MAX;  // of a call, here
+constexpr size_t kMostMoves = 128;      // there
 constexpr std::chrono::milliseconds kRetrySend{10};
 constexpr int kYields = 100;
 
@@ -65,13 +66,13 @@ std::shared_ptr<Process> Process::create_threadless(const Credentials& who, Fd p
 }
 
 void Process::work_now() {
-  std::vector<Job> batch;
+  Jobs batch;
   {
     std::lock_guard lock(mutex_);
     batch.swap(jobs_);
   }
   has_jobs_.store(false);
-  if (backlog_ > 0) sweep_sockets();
+  if (sockets_.waiting()) sockets_.sweep();
   std::vector<Done> done;
   work(batch, done);
   hand_back(done);
@@ -82,88 +83,109 @@ Process::Process(const Credentials& who, Fd pidfd, Engine& engine)
 
 Process::~Process() = default;
 
+void Process::Jobs::clear() {
+  list.clear();
+  here.clear();
+}
+
+void Process::Jobs::swap(Jobs& other) {
+  list.swap(other.list);
+  here.swap(other.here);
+}
+
+void Process::Jobs::append(Jobs& others) {
+  std::move(others.list.begin(), others.list.end(), std::back_inserter(list));
+  here.insert(here.end(), others.here.begin(), others.here.end());
+}
+
 void Process::read(uint64_t address, std::span<uint8_t> into, MemoryListener& listener,
                    uint64_t ticket) {
-  Job& job = asked_.emplace_back();
-  job.kind = Job::Kind::kRead;
-  job.address = address;
-  job.local = into.data();
-  job.length = static_cast<uint32_t>(into.size());
-  asked_bytes_ += into.size();
-  job.listener = &listener;
-  job.ticket = ticket;
+  ask(Job::Kind::kRead, address, {into.data(), into.size()}, listener, ticket);
 }
 
 void Process::write(uint64_t address, std::span<const uint8_t> from, MemoryListener& listener,
                     uint64_t ticket) {
-  Job& job = asked_.emplace_back();
-  job.kind = Job::Kind::kWrite;
+  auto* only_read = const_cast<uint8_t*>(from.data());
+  ask(Job::Kind::kWrite, address, {only_read, from.size()}, listener, ticket);
+}
+
+// What goes on where the last one ended is a part of it.
+void Process::ask(Job::Kind kind, uint64_t address, const iovec& here, MemoryListener& listener,
+                  uint64_t ticket) {
+  asked_.here.push_back(here);
+  asked_bytes_ += here.iov_len;
+  if (!asked_.empty()) {
+    Job& last = asked_.list.back();
+    bool goes_on = last.kind == kind && last.address + last.length == address &&
+                   last.listener == &listener && last.ticket + last.parts == ticket &&
+                   last.length + here.iov_len <= kLump && last.parts < kMostParts;
+    if (goes_on) {
+      last.length += here.iov_len;
+      ++last.parts;
+      return;
+    }
+  }
+  Job& job = asked_.list.emplace_back();
+  job.kind = kind;
+  job.parts = 1;
+  job.length = here.iov_len;
   job.address = address;
-  job.local = const_cast<uint8_t*>(from.data());  // only read
-  job.length = static_cast<uint32_t>(from.size());
-  asked_bytes_ += from.size();
   job.listener = &listener;
   job.ticket = ticket;
 }
 
 void Process::atomic(uint64_t address, const AtomicOperation& operation, uint64_t& original,
                      MemoryListener& listener, uint64_t ticket) {
-  Job& job = asked_.emplace_back();
+  Job& job = asked_.list.emplace_back();
   job.kind = Job::Kind::kAtomic;
   job.address = address;
-  job.local = reinterpret_cast<uint8_t*>(&original);
-  job.length = sizeof original;
   job.extra = std::make_unique<Extra>();
   job.extra->operation = operation;
+  job.extra->original = &original;
   job.listener = &listener;
   job.ticket = ticket;
 }
 
 void Process::run(Work work) {
-  Job& job = asked_.emplace_back();
+  Job& job = asked_.list.emplace_back();
   job.extra = std::make_unique<Extra>();
   job.extra->work = std::move(work);
 }
 
 bool Process::send(uint32_t socket, std::span<const uint8_t> message) {
-  if (unsent_.fetch_add(1) >= kMaxWaiting) {  // its memory blocks, and it asks for more
+  if (unsent_.fetch_add(1) >= kMaxUnsent) {  // its memory blocks, and it asks for more
     unsent_.fetch_sub(1);
     return false;
   }
-  Job& job = asked_.emplace_back();
+  Job& job = asked_.list.emplace_back();
   job.extra = std::make_unique<Extra>();
-  assert(message.size() <= job.extra->message.size());
   job.kind = Job::Kind::kSend;
   job.address = socket;
-  job.length = static_cast<uint32_t>(message.size());
-  std::copy(message.begin(), message.end(), job.extra->message.begin());
+  job.extra->message = EventMessage(message);
   return true;
 }
 
 void Process::close_socket(uint32_t socket) {
-  Job& job = asked_.emplace_back();
+  Job& job = asked_.list.emplace_back();
   job.kind = Job::Kind::kClose;
   job.address = socket;
 }
 
 uint32_t Process::adopt(Fd fd) {
+  uint32_t socket = sockets_.announce();
   Job job;
   job.kind = Job::Kind::kAdopt;
-  job.address = next_socket_;
+  job.address = socket;
   job.extra = std::make_unique<Extra>();
   job.extra->fd = std::move(fd);
-  {
-    std::lock_guard lock(mutex_);
-    open_.insert(next_socket_);
-  }
   submit(std::move(job));
-  return next_socket_++;
+  return socket;
 }
 
 void Process::submit(Job job) {
   std::lock_guard lock(mutex_);
   idle_.store(false);
-  jobs_.push_back(std::move(job));
+  jobs_.list.push_back(std::move(job));
   has_jobs_.store(true);
   changed_.notify_one();
 }
@@ -177,7 +199,7 @@ void Process::flush() {
     if (jobs_.empty()) {
       jobs_.swap(asked_);
     } else {
-      std::move(asked_.begin(), asked_.end(), std::back_inserter(jobs_));
+      jobs_.append(asked_);
     }
     has_jobs_.store(true);
     waiting = waiting_.load();
@@ -201,7 +223,7 @@ bool Process::take_done() {
     has_done_.store(false);
   }
   for (Done& done : taken_) {
-    if (done.listener) done.listener->memory_done(done.ticket, done.ok);
+    for (uint32_t i = 0; i < done.parts; ++i) done.listener->memory_done(done.ticket + i, done.ok);
     if (done.after) done.after();
   }
   taken_.clear();
@@ -226,7 +248,7 @@ void Process::run_thread() {
 }
 
 void Process::work_loop() {
-  std::vector<Job> batch;
+  Jobs batch;
   std::vector<Done> done;
   for (;;) {
     // After much, more comes soon: it is waited for without the cost of a wake-up, while the CPU is
@@ -238,7 +260,7 @@ void Process::work_loop() {
       auto wanted = [&] { return !jobs_.empty() || finished_.load(); };
       waiting_.store(true);
       if (jobs_.empty()) idle_.store(true);
-      if (backlog_ > 0) {
+      if (sockets_.waiting()) {
         changed_.wait_for(lock, kRetrySend, wanted);
       } else {
         changed_.wait(lock, wanted);
@@ -250,11 +272,11 @@ void Process::work_loop() {
       has_jobs_.store(false);
       if (batch.empty() && finished_.load()) break;
     }
-    if (backlog_ > 0) sweep_sockets();
+    if (sockets_.waiting()) sockets_.sweep();
     work(batch, done);
     hand_back(done);
   }
-  sockets_.clear();
+  sockets_.close_all();
 }
 
 void Process::hand_back(std::vector<Done>& done) {
@@ -272,83 +294,83 @@ void Process::hand_back(std::vector<Done>& done) {
   done.clear();
 }
 
-void Process::work(std::span<Job> batch, std::vector<Done>& done) {
+void Process::work(Jobs& batch, std::vector<Done>& done) {
   bool touch = !ended_.load() && alive();
   moved_ = 0;
-  for (size_t at = 0; at < batch.size();) {
-    Job& job = batch[at];
+  std::span<const iovec> here(batch.here);
+  for (size_t at = 0; at < batch.list.size();) {
+    Job& job = batch.list[at];
     switch (job.kind) {
       case Job::Kind::kRead:
-      case Job::Kind::kWrite:
-        if (touch) {
-          uint64_t before = moved_;
-          size_t moved = move(batch.subspan(at));
-          for (const Job& one : batch.subspan(at, moved)) {
-            done.push_back({one.listener, one.ticket, one.ok, {}});
-          }
-          at += moved;
-          if (moved_ - before >= kMuch) hand_back(done);
-          continue;
-        }
-        break;
-      case Job::Kind::kAtomic:
-        job.ok = touch && change(job);
-        break;
-      case Job::Kind::kRun:
-        if (Task after = job.extra->work()) done.push_back({nullptr, 0, true, std::move(after)});
-        break;
-      case Job::Kind::kAdopt:
-        sweep_sockets();
-        sockets_[static_cast<uint32_t>(job.address)].fd = std::move(job.extra->fd);
-        break;
-      case Job::Kind::kClose:
-        close_now(static_cast<uint32_t>(job.address));
-        break;
-      case Job::Kind::kSend: {
-        unsent_.fetch_sub(1);
-        auto socket = sockets_.find(static_cast<uint32_t>(job.address));
-        if (socket == sockets_.end()) break;
-        if (socket->second.waiting.size() == kMaxWaiting) {
-          note_lost(job);
+      case Job::Kind::kWrite: {
+        if (!touch) {
+          done.push_back({job.listener, job.ticket, job.parts, false, {}});
+          here = here.subspan(job.parts);
           break;
         }
-        socket->second.waiting.emplace_back(job.extra->message, job.length);
-        ++backlog_;
-        if (!send_now(socket->second)) close_now(socket->first);
-        break;
+        uint64_t before = moved_;
+        size_t moves = move(std::span(batch.list).subspan(at), here, done);
+        for (const Job& one : std::span(batch.list).subspan(at, moves)) {
+          here = here.subspan(one.parts);
+        }
+        at += moves;
+        if (moved_ - before >= kMuch) hand_back(done);
+        continue;
       }
+      case Job::Kind::kAtomic:
+        done.push_back({job.listener, job.ticket, 1, touch && change(job), {}});
+        break;
+      case Job::Kind::kRun:
+        if (Task after = job.extra->work()) done.push_back({nullptr, 0, 0, true, std::move(after)});
+        break;
+      case Job::Kind::kAdopt:
+        sockets_.adopt(static_cast<uint32_t>(job.address), std::move(job.extra->fd));
+        break;
+      case Job::Kind::kClose:
+        sockets_.close(static_cast<uint32_t>(job.address));
+        break;
+      case Job::Kind::kSend:
+        unsent_.fetch_sub(1);
+        sockets_.send(static_cast<uint32_t>(job.address), job.extra->message);
+        break;
     }
-    if (job.listener) done.push_back({job.listener, job.ticket, job.ok, {}});
     ++at;
   }
 }
 
-// The jobs at the head that go the same way, as many as one call carries; returns how many.
-size_t Process::move(std::span<Job> batch) {
-  std::array<iovec, kMaxParts> local{}, remote{};
-  size_t count = 0, parts = 0, bytes = 0;
-  while (count < batch.size() && count < kMaxParts && batch[count].kind == batch[0].kind &&
-         (count == 0 || bytes + batch[count].length <= kChunk)) {
-    const Job& job = batch[count];
-    local[count++] = {job.local, job.length};
+// The moves at the head that go the same way, as many as one call carries; returns how many.
+size_t Process::move(std::span<const Job> batch, std::span<const iovec> here,
+                     std::vector<Done>& done) {
+  std::array<iovec, kMostMoves> there;
+  size_t count = 0, parts = 0;
+  uint64_t bytes = 0;
+  for (const Job& job : batch) {
+    bool fits =
+        count < there.size() && parts + job.parts <= kMostParts && bytes + job.length <= kChunk;
+    if (job.kind != batch[0].kind || (count > 0 && !fits)) break;
+    there[count++] = {pointer(job.address), job.length};
+    parts += job.parts;
     bytes += job.length;
-    iovec* last = parts > 0 ? &remote[parts - 1] : nullptr;
-    if (last && static_cast<uint8_t*>(last->iov_base) + last->iov_len == pointer(job.address)) {
-      last->iov_len += job.length;
-    } else {
-      remote[parts++] = {pointer(job.address), job.length};
+  }
+  ssize_t moved = transfer(batch[0].kind, here.first(parts), {there.data(), count});
+  moved_ += bytes;
+  if (moved == static_cast<ssize_t>(bytes)) {
+    for (const Job& job : batch.first(count)) {
+      done.push_back({job.listener, job.ticket, job.parts, true, {}});
+    }
+    return count;
+  }
+  // Which of them fail is told of each.
+  for (const Job& job : batch.first(count)) {
+    uint64_t address = job.address;
+    for (uint32_t i = 0; i < job.parts; ++i, here = here.subspan(1)) {
+      iovec one{pointer(address), here[0].iov_len};
+      bool ok = transfer(job.kind, here.first(1), {&one, 1}) == static_cast<ssize_t>(one.iov_len);
+      done.push_back({job.listener, job.ticket + i, 1, ok, {}});
+      address += one.iov_len;
     }
   }
-  ssize_t moved = transfer(batch[0].kind, {local.data(), count}, {remote.data(), parts});
-  bool whole = moved == static_cast<ssize_t>(bytes);
-  moved_ += bytes;
-  for (Job& job : batch.first(count)) job.ok = whole || move_one(job);
   return count;
-}
-
-bool Process::move_one(const Job& job) const {
-  iovec local{job.local, job.length}, remote{pointer(job.address), job.length};
-  return transfer(job.kind, {&local, 1}, {&remote, 1}) == static_cast<ssize_t>(job.length);
 }
 
 ssize_t Process::transfer(Job::Kind kind, std::span<const iovec> local,
@@ -363,75 +385,9 @@ bool Process::change(const Job& job) const {
   iovec local{&number, sizeof number}, remote{pointer(job.address), sizeof number};
   constexpr auto kSize = static_cast<ssize_t>(sizeof number);
   if (transfer(Job::Kind::kRead, {&local, 1}, {&remote, 1}) != kSize) return false;
-  std::memcpy(job.local, &number, sizeof number);
+  *job.extra->original = number;
   number = job.extra->operation.result(number);
   return transfer(Job::Kind::kWrite, {&local, 1}, {&remote, 1}) == kSize;
-}
-
-// Who destroys an object waits until all its events are acknowledged, and these never will be.
-void Process::note_lost(const Job& job) {
-  uint64_t cookie = 0;
-  std::memcpy(&cookie, job.extra->message.data(), sizeof cookie);
-  if (lost_.size() == kMaxLost && lost_.count(cookie) == 0) return;
-  Unsent& lost = lost_[cookie];
-  ++(job.length == sizeof cookie ? lost.completions : lost.asynchronous);
-}
-
-bool Process::send_now(EventSocket& socket) {
-  while (!socket.waiting.empty()) {
-    const auto& [message, length] = socket.waiting.front();
-    ssize_t sent = ::send(socket.fd.get(), message.data(), length, MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (sent < 0) return errno == EAGAIN || errno == ENOBUFS;
-    socket.waiting.pop_front();
-    --backlog_;
-  }
-  return true;
-}
-
-// Sends what waits, and lets go of those whose other end is closed.
-void Process::sweep_sockets() {
-  std::vector<uint32_t> closed;
-  for (auto& [number, socket] : sockets_) {
-    pollfd other_end{socket.fd.get(), 0, 0};
-    bool gone = ::poll(&other_end, 1, 0) == 1;  // POLLHUP, POLLERR
-    if (gone || !send_now(socket)) closed.push_back(number);
-  }
-  for (uint32_t number : closed) close_now(number);
-}
-
-void Process::close_now(uint32_t number) {
-  auto socket = sockets_.find(number);
-  if (socket == sockets_.end()) return;
-  backlog_ -= socket->second.waiting.size();
-  sockets_.erase(socket);
-  std::lock_guard lock(mutex_);
-  open_.erase(number);
-}
-
-Process::Unsent Process::forget_events(uint64_t cookie) {
-  Unsent unsent;
-  if (auto lost = lost_.find(cookie); lost != lost_.end()) {
-    unsent = lost->second;
-    lost_.erase(lost);
-  }
-  for (auto& [number, socket] : sockets_) {
-    backlog_ -= std::erase_if(socket.waiting, [&](const auto& event) {
-      if (std::memcmp(event.first.data(), &cookie, sizeof cookie) != 0) return false;
-      ++(event.second == sizeof cookie ? unsent.completions : unsent.asynchronous);
-      return true;
-    });
-  }
-  return unsent;
-}
-
-bool Process::has_socket(uint32_t socket) {
-  std::lock_guard lock(mutex_);
-  return open_.count(socket) > 0;
-}
-
-size_t Process::socket_count() {
-  std::lock_guard lock(mutex_);
-  return open_.size();
 }
 
 // Its number may be another's as soon as it has been waited for.

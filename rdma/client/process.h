@@ -8,21 +8,18 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
-#include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <span>
 #include <vector>
 
 #include "core/engine.h"
 #include "core/fd.h"
 #include "core/result.h"
+#include "rdma/client/event_sockets.h"
 #include "rdma/memory.h"
 
 namespace rocefs {
@@ -76,9 +73,9 @@ class Process {
   bool send(uint32_t socket, std::span<const uint8_t> message);
   void close_socket(uint32_t socket);
   // Any thread. False once it is closed, by us or at its other end.
-  bool has_socket(uint32_t socket);
+  bool has_socket(uint32_t socket) { return sockets_.has(socket); }
   // Any thread. How many are not closed; while the client's memory blocks, none is.
-  size_t socket_count();
+  size_t socket_count() { return sockets_.count(); }
   // Hands over what was asked since the last time.
   void flush();
   uint64_t asked_bytes() const { return asked_bytes_; }
@@ -104,13 +101,8 @@ class Process {
 
   // Copy thread. Whether `address` holds this number: whether the process may be read at all.
   bool holds(uint64_t address, uint32_t number) const;
-  // Copy thread. Takes back the events of `cookie` for which there was no room in their sockets,
-  // and tells of those that were lost for that.
-  struct Unsent {
-    uint32_t completions = 0;
-    uint32_t asynchronous = 0;
-  };
-  Unsent forget_events(uint64_t cookie);
+  // Copy thread. Takes back the events of `cookie` that are not sent.
+  EventSockets::Unsent forget_events(uint64_t cookie) { return sockets_.forget(cookie); }
   // Copy thread. Whether each page of these bytes can be read; they are populated.
   bool populated(uint64_t address, uint64_t length) const;
 
@@ -118,49 +110,51 @@ class Process {
   // What is asked of the thread: most are moves, which are kept small.
   struct Extra {
     AtomicOperation operation;
-    std::array<uint8_t, 16> message{};
+    uint64_t* original = nullptr;
+    EventMessage message;
     Fd fd;
     Work work;
   };
   struct Job {
     enum class Kind : uint8_t { kRead, kWrite, kAtomic, kRun, kSend, kAdopt, kClose };
     Kind kind = Kind::kRun;
-    bool ok = false;
-    uint32_t length = 0;
+    uint32_t parts = 0;  // of a move: the places here of bytes that follow each other there
+    uint64_t length = 0;
     uint64_t address = 0;  // or the socket's number
-    uint8_t* local = nullptr;
     MemoryListener* listener = nullptr;
-    uint64_t ticket = 0;
+    uint64_t ticket = 0;  // of the first part; those of the others follow
     std::unique_ptr<Extra> extra;
+  };
+  // In the order in which it was asked. Each part of each move has its place in `here`.
+  struct Jobs {
+    std::vector<Job> list;
+    std::vector<iovec> here;
+
+    bool empty() const { return list.empty(); }
+    void clear();
+    void swap(Jobs& other);
+    void append(Jobs& others);
   };
   struct Done {
     MemoryListener* listener;  // null: there is a task instead
     uint64_t ticket;
+    uint32_t parts;
     bool ok;
     Task after;
   };
-  struct EventSocket {
-    Fd fd;
-    std::deque<std::pair<std::array<uint8_t, 16>, size_t>> waiting;  // for room in it
-  };
-  static constexpr size_t kMaxWaiting = 4096;
-  static constexpr size_t kMaxLost = 4 * kMaxWaiting;  // objects whose losses are kept in mind
+  static constexpr size_t kMaxUnsent = 4096;
 
   Process(const Credentials& who, Fd pidfd, Engine& engine);
   void run_thread();
   void work_loop();
-  void work(std::span<Job> batch, std::vector<Done>& done);
+  void work(Jobs& batch, std::vector<Done>& done);
   void hand_back(std::vector<Done>& done);
-  size_t move(std::span<Job> batch);
-  bool move_one(const Job& job) const;
+  void ask(Job::Kind kind, uint64_t address, const iovec& here, MemoryListener& listener,
+           uint64_t ticket);
+  size_t move(std::span<const Job> batch, std::span<const iovec> here, std::vector<Done>& done);
   ssize_t transfer(Job::Kind kind, std::span<const iovec> local,
                    std::span<const iovec> remote) const;
   bool change(const Job& job) const;
-  // False when its other end has closed it.
-  bool send_now(EventSocket& socket);
-  void note_lost(const Job& job);
-  void sweep_sockets();
-  void close_now(uint32_t socket);
   bool alive() const;
   void submit(Job job);
   void finish();
@@ -169,14 +163,13 @@ class Process {
   const Credentials who_;
   const Fd pidfd_;
   Engine& engine_;
-  std::vector<Job> asked_;    // core thread
+  Jobs asked_;                // core thread
   uint64_t asked_bytes_ = 0;  // in them
   std::vector<Done> taken_;   // core thread
 
-  std::mutex mutex_;  // for the four that follow; held for moments only
+  std::mutex mutex_;  // for the three that follow; held for moments only
   std::condition_variable changed_;
-  std::set<uint32_t> open_;  // the sockets that are not closed
-  std::vector<Job> jobs_;
+  Jobs jobs_;
   std::vector<Done> done_;
 
   std::atomic<bool> has_jobs_{false};
@@ -187,12 +180,9 @@ class Process {
   std::atomic<bool> waiting_{false};
   // When the thread was given work while it waited for some; 0 since it has taken it.
   std::atomic<TimeNs> given_{0};
-  std::atomic<size_t> unsent_{0};            // messages that the copy thread has not seen
-  uint32_t next_socket_ = 1;                 // control thread
-  std::map<uint32_t, EventSocket> sockets_;  // copy thread
-  size_t backlog_ = 0;                       // of all sockets
-  std::map<uint64_t, Unsent> lost_;          // copy thread; events by cookie
-  uint64_t moved_ = 0;                       // bytes, of the last batch
+  std::atomic<size_t> unsent_{0};  // messages that the copy thread has not seen
+  EventSockets sockets_;
+  uint64_t moved_ = 0;  // bytes, of the last batch
 };
 
 }  // namespace rocefs

@@ -1,10 +1,14 @@
 // The process of a client, and what is asked of its copy thread.
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <vector>
 
 #include "test/client/silent_memory.h"
 
@@ -145,6 +149,51 @@ TEST_CASE("process: what is moved is told of, though memory that is asked for be
   faults.close();
   CHECK(comes({1, 2}));
   process->end();
+}
+
+// Pages that follow each other are moved by one call, which ends at the first that fails.
+TEST_CASE("process: of pages of which one may not be read, each of the others is moved") {
+  PollLoop loop;
+  auto engine = Engine::create({}, loop);
+  REQUIRE(engine);
+  constexpr size_t kPages = 5, kPage = 4096, kForbidden = 2;
+  auto* pages = static_cast<uint8_t*>(
+      ::mmap(nullptr, kPages * kPage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  REQUIRE(pages != MAP_FAILED);
+  for (size_t i = 0; i < kPages; ++i) pages[i * kPage] = static_cast<uint8_t>(i + 1);
+  REQUIRE(::mprotect(pages + kForbidden * kPage, kPage, PROT_NONE) == 0);
+  auto process = Process::create_threadless(
+      {::getpid(), ::getuid(), ::getgid()},
+      Fd(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0))), **engine);
+  struct Told final : MemoryListener {
+    std::map<uint64_t, bool> parts;
+    void memory_done(uint64_t ticket, bool ok) override {
+      REQUIRE(parts.emplace(ticket, ok).second);
+    }
+  } reads, writes;
+  std::vector<uint8_t> copy(kPages * kPage);
+  auto address = reinterpret_cast<uint64_t>(pages);
+  for (size_t i = 0; i < kPages; ++i) {
+    process->read(address + i * kPage, {copy.data() + i * kPage, kPage}, reads, 100 + i);
+  }
+  std::array<uint8_t, kPages> marks;
+  marks.fill(0xaa);
+  for (size_t i = 0; i < kPages; ++i) {
+    process->write(address + i * kPage + 1, {marks.data() + i, 1}, writes, i);
+  }
+  process->flush();
+  process->work_now();
+  CHECK(process->take_done());
+  REQUIRE(reads.parts.size() == kPages);
+  REQUIRE(writes.parts.size() == kPages);
+  for (size_t i = 0; i < kPages; ++i) {
+    INFO("page " << i);
+    CHECK(reads.parts.at(100 + i) == (i != kForbidden));
+    CHECK(writes.parts.at(i) == (i != kForbidden));
+    CHECK(copy[i * kPage] == (i != kForbidden ? i + 1 : 0));
+    if (i != kForbidden) CHECK(pages[i * kPage + 1] == 0xaa);
+  }
+  ::munmap(pages, kPages * kPage);
 }
 
 TEST_CASE("process: a program that it becomes with other rights is not written to") {
