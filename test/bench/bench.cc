@@ -37,15 +37,20 @@ double cpu_ns(const std::function<void()>& work) {
   return thread_ns() - begin;
 }
 
-std::vector<double> interleave(int rounds,
-                               const std::vector<std::function<double()>>& contestants) {
-  std::vector<std::vector<double>> all(contestants.size());
-  for (int round = 0; round < rounds; ++round) {
-    for (size_t i = 0; i < contestants.size(); ++i) all[i].push_back(contestants[i]());
+double Rounds::ratio(size_t contestant, size_t other) const {
+  std::vector<double> ratios;
+  for (size_t round = 0; round < values_[contestant].size(); ++round) {
+    ratios.push_back(values_[contestant][round] / values_[other][round]);
   }
-  std::vector<double> medians;
-  for (auto& values : all) medians.push_back(median(std::move(values)));
-  return medians;
+  return median(std::move(ratios));
+}
+
+Rounds interleave(int rounds, const std::vector<std::function<double()>>& contestants) {
+  Rounds all(contestants.size());
+  for (int round = 0; round < rounds; ++round) {
+    for (size_t i = 0; i < contestants.size(); ++i) all.add(i, contestants[i]());
+  }
+  return all;
 }
 
 void pin(int cpu) {

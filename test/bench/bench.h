@@ -32,9 +32,24 @@ double wall_ns(const std::function<void()>& work);
 // Nanoseconds of CPU that the calling thread spends in `work`.
 double cpu_ns(const std::function<void()>& work);
 
-// Runs each of `contestants` once per round, in turn, so that a noisy moment meets all of them;
-// the medians of what they return.
-std::vector<double> interleave(int rounds, const std::vector<std::function<double()>>& contestants);
+// What contestants returned, round by round.
+class Rounds {
+ public:
+  explicit Rounds(size_t contestants) : values_(contestants) {}
+  void add(size_t contestant, double value) { values_[contestant].push_back(value); }
+
+  // The median of a contestant's rounds.
+  double operator[](size_t contestant) const { return median(values_[contestant]); }
+  // The median of each round's own ratio: a machine that is faster in some rounds than in others is
+  // so for both.
+  double ratio(size_t contestant, size_t other) const;
+
+ private:
+  std::vector<std::vector<double>> values_;  // by contestant
+};
+
+// Runs each of `contestants` once per round, in turn, so that a noisy moment meets all of them.
+Rounds interleave(int rounds, const std::vector<std::function<double()>>& contestants);
 
 // The calling thread, and what it starts, runs on that CPU alone.
 void pin(int cpu);

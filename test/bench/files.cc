@@ -48,25 +48,25 @@ void bench_files(Table& table) {
   if (!bare.up() || !same.up() || !other.up()) return;
   pin(0);
   constexpr int kReal = 4000, kFuse = 700;
-  std::vector<double> us = interleave(
+  Rounds us = interleave(
       41,
       {[] { return turn_us(kRealClass, kReal); }, [&] { return turn_us(same.at(kClass), kFuse); },
        [&] { return turn_us(other.at(kClass), kFuse); }, [] { return turn_us(kRealPlain, kReal); },
        [&] { return turn_us(same.at(kPlain), kFuse); },
        [&] { return turn_us(other.at(kPlain), kFuse); },
        [&] { return turn_us(bare.file(), kFuse); }});
-  auto row = [](const char* figure, double measured, double reference, const char* what) {
-    return Row{figure, fmt::format("{:.2f} us", measured),
-               fmt::format("{:.2f} us {}", reference, what),
-               fmt::format("{:.2f}", measured / reference), ""};
+  auto row = [&](const char* figure, size_t own, size_t beside, const char* what) {
+    return Row{figure, fmt::format("{:.2f} us", us[own]),
+               fmt::format("{:.2f} us {}", us[beside], what),
+               fmt::format("{:.2f}", us.ratio(own, beside)), ""};
   };
-  table.push_back(judged(row("open+read+close, class/infiniband, one CPU", us[1], us[0], "sysfs"),
-                         us[1] / us[0], Bound::kAtMost, 5.5, ""));
-  table.push_back(row("  two CPUs", us[2], us[0], "sysfs"));
-  table.push_back(row("open+read+close, links/, one CPU", us[4], us[3], "sysfs"));
-  table.push_back(row("  two CPUs", us[5], us[3], "sysfs"));
-  table.push_back(row("  a bare FUSE server, one CPU", us[6], us[3], "sysfs"));
-  table.push_back(judged(row("  beside that bare server", us[4], us[6], "bare FUSE"), us[4] / us[6],
+  table.push_back(judged(row("open+read+close, class/infiniband, one CPU", 1, 0, "sysfs"),
+                         us.ratio(1, 0), Bound::kAtMost, 5.5, ""));
+  table.push_back(row("  two CPUs", 2, 0, "sysfs"));
+  table.push_back(row("open+read+close, links/, one CPU", 4, 3, "sysfs"));
+  table.push_back(row("  two CPUs", 5, 3, "sysfs"));
+  table.push_back(row("  a bare FUSE server, one CPU", 6, 3, "sysfs"));
+  table.push_back(judged(row("  beside that bare server", 4, 6, "bare FUSE"), us.ratio(4, 6),
                          Bound::kAtMost, 1.2, ""));
 }
 

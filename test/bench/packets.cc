@@ -153,21 +153,21 @@ void bench_packets(Table& table) {
   Writer long_messages(kSmall * 4, kSmall, false), switched(kSmall, kPacket, true);
   Writer tiny(kSmall, 64, false);
   Ring small_ring(kSmall), large_ring(kLarge);
-  std::vector<double> ns = interleave(
+  Rounds ns = interleave(
       21, {[&] { return small_ring.run(kPackets); }, [&] { return small.run(kPackets); },
            [&] { return large_ring.run(kPackets); }, [&] { return large.run(kPackets); },
            [&] { return long_messages.run(kPackets / 16); }, [&] { return switched.run(kPackets); },
            [&] { return tiny.run(kPackets); }, [&] { return short_messages.run(kPackets / 4); }});
-  auto row = [&](const char* figure, double measured, double ring) {
-    return Row{figure, rate(measured), rate(ring) + " ring + memcpy",
-               fmt::format("{:.2f}", ring / measured), ""};
+  auto row = [&](const char* figure, size_t own, size_t ring) {
+    return Row{figure, rate(ns[own]), rate(ns[ring]) + " ring + memcpy",
+               fmt::format("{:.2f}", ns.ratio(ring, own)), ""};
   };
-  table.push_back(judged(row("4 KiB WRITE packets, working set 64 KiB", ns[1], ns[0]),
-                         ns[0] / ns[1], Bound::kAtLeast, 0.35, ""));
-  table.push_back(row("4 KiB WRITE packets, working set 64 MiB", ns[3], ns[2]));
-  table.push_back(row("  in messages of 16 KiB, working set 64 KiB", ns[7], ns[0]));
-  table.push_back(row("  in messages of 64 KiB, working set 256 KiB", ns[4], ns[0]));
-  table.push_back(row("  through a switch, working set 64 KiB", ns[5], ns[0]));
+  table.push_back(judged(row("4 KiB WRITE packets, working set 64 KiB", 1, 0), ns.ratio(0, 1),
+                         Bound::kAtLeast, 0.35, ""));
+  table.push_back(row("4 KiB WRITE packets, working set 64 MiB", 3, 2));
+  table.push_back(row("  in messages of 16 KiB, working set 64 KiB", 7, 0));
+  table.push_back(row("  in messages of 64 KiB, working set 256 KiB", 4, 0));
+  table.push_back(row("  through a switch, working set 64 KiB", 5, 0));
   table.push_back({"64 B WRITE messages", rate(ns[6]), "", "", ""});
 }
 

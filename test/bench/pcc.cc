@@ -146,13 +146,13 @@ void bench_pcc(Table& table) {
              }) /
              rounds / qps;
     };
-    auto medians = interleave(9, {decisions, bare});
+    Rounds ns = interleave(9, {decisions, bare});
     Row row{fmt::format("PCC decisions of dcqcn, {} queue pairs", qps),
-            fmt::format("{:.1f} M/s", 1e3 / medians[0]),
-            fmt::format("bare loop {:.0f} M/s", 1e3 / medians[1]),
-            fmt::format("{:.3f}", medians[1] / medians[0]), ""};
+            fmt::format("{:.1f} M/s", 1e3 / ns[0]),
+            fmt::format("bare loop {:.0f} M/s", 1e3 / ns[1]), fmt::format("{:.3f}", ns.ratio(1, 0)),
+            ""};
     table.push_back(row);
-    double share = medians[0] * qps / static_cast<double>(kInterval);
+    double share = ns[0] * qps / static_cast<double>(kInterval);
     table.push_back(
         {"  of a CPU, each called every 60 us", fmt::format("{:.1f} %", 100 * share), "", "", ""});
   }

@@ -292,27 +292,30 @@ void bandwidth(const Mount& mount, size_t message, Table& table) {
   };
   (void)measured();
   core.clear(), copies.clear();
-  std::vector<double> mbps = interleave(
+  Rounds mbps = interleave(
       5, {measured, [&] { return moved_mbps(message); }, [&] { return copied_mbps(message); },
           [&] { return mbps_of(sharing(mount, tool)); }});
-  auto row = [&](const std::string& figure, std::optional<double> reference, const char* what) {
-    std::string beside = reference ? fmt::format("{:.0f} MB/s{}", *reference, what) : what;
-    return Row{figure, "", beside, reference ? fmt::format("{:.2f}", mbps[0] / *reference) : "",
-               ""};
+  auto row = [&](const std::string& figure, size_t own, size_t other, const char* what) {
+    return Row{figure, fmt::format("{:.0f} MB/s", mbps[own]),
+               fmt::format("{:.0f} MB/s {}", mbps[other], what),
+               fmt::format("{:.2f}", mbps.ratio(own, other)), ""};
   };
-  Row first = row(fmt::format("ib_write_bw {} KiB", message / 1024), mbps[1], " readv+writev");
-  first.measured = fmt::format("{:.0f} MB/s", mbps[0]);
-  table.push_back(judged(first, mbps[0] / mbps[1], Bound::kAtLeast, 0.7, ""));
-  table.push_back(row("  beside one memcpy", mbps[2], ""));
+  table.push_back(
+      judged(row(fmt::format("ib_write_bw {} KiB", message / 1024), 0, 1, "readv+writev"),
+             mbps.ratio(0, 1), Bound::kAtLeast, 0.7, ""));
+  table.push_back(row("  beside one memcpy", 0, 2, "memcpy"));
   Libfabric fabric = libfabric(message);
-  table.push_back(row("  beside libfabric's shm (fi_pingpong)", fabric.mbps, fabric.why));
+  Row beside{"  beside libfabric's shm (fi_pingpong)", "", fabric.why, "", ""};
+  if (fabric.mbps) {
+    beside.reference = fmt::format("{:.0f} MB/s", *fabric.mbps);
+    beside.ratio = fmt::format("{:.2f}", mbps[0] / *fabric.mbps);
+  }
+  table.push_back(beside);
   for (auto& [figure, us] : {std::pair("core", core), std::pair("copy threads", copies)}) {
     table.push_back({fmt::format("  CPU per message: {}", figure),
                      fmt::format("{:.1f} us", median(us)), "", "", ""});
   }
-  table.push_back({"  regions shared with the engine", fmt::format("{:.0f} MB/s", mbps[3]),
-                   fmt::format("{:.0f} MB/s readv+writev", mbps[1]),
-                   fmt::format("{:.2f}", mbps[3] / mbps[1]), ""});
+  table.push_back(row("  regions shared with the engine", 3, 1, "readv+writev"));
 }
 
 void latency(const Mount& mount, Table& table) {
@@ -322,7 +325,7 @@ void latency(const Mount& mount, Table& table) {
       return numbers.size() < 6 ? 0.0 : numbers[4];
     };
   };
-  std::vector<double> us = interleave(
+  Rounds us = interleave(
       5, {measured("ib_write_lat", perftest), measured("ib_send_lat", perftest),
           measured("ib_write_lat", sharing), measured("ib_send_lat", sharing), woken_us});
   constexpr const char* kFigures[] = {"ib_write_lat 8 B, median", "ib_send_lat 8 B, median",
@@ -330,7 +333,7 @@ void latency(const Mount& mount, Table& table) {
                                       "  ib_send_lat, shared regions"};
   for (size_t i = 0; i < std::size(kFigures); ++i) {
     table.push_back({kFigures[i], fmt::format("{:.1f} us", us[i]),
-                     fmt::format("{:.1f} us futex", us[4]), fmt::format("{:.1f}", us[i] / us[4]),
+                     fmt::format("{:.1f} us futex", us[4]), fmt::format("{:.1f}", us.ratio(i, 4)),
                      ""});
   }
 }
