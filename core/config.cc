@@ -184,7 +184,7 @@ class Reader {
       if (claim_name(first)) topology_.switches.push_back({first});
     } else if (kind == "uplink" && second.empty()) {
       if (!claim_name(first)) return;
-      topology_.uplinks.push_back({first});
+      topology_.uplinks.push_back({.name = first, .line = line_});
       uplink_lines_[first] = line_;
     } else if (kind == "link" && !second.empty() && extra.empty()) {
       topology_.links.push_back({end_name(first), end_name(second)});
@@ -294,6 +294,7 @@ class Reader {
       if (value != "real" && value != "virtual") {
         return errorf(EINVAL, "mode={}: real or virtual is wanted", value);
       }
+      config_.clock_line = line_;
       config_.clock = value == "real" ? ClockMode::kReal : ClockMode::kVirtual;
       return {};
     }
@@ -304,6 +305,7 @@ class Reader {
         return errorf(EINVAL, "dilation={}: 1 to 1000000 is wanted", value);
       }
       (key == "seed" ? config_.seed : config_.dilation) = number;
+      if (key == "dilation") config_.dilation_line = line_;
       return {};
     }
     return errorf(EINVAL, "unknown key {} in [clock]: mode, seed or dilation is wanted", key);

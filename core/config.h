@@ -39,7 +39,9 @@ struct Config {
   std::optional<Topology> topology;
   std::vector<KnobSetting> knobs;
   std::optional<ClockMode> clock;
+  int clock_line = 0;  // of mode=
   std::optional<uint64_t> seed, dilation;
+  int dilation_line = 0;
   bool mgmt = true;  // management links have addresses at first
   std::string mad_semantics = "doc";
   Scenario scenario;

@@ -50,6 +50,7 @@ inline constexpr uint8_t kMaxSwitchPorts = 254;
 struct UplinkSpec {
   std::string name;
   bool gso = false;  // at first
+  int line = 0;      // of the file; 0: it is in none
 };
 
 // One cable: both directions begin with the same values.

@@ -27,7 +27,7 @@ Result<std::string> make_directory(const OwnDirectories& where, const std::strin
 inline constexpr KnobRow kPluginKnobs[] = {
     {"plugin_dir", KnobType::kText, 0, 1024, "", "", "",
      "the directory of the device's plugins (*.so), a full path; at first one of its own below "
-     "/run or XDG_RUNTIME_DIR"},
+     "/run, XDG_RUNTIME_DIR or /tmp"},
 };
 
 // Control thread. It outlives the engine's thread.

@@ -269,4 +269,5 @@ wait $!
 expect "9 50" "$(grep -c '^1[78] \|^mb_0\|^QP' "$dir/top" | sed 's/12/9/') $(awk '$1 == 18 && $6 > 0 {print $6; exit}' "$dir/top")" "top"
 python3 "$here/lib/top_terminal.py" "$MANGO_CTL" "$tree" || fail "top on a terminal"
 rm -r "$tree/class/infiniband/mb_0"
+expect "2 mango-ctl: error: --count: '0': a number of refreshes is wanted" "$(said mango-ctl rdma pcc top mb_0 -n 0)" "no refresh"
 expect "3 mango-ctl: error: mb_0: no such device" "$(said mango-ctl rdma pcc top mb_0 -n 1)" "top without a device"

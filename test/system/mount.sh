@@ -10,6 +10,10 @@ expect "1 rocefs: $dir/file: Not a directory" "$(said "$ROCEFS" "$dir/file")" "a
 for option in max_read=4096 subtype=other; do
   expect "2 rocefs: $option: it is not to be chosen Try 'rocefs --help'." "$(said "$ROCEFS" -o $option "$mnt" | xargs -d '\n')" "-o $option"
 done
+for words in --help --version "sim --help" "enter --help"; do
+  # shellcheck disable=SC2086
+  expect "1 rocefs: stdout: No space left on device" "$(status=0; text=$("$ROCEFS" $words 2>&1 >/dev/full) || status=$?; echo "$status $text")" "$words on a full disk"
+done
 mounted
 expect "1 rocefs: $mnt: busy: a rocefs is mounted there" "$(said "$ROCEFS" "$mnt")" "busy"
 

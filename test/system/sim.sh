@@ -110,6 +110,9 @@ refused() {  # STATUS REASON SED-SCRIPT
 refused 1 "bad.ini:14: fault lost has not fired in the run of near" 's/skip=3/skip=3000/'
 refused 1 "flow b of the run of near: failed: " 's/^lost = .*/lost = drop h1-sw_0 count=0/; s/timeout=8/timeout=1 retry=1/'
 refused 1 "1 of 2 flows still run after 1ms" 's/^lost = .*/lost = drop h1-sw_0 count=0/; s/^capture.*/limit = 1ms/'
+refused 1 "flow a of the run of near: removed" 's|^120us = .*|120us = kernel/debug/rocefs/reset=1|'
+refused 2 "bad.ini:4: uplink u: the kernel's network knows no virtual clock" \
+  '3,$d; 2a [device x]\n[uplink u]\n[link x u]'
 refused 2 "bad.ini:11: a: no device h9" 's/write h0 h2/write h9 h2/'
 refused 2 "bad.ini:11: a: unknown op 'fly'" 's/write h0 h2/fly h0 h2/'
 refused 2 "bad.ini:12: b: start: " 's/start=50us/start=soon/'

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 
+#include "core/kstrto.h"
 #include "tools/mango-ctl/commands.h"
 #include "tools/mango-ctl/pcc.h"
 #include "tools/mango-ctl/terminal.h"
@@ -153,6 +154,11 @@ std::string check_interval(const std::string& text) {
   return good ? "" : fmt::format("'{}': 0.01 to 86400 seconds are wanted", text);
 }
 
+std::string check_count(const std::string& text) {
+  Result<uint64_t> count = kstrtou64(text, 10);
+  return count && *count > 0 ? "" : fmt::format("'{}': a number of refreshes is wanted", text);
+}
+
 }  // namespace
 
 void add_top_command(CommandLine& line, CLI::App& pcc) {
@@ -173,7 +179,7 @@ void add_top_command(CommandLine& line, CLI::App& pcc) {
           CLI::Validator([](std::string& text) { return check_interval(text); }, "", "seconds"));
   command.add_option("-n,--count", options->count, "refreshes, then end")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Validator([](std::string& text) { return check_count(text); }, "", "count"));
 }
 
 }  // namespace rocefs

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <thread>
 
 #include "fs/mount_point.h"
@@ -42,13 +43,29 @@ std::string name_of_path(std::string_view path) {
   return name;
 }
 
-// Where what runs now belongs, by user; PCC's plugins of this mount.
+bool writable(const char* directory) {
+  return directory && *directory == '/' && ::access(directory, W_OK) == 0;
+}
+
+// Who is root in a user namespace is somebody outside.
+uint64_t user_outside() {
+  std::ifstream map("/proc/self/uid_map");
+  const uint64_t user = ::geteuid();
+  for (uint64_t inside, outside, count; map >> inside >> outside >> count;) {
+    if (user >= inside && user - inside < count) return outside + (user - inside);
+  }
+  return user;
+}
+
+// Where what runs now belongs, by user; PCC's plugins of this mount. The root of a user namespace
+// may see the machine's /run.
 OwnDirectories plugin_directories(const std::string& mount_point, uid_t uid, gid_t gid) {
   std::string mount = name_of_path(mount_point);
-  if (::geteuid() == 0) return {"/run", "rocefs/" + mount, uid, gid};
-  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
-  if (runtime && *runtime == '/') return {runtime, "rocefs/" + mount, uid, gid};
-  return {"/tmp", fmt::format("rocefs-{}/{}", ::geteuid(), mount), uid, gid};
+  const char* run = ::geteuid() == 0 ? "/run" : nullptr;
+  for (const char* directory : {run, static_cast<const char*>(std::getenv("XDG_RUNTIME_DIR"))}) {
+    if (writable(directory)) return {directory, "rocefs/" + mount, uid, gid};
+  }
+  return {"/tmp", fmt::format("rocefs-{}/{}", user_outside(), mount), uid, gid};
 }
 
 }  // namespace
@@ -181,10 +198,8 @@ std::optional<Failure> Daemon::Impl::choose(const Options& options) {
   mode_ = options.clock.value_or(config_.clock.value_or(ClockMode::kReal));
   seed_ = options.seed.value_or(config_.seed.value_or(1));
   dilation_ = options.dilation.value_or(config_.dilation.value_or(1));
-  if (mode_ == ClockMode::kVirtual && dilation_ != 1) {
-    return Failure{2, "dilation goes with clock=real"};
-  }
-  return std::nullopt;
+  Result<void> checked = check_clock(config_, mode_, dilation_);
+  return checked ? std::nullopt : std::optional<Failure>({2, checked.error().reason});
 }
 
 // Time goes on where the dead worker left it: by the wall's clock, or where it stood.

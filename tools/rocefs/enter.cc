@@ -16,6 +16,7 @@
 #include "fs/mount_table.h"
 #include "fs/namespaces.h"
 #include "tools/rocefs/netlink_filter.h"
+#include "tools/rocefs/options.h"
 #include "tools/rocefs/overlay.h"
 #include "tools/rocefs/provider.h"
 
@@ -116,7 +117,7 @@ int enter(int argc, char** argv) {
   }
   if (order->help) {
     std::fputs(kEnterUsage, stdout);
-    return 0;
+    return told(0);
   }
   if (Result<void> prepared = prepare(*order); !prepared) {
     std::fprintf(stderr, "rocefs enter: %s\n", prepared.error().reason.c_str());

@@ -19,6 +19,21 @@
 
 namespace rocefs {
 
+Result<void> check_clock(const Config& config, ClockMode mode, uint64_t dilation) {
+  if (mode == ClockMode::kReal) return {};
+  auto at = [&](int line) { return line == 0 ? "" : fmt::format("{}:{}: ", config.name, line); };
+  if (dilation != 1) {
+    int line = dilation == config.dilation ? config.dilation_line : config.clock_line;
+    return errorf(EINVAL, "{}dilation goes with the real clock", at(line));
+  }
+  if (config.topology && !config.topology->uplinks.empty()) {
+    const UplinkSpec& uplink = config.topology->uplinks.front();
+    return errorf(EINVAL, "{}uplink {}: the kernel's network knows no virtual clock",
+                  at(uplink.line), uplink.name);
+  }
+  return {};
+}
+
 House::House(const Config& config, const Choice& choice)
     : config_(config),
       choice_(choice),

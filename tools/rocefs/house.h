@@ -36,6 +36,10 @@ struct Failure {
   std::string reason;
 };
 
+// EINVAL where a file's uplink, or this dilation, cannot be with that clock: they go with the real
+// one. Mode and dilation are the file's, or the command line's instead.
+Result<void> check_clock(const Config& config, ClockMode mode, uint64_t dilation);
+
 inline constexpr std::string_view kDebugDirectory = "kernel/debug/rocefs";
 
 // Control thread, but for what its parts say.

@@ -194,11 +194,11 @@ int main(int argc, char** argv) {
   }
   if (options->help) {
     std::fputs(kUsage, stdout);
-    return 0;
+    return told(0);
   }
   if (options->version) {
     std::puts("rocefs 0.1.0");
-    return 0;
+    return told(0);
   }
   options->open_files = raise_open_files();
   return serve(*options);

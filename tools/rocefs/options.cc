@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
+#include <cstring>
 
 #include "core/kstrto.h"
 
@@ -35,6 +37,13 @@ options after -o:
 
   rocefs /mnt && ls /mnt/class/infiniband
 )";
+
+int told(int code) {
+  errno = 0;
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return code;
+  std::fprintf(stderr, "rocefs: stdout: %s\n", std::strerror(errno ? errno : EIO));
+  return 1;
+}
 
 Result<ClockMode> parse_clock_mode(std::string_view text) {
   if (text == "real") return ClockMode::kReal;

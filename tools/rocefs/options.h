@@ -34,6 +34,9 @@ struct Options {
 
 extern const char* const kUsage;
 
+// The exit code, once what was printed has got out: else 1, and why is said.
+int told(int code);
+
 // EINVAL with what is wrong.
 Result<Options> parse_options(int argc, char** argv);
 

@@ -54,13 +54,6 @@ int complain(const Failure& failure) {
   return failure.exit_code;
 }
 
-// The exit code, once what was printed has got out.
-int told(int code) {
-  errno = 0;
-  if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return code;
-  return complain({1, fmt::format("stdout: {}", std::strerror(errno ? errno : EIO))});
-}
-
 Result<void> take_option(SimOptions& options, std::string_view option) {
   if (option == "clock=virtual") return {};
   if (option.starts_with("clock=")) return errorf(EINVAL, "{}: a simulation is virtual", option);
@@ -253,6 +246,9 @@ int simulate(int argc, char** argv) {
   Result<Config> config = read_config(options->file);
   if (!config) return complain({kUsageError, config.error().reason});
   if (std::optional<Failure> failure = check_panels(*config)) return complain(*failure);
+  if (Result<void> suits = check_clock(*config, ClockMode::kVirtual, 1); !suits) {
+    return complain({kUsageError, suits.error().reason});
+  }
   std::string out;
   if (!options->out.empty()) {
     bool made = ::mkdir(options->out.c_str(), 0777) == 0 || errno == EEXIST;

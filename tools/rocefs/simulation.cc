@@ -272,12 +272,17 @@ void Simulation::take_sample(TimeNs now) {
   result_.samples.push_back(std::move(sample));
 }
 
-size_t Simulation::flows_ended() {
+// A flow that has been started and is not there any more has been removed, by a reset or a stop.
+size_t Simulation::flows_ended(TimeNs now) {
   size_t ended = 0;
   for (FlowResult& flow : result_.flows) {
     std::optional<std::string> state = text_of(below_debug("traffic/" + flow.spec.name + "/state"));
-    flow.state = state ? std::string(without_newline(*state)) : "not started";
-    ended += state && flow.state != "running";
+    if (state) {
+      flow.state = without_newline(*state);
+    } else {
+      flow.state = flow.start <= now ? "removed" : "not started";
+    }
+    ended += flow.state != "running" && flow.state != "not started";
   }
   return ended;
 }
@@ -299,7 +304,7 @@ std::optional<Failure> Simulation::go(const Progress& progress) {
   for (TimeNs now = 0;;) {
     if (std::optional<Failure> failure = store_due(now, next_store)) return failure;
     if (!columns_.empty() && now % scenario.interval == 0) take_sample(now);
-    size_t ended = flows_ended();
+    size_t ended = flows_ended(now);
     progress(now, ended);
     result_.end = now;
     bool over = scenario.until ? now >= *scenario.until : ended == result_.flows.size();

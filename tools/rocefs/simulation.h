@@ -21,7 +21,7 @@ struct FlowResult {
   FlowSpec spec;
   TimeNs start = 0;
   double ideal_ns = 0;
-  std::string state;  // as traffic/NAME/state says; "not started" where it says nothing
+  std::string state;  // as traffic/NAME/state says, or "not started", or "removed"
   std::map<std::string, std::string> result;  // as traffic/NAME/result says
   bool done() const { return state == "done"; }
   // 0 where there is no such line.
@@ -97,7 +97,7 @@ class Simulation {
   Result<void> wait(const std::function<void(Answer<void>)>& begin);
   std::optional<Failure> go(const Progress& progress);
   std::optional<Failure> store_due(TimeNs now, size_t& next);
-  size_t flows_ended();
+  size_t flows_ended(TimeNs now);
   std::optional<std::string> text_of(const std::string& path);
   void take_sample(TimeNs now);
   void collect();

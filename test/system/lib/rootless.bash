@@ -6,11 +6,17 @@ second=$dir/second
 expect 0 "$(id -u)" "who one is in it"
 
 start=${EPOCHREALTIME/./}  # microseconds
-mounted
+mkdir "$dir/run"
+XDG_RUNTIME_DIR=$dir/run mounted
 took=$(((${EPOCHREALTIME/./} - start) / 1000))
 echo "mounted in $took ms"
 expect "mb_0 mb_1" "$(ls "$ib" | xargs)" "devices"
 expect 0 "$(stat -c %u "$mnt/class")" "owner"
+# The /run that is seen is not this root's.
+plugins=$(cat "$ib/mb_0/pcc/plugin_dir") || fail "nowhere for plugins"
+[ "${plugins#"$dir/run/rocefs/"}" != "$plugins" ] || fail "plugins in $plugins"
+touch "$plugins/x.so" || fail "not to be written: $plugins"
+rm "$plugins/x.so"
 echo 0.25 >"$debug/links/mb_0-sw_0/loss"
 
 # A worker dies; then all of it, and the next one takes the dead mount away.
