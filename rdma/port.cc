@@ -30,6 +30,7 @@ Port::Port(Device& device, const PortSpec& spec, uint8_t number)
       spec_(spec),
       number_(number),
       gids_(gids_of(spec)),
+      mtu_(spec.mtu),
       class_override_([this] { device_.traffic_classes_changed(); }),
       cnps_(*this),
       gsi_(*this),

@@ -43,7 +43,10 @@ class Port final : public LinkSource, public LinkSink {
   const PortSpec& spec() const { return spec_; }
   uint8_t number() const { return number_; }  // 1 or 2
   std::string name() const;                   // DEVICE or DEVICE/2
-  uint32_t mtu() const { return spec_.mtu; }
+  // Octets of payload. At most the spec's, and what the machine's network carries for it.
+  uint32_t mtu() const { return mtu_.load(std::memory_order_relaxed); }  // any thread
+  // Core thread, or before the engine starts. Who has a longer path MTU is not asked.
+  void set_mtu(uint32_t mtu) { mtu_.store(mtu, std::memory_order_relaxed); }
   // Its own, and that of its subnet's manager; 0 where there is no subnet. Set once, before
   // anything runs.
   struct Lids {
@@ -58,10 +61,10 @@ class Port final : public LinkSource, public LinkSink {
   // Core thread, or before the engine starts.
   void set_carrier(bool carrier);
   bool carrier() const { return carrier_.load(std::memory_order_relaxed); }  // any thread
-  // Control thread: `listener` runs after each change, as soon as carrier() tells of it.
-  void on_carrier(std::function<void()> listener) { on_carrier_ = std::move(listener); }
-  void carrier_changed() {
-    if (on_carrier_) on_carrier_();
+  // Control thread: `listener` runs after each change, as soon as carrier() and mtu() tell of it.
+  void on_network(std::function<void()> listener) { on_network_ = std::move(listener); }
+  void network_changed() {
+    if (on_network_) on_network_();
   }
   PortCounters& counters() { return counters_; }
   const PortCounters& counters() const { return counters_; }
@@ -127,7 +130,8 @@ class Port final : public LinkSource, public LinkSink {
   Link* ingress_ = nullptr;
   bool link_up_ = false;
   std::atomic<bool> carrier_{true};
-  std::function<void()> on_carrier_;
+  std::atomic<uint32_t> mtu_;
+  std::function<void()> on_network_;
   PortCounters counters_;
   EcnKnobs ecn_;
   ClassOverride class_override_;

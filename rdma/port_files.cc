@@ -147,7 +147,7 @@ std::shared_ptr<PortLink> PortLink::create(Port& port, std::shared_ptr<KnobSet> 
     if (auto alive = weak.lock()) alive->changed();
   };
   for (const auto& knobs : {link->egress_, link->ingress_}) knobs->on_change(changed);
-  port.on_carrier(changed);
+  port.on_network(changed);
   return link;
 }
 
@@ -204,8 +204,6 @@ void add_port_files(Tree& tree, const std::string& directory, Port& port, Engine
 
 void add_interface_files(Tree& tree, const std::string& directory, const Port& port,
                          const std::shared_ptr<PortLink>& link) {
-  // RoCE's MTU is what remains of the interface's without the longest headers (iboe_get_mtu()).
-  constexpr uint32_t kHeaders = 40 + 8 + 12 + 4 + 28 + 4;
   const PortSpec& spec = port.spec();
   fixed(tree, directory + "/address", fmt::format("{:02x}", fmt::join(spec.mac, ":")), "the MAC");
   fixed(tree, directory + "/addr_len", "6", "octets of the MAC");
@@ -215,8 +213,12 @@ void add_interface_files(Tree& tree, const std::string& directory, const Port& p
   fixed(tree, directory + "/dev_port", fmt::format("{}", port.number() - 1),
         "the port of the device, from 0");
   fixed(tree, directory + "/flags", "0x1003", "up, broadcast, multicast");
-  fixed(tree, directory + "/mtu", fmt::format("{}", port.mtu() + kHeaders),
-        "of the interface: the path MTU and the longest headers");
+  // RoCE's MTU is what remains of the interface's without the longest headers (iboe_get_mtu()).
+  constexpr uint32_t kHeaders = 40 + 8 + 12 + 4 + 28 + 4;
+  tree.add_file(
+      directory + "/mtu",
+      link->file([](const PortLink& at) { return fmt::format("{}", at.mtu() + kHeaders); },
+                 "of the interface: the path MTU and the longest headers"));
   fixed(tree, directory + "/uevent", "INTERFACE=" + spec.netdev,
         "what udev is told of the interface");
   tree.add_file(

@@ -23,6 +23,7 @@ class PortLink {
 
   bool up() const;
   uint64_t rate_bps() const;
+  uint32_t mtu() const { return port_.mtu(); }
   // A file whose text follows from this; who polls it is woken when the text changes.
   std::shared_ptr<Attribute> file(std::function<std::string(const PortLink&)> text,
                                   std::string_view doc);

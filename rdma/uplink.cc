@@ -116,7 +116,6 @@ Result<void> Uplink::open(Engine& engine, PollLoop& loop, Warn warn, At at, Save
 
 // Control thread, as the two that follow.
 void Uplink::bound(const Ip& address, Fd socket) {
-  check_mtu(address);
   check_buffer(socket.get());
   engine_->insist([this, address, kept = std::move(socket)]() mutable {
     endpoints_.push_back(std::make_unique<Endpoint>(*this, address, std::move(kept)));
@@ -128,17 +127,6 @@ void Uplink::unbound(const Ip& address) {
   engine_->insist([this, address] {
     std::erase_if(endpoints_, [&](const auto& one) { return one->address == address; });
   });
-}
-
-void Uplink::check_mtu(const Ip& address) {
-  std::optional<Interface> interface = interface_of(address);
-  auto at = std::find_if(served_.begin(), served_.end(),
-                         [&](const auto& one) { return one.address == address; });
-  const Port& port = *at->port;
-  if (!interface || port.mtu() <= roce_mtu(interface->mtu)) return;
-  warn_(fmt::format("{} has MTU {}, {} with its {} carries {}: longer packets will be dropped",
-                    port.name(), port.mtu(), interface->name, interface->mtu,
-                    roce_mtu(interface->mtu)));
 }
 
 void Uplink::listen(Endpoint& endpoint) {

@@ -83,7 +83,6 @@ class Uplink final : public LinkSource, public LinkSink, public KnobOwner {
   void bound(const Ip& address, Fd socket);
   void unbound(const Ip& address);
   void listen(Endpoint& endpoint);
-  void check_mtu(const Ip& address);
   void check_buffer(int fd);
   void pause(bool wanted);
   void take(Endpoint& endpoint, const Datagram& datagram);

@@ -37,7 +37,9 @@ Result<Fd> open_patiently(const Ip& ip) {
 
 UplinkAddresses::UplinkAddresses(Parts parts, const std::vector<Served>& served)
     : parts_(std::move(parts)), again_(parts_.loop, [this] { look(); }) {
-  for (const Served& one : served) all_.push_back({one.address, one.port, false, false, {}});
+  for (const Served& one : served) {
+    all_.push_back({one.address, one.port, false, false, {}, one.port->spec().mtu});
+  }
   // First, so that no change is missed.
   watch_ = std::make_unique<InterfaceWatch>(parts_.loop, [this] { look(); });
   if (!watch_->works()) {
@@ -109,6 +111,10 @@ void UplinkAddresses::look() {
     std::string trouble = try_to_use(one);
     missing |= !one.bound;
     waits |= one.bound && !trouble.empty();
+    std::string carries = follow_mtu(one);
+    if (!carries.empty() && std::count(lines.begin(), lines.end(), carries) == 0) {
+      lines.push_back(std::move(carries));
+    }
     if (trouble == one.trouble) continue;
     one.trouble = trouble;
     lines.push_back(
@@ -120,6 +126,18 @@ void UplinkAddresses::look() {
   } else {
     again_.disarm();
   }
+}
+
+// What has become of the MTU that its interface carries; nothing if it is as it was. One that is
+// too small for RoCE carries nothing: what is sent is lost, and counted.
+std::string UplinkAddresses::follow_mtu(Address& one) const {
+  constexpr uint32_t kLeast = 256;
+  std::optional<Interface> interface = interface_of(one.ip);
+  if (!interface) return {};
+  uint32_t mtu = std::clamp(roce_mtu(interface->mtu), kLeast, one.port->spec().mtu);
+  if (std::exchange(one.mtu, mtu) == mtu) return {};
+  return fmt::format("{} has MTU {}: {} has {}", interface->name, interface->mtu, one.port->name(),
+                     mtu_of(*one.port));
 }
 
 // Why it cannot be used.
@@ -151,19 +169,25 @@ void UplinkAddresses::set_bound(Address& one, bool bound) {
 // What the ports make of it is done when it is told.
 void UplinkAddresses::report(std::vector<std::string> lines) {
   if (lines.empty()) return;
-  std::vector<std::pair<Port*, bool>> ports;
+  struct State {
+    Port* port;
+    bool carrier;
+    uint32_t mtu;
+  };
+  std::vector<State> ports;
   for (const Address& one : all_) {
-    if (one.ours) ports.emplace_back(one.port, carrier_of(*one.port));
+    if (one.ours) ports.push_back({one.port, carrier_of(*one.port), mtu_of(*one.port)});
   }
   parts_.engine.insist([this, ports, lines = std::move(lines)] {
     std::string changed;
-    for (auto [port, carrier] : ports) {
+    for (auto [port, carrier, mtu] : ports) {
+      port->set_mtu(mtu);
       if (port->carrier() == carrier) continue;
       port->set_carrier(carrier);
       changed += fmt::format("; {} is {}", port->name(), carrier ? "up" : "down");
     }
     parts_.engine.tell_control([this, ports, lines, changed] {
-      for (auto [port, carrier] : ports) port->carrier_changed();
+      for (const State& state : ports) state.port->network_changed();
       for (const std::string& line : lines) parts_.warn(line + changed);
     });
   });
@@ -173,6 +197,14 @@ bool UplinkAddresses::carrier_of(const Port& port) const {
   return std::any_of(all_.begin(), all_.end(), [&](const Address& one) {
     return one.port == &port && one.ours && one.trouble.empty();
   });
+}
+
+uint32_t UplinkAddresses::mtu_of(const Port& port) const {
+  uint32_t mtu = port.spec().mtu;
+  for (const Address& one : all_) {
+    if (one.port == &port && one.ours) mtu = std::min(mtu, one.mtu);
+  }
+  return mtu;
 }
 
 std::vector<Ip> UplinkAddresses::bound() const {

@@ -1,6 +1,6 @@
 // UplinkAddresses: the machine's addresses that ports behind an uplink have. It binds a socket to
 // UDP port 4791 of each, and follows what becomes of the address and its interface: a port of whose
-// addresses none can be used has no carrier.
+// addresses none can be used has no carrier, and its MTU is what all of its interfaces carry.
 //
 // On the control thread, or before the engine starts, but for what says otherwise.
 #pragma once
@@ -69,6 +69,7 @@ class UplinkAddresses {
     bool ours = false;
     bool bound = false;
     std::string trouble;  // why it cannot be used; empty: it can
+    uint32_t mtu;         // that its interface carries, at most the port's
   };
 
   void look();
@@ -76,7 +77,9 @@ class UplinkAddresses {
   std::string try_to_use(Address& address);
   void take(Address& address, Fd socket);
   void set_bound(Address& address, bool bound);
+  std::string follow_mtu(Address& address) const;
   bool carrier_of(const Port& port) const;
+  uint32_t mtu_of(const Port& port) const;
 
   Parts parts_;
   std::vector<Address> all_;

@@ -27,11 +27,9 @@ class OwnNetwork {
       : before_(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC)) {
     ready_ = before_ && ::unshare(CLONE_NEWNET) == 0;
     if (!ready_) return;
-    Fd v6(::socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    ifreq request = loopback();
-    request.ifr_mtu = mtu;
-    REQUIRE(::ioctl(v6.get(), SIOCSIFMTU, &request) == 0);
+    set_mtu(mtu);
     set_up(true);
+    Fd v6(::socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     for (const std::string& address : addresses) {
       in6_ifreq one{};
       REQUIRE(::inet_pton(AF_INET6, address.c_str(), &one.ifr6_addr) == 1);
@@ -55,6 +53,12 @@ class OwnNetwork {
     ifreq request = loopback();
     request.ifr_flags = up ? IFF_UP | IFF_LOOPBACK | IFF_RUNNING : IFF_LOOPBACK;
     REQUIRE(::ioctl(socket.get(), SIOCSIFFLAGS, &request) == 0);
+  }
+  void set_mtu(int octets) {
+    Fd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    ifreq request = loopback();
+    request.ifr_mtu = octets;
+    REQUIRE(::ioctl(socket.get(), SIOCSIFMTU, &request) == 0);
   }
 
  private:

@@ -66,6 +66,37 @@ TEST_CASE("uplink addresses: a port is down as long as its interface is, and tra
   CHECK(wire.far.counters().link_downed.get() == 1);
 }
 
+TEST_CASE("uplink addresses: a port carries what its interface does, and at most what it may") {
+  NEEDS_IO_URING();
+  OwnNetwork network({}, 1500);
+  if (!network.ready()) return skip("only root makes a network namespace");
+  Wire wire;
+  Host& near = wire.near;
+  CHECK(near.device().port().mtu() == 1024);
+  near.run_control();
+  CHECK(near.says("uplink: lo has MTU 1500: mb_0 has 1024"));
+  network.set_mtu(9000);
+  CHECK(near.says("uplink: lo has MTU 9000: mb_0 has 4096"));
+  CHECK(near.device().port().mtu() == 4096);
+  write_across(near, wire.far);
+  // What has a path MTU keeps it; a new one may not be longer than the port's.
+  network.set_mtu(1200);
+  CHECK(near.says("uplink: lo has MTU 1200: mb_0 has 1024"));
+  CHECK(near.qp->attributes().path_mtu == 1024);
+  QpAttributes longer;
+  Result<void> refused;
+  near.on_core([&] {
+    longer = near.qp->attributes();
+    longer.path_mtu = 2048;
+    REQUIRE(near.qp->modify(QpState::kReset, longer, 0));
+    refused = near.qp->bring_up(longer);
+  });
+  CHECK(refused.error().reason == "path MTU 2048 on a port with MTU 1024");
+  // Too small for RoCE: nothing arrives, and the port says so by what it drops.
+  network.set_mtu(200);
+  CHECK(near.says("uplink: lo has MTU 200: mb_0 has 256"));
+}
+
 TEST_CASE("uplink addresses: an address that is still being checked is waited for") {
   NEEDS_IO_URING();
   OwnNetwork network({"fd00:77::2"});

@@ -118,7 +118,7 @@ class Host {
     attributes.remote_qpn = qpn;
     attributes.path.local = is_mapped_ipv4(remote) ? gid() : gids_of(device().port().spec())[2];
     attributes.path.remote = remote;
-    attributes.path_mtu = 4096;
+    attributes.path_mtu = device().port().mtu();
     bool up = false;
     on_core([&] { up = bool(qp->bring_up(attributes)); });
     REQUIRE(up);

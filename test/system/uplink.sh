@@ -193,6 +193,12 @@ ip route add 10.9.0.0/24 dev near src 10.9.0.1
 await busy $((before + 1000))
 # Packets that are too long for the interface now.
 ip link set near mtu 1500
+carries() { "$ROCEFS" enter -m "$mnt" -- ibv_devinfo -d mb_0 | awk '$1 == "active_mtu:" {print $2}'; }
+carries_1024() { [ "$(carries)" = 1024 ]; }
+await carries_1024
+expect 1120 "$(cat "$mnt"/class/net/*/mtu | sort -n | head -n 1)" "mtu of its interface in the tree"
+told_mtu() { grep -qF "near has MTU 1500: mb_0 has 1024" "$debug/dmesg"; }
+await told_mtu
 too_long() { [ "$(counter "$mnt" tx_too_long)" -gt 0 ]; }
 await too_long
 ends_busy

@@ -125,9 +125,9 @@ class FabricSubnets::Builder {
         port.member = true;
         port.guid = vertex.guid;
       } else if (number > 0) {
-        const PortSpec& spec = vertex.device->port(number).spec();
-        port.guid = port_guid(spec);
-        port.mtu = static_cast<uint16_t>(spec.mtu);
+        const Port& of = vertex.device->port(number);
+        port.guid = port_guid(of.spec());
+        port.mtu = static_cast<uint16_t>(of.mtu());
       }
     }
     return node;

@@ -97,18 +97,16 @@ int work(const Options& options, const Config& config, Journal& journal, WorkerL
   return 0;
 }
 
-// Its first port's MTU is what the machine's interface carries.
 Result<Topology> topology_with_uplink(const std::string& address) {
   Result<Topology> topology = uplink_topology(address);
   if (!topology) return errorf(EINVAL, "uplink={}: {}", address, topology.error().reason);
-  PortSpec& port = topology->devices[0].ports[0];
+  const PortSpec& port = topology->devices[0].ports[0];
   Ip ip = port.ipv6.value_or(mapped_ipv4(port.ipv4));
   if (is_broadcast(ip)) {
     return errorf(EINVAL, "uplink={}: a broadcast address of this machine's networks", address);
   }
   if (std::optional<Interface> interface = interface_of(ip)) {
-    port.mtu = roce_mtu(interface->mtu);
-    if (port.mtu == 0) {
+    if (roce_mtu(interface->mtu) == 0) {
       return errorf(EINVAL, "uplink={}: {} has MTU {}, too small for RoCE", address,
                     interface->name, interface->mtu);
     }
