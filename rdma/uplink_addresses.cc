@@ -104,17 +104,13 @@ void UplinkAddresses::lost(const Ip& address, int code) {
 
 // What has become of the addresses that are ours.
 void UplinkAddresses::look() {
-  std::vector<std::string> lines;
+  std::vector<std::string> lines = follow_mtus();
   bool missing = false, waits = false;
   for (Address& one : all_) {
     if (!one.ours) continue;
     std::string trouble = try_to_use(one);
     missing |= !one.bound;
     waits |= one.bound && !trouble.empty();
-    std::string carries = follow_mtu(one);
-    if (!carries.empty() && std::count(lines.begin(), lines.end(), carries) == 0) {
-      lines.push_back(std::move(carries));
-    }
     if (trouble == one.trouble) continue;
     one.trouble = trouble;
     lines.push_back(
@@ -128,16 +124,24 @@ void UplinkAddresses::look() {
   }
 }
 
-// What has become of the MTU that its interface carries; nothing if it is as it was. One that is
-// too small for RoCE carries nothing: what is sent is lost, and counted.
-std::string UplinkAddresses::follow_mtu(Address& one) const {
+// What has become of the MTUs of interfaces, a line each. One that is too small for RoCE carries
+// nothing: what is sent is lost, and counted. A port's is known when all of its addresses are seen.
+std::vector<std::string> UplinkAddresses::follow_mtus() {
   constexpr uint32_t kLeast = 256;
-  std::optional<Interface> interface = interface_of(one.ip);
-  if (!interface) return {};
-  uint32_t mtu = std::clamp(roce_mtu(interface->mtu), kLeast, one.port->spec().mtu);
-  if (std::exchange(one.mtu, mtu) == mtu) return {};
-  return fmt::format("{} has MTU {}: {} has {}", interface->name, interface->mtu, one.port->name(),
-                     mtu_of(*one.port));
+  std::vector<std::pair<Interface, const Port*>> changed;
+  for (Address& one : all_) {
+    std::optional<Interface> interface = one.ours ? interface_of(one.ip) : std::nullopt;
+    if (!interface) continue;
+    uint32_t mtu = std::clamp(roce_mtu(interface->mtu), kLeast, one.port->spec().mtu);
+    if (std::exchange(one.mtu, mtu) != mtu) changed.emplace_back(*interface, one.port);
+  }
+  std::vector<std::string> lines;
+  for (const auto& [interface, port] : changed) {
+    std::string line = fmt::format("{} has MTU {}: {} has {}", interface.name, interface.mtu,
+                                   port->name(), mtu_of(*port));
+    if (std::count(lines.begin(), lines.end(), line) == 0) lines.push_back(std::move(line));
+  }
+  return lines;
 }
 
 // Why it cannot be used.

@@ -77,7 +77,7 @@ class UplinkAddresses {
   std::string try_to_use(Address& address);
   void take(Address& address, Fd socket);
   void set_bound(Address& address, bool bound);
-  std::string follow_mtu(Address& address) const;
+  std::vector<std::string> follow_mtus();
   bool carrier_of(const Port& port) const;
   uint32_t mtu_of(const Port& port) const;
 

@@ -82,17 +82,19 @@ TEST_CASE("uplink addresses: a port carries what its interface does, and at most
   // What has a path MTU keeps it; a new one may not be longer than the port's.
   network.set_mtu(1200);
   CHECK(near.says("uplink: lo has MTU 1200: mb_0 has 1024"));
-  CHECK(near.qp->attributes().path_mtu == 1024);
-  QpAttributes longer;
-  Result<void> refused;
+  uint32_t kept = 0;
+  Result<void> reset, refused;
   near.on_core([&] {
-    longer = near.qp->attributes();
-    longer.path_mtu = 2048;
-    REQUIRE(near.qp->modify(QpState::kReset, longer, 0));
+    QpAttributes longer = near.qp->attributes();
+    kept = std::exchange(longer.path_mtu, 2048);
+    reset = near.qp->modify(QpState::kReset, longer, 0);
     refused = near.qp->bring_up(longer);
   });
+  CHECK(kept == 1024);
+  CHECK(reset);
+  REQUIRE_FALSE(refused);
   CHECK(refused.error().reason == "path MTU 2048 on a port with MTU 1024");
-  // Too small for RoCE: nothing arrives, and the port says so by what it drops.
+  // Of one that is too small for RoCE the port has the least there is.
   network.set_mtu(200);
   CHECK(near.says("uplink: lo has MTU 200: mb_0 has 256"));
 }
