@@ -5,6 +5,7 @@
 
 #include "core/kstrto.h"
 #include "core/text.h"
+#include "rdma/packet.h"
 
 namespace rocefs {
 namespace {
@@ -79,7 +80,8 @@ class Words {
 
 void take_end(Words& words, FlowEnd& end) {
   constexpr uint64_t k24 = 0xffffff;
-  end.mtu = static_cast<uint32_t>(words.number("mtu", 4096));
+  end.mtu = static_cast<uint32_t>(words.number("mtu", kMaxMtu));
+  if (!valid_mtu(end.mtu)) words.fail(errorf(EINVAL, "mtu={} is none of a port", end.mtu));
   end.address = words.number("address", ~uint64_t{0});
   end.key = static_cast<uint32_t>(words.number("key", ~uint32_t{0}));
   end.bytes = words.number("bytes", kMaxFlowMemory);

@@ -25,8 +25,10 @@ struct FlowEntry {
   bool writing = false;
   std::shared_ptr<FlowStats> stats = std::make_shared<FlowStats>();
   Fd output;
+  bool shown = false;             // it has a directory
   std::shared_ptr<FlowRun> flow;  // touched on the core's thread alone
   bool settling = false;          // likewise: it counts among Outstanding::settling
+  bool over = false;              // likewise: no flow may begin any more
 
   // With another mount:
   std::shared_ptr<LocalMemory> input;  // of one that waits
@@ -48,6 +50,7 @@ class FlowBook {
   // The flow is over on the core's side; `received` goes to its output.
   virtual void ended(const FlowEntryPtr& entry, std::shared_ptr<LocalMemory> received,
                      Result<void> result) = 0;
+  // Its flow, if there is one, goes on the core's side too.
   virtual void forget(const FlowEntryPtr& entry) = 0;
 
  protected:

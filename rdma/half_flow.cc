@@ -114,8 +114,8 @@ Result<void> HalfFlow::serve(FlowEnd near, Ready ready) {
   near_ = std::move(near);
   if (near_.qps.size() != spec().qps) return Error{EINVAL, "another number of queue pairs"};
   Result<void> made = begin(parts_.file);
-  if (made) made = make_memory();
   if (made) made = meet(near_);
+  if (made) made = make_memory();
   if (made) {
     ready_ = std::move(ready);
     parts_.fabric.scheduler().after(prepare_, 0);

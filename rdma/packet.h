@@ -18,6 +18,10 @@
 namespace rocefs {
 
 inline constexpr size_t kMaxMtu = 4096;
+// One of IBTA's: 256, 512, 1024, 2048 or 4096 bytes.
+constexpr bool valid_mtu(uint64_t mtu) {
+  return mtu >= 256 && mtu <= kMaxMtu && (mtu & (mtu - 1)) == 0;
+}
 inline constexpr size_t kMaxPad = 3;
 
 // Payload, pad and ICRC of one packet, as bytes. They begin with a cache line, which makes them

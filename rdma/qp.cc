@@ -17,10 +17,6 @@ namespace {
 constexpr uint16_t kDefaultPkey = 0xffff;
 constexpr uint32_t kMaxWindow = 1u << 22;  // half of half the PSN space: no PSN is ambiguous
 
-bool valid_mtu(uint32_t mtu) {
-  return mtu >= 256 && mtu <= kMaxMtu && (mtu & (mtu - 1)) == 0;
-}
-
 // A flow's UDP source port, from its two queue pairs (RoCEv2: 0xC000 to 0xFFFF carries entropy).
 uint16_t source_port(uint32_t local_qpn, uint32_t remote_qpn) {
   uint64_t mixed = (uint64_t{local_qpn} << 24 | remote_qpn) * 0x9e3779b97f4a7c15;

@@ -72,6 +72,9 @@ Result<void> RemoteTraffic::check(const FlowSpec& spec) const {
   }
   if (!exchange_) return Error{ENETUNREACH, "there is no uplink: -o uplink=ADDRESS makes one"};
   if (exchange_->port() == 0) return Error{ENETUNREACH, "exchange_port is 0"};
+  if (spec.mtu != 0 && !valid_mtu(spec.mtu)) {
+    return errorf(EINVAL, "mtu={}: 256, 512, 1024, 2048 or 4096 is wanted", spec.mtu);
+  }
   if (spec.accepts) {
     if (is_reachable(*parts_.fabric.port(spec.from))) return {};
     return errorf(EADDRNOTAVAIL, "{} has no address on an uplink", spec.from);
@@ -269,6 +272,7 @@ void RemoteTraffic::begin_waiting(const FlowEntryPtr& entry, Answer<void> answer
   };
   parts_.engine.call<void>(
       [entry, &device, removed]() -> Result<void> {
+        if (entry->over) return Error{ECANCELED, "stopped"};
         auto waiting = WaitingFlow::create(device, removed);
         if (!waiting) return waiting.error();
         entry->flow = *waiting;
@@ -310,7 +314,7 @@ void RemoteTraffic::take_first(const ExchangeLinePtr& line, std::string_view tex
 Result<FlowEntryPtr> RemoteTraffic::entry_for(const ExchangeLine& line, const FlowOffer& offer) {
   FlowEntryPtr entry = parts_.book.find(offer.spec.name);
   if (!entry) return offered_entry(line, offer);
-  if (entry->state != "waiting") {
+  if (entry->state != "waiting" || !entry->shown) {
     return errorf(EEXIST, "there is a flow {} already", offer.spec.name);
   }
   if (Result<void> fit = fits(*entry, line, offer); !fit) return fit.error();
@@ -416,10 +420,7 @@ void RemoteTraffic::serve(const FlowEntryPtr& entry, const ExchangeLinePtr& line
       return entry->line->send(text_of(*end));
     }
     refuse(std::exchange(entry->line, nullptr), end.error().reason);
-    if (entry->offered) {
-      entry->live = false;
-      return parts_.book.forget(entry);
-    }
+    if (entry->offered) return parts_.book.ended(entry, nullptr, end.error());
     entry->spec = waited;  // for another to come
     begin_waiting(entry, [this, entry](Result<void> begun) {
       if (!begun) fail(entry, begun.error().reason);
@@ -430,6 +431,7 @@ void RemoteTraffic::serve(const FlowEntryPtr& entry, const ExchangeLinePtr& line
   };
   parts_.engine.call<void>(
       [entry, half = std::move(half), near = offer.end, ready]() mutable -> Result<void> {
+        if (entry->over) return Error{ECANCELED, "stopped"};
         auto flow = std::make_shared<HalfFlow>(std::move(half));
         entry->flow = flow;
         Result<void> begun = flow->serve(std::move(near), ready);

@@ -90,9 +90,12 @@ Traffic::Traffic(House house)
               });
 }
 
-// The engine has stopped. Late commands may still refer to an entry; its flow goes with the fabric.
+// The engine has stopped. Late commands may still refer to an entry, also to one that has been
+// forgotten; its flow goes before the fabric.
 Traffic::~Traffic() {
-  for (auto& [name, entry] : entries_) {
+  for (const std::weak_ptr<FlowEntry>& weak : known_) {
+    FlowEntryPtr entry = weak.lock();
+    if (!entry) continue;
     entry->flow.reset();
     entry->line.reset();
     entry->settled = nullptr;
@@ -105,6 +108,8 @@ FlowEntryPtr Traffic::find(std::string_view name) const {
 }
 
 void Traffic::add(const FlowEntryPtr& entry) {
+  std::erase_if(known_, [](const std::weak_ptr<FlowEntry>& weak) { return weak.expired(); });
+  known_.push_back(entry);
   entries_[entry->spec.name] = entry;
 }
 
@@ -216,6 +221,7 @@ void Traffic::launch_here(const FlowEntryPtr& entry, std::shared_ptr<LocalMemory
 
 void Traffic::add_directory(const FlowEntryPtr& entry) {
   std::string directory = house_.directory + "/" + entry->spec.name;
+  entry->shown = true;
   house_.tree.add_directory(directory, true);
   house_.tree.add_file(directory + "/state", std::make_shared<StateFile>(entry));
   house_.tree.add_file(directory + "/result", std::make_shared<ResultFile>(entry, house_.engine));
@@ -276,16 +282,22 @@ void Traffic::settle(const FlowEntryPtr& entry, Result<void> result) {
   if (auto settled = std::exchange(entry->settled, nullptr)) settled(result);
   hang_up(*entry, result ? "" : result.error().reason);
   release(entry);
+  // Nobody here has asked for it, and nobody sees it.
+  if (entry->offered && !entry->shown) forget(entry);
 }
 
 void Traffic::release(const FlowEntryPtr& entry) {
-  Task settled = [this, entry] {
+  house_.engine.insist([this, entry] {
     if (std::exchange(entry->settling, false)) --house_.engine.outstanding().settling;
-    entry->flow.reset();
-  };
-  if (house_.engine.post(settled)) return;
-  // Too many commands wait for the engine; they will not for ever.
-  house_.engine.tell_control([this, entry] { release(entry); });
+    end_on_core(*entry);
+  });
+}
+
+// No command that was given before makes another flow of it.
+void Traffic::end_on_core(FlowEntry& entry) {
+  entry.over = true;
+  if (entry.flow) entry.flow->stop();
+  entry.flow.reset();
 }
 
 void Traffic::stop(const FlowEntryPtr& entry, Answer<void> answer) {
@@ -296,8 +308,7 @@ void Traffic::stop(const FlowEntryPtr& entry, Answer<void> answer) {
   if (entry->writing) return answer(Error{EBUSY, "the flow's output is being written"});
   house_.engine.call<void>(
       [entry]() -> Result<void> {
-        if (entry->flow) entry->flow->stop();
-        entry->flow.reset();
+        end_on_core(*entry);
         return {};
       },
       [entry, answer = std::move(answer)](Result<void> result) mutable {
@@ -326,15 +337,14 @@ void Traffic::begin_reset() {
 
 void Traffic::stop_all() {
   for (const FlowEntryPtr& entry : leaving_) {
-    if (entry->flow) entry->flow->stop();
-    entry->flow.reset();
+    if (entry->flow) end_on_core(*entry);
   }
 }
 
-// One without a directory is still being started: it comes after the reset.
+// One of this mount's without a directory is still being started: it comes after the reset.
 void Traffic::finish_reset() {
   for (const FlowEntryPtr& entry : std::exchange(leaving_, {})) {
-    if (!house_.tree.resolve(house_.directory + "/" + entry->spec.name)) continue;
+    if (!entry->shown && !entry->offered) continue;
     entry->live = false;
     if (!entry->writing) entry->output.reset();
     hang_up(*entry, "reset");
@@ -346,7 +356,8 @@ void Traffic::forget(const FlowEntryPtr& entry) {
   auto it = entries_.find(entry->spec.name);
   if (it == entries_.end() || it->second != entry) return;
   entries_.erase(it);
-  house_.tree.remove(house_.directory + "/" + entry->spec.name);
+  house_.engine.insist([entry] { end_on_core(*entry); });
+  if (entry->shown) house_.tree.remove(house_.directory + "/" + entry->spec.name);
 }
 
 }  // namespace rocefs

@@ -71,6 +71,7 @@ class Traffic final : private FlowBook {
   void write_output(const FlowEntryPtr& entry, std::shared_ptr<LocalMemory> received);
   void settle(const FlowEntryPtr& entry, Result<void> result);
   void release(const FlowEntryPtr& entry);
+  static void end_on_core(FlowEntry& entry);
   void stop(const FlowEntryPtr& entry, Answer<void> answer);
   static void hang_up(FlowEntry& entry, const std::string& why);
   void forget(const FlowEntryPtr& entry) override;
@@ -78,7 +79,8 @@ class Traffic final : private FlowBook {
   House house_;
   std::optional<dev_t> own_mount_;
   std::map<std::string, FlowEntryPtr, std::less<>> entries_;
-  std::vector<FlowEntryPtr> leaving_;  // while a reset is under way
+  std::vector<std::weak_ptr<FlowEntry>> known_;  // those that have been forgotten too
+  std::vector<FlowEntryPtr> leaving_;            // while a reset is under way
   RemoteTraffic remote_;
 };
 

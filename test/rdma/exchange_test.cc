@@ -164,6 +164,8 @@ TEST_CASE("exchange: a message is understood as it was meant, and what is none i
        {"", "flow", "flow 2", "flow 1", "done 1", "done ", "arrived received=1 bytes=1",
         "arrived received=1 bytes=1 mismatched=-1", "arrived received=+1 bytes=1 mismatched=1",
         "ready mtu=4097 address=0 key=0 bytes=0 qps=1:1",
+        "ready mtu=0 address=0 key=0 bytes=0 qps=1:1",
+        "ready mtu=300 address=0 key=0 bytes=0 qps=1:1",
         "ready mtu=1024 address=0 key=0 bytes=1073741825 qps=1:1",
         "ready mtu=1024 address=0 key=0 bytes=0 qps=16777216:1",
         "ready mtu=1024 address=0 key=0 bytes=0 qps=1", "fail", "fail "}) {
@@ -376,6 +378,70 @@ TEST_CASE("exchange: strangers who say nothing, nonsense or too much are refused
     far.await_state("s", "running");
   }
   CHECK(far.outcome("s").starts_with("failed: 127.0.0.1 has gone: "));
+}
+
+TEST_CASE("exchange: an offer that cannot be is refused and leaves nothing behind") {
+  NEEDS_IO_URING();
+  Mount near(12), far(13);
+  auto offer = [](const std::string& op, const std::string& mtu) {
+    return fmt::format(
+        "flow 1 name=k op={} size=4096 count=1 window=64 timeout=14 retry=7 verify=1 file=0 "
+        "seed=1 mtu={} address=0 key=0 bytes=0 qps=17:1\n",
+        op, mtu);
+  };
+  for (int i = 0; i < 9; ++i) {
+    for (const std::string op : {"ud", "write", "read"}) {
+      for (const std::string mtu : {"256", "0", "300"}) {
+        if (mtu == "256" && op != "ud") continue;
+        INFO(op << " " << mtu);
+        Stranger stranger(far.address);
+        stranger.say(offer(op, mtu));
+        CHECK(stranger.hear().starts_with("fail "));
+        CHECK(far.show("k/state").empty());
+      }
+    }
+  }
+  CHECK(near.start(fmt::format("f write mb_0 {} mtu=300", far.address)) == EINVAL);
+  // Nobody has that name any more.
+  REQUIRE(far.start("k accept mb_0") == 0);
+  REQUIRE(near.start(fmt::format("k write mb_0 {} count=10", far.address)) == 0);
+  CHECK(near.outcome("k") == "done");
+}
+
+TEST_CASE("exchange: an offer whose connection ends before it is ready leaves nothing behind") {
+  NEEDS_IO_URING();
+  Mount near(14), far(15);
+  std::string many = "qps=300:1";
+  for (int i = 1; i < 1000; ++i) many += fmt::format(",{}:1", 300 + i);  // takes many turns
+  for (int i = 0; i < 80; ++i) {
+    Stranger stranger(far.address);
+    std::string line = kOffer;
+    line.replace(line.find("name=s"), 6, fmt::format("name=s{}", i));
+    line.replace(line.find("qps=300:1"), 9, many);
+    stranger.say(line + "\n");
+    // It has begun, and is not ready yet, for most of them.
+    while (far.show("exchange").ends_with("connections 0")) std::this_thread::yield();
+  }
+  for (int i = 0; i < 80; ++i) {
+    std::string name = fmt::format("s{}", i);
+    INFO(name);
+    // One that was ready all the same is there, and over.
+    if (!far.show(name + "/state").empty()) {
+      CHECK(far.outcome(name).starts_with("failed: 127.0.0.1 has gone: "));
+      CHECK(far.store(name + "/stop", "1") == 0);
+    }
+    TimeNs end = monotonic_ns() + 20 * kSecond;
+    int begun = EEXIST;
+    while (begun == EEXIST && monotonic_ns() < end) {
+      begun = far.start(name + " accept mb_0");
+      if (begun == EEXIST) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    REQUIRE(begun == 0);
+    CHECK(far.store(name + "/stop", "1") == 0);
+    CHECK(far.store(name + "/stop", "1") == 0);
+  }
+  REQUIRE(near.start(fmt::format("f write mb_0 {} count=10", far.address)) == 0);
+  CHECK(near.outcome("f") == "done");
 }
 
 TEST_CASE("exchange: a flow that cannot be is refused at once") {
