@@ -1,6 +1,7 @@
 // Clients whose memory goes, or never answers, and processes that fork, stop, die or become others.
 #include "test/client/hostile.h"
 #include "test/client/silent_memory.h"
+#include "test/skip.h"
 
 using namespace rocefs;
 using namespace rocefs::test;
@@ -28,11 +29,6 @@ struct PagedPair : Pair {
   Pages near_pages, far_pages;
   uint32_t near_key, far_key;
 };
-
-void skipped(const char* name, const char* why) {
-  std::printf("SKIPPED %s: %s\n", name, why);
-  std::fflush(stdout);
-}
 
 // What a child tells of its two queue pairs.
 struct Told {
@@ -132,7 +128,7 @@ TEST_CASE("hostile: memory goes in the middle of WRITEs and READs") {
 }
 
 TEST_CASE("hostile: memory behind faults that nobody serves hangs its owner alone") {
-  if (::geteuid() != 0) return skipped("userfaultfd", "it needs root");
+  if (::geteuid() != 0) skip("userfaultfd: it needs root");
   House house;
   Bystander bystander(house, "faults that nobody serves");
   for (bool closes_first : {true, false}) {
@@ -177,7 +173,7 @@ TEST_CASE("hostile: memory behind faults that nobody serves hangs its owner alon
 }
 
 TEST_CASE("hostile: what a client whose memory hangs asks for does not pile up") {
-  if (::geteuid() != 0) return skipped("userfaultfd", "it needs root");
+  if (::geteuid() != 0) skip("userfaultfd: it needs root");
   House house;
   Bystander bystander(house, "requests of a client that hangs");
   size_t before = open_descriptors();
@@ -213,7 +209,7 @@ TEST_CASE("hostile: what a client whose memory hangs asks for does not pile up")
 }
 
 TEST_CASE("hostile: events of a client whose memory hangs do not pile up either") {
-  if (::geteuid() != 0) return skipped("userfaultfd", "it needs root");
+  if (::geteuid() != 0) skip("userfaultfd: it needs root");
   House house;
   Bystander bystander(house, "events of a client that hangs");
   Shared<Told> told;
@@ -241,7 +237,7 @@ TEST_CASE("hostile: events of a client whose memory hangs do not pile up either"
 }
 
 TEST_CASE("hostile: registering memory that never answers is answered never, and stops nobody") {
-  if (::geteuid() != 0) return skipped("userfaultfd", "it needs root");
+  if (::geteuid() != 0) skip("userfaultfd: it needs root");
   House house;
   Bystander bystander(house, "a registration that hangs");
   Shared<Told> told;
@@ -276,13 +272,13 @@ TEST_CASE("hostile: registering memory that never answers is answered never, and
 }
 
 TEST_CASE("hostile: memory of a file that is never read hangs its owner alone") {
-  if (::geteuid() != 0) return skipped("a file that never answers", "mounting needs root");
+  if (::geteuid() != 0) skip("a file that never answers: mounting needs root");
   House house;
   Bystander bystander(house, "a mapped file that never answers");
   SilentFile file;
   if (!file.open()) {
     file.end();
-    return skipped("a file that never answers", "it cannot be mounted here");
+    skip("a file that never answers: it cannot be mounted here");
   }
   Shared<Told> told;
   Child child([&] {

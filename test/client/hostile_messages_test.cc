@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 
 #include "test/client/hostile.h"
+#include "test/skip.h"
 
 using namespace rocefs;
 using namespace rocefs::test;
@@ -202,10 +203,7 @@ TEST_CASE("hostile: more connections than there may be are closed, and later one
   Bystander bystander(house, "300 connections");
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
-  if (limit.rlim_cur < 2000) {
-    std::printf("SKIPPED 300 connections: too few descriptors are allowed\n");
-    return;
-  }
+  if (limit.rlim_cur < 2000) skip("too few descriptors are allowed");
   size_t before = open_descriptors();
   {
     std::vector<std::unique_ptr<TestClient>> clients;

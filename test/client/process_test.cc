@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "test/client/silent_memory.h"
+#include "test/skip.h"
 
 using namespace rocefs;
 using namespace rocefs::test;
@@ -117,10 +118,7 @@ TEST_CASE("process: what waits for a copy thread that hangs to be sent is bounde
 TEST_CASE("process: what is moved is told of, though memory that is asked for behind it blocks") {
   Pages pages(Process::kMuch), silent(4096);
   UnservedFaults faults;
-  if (!faults.open(silent)) {
-    std::printf("SKIPPED memory that blocks: userfaultfd(2) is refused\n");
-    return;
-  }
+  if (!faults.open(silent)) skip("userfaultfd(2) is refused");
   faults.drop(silent);
   PollLoop loop;
   auto engine = Engine::create({}, loop);
@@ -197,10 +195,7 @@ TEST_CASE("process: of pages of which one may not be read, each of the others is
 }
 
 TEST_CASE("process: a program that it becomes with other rights is not written to") {
-  if (::geteuid() != 0) {
-    std::printf("SKIPPED set-user-ID programs: it needs root\n");
-    return;
-  }
+  if (::geteuid() != 0) skip("it needs root");
   PollLoop loop;
   auto engine = Engine::create({}, loop);
   REQUIRE(engine);

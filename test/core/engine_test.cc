@@ -267,7 +267,7 @@ TEST_CASE("io_uring: where it is forbidden the reason names what to allow") {
   }
   int status = 0;
   ::waitpid(child, &status, 0);
-  if (WEXITSTATUS(status) == 77) return test::skip("no seccomp filters here");
+  if (WEXITSTATUS(status) == 77) test::skip("no seccomp filters here");
   CHECK(WEXITSTATUS(status) == 0);
 }
 

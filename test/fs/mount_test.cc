@@ -7,7 +7,7 @@ using namespace rocefs;
 using namespace rocefs::test;
 
 #define NEEDS_FUSE() \
-  if (!fuse_here()) return skip("no /dev/fuse here")
+  if (!fuse_here()) skip("no /dev/fuse here")
 
 namespace {
 
@@ -67,7 +67,7 @@ void leave_dead_mount(const MountDirectory& directory) {
 
 TEST_CASE("fs: the dead mount of an earlier daemon is taken away, however it is named") {
   NEEDS_FUSE();
-  if (::geteuid() != 0) return skip("root alone may unmount what another process mounted");
+  if (::geteuid() != 0) skip("root alone may unmount what another process mounted");
   MountDirectory directory;
   REQUIRE(::symlink("mnt", (directory.base + "/link").c_str()) == 0);
   std::string relative = "../../../../../../../../../../../.." + directory.path;
@@ -84,7 +84,7 @@ TEST_CASE("fs: the dead mount of an earlier daemon is taken away, however it is 
 
 TEST_CASE("fs: a mount whose connection was cut is taken away when its session ends") {
   NEEDS_FUSE();
-  if (::geteuid() != 0) return skip("root alone may cut a connection");
+  if (::geteuid() != 0) skip("root alone may cut a connection");
   Mounted mounted;
   int fd = ::open(mounted.at("uint").c_str(), O_RDONLY);
   CHECK(::umount2(mounted.path.c_str(), MNT_FORCE) == -1);
@@ -98,7 +98,7 @@ TEST_CASE("fs: a mount whose connection was cut is taken away when its session e
 
 TEST_CASE("fs: the daemon is told when somebody unmounts") {
   NEEDS_FUSE();
-  if (::geteuid() != 0) return skip("root alone may call umount(2)");
+  if (::geteuid() != 0) skip("root alone may call umount(2)");
   MountDirectory directory;
   auto served = [&] {
     return serve(directory.path, {}, [&] { ::umount2(directory.path.c_str(), MNT_DETACH); });
@@ -108,13 +108,13 @@ TEST_CASE("fs: the daemon is told when somebody unmounts") {
 
 TEST_CASE("fs: an ordinary user mounts, uses and unmounts") {
   NEEDS_FUSE();
-  if (::geteuid() != 0) return skip("root alone can become another user");
-  if (std::system("command -v fusermount3 >/dev/null") != 0) return skip("no fusermount3");
-  if (::access("/etc/mtab", R_OK) != 0) return skip("no /etc/mtab, where fusermount3 -u looks");
+  if (::geteuid() != 0) skip("root alone can become another user");
+  if (std::system("command -v fusermount3 >/dev/null") != 0) skip("no fusermount3");
+  if (::access("/etc/mtab", R_OK) != 0) skip("no /etc/mtab, where fusermount3 -u looks");
   MountDirectory directory;
   REQUIRE(::chmod(directory.base.c_str(), 0755) == 0);
   int status = as_nobody([&] { return check_mount_point(directory.path).error().code; });
-  if (status == kCannot) return skip("/dev/fuse cannot be given to everybody here");
+  if (status == kCannot) skip("/dev/fuse cannot be given to everybody here");
   CHECK(status == EACCES);
   REQUIRE(::chown(directory.path.c_str(), 65534, 65534) == 0);
   status = as_nobody([&] {
@@ -138,8 +138,8 @@ TEST_CASE("fs: an ordinary user mounts, uses and unmounts") {
 
 TEST_CASE("fs: what fusermount3 refuses is an error of ours") {
   NEEDS_FUSE();
-  if (::geteuid() != 0) return skip("root alone can become another user");
-  if (std::system("command -v fusermount3 >/dev/null") != 0) return skip("no fusermount3");
+  if (::geteuid() != 0) skip("root alone can become another user");
+  if (std::system("command -v fusermount3 >/dev/null") != 0) skip("no fusermount3");
   MountDirectory directory;
   REQUIRE(::chmod(directory.base.c_str(), 0755) == 0);
   int status = as_nobody([&] {
@@ -151,7 +151,7 @@ TEST_CASE("fs: what fusermount3 refuses is an error of ours") {
     if (mounted) return 11;
     return mounted.error().reason.find("fusermount3") == std::string::npos ? 12 : 0;
   });
-  if (status == kCannot) return skip("/dev/fuse cannot be given to everybody here");
+  if (status == kCannot) skip("/dev/fuse cannot be given to everybody here");
   CHECK(status == 0);
 }
 

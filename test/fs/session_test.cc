@@ -7,22 +7,20 @@ using namespace rocefs;
 using namespace rocefs::test;
 
 #define NEEDS_FUSE() \
-  if (!fuse_here()) return skip("no /dev/fuse here")
+  if (!fuse_here()) skip("no /dev/fuse here")
 
 TEST_CASE("fs: attributes behave as those of sysfs, by the black-box check") {
   NEEDS_FUSE();
-  if (::geteuid() != 0) return skip("root alone can make all of the check's calls");
-  const char* shared = std::getenv("ROCEFS_SHARED");
-  std::string script = std::string(shared ? shared : "../shared") + "/checks/sysfs_conformance.py";
-  if (::access(script.c_str(), R_OK) != 0) return skip("no " + script);
-  if (std::system("command -v python3 >/dev/null") != 0) return skip("no python3");
+  if (::geteuid() != 0) skip("root alone can make all of the check's calls");
   Mounted mounted;
-  std::string notify = "echo 77 > " + mounted.at("uint") + "; echo 78 > " + mounted.at("uint");
-  std::string command = "python3 " + script + " -q --known statfs.magic,read.mmap,xattr.trusted";
-  for (const char* file : {"uint", "bool", "ro", "wo", "enum"}) {
-    command += std::string(" --") + file + " " + mounted.at(file);
+  std::string command = "python3 test/fs/sysfs_conformance.py --imitation --wakes";
+  for (const char* option :
+       {"number uint", "bool bool", "read-only ro", "write-only wo", "words enum"}) {
+    std::string_view words = option;
+    size_t blank = words.find(' ');
+    command += " --" + std::string(words.substr(0, blank)) + " " +
+               mounted.at(std::string(words.substr(blank + 1)));
   }
-  command += " --notify " + mounted.at("uint") + " --notify-cmd '" + notify + "'";
   command += " --link " + mounted.path + "/class/net/mb > " + mounted.path + ".log 2>&1";
   int status = std::system(command.c_str());
   INFO(Mounted::read(mounted.path + ".log"));

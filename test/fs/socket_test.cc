@@ -10,7 +10,7 @@ using namespace rocefs;
 using namespace rocefs::test;
 
 #define NEEDS_FUSE() \
-  if (!fuse_here()) return skip("no /dev/fuse here")
+  if (!fuse_here()) skip("no /dev/fuse here")
 
 namespace {
 
@@ -43,7 +43,7 @@ TEST_CASE("fs: a socket is found by its name in the mount, and nobody else makes
   Mounted mounted;
   CHECK(by_name(::bind, mounted.path + "/" + kPath) == EPERM);
   Result<Fd> listener = listener_at(mounted, kPath);
-  if (!listener) return skip(listener.error().reason);
+  if (!listener) skip(listener.error().reason);
   struct stat status;
   REQUIRE(::stat((mounted.path + "/" + kPath).c_str(), &status) == 0);
   CHECK(status.st_mode == (S_IFSOCK | 0666));
@@ -75,10 +75,10 @@ TEST_CASE("fs: a socket that cannot be made has a reason, and leaves nothing beh
 
 TEST_CASE("fs: a mount with a socket can be unmounted, and ends when the socket is closed") {
   NEEDS_FUSE();
-  if (::geteuid() != 0) return skip("not root");
+  if (::geteuid() != 0) skip("not root");
   Mounted mounted;
   Result<Fd> listener = listener_at(mounted, kPath);
-  if (!listener) return skip(listener.error().reason);
+  if (!listener) skip(listener.error().reason);
   std::atomic<bool> gone{false};
   std::unique_ptr<MountWatch> watch;
   mounted.control([&] {

@@ -188,7 +188,7 @@ TEST_CASE("umad: a buffer that may not be written is a fault") {
 }
 
 TEST_CASE("umad: who may not be traced is not touched") {
-  if (::geteuid() != 0) return test::skip("this needs root");
+  if (::geteuid() != 0) test::skip("this needs root");
   Shows shows;
   int ends[2], empty[2];
   REQUIRE((::pipe(ends) == 0 && ::pipe(empty) == 0));
@@ -213,7 +213,7 @@ TEST_CASE("umad: memory that blocks is waited for a second; then its process wai
   BlockedProcess another;
   void* pages = anonymous(5);
   Fd faults = block(pages, 5);
-  if (!faults) return test::skip("userfaultfd is forbidden here");
+  if (!faults) test::skip("userfaultfd is forbidden here");
   Shows shows;
   {
     std::vector<std::unique_ptr<Blocked>> readers;
@@ -247,8 +247,8 @@ TEST_CASE("umad: memory that blocks is waited for a second; then its process wai
 }
 
 TEST_CASE("umad: a user keeps four threads stuck at most, and no other user waits for them") {
-  if (::geteuid() != 0) return test::skip("this needs root");
-  if (!block(anonymous(1), 1)) return test::skip("userfaultfd is forbidden here");
+  if (::geteuid() != 0) test::skip("this needs root");
+  if (!block(anonymous(1), 1)) test::skip("userfaultfd is forbidden here");
   constexpr uid_t kNobody = 65534;
   Shows shows;
   std::vector<std::unique_ptr<BlockedProcess>> readers;
@@ -285,7 +285,7 @@ TEST_CASE("umad: the read(2) of a program of 32 bits is one, too") {
   auto* low = static_cast<char*>(::mmap(nullptr, 4096, PROT_READ | PROT_WRITE,
                                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0));
   REQUIRE(low != MAP_FAILED);
-  if (!has_calls_of_32_bits()) return test::skip("system calls of 32 bits are forbidden here");
+  if (!has_calls_of_32_bits()) test::skip("system calls of 32 bits are forbidden here");
   Shows shows;
   int empty[2];
   REQUIRE(::pipe(empty) == 0);

@@ -5,7 +5,6 @@
 
 #include "rdma/wire/icrc.h"
 #include "test/rdma/world.h"
-#include "test/skip.h"
 #include "test/wire/golden.h"
 
 using namespace rocefs;
@@ -14,12 +13,6 @@ using namespace rocefs::test;
 namespace {
 
 using Octets = std::vector<uint8_t>;
-
-std::vector<Octets> golden_or_skip() {
-  auto packets = golden_packets();
-  if (!packets) skip("no rxe-golden.pcap in " + shared_folder());
-  return packets.value_or(std::vector<Octets>{});
-}
 
 wire::Parsed parsed_of(const Octets& packet) {
   wire::Parsed parsed;
@@ -64,7 +57,7 @@ void deliver(World& world, const Octets& bytes) {
 }  // namespace
 
 TEST_CASE("frames: Soft-RoCE's own WRITE messages are placed and acknowledged") {
-  std::vector<Octets> golden = golden_or_skip();
+  std::vector<Octets> golden = golden_packets();
   size_t messages = 0;
   for (size_t i = 0; i < golden.size(); ++i) {
     wire::Parsed first = parsed_of(golden[i]);
@@ -112,12 +105,11 @@ TEST_CASE("frames: Soft-RoCE's own WRITE messages are placed and acknowledged") 
     CHECK(std::equal(data.begin(), data.end(), placed.begin()));
     ++messages;
   }
-  if (!golden.empty()) CHECK(messages >= 3);
+  CHECK(messages >= 3);
 }
 
 TEST_CASE("frames: damaged packets are counted drops, every one") {
-  std::vector<Octets> golden = golden_or_skip();
-  if (golden.empty()) return;
+  std::vector<Octets> golden = golden_packets();
   World world;
   Connection connection(world, 1 << 20);
   Rng rng(23, "hostile frames");

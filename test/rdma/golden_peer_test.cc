@@ -9,12 +9,6 @@ using namespace rocefs::test;
 
 namespace {
 
-std::vector<Bytes> golden_or_skip() {
-  auto packets = golden_packets();
-  if (!packets) skip("no rxe-golden.pcap in " + shared_folder());
-  return packets.value_or(std::vector<Bytes>{});
-}
-
 // All of the capture but the datagrams of its connection manager (176 to 178, 191 and 192).
 constexpr Conversation kConversations[] = {
     {"RC: SEND, WRITE, READ and atomics, one again", 0, 88},
@@ -59,8 +53,7 @@ void hold_conversations(const std::vector<Bytes>& golden, Host& host, const Ip& 
 
 TEST_CASE("uplink: each end of Soft-RoCE's conversations is answered as Soft-RoCE answered it") {
   NEEDS_IO_URING();
-  std::vector<Bytes> golden = golden_or_skip();
-  if (golden.empty()) return;
+  std::vector<Bytes> golden = golden_packets();
   Host host(loopback_address(22));
   Peer peer(ip_of(loopback_address(23)), host.gid());
   hold_conversations(golden, host, host.gid(), peer);
@@ -70,9 +63,8 @@ TEST_CASE("uplink: each end of Soft-RoCE's conversations is answered as Soft-RoC
 TEST_CASE("uplink: the same over IPv6, in a network of the test's own") {
   NEEDS_IO_URING();
   OwnNetwork network({"fd00:22::11", "fd00:22::12"});
-  if (!network.ready()) return skip("only root makes a network namespace");
-  std::vector<Bytes> golden = golden_or_skip();
-  if (golden.empty()) return;
+  if (!network.ready()) skip("only root makes a network namespace");
+  std::vector<Bytes> golden = golden_packets();
   Host host("fd00:22::11");
   Ip own = ip_of("fd00:22::11");
   Peer peer(ip_of("fd00:22::12"), own);
@@ -182,8 +174,7 @@ Bytes payload_of(const std::vector<Bytes>& golden, size_t first, size_t last) {
 
 TEST_CASE("uplink: Soft-RoCE's lost packet gets one NAK, then silence until it comes") {
   NEEDS_IO_URING();
-  std::vector<Bytes> golden = golden_or_skip();
-  if (golden.empty()) return;
+  std::vector<Bytes> golden = golden_packets();
   bool selective = GENERATE(false, true);
   Scene scene(golden, kWrite, selective);
   uint32_t psn = spoken_of(golden[kWrite]).headers.bth.psn;
@@ -201,8 +192,7 @@ TEST_CASE("uplink: Soft-RoCE's lost packet gets one NAK, then silence until it c
 
 TEST_CASE("uplink: what Soft-RoCE sends again is answered again and not executed again") {
   NEEDS_IO_URING();
-  std::vector<Bytes> golden = golden_or_skip();
-  if (golden.empty()) return;
+  std::vector<Bytes> golden = golden_packets();
   SECTION("WRITE: the newest PSN") {
     Scene scene(golden, 26);  // of 64 octets, PSN 1107398; the one of 4100 octets follows
     scene.say(26);
@@ -258,8 +248,7 @@ TEST_CASE("uplink: what Soft-RoCE sends again is answered again and not executed
 
 TEST_CASE("uplink: a sequence NAK of Soft-RoCE's takes a message up again in its middle") {
   NEEDS_IO_URING();
-  std::vector<Bytes> golden = golden_or_skip();
-  if (golden.empty()) return;
+  std::vector<Bytes> golden = golden_packets();
   bool selective = GENERATE(false, true);
   Scene scene(golden, kWrite, selective);
   scene.end->post(scene.request(SendOp::kWrite, kWrite, kWriteEnd, kLength));
@@ -279,8 +268,7 @@ TEST_CASE("uplink: a sequence NAK of Soft-RoCE's takes a message up again in its
 
 TEST_CASE("uplink: a READ that Soft-RoCE has answered by half is asked for its rest") {
   NEEDS_IO_URING();
-  std::vector<Bytes> golden = golden_or_skip();
-  if (golden.empty()) return;
+  std::vector<Bytes> golden = golden_packets();
   bool selective = GENERATE(false, true);
   Scene scene(golden, kRead, selective);
   scene.end->post(scene.request(SendOp::kRead, kRead, kRead, kLength));

@@ -55,7 +55,7 @@ void tell(const Ip& from, const Ip& to, uint16_t source_port, uint8_t code, uint
 TEST_CASE("udp sender: each reason for which the kernel sends nothing has its counter") {
   NEEDS_IO_URING();
   OwnNetwork network;
-  if (!network.ready()) return skip("only root makes a network namespace");
+  if (!network.ready()) skip("only root makes a network namespace");
   REQUIRE(
       done("ip addr add 10.9.0.1/24 dev lo && ip route add unreachable 10.9.1.0/24 && "
            "ip route add prohibit 10.9.2.0/24 && ip route add blackhole 10.9.3.0/24 && "
@@ -93,7 +93,7 @@ TEST_CASE("udp sender: each reason for which the kernel sends nothing has its co
 TEST_CASE("udp sender: what ICMP says of earlier packets is counted, and no packet is lost by it") {
   NEEDS_IO_URING();
   OwnNetwork network;
-  if (!network.ready()) return skip("only root makes a network namespace");
+  if (!network.ready()) skip("only root makes a network namespace");
   Sending all;
   auto receiver = open_udp({mapped_ipv4({127, 0, 0, 3}), wire::kRocePort}, UdpUse::kReceive);
   REQUIRE(receiver);

@@ -41,7 +41,7 @@ void write_across(Host& from, Host& to) {
 TEST_CASE("uplink addresses: a port is down as long as its interface is, and traffic waits") {
   NEEDS_IO_URING();
   OwnNetwork network;
-  if (!network.ready()) return skip("only root makes a network namespace");
+  if (!network.ready()) skip("only root makes a network namespace");
   Wire wire;
   Host& near = wire.near;
   near.run_control();
@@ -69,7 +69,7 @@ TEST_CASE("uplink addresses: a port is down as long as its interface is, and tra
 TEST_CASE("uplink addresses: a port carries what its interface does, and at most what it may") {
   NEEDS_IO_URING();
   OwnNetwork network({}, 1500);
-  if (!network.ready()) return skip("only root makes a network namespace");
+  if (!network.ready()) skip("only root makes a network namespace");
   Wire wire;
   Host& near = wire.near;
   CHECK(near.device().port().mtu() == 1024);
@@ -102,13 +102,13 @@ TEST_CASE("uplink addresses: a port carries what its interface does, and at most
 TEST_CASE("uplink addresses: an address that is still being checked is waited for") {
   NEEDS_IO_URING();
   OwnNetwork network({"fd00:77::2"});
-  if (!network.ready()) return skip("only root makes a network namespace");
+  if (!network.ready()) skip("only root makes a network namespace");
   // The kernel asks the neighbours for a while, on an interface that may have some.
   int made = std::system(
       "ip link add wire mtu 4200 type veth peer name eriw 2>/dev/null && cd /proc/sys/net/ipv6 && "
       "echo 300 >neigh/wire/retrans_time_ms && echo 0 >conf/wire/router_solicitation_delay && "
       "ip link set eriw up && ip link set wire up && ip addr add fd00:77::1/64 dev wire");
-  if (made != 0) return skip("no veth here");
+  if (made != 0) skip("no veth here");
   Host host("fd00:77::1");
   host.run_control();
   CHECK(host.uplink().addresses().empty());

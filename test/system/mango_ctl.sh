@@ -24,8 +24,9 @@ assert all(sys.argv[2] in row for row in rows), rows
 PY
 }
 write_params() { printf '{\n"wai": 80,\n"g": 0.0625,\n"max_fast_steps": 3,\n"threshold": 10\n}\n' >"$dir/dcqcn_params.json"; }
-# Every line that anybody types in the reference is in a transcript.
-reference=$ROCEFS_SHARED/reference/seeds/mango-roce-ai-advanced-features.txt
+# Every line that anybody types in the vendor's reference is in a transcript; its text is not part of the
+# checkout.
+reference=${ROCEFS_VENDOR_TEXTS:-/nowhere}/mango-roce-ai-advanced-features.txt
 if [ -e "$reference" ]; then
   grep '^~\$ .*mango-ctl' "$reference" | sort -u >"$dir/typed"
   [ "$(wc -l <"$dir/typed")" -gt 30 ] || fail "where are the commands of the reference?"
@@ -92,17 +93,21 @@ if [ -d "$ib/mb_0/pcc" ]; then
   mango-ctl proj disable rdma
   mango-ctl proj enable rdma
   transcript "$golden/mango_ctl_daemon.txt"
-  # The tutorial's algorithm, as it stands in the reference, by the tutorial's commands.
-  if [ -e "$reference" ]; then
-    sed -n '/^Step 2\.1 /,/^3\. Building/{/^Step /d;/^3\. /d;p}' "$reference" >"$dir/my_algo.cc"
+  # An algorithm of one's own, and the tutorial's as it stands in the reference, by the tutorial's commands.
+  cp "$here/../pcc/author/my_algo.cc" "$dir"
+  for author in own tutorial; do
+    if [ $author = tutorial ]; then
+      [ -e "$reference" ] || continue
+      sed -n '/^Step 2\.1 /,/^3\. Building/{/^Step /d;/^3\. /d;p}' "$reference" >"$dir/my_algo.cc"
+    fi
     transcript "$golden/mango_ctl_plugin.txt"
-    expect "alpha beta" "$(mango-ctl rdma pcc list-params mb_0 my_custom_algo)" "the tutorial's parameters"
-    expect "4 mango-ctl: error: " "$(said mango-ctl rdma pcc algo unload mb_0 my_custom_algo | cut -c 1-20)" "unload while applied"
+    expect "alpha beta" "$(mango-ctl rdma pcc list-params mb_0 my_custom_algo)" "$author: the parameters"
+    expect "4 mango-ctl: error: " "$(said mango-ctl rdma pcc algo unload mb_0 my_custom_algo | cut -c 1-20)" "$author: unload while applied"
     mango-ctl rdma pcc apply mb_0 aimd
     mango-ctl rdma pcc algo unload mb_0 my_custom_algo
     rm "$(cat "$ib/mb_0/pcc/plugin_dir")/my_algo.so"
-    expect "aimd dcqcn rttvegas" "$(mango-ctl rdma pcc algo list mb_0)" "unloaded"
-  fi
+    expect "aimd dcqcn rttvegas" "$(mango-ctl rdma pcc algo list mb_0)" "$author: unloaded"
+  done
   # Queue pairs that are there: the command line and the files agree.
   mango-ctl rdma pcc apply mb_0 aimd
   mango-ctl rdma pcc start mb_0

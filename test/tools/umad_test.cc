@@ -121,7 +121,7 @@ umad::Header header_of(const char* buffer) {
 }  // namespace
 
 #define NEEDS_FUSE() \
-  if (!fuse_here()) return skip("no /dev/fuse here")
+  if (!fuse_here()) skip("no /dev/fuse here")
 
 TEST_CASE("umad: mounted, a request is written, polled for, and its answer read") {
   NEEDS_FUSE();

@@ -2,10 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
-#include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -13,16 +12,13 @@ namespace rocefs::test {
 
 using Bytes = std::vector<uint8_t>;
 
-inline std::string shared_folder() {
-  const char* folder = std::getenv("ROCEFS_SHARED");
-  return folder ? folder : "../shared";
-}
-
-// Nothing where the shared folder is absent. A file that is no little-endian pcap of Ethernet
-// frames gives no packets, a damaged one those before the damage: tests count them.
-inline std::optional<std::vector<Bytes>> golden_packets() {
-  std::ifstream file(shared_folder() + "/data/rxe-golden.pcap", std::ios::binary);
-  if (!file) return std::nullopt;
+// Throws where the capture is absent: it is part of the checkout. A file that is no little-endian
+// pcap of Ethernet frames gives no packets, a damaged one those before the damage: tests count
+// them.
+inline std::vector<Bytes> golden_packets() {
+  const std::string path = "test/golden/rxe-golden.pcap";
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw std::runtime_error("no " + path + " below the working directory");
   constexpr size_t kFileHeader = 24, kRecordHeader = 16, kEthernet = 14;
   constexpr uint32_t kMicroseconds = 0xa1b2c3d4, kNanoseconds = 0xa1b23c4d, kEthernetLink = 1;
   Bytes all((std::istreambuf_iterator<char>(file)), {});
