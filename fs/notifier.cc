@@ -1,37 +1,114 @@
 #include "fs/notifier.h"
 
-#include <sys/eventfd.h>
+#include <linux/fuse.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <string_view>
 
 namespace rocefs {
+namespace {
 
-Notifier::Notifier(fuse_session* session, PollLoop& loop)
-    : session_(session),
-      loop_(loop),
-      idle_(::eventfd(0, EFD_CLOEXEC)),
-      worker_(std::make_unique<Worker>()) {}
+constexpr size_t kUnderWay = 32;  // well below what a socket holds: the rest waits here
+
+template <class Body>
+void append(std::string& text, int32_t code, const Body& body, std::string_view name = {}) {
+  size_t tail = name.empty() ? 0 : name.size() + 1;
+  fuse_out_header header{static_cast<uint32_t>(sizeof header + sizeof body + tail), code, 0};
+  text.append(reinterpret_cast<const char*>(&header), sizeof header);
+  text.append(reinterpret_cast<const char*>(&body), sizeof body);
+  if (tail != 0) text.append(name).push_back('\0');
+}
+
+}  // namespace
+
+Notifier::Notifier(PollLoop& loop, Invalidator invalidator)
+    : loop_(loop), invalidator_(std::move(invalidator)) {}
+
+Notifier::~Notifier() {
+  close();
+}
+
+void Notifier::connect(int connection) {
+  connection_ = connection;
+  if (!begin()) give_up();
+}
+
+bool Notifier::begin() {
+  if (!invalidator_ || !invalidator_.use(connection_)) return false;
+  loop_.watch(invalidator_.socket(), [this] { hear(); });
+  return true;
+}
 
 // The directory's own attributes too: how many subdirectories it has.
 void Notifier::entry_changed(Ino parent, const std::string& name) {
-  if (!worker_) return;
-  worker_->post([this, parent, name] {
-    if (closing_.load()) return;
-    fuse_lowlevel_notify_inval_entry(session_, parent, name.c_str(), name.size());
-    fuse_lowlevel_notify_inval_inode(session_, parent, -1, 0);
-  });
+  if (connection_ < 0 || closing_) return;
+  Order order;
+  append(order.notifications, FUSE_NOTIFY_INVAL_ENTRY,
+         fuse_notify_inval_entry_out{parent, static_cast<uint32_t>(name.size()), 0}, name);
+  append(order.notifications, FUSE_NOTIFY_INVAL_INODE, fuse_notify_inval_inode_out{parent, -1, 0});
+  orders_.push_back(std::move(order));
+  flush();
 }
 
 void Notifier::when_known(Task then) {
-  if (!worker_) return then();
-  worker_->post([this, then = std::move(then)]() mutable { loop_.post(std::move(then)); });
+  if (closing_) return then();
+  if (orders_.empty()) return loop_.post(std::move(then));
+  orders_.back().then.push_back(std::move(then));
 }
 
-int Notifier::begin_close() {
-  closing_.store(true);
-  worker_->post([this] {
-    uint64_t one = 1;
-    (void)!::write(idle_.get(), &one, sizeof one);
-  });
-  return idle_.get();
+void Notifier::flush() {
+  while (!closing_ && sent_ < orders_.size() && sent_ < kUnderWay) {
+    if (!invalidator_.send(orders_[sent_].notifications)) return;
+    ++sent_;
+  }
+}
+
+void Notifier::hear() {
+  char taken;
+  ssize_t got;
+  while ((got = ::recv(invalidator_.socket(), &taken, 1, MSG_DONTWAIT)) > 0) take_oldest();
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return flush();
+  loop_.unwatch(invalidator_.socket());
+  start_again();
+}
+
+void Notifier::take_oldest() {
+  taken_ = true;
+  if (sent_ > 0) --sent_;
+  std::deque<Task> then = std::move(orders_.front().then);
+  orders_.pop_front();
+  for (Task& task : then) loop_.post(std::move(task));
+}
+
+// It died by itself: what it has not said to be done is said to the next one again. Where that one
+// does nothing either there is none, and what the kernel remembers is forgotten in time.
+void Notifier::start_again() {
+  sent_ = 0;
+  invalidator_ = Invalidator();
+  if (closing_) return;
+  if (std::exchange(taken_, false)) {
+    if (Result<Invalidator> started = Invalidator::start()) invalidator_ = std::move(*started);
+  }
+  if (!begin()) return give_up();
+  flush();
+}
+
+void Notifier::give_up() {
+  connection_ = -1;
+  while (!orders_.empty()) take_oldest();
+}
+
+void Notifier::begin_close() {
+  closing_ = true;
+  for (Order& order : orders_) order.then.clear();
+}
+
+void Notifier::close() {
+  if (std::exchange(closed_, true)) return;
+  begin_close();
+  if (connection_ >= 0 && invalidator_) loop_.unwatch(invalidator_.socket());
+  invalidator_ = Invalidator();
 }
 
 }  // namespace rocefs

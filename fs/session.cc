@@ -93,7 +93,12 @@ Result<void> Session::Impl::create() {
   session_ = fuse_session_new(&arguments, &operations(), sizeof(fuse_lowlevel_ops), this);
   fuse_opt_free_args(&arguments);
   if (!session_) return Error{EINVAL, log.text()};
-  notifier_ = std::make_shared<Notifier>(session_, loop_);
+  if (!options_.invalidator) {
+    Result<Invalidator> started = Invalidator::start();
+    if (!started) return started.error();
+    options_.invalidator = std::move(*started);
+  }
+  notifier_ = std::make_shared<Notifier>(loop_, std::move(options_.invalidator));
   tree_.set_listener(notifier_.get());
   return {};
 }
@@ -128,6 +133,7 @@ Result<void> Session::Impl::serve(const std::string& mount_point, int descriptor
   ::fcntl(descriptor, F_SETFL, ::fcntl(descriptor, F_GETFL) | O_NONBLOCK);
   ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
   loop_.watch(descriptor, [this] { receive(); });
+  notifier_->connect(descriptor);
   return {};
 }
 
@@ -201,11 +207,12 @@ void Session::Impl::receive() {
 }
 
 // A message of the notifier may wait for a lock whose holder waits for us.
-void Session::Impl::serve_until_idle(int idle) {
-  pollfd watched[] = {{fuse_session_fd(session_), POLLIN, 0}, {idle, POLLIN, 0}};
-  while (mounted_) {
+void Session::Impl::serve_until_told() {
+  notifier_->begin_close();
+  while (mounted_ && !notifier_->drained()) {
+    pollfd watched[] = {{fuse_session_fd(session_), POLLIN, 0}, {notifier_->socket(), POLLIN, 0}};
     if (::poll(watched, 2, -1) < 0 && errno != EINTR) return;
-    if (watched[1].revents) return;
+    if (watched[1].revents) notifier_->hear();
     if (watched[0].revents) receive();
   }
 }
@@ -226,11 +233,11 @@ Session::Impl::~Impl() {
   tree_.set_listener(nullptr);
   if (!session_) return;
   options_.unmounted = nullptr;
-  serve_until_idle(notifier_->begin_close());
+  serve_until_told();
   if (mounted_) loop_.unwatch(fuse_session_fd(session_));
   requests_->close();
-  end_mount();
   notifier_->close();
+  end_mount();
   files_.clear();
   fuse_session_destroy(session_);
   binder_.reset();

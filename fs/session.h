@@ -18,6 +18,7 @@
 #include "core/poll_loop.h"
 #include "core/result.h"
 #include "core/tree.h"
+#include "fs/invalidator.h"
 
 namespace rocefs {
 
@@ -44,6 +45,7 @@ struct SessionOptions {
   Journal* journal = nullptr;
   SavedSession* saved = nullptr;
   Faults* faults = nullptr;  // for tests
+  Invalidator invalidator;   // without one, the session starts its own
 };
 
 // What take_over() found.

@@ -110,7 +110,7 @@ class Session::Impl {
   DirectorySlot list(const Tree::Node& directory);
   void note_attributes(Ino ino);
   void receive();
-  void serve_until_idle(int idle);
+  void serve_until_told();
   void end_mount();
 
   static const fuse_lowlevel_ops& operations();

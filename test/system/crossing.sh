@@ -43,7 +43,7 @@ run() { echo "nsenter -t ${container[$1]} -n -m -p env ROCEFS_MOUNT=$dir/$1"; }
 "$here/crossing" "$(run left)" "$(run right)" 172.31.47.2
 
 # A worker that dies leaves its address to the next one.
-worker=$(pgrep -f "^$ROCEFS -o uplink=172.31.47.2 " -r S,R,D | tail -n 1)
+worker=$(pgrep -P "$(pgrep -of "^$ROCEFS -o uplink=172.31.47.2 " -r S,R,D)" -r S,R,D -x rocefs-worker)
 kill -KILL "$worker"
 "$here/crossing" "$(run left)" "$(run right)" 172.31.47.2
 grep -q "worker .* died of SIGKILL" "$(echo /proc/"${container[left]}"/root/"$dir"/left/kernel/debug/rocefs/dmesg)" ||

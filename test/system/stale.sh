@@ -35,7 +35,7 @@ done
 
 # The same when only one of its two processes is killed from outside.
 kill -KILL "$(daemon_pid)"
-await sh -c "! stat '$mnt' >/dev/null 2>&1"
+await sh -c "! cat '$debug/seed' >/dev/null 2>&1"
 start
 serves "after the supervisor's death"
 

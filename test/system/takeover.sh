@@ -213,7 +213,7 @@ for process in daemon_pid worker_pid; do
 done
 mounted
 kill -KILL "$(daemon_pid)"
-await sh -c "! pgrep -cr S,R,D -f '^$ROCEFS $mnt' >'$dir/left' && ! stat '$mnt' 2>/dev/null"
+await sh -c "! pgrep -cr S,R,D -f '^$ROCEFS $mnt' >'$dir/left' && ! cat '$debug/seed' 2>/dev/null"
 
 # A device without its driver stays without it, and can be bound again.
 mounted_with ""

@@ -248,6 +248,7 @@ std::optional<Failure> Daemon::Impl::mount(const Options& options) {
   session.journal = &from_.journal;
   session.saved = &kept_.session;
   session.faults = &faults_;
+  session.invalidator = std::move(from_.invalidator);
   session.stored = [this](const std::string& path) { keeper_->stored(path); };
   session.attributes_changed = [this](const std::string& path) {
     keeper_->attributes_changed(path);

@@ -9,6 +9,7 @@
 #include "core/journal.h"
 #include "core/result.h"
 #include "core/time.h"
+#include "fs/invalidator.h"
 #include "tools/rocefs/house.h"
 #include "tools/rocefs/options.h"
 
@@ -19,6 +20,7 @@ struct Heritage {
   Journal& journal;  // of a Kept
   int descriptor;    // of the mount that it takes over; -1: it is the first and mounts
   Fd listener;       // the clients' socket; nothing if there is none, or none yet
+  Invalidator invalidator;
 };
 
 // What a daemon tells of itself while it runs. On its thread.

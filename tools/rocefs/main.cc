@@ -74,8 +74,10 @@ int complain(const Failure& failed) {
 int work(const Options& options, const Config& config, Journal& journal, WorkerLink& link,
          TimeNs alive_every) {
   bool first = link.descriptor() < 0;
-  auto created =
-      Daemon::create(options, config, {journal, link.descriptor(), link.take_listener()});
+  Result<Invalidator> invalidator = Invalidator::start();
+  if (!invalidator) return complain({1, invalidator.error().reason});
+  auto created = Daemon::create(
+      options, config, {journal, link.descriptor(), link.take_listener(), std::move(*invalidator)});
   if (auto* failed = std::get_if<Failure>(&created)) return complain(*failed);
   auto& daemon = std::get<0>(created);
   if (first) (void)!::chdir("/");

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -19,6 +18,7 @@
 
 #include "core/clock.h"
 #include "fs/mount_point.h"
+#include "tools/rocefs/dying.h"
 
 namespace rocefs {
 namespace {
@@ -26,6 +26,7 @@ namespace {
 constexpr TimeNs kEarly = kSecond;  // whoever dies sooner than this has not lived
 constexpr int kMaxEarlyDeaths = 8;
 constexpr int kMaxSilence = 4;  // in alive_every(): half of the watchdog's time
+constexpr TimeNs kLook = 300 * kMillisecond, kGrace = 200 * kMillisecond;
 constexpr char kListening = 'l', kReady = 'r', kListensNoMore = 'n', kEnding = 'e', kAlive = 'a';
 
 // One letter, with room for a descriptor, which goes with kListening and kReady. Stays where it is:
@@ -103,25 +104,32 @@ void WorkerLink::alive() {
 int Supervisor::run() {
   sigset_t set = watched_signals();
   signals_ = Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  int status = run_workers();
+  guard_.dismiss();
+  return status;
+}
+
+int Supervisor::run_workers() {
   for (;;) {
     TimeNs born = monotonic_ns();
     start_worker();
     if (worker_ < 0) return give_up(std::string("no worker: ") + std::strerror(errno));
-    int status = watch_worker();
+    std::optional<int> status = watch_worker();
     serving_ = false;
-    bool orderly = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    std::string cause = status ? cause_of(*status) : "a signal, and is kept by the kernel";
+    bool orderly = status && WIFEXITED(*status) && WEXITSTATUS(*status) == 0;
     if (orderly || ending_) {
-      if (!orderly) end_mount();
+      if (!orderly || !left_.empty()) end_mount();
       return orderly ? 0 : 1;
     }
     if (!descriptor_) {  // it said why, if it could
-      if (WIFEXITED(status)) return WEXITSTATUS(status);
-      return give_up("the worker died of " + cause_of(status) + " while it mounted");
+      if (status && WIFEXITED(*status)) return WEXITSTATUS(*status);
+      return give_up("the worker died of " + cause + " while it mounted");
     }
-    note_death(status);
+    note_death(cause);
     if (comes_again_at_once(monotonic_ns() - born)) {
       return give_up(fmt::format("{} workers in a row died within a second, the last of {}",
-                                 early_deaths_, cause_of(status)));
+                                 early_deaths_, cause));
     }
     if (ending_) {
       end_mount();
@@ -133,6 +141,7 @@ int Supervisor::run() {
 void Supervisor::start_worker() {
   int ends[2];
   worker_ = -1;
+  dying_ = false;
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return;
   socket_ = Fd(ends[0]);
   Fd theirs(ends[1]);
@@ -145,22 +154,49 @@ void Supervisor::start_worker() {
   unblock(SIGCHLD);
   socket_.reset();
   signals_.reset();
+  guard_.forget();
   WorkerLink link(std::move(theirs), descriptor_.release(), std::move(listener_));
   std::exit(work_(link));
 }
 
-int Supervisor::watch_worker() {
+std::optional<int> Supervisor::watch_worker() {
   pollfd watched[] = {{signals_.get(), POLLIN, 0}, {socket_.get(), POLLIN, 0}};
   for (;;) {
-    if (::poll(watched, 2, patience()) == 0) count_silence();
+    if (::poll(watched, 2, static_cast<int>(patience() / kMillisecond + 1)) == 0) {
+      count_silence();
+      if (is_kept()) break;
+    }
     if (watched[1].revents && !take_message()) watched[1].fd = -1;
     if (watched[0].revents) take_signal();
-    int status = 0;
-    if (::waitpid(worker_, &status, WNOHANG) != worker_) continue;
+    std::optional<int> status = reap();
+    if (!status) continue;
     while (take_message()) {  // what it said before it died
     }
     return status;
   }
+  while (take_message()) {
+  }
+  left_.push_back(worker_);
+  ::syslog(LOG_DAEMON | LOG_WARNING, "%s: worker %d was killed, and the kernel keeps it",
+           kept_.mount_point, worker_);
+  return std::nullopt;
+}
+
+// Whoever has ended: those that were left behind too, and, where this is the first process of a
+// container, those that belong to nobody.
+std::optional<int> Supervisor::reap() {
+  int status = 0;
+  for (pid_t ended; (ended = ::waitpid(-1, &status, WNOHANG)) > 0;) {
+    if (ended == worker_) return status;
+    std::erase(left_, ended);
+  }
+  return std::nullopt;
+}
+
+// Its memory takes a moment to go: at the second look.
+bool Supervisor::is_kept() {
+  bool was_dying = std::exchange(dying_, is_dying(worker_));
+  return was_dying && dying_;
 }
 
 bool Supervisor::take_message() {
@@ -193,11 +229,18 @@ bool Supervisor::take_message() {
   serving_ = true;
   silence_ = 0;
   if (first) {
-    mounted_(serving());
+    begin_mounted();
   } else {
     manager_.status(serving());
   }
   return true;
+}
+
+// Who is the first process of a container takes all others along when it dies: no guard helps.
+void Supervisor::begin_mounted() {
+  if (dev_t device = kept_.session.device) cutoff_ = Cutoff(device, kept_.mount_point);
+  if (cutoff_ && ::getpid() != 1) guard_ = Guard(cutoff_);
+  mounted_(serving());
 }
 
 void Supervisor::take_signal() {
@@ -214,16 +257,22 @@ void Supervisor::begin_end() {
 }
 
 // Only a worker that serves is expected to show life, and none that is told to end.
-int Supervisor::patience() const {
-  TimeNs every = alive_every(manager_);
-  if (every == 0 || !serving_ || ending_) return -1;
-  return static_cast<int>(std::min<TimeNs>(every / kMillisecond + 1, INT_MAX));
+bool Supervisor::wants_life() const {
+  return alive_every(manager_) > 0 && serving_ && !ending_;
+}
+
+// A worker that the kernel keeps is nothing that could be waited for: it is looked at.
+TimeNs Supervisor::patience() const {
+  TimeNs look = dying_ ? kGrace : kLook;
+  return wants_life() ? std::min(look, alive_every(manager_)) : look;
 }
 
 // Counted, not measured: when both processes were stopped for a while, that is no fault of the
 // worker's.
 void Supervisor::count_silence() {
-  if (++silence_ < kMaxSilence) return;
+  if (!wants_life()) return;
+  silence_ += patience();
+  if (silence_ < kMaxSilence * alive_every(manager_)) return;
   hung_ = true;
   serving_ = false;
   ::kill(worker_, SIGKILL);
@@ -235,11 +284,11 @@ std::string Supervisor::serving() const {
   return text + fmt::format("; {} died, the last of {}", deaths_, kept_.death.cause);
 }
 
-void Supervisor::note_death(int status) {
+void Supervisor::note_death(std::string cause) {
   kept_.death.pid = worker_;
   kept_.death.monotonic = monotonic_ns();
   ++deaths_;
-  std::string cause = std::exchange(hung_, false) ? "hanging" : cause_of(status);
+  if (std::exchange(hung_, false)) cause = "hanging";
   cause.resize(std::min(cause.size(), sizeof kept_.death.cause - 1));
   std::memcpy(kept_.death.cause, cause.c_str(), cause.size() + 1);
 }
@@ -267,10 +316,16 @@ int Supervisor::give_up(const std::string& why) {
   return 1;
 }
 
+// Looking at a mount that is not dead and has nobody to answer would take for ever.
 void Supervisor::end_mount() {
   listener_.reset();
   descriptor_.reset();
-  if (kept_.mount_point[0]) unmount_dead(kept_.mount_point);
+  if (!kept_.mount_point[0]) return;
+  if (!cutoff_ || cutoff_.cut()) {
+    unmount_dead(kept_.mount_point);
+  } else if (mounted_device(kept_.mount_point) == kept_.session.device) {
+    unmount_lazily(kept_.mount_point);
+  }
 }
 
 }  // namespace rocefs

@@ -2,17 +2,25 @@
 // to which verbs clients connect and the journal's memory; a worker serves the mount. When a worker
 // dies, the next one takes over, and who uses the mount only waits a little longer.
 //
+// A worker that was killed and that the kernel keeps, because one of its threads is in a wait that
+// no signal ends, is left behind: the next one takes over beside it, and its answers may be what is
+// waited for. Where no worker can, the connection to the kernel is cut.
+//
 // It starts no thread and serves nothing itself, so that there is next to nothing to fail in it.
-// When it is killed its worker goes with it, and the mount is dead.
+// When it is killed its worker goes with it, and the mount is dead: a Guard sees to that.
 #pragma once
 
 #include <sys/types.h>
 
 #include <functional>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "core/fd.h"
 #include "core/time.h"
+#include "fs/cutoff.h"
+#include "tools/rocefs/guard.h"
 #include "tools/rocefs/kept.h"
 #include "tools/rocefs/service_manager.h"
 
@@ -67,19 +75,25 @@ class Supervisor {
   int run();
 
  private:
+  int run_workers();
   void start_worker();
-  // Until it has died; returns how, as waitpid() does.
-  int watch_worker();
+  // Until it has died; returns how, as waitpid() does. Nothing: it is left behind.
+  std::optional<int> watch_worker();
+  std::optional<int> reap();
+  // Whether it was killed a while ago, and is still there.
+  bool is_kept();
+  void begin_mounted();
   // False when there is none.
   bool take_message();
   void take_signal();
   void begin_end();
-  // How long to wait for something to happen, in milliseconds; -1: as long as it takes.
-  int patience() const;
+  bool wants_life() const;
+  // How long to wait for something to happen.
+  TimeNs patience() const;
   void count_silence();
   // One line for people.
   std::string serving() const;
-  void note_death(int status);
+  void note_death(std::string cause);
   bool comes_again_at_once(TimeNs lived);
   int give_up(const std::string& why);
   void end_mount();
@@ -93,9 +107,13 @@ class Supervisor {
   bool ending_ = false;
   int early_deaths_ = 0;  // in a row
   int deaths_ = 0;
-  bool serving_ = false;  // the worker
-  int silence_ = 0;       // times that it was waited for in vain
-  bool hung_ = false;     // which is why it was killed
+  Cutoff cutoff_;
+  Guard guard_;
+  std::vector<pid_t> left_;  // behind
+  bool serving_ = false;     // the worker
+  TimeNs silence_ = 0;       // how long a sign of life was waited for in vain
+  bool hung_ = false;        // which is why it was killed
+  bool dying_ = false;       // at the last look
 };
 
 }  // namespace rocefs

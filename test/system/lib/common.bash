@@ -13,7 +13,7 @@ trap unmount EXIT
 
 mounted() { "$ROCEFS" "$@" "$mnt" >/dev/null; }
 # The process that was started, which supervises; and the one that serves and does all the work.
-worker_pid() { pgrep -P "$(daemon_pid)" -r S,R,D | head -n 1; }
+worker_pid() { pgrep -P "$(daemon_pid)" -r S,R,D -x rocefs-worker | head -n 1; }
 daemon_pid() { pgrep -of "^$ROCEFS .*$mnt\$" -r S,R,D; }
 # Unmounted, and its processes have ended: they would be taken for those of the next.
 gone() { ! mountpoint -q "$mnt" && [ -z "$(daemon_pid)" ]; }

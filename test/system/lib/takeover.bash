@@ -15,7 +15,7 @@ quietly() { LC_ALL=C "$@" 2>&1 | sed 's/.*: //'; }
 kill_worker() {
   local supervisor worker
   supervisor=$(daemon_pid)
-  worker=$(pgrep -P "$supervisor" -r S,R,D | head -n 1)
+  worker=$(pgrep -P "$supervisor" -r S,R,D -x rocefs-worker | head -n 1)
   kill -KILL "$worker"
   await replaced "$supervisor" "$worker"
 }

@@ -1,0 +1,72 @@
+#!/bin/bash
+# A worker that was killed and that the kernel keeps (here for a debugger) hinders nobody: another one
+# takes over. When the supervisor is killed the mount is dead, whoever else holds its connection.
+. "$(dirname "$0")/lib/common.bash"
+. "$(dirname "$0")/lib/takeover.bash"
+command -v python3 >/dev/null || { echo "no python3 to be a debugger"; exit 77; }
+
+tracer='import ctypes, sys
+libc = ctypes.CDLL(None, use_errno=True)
+if libc.ptrace(0x4206, int(sys.argv[1]), None, None) != 0: sys.exit("no ptrace: errno %d" % ctypes.get_errno())
+print("traced", flush=True)
+sys.stdin.read()'
+debugger= notifier=
+trap '{ kill -KILL $debugger; kill -CONT $notifier; } 2>/dev/null || true; unmount' EXIT
+is_zombie() { grep -q '^State:.Z' "/proc/$1/status"; }
+answered() { timeout -s KILL 60 "$@" || fail "status $? of: $*"; }
+of_name() { pgrep -f "^$ROCEFS .*$mnt\$" -r S,R,D,T | while read -r pid; do [ "$(<"/proc/$pid/comm")" != "$1" ] || echo "$pid"; done; }
+
+mounted -o seed=7
+echo 0.5 >"$debug/links/mb_0-sw_0/loss"
+worker=$(worker_pid)
+exec {hold}<> <(:)
+python3 -c "$tracer" "$worker" <&$hold >"$dir/tracer" 2>&1 &
+debugger=$!
+await test -s "$dir/tracer"
+[ "$(cat "$dir/tracer")" = traced ] || { unmounted; cat "$dir/tracer"; exit 77; }
+kill -KILL "$worker"
+expect 0.5 "$(answered cat "$debug/links/mb_0-sw_0/loss")" "a cat after the kill"
+await is_zombie "$worker"
+expect ok "$(store 0.25 "$debug/links/mb_0-sw_0/loss")" "a store"
+grep -q "worker $worker died of a signal, and is kept by the kernel" "$debug/dmesg" || fail "$(cat "$debug/dmesg")"
+sed -n 's/.*took over \([0-9.]* ms\) later.*/REPORT a worker that the kernel keeps: taken over \1 after it was given up/p' "$debug/dmesg"
+kill -KILL $debugger
+await sh -c "! [ -e /proc/$worker ]"  # nobody's zombie
+expect 7 "$(answered cat "$debug/seed")" "a cat when it is gone"
+# It may be the last thing that a mount does.
+python3 -c "$tracer" "$(worker_pid)" <&$hold >"$dir/again" 2>&1 &
+debugger=$!
+await test -s "$dir/again"
+supervisor=$(daemon_pid) worker=$(worker_pid)
+kill -TERM "$supervisor"
+kill -KILL "$worker"
+await not_mounted
+await all_ended "$supervisor"
+kill -KILL $debugger
+unmounted
+
+# Whoever notifies the kernel and does not end holds the connection (SIGSTOP stands in for a wait that no
+# signal ends).
+mounted -o seed=7
+supervisor=$(daemon_pid)
+worker=$(worker_pid) notifier=$(of_name rocefs-notifier)
+[ -n "$notifier" ] && [ -n "$(of_name rocefs-guard)" ] || fail "no notifier, or no guard"
+kill -STOP "$notifier"
+kill -KILL "$supervisor" "$worker"
+dead() { ! timeout -s KILL 5 cat "$debug/seed" >/dev/null 2>"$dir/said" && grep -q "not connected" "$dir/said"; }
+await dead
+kill -CONT "$notifier"
+unmounted
+
+# A notifier that is killed is replaced.
+mounted -o seed=7
+worker=$(worker_pid) notifier=$(of_name rocefs-notifier)
+kill -KILL "$notifier"
+another() { local now; now=$(of_name rocefs-notifier); [ -n "$now" ] && [ "$now" != "$notifier" ]; }
+await another
+echo 0000:2b:00.0 >"$mnt/bus/pci/drivers/mango_core/unbind"
+expect mb_1 "$(ls "$ib")" "devices"
+expect ok "$(store 0000:2b:00.0 "$mnt/bus/pci/drivers/mango_core/bind")" "bind"
+expect "mb_0 mb_1" "$(ls "$ib" | xargs)" "devices after bind"
+expect "$worker" "$(worker_pid)" "the worker"
+unmounted

@@ -1,0 +1,62 @@
+#include "tools/rocefs/guard.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+namespace rocefs {
+namespace {
+
+// Others would miss that who shared them has died.
+void close_all_but(int one, int other) {
+  auto [low, high] = std::minmax(one, other);
+  if (low > 0) ::close_range(0, static_cast<unsigned>(low) - 1, 0);
+  if (high - low > 1) {
+    ::close_range(static_cast<unsigned>(low) + 1, static_cast<unsigned>(high) - 1, 0);
+  }
+  ::close_range(static_cast<unsigned>(high) + 1, ~0u, 0);
+}
+
+[[noreturn]] void live(int line, const Cutoff& cutoff) {
+  close_all_but(line, cutoff.descriptor() < 0 ? line : cutoff.descriptor());
+  (void)!::chdir("/");
+  ::prctl(PR_SET_NAME, "rocefs-guard");
+  sigset_t all;
+  sigfillset(&all);
+  ::sigprocmask(SIG_BLOCK, &all, nullptr);  // it ends with the mount
+  char word;
+  ssize_t got;
+  do {
+    got = ::read(line, &word, 1);
+  } while (got < 0 && errno == EINTR);
+  if (got != 1) cutoff.cut();
+  ::_exit(0);
+}
+
+}  // namespace
+
+Guard::Guard(const Cutoff& cutoff) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return;
+  line_ = Fd(ends[1]);
+  Fd theirs(ends[0]);
+  pid_t between = ::fork();
+  if (between == 0) {
+    if (::fork() != 0) ::_exit(0);
+    live(theirs.get(), cutoff);
+  }
+  if (between > 0) ::waitpid(between, nullptr, 0);
+}
+
+void Guard::dismiss() {
+  if (line_) (void)!::write(line_.get(), "", 1);
+  line_.reset();
+}
+
+}  // namespace rocefs
