@@ -12,11 +12,11 @@ rlim_t raise_open_files() {
   return limit.rlim_cur;
 }
 
-void limit_open_files(pid_t pid, rlim_t soft) {
+void limit_open_files(rlim_t soft) {
   rlimit limit{};
-  if (::prlimit(pid, RLIMIT_NOFILE, nullptr, &limit) != 0) return;
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = std::min(soft, limit.rlim_cur);
-  (void)::prlimit(pid, RLIMIT_NOFILE, &limit, nullptr);
+  (void)::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 }  // namespace rocefs

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <sys/resource.h>
-#include <sys/types.h>
 
 namespace rocefs {
 
@@ -10,7 +9,7 @@ namespace rocefs {
 // programs, because of select(2). A child that runs other people's code is given it back.
 rlim_t raise_open_files();
 
-// Lowers the soft limit of another process to this; a lower one stays.
-void limit_open_files(pid_t pid, rlim_t soft);
+// Lowers this process's soft limit to that; a lower one stays.
+void limit_open_files(rlim_t soft);
 
 }  // namespace rocefs

@@ -147,7 +147,10 @@ void CardBackend::send(CardOrder order, Waiting waiting, const Pages& pages) {
 Result<void> CardBackend::ensure_process() {
   if (process_) return {};
   CardProcess::Program program{
-      options_.program, {options_.device, std::to_string(options_.seed)}, options_.open_files};
+      options_.program,
+      {options_.device, std::to_string(options_.seed), std::to_string(options_.uid),
+       std::to_string(options_.gid), std::to_string(options_.open_files)},
+      options_.uid != ::geteuid()};
   auto started = CardProcess::start(loop_, program, *this);
   if (!started) return started.error();
   process_ = std::move(*started);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <deque>
@@ -34,6 +35,9 @@ class CardBackend final : public PccBackend, private CardProcess::Listener {
     // For how long an order may go unanswered, in wall time. Plugins are given longer to load.
     TimeNs patience = 5 * kSecond;
     rlim_t open_files = RLIM_INFINITY;  // its soft limit
+    // Who runs others' code: the owner of the mount. It has no capabilities either way.
+    uid_t uid = ::geteuid();
+    gid_t gid = ::getegid();
   };
   // Between an echo and the next, in wall time.
   static constexpr TimeNs kPulse = kSecond;

@@ -8,14 +8,15 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cassert>
 #include <cerrno>
 #include <climits>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <utility>
 
-#include "core/open_files.h"
 #include "pcc/card/messages.h"
 
 #ifndef P_PIDFD
@@ -30,6 +31,9 @@ namespace {
 constexpr int kCardSocket = 3;  // as mango-pccd knows it
 constexpr size_t kMaxDescriptors = 2;
 constexpr int kPatienceMs = 100;
+// What a program needs to be found, to speak one's language and to be looked into.
+constexpr std::string_view kForStrangers[] = {
+    "PATH=", "LANG=", "LC_", "TZ=", "ASAN_OPTIONS=", "TSAN_OPTIONS=", "UBSAN_OPTIONS="};
 
 union Descriptors {
   cmsghdr header;
@@ -59,8 +63,38 @@ std::optional<siginfo_t> reap(int pidfd) {
   return info;
 }
 
-// What a new process is to be: nobody's signals, nobody's descriptors, a group of its own, so that
-// Ctrl-C is for the daemon alone.
+// Somebody killed, who is dead at once but for what the kernel has to finish: nobody waits for that
+// while there is a loop. With the loop the daemon ends, and it would leave a zombie: then it is
+// waited for, but not for long.
+class Grave {
+ public:
+  static void dig(PollLoop& loop, Fd pidfd) {
+    int watched = pidfd.get();
+    auto grave = std::make_shared<Grave>(std::move(pidfd));
+    if (grave->fill()) return;
+    loop.watch(watched, [&loop, grave, watched] {
+      if (grave->fill()) loop.unwatch(watched);
+    });
+  }
+  explicit Grave(Fd pidfd) : pidfd_(std::move(pidfd)) {}
+  ~Grave() {
+    pollfd end{pidfd_.get(), POLLIN, 0};
+    if (::poll(&end, 1, kPatienceMs) == 1) reap(pidfd_.get());
+  }
+  Grave(const Grave&) = delete;
+  Grave& operator=(const Grave&) = delete;
+
+ private:
+  bool fill() {
+    std::optional<siginfo_t> end = reap(pidfd_.get());
+    return !end || end->si_pid != 0;
+  }
+
+  Fd pidfd_;
+};
+
+// What a new process is to be: nobody's signals, nobody's descriptors, a session of its own, so
+// that Ctrl-C is for the daemon alone, and the daemon's terminal for nobody else.
 struct Birth {
   Birth() {
     ::posix_spawn_file_actions_init(&files);
@@ -73,23 +107,36 @@ struct Birth {
   Birth(const Birth&) = delete;
   Birth& operator=(const Birth&) = delete;
 
-  void prepare(int socket) {
+  void prepare(int socket, bool stranger) {
     ::posix_spawn_file_actions_adddup2(&files, socket, kCardSocket);
     ::posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    for (int output : {STDOUT_FILENO, STDERR_FILENO}) {
+      if (stranger) ::posix_spawn_file_actions_addopen(&files, output, "/dev/null", O_WRONLY, 0);
+    }
     ::posix_spawn_file_actions_addclosefrom_np(&files, kCardSocket + 1);
     sigset_t none, all;
     sigemptyset(&none);
     sigfillset(&all);
     ::posix_spawnattr_setsigmask(&attributes, &none);
     ::posix_spawnattr_setsigdefault(&attributes, &all);
-    ::posix_spawnattr_setpgroup(&attributes, 0);
-    ::posix_spawnattr_setflags(
-        &attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+    ::posix_spawnattr_setflags(&attributes,
+                               POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
   }
 
   posix_spawn_file_actions_t files;
   posix_spawnattr_t attributes;
 };
+
+std::vector<char*> environment_for(bool stranger) {
+  std::vector<char*> chosen;
+  for (char** each = environ; each && *each; ++each) {
+    bool fits = std::any_of(std::begin(kForStrangers), std::end(kForStrangers),
+                            [&](auto name) { return std::string_view(*each).starts_with(name); });
+    if (fits || !stranger) chosen.push_back(*each);
+  }
+  chosen.push_back(nullptr);
+  return chosen;
+}
 
 }  // namespace
 
@@ -113,10 +160,11 @@ Result<std::unique_ptr<CardProcess>> CardProcess::start(PollLoop& loop, const Pr
   }
   arguments.push_back(nullptr);
   Birth birth;
-  birth.prepare(theirs.get());
+  birth.prepare(theirs.get(), program.stranger);
+  std::vector<char*> environment = environment_for(program.stranger);
   pid_t pid = -1;
   int code = ::posix_spawn(&pid, program.path.c_str(), &birth.files, &birth.attributes,
-                           arguments.data(), environ);
+                           arguments.data(), environment.data());
   if (code != 0) return failed(code);
   // It is ours, and nobody has waited for it: the number is still its own.
   Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
@@ -126,7 +174,6 @@ Result<std::unique_ptr<CardProcess>> CardProcess::start(PollLoop& loop, const Pr
     ::waitpid(pid, nullptr, 0);
     return failed(code);
   }
-  limit_open_files(pid, program.open_files);  // before it is told of any plugin
   return std::unique_ptr<CardProcess>(
       new CardProcess(loop, listener, pid, std::move(pidfd), std::move(ours)));
 }
@@ -143,8 +190,6 @@ CardProcess::CardProcess(PollLoop& loop, Listener& listener, pid_t pid, Fd pidfd
   loop_.watch(pidfd_.get(), [this] { bury(); });
 }
 
-// Who is killed is dead at once, but for what the kernel has to finish: it is waited for, or the
-// end of the daemon would leave a zombie, but not for long.
 CardProcess::~CardProcess() {
   *alive_ = false;
   unwatch_socket();
@@ -152,17 +197,7 @@ CardProcess::~CardProcess() {
   loop_.unwatch(pidfd_.get());
   kill_group(pid_, pidfd_.get());
   kill_by(pidfd_.get());
-  pollfd end{pidfd_.get(), POLLIN, 0};
-  if (::poll(&end, 1, kPatienceMs) == 1) {
-    reap(pidfd_.get());
-    return;
-  }
-  int watched = pidfd_.get();
-  auto pidfd = std::make_shared<Fd>(std::move(pidfd_));
-  loop_.watch(watched, [&loop = loop_, pidfd] {
-    reap(pidfd->get());
-    loop.unwatch(pidfd->get());
-  });
+  Grave::dig(loop_, std::move(pidfd_));
 }
 
 bool CardProcess::send(std::string_view message, std::span<const int> descriptors) {

@@ -1,7 +1,6 @@
 // CardProcess: a mango-pccd as the daemon has it: a child, a socket to it, and its end.
 #pragma once
 
-#include <sys/resource.h>
 #include <sys/types.h>
 
 #include <cstdint>
@@ -25,7 +24,7 @@ class CardProcess {
   struct Program {
     std::string path;
     std::vector<std::string> arguments;  // without its name
-    rlim_t open_files = RLIM_INFINITY;   // its soft limit, if that is below its hard one
+    bool stranger = false;  // it will be another user: our environment and output are not for it
   };
   class Listener {
    public:
@@ -36,10 +35,11 @@ class CardProcess {
     virtual void card_ended(std::string_view how, bool by_signal) = 0;
   };
 
-  // It inherits its end of the socket as descriptor 3, standard output and error, and nothing else.
+  // It inherits its end of the socket as descriptor 3, standard output and error unless it is a
+  // stranger, and nothing else.
   static Result<std::unique_ptr<CardProcess>> start(PollLoop& loop, const Program& program,
                                                     Listener& listener);
-  // Kills it if it lives, and what it has started.
+  // Kills it if it lives, and what it has started; whoever has the loop buries it.
   ~CardProcess();
 
   pid_t pid() const { return pid_; }

@@ -9,11 +9,13 @@
 #include <cstdio>
 #include <cstring>
 
+#include "core/open_files.h"
 #include "pcc/card/log_level.h"
 #include "tools/mango-pccd/card.h"
 #include "tools/mango-pccd/daemon_log.h"
 #include "tools/mango-pccd/daemon_socket.h"
 #include "tools/mango-pccd/last_words.h"
+#include "tools/mango-pccd/privileges.h"
 
 using namespace rocefs;
 
@@ -25,6 +27,14 @@ bool has_daemon() {
   socklen_t size = sizeof type;
   return ::getsockopt(kDaemonSocket, SOL_SOCKET, SO_TYPE, &type, &size) == 0 &&
          type == SOCK_SEQPACKET;
+}
+
+// In decimal, all of it.
+template <class T>
+bool parse(const char* text, T& number) {
+  const char* end = text + std::strlen(text);
+  auto [stopped, error] = std::from_chars(text, end, number);
+  return error == std::errc() && stopped == end;
 }
 
 // Plugins' static objects are left as they are: whoever has them may be using them.
@@ -47,12 +57,18 @@ bool has_daemon() {
 
 int main(int argc, char** argv) {
   uint64_t seed = 1;
-  const char* end = argc == 3 ? argv[2] + std::strlen(argv[2]) : nullptr;
-  if (argc != 3 || std::from_chars(argv[2], end, seed).ptr != end || !has_daemon()) {
-    std::fprintf(stderr, "mango-pccd: rocefs starts it: mango-pccd DEVICE SEED\n");
+  uid_t uid = 0;
+  gid_t gid = 0;
+  rlim_t open_files = 0;
+  bool understood = argc == 6 && parse(argv[2], seed) && parse(argv[3], uid) &&
+                    parse(argv[4], gid) && parse(argv[5], open_files);
+  if (!understood || !has_daemon()) {
+    std::fprintf(stderr, "mango-pccd: rocefs starts it: mango-pccd DEVICE SEED UID GID FILES\n");
     return 2;
   }
   ::fcntl(kDaemonSocket, F_SETFD, FD_CLOEXEC);
+  limit_open_files(open_files);
+  if (std::string why = become_owner(uid, gid); !why.empty()) end_because(why);
   announce_own_death();
   DaemonLog log;
   Card card(seed, [&log](mango_log_level_e level, std::string_view text) {

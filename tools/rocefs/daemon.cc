@@ -2,6 +2,7 @@
 
 #include <signal.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -57,15 +58,28 @@ uint64_t user_outside() {
   return user;
 }
 
-// Where what runs now belongs, by user; PCC's plugins of this mount. The root of a user namespace
-// may see the machine's /run.
+// There anybody may have been first: whose it is not shall not keep us from having one.
+std::string own_directory_in_tmp() {
+  constexpr int kMost = 100;
+  std::string first = fmt::format("rocefs-{}", user_outside()), name = first;
+  for (int i = 1; i < kMost; ++i) {
+    struct stat status;
+    if (::lstat(("/tmp/" + name).c_str(), &status) != 0) break;
+    if (S_ISDIR(status.st_mode) && status.st_uid == ::geteuid()) break;
+    name = fmt::format("{}.{}", first, i);
+  }
+  return name;
+}
+
+// Where what runs now belongs, by user; PCC's plugins of this mount and its owner, as what another
+// owner has left is not this one's. The root of a user namespace may see the machine's /run.
 OwnDirectories plugin_directories(const std::string& mount_point, uid_t uid, gid_t gid) {
-  std::string mount = name_of_path(mount_point);
+  std::string mount = fmt::format("{}@{}", name_of_path(mount_point), uid);
   const char* run = ::geteuid() == 0 ? "/run" : nullptr;
   for (const char* directory : {run, static_cast<const char*>(std::getenv("XDG_RUNTIME_DIR"))}) {
     if (writable(directory)) return {directory, "rocefs/" + mount, uid, gid};
   }
-  return {"/tmp", fmt::format("rocefs-{}/{}", user_outside(), mount), uid, gid};
+  return {"/tmp", fmt::format("{}/{}", own_directory_in_tmp(), mount), uid, gid};
 }
 
 }  // namespace
@@ -163,6 +177,7 @@ std::optional<Failure> Daemon::Impl::build(const Options& options) {
   }
   House::Choice choice{engine_options(), seed_, options.uid, options.gid};
   choice.plugins = plugin_directories(mount_point_, options.uid, options.gid);
+  choice.plugin_gid = options.plugin_gid;
   choice.takes_over = takes_over_;
   choice.open_files = options.open_files;
   choice.uplink_addresses = &kept_.uplink_addresses;

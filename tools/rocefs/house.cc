@@ -154,6 +154,8 @@ std::unique_ptr<PccBackend> House::make_pcc_backend(Device& device,
   uint64_t seed = choice_.seed ^ fnv1a64(device.name());
   CardBackend::Options card{own_pccd(), device.name(), seed};
   card.open_files = choice_.open_files;
+  card.uid = choice_.uid;
+  card.gid = choice_.plugin_gid.value_or(choice_.gid);
   if (engine_->mode() == ClockMode::kReal) {
     return std::make_unique<CardBackend>(loop_, std::move(card), listener);
   }

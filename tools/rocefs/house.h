@@ -51,6 +51,7 @@ class House {
     uid_t uid = 0;
     gid_t gid = 0;
     OwnDirectories plugins = {};                 // of PCC
+    std::optional<gid_t> plugin_gid = {};        // what runs them is of; gid's unless it is named
     bool takes_over = false;                     // a mount, from a worker that died
     rlim_t open_files = RLIM_INFINITY;           // soft limit of children that run others' code
     SavedAddresses* uplink_addresses = nullptr;  // outlives a worker; null: nobody keeps them

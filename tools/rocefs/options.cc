@@ -1,6 +1,7 @@
 #include "tools/rocefs/options.h"
 
 #include <getopt.h>
+#include <pwd.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -32,7 +33,7 @@ options after -o:
   uplink=ADDRESS       join the kernel's network: mb_0 has this address of the machine
   gso                  with uplink=: packets go to the kernel and come from it several at a time
   config=FILE          devices, switches, links and start values of knobs (ini)
-  uid=N, gid=N         who owns the files (the mounting user)
+  uid=N, gid=N         who owns the files and runs PCC's plugins (the mounting user)
   allow_other, ro, …   as for every FUSE file system
 
   rocefs /mnt && ls /mnt/class/infiniband
@@ -102,12 +103,23 @@ Result<void> take_option(Options& options, const std::string& option) {
     return {};
   };
   if (key == "uid") return id(options.uid);
-  if (key == "gid") return id(options.gid);
+  if (key == "gid") {
+    Result<void> taken = id(options.gid);
+    options.plugin_gid = options.gid;
+    return taken;
+  }
   if (key == "max_read" || key == "subtype") {  // libfuse would take them, and the mount be none
     return errorf(EINVAL, "{}: it is not to be chosen", option);
   }
   if (!option.empty()) options.mount_options.push_back(option);
   return {};
+}
+
+// The group that a user's programs are of; nobody's where there is no such user.
+gid_t group_of(uid_t uid) {
+  constexpr gid_t kNobodys = 65534;
+  const passwd* user = ::getpwuid(uid);
+  return user ? user->pw_gid : kNobodys;
 }
 
 Result<void> take_option_list(Options& options, const std::string& list) {
@@ -160,6 +172,9 @@ Result<Options> parse_options(int argc, char** argv) {
   if (rest > 2) return errorf(EINVAL, "{} is one word too many", argv[optind + 2]);
   if (rest == 2 && *argv[optind]) options.source = argv[optind];
   options.mount_point = argv[argc - 1];
+  if (!options.plugin_gid) {
+    options.plugin_gid = options.uid == ::geteuid() ? options.gid : group_of(options.uid);
+  }
   if (!options.uplink.empty() && !options.config.empty()) {
     return Error{EINVAL, "uplink= goes without config=: the file may have an [uplink]"};
   }

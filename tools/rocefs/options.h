@@ -27,6 +27,8 @@ struct Options {
   std::optional<uint64_t> seed, dilation;
   uid_t uid = 0;
   gid_t gid = 0;
+  // What runs the owner's plugins is of this group: the owner's own where uid= came without gid=.
+  std::optional<gid_t> plugin_gid;
   std::vector<std::string> mount_options;  // for FUSE
   // Of open files, soft, that rocefs was started with: children that run others' code get it.
   rlim_t open_files = RLIM_INFINITY;
