@@ -17,14 +17,6 @@ namespace {
 constexpr const char* kSymbol = "mango_pcc_algo_plugin";
 constexpr size_t kLongestName = 31;
 
-bool valid_name(std::string_view name) {
-  auto allowed = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
-  };
-  return !name.empty() && name.size() <= kLongestName && name != "none" &&
-         std::all_of(name.begin(), name.end(), allowed);
-}
-
 // The reason for people, of a parameter that was registered and cannot be.
 Error bad_parameter(const PccAlgorithm::Parameter& parameter, size_t size) {
   return errorf(ENOEXEC, "parameter {} is not inside the {} octets of init_params", parameter.name,
@@ -72,7 +64,7 @@ Result<void> PccPlugin::open() {
 Result<void> PccPlugin::check() const {
   if (!plugin_->name) return Error{ENOEXEC, "it has no name"};
   std::string_view name = plugin_->name;
-  if (!valid_name(name)) {
+  if (!valid_algorithm_name(name)) {
     return errorf(ENOEXEC, "its name '{}' is not 1 to {} of a-z, 0-9 and _, or is none",
                   name.substr(0, kLongestName), kLongestName);
   }

@@ -1,14 +1,26 @@
 // PccPlugin: an algorithm from a shared library, in a slot of a handle's controller.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "core/result.h"
 #include "pcc/handle.h"
 #include "pcc/libmango.h"
 
 namespace rocefs {
+
+// 1 to 31 of a-z, 0-9 and _; not `none`.
+inline bool valid_algorithm_name(std::string_view name) {
+  constexpr size_t kLongest = 31;
+  auto allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+  };
+  return !name.empty() && name.size() <= kLongest && name != "none" &&
+         std::all_of(name.begin(), name.end(), allowed);
+}
 
 class PccPlugin {
  public:

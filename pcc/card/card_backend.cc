@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/clock.h"
+#include "core/text.h"
 #include "pcc/card/algorithm_info.h"
 
 namespace rocefs {
@@ -78,8 +79,10 @@ void CardBackend::set_interval(unsigned interval_us, Answer<void> answer) {
 
 void CardBackend::update(unsigned slot, const Assignments& changes,
                          Answer<PccAlgorithmInfo> answer) {
-  ask<PccAlgorithmInfo>(CardOrder::Update{slot, changes}, std::move(answer),
-                        [](PccAlgorithmInfo algorithm) { return algorithm; });
+  ask<PccAlgorithmInfo>(
+      CardOrder::Update{slot, changes}, std::move(answer),
+      [](PccAlgorithmInfo algorithm) { return algorithm; },
+      [slot](const PccAlgorithmInfo& said) { return said.slot == slot; });
 }
 
 // The next order starts another process.
@@ -93,19 +96,27 @@ void CardBackend::forget(Answer<void> answer) {
 }
 
 void CardBackend::echo(const std::string& message, Answer<std::string> answer) {
-  ask<CardAnswer::Echoed>(CardOrder::Echo{message}, std::move(answer),
-                          [](CardAnswer::Echoed echoed) { return std::move(echoed.message); });
+  ask<CardAnswer::Echoed>(
+      CardOrder::Echo{message}, std::move(answer),
+      [](CardAnswer::Echoed echoed) { return std::move(echoed.message); },
+      [message](const auto& said) { return said.message == message; });
 }
 
 void CardBackend::round(TimeNs now, Answer<TimeNs> answer) {
-  ask<CardAnswer::NextRound>(CardOrder::Round{now}, std::move(answer),
-                             [](CardAnswer::NextRound next) { return next.due; });
+  ask<CardAnswer::NextRound>(
+      CardOrder::Round{now}, std::move(answer), [](CardAnswer::NextRound next) { return next.due; },
+      [now](CardAnswer::NextRound next) { return next.due > now; });
 }
 
 template <class Said, class T, class Value>
-void CardBackend::ask(decltype(CardOrder::what) what, Answer<T> answer, Value value, Pages pages) {
+void CardBackend::ask(decltype(CardOrder::what) what, Answer<T> answer, Value value,
+                      std::function<bool(const Said&)> fits, Pages pages) {
   Waiting waiting;
   waiting.expected = index_in<Said>(static_cast<decltype(CardAnswer::what)*>(nullptr));
+  waiting.fits = [fits = std::move(fits)](const CardAnswer& given) {
+    const Said* said = std::get_if<Said>(&given.what);
+    return !said || !fits || fits(*said);
+  };
   waiting.give = [answer = std::move(answer), value](CardAnswer said) mutable {
     if (const auto* error = std::get_if<Error>(&said.what)) return answer(*error);
     answer(value(std::move(std::get<Said>(said.what))));
@@ -115,7 +126,7 @@ void CardBackend::ask(decltype(CardOrder::what) what, Answer<T> answer, Value va
 
 void CardBackend::ask_done(decltype(CardOrder::what) what, Answer<void> answer, Pages pages) {
   ask<CardAnswer::Done>(
-      std::move(what), std::move(answer), [](CardAnswer::Done) { return Result<void>(); },
+      std::move(what), std::move(answer), [](CardAnswer::Done) { return Result<void>(); }, nullptr,
       std::move(pages));
 }
 
@@ -161,19 +172,31 @@ Result<void> CardBackend::ensure_process() {
 void CardBackend::card_said(std::string_view message) {
   Result<CardWord> word = parse_word(message);
   if (!word) return lose(EIO, fmt::format("{}: {}", name(), word.error().reason));
-  if (const auto* log = std::get_if<CardLog>(&*word))
-    return listener_.pcc_log(log->level, log->text);
-  if (const auto* died = std::get_if<CardDied>(&*word)) {
-    last_words_ = died->text;
-    return process_->await_end();
+  if (auto* answer = std::get_if<CardAnswer>(&*word)) return take_answer(std::move(*answer));
+  if (!may_say_more()) return lose(EIO, fmt::format("{} says too much", name()));
+  if (const auto* log = std::get_if<CardLog>(&*word)) {
+    return listener_.pcc_log(log->level, log->text.substr(0, kLongestLine));
   }
-  take_answer(std::move(std::get<CardAnswer>(*word)));
+  if (!last_words_.empty()) return;  // several threads die at once; the first knows why
+  last_words_ = in_one_line(std::get<CardDied>(*word).text.substr(0, kLongestLine));
+  if (!last_words_.empty()) process_->await_end();
+}
+
+// mango-pccd limits its lines by itself: more come from what has taken its place.
+bool CardBackend::may_say_more() {
+  TimeNs now = monotonic_ns();
+  if (now - unasked_since_ >= kSecond) {
+    unasked_since_ = now;
+    unasked_ = 0;
+  }
+  return ++unasked_ <= kMostUnasked;
 }
 
 void CardBackend::take_answer(CardAnswer answer) {
   auto found = waiting_.find(answer.id);
   size_t kind = answer.what.index();
-  if (found == waiting_.end() || (kind != found->second.expected && kind != 0)) {
+  if (found == waiting_.end() || (kind != found->second.expected && kind != 0) ||
+      !found->second.fits(answer)) {
     return lose(EIO, fmt::format("{} answers what was not asked", name()));
   }
   auto give = std::move(found->second.give);

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -25,6 +26,7 @@ namespace rocefs {
 // Control thread. The process is started by the first order that needs it, and again by the first
 // one after its end. When it ends, or is killed because it does not answer or sends what is no
 // answer, the orders that wait fail (EIO, or ETIMEDOUT) and then the listener hears pcc_died().
+// What it says is not believed: others' code may have taken its place.
 // While it has pollers it is asked for an echo now and then: it may stop when no order waits.
 class CardBackend final : public PccBackend, private CardProcess::Listener {
  public:
@@ -64,21 +66,26 @@ class CardBackend final : public PccBackend, private CardProcess::Listener {
 
  private:
   static constexpr TimeNs kLoadPatience = 30 * kSecond;
+  static constexpr size_t kLongestLine = 1024;
+  static constexpr unsigned kMostUnasked = 4096;  // a second; a socket that was full has fewer
   struct Waiting {
     std::string verb;
-    TimeNs deadline = 0;                    // monotonic
-    size_t expected = 0;                    // which of the answers' kinds
-    UniqueFunction<void(CardAnswer)> give;  // of that kind, or an error
+    TimeNs deadline = 0;                          // monotonic
+    size_t expected = 0;                          // which of the answers' kinds
+    std::function<bool(const CardAnswer&)> fits;  // whether it can be the answer to this order
+    UniqueFunction<void(CardAnswer)> give;        // of that kind, or an error
   };
   using Pages = std::vector<std::shared_ptr<SharedMemory>>;
 
   template <class Said, class T, class Value>
-  void ask(decltype(CardOrder::what) what, Answer<T> answer, Value value, Pages pages = {});
+  void ask(decltype(CardOrder::what) what, Answer<T> answer, Value value,
+           std::function<bool(const Said&)> fits = nullptr, Pages pages = {});
   void ask_done(decltype(CardOrder::what) what, Answer<void> answer, Pages pages = {});
   void send(CardOrder order, Waiting waiting, const Pages& pages);
   Result<void> ensure_process();
   void card_said(std::string_view message) override;
   void card_ended(std::string_view how, bool by_signal) override;
+  bool may_say_more();
   void take_answer(CardAnswer answer);
   void time_out();
   void arm();
@@ -95,6 +102,8 @@ class CardBackend final : public PccBackend, private CardProcess::Listener {
   bool has_pollers_ = false;
   std::unique_ptr<CardProcess> process_;
   std::string last_words_;
+  TimeNs unasked_since_ = 0;
+  unsigned unasked_ = 0;
   uint64_t next_id_ = 1;
   std::map<uint64_t, Waiting> waiting_;
   // While a loss is told, orders wait until all have heard of it.

@@ -4,9 +4,14 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <limits>
+#include <set>
 #include <utility>
 #include <vector>
+
+#include "core/text.h"
+#include "pcc/plugin.h"
 
 namespace rocefs {
 namespace {
@@ -104,6 +109,7 @@ class Reader {
     }
     return value;
   }
+  void require(bool well) { well_ = well_ && well; }
   // Whether all was well, and is used up.
   bool done() const { return well_ && !more_; }
 
@@ -141,6 +147,27 @@ PccBackend::Assignments read_pairs(Reader& in) {
   return pairs;
 }
 
+// Who is told of the algorithms makes files of their parameters' names, and lines of the rest.
+bool are_parameters(const PccBackend::Assignments& pairs) {
+  constexpr size_t kLongestValue = 64;
+  std::set<std::string_view> names;
+  auto fits = [&](const auto& pair) {
+    const auto& [name, value] = pair;
+    return valid_entry_name(name) && names.insert(name).second && value.size() <= kLongestValue &&
+           value == in_one_line(value);
+  };
+  return pairs.size() <= MANGO_PCC_MAX_PARAMS && std::all_of(pairs.begin(), pairs.end(), fits);
+}
+
+// Slots and names are one algorithm's each.
+bool are_apart(const std::vector<PccAlgorithmInfo>& algorithms) {
+  std::set<unsigned> slots;
+  std::set<std::string_view> names;
+  return std::all_of(algorithms.begin(), algorithms.end(), [&](const PccAlgorithmInfo& one) {
+    return slots.insert(one.slot).second && names.insert(one.name).second;
+  });
+}
+
 void write(Writer& out, const PccAlgorithmInfo& algorithm) {
   out.number(algorithm.slot).word(algorithm.name).word(algorithm.desc);
   write(out, algorithm.parameters);
@@ -148,10 +175,11 @@ void write(Writer& out, const PccAlgorithmInfo& algorithm) {
 
 PccAlgorithmInfo read_algorithm(Reader& in) {
   PccAlgorithmInfo algorithm;
-  algorithm.slot = in.number<unsigned>();
+  algorithm.slot = in.number<unsigned>(MANGO_PCC_MAX_SLOTS - 1);
   algorithm.name = in.word();
   algorithm.desc = in.word();
   algorithm.parameters = read_pairs(in);
+  in.require(valid_algorithm_name(algorithm.name) && are_parameters(algorithm.parameters));
   return algorithm;
 }
 
@@ -181,13 +209,14 @@ std::optional<PccLoaded> read_loaded(std::string_view lines) {
       PccLoaded::File file;
       file.name = in.word();
       (kind == "loaded" ? file.loaded : file.reason) = in.word();
-      if (kind == "loaded" && file.loaded.empty()) return std::nullopt;
+      if (kind == "loaded" && !valid_algorithm_name(file.loaded)) return std::nullopt;
       loaded.files.push_back(std::move(file));
     } else {
       return std::nullopt;
     }
     if (!in.done()) return std::nullopt;
   }
+  if (!are_apart(loaded.algorithms)) return std::nullopt;
   return loaded;
 }
 
@@ -201,9 +230,9 @@ std::optional<CardAnswer> read_answer(std::string_view message) {
     answer.what = CardAnswer::Done{};
   } else if (verb == "error") {
     Error error;
-    error.code = in.number<int>(4095);
+    error.code = in.number<int>();
     error.reason = in.word();
-    if (error.code == 0) return std::nullopt;
+    if (error.code == 0 || !strerrorname_np(error.code)) return std::nullopt;
     answer.what = std::move(error);
   } else if (verb == "parameters") {
     answer.what = read_algorithm(in);

@@ -94,7 +94,8 @@ std::string_view verb_of(const CardOrder& order);
 
 std::string format_order(const CardOrder& order);
 std::string format_word(const CardWord& word);
-// EPROTO for what is none. What is parsed is formatted to the same bytes.
+// EPROTO for what is none: also where a name, a slot, a number of things or an errno is none that
+// there can be. What is parsed is formatted to the same bytes.
 Result<CardOrder> parse_order(std::string_view message);
 Result<CardWord> parse_word(std::string_view message);
 

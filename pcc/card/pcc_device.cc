@@ -194,6 +194,8 @@ void PccDevice::settle(Answer<void> answer) {
 
 namespace {
 
+constexpr size_t kLongestRefusal = 8192;
+
 Result<void> verdict(const PccLoaded& loaded) {
   std::string refused;
   for (const PccLoaded::File& file : loaded.files) {
@@ -201,7 +203,7 @@ Result<void> verdict(const PccLoaded& loaded) {
     refused += fmt::format("{}{}: {}", refused.empty() ? "" : "; ", file.name, file.reason);
   }
   if (refused.empty()) return {};
-  return Error{ENOEXEC, refused};
+  return Error{ENOEXEC, refused.substr(0, kLongestRefusal)};
 }
 
 }  // namespace
@@ -277,6 +279,14 @@ Result<unsigned> PccDevice::slot_to_update(const std::string& name,
   return info->slot;
 }
 
+// What an algorithm is called, and what its parameters are, does not change while it is there.
+static bool same_names(const PccAlgorithmInfo& a, const PccAlgorithmInfo& b) {
+  return a.name == b.name &&
+         std::equal(a.parameters.begin(), a.parameters.end(), b.parameters.begin(),
+                    b.parameters.end(),
+                    [](const auto& x, const auto& y) { return x.first == y.first; });
+}
+
 void PccDevice::update(const std::string& algorithm, PccBackend::Assignments changes,
                        Answer<void> answer) {
   auto act = [this, algorithm, changes = std::move(changes)](TurnPtr turn) {
@@ -286,7 +296,7 @@ void PccDevice::update(const std::string& algorithm, PccBackend::Assignments cha
       if (turn->over()) return;
       if (!updated) return turn->done(updated.error());
       for (PccAlgorithmInfo& one : algorithms_) {
-        if (one.slot == updated->slot) one = *updated;
+        if (one.slot == updated->slot && same_names(one, *updated)) one = *updated;
       }
       turn->done({});
     });

@@ -225,8 +225,8 @@ void PccFiles::add_plugins() {
         std::vector<std::string> lines;
         for (const PccLoaded::File& file : device.load_report()) {
           lines.push_back(file.loaded.empty()
-                              ? fmt::format("{}: refused: {}", file.name, file.reason)
-                              : fmt::format("{}: loaded {}", file.name, file.loaded));
+                              ? in_one_line(fmt::format("{}: refused: {}", file.name, file.reason))
+                              : in_one_line(fmt::format("{}: loaded {}", file.name, file.loaded)));
         }
         return fmt::format("{}", fmt::join(lines, "\n"));
       });

@@ -310,6 +310,40 @@ TEST_CASE("card: one that says what is no message is killed") {
   CHECK(card.pid() == 0);
 }
 
+TEST_CASE("card: one that answers something else than it was asked is killed") {
+  PluginDirectory directory({"lies"});
+  auto is_killed_for = [&](auto order) {
+    Card card;
+    Result<PccLoaded> loaded = card.load(directory);
+    REQUIRE(loaded);
+    CHECK(names(*loaded) == std::vector<std::string>{"lies"});
+    CHECK(order(card).code == EIO);
+    CHECK_THAT(card.death(), Contains("answers what was not asked"));
+    CHECK(card.pid() == 0);
+  };
+  is_killed_for([](Card& card) { return card.echo("anything").error(); });
+  is_killed_for([](Card& card) {
+    return card
+        .answer<PccAlgorithmInfo>([](auto& backend, auto then) {
+          backend.update(kFirstPlugin, {{"a", "2"}}, std::move(then));
+        })
+        .error();
+  });
+  is_killed_for([](Card& card) {
+    return card.answer<TimeNs>([](auto& backend, auto then) { backend.round(5, std::move(then)); })
+        .error();
+  });
+}
+
+TEST_CASE("card: one that does not stop talking is killed") {
+  PluginDirectory directory({"floods"});
+  Card card;
+  Result<PccLoaded> loaded = card.load(directory);
+  REQUIRE_FALSE(loaded);
+  CHECK(loaded.error().code == EIO);
+  CHECK_THAT(card.death(), Contains("says too much"));
+}
+
 TEST_CASE("card: kill -9 is heard of, and the next order starts another") {
   Card card;
   REQUIRE(card.echo("there"));

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cerrno>
 #include <limits>
+#include <string>
 
 using namespace rocefs;
 
@@ -84,6 +85,19 @@ TEST_CASE("messages: what is no order is refused") {
   }
 }
 
+TEST_CASE("messages: an algorithm with more than it can have is refused") {
+  auto with = [](size_t parameters, size_t octets) {
+    PccAlgorithmInfo one{3, "mine", "of mine", {}};
+    for (size_t i = 0; i < parameters; ++i) {
+      one.parameters.emplace_back("p" + std::to_string(i), std::string(octets, '1'));
+    }
+    return bool{parse_word(said(one))};
+  };
+  CHECK(with(64, 64));
+  CHECK_FALSE(with(65, 1));
+  CHECK_FALSE(with(1, 65));
+}
+
 TEST_CASE("messages: what is no answer is refused") {
   for (const char* message : {"",
                               "17",
@@ -93,7 +107,21 @@ TEST_CASE("messages: what is no answer is refused") {
                               "17 error 0 x",
                               "17 error -5 x",
                               "17 error 5",
+                              "17 error 41 x",   // there is no such errno,
+                              "17 error 512 x",  // and what the kernel has for itself is none
                               "17 error 4096 x",
+                              "17 parameters 16 a b",
+                              "17 parameters 4294967295 a b",
+                              "17 parameters 3 % b",
+                              "17 parameters 3 none b",
+                              "17 parameters 3 ../a b",
+                              "17 parameters 3 a b c/d 1",
+                              "17 parameters 3 a b .. 1",
+                              "17 parameters 3 a b c 1 c 2",
+                              "17 parameters 3 a b c 1%0A2",
+                              "17 algorithms\nloaded a.so ../b",
+                              "17 algorithms\nalgorithm 3 a x\nalgorithm 3 b x",
+                              "17 algorithms\nalgorithm 3 a x\nalgorithm 4 a x",
                               "17 algorithms\n",
                               "17 algorithms\nloaded a",
                               "17 algorithms\nloaded a %",
