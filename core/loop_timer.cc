@@ -9,8 +9,15 @@
 
 namespace rocefs {
 
+Fd LoopTimer::open() {
+  return Fd(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+}
+
 LoopTimer::LoopTimer(PollLoop& loop, std::function<void()> fired)
-    : loop_(loop), timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {
+    : LoopTimer(loop, open(), std::move(fired)) {}
+
+LoopTimer::LoopTimer(PollLoop& loop, Fd timer, std::function<void()> fired)
+    : loop_(loop), timer_(std::move(timer)) {
   assert(timer_);
   loop_.watch(timer_.get(), [fd = timer_.get(), fired = std::move(fired)] {
     uint64_t times;

@@ -13,7 +13,11 @@ namespace rocefs {
 class LoopTimer {
  public:
   LoopTimer(PollLoop& loop, std::function<void()> fired);
+  // With a descriptor of open()'s, for whoever others may leave without one.
+  LoopTimer(PollLoop& loop, Fd timer, std::function<void()> fired);
   ~LoopTimer();
+  // Null, with errno, when there is none.
+  static Fd open();
   LoopTimer(const LoopTimer&) = delete;
   LoopTimer& operator=(const LoopTimer&) = delete;
 

@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <map>
 
 #include "rdma/exchange_message.h"
 #include "rdma/ip_text.h"
@@ -48,12 +49,13 @@ Result<Fd> open_tcp(const UdpAddress& at) {
 
 }  // namespace
 
-ExchangeLine::ExchangeLine(PollLoop& loop, Fd socket, bool connecting, const UdpAddress& peer)
+ExchangeLine::ExchangeLine(PollLoop& loop, Fd socket, Fd timer, bool connecting,
+                           const UdpAddress& peer)
     : loop_(loop),
       socket_(std::move(socket)),
       connecting_(connecting),
       peer_(peer),
-      timer_(loop, [this] { overdue(); }) {}
+      timer_(loop, std::move(timer), [this] { overdue(); }) {}
 
 ExchangeLine::~ExchangeLine() {
   close();
@@ -132,9 +134,12 @@ void ExchangeLine::take_input() {
 // False when there is nobody any more to take them.
 bool ExchangeLine::take_lines() {
   for (size_t feed; (feed = in_.find('\n')) != in_.npos;) {
+    if (feed >= kMaxExchangeLine) {
+      end("a line is too long");
+      return false;
+    }
     std::string line = in_.substr(0, feed);
     in_.erase(0, feed + 1);
-    heard_ = true;
     expect_within(0);
     auto handler = handlers_.line;  // it may set another
     if (handler) handler(line);
@@ -232,34 +237,58 @@ void Exchange::take(Listener& listener) {
                       SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!socket) {
     if (errno != EMFILE && errno != ENFILE && errno != ENOMEM && errno != ENOBUFS) return;
-    // Whoever waits there would wake us all the time.
-    loop_.unwatch(listener.socket.get());
-    listener.trouble = std::strerror(errno);
-    return again_.arm(kSecond);
+    return wait_for_descriptors(listener);
   }
+  Fd timer = LoopTimer::open();
+  if (!timer) return wait_for_descriptors(listener);
+  short_ = false;
   UdpAddress peer;
   if (!from_sockaddr(reinterpret_cast<sockaddr&>(name), peer)) return;
-  make_room();
-  if (lines_.size() >= kMaxLines) {
+  if (!make_room(peer.ip)) {
     std::string_view full = "fail there are as many connections as there may be\n";
     (void)!::send(socket.get(), full.data(), full.size(), MSG_NOSIGNAL);
     return;
   }
   prepare(socket.get());
-  auto line = std::make_shared<ExchangeLine>(loop_, std::move(socket), false, peer);
+  auto line =
+      std::make_shared<ExchangeLine>(loop_, std::move(socket), std::move(timer), false, peer);
   lines_.push_back(line);
   line->open({});
   line->expect_within(kFirstLine);
   arrived_(line);
 }
 
-// Those who have said nothing make way for others.
-void Exchange::make_room() {
+// Whoever waits there would wake us all the time.
+void Exchange::wait_for_descriptors(Listener& listener) {
+  listener.trouble = std::strerror(errno);
+  if (!std::exchange(short_, true)) {
+    warn_(fmt::format("traffic/exchange: {} port {}: {}", ip_text(listener.address), port_,
+                      listener.trouble));
+  }
+  loop_.unwatch(listener.socket.get());
+  again_.arm(kSecond);
+}
+
+// Lines without a flow make way for one more of `peer`: the oldest of the address that has most of
+// them, so that who floods us only loses its own. False when there is none.
+bool Exchange::make_room(const Ip& peer) {
   lines_.remove_if([](const ExchangeLinePtr& line) { return !line->open(); });
-  if (lines_.size() < kMaxLines) return;
-  auto silent = std::find_if(lines_.begin(), lines_.end(),
-                             [](const ExchangeLinePtr& line) { return !line->heard(); });
-  if (silent != lines_.end()) lines_.erase(silent);
+  if (lines_.size() < kMaxLines) return true;
+  std::map<Ip, size_t> idle;
+  for (const ExchangeLinePtr& line : lines_) {
+    if (!line->carries_flow()) ++idle[line->peer().ip];
+  }
+  if (auto own = idle.find(peer); own != idle.end()) ++own->second;
+  auto loses = [&](const ExchangeLinePtr& line) {
+    if (line->carries_flow()) return size_t{0};
+    size_t lines = idle[line->peer().ip];
+    return 2 * lines + (line->peer().ip == peer);  // of two equals who comes now
+  };
+  auto first = std::max_element(lines_.begin(), lines_.end(),
+                                [&](const auto& a, const auto& b) { return loses(a) < loses(b); });
+  if (loses(*first) == 0) return false;
+  lines_.erase(first);
+  return true;
 }
 
 void Exchange::listen_again() {
@@ -281,8 +310,11 @@ Result<ExchangeLinePtr> Exchange::connect(const Ip& from, const UdpAddress& to) 
   socklen_t length = to_sockaddr(to, name);
   int rc = ::connect(opened->get(), reinterpret_cast<sockaddr*>(&name), length);
   if (rc != 0 && errno != EINPROGRESS) return errorf(errno, "{}", std::strerror(errno));
+  Fd timer = LoopTimer::open();
+  if (!timer) return errorf(errno, "{}", std::strerror(errno));
   own_.remove_if([](const ExchangeLinePtr& line) { return !line->open(); });
-  own_.push_back(std::make_shared<ExchangeLine>(loop_, std::move(*opened), rc != 0, to));
+  own_.push_back(
+      std::make_shared<ExchangeLine>(loop_, std::move(*opened), std::move(timer), rc != 0, to));
   return own_.back();
 }
 

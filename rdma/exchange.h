@@ -29,7 +29,8 @@ class ExchangeLine : public std::enable_shared_from_this<ExchangeLine> {
     // Once, when the far end has gone or is too slow. Not after hang_up().
     std::function<void(const std::string& why)> ended;
   };
-  ExchangeLine(PollLoop& loop, Fd socket, bool connecting, const UdpAddress& peer);
+  // `timer` is one of LoopTimer::open().
+  ExchangeLine(PollLoop& loop, Fd socket, Fd timer, bool connecting, const UdpAddress& peer);
   ~ExchangeLine();
 
   // Handlers may hang up, and may let go of the line.
@@ -48,9 +49,11 @@ class ExchangeLine : public std::enable_shared_from_this<ExchangeLine> {
     hang_up();
   }
 
+  // It is a flow's until it is hung up.
+  void carry_flow() { carries_flow_ = true; }
+
   bool open() const { return static_cast<bool>(socket_); }
-  // A line has come on it.
-  bool heard() const { return heard_; }
+  bool carries_flow() const { return carries_flow_ && !leaving_; }
   const UdpAddress& peer() const { return peer_; }
   // The address at this end, once it is connected.
   const Ip& local() const { return local_; }
@@ -69,7 +72,7 @@ class ExchangeLine : public std::enable_shared_from_this<ExchangeLine> {
   Fd socket_;
   bool connecting_;
   bool leaving_ = false;  // hung up; what is left of the output goes
-  bool heard_ = false;
+  bool carries_flow_ = false;
   const UdpAddress peer_;
   Ip local_{};
   Handlers handlers_;
@@ -108,7 +111,8 @@ class Exchange {
   };
 
   void take(Listener& listener);
-  void make_room();
+  bool make_room(const Ip& peer);
+  void wait_for_descriptors(Listener& listener);
   void open(Listener& listener);
   void watch(Listener& listener);
   void listen_again();
@@ -121,6 +125,7 @@ class Exchange {
   std::list<ExchangeLinePtr>
       lines_;  // the oldest first; those that have ended leave when others come
   std::list<ExchangeLinePtr> own_;  // those that were connected here
+  bool short_ = false;              // of descriptors, and it was told
   LoopTimer again_;
 };
 

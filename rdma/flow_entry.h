@@ -15,6 +15,12 @@
 
 namespace rocefs {
 
+// What a far end takes of this mount.
+struct FlowNeed {
+  uint64_t qps = 0;
+  uint64_t bytes = 0;
+};
+
 struct FlowEntry {
   FlowSpec spec;
   Owner owner;
@@ -35,6 +41,7 @@ struct FlowEntry {
   ExchangeLinePtr line;
   std::string peer;
   bool offered = false;  // by another mount, and nobody here has asked for it
+  FlowNeed need;         // of the far end
   // Told once it is over, and its output written.
   UniqueFunction<void(const Result<void>&)> settled;
 };

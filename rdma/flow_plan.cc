@@ -1,6 +1,8 @@
 #include "rdma/flow_plan.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 
@@ -101,6 +103,16 @@ bool FlowPattern::stamped(std::span<const uint8_t> bytes, uint64_t message, uint
     if (std::memcmp(&bytes[i], &stamp, std::min(sizeof stamp, bytes.size() - i)) != 0) return false;
   }
   return true;
+}
+
+void FlowPattern::make(std::span<uint8_t> bytes, uint64_t message, uint64_t at) const {
+  std::fill(bytes.begin(), bytes.end(), uint8_t{0});
+  for (uint64_t stamped = at / kEvery * kEvery; stamped < at + bytes.size(); stamped += kEvery) {
+    auto stamp = std::bit_cast<std::array<uint8_t, sizeof(uint64_t)>>(word(message, stamped));
+    uint64_t begin = std::max(stamped, at);
+    uint64_t end = std::min<uint64_t>(stamped + stamp.size(), at + bytes.size());
+    for (; begin < end; ++begin) bytes[begin - at] = stamp[begin - stamped];
+  }
 }
 
 void FlowPattern::clear(std::span<uint8_t> bytes) {

@@ -86,6 +86,8 @@ class FlowPattern {
   static constexpr size_t kEvery = 256;  // the smallest MTU: every packet carries a stamp
   void stamp(std::span<uint8_t> bytes, uint64_t message, uint64_t at = 0) const;
   bool stamped(std::span<const uint8_t> bytes, uint64_t message, uint64_t at = 0) const;
+  // All bytes of a part of a message as stamp() leaves them in zeroes; `at` is anywhere in it.
+  void make(std::span<uint8_t> bytes, uint64_t message, uint64_t at) const;
   // Stamped by no message any more.
   static void clear(std::span<uint8_t> bytes);
 

@@ -7,12 +7,14 @@
 
 #include "core/hash.h"
 #include "rdma/fabric.h"
+#include "rdma/made_up_memory.h"
 
 namespace rocefs {
 namespace {
 
 constexpr uint32_t kPd = 1;
 constexpr TimeNs kLastOnes = 20 * kMillisecond;  // for datagrams that are under way still
+constexpr TimeNs kIdleLook = HalfFlow::kIdle / 8;
 
 }  // namespace
 
@@ -21,7 +23,8 @@ HalfFlow::HalfFlow(Parts parts)
       pattern_(parts_.seed),
       poll_(event_of<&HalfFlow::on_completions>(this)),
       prepare_(event_of<&HalfFlow::on_prepare>(this)),
-      finish_(event_of<&HalfFlow::on_finish>(this)) {}
+      finish_(event_of<&HalfFlow::on_finish>(this)),
+      idle_(event_of<&HalfFlow::on_idle>(this)) {}
 
 HalfFlow::~HalfFlow() {
   stop();
@@ -91,10 +94,14 @@ Result<void> HalfFlow::make_qp() {
 Result<void> HalfFlow::make_memory() {
   Device& device = port_->device();
   uint64_t bytes = parts_.near ? plan_->bytes() : plan_->receive_bytes();
+  bool made_up = !parts_.near && reads() && !parts_.input && spec().verify;
   memory_ = parts_.input;
-  if (!memory_)
+  if (!memory_ && !made_up) {
     memory_ = spec().verify ? LocalMemory::create(bytes) : LocalMemory::create_blank(bytes);
-  if (!memory_) return errorf(ENOMEM, "{} bytes of memory", bytes);
+    if (!memory_) return errorf(ENOMEM, "{} bytes of memory", bytes);
+  }
+  std::shared_ptr<Memory> registered = memory_;
+  if (made_up) registered = std::make_shared<MadeUpMemory>(*plan_, pattern_);
   bool answered = reads() || spec().op == FlowOp::kAtomic;
   uint8_t access = answered ? kLocalWrite : 0;
   if (!parts_.near) {
@@ -104,7 +111,7 @@ Result<void> HalfFlow::make_memory() {
                                             : kLocalWrite;
   }
   address_ = device.allocate_address(bytes);
-  Result<uint32_t> key = device.memory().add(memory_, address_, bytes, kPd, access);
+  Result<uint32_t> key = device.memory().add(registered, address_, bytes, kPd, access);
   if (!key) return key.error();
   key_ = *key;
   return {};
@@ -134,7 +141,6 @@ void HalfFlow::on_prepare(TimeNs) {
     tear_down();
     return ready(more.error());
   }
-  at_ = {};
   run();
   ready(own_end());
 }
@@ -148,27 +154,20 @@ Result<bool> HalfFlow::prepare_some() {
     if (!made) return made.error();
     post_receives(joined_);
   }
-  if (left == 0) return true;
-  uint64_t budget = kPiece;
-  bool made_up = reads() && !parts_.input && spec().verify;  // once, and read again and again
-  return made_up && work_on(budget);
+  return joined_ < spec().qps;
 }
 
-// Makes up, or looks at, the next of the messages that lie in memory: the first ones of a READ, the
-// last ones of a WRITE. Whether there are more.
+// Looks at the next of the messages that lie in memory, the last ones of a WRITE. Whether there are
+// more.
 bool HalfFlow::work_on(uint64_t& budget) {
   for (; at_.pair < spec().qps; ++at_.pair, at_.message = 0) {
     uint64_t all = plan_->messages_of(at_.pair), some = std::min(all, plan_->depth);
     for (; at_.message < some; ++at_.message, at_.offset = 0, at_.whole = true) {
-      uint64_t position = reads() ? at_.message : all - some + at_.message;
+      uint64_t position = all - some + at_.message;
       uint64_t index = plan_->message_index(at_.pair, position);
       std::span<uint8_t> rest = bytes_at(plan_->slot(at_.pair, position)).subspan(at_.offset);
       std::span<uint8_t> piece = rest.first(std::min<uint64_t>(rest.size(), budget));
-      if (reads()) {
-        pattern_.stamp(piece, index, at_.offset);
-      } else {
-        at_.whole &= pattern_.stamped(piece, index, at_.offset);
-      }
+      at_.whole &= pattern_.stamped(piece, index, at_.offset);
       at_.offset += piece.size();
       budget -= std::min(budget, piece.size() + FlowPattern::kEvery);
       if (piece.size() < rest.size()) return true;
@@ -223,6 +222,8 @@ void HalfFlow::run() {
   send_cq_.set_listener(note);
   receive_cq_.set_listener(note);
   running_ = true;
+  progressed_ = parts_.fabric.scheduler().now();
+  if (!parts_.near) parts_.fabric.scheduler().after(idle_, kIdleLook);
   ++parts_.fabric.outstanding().flows;
   if (parts_.near != reads()) pairs_[0].qp->congestion().publish_to(&parts_.stats->sender);
   parts_.stats->started_ns.set(static_cast<uint64_t>(parts_.fabric.scheduler().now()));
@@ -394,6 +395,21 @@ void HalfFlow::on_finish(TimeNs now) {
   if (tell_) std::exchange(tell_, nullptr)(report);
 }
 
+// A near end that says nothing holds what it has here for a while, and not for ever.
+void HalfFlow::on_idle(TimeNs now) {
+  uint64_t progress = report_.received;
+  bool busy = static_cast<bool>(tell_);
+  for (Pair& pair : pairs_) {
+    progress += pair.qp->responder().expected();
+    busy |= pair.qp->responder().owes_response();
+  }
+  if (busy || progress != std::exchange(progress_, progress)) progressed_ = now;
+  if (now - progressed_ >= kIdle) {
+    return end(now, errorf(ETIMEDOUT, "nothing has come for {} s", kIdle / kSecond));
+  }
+  parts_.fabric.scheduler().after(idle_, kIdleLook);
+}
+
 // What the far end cannot know of each message it knows of all that were moved.
 FlowReport HalfFlow::report_of_all() {
   if (sends_messages(spec().op)) return report_;
@@ -465,6 +481,7 @@ void HalfFlow::tear_down() {
   parts_.fabric.scheduler().cancel(poll_);
   parts_.fabric.scheduler().cancel(prepare_);
   parts_.fabric.scheduler().cancel(finish_);
+  parts_.fabric.scheduler().cancel(idle_);
   arrived_.clear();
   Device& device = port_->device();
   for (Pair& pair : pairs_) device.destroy_qp(*pair.qp);

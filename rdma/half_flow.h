@@ -2,8 +2,8 @@
 // uplink. The near end posts the requests, the far end has what they need: memory, receive
 // requests. What the ends must know of each other is a FlowEnd, and travels by an exchange.
 //
-// Strangers may have a far end: what it makes up and looks at is done piece by piece, so that
-// nobody else's packets wait for long.
+// Strangers may have a far end: what it looks at it looks at piece by piece, so that nobody else's
+// packets wait for long; what they READ is made up when they do; and it ends when nothing comes.
 //
 // On the core's thread.
 #pragma once
@@ -61,6 +61,7 @@ class HalfFlow final : public FlowRun, public DeviceClient {
   static constexpr uint64_t kPiece = 1 << 20;  // octets of messages, at an event
   static constexpr uint32_t kQpsAtOnce = 64;
   static constexpr TimeNs kPieceTime = kMillisecond;  // from one to the next
+  static constexpr TimeNs kIdle = 120 * kSecond;      // until a far end to which nothing comes ends
   explicit HalfFlow(Parts parts);
   ~HalfFlow() override;
 
@@ -69,9 +70,9 @@ class HalfFlow final : public FlowRun, public DeviceClient {
   // Near end: joins them to the other end's and begins. EINVAL for what the other end says and
   // cannot be.
   Result<void> connect(const FlowEnd& other);
-  // Far end: makes the memory, and what is to be read there; then queue pairs, joined to the near
-  // end's. `ready` runs once, not from within this call, unless the flow ends before: with what the
-  // near end must know. EINVAL as above.
+  // Far end: makes the memory, then queue pairs, joined to the near end's. `ready` runs once, not
+  // from within this call, unless the flow ends before: with what the near end must know. EINVAL as
+  // above.
   using Ready = std::function<void(Result<FlowEnd>)>;
   Result<void> serve(FlowEnd near, Ready ready);
   // Far end: the near one has all its completions. `report` runs once, not from within this call.
@@ -117,6 +118,7 @@ class HalfFlow final : public FlowRun, public DeviceClient {
   void on_prepare(TimeNs now);
   Result<bool> prepare_some();
   void on_finish(TimeNs now);
+  void on_idle(TimeNs now);
   bool work_on(uint64_t& budget);
   bool take_arrived(uint64_t& budget);
   FlowReport report_of_all();
@@ -144,7 +146,7 @@ class HalfFlow final : public FlowRun, public DeviceClient {
   uint32_t joined_ = 0;  // queue pairs of the far end
   Ready ready_;
   std::deque<Completion> arrived_;  // receive requests, whose bytes are still to be looked at
-  // Where the work on messages is: of the first of arrived_, or of all that lie in memory.
+  // Where the work on messages is: of the first of arrived_, or of those that WRITEs left.
   struct {
     uint32_t pair = 0;
     uint64_t message = 0;  // of those of the pair
@@ -152,7 +154,9 @@ class HalfFlow final : public FlowRun, public DeviceClient {
     bool whole = true;  // so far
   } at_;
   uint64_t mismatched_ = 0;  // of all that lie in memory
-  Event poll_, prepare_, finish_;
+  uint64_t progress_ = 0;    // of the far end, when it was looked at
+  TimeNs progressed_ = 0;
+  Event poll_, prepare_, finish_, idle_;
   bool open_ = false, running_ = false;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 
 #include "core/clock.h"
 #include "core/function_file.h"
@@ -34,7 +35,7 @@ bool has_address(const Port& port, const Ip& address) {
 
 }  // namespace
 
-RemoteTraffic::RemoteTraffic(Parts parts) : parts_(std::move(parts)) {
+RemoteTraffic::RemoteTraffic(Parts parts) : parts_(std::move(parts)), shares_(parts_.book) {
   std::vector<Ip> addresses;
   for (const auto& uplink : parts_.fabric.uplinks()) {
     for (const Ip& address : uplink->own_addresses()) addresses.push_back(address);
@@ -312,12 +313,21 @@ void RemoteTraffic::take_first(const ExchangeLinePtr& line, std::string_view tex
 }
 
 Result<FlowEntryPtr> RemoteTraffic::entry_for(const ExchangeLine& line, const FlowOffer& offer) {
+  Result<FlowNeed> need = FlowShares::need_of(offer);
+  if (!need) return need.error();
   FlowEntryPtr entry = parts_.book.find(offer.spec.name);
-  if (!entry) return offered_entry(line, offer);
-  if (entry->state != "waiting" || !entry->shown) {
+  if (!entry) {
+    Result<FlowEntryPtr> offered = offered_entry(line, offer, *need);
+    if (!offered) return offered;
+    entry = *offered;
+  } else if (entry->state != "waiting" || !entry->shown) {
     return errorf(EEXIST, "there is a flow {} already", offer.spec.name);
+  } else {
+    Result<void> fit = fits(*entry, line, offer);
+    if (fit) fit = shares_.make_room(line.peer().ip, *need, true);
+    if (!fit) return fit.error();
   }
-  if (Result<void> fit = fits(*entry, line, offer); !fit) return fit.error();
+  entry->need = *need;
   return entry;
 }
 
@@ -347,15 +357,16 @@ Result<void> RemoteTraffic::fits(const FlowEntry& waiting, const ExchangeLine& l
   return {};
 }
 
-Result<FlowEntryPtr> RemoteTraffic::offered_entry(const ExchangeLine& line,
-                                                  const FlowOffer& offer) {
+Result<FlowEntryPtr> RemoteTraffic::offered_entry(const ExchangeLine& line, const FlowOffer& offer,
+                                                  const FlowNeed& need) {
   if (offer.file) {
     return errorf(EACCES, "for a real file somebody here must wait: {} accept PORT …",
                   offer.spec.name);
   }
   Port* port = port_at(line.local());
   if (!port) return errorf(EADDRNOTAVAIL, "no port has {}", ip_text(line.local()));
-  if (Result<void> room = make_room(offer); !room) return room.error();
+  Result<void> room = shares_.make_room(line.peer().ip, need, false);
+  if (!room) return room.error();
   auto entry = std::make_shared<FlowEntry>();
   PortName name{port->device().name(), port->number()};
   entry->spec.name = offer.spec.name;
@@ -364,36 +375,7 @@ Result<FlowEntryPtr> RemoteTraffic::offered_entry(const ExchangeLine& line,
   entry->owner = {0, "rocefs"};
   entry->offered = true;
   parts_.book.add(entry);
-  offered_.push_back(entry);
   return entry;
-}
-
-Result<void> RemoteTraffic::make_room(const FlowOffer& offer) {
-  std::erase_if(offered_, [this](const std::weak_ptr<FlowEntry>& weak) {
-    FlowEntryPtr entry = weak.lock();
-    return !entry || parts_.book.find(entry->spec.name) != entry;
-  });
-  uint64_t qps = offer.end.qps.size(), bytes = 0;
-  for (const auto& weak : offered_) {
-    FlowEntryPtr entry = weak.lock();
-    if (!entry->live) continue;
-    qps += entry->spec.qps;
-    if (Result<FlowPlan> plan = FlowPlan::of(entry->spec, std::nullopt)) {
-      bytes += plan->receive_bytes();
-    }
-  }
-  Result<FlowPlan> plan = FlowPlan::of(offer.spec, std::nullopt);
-  if (!plan) return plan.error();
-  if (qps > kMaxOfferedQps || bytes + plan->receive_bytes() > kMaxFlowMemory) {
-    return Error{ENOMEM, "other mounts have as many queue pairs or as much memory as they may"};
-  }
-  if (offered_.size() < kMaxOffered) return {};
-  auto over = std::find_if(offered_.begin(), offered_.end(),
-                           [](const auto& weak) { return !weak.lock()->live; });
-  if (over == offered_.end()) return Error{EMFILE, "other mounts have as many flows as they may"};
-  parts_.book.forget(over->lock());
-  offered_.erase(over);
-  return {};
 }
 
 void RemoteTraffic::serve(const FlowEntryPtr& entry, const ExchangeLinePtr& line,
@@ -407,6 +389,8 @@ void RemoteTraffic::serve(const FlowEntryPtr& entry, const ExchangeLinePtr& line
   entry->spec.remote = line->peer().ip;
   entry->peer = ip_text(line->peer().ip);
   entry->line = line;
+  line->carry_flow();
+  shares_.add(entry);
   entry->state = "running";
   listen_to(entry, &RemoteTraffic::take_done);
   HalfFlow::Parts half = half_of(entry, offer.seed);
@@ -422,6 +406,7 @@ void RemoteTraffic::serve(const FlowEntryPtr& entry, const ExchangeLinePtr& line
     refuse(std::exchange(entry->line, nullptr), end.error().reason);
     if (entry->offered) return parts_.book.ended(entry, nullptr, end.error());
     entry->spec = waited;  // for another to come
+    entry->need = {};
     begin_waiting(entry, [this, entry](Result<void> begun) {
       if (!begun) fail(entry, begun.error().reason);
     });
@@ -465,7 +450,9 @@ void RemoteTraffic::finished(const FlowEntryPtr& entry, const FlowReport& report
                              std::shared_ptr<LocalMemory> received) {
   if (!entry->live) return;
   entry->settled = [line = entry->line, report](const Result<void>& result) {
-    line->hang_up(result ? text_of(report) : text_of(FlowFailure{result.error().reason}));
+    // Where its bytes lie here is not the far end's to know.
+    line->hang_up(result ? text_of(report)
+                         : text_of(FlowFailure{std::strerror(result.error().code)}));
   };
   parts_.book.ended(entry, std::move(received), {});
 }

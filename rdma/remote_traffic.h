@@ -8,7 +8,6 @@
 // lie. On the control thread.
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -23,6 +22,7 @@
 #include "rdma/exchange_message.h"
 #include "rdma/fabric.h"
 #include "rdma/flow_entry.h"
+#include "rdma/flow_shares.h"
 
 namespace rocefs {
 
@@ -38,10 +38,6 @@ class RemoteTraffic {
     std::string directory;  // of the flows; exchange and exchange_port go there
     Warn warn;
   };
-  // Of flows that nobody here has asked for:
-  static constexpr size_t kMaxOffered = 64;  // in the book; the oldest that is over leaves
-  static constexpr uint32_t kMaxOfferedQps = 4096;
-
   explicit RemoteTraffic(Parts parts);
 
   // Whether a flow of that kind may begin. EOPNOTSUPP under the virtual clock, ENETUNREACH without
@@ -76,8 +72,8 @@ class RemoteTraffic {
   Result<FlowEntryPtr> entry_for(const ExchangeLine& line, const FlowOffer& offer);
   Result<void> fits(const FlowEntry& waiting, const ExchangeLine& line,
                     const FlowOffer& offer) const;
-  Result<FlowEntryPtr> offered_entry(const ExchangeLine& line, const FlowOffer& offer);
-  Result<void> make_room(const FlowOffer& offer);
+  Result<FlowEntryPtr> offered_entry(const ExchangeLine& line, const FlowOffer& offer,
+                                     const FlowNeed& need);
   void serve(const FlowEntryPtr& entry, const ExchangeLinePtr& line, const FlowOffer& offer);
   void take_done(const FlowEntryPtr& entry, FlowMessage message);
   void finished(const FlowEntryPtr& entry, const FlowReport& report,
@@ -87,7 +83,7 @@ class RemoteTraffic {
   LogLimit said_;
   std::shared_ptr<KnobSet> knobs_;
   std::unique_ptr<Exchange> exchange_;  // null: no uplink
-  std::deque<std::weak_ptr<FlowEntry>> offered_;
+  FlowShares shares_;
 };
 
 }  // namespace rocefs

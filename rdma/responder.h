@@ -43,6 +43,8 @@ class Responder final : public MemoryListener {
   // The next packet of a READ's or atomic's response; null if none is due now.
   Packet* emit_response();
   bool owes_response() const { return !replies_.empty(); }
+  // The PSN that must come next: it grows as requests come.
+  uint64_t expected() const { return expected_; }
   // The memory of a READ has gone before it was answered.
   void refuse_read(uint64_t psn);
   // The QP has entered the error state. A NAK that is due is still sent, and what goes before it.

@@ -17,6 +17,9 @@ struct Far {
   HalfFlow flow;
   const FlowPattern pattern{7};
   bool ready = false;
+  uint32_t key = 0;
+  uint64_t address = 0;
+  std::optional<Result<void>> ended;
 
   static FlowSpec spec(FlowOp op) {
     FlowSpec spec;
@@ -39,11 +42,13 @@ struct Far {
               false,
               mapped_ipv4({10, 77, 0, 1}),
               mapped_ipv4({10, 9, 0, 2}),
-              {},
+              [this](Result<void> result) { ended = std::move(result); },
               {}}) {
     REQUIRE(flow.serve({4096, 0, 0, 0, {{17, 0}}}, [this](Result<FlowEnd> end) {
       REQUIRE(end);
       CHECK(end->qps.size() == 1);
+      key = end->key;
+      address = end->address;
       ready = true;
     }));
   }
@@ -56,29 +61,43 @@ struct Far {
   std::span<uint8_t> message(uint64_t index) {
     return flow.received()->bytes().subspan(index * kSize, kSize);
   }
-  uint64_t stamped_pieces() {
-    uint64_t pieces = 0;
-    for (uint64_t at = 0; at < kCount * kSize; at += FlowPattern::kEvery) {
-      pieces += pattern.stamped(message(at / kSize).subspan(at % kSize, 8), at / kSize, at % kSize);
-    }
-    return pieces;
-  }
 };
 
 }  // namespace
 
-TEST_CASE("half flow: what a stranger wants to read is made up piece by piece") {
+TEST_CASE("half flow: what a stranger reads is made up when it does") {
   Far far(FlowOp::kRead);
-  TimeNs begin = far.world.scheduler.now();
-  REQUIRE(far.world.scheduler.run_one(kNever));
-  uint64_t first = far.stamped_pieces();
-  CHECK(first > 0);
-  CHECK(first <= HalfFlow::kPiece / FlowPattern::kEvery);
-  CHECK(!far.ready);
   far.run_until([&] { return far.ready; });
-  CHECK(far.stamped_pieces() == kCount * kSize / FlowPattern::kEvery);
-  CHECK(far.world.scheduler.now() - begin >=
-        static_cast<TimeNs>(kCount * kSize / HalfFlow::kPiece - 1) * HalfFlow::kPieceTime);
+  CHECK(!far.flow.received());
+  const MemoryTable& table = far.world.device("mb_0").memory();
+  const MemoryRegion* region = table.find(far.key);
+  REQUIRE(region);
+  CHECK(region->address == far.address);
+  CHECK(region->length == kCount * kSize);
+  std::vector<uint8_t> whole(kCount * kSize);
+  for (uint64_t index = 0; index < kCount; ++index) {
+    far.pattern.stamp(std::span(whole).subspan(index * kSize, kSize), index);
+  }
+  struct : MemoryListener {
+    void memory_done(uint64_t, bool) override { FAIL("it has answered"); }
+  } listener;
+  for (uint64_t offset : {uint64_t{0}, uint64_t{3}, uint64_t{255}, kSize - 4096, kSize - 5}) {
+    for (size_t length : {1, 4, 256, 1024, 5000}) {
+      std::vector<uint8_t> got(length, 0xa5);
+      REQUIRE(region->memory->read(offset, got, listener, 0) == Memory::Outcome::kDone);
+      CHECK(std::equal(got.begin(), got.end(), whole.begin() + static_cast<long>(offset)));
+    }
+  }
+}
+
+TEST_CASE("half flow: a far end to which nothing comes ends") {
+  Far far(FlowOp::kWrite);
+  far.run_until([&] { return far.ready; });
+  TimeNs begin = far.world.scheduler.now();
+  far.run_until([&] { return far.ended.has_value(); });
+  CHECK(far.ended->error().reason == "nothing has come for 120 s");
+  CHECK(far.world.scheduler.now() - begin >= HalfFlow::kIdle);
+  CHECK(far.world.scheduler.now() - begin <= 2 * HalfFlow::kIdle);
 }
 
 TEST_CASE("half flow: what a stranger has written is looked at piece by piece") {

@@ -27,8 +27,8 @@ except OSError:
 def offer(name='k', op='ud', mtu=256, size=4096, qps='17:1', file=0, count=1):
     return (f'flow 1 name={name} op={op} size={size} count={count} window=64 timeout=14 retry=7 verify=1 file={file} '
             f'seed=1 mtu={mtu} address=0 key=0 bytes=0 qps={qps}\n').encode()
-def connect():
-    one = socket.create_connection(('10.9.0.1', 18516))
+def connect(own=None):
+    one = socket.create_connection(('10.9.0.1', 18516), source_address=own)
     one.settimeout(60)
     return one
 def line(one):
@@ -75,3 +75,29 @@ for i in {0..99}; do
   echo "s$i accept mb_0" >"$traffic/start" || fail "s$i is not free"
 done
 intact "the names that strangers gave"
+
+# One line takes memory when it is used; one address does not have what is there for all.
+rss() { awk '/^VmRSS/ {print $2}' "/proc/$worker/status"; }
+remote ip addr add 10.9.0.3/24 dev far
+before=$(rss)
+stranger <<PYTHON
+held = [connect(('10.9.0.2', 0))]
+held[0].sendall(offer(name='r', op='read', mtu=4096, size=1 << 20, count=1 << 20, qps=','.join(f'{i + 17}:1' for i in range(256))))
+said = line(held[0])
+assert said.startswith('ready '), said
+rss = [int(l.split()[1]) for l in open('/proc/$worker/status') if l.startswith('VmRSS')][0]
+assert rss - $before < 65536, f'one line has taken {rss - $before} KiB'
+said = ''
+for i in range(200):
+    held.append(connect(('10.9.0.2', 0)))
+    held[-1].sendall(offer(name=f'h{i}', op='write'))
+    said = line(held[-1])
+    if said.startswith('fail '): break
+assert 'may have' in said, said
+other = connect(('10.9.0.3', 0))
+other.sendall(offer(name='other', op='write'))
+said = line(other)
+assert said.startswith('ready '), said
+PYTHON
+grep -q "traffic/exchange: 10.9.0.2: refused: 10.9.0.2 may have" "$debug/dmesg" || fail "no refusal in dmesg"
+intact "who takes what there is"
