@@ -17,6 +17,7 @@
 #include <iterator>
 #include <utility>
 
+#include "core/stranger_socket.h"
 #include "pcc/card/messages.h"
 
 #ifndef P_PIDFD
@@ -183,7 +184,7 @@ CardProcess::CardProcess(PollLoop& loop, Listener& listener, pid_t pid, Fd pidfd
       listener_(listener),
       pid_(pid),
       pidfd_(std::move(pidfd)),
-      socket_(std::move(socket)),
+      socket_(std::move(socket), Closer(), 0),
       grace_(loop, [this] { kill_by(pidfd_.get()); }),
       buffer_(kMaxCardMessage) {
   loop_.watch(socket_.get(), [this] { take(kMaxMessagesAtOnce); });
@@ -227,15 +228,19 @@ void CardProcess::await_end() {
 bool CardProcess::take(int most) {
   std::shared_ptr<bool> alive = alive_;
   for (int i = 0; socket_ && i < most; ++i) {
-    ssize_t got = ::recv(socket_.get(), buffer_.data(), buffer_.size(), MSG_DONTWAIT | MSG_TRUNC);
-    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return true;
-    if (got <= 0) {
+    using Kind = StrangerMessage::Kind;
+    std::span<uint8_t> room(reinterpret_cast<uint8_t*>(buffer_.data()), buffer_.size());
+    StrangerMessage message = receive_from_stranger(socket_, room, false);
+    if (message.kind == Kind::kNothing) return true;
+    if (message.kind == Kind::kEnd) {
       unwatch_socket();
       await_end();
       return true;
     }
-    size_t size = static_cast<size_t>(got);
-    listener_.card_said({buffer_.data(), size <= buffer_.size() ? size : 0});
+    bool misfit = message.kind == Kind::kMisfit;
+    if (misfit) unwatch_socket();
+    bool whole = !misfit && message.size <= buffer_.size();
+    listener_.card_said({buffer_.data(), whole ? message.size : 0});
     if (!*alive) return false;
   }
   return true;
@@ -244,7 +249,7 @@ bool CardProcess::take(int most) {
 void CardProcess::unwatch_socket() {
   if (!socket_) return;
   loop_.unwatch(socket_.get());
-  socket_.reset();
+  socket_.hang_up();
 }
 
 // What it has said is heard first. That is no more than the socket holds; what a child of it goes

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/closer.h"
 #include "core/fd.h"
 #include "core/loop_timer.h"
 #include "core/poll_loop.h"
@@ -29,7 +30,8 @@ class CardProcess {
   class Listener {
    public:
     virtual ~Listener() = default;
-    // A datagram; empty for one that is too long to be any. May destroy the process.
+    // A datagram; empty for one that is too long to be any, or has descriptors. May destroy the
+    // process.
     virtual void card_said(std::string_view message) = 0;
     // Once, and the last: how it ended, for people: `died of SIGFPE`. May destroy the process.
     virtual void card_ended(std::string_view how, bool by_signal) = 0;
@@ -63,7 +65,7 @@ class CardProcess {
   Listener& listener_;
   const pid_t pid_;
   Fd pidfd_;
-  Fd socket_;
+  StrangerFd socket_;  // its other end is whatever runs in the process
   LoopTimer grace_;
   std::vector<char> buffer_;
   // Told to handlers, which may find that this is gone.

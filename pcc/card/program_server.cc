@@ -10,6 +10,7 @@
 
 #include "core/clock.h"
 #include "core/log_limit.h"
+#include "core/stranger_socket.h"
 #include "core/text.h"
 
 namespace rocefs {
@@ -52,7 +53,7 @@ std::string text_of(const char (&field)[N]) {
 struct ProgramServer::Connection {
   PccClaims::Program program;
   std::string device;
-  Fd socket;
+  StrangerFd socket;
   Fd pidfd;
   LogLimit log_limit;
   bool claimed = false;
@@ -92,15 +93,14 @@ void ProgramServer::drop_all() {
   while (!programs_.empty()) drop(ConnectionPtr(programs_.begin()->second));
 }
 
-// Descriptors that come with a request are let go of by the kernel: there is no room for them.
 void ProgramServer::take(const ConnectionPtr& given) {
   ConnectionPtr connection = given;
   for (int i = 0; connection->socket && i < kMaxMessagesAtOnce; ++i) {
     rocefs_request request{};
-    ssize_t got =
-        ::recv(connection->socket.get(), &request, sizeof request, MSG_DONTWAIT | MSG_TRUNC);
-    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    if (got != sizeof request) return drop(connection);
+    StrangerMessage message = receive_from_stranger(connection->socket, bytes_of(request), false);
+    if (message.kind == StrangerMessage::Kind::kNothing) return;
+    bool whole = message.kind == StrangerMessage::Kind::kReceived && message.size == sizeof request;
+    if (!whole) return drop(connection);
     handle(connection, request);
   }
 }
@@ -170,7 +170,7 @@ void ProgramServer::drop(const ConnectionPtr& given) {
   if (!connection->socket) return;
   loop_.unwatch(connection->socket.get());
   loop_.unwatch(connection->pidfd.get());
-  connection->socket.reset();
+  connection->socket.hang_up();
   programs_.erase(connection->program.id);
   if (std::exchange(connection->claimed, false)) {
     connection->log_limit.settle([&](const std::string& text) { return warn(*connection, text); });

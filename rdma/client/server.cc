@@ -10,19 +10,12 @@
 #include <cerrno>
 #include <cstring>
 
+#include "core/stranger_socket.h"
 #include "core/text.h"
 #include "rdma/uapi/cm.h"
 
 namespace rocefs {
 namespace {
-
-// Room for one descriptor; the kernel drops what is more, if it is told of no more than that: with
-// the padding behind it, two would fit.
-union OneDescriptor {
-  cmsghdr header;
-  char bytes[CMSG_SPACE(sizeof(int))];
-};
-constexpr size_t kOneDescriptor = CMSG_LEN(sizeof(int));
 
 constexpr size_t kMaxDescriptors = 3;
 union Descriptors {
@@ -55,7 +48,7 @@ bool send_with(int socket, const void* data, size_t size, const std::vector<int>
 
 struct ClientServer::Connection {
   uint64_t id = 0;
-  Fd socket;
+  StrangerFd socket;
   std::shared_ptr<Process> process;
   std::string comm;
   bool greeted = false;    // it has said what it wants
@@ -77,7 +70,11 @@ Result<std::unique_ptr<ClientServer>> ClientServer::create(Engine& engine, Fabri
 
 ClientServer::ClientServer(Engine& engine, PollLoop& loop, std::unique_ptr<Clients> clients,
                            Log log)
-    : engine_(engine), loop_(loop), clients_(std::move(clients)), log_(std::move(log)) {}
+    : engine_(engine),
+      loop_(loop),
+      clients_(std::move(clients)),
+      log_(std::move(log)),
+      pause_(loop, [this] { resume(); }) {}
 
 ClientServer::~ClientServer() {
   close_listener();
@@ -90,9 +87,16 @@ void ClientServer::listen(Fd listener) {
   loop_.watch(listener_.get(), [this] { accept(); });
 }
 
+// Who still waits in line may have sent descriptors: another process that closes the socket last
+// would wait for theirs.
 void ClientServer::close_listener() {
   if (!listener_) return;
   loop_.unwatch(listener_.get());
+  pause_.disarm();
+  ::shutdown(listener_.get(), SHUT_RDWR);
+  ucred peer;
+  while (next_in_line(peer)) {
+  }
   listener_.reset();
 }
 
@@ -108,15 +112,27 @@ bool ClientServer::settle() {
   });
 }
 
-void ClientServer::accept() {
+StrangerFd ClientServer::next_in_line(ucred& peer) {
   Fd door(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (!door) return {};
+  socklen_t size = sizeof peer;
+  peer = {};
+  ::getsockopt(door.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size);
+  return StrangerFd(std::move(door), closer_, peer.uid);
+}
+
+void ClientServer::accept() {
+  ucred peer{};
+  StrangerFd door = next_in_line(peer);
   if (!door) {
     if (errno == EMFILE || errno == ENFILE) turn_away();
     return;
   }
-  ucred peer{};
-  socklen_t size = sizeof peer;
-  ::getsockopt(door.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size);
+  greet(door, peer);
+  door.hang_up();
+}
+
+void ClientServer::greet(const StrangerFd& door, const ucred& peer) {
   Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, peer.pid, 0)));
   if (peer.pid == 0 || !pidfd) {
     return log_("a verbs client is refused: its process cannot be seen from here");
@@ -136,7 +152,8 @@ void ClientServer::accept() {
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
     return log_("a verbs client is refused: no descriptors are left");
   }
-  Fd socket(ends[0]), theirs(ends[1]);
+  StrangerFd socket(Fd(ends[0]), closer_, peer.uid);
+  Fd theirs(ends[1]);
   rocefs_greeting greeting{ROCEFS_UAPI_MAGIC, ROCEFS_UAPI_VERSION};
   if (!send_with(door.get(), &greeting, sizeof greeting, {theirs.get()})) return;
   auto connection = std::make_shared<Connection>();
@@ -152,9 +169,21 @@ void ClientServer::accept() {
 // the time.
 void ClientServer::turn_away() {
   spare_.reset();
-  Fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-  spare_ = Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  log_("a verbs client is refused: no descriptors are left");
+  ucred peer{};
+  if (next_in_line(peer)) log_("a verbs client is refused: no descriptors are left");
+  pause();
+}
+
+// Until the closer has given back the descriptor.
+void ClientServer::pause() {
+  loop_.unwatch(listener_.get());
+  pause_.arm(kPause);
+}
+
+void ClientServer::resume() {
+  if (!spare_) spare_ = Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (!spare_) return pause_.arm(kPause);
+  loop_.watch(listener_.get(), [this] { accept(); });
 }
 
 void ClientServer::take(const ConnectionPtr& connection) {
@@ -163,25 +192,12 @@ void ClientServer::take(const ConnectionPtr& connection) {
     bool asks = ::recv(connection->socket.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
     return drop(connection, asks ? "asks before it is answered" : "");
   }
+  using Kind = StrangerMessage::Kind;
   rocefs_request request{};
-  iovec part{&request, sizeof request};
-  OneDescriptor space{};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = &space;
-  message.msg_controllen = kOneDescriptor;
-  ssize_t got = ::recvmsg(connection->socket.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (got <= 0) return drop(connection, "");
-  Fd attached;
-  cmsghdr* header = CMSG_FIRSTHDR(&message);
-  if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
-    int descriptor;
-    std::memcpy(&descriptor, CMSG_DATA(header), sizeof descriptor);
-    attached = Fd(descriptor);
-  }
-  bool whole = got == sizeof request && (message.msg_flags & MSG_TRUNC) == 0;
+  auto [kind, size, attached] = receive_from_stranger(connection->socket, bytes_of(request), true);
+  if (kind == Kind::kNothing) return;
+  if (kind == Kind::kEnd) return drop(connection, "");
+  bool whole = kind == Kind::kReceived && size == sizeof request;
   bool claims = request.op == ROCEFS_OP_PCC_CLAIM || request.op == ROCEFS_OP_CM_OPEN;
   if (whole && !attached && !connection->greeted && claims) {
     return hand_over(connection, request);
@@ -190,7 +206,6 @@ void ClientServer::take(const ConnectionPtr& connection) {
   bool may_carry = request.op == ROCEFS_OP_HELLO || request.op == ROCEFS_OP_CREATE_CHANNEL;
   bool too_many = attached && connection->process->socket_count() >= kMaxSockets;
   if (!whole || !in_order || too_many || (attached && !may_carry)) {
-    if (attached) connection->process->adopt(std::move(attached));
     return drop(connection, too_many ? "has too many sockets" : "sends what is no request");
   }
   connection->answering = true;
@@ -198,11 +213,11 @@ void ClientServer::take(const ConnectionPtr& connection) {
 }
 
 void ClientServer::handle(const ConnectionPtr& connection, const rocefs_request& request,
-                          Fd attached) {
+                          StrangerFd attached) {
   if (request.op == ROCEFS_OP_HELLO) {
     return hello(connection, request.u.hello, std::move(attached));
   }
-  uint32_t socket = attached ? connection->process->adopt(std::move(attached)) : 0;
+  uint32_t socket = attached ? connection->process->adopt(attached.release()) : 0;
   Result<Client::Attachment> attachment = prepare(*connection, request);
   if (attachment) attachment->socket = socket;
   Result<void> sent = attachment ? to_core(connection, request, std::move(*attachment))
@@ -266,12 +281,13 @@ void ClientServer::hand_over(const ConnectionPtr& connection, const rocefs_reque
   if (claim.pidfd) taker->second(std::move(claim));
 }
 
-void ClientServer::hello(const ConnectionPtr& connection, const rocefs_hello& hello, Fd events) {
+void ClientServer::hello(const ConnectionPtr& connection, const rocefs_hello& hello,
+                         StrangerFd events) {
   auto refuse = [&](const Error& why) { answer(connection, refusal(why), {}); };
   connection->greeted = true;
   connection->comm = program_name({hello.comm, sizeof hello.comm});
   Clients::Arrival arrival;
-  if (events) arrival.events = connection->process->adopt(std::move(events));
+  if (events) arrival.events = connection->process->adopt(events.release());
   if (hello.magic != ROCEFS_UAPI_MAGIC || hello.version != ROCEFS_UAPI_VERSION) {
     return refuse(errorf(EPROTO, "version {} of the interface is spoken here, not {}",
                          static_cast<int>(ROCEFS_UAPI_VERSION), hello.version));
@@ -335,7 +351,7 @@ void ClientServer::drop(const ConnectionPtr& given, std::string_view why) {
   if (connection->socket) loop_.unwatch(connection->socket.get());
   loop_.unwatch(connection->process->pidfd());
   connection->process->end();
-  connection->socket.reset();
+  connection->socket.hang_up();
   connections_.erase(connection->id);
   std::erase_if(gone_, [](const auto& thread) { return thread.expired(); });
   gone_.push_back(connection->process->thread());

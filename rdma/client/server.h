@@ -3,13 +3,17 @@
 // rdma/uapi/uapi.h says.
 #pragma once
 
+#include <sys/socket.h>
+
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
 
+#include "core/closer.h"
 #include "core/engine.h"
+#include "core/loop_timer.h"
 #include "core/poll_loop.h"
 #include "rdma/client/clients.h"
 
@@ -30,16 +34,18 @@ class ClientServer {
   // Before listen(): who takes over the connections whose first request is this one: PCC_CLAIM or
   // CM_OPEN. Without one they are refused.
   struct Claim {
-    Fd socket;
+    StrangerFd socket;
     Fd pidfd;  // readable once the process has died
     Credentials who;
     rocefs_request request;  // its first
   };
   using Claimed = std::function<void(Claim claim)>;
   void hand_claims_to(uint32_t op, Claimed claimed) { claimed_[op] = std::move(claimed); }
+  // Closes what strangers have had a hand in.
+  const Closer& closer() const { return closer_; }
   // -1 if there is none.
   int listener() const { return listener_.get(); }
-  // Nobody else is taken; who is there stays.
+  // Nobody else is taken, by no process that has the socket; who is there stays.
   void close_listener();
   // Every client goes.
   void drop_all();
@@ -53,17 +59,24 @@ class ClientServer {
   struct Connection;
   using ConnectionPtr = std::shared_ptr<Connection>;
   static constexpr size_t kMaxClients = 256;
+  static constexpr TimeNs kPause = 20 * kMillisecond;  // until there may be descriptors again
   static constexpr size_t kMaxSockets = 1100;  // of one client: its channels, and some that close
   static constexpr size_t kMaxRingBytes = size_t{512} << 20;  // of one client
   static constexpr size_t kMaxRegionBytes = size_t{4} << 30;  // of one client: its shared regions
 
   ClientServer(Engine& engine, PollLoop& loop, std::unique_ptr<Clients> clients, Log log);
   void accept();
+  // Somebody who waits in line, with its credentials. Empty, with errno: there is none, or no
+  // descriptor for it.
+  StrangerFd next_in_line(ucred& peer);
+  void greet(const StrangerFd& door, const ucred& peer);
   void turn_away();
+  void pause();
+  void resume();
   void take(const ConnectionPtr& connection);
-  void handle(const ConnectionPtr& connection, const rocefs_request& request, Fd attached);
+  void handle(const ConnectionPtr& connection, const rocefs_request& request, StrangerFd attached);
   void hand_over(const ConnectionPtr& connection, const rocefs_request& request);
-  void hello(const ConnectionPtr& connection, const rocefs_hello& hello, Fd events);
+  void hello(const ConnectionPtr& connection, const rocefs_hello& hello, StrangerFd events);
   Result<Client::Attachment> prepare(Connection& connection, const rocefs_request& request);
   Result<void> to_core(const ConnectionPtr& connection, const rocefs_request& request,
                        Client::Attachment attachment);
@@ -78,9 +91,11 @@ class ClientServer {
   PollLoop& loop_;
   const std::unique_ptr<Clients> clients_;
   const Log log_;
+  const Closer closer_;
   std::map<uint32_t, Claimed> claimed_;
   Fd listener_;
   Fd spare_;  // to be let go of when no other is left
+  LoopTimer pause_;
   uint64_t next_id_ = 1;
   std::map<uint64_t, ConnectionPtr> connections_;
   std::vector<std::weak_ptr<Process>> gone_;  // until their copy threads have ended

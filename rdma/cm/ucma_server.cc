@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/stranger_socket.h"
 #include "core/text.h"
 #include "rdma/client/convert.h"
 #include "rdma/uapi/cm.h"
@@ -52,8 +53,8 @@ struct UcmaServer::Channel {
   Credentials who;
   std::string comm;
   uint64_t name = 0;  // the SO_COOKIE of the client's end
-  Fd commands;
-  Fd events;
+  StrangerFd commands;
+  StrangerFd events;
   bool answering = false;
 };
 
@@ -105,7 +106,7 @@ void UcmaServer::take_over(ClientServer::Claim claim) {
     result = Error{EMFILE, "no descriptors are left"};
   }
   Fd theirs(ends[1]);
-  channel->events = Fd(ends[0]);
+  channel->events = channel->commands.of_same(Fd(ends[0]));
   rocefs_answer answer = result ? rocefs_answer{} : refusal(result.error());
   if (result) channel->name = cookie_of(theirs.get());
   bool sent = send_answer(channel->commands.get(), answer, theirs.get());
@@ -135,13 +136,14 @@ void UcmaServer::open(const ChannelPtr& channel) {
 void UcmaServer::take(const ChannelPtr& given) {
   ChannelPtr channel = given;
   Command command;
-  ssize_t got = ::recv(channel->commands.get(), &command, sizeof command, MSG_DONTWAIT | MSG_TRUNC);
-  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  using Kind = StrangerMessage::Kind;
+  StrangerMessage message = receive_from_stranger(channel->commands, bytes_of(command), false);
+  if (message.kind == Kind::kNothing) return;
   const rocefs_cm_command& header = command.header;
-  bool whole = got >= static_cast<ssize_t>(sizeof header) && header.size <= ROCEFS_CM_MAX_COMMAND &&
-               header.option_size <= ROCEFS_CM_MAX_OPTION &&
-               static_cast<size_t>(got) == sizeof header + header.size + header.option_size;
-  if (got <= 0) return drop(channel, "");
+  bool whole = message.kind == Kind::kReceived && message.size >= sizeof header &&
+               header.size <= ROCEFS_CM_MAX_COMMAND && header.option_size <= ROCEFS_CM_MAX_OPTION &&
+               message.size == sizeof header + header.size + header.option_size;
+  if (message.kind == Kind::kEnd) return drop(channel, "");
   if (!whole) return drop(channel, "sends what is no command");
   if (std::exchange(channel->answering, true)) return drop(channel, "asks before it is answered");
   handle(channel, command);
@@ -202,8 +204,8 @@ void UcmaServer::drop(const ChannelPtr& given, std::string_view why) {
   }
   loop_.unwatch(channel->commands.get());
   loop_.unwatch(channel->events.get());
-  channel->commands.reset();
-  channel->events.reset();
+  channel->commands.hang_up();
+  channel->events.hang_up();
   engine_.insist([&ucma = ucma_, id = channel->id] { ucma.close(id); });
 }
 

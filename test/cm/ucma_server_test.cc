@@ -6,6 +6,7 @@
 
 #include "rdma/uapi/cm.h"
 #include "test/client/house.h"
+#include "test/client/lingering.h"
 #include "test/cm/rig.h"
 
 using namespace rocefs;
@@ -71,7 +72,10 @@ struct Desk {
     REQUIRE(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0);
     commands = Fd(ends[0]);
     office.on_control([&] {
-      ClientServer::Claim claim{Fd(ends[1]), Fd(), {pid, 1000, 1000}, {}};
+      ClientServer::Claim claim{StrangerFd(Fd(ends[1]), office.house.server->closer(), 1000),
+                                Fd(),
+                                {pid, 1000, 1000},
+                                {}};
       claim.request.u.hello.magic = ROCEFS_UAPI_MAGIC;
       claim.request.u.hello.version = version;
       std::strcpy(claim.request.u.hello.comm, "test");
@@ -121,8 +125,11 @@ struct Desk {
     return answer.words[0];
   }
   bool ended() {
-    Answer none;
-    return receive(commands, none) == 0 && receive(events, none) == 0;
+    for (const Fd* end : {&commands, &events}) {
+      pollfd closes{end->get(), 0, 0};
+      if (::poll(&closes, 1, 10000) != 1) return false;
+    }
+    return true;
   }
 };
 
@@ -246,4 +253,25 @@ TEST_CASE("ucma server: no client names an id of another's, nor takes it from it
   CHECK(sibling.ask(migrate, name).header.error == 0);  // of one process
   CHECK(owner.ask(destroy).header.error == EINVAL);
   CHECK(sibling.ask(destroy).header.error == 0);
+}
+
+TEST_CASE("ucma server: a descriptor whose close blocks ends its channel, and stops nobody") {
+  for (bool as_command : {true, false}) {
+    INFO(as_command);
+    Office office;
+    Desk bystander(office, 2), desk(office);
+    LingeringSocket lingering;
+    REQUIRE(lingering.made());
+    std::promise<void> sent;
+    office.house.loop.post([arrived = sent.get_future().share()] { arrived.wait(); });
+    const Fd& to = as_command ? desk.commands : desk.events;
+    std::vector<uint8_t> octets = Desk::create_id();
+    octets = Desk::framed({static_cast<uint32_t>(octets.size()), 0, 0}, octets);
+    CHECK(send_descriptors(to.get(), octets.data(), octets.size(), {lingering.fd()}));
+    lingering.close();
+    sent.set_value();
+    CHECK(desk.ended());
+    CHECK(office.house.server->closer().waiting() >= 1);
+    (void)bystander.create();
+  }
 }

@@ -344,6 +344,16 @@ TEST_CASE("card: one that does not stop talking is killed") {
   CHECK_THAT(card.death(), Contains("says too much"));
 }
 
+TEST_CASE("card: one that hands over a descriptor whose close blocks is killed, and stops nobody") {
+  PluginDirectory directory({"lingers"});
+  Card card;
+  Result<PccLoaded> loaded = card.load(directory);
+  REQUIRE_FALSE(loaded);
+  CHECK(loaded.error().code == EIO);
+  CHECK_THAT(card.death(), Contains("'' is no message"));
+  CHECK(card.echo("back").value() == "back");
+}
+
 TEST_CASE("card: kill -9 is heard of, and the next order starts another") {
   Card card;
   REQUIRE(card.echo("there"));

@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <future>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -23,8 +24,10 @@
 #include "pcc/link.h"
 #include "rdma/client/server.h"
 #include "rdma/fabric.h"
+#include "test/client/lingering.h"
 
 using namespace rocefs;
+using namespace rocefs::test;
 
 namespace {
 
@@ -183,7 +186,7 @@ Fd claimed_by_hand(Rig& rig) {
   rig.loop.post([&rig, theirs = ends[1]] {
     ClientServer::Claim claim;
     claim.who.pid = ::getpid();
-    claim.socket = Fd(theirs);
+    claim.socket = StrangerFd(Fd(theirs), rig.server->closer(), 0);
     claim.pidfd = Fd(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
     claim.request.op = ROCEFS_OP_PCC_CLAIM;
     claim.request.u.claim = {ROCEFS_UAPI_MAGIC, ROCEFS_UAPI_VERSION, "mb_0", "o\ndd"};
@@ -321,4 +324,21 @@ TEST_CASE("program: what is no request ends the claim") {
     rocefs_answer answer;
     CHECK(::recv(ours.get(), &answer, sizeof answer, 0) <= 0);
   }
+}
+
+TEST_CASE("program: a descriptor whose close blocks ends the claim, and stops nobody") {
+  Rig rig;
+  Fd ours = claimed_by_hand(rig);
+  LingeringSocket lingering;
+  REQUIRE(lingering.made());
+  std::promise<void> sent;
+  rig.loop.post([arrived = sent.get_future().share()] { arrived.wait(); });
+  rocefs_request request{};
+  request.op = ROCEFS_OP_PCC_LOG;
+  CHECK(send_descriptors(ours.get(), &request, sizeof request, {lingering.fd()}));
+  lingering.close();
+  sent.set_value();
+  REQUIRE(rig.claims.told("release mb_0"));
+  CHECK(rig.server->closer().waiting() == 1);
+  CHECK(claimed_by_hand(rig));
 }

@@ -379,16 +379,16 @@ void Daemon::Impl::refuse_clients() {
 void Daemon::Impl::watch_mounts() {
   if (listener() < 0) return;
   mounts_ = std::make_unique<MountWatch>(*session_->device(), house_->loop(), [this] {
-    events_.unlisted();
     refuse_clients();
+    events_.unlisted();
   });
 }
 
 // A capture's last bytes are written first.
 void Daemon::Impl::begin_end() {
   if (std::exchange(ending_, true)) return;
-  events_.ending();
   refuse_clients();
+  events_.ending();
   house_->capture().stop([this](Result<void>) { house_->loop().stop(); });
 }
 

@@ -1,0 +1,26 @@
+// Hands the daemon a socket whose close blocks: it lingers over what its peer does not read.
+#include "pcc/libmango.h"
+
+#include "test/client/lingering.h"
+
+namespace {
+
+void* make(mango_pcc_h, unsigned int, size_t* size) {
+  static rocefs::test::LingeringSocket lingering;
+  rocefs::test::send_descriptors(3, "{}", 2, {lingering.fd()});
+  lingering.close();
+  *size = 0;
+  return nullptr;
+}
+
+void call(void*) {}
+
+}  // namespace
+
+extern "C" MANGO_API const mango_pcc_algo_plugin_t mango_pcc_algo_plugin = {
+    .name = "lingers",
+    .desc = "Hands the daemon a socket whose close blocks.",
+    .init_params = make,
+    .destroy_params = nullptr,
+    .algo_fn = call,
+};
