@@ -12,8 +12,8 @@
 #include "rdma/device.h"
 #include "rdma/fabric.h"
 #include "rdma/memory.h"
-#include "rdma/wire/icrc.h"
 #include "test/fuzz/fuzz.h"
+#include "test/fuzz/wrapped.h"
 
 using namespace rocefs;
 
@@ -134,61 +134,21 @@ class World {
   void deliver_wrapped(uint8_t flags, End& end, End& from, std::span<const uint8_t> bytes) {
     constexpr size_t kBth = wire::kBthLen;
     if (bytes.size() < kBth) return;
-    bool v6 = flags & kIpv6;
-    std::vector<uint8_t> packet((v6 ? wire::kIpv6Len : wire::kIpv4Len) + wire::kUdpLen);
-    size_t bth = packet.size();
-    packet.insert(packet.end(), bytes.begin(), bytes.end());
+    std::vector<uint8_t> packet(bytes.begin(), bytes.end());
     if (flags & kKnownQp) {
-      uint32_t qpn = end.qps[packet[bth + 7] % end.qps.size()]->number();
-      for (size_t i = 0; i < 3; ++i)
-        packet[bth + 5 + i] = static_cast<uint8_t>(qpn >> (16 - 8 * i));
+      uint32_t qpn = end.qps[packet[7] % end.qps.size()]->number();
+      for (size_t i = 0; i < 3; ++i) packet[5 + i] = static_cast<uint8_t>(qpn >> (16 - 8 * i));
     }
     if (flags & kKnownKey && bytes.size() >= kBth + 12) {
-      uint64_t address = kAddress + packet[bth + kBth + 7];
-      uint8_t* eth = packet.data() + bth + kBth;
+      uint64_t address = kAddress + packet[kBth + 7];
+      uint8_t* eth = packet.data() + kBth;
       for (size_t i = 0; i < 8; ++i) eth[i] = static_cast<uint8_t>(address >> (56 - 8 * i));
       for (size_t i = 0; i < 4; ++i) eth[8 + i] = static_cast<uint8_t>(end.key >> (24 - 8 * i));
     }
-    while (packet.size() % 4 != bth % 4) packet.push_back(0);
-    finish_ip(packet, v6, from, end);
-    size_t headers = std::min(packet.size(), wire::kMaxHeaderLen);
-    std::span<const uint8_t> all(packet);
-    uint32_t icrc = wire::icrc(all.first(headers), v6, all.subspan(headers), {});
-    packet.resize(packet.size() + wire::kIcrcLen);
-    wire::store_icrc(std::span(packet).last(wire::kIcrcLen), icrc);
-    end.device.port().receive_bytes(packet, scheduler_.now());
-  }
-
-  static void finish_ip(std::vector<uint8_t>& packet, bool v6, End& from, End& to) {
-    size_t ip_len = v6 ? wire::kIpv6Len : wire::kIpv4Len;
-    size_t total = packet.size() + wire::kIcrcLen;
-    auto put16 = [&](size_t at, size_t value) {
-      packet[at] = static_cast<uint8_t>(value >> 8);
-      packet[at + 1] = static_cast<uint8_t>(value);
-    };
+    bool v6 = flags & kIpv6;
     const Ip source = gids_of(from.device.port().spec())[v6 ? 0 : 1];
-    const Ip destination = gids_of(to.device.port().spec())[v6 ? 0 : 1];
-    put16(ip_len, 0xc000);
-    put16(ip_len + 2, wire::kRocePort);
-    put16(ip_len + 4, total - ip_len);
-    if (v6) {
-      packet[0] = 0x60;
-      put16(4, total - ip_len);
-      packet[6] = 17;
-      std::copy(source.begin(), source.end(), packet.begin() + 8);
-      std::copy(destination.begin(), destination.end(), packet.begin() + 24);
-      return;
-    }
-    packet[0] = 0x45;
-    put16(2, total);
-    packet[8] = 64;
-    packet[9] = 17;
-    std::copy(source.begin() + 12, source.end(), packet.begin() + 12);
-    std::copy(destination.begin() + 12, destination.end(), packet.begin() + 16);
-    uint32_t sum = 0;
-    for (size_t i = 0; i < 20; i += 2) sum += packet[i] << 8 | packet[i + 1];
-    while (sum >> 16) sum = (sum & 0xffff) + (sum >> 16);
-    put16(10, ~sum & 0xffff);
+    const Ip destination = gids_of(end.device.port().spec())[v6 ? 0 : 1];
+    end.device.port().receive_bytes(fuzz::wrapped(packet, source, destination), scheduler_.now());
   }
 
   Scheduler scheduler_;
