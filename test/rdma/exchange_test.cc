@@ -206,6 +206,36 @@ TEST_CASE("traffic: an end that is stopped, or goes, ends the other one") {
   CHECK(near.outcome("f") == "done");
 }
 
+TEST_CASE("traffic: an offer that comes while who waits for it is stopped begins nothing") {
+  NEEDS_IO_URING();
+  Mount far(16);
+  REQUIRE(far.start("s accept mb_0") == 0);
+  std::promise<void> busy, free;
+  Task hold = [&] {
+    busy.set_value();
+    free.get_future().wait();
+  };
+  REQUIRE(far.host.engine->post(hold));
+  busy.get_future().wait();
+  auto stopped = std::async([&] { return far.store("s/stop", "1"); });
+  Stranger stranger(far.address);
+  // The stop has been given to the core when the store has been looked at.
+  while (far.stores == 1) std::this_thread::yield();
+  stranger.say(kOffer + "\n");
+  bool came = far.host.comes([&] { return far.show("s/peer") == "127.0.0.1"; });
+  free.set_value();
+  REQUIRE(came);
+  CHECK(stopped.get() == 0);
+  CHECK(stranger.hear() == "fail stopped\n");
+  CHECK(far.show("s/state") == "stopped");
+  for (int i = 0; i < 20; ++i) {
+    int64_t flows = -1;
+    far.host.on_core([&] { flows = far.host.engine->outstanding().flows; });
+    REQUIRE(flows == 0);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
 TEST_CASE("exchange: strangers who say nothing, nonsense or too much are refused alone") {
   NEEDS_IO_URING();
   Mount near(8), far(9);

@@ -50,6 +50,7 @@ class Mount {
                           if (!result) why = result.error().reason;
                           answered->set_value(result ? 0 : result.error().code);
                         });
+      ++stores;
     });
     return answered->get_future().get();
   }
@@ -98,6 +99,7 @@ class Mount {
   std::vector<std::string> warnings;  // control thread
   std::unique_ptr<Traffic> traffic;
   std::string why;
+  std::atomic<int> stores{0};  // that have been looked at
 
  private:
   std::thread thread_;
