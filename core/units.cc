@@ -61,6 +61,36 @@ Result<uint64_t> parse_whole(std::string_view text, const std::array<Unit, 4>& u
   return *number * factor;
 }
 
+struct Wanted {
+  std::string_view example, least;
+};
+// With a fraction where that makes a whole number of the least unit. Digit by digit: no value is
+// rounded.
+Result<uint64_t> parse_decimal(std::string_view text, const std::array<Unit, 4>& units,
+                               uint64_t max, const Wanted& wanted) {
+  std::string_view rest = bare(text);
+  uint64_t factor = take_unit(rest, units);
+  size_t point = std::min(rest.find('.'), rest.size());
+  std::string_view whole = rest.substr(0, point);
+  std::string_view fraction = rest.substr(std::min(point + 1, rest.size()));
+  bool malformed = !digits_only(whole) || (point < rest.size() && !digits_only(fraction));
+  if (malformed) return errorf(EINVAL, "{}: {} is wanted", quoted(text), wanted.example);
+  Result<uint64_t> number = kstrtou64(whole, 10);
+  if (!number || *number > max / factor) return too_large(text);
+  uint64_t value = *number * factor;
+  for (char c : fraction) {
+    if (factor % 10 != 0) {
+      if (c == '0') continue;
+      return errorf(EINVAL, "{} is not a whole number of {}", quoted(text), wanted.least);
+    }
+    factor /= 10;
+    uint64_t more = static_cast<uint64_t>(c - '0') * factor;
+    if (more > max - value) return too_large(text);
+    value += more;
+  }
+  return value;
+}
+
 std::string format_whole(uint64_t value, const std::array<Unit, 4>& units) {
   for (const Unit& unit : units) {
     if (value != 0 && value % unit.factor == 0) {
@@ -76,31 +106,16 @@ Result<uint64_t> parse_size(std::string_view text) {
   return parse_whole(text, kSizes, "a size such as 1500 or 64K");
 }
 Result<uint64_t> parse_rate(std::string_view text) {
-  return parse_whole(text, kRates, "a rate such as 10G or 2500M");
+  return parse_decimal(text, kRates, std::numeric_limits<uint64_t>::max(),
+                       {"a rate such as 10G or 2.5G", "bits per second"});
 }
 
 Result<TimeNs> parse_duration(std::string_view text) {
-  std::string_view rest = bare(text);
-  uint64_t factor = take_unit(rest, kDurations);
-  size_t point = std::min(rest.find('.'), rest.size());
-  std::string_view whole = rest.substr(0, point);
-  std::string_view fraction = rest.substr(std::min(point + 1, rest.size()));
-  bool malformed = !digits_only(whole) || (point < rest.size() && !digits_only(fraction));
-  if (malformed) return errorf(EINVAL, "{}: a time such as 5us is wanted", quoted(text));
-  Result<uint64_t> number = kstrtou64(whole, 10);
   constexpr auto kMax = static_cast<uint64_t>(std::numeric_limits<TimeNs>::max());
-  if (!number || *number > kMax / factor) return too_large(text);
-  uint64_t value = *number * factor;
-  for (char c : fraction) {
-    if (factor % 10 != 0) {
-      if (c == '0') continue;
-      return errorf(EINVAL, "{} is not a whole number of nanoseconds", quoted(text));
-    }
-    factor /= 10;
-    value += static_cast<uint64_t>(c - '0') * factor;
-  }
-  if (value > kMax) return too_large(text);
-  return static_cast<TimeNs>(value);
+  Result<uint64_t> value =
+      parse_decimal(text, kDurations, kMax, {"a time such as 5us", "nanoseconds"});
+  if (!value) return value.error();
+  return static_cast<TimeNs>(*value);
 }
 
 Result<double> parse_probability(std::string_view text) {

@@ -14,7 +14,8 @@ namespace rocefs {
 
 // Bytes: a number, or one with K, M, G or T. EINVAL, ERANGE.
 Result<uint64_t> parse_size(std::string_view text);
-// Bits per second, likewise.
+// Bits per second: a number, or one with K, M, G or T. Fractions are allowed where they make whole
+// bits per second: 2.5G. EINVAL, ERANGE.
 Result<uint64_t> parse_rate(std::string_view text);
 // A number with ns, us, ms or s; without, nanoseconds. Fractions are allowed where they make whole
 // nanoseconds: 1.5us.

@@ -103,7 +103,7 @@ TEST_CASE("units: sizes count by 1024, rates by 1000, times in nanoseconds") {
   CHECK(*parse_probability("0.01") == 0.01);
   CHECK(*parse_probability("1e-3\n") == 0.001);
   CHECK(*parse_probability(".5") == 0.5);
-  for (std::string_view bad : {"", "K", "1KB", "1 K", "-1", "0x10", "1.5K", "1k", "K1"}) {
+  for (std::string_view bad : {"", "K", "1KB", "1 K", "-1", "0x10", "1k", "K1", "1.5"}) {
     INFO(bad);
     CHECK(code_of(parse_size(bad)) == EINVAL);
     CHECK(code_of(parse_rate(bad)) == EINVAL);
@@ -112,6 +112,7 @@ TEST_CASE("units: sizes count by 1024, rates by 1000, times in nanoseconds") {
     INFO(bad);
     CHECK(code_of(parse_duration(bad)) == EINVAL);
   }
+  CHECK(code_of(parse_size("1.5K")) == EINVAL);
   CHECK(code_of(parse_size("99999999T")) == ERANGE);
   CHECK(code_of(parse_duration("9999999999s")) == ERANGE);
   CHECK(code_of(parse_probability("1.01")) == ERANGE);

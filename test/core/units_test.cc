@@ -48,3 +48,31 @@ TEST_CASE("units: a number may have one plus, as for kstrtoull()") {
     CHECK(parse_probability(text).error().code == EINVAL);
   }
 }
+
+TEST_CASE("units: a rate may have a fraction that makes whole bits per second, and is exact") {
+  struct Row {
+    std::string_view text;
+    uint64_t rate;
+  };
+  for (const Row& row :
+       {Row{"2.5G", 2'500'000'000}, Row{"0.001K\n", 1}, Row{"+12.80T", 12'800'000'000'000},
+        Row{"1.0", 1}, Row{"1.0000000000000T", 1'000'000'000'000},
+        Row{"0.100000000001T", 100'000'000'001}, Row{"18446744.073709551615T", ~uint64_t{0}}}) {
+    INFO(row.text);
+    Result<uint64_t> parsed = parse_rate(row.text);
+    REQUIRE(parsed);
+    CHECK(*parsed == row.rate);
+    CHECK(*parse_rate(format_rate(*parsed)) == row.rate);
+  }
+  for (std::string_view text : {"1.5", "0.0001K", "1.0000000000001T", ".5G", "2.G", "2.5.0G",
+                                "2,5G", "2.5 G", "-2.5G", "2.5e1G", "1.", "."}) {
+    INFO(text);
+    REQUIRE_FALSE(parse_rate(text));
+    CHECK(parse_rate(text).error().code == EINVAL);
+  }
+  for (std::string_view text : {"18446744.073709551616T", "18446745T", "99999999999999999999.5G"}) {
+    INFO(text);
+    REQUIRE_FALSE(parse_rate(text));
+    CHECK(parse_rate(text).error().code == ERANGE);
+  }
+}

@@ -55,7 +55,7 @@ refused '[device a]\n[device a]\n' 2 'a is there already'
 refused '[device a]\nmtu = 1500\n' 2 'mtu=1500: 256, 512, 1024, 2048 or 4096 is wanted'
 refused '[device a]\nip = 1.2.3\n' 2 'ip=1.2.3: an IPv4 address is wanted'
 refused '[device a]\nmtu = 1024\nmtu = 1024\n' 3 'mtu is given twice'
-refused '[device a]\n[switch s]\n[link a s]\nrate = 10X\n' 4 "rate: '10X': a rate such as 10G or 2500M is wanted"
+refused '[device a]\n[switch s]\n[link a s]\nrate = 10X\n' 4 "rate: '10X': a rate such as 10G or 2.5G is wanted"
 refused '[device a]\n[switch s]\n[link a s]\nloss = 2\n' 4 "loss: '2' is outside 0 to 1"
 refused '[device a]\n[link a b]\n' 2 'no device, switch or uplink b'
 refused '[device a]\n' 1 'a has no link'
