@@ -152,6 +152,10 @@ class Attribute : public File {
   // Whether its text is a setting, which can be stored as it is shown: the worker that takes over
   // after a crash does so.
   virtual bool kept() const { return false; }
+  // What that worker calls: afterwards the attribute shows `text`, whatever it showed before.
+  virtual void restore(std::string_view text, const OperationPtr& operation, Answer<void> answer) {
+    store(text, operation, std::move(answer));
+  }
 
   // The value changed: wakes every poll(POLLPRI) on it, as sysfs_notify() does.
   void notify();

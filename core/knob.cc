@@ -128,11 +128,12 @@ FileDoc KnobFile::doc() const {
   return {"knob", knob_values(row()), std::string(row().initial), row().doc};
 }
 
-void KnobFile::store(std::string_view text, const OperationPtr& operation, Answer<void> answer) {
+void KnobFile::store(std::string_view text, const OperationPtr& operation, bool merges,
+                     Answer<void> answer) {
   Result<KnobValue> value = parse_knob(row(), text);
   if (!value) return answer(value.error());
   std::string stored = format_knob(row(), *value);
-  store_knobs(set_->engine(), {{set_, index_, std::move(*value), {}}},
+  store_knobs(set_->engine(), {{set_, index_, std::move(*value), {}, merges}},
               [operation, stored, answer = std::move(answer)](Result<Moment> applied) mutable {
                 if (!applied) return answer(applied.error());
                 operation->accepted(stored, *applied);

@@ -109,6 +109,10 @@ class KnobSet : public std::enable_shared_from_this<KnobSet> {
   using Consequences = std::function<std::vector<KnobChange>(const KnobValue& value)>;
   void set_consequences(size_t index, Consequences consequences);
   bool has_consequences(size_t index) const { return consequences_.contains(index); }
+  // What a knob of several parts becomes when `stored` changes some of them. Core thread. Without
+  // one, what is stored takes the place of what was there.
+  using Merge = std::function<Result<KnobValue>(const KnobValue& present, const KnobValue& stored)>;
+  void set_merge(size_t index, Merge merge) { merges_[index] = std::move(merge); }
   // Adds one file per row below `directory`.
   void add_files(Tree& tree, const std::string& directory);
   // Adds the file of one row, for a knob that is shown in a way of its own.
@@ -130,6 +134,7 @@ class KnobSet : public std::enable_shared_from_this<KnobSet> {
   std::vector<std::weak_ptr<Attribute>> files_;
   std::vector<Task> listeners_;
   std::map<size_t, Consequences> consequences_;  // by row
+  std::map<size_t, Merge> merges_;               // by row
 };
 
 // The file of one knob.
@@ -144,7 +149,13 @@ class KnobFile : public Attribute {
   bool kept() const override { return true; }
   Result<std::string> show() override;
   FileDoc doc() const override;
-  void store(std::string_view text, const OperationPtr& operation, Answer<void> answer) override;
+  void store(std::string_view text, const OperationPtr& operation, Answer<void> answer) override {
+    store(text, operation, true, std::move(answer));
+  }
+
+ protected:
+  void store(std::string_view text, const OperationPtr& operation, bool merges,
+             Answer<void> answer);
 
  private:
   std::shared_ptr<KnobSet> set_;

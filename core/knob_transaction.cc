@@ -2,8 +2,17 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 namespace rocefs {
+namespace {
+
+Error refusal(const KnobChange& change, const Error& why) {
+  if (change.path.empty()) return why;
+  return errorf(why.code, "{}: {}", change.path, why.reason);
+}
+
+}  // namespace
 
 // Consequences may have consequences. Each knob changes once, so this ends.
 KnobTransaction::KnobTransaction(std::vector<KnobChange> changes) : changes_(std::move(changes)) {
@@ -25,13 +34,20 @@ bool KnobTransaction::changes(const KnobSet& set, size_t index) const {
 
 Result<void> KnobTransaction::check() {
   proposals_.clear();
-  for (const KnobChange& change : changes_) {
+  for (KnobChange& change : changes_) {
     auto of_set = [&](const Proposal& proposal) { return proposal.set == change.set.get(); };
     auto proposal = std::find_if(proposals_.begin(), proposals_.end(), of_set);
     if (proposal == proposals_.end()) {
       proposal = proposals_.insert(proposal, {change.set.get(), change.set->applied_});
     }
-    proposal->values[change.index] = change.value;
+    KnobValue& value = proposal->values[change.index];
+    auto merge = change.set->merges_.find(change.index);
+    if (std::exchange(change.merges, false) && merge != change.set->merges_.end()) {
+      Result<KnobValue> merged = merge->second(value, change.value);
+      if (!merged) return refusal(change, merged.error());
+      change.value = std::move(*merged);
+    }
+    value = change.value;
   }
   for (const Proposal& proposal : proposals_) {
     if (!proposal.set->owner_) continue;
@@ -40,8 +56,7 @@ Result<void> KnobTransaction::check() {
     auto first = std::find_if(changes_.begin(), changes_.end(), [&](const KnobChange& change) {
       return change.set.get() == proposal.set;
     });
-    if (first->path.empty()) return checked;
-    return errorf(checked.error().code, "{}: {}", first->path, checked.error().reason);
+    return refusal(*first, checked.error());
   }
   return {};
 }
@@ -93,7 +108,7 @@ Result<std::vector<KnobChange>> knob_changes(Tree& tree,
       return change.set == file->set() && change.index == file->index();
     });
     if (twice) return errorf(EINVAL, "{}: given twice", one.path);
-    changes.push_back({file->set(), file->index(), std::move(*value), one.path});
+    changes.push_back({file->set(), file->index(), std::move(*value), one.path, true});
   }
   return changes;
 }

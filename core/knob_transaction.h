@@ -18,7 +18,8 @@ struct KnobChange {
   std::shared_ptr<KnobSet> set;
   size_t index;
   KnobValue value;
-  std::string path;  // for the reason of a refusal; empty where the reader knows it
+  std::string path;     // for the reason of a refusal; empty where the reader knows it
+  bool merges = false;  // it was stored as text: the set's Merge, if there is one, is asked
 };
 
 class KnobTransaction {

@@ -83,7 +83,7 @@ bool TreeKeeper::restore_text(const SavedNode& saved, std::string& why) {
   }
   if (Result<std::string> now = setting->show(); now && *now == text) return true;
   bool accepted = true;
-  setting->store(text, std::make_shared<Operation>(Caller{}), [&](Result<void> result) {
+  setting->restore(text, std::make_shared<Operation>(Caller{}), [&](Result<void> result) {
     accepted = static_cast<bool>(result);
     if (!result) why = fmt::format("{}: {}", path, result.error().reason);
   });

@@ -15,9 +15,11 @@
 namespace rocefs {
 namespace {
 
-Result<uint8_t> parse_class(std::string_view text) {
+// Nothing for -1.
+Result<std::optional<uint8_t>> parse_class(std::string_view text) {
+  if (text == "-1") return std::optional<uint8_t>();
   Result<uint64_t> number = kstrtou64(text, 0);
-  if (number && *number <= 255) return static_cast<uint8_t>(*number);
+  if (number && *number <= 255) return std::optional(static_cast<uint8_t>(*number));
   return errorf(EINVAL, "'{}': a traffic class is 0 to 255, or -1 for none", text);
 }
 
@@ -29,8 +31,13 @@ Result<Ip> parse_ip(const std::string& text) {
   return errorf(EINVAL, "'{}' is no IP address", text);
 }
 
+struct Change {
+  Ip destination;
+  std::optional<uint8_t> traffic_class;
+};
+
 // dst_ip=ADDRESS,tclass=N
-Result<ClassRules::Rule> parse_rule(std::string_view word) {
+Result<Change> parse_rule(std::string_view word) {
   constexpr std::string_view kTo = "dst_ip=", kClass = ",tclass=";
   size_t comma = word.find(kClass);
   if (!word.starts_with(kTo) || comma == word.npos) {
@@ -38,9 +45,27 @@ Result<ClassRules::Rule> parse_rule(std::string_view word) {
   }
   Result<Ip> ip = parse_ip(std::string(word.substr(kTo.size(), comma - kTo.size())));
   if (!ip) return ip.error();
-  Result<uint8_t> number = parse_class(word.substr(comma + kClass.size()));
+  auto number = parse_class(word.substr(comma + kClass.size()));
   if (!number) return number.error();
-  return ClassRules::Rule{*ip, *number};
+  return Change{*ip, *number};
+}
+
+Result<void> change_rule(ClassRules& rules, const Change& change) {
+  auto rule = std::find_if(rules.to.begin(), rules.to.end(), [&](const auto& other) {
+    return other.destination == change.destination;
+  });
+  if (!change.traffic_class) {
+    if (rule != rules.to.end()) rules.to.erase(rule);
+    return {};
+  }
+  if (rule != rules.to.end()) {
+    rule->traffic_class = *change.traffic_class;
+    return {};
+  }
+  constexpr size_t kMost = ClassOverride::kMostRules;
+  if (rules.to.size() == kMost) return errorf(EINVAL, "more than {} rules", kMost);
+  rules.to.push_back({change.destination, *change.traffic_class});
+  return {};
 }
 
 }  // namespace
@@ -54,30 +79,32 @@ std::string ClassRules::text() const {
   return text;
 }
 
-Result<ClassRules> ClassOverride::parse(std::string_view text) {
-  ClassRules rules;
+Result<ClassRules> ClassOverride::parse(std::string_view text, ClassRules rules) {
   bool said = false, announced = false;
-  for (std::string_view word : split(text, " \n")) {
+  const Error not_said{EINVAL, "Global: tclass=N is wanted"};
+  std::vector<Ip> named;
+  std::vector<std::string_view> words = split(text, " \n");
+  if (words.empty() || std::find(words.begin(), words.end(), "-1") != words.end()) rules = {};
+  for (std::string_view word : words) {
     if (word == "Global" && !said && !std::exchange(announced, true)) continue;
     if (word.starts_with("dst_ip=")) {
-      Result<ClassRules::Rule> rule = parse_rule(word);
-      if (!rule) return rule.error();
-      bool twice = std::any_of(rules.to.begin(), rules.to.end(), [&](const auto& other) {
-        return other.destination == rule->destination;
-      });
-      if (twice) return errorf(EINVAL, "'{}': there are two rules for it", word);
-      if (rules.to.size() == kMostRules) return errorf(EINVAL, "more than {} rules", kMostRules);
-      rules.to.push_back(*rule);
+      Result<Change> change = parse_rule(word);
+      if (!change) return change.error();
+      if (std::find(named.begin(), named.end(), change->destination) != named.end()) {
+        return errorf(EINVAL, "'{}': there are two rules for it", word);
+      }
+      named.push_back(change->destination);
+      if (Result<void> changed = change_rule(rules, *change); !changed) return changed.error();
       continue;
     }
     if (std::exchange(said, true)) return errorf(EINVAL, "'{}': two classes for all", word);
-    if (word == "-1") continue;
+    if (announced && word == "-1") return not_said;
     if (word.starts_with("tclass=")) word.remove_prefix(7);
-    Result<uint8_t> number = parse_class(word);
+    auto number = parse_class(word);
     if (!number) return number.error();
     rules.all = *number;
   }
-  if (announced && !rules.all) return Error{EINVAL, "Global: tclass=N is wanted"};
+  if (announced && !said) return not_said;
   return rules;
 }
 

@@ -18,8 +18,9 @@ namespace rocefs {
 inline constexpr KnobRow kClassKnobs[] = {
     {"traffic_class", KnobType::kText, 0, 1023, "", "", "",
      "N: DSCP and ECN bits of all that the port's queue pairs send, but for CNPs, whatever they "
-     "ask for and whether they are there already; -1: as they ask; behind it, or alone, "
-     "dst_ip=ADDRESS,tclass=N for what goes there"},
+     "ask for and whether they are there already; dst_ip=ADDRESS,tclass=N: of what goes there; "
+     "what "
+     "is not named stays, -1 in place of N takes one of them away, -1 alone all"},
 };
 
 struct ClassRules {
@@ -50,10 +51,11 @@ class ClassOverride final : public KnobOwner {
   }
   void reset();
 
-  // Words: N, 0 to 255, or -1; `Global tclass=N` and `tclass=N`, as it is shown; and
-  // dst_ip=ADDRESS,tclass=N for one destination each. No word is no rule. EINVAL for anything else,
-  // for two of one kind, and for more than kMostRules.
-  static Result<ClassRules> parse(std::string_view text);
+  // Changes the rules by words: N, 0 to 255, as `tclass=N` and `Global tclass=N` too, which is
+  // shown; dst_ip=ADDRESS,tclass=N for one destination each. Rules that no word is of stay.
+  // tclass=-1 ends a rule; the word -1, and no word, end all that were there. EINVAL for anything
+  // else, for two words of one kind, and for more than kMostRules.
+  static Result<ClassRules> parse(std::string_view text, ClassRules rules = {});
 
   Result<void> check(std::span<const KnobValue> proposed) const override;
   void apply(std::span<const KnobValue> values) override;

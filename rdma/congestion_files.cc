@@ -31,7 +31,7 @@ class CfrEnableFile final : public KnobFile {
   const Cfr& cfr_;
 };
 
-// It shows what OFED shows.
+// It shows what OFED shows. A store changes what it names.
 class TrafficClassFile final : public KnobFile {
  public:
   using KnobFile::KnobFile;
@@ -41,6 +41,15 @@ class TrafficClassFile final : public KnobFile {
     if (!rules) return rules.error();
     std::string text = rules->text();
     return text.empty() ? text : text + '\n';
+  }
+  void restore(std::string_view text, const OperationPtr& operation, Answer<void> answer) override {
+    KnobFile::store(text, operation, false, std::move(answer));
+  }
+  static Result<KnobValue> merge(const KnobValue& present, const KnobValue& stored) {
+    auto rules = ClassOverride::parse(std::get<std::string>(present));
+    if (rules) rules = ClassOverride::parse(std::get<std::string>(stored), std::move(*rules));
+    if (!rules) return rules.error();
+    return KnobValue(rules->text());
   }
 };
 
@@ -65,6 +74,7 @@ void add_cfr_files(Tree& tree, const std::string& directory, Device& device, Eng
   for (size_t number = 1; number <= device.port_count(); ++number) {
     auto set =
         std::make_shared<KnobSet>(kClassKnobs, engine, &device.port(number).class_override());
+    set->set_merge(0, TrafficClassFile::merge);
     set->add_file(tree, fmt::format("{}/tc/{}", directory, number),
                   std::make_shared<TrafficClassFile>(set, 0));
   }

@@ -25,13 +25,13 @@ struct Files {
     add_ecn_files(tree, "net", world.device("mb_0").port(), *engine);
     add_cfr_files(tree, "dev", world.device("mb_0"), *engine);
   }
-  std::string cat(const char* path) {
+  std::string cat(const std::string& path) {
     auto file = std::dynamic_pointer_cast<Attribute>(tree.resolve(path)->file);
     REQUIRE(file);
     return *file->show();
   }
   // The errno, and the reason.
-  Error echo(const char* path, std::string_view text) {
+  Error echo(const std::string& path, std::string_view text) {
     Error said;
     auto file = std::dynamic_pointer_cast<Attribute>(tree.resolve(path)->file);
     REQUIRE(file);
@@ -155,4 +155,45 @@ TEST_CASE("tc files: a traffic class is shown as OFED shows it, and what it show
     CHECK(override_of.apply_to(asked) == 32);
     CHECK(override_of.apply_to(elsewhere) == 7);
   }
+}
+
+TEST_CASE("tc files: a rule for a destination and the class for all stand beside each other") {
+  NEEDS_IO_URING();
+  Files files;
+  const std::string path = "dev/tc/1/traffic_class";
+  struct Row {
+    std::string stored, shown;
+  };
+  for (const Row& row : {
+           Row{"106", "Global tclass=106"},
+           Row{"dst_ip=10.77.0.2,tclass=32", "Global tclass=106 dst_ip=10.77.0.2,tclass=32"},
+           Row{"dst_ip=2001:db8::1,tclass=9",
+               "Global tclass=106 dst_ip=10.77.0.2,tclass=32 dst_ip=2001:db8::1,tclass=9"},
+           Row{"7 dst_ip=10.77.0.2,tclass=33",
+               "Global tclass=7 dst_ip=10.77.0.2,tclass=33 dst_ip=2001:db8::1,tclass=9"},
+           Row{"dst_ip=2001:db8::1,tclass=-1", "Global tclass=7 dst_ip=10.77.0.2,tclass=33"},
+           Row{"tclass=-1", "dst_ip=10.77.0.2,tclass=33"},
+           Row{"dst_ip=10.77.0.3,tclass=-1", "dst_ip=10.77.0.2,tclass=33"},
+           Row{"Global tclass=5", "Global tclass=5 dst_ip=10.77.0.2,tclass=33"},
+           Row{"-1", ""},
+       }) {
+    INFO(row.stored);
+    CHECK(files.echo(path, row.stored).code == 0);
+    CHECK(files.cat(path) == row.shown + (row.shown.empty() ? "" : "\n"));
+  }
+  // A worker that takes over stores what was shown, over what the configuration says.
+  CHECK(files.echo(path, "106 dst_ip=10.77.0.9,tclass=1").code == 0);
+  auto file = find_knob(files.tree, path);
+  REQUIRE(file);
+  Result<void> restored = Error{EIO, "no answer"};
+  file->restore("dst_ip=10.77.0.2,tclass=33\n", std::make_shared<Operation>(Caller{}),
+                [&](Result<void> result) { restored = result; });
+  CHECK(restored);
+  CHECK(files.cat(path) == "dst_ip=10.77.0.2,tclass=33\n");
+  // Sixteen rules are as many as there may be.
+  for (int i = 3; i < 18; ++i) {
+    CHECK(files.echo(path, fmt::format("dst_ip=10.77.0.{},tclass=1", i)).code == 0);
+  }
+  CHECK(files.echo(path, "dst_ip=10.77.0.18,tclass=1").code == EINVAL);
+  CHECK(files.echo(path, "dst_ip=10.77.0.17,tclass=2").code == 0);
 }
