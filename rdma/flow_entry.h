@@ -27,6 +27,7 @@ struct FlowEntry {
   Caller caller;
   // Or done, stopped, failed: REASON; of a flow with another mount first waiting or connecting.
   std::string state = "running";
+  std::weak_ptr<Attribute> state_file;  // while it has a directory
   bool live = true;  // the core has a flow, or will have, or its output is being written
   bool writing = false;
   std::shared_ptr<FlowStats> stats = std::make_shared<FlowStats>();
@@ -44,6 +45,12 @@ struct FlowEntry {
   FlowNeed need;         // of the far end
   // Told once it is over, and its output written.
   UniqueFunction<void(const Result<void>&)> settled;
+
+  // Wakes who polls its state.
+  void become(std::string now) {
+    state = std::move(now);
+    if (auto file = state_file.lock()) file->notify();
+  }
 };
 using FlowEntryPtr = std::shared_ptr<FlowEntry>;
 

@@ -23,6 +23,22 @@ constexpr TriggerRow kAdd{
     "reset, or a worker that dies"};
 constexpr TriggerRow kRemove{"remove", "1", "disarms the fault, and removes its directory"};
 
+// Told by the core once after each time it was read, however often the fault happens.
+class FiredFile final : public Attribute {
+ public:
+  explicit FiredFile(FaultPtr fault) : fault_(std::move(fault)) {}
+  bool readable() const override { return true; }
+  bool writable() const override { return false; }
+  FileDoc doc() const override { return {"value", {}, {}, "how often the fault has happened"}; }
+  Result<std::string> show() override {
+    fault_->watch();
+    return fmt::format("{}\n", fault_->fired.get());
+  }
+
+ private:
+  const FaultPtr fault_;
+};
+
 }  // namespace
 
 Inject::Inject(Tree& tree, const std::string& directory, Engine& engine, Fabric& fabric,
@@ -65,6 +81,12 @@ void Inject::add(std::string_view line, Answer<void> answer) {
   text.erase(0, name.size() + 1);
   auto fault = std::make_shared<InjectedFault>(std::move(*spec), fabric_.seed(),
                                                [this, link](bool up) { set_state(*link, up); });
+  auto fired = std::make_shared<FiredFile>(fault);
+  fault->on_fired = [this, file = std::weak_ptr<Attribute>(fired)] {
+    engine_.tell_control([file] {
+      if (auto there = file.lock()) there->notify();
+    });
+  };
   Injector* injector = injectors_.at(link).get();
   entries_[name] = {text, fault, injector};
   engine_.call<void>(
@@ -72,9 +94,9 @@ void Inject::add(std::string_view line, Answer<void> answer) {
         injector->arm(fault);
         return {};
       },
-      [this, name, answer = std::move(answer)](Result<void> result) mutable {
+      [this, name, fired, answer = std::move(answer)](Result<void> result) mutable {
         if (result) {
-          add_directory(name);
+          add_directory(name, fired);
         } else {
           entries_.erase(name);
         }
@@ -82,15 +104,11 @@ void Inject::add(std::string_view line, Answer<void> answer) {
       });
 }
 
-void Inject::add_directory(const std::string& name) {
+void Inject::add_directory(const std::string& name, const std::shared_ptr<Attribute>& fired) {
   std::string directory = directory_ + "/" + name;
   const Entry& entry = entries_.at(name);
   tree_.add_directory(directory, true);
-  tree_.add_file(directory + "/fired", read_only(
-                                           [fault = entry.fault]() -> Result<std::string> {
-                                             return fmt::format("{}", fault->fired.get());
-                                           },
-                                           "how often the fault has happened"));
+  tree_.add_file(directory + "/fired", fired);
   tree_.add_file(directory + "/spec", constant(entry.text, "what the fault does, as it was added"));
   add_trigger(tree_, directory, kRemove, engine_,
               [this, name](std::string_view text, const OperationPtr&, Answer<void> answer) {

@@ -39,7 +39,7 @@ class Inject {
   };
 
   void add(std::string_view line, Answer<void> answer);
-  void add_directory(const std::string& name);
+  void add_directory(const std::string& name, const std::shared_ptr<Attribute>& fired);
   void remove(const std::string& name, Answer<void> answer);
   std::string list() const;
   void set_state(Link& link, bool up);

@@ -67,7 +67,7 @@ Injector::~Injector() {
 void Injector::arm(const FaultPtr& fault) {
   if (fault->spec.at_once) {
     bool down = fault->spec.action == InjectAction::kDown;
-    fault->fired.add();
+    fault->happened();
     fault->set_state_(!down);
     if (down && fault->spec.delay > 0) scheduler_.after(fault->rise_, fault->spec.delay);
   }
@@ -121,15 +121,15 @@ bool Injector::take(InjectedFault& fault, Packet* packet) {
   const InjectSpec& spec = fault.spec;
   switch (spec.action) {
     case InjectAction::kDrop:
-      fault.fired.add();
+      fault.happened();
       pool_.release(packet);
       return true;
     case InjectAction::kDuplicate:
-      fault.fired.add();
+      fault.happened();
       hold(copy_of(pool_, *packet), spec.delay);
       return false;
     case InjectAction::kReorder: {
-      fault.fired.add();
+      fault.happened();
       Held& held = hold(packet, spec.delay);
       held.qpn = qpn_of(*packet);
       held.left = spec.by;
@@ -139,16 +139,16 @@ bool Injector::take(InjectedFault& fault, Packet* packet) {
       corrupt(fault, packet);
       return false;
     case InjectAction::kDelay:
-      fault.fired.add();
+      fault.happened();
       hold(packet, spec.delay);
       return true;
     case InjectAction::kMark:
-      fault.fired.add();
+      fault.happened();
       mark_congested(*packet);
       return false;
     case InjectAction::kDown:
     case InjectAction::kUp:
-      fault.fired.add();
+      fault.happened();
       pool_.release(packet);
       fault.set_state_(spec.action == InjectAction::kUp);
       if (spec.delay > 0) scheduler_.after(fault.rise_, spec.delay);
@@ -162,7 +162,7 @@ bool Injector::take(InjectedFault& fault, Packet* packet) {
 void Injector::corrupt(InjectedFault& fault, Packet* packet) {
   CorruptPart part = fault.spec.part;
   if (part != CorruptPart::kReserved && !materialize(pool_, packet)) return;
-  fault.fired.add();
+  fault.happened();
   packet->intact = false;
   auto turn = [&](uint8_t* bytes, size_t bits) {
     uint64_t bit = fault.rng_.below(bits);

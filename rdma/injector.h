@@ -4,6 +4,7 @@
 // On the core's thread.
 #pragma once
 
+#include <atomic>
 #include <bitset>
 #include <cstdint>
 #include <functional>
@@ -66,21 +67,36 @@ struct InjectSpec {
 // question.
 Result<InjectSpec> parse_inject(std::string_view line);
 
-// One fault. `fired` is read by any thread.
+// One fault. `fired` and watch() are for any thread.
 struct InjectedFault {
   // `set_state` brings the direction up or down; for kDown and kUp.
   InjectedFault(InjectSpec what, uint64_t seed, std::function<void(bool up)> set_state);
   const InjectSpec spec;
   Counter fired;
+  // Called on the core's thread when the fault happens for the first time after a watch(). Set
+  // before the fault is armed.
+  std::function<void()> on_fired;
+  // Who reads `fired` behind this misses nothing: on_fired() is called for all that comes later.
+  void watch() {
+    watched_.store(true, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+  }
 
  private:
   friend class Injector;
+  void happened() {
+    fired.add();
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (!watched_.load(std::memory_order_relaxed)) return;
+    if (watched_.exchange(false, std::memory_order_relaxed) && on_fired) on_fired();
+  }
   void rise(TimeNs now);
   bool spent() const { return spec.count != 0 && fired.get() >= spec.count; }
   Rng rng_;
   uint64_t seen_ = 0;  // packets that matched
   std::function<void(bool up)> set_state_;
   Event rise_;
+  std::atomic<bool> watched_{false};
 };
 using FaultPtr = std::shared_ptr<InjectedFault>;
 

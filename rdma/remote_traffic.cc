@@ -168,7 +168,7 @@ void RemoteTraffic::launch(const FlowEntryPtr& entry, std::shared_ptr<LocalMemor
                            Answer<void> answer) {
   entry->input = std::move(input);
   entry->peer = ip_text(*entry->spec.remote);
-  entry->state = "connecting";
+  entry->become("connecting");
   FlowOffer offer;
   offer.spec = entry->spec;
   offer.seed = mix64(parts_.fabric.seed() ^ fnv1a64(entry->spec.name));
@@ -212,7 +212,7 @@ void RemoteTraffic::connect(const FlowEntryPtr& entry, const FlowOffer& offer) {
 void RemoteTraffic::take_ready(const FlowEntryPtr& entry, FlowMessage message) {
   const auto* far = std::get_if<FlowEnd>(&message);
   if (!far) return take_nothing(entry, std::move(message));
-  entry->state = "running";
+  entry->become("running");
   listen_to(entry, &RemoteTraffic::take_nothing);
   parts_.engine.call<void>(
       [entry, far = *far]() -> Result<void> {
@@ -262,7 +262,7 @@ void RemoteTraffic::wait(const FlowEntryPtr& entry, std::shared_ptr<LocalMemory>
 }
 
 void RemoteTraffic::begin_waiting(const FlowEntryPtr& entry, Answer<void> answer) {
-  entry->state = "waiting";
+  entry->become("waiting");
   Device& device = parts_.fabric.port(entry->spec.from)->device();
   auto removed = [this, weak = std::weak_ptr<FlowEntry>(entry)] {
     parts_.engine.tell_control([this, weak] {
@@ -391,7 +391,7 @@ void RemoteTraffic::serve(const FlowEntryPtr& entry, const ExchangeLinePtr& line
   entry->line = line;
   line->carry_flow();
   shares_.add(entry);
-  entry->state = "running";
+  entry->become("running");
   listen_to(entry, &RemoteTraffic::take_done);
   HalfFlow::Parts half = half_of(entry, offer.seed);
   if (offer.file) half.file = entry->input ? entry->input->bytes().size() : offer.end.bytes;

@@ -223,7 +223,9 @@ void Traffic::add_directory(const FlowEntryPtr& entry) {
   std::string directory = house_.directory + "/" + entry->spec.name;
   entry->shown = true;
   house_.tree.add_directory(directory, true);
-  house_.tree.add_file(directory + "/state", std::make_shared<StateFile>(entry));
+  auto state = std::make_shared<StateFile>(entry);
+  entry->state_file = state;
+  house_.tree.add_file(directory + "/state", state);
   house_.tree.add_file(directory + "/result", std::make_shared<ResultFile>(entry, house_.engine));
   auto reading = [&](const char* name, Counter& value, std::string_view doc) {
     house_.tree.add_file(directory + "/" + name, read_only(
@@ -277,7 +279,7 @@ void Traffic::write_output(const FlowEntryPtr& entry, std::shared_ptr<LocalMemor
 // The flow has ended in the world too: its state says so, its memory goes.
 void Traffic::settle(const FlowEntryPtr& entry, Result<void> result) {
   entry->live = false;
-  entry->state = result ? "done" : "failed: " + result.error().reason;
+  entry->become(result ? "done" : "failed: " + result.error().reason);
   entry->output.reset();
   if (auto settled = std::exchange(entry->settled, nullptr)) settled(result);
   hang_up(*entry, result ? "" : result.error().reason);
@@ -314,7 +316,7 @@ void Traffic::stop(const FlowEntryPtr& entry, Answer<void> answer) {
       [entry, answer = std::move(answer)](Result<void> result) mutable {
         // It may have ended by itself meanwhile.
         if (result && entry->live && !entry->writing) {
-          entry->state = "stopped";
+          entry->become("stopped");
           entry->live = false;
           entry->output.reset();
           hang_up(*entry, "stopped");

@@ -19,7 +19,8 @@ void PccDevice::begin() {
 }
 
 void PccDevice::end(const Error& why, Answer<void> then) {
-  bound_ = active_ = starting_ = false;
+  bound_ = starting_ = false;
+  set_active(false);
   orders_.abandon(why);
   control_.reset();
   last_error_.clear();
@@ -137,7 +138,7 @@ void PccDevice::run(const TurnPtr& turn, unsigned pollers, unsigned interval_us,
 }
 
 void PccDevice::started(const TurnPtr& turn, const PccBackend::Run& run) {
-  active_ = true;
+  set_active(true);
   pollers_ = run.pollers;
   control_ = run.control;
   control_is_programs_ = false;
@@ -154,7 +155,7 @@ void PccDevice::stop(Answer<void> answer) {
         backend_->stop([this, turn](Result<void> result) {
           if (turn->over()) return;
           // Whoever does not even stop has died, and that was told.
-          if (std::exchange(active_, false)) log(LogLevel::kInfo, "stopped");
+          if (set_active(false)) log(LogLevel::kInfo, "stopped");
           give_back(windows_,
                     [turn, result](Result<void> given) { turn->done(result ? given : result); });
         });
@@ -368,7 +369,7 @@ void PccDevice::pcc_log(LogLevel level, std::string_view line) {
 
 // Orders under way are told by the backend itself.
 void PccDevice::pcc_died(const std::string& why) {
-  bool was_active = std::exchange(active_, false);
+  bool was_active = set_active(false);
   last_error_ = why;
   log(LogLevel::kErr, fmt::format("{}: {}", was_active ? "ended" : "failed", why));
   forget();

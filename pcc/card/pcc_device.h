@@ -77,6 +77,8 @@ class PccDevice final : public PccBackend::Listener {
   const std::shared_ptr<SharedMemory>& last_control() const { return control_; }
   // `changed` runs when algorithms() or applied() have changed.
   void on_change(std::function<void()> changed) { changed_ = std::move(changed); }
+  // `changed` runs when active() has changed.
+  void on_state_change(std::function<void()> changed) { state_changed_ = std::move(changed); }
   const std::string& name() const { return device_.name(); }
 
   // ---- Orders ----
@@ -129,6 +131,12 @@ class PccDevice final : public PccBackend::Listener {
   void give_back(const WindowOwner& owner, Answer<void> answer);
   void take_over(std::vector<PccAlgorithmInfo> all);
   void forget();
+  // Whether it was so.
+  bool set_active(bool active) {
+    bool was_active = std::exchange(active_, active);
+    if (was_active != active && state_changed_) state_changed_();
+    return was_active;
+  }
   void changed() const {
     if (changed_) changed_();
   }
@@ -153,7 +161,7 @@ class PccDevice final : public PccBackend::Listener {
   unsigned pollers_ = 1;
   std::shared_ptr<SharedMemory> control_;
   std::string last_error_;
-  std::function<void()> changed_;
+  std::function<void()> changed_, state_changed_;
 };
 
 }  // namespace rocefs

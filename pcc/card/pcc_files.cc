@@ -115,6 +115,9 @@ PccFiles::PccFiles(Parts parts) : parts_(std::move(parts)) {
   parts_.device.on_change([this] {
     if (bound()) update_parameters();
   });
+  parts_.device.on_state_change([this] {
+    if (auto file = state_.lock()) file->notify();
+  });
 }
 
 void PccFiles::bind(const std::string& directory) {
@@ -198,6 +201,8 @@ void PccFiles::add_algorithms() {
       [&device]() -> Result<std::string> {
         return std::string(device.active() ? "active" : "inactive");
       });
+  Tree::Node* state = parts_.tree.resolve(directory_ + "/state");
+  state_ = std::static_pointer_cast<Attribute>(state->file);
   trigger(kUpdate, [&device](const std::string& text, Answer<void> answer) {
     Result<UpdateOrder> order = parse_update(text);
     if (!order) return answer(order.error());

@@ -70,7 +70,8 @@ class PccFiles {
   std::string directory_;
   std::shared_ptr<KnobSet> settings_;
   std::unique_ptr<QpFiles> qps_;  // while bound
-  std::string shown_;             // whose parameters are in params/
+  std::weak_ptr<Attribute> state_;
+  std::string shown_;  // whose parameters are in params/
   std::vector<std::string> parameters_;
 };
 

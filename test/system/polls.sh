@@ -1,0 +1,53 @@
+#!/bin/bash
+# Who waits for the end of a flow, a fault or PCC sleeps in poll(2) until there is something to read.
+. "$(dirname "$0")/lib/common.bash"
+. "$(dirname "$0")/lib/takeover.bash"
+lib=$(realpath "$(dirname "$0")/lib")
+watch() {  # FILE UNTIL: in the background; it has read once when this returns
+  : >"$dir/seen"
+  python3 "$lib/watch.py" "$1" "$2" >"$dir/seen" &
+  watcher=$!
+  await [ -s "$dir/seen" ]
+}
+# What it has seen, the first and the last; those between may be missed.
+saw() {  # FIRST LAST
+  wait $watcher || fail "nobody was woken: $(xargs <"$dir/seen")"
+  expect "$1 $2" "$(sed -n '1p;$p' "$dir/seen" | xargs)" "what was seen"
+}
+mounted -o clock=virtual,seed=5
+traffic=$debug/traffic
+
+echo "f write mb_0 mb_1 size=64K count=100" >"$traffic/start"
+watch "$traffic/f/state" "done"
+echo idle >"$debug/clock/advance"
+saw running "done"
+echo "g write mb_0 mb_1 size=64K count=100" >"$traffic/start"
+watch "$traffic/g/state" "stopped"
+echo 1 >"$traffic/g/stop"
+wait $watcher || [ ! -e "$traffic/g" ] || fail "a flow that was stopped"
+
+# Each fault after a read is told, if not each fault.
+echo "lost drop mb_0-sw_0 opcode=data count=7" >"$debug/inject/add"
+watch "$debug/inject/lost/fired" 7
+echo "h write mb_0 mb_1 size=64K count=100" >"$traffic/start"
+echo idle >"$debug/clock/advance"
+saw 0 7
+
+unmounted
+mounted
+state=$ib/mb_0/pcc/state
+echo aimd >"$ib/mb_0/pcc/algo"
+watch "$state" active
+echo start >"$state"
+saw inactive active
+watch "$state" inactive
+echo stop >"$state"
+saw active inactive
+# Another worker wakes who slept at the one that died.
+watch "$state" active
+kill_worker
+await took_over 1
+echo aimd >"$ib/mb_0/pcc/algo"
+echo start >"$state"
+saw inactive active
+echo stop >"$state"
