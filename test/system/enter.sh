@@ -87,6 +87,14 @@ expect "0 -m -h" "$(said may_enter echo -m -h)" "the command's own options"
 expect "0 infiniband" "$(cd /sys/class && said may_enter ls -d infiniband)" "a working directory in /sys"
 expect "0 mb_0 mb_1" "$(said may_enter "$dir/rocefs" enter sh -c 'echo $(ls /sys/class/infiniband)')" "enter within enter"
 
+# udevadm looks at what is there, though its file system is not of sysfs's own type.
+expect "0 0" "$(said may_enter sh -c 'echo $SYSTEMD_DEVICE_VERIFY_SYSFS')" "what udevadm is told"
+if command -v udevadm >/dev/null; then
+  expect mb_0 "$(may_enter udevadm info --query=property --property=DEVPATH --value /sys/class/infiniband/mb_0 | sed 's|.*/||')" "udevadm"
+else
+  left_out "udevadm: there is none"
+fi
+
 # Mistakes: one line.
 usage() { echo "2 rocefs enter: $1"$'\n'"Try 'rocefs enter --help'."; }
 expect "$(usage "a command is wanted")" "$(said "$ROCEFS" enter -m "$mnt")" "no command"

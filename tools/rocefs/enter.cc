@@ -102,6 +102,8 @@ Result<void> prepare(const Order& order) {
   // libibverbs would look there instead of in /sys, libibumad would not: one of them would be
   // wrong.
   ::unsetenv("SYSFS_PATH");
+  // Else udevadm(8) looks only at what is on a file system of sysfs's own type.
+  ::setenv("SYSTEMD_DEVICE_VERIFY_SYSFS", "0", 1);
   name_provider();
   return done;
 }
