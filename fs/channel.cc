@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 
 #include "fs/kernel_io.h"
@@ -17,6 +18,7 @@ namespace {
 // Younger than the headers of Debian 12 (include/uapi/linux/fuse.h of Linux 6.9).
 constexpr int32_t kNotifyResend = 7;
 constexpr uint32_t kHasResend = 1u << (39 - 32);  // in flags2
+constexpr uint32_t kNoExportSupport = 1u << (38 - 32);
 
 std::string_view name_of(uint32_t opcode) {
   switch (opcode) {
@@ -202,6 +204,14 @@ void Channel::forget(uint64_t key) {
   waiting_.erase(it);
 }
 
+// libfuse has no word for it: name_to_handle_at(2) is EOPNOTSUPP, as in sysfs.
+void Channel::refuse_handles(const iovec& part) {
+  if (!offers(kNoExportSupport) || part.iov_len < offsetof(fuse_init_out, flags2) + 4) return;
+  auto& agreed = *static_cast<fuse_init_out*>(part.iov_base);
+  agreed.flags |= FUSE_INIT_EXT;
+  agreed.flags2 |= kNoExportSupport;
+}
+
 // Answers come from the control thread alone, notifications from any.
 ssize_t Channel::reply(int descriptor, iovec* parts, int count) {
   const auto& header = *static_cast<const fuse_out_header*>(parts[0].iov_base);
@@ -211,6 +221,7 @@ ssize_t Channel::reply(int descriptor, iovec* parts, int count) {
   auto it = waiting_.find(key);
   if (key != current_.key && it == waiting_.end()) return write_message(descriptor, parts, count);
   uint32_t opcode = key == current_.key ? current_.opcode : it->second.opcode;
+  if (opcode == FUSE_INIT && header.error == 0 && count > 1) refuse_handles(parts[1]);
   fault(opcode, "applied");
   bool keeps = journalled(opcode) && size_of(parts, count) <= SavedReply::kMaxSize;
   if (keeps) {
@@ -248,10 +259,13 @@ SavedReply* Channel::find_reply(uint64_t key) {
 }
 
 bool Channel::kernel_resends() const {
-  if (faults_ && faults_->no_resend()) return false;
+  return !(faults_ && faults_->no_resend()) && offers(kHasResend);
+}
+
+bool Channel::offers(uint32_t flag2) const {
   const auto& init = *reinterpret_cast<const fuse_init_in*>(saved_.init + sizeof(fuse_in_header));
   return saved_.init_size >= sizeof(fuse_in_header) + sizeof init &&
-         (init.flags & FUSE_INIT_EXT) != 0 && (init.flags2 & kHasResend) != 0;
+         (init.flags & FUSE_INIT_EXT) != 0 && (init.flags2 & flag2) != 0;
 }
 
 void Channel::replay_init() {

@@ -104,6 +104,9 @@ class Channel {
   std::set<uint64_t> left_in_flight() const;
   SavedReply* find_reply(uint64_t key);
   bool kernel_resends() const;
+  // Whether the kernel has this bit of `flags2`.
+  bool offers(uint32_t flag2) const;
+  void refuse_handles(const iovec& part);
   void fault(uint32_t opcode, std::string_view stage);
 
   Journal& journal_;

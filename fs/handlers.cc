@@ -332,6 +332,10 @@ void on_mknod(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mo
   entry.attr_timeout = entry.entry_timeout = impl.timeout(node);
   fuse_reply_entry(request, &entry);
 }
+// kernfs has none of a directory.
+void refuse_fsync(fuse_req_t request, fuse_ino_t, int, fuse_file_info*) {
+  fuse_reply_err(request, EINVAL);
+}
 void refuse_create(fuse_req_t request, fuse_ino_t, const char*, mode_t, fuse_file_info*) {
   fuse_reply_err(request, EACCES);
 }
@@ -384,6 +388,7 @@ fuse_lowlevel_ops make_operations() {
   ops.releasedir = Guarded<on_releasedir>::call;
   ops.statfs = on_statfs;
   ops.listxattr = on_listxattr;
+  ops.fsyncdir = refuse_fsync;
   ops.mknod = Guarded<on_mknod>::call;
   ops.create = refuse_create;
   ops.mkdir = refuse_mkdir;

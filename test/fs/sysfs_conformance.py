@@ -29,6 +29,7 @@ import fcntl
 import mmap
 import os
 import pickle
+import re
 import select
 import stat
 import subprocess
@@ -38,11 +39,13 @@ import time
 
 # What a file system of FUSE cannot give, or this one does not, and why.
 KNOWN = {
-    "directory.fsync": "accepted as everywhere else",
     "statfs.type": "the kernel says FUSE_SUPER_MAGIC for every file system of FUSE",
-    "read.mmap.private": "FUSE refuses shared mappings of files without a page cache only",
+    "read.mmap.private": "FUSE refuses shared mappings alone",
     "xattr.trusted": "nothing keeps extended attributes",
 }
+KERNEL = tuple(int(number) for number in re.findall(r"\d+", os.uname().release)[:2])
+if KERNEL < (6, 9):
+    KNOWN["names.handle"] = "FUSE has handles for what the kernel remembers"
 NOBODY = 65534
 READABLE = select.POLLIN
 CHANGED = select.POLLPRI | select.POLLERR
@@ -376,6 +379,10 @@ def check_rights():
     check("open.exclusive", opening(args.number, CREATES | os.O_EXCL), "EEXIST")
     check("open.unnamed", opening(directory, os.O_TMPFILE | os.O_RDWR) in ("EOPNOTSUPP", "ENOTSUP"), True)
 
+    handle, mount = (ctypes.c_uint32 * 34)(128), ctypes.c_int()
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.name_to_handle_at(-100, args.number.encode(), handle, ctypes.byref(mount), 0)
+    check("names.handle", errno.errorcode.get(ctypes.get_errno()) in ("EOPNOTSUPP", "ENOTSUP"), True)
     new, other = directory + "/not_there", directory + "/nor_there"
     beside = args.bool if os.path.dirname(args.bool) == directory else args.read_only
     for wanted, function, arguments in (
