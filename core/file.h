@@ -116,8 +116,12 @@ class File {
   virtual ~File() = default;
   virtual bool readable() const = 0;
   virtual bool writable() const = 0;
-  // st_size: 4096 for attributes, as in sysfs; 0 for streams.
+  // st_size: 4096 for texts, as in sysfs. Never the length of one: that is not known before it is
+  // read. And not 0: readers by sendfile(2) and splice(2) would take that for the end.
   virtual uint64_t size() const = 0;
+  // Whether lseek(2) knows SEEK_END, which is st_size. Texts that may be longer answer EINVAL, as
+  // files of seq_file do: tail(1) would look for the last lines before it.
+  virtual bool has_end() const { return true; }
   // Its permission bits at first: 0644, 0444 or 0200 by what it can do.
   virtual mode_t mode() const { return (readable() ? 0444 : 0) | (writable() ? 0200 : 0); }
   // A character device in all but name: it has no position, each write(2) is a message, and what is
@@ -176,7 +180,8 @@ class Stream : public File {
  public:
   bool readable() const override { return true; }
   bool writable() const override { return false; }
-  uint64_t size() const override { return 0; }
+  uint64_t size() const override { return kPageSize; }
+  bool has_end() const override { return false; }
   Result<std::unique_ptr<OpenFile>> open(const std::shared_ptr<File>& self,
                                          const Caller& caller) override;
   // Now or later.

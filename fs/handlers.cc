@@ -100,7 +100,8 @@ void on_lookup(fuse_req_t request, fuse_ino_t parent, const char* name) {
   if (Tree::Node* node = impl.tree_.child(parent, name)) {
     entry.ino = node->ino;
     entry.attr = impl.stat_of(*node);
-    entry.attr_timeout = entry.entry_timeout = impl.timeout(*node);
+    entry.attr_timeout = impl.attribute_timeout(*node);
+    entry.entry_timeout = impl.timeout(*node);
   } else {
     if (directory->changes) return void(fuse_reply_err(request, ENOENT));
     entry.entry_timeout = 3600;  // there never will be: the kernel need not ask again
@@ -108,11 +109,11 @@ void on_lookup(fuse_req_t request, fuse_ino_t parent, const char* name) {
   fuse_reply_entry(request, &entry);
 }
 
-void on_getattr(fuse_req_t request, fuse_ino_t ino, fuse_file_info*) {
+void reply_attributes(fuse_req_t request, fuse_ino_t ino) {
   Impl& impl = Impl::of(request);
   if (Tree::Node* node = impl.tree_.find(ino)) {
     struct stat status = impl.stat_of(*node);
-    return void(fuse_reply_attr(request, &status, impl.timeout(*node)));
+    return void(fuse_reply_attr(request, &status, impl.attribute_timeout(*node)));
   }
   std::optional<Tree::Node> departed = impl.tree_.departed(ino);
   if (!departed) return void(fuse_reply_err(request, ENOENT));
@@ -120,8 +121,17 @@ void on_getattr(fuse_req_t request, fuse_ino_t ino, fuse_file_info*) {
   fuse_reply_attr(request, &status, 0);
 }
 
-void on_setattr(fuse_req_t request, fuse_ino_t ino, struct stat* wanted, int set,
-                fuse_file_info* info) {
+// With an open file it is lseek(2) that asks, for the end; fstat(2) asks without
+// (fs/fuse/file.c, fuse_file_llseek).
+void on_getattr(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
+  Tree::Node* node = Impl::of(request).tree_.find(ino);
+  if (info && node && node->file && !node->file->has_end()) {
+    return void(fuse_reply_err(request, EINVAL));
+  }
+  reply_attributes(request, ino);
+}
+
+void on_setattr(fuse_req_t request, fuse_ino_t ino, struct stat* wanted, int set, fuse_file_info*) {
   Impl& impl = Impl::of(request);
   Tree::Node* node = impl.tree_.find(ino);
   if (!node) return void(fuse_reply_err(request, ENOENT));
@@ -134,7 +144,7 @@ void on_setattr(fuse_req_t request, fuse_ino_t ino, struct stat* wanted, int set
   // The size itself stays: kernfs takes a truncation and does nothing but date it.
   if (set & (FUSE_SET_ATTR_MTIME_NOW | FUSE_SET_ATTR_SIZE)) node->mtime = date_now();
   impl.note_attributes(ino);
-  on_getattr(request, ino, info);
+  reply_attributes(request, ino);
 }
 
 void on_readlink(fuse_req_t request, fuse_ino_t ino) {
@@ -193,8 +203,18 @@ void on_release(fuse_req_t request, fuse_ino_t, fuse_file_info* info) {
   fuse_reply_err(request, 0);
 }
 
+// Since Linux 6.5 splice(2) and sendfile(2) read through the page cache, whatever FOPEN_DIRECT_IO
+// says, and private mappings always did. What is in it is neither what a store has changed nor what
+// ends where the text ends, and a short answer becomes the file's size. Such a reader is told to
+// use read(2), which cat, cp and the libraries' copies then do. The kernel says whose locks to ask
+// for with read(2) alone.
+bool fills_page_cache(const fuse_in_header& request) {
+  return !(reinterpret_cast<const fuse_read_in*>(&request + 1)->read_flags & FUSE_READ_LOCKOWNER);
+}
+
 void on_read(fuse_req_t request, fuse_ino_t, size_t size, off_t offset, fuse_file_info* info) {
   Impl& impl = Impl::of(request);
+  if (fills_page_cache(impl.channel_.request())) return void(fuse_reply_err(request, EINVAL));
   OpenSlot* slot = impl.files_.find(info->fh);
   if (!slot || !slot->file) return void(fuse_reply_err(request, EBADF));
   impl.requests_->run(request, {}, [&](const OperationPtr& operation, Requests::Ticket ticket) {

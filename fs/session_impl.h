@@ -124,6 +124,11 @@ class Session::Impl {
     Tree::Node* parent = tree_.find(node.parent);
     return node.changes || (parent && parent->changes) ? 0.0 : 3600.0;
   }
+  // The same of its attributes. lseek(2) asks for those of a file without an end each time, and
+  // hears that it has none.
+  double attribute_timeout(const Tree::Node& node) {
+    return node.file && !node.file->has_end() ? 0.0 : timeout(node);
+  }
   struct stat stat_of(const Tree::Node& node);
 
   SessionOptions options_;

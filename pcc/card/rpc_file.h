@@ -17,7 +17,8 @@ class RpcFile final : public File {
 
   bool readable() const override { return true; }
   bool writable() const override { return true; }
-  uint64_t size() const override { return 0; }
+  uint64_t size() const override { return kPageSize; }
+  bool has_end() const override { return false; }
   FileDoc doc() const override;
   Result<std::unique_ptr<OpenFile>> open(const std::shared_ptr<File>& self,
                                          const Caller& caller) override;

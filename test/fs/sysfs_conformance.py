@@ -40,10 +40,13 @@ import time
 # What a file system of FUSE cannot give, or this one does not, and why.
 KNOWN = {
     "statfs.type": "the kernel says FUSE_SUPER_MAGIC for every file system of FUSE",
-    "read.mmap.private": "FUSE refuses shared mappings alone",
+    "read.mmap.private": "FUSE refuses shared mappings alone; pages of others cannot be had, which is SIGBUS",
     "xattr.trusted": "nothing keeps extended attributes",
 }
 KERNEL = tuple(int(number) for number in re.findall(r"\d+", os.uname().release)[:2])
+if KERNEL >= (6, 5):
+    # EINVAL, upon which cat, cp and the copies of libraries read(2).
+    KNOWN["read.sendfile"] = KNOWN["read.splice"] = "FUSE reads through its page cache, which shows other texts"
 if KERNEL < (6, 9):
     KNOWN["names.handle"] = "FUSE has handles for what the kernel remembers"
 NOBODY = 65534
