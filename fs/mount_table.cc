@@ -3,8 +3,10 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -85,6 +87,23 @@ Result<std::string> rocefs_at(const std::string& wanted) {
 std::vector<Mount> mount_table() {
   std::vector<Mount> table;
   std::ifstream lines("/proc/self/mountinfo");
+  for (std::string line; std::getline(lines, line);) {
+    if (std::optional<Mount> mount = parse(line)) table.push_back(std::move(*mount));
+  }
+  return table;
+}
+
+Result<std::vector<Mount>> read_mount_table(int mountinfo) {
+  std::string text;
+  std::array<char, 4096> part;
+  ssize_t got = 0;
+  do {
+    text.append(part.data(), static_cast<size_t>(got));
+    got = ::pread(mountinfo, part.data(), part.size(), static_cast<off_t>(text.size()));
+  } while (got > 0);
+  if (got < 0) return errorf(errno, "the mount table: {}", std::strerror(errno));
+  std::vector<Mount> table;
+  std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
     if (std::optional<Mount> mount = parse(line)) table.push_back(std::move(*mount));
   }

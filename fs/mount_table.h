@@ -22,6 +22,8 @@ struct Mount {
 
 // In the kernel's order: of two mounts at one path, the later one is on top.
 std::vector<Mount> mount_table();
+// The same by an open mountinfo, which takes no new descriptor. An error: nothing is known.
+Result<std::vector<Mount>> read_mount_table(int mountinfo);
 
 // The absolute path of a live rocefs: the one at `wanted` or, where that is empty, the only one
 // that the caller may use. Otherwise an error that says what is there instead, and lists several.

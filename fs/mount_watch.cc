@@ -3,32 +3,50 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
 #include <vector>
 
 #include "fs/mount_table.h"
 
 namespace rocefs {
 
-// Watched first, then looked at: no change is missed.
-MountWatch::MountWatch(dev_t device, PollLoop& loop, std::function<void()> gone)
+MountWatch::MountWatch(dev_t device, PollLoop& loop, std::function<void()> gone, Blind blind)
     : device_(device),
       loop_(loop),
       gone_(std::move(gone)),
-      table_(::open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC)) {
-  if (table_) loop_.watch_priority(table_.get(), [this] { look(); });
-  look();
+      blind_(std::move(blind)),
+      again_(loop, [this] { table_ ? look() : open(); }) {
+  open();
 }
 
 MountWatch::~MountWatch() {
   if (table_) loop_.unwatch(table_.get());
 }
 
+// Watched first, then looked at: no change is missed.
+void MountWatch::open() {
+  table_ = Fd(::open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC));
+  if (!table_) return try_again(std::strerror(errno));
+  loop_.watch_priority(table_.get(), [this] { look(); });
+  look();
+}
+
+// What cannot be read says nothing of the mount.
 void MountWatch::look() {
-  std::vector<Mount> table = mount_table();
-  bool there = std::any_of(table.begin(), table.end(),
+  Result<std::vector<Mount>> table = read_mount_table(table_.get());
+  if (!table) return try_again(table.error().reason);
+  is_blind_ = false;
+  bool there = std::any_of(table->begin(), table->end(),
                            [this](const Mount& mount) { return mount.device == device_; });
   if (there || !gone_) return;
   std::exchange(gone_, nullptr)();
+}
+
+void MountWatch::try_again(std::string_view why) {
+  if (!std::exchange(is_blind_, true)) blind_(why);
+  again_.arm(kAgain);
 }
 
 }  // namespace rocefs

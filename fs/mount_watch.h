@@ -5,8 +5,10 @@
 #include <sys/types.h>
 
 #include <functional>
+#include <string_view>
 
 #include "core/fd.h"
+#include "core/loop_timer.h"
 #include "core/poll_loop.h"
 
 namespace rocefs {
@@ -14,20 +16,29 @@ namespace rocefs {
 // On the loop's thread.
 class MountWatch {
  public:
+  // Is told why the mount table cannot be read; it is tried again.
+  using Blind = std::function<void(std::string_view why)>;
   // `gone` runs once, when no mount of `device` is in the mount table of this process; it may be
   // called before this returns.
-  MountWatch(dev_t device, PollLoop& loop, std::function<void()> gone);
+  MountWatch(dev_t device, PollLoop& loop, std::function<void()> gone, Blind blind);
   ~MountWatch();
   MountWatch(const MountWatch&) = delete;
   MountWatch& operator=(const MountWatch&) = delete;
 
  private:
+  static constexpr TimeNs kAgain = kSecond;
+
+  void open();
   void look();
+  void try_again(std::string_view why);
 
   const dev_t device_;
   PollLoop& loop_;
   std::function<void()> gone_;
-  Fd table_;
+  const Blind blind_;
+  bool is_blind_ = false;  // and that was told
+  Fd table_;               // kept open: there may be no descriptor when it changes
+  LoopTimer again_;
 };
 
 }  // namespace rocefs

@@ -1,5 +1,6 @@
 // A socket in the mount, and the end of a mount that has one.
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -82,8 +83,8 @@ TEST_CASE("fs: a mount with a socket can be unmounted, and ends when the socket 
   std::atomic<bool> gone{false};
   std::unique_ptr<MountWatch> watch;
   mounted.control([&] {
-    watch = std::make_unique<MountWatch>(*mounted.session->device(), mounted.loop,
-                                         [&] { gone = true; });
+    watch = std::make_unique<MountWatch>(
+        *mounted.session->device(), mounted.loop, [&] { gone = true; }, [](std::string_view) {});
   });
   CHECK(!gone);
   REQUIRE(::umount2(mounted.path.c_str(), 0) == 0);
@@ -93,6 +94,39 @@ TEST_CASE("fs: a mount with a socket can be unmounted, and ends when the socket 
   CHECK(::poll(&connection, 1, 0) == 0);
   listener = Error{ENOENT, "closed"};
   CHECK(wait_for([&] { return ::poll(&connection, 1, 0) == 1; }));
+  mounted.stop();
+  watch.reset();
+}
+
+TEST_CASE("fs: a mount is not taken for gone when no descriptor is left") {
+  NEEDS_FUSE();
+  if (::geteuid() != 0) skip("not root");
+  Mounted mounted;
+  std::atomic<bool> gone{false};
+  std::string why;
+  std::unique_ptr<MountWatch> watch;
+  mounted.control([&] {
+    watch = std::make_unique<MountWatch>(
+        *mounted.session->device(), mounted.loop, [&] { gone = true; },
+        [&](std::string_view reason) { why = reason; });
+  });
+  char other[] = "/tmp/rocefs-fs-test.XXXXXX";
+  REQUIRE(::mkdtemp(other));
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  const rlimit none{0, limit.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+  CHECK(::open("/", O_RDONLY | O_CLOEXEC) == -1);
+  bool changed = ::mount("none", other, "tmpfs", 0, nullptr) == 0;
+  for (int i = 0; i < 3; ++i) mounted.control([] {});  // the loop has looked by then
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+  CHECK(changed);
+  CHECK(!gone);
+  CHECK(why.empty());
+  ::umount2(other, MNT_DETACH);
+  ::rmdir(other);
+  REQUIRE(::umount2(mounted.path.c_str(), MNT_DETACH) == 0);
+  CHECK(wait_for([&] { return gone.load(); }));
   mounted.stop();
   watch.reset();
 }

@@ -378,10 +378,14 @@ void Daemon::Impl::refuse_clients() {
 // The socket keeps the file system: without this an unmounted one would never end.
 void Daemon::Impl::watch_mounts() {
   if (listener() < 0) return;
-  mounts_ = std::make_unique<MountWatch>(*session_->device(), house_->loop(), [this] {
+  auto gone = [this] {
     refuse_clients();
     events_.unlisted();
-  });
+  };
+  auto blind = [this](std::string_view why) {
+    log(LogLevel::kWarning, fmt::format("whether the mount is still there is not known: {}", why));
+  };
+  mounts_ = std::make_unique<MountWatch>(*session_->device(), house_->loop(), gone, blind);
 }
 
 // A capture's last bytes are written first.
