@@ -122,6 +122,7 @@ int ProgramLink::connect(const std::string& root) {
   rocefs_greeting greeting{};
   Fd received[2];
   if (int error = receive(door.get(), &greeting, sizeof greeting, received)) return error;
+  if (greeting.magic == ROCEFS_UAPI_REFUSAL) return EUSERS;
   bool understood = greeting.magic == ROCEFS_UAPI_MAGIC && greeting.version == ROCEFS_UAPI_VERSION;
   if (!understood || !received[0]) return EPROTO;
   socket_ = std::move(received[0]);

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
@@ -10,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "core/clock.h"
 #include "core/stranger_socket.h"
 #include "core/text.h"
 #include "rdma/uapi/cm.h"
@@ -22,6 +24,15 @@ union Descriptors {
   cmsghdr header;
   char bytes[CMSG_SPACE(kMaxDescriptors * sizeof(int))];
 };
+
+// What strangers may have of those that this process may have: it needs some for itself.
+size_t descriptors_for_strangers() {
+  constexpr rlim_t kMost = 1 << 20, kOwn = 256;
+  rlimit limit{kMost, kMost};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  rlim_t all = std::min(limit.rlim_cur, kMost);
+  return all - std::min(kOwn, all / 2);
+}
 
 // A whole message, at once, with descriptors.
 bool send_with(int socket, const void* data, size_t size, const std::vector<int>& descriptors) {
@@ -55,6 +66,8 @@ struct ClientServer::Connection {
   bool opened = false;     // and has it
   bool answering = false;  // one request at a time
   bool dropped = false;
+  Shares::Share slot, descriptors, channels;
+  std::weak_ptr<const void> refused;  // a descriptor beyond its share that is not closed yet
   using Bytes = std::shared_ptr<std::atomic<size_t>>;  // of memory that is shared with it
   Bytes ring_bytes = std::make_shared<std::atomic<size_t>>(0);
   Bytes region_bytes = std::make_shared<std::atomic<size_t>>(0);
@@ -74,7 +87,8 @@ ClientServer::ClientServer(Engine& engine, PollLoop& loop, std::unique_ptr<Clien
       loop_(loop),
       clients_(std::move(clients)),
       log_(std::move(log)),
-      pause_(loop, [this] { resume(); }) {}
+      pause_(loop, [this] { resume(); }),
+      descriptors_(descriptors_for_strangers(), descriptors_for_strangers() / 8) {}
 
 ClientServer::~ClientServer() {
   close_listener();
@@ -106,8 +120,8 @@ void ClientServer::drop_all() {
 
 bool ClientServer::settle() {
   clients_->poll(false);
-  return std::all_of(gone_.begin(), gone_.end(), [](const auto& thread) {
-    auto process = thread.lock();
+  return std::all_of(gone_.begin(), gone_.end(), [](const Gone& one) {
+    auto process = one.thread.lock();
     return !process || (process->idle() && !process->busy());
   });
 }
@@ -122,6 +136,7 @@ StrangerFd ClientServer::next_in_line(ucred& peer) {
 }
 
 void ClientServer::accept() {
+  if (closer_.waiting() >= kMaxUnclosed) return pause();
   ucred peer{};
   StrangerFd door = next_in_line(peer);
   if (!door) {
@@ -132,17 +147,34 @@ void ClientServer::accept() {
   door.hang_up();
 }
 
-void ClientServer::greet(const StrangerFd& door, const ucred& peer) {
+// The first word is also the last.
+void ClientServer::refuse(const StrangerFd& door, const ucred& peer, int code,
+                          std::string_view why) {
+  rocefs_greeting greeting{ROCEFS_UAPI_REFUSAL, static_cast<uint32_t>(code)};
+  (void)send_with(door.get(), &greeting, sizeof greeting, {});
+  auto say = [this](const std::string& text) {
+    log_("refusals of verbs clients: " + text);
+    return true;
+  };
+  if (!refusals_.admit(monotonic_ns(), say)) return;
+  log_(fmt::format("a verbs client, pid {} of user {}, is refused: {}", peer.pid, peer.uid, why));
+}
+
+void ClientServer::greet(StrangerFd& door, const ucred& peer) {
   Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, peer.pid, 0)));
   if (peer.pid == 0 || !pidfd) {
     return log_("a verbs client is refused: its process cannot be seen from here");
   }
   // Those whose memory still holds a thread count as well.
-  std::erase_if(gone_, [](const auto& thread) { return thread.expired(); });
-  if (size_t there = connections_.size() + gone_.size(); there >= kMaxClients) {
-    return log_(
-        fmt::format("a verbs client, pid {}, is refused: there are {} already", peer.pid, there));
+  std::erase_if(gone_, [](const Gone& one) { return one.thread.expired(); });
+  bool privileged = Credentials{peer.pid, peer.uid, peer.gid}.privileged();
+  Shares::Share slot = slots_.take(peer.uid, privileged);
+  if (!slot) {
+    return refuse(door, peer, EUSERS, fmt::format("it has its share of {} clients", kMaxClients));
   }
+  Shares::Share descriptors = descriptors_.take(peer.uid, privileged, kOwnDescriptors);
+  if (!descriptors) return refuse(door, peer, EMFILE, "it has its share of open files");
+  door.charge(descriptors);
   auto process = Process::create({peer.pid, peer.uid, peer.gid}, std::move(pidfd), engine_);
   if (!process) {
     return log_(
@@ -153,6 +185,7 @@ void ClientServer::greet(const StrangerFd& door, const ucred& peer) {
     return log_("a verbs client is refused: no descriptors are left");
   }
   StrangerFd socket(Fd(ends[0]), closer_, peer.uid);
+  socket.charge(descriptors);
   Fd theirs(ends[1]);
   rocefs_greeting greeting{ROCEFS_UAPI_MAGIC, ROCEFS_UAPI_VERSION};
   if (!send_with(door.get(), &greeting, sizeof greeting, {theirs.get()})) return;
@@ -160,6 +193,8 @@ void ClientServer::greet(const StrangerFd& door, const ucred& peer) {
   connection->id = next_id_++;
   connection->process = std::move(process);
   connection->socket = std::move(socket);
+  connection->slot = std::move(slot);
+  connection->descriptors = std::move(descriptors);
   connections_[connection->id] = connection;
   loop_.watch(connection->socket.get(), [this, connection] { take(connection); });
   loop_.watch(connection->process->pidfd(), [this, connection] { drop(connection, ""); });
@@ -209,7 +244,27 @@ void ClientServer::take(const ConnectionPtr& connection) {
     return drop(connection, too_many ? "has too many sockets" : "sends what is no request");
   }
   connection->answering = true;
+  if (attached && !charge_channel(connection, attached)) return;
   handle(connection, request, std::move(attached));
+}
+
+// False, and it is told: the user has its share of descriptors.
+bool ClientServer::charge_channel(const ConnectionPtr& connection, StrangerFd& attached) {
+  const Credentials& who = connection->process->credentials();
+  size_t there = connection->process->socket_count();
+  connection->channels.reset();
+  connection->channels = descriptors_.take(who.uid, who.privileged(), there + 1);
+  if (connection->channels) return true;
+  connection->channels = descriptors_.take(who.uid, who.privileged(), there);
+  if (!connection->refused.expired()) {
+    drop(connection, "sends descriptors beyond its share faster than they can be closed");
+    return false;
+  }
+  auto charge = std::make_shared<Shares::Share>(connection->descriptors);
+  connection->refused = charge;
+  attached.charge(std::move(charge));
+  answer(connection, refusal({EMFILE, "its user has its share of open files"}), {});
+  return false;
 }
 
 void ClientServer::handle(const ConnectionPtr& connection, const rocefs_request& request,
@@ -353,8 +408,9 @@ void ClientServer::drop(const ConnectionPtr& given, std::string_view why) {
   connection->process->end();
   connection->socket.hang_up();
   connections_.erase(connection->id);
-  std::erase_if(gone_, [](const auto& thread) { return thread.expired(); });
-  gone_.push_back(connection->process->thread());
+  std::erase_if(gone_, [](const Gone& one) { return one.thread.expired(); });
+  gone_.push_back({connection->process->thread(), std::move(connection->slot),
+                   std::move(connection->descriptors), std::move(connection->channels)});
   remove(connection->id);
 }
 

@@ -13,8 +13,10 @@
 
 #include "core/closer.h"
 #include "core/engine.h"
+#include "core/log_limit.h"
 #include "core/loop_timer.h"
 #include "core/poll_loop.h"
+#include "core/shares.h"
 #include "rdma/client/clients.h"
 
 namespace rocefs {
@@ -59,6 +61,11 @@ class ClientServer {
   struct Connection;
   using ConnectionPtr = std::shared_ptr<Connection>;
   static constexpr size_t kMaxClients = 256;
+  static constexpr size_t kKeptClients = 32;  // of these, for root and the daemon's own user
+  // Descriptors that a client costs, beside its channels: both sockets, its process, its doorbell,
+  // and one that is refused.
+  static constexpr size_t kOwnDescriptors = 5;
+  static constexpr size_t kMaxUnclosed = 1024;  // sockets that linger; then nobody else is taken
   static constexpr TimeNs kPause = 20 * kMillisecond;  // until there may be descriptors again
   static constexpr size_t kMaxSockets = 1100;  // of one client: its channels, and some that close
   static constexpr size_t kMaxRingBytes = size_t{512} << 20;  // of one client
@@ -69,7 +76,9 @@ class ClientServer {
   // Somebody who waits in line, with its credentials. Empty, with errno: there is none, or no
   // descriptor for it.
   StrangerFd next_in_line(ucred& peer);
-  void greet(const StrangerFd& door, const ucred& peer);
+  void greet(StrangerFd& door, const ucred& peer);
+  void refuse(const StrangerFd& door, const ucred& peer, int code, std::string_view why);
+  bool charge_channel(const ConnectionPtr& connection, StrangerFd& attached);
   void turn_away();
   void pause();
   void resume();
@@ -96,9 +105,16 @@ class ClientServer {
   Fd listener_;
   Fd spare_;  // to be let go of when no other is left
   LoopTimer pause_;
+  Shares slots_{kMaxClients, kKeptClients};
+  Shares descriptors_;
+  LogLimit refusals_;
   uint64_t next_id_ = 1;
   std::map<uint64_t, ConnectionPtr> connections_;
-  std::vector<std::weak_ptr<Process>> gone_;  // until their copy threads have ended
+  struct Gone {
+    std::weak_ptr<Process> thread;
+    Shares::Share slot, descriptors, channels;
+  };
+  std::vector<Gone> gone_;  // until their copy threads have ended
 };
 
 // The queues or pages that a request asks for, laid out in their memory. EINVAL for what is past

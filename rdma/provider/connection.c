@@ -85,6 +85,7 @@ static int receive_greeting(int fd, pid_t* mover, int* own) {
     memcpy(&who, CMSG_DATA(part), sizeof who);
     *mover = who.pid;
   }
+  if (greeting.magic == ROCEFS_UAPI_REFUSAL) return greeting.version == EMFILE ? EMFILE : EUSERS;
   if (greeting.magic != ROCEFS_UAPI_MAGIC || greeting.version != ROCEFS_UAPI_VERSION || *own < 0)
     return EPROTONOSUPPORT;
   return 0;
@@ -112,7 +113,9 @@ int rocefs_connect(struct rocefs_connection* connection, const char* root, char*
   } else if ((error = connect_in(fd, root))) {
     what = "cannot connect to the engine";
   } else if ((error = receive_greeting(fd, &mover, &own))) {
-    what = "no greeting of the engine that this library understands";
+    what = error == EUSERS || error == EMFILE
+               ? "this user has its share of the engine"
+               : "no greeting of the engine that this library understands";
   } else if (setsockopt(own, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) ||
              setsockopt(own, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience)) {
     error = errno;

@@ -31,6 +31,7 @@ extern "C" {
 enum {
   ROCEFS_UAPI_MAGIC = 0x52434653,
   ROCEFS_UAPI_VERSION = 3,
+  ROCEFS_UAPI_REFUSAL = 0x52434652, /* in a greeting's magic: its version is an errno */
 };
 
 /* Limits of one client. What the engine publishes in rocefs_device_attr is never more. */

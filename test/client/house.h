@@ -167,9 +167,16 @@ class TestClient {
     rocefs_greeting greeting{};
     std::vector<Fd> own;
     if (!take(socket_.get(), &greeting, sizeof greeting, own)) return false;
+    if (greeting.magic == ROCEFS_UAPI_REFUSAL) {
+      refusal_ = static_cast<int>(greeting.version);
+      return false;
+    }
     socket_ = std::move(own.at(0));
     return greeting.magic == ROCEFS_UAPI_MAGIC;
   }
+
+  // Why it is refused: an errno, or 0.
+  int refusal() const { return refusal_; }
 
   struct Answer {
     rocefs_answer said{};
@@ -387,6 +394,7 @@ class TestClient {
 
  private:
   Fd socket_, events_, doorbell_;
+  int refusal_ = 0;
   Mapping engine_page_, page_;
   const uint32_t probe_ = ROCEFS_UAPI_MAGIC;
 };
