@@ -17,6 +17,7 @@
 #include "pcc/link.h"
 #include "pcc/mount.h"
 #include "pcc/register_pages.h"
+#include "rdma/uapi/peer.h"
 #include "rdma/uapi/uapi.h"
 
 namespace rocefs {
@@ -119,6 +120,13 @@ int ProgramLink::connect(const std::string& root) {
   if (!door) return errno;
   ::setsockopt(door.get(), SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
   if (int error = connect_in(door.get(), root)) return error;
+  uid_t peer;
+  if (!rocefs_trusts_peer(door.get(), &peer)) {
+    std::fprintf(stderr,
+                 "libmango: %s is served by user %u, who is neither root nor you: refused\n",
+                 root.c_str(), static_cast<unsigned>(peer));
+    return EPERM;
+  }
   rocefs_greeting greeting{};
   Fd received[2];
   if (int error = receive(door.get(), &greeting, sizeof greeting, received)) return error;

@@ -71,6 +71,8 @@ void ProgramServer::take_over(ClientServer::Claim claim) {
   if (said.magic != ROCEFS_UAPI_MAGIC || said.version != ROCEFS_UAPI_VERSION) {
     result = errorf(EPROTO, "version {} of the interface is spoken here, not {}",
                     static_cast<int>(ROCEFS_UAPI_VERSION), said.version);
+  } else if (!may_claim_(claim.who.uid)) {
+    result = refuse_user(*connection, claim.who.uid);
   } else if (programs_.size() >= kMaxPrograms) {
     result = errorf(EAGAIN, "{} programs are there already", programs_.size());
   } else {
@@ -82,6 +84,15 @@ void ProgramServer::take_over(ClientServer::Claim claim) {
   loop_.watch(connection->pidfd.get(), [this, connection] { drop(connection); });
   answer(connection, result);
   if (!result) drop(connection);  // it can read why
+}
+
+// Who may not write pcc/state may not do its work by a program.
+Error ProgramServer::refuse_user(const Connection& connection, uid_t uid) {
+  Error why =
+      errorf(EPERM, "user {} may not set windows: the mount is neither his nor has allow_pcc", uid);
+  const auto& [id, pid, comm] = connection.program;
+  warn(connection, fmt::format("{} (pid {}) is refused: {}", comm, pid, why.reason));
+  return why;
 }
 
 void ProgramServer::revoke(uint64_t program) {

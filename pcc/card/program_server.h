@@ -6,10 +6,12 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "core/dmesg.h"
 #include "core/fd.h"
@@ -53,8 +55,11 @@ class PccClaims {
 // Control thread.
 class ProgramServer {
  public:
+  // Whether this user's programs may set windows, which are everybody's on the device.
+  using MayClaim = std::function<bool(uid_t uid)>;
   // Loop and claims outlive it.
-  ProgramServer(PollLoop& loop, PccClaims& claims) : loop_(loop), claims_(claims) {}
+  ProgramServer(PollLoop& loop, PccClaims& claims, MayClaim may_claim)
+      : loop_(loop), claims_(claims), may_claim_(std::move(may_claim)) {}
   // Releases what they hold.
   ~ProgramServer() { drop_all(); }
 
@@ -76,6 +81,7 @@ class ProgramServer {
   void handle(const ConnectionPtr& connection, const rocefs_request& request);
   void run(const ConnectionPtr& connection, unsigned pollers);
   void stop(const ConnectionPtr& connection);
+  Error refuse_user(const Connection& connection, uid_t uid);
   bool warn(const Connection& connection, const std::string& text);
   void log(Connection& connection, const rocefs_pcc_log& log);
   void answer(const ConnectionPtr& connection, const Result<void>& result,
@@ -84,6 +90,7 @@ class ProgramServer {
 
   PollLoop& loop_;
   PccClaims& claims_;
+  const MayClaim may_claim_;
   uint64_t next_id_ = 1;
   std::map<uint64_t, ConnectionPtr> programs_;
 };

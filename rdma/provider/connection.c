@@ -13,6 +13,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "rdma/uapi/peer.h"
+
 enum {
   kMaxDescriptors = 4, /* with one message */
   kPatienceSeconds = 30,
@@ -101,7 +103,9 @@ static int allow_access(pid_t mover) {
 int rocefs_connect(struct rocefs_connection* connection, const char* root, char* why, size_t size) {
   static const int yes = 1;
   static const struct timeval patience = {.tv_sec = kPatienceSeconds};
+  char stranger[64];
   const char* what = "socket";
+  uid_t peer;
   pid_t mover;
   int error = 0, own = -1;
   int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -112,6 +116,11 @@ int rocefs_connect(struct rocefs_connection* connection, const char* root, char*
     error = errno;
   } else if ((error = connect_in(fd, root))) {
     what = "cannot connect to the engine";
+  } else if (!rocefs_trusts_peer(fd, &peer)) {
+    error = EPERM;
+    snprintf(stranger, sizeof stranger, "user %u serves it, who is neither root nor you",
+             (unsigned)peer);
+    what = stranger;
   } else if ((error = receive_greeting(fd, &mover, &own))) {
     what = error == EUSERS || error == EMFILE
                ? "this user has its share of the engine"

@@ -124,7 +124,8 @@ class Rig {
     auto served = ClientServer::create(*engine, *fabric, loop, [](std::string_view) {});
     REQUIRE(served);
     server = std::move(*served);
-    programs = std::make_unique<ProgramServer>(loop, claims);
+    programs = std::make_unique<ProgramServer>(
+        loop, claims, [this](uid_t uid) { return may_claim && uid == ::getuid(); });
     server->hand_claims_to(ROCEFS_OP_PCC_CLAIM, [this](ClientServer::Claim claim) {
       programs->take_over(std::move(claim));
     });
@@ -161,6 +162,7 @@ class Rig {
   std::unique_ptr<ClientServer> server;
   FakeClaims claims;
   std::unique_ptr<ProgramServer> programs;
+  std::atomic<bool> may_claim{true};
   std::thread control;
 };
 
@@ -186,6 +188,7 @@ Fd claimed_by_hand(Rig& rig) {
   rig.loop.post([&rig, theirs = ends[1]] {
     ClientServer::Claim claim;
     claim.who.pid = ::getpid();
+    claim.who.uid = ::getuid();
     claim.socket = StrangerFd(Fd(theirs), rig.server->closer(), 0);
     claim.pidfd = Fd(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
     claim.request.op = ROCEFS_OP_PCC_CLAIM;
@@ -200,6 +203,18 @@ Fd claimed_by_hand(Rig& rig) {
 }
 
 }  // namespace
+
+TEST_CASE("program: one of a user who may not set windows is told so, and dmesg too") {
+  Rig rig;
+  rig.may_claim = false;
+  CHECK(why_not("mb_0") == MANGO_STATUS_PERMISSION);
+  CHECK(rig.claims.told(fmt::format(
+      "log mb_0 1 {} (pid {}) is refused: user {} may not set windows: the mount is neither his "
+      "nor has allow_pcc",
+      program_invocation_short_name, ::getpid(), ::getuid())));
+  rig.may_claim = true;
+  opened();
+}
 
 TEST_CASE("program: it claims a device, sees what the engine writes, and writes what it reads") {
   Rig rig;

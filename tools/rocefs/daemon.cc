@@ -191,7 +191,10 @@ std::optional<Failure> Daemon::Impl::build(const Options& options) {
   if (!clients) return Failure{1, clients.error().reason};
   clients_ = std::move(*clients);
   house_->add_files([this] { drop_clients(); });
-  programs_ = std::make_unique<ProgramServer>(house_->loop(), house_->pcc());
+  auto may_claim = [owner = options.uid, all = options.allow_pcc](uid_t uid) {
+    return all || uid == 0 || uid == owner || uid == ::geteuid();
+  };
+  programs_ = std::make_unique<ProgramServer>(house_->loop(), house_->pcc(), may_claim);
   clients_->hand_claims_to(ROCEFS_OP_PCC_CLAIM, [this](ClientServer::Claim claim) {
     programs_->take_over(std::move(claim));
   });

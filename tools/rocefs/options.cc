@@ -34,6 +34,7 @@ options after -o:
   gso                  with uplink=: packets go to the kernel and come from it several at a time
   config=FILE          devices, switches, links and start values of knobs (ini)
   uid=N, gid=N         who owns the files and runs PCC's plugins (the mounting user)
+  allow_pcc            programs of all users may set windows (libmango), not only root's and the owner's
   allow_other, ro, …   as for every FUSE file system
 
   rocefs /mnt && ls /mnt/class/infiniband
@@ -94,6 +95,10 @@ Result<void> take_option(Options& options, const std::string& option) {
   }
   if (option == "gso") {
     options.gso = true;
+    return {};
+  }
+  if (option == "allow_pcc") {
+    options.allow_pcc = true;
     return {};
   }
   auto id = [&](auto& out) -> Result<void> {

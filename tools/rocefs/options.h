@@ -19,9 +19,10 @@ struct Options {
   bool foreground = false, debug = false;
   std::string source = "rocefs";
   std::string mount_point;
-  std::string config;  // empty: the default topology
-  std::string uplink;  // an address; empty: none is asked for
-  bool gso = false;    // of the uplink
+  std::string config;      // empty: the default topology
+  std::string uplink;      // an address; empty: none is asked for
+  bool gso = false;        // of the uplink
+  bool allow_pcc = false;  // programs of all users may set windows
   // Not given: the config file's, or the default.
   std::optional<ClockMode> clock;
   std::optional<uint64_t> seed, dilation;

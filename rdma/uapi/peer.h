@@ -1,0 +1,53 @@
+/* Who serves at the other end of a socket, as a program sees it that is about to talk to the
+ * engine: it takes descriptors and memory from there, and a mount may be anybody's. */
+#ifndef ROCEFS_PEER_H
+#define ROCEFS_PEER_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { ROCEFS_OVERFLOW_UID = 65534 }; /* of whom this user namespace has no number for */
+
+/* The user whose engine is trusted beside root's and one's own. Setuid programs do not listen. */
+#define ROCEFS_TRUST_VARIABLE "ROCEFS_TRUST_UID"
+
+static inline int rocefs_is_mapped(uid_t uid) {
+  unsigned long inside, outside, count;
+  int mapped = 0;
+  FILE* map = fopen("/proc/self/uid_map", "re");
+  if (!map) return 1;
+  while (!mapped && fscanf(map, "%lu %lu %lu", &inside, &outside, &count) == 3)
+    mapped = uid >= inside && uid - inside < count;
+  fclose(map);
+  return mapped;
+}
+
+/* Root, oneself, and whom one is told to trust. In a user namespace that has no number for the
+ * other end nothing tells the machine's root from its users: whoever made the namespace let them
+ * in. `uid` is the other end's, for people. */
+static inline int rocefs_trusts_peer(int socket, uid_t* uid) {
+  struct ucred peer;
+  socklen_t size = sizeof peer;
+  *uid = ROCEFS_OVERFLOW_UID;
+  if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) || size != sizeof peer) return 0;
+  *uid = peer.uid;
+  if (peer.uid == 0 || peer.uid == geteuid()) return 1;
+  const char* trusted = secure_getenv(ROCEFS_TRUST_VARIABLE);
+  char digits[16];
+  snprintf(digits, sizeof digits, "%u", (unsigned)peer.uid);
+  if (trusted && strcmp(trusted, digits) == 0) return 1;
+  return peer.uid == ROCEFS_OVERFLOW_UID && !rocefs_is_mapped(peer.uid);
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

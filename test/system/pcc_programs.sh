@@ -1,0 +1,76 @@
+#!/bin/bash
+# Who may set windows by a program: root and the mount's owner, as by the files; others where the mount
+# says so. And whom a program takes its memory from: root's engine or its own user's.
+. "$(dirname "$0")/lib/common.bash"
+library=$(realpath "$(dirname "$ROCEFS")/../lib")
+[ -e "$library/libmango.so" ] || { echo "no libmango.so here"; exit 77; }
+[ "$(id -u)" = 0 ] || { echo "only root is more than one user"; exit 77; }
+include=$(realpath "$(dirname "$0")/../../pcc")
+pcc=$ib/mb_0/pcc
+as_user() { setpriv --reuid="$1" --regid="$1" --clear-groups "${@:2}"; }
+chmod 755 "$dir" "$(dirname "$dir")"
+
+# Takes the windows, says what became of it, and gives them back.
+cat >"$dir/program.c" <<'C'
+#include <libmango.h>
+#include <stdio.h>
+static void algo(void* p) { (void)p; mango_pcc_window_update(9000); }
+int main(void) {
+  mango_pcc_h pcc;
+  mango_status_e status = mango_pcc_create("mb_0", &pcc);
+  if (!status) status = mango_pcc_ctrl_reg_algo(pcc, 0, algo, NULL, 0);
+  if (!status) status = mango_pcc_ctrl_run(pcc, 1);
+  puts(mango_status_str(status));
+  return status != MANGO_STATUS_OK;
+}
+C
+install -m 755 "$library/libmango.so" "$dir"
+ln -s libmango.so "$dir/libmango.so.1"
+"${CC:-cc}" -I"$include" "$dir/program.c" -o "$dir/program" -L"$dir" -lmango -Wl,-rpath,"$dir"
+export ROCEFS_MOUNT=$mnt
+owner=65533 stranger=65534
+
+mounted -o allow_other,uid=$owner
+expect "permission denied" "$(as_user $stranger "$dir/program")" "a stranger's program"
+grep -q "mb_0: PCC: program (pid [0-9]*) is refused: user $stranger may not set windows" "$debug/dmesg" ||
+  fail "dmesg: $(tail -n 3 "$debug/dmesg")"
+expect success "$(as_user $owner "$dir/program")" "the owner's program"
+await grep -q "stopped by program" "$debug/dmesg"
+expect success "$("$dir/program")" "root's program"
+unmount
+await gone
+
+mounted -o allow_other,allow_pcc
+expect success "$(as_user $stranger "$dir/program")" "a stranger's program with allow_pcc"
+unmount
+await gone
+
+# An engine of somebody else's: what it would say and send is not even listened to.
+at=$dir/theirs/kernel/debug/rocefs
+mkdir -p "$at"
+chown -R $stranger "$dir/theirs"
+python3 - "$at/uapi" $stranger >"$dir/heard" <<'PY' &
+import os, socket, sys
+user = int(sys.argv[2])
+os.setgroups([])
+os.setresgid(user, user, user)
+os.setresuid(user, user, user)
+listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+listener.bind(sys.argv[1])
+listener.listen()
+print("listens", flush=True)
+for wanted in ("refused", "trusted"):
+    caller, _ = listener.accept()
+    if wanted == "trusted":
+        caller.send(b"no greeting")
+    print(wanted, flush=True)
+    caller.close()
+PY
+theirs=$!
+trap 'kill $theirs 2>/dev/null || true; unmount' EXIT
+await grep -q listens "$dir/heard"
+export ROCEFS_MOUNT=$dir/theirs
+expect "permission denied" "$("$dir/program" 2>"$dir/why")" "root's program on a stranger's engine"
+expect "libmango: $dir/theirs is served by user $stranger, who is neither root nor you: refused" "$(cat "$dir/why")" "the reason"
+expect "not supported" "$(ROCEFS_TRUST_UID=$stranger "$dir/program" 2>&1)" "one that trusts it"
+wait "$theirs"
