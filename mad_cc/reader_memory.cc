@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -13,11 +12,14 @@
 #include <cstdio>
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <system_error>
 #include <thread>
 
 #include "core/clock.h"
+#include "core/effective_user.h"
 #include "core/fd.h"
+#include "core/process_memory.h"
 
 namespace rocefs {
 
@@ -44,14 +46,6 @@ namespace {
 
 // A request of FUSE that is shorter than this is all of its read(2).
 constexpr size_t kLeastPart = 31 * 4096;
-
-// Of this thread alone: the C library's functions would change all of them.
-bool become(const Caller& who) {
-  if (::geteuid() != 0 || who.uid == 0) return true;
-  return ::syscall(SYS_setgroups, 0, nullptr) == 0 &&
-         ::syscall(SYS_setresgid, who.gid, who.gid, who.gid) == 0 &&
-         ::syscall(SYS_setresuid, who.uid, who.uid, who.uid) == 0;
-}
 
 // Of a thread, which it is itself where that cannot be told.
 pid_t process_of(pid_t thread) {
@@ -102,37 +96,60 @@ bool is_read(const Syscall& call) {
   return call.number == SYS_read;
 }
 
-ReaderMemory::Outcome write_to(pid_t thread, uint64_t address, std::string& bytes) {
-  iovec local{bytes.data(), bytes.size()};
-  iovec remote{reinterpret_cast<void*>(static_cast<uintptr_t>(address)), bytes.size()};
-  ssize_t wrote = ::process_vm_writev(thread, &local, 1, &remote, 1, 0);
-  if (wrote == static_cast<ssize_t>(bytes.size())) return ReaderMemory::Outcome::kShown;
-  if (wrote < 0 && forbids(errno)) return ReaderMemory::Outcome::kForbidden;
-  return wrote < 0 && errno == ESRCH ? ReaderMemory::Outcome::kUnknown
-                                     : ReaderMemory::Outcome::kFault;
+// What is opened of the reader, while it is sure to wait: it stays its own, whoever gets its number
+// once it has been answered.
+struct Opened {
+  Fd call;  // where it waits
+  std::optional<ProcessMemory> memory;
+};
+ReaderMemory::Outcome open(pid_t thread, Opened& out) {
+  using Outcome = ReaderMemory::Outcome;
+  Fd directory = open_process(thread);
+  if (!directory) return Outcome::kUnknown;
+  out.call = Fd(::openat(directory.get(), "syscall", O_RDONLY | O_CLOEXEC));
+  if (!out.call) return forbids(errno) ? Outcome::kForbidden : Outcome::kUnknown;
+  auto memory = ProcessMemory::open(directory);
+  if (!memory) return forbids(memory.error().code) ? Outcome::kForbidden : Outcome::kUnknown;
+  out.memory.emplace(std::move(*memory));
+  return Outcome::kShown;
 }
 
-// Copy thread. `may_write` says whether nobody has given up.
+// Where the reader waits, or why that is not known. The kernel asks at each look whether it is
+// permitted.
+ReaderMemory::Outcome find_read(const ReaderMemory::Read& read, Opened& opened, Syscall& found,
+                                const std::function<bool()>& wanted) {
+  using Outcome = ReaderMemory::Outcome;
+  auto as_reader = [&](auto act) {
+    EffectiveUser reader(read.caller.uid, read.caller.gid);
+    return reader ? act() : Outcome::kForbidden;
+  };
+  Outcome seen = as_reader([&] { return open(read.caller.pid, opened); });
+  if (seen != Outcome::kShown) return seen;
+  while (wanted()) {
+    seen = as_reader([&] { return look(opened.call.get(), found); });
+    if (seen == Outcome::kForbidden) return seen;
+    if (found.number >= 0) return Outcome::kShown;
+    ::poll(nullptr, 0, 1);  // it is still on its way to sleep
+  }
+  return Outcome::kUnknown;
+}
+
+// `may_write` says whether nobody has given up.
 ReaderMemory::Outcome show_now(const ReaderMemory::Read& read, std::string& bytes,
                                const std::function<bool()>& wanted,
                                const std::function<bool()>& may_write) {
   using Outcome = ReaderMemory::Outcome;
-  if (!become(read.caller)) return Outcome::kForbidden;
-  char path[64];
-  std::snprintf(path, sizeof path, "/proc/%d/syscall", read.caller.pid);
-  Fd proc(::open(path, O_RDONLY | O_CLOEXEC));
-  if (!proc) return forbids(errno) ? Outcome::kForbidden : Outcome::kUnknown;
-  Syscall found;
-  while (wanted()) {
-    if (Outcome seen = look(proc.get(), found); seen == Outcome::kForbidden) return seen;
-    if (found.number >= 0) break;
-    ::poll(nullptr, 0, 1);  // it is still on its way to sleep
-  }
-  bool in_parts = read.asked >= kLeastPart && found.count > read.asked;
-  if (!is_read(found) || (found.count != read.asked && !in_parts)) return Outcome::kUnknown;
-  if (found.count >= read.wanted) return Outcome::kFits;
+  Opened opened;
+  Syscall call;
+  if (Outcome seen = find_read(read, opened, call, wanted); seen != Outcome::kShown) return seen;
+  bool in_parts = read.asked >= kLeastPart && call.count > read.asked;
+  if (!is_read(call) || (call.count != read.asked && !in_parts)) return Outcome::kUnknown;
+  if (call.count >= read.wanted) return Outcome::kFits;
   if (!may_write()) return Outcome::kUnknown;
-  return write_to(read.caller.pid, found.buffer, bytes);
+  const iovec from{bytes.data(), bytes.size()};
+  bool wrote = opened.memory->allows(call.buffer, bytes.size(), true) &&
+               opened.memory->write(call.buffer, {&from, 1});
+  return wrote ? Outcome::kShown : Outcome::kFault;
 }
 
 }  // namespace
@@ -204,7 +221,7 @@ void ReaderMemory::begin_waiting() {
   }
 }
 
-// A thread for each, which takes the reader's rights for good.
+// A thread for each: it may be stuck.
 void ReaderMemory::begin(std::shared_ptr<Job> job) {
   at_work_.push_back(job);
   auto work = [job, gate = gate_, owner = weak_from_this()]() mutable {

@@ -2,10 +2,10 @@
 // end with an errno and bytes too, which FUSE cannot answer: a file of the kernel's can, and
 // libibumad learns so how long a message is (ENOSPC).
 //
-// Another process's memory may block for ever (userfaultfd, a file of a silent server), so this is
-// done by threads of their own, with no more rights than the reader has, and the read is answered
-// when patience ends. Who keeps a thread stuck has no other one: a process has one at work at a
-// time, a user a few. The kernel permits it as it does ptrace(2).
+// Another process's memory may block for ever (a file of a silent server), so this is done by
+// threads of their own, and the read is answered when patience ends. Who keeps a thread stuck has
+// no other one: a process has one at work at a time, a user a few. The memory is asked for with no
+// more rights than the reader has, and the kernel permits it as it does ptrace(2).
 //
 // Control thread.
 #pragma once

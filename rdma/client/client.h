@@ -237,7 +237,7 @@ class Client final : public DeviceClient {
   Result<void> dealloc_mw(uint32_t handle);
   // Calls `then` on the core when the copy thread has found whether the bytes are there.
   using Populated = UniqueFunction<void(bool populated)>;
-  void populate(uint64_t address, uint64_t length, Populated then);
+  void populate(uint64_t address, uint64_t length, uint32_t access, Populated then);
   void give_back();
   Result<uint32_t> take_doorbell(ClientQueue& queue);
   void give_doorbell(ClientQueue& queue);

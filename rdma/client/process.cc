@@ -1,46 +1,28 @@
 #include "rdma/client/process.h"
 
-#include <grp.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cassert>
-#include <cerrno>
 #include <chrono>
-#include <climits>
-#include <cstring>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "core/clock.h"
+#include "core/effective_user.h"
 #include "core/time_slice.h"
 
 namespace rocefs {
 namespace {
 
-constexpr size_t kMostParts = IOV_MAX;  // of a call, here
-constexpr size_t kMostMoves = 128;      // there
+constexpr size_t kMostParts = 1024;  // of a move
 constexpr std::chrono::milliseconds kRetrySend{10};
 constexpr int kYields = 100;
-
-// Of this thread alone: the C library's functions would change all of them.
-bool become(const Credentials& who) {
-  if (::geteuid() != 0 || who.uid == 0) return true;
-  return ::syscall(SYS_setgroups, 0, nullptr) == 0 &&
-         ::syscall(SYS_setresgid, who.gid, who.gid, who.gid) == 0 &&
-         ::syscall(SYS_setresuid, who.uid, who.uid, who.uid) == 0;
-}
-
-void* pointer(uint64_t address) {
-  return reinterpret_cast<void*>(static_cast<uintptr_t>(address));
-}
 
 }  // namespace
 
@@ -243,7 +225,6 @@ void Process::run_thread() {
   sigfillset(&all);
   ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
   ask_for_short_slices();
-  if (!become(who_)) end();
   work_loop();
 }
 
@@ -338,56 +319,51 @@ void Process::work(Jobs& batch, std::vector<Done>& done) {
   }
 }
 
-// The moves at the head that go the same way, as many as one call carries; returns how many.
+// The moves at the head that go the same way, as many as are told of at once; returns how many.
 size_t Process::move(std::span<const Job> batch, std::span<const iovec> here,
                      std::vector<Done>& done) {
-  std::array<iovec, kMostMoves> there;
-  size_t count = 0, parts = 0;
+  size_t count = 0;
   uint64_t bytes = 0;
   for (const Job& job : batch) {
-    bool fits =
-        count < there.size() && parts + job.parts <= kMostParts && bytes + job.length <= kChunk;
+    bool fits = bytes + job.length <= kChunk;
     if (job.kind != batch[0].kind || (count > 0 && !fits)) break;
-    there[count++] = {pointer(job.address), job.length};
-    parts += job.parts;
+    ++count;
     bytes += job.length;
-  }
-  ssize_t moved = transfer(batch[0].kind, here.first(parts), {there.data(), count});
-  moved_ += bytes;
-  if (moved == static_cast<ssize_t>(bytes)) {
-    for (const Job& job : batch.first(count)) {
+    if (transfer(job.kind, job.address, here.first(job.parts))) {
       done.push_back({job.listener, job.ticket, job.parts, true, {}});
+    } else {
+      move_parts(job, here.first(job.parts), done);
     }
-    return count;
+    here = here.subspan(job.parts);
   }
-  // Which of them fail is told of each.
-  for (const Job& job : batch.first(count)) {
-    uint64_t address = job.address;
-    for (uint32_t i = 0; i < job.parts; ++i, here = here.subspan(1)) {
-      iovec one{pointer(address), here[0].iov_len};
-      bool ok = transfer(job.kind, here.first(1), {&one, 1}) == static_cast<ssize_t>(one.iov_len);
-      done.push_back({job.listener, job.ticket + i, 1, ok, {}});
-      address += one.iov_len;
-    }
-  }
+  moved_ += bytes;
   return count;
 }
 
-ssize_t Process::transfer(Job::Kind kind, std::span<const iovec> local,
-                          std::span<const iovec> remote) const {
-  auto call = kind == Job::Kind::kRead ? ::process_vm_readv : ::process_vm_writev;
-  return call(who_.pid, local.data(), local.size(), remote.data(), remote.size(), 0);
+// Which of them fail is told of each.
+void Process::move_parts(const Job& job, std::span<const iovec> here, std::vector<Done>& done) {
+  uint64_t address = job.address;
+  for (uint32_t i = 0; i < job.parts; ++i) {
+    bool ok = transfer(job.kind, address, here.subspan(i, 1));
+    done.push_back({job.listener, job.ticket + i, 1, ok, {}});
+    address += here[i].iov_len;
+  }
+}
+
+bool Process::transfer(Job::Kind kind, uint64_t address, std::span<const iovec> here) {
+  const ProcessMemory* there = memory();
+  if (!there) return false;
+  return kind == Job::Kind::kRead ? there->read(address, here) : there->write(address, here);
 }
 
 // No other atomic comes in between: this thread does them all.
-bool Process::change(const Job& job) const {
+bool Process::change(const Job& job) {
   uint64_t number = 0;
-  iovec local{&number, sizeof number}, remote{pointer(job.address), sizeof number};
-  constexpr auto kSize = static_cast<ssize_t>(sizeof number);
-  if (transfer(Job::Kind::kRead, {&local, 1}, {&remote, 1}) != kSize) return false;
+  const iovec here{&number, sizeof number};
+  if (!transfer(Job::Kind::kRead, job.address, {&here, 1})) return false;
   *job.extra->original = number;
   number = job.extra->operation.result(number);
-  return transfer(Job::Kind::kWrite, {&local, 1}, {&remote, 1}) == kSize;
+  return transfer(Job::Kind::kWrite, job.address, {&here, 1});
 }
 
 // Its number may be another's as soon as it has been waited for.
@@ -396,28 +372,32 @@ bool Process::alive() const {
   return ::poll(&watched, 1, 0) == 0;
 }
 
-bool Process::holds(uint64_t address, uint32_t number) const {
-  uint32_t found = 0;
-  iovec local{&found, sizeof found}, remote{pointer(address), sizeof found};
-  ssize_t got = ::process_vm_readv(who_.pid, &local, 1, &remote, 1, 0);
-  return got == static_cast<ssize_t>(sizeof found) && found == number;
+// At its first use: under Yama a client gives its leave only after it has connected.
+const ProcessMemory* Process::memory() {
+  if (!std::exchange(opened_, true)) {
+    Fd directory = open_process(who_.pid);
+    if (!directory || !alive()) return nullptr;  // it was another's already
+    EffectiveUser client(who_.uid, who_.gid);
+    if (!client) return nullptr;
+    if (auto opened = ProcessMemory::open(directory)) memory_.emplace(std::move(*opened));
+  }
+  return memory_ ? &*memory_ : nullptr;
 }
 
-bool Process::populated(uint64_t address, uint64_t length) const {
+bool Process::holds(uint64_t address, uint32_t number) {
+  uint32_t found = 0;
+  const iovec here{&found, sizeof found};
+  return transfer(Job::Kind::kRead, address, {&here, 1}) && found == number;
+}
+
+bool Process::populated(uint64_t address, uint64_t length, bool writes) {
+  const ProcessMemory* there = memory();
+  if (!there || !there->allows(address, length, writes)) return false;
   const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
-  std::array<iovec, 512> remote;
-  std::array<uint8_t, 512> bytes;
-  iovec local{bytes.data(), 0};
-  size_t count = 0;
+  uint8_t byte = 0;
+  const iovec here{&byte, sizeof byte};
   for (uint64_t at = address; at - address < length; at = (at / page + 1) * page) {
-    remote[count++] = {pointer(at), 1};
-    bool last = (at / page + 1) * page - address >= length;
-    if (count < remote.size() && !last) continue;
-    if (ended_.load()) return false;
-    local.iov_len = count;
-    ssize_t got = ::process_vm_readv(who_.pid, &local, 1, remote.data(), count, 0);
-    if (got != static_cast<ssize_t>(count)) return false;
-    count = 0;
+    if (ended_.load() || !there->read(at, {&here, 1})) return false;
   }
   return true;
 }

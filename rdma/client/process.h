@@ -1,8 +1,8 @@
 // Process: the process of a verbs client, and the copy thread that moves its memory. The engine
 // asks and is told later, so that memory that blocks for ever stalls nobody but its owner.
 //
-// The thread has no more rights than the client: it takes its user and groups, so that a program
-// that the client becomes by exec(2) is as safe from it as from the client itself.
+// The memory is had with no more rights than the client's own, and is the client's of that moment:
+// neither a program that it becomes by exec(2) nor who gets its number is touched.
 #pragma once
 
 #include <sys/types.h>
@@ -13,11 +13,13 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "core/engine.h"
 #include "core/fd.h"
+#include "core/process_memory.h"
 #include "core/result.h"
 #include "rdma/client/event_sockets.h"
 #include "rdma/memory.h"
@@ -35,7 +37,7 @@ struct Credentials {
 
 class Process {
  public:
-  // What one call moves at most. A call costs as much as some 64 KiB.
+  // What is moved at most before it is told of.
   static constexpr size_t kChunk = 512 * 1024;
   // What should be asked for before it is handed over, if more comes soon.
   static constexpr size_t kLump = kChunk / 2;
@@ -100,11 +102,12 @@ class Process {
   bool idle() const { return idle_.load(); }
 
   // Copy thread. Whether `address` holds this number: whether the process may be read at all.
-  bool holds(uint64_t address, uint32_t number) const;
+  bool holds(uint64_t address, uint32_t number);
   // Copy thread. Takes back the events of `cookie` that are not sent.
   EventSockets::Unsent forget_events(uint64_t cookie) { return sockets_.forget(cookie); }
-  // Copy thread. Whether each page of these bytes can be read; they are populated.
-  bool populated(uint64_t address, uint64_t length) const;
+  // Copy thread. Whether the process may read each page of these bytes, or write as well; they are
+  // populated.
+  bool populated(uint64_t address, uint64_t length, bool writes);
 
  private:
   // What is asked of the thread: most are moves, which are kept small.
@@ -152,10 +155,11 @@ class Process {
   void ask(Job::Kind kind, uint64_t address, const iovec& here, MemoryListener& listener,
            uint64_t ticket);
   size_t move(std::span<const Job> batch, std::span<const iovec> here, std::vector<Done>& done);
-  ssize_t transfer(Job::Kind kind, std::span<const iovec> local,
-                   std::span<const iovec> remote) const;
-  bool change(const Job& job) const;
+  void move_parts(const Job& job, std::span<const iovec> here, std::vector<Done>& done);
+  bool transfer(Job::Kind kind, uint64_t address, std::span<const iovec> here);
+  bool change(const Job& job);
   bool alive() const;
+  const ProcessMemory* memory();
   void submit(Job job);
   void finish();
 
@@ -183,6 +187,8 @@ class Process {
   std::atomic<size_t> unsent_{0};  // messages that the copy thread has not seen
   EventSockets sockets_;
   uint64_t moved_ = 0;  // bytes, of the last batch
+  bool opened_ = false;
+  std::optional<ProcessMemory> memory_;  // copy thread
 };
 
 }  // namespace rocefs

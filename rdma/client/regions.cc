@@ -5,10 +5,11 @@
 
 namespace rocefs {
 
-void Client::populate(uint64_t address, uint64_t length, Populated then) {
+void Client::populate(uint64_t address, uint64_t length, uint32_t access, Populated then) {
+  constexpr uint32_t kWrites = kLocalWrite | kRemoteWrite | kRemoteAtomic | kWindowBind;
   process_->run([alive = std::weak_ptr(alive_), process = process_.get(), address, length,
-                 then = std::move(then)]() mutable -> Task {
-    bool populated = process->populated(address, length);
+                 writes = (access & kWrites) != 0, then = std::move(then)]() mutable -> Task {
+    bool populated = process->populated(address, length, writes);
     return [alive = std::move(alive), populated, then = std::move(then)]() mutable {
       if (!alive.expired()) then(populated);
     };
@@ -30,7 +31,7 @@ void Client::reg_mr(const rocefs_reg_mr& wanted, Reply reply) {
   if (!pds_.find(wanted.pd)) return reply(refusal(no_such("protection domain", wanted.pd)));
   if (Result<void> fits = check_bounds(wanted); !fits) return reply(refusal(fits.error()));
   // As the kernel pins them, so are all pages touched before the region is there.
-  populate(wanted.address, wanted.length,
+  populate(wanted.address, wanted.length, wanted.access,
            [this, wanted, reply = std::move(reply)](bool populated) mutable {
              rocefs_answer answer{};
              Result<void> added = kNoMemory;
@@ -69,7 +70,11 @@ void Client::rereg_mr(const rocefs_rereg_mr& wanted, Reply reply) {
   bool moves = wanted.flags & ROCEFS_REREG_TRANSLATION;
   Result<void> fits = moves ? check_bounds(wanted.mr) : Result<void>();
   if (!fits) return reply(refusal(fits.error()));
-  populate(wanted.mr.address, moves ? wanted.mr.length : 0,
+  uint32_t access = wanted.mr.access;
+  Mr* mr = mrs_.find(wanted.handle);
+  bool keeps_access = device_ && mr && !(wanted.flags & ROCEFS_REREG_ACCESS);
+  if (keeps_access) access = device_->memory().find(mr->key)->access;
+  populate(wanted.mr.address, moves ? wanted.mr.length : 0, access,
            [this, wanted, reply = std::move(reply)](bool populated) mutable {
              rocefs_answer answer{};
              Result<void> changed =

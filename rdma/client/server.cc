@@ -34,6 +34,31 @@ size_t descriptors_for_strangers() {
   return all - std::min(kOwn, all / 2);
 }
 
+// Who has connected, so that nobody else is meant who gets its number. The kernel may be too old
+// for that: then it is asked for by the number.
+Fd pidfd_of(int socket, pid_t pid) {
+#ifndef SO_PEERPIDFD
+  constexpr int SO_PEERPIDFD = 77;
+#endif
+  int pidfd = -1;
+  socklen_t size = sizeof pidfd;
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) == 0) return Fd(pidfd);
+  if (errno != ENOPROTOOPT) return {};
+  return Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+}
+
+// Whether it is one of a pair that the client has made. The daemon writes to nothing else that a
+// client hands over: its rights are not the client's.
+bool is_own_pair(int fd, const Credentials& client) {
+  int domain = 0, type = 0;
+  ucred other{};
+  socklen_t size = sizeof domain, type_size = sizeof type, other_size = sizeof other;
+  return ::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain == AF_UNIX &&
+         ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &type_size) == 0 && type == SOCK_SEQPACKET &&
+         ::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &other, &other_size) == 0 &&
+         other.pid == client.pid && other.uid == client.uid;
+}
+
 // A whole message, at once, with descriptors.
 bool send_with(int socket, const void* data, size_t size, const std::vector<int>& descriptors) {
   iovec part{const_cast<void*>(data), size};
@@ -161,7 +186,7 @@ void ClientServer::refuse(const StrangerFd& door, const ucred& peer, int code,
 }
 
 void ClientServer::greet(StrangerFd& door, const ucred& peer) {
-  Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, peer.pid, 0)));
+  Fd pidfd = pidfd_of(door.get(), peer.pid);
   if (peer.pid == 0 || !pidfd) {
     return log_("a verbs client is refused: its process cannot be seen from here");
   }
@@ -240,8 +265,11 @@ void ClientServer::take(const ConnectionPtr& connection) {
   bool in_order = connection->greeted == (request.op != ROCEFS_OP_HELLO);
   bool may_carry = request.op == ROCEFS_OP_HELLO || request.op == ROCEFS_OP_CREATE_CHANNEL;
   bool too_many = attached && connection->process->socket_count() >= kMaxSockets;
-  if (!whole || !in_order || too_many || (attached && !may_carry)) {
-    return drop(connection, too_many ? "has too many sockets" : "sends what is no request");
+  bool foreign = attached && !is_own_pair(attached.get(), connection->process->credentials());
+  if (!whole || !in_order || too_many || foreign || (attached && !may_carry)) {
+    return drop(connection, too_many  ? "has too many sockets"
+                            : foreign ? "hands over what is no socket pair of its own"
+                                      : "sends what is no request");
   }
   connection->answering = true;
   if (attached && !charge_channel(connection, attached)) return;

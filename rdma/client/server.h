@@ -62,9 +62,9 @@ class ClientServer {
   using ConnectionPtr = std::shared_ptr<Connection>;
   static constexpr size_t kMaxClients = 256;
   static constexpr size_t kKeptClients = 32;  // of these, for root and the daemon's own user
-  // Descriptors that a client costs, beside its channels: both sockets, its process, its doorbell,
-  // and one that is refused.
-  static constexpr size_t kOwnDescriptors = 5;
+  // Descriptors that a client costs, beside its channels: both sockets, its process, its memory
+  // (two), its doorbell, and one that is refused.
+  static constexpr size_t kOwnDescriptors = 7;
   static constexpr size_t kMaxUnclosed = 1024;  // sockets that linger; then nobody else is taken
   static constexpr TimeNs kPause = 20 * kMillisecond;  // until there may be descriptors again
   static constexpr size_t kMaxSockets = 1100;  // of one client: its channels, and some that close

@@ -2,11 +2,11 @@
  *
  * A client connects to kernel/debug/rocefs/uapi (SOCK_SEQPACKET) with SO_PASSCRED set. The engine
  * greets it with a struct rocefs_greeting; the credentials of that message name the process that
- * moves the client's memory with process_vm_readv(2) and process_vm_writev(2), which the client
- * allows (PR_SET_PTRACER). A socket comes with it, which takes the place of the connected one: that
- * one would hold the mount (net/unix/af_unix.c), and is closed. From then on the client sends one
- * struct rocefs_request at a time and gets one struct rocefs_answer for each. Descriptors go with
- * both (SCM_RIGHTS).
+ * moves the client's memory by /proc/PID/mem, which it opens at ROCEFS_OP_HELLO: the client allows
+ * that before (PR_SET_PTRACER). A socket comes with it, which takes the place of the connected one:
+ * that one would hold the mount (net/unix/af_unix.c), and is closed. From then on the client sends
+ * one struct rocefs_request at a time and gets one struct rocefs_answer for each. Descriptors go
+ * with both (SCM_RIGHTS).
  *
  * Work requests and completions pass through rings in sealed memfds of the engine's. Counters run
  * freely modulo 2^32; a slot is the counter modulo the number of entries, a power of two. Whoever
@@ -255,8 +255,9 @@ enum rocefs_op {
   ROCEFS_OP_COUNT
 };
 
-/* What the two event sockets carry (SOCK_SEQPACKET): for a completion the CQ's cookie, eight bytes,
- * as ibv_get_cq_event() reads them; for the rest what ibv_get_async_event() reads. */
+/* What the two event sockets carry (SOCK_SEQPACKET, of pairs that the client itself has made): for
+ * a completion the CQ's cookie, eight bytes, as ibv_get_cq_event() reads them; for the rest what
+ * ibv_get_async_event() reads. */
 struct rocefs_async_event {
   uint64_t element; /* the cookie of the QP, SRQ or CQ; the port; 0 */
   uint32_t type;    /* ibv_event_type */

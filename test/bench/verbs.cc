@@ -1,8 +1,8 @@
 // Stock verbs programs over the mount, from mb_0 to mb_1, against what their bytes could cost at
 // least: ib_write_bw against one process that moves memory between two others with
-// process_vm_readv(2) and process_vm_writev(2), message by message, which is what the copy threads
-// do; ib_write_lat and ib_send_lat against two processes that wake each other. The links carry
-// 400 Gb/s, so that they are no limit.
+// process_vm_readv(2) and process_vm_writev(2), message by message, the least that the copy threads
+// could do; ib_write_lat and ib_send_lat against two processes that wake each other. The links
+// carry 400 Gb/s, so that they are no limit.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/futex.h>

@@ -250,15 +250,18 @@ inline bool descriptors_are_back(const House& house, size_t before) {
 // Pages of this process that are no other object's.
 class Pages {
  public:
-  explicit Pages(size_t size) : size_(size) {
+  explicit Pages(size_t size, int sharing = MAP_PRIVATE) : size_(size) {
     at_ = static_cast<uint8_t*>(
-        ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+        ::mmap(nullptr, size, PROT_READ | PROT_WRITE, sharing | MAP_ANONYMOUS, -1, 0));
     REQUIRE(at_ != MAP_FAILED);
     std::memset(at_, 0x5a, size);
   }
   Pages(const Pages&) = delete;
-  // Without a hole in which another thread's pages could come to lie.
-  void unmap() { ::mmap(at_, size_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0); }
+  // Without a hole in which another thread's pages could come to lie: as a file's that is empty.
+  void unmap() {
+    Fd empty(::memfd_create("empty", MFD_CLOEXEC));
+    ::mmap(at_, size_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, empty.get(), 0);
+  }
   void protect(int protection) { ::mprotect(at_, size_, protection); }
   ~Pages() { ::munmap(at_, size_); }
   uint8_t* data() const { return at_; }

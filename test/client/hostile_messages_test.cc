@@ -151,32 +151,47 @@ TEST_CASE("hostile: descriptors where none belong are taken in by nobody") {
   CHECK(descriptors_are_back(house, before));
 }
 
-TEST_CASE("hostile: event sockets that are none, or the connection itself") {
+TEST_CASE("hostile: event sockets that are none, or another's, end the connection") {
   House house;
   Bystander bystander(house, "event sockets that are none");
-  int pipe_ends[2];
+  int pipe_ends[2], stream_ends[2];
   REQUIRE(::pipe2(pipe_ends, O_CLOEXEC) == 0);
   Fd read_end(pipe_ends[0]), write_end(pipe_ends[1]);
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, stream_ends) == 0);
+  Fd stream(stream_ends[0]), stream_end(stream_ends[1]);
   Fd directory(::open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   Fd path(::open("/", O_PATH | O_CLOEXEC));
-  Fd stream(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  TestClient client(house);
-  REQUIRE(client.open() == 0);
-  rocefs_request channel{}, event{};
+  Fd alone(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  Fd routes(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, 0));
+  size_t before = open_descriptors();
+  rocefs_request channel{};
   channel.op = ROCEFS_OP_CREATE_CHANNEL;
   channel.u.channel = 1;
-  event.op = ROCEFS_OP_PUT_BACK_EVENT;
-  event.u.put_back.channel = 1;
-  for (int fd : {read_end.get(), write_end.get(), directory.get(), path.get(), stream.get()}) {
-    CHECK(client.ask(channel, fd).said.error == 0);
-    for (int i = 0; i < 3; ++i) CHECK(client.ask(event).said.error == 0);
+  for (int fd : {read_end.get(), write_end.get(), stream.get(), directory.get(), path.get(),
+                 alone.get(), routes.get()}) {
+    TestClient client(house), greets(house);
+    REQUIRE(client.open() == 0);
+    CHECK(client.ask(channel, fd).closed);
+    CHECK(greets.ask(hello(), fd).closed);
   }
-  CHECK(client.ask(channel).said.error == EINVAL);
+  // A pair that another process has made, as the socket to a service of root's is.
+  int ends[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0);
+  Fd ours(ends[0]), theirs(ends[1]);
+  Child child([&] {
+    TestClient client(house), again(house);
+    if (client.open() != 0 || !client.ask(channel, theirs.get()).closed) return 2;
+    // The connection itself, too: the engine has made it.
+    if (again.open() != 0 || !again.ask(channel, again.socket()).closed) return 3;
+    return 0;
+  });
+  CHECK(child.wait() == 0);
   int waiting = 0;
   CHECK((::ioctl(read_end.get(), FIONREAD, &waiting) == 0 && waiting == 0));
-  // What the engine would tell the client comes as a request of the client's.
-  CHECK(client.ask(channel, client.socket()).said.error == 0);
-  CHECK(await([&] { return client.ask(event).closed; }));
+  CHECK(descriptors_are_back(house, before));
+  TestClient client(house);
+  REQUIRE(client.open() == 0);
+  CHECK(client.ask(channel).said.error == EINVAL);
 }
 
 TEST_CASE("hostile: channels without end are refused") {

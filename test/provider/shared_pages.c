@@ -37,16 +37,23 @@ static bool is_shared(const void* address) {
   return shared;
 }
 
-static struct ibv_mr* registered(void* address, size_t length, bool wanted) {
+static struct ibv_mr* try_to_register(void* address, size_t length, bool wanted, int rights) {
   const char* before = getenv("ROCEFS_SHARE_REGIONS");
   char* kept = before ? strdup(before) : NULL;
   setenv("ROCEFS_SHARE_REGIONS", wanted ? "1" : "0", 1);
-  struct ibv_mr* region = ibv_reg_mr(pd, address, length, kRights);
+  struct ibv_mr* region = ibv_reg_mr(pd, address, length, rights);
+  int error = errno;
   if (kept)
     setenv("ROCEFS_SHARE_REGIONS", kept, 1);
   else
     unsetenv("ROCEFS_SHARE_REGIONS");
   free(kept);
+  errno = error;
+  return region;
+}
+
+static struct ibv_mr* registered(void* address, size_t length, bool wanted) {
+  struct ibv_mr* region = try_to_register(address, length, wanted, kRights);
   REQUIRE(region);
   return region;
 }
@@ -86,8 +93,9 @@ static void left_alone(void) {
   munmap(pages, kLength);
   pages = new_pages();
   mprotect(pages, kLength, PROT_READ);
-  struct ibv_mr* read_only = registered(pages, 4096, true);
-  CHECK(!is_shared(pages));
+  CHECK(!try_to_register(pages, 4096, true, kRights) && errno == EFAULT);
+  struct ibv_mr* read_only = try_to_register(pages, 4096, true, 0);
+  REQUIRE(read_only && !is_shared(pages));
   CHECK(!ibv_dereg_mr(read_only));
   munmap(pages, kLength);
 }
