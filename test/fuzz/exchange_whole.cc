@@ -241,6 +241,11 @@ class World {
     Result<FlowSpec> spec = parse_flow(line);
     // What this mount's own users ask for takes what it takes.
     if (spec && (spec->size > 65536 || spec->qps > 64 || spec->count > 1000)) return;
+    // Nothing else of the machine's is read or written.
+    const std::string& directory = surroundings().directory;
+    bool ours = spec && (spec->input.empty() || spec->input == directory + "/in") &&
+                (spec->output.empty() || spec->output == directory + "/out");
+    if (spec && !ours) return;
     store("start", line);
   }
   void store(const std::string& path, const std::string& text) {
