@@ -101,7 +101,7 @@ PACKET_PATH := core/event_heap.cc core/scheduler.cc $(filter-out $(CONTROL),$(wi
 # namespace without one) are another's too, and what is linked without the rest.
 APART := core/assignment.cc core/config.cc core/io_ring.cc core/kstrto.cc core/units.cc rdma/flow_spec.cc rdma/half_flow.cc rdma/icrc_solver.cc rdma/udp_sockets.cc \
   pcc/dcqcn.cc pcc/rttvegas.cc pcc/card/algorithm_info.cc pcc/card/messages.cc pcc/card/pcc_files.cc pcc/card/program_server.cc pcc/card/qp_files.cc \
-  mad_cc/mad_agents.cc mad_cc/pma.cc mad_cc/sa_files.cc mad_cc/sma.cc mad_cc/umad_reads.cc fs/mount_table.cc \
+  mad_cc/mad_agents.cc mad_cc/pma.cc mad_cc/sa_files.cc mad_cc/sma.cc mad_cc/umad_reads.cc fs/mount_table.cc fs/bounded_look.cc \
   tools/rocefs/main.cc tools/rocefs/sim.cc tools/mango-ctl/mgmt.cc tools/mango-ctl/pcc.cc tools/mango-ctl/text_file.cc
 PARTS := 1 2 3 4 5 6 7 8 9
 together = $(filter-out $(APART),$(wildcard $(1)/*.cc))
@@ -180,7 +180,7 @@ $(BUILD)/bin/mango-pccd: $(call objects,tools/mango-pccd) $(call library,pcc) $(
 
 # A client of the files: no layer is in it but a few words of core, and where rocefs is mounted.
 # What it builds plugins with stands beside the programs, here as where they are installed.
-$(BUILD)/bin/mango-ctl: $(call objects,tools/mango-ctl) $(BUILD)/fs/mount_table.o $(call library,core) \
+$(BUILD)/bin/mango-ctl: $(call objects,tools/mango-ctl) $(BUILD)/fs/mount_table.o $(BUILD)/fs/bounded_look.o $(call library,core) \
   | $(patsubst pcc/%,$(BUILD)/include/%,$(wildcard pcc/libmango.h))
 	@mkdir -p $(@D)
 	$(CXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(shell pkg-config --libs fmt 2>/dev/null)

@@ -19,28 +19,22 @@
 #include <vector>
 
 #include "core/fd.h"
+#include "fs/bounded_look.h"
 #include "fs/mount_table.h"
 
 namespace rocefs {
 namespace {
 
-// What is there, as an errno. Asks the daemon of a mount anew: the kernel may remember for an hour.
-// A daemon that dies while it is asked lets the question fail with ECONNABORTED; the next one is
-// told that nobody is there.
-int look_at(int directory, const char* path, mode_t& mode) {
+// Whether nobody serves what is open any more. Asks anew: the kernel may remember for an hour.
+bool is_dead(const Fd& file) {
   struct statx status;
   constexpr int kFlags = AT_STATX_FORCE_SYNC | AT_EMPTY_PATH;
-  int code = 0;
+  // A server that dies while it is asked lets the question fail with ECONNABORTED.
   for (int i = 0; i < 2; ++i) {
-    code = ::statx(directory, path, kFlags, STATX_TYPE, &status) == 0 ? 0 : errno;
-    if (code != ECONNABORTED) break;
+    if (::statx(file.get(), "", kFlags, STATX_TYPE, &status) == 0) return false;
+    if (errno != ECONNABORTED) break;
   }
-  if (code == 0) mode = status.stx_mode;
-  return code;
-}
-
-int look_at(const std::string& path, mode_t& mode) {
-  return look_at(AT_FDCWD, path.c_str(), mode);
+  return errno == ENOTCONN;
 }
 
 // Of the mount that an open file is in.
@@ -58,8 +52,7 @@ bool is_in_rocefs(const Fd& file) {
 // What is mounted on top there, if it is a rocefs that nobody serves any more.
 Fd open_dead(const std::string& path) {
   Fd top(::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
-  mode_t mode;
-  bool dead = top && look_at(top.get(), "", mode) == ENOTCONN && is_in_rocefs(top);
+  bool dead = top && is_dead(top) && is_in_rocefs(top);
   return dead ? std::move(top) : Fd();
 }
 
@@ -124,20 +117,23 @@ Result<std::string> check_mount_point(const std::string& path) {
                                                        std::free);
   if (!resolved) return failure(path, errno);
   std::string full = resolved.get();
-  mode_t mode = 0;
-  int code = look_at(full, mode);
+  Look look = bounded_look(full);
   // Several, when they were mounted on top of each other.
-  while (code == ENOTCONN && unmount_dead(full)) {
+  while (look.code == ENOTCONN && unmount_dead(full)) {
     std::fprintf(stderr, "rocefs: %s: unmounting the dead mount of an earlier rocefs\n",
                  path.c_str());
-    code = look_at(full, mode);
+    look = bounded_look(full);
   }
-  if (code == ENOTCONN && mounted_device(full)) {
-    return errorf(code, "{}: an earlier rocefs has ended, and its mount may not be taken away",
+  if (look.code == ETIMEDOUT) {
+    return errorf(ETIMEDOUT, "{}: what is mounted there does not answer; umount -f takes it away",
                   path);
   }
-  if (code != 0) return failure(path, code);
-  if (!S_ISDIR(mode)) return failure(path, ENOTDIR);
+  if (look.code == ENOTCONN && mounted_device(full)) {
+    return errorf(look.code, "{}: an earlier rocefs has ended, and its mount may not be taken away",
+                  path);
+  }
+  if (look.code != 0) return failure(path, look.code);
+  if (!S_ISDIR(look.mode)) return failure(path, ENOTDIR);
   if (mounted_device(full)) return errorf(EBUSY, "{}: busy: a rocefs is mounted there", path);
   // fusermount3 mounts only where its user may write; asked here, that is one line.
   if (::geteuid() != 0 && ::access(full.c_str(), W_OK) != 0) return failure(path, errno);

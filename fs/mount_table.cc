@@ -1,7 +1,5 @@
 #include "fs/mount_table.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -16,6 +14,8 @@
 #include <optional>
 #include <sstream>
 #include <string_view>
+
+#include "fs/bounded_look.h"
 
 namespace rocefs {
 namespace {
@@ -49,20 +49,15 @@ std::optional<Mount> parse(const std::string& line) {
   return Mount{id, makedev(high, low), unescaped(root), unescaped(point), type};
 }
 
-// 0 when the mount at this path is this one and its daemon answers the caller. Asks it anew: the
-// kernel may remember for an hour.
-int look_at(const Mount& mount) {
-  struct statx status;
-  if (::statx(AT_FDCWD, mount.point.c_str(), AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &status) !=
-      0) {
-    return errno;
-  }
-  bool covered = makedev(status.stx_dev_major, status.stx_dev_minor) != mount.device;
-  return covered ? ENOENT : 0;
+// 0 when the mount at this path is this one and its daemon answers the caller.
+int code_of(const Look& look, const Mount& mount) {
+  if (look.code != 0) return look.code;
+  return look.device == mount.device ? 0 : ENOENT;
 }
 
 std::string why_not(int code) {
   if (code == ENOTCONN) return "its rocefs has ended";
+  if (code == ETIMEDOUT) return "its rocefs does not answer; umount -f takes it away";
   if (code == EACCES) return "another user's, mounted without -o allow_other";
   return std::strerror(code);
 }
@@ -78,7 +73,8 @@ Result<std::string> rocefs_at(const std::string& wanted) {
   if (top == table.rend() || !top->is_rocefs() || top->root != "/") {
     return errorf(ENOENT, "{}: no rocefs is mounted there", wanted);
   }
-  if (int code = look_at(*top)) return errorf(code, "{}: {}", wanted, why_not(code));
+  if (int code = code_of(bounded_look(top->point), *top))
+    return errorf(code, "{}: {}", wanted, why_not(code));
   return top->point;
 }
 
@@ -110,25 +106,36 @@ Result<std::vector<Mount>> read_mount_table(int mountinfo) {
   return table;
 }
 
-Result<std::string> find_rocefs(const std::string& wanted) {
+Result<std::string> find_rocefs(const std::string& wanted, std::string& left_out) {
   if (!wanted.empty()) return rocefs_at(wanted);
-  std::vector<Mount> live;
-  std::string others;
-  for (const Mount& mount : mount_table()) {
+  std::vector<Mount> candidates, live;
+  std::vector<std::string> points;
+  for (Mount& mount : mount_table()) {
     if (!mount.is_rocefs() || mount.root != "/") continue;
+    points.push_back(mount.point);
+    candidates.push_back(std::move(mount));
+  }
+  std::vector<Look> looks = bounded_look(points);
+  std::string others;
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    const Mount& mount = candidates[i];
     auto same = [&](const Mount& other) { return other.device == mount.device; };
     if (std::any_of(live.begin(), live.end(), same)) continue;  // another view of one
-    int code = look_at(mount);
+    int code = code_of(looks[i], mount);
     if (code == 0) live.push_back(mount);
-    if (code == ENOTCONN || code == EACCES) {
+    if (code == ETIMEDOUT) left_out += fmt::format("{}: {}\n", mount.point, why_not(code));
+    if (code == ENOTCONN || code == EACCES || code == ETIMEDOUT) {
       others += fmt::format(" ({}: {})", mount.point, why_not(code));
     }
   }
-  if (live.empty()) return errorf(ENOENT, "no rocefs is mounted{}", others);
+  if (live.empty()) {
+    left_out.clear();
+    return errorf(ENOENT, "no rocefs is mounted{}", others);
+  }
   if (live.size() == 1) return live[0].point;
-  std::string points;
-  for (const Mount& mount : live) points += " " + mount.point;
-  return errorf(EINVAL, "several rocefs are mounted:{}: ROCEFS_MOUNT names one", points);
+  std::string all;
+  for (const Mount& mount : live) all += " " + mount.point;
+  return errorf(EINVAL, "several rocefs are mounted:{}: ROCEFS_MOUNT names one", all);
 }
 
 }  // namespace rocefs

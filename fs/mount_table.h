@@ -27,6 +27,8 @@ Result<std::vector<Mount>> read_mount_table(int mountinfo);
 
 // The absolute path of a live rocefs: the one at `wanted` or, where that is empty, the only one
 // that the caller may use. Otherwise an error that says what is there instead, and lists several.
-Result<std::string> find_rocefs(const std::string& wanted);
+// `left_out` gets a line for each that could not be asked whether it lives, where another one was
+// found. By a program with one thread.
+Result<std::string> find_rocefs(const std::string& wanted, std::string& left_out);
 
 }  // namespace rocefs

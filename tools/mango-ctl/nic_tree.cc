@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -84,7 +85,9 @@ Result<NicTree> NicTree::find(const std::string& wanted) {
     std::string root = sysfs.empty() ? "" : tree_at(sysfs);
     if (!root.empty()) return NicTree(std::move(root));
   }
-  Result<std::string> mounted = find_rocefs("");
+  std::string left_out;
+  Result<std::string> mounted = find_rocefs("", left_out);
+  std::fputs(left_out.c_str(), stderr);
   if (mounted) return NicTree(std::move(*mounted));
   Error why = mounted.error();
   if (why.code == EINVAL) why.reason += ", or --mount";

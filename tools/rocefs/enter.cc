@@ -88,7 +88,9 @@ void name_provider() {
 Result<void> prepare(const Order& order) {
   const char* named = std::getenv("ROCEFS_MOUNT");
   std::string wanted = !order.mount_point.empty() || !named ? order.mount_point : named;
-  Result<std::string> mount_point = find_rocefs(wanted);
+  std::string left_out;
+  Result<std::string> mount_point = find_rocefs(wanted, left_out);
+  std::fputs(left_out.c_str(), stderr);
   if (!mount_point) return mount_point.error();
   Result<Overlay> overlay = Overlay::of(*mount_point);
   if (!overlay) return overlay.error();

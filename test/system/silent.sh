@@ -1,0 +1,42 @@
+#!/bin/bash
+# Beside a rocefs that does not answer, another one is found, and what is silent is told.
+. "$(dirname "$0")/lib/common.bash"
+lib=$(realpath "$(dirname "$0")/lib")
+[ "$(id -u)" -eq 0 ] || { echo "only root mounts a file system that does not answer"; exit 77; }
+command -v python3 >/dev/null || { echo "no python3 to be one"; exit 77; }
+ctl=$ROCEFS_BUILD/bin/mango-ctl
+silent=$dir/silent
+mkdir -p "$silent"
+server=
+trap '[ -z "$server" ] || kill -KILL $server 2>/dev/null || true; umount -l "$silent" 2>/dev/null || true; unmount' EXIT
+
+# Tests beside this one have mounts too: all but these two are out of sight.
+[ "${1:-}" = alone ] || exec unshare -m "$0" alone
+awk '$0 ~ / - fuse.rocefs / {print $5}' /proc/self/mountinfo | while read -r point; do umount -l "$point"; done
+said() { local status=0 text; text=$(timeout -s KILL 60 "$@" 2>&1) || status=$?; echo "$status $text"; }
+
+python3 "$lib/silent_fuse.py" "$silent" >"$dir/server" 2>&1 &
+server=$!
+await grep -q mounted "$dir/server"
+answer="$silent: its rocefs does not answer; umount -f takes it away"
+say_all() {
+  said "$ROCEFS" enter true >"$dir/enter" &
+  said "$ctl" dev list >"$dir/ctl" &
+  said "$ROCEFS" enter -m "$silent" true >"$dir/named" &
+  said "$ROCEFS" "$silent" >"$dir/start"
+  wait %2 %3 %4
+}
+say_all
+expect "125 rocefs enter: no rocefs is mounted ($answer)" "$(cat "$dir/enter")" "enter, silent alone"
+expect "1 mango-ctl: error: no rocefs is mounted ($answer)" "$(cat "$dir/ctl")" "mango-ctl, silent alone"
+expect "125 rocefs enter: $answer" "$(cat "$dir/named")" "enter by name"
+expect "1 rocefs: $silent: what is mounted there does not answer; umount -f takes it away" "$(cat "$dir/start")" \
+  "a start where it is mounted"
+mounted
+expect "0 $answer
+mb_0 mb_1" "$(said "$ROCEFS" enter sh -c 'ls /sys/class/infiniband | xargs')" "enter"
+devices=$(said "$ctl" dev list)
+[[ $devices == "0 $answer"*mb_0* ]] || fail "mango-ctl: $devices"
+expect "0 mb_0 mb_1" "$(ROCEFS_MOUNT=$mnt said "$ROCEFS" enter sh -c 'ls /sys/class/infiniband | xargs')" "enter by name, beside it"
+unmount
+await gone
