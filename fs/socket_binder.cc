@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "core/close_all_but.h"
 #include "fs/namespaces.h"
 
 namespace rocefs {
@@ -38,19 +39,13 @@ Result<void> bind_in_clone(const std::string& mount_point, const std::string& pa
 // Holds nothing but its two descriptors: least of all the connection that it waits for.
 [[noreturn]] void live_as_child(const std::string& mount_point, const std::string& path, Fd socket,
                                 Fd report) {
-  constexpr int kSocket = 3, kReport = 4, kHigh = 64;
-  int from = ::fcntl(socket.get(), F_DUPFD, kHigh), to = ::fcntl(report.get(), F_DUPFD, kHigh);
-  ::dup2(from, kSocket);
-  ::dup2(to, kReport);
-  ::close_range(kReport + 1, ~0u, 0);
-  socket.release();
-  report.release();
-  Result<void> bound = bind_in_clone(mount_point, path, kSocket);
+  close_all_but(socket.get(), report.get());
+  Result<void> bound = bind_in_clone(mount_point, path, socket.get());
   if (!bound) {
     int code = bound.error().code;
     std::string text(reinterpret_cast<const char*>(&code), sizeof code);
     text += bound.error().reason;
-    (void)!::write(kReport, text.data(), text.size());
+    (void)!::write(report.get(), text.data(), text.size());
   }
   ::_exit(bound ? 0 : 1);
 }

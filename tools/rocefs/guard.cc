@@ -6,22 +6,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <utility>
+
+#include "core/close_all_but.h"
 
 namespace rocefs {
 namespace {
-
-// Others would miss that who shared them has died.
-void close_all_but(int one, int other) {
-  auto [low, high] = std::minmax(one, other);
-  if (low > 0) ::close_range(0, static_cast<unsigned>(low) - 1, 0);
-  if (high - low > 1) {
-    ::close_range(static_cast<unsigned>(low) + 1, static_cast<unsigned>(high) - 1, 0);
-  }
-  ::close_range(static_cast<unsigned>(high) + 1, ~0u, 0);
-}
 
 [[noreturn]] void live(int line, const Cutoff& cutoff) {
   close_all_but(line, cutoff.descriptor() < 0 ? line : cutoff.descriptor());

@@ -16,6 +16,7 @@
 #include "rdma/ip_text.h"
 #include "tools/rocefs/daemon.h"
 #include "tools/rocefs/enter.h"
+#include "tools/rocefs/limits.h"
 #include "tools/rocefs/options.h"
 #include "tools/rocefs/service_manager.h"
 #include "tools/rocefs/sim.h"
@@ -156,6 +157,10 @@ int serve(const Options& options) {
     config.topology = std::move(*topology);
     config.topology->uplinks.front().gso = options.gso;
   }
+  const size_t devices = config.topology ? config.topology->devices.size() : 2;
+  if (Result<void> enough = check_limits(sizeof(Kept) + Kept::kRecordSize, devices); !enough) {
+    return complain({1, enough.error().reason});
+  }
   auto journal = Journal::create(sizeof(Kept), Kept::kRecordSize);
   if (!journal) return complain({1, journal.error().reason});
   Kept& kept = (*journal)->state<Kept>();
@@ -186,6 +191,7 @@ int main(int argc, char** argv) {
   // large one: after a burst of a million that would be the core, for half a second.
   ::mallopt(M_MXFAST, 0);
   if (argc > 1 && std::string_view(argv[1]) == "enter") return enter(argc - 1, argv + 1);
+  tell_limits();
   if (argc > 1 && std::string_view(argv[1]) == "sim") return simulate(argc - 1, argv + 1);
   Result<Options> options = parse_options(argc, argv);
   if (!options) {

@@ -123,7 +123,10 @@ int Supervisor::run_workers() {
       return orderly ? 0 : 1;
     }
     if (!descriptor_) {  // it said why, if it could
-      if (status && WIFEXITED(*status)) return WEXITSTATUS(*status);
+      if (status && WIFEXITED(*status)) {
+        end_mount();
+        return WEXITSTATUS(*status);
+      }
       return give_up("the worker died of " + cause + " while it mounted");
     }
     note_death(cause);

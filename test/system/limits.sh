@@ -1,0 +1,33 @@
+#!/bin/bash
+# A limit that is too small is told before the mount serves, by name; one that is enough is enough.
+. "$(dirname "$0")/lib/common.bash"
+serves() { [ "$(timeout -s KILL 30 cat "$debug/seed")" = 7 ] && [ "$(store 0.5 "$debug/links/mb_0-sw_0/loss")" = ok ]; }
+limited() {  # ULIMIT…
+  local status=0
+  (ulimit "$@" && exec timeout -s KILL 100 "$ROCEFS" -o seed=7 "$mnt") </dev/null 2>&1 | timeout 60 cat >"$dir/said" ||
+    status=$?
+  if [ $status -eq 0 ]; then
+    serves || fail "ulimit $*: does not serve"
+    unmount
+    await gone
+  else
+    grep -q "^rocefs: .*" "$dir/said" || fail "ulimit $*: status $status, and nothing is said"
+    ! mountpoint -q "$mnt" || fail "ulimit $*: something is left mounted: $(cat "$dir/said")"
+    await gone
+  fi
+  outcome=$status
+}
+refused() {  # WORDS ULIMIT…
+  limited "${@:2}"
+  [ $outcome -eq 1 ] || fail "ulimit ${*:2}: status $outcome"
+  grep -qF "$1" "$dir/said" || fail "ulimit ${*:2}: $(cat "$dir/said")"
+}
+for n in 16 24 39; do refused "the limit of open files is $n (ulimit -Hn)" -n $n; done
+for n in 40 65 100; do limited -n $n; expect 0 $outcome "-n $n: $(cat "$dir/said")"; done
+for octets in 0 1 100; do refused "(ulimit -f)" -f $octets; done
+# AddressSanitizer and ThreadSanitizer want more than any of these.
+if ! grep -qa '__asan_init\|__tsan_init' "$ROCEFS"; then
+  for megabytes in 150 250; do refused "(ulimit -v)" -v $((megabytes * 1024)); done
+  for megabytes in 300 600 2000; do limited -v $((megabytes * 1024)); done
+  expect 0 $outcome "-v: $(cat "$dir/said")"
+fi
