@@ -34,6 +34,14 @@ void write_whole(File& file, std::string_view data, const OperationPtr& operatio
 
 }  // namespace
 
+const Result<IdentityPtr>& Operation::identity() {
+  if (!identity_ && origin_ == Origin::kSchedule) {
+    identity_ = Error{ESRCH, "whose store it was is not known to a worker that took over"};
+  }
+  if (!identity_) identity_ = identity_of(caller_);
+  return *identity_;
+}
+
 void OpenFile::ioctl(uint32_t, std::string_view, size_t, const OperationPtr&,
                      Answer<IoctlReply> answer) {
   answer(Error{ENOTTY, "it has no such command"});

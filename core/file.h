@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/identity.h"
 #include "core/result.h"
 #include "core/task.h"
 #include "core/time.h"
@@ -43,6 +44,10 @@ class Operation {
   explicit Operation(Caller caller, Origin origin = Origin::kWriter)
       : caller_(caller), origin_(origin) {}
   const Caller& caller() const { return caller_; }
+  // Whoever keeps the store for later takes the identity when it arrives: the first call, while the
+  // caller waits, says who it is for good. ESRCH of a scheduled store that nobody has set it for.
+  const Result<IdentityPtr>& identity();
+  void set_identity(IdentityPtr who) { identity_ = std::move(who); }
   Origin origin() const { return origin_; }
   // The same when the operation comes again to a worker that took over, and no other's; 0: none.
   uint64_t name() const { return name_; }
@@ -68,6 +73,7 @@ class Operation {
  private:
   Caller caller_;
   Origin origin_;
+  std::optional<Result<IdentityPtr>> identity_;
   uint64_t name_ = 0;
   bool nonblocking_ = false;
   Task give_up_;

@@ -24,16 +24,15 @@
 
 namespace rocefs {
 struct IoRing::State {
-  // One request in the kernel: a write ends with its completion, a watch when it is cancelled.
+  // A watch, until it is cancelled.
   struct Request final : IoListener {
     State* state = nullptr;
-    Completion done;
     UniqueFunction<void()> ready;
     int fd = -1;
     bool cancelled = false;
     std::list<Request>::iterator self;
-    void completed(int result, uint32_t flags) override {
-      state->complete(*this, result, (flags & IORING_CQE_F_MORE) != 0);
+    void completed(int, uint32_t flags) override {
+      state->complete(*this, (flags & IORING_CQE_F_MORE) != 0);
     }
   };
 
@@ -139,19 +138,13 @@ struct IoRing::State {
     io_uring_prep_poll_multishot(entry, watch.fd, POLLIN);
     set_listener(entry, &watch);
   }
-  void complete(Request& request, int result, bool more) {
+  void complete(Request& request, bool more) {
     if (request.cancelled) {
       if (!more) requests.erase(request.self);
       return;
     }
-    if (request.ready) {
-      if (!more) arm(request);
-      request.ready();
-      return;
-    }
-    Completion done = std::move(request.done);
-    requests.erase(request.self);
-    done(result);
+    if (!more) arm(request);
+    request.ready();
   }
   // One pass: what is there when it begins, kMostAtOnce at most. Nothing here enters the kernel for
   // more: somebody who sends without end is served in turn with everything else.
@@ -190,15 +183,6 @@ void IoRing::enable() {
   if (!state_->disabled) return;
   // liburing 2.3 declares io_uring_enable_rings() but does not export it.
   ::syscall(__NR_io_uring_register, state_->ring.ring_fd, IORING_REGISTER_ENABLE_RINGS, nullptr, 0);
-}
-
-void IoRing::write(int fd, const void* data, size_t size, uint64_t offset, Completion done) {
-  State::Request& request = state_->add();
-  request.done = std::move(done);
-  io_uring_sqe* entry = state_->sqe();
-  io_uring_prep_write(entry, fd, data, static_cast<unsigned>(size), offset);
-  io_uring_sqe_set_flags(entry, IOSQE_ASYNC);
-  State::set_listener(entry, &request);
 }
 
 void IoRing::watch(int fd, UniqueFunction<void()> ready) {

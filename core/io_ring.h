@@ -58,12 +58,6 @@ class IoRing {
   // Owner thread, once, before anything else.
   void enable();
 
-  // `result` is what the system call would return: a count, or a negative errno.
-  using Completion = UniqueFunction<void(int result)>;
-
-  // Writes at `offset` of a regular file. `data` stays the caller's and must live until `done`.
-  // The kernel's workers do it, so that a slow disk does not hold up the owner.
-  void write(int fd, const void* data, size_t size, uint64_t offset, Completion done);
   // `ready` runs whenever something comes to `fd`, whether or not it takes what is there.
   void watch(int fd, UniqueFunction<void()> ready);
   // The caller closes it only after this.

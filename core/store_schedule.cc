@@ -11,7 +11,8 @@
 namespace rocefs {
 namespace {
 
-constexpr size_t kMaxPending = 65536;  // if their text fits into SavedSchedule
+constexpr size_t kMaxPending = 65536;   // if their text fits into SavedSchedule
+constexpr size_t kMaxIdentities = 256;  // each has two descriptors
 constexpr TriggerRow kAt{
     "at", "TIME PATH=VALUE [PATH=VALUE …], or clear",
     "applies a store when TIME has passed, or at @TIME; @TIME+N is after N events of that instant. "
@@ -26,6 +27,11 @@ Result<Moment> moment_of(const When& when, const Moment& now) {
   }
   if (when.moment >= now) return when.moment;
   return errorf(EINVAL, "{} has passed: it is {}", format_moment(when.moment), format_moment(now));
+}
+
+bool names_files(const Tree::Node& node, std::string_view text) {
+  auto file = std::dynamic_pointer_cast<ReplayedFile>(node.file);
+  return file && file->names_files(text);
 }
 
 bool is_replayed(const Tree::Node& node) {
@@ -95,7 +101,7 @@ void StoreSchedule::store(std::string_view text, const OperationPtr& operation,
   size_t end = std::min(text.find(' '), text.size());
   Result<When> when = parse_when(text.substr(0, end));
   if (!when) return tell(when.error());
-  Result<LinePtr> line = parse(text.substr(end), operation->caller());
+  Result<LinePtr> line = parse(text.substr(end), operation);
   if (!line) return tell(line.error());
   if (pending_.size() >= kMaxPending) return tell(errorf(ENOSPC, "{} wait already", kMaxPending));
   engine_.call<void>(
@@ -151,15 +157,20 @@ bool StoreSchedule::may_come(std::string_view path) {
 }
 
 Result<StoreSchedule::LinePtr> StoreSchedule::parse(std::string_view assignments,
-                                                    const Caller& caller) {
+                                                    const OperationPtr& operation) {
   Result<std::vector<Assignment>> parsed = parse_assignments(assignments);
   if (!parsed) return parsed.error();
   auto line = std::make_shared<Line>();
   line->assignments = std::move(*parsed);
-  line->caller = caller;
+  line->caller = operation->caller();
   std::vector<Assignment> knobs;
   for (const Assignment& one : line->assignments) {
     Tree::Node* node = tree_.follow(one.path);
+    if (node && names_files(*node, one.value)) {
+      Result<IdentityPtr> who = keep_identity(operation);
+      if (!who) return who.error();
+      line->who = *who;
+    }
     bool is_other = node ? is_replayed(*node) : may_come(one.path);
     if (!is_other) {
       knobs.push_back(one);
@@ -171,6 +182,21 @@ Result<StoreSchedule::LinePtr> StoreSchedule::parse(std::string_view assignments
   if (!changes) return changes.error();
   line->knobs = knobs.size() == line->assignments.size();
   return line;
+}
+
+// Whoever stores much has one for all of it.
+Result<IdentityPtr> StoreSchedule::keep_identity(const OperationPtr& operation) {
+  const Result<IdentityPtr>& who = operation->identity();
+  if (!who) return who;
+  std::erase_if(identities_, [](const auto& weak) { return weak.expired(); });
+  for (const auto& weak : identities_) {
+    if (IdentityPtr kept = weak.lock(); *kept == **who) return kept;
+  }
+  if (identities_.size() >= kMaxIdentities) {
+    return errorf(ENOSPC, "stores of {} different writers wait already", kMaxIdentities);
+  }
+  identities_.push_back(*who);
+  return who;
 }
 
 // On the core's thread.
@@ -208,6 +234,7 @@ void StoreSchedule::apply(const LinePtr& line, Engine::Pause pause, const Moment
   Tree::Node* node = tree_.follow(first.path);
   if (node && is_replayed(*node)) {
     auto operation = std::make_shared<Operation>(line->caller, Operation::Origin::kSchedule);
+    if (line->who) operation->set_identity(line->who);
     return node->file->store(first.value, operation, std::move(done));
   }
   Result<std::vector<KnobChange>> changes = knob_changes(tree_, line->assignments);

@@ -43,13 +43,15 @@ class StoreSchedule {
     Engine::TaskId id;
     std::vector<Assignment> assignments;
     Caller caller;
-    bool knobs = false;  // alone
+    bool knobs = false;         // alone
+    IdentityPtr who = nullptr;  // of what names files; none once another worker took over
   };
   using LinePtr = std::shared_ptr<Line>;
 
   void store(std::string_view text, const OperationPtr& operation, Answer<void> answer);
   Result<void> wait(const LinePtr& line);
-  Result<LinePtr> parse(std::string_view assignments, const Caller& caller);
+  Result<LinePtr> parse(std::string_view assignments, const OperationPtr& operation);
+  Result<IdentityPtr> keep_identity(const OperationPtr& operation);
   bool may_come(std::string_view path);
   void arrive(const LinePtr& line);
   void apply(const LinePtr& line, Engine::Pause pause, const Moment& moment);
@@ -60,7 +62,8 @@ class StoreSchedule {
   StoreLog& log_;
   std::function<void(std::string)> failed_;
   std::map<Engine::TaskId, LinePtr> pending_;
-  std::unique_ptr<ScheduleKeeper> keeper_;  // null: nobody will take over
+  std::vector<std::weak_ptr<const Identity>> identities_;  // different ones, of what is pending
+  std::unique_ptr<ScheduleKeeper> keeper_;                 // null: nobody will take over
 };
 
 }  // namespace rocefs

@@ -16,6 +16,7 @@ Result<std::string> TriggerFile::show() {
 }
 
 void TriggerFile::store(std::string_view text, const OperationPtr& operation, Answer<void> answer) {
+  if (names_files(text)) (void)operation->identity();
   if (row_.replayed && engine_.mode() == ClockMode::kVirtual) {
     return store_held(std::string(text), operation, std::move(answer));
   }

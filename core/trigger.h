@@ -18,6 +18,8 @@ struct TriggerRow {
   std::string_view syntax;  // what may be stored
   std::string_view doc;
   bool replayed = true;  // changes the run: clock/log keeps it, clock/at takes it
+  // Whether what is stored names files, which are opened as the writer; null: it never does.
+  bool (*names_files)(std::string_view text) = nullptr;
 };
 
 // A file whose store may change the run and is no setting of a knob.
@@ -26,6 +28,8 @@ class ReplayedFile {
   virtual ~ReplayedFile() = default;
   // Does so: it tells its operation where in the run it was applied, clock/at takes it alone.
   virtual bool replayed() const = 0;
+  // Whether the text names files: who keeps it for later takes the writer's identity with it.
+  virtual bool names_files(std::string_view) const { return false; }
 };
 
 // Stores to `store`, reads from `show` if there is one. Under the virtual clock the engine is held
@@ -47,6 +51,9 @@ class TriggerFile final : public Attribute,
   Result<std::string> show() override;
   void store(std::string_view text, const OperationPtr& operation, Answer<void> answer) override;
   bool replayed() const override { return row_.replayed; }
+  bool names_files(std::string_view text) const override {
+    return row_.names_files && row_.names_files(text);
+  }
 
  private:
   void store_held(std::string text, const OperationPtr& operation, Answer<void> answer);

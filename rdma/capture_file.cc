@@ -1,21 +1,23 @@
 #include "rdma/capture_file.h"
 
-#include <fcntl.h>
-
 #include <cerrno>
 #include <cstring>
 
-#include "core/caller_file.h"
 #include "core/trigger.h"
 
 namespace rocefs {
 
 namespace {
 
+bool names_file(std::string_view text) {
+  return without_newline(text) != "off";
+}
+
 constexpr TriggerRow kPcap{"pcap", "PATH or off",
                            "starts a capture of what NIC ports transmit, or ends it, as pcapng "
                            "where PATH ends so, else as pcap; shows the path and how many "
-                           "packets it holds"};
+                           "packets it holds",
+                           true, names_file};
 
 }  // namespace
 
@@ -40,55 +42,69 @@ void CaptureFile::store(std::string_view text, const OperationPtr& operation, An
   if (text == "off") return stop(std::move(answer));
   if (text.empty()) return answer(Error{EINVAL, "a path, or off, is wanted"});
   if (!path_.empty()) return answer(errorf(EBUSY, "capturing to {} already", path_));
-  start(std::string(text), operation->caller(), std::move(answer));
+  start(std::string(text), operation, std::move(answer));
 }
 
-void CaptureFile::start(std::string path, const Caller& caller, Answer<void> answer) {
-  changing_ = true;
+void CaptureFile::start(const std::string& path, const OperationPtr& operation,
+                        Answer<void> answer) {
+  const Result<IdentityPtr>& who = operation->identity();
+  if (!who) return answer(who.error());
+  changing_ = opening_ = true;
   auto self = shared_from_this();
-  worker_.post([self, path, caller, mount = own_mount_, answer = std::move(answer)]() mutable {
-    Result<Fd> file = open_as(caller, path, O_WRONLY | O_CREAT | O_TRUNC, mount);
-    self->engine_.tell_control(
-        [self, path, file = std::move(file), answer = std::move(answer)]() mutable {
-          if (file) return self->begin(path, std::move(*file), std::move(answer));
-          self->changing_ = false;
-          answer(file.error());
-        });
+  operation->on_interrupt([self] {
+    if (self->opening_ && self->file_) self->file_->give_up(Error{EINTR, "interrupted"});
   });
+  file_ = files_.open(*who, path, FileUse::kReplace,
+                      [self, answer = std::move(answer)](Result<void> opened) mutable {
+                        self->opening_ = false;
+                        if (opened) return self->begin(std::move(answer));
+                        self->changing_ = false;
+                        self->file_.reset();
+                        answer(std::move(opened));
+                      });
 }
 
-void CaptureFile::begin(const std::string& path, Fd file, Answer<void> answer) {
+void CaptureFile::begin(Answer<void> answer) {
   auto self = shared_from_this();
-  auto broken = [self, path](int code) {
-    self->engine_.tell_control([self, path, code] { self->broken(path, code); });
-  };
+  const std::string& path = file_->path();
   CaptureFormat format = path.ends_with(".pcapng") ? CaptureFormat::kPcapng : CaptureFormat::kPcap;
-  capture_ = std::make_shared<PcapCapture>(engine_, fabric_, std::move(file), format, broken);
+  broken_ = false;
+  auto hand_over = [this](const PcapCapture::Piece& piece) {
+    engine_.tell_control([this, piece] { write(piece); });
+  };
+  PcapCapture::Slots slots{file_->memory(), file_->slot(0), CallerFile::kSlot, CallerFile::kSlots};
+  capture_ = std::make_shared<PcapCapture>(engine_, fabric_, std::move(slots), format, hand_over);
   engine_.call<void>(
       [capture = capture_]() -> Result<void> {
         capture->start();
         return {};
       },
-      [self, path, answer = std::move(answer)](Result<void> result) mutable {
+      [self, answer = std::move(answer)](Result<void> result) mutable {
         self->changing_ = false;
         if (result) {
-          self->path_ = path;
+          self->path_ = self->file_->path();
         } else {
           self->capture_.reset();
+          self->file_.reset();
         }
         answer(std::move(result));
-        bool ended = std::exchange(self->broken_, false);
-        if (ended && self->capture_) self->stop([](Result<void>) {});
+        if (self->broken_ && !self->path_.empty()) self->stop([](Result<void>) {});
       });
 }
 
-void CaptureFile::broken(const std::string& path, int code) {
-  failed_(fmt::format("capture to {} ended: {}", path, std::strerror(code)));
-  if (changing_) {
-    broken_ = true;  // the change under way comes first
-  } else if (path_ == path) {
-    stop([](Result<void>) {});
-  }
+void CaptureFile::write(const PcapCapture::Piece& piece) {
+  auto written = [this, capture = capture_, slot = piece.slot](Result<uint64_t> put) {
+    if (put && *put == 0) put = errorf(EIO, "{}", std::strerror(EIO));
+    if (!put) broken(put.error());
+    engine_.insist([capture, slot, size = put ? *put : 0] { capture->written(slot, size); });
+  };
+  file_->write(piece.slot, piece.offset, piece.skip, piece.size, std::move(written));
+}
+
+void CaptureFile::broken(const Error& why) {
+  if (std::exchange(broken_, true)) return;
+  failed_(fmt::format("capture ended: {}", why.reason));
+  if (!changing_) stop([](Result<void>) {});  // else the change under way comes first
 }
 
 void CaptureFile::stop(Answer<void> answer) {
@@ -97,17 +113,29 @@ void CaptureFile::stop(Answer<void> answer) {
   auto self = shared_from_this();
   auto kept = std::make_shared<Answer<void>>(std::move(answer));
   auto closed = [self, kept] {
-    self->engine_.tell_control([self, kept] {
-      self->changing_ = self->broken_ = false;
-      self->path_.clear();
-      self->capture_.reset();
-      (*kept)({});
-    });
+    self->engine_.tell_control([self, kept] { self->close(std::move(*kept)); });
   };
   Task end = [capture = capture_, closed] { capture->stop(closed); };
   if (engine_.post(end)) return;
   changing_ = false;
   (*kept)(Error{EAGAIN, "too many commands are waiting for the engine"});
+}
+
+// Every packet has been handed over; the file may say only now what became of them.
+void CaptureFile::close(Answer<void> answer) {
+  auto ended = [self = shared_from_this(), file = file_,
+                answer = std::move(answer)](Result<uint64_t> closed) mutable {
+    if (!closed && !self->broken_) {
+      self->failed_(fmt::format("capture ended: {}", closed.error().reason));
+    }
+    self->changing_ = false;
+    self->path_.clear();
+    self->capture_.reset();
+    answer({});
+  };
+  CallerFilePtr file = std::exchange(file_, nullptr);
+  if (!file) return ended(uint64_t{0});
+  file->close(std::move(ended));
 }
 
 }  // namespace rocefs

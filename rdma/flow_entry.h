@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/fd.h"
+#include "core/caller_file.h"
 #include "core/file.h"
 #include "rdma/exchange.h"
 #include "rdma/flow.h"
@@ -24,14 +24,13 @@ struct FlowNeed {
 struct FlowEntry {
   FlowSpec spec;
   Owner owner;
-  Caller caller;
   // Or done, stopped, failed: REASON; of a flow with another mount first waiting or connecting.
   std::string state = "running";
   std::weak_ptr<Attribute> state_file;  // while it has a directory
   bool live = true;  // the core has a flow, or will have, or its output is being written
   bool writing = false;
   std::shared_ptr<FlowStats> stats = std::make_shared<FlowStats>();
-  Fd output;
+  CallerFilePtr output;           // let go of on the control thread, before the entry
   bool shown = false;             // it has a directory
   std::shared_ptr<FlowRun> flow;  // touched on the core's thread alone
   bool settling = false;          // likewise: it counts among Outstanding::settling

@@ -1,20 +1,18 @@
-// The real files of flows, read and written as wholes. Any thread that may block.
+// The real files of flows, read and written as wholes. Control thread.
 #pragma once
 
-#include <atomic>
 #include <memory>
-#include <span>
-#include <string>
 
-#include "core/result.h"
+#include "core/caller_file.h"
 #include "rdma/memory.h"
 
 namespace rocefs {
 
-// `path` is for the reason. EFBIG beyond kMaxFlowMemory, EINTR once it is cancelled.
-Result<std::shared_ptr<LocalMemory>> read_input(int fd, const std::string& path,
-                                                const std::atomic<bool>& cancelled);
+// Of a file that is open. EFBIG beyond kMaxFlowMemory; what was given up says so.
+void read_input(const CallerFilePtr& file, Answer<std::shared_ptr<LocalMemory>> answer);
 
-Result<void> write_all(int fd, std::span<const uint8_t> bytes, const std::string& path);
+// Puts `bytes` in the place of what the file held, and closes it.
+void write_output(const CallerFilePtr& file, std::shared_ptr<LocalMemory> bytes,
+                  Answer<void> answer);
 
 }  // namespace rocefs

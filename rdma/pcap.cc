@@ -63,21 +63,15 @@ std::array<uint8_t, kEthernetHeader> ethernet_header(const Port& from, const Pac
 
 }  // namespace
 
-PcapCapture::PcapCapture(Engine& engine, Fabric& fabric, Fd file, CaptureFormat format,
-                         std::function<void(int)> failed)
+PcapCapture::PcapCapture(Engine& engine, Fabric& fabric, Slots slots, CaptureFormat format,
+                         std::function<void(const Piece&)> write)
     : engine_(engine),
       fabric_(fabric),
-      file_(std::move(file)),
+      slots_(std::move(slots)),
       format_(format),
-      failed_(std::move(failed)) {
-  for (Chunk& chunk : chunks_) {
-    chunk.bytes.reserve(kChunk);
-    free_.push_back(&chunk);
-  }
-}
-
-PcapCapture::~PcapCapture() {
-  assert(writing_ == 0);
+      write_(std::move(write)) {
+  for (size_t i = 0; i < slots_.count; ++i) chunks_.push_back({slots_.first + i * slots_.size});
+  for (Chunk& chunk : chunks_) free_.push_back(&chunk);
 }
 
 void PcapCapture::start() {
@@ -94,8 +88,8 @@ void PcapCapture::start() {
 }
 
 void PcapCapture::append(const void* data, size_t size) {
-  auto* bytes = static_cast<const uint8_t*>(data);
-  current_->bytes.insert(current_->bytes.end(), bytes, bytes + size);
+  std::memcpy(current_->bytes + current_->size, data, size);
+  current_->size += size;
 }
 
 void PcapCapture::begin_section() {
@@ -136,7 +130,7 @@ void PcapCapture::append_frame(const Port& from, const Packet& packet) {
 }
 
 void PcapCapture::captured(const Port& from, const Packet& packet, TimeNs now) {
-  assert(current_ && current_->bytes.size() + kLargestRecord <= kChunk);
+  assert(room());
   auto length = static_cast<uint32_t>(kEthernetHeader + packet.wire_length());
   if (format_ == CaptureFormat::kPcapng) {
     PacketHeader header;
@@ -156,14 +150,14 @@ void PcapCapture::captured(const Port& from, const Packet& packet, TimeNs now) {
     append_frame(from, packet);
   }
   packets_.add();
-  if (current_->bytes.size() + kLargestRecord > kChunk) flush();
+  if (!room()) flush();
 }
 
-// Hands the current chunk to the disk and takes a free one; without one, time stands.
+// Hands the current chunk over and takes a free one; without one, time stands.
 void PcapCapture::flush() {
   Chunk* full = std::exchange(current_, nullptr);
   full->offset = offset_;
-  offset_ += full->bytes.size();
+  offset_ += full->size;
   ++writing_;
   submit(full);
   if (free_.empty()) return set_holding(true);
@@ -171,22 +165,21 @@ void PcapCapture::flush() {
   free_.pop_back();
 }
 
-void PcapCapture::submit(Chunk* chunk) {
-  engine_.ring().write(file_.get(), chunk->bytes.data() + chunk->written,
-                       chunk->bytes.size() - chunk->written, chunk->offset + chunk->written,
-                       [this, chunk](int result) { written(chunk, result); });
+void PcapCapture::submit(const Chunk* chunk) {
+  auto slot = static_cast<size_t>(chunk - chunks_.data());
+  write_({slot, chunk->offset, chunk->written, chunk->size - chunk->written});
 }
 
-void PcapCapture::written(Chunk* chunk, int result) {
-  if (result > 0) {
-    chunk->written += static_cast<size_t>(result);
-    if (chunk->written < chunk->bytes.size()) return submit(chunk);
+void PcapCapture::written(size_t slot, uint64_t size) {
+  Chunk* chunk = &chunks_[slot];
+  if (size > 0) {
+    chunk->written += size;
+    if (chunk->written < chunk->size) return submit(chunk);
   } else if (active_) {
     active_ = false;
     fabric_.set_capture(nullptr);
-    failed_(result == 0 ? EIO : -result);
   }
-  chunk->bytes.clear();
+  chunk->size = 0;
   chunk->written = 0;
   --writing_;
   free_.push_back(chunk);
@@ -212,14 +205,13 @@ void PcapCapture::stop(std::function<void()> closed) {
   if (active_) fabric_.set_capture(nullptr);
   active_ = false;
   closed_ = std::move(closed);
-  if (current_ && !current_->bytes.empty()) flush();
+  if (current_ && current_->size > 0) flush();
   set_holding(false);
   close_if_done();
 }
 
 void PcapCapture::close_if_done() {
   if (!closed_ || writing_ > 0) return;
-  file_.reset();
   std::exchange(closed_, nullptr)();
 }
 

@@ -1,9 +1,8 @@
 // PcapCapture: writes what NIC ports transmit to a pcap or pcapng file (nanosecond time stamps,
-// Ethernet; pcapng with an interface for each port), through the core's io_uring. Nothing is
-// dropped: while the disk is behind, engine time stands.
+// Ethernet; pcapng with an interface for each port), through whoever has the file. Nothing is
+// dropped: while that one is behind, engine time stands.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -14,7 +13,7 @@
 
 #include "core/counter.h"
 #include "core/engine.h"
-#include "core/fd.h"
+#include "core/shared_memory.h"
 #include "rdma/fabric.h"
 
 namespace rocefs {
@@ -24,13 +23,27 @@ enum class CaptureFormat : uint8_t { kPcap, kPcapng };
 // On the core's thread, but for packets().
 class PcapCapture final : public CaptureSink {
  public:
-  // `failed` runs once if a write fails; the capture takes no more packets then.
-  PcapCapture(Engine& engine, Fabric& fabric, Fd file, CaptureFormat format,
-              std::function<void(int code)> failed);
-  ~PcapCapture() override;
+  // Memory of `count` pieces of the file, `size` octets each, that it shares with who writes them.
+  struct Slots {
+    std::shared_ptr<const SharedMemory> memory;
+    uint8_t* first;
+    size_t size, count;
+  };
+  // `size` octets of a slot, from `skip` on, that go to the file at `offset` + `skip`.
+  struct Piece {
+    size_t slot;
+    uint64_t offset;
+    size_t skip, size;
+  };
+  // `write` is told of each piece, and answers by written().
+  PcapCapture(Engine& engine, Fabric& fabric, Slots slots, CaptureFormat format,
+              std::function<void(const Piece&)> write);
 
   void start();
-  // Takes no more packets; `closed` runs when every byte is written and the file is closed.
+  // `size` octets of what was asked for are in the file: 0 when no more will be, and the capture
+  // takes no more packets then.
+  void written(size_t slot, uint64_t size);
+  // Takes no more packets; `closed` runs when every byte is written.
   void stop(std::function<void()> closed);
   void captured(const Port& from, const Packet& packet, TimeNs now) override;
 
@@ -38,12 +51,11 @@ class PcapCapture final : public CaptureSink {
   uint64_t packets() const { return packets_.get(); }
 
  private:
-  static constexpr size_t kChunk = 1 << 20;
-  static constexpr size_t kChunks = 8;
   static constexpr size_t kLargestRecord = 8192;
 
   struct Chunk {
-    std::vector<uint8_t> bytes;
+    uint8_t* bytes;
+    size_t size = 0;
     size_t written = 0;
     uint64_t offset = 0;
   };
@@ -53,19 +65,19 @@ class PcapCapture final : public CaptureSink {
   void append_interface(const std::string& name);
   void append_frame(const Port& from, const Packet& packet);
   void flush();
-  void submit(Chunk* chunk);
-  void written(Chunk* chunk, int result);
+  void submit(const Chunk* chunk);
+  bool room() const { return current_ && current_->size + kLargestRecord <= slots_.size; }
   void set_holding(bool holding);
   void close_if_done();
 
   Engine& engine_;
   Fabric& fabric_;
-  Fd file_;
+  const Slots slots_;
   const CaptureFormat format_;
   std::unordered_map<const Port*, uint32_t> interfaces_;  // pcapng's numbers of them
-  std::function<void(int)> failed_;
+  std::function<void(const Piece&)> write_;
   std::function<void()> closed_;
-  std::array<Chunk, kChunks> chunks_;
+  std::vector<Chunk> chunks_;
   std::vector<Chunk*> free_;
   Chunk* current_ = nullptr;
   size_t writing_ = 0;

@@ -1,10 +1,7 @@
 #include "rdma/traffic.h"
 
-#include <fcntl.h>
-
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 
 #include "core/caller_file.h"
 #include "core/trigger.h"
@@ -12,6 +9,17 @@
 
 namespace rocefs {
 namespace {
+
+bool start_names_files(std::string_view line) {
+  return line.find("file=") != line.npos || line.find("out=") != line.npos;
+}
+
+// The name of whoever asked: as it was then, if that is known.
+Owner owner_of(Operation& operation, bool files) {
+  const pid_t pid = operation.caller().pid;
+  if (files && operation.identity()) return {pid, (*operation.identity())->comm};
+  return {pid, comm_of(pid)};
+}
 
 constexpr TriggerRow kStart{
     "start",
@@ -21,7 +29,8 @@ constexpr TriggerRow kStart{
     "another mount's device, behind an uplink: a real file crosses when that mount waits for the "
     "flow by `NAME accept PORT`, with out= for what write and send bring, file= for what read "
     "takes; "
-    "here read has out= alone, the others file="};
+    "here read has out= alone, the others file=",
+    true, start_names_files};
 constexpr TriggerRow kStop{"stop", "1", "stops the flow, or removes one that has ended"};
 
 }  // namespace
@@ -98,6 +107,7 @@ Traffic::~Traffic() {
     if (!entry) continue;
     entry->flow.reset();
     entry->line.reset();
+    entry->output.reset();
     entry->settled = nullptr;
   }
 }
@@ -129,57 +139,69 @@ void Traffic::start(std::string_view line, const OperationPtr& operation, Answer
   }
   auto entry = std::make_shared<FlowEntry>();
   entry->spec = *spec;
-  entry->caller = operation->caller();
-  entry->owner = {operation->caller().pid, comm_of(operation->caller().pid)};
+  bool files = !entry->spec.input.empty() || !entry->spec.output.empty();
+  entry->owner = owner_of(*operation, files);
   add(entry);
   Answer<void> launched = [this, entry, answer = std::move(answer)](Result<void> result) mutable {
-    if (!result) entries_.erase(entry->spec.name);
+    if (!result) {
+      entry->output.reset();
+      entries_.erase(entry->spec.name);
+    }
     answer(std::move(result));
   };
-  bool files = !entry->spec.input.empty() || !entry->spec.output.empty();
   if (!files) return launch(entry, nullptr, std::move(launched));
   load_files(entry, operation, std::move(launched));
 }
 
-namespace {
+struct Traffic::Loading {
+  FlowEntryPtr entry;
+  IdentityPtr who;
+  Answer<void> answer;
+  bool interrupted = false;
+  CallerFilePtr file = nullptr;  // that something is asked of
+  std::shared_ptr<LocalMemory> input = nullptr;
 
-struct Loaded {
-  std::shared_ptr<LocalMemory> memory;
-  Fd output;
+  void interrupt() {
+    interrupted = true;
+    if (CallerFilePtr asked = file) asked->give_up(Error{EINTR, "interrupted"});
+  }
 };
-
-}  // namespace
 
 void Traffic::load_files(const FlowEntryPtr& entry, const OperationPtr& operation,
                          Answer<void> answer) {
-  auto cancelled = std::make_shared<std::atomic<bool>>(false);
-  operation->on_interrupt([cancelled] { cancelled->store(true); });
-  auto load = [entry, cancelled, mount = own_mount_]() -> Result<std::shared_ptr<Loaded>> {
-    const FlowSpec& spec = entry->spec;
-    auto loaded = std::make_shared<Loaded>();
-    if (!spec.input.empty()) {
-      Result<Fd> input = open_as(entry->caller, spec.input, O_RDONLY, mount);
-      if (!input) return input.error();
-      auto memory = read_input(input->get(), spec.input, *cancelled);
-      if (!memory) return memory.error();
-      loaded->memory = *memory;
-    }
-    if (spec.output.empty()) return loaded;
-    Result<Fd> output = open_as(entry->caller, spec.output, O_WRONLY | O_CREAT, mount);
-    if (!output) return output.error();
-    loaded->output = std::move(*output);
-    return loaded;
-  };
-  auto kept = std::make_shared<Answer<void>>(std::move(answer));
-  house_.worker.post([this, entry, cancelled, kept, load] {
-    auto loaded = std::make_shared<Result<std::shared_ptr<Loaded>>>(load());
-    house_.engine.tell_control([this, entry, cancelled, kept, loaded] {
-      if (!*loaded) return (*kept)(loaded->error());
-      if (cancelled->load()) return (*kept)(Error{EINTR, "interrupted"});
-      entry->output = std::move((**loaded)->output);
-      launch(entry, (**loaded)->memory, std::move(*kept));
-    });
+  const Result<IdentityPtr>& who = operation->identity();
+  if (!who) return answer(who.error());
+  auto loading = std::make_shared<Loading>(Loading{entry, *who, std::move(answer)});
+  operation->on_interrupt([weak = std::weak_ptr<Loading>(loading)] {
+    if (auto kept = weak.lock()) kept->interrupt();
   });
+  if (entry->spec.input.empty()) return open_output(loading);
+  loading->file = house_.files.open(*who, entry->spec.input, FileUse::kRead,
+                                    [this, loading](Result<void> opened) {
+                                      if (!opened) return loading->answer(opened.error());
+                                      load_input(loading);
+                                    });
+}
+
+void Traffic::load_input(const std::shared_ptr<Loading>& loading) {
+  read_input(loading->file, [this, loading](Result<std::shared_ptr<LocalMemory>> read) {
+    loading->file.reset();
+    if (!read) return loading->answer(read.error());
+    loading->input = std::move(*read);
+    open_output(loading);
+  });
+}
+
+void Traffic::open_output(const std::shared_ptr<Loading>& loading) {
+  auto go_on = [this, loading](Result<void> opened) {
+    if (!opened) return loading->answer(opened.error());
+    if (loading->interrupted) return loading->answer(Error{EINTR, "interrupted"});
+    loading->entry->output = std::move(loading->file);
+    launch(loading->entry, std::move(loading->input), std::move(loading->answer));
+  };
+  if (loading->entry->spec.output.empty()) return go_on({});
+  loading->file = house_.files.open(loading->who, loading->entry->spec.output, FileUse::kWrite,
+                                    std::move(go_on));
 }
 
 void Traffic::launch(const FlowEntryPtr& entry, std::shared_ptr<LocalMemory> input,
@@ -257,22 +279,15 @@ void Traffic::add_directory(const FlowEntryPtr& entry) {
 
 void Traffic::ended(const FlowEntryPtr& entry, std::shared_ptr<LocalMemory> received,
                     Result<void> result) {
-  if (result && !entry->spec.output.empty()) return write_output(entry, std::move(received));
+  if (result && entry->output) return save(entry, std::move(received));
   settle(entry, std::move(result));
 }
 
-void Traffic::write_output(const FlowEntryPtr& entry, std::shared_ptr<LocalMemory> received) {
+void Traffic::save(const FlowEntryPtr& entry, std::shared_ptr<LocalMemory> received) {
   entry->writing = true;
-  house_.worker.post([this, entry, received] {
-    Result<void> result = write_all(entry->output.get(), received->bytes(), entry->spec.output);
-    // close() tells of what write() could not know yet.
-    if (::close(entry->output.release()) != 0 && result) {
-      result = errorf(errno, "{}: {}", entry->spec.output, std::strerror(errno));
-    }
-    house_.engine.tell_control([this, entry, result = std::move(result)]() mutable {
-      entry->writing = false;
-      settle(entry, std::move(result));
-    });
+  write_output(entry->output, std::move(received), [this, entry](Result<void> result) {
+    entry->writing = false;
+    settle(entry, std::move(result));
   });
 }
 
@@ -358,6 +373,7 @@ void Traffic::forget(const FlowEntryPtr& entry) {
   auto it = entries_.find(entry->spec.name);
   if (it == entries_.end() || it->second != entry) return;
   entries_.erase(it);
+  if (!entry->writing) entry->output.reset();
   house_.engine.insist([entry] { end_on_core(*entry); });
   if (entry->shown) house_.tree.remove(house_.directory + "/" + entry->spec.name);
 }

@@ -8,20 +8,16 @@
 // On the control thread; the flows themselves live on the core's.
 #pragma once
 
-#include <sys/types.h>
-
-#include <atomic>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "core/caller_file.h"
 #include "core/engine.h"
 #include "core/file.h"
 #include "core/poll_loop.h"
 #include "core/tree.h"
-#include "core/worker.h"
 #include "rdma/fabric.h"
 #include "rdma/flow.h"
 #include "rdma/flow_entry.h"
@@ -36,7 +32,7 @@ class Traffic final : private FlowBook {
     Engine& engine;
     Fabric& fabric;
     Tree& tree;
-    Worker& worker;
+    CallerFiles& files;
     PollLoop& loop;
     std::string directory;  // in the tree
     // What a person should know and nobody has asked for.
@@ -48,9 +44,6 @@ class Traffic final : private FlowBook {
   Traffic(const Traffic&) = delete;
   Traffic& operator=(const Traffic&) = delete;
 
-  // The device number of the mount itself, on which no input or output may lie.
-  void set_own_mount(dev_t device) { own_mount_ = device; }
-
   // Removes every flow that has been started by now, in three steps: the first and the last on the
   // control thread, stop_all() on the core's. An output that is being written is finished.
   void begin_reset();
@@ -59,7 +52,10 @@ class Traffic final : private FlowBook {
 
  private:
   void start(std::string_view line, const OperationPtr& operation, Answer<void> answer);
+  struct Loading;
   void load_files(const FlowEntryPtr& entry, const OperationPtr& operation, Answer<void> answer);
+  void load_input(const std::shared_ptr<Loading>& loading);
+  void open_output(const std::shared_ptr<Loading>& loading);
   void launch(const FlowEntryPtr& entry, std::shared_ptr<LocalMemory> input, Answer<void> answer);
   void launch_here(const FlowEntryPtr& entry, std::shared_ptr<LocalMemory> input,
                    Answer<void> answer);
@@ -68,7 +64,7 @@ class Traffic final : private FlowBook {
   void add_directory(const FlowEntryPtr& entry) override;
   void ended(const FlowEntryPtr& entry, std::shared_ptr<LocalMemory> received,
              Result<void> result) override;
-  void write_output(const FlowEntryPtr& entry, std::shared_ptr<LocalMemory> received);
+  void save(const FlowEntryPtr& entry, std::shared_ptr<LocalMemory> received);
   void settle(const FlowEntryPtr& entry, Result<void> result);
   void release(const FlowEntryPtr& entry);
   static void end_on_core(FlowEntry& entry);
@@ -77,7 +73,6 @@ class Traffic final : private FlowBook {
   void forget(const FlowEntryPtr& entry) override;
 
   House house_;
-  std::optional<dev_t> own_mount_;
   std::map<std::string, FlowEntryPtr, std::less<>> entries_;
   std::vector<std::weak_ptr<FlowEntry>> known_;  // those that have been forgotten too
   std::vector<FlowEntryPtr> leaving_;            // while a reset is under way

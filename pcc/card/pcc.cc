@@ -22,7 +22,7 @@ struct Pcc::Card {
   Card(const Parts& parts, Device& of, size_t index)
       : device(of),
         mgmt(parts.tree, index, parts.engine, parts.mgmt),
-        plugins(parts.plugins, of.name(), parts.engine, parts.worker),
+        plugins(parts.plugins, of.name(), parts.engine, parts.files),
         mode(std::make_shared<KnobSet>(kPccModeKnobs, parts.engine, nullptr)) {}
 
   PccMode mode_set() const { return static_cast<PccMode>(std::get<uint64_t>(mode->value(0))); }

@@ -27,7 +27,7 @@ class Pcc final : public DeviceExtension, public PccClaims {
     Tree& tree;
     Engine& engine;
     Fabric& fabric;
-    Worker& worker;
+    CallerFiles& files;
     MakePccBackend make_backend;
     OwnDirectories plugins;
     bool mgmt = true;  // whether the management links have addresses at first

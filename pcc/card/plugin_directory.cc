@@ -60,22 +60,15 @@ std::string own_path(const OwnDirectories& own, const std::string& name) {
   return own.path.empty() ? "" : fmt::format("{}/{}/{}", own.root, own.path, name);
 }
 
-Result<void> is_directory(const std::string& path) {
-  struct stat status;
-  if (::stat(path.c_str(), &status) != 0) return failure(path);
-  if (!S_ISDIR(status.st_mode)) return errorf(ENOTDIR, "{}: {}", path, std::strerror(ENOTDIR));
-  return {};
-}
-
 }  // namespace
 
-// A store looks whether the directory is there, on the helper thread. What is stored before the
-// daemon serves, or together with other knobs, shows when plugins are loaded.
+// A store looks whether the directory is there, as the daemon, in a process that may hang. What is
+// stored before the daemon serves, or together with other knobs, shows when plugins are loaded.
 class PluginDirectory::PathFile final : public KnobFile,
                                         public std::enable_shared_from_this<PathFile> {
  public:
-  PathFile(const PluginDirectory& owner, Engine& engine, Worker& worker)
-      : KnobFile(owner.set_, 0), owner_(owner), engine_(engine), worker_(worker) {}
+  PathFile(const PluginDirectory& owner, CallerFiles& files)
+      : KnobFile(owner.set_, 0), owner_(owner), files_(files) {}
 
   Result<std::string> show() override {
     if (owner_.is_own()) {
@@ -89,26 +82,29 @@ class PluginDirectory::PathFile final : public KnobFile,
     if (!value || operation->caller().pid == 0) {
       return KnobFile::store(text, operation, std::move(answer));
     }
-    worker_.post([self = shared_from_this(), path = std::get<std::string>(*value), operation,
-                  answer = std::move(answer)]() mutable {
-      Result<void> there = path.empty() ? Result<void>() : is_directory(path);
-      self->engine_.tell_control(
-          [self, path, operation, there, answer = std::move(answer)]() mutable {
-            if (!there) return answer(there);
-            self->KnobFile::store(path, operation, std::move(answer));
-          });
+    std::string path = std::get<std::string>(*value);
+    if (!path.starts_with('/')) return KnobFile::store(path, operation, std::move(answer));
+    auto looking = std::make_shared<CallerFilePtr>();
+    operation->on_interrupt([looking] {
+      if (CallerFilePtr file = *looking) file->give_up(Error{EINTR, "interrupted"});
     });
+    *looking = files_.open(own_identity(), path, FileUse::kDirectory,
+                           [self = shared_from_this(), path, operation, looking,
+                            answer = std::move(answer)](Result<void> there) mutable {
+                             looking->reset();
+                             if (!there) return answer(there);
+                             self->KnobFile::store(path, operation, std::move(answer));
+                           });
   }
 
  private:
   const PluginDirectory& owner_;
-  Engine& engine_;
-  Worker& worker_;
+  CallerFiles& files_;
 };
 
 PluginDirectory::PluginDirectory(OwnDirectories own, std::string name, Engine& engine,
-                                 Worker& worker)
-    : own_(std::move(own)), name_(std::move(name)), engine_(engine), worker_(worker) {
+                                 CallerFiles& files)
+    : own_(std::move(own)), name_(std::move(name)), files_(files) {
   std::vector<KnobValue> start{own_path(own_, name_)};
   set_ = std::make_shared<KnobSet>(kPluginKnobs, engine, this, std::move(start));
 }
@@ -120,7 +116,7 @@ PluginDirectory::~PluginDirectory() {
 }
 
 void PluginDirectory::add_file(Tree& tree, const std::string& directory) {
-  set_->add_file(tree, directory, std::make_shared<PathFile>(*this, engine_, worker_));
+  set_->add_file(tree, directory, std::make_shared<PathFile>(*this, files_));
 }
 
 const std::string& PluginDirectory::path() const {

@@ -7,8 +7,8 @@
 #include <memory>
 #include <string>
 
+#include "core/caller_file.h"
 #include "core/knob.h"
-#include "core/worker.h"
 
 namespace rocefs {
 
@@ -34,7 +34,7 @@ inline constexpr KnobRow kPluginKnobs[] = {
 class PluginDirectory final : public KnobOwner {
  public:
   // `name` is the device's.
-  PluginDirectory(OwnDirectories own, std::string name, Engine& engine, Worker& worker);
+  PluginDirectory(OwnDirectories own, std::string name, Engine& engine, CallerFiles& files);
   // What is empty of its own directory is left to nobody.
   ~PluginDirectory() override;
 
@@ -54,8 +54,7 @@ class PluginDirectory final : public KnobOwner {
 
   const OwnDirectories own_;
   const std::string name_;
-  Engine& engine_;
-  Worker& worker_;
+  CallerFiles& files_;
   std::shared_ptr<KnobSet> set_;
 };
 

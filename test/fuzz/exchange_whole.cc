@@ -61,7 +61,6 @@ void reset_connection(Fd& fd) {
 // Files and listeners that all inputs use.
 struct Surroundings {
   std::string directory = "/tmp/rocefs-fuzz-XXXXXX";
-  Worker worker;
   std::array<Fd, kPeers> listeners;
 
   Surroundings() {
@@ -102,7 +101,7 @@ class World {
     fuzz::require(bool(fabric_.uplink("uplink")->open(*engine_, loop_, warn)));
     engine_->ring().enable();
     traffic_ = std::make_unique<Traffic>(
-        Traffic::House{*engine_, fabric_, tree_, surroundings().worker, loop_, "traffic", warn});
+        Traffic::House{*engine_, fabric_, tree_, files_, loop_, "traffic", warn});
     entries_ = tree_.resolve("traffic")->children.size();
   }
 
@@ -319,10 +318,12 @@ class World {
                                   engine_->scheduler().now());
   }
 
-  // Until what was said has been heard and answered, and every file has been looked at.
+  // Until what was said has been heard and answered, and what was asked of files before as well.
   void settle() {
     for (int i = 0; i < 4; ++i) {
-      surroundings().worker.post([this] { loop_.post([this] { loop_.stop(); }); });
+      CallerFilePtr looked =
+          files_.open(own_identity(), surroundings().directory, FileUse::kDirectory,
+                      [this](Result<void>) { loop_.stop(); });
       loop_.run();
     }
     for (size_t i = 0; i < kPeers; ++i) {
@@ -345,6 +346,7 @@ class World {
   }
 
   PollLoop loop_;
+  CallerFiles files_{loop_, [](const std::string&) {}};
   std::unique_ptr<Engine> engine_ = std::move(*Engine::create({}, loop_));
   Fabric fabric_{lossy_topology(), 1, engine_->scheduler(), engine_->outstanding()};
   Tree tree_{0, 0};

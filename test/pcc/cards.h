@@ -20,7 +20,7 @@ struct Cards {
   std::unique_ptr<Engine> engine;
   std::unique_ptr<Fabric> fabric;
   Tree tree{::geteuid(), ::getegid()};
-  Worker worker;
+  CallerFiles files{loop, [](const std::string&) {}};
   std::map<std::string, FakeBackend::Journal> journals;
   std::vector<std::string> log;
   std::vector<uint64_t> revoked;
@@ -43,7 +43,7 @@ struct Cards {
     auto noted = [this](LogLevel, const std::string& line) { log.push_back(line); };
     auto driver_noted = [this](const std::string& line) { log.push_back(line); };
     auto revoke = [this](uint64_t program) { revoked.push_back(program); };
-    pcc = std::make_unique<Pcc>(Pcc::Parts{tree, *engine, *fabric, worker, make, std::move(plugins),
+    pcc = std::make_unique<Pcc>(Pcc::Parts{tree, *engine, *fabric, files, make, std::move(plugins),
                                            mgmt, revoke, noted, driver_noted});
     driver = std::make_unique<PciDriver>(tree, *fabric, *engine, make_link_knobs(*fabric, *engine),
                                          std::vector<DeviceExtension*>{pcc.get()});

@@ -129,21 +129,24 @@ TEST_CASE("exchange: a flood of connections only ends those of its own address")
 
 TEST_CASE("exchange: why an output cannot be written the far end learns, and not where it is") {
   NEEDS_IO_URING();
-  Mount near(35), far(36);
-  std::string out = "/tmp/rocefs-exchange-XXXXXX";
-  Fd made(::mkstemp(out.data()));
+  std::string out = "/tmp/rocefs-exchange-XXXXXX", in = out;
+  Fd made(::mkstemp(out.data())), source(::mkstemp(in.data()));
   REQUIRE(made);
+  REQUIRE(source);
+  REQUIRE(::ftruncate(source.get(), 12 << 20) == 0);
   auto ignored = ::signal(SIGXFSZ, SIG_IGN);
   rlimit before{};
   ::getrlimit(RLIMIT_FSIZE, &before);
-  rlimit small{1000, before.rlim_max};
+  rlimit small{10 << 20, before.rlim_max};  // more than a file's 8 MiB of shared memory
   ::setrlimit(RLIMIT_FSIZE, &small);
+  Mount near(35), far(36);  // the processes that open their files have the limit, too
   int accepted = far.start("f accept mb_0 out=" + out);
-  int started = near.start(fmt::format("f write mb_0 {} file=/bin/sh", far.address));
+  int started = near.start(fmt::format("f write mb_0 {} file={}", far.address, in));
   std::string there = far.outcome("f"), here = near.outcome("f");
   ::setrlimit(RLIMIT_FSIZE, &before);
   ::signal(SIGXFSZ, ignored);
   ::unlink(out.c_str());
+  ::unlink(in.c_str());
   REQUIRE(accepted == 0);
   REQUIRE(started == 0);
   CHECK(there == "failed: " + out + ": File too large");

@@ -16,7 +16,7 @@ class Mount {
  public:
   explicit Mount(unsigned number) : address(loopback_address(number)), host(address) {
     traffic = std::make_unique<Traffic>(
-        Traffic::House{*host.engine, *host.fabric, tree, worker, host.loop, "traffic",
+        Traffic::House{*host.engine, *host.fabric, tree, files, host.loop, "traffic",
                        [this](const std::string& line) { warnings.push_back(line); }});
     thread_ = std::thread([this] { host.loop.run(); });
   }
@@ -95,7 +95,7 @@ class Mount {
   const std::string address;
   Host host;
   Tree tree{0, 0};
-  Worker worker;
+  CallerFiles files{host.loop, [](const std::string&) {}};
   std::vector<std::string> warnings;  // control thread
   std::unique_ptr<Traffic> traffic;
   std::string why;

@@ -15,7 +15,7 @@ trap '[ -z "$server" ] || kill -KILL $server 2>/dev/null || true; umount -l "$si
 awk '$0 ~ / - fuse.rocefs / {print $5}' /proc/self/mountinfo | while read -r point; do umount -l "$point"; done
 said() { local status=0 text; text=$(timeout -s KILL 60 "$@" 2>&1) || status=$?; echo "$status $text"; }
 
-python3 "$lib/silent_fuse.py" "$silent" >"$dir/server" 2>&1 &
+python3 "$lib/silent_fuse.py" "$silent" fuse.rocefs >"$dir/server" 2>&1 &
 server=$!
 await grep -q mounted "$dir/server"
 answer="$silent: its rocefs does not answer; umount -f takes it away"

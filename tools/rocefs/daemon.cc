@@ -294,8 +294,7 @@ std::optional<Failure> Daemon::Impl::mount(const Options& options) {
     return Failure{1, fmt::format("{}: {}", mount_point_, mounted.error().reason)};
   }
   if (std::optional<dev_t> device = session_->device()) {
-    house_->capture().set_own_mount(*device);
-    house_->traffic().set_own_mount(*device);
+    house_->files().set_own_mount(*device);
   }
   if (!takes_over_) log(LogLevel::kInfo, summary());
   return std::nullopt;
@@ -396,6 +395,7 @@ void Daemon::Impl::begin_end() {
   if (std::exchange(ending_, true)) return;
   refuse_clients();
   events_.ending();
+  house_->files().hurry();
   house_->capture().stop([this](Result<void>) { house_->loop().stop(); });
 }
 

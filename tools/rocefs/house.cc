@@ -41,6 +41,11 @@ House::House(const Config& config, const Choice& choice)
 
 Result<std::unique_ptr<House>> House::create(const Config& config, const Choice& choice) {
   std::unique_ptr<House> house(new House(config, choice));
+  // Before there are threads, and much to inherit.
+  house->files_ =
+      std::make_unique<CallerFiles>(house->loop_, [self = house.get()](const std::string& line) {
+        if (self->engine_) self->log(LogLevel::kErr, line);  // else the next try says it
+      });
   Result<std::unique_ptr<Engine>> engine = Engine::create(choice.engine, house->loop_);
   if (!engine) return engine.error();
   house->engine_ = std::move(*engine);
@@ -49,7 +54,6 @@ Result<std::unique_ptr<House>> House::create(const Config& config, const Choice&
   if (Result<void> opened = house->open_registers(); !opened) return opened.error();
   if (Result<void> opened = house->open_uplinks(); !opened) return opened.error();
   house->tree_ = std::make_unique<Tree>(choice.uid, choice.gid);
-  house->worker_ = std::make_unique<Worker>();
   return house;
 }
 
@@ -83,7 +87,8 @@ House::~House() {
 }
 
 void House::stop_engine() {
-  worker_.reset();
+  if (files_) files_->finish();
+  files_.reset();
   if (engine_) engine_->stop();
 }
 
@@ -107,11 +112,11 @@ void House::add_files(std::function<void()> drop_clients) {
                                             "of every random choice of this mount"));
   dmesg_.add_files(*tree_, debug, *engine_);
   add_set_file(*tree_, debug, *engine_);
-  capture_ = std::make_shared<CaptureFile>(*engine_, *fabric_, *worker_,
+  capture_ = std::make_shared<CaptureFile>(*engine_, *fabric_, *files_,
                                            [this](std::string why) { log(LogLevel::kErr, why); });
   capture_->add_file(*tree_, debug);
   traffic_ = std::make_unique<Traffic>(
-      Traffic::House{*engine_, *fabric_, *tree_, *worker_, loop_, debug + "/traffic",
+      Traffic::House{*engine_, *fabric_, *tree_, *files_, loop_, debug + "/traffic",
                      [this](const std::string& line) { log(LogLevel::kWarning, line); }});
   inject_ = std::make_unique<Inject>(*tree_, debug + "/inject", *engine_, *fabric_, knobs);
   add_reset_file(*tree_, debug, *engine_, reset_parts(std::move(drop_clients)));
@@ -126,7 +131,7 @@ void House::add_pcc() {
   auto make_backend = [this](Device& device, PccBackend::Listener& listener) {
     return make_pcc_backend(device, listener);
   };
-  pcc_ = std::make_unique<Pcc>(Pcc::Parts{*tree_, *engine_, *fabric_, *worker_, make_backend,
+  pcc_ = std::make_unique<Pcc>(Pcc::Parts{*tree_, *engine_, *fabric_, *files_, make_backend,
                                           choice_.plugins, config_.mgmt, choice_.revoke_program,
                                           own_log, driver_log});
 }
@@ -215,7 +220,9 @@ Result<void> House::store_now(const KnobSetting& setting) {
   if (!file) return Error{ENOENT, "no knob has this path"};
   std::optional<Result<void>> result;
   bool waits = false;
-  file->store(setting.value, std::make_shared<Operation>(Caller{}), [&](Result<void> stored) {
+  auto operation = std::make_shared<Operation>(Caller{});
+  operation->set_identity(own_identity());
+  file->store(setting.value, operation, [&](Result<void> stored) {
     result = std::move(stored);
     if (waits) loop_.stop();
   });

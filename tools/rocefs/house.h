@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "core/caller_file.h"
 #include "core/clock_files.h"
 #include "core/config.h"
 #include "core/dmesg.h"
@@ -17,7 +18,6 @@
 #include "core/reset.h"
 #include "core/topology.h"
 #include "core/tree.h"
-#include "core/worker.h"
 #include "pcc/card/pcc.h"
 #include "rdma/capture_file.h"
 #include "rdma/fabric.h"
@@ -81,8 +81,8 @@ class House {
   Pcc& pcc() { return *pcc_; }
   Connections& connections() { return *connections_; }
   ClockFiles& clock_files() { return *clock_files_; }
-  Traffic& traffic() { return *traffic_; }
   CaptureFile& capture() { return *capture_; }
+  CallerFiles& files() { return *files_; }
 
   void log(LogLevel level, std::string_view line);
   // In this order: outputs that are being written are finished, and the engine stops; then the
@@ -119,7 +119,7 @@ class House {
   std::unique_ptr<Traffic> traffic_;
   std::unique_ptr<Inject> inject_;
   std::shared_ptr<CaptureFile> capture_;
-  std::unique_ptr<Worker> worker_;
+  std::unique_ptr<CallerFiles> files_;
 };
 
 }  // namespace rocefs

@@ -1,18 +1,23 @@
-# silent_fuse.py DIR: mounts a FUSE file system there that says to be a rocefs, takes what it is asked and
-# never answers. Says "mounted" and stays until it is killed: with it the connection ends.
+# silent_fuse.py DIR [TYPE]: a FUSE file system of that type (fuse.silent) that takes every request and answers
+# none but the first, as a server that hangs. Says `mounted`, and `asked` of each; ends, and the file system with it, when it is killed.
 import ctypes
 import os
 import struct
 import sys
 
+kind = sys.argv[2] if len(sys.argv) > 2 else "fuse.silent"
 libc = ctypes.CDLL(None, use_errno=True)
 fd = os.open("/dev/fuse", os.O_RDWR)
 options = f"fd={fd},rootmode=40000,user_id=0,group_id=0,allow_other"
-if libc.mount(b"silent", sys.argv[1].encode(), b"fuse.rocefs", 0, options.encode()) != 0:
+if libc.mount(b"silent", sys.argv[1].encode(), kind.encode(), 0, options.encode()) != 0:
     sys.exit(os.strerror(ctypes.get_errno()))
-unique = struct.unpack_from("Q", os.read(fd, 1 << 20), 8)[0]  # FUSE_INIT
-body = struct.pack("IIIIHHIIHHI", 7, 31, 0, 0, 12, 10, 1 << 17, 1, 32, 0, 0) + bytes(24)
-os.write(fd, struct.pack("IiQ", 16 + len(body), 0, unique) + body)
 print("mounted", flush=True)
+FUSE_INIT = 26
 while True:
-    os.read(fd, 1 << 20)
+    request = os.read(fd, 1 << 20)
+    _, opcode, unique = struct.unpack_from("=IIQ", request)
+    if opcode != FUSE_INIT:
+        print("asked", flush=True)
+    else:
+        init = struct.pack("=IIIIHHI", 7, 31, 0, 0, 0, 0, 4096).ljust(64, b"\0")
+        os.write(fd, struct.pack("=IiQ", 16 + len(init), 0, unique) + init)

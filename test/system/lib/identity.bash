@@ -1,0 +1,82 @@
+# Writers who are not what they say, or not there any more: in a process namespace, as root.
+set -euo pipefail
+. "$lib/common.bash"
+as_user() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
+open_to_all() { chmod 666 "$debug/traffic/start" "$debug/clock/at" "$debug/pcap"; }
+restart() { unmount; await gone; mounted -o "allow_other,$1"; open_to_all; }
+mounted -o allow_other
+open_to_all
+
+# A user's own file is read and written as his; the secret is not.
+as_user sh -c "cd $dir/his; echo f write mb_0 mb_1 file=own out=copy >$debug/traffic/start"
+await state_is f "done"
+expect "65534:65534 644" "$(stat -c '%u:%g %a' "$dir/his/copy")" "whose file it is"
+cmp "$dir/his/own" "$dir/his/copy"
+refused() {  # WHAT COMMAND…
+  local said
+  if said=$("${@:2}" 2>&1); then fail "$1: accepted"; fi
+  [[ $said == *"Permission denied"* ]] || fail "$1: $said"
+}
+steal="echo 'g write mb_0 mb_1 file=$dir/mine/secret out=$dir/his/stolen' >$debug/traffic/start"
+refused "another's file" as_user bash -c "$steal"
+setpriv --reuid=65534 --regid=65534 --groups 4242 bash -c "${steal//stolen/lent}"
+await state_is g "done"
+echo 1 >"$debug/traffic/g/stop"
+
+# A /proc of his own making lends him a group.
+refused "a false /proc" as_user unshare -Urm bash -c "mount -t tmpfs none /proc; mkdir /proc/\$\$
+  printf 'Name:\tx\nUid:\t65534\t65534\t65534\t65534\nGid:\t65534\t65534\t65534\t65534\nGroups:\t4242\n' >/proc/\$\$/status
+  ln -s / /proc/\$\$/root; ln -s $dir/his /proc/\$\$/cwd; $steal"
+[ ! -e "$dir/his/stolen" ] || fail "a false /proc: the secret was copied"
+
+# Root in a user namespace has no capability here; nor has a root that gave them up.
+refused "root without capabilities" setpriv --bounding-set=-all --inh-caps=-all bash -c "
+  echo h write mb_0 mb_1 file=$dir/his/own out=$dir/his/other >$debug/traffic/start"
+
+# A thread is a writer as well.
+as_user python3 - "$debug/traffic/start" "$dir/his" <<'THREAD'
+import os, sys, threading
+os.chdir(sys.argv[2])
+def store():
+    with open(sys.argv[1], "w") as start:
+        start.write("t write mb_0 mb_1 file=own out=thread\n")
+thread = threading.Thread(target=store)
+thread.start()
+thread.join()
+THREAD
+await state_is t "done"
+
+# clock/at keeps who the writer was, not its number.
+restart clock=virtual
+kept() { echo "$1 kernel/debug/rocefs/traffic/start='$2'"; }
+store_as_user() {  # LINE: prints the number of the process that stored it, which has ended
+  as_user bash -c 'cd "$2/his"; echo "$1" >"$3/clock/at"; echo $$' store "$1" "$dir" "$debug"
+}
+store_as_user "$(kept 1ms 'f write mb_0 mb_1 file=own out=later')" >/dev/null
+await_end() { echo idle >"$debug/clock/advance"; }
+await_end
+expect "done" "$(cat "$debug/traffic/f/state")" "a relative path, when its writer has gone"
+cmp "$dir/his/own" "$dir/his/later"
+has_number() {  # starts a process of root's with group 4242 that has it
+  echo $(($1 - 1)) >/proc/sys/kernel/ns_last_pid
+  setpriv --groups 4242 sleep 1000 &
+  [ $! = "$1" ] || { kill $!; wait $! 2>/dev/null; false; }
+}
+number=$(store_as_user "$(kept 1ms "g write mb_0 mb_1 file=$dir/mine/secret out=stolen")")
+await has_number "$number"
+await_end
+[ ! -e "$dir/his/stolen" ] || fail "the group of whoever has the writer's number now"
+grep -q "clock/at: .*Permission denied (EACCES)" "$debug/dmesg" || fail "no word of it: $(cat "$debug/dmesg")"
+kill %1
+
+# Another worker does not know who it was.
+store_as_user "$(kept 1ms 'h write mb_0 mb_1 file=own out=lost')" >/dev/null
+worker=$(worker_pid)
+kill -KILL "$worker"
+replaced() { [ -n "$(worker_pid)" ] && [ "$(worker_pid)" != "$worker" ]; }
+await replaced
+await_end
+grep -q "clock/at: .*not known to a worker that took over (ESRCH)" "$debug/dmesg" || fail "after a takeover"
+[ ! -e "$dir/his/lost" ] || fail "after a takeover"
+unmount
+await gone
