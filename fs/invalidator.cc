@@ -99,6 +99,8 @@ Invalidator& Invalidator::operator=(Invalidator&& other) noexcept {
 
 Invalidator::~Invalidator() {
   if (process_ <= 0) return;
+  // A child that was forked meanwhile may have a copy of the socket: closing ours would not end it.
+  ::shutdown(socket_.get(), SHUT_RDWR);
   socket_.reset();
   Fd process(static_cast<int>(::syscall(SYS_pidfd_open, process_, 0)));
   pollfd ended{process.get(), POLLIN, 0};
