@@ -5,6 +5,7 @@ ifeq ($(origin CXX),default)
 CXX := g++
 endif
 PREFIX ?= /usr/local
+CHAOS_MODE ?= asan
 JOBS := $(shell nproc)
 
 ##@ Targets
@@ -38,6 +39,9 @@ asan: packages ## the tests under AddressSanitizer and UndefinedBehaviorSanitize
 tsan: packages ## the tests under ThreadSanitizer
 	@$(MAKE) --no-print-directory -s -j$(JOBS) MODE=tsan BUILD=$(BUILD)/tsan all tests
 	@ROCEFS_TEST_LIMIT=1800 test/run $(BUILD)/tsan
+chaos: packages ## strangers, faults and killed workers at one mount for CHAOS_SECONDS (600); CHAOS_MODE=asan, tsan or release, CHAOS_SEED
+	@$(MAKE) --no-print-directory -s -j$(JOBS) MODE=$(CHAOS_MODE) BUILD=$(BUILD)/$(CHAOS_MODE) all
+	@CHAOS_SECONDS=$(or $(CHAOS_SECONDS),600) test/chaos/run $(BUILD)/$(CHAOS_MODE)
 install: all ## install into PREFIX (/usr/local), below DESTDIR
 	@for program in rocefs mango-pccd mango-ctl; do \
 	  there=$(DESTDIR)$(PREFIX)/bin/$$program; [ ! -e $$there ] || $$there --version 2>&1 | grep -q rocefs || \
@@ -61,7 +65,7 @@ clean: ## remove build/
 	rm -rf $(BUILD)
 packages: ## install the Debian packages that are missing
 	@tools/install-packages
-.PHONY: help all demo test bench fuzz fuzzers mutations reference check asan tsan install clean packages tests
+.PHONY: help all demo test bench fuzz fuzzers mutations reference check asan tsan chaos install clean packages tests
 .DEFAULT_GOAL := all
 
 # What is built how.
