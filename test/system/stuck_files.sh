@@ -53,6 +53,13 @@ for name in input output plugins; do
   expect "Connection timed out" "$(cat "$dir/$name")" "$name"
 done
 grep -q "file system does not answer" "$debug/dmesg" || fail "no word in dmesg"
+
+# A user who has some that do not answer gets no more.
+for ((i = 0; i < 6; ++i)); do
+  refused=$(store "$silent/y" "$debug/pcap")
+  [ "$refused" = "Connection timed out" ] || break
+done
+expect "Resource temporarily unavailable" "$refused" "one more, after $i"
 kill -KILL "$server"
 wait "$server" 2>/dev/null || true
 umount -l "$silent"
