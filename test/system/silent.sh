@@ -23,13 +23,15 @@ say_all() {
   said "$ROCEFS" enter true >"$dir/enter" &
   said "$ctl" dev list >"$dir/ctl" &
   said "$ROCEFS" enter -m "$silent" true >"$dir/named" &
+  said "$ctl" --mount "$silent" dev list >"$dir/named_ctl" &
   said "$ROCEFS" "$silent" >"$dir/start"
-  wait %2 %3 %4
+  wait %2 %3 %4 %5
 }
 say_all
 expect "125 rocefs enter: no rocefs is mounted ($answer)" "$(cat "$dir/enter")" "enter, silent alone"
 expect "1 mango-ctl: error: no rocefs is mounted ($answer)" "$(cat "$dir/ctl")" "mango-ctl, silent alone"
 expect "125 rocefs enter: $answer" "$(cat "$dir/named")" "enter by name"
+expect "1 mango-ctl: error: $answer" "$(cat "$dir/named_ctl")" "mango-ctl by name"
 expect "1 rocefs: $silent: what is mounted there does not answer; umount -f takes it away" "$(cat "$dir/start")" \
   "a start where it is mounted"
 mounted

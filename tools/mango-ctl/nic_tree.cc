@@ -16,6 +16,7 @@
 
 #include "core/fd.h"
 #include "core/text.h"
+#include "fs/bounded_look.h"
 #include "fs/mount_table.h"
 
 namespace rocefs {
@@ -75,6 +76,9 @@ std::optional<int> write_once(int fd, std::string_view text) {
 Result<NicTree> NicTree::find(const std::string& wanted) {
   std::string named = wanted.empty() ? environment("ROCEFS_MOUNT") : wanted;
   if (!named.empty()) {
+    if (bounded_look(named).code == ETIMEDOUT) {
+      return errorf(ETIMEDOUT, "{}: its rocefs does not answer; umount -f takes it away", named);
+    }
     std::string root = tree_at(named);
     if (!root.empty()) return NicTree(std::move(root));
     if (errno == ENOTCONN) return errorf(ENOTCONN, "{}: its rocefs has ended", named);
