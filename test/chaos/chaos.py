@@ -244,6 +244,7 @@ class Run:
         if len(old) > len(self.fresh) + 3 or threads > self.threads + 3:
             more = [name for name in set(old) if old.count(name) > self.fresh.count(name)]
             self.fail(f"left in the worker: {len(old)} descriptors, {len(self.fresh)} at first; {threads} threads, {self.threads} at first; more of {more[:20]}")
+            print(watch.picture("it", [worker]), subprocess.run(["ss", "-anp"], capture_output=True, text=True).stdout, flush=True)
 
     def end(self):
         self.end_actors()

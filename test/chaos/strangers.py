@@ -16,13 +16,18 @@ def connect(mnt):
     client.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
     client.settimeout(2)
     client.connect(mnt + "/kernel/debug/rocefs/uapi")
-    _, fds, _, _ = socket.recv_fds(client, 64, 4)
+    # The daemon's credentials come with the socket that takes the place of this one.
+    _, ancillary, _, _ = client.recvmsg(64, 256)
+    fds = array.array("i")
+    for level, kind, data in ancillary:
+        if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+            fds.frombytes(data[: len(data) // fds.itemsize * fds.itemsize])
+    client.close()
     if not fds:
-        return client
+        raise ConnectionRefusedError
     instead = socket.socket(fileno=fds[0])
     for fd in fds[1:]:
         os.close(fd)
-    client.close()
     instead.settimeout(2)
     return instead
 
