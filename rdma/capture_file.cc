@@ -109,33 +109,36 @@ void CaptureFile::broken(const Error& why) {
 
 void CaptureFile::stop(Answer<void> answer) {
   if (path_.empty()) return answer({});
+  stopping_.push_back(std::move(answer));
+  if (stopping_.size() > 1) return;  // a reset beside `off`
   changing_ = true;
-  auto self = shared_from_this();
-  auto kept = std::make_shared<Answer<void>>(std::move(answer));
-  auto closed = [self, kept] {
-    self->engine_.tell_control([self, kept] { self->close(std::move(*kept)); });
+  auto closed = [self = shared_from_this()] {
+    self->engine_.tell_control([self] { self->close(); });
   };
   Task end = [capture = capture_, closed] { capture->stop(closed); };
   if (engine_.post(end)) return;
   changing_ = false;
-  (*kept)(Error{EAGAIN, "too many commands are waiting for the engine"});
+  stopped(Error{EAGAIN, "too many commands are waiting for the engine"});
 }
 
 // Every packet has been handed over; the file may say only now what became of them.
-void CaptureFile::close(Answer<void> answer) {
-  auto ended = [self = shared_from_this(), file = file_,
-                answer = std::move(answer)](Result<uint64_t> closed) mutable {
+void CaptureFile::close() {
+  auto ended = [self = shared_from_this(), file = file_](Result<uint64_t> closed) {
     if (!closed && !self->broken_) {
       self->failed_(fmt::format("capture ended: {}", closed.error().reason));
     }
     self->changing_ = false;
     self->path_.clear();
     self->capture_.reset();
-    answer({});
+    self->stopped({});
   };
   CallerFilePtr file = std::exchange(file_, nullptr);
   if (!file) return ended(uint64_t{0});
   file->close(std::move(ended));
+}
+
+void CaptureFile::stopped(const Result<void>& result) {
+  for (Answer<void>& answer : std::exchange(stopping_, {})) answer(result);
 }
 
 }  // namespace rocefs

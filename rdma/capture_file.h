@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/caller_file.h"
 #include "core/engine.h"
@@ -33,7 +34,8 @@ class CaptureFile final : public std::enable_shared_from_this<CaptureFile> {
   void begin(Answer<void> answer);
   void write(const PcapCapture::Piece& piece);
   void broken(const Error& why);
-  void close(Answer<void> answer);
+  void close();
+  void stopped(const Result<void>& result);
 
   Engine& engine_;
   Fabric& fabric_;
@@ -43,6 +45,7 @@ class CaptureFile final : public std::enable_shared_from_this<CaptureFile> {
   bool changing_ = false;                 // a start or a stop is under way
   bool opening_ = false;                  // a start, whose file is not there yet
   bool broken_ = false;                   // the capture has ended by itself, and somebody was told
+  std::vector<Answer<void>> stopping_;    // of the stop under way
   CallerFilePtr file_;                    // until it is being closed
   std::shared_ptr<PcapCapture> capture_;  // touched on the core's thread, but for its count
 };

@@ -162,9 +162,9 @@ def faults(self):
 def drivers(self):
     while True:
         self.pause(4)
-        self.store(f"{self.mnt}/bus/pci/drivers/mango_core/unbind", "0000:2c:00.0")
+        self.store(f"{self.mnt}/bus/pci/drivers/mango_core/unbind", "0000:ac:00.0")
         self.pause(0.3)
-        self.store(f"{self.mnt}/bus/pci/drivers/mango_core/bind", "0000:2c:00.0")
+        self.store(f"{self.mnt}/bus/pci/drivers/mango_core/bind", "0000:ac:00.0")
 
 
 def resets(self):
