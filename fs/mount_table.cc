@@ -49,6 +49,14 @@ std::optional<Mount> parse(const std::string& line) {
   return Mount{id, makedev(high, low), unescaped(root), unescaped(point), type};
 }
 
+std::vector<Mount> parse_table(std::istream& lines) {
+  std::vector<Mount> table;
+  for (std::string line; std::getline(lines, line);) {
+    if (std::optional<Mount> mount = parse(line)) table.push_back(std::move(*mount));
+  }
+  return table;
+}
+
 // 0 when the mount at this path is this one and its daemon answers the caller.
 int code_of(const Look& look, const Mount& mount) {
   if (look.code != 0) return look.code;
@@ -81,12 +89,8 @@ Result<std::string> rocefs_at(const std::string& wanted) {
 }  // namespace
 
 std::vector<Mount> mount_table() {
-  std::vector<Mount> table;
   std::ifstream lines("/proc/self/mountinfo");
-  for (std::string line; std::getline(lines, line);) {
-    if (std::optional<Mount> mount = parse(line)) table.push_back(std::move(*mount));
-  }
-  return table;
+  return parse_table(lines);
 }
 
 Result<std::vector<Mount>> read_mount_table(int mountinfo) {
@@ -98,12 +102,8 @@ Result<std::vector<Mount>> read_mount_table(int mountinfo) {
     got = ::pread(mountinfo, part.data(), part.size(), static_cast<off_t>(text.size()));
   } while (got > 0);
   if (got < 0) return errorf(errno, "the mount table: {}", std::strerror(errno));
-  std::vector<Mount> table;
   std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    if (std::optional<Mount> mount = parse(line)) table.push_back(std::move(*mount));
-  }
-  return table;
+  return parse_table(lines);
 }
 
 Result<std::string> find_rocefs(const std::string& wanted, std::string& left_out) {
