@@ -87,7 +87,7 @@ void Closer::Queue::end() {
   changed_.notify_all();
 }
 
-// Of the threads that have nothing to do, one stays.
+// Runs until there is nothing to do; one idle thread stays.
 void Closer::Queue::run() {
   ::prctl(PR_SET_NAME, "rocefs-closer");
   sigset_t all;

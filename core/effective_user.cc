@@ -8,7 +8,7 @@
 namespace rocefs {
 namespace {
 
-// Of this thread alone: the C library's functions would change all of them.
+// Changes this thread alone: the C library's functions would change all of them.
 bool set_effective_group(gid_t gid) {
   return ::syscall(SYS_setresgid, -1, gid, -1) == 0;
 }

@@ -30,7 +30,7 @@ void end_with_parent(pid_t parent) {
   if (::getppid() != parent) ::_exit(1);
 }
 
-// What the writer may not do here is not done for it.
+// Drops every capability that the writer does not have.
 Result<void> keep_capabilities(uint64_t allowed) {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct data[2];

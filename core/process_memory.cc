@@ -106,7 +106,7 @@ bool ProcessMemory::move(bool out, uint64_t address, std::span<const iovec> part
   return true;
 }
 
-// What is longer than a page goes on at the beginning of one.
+// Splits what is longer than a page at the first page boundary.
 bool ProcessMemory::whole(bool out, uint64_t address, uint8_t* bytes, size_t length) const {
   size_t first = kMemoryPage - address % kMemoryPage;
   size_t some = length > kMemoryPage ? first : length;

@@ -33,7 +33,7 @@ void MountWatch::open() {
   look();
 }
 
-// What cannot be read says nothing of the mount.
+// An unreadable table says nothing of the mount: it is tried again.
 void MountWatch::look() {
   Result<std::vector<Mount>> table = read_mount_table(table_.get());
   if (!table) return try_again(table.error().reason);
