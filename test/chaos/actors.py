@@ -209,7 +209,8 @@ def verbs(self):
     port = 20000 + self.slot * 100
     while True:
         port += 1
-        pair = f"ibv_rc_pingpong -d mb_0 -g 1 -p {port} & sleep 0.3; ibv_rc_pingpong -d mb_1 -g 1 -p {port} localhost; wait"
+        listens = f"grep -q ':{port:04X} .* 0A ' /proc/net/tcp /proc/net/tcp6"
+        pair = f"ibv_rc_pingpong -d mb_0 -g 1 -p {port} & until {listens} || ! kill -0 $!; do :; done; ibv_rc_pingpong -d mb_1 -g 1 -p {port} localhost; wait"
         self.run(enter + ["sh", "-c", pair], 4)
 
 
