@@ -19,6 +19,7 @@ DEADLINE = float(os.environ.get("CHAOS_DEADLINE", "60"))  # seconds that a call 
 ONLY = os.environ.get("CHAOS_ACTORS", "").split()
 LOGS = os.environ["CHAOS_LOGS"]
 NOBODY = 65534
+GROWTH = 16 << 10  # KiB of memory that a supervisor may have gained at the end
 CONFIG = """[device mb_0]
 ip = 10.9.0.{0}
 [device mb_1]
@@ -215,10 +216,13 @@ class Run:
                 time.sleep(0.01)
 
     def descriptors(self, pid):
+        """What a process holds; without the sockets that an uplink keeps open, one for each UDP source port."""
+        ports = {f"socket:[{line.split()[9]}]" for line in watch.text_of(f"/proc/{pid}/net/udp").splitlines()[1:]}
         try:
-            return sorted(re.sub(r"\d+", "N", os.readlink(f"/proc/{pid}/fd/{fd}")) for fd in os.listdir(f"/proc/{pid}/fd"))
+            held = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
         except OSError:
             return []
+        return sorted(re.sub(r"\d+", "N", name) for name in held if name not in ports)
 
     def settle(self):
         """After a reset, when nobody is there any more, a worker has what it had when it was new."""
@@ -245,6 +249,10 @@ class Run:
             more = [name for name in set(old) if old.count(name) > self.fresh.count(name)]
             self.fail(f"left in the worker: {len(old)} descriptors, {len(self.fresh)} at first; {threads} threads, {self.threads} at first; more of {more[:20]}")
             print(watch.picture("it", [worker]), subprocess.run(["ss", "-anp"], capture_output=True, text=True).stdout, flush=True)
+
+        grown = memory(daemon.pid) - self.memory
+        if grown > GROWTH:
+            self.fail(f"the supervisor has grown by {grown} KiB")
 
     def end(self):
         self.end_actors()
@@ -280,6 +288,7 @@ class Run:
     def note_fresh(self):
         worker = self.stage.worker(self.stage.near_daemon)
         self.fresh, self.threads = self.descriptors(worker), len(watch.tasks(worker))
+        self.memory = memory(self.stage.near_daemon.pid)
 
 
 def become_nobody():
@@ -289,6 +298,11 @@ def become_nobody():
         os.setresuid(NOBODY, NOBODY, NOBODY)
     except OSError:
         pass  # in a user namespace with one user there is no other
+
+
+def memory(pid):
+    """Its resident memory in KiB."""
+    return int(re.search(r"VmRSS:\s+(\d+)", watch.text_of(f"/proc/{pid}/status"))[1])
 
 
 def alive(pid):
