@@ -129,7 +129,7 @@ TEST_LIBRARIES_tools := $(filter-out %/main.o,$(call objects,tools/rocefs)) $(ca
 FUZZ_TARGETS := $(filter-out replay,$(patsubst test/fuzz/%.cc,%,$(wildcard test/fuzz/*.cc)))
 fuzzers: $(FUZZ_TARGETS:%=$(BUILD)/test/fuzz/%_fuzz)
 tests: $(TESTS:%=$(BUILD)/test/%_test)
-tests: $(BUILD)/test/fuzz/replay $(BUILD)/test/provider/verbs_test $(BUILD)/test/abi/open
+tests: $(BUILD)/test/fuzz/replay $(BUILD)/test/provider/verbs_test $(BUILD)/test/abi/open $(BUILD)/test/lies/liar.so $(BUILD)/test/lies/program
 
 .SECONDEXPANSION:
 # Other flags or another compiler: everything is built anew.
@@ -239,6 +239,14 @@ $(BUILD)/test/provider/%.o: test/provider/%.c $(STAMP)
 	$(CC) -I. -D_GNU_SOURCE $(PROVIDER_CFLAGS) -MMD -MP -c -o $@ $<
 $(BUILD)/test/provider/verbs_test: $(patsubst %.c,$(BUILD)/%.o,$(wildcard test/provider/*.c))
 	$(CC) -pthread -o $@ $^ -libverbs
+
+# An engine that lies, preloaded into a program that uses it.
+$(BUILD)/test/lies/liar.so: test/lies/liar.c $(STAMP)
+	@mkdir -p $(@D)
+	$(CC) -I. -D_GNU_SOURCE $(PROVIDER_CFLAGS) -fvisibility=default -shared -o $@ $< -ldl
+$(BUILD)/test/lies/program: test/lies/program.c $(STAMP)
+	@mkdir -p $(@D)
+	$(CC) -I. -D_GNU_SOURCE $(PROVIDER_CFLAGS) -o $@ $< -libverbs
 
 # Other versions of libibverbs: `FIRST-VERSION ABI GROWTH COUNT SPEED` (test/abi/fake_libibverbs.c).
 define fake_rules

@@ -54,6 +54,7 @@ static struct rocefs_send_wqe* begin(struct ibv_qp_ex* ex, unsigned opcode) {
   struct rocefs_send_wqe* wqe = qp->build.wqe;
   const unsigned flags = ROCEFS_SEND_FENCE | ROCEFS_SEND_SIGNALED | ROCEFS_SEND_SOLICITED;
   memset(wqe, 0, offsetof(struct rocefs_send_wqe, u));
+  queue->num_sge = 0;
   wqe->wr_id = ex->wr_id;
   wqe->opcode = opcode;
   wqe->flags = (ex->wr_flags & flags) | (qp->sq_sig_all ? ROCEFS_SEND_SIGNALED : 0);
@@ -117,10 +118,7 @@ static void set_ud_addr(struct ibv_qp_ex* ex, struct ibv_ah* ah, uint32_t remote
 static void set_sge_list(struct ibv_qp_ex* ex, size_t count, const struct ibv_sge* list) {
   struct rocefs_qp* qp = qp_of(ex);
   if (count > qp->send.max_sge) return fail(qp, EINVAL);
-  struct rocefs_send_wqe* wqe = qp->build.wqe;
-  wqe->num_sge = (uint32_t)count;
-  for (size_t i = 0; i < count; ++i)
-    wqe->u.sges[i] = (struct rocefs_sge){list[i].addr, list[i].length, list[i].lkey};
+  rocefs_write_sges(&qp->send, qp->build.wqe, list, (uint32_t)count);
 }
 static void set_sge(struct ibv_qp_ex* ex, uint32_t lkey, uint64_t address, uint32_t length) {
   struct ibv_sge sge = {address, length, lkey};

@@ -62,7 +62,9 @@ static int receive(int fd, struct msghdr* message) {
   while (got < 0 && errno == EINTR);
   if (got < 0) return errno;
   size_t expected = message->msg_iov->iov_len;
-  return (size_t)got == expected && !(message->msg_flags & MSG_TRUNC) ? 0 : EPROTO;
+  if ((size_t)got == expected && !(message->msg_flags & MSG_TRUNC)) return 0;
+  take_descriptors(message, NULL, 0);
+  return EPROTO;
 }
 
 /* The engine's first words; the process that will access our memory, or 0 if this namespace does
@@ -79,11 +81,10 @@ static int receive_greeting(int fd, pid_t* mover, int* own) {
   int error = receive(fd, &message);
   if (error) return error;
   *mover = 0;
+  take_descriptors(&message, own, 1);
   for (struct cmsghdr* part = CMSG_FIRSTHDR(&message); part; part = CMSG_NXTHDR(&message, part)) {
     struct ucred who;
-    if (part->cmsg_level != SOL_SOCKET) continue;
-    if (part->cmsg_type == SCM_RIGHTS) memcpy(own, CMSG_DATA(part), sizeof *own);
-    if (part->cmsg_type != SCM_CREDENTIALS) continue;
+    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_CREDENTIALS) continue;
     memcpy(&who, CMSG_DATA(part), sizeof who);
     *mover = who.pid;
   }
@@ -112,7 +113,8 @@ int rocefs_connect(struct rocefs_connection* connection, const char* root, char*
   if (fd < 0) {
     error = errno;
   } else if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes) ||
-             setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience)) {
+             setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) ||
+             setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience)) {
     error = errno;
   } else if ((error = connect_in(fd, root))) {
     what = "cannot connect to the engine";

@@ -49,8 +49,9 @@ void* rocefs_map(int fd, size_t size, int protection) {
     errno = EMFILE;
     return NULL;
   }
-  void* memory = mmap(NULL, size, protection, MAP_SHARED, fd, 0);
-  int error = memory == MAP_FAILED ? errno : 0;
+  int error = rocefs_check_memory(fd, size);
+  void* memory = error ? MAP_FAILED : mmap(NULL, size, protection, MAP_SHARED, fd, 0);
+  if (!error && memory == MAP_FAILED) error = errno;
   if (!error && madvise(memory, size, MADV_DONTFORK)) {
     error = errno;
     munmap(memory, size);
@@ -95,6 +96,8 @@ static int say_hello(struct rocefs_context* context, int events, char* why, size
   if (!context->page && !error) error = errno;
   context->doorbell = fds[2];
   if (!error && context->doorbell < 0) error = EMFILE;
+  if (!error && !(rocefs_device_can_be(&context->attr) && rocefs_is_eventfd(context->doorbell)))
+    error = EPROTO;
   if (error) snprintf(why, size, "cannot map the engine's memory: %s", strerror(error));
   return error;
 }

@@ -3,12 +3,21 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "rdma/provider/rocefs.h"
 
+/* An errno: then nothing has changed. */
 static int map_cq(struct rocefs_cq* cq, const struct rocefs_created* created, int fd) {
-  cq->page = rocefs_map(fd, created->size, PROT_READ | PROT_WRITE);
-  if (!cq->page) return errno;
+  bool fits = rocefs_slots_fit(created, ROCEFS_CQ_ENTRIES, created->entries, ROCEFS_MAX_CQE,
+                               sizeof(struct rocefs_cqe));
+  if (!fits || created->entries == 0) {
+    if (fd >= 0) close(fd);
+    return EPROTO;
+  }
+  struct rocefs_cq_page* page = rocefs_map(fd, created->size, PROT_READ | PROT_WRITE);
+  if (!page) return errno;
+  cq->page = page;
   cq->size = created->size;
   cq->entries = (struct rocefs_cqe*)((char*)cq->page + ROCEFS_CQ_ENTRIES);
   cq->mask = created->entries - 1;
@@ -93,23 +102,43 @@ static void read_cqe(struct ibv_wc* wc, const struct rocefs_cqe* cqe) {
   wc->src_qp = cqe->source_qpn;
 }
 
+uint32_t rocefs_count_completions(struct rocefs_cq* cq, uint32_t next) {
+  uint32_t waiting = __atomic_load_n(&cq->page->produced, __ATOMIC_ACQUIRE) - next;
+  if (waiting <= cq->mask + 1) return waiting;
+  rocefs_distrust(rocefs_context_of(cq->verbs.cq.context), "more completions than have room");
+  return 0;
+}
+
 /* Of a queue pair that is there: its destruction takes its completions out first. */
-void rocefs_take_slots_back(const struct rocefs_cqe* cqe) {
-  struct ibv_qp* qp = (struct ibv_qp*)(uintptr_t)cqe->qp;
-  if (!qp || (cqe->opcode & IBV_WC_RECV)) return;
-  __atomic_store_n(&rocefs_qp_of(qp)->send.polled, cqe->released, __ATOMIC_RELEASE);
+static bool take_slots_back(struct rocefs_context* context, const struct rocefs_cqe* cqe) {
+  uint32_t number = cqe->qpn - ROCEFS_FIRST_QPN;
+  if (cqe->status > IBV_WC_GENERAL_ERR || (cqe->opcode & ~(uint32_t)IBV_WC_RECV) > IBV_WC_LOCAL_INV)
+    return false;
+  if (cqe->qp == 0) return true;
+  if (number >= ROCEFS_MAX_QPS) return false;
+  struct rocefs_sends* sends = &context->sends[number];
+  if (__atomic_load_n(&sends->cookie, __ATOMIC_RELAXED) != cqe->qp) return false;
+  if (!(cqe->opcode & IBV_WC_RECV))
+    __atomic_store_n(&sends->polled, cqe->released, __ATOMIC_RELEASE);
+  return true;
+}
+
+bool rocefs_take_completion(struct rocefs_cq* cq, uint32_t next, struct rocefs_cqe* cqe) {
+  struct rocefs_context* context = rocefs_context_of(cq->verbs.cq.context);
+  *cqe = cq->entries[next & cq->mask];
+  __atomic_signal_fence(__ATOMIC_ACQ_REL); /* what is looked at is what is used */
+  if (take_slots_back(context, cqe)) return true;
+  rocefs_distrust(context, "a completion that cannot be");
+  return false;
 }
 
 static int take(struct rocefs_cq* cq, int count, struct ibv_wc* wc) {
+  struct rocefs_cqe cqe;
   int taken = 0;
   pthread_mutex_lock(&cq->lock);
-  uint32_t next = cq->page->consumed;
-  uint32_t end = __atomic_load_n(&cq->page->produced, __ATOMIC_ACQUIRE);
-  while (taken < count && next != end) {
-    const struct rocefs_cqe* cqe = &cq->entries[next++ & cq->mask];
-    read_cqe(&wc[taken++], cqe);
-    rocefs_take_slots_back(cqe);
-  }
+  uint32_t next = cq->page->consumed, left = rocefs_count_completions(cq, next);
+  for (; taken < count && left > 0 && rocefs_take_completion(cq, next, &cqe); --left, ++next)
+    read_cqe(&wc[taken++], &cqe);
   if (taken > 0) __atomic_store_n(&cq->page->consumed, next, __ATOMIC_RELEASE);
   pthread_mutex_unlock(&cq->lock);
   return taken;
@@ -159,7 +188,13 @@ int rocefs_resize_cq(struct ibv_cq* ibv, int cqe) {
   struct rocefs_cq_page* before = cq->page;
   size_t size = cq->size;
   int error = rocefs_request_passing(context, &request, -1, &answer, &fd, 1);
-  if (!error && !(error = map_cq(cq, &answer.u.created, fd))) munmap(before, size);
+  if (!error) {
+    error = map_cq(cq, &answer.u.created, fd);
+    if (!error)
+      munmap(before, size);
+    else /* the engine is done with what we have */
+      rocefs_distrust(context, "memory that cannot be");
+  }
   pthread_mutex_unlock(&cq->lock);
   return error;
 }
@@ -170,7 +205,7 @@ void rocefs_clean_cq(struct ibv_cq* ibv, uint32_t qpn) {
   uint32_t begin = cq->page->consumed;
   /* From the newest to the oldest, what stays moves up against the end: the engine may add entries
    * there meanwhile. */
-  uint32_t from = __atomic_load_n(&cq->page->produced, __ATOMIC_ACQUIRE), to = from;
+  uint32_t from = begin + rocefs_count_completions(cq, begin), to = from;
   while (from != begin) {
     const struct rocefs_cqe* cqe = &cq->entries[--from & cq->mask];
     if (cqe->qpn == qpn) continue;

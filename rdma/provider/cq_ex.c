@@ -9,16 +9,16 @@ static struct rocefs_cq* cq_of(struct ibv_cq_ex* ex) {
   return ROCEFS_CONTAINER(ex, struct rocefs_cq, verbs.cq_ex);
 }
 static const struct rocefs_cqe* current_of(struct ibv_cq_ex* ex) {
-  return cq_of(ex)->current;
+  return &cq_of(ex)->current;
 }
 
 static int next_poll(struct ibv_cq_ex* ex) {
   struct rocefs_cq* cq = cq_of(ex);
-  if (cq->next == __atomic_load_n(&cq->page->produced, __ATOMIC_ACQUIRE)) return ENOENT;
-  cq->current = &cq->entries[cq->next++ & cq->mask];
-  rocefs_take_slots_back(cq->current);
-  ex->wr_id = cq->current->wr_id;
-  ex->status = (enum ibv_wc_status)cq->current->status;
+  if (!rocefs_count_completions(cq, cq->next)) return ENOENT;
+  if (!rocefs_take_completion(cq, cq->next, &cq->current)) return ENOENT;
+  ++cq->next;
+  ex->wr_id = cq->current.wr_id;
+  ex->status = (enum ibv_wc_status)cq->current.status;
   return 0;
 }
 

@@ -67,6 +67,10 @@ int rocefs_query_port(struct ibv_context* context, uint8_t port, struct ibv_port
   int error = rocefs_request(rocefs_context_of(context), &request, &answer);
   if (error) return error;
   const struct rocefs_port_attr* in = &answer.u.port;
+  if (!rocefs_port_can_be(in)) {
+    rocefs_distrust(rocefs_context_of(context), "a port that cannot be");
+    return EPROTO;
+  }
   attr->state = (enum ibv_port_state)in->state;
   attr->max_mtu = (enum ibv_mtu)in->max_mtu;
   attr->active_mtu = (enum ibv_mtu)in->active_mtu;

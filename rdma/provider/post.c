@@ -55,12 +55,12 @@ static int write_inline(const struct rocefs_qp* qp, struct rocefs_send_wqe* wqe,
   return 0;
 }
 
-static void write_sges(struct rocefs_send_wqe* wqe, const struct ibv_send_wr* wr) {
-  wqe->num_sge = (uint32_t)wr->num_sge;
-  for (int i = 0; i < wr->num_sge; ++i) {
-    const struct ibv_sge* sge = &wr->sg_list[i];
-    wqe->u.sges[i] = (struct rocefs_sge){sge->addr, sge->length, sge->lkey};
-  }
+void rocefs_write_sges(struct rocefs_work_queue* queue, struct rocefs_send_wqe* wqe,
+                       const struct ibv_sge* list, uint32_t count) {
+  wqe->num_sge = queue->num_sge = count;
+  for (uint32_t i = 0; i < count; ++i)
+    wqe->u.sges[i] = queue->sges[i] =
+        (struct rocefs_sge){list[i].addr, list[i].length, list[i].lkey};
 }
 
 /* What wr->wr means is told by the transport and the operation. */
@@ -90,8 +90,8 @@ void rocefs_copy_little(const struct rocefs_context* context, struct rocefs_work
   if (__atomic_load_n(&queue->counters->released, __ATOMIC_ACQUIRE) != next) return;
   wqe += next & (queue->entries - 1);
   if (!rocefs_takes_inline(wqe->opcode) || (wqe->flags & ROCEFS_SEND_INLINE)) return;
-  for (uint32_t i = 0; i < wqe->num_sge; ++i) {
-    const struct rocefs_sge* sge = &wqe->u.sges[i];
+  for (uint32_t i = 0; i < queue->num_sge; ++i) {
+    const struct rocefs_sge* sge = &queue->sges[i];
     if (sge->length > ROCEFS_MAX_COPIED - to.iov_len) return;
     from[i] = (struct iovec){(void*)(uintptr_t)sge->address, sge->length};
     to.iov_len += sge->length;
@@ -99,11 +99,11 @@ void rocefs_copy_little(const struct rocefs_context* context, struct rocefs_work
   if (to.iov_len == 0) return;
   to.iov_base = wqe->u.copied;
   /* Not memcpy(): what cannot be read is the request's failure and not the program's. */
-  ssize_t copied = process_vm_readv(context->connection.owner, &to, 1, from, wqe->num_sge, 0);
+  ssize_t copied = process_vm_readv(context->connection.owner, &to, 1, from, queue->num_sge, 0);
   if (copied == (ssize_t)to.iov_len) wqe->flags |= ROCEFS_SEND_COPIED;
 }
 
-static int write_send(const struct rocefs_qp* qp, struct rocefs_send_wqe* wqe,
+static int write_send(struct rocefs_qp* qp, struct rocefs_send_wqe* wqe,
                       const struct ibv_send_wr* wr) {
   enum ibv_qp_type type = qp->verbs.qp.qp_type;
   if (!is_among(rocefs_opcodes_of(type), wr->opcode)) return EINVAL;
@@ -112,6 +112,7 @@ static int write_send(const struct rocefs_qp* qp, struct rocefs_send_wqe* wqe,
   wqe->opcode = (uint32_t)wr->opcode;
   wqe->flags = wr->send_flags & kFlags;
   if (qp->sq_sig_all) wqe->flags |= ROCEFS_SEND_SIGNALED;
+  qp->send.num_sge = 0;
   if (is_among(kImmediateOpcodes, wr->opcode))
     wqe->immediate = be32toh(wr->imm_data);
   else if (is_among(kInvalidateOpcodes, wr->opcode))
@@ -127,7 +128,7 @@ static int write_send(const struct rocefs_qp* qp, struct rocefs_send_wqe* wqe,
     int error = write_inline(qp, wqe, wr);
     if (error) return error;
   } else {
-    write_sges(wqe, wr);
+    rocefs_write_sges(&qp->send, wqe, wr->sg_list, (uint32_t)wr->num_sge);
   }
   return write_target(wqe, wr, type);
 }

@@ -2,10 +2,31 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "rdma/provider/rocefs.h"
 
+static bool can_be(const struct rocefs_qp* qp, const struct rocefs_created* created) {
+  return created->qpn >= ROCEFS_FIRST_QPN && created->qpn - ROCEFS_FIRST_QPN < ROCEFS_MAX_QPS &&
+         created->doorbell < ROCEFS_MAX_QUEUES && created->max_inline <= ROCEFS_MAX_INLINE &&
+         qp->cap.max_send_sge <= ROCEFS_MAX_SGE && qp->cap.max_recv_sge <= ROCEFS_MAX_SGE &&
+         created->size >= sizeof(struct rocefs_qp_page) &&
+         rocefs_slots_fit(created, created->send_offset, created->entries, ROCEFS_MAX_QP_WR,
+                          sizeof(struct rocefs_send_wqe)) &&
+         rocefs_slots_fit(created, created->receive_offset, created->receive_entries,
+                          ROCEFS_MAX_QP_WR, sizeof(struct rocefs_receive_wqe));
+}
+
+static struct rocefs_sends* sends_of(const struct rocefs_qp* qp) {
+  struct rocefs_context* context = rocefs_context_of(qp->verbs.qp.context);
+  return &context->sends[qp->verbs.qp.qp_num - ROCEFS_FIRST_QPN];
+}
+
 static int map_qp(struct rocefs_qp* qp, const struct rocefs_created* created, int fd) {
+  if (!can_be(qp, created)) {
+    if (fd >= 0) close(fd);
+    return EPROTO;
+  }
   char* memory = rocefs_map(fd, created->size, PROT_READ | PROT_WRITE);
   if (!memory) return errno;
   struct rocefs_qp_page* page = (struct rocefs_qp_page*)(void*)memory;
@@ -16,7 +37,8 @@ static int map_qp(struct rocefs_qp* qp, const struct rocefs_created* created, in
   qp->cap.max_inline_data = created->max_inline;
   rocefs_init_queue(&qp->send, &page->send, memory + created->send_offset, created->entries,
                     qp->cap.max_send_sge, created->doorbell);
-  qp->send.released = &qp->send.polled;
+  *sends_of(qp) = (struct rocefs_sends){.cookie = (uintptr_t)&qp->verbs.qp};
+  qp->send.released = &sends_of(qp)->polled;
   rocefs_init_queue(&qp->receive, &page->receive, memory + created->receive_offset,
                     created->receive_entries, qp->cap.max_recv_sge, created->doorbell);
   return 0;
@@ -49,6 +71,7 @@ static int create(struct rocefs_context* context, struct rocefs_qp* qp, const st
   int error = rocefs_request_passing(context, &request, -1, &answer, &fd, 1);
   pthread_mutex_unlock(&context->teardown);
   if (error) return error;
+  qp->verbs.qp.context = pd->context;
   qp->verbs.qp.handle = answer.u.created.handle;
   qp->verbs.qp.qp_num = answer.u.created.qpn;
   if (!(error = map_qp(qp, &answer.u.created, fd))) return 0;
@@ -75,7 +98,6 @@ struct ibv_qp* rocefs_create_qp(struct ibv_pd* pd, struct ibv_qp_init_attr* attr
   }
   /* libibverbs fills its part of a CQ or an SRQ, but not that of a QP. */
   struct ibv_qp* ibv = &qp->verbs.qp;
-  ibv->context = pd->context;
   ibv->qp_context = attr->qp_context;
   ibv->pd = pd;
   ibv->send_cq = attr->send_cq;
@@ -127,7 +149,7 @@ int rocefs_modify_qp(struct ibv_qp* qp, struct ibv_qp_attr* attr, int mask) {
   if (qp->state == IBV_QPS_RESET) {
     struct rocefs_work_queue* sends = &rocefs_qp_of(qp)->send;
     clean_cqs(qp);
-    __atomic_store_n(&sends->polled, sends->counters->posted, __ATOMIC_RELEASE);
+    __atomic_store_n(sends->released, sends->counters->posted, __ATOMIC_RELEASE);
   }
   return 0;
 }
@@ -164,6 +186,7 @@ int rocefs_destroy_qp(struct ibv_qp* ibv) {
   int error = rocefs_destroy_error(context, refused);
   if (!error) {
     clean_cqs(ibv);
+    __atomic_store_n(&sends_of(qp)->cookie, 0, __ATOMIC_RELAXED);
     unread = rocefs_forget_events(context, ibv->context->async_fd, 0, ibv);
   }
   pthread_mutex_unlock(&context->teardown);

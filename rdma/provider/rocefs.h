@@ -11,11 +11,19 @@
 #include "rdma/provider/abi.h"
 #include "rdma/provider/connection.h"
 #include "rdma/provider/slots.h"
+#include "rdma/uapi/registers.h"
 #include "rdma/uapi/uapi.h"
 
 struct rocefs_device {
   struct verbs_device verbs;
   char root[IBV_SYSFS_PATH_MAX]; /* where sysfs is: the mount point */
+};
+
+/* What completions tell of a queue pair: they are no pointers to it, which a lie could turn. */
+struct rocefs_sends {
+  uint64_t cookie; /* 0: there is no such queue pair */
+  uint32_t polled; /* slots of the send queue that the completions told which were polled */
+  uint8_t apart[52];
 };
 
 struct rocefs_context {
@@ -30,7 +38,8 @@ struct rocefs_context {
   /* Held from the destruction of an object until no completion and no event of it can be met; and
    * while a QP is created, whose number may be that of one just destroyed. */
   pthread_mutex_t teardown;
-  struct rocefs_context* next; /* channel.c's list */
+  struct rocefs_sends sends[ROCEFS_MAX_QPS]; /* of queue pair ROCEFS_FIRST_QPN, and on */
+  struct rocefs_context* next;               /* channel.c's list */
 };
 
 struct rocefs_ah {
@@ -45,10 +54,12 @@ struct rocefs_work_queue {
   struct rocefs_queue* counters;
   void* slots;
   uint32_t* released; /* slots that may be used again: `polled`, or what the engine has released */
-  uint32_t polled;    /* of a send queue: slots that the completions told which were polled */
   uint32_t entries;   /* 0: there is no such queue */
   uint32_t max_sge;
   uint32_t doorbell;
+  /* Of the newest send request, as in its slot, which the engine may have changed since. */
+  uint32_t num_sge;
+  struct rocefs_sge sges[ROCEFS_MAX_SGE];
 };
 
 struct rocefs_srq {
@@ -77,9 +88,9 @@ struct rocefs_qp {
 
 struct rocefs_cq {
   struct verbs_cq verbs;
-  pthread_mutex_t lock;             /* of all that follows */
-  const struct rocefs_cqe* current; /* from ibv_start_poll() to ibv_end_poll() */
-  uint32_t next;                    /* likewise: the one to take next */
+  pthread_mutex_t lock;      /* of all that follows */
+  struct rocefs_cqe current; /* from ibv_start_poll() to ibv_end_poll() */
+  uint32_t next;             /* likewise: the one to take next */
   struct rocefs_cq_page* page;
   size_t size;
   struct rocefs_cqe* entries;
@@ -134,8 +145,22 @@ int rocefs_request_passing(struct rocefs_context* context, struct rocefs_request
 int rocefs_destroy_error(const struct rocefs_context* context, int error);
 /* Maps memory of the engine's and closes the descriptor. A child of fork() does not get it: two
  * processes behind one ring would ruin it. NULL and errno when it fails; a descriptor of -1 is one
- * that there was no room for. */
+ * that there was no room for. EPROTO: touching it might be SIGBUS. */
 void* rocefs_map(int fd, size_t size, int protection);
+
+/* ---- answers.c ---- */
+
+/* Gives a device up whose engine has told what cannot be: from now on it is gone. Says so once. */
+void rocefs_distrust(struct rocefs_context* context, const char* lie);
+/* Whether so much of a memfd can be touched now and always; an errno, EPROTO if not. */
+int rocefs_check_memory(int fd, uint64_t size);
+/* Whether it is one: what is written to another file may raise a signal. */
+bool rocefs_is_eventfd(int fd);
+/* Whether slots of that size lie in the memory, behind its counters. None do. */
+bool rocefs_slots_fit(const struct rocefs_created* created, uint64_t offset, uint32_t entries,
+                      uint32_t most, size_t slot);
+bool rocefs_device_can_be(const struct rocefs_device_attr* attr);
+bool rocefs_port_can_be(const struct rocefs_port_attr* attr);
 
 /* ---- device_attr.c ---- */
 
@@ -172,8 +197,10 @@ int rocefs_req_notify_cq(struct ibv_cq* cq, int solicited_only);
 /* Takes the completions of a QP out that nobody has polled yet. */
 void rocefs_clean_cq(struct ibv_cq* cq, uint32_t qpn);
 
-/* The slots that a completion told are free to be posted to. The lock is held. */
-void rocefs_take_slots_back(const struct rocefs_cqe* cqe);
+/* How many completions wait from `next` on. The lock is held, here and below. */
+uint32_t rocefs_count_completions(struct rocefs_cq* cq, uint32_t next);
+/* Copies one that waits; the slots that it tells are free to be posted to. False: it cannot be. */
+bool rocefs_take_completion(struct rocefs_cq* cq, uint32_t next, struct rocefs_cqe* cqe);
 
 /* ---- cq_ex.c ---- */
 
@@ -234,6 +261,9 @@ int rocefs_may_send(const struct ibv_qp* qp);
 unsigned rocefs_opcodes_of(enum ibv_qp_type type);
 /* Those that carry data of ours, and so inline data. */
 bool rocefs_takes_inline(unsigned opcode);
+/* The entries of the newest request, at most as many as a slot holds. */
+void rocefs_write_sges(struct rocefs_work_queue* queue, struct rocefs_send_wqe* wqe,
+                       const struct ibv_sge* list, uint32_t count);
 /* Copies the bytes of the one request that is about to be published to its slot, if they are few,
  * can be read, and nothing is under way that they might wait for. The lock is held. */
 void rocefs_copy_little(const struct rocefs_context* context, struct rocefs_work_queue* queue);

@@ -10,6 +10,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "rdma/provider/rocefs.h"
+
 struct mapping {
   uintptr_t start, end;
   char rights[5];
@@ -73,9 +75,8 @@ static int exchange(void* address, size_t length, int flags, int fd) {
 
 int rocefs_share_pages(struct rocefs_shared_pages* pages, void* address, size_t length, int fd) {
   struct stat status;
-  int error = fd < 0               ? EMFILE
-              : fstat(fd, &status) ? errno
-                                   : exchange(address, length, MAP_SHARED, fd);
+  int error = fd < 0 ? EMFILE : rocefs_check_memory(fd, length);
+  if (!error) error = fstat(fd, &status) ? errno : exchange(address, length, MAP_SHARED, fd);
   if (fd >= 0) close(fd);
   if (!error) *pages = (struct rocefs_shared_pages){address, length, status.st_dev, status.st_ino};
   return error;

@@ -1,11 +1,19 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "rdma/provider/rocefs.h"
 
 static int map_srq(struct rocefs_srq* srq, const struct rocefs_created* created, int fd,
                    uint32_t max_sge) {
+  bool fits = rocefs_slots_fit(created, created->receive_offset, created->receive_entries,
+                               ROCEFS_MAX_SRQ_WR, sizeof(struct rocefs_receive_wqe));
+  if (!fits || created->size < sizeof(struct rocefs_qp_page) || max_sge > ROCEFS_MAX_SGE ||
+      created->doorbell >= ROCEFS_MAX_QUEUES) {
+    if (fd >= 0) close(fd);
+    return EPROTO;
+  }
   srq->memory = rocefs_map(fd, created->size, PROT_READ | PROT_WRITE);
   if (!srq->memory) return errno;
   srq->size = created->size;

@@ -16,7 +16,8 @@ void rocefs_init_queue(struct rocefs_work_queue* queue, struct rocefs_queue* cou
 
 uint32_t rocefs_free_slots(const struct rocefs_work_queue* queue) {
   uint32_t released = __atomic_load_n(queue->released, __ATOMIC_ACQUIRE);
-  return queue->entries - (queue->counters->posted - released);
+  uint32_t used = queue->counters->posted - released;
+  return used < queue->entries ? queue->entries - used : 0; /* whatever the engine has stored */
 }
 
 static void ring(struct rocefs_context* context, uint32_t doorbell) {

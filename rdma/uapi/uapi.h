@@ -12,7 +12,7 @@
  * freely modulo 2^32; a slot is the counter modulo the number of entries, a power of two. Whoever
  * writes a counter stores it with release order after what it announces, whoever reads it loads it
  * with acquire order. The engine believes nothing that it reads there: a client that lies hurts
- * only its own queue pairs.
+ * only its own queue pairs. Nor does the client: an engine that lies costs it the device.
  *
  * Numbers are in the host's order, and so are immediates. Enumerations have the values of
  * <infiniband/verbs.h>.

@@ -1,0 +1,323 @@
+/* An engine that lies. Preloaded, it stands between the provider and the true engine: it passes
+ * on what they say, but for the one lie that LIE names. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "rdma/uapi/uapi.h"
+
+#define NOBODY UINT64_C(0x4141414141414140) /* no pointer */
+
+enum { kHuge = 0x7fffffff, kFew = 16 };
+
+/* What has just been asked, and the engine's end of an event socket if it was passed with that. */
+static struct rocefs_request asked;
+static int passed = -1;
+
+/* An answer on its way. */
+struct answer {
+  struct rocefs_answer said;
+  ssize_t size; /* of what the provider will get; -1: none comes */
+  int fds[kFew];
+  unsigned count;
+};
+
+static void put(struct answer* answer, unsigned index, int fd) {
+  if (index < answer->count) close(answer->fds[index]);
+  if (index >= answer->count) answer->count = index + 1;
+  answer->fds[index] = fd;
+}
+
+static int memory(size_t size, int seals) {
+  int fd = memfd_create("lie", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (fd < 0 || ftruncate(fd, (off_t)size) || fcntl(fd, F_ADD_SEALS, seals)) abort();
+  return fd;
+}
+
+static void* look_into(int fd, size_t size) {
+  void* at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (at == MAP_FAILED) abort();
+  return at;
+}
+
+/* ---- Lies: what they do to an answer ---- */
+
+static void cut_short(struct answer* answer) {
+  answer->size = 10;
+}
+static void end(struct answer* answer) {
+  answer->size = 0;
+}
+static void silence(struct answer* answer) {
+  answer->size = -1; /* the provider's patience is at its end */
+}
+static void negative_error(struct answer* answer) {
+  answer->said.error = -5;
+}
+static void too_few(struct answer* answer) {
+  if (answer->count > 0) close(answer->fds[--answer->count]);
+}
+static void too_many(struct answer* answer) {
+  while (answer->count < kFew) put(answer, answer->count, open("/dev/null", O_RDONLY | O_CLOEXEC));
+}
+static void small(struct answer* answer) {
+  put(answer, 0, memory(0, F_SEAL_SHRINK | F_SEAL_GROW));
+}
+static void unsealed(struct answer* answer) {
+  int fd = memory(1 << 20, 0);
+  put(answer, 0, fd);
+  asked.op = ROCEFS_OP_COUNT;
+  /* What can shrink does, when it is mapped. */
+  passed = dup(fd);
+}
+static void no_memory(struct answer* answer) {
+  put(answer, 0, open("/dev/zero", O_RDWR | O_CLOEXEC));
+}
+static void broken_pipe(struct answer* answer) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC)) abort();
+  close(ends[0]);
+  put(answer, 2, ends[1]);
+}
+static void no_ports(struct answer* answer) {
+  answer->said.u.device.ports = 0;
+}
+static void much_inline(struct answer* answer) {
+  answer->said.u.device.max_inline = kHuge;
+}
+static void many_gids(struct answer* answer) {
+  answer->said.u.port.gid_table_len = kHuge;
+}
+static void odd_entries(struct answer* answer) {
+  answer->said.u.created.entries = 3;
+}
+static void no_entries(struct answer* answer) {
+  answer->said.u.created.entries = 0;
+}
+static void many_entries(struct answer* answer) {
+  answer->said.u.created.entries = answer->said.u.created.receive_entries = 1 << 30;
+}
+static void large(struct answer* answer) {
+  answer->said.u.created.size = UINT64_C(1) << 40;
+}
+static void far_sends(struct answer* answer) {
+  answer->said.u.created.send_offset = UINT64_MAX - 4095;
+}
+static void far_receives(struct answer* answer) {
+  answer->said.u.created.receive_offset = answer->said.u.created.size - 8;
+}
+static void far_doorbell(struct answer* answer) {
+  answer->said.u.created.doorbell = 1 << 30;
+}
+static void no_number(struct answer* answer) {
+  answer->said.u.created.qpn = UINT32_MAX;
+}
+static void inline_without_end(struct answer* answer) {
+  answer->said.u.created.max_inline = 1 << 20;
+}
+static void many_events(struct answer* answer) {
+  answer->said.u.events.completions = answer->said.u.events.asynchronous = 1000;
+}
+static void far_ahead(struct answer* answer) {
+  struct rocefs_cq_page* page = look_into(answer->fds[0], sizeof *page);
+  page->produced = 1 << 30;
+}
+static void complete(struct answer* answer, struct rocefs_cqe cqe) {
+  char* page = look_into(answer->fds[0], answer->said.u.created.size);
+  *(struct rocefs_cqe*)(void*)(page + ROCEFS_CQ_ENTRIES) = cqe;
+  ((struct rocefs_cq_page*)(void*)page)->produced = 1;
+}
+static void made_up_pair(struct answer* answer) {
+  complete(answer, (struct rocefs_cqe){.qpn = 17, .qp = NOBODY});
+}
+static void made_up_number(struct answer* answer) {
+  complete(answer, (struct rocefs_cqe){.qpn = UINT32_MAX - 4096, .qp = NOBODY});
+}
+static void made_up_status(struct answer* answer) {
+  complete(answer, (struct rocefs_cqe){.status = kHuge});
+}
+static void made_up_opcode(struct answer* answer) {
+  complete(answer, (struct rocefs_cqe){.opcode = kHuge});
+}
+static void released_ahead(struct answer* answer) {
+  struct rocefs_qp_page* page = look_into(answer->fds[0], sizeof *page);
+  page->receive.released = page->send.released = 1 << 30;
+}
+static void posted_ahead(struct answer* answer) {
+  struct rocefs_qp_page* page = look_into(answer->fds[0], sizeof *page);
+  page->receive.posted = page->send.posted = 1 << 30;
+}
+static void tell(uint64_t element, uint32_t type) {
+  struct rocefs_async_event event = {.element = element, .type = type};
+  if (send(passed, &event, sizeof event, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) abort();
+}
+static void pair_event(struct answer* answer) {
+  (void)answer;
+  tell(NOBODY, IBV_EVENT_QP_FATAL);
+}
+static void queue_event(struct answer* answer) {
+  (void)answer;
+  tell(NOBODY, IBV_EVENT_WQ_FATAL);
+}
+static void port_event(struct answer* answer) {
+  (void)answer;
+  tell(200, IBV_EVENT_PORT_ERR);
+}
+static void unknown_event(struct answer* answer) {
+  (void)answer;
+  tell(NOBODY, kHuge);
+}
+static void completion_event(struct answer* answer) {
+  uint64_t cookie = NOBODY;
+  (void)answer;
+  if (send(passed, &cookie, sizeof cookie, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) abort();
+}
+
+static const struct {
+  const char* name;
+  uint32_t op;
+  void (*tell)(struct answer*);
+} kLies[] = {
+    {"hello-short", ROCEFS_OP_HELLO, cut_short},
+    {"hello-end", ROCEFS_OP_HELLO, end},
+    {"hello-silence", ROCEFS_OP_HELLO, silence},
+    {"hello-error", ROCEFS_OP_HELLO, negative_error},
+    {"hello-few", ROCEFS_OP_HELLO, too_few},
+    {"hello-many", ROCEFS_OP_HELLO, too_many},
+    {"hello-small", ROCEFS_OP_HELLO, small},
+    {"hello-unsealed", ROCEFS_OP_HELLO, unsealed},
+    {"hello-no-memory", ROCEFS_OP_HELLO, no_memory},
+    {"hello-pipe", ROCEFS_OP_HELLO, broken_pipe},
+    {"hello-ports", ROCEFS_OP_HELLO, no_ports},
+    {"hello-inline", ROCEFS_OP_HELLO, much_inline},
+    {"pair-event", ROCEFS_OP_HELLO, pair_event},
+    {"queue-event", ROCEFS_OP_HELLO, queue_event},
+    {"port-event", ROCEFS_OP_HELLO, port_event},
+    {"unknown-event", ROCEFS_OP_HELLO, unknown_event},
+    {"port-gids", ROCEFS_OP_QUERY_PORT, many_gids},
+    {"port-end", ROCEFS_OP_QUERY_PORT, end},
+    {"completion-event", ROCEFS_OP_CREATE_CHANNEL, completion_event},
+    {"region-short", ROCEFS_OP_REG_MR, cut_short},
+    {"region-many", ROCEFS_OP_REG_MR, too_many},
+    {"shared-small", ROCEFS_OP_SHARE_MR, small},
+    {"shared-unsealed", ROCEFS_OP_SHARE_MR, unsealed},
+    {"cq-end", ROCEFS_OP_CREATE_CQ, end},
+    {"cq-few", ROCEFS_OP_CREATE_CQ, too_few},
+    {"cq-small", ROCEFS_OP_CREATE_CQ, small},
+    {"cq-unsealed", ROCEFS_OP_CREATE_CQ, unsealed},
+    {"cq-large", ROCEFS_OP_CREATE_CQ, large},
+    {"cq-odd", ROCEFS_OP_CREATE_CQ, odd_entries},
+    {"cq-none", ROCEFS_OP_CREATE_CQ, no_entries},
+    {"cq-entries", ROCEFS_OP_CREATE_CQ, many_entries},
+    {"far-ahead", ROCEFS_OP_CREATE_CQ, far_ahead},
+    {"made-up-pair", ROCEFS_OP_CREATE_CQ, made_up_pair},
+    {"made-up-number", ROCEFS_OP_CREATE_CQ, made_up_number},
+    {"made-up-status", ROCEFS_OP_CREATE_CQ, made_up_status},
+    {"made-up-opcode", ROCEFS_OP_CREATE_CQ, made_up_opcode},
+    {"resize-small", ROCEFS_OP_RESIZE_CQ, small},
+    {"resize-entries", ROCEFS_OP_RESIZE_CQ, many_entries},
+    {"srq-few", ROCEFS_OP_CREATE_SRQ, too_few},
+    {"srq-small", ROCEFS_OP_CREATE_SRQ, small},
+    {"srq-far", ROCEFS_OP_CREATE_SRQ, far_receives},
+    {"srq-doorbell", ROCEFS_OP_CREATE_SRQ, far_doorbell},
+    {"qp-short", ROCEFS_OP_CREATE_QP, cut_short},
+    {"qp-few", ROCEFS_OP_CREATE_QP, too_few},
+    {"qp-many", ROCEFS_OP_CREATE_QP, too_many},
+    {"qp-small", ROCEFS_OP_CREATE_QP, small},
+    {"qp-unsealed", ROCEFS_OP_CREATE_QP, unsealed},
+    {"qp-large", ROCEFS_OP_CREATE_QP, large},
+    {"qp-sends", ROCEFS_OP_CREATE_QP, far_sends},
+    {"qp-receives", ROCEFS_OP_CREATE_QP, far_receives},
+    {"qp-odd", ROCEFS_OP_CREATE_QP, odd_entries},
+    {"qp-none", ROCEFS_OP_CREATE_QP, no_entries},
+    {"qp-entries", ROCEFS_OP_CREATE_QP, many_entries},
+    {"qp-doorbell", ROCEFS_OP_CREATE_QP, far_doorbell},
+    {"qp-number", ROCEFS_OP_CREATE_QP, no_number},
+    {"qp-inline", ROCEFS_OP_CREATE_QP, inline_without_end},
+    {"released-ahead", ROCEFS_OP_CREATE_QP, released_ahead},
+    {"posted-ahead", ROCEFS_OP_CREATE_QP, posted_ahead},
+    {"destroy-qp-events", ROCEFS_OP_DESTROY_QP, many_events},
+    {"destroy-cq-events", ROCEFS_OP_DESTROY_CQ, many_events},
+    {"destroy-cq-end", ROCEFS_OP_DESTROY_CQ, end},
+};
+
+static void (*chosen(uint32_t op))(struct answer*) {
+  const char* name = getenv("LIE");
+  if (!name || !strcmp(name, "none")) return NULL;
+  for (size_t i = 0; i < sizeof kLies / sizeof kLies[0]; ++i)
+    if (!strcmp(kLies[i].name, name)) return kLies[i].op == op ? kLies[i].tell : NULL;
+  abort();
+}
+
+/* ---- Between the two ---- */
+
+static int passed_with(const struct msghdr* message) {
+  struct cmsghdr* part = message->msg_control ? CMSG_FIRSTHDR(message) : NULL;
+  int fd = -1;
+  if (part && part->cmsg_type == SCM_RIGHTS) memcpy(&fd, CMSG_DATA(part), sizeof fd);
+  return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+}
+
+ssize_t sendmsg(int fd, const struct msghdr* message, int flags) {
+  ssize_t (*next)(int, const struct msghdr*, int) = dlsym(RTLD_NEXT, "sendmsg");
+  if (message->msg_iovlen == 1 && message->msg_iov->iov_len == sizeof asked) {
+    memcpy(&asked, message->msg_iov->iov_base, sizeof asked);
+    if (passed >= 0) close(passed);
+    passed = passed_with(message);
+  }
+  return next(fd, message, flags);
+}
+
+/* Descriptors beyond the room that was made for them are lost, as the kernel loses them. */
+static void give(struct answer* answer, struct msghdr* message, size_t room) {
+  struct cmsghdr* part = message->msg_control;
+  size_t most = room < CMSG_LEN(0) ? 0 : (room - CMSG_LEN(0)) / sizeof(int);
+  unsigned count = answer->count < most ? answer->count : (unsigned)most;
+  for (unsigned i = count; i < answer->count; ++i) close(answer->fds[i]);
+  message->msg_controllen = 0;
+  if (count == 0) return;
+  part->cmsg_level = SOL_SOCKET;
+  part->cmsg_type = SCM_RIGHTS;
+  part->cmsg_len = message->msg_controllen = CMSG_LEN(count * sizeof(int));
+  memcpy(CMSG_DATA(part), answer->fds, count * sizeof(int));
+}
+
+static void take(struct answer* answer, struct msghdr* message) {
+  struct cmsghdr* part = CMSG_FIRSTHDR(message);
+  if (!part) return;
+  answer->count = (unsigned)((part->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+  memcpy(answer->fds, CMSG_DATA(part), answer->count * sizeof(int));
+}
+
+ssize_t recvmsg(int fd, struct msghdr* message, int flags) {
+  ssize_t (*next)(int, struct msghdr*, int) = dlsym(RTLD_NEXT, "recvmsg");
+  struct answer answer = {.count = 0};
+  size_t room = message->msg_controllen;
+  bool is_answer = message->msg_iovlen == 1 && message->msg_iov->iov_len == sizeof answer.said;
+  void (*lie)(struct answer*) = is_answer ? chosen(asked.op) : NULL;
+  answer.size = next(fd, message, flags);
+  if (!lie || answer.size != sizeof answer.said) return answer.size;
+  memcpy(&answer.said, message->msg_iov->iov_base, sizeof answer.said);
+  take(&answer, message);
+  lie(&answer);
+  memcpy(message->msg_iov->iov_base, &answer.said, sizeof answer.said);
+  give(&answer, message, room);
+  if (answer.size < 0) errno = EAGAIN;
+  return answer.size;
+}
+
+/* A memfd without a seal shrinks as soon as it is mapped. */
+void* mmap(void* address, size_t size, int protection, int flags, int fd, off_t offset) {
+  void* (*next)(void*, size_t, int, int, int, off_t) = dlsym(RTLD_NEXT, "mmap");
+  void* at = next(address, size, protection, flags, fd, offset);
+  if (fd >= 0 && passed >= 0 && asked.op == ROCEFS_OP_COUNT && ftruncate(passed, 0)) abort();
+  return at;
+}

@@ -1,0 +1,38 @@
+#!/bin/bash
+# The provider against an engine that lies: test/lies/liar.c tells one lie to a program each time. The
+# program ends by itself, without a signal, and says what failed; or the lie is nothing to it.
+. "$(dirname "$0")/lib/common.bash"
+lies=$ROCEFS_BUILD/test/lies
+
+mounted
+if ! "$ROCEFS" enter -m "$mnt" true 2>"$dir/why"; then echo "nobody can enter: $(cat "$dir/why")"; exit 77; fi
+lie() {  # LIE STATUS
+  local status=0 share=0
+  [[ $1 != shared-* ]] || share=1
+  timeout -k 5 60 "$ROCEFS" enter -m "$mnt" -- env LIE="$1" ROCEFS_SHARE_REGIONS=$share LD_PRELOAD="$lies/liar.so" \
+    "$lies/program" >"$dir/$1" 2>&1 || status=$?
+  [ $status = "$2" ] && [ -s "$dir/$1" ] || echo "$1: status $status: $(cat "$dir/$1")" >>"$dir/failed"
+}
+# Some at a time: a program waits more than it works.
+all() {  # STATUS LIE…
+  local status=$1 name
+  shift
+  for name; do
+    [ "$(jobs -rp | wc -l)" -lt 6 ] || wait -n
+    lie "$name" "$status" &
+  done
+  wait
+}
+ended() { [ ! -e "$dir/failed" ] || fail "$(cat "$dir/failed")"; }
+
+all 0 none
+ended  # the program has no mistakes of its own
+all 0 hello-many region-many qp-many shared-small shared-unsealed
+all 1 hello-short hello-end hello-silence hello-error hello-few hello-small hello-unsealed hello-no-memory hello-pipe \
+  hello-ports hello-inline port-gids port-end region-short
+all 1 cq-end cq-few cq-small cq-unsealed cq-large cq-odd cq-none cq-entries resize-small resize-entries
+all 1 srq-few srq-small srq-far srq-doorbell
+all 1 qp-short qp-few qp-small qp-unsealed qp-large qp-sends qp-receives qp-odd qp-none qp-entries qp-doorbell \
+  qp-number qp-inline
+all 1 far-ahead made-up-pair made-up-number made-up-status made-up-opcode released-ahead posted-ahead destroy-cq-end
+ended
