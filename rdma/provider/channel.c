@@ -43,6 +43,14 @@ static struct rocefs_context* context_of_file(int cmd_fd) {
   return context;
 }
 
+struct rocefs_context* rocefs_context_of_events(int fd) {
+  pthread_mutex_lock(&mutex);
+  struct rocefs_context* context = contexts;
+  while (context && context->verbs.context.async_fd != fd) context = context->next;
+  pthread_mutex_unlock(&mutex);
+  return context;
+}
+
 uint64_t rocefs_channel_name(int fd) {
   uint64_t cookie = 0;
   socklen_t size = sizeof cookie;
@@ -79,6 +87,7 @@ static ssize_t write_command(int fd, const void* data, size_t size) {
 
 int rocefs_add_channels(struct rocefs_context* context) {
   int error = rocefs_hook(NULL, "write", (uintptr_t)write_command);
+  if (!error) error = rocefs_watch_events();
   if (error) return error;
   pthread_mutex_lock(&mutex);
   context->next = contexts;

@@ -50,8 +50,10 @@ struct ibv_cq* rocefs_create_cq(struct ibv_context* ibv, int cqe, struct ibv_com
   struct rocefs_cq* cq = calloc(1, sizeof *cq);
   if (!cq) return NULL;
   cq->channel = channel ? rocefs_channel_name(channel->fd) : 0;
+  rocefs_expect_events(&cq->element, ROCEFS_CQ, &cq->verbs.cq);
   int error = channel && !cq->channel ? EINVAL : create(context, cq, (uint32_t)cqe);
   if (error) {
+    rocefs_expect_no_events(&cq->element);
     free(cq);
     errno = error;
     return NULL;
@@ -64,22 +66,21 @@ int rocefs_destroy_cq(struct ibv_cq* ibv) {
   struct rocefs_cq* cq = rocefs_cq_of(ibv);
   struct rocefs_context* context = rocefs_context_of(ibv->context);
   struct rocefs_request request = {.op = ROCEFS_OP_DESTROY_CQ, .u.handle = ibv->handle};
-  struct rocefs_answer answer;
-  uint32_t unread = 0, unread_async = 0;
   pthread_mutex_lock(&context->teardown);
-  int refused = rocefs_request(context, &request, &answer);
+  int refused = rocefs_request(context, &request, NULL);
   int error = rocefs_destroy_error(context, refused);
   if (!error) {
-    if (cq->channel) unread = rocefs_forget_events(context, ibv->channel->fd, cq->channel, ibv);
-    unread_async = rocefs_forget_events(context, ibv->context->async_fd, 0, ibv);
+    if (cq->channel) rocefs_drop_events(context, ibv->channel->fd, cq->channel, &cq->element);
+    rocefs_drop_events(context, ibv->context->async_fd, 0, &cq->element);
+    rocefs_expect_no_events(&cq->element);
   }
   pthread_mutex_unlock(&context->teardown);
   if (error) return error;
   if (!refused) {
     rocefs_await_acknowledged(&ibv->mutex, &ibv->cond, &ibv->comp_events_completed,
-                              answer.u.events.completions - unread);
+                              cq->element.completions);
     rocefs_await_acknowledged(&ibv->mutex, &ibv->cond, &ibv->async_events_completed,
-                              answer.u.events.asynchronous - unread_async);
+                              cq->element.asynchronous);
   }
   munmap(cq->page, cq->size);
   pthread_mutex_destroy(&cq->lock);

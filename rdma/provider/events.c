@@ -1,13 +1,133 @@
-/* Events of objects that are destroyed.
+/* Events, and their end with the objects that they name.
  *
  * An event names its object by address, and ibv_get_cq_event() and ibv_get_async_event() follow it.
- * So when an object is destroyed its events must leave the sockets, as they leave the kernel's
- * queues, and those that the program has read must have been acknowledged.
+ * So libibverbs' own calls of read(2) are led through a function here, which lets through what
+ * names an object that is there, and counts it. And when an object is destroyed its events must
+ * leave the sockets, as they leave the kernel's queues, and those that the program was given must
+ * have been acknowledged.
  */
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "rdma/provider/rocefs.h"
+
+enum {
+  kBuckets = 1024,
+  kMostEvents = 1 << 16, /* that wait on a socket: it has not the room for so many */
+};
+
+/* Held also while an event is taken off a socket: it is there, or it is counted. */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct rocefs_element* buckets[kBuckets]; /* protected by mutex; those that are there */
+
+static struct rocefs_element** bucket_of(uint64_t cookie) {
+  return &buckets[(cookie >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 54];
+}
+
+void rocefs_expect_events(struct rocefs_element* element, enum rocefs_element_kind kind,
+                          const void* object) {
+  element->kind = kind;
+  element->cookie = (uintptr_t)object;
+  pthread_mutex_lock(&mutex);
+  struct rocefs_element** bucket = bucket_of(element->cookie);
+  element->next = *bucket;
+  *bucket = element;
+  pthread_mutex_unlock(&mutex);
+}
+
+static struct rocefs_element* find(uint64_t cookie, enum rocefs_element_kind kind) {
+  struct rocefs_element* element = *bucket_of(cookie);
+  while (element && (element->cookie != cookie || element->kind != kind)) element = element->next;
+  return element;
+}
+
+static bool admit_completion(const uint64_t* cookie) {
+  struct rocefs_element* cq = find(*cookie, ROCEFS_CQ);
+  if (cq) ++cq->completions;
+  return cq;
+}
+
+static bool admit_of(uint64_t cookie, enum rocefs_element_kind kind) {
+  struct rocefs_element* element = find(cookie, kind);
+  if (element) ++element->asynchronous;
+  return element;
+}
+
+static bool admit(const struct rocefs_async_event* event, const struct rocefs_context* context) {
+  switch (event->type) {
+    case IBV_EVENT_CQ_ERR:
+      return admit_of(event->element, ROCEFS_CQ);
+    case IBV_EVENT_QP_FATAL:
+    case IBV_EVENT_QP_REQ_ERR:
+    case IBV_EVENT_QP_ACCESS_ERR:
+    case IBV_EVENT_COMM_EST:
+    case IBV_EVENT_SQ_DRAINED:
+    case IBV_EVENT_PATH_MIG:
+    case IBV_EVENT_PATH_MIG_ERR:
+    case IBV_EVENT_QP_LAST_WQE_REACHED:
+      return admit_of(event->element, ROCEFS_QP);
+    case IBV_EVENT_SRQ_ERR:
+    case IBV_EVENT_SRQ_LIMIT_REACHED:
+      return admit_of(event->element, ROCEFS_SRQ);
+    case IBV_EVENT_DEVICE_FATAL:
+      return true;
+    case IBV_EVENT_PORT_ACTIVE:
+    case IBV_EVENT_PORT_ERR:
+    case IBV_EVENT_LID_CHANGE:
+    case IBV_EVENT_PKEY_CHANGE:
+    case IBV_EVENT_SM_CHANGE:
+    case IBV_EVENT_CLIENT_REREGISTER:
+    case IBV_EVENT_GID_CHANGE:
+      return !context || (event->element >= 1 && event->element <= context->attr.ports);
+  }
+  return false;
+}
+
+/* What the program reads instead of an event of nothing: that the device is lost. */
+static void refuse(struct rocefs_context* context, struct rocefs_async_event* event) {
+  *event = (struct rocefs_async_event){.type = IBV_EVENT_DEVICE_FATAL};
+  if (context) rocefs_distrust(context, "an event of what is not there");
+}
+
+/* Takes the next event, if there is one. */
+static ssize_t take_event(int fd, void* data, size_t size) {
+  bool completion = size == sizeof(uint64_t), known = true;
+  struct rocefs_context* context = completion ? NULL : rocefs_context_of_events(fd);
+  pthread_mutex_lock(&mutex);
+  ssize_t got = recv(fd, data, size, MSG_DONTWAIT);
+  int error = errno;
+  if (got == (ssize_t)size) known = completion ? admit_completion(data) : admit(data, context);
+  pthread_mutex_unlock(&mutex);
+  errno = error;
+  if (known) return got;
+  if (!completion) {
+    refuse(context, data);
+    return got;
+  }
+  fprintf(stderr, "rocefs: the engine told of a completion queue that is not there\n");
+  shutdown(fd, SHUT_RDWR);
+  errno = EIO;
+  return -1;
+}
+
+/* As read(2), which waits or not as the descriptor says. */
+static ssize_t read_event(int fd, void* data, size_t size) {
+  bool is_event = size == sizeof(uint64_t) || size == sizeof(struct rocefs_async_event);
+  if (!is_event || !rocefs_channel_name(fd)) return read(fd, data, size);
+  for (;;) {
+    char octet;
+    ssize_t got = take_event(fd, data, size);
+    if (got >= 0 || errno != EAGAIN) return got;
+    if (recv(fd, &octet, 1, MSG_PEEK) < 0) return -1;
+  }
+}
+
+int rocefs_watch_events(void) {
+  return rocefs_hook(NULL, "read", (uintptr_t)read_event);
+}
 
 static void put_back(struct rocefs_context* context, uint64_t channel,
                      const struct rocefs_async_event* event) {
@@ -16,18 +136,15 @@ static void put_back(struct rocefs_context* context, uint64_t channel,
   rocefs_request(context, &request, NULL);
 }
 
-uint32_t rocefs_forget_events(struct rocefs_context* context, int fd, uint64_t channel,
-                              const void* object) {
+void rocefs_drop_events(struct rocefs_context* context, int fd, uint64_t channel,
+                        const struct rocefs_element* element) {
   struct rocefs_async_event event = {0};
-  uint32_t forgotten = 0;
-  size_t kept = 0, room = 0;
+  size_t kept = 0, room = 0, taken = 0;
   struct rocefs_async_event* others = NULL;
+  pthread_mutex_lock(&mutex);
   /* A socket gives what comes first, so all of it is taken and the rest put back. */
-  while (recv(fd, &event, sizeof event, MSG_DONTWAIT) > 0) {
-    if (event.element == (uintptr_t)object) {
-      ++forgotten;
-      continue;
-    }
+  while (taken++ < kMostEvents && recv(fd, &event, sizeof event, MSG_DONTWAIT) > 0) {
+    if (event.element == element->cookie) continue;
     if (kept == room) {
       size_t more = room ? 2 * room : 16;
       struct rocefs_async_event* larger = realloc(others, more * sizeof *others);
@@ -40,14 +157,23 @@ uint32_t rocefs_forget_events(struct rocefs_context* context, int fd, uint64_t c
     }
     others[kept++] = event;
   }
+  pthread_mutex_unlock(&mutex);
+  if (taken > kMostEvents) rocefs_distrust(context, "events without end");
   for (size_t i = 0; i < kept; ++i) put_back(context, channel, &others[i]);
   free(others);
-  return forgotten;
 }
 
-void rocefs_await_acknowledged(pthread_mutex_t* mutex, pthread_cond_t* cond,
+void rocefs_expect_no_events(struct rocefs_element* element) {
+  pthread_mutex_lock(&mutex);
+  struct rocefs_element** link = bucket_of(element->cookie);
+  while (*link != element) link = &(*link)->next;
+  *link = element->next;
+  pthread_mutex_unlock(&mutex);
+}
+
+void rocefs_await_acknowledged(pthread_mutex_t* acknowledging, pthread_cond_t* cond,
                                const uint32_t* completed, uint32_t expected) {
-  pthread_mutex_lock(mutex);
-  while (*completed != expected) pthread_cond_wait(cond, mutex);
-  pthread_mutex_unlock(mutex);
+  pthread_mutex_lock(acknowledging);
+  while (*completed != expected) pthread_cond_wait(cond, acknowledging);
+  pthread_mutex_unlock(acknowledging);
 }

@@ -67,16 +67,19 @@ static int create(struct rocefs_context* context, struct rocefs_qp* qp, const st
   qp->cap = attr->cap;
   if (attr->srq) qp->cap.max_recv_wr = qp->cap.max_recv_sge = 0;
   struct rocefs_request request = creation(qp, pd, attr);
+  rocefs_expect_events(&qp->element, ROCEFS_QP, &qp->verbs.qp);
   pthread_mutex_lock(&context->teardown);
   int error = rocefs_request_passing(context, &request, -1, &answer, &fd, 1);
   pthread_mutex_unlock(&context->teardown);
-  if (error) return error;
-  qp->verbs.qp.context = pd->context;
-  qp->verbs.qp.handle = answer.u.created.handle;
-  qp->verbs.qp.qp_num = answer.u.created.qpn;
-  if (!(error = map_qp(qp, &answer.u.created, fd))) return 0;
-  struct rocefs_request undo = {.op = ROCEFS_OP_DESTROY_QP, .u.handle = answer.u.created.handle};
-  rocefs_request(context, &undo, NULL);
+  if (!error) {
+    qp->verbs.qp.context = pd->context;
+    qp->verbs.qp.handle = answer.u.created.handle;
+    qp->verbs.qp.qp_num = answer.u.created.qpn;
+    if (!(error = map_qp(qp, &answer.u.created, fd))) return 0;
+    struct rocefs_request undo = {.op = ROCEFS_OP_DESTROY_QP, .u.handle = answer.u.created.handle};
+    rocefs_request(context, &undo, NULL);
+  }
+  rocefs_expect_no_events(&qp->element);
   return error;
 }
 
@@ -179,21 +182,20 @@ int rocefs_destroy_qp(struct ibv_qp* ibv) {
   struct rocefs_qp* qp = rocefs_qp_of(ibv);
   struct rocefs_context* context = rocefs_context_of(ibv->context);
   struct rocefs_request request = {.op = ROCEFS_OP_DESTROY_QP, .u.handle = ibv->handle};
-  struct rocefs_answer answer;
-  uint32_t unread = 0;
   pthread_mutex_lock(&context->teardown);
-  int refused = rocefs_request(context, &request, &answer);
+  int refused = rocefs_request(context, &request, NULL);
   int error = rocefs_destroy_error(context, refused);
   if (!error) {
     clean_cqs(ibv);
     __atomic_store_n(&sends_of(qp)->cookie, 0, __ATOMIC_RELAXED);
-    unread = rocefs_forget_events(context, ibv->context->async_fd, 0, ibv);
+    rocefs_drop_events(context, ibv->context->async_fd, 0, &qp->element);
+    rocefs_expect_no_events(&qp->element);
   }
   pthread_mutex_unlock(&context->teardown);
   if (error) return error;
   if (!refused)
     rocefs_await_acknowledged(&ibv->mutex, &ibv->cond, &ibv->events_completed,
-                              answer.u.events.asynchronous - unread);
+                              qp->element.asynchronous);
   munmap(qp->memory, qp->size);
   pthread_mutex_destroy(&qp->send.lock);
   pthread_mutex_destroy(&qp->receive.lock);

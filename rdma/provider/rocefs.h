@@ -62,8 +62,19 @@ struct rocefs_work_queue {
   struct rocefs_sge sges[ROCEFS_MAX_SGE];
 };
 
+enum rocefs_element_kind { ROCEFS_CQ, ROCEFS_QP, ROCEFS_SRQ };
+
+/* What events may name: events.c, which protects it. */
+struct rocefs_element {
+  struct rocefs_element* next; /* of its bucket */
+  uint64_t cookie;
+  enum rocefs_element_kind kind;
+  uint32_t completions, asynchronous; /* events that the program was given */
+};
+
 struct rocefs_srq {
   struct ibv_srq ibv;
+  struct rocefs_element element;
   void* memory;
   size_t size;
   struct rocefs_work_queue receive;
@@ -71,6 +82,7 @@ struct rocefs_srq {
 
 struct rocefs_qp {
   struct verbs_qp verbs;
+  struct rocefs_element element;
   void* memory;
   size_t size;
   struct rocefs_work_queue send;
@@ -88,6 +100,7 @@ struct rocefs_qp {
 
 struct rocefs_cq {
   struct verbs_cq verbs;
+  struct rocefs_element element;
   pthread_mutex_t lock;      /* of all that follows */
   struct rocefs_cqe current; /* from ibv_start_poll() to ibv_end_poll() */
   uint32_t next;             /* likewise: the one to take next */
@@ -292,6 +305,8 @@ int rocefs_detach_mcast(struct ibv_qp* qp, const union ibv_gid* gid, uint16_t li
 /* Makes ibv_create_comp_channel() work for a context, as long as it exists; an errno. */
 int rocefs_add_channels(struct rocefs_context* context);
 void rocefs_remove_channels(struct rocefs_context* context);
+/* The context whose asynchronous events are read from `fd`; NULL if there is none. */
+struct rocefs_context* rocefs_context_of_events(int fd);
 /* The name of the channel that is read from `fd`; 0 if there is none. */
 uint64_t rocefs_channel_name(int fd);
 
@@ -308,13 +323,20 @@ void rocefs_serve_cm(const char* root);
 
 /* ---- events.c ---- */
 
-/* Takes the events of an object that is destroyed off a socket; how many there were. The channel
- * is 0 for the socket of asynchronous events. The caller holds context.teardown. */
-uint32_t rocefs_forget_events(struct rocefs_context* context, int fd, uint64_t channel,
-                              const void* object);
+/* Makes libibverbs read no event but of what is there; an errno. */
+int rocefs_watch_events(void);
+/* From now on events may name that object, whose address is its cookie. */
+void rocefs_expect_events(struct rocefs_element* element, enum rocefs_element_kind kind,
+                          const void* object);
+/* Takes the events of an object that is destroyed off a socket. The channel is 0 for the socket of
+ * asynchronous events. The caller holds context.teardown. */
+void rocefs_drop_events(struct rocefs_context* context, int fd, uint64_t channel,
+                        const struct rocefs_element* element);
+/* After that, or where no event has come: none may name it any more. What was given is counted. */
+void rocefs_expect_no_events(struct rocefs_element* element);
 /* Waits until the program has acknowledged `expected` events: to ibv_ack_*_events() their object
  * must not be gone. */
-void rocefs_await_acknowledged(pthread_mutex_t* mutex, pthread_cond_t* cond,
+void rocefs_await_acknowledged(pthread_mutex_t* acknowledging, pthread_cond_t* cond,
                                const uint32_t* completed, uint32_t expected);
 
 #endif

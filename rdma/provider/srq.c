@@ -47,8 +47,10 @@ static int create(struct rocefs_context* context, struct rocefs_srq* srq, struct
 struct ibv_srq* rocefs_create_srq(struct ibv_pd* pd, struct ibv_srq_init_attr* attr) {
   struct rocefs_srq* srq = calloc(1, sizeof *srq);
   if (!srq) return NULL;
+  rocefs_expect_events(&srq->element, ROCEFS_SRQ, &srq->ibv);
   int error = create(rocefs_context_of(pd->context), srq, pd, &attr->attr);
   if (error) {
+    rocefs_expect_no_events(&srq->element);
     free(srq);
     errno = error;
     return NULL;
@@ -80,17 +82,18 @@ int rocefs_destroy_srq(struct ibv_srq* ibv) {
   struct rocefs_srq* srq = rocefs_srq_of(ibv);
   struct rocefs_context* context = rocefs_context_of(ibv->context);
   struct rocefs_request request = {.op = ROCEFS_OP_DESTROY_SRQ, .u.handle = ibv->handle};
-  struct rocefs_answer answer;
-  uint32_t unread = 0;
   pthread_mutex_lock(&context->teardown);
-  int refused = rocefs_request(context, &request, &answer);
+  int refused = rocefs_request(context, &request, NULL);
   int error = rocefs_destroy_error(context, refused);
-  if (!error) unread = rocefs_forget_events(context, ibv->context->async_fd, 0, ibv);
+  if (!error) {
+    rocefs_drop_events(context, ibv->context->async_fd, 0, &srq->element);
+    rocefs_expect_no_events(&srq->element);
+  }
   pthread_mutex_unlock(&context->teardown);
   if (error) return error;
   if (!refused)
     rocefs_await_acknowledged(&ibv->mutex, &ibv->cond, &ibv->events_completed,
-                              answer.u.events.asynchronous - unread);
+                              srq->element.asynchronous);
   munmap(srq->memory, srq->size);
   pthread_mutex_destroy(&srq->receive.lock);
   free(srq);

@@ -79,6 +79,10 @@ EXPORTED void __verbs_log(struct verbs_context* context, uint32_t level, const c
 EXPORTED ssize_t ibv_write_command(int fd, const void* data, size_t size) {
   return write(fd, data, size);
 }
+/* So do events. */
+EXPORTED ssize_t ibv_read_event(int fd, void* data, size_t size) {
+  return read(fd, data, size);
+}
 #if SPEED
 EXPORTED int ibv_query_port_speed(void) {
   return 0;
