@@ -241,9 +241,9 @@ $(BUILD)/test/provider/verbs_test: $(patsubst %.c,$(BUILD)/%.o,$(wildcard test/p
 	$(CC) -pthread -o $@ $^ -libverbs
 
 # An engine that lies, preloaded into a program that uses it.
-$(BUILD)/test/lies/liar.so: test/lies/liar.c $(STAMP)
+$(BUILD)/test/lies/liar.so: $(wildcard test/lies/liar*) $(STAMP)
 	@mkdir -p $(@D)
-	$(CC) -I. -D_GNU_SOURCE $(PROVIDER_CFLAGS) -fvisibility=default -shared -o $@ $< -ldl
+	$(CC) -I. -D_GNU_SOURCE $(PROVIDER_CFLAGS) -fvisibility=default -shared -o $@ $(filter %.c,$^) -ldl
 $(BUILD)/test/lies/program: test/lies/program.c $(STAMP)
 	@mkdir -p $(@D)
 	$(CC) -I. -D_GNU_SOURCE $(PROVIDER_CFLAGS) -o $@ $< -libverbs

@@ -21,6 +21,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "rdma/provider/cm_answers.h"
 #include "rdma/provider/rocefs.h"
 #include "rdma/uapi/cm.h"
 
@@ -31,6 +32,7 @@ struct header {
   uint16_t in, out;
 };
 enum { kOptionAt = 8, kOptionSizeAt = 28, kOtherFileAt = 20 };
+enum { kMostInVain = 10000 }; /* events that another thread has got, one after the other */
 
 struct channel {
   uint64_t name; /* of the socket that the program has */
@@ -70,7 +72,10 @@ static int ask_for_channel(struct channel* channel, int* events) {
   error = rocefs_exchange(&channel->connection, &request, -1, &answer, events, 1);
   if (!error) error = answer.error;
   if (!error && *events < 0) error = EMFILE;
-  if (error) rocefs_disconnect(&channel->connection);
+  if (!error && !rocefs_channel_name(*events)) error = EPROTO; /* it is no socket */
+  if (!error) return 0;
+  if (*events >= 0) close(*events);
+  rocefs_disconnect(&channel->connection);
   return error;
 }
 
@@ -104,6 +109,7 @@ static int look(int fd, struct stat* status) {
 }
 
 static int close_channel(int fd) {
+  int before = errno; /* what is closed may be what failed, and why is still to be told */
   uint64_t name = rocefs_channel_name(fd);
   pthread_mutex_lock(&mutex);
   struct channel** link = find(name);
@@ -114,13 +120,14 @@ static int close_channel(int fd) {
     rocefs_disconnect(&channel->connection);
     free(channel);
   }
+  errno = before;
   return close(fd);
 }
 
 /* Octets that stand there for events that have been got, or are no more. */
 static void take_octets(int fd, uint32_t count) {
   char octet;
-  while (count-- > 0 && recv(fd, &octet, 1, MSG_DONTWAIT) >= 0) {
+  while (count-- > 0 && recv(fd, &octet, 1, MSG_DONTWAIT) > 0) {
   }
 }
 
@@ -148,42 +155,77 @@ static int send_command(int socket, const void* data, size_t size, int other) {
   return sent < 0 ? errno : 0;
 }
 
-/* The kernel stores the answer where the program wants it. */
-static int receive_answer(int socket, const void* data, size_t size,
-                          struct rocefs_cm_answer* answer) {
-  struct header header;
-  memcpy(&header, data, sizeof header);
-  size_t at = header.command == kCreateId ? 16 : 8;
-  struct iovec parts[] = {{answer, sizeof *answer}, {NULL, 0}};
-  if (header.out > 0 && size >= at + 8) {
-    parts[1].iov_base = (void*)(uintptr_t)load(data, at, 8);
-    parts[1].iov_len = header.out;
-  }
-  struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+/* An answer, before it is stored. */
+struct reply {
+  struct rocefs_cm_answer said;
+  uint64_t octets[ROCEFS_CM_MAX_ANSWER / sizeof(uint64_t)];
+};
+_Static_assert(offsetof(struct reply, octets) == sizeof(struct rocefs_cm_answer), "as sent");
+
+static int receive_reply(int socket, struct reply* reply) {
+  struct iovec part = {reply, sizeof *reply};
+  struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
   ssize_t got;
   do got = recvmsg(socket, &message, 0);
   while (got < 0 && errno == EINTR);
-  if (got < 0) return errno == EFAULT ? EFAULT : EIO;
-  return got >= (ssize_t)sizeof *answer ? 0 : EIO;
+  bool whole = got >= (ssize_t)sizeof reply->said && !(message.msg_flags & MSG_TRUNC) &&
+               (size_t)got - sizeof reply->said == reply->said.size;
+  /* No command gets more than one event, and no octet stands for two. */
+  return whole && reply->said.take <= 1 && reply->said.take_other <= 1 ? 0 : EIO;
 }
 
-/* One command and its answer; an errno. */
-static int command(struct channel* channel, int fd, const void* data, size_t size) {
-  struct rocefs_cm_answer answer = {0};
+static int admit(const void* data, size_t size, struct reply* reply) {
+  if (rocefs_admit_cm_answer(data, size, reply->octets, reply->said.size)) return 0;
+  fprintf(stderr, "rocefs: the engine's CM told of what cannot be: the command fails\n");
+  return EIO;
+}
+
+/* What the kernel stores where the program wants it. */
+static void store(const void* data, size_t size, const struct reply* reply) {
+  struct header header;
+  memcpy(&header, data, sizeof header);
+  size_t at = header.command == kCreateId ? 16 : 8;
+  if (reply->said.size > 0 && size >= at + 8)
+    memcpy((void*)(uintptr_t)load(data, at, 8), reply->octets, reply->said.size);
+}
+
+/* One command and its answer; an errno. Who has got an event takes its octet before anybody else
+ * asks. */
+static int exchange(struct channel* channel, int fd, const void* data, size_t size, int other,
+                    struct reply* reply) {
   struct rocefs_connection* connection = &channel->connection;
-  bool migrates = load(data, 0, 4) == kMigrateId && size >= kOtherFileAt + 4;
-  int other = migrates ? (int)load(data, kOtherFileAt, 4) : -1;
   pthread_mutex_lock(&connection->mutex);
   int error = connection->broken ? EIO : send_command(connection->fd, data, size, other);
   if (!error) {
-    error = receive_answer(connection->fd, data, size, &answer);
-    if (error == EIO) connection->broken = 1;
+    error = receive_reply(connection->fd, reply);
+    if (!error && other < 0 && !reply->said.error) error = admit(data, size, reply);
+    if (error) connection->broken = 1;
   }
+  if (!error) take_octets(fd, reply->said.take);
+  if (!error && other >= 0) take_octets(other, reply->said.take_other);
   pthread_mutex_unlock(&connection->mutex);
-  if (error) return error;
-  take_octets(fd, answer.take);
-  if (other >= 0) take_octets(other, answer.take_other);
-  return answer.error;
+  return error ? error : reply->said.error;
+}
+
+/* An id has moved from the other channel: events of it that were got there are counted when what is
+ * under way there has ended. */
+static int end_move(const void* data, size_t size, int other, struct reply* reply) {
+  struct channel* from = channel_of(other);
+  if (from) {
+    pthread_mutex_lock(&from->connection.mutex);
+    pthread_mutex_unlock(&from->connection.mutex);
+  }
+  return admit(data, size, reply);
+}
+
+static int command(struct channel* channel, int fd, const void* data, size_t size) {
+  struct reply reply;
+  bool migrates = load(data, 0, 4) == kMigrateId && size >= kOtherFileAt + 4;
+  int other = migrates ? (int)load(data, kOtherFileAt, 4) : -1;
+  int error = exchange(channel, fd, data, size, other, &reply);
+  if (!error && other >= 0) error = end_move(data, size, other, &reply);
+  if (!error) store(data, size, &reply);
+  return error;
 }
 
 /* Waits as the descriptor says: as long as it takes, or not at all. The end of the channel is the
@@ -209,15 +251,15 @@ static ssize_t write_command(int fd, const void* data, size_t size) {
   int error = EINVAL;
   if (size >= sizeof(struct header) && size <= ROCEFS_CM_MAX_COMMAND) {
     bool waits = load(data, 0, 4) == kGetEvent;
-    for (;;) {
+    unsigned in_vain = 0;
+    for (; in_vain < kMostInVain; ++in_vain) {
       error = waits ? await_event(channel, fd) : 0;
-      if (!error)
-        error = command(channel, fd, data, size);
-      else
-        break;
+      if (error) break;
+      error = command(channel, fd, data, size);
       if (!waits || error != EAGAIN) break;
-      sched_yield(); /* another thread has got it, and takes its octet now */
+      sched_yield(); /* another thread has got it */
     }
+    if (in_vain == kMostInVain) error = EIO;
   }
   if (!error) return (ssize_t)size;
   errno = error;

@@ -12,9 +12,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "rdma/uapi/cm.h"
 #include "rdma/uapi/uapi.h"
-
-#define NOBODY UINT64_C(0x4141414141414140) /* no pointer */
+#include "test/lies/liar.h"
 
 enum { kHuge = 0x7fffffff, kFew = 16 };
 
@@ -86,6 +86,12 @@ static void broken_pipe(struct answer* answer) {
   if (pipe2(ends, O_CLOEXEC)) abort();
   close(ends[0]);
   put(answer, 2, ends[1]);
+}
+static void pipe_of_events(struct answer* answer) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC)) abort();
+  close(ends[0]);
+  put(answer, 0, ends[1]);
 }
 static void no_ports(struct answer* answer) {
   answer->said.u.device.ports = 0;
@@ -244,6 +250,9 @@ static const struct {
     {"qp-inline", ROCEFS_OP_CREATE_QP, inline_without_end},
     {"released-ahead", ROCEFS_OP_CREATE_QP, released_ahead},
     {"posted-ahead", ROCEFS_OP_CREATE_QP, posted_ahead},
+    {"cm-pipe", ROCEFS_OP_CM_OPEN, pipe_of_events},
+    {"cm-few", ROCEFS_OP_CM_OPEN, too_few},
+    {"cm-end", ROCEFS_OP_CM_OPEN, end},
     {"destroy-qp-events", ROCEFS_OP_DESTROY_QP, many_events},
     {"destroy-cq-events", ROCEFS_OP_DESTROY_CQ, many_events},
     {"destroy-cq-end", ROCEFS_OP_DESTROY_CQ, end},
@@ -254,6 +263,7 @@ static void (*chosen(uint32_t op))(struct answer*) {
   if (!name || !strcmp(name, "none")) return NULL;
   for (size_t i = 0; i < sizeof kLies / sizeof kLies[0]; ++i)
     if (!strcmp(kLies[i].name, name)) return kLies[i].op == op ? kLies[i].tell : NULL;
+  if (!strncmp(name, "cm-", 3)) return NULL; /* one of liar_cm.c */
   abort();
 }
 
@@ -273,6 +283,7 @@ ssize_t sendmsg(int fd, const struct msghdr* message, int flags) {
     if (passed >= 0) close(passed);
     passed = passed_with(message);
   }
+  see_cm_command(message);
   return next(fd, message, flags);
 }
 
@@ -304,7 +315,7 @@ ssize_t recvmsg(int fd, struct msghdr* message, int flags) {
   bool is_answer = message->msg_iovlen == 1 && message->msg_iov->iov_len == sizeof answer.said;
   void (*lie)(struct answer*) = is_answer ? chosen(asked.op) : NULL;
   answer.size = next(fd, message, flags);
-  if (!lie || answer.size != sizeof answer.said) return answer.size;
+  if (!lie || answer.size != sizeof answer.said) return lie_of_cm(message, answer.size);
   memcpy(&answer.said, message->msg_iov->iov_base, sizeof answer.said);
   take(&answer, message);
   lie(&answer);

@@ -6,11 +6,12 @@ lies=$ROCEFS_BUILD/test/lies
 
 mounted
 if ! "$ROCEFS" enter -m "$mnt" true 2>"$dir/why"; then echo "nobody can enter: $(cat "$dir/why")"; exit 77; fi
+program=("$lies/program")
 lie() {  # LIE STATUS
   local status=0 share=0
   [[ $1 != shared-* ]] || share=1
   timeout -k 5 60 "$ROCEFS" enter -m "$mnt" -- env LIE="$1" ROCEFS_SHARE_REGIONS=$share LD_PRELOAD="$lies/liar.so" \
-    "$lies/program" >"$dir/$1" 2>&1 || status=$?
+    "${program[@]}" >"$dir/$1" 2>&1 || status=$?
   [ $status = "$2" ] && [ -s "$dir/$1" ] || echo "$1: status $status: $(cat "$dir/$1")" >>"$dir/failed"
 }
 # Some at a time: a program waits more than it works.
@@ -36,4 +37,12 @@ all 1 qp-short qp-few qp-small qp-unsealed qp-large qp-sends qp-receives qp-odd 
   qp-number qp-inline
 all 1 far-ahead made-up-pair made-up-number made-up-status made-up-opcode released-ahead posted-ahead destroy-cq-end
 all 1 pair-event queue-event port-event unknown-event completion-event
+ended
+
+# To librdmacm: a client that nobody serves, with two statuses of failure.
+command -v rping >/dev/null || { echo "part left out: rping (rdmacm-utils) is missing"; exit 0; }
+program=(rping -c -a 10.77.0.2 -p 7999)
+all 22 cm-pipe cm-few cm-end
+all 255 none cm-nobody cm-of-no-id cm-of-a-group cm-request cm-half cm-again cm-take cm-number cm-destroy cm-address \
+  cm-port cm-paths
 ended

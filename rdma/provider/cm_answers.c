@@ -1,0 +1,154 @@
+/* What the engine answers to librdmacm, before that believes it: an event carries the address of
+ * the id that it is of, the destruction of an id waits for as many acknowledgements as it is told,
+ * and numbers are places in tables. */
+#include <errno.h>
+#include <linux/in6.h>
+#include <rdma/rdma_user_cm.h>
+#include <string.h>
+
+#include "rdma/provider/cm_answers.h"
+
+enum {
+  kMostIds = 1 << 16, /* as librdmacm's own table has */
+  kBuckets = 1024,
+  kMostPorts = 2, /* of a device */
+  /* Of <rdma/rdma_cma.h>. */
+  kConnectRequest = 4,
+  kMulticastJoin = 12,
+  kMulticastError = 13,
+  kLastEvent = 15,
+};
+
+/* By the engine's numbers. An entry whose id has gone with its engine stays until another has its
+ * number: librdmacm still has that id. */
+static struct id {
+  uint64_t uid;    /* the address by which librdmacm names it; 0: not accepted yet */
+  uint32_t events; /* that librdmacm was given of it */
+  uint32_t next;   /* in its bucket: 1 + a number, or 0 */
+} ids[kMostIds];
+static uint32_t buckets[kBuckets];
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of both */
+
+static uint32_t* bucket_of(uint64_t uid) {
+  return &buckets[(uid >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 54];
+}
+
+static void forget(uint32_t number) {
+  uint32_t* link = bucket_of(ids[number].uid);
+  while (*link && *link != number + 1) link = &ids[*link - 1].next;
+  if (*link) *link = ids[number].next;
+  ids[number] = (struct id){0};
+}
+
+static void remember(uint32_t number, uint64_t uid, uint32_t events) {
+  forget(number);
+  ids[number] = (struct id){uid, events, uid ? *bucket_of(uid) : 0};
+  if (uid) *bucket_of(uid) = number + 1;
+}
+
+static struct id* find(uint64_t uid) {
+  uint32_t at = uid ? *bucket_of(uid) : 0;
+  while (at && ids[at - 1].uid != uid) at = ids[at - 1].next;
+  return at ? &ids[at - 1] : NULL;
+}
+
+/* How many events of an id librdmacm is to wait for: those that it was given. */
+static bool count_events(uint32_t number, void* answer, size_t size) {
+  struct rdma_ucm_destroy_id_resp* told = answer;
+  if (size < sizeof *told || number >= kMostIds) return false;
+  if (told->events_reported > ids[number].events) told->events_reported = ids[number].events;
+  return true;
+}
+
+static bool admit_event(const struct rdma_ucm_event_resp* event, size_t size) {
+  if (size < offsetof(struct rdma_ucm_event_resp, reserved) || event->id >= kMostIds) return false;
+  if (event->event > kLastEvent || event->event == kMulticastJoin ||
+      event->event == kMulticastError)
+    return false;
+  struct id* of = find(event->uid);
+  if (!of) return false;
+  ++of->events;
+  if (event->event == kConnectRequest) remember(event->id, 0, 0);
+  return true;
+}
+
+static bool is_port(uint64_t guid, uint8_t port) {
+  return guid == 0 || (port >= 1 && port <= kMostPorts);
+}
+
+static bool route_can_be(const struct rdma_ucm_query_route_resp* route, size_t size) {
+  return size >= offsetof(struct rdma_ucm_query_route_resp, ibdev_index) &&
+         is_port(route->node_guid, route->port_num) &&
+         route->num_paths <= sizeof route->ib_route / sizeof route->ib_route[0];
+}
+
+static bool addresses_can_be(const struct rdma_ucm_query_addr_resp* found, size_t size) {
+  return size >= offsetof(struct rdma_ucm_query_addr_resp, ibdev_index) &&
+         is_port(found->node_guid, found->port_num) && found->src_size <= sizeof found->src_addr &&
+         found->dst_size <= sizeof found->dst_addr;
+}
+
+static bool paths_can_be(const struct rdma_ucm_query_path_resp* paths, size_t size) {
+  return size >= sizeof *paths &&
+         paths->num_paths <= (size - sizeof *paths) / sizeof paths->path_data[0];
+}
+
+static bool created(uint64_t uid, const struct rdma_ucm_create_id_resp* made, size_t size) {
+  if (size < sizeof *made || made->id >= kMostIds || uid == 0) return false;
+  remember(made->id, uid, 0);
+  return true;
+}
+
+/* A newer librdmacm's commands are longer, an older one's shorter: what is not there is 0. */
+static union said {
+  struct rdma_ucm_create_id create;
+  struct rdma_ucm_destroy_id destroy;
+  struct rdma_ucm_accept accept;
+  struct rdma_ucm_query query;
+} read_command(const void* command, size_t size) {
+  union said said;
+  memset(&said, 0, sizeof said);
+  memcpy(&said, command, size < sizeof said ? size : sizeof said);
+  return said;
+}
+
+static bool admit(const struct rdma_ucm_cmd_hdr* header, const union said* said, void* answer,
+                  size_t size) {
+  switch (header->cmd) {
+    case RDMA_USER_CM_CMD_CREATE_ID:
+      return created(said->create.uid, answer, size);
+    case RDMA_USER_CM_CMD_DESTROY_ID:
+      if (!count_events(said->destroy.id, answer, size)) return false;
+      forget(said->destroy.id);
+      return true;
+    case RDMA_USER_CM_CMD_MIGRATE_ID: /* its id is in the same place */
+      return count_events(said->destroy.id, answer, size);
+    case RDMA_USER_CM_CMD_ACCEPT:
+      if (said->accept.id >= kMostIds) return false;
+      /* Without parameters it ends the handshake of one that asked, and says no address. */
+      if (said->accept.conn_param.valid)
+        remember(said->accept.id, said->accept.uid, ids[said->accept.id].events);
+      return true;
+    case RDMA_USER_CM_CMD_GET_EVENT:
+      return admit_event(answer, size);
+    case RDMA_USER_CM_CMD_QUERY_ROUTE:
+      return route_can_be(answer, size);
+    case RDMA_USER_CM_CMD_QUERY:
+      return said->query.option == RDMA_USER_CM_QUERY_PATH ? paths_can_be(answer, size)
+                                                           : addresses_can_be(answer, size);
+    case RDMA_USER_CM_CMD_INIT_QP_ATTR:
+      return size >= sizeof(struct ib_uverbs_qp_attr);
+  }
+  return true;
+}
+
+bool rocefs_admit_cm_answer(const void* command, size_t size, void* answer, size_t answer_size) {
+  struct rdma_ucm_cmd_hdr header;
+  memcpy(&header, command, sizeof header);
+  union said said = read_command((const char*)command + sizeof header, size - sizeof header);
+  if (answer_size > header.out) return false;
+  pthread_mutex_lock(&mutex);
+  bool admitted = admit(&header, &said, answer, answer_size);
+  pthread_mutex_unlock(&mutex);
+  return admitted;
+}
