@@ -74,8 +74,8 @@ Ucma::~Ucma() {
   channels_.clear();
 }
 
-void Ucma::open(uint64_t name, uint32_t uid, std::function<void()> readable) {
-  channels_[name] = std::make_unique<UcmaChannel>(*this, uid, std::move(readable));
+void Ucma::open(uint64_t name, const Owner& owner, std::function<void()> readable) {
+  channels_[name] = std::make_unique<UcmaChannel>(*this, owner, std::move(readable));
 }
 
 void Ucma::close(uint64_t name) {
@@ -88,24 +88,19 @@ UcmaChannel* Ucma::channel(uint64_t name) {
 }
 
 Ucma::Context* Ucma::add(UcmaChannel& channel) {
-  uint32_t& of_user = ids_of_[channel.uid()];
-  if (contexts_.size() >= kMaxIds || (channel.uid() != 0 && of_user >= kMaxIdsOfUser)) {
-    return nullptr;
-  }
-  ++of_user;
+  Shares::Share share = shares_.take(channel.owner().uid, channel.owner().privileged);
+  if (!share) return nullptr;
   while (contexts_.count(next_)) next_ = (next_ + 1) % kMaxIds;
   auto context = std::make_unique<Context>();
   context->number = next_;
   context->channel = &channel;
-  context->owner = channel.uid();
+  context->share = std::move(share);
   next_ = (next_ + 1) % kMaxIds;
   return (contexts_[context->number] = std::move(context)).get();
 }
 
 void Ucma::remove(Context& context) {
   by_id_.erase(context.id.get());
-  auto of_user = ids_of_.find(context.owner);
-  if (--of_user->second == 0) ids_of_.erase(of_user);
   auto kept = contexts_.extract(context.number);  // what it ends with may look for others
 }
 
@@ -119,8 +114,8 @@ Ucma::Context* Ucma::find(const CmId& id) {
   return found == by_id_.end() ? nullptr : found->second;
 }
 
-UcmaChannel::UcmaChannel(Ucma& ucma, uint32_t uid, std::function<void()> readable)
-    : ucma_(ucma), uid_(uid), readable_(std::move(readable)) {}
+UcmaChannel::UcmaChannel(Ucma& ucma, const Ucma::Owner& owner, std::function<void()> readable)
+    : ucma_(ucma), owner_(owner), readable_(std::move(readable)) {}
 
 // All events go with it, so no id needs to be looked for among them.
 UcmaChannel::~UcmaChannel() {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/result.h"
+#include "core/shares.h"
 #include "rdma/cm/cma.h"
 
 namespace rocefs {
@@ -28,14 +29,20 @@ struct EventAnswer;
 // All channels, by names that whoever opens them gives, and the numbers of their ids.
 class Ucma {
  public:
-  // librdmacm has tables for so many; an ordinary user gets a part of them.
-  static constexpr uint32_t kMaxIds = 65536, kMaxIdsOfUser = 16384;
+  // librdmacm has tables for so many, of which some are kept for the privileged.
+  static constexpr uint32_t kMaxIds = 65536, kKeptIds = 16384;
+
+  // Whose a channel is.
+  struct Owner {
+    uint32_t uid = 0;
+    bool privileged = true;
+  };
 
   explicit Ucma(Cma& cma);
   ~Ucma();
 
-  // `readable` is told whenever the first event waits; not within a command. `uid` is whose it is.
-  void open(uint64_t name, uint32_t uid, std::function<void()> readable);
+  // `readable` is told whenever the first event waits; not within a command.
+  void open(uint64_t name, const Owner& owner, std::function<void()> readable);
   // Its ids go.
   void close(uint64_t name);
   // Null if there is none.
@@ -49,13 +56,13 @@ class Ucma {
     UcmaChannel* channel = nullptr;
     uint64_t uid = 0;     // how the program calls it; 0: it has not got it yet
     bool fetched = true;  // false: its request waits, and no command may name it
-    uint32_t owner = 0;   // the user whose limit it counts towards
     uint32_t reported = 0;
     uint32_t backlog = 0;  // connections that may wait
     std::unique_ptr<CmId> id;
+    Shares::Share share;
   };
 
-  // Null when the user has as many as he may, or all have.
+  // Null when the user has its share.
   Context* add(UcmaChannel& channel);
   void remove(Context& context);
   Context* find(uint32_t number);
@@ -65,7 +72,7 @@ class Ucma {
   std::map<uint64_t, std::unique_ptr<UcmaChannel>> channels_;
   std::map<uint32_t, std::unique_ptr<Context>> contexts_;
   std::map<const CmId*, Context*> by_id_;
-  std::map<uint32_t, uint32_t> ids_of_;  // by user
+  Shares shares_{kMaxIds, kKeptIds};
   uint32_t next_ = 0;
 };
 
@@ -74,7 +81,7 @@ class UcmaChannel final : public CmIdUser {
   static constexpr uint32_t kMaxBacklog = 1024;
   static constexpr size_t kMaxEvents = 16384;  // beyond them no command makes a further one
 
-  UcmaChannel(Ucma& ucma, uint32_t uid, std::function<void()> readable);
+  UcmaChannel(Ucma& ucma, const Ucma::Owner& owner, std::function<void()> readable);
   ~UcmaChannel() override;
   UcmaChannel(const UcmaChannel&) = delete;
   UcmaChannel& operator=(const UcmaChannel&) = delete;
@@ -91,7 +98,7 @@ class UcmaChannel final : public CmIdUser {
   Result<Reply> command(std::span<const uint8_t> octets, std::span<const uint8_t> option,
                         UcmaChannel* other);
   size_t events() const { return events_.size(); }
-  uint32_t uid() const { return uid_; }
+  const Ucma::Owner& owner() const { return owner_; }
 
   void happened(CmId& id, const CmEvent& event) override;
   void incoming(CmId& listener, std::unique_ptr<CmId> id, const CmEvent& event) override;
@@ -141,7 +148,7 @@ class UcmaChannel final : public CmIdUser {
   Result<void> unsupported(Call& call);
 
   Ucma& ucma_;
-  const uint32_t uid_;
+  const Ucma::Owner owner_;
   const std::function<void()> readable_;
   bool in_command_ = false;
   std::deque<Waiting> events_;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/clock.h"
 #include "core/stranger_socket.h"
 #include "core/text.h"
 #include "rdma/client/convert.h"
@@ -55,6 +56,7 @@ struct UcmaServer::Channel {
   uint64_t name = 0;  // the SO_COOKIE of the client's end
   StrangerFd commands;
   StrangerFd events;
+  Shares::Share slot;
   bool answering = false;
 };
 
@@ -74,7 +76,7 @@ void UcmaServer::drop_all() {
   while (!channels_.empty()) drop(ChannelPtr(channels_.begin()->second), "");
 }
 
-Result<void> UcmaServer::check(const ClientServer::Claim& claim) const {
+Result<void> UcmaServer::check(const ClientServer::Claim& claim, Channel& channel) {
   const rocefs_hello& said = claim.request.u.hello;
   if (said.magic != ROCEFS_UAPI_MAGIC || said.version != ROCEFS_UAPI_VERSION) {
     return errorf(EPROTO, "version {} of the interface is spoken here, not {}",
@@ -83,14 +85,19 @@ Result<void> UcmaServer::check(const ClientServer::Claim& claim) const {
   if (engine_.mode() != ClockMode::kReal) {
     return Error{EOPNOTSUPP, "programs have no place in virtual time"};
   }
-  auto of_user =
-      static_cast<size_t>(std::count_if(channels_.begin(), channels_.end(), [&](const auto& one) {
-        return one.second->who.uid == claim.who.uid;
-      }));
-  if (channels_.size() >= kMaxChannels || (claim.who.uid != 0 && of_user >= kMaxOfUser)) {
-    return errorf(EMFILE, "there are {} channels already", channels_.size());
-  }
+  channel.slot = slots_.take(claim.who.uid, claim.who.privileged());
+  if (!channel.slot) return errorf(EMFILE, "it has its share of {} channels", kMaxChannels);
   return {};
+}
+
+void UcmaServer::refuse(const Channel& channel, const Error& why) {
+  auto say = [this](const std::string& text) {
+    log_("refusals of CM channels: " + text);
+    return true;
+  };
+  if (!refusals_.admit(monotonic_ns(), say)) return;
+  log_(fmt::format("a CM channel of pid {} ({}) of user {} is refused: {}", channel.who.pid,
+                   channel.comm, channel.who.uid, why.reason));
 }
 
 void UcmaServer::take_over(ClientServer::Claim claim) {
@@ -100,7 +107,7 @@ void UcmaServer::take_over(ClientServer::Claim claim) {
   channel->who = claim.who;
   channel->comm = program_name({said.comm, sizeof said.comm});
   channel->commands = std::move(claim.socket);
-  Result<void> result = check(claim);
+  Result<void> result = check(claim, *channel);
   int ends[2] = {-1, -1};
   if (result && ::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
     result = Error{EMFILE, "no descriptors are left"};
@@ -109,6 +116,7 @@ void UcmaServer::take_over(ClientServer::Claim claim) {
   channel->events = channel->commands.of_same(Fd(ends[0]));
   rocefs_answer answer = result ? rocefs_answer{} : refusal(result.error());
   if (result) channel->name = cookie_of(theirs.get());
+  if (!result) refuse(*channel, result.error());
   bool sent = send_answer(channel->commands.get(), answer, theirs.get());
   if (!result || !sent) return;
   channels_[channel->id] = channel;
@@ -127,8 +135,9 @@ void UcmaServer::open(const ChannelPtr& channel) {
       (void)!::send(here->events.get(), &octet, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
     });
   };
-  Task task = [&ucma = ucma_, id = channel->id, uid = channel->who.uid, readable] {
-    ucma.open(id, uid, readable);
+  Ucma::Owner owner{channel->who.uid, channel->who.privileged()};
+  Task task = [&ucma = ucma_, id = channel->id, owner, readable] {
+    ucma.open(id, owner, readable);
   };
   if (!engine_.post(task)) drop(channel, "finds the engine busy");
 }

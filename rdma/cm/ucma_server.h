@@ -11,7 +11,9 @@
 #include <string_view>
 
 #include "core/engine.h"
+#include "core/log_limit.h"
 #include "core/poll_loop.h"
+#include "core/shares.h"
 #include "rdma/client/server.h"
 #include "rdma/cm/ucma.h"
 
@@ -20,7 +22,7 @@ namespace rocefs {
 class UcmaServer {
  public:
   static constexpr size_t kMaxChannels = 2048;
-  static constexpr size_t kMaxOfUser = 1024;  // who is not root
+  static constexpr size_t kKeptChannels = 256;  // of these, for root and the daemon's own user
 
   using Log = std::function<void(std::string_view)>;
   // All outlive it, and what it has posted.
@@ -38,7 +40,8 @@ class UcmaServer {
   using ChannelPtr = std::shared_ptr<Channel>;
   struct Command;
 
-  Result<void> check(const ClientServer::Claim& claim) const;
+  Result<void> check(const ClientServer::Claim& claim, Channel& channel);
+  void refuse(const Channel& channel, const Error& why);
   void open(const ChannelPtr& channel);
   void take(const ChannelPtr& channel);
   void handle(const ChannelPtr& channel, const Command& command);
@@ -49,6 +52,8 @@ class UcmaServer {
   PollLoop& loop_;
   Ucma& ucma_;
   const Log log_;
+  Shares slots_{kMaxChannels, kKeptChannels};
+  LogLimit refusals_;
   uint64_t next_id_ = 1;
   std::map<uint64_t, ChannelPtr> channels_;
 };

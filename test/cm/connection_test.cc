@@ -209,7 +209,7 @@ TEST_CASE("cm: a process that dies leaves nothing, and its far ends are told") {
   CHECK(rig.ucma.ids() == 0);
   rig.pass(kMinutes);
   for (const char* device : {"mb_0", "mb_1"}) CHECK(rig.manager(device).connections() == 0);
-  rig.ucma.open(1, 0, [] {});
+  rig.ucma.open(1, {}, [] {});
 }
 
 TEST_CASE("cm: who was connected is disconnected when its far end is silent, or has forgotten it") {
@@ -228,7 +228,7 @@ TEST_CASE("cm: who was connected is disconnected when its far end is silent, or 
     rig.near.must(ucma::Command::kDisconnect, ucma::Disconnect{ids.near});
     rig.pass();
     rig.near.expect(CmEventType::kDisconnected);
-    rig.ucma.open(2, 0, [] {});
+    rig.ucma.open(2, {}, [] {});
   }
 }
 

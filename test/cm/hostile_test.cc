@@ -55,18 +55,29 @@ TEST_CASE("cm: a request that its program has not fetched is nobody's to take, a
                    &from) == 0);
 }
 
-TEST_CASE("cm: a user has a part of the ids; root has what is left") {
+TEST_CASE("cm: users who want all ids leave some to the next one, and to root") {
   CmRig rig;
-  Program user(rig.ucma, 3, 1000), other(rig.ucma, 4, 1001);
-  for (uint32_t i = 0; i < Ucma::kMaxIdsOfUser; ++i) user.create(i);
   ucma::CreateId create{};
   create.space = static_cast<uint16_t>(PortSpace::kTcp);
-  ucma::IdAnswer answer{};
-  CHECK(user.call(ucma::Command::kCreateId, create, &answer, sizeof answer) == ENOMEM);
-  other.create(1);
-  rig.near.create(1);
+  // How many it gets until it is refused.
+  auto take_all = [&](Program& program) {
+    ucma::IdAnswer answer{};
+    uint32_t taken = 0;
+    int error;
+    while ((error = program.call(ucma::Command::kCreateId, create, &answer, sizeof answer)) == 0) {
+      ++taken;
+    }
+    CHECK(error == ENOMEM);
+    return taken;
+  };
+  Program user(rig.ucma, 3, 1000), other(rig.ucma, 4, 1001), third(rig.ucma, 5, 1002);
+  uint32_t all = Ucma::kMaxIds - Ucma::kKeptIds;
+  CHECK(take_all(user) == all / 2);
+  CHECK(take_all(other) == all / 4);
+  CHECK(take_all(third) == all / 8);
+  for (uint32_t i = 0; i < Ucma::kKeptIds; ++i) rig.near.create(i);
   user.destroy(0);
-  user.create(1);
+  rig.near.create(1);
 }
 
 TEST_CASE("cm: events that nobody fetches do not pile up for ever") {

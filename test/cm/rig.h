@@ -61,7 +61,7 @@ class CmWire {
 class Program {
  public:
   explicit Program(Ucma& ucma, uint64_t name, uint32_t uid = 0) : ucma_(ucma), name_(name) {
-    ucma_.open(name, uid, [this] { ++woken; });
+    ucma_.open(name, {uid, uid == 0}, [this] { ++woken; });
   }
   ~Program() { ucma_.close(name_); }
   UcmaChannel& channel() { return *ucma_.channel(name_); }

@@ -4,10 +4,12 @@
 #include <array>
 #include <future>
 
+#include "core/open_files.h"
 #include "rdma/uapi/cm.h"
-#include "test/client/house.h"
+#include "test/client/hostile.h"
 #include "test/client/lingering.h"
 #include "test/cm/rig.h"
+#include "test/skip.h"
 
 using namespace rocefs;
 using namespace rocefs::test;
@@ -132,6 +134,36 @@ struct Desk {
     return true;
   }
 };
+
+// Opens all the channels that this user gets, and keeps them.
+struct Greed {
+  std::atomic<int> taken{0}, refusal{0};
+};
+int take_all(const House& house, uid_t user, Greed& greed) {
+  if (::setresgid(user, user, user) != 0 || ::setresuid(user, user, user) != 0) return 2;
+  std::vector<std::pair<TestClient, TestClient::Answer>> channels;
+  while (greed.refusal == 0) {
+    TestClient client(house, false);
+    if (!client.greeted()) {  // until the threads of those who came before have ended
+      if (client.refusal() != EUSERS) return 3;
+      ::usleep(500);
+      continue;
+    }
+    rocefs_request request{};
+    request.op = ROCEFS_OP_CM_OPEN;
+    request.u.hello.magic = ROCEFS_UAPI_MAGIC;
+    request.u.hello.version = ROCEFS_UAPI_VERSION;
+    std::strcpy(request.u.hello.comm, "greedy");
+    TestClient::Answer answer = client.ask(request);
+    if (answer.said.error == 0) {
+      channels.emplace_back(std::move(client), std::move(answer));
+      ++greed.taken;
+    } else {
+      greed.refusal = answer.said.error;
+    }
+  }
+  for (;;) ::pause();
+}
 
 // Whatever is asked of the core waits for as long as this is there.
 struct Held {
@@ -274,4 +306,37 @@ TEST_CASE("ucma server: a descriptor whose close blocks ends its channel, and st
     CHECK(office.house.server->closer().waiting() >= 1);
     (void)bystander.create();
   }
+}
+
+TEST_CASE("ucma server: one user's channels leave room for another's, and for root's") {
+  if (::geteuid() != 0) skip("not root");
+  raise_open_files();
+  Office office;
+  office.on_control([&] {
+    office.house.server->hand_claims_to(ROCEFS_OP_CM_OPEN, [&](ClientServer::Claim claim) {
+      office.server->take_over(std::move(claim));
+    });
+    return true;
+  });
+  constexpr int kAll = UcmaServer::kMaxChannels - UcmaServer::kKeptChannels;
+  Shared<Greed> first, second, root;
+  Child one([&] { return take_all(office.house, 65534, *first); });
+  REQUIRE(await([&] { return first->refusal != 0; }));
+  CHECK(first->refusal == EMFILE);
+  CHECK(first->taken == kAll / 2);
+  CHECK(office.take_log() == fmt::format("a CM channel of pid {} (greedy) of user 65534 is "
+                                         "refused: it has its share of {} channels\n",
+                                         one.pid(), +UcmaServer::kMaxChannels));
+  Child other([&] { return take_all(office.house, 65533, *second); });
+  REQUIRE(await([&] { return second->refusal != 0; }));
+  CHECK(second->taken == kAll / 4);
+  Child owner([&] { return take_all(office.house, 0, *root); });
+  REQUIRE(await([&] { return root->refusal != 0; }));
+  CHECK(root->taken == static_cast<int>(UcmaServer::kMaxChannels) - kAll / 2 - kAll / 4);
+  owner.kill();
+  one.kill();
+  CHECK(office.await_channels(kAll / 4));
+  Shared<Greed> again;
+  Child successor([&] { return take_all(office.house, 65534, *again); });
+  CHECK(await([&] { return again->refusal == EMFILE; }));
 }

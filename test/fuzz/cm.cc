@@ -43,7 +43,7 @@ class World {
     for (auto& device : fabric_.devices()) {
       require(static_cast<bool>(device->registers().open(ClockMode::kVirtual)));
     }
-    for (uint64_t name = 0; name < kChannels; ++name) ucma_.open(name, 0, [] {});
+    for (uint64_t name = 0; name < kChannels; ++name) ucma_.open(name, {}, [] {});
   }
 
   void take(uint8_t op, uint8_t argument, std::span<const uint8_t> bytes) {
@@ -75,7 +75,7 @@ class World {
         return scheduler_.run_until(scheduler_.now() + argument * 100 * kMillisecond);
       case kReopen:
         ucma_.close(argument % kChannels);
-        return ucma_.open(argument % kChannels, 0, [] {});
+        return ucma_.open(argument % kChannels, {}, [] {});
       case kUnbind:
         fabric_.devices()[argument & 1]->leave();
         return fabric_.devices()[argument & 1]->arrive();
