@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "core/clock.h"
-#include "core/log_limit.h"
 #include "core/stranger_socket.h"
 #include "core/text.h"
 
@@ -56,6 +55,7 @@ struct ProgramServer::Connection {
   StrangerFd socket;
   Fd pidfd;
   LogLimit log_limit;
+  Shares::Share slot;
   bool claimed = false;
   bool answering = false;  // one request at a time
 };
@@ -71,13 +71,10 @@ void ProgramServer::take_over(ClientServer::Claim claim) {
   if (said.magic != ROCEFS_UAPI_MAGIC || said.version != ROCEFS_UAPI_VERSION) {
     result = errorf(EPROTO, "version {} of the interface is spoken here, not {}",
                     static_cast<int>(ROCEFS_UAPI_VERSION), said.version);
-  } else if (!may_claim_(claim.who.uid)) {
-    result = refuse_user(*connection, claim.who.uid);
-  } else if (programs_.size() >= kMaxPrograms) {
-    result = errorf(EAGAIN, "{} programs are there already", programs_.size());
   } else {
-    result = claims_.claim(connection->device, connection->program);
+    result = admit(*connection, claim.who);
   }
+  if (result) result = claims_.claim(connection->device, connection->program);
   connection->claimed = static_cast<bool>(result);
   programs_[connection->program.id] = connection;
   loop_.watch(connection->socket.get(), [this, connection] { take(connection); });
@@ -87,9 +84,22 @@ void ProgramServer::take_over(ClientServer::Claim claim) {
 }
 
 // Who may not write pcc/state may not do its work by a program.
-Error ProgramServer::refuse_user(const Connection& connection, uid_t uid) {
-  Error why =
-      errorf(EPERM, "user {} may not set windows: the mount is neither his nor has allow_pcc", uid);
+Result<void> ProgramServer::admit(Connection& connection, const Credentials& who) {
+  if (!may_claim_(who.uid)) {
+    return refuse_user(connection, errorf(EPERM,
+                                          "user {} may not set windows: the mount is neither his "
+                                          "nor has allow_pcc",
+                                          who.uid));
+  }
+  connection.slot = slots_.take(who.uid, who.privileged());
+  if (connection.slot) return {};
+  return refuse_user(connection,
+                     errorf(EUSERS, "user {} has its share of {} programs", who.uid, kMaxPrograms));
+}
+
+Error ProgramServer::refuse_user(const Connection& connection, Error why) {
+  auto say = [&](const std::string& text) { return warn(connection, "refusals: " + text); };
+  if (!refusals_.admit(monotonic_ns(), say)) return why;
   const auto& [id, pid, comm] = connection.program;
   warn(connection, fmt::format("{} (pid {}) is refused: {}", comm, pid, why.reason));
   return why;

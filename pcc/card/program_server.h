@@ -16,8 +16,10 @@
 #include "core/dmesg.h"
 #include "core/fd.h"
 #include "core/file.h"
+#include "core/log_limit.h"
 #include "core/poll_loop.h"
 #include "core/shared_memory.h"
+#include "core/shares.h"
 #include "rdma/client/server.h"
 #include "rdma/uapi/uapi.h"
 
@@ -75,13 +77,15 @@ class ProgramServer {
   struct Connection;
   using ConnectionPtr = std::shared_ptr<Connection>;
   static constexpr size_t kMaxPrograms = 256;
+  static constexpr size_t kKeptPrograms = 32;  // of these, for root and the daemon's own user
   static constexpr int kMaxMessagesAtOnce = 32;
 
   void take(const ConnectionPtr& connection);
   void handle(const ConnectionPtr& connection, const rocefs_request& request);
   void run(const ConnectionPtr& connection, unsigned pollers);
   void stop(const ConnectionPtr& connection);
-  Error refuse_user(const Connection& connection, uid_t uid);
+  Result<void> admit(Connection& connection, const Credentials& who);
+  Error refuse_user(const Connection& connection, Error why);
   bool warn(const Connection& connection, const std::string& text);
   void log(Connection& connection, const rocefs_pcc_log& log);
   void answer(const ConnectionPtr& connection, const Result<void>& result,
@@ -91,6 +95,8 @@ class ProgramServer {
   PollLoop& loop_;
   PccClaims& claims_;
   const MayClaim may_claim_;
+  Shares slots_{kMaxPrograms, kKeptPrograms};
+  LogLimit refusals_;
   uint64_t next_id_ = 1;
   std::map<uint64_t, ConnectionPtr> programs_;
 };

@@ -36,6 +36,7 @@ class FakeClaims final : public PccClaims {
  public:
   Result<void> claim(const std::string& device, const Program& program) override {
     tell(fmt::format("claim {} {} {}", device, program.pid == ::getpid(), program.comm));
+    if (endless) return {};
     if (device != "mb_0") return errorf(ENODEV, "there is no {}", device);
     if (owner_) return errorf(EBUSY, "{} is claimed", device);
     owner_ = last = program.id;
@@ -90,6 +91,7 @@ class FakeClaims final : public PccClaims {
 
   std::atomic<uint64_t> last{0};
   std::atomic<bool> refuse_run{false};
+  std::atomic<bool> endless{false};  // there is every device, and nobody has claimed it
   std::shared_ptr<SharedMemory> control;
 
  private:
@@ -125,7 +127,7 @@ class Rig {
     REQUIRE(served);
     server = std::move(*served);
     programs = std::make_unique<ProgramServer>(
-        loop, claims, [this](uid_t uid) { return may_claim && uid == ::getuid(); });
+        loop, claims, [this](uid_t uid) { return all_may || (may_claim && uid == ::getuid()); });
     server->hand_claims_to(ROCEFS_OP_PCC_CLAIM, [this](ClientServer::Claim claim) {
       programs->take_over(std::move(claim));
     });
@@ -162,7 +164,7 @@ class Rig {
   std::unique_ptr<ClientServer> server;
   FakeClaims claims;
   std::unique_ptr<ProgramServer> programs;
-  std::atomic<bool> may_claim{true};
+  std::atomic<bool> may_claim{true}, all_may{false};
   std::thread control;
 };
 
@@ -180,15 +182,15 @@ std::unique_ptr<PccLink> opened() {
   return link;
 }
 
-// The socket of a claim on mb_0, of a program whose messages a test makes itself.
-Fd claimed_by_hand(Rig& rig) {
+// The socket of a claim on mb_0, of a program whose messages a test makes itself, and its answer.
+std::pair<Fd, rocefs_answer> claim_by_hand(Rig& rig, uid_t uid) {
   int ends[2];
   REQUIRE(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0);
   Fd ours(ends[0]);
-  rig.loop.post([&rig, theirs = ends[1]] {
+  rig.loop.post([&rig, uid, theirs = ends[1]] {
     ClientServer::Claim claim;
     claim.who.pid = ::getpid();
-    claim.who.uid = ::getuid();
+    claim.who.uid = uid;
     claim.socket = StrangerFd(Fd(theirs), rig.server->closer(), 0);
     claim.pidfd = Fd(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
     claim.request.op = ROCEFS_OP_PCC_CLAIM;
@@ -197,9 +199,13 @@ Fd claimed_by_hand(Rig& rig) {
   });
   rocefs_answer answer;
   REQUIRE(::recv(ours.get(), &answer, sizeof answer, 0) == sizeof answer);
+  return {std::move(ours), answer};
+}
+Fd claimed_by_hand(Rig& rig) {
+  auto [socket, answer] = claim_by_hand(rig, ::getuid());
   CHECK(answer.error == 0);
   CHECK(rig.claims.told("claim mb_0 true o?dd"));
-  return ours;
+  return std::move(socket);
 }
 
 }  // namespace
@@ -273,6 +279,30 @@ TEST_CASE("program: one whose device leaves hears of it when it asks") {
   link->stop();
   link->log(MANGO_LOG_LEVEL_INFO, "nobody hears this");
   CHECK(link->run(1, &pages) == MANGO_STATUS_NO_DEVICE);
+}
+
+TEST_CASE("program: one user's programs leave room for another's, and for root's") {
+  Rig rig;
+  rig.all_may = rig.claims.endless = true;
+  std::vector<Fd> programs;
+  // How many this user gets, and why it gets no further one.
+  auto take_all = [&](uid_t uid) {
+    for (size_t taken = 0;; ++taken) {
+      auto [socket, answer] = claim_by_hand(rig, uid);
+      if (answer.error != 0) return std::pair(taken, answer.error);
+      programs.push_back(std::move(socket));
+    }
+  };
+  uid_t stranger = ::getuid() + 1000, other = ::getuid() + 1001;
+  CHECK(take_all(stranger) == std::pair(size_t{112}, EUSERS));  // half of what is not root's
+  CHECK(rig.claims.told(
+      fmt::format("log mb_0 1 o?dd (pid {}) is refused: user {} has its share of 256 programs",
+                  ::getpid(), stranger)));
+  CHECK(take_all(other) == std::pair(size_t{56}, EUSERS));
+  CHECK(take_all(::getuid()) == std::pair(size_t{88}, EUSERS));
+  programs.erase(programs.begin());
+  CHECK(rig.claims.told("release mb_0, not by its owner"));
+  CHECK(claim_by_hand(rig, ::getuid()).second.error == 0);
 }
 
 TEST_CASE("program: what dies is released, though a child of it holds its socket") {
