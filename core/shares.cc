@@ -1,10 +1,16 @@
 #include "core/shares.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <map>
 #include <mutex>
 
 namespace rocefs {
+
+bool is_privileged(uid_t user) {
+  return user == 0 || user == ::geteuid();
+}
 
 struct Shares::State {
   size_t all, reserve;

@@ -9,6 +9,9 @@
 
 namespace rocefs {
 
+// Root, and the daemon's own user. Not on a thread that acts as somebody else (EffectiveUser).
+bool is_privileged(uid_t user);
+
 // Any thread.
 class Shares {
  public:

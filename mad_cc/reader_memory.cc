@@ -40,6 +40,7 @@ struct ReaderMemory::Job {
   pid_t process = 0;
   Done done;  // null with a thread at work: it is stuck, and its reader has been answered
   TimeNs until = 0;
+  Shares::Share share;
 };
 
 namespace {
@@ -171,11 +172,13 @@ ReaderMemory::~ReaderMemory() {
 }
 
 void ReaderMemory::show(const Read& read, std::string bytes, Done done) {
-  if (read.caller.pid <= 0 || waiting_.size() == kWaiting) return done(Outcome::kUnknown);
+  if (read.caller.pid <= 0) return done(Outcome::kUnknown);
   auto job = std::make_shared<Job>();
   job->read = read;
   job->process = process_of(read.caller.pid);
   if (turn_of(*job) == Turn::kRefused) return done(Outcome::kUnknown);
+  job->share = shares_.take(read.caller.uid, is_privileged(read.caller.uid));
+  if (!job->share) return done(Outcome::kUnknown);
   job->bytes = std::move(bytes);
   job->done = std::move(done);
   job->until = monotonic_ns() + kPatience;
@@ -257,6 +260,7 @@ void ReaderMemory::thread_ended(const std::shared_ptr<Job>& job, Outcome outcome
 
 void ReaderMemory::finish(Job& job, Outcome outcome) {
   in_time_.remove_if([&](const std::shared_ptr<Job>& one) { return one.get() == &job; });
+  job.share.reset();
   if (Done done = std::exchange(job.done, nullptr)) done(outcome);
 }
 

@@ -18,6 +18,7 @@
 #include "core/file.h"
 #include "core/loop_timer.h"
 #include "core/poll_loop.h"
+#include "core/shares.h"
 
 namespace rocefs {
 
@@ -25,7 +26,7 @@ class ReaderMemory : public std::enable_shared_from_this<ReaderMemory> {
  public:
   static constexpr size_t kThreads = 32;
   static constexpr size_t kThreadsOfUser = 4;
-  static constexpr size_t kWaiting = 1024;  // for a thread
+  static constexpr size_t kWaiting = 1024;  // for a thread, or at work
   static constexpr TimeNs kPatience = kSecond;
 
   // The read(2) of `caller`, as FUSE tells it.
@@ -68,6 +69,7 @@ class ReaderMemory : public std::enable_shared_from_this<ReaderMemory> {
   std::list<std::shared_ptr<Job>> at_work_;   // those that have a thread
   std::deque<std::shared_ptr<Job>> waiting_;  // for a thread
   std::list<std::shared_ptr<Job>> in_time_;   // begun or waiting, the oldest first
+  Shares shares_{kWaiting, kWaiting / 8};     // of in_time_
 };
 
 }  // namespace rocefs

@@ -5,13 +5,19 @@
 
 namespace rocefs {
 
-bool UmadRoom::take(size_t octets, bool asked_for) {
-  size_t share = asked_for ? 1 : 2;
-  if (messages_.load() >= kMessages / share) return false;
-  if (octets > kOctets / share || octets_.load() > kOctets / share - octets) return false;
+Shares::Share UmadRoom::take(size_t octets, bool asked_for) {
+  size_t part = asked_for ? 1 : 2;
+  if (messages_.load() >= kMessages / part) return nullptr;
+  if (octets > kOctets / part || octets_.load() > kOctets / part - octets) return nullptr;
+  Shares::Share share = shares_->unread.take(owner_.uid, owner_.privileged, octets);
+  if (!share) return nullptr;
   messages_.fetch_add(1);
   octets_.fetch_add(octets);
-  return true;
+  return share;
+}
+
+Shares::Share UmadRoom::take_send(size_t octets) {
+  return shares_->sends.take(owner_.uid, owner_.privileged, octets);
 }
 
 void UmadRoom::give(const UmadArrival& read) {
@@ -89,7 +95,9 @@ Result<void> UmadClient::send(umad::Request request) {
   size_t octets = message.size();
   if (octets > UmadRoom::kSendOctets - octets_)
     return errorf(ENOMEM, "messages of {} octets are under way", octets_);
-  Sent sent{header.agent, identity, header, octets, {}};
+  Shares::Share share = room_->take_send(octets);
+  if (!share) return Error{ENOMEM, "its user has its share of what may be under way or unread"};
+  Sent sent{header.agent, identity, header, octets, std::move(share), {}};
   std::copy_n(mad.bytes.begin(), sent.mad.size(), sent.mad.begin());
   uint64_t name = ++last_request_;
   MadSend send{.request = name,
@@ -101,14 +109,14 @@ Result<void> UmadClient::send(umad::Request request) {
   room_->take_request();
   octets_ += octets;
   ++identities_[identity];
-  sent_.emplace(name, sent);
+  sent_.emplace(name, std::move(sent));
   return {};
 }
 
 std::optional<UmadClient::Sent> UmadClient::take_sent(uint64_t request) {
   auto found = sent_.find(request);
   if (found == sent_.end()) return std::nullopt;
-  Sent sent = found->second;
+  Sent sent = std::move(found->second);
   sent_.erase(found);
   octets_ -= sent.octets;
   auto identity = identities_.find(sent.identity);
@@ -132,13 +140,14 @@ void UmadClient::received(uint32_t agent, std::optional<uint64_t> request, const
     if (sent) room_->give_request();
     return;
   }
-  if (!room_->take(message.size(), request.has_value())) {
+  Shares::Share share = room_->take(message.size(), request.has_value());
+  if (!share) {
     dropped_();
     if (sent) tell_unanswered(*sent);
     return;
   }
   if (sent) room_->give_request();
-  UmadArrival arrival{umad::received_from(from), std::move(message), true};
+  UmadArrival arrival{umad::received_from(from), std::move(message), true, std::move(share)};
   arrival.header.agent = *number;
   arrived_(std::move(arrival));
 }
@@ -153,7 +162,8 @@ void UmadClient::ended(uint32_t, uint64_t request, End end) {
 
 // Its place among the requests is given back when this is read.
 void UmadClient::tell_unanswered(const Sent& sent) {
-  UmadArrival arrival{sent.header, mad::Message(sent.mad.begin(), sent.mad.end()), false};
+  UmadArrival arrival{sent.header, mad::Message(sent.mad.begin(), sent.mad.end()), false,
+                      sent.share};
   arrival.header.status = ETIMEDOUT;
   arrived_(std::move(arrival));
 }

@@ -9,6 +9,8 @@
 #include <optional>
 #include <unordered_map>
 
+#include "core/shares.h"
+#include "mad_cc/mad_port.h"
 #include "mad_cc/umad_message.h"
 
 namespace rocefs {
@@ -19,11 +21,30 @@ struct UmadArrival {
   umad::Header header{};  // but for its length
   mad::Message message;
   bool received = false;
+  Shares::Share share;  // of its user's, until it is read
+};
+
+// What the open files of a port have together. Any thread.
+struct UmadShares {
+  static constexpr size_t kFiles = 1024;
+  static constexpr size_t kUnread = 256 << 20;  // octets
+  Shares files{kFiles, kFiles / 8};
+  Shares unread{kUnread, kUnread / 8};
+  // Octets of messages that are sent, until they are answered, or read as not answered.
+  Shares sends{MadPort::kMaxOctets, MadPort::kMaxOctets / 8};
 };
 
 // How much came that is not read yet. Both threads: the core takes, the control thread gives back.
 class UmadRoom {
  public:
+  // Whose file it is.
+  struct Owner {
+    uid_t uid = 0;
+    bool privileged = true;
+  };
+  UmadRoom(std::shared_ptr<UmadShares> shares, const Owner& owner)
+      : shares_(std::move(shares)), owner_(owner) {}
+
   static constexpr size_t kMessages = 4096;
   static constexpr size_t kOctets = 16 << 20;
   // Requests that are under way, or ended without an answer.
@@ -31,15 +52,19 @@ class UmadRoom {
   // Of messages whose send is under way, as many as so many single MADs have.
   static constexpr size_t kSendOctets = kRequests * mad::kMadSize;
 
-  // What nobody asked for has half of it, or who floods could keep answers out. False: there is
-  // none.
-  bool take(size_t octets, bool asked_for);
+  // What nobody asked for has half of it, or who floods could keep answers out. Null: there is
+  // none, or the user has its share.
+  Shares::Share take(size_t octets, bool asked_for);
+  // For a message to be sent. Null: the user has its share.
+  Shares::Share take_send(size_t octets);
   void take_request() { requests_.fetch_add(1); }
   bool has_request() const { return requests_.load() < kRequests; }
   void give_request() { requests_.fetch_sub(1); }
   void give(const UmadArrival& read);
 
  private:
+  const std::shared_ptr<UmadShares> shares_;
+  const Owner owner_;
   std::atomic<size_t> messages_{0}, octets_{0}, requests_{0};
 };
 
@@ -61,8 +86,8 @@ class UmadClient final : public MadUser {
   Result<void> remove_agent(uint32_t number);
   void remove_agents();
   // EINVAL also where a request with this TID and class is under way, as ib_umad_write(); EIO
-  // where no agent has this number. ENOMEM when UmadRoom::kRequests have not been read, or
-  // kSendOctets would be under way; else what MadPort::send() says.
+  // where no agent has this number. ENOMEM when UmadRoom::kRequests have not been read, kSendOctets
+  // would be under way, or the user has its share; else what MadPort::send() says.
   Result<void> send(umad::Request request);
 
   void received(uint32_t agent, std::optional<uint64_t> request, const mad::Address& from,
@@ -90,6 +115,7 @@ class UmadClient final : public MadUser {
     Identity identity;
     umad::Header header;
     size_t octets;
+    Shares::Share share;
     std::array<uint8_t, 24> mad;  // its header
   };
 

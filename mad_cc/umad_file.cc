@@ -32,12 +32,13 @@ class UmadFile final : public File {
   MadPort& port_;
   const std::shared_ptr<ReaderMemory> memory_;
   const UmadReads::Log log_;
+  const std::shared_ptr<UmadShares> shares_ = std::make_shared<UmadShares>();
   std::vector<OpenUmad*> open_;
 };
 
 class OpenUmad final : public OpenFile {
  public:
-  explicit OpenUmad(std::shared_ptr<UmadFile> file);
+  OpenUmad(std::shared_ptr<UmadFile> file, const UmadRoom::Owner& owner, Shares::Share slot);
   ~OpenUmad() override;
 
   void read(uint64_t offset, size_t size, const OperationPtr& operation,
@@ -59,12 +60,20 @@ class OpenUmad final : public OpenFile {
   void remove_agents();
 
   const std::shared_ptr<UmadFile> file_;
+  const Shares::Share slot_;
   const std::shared_ptr<UmadReads> reads_;
   std::shared_ptr<UmadClient> client_;  // the core's; null when the device has gone
 };
 
-Result<std::unique_ptr<OpenFile>> UmadFile::open(const std::shared_ptr<File>& self, const Caller&) {
-  return {std::make_unique<OpenUmad>(std::static_pointer_cast<UmadFile>(self))};
+Result<std::unique_ptr<OpenFile>> UmadFile::open(const std::shared_ptr<File>& self,
+                                                 const Caller& caller) {
+  UmadRoom::Owner owner{caller.uid, is_privileged(caller.uid)};
+  Shares::Share slot = shares_->files.take(owner.uid, owner.privileged);
+  if (!slot) {
+    return errorf(EMFILE, "user {} has its share of {} open files", owner.uid, +UmadShares::kFiles);
+  }
+  return {
+      std::make_unique<OpenUmad>(std::static_pointer_cast<UmadFile>(self), owner, std::move(slot))};
 }
 
 void UmadFile::mark_removed() {
@@ -95,10 +104,11 @@ std::shared_ptr<UmadClient> make_client(Engine& engine, MadPort& port,
   return std::make_shared<UmadClient>(port, std::move(room), arrived, dropped);
 }
 
-OpenUmad::OpenUmad(std::shared_ptr<UmadFile> file)
+OpenUmad::OpenUmad(std::shared_ptr<UmadFile> file, const UmadRoom::Owner& owner, Shares::Share slot)
     : file_(std::move(file)),
-      reads_(
-          std::make_shared<UmadReads>(std::make_shared<UmadRoom>(), file_->memory_, file_->log_)) {
+      slot_(std::move(slot)),
+      reads_(std::make_shared<UmadReads>(std::make_shared<UmadRoom>(file_->shares_, owner),
+                                         file_->memory_, file_->log_)) {
   client_ = make_client(file_->engine_, file_->port_, reads_->room(), reads_);
   file_->open_.push_back(this);
 }

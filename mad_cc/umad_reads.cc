@@ -111,7 +111,7 @@ void UmadReads::shown(Reader reader, UmadArrival arrival, ReaderMemory::Outcome 
     room_->give(arrival);
     std::string all = format(arrival);
     std::string part = all.substr(0, reader.size);
-    rests_.push_back({caller.pid, reader.size, std::move(all)});
+    rests_.push_back({caller.pid, reader.size, std::move(all), std::move(arrival.share)});
     return reader.answer(std::move(part));
   }
   say_untold(caller, length, outcome);

@@ -52,6 +52,7 @@ class UmadReads : public std::enable_shared_from_this<UmadReads> {
     pid_t thread;
     uint64_t offset;  // so much it has
     std::string bytes;
+    Shares::Share share;
   };
   static constexpr size_t kMaxRests = 16;
 

@@ -15,6 +15,7 @@
 
 #include "core/clock.h"
 #include "core/effective_user.h"
+#include "core/shares.h"
 #include "core/time_slice.h"
 
 namespace rocefs {
@@ -27,7 +28,7 @@ constexpr int kYields = 100;
 }  // namespace
 
 bool Credentials::privileged() const {
-  return uid == 0 || uid == ::geteuid();
+  return is_privileged(uid);
 }
 
 std::shared_ptr<Process> Process::create(const Credentials& who, Fd pidfd, Engine& engine) {

@@ -318,6 +318,28 @@ TEST_CASE("umad: a user keeps four threads stuck at most, and no other user wait
   CHECK(shows.show({theirs.caller(), 1000, 1001}, "x") == Outcome::kShown);
 }
 
+TEST_CASE("umad: a user whose reads wait leaves others their turn") {
+  if (::geteuid() != 0) test::skip("this needs root");
+  test::SilentFile file;
+  if (!file.open()) test::skip("a file that never answers cannot be mounted here");
+  constexpr uid_t kNobody = 65534;
+  Shows shows;
+  BlockedProcess theirs(kNobody, &file), good;
+  constexpr size_t kAsked = ReaderMemory::kWaiting + 100;
+  size_t told = 0;
+  for (size_t i = 0; i < kAsked; ++i) {
+    shows.memory->show({theirs.caller(), 1000, 1001}, "x", [&](Outcome outcome) {
+      CHECK(outcome == Outcome::kUnknown);
+      ++told;
+    });
+  }
+  CHECK(kAsked - told == 448);  // half of what is not root's
+  CHECK(shows.show({good.caller(), 1000, 1001}, "x") == Outcome::kShown);
+  TimeNs end = monotonic_ns() + 20 * kSecond;
+  while (told != kAsked && monotonic_ns() < end) shows.turn();
+  CHECK(told == kAsked);
+}
+
 #ifdef __x86_64__
 TEST_CASE("umad: the read(2) of a program of 32 bits is one, too") {
   auto* low = static_cast<char*>(::mmap(nullptr, 4096, PROT_READ | PROT_WRITE,
@@ -349,8 +371,9 @@ TEST_CASE("umad: a message that is read in parts is whole") {
   constexpr size_t kPart = 128 << 10, kAll = 1 << 20;
   std::string buffer(kAll + 1000, '-');
   Blocked reader(buffer.data(), buffer.size());
-  auto reads = std::make_shared<UmadReads>(std::make_shared<UmadRoom>(), shows.memory,
-                                           [](const std::string& line) { FAIL(line); });
+  auto room = std::make_shared<UmadRoom>(std::make_shared<UmadShares>(), UmadRoom::Owner{});
+  auto reads =
+      std::make_shared<UmadReads>(room, shows.memory, [](const std::string& line) { FAIL(line); });
   reads->begin();
   UmadArrival arrival{};
   for (size_t i = 0; i < kAll; ++i) arrival.message.push_back(static_cast<uint8_t>(i * 7 >> 8));

@@ -221,10 +221,71 @@ TEST_CASE("umad: messages under way have 16 MiB of each open file, and 256 MiB o
   CHECK(late.send(long_message(1, kOctets), Program::header(1)) == 0);
 }
 
+TEST_CASE("umad: a user who sends all that it may leaves room to the next one, and to root") {
+  NEEDS_IO_URING();
+  UmadRig rig;
+  constexpr size_t kOctets = 64 << 10;
+  std::vector<std::unique_ptr<Program>> programs;
+  auto take_all = [&](uid_t uid) {
+    size_t taken = 0;
+    for (;;) {
+      programs.push_back(std::make_unique<Program>(rig, uid));
+      REQUIRE(programs.back()->agent(kSubnAdm, 1) == 0);
+      auto [sent, said] = send_long(*programs.back(), kOctets);
+      CHECK(said == -ENOMEM);
+      if (sent == 0) return taken * kOctets >> 20;
+      taken += sent;
+    }
+  };
+  CHECK(take_all(1000) == 112);  // MiB: half of what is not root's
+  CHECK(take_all(1001) == 56);
+  CHECK(take_all(0) == 88);
+  programs.erase(programs.begin());
+  CHECK(take_all(0) == 16);
+}
+
+TEST_CASE("umad: who does not read what comes leaves room to the next one, and to root") {
+  auto shares = std::make_shared<UmadShares>();
+  std::vector<std::pair<std::unique_ptr<UmadRoom>, Shares::Share>> kept;
+  // Of how many open files it gets the whole room.
+  auto take_all = [&](const UmadRoom::Owner& owner) {
+    for (size_t taken = 0;; ++taken) {
+      auto room = std::make_unique<UmadRoom>(shares, owner);
+      Shares::Share share = room->take(UmadRoom::kOctets, true);
+      if (!share) return taken;
+      kept.emplace_back(std::move(room), std::move(share));
+    }
+  };
+  CHECK(take_all({1000, false}) == 7);
+  CHECK(take_all({1001, false}) == 4);
+  CHECK(take_all({0, true}) == 5);
+  kept.clear();
+  CHECK(take_all({1000, false}) == 7);
+}
+
+TEST_CASE("umad: a user has its share of open files, and leaves some to the next one") {
+  NEEDS_IO_URING();
+  UmadRig rig;
+  std::vector<std::unique_ptr<OpenFile>> open;
+  auto take_all = [&](uid_t uid) {
+    for (size_t taken = 0;; ++taken) {
+      auto file = rig.file->open(rig.file, Caller{uid, 0, 1});
+      if (!file) return std::tuple(taken, file.error().code, file.error().reason);
+      open.push_back(std::move(*file));
+    }
+  };
+  CHECK(take_all(1000) ==
+        std::tuple(size_t{448}, EMFILE, "user 1000 has its share of 1024 open files"));
+  CHECK(std::get<0>(take_all(1001)) == 224);
+  CHECK(std::get<0>(take_all(0)) == 352);
+  open.clear();
+  CHECK(std::get<0>(take_all(1000)) == 448);
+}
+
 TEST_CASE("umad: an answer to an agent that has gone leaves its request's place to others") {
   NEEDS_IO_URING();
   UmadRig rig;
-  auto room = std::make_shared<UmadRoom>();
+  auto room = std::make_shared<UmadRoom>(std::make_shared<UmadShares>(), UmadRoom::Owner{});
   UmadClient client(
       rig.port, room, [](UmadArrival) { FAIL("nobody is there to read it"); }, [] {});
   REQUIRE(client.add_agent(MadRegistration{}));

@@ -25,7 +25,9 @@ class UmadRig : public MadCarrier {
       *engine, port, memory, [this](const std::string& line) { log.push_back(line); });
   mad::Address peer{.lid = 7, .qpn = 1, .qkey = mad::kQkey};
 
-  std::unique_ptr<OpenFile> open() { return std::move(*file->open(file, {})); }
+  std::unique_ptr<OpenFile> open(uid_t uid) {
+    return std::move(*file->open(file, Caller{uid, 0, 0}));
+  }
   void transmit(MadPort&, const mad::Address& address, const mad::Mad& mad) override {
     transmitted.push_back(mad);
     to.push_back(address);
@@ -55,7 +57,7 @@ class UmadRig : public MadCarrier {
 // One open file, as a program uses it: results are what the system calls return, errnos negative.
 class Program {
  public:
-  explicit Program(UmadRig& rig) : rig_(rig), open_(rig.open()) {}
+  explicit Program(UmadRig& rig, uid_t uid = 0) : rig_(rig), open_(rig.open(uid)) {}
 
   template <class T>
   long ioctl(uint32_t command, T& argument) {
