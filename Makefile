@@ -129,7 +129,7 @@ TEST_LIBRARIES_tools := $(filter-out %/main.o,$(call objects,tools/rocefs)) $(ca
 FUZZ_TARGETS := $(filter-out replay,$(patsubst test/fuzz/%.cc,%,$(wildcard test/fuzz/*.cc)))
 fuzzers: $(FUZZ_TARGETS:%=$(BUILD)/test/fuzz/%_fuzz)
 tests: $(TESTS:%=$(BUILD)/test/%_test)
-tests: $(BUILD)/test/fuzz/replay $(BUILD)/test/provider/verbs_test $(BUILD)/test/abi/open $(BUILD)/test/lies/liar.so $(BUILD)/test/lies/program
+tests: $(BUILD)/test/fuzz/replay $(BUILD)/test/provider/verbs_test $(BUILD)/test/abi/open $(addprefix $(BUILD)/test/lies/,liar.so program pcc_program)
 
 .SECONDEXPANSION:
 # Other flags or another compiler: everything is built anew.
@@ -247,6 +247,10 @@ $(BUILD)/test/lies/liar.so: $(wildcard test/lies/liar*) $(STAMP)
 $(BUILD)/test/lies/program: test/lies/program.c $(STAMP)
 	@mkdir -p $(@D)
 	$(CC) -I. -D_GNU_SOURCE $(PROVIDER_CFLAGS) -o $@ $< -libverbs
+
+$(BUILD)/test/lies/pcc_program: test/lies/pcc_program.c $(BUILD)/lib/libmango.so $(STAMP)
+	@mkdir -p $(@D)
+	$(CC) -Ipcc -D_GNU_SOURCE $(PROVIDER_CFLAGS) -o $@ $< -L$(BUILD)/lib -lmango -Wl,-rpath,'$$ORIGIN/../../lib'
 
 # Other versions of libibverbs: `FIRST-VERSION ABI GROWTH COUNT SPEED` (test/abi/fake_libibverbs.c).
 define fake_rules

@@ -20,6 +20,7 @@ class PccAgenda {
     uint32_t line;
   };
 
+  size_t size() const { return in_line_.size() + heap_.size(); }
   bool empty() const { return in_line_.empty() && heap_.empty(); }
   // Not of an empty one, as pop().
   const Entry& front() const { return heap_is_next() ? heap_.front() : in_line_.front(); }

@@ -16,7 +16,11 @@
 namespace rocefs {
 namespace {
 
-// How engine time follows the monotonic clock.
+// How engine time follows the monotonic clock. An engine may say whatever it likes: times have no
+// place beyond kLatest, where nothing that is added to them is past the end.
+constexpr TimeNs kLatest = TimeNs{1} << 62;
+constexpr uint64_t kMostDilation = uint64_t{1} << 32;
+
 struct Pace {
   TimeNs base, since, dilation;
 
@@ -26,12 +30,24 @@ struct Pace {
       uint32_t before = load_announced(signals.clock_sequence);
       base = static_cast<TimeNs>(load_announced(signals.base_ns));
       since = static_cast<TimeNs>(load_announced(signals.since_ns));
-      dilation = static_cast<TimeNs>(std::max<uint64_t>(load_announced(signals.dilation), 1));
+      dilation = static_cast<TimeNs>(
+          std::clamp<uint64_t>(load_announced(signals.dilation), 1, kMostDilation));
       if (before % 2 == 0 && load_word(signals.clock_sequence) == before) return;
     }
   }
-  TimeNs engine(TimeNs monotonic) const { return base + (monotonic - since) / dilation; }
-  TimeNs monotonic(TimeNs engine) const { return since + (engine - base) * dilation; }
+  TimeNs engine(TimeNs monotonic) const {
+    TimeNs passed, now;
+    bool lies = __builtin_sub_overflow(monotonic, since, &passed) ||
+                __builtin_add_overflow(base, passed / dilation, &now);
+    return lies ? kLatest : std::clamp<TimeNs>(now, 0, kLatest);
+  }
+  TimeNs monotonic(TimeNs engine) const {
+    TimeNs left, at;
+    bool never = __builtin_sub_overflow(engine, base, &left) ||
+                 __builtin_mul_overflow(left, dilation, &left) ||
+                 __builtin_add_overflow(since, left, &at);
+    return never ? kNever : at;
+  }
 };
 
 // A thread that waits looks around this often, so that stop() and other intervals reach it, which

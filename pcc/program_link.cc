@@ -119,6 +119,7 @@ int ProgramLink::connect(const std::string& root) {
   Fd door(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!door) return errno;
   ::setsockopt(door.get(), SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
+  ::setsockopt(door.get(), SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof kPatience);
   if (int error = connect_in(door.get(), root)) return error;
   uid_t peer;
   if (!rocefs_trusts_peer(door.get(), &peer)) {

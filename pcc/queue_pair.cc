@@ -33,7 +33,8 @@ PccQp::PccQp(uint32_t qpn, uint32_t generation, const rocefs_qp_signals& signals
       rng_(seed, fmt::format("pcc {} {}", qpn, generation)) {
   uint64_t word = load_word(control.window);
   auto limit = static_cast<uint32_t>(word);
-  if (word >> 32 == generation && limit != ROCEFS_NO_WINDOW) window_ = limit;
+  if (word >> 32 == generation && limit != ROCEFS_NO_WINDOW)
+    window_ = std::max(limit, ROCEFS_LEAST_WINDOW);
   store_word(control.slot, slot);
   store_word(control.cnp_baseline, cnps_seen_);
   store_word(control.rtt_timeouts, uint64_t{0});

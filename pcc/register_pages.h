@@ -2,12 +2,12 @@
 #pragma once
 
 #include <sys/mman.h>
-#include <sys/stat.h>
 
 #include <cerrno>
 #include <cstddef>
 #include <utility>
 
+#include "rdma/uapi/peer.h"
 #include "rdma/uapi/registers.h"
 
 namespace rocefs {
@@ -39,9 +39,7 @@ class RegisterPages {
  private:
   template <class Page>
   static int map(int descriptor, int access, Page*& page) {
-    struct stat status;
-    if (::fstat(descriptor, &status) != 0) return errno;
-    if (status.st_size < static_cast<off_t>(sizeof(Page))) return EPROTO;
+    if (int error = rocefs_check_memory(descriptor, sizeof(Page))) return error;
     void* at = ::mmap(nullptr, sizeof(Page), access, MAP_SHARED, descriptor, 0);
     if (at == MAP_FAILED) return errno;
     page = static_cast<Page*>(at);

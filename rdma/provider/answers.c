@@ -1,13 +1,8 @@
 /* What the engine says, before it is believed. A mount may be anybody's whom this user trusts, and
  * its daemon broken: what it says costs the program its device, but never its memory. */
-#include <errno.h>
-#include <fcntl.h>
-#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "rdma/provider/rocefs.h"
@@ -21,17 +16,6 @@ void rocefs_distrust(struct rocefs_context* context, const char* lie) {
   /* Who waits for an answer or an event sees the end. */
   shutdown(context->connection.fd, SHUT_RDWR);
   shutdown(context->verbs.context.async_fd, SHUT_RDWR);
-}
-
-int rocefs_check_memory(int fd, uint64_t size) {
-  struct stat status;
-  struct statfs system;
-  int seals = fcntl(fd, F_GET_SEALS);
-  if (seals < 0 || !(seals & F_SEAL_SHRINK)) return EPROTO;
-  if (fstat(fd, &status) || fstatfs(fd, &system)) return errno;
-  /* Huge pages can be missing when they are touched. */
-  if (system.f_type != TMPFS_MAGIC) return EPROTO;
-  return status.st_size >= 0 && (uint64_t)status.st_size >= size ? 0 : EPROTO;
 }
 
 bool rocefs_is_eventfd(int fd) {

@@ -9,6 +9,7 @@
 
 #include "rdma/provider/rocefs.h"
 #include "rdma/provider/slots.h"
+#include "rdma/uapi/peer.h"
 
 /* What the engine reads to see whether it may access the memory of this process. */
 static const uint32_t kProbe = ROCEFS_UAPI_MAGIC;

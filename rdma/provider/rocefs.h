@@ -165,8 +165,6 @@ void* rocefs_map(int fd, size_t size, int protection);
 
 /* Gives a device up whose engine has told what cannot be: from now on it is gone. Says so once. */
 void rocefs_distrust(struct rocefs_context* context, const char* lie);
-/* Whether so much of a memfd can be touched now and always; an errno, EPROTO if not. */
-int rocefs_check_memory(int fd, uint64_t size);
 /* Whether it is one: what is written to another file may raise a signal. */
 bool rocefs_is_eventfd(int fd);
 /* Whether slots of that size lie in the memory, behind its counters. None do. */

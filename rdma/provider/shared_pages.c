@@ -10,7 +10,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "rdma/provider/rocefs.h"
+#include "rdma/uapi/peer.h"
 
 struct mapping {
   uintptr_t start, end;

@@ -3,11 +3,17 @@
 #ifndef ROCEFS_PEER_H
 #define ROCEFS_PEER_H
 
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/types.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #ifdef __cplusplus
@@ -45,6 +51,18 @@ static inline int rocefs_trusts_peer(int socket, uid_t* uid) {
   snprintf(digits, sizeof digits, "%u", (unsigned)peer.uid);
   if (trusted && strcmp(trusted, digits) == 0) return 1;
   return peer.uid == ROCEFS_OVERFLOW_UID && !rocefs_is_mapped(peer.uid);
+}
+
+/* Whether so much of a memfd of its can be touched, now and always; an errno, EPROTO if not: it is
+ * smaller, or may shrink, or is of huge pages, which can be missing when they are touched. */
+static inline int rocefs_check_memory(int fd, uint64_t size) {
+  struct stat status;
+  struct statfs system;
+  int seals = fcntl(fd, F_GET_SEALS);
+  if (seals < 0 || !(seals & F_SEAL_SHRINK)) return EPROTO;
+  if (fstat(fd, &status) || fstatfs(fd, &system)) return errno;
+  if (system.f_type != TMPFS_MAGIC || status.st_size < 0) return EPROTO;
+  return (uint64_t)status.st_size >= size ? 0 : EPROTO;
 }
 
 #ifdef __cplusplus

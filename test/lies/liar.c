@@ -10,9 +10,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "rdma/uapi/cm.h"
+#include "rdma/uapi/registers.h"
 #include "rdma/uapi/uapi.h"
 #include "test/lies/liar.h"
 
@@ -72,7 +74,7 @@ static void small(struct answer* answer) {
   put(answer, 0, memory(0, F_SEAL_SHRINK | F_SEAL_GROW));
 }
 static void unsealed(struct answer* answer) {
-  int fd = memory(1 << 20, 0);
+  int fd = memory(1 << 23, 0);
   put(answer, 0, fd);
   asked.op = ROCEFS_OP_COUNT;
   /* What can shrink does, when it is mapped. */
@@ -140,6 +142,25 @@ static void complete(struct answer* answer, struct rocefs_cqe cqe) {
   char* page = look_into(answer->fds[0], answer->said.u.created.size);
   *(struct rocefs_cqe*)(void*)(page + ROCEFS_CQ_ENTRIES) = cqe;
   ((struct rocefs_cq_page*)(void*)page)->produced = 1;
+}
+/* Register pages with a queue pair, and a clock that stands where nothing can be added to it. */
+static void late_clock(struct answer* answer) {
+  int fd = memory(sizeof(struct rocefs_signals_page), F_SEAL_SHRINK);
+  struct rocefs_signals_page* page = look_into(fd, sizeof *page);
+  page->version = ROCEFS_REGISTERS_VERSION;
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  page->base_ns = INT64_MAX - 10;
+  page->since_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+  page->dilation = UINT64_C(1) << 40;
+  page->active[0] = 1;
+  page->qps[0].generation = 1;
+  put(answer, 0, fd);
+}
+static void changing_clock(struct answer* answer) {
+  late_clock(answer);
+  struct rocefs_signals_page* page = look_into(answer->fds[0], sizeof *page);
+  page->clock_sequence = 1;
 }
 static void made_up_pair(struct answer* answer) {
   complete(answer, (struct rocefs_cqe){.qpn = 17, .qp = NOBODY});
@@ -250,6 +271,13 @@ static const struct {
     {"qp-inline", ROCEFS_OP_CREATE_QP, inline_without_end},
     {"released-ahead", ROCEFS_OP_CREATE_QP, released_ahead},
     {"posted-ahead", ROCEFS_OP_CREATE_QP, posted_ahead},
+    {"pcc-short", ROCEFS_OP_PCC_RUN, cut_short},
+    {"pcc-few", ROCEFS_OP_PCC_RUN, too_few},
+    {"pcc-many", ROCEFS_OP_PCC_RUN, too_many},
+    {"pcc-small", ROCEFS_OP_PCC_RUN, small},
+    {"pcc-unsealed", ROCEFS_OP_PCC_RUN, unsealed},
+    {"pcc-late", ROCEFS_OP_PCC_RUN, late_clock},
+    {"pcc-changing", ROCEFS_OP_PCC_RUN, changing_clock},
     {"cm-pipe", ROCEFS_OP_CM_OPEN, pipe_of_events},
     {"cm-few", ROCEFS_OP_CM_OPEN, too_few},
     {"cm-end", ROCEFS_OP_CM_OPEN, end},
@@ -285,6 +313,13 @@ ssize_t sendmsg(int fd, const struct msghdr* message, int flags) {
   }
   see_cm_command(message);
   return next(fd, message, flags);
+}
+
+/* As libmango sends. */
+ssize_t send(int fd, const void* data, size_t size, int flags) {
+  ssize_t (*next)(int, const void*, size_t, int) = dlsym(RTLD_NEXT, "send");
+  if (size == sizeof asked) memcpy(&asked, data, sizeof asked);
+  return next(fd, data, size, flags);
 }
 
 /* Descriptors beyond the room that was made for them are lost, as the kernel loses them. */

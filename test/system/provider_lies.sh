@@ -39,6 +39,13 @@ all 1 far-ahead made-up-pair made-up-number made-up-status made-up-opcode releas
 all 1 pair-event queue-event port-event unknown-event completion-event
 ended
 
+# To libmango, whose program runs where the tree is.
+program=("$lies/pcc_program")
+export ROCEFS_MOUNT=/sys
+all 0 none pcc-many pcc-late pcc-changing
+all 1 pcc-short pcc-few pcc-small pcc-unsealed
+ended
+
 # To librdmacm: a client that nobody serves, with two statuses of failure.
 command -v rping >/dev/null || { echo "part left out: rping (rdmacm-utils) is missing"; exit 0; }
 program=(rping -c -a 10.77.0.2 -p 7999)
