@@ -11,6 +11,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "core/part_walk.h"
+
 namespace rocefs {
 namespace {
 
@@ -19,31 +21,6 @@ constexpr size_t kMemoryPage = 4096;
 // Small parts that follow each other are cheaper to move at once and to copy here.
 constexpr size_t kLumpBytes = 128 * 1024;
 constexpr size_t kSmallPart = 16 * 1024;
-
-// Walks through the bytes of parts.
-class PartWalk {
- public:
-  explicit PartWalk(std::span<const iovec> parts) : parts_(parts) {}
-  // Copies so many, to or from `bytes`.
-  void copy(bool out, uint8_t* bytes, size_t length) {
-    while (length > 0) {
-      const iovec& part = parts_[0];
-      size_t some = std::min(length, part.iov_len - at_);
-      uint8_t* here = static_cast<uint8_t*>(part.iov_base) + at_;
-      std::memcpy(out ? bytes : here, out ? here : bytes, some);
-      bytes += some;
-      length -= some;
-      at_ += some;
-      if (at_ < part.iov_len) continue;
-      parts_ = parts_.subspan(1);
-      at_ = 0;
-    }
-  }
-
- private:
-  std::span<const iovec> parts_;
-  size_t at_ = 0;
-};
 
 // A line of /proc/PID/maps: `55d0c000-55d0e000 rw-p ...`.
 struct MappedLine {

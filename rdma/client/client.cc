@@ -133,7 +133,7 @@ uint64_t Client::flush(bool more) {
   uint64_t bytes = process_->asked_bytes();
   if (more && bytes < Process::kLump && ++held_back_ <= kMostHeldBack) return 0;
   held_back_ = 0;
-  process_->flush();
+  bytes = process_->flush();
   if (!completed_) return bytes;
   completed_ = false;
   bool hurried = std::exchange(hurried_, false);
@@ -199,6 +199,11 @@ Result<void> Client::execute(const rocefs_request& request, Attachment& attachme
       return {};
     case ROCEFS_OP_DEALLOC_PD:
       return dealloc_pd(request.u.handle);
+    case ROCEFS_OP_CREATE_COPIER:
+      if (!process_->take_copier(std::move(attachment.memory))) {
+        return Error{EEXIST, "there is a copier already"};
+      }
+      return {};
     case ROCEFS_OP_SHARE_MR:
       return share_mr(request.u.reg_mr, attachment, answer);
     case ROCEFS_OP_DEREG_MR:

@@ -6,6 +6,11 @@
 #include "core/text.h"
 
 namespace rocefs {
+namespace {
+
+constexpr TimeNs kPatience = 10 * kMillisecond;  // with a copier
+
+}  // namespace
 
 Result<std::unique_ptr<Clients>> Clients::create(Fabric& fabric, Engine& engine) {
   auto page = SharedMemory::create("rocefs-engine", sizeof(rocefs_engine_page),
@@ -87,10 +92,13 @@ void Clients::remove(uint64_t id) {
 Poller::Found Clients::poll(bool more) {
   bool any = false;
   uint64_t handed_on = 0;
+  bool copying = false;
   for (auto& [id, entry] : clients_) {
     any |= entry.client->poll();
     handed_on += entry.client->flush(more);
+    copying |= entry.client->process().copying();
   }
+  if (copying && !hurry_.scheduled()) engine_.scheduler().after(hurry_, kPatience);
   Found found = handed_on >= Process::kMuch ? Found::kMuch : any ? Found::kSome : Found::kNothing;
   if (leaving_.empty()) return found;
   // Queue pairs that are going wait for what they have asked of their memory.
@@ -101,6 +109,11 @@ Poller::Found Clients::poll(bool more) {
     return over && !process->busy();
   });
   return found;
+}
+
+// What a copier has not begun in the meantime others do.
+void Clients::hurry(TimeNs) {
+  for (auto& [id, entry] : clients_) entry.client->process().cancel_late();
 }
 
 bool Clients::may_sleep() {

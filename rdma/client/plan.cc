@@ -2,6 +2,7 @@
 #include <bit>
 #include <cerrno>
 
+#include "rdma/client/copier.h"
 #include "rdma/client/server.h"
 
 namespace rocefs {
@@ -89,6 +90,11 @@ Result<rocefs_created> plan(const rocefs_request& request) {
       return plan_qp(request.u.create_qp);
     case ROCEFS_OP_SHARE_MR:
       return plan_region(request.u.reg_mr.length);
+    case ROCEFS_OP_CREATE_COPIER: {
+      rocefs_created made{};
+      made.size = Copier::kBytes;
+      return made;
+    }
   }
   return rocefs_created{};
 }

@@ -81,6 +81,17 @@ void Process::Jobs::append(Jobs& others) {
   here.insert(here.end(), others.here.begin(), others.here.end());
 }
 
+void Process::Jobs::push(Job& job, std::span<const iovec> parts) {
+  list.push_back(std::move(job));
+  here.insert(here.end(), parts.begin(), parts.end());
+}
+
+// The first ones, with the first places.
+void Process::Jobs::drop(size_t count, size_t places) {
+  list.erase(list.begin(), list.begin() + static_cast<ptrdiff_t>(count));
+  here.erase(here.begin(), here.begin() + static_cast<ptrdiff_t>(places));
+}
+
 void Process::read(uint64_t address, std::span<uint8_t> into, MemoryListener& listener,
                    uint64_t ticket) {
   ask(Job::Kind::kRead, address, {into.data(), into.size()}, listener, ticket);
@@ -121,6 +132,7 @@ void Process::atomic(uint64_t address, const AtomicOperation& operation, uint64_
                      MemoryListener& listener, uint64_t ticket) {
   Job& job = asked_.list.emplace_back();
   job.kind = Job::Kind::kAtomic;
+  job.parts = 1;
   job.address = address;
   job.extra = std::make_unique<Extra>();
   job.extra->operation = operation;
@@ -133,6 +145,16 @@ void Process::run(Work work) {
   Job& job = asked_.list.emplace_back();
   job.extra = std::make_unique<Extra>();
   job.extra->work = std::move(work);
+}
+
+bool Process::take_copier(std::shared_ptr<SharedMemory> memory) {
+  if (copier_ || thread_.expired()) return false;
+  copier_.emplace(std::move(memory));
+  return true;
+}
+
+void Process::cancel_late() {
+  if (copier_) copier_->cancel_late();
 }
 
 bool Process::send(uint32_t socket, std::span<const uint8_t> message) {
@@ -173,24 +195,90 @@ void Process::submit(Job job) {
   changed_.notify_one();
 }
 
-void Process::flush() {
-  if (asked_.empty()) return;
+uint64_t Process::flush() {
+  if (asked_.empty() || held_up_) return 0;
+  if (copier_ && (copying() || copier_->suits(asked_bytes_))) return divide();
+  return hand_over(asked_, std::exchange(asked_bytes_, 0));
+}
+
+// Gives the thread all of these.
+uint64_t Process::hand_over(Jobs& jobs, uint64_t bytes) {
+  if (jobs.empty()) return 0;
+  for (const Job& job : jobs.list) threads_ += job.parts;
   bool waiting;
   {
     std::lock_guard lock(mutex_);
     idle_.store(false);
     if (jobs_.empty()) {
-      jobs_.swap(asked_);
+      jobs_.swap(jobs);
     } else {
-      jobs_.append(asked_);
+      jobs_.append(jobs);
     }
     has_jobs_.store(true);
     waiting = waiting_.load();
     if (waiting && given_.load() == 0) given_.store(monotonic_ns());
   }
-  asked_.clear();
-  asked_bytes_ = 0;
+  jobs.clear();
   if (waiting) changed_.notify_one();
+  return bytes;
+}
+
+// Gives the copier the moves and the thread what else may go on beside them, until something has to
+// wait.
+uint64_t Process::divide() {
+  Jobs others;
+  size_t count = 0, at = 0;
+  uint64_t bytes = 0;
+  bool room = true;
+  for (Job& job : asked_.list) {
+    bool moves = job.kind == Job::Kind::kRead || job.kind == Job::Kind::kWrite;
+    bool passes = job.kind == Job::Kind::kSend || job.kind == Job::Kind::kClose;
+    if (moves) room = room && copier_->has_room(job.length);
+    bool waits = moves ? threads_ > 0 || (!room && copying()) : !passes && copying();
+    if (waits) break;
+    if (moves) {
+      auto here = std::span(asked_.here).subspan(at, job.parts);
+      at += job.parts;
+      bytes += job.length;
+      room ? post(job, here) : others.push(job, here);
+    } else {
+      others.push(job, {});
+    }
+    ++count;
+  }
+  asked_.drop(count, at);
+  asked_bytes_ -= bytes;
+  held_up_ = !asked_.empty();
+  hand_over(others, 0);
+  return bytes;
+}
+
+void Process::post(Job& job, std::span<const iovec> here) {
+  Copied& copied = copied_.emplace_back();
+  copied.here.assign(here.begin(), here.end());
+  copied.job = std::move(job);
+  bool out = copied.job.kind == Job::Kind::kWrite;
+  copier_->post({out, copied.job.address, copied.job.length, copied.here});
+}
+
+// What the copier has not done the thread does.
+bool Process::take_copied() {
+  if (ended_.load()) copier_->end();
+  bool any = false;
+  Jobs others;
+  while (auto done = copier_->take()) {
+    any = true;
+    Copied copied = std::move(copied_.front());
+    copied_.pop_front();
+    if (!*done) {
+      others.push(copied.job, copied.here);
+      continue;
+    }
+    const Job& job = copied.job;
+    for (uint32_t i = 0; i < job.parts; ++i) job.listener->memory_done(job.ticket + i, true);
+  }
+  hand_over(others, 0);
+  return any;
 }
 
 TimeNs Process::lag() const {
@@ -199,13 +287,17 @@ TimeNs Process::lag() const {
 }
 
 bool Process::take_done() {
-  if (!has_done()) return false;
+  bool any = copier_ && take_copied();
+  if (any) held_up_ = false;
+  if (!has_done()) return any;
+  held_up_ = false;
   {
     std::lock_guard lock(mutex_);
     taken_.swap(done_);
     has_done_.store(false);
   }
   for (Done& done : taken_) {
+    threads_ -= done.parts;
     for (uint32_t i = 0; i < done.parts; ++i) done.listener->memory_done(done.ticket + i, done.ok);
     if (done.after) done.after();
   }

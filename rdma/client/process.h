@@ -11,6 +11,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -21,6 +22,7 @@
 #include "core/fd.h"
 #include "core/process_memory.h"
 #include "core/result.h"
+#include "rdma/client/copier.h"
 #include "rdma/client/event_sockets.h"
 #include "rdma/memory.h"
 
@@ -78,13 +80,22 @@ class Process {
   bool has_socket(uint32_t socket) { return sockets_.has(socket); }
   // Any thread. How many are not closed; while the client's memory blocks, none is.
   size_t socket_count() { return sockets_.count(); }
-  // Hands over what was asked since the last time.
-  void flush();
+  // The client has a thread that moves its memory, which what is much is left to. Taken once;
+  // false: there is one already, or no thread of ours to stand in for it.
+  bool take_copier(std::shared_ptr<SharedMemory> memory);
+  // Whether the copier has something to do, and needs cancel_late() now and then: what the client
+  // does not do in time the copy thread does.
+  bool copying() const { return !copied_.empty(); }
+  void cancel_late();
+  // Hands over what was asked since the last time, as far as that can begin; how many bytes.
+  uint64_t flush();
   uint64_t asked_bytes() const { return asked_bytes_; }
   // For how long what was handed over has waited for a thread that had nothing else to do.
   TimeNs lag() const;
   // Whether flush() or take_done() has something to do.
-  bool busy() const { return !asked_.empty() || has_done(); }
+  bool busy() const {
+    return (!asked_.empty() && !held_up_) || has_done() || (copier_ && copier_->has_ended());
+  }
   bool has_done() const { return has_done_.load(std::memory_order_seq_cst); }
   // Tells who asked; whether there was any.
   bool take_done();
@@ -137,6 +148,8 @@ class Process {
     void clear();
     void swap(Jobs& other);
     void append(Jobs& others);
+    void push(Job& job, std::span<const iovec> parts);
+    void drop(size_t count, size_t places);
   };
   struct Done {
     MemoryListener* listener;  // null: there is a task instead
@@ -144,6 +157,11 @@ class Process {
     uint32_t parts;
     bool ok;
     Task after;
+  };
+  // A move that the copier has.
+  struct Copied {
+    Job job;
+    std::vector<iovec> here;
   };
   static constexpr size_t kMaxUnsent = 4096;
 
@@ -154,6 +172,10 @@ class Process {
   void hand_back(std::vector<Done>& done);
   void ask(Job::Kind kind, uint64_t address, const iovec& here, MemoryListener& listener,
            uint64_t ticket);
+  uint64_t hand_over(Jobs& jobs, uint64_t bytes);
+  uint64_t divide();
+  void post(Job& job, std::span<const iovec> here);
+  bool take_copied();
   size_t move(std::span<const Job> batch, std::span<const iovec> here, std::vector<Done>& done);
   void move_parts(const Job& job, std::span<const iovec> here, std::vector<Done>& done);
   bool transfer(Job::Kind kind, uint64_t address, std::span<const iovec> here);
@@ -170,6 +192,12 @@ class Process {
   Jobs asked_;                // core thread
   uint64_t asked_bytes_ = 0;  // in them
   std::vector<Done> taken_;   // core thread
+  // Core thread: moves are either all the copier's or all the thread's, so that none passes
+  // another.
+  std::optional<Copier> copier_;
+  std::deque<Copied> copied_;  // moves that the copier has
+  uint64_t threads_ = 0;       // moves and atomics that the thread has
+  bool held_up_ = false;       // what is asked waits for the end of one of these
 
   std::mutex mutex_;  // for the three that follow; held for moments only
   std::condition_variable changed_;

@@ -133,6 +133,7 @@ static int open_engine(struct rocefs_context* context, const char* root, char* w
 void rocefs_free_context(struct ibv_context* ibv) {
   struct rocefs_context* context = rocefs_context_of(ibv);
   rocefs_remove_channels(context);
+  rocefs_end_copier(context);
   /* In a child of fork() something else may be in its place. */
   if (!rocefs_is_foreign(context)) unmap(context);
   close(context->doorbell);

@@ -65,6 +65,7 @@ struct ibv_mr* rocefs_reg_mr(struct ibv_pd* pd, void* address, size_t length, ui
   if (!mr) return NULL;
   int error = share(context, mr, &request, &answer);
   if (error) { /* as any other */
+    rocefs_want_copier(context, length);
     request.op = ROCEFS_OP_REG_MR;
     error = rocefs_request(context, &request, &answer);
   }

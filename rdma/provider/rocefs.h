@@ -39,6 +39,8 @@ struct rocefs_context {
    * while a QP is created, whose number may be that of one just destroyed. */
   pthread_mutex_t teardown;
   struct rocefs_sends sends[ROCEFS_MAX_QPS]; /* of queue pair ROCEFS_FIRST_QPN, and on */
+  struct rocefs_copier* copier;              /* NULL: there is none */
+  uint32_t copier_wanted;                    /* not 0: it has been asked for */
   struct rocefs_context* next;               /* channel.c's list */
 };
 
@@ -190,6 +192,13 @@ int rocefs_rereg_mr(struct verbs_mr* mr, int flags, struct ibv_pd* pd, void* add
                     int access);
 int rocefs_dereg_mr(struct verbs_mr* mr);
 
+/* ---- copier.c ---- */
+
+/* Has the engine served by a thread of this program if a region of so many bytes is worth it. */
+void rocefs_want_copier(struct rocefs_context* context, size_t length);
+/* Waits for the thread's end: nothing of the program's is moved by it any more. */
+void rocefs_end_copier(struct rocefs_context* context);
+
 /* ---- ah.c ---- */
 
 struct ibv_ah* rocefs_create_ah(struct ibv_pd* pd, struct ibv_ah_attr* attr);
@@ -254,6 +263,8 @@ void rocefs_init_queue(struct rocefs_work_queue* queue, struct rocefs_queue* cou
                        uint32_t entries, uint32_t max_sge, uint32_t doorbell);
 /* Slots that are free; the lock is held. */
 uint32_t rocefs_free_slots(const struct rocefs_work_queue* queue);
+/* Has the engine look at what was stored before, should it sleep. */
+void rocefs_wake_engine(const struct rocefs_context* context);
 /* Publishes requests and rings the doorbell; the lock is held. */
 void rocefs_publish(struct rocefs_context* context, struct rocefs_work_queue* queue,
                     uint32_t count);

@@ -20,17 +20,21 @@ uint32_t rocefs_free_slots(const struct rocefs_work_queue* queue) {
   return used < queue->entries ? queue->entries - used : 0; /* whatever the engine has stored */
 }
 
-static void ring(struct rocefs_context* context, uint32_t doorbell) {
+void rocefs_wake_engine(const struct rocefs_context* context) {
   static const uint64_t one = 1;
-  struct rocefs_context_page* page = context->page;
-  __atomic_fetch_or(&page->doorbells[doorbell / 64], UINT64_C(1) << doorbell % 64,
-                    __ATOMIC_RELEASE);
-  __atomic_fetch_or(&page->rung, UINT64_C(1) << doorbell / 64, __ATOMIC_RELEASE);
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
   if (!__atomic_load_n(&context->engine->asleep, __ATOMIC_RELAXED)) return;
   /* It fails only when the counter is full, and then the engine wakes anyway. */
   ssize_t ignored = write(context->doorbell, &one, sizeof one);
   (void)ignored;
+}
+
+static void ring(struct rocefs_context* context, uint32_t doorbell) {
+  struct rocefs_context_page* page = context->page;
+  __atomic_fetch_or(&page->doorbells[doorbell / 64], UINT64_C(1) << doorbell % 64,
+                    __ATOMIC_RELEASE);
+  __atomic_fetch_or(&page->rung, UINT64_C(1) << doorbell / 64, __ATOMIC_RELEASE);
+  rocefs_wake_engine(context);
 }
 
 void rocefs_publish(struct rocefs_context* context, struct rocefs_work_queue* queue,

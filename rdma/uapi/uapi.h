@@ -252,6 +252,8 @@ enum rocefs_op {
    * zeroed: the engine reads and writes them itself. The client maps it where the region is to be.
    */
   ROCEFS_OP_SHARE_MR,
+  /* Once. In answer: the memfd that a copier of the client's serves (rdma/uapi/copier.h). */
+  ROCEFS_OP_CREATE_COPIER,
   ROCEFS_OP_COUNT
 };
 
