@@ -17,6 +17,7 @@
 
 enum {
   kMaxDescriptors = 4, /* with one message */
+  kMostErrno = 4095,
   kPatienceSeconds = 30,
 };
 
@@ -169,6 +170,12 @@ static int send_request(int fd, const struct rocefs_request* request, int passed
   return sent < 0 ? errno : 0;
 }
 
+/* It may be shown on a terminal. */
+static void make_printable(char* text, size_t size) {
+  for (size_t i = 0; i < size && text[i]; ++i)
+    if (text[i] < ' ' || text[i] > '~') text[i] = '?';
+}
+
 static int receive_answer(int fd, struct rocefs_answer* answer, int* received, unsigned count) {
   union {
     struct cmsghdr header;
@@ -182,6 +189,8 @@ static int receive_answer(int fd, struct rocefs_answer* answer, int* received, u
   unsigned taken = take_descriptors(&message, received, count);
   if (answer->error) {
     while (taken > 0) close(received[--taken]);
+    make_printable(answer->u.reason, sizeof answer->u.reason);
+    if (answer->error < 0 || answer->error > kMostErrno) return EPROTO;
   }
   while (taken < count) received[taken++] = -1;
   return 0;

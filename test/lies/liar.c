@@ -64,6 +64,10 @@ static void silence(struct answer* answer) {
 static void negative_error(struct answer* answer) {
   answer->said.error = -5;
 }
+static void terminal_codes(struct answer* answer) {
+  answer->said.error = EINVAL;
+  strcpy(answer->said.u.reason, "\033[2J\007");
+}
 static void too_few(struct answer* answer) {
   if (answer->count > 0) close(answer->fds[--answer->count]);
 }
@@ -217,6 +221,7 @@ static const struct {
     {"hello-end", ROCEFS_OP_HELLO, end},
     {"hello-silence", ROCEFS_OP_HELLO, silence},
     {"hello-error", ROCEFS_OP_HELLO, negative_error},
+    {"hello-codes", ROCEFS_OP_HELLO, terminal_codes},
     {"hello-few", ROCEFS_OP_HELLO, too_few},
     {"hello-many", ROCEFS_OP_HELLO, too_many},
     {"hello-small", ROCEFS_OP_HELLO, small},

@@ -29,8 +29,9 @@ ended() { [ ! -e "$dir/failed" ] || fail "$(cat "$dir/failed")"; }
 all 0 none
 ended  # the program has no mistakes of its own
 all 0 hello-many region-many qp-many shared-small shared-unsealed destroy-qp-events destroy-cq-events
-all 1 hello-short hello-end hello-silence hello-error hello-few hello-small hello-unsealed hello-no-memory hello-pipe \
+all 1 hello-short hello-end hello-silence hello-error hello-codes hello-few hello-small hello-unsealed hello-no-memory hello-pipe \
   hello-ports hello-inline port-gids port-end region-short
+! grep -q '[[:cntrl:]]' "$dir/hello-codes" || fail "an escape sequence of the engine's reaches the terminal"
 all 1 cq-end cq-few cq-small cq-unsealed cq-large cq-odd cq-none cq-entries resize-small resize-entries
 all 1 srq-few srq-small srq-far srq-doorbell
 all 1 qp-short qp-few qp-small qp-unsealed qp-large qp-sends qp-receives qp-odd qp-none qp-entries qp-doorbell \
