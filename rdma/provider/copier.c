@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "rdma/provider/rocefs.h"
@@ -33,10 +34,11 @@ struct rocefs_copier {
 static bool move(const struct rocefs_copier* copier, uint32_t slot,
                  const struct rocefs_copy* copy) {
   off_t there = (off_t)sizeof *copier->page + (off_t)slot * ROCEFS_COPIER_SLOT;
-  char* here = (char*)(uintptr_t)copy->address;
+  char* here = (char*)__atomic_load_n(&copy->address, __ATOMIC_RELAXED);
   bool writes = copy->writes;
-  size_t left = copy->length;
+  size_t left = __atomic_load_n(&copy->length, __ATOMIC_RELAXED);
   if (left > ROCEFS_COPIER_SLOT) return false;
+  if (!rocefs_is_registered(&copier->context->regions, (uintptr_t)here, left)) return false;
   while (left > 0) {
     ssize_t moved =
         writes ? pread(copier->fd, here, left, there) : pwrite(copier->fd, here, left, there);
@@ -144,8 +146,12 @@ void rocefs_end_copier(struct rocefs_context* context) {
     return;
   }
   __atomic_store_n(&copier->leaves, 1, __ATOMIC_SEQ_CST);
-  __atomic_fetch_add(&copier->page->posted, 1, __ATOMIC_SEQ_CST);
-  syscall(SYS_futex, &copier->page->posted, FUTEX_WAKE, 1, NULL, NULL, 0);
-  pthread_join(copier->thread, NULL);
+  struct timespec until;
+  do { /* again and again: what the thread waits for the engine may have set back */
+    __atomic_fetch_add(&copier->page->posted, 1, __ATOMIC_SEQ_CST);
+    syscall(SYS_futex, &copier->page->posted, FUTEX_WAKE, 1, NULL, NULL, 0);
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += 1;
+  } while (pthread_timedjoin_np(copier->thread, NULL, &until) == ETIMEDOUT);
   free_copier(copier);
 }

@@ -8,6 +8,8 @@
 struct rocefs_mr {
   struct verbs_mr verbs;
   struct rocefs_shared_pages pages;
+  const void* address;
+  size_t length;
 };
 static struct rocefs_mr* rocefs_mr_of(struct verbs_mr* mr) {
   return ROCEFS_CONTAINER(mr, struct rocefs_mr, verbs);
@@ -62,7 +64,13 @@ struct ibv_mr* rocefs_reg_mr(struct ibv_pd* pd, void* address, size_t length, ui
   struct rocefs_answer answer;
   struct rocefs_context* context = rocefs_context_of(pd->context);
   struct rocefs_mr* mr = calloc(1, sizeof *mr);
-  if (!mr) return NULL;
+  if (!mr || !rocefs_add_region(&context->regions, address, length)) {
+    free(mr);
+    errno = ENOMEM;
+    return NULL;
+  }
+  mr->address = address;
+  mr->length = length;
   int error = share(context, mr, &request, &answer);
   if (error) { /* as any other */
     rocefs_want_copier(context, length);
@@ -70,6 +78,7 @@ struct ibv_mr* rocefs_reg_mr(struct ibv_pd* pd, void* address, size_t length, ui
     error = rocefs_request(context, &request, &answer);
   }
   if (error) {
+    rocefs_remove_region(&context->regions, address, length);
     free(mr);
     errno = error;
     return NULL;
@@ -96,9 +105,21 @@ int rocefs_rereg_mr(struct verbs_mr* mr, int flags, struct ibv_pd* pd, void* add
                             .length = length,
                             .iova = (uintptr_t)address}}};
   struct rocefs_answer answer;
-  int error = rocefs_request(rocefs_context_of(mr->ibv_mr.context), &request, &answer);
+  struct rocefs_context* context = rocefs_context_of(mr->ibv_mr.context);
+  struct rocefs_mr* ours = rocefs_mr_of(mr);
+  bool moves = flags & IBV_REREG_MR_CHANGE_TRANSLATION;
+  if (moves && !rocefs_add_region(&context->regions, address, length)) return ENOMEM;
+  int error = rocefs_request(context, &request, &answer);
+  if (moves) { /* one of the two is no region any more */
+    rocefs_remove_region(&context->regions, error ? address : ours->address,
+                         error ? length : ours->length);
+  }
   if (error) return error;
-  if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) rocefs_unshare_pages(&rocefs_mr_of(mr)->pages);
+  if (moves) {
+    ours->address = address;
+    ours->length = length;
+    rocefs_unshare_pages(&ours->pages);
+  }
   if (flags & IBV_REREG_MR_CHANGE_ACCESS) mr->access = access;
   mr->ibv_mr.lkey = answer.u.mr.lkey;
   mr->ibv_mr.rkey = answer.u.mr.rkey;
@@ -110,7 +131,9 @@ int rocefs_dereg_mr(struct verbs_mr* mr) {
   struct rocefs_context* context = rocefs_context_of(mr->ibv_mr.context);
   int error = rocefs_destroy_error(context, rocefs_request(context, &request, NULL));
   if (error) return error;
-  rocefs_unshare_pages(&rocefs_mr_of(mr)->pages);
-  free(rocefs_mr_of(mr));
+  struct rocefs_mr* ours = rocefs_mr_of(mr);
+  rocefs_remove_region(&context->regions, ours->address, ours->length);
+  rocefs_unshare_pages(&ours->pages);
+  free(ours);
   return 0;
 }

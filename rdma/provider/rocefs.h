@@ -26,6 +26,15 @@ struct rocefs_sends {
   uint8_t apart[52];
 };
 
+struct rocefs_region {
+  uintptr_t begin, end;
+};
+struct rocefs_regions {
+  pthread_mutex_t mutex;
+  struct rocefs_region* sorted; /* by their beginnings */
+  uint32_t count, room;
+};
+
 struct rocefs_context {
   char growth[ROCEFS_MOST_GROWTH]; /* of the verbs_context of newer libraries */
   struct verbs_context verbs;
@@ -39,9 +48,10 @@ struct rocefs_context {
    * while a QP is created, whose number may be that of one just destroyed. */
   pthread_mutex_t teardown;
   struct rocefs_sends sends[ROCEFS_MAX_QPS]; /* of queue pair ROCEFS_FIRST_QPN, and on */
-  struct rocefs_copier* copier;              /* NULL: there is none */
-  uint32_t copier_wanted;                    /* not 0: it has been asked for */
-  struct rocefs_context* next;               /* channel.c's list */
+  struct rocefs_regions regions;
+  struct rocefs_copier* copier; /* NULL: there is none */
+  uint32_t copier_wanted;       /* not 0: it has been asked for */
+  struct rocefs_context* next;  /* channel.c's list */
 };
 
 struct rocefs_ah {
@@ -191,6 +201,14 @@ struct ibv_mr* rocefs_reg_mr(struct ibv_pd* pd, void* address, size_t length, ui
 int rocefs_rereg_mr(struct verbs_mr* mr, int flags, struct ibv_pd* pd, void* address, size_t length,
                     int access);
 int rocefs_dereg_mr(struct verbs_mr* mr);
+
+/* ---- regions.c ---- */
+
+/* False: there is no memory for it. */
+bool rocefs_add_region(struct rocefs_regions* regions, const void* address, size_t length);
+void rocefs_remove_region(struct rocefs_regions* regions, const void* address, size_t length);
+/* Whether all of these bytes are in regions. */
+bool rocefs_is_registered(struct rocefs_regions* regions, uint64_t address, size_t length);
 
 /* ---- copier.c ---- */
 

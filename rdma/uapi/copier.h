@@ -1,7 +1,8 @@
 /* The copier: a thread of a client's program that moves the client's memory for the engine, to and
  * from slots of a memfd that both have mapped. The engine moves that memory by itself as well, but
  * through /proc/PID/mem, a page at a time. The copier needs no rights over another process, reaches
- * no other memory than that of its own program, and if that memory blocks nobody else waits there.
+ * no other memory than that of its own program, there none but what is registered, and if that
+ * memory blocks nobody else waits there.
  *
  * The engine posts copies round the slots in order, and the copier does them in order. What the
  * copier does not take in time the engine cancels, the newest first, and moves by itself. The

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "rdma/uapi/cm.h"
+#include "rdma/uapi/copier.h"
 #include "rdma/uapi/registers.h"
 #include "rdma/uapi/uapi.h"
 #include "test/lies/liar.h"
@@ -166,6 +167,20 @@ static void changing_clock(struct answer* answer) {
   struct rocefs_signals_page* page = look_into(answer->fds[0], sizeof *page);
   page->clock_sequence = 1;
 }
+/* A copy of memory that is no region. */
+static char own[4096];
+static volatile struct rocefs_copier_page* copies;
+static void copy_of_no_region(struct answer* answer) {
+  copies = look_into(answer->fds[0], sizeof *copies);
+  copies->copies[0].address = (uintptr_t)own;
+  copies->copies[0].length = sizeof own;
+  copies->copies[0].state = ROCEFS_COPY_POSTED;
+}
+__attribute__((destructor)) static void look_at_copy(void) {
+  if (!copies || copies->copies[0].state != ROCEFS_COPY_DONE) return;
+  fprintf(stderr, "the copier has read what is no region\n");
+  _exit(99);
+}
 static void made_up_pair(struct answer* answer) {
   complete(answer, (struct rocefs_cqe){.qpn = 17, .qp = NOBODY});
 }
@@ -241,6 +256,10 @@ static const struct {
     {"region-many", ROCEFS_OP_REG_MR, too_many},
     {"shared-small", ROCEFS_OP_SHARE_MR, small},
     {"shared-unsealed", ROCEFS_OP_SHARE_MR, unsealed},
+    {"copier-few", ROCEFS_OP_CREATE_COPIER, too_few},
+    {"copier-small", ROCEFS_OP_CREATE_COPIER, small},
+    {"copier-unsealed", ROCEFS_OP_CREATE_COPIER, unsealed},
+    {"copier-elsewhere", ROCEFS_OP_CREATE_COPIER, copy_of_no_region},
     {"cq-end", ROCEFS_OP_CREATE_CQ, end},
     {"cq-few", ROCEFS_OP_CREATE_CQ, too_few},
     {"cq-small", ROCEFS_OP_CREATE_CQ, small},

@@ -28,6 +28,7 @@ ended() { [ ! -e "$dir/failed" ] || fail "$(cat "$dir/failed")"; }
 
 all 0 none
 ended  # the program has no mistakes of its own
+all 0 copier-few copier-small copier-unsealed copier-elsewhere
 all 0 hello-many region-many qp-many shared-small shared-unsealed destroy-qp-events destroy-cq-events
 all 1 hello-short hello-end hello-silence hello-error hello-codes hello-few hello-small hello-unsealed hello-no-memory hello-pipe \
   hello-ports hello-inline port-gids port-end region-short

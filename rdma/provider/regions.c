@@ -1,0 +1,78 @@
+/* The memory that a program has registered: what its copier may be told to move, and nothing else.
+ * An engine that has no right to the rest of the memory gets none by the copier. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "rdma/provider/rocefs.h"
+
+/* Of the first that begins behind `at`; the lock is held. */
+static uint32_t place_of(const struct rocefs_regions* regions, uintptr_t at) {
+  uint32_t low = 0, high = regions->count;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (regions->sorted[middle].begin <= at)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+static bool grow(struct rocefs_regions* regions) {
+  if (regions->count < regions->room) return true;
+  uint32_t room = regions->room ? 2 * regions->room : 16;
+  struct rocefs_region* larger = realloc(regions->sorted, room * sizeof *larger);
+  if (!larger) return false;
+  regions->sorted = larger;
+  regions->room = room;
+  return true;
+}
+
+bool rocefs_add_region(struct rocefs_regions* regions, const void* address, size_t length) {
+  uintptr_t begin = (uintptr_t)address;
+  uintptr_t end = length > UINTPTR_MAX - begin ? UINTPTR_MAX : begin + length;
+  pthread_mutex_lock(&regions->mutex);
+  bool fits = grow(regions);
+  if (fits) {
+    uint32_t place = place_of(regions, begin);
+    struct rocefs_region* at = &regions->sorted[place];
+    memmove(at + 1, at, (regions->count++ - place) * sizeof *at);
+    *at = (struct rocefs_region){begin, end};
+  }
+  pthread_mutex_unlock(&regions->mutex);
+  return fits;
+}
+
+void rocefs_remove_region(struct rocefs_regions* regions, const void* address, size_t length) {
+  uintptr_t begin = (uintptr_t)address;
+  uintptr_t end = length > UINTPTR_MAX - begin ? UINTPTR_MAX : begin + length;
+  pthread_mutex_lock(&regions->mutex);
+  for (uint32_t place = place_of(regions, begin); place-- > 0;) {
+    struct rocefs_region* at = &regions->sorted[place];
+    if (at->begin != begin) break;
+    if (at->end != end) continue;
+    memmove(at, at + 1, (--regions->count - place) * sizeof *at);
+    break;
+  }
+  pthread_mutex_unlock(&regions->mutex);
+}
+
+/* The end of one that `at` is in, or `at`. One seldom lies in another: mostly it is the first. */
+static uintptr_t end_of(const struct rocefs_regions* regions, uintptr_t at) {
+  for (uint32_t place = place_of(regions, at); place-- > 0;)
+    if (regions->sorted[place].end > at) return regions->sorted[place].end;
+  return at;
+}
+
+bool rocefs_is_registered(struct rocefs_regions* regions, uint64_t address, size_t length) {
+  uintptr_t at = address, end = at + length;
+  bool registered = end >= at;
+  pthread_mutex_lock(&regions->mutex);
+  while (registered && at < end) { /* what is one move may be of regions beside each other */
+    uintptr_t next = end_of(regions, at);
+    registered = next > at;
+    at = next;
+  }
+  pthread_mutex_unlock(&regions->mutex);
+  return registered;
+}
