@@ -392,7 +392,7 @@ void ClientServer::hello(const ConnectionPtr& connection, const rocefs_hello& he
   if (!engine_.post(task)) {
     return refuse(Error{EAGAIN, "too many commands are waiting for the engine"});
   }
-  std::string device(hello.device, ::strnlen(hello.device, sizeof hello.device));
+  std::string device = program_name({hello.device, sizeof hello.device});
   log_(fmt::format("pid {} ({}) opens {}", connection->process->credentials().pid, connection->comm,
                    device));
 }

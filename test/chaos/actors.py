@@ -210,7 +210,8 @@ def verbs(self):
     while True:
         port += 1
         listens = f"grep -q ':{port:04X} .* 0A ' /proc/net/tcp /proc/net/tcp6"
-        pair = f"ibv_rc_pingpong -d mb_0 -g 1 -p {port} & until {listens} || ! kill -0 $!; do :; done; ibv_rc_pingpong -d mb_1 -g 1 -p {port} localhost; wait"
+        pingpong = "ibv_rc_pingpong -g 1 " + self.random.choice(["", "-s 300000 -n 100"])
+        pair = f"{pingpong} -d mb_0 -p {port} & until {listens} || ! kill -0 $!; do :; done; {pingpong} -d mb_1 -p {port} localhost; wait"
         self.run(enter + ["sh", "-c", pair], 4)
 
 

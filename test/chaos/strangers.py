@@ -1,13 +1,15 @@
 """The actors that nobody has asked: programs of another user that lie on the mount's socket, and
 strangers on the wire."""
 import array
+import ctypes
 import encodings.idna  # nobody could not load it later
+import mmap
 import os
 import socket
 import struct
-import tempfile
 
-MAGIC, VERSION, REQUEST, OPERATIONS = 0x52434653, 3, 248, 26
+MAGIC, VERSION, REQUEST, OPERATIONS = 0x52434653, 3, 248, 27
+READABLE = ctypes.c_uint32(MAGIC)  # what the daemon looks for to see whether it may read
 LINE = "flow 1 name={name} op={op} size={size} count={count} window=64 timeout=14 retry=7 verify=1 file={file} seed=1 mtu={mtu} address={address} key=0 bytes={bytes} qps={qps}"
 
 
@@ -51,7 +53,7 @@ def lingering():
 def some_descriptors(random, kept):
     fds = []
     for _ in range(random.choice([0, 0, 1, 1, 2, 5])):
-        kind = random.randrange(5)
+        kind = random.choice([0, 1, 2, 3] * 5 + [4])
         if kind == 0:
             fds.append(os.memfd_create("chaos"))
         elif kind == 1:
@@ -69,6 +71,21 @@ def some_descriptors(random, kept):
     return fds
 
 
+def scribble(random, fds):
+    """Writes anything over memory that the daemon shares, and keeps none of it."""
+    for fd in fds:
+        try:
+            with mmap.mmap(fd, 0) as memory:
+                for _ in range(random.randrange(200)):
+                    at = random.choice([random.randrange(4096), random.randrange(len(memory))]) % len(memory)
+                    piece = random.choice([b"\0", b"\1", b"\xff" * 4, random.randbytes(8)])[: len(memory) - at]
+                    memory[at : at + len(piece)] = piece
+        except (OSError, ValueError):
+            pass  # an eventfd, or what is only to be read
+        finally:
+            os.close(fd)
+
+
 def hostile(self):
     random = self.random
     while True:
@@ -76,25 +93,24 @@ def hostile(self):
         def session():
             client = connect(self.mnt)
             channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            probe = tempfile.TemporaryFile()
-            device = random.choice([b"mb_0", b"mb_1", b"\xff" * 64, b"none"])
-            hello = struct.pack("<II64s16sQ", MAGIC, VERSION, device, b"chaos", random.choice([0, 1, 1 << 63]))
+            device = random.choice([b"mb_0", b"mb_1"] * 4 + [b"\xff" * 64, b"none"])
+            probe = random.choice([ctypes.addressof(READABLE)] * 9 + [0, 1, 1 << 63])
+            hello = struct.pack("<II64s16sQ", MAGIC, VERSION, device, b"chaos", probe)
             if random.random() < 0.9:
                 first = struct.pack("<II", 0, 0) + hello
                 socket.send_fds(client, [first.ljust(REQUEST, b"\0")], [theirs.fileno()])
-                client.recv(4096)
+                scribble(random, socket.recv_fds(client, 4096, 8)[1])
             for _ in range(random.randrange(60)):
-                body = struct.pack("<II", random.choice([random.randrange(OPERATIONS), random.randrange(128), 1 << 31]), 0)
+                body = struct.pack("<II", random.choice([random.randrange(1, OPERATIONS)] * 20 + [0, random.randrange(128), 1 << 31]), 0)
                 body += b"".join(struct.pack("<I", random.choice([0, 1, 2, 4, 16, 4096, 1 << 20, 0xffffffff, random.getrandbits(32)])) for _ in range(60))
                 fds = some_descriptors(random, kept) if random.random() < 0.1 else []
                 try:
-                    client.sendmsg([body[: random.choice([REQUEST, REQUEST, REQUEST, 8, 100, 4])]],
+                    client.sendmsg([body[: random.choice([REQUEST] * 40 + [8, 100, 4])]],
                                    [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else [])
                 finally:
                     for fd in fds:
                         os.close(fd)
-                client.recv(4096)
-            probe.close()
+                scribble(random, socket.recv_fds(client, 4096, 8)[1])
             channel.close()
             theirs.close()
             client.close()
