@@ -12,6 +12,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <vector>
 
 #include "core/clock.h"
@@ -22,7 +23,7 @@ namespace {
 
 constexpr size_t kMostHelpers = 1024;
 constexpr size_t kMostOfUser = 256;
-constexpr size_t kMostStuck = 4;    // of a user
+constexpr long kMostStuck = 4;      // of a user
 constexpr TimeNs kDying = kSecond;  // whoever was killed longer ago does not come back to die
 constexpr size_t kMostDescriptors = 4;
 
@@ -90,33 +91,51 @@ class Agent {
   struct Helper {
     pid_t pid;
     uid_t uid;
-    Fd socket;          // the helper's end: it hangs up when the daemon lets go of its own
-    TimeNs killed = 0;  // when
+    Fd socket;  // the helper's end: it hangs up when the daemon lets go of its own
+    bool killed = false;
   };
 
-  static void kill(Helper& helper) {
-    helper.killed = monotonic_ns();
+  // Of a user with helpers.
+  struct User {
+    size_t open = 0;
+    std::map<pid_t, TimeNs> dying;  // since when
+  };
+
+  void kill(Helper& helper) {
+    helper.killed = true;
+    User& user = users_[helper.uid];
+    --user.open;
+    user.dying[helper.pid] = monotonic_ns();
     ::kill(helper.pid, SIGKILL);
+  }
+
+  void forget(const Helper& helper) {
+    auto user = users_.find(helper.uid);
+    if (user->second.dying.erase(helper.pid) == 0) --user->second.open;
+    if (user->second.open == 0 && user->second.dying.empty()) users_.erase(user);
   }
 
   void reap() {
     for (signalfd_siginfo info; ::read(ended_.get(), &info, sizeof info) == sizeof info;) {
     }
     for (pid_t pid; (pid = ::waitpid(-1, nullptr, WNOHANG)) > 0;) {
-      std::erase_if(helpers_, [pid](const Helper& helper) { return helper.pid == pid; });
+      auto ended = std::find_if(helpers_.begin(), helpers_.end(),
+                                [pid](const Helper& helper) { return helper.pid == pid; });
+      if (ended == helpers_.end()) continue;
+      forget(*ended);
+      helpers_.erase(ended);
     }
   }
 
   FileReply::Why refusal(uid_t uid) const {
     if (helpers_.size() >= kMostHelpers) return FileReply::kTooMany;
-    size_t open = 0, stuck = 0;
-    for (const Helper& helper : helpers_) {
-      if (helper.uid != uid) continue;
-      open += !helper.killed;
-      stuck += helper.killed && monotonic_ns() - helper.killed > kDying;
-    }
+    auto user = users_.find(uid);
+    if (user == users_.end()) return FileReply::kNone;
+    TimeNs since = monotonic_ns() - kDying;
+    auto stuck = std::count_if(user->second.dying.begin(), user->second.dying.end(),
+                               [&](const auto& one) { return one.second < since; });
     if (stuck >= kMostStuck) return FileReply::kStuck;
-    return open >= kMostOfUser ? FileReply::kTooMany : FileReply::kNone;
+    return user->second.open >= kMostOfUser ? FileReply::kTooMany : FileReply::kNone;
   }
 
   bool take_order() {
@@ -152,12 +171,14 @@ class Agent {
                      std::move(taken[3]), agent);
     }
     helpers_.push_back({pid, uid, std::move(taken[0])});
+    ++users_[uid].open;
     return true;
   }
 
   Fd control_;
   Fd ended_;
   std::vector<Helper> helpers_;
+  std::map<uid_t, User> users_;
 };
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include <span>
 
 #include "core/fd.h"
+#include "core/process_maps.h"
 #include "core/result.h"
 
 namespace rocefs {
@@ -35,11 +36,12 @@ class ProcessMemory {
   bool allows(uint64_t address, uint64_t length, bool writes) const;
 
  private:
-  ProcessMemory(Fd memory, Fd maps) : memory_(std::move(memory)), maps_(std::move(maps)) {}
+  ProcessMemory(Fd memory, ProcessMaps maps) : memory_(std::move(memory)), maps_(std::move(maps)) {}
   bool whole(bool out, uint64_t address, uint8_t* bytes, size_t length) const;
   bool move(bool out, uint64_t address, std::span<const iovec> parts) const;
 
-  Fd memory_, maps_;
+  Fd memory_;
+  ProcessMaps maps_;
   mutable std::unique_ptr<uint8_t[]> lump_;  // once it is needed
 };
 
