@@ -91,8 +91,9 @@ struct ClientServer::Connection {
   bool opened = false;     // and has it
   bool answering = false;  // one request at a time
   bool dropped = false;
-  Shares::Share slot, descriptors, channels;
-  std::weak_ptr<const void> refused;  // a descriptor beyond its share that is not closed yet
+  Shares::Share slot, descriptors;
+  std::vector<Shares::Share> channels;  // one for each socket
+  std::weak_ptr<const void> refused;    // a descriptor beyond its share that is not closed yet
   using Bytes = std::shared_ptr<std::atomic<size_t>>;  // of memory that is shared with it
   Bytes ring_bytes = std::make_shared<std::atomic<size_t>>(0);
   Bytes region_bytes = std::make_shared<std::atomic<size_t>>(0);
@@ -177,12 +178,16 @@ void ClientServer::refuse(const StrangerFd& door, const ucred& peer, int code,
                           std::string_view why) {
   rocefs_greeting greeting{ROCEFS_UAPI_REFUSAL, static_cast<uint32_t>(code)};
   (void)send_with(door.get(), &greeting, sizeof greeting, {});
+  say_refused({peer.pid, peer.uid, peer.gid}, why);
+}
+
+void ClientServer::say_refused(const Credentials& who, std::string_view why) {
   auto say = [this](const std::string& text) {
     log_("refusals of verbs clients: " + text);
     return true;
   };
   if (!refusals_.admit(monotonic_ns(), say)) return;
-  log_(fmt::format("a verbs client, pid {} of user {}, is refused: {}", peer.pid, peer.uid, why));
+  log_(fmt::format("a verbs client, pid {} of user {}, is refused: {}", who.pid, who.uid, why));
 }
 
 void ClientServer::greet(StrangerFd& door, const ucred& peer) {
@@ -279,11 +284,11 @@ void ClientServer::take(const ConnectionPtr& connection) {
 // False, and it is told: the user has its share of descriptors.
 bool ClientServer::charge_channel(const ConnectionPtr& connection, StrangerFd& attached) {
   const Credentials& who = connection->process->credentials();
-  size_t there = connection->process->socket_count();
-  connection->channels.reset();
-  connection->channels = descriptors_.take(who.uid, who.privileged(), there + 1);
-  if (connection->channels) return true;
-  connection->channels = descriptors_.take(who.uid, who.privileged(), there);
+  std::vector<Shares::Share>& channels = connection->channels;
+  channels.resize(std::min(channels.size(), connection->process->socket_count()));
+  channels.push_back(descriptors_.take(who.uid, who.privileged()));
+  if (channels.back()) return true;
+  channels.pop_back();
   if (!connection->refused.expired()) {
     drop(connection, "sends descriptors beyond its share faster than they can be closed");
     return false;
@@ -291,6 +296,7 @@ bool ClientServer::charge_channel(const ConnectionPtr& connection, StrangerFd& a
   auto charge = std::make_shared<Shares::Share>(connection->descriptors);
   connection->refused = charge;
   attached.charge(std::move(charge));
+  say_refused(who, "a channel: it has its share of open files");
   answer(connection, refusal({EMFILE, "its user has its share of open files"}), {});
   return false;
 }

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/closer.h"
 #include "core/engine.h"
@@ -78,6 +79,7 @@ class ClientServer {
   StrangerFd next_in_line(ucred& peer);
   void greet(StrangerFd& door, const ucred& peer);
   void refuse(const StrangerFd& door, const ucred& peer, int code, std::string_view why);
+  void say_refused(const Credentials& who, std::string_view why);
   bool charge_channel(const ConnectionPtr& connection, StrangerFd& attached);
   void turn_away();
   void pause();
@@ -112,7 +114,8 @@ class ClientServer {
   std::map<uint64_t, ConnectionPtr> connections_;
   struct Gone {
     std::weak_ptr<Process> thread;
-    Shares::Share slot, descriptors, channels;
+    Shares::Share slot, descriptors;
+    std::vector<Shares::Share> channels;
   };
   std::vector<Gone> gone_;  // until their copy threads have ended
 };
