@@ -25,6 +25,18 @@ refused() {  # WORDS ULIMIT…
 for n in 16 24 39; do refused "the limit of open files is $n (ulimit -Hn)" -n $n; done
 for n in 40 65 100; do limited -n $n; expect 0 $outcome "-n $n: $(cat "$dir/said")"; done
 for octets in 0 1 100; do refused "(ulimit -f)" -f $octets; done
+
+# A simulation has no mount, and the same limits.
+loss=$(realpath "$(dirname "$0")/../../tools/scenarios/loss.ini")
+simulated() {  # STATUS WORDS ULIMIT…
+  local status=0
+  (ulimit "${@:3}" && exec timeout -s KILL 100 "$ROCEFS" sim "$loss") </dev/null 2>&1 | timeout 60 cat >"$dir/said" || status=$?
+  expect "$1" $status "sim, ulimit ${*:3}: $(cat "$dir/said")"
+  grep -qF "$2" "$dir/said" || fail "sim, ulimit ${*:3}: $(cat "$dir/said")"
+}
+for n in 12 39; do simulated 1 "the limit of open files is $n (ulimit -n)" -n $n; done
+simulated 0 "1 of 1 flows done" -n 40
+simulated 1 "File too large" -f 0
 # AddressSanitizer and ThreadSanitizer want more than any of these.
 if ! grep -qa '__asan_init\|__tsan_init' "$ROCEFS"; then
   for megabytes in 150 250; do refused "(ulimit -v)" -v $((megabytes * 1024)); done

@@ -47,9 +47,12 @@ Result<void> check(__rlimit_resource which, rlim_t wanted, const char* what, con
 
 }  // namespace
 
+Result<void> check_open_files(size_t devices, const char* option) {
+  return check(RLIMIT_NOFILE, kFiles + kFilesPerDevice * devices, "open files", option);
+}
+
 Result<void> check_limits(size_t memory, size_t devices) {
-  auto files = check(RLIMIT_NOFILE, kFiles + kFilesPerDevice * devices, "open files", "-Hn");
-  if (!files) return files;
+  if (auto files = check_open_files(devices, "-Hn"); !files) return files;
   auto size = check(RLIMIT_FSIZE, memory, "a file's octets", "-f");
   if (!size) return size;
   return check(RLIMIT_AS, kMemory + kMemoryPerDevice * devices, "memory's octets", "-v");

@@ -1,4 +1,5 @@
-// Limits of the process (setrlimit(2)) that are too small for a mount: told before it serves.
+// Limits of the process (setrlimit(2)) that are too small: told before a mount serves, or a
+// simulation runs.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +8,9 @@
 
 namespace rocefs {
 
-// `memory`: octets of the largest shared memory, which counts as a file.
+// `option`: of ulimit, by which there may be more.
+Result<void> check_open_files(size_t devices, const char* option);
+// Of a mount: those too. `memory`: octets of the largest shared memory, which counts as a file.
 Result<void> check_limits(size_t memory, size_t devices);
 
 // From now on what no limit was known for beforehand, memory that is not there and threads that

@@ -13,6 +13,7 @@
 #include "core/trigger.h"
 #include "core/units.h"
 #include "tools/rocefs/ideal.h"
+#include "tools/rocefs/limits.h"
 
 namespace rocefs {
 namespace {
@@ -96,6 +97,10 @@ std::optional<Failure> Simulation::add_all(const std::vector<Scenario::Line>& li
 
 std::optional<Failure> Simulation::build(const Scenario::Variant* variant, uint64_t seed) {
   if (variant) result_.variant = variant->name;
+  const size_t devices = config_.topology ? config_.topology->devices.size() : 2;
+  if (Result<void> enough = check_open_files(devices, "-n"); !enough) {
+    return Failure{1, enough.error().reason};
+  }
   House::Choice choice{{ClockMode::kVirtual, 1, 0, nullptr}, seed, ::geteuid(), ::getegid()};
   auto house = House::create(config_, choice);
   if (!house) return Failure{1, house.error().reason};
