@@ -1,9 +1,9 @@
-// LoopTimer: calls back once, later, in wall time, on the control thread.
+// LoopTimer: calls back once, later, in wall time, on the control thread. It needs no descriptor: a
+// daemon whose descriptors others have used up keeps its time.
 #pragma once
 
 #include <functional>
 
-#include "core/fd.h"
 #include "core/poll_loop.h"
 #include "core/time.h"
 
@@ -13,23 +13,21 @@ namespace rocefs {
 class LoopTimer {
  public:
   LoopTimer(PollLoop& loop, std::function<void()> fired);
-  // With a descriptor of open()'s, for whoever others may leave without one.
-  LoopTimer(PollLoop& loop, Fd timer, std::function<void()> fired);
   ~LoopTimer();
-  // Null, with errno, when there is none.
-  static Fd open();
   LoopTimer(const LoopTimer&) = delete;
   LoopTimer& operator=(const LoopTimer&) = delete;
 
-  // Takes the place of the time before. At once where `after` is not positive.
+  // Takes the place of the time before. At once where `after` is not positive; not before, and up
+  // to a millisecond later.
   void arm(TimeNs after);
   void disarm();
 
  private:
-  void set(TimeNs after);
+  friend class PollLoop;
 
   PollLoop& loop_;
-  Fd timer_;
+  std::function<void()> fired_;
+  TimeNs due_ = kNever;  // kNever: not armed
 };
 
 }  // namespace rocefs

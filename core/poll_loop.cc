@@ -3,11 +3,16 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <cerrno>
+#include <climits>
 #include <cstdint>
 #include <limits>
+
+#include "core/clock.h"
+#include "core/loop_timer.h"
 
 namespace rocefs {
 
@@ -63,12 +68,31 @@ void PollLoop::wake() {
   (void)!::write(event_.get(), &one, sizeof one);
 }
 
+// In milliseconds, as epoll_wait(2) takes it; -1 without end.
+int PollLoop::patience() const {
+  if (timers_.empty()) return -1;
+  TimeNs left = std::max<TimeNs>(timers_.begin()->first - monotonic_ns(), 0);
+  return static_cast<int>(std::min<TimeNs>((left + kMillisecond - 1) / kMillisecond, INT_MAX));
+}
+
+// Those that are due by now; what they arm has its turn after other handlers.
+void PollLoop::run_timers() {
+  if (timers_.empty()) return;
+  for (TimeNs now = monotonic_ns(); !timers_.empty() && timers_.begin()->first <= now;) {
+    LoopTimer& timer = *timers_.begin()->second;
+    timers_.erase(timers_.begin());
+    timer.due_ = kNever;
+    auto fired = timer.fired_;  // which may let go of the timer
+    fired();
+  }
+}
+
 void PollLoop::run() {
   std::array<epoll_event, 16> events;
   while (!stopping_.load()) {
     inbox_.drain();
     asleep_.store(true, std::memory_order_seq_cst);
-    int timeout = inbox_.empty() && !stopping_.load() ? -1 : 0;
+    int timeout = inbox_.empty() && !stopping_.load() ? patience() : 0;
     int count = ::epoll_wait(epoll_.get(), events.data(), events.size(), timeout);
     asleep_.store(false, std::memory_order_seq_cst);
     for (int i = 0; i < count; ++i) {
@@ -78,6 +102,7 @@ void PollLoop::run() {
       auto ready = handler->second.ready;  // a handler may unwatch itself
       ready();
     }
+    run_timers();
   }
   inbox_.drain();
   stopping_.store(false);

@@ -5,13 +5,18 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <unordered_map>
+#include <utility>
 
 #include "core/fd.h"
 #include "core/inbox.h"
 #include "core/result.h"
+#include "core/time.h"
 
 namespace rocefs {
+
+class LoopTimer;
 
 class PollLoop {
  public:
@@ -36,6 +41,7 @@ class PollLoop {
   void stop();
 
  private:
+  friend class LoopTimer;
   struct Handler {
     uint32_t serial = 0;
     std::function<void()> ready;
@@ -44,12 +50,15 @@ class PollLoop {
   void add(int fd, uint32_t events, std::function<void()> ready);
   void control(int operation, int fd, uint32_t events);
   void wake();
+  int patience() const;
+  void run_timers();
 
   Fd epoll_;
   Fd event_;
   Inbox inbox_;
   std::unordered_map<int, Handler> handlers_;
   uint32_t last_serial_ = 0;
+  std::set<std::pair<TimeNs, LoopTimer*>> timers_;  // that are armed, by when they are due
   std::atomic<bool> stopping_{false};
   std::atomic<bool> asleep_{false};
 };

@@ -49,13 +49,12 @@ Result<Fd> open_tcp(const UdpAddress& at) {
 
 }  // namespace
 
-ExchangeLine::ExchangeLine(PollLoop& loop, Fd socket, Fd timer, bool connecting,
-                           const UdpAddress& peer)
+ExchangeLine::ExchangeLine(PollLoop& loop, Fd socket, bool connecting, const UdpAddress& peer)
     : loop_(loop),
       socket_(std::move(socket)),
       connecting_(connecting),
       peer_(peer),
-      timer_(loop, std::move(timer), [this] { overdue(); }) {}
+      timer_(loop, [this] { overdue(); }) {}
 
 ExchangeLine::~ExchangeLine() {
   close();
@@ -239,8 +238,6 @@ void Exchange::take(Listener& listener) {
     if (errno != EMFILE && errno != ENFILE && errno != ENOMEM && errno != ENOBUFS) return;
     return wait_for_descriptors(listener);
   }
-  Fd timer = LoopTimer::open();
-  if (!timer) return wait_for_descriptors(listener);
   short_ = false;
   UdpAddress peer;
   if (!from_sockaddr(reinterpret_cast<sockaddr&>(name), peer)) return;
@@ -250,8 +247,7 @@ void Exchange::take(Listener& listener) {
     return;
   }
   prepare(socket.get());
-  auto line =
-      std::make_shared<ExchangeLine>(loop_, std::move(socket), std::move(timer), false, peer);
+  auto line = std::make_shared<ExchangeLine>(loop_, std::move(socket), false, peer);
   lines_.push_back(line);
   line->open({});
   line->expect_within(kFirstLine);
@@ -310,11 +306,8 @@ Result<ExchangeLinePtr> Exchange::connect(const Ip& from, const UdpAddress& to) 
   socklen_t length = to_sockaddr(to, name);
   int rc = ::connect(opened->get(), reinterpret_cast<sockaddr*>(&name), length);
   if (rc != 0 && errno != EINPROGRESS) return errorf(errno, "{}", std::strerror(errno));
-  Fd timer = LoopTimer::open();
-  if (!timer) return errorf(errno, "{}", std::strerror(errno));
   own_.remove_if([](const ExchangeLinePtr& line) { return !line->open(); });
-  own_.push_back(
-      std::make_shared<ExchangeLine>(loop_, std::move(*opened), std::move(timer), rc != 0, to));
+  own_.push_back(std::make_shared<ExchangeLine>(loop_, std::move(*opened), rc != 0, to));
   return own_.back();
 }
 

@@ -29,8 +29,7 @@ class ExchangeLine : public std::enable_shared_from_this<ExchangeLine> {
     // Once, when the far end has gone or is too slow. Not after hang_up().
     std::function<void(const std::string& why)> ended;
   };
-  // `timer` is one of LoopTimer::open().
-  ExchangeLine(PollLoop& loop, Fd socket, Fd timer, bool connecting, const UdpAddress& peer);
+  ExchangeLine(PollLoop& loop, Fd socket, bool connecting, const UdpAddress& peer);
   ~ExchangeLine();
 
   // Handlers may hang up, and may let go of the line.

@@ -19,7 +19,6 @@ DEADLINE = float(os.environ.get("CHAOS_DEADLINE", "60"))  # seconds that a call 
 ONLY = os.environ.get("CHAOS_ACTORS", "").split()
 LOGS = os.environ["CHAOS_LOGS"]
 NOBODY = 65534
-KEPT = 8  # descriptors that a worker has made and keeps: the card of each device has three timers
 GROWTH = 16 << 10  # KiB of memory that a supervisor may have gained at the end
 CONFIG = """[device mb_0]
 ip = 10.9.0.{0}
@@ -243,10 +242,10 @@ class Run:
         while True:
             old = self.descriptors(worker)
             threads = len(watch.tasks(worker))
-            if time.monotonic() > end or (len(old) <= len(self.fresh) + KEPT and threads <= self.threads + 3):
+            if time.monotonic() > end or (len(old) <= len(self.fresh) + 3 and threads <= self.threads + 3):
                 break
             time.sleep(0.1)
-        if len(old) > len(self.fresh) + KEPT or threads > self.threads + 3:
+        if len(old) > len(self.fresh) + 3 or threads > self.threads + 3:
             more = [name for name in set(old) if old.count(name) > self.fresh.count(name)]
             self.fail(f"left in the worker: {len(old)} descriptors, {len(self.fresh)} at first; {threads} threads, {self.threads} at first; more of {more[:20]}")
             print(watch.picture("it", [worker]), subprocess.run(["ss", "-anp"], capture_output=True, text=True).stdout, flush=True)

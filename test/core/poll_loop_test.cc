@@ -1,9 +1,15 @@
 #include "core/poll_loop.h"
 
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <optional>
+#include <string>
+
+#include "core/clock.h"
+#include "core/loop_timer.h"
 
 using namespace rocefs;
 
@@ -29,4 +35,40 @@ TEST_CASE("poll loop: who gets the number of a closed descriptor does not get it
   loop.run();
   CHECK(begun == 1);
   CHECK(heirs == 0);
+}
+
+TEST_CASE("poll loop: timers run when they are due, in order, and need no descriptors") {
+  PollLoop loop;
+  rlimit limit{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &limit) == 0);
+  rlimit none{0, limit.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+  std::string order;
+  TimeNs began = monotonic_ns(), last = 0;
+  std::optional<LoopTimer> once, never;
+  LoopTimer late(loop, [&] {
+    last = monotonic_ns();
+    order += 'l';
+    loop.stop();
+  });
+  LoopTimer early(loop, [&] {
+    order += 'e';
+    never.reset();
+  });
+  once.emplace(loop, [&] {
+    order += 'o';
+    once.reset();  // while it runs
+  });
+  never.emplace(loop, [&] { order += 'n'; });
+  LoopTimer moved(loop, [&] { order += 'm'; });
+  moved.arm(0);
+  late.arm(20 * kMillisecond);
+  never->arm(10 * kMillisecond);
+  early.arm(5 * kMillisecond);
+  once->arm(-1);
+  moved.arm(2 * kMillisecond);
+  loop.run();
+  CHECK(order == "omel");
+  CHECK(last - began >= 20 * kMillisecond);
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &limit) == 0);
 }

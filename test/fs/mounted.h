@@ -82,8 +82,8 @@ class Mounted {
   }
 
   std::string path;
-  Tree tree;
   PollLoop loop;
+  Tree tree;
   std::unique_ptr<Session> session;
   std::vector<std::string> refusals;  // control thread
   std::vector<Answer<void>> waiting;  // stores of `slow`; control thread
