@@ -1,5 +1,6 @@
 """A chaos run: see test/chaos/run."""
 import ctypes
+import mmap
 import os
 import random
 import re
@@ -134,9 +135,13 @@ class Run:
         return not self.reports()
 
     def reports(self):
-        found = sorted(name for name in os.listdir(LOGS) if name.startswith("sanitizer"))
-        for name in found:
-            self.fail(f"{name}: {watch.text_of(f'{LOGS}/{name}')[:6000]}")
+        found = False
+        for name in sorted(name for name in os.listdir(LOGS) if name.startswith("sanitizer")):
+            lines = watch.text_of(f"{LOGS}/{name}").splitlines()
+            # A thread that ends while leaks are looked for is no report.
+            if any("Unable to get registers from thread" not in line for line in lines):
+                found = True
+                self.fail(f"{name}: {chr(10).join(lines)[:6000]}")
         return found
 
     def deaths(self):
@@ -251,8 +256,12 @@ class Run:
             print(watch.picture("it", [worker]), subprocess.run(["ss", "-anp"], capture_output=True, text=True).stdout, flush=True)
 
         grown = memory(daemon.pid) - self.memory
-        if grown > GROWTH:
+        if grown > GROWTH and not self.sanitized():  # a sanitizer keeps what was freed, and looks for leaks
             self.fail(f"the supervisor has grown by {grown} KiB")
+
+    def sanitized(self):
+        with open(self.stage.rocefs, "rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as program:
+            return program.find(b"__asan_init") >= 0 or program.find(b"__tsan_init") >= 0
 
     def end(self):
         self.end_actors()
