@@ -47,7 +47,8 @@ bool Copier::suits(uint64_t bytes) const {
 
 void Copier::post(const Move& move) {
   PartWalk walk(move.here);
-  for (uint64_t done = 0; done < move.length;) {
+  uint64_t done = 0;
+  do {  // a move of nothing is a copy, too: each move ends once
     auto some = static_cast<uint32_t>(std::min<uint64_t>(move.length - done, ROCEFS_COPIER_SLOT));
     posted_[next_ % ROCEFS_COPIER_SLOTS] = {walk, some, move.out, done + some == move.length};
     if (move.out) {
@@ -62,7 +63,7 @@ void Copier::post(const Move& move) {
     std::atomic_ref(copy.state).store(ROCEFS_COPY_POSTED, std::memory_order_release);
     ++next_;
     done += some;
-  }
+  } while (done < move.length);
   std::atomic_ref(page_->posted).fetch_add(1);
   if (load(page_->bored) == 0) return;
   ::syscall(SYS_futex, &page_->posted, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);

@@ -99,6 +99,17 @@ TEST_CASE("copier: moves longer than a slot arrive in both directions") {
   CHECK(!desk.copier.busy());
 }
 
+TEST_CASE("copier: a move of nothing ends in its turn") {
+  Desk desk;
+  desk.copier.post(desk.move(true, 0));
+  desk.copier.post(desk.move(true, 100));
+  desk.theirs.serve();
+  CHECK(desk.copier.take() == std::optional(true));
+  CHECK(!desk.copier.take());
+  desk.serve_all();
+  CHECK(desk.copier.take() == std::optional(true));
+}
+
 TEST_CASE("copier: what is posted is bounded by the slots, and ends in order") {
   Desk desk;
   CHECK(!desk.copier.has_room(Copier::kMost + 1));
