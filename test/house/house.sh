@@ -31,6 +31,8 @@ breaks rdma/qp.cc '// FIX''ME later' 'promises more'
 breaks rdma/qp.cc "$(yes '// line' | head -500)" 'two nouns'
 breaks mad_cc/mad.h '#include "rdma/qp.h"' 'mad_cc may not include rdma/qp.h'
 breaks core/tree.cc 'int  two_blanks ;' 'not formatted'
+touch "$copy/c0"
+expected+=("c0:1: an empty file")
 
 if found=$("$copy/test/house/check"); then echo "a house of breaches passes"; exit 1; fi
 for breach in "${expected[@]}"; do
