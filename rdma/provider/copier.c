@@ -150,8 +150,8 @@ void rocefs_end_copier(struct rocefs_context* context) {
   do { /* again and again: what the thread waits for the engine may have set back */
     __atomic_fetch_add(&copier->page->posted, 1, __ATOMIC_SEQ_CST);
     syscall(SYS_futex, &copier->page->posted, FUTEX_WAKE, 1, NULL, NULL, 0);
-    clock_gettime(CLOCK_REALTIME, &until);
+    clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += 1;
-  } while (pthread_timedjoin_np(copier->thread, NULL, &until) == ETIMEDOUT);
+  } while (pthread_clockjoin_np(copier->thread, NULL, CLOCK_MONOTONIC, &until) == ETIMEDOUT);
   free_copier(copier);
 }
