@@ -17,14 +17,16 @@
 
 #include "core/clock.h"
 #include "core/file_helper.h"
+#include "core/shares.h"
 
 namespace rocefs {
 namespace {
 
 constexpr size_t kMostHelpers = 1024;
 constexpr size_t kMostOfUser = 256;
-constexpr long kMostStuck = 4;      // of a user
-constexpr TimeNs kDying = kSecond;  // whoever was killed longer ago does not come back to die
+constexpr size_t kForPrivileged = 64;  // of all
+constexpr long kMostStuck = 4;         // of a user
+constexpr TimeNs kDying = kSecond;     // whoever was killed longer ago does not come back to die
 constexpr size_t kMostDescriptors = 4;
 
 // One order with its descriptors. Stays where it is: `header` points into it.
@@ -128,7 +130,8 @@ class Agent {
   }
 
   FileReply::Why refusal(uid_t uid) const {
-    if (helpers_.size() >= kMostHelpers) return FileReply::kTooMany;
+    size_t kept = is_privileged(uid) ? 0 : kForPrivileged;
+    if (helpers_.size() + kept >= kMostHelpers) return FileReply::kTooMany;
     auto user = users_.find(uid);
     if (user == users_.end()) return FileReply::kNone;
     TimeNs since = monotonic_ns() - kDying;
