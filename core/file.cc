@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "core/shares.h"
+
 namespace rocefs {
 namespace {
 
@@ -121,20 +123,34 @@ void Attribute::mark_removed() {
 
 namespace {
 
+constexpr size_t kMostText = size_t{256} << 20;  // bytes
+constexpr size_t kTextForPrivileged = kMostText / 8;
+
+// What the open streams of a process keep of text: a trace may have megabytes, and a user many
+// descriptors.
+Shares& kept_text() {
+  static Shares shares(kMostText, kTextForPrivileged);
+  return shares;
+}
+
 class OpenStream final : public OpenFile {
  public:
-  explicit OpenStream(std::shared_ptr<Stream> stream) : stream_(std::move(stream)) {}
+  OpenStream(std::shared_ptr<Stream> stream, uid_t user)
+      : stream_(std::move(stream)), user_(user) {}
 
   void read(uint64_t offset, size_t size, const OperationPtr&,
             Answer<std::string> answer) override {
     if (stream_->removed()) return answer(removed_error());
-    if (text_->has_value() && offset != 0) return answer(slice(**text_, offset, size));
+    if (kept_->share && offset != 0) return answer(slice(kept_->text, offset, size));
     // The answer may come when the file is closed.
-    stream_->content([text = text_, offset, size,
+    stream_->content([kept = kept_, user = user_, offset, size,
                       answer = std::move(answer)](Result<std::string> content) mutable {
       if (!content) return answer(content.error());
-      *text = std::move(*content);
-      answer(slice(**text, offset, size));
+      *kept = {};
+      kept->share = kept_text().take(user, is_privileged(user), content->size());
+      if (!kept->share) return answer(Error{ENOMEM, "its user keeps much text of open files"});
+      kept->text = std::move(*content);
+      answer(slice(kept->text, offset, size));
     });
   }
 
@@ -145,15 +161,20 @@ class OpenStream final : public OpenFile {
   short poll(Task) override { return POLLIN | POLLRDNORM; }
 
  private:
-  using Text = std::optional<std::string>;
+  struct Kept {
+    std::string text;
+    Shares::Share share;  // null: there is no text
+  };
   std::shared_ptr<Stream> stream_;
-  std::shared_ptr<Text> text_ = std::make_shared<Text>();
+  const uid_t user_;
+  std::shared_ptr<Kept> kept_ = std::make_shared<Kept>();
 };
 
 }  // namespace
 
-Result<std::unique_ptr<OpenFile>> Stream::open(const std::shared_ptr<File>& self, const Caller&) {
-  return {std::make_unique<OpenStream>(std::static_pointer_cast<Stream>(self))};
+Result<std::unique_ptr<OpenFile>> Stream::open(const std::shared_ptr<File>& self,
+                                               const Caller& caller) {
+  return {std::make_unique<OpenStream>(std::static_pointer_cast<Stream>(self), caller.uid)};
 }
 
 }  // namespace rocefs

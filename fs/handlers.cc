@@ -64,15 +64,25 @@ mode_t type_of(Tree::Kind kind) {
 
 }  // namespace
 
-DirectorySlot Session::Impl::list(const Tree::Node& directory) {
-  DirectorySlot slot;
-  slot.entries.push_back({".", directory.ino, S_IFDIR});
-  slot.entries.push_back({"..", directory.parent, S_IFDIR});
+std::shared_ptr<const Listing> Session::Impl::list(const Tree::Node& directory) {
+  Listing listing{{".", directory.ino, S_IFDIR}, {"..", directory.parent, S_IFDIR}};
+  listing.reserve(listing.size() + directory.children.size());
   for (Ino child_ino : directory.children) {
     Tree::Node* child = tree_.find(child_ino);
-    slot.entries.push_back({child->name, child->ino, type_of(child->kind)});
+    listing.push_back({child->name, child->ino, type_of(child->kind)});
   }
-  return slot;
+  std::weak_ptr<const Listing>& newest = listings_[directory.ino];
+  std::shared_ptr<const Listing> shared = newest.lock();
+  if (!shared || *shared != listing) {
+    newest = shared = std::make_shared<const Listing>(std::move(listing));
+  }
+  return shared;
+}
+
+void Session::Impl::release_directory(Ino ino, uint64_t handle) {
+  directories_.release(handle);
+  auto newest = listings_.find(ino);
+  if (newest != listings_.end() && newest->second.expired()) listings_.erase(newest);
 }
 
 void Session::Impl::note_attributes(Ino ino) {
@@ -178,10 +188,11 @@ void on_open(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
   Tree::Node* node = impl.tree_.find(ino);
   if (!node || !node->file) return void(fuse_reply_err(request, ENODEV));
   if (int code = open_error(*node, info->flags)) return void(fuse_reply_err(request, code));
-  if (impl.files_.full()) return void(fuse_reply_err(request, ENFILE));
+  Caller caller = Requests::caller_of(request);
+  Shares::Share share = impl.files_.share(caller.uid);
+  if (!share) return void(fuse_reply_err(request, ENFILE));
   bool writes = (info->flags & O_ACCMODE) != O_RDONLY;
   std::string path = writes ? impl.tree_.path_of(ino) : std::string();
-  Caller caller = Requests::caller_of(request);
   bool device = node->file->device();
   auto file = node->file->open(node->file, caller);
   if (!file) {
@@ -192,7 +203,7 @@ void on_open(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
     node->mtime = date_now();
     impl.note_attributes(ino);
   }
-  info->fh = impl.files_.open({std::move(*file), std::move(path)}, ino, caller);
+  info->fh = impl.files_.open({std::move(*file), std::move(path), std::move(share)}, ino, caller);
   info->direct_io = 1;
   // Given up meanwhile: the kernel will not release it.
   if (reply_open(request, *info, device) == -ENOENT) impl.files_.release(info->fh);
@@ -296,9 +307,11 @@ void on_opendir(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
   Impl& impl = Impl::of(request);
   Tree::Node* node = impl.tree_.find(ino);
   if (!node) return void(fuse_reply_err(request, ENOENT));
-  if (impl.directories_.full()) return void(fuse_reply_err(request, ENFILE));
-  info->fh = impl.directories_.open(impl.list(*node), ino, Requests::caller_of(request));
-  if (fuse_reply_open(request, info) == -ENOENT) impl.directories_.release(info->fh);
+  Caller caller = Requests::caller_of(request);
+  Shares::Share share = impl.directories_.share(caller.uid);
+  if (!share) return void(fuse_reply_err(request, ENFILE));
+  info->fh = impl.directories_.open({impl.list(*node), std::move(share)}, ino, caller);
+  if (fuse_reply_open(request, info) == -ENOENT) impl.release_directory(ino, info->fh);
 }
 
 void on_readdir(fuse_req_t request, fuse_ino_t, size_t size, off_t offset, fuse_file_info* info) {
@@ -306,8 +319,8 @@ void on_readdir(fuse_req_t request, fuse_ino_t, size_t size, off_t offset, fuse_
   if (!slot || !slot->used()) return void(fuse_reply_err(request, EBADF));
   std::string out(size, '\0');
   size_t used = 0;
-  for (auto i = static_cast<size_t>(offset); i < slot->entries.size(); ++i) {
-    const DirectorySlot::Entry& entry = slot->entries[i];
+  for (auto i = static_cast<size_t>(offset); i < slot->listing->size(); ++i) {
+    const DirectoryEntry& entry = (*slot->listing)[i];
     struct stat status {};
     status.st_ino = entry.ino;
     status.st_mode = entry.type;
@@ -319,8 +332,8 @@ void on_readdir(fuse_req_t request, fuse_ino_t, size_t size, off_t offset, fuse_
   fuse_reply_buf(request, out.data(), used);
 }
 
-void on_releasedir(fuse_req_t request, fuse_ino_t, fuse_file_info* info) {
-  Impl::of(request).directories_.release(info->fh);
+void on_releasedir(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
+  Impl::of(request).release_directory(ino, info->fh);
   fuse_reply_err(request, 0);
 }
 

@@ -180,7 +180,7 @@ Result<TakenOver> Session::Impl::take_over(const std::string& mount_point, int d
   taken.open_files = files_.restore([this](const SavedHandle& saved) { return reopen(saved); });
   directories_.restore([this](const SavedHandle& saved) {
     Tree::Node* node = tree_.find(saved.ino);
-    return list(node ? *node : *tree_.find(kRootIno));
+    return DirectorySlot{list(node ? *node : *tree_.find(kRootIno))};
   });
   Channel::Outcome outcome = channel_.settle_in_flight();
   taken.in_flight = outcome.in_flight;

@@ -3,11 +3,13 @@
 
 #include <fuse_lowlevel.h>
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/shares.h"
 #include "fs/channel.h"
 #include "fs/notifier.h"
 #include "fs/requests.h"
@@ -22,18 +24,24 @@ struct OpenSlot {
   std::unique_ptr<OpenFile> file;
   // Of a file that is open for writing, as it was then: the node may be gone by now.
   std::string path;
+  Shares::Share share = nullptr;
   bool used() const { return file != nullptr; }
 };
 
-// A directory as it was when it was opened: entries may come and go while it is listed.
+struct DirectoryEntry {
+  std::string name;
+  Ino ino;
+  mode_t type;
+  bool operator==(const DirectoryEntry&) const = default;
+};
+using Listing = std::vector<DirectoryEntry>;  // `.` and `..` at least
+
+// A directory as it was when it was opened: entries may come and go while it is listed. Who finds
+// it as the one before did shares that one's listing, so many handles take no memory for each.
 struct DirectorySlot {
-  struct Entry {
-    std::string name;
-    Ino ino;
-    mode_t type;
-  };
-  std::vector<Entry> entries;  // `.` and `..` at least
-  bool used() const { return !entries.empty(); }
+  std::shared_ptr<const Listing> listing;
+  Shares::Share share = nullptr;
+  bool used() const { return listing != nullptr; }
 };
 
 // Each is also kept in the journal: a change there is staged, and the answer that tells the kernel
@@ -43,8 +51,9 @@ class SlotTable {
  public:
   SlotTable(Journal& journal, SavedHandles& saved) : journal_(journal), saved_(saved) {}
 
-  bool full() const { return free_.empty() && slots_.size() == SavedHandles::kMax; }
-  // Not when full().
+  // For one more handle of the user's. Null: it has its share.
+  Shares::Share share(uid_t user) { return shares_.take(user, is_privileged(user)); }
+  // `slot` has a share.
   uint64_t open(Slot slot, Ino ino, const Caller& caller) {
     uint64_t index = add(std::move(slot));
     if (index >= saved_.limit) journal_.stage(saved_.limit, index + 1);
@@ -64,6 +73,7 @@ class SlotTable {
       const SavedHandle& saved = saved_.slots[index];
       if (saved.ino != 0) {
         slots_[index] = open_again(saved);
+        slots_[index].share = shares_.take(saved.uid, true);  // it was granted before
       } else {
         free_.push_back(index);
       }
@@ -91,8 +101,11 @@ class SlotTable {
     free_.push_back(index);
   }
 
+  static constexpr size_t kForPrivileged = SavedHandles::kMax / 16;
+
   Journal& journal_;
   SavedHandles& saved_;
+  Shares shares_{SavedHandles::kMax, kForPrivileged};
   std::vector<Slot> slots_;
   std::vector<uint64_t> free_;
 };
@@ -107,7 +120,8 @@ class Session::Impl {
   Result<TakenOver> take_over(const std::string& mount_point, int descriptor);
   Result<void> serve(const std::string& mount_point, int descriptor);
   OpenSlot reopen(const SavedHandle& saved);
-  DirectorySlot list(const Tree::Node& directory);
+  std::shared_ptr<const Listing> list(const Tree::Node& directory);
+  void release_directory(Ino ino, uint64_t handle);
   void note_attributes(Ino ino);
   void receive();
   void serve_until_told();
@@ -146,6 +160,7 @@ class Session::Impl {
   Channel channel_;
   SlotTable<OpenSlot> files_;
   SlotTable<DirectorySlot> directories_;
+  std::map<Ino, std::weak_ptr<const Listing>> listings_;  // the newest of each that is open
   bool mounted_ = false;
   bool taken_over_ = false;
 };

@@ -1,0 +1,100 @@
+#!/bin/bash
+# One user opens files and directories, and keeps texts, until it is refused: it gets its user's share, others
+# open and list as before, a worker that takes over counts what was granted, and what is closed is free again.
+. "$(dirname "$0")/lib/common.bash"
+[ "$(id -u)" -eq 0 ] || { echo "only root's daemon serves other users"; exit 77; }
+mounted -o allow_other
+said=$(timeout -s KILL 400 python3 - "$debug" "$(worker_pid)" <<'OPENERS'
+import errno, os, resource, signal, sys
+
+EACH = min(1000, resource.getrlimit(resource.RLIMIT_NOFILE)[1] - 20)
+resource.setrlimit(resource.RLIMIT_NOFILE, (EACH + 20, EACH + 20))
+
+def opener(user, count, open_one, ready, go):
+    """Opens so many, tells how many it got and the errno that ended it, and keeps them until `go` is closed."""
+    os.setgroups([])
+    os.setresgid(user, user, user)
+    os.setresuid(user, user, user)
+    got = code = 0
+    while code == 0 and got < count:
+        try:
+            open_one()
+            got += 1
+        except OSError as error:
+            code = error.errno
+    os.write(ready, b"%8d%8d" % (got, code))
+    os.read(go, 1)
+
+held = []
+
+def show(what, user, count, open_one):
+    """How many the user gets, with as many processes as it takes, and what ends them."""
+    ready, theirs = os.pipe()
+    mine, go = os.pipe()
+    held.append(go)
+    shares = [min(EACH, count - at) for at in range(0, count, EACH)]
+    for share in shares:
+        if os.fork() == 0:
+            for each in held:
+                os.close(each)
+            try:
+                opener(user, share, open_one, theirs, mine)
+            except BaseException as error:
+                print(f"user {user}: {error!r}", flush=True)
+            os._exit(0)
+    os.close(theirs)
+    os.close(mine)
+    told = [os.read(ready, 16) for _ in shares]
+    os.close(ready)
+    codes = {int(each[8:]) for each in told} - {0}
+    print(what, sum(int(each[:8]) for each in told), *(errno.errorcode[code] for code in codes), flush=True)
+
+def end():
+    """Of all openers."""
+    while held:
+        os.close(held.pop())
+    try:
+        while True:
+            os.wait()
+    except ChildProcessError:
+        pass
+
+def text():
+    os.read(os.open("reference", os.O_RDONLY), 1)
+
+os.chdir(sys.argv[1])  # others may not look for it
+for what, open_one in (("files", lambda: os.open("seed", os.O_RDONLY)),
+                       ("directories", lambda: os.open(".", os.O_RDONLY | os.O_DIRECTORY))):
+    show(f"{what}, one user:", 65534, 31000, open_one)
+    show(f"{what}, another one:", 65533, 100, open_one)
+    show(f"{what}, root:", 0, 100, open_one)
+    if what == "files":
+        os.kill(int(sys.argv[2]), signal.SIGKILL)
+        show("after a takeover:", 65534, 100, open_one)
+        show("after it, root:", 0, 100, open_one)
+    end()
+    show(f"{what}, again:", 65534, 100, open_one)
+    end()
+size = len(open("reference", "rb").read())
+show("texts, one user:", 65534, (112 << 20) // size + 10, text)
+show("texts, another one:", 65533, 20, text)
+end()
+show("texts, again:", 65534, 20, text)
+end()
+print("that fit:", (112 << 20) // size)
+OPENERS
+) || fail "the openers: $said"
+line() { sed -n "s/^$1: //p" <<<"$said"; }
+# 65,536 less the 4,096 that are kept for root, of which the next user may have as many.
+for what in files directories; do
+  expect "30720 ENFILE" "$(line "$what, one user")" "$what, its share"
+  expect "100" "$(line "$what, another one")" "$what, who comes next"
+  expect "100" "$(line "$what, root")" "$what, root"
+  expect "100" "$(line "$what, again")" "$what, once they are closed"
+done
+expect "0 ENFILE" "$(line "after a takeover")" "its share, with another worker"
+expect "100" "$(line "after it, root")" "root, with another worker"
+# Of 256 MiB 32 are kept for root.
+expect "$(line "that fit") ENOMEM" "$(line "texts, one user")" "texts, its share"
+expect "20" "$(line "texts, another one")" "texts, who comes next"
+expect "20" "$(line "texts, again")" "texts, once they are closed"
