@@ -77,7 +77,7 @@ LDLIBS += $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -pthread
 FLAGS_release := -O2
 # The sanitizers' own code makes g++ 12 see variables that may be uninitialised, and strings too short.
 FLAGS_asan := -O2 -Wno-maybe-uninitialized -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
-FLAGS_tsan := -O2 -Wno-maybe-uninitialized -Wno-array-bounds -Wno-tsan -fsanitize=thread -fno-omit-frame-pointer
+FLAGS_tsan := -O2 -Wno-maybe-uninitialized -Wno-array-bounds -Wno-stringop-overflow -Wno-tsan -fsanitize=thread -fno-omit-frame-pointer
 FLAGS_fuzz := -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 CXXFLAGS += $(FLAGS_$(MODE))
 # What ships and what is measured has the packet path as one unit, so that the compiler sees through
