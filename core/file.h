@@ -35,9 +35,9 @@ template <class T>
 using Answer = UniqueFunction<void(Result<T>)>;
 
 // One read or write in flight. Whoever keeps an answer back may offer a way to give up early:
-// `on_interrupt` runs once, on the control thread, when the caller is signalled or killed while it
-// waits; the caller then gets EINTR at once and the late answer is dropped. It is offered before
-// read() or write() returns, or a signal that came first is missed.
+// `on_interrupt` runs once, on the control thread, when a signal tells the caller to stop while it
+// waits, or kills it; the caller then gets EINTR at once and the late answer is dropped. It is
+// offered before read() or write() returns, or a signal that came first is missed.
 class Operation {
  public:
   enum class Origin : uint8_t { kWriter, kSchedule };  // a write(2), or clock/at

@@ -1,8 +1,17 @@
 #include "fs/requests.h"
 
+#include <algorithm>
 #include <cerrno>
 
+#include "fs/told_to_stop.h"
+
 namespace rocefs {
+namespace {
+
+constexpr TimeNs kLook = 20 * kMillisecond;
+constexpr size_t kLooksInTurn = 32;  // of some microseconds each
+
+}  // namespace
 
 Requests::Ticket::~Ticket() {
   if (pending_) drop(std::move(pending_));
@@ -76,8 +85,24 @@ void Requests::interrupt(fuse_req_t request) {
   auto it = waiting_.find(request);
   if (it == waiting_.end() || !it->second->interruptible()) return;
   std::shared_ptr<Pending> pending = it->second;
+  if (!is_told_to_stop(pending->caller().pid)) return watch(pending);
   pending->interrupt();
   if (take(*pending)) fuse_reply_err(request, EINTR);  // else it has answered
+}
+
+void Requests::watch(const std::shared_ptr<Pending>& pending) {
+  if (signalled_.empty()) look_->arm(kLook);
+  signalled_.push_back(pending);
+}
+
+void Requests::look_again() {
+  size_t looks = std::min(signalled_.size(), kLooksInTurn);
+  for (size_t i = 0; i < looks; ++i) {
+    std::shared_ptr<Pending> pending = signalled_.front().lock();
+    signalled_.pop_front();
+    if (pending && pending->request) interrupt(pending->request);
+  }
+  if (!signalled_.empty()) look_->arm(kLook);
 }
 
 void Requests::close() {
@@ -87,6 +112,7 @@ void Requests::close() {
   }
   refused_ = nullptr;
   stored_ = nullptr;
+  look_.reset();
   for (auto& [request, pending] : std::exchange(waiting_, {})) {
     pending->request = nullptr;
     fuse_reply_err(request, EIO);

@@ -5,14 +5,17 @@
 
 #include <fuse_lowlevel.h>
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
 
 #include "core/file.h"
+#include "core/loop_timer.h"
 #include "core/poll_loop.h"
 
 namespace rocefs {
@@ -45,7 +48,10 @@ class Requests : public std::enable_shared_from_this<Requests> {
 
   using Stored = std::function<void(const std::string& path)>;
   Requests(PollLoop& loop, Refused refused, Stored stored)
-      : loop_(&loop), refused_(std::move(refused)), stored_(std::move(stored)) {}
+      : loop_(&loop),
+        refused_(std::move(refused)),
+        stored_(std::move(stored)),
+        look_(std::in_place, loop, [this] { look_again(); }) {}
 
   static Caller caller_of(fuse_req_t request);
 
@@ -81,12 +87,17 @@ class Requests : public std::enable_shared_from_this<Requests> {
   static void drop(std::shared_ptr<Pending> pending);
   void wait(const std::shared_ptr<Pending>& pending);
   void interrupt(fuse_req_t request);
+  void watch(const std::shared_ptr<Pending>& pending);
+  void look_again();
 
   std::mutex gate_;  // guards loop_
   PollLoop* loop_;   // null once closed
   Refused refused_;
   Stored stored_;
   std::unordered_map<fuse_req_t, std::shared_ptr<Pending>> waiting_;
+  // Those whose caller had a signal that was no reason to stop. The kernel tells of no other one.
+  std::deque<std::weak_ptr<Pending>> signalled_;
+  std::optional<LoopTimer> look_;  // at these; none once closed
 };
 
 }  // namespace rocefs

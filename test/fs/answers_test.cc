@@ -64,6 +64,31 @@ TEST_CASE("fs: a signal that is caught ends a waiting store with EINTR") {
   });
 }
 
+TEST_CASE("fs: a signal that only tells of something leaves a waiting store, the next may not") {
+  NEEDS_FUSE();
+  Mounted mounted;
+  for (int next : {0, SIGUSR1, SIGKILL}) {
+    CAPTURE(next);
+    int before = mounted.waiting_count;
+    pid_t waiting = start_writer(mounted, mounted.at("slow"), "go\n");
+    REQUIRE(wait_for([&] { return mounted.waiting_count == before + 1; }));
+    for (int signal : {SIGCHLD, SIGURG}) ::kill(waiting, signal);
+    // The kernel has told of the signal, and waits for nothing but the answer and a SIGKILL now.
+    REQUIRE(wait_for([&] { return state_of(waiting) == 'D'; }));
+    CHECK(Mounted::read(mounted.at("ro")) == "fixed\n");
+    CHECK(mounted.interrupted == 0);
+    if (next) {
+      ::kill(waiting, next);
+      int status = status_of(waiting);
+      CHECK((next == SIGKILL ? WTERMSIG(status) == SIGKILL : WEXITSTATUS(status) == EINTR));
+      CHECK(mounted.interrupted.exchange(0) == 1);
+    } else {
+      mounted.control([&] { mounted.waiting.back()({}); });
+      CHECK(status_of(waiting) == 0);
+    }
+  }
+}
+
 TEST_CASE("fs: a store that answers inside its interrupt is answered once") {
   NEEDS_FUSE();
   Mounted mounted;

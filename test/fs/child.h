@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <fstream>
 #include <string>
 
 #include "test/fs/mounted.h"
@@ -27,11 +28,19 @@ inline pid_t start_writer(const Mounted& mounted, const std::string& file,
     ::close(mounted.session->descriptor());
     struct sigaction action {};
     action.sa_handler = [](int) {};
-    ::sigaction(SIGUSR1, &action, nullptr);
+    for (int signal : {SIGUSR1, SIGCHLD, SIGURG}) ::sigaction(signal, &action, nullptr);
     int fd = ::open(file.c_str(), O_WRONLY);
     ::_exit(fd < 0 || ::write(fd, text.data(), text.size()) < 0 ? errno : 0);
   }
   return pid;
+}
+
+// As ps has it.
+inline char state_of(pid_t pid) {
+  std::ifstream line("/proc/" + std::to_string(pid) + "/stat");
+  std::string number, name, state;
+  line >> number >> name >> state;
+  return state.empty() ? '\0' : state[0];
 }
 
 inline int status_of(pid_t pid) {

@@ -1,0 +1,37 @@
+#include "fs/told_to_stop.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "core/process_status.h"
+
+namespace rocefs {
+namespace {
+
+constexpr uint64_t bit(int signal) {
+  return uint64_t{1} << (signal - 1);
+}
+constexpr uint64_t kOnlyTell =
+    bit(SIGCHLD) | bit(SIGCONT) | bit(SIGURG) | bit(SIGWINCH) | bit(SIGPROF) | bit(SIGVTALRM);
+
+// A set of signals.
+uint64_t signals_of(std::string_view status, std::string_view name) {
+  return std::strtoull(std::string(field_of(status, name)).c_str(), nullptr, 16);
+}
+
+}  // namespace
+
+bool is_told_to_stop(pid_t thread) {
+  std::string status = text_at(AT_FDCWD, fmt::format("/proc/{}/status", thread).c_str());
+  if (status.empty()) return true;
+  uint64_t pending = signals_of(status, "SigPnd:") | signals_of(status, "ShdPnd:");
+  return (pending & ~signals_of(status, "SigBlk:") & ~kOnlyTell) != 0;
+}
+
+}  // namespace rocefs
