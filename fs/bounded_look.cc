@@ -51,15 +51,24 @@ Look look_at(const char* path) {
   ::_exit(0);
 }
 
-// Where its answer will come; nobody's child. Nothing where there can be no process.
-Fd ask(const char* path) {
+// Where its answer will come; nobody's child. Nothing, and `code`, where there can be none.
+Fd ask(const char* path, int& code) {
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return {};
+  if (::pipe2(ends, O_CLOEXEC) != 0) {
+    code = errno;
+    return {};
+  }
   Fd ours(ends[0]), theirs(ends[1]);
   pid_t between = ::fork();
-  if (between < 0) return {};
+  if (between < 0) {
+    code = errno;
+    return {};
+  }
   if (between == 0) {
-    if (::fork() == 0) live(path, theirs.get());
+    pid_t looks = ::fork();
+    if (looks == 0) live(path, theirs.get());
+    Look none{errno};
+    if (looks < 0) (void)!::write(theirs.get(), &none, sizeof none);
     ::_exit(0);
   }
   ::waitpid(between, nullptr, 0);
@@ -79,8 +88,7 @@ std::vector<Look> bounded_look(const std::vector<std::string>& paths) {
   std::vector<Fd> answers;
   std::vector<pollfd> waiting;
   for (size_t i = 0; i < paths.size(); ++i) {
-    answers.push_back(ask(paths[i].c_str()));
-    if (!answers[i]) looks[i] = look_at(paths[i].c_str());
+    answers.push_back(ask(paths[i].c_str(), looks[i].code));
     waiting.push_back({answers[i].get(), POLLIN, 0});
   }
   Fd timer(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));

@@ -11,7 +11,9 @@
 namespace rocefs {
 
 struct Look {
-  int code = 0;  // errno of the look; ETIMEDOUT when nobody answered
+  // The errno of the look; ETIMEDOUT when nobody answered, EAGAIN where there may be no process to
+  // look, or EMFILE or ENFILE no descriptor.
+  int code = 0;
   mode_t mode = 0;
   dev_t device = 0;
 };

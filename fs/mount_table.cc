@@ -67,6 +67,7 @@ std::string why_not(int code) {
   if (code == ENOTCONN) return "its rocefs has ended";
   if (code == ETIMEDOUT) return "its rocefs does not answer; umount -f takes it away";
   if (code == EACCES) return "another user's, mounted without -o allow_other";
+  if (code == EAGAIN) return "no process may be started to look at it (ulimit -u)";
   return std::strerror(code);
 }
 
@@ -124,7 +125,7 @@ Result<std::string> find_rocefs(const std::string& wanted, std::string& left_out
     int code = code_of(looks[i], mount);
     if (code == 0) live.push_back(mount);
     if (code == ETIMEDOUT) left_out += fmt::format("{}: {}\n", mount.point, why_not(code));
-    if (code == ENOTCONN || code == EACCES || code == ETIMEDOUT) {
+    if (code != 0 && code != ENOENT) {
       others += fmt::format(" ({}: {})", mount.point, why_not(code));
     }
   }

@@ -76,8 +76,12 @@ std::optional<int> write_once(int fd, std::string_view text) {
 Result<NicTree> NicTree::find(const std::string& wanted) {
   std::string named = wanted.empty() ? environment("ROCEFS_MOUNT") : wanted;
   if (!named.empty()) {
-    if (bounded_look(named).code == ETIMEDOUT) {
-      return errorf(ETIMEDOUT, "{}: its rocefs does not answer; umount -f takes it away", named);
+    int code = bounded_look(named).code;
+    if (code == ETIMEDOUT) {
+      return errorf(code, "{}: its rocefs does not answer; umount -f takes it away", named);
+    }
+    if (code == EAGAIN) {
+      return errorf(code, "{}: no process may be started to look at it (ulimit -u)", named);
     }
     std::string root = tree_at(named);
     if (!root.empty()) return NicTree(std::move(root));
