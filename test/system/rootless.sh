@@ -13,21 +13,8 @@ mkdir "$dir/lib" "$dir/own"
 alone() {  # COMMAND…: as who is root of a new user namespace, and an ordinary user outside
   ROCEFS=$dir/rocefs ROCEFS_TEST_DIR=$dir/own unshare --user --map-root-user --mount --pid --fork --mount-proc "$@"
 }
-if [ "$(id -u)" -eq 0 ]; then
-  unshare -m true 2>/dev/null || { echo "no mount namespaces"; exit 77; }
-  chown 65534:65534 "$dir/own"
-  # A /dev/fuse that is open to all, as Debian has it; nobody else sees it.
-  mkdir "$dir/devices"
-  as_user() {
-    unshare -m bash -euo pipefail -c 'mount -t tmpfs -o mode=755 devices "$1/devices"
-      mknod -m 666 "$1/devices/fuse" c 10 229
-      mount --bind "$1/devices/fuse" /dev/fuse
-      shift; exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@"' sh "$dir" "$@"
-  }
-else
-  [ -w /dev/fuse ] || { echo "/dev/fuse is not open to users"; exit 77; }
-  as_user() { "$@"; }
-fi
+. "$lib/ordinary_user.bash"
+[ "$(id -u)" -ne 0 ] || chown "$user:$user" "$dir/own"
 export -f alone
 export dir
 as_user bash -c 'alone true' 2>/dev/null || { echo "no user namespaces for users"; exit 77; }
