@@ -77,11 +77,13 @@ TEST_CASE("hostile: a descriptor too many whose close blocks stops nobody") {
     Child attacker([&] { return attack(house, how, *step); });
     REQUIRE(await([&] { return *step != kBegun; }));
     REQUIRE(*step == kReady);
+    std::atomic<bool> held{false};
     house.loop.post([&] {
       *step = kHeld;
-      CHECK(await([&] { return *step != kHeld; }));
+      held = await([&] { return *step != kHeld; });
     });
     CHECK(is_answered(other));
+    CHECK(held);
     CHECK(*step == kSent);
     CHECK(await([&] { return waiting_closes(house) > 0; }));
     CHECK(TestClient(house).open() == 0);
