@@ -29,11 +29,12 @@ bool Shares::State::grants(uid_t user, bool privileged, size_t count) {
   size_t kept = taken + (privileged ? 0 : reserve);
   if (mine + count > all - std::min(all, kept)) return false;
   taken += count;
-  of_user[user] += count;
+  if (count > 0) of_user[user] += count;
   return true;
 }
 
 void Shares::State::give_back(uid_t user, size_t count) {
+  if (count == 0) return;  // another share may have ended the user's entry
   std::lock_guard lock(mutex);
   taken -= count;
   auto has = of_user.find(user);

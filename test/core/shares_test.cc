@@ -1,0 +1,34 @@
+// Shares: nobody has more than is left for the others.
+#include "core/shares.h"
+
+#include <catch2/catch.hpp>
+#include <vector>
+
+using namespace rocefs;
+
+TEST_CASE("shares: a user has no more than is left for the others, the privileged all") {
+  Shares shares(100, 10);
+  std::vector<Shares::Share> kept;
+  auto takes = [&](uid_t user, bool privileged) {
+    size_t count = 0;
+    for (; Shares::Share share = shares.take(user, privileged); ++count) kept.push_back(share);
+    return count;
+  };
+  CHECK(takes(1, false) == 45);
+  CHECK(takes(2, false) == 23);
+  CHECK(takes(0, true) == 32);
+  kept.clear();
+  CHECK(takes(1, false) == 45);
+}
+
+TEST_CASE("shares: nothing is a share as well, however many there are of it") {
+  Shares shares(100, 0);
+  Shares::Share nothing = shares.take(1, false, 0), again = shares.take(1, false, 0);
+  Shares::Share some = shares.take(1, false, 50);
+  CHECK((nothing && again && some));
+  nothing.reset();
+  CHECK(!shares.take(1, false, 1));
+  some.reset();
+  again.reset();
+  CHECK(shares.take(1, false, 50));
+}
