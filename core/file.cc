@@ -146,10 +146,10 @@ class OpenStream final : public OpenFile {
     stream_->content([kept = kept_, user = user_, offset, size,
                       answer = std::move(answer)](Result<std::string> content) mutable {
       if (!content) return answer(content.error());
-      *kept = {};
-      kept->share = kept_text().take(user, is_privileged(user), content->size());
-      if (!kept->share) return answer(Error{ENOMEM, "its user keeps much text of open files"});
-      kept->text = std::move(*content);
+      content->shrink_to_fit();
+      Shares::Share share = kept_text().take(user, is_privileged(user), content->size());
+      if (!share) return answer(Error{ENOMEM, "its user keeps much text of open files"});
+      *kept = {std::move(*content), std::move(share)};
       answer(slice(kept->text, offset, size));
     });
   }
