@@ -16,14 +16,6 @@
 namespace rocefs {
 namespace {
 
-std::vector<gid_t> numbers_of(std::string_view field) {
-  std::vector<gid_t> numbers;
-  for (std::string_view word : split(field, " \t")) {
-    numbers.push_back(static_cast<gid_t>(std::strtoul(std::string(word).c_str(), nullptr, 10)));
-  }
-  return numbers;
-}
-
 // Which file or directory something is, by what the kernel knows: a file system that does not
 // answer is not asked.
 struct Which {
@@ -60,12 +52,8 @@ std::string name_in(std::string comm) {
 
 // `process` is its directory in /proc, which shows nobody else when it has ended.
 Result<void> read_credentials(int process, const Caller& caller, Identity& who) {
-  constexpr size_t kForFiles = 3;  // after the real, the effective and the saved one
   std::string status = text_at(process, "status");
-  std::vector<gid_t> uids = numbers_of(field_of(status, "Uid:"));
-  std::vector<gid_t> gids = numbers_of(field_of(status, "Gid:"));
-  if (uids.size() <= kForFiles || gids.size() <= kForFiles || uids[kForFiles] != caller.uid ||
-      gids[kForFiles] != caller.gid) {
+  if (!acts_as(status, caller.uid, caller.gid)) {
     return Error{ESRCH, "the writer is not who the store came from"};
   }
   who.groups = numbers_of(field_of(status, "Groups:"));

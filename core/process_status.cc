@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cstdlib>
+
 #include "core/fd.h"
 #include "core/text.h"
 
@@ -24,6 +26,22 @@ std::string_view field_of(std::string_view status, std::string_view name) {
     if (line.starts_with(name)) return line.substr(name.size());
   }
   return {};
+}
+
+std::vector<gid_t> numbers_of(std::string_view field) {
+  std::vector<gid_t> numbers;
+  for (std::string_view word : split(field, " \t")) {
+    numbers.push_back(static_cast<gid_t>(std::strtoul(std::string(word).c_str(), nullptr, 10)));
+  }
+  return numbers;
+}
+
+bool acts_as(std::string_view status, uid_t user, gid_t group) {
+  constexpr size_t kForFiles = 3;  // after the real, the effective and the saved one
+  std::vector<gid_t> users = numbers_of(field_of(status, "Uid:"));
+  std::vector<gid_t> groups = numbers_of(field_of(status, "Gid:"));
+  return users.size() > kForFiles && groups.size() > kForFiles && users[kForFiles] == user &&
+         groups[kForFiles] == group;
 }
 
 }  // namespace rocefs

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "fs/told_to_stop.h"
+#include "fs/heard_signal.h"
 
 namespace rocefs {
 namespace {
@@ -85,14 +85,23 @@ void Requests::interrupt(fuse_req_t request) {
   auto it = waiting_.find(request);
   if (it == waiting_.end() || !it->second->interruptible()) return;
   std::shared_ptr<Pending> pending = it->second;
-  if (!is_told_to_stop(pending->caller().pid)) return watch(pending);
-  pending->interrupt();
-  if (take(*pending)) fuse_reply_err(request, EINTR);  // else it has answered
+  bool news = heard_signal(pending->caller()) == HeardSignal::kNews;
+  if (!news || !watch(pending)) give_up(*pending);
 }
 
-void Requests::watch(const std::shared_ptr<Pending>& pending) {
+void Requests::give_up(Pending& pending) {
+  pending.interrupt();
+  if (fuse_req_t request = take(pending)) fuse_reply_err(request, EINTR);  // else it has answered
+}
+
+// False: its user has many that are watched.
+bool Requests::watch(const std::shared_ptr<Pending>& pending) {
+  uid_t user = pending->caller().uid;
+  pending->watched = watched_.take(user, is_privileged(user));
+  if (!pending->watched) return false;
   if (signalled_.empty()) look_->arm(kLook);
   signalled_.push_back(pending);
+  return true;
 }
 
 void Requests::look_again() {
@@ -100,7 +109,13 @@ void Requests::look_again() {
   for (size_t i = 0; i < looks; ++i) {
     std::shared_ptr<Pending> pending = signalled_.front().lock();
     signalled_.pop_front();
-    if (pending && pending->request) interrupt(pending->request);
+    if (!pending || !pending->request) continue;
+    bool stop = pending->interruptible() && heard_signal(pending->caller()) == HeardSignal::kStop;
+    if (stop) {
+      give_up(*pending);
+    } else {
+      signalled_.push_back(pending);
+    }
   }
   if (!signalled_.empty()) look_->arm(kLook);
 }

@@ -17,6 +17,7 @@
 #include "core/file.h"
 #include "core/loop_timer.h"
 #include "core/poll_loop.h"
+#include "core/shares.h"
 
 namespace rocefs {
 
@@ -51,6 +52,7 @@ class Requests : public std::enable_shared_from_this<Requests> {
       : loop_(&loop),
         refused_(std::move(refused)),
         stored_(std::move(stored)),
+        watched_(kMostWatched, kWatchedForPrivileged),
         look_(std::in_place, loop, [this] { look_again(); }) {}
 
   static Caller caller_of(fuse_req_t request);
@@ -80,14 +82,17 @@ class Requests : public std::enable_shared_from_this<Requests> {
     const std::shared_ptr<Requests> owner;
     fuse_req_t request;  // null once it is answered
     std::string path;
+    Shares::Share watched;  // its place among those that are signalled
   };
+  static constexpr size_t kMostWatched = 1024, kWatchedForPrivileged = 128;
 
   static fuse_req_t take(Pending& pending);
   static void fail(Pending& pending, const Error& why);
   static void drop(std::shared_ptr<Pending> pending);
   void wait(const std::shared_ptr<Pending>& pending);
   void interrupt(fuse_req_t request);
-  void watch(const std::shared_ptr<Pending>& pending);
+  static void give_up(Pending& pending);
+  bool watch(const std::shared_ptr<Pending>& pending);
   void look_again();
 
   std::mutex gate_;  // guards loop_
@@ -96,6 +101,7 @@ class Requests : public std::enable_shared_from_this<Requests> {
   Stored stored_;
   std::unordered_map<fuse_req_t, std::shared_ptr<Pending>> waiting_;
   // Those whose caller had a signal that was no reason to stop. The kernel tells of no other one.
+  Shares watched_;
   std::deque<std::weak_ptr<Pending>> signalled_;
   std::optional<LoopTimer> look_;  // at these; none once closed
 };

@@ -1,4 +1,4 @@
-#include "fs/told_to_stop.h"
+#include "fs/heard_signal.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ namespace {
 constexpr uint64_t bit(int signal) {
   return uint64_t{1} << (signal - 1);
 }
-constexpr uint64_t kOnlyTell =
+constexpr uint64_t kNews =
     bit(SIGCHLD) | bit(SIGCONT) | bit(SIGURG) | bit(SIGWINCH) | bit(SIGPROF) | bit(SIGVTALRM);
 
 // A set of signals.
@@ -27,11 +27,13 @@ uint64_t signals_of(std::string_view status, std::string_view name) {
 
 }  // namespace
 
-bool is_told_to_stop(pid_t thread) {
-  std::string status = text_at(AT_FDCWD, fmt::format("/proc/{}/status", thread).c_str());
-  if (status.empty()) return true;
+HeardSignal heard_signal(const Caller& caller) {
+  std::string status = text_at(AT_FDCWD, fmt::format("/proc/{}/status", caller.pid).c_str());
+  if (!acts_as(status, caller.uid, caller.gid)) return HeardSignal::kStop;
   uint64_t pending = signals_of(status, "SigPnd:") | signals_of(status, "ShdPnd:");
-  return (pending & ~signals_of(status, "SigBlk:") & ~kOnlyTell) != 0;
+  pending &= ~signals_of(status, "SigBlk:");
+  if (pending == 0) return HeardSignal::kNone;
+  return (pending & ~kNews) != 0 ? HeardSignal::kStop : HeardSignal::kNews;
 }
 
 }  // namespace rocefs
