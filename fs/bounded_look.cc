@@ -83,6 +83,10 @@ void set(const Fd& timer, int seconds) {
 
 }  // namespace
 
+bool could_not_look(int code) {
+  return code == EAGAIN || code == ENOMEM || code == EMFILE || code == ENFILE;
+}
+
 std::vector<Look> bounded_look(const std::vector<std::string>& paths) {
   std::vector<Look> looks(paths.size(), Look{ETIMEDOUT, 0, 0});
   std::vector<Fd> answers;

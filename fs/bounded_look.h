@@ -11,12 +11,12 @@
 namespace rocefs {
 
 struct Look {
-  // The errno of the look; ETIMEDOUT when nobody answered, EAGAIN where there may be no process to
-  // look, or EMFILE or ENFILE no descriptor.
-  int code = 0;
+  int code = 0;  // errno of the look; ETIMEDOUT when nobody answered
   mode_t mode = 0;
   dev_t device = 0;
 };
+// Whether that is the errno of who could not look, for want of a process or of a descriptor.
+bool could_not_look(int code);
 
 // At all of them at once, each in a process of its own, which is left to itself when it gets no
 // answer; by a program with one thread. Asks the servers anew: the kernel may remember for an hour.

@@ -67,7 +67,7 @@ std::string why_not(int code) {
   if (code == ENOTCONN) return "its rocefs has ended";
   if (code == ETIMEDOUT) return "its rocefs does not answer; umount -f takes it away";
   if (code == EACCES) return "another user's, mounted without -o allow_other";
-  if (code == EAGAIN) return "no process may be started to look at it (ulimit -u)";
+  if (could_not_look(code)) return "no process may look at it (ulimit -u, ulimit -n)";
   return std::strerror(code);
 }
 
@@ -123,9 +123,10 @@ Result<std::string> find_rocefs(const std::string& wanted, std::string& left_out
     auto same = [&](const Mount& other) { return other.device == mount.device; };
     if (std::any_of(live.begin(), live.end(), same)) continue;  // another view of one
     int code = code_of(looks[i], mount);
+    if (could_not_look(code)) return errorf(code, "{}: {}", mount.point, why_not(code));
     if (code == 0) live.push_back(mount);
     if (code == ETIMEDOUT) left_out += fmt::format("{}: {}\n", mount.point, why_not(code));
-    if (code != 0 && code != ENOENT) {
+    if (code == ENOTCONN || code == EACCES || code == ETIMEDOUT) {
       others += fmt::format(" ({}: {})", mount.point, why_not(code));
     }
   }

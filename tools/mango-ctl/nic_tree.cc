@@ -80,8 +80,8 @@ Result<NicTree> NicTree::find(const std::string& wanted) {
     if (code == ETIMEDOUT) {
       return errorf(code, "{}: its rocefs does not answer; umount -f takes it away", named);
     }
-    if (code == EAGAIN) {
-      return errorf(code, "{}: no process may be started to look at it (ulimit -u)", named);
+    if (could_not_look(code)) {
+      return errorf(code, "{}: no process may look at it (ulimit -u, ulimit -n)", named);
     }
     std::string root = tree_at(named);
     if (!root.empty()) return NicTree(std::move(root));
