@@ -6,13 +6,16 @@
 ! grep -qa '__asan_init\|__tsan_init' "$ROCEFS" || { echo "a sanitizer has threads of its own"; exit 77; }
 user=60117
 . "$(dirname "$0")/lib/ordinary_user.bash"
+as_user unshare --user --map-root-user --mount true 2>/dev/null || { echo "no user namespaces for users"; exit 77; }
 chmod 711 "$dir" "$(dirname "$dir")"
 install -m 755 "$ROCEFS" "$dir/rocefs"
 install -m 644 "$(dirname "$0")/../../tools/scenarios/loss.ini" "$dir"
 mkdir "$dir/own" "$dir/own/mnt"
-chown -R $user "$dir/own"
+trap 'pkill -KILL -u "$user" || true; unmount' EXIT
 none_left() { ! pgrep -u $user -r S,R,D >/dev/null; }
-limited() {  # N COMMAND…: with N processes and threads; -> $outcome
+limited() {  # N COMMAND…: another user, with N processes and threads; -> $outcome
+  user=$((user + 1))  # what has ended counts until it is reaped, and that is not ours to do
+  chown -R $user "$dir/own"
   outcome=0
   as_user bash -c 'ulimit -u "$0" && exec "$@"' "$@" >"$dir/out" 2>"$dir/said" </dev/null || outcome=$?
 }

@@ -8,7 +8,7 @@ import os
 import struct
 import sys
 
-LOOKUP, FORGET, GETATTR, SETATTR, WRITE, FLUSH, INIT, CREATE = 1, 2, 3, 4, 16, 25, 26, 35
+LOOKUP, FORGET, BATCH_FORGET, GETATTR, SETATTR, WRITE, FLUSH, INIT, CREATE = 1, 2, 42, 3, 4, 16, 25, 26, 35
 FILE = 2
 kind = sys.argv[2] if len(sys.argv) > 2 else "fuse.silent"
 last = {"write": WRITE, "full": FLUSH, None: 0}[sys.argv[3] if len(sys.argv) > 3 else None]
@@ -41,7 +41,7 @@ while True:
     request = os.read(fd, (1 << 20) + 4096)
     _, opcode, unique = struct.unpack_from("=IIQ", request)
     silent = silent or opcode == last
-    if opcode == FORGET:
+    if opcode in (FORGET, BATCH_FORGET):
         continue
     if silent and opcode != INIT:
         print("asked", flush=True)
