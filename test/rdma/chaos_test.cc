@@ -2,9 +2,9 @@
 // that are modified, reset and destroyed, and devices that leave, at any moment of their traffic;
 // and well-formed packets with hostile contents, from a peer that lies.
 #include <catch2/catch.hpp>
-#include <cstdlib>
 
 #include "rdma/wire/icrc.h"
+#include "test/rdma/seeds.h"
 #include "test/rdma/world.h"
 
 using namespace rocefs;
@@ -363,26 +363,11 @@ void hostile_run(uint64_t seed) {
   REQUIRE(Connection::poll(bystander.near_cq).at(0).status == WcStatus::kSuccess);
 }
 
-// As many seeds as are given, or those that the environment names: one, or FROM-TO.
-template <class Run>
-void for_seeds(uint64_t count, const char* name, Run run) {
-  uint64_t from = 1, to = count;
-  if (const char* given = std::getenv("ROCEFS_SEED")) {
-    char* end = nullptr;
-    from = to = std::strtoull(given, &end, 0);
-    if (*end == '-') to = std::strtoull(end + 1, nullptr, 0);
-  }
-  for (uint64_t seed = from; seed <= to; ++seed) {
-    INFO("replay with: ROCEFS_SEED=" << seed << " build/test/rdma_test '" << name << "*'");
-    run(seed);
-  }
-}
-
 }  // namespace
 
 TEST_CASE("chaos: what arrives on UC and UD is whole, on UC once and in order") {
   size_t sent = 0, arrived = 0;
-  for_seeds(3000, "chaos: what arrives", [&](uint64_t seed) {
+  for_seeds(seeds(3000), "chaos: what arrives", [&](uint64_t seed) {
     auto [posted, received] = UnreliableRun(seed).run();
     sent += posted;
     arrived += received;
@@ -391,9 +376,9 @@ TEST_CASE("chaos: what arrives on UC and UD is whole, on UC once and in order") 
 }
 
 TEST_CASE("chaos: queue pairs may change, fail and go at any moment, and devices under them") {
-  for_seeds(300, "chaos: queue pairs", [](uint64_t seed) { LeverRun(seed).run(); });
+  for_seeds(seeds(300), "chaos: queue pairs", [](uint64_t seed) { LeverRun(seed).run(); });
 }
 
 TEST_CASE("chaos: a peer that lies harms its own connection alone") {
-  for_seeds(300, "chaos: a peer", hostile_run);
+  for_seeds(seeds(300), "chaos: a peer", hostile_run);
 }

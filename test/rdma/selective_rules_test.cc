@@ -1,11 +1,11 @@
 // What selective retransmission must never do, whatever happens to packets, to the bit by which it
 // is agreed and to its knobs.
-#include <cstdlib>
 #include <map>
 #include <set>
 
 #include "test/rdma/pair.h"
 #include "test/rdma/random_run.h"
+#include "test/rdma/seeds.h"
 
 using namespace rocefs;
 using namespace rocefs::test;
@@ -14,31 +14,19 @@ namespace {
 
 using Totals = std::map<std::string, uint64_t>;
 
-// As many seeds as are given, or those that the environment names: one, or FROM-TO.
 template <class Options>
 Totals run_seeds(uint64_t runs, const char* name, Options options_of) {
   Totals totals;
-  uint64_t from = 1, to = runs;
-  if (const char* given = std::getenv("ROCEFS_SEED")) {
-    char* end = nullptr;
-    from = to = std::strtoull(given, &end, 0);
-    if (*end == '-') to = std::strtoull(end + 1, nullptr, 0);
-  }
-  for (uint64_t seed = from; seed <= to; ++seed) {
-    INFO("replay with: ROCEFS_SEED=" << seed << " build/test/rdma_test '" << name << "*'");
+  for_seeds(runs, name, [&](uint64_t seed) {
     Rng rng(seed, "options");
     RandomRun run(seed, options_of(rng));
     run.run();
     run.add_to(totals);
-  }
+  });
   return totals;
 }
 
-bool replays() {
-  return std::getenv("ROCEFS_SEED") != nullptr;
-}
-
-constexpr uint64_t kRuns = 1000;
+constexpr uint64_t kRuns = seeds(1000);
 
 }  // namespace
 
