@@ -79,14 +79,19 @@ const rocefs_qp_control* Registers::control_of(uint32_t qpn) const {
   return &control_->at<rocefs_control_page>(0)->qps[qpn - ROCEFS_FIRST_QPN];
 }
 
+// Others may be reading the line of the queue pair that had the number before.
 void Registers::prepare(uint32_t qpn, const Owner& program) {
   rocefs_qp_signals* line = signals_of(qpn);
   if (!line) return;
-  uint32_t generation = line->generation;
-  *line = {};
-  line->generation = generation;
-  line->pid = static_cast<uint32_t>(program.pid);
-  program.comm.copy(line->comm, sizeof line->comm);
+  auto set = [](auto& word, auto value) { shared(word).store(value, std::memory_order_relaxed); };
+  set(line->pid, static_cast<uint32_t>(program.pid));
+  set(line->cnps, uint64_t{0});
+  set(line->rtt_ns, uint64_t{0});
+  set(line->rtt_probe, uint32_t{0});
+  set(line->rate_bps, uint64_t{0});
+  for (size_t i = 0; i < sizeof line->comm; ++i) {
+    set(line->comm[i], i < program.comm.size() ? program.comm[i] : '\0');
+  }
 }
 
 void Registers::activate(uint32_t qpn) {

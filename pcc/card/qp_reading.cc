@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
-#include <cstring>
 
 namespace rocefs {
 namespace {
@@ -38,11 +37,16 @@ std::optional<QpReading> read_qp(const SharedMemory& signals, const SharedMemory
   reading.generation = load(line.generation);
   if (reading.generation % 2 == 0) return std::nullopt;
   reading.pid = load(line.pid);
-  reading.comm.assign(line.comm, strnlen(line.comm, sizeof line.comm));
+  for (char& letter : line.comm) {
+    char now = load(letter);
+    if (now == '\0') break;
+    reading.comm += now;
+  }
   reading.rtt_ns = load(line.rtt_ns);
   reading.rate_bps = load(line.rate_bps);
   reading.cnps = load(line.cnps);
   if (control) read_control(control->at<rocefs_control_page>(0)->qps[number], reading);
+  if (load(line.generation) != reading.generation) return std::nullopt;  // another's by now
   return reading;
 }
 
