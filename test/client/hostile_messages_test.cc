@@ -98,7 +98,7 @@ TEST_CASE("hostile: a HELLO that is refused leaves nothing behind, and what foll
   try_hello(ENODEV, [](rocefs_hello& h) { std::memset(h.device, 'x', sizeof h.device); });
   try_hello(EPERM, [](rocefs_hello& h) { h.probe = 8; });
   try_hello(ENODEV, [](rocefs_hello& h) { std::strcpy(h.device, "mb_0\n[    0.0] a line"); });
-  CHECK(house.log.find("\n[") == std::string::npos);
+  CHECK(house.logged().find("\n[") == std::string::npos);
 }
 
 TEST_CASE("hostile: asking again before an answer is there ends the connection, or is answered") {

@@ -15,6 +15,7 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cstring>
+#include <future>
 #include <string>
 #include <thread>
 #include <vector>
@@ -67,6 +68,12 @@ class House {
     CHECK(settled);
   }
 
+  // What the server has logged, which it does on the loop's thread.
+  std::string logged() {
+    std::promise<std::string> told;
+    loop.post([&] { told.set_value(log); });
+    return told.get_future().get();
+  }
   // Runs `look` on the core.
   template <class Look>
   auto on_core(Look look) {
