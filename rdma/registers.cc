@@ -79,11 +79,12 @@ const rocefs_qp_control* Registers::control_of(uint32_t qpn) const {
   return &control_->at<rocefs_control_page>(0)->qps[qpn - ROCEFS_FIRST_QPN];
 }
 
-// Others may be reading the line of the queue pair that had the number before.
+// Others may be reading the line of the queue pair that had the number before. Released: whoever
+// sees one of these words sees that its generation has gone as well.
 void Registers::prepare(uint32_t qpn, const Owner& program) {
   rocefs_qp_signals* line = signals_of(qpn);
   if (!line) return;
-  auto set = [](auto& word, auto value) { shared(word).store(value, std::memory_order_relaxed); };
+  auto set = [](auto& word, auto value) { shared(word).store(value, std::memory_order_release); };
   set(line->pid, static_cast<uint32_t>(program.pid));
   set(line->cnps, uint64_t{0});
   set(line->rtt_ns, uint64_t{0});
