@@ -63,14 +63,6 @@ int code_of(const Look& look, const Mount& mount) {
   return look.device == mount.device ? 0 : ENOENT;
 }
 
-std::string why_not(int code) {
-  if (code == ENOTCONN) return "its rocefs has ended";
-  if (code == ETIMEDOUT) return "its rocefs does not answer; umount -f takes it away";
-  if (code == EACCES) return "another user's, mounted without -o allow_other";
-  if (could_not_look(code)) return "no process may look at it (ulimit -u, ulimit -n)";
-  return std::strerror(code);
-}
-
 Result<std::string> rocefs_at(const std::string& wanted) {
   std::string trimmed = wanted;
   while (trimmed.size() > 1 && trimmed.back() == '/') trimmed.pop_back();
@@ -88,6 +80,14 @@ Result<std::string> rocefs_at(const std::string& wanted) {
 }
 
 }  // namespace
+
+std::string why_not(int code) {
+  if (code == ENOTCONN) return "its rocefs has ended";
+  if (code == ETIMEDOUT) return "its rocefs does not answer; umount -f takes it away";
+  if (code == EACCES) return "another user's, mounted without -o allow_other";
+  if (could_not_look(code)) return "no process may look at it (ulimit -u, ulimit -n)";
+  return std::strerror(code);
+}
 
 std::vector<Mount> mount_table() {
   std::ifstream lines("/proc/self/mountinfo");

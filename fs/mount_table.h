@@ -25,6 +25,9 @@ std::vector<Mount> mount_table();
 // The same by an open mountinfo, which takes no new descriptor. An error: nothing is known.
 Result<std::vector<Mount>> read_mount_table(int mountinfo);
 
+// Why a mount is of no use, by the errno of a look at it (bounded_look.h).
+std::string why_not(int code);
+
 // The absolute path of a live rocefs: the one at `wanted` or, where that is empty, the only one
 // that the caller may use. Otherwise an error that says what is there instead, and lists several.
 // `left_out` gets a line for each that could not be asked whether it lives, where another one was

@@ -77,15 +77,12 @@ Result<NicTree> NicTree::find(const std::string& wanted) {
   std::string named = wanted.empty() ? environment("ROCEFS_MOUNT") : wanted;
   if (!named.empty()) {
     int code = bounded_look(named).code;
-    if (code == ETIMEDOUT) {
-      return errorf(code, "{}: its rocefs does not answer; umount -f takes it away", named);
-    }
-    if (could_not_look(code)) {
-      return errorf(code, "{}: no process may look at it (ulimit -u, ulimit -n)", named);
+    if (code == ETIMEDOUT || could_not_look(code)) {
+      return errorf(code, "{}: {}", named, why_not(code));
     }
     std::string root = tree_at(named);
     if (!root.empty()) return NicTree(std::move(root));
-    if (errno == ENOTCONN) return errorf(ENOTCONN, "{}: its rocefs has ended", named);
+    if (errno == ENOTCONN) return errorf(ENOTCONN, "{}: {}", named, why_not(ENOTCONN));
     if (errno == EACCES) return failure(named);
     return errorf(ENOENT, "{}: no rocefs is mounted there", named);
   }
