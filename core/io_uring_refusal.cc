@@ -1,12 +1,16 @@
 #include "core/io_uring_refusal.h"
 
+#include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <string>
+
+#include "core/process_status.h"
 
 namespace rocefs {
 namespace {
@@ -20,11 +24,8 @@ bool is_refusal(int code) {
 IoUringBarriers io_uring_barriers() {
   IoUringBarriers barriers;
   std::ifstream("/proc/sys/kernel/io_uring_disabled") >> barriers.disabled;
-  std::ifstream status("/proc/self/status");
-  for (std::string word; status >> word;) {
-    int mode = 0;
-    if (word == "Seccomp:" && status >> mode) barriers.filtered = mode != 0;
-  }
+  std::string status = text_at(AT_FDCWD, "/proc/self/status");
+  barriers.filtered = std::atoi(std::string(field_of(status, "Seccomp:")).c_str()) != 0;
   return barriers;
 }
 
