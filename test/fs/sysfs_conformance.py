@@ -486,7 +486,8 @@ def check_wakes():
         epoll.register(file, select.EPOLLPRI)
         check("poll.quiet", poll.poll(0), [])
         # The first may store what is there, which need not wake.
-        writer = subprocess.Popen(["sh", "-c", f'sleep 0.2; for v in {two} {one} {two}; do echo $v >"$1"; done', "sh", args.number])
+        asleep = 'until grep -q "^State:.S" /proc/$PPID/status; do :; done'  # in poll(2)
+        writer = subprocess.Popen(["sh", "-c", f'{asleep}; for v in {two} {one} {two}; do echo $v >"$1"; done', "sh", args.number])
         check("poll.wakes", [events for _, events in poll.poll(10000)], [CHANGED])
         writer.wait()
         check("poll.epoll", [events & CHANGED for _, events in epoll.poll(0)], [CHANGED])
