@@ -123,11 +123,11 @@ void Attribute::mark_removed() {
 
 namespace {
 
+// Some 120 of the longest texts, traces of 2 MiB; who alone reads them gets half.
 constexpr size_t kMostText = size_t{256} << 20;  // bytes
 constexpr size_t kTextForPrivileged = kMostText / 8;
 
-// What the open streams of a process keep of text: a trace may have megabytes, and a user many
-// descriptors.
+// The text that all open streams of the process keep: a user may have many descriptors.
 Shares& kept_text() {
   static Shares shares(kMostText, kTextForPrivileged);
   return shares;

@@ -75,7 +75,7 @@ int PollLoop::patience() const {
   return static_cast<int>(std::min<TimeNs>((left + kMillisecond - 1) / kMillisecond, INT_MAX));
 }
 
-// Those that are due by now; what they arm has its turn after other handlers.
+// Runs the timers that are due by now; what they arm has its turn after other handlers.
 void PollLoop::run_timers() {
   if (timers_.empty()) return;
   for (TimeNs now = monotonic_ns(); !timers_.empty() && timers_.begin()->first <= now;) {

@@ -1,4 +1,4 @@
-// What the kernel tells of a process in the small files of /proc.
+// Reads what the kernel tells of a process in the small files of /proc.
 #pragma once
 
 #include <sys/types.h>

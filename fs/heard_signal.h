@@ -1,4 +1,4 @@
-// What a signal says to somebody who waits for an answer. Private to fs/.
+// Tells by the pending signals whether somebody who waits for an answer is to stop. Private to fs/.
 #pragma once
 
 #include "core/file.h"

@@ -8,8 +8,8 @@
 namespace rocefs {
 namespace {
 
-constexpr TimeNs kLook = 20 * kMillisecond;
-constexpr size_t kLooksInTurn = 32;  // of some microseconds each
+constexpr TimeNs kLook = 20 * kMillisecond;  // a ^C that comes late by so much is not felt
+constexpr size_t kLooksInTurn = 32;          // of some microseconds each
 
 }  // namespace
 

@@ -100,7 +100,8 @@ class Requests : public std::enable_shared_from_this<Requests> {
   Refused refused_;
   Stored stored_;
   std::unordered_map<fuse_req_t, std::shared_ptr<Pending>> waiting_;
-  // Those whose caller had a signal that was no reason to stop. The kernel tells of no other one.
+  // Requests whose caller had a signal that was no reason to stop. The kernel tells of no other
+  // one.
   Shares watched_;
   std::deque<std::weak_ptr<Pending>> signalled_;
   std::optional<LoopTimer> look_;  // at these; none once closed

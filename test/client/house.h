@@ -68,7 +68,7 @@ class House {
     CHECK(settled);
   }
 
-  // What the server has logged, which it does on the loop's thread.
+  // The log of the server, which writes it on the loop's thread.
   std::string logged() {
     std::promise<std::string> told;
     loop.post([&] { told.set_value(log); });
