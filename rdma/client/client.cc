@@ -63,7 +63,7 @@ void Client::give_back() {
 }
 
 void Client::device_removed(Device& device) {
-  qps_.each([](ClientQp& qp) { qp.qp().enter_error(); });  // so that all that is queued ends
+  qps_.each([](ClientQp& qp) { qp.flush(); });
   give_back();
   device.remove_client(*this);
   device_ = nullptr;

@@ -117,6 +117,8 @@ class ClientQp final : public ClientQueue, public QpObserver {
   bool hurries();
   // The queue pair has been reset: what is posted is forgotten.
   void drop();
+  // The queue pair fails: what is posted is flushed, what stands in the rings until now as well.
+  void flush();
   // It goes; afterwards nothing of its memory is used any more.
   void destroy();
   void qp_event(QpEvent event) override;

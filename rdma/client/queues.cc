@@ -1,4 +1,5 @@
 // The queues of a client: what comes from its rings and what goes into them.
+#include <algorithm>
 #include <cassert>
 
 #include "rdma/client/client.h"
@@ -225,6 +226,14 @@ void ClientQp::release() {
 void ClientQp::drop() {
   sends_.drop();
   receives_.drop();
+}
+
+// Waits for no client that goes on posting.
+void ClientQp::flush() {
+  qp_->enter_error();
+  uint32_t turns = std::max(sends_.entries(), receives_.entries()) / kServedAtOnce + 1;
+  while (serve() && --turns > 0) {
+  }
 }
 
 void ClientQp::destroy() {

@@ -73,6 +73,34 @@ TEST_CASE("client: an inline SEND with an immediate, into a receive") {
   CHECK(cqe.status == 0);
 }
 
+TEST_CASE("client: a device that leaves flushes what has been posted and not been taken yet") {
+  House house;
+  TestClient client(house);
+  REQUIRE(client.open("mb_0") == 0);
+  uint32_t pd = client.handle_of(ROCEFS_OP_ALLOC_PD);
+  constexpr uint32_t kDepth = 100;  // more than the core takes of a queue in one turn (64)
+  TestClient::Cq cq = client.create_cq(2 * kDepth);
+  TestClient::Queue qp = client.create_qp(pd, cq, 2, kDepth);
+  client.connect(qp, {10, 77, 0, 1}, qp.made.qpn);
+  house.on_core([&] {
+    for (uint32_t i = 0; i < kDepth; ++i) {
+      rocefs_receive_wqe receive{};
+      client.post(qp, receive);
+      rocefs_send_wqe send{};
+      send.opcode = ROCEFS_WR_SEND;
+      send.flags = ROCEFS_SEND_SIGNALED;
+      client.post(qp, send);
+    }
+    house.fabric->device("mb_0")->leave();
+    return 0;
+  });
+  CHECK(load_acquire(client.page()->gone) == 1);
+  constexpr uint32_t kFlushed = 5;  // IBV_WC_WR_FLUSH_ERR
+  uint32_t flushed = 0;
+  for (rocefs_cqe cqe{}; cq.poll(cqe);) flushed += cqe.status == kFlushed;
+  CHECK(flushed == 2 * kDepth);
+}
+
 TEST_CASE("client: of few bytes that it has copied to the slot none is read from its memory") {
   House house;
   Pair pair(house);
