@@ -70,9 +70,10 @@ std::optional<Interface> interface_of(const Ip& address) {
 }
 
 std::string trouble_with(const Ip& address) {
+  // Looks afterwards which interface has it: an address that goes meanwhile has none.
+  bool absent = errno_of_bind(address) == EADDRNOTAVAIL;
   std::optional<Interface> interface = interface_of(address);
   if (interface && !interface->up) return interface->name + " is down";
-  bool absent = errno_of_bind(address) == EADDRNOTAVAIL;
   if (absent && !interface) return "no interface has this address";
   // Duplicate address detection of IPv6 (RFC 4862, 5.4).
   if (absent) return interface->name + " has yet to find out that nobody else has this address";
