@@ -257,13 +257,14 @@ class Pages {
     std::memset(at_, 0x5a, size);
   }
   Pages(const Pages&) = delete;
-  // Without a hole in which another thread's pages could come to lie: as a file's that is empty.
+  // Leaves no hole in which another thread's pages could come to lie, for a copy that is under way
+  // still writes there: the addresses are those of an empty file.
   void unmap() {
     Fd empty(::memfd_create("empty", MFD_CLOEXEC));
     ::mmap(at_, size_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, empty.get(), 0);
   }
   void protect(int protection) { ::mprotect(at_, size_, protection); }
-  ~Pages() { ::munmap(at_, size_); }
+  ~Pages() { unmap(); }
   uint8_t* data() const { return at_; }
   size_t size() const { return size_; }
 
