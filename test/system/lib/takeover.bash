@@ -12,9 +12,12 @@ unmounted() {
 not_mounted() { ! mountpoint -q "$mnt"; }
 fired() { grep -q "fault point $1 fired" "$debug/dmesg"; }
 quietly() { LC_ALL=C "$@" 2>&1 | sed 's/.*: //'; }
+# One that has just been made has yet to take the name.
+has_worker() { pgrep -P "$1" -r S,R,D -x rocefs-worker >/dev/null; }
 kill_worker() {
   local supervisor worker
   supervisor=$(daemon_pid)
+  await has_worker "$supervisor"
   worker=$(pgrep -P "$supervisor" -r S,R,D -x rocefs-worker | head -n 1)
   kill -KILL "$worker"
   await replaced "$supervisor" "$worker"
