@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <string>
 
 #include "core/fd.h"
@@ -13,8 +14,8 @@ namespace rocefs {
 class Cutoff {
  public:
   Cutoff() = default;
-  // Of the mount whose files have this device number. To be made while the mount is there: the
-  // number may be another mount's later.
+  // Of the mount whose files have this device number. To be made while the mount is there: another
+  // may have its number and its place later.
   Cutoff(dev_t device, std::string mount_point);
 
   // Through /sys/fs/fuse/connections, where it is mounted, or by umount2(MNT_FORCE). False where
@@ -27,6 +28,7 @@ class Cutoff {
  private:
   dev_t device_ = 0;
   std::string mount_point_;
+  uint64_t number_ = 0;
   Fd abort_;
 };
 

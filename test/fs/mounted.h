@@ -33,9 +33,11 @@ inline bool fuse_here() {
 
 class Mounted {
  public:
-  explicit Mounted(SessionOptions options = {}) : tree(0, 0), uint_value_(1000), bool_value_(1) {
+  // `place` is a directory that goes with it; empty: one of its own.
+  explicit Mounted(SessionOptions options = {}, std::string place = "")
+      : path(std::move(place)), tree(0, 0), uint_value_(1000), bool_value_(1) {
     char name[] = "/tmp/rocefs-fs-test.XXXXXX";
-    path = ::mkdtemp(name);
+    if (path.empty()) path = ::mkdtemp(name);
     add_files();
     options.mount_options = {"allow_other"};
     options.refused = [this](const std::string& at, const Error& why) {

@@ -142,5 +142,5 @@ if $root && $may_user; then
   expect "125 rocefs enter: $mnt: another user's, mounted without -o allow_other" "$(said user_enters true)" "no allow_other"
 fi
 kill -KILL "$(daemon_pid)"
-await sh -c "! stat '$mnt' >/dev/null 2>&1"
+await sh -c "! ls '$mnt' >/dev/null 2>&1"
 expect "125 rocefs enter: $mnt: its rocefs has ended" "$(said "$ROCEFS" enter -m "$mnt" true)" "a dead mount"

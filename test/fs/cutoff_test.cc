@@ -1,0 +1,56 @@
+// What ends the connection of a mount.
+#include "fs/cutoff.h"
+
+#include <sys/utsname.h>
+
+#include <cstdio>
+
+#include "test/fs/mounted.h"
+
+using namespace rocefs;
+using namespace rocefs::test;
+
+namespace {
+
+// Whoever serves the mount is asked.
+bool answers(const Mounted& mounted) {
+  return Fd(::open(mounted.at("uint").c_str(), O_RDONLY | O_CLOEXEC)).get() >= 0;
+}
+
+// Since Linux 6.8 (STATX_MNT_ID_UNIQUE).
+bool kernel_numbers_mounts() {
+  utsname kernel{};
+  int major = 0, minor = 0;
+  ::uname(&kernel);
+  return std::sscanf(kernel.release, "%d.%d", &major, &minor) == 2 &&
+         std::pair(major, minor) >= std::pair(6, 8);
+}
+
+}  // namespace
+
+TEST_CASE("cutoff: it ends the mount that it was made of, which stays to be seen dead") {
+  if (!fuse_here()) skip("needs /dev/fuse");
+  Mounted mounted;
+  Cutoff cutoff(mounted_device(mounted.path).value_or(0), mounted.path);
+  CHECK(answers(mounted));
+  CHECK(cutoff.cut());
+  CHECK(!answers(mounted));
+  CHECK(mounted_device(mounted.path));
+}
+
+// A guard that gets no CPU for a while comes to a place where another mount may be by now.
+TEST_CASE("cutoff: it leaves alone what is mounted later in the same place, with its numbers") {
+  if (!fuse_here()) skip("needs /dev/fuse");
+  if (!kernel_numbers_mounts()) skip("needs numbers of mounts that are given once");
+  std::string path;
+  std::optional<Cutoff> cutoff;
+  {
+    Mounted first;
+    path = first.path;
+    cutoff.emplace(mounted_device(path).value_or(0), path);
+  }
+  REQUIRE(::mkdir(path.c_str(), 0755) == 0);
+  Mounted second({}, path);
+  (void)cutoff->cut();
+  CHECK(answers(second));
+}
