@@ -2,12 +2,12 @@
 // retransmission is agreed.
 #include <cassert>
 
-#include "rdma/aeth.h"
 #include "rdma/device.h"
 #include "rdma/port.h"
-#include "rdma/psn.h"
 #include "rdma/qp.h"
 #include "rdma/responder.h"
+#include "rdma/wire/aeth.h"
+#include "rdma/wire/psn.h"
 
 namespace rocefs {
 

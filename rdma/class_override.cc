@@ -10,7 +10,7 @@
 
 #include "core/kstrto.h"
 #include "core/text.h"
-#include "rdma/ip_text.h"
+#include "rdma/wire/ip_text.h"
 
 namespace rocefs {
 namespace {

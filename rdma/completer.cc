@@ -2,12 +2,12 @@
 #include <algorithm>
 #include <cstring>
 
-#include "rdma/aeth.h"
 #include "rdma/device.h"
 #include "rdma/port.h"
-#include "rdma/psn.h"
 #include "rdma/qp.h"
 #include "rdma/requester.h"
+#include "rdma/wire/aeth.h"
+#include "rdma/wire/psn.h"
 
 namespace rocefs {
 namespace {

@@ -11,8 +11,8 @@
 #include <map>
 
 #include "rdma/exchange_message.h"
-#include "rdma/ip_text.h"
 #include "rdma/udp_sockets.h"
+#include "rdma/wire/ip_text.h"
 
 namespace rocefs {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "rdma/ip_text.h"
+#include "rdma/wire/ip_text.h"
 
 namespace rocefs {
 namespace {

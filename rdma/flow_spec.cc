@@ -6,7 +6,7 @@
 #include "core/text.h"
 #include "core/units.h"
 #include "rdma/flow.h"
-#include "rdma/ip_text.h"
+#include "rdma/wire/ip_text.h"
 
 namespace rocefs {
 namespace {

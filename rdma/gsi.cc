@@ -7,7 +7,7 @@
 #include "rdma/device.h"
 #include "rdma/memory.h"
 #include "rdma/port.h"
-#include "rdma/psn.h"
+#include "rdma/wire/psn.h"
 
 namespace rocefs {
 namespace {

@@ -40,10 +40,6 @@ uint32_t mtu_of(const char* name) {
 
 }  // namespace
 
-bool is_loopback(const Ip& address) {
-  return is_mapped_ipv4(address) && address[12] == 127;
-}
-
 // The kernel lets only those sockets speak to all that say they want to.
 bool is_broadcast(const Ip& address) {
   constexpr uint16_t kDiscard = 9;

@@ -8,7 +8,7 @@
 
 #include "core/fd.h"
 #include "core/poll_loop.h"
-#include "rdma/verbs.h"
+#include "rdma/wire/ip.h"
 
 namespace rocefs {
 
@@ -24,8 +24,6 @@ std::optional<Interface> interface_of(const Ip& address);
 
 // Whether it is the broadcast address of a network of the machine's.
 bool is_broadcast(const Ip& address);
-// Of 127.0.0.0/8, which reaches nothing but what has such an address too.
-bool is_loopback(const Ip& address);
 
 // Why the machine can neither send from the address nor receive there at present; empty if it can.
 // It may have addresses that no interface has, by its routes.

@@ -1,11 +1,11 @@
 // The responder's judgement of a request packet: the sequence of opcodes, resources, rights and
 // lengths, in this order; and where its payload goes.
-#include "rdma/aeth.h"
 #include "rdma/device.h"
 #include "rdma/port.h"
-#include "rdma/psn.h"
 #include "rdma/qp.h"
 #include "rdma/responder.h"
+#include "rdma/wire/aeth.h"
+#include "rdma/wire/psn.h"
 
 namespace rocefs {
 

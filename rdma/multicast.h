@@ -7,22 +7,12 @@
 #include <vector>
 
 #include "core/result.h"
-#include "rdma/packet.h"
-#include "rdma/verbs.h"
+#include "rdma/wire/ip.h"
 
 namespace rocefs {
 
 // The queue pair that a multicast packet names.
 inline constexpr uint32_t kMulticastQpn = 0xffffff;
-
-// Of IPv6 ff00::/8, of IPv4 224.0.0.0/4.
-inline bool is_multicast(const Ip& ip) {
-  return is_mapped_ipv4(ip) ? ip[12] >> 4 == 14 : ip[0] == 0xff;
-}
-inline bool is_multicast(const Packet& packet) {
-  bool ipv6 = packet.header[0] >> 4 == 6;
-  return ipv6 ? packet.header[24] == 0xff : packet.header[16] >> 4 == 14;
-}
 
 // Core thread.
 class MulticastGroups {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "rdma/ip_text.h"
+#include "rdma/wire/ip_text.h"
 
 namespace rocefs {
 namespace {

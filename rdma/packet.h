@@ -85,6 +85,12 @@ struct Packet {
   }
 };
 
+// Whether its destination is a group: ff00::/8 or 224.0.0.0/4.
+inline bool is_multicast(const Packet& packet) {
+  bool ipv6 = packet.header[0] >> 4 == 6;
+  return ipv6 ? packet.header[24] == 0xff : packet.header[16] >> 4 == 14;
+}
+
 // FIFO of packets through Packet::next.
 class PacketFifo {
  public:

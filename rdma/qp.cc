@@ -5,11 +5,11 @@
 
 #include "rdma/datagram.h"
 #include "rdma/device.h"
-#include "rdma/ip_text.h"
 #include "rdma/port.h"
-#include "rdma/psn.h"
 #include "rdma/qp_transitions.h"
 #include "rdma/traffic_class.h"
+#include "rdma/wire/ip_text.h"
+#include "rdma/wire/psn.h"
 
 namespace rocefs {
 namespace {

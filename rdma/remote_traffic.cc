@@ -9,9 +9,9 @@
 #include "core/hash.h"
 #include "rdma/device.h"
 #include "rdma/interface.h"
-#include "rdma/ip_text.h"
 #include "rdma/uplink.h"
 #include "rdma/waiting_flow.h"
+#include "rdma/wire/ip_text.h"
 
 namespace rocefs {
 namespace {

@@ -4,9 +4,9 @@
 
 #include "rdma/device.h"
 #include "rdma/port.h"
-#include "rdma/psn.h"
 #include "rdma/qp.h"
 #include "rdma/requester.h"
+#include "rdma/wire/psn.h"
 
 namespace rocefs {
 

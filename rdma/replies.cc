@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "rdma/aeth.h"
 #include "rdma/device.h"
-#include "rdma/psn.h"
 #include "rdma/qp.h"
+#include "rdma/wire/aeth.h"
+#include "rdma/wire/psn.h"
 
 namespace rocefs {
 

@@ -6,8 +6,8 @@
 
 #include "rdma/device.h"
 #include "rdma/port.h"
-#include "rdma/psn.h"
 #include "rdma/qp.h"
+#include "rdma/wire/psn.h"
 
 namespace rocefs {
 

@@ -4,11 +4,11 @@
 #include <cassert>
 #include <cerrno>
 
-#include "rdma/aeth.h"
 #include "rdma/device.h"
 #include "rdma/port.h"
-#include "rdma/psn.h"
 #include "rdma/qp.h"
+#include "rdma/wire/aeth.h"
+#include "rdma/wire/psn.h"
 
 namespace rocefs {
 namespace {

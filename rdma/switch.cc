@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cassert>
 
-#include "rdma/multicast.h"
-
 namespace rocefs {
 namespace {
 

@@ -11,7 +11,7 @@
 #include <cstring>
 
 #include "rdma/icmp_errors.h"
-#include "rdma/ip_text.h"
+#include "rdma/wire/ip_text.h"
 
 namespace rocefs {
 namespace {

@@ -10,9 +10,9 @@
 #include <cstring>
 
 #include "rdma/interface.h"
-#include "rdma/ip_text.h"
 #include "rdma/traffic_class.h"
 #include "rdma/wire/bytes.h"
+#include "rdma/wire/ip_text.h"
 
 namespace rocefs {
 

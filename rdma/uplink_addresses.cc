@@ -6,9 +6,9 @@
 #include <cerrno>
 #include <cstring>
 
-#include "rdma/ip_text.h"
 #include "rdma/udp_sockets.h"
 #include "rdma/wire/bytes.h"
+#include "rdma/wire/ip_text.h"
 
 namespace rocefs {
 namespace {

@@ -3,8 +3,8 @@
 #include "core/counter_files.h"
 #include "core/function_file.h"
 #include "core/knob.h"
-#include "rdma/ip_text.h"
 #include "rdma/uplink.h"
+#include "rdma/wire/ip_text.h"
 
 namespace rocefs {
 

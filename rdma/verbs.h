@@ -11,27 +11,9 @@
 #include <string>
 #include <string_view>
 
+#include "rdma/wire/ip.h"
+
 namespace rocefs {
-
-using Ip = std::array<uint8_t, 16>;  // IPv4 as ::ffff:a.b.c.d, as in a GID
-
-inline Ip mapped_ipv4(const std::array<uint8_t, 4>& v4) {
-  return {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, v4[0], v4[1], v4[2], v4[3]};
-}
-inline bool is_mapped_ipv4(const Ip& ip) {
-  for (size_t i = 0; i < 10; ++i) {
-    if (ip[i] != 0) return false;
-  }
-  return ip[10] == 0xff && ip[11] == 0xff;
-}
-
-// Whether a queue pair may be connected to it. Of IPv4's broadcast addresses the networks' own are
-// not known here.
-inline bool is_unicast(const Ip& ip) {
-  if (is_mapped_ipv4(ip)) return ip[12] != 0 && ip[12] < 224;
-  constexpr Ip kNone{}, kLoopback{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
-  return ip[0] != 0xff && ip != kNone && ip != kLoopback;
-}
 
 enum class QpType : uint8_t { kRc, kUc, kUd };
 std::string_view name(QpType type);

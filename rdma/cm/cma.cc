@@ -6,8 +6,8 @@
 
 #include "rdma/device.h"
 #include "rdma/interface.h"
-#include "rdma/ip_text.h"
 #include "rdma/uplink.h"
+#include "rdma/wire/ip_text.h"
 
 namespace rocefs {
 namespace {

@@ -18,11 +18,11 @@
 #include "core/kstrto.h"
 #include "core/text.h"
 #include "core/tree.h"
-#include "rdma/psn.h"
 #include "rdma/traffic.h"
 #include "rdma/uapi/registers.h"
 #include "rdma/udp_sockets.h"
 #include "rdma/uplink.h"
+#include "rdma/wire/psn.h"
 #include "test/fuzz/fuzz.h"
 #include "test/fuzz/wrapped.h"
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "rdma/datagram.h"
-#include "rdma/ip_text.h"
 #include "rdma/wire/icrc.h"
+#include "rdma/wire/ip_text.h"
 
 namespace rocefs::fuzz {
 

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <utility>
 
-#include "rdma/psn.h"
 #include "rdma/traffic_class.h"
+#include "rdma/wire/psn.h"
 #include "test/rdma/pair.h"
 
 namespace rocefs::test {

@@ -4,9 +4,9 @@
 #include <sys/socket.h>
 
 #include "core/tree.h"
-#include "rdma/ip_text.h"
 #include "rdma/traffic.h"
 #include "rdma/udp_sockets.h"
+#include "rdma/wire/ip_text.h"
 #include "test/rdma/uplinked.h"
 
 namespace rocefs::test {

@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "rdma/aeth.h"
+#include "rdma/wire/aeth.h"
 #include "test/rdma/golden_peer.h"
 #include "test/rdma/uplinked.h"
 

@@ -9,7 +9,7 @@
 
 #include <cstdlib>
 
-#include "rdma/ip_text.h"
+#include "rdma/wire/ip_text.h"
 #include "test/rdma/sending.h"
 #include "test/rdma/uplinked.h"
 #include "test/skip.h"

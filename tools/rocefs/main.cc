@@ -13,7 +13,7 @@
 
 #include "core/open_files.h"
 #include "rdma/interface.h"
-#include "rdma/ip_text.h"
+#include "rdma/wire/ip_text.h"
 #include "tools/rocefs/daemon.h"
 #include "tools/rocefs/enter.h"
 #include "tools/rocefs/limits.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "rdma/verbs.h"
+#include "rdma/wire/ip.h"
 
 namespace rocefs {
 

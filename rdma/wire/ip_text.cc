@@ -1,4 +1,4 @@
-#include "rdma/ip_text.h"
+#include "rdma/wire/ip_text.h"
 
 #include <arpa/inet.h>
 

@@ -1,0 +1,40 @@
+// IP addresses as a GID holds them, and what they are good for.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace rocefs {
+
+using Ip = std::array<uint8_t, 16>;  // IPv4 as ::ffff:a.b.c.d
+
+inline Ip mapped_ipv4(const std::array<uint8_t, 4>& v4) {
+  return {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, v4[0], v4[1], v4[2], v4[3]};
+}
+inline bool is_mapped_ipv4(const Ip& ip) {
+  for (size_t i = 0; i < 10; ++i) {
+    if (ip[i] != 0) return false;
+  }
+  return ip[10] == 0xff && ip[11] == 0xff;
+}
+
+// Whether a queue pair may be connected to it. The directed broadcast addresses of IPv4 networks
+// pass: their prefix lengths are not known here.
+inline bool is_unicast(const Ip& ip) {
+  if (is_mapped_ipv4(ip)) return ip[12] != 0 && ip[12] < 224;
+  constexpr Ip kNone{}, kLoopback{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+  return ip[0] != 0xff && ip != kNone && ip != kLoopback;
+}
+
+// Of IPv6 ff00::/8, of IPv4 224.0.0.0/4.
+inline bool is_multicast(const Ip& ip) {
+  return is_mapped_ipv4(ip) ? ip[12] >> 4 == 14 : ip[0] == 0xff;
+}
+
+// Of 127.0.0.0/8: reaches only what has such an address too.
+inline bool is_loopback(const Ip& ip) {
+  return is_mapped_ipv4(ip) && ip[12] == 127;
+}
+
+}  // namespace rocefs
