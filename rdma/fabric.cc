@@ -36,7 +36,10 @@ Fabric::Fabric(const Topology& topology, uint64_t seed, Scheduler& scheduler,
   }
   for (const LinkSpec& spec : topology.links) cable(spec);
   route();
-  for (const auto& one : switches_) npcc_.push_back(std::make_unique<SwitchNpcc>(*this, *one));
+  for (const auto& one : switches_) {
+    npcc_.push_back(std::make_unique<SwitchNpcc>(
+        scheduler_, pool_, *one, [this](const NpccFlowKey& flow) { return sender_of(flow); }));
+  }
 }
 
 Fabric::~Fabric() {
@@ -70,6 +73,30 @@ Switch* Fabric::find_switch(std::string_view name) {
 }
 Uplink* Fabric::uplink(std::string_view name) {
   return by_name(uplinks_, name);
+}
+
+Device* Fabric::device_at(const Ip& address) const {
+  for (const auto& device : devices_) {
+    for (size_t number = 1; number <= device->port_count(); ++number) {
+      const std::vector<Ip>& gids = device->port(number).gids();
+      if (std::find(gids.begin(), gids.end(), address) != gids.end()) return device.get();
+    }
+  }
+  return nullptr;
+}
+
+// A sender behind an uplink is known to the queue pair that is connected to it: from the CM's
+// messages, or as its program was told.
+std::optional<uint32_t> Fabric::sender_of(const NpccFlowKey& flow) const {
+  if (Device* sender = device_at(flow.source)) {
+    return sender->sender_of(flow.source, flow.destination, flow.dest_qpn);
+  }
+  Device* receiver = device_at(flow.destination);
+  const Qp* qp = receiver ? receiver->find_qp(flow.dest_qpn) : nullptr;
+  if (!qp || qp->type() == QpType::kUd || !qp->receives_packets()) return std::nullopt;
+  const QpAttributes& attributes = qp->attributes();
+  bool theirs = attributes.path.remote == flow.source && attributes.path.local == flow.destination;
+  return theirs ? std::optional(attributes.remote_qpn) : std::nullopt;
 }
 
 const std::string& Fabric::far_end(const Link& link) const {

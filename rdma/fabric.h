@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "rdma/packet.h"
 #include "rdma/switch.h"
 #include "rdma/trace_hash.h"
+#include "rdma/wire/ip.h"
 
 namespace rocefs {
 
@@ -24,6 +26,7 @@ class Device;
 class Port;
 class SwitchNpcc;
 class Uplink;
+struct NpccFlowKey;
 
 // Sees each packet as its NIC port transmits it, once, before loss; the frame holds payload, pad
 // and ICRC.
@@ -94,6 +97,9 @@ class Fabric {
   std::map<std::string, Way> ways_to(const std::vector<std::string>& ends) const;
   void route_to(const std::string& port, const PortSpec& spec);
   void route_outside();
+  // The one that has this address, or null.
+  Device* device_at(const Ip& address) const;
+  std::optional<uint32_t> sender_of(const NpccFlowKey& flow) const;
   void route_groups();
 
   Scheduler& scheduler_;
