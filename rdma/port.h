@@ -20,6 +20,7 @@
 #include "rdma/port_counters.h"
 #include "rdma/priority_turn.h"
 #include "rdma/traffic_class.h"
+#include "rdma/uplinked_port.h"
 #include "rdma/verbs.h"
 
 namespace rocefs {
@@ -27,7 +28,7 @@ namespace rocefs {
 class Device;
 class Qp;
 
-class Port final : public LinkSource, public LinkSink {
+class Port final : public LinkSource, public LinkSink, public UplinkedPort {
  public:
   Port(Device& device, const PortSpec& spec, uint8_t number);
   ~Port() override;
@@ -42,11 +43,12 @@ class Port final : public LinkSource, public LinkSink {
   Device& device() { return device_; }
   const PortSpec& spec() const { return spec_; }
   uint8_t number() const { return number_; }  // 1 or 2
-  std::string name() const;                   // DEVICE or DEVICE/2
+  std::string name() const override;
   // Octets of payload. At most the spec's, and what the machine's network carries for it.
   uint32_t mtu() const { return mtu_.load(std::memory_order_relaxed); }  // any thread
-  // Core thread, or before the engine starts. Who has a longer path MTU is not asked.
-  void set_mtu(uint32_t mtu) { mtu_.store(mtu, std::memory_order_relaxed); }
+  uint32_t largest_mtu() const override { return spec_.mtu; }
+  // Queue pairs that have a longer path MTU keep it.
+  void set_mtu(uint32_t mtu) override { mtu_.store(mtu, std::memory_order_relaxed); }
   // Its own, and that of its subnet's manager; 0 where there is no subnet. Set once, before
   // anything runs.
   struct Lids {
@@ -57,13 +59,11 @@ class Port final : public LinkSource, public LinkSink {
   // The table's entries that are not empty.
   const std::vector<Ip>& gids() const { return gids_; }
   bool link_up() const { return link_up_; }
-  // Whether the machine's network has what the port needs of it. Without it its link is down.
-  // Core thread, or before the engine starts.
-  void set_carrier(bool carrier);
-  bool carrier() const { return carrier_.load(std::memory_order_relaxed); }  // any thread
+  void set_carrier(bool carrier) override;
+  bool carrier() const override { return carrier_.load(std::memory_order_relaxed); }
   // Control thread: `listener` runs after each change, as soon as carrier() and mtu() tell of it.
   void on_network(std::function<void()> listener) { on_network_ = std::move(listener); }
-  void network_changed() {
+  void network_changed() override {
     if (on_network_) on_network_();
   }
   PortCounters& counters() { return counters_; }

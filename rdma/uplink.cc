@@ -79,7 +79,7 @@ void Uplink::attach(Link& out, Link& in) {
   }
 }
 
-void Uplink::serve(const Ip& address, Port& port) {
+void Uplink::serve(const Ip& address, UplinkedPort& port) {
   bool link_local = address[0] == 0xfe && (address[1] & 0xc0) == 0x80;
   if (!link_local) served_.push_back({address, &port});
 }

@@ -45,7 +45,7 @@ class Uplink final : public LinkSource, public LinkSink, public KnobOwner {
   void attach(Link& out, Link& in);
   // An address behind it, and the port that has it. Link-local ones stay inside: they mean nothing
   // without an interface.
-  void serve(const Ip& address, Port& port);
+  void serve(const Ip& address, UplinkedPort& port);
 
   // Before the engine starts: binds UDP port 4791 of every address that is the machine's.
   // EOPNOTSUPP under the virtual clock, ENOSYS where io_uring cannot receive as it must,

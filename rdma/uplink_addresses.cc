@@ -38,7 +38,7 @@ Result<Fd> open_patiently(const Ip& ip) {
 UplinkAddresses::UplinkAddresses(Parts parts, const std::vector<Served>& served)
     : parts_(std::move(parts)), again_(parts_.loop, [this] { look(); }) {
   for (const Served& one : served) {
-    all_.push_back({one.address, one.port, false, false, {}, one.port->spec().mtu});
+    all_.push_back({one.address, one.port, false, false, {}, one.port->largest_mtu()});
   }
   // First, so that no change is missed.
   watch_ = std::make_unique<InterfaceWatch>(parts_.loop, [this] { look(); });
@@ -128,11 +128,11 @@ void UplinkAddresses::look() {
 // nothing: what is sent is lost, and counted. A port's is known when all of its addresses are seen.
 std::vector<std::string> UplinkAddresses::follow_mtus() {
   constexpr uint32_t kLeast = 256;
-  std::vector<std::pair<Interface, const Port*>> changed;
+  std::vector<std::pair<Interface, const UplinkedPort*>> changed;
   for (Address& one : all_) {
     std::optional<Interface> interface = one.ours ? interface_of(one.ip) : std::nullopt;
     if (!interface) continue;
-    uint32_t mtu = std::clamp(roce_mtu(interface->mtu), kLeast, one.port->spec().mtu);
+    uint32_t mtu = std::clamp(roce_mtu(interface->mtu), kLeast, one.port->largest_mtu());
     if (std::exchange(one.mtu, mtu) != mtu) changed.emplace_back(*interface, one.port);
   }
   std::vector<std::string> lines;
@@ -174,7 +174,7 @@ void UplinkAddresses::set_bound(Address& one, bool bound) {
 void UplinkAddresses::report(std::vector<std::string> lines) {
   if (lines.empty()) return;
   struct State {
-    Port* port;
+    UplinkedPort* port;
     bool carrier;
     uint32_t mtu;
   };
@@ -197,14 +197,14 @@ void UplinkAddresses::report(std::vector<std::string> lines) {
   });
 }
 
-bool UplinkAddresses::carrier_of(const Port& port) const {
+bool UplinkAddresses::carrier_of(const UplinkedPort& port) const {
   return std::any_of(all_.begin(), all_.end(), [&](const Address& one) {
     return one.port == &port && one.ours && one.trouble.empty();
   });
 }
 
-uint32_t UplinkAddresses::mtu_of(const Port& port) const {
-  uint32_t mtu = port.spec().mtu;
+uint32_t UplinkAddresses::mtu_of(const UplinkedPort& port) const {
+  uint32_t mtu = port.largest_mtu();
   for (const Address& one : all_) {
     if (one.port == &port && one.ours) mtu = std::min(mtu, one.mtu);
   }

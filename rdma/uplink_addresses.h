@@ -17,7 +17,7 @@
 #include "core/loop_timer.h"
 #include "core/poll_loop.h"
 #include "rdma/interface.h"
-#include "rdma/port.h"
+#include "rdma/uplinked_port.h"
 
 namespace rocefs {
 
@@ -43,7 +43,7 @@ class UplinkAddresses {
   };
   struct Served {
     Ip address;
-    Port* port;
+    UplinkedPort* port;
   };
   UplinkAddresses(Parts parts, const std::vector<Served>& served);
   ~UplinkAddresses();
@@ -65,7 +65,7 @@ class UplinkAddresses {
  private:
   struct Address {
     Ip ip;
-    Port* port;
+    UplinkedPort* port;
     bool ours = false;
     bool bound = false;
     std::string trouble;  // why it cannot be used; empty: it can
@@ -78,8 +78,8 @@ class UplinkAddresses {
   void take(Address& address, Fd socket);
   void set_bound(Address& address, bool bound);
   std::vector<std::string> follow_mtus();
-  bool carrier_of(const Port& port) const;
-  uint32_t mtu_of(const Port& port) const;
+  bool carrier_of(const UplinkedPort& port) const;
+  uint32_t mtu_of(const UplinkedPort& port) const;
 
   Parts parts_;
   std::vector<Address> all_;
