@@ -75,6 +75,13 @@ Uplink* Fabric::uplink(std::string_view name) {
   return by_name(uplinks_, name);
 }
 
+bool Fabric::reaches_outside(const Ip& own) const {
+  return std::any_of(uplinks_.begin(), uplinks_.end(), [&](const auto& one) {
+    const std::vector<Ip> bound = one->addresses();
+    return std::find(bound.begin(), bound.end(), own) != bound.end();
+  });
+}
+
 Device* Fabric::device_at(const Ip& address) const {
   for (const auto& device : devices_) {
     for (size_t number = 1; number <= device->port_count(); ++number) {

@@ -74,6 +74,8 @@ class Fabric {
   Link* link(std::string_view name);
   Switch* find_switch(std::string_view name);
   Uplink* uplink(std::string_view name);
+  // Whether an uplink is bound to that address of ours. Any thread.
+  bool reaches_outside(const Ip& own) const;
   // Where one of links() leads to, as the topology names it.
   const std::string& far_end(const Link& link) const;
   const TraceHash& trace() const { return trace_; }

@@ -5,8 +5,6 @@
 #include <cerrno>
 
 #include "rdma/device.h"
-#include "rdma/interface.h"
-#include "rdma/uplink.h"
 #include "rdma/wire/ip_text.h"
 
 namespace rocefs {
@@ -83,9 +81,7 @@ std::optional<Ip> Cma::source_at(Port& port, const Ip& destination, bool outside
   for (const Ip& ip : port.gids()) {
     if (is_mapped_ipv4(ip) != is_mapped_ipv4(destination)) continue;
     if (!is_mapped_ipv4(ip) && is_link_local(ip) != is_link_local(destination)) continue;
-    auto serves = [&](const auto& uplink) { return has(uplink->addresses(), ip); };
-    const auto& uplinks = fabric_.uplinks();
-    if (!outside || std::any_of(uplinks.begin(), uplinks.end(), serves)) return ip;
+    if (!outside || fabric_.reaches_outside(ip)) return ip;
   }
   return std::nullopt;
 }
