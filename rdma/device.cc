@@ -6,7 +6,7 @@
 
 namespace rocefs {
 
-Device::Device(Fabric& fabric, const DeviceSpec& spec)
+Device::Device(FabricResources& fabric, const DeviceSpec& spec)
     : fabric_(fabric),
       spec_(spec),
       cfr_([this] { reactions_changed(); }),

@@ -13,7 +13,7 @@
 #include "core/scheduler.h"
 #include "core/topology.h"
 #include "rdma/cfr.h"
-#include "rdma/fabric.h"
+#include "rdma/fabric_resources.h"
 #include "rdma/memory.h"
 #include "rdma/multicast.h"
 #include "rdma/node_description.h"
@@ -39,12 +39,12 @@ class DeviceClient {
 
 class Device final : public PacketListener {
  public:
-  Device(Fabric& fabric, const DeviceSpec& spec);
+  Device(FabricResources& fabric, const DeviceSpec& spec);
   ~Device() override;
 
   const DeviceSpec& spec() const { return spec_; }
   const std::string& name() const { return spec_.name; }
-  Fabric& fabric() { return fabric_; }
+  FabricResources& fabric() { return fabric_; }
   // From 1.
   Port& port(size_t number = 1) { return ports_[number - 1]; }
   const Port& port(size_t number = 1) const { return ports_[number - 1]; }
@@ -104,7 +104,7 @@ class Device final : public PacketListener {
 
   void reap(TimeNs now);
 
-  Fabric& fabric_;
+  FabricResources& fabric_;
   const DeviceSpec spec_;
   Cfr cfr_;
   NodeDescription description_;

@@ -22,28 +22,28 @@ T* by_name(const std::vector<std::unique_ptr<T>>& all, std::string_view name) {
 
 Fabric::Fabric(const Topology& topology, uint64_t seed, Scheduler& scheduler,
                Outstanding& outstanding)
-    : scheduler_(scheduler), outstanding_(outstanding), seed_(seed), pool_(outstanding) {
+    : FabricResources(seed, scheduler, outstanding) {
   for (const DeviceSpec& spec : topology.devices) {
     devices_.push_back(std::make_unique<Device>(*this, spec));
   }
   for (const SwitchSpec& spec : topology.switches) {
-    switches_.push_back(std::make_unique<Switch>(spec.name, seed, pool_, counters_.unroutable));
+    switches_.push_back(std::make_unique<Switch>(spec.name, seed, pool(), counters().unroutable));
   }
   for (const UplinkSpec& spec : topology.uplinks) {
     uplinks_.push_back(
-        std::make_unique<Uplink>(spec.name, pool_, scheduler_, counters_.stale_payloads));
+        std::make_unique<Uplink>(spec.name, pool(), scheduler(), counters().stale_payloads));
     uplinks_.back()->apply(Uplink::values_of(spec));
   }
   for (const LinkSpec& spec : topology.links) cable(spec);
   route();
   for (const auto& one : switches_) {
     npcc_.push_back(std::make_unique<SwitchNpcc>(
-        scheduler_, pool_, *one, [this](const NpccFlowKey& flow) { return sender_of(flow); }));
+        scheduler(), pool(), *one, [this](const NpccFlowKey& flow) { return sender_of(flow); }));
   }
 }
 
 Fabric::~Fabric() {
-  pool_.forget_listeners();
+  pool().forget_listeners();
 }
 
 void Fabric::reset() {
@@ -54,7 +54,7 @@ void Fabric::reset() {
   for (auto& device : devices_) {
     for (size_t number = 1; number <= device->port_count(); ++number) device->port(number).reset();
   }
-  trace_.reset();
+  trace().reset();
 }
 
 Device* Fabric::device(std::string_view name) {
@@ -115,8 +115,8 @@ const std::string& Fabric::far_end(const Link& link) const {
 Link& Fabric::add_link(const std::string& from, const std::string& to, const LinkSpec& spec) {
   LinkParameters parameters{spec.rate_bps, spec.delay_ns, spec.loss, spec.buffer_bytes, spec.up};
   auto id = static_cast<uint32_t>(links_.size());
-  links_.push_back(std::make_unique<Link>(link_name(from, to), id, parameters, seed_, scheduler_,
-                                          pool_, trace_));
+  links_.push_back(std::make_unique<Link>(link_name(from, to), id, parameters, seed(), scheduler(),
+                                          pool(), trace()));
   ends_.emplace_back(from, to);
   return *links_.back();
 }

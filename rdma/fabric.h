@@ -10,14 +10,10 @@
 #include <string_view>
 #include <vector>
 
-#include "core/counter.h"
-#include "core/engine.h"
-#include "core/scheduler.h"
 #include "core/topology.h"
+#include "rdma/fabric_resources.h"
 #include "rdma/link.h"
-#include "rdma/packet.h"
 #include "rdma/switch.h"
-#include "rdma/trace_hash.h"
 #include "rdma/wire/ip.h"
 
 namespace rocefs {
@@ -28,39 +24,11 @@ class SwitchNpcc;
 class Uplink;
 struct NpccFlowKey;
 
-// Sees each packet as its NIC port transmits it, once, before loss; the frame holds payload, pad
-// and ICRC.
-class CaptureSink {
- public:
-  virtual ~CaptureSink() = default;
-  virtual void captured(const Port& from, const Packet& packet, TimeNs now) = 0;
-};
-
-// Drops that belong to no port and no link.
-struct FabricCounters {
-  Counter stale_payloads, unroutable, no_device;
-};
-inline constexpr CounterRow<FabricCounters> kFabricCounters[] = {
-    {"drops/stale_payloads", &FabricCounters::stale_payloads,
-     "packets whose memory region had gone before they arrived"},
-    {"drops/unroutable", &FabricCounters::unroutable,
-     "packets for an address to which a switch has no route"},
-    {"drops/no_device", &FabricCounters::no_device,
-     "packets that arrived at a device without a driver"},
-};
-
-class Fabric {
+class Fabric : public FabricResources {
  public:
   // Before the engine starts, or on its thread.
   Fabric(const Topology& topology, uint64_t seed, Scheduler& scheduler, Outstanding& outstanding);
   ~Fabric();
-
-  Scheduler& scheduler() { return scheduler_; }
-  Outstanding& outstanding() { return outstanding_; }
-  PacketPool& pool() { return pool_; }
-  FabricCounters& counters() { return counters_; }
-  const FabricCounters& counters() const { return counters_; }
-  uint64_t seed() const { return seed_; }
 
   const std::vector<std::unique_ptr<Device>>& devices() const { return devices_; }
   const std::vector<std::unique_ptr<Link>>& links() const { return links_; }
@@ -78,15 +46,9 @@ class Fabric {
   bool reaches_outside(const Ip& own) const;
   // Where one of links() leads to, as the topology names it.
   const std::string& far_end(const Link& link) const;
-  const TraceHash& trace() const { return trace_; }
 
   // Core thread. Nothing is on its way any more, chance and trace begin anew.
   void reset();
-  // Null ends capturing.
-  void set_capture(CaptureSink* sink) { capture_ = sink; }
-  void capture(const Port& from, Packet* packet, TimeNs now) {
-    if (capture_ && materialize(pool_, packet)) capture_->captured(from, *packet, now);
-  }
 
  private:
   Link& add_link(const std::string& from, const std::string& to, const LinkSpec& spec);
@@ -104,13 +66,6 @@ class Fabric {
   std::optional<uint32_t> sender_of(const NpccFlowKey& flow) const;
   void route_groups();
 
-  Scheduler& scheduler_;
-  Outstanding& outstanding_;
-  const uint64_t seed_;
-  PacketPool pool_;
-  TraceHash trace_;
-  FabricCounters counters_;
-  CaptureSink* capture_ = nullptr;
   std::vector<std::unique_ptr<Switch>> switches_;
   std::vector<std::unique_ptr<SwitchNpcc>> npcc_;
   std::vector<std::unique_ptr<Uplink>> uplinks_;
