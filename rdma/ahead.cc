@@ -2,8 +2,6 @@
 // retransmission is agreed.
 #include <cassert>
 
-#include "rdma/device.h"
-#include "rdma/port.h"
 #include "rdma/qp.h"
 #include "rdma/responder.h"
 #include "rdma/wire/aeth.h"
@@ -12,17 +10,17 @@
 namespace rocefs {
 
 Responder::Ahead::Ahead(Responder& responder)
-    : kept(responder.qp_.device().fabric().pool()),
+    : kept(responder.qp_.host().pool()),
       missing(kMostNaks),
       timer(event_of<&Responder::on_hole_timer>(&responder)) {}
 
 bool Responder::selective() const {
-  return qp_.device().selective().enabled() && agreement_.agrees();
+  return qp_.host().selective().enabled() && agreement_.agrees();
 }
 
 // Takes the packet.
 void Responder::keep(Packet* packet, const wire::Transport& headers, uint64_t psn) {
-  PacketPool& pool = qp_.device().fabric().pool();
+  PacketPool& pool = qp_.host().pool();
   TimeNs now = qp_.scheduler().now();
   if (!ahead_) ahead_ = std::make_unique<Ahead>(*this);
   Ahead& ahead = *ahead_;
@@ -63,8 +61,8 @@ bool Responder::place_early(Packet* packet, const wire::Transport& headers, uint
   const Sge& target = message_.target.entries()[0];
   uint64_t at = message_.received + offset;
   const MemoryRegion* region =
-      qp_.device().memory().allow(target.lkey, qp_.pd(), qp_.number(), kRemoteWrite,
-                                  target.address + at, headers.payload_len());
+      qp_.host().memory().allow(target.lkey, qp_.pd(), qp_.number(), kRemoteWrite,
+                                target.address + at, headers.payload_len());
   if (!region || !region->direct) return false;
   Moved moved = scatter_payload(qp_.mover(*this, kRemoteWrite), message_.target.entries(), at,
                                 packet, steps_.tail());
@@ -86,8 +84,8 @@ void Responder::take_kept() {
     KeptPackets::Kept kept = ahead.kept.take(expected_);
     if (!kept.placed && kept.packet->payload.length > 0 && !payload_bytes(*kept.packet)) {
       // Its region has gone meanwhile: it is as if it had not come.
-      qp_.device().fabric().counters().stale_payloads.add();
-      qp_.device().fabric().pool().release(kept.packet);
+      qp_.host().stale_payloads().add();
+      qp_.host().pool().release(kept.packet);
       ahead.holes.count_arrival();
       ahead.holes.note(expected_, expected_ + 1, now, qp_.patience());
       break;
@@ -147,7 +145,7 @@ Packet* Responder::emit_selective_nak() {
     fields.reserved6 = qp_.selective_bit();
     fields.reserved7 = kSelectiveNak;
     qp_.extensions().aeth = {aeth::kNakSequence, static_cast<uint32_t>(psn) & kPsnMask};
-    Packet* packet = qp_.device().fabric().pool().acquire();
+    Packet* packet = qp_.host().pool().acquire();
     qp_.write_headers(fields, packet);
     qp_.make_acknowledge_ready();
     return packet;

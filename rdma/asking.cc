@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "rdma/congestion.h"
-#include "rdma/device.h"
 #include "rdma/memory.h"
 #include "rdma/qp.h"
 #include "rdma/requester.h"
@@ -51,8 +50,8 @@ bool Requester::is_followed() {
   std::span<const Sge> parts = request.sges.entries();
   if (next.awaits_data() || next.is_local() || request.malformed || request.fence) return false;
   if (parts.size() != 1 || next.length > kMaxMessage) return false;
-  const MemoryRegion* region = qp_.device().memory().allow(parts[0].lkey, qp_.pd(), qp_.number(), 0,
-                                                           parts[0].address, parts[0].length);
+  const MemoryRegion* region = qp_.host().memory().allow(parts[0].lkey, qp_.pd(), qp_.number(), 0,
+                                                         parts[0].address, parts[0].length);
   return region && region->direct;
 }
 

@@ -2,8 +2,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "rdma/device.h"
-#include "rdma/port.h"
 #include "rdma/qp.h"
 #include "rdma/requester.h"
 #include "rdma/wire/aeth.h"
@@ -24,7 +22,7 @@ void Requester::receive_response(Packet* packet, const wire::Transport& headers,
                        headers.aeth().syndrome == aeth::kNakSequence;
   if (selective_nak) {
     take_selective_nak(unwrap_psn(headers.aeth().msn, unacknowledged_), now);
-    return qp_.device().fabric().pool().release(packet);
+    return qp_.host().pool().release(packet);
   }
   uint64_t psn = unwrap_psn(headers.psn(), unacknowledged_);
   // Outside what is unacknowledged it is old, or a ghost: it says nothing.
@@ -33,7 +31,7 @@ void Requester::receive_response(Packet* packet, const wire::Transport& headers,
     return take_data(packet, headers, psn, now);
   }
   if (awaited) take_acknowledge(headers.aeth().syndrome, psn, now);
-  qp_.device().fabric().pool().release(packet);
+  qp_.host().pool().release(packet);
 }
 
 void Requester::take_acknowledge(uint8_t syndrome, uint64_t psn, TimeNs now) {
@@ -197,7 +195,7 @@ void Requester::note_progress(TimeNs now) {
 void Requester::take_data(Packet* packet, const wire::Transport& headers, uint64_t psn,
                           TimeNs now) {
   if (repairs_) return take_data_ahead(packet, headers, psn, now);
-  PacketPool& pool = qp_.device().fabric().pool();
+  PacketPool& pool = qp_.host().pool();
   bool progress = acknowledge_before(psn, now);
   if (!qp_.sends() || doomed_) return pool.release(packet);
   if (unacknowledged_ < psn) {
@@ -238,7 +236,7 @@ bool Requester::fits(const Wqe& wqe, const wire::Transport& headers, uint64_t ps
 // Asks memory to take the data. Takes the packet.
 void Requester::place(Packet* packet, const wire::Transport& headers, uint64_t position,
                       uint64_t psn) {
-  PacketPool& pool = qp_.device().fabric().pool();
+  PacketPool& pool = qp_.host().pool();
   Wqe& wqe = queue_.at(position);
   uint64_t offset = (psn - wqe.first_psn) * qp_.attributes().path_mtu;
   if (free_placements_.empty()) {
@@ -267,7 +265,7 @@ void Requester::placed(uint64_t ticket, bool ok) {
   Placement& placement = placements_[ticket];
   placement.failed |= !ok;
   if (--placement.pending > 0) return;
-  qp_.device().fabric().pool().release(std::exchange(placement.packet, nullptr));
+  qp_.host().pool().release(std::exchange(placement.packet, nullptr));
   free_placements_.push_back(ticket);
   if (!queue_.holds(placement.position)) return;  // the QP has been reset
   Wqe& wqe = queue_.at(placement.position);

@@ -5,8 +5,6 @@
 #include <cmath>
 #include <utility>
 
-#include "rdma/device.h"
-#include "rdma/port.h"
 #include "rdma/qp.h"
 #include "rdma/traffic_class.h"
 
@@ -36,7 +34,7 @@ double Congestion::line_bps() const {
 }
 
 Reaction Congestion::choose() const {
-  const Cfr& cfr = qp_.device().cfr();
+  const Cfr& cfr = qp_.host().cfr();
   if (cfr.owned()) return Reaction::kOwner;
   if (cfr.enabled() && qp_.type() == QpType::kRc) return Reaction::kCfr;
   unsigned priorities = qp_.port().ecn().rp().priorities;
@@ -55,11 +53,10 @@ void Congestion::refresh() {
 
 // What was asked of another queue pair, or by another owner, is nobody's question any more.
 void Congestion::find_registers() {
-  const Registers& registers = qp_.device().registers();
+  const Registers& registers = qp_.host().registers();
   bool active = qp_.receives_packets();
-  const rocefs_qp_control* before = std::exchange(control_, active && qp_.device().cfr().owned()
-                                                                ? registers.control_of(qp_.number())
-                                                                : nullptr);
+  const rocefs_qp_control* before = std::exchange(
+      control_, active && qp_.host().cfr().owned() ? registers.control_of(qp_.number()) : nullptr);
   rocefs_qp_signals* shown =
       std::exchange(signals_, active ? registers.signals_of(qp_.number()) : nullptr);
   if (!signals_) control_ = nullptr;
@@ -152,7 +149,7 @@ void Congestion::pace(const Packet& packet, TimeNs now) {
 void Congestion::pace_by_window(uint32_t octets, TimeNs now) {
   paced_window_ = std::max(window(now), 1u);
   if (paced_window_ == kNoWindow) return;
-  auto rtt = static_cast<double>(qp_.device().registers().usual_rtt());
+  auto rtt = static_cast<double>(qp_.host().registers().usual_rtt());
   follow(octets * rtt / paced_window_, now);
   wait(now);
 }
@@ -214,7 +211,7 @@ void Congestion::measure(uint64_t psn, TimeNs now) {
 void Congestion::note_rtt(uint64_t next, TimeNs now) {
   std::optional<TimeNs> rtt = meter_.acknowledged(next, now);
   if (!rtt || !signals_) return;
-  qp_.device().registers().note_rtt(*rtt);
+  qp_.host().registers().note_rtt(*rtt);
   std::atomic_ref(signals_->rtt_ns).store(static_cast<uint64_t>(*rtt), std::memory_order_relaxed);
   answered_ = meter_.probe();
   std::atomic_ref(signals_->rtt_probe).store(answered_, std::memory_order_release);
@@ -228,7 +225,7 @@ void Congestion::publish_to(CongestionReading* reading) {
 double Congestion::rate_bps() const {
   if (rp_.limited()) return rp_.rate_bps();
   if (reaction_ != Reaction::kOwner || reliable_ || window_ == kNoWindow) return line_bps();
-  auto rtt = static_cast<double>(qp_.device().registers().usual_rtt());
+  auto rtt = static_cast<double>(qp_.host().registers().usual_rtt());
   return std::min(line_bps(), window_ * 8e9 / rtt);
 }
 

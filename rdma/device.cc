@@ -7,11 +7,11 @@
 namespace rocefs {
 
 Device::Device(FabricResources& fabric, const DeviceSpec& spec)
-    : fabric_(fabric),
+    : QpHost(spec.name, {fabric.pool(), fabric.scheduler(), fabric.outstanding(),
+                         fabric.counters().stale_payloads}),
+      fabric_(fabric),
       spec_(spec),
-      cfr_([this] { reactions_changed(); }),
       description_(spec_.name),
-      registers_(*this),
       reap_(event_of<&Device::reap>(this)) {
   for (size_t i = 0; i < spec_.ports.size(); ++i) {
     ports_.emplace_back(*this, spec_.ports[i], static_cast<uint8_t>(i + 1));
@@ -30,7 +30,7 @@ void Device::leave() {
   for (const auto& qp : qps_) {
     if (qp) destroy_qp(*qp);
   }
-  cfr_.revoke_windows(*this);
+  cfr().revoke_windows(*this);
   for (Port& port : ports_) {
     port.cnps().clear();
     port.gsi().clear();
@@ -44,12 +44,17 @@ void Device::arrive() {
     port.ecn().reset();
     port.class_override().reset();
   }
-  cfr_.reset();
+  cfr().reset();
   description_.reset();
-  spraying_.reset();
-  selective_.reset();
+  spraying().reset();
+  selective().reset();
   present_ = true;
   for (auto& changed : presence_changed_) changed(true);
+}
+
+Result<std::shared_ptr<SharedMemory>> Device::take_windows(WindowOwner& owner) {
+  if (!present_) return errorf(ENODEV, "{} has no driver", name());
+  return registers().take(owner);
 }
 
 void Device::reactions_changed() {

@@ -12,16 +12,11 @@
 
 #include "core/scheduler.h"
 #include "core/topology.h"
-#include "rdma/cfr.h"
 #include "rdma/fabric_resources.h"
-#include "rdma/memory.h"
 #include "rdma/multicast.h"
 #include "rdma/node_description.h"
 #include "rdma/port.h"
 #include "rdma/qp.h"
-#include "rdma/registers.h"
-#include "rdma/selective.h"
-#include "rdma/spray.h"
 
 namespace rocefs {
 
@@ -37,31 +32,28 @@ class DeviceClient {
   virtual void port_changed(const Port&) {}
 };
 
-class Device final : public PacketListener {
+class Device final : public QpHost {
  public:
   Device(FabricResources& fabric, const DeviceSpec& spec);
   ~Device() override;
 
   const DeviceSpec& spec() const { return spec_; }
-  const std::string& name() const { return spec_.name; }
   FabricResources& fabric() { return fabric_; }
   // From 1.
   Port& port(size_t number = 1) { return ports_[number - 1]; }
   const Port& port(size_t number = 1) const { return ports_[number - 1]; }
   size_t port_count() const { return ports_.size(); }
-  MemoryTable& memory() { return memory_; }
+  QpPort* find_port(size_t number) override {
+    return number >= 1 && number <= ports_.size() ? &port(number) : nullptr;
+  }
   // Of its UD queue pairs.
   MulticastGroups& groups() { return groups_; }
-  Cfr& cfr() { return cfr_; }
-  const Cfr& cfr() const { return cfr_; }
   NodeDescription& description() { return description_; }
   const NodeDescription& description() const { return description_; }
-  Registers& registers() { return registers_; }
-  // What obeys CNPs, or a port's traffic class, is another: every queue pair looks anew.
-  void reactions_changed();
-  void traffic_classes_changed();
-  SpraySettings& spraying() { return spraying_; }
-  SelectiveSettings& selective() { return selective_; }
+  // As Registers::take(); ENODEV without a driver.
+  Result<std::shared_ptr<SharedMemory>> take_windows(WindowOwner& owner);
+  void reactions_changed() override;
+  void traffic_classes_changed() override;
 
   // A device without a driver makes no queue pairs and takes no packets; its links stay.
   bool present() const { return present_; }
@@ -91,7 +83,7 @@ class Device final : public PacketListener {
   }
   // The queue pair that sends from that address of ours to that one of the far end's.
   std::optional<uint32_t> sender_of(const Ip& local, const Ip& remote, uint32_t remote_qpn) const;
-  void reap_later();
+  void reap_later() override;
   void packet_gone(uint32_t qpn, uint64_t serial, uint64_t position) override;
 
   // Virtual addresses for memory of the daemon: the same in every run.
@@ -106,16 +98,11 @@ class Device final : public PacketListener {
 
   FabricResources& fabric_;
   const DeviceSpec spec_;
-  Cfr cfr_;
   NodeDescription description_;
-  Registers registers_;
   std::deque<Port> ports_;
   bool present_ = true;
   std::vector<DeviceClient*> clients_;
   std::vector<std::function<void(bool)>> presence_changed_;
-  SpraySettings spraying_;
-  SelectiveSettings selective_;
-  MemoryTable memory_;
   MulticastGroups groups_;
   std::vector<std::unique_ptr<Qp>> qps_;
   std::deque<uint32_t> free_slots_;

@@ -31,14 +31,14 @@ Fabric::Fabric(const Topology& topology, uint64_t seed, Scheduler& scheduler,
   }
   for (const UplinkSpec& spec : topology.uplinks) {
     uplinks_.push_back(
-        std::make_unique<Uplink>(spec.name, pool(), scheduler(), counters().stale_payloads));
+        std::make_unique<Uplink>(spec.name, pool(), scheduler, counters().stale_payloads));
     uplinks_.back()->apply(Uplink::values_of(spec));
   }
   for (const LinkSpec& spec : topology.links) cable(spec);
   route();
   for (const auto& one : switches_) {
     npcc_.push_back(std::make_unique<SwitchNpcc>(
-        scheduler(), pool(), *one, [this](const NpccFlowKey& flow) { return sender_of(flow); }));
+        scheduler, pool(), *one, [this](const NpccFlowKey& flow) { return sender_of(flow); }));
   }
 }
 

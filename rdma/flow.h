@@ -15,6 +15,7 @@
 #include "core/scheduler.h"
 #include "rdma/completion_queue.h"
 #include "rdma/device.h"
+#include "rdma/fabric.h"
 #include "rdma/flow_plan.h"
 #include "rdma/memory.h"
 #include "rdma/verbs.h"

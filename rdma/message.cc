@@ -1,7 +1,5 @@
 // The responder's judgement of a request packet: the sequence of opcodes, resources, rights and
 // lengths, in this order; and where its payload goes.
-#include "rdma/device.h"
-#include "rdma/port.h"
 #include "rdma/qp.h"
 #include "rdma/responder.h"
 #include "rdma/wire/aeth.h"
@@ -58,8 +56,8 @@ Responder::Verdict Responder::begin_write(const wire::Reth& reth, Step& step) {
   if (reth.dma_len > kMaxMessage) return refuse(step, aeth::kNakInvalidRequest);
   if (reth.dma_len > 0) {
     bool allowed = (qp_.attributes().access & kRemoteWrite) &&
-                   qp_.device().memory().allow(reth.rkey, qp_.pd(), qp_.number(), kRemoteWrite,
-                                               reth.va, reth.dma_len);
+                   qp_.host().memory().allow(reth.rkey, qp_.pd(), qp_.number(), kRemoteWrite,
+                                             reth.va, reth.dma_len);
     if (!allowed) return refuse(step, aeth::kNakRemoteAccess);
     message_.target.add({reth.va, reth.dma_len, reth.rkey});
   }
@@ -108,8 +106,8 @@ Responder::Verdict Responder::begin_read(const wire::Reth& reth, Step& step) {
   if (reth.dma_len > kMaxMessage) return refuse(step, aeth::kNakInvalidRequest);
   bool allowed =
       reth.dma_len == 0 || ((qp_.attributes().access & kRemoteRead) &&
-                            qp_.device().memory().allow(reth.rkey, qp_.pd(), qp_.number(),
-                                                        kRemoteRead, reth.va, reth.dma_len));
+                            qp_.host().memory().allow(reth.rkey, qp_.pd(), qp_.number(),
+                                                      kRemoteRead, reth.va, reth.dma_len));
   if (!allowed) return refuse(step, aeth::kNakRemoteAccess);
   step.psns = psns_of(reth.dma_len, qp_.attributes().path_mtu);
   Replies::Resource resource;
@@ -132,7 +130,7 @@ Responder::Verdict Responder::begin_atomic(const wire::Transport& headers, Step&
   if (eth.va % kSize != 0) return refuse(step, aeth::kNakInvalidRequest);
   bool allowed =
       (qp_.attributes().access & kRemoteAtomic) &&
-      qp_.device().memory().allow(eth.rkey, qp_.pd(), qp_.number(), kRemoteAtomic, eth.va, kSize);
+      qp_.host().memory().allow(eth.rkey, qp_.pd(), qp_.number(), kRemoteAtomic, eth.va, kSize);
   if (!allowed) return refuse(step, aeth::kNakRemoteAccess);
   Replies::Resource resource;
   resource.first_psn = resource.sent_end = step.psn;

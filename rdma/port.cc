@@ -26,17 +26,15 @@ wire::Service service_of(QpType type) {
 }  // namespace
 
 Port::Port(Device& device, const PortSpec& spec, uint8_t number)
-    : device_(device),
+    : QpPort(device),
+      device_(device),
       spec_(spec),
       number_(number),
       gids_(gids_of(spec)),
       mtu_(spec.mtu),
-      class_override_([this] { device_.traffic_classes_changed(); }),
       cnps_(*this),
       gsi_(*this),
-      loop_(event_of<&Port::take_looped>(this)) {
-  ecn_.on_priorities([this] { device_.reactions_changed(); });
-}
+      loop_(event_of<&Port::take_looped>(this)) {}
 
 std::string Port::name() const {
   return PortName{device_.name(), number_}.text();
@@ -97,37 +95,37 @@ Packet* Port::pull(TimeNs now) {
 
 namespace {
 
-void append(auto& fifos, Qp& qp, size_t priority, Qp* Qp::*next) {
-  qp.*next = nullptr;
+void append(auto& fifos, Qp& qp, size_t priority, Qp* Qp::Links::*next) {
+  qp.links().*next = nullptr;
   Qp*& first = fifos.first[priority];
-  (first ? fifos.last[priority]->*next : first) = &qp;
+  (first ? fifos.last[priority]->links().*next : first) = &qp;
   fifos.last[priority] = &qp;
   fifos.ready |= static_cast<uint8_t>(1u << priority);
 }
 
-void put_first(auto& fifos, Qp& qp, size_t priority, Qp* Qp::*next) {
+void put_first(auto& fifos, Qp& qp, size_t priority, Qp* Qp::Links::*next) {
   Qp*& first = fifos.first[priority];
   if (!first) fifos.last[priority] = &qp;
-  qp.*next = std::exchange(first, &qp);
+  qp.links().*next = std::exchange(first, &qp);
   fifos.ready |= static_cast<uint8_t>(1u << priority);
 }
 
 // The first queue pair of a priority that has one.
-Qp* take(auto& fifos, size_t priority, Qp* Qp::*next) {
+Qp* take(auto& fifos, size_t priority, Qp* Qp::Links::*next) {
   Qp* qp = fifos.first[priority];
-  fifos.first[priority] = qp->*next;
+  fifos.first[priority] = qp->links().*next;
   if (!fifos.first[priority]) fifos.ready &= static_cast<uint8_t>(~(1u << priority));
   return qp;
 }
 
 // Rare, so the FIFO is searched.
-void remove(auto& fifos, Qp& qp, size_t priority, Qp* Qp::*next) {
+void remove(auto& fifos, Qp& qp, size_t priority, Qp* Qp::Links::*next) {
   Qp* before = nullptr;
   Qp*& first = fifos.first[priority];
-  for (Qp* at = first; at; before = at, at = at->*next) {
+  for (Qp* at = first; at; before = at, at = at->links().*next) {
     if (at != &qp) continue;
     if (!before) fifos.sent[priority] = 0;
-    (before ? before->*next : first) = at->*next;
+    (before ? before->links().*next : first) = at->links().*next;
     if (fifos.last[priority] == at) fifos.last[priority] = before;
     if (!first) fifos.ready &= static_cast<uint8_t>(~(1u << priority));
     return;
@@ -143,8 +141,8 @@ Packet* Port::next_packet(TimeNs now) {
   if (gsi_.ready() && (open >> priority_of(*gsi_.front()) & 1)) return gsi_.pull();
   while (auto among = static_cast<uint8_t>(acknowledges_.ready & open)) {
     size_t priority = acknowledges_.turn.next(among);
-    Qp* qp = take(acknowledges_, priority, &Qp::next_acknowledge_);
-    qp->in_acknowledges_ = false;
+    Qp* qp = take(acknowledges_, priority, &Qp::Links::next_acknowledge);
+    qp->links().in_acknowledges = false;
     if (Packet* packet = qp->responder().emit_acknowledge()) return packet;
   }
   while (auto among = static_cast<uint8_t>(data_.ready & open)) {
@@ -155,10 +153,10 @@ Packet* Port::next_packet(TimeNs now) {
 
 // Of the first queue pair of a priority; null if it has none after all.
 Packet* Port::next_data(size_t priority, TimeNs now) {
-  Qp* qp = take(data_, priority, &Qp::next_data_);
-  qp->in_data_ = false;
+  Qp* qp = take(data_, priority, &Qp::Links::next_data);
+  qp->links().in_data = false;
   Packet* packet = qp->emit_data(now);
-  bool has_more = packet && qp->has_data() && !qp->in_data_;
+  bool has_more = packet && qp->has_data() && !qp->links().in_data;
   bool goes_on = has_more && qp->priority() == priority && !qp->congestion().waits();
   constexpr uint64_t kTurnsPerSecond = 500'000;
   uint64_t& sent = data_.sent[priority];
@@ -168,8 +166,8 @@ Packet* Port::next_data(size_t priority, TimeNs now) {
     if (has_more) qp->make_data_ready();
     return packet;
   }
-  put_first(data_, *qp, priority, &Qp::next_data_);
-  qp->in_data_ = true;
+  put_first(data_, *qp, priority, &Qp::Links::next_data);
+  qp->links().in_data = true;
   return packet;
 }
 
@@ -184,23 +182,24 @@ void Port::note_wait(bool sends, TimeNs now) {
 }
 
 void Port::add_data(Qp& qp) {
-  if (qp.in_data_) return;
-  qp.in_data_ = true;
-  append(data_, qp, qp.priority(), &Qp::next_data_);
+  if (qp.links().in_data) return;
+  qp.links().in_data = true;
+  append(data_, qp, qp.priority(), &Qp::Links::next_data);
   kick();
 }
 
 void Port::add_acknowledge(Qp& qp) {
-  if (qp.in_acknowledges_) return;
-  qp.in_acknowledges_ = true;
-  append(acknowledges_, qp, qp.priority(), &Qp::next_acknowledge_);
+  if (qp.links().in_acknowledges) return;
+  qp.links().in_acknowledges = true;
+  append(acknowledges_, qp, qp.priority(), &Qp::Links::next_acknowledge);
   kick();
 }
 
 void Port::forget(Qp& qp) {
-  if (qp.in_data_) remove(data_, qp, qp.priority(), &Qp::next_data_);
-  if (qp.in_acknowledges_) remove(acknowledges_, qp, qp.priority(), &Qp::next_acknowledge_);
-  qp.in_data_ = qp.in_acknowledges_ = false;
+  if (qp.links().in_data) remove(data_, qp, qp.priority(), &Qp::Links::next_data);
+  if (qp.links().in_acknowledges)
+    remove(acknowledges_, qp, qp.priority(), &Qp::Links::next_acknowledge);
+  qp.links().in_data = qp.links().in_acknowledges = false;
   if (!ready()) note_wait(false, device_.fabric().scheduler().now());
 }
 

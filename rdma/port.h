@@ -11,14 +11,12 @@
 
 #include "core/scheduler.h"
 #include "core/topology.h"
-#include "rdma/class_override.h"
-#include "rdma/ecn_knobs.h"
+#include "rdma/cnp_queue.h"
 #include "rdma/gsi.h"
 #include "rdma/link.h"
-#include "rdma/notification_point.h"
 #include "rdma/packet.h"
-#include "rdma/port_counters.h"
 #include "rdma/priority_turn.h"
+#include "rdma/qp_host.h"
 #include "rdma/traffic_class.h"
 #include "rdma/uplinked_port.h"
 #include "rdma/verbs.h"
@@ -26,9 +24,8 @@
 namespace rocefs {
 
 class Device;
-class Qp;
 
-class Port final : public LinkSource, public LinkSink, public UplinkedPort {
+class Port final : public QpPort, public LinkSource, public LinkSink, public UplinkedPort {
  public:
   Port(Device& device, const PortSpec& spec, uint8_t number);
   ~Port() override;
@@ -45,7 +42,7 @@ class Port final : public LinkSource, public LinkSink, public UplinkedPort {
   uint8_t number() const { return number_; }  // 1 or 2
   std::string name() const override;
   // Octets of payload. At most the spec's, and what the machine's network carries for it.
-  uint32_t mtu() const { return mtu_.load(std::memory_order_relaxed); }  // any thread
+  uint32_t mtu() const override { return mtu_.load(std::memory_order_relaxed); }  // any thread
   uint32_t largest_mtu() const override { return spec_.mtu; }
   // Queue pairs that have a longer path MTU keep it.
   void set_mtu(uint32_t mtu) override { mtu_.store(mtu, std::memory_order_relaxed); }
@@ -66,14 +63,9 @@ class Port final : public LinkSource, public LinkSink, public UplinkedPort {
   void network_changed() override {
     if (on_network_) on_network_();
   }
-  PortCounters& counters() { return counters_; }
-  const PortCounters& counters() const { return counters_; }
 
-  // Of its link, Ethernet framing included; 0 without one.
-  uint64_t line_bps() const { return egress_ ? egress_->parameters().rate_bps : 0; }
-  EcnKnobs& ecn() { return ecn_; }
-  const EcnKnobs& ecn() const { return ecn_; }
-  ClassOverride& class_override() { return class_override_; }
+  uint64_t line_bps() const override { return egress_ ? egress_->parameters().rate_bps : 0; }
+  double receive_ns(uint64_t octets) const override { return ingress_->serialization_ns(octets); }
   CnpQueue& cnps() { return cnps_; }
   Gsi& gsi() { return gsi_; }
 
@@ -94,9 +86,12 @@ class Port final : public LinkSource, public LinkSink, public UplinkedPort {
   void kick() {
     if (egress_) egress_->kick();
   }
-  void add_data(Qp& qp);
-  void add_acknowledge(Qp& qp);
-  void forget(Qp& qp);
+  void add_data(Qp& qp) override;
+  void add_acknowledge(Qp& qp) override;
+  void forget(Qp& qp) override;
+  void notify(Qp& qp, CnpCause cause, const CnpAddress& address, TimeNs now) override {
+    cnps_.notify(qp, cause, address, now);
+  }
   // The fabric begins anew.
   void reset();
 
@@ -132,9 +127,6 @@ class Port final : public LinkSource, public LinkSink, public UplinkedPort {
   std::atomic<bool> carrier_{true};
   std::atomic<uint32_t> mtu_;
   std::function<void()> on_network_;
-  PortCounters counters_;
-  EcnKnobs ecn_;
-  ClassOverride class_override_;
   CnpQueue cnps_;
   Gsi gsi_;
   QpFifos data_, acknowledges_;

@@ -4,8 +4,6 @@
 #include <cerrno>
 
 #include "rdma/datagram.h"
-#include "rdma/device.h"
-#include "rdma/port.h"
 #include "rdma/qp_transitions.h"
 #include "rdma/traffic_class.h"
 #include "rdma/wire/ip_text.h"
@@ -25,9 +23,9 @@ uint16_t source_port(uint32_t local_qpn, uint32_t remote_qpn) {
 
 }  // namespace
 
-Qp::Qp(Device& device, uint32_t number, uint64_t serial, const QpInit& init)
-    : device_(device),
-      port_(&device.port()),
+Qp::Qp(QpHost& host, uint32_t number, uint64_t serial, const QpInit& init)
+    : host_(host),
+      port_(host.find_port(1)),
       number_(number),
       serial_(serial),
       init_(init),
@@ -40,18 +38,14 @@ Qp::~Qp() {
   port_->forget(*this);
 }
 
-Scheduler& Qp::scheduler() {
-  return device_.fabric().scheduler();
-}
-
 Mover Qp::mover(MemoryListener& listener, uint8_t access) {
-  return {device_.fabric().pool(), device_.memory(), init_.pd, number_, access, listener};
+  return {host_.pool(), host_.memory(), init_.pd, number_, access, listener};
 }
 
 Result<void> Qp::check_values(const QpAttributes& a, uint32_t mask) const {
   auto given = [&](uint32_t bit) { return (mask & bit) != 0; };
-  if (given(kQpPort) && (a.port < 1 || a.port > device_.port_count())) {
-    return errorf(EINVAL, "{} has no port {}", device_.name(), a.port);
+  if (given(kQpPort) && !host_.find_port(a.port)) {
+    return errorf(EINVAL, "{} has no port {}", host_.name(), a.port);
   }
   if (given(kQpPathMtu) && (!valid_mtu(a.path_mtu) || a.path_mtu > port_->mtu())) {
     return errorf(EINVAL, "path MTU {} on a port with MTU {}", a.path_mtu, port_->mtu());
@@ -60,7 +54,7 @@ Result<void> Qp::check_values(const QpAttributes& a, uint32_t mask) const {
     return errorf(EINVAL, "{} is no unicast address to connect to", ip_text(a.path.remote));
   }
   if (state_ == QpState::kSqd && given(kQpPort) &&
-      device_.port(a.port).mtu() < attributes_.path_mtu) {
+      host_.find_port(a.port)->mtu() < attributes_.path_mtu) {
     return errorf(EINVAL, "port {} has an MTU below the path's {}", a.port, attributes_.path_mtu);
   }
   bool bad = (given(kQpPkeyIndex) && a.pkey_index != 0) || (given(kQpTimeout) && a.timeout > 31) ||
@@ -100,7 +94,7 @@ void Qp::assign(const QpAttributes& from, uint32_t mask) {
   take(kQpWindow, to.window, from.window);
   take(kQpNotifyDrained, to.notify_drained, from.notify_drained);
   if (mask & kQpPort) {
-    move_to(device_.port(to.port), priority_);
+    move_to(*host_.find_port(to.port), priority_);
     congestion_.refresh();
     traffic_class_changed();
   }
@@ -114,7 +108,7 @@ bool Qp::queues_for(const AddressVector& path) {
 }
 
 // To the lists of another port or priority.
-void Qp::move_to(Port& port, size_t priority) {
+void Qp::move_to(QpPort& port, size_t priority) {
   port_->forget(*this);
   port_ = &port;
   priority_ = static_cast<uint8_t>(priority);
@@ -166,10 +160,10 @@ CnpAddress Qp::cnp_address(uint32_t remote_qpn) const {
 }
 
 void Qp::note_gap(uint64_t ahead) {
-  const Cfr& cfr = device_.cfr();
+  const Cfr& cfr = host_.cfr();
   if (!cfr.enabled() || ahead < cfr.ooo_threshold()) return;
-  port_->cnps().notify(*this, CnpCause::kOutOfOrder, cnp_address(attributes_.remote_qpn),
-                       scheduler().now());
+  port_->notify(*this, CnpCause::kOutOfOrder, cnp_address(attributes_.remote_qpn),
+                scheduler().now());
 }
 
 // Datagrams bring their path with them.
@@ -232,12 +226,12 @@ Result<void> Qp::post(const ReceiveRequest& request) {
 }
 
 uint16_t Qp::next_port_offset(TimeNs now) {
-  const SpraySettings& settings = device_.spraying();
+  const SpraySettings& settings = host_.spraying();
   return settings.on() ? spray_.next_offset(settings, now) : uint16_t{0};
 }
 
 uint8_t Qp::selective_bit() const {
-  return init_.type == QpType::kRc ? device_.selective().bit() : uint8_t{0};
+  return init_.type == QpType::kRc ? host_.selective().bit() : uint8_t{0};
 }
 
 // The reorder window is so many packets or, where no more come, twice the time that they take on
@@ -250,8 +244,8 @@ Holes::Patience Qp::patience() {
   uint8_t timeout = std::min(attributes_.timeout, kLongestTimeout);
   if (timeout == 0) timeout = kUsualTimeout;
   TimeNs quarter = (TimeNs{4096} << timeout) / 4;
-  uint32_t window = device_.selective().reorder_window();
-  double packet_ns = port_->ingress().serialization_ns(attributes_.path_mtu + kHeaders);
+  uint32_t window = host_.selective().reorder_window();
+  double packet_ns = port_->receive_ns(attributes_.path_mtu + kHeaders);
   auto overtaken = static_cast<TimeNs>(2 * window * packet_ns);
   return {window, std::min(std::max(overtaken, kLeast), quarter), quarter};
 }
@@ -281,7 +275,7 @@ bool Qp::memory_pending() const {
 }
 
 void Qp::memory_settled() {
-  if (!memory_pending()) device_.reap_later();
+  if (!memory_pending()) host_.reap_later();
 }
 
 // A queue pair has its lines in the register pages while it can send or receive.
@@ -290,7 +284,7 @@ void Qp::set_state(QpState to) {
   state_ = to;
   bool active = receives_packets();
   if (active == before) return;
-  Registers& registers = device_.registers();
+  Registers& registers = host_.registers();
   if (active) registers.prepare(number_, init_.owner);
   congestion_.refresh();
   active ? registers.activate(number_) : registers.deactivate(number_);
@@ -327,7 +321,7 @@ void Qp::retire(CompletionSink& sink) {
 
 void Qp::reset() {
   set_state(QpState::kReset);
-  device_.memory().forget_windows(number_);
+  host_.memory().forget_windows(number_);
   requester_.reset();
   responder_.reset();
   while (!receives_.empty()) receives_.take();

@@ -9,6 +9,7 @@
 #include "rdma/congestion.h"
 #include "rdma/holes.h"
 #include "rdma/notification_point.h"
+#include "rdma/qp_host.h"
 #include "rdma/receive_queue.h"
 #include "rdma/requester.h"
 #include "rdma/responder.h"
@@ -17,9 +18,6 @@
 #include "rdma/verbs.h"
 
 namespace rocefs {
-
-class Device;
-class Port;
 
 // Is told in the middle of a packet's processing, and may only take note.
 class QpObserver {
@@ -45,7 +43,7 @@ struct QpInit {
 class Qp {
  public:
   // Device::create_qp() makes them.
-  Qp(Device& device, uint32_t number, uint64_t serial, const QpInit& init);
+  Qp(QpHost& host, uint32_t number, uint64_t serial, const QpInit& init);
   ~Qp();
   Qp(const Qp&) = delete;
   Qp& operator=(const Qp&) = delete;
@@ -75,10 +73,10 @@ class Qp {
   // Of its packets, by its path's traffic class; of UD that of the datagram to send next.
   size_t priority() const { return priority_; }
   const Owner& owner() const { return init_.owner; }
-  Device& device() { return device_; }
+  QpHost& host() { return host_; }
   // Chosen in the transition to INIT; until then the first.
-  Port& port() { return *port_; }
-  Scheduler& scheduler();
+  QpPort& port() { return *port_; }
+  Scheduler& scheduler() { return host_.scheduler(); }
   CompletionSink& send_cq() { return *init_.send_cq; }
   CompletionSink& receive_cq() { return *init_.receive_cq; }
   ReceiveQueue& receives() { return init_.shared_receives ? *init_.shared_receives : receives_; }
@@ -155,17 +153,25 @@ class Qp {
   // Tells the observer, once until the next reset; of a drained queue in each SQD.
   void tell(QpEvent event);
 
+  // Its place in the lists of its port, which alone looks at it.
+  struct Links {
+    Qp* next_data = nullptr;
+    Qp* next_acknowledge = nullptr;
+    bool in_data = false;
+    bool in_acknowledges = false;
+  };
+  Links& links() { return links_; }
+
  private:
-  friend class Port;
   void set_state(QpState to);
   void assign(const QpAttributes& attributes, uint32_t mask);
   Result<void> check_values(const QpAttributes& attributes, uint32_t mask) const;
   Result<void> check_request(const SendRequest& request) const;
   void reset();
-  void move_to(Port& port, size_t priority);
+  void move_to(QpPort& port, size_t priority);
 
-  Device& device_;
-  Port* port_;
+  QpHost& host_;
+  QpPort* port_;
   const uint32_t number_;
   const uint64_t serial_;
   QpInit init_;
@@ -182,12 +188,7 @@ class Qp {
   Responder responder_;
   NotificationPoint notification_point_;
   Congestion congestion_;
-
-  // In the port's lists.
-  Qp* next_data_ = nullptr;
-  Qp* next_acknowledge_ = nullptr;
-  bool in_data_ = false;
-  bool in_acknowledges_ = false;
+  Links links_;
 };
 
 }  // namespace rocefs

@@ -10,8 +10,6 @@
 #include <climits>
 #include <cstring>
 
-#include "rdma/device.h"
-
 namespace rocefs {
 namespace {
 
@@ -50,23 +48,22 @@ void Registers::set_clock(const ClockReading& clock) {
 }
 
 Result<std::shared_ptr<SharedMemory>> Registers::take(WindowOwner& owner) {
-  if (!signals_) return errorf(EOPNOTSUPP, "{} has no register pages", device_.name());
-  if (!device_.present()) return errorf(ENODEV, "{} has no driver", device_.name());
-  if (device_.cfr().owned()) {
-    return errorf(EBUSY, "the windows of {} are another's", device_.name());
+  if (!signals_) return errorf(EOPNOTSUPP, "{} has no register pages", name_);
+  if (cfr_.owned()) {
+    return errorf(EBUSY, "the windows of {} are another's", name_);
   }
   auto memory = SharedMemory::create("rocefs-control", sizeof(rocefs_control_page),
                                      SharedMemory::Others::kWrite);
   if (!memory) return memory.error();
   control_ = std::make_shared<SharedMemory>(std::move(*memory));
   control_->at<rocefs_control_page>(0)->version = ROCEFS_REGISTERS_VERSION;
-  if (Result<void> taken = device_.cfr().take_windows(owner); !taken) return taken.error();
+  if (Result<void> taken = cfr_.take_windows(owner); !taken) return taken.error();
   return control_;
 }
 
 void Registers::give_back(const WindowOwner& owner) {
-  device_.cfr().return_windows(owner);
-  if (!device_.cfr().owned()) control_.reset();
+  cfr_.return_windows(owner);
+  if (!cfr_.owned()) control_.reset();
 }
 
 rocefs_qp_signals* Registers::signals_of(uint32_t qpn) const {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "core/clock.h"
@@ -14,12 +15,11 @@
 
 namespace rocefs {
 
-class Device;
-
 // Core thread, but for what says otherwise.
 class Registers {
  public:
-  explicit Registers(Device& device) : device_(device) {}
+  // Of the device of that name. Both outlive it.
+  Registers(const std::string& name, Cfr& cfr) : name_(name), cfr_(cfr) {}
 
   // Before the engine starts, once. Until then there are none, and windows cannot be taken. ENOMEM,
   // EMFILE.
@@ -32,8 +32,8 @@ class Registers {
   void set_clock(const ClockReading& clock);
 
   // Every window of the device is what `owner` says in the page that it gets, and CFR is off, until
-  // it gives them back or the device leaves. EBUSY when they are another's; ENODEV without a
-  // driver.
+  // it gives them back or the device leaves. EBUSY when they are another's; EOPNOTSUPP before
+  // open().
   Result<std::shared_ptr<SharedMemory>> take(WindowOwner& owner);
   // Nothing happens when they are another's.
   void give_back(const WindowOwner& owner);
@@ -56,7 +56,8 @@ class Registers {
   // Before the first that is measured (80 octets at 16 us are the paper's 40 Mb/s).
   static constexpr TimeNs kFirstRtt = 16 * kMicrosecond;
 
-  Device& device_;
+  const std::string& name_;
+  Cfr& cfr_;
   std::shared_ptr<SharedMemory> signals_;
   std::shared_ptr<SharedMemory> control_;  // while somebody owns the windows
   std::vector<std::function<void()>> listeners_;

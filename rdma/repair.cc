@@ -2,8 +2,6 @@
 // takes responses in any order, and asks again for those that are missing.
 #include <algorithm>
 
-#include "rdma/device.h"
-#include "rdma/port.h"
 #include "rdma/qp.h"
 #include "rdma/requester.h"
 #include "rdma/wire/psn.h"
@@ -12,12 +10,12 @@ namespace rocefs {
 
 Requester::Repair::Repair(Requester& requester)
     : again(kMostAgain),
-      fetch(requester.qp_.device().fabric().pool()),
+      fetch(requester.qp_.host().pool()),
       timer(event_of<&Requester::on_hole_timer>(&requester)) {}
 
 // Until the far end has said anything, it may agree: what it says then shows whether it does.
 bool Requester::may_repair() const {
-  return qp_.device().selective().enabled() && agreement_.may_agree();
+  return qp_.host().selective().enabled() && agreement_.may_agree();
 }
 
 Requester::Repair& Requester::repair() {
@@ -92,7 +90,7 @@ void Requester::take_selective_nak(uint64_t psn, TimeNs now) {
 // A READ response or an atomic's, in any order. Takes the packet.
 void Requester::take_data_ahead(Packet* packet, const wire::Transport& headers, uint64_t psn,
                                 TimeNs now) {
-  PacketPool& pool = qp_.device().fabric().pool();
+  PacketPool& pool = qp_.host().pool();
   Repair& repair = *repair_;
   acknowledge_before(psn, now);
   bool awaited = qp_.sends() && !doomed_ && psn - unacknowledged_ < kMostAhead &&
@@ -266,8 +264,8 @@ Packet* Requester::emit_again(TimeNs now) {
       continue;
     }
     const Wqe& wqe = queue_.at(position);
-    Packet* packet = wqe.awaits_data() ? qp_.device().fabric().pool().acquire()
-                                       : fetch_again(wqe, position, again.psn);
+    Packet* packet =
+        wqe.awaits_data() ? qp_.host().pool().acquire() : fetch_again(wqe, position, again.psn);
     if (!packet) return nullptr;
     qp_.congestion().sends_again();
     write_headers(wqe, {again.psn, again.end, true}, packet, now);
@@ -284,7 +282,7 @@ Packet* Requester::emit_again(TimeNs now) {
 // Null when its bytes are on their way, or cannot be had: then everything is sent again, and that
 // is met in its turn.
 Packet* Requester::fetch_again(const Wqe& wqe, uint64_t position, uint64_t psn) {
-  PacketPool& pool = qp_.device().fabric().pool();
+  PacketPool& pool = qp_.host().pool();
   FetchAhead& fetch = repair_->fetch;
   FetchAhead::Key key{position, (psn - wqe.first_psn) * qp_.attributes().path_mtu};
   FetchAhead::State state = fetch.state(key);

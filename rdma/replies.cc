@@ -2,14 +2,13 @@
 
 #include <algorithm>
 
-#include "rdma/device.h"
 #include "rdma/qp.h"
 #include "rdma/wire/aeth.h"
 #include "rdma/wire/psn.h"
 
 namespace rocefs {
 
-Replies::Replies(Qp& qp) : qp_(qp), ahead_(qp.device().fabric().pool()) {}
+Replies::Replies(Qp& qp) : qp_(qp), ahead_(qp.host().pool()) {}
 
 bool Replies::admit(const Resource& resource, uint32_t& slot) {
   if (resources_.empty()) resources_.resize(qp_.attributes().max_dest_rd_atomic);
@@ -85,7 +84,7 @@ Packet* Replies::emit() {
   if (due_.empty()) return nullptr;
   const Due& due = due_.front();
   bool read = resources_[due.slot].read;
-  Packet* packet = read ? emit_read(due) : qp_.device().fabric().pool().acquire();
+  Packet* packet = read ? emit_read(due) : qp_.host().pool().acquire();
   return packet ? finish(packet) : nullptr;
 }
 
@@ -100,7 +99,7 @@ Moved Replies::fetch(const Resource& resource, uint64_t psn, Packet* packet) {
 
 Packet* Replies::emit_read(const Due& due) {
   const Resource& resource = resources_[due.slot];
-  PacketPool& pool = qp_.device().fabric().pool();
+  PacketPool& pool = qp_.host().pool();
   FetchAhead::Key key{resource.first_psn, due.next};
   switch (ahead_.state(key)) {
     case FetchAhead::State::kPending:
@@ -133,7 +132,7 @@ Packet* Replies::emit_read(const Due& due) {
 }
 
 void Replies::fetch_more() {
-  PacketPool& pool = qp_.device().fabric().pool();
+  PacketPool& pool = qp_.host().pool();
   for (const Due& due : due_) {
     const Resource& resource = resources_[due.slot];
     if (!resource.read || resource.length == 0) continue;

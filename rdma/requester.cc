@@ -4,8 +4,6 @@
 #include <cassert>
 #include <cerrno>
 
-#include "rdma/device.h"
-#include "rdma/port.h"
 #include "rdma/qp.h"
 #include "rdma/wire/psn.h"
 
@@ -14,12 +12,12 @@ namespace rocefs {
 Requester::Requester(Qp& qp, size_t depth)
     : qp_(qp),
       queue_(depth),
-      ahead_(qp.device().fabric().pool()),
+      ahead_(qp.host().pool()),
       timer_(event_of<&Requester::on_timeout>(this)),
       rnr_timer_(event_of<&Requester::on_rnr_wait_over>(this)) {}
 
 Requester::~Requester() {
-  qp_.device().fabric().outstanding().requests -= static_cast<int64_t>(queue_.size());
+  qp_.host().outstanding().requests -= static_cast<int64_t>(queue_.size());
 }
 
 void Requester::start(uint32_t psn) {
@@ -40,7 +38,7 @@ Result<void> Requester::post(const SendRequest& request) {
   wqe.failure = WcStatus::kSuccess;
   wqe.placing = wqe.in_flight = 0;
   wqe.request = request;
-  ++qp_.device().fabric().outstanding().requests;
+  ++qp_.host().outstanding().requests;
   if (qp_.state() == QpState::kError || qp_.state() == QpState::kSqe) {
     flush();
   } else {
@@ -151,7 +149,7 @@ WcStatus Requester::check(const Wqe& wqe) {
 
 bool Requester::run_local(const Wqe& wqe) {
   const SendRequest& request = wqe.request;
-  MemoryTable& table = qp_.device().memory();
+  MemoryTable& table = qp_.host().memory();
   if (request.op == SendOp::kLocalInvalidate) return table.invalidate(request.rkey, qp_.number());
   if (request.sges.entries().size() != 1) return false;
   const Sge& part = request.sges.entries()[0];
@@ -171,7 +169,7 @@ Moved Requester::fetch(const Wqe& wqe, uint64_t offset, Packet* packet) {
 
 // Null when the packet cannot go now: its bytes are on their way, or the request has failed.
 Packet* Requester::build(const Wqe& wqe, TimeNs now) {
-  PacketPool& pool = qp_.device().fabric().pool();
+  PacketPool& pool = qp_.host().pool();
   if (wqe.awaits_data()) return sent(pool.acquire(), now);
   FetchAhead::Key key{cursor_, (next_ - wqe.first_psn) * qp_.attributes().path_mtu};
   switch (ahead_.state(key)) {
@@ -207,7 +205,7 @@ Packet* Requester::build(const Wqe& wqe, TimeNs now) {
 
 // What is fenced may be of what a READ before it brings: it is fetched when its turn has come.
 void Requester::fetch_more() {
-  PacketPool& pool = qp_.device().fabric().pool();
+  PacketPool& pool = qp_.host().pool();
   while (ahead_.wants_more() && queue_.holds(ahead_at_.message)) {
     const Wqe& wqe = queue_.at(ahead_at_.message);
     if (!wqe.begun && wqe.request.fence) return;
@@ -352,7 +350,7 @@ Packet* Requester::sent(Packet* packet, TimeNs now) {
     }
   } else {
     ++wqe.in_flight;
-    packet->sender = {&qp_.device(), qp_.number(), qp_.serial(), position};
+    packet->sender = {&qp_.host(), qp_.number(), qp_.serial(), position};
   }
   return packet;
 }
@@ -430,7 +428,7 @@ void Requester::complete_front(WcStatus status) {
   }
   if (cursor_ == queue_.head()) ++cursor_;
   queue_.pop();
-  --qp_.device().fabric().outstanding().requests;
+  --qp_.host().outstanding().requests;
   if (status == WcStatus::kFlushed) {
     qp_.port().counters().req_cqe_flush_error.add();
   } else if (status != WcStatus::kSuccess) {
@@ -469,7 +467,7 @@ void Requester::reset() {
   ahead_.drop();
   clear_repair();
   agreement_.forget();
-  qp_.device().fabric().outstanding().requests -= static_cast<int64_t>(queue_.size());
+  qp_.host().outstanding().requests -= static_cast<int64_t>(queue_.size());
   while (!queue_.empty()) queue_.pop();
   cursor_ = queue_.tail();
   data_begun_ = data_asked_ = since_request_ = 0;

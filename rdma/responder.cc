@@ -4,8 +4,6 @@
 #include <cassert>
 #include <cerrno>
 
-#include "rdma/device.h"
-#include "rdma/port.h"
 #include "rdma/qp.h"
 #include "rdma/wire/aeth.h"
 #include "rdma/wire/psn.h"
@@ -27,7 +25,7 @@ Responder::Responder(Qp& qp) : qp_(qp), steps_(kMaxSteps), replies_(qp) {}
 Responder::~Responder() {
   assert(pending_steps_ == 0);
   for (uint64_t at = steps_.head(); at != steps_.tail(); ++at) {
-    if (Packet* packet = steps_.at(at).packet) qp_.device().fabric().pool().release(packet);
+    if (Packet* packet = steps_.at(at).packet) qp_.host().pool().release(packet);
   }
 }
 
@@ -40,7 +38,7 @@ void Responder::start(uint32_t psn) {
 
 void Responder::receive(Packet* packet, const wire::Transport& headers) {
   if (!qp_.receives_packets() || steps_.full()) {
-    return qp_.device().fabric().pool().release(packet);
+    return qp_.host().pool().release(packet);
   }
   if (qp_.state() == QpState::kRtr && qp_.type() != QpType::kUd) qp_.tell(QpEvent::kEstablished);
   switch (qp_.type()) {
@@ -63,7 +61,7 @@ void Responder::receive_reliable(Packet* packet, const wire::Transport& headers)
   }
   if (psn < expected_) {
     take_duplicate(headers, psn);
-    return qp_.device().fabric().pool().release(packet);
+    return qp_.host().pool().release(packet);
   }
   if (ahead_) ahead_->holes.count_arrival();
   take_expected(packet, headers);
@@ -84,7 +82,7 @@ void Responder::take_expected(Packet* packet, const wire::Transport& headers) {
   nak_outstanding_ = refused_ = true;
   forget_ahead();  // the far end goes back, or fails
   add_step(step);
-  qp_.device().fabric().pool().release(packet);
+  qp_.host().pool().release(packet);
 }
 
 // An unreliable connection: a message of which a packet is missing is dropped, and with it all
@@ -94,7 +92,7 @@ void Responder::receive_connected(Packet* packet, const wire::Transport& headers
   uint64_t psn = unwrap_psn(headers.psn(), expected_);
   if (psn < expected_) {
     qp_.port().counters().duplicate_request.add();
-    return qp_.device().fabric().pool().release(packet);
+    return qp_.host().pool().release(packet);
   }
   if (psn > expected_) qp_.port().counters().out_of_sequence.add();
   bool begins = info.first || info.only;
@@ -106,7 +104,7 @@ void Responder::receive_connected(Packet* packet, const wire::Transport& headers
   if (verdict == Verdict::kAccept) return accept(packet, headers, step);
   if (verdict == Verdict::kRefuse) add_step(step);
   abandon();
-  qp_.device().fabric().pool().release(packet);
+  qp_.host().pool().release(packet);
 }
 
 void Responder::receive_datagram(Packet* packet, const wire::Transport& headers) {
@@ -114,7 +112,7 @@ void Responder::receive_datagram(Packet* packet, const wire::Transport& headers)
   Step step;
   if (headers.deth().qkey != qp_.attributes().qkey) {
     qp_.port().counters().rx_unknown_qp.add();
-    return qp_.device().fabric().pool().release(packet);
+    return qp_.host().pool().release(packet);
   }
   step.completion.source_qpn = headers.deth().src_qpn;
   step.completion.has_grh = true;
@@ -125,7 +123,7 @@ void Responder::receive_datagram(Packet* packet, const wire::Transport& headers)
   }
   if (verdict == Verdict::kRefuse) add_step(step);
   abandon();
-  qp_.device().fabric().pool().release(packet);
+  qp_.host().pool().release(packet);
 }
 
 void Responder::accept(Packet* packet, const wire::Transport& headers, Step& step) {
@@ -139,7 +137,7 @@ void Responder::accept(Packet* packet, const wire::Transport& headers, Step& ste
     ++pending_steps_;
   }
   add_step(step);
-  if (step.pending == 0) qp_.device().fabric().pool().release(packet);
+  if (step.pending == 0) qp_.host().pool().release(packet);
 }
 
 // It is not executed again: a SEND or WRITE is acknowledged again, a READ or atomic answered again.
@@ -159,7 +157,7 @@ void Responder::take_duplicate(const wire::Transport& headers, uint64_t psn) {
 void Responder::take_gap(Packet* packet, const wire::Transport& headers, uint64_t psn) {
   qp_.port().counters().out_of_sequence.add();
   if (selective() && !refused_) return keep(packet, headers, psn);
-  qp_.device().fabric().pool().release(packet);
+  qp_.host().pool().release(packet);
   forget_ahead();
   if (nak_outstanding_) return;
   nak_outstanding_ = true;
@@ -186,7 +184,7 @@ void Responder::memory_done(uint64_t ticket, bool ok) {
   if (--step.pending == 0) {
     --pending_steps_;
     if (step.packet) {
-      qp_.device().fabric().pool().release(std::exchange(step.packet, nullptr));
+      qp_.host().pool().release(std::exchange(step.packet, nullptr));
     }
     take_steps();
     if (ahead_) take_kept();
@@ -217,7 +215,7 @@ bool Responder::execute(Step& step) {
   if (!qp_.receives_packets()) return true;
   step.executed = true;
   Replies::Resource& resource = replies_.resource(step.slot);
-  const MemoryRegion* region = qp_.device().memory().allow(
+  const MemoryRegion* region = qp_.host().memory().allow(
       resource.rkey, qp_.pd(), qp_.number(), kRemoteAtomic, resource.address, resource.length);
   if (!region) {
     step.failed = true;
@@ -295,7 +293,7 @@ void Responder::settle(Step& step) {
     return;
   }
   if (!step.invalidates || step.nak) return;
-  if (qp_.device().memory().invalidate(step.completion.immediate, qp_.number())) return;
+  if (qp_.host().memory().invalidate(step.completion.immediate, qp_.number())) return;
   step.nak = aeth::kNakRemoteAccess;
   qp_.port().counters().resp_remote_access_errors.add();
   step.completion.status = WcStatus::kRemoteInvalidRequest;
@@ -319,7 +317,7 @@ Packet* Responder::emit_acknowledge() {
     fields.psn = static_cast<uint32_t>(acknowledged_) & kPsnMask;
     qp_.extensions().aeth = {aeth::kAckUnlimited, messages_};
   }
-  Packet* packet = qp_.device().fabric().pool().acquire();
+  Packet* packet = qp_.host().pool().acquire();
   qp_.write_headers(fields, packet);
   if (acknowledge_due_) qp_.make_acknowledge_ready();
   return packet;

@@ -113,7 +113,7 @@ void PccDevice::start(unsigned pollers, unsigned interval_us, Answer<void> answe
     engine_.call<std::shared_ptr<SharedMemory>>(
         [this] {
           device_.registers().give_back(windows_);  // if that is still to be done
-          return device_.registers().take(windows_);
+          return device_.take_windows(windows_);
         },
         [this, turn, pollers, interval_us](Result<std::shared_ptr<SharedMemory>> taken) {
           if (turn->over()) return;
@@ -348,7 +348,7 @@ void PccDevice::run_program(unsigned pollers, Answer<PccClaims::Pages> answer) {
     answer(PccClaims::Pages{device_.registers().signals(), *taken});
   };
   engine_.call<std::shared_ptr<SharedMemory>>(
-      [this] { return device_.registers().take(program_windows_); }, std::move(run));
+      [this] { return device_.take_windows(program_windows_); }, std::move(run));
 }
 
 void PccDevice::stop_program(Answer<void> answer) {

@@ -83,7 +83,8 @@ Result<void> Client::query_qp(uint32_t handle, rocefs_answer& answer) {
   ClientQp* qp = qps_.find(handle);
   if (!qp) return no_such("queue pair", handle);
   answer.u.qp.handle = handle;
-  describe(qp->qp().attributes(), qp->qp().state(), qp->qp().port(), answer.u.qp);
+  describe(qp->qp().attributes(), qp->qp().state(), device_->port(qp->qp().attributes().port),
+           answer.u.qp);
   bool drains = qp->qp().state() == QpState::kSqd && !qp->qp().requester().drained();
   answer.u.qp.send_draining = drains;
   return {};

@@ -197,9 +197,9 @@ class LeverRun final : public DeviceClient {
     Qp& qp = some_qp(*link);
     switch (rng_.below(14)) {
       case 11:
-        return set_sr(qp.device(), rng_.chance(0.8), rng_.below(40));
+        return set_sr(qp.host(), rng_.chance(0.8), rng_.below(40));
       case 12:
-        return set_ops(qp.device(), rng_.chance(0.8), 1 + rng_.below(100), rng_.below(6));
+        return set_ops(qp.host(), rng_.chance(0.8), 1 + rng_.below(100), rng_.below(6));
       case 0:
         return (void)qp.modify(QpState::kError);
       case 1:
@@ -348,7 +348,8 @@ void hostile_run(uint64_t seed) {
       Qp &to = near ? *victim.near : *victim.far, &from = near ? *victim.far : *victim.near;
       auto bytes = hostile_packet(rng, to, from, near ? victim.near_address : victim.far_address,
                                   near ? victim.near_key : victim.far_key);
-      to.port().receive_bytes(bytes, world.scheduler.now());
+      Device& device = near ? victim.near_device : victim.far_device;
+      device.port().receive_bytes(bytes, world.scheduler.now());
       auto time = static_cast<TimeNs>(rng.below(3000));
       world.scheduler.run_until(world.scheduler.now() + time);
     }

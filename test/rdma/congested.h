@@ -59,7 +59,7 @@ struct WindowTaker final : WindowOwner {
   std::shared_ptr<SharedMemory> page;
   void windows_lost(Device&) override { ++lost; }
   Result<void> take(Device& device) {
-    auto taken = device.registers().take(*this);
+    auto taken = device.take_windows(*this);
     if (!taken) return taken.error();
     page = *taken;
     return {};

@@ -52,10 +52,10 @@ inline void set(Link& link, const LinkParameters& parameters) {
 }
 
 // As echo sets them. `timer` is the word's index.
-inline void set_ops(Device& device, bool enable, uint64_t range = 16, uint64_t timer = 0) {
+inline void set_ops(QpHost& device, bool enable, uint64_t range = 16, uint64_t timer = 0) {
   device.spraying().apply(std::vector<KnobValue>{uint64_t{enable}, range, timer});
 }
-inline void set_sr(Device& device, bool enable, uint64_t reorder_window = 64) {
+inline void set_sr(QpHost& device, bool enable, uint64_t reorder_window = 64) {
   device.selective().apply(std::vector<KnobValue>{uint64_t{enable}, reorder_window});
 }
 

@@ -1,4 +1,4 @@
-#include "rdma/notification_point.h"
+#include "rdma/cnp_queue.h"
 
 #include <algorithm>
 
