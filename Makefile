@@ -31,7 +31,7 @@ mutations: packages ## delete each counter's increment in turn: which test notic
 	@test/mutations/counters
 reference: all ## write tools/reference.md, the page of all files of the tree
 	@tools/print-reference $(BUILD)/bin/rocefs > tools/reference.md
-check: ## format, layers, sizes, forbidden calls
+check: ## format, rooms, sizes, forbidden calls
 	@test/house/check
 asan: packages ## the tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@$(MAKE) --no-print-directory -s -j$(JOBS) MODE=asan BUILD=$(BUILD)/asan all tests
@@ -90,20 +90,23 @@ LTO := $(LTO_$(MODE))
 PROVIDER_CFLAGS := -std=gnu11 -O2 -g -fPIC -pthread -fvisibility=hidden -Wall -Wextra -Werror -Wshadow
 PROVIDER_LDFLAGS := -shared -pthread -Wl,-z,defs,-z,now,-z,nodelete
 
-# One library per layer; one test program per layer, which links only what the layer may include.
-LAYERS := core rdma/wire rdma rdma/client rdma/cm pcc pcc/card mad_cc fs
+# One library per room (test/house/rooms), which needs those before it; one test program per layer, which
+# links only what the layer may include.
+PACKET_ROOMS := rdma/wire rdma/packet rdma/cc rdma/transport rdma/fabric rdma/uplink rdma/nic rdma/network
+RDMA_ROOMS := $(PACKET_ROOMS) rdma/tree rdma/traffic rdma/client rdma/cm
+LAYERS := core $(RDMA_ROOMS) pcc pcc/card mad_cc fs
 library = $(BUILD)/lib/$(subst /,_,$(1)).a
+libraries = $(if $(1),$(call libraries,$(wordlist 2,99,$(1))) $(call library,$(firstword $(1))))
 each = $(patsubst %.cc,$(BUILD)/%.o,$(wildcard $(1)/*.cc))
-RDMA_LIBRARIES := $(call library,rdma/cm) $(call library,rdma/client) $(call library,rdma) $(call library,rdma/wire) $(call library,core)
+RDMA_LIBRARIES := $(call libraries,core $(RDMA_ROOMS))
 PCC_LIBRARIES := $(call library,pcc/card) $(call library,pcc)
 MAD_LIBRARIES := $(call library,mad_cc)
-CONTROL := %_files.cc %/flow.cc %/flow_spec.cc %/traffic.cc %/flow_plan.cc %/flow_files.cc %/half_flow.cc %/remote_traffic.cc %/exchange.cc %/exchange_message.cc %/inject.cc %/inject_spec.cc %/pci_driver.cc %/pcap.cc %/capture_file.cc
-PACKET_PATH := core/event_heap.cc core/scheduler.cc $(filter-out $(CONTROL),$(wildcard rdma/wire/*.cc rdma/*.cc))
+PACKET_PATH := core/event_heap.cc core/scheduler.cc $(wildcard $(PACKET_ROOMS:%=%/*.cc))
 
 # The files of a layer are compiled by the dozen, as `#include`s of one unit: what they include takes
 # two thirds of a file's time, and is then read but once. Apart are those whose own names (of a
 # namespace without one) are another's too, and what is linked without the rest.
-APART := core/assignment.cc core/config.cc core/io_ring.cc core/kstrto.cc core/units.cc rdma/flow_spec.cc rdma/half_flow.cc rdma/icrc_solver.cc rdma/udp_sockets.cc \
+APART := core/assignment.cc core/config.cc core/io_ring.cc core/kstrto.cc core/units.cc rdma/traffic/flow_spec.cc rdma/traffic/half_flow.cc rdma/packet/icrc_solver.cc rdma/uplink/udp_sockets.cc \
   pcc/dcqcn.cc pcc/rttvegas.cc pcc/card/algorithm_info.cc pcc/card/messages.cc pcc/card/pcc_files.cc pcc/card/program_server.cc pcc/card/qp_files.cc \
   mad_cc/mad_agents.cc mad_cc/pma.cc mad_cc/sa_files.cc mad_cc/sma.cc mad_cc/umad_reads.cc fs/mount_table.cc fs/bounded_look.cc \
   tools/rocefs/main.cc tools/rocefs/sim.cc tools/mango-ctl/mgmt.cc tools/mango-ctl/pcc.cc tools/mango-ctl/text_file.cc

@@ -4,7 +4,7 @@
 #include <cassert>
 #include <cerrno>
 
-#include "rdma/device.h"
+#include "rdma/nic/device.h"
 
 namespace rocefs {
 

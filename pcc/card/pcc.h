@@ -11,8 +11,8 @@
 
 #include "pcc/card/mgmt.h"
 #include "pcc/card/pcc_files.h"
-#include "rdma/device_extension.h"
-#include "rdma/fabric.h"
+#include "rdma/network/fabric.h"
+#include "rdma/nic/device_extension.h"
 
 namespace rocefs {
 

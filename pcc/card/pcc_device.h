@@ -19,7 +19,7 @@
 #include "pcc/card/backend.h"
 #include "pcc/card/order_queue.h"
 #include "pcc/card/program_server.h"
-#include "rdma/device.h"
+#include "rdma/nic/device.h"
 
 namespace rocefs {
 

@@ -5,7 +5,7 @@
 
 #include "pcc/card/algorithm_info.h"
 #include "pcc/card/log_level.h"
-#include "rdma/device.h"
+#include "rdma/nic/device.h"
 
 namespace rocefs {
 namespace {

@@ -16,7 +16,7 @@
 #include "rdma/client/memory.h"
 #include "rdma/client/process.h"
 #include "rdma/client/ring.h"
-#include "rdma/device.h"
+#include "rdma/nic/device.h"
 
 namespace rocefs {
 

@@ -8,7 +8,7 @@
 
 #include "core/engine.h"
 #include "rdma/client/client.h"
-#include "rdma/fabric.h"
+#include "rdma/network/fabric.h"
 
 namespace rocefs {
 

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "core/port_speed.h"
-#include "rdma/device.h"
-#include "rdma/memory.h"
+#include "rdma/nic/device.h"
+#include "rdma/packet/memory.h"
 
 namespace rocefs {
 namespace {

@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "core/result.h"
+#include "rdma/packet/verbs.h"
 #include "rdma/uapi/uapi.h"
-#include "rdma/verbs.h"
 
 namespace rocefs {
 

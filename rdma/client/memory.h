@@ -8,7 +8,7 @@
 
 #include "core/shared_memory.h"
 #include "rdma/client/process.h"
-#include "rdma/memory.h"
+#include "rdma/packet/memory.h"
 
 namespace rocefs {
 

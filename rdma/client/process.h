@@ -24,7 +24,7 @@
 #include "core/result.h"
 #include "rdma/client/copier.h"
 #include "rdma/client/event_sockets.h"
-#include "rdma/memory.h"
+#include "rdma/packet/memory.h"
 
 namespace rocefs {
 

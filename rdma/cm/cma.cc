@@ -4,7 +4,7 @@
 #include <bit>
 #include <cerrno>
 
-#include "rdma/device.h"
+#include "rdma/nic/device.h"
 #include "rdma/wire/ip_text.h"
 
 namespace rocefs {

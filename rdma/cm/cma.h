@@ -12,7 +12,7 @@
 
 #include "rdma/cm/id.h"
 #include "rdma/cm/manager.h"
-#include "rdma/fabric.h"
+#include "rdma/network/fabric.h"
 
 namespace rocefs {
 

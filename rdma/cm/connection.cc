@@ -5,8 +5,8 @@
 
 #include "core/time.h"
 #include "rdma/cm/manager.h"
-#include "rdma/memory.h"
-#include "rdma/port.h"
+#include "rdma/nic/port.h"
+#include "rdma/packet/memory.h"
 
 namespace rocefs {
 namespace {

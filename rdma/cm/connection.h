@@ -13,7 +13,7 @@
 #include "core/scheduler.h"
 #include "core/time.h"
 #include "rdma/cm/message.h"
-#include "rdma/verbs.h"
+#include "rdma/packet/verbs.h"
 
 namespace rocefs {
 

@@ -4,7 +4,7 @@
 #include <cerrno>
 
 #include "rdma/cm/cma.h"
-#include "rdma/device.h"
+#include "rdma/nic/device.h"
 
 namespace rocefs {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/hash.h"
-#include "rdma/device.h"
+#include "rdma/nic/device.h"
 
 namespace rocefs {
 namespace {

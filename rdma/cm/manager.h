@@ -16,7 +16,7 @@
 #include "rdma/cm/connection.h"
 #include "rdma/cm/counters.h"
 #include "rdma/cm/sidr.h"
-#include "rdma/gsi.h"
+#include "rdma/nic/gsi.h"
 
 namespace rocefs {
 

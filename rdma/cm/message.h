@@ -11,7 +11,7 @@
 #include <string_view>
 #include <variant>
 
-#include "rdma/verbs.h"
+#include "rdma/packet/verbs.h"
 
 namespace rocefs::cm {
 

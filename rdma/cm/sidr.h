@@ -10,7 +10,7 @@
 #include "core/result.h"
 #include "core/scheduler.h"
 #include "rdma/cm/message.h"
-#include "rdma/verbs.h"
+#include "rdma/packet/verbs.h"
 
 namespace rocefs {
 

@@ -8,7 +8,7 @@
 #include "rdma/cm/sockaddr.h"
 #include "rdma/cm/ucma_abi.h"
 #include "rdma/cm/ucma_format.h"
-#include "rdma/device.h"
+#include "rdma/nic/device.h"
 
 namespace rocefs {
 namespace {

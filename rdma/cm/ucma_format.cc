@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "rdma/cm/sockaddr.h"
-#include "rdma/device.h"
+#include "rdma/nic/device.h"
 #include "rdma/wire/bytes.h"
 
 namespace rocefs {

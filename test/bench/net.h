@@ -13,9 +13,9 @@
 #include "core/engine.h"
 #include "core/scheduler.h"
 #include "core/topology.h"
-#include "rdma/device.h"
-#include "rdma/fabric.h"
-#include "rdma/memory.h"
+#include "rdma/network/fabric.h"
+#include "rdma/nic/device.h"
+#include "rdma/packet/memory.h"
 
 namespace rocefs::bench {
 

@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "core/clock.h"
-#include "rdma/uplink.h"
+#include "rdma/uplink/uplink.h"
 #include "test/bench/bench.h"
 #include "test/bench/benches.h"
 #include "test/bench/libfabric.h"

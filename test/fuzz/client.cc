@@ -16,8 +16,8 @@
 #include "core/poll_loop.h"
 #include "core/topology.h"
 #include "rdma/client/server.h"
-#include "rdma/device.h"
-#include "rdma/fabric.h"
+#include "rdma/network/fabric.h"
+#include "rdma/nic/device.h"
 #include "test/fuzz/fuzz.h"
 
 using namespace rocefs;

@@ -13,7 +13,7 @@
 
 #include "rdma/cm/ucma.h"
 #include "rdma/cm/ucma_abi.h"
-#include "rdma/device.h"
+#include "rdma/nic/device.h"
 #include "test/fuzz/fuzz.h"
 
 using namespace rocefs;

@@ -1,7 +1,7 @@
 // A datagram of a stranger: its headers made again, its IP ID solved for.
 //
 // The first octet says the IP version, whether the ICRC is made right for an ID, and the ID.
-#include "rdma/datagram.h"
+#include "rdma/packet/datagram.h"
 
 #include <algorithm>
 #include <vector>

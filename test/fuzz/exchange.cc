@@ -1,5 +1,5 @@
 // A line of an exchange, as a stranger may send it.
-#include "rdma/exchange_message.h"
+#include "rdma/traffic/exchange_message.h"
 #include "test/fuzz/fuzz.h"
 
 using namespace rocefs;

@@ -1,5 +1,5 @@
 // A line for traffic/start.
-#include "rdma/flow.h"
+#include "rdma/traffic/flow.h"
 
 #include "test/fuzz/fuzz.h"
 

@@ -1,5 +1,5 @@
 // A line for inject/add.
-#include "rdma/injector.h"
+#include "rdma/fabric/injector.h"
 #include "test/fuzz/fuzz.h"
 
 using namespace rocefs;

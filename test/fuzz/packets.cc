@@ -9,9 +9,9 @@
 
 #include "core/scheduler.h"
 #include "core/topology.h"
-#include "rdma/device.h"
-#include "rdma/fabric.h"
-#include "rdma/memory.h"
+#include "rdma/network/fabric.h"
+#include "rdma/nic/device.h"
+#include "rdma/packet/memory.h"
 #include "test/fuzz/fuzz.h"
 #include "test/fuzz/wrapped.h"
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "rdma/datagram.h"
+#include "rdma/packet/datagram.h"
 #include "rdma/wire/icrc.h"
 #include "rdma/wire/ip_text.h"
 

@@ -8,9 +8,9 @@
 
 #include "core/knob_transaction.h"
 #include "pcc/card/pcc.h"
-#include "rdma/device.h"
-#include "rdma/files.h"
-#include "rdma/pci_driver.h"
+#include "rdma/nic/device.h"
+#include "rdma/tree/files.h"
+#include "rdma/tree/pci_driver.h"
 #include "test/pcc/fake_backend.h"
 
 namespace rocefs::test {

@@ -23,7 +23,7 @@
 #include "pcc/card/program_server.h"
 #include "pcc/link.h"
 #include "rdma/client/server.h"
-#include "rdma/fabric.h"
+#include "rdma/network/fabric.h"
 #include "test/client/lingering.h"
 
 using namespace rocefs;

@@ -1,9 +1,9 @@
 // CFR: CNPs for what comes out of order, and the window that obeys them.
-#include "rdma/cfr.h"
+#include "rdma/cc/cfr.h"
 
 #include <catch2/catch.hpp>
 
-#include "rdma/window_limiter.h"
+#include "rdma/cc/window_limiter.h"
 #include "test/rdma/congested.h"
 
 using namespace rocefs;

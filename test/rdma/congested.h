@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "rdma/traffic_class.h"
+#include "rdma/packet/traffic_class.h"
 #include "rdma/wire/psn.h"
 #include "test/rdma/pair.h"
 

@@ -1,5 +1,5 @@
 // The files of congestion control: rules that span knobs, and what they show.
-#include "rdma/congestion_files.h"
+#include "rdma/tree/congestion_files.h"
 
 #include <catch2/catch.hpp>
 

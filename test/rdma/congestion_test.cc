@@ -1,6 +1,6 @@
 // What a queue pair does about CNPs: who acts, what the wire shows of it, and that settings may
 // change under traffic.
-#include "rdma/congestion.h"
+#include "rdma/transport/congestion.h"
 
 #include <catch2/catch.hpp>
 #include <map>

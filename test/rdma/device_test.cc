@@ -1,5 +1,5 @@
 // Devices of two ports, ports whose link comes and goes, and devices that leave and come back.
-#include "rdma/device.h"
+#include "rdma/nic/device.h"
 
 #include "test/rdma/world.h"
 

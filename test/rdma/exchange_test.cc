@@ -1,6 +1,6 @@
 // Flows between two mounts: the exchange before them, what strangers say to it, and both ends'
 // states.
-#include "rdma/exchange_message.h"
+#include "rdma/traffic/exchange_message.h"
 #include "test/rdma/exchanging.h"
 #include "test/skip.h"
 

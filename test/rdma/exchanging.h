@@ -4,8 +4,8 @@
 #include <sys/socket.h>
 
 #include "core/tree.h"
-#include "rdma/traffic.h"
-#include "rdma/udp_sockets.h"
+#include "rdma/traffic/traffic.h"
+#include "rdma/uplink/udp_sockets.h"
 #include "rdma/wire/ip_text.h"
 #include "test/rdma/uplinked.h"
 

@@ -1,5 +1,5 @@
 // Built-in flows: what verify=off leaves out, and what it leaves as it is.
-#include "rdma/flow.h"
+#include "rdma/traffic/flow.h"
 
 #include <catch2/catch.hpp>
 

@@ -10,8 +10,8 @@
 #include <optional>
 #include <vector>
 
-#include "rdma/datagram.h"
-#include "rdma/udp_sockets.h"
+#include "rdma/packet/datagram.h"
+#include "rdma/uplink/udp_sockets.h"
 #include "rdma/wire/icrc.h"
 #include "test/rdma/world.h"
 #include "test/wire/golden.h"

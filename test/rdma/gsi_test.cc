@@ -1,8 +1,8 @@
 // Queue pair 1: which datagrams it takes, and how what it does not take is counted.
-#include "rdma/gsi.h"
+#include "rdma/nic/gsi.h"
 
-#include "rdma/datagram.h"
-#include "rdma/port.h"
+#include "rdma/nic/port.h"
+#include "rdma/packet/datagram.h"
 #include "test/rdma/star.h"
 
 using namespace rocefs;

@@ -1,5 +1,5 @@
 // What strangers may ask of a flow's far end, piece by piece.
-#include "rdma/half_flow.h"
+#include "rdma/traffic/half_flow.h"
 
 #include "test/rdma/world.h"
 

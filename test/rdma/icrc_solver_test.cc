@@ -1,7 +1,7 @@
 // The IP ID that a UDP socket does not show, found by the ICRC.
-#include "rdma/icrc_solver.h"
+#include "rdma/packet/icrc_solver.h"
 
-#include "rdma/datagram.h"
+#include "rdma/packet/datagram.h"
 #include "rdma/wire/bytes.h"
 #include "rdma/wire/icrc.h"
 #include "test/rdma/world.h"

@@ -1,11 +1,11 @@
 // Scripted faults: each does what it says to the packets that it names, and tells how often.
-#include "rdma/inject.h"
+#include "rdma/tree/inject.h"
 
 #include <catch2/catch.hpp>
 #include <cerrno>
 #include <set>
 
-#include "rdma/traffic_class.h"
+#include "rdma/packet/traffic_class.h"
 #include "test/rdma/pair.h"
 
 using namespace rocefs;

@@ -4,7 +4,7 @@
 #include <deque>
 #include <vector>
 
-#include "rdma/qp.h"
+#include "rdma/transport/qp.h"
 #include "rdma/wire/aeth.h"
 
 using namespace rocefs;
@@ -121,7 +121,8 @@ struct Lone {
 }  // namespace
 
 // IBTA 9.7.5.2.8: all that follows the packet that is missing is sent again.
-TEST_CASE("lone requester: a NAK for a sequence error takes it back to the packet that is missing") {
+TEST_CASE(
+    "lone requester: a NAK for a sequence error takes it back to the packet that is missing") {
   Lone lone;
   for (uint8_t i = 0; i < 4; ++i) lone.write(static_cast<uint8_t>(10 + i), i);
   std::vector<Packet*> sent;

@@ -1,5 +1,5 @@
 // The NP: when a marked packet is answered by a CNP, and what that CNP says.
-#include "rdma/notification_point.h"
+#include "rdma/transport/notification_point.h"
 
 #include <catch2/catch.hpp>
 #include <cstdlib>

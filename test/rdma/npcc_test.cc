@@ -1,5 +1,5 @@
 // The table of NPCC, driven by a switch whose queues are what the test says.
-#include "rdma/npcc.h"
+#include "rdma/cc/npcc.h"
 
 #include <catch2/catch.hpp>
 #include <map>

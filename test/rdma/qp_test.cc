@@ -1,7 +1,7 @@
 // The states of a queue pair, as the verbs manual has them.
 #include <catch2/catch.hpp>
 
-#include "rdma/qp_transitions.h"
+#include "rdma/transport/qp_transitions.h"
 #include "test/rdma/pair.h"
 
 using namespace rocefs;

@@ -1,5 +1,5 @@
 // The RP's law, number by number, against what the paper says; then each knob of it.
-#include "rdma/reaction_point.h"
+#include "rdma/cc/reaction_point.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -1,5 +1,5 @@
 // The register pages: what the engine shows there, and what it does of what an owner writes there.
-#include "rdma/registers.h"
+#include "rdma/transport/registers.h"
 
 #include <catch2/catch.hpp>
 

@@ -11,8 +11,8 @@
 #include <functional>
 #include <thread>
 
-#include "rdma/datagram.h"
-#include "rdma/udp_sockets.h"
+#include "rdma/packet/datagram.h"
+#include "rdma/uplink/udp_sockets.h"
 #include "rdma/wire/icrc.h"
 #include "test/rdma/world.h"
 

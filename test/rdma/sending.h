@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/engine.h"
-#include "rdma/cnp.h"
-#include "rdma/udp_sender.h"
+#include "rdma/cc/cnp.h"
+#include "rdma/uplink/udp_sender.h"
 #include "rdma/wire/bytes.h"
 
 namespace rocefs::test {

@@ -4,8 +4,8 @@
 #include <map>
 #include <string>
 
-#include "rdma/switch.h"
-#include "rdma/traffic_class.h"
+#include "rdma/fabric/switch.h"
+#include "rdma/packet/traffic_class.h"
 #include "test/rdma/world.h"
 
 namespace rocefs::test {

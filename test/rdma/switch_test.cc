@@ -1,7 +1,7 @@
 // The switch's queues, its buffer, and the rules of its knobs.
-#include "rdma/switch.h"
+#include "rdma/fabric/switch.h"
 
-#include "rdma/cnp.h"
+#include "rdma/cc/cnp.h"
 #include "test/rdma/star.h"
 
 using namespace rocefs;

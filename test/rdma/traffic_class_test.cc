@@ -1,8 +1,8 @@
-#include "rdma/traffic_class.h"
+#include "rdma/packet/traffic_class.h"
 
 #include <catch2/catch.hpp>
 
-#include "rdma/cnp.h"
+#include "rdma/cc/cnp.h"
 #include "rdma/wire/packet.h"
 #include "test/rdma/world.h"
 

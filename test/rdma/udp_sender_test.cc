@@ -1,5 +1,5 @@
 // Sockets by source port, and what is handed to them.
-#include "rdma/udp_sender.h"
+#include "rdma/uplink/udp_sender.h"
 
 #include <linux/if_ether.h>
 #include <netinet/in.h>

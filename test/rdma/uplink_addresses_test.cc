@@ -1,5 +1,5 @@
 // What becomes of the machine's addresses and interfaces, and what a port makes of it.
-#include "rdma/uplink_addresses.h"
+#include "rdma/uplink/uplink_addresses.h"
 
 #include "test/rdma/own_network.h"
 #include "test/rdma/uplinked.h"

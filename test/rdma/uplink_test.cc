@@ -1,8 +1,8 @@
 // Packets that leave through the kernel's network and come back from it.
 #include <sys/socket.h>
 
-#include "rdma/cnp.h"
-#include "rdma/injector.h"
+#include "rdma/cc/cnp.h"
+#include "rdma/fabric/injector.h"
 #include "test/rdma/uplinked.h"
 #include "test/skip.h"
 

@@ -15,9 +15,9 @@
 
 #include "core/engine.h"
 #include "core/topology.h"
-#include "rdma/device.h"
-#include "rdma/fabric.h"
-#include "rdma/uplink.h"
+#include "rdma/network/fabric.h"
+#include "rdma/nic/device.h"
+#include "rdma/uplink/uplink.h"
 #include "test/rdma/world.h"
 
 namespace rocefs::test {

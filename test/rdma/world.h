@@ -12,10 +12,10 @@
 #include "core/rng.h"
 #include "core/scheduler.h"
 #include "core/topology.h"
-#include "rdma/device.h"
-#include "rdma/fabric.h"
-#include "rdma/flow.h"
-#include "rdma/memory.h"
+#include "rdma/network/fabric.h"
+#include "rdma/nic/device.h"
+#include "rdma/packet/memory.h"
+#include "rdma/traffic/flow.h"
 
 namespace rocefs::test {
 

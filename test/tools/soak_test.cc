@@ -9,7 +9,7 @@
 #include "core/rng.h"
 #include "core/text.h"
 #include "core/trigger.h"
-#include "rdma/switch.h"
+#include "rdma/fabric/switch.h"
 #include "tools/rocefs/house.h"
 
 namespace rocefs::test {

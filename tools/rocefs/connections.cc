@@ -5,7 +5,7 @@
 #include "core/counter_files.h"
 #include "core/function_file.h"
 #include "rdma/cm/ucma_abi.h"
-#include "rdma/device.h"
+#include "rdma/nic/device.h"
 
 namespace rocefs {
 namespace {

@@ -8,7 +8,7 @@
 #include "core/tree.h"
 #include "rdma/cm/cma.h"
 #include "rdma/cm/ucma.h"
-#include "rdma/device_extension.h"
+#include "rdma/nic/device_extension.h"
 
 namespace rocefs {
 

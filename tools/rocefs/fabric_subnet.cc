@@ -4,8 +4,8 @@
 #include <array>
 #include <utility>
 
-#include "rdma/device.h"
-#include "rdma/port_counters.h"
+#include "rdma/nic/device.h"
+#include "rdma/transport/port_counters.h"
 
 namespace rocefs {
 namespace {

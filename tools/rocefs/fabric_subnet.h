@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "mad_cc/subnet.h"
-#include "rdma/fabric.h"
+#include "rdma/network/fabric.h"
 
 namespace rocefs {
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "rdma/device.h"
+#include "rdma/nic/device.h"
 #include "rdma/wire/bytes.h"
 
 namespace rocefs {

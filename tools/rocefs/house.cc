@@ -11,11 +11,11 @@
 #include "core/trigger.h"
 #include "pcc/card/card_backend.h"
 #include "pcc/card/virtual_backend.h"
-#include "rdma/device.h"
-#include "rdma/files.h"
-#include "rdma/switch_files.h"
-#include "rdma/uplink.h"
-#include "rdma/uplink_files.h"
+#include "rdma/nic/device.h"
+#include "rdma/tree/files.h"
+#include "rdma/tree/switch_files.h"
+#include "rdma/tree/uplink_files.h"
+#include "rdma/uplink/uplink.h"
 
 namespace rocefs {
 

@@ -8,7 +8,7 @@
 #include <deque>
 #include <map>
 
-#include "rdma/device.h"
+#include "rdma/nic/device.h"
 
 namespace rocefs {
 namespace {

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "core/result.h"
-#include "rdma/fabric.h"
-#include "rdma/flow.h"
+#include "rdma/network/fabric.h"
+#include "rdma/traffic/flow.h"
 
 namespace rocefs {
 

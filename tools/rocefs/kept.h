@@ -12,8 +12,8 @@
 #include "core/tree_keeper.h"
 #include "fs/saved_session.h"
 #include "pcc/card/pcc.h"
-#include "rdma/pci_driver.h"
-#include "rdma/uplink_addresses.h"
+#include "rdma/tree/pci_driver.h"
+#include "rdma/uplink/uplink_addresses.h"
 
 namespace rocefs {
 

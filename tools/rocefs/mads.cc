@@ -4,7 +4,7 @@
 
 #include "core/function_file.h"
 #include "mad_cc/umad_file.h"
-#include "rdma/device.h"
+#include "rdma/nic/device.h"
 
 namespace rocefs {
 

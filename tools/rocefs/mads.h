@@ -16,8 +16,8 @@
 #include "mad_cc/mad_port.h"
 #include "mad_cc/reader_memory.h"
 #include "mad_cc/sa_files.h"
-#include "rdma/device_extension.h"
-#include "rdma/fabric.h"
+#include "rdma/network/fabric.h"
+#include "rdma/nic/device_extension.h"
 #include "tools/rocefs/fabric_subnets.h"
 
 namespace rocefs {

@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "core/open_files.h"
-#include "rdma/interface.h"
+#include "rdma/uplink/interface.h"
 #include "rdma/wire/ip_text.h"
 #include "tools/rocefs/daemon.h"
 #include "tools/rocefs/enter.h"

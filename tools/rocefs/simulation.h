@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/config.h"
-#include "rdma/flow.h"
+#include "rdma/traffic/flow.h"
 #include "tools/rocefs/house.h"
 
 namespace rocefs {

@@ -3,11 +3,11 @@
  * nanoseconds for each; without, it is the other side, until it is killed. They tell each other of
  * themselves through SOCKET, a descriptor. A program of its own, because the library looks at the
  * machine's interfaces once. */
-#include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_rma.h>
+#include <rdma/network/fabric.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,0 +1,72 @@
+// Cfr: configuration-free RoCEv2 on a device: its settings, and who takes its place. As a receiver
+// the device answers packets that come out of order with CNPs; as a sender its queue pairs obey
+// CNPs by windows (rdma/cc/window_limiter.h).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "core/counter.h"
+#include "core/knob.h"
+
+namespace rocefs {
+
+class Device;
+
+// Whoever sets the windows of all queue pairs of a device by itself: PCC.
+class WindowOwner {
+ public:
+  virtual ~WindowOwner() = default;
+  // Core thread: the windows are no longer its own, because the device has left.
+  virtual void windows_lost(Device& device) = 0;
+};
+
+inline constexpr KnobRow kCfrKnobs[] = {
+    {"enable", KnobType::kBool, 0, 1, "0", "", "",
+     "CNPs for what arrives out of order, with no ECN in any switch; and what RC requests send "
+     "obeys "
+     "CNPs by a window in octets; READ responses, UC and UD have none. EBUSY, and shown as 0, "
+     "while "
+     "PCC runs"},
+    {"ooo_threshold", KnobType::kUint, 1, 8388607, "1", "", "packet",
+     "how far ahead of the expected PSN a packet of RC must be to be answered by a CNP"},
+};
+
+class Cfr final : public KnobOwner {
+ public:
+  // `changed` runs when it is another one that acts.
+  explicit Cfr(std::function<void()> changed);
+
+  // Whether CFR acts; whether somebody acts in its place.
+  bool enabled() const { return setting_ && !owner_; }
+  bool owned() const { return owner_ != nullptr; }
+  uint32_t ooo_threshold() const { return ooo_threshold_; }
+
+  // Takes the windows of every queue pair, and disables CFR for as long. EBUSY when they are
+  // another's. For rdma/transport/registers.h, where there is a page to say them in.
+  Result<void> take_windows(WindowOwner& owner);
+  // CFR is again what it was set to. Nothing happens when they are another's.
+  void return_windows(const WindowOwner& owner);
+  // The device leaves; the owner is told.
+  void revoke_windows(Device& device);
+  // Every knob has its initial value.
+  void reset();
+
+  // In the order of kCfrKnobs. EBUSY for another setting of enable while somebody acts in its
+  // place.
+  Result<void> check(std::span<const KnobValue> proposed) const override;
+  void apply(std::span<const KnobValue> values) override;
+
+  // Any thread.
+  bool shown_as_owned() const { return owned_.get() != 0; }
+
+ private:
+  std::function<void()> changed_;
+  WindowOwner* owner_ = nullptr;
+  bool setting_ = false;
+  uint32_t ooo_threshold_ = 1;
+  Counter owned_;
+};
+
+}  // namespace rocefs

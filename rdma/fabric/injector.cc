@@ -1,0 +1,214 @@
+#include "rdma/fabric/injector.h"
+
+#include <algorithm>
+
+#include "rdma/packet/traffic_class.h"
+
+namespace rocefs {
+namespace {
+
+const uint8_t* udp_of(const Packet& packet) {
+  bool ipv6 = packet.header[0] >> 4 == 6;
+  return packet.header.data() + (ipv6 ? wire::kIpv6Len : wire::kIpv4Len);
+}
+const uint8_t* bth_of(const Packet& packet) {
+  return udp_of(packet) + wire::kUdpLen;
+}
+uint8_t* bth_of(Packet& packet) {
+  return const_cast<uint8_t*>(bth_of(std::as_const(packet)));
+}
+
+uint32_t number24(const uint8_t* bytes) {
+  return uint32_t{bytes[0]} << 16 | uint32_t{bytes[1]} << 8 | bytes[2];
+}
+uint32_t qpn_of(const Packet& packet) {
+  return number24(bth_of(packet) + 5);
+}
+
+bool matches(const InjectSpec& spec, const Packet& packet) {
+  const uint8_t* udp = udp_of(packet);
+  const uint8_t* bth = udp + wire::kUdpLen;
+  if (spec.opcodes && !spec.opcodes->test(bth[0])) return false;
+  if (spec.qpn && *spec.qpn != qpn_of(packet)) return false;
+  if (spec.psn && *spec.psn != number24(bth + 9)) return false;
+  if (spec.source_port && *spec.source_port != (udp[0] << 8 | udp[1])) return false;
+  if (spec.dscp && *spec.dscp != traffic_class_of(packet) >> 2) return false;
+  if (spec.priority && *spec.priority != priority_of(packet)) return false;
+  if (spec.syndrome && *spec.syndrome != bth[wire::kBthLen] >> 5) return false;
+  switch (spec.action) {
+    case InjectAction::kMark:
+      return ecn_of(packet) != Ecn::kNotCapable && ecn_of(packet) != Ecn::kCongested;
+    case InjectAction::kCorrupt:
+      return spec.part != CorruptPart::kPayload || packet.payload.length > 0;
+    default:
+      return true;
+  }
+}
+
+}  // namespace
+
+InjectedFault::InjectedFault(InjectSpec what, uint64_t seed, std::function<void(bool up)> set_state)
+    : spec(std::move(what)),
+      rng_(seed, "inject " + spec.name),
+      set_state_(std::move(set_state)),
+      rise_(event_of<&InjectedFault::rise>(this)) {}
+
+void InjectedFault::rise(TimeNs) {
+  set_state_(true);
+}
+
+Injector::Injector(Link& link, Scheduler& scheduler, PacketPool& pool)
+    : link_(link), scheduler_(scheduler), pool_(pool) {}
+
+Injector::~Injector() {
+  clear();
+}
+
+void Injector::arm(const FaultPtr& fault) {
+  if (fault->spec.at_once) {
+    bool down = fault->spec.action == InjectAction::kDown;
+    fault->happened();
+    fault->set_state_(!down);
+    if (down && fault->spec.delay > 0) scheduler_.after(fault->rise_, fault->spec.delay);
+  }
+  faults_.push_back(fault);
+  if (fault->spent() || next_) return;
+  next_ = &link_.sink();
+  link_.set_sink(*this);
+}
+
+void Injector::disarm(const FaultPtr& fault) {
+  // An outage ends with the fault that made it.
+  if (fault->rise_.scheduled()) fault->set_state_(true);
+  scheduler_.cancel(fault->rise_);
+  std::erase(faults_, fault);
+  settle();
+}
+
+void Injector::clear() {
+  for (const FaultPtr& fault : faults_) scheduler_.cancel(fault->rise_);
+  faults_.clear();
+  for (auto& held : held_) {
+    scheduler_.cancel(held->due);
+    if (held->packet) pool_.release(std::exchange(held->packet, nullptr));
+  }
+  settle();
+}
+
+// Out of the way when there is nothing to do.
+void Injector::settle() {
+  bool busy =
+      std::any_of(held_.begin(), held_.end(), [](const auto& held) { return held->packet; }) ||
+      std::any_of(faults_.begin(), faults_.end(),
+                  [](const FaultPtr& fault) { return !fault->spent(); });
+  if (!next_ || busy) return;
+  link_.set_sink(*std::exchange(next_, nullptr));
+}
+
+void Injector::receive(Packet* packet, TimeNs now) {
+  for (const FaultPtr& fault : faults_) {
+    if (fault->spent() || !matches(fault->spec, *packet)) continue;
+    if (fault->seen_++ < fault->spec.skip) continue;
+    if (fault->spec.probability < 1 && !fault->rng_.chance(fault->spec.probability)) continue;
+    if (take(*fault, packet)) return settle();
+  }
+  pass(packet, now);
+  settle();
+}
+
+// True when the packet is not to be passed on.
+bool Injector::take(InjectedFault& fault, Packet* packet) {
+  const InjectSpec& spec = fault.spec;
+  switch (spec.action) {
+    case InjectAction::kDrop:
+      fault.happened();
+      pool_.release(packet);
+      return true;
+    case InjectAction::kDuplicate:
+      fault.happened();
+      hold(copy_of(pool_, *packet), spec.delay);
+      return false;
+    case InjectAction::kReorder: {
+      fault.happened();
+      Held& held = hold(packet, spec.delay);
+      held.qpn = qpn_of(*packet);
+      held.left = spec.by;
+      return true;
+    }
+    case InjectAction::kCorrupt:
+      corrupt(fault, packet);
+      return false;
+    case InjectAction::kDelay:
+      fault.happened();
+      hold(packet, spec.delay);
+      return true;
+    case InjectAction::kMark:
+      fault.happened();
+      mark_congested(*packet);
+      return false;
+    case InjectAction::kDown:
+    case InjectAction::kUp:
+      fault.happened();
+      pool_.release(packet);
+      fault.set_state_(spec.action == InjectAction::kUp);
+      if (spec.delay > 0) scheduler_.after(fault.rise_, spec.delay);
+      return true;
+  }
+  return false;
+}
+
+// The packet becomes what its NIC sent before a bit of it is turned; one whose memory has gone is
+// left as it is.
+void Injector::corrupt(InjectedFault& fault, Packet* packet) {
+  CorruptPart part = fault.spec.part;
+  if (part != CorruptPart::kReserved && !materialize(pool_, packet)) return;
+  fault.happened();
+  packet->intact = false;
+  auto turn = [&](uint8_t* bytes, size_t bits) {
+    uint64_t bit = fault.rng_.below(bits);
+    bytes[bit / 8] ^= static_cast<uint8_t>(1 << bit % 8);
+  };
+  uint8_t* bth = bth_of(*packet);
+  switch (part) {
+    case CorruptPart::kPayload:
+      return turn(packet->frame->bytes.data(), size_t{packet->payload.length} * 8);
+    case CorruptPart::kIcrc: {
+      size_t at = packet->wire_length() - packet->header_len - wire::kIcrcLen;
+      return turn(packet->frame->bytes.data() + at, wire::kIcrcLen * 8);
+    }
+    case CorruptPart::kHeader:
+      return turn(bth + (fault.rng_.chance(0.5) ? 5 : 9), 24);
+    case CorruptPart::kReserved:
+      return turn(bth + 4, 6);
+  }
+}
+
+Injector::Held& Injector::hold(Packet* packet, TimeNs delay) {
+  auto free = std::find_if(held_.begin(), held_.end(),
+                           [](const auto& one) { return !one->packet && !one->due.scheduled(); });
+  if (free == held_.end()) free = held_.insert(free, std::make_unique<Held>(this));
+  Held& held = **free;
+  held.packet = packet;
+  held.left = 0;
+  scheduler_.after(held.due, delay);
+  return held;
+}
+
+void Injector::Held::on_due(TimeNs now) {
+  owner->next_->receive(std::exchange(packet, nullptr), now);
+  owner->settle();
+}
+
+// Nobody is told of a copy's end: the packet itself is heard of.
+// To the far end, and behind it what waited for it to pass.
+void Injector::pass(Packet* packet, TimeNs now) {
+  uint32_t qpn = qpn_of(*packet);
+  next_->receive(packet, now);
+  for (auto& held : held_) {
+    if (!held->packet || held->left == 0 || held->qpn != qpn || --held->left > 0) continue;
+    scheduler_.cancel(held->due);
+    next_->receive(std::exchange(held->packet, nullptr), now);
+  }
+}
+
+}  // namespace rocefs

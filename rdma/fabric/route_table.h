@@ -1,0 +1,93 @@
+// RouteTable: a switch's next hops by destination address, and which of several equal ones a flow
+// takes (ECMP): a hash of its five-tuple says so, salted, so that the choices of one switch tell
+// nothing of those of the next.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "rdma/packet/packet.h"
+#include "rdma/packet/verbs.h"
+
+namespace rocefs {
+
+class RouteTable {
+ public:
+  explicit RouteTable(uint64_t salt);
+
+  // The ports of the switch through which `destination` is nearest; they take the place of those
+  // before. Not on the packet path.
+  void set(const Ip& destination, std::span<const uint16_t> hops);
+  // Those of the packet's destination; empty if no route leads there.
+  std::span<const uint16_t> find(const Packet& packet) const {
+    Key key = key_of(packet);
+    for (size_t at = place_of(key);; at = (at + 1) & (slots_.size() - 1)) {
+      const Slot& slot = slots_[at];
+      if (slot.count == 0) return {};
+      if (slot.key == key) return {hops_.data() + slot.first, slot.count};
+    }
+  }
+  // Of source and destination address, protocol and UDP ports; every bit is as good as any other.
+  uint64_t flow_hash(const Packet& packet) const;
+  // One of `count`, each equally likely.
+  static size_t choose(uint64_t flow_hash, size_t count) {
+    __extension__ using Wide = unsigned __int128;
+    return static_cast<size_t>(Wide{flow_hash} * count >> 64);
+  }
+
+ private:
+  struct Key {
+    uint64_t high = 0, low = 0;
+    bool operator==(const Key&) const = default;
+  };
+  struct Slot {
+    Key key;
+    uint32_t first = 0, count = 0;  // of hops_; none: nobody has the slot
+  };
+  static Key key_of(const Ip& ip);
+  static Key key_of(const Packet& packet);
+  static uint64_t fold(uint64_t a, uint64_t b);
+  size_t place_of(const Key& key) const {
+    return fold(key.low ^ kMixer, key.high ^ ~kMixer) & (slots_.size() - 1);
+  }
+  Slot& slot_of(const Key& key);
+  void grow();
+
+  static constexpr uint64_t kMixer = 0x9e3779b97f4a7c15;
+
+  const uint64_t salt_;
+  std::vector<Slot> slots_;  // open addressing; a power of two, at most half of them taken
+  size_t taken_ = 0;
+  std::vector<uint16_t> hops_;
+};
+
+inline uint64_t RouteTable::fold(uint64_t a, uint64_t b) {
+  __extension__ using Wide = unsigned __int128;
+  Wide product = Wide{a} * b;
+  return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+}
+
+inline RouteTable::Key RouteTable::key_of(const Ip& ip) {
+  Key key;
+  std::memcpy(&key.high, ip.data(), 8);
+  std::memcpy(&key.low, ip.data() + 8, 8);
+  return key;
+}
+
+inline RouteTable::Key RouteTable::key_of(const Packet& packet) {
+  const uint8_t* header = packet.header.data();
+  Key key;
+  if (header[0] >> 4 == 6) {
+    std::memcpy(&key.high, header + 24, 8);
+    std::memcpy(&key.low, header + 32, 8);
+    return key;
+  }
+  uint8_t low[8] = {0, 0, 0xff, 0xff};
+  std::memcpy(low + 4, header + 16, 4);
+  std::memcpy(&key.low, low, 8);
+  return key;
+}
+
+}  // namespace rocefs

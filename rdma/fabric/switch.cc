@@ -1,0 +1,317 @@
+#include "rdma/fabric/switch.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace rocefs {
+namespace {
+
+Rng marker_rng(uint64_t seed, const std::string& name) {
+  return Rng(seed, "ecn " + name);
+}
+
+void raise(Counter& peak, uint64_t value) {
+  if (value > peak.get()) peak.set(value);
+}
+
+}  // namespace
+
+Switch::Switch(std::string name, uint64_t seed, PacketPool& pool, Counter& unroutable)
+    : name_(std::move(name)),
+      seed_(seed),
+      pool_(pool),
+      unroutable_(unroutable),
+      routes_(Rng(seed, "ecmp " + name_).next()),
+      marker_(marker_rng(seed, name_)) {
+  marker_.set(settings_.ecn);
+  make_plan();
+}
+
+Switch::~Switch() {
+  for (auto& port : ports_) {
+    for (EgressQueue& queue : port->queues) {
+      while (Packet* packet = queue.fifo.pop()) pool_.release(packet);
+    }
+  }
+}
+
+void Switch::reset() {
+  for (auto& port : ports_) {
+    for (EgressQueue& queue : port->queues) {
+      while (Packet* packet = queue.fifo.pop()) pool_.release(packet);
+      queue.bytes.set(0);
+      queue.packets.set(0);
+      queue.peak.set(0);
+    }
+    for (IngressCount& count : port->ingress) count.bytes = 0;
+    port->waiting = 0;
+    port->turn.reset();
+    port->queued_bytes = port->ingress_bytes = 0;
+    forget_pauses(*port);
+  }
+  used_.set(0);
+  peak_.set(0);
+  marker_.restart(marker_rng(seed_, name_));
+}
+
+LinkSink& Switch::add_port(Link& in, Link& out) {
+  auto port = std::make_unique<PortUnit>();
+  PortUnit* unit = port.get();
+  unit->owner = this;
+  unit->index = static_cast<uint16_t>(ports_.size());
+  unit->in = &in;
+  unit->out = &out;
+  ports_.push_back(std::move(port));
+  for (Link* link : {&in, &out}) {
+    link->add_parameter_listener([this] { make_plan(); });
+    link->add_state_listener([this, unit] { forget_pauses(*unit); });
+  }
+  make_plan();
+  unit->headroom_built = unit->headroom_needed;
+  return *unit;
+}
+
+Switch::PortUnit& Switch::unit_of(const Link& out) const {
+  auto it = std::find_if(ports_.begin(), ports_.end(),
+                         [&](const auto& port) { return port->out == &out; });
+  assert(it != ports_.end());
+  return **it;
+}
+
+LinkSource& Switch::source(const Link& out) {
+  return unit_of(out);
+}
+
+std::vector<uint16_t> Switch::ports_of(std::span<const Link* const> links) const {
+  std::vector<uint16_t> ports;
+  for (const Link* link : links) ports.push_back(unit_of(*link).index);
+  return ports;
+}
+
+void Switch::set_route(const Ip& destination, std::span<const Link* const> next_hops) {
+  routes_.set(destination, ports_of(next_hops));
+}
+
+void Switch::set_default_route(std::span<const Link* const> next_hops) {
+  default_hops_ = ports_of(next_hops);
+}
+
+std::span<const uint16_t> Switch::hops_of(const Packet& packet) const {
+  std::span<const uint16_t> hops = routes_.find(packet);
+  return hops.empty() ? std::span<const uint16_t>(default_hops_) : hops;
+}
+
+// The flow's own choice among all, so that it moves only if that one is down; then its choice among
+// those that are up.
+size_t Switch::next_hop(const Packet& packet, std::span<const uint16_t> hops) const {
+  if (hops.size() == 1) return hops[0];
+  auto up = [&](uint16_t hop) { return ports_[hop]->out->up(); };
+  uint64_t hash = routes_.flow_hash(packet);
+  uint16_t chosen = hops[RouteTable::choose(hash, hops.size())];
+  if (up(chosen)) return chosen;
+  auto alive = static_cast<size_t>(std::count_if(hops.begin(), hops.end(), up));
+  if (alive == 0) return chosen;
+  // The hash's upper bits are spent.
+  size_t skip = RouteTable::choose(hash * 0x9e3779b97f4a7c15, alive);
+  for (uint16_t hop : hops) {
+    if (up(hop) && skip-- == 0) return hop;
+  }
+  return chosen;
+}
+
+std::optional<size_t> Switch::route(const Packet& packet) const {
+  std::span<const uint16_t> hops = hops_of(packet);
+  if (hops.empty()) return std::nullopt;
+  return next_hop(packet, hops);
+}
+
+void Switch::flood(PortUnit& from, Packet* packet, TimeNs now) {
+  for (uint16_t port : flood_) {
+    if (port != from.index) enqueue(&from, *ports_[port], copy_of(pool_, *packet), now);
+  }
+  pool_.release(packet);
+}
+
+void Switch::forward(PortUnit& from, Packet* packet, TimeNs now) {
+  if (is_multicast(*packet)) return flood(from, packet, now);
+  std::span<const uint16_t> hops = hops_of(*packet);
+  if (hops.empty()) {
+    unroutable_.add();
+    return pool_.release(packet);
+  }
+  enqueue(&from, *ports_[next_hop(*packet, hops)], packet, now);
+}
+
+bool Switch::send(Packet* packet, TimeNs now) {
+  std::optional<size_t> egress = route(*packet);
+  if (egress) return enqueue(nullptr, *ports_[*egress], packet, now);
+  unroutable_.add();
+  pool_.release(packet);
+  return false;
+}
+
+// On account of which link there is no room; null if there is.
+Link* Switch::full(PortUnit* from, PortUnit& to, size_t priority, uint64_t length) const {
+  if (from) {
+    const IngressCount& count = from->ingress[priority];
+    if (count.pausing && count.bytes + length > count.limit) return from->in;
+    if (from->ingress_bytes + length > from->in->parameters().buffer_bytes) return from->in;
+  }
+  if (used_.get() + length > settings_.buffer) return from ? from->in : to.out;
+  if (to.queued_bytes + length > to.out->parameters().buffer_bytes) return to.out;
+  return nullptr;
+}
+
+bool Switch::enqueue(PortUnit* from, PortUnit& to, Packet* packet, TimeNs now) {
+  size_t priority = priority_of(*packet);
+  uint64_t length = packet->wire_length();
+  EgressQueue& queue = to.queues[priority];
+  if (Link* link = full(from, to, priority, length)) {
+    link->counters().overflowed.add();
+    queue.counters.dropped.add();
+    pool_.release(packet);
+    return false;
+  }
+  if (marker_.at_enqueue()) mark(queue, *packet);
+  queue.fifo.push(packet);
+  queue.packets.add();
+  queue.bytes.add(length);
+  raise(queue.peak, queue.bytes.get());
+  to.waiting |= static_cast<uint8_t>(1u << priority);
+  to.queued_bytes += length;
+  used_.add(length);
+  raise(peak_, used_.get());
+  packet->ingress = from ? from->index : kNoIngress;
+  if (from) {
+    IngressCount& count = from->ingress[priority];
+    from->ingress_bytes += length;
+    count.bytes += length;
+    bool above = plan_.pfc && !count.pausing && count.bytes > plan_.pause_above(used_.get());
+    if (above) pause(*from, priority);
+  }
+  if (observer_ && from) observer_->enqueued(*packet, from->index, to.index, now);
+  to.out->kick();
+  return true;
+}
+
+Packet* Switch::dequeue(PortUnit& from, TimeNs) {
+  auto ready = static_cast<uint8_t>(from.waiting & ~from.out->paused());
+  if (ready == 0) return nullptr;
+  size_t priority = from.turn.next(ready);
+  EgressQueue& queue = from.queues[priority];
+  Packet* packet = queue.fifo.pop();
+  uint64_t length = packet->wire_length();
+  if (queue.fifo.empty()) from.waiting &= static_cast<uint8_t>(~(1u << priority));
+  queue.packets.set(queue.packets.get() - 1);
+  queue.bytes.set(queue.bytes.get() - length);
+  from.queued_bytes -= length;
+  used_.set(used_.get() - length);
+  if (marker_.at_dequeue()) mark(queue, *packet);
+  if (packet->ingress == kNoIngress) return packet;
+  PortUnit& ingress = *ports_[packet->ingress];
+  IngressCount& count = ingress.ingress[priority];
+  ingress.ingress_bytes -= length;
+  count.bytes -= length;
+  if (count.pausing && plan_.resumes(count.bytes, used_.get())) resume(ingress, priority);
+  return packet;
+}
+
+void Switch::mark(EgressQueue& queue, Packet& packet) {
+  Ecn ecn = ecn_of(packet);
+  if (ecn == Ecn::kNotCapable || ecn == Ecn::kCongested) return;
+  if (!marker_.marks(queue.bytes.get())) return;
+  mark_congested(packet);
+  queue.counters.marked.add();
+}
+
+void Switch::pause(PortUnit& port, size_t priority) {
+  IngressCount& count = port.ingress[priority];
+  count.pausing = true;
+  count.limit = count.bytes + port.headroom;
+  count.counters.pause_sent.add();
+  port.out->send_pause(priority, true);
+}
+
+void Switch::resume(PortUnit& port, size_t priority) {
+  port.ingress[priority].pausing = false;
+  port.out->send_pause(priority, false);
+}
+
+// The link does not know of them any more.
+void Switch::forget_pauses(PortUnit& port) {
+  for (IngressCount& count : port.ingress) count.pausing = false;
+}
+
+// Explicit, or what the link needs; a long one may need more than there is.
+uint64_t Switch::headroom_for(const SwitchSettings& settings, uint64_t needed) const {
+  if (settings.pfc.headroom) return settings.pfc.headroom;
+  return std::min(needed, settings.buffer / (kPriorities * ports_.size()) / 2);
+}
+
+void Switch::make_plan() {
+  uint64_t reserved = 0;
+  for (auto& port : ports_) {
+    port->headroom_needed = headroom_of(port->in->parameters(), port->out->parameters());
+    port->headroom = headroom_for(settings_, port->headroom_needed);
+    reserved += kPriorities * port->headroom;
+    note_headroom(*port);
+  }
+  plan_ = BufferPlan(settings_, ports_.size(), reserved);
+}
+
+void Switch::set_warning(std::function<void(const std::string&)> warn) {
+  warn_ = std::move(warn);
+  for (auto& port : ports_) {
+    port->headroom_short = false;
+    note_headroom(*port);
+  }
+}
+
+void Switch::note_headroom(PortUnit& port) {
+  bool is_short = settings_.pfc.enable && port.headroom < port.headroom_needed;
+  if (is_short && !port.headroom_short && warn_) {
+    warn_(
+        fmt::format("{}: port {} has PFC headroom {}, its link calls for {}: packets that come "
+                    "after PAUSE may be lost",
+                    name_, port.index + 1, port.headroom, port.headroom_needed));
+  }
+  port.headroom_short = is_short;
+}
+
+// By the links as they are, or as they were built where that leaves more to share: what the
+// configuration set is accepted when a reset goes back to it.
+Result<void> Switch::check(std::span<const KnobValue> proposed) const {
+  SwitchSettings settings = SwitchSettings::of(proposed);
+  uint64_t reserved = 0;
+  for (const auto& port : ports_) {
+    uint64_t needed = std::min(port->headroom_needed, port->headroom_built);
+    reserved += kPriorities * headroom_for(settings, needed);
+  }
+  return check_settings(settings, ports_.size(), reserved);
+}
+
+void Switch::apply(std::span<const KnobValue> values) {
+  SwitchSettings before = std::exchange(settings_, SwitchSettings::of(values));
+  uint64_t bound_before = plan_.ecn_bound();
+  marker_.set(settings_.ecn);
+  make_plan();
+  for (auto& port : ports_) {
+    for (size_t priority = 0; priority < kPriorities; ++priority) {
+      const IngressCount& count = port->ingress[priority];
+      bool ends = !plan_.pfc || plan_.resumes(count.bytes, used_.get());
+      if (count.pausing && ends) resume(*port, priority);
+    }
+  }
+  bool news = settings_.ecn.kmin != before.ecn.kmin || plan_.ecn_bound() != bound_before ||
+              settings_.ecn.enable != before.ecn.enable ||
+              settings_.pfc.enable != before.pfc.enable;
+  if (news) warn_of_late_marks();
+}
+
+void Switch::warn_of_late_marks() {
+  if (!warn_ || !plan_.pfc || settings_.ecn.kmin <= plan_.ecn_bound()) return;
+  warn_(fmt::format("{}: ecn/kmin {} is above its bound {}: PAUSE may come before the first mark",
+                    name_, settings_.ecn.kmin, plan_.ecn_bound()));
+}
+
+}  // namespace rocefs

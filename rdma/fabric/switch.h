@@ -1,0 +1,130 @@
+// Switch: forwards by destination address, over equal-cost paths by a hash of the five-tuple, into
+// a queue per egress port and priority. It stores packets in one buffer, marks them by the length
+// of their queue (ECN), and pauses whoever sends too much of a priority (PFC). Links may have
+// tighter limits: what waits is counted against the egress that it waits for and the ingress that
+// it came through.
+//
+// On the core's thread; counters and gauges are read by any.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/counter.h"
+#include "core/knob.h"
+#include "core/rng.h"
+#include "rdma/fabric/link.h"
+#include "rdma/fabric/route_table.h"
+#include "rdma/fabric/switch_port.h"
+#include "rdma/fabric/switch_settings.h"
+#include "rdma/packet/verbs.h"
+
+namespace rocefs {
+
+// The packets that the switch sends by itself came through no port.
+inline constexpr uint16_t kNoIngress = 0xffff;
+
+// Sees what a switch queues. Ports are counted from 0.
+class SwitchObserver {
+ public:
+  virtual ~SwitchObserver() = default;
+  // `packet`, which came through port `ingress`, now waits at port `egress`, last of its priority.
+  virtual void enqueued(const Packet& packet, size_t ingress, size_t egress, TimeNs now) = 0;
+};
+
+class Switch final : public KnobOwner {
+ public:
+  // `unroutable` counts what has no route.
+  Switch(std::string name, uint64_t seed, PacketPool& pool, Counter& unroutable);
+  ~Switch() override;
+
+  const std::string& name() const { return name_; }
+  // One cable: the direction into this switch and the one out of it.
+  LinkSink& add_port(Link& in, Link& out);
+  // The source that a link out of this switch pulls from.
+  LinkSource& source(const Link& out);
+  // The links through which `destination` is nearest; all lead out of this switch.
+  void set_route(const Ip& destination, std::span<const Link* const> next_hops);
+  // Where packets go to whose destination has no route.
+  void set_default_route(std::span<const Link* const> next_hops);
+  // Where packets to a group go, but for where they came from: ends, and a tree of switches.
+  void set_flood(std::span<const Link* const> links) { flood_ = ports_of(links); }
+  // Nothing is stored and nobody paused any more, chance begins anew. Links have been reset.
+  void reset();
+
+  size_t port_count() const { return ports_.size(); }
+  SwitchPort& port(size_t index) { return *ports_[index]; }
+  const SwitchPort& port(size_t index) const { return *ports_[index]; }
+  // Octets that wait at an egress port.
+  uint64_t queued(size_t port, size_t priority) const {
+    return ports_[port]->queues[priority].bytes.get();
+  }
+  // The port through which the packet would leave now; nothing where no route leads.
+  std::optional<size_t> route(const Packet& packet) const;
+  // Sends a packet of the switch's own, such as a CNP. Takes it; false if it was dropped.
+  bool send(Packet* packet, TimeNs now);
+  // One at most; null ends it.
+  void set_observer(SwitchObserver* observer) { observer_ = observer; }
+
+  // What all ports store, and the most that they did. Any thread.
+  const Counter& used() const { return used_; }
+  Counter& peak() { return peak_; }
+  const SwitchSettings& settings() const { return settings_; }
+  const BufferPlan& plan() const { return plan_; }
+
+  // What a person should know of settings that were accepted goes to `warn`, on the core's thread.
+  void set_warning(std::function<void(const std::string&)> warn);
+  // Knobs, in the order of kSwitchKnobs.
+  Result<void> check(std::span<const KnobValue> proposed) const override;
+  void apply(std::span<const KnobValue> values) override;
+
+ private:
+  struct PortUnit final : SwitchPort, LinkSource, LinkSink {
+    Switch* owner = nullptr;
+    uint16_t index = 0;
+    Packet* pull(TimeNs now) override { return owner->dequeue(*this, now); }
+    bool ready() const override { return (waiting & ~out->paused()) != 0; }
+    void receive(Packet* packet, TimeNs now) override { owner->forward(*this, packet, now); }
+  };
+
+  PortUnit& unit_of(const Link& out) const;
+  std::vector<uint16_t> ports_of(std::span<const Link* const> links) const;
+  std::span<const uint16_t> hops_of(const Packet& packet) const;
+  void forward(PortUnit& from, Packet* packet, TimeNs now);
+  void flood(PortUnit& from, Packet* packet, TimeNs now);
+  // `from` is null for the switch's own. False if the packet was dropped.
+  bool enqueue(PortUnit* from, PortUnit& to, Packet* packet, TimeNs now);
+  Packet* dequeue(PortUnit& from, TimeNs now);
+  size_t next_hop(const Packet& packet, std::span<const uint16_t> hops) const;
+  Link* full(PortUnit* from, PortUnit& to, size_t priority, uint64_t length) const;
+  void mark(EgressQueue& queue, Packet& packet);
+  void pause(PortUnit& port, size_t priority);
+  void resume(PortUnit& port, size_t priority);
+  void forget_pauses(PortUnit& port);
+  uint64_t headroom_for(const SwitchSettings& settings, uint64_t needed) const;
+  void make_plan();
+  void note_headroom(PortUnit& port);
+  void warn_of_late_marks();
+
+  const std::string name_;
+  const uint64_t seed_;
+  PacketPool& pool_;
+  Counter& unroutable_;
+  std::vector<std::unique_ptr<PortUnit>> ports_;
+  RouteTable routes_;
+  std::vector<uint16_t> default_hops_;
+  std::vector<uint16_t> flood_;
+  SwitchSettings settings_ = SwitchSettings::initial();
+  BufferPlan plan_;
+  RedMarker marker_;
+  Counter used_, peak_;
+  SwitchObserver* observer_ = nullptr;
+  std::function<void(const std::string&)> warn_;
+};
+
+}  // namespace rocefs

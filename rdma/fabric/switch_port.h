@@ -1,0 +1,63 @@
+// What one port of a switch has: a queue per priority for what leaves by it, and a count per
+// priority of what came in by it and is still in the switch. Counters and gauges are read by any
+// thread; everything else belongs to the core's.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "core/counter.h"
+#include "rdma/fabric/link.h"
+#include "rdma/fabric/priority_turn.h"
+#include "rdma/packet/packet.h"
+#include "rdma/packet/traffic_class.h"
+
+namespace rocefs {
+
+struct EgressCounters {
+  Counter marked, dropped;
+};
+inline constexpr CounterRow<EgressCounters> kEgressCounters[] = {
+    {"marked", &EgressCounters::marked, "packets that this queue marked as congested (CE)"},
+    {"dropped", &EgressCounters::dropped, "packets for this queue that the switch had no room for"},
+};
+
+struct IngressCounters {
+  Counter pause_sent;
+};
+inline constexpr CounterRow<IngressCounters> kIngressCounters[] = {
+    {"pause_sent", &IngressCounters::pause_sent,
+     "PAUSE frames by which the switch stopped the far end of this port's cable"},
+};
+
+// Of one egress port and priority, first in, first out.
+struct EgressQueue {
+  PacketFifo fifo;
+  Counter bytes, packets;  // that wait now
+  Counter peak;            // octets
+  EgressCounters counters;
+};
+
+// Of one ingress port and priority.
+struct IngressCount {
+  uint64_t bytes = 0;    // stored anywhere in the switch
+  bool pausing = false;  // the sender has been told to pause
+  uint64_t limit = 0;    // while pausing: octets that threshold and headroom have room for
+  IngressCounters counters;
+};
+
+struct SwitchPort {
+  Link* in = nullptr;
+  Link* out = nullptr;
+  std::array<EgressQueue, kPriorities> queues;
+  uint8_t waiting = 0;  // priorities whose queue has something
+  PriorityTurn turn;
+  uint64_t queued_bytes = 0;  // in all queues
+  std::array<IngressCount, kPriorities> ingress;
+  uint64_t ingress_bytes = 0;  // of all priorities
+  uint64_t headroom = 0;       // octets per priority
+  bool headroom_short = false;
+  uint64_t headroom_needed = 0, headroom_built = 0;  // by the links as they are, and as they began
+};
+
+}  // namespace rocefs

@@ -1,0 +1,64 @@
+#include "rdma/nic/gsi.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "rdma/nic/device.h"
+#include "rdma/nic/port.h"
+#include "rdma/packet/datagram.h"
+#include "rdma/packet/memory.h"
+#include "rdma/wire/psn.h"
+
+namespace rocefs {
+namespace {
+
+// One for all: a port per flow would only cost an uplink sockets.
+constexpr uint16_t kSourcePort = wire::kFirstSourcePort | 1;
+constexpr size_t kMostOctets = 256;
+
+}  // namespace
+
+void Gsi::send(const AddressVector& path, std::span<const uint8_t> mad) {
+  assert(mad.size() <= kMostOctets);
+  if (waiting_ == kMostWaiting) return port_.counters().port_xmit_discards.add();
+  ++waiting_;
+  wire::Headers headers = headers_on(path, port_.class_override().apply_to(path));
+  headers.udp.src_port = kSourcePort;
+  headers.bth.opcode = wire::Opcode::kUdSendOnly;
+  headers.bth.pkey = 0xffff;
+  headers.bth.dest_qpn = kGsiQpn;
+  headers.bth.psn = next_psn_;
+  next_psn_ = (next_psn_ + 1) & kPsnMask;
+  headers.deth.qkey = kGsiQkey;
+  headers.deth.src_qpn = kGsiQpn;
+  wire::finish_lengths(headers, mad.size());
+  PacketPool& pool = port_.device().fabric().pool();
+  Packet* packet = pool.acquire();
+  packet->header_len = static_cast<uint16_t>(wire::emit(headers, packet->header));
+  packet->payload.kind = Payload::Kind::kFrame;
+  packet->payload.length = static_cast<uint16_t>(mad.size());
+  std::copy(mad.begin(), mad.end(), pool.attach_frame(packet)->bytes.begin());
+  queue_.push(packet);
+  port_.kick();
+}
+
+void Gsi::receive(const Packet& packet, const wire::Transport& headers) {
+  constexpr uint16_t kMembership = 0x8000;
+  bool datagram = headers.opcode() == wire::Opcode::kUdSendOnly;
+  if (!datagram || headers.deth().qkey != kGsiQkey) return port_.counters().rx_unknown_qp.add();
+  if ((headers.pkey() | kMembership) != 0xffff) return port_.counters().rx_wrong_pkey.add();
+  const uint8_t* bytes = payload_bytes(packet);
+  std::span<const uint8_t> mad(bytes, bytes ? packet.payload.length : 0);
+  AddressVector path{destination_of(packet).ip, source_of(packet).ip};
+  const auto& gids = port_.gids();
+  bool ours = std::find(gids.begin(), gids.end(), path.local) != gids.end();
+  if (!ours || !agent_ || !agent_->receive_mad(port_, path, mad)) {
+    port_.counters().rx_mads_discarded.add();
+  }
+}
+
+void Gsi::clear() {
+  while (Packet* packet = pull()) port_.device().fabric().pool().release(packet);
+}
+
+}  // namespace rocefs

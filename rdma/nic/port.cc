@@ -1,0 +1,338 @@
+#include "rdma/nic/port.h"
+
+#include <cstring>
+
+#include "rdma/nic/device.h"
+#include "rdma/packet/datagram.h"
+#include "rdma/packet/traffic_class.h"
+#include "rdma/transport/qp.h"
+#include "rdma/wire/icrc.h"
+
+namespace rocefs {
+namespace {
+
+wire::Service service_of(QpType type) {
+  switch (type) {
+    case QpType::kRc:
+      return wire::Service::kRc;
+    case QpType::kUc:
+      return wire::Service::kUc;
+    case QpType::kUd:
+      break;
+  }
+  return wire::Service::kUd;
+}
+
+}  // namespace
+
+Port::Port(Device& device, const PortSpec& spec, uint8_t number)
+    : QpPort(device),
+      device_(device),
+      spec_(spec),
+      number_(number),
+      gids_(gids_of(spec)),
+      mtu_(spec.mtu),
+      cnps_(*this),
+      gsi_(*this),
+      loop_(event_of<&Port::take_looped>(this)) {}
+
+std::string Port::name() const {
+  return PortName{device_.name(), number_}.text();
+}
+
+Port::~Port() {
+  while (Packet* packet = looped_.pop()) device_.fabric().pool().release(packet);
+}
+
+void Port::reset() {
+  waiting_since_ = kNever;
+  cnps_.clear();
+  gsi_.clear();
+  while (Packet* packet = looped_.pop()) device_.fabric().pool().release(packet);
+}
+
+void Port::attach(Link& egress, Link& ingress) {
+  egress_ = &egress;
+  ingress_ = &ingress;
+  on_link_state();
+  for (Link* link : {egress_, ingress_}) link->add_state_listener([this] { on_link_state(); });
+}
+
+// The link of a port is up when both directions of its cable are.
+void Port::on_link_state() {
+  bool up = egress_->up() && ingress_->up();
+  if (std::exchange(link_up_, up) == up) return;
+  if (!up) counters_.link_downed.add();
+  device_.port_changed(*this);
+}
+
+void Port::set_carrier(bool carrier) {
+  carrier_.store(carrier, std::memory_order_relaxed);
+  for (Link* link : {egress_, ingress_}) link->set_carrier(carrier);
+}
+
+Packet* Port::pull(TimeNs now) {
+  Packet* packet = next_packet(now);
+  note_wait(packet != nullptr, now);
+  if (!packet) return nullptr;
+  if (!egress_->up()) {
+    counters_.port_xmit_discards.add();  // and the link loses it
+    return packet;
+  }
+  counters_.port_xmit_packets.add();
+  if (is_multicast(*packet)) {
+    counters_.multicast_xmit_packets.add();
+    looped_.push(
+        copy_of(device_.fabric().pool(), *packet));  // the network brings it to others only
+    if (!loop_.scheduled()) device_.fabric().scheduler().after(loop_, 0);
+  } else {
+    counters_.unicast_xmit_packets.add();
+  }
+  counters_.port_xmit_data.add(packet->wire_length());
+  device_.fabric().capture(*this, packet, now);
+  return packet;
+}
+
+namespace {
+
+void append(auto& fifos, Qp& qp, size_t priority, Qp* Qp::Links::*next) {
+  qp.links().*next = nullptr;
+  Qp*& first = fifos.first[priority];
+  (first ? fifos.last[priority]->links().*next : first) = &qp;
+  fifos.last[priority] = &qp;
+  fifos.ready |= static_cast<uint8_t>(1u << priority);
+}
+
+void put_first(auto& fifos, Qp& qp, size_t priority, Qp* Qp::Links::*next) {
+  Qp*& first = fifos.first[priority];
+  if (!first) fifos.last[priority] = &qp;
+  qp.links().*next = std::exchange(first, &qp);
+  fifos.ready |= static_cast<uint8_t>(1u << priority);
+}
+
+// The first queue pair of a priority that has one.
+Qp* take(auto& fifos, size_t priority, Qp* Qp::Links::*next) {
+  Qp* qp = fifos.first[priority];
+  fifos.first[priority] = qp->links().*next;
+  if (!fifos.first[priority]) fifos.ready &= static_cast<uint8_t>(~(1u << priority));
+  return qp;
+}
+
+// Rare, so the FIFO is searched.
+void remove(auto& fifos, Qp& qp, size_t priority, Qp* Qp::Links::*next) {
+  Qp* before = nullptr;
+  Qp*& first = fifos.first[priority];
+  for (Qp* at = first; at; before = at, at = at->links().*next) {
+    if (at != &qp) continue;
+    if (!before) fifos.sent[priority] = 0;
+    (before ? before->links().*next : first) = at->links().*next;
+    if (fifos.last[priority] == at) fifos.last[priority] = before;
+    if (!first) fifos.ready &= static_cast<uint8_t>(~(1u << priority));
+    return;
+  }
+}
+
+}  // namespace
+
+Packet* Port::next_packet(TimeNs now) {
+  auto open = static_cast<uint8_t>(~egress_->paused());
+  bool cnp_may_go = cnps_.ready() && (open >> priority_of(*cnps_.front()) & 1);
+  if (Packet* cnp = cnp_may_go ? cnps_.pull(now) : nullptr) return cnp;
+  if (gsi_.ready() && (open >> priority_of(*gsi_.front()) & 1)) return gsi_.pull();
+  while (auto among = static_cast<uint8_t>(acknowledges_.ready & open)) {
+    size_t priority = acknowledges_.turn.next(among);
+    Qp* qp = take(acknowledges_, priority, &Qp::Links::next_acknowledge);
+    qp->links().in_acknowledges = false;
+    if (Packet* packet = qp->responder().emit_acknowledge()) return packet;
+  }
+  while (auto among = static_cast<uint8_t>(data_.ready & open)) {
+    if (Packet* packet = next_data(data_.turn.next(among), now)) return packet;
+  }
+  return nullptr;
+}
+
+// Of the first queue pair of a priority; null if it has none after all.
+Packet* Port::next_data(size_t priority, TimeNs now) {
+  Qp* qp = take(data_, priority, &Qp::Links::next_data);
+  qp->links().in_data = false;
+  Packet* packet = qp->emit_data(now);
+  bool has_more = packet && qp->has_data() && !qp->links().in_data;
+  bool goes_on = has_more && qp->priority() == priority && !qp->congestion().waits();
+  constexpr uint64_t kTurnsPerSecond = 500'000;
+  uint64_t& sent = data_.sent[priority];
+  if (goes_on) sent += packet->wire_length();
+  if (!goes_on || sent >= line_bps() / 8 / kTurnsPerSecond) {
+    sent = 0;
+    if (has_more) qp->make_data_ready();
+    return packet;
+  }
+  put_first(data_, *qp, priority, &Qp::Links::next_data);
+  qp->links().in_data = true;
+  return packet;
+}
+
+// Counts the time from when all that is ready is found paused until something goes, or nothing is
+// left to go.
+void Port::note_wait(bool sends, TimeNs now) {
+  bool waits = !sends && ready();
+  if (waits && waiting_since_ == kNever) waiting_since_ = now;
+  if (waits || waiting_since_ == kNever) return;
+  counters_.port_xmit_wait.add(static_cast<uint64_t>(now - waiting_since_));
+  waiting_since_ = kNever;
+}
+
+void Port::add_data(Qp& qp) {
+  if (qp.links().in_data) return;
+  qp.links().in_data = true;
+  append(data_, qp, qp.priority(), &Qp::Links::next_data);
+  kick();
+}
+
+void Port::add_acknowledge(Qp& qp) {
+  if (qp.links().in_acknowledges) return;
+  qp.links().in_acknowledges = true;
+  append(acknowledges_, qp, qp.priority(), &Qp::Links::next_acknowledge);
+  kick();
+}
+
+void Port::forget(Qp& qp) {
+  if (qp.links().in_data) remove(data_, qp, qp.priority(), &Qp::Links::next_data);
+  if (qp.links().in_acknowledges)
+    remove(acknowledges_, qp, qp.priority(), &Qp::Links::next_acknowledge);
+  qp.links().in_data = qp.links().in_acknowledges = false;
+  if (!ready()) note_wait(false, device_.fabric().scheduler().now());
+}
+
+void Port::receive(Packet* packet, TimeNs now) {
+  if (!device_.present()) {
+    device_.fabric().counters().no_device.add();
+    return device_.fabric().pool().release(packet);
+  }
+  counters_.port_rcv_packets.add();
+  (is_multicast(*packet) ? counters_.multicast_rcv_packets : counters_.unicast_rcv_packets).add();
+  counters_.port_rcv_data.add(packet->wire_length());
+  wire::Transport headers = packet->transport();
+  bool whole = check(packet, headers);
+  if (whole && ecn_of(*packet) == Ecn::kCongested) counters_.np_ecn_marked_roce_packets.add();
+  if (whole && headers.opcode() == wire::Opcode::kCnp) {
+    take_cnp(*packet, headers, now);
+    return device_.fabric().pool().release(packet);
+  }
+  if (whole && is_multicast(*packet)) return deliver_to_group(packet, now);
+  if (whole && headers.dest_qpn() == kGsiQpn) {
+    gsi_.receive(*packet, headers);
+    return device_.fabric().pool().release(packet);
+  }
+  Qp* qp = whole ? find_qp(headers.dest_qpn(), *packet, headers) : nullptr;
+  if (!qp) {
+    device_.fabric().pool().release(packet);
+    return;
+  }
+  deliver(*qp, packet, now);
+}
+
+void Port::deliver(Qp& qp, Packet* packet, TimeNs now) {
+  wire::Transport headers = packet->transport();
+  bool marked = ecn_of(*packet) == Ecn::kCongested && !is_multicast(*packet);
+  if (marked) take_mark(qp, *packet, headers, now);
+  if (headers.info().response) {
+    qp.requester().receive_response(packet, headers, now);
+  } else {
+    qp.responder().receive(packet, headers);
+  }
+}
+
+// Each of the group's queue pairs gets a packet of its own.
+void Port::deliver_to_group(Packet* packet, TimeNs now) {
+  wire::Transport headers = packet->transport();
+  PacketPool& pool = device_.fabric().pool();
+  bool named = headers.dest_qpn() == kMulticastQpn;
+  for (uint32_t number : device_.groups().members(destination_of(*packet).ip)) {
+    Qp* qp = named ? find_qp(number, *packet, headers) : nullptr;
+    if (qp) deliver(*qp, copy_of(pool, *packet), now);
+  }
+  pool.release(packet);
+}
+
+// They have not been on the wire, and are not counted as if.
+void Port::take_looped(TimeNs now) {
+  while (Packet* packet = looped_.pop()) {
+    if (device_.present() && check(packet, packet->transport())) {
+      deliver_to_group(packet, now);
+    } else {
+      device_.fabric().pool().release(packet);
+    }
+  }
+}
+
+void Port::receive_bytes(std::span<const uint8_t> bytes, TimeNs now) {
+  if (Packet* packet = packet_of_bytes(device_.fabric().pool(), bytes)) return receive(packet, now);
+  counters_.port_rcv_errors.add();
+}
+
+// Whether the packet is one that somebody may want, and whole. A payload by reference has no ICRC
+// to check, but its bytes may have gone.
+bool Port::check(Packet* packet, const wire::Transport& headers) {
+  if (!headers.well_formed()) {
+    counters_.port_rcv_errors.add();
+    return false;
+  }
+  if (packet->payload.kind == Payload::Kind::kLocal && !payload_bytes(*packet)) {
+    device_.fabric().counters().stale_payloads.add();
+    return false;
+  }
+  if (packet->sealed && !packet->intact) {
+    size_t length = packet->payload.length;
+    size_t pad = packet->wire_length() - packet->header_len - length - wire::kIcrcLen;
+    std::span<const uint8_t> bytes(packet->frame->bytes);
+    bool ipv6 = packet->header[0] >> 4 == 6;
+    uint32_t icrc =
+        wire::icrc(packet->header_bytes(), ipv6, bytes.first(length), bytes.subspan(length, pad));
+    if (icrc != wire::load_icrc(bytes.subspan(length + pad))) {
+      counters_.rx_icrc_encapsulated.add();
+      return false;
+    }
+  }
+  return true;
+}
+
+// A marked data packet: its sender is told, where that is wanted for its priority. What answers
+// data, and is small, is not data.
+void Port::take_mark(Qp& qp, const Packet& packet, const wire::Transport& headers, TimeNs now) {
+  const wire::OpcodeInfo& info = headers.info();
+  if (!info.request && !info.is_read_response) return;
+  bool wanted = ecn_.np().priorities >> priority_of(packet) & 1;
+  if (!wanted || !cnps_.may_notify(qp, now)) return;
+  bool datagram = qp.type() == QpType::kUd;
+  CnpAddress address =
+      qp.cnp_address(datagram ? headers.deth().src_qpn : qp.attributes().remote_qpn);
+  if (datagram) {
+    address.from = destination_of(packet).ip;
+    address.to = source_of(packet).ip;
+  }
+  cnps_.notify(qp, CnpCause::kEcn, address, now);
+}
+
+// It says which queue pair sends what is too much.
+void Port::take_cnp(const Packet& packet, const wire::Transport& headers, TimeNs now) {
+  Qp* qp = device_.find_qp(headers.dest_qpn());
+  bool mine = qp && &qp->port() == this && qp->receives_packets() && qp->hears(packet);
+  if (mine && qp->congestion().receive_cnp(now)) return counters_.rp_cnp_handled.add();
+  counters_.rp_cnp_ignored.add();
+}
+
+Qp* Port::find_qp(uint32_t number, const Packet& packet, const wire::Transport& headers) {
+  Qp* qp = device_.find_qp(number);
+  if (qp && &qp->port() != this) qp = nullptr;
+  bool receives = qp && qp->receives_packets();
+  constexpr uint16_t kMembership = 0x8000;
+  bool pkey_ok = (headers.pkey() | kMembership) == 0xffff;
+  // A queue pair takes only packets of its own service.
+  wire::Service service = headers.info().service;
+  bool mine = receives && service == service_of(qp->type()) && qp->hears(packet);
+  if (mine && pkey_ok) return qp;
+  (mine ? counters_.rx_wrong_pkey : counters_.rx_unknown_qp).add();
+  return nullptr;
+}
+
+}  // namespace rocefs

@@ -1,0 +1,138 @@
+// Port: a NIC's port. It pulls the next packet from its queue pairs when its link is free, so that
+// a NIC never drops what it sends itself, and hands what arrives to the queue pair it is for.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/scheduler.h"
+#include "core/topology.h"
+#include "rdma/fabric/link.h"
+#include "rdma/fabric/priority_turn.h"
+#include "rdma/fabric/uplinked_port.h"
+#include "rdma/nic/cnp_queue.h"
+#include "rdma/nic/gsi.h"
+#include "rdma/packet/packet.h"
+#include "rdma/packet/traffic_class.h"
+#include "rdma/packet/verbs.h"
+#include "rdma/transport/qp_host.h"
+
+namespace rocefs {
+
+class Device;
+
+class Port final : public QpPort, public LinkSource, public LinkSink, public UplinkedPort {
+ public:
+  Port(Device& device, const PortSpec& spec, uint8_t number);
+  ~Port() override;
+  Port(const Port&) = delete;
+  Port& operator=(const Port&) = delete;
+
+  // The two directions of its cable: the port is the source of `egress` and the sink of `ingress`.
+  void attach(Link& egress, Link& ingress);
+  Link& egress() { return *egress_; }
+  const Link& egress() const { return *egress_; }
+  Link& ingress() { return *ingress_; }
+  Device& device() { return device_; }
+  const PortSpec& spec() const { return spec_; }
+  uint8_t number() const { return number_; }  // 1 or 2
+  std::string name() const override;
+  // Octets of payload. At most the spec's, and what the machine's network carries for it.
+  uint32_t mtu() const override { return mtu_.load(std::memory_order_relaxed); }  // any thread
+  uint32_t largest_mtu() const override { return spec_.mtu; }
+  // Queue pairs that have a longer path MTU keep it.
+  void set_mtu(uint32_t mtu) override { mtu_.store(mtu, std::memory_order_relaxed); }
+  // Its own, and that of its subnet's manager; 0 where there is no subnet. Set once, before
+  // anything runs.
+  struct Lids {
+    uint16_t own = 0, manager = 0;
+  };
+  void set_lids(const Lids& lids) { lids_ = lids; }
+  const Lids& lids() const { return lids_; }
+  // The table's entries that are not empty.
+  const std::vector<Ip>& gids() const { return gids_; }
+  bool link_up() const { return link_up_; }
+  void set_carrier(bool carrier) override;
+  bool carrier() const override { return carrier_.load(std::memory_order_relaxed); }
+  // Control thread: `listener` runs after each change, as soon as carrier() and mtu() tell of it.
+  void on_network(std::function<void()> listener) { on_network_ = std::move(listener); }
+  void network_changed() override {
+    if (on_network_) on_network_();
+  }
+
+  uint64_t line_bps() const override { return egress_ ? egress_->parameters().rate_bps : 0; }
+  double receive_ns(uint64_t octets) const override { return ingress_->serialization_ns(octets); }
+  CnpQueue& cnps() { return cnps_; }
+  Gsi& gsi() { return gsi_; }
+
+  // CNPs go first, then MADs, acknowledgements before data; both in turn, queue pair by queue pair
+  // of a priority. A turn of data is a packet, or so many as the queue pair may send in two
+  // microseconds of the link: a fast one is given what belongs together in one piece. Those of a
+  // priority that PFC has paused wait.
+  Packet* pull(TimeNs now) override;
+  // With all of them paused too: pull() notes when the wait begins.
+  bool ready() const override {
+    return cnps_.ready() || gsi_.ready() || (acknowledges_.ready | data_.ready) != 0;
+  }
+  void receive(Packet* packet, TimeNs now) override;
+  // Octets from outside, from the IP header to the ICRC, whatever they are.
+  void receive_bytes(std::span<const uint8_t> bytes, TimeNs now);
+
+  // There may be something to transmit.
+  void kick() {
+    if (egress_) egress_->kick();
+  }
+  void add_data(Qp& qp) override;
+  void add_acknowledge(Qp& qp) override;
+  void forget(Qp& qp) override;
+  void notify(Qp& qp, CnpCause cause, const CnpAddress& address, TimeNs now) override {
+    cnps_.notify(qp, cause, address, now);
+  }
+  // The fabric begins anew.
+  void reset();
+
+ private:
+  // FIFOs through the queue pairs, one per priority: an active list, never a scan.
+  struct QpFifos {
+    std::array<Qp*, kPriorities> first{}, last{};
+    uint8_t ready = 0;  // a bit per priority
+    PriorityTurn turn;
+    std::array<uint64_t, kPriorities> sent{};  // octets, by the first in its turn
+  };
+
+  void on_link_state();
+  Packet* next_data(size_t priority, TimeNs now);
+  void note_wait(bool sends, TimeNs now);
+  Packet* next_packet(TimeNs now);
+  bool check(Packet* packet, const wire::Transport& headers);
+  Qp* find_qp(uint32_t number, const Packet& packet, const wire::Transport& headers);
+  void take_mark(Qp& qp, const Packet& packet, const wire::Transport& headers, TimeNs now);
+  void take_cnp(const Packet& packet, const wire::Transport& headers, TimeNs now);
+  void deliver(Qp& qp, Packet* packet, TimeNs now);
+  void deliver_to_group(Packet* packet, TimeNs now);
+  void take_looped(TimeNs now);
+
+  Device& device_;
+  const PortSpec& spec_;
+  const uint8_t number_;
+  Lids lids_;
+  const std::vector<Ip> gids_;
+  Link* egress_ = nullptr;
+  Link* ingress_ = nullptr;
+  bool link_up_ = false;
+  std::atomic<bool> carrier_{true};
+  std::atomic<uint32_t> mtu_;
+  std::function<void()> on_network_;
+  CnpQueue cnps_;
+  Gsi gsi_;
+  QpFifos data_, acknowledges_;
+  PacketFifo looped_;  // own packets to groups that have members here
+  Event loop_;
+  TimeNs waiting_since_ = kNever;  // all that could be transmitted is paused
+};
+
+}  // namespace rocefs

@@ -1,0 +1,69 @@
+#include "rdma/packet/icrc_solver.h"
+
+#include "rdma/wire/bytes.h"
+#include "rdma/wire/icrc.h"
+
+namespace rocefs {
+namespace {
+
+// Polynomials over GF(2) modulo CRC-32's, reflected: the top bit is x^0.
+constexpr uint32_t kPolynomial = 0xedb88320;
+constexpr uint32_t kOne = 0x80000000;
+
+constexpr uint32_t times_x(uint32_t value) {
+  return (value >> 1) ^ (value & 1 ? kPolynomial : 0);
+}
+constexpr uint32_t divided_by_x(uint32_t value) {
+  return value & kOne ? (value ^ kPolynomial) << 1 | 1 : value << 1;
+}
+
+uint32_t product(uint32_t a, uint32_t b) {
+  uint32_t sum = 0;
+  for (; a != 0; a <<= 1, b = times_x(b)) sum ^= a & kOne ? b : 0;
+  return sum;
+}
+
+constexpr size_t kIdAt = 4;  // of an IPv4 header; DF and the fragment offset follow
+constexpr uint16_t kDontFragment = 0x4000;
+// Octets from the ID to the end of the longest packet.
+constexpr size_t kLongest = wire::kMaxHeaderLen - kIdAt + kMaxMtu + kMaxPad;
+
+}  // namespace
+
+IcrcSolver::IcrcSolver() : unshift_(kLongest + 1) {
+  uint32_t value = kOne;
+  for (uint32_t& entry : unshift_) {
+    entry = value;
+    for (int bit = 0; bit < 8; ++bit) value = divided_by_x(value);
+  }
+}
+
+// The difference of the two CRCs is that of the word with ID and flags, shifted through all octets
+// that follow. Shifted back, its first octet is lowest.
+std::optional<IcrcSolver::IpId> IcrcSolver::solve(size_t headers, size_t behind, uint32_t computed,
+                                                  uint32_t carried) const {
+  uint32_t word = product(computed ^ carried, unshift_[headers - kIdAt + behind]);
+  constexpr uint32_t kFragmentable = kDontFragment >> 8;  // DF's octet differs in DF
+  uint32_t flags = word >> 16;
+  if (flags != 0 && flags != kFragmentable) return std::nullopt;
+  return IpId{static_cast<uint16_t>((word & 0xff) << 8 | (word >> 8 & 0xff)), flags == 0};
+}
+
+IcrcSolver::Verdict IcrcSolver::repair(Packet& packet, uint16_t place) const {
+  bool ipv6 = packet.header[0] >> 4 == 6;
+  size_t behind = packet.wire_length() - packet.header_len - wire::kIcrcLen;
+  std::span<const uint8_t> bytes(packet.frame->bytes);
+  uint32_t computed = wire::icrc(packet.header_bytes(), ipv6, bytes.first(behind), {});
+  uint32_t carried = wire::load_icrc(bytes.subspan(behind));
+  if (computed == carried) return Verdict::kRight;
+  if (ipv6) return Verdict::kDamaged;
+  std::optional<IpId> found = solve(packet.header_len, behind, computed, carried);
+  if (!found) return Verdict::kDamaged;
+  uint8_t* header = packet.header.data();
+  wire::store16(header + kIdAt, found->id);
+  wire::store16(header + kIdAt + 2, found->dont_fragment ? kDontFragment : 0);
+  wire::set_ipv4_checksum(packet.header);
+  return found->id == place && found->dont_fragment ? Verdict::kRight : Verdict::kSolved;
+}
+
+}  // namespace rocefs

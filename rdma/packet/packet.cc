@@ -1,0 +1,112 @@
+#include "rdma/packet/packet.h"
+
+#include <cstring>
+
+#include "rdma/packet/memory.h"
+#include "rdma/wire/icrc.h"
+
+namespace rocefs {
+
+Packet* PacketPool::acquire() {
+  if (!free_packets_) {
+    packets_.push_back(std::make_unique<Packet[]>(kSlab));
+    for (size_t i = 0; i < kSlab; ++i) {
+      packets_.back()[i].next = free_packets_;
+      free_packets_ = &packets_.back()[i];
+    }
+  }
+  Packet* packet = free_packets_;
+  free_packets_ = packet->next;
+  packet->next = nullptr;
+  packet->payload.kind = Payload::Kind::kNone;
+  packet->payload.length = 0;
+  packet->frame = nullptr;
+  packet->sender.listener = nullptr;
+  packet->sealed = packet->intact = false;
+  ++outstanding_.packets;
+  return packet;
+}
+
+void PacketPool::release(Packet* packet) {
+  if (packet->frame) {
+    packet->frame->next = free_frames_;
+    free_frames_ = packet->frame;
+    packet->frame = nullptr;
+  }
+  packet->next = free_packets_;
+  free_packets_ = packet;
+  --outstanding_.packets;
+  if (listeners_gone_) return;
+  // Nobody acquires a packet in between.
+  const PacketSender& sender = packet->sender;
+  if (sender.listener) sender.listener->packet_gone(sender.qpn, sender.serial, sender.position);
+}
+
+Frame* PacketPool::attach_frame(Packet* packet) {
+  if (packet->frame) return packet->frame;
+  if (!free_frames_) {
+    frames_.push_back(std::make_unique<Frame[]>(kSlab));
+    for (size_t i = 0; i < kSlab; ++i) {
+      frames_.back()[i].next = free_frames_;
+      free_frames_ = &frames_.back()[i];
+    }
+  }
+  packet->frame = free_frames_;
+  free_frames_ = packet->frame->next;
+  return packet->frame;
+}
+
+Packet* packet_of_bytes(PacketPool& pool, std::span<const uint8_t> bytes) {
+  wire::Parsed parsed;
+  if (wire::parse(bytes, parsed) != wire::ParseError::kNone || parsed.payload_len > kMaxMtu) {
+    return nullptr;
+  }
+  Packet* packet = pool.acquire();
+  packet->header_len = parsed.header_len;
+  std::memcpy(packet->header.data(), bytes.data(), parsed.header_len);
+  packet->payload.kind = Payload::Kind::kFrame;
+  packet->payload.length = parsed.payload_len;
+  packet->sealed = true;
+  size_t behind = size_t{parsed.payload_len} + parsed.pad_len + wire::kIcrcLen;
+  std::memcpy(pool.attach_frame(packet)->bytes.data(), bytes.data() + parsed.header_len, behind);
+  return packet;
+}
+
+bool seal_into(const Packet& packet, uint8_t* out) {
+  const uint8_t* source = payload_bytes(packet);
+  size_t length = packet.payload.length;
+  if (!source && length > 0) return false;
+  if (length > 0 && source != out) std::memcpy(out, source, length);
+  size_t behind = packet.wire_length() - packet.header_len - wire::kIcrcLen;
+  std::memset(out + length, 0, behind - length);
+  bool ipv6 = (packet.header[0] >> 4) == 6;
+  uint32_t icrc = wire::icrc(packet.header_bytes(), ipv6, {out, behind}, {});
+  wire::store_icrc({out + behind, wire::kIcrcLen}, icrc);
+  return true;
+}
+
+bool materialize(PacketPool& pool, Packet* packet) {
+  if (packet->sealed) return true;
+  if (packet->payload.length > 0 && !payload_bytes(*packet)) return false;
+  uint8_t* out = pool.attach_frame(packet)->bytes.data();
+  packet->sealed = seal_into(*packet, out);
+  packet->payload.kind = Payload::Kind::kFrame;
+  return true;
+}
+
+Packet* copy_of(PacketPool& pool, const Packet& packet) {
+  Packet* copy = pool.acquire();
+  copy->header = packet.header;
+  copy->header_len = packet.header_len;
+  copy->payload = packet.payload;
+  copy->sealed = packet.sealed;
+  if (const uint8_t* bytes = payload_bytes(packet)) {
+    size_t behind = packet.wire_length() - packet.header_len;
+    size_t length = packet.sealed ? behind : packet.payload.length;
+    std::memcpy(pool.attach_frame(copy)->bytes.data(), bytes, length);
+    copy->payload.kind = Payload::Kind::kFrame;
+  }
+  return copy;
+}
+
+}  // namespace rocefs

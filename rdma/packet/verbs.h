@@ -1,0 +1,220 @@
+// The words of the verbs interface that built-in traffic and clients share: requests, completions,
+// states and attributes, as the IBTA's volume 1 (chapters 10 and 11) and the verbs manual name
+// them.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "rdma/wire/ip.h"
+
+namespace rocefs {
+
+enum class QpType : uint8_t { kRc, kUc, kUd };
+std::string_view name(QpType type);
+
+enum class SendOp : uint8_t {
+  kSend,
+  kSendImm,
+  kSendInvalidate,
+  kWrite,
+  kWriteImm,
+  kRead,
+  kCompareSwap,
+  kFetchAdd,
+  kBindWindow,       // of the near end; nothing is transmitted
+  kLocalInvalidate,  // likewise
+};
+
+enum class WcOpcode : uint8_t {
+  kSend,
+  kWrite,
+  kRead,
+  kCompareSwap,
+  kFetchAdd,
+  kBindWindow,
+  kLocalInvalidate,
+  kReceive,
+  kReceiveWriteImm,
+};
+WcOpcode completion_of(SendOp op);
+
+enum class WcStatus : uint8_t {
+  kSuccess,
+  kLocalLengthError,
+  kLocalQpOperationError,
+  kLocalProtectionError,
+  kFlushed,
+  kWindowBindError,
+  kBadResponse,
+  kRemoteInvalidRequest,
+  kRemoteAccessError,
+  kRemoteOperationError,
+  kRetryExceeded,
+  kRnrRetryExceeded,
+};
+std::string_view name(WcStatus status);
+
+struct Sge {
+  uint64_t address;
+  uint32_t length;
+  uint32_t lkey;
+};
+
+inline constexpr size_t kMaxSge = 8;
+inline constexpr uint8_t kMaxRdAtomic = 16;  // READs and atomics under way, either way: as mlx5 has
+inline constexpr uint64_t kMaxMessage = uint64_t{1} << 31;  // bytes: what a RETH may ask for
+
+// The scatter/gather list of a work request. A copy moves only the entries that there are.
+class SgeList {
+ public:
+  SgeList() {}
+  SgeList(const Sge& one) : count_(1) { entries_[0] = one; }
+  SgeList(const SgeList& other) { *this = other; }
+  SgeList& operator=(const SgeList& other) {
+    count_ = other.count_;
+    std::copy_n(other.entries_.begin(), count_, entries_.begin());
+    return *this;
+  }
+  void clear() { count_ = 0; }
+  // At most kMaxSge fit.
+  void add(const Sge& entry) {
+    assert(count_ < kMaxSge);
+    entries_[count_++] = entry;
+  }
+  std::span<const Sge> entries() const { return {entries_.data(), count_}; }
+  uint64_t length() const {
+    uint64_t sum = 0;
+    for (const Sge& entry : entries()) sum += entry.length;
+    return sum;
+  }
+
+ private:
+  uint32_t count_ = 0;
+  std::array<Sge, kMaxSge> entries_;
+};
+
+// How the far end is reached.
+struct AddressVector {
+  Ip local{};
+  Ip remote{};
+  uint8_t traffic_class = 0;
+  uint8_t hop_limit = 64;
+};
+
+struct SendRequest {
+  uint64_t wr_id = 0;
+  SendOp op = SendOp::kSend;
+  bool malformed = false;  // a client's that makes no sense: it ends with kLocalQpOperationError
+  bool signaled = true;
+  bool solicited = false;
+  bool fence = false;      // waits for the READs and atomics before it
+  uint32_t immediate = 0;  // kSendImm, kWriteImm
+  uint32_t rkey = 0;       // of the far memory; the key to invalidate; the window to bind
+  uint64_t remote_address = 0;
+  uint64_t swap_add = 0;  // kCompareSwap: what to put there; kFetchAdd: what to add
+  uint64_t compare = 0;
+  uint8_t bind_access = 0;  // kBindWindow: what the window allows; the SGE says of which memory
+  // UD: to whom.
+  AddressVector path;
+  uint32_t remote_qpn = 0;
+  uint32_t qkey = 0;
+  SgeList sges;
+};
+
+struct ReceiveRequest {
+  uint64_t wr_id = 0;
+  SgeList sges;
+};
+
+struct Completion {
+  uint64_t wr_id = 0;
+  WcStatus status = WcStatus::kSuccess;
+  WcOpcode opcode = WcOpcode::kSend;
+  bool has_immediate = false;
+  bool has_invalidated = false;
+  bool has_grh = false;    // UD: the first 40 bytes of the receive are the routing header's
+  uint32_t byte_len = 0;   // of a receive, a READ and an atomic
+  uint32_t immediate = 0;  // or the key that the far end invalidated
+  uint32_t qpn = 0;
+  uint32_t source_qpn = 0;  // UD
+};
+
+inline constexpr uint32_t kGrhLen = 40;
+
+// In the order of the verbs manual; SQD is draining until what is under way has ended.
+enum class QpState : uint8_t { kReset, kInit, kRtr, kRts, kSqd, kSqe, kError };
+std::string_view name(QpState state);
+
+// IBTA 3.5.3: such a Q_Key is not an ordinary consumer's to choose.
+constexpr bool is_controlled_qkey(uint32_t qkey) {
+  return qkey >> 31;
+}
+
+struct QpAttributes {
+  uint16_t pkey_index = 0;
+  uint8_t port = 1;
+  uint8_t access = 0;  // what the far end may do: Access of rdma/packet/memory.h
+  uint32_t qkey = 0;   // UD
+  AddressVector path;
+  uint32_t path_mtu = 1024;  // bytes
+  uint32_t remote_qpn = 0;
+  uint32_t send_psn = 0;     // 24 bits
+  uint32_t receive_psn = 0;  // 24 bits
+  uint8_t timeout = 14;      // 4.096 us x 2^timeout; 0 is for ever
+  uint8_t retry_count = 7;   // 0..7
+  uint8_t rnr_retry = 7;     // 0..7; 7 is for ever
+  uint8_t min_rnr_timer = 12;
+  uint8_t max_rd_atomic = 16;       // READs and atomics of ours that may be under way
+  uint8_t max_dest_rd_atomic = 16;  // of the far end's
+  bool notify_drained = false;      // in SQD: tell when what is under way has ended
+  uint32_t window = 128;            // packets that may be unacknowledged; the emulator's own
+};
+
+// Which attributes a transition sets. The names are those of ibv_qp_attr_mask.
+enum QpMask : uint32_t {
+  kQpPkeyIndex = 1 << 0,
+  kQpPort = 1 << 1,
+  kQpAccess = 1 << 2,
+  kQpQkey = 1 << 3,
+  kQpPath = 1 << 4,
+  kQpPathMtu = 1 << 5,
+  kQpRemoteQpn = 1 << 6,
+  kQpSendPsn = 1 << 7,
+  kQpReceivePsn = 1 << 8,
+  kQpTimeout = 1 << 9,
+  kQpRetryCount = 1 << 10,
+  kQpRnrRetry = 1 << 11,
+  kQpMinRnrTimer = 1 << 12,
+  kQpMaxRdAtomic = 1 << 13,
+  kQpMaxDestRdAtomic = 1 << 14,
+  kQpWindow = 1 << 15,
+  kQpNotifyDrained = 1 << 16,
+};
+
+// What a queue pair tells beside completions: the affiliated asynchronous events and errors (IBTA
+// 11.6.3).
+enum class QpEvent : uint8_t {
+  kFatal,            // a completion was lost
+  kInvalidRequest,   // the far end's, and no receive request to tell it by
+  kAccessViolation,  // likewise
+  kEstablished,      // the first packet has come in RTR
+  kDrained,          // in SQD, if that was asked for
+  kLastReceive,      // in ERR: it takes nothing more from its shared receive queue
+};
+
+// Who made a QP, as `ps` would show it.
+struct Owner {
+  int32_t pid = 0;
+  std::string comm;
+};
+
+// The RNR NAK timer of a 5-bit code, in nanoseconds.
+int64_t rnr_timer_ns(uint8_t code);
+
+}  // namespace rocefs

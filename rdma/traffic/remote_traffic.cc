@@ -1,0 +1,460 @@
+#include "rdma/traffic/remote_traffic.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "core/clock.h"
+#include "core/function_file.h"
+#include "core/hash.h"
+#include "rdma/nic/device.h"
+#include "rdma/traffic/waiting_flow.h"
+#include "rdma/uplink/interface.h"
+#include "rdma/uplink/uplink.h"
+#include "rdma/wire/ip_text.h"
+
+namespace rocefs {
+namespace {
+
+constexpr KnobRow kKnobs[] = {
+    {"exchange_port", KnobType::kUint, 0, 65535, "18516", "", "",
+     "TCP port at which flows of other mounts are announced, here and there; 0: none"},
+};
+constexpr TimeNs kReadyWithin = 10 * kSecond;
+constexpr TimeNs kReportWithin = 120 * kSecond;  // an output may have to be written
+
+const std::string* failure_in(const FlowMessage& message) {
+  const auto* failure = std::get_if<FlowFailure>(&message);
+  return failure ? &failure->reason : nullptr;
+}
+
+bool has_address(const Port& port, const Ip& address) {
+  std::vector<Ip> gids = gids_of(port.spec());
+  return std::find(gids.begin(), gids.end(), address) != gids.end();
+}
+
+}  // namespace
+
+RemoteTraffic::RemoteTraffic(Parts parts) : parts_(std::move(parts)), shares_(parts_.book) {
+  std::vector<Ip> addresses;
+  for (const auto& uplink : parts_.fabric.uplinks()) {
+    for (const Ip& address : uplink->own_addresses()) addresses.push_back(address);
+  }
+  if (addresses.empty()) return;
+  exchange_ = std::make_unique<Exchange>(
+      parts_.loop, std::move(addresses), [this](const ExchangeLinePtr& line) { arrived(line); },
+      parts_.warn);
+  add_files();
+}
+
+void RemoteTraffic::add_files() {
+  parts_.tree.add_directory(parts_.directory, true);
+  knobs_ = std::make_shared<KnobSet>(kKnobs, parts_.engine, nullptr);
+  auto listen = [this] {
+    constexpr size_t kPort = knob_index(kKnobs, "exchange_port");
+    exchange_->listen(static_cast<uint16_t>(std::get<uint64_t>(knobs_->value(kPort))));
+  };
+  knobs_->on_change(listen);
+  listen();
+  knobs_->add_files(parts_.tree, parts_.directory);
+  parts_.tree.add_file(parts_.directory + "/exchange",
+                       read_only(
+                           [this]() -> Result<std::string> {
+                             std::string text = exchange_->text();
+                             text.pop_back();
+                             return text;
+                           },
+                           "where other mounts announce their flows, and how many are connected"));
+}
+
+Result<void> RemoteTraffic::check(const FlowSpec& spec) const {
+  if (parts_.engine.mode() != ClockMode::kReal) {
+    return Error{EOPNOTSUPP, "the kernel's network knows no virtual clock"};
+  }
+  if (!exchange_) return Error{ENETUNREACH, "there is no uplink: -o uplink=ADDRESS makes one"};
+  if (exchange_->port() == 0) return Error{ENETUNREACH, "exchange_port is 0"};
+  if (spec.mtu != 0 && !valid_mtu(spec.mtu)) {
+    return errorf(EINVAL, "mtu={}: 256, 512, 1024, 2048 or 4096 is wanted", spec.mtu);
+  }
+  if (spec.accepts) {
+    if (is_reachable(*parts_.fabric.port(spec.from))) return {};
+    return errorf(EADDRNOTAVAIL, "{} has no address on an uplink", spec.from);
+  }
+  if (Port* own = port_at(*spec.remote)) {
+    return errorf(EINVAL, "{} is {} of this mount: name it so", spec.to, own->device().name());
+  }
+  if (is_broadcast(*spec.remote)) return errorf(EINVAL, "{} is a broadcast address", spec.to);
+  if (std::optional<Ip> local = local_for(spec)) {
+    if (is_loopback(*local) == is_loopback(*spec.remote)) return {};
+    return errorf(EINVAL, "no way leads from {} to {}: one of them is inside its machine",
+                  ip_text(*local), spec.to);
+  }
+  return errorf(EADDRNOTAVAIL, "{} has no IPv{} address on an uplink", spec.from,
+                is_mapped_ipv4(*spec.remote) ? 4 : 6);
+}
+
+bool RemoteTraffic::is_reachable(const Port& port) const {
+  std::vector<Ip> gids = gids_of(port.spec());
+  return std::any_of(gids.begin(), gids.end(),
+                     [this](const Ip& gid) { return exchange_->serves(gid); });
+}
+
+std::optional<Ip> RemoteTraffic::local_for(const FlowSpec& spec) const {
+  const Port* port = parts_.fabric.port(spec.from);
+  if (!port) return std::nullopt;
+  for (const Ip& gid : gids_of(port->spec())) {
+    if (is_mapped_ipv4(gid) == is_mapped_ipv4(*spec.remote) && exchange_->serves(gid)) return gid;
+  }
+  return std::nullopt;
+}
+
+Port* RemoteTraffic::port_at(const Ip& address) const {
+  for (const auto& device : parts_.fabric.devices()) {
+    for (size_t i = 1; i <= device->port_count(); ++i) {
+      if (has_address(device->port(i), address)) return &device->port(i);
+    }
+  }
+  return nullptr;
+}
+
+// What comes next on the entry's line goes to `handle`; what is no message, a failure or the end of
+// the line ends the flow.
+void RemoteTraffic::listen_to(const FlowEntryPtr& entry, Handle handle) {
+  ExchangeLine::Handlers handlers;
+  std::weak_ptr<FlowEntry> weak = entry;
+  handlers.line = [this, weak, handle](std::string_view text) {
+    FlowEntryPtr kept = weak.lock();
+    if (!kept || !kept->live) return;
+    Result<FlowMessage> message = parse_message(text);
+    if (!message) return fail(kept, message.error().reason);
+    if (const std::string* why = failure_in(*message)) return fail(kept, kept->peer + ": " + *why);
+    (this->*handle)(kept, std::move(*message));
+  };
+  handlers.ended = [this, weak](const std::string& why) {
+    FlowEntryPtr kept = weak.lock();
+    if (!kept) return;
+    fail(kept, kept->state == "connecting"
+                   ? fmt::format("{} port {}: {}", kept->peer, kept->line->peer().port, why)
+                   : fmt::format("{} has gone: {}", kept->peer, why));
+  };
+  entry->line->set_handlers(std::move(handlers));
+}
+
+void RemoteTraffic::fail(const FlowEntryPtr& entry, const std::string& why) {
+  if (!entry->live || entry->writing) return;  // an output that is being written is finished
+  parts_.book.ended(entry, nullptr, Error{EIO, why});
+}
+
+HalfFlow::Parts RemoteTraffic::half_of(const FlowEntryPtr& entry, uint64_t seed) {
+  auto ended = [this, entry](Result<void> result) {
+    parts_.engine.tell_control([this, entry, result = std::move(result)]() mutable {
+      half_ended(entry, std::move(result));
+    });
+  };
+  auto discard = [this](std::shared_ptr<LocalMemory> memory) {
+    parts_.engine.tell_control([kept = std::move(memory)] {});
+  };
+  return {parts_.fabric, entry->spec, entry->owner, entry->stats, entry->input, std::nullopt,
+          seed,          false,       {},           {},           ended,        discard};
+}
+
+void RemoteTraffic::take_nothing(const FlowEntryPtr& entry, FlowMessage) {
+  fail(entry, entry->peer + " says what it should not now");
+}
+
+// The near end.
+
+void RemoteTraffic::launch(const FlowEntryPtr& entry, std::shared_ptr<LocalMemory> input,
+                           Answer<void> answer) {
+  entry->input = std::move(input);
+  entry->peer = ip_text(*entry->spec.remote);
+  entry->become("connecting");
+  FlowOffer offer;
+  offer.spec = entry->spec;
+  offer.seed = mix64(parts_.fabric.seed() ^ fnv1a64(entry->spec.name));
+  offer.file = entry->input || !entry->spec.output.empty();
+  HalfFlow::Parts half = half_of(entry, offer.seed);
+  if (entry->input) half.file = entry->input->bytes().size();
+  if (!entry->spec.output.empty()) half.file = 0;  // the far end says how long it is
+  half.near = true;
+  half.local = *local_for(entry->spec);
+  half.remote = *entry->spec.remote;
+  parts_.engine.call<FlowEnd>(
+      [entry, half = std::move(half)]() mutable -> Result<FlowEnd> {
+        auto flow = std::make_shared<HalfFlow>(std::move(half));
+        entry->flow = flow;
+        Result<FlowEnd> end = flow->open();
+        if (!end) entry->flow.reset();
+        return end;
+      },
+      [this, entry, offer, answer = std::move(answer)](Result<FlowEnd> end) mutable {
+        if (!end) return answer(end.error());
+        entry->input.reset();
+        parts_.book.add_directory(entry);
+        answer({});
+        offer.end = std::move(*end);
+        connect(entry, offer);
+      });
+}
+
+void RemoteTraffic::connect(const FlowEntryPtr& entry, const FlowOffer& offer) {
+  UdpAddress to{*entry->spec.remote, exchange_->port()};
+  Result<ExchangeLinePtr> line = exchange_->connect(*local_for(entry->spec), to);
+  if (!line)
+    return fail(entry, fmt::format("{} port {}: {}", entry->peer, to.port, line.error().reason));
+  entry->line = *line;
+  entry->line->open({});
+  listen_to(entry, &RemoteTraffic::take_ready);
+  entry->line->expect_within(kReadyWithin);
+  entry->line->send(text_of(offer));
+}
+
+void RemoteTraffic::take_ready(const FlowEntryPtr& entry, FlowMessage message) {
+  const auto* far = std::get_if<FlowEnd>(&message);
+  if (!far) return take_nothing(entry, std::move(message));
+  entry->become("running");
+  listen_to(entry, &RemoteTraffic::take_nothing);
+  parts_.engine.call<void>(
+      [entry, far = *far]() -> Result<void> {
+        if (!entry->flow) return {};  // stopped
+        return static_cast<HalfFlow&>(*entry->flow).connect(far);
+      },
+      [this, entry](Result<void> result) {
+        if (!result) fail(entry, result.error().reason);
+      });
+}
+
+void RemoteTraffic::half_ended(const FlowEntryPtr& entry, Result<void> result) {
+  if (!entry->live) return;
+  if (!result) return fail(entry, result.error().reason);
+  listen_to(entry, &RemoteTraffic::take_report);
+  entry->line->expect_within(kReportWithin);
+  entry->line->send(text_of(FlowDone{}));
+}
+
+void RemoteTraffic::take_report(const FlowEntryPtr& entry, FlowMessage message) {
+  const auto* report = std::get_if<FlowReport>(&message);
+  if (!report) return take_nothing(entry, std::move(message));
+  entry->line->hang_up();
+  using Received = std::shared_ptr<LocalMemory>;
+  parts_.engine.call<Received>(
+      [entry, report = *report]() -> Result<Received> {
+        if (!entry->flow) return Received{};
+        static_cast<HalfFlow&>(*entry->flow).conclude(report);
+        return entry->flow->received();
+      },
+      [this, entry](Result<Received> received) {
+        if (!entry->live) return;
+        if (!received) return fail(entry, received.error().reason);
+        parts_.book.ended(entry, std::move(*received), {});
+      });
+}
+
+// The far end.
+
+void RemoteTraffic::wait(const FlowEntryPtr& entry, std::shared_ptr<LocalMemory> input,
+                         Answer<void> answer) {
+  entry->input = std::move(input);
+  begin_waiting(entry, [this, entry, answer = std::move(answer)](Result<void> begun) mutable {
+    if (begun) parts_.book.add_directory(entry);
+    answer(std::move(begun));
+  });
+}
+
+void RemoteTraffic::begin_waiting(const FlowEntryPtr& entry, Answer<void> answer) {
+  entry->become("waiting");
+  Device& device = parts_.fabric.port(entry->spec.from)->device();
+  auto removed = [this, weak = std::weak_ptr<FlowEntry>(entry)] {
+    parts_.engine.tell_control([this, weak] {
+      FlowEntryPtr kept = weak.lock();
+      if (!kept || !kept->live || kept->state != "waiting") return;
+      parts_.book.ended(kept, nullptr, Error{ENODEV, "device removed"});
+    });
+  };
+  parts_.engine.call<void>(
+      [entry, &device, removed]() -> Result<void> {
+        if (entry->over) return Error{ECANCELED, "stopped"};
+        auto waiting = WaitingFlow::create(device, removed);
+        if (!waiting) return waiting.error();
+        entry->flow = *waiting;
+        return {};
+      },
+      std::move(answer));
+}
+
+void RemoteTraffic::arrived(const ExchangeLinePtr& line) {
+  std::weak_ptr<ExchangeLine> weak = line;
+  ExchangeLine::Handlers handlers;
+  handlers.line = [this, weak](std::string_view text) {
+    if (ExchangeLinePtr kept = weak.lock()) take_first(kept, text);
+  };
+  line->set_handlers(std::move(handlers));
+}
+
+void RemoteTraffic::refuse(const ExchangeLinePtr& line, const std::string& why) {
+  auto say = [this](const std::string& text) {
+    parts_.warn("traffic/exchange: " + text);
+    return true;
+  };
+  if (said_.admit(monotonic_ns(), say)) {
+    say(fmt::format("{}: refused: {}", ip_text(line->peer().ip), why));
+  }
+  line->hang_up(text_of(FlowFailure{why}));
+}
+
+void RemoteTraffic::take_first(const ExchangeLinePtr& line, std::string_view text) {
+  Result<FlowMessage> message = parse_message(text);
+  if (!message) return refuse(line, message.error().reason);
+  const auto* offer = std::get_if<FlowOffer>(&*message);
+  if (!offer) return refuse(line, "a flow begins with its offer");
+  Result<FlowEntryPtr> entry = entry_for(*line, *offer);
+  if (!entry) return refuse(line, entry.error().reason);
+  serve(*entry, line, *offer);
+}
+
+Result<FlowEntryPtr> RemoteTraffic::entry_for(const ExchangeLine& line, const FlowOffer& offer) {
+  Result<FlowNeed> need = FlowShares::need_of(offer);
+  if (!need) return need.error();
+  FlowEntryPtr entry = parts_.book.find(offer.spec.name);
+  if (!entry) {
+    Result<FlowEntryPtr> offered = offered_entry(line, offer, *need);
+    if (!offered) return offered;
+    entry = *offered;
+  } else if (entry->state != "waiting" || !entry->shown) {
+    return errorf(EEXIST, "there is a flow {} already", offer.spec.name);
+  } else {
+    Result<void> fit = fits(*entry, line, offer);
+    if (fit) fit = shares_.make_room(line.peer().ip, *need, true);
+    if (!fit) return fit.error();
+  }
+  entry->need = *need;
+  return entry;
+}
+
+Result<void> RemoteTraffic::fits(const FlowEntry& waiting, const ExchangeLine& line,
+                                 const FlowOffer& offer) const {
+  const FlowSpec& spec = waiting.spec;
+  if (spec.remote && *spec.remote != line.peer().ip) {
+    return errorf(EACCES, "{} waits for another address", spec.name);
+  }
+  const Port* port = parts_.fabric.port(spec.from);
+  if (!port || !has_address(*port, line.local())) {
+    return errorf(EADDRNOTAVAIL, "{} waits at {}, which does not have {}", spec.name, spec.from,
+                  ip_text(line.local()));
+  }
+  bool read = offer.spec.op == FlowOp::kRead;
+  if (read ? !spec.output.empty() : !spec.input.empty()) {
+    return errorf(EINVAL, "{} waits for another direction", spec.name);
+  }
+  if (offer.file && read && spec.input.empty()) {
+    return errorf(EINVAL, "{} has no file= here", spec.name);
+  }
+  bool real_here = !spec.input.empty() || !spec.output.empty();
+  if (real_here && !offer.file) {
+    return errorf(EINVAL, "{} waits for a real file: {} is missing", spec.name,
+                  read ? "out=" : "file=");
+  }
+  return {};
+}
+
+Result<FlowEntryPtr> RemoteTraffic::offered_entry(const ExchangeLine& line, const FlowOffer& offer,
+                                                  const FlowNeed& need) {
+  if (offer.file) {
+    return errorf(EACCES, "for a real file somebody here must wait: {} accept PORT …",
+                  offer.spec.name);
+  }
+  Port* port = port_at(line.local());
+  if (!port) return errorf(EADDRNOTAVAIL, "no port has {}", ip_text(line.local()));
+  Result<void> room = shares_.make_room(line.peer().ip, need, false);
+  if (!room) return room.error();
+  auto entry = std::make_shared<FlowEntry>();
+  PortName name{port->device().name(), port->number()};
+  entry->spec.name = offer.spec.name;
+  entry->spec.from = name.text();
+  entry->spec.accepts = true;
+  entry->owner = {0, "rocefs"};
+  entry->offered = true;
+  parts_.book.add(entry);
+  return entry;
+}
+
+void RemoteTraffic::serve(const FlowEntryPtr& entry, const ExchangeLinePtr& line,
+                          const FlowOffer& offer) {
+  FlowSpec waited = entry->spec;
+  entry->spec = offer.spec;
+  entry->spec.accepts = true;
+  entry->spec.from = waited.from;
+  entry->spec.input = waited.input;
+  entry->spec.output = waited.output;
+  entry->spec.remote = line->peer().ip;
+  entry->peer = ip_text(line->peer().ip);
+  entry->line = line;
+  line->carry_flow();
+  shares_.add(entry);
+  entry->become("running");
+  listen_to(entry, &RemoteTraffic::take_done);
+  HalfFlow::Parts half = half_of(entry, offer.seed);
+  if (offer.file) half.file = entry->input ? entry->input->bytes().size() : offer.end.bytes;
+  half.local = line->local();
+  half.remote = line->peer().ip;
+  auto answer = [this, entry, waited](Result<FlowEnd> end) {
+    if (!entry->live || !entry->line) return;
+    if (end) {
+      if (entry->offered) parts_.book.add_directory(entry);
+      return entry->line->send(text_of(*end));
+    }
+    refuse(std::exchange(entry->line, nullptr), end.error().reason);
+    if (entry->offered) return parts_.book.ended(entry, nullptr, end.error());
+    entry->spec = waited;  // for another to come
+    entry->need = {};
+    begin_waiting(entry, [this, entry](Result<void> begun) {
+      if (!begun) fail(entry, begun.error().reason);
+    });
+  };
+  auto ready = [this, answer](Result<FlowEnd> end) {
+    parts_.engine.tell_control([answer, end = std::move(end)] { answer(end); });
+  };
+  parts_.engine.call<void>(
+      [entry, half = std::move(half), near = offer.end, ready]() mutable -> Result<void> {
+        if (entry->over) return Error{ECANCELED, "stopped"};
+        auto flow = std::make_shared<HalfFlow>(std::move(half));
+        entry->flow = flow;
+        Result<void> begun = flow->serve(std::move(near), ready);
+        if (!begun) entry->flow.reset();
+        return begun;
+      },
+      [answer](Result<void> begun) {
+        if (!begun) answer(begun.error());
+      });
+}
+
+void RemoteTraffic::take_done(const FlowEntryPtr& entry, FlowMessage message) {
+  if (!std::get_if<FlowDone>(&message)) return take_nothing(entry, std::move(message));
+  listen_to(entry, &RemoteTraffic::take_nothing);
+  auto report = [this, entry](FlowReport told) {
+    parts_.engine.tell_control([this, entry, told, received = entry->flow->received()]() mutable {
+      finished(entry, told, std::move(received));
+    });
+  };
+  parts_.engine.call<void>(
+      [entry, report]() -> Result<void> {
+        if (entry->flow) static_cast<HalfFlow&>(*entry->flow).finish(report);
+        return {};
+      },
+      [this, entry](Result<void> result) {
+        if (!result) fail(entry, result.error().reason);
+      });
+}
+
+void RemoteTraffic::finished(const FlowEntryPtr& entry, const FlowReport& report,
+                             std::shared_ptr<LocalMemory> received) {
+  if (!entry->live) return;
+  entry->settled = [line = entry->line, report](const Result<void>& result) {
+    // Where its bytes lie here is not the far end's to know.
+    line->hang_up(result ? text_of(report)
+                         : text_of(FlowFailure{std::strerror(result.error().code)}));
+  };
+  parts_.book.ended(entry, std::move(received), {});
+}
+
+}  // namespace rocefs

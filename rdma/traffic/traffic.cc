@@ -1,0 +1,381 @@
+#include "rdma/traffic/traffic.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "core/caller_file.h"
+#include "core/trigger.h"
+#include "rdma/traffic/flow_files.h"
+
+namespace rocefs {
+namespace {
+
+bool start_names_files(std::string_view line) {
+  return line.find("file=") != line.npos || line.find("out=") != line.npos;
+}
+
+// The name of whoever asked: as it was then, if that is known.
+Owner owner_of(Operation& operation, bool files) {
+  const pid_t pid = operation.caller().pid;
+  if (files && operation.identity()) return {pid, (*operation.identity())->comm};
+  return {pid, comm_of(pid)};
+}
+
+constexpr TriggerRow kStart{
+    "start",
+    "NAME write|send|read|atomic|uc|ud FROM TO [qps= size= count= mtu= window= timeout= retry= "
+    "gid= verify=on|off] [file=IN [out=OUT]], or NAME accept PORT [file=IN|out=OUT] [from=ADDRESS]",
+    "starts a flow between two devices and adds a directory NAME for it; TO may be the address of "
+    "another mount's device, behind an uplink: a real file crosses when that mount waits for the "
+    "flow by `NAME accept PORT`, with out= for what write and send bring, file= for what read "
+    "takes; "
+    "here read has out= alone, the others file=",
+    true, start_names_files};
+constexpr TriggerRow kStop{"stop", "1", "stops the flow, or removes one that has ended"};
+
+}  // namespace
+
+// The directory's files.
+
+namespace {
+
+class StateFile final : public Attribute {
+ public:
+  explicit StateFile(FlowEntryPtr entry) : entry_(std::move(entry)) {}
+  bool readable() const override { return true; }
+  bool writable() const override { return false; }
+  FileDoc doc() const override {
+    return {"value",
+            {},
+            {},
+            "running, done, stopped, or failed: REASON; with another mount waiting or connecting "
+            "at first"};
+  }
+  Result<std::string> show() override { return entry_->state + "\n"; }
+
+ private:
+  FlowEntryPtr entry_;
+};
+
+class ResultFile final : public Attribute {
+ public:
+  ResultFile(FlowEntryPtr entry, Engine& engine) : entry_(std::move(entry)), engine_(engine) {}
+  bool readable() const override { return true; }
+  bool writable() const override { return false; }
+  FileDoc doc() const override {
+    return {"value", {}, {}, "what the flow has moved: `key value` lines"};
+  }
+  Result<std::string> show() override {
+    const FlowStats& stats = *entry_->stats;
+    uint64_t end = stats.ended_ns.get();
+    if (end == 0) end = static_cast<uint64_t>(engine_.now());
+    uint64_t elapsed = end - std::min(end, stats.started_ns.get());
+    double seconds = static_cast<double>(elapsed) / 1e9;
+    double goodput = elapsed ? static_cast<double>(stats.bytes.get()) * 8 / seconds : 0;
+    return fmt::format(
+        "bytes {}\nmessages {}\nreceived {}\nelapsed_ns {}\ngoodput_bps {:.0f}\npackets "
+        "{}\nretransmitted {}\ncnps {}\n"
+        "timeouts {}\nmismatched {}\nqps {}\npid {}\ncomm {}\n",
+        stats.bytes.get(), stats.messages.get(), stats.received.get(), elapsed, goodput,
+        stats.packets.get(), stats.retransmitted.get(), stats.cnps.get(), stats.timeouts.get(),
+        stats.mismatched.get(), entry_->spec.qps, entry_->owner.pid, entry_->owner.comm);
+  }
+
+ private:
+  FlowEntryPtr entry_;
+  Engine& engine_;
+};
+
+}  // namespace
+
+Traffic::Traffic(House house)
+    : house_(std::move(house)),
+      remote_({house_.engine, house_.fabric, house_.tree, house_.loop, *this, house_.directory,
+               house_.warn}) {
+  house_.tree.add_directory(house_.directory, true);
+  add_trigger(house_.tree, house_.directory, kStart, house_.engine,
+              [this](std::string_view text, const OperationPtr& operation, Answer<void> answer) {
+                start(text, operation, std::move(answer));
+              });
+}
+
+// The engine has stopped. Late commands may still refer to an entry, also to one that has been
+// forgotten; its flow goes before the fabric.
+Traffic::~Traffic() {
+  for (const std::weak_ptr<FlowEntry>& weak : known_) {
+    FlowEntryPtr entry = weak.lock();
+    if (!entry) continue;
+    entry->flow.reset();
+    entry->line.reset();
+    entry->output.reset();
+    entry->settled = nullptr;
+  }
+}
+
+FlowEntryPtr Traffic::find(std::string_view name) const {
+  auto it = entries_.find(name);
+  return it == entries_.end() ? nullptr : it->second;
+}
+
+void Traffic::add(const FlowEntryPtr& entry) {
+  std::erase_if(known_, [](const std::weak_ptr<FlowEntry>& weak) { return weak.expired(); });
+  known_.push_back(entry);
+  entries_[entry->spec.name] = entry;
+}
+
+void Traffic::start(std::string_view line, const OperationPtr& operation, Answer<void> answer) {
+  Result<FlowSpec> spec = parse_flow(line);
+  if (!spec) return answer(spec.error());
+  bool remote = spec->remote || spec->accepts;
+  for (const std::string* port : {&spec->from, &spec->to}) {
+    if (remote && port == &spec->to) continue;
+    if (!house_.fabric.port(*port)) return answer(errorf(EINVAL, "no device {}", *port));
+  }
+  if (remote) {
+    if (Result<void> may = remote_.check(*spec); !may) return answer(may.error());
+  }
+  if (entries_.contains(spec->name)) {
+    return answer(errorf(EEXIST, "there is a flow {} already", spec->name));
+  }
+  auto entry = std::make_shared<FlowEntry>();
+  entry->spec = *spec;
+  bool files = !entry->spec.input.empty() || !entry->spec.output.empty();
+  entry->owner = owner_of(*operation, files);
+  add(entry);
+  Answer<void> launched = [this, entry, answer = std::move(answer)](Result<void> result) mutable {
+    if (!result) {
+      entry->output.reset();
+      entries_.erase(entry->spec.name);
+    }
+    answer(std::move(result));
+  };
+  if (!files) return launch(entry, nullptr, std::move(launched));
+  load_files(entry, operation, std::move(launched));
+}
+
+struct Traffic::Loading {
+  FlowEntryPtr entry;
+  IdentityPtr who;
+  Answer<void> answer;
+  bool interrupted = false;
+  CallerFilePtr file = nullptr;  // that something is asked of
+  std::shared_ptr<LocalMemory> input = nullptr;
+
+  void interrupt() {
+    interrupted = true;
+    if (CallerFilePtr asked = file) asked->give_up(Error{EINTR, "interrupted"});
+  }
+};
+
+void Traffic::load_files(const FlowEntryPtr& entry, const OperationPtr& operation,
+                         Answer<void> answer) {
+  const Result<IdentityPtr>& who = operation->identity();
+  if (!who) return answer(who.error());
+  auto loading = std::make_shared<Loading>(Loading{entry, *who, std::move(answer)});
+  operation->on_interrupt([weak = std::weak_ptr<Loading>(loading)] {
+    if (auto kept = weak.lock()) kept->interrupt();
+  });
+  if (entry->spec.input.empty()) return open_output(loading);
+  loading->file = house_.files.open(*who, entry->spec.input, FileUse::kRead,
+                                    [this, loading](Result<void> opened) {
+                                      if (!opened) return loading->answer(opened.error());
+                                      load_input(loading);
+                                    });
+}
+
+void Traffic::load_input(const std::shared_ptr<Loading>& loading) {
+  read_input(loading->file, [this, loading](Result<std::shared_ptr<LocalMemory>> read) {
+    loading->file.reset();
+    if (!read) return loading->answer(read.error());
+    loading->input = std::move(*read);
+    open_output(loading);
+  });
+}
+
+void Traffic::open_output(const std::shared_ptr<Loading>& loading) {
+  auto go_on = [this, loading](Result<void> opened) {
+    if (!opened) return loading->answer(opened.error());
+    if (loading->interrupted) return loading->answer(Error{EINTR, "interrupted"});
+    loading->entry->output = std::move(loading->file);
+    launch(loading->entry, std::move(loading->input), std::move(loading->answer));
+  };
+  if (loading->entry->spec.output.empty()) return go_on({});
+  loading->file = house_.files.open(loading->who, loading->entry->spec.output, FileUse::kWrite,
+                                    std::move(go_on));
+}
+
+void Traffic::launch(const FlowEntryPtr& entry, std::shared_ptr<LocalMemory> input,
+                     Answer<void> answer) {
+  if (entry->spec.accepts) {
+    return remote_.wait(entry, std::move(input), std::move(answer));
+  }
+  if (entry->spec.remote) return remote_.launch(entry, std::move(input), std::move(answer));
+  launch_here(entry, std::move(input), std::move(answer));
+}
+
+void Traffic::launch_here(const FlowEntryPtr& entry, std::shared_ptr<LocalMemory> input,
+                          Answer<void> answer) {
+  // The core tells when the flow has ended, also when that is before this store is answered.
+  auto on_ended = [this, entry](Result<void> result) {
+    if (!entry->spec.output.empty()) {
+      entry->settling = true;
+      ++house_.engine.outstanding().settling;
+    }
+    house_.engine.tell_control(
+        [this, entry, received = entry->flow->received(), result = std::move(result)]() mutable {
+          ended(entry, std::move(received), std::move(result));
+        });
+  };
+  house_.engine.call<void>(
+      [this, entry, input, on_ended]() -> Result<void> {
+        auto flow = std::make_shared<Flow>(house_.fabric, entry->spec, entry->owner, entry->stats,
+                                           input, on_ended);
+        entry->flow = flow;
+        Result<void> started = flow->start();
+        if (!started) entry->flow.reset();
+        return started;
+      },
+      [this, entry, answer = std::move(answer)](Result<void> result) mutable {
+        if (result) add_directory(entry);
+        answer(std::move(result));
+      });
+}
+
+void Traffic::add_directory(const FlowEntryPtr& entry) {
+  std::string directory = house_.directory + "/" + entry->spec.name;
+  entry->shown = true;
+  house_.tree.add_directory(directory, true);
+  auto state = std::make_shared<StateFile>(entry);
+  entry->state_file = state;
+  house_.tree.add_file(directory + "/state", state);
+  house_.tree.add_file(directory + "/result", std::make_shared<ResultFile>(entry, house_.engine));
+  auto reading = [&](const char* name, Counter& value, std::string_view doc) {
+    house_.tree.add_file(directory + "/" + name, read_only(
+                                                     [entry, &value]() -> Result<std::string> {
+                                                       return fmt::format("{}", value.get());
+                                                     },
+                                                     doc));
+  };
+  CongestionReading& sender = entry->stats->sender;
+  reading("rate", sender.rate_bps,
+          "bit/s, Ethernet framing included: at which the first queue pair may send its data");
+  reading("window", sender.window,
+          "octets of requests that it may have in flight; 4294967295 without a limit, 524288 while "
+          "CFR limits nothing");
+  if (!entry->peer.empty() || entry->spec.accepts) {
+    house_.tree.add_file(
+        directory + "/peer",
+        read_only([entry]() -> Result<std::string> { return entry->peer; },
+                  "the address of the other mount's end; nothing while none has come"));
+  }
+  add_trigger(house_.tree, directory, kStop, house_.engine,
+              [this, entry](std::string_view text, const OperationPtr&, Answer<void> answer) {
+                if (without_newline(text) != "1") {
+                  return answer(Error{EINVAL, "only 1 stops a flow"});
+                }
+                stop(entry, std::move(answer));
+              });
+}
+
+void Traffic::ended(const FlowEntryPtr& entry, std::shared_ptr<LocalMemory> received,
+                    Result<void> result) {
+  if (result && entry->output) return save(entry, std::move(received));
+  settle(entry, std::move(result));
+}
+
+void Traffic::save(const FlowEntryPtr& entry, std::shared_ptr<LocalMemory> received) {
+  entry->writing = true;
+  write_output(entry->output, std::move(received), [this, entry](Result<void> result) {
+    entry->writing = false;
+    settle(entry, std::move(result));
+  });
+}
+
+// The flow has ended in the world too: its state says so, its memory goes.
+void Traffic::settle(const FlowEntryPtr& entry, Result<void> result) {
+  entry->live = false;
+  entry->become(result ? "done" : "failed: " + result.error().reason);
+  entry->output.reset();
+  if (auto settled = std::exchange(entry->settled, nullptr)) settled(result);
+  hang_up(*entry, result ? "" : result.error().reason);
+  release(entry);
+  // Nobody here has asked for it, and nobody sees it.
+  if (entry->offered && !entry->shown) forget(entry);
+}
+
+void Traffic::release(const FlowEntryPtr& entry) {
+  house_.engine.insist([this, entry] {
+    if (std::exchange(entry->settling, false)) --house_.engine.outstanding().settling;
+    end_on_core(*entry);
+  });
+}
+
+// No command that was given before makes another flow of it.
+void Traffic::end_on_core(FlowEntry& entry) {
+  entry.over = true;
+  if (entry.flow) entry.flow->stop();
+  entry.flow.reset();
+}
+
+void Traffic::stop(const FlowEntryPtr& entry, Answer<void> answer) {
+  if (!entry->live) {
+    forget(entry);
+    return answer({});
+  }
+  if (entry->writing) return answer(Error{EBUSY, "the flow's output is being written"});
+  house_.engine.call<void>(
+      [entry]() -> Result<void> {
+        end_on_core(*entry);
+        return {};
+      },
+      [entry, answer = std::move(answer)](Result<void> result) mutable {
+        // It may have ended by itself meanwhile.
+        if (result && entry->live && !entry->writing) {
+          entry->become("stopped");
+          entry->live = false;
+          entry->output.reset();
+          hang_up(*entry, "stopped");
+        }
+        answer(std::move(result));
+      });
+}
+
+// The far end hears why, if it is there still.
+void Traffic::hang_up(FlowEntry& entry, const std::string& why) {
+  if (entry.line) entry.line->hang_up(text_of(FlowFailure{why}));
+  entry.line.reset();
+  entry.input.reset();
+}
+
+void Traffic::begin_reset() {
+  leaving_.clear();
+  for (const auto& [name, entry] : entries_) leaving_.push_back(entry);
+}
+
+void Traffic::stop_all() {
+  for (const FlowEntryPtr& entry : leaving_) {
+    if (entry->flow) end_on_core(*entry);
+  }
+}
+
+// One of this mount's without a directory is still being started: it comes after the reset.
+void Traffic::finish_reset() {
+  for (const FlowEntryPtr& entry : std::exchange(leaving_, {})) {
+    if (!entry->shown && !entry->offered) continue;
+    entry->live = false;
+    if (!entry->writing) entry->output.reset();
+    hang_up(*entry, "reset");
+    forget(entry);
+  }
+}
+
+void Traffic::forget(const FlowEntryPtr& entry) {
+  auto it = entries_.find(entry->spec.name);
+  if (it == entries_.end() || it->second != entry) return;
+  entries_.erase(it);
+  if (!entry->writing) entry->output.reset();
+  house_.engine.insist([entry] { end_on_core(*entry); });
+  if (entry->shown) house_.tree.remove(house_.directory + "/" + entry->spec.name);
+}
+
+}  // namespace rocefs

@@ -1,0 +1,126 @@
+#include "rdma/transport/class_override.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "core/kstrto.h"
+#include "core/text.h"
+#include "rdma/wire/ip_text.h"
+
+namespace rocefs {
+namespace {
+
+// Nothing for -1.
+Result<std::optional<uint8_t>> parse_class(std::string_view text) {
+  if (text == "-1") return std::optional<uint8_t>();
+  Result<uint64_t> number = kstrtou64(text, 0);
+  if (number && *number <= 255) return std::optional(static_cast<uint8_t>(*number));
+  return errorf(EINVAL, "'{}': a traffic class is 0 to 255, or -1 for none", text);
+}
+
+Result<Ip> parse_ip(const std::string& text) {
+  std::array<uint8_t, 4> v4{};
+  Ip ip{};
+  if (::inet_pton(AF_INET, text.c_str(), v4.data()) == 1) return mapped_ipv4(v4);
+  if (::inet_pton(AF_INET6, text.c_str(), ip.data()) == 1) return ip;
+  return errorf(EINVAL, "'{}' is no IP address", text);
+}
+
+struct Change {
+  Ip destination;
+  std::optional<uint8_t> traffic_class;
+};
+
+// dst_ip=ADDRESS,tclass=N
+Result<Change> parse_rule(std::string_view word) {
+  constexpr std::string_view kTo = "dst_ip=", kClass = ",tclass=";
+  size_t comma = word.find(kClass);
+  if (!word.starts_with(kTo) || comma == word.npos) {
+    return errorf(EINVAL, "'{}': N, -1 or dst_ip=ADDRESS,tclass=N is wanted", word);
+  }
+  Result<Ip> ip = parse_ip(std::string(word.substr(kTo.size(), comma - kTo.size())));
+  if (!ip) return ip.error();
+  auto number = parse_class(word.substr(comma + kClass.size()));
+  if (!number) return number.error();
+  return Change{*ip, *number};
+}
+
+Result<void> change_rule(ClassRules& rules, const Change& change) {
+  auto rule = std::find_if(rules.to.begin(), rules.to.end(), [&](const auto& other) {
+    return other.destination == change.destination;
+  });
+  if (!change.traffic_class) {
+    if (rule != rules.to.end()) rules.to.erase(rule);
+    return {};
+  }
+  if (rule != rules.to.end()) {
+    rule->traffic_class = *change.traffic_class;
+    return {};
+  }
+  constexpr size_t kMost = ClassOverride::kMostRules;
+  if (rules.to.size() == kMost) return errorf(EINVAL, "more than {} rules", kMost);
+  rules.to.push_back({change.destination, *change.traffic_class});
+  return {};
+}
+
+}  // namespace
+
+std::string ClassRules::text() const {
+  std::string text = all ? fmt::format("Global tclass={}", unsigned{*all}) : std::string();
+  for (const Rule& rule : to) {
+    text += fmt::format("{}dst_ip={},tclass={}", text.empty() ? "" : " ", ip_text(rule.destination),
+                        unsigned{rule.traffic_class});
+  }
+  return text;
+}
+
+Result<ClassRules> ClassOverride::parse(std::string_view text, ClassRules rules) {
+  bool said = false, announced = false;
+  const Error not_said{EINVAL, "Global: tclass=N is wanted"};
+  std::vector<Ip> named;
+  std::vector<std::string_view> words = split(text, " \n");
+  if (words.empty() || std::find(words.begin(), words.end(), "-1") != words.end()) rules = {};
+  for (std::string_view word : words) {
+    if (word == "Global" && !said && !std::exchange(announced, true)) continue;
+    if (word.starts_with("dst_ip=")) {
+      Result<Change> change = parse_rule(word);
+      if (!change) return change.error();
+      if (std::find(named.begin(), named.end(), change->destination) != named.end()) {
+        return errorf(EINVAL, "'{}': there are two rules for it", word);
+      }
+      named.push_back(change->destination);
+      if (Result<void> changed = change_rule(rules, *change); !changed) return changed.error();
+      continue;
+    }
+    if (std::exchange(said, true)) return errorf(EINVAL, "'{}': two classes for all", word);
+    if (announced && word == "-1") return not_said;
+    if (word.starts_with("tclass=")) word.remove_prefix(7);
+    auto number = parse_class(word);
+    if (!number) return number.error();
+    rules.all = *number;
+  }
+  if (announced && !said) return not_said;
+  return rules;
+}
+
+void ClassOverride::reset() {
+  if (std::exchange(rules_, {}) != ClassRules{}) changed_();
+}
+
+Result<void> ClassOverride::check(std::span<const KnobValue> values) const {
+  auto parsed = parse(std::get<std::string>(values[0]));
+  if (!parsed) return parsed.error();
+  return {};
+}
+
+void ClassOverride::apply(std::span<const KnobValue> values) {
+  ClassRules rules = *parse(std::get<std::string>(values[0]));
+  if (std::exchange(rules_, rules) != rules) changed_();
+}
+
+}  // namespace rocefs

@@ -1,0 +1,75 @@
+// KeptPackets: packets that came ahead of their turn, by PSN. At most kMostAhead PSNs beyond the
+// one whose turn it is; memory grows with what is kept.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "rdma/packet/packet.h"
+
+namespace rocefs {
+
+class KeptPackets {
+ public:
+  struct Kept {
+    Packet* packet = nullptr;  // null: the place is free
+    uint64_t psn = 0;
+    bool placed = false;  // its payload is where it belongs already
+  };
+
+  explicit KeptPackets(PacketPool& pool) : pool_(pool) {}
+  ~KeptPackets() { clear(); }
+  KeptPackets(const KeptPackets&) = delete;
+  KeptPackets& operator=(const KeptPackets&) = delete;
+
+  bool empty() const { return count_ == 0; }
+  bool holds(uint64_t psn) const {
+    return count_ > 0 && at(psn).packet != nullptr && at(psn).psn == psn;
+  }
+  // Takes the packet. `turn` is the PSN whose turn it is, before which nothing is kept.
+  void keep(const Kept& kept, uint64_t turn) {
+    uint64_t room = kept.psn - turn + 1;
+    if (room > slots_.size()) grow(room);
+    at(kept.psn) = kept;
+    ++count_;
+  }
+  // Only if it is held; the packet is the caller's.
+  Kept take(uint64_t psn) {
+    --count_;
+    return std::exchange(at(psn), {});
+  }
+  // What is kept of these PSNs is dropped.
+  void drop(uint64_t begin, uint64_t end) {
+    end = std::min(end, begin + slots_.size());
+    for (uint64_t psn = begin; count_ > 0 && psn < end; ++psn) {
+      if (holds(psn)) pool_.release(take(psn).packet);
+    }
+  }
+  void clear() {
+    for (Kept& kept : slots_) {
+      if (kept.packet) pool_.release(kept.packet);
+    }
+    slots_.clear();
+    count_ = 0;
+  }
+
+ private:
+  Kept& at(uint64_t psn) { return slots_[psn & (slots_.size() - 1)]; }
+  const Kept& at(uint64_t psn) const { return slots_[psn & (slots_.size() - 1)]; }
+  void grow(uint64_t room) {
+    size_t size = std::max<size_t>(64, slots_.size());
+    while (size < room) size *= 2;
+    std::vector<Kept> old(size);
+    old.swap(slots_);
+    for (const Kept& kept : old) {
+      if (kept.packet) at(kept.psn) = kept;
+    }
+  }
+
+  PacketPool& pool_;
+  std::vector<Kept> slots_;  // none, or a power of two
+  size_t count_ = 0;
+};
+
+}  // namespace rocefs

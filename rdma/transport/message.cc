@@ -1,0 +1,225 @@
+// The responder's judgement of a request packet: the sequence of opcodes, resources, rights and
+// lengths, in this order; and where its payload goes.
+#include "rdma/transport/qp.h"
+#include "rdma/transport/responder.h"
+#include "rdma/wire/aeth.h"
+#include "rdma/wire/psn.h"
+
+namespace rocefs {
+
+Responder::Verdict Responder::refuse(Step& step, uint8_t syndrome) {
+  if (syndrome == aeth::kNakRemoteAccess) qp_.port().counters().resp_remote_access_errors.add();
+  step.nak = syndrome;
+  // Without NAKs only the near end can be told.
+  bool told = qp_.type() == QpType::kRc || step.consumes_receive;
+  return told ? Verdict::kRefuse : Verdict::kDrop;
+}
+
+Responder::Verdict Responder::judge(const wire::Transport& headers, const wire::OpcodeInfo& info,
+                                    Step& step) {
+  bool data = info.is_send || info.is_write;
+  bool begins = !data || info.first || info.only;
+  bool follows = message_.active && message_.write == info.is_write;
+  if (begins ? message_.active : !follows) return refuse(step, aeth::kNakInvalidRequest);
+  if (begins) {
+    step.begins = true;
+    Verdict verdict = begin_message(headers, info, step);
+    if (verdict != Verdict::kAccept || !data) return verdict;
+  }
+  step.write = message_.write;
+  Verdict verdict = check_length(headers, info, step);
+  if (verdict == Verdict::kAccept && info.is_write && info.has_imm) {
+    verdict = take_immediate_receive(step);
+    if (verdict != Verdict::kAccept && info.only) message_.active = false;
+  }
+  if (verdict == Verdict::kAccept && info.is_write && begins) {
+    qp_.port().counters().rx_write_requests.add();
+  }
+  return verdict;
+}
+
+Responder::Verdict Responder::begin_message(const wire::Transport& headers,
+                                            const wire::OpcodeInfo& info, Step& step) {
+  if (info.has_atomic_eth) return begin_atomic(headers, step);
+  if (!info.is_send && !info.is_write) return begin_read(headers.reth(), step);
+  message_.write = info.is_write;
+  message_.received = 0;
+  message_.target.clear();
+  Verdict verdict = info.is_write ? begin_write(headers.reth(), step) : begin_send(step);
+  message_.active = verdict == Verdict::kAccept;
+  return verdict;
+}
+
+// The R_Key of a request for no bytes is not looked at.
+Responder::Verdict Responder::begin_write(const wire::Reth& reth, Step& step) {
+  message_.remaining = reth.dma_len;
+  if (reth.dma_len > kMaxMessage) return refuse(step, aeth::kNakInvalidRequest);
+  if (reth.dma_len > 0) {
+    bool allowed = (qp_.attributes().access & kRemoteWrite) &&
+                   qp_.host().memory().allow(reth.rkey, qp_.pd(), qp_.number(), kRemoteWrite,
+                                             reth.va, reth.dma_len);
+    if (!allowed) return refuse(step, aeth::kNakRemoteAccess);
+    message_.target.add({reth.va, reth.dma_len, reth.rkey});
+  }
+  return Verdict::kAccept;
+}
+
+// The oldest receive request, or the one that a lost message has left.
+Responder::Verdict Responder::take_receive(Step& step, ReceiveRequest& receive) {
+  if (held_) {
+    // What memory still takes of the lost message could come after what the new one brings.
+    if (steps_.head() < held_until_) return Verdict::kDrop;
+    receive = *std::exchange(held_, std::nullopt);
+    return Verdict::kAccept;
+  }
+  if (qp_.receives().empty()) {
+    qp_.port().counters().out_of_buffer.add();
+    return refuse(step, aeth::kRnrNak | (qp_.attributes().min_rnr_timer & 0x1f));
+  }
+  receive = qp_.receives().take();
+  return Verdict::kAccept;
+}
+
+Responder::Verdict Responder::begin_send(Step& step) {
+  ReceiveRequest receive;
+  Verdict verdict = take_receive(step, receive);
+  if (verdict != Verdict::kAccept) return verdict;
+  message_.receive_id = receive.wr_id;
+  message_.target = receive.sges;
+  message_.remaining = receive.sges.length();
+  if (!entries_allowed(qp_.mover(*this, kLocalWrite), receive.sges.entries())) {
+    end_receive(step, WcStatus::kLocalProtectionError);
+    return refuse(step, aeth::kNakRemoteOperation);
+  }
+  return Verdict::kAccept;
+}
+
+// The last packet of a WRITE with immediate takes a receive request, whose buffers stay unused.
+Responder::Verdict Responder::take_immediate_receive(Step& step) {
+  ReceiveRequest receive;
+  Verdict verdict = take_receive(step, receive);
+  if (verdict == Verdict::kAccept) message_.receive_id = receive.wr_id;
+  return verdict;
+}
+
+Responder::Verdict Responder::begin_read(const wire::Reth& reth, Step& step) {
+  if (reth.dma_len > kMaxMessage) return refuse(step, aeth::kNakInvalidRequest);
+  bool allowed =
+      reth.dma_len == 0 || ((qp_.attributes().access & kRemoteRead) &&
+                            qp_.host().memory().allow(reth.rkey, qp_.pd(), qp_.number(),
+                                                      kRemoteRead, reth.va, reth.dma_len));
+  if (!allowed) return refuse(step, aeth::kNakRemoteAccess);
+  step.psns = psns_of(reth.dma_len, qp_.attributes().path_mtu);
+  Replies::Resource resource;
+  resource.read = true;
+  resource.first_psn = resource.sent_end = step.psn;
+  resource.end_psn = step.psn + step.psns;
+  resource.address = reth.va;
+  resource.rkey = reth.rkey;
+  resource.length = reth.dma_len;
+  if (!replies_.admit(resource, step.slot)) return refuse(step, aeth::kNakInvalidRequest);
+  step.action = Action::kRead;
+  step.message_end = true;
+  qp_.port().counters().rx_read_requests.add();
+  return Verdict::kAccept;
+}
+
+Responder::Verdict Responder::begin_atomic(const wire::Transport& headers, Step& step) {
+  constexpr uint64_t kSize = 8;
+  const wire::AtomicEth& eth = headers.atomic();
+  if (eth.va % kSize != 0) return refuse(step, aeth::kNakInvalidRequest);
+  bool allowed =
+      (qp_.attributes().access & kRemoteAtomic) &&
+      qp_.host().memory().allow(eth.rkey, qp_.pd(), qp_.number(), kRemoteAtomic, eth.va, kSize);
+  if (!allowed) return refuse(step, aeth::kNakRemoteAccess);
+  Replies::Resource resource;
+  resource.first_psn = resource.sent_end = step.psn;
+  resource.end_psn = step.psn + 1;
+  resource.address = eth.va;
+  resource.rkey = eth.rkey;
+  resource.length = kSize;
+  bool swap = headers.opcode() == wire::Opcode::kRcCmpSwap;
+  resource.operation = {swap, eth.swap_add, eth.compare};
+  if (!replies_.admit(resource, step.slot)) return refuse(step, aeth::kNakInvalidRequest);
+  step.action = Action::kAtomic;
+  step.message_end = true;
+  qp_.port().counters().rx_atomic_requests.add();
+  return Verdict::kAccept;
+}
+
+// First and middle packets are full, a last one holds at least a byte; a WRITE's bytes are those
+// that its RETH announced; a SEND's fit the receive request, behind the routing header's 40 where
+// there is one.
+Responder::Verdict Responder::check_length(const wire::Transport& headers,
+                                           const wire::OpcodeInfo& info, Step& step) {
+  bool datagram = qp_.type() == QpType::kUd;
+  uint32_t mtu = datagram ? qp_.port().mtu() : qp_.attributes().path_mtu;
+  uint32_t length = headers.payload_len();
+  bool ends = info.last || info.only;
+  bool size_ok = info.only   ? length <= mtu
+                 : info.last ? length >= 1 && length <= mtu
+                             : length == mtu;
+  bool fits = length + (datagram ? kGrhLen : 0) <= message_.remaining;
+  bool complete = !message_.write || !ends || length == message_.remaining;
+  bool reliable = qp_.type() == QpType::kRc;
+  if (!message_.write && size_ok && !fits) {
+    qp_.port().counters().resp_local_length_error.add();
+    // Where nothing can be refused the message is dropped, and the receive request stays.
+    if (reliable) end_receive(step, WcStatus::kLocalLengthError);
+  }
+  if (!size_ok || !fits || !complete) return refuse(step, aeth::kNakInvalidRequest);
+  return Verdict::kAccept;
+}
+
+// Asks memory to take the payload.
+void Responder::place(Packet* packet, Step& step) {
+  uint16_t length = packet->payload.length;
+  if (!placed_early_) {
+    Mover mover = qp_.mover(*this, message_.write ? kRemoteWrite : kLocalWrite);
+    Moved moved =
+        scatter_payload(mover, message_.target.entries(), message_.received, packet, steps_.tail());
+    step.pending += moved.pending;
+    step.failed |= moved.failed;
+  }
+  message_.received += length;
+  message_.remaining -= length;
+}
+
+// A datagram's receive begins with the routing header: IPv6 as it came, IPv4 in its last 20 bytes.
+void Responder::place_grh(Packet* packet, Step& step) {
+  bool ipv6 = packet->header[0] >> 4 == 6;
+  size_t length = ipv6 ? wire::kIpv6Len : wire::kIpv4Len;
+  Moved moved = scatter(qp_.mover(*this, kLocalWrite), message_.target.entries(), kGrhLen - length,
+                        packet->header_bytes().first(length), steps_.tail());
+  step.pending += moved.pending;
+  step.failed |= moved.failed;
+  message_.received = kGrhLen;
+  message_.remaining -= kGrhLen;
+}
+
+void Responder::finish_message(const wire::Transport& headers, const wire::OpcodeInfo& info,
+                               Step& step) {
+  step.message_end = true;
+  if (!message_.write || info.has_imm) {
+    step.solicited = headers.solicited();
+    step.completion.has_immediate = info.has_imm;
+    if (info.has_imm) step.completion.immediate = headers.imm();
+    step.invalidates = step.completion.has_invalidated = info.has_ieth;
+    if (info.has_ieth) step.completion.immediate = headers.ieth().rkey;
+    end_receive(step, WcStatus::kSuccess);
+  }
+  message_.active = false;
+}
+
+void Responder::end_receive(Step& step, WcStatus status) {
+  step.consumes_receive = true;
+  Completion& completion = step.completion;
+  completion.wr_id = message_.receive_id;
+  completion.status = status;
+  completion.opcode = message_.write ? WcOpcode::kReceiveWriteImm : WcOpcode::kReceive;
+  completion.byte_len = static_cast<uint32_t>(message_.received);
+  completion.qpn = qp_.number();
+  message_.active = false;
+}
+
+}  // namespace rocefs

@@ -1,0 +1,58 @@
+// ReceiveQueue: receive requests that wait for messages: of one queue pair, or shared by several.
+#pragma once
+
+#include <cerrno>
+#include <functional>
+
+#include "core/result.h"
+#include "rdma/packet/verbs.h"
+#include "rdma/packet/work_queue.h"
+
+namespace rocefs {
+
+class ReceiveQueue {
+ public:
+  explicit ReceiveQueue(size_t depth) : queue_(depth) {}
+
+  // ENOMEM when it is full.
+  Result<void> post(const ReceiveRequest& request) {
+    if (queue_.full()) return Error{ENOMEM, "the receive queue is full"};
+    queue_.push(request);
+    return {};
+  }
+  bool full() const { return queue_.full(); }
+  bool empty() {
+    if (queue_.empty() && source_) source_();
+    return queue_.empty();
+  }
+  size_t size() const { return queue_.size(); }
+  ReceiveRequest take() {
+    if (limit_ > 0 && source_) source_();
+    ReceiveRequest request = queue_.front();
+    queue_.pop();
+    if (limit_ > 0 && queue_.size() < limit_) {
+      limit_ = 0;
+      if (limit_reached_) limit_reached_();
+    }
+    return request;
+  }
+
+  // Calls `reached` once when fewer than `limit` are left; 0 asks for nothing. It may only take
+  // note.
+  void set_limit(size_t limit, std::function<void()> reached) {
+    limit_ = limit;
+    limit_reached_ = std::move(reached);
+  }
+
+  // `source` posts what there is elsewhere. It is asked before the queue is found empty, or close
+  // to its limit.
+  void set_source(std::function<void()> source) { source_ = std::move(source); }
+
+ private:
+  WorkQueue<ReceiveRequest> queue_;
+  size_t limit_ = 0;
+  std::function<void()> limit_reached_;
+  std::function<void()> source_;
+};
+
+}  // namespace rocefs

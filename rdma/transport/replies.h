@@ -1,0 +1,82 @@
+// Replies: what a reliable responder owes for READs and atomics: the responses that are due, in PSN
+// order, and what is kept of answered ones so that they can be answered again.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "rdma/packet/memory.h"
+#include "rdma/packet/packet.h"
+#include "rdma/transport/fetch_ahead.h"
+
+namespace rocefs {
+
+class Qp;
+
+class Replies final : public MemoryListener {
+ public:
+  // One READ or atomic of the far end.
+  struct Resource {
+    bool read = false;
+    bool ready = false;  // its turn has come, and the atomic has been executed
+    uint64_t first_psn = 0;
+    uint64_t end_psn = 0;
+    uint64_t sent_end = 0;  // one past the highest PSN that was answered
+    uint64_t address = 0;
+    uint32_t rkey = 0;
+    uint64_t length = 0;
+    AtomicOperation operation;
+    uint64_t original = 0;
+    uint32_t messages = 0;  // the MSN of its answer
+  };
+
+  explicit Replies(Qp& qp);
+
+  // Takes the place of the oldest one. False when that one is unanswered: the far end has more
+  // under way than was agreed.
+  bool admit(const Resource& resource, uint32_t& slot);
+  Resource& resource(uint32_t slot) { return resources_[slot]; }
+  // Everything before it is done: it is answered from now on.
+  void answer(uint32_t slot);
+  // A duplicate request: these PSNs of it are answered again, if it is remembered.
+  void replay(uint64_t psn, uint64_t end);
+  bool empty() const { return due_.empty(); }
+  // What is due and what is remembered is forgotten.
+  void clear();
+  // What is due is forgotten.
+  void drop_due();
+
+  // The next response packet; null when there is none now.
+  Packet* emit();
+
+  void memory_done(uint64_t ticket, bool ok) override;
+  bool memory_pending() const { return ahead_.pending(); }
+
+ private:
+  struct Due {
+    uint32_t slot = 0;
+    uint64_t begin = 0;
+    uint64_t next = 0;
+    uint64_t end = 0;
+  };
+
+  Packet* emit_read(const Due& due);
+  Packet* finish(Packet* packet);
+  void write_headers(Packet* packet, const Due& due);
+  void refuse();
+  Moved fetch(const Resource& resource, uint64_t psn, Packet* packet);
+  void fetch_more();
+
+  Qp& qp_;
+  std::vector<Resource> resources_;  // made when the first request comes
+  uint32_t oldest_ = 0;
+  void replay_part(uint32_t slot, uint64_t psn, uint64_t end);
+
+  // By PSN: at most one for each resource up to its end, and before them parts that are answered
+  // again.
+  std::vector<Due> due_;
+  FetchAhead ahead_;        // of responses to READs
+  uint64_t ahead_psn_ = 0;  // what is to be fetched next
+};
+
+}  // namespace rocefs

@@ -1,0 +1,172 @@
+// Responder: the receiving half of a queue pair. It takes request packets, asks memory to place
+// their payload, and tells what is placed: to the near end by completions, to the far end of a
+// reliable connection by acknowledgements. Sans-IO.
+//
+// What waits for memory waits in steps, which are taken in the order in which their packets came:
+// so nothing is told before everything ahead of it is placed, and a READ sees the WRITEs before it.
+//
+// Packets ahead of the expected PSN are dropped, and a NAK asks for it and all behind it (go back
+// n). With selective retransmission they are kept until their turn, a WRITE's bytes being placed at
+// once where memory answers at once, and a NAK asks for each missing PSN alone.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "core/scheduler.h"
+#include "rdma/packet/memory.h"
+#include "rdma/packet/packet.h"
+#include "rdma/packet/verbs.h"
+#include "rdma/packet/work_queue.h"
+#include "rdma/transport/holes.h"
+#include "rdma/transport/kept_packets.h"
+#include "rdma/transport/replies.h"
+#include "rdma/transport/selective.h"
+
+namespace rocefs {
+
+class Qp;
+
+class Responder final : public MemoryListener {
+ public:
+  explicit Responder(Qp& qp);
+  ~Responder() override;
+
+  // At the transition to RTR.
+  void start(uint32_t psn);
+
+  // A request packet that the port has checked. Takes the packet.
+  void receive(Packet* packet, const wire::Transport& headers);
+  // The acknowledge packet that is due; null if none is.
+  Packet* emit_acknowledge();
+  // The next packet of a READ's or atomic's response; null if none is due now.
+  Packet* emit_response();
+  bool owes_response() const { return !replies_.empty(); }
+  // The PSN that must come next: it grows as requests come.
+  uint64_t expected() const { return expected_; }
+  // The memory of a READ has gone before it was answered.
+  void refuse_read(uint64_t psn);
+  // The QP has entered the error state. A NAK that is due is still sent, and what goes before it.
+  void flush();
+  // Everything is forgotten.
+  void reset();
+
+  void memory_done(uint64_t ticket, bool ok) override;
+  // Whether memory still works for this QP: it may not be destroyed yet.
+  bool memory_pending() const { return pending_steps_ > 0 || replies_.memory_pending(); }
+
+ private:
+  // What the packet that has just arrived asks for, and what became of it. A refusal becomes a NAK
+  // where there are NAKs.
+  enum class Verdict { kAccept, kDrop, kRefuse };
+  enum class Action : uint8_t { kNone, kRead, kAtomic };
+  struct Step {
+    Packet* packet = nullptr;  // kept while its payload is being placed
+    uint64_t psn = 0;
+    uint64_t psns = 1;
+    uint32_t pending = 0;  // answers that memory owes
+    bool failed = false;
+    bool begins = false;  // a message
+    bool forgotten = false;
+    bool write = false;
+    bool acknowledge = false;
+    bool message_end = false;
+    bool consumes_receive = false;
+    bool solicited = false;
+    bool invalidates = false;
+    uint8_t nak = 0;  // a syndrome instead of an acknowledgement
+    Action action = Action::kNone;
+    bool executed = false;
+    uint32_t slot = 0;  // of the READ or atomic
+    Completion completion;
+  };
+  // The message that is being received.
+  struct Message {
+    bool active = false;
+    bool write = false;
+    uint64_t remaining = 0;  // bytes for which there is room or, of a write, that are to come
+    uint64_t received = 0;   // bytes so far
+    SgeList target;
+    uint64_t receive_id = 0;
+  };
+
+  // What is known of packets ahead of the expected PSN.
+  struct Ahead {
+    explicit Ahead(Responder& responder);
+    KeptPackets kept;
+    Holes holes;
+    uint64_t top = 0;             // one past the highest PSN that has come
+    WorkQueue<uint64_t> missing;  // PSNs to send NAKs for
+    Event timer;
+  };
+  static constexpr size_t kMostNaks = 128;  // that wait to be sent
+
+  // responder.cc
+  void receive_reliable(Packet* packet, const wire::Transport& headers);
+  void receive_connected(Packet* packet, const wire::Transport& headers);
+  void receive_datagram(Packet* packet, const wire::Transport& headers);
+  void accept(Packet* packet, const wire::Transport& headers, Step& step);
+  void take_expected(Packet* packet, const wire::Transport& headers);
+  void take_duplicate(const wire::Transport& headers, uint64_t psn);
+  void take_gap(Packet* packet, const wire::Transport& headers, uint64_t psn);
+  void abandon();
+  void add_step(Step& step);
+  void take_steps();
+  bool execute(Step& step);
+  void take_step(Step& step);
+  void settle(Step& step);
+  void flush_one(uint64_t wr_id);
+
+  // ahead.cc
+  bool selective() const;
+  void keep(Packet* packet, const wire::Transport& headers, uint64_t psn);
+  bool place_early(Packet* packet, const wire::Transport& headers, uint64_t psn);
+  void note_expected(uint64_t psns);
+  void take_kept();
+  void ask_for_missing(TimeNs now);
+  void forget_ahead();
+  void on_hole_timer(TimeNs now);
+  Packet* emit_selective_nak();
+
+  // message.cc
+  Verdict judge(const wire::Transport& headers, const wire::OpcodeInfo& info, Step& step);
+  Verdict begin_message(const wire::Transport& headers, const wire::OpcodeInfo& info, Step& step);
+  Verdict begin_write(const wire::Reth& reth, Step& step);
+  Verdict begin_send(Step& step);
+  Verdict begin_read(const wire::Reth& reth, Step& step);
+  Verdict begin_atomic(const wire::Transport& headers, Step& step);
+  Verdict take_receive(Step& step, ReceiveRequest& receive);
+  Verdict check_length(const wire::Transport& headers, const wire::OpcodeInfo& info, Step& step);
+  Verdict take_immediate_receive(Step& step);
+  Verdict refuse(Step& step, uint8_t syndrome);
+  void place(Packet* packet, Step& step);
+  void place_grh(Packet* packet, Step& step);
+  void finish_message(const wire::Transport& headers, const wire::OpcodeInfo& info, Step& step);
+  void end_receive(Step& step, WcStatus status);
+
+  Qp& qp_;
+  Message message_;
+  std::optional<ReceiveRequest> held_;  // taken for a message that was lost: the next one gets it
+  uint64_t held_until_ = 0;             // when the steps of that message are over
+  bool spoilt_ = false;                 // memory has refused a part of the message told of now
+  uint64_t expected_ = 0;               // the PSN that must come next
+  uint64_t acknowledged_ = 0;           // of the newest SEND or WRITE that is placed
+  uint32_t messages_ = 0;               // MSN, 24 bits
+  bool nak_outstanding_ = false;        // silence until the expected PSN comes
+  bool refused_ = false;                // it has come, and was refused
+  bool acknowledge_due_ = false;
+  bool nak_due_ = false;
+  uint8_t nak_syndrome_ = 0;
+  uint64_t nak_psn_ = 0;
+
+  WorkQueue<Step> steps_;  // a step's position is its ticket
+  uint32_t pending_steps_ = 0;
+  Agreement agreement_;
+  std::unique_ptr<Ahead> ahead_;  // made when the first packet is kept
+  bool placed_early_ = false;     // the payload of the packet that is taken now
+  uint64_t original_ = 0;         // memory puts there what the atomic under way found
+  Replies replies_;
+};
+
+}  // namespace rocefs

@@ -1,0 +1,83 @@
+#include "rdma/tree/congestion_files.h"
+
+#include <cerrno>
+#include <utility>
+
+#include "core/function_file.h"
+#include "core/knob.h"
+#include "rdma/nic/device.h"
+
+namespace rocefs {
+namespace {
+
+// It keeps what it was set to while PCC has disabled CFR, and shows what is.
+class CfrEnableFile final : public KnobFile {
+ public:
+  CfrEnableFile(std::shared_ptr<KnobSet> set, size_t index, const Cfr& cfr)
+      : KnobFile(std::move(set), index), cfr_(cfr) {}
+  Result<std::string> show() override {
+    if (cfr_.shown_as_owned()) return std::string("0\n");
+    return KnobFile::show();
+  }
+  void store(std::string_view text, const OperationPtr& operation, Answer<void> answer) override {
+    bool parses = static_cast<bool>(parse_knob(row(), text));
+    if (parses && cfr_.shown_as_owned()) {
+      return answer(Error{EBUSY, "CFR gives way while PCC runs"});
+    }
+    KnobFile::store(text, operation, std::move(answer));
+  }
+
+ private:
+  const Cfr& cfr_;
+};
+
+// It shows what OFED shows. A store changes what it names.
+class TrafficClassFile final : public KnobFile {
+ public:
+  using KnobFile::KnobFile;
+  FileDoc doc() const override { return {"value", {}, {}, row().doc}; }
+  Result<std::string> show() override {
+    auto rules = ClassOverride::parse(std::get<std::string>(set()->value(index())));
+    if (!rules) return rules.error();
+    std::string text = rules->text();
+    return text.empty() ? text : text + '\n';
+  }
+  void restore(std::string_view text, const OperationPtr& operation, Answer<void> answer) override {
+    KnobFile::store(text, operation, false, std::move(answer));
+  }
+  static Result<KnobValue> merge(const KnobValue& present, const KnobValue& stored) {
+    auto rules = ClassOverride::parse(std::get<std::string>(present));
+    if (rules) rules = ClassOverride::parse(std::get<std::string>(stored), std::move(*rules));
+    if (!rules) return rules.error();
+    return KnobValue(rules->text());
+  }
+};
+
+}  // namespace
+
+void add_ecn_files(Tree& tree, const std::string& directory, Port& port, Engine& engine) {
+  std::make_shared<KnobSet>(kEcnKnobs, engine, &port.ecn())->add_files(tree, directory + "/ecn");
+}
+
+void add_cfr_files(Tree& tree, const std::string& directory, Device& device, Engine& engine) {
+  constexpr size_t kEnable = knob_index(kCfrKnobs, "enable");
+  constexpr size_t kThreshold = knob_index(kCfrKnobs, "ooo_threshold");
+  auto cfr = std::make_shared<KnobSet>(kCfrKnobs, engine, &device.cfr());
+  cfr->add_file(tree, directory + "/cfr",
+                std::make_shared<CfrEnableFile>(cfr, kEnable, device.cfr()));
+  cfr->add_file(tree, directory + "/cfr", std::make_shared<KnobFile>(cfr, kThreshold));
+  auto saved = [cfr]() -> Result<std::string> {
+    return format_knob(cfr->rows()[kEnable], cfr->value(kEnable));
+  };
+  tree.add_file(directory + "/cfr/saved",
+                read_only(saved, "what enable was set to: what returns when PCC ends"));
+  for (size_t number = 1; number <= device.port_count(); ++number) {
+    auto set =
+        std::make_shared<KnobSet>(kClassKnobs, engine, &device.port(number).class_override());
+    set->set_merge(0, TrafficClassFile::merge);
+    set->add_file(tree, fmt::format("{}/tc/{}", directory, number),
+                  std::make_shared<TrafficClassFile>(set, 0));
+  }
+}
+
+}  // namespace rocefs

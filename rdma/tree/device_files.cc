@@ -1,0 +1,196 @@
+#include "rdma/tree/device_files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "core/function_file.h"
+#include "core/knob.h"
+#include "core/kstrto.h"
+#include "core/text.h"
+#include "rdma/nic/device.h"
+#include "rdma/tree/congestion_files.h"
+
+namespace rocefs {
+namespace {
+
+constexpr unsigned kSubsystemDevice = 0x0100;
+constexpr unsigned kClass = 0x020000;  // an Ethernet controller
+
+std::string guid_text(uint64_t guid) {
+  return fmt::format("{:04x}:{:04x}:{:04x}:{:04x}", guid >> 48, guid >> 32 & 0xffff,
+                     guid >> 16 & 0xffff, guid & 0xffff);
+}
+
+// The machine's CPUs: a function of no NUMA node is near to all of them (pci-sysfs.c).
+std::string online_cpus() {
+  std::ifstream file("/sys/devices/system/cpu/online");
+  std::string list;
+  std::getline(file, list);
+  return list.empty() ? "0" : list;
+}
+
+// A list such as 0-3,8 as the kernel prints masks: in groups of 32, from the highest.
+std::string cpu_mask(std::string_view list) {
+  constexpr uint64_t kMost = 8192;
+  std::vector<uint32_t> groups(1);
+  for (std::string_view range : split(list, ",")) {
+    std::vector<std::string_view> ends = split(range, "-");
+    Result<uint64_t> first = kstrtou64(ends.empty() ? "" : ends.front(), 10);
+    Result<uint64_t> last = kstrtou64(ends.empty() ? "" : ends.back(), 10);
+    for (uint64_t cpu = first ? *first : 1; last && cpu <= std::min(*last, kMost); ++cpu) {
+      if (cpu / 32 >= groups.size()) groups.resize(cpu / 32 + 1);
+      groups[cpu / 32] |= uint32_t{1} << cpu % 32;
+    }
+  }
+  std::string mask = fmt::format("{:x}", groups.back());
+  for (size_t i = groups.size() - 1; i-- > 0;) mask += fmt::format(",{:08x}", groups[i]);
+  return mask;
+}
+
+// Six BARs and a ROM that the function does not have.
+std::string no_resources() {
+  std::string text;
+  for (int i = 0; i < 7; ++i) {
+    text += fmt::format("{}0x{:016x} 0x{:016x} 0x{:016x}", i ? "\n" : "", 0, 0, 0);
+  }
+  return text;
+}
+
+std::string modalias() {
+  return fmt::format("pci:v{:08X}d{:08X}sv{:08X}sd{:08X}bc{:02x}sc{:02x}i{:02x}", kPciVendor,
+                     kPciDevice, kPciVendor, kSubsystemDevice, kClass >> 16, kClass >> 8 & 0xff,
+                     kClass & 0xff);
+}
+
+}  // namespace
+
+DeviceFiles::DeviceFiles(Tree& tree, Device& device, size_t index, Engine& engine,
+                         const LinkKnobs& knobs)
+    : tree_(tree),
+      device_(device),
+      engine_(engine),
+      function_(fmt::format("devices/pci{}/{}", device.spec().pci.substr(0, 7), device.spec().pci)),
+      uverbs_(fmt::format("uverbs{}", index)) {
+  for (size_t number = 1; number <= device.port_count(); ++number) {
+    Port& port = device.port(number);
+    links_.push_back(PortLink::create(port, knobs.at(&port.egress()), knobs.at(&port.ingress())));
+  }
+  add_function();
+}
+
+void DeviceFiles::fixed(const std::string& path, std::string text, std::string_view doc) {
+  tree_.add_file(path, constant(std::move(text), doc));
+}
+
+void DeviceFiles::add_function() {
+  std::string cpus = online_cpus();
+  fixed(function_ + "/vendor", fmt::format("0x{:04x}", kPciVendor), "PCI vendor ID");
+  fixed(function_ + "/device", fmt::format("0x{:04x}", kPciDevice), "PCI device ID");
+  fixed(function_ + "/subsystem_vendor", fmt::format("0x{:04x}", kPciVendor),
+        "PCI subsystem vendor ID");
+  fixed(function_ + "/subsystem_device", fmt::format("0x{:04x}", kSubsystemDevice),
+        "PCI subsystem device ID");
+  fixed(function_ + "/class", fmt::format("0x{:06x}", kClass), "PCI class: an Ethernet controller");
+  fixed(function_ + "/revision", "0x01", "PCI revision");
+  fixed(function_ + "/irq", "0", "0: the function raises none");
+  fixed(function_ + "/resource", no_resources(), "the BARs, of which there are none");
+  fixed(function_ + "/numa_node", "-1", "-1: near to every node");
+  fixed(function_ + "/local_cpulist", cpus, "the CPUs near to the function: all");
+  fixed(function_ + "/local_cpus", cpu_mask(cpus), "the same as a mask");
+  fixed(function_ + "/modalias", modalias(), "what udev would load a driver by");
+  tree_.add_file(function_ + "/uevent",
+                 read_only([this]() -> Result<std::string> { return uevent(); },
+                           "what udev is told of the function"));
+  tree_.add_link(function_ + "/subsystem", "bus/pci");
+  tree_.add_link("bus/pci/devices/" + device_.spec().pci, function_);
+}
+
+std::string DeviceFiles::uevent() const {
+  return fmt::format(
+      "{}PCI_CLASS={:X}\nPCI_ID={:04X}:{:04X}\nPCI_SUBSYS_ID={:04X}:{:04X}\nPCI_SLOT_NAME={}\n"
+      "MODALIAS={}",
+      bound_ ? "DRIVER=mango_core\n" : "", kClass, kPciVendor, kPciDevice, kPciVendor,
+      kSubsystemDevice, device_.spec().pci, modalias());
+}
+
+std::string DeviceFiles::directory() const {
+  return fmt::format("{}/infiniband/{}", function_, device_.name());
+}
+
+void DeviceFiles::bind() {
+  const DeviceSpec& spec = device_.spec();
+  bound_ = true;
+  const std::string driver(kDriverDirectory);
+  tree_.add_link(function_ + "/driver", driver);
+  tree_.add_link(driver + "/" + spec.pci, function_);
+  add_identity();
+  add_uverbs();
+  for (size_t i = 0; i < links_.size(); ++i) {
+    Port& port = device_.port(i + 1);
+    add_port_files(tree_, fmt::format("{}/ports/{}", directory(), i + 1), port, engine_, links_[i]);
+    std::string net = fmt::format("{}/net/{}", function_, port.spec().netdev);
+    add_interface_files(tree_, net, port, links_[i]);
+    add_ecn_files(tree_, net, port, engine_);
+    tree_.add_link(net + "/device", function_);
+    tree_.add_link(net + "/subsystem", "class/net");
+    tree_.add_link("class/net/" + port.spec().netdev, net);
+  }
+}
+
+void DeviceFiles::unbind() {
+  bound_ = false;
+  tree_.remove("dev/infiniband/" + uverbs_);
+  tree_.remove("class/infiniband_verbs/" + uverbs_);
+  tree_.remove(function_ + "/infiniband_verbs");
+  tree_.remove("class/infiniband/" + device_.name());
+  for (const PortSpec& port : device_.spec().ports) tree_.remove("class/net/" + port.netdev);
+  tree_.remove(function_ + "/infiniband");
+  tree_.remove(function_ + "/net");
+  tree_.remove(fmt::format("{}/{}", kDriverDirectory, device_.spec().pci));
+  tree_.remove(function_ + "/driver");
+}
+
+void DeviceFiles::add_identity() {
+  const std::string& name = device_.name();
+  const std::string directory = this->directory();
+  std::string guid = guid_text(guid_of(device_.spec().ports[0]));
+  fixed(directory + "/node_type", "1: CA", "a channel adapter");
+  fixed(directory + "/node_guid", guid, "EUI-64 of the MAC of port 1");
+  fixed(directory + "/sys_image_guid", guid, "the same as node_guid");
+  fixed(directory + "/fw_ver", kFirmwareVersion, "firmware version");
+  fixed(directory + "/hw_rev", fmt::format("{:x}", kHardwareRevision), "hardware revision");
+  fixed(directory + "/hca_type", "MB100", "the model");
+  fixed(directory + "/board_id", "MB_0000000001", "the board");
+  fixed(directory + "/uevent", "NAME=" + name, "what udev is told of the device");
+  NodeDescription& description = device_.description();
+  std::vector<KnobValue> start{description.initial()};
+  std::make_shared<KnobSet>(kNodeDescriptionKnobs, engine_, &description, std::move(start))
+      ->add_files(tree_, directory);
+  add_cfr_files(tree_, directory, device_, engine_);
+  std::make_shared<KnobSet>(kSprayKnobs, engine_, &device_.spraying())->add_files(tree_, directory);
+  std::make_shared<KnobSet>(kSelectiveKnobs, engine_, &device_.selective())
+      ->add_files(tree_, directory);
+  tree_.add_link(directory + "/device", function_);
+  tree_.add_link(directory + "/subsystem", "class/infiniband");
+  tree_.add_link("class/infiniband/" + name, directory);
+}
+
+// libibverbs opens the device, asks whether it is the character device that `dev` says, and leaves
+// the rest to the provider, which comes by the socket: any character device that all may open does.
+void DeviceFiles::add_uverbs() {
+  constexpr std::string_view kStandIn = "/dev/null";
+  std::string directory = fmt::format("{}/infiniband_verbs/{}", function_, uverbs_);
+  fixed(directory + "/ibdev", device_.name(), "its RDMA device");
+  fixed(directory + "/dev", "1:3", "the character device behind dev/infiniband: /dev/null");
+  fixed(directory + "/abi_version", "1", "of the provider's interface");
+  fixed(directory + "/uevent", fmt::format("MAJOR=1\nMINOR=3\nDEVNAME=infiniband/{}", uverbs_),
+        "what udev is told of it");
+  tree_.add_link(directory + "/device", function_);
+  tree_.add_link(directory + "/subsystem", "class/infiniband_verbs");
+  tree_.add_link("class/infiniband_verbs/" + uverbs_, directory);
+  tree_.add_link_out("dev/infiniband/" + uverbs_, kStandIn);
+}
+
+}  // namespace rocefs

@@ -1,0 +1,53 @@
+// DeviceFiles: how one device shows itself: its PCI function always, its RDMA device and its
+// interfaces while the driver is bound.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/engine.h"
+#include "core/tree.h"
+#include "rdma/tree/files.h"
+#include "rdma/tree/port_files.h"
+
+namespace rocefs {
+
+class Device;
+
+inline constexpr std::string_view kDriverDirectory = "bus/pci/drivers/mango_core";
+
+// Control thread.
+class DeviceFiles {
+ public:
+  // Adds the function's files. All outlive it; it outlives whoever serves the tree. `index` is the
+  // device's among all, from 0: the number of its uverbs.
+  DeviceFiles(Tree& tree, Device& device, size_t index, Engine& engine, const LinkKnobs& knobs);
+
+  Device& device() { return device_; }
+  bool bound() const { return bound_; }
+  // Of the RDMA device, while bound.
+  std::string directory() const;
+  // Only while not bound. Every knob of the device has its default.
+  void bind();
+  // Only while bound. What is open of the files answers ENODEV from now on.
+  void unbind();
+
+ private:
+  void fixed(const std::string& path, std::string text, std::string_view doc);
+  void add_function();
+  void add_identity();
+  void add_uverbs();
+  std::string uevent() const;
+
+  Tree& tree_;
+  Device& device_;
+  Engine& engine_;
+  std::vector<std::shared_ptr<PortLink>> links_;  // of each port
+  const std::string function_;                    // devices/pci…/<address>
+  const std::string uverbs_;                      // uverbs<index>
+  bool bound_ = false;
+};
+
+}  // namespace rocefs

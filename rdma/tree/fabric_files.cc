@@ -1,0 +1,34 @@
+#include "core/counter_files.h"
+#include "core/function_file.h"
+#include "core/knob.h"
+#include "rdma/fabric/link.h"
+#include "rdma/tree/files.h"
+
+namespace rocefs {
+
+LinkKnobs make_link_knobs(Fabric& fabric, Engine& engine) {
+  LinkKnobs knobs;
+  for (const auto& link : fabric.links()) {
+    knobs[link.get()] = std::make_shared<KnobSet>(kLinkKnobs, engine, link.get(),
+                                                  Link::values_of(link->parameters()));
+  }
+  return knobs;
+}
+
+void add_fabric_files(Tree& tree, const std::string& debug, Fabric& fabric,
+                      const LinkKnobs& knobs) {
+  for (const auto& link : fabric.links()) {
+    std::string directory = fmt::format("{}/links/{}", debug, link->name());
+    knobs.at(link.get())->add_files(tree, directory);
+    add_counter_files(tree, directory, kLinkCounters, link->counters());
+  }
+  add_counter_files(tree, debug, kFabricCounters, fabric.counters());
+  tree.add_file(debug + "/clock/trace_hash",
+                read_only(
+                    [&fabric]() -> Result<std::string> {
+                      return fmt::format("{:016x}", fabric.trace().value());
+                    },
+                    "hash over time, link, headers and length of every packet that links carried"));
+}
+
+}  // namespace rocefs

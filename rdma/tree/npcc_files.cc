@@ -1,0 +1,26 @@
+#include "rdma/tree/npcc_files.h"
+
+#include "core/core_stream.h"
+#include "core/counter_files.h"
+#include "core/knob.h"
+
+namespace rocefs {
+
+void add_npcc_files(Tree& tree, const std::string& directory, SwitchNpcc& npcc, Engine& engine) {
+  auto add_knobs = [&](std::span<const KnobRow> rows, KnobOwner* owner, const std::string& below) {
+    std::make_shared<KnobSet>(rows, engine, owner)->add_files(tree, below);
+  };
+  Npcc& own = npcc.npcc();
+  add_knobs(kNpccKnobs, &own, directory + "/npcc");
+  add_counter_files(tree, directory + "/npcc", kNpccCounters, own.counters());
+  tree.add_file(directory + "/npcc/flows",
+                std::make_shared<CoreStream>(
+                    engine, [&own] { return own.flows_text(); },
+                    "the flows that came through watched queues, from the one seen last"));
+  for (size_t port = 0; port < npcc.around().port_count(); ++port) {
+    add_knobs(kNpccPortKnobs, &own.port(port),
+              fmt::format("{}/ports/{}/npcc", directory, port + 1));
+  }
+}
+
+}  // namespace rocefs

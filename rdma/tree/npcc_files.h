@@ -1,0 +1,16 @@
+// The files by which a switch's NPCC shows itself.
+#pragma once
+
+#include <string>
+
+#include "core/engine.h"
+#include "core/tree.h"
+#include "rdma/fabric/switch_npcc.h"
+
+namespace rocefs {
+
+// Control thread, before the engine starts. npcc/ and ports/<n>/npcc/ below `directory`, the
+// switch's. `npcc` and `engine` outlive the tree.
+void add_npcc_files(Tree& tree, const std::string& directory, SwitchNpcc& npcc, Engine& engine);
+
+}  // namespace rocefs

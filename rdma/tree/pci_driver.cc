@@ -1,0 +1,139 @@
+#include "rdma/tree/pci_driver.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "core/function_file.h"
+#include "core/kstrto.h"
+#include "core/trigger.h"
+#include "rdma/nic/device.h"
+
+namespace rocefs {
+namespace {
+
+constexpr TriggerRow kBind{"bind", "PCI ADDRESS",
+                           "the driver takes the device: it arrives, with the defaults of its own "
+                           "knobs"};
+constexpr TriggerRow kUnbind{"unbind", "PCI ADDRESS",
+                             "the driver leaves the device: its flows end, what is open of its "
+                             "files answers ENODEV"};
+
+}  // namespace
+
+PciDriver::PciDriver(Tree& tree, Fabric& fabric, Engine& engine, const LinkKnobs& knobs,
+                     std::vector<DeviceExtension*> extensions)
+    : tree_(tree), engine_(engine), extensions_(std::move(extensions)) {
+  tree.add_directory("class/infiniband");
+  tree.add_directory("class/net");
+  tree.add_file("class/infiniband_verbs/abi_version",
+                constant("6", "of the kernel's interface for verbs (IB_USER_VERBS_ABI_VERSION)"));
+  tree.add_directory("dev/infiniband");
+  const std::string directory(kDriverDirectory);
+  for (bool bind : {true, false}) {
+    add_trigger(tree, directory, bind ? kBind : kUnbind, engine,
+                [this, bind](std::string_view text, const OperationPtr&, Answer<void> answer) {
+                  store(text, bind, std::move(answer));
+                });
+  }
+  for (size_t index = 0; index < fabric.devices().size(); ++index) {
+    Device& device = *fabric.devices()[index];
+    auto files = std::make_unique<DeviceFiles>(tree, device, index, engine, knobs);
+    bind(*files);
+    functions_.emplace(device.spec().pci, std::move(files));
+  }
+}
+
+PciDriver::~PciDriver() = default;
+
+void PciDriver::bind(DeviceFiles& files) {
+  files.bind();
+  for (DeviceExtension* one : extensions_) one->bound(tree_, files.directory(), files.device());
+}
+
+void PciDriver::unbind(DeviceFiles& files) {
+  std::for_each(extensions_.rbegin(), extensions_.rend(),
+                [&files](DeviceExtension* one) { one->unbound(files.device()); });
+  files.unbind();
+}
+
+void PciDriver::store(std::string_view text, bool bind, Answer<void> answer) {
+  std::string_view address = without_newline(text);
+  if (!functions_.contains(address)) {
+    return answer(errorf(ENODEV, "{}: no function of this driver's", quoted(address)));
+  }
+  waiting_.push_back(
+      [this, bind, address = std::string(address), answer = std::move(answer)]() mutable {
+        change(address, bind, std::move(answer));
+      });
+  if (!changing_) next();
+}
+
+void PciDriver::bind_all(Answer<void> answer) {
+  for (const auto& [address, files] : functions_) {
+    if (files->bound()) continue;
+    return store(address, true, [this, answer = std::move(answer)](Result<void> result) mutable {
+      // Somebody else may have bound it meanwhile.
+      if (!result && result.error().code != EBUSY) return answer(std::move(result));
+      bind_all(std::move(answer));
+    });
+  }
+  answer({});
+}
+
+void PciDriver::next() {
+  changing_ = !waiting_.empty();
+  if (!changing_) return;
+  Task change = std::move(waiting_.front());
+  waiting_.pop_front();
+  change();
+}
+
+void PciDriver::note(const DeviceFiles& files, bool bound) {
+  size_t index = 0;
+  for (const auto& [address, one] : functions_) {
+    if (one.get() == &files && index < kMaxFunctions) unbound_.set(index, !bound);
+    ++index;
+  }
+}
+
+void PciDriver::restore(const Unbound& unbound) {
+  size_t index = 0;
+  for (const auto& [address, files] : functions_) {
+    if (index < kMaxFunctions && unbound.test(index)) {
+      files->device().leave();
+      unbind(*files);
+    }
+    ++index;
+  }
+  unbound_ = unbound;
+}
+
+// The core goes first: a change that it refuses has not begun. The store is answered when the
+// kernel knows the names that have come and gone.
+void PciDriver::change(const std::string& address, bool bind, Answer<void> answer) {
+  DeviceFiles& files = *functions_.find(address)->second;
+  auto finish = [this, answer = std::move(answer)](Result<void> result) mutable {
+    answer(std::move(result));
+    next();
+  };
+  if (files.bound() == bind) {
+    return finish(bind ? errorf(EBUSY, "{} is bound already", address)
+                       : errorf(ENODEV, "{} is not bound", address));
+  }
+  Device& device = files.device();
+  engine_.call<void>(
+      [&device, bind]() -> Result<void> {
+        bind ? device.arrive() : device.leave();
+        return {};
+      },
+      [this, &files, bind, finish = std::move(finish)](Result<void> result) mutable {
+        if (!result) return finish(std::move(result));
+        bind ? this->bind(files) : unbind(files);
+        tree_.when_known([this, &files, bind, finish = std::move(finish)]() mutable {
+          note(files, bind);
+          finish({});
+        });
+      });
+}
+
+}  // namespace rocefs

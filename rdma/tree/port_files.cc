@@ -1,0 +1,241 @@
+#include "rdma/tree/port_files.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cerrno>
+
+#include "core/counter_files.h"
+#include "core/function_file.h"
+#include "core/port_speed.h"
+#include "rdma/nic/device.h"
+
+namespace rocefs {
+namespace {
+
+using Text = Result<std::string>;
+
+constexpr KnobRow kPortKnobs[] = {
+    {"hw_counters/lifespan", KnobType::kDecimal, 0, 10000, "10", "", "ms",
+     "real clock: how long hw_counters that were read are shown again; 0: they are always fresh"},
+};
+
+// What else the standard has a port count, and what readers of
+// counters/ expect. Nothing here can move them: there are no symbols, credits, relays, partitions
+// to enforce or VL 15.
+constexpr const char* kConstantCounters[] = {
+    "symbol_error",
+    "link_error_recovery",
+    "port_rcv_remote_physical_errors",
+    "port_rcv_switch_relay_errors",
+    "port_xmit_constraint_errors",
+    "port_rcv_constraint_errors",
+    "local_link_integrity_errors",
+    "excessive_buffer_overrun_errors",
+    "VL15_dropped",
+};
+
+std::string gid_text(const Ip& gid) {
+  std::string text;
+  for (size_t i = 0; i < gid.size(); i += 2) {
+    text += fmt::format("{}{:02x}{:02x}", i ? ":" : "", gid[i], gid[i + 1]);
+  }
+  return text;
+}
+
+// The true rate, with the name of the slowest link that carries it.
+std::string rate_text(uint64_t bps) {
+  return fmt::format("{:g} Gb/sec ({})", static_cast<double>(bps) / 1e9, port_speed(bps).name);
+}
+
+// hw_counters/ of one port. As ib_core has it, they are read together, and what was read is shown
+// for a lifespan.
+class HwCounters {
+ public:
+  HwCounters(const PortCounters& counters, const Engine& engine, std::shared_ptr<KnobSet> knobs)
+      : counters_(counters), engine_(engine), knobs_(std::move(knobs)) {}
+
+  uint64_t value(size_t row) {
+    constexpr size_t kLifespan = knob_index(kPortKnobs, "hw_counters/lifespan");
+    auto lifespan =
+        static_cast<TimeNs>(std::get<uint64_t>(knobs_->value(kLifespan))) * kMillisecond;
+    bool fresh = engine_.mode() == ClockMode::kVirtual || lifespan == 0;
+    TimeNs now = fresh ? 0 : monotonic_ns();
+    if (fresh || read_at_ == kNever || now >= read_at_ + lifespan) read(fresh ? kNever : now);
+    return values_[row];
+  }
+  void forget() { read_at_ = kNever; }
+
+ private:
+  void read(TimeNs now) {
+    for (size_t i = 0; i < values_.size(); ++i) {
+      values_[i] = (counters_.*kPortCounters[i].member).get() / kPortCounters[i].divisor;
+    }
+    read_at_ = now;
+  }
+
+  const PortCounters& counters_;
+  const Engine& engine_;
+  const std::shared_ptr<KnobSet> knobs_;
+  std::array<uint64_t, std::size(kPortCounters)> values_{};
+  TimeNs read_at_ = kNever;
+};
+
+// One of them.
+class HwCounterFile final : public CounterFile {
+ public:
+  HwCounterFile(std::shared_ptr<HwCounters> all, size_t row, Counter& counter)
+      : CounterFile(counter, 1, kPortCounters[row].doc), all_(std::move(all)), row_(row) {}
+  uint64_t value() override { return all_->value(row_); }
+  void cleared() override { all_->forget(); }
+
+ private:
+  const std::shared_ptr<HwCounters> all_;
+  const size_t row_;
+};
+
+void fixed(Tree& tree, const std::string& path, std::string text, std::string_view doc) {
+  tree.add_file(path, constant(std::move(text), doc));
+}
+
+void add_counters(Tree& tree, const std::string& directory, PortCounters& counters,
+                  Engine& engine) {
+  auto knobs = std::make_shared<KnobSet>(kPortKnobs, engine, nullptr);
+  knobs->add_files(tree, directory);
+  auto hw_counters = std::make_shared<HwCounters>(counters, engine, knobs);
+  for (size_t i = 0; i < std::size(kPortCounters); ++i) {
+    const CounterRow<PortCounters>& row = kPortCounters[i];
+    if (row.path.starts_with("hw_counters/")) {
+      tree.add_file(fmt::format("{}/{}", directory, row.path),
+                    std::make_shared<HwCounterFile>(hw_counters, i, counters.*row.member));
+    } else {
+      add_counter_file(tree, directory, row, counters);
+    }
+  }
+  for (const char* name : kConstantCounters) {
+    fixed(tree, directory + "/counters/" + name, "0", "of the standard; nothing here can move it");
+  }
+}
+
+void add_gids(Tree& tree, const std::string& directory, const PortSpec& spec) {
+  constexpr std::string_view kTypeDoc = "the GID's type; EINVAL for an empty entry";
+  constexpr std::string_view kNdevDoc = "the GID's interface; EINVAL for an empty entry";
+  std::vector<Ip> gids = gids_of(spec);
+  for (size_t i = 0; i < kGidTableLen; ++i) {
+    bool used = i < gids.size();
+    fixed(tree, fmt::format("{}/gids/{}", directory, i), gid_text(used ? gids[i] : Ip{}),
+          "GID: 0 link-local, 1 IPv4, 2 IPv6 where there is one; all zero: empty");
+    std::string types = fmt::format("{}/gid_attrs/types/{}", directory, i);
+    std::string ndevs = fmt::format("{}/gid_attrs/ndevs/{}", directory, i);
+    if (used) {
+      fixed(tree, types, "RoCE v2", kTypeDoc);
+      fixed(tree, ndevs, spec.netdev, kNdevDoc);
+    } else {
+      auto empty = []() -> Text { return Error{EINVAL, "this GID table entry is empty"}; };
+      tree.add_file(types, read_only(empty, kTypeDoc));
+      tree.add_file(ndevs, read_only(empty, kNdevDoc));
+    }
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<PortLink> PortLink::create(Port& port, std::shared_ptr<KnobSet> egress,
+                                           std::shared_ptr<KnobSet> ingress) {
+  std::shared_ptr<PortLink> link(new PortLink(port, std::move(egress), std::move(ingress)));
+  auto changed = [weak = std::weak_ptr(link)] {
+    if (auto alive = weak.lock()) alive->changed();
+  };
+  for (const auto& knobs : {link->egress_, link->ingress_}) knobs->on_change(changed);
+  port.on_network(changed);
+  return link;
+}
+
+bool PortLink::up() const {
+  bool cable =
+      Link::parameters_of(egress_->values()).up && Link::parameters_of(ingress_->values()).up;
+  return cable && port_.carrier();
+}
+
+uint64_t PortLink::rate_bps() const {
+  return Link::parameters_of(egress_->values()).rate_bps;
+}
+
+std::shared_ptr<Attribute> PortLink::file(std::function<std::string(const PortLink&)> text,
+                                          std::string_view doc) {
+  auto file = read_only([this, text]() -> Text { return text(*this); }, doc);
+  std::erase_if(followers_, [](const Follower& follower) { return follower.file.expired(); });
+  followers_.push_back({file, text, text(*this)});
+  return file;
+}
+
+void PortLink::changed() {
+  for (Follower& follower : followers_) {
+    std::string now = follower.text(*this);
+    auto file = follower.file.lock();
+    if (std::exchange(follower.last, now) != now && file) file->notify();
+  }
+}
+
+void add_port_files(Tree& tree, const std::string& directory, Port& port, Engine& engine,
+                    const std::shared_ptr<PortLink>& link) {
+  tree.add_file(directory + "/state",
+                link->file([](const PortLink& at) { return at.up() ? "4: ACTIVE" : "1: DOWN"; },
+                           "4: ACTIVE, or 1: DOWN"));
+  tree.add_file(directory + "/phys_state",
+                link->file([](const PortLink& at) { return at.up() ? "5: LinkUp" : "3: Disabled"; },
+                           "5: LinkUp, or 3: Disabled"));
+  tree.add_file(directory + "/rate",
+                link->file([](const PortLink& at) { return rate_text(at.rate_bps()); },
+                           "of the link, as InfiniBand would call it"));
+  fixed(tree, directory + "/link_layer", "Ethernet", "RoCE runs over Ethernet");
+  fixed(tree, directory + "/lid", fmt::format("0x{:x}", port.lids().own),
+        "local identifier, for management datagrams alone: packets know no LIDs");
+  fixed(tree, directory + "/lid_mask_count", "0", "0: one LID a port");
+  fixed(tree, directory + "/sm_lid", fmt::format("0x{:x}", port.lids().manager),
+        "local identifier of the subnet's manager");
+  fixed(tree, directory + "/sm_sl", "0", "its service level");
+  fixed(tree, directory + "/cap_mask", fmt::format("0x{:08x}", kPortCapabilities),
+        "CM supported, GIDs from IP addresses");
+  fixed(tree, directory + "/pkeys/0", "0xffff", "the default partition, full member");
+  add_gids(tree, directory, port.spec());
+  add_counters(tree, directory, port.counters(), engine);
+}
+
+void add_interface_files(Tree& tree, const std::string& directory, const Port& port,
+                         const std::shared_ptr<PortLink>& link) {
+  const PortSpec& spec = port.spec();
+  fixed(tree, directory + "/address", fmt::format("{:02x}", fmt::join(spec.mac, ":")), "the MAC");
+  fixed(tree, directory + "/addr_len", "6", "octets of the MAC");
+  fixed(tree, directory + "/broadcast", "ff:ff:ff:ff:ff:ff", "the broadcast MAC");
+  fixed(tree, directory + "/type", "1", "ARPHRD_ETHER");
+  fixed(tree, directory + "/dev_id", "0x0", "0x0: the only one with this MAC");
+  fixed(tree, directory + "/dev_port", fmt::format("{}", port.number() - 1),
+        "the port of the device, from 0");
+  fixed(tree, directory + "/flags", "0x1003", "up, broadcast, multicast");
+  // RoCE's MTU is what remains of the interface's without the longest headers (iboe_get_mtu()).
+  constexpr uint32_t kHeaders = 40 + 8 + 12 + 4 + 28 + 4;
+  tree.add_file(
+      directory + "/mtu",
+      link->file([](const PortLink& at) { return fmt::format("{}", at.mtu() + kHeaders); },
+                 "of the interface: the path MTU and the longest headers"));
+  fixed(tree, directory + "/uevent", "INTERFACE=" + spec.netdev,
+        "what udev is told of the interface");
+  tree.add_file(
+      directory + "/operstate",
+      link->file([](const PortLink& at) { return at.up() ? "up" : "down"; }, "up or down"));
+  tree.add_file(directory + "/carrier",
+                link->file([](const PortLink& at) { return at.up() ? "1" : "0"; }, "1 or 0"));
+  // Without a carrier neither is known (ethtool's SPEED_UNKNOWN and DUPLEX_UNKNOWN).
+  tree.add_file(directory + "/duplex",
+                link->file([](const PortLink& at) { return at.up() ? "full" : "unknown"; },
+                           "full; unknown without a carrier"));
+  tree.add_file(directory + "/speed",
+                link->file(
+                    [](const PortLink& at) {
+                      return at.up() ? fmt::format("{}", at.rate_bps() / 1'000'000) : "-1";
+                    },
+                    "Mbit/s; -1 without a carrier"));
+}
+
+}  // namespace rocefs

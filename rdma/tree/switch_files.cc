@@ -1,0 +1,93 @@
+#include "rdma/tree/switch_files.h"
+
+#include <cerrno>
+
+#include "core/counter_files.h"
+#include "core/function_file.h"
+#include "core/knob.h"
+#include "core/trigger.h"
+#include "rdma/fabric/switch.h"
+#include "rdma/tree/npcc_files.h"
+
+namespace rocefs {
+namespace {
+
+constexpr TriggerRow kQueuePeak{"peak", "0",
+                                "the most octets that have waited; 0 makes it what waits now"};
+constexpr TriggerRow kBufferPeak{"buffer/peak", "0",
+                                 "the most octets stored; 0 makes it what is stored now"};
+
+// A reading that the core publishes. `counter` outlives the file.
+void add_reading(Tree& tree, const std::string& path, const Counter& counter,
+                 std::string_view doc) {
+  tree.add_file(
+      path,
+      read_only([&counter]() -> Result<std::string> { return fmt::format("{}", counter.get()); },
+                doc));
+}
+
+// The highest value of `now`, which the core keeps in `peak`.
+void add_peak(Tree& tree, const std::string& directory, const TriggerRow& row, Engine& engine,
+              Counter& peak, const Counter& now) {
+  add_trigger(
+      tree, directory, row, engine,
+      [&engine, &peak, &now](std::string_view text, const OperationPtr&, Answer<void> answer) {
+        if (without_newline(text) != "0") return answer(Error{EINVAL, "only 0 clears a peak"});
+        engine.call<void>(
+            [&peak, &now]() -> Result<void> {
+              peak.set(now.get());
+              return {};
+            },
+            std::move(answer));
+      },
+      [&peak]() -> Result<std::string> { return fmt::format("{}", peak.get()); });
+}
+
+void add_port(Tree& tree, const std::string& directory, SwitchPort& port, Engine& engine) {
+  for (size_t priority = 0; priority < kPriorities; ++priority) {
+    std::string here = fmt::format("{}/queue/{}", directory, priority);
+    EgressQueue& queue = port.queues[priority];
+    add_reading(tree, here + "/bytes", queue.bytes, "octets that wait for this port now");
+    add_reading(tree, here + "/packets", queue.packets, "packets that wait for this port now");
+    add_peak(tree, here, kQueuePeak, engine, queue.peak, queue.bytes);
+    add_counter_files(tree, here, kEgressCounters, queue.counters);
+    here = fmt::format("{}/pfc/{}", directory, priority);
+    PauseState& state = port.out->pause_state(priority);
+    add_counter_files(tree, here, kIngressCounters, port.ingress[priority].counters);
+    add_counter_files(tree, here, kPauseCounters, state.counters);
+    add_reading(tree, here + "/paused", state.paused,
+                "1: the far end of the cable has paused what this port transmits");
+  }
+}
+
+void add_switch(Tree& tree, const std::string& directory, Switch& one, Engine& engine) {
+  std::make_shared<KnobSet>(kSwitchKnobs, engine, &one)->add_files(tree, directory);
+  add_reading(tree, directory + "/buffer/used", one.used(), "octets that the switch stores now");
+  add_peak(tree, directory, kBufferPeak, engine, one.peak(), one.used());
+  for (size_t i = 0; i < one.port_count(); ++i) {
+    add_port(tree, fmt::format("{}/ports/{}", directory, i + 1), one.port(i), engine);
+  }
+}
+
+}  // namespace
+
+void add_switch_files(Tree& tree, const std::string& debug, Fabric& fabric, Engine& engine,
+                      std::function<void(std::string)> warn) {
+  for (const auto& one : fabric.switches()) {
+    std::string directory = fmt::format("{}/fabric/{}", debug, one->name());
+    add_switch(tree, directory, *one, engine);
+    one->set_warning([&engine, warn](const std::string& text) {
+      engine.tell_control([warn, text] { warn(text); });
+    });
+    for (size_t i = 0; i < one->port_count(); ++i) {
+      tree.add_file(fmt::format("{}/ports/{}/link", directory, i + 1),
+                    constant(fabric.far_end(*one->port(i).out),
+                             "the far end of the cable: a switch, or a device's port"));
+    }
+  }
+  for (const auto& npcc : fabric.npcc()) {
+    add_npcc_files(tree, fmt::format("{}/fabric/{}", debug, npcc->around().name()), *npcc, engine);
+  }
+}
+
+}  // namespace rocefs

@@ -1,0 +1,18 @@
+// The files of switches: fabric/<switch>/{ecn,pfc,npcc,buffer}/… and fabric/<switch>/ports/<n>/….
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "core/engine.h"
+#include "core/tree.h"
+#include "rdma/network/fabric.h"
+
+namespace rocefs {
+
+// Below `debug`. Fabric and engine outlive the tree. `warn` is told, on the control thread, what a
+// person should know of settings that were accepted.
+void add_switch_files(Tree& tree, const std::string& debug, Fabric& fabric, Engine& engine,
+                      std::function<void(std::string)> warn);
+
+}  // namespace rocefs

@@ -1,0 +1,117 @@
+// Uplink: where packets leave a fabric for the kernel's network and come in from it, as UDP
+// datagrams to and from port 4791 (IBTA annex A17), through the engine's io_uring. It is a node
+// with one cable. The addresses of the ports that it serves must be the machine's: sockets are
+// bound to them (rdma/uplink/uplink_addresses.h).
+//
+// On the core's thread; counters are read by any.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/engine.h"
+#include "core/knob.h"
+#include "core/topology.h"
+#include "rdma/fabric/link.h"
+#include "rdma/fabric/priority_turn.h"
+#include "rdma/packet/icrc_solver.h"
+#include "rdma/uplink/udp_sender.h"
+#include "rdma/uplink/uplink_addresses.h"
+#include "rdma/uplink/uplink_counters.h"
+
+namespace rocefs {
+
+inline constexpr KnobRow kUplinkKnobs[] = {
+    {"gso", KnobType::kBool, 0, 1, "0", "", "",
+     "packets of one source port to one destination are handed to the kernel several at a time "
+     "(UDP_SEGMENT), and taken from it so (UDP_GRO): much faster. What is captured leaves alone"},
+};
+
+class Uplink final : public LinkSource, public LinkSink, public KnobOwner {
+ public:
+  using Warn = std::function<void(const std::string&)>;
+
+  // `stale` counts packets whose payload has gone.
+  Uplink(std::string name, PacketPool& pool, Scheduler& scheduler, Counter& stale);
+  ~Uplink() override;
+
+  const std::string& name() const { return name_; }
+  // Its cable's direction towards the fabric, and the one from it.
+  void attach(Link& out, Link& in);
+  // An address behind it, and the port that has it. Link-local ones stay inside: they mean nothing
+  // without an interface.
+  void serve(const Ip& address, UplinkedPort& port);
+
+  // Before the engine starts: binds UDP port 4791 of every address that is the machine's.
+  // EOPNOTSUPP under the virtual clock, ENOSYS where io_uring cannot receive as it must,
+  // EADDRINUSE, EADDRNOTAVAIL if there is none. What a person should know goes to `warn`, on the
+  // core's or the control thread. Without it, every packet that leaves is dropped.
+  // Where a mount is taken over it fails for neither of the last two: `warn` is told, and what is
+  // not bound is tried again. `saved` is then what an earlier life left there, or null.
+  enum class At { kStart, kTakeover };
+  Result<void> open(Engine& engine, PollLoop& loop, Warn warn, At at = At::kStart,
+                    SavedAddresses* saved = nullptr);
+  // Once it is open. Those that are bound (any thread), and those that should be (control thread).
+  std::vector<Ip> addresses() const { return addresses_->bound(); }
+  std::vector<Ip> own_addresses() const { return addresses_->ours(); }
+  UplinkCounters& counters() { return counters_; }
+
+  // Knobs, in the order of kUplinkKnobs. Before the engine starts, or on the core's thread.
+  void apply(std::span<const KnobValue> values) override;
+  static std::vector<KnobValue> values_of(const UplinkSpec& spec) { return {uint64_t{spec.gso}}; }
+  bool gso() const { return gso_; }
+
+  void receive(Packet* packet, TimeNs now) override;
+  Packet* pull(TimeNs now) override;
+  bool ready() const override { return (waiting_in_ & ~out_->paused()) != 0; }
+  // Nothing waits any more; what the kernel has stays with it.
+  void reset();
+
+ private:
+  static constexpr size_t kReceived = 4096;  // that wait for the cable
+  // Of a socket that receives: for a packet each, or for several that the kernel has put together.
+  static constexpr unsigned kBuffers = 64, kBatchBuffers = 16;
+  static constexpr size_t kLargestBatch = 65'535;
+
+  struct Endpoint;
+
+  void bound(const Ip& address, Fd socket);
+  void unbound(const Ip& address);
+  void listen(Endpoint& endpoint);
+  void check_buffer(int fd);
+  void pause(bool wanted);
+  void take(Endpoint& endpoint, const Datagram& datagram);
+  struct Told;
+  void take_packet(const Endpoint& endpoint, const UdpAddress& from, const Told& told,
+                   std::span<uint8_t> bytes, uint16_t place);
+
+  const std::string name_;
+  PacketPool& pool_;
+  Scheduler& scheduler_;
+  Counter& stale_;
+  UplinkCounters counters_;
+  std::vector<UplinkAddresses::Served> served_;
+  std::unique_ptr<UplinkAddresses> addresses_;  // once it is open
+  std::vector<std::unique_ptr<Endpoint>> endpoints_;
+  bool receiving_ = false;       // the engine has started
+  bool buffer_checked_ = false;  // control thread
+  Engine* engine_ = nullptr;
+  Warn warn_;
+  std::unique_ptr<UdpSender> sender_;  // once it is open
+  bool gso_ = false;
+  bool pausing_ = false;
+  const IcrcSolver solver_;
+  std::array<PacketFifo, kPriorities> received_;
+  size_t received_count_ = 0;
+  uint8_t waiting_in_ = 0;  // priorities, a bit each
+  PriorityTurn turn_;
+  Link* out_ = nullptr;
+  Link* in_ = nullptr;
+};
+
+}  // namespace rocefs
