@@ -4,7 +4,7 @@
 #include <cassert>
 #include <utility>
 
-#include "core/scheduler.h"
+#include "core/event.h"
 
 namespace rocefs {
 

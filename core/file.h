@@ -23,13 +23,6 @@
 
 namespace rocefs {
 
-// Who asks. pid is 0 when the caller lives in a pid namespace that the daemon cannot see.
-struct Caller {
-  uid_t uid = 0;
-  gid_t gid = 0;
-  pid_t pid = 0;
-};
-
 // Given exactly once. Dropping one without giving it answers EIO, so that no caller waits for ever.
 template <class T>
 using Answer = UniqueFunction<void(Result<T>)>;

@@ -9,7 +9,6 @@
 #include <cstring>
 #include <string_view>
 
-#include "core/file.h"
 #include "core/process_status.h"
 #include "core/text.h"
 

@@ -15,7 +15,12 @@
 
 namespace rocefs {
 
-struct Caller;
+// Who asks. pid is 0 when the caller lives in a pid namespace that the daemon cannot see.
+struct Caller {
+  uid_t uid = 0;
+  gid_t gid = 0;
+  pid_t pid = 0;
+};
 
 struct Identity {
   uid_t uid = 0;

@@ -24,4 +24,10 @@ void LoopTimer::disarm() {
   if (due_ != kNever) loop_.timers_.erase({std::exchange(due_, kNever), this});
 }
 
+void LoopTimer::expire() {
+  due_ = kNever;
+  auto fired = fired_;  // which may let go of the timer
+  fired();
+}
+
 }  // namespace rocefs

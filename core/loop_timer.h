@@ -10,7 +10,7 @@
 namespace rocefs {
 
 // Control thread. The loop outlives it.
-class LoopTimer {
+class LoopTimer final : public Timed {
  public:
   LoopTimer(PollLoop& loop, std::function<void()> fired);
   ~LoopTimer();
@@ -23,7 +23,7 @@ class LoopTimer {
   void disarm();
 
  private:
-  friend class PollLoop;
+  void expire() override;
 
   PollLoop& loop_;
   std::function<void()> fired_;

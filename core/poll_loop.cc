@@ -12,7 +12,6 @@
 #include <limits>
 
 #include "core/clock.h"
-#include "core/loop_timer.h"
 
 namespace rocefs {
 
@@ -79,11 +78,9 @@ int PollLoop::patience() const {
 void PollLoop::run_timers() {
   if (timers_.empty()) return;
   for (TimeNs now = monotonic_ns(); !timers_.empty() && timers_.begin()->first <= now;) {
-    LoopTimer& timer = *timers_.begin()->second;
+    Timed& timer = *timers_.begin()->second;
     timers_.erase(timers_.begin());
-    timer.due_ = kNever;
-    auto fired = timer.fired_;  // which may let go of the timer
-    fired();
+    timer.expire();
   }
 }
 

@@ -16,7 +16,15 @@
 
 namespace rocefs {
 
-class LoopTimer;
+// What a loop calls back when its time has come: a LoopTimer.
+class Timed {
+ public:
+  // It waits no longer. It may go in this call.
+  virtual void expire() = 0;
+
+ protected:
+  ~Timed() = default;
+};
 
 class PollLoop {
  public:
@@ -58,7 +66,7 @@ class PollLoop {
   Inbox inbox_;
   std::unordered_map<int, Handler> handlers_;
   uint32_t last_serial_ = 0;
-  std::set<std::pair<TimeNs, LoopTimer*>> timers_;  // that are armed, by when they are due
+  std::set<std::pair<TimeNs, Timed*>> timers_;  // that are armed, by when they are due
   std::atomic<bool> stopping_{false};
   std::atomic<bool> asleep_{false};
 };
