@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "rdma/uplink/udp_sockets.h"
+#include "rdma/uplink/socket_address.h"
 
 namespace rocefs {
 namespace {

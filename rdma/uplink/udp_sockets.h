@@ -16,15 +16,9 @@
 #include "core/time.h"
 #include "rdma/packet/datagram.h"
 #include "rdma/uplink/send_room.h"
-
-struct sockaddr_storage;
+#include "rdma/uplink/socket_address.h"
 
 namespace rocefs {
-
-// Returns the length.
-uint32_t to_sockaddr(const UdpAddress& address, sockaddr_storage& out);
-// False for what is no internet address.
-bool from_sockaddr(const struct sockaddr& in, UdpAddress& out);
 
 enum class UdpUse { kSend, kReceive };
 // Bound to `address`. EADDRNOTAVAIL: it is none of this network namespace; EADDRINUSE: somebody has
