@@ -18,37 +18,10 @@
 #include "rdma/packet/memory.h"
 #include "rdma/packet/verbs.h"
 #include "rdma/traffic/flow_plan.h"
+#include "rdma/traffic/flow_spec.h"
 #include "rdma/transport/completion_queue.h"
 
 namespace rocefs {
-
-// What `echo NAME OP FROM TO KEY=VALUE… > traffic/start` says.
-struct FlowSpec {
-  std::string name;
-  FlowOp op = FlowOp::kWrite;
-  bool accepts = false;      // NAME accept PORT: the far half of what another mount will start
-  std::string from, to;      // ports: DEVICE or DEVICE/N
-  std::optional<Ip> remote;  // TO as an address, behind an uplink; of accepts: of whom alone
-  uint32_t qps = 1;
-  uint64_t size = 64 * 1024;  // bytes per message
-  uint64_t count = 1;         // messages, over all queue pairs in turn; with a file: what it takes
-  std::string input, output;  // paths, as the writer named them
-  uint32_t mtu = 0;           // 0: the smaller of the two ports'
-  uint32_t window = 128;      // packets per queue pair
-  uint8_t timeout = 14;
-  uint8_t retry = 7;
-  uint32_t gid = 1;    // index in the GID table of both ends: 0 is IPv6, 1 IPv4; not with remote
-  bool verify = true;  // false: bytes are counted, but neither made nor kept nor looked at
-};
-
-// EINVAL with the reason for a malformed line; device names are not looked up.
-Result<FlowSpec> parse_flow(std::string_view line);
-// One KEY=VALUE of it. EINVAL, ERANGE.
-Result<void> set_flow_key(FlowSpec& spec, std::string_view key, std::string_view value);
-// EINVAL for a word that names none.
-Result<FlowOp> parse_flow_op(std::string_view word);
-// EINVAL for what cannot be the name of a flow.
-Result<void> check_flow_name(std::string_view name);
 
 // Written by the core, read by any thread.
 struct FlowStats {

@@ -6,8 +6,6 @@
 #include <cerrno>
 #include <cstring>
 
-#include "rdma/traffic/flow.h"
-
 namespace rocefs {
 namespace {
 

@@ -9,18 +9,9 @@
 
 #include "core/result.h"
 #include "rdma/packet/verbs.h"
+#include "rdma/traffic/flow_spec.h"
 
 namespace rocefs {
-
-// UC and UD flows send; messages may be lost on them.
-enum class FlowOp : uint8_t { kWrite, kSend, kRead, kAtomic, kUc, kUd };
-std::string_view name(FlowOp op);
-constexpr bool is_unreliable(FlowOp op) {
-  return op == FlowOp::kUc || op == FlowOp::kUd;
-}
-constexpr bool sends_messages(FlowOp op) {
-  return op == FlowOp::kSend || is_unreliable(op);
-}
 
 inline constexpr uint64_t kMaxFlowMemory = uint64_t{1} << 30;  // bytes, per end
 
@@ -29,8 +20,6 @@ constexpr uint64_t mix64(uint64_t x) {
   x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
   return x ^ (x >> 31);
 }
-
-struct FlowSpec;
 
 struct FlowPlan {
   // A message's place in a memory.

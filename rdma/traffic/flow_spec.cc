@@ -1,3 +1,5 @@
+#include "rdma/traffic/flow_spec.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <vector>
@@ -5,7 +7,6 @@
 #include "core/kstrto.h"
 #include "core/text.h"
 #include "core/units.h"
-#include "rdma/traffic/flow.h"
 #include "rdma/wire/ip_text.h"
 
 namespace rocefs {
