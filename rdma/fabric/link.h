@@ -17,6 +17,7 @@
 #include "rdma/fabric/pause_frames.h"
 #include "rdma/packet/packet.h"
 #include "rdma/packet/traffic_class.h"
+#include "rdma/wire/ethernet.h"
 
 namespace rocefs {
 
@@ -87,8 +88,6 @@ struct PauseState {
   Counter paused;  // 0 or 1
 };
 
-// Octets that Ethernet adds to each packet on the wire: preamble 8, header 14, FCS 4, gap 12.
-inline constexpr uint64_t kEthernetOverhead = 38;
 // Octets of a PAUSE frame (IEEE 802.3, annex 31B: the shortest frame).
 inline constexpr uint64_t kPauseOctets = 64;
 

@@ -7,6 +7,7 @@
 
 #include "rdma/packet/traffic_class.h"
 #include "rdma/transport/qp.h"
+#include "rdma/wire/ethernet.h"
 
 namespace rocefs {
 namespace {
