@@ -7,8 +7,8 @@
 
 namespace rocefs {
 
-// An occurrence that its owner embeds and the scheduler refers to. Scheduling it again moves it.
-// It leaves the queue when it is destroyed.
+// An occurrence that its owner embeds and the scheduler refers to. Scheduling it again moves it;
+// destroying it takes it out of the queue.
 class Event {
  public:
   using Handler = void (*)(void* owner, TimeNs now);

@@ -15,7 +15,8 @@
 
 namespace rocefs {
 
-// Who asks. pid is 0 when the caller lives in a pid namespace that the daemon cannot see.
+// The caller of an operation. pid is 0 when the caller lives in a pid namespace that the daemon
+// cannot see.
 struct Caller {
   uid_t uid = 0;
   gid_t gid = 0;

@@ -16,10 +16,11 @@
 
 namespace rocefs {
 
-// What a loop calls back when its time has come: a LoopTimer.
+// Callback of a loop at a time; a LoopTimer is one.
 class Timed {
  public:
-  // It waits no longer. It may go in this call.
+  // Called once its time has come, after the loop has let go of it; it may be destroyed in the
+  // call.
   virtual void expire() = 0;
 
  protected:

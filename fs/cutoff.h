@@ -14,8 +14,8 @@ namespace rocefs {
 class Cutoff {
  public:
   Cutoff() = default;
-  // Of the mount whose files have this device number. To be made while the mount is there: another
-  // may have its number and its place later.
+  // Takes the mount whose files have this device number, while it is there: another may have its
+  // number and its place later.
   Cutoff(dev_t device, std::string mount_point);
 
   // Through /sys/fs/fuse/connections, where it is mounted, or by umount2(MNT_FORCE). False where

@@ -21,7 +21,7 @@ constexpr bool sends_messages(FlowOp op) {
   return op == FlowOp::kSend || is_unreliable(op);
 }
 
-// What `echo NAME OP FROM TO KEY=VALUE… > traffic/start` says.
+// The line that `echo NAME OP FROM TO KEY=VALUE… > traffic/start` says.
 struct FlowSpec {
   std::string name;
   FlowOp op = FlowOp::kWrite;
