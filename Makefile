@@ -50,6 +50,9 @@ install: all ## install into PREFIX (/usr/local), below DESTDIR
 	install -D -m 0755 $(BUILD)/bin/mango-pccd $(DESTDIR)$(PREFIX)/bin/mango-pccd
 	install -D -m 0755 $(BUILD)/bin/mango-ctl $(DESTDIR)$(PREFIX)/bin/mango-ctl
 	install -D -m 0644 tools/mango-ctl/mango-ctl.1 $(DESTDIR)$(PREFIX)/share/man/man1/mango-ctl.1
+	install -D -m 0644 -t $(DESTDIR)$(PREFIX)/share/man/man1 $(wildcard doc/man/*.1)
+	install -D -m 0644 -t $(DESTDIR)$(PREFIX)/share/man/man3 $(wildcard doc/man/*.3)
+	install -D -m 0644 -t $(DESTDIR)$(PREFIX)/share/man/man5 $(wildcard doc/man/*.5)
 	install -D -m 0644 tools/mango-ctl/mango-ctl.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/mango-ctl
 	install -d $(DESTDIR)$(PREFIX)/lib/rocefs
 	install -m 0644 $(PROVIDERS) $(DESTDIR)$(PREFIX)/lib/rocefs

@@ -15,7 +15,7 @@ dockerfile=$(sed -e ':a' -e '/\\$/N; s/\\\n//; ta' "$here/Dockerfile")
 copied=$(awk '$1 == "COPY" && $2 !~ /^--/ {for (i = 2; i < NF; ++i) print $i}' <<<"$dockerfile")
 [ "$(wc -w <<<"$copied")" -ge 7 ] || fail "it copies only: $copied"
 for path in $copied; do [ -e "$path" ] || fail "the Dockerfile copies $path"; done
-for source in $(sed -nE 's/^([a-z][^:]*):.*/\1/p' test/house/rooms); do
+for source in $(sed -nE 's/^([a-z][^:]*):.*/\1/p' test/house/rooms) doc; do
   grep -qx "${source%%/*}" <<<"$copied" || fail "the Dockerfile does not copy $source"
 done
 made=$(grep -oE 'make [^&]*' <<<"$dockerfile" | tr ' ' '\n' | grep -E '^[a-z]+$' | grep -v '^make$' | sort -u)

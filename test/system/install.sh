@@ -10,7 +10,8 @@ stage=$dir/stage
 make -n install BUILD="$dir/build" DESTDIR="$stage" PREFIX=/usr | grep -E '^(install|sed) ' | grep -v "$dir/build/" >"$dir/recipe"
 bash -euo pipefail "$dir/recipe"
 for file in share/rocefs/seccomp.json share/doc/rocefs/containers/README.md \
-  lib/systemd/system/rocefs@.service lib/pkgconfig/mango.pc include/libmango.h; do
+  lib/systemd/system/rocefs@.service lib/pkgconfig/mango.pc include/libmango.h \
+  share/man/man1/{rocefs,rocefs-enter,rocefs-sim,mango-ctl}.1 share/man/man3/libmango.3 share/man/man5/rocefs.ini.5; do
   [ -f "$stage/usr/$file" ] || fail "$file is not installed"
   ! grep -q '@PREFIX@' "$stage/usr/$file" || fail "$file has no prefix"
 done

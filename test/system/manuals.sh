@@ -1,0 +1,102 @@
+#!/bin/bash
+# The manual pages are true, both ways: options, keys, functions, statuses, limits and variables that a page
+# has are there, and those that are there are in a page. Examples are accepted.
+. "$(dirname "$0")/lib/common.bash"
+cd "$(dirname "$0")/../.."
+pages=doc/man
+build=$(dirname "$(dirname "$ROCEFS")")
+
+failures=0
+same() {  # WHAT DOCUMENTED THERE: sets of words
+  local difference
+  [ "$2" ] || fail "$1: nothing is documented"
+  difference=$(diff <(tr -s ' ' '\n' <<<"$2" | sort -u) <(tr -s ' ' '\n' <<<"$3" | sort -u)) && return
+  echo "FAILED: $1 (<: in the page alone, >: not in the page)"$'\n'"$difference"
+  failures=$((failures + 1))
+}
+# The tags of a section, and of a subsection of it.
+tags() {  # PAGE SECTION [SUBSECTION]
+  python3 test/system/lib/manual_tags.py "$pages/$1" |
+    awk -F'\t' -v section="$2" -v sub_="${3:-}" '$1 == section && (sub_ == "" || $2 == sub_) && $3 != "" && $3 != "EX" {print $3}'
+}
+example() {  # PAGE SECTION
+  python3 test/system/lib/manual_tags.py "$pages/$1" | awk -F'\t' -v section="$2" '$1 == section && $3 == "EX"' | cut -f4-
+}
+flags() { grep -oE -- '(^|[ ,])-{1,2}[A-Za-z-]+' | tr -d ' ,' | grep -vx -- -o | xargs; }
+keys() { grep -oE '(^|, )[a-z][a-z0-9_]*' | tr -d ' ,' | xargs; }
+
+if command -v groff >/dev/null; then
+  for page in "$pages"/*; do
+    said=$(groff -man -ww -Tutf8 -z "$page" 2>&1)
+    [ -z "$said" ] || { echo "FAILED: $said"; failures=$((failures + 1)); }
+  done
+else
+  echo "part left out: no groff"
+fi
+
+# Command lines, as --help has them.
+options_of() { sed -n '/^  -/p' | sed 's/^  //; s/   *.*//'; }
+same "options of rocefs" "$(tags rocefs.1 OPTIONS | flags)" "$("$ROCEFS" --help | options_of | flags)"
+same "options of rocefs enter" "$(tags rocefs-enter.1 OPTIONS | flags)" "$("$ROCEFS" enter --help | options_of | flags)"
+same "options of rocefs sim" "$(tags rocefs-sim.1 OPTIONS | flags)" "$("$ROCEFS" sim --help | options_of | flags)"
+same "mount options" "$(tags rocefs.1 OPTIONS 'Mount options' | keys)" \
+  "$("$ROCEFS" --help | sed -n '/^options after -o:/,/^$/s/^  //p' | sed 's/   *.*//' | keys)"
+
+# The ini file: what the parser says that it wants.
+wanted() {  # TEXT: the list in the error
+  printf '%b' "$1" >"$dir/test.ini"
+  "$ROCEFS" sim "$dir/test.ini" 2>&1 | sed -n 's/.*: unknown [^:]*: \(.*\) is wanted$/\1/p' | sed 's/ or /, /'
+}
+same "sections" "$(python3 test/system/lib/manual_tags.py $pages/rocefs.ini.5 | cut -f2 | sed -n 's/^\[\(.*\)\]$/\1/p' | tr ' ' _ | xargs)" \
+  "$(wanted '[zzz]\n' | sed 's/, /\n/g' | tr ' ' _ | xargs)"
+links='[device a]\n[device b]\n'
+while read -r section before; do
+  section=${section//_/ }
+  documented=$(tags rocefs.ini.5 "$([ "$section" = sim ] && echo SECTIONS OF A RUN || echo SECTIONS OF A MOUNT)" "[$section]" | keys)
+  actual=${section//NAME/a}
+  actual=${actual//A B/a b}
+  same "keys of [$section]" "$documented" "$(wanted "$before[$actual]\nzzz=1\n" | keys)"
+  for key in $documented; do
+    printf '%b' "$before[$actual]\n$key=?\n" >"$dir/test.ini"
+    said=$("$ROCEFS" sim "$dir/test.ini" 2>&1) || true
+    [[ $said != *"unknown key"* ]] || { echo "FAILED: $said"; failures=$((failures + 1)); }
+  done
+done <<END
+clock
+nic
+device_NAME
+port_NAME_2 [device\\ta]\\nports=2\\n
+uplink_NAME
+link_A_B ${links// /\\t}
+topology
+sim
+END
+
+# The library: its header, what it exports, and which variables there are.
+header=pcc/libmango.h
+same "functions of libmango" "$(grep -oE '\bmango_[a-z_]+\(' $pages/libmango.3 | tr -d '(' | xargs)" \
+  "$(sed -n '/^MANGO_API /{:more;/;/!{N;b more};s/.* \**\(mango_[a-z_]*\)(.*/\1/p}' $header | xargs)"
+same "exports of libmango" "$(grep -oE '\bmango_[a-z_]+\(' $pages/libmango.3 | tr -d '(' | xargs)" \
+  "$(nm -D --defined-only "$build/lib/libmango.so" | awk '$2 == "T" && $3 ~ /^mango_/ {sub(/@.*/, "", $3); print $3}' | xargs)"
+same "statuses" "MANGO_STATUS_OK $(tags libmango.3 ERRORS | xargs)" "$(grep -oE '^  MANGO_STATUS_[A-Z_]+' $header | xargs)"
+for limit in $(sed -n 's/^#define \(MANGO_PCC_MAX_[A-Z_]*\) \([0-9]*\).*/\1=\2/p' $header); do
+  grep -A1 "^\.B ${limit%=*}\$" $pages/libmango.3 | grep -q "^${limit#*=} " || { echo "FAILED: $limit"; failures=$((failures + 1)); }
+done
+same "limits" "$(tags libmango.3 LIMITS | xargs)" "$(grep -oE '^#define MANGO_PCC_MAX_[A-Z_]+' $header | cut -d ' ' -f 2 | xargs)"
+# MANGO_INCLUDE and CXX are mango-ctl's.
+same "environment" "$(for page in rocefs.1 rocefs-enter.1 libmango.3; do tags $page ENVIRONMENT; done | tr -d , | xargs)" \
+  "$(grep -rhoE '(getenv|taken)\("[A-Z_]+"\)|ROCEFS_TRUST_VARIABLE "[A-Z_]+"' tools/rocefs pcc rdma | grep -oE '"[A-Z_]+"' | tr -d '"' | xargs)"
+
+# Examples.
+example libmango.3 EXAMPLES >"$dir/example.c"
+cc -std=c11 -Wall -Wextra -Werror -Ipcc -fPIC -shared -o "$dir/example.so" "$dir/example.c" || failures=$((failures + 1))
+example rocefs.ini.5 DESCRIPTION >"$dir/example.ini"
+"$ROCEFS" sim "$dir/example.ini" >"$dir/said" 2>&1 || { echo "FAILED: rocefs.ini(5): $(cat "$dir/said")"; failures=$((failures + 1)); }
+
+# Pages name pages.
+for page in "$pages"/*; do
+  while read -r name section; do
+    [ -e "$pages/$name.$section" ] || [ "$name" = mango-ctl ] || { echo "FAILED: $page: $name($section)"; failures=$((failures + 1)); }
+  done < <(sed 's/\\-/-/g' "$page" | sed -nE 's/^\.BR ((rocefs|mango|libmango)[a-z.-]*) \(([0-9])\).*/\1 \3/p')
+done
+[ "$failures" -eq 0 ] || fail "$failures of the above"
