@@ -97,19 +97,21 @@ PROVIDER_LDFLAGS := -shared -pthread -Wl,-z,defs,-z,now,-z,nodelete
 # links only what the layer may include.
 PACKET_ROOMS := rdma/wire rdma/packet rdma/cc rdma/transport rdma/fabric rdma/uplink rdma/nic rdma/network
 RDMA_ROOMS := $(PACKET_ROOMS) rdma/tree rdma/traffic rdma/client rdma/cm
-LAYERS := core $(RDMA_ROOMS) pcc pcc/card mad_cc fs
+CORE_ROOMS := core/base core/process core/takeover core/loop core/tree core/config
+LAYERS := $(CORE_ROOMS) $(RDMA_ROOMS) pcc pcc/card mad_cc fs
 library = $(BUILD)/lib/$(subst /,_,$(1)).a
 libraries = $(if $(1),$(call libraries,$(wordlist 2,99,$(1))) $(call library,$(firstword $(1))))
 each = $(patsubst %.cc,$(BUILD)/%.o,$(wildcard $(1)/*.cc))
-RDMA_LIBRARIES := $(call libraries,core $(RDMA_ROOMS))
+CORE_LIBRARIES := $(call libraries,$(CORE_ROOMS))
+RDMA_LIBRARIES := $(call libraries,$(CORE_ROOMS) $(RDMA_ROOMS))
 PCC_LIBRARIES := $(call library,pcc/card) $(call library,pcc)
 MAD_LIBRARIES := $(call library,mad_cc)
-PACKET_PATH := core/event_heap.cc core/scheduler.cc $(wildcard $(PACKET_ROOMS:%=%/*.cc))
+PACKET_PATH := core/loop/event_heap.cc core/loop/scheduler.cc $(wildcard $(PACKET_ROOMS:%=%/*.cc))
 
 # The files of a layer are compiled by the dozen, as `#include`s of one unit: what they include takes
 # two thirds of a file's time, and is then read but once. Apart are those whose own names (of a
 # namespace without one) are another's too, and what is linked without the rest.
-APART := core/assignment.cc core/config.cc core/io_ring.cc core/kstrto.cc core/units.cc rdma/traffic/flow_spec.cc rdma/traffic/half_flow.cc rdma/packet/icrc_solver.cc rdma/uplink/udp_sockets.cc \
+APART := core/tree/assignment.cc core/config/config.cc core/loop/io_ring.cc core/base/kstrto.cc core/base/units.cc rdma/traffic/flow_spec.cc rdma/traffic/half_flow.cc rdma/packet/icrc_solver.cc rdma/uplink/udp_sockets.cc \
   pcc/dcqcn.cc pcc/rttvegas.cc pcc/card/algorithm_info.cc pcc/card/messages.cc pcc/card/pcc_files.cc pcc/card/program_server.cc pcc/card/qp_files.cc \
   mad_cc/mad_agents.cc mad_cc/pma.cc mad_cc/sa_files.cc mad_cc/sma.cc mad_cc/umad_reads.cc fs/mount_table.cc fs/bounded_look.cc \
   tools/rocefs/main.cc tools/rocefs/sim.cc tools/mango-ctl/mgmt.cc tools/mango-ctl/pcc.cc tools/mango-ctl/text_file.cc
@@ -123,14 +125,14 @@ objects = $(patsubst %.cc,$(BUILD)/%.o,$(filter $(APART),$(wildcard $(1)/*.cc)))
 GROUPED := $(LAYERS) tools/rocefs tools/mango-ctl tools/mango-pccd
 
 TESTS := core wire rdma client cm pcc mad_cc fs tools
-TEST_LIBRARIES_core := $(call library,core)
-TEST_LIBRARIES_wire := $(call library,rdma/wire) $(call library,core)
+TEST_LIBRARIES_core := $(CORE_LIBRARIES)
+TEST_LIBRARIES_wire := $(call library,rdma/wire) $(CORE_LIBRARIES)
 TEST_LIBRARIES_rdma := $(RDMA_LIBRARIES)
 TEST_LIBRARIES_client := $(RDMA_LIBRARIES)
 TEST_LIBRARIES_cm := $(RDMA_LIBRARIES)
 TEST_LIBRARIES_pcc := $(PCC_LIBRARIES) $(RDMA_LIBRARIES)
-TEST_LIBRARIES_mad_cc := $(MAD_LIBRARIES) $(call library,rdma/wire) $(call library,core)
-TEST_LIBRARIES_fs := $(call library,fs) $(call library,core)
+TEST_LIBRARIES_mad_cc := $(MAD_LIBRARIES) $(call library,rdma/wire) $(CORE_LIBRARIES)
+TEST_LIBRARIES_fs := $(call library,fs) $(CORE_LIBRARIES)
 TEST_LIBRARIES_tools := $(filter-out %/main.o,$(call objects,tools/rocefs)) $(call library,fs) $(PCC_LIBRARIES) $(MAD_LIBRARIES) $(RDMA_LIBRARIES)
 FUZZ_TARGETS := $(filter-out replay,$(patsubst test/fuzz/%.cc,%,$(wildcard test/fuzz/*.cc)))
 fuzzers: $(FUZZ_TARGETS:%=$(BUILD)/test/fuzz/%_fuzz)
@@ -183,14 +185,14 @@ $(BUILD)/bin/rocefs: $(call objects,tools/rocefs) $(call library,fs) $(PCC_LIBRA
 	$(CXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 # Plugins find the functions of libmango.h in it, whether it calls them itself or not.
-$(BUILD)/bin/mango-pccd: $(call objects,tools/mango-pccd) $(call library,pcc) $(call library,pcc/card) $(call library,core)
+$(BUILD)/bin/mango-pccd: $(call objects,tools/mango-pccd) $(call library,pcc) $(call library,pcc/card) $(CORE_LIBRARIES)
 	@mkdir -p $(@D)
 	$(CXX) $(CXXFLAGS) $(LDFLAGS) -Wl,--export-dynamic-symbol='mango_*' -o $@ $(filter %.o,$^) \
-	  -Wl,--whole-archive $(call library,pcc) -Wl,--no-whole-archive $(call library,pcc/card) $(call library,core) $(LDLIBS)
+	  -Wl,--whole-archive $(call library,pcc) -Wl,--no-whole-archive $(call library,pcc/card) $(CORE_LIBRARIES) $(LDLIBS)
 
 # A client of the files: no layer is in it but a few words of core, and where rocefs is mounted.
 # What it builds plugins with stands beside the programs, here as where they are installed.
-$(BUILD)/bin/mango-ctl: $(call objects,tools/mango-ctl) $(BUILD)/fs/mount_table.o $(BUILD)/fs/bounded_look.o $(call library,core) \
+$(BUILD)/bin/mango-ctl: $(call objects,tools/mango-ctl) $(BUILD)/fs/mount_table.o $(BUILD)/fs/bounded_look.o $(CORE_LIBRARIES) \
   | $(patsubst pcc/%,$(BUILD)/include/%,$(wildcard pcc/libmango.h))
 	@mkdir -p $(@D)
 	$(CXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(shell pkg-config --libs fmt 2>/dev/null)
@@ -226,7 +228,7 @@ $(BUILD)/pic/%.o: %.cc $(STAMP)
 $(BUILD)/pic/%.o: $(BUILD)/%.cc $(STAMP)
 	@mkdir -p $(@D)
 	$(CXX) -I. $(MANGO_CXXFLAGS) $(SUBOBJECTS) -MMD -MP -c -o $@ $<
-$(BUILD)/lib/libmango.so: $(patsubst $(BUILD)/%,$(BUILD)/pic/%,$(call objects,pcc)) $(BUILD)/pic/core/clock.o $(BUILD)/pic/core/kstrto.o pcc/libmango.map
+$(BUILD)/lib/libmango.so: $(patsubst $(BUILD)/%,$(BUILD)/pic/%,$(call objects,pcc)) $(BUILD)/pic/core/base/clock.o $(BUILD)/pic/core/base/kstrto.o pcc/libmango.map
 	@mkdir -p $(@D)
 	$(CXX) $(MANGO_LDFLAGS) -o $@ $(filter %.o,$^) -ldl
 	ln -sfn libmango.so $@.1

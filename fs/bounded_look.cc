@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "core/fd.h"
+#include "core/base/fd.h"
 
 namespace rocefs {
 namespace {

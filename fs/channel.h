@@ -16,8 +16,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/fault.h"
-#include "core/journal.h"
+#include "core/takeover/fault.h"
+#include "core/takeover/journal.h"
 
 struct iovec;
 

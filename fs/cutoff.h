@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/fd.h"
+#include "core/base/fd.h"
 
 namespace rocefs {
 

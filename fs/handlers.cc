@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "core/clock.h"
+#include "core/base/clock.h"
 #include "fs/session_impl.h"
 
 namespace rocefs {

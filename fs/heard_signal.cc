@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/process_status.h"
+#include "core/process/process_status.h"
 
 namespace rocefs {
 namespace {

@@ -1,7 +1,7 @@
 // Tells by the pending signals whether somebody who waits for an answer is to stop. Private to fs/.
 #pragma once
 
-#include "core/file.h"
+#include "core/tree/file.h"
 
 namespace rocefs {
 

@@ -11,8 +11,8 @@
 
 #include <string_view>
 
-#include "core/fd.h"
-#include "core/result.h"
+#include "core/base/fd.h"
+#include "core/base/result.h"
 
 namespace rocefs {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "core/fd.h"
+#include "core/base/fd.h"
 
 namespace rocefs {
 

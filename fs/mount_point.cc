@@ -18,7 +18,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/fd.h"
+#include "core/base/fd.h"
 #include "fs/bounded_look.h"
 #include "fs/mount_table.h"
 

@@ -7,9 +7,9 @@
 #include <functional>
 #include <string_view>
 
-#include "core/fd.h"
-#include "core/loop_timer.h"
-#include "core/poll_loop.h"
+#include "core/base/fd.h"
+#include "core/loop/loop_timer.h"
+#include "core/loop/poll_loop.h"
 
 namespace rocefs {
 

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <string>
 
-#include "core/fd.h"
+#include "core/base/fd.h"
 
 namespace rocefs {
 namespace {

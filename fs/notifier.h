@@ -8,8 +8,8 @@
 #include <memory>
 #include <string>
 
-#include "core/poll_loop.h"
-#include "core/tree.h"
+#include "core/loop/poll_loop.h"
+#include "core/tree/tree.h"
 #include "fs/invalidator.h"
 
 namespace rocefs {

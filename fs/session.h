@@ -11,13 +11,13 @@
 #include <string>
 #include <vector>
 
-#include "core/fault.h"
-#include "core/fd.h"
-#include "core/file.h"
-#include "core/journal.h"
-#include "core/poll_loop.h"
-#include "core/result.h"
-#include "core/tree.h"
+#include "core/base/fd.h"
+#include "core/base/result.h"
+#include "core/loop/poll_loop.h"
+#include "core/takeover/fault.h"
+#include "core/takeover/journal.h"
+#include "core/tree/file.h"
+#include "core/tree/tree.h"
 #include "fs/invalidator.h"
 
 namespace rocefs {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/shares.h"
+#include "core/base/shares.h"
 #include "fs/channel.h"
 #include "fs/notifier.h"
 #include "fs/requests.h"

@@ -11,7 +11,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "core/close_all_but.h"
+#include "core/process/close_all_but.h"
 #include "fs/namespaces.h"
 
 namespace rocefs {

@@ -15,10 +15,10 @@
 #include <memory>
 #include <string>
 
-#include "core/fd.h"
-#include "core/file.h"
-#include "core/poll_loop.h"
-#include "core/result.h"
+#include "core/base/fd.h"
+#include "core/base/result.h"
+#include "core/loop/poll_loop.h"
+#include "core/tree/file.h"
 
 namespace rocefs {
 

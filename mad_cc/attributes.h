@@ -7,7 +7,7 @@
 #include <array>
 #include <cstdint>
 
-#include "core/port_speed.h"
+#include "core/base/port_speed.h"
 #include "mad_cc/subnet.h"
 
 namespace rocefs::mad {

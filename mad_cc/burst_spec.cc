@@ -5,9 +5,9 @@
 #include <limits>
 #include <vector>
 
-#include "core/kstrto.h"
-#include "core/text.h"
-#include "core/units.h"
+#include "core/base/kstrto.h"
+#include "core/base/text.h"
+#include "core/base/units.h"
 
 namespace rocefs {
 namespace {

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string_view>
 
-#include "core/result.h"
-#include "core/topology.h"
+#include "core/base/result.h"
+#include "core/config/topology.h"
 
 namespace rocefs {
 

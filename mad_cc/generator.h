@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "core/counter.h"
-#include "core/engine.h"
-#include "core/scheduler.h"
+#include "core/base/counter.h"
+#include "core/loop/engine.h"
+#include "core/loop/scheduler.h"
 #include "mad_cc/burst_spec.h"
 #include "mad_cc/mad_port.h"
 

@@ -15,8 +15,8 @@
 #include <set>
 #include <unordered_map>
 
-#include "core/counter.h"
-#include "core/time.h"
+#include "core/base/counter.h"
+#include "core/base/time.h"
 #include "mad_cc/mad.h"
 
 namespace rocefs {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "core/counter_files.h"
-#include "core/function_file.h"
-#include "core/kstrto.h"
-#include "core/trigger.h"
+#include "core/base/kstrto.h"
+#include "core/tree/counter_files.h"
+#include "core/tree/function_file.h"
+#include "core/tree/trigger.h"
 
 namespace rocefs {
 namespace {

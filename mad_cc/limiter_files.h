@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "core/knob.h"
-#include "core/knob_transaction.h"
+#include "core/tree/knob.h"
+#include "core/tree/knob_transaction.h"
 #include "mad_cc/mad_port.h"
 #include "mad_cc/sa_files.h"
 

@@ -20,7 +20,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/scheduler.h"
+#include "core/loop/scheduler.h"
 #include "mad_cc/mad_port.h"
 #include "mad_cc/pma.h"
 #include "mad_cc/sa.h"

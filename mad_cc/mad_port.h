@@ -10,8 +10,8 @@
 #include <memory>
 #include <optional>
 
-#include "core/result.h"
-#include "core/scheduler.h"
+#include "core/base/result.h"
+#include "core/loop/scheduler.h"
 #include "mad_cc/limiter.h"
 #include "mad_cc/mad.h"
 

@@ -16,10 +16,10 @@
 #include <system_error>
 #include <thread>
 
-#include "core/clock.h"
-#include "core/effective_user.h"
-#include "core/fd.h"
-#include "core/process_memory.h"
+#include "core/base/clock.h"
+#include "core/base/fd.h"
+#include "core/process/effective_user.h"
+#include "core/process/process_memory.h"
 
 namespace rocefs {
 

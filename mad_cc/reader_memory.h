@@ -15,10 +15,10 @@
 #include <memory>
 #include <string>
 
-#include "core/file.h"
-#include "core/loop_timer.h"
-#include "core/poll_loop.h"
-#include "core/shares.h"
+#include "core/base/shares.h"
+#include "core/loop/loop_timer.h"
+#include "core/loop/poll_loop.h"
+#include "core/tree/file.h"
 
 namespace rocefs {
 

@@ -7,7 +7,7 @@
 
 #include <optional>
 
-#include "core/time.h"
+#include "core/base/time.h"
 #include "mad_cc/rmpp.h"
 
 namespace rocefs::mad {

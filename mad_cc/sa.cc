@@ -5,7 +5,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "core/rng.h"
+#include "core/base/rng.h"
 #include "mad_cc/sa_query.h"
 #include "mad_cc/sa_shares.h"
 #include "mad_cc/sa_transfer.h"

@@ -14,7 +14,7 @@
 
 #include <memory>
 
-#include "core/scheduler.h"
+#include "core/loop/scheduler.h"
 #include "mad_cc/mad.h"
 #include "mad_cc/subnet.h"
 

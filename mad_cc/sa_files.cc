@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "core/trigger.h"
+#include "core/tree/trigger.h"
 
 namespace rocefs {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/knob.h"
+#include "core/tree/knob.h"
 #include "mad_cc/generator.h"
 #include "mad_cc/sa.h"
 

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "core/time.h"
+#include "core/base/time.h"
 #include "mad_cc/mad.h"
 #include "mad_cc/routes.h"
 #include "mad_cc/subnet.h"

@@ -1,7 +1,7 @@
 // Transfer: a table on its way to one client by RMPP, a few segments at a time. Core thread.
 #pragma once
 
-#include "core/scheduler.h"
+#include "core/loop/scheduler.h"
 #include "mad_cc/mad.h"
 #include "mad_cc/rmpp_sender.h"
 

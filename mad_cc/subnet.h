@@ -33,7 +33,7 @@ struct SubnetNode {
   std::string name;  // mb_0, sw_0
   uint64_t guid = 0;
   // By number. [0] is a switch's management port; a channel adapter has none of that number. At
-  // most 255 (kMaxSwitchPorts of core/topology.h).
+  // most 255 (kMaxSwitchPorts of core/config/topology.h).
   std::vector<SubnetPort> ports;
   uint8_t port_count() const { return static_cast<uint8_t>(ports.size() - 1); }
 };

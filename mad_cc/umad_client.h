@@ -9,7 +9,7 @@
 #include <optional>
 #include <unordered_map>
 
-#include "core/shares.h"
+#include "core/base/shares.h"
 #include "mad_cc/mad_port.h"
 #include "mad_cc/umad_message.h"
 

@@ -10,8 +10,8 @@
 
 #include <memory>
 
-#include "core/engine.h"
-#include "core/file.h"
+#include "core/loop/engine.h"
+#include "core/tree/file.h"
 #include "mad_cc/mad_port.h"
 #include "mad_cc/reader_memory.h"
 #include "mad_cc/umad_reads.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/result.h"
+#include "core/base/result.h"
 #include "mad_cc/mad_port.h"
 #include "mad_cc/umad_abi.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "core/caller_file.h"
+#include "core/tree/caller_file.h"
 
 namespace rocefs {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/file.h"
+#include "core/tree/file.h"
 #include "mad_cc/reader_memory.h"
 #include "mad_cc/umad_client.h"
 

@@ -9,7 +9,7 @@
 #include <deque>
 #include <vector>
 
-#include "core/time.h"
+#include "core/base/time.h"
 
 namespace rocefs {
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "core/rng.h"
-#include "core/time.h"
+#include "core/base/rng.h"
+#include "core/base/time.h"
 #include "pcc/libmango.h"
 #include "pcc/queue_pair.h"
 #include "pcc/run.h"

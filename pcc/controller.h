@@ -16,8 +16,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/result.h"
-#include "core/time.h"
+#include "core/base/result.h"
+#include "core/base/time.h"
 #include "pcc/libmango.h"
 #include "rdma/uapi/registers.h"
 

@@ -3,7 +3,7 @@
 #include <system_error>
 #include <utility>
 
-#include "core/text.h"
+#include "core/base/text.h"
 #include "pcc/call.h"
 #include "pcc/parameter.h"
 

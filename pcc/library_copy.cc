@@ -11,7 +11,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "core/fd.h"
+#include "core/base/fd.h"
 
 namespace rocefs {
 namespace {

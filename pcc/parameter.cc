@@ -7,7 +7,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "core/kstrto.h"
+#include "core/base/kstrto.h"
 
 namespace rocefs {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/result.h"
+#include "core/base/result.h"
 #include "pcc/handle.h"
 #include "pcc/libmango.h"
 

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <climits>
 
-#include "core/clock.h"
+#include "core/base/clock.h"
 #include "pcc/register_access.h"
 
 namespace rocefs {

@@ -13,7 +13,7 @@
 #include <string>
 #include <utility>
 
-#include "core/fd.h"
+#include "core/base/fd.h"
 #include "pcc/link.h"
 #include "pcc/mount.h"
 #include "pcc/register_pages.h"

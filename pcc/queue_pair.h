@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <utility>
 
-#include "core/counter.h"
-#include "core/rng.h"
-#include "core/time.h"
+#include "core/base/counter.h"
+#include "core/base/rng.h"
+#include "core/base/time.h"
 #include "pcc/controller.h"
 #include "pcc/parameter_block.h"
 #include "pcc/trace.h"

@@ -18,7 +18,7 @@
 #include <string>
 #include <utility>
 
-#include "core/fd.h"
+#include "core/base/fd.h"
 
 namespace rocefs::test {
 

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/dmesg.h"
-#include "core/file.h"
-#include "core/shared_memory.h"
+#include "core/takeover/shared_memory.h"
+#include "core/tree/dmesg.h"
+#include "core/tree/file.h"
 
 namespace rocefs {
 

@@ -5,8 +5,8 @@
 #include <limits>
 #include <utility>
 
-#include "core/clock.h"
-#include "core/text.h"
+#include "core/base/clock.h"
+#include "core/base/text.h"
 #include "pcc/card/algorithm_info.h"
 
 namespace rocefs {

@@ -14,9 +14,9 @@
 #include <string_view>
 #include <vector>
 
-#include "core/loop_timer.h"
-#include "core/poll_loop.h"
-#include "core/time.h"
+#include "core/base/time.h"
+#include "core/loop/loop_timer.h"
+#include "core/loop/poll_loop.h"
 #include "pcc/card/backend.h"
 #include "pcc/card/card_process.h"
 #include "pcc/card/messages.h"

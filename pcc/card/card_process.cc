@@ -17,7 +17,7 @@
 #include <iterator>
 #include <utility>
 
-#include "core/stranger_socket.h"
+#include "core/process/stranger_socket.h"
 #include "pcc/card/messages.h"
 
 #ifndef P_PIDFD

@@ -11,11 +11,11 @@
 #include <string_view>
 #include <vector>
 
-#include "core/closer.h"
-#include "core/fd.h"
-#include "core/loop_timer.h"
-#include "core/poll_loop.h"
-#include "core/result.h"
+#include "core/base/fd.h"
+#include "core/base/result.h"
+#include "core/loop/loop_timer.h"
+#include "core/loop/poll_loop.h"
+#include "core/process/closer.h"
 
 namespace rocefs {
 

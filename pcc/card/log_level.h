@@ -1,7 +1,7 @@
 // What dmesg calls the levels of libmango.
 #pragma once
 
-#include "core/dmesg.h"
+#include "core/tree/dmesg.h"
 #include "pcc/libmango.h"
 
 namespace rocefs {

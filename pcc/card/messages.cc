@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/text.h"
+#include "core/base/text.h"
 #include "pcc/plugin.h"
 
 namespace rocefs {

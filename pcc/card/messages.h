@@ -17,9 +17,9 @@
 #include <string_view>
 #include <variant>
 
-#include "core/dmesg.h"
-#include "core/result.h"
-#include "core/time.h"
+#include "core/base/result.h"
+#include "core/base/time.h"
+#include "core/tree/dmesg.h"
 #include "pcc/card/backend.h"
 
 namespace rocefs {

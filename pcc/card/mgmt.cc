@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <optional>
 
-#include "core/kstrto.h"
+#include "core/base/kstrto.h"
 
 namespace rocefs {
 namespace {

@@ -4,7 +4,7 @@
 #include <deque>
 #include <memory>
 
-#include "core/file.h"
+#include "core/tree/file.h"
 
 namespace rocefs {
 

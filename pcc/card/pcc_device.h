@@ -13,9 +13,9 @@
 #include <string_view>
 #include <vector>
 
-#include "core/dmesg.h"
-#include "core/engine.h"
-#include "core/shared_memory.h"
+#include "core/loop/engine.h"
+#include "core/takeover/shared_memory.h"
+#include "core/tree/dmesg.h"
 #include "pcc/card/backend.h"
 #include "pcc/card/order_queue.h"
 #include "pcc/card/program_server.h"

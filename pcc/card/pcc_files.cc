@@ -2,9 +2,9 @@
 
 #include <cerrno>
 
-#include "core/function_file.h"
-#include "core/text.h"
-#include "core/trigger.h"
+#include "core/base/text.h"
+#include "core/tree/function_file.h"
+#include "core/tree/trigger.h"
 #include "pcc/card/rpc_file.h"
 #include "pcc/card/status_text.h"
 #include "pcc/card/trace_text.h"

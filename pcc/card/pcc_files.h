@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "core/engine.h"
-#include "core/function_file.h"
-#include "core/knob.h"
-#include "core/tree.h"
-#include "core/trigger.h"
+#include "core/loop/engine.h"
+#include "core/tree/function_file.h"
+#include "core/tree/knob.h"
+#include "core/tree/tree.h"
+#include "core/tree/trigger.h"
 #include "pcc/card/pcc_device.h"
 #include "pcc/card/plugin_directory.h"
 #include "pcc/card/qp_files.h"

@@ -7,8 +7,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "core/fd.h"
-#include "core/text.h"
+#include "core/base/fd.h"
+#include "core/base/text.h"
 
 namespace rocefs {
 namespace {

@@ -7,8 +7,8 @@
 #include <memory>
 #include <string>
 
-#include "core/caller_file.h"
-#include "core/knob.h"
+#include "core/tree/caller_file.h"
+#include "core/tree/knob.h"
 
 namespace rocefs {
 

@@ -13,13 +13,13 @@
 #include <string_view>
 #include <utility>
 
-#include "core/dmesg.h"
-#include "core/fd.h"
-#include "core/file.h"
-#include "core/log_limit.h"
-#include "core/poll_loop.h"
-#include "core/shared_memory.h"
-#include "core/shares.h"
+#include "core/base/fd.h"
+#include "core/base/log_limit.h"
+#include "core/base/shares.h"
+#include "core/loop/poll_loop.h"
+#include "core/takeover/shared_memory.h"
+#include "core/tree/dmesg.h"
+#include "core/tree/file.h"
 #include "rdma/client/server.h"
 #include "rdma/uapi/uapi.h"
 

@@ -2,8 +2,8 @@
 
 #include <cerrno>
 
-#include "core/function_file.h"
-#include "core/trigger.h"
+#include "core/tree/function_file.h"
+#include "core/tree/trigger.h"
 
 namespace rocefs {
 namespace {

@@ -4,8 +4,8 @@
 #include <map>
 #include <string>
 
-#include "core/engine.h"
-#include "core/tree.h"
+#include "core/loop/engine.h"
+#include "core/tree/tree.h"
 #include "pcc/card/pcc_device.h"
 #include "pcc/card/qp_reading.h"
 

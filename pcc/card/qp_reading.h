@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/shared_memory.h"
+#include "core/takeover/shared_memory.h"
 #include "rdma/uapi/registers.h"
 
 namespace rocefs {

@@ -2,7 +2,7 @@
 
 #include <cerrno>
 
-#include "core/trigger.h"
+#include "core/tree/trigger.h"
 
 namespace rocefs {
 

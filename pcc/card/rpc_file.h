@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "core/file.h"
+#include "core/tree/file.h"
 #include "pcc/card/pcc_device.h"
 
 namespace rocefs {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/shared_memory.h"
+#include "core/takeover/shared_memory.h"
 
 namespace rocefs {
 

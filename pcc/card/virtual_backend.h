@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/engine.h"
+#include "core/loop/engine.h"
 #include "pcc/card/backend.h"
 #include "pcc/card/card_backend.h"
 #include "pcc/controller.h"

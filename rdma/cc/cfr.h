@@ -7,8 +7,8 @@
 #include <functional>
 #include <span>
 
-#include "core/counter.h"
-#include "core/knob.h"
+#include "core/base/counter.h"
+#include "core/tree/knob.h"
 
 namespace rocefs {
 

@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "core/knob.h"
-#include "core/time.h"
+#include "core/base/time.h"
+#include "core/tree/knob.h"
 
 namespace rocefs {
 

@@ -21,9 +21,9 @@
 #include <string>
 #include <vector>
 
-#include "core/counter.h"
-#include "core/knob.h"
-#include "core/scheduler.h"
+#include "core/base/counter.h"
+#include "core/loop/scheduler.h"
+#include "core/tree/knob.h"
 #include "rdma/cc/cnp.h"
 #include "rdma/cc/npcc_flows.h"
 #include "rdma/packet/packet.h"

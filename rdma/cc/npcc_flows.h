@@ -8,7 +8,7 @@
 #include <optional>
 #include <unordered_map>
 
-#include "core/time.h"
+#include "core/base/time.h"
 #include "rdma/packet/verbs.h"
 
 namespace rocefs {

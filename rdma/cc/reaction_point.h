@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "core/time.h"
+#include "core/base/time.h"
 #include "rdma/cc/ecn_knobs.h"
 
 namespace rocefs {

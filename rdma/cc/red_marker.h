@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "core/rng.h"
+#include "core/base/rng.h"
 
 namespace rocefs {
 

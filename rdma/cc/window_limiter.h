@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "core/time.h"
+#include "core/base/time.h"
 
 namespace rocefs {
 

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/shared_memory.h"
+#include "core/takeover/shared_memory.h"
 #include "rdma/client/convert.h"
 #include "rdma/client/handles.h"
 #include "rdma/client/hurry.h"

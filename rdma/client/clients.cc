@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "core/text.h"
+#include "core/base/text.h"
 
 namespace rocefs {
 namespace {

@@ -6,7 +6,7 @@
 #include <map>
 #include <memory>
 
-#include "core/engine.h"
+#include "core/loop/engine.h"
 #include "rdma/client/client.h"
 #include "rdma/network/fabric.h"
 

@@ -3,7 +3,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "core/port_speed.h"
+#include "core/base/port_speed.h"
 #include "rdma/nic/device.h"
 #include "rdma/packet/memory.h"
 

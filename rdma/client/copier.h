@@ -10,8 +10,8 @@
 #include <optional>
 #include <span>
 
-#include "core/part_walk.h"
-#include "core/shared_memory.h"
+#include "core/base/part_walk.h"
+#include "core/takeover/shared_memory.h"
 #include "rdma/uapi/copier.h"
 
 namespace rocefs {

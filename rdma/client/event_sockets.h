@@ -10,7 +10,7 @@
 #include <set>
 #include <span>
 
-#include "core/fd.h"
+#include "core/base/fd.h"
 
 namespace rocefs {
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "core/shared_memory.h"
+#include "core/takeover/shared_memory.h"
 #include "rdma/client/process.h"
 #include "rdma/packet/memory.h"
 

@@ -13,10 +13,10 @@
 #include <thread>
 #include <utility>
 
-#include "core/clock.h"
-#include "core/effective_user.h"
-#include "core/shares.h"
-#include "core/time_slice.h"
+#include "core/base/clock.h"
+#include "core/base/shares.h"
+#include "core/loop/time_slice.h"
+#include "core/process/effective_user.h"
 
 namespace rocefs {
 namespace {

@@ -18,10 +18,10 @@
 #include <span>
 #include <vector>
 
-#include "core/engine.h"
-#include "core/fd.h"
-#include "core/process_memory.h"
-#include "core/result.h"
+#include "core/base/fd.h"
+#include "core/base/result.h"
+#include "core/loop/engine.h"
+#include "core/process/process_memory.h"
 #include "rdma/client/copier.h"
 #include "rdma/client/event_sockets.h"
 #include "rdma/packet/memory.h"

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "core/shared_memory.h"
+#include "core/takeover/shared_memory.h"
 #include "rdma/uapi/uapi.h"
 
 namespace rocefs {

@@ -11,9 +11,9 @@
 #include <cerrno>
 #include <cstring>
 
-#include "core/clock.h"
-#include "core/stranger_socket.h"
-#include "core/text.h"
+#include "core/base/clock.h"
+#include "core/base/text.h"
+#include "core/process/stranger_socket.h"
 #include "rdma/uapi/cm.h"
 
 namespace rocefs {

@@ -12,12 +12,12 @@
 #include <string>
 #include <vector>
 
-#include "core/closer.h"
-#include "core/engine.h"
-#include "core/log_limit.h"
-#include "core/loop_timer.h"
-#include "core/poll_loop.h"
-#include "core/shares.h"
+#include "core/base/log_limit.h"
+#include "core/base/shares.h"
+#include "core/loop/engine.h"
+#include "core/loop/loop_timer.h"
+#include "core/loop/poll_loop.h"
+#include "core/process/closer.h"
 #include "rdma/client/clients.h"
 
 namespace rocefs {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "core/time.h"
+#include "core/base/time.h"
 #include "rdma/cm/manager.h"
 #include "rdma/nic/port.h"
 #include "rdma/packet/memory.h"

@@ -9,9 +9,9 @@
 #include <span>
 #include <string_view>
 
-#include "core/result.h"
-#include "core/scheduler.h"
-#include "core/time.h"
+#include "core/base/result.h"
+#include "core/base/time.h"
+#include "core/loop/scheduler.h"
 #include "rdma/cm/message.h"
 #include "rdma/packet/verbs.h"
 

@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "core/counter.h"
+#include "core/base/counter.h"
 #include "rdma/cm/message.h"
 
 namespace rocefs {

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "core/result.h"
+#include "core/base/result.h"
 #include "rdma/cm/connection.h"
 #include "rdma/cm/sidr.h"
 

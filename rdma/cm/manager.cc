@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/hash.h"
+#include "core/base/hash.h"
 #include "rdma/nic/device.h"
 
 namespace rocefs {

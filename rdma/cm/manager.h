@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/rng.h"
+#include "core/base/rng.h"
 #include "rdma/cm/connection.h"
 #include "rdma/cm/counters.h"
 #include "rdma/cm/sidr.h"

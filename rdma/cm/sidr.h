@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "core/result.h"
-#include "core/scheduler.h"
+#include "core/base/result.h"
+#include "core/loop/scheduler.h"
 #include "rdma/cm/message.h"
 #include "rdma/packet/verbs.h"
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <span>
 
-#include "core/result.h"
+#include "core/base/result.h"
 #include "rdma/cm/id.h"
 
 namespace rocefs {

@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "core/result.h"
-#include "core/shares.h"
+#include "core/base/result.h"
+#include "core/base/shares.h"
 #include "rdma/cm/cma.h"
 
 namespace rocefs {

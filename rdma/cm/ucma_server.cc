@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/clock.h"
-#include "core/stranger_socket.h"
-#include "core/text.h"
+#include "core/base/clock.h"
+#include "core/base/text.h"
+#include "core/process/stranger_socket.h"
 #include "rdma/client/convert.h"
 #include "rdma/uapi/cm.h"
 

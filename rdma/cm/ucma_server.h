@@ -10,10 +10,10 @@
 #include <memory>
 #include <string_view>
 
-#include "core/engine.h"
-#include "core/log_limit.h"
-#include "core/poll_loop.h"
-#include "core/shares.h"
+#include "core/base/log_limit.h"
+#include "core/base/shares.h"
+#include "core/loop/engine.h"
+#include "core/loop/poll_loop.h"
 #include "rdma/client/server.h"
 #include "rdma/cm/ucma.h"
 

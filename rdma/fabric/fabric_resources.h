@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
-#include "core/counter.h"
-#include "core/engine.h"
-#include "core/scheduler.h"
+#include "core/base/counter.h"
+#include "core/loop/engine.h"
+#include "core/loop/scheduler.h"
 #include "rdma/packet/packet.h"
 #include "rdma/packet/trace_hash.h"
 

@@ -14,11 +14,11 @@
 #include <string_view>
 #include <vector>
 
-#include "core/counter.h"
-#include "core/result.h"
-#include "core/rng.h"
-#include "core/scheduler.h"
-#include "core/time.h"
+#include "core/base/counter.h"
+#include "core/base/result.h"
+#include "core/base/rng.h"
+#include "core/base/time.h"
+#include "core/loop/scheduler.h"
 #include "rdma/fabric/link.h"
 #include "rdma/packet/packet.h"
 

@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "core/counter.h"
-#include "core/knob.h"
-#include "core/rng.h"
-#include "core/scheduler.h"
+#include "core/base/counter.h"
+#include "core/base/rng.h"
+#include "core/loop/scheduler.h"
+#include "core/tree/knob.h"
 #include "rdma/fabric/pause_frames.h"
 #include "rdma/packet/packet.h"
 #include "rdma/packet/traffic_class.h"

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/time.h"
+#include "core/base/time.h"
 
 namespace rocefs {
 

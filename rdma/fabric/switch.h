@@ -15,9 +15,9 @@
 #include <string>
 #include <vector>
 
-#include "core/counter.h"
-#include "core/knob.h"
-#include "core/rng.h"
+#include "core/base/counter.h"
+#include "core/base/rng.h"
+#include "core/tree/knob.h"
 #include "rdma/fabric/link.h"
 #include "rdma/fabric/route_table.h"
 #include "rdma/fabric/switch_port.h"

@@ -6,7 +6,7 @@
 #include <array>
 #include <cstdint>
 
-#include "core/counter.h"
+#include "core/base/counter.h"
 #include "rdma/fabric/link.h"
 #include "rdma/fabric/priority_turn.h"
 #include "rdma/packet/packet.h"

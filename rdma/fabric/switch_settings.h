@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "core/knob.h"
+#include "core/tree/knob.h"
 #include "rdma/cc/red_marker.h"
 #include "rdma/fabric/link.h"
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/topology.h"
+#include "core/config/topology.h"
 #include "rdma/fabric/fabric_resources.h"
 #include "rdma/fabric/link.h"
 #include "rdma/fabric/switch.h"

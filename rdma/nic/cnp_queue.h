@@ -1,7 +1,7 @@
 // CnpQueue: the CNPs of a port, from their cause to the wire.
 #pragma once
 
-#include "core/scheduler.h"
+#include "core/loop/scheduler.h"
 #include "rdma/cc/cnp.h"
 #include "rdma/packet/packet.h"
 #include "rdma/transport/notification_point.h"

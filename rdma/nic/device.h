@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "core/scheduler.h"
-#include "core/topology.h"
+#include "core/config/topology.h"
+#include "core/loop/scheduler.h"
 #include "rdma/fabric/fabric_resources.h"
 #include "rdma/nic/multicast.h"
 #include "rdma/nic/node_description.h"

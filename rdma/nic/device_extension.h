@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "core/tree.h"
+#include "core/tree/tree.h"
 
 namespace rocefs {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "core/time.h"
+#include "core/base/time.h"
 #include "rdma/packet/packet.h"
 #include "rdma/packet/verbs.h"
 

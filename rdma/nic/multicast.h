@@ -6,7 +6,7 @@
 #include <map>
 #include <vector>
 
-#include "core/result.h"
+#include "core/base/result.h"
 #include "rdma/wire/ip.h"
 
 namespace rocefs {

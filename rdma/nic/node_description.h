@@ -6,7 +6,7 @@
 #include <string>
 #include <variant>
 
-#include "core/knob.h"
+#include "core/tree/knob.h"
 
 namespace rocefs {
 

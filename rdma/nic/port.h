@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "core/scheduler.h"
-#include "core/topology.h"
+#include "core/config/topology.h"
+#include "core/loop/scheduler.h"
 #include "rdma/fabric/link.h"
 #include "rdma/fabric/priority_turn.h"
 #include "rdma/fabric/uplinked_port.h"

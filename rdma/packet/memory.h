@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "core/result.h"
+#include "core/base/result.h"
 #include "rdma/packet/packet.h"
 
 namespace rocefs {

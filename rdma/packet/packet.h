@@ -10,8 +10,8 @@
 #include <span>
 #include <vector>
 
-#include "core/engine.h"
-#include "core/time.h"
+#include "core/base/time.h"
+#include "core/loop/engine.h"
 #include "rdma/wire/packet.h"
 #include "rdma/wire/transport.h"
 

@@ -1,6 +1,6 @@
 #include "rdma/packet/verbs.h"
 
-#include "core/time.h"
+#include "core/base/time.h"
 
 namespace rocefs {
 

@@ -3,8 +3,8 @@
 #include <cerrno>
 #include <iterator>
 
-#include "core/kstrto.h"
-#include "core/text.h"
+#include "core/base/kstrto.h"
+#include "core/base/text.h"
 #include "rdma/packet/packet.h"
 
 namespace rocefs {

@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "core/hash.h"
+#include "core/base/hash.h"
 #include "rdma/network/fabric.h"
 #include "rdma/nic/device.h"
 

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/counter.h"
-#include "core/scheduler.h"
+#include "core/base/counter.h"
+#include "core/loop/scheduler.h"
 #include "rdma/network/fabric.h"
 #include "rdma/nic/device.h"
 #include "rdma/packet/memory.h"

@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "core/caller_file.h"
-#include "core/file.h"
+#include "core/tree/caller_file.h"
+#include "core/tree/file.h"
 #include "rdma/traffic/exchange.h"
 #include "rdma/traffic/flow.h"
 

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "core/caller_file.h"
+#include "core/tree/caller_file.h"
 #include "rdma/packet/memory.h"
 
 namespace rocefs {

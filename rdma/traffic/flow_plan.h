@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-#include "core/result.h"
+#include "core/base/result.h"
 #include "rdma/packet/verbs.h"
 #include "rdma/traffic/flow_spec.h"
 

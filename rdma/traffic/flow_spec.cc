@@ -4,9 +4,9 @@
 #include <cerrno>
 #include <vector>
 
-#include "core/kstrto.h"
-#include "core/text.h"
-#include "core/units.h"
+#include "core/base/kstrto.h"
+#include "core/base/text.h"
+#include "core/base/units.h"
 #include "rdma/wire/ip_text.h"
 
 namespace rocefs {

@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "core/hash.h"
+#include "core/base/hash.h"
 #include "rdma/network/fabric.h"
 #include "rdma/traffic/made_up_memory.h"
 

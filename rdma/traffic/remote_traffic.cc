@@ -4,9 +4,9 @@
 #include <cerrno>
 #include <cstring>
 
-#include "core/clock.h"
-#include "core/function_file.h"
-#include "core/hash.h"
+#include "core/base/clock.h"
+#include "core/base/hash.h"
+#include "core/tree/function_file.h"
 #include "rdma/nic/device.h"
 #include "rdma/traffic/waiting_flow.h"
 #include "rdma/uplink/interface.h"

@@ -13,11 +13,11 @@
 #include <optional>
 #include <string>
 
-#include "core/engine.h"
-#include "core/knob.h"
-#include "core/log_limit.h"
-#include "core/poll_loop.h"
-#include "core/tree.h"
+#include "core/base/log_limit.h"
+#include "core/loop/engine.h"
+#include "core/loop/poll_loop.h"
+#include "core/tree/knob.h"
+#include "core/tree/tree.h"
 #include "rdma/network/fabric.h"
 #include "rdma/traffic/exchange.h"
 #include "rdma/traffic/exchange_message.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "core/caller_file.h"
-#include "core/trigger.h"
+#include "core/tree/caller_file.h"
+#include "core/tree/trigger.h"
 #include "rdma/traffic/flow_files.h"
 
 namespace rocefs {

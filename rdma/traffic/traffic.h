@@ -13,11 +13,11 @@
 #include <string>
 #include <vector>
 
-#include "core/caller_file.h"
-#include "core/engine.h"
-#include "core/file.h"
-#include "core/poll_loop.h"
-#include "core/tree.h"
+#include "core/loop/engine.h"
+#include "core/loop/poll_loop.h"
+#include "core/tree/caller_file.h"
+#include "core/tree/file.h"
+#include "core/tree/tree.h"
 #include "rdma/network/fabric.h"
 #include "rdma/traffic/flow.h"
 #include "rdma/traffic/flow_entry.h"

@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <utility>
 
-#include "core/kstrto.h"
-#include "core/text.h"
+#include "core/base/kstrto.h"
+#include "core/base/text.h"
 #include "rdma/wire/ip_text.h"
 
 namespace rocefs {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/knob.h"
+#include "core/tree/knob.h"
 #include "rdma/packet/verbs.h"
 
 namespace rocefs {

@@ -9,8 +9,8 @@
 
 #include <cstdint>
 
-#include "core/counter.h"
-#include "core/scheduler.h"
+#include "core/base/counter.h"
+#include "core/loop/scheduler.h"
 #include "rdma/cc/reaction_point.h"
 #include "rdma/cc/rtt_meter.h"
 #include "rdma/cc/window_limiter.h"

@@ -1,7 +1,7 @@
 // The counters of one port. A row exists when the engine can move it.
 #pragma once
 
-#include "core/counter.h"
+#include "core/base/counter.h"
 
 namespace rocefs {
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <utility>
 
-#include "core/counter.h"
-#include "core/engine.h"
-#include "core/scheduler.h"
+#include "core/base/counter.h"
+#include "core/loop/engine.h"
+#include "core/loop/scheduler.h"
 #include "rdma/cc/cfr.h"
 #include "rdma/cc/cnp.h"
 #include "rdma/cc/ecn_knobs.h"

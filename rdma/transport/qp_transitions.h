@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "core/result.h"
+#include "core/base/result.h"
 #include "rdma/packet/verbs.h"
 
 namespace rocefs {

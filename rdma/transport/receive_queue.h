@@ -4,7 +4,7 @@
 #include <cerrno>
 #include <functional>
 
-#include "core/result.h"
+#include "core/base/result.h"
 #include "rdma/packet/verbs.h"
 #include "rdma/packet/work_queue.h"
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/clock.h"
-#include "core/shared_memory.h"
+#include "core/base/clock.h"
+#include "core/takeover/shared_memory.h"
 #include "rdma/cc/cfr.h"
 #include "rdma/packet/verbs.h"
 #include "rdma/uapi/registers.h"

@@ -12,7 +12,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/scheduler.h"
+#include "core/loop/scheduler.h"
 #include "rdma/packet/memory.h"
 #include "rdma/packet/packet.h"
 #include "rdma/packet/verbs.h"

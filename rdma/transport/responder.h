@@ -14,7 +14,7 @@
 #include <memory>
 #include <optional>
 
-#include "core/scheduler.h"
+#include "core/loop/scheduler.h"
 #include "rdma/packet/memory.h"
 #include "rdma/packet/packet.h"
 #include "rdma/packet/verbs.h"

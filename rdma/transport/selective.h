@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-#include "core/knob.h"
+#include "core/tree/knob.h"
 
 namespace rocefs {
 

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <span>
 
-#include "core/knob.h"
-#include "core/time.h"
+#include "core/base/time.h"
+#include "core/tree/knob.h"
 
 namespace rocefs {
 

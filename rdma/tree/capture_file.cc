@@ -3,7 +3,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "core/trigger.h"
+#include "core/tree/trigger.h"
 
 namespace rocefs {
 

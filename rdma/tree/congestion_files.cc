@@ -3,8 +3,8 @@
 #include <cerrno>
 #include <utility>
 
-#include "core/function_file.h"
-#include "core/knob.h"
+#include "core/tree/function_file.h"
+#include "core/tree/knob.h"
 #include "rdma/nic/device.h"
 
 namespace rocefs {

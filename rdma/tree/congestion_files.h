@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "core/engine.h"
-#include "core/tree.h"
+#include "core/loop/engine.h"
+#include "core/tree/tree.h"
 
 namespace rocefs {
 

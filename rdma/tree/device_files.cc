@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <fstream>
 
-#include "core/function_file.h"
-#include "core/knob.h"
-#include "core/kstrto.h"
-#include "core/text.h"
+#include "core/base/kstrto.h"
+#include "core/base/text.h"
+#include "core/tree/function_file.h"
+#include "core/tree/knob.h"
 #include "rdma/nic/device.h"
 #include "rdma/tree/congestion_files.h"
 

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/engine.h"
-#include "core/tree.h"
+#include "core/loop/engine.h"
+#include "core/tree/tree.h"
 #include "rdma/tree/files.h"
 #include "rdma/tree/port_files.h"
 

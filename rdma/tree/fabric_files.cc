@@ -1,6 +1,6 @@
-#include "core/counter_files.h"
-#include "core/function_file.h"
-#include "core/knob.h"
+#include "core/tree/counter_files.h"
+#include "core/tree/function_file.h"
+#include "core/tree/knob.h"
 #include "rdma/fabric/link.h"
 #include "rdma/tree/files.h"
 

@@ -5,9 +5,9 @@
 #include <memory>
 #include <string>
 
-#include "core/engine.h"
-#include "core/knob.h"
-#include "core/tree.h"
+#include "core/loop/engine.h"
+#include "core/tree/knob.h"
+#include "core/tree/tree.h"
 #include "rdma/network/fabric.h"
 
 namespace rocefs {

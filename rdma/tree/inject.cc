@@ -2,9 +2,9 @@
 
 #include <cerrno>
 
-#include "core/function_file.h"
-#include "core/knob_transaction.h"
-#include "core/trigger.h"
+#include "core/tree/function_file.h"
+#include "core/tree/knob_transaction.h"
+#include "core/tree/trigger.h"
 
 namespace rocefs {
 namespace {

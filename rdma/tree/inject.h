@@ -10,8 +10,8 @@
 #include <memory>
 #include <string>
 
-#include "core/engine.h"
-#include "core/tree.h"
+#include "core/loop/engine.h"
+#include "core/tree/tree.h"
 #include "rdma/fabric/injector.h"
 #include "rdma/network/fabric.h"
 #include "rdma/tree/files.h"

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "core/kstrto.h"
-#include "core/text.h"
-#include "core/units.h"
+#include "core/base/kstrto.h"
+#include "core/base/text.h"
+#include "core/base/units.h"
 #include "rdma/fabric/injector.h"
 
 namespace rocefs {

@@ -1,8 +1,8 @@
 #include "rdma/tree/npcc_files.h"
 
-#include "core/core_stream.h"
-#include "core/counter_files.h"
-#include "core/knob.h"
+#include "core/tree/core_stream.h"
+#include "core/tree/counter_files.h"
+#include "core/tree/knob.h"
 
 namespace rocefs {
 

@@ -11,9 +11,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/counter.h"
-#include "core/engine.h"
-#include "core/shared_memory.h"
+#include "core/base/counter.h"
+#include "core/loop/engine.h"
+#include "core/takeover/shared_memory.h"
 #include "rdma/network/fabric.h"
 
 namespace rocefs {

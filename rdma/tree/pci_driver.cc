@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "core/function_file.h"
-#include "core/kstrto.h"
-#include "core/trigger.h"
+#include "core/base/kstrto.h"
+#include "core/tree/function_file.h"
+#include "core/tree/trigger.h"
 #include "rdma/nic/device.h"
 
 namespace rocefs {

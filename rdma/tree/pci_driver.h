@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "core/engine.h"
-#include "core/tree.h"
+#include "core/loop/engine.h"
+#include "core/tree/tree.h"
 #include "rdma/network/fabric.h"
 #include "rdma/nic/device_extension.h"
 #include "rdma/tree/device_files.h"

@@ -5,9 +5,9 @@
 #include <array>
 #include <cerrno>
 
-#include "core/counter_files.h"
-#include "core/function_file.h"
-#include "core/port_speed.h"
+#include "core/base/port_speed.h"
+#include "core/tree/counter_files.h"
+#include "core/tree/function_file.h"
 #include "rdma/nic/device.h"
 
 namespace rocefs {

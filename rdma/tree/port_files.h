@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "core/engine.h"
-#include "core/file.h"
-#include "core/knob.h"
-#include "core/tree.h"
+#include "core/loop/engine.h"
+#include "core/tree/file.h"
+#include "core/tree/knob.h"
+#include "core/tree/tree.h"
 #include "rdma/nic/port.h"
 
 namespace rocefs {

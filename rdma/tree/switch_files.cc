@@ -2,10 +2,10 @@
 
 #include <cerrno>
 
-#include "core/counter_files.h"
-#include "core/function_file.h"
-#include "core/knob.h"
-#include "core/trigger.h"
+#include "core/tree/counter_files.h"
+#include "core/tree/function_file.h"
+#include "core/tree/knob.h"
+#include "core/tree/trigger.h"
 #include "rdma/fabric/switch.h"
 #include "rdma/tree/npcc_files.h"
 

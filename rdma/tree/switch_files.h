@@ -4,8 +4,8 @@
 #include <functional>
 #include <string>
 
-#include "core/engine.h"
-#include "core/tree.h"
+#include "core/loop/engine.h"
+#include "core/tree/tree.h"
 #include "rdma/network/fabric.h"
 
 namespace rocefs {

@@ -1,8 +1,8 @@
 #include "rdma/tree/uplink_files.h"
 
-#include "core/counter_files.h"
-#include "core/function_file.h"
-#include "core/knob.h"
+#include "core/tree/counter_files.h"
+#include "core/tree/function_file.h"
+#include "core/tree/knob.h"
 #include "rdma/uplink/uplink.h"
 #include "rdma/wire/ip_text.h"
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "core/tree.h"
+#include "core/tree/tree.h"
 #include "rdma/network/fabric.h"
 
 namespace rocefs {

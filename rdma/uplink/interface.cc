@@ -12,7 +12,7 @@
 #include <cstring>
 #include <memory>
 
-#include "core/fd.h"
+#include "core/base/fd.h"
 #include "rdma/packet/packet.h"
 #include "rdma/uplink/udp_sockets.h"
 

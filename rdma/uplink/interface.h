@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "core/fd.h"
-#include "core/poll_loop.h"
+#include "core/base/fd.h"
+#include "core/loop/poll_loop.h"
 #include "rdma/wire/ip.h"
 
 namespace rocefs {

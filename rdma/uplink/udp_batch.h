@@ -16,7 +16,7 @@
 #include <memory>
 #include <span>
 
-#include "core/io_ring.h"
+#include "core/loop/io_ring.h"
 #include "rdma/packet/datagram.h"
 #include "rdma/packet/packet.h"
 

@@ -19,8 +19,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/io_ring.h"
-#include "core/scheduler.h"
+#include "core/loop/io_ring.h"
+#include "core/loop/scheduler.h"
 #include "rdma/packet/packet.h"
 #include "rdma/uplink/udp_batch.h"
 #include "rdma/uplink/udp_sockets.h"

@@ -11,9 +11,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/fd.h"
-#include "core/result.h"
-#include "core/time.h"
+#include "core/base/fd.h"
+#include "core/base/result.h"
+#include "core/base/time.h"
 #include "rdma/packet/datagram.h"
 #include "rdma/uplink/send_room.h"
 #include "rdma/uplink/socket_address.h"

@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
-#include "core/engine.h"
-#include "core/knob.h"
-#include "core/topology.h"
+#include "core/config/topology.h"
+#include "core/loop/engine.h"
+#include "core/tree/knob.h"
 #include "rdma/fabric/link.h"
 #include "rdma/fabric/priority_turn.h"
 #include "rdma/packet/icrc_solver.h"

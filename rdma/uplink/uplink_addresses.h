@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "core/counter.h"
-#include "core/engine.h"
-#include "core/loop_timer.h"
-#include "core/poll_loop.h"
+#include "core/base/counter.h"
+#include "core/loop/engine.h"
+#include "core/loop/loop_timer.h"
+#include "core/loop/poll_loop.h"
 #include "rdma/fabric/uplinked_port.h"
 #include "rdma/uplink/interface.h"
 

@@ -1,7 +1,7 @@
 // The counters of an uplink.
 #pragma once
 
-#include "core/counter.h"
+#include "core/base/counter.h"
 
 namespace rocefs {
 

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "core/clock.h"
+#include "core/base/clock.h"
 
 namespace rocefs::bench {
 namespace {

@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "core/clock.h"
+#include "core/base/clock.h"
 #include "test/bench/bench.h"
 
 namespace rocefs::bench {

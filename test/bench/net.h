@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "core/engine.h"
-#include "core/scheduler.h"
-#include "core/topology.h"
+#include "core/config/topology.h"
+#include "core/loop/engine.h"
+#include "core/loop/scheduler.h"
 #include "rdma/network/fabric.h"
 #include "rdma/nic/device.h"
 #include "rdma/packet/memory.h"

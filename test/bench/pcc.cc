@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/clock.h"
+#include "core/base/clock.h"
 #include "pcc/controller.h"
 #include "pcc/poller_threads.h"
 #include "test/bench/bench.h"

@@ -12,10 +12,10 @@
 #include <filesystem>
 #include <thread>
 
-#include "core/clock.h"
-#include "core/clock_files.h"
-#include "core/poll_loop.h"
-#include "core/tree.h"
+#include "core/base/clock.h"
+#include "core/loop/poll_loop.h"
+#include "core/tree/clock_files.h"
+#include "core/tree/tree.h"
 #include "fs/session.h"
 #include "rdma/tree/files.h"
 #include "rdma/tree/pci_driver.h"

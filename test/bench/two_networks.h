@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "core/fd.h"
+#include "core/base/fd.h"
 
 namespace rocefs::bench {
 

@@ -13,7 +13,7 @@
 #include <future>
 #include <thread>
 
-#include "core/clock.h"
+#include "core/base/clock.h"
 #include "rdma/uplink/uplink.h"
 #include "test/bench/bench.h"
 #include "test/bench/benches.h"

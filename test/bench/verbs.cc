@@ -25,7 +25,7 @@
 #include <optional>
 #include <sstream>
 
-#include "core/clock.h"
+#include "core/base/clock.h"
 #include "test/bench/bench.h"
 #include "test/bench/benches.h"
 #include "test/bench/mount.h"

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <vector>
 
-#include "core/fd.h"
+#include "core/base/fd.h"
 
 namespace rocefs::test {
 

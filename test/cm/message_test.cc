@@ -1,6 +1,6 @@
 #include "rdma/cm/message.h"
 
-#include "core/rng.h"
+#include "core/base/rng.h"
 #include "rdma/wire/packet.h"
 #include "test/wire/golden.h"
 

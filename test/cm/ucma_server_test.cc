@@ -4,7 +4,7 @@
 #include <array>
 #include <future>
 
-#include "core/open_files.h"
+#include "core/process/open_files.h"
 #include "rdma/uapi/cm.h"
 #include "test/client/hostile.h"
 #include "test/client/lingering.h"

@@ -1,5 +1,5 @@
 // Files that people name: how many each user, and all, may have open.
-#include "core/caller_file.h"
+#include "core/tree/caller_file.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 
-#include "core/open_files.h"
+#include "core/process/open_files.h"
 #include "test/skip.h"
 
 using namespace rocefs;

@@ -1,5 +1,5 @@
 // The ini file: what it says, what it refuses and where, and what inih would make of it unasked.
-#include "core/config.h"
+#include "core/config/config.h"
 
 #include <catch2/catch.hpp>
 #include <cerrno>

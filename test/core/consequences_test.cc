@@ -1,12 +1,12 @@
 // Consequences: a store of one knob that changes others in the same transaction.
 #include <catch2/catch.hpp>
 
-#include "core/assignment.h"
-#include "core/journal.h"
-#include "core/knob.h"
-#include "core/knob_transaction.h"
-#include "core/reset.h"
-#include "core/tree_keeper.h"
+#include "core/takeover/journal.h"
+#include "core/tree/assignment.h"
+#include "core/tree/knob.h"
+#include "core/tree/knob_transaction.h"
+#include "core/tree/reset.h"
+#include "core/tree/tree_keeper.h"
 #include "test/skip.h"
 
 using namespace rocefs;

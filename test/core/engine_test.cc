@@ -1,4 +1,4 @@
-#include "core/engine.h"
+#include "core/loop/engine.h"
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>

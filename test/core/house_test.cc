@@ -3,13 +3,13 @@
 #include <map>
 #include <thread>
 
-#include "core/config.h"
-#include "core/dmesg.h"
-#include "core/function_file.h"
-#include "core/histogram.h"
-#include "core/inbox.h"
-#include "core/rng.h"
-#include "core/tree.h"
+#include "core/base/histogram.h"
+#include "core/base/rng.h"
+#include "core/config/config.h"
+#include "core/loop/inbox.h"
+#include "core/tree/dmesg.h"
+#include "core/tree/function_file.h"
+#include "core/tree/tree.h"
 
 using namespace rocefs;
 

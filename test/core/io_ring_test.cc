@@ -1,5 +1,5 @@
 // What the ring hands on at a time.
-#include "core/io_ring.h"
+#include "core/loop/io_ring.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -11,8 +11,8 @@
 #include <future>
 #include <vector>
 
-#include "core/engine.h"
-#include "core/fd.h"
+#include "core/base/fd.h"
+#include "core/loop/engine.h"
 #include "test/skip.h"
 
 using namespace rocefs;

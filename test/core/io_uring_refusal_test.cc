@@ -1,9 +1,9 @@
-#include "core/io_uring_refusal.h"
+#include "core/loop/io_uring_refusal.h"
 
 #include <catch2/catch.hpp>
 #include <cerrno>
 
-#include "core/io_ring.h"
+#include "core/loop/io_ring.h"
 
 using namespace rocefs;
 

@@ -1,4 +1,4 @@
-#include "core/journal.h"
+#include "core/takeover/journal.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -6,8 +6,8 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 
-#include "core/dmesg.h"
-#include "core/fault.h"
+#include "core/takeover/fault.h"
+#include "core/tree/dmesg.h"
 
 using namespace rocefs;
 

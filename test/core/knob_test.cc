@@ -1,14 +1,14 @@
 // Knobs: transactions over several sets, assignments as text.
-#include "core/knob.h"
+#include "core/tree/knob.h"
 
 #include <catch2/catch.hpp>
 #include <map>
 
-#include "core/assignment.h"
-#include "core/function_file.h"
-#include "core/knob_transaction.h"
-#include "core/rng.h"
-#include "core/store_log.h"
+#include "core/base/rng.h"
+#include "core/tree/assignment.h"
+#include "core/tree/function_file.h"
+#include "core/tree/knob_transaction.h"
+#include "core/tree/store_log.h"
 #include "test/skip.h"
 
 using namespace rocefs;

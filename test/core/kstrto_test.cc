@@ -1,11 +1,11 @@
 // kstrto against a second opinion, and what a reason quotes.
-#include "core/kstrto.h"
+#include "core/base/kstrto.h"
 
 #include <catch2/catch.hpp>
 #include <cerrno>
 #include <cstdlib>
 
-#include "core/rng.h"
+#include "core/base/rng.h"
 
 using namespace rocefs;
 

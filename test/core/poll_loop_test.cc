@@ -1,4 +1,4 @@
-#include "core/poll_loop.h"
+#include "core/loop/poll_loop.h"
 
 #include <sys/eventfd.h>
 #include <sys/resource.h>
@@ -8,8 +8,8 @@
 #include <optional>
 #include <string>
 
-#include "core/clock.h"
-#include "core/loop_timer.h"
+#include "core/base/clock.h"
+#include "core/loop/loop_timer.h"
 
 using namespace rocefs;
 

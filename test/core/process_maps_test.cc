@@ -1,5 +1,5 @@
 // What a process has mapped: asked of the kernel, where it can be, and read.
-#include "core/process_maps.h"
+#include "core/process/process_maps.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -1,11 +1,11 @@
 // What the ini file says of a run: it is kept as it stands, ranges counted out, and refused by
 // line.
-#include "core/scenario.h"
+#include "core/config/scenario.h"
 
 #include <catch2/catch.hpp>
 #include <cerrno>
 
-#include "core/config.h"
+#include "core/config/config.h"
 
 using namespace rocefs;
 

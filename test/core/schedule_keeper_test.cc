@@ -1,11 +1,11 @@
-#include "core/schedule_keeper.h"
+#include "core/tree/schedule_keeper.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
 
-#include "core/store_log.h"
+#include "core/tree/store_log.h"
 
 using namespace rocefs;
 

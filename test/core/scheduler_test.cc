@@ -1,11 +1,11 @@
-#include "core/scheduler.h"
+#include "core/loop/scheduler.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <memory>
 #include <vector>
 
-#include "core/rng.h"
+#include "core/base/rng.h"
 
 using namespace rocefs;
 

@@ -1,5 +1,5 @@
 // Shares: nobody has more than is left for the others.
-#include "core/shares.h"
+#include "core/base/shares.h"
 
 #include <catch2/catch.hpp>
 #include <vector>

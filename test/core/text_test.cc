@@ -5,12 +5,12 @@
 #include <catch2/catch.hpp>
 #include <cerrno>
 
-#include "core/caller_file.h"
-#include "core/knob.h"
-#include "core/kstrto.h"
-#include "core/rng.h"
-#include "core/text.h"
-#include "core/units.h"
+#include "core/base/kstrto.h"
+#include "core/base/rng.h"
+#include "core/base/text.h"
+#include "core/base/units.h"
+#include "core/tree/caller_file.h"
+#include "core/tree/knob.h"
 
 using namespace rocefs;
 

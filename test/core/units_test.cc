@@ -1,5 +1,5 @@
 // Units at the edges of 64 bits.
-#include "core/units.h"
+#include "core/base/units.h"
 
 #include <catch2/catch.hpp>
 #include <cerrno>

@@ -16,11 +16,11 @@
 #include <string>
 #include <thread>
 
-#include "core/clock.h"
-#include "core/function_file.h"
-#include "core/kstrto.h"
-#include "core/poll_loop.h"
-#include "core/tree.h"
+#include "core/base/clock.h"
+#include "core/base/kstrto.h"
+#include "core/loop/poll_loop.h"
+#include "core/tree/function_file.h"
+#include "core/tree/tree.h"
 #include "fs/mount_point.h"
 #include "fs/session.h"
 #include "test/skip.h"

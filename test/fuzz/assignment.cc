@@ -1,5 +1,5 @@
 // Stores as text: what `set` and `clock/at` read, and `clock/log` writes.
-#include "core/assignment.h"
+#include "core/tree/assignment.h"
 
 #include <algorithm>
 #include <cerrno>

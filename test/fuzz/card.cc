@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "core/text.h"
+#include "core/base/text.h"
 #include "pcc/plugin.h"
 #include "test/fuzz/fuzz.h"
 

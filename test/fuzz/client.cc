@@ -13,8 +13,8 @@
 #include <array>
 #include <map>
 
-#include "core/poll_loop.h"
-#include "core/topology.h"
+#include "core/config/topology.h"
+#include "core/loop/poll_loop.h"
 #include "rdma/client/server.h"
 #include "rdma/network/fabric.h"
 #include "rdma/nic/device.h"

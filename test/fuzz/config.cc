@@ -1,5 +1,5 @@
 // An ini file; what it is refused for names the file.
-#include "core/config.h"
+#include "core/config/config.h"
 
 #include "test/fuzz/fuzz.h"
 

@@ -15,9 +15,9 @@
 #include <string>
 #include <vector>
 
-#include "core/kstrto.h"
-#include "core/text.h"
-#include "core/tree.h"
+#include "core/base/kstrto.h"
+#include "core/base/text.h"
+#include "core/tree/tree.h"
 #include "rdma/traffic/traffic.h"
 #include "rdma/uapi/registers.h"
 #include "rdma/uplink/udp_sockets.h"

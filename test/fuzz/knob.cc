@@ -1,13 +1,13 @@
 // Text for a knob of each type, and for each of the kernel's parsers; the first byte says which.
 // What is taken is printed so that it reads back as the same.
-#include "core/knob.h"
+#include "core/tree/knob.h"
 
 #include <array>
 
-#include "core/kstrto.h"
-#include "core/text.h"
-#include "core/topology.h"
-#include "core/units.h"
+#include "core/base/kstrto.h"
+#include "core/base/text.h"
+#include "core/base/units.h"
+#include "core/config/topology.h"
 #include "test/fuzz/fuzz.h"
 
 using namespace rocefs;

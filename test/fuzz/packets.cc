@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <array>
 
-#include "core/scheduler.h"
-#include "core/topology.h"
+#include "core/config/topology.h"
+#include "core/loop/scheduler.h"
 #include "rdma/network/fabric.h"
 #include "rdma/nic/device.h"
 #include "rdma/packet/memory.h"

@@ -15,7 +15,7 @@ breaks() {  # FILE LINE-TO-ADD EXPECTED
   printf '%s\n' "$2" >>"$copy/$1"
   expected+=("$1:[0-9]*: .*$3")
 }
-breaks core/tree.cc '#include "rdma/transport/qp.h"' 'core may not include rdma/transport/qp.h'
+breaks core/tree/tree.cc '#include "rdma/transport/qp.h"' 'core/tree may not include rdma/transport/qp.h'
 breaks rdma/wire/icrc.cc '#include "rdma/transport/qp.h"' 'rdma/wire may not include rdma/transport/qp.h'
 breaks fs/session.cc '#include "rdma/transport/qp.h"' 'fs may not include rdma/transport/qp.h'
 breaks rdma/transport/qp.cc '#include "fs/session.h"' 'rdma/transport may not include fs/session.h'
@@ -24,15 +24,15 @@ breaks rdma/provider/qp.c '#include "rdma/transport/qp.h"' 'rdma/provider may no
 breaks rdma/uapi/uapi.h '#include "rdma/transport/qp.h"' 'rdma/uapi may not include rdma/transport/qp.h'
 breaks rdma/uapi/uapi.h '#include <stddef.h>' 'rdma/uapi may not include <stddef.h>'
 breaks rdma/transport/qp.cc '#include <infiniband/verbs.h>' 'belongs to rdma/provider/'
-breaks rdma/transport/qp.cc '#include <liburing.h>' 'belongs to core/io_ring.cc'
-breaks core/tree.cc '#include <fuse_lowlevel.h>' 'belongs to fs/'
+breaks rdma/transport/qp.cc '#include <liburing.h>' 'belongs to core/loop/io_ring.cc'
+breaks core/tree/tree.cc '#include <fuse_lowlevel.h>' 'belongs to fs/'
 breaks rdma/transport/qp.cc 'auto t = std::chrono::steady_clock::now();' 'wall time'
 breaks rdma/transport/qp.cc '// FIX''ME later' 'promises more'
 breaks rdma/transport/qp.cc "$(yes '// line' | head -500)" 'two nouns'
 breaks rdma/transport/requester.cc '#include "rdma/nic/port.h"' 'rdma/transport may not include rdma/nic/port.h'
 breaks rdma/packet/packet.h '#include "rdma/transport/qp.h"' 'rdma/packet may not include rdma/transport/qp.h'
 breaks mad_cc/mad.h '#include "rdma/transport/qp.h"' 'mad_cc may not include rdma/transport/qp.h'
-breaks core/tree.cc 'int  two_blanks ;' 'not formatted'
+breaks core/tree/tree.cc 'int  two_blanks ;' 'not formatted'
 breaks rdma/wire/ip.h '#include "rdma/wire/ip_text.h"' 'includes itself, through others'
 mkdir "$copy/rdma/hall"
 echo >"$copy/rdma/hall/guest.cc"

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "core/rng.h"
+#include "core/base/rng.h"
 #include "test/mad_cc/sa_rig.h"
 #include "test/skip.h"
 

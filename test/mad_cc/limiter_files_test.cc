@@ -5,8 +5,8 @@
 #include <catch2/catch.hpp>
 #include <future>
 
-#include "core/clock_files.h"
-#include "core/text.h"
+#include "core/base/text.h"
+#include "core/tree/clock_files.h"
 #include "test/mad_cc/sa_rig.h"
 #include "test/skip.h"
 

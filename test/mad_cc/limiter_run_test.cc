@@ -1,7 +1,7 @@
 // The limiter beside a model that is as plain as can be: vectors, counted anew each time.
 #include <catch2/catch.hpp>
 
-#include "core/rng.h"
+#include "core/base/rng.h"
 #include "test/mad_cc/limited.h"
 
 using namespace rocefs;

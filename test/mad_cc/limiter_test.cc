@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "core/text.h"
+#include "core/base/text.h"
 #include "test/mad_cc/limited.h"
 
 using namespace rocefs;

@@ -3,7 +3,7 @@
 
 #include <deque>
 
-#include "core/rng.h"
+#include "core/base/rng.h"
 #include "mad_cc/mad_port.h"
 #include "mad_cc/reassembly.h"
 #include "mad_cc/rmpp_sender.h"

@@ -17,8 +17,8 @@
 #include <fstream>
 #include <thread>
 
-#include "core/clock.h"
-#include "core/fd.h"
+#include "core/base/clock.h"
+#include "core/base/fd.h"
 #include "mad_cc/umad_reads.h"
 #include "test/silent_file.h"
 #include "test/skip.h"

@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "core/rng.h"
+#include "core/base/rng.h"
 #include "mad_cc/rmpp_receiver.h"
 #include "mad_cc/rmpp_sender.h"
 #include "test/mad_cc/mad_rig.h"

@@ -6,7 +6,7 @@
 #include <deque>
 #include <string>
 
-#include "core/reset.h"
+#include "core/tree/reset.h"
 #include "mad_cc/limiter_files.h"
 #include "mad_cc/sa_files.h"
 

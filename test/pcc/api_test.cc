@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 #include <thread>
 
-#include "core/clock.h"
+#include "core/base/clock.h"
 #include "test/pcc/fake_link.h"
 
 using namespace rocefs;

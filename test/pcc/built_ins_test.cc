@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "core/rng.h"
+#include "core/base/rng.h"
 #include "test/pcc/pages.h"
 
 using namespace rocefs;

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/clock.h"
+#include "core/base/clock.h"
 #include "pcc/card/card_backend.h"
 #include "rdma/uapi/registers.h"
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <memory>
 
-#include "core/knob_transaction.h"
+#include "core/tree/knob_transaction.h"
 #include "pcc/card/pcc.h"
 #include "rdma/nic/device.h"
 #include "rdma/tree/files.h"

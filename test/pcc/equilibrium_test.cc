@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "core/units.h"
+#include "core/base/units.h"
 #include "test/pcc/at_work.h"
 
 using namespace rocefs;

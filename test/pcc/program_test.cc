@@ -18,8 +18,8 @@
 #include <thread>
 #include <vector>
 
-#include "core/log_limit.h"
-#include "core/topology.h"
+#include "core/base/log_limit.h"
+#include "core/config/topology.h"
 #include "pcc/card/program_server.h"
 #include "pcc/link.h"
 #include "rdma/client/server.h"

@@ -3,7 +3,7 @@
 
 #include <sys/socket.h>
 
-#include "core/tree.h"
+#include "core/tree/tree.h"
 #include "rdma/traffic/traffic.h"
 #include "rdma/uplink/udp_sockets.h"
 #include "rdma/wire/ip_text.h"

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "core/fd.h"
+#include "core/base/fd.h"
 
 namespace rocefs::test {
 

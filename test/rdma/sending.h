@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/engine.h"
+#include "core/loop/engine.h"
 #include "rdma/cc/cnp.h"
 #include "rdma/uplink/udp_sender.h"
 #include "rdma/wire/bytes.h"

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "core/fd.h"
+#include "core/base/fd.h"
 #include "test/rdma/own_network.h"
 #include "test/rdma/sending.h"
 #include "test/skip.h"

@@ -13,8 +13,8 @@
 #include <string>
 #include <thread>
 
-#include "core/engine.h"
-#include "core/topology.h"
+#include "core/config/topology.h"
+#include "core/loop/engine.h"
 #include "rdma/network/fabric.h"
 #include "rdma/nic/device.h"
 #include "rdma/uplink/uplink.h"

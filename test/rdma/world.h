@@ -9,9 +9,9 @@
 #include <memory>
 #include <vector>
 
-#include "core/rng.h"
-#include "core/scheduler.h"
-#include "core/topology.h"
+#include "core/base/rng.h"
+#include "core/config/topology.h"
+#include "core/loop/scheduler.h"
 #include "rdma/network/fabric.h"
 #include "rdma/nic/device.h"
 #include "rdma/packet/memory.h"

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "core/topology_shapes.h"
+#include "core/config/topology_shapes.h"
 #include "test/rdma/star.h"
 
 using namespace rocefs;

@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "core/fd.h"
+#include "core/base/fd.h"
 
 using namespace rocefs;
 

@@ -5,10 +5,10 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "core/knob_transaction.h"
-#include "core/rng.h"
-#include "core/text.h"
-#include "core/trigger.h"
+#include "core/base/rng.h"
+#include "core/base/text.h"
+#include "core/tree/knob_transaction.h"
+#include "core/tree/trigger.h"
 #include "rdma/fabric/switch.h"
 #include "tools/rocefs/house.h"
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-#include "core/rng.h"
+#include "core/base/rng.h"
 #include "rdma/wire/icrc.h"
 #include "rdma/wire/packet.h"
 #include "test/wire/golden.h"

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "core/text.h"
+#include "core/base/text.h"
 #include "tools/mango-ctl/child.h"
 #include "tools/mango-ctl/commands.h"
 #include "tools/mango-ctl/pcc.h"

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "core/fd.h"
+#include "core/base/fd.h"
 
 namespace rocefs {
 namespace {

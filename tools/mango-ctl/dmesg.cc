@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "core/text.h"
+#include "core/base/text.h"
 #include "tools/mango-ctl/commands.h"
 
 namespace rocefs {

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <optional>
 
-#include "core/text.h"
+#include "core/base/text.h"
 #include "tools/mango-ctl/commands.h"
 
 namespace rocefs {

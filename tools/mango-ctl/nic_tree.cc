@@ -14,8 +14,8 @@
 #include <memory>
 #include <optional>
 
-#include "core/fd.h"
-#include "core/text.h"
+#include "core/base/fd.h"
+#include "core/base/text.h"
 #include "fs/bounded_look.h"
 #include "fs/mount_table.h"
 

@@ -3,7 +3,7 @@
 
 #include <cerrno>
 
-#include "core/text.h"
+#include "core/base/text.h"
 #include "tools/mango-ctl/commands.h"
 
 namespace rocefs {

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "core/text.h"
+#include "core/base/text.h"
 
 namespace rocefs {
 

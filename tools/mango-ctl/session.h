@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/result.h"
+#include "core/base/result.h"
 #include "tools/mango-ctl/nic_tree.h"
 
 namespace rocefs {

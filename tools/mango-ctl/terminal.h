@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/fd.h"
+#include "core/base/fd.h"
 
 namespace rocefs {
 

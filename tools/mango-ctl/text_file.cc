@@ -10,7 +10,7 @@
 #include <cstring>
 #include <utility>
 
-#include "core/fd.h"
+#include "core/base/fd.h"
 
 namespace rocefs {
 namespace {

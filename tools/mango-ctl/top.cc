@@ -7,7 +7,7 @@
 #include <map>
 #include <optional>
 
-#include "core/kstrto.h"
+#include "core/base/kstrto.h"
 #include "tools/mango-ctl/commands.h"
 #include "tools/mango-ctl/pcc.h"
 #include "tools/mango-ctl/terminal.h"

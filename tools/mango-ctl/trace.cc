@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <map>
 
-#include "core/text.h"
+#include "core/base/text.h"
 #include "tools/mango-ctl/child.h"
 #include "tools/mango-ctl/commands.h"
 #include "tools/mango-ctl/pcc.h"

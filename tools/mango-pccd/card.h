@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/fd.h"
+#include "core/base/fd.h"
 #include "pcc/card/messages.h"
 #include "pcc/controller.h"
 #include "pcc/handle.h"

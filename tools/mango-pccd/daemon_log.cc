@@ -1,6 +1,6 @@
 #include "tools/mango-pccd/daemon_log.h"
 
-#include "core/clock.h"
+#include "core/base/clock.h"
 #include "pcc/card/messages.h"
 #include "tools/mango-pccd/daemon_socket.h"
 

@@ -5,8 +5,8 @@
 #include <mutex>
 #include <string_view>
 
-#include "core/dmesg.h"
-#include "core/log_limit.h"
+#include "core/base/log_limit.h"
+#include "core/tree/dmesg.h"
 
 namespace rocefs {
 

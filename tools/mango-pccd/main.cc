@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "core/open_files.h"
+#include "core/process/open_files.h"
 #include "pcc/card/log_level.h"
 #include "tools/mango-pccd/card.h"
 #include "tools/mango-pccd/daemon_log.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/result.h"
+#include "core/base/result.h"
 #include "pcc/card/backend.h"
 #include "pcc/handle.h"
 #include "pcc/plugin.h"

@@ -13,8 +13,8 @@
 #include <thread>
 #include <vector>
 
-#include "core/fd.h"
-#include "core/time.h"
+#include "core/base/fd.h"
+#include "core/base/time.h"
 #include "pcc/controller.h"
 
 namespace rocefs {

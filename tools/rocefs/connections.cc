@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "core/counter_files.h"
-#include "core/function_file.h"
+#include "core/tree/counter_files.h"
+#include "core/tree/function_file.h"
 #include "rdma/cm/ucma_abi.h"
 #include "rdma/nic/device.h"
 

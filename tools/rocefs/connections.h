@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "core/engine.h"
-#include "core/tree.h"
+#include "core/loop/engine.h"
+#include "core/tree/tree.h"
 #include "rdma/cm/cma.h"
 #include "rdma/cm/ucma.h"
 #include "rdma/nic/device_extension.h"

@@ -4,11 +4,11 @@
 #include <functional>
 #include <memory>
 
-#include "core/config.h"
-#include "core/fd.h"
-#include "core/journal.h"
-#include "core/result.h"
-#include "core/time.h"
+#include "core/base/fd.h"
+#include "core/base/result.h"
+#include "core/base/time.h"
+#include "core/config/config.h"
+#include "core/takeover/journal.h"
 #include "fs/invalidator.h"
 #include "tools/rocefs/house.h"
 #include "tools/rocefs/options.h"

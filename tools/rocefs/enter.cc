@@ -12,7 +12,7 @@
 #include <memory>
 #include <string>
 
-#include "core/result.h"
+#include "core/base/result.h"
 #include "fs/mount_table.h"
 #include "fs/namespaces.h"
 #include "tools/rocefs/netlink_filter.h"

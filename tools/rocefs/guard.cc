@@ -8,7 +8,7 @@
 
 #include <cerrno>
 
-#include "core/close_all_but.h"
+#include "core/process/close_all_but.h"
 
 namespace rocefs {
 namespace {

@@ -2,7 +2,7 @@
 // kernel keeps a process that holds its connection: readers would wait for ever.
 #pragma once
 
-#include "core/fd.h"
+#include "core/base/fd.h"
 #include "fs/cutoff.h"
 
 namespace rocefs {

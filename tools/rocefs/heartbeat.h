@@ -3,10 +3,10 @@
 
 #include <functional>
 
-#include "core/engine.h"
-#include "core/fd.h"
-#include "core/poll_loop.h"
-#include "core/time.h"
+#include "core/base/fd.h"
+#include "core/base/time.h"
+#include "core/loop/engine.h"
+#include "core/loop/poll_loop.h"
 
 namespace rocefs {
 

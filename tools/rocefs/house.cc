@@ -2,13 +2,13 @@
 
 #include <cerrno>
 
-#include "core/clock.h"
-#include "core/function_file.h"
-#include "core/hash.h"
-#include "core/knob_transaction.h"
-#include "core/reference.h"
-#include "core/set_file.h"
-#include "core/trigger.h"
+#include "core/base/clock.h"
+#include "core/base/hash.h"
+#include "core/tree/function_file.h"
+#include "core/tree/knob_transaction.h"
+#include "core/tree/reference.h"
+#include "core/tree/set_file.h"
+#include "core/tree/trigger.h"
 #include "pcc/card/card_backend.h"
 #include "pcc/card/virtual_backend.h"
 #include "rdma/nic/device.h"

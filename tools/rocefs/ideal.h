@@ -1,7 +1,7 @@
 // How long a flow takes that is alone in the fabric.
 #pragma once
 
-#include "core/result.h"
+#include "core/base/result.h"
 #include "rdma/network/fabric.h"
 #include "rdma/traffic/flow.h"
 

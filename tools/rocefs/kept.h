@@ -5,11 +5,11 @@
 
 #include <climits>
 
-#include "core/clock_files.h"
-#include "core/dmesg.h"
-#include "core/engine.h"
-#include "core/fault.h"
-#include "core/tree_keeper.h"
+#include "core/loop/engine.h"
+#include "core/takeover/fault.h"
+#include "core/tree/clock_files.h"
+#include "core/tree/dmesg.h"
+#include "core/tree/tree_keeper.h"
 #include "fs/saved_session.h"
 #include "pcc/card/pcc.h"
 #include "rdma/tree/pci_driver.h"

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "core/function_file.h"
+#include "core/tree/function_file.h"
 #include "mad_cc/umad_file.h"
 #include "rdma/nic/device.h"
 

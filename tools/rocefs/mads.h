@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "core/engine.h"
-#include "core/poll_loop.h"
-#include "core/tree.h"
+#include "core/loop/engine.h"
+#include "core/loop/poll_loop.h"
+#include "core/tree/tree.h"
 #include "mad_cc/limiter_files.h"
 #include "mad_cc/mad_network.h"
 #include "mad_cc/mad_port.h"

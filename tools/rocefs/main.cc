@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "core/open_files.h"
+#include "core/process/open_files.h"
 #include "rdma/uplink/interface.h"
 #include "rdma/wire/ip_text.h"
 #include "tools/rocefs/daemon.h"

@@ -2,7 +2,7 @@
 // that has RDMA would answer with its own devices, or with none, and never look at the tree.
 #pragma once
 
-#include "core/result.h"
+#include "core/base/result.h"
 
 namespace rocefs {
 

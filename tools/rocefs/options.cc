@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "core/kstrto.h"
+#include "core/base/kstrto.h"
 
 namespace rocefs {
 

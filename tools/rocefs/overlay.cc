@@ -14,7 +14,7 @@
 #include <memory>
 #include <string_view>
 
-#include "core/fd.h"
+#include "core/base/fd.h"
 
 namespace rocefs {
 namespace {

@@ -5,7 +5,7 @@
 #include <system_error>
 #include <vector>
 
-#include "core/text.h"
+#include "core/base/text.h"
 
 namespace rocefs {
 namespace {

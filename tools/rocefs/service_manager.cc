@@ -12,8 +12,8 @@
 #include <cstring>
 #include <optional>
 
-#include "core/fd.h"
-#include "core/kstrto.h"
+#include "core/base/fd.h"
+#include "core/base/kstrto.h"
 
 namespace rocefs {
 namespace {

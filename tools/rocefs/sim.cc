@@ -14,10 +14,10 @@
 #include <cstring>
 #include <fstream>
 
-#include "core/clock.h"
-#include "core/kstrto.h"
-#include "core/text.h"
-#include "core/units.h"
+#include "core/base/clock.h"
+#include "core/base/kstrto.h"
+#include "core/base/text.h"
+#include "core/base/units.h"
 #include "tools/rocefs/options.h"
 #include "tools/rocefs/sim_report.h"
 
@@ -30,7 +30,7 @@ const char* const kSimUsage =
     R"(usage: rocefs sim [-o seed=N] [--out DIR] FILE.ini
 
 Runs the scenario of an ini file in virtual time, without a mount: its topology, knobs, flows,
-timed stores and faults (core/scenario.h has the grammar). Prints a table of the flows; every
+timed stores and faults (core/config/scenario.h has the grammar). Prints a table of the flows; every
 output names the seed and the configuration, and is the same in every run of both.
 
   --out DIR      writes flows.csv, series.csv, plot.gp, by gnuplot plot.svg and plot.png, and with

@@ -2,7 +2,7 @@
 // what each flow got. Rows have one scale, so that what stands beside each other can be compared.
 #include <algorithm>
 
-#include "core/text.h"
+#include "core/base/text.h"
 #include "tools/rocefs/sim_report.h"
 
 namespace rocefs {

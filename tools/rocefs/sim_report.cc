@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "core/units.h"
+#include "core/base/units.h"
 
 namespace rocefs {
 namespace {

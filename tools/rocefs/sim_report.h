@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/config.h"
+#include "core/config/config.h"
 #include "tools/rocefs/simulation.h"
 
 namespace rocefs {

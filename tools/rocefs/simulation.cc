@@ -7,11 +7,11 @@
 #include <cerrno>
 #include <cstdlib>
 
-#include "core/assignment.h"
-#include "core/knob_transaction.h"
-#include "core/text.h"
-#include "core/trigger.h"
-#include "core/units.h"
+#include "core/base/text.h"
+#include "core/base/units.h"
+#include "core/tree/assignment.h"
+#include "core/tree/knob_transaction.h"
+#include "core/tree/trigger.h"
 #include "tools/rocefs/ideal.h"
 #include "tools/rocefs/limits.h"
 

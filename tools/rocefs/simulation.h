@@ -11,7 +11,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/config.h"
+#include "core/config/config.h"
 #include "rdma/traffic/flow.h"
 #include "tools/rocefs/house.h"
 

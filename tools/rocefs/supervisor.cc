@@ -16,7 +16,7 @@
 #include <cstring>
 #include <utility>
 
-#include "core/clock.h"
+#include "core/base/clock.h"
 #include "fs/mount_point.h"
 #include "tools/rocefs/dying.h"
 

@@ -17,8 +17,8 @@
 #include <string>
 #include <vector>
 
-#include "core/fd.h"
-#include "core/time.h"
+#include "core/base/fd.h"
+#include "core/base/time.h"
 #include "fs/cutoff.h"
 #include "tools/rocefs/guard.h"
 #include "tools/rocefs/kept.h"

@@ -1,0 +1,487 @@
+#include "core/config/config.h"
+
+#include <ini.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "core/base/hash.h"
+#include "core/base/kstrto.h"
+#include "core/base/units.h"
+#include "core/config/topology_shapes.h"
+
+namespace rocefs {
+namespace {
+
+constexpr size_t kMaxFile = 1 << 20;
+// inih's own line buffer is INI_MAX_LINE (200) with its newline and NUL: it would cut longer lines.
+constexpr size_t kMaxLine = 197;
+// inih separates at ':' too, which knob paths contain (devices/pci0000:2b/...). It stands for ':'
+// while inih has the line; no file may contain it.
+constexpr char kColon = '\x1f';
+
+// Names become directories, and links are named A-B.
+bool valid_name(std::string_view name) {
+  constexpr size_t kLongest = 63;
+  auto allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-' || c == '.';
+  };
+  return !name.empty() && name.size() <= kLongest && name != "." && name != ".." &&
+         std::all_of(name.begin(), name.end(), allowed);
+}
+
+bool take_hex(std::string_view& text, size_t digits, unsigned& value) {
+  std::string_view number = text.substr(0, digits);
+  const char* last = number.data() + number.size();
+  auto [end, code] = std::from_chars(number.data(), last, value, 16);
+  if (number.size() != digits || code != std::errc() || end != last) return false;
+  text.remove_prefix(digits);
+  return true;
+}
+
+bool take_char(std::string_view& text, char c) {
+  if (!text.starts_with(c)) return false;
+  text.remove_prefix(1);
+  return true;
+}
+
+Result<void> set_mac(std::string_view text, std::array<uint8_t, 6>& mac) {
+  std::string_view rest = text;
+  bool good = true;
+  for (size_t i = 0; i < mac.size(); ++i) {
+    unsigned octet = 0;
+    good = good && (i == 0 || take_char(rest, ':')) && take_hex(rest, 2, octet);
+    mac[i] = static_cast<uint8_t>(octet);
+  }
+  if (!good || !rest.empty()) return errorf(EINVAL, "mac={}: six octets are wanted", text);
+  if (mac[0] & 1) return errorf(EINVAL, "mac={}: a multicast address", text);
+  if (mac == std::array<uint8_t, 6>{}) return errorf(EINVAL, "mac={}: no station's address", text);
+  return {};
+}
+
+Result<void> set_pci(std::string_view text, std::string& pci) {
+  unsigned domain = 0, bus = 0, slot = 0, function = 0;
+  std::string_view rest = text;
+  bool good = take_hex(rest, 4, domain) && take_char(rest, ':') && take_hex(rest, 2, bus) &&
+              take_char(rest, ':') && take_hex(rest, 2, slot) && take_char(rest, '.') &&
+              take_hex(rest, 1, function) && rest.empty();
+  if (!good || slot > 31 || function > 7) {
+    return errorf(EINVAL, "pci={}: an address such as 0000:2b:00.0 is wanted", text);
+  }
+  pci = fmt::format("{:04x}:{:02x}:{:02x}.{}", domain, bus, slot, function);
+  return {};
+}
+
+// Collects what the file says; every error knows its line.
+class Reader {
+ public:
+  Reader(std::string_view text, const std::string& name) : text_(text) {
+    config_.name = name;
+    config_.hash = fnv1a64(text);
+  }
+
+  Result<Config> read() {
+    constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+    if (text_.starts_with(kByteOrderMark)) text_.remove_prefix(kByteOrderMark.size());
+    if (Result<void> checked = check_bytes(); !checked) return checked.error();
+    int rc = ini_parse_stream(&Reader::next_line, this, &Reader::on_pair, this);
+    // A broken line may make good ones behind it look wrong: the first is the one to mend.
+    bool syntax = rc > 0 && (error_.empty() || rc < error_line_);
+    if (syntax) return fail(rc, "neither [section], key = value, nor a comment");
+    if (!error_.empty()) return fail(error_line_, error_);
+    if (rc < 0) return fail(0, "out of memory");
+    if (Result<void> checked = check_graph(); !checked) return checked.error();
+    return std::move(config_);
+  }
+
+ private:
+  Error fail(int line, const std::string& why) {
+    if (line == 0) return errorf(EINVAL, "{}: {}", config_.name, why);
+    return errorf(EINVAL, "{}:{}: {}", config_.name, line, why);
+  }
+  bool refuse(int line, std::string why) {
+    if (error_.empty()) {
+      error_ = std::move(why);
+      error_line_ = line;
+    }
+    return false;
+  }
+
+  // Vertical tabs and the like would be indentation to inih, escapes would reach the terminal.
+  Result<void> check_bytes() {
+    int line = 1;
+    for (size_t i = 0; i < text_.size(); ++i) {
+      auto c = static_cast<unsigned char>(text_[i]);
+      bool ends_line = c == '\n' || (c == '\r' && text_.substr(i + 1, 1) == "\n");
+      if ((c < 0x20 && c != '\t' && !ends_line) || c == 0x7f) {
+        return fail(line, fmt::format("holds the byte 0x{:02x}: not a text file", c));
+      }
+      line += c == '\n';
+    }
+    return {};
+  }
+
+  // inih's reader: one call is one line, which is how we know where we are. Indentation goes, or
+  // inih would take the line as the continuation of a value; a section without keys is a section.
+  static char* next_line(char* buffer, int size, void* self) {
+    auto* reader = static_cast<Reader*>(self);
+    if (reader->at_ >= reader->text_.size()) return nullptr;
+    ++reader->line_;
+    size_t end = std::min(reader->text_.find('\n', reader->at_), reader->text_.size());
+    std::string_view line = reader->text_.substr(reader->at_, end - reader->at_);
+    reader->at_ = end + 1;
+    line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+    if (line.starts_with(';') || line.starts_with('#')) line = {};  // of any length
+    if (line.size() > kMaxLine || line.size() + 2 > static_cast<size_t>(size)) {
+      reader->refuse(reader->line_, fmt::format("longer than {} characters", kMaxLine));
+      line = {};
+    }
+    if (!line.empty() && line.front() == '[') reader->enter(line);
+    std::copy(line.begin(), line.end(), buffer);
+    size_t equals = line.find('=');
+    if (reader->has_paths() && equals != line.npos && line.front() != '[') {
+      std::replace(buffer, buffer + equals, ':', kColon);
+    }
+    buffer[line.size()] = '\n';
+    buffer[line.size() + 1] = '\0';
+    return buffer;
+  }
+
+  bool has_paths() const { return kind_ == "knobs" || Scenario::has_section(kind_); }
+
+  void enter(std::string_view line) {
+    size_t close = line.find(']');
+    if (close == line.npos) return;  // inih says so
+    std::string section(line.substr(1, close - 1));
+    std::istringstream words(section);
+    std::string kind, first, second, extra;
+    words >> kind >> first >> second >> extra;
+    size_t behind = line.find_first_not_of(" \t\r", close + 1);
+    if (behind != line.npos && line[behind] != ';' && line[behind] != '#') {
+      refuse(line_, fmt::format("something stands behind [{}]", section));
+    }
+    if (kind == "clock" || kind == "nic" || kind == "knobs" || kind == "topology") {
+      if (kind == "topology") shape_line_ = line_;
+      if (!first.empty()) refuse(line_, fmt::format("[{}] takes no name", kind));
+    } else if (Scenario::has_section(kind) && second.empty()) {
+      Result<void> entered = config_.scenario.enter(kind, first);
+      if (!entered) refuse(line_, entered.error().reason);
+      kind_ = kind;
+      if (kind == "variant") keys_[kind].clear();
+      return;
+    } else if (kind == "device" && second.empty()) {
+      add_device(first);
+    } else if (kind == "port" && !second.empty() && extra.empty()) {
+      enter_port(first, second);
+    } else if (kind == "switch" && second.empty()) {
+      if (claim_name(first)) topology_.switches.push_back({first});
+    } else if (kind == "uplink" && second.empty()) {
+      if (!claim_name(first)) return;
+      topology_.uplinks.push_back({.name = first, .line = line_});
+      uplink_lines_[first] = line_;
+    } else if (kind == "link" && !second.empty() && extra.empty()) {
+      topology_.links.push_back({end_name(first), end_name(second)});
+      link_lines_.push_back(line_);
+    } else {
+      refuse(line_,
+             fmt::format(
+                 "unknown section [{}]: clock, nic, topology, device NAME, port NAME 2, switch "
+                 "NAME, uplink NAME, link A B, knobs, sim, flows, at, inject, sample, plot or "
+                 "variant NAME "
+                 "is wanted",
+                 section));
+    }
+    kind_ = kind;
+    if (kind == "clock" || kind == "nic" || kind == "knobs" || kind == "topology") return;
+    topology_given_ = true;
+    keys_[kind].clear();
+  }
+
+  bool claim_name(const std::string& name) {
+    if (!valid_name(name)) {
+      return refuse(line_, fmt::format("{} cannot be a name", quoted(name)));
+    }
+    if (!names_.insert(name).second) {
+      return refuse(line_, fmt::format("{} is there already", name));
+    }
+    return true;
+  }
+
+  // Everything that is not said differs from device to device.
+  void add_device(const std::string& name) {
+    if (!claim_name(name)) return;
+    size_t n = topology_.devices.size() + 1;
+    if (n > kMaxDevices)
+      return void(refuse(line_, fmt::format("more than {} devices", kMaxDevices)));
+    topology_.devices.push_back(nth_device(name, n));
+    port_lines_[name] = line_;
+  }
+
+  void add_second_port(DeviceSpec& device) {
+    device.ports.push_back(second_port(topology_.devices.size()));
+    std::string name = PortName{device.name, 2}.text();
+    names_.insert(name);
+    port_lines_[name] = line_;
+  }
+
+  void enter_port(const std::string& name, const std::string& number) {
+    auto& devices = topology_.devices;
+    auto it = std::find_if(devices.begin(), devices.end(),
+                           [&](const DeviceSpec& device) { return device.name == name; });
+    if (it == devices.end()) return void(refuse(line_, fmt::format("no device {} before", name)));
+    if (number != "2") return void(refuse(line_, "port 2 is wanted: [device] tells of port 1"));
+    if (it->ports.size() < 2) {
+      return void(refuse(line_, fmt::format("{} has one port: it does not say ports=2", name)));
+    }
+    if (!second_ports_.insert(name).second) {
+      return void(refuse(line_, fmt::format("{}/2 is there already", name)));
+    }
+    port_ = &it->ports[1];
+    port_lines_[PortName{name, 2}.text()] = line_;
+  }
+
+  // As links name it.
+  static std::string end_name(const std::string& said) {
+    std::optional<PortName> port = parse_port_name(said);
+    return port ? port->text() : said;
+  }
+
+  static int on_pair(void* self, const char* section, const char* key, const char* value) {
+    auto* reader = static_cast<Reader*>(self);
+    if (!reader->error_.empty()) return 1;
+    std::string name = key;
+    std::replace(name.begin(), name.end(), kColon, ':');
+    Result<void> taken = reader->take(section, name, value);
+    if (!taken) reader->refuse(reader->line_, taken.error().reason);
+    return 1;
+  }
+
+  Result<void> take(std::string_view section, const std::string& key, std::string_view value) {
+    if (section.empty()) return errorf(EINVAL, "{} stands before any section", key);
+    if (kind_ != "at" && !keys_[kind_].insert(key).second)
+      return errorf(EINVAL, "{} is given twice", key);
+    if (kind_ == "clock") return take_clock(key, value);
+    if (kind_ == "nic") return take_nic(key, value);
+    if (kind_ == "device") return take_device(topology_.devices.back(), key, value);
+    if (kind_ == "port") return take_port(*port_, key, value);
+    if (kind_ == "link") return set_link_key(topology_.links.back(), key, value);
+    if (kind_ == "uplink") return set_uplink_key(topology_.uplinks.back(), key, value);
+    if (kind_ == "topology") return set_shape_key(shape_, key, value);
+    if (kind_ == "knobs") return take_knobs(key, value);
+    if (has_paths()) return config_.scenario.take(kind_, {key, std::string(value), line_});
+    return errorf(EINVAL, "unknown key {} in [{}]", key, section);
+  }
+
+  Result<void> take_knobs(const std::string& key, std::string_view value) {
+    Result<std::vector<Scenario::Line>> lines =
+        config_.scenario.expand({key, std::string(value), line_});
+    if (!lines) return lines.error();
+    for (const Scenario::Line& line : *lines) {
+      config_.knobs.push_back({line.key, line.value, line.line});
+    }
+    return {};
+  }
+
+  Result<void> take_clock(const std::string& key, std::string_view value) {
+    if (key == "mode") {
+      if (value != "real" && value != "virtual") {
+        return errorf(EINVAL, "mode={}: real or virtual is wanted", value);
+      }
+      config_.clock_line = line_;
+      config_.clock = value == "real" ? ClockMode::kReal : ClockMode::kVirtual;
+      return {};
+    }
+    uint64_t number = 0;
+    if (key == "seed" || key == "dilation") {
+      if (Result<void> kept = keep(key, kstrtou64(value, 0), number); !kept) return kept;
+      if (key == "dilation" && (number < 1 || number > 1'000'000)) {
+        return errorf(EINVAL, "dilation={}: 1 to 1000000 is wanted", value);
+      }
+      (key == "seed" ? config_.seed : config_.dilation) = number;
+      if (key == "dilation") config_.dilation_line = line_;
+      return {};
+    }
+    return errorf(EINVAL, "unknown key {} in [clock]: mode, seed or dilation is wanted", key);
+  }
+
+  Result<void> take_nic(const std::string& key, std::string_view value) {
+    if (key == "mad_semantics") {
+      if (value != "doc" && value != "ofed4" && value != "ofed25") {
+        return errorf(EINVAL, "mad_semantics={}: doc, ofed4 or ofed25 is wanted", value);
+      }
+      config_.mad_semantics = value;
+      return {};
+    }
+    if (key != "mgmt") {
+      return errorf(EINVAL, "unknown key {} in [nic]: mgmt or mad_semantics is wanted", key);
+    }
+    if (value != "default" && value != "none") {
+      return errorf(EINVAL, "mgmt={}: default or none is wanted", value);
+    }
+    config_.mgmt = value == "default";
+    return {};
+  }
+
+  Result<void> take_device(DeviceSpec& device, const std::string& key, std::string_view value) {
+    if (key == "pci") return set_pci(value, device.pci);
+    if (key == "ports") {
+      if (value != "1" && value != "2") return errorf(EINVAL, "ports={}: 1 or 2 is wanted", value);
+      if (value == "2") add_second_port(device);
+      return {};
+    }
+    return take_port(device.ports[0], key, value);
+  }
+
+  Result<void> take_port(PortSpec& port, const std::string& key, std::string_view value) {
+    std::string text(value);
+    if (key == "mac") return set_mac(value, port.mac);
+    if (key == "netdev") {
+      if (!valid_name(value) || value.size() > 15) {
+        return errorf(EINVAL, "netdev={}: not an interface's name", value);
+      }
+      port.netdev = text;
+      return {};
+    }
+    if (key == "ip") {
+      port.ipv4_line = line_;
+      return set_ipv4(text, port.ipv4);
+    }
+    if (key == "ip6") return set_ipv6(text, port.ipv6);
+    if (key == "mtu") return set_mtu(value, port.mtu);
+    return errorf(EINVAL, "unknown key {} in [{}]: {}netdev, mac, ip, ip6 or mtu is wanted", key,
+                  kind_, kind_ == "device" ? "pci, ports, " : "");
+  }
+
+  Result<void> check_graph() {
+    if (shape_line_ > 0) {
+      if (topology_given_)
+        return fail(shape_line_,
+                    "[topology] stands without devices, switches and links of its own");
+      Result<Topology> built = build_shape(shape_);
+      if (!built) return fail(shape_line_, built.error().reason);
+      config_.topology = std::move(*built);
+      return {};
+    }
+    if (!topology_given_) return {};
+    if (topology_.devices.empty()) return fail(0, "a topology without a device");
+    if (Result<void> checked = check_links(); !checked) return checked;
+    if (Result<void> checked = check_devices(); !checked) return checked;
+    config_.topology = std::move(topology_);
+    return {};
+  }
+
+  Result<void> check_links() {
+    std::set<std::pair<std::string, std::string>> pairs;
+    std::set<std::string> directories;
+    std::map<std::string, size_t> switch_ports;
+    for (size_t i = 0; i < topology_.links.size(); ++i) {
+      const LinkSpec& link = topology_.links[i];
+      int line = link_lines_[i];
+      for (const std::string& end : {link.a, link.b}) {
+        if (!names_.contains(end))
+          return fail(line, fmt::format("no device, switch or uplink {}", end));
+        if (uplink_lines_.contains(end) && !cabled_.insert(end).second) {
+          return fail(line, fmt::format("the uplink {} has its cable already", end));
+        }
+        if (port_lines_.contains(end) && !cabled_.insert(end).second) {
+          return fail(line, fmt::format("the port of {} has its cable already", end));
+        }
+        if (!port_lines_.contains(end) && ++switch_ports[end] > kMaxSwitchPorts) {
+          return fail(line, fmt::format("switch {} has more than {} links", end, kMaxSwitchPorts));
+        }
+      }
+      if (uplink_lines_.contains(link.a) && uplink_lines_.contains(link.b)) {
+        return fail(line, "a link from an uplink to an uplink");
+      }
+      if (link.a == link.b) return fail(line, "a link from a thing to itself");
+      if (!pairs.insert(std::minmax(link.a, link.b)).second) {
+        return fail(line, fmt::format("{} and {} are linked already", link.a, link.b));
+      }
+      // a-b with c, and a with b-c, would both be links/a-b-c.
+      for (const auto& [from, to] : {std::pair(link.a, link.b), std::pair(link.b, link.a)}) {
+        std::string directory = link_name(from, to);
+        if (!directories.insert(directory).second) {
+          return fail(line, fmt::format("two links would be named {}", directory));
+        }
+      }
+    }
+    for (const auto& [name, line] : uplink_lines_) {
+      if (!cabled_.contains(name)) return fail(line, fmt::format("{} has no link", name));
+    }
+    return {};
+  }
+
+  Result<void> check_devices() {
+    std::set<std::pair<std::string_view, std::string>> taken;
+    auto bytes = [](const auto& address) { return std::string(address.begin(), address.end()); };
+    for (const DeviceSpec& device : topology_.devices) {
+      if (!taken.insert({"pci", device.pci}).second) {
+        return fail(port_lines_[device.name],
+                    fmt::format("{} has the pci of another device", device.name));
+      }
+      for (unsigned number = 1; number <= device.ports.size(); ++number) {
+        const PortSpec& port = device.ports[number - 1];
+        std::string name = PortName{device.name, number}.text();
+        int line = port_lines_[name];
+        if (!cabled_.contains(name)) return fail(line, fmt::format("{} has no link", name));
+        std::vector<std::pair<std::string_view, std::string>> unique = {
+            {"netdev", port.netdev}, {"mac", bytes(port.mac)}, {"ip", bytes(port.ipv4)}};
+        if (port.ipv6) unique.emplace_back("ip6", bytes(*port.ipv6));
+        for (const auto& [what, value] : unique) {
+          if (!taken.insert({what, value}).second) {
+            return fail(line, fmt::format("{} has the {} of another port", name, what));
+          }
+        }
+      }
+    }
+    return {};
+  }
+
+  std::string_view text_;
+  size_t at_ = 0;
+  int line_ = 0;
+  Config config_;
+  Topology topology_;
+  bool topology_given_ = false;
+  Shape shape_;
+  int shape_line_ = 0;                                 // 0: no shape is named
+  std::string kind_;                                   // of the section that is being read
+  std::map<std::string, std::set<std::string>> keys_;  // said in it
+  std::set<std::string> names_, cabled_;
+  std::set<std::string> second_ports_;     // that had a section of their own
+  PortSpec* port_ = nullptr;               // whose section is being read
+  std::map<std::string, int> port_lines_;  // by PortName::text()
+  std::map<std::string, int> uplink_lines_;
+  std::vector<int> link_lines_;
+  std::string error_;
+  int error_line_ = 0;
+};
+
+}  // namespace
+
+Result<Config> parse_config(std::string_view text, const std::string& name) {
+  return Reader(text, name).read();
+}
+
+Result<Config> read_config(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return errorf(errno, "{}: {}", path, std::strerror(errno));
+  std::string text(kMaxFile + 1, '\0');
+  errno = 0;
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (file.bad() || errno == EISDIR) {
+    return errorf(errno ? errno : EIO, "{}: {}", path, std::strerror(errno ? errno : EIO));
+  }
+  text.resize(static_cast<size_t>(file.gcount()));
+  if (text.size() > kMaxFile) return errorf(EFBIG, "{}: larger than {} bytes", path, kMaxFile);
+  return parse_config(text, path);
+}
+
+}  // namespace rocefs

@@ -1,0 +1,138 @@
+#include "core/config/scenario.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+
+#include "core/base/kstrto.h"
+#include "core/base/text.h"
+#include "core/base/units.h"
+
+namespace rocefs {
+namespace {
+
+constexpr std::array<std::string_view, 7> kSections = {"sim",    "flows", "at",     "inject",
+                                                       "sample", "plot",  "variant"};
+constexpr uint64_t kMostLines = 65536;
+
+// {A..B} in a text.
+struct Range {
+  size_t begin, end;  // in the text
+  uint64_t first, last;
+};
+
+std::optional<Range> next_range(std::string_view text, size_t from) {
+  for (size_t open = text.find('{', from); open != text.npos; open = text.find('{', open + 1)) {
+    size_t close = text.find('}', open), dots = text.find("..", open);
+    if (close == text.npos || dots == text.npos || dots > close) continue;
+    Range range{open, close + 1, 0, 0};
+    auto number = [](std::string_view digits, uint64_t& value) {
+      auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+      return code == std::errc() && end == digits.data() + digits.size();
+    };
+    bool good = number(text.substr(open + 1, dots - open - 1), range.first) &&
+                number(text.substr(dots + 2, close - dots - 2), range.last);
+    if (good && range.first <= range.last) return range;
+  }
+  return std::nullopt;
+}
+
+// The n-th of the texts that `text` stands for.
+std::string instance(std::string_view text, uint64_t n) {
+  std::string result;
+  size_t at = 0;
+  while (std::optional<Range> range = next_range(text, at)) {
+    result += text.substr(at, range->begin - at);
+    result += std::to_string(range->first + n);
+    at = range->end;
+  }
+  return result + std::string(text.substr(at));
+}
+
+Result<void> set_run_key(Scenario& scenario, std::string_view key, std::string_view value) {
+  if (key == "title") {
+    scenario.title = value;
+    return {};
+  }
+  if (key == "until") return keep(key, parse_duration(value), scenario.until.emplace());
+  if (key == "limit") return keep(key, parse_duration(value), scenario.limit);
+  if (key == "capture") {
+    constexpr std::string_view kWords[] = {"no", "yes"};
+    Result<size_t> word = match_word(value, kWords);
+    if (!word) return errorf(EINVAL, "capture={}: yes or no is wanted", value);
+    scenario.capture = *word == 1;
+    return {};
+  }
+  return errorf(EINVAL, "unknown key {} in [sim]: title, until, limit or capture is wanted", key);
+}
+
+Result<void> set_interval(Scenario& scenario, std::string_view value) {
+  Result<void> kept = keep("interval", parse_duration(value), scenario.interval);
+  if (kept && scenario.interval < 1) return Error{EINVAL, "interval=0: time would stand"};
+  return kept;
+}
+
+}  // namespace
+
+bool Scenario::has_section(std::string_view kind) {
+  return std::find(kSections.begin(), kSections.end(), kind) != kSections.end();
+}
+
+Result<void> Scenario::enter(std::string_view kind, const std::string& name) {
+  if (kind != "variant") {
+    if (!name.empty()) return errorf(EINVAL, "[{}] takes no name", kind);
+    return {};
+  }
+  if (!valid_entry_name(name)) return errorf(EINVAL, "{} cannot be a name", quoted(name));
+  bool there = std::any_of(variants.begin(), variants.end(),
+                           [&](const Variant& variant) { return variant.name == name; });
+  if (there) return errorf(EINVAL, "{} is there already", name);
+  variants.push_back({name, {}});
+  return {};
+}
+
+Result<void> Scenario::take(std::string_view kind, const Line& line) {
+  if (kind == "sim") return set_run_key(*this, line.key, line.value);
+  if (kind == "sample" && line.key == "interval") return set_interval(*this, line.value);
+  if (kind == "at" || kind == "plot") {
+    (kind == "at" ? stores : panels).push_back(line);
+    return {};
+  }
+  Result<std::vector<Line>> lines = expand(line);
+  if (!lines) return lines.error();
+  std::vector<Line>& list = kind == "flows" ? flows : kind == "inject" ? faults : samples;
+  for (Line& one : *lines) {
+    if (kind == "variant") {
+      variants.back().knobs.push_back({std::move(one.key), std::move(one.value), one.line});
+    } else {
+      list.push_back(std::move(one));
+    }
+  }
+  return {};
+}
+
+Result<std::vector<Scenario::Line>> Scenario::expand(const Line& line) {
+  std::optional<Range> range = next_range(line.key, 0);
+  if (!range) return std::vector<Line>{line};
+  uint64_t length = range->last - range->first;
+  if (length >= kMostLines - expanded_) {
+    return errorf(EINVAL, "{}: all ranges together make more than {} lines", line.key, kMostLines);
+  }
+  expanded_ += length + 1;
+  for (const std::string* text : {&line.key, &line.value}) {
+    for (auto other = next_range(*text, 0); other; other = next_range(*text, other->end)) {
+      if (other->last - other->first == length) continue;
+      return errorf(EINVAL, "{} is not as long as {}",
+                    text->substr(other->begin, other->end - other->begin),
+                    line.key.substr(range->begin, range->end - range->begin));
+    }
+  }
+  std::vector<Line> lines;
+  for (uint64_t n = 0; n <= length; ++n) {
+    lines.push_back({instance(line.key, n), instance(line.value, n), line.line});
+  }
+  return lines;
+}
+
+}  // namespace rocefs

@@ -1,0 +1,66 @@
+// Scenario: what the ini file says of a run, beyond the NICs themselves. `rocefs sim` runs it; a
+// mount reads it, so that one file serves both, and starts nothing of it.
+//
+//   [sim]           title=TEXT, capture=yes|no, until=TIME (else: until all flows have ended),
+//                   limit=TIME (10s: flows that still run then are a failure)
+//   [flows]         NAME = OP FROM TO [KEY=VALUE …] [start=TIME], as traffic/start takes it
+//   [at]            TIME = PATH=VALUE [PATH=VALUE …], as clock/at takes it
+//   [inject]        NAME = ACTION LINK [KEY=VALUE …], as inject/add takes it, armed at once
+//   [sample]        interval=TIME (10us)
+//                   NAME = PATH [key=KEY] [rate] [scale=NUMBER] [below=NUMBER]
+//                   A number that is read at each interval: the first of a file, or that behind
+//                   KEY in a line; with `rate` how fast it grows by the second; times `scale`.
+//                   What is not less than `below` before that is left out.
+//   [plot]          AXIS = NAME [NAME …], a panel over time with that label and those samples
+//   [variant NAME]  PATH = VALUE, knobs of one of the runs that are compared; without one there
+//                   is one run
+//
+// In [flows], [inject], [sample], [knobs] and [variant] a key with {A..B} stands for one line for
+// each number from A to B, and so does each such range in its value: f{1..3} = write h{1..3} h0.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/base/time.h"
+#include "core/config/topology.h"
+
+namespace rocefs {
+
+struct Scenario {
+  struct Line {
+    std::string key, value;
+    int line = 0;  // of the file
+  };
+  struct Variant {
+    std::string name;
+    std::vector<KnobSetting> knobs;
+  };
+
+  std::string title;
+  std::optional<TimeNs> until;
+  TimeNs limit = 10 * kSecond;
+  bool capture = false;
+  TimeNs interval = 10 * kMicrosecond;
+  std::vector<Line> flows, stores, faults, samples, panels;
+  std::vector<Variant> variants;
+
+  // Whether [KIND] or [KIND NAME] is a section of these.
+  static bool has_section(std::string_view kind);
+  // EINVAL for a name where none is wanted, and the other way round.
+  Result<void> enter(std::string_view kind, const std::string& name);
+  // Of the section entered last. EINVAL or ERANGE for what cannot be.
+  Result<void> take(std::string_view kind, const Line& line);
+  // The lines that one with {A..B} in its key stands for; EINVAL for ranges of different lengths,
+  // and when there are too many lines by now.
+  Result<std::vector<Line>> expand(const Line& line);
+
+ private:
+  uint64_t expanded_ = 0;
+};
+
+}  // namespace rocefs

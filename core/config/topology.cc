@@ -1,0 +1,156 @@
+#include "core/config/topology.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "core/base/kstrto.h"
+#include "core/base/units.h"
+
+namespace rocefs {
+
+std::optional<PortName> parse_port_name(std::string_view text) {
+  size_t slash = text.find('/');
+  PortName name{std::string(text.substr(0, slash)), 1};
+  if (slash == text.npos) return name;
+  std::string_view number = text.substr(slash + 1);
+  if (number != "1" && number != "2") return std::nullopt;
+  name.number = number == "1" ? 1 : 2;
+  return name;
+}
+
+std::string link_name(const std::string& from, const std::string& to) {
+  std::string name = from + "-" + to;
+  std::replace(name.begin(), name.end(), '/', '.');
+  return name;
+}
+
+namespace {
+
+// Of the N-th device.
+unsigned bus_of(size_t n) {
+  if (n <= 2) return n == 1 ? 0x2b : 0xac;
+  if (n == 0x2b) return 0xf0;  // the numbers that the first two have taken
+  if (n == 0xac) return 0xf1;
+  return static_cast<unsigned>(n);
+}
+
+}  // namespace
+
+DeviceSpec nth_device(std::string name, size_t n) {
+  auto octet = static_cast<uint8_t>(n);
+  PortSpec port{fmt::format("enp{}s0", bus_of(n)),
+                {0x02, 0, 0x4c, 0x6d, 0x62, octet},
+                {10, 77, 0, octet},
+                {}};
+  return {std::move(name), fmt::format("0000:{:02x}:00.0", bus_of(n)), {port}};
+}
+
+PortSpec second_port(size_t n) {
+  auto octet = static_cast<uint8_t>(n);
+  // Named as systemd names the interface of a function's second port.
+  return {fmt::format("enp{}s0d1", bus_of(n)),
+          {0x02, 0, 0x4c, 0x6d, 0x63, octet},
+          {10, 77, 1, octet},
+          {}};
+}
+
+Result<void> set_mtu(std::string_view text, uint32_t& mtu) {
+  for (uint32_t allowed : {256u, 512u, 1024u, 2048u, 4096u}) {
+    if (text != std::to_string(allowed)) continue;
+    mtu = allowed;
+    return {};
+  }
+  return errorf(EINVAL, "mtu={}: 256, 512, 1024, 2048 or 4096 is wanted", text);
+}
+
+Result<void> set_ipv4(const std::string& text, std::array<uint8_t, 4>& ip) {
+  if (::inet_pton(AF_INET, text.c_str(), ip.data()) != 1) {
+    return errorf(EINVAL, "ip={}: an IPv4 address is wanted", text);
+  }
+  if (ip[0] == 0 || ip[0] >= 224) return errorf(EINVAL, "ip={}: no unicast address", text);
+  return {};
+}
+
+// GID 0 is the link-local address and GID 1 the mapped IPv4 one: this is for a third.
+Result<void> set_ipv6(const std::string& text, std::optional<std::array<uint8_t, 16>>& ip) {
+  in6_addr address;
+  if (::inet_pton(AF_INET6, text.c_str(), &address) != 1) {
+    return errorf(EINVAL, "ip6={}: an IPv6 address is wanted", text);
+  }
+  if (IN6_IS_ADDR_UNSPECIFIED(&address) || IN6_IS_ADDR_LOOPBACK(&address) ||
+      IN6_IS_ADDR_MULTICAST(&address) || IN6_IS_ADDR_LINKLOCAL(&address) ||
+      IN6_IS_ADDR_V4MAPPED(&address)) {
+    return errorf(EINVAL, "ip6={}: no global unicast address", text);
+  }
+  std::memcpy(ip.emplace().data(), &address, sizeof address);
+  return {};
+}
+
+Result<void> set_link_key(LinkSpec& link, std::string_view key, std::string_view value) {
+  if (key == "rate") {
+    Result<void> kept = keep(key, parse_rate(value), link.rate_bps);
+    if (kept && (link.rate_bps < 1'000'000 || link.rate_bps > 10'000'000'000'000)) {
+      return errorf(EINVAL, "rate={} is outside 1M to 10T", value);
+    }
+    return kept;
+  }
+  if (key == "delay") {
+    Result<void> kept = keep(key, parse_duration(value), link.delay_ns);
+    if (kept && link.delay_ns > 10 * kSecond) {
+      return errorf(EINVAL, "delay={} is longer than 10s", value);
+    }
+    return kept;
+  }
+  if (key == "loss") return keep(key, parse_probability(value), link.loss);
+  if (key == "buffer") {
+    Result<void> kept = keep(key, parse_size(value), link.buffer_bytes);
+    if (kept && link.buffer_bytes > uint64_t{1} << 40) {
+      return errorf(EINVAL, "buffer={} is larger than 1T", value);
+    }
+    return kept;
+  }
+  if (key == "state") {
+    if (value != "up" && value != "down") {
+      return errorf(EINVAL, "state={}: up or down is wanted", value);
+    }
+    link.up = value == "up";
+    return {};
+  }
+  return errorf(EINVAL, "unknown key {} in [link]: rate, delay, loss, buffer or state is wanted",
+                key);
+}
+
+Result<void> set_uplink_key(UplinkSpec& uplink, std::string_view key, std::string_view value) {
+  if (key != "gso") return errorf(EINVAL, "unknown key {} in [uplink]: gso is wanted", key);
+  Result<bool> wanted = kstrtobool(value);
+  if (!wanted) return errorf(EINVAL, "gso={}: on or off is wanted", value);
+  uplink.gso = *wanted;
+  return {};
+}
+
+Topology default_topology() {
+  Topology topology;
+  topology.devices = {
+      {"mb_0", "0000:2b:00.0", {{"enp43s0", {0x02, 0, 0x4c, 0x6d, 0x62, 1}, {10, 77, 0, 1}, {}}}},
+      {"mb_1", "0000:ac:00.0", {{"enp172s0", {0x02, 0, 0x4c, 0x6d, 0x62, 2}, {10, 77, 0, 2}, {}}}}};
+  topology.switches = {{"sw_0"}};
+  topology.links = {{"mb_0", "sw_0"}, {"mb_1", "sw_0"}};
+  return topology;
+}
+
+Result<Topology> uplink_topology(const std::string& address) {
+  Topology topology = default_topology();
+  PortSpec& port = topology.devices[0].ports[0];
+  bool ipv6 = address.find(':') != address.npos;
+  Result<void> taken = ipv6 ? set_ipv6(address, port.ipv6) : set_ipv4(address, port.ipv4);
+  if (!taken) return taken.error();
+  topology.uplinks = {{"uplink"}};
+  topology.links.push_back({"sw_0", "uplink"});
+  return topology;
+}
+
+}  // namespace rocefs

@@ -1,0 +1,33 @@
+// Worker: a helper thread for what may block: opening and reading the files that people name. Tasks
+// run one after the other; what they find out goes back through the control thread's loop.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+#include "core/base/task.h"
+
+namespace rocefs {
+
+class Worker {
+ public:
+  // Its thread has a root and a working directory of its own, which a task may change for a while.
+  Worker();
+  // Runs what is queued, then ends.
+  ~Worker();
+  // Any thread.
+  void post(Task task);
+
+ private:
+  void run();
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Task> tasks_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace rocefs

@@ -1,0 +1,61 @@
+// FileHelper: the process that opens one path as its writer would, and reads or writes the file for
+// the daemon. What may not answer, as a file system whose server is gone, stops this process alone.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/base/fd.h"
+
+namespace rocefs {
+
+enum class FileUse : uint32_t {
+  kRead,       // what is there
+  kWrite,      // what is there or is made; its content stays until kTruncate
+  kReplace,    // the same, empty
+  kDirectory,  // whether it is one: nothing is opened
+};
+
+// What begins the memory that daemon and helper share. Behind it `group_count` groups, the path,
+// and from file_content_at() on the room for the file's content.
+struct FileRequest {
+  FileUse use;
+  uid_t uid;
+  gid_t gid;
+  uint32_t group_count;
+  uint64_t capabilities;
+  dev_t own_mount;
+  uint32_t path_size;
+  bool daemon, placed, elsewhere, has_own_mount;
+  char reason[8192];  // the helper's, with a NUL
+};
+
+// Where in the memory the content begins.
+constexpr size_t file_content_at(size_t group_count, size_t path_size) {
+  constexpr size_t kPage = 4096;
+  size_t used = sizeof(FileRequest) + group_count * sizeof(gid_t) + path_size;
+  return (used + kPage - 1) / kPage * kPage;
+}
+
+// Each order, and before them the opening, is answered once, in order, by a FileReply.
+struct FileOrder {
+  enum What : uint32_t { kRead, kWrite, kTruncate, kClose } what;
+  uint64_t memory, size;  // where in the shared memory
+  uint64_t offset;        // in the file
+};
+
+struct FileReply {
+  // Why there is no file; for kReason the request has the words.
+  enum Why : uint32_t { kNone, kReason, kTooMany, kStuck, kNoProcess };
+  int32_t code;  // an errno, or 0
+  Why why;
+  uint64_t value;  // the file's size, or how many octets were moved
+};
+
+// The helper's life; `root` and `directory` are those of Identity. It ends with `agent`, which has
+// forked it.
+[[noreturn]] void help_with_file(Fd socket, Fd memory, Fd root, Fd directory, pid_t agent);
+
+}  // namespace rocefs

@@ -1,0 +1,44 @@
+// SharedMemory: a sealed memfd that another process maps too. It cannot shrink, so that whatever
+// the other side does, touching it here is no fault.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "core/base/fd.h"
+#include "core/base/result.h"
+
+namespace rocefs {
+
+class SharedMemory {
+ public:
+  enum class Others { kWrite, kRead };  // what others may do with it
+
+  // Zeroed. Any thread; ENOMEM or EMFILE.
+  static Result<SharedMemory> create(const char* name, size_t size, Others others);
+  SharedMemory() = default;
+  SharedMemory(SharedMemory&& other) noexcept { *this = std::move(other); }
+  SharedMemory& operator=(SharedMemory&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~SharedMemory();
+
+  // -1 once it is closed.
+  int descriptor() const { return fd_.get(); }
+  // The memory stays.
+  void close_descriptor() { fd_.reset(); }
+  size_t size() const { return bytes_.size(); }
+  uint8_t* data() const { return bytes_.data(); }
+  template <class T>
+  T* at(size_t offset) const {
+    return reinterpret_cast<T*>(bytes_.data() + offset);
+  }
+
+ private:
+  Fd fd_;
+  std::span<uint8_t> bytes_;
+};
+
+}  // namespace rocefs

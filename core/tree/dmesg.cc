@@ -1,0 +1,39 @@
+#include "core/tree/dmesg.h"
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+#include "core/tree/function_file.h"
+
+namespace rocefs {
+namespace {
+
+constexpr KnobRow kLogKnobs[] = {
+    {"log_level", KnobType::kWord, 0, 0, "info", "err warning info debug", "",
+     "what dmesg tells: err, what failed by itself; warning, also refused stores; info, also "
+     "starts "
+     "and resets; debug, also accepted stores"},
+};
+
+}  // namespace
+
+void Dmesg::log(LogLevel level, TimeNs at, std::string_view line) {
+  if (!logs(level)) return;
+  lines_.add(
+      in_one_line(fmt::format("[{:5}.{:06}] {}", at / kSecond, at % kSecond / kMicrosecond, line)) +
+      '\n');
+}
+
+void Dmesg::add_files(Tree& tree, const std::string& directory, Engine& engine) {
+  tree.add_file(directory + "/dmesg",
+                std::make_shared<FunctionStream>([this] { return text(); },
+                                                 "the reason of every refusal, and more or less as "
+                                                 "log_level says"));
+  std::make_shared<KnobSet>(kLogKnobs, engine, this)->add_files(tree, directory);
+}
+
+void Dmesg::apply(std::span<const KnobValue> values) {
+  level_.store(static_cast<LogLevel>(std::get<uint64_t>(values[0])));
+}
+
+}  // namespace rocefs

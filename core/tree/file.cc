@@ -1,0 +1,180 @@
+#include "core/tree/file.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "core/base/shares.h"
+
+namespace rocefs {
+namespace {
+
+Error removed_error() {
+  return Error{ENODEV, "the device was removed"};
+}
+
+std::string slice(const std::string& text, uint64_t offset, size_t size) {
+  if (offset >= text.size()) return {};
+  return text.substr(offset, size);
+}
+
+// One store of what one write(2) brought, as kernfs takes it.
+void write_whole(File& file, std::string_view data, const OperationPtr& operation,
+                 Answer<size_t> answer) {
+  if (file.removed()) return answer(removed_error());
+  if (data.empty()) return answer(size_t{0});
+  size_t taken = std::min(data.size(), File::kPageSize);
+  std::string_view text = data.substr(0, taken);
+  text = text.substr(0, text.find('\0'));
+  file.store(text, operation, [taken, answer = std::move(answer)](Result<void> result) mutable {
+    if (result) {
+      answer(taken);
+    } else {
+      answer(result.error());
+    }
+  });
+}
+
+}  // namespace
+
+const Result<IdentityPtr>& Operation::identity() {
+  if (!identity_ && origin_ == Origin::kSchedule) {
+    identity_ = Error{ESRCH, "whose store it was is not known to a worker that took over"};
+  }
+  if (!identity_) identity_ = identity_of(caller_);
+  return *identity_;
+}
+
+void OpenFile::ioctl(uint32_t, std::string_view, size_t, const OperationPtr&,
+                     Answer<IoctlReply> answer) {
+  answer(Error{ENOTTY, "it has no such command"});
+}
+
+void File::store(std::string_view, const OperationPtr&, Answer<void> answer) {
+  answer(Error{EBADF, "not writable"});
+}
+
+// The buffer of one open attribute, as seq_file keeps it: filled by show() at offset 0 and whenever
+// the offset is not where the last read ended.
+class OpenAttribute final : public OpenFile {
+ public:
+  explicit OpenAttribute(std::shared_ptr<Attribute> attribute) : attribute_(std::move(attribute)) {}
+  ~OpenAttribute() override {
+    if (wake_) std::erase(attribute_->polled_, this);
+  }
+
+  void read(uint64_t offset, size_t size, const OperationPtr&,
+            Answer<std::string> answer) override {
+    if (attribute_->removed()) return answer(removed_error());
+    if (!filled_ || offset == 0 || offset != position_) {
+      uint64_t version = attribute_->version_;
+      Result<std::string> text = attribute_->show();
+      if (!text) return answer(text.error());
+      seen_ = version;
+      text_ = std::move(*text);
+      filled_ = true;
+    }
+    std::string part = slice(text_, offset, size);
+    position_ = offset + part.size();
+    answer(std::move(part));
+  }
+
+  void write(std::string_view data, const OperationPtr& operation, Answer<size_t> answer) override {
+    write_whole(*attribute_, data, operation, std::move(answer));
+  }
+
+  short poll(Task wake) override {
+    short events = POLLIN | POLLOUT | POLLRDNORM | POLLWRNORM;
+    if (attribute_->removed()) return events | POLLERR | POLLPRI;  // kernfs_fop_poll()
+    if (wake) {
+      if (!wake_) attribute_->polled_.push_back(this);
+      wake_ = std::move(wake);
+    }
+    if (seen_ != attribute_->version_) events |= POLLERR | POLLPRI;
+    return events;
+  }
+
+ private:
+  friend class Attribute;
+  std::shared_ptr<Attribute> attribute_;
+  Task wake_;
+  std::string text_;
+  uint64_t position_ = 0;
+  uint64_t seen_ = 0;
+  bool filled_ = false;
+};
+
+Result<std::unique_ptr<OpenFile>> Attribute::open(const std::shared_ptr<File>& self,
+                                                  const Caller&) {
+  return {std::make_unique<OpenAttribute>(std::static_pointer_cast<Attribute>(self))};
+}
+
+void Attribute::notify() {
+  ++version_;
+  if (changed_) changed_();
+  for (OpenAttribute* open : std::exchange(polled_, {})) {
+    if (Task wake = std::exchange(open->wake_, nullptr)) wake();
+  }
+}
+
+void Attribute::mark_removed() {
+  File::mark_removed();
+  notify();
+}
+
+namespace {
+
+// Some 120 of the longest texts, traces of 2 MiB; who alone reads them gets half.
+constexpr size_t kMostText = size_t{256} << 20;  // bytes
+constexpr size_t kTextForPrivileged = kMostText / 8;
+
+// The text that all open streams of the process keep: a user may have many descriptors.
+Shares& kept_text() {
+  static Shares shares(kMostText, kTextForPrivileged);
+  return shares;
+}
+
+class OpenStream final : public OpenFile {
+ public:
+  OpenStream(std::shared_ptr<Stream> stream, uid_t user)
+      : stream_(std::move(stream)), user_(user) {}
+
+  void read(uint64_t offset, size_t size, const OperationPtr&,
+            Answer<std::string> answer) override {
+    if (stream_->removed()) return answer(removed_error());
+    if (kept_->share && offset != 0) return answer(slice(kept_->text, offset, size));
+    // The answer may come when the file is closed.
+    stream_->content([kept = kept_, user = user_, offset, size,
+                      answer = std::move(answer)](Result<std::string> content) mutable {
+      if (!content) return answer(content.error());
+      content->shrink_to_fit();
+      Shares::Share share = kept_text().take(user, is_privileged(user), content->size());
+      if (!share) return answer(Error{ENOMEM, "its user keeps much text of open files"});
+      *kept = {std::move(*content), std::move(share)};
+      answer(slice(kept->text, offset, size));
+    });
+  }
+
+  void write(std::string_view data, const OperationPtr& operation, Answer<size_t> answer) override {
+    write_whole(*stream_, data, operation, std::move(answer));
+  }
+
+  short poll(Task) override { return POLLIN | POLLRDNORM; }
+
+ private:
+  struct Kept {
+    std::string text;
+    Shares::Share share;  // null: there is no text
+  };
+  std::shared_ptr<Stream> stream_;
+  const uid_t user_;
+  std::shared_ptr<Kept> kept_ = std::make_shared<Kept>();
+};
+
+}  // namespace
+
+Result<std::unique_ptr<OpenFile>> Stream::open(const std::shared_ptr<File>& self,
+                                               const Caller& caller) {
+  return {std::make_unique<OpenStream>(std::static_pointer_cast<Stream>(self), caller.uid)};
+}
+
+}  // namespace rocefs

@@ -1,0 +1,165 @@
+// Knobs: settings that people echo and cat. One constexpr row per knob; the file, its mode, its
+// parsing, its errors and its line in the reference all come from the row.
+//
+// A store takes this road: the control thread parses the text by the row; the core's thread puts
+// the value among the set's others, asks the owner to check the whole, and applies it; the control
+// thread publishes it and answers. What a reader sees is the published value. A store is a
+// transaction of one change; see core/tree/knob_transaction.h for more.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/loop/engine.h"
+#include "core/tree/file.h"
+#include "core/tree/tree.h"
+
+namespace rocefs {
+
+enum class KnobType : uint8_t {
+  kUint,         // decimal, 0x or 0 for octal, as kstrtoull(base 0)
+  kDecimal,      // decimal alone, as kstrtoull(base 10)
+  kBool,         // kstrtobool(), shown as 0 or 1
+  kWord,         // one of `words`, as sysfs_match_string()
+  kRate,         // bits per second: 10G, 2500M
+  kSize,         // bytes: 64K, 2M
+  kDuration,     // 5us, 1.5ms; a bare number is nanoseconds
+  kProbability,  // 0..1
+  kText,         // any line of at most `max` bytes
+};
+
+// kWord holds the index of the word; kRate, kSize and kDuration their units' number.
+using KnobValue = std::variant<uint64_t, double, std::string>;
+
+struct KnobRow {
+  std::string_view path;  // below the set's directory
+  KnobType type;
+  uint64_t min;
+  uint64_t max;
+  std::string_view initial;  // as one would echo it
+  std::string_view words;    // for kWord, separated by spaces
+  std::string_view unit;
+  std::string_view doc;
+};
+
+// Which row has this path: a mistyped one does not compile.
+template <size_t N>
+consteval size_t knob_index(const KnobRow (&rows)[N], std::string_view path) {
+  for (size_t i = 0; i < N; ++i) {
+    if (rows[i].path == path) return i;
+  }
+  throw "no knob has this path";
+}
+
+// EINVAL for malformed text and for values out of the row's range, ERANGE for numbers that do not
+// fit their type; the reason quotes the text.
+Result<KnobValue> parse_knob(const KnobRow& row, std::string_view text);
+// The rows' initial values, one each.
+std::vector<KnobValue> initial_values(std::span<const KnobRow> rows);
+// Without a newline; parses back to the same value.
+std::string format_knob(const KnobRow& row, const KnobValue& value);
+// What may be stored, for people: `0 to 1`, `down|up`.
+std::string knob_values(const KnobRow& row);
+
+// Whoever a set of knobs steers. On the core's thread.
+class KnobOwner {
+ public:
+  virtual ~KnobOwner() = default;
+  // Rules that span knobs. `proposed` has a value per row. May fail, changes nothing.
+  virtual Result<void> check(std::span<const KnobValue> proposed) const;
+  // Acts on values that check() accepted. Cannot fail.
+  virtual void apply(std::span<const KnobValue> values) = 0;
+};
+
+class KnobFile;
+struct KnobChange;
+
+// One instance of a table: its values and its owner. The owner must outlive the engine's thread.
+class KnobSet : public std::enable_shared_from_this<KnobSet> {
+ public:
+  // Initial values are the rows', then `start`'s where given (one per row, or none). They are
+  // applied by the owner itself when it is built, not here. Without an owner the values are only
+  // kept.
+  KnobSet(std::span<const KnobRow> rows, Engine& engine, KnobOwner* owner,
+          std::vector<KnobValue> start = {});
+
+  std::span<const KnobRow> rows() const { return rows_; }
+  // Control thread: the published values, one per row.
+  std::span<const KnobValue> values() const { return published_; }
+  const KnobValue& value(size_t index) const { return published_[index]; }
+  // Control thread: `changed` runs whenever a published value has changed.
+  void on_change(Task changed) { listeners_.push_back(std::move(changed)); }
+  Engine& engine() { return engine_; }
+  // What `reset` goes back to: the initial values, or the published ones once this was called.
+  std::span<const KnobValue> defaults() const { return defaults_; }
+  void keep_as_defaults() { defaults_ = published_; }
+  // One per row, for a set that begins with other values than a reset brings back.
+  void set_defaults(std::vector<KnobValue> defaults) { defaults_ = std::move(defaults); }
+  // What else a store of one knob changes, made from the value that is stored: it joins the
+  // transaction, but for knobs that this changes itself; all are checked, applied and published
+  // together. Transactions of such a knob are made on the control thread, and there this is asked.
+  using Consequences = std::function<std::vector<KnobChange>(const KnobValue& value)>;
+  void set_consequences(size_t index, Consequences consequences);
+  bool has_consequences(size_t index) const { return consequences_.contains(index); }
+  // What a knob of several parts becomes when `stored` changes some of them. Core thread. Without
+  // one, what is stored takes the place of what was there.
+  using Merge = std::function<Result<KnobValue>(const KnobValue& present, const KnobValue& stored)>;
+  void set_merge(size_t index, Merge merge) { merges_[index] = std::move(merge); }
+  // Adds one file per row below `directory`.
+  void add_files(Tree& tree, const std::string& directory);
+  // Adds the file of one row, for a knob that is shown in a way of its own.
+  void add_file(Tree& tree, const std::string& directory, const std::shared_ptr<KnobFile>& file);
+
+ private:
+  friend class KnobTransaction;
+  // Control thread. The published value becomes this: whether it is another one.
+  bool publish(size_t index, const KnobValue& value);
+  // Wakes those who wait for the value to change.
+  void announce(size_t index);
+
+  std::span<const KnobRow> rows_;
+  Engine& engine_;
+  KnobOwner* owner_;
+  std::vector<KnobValue> applied_;    // core thread
+  std::vector<KnobValue> published_;  // control thread
+  std::vector<KnobValue> defaults_;   // control thread
+  std::vector<std::weak_ptr<Attribute>> files_;
+  std::vector<Task> listeners_;
+  std::map<size_t, Consequences> consequences_;  // by row
+  std::map<size_t, Merge> merges_;               // by row
+};
+
+// The file of one knob.
+class KnobFile : public Attribute {
+ public:
+  KnobFile(std::shared_ptr<KnobSet> set, size_t index) : set_(std::move(set)), index_(index) {}
+  const std::shared_ptr<KnobSet>& set() const { return set_; }
+  size_t index() const { return index_; }
+  const KnobRow& row() const { return set_->rows()[index_]; }
+  bool readable() const override { return true; }
+  bool writable() const override { return true; }
+  bool kept() const override { return true; }
+  Result<std::string> show() override;
+  FileDoc doc() const override;
+  void store(std::string_view text, const OperationPtr& operation, Answer<void> answer) override {
+    store(text, operation, true, std::move(answer));
+  }
+
+ protected:
+  void store(std::string_view text, const OperationPtr& operation, bool merges,
+             Answer<void> answer);
+
+ private:
+  std::shared_ptr<KnobSet> set_;
+  size_t index_;
+};
+
+}  // namespace rocefs

@@ -1,0 +1,116 @@
+#include "core/tree/knob_transaction.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+namespace rocefs {
+namespace {
+
+Error refusal(const KnobChange& change, const Error& why) {
+  if (change.path.empty()) return why;
+  return errorf(why.code, "{}: {}", change.path, why.reason);
+}
+
+}  // namespace
+
+// Consequences may have consequences. Each knob changes once, so this ends.
+KnobTransaction::KnobTransaction(std::vector<KnobChange> changes) : changes_(std::move(changes)) {
+  for (size_t i = 0; i < changes_.size(); ++i) {
+    const auto& known = changes_[i].set->consequences_;
+    auto consequences = known.find(changes_[i].index);
+    if (consequences == known.end()) continue;
+    for (KnobChange& change : consequences->second(changes_[i].value)) {
+      if (!this->changes(*change.set, change.index)) changes_.push_back(std::move(change));
+    }
+  }
+}
+
+bool KnobTransaction::changes(const KnobSet& set, size_t index) const {
+  return std::any_of(changes_.begin(), changes_.end(), [&](const KnobChange& change) {
+    return change.set.get() == &set && change.index == index;
+  });
+}
+
+Result<void> KnobTransaction::check() {
+  proposals_.clear();
+  for (KnobChange& change : changes_) {
+    auto of_set = [&](const Proposal& proposal) { return proposal.set == change.set.get(); };
+    auto proposal = std::find_if(proposals_.begin(), proposals_.end(), of_set);
+    if (proposal == proposals_.end()) {
+      proposal = proposals_.insert(proposal, {change.set.get(), change.set->applied_});
+    }
+    KnobValue& value = proposal->values[change.index];
+    auto merge = change.set->merges_.find(change.index);
+    if (std::exchange(change.merges, false) && merge != change.set->merges_.end()) {
+      Result<KnobValue> merged = merge->second(value, change.value);
+      if (!merged) return refusal(change, merged.error());
+      change.value = std::move(*merged);
+    }
+    value = change.value;
+  }
+  for (const Proposal& proposal : proposals_) {
+    if (!proposal.set->owner_) continue;
+    Result<void> checked = proposal.set->owner_->check(proposal.values);
+    if (checked) continue;
+    auto first = std::find_if(changes_.begin(), changes_.end(), [&](const KnobChange& change) {
+      return change.set.get() == proposal.set;
+    });
+    return refusal(*first, checked.error());
+  }
+  return {};
+}
+
+void KnobTransaction::apply() {
+  for (Proposal& proposal : proposals_) {
+    proposal.set->applied_ = std::move(proposal.values);
+    if (proposal.set->owner_) proposal.set->owner_->apply(proposal.set->applied_);
+  }
+  proposals_.clear();
+}
+
+void KnobTransaction::publish() {
+  std::vector<const KnobChange*> changed;
+  for (const KnobChange& change : changes_) {
+    if (change.set->publish(change.index, change.value)) changed.push_back(&change);
+  }
+  for (const KnobChange* change : changed) change->set->announce(change->index);
+}
+
+void store_knobs(Engine& engine, std::vector<KnobChange> changes, Answer<Moment> answer) {
+  auto transaction = std::make_shared<KnobTransaction>(std::move(changes));
+  engine.call<Moment>(
+      [&engine, transaction]() -> Result<Moment> {
+        if (Result<void> checked = transaction->check(); !checked) return checked.error();
+        transaction->apply();
+        return engine.moment();
+      },
+      [transaction, answer = std::move(answer)](Result<Moment> applied) mutable {
+        if (applied) transaction->publish();
+        answer(std::move(applied));
+      });
+}
+
+std::shared_ptr<KnobFile> find_knob(Tree& tree, std::string_view path) {
+  Tree::Node* node = tree.follow(path);
+  return node ? std::dynamic_pointer_cast<KnobFile>(node->file) : nullptr;
+}
+
+Result<std::vector<KnobChange>> knob_changes(Tree& tree,
+                                             const std::vector<Assignment>& assignments) {
+  std::vector<KnobChange> changes;
+  for (const Assignment& one : assignments) {
+    std::shared_ptr<KnobFile> file = find_knob(tree, one.path);
+    if (!file) return errorf(EINVAL, "{}: no knob has this path", one.path);
+    Result<KnobValue> value = parse_knob(file->row(), one.value);
+    if (!value) return errorf(value.error().code, "{}: {}", one.path, value.error().reason);
+    bool twice = std::any_of(changes.begin(), changes.end(), [&](const KnobChange& change) {
+      return change.set == file->set() && change.index == file->index();
+    });
+    if (twice) return errorf(EINVAL, "{}: given twice", one.path);
+    changes.push_back({file->set(), file->index(), std::move(*value), one.path, true});
+  }
+  return changes;
+}
+
+}  // namespace rocefs

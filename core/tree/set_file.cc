@@ -1,0 +1,40 @@
+#include "core/tree/set_file.h"
+
+#include <cerrno>
+
+#include "core/tree/knob_transaction.h"
+#include "core/tree/trigger.h"
+
+namespace rocefs {
+namespace {
+
+constexpr TriggerRow kSet{"set", "PATH=VALUE [PATH=VALUE …]",
+                          "stores several knobs together or not at all: packets see all or none, "
+                          "and rules that span knobs see the last state"};
+
+void store_set(Tree& tree, Engine& engine, std::string_view text, Answer<void> answer) {
+  // What is clipped to a page could end within a value.
+  if (text.size() >= File::kPageSize) {
+    return answer(errorf(EINVAL, "longer than {} bytes", File::kPageSize - 1));
+  }
+  Result<std::vector<Assignment>> assignments = parse_assignments(text);
+  if (!assignments) return answer(assignments.error());
+  Result<std::vector<KnobChange>> changes = knob_changes(tree, *assignments);
+  if (!changes) return answer(changes.error());
+  store_knobs(engine, std::move(*changes),
+              [answer = std::move(answer)](Result<Moment> applied) mutable {
+                if (!applied) return answer(applied.error());
+                answer({});
+              });
+}
+
+}  // namespace
+
+void add_set_file(Tree& tree, const std::string& directory, Engine& engine) {
+  add_trigger(tree, directory, kSet, engine,
+              [&](std::string_view text, const OperationPtr&, Answer<void> answer) {
+                store_set(tree, engine, text, std::move(answer));
+              });
+}
+
+}  // namespace rocefs

@@ -1,0 +1,220 @@
+#include "core/tree/tree.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "core/base/clock.h"
+#include "core/base/hash.h"
+#include "core/base/text.h"
+
+namespace rocefs {
+namespace {
+
+// `target` as seen from the directory that holds `link`; its last name is always said
+// (kernfs_get_target_path()).
+std::string relative_target(std::string_view link, std::string_view target) {
+  std::vector<std::string_view> from = split(link, "/");
+  std::vector<std::string_view> to = split(target, "/");
+  from.pop_back();
+  size_t common = 0;
+  while (common < from.size() && common + 1 < to.size() && from[common] == to[common]) ++common;
+  std::string result;
+  for (size_t i = common; i < from.size(); ++i) result += "../";
+  for (size_t i = common; i < to.size(); ++i) {
+    result += to[i];
+    if (i + 1 < to.size()) result += '/';
+  }
+  return result;
+}
+
+}  // namespace
+
+Tree::Tree(uid_t uid, gid_t gid) : uid_(uid), gid_(gid) {
+  auto root = std::make_unique<Node>();
+  root->ino = root->parent = kRootIno;
+  root->mode = 0755;
+  root->uid = uid;
+  root->gid = gid;
+  root->atime = root->mtime = date_now();
+  nodes_.emplace(kRootIno, std::move(root));
+  by_path_.emplace("", kRootIno);
+}
+
+// An inode number is a hash of the path, so that it is the same after a restart of the daemon and
+// for whatever comes back under the same name.
+Tree::Node& Tree::add_quietly(std::string_view path, Kind kind) {
+  assert(!path.empty() && path.front() != '/' && path.back() != '/');
+  assert(!by_path_.contains(std::string(path)));
+  size_t slash = path.rfind('/');
+  std::string_view parent_path = slash == path.npos ? std::string_view{} : path.substr(0, slash);
+  std::string_view name = slash == path.npos ? path : path.substr(slash + 1);
+  Ino parent = add_directory(parent_path);
+  Ino ino = fnv1a64(path);
+  while (ino <= kRootIno || nodes_.contains(ino)) ++ino;
+
+  auto node = std::make_unique<Node>();
+  node->ino = ino;
+  node->parent = parent;
+  node->kind = kind;
+  node->name = name;
+  node->uid = uid_;
+  node->gid = gid_;
+  node->atime = node->mtime = date_now();
+  Node& added = *node;
+  nodes_.emplace(ino, std::move(node));
+  by_path_.emplace(path, ino);
+  Node& directory = *find(parent);
+  directory.children.push_back(ino);
+  return added;
+}
+
+Tree::Node& Tree::add(std::string_view path, Kind kind) {
+  Node& added = add_quietly(path, kind);
+  if (listener_ && !find(added.parent)->changes) {
+    listener_->entry_changed(added.parent, added.name);
+  }
+  return added;
+}
+
+Ino Tree::add_directory(std::string_view path, bool changes) {
+  if (Node* there = resolve(path)) {
+    assert(there->kind == Kind::kDirectory);
+    there->changes |= changes;
+    return there->ino;
+  }
+  Node& node = add(path, Kind::kDirectory);
+  node.mode = 0755;
+  node.changes = changes;
+  return node.ino;
+}
+
+Ino Tree::add_link(std::string_view path, std::string_view target) {
+  Node& node = add(path, Kind::kLink);
+  node.mode = 0777;
+  node.target = relative_target(path, target);
+  return node.ino;
+}
+
+Ino Tree::add_link_out(std::string_view path, std::string_view target) {
+  assert(target.starts_with('/'));
+  Node& node = add(path, Kind::kLink);
+  node.mode = 0777;
+  node.target = target;
+  return node.ino;
+}
+
+Ino Tree::add_socket(std::string_view path) {
+  Node& node = add_quietly(path, Kind::kSocket);
+  node.mode = 0666;
+  return node.ino;
+}
+
+Ino Tree::add_file(std::string_view path, std::shared_ptr<File> file) {
+  Node& node = add(path, Kind::kFile);
+  node.mode = file->mode();
+  node.file = std::move(file);
+  auto* attribute = dynamic_cast<Attribute*>(node.file.get());
+  if (attribute && attribute->kept()) {
+    attribute->set_change_listener([this, ino = node.ino] {
+      if (changed_) changed_(ino);
+    });
+    if (changed_) changed_(node.ino);
+  }
+  return node.ino;
+}
+
+void Tree::date_all(const timespec& date) {
+  for (auto& [ino, node] : nodes_) node->atime = node->mtime = date;
+}
+
+void Tree::remove(std::string_view path) {
+  Node* node = resolve(path);
+  assert(node && node->ino != kRootIno);
+  Node* parent = find(node->parent);
+  std::erase(parent->children, node->ino);
+  Ino parent_ino = parent->ino;
+  std::string name = node->name;
+  std::erase_if(departed_, [](const auto& entry) { return entry.second.file.expired(); });
+  drop(*node);
+  if (listener_) listener_->entry_changed(parent_ino, name);
+}
+
+void Tree::drop(Node& node) {
+  for (Ino child_ino : std::exchange(node.children, {})) drop(*find(child_ino));
+  Ino ino = node.ino;
+  if (node.file) node.file->mark_removed();
+  by_path_.erase(path_of(ino));
+  std::weak_ptr<File> file = std::exchange(node.file, nullptr);
+  if (!file.expired()) departed_.insert_or_assign(ino, Departed{node, file});
+  nodes_.erase(ino);
+}
+
+std::optional<Tree::Node> Tree::departed(Ino ino) const {
+  auto it = departed_.find(ino);
+  if (it == departed_.end()) return std::nullopt;
+  std::shared_ptr<File> file = it->second.file.lock();
+  if (!file) return std::nullopt;
+  Node node = it->second.node;
+  node.file = std::move(file);
+  return node;
+}
+
+Tree::Node* Tree::find(Ino ino) {
+  auto it = nodes_.find(ino);
+  return it == nodes_.end() ? nullptr : it->second.get();
+}
+
+Tree::Node* Tree::child(Ino parent, std::string_view name) {
+  std::string path = path_of(parent);
+  if (!path.empty()) path += '/';
+  path += name;
+  return resolve(path);
+}
+
+Tree::Node* Tree::resolve(std::string_view path) {
+  auto it = by_path_.find(std::string(path));
+  return it == by_path_.end() ? nullptr : find(it->second);
+}
+
+Tree::Node* Tree::follow(std::string_view path) {
+  constexpr int kMaxLinks = 40;  // as the kernel's
+  std::vector<std::string> rest;
+  auto push = [&](std::string_view more) {
+    std::vector<std::string_view> parts = split(more, "/");
+    rest.insert(rest.end(), parts.rbegin(), parts.rend());
+  };
+  push(path);
+  Node* at = find(kRootIno);
+  for (int links = 0; !rest.empty();) {
+    std::string part = std::move(rest.back());
+    rest.pop_back();
+    if (part == ".") continue;
+    if (at->kind != Kind::kDirectory) return nullptr;
+    Node* next = part == ".." ? find(at->parent) : child(at->ino, part);
+    if (!next) return nullptr;
+    if (next->kind == Kind::kLink) {
+      if (++links > kMaxLinks || next->target.starts_with('/')) return nullptr;
+      push(next->target);
+    } else {
+      at = next;
+    }
+  }
+  return at;
+}
+
+void Tree::each_file(
+    const std::function<void(const std::string& path, const std::shared_ptr<File>&)>& visit) {
+  for (const auto& [path, ino] : by_path_) {
+    if (Node* node = find(ino); node->file) visit(path, node->file);
+  }
+}
+
+std::string Tree::path_of(Ino ino) {
+  std::string path;
+  for (Node* node = find(ino); node && node->ino != kRootIno; node = find(node->parent)) {
+    path = path.empty() ? node->name : node->name + "/" + path;
+  }
+  return path;
+}
+
+}  // namespace rocefs
