@@ -73,7 +73,7 @@ sim
 END
 
 # The library: its header, what it exports, and which variables there are.
-header=pcc/libmango.h
+header=$(find pcc -name libmango.h)
 same "functions of libmango" "$(grep -oE '\bmango_[a-z_]+\(' $pages/libmango.3 | tr -d '(' | xargs)" \
   "$(sed -n '/^MANGO_API /{:more;/;/!{N;b more};s/.* \**\(mango_[a-z_]*\)(.*/\1/p}' $header | xargs)"
 same "exports of libmango" "$(grep -oE '\bmango_[a-z_]+\(' $pages/libmango.3 | tr -d '(' | xargs)" \
@@ -89,12 +89,15 @@ same "environment" "$(for page in rocefs.1 rocefs-enter.1 libmango.3; do tags $p
 
 # Examples.
 example libmango.3 EXAMPLES >"$dir/example.c"
-cc -std=c11 -Wall -Wextra -Werror -Ipcc -fPIC -shared -o "$dir/example.so" "$dir/example.c" || failures=$((failures + 1))
+cc -std=c11 -Wall -Wextra -Werror -I"$(dirname "$header")" -fPIC -shared -o "$dir/example.so" "$dir/example.c" || failures=$((failures + 1))
 example rocefs.ini.5 DESCRIPTION >"$dir/example.ini"
 "$ROCEFS" sim "$dir/example.ini" >"$dir/said" 2>&1 || { echo "FAILED: rocefs.ini(5): $(cat "$dir/said")"; failures=$((failures + 1)); }
 
-# Pages name pages.
+# Pages name pages, and files of the sources.
 for page in "$pages"/*; do
+  for file in $(sed 's/\\-/-/g' "$page" | grep -oE '\b(core|rdma|pcc|tools)/[a-z_/.-]+\.(h|ini|cc)'); do
+    [ -e "$file" ] || { echo "FAILED: $page names $file"; failures=$((failures + 1)); }
+  done
   while read -r name section; do
     [ -e "$pages/$name.$section" ] || [ "$name" = mango-ctl ] || { echo "FAILED: $page: $name($section)"; failures=$((failures + 1)); }
   done < <(sed 's/\\-/-/g' "$page" | sed -nE 's/^\.BR ((rocefs|mango|libmango)[a-z.-]*) \(([0-9])\).*/\1 \3/p')

@@ -1,0 +1,141 @@
+#!/bin/bash
+# The documents are true. Each block of commands in README.md and doc/ is pasted into a fresh shell in the
+# checkout, with the built programs in PATH, and prints what its `# => TEXT` says; links lead somewhere;
+# files and directories of the sources that a document names are there.
+# documents.sh [DOCUMENT…] runs the blocks of these alone.
+set -u
+# A network of their own: ports and loopback addresses are nobody else's.
+if [ -z "${ROCEFS_OWN_NETWORK:-}" ]; then
+  export ROCEFS_OWN_NETWORK=no
+  spaces=(unshare -n)
+  [ "$(id -u)" -eq 0 ] || spaces=(unshare -Urmn)
+  if "${spaces[@]}" ip link set lo up 2>/dev/null; then
+    ROCEFS_OWN_NETWORK=yes exec "${spaces[@]}" "$0" "$@"
+  fi
+fi
+. "$(dirname "$0")/lib/common.bash"
+[ "$ROCEFS_OWN_NETWORK" = no ] || ip link set lo up
+cd "$(dirname "$0")/../.."
+for tool in tshark ibstat ibv_rc_pingpong rping gnuplot; do
+  command -v "$tool" >/dev/null || { echo "no $tool"; exit 77; }
+done
+dir=$(realpath "$dir") programs=$(realpath "$(dirname "$ROCEFS")")
+build=$(dirname "$programs")
+paste=$PWD/test/system/lib/paste.bash
+documents=(README.md doc/*.md)
+[ $# -eq 0 ] || documents=("$@")
+
+failures=0
+failed() {
+  echo "FAILED: $1"
+  failures=$((failures + 1))
+}
+
+# A file for each block, LANGUAGE.LINE, in $dir/blocks/DOCUMENT; a fence without a language, and text that
+# is indented as a block, is a mistake.
+split_blocks() {  # DOCUMENT
+  mkdir -p "$dir/blocks/$1"
+  awk -v into="$dir/blocks/$1/" '
+    /^ *```/ {
+      if (file) { close(file); file = ""; next }
+      language = $0; gsub(/^ *```| *$/, "", language)
+      if (language !~ /^(sh|console|ini|text|c|cpp)$/) print FILENAME ":" NR ": a block of what? ```" language
+      file = into language "." NR
+      printf "" >file
+      next
+    }
+    file { print >file; next }
+    /^    / && blank { print FILENAME ":" NR ": a block without a fence" }
+    { blank = /^ *$/ }
+    END { if (file) print FILENAME ": the last block has no end" }' "$1"
+}
+
+# As a reader would, but in this test's places.
+in_place() {
+  sed -e 's|/tmp/|@DIR@/|g; /^make$/d' -e "s|\$PWD/build\\b|@BUILD@|g; s|\\bbuild/\\(bin\\|lib\\|include\\)\\b|@BUILD@/\\1|g" \
+    -e "s|@DIR@|$dir|g; s|@BUILD@|$build|g" "$1"
+}
+left_mounted() { awk -v at=" $dir/" 'index($0, at) {print $5}' /proc/self/mountinfo; }
+run_block() {  # FILE NAME
+  local said status=0 at
+  in_place "$1" >"$dir/block"
+  said=$(env -u ROCEFS_MOUNT -u SYSFS_PATH PATH="$programs:$PATH" TMPDIR="$dir" \
+    timeout --kill-after=5 60 bash "$paste" "$dir/block" 2>&1 </dev/null) || status=$?
+  [ "$status" -ne 124 ] || said="takes more than a minute"
+  [ "$status" -eq 0 ] || failed "$2: $said"
+  for at in $(left_mounted); do
+    [ "$status" -ne 0 ] || failed "$2: leaves $at mounted"
+    fusermount3 -u "$at" 2>/dev/null || umount -l "$at"
+  done
+  [ "$status" -ne 0 ] || commands=$((commands + ${said% commands}))
+}
+# What a reader finds in a file of its own.
+check_ini() {  # FILE NAME
+  local said
+  cp "$1" "$dir/example.ini"
+  said=$(rocefs sim "$dir/example.ini" 2>&1) || failed "$2: $said"
+}
+
+mkdir -p "$dir/nic" "$dir/home"
+export HOME=$dir/home
+rocefs() { "$ROCEFS" "$@"; }
+blocks=0 commands=0 shown=0
+for document in "${documents[@]}"; do
+  while read -r mistake; do failed "$mistake"; done < <(split_blocks "$document")
+  if [ "$document" = README.md ]; then  # a tour in one shell
+    find "$dir/blocks/$document" -name 'sh.*' | sort -t. -k3n | xargs cat >"$dir/tour"
+    rm "$dir/blocks/$document"/sh.*
+    mv "$dir/tour" "$dir/blocks/$document/sh.1"
+  fi
+  while read -r file; do
+    name="$document:${file##*.}"
+    case ${file##*/} in
+      sh.*) blocks=$((blocks + 1)) && run_block "$file" "$name" ;;
+      ini.*) check_ini "$file" "$name" ;;
+      console.*) shown=$((shown + 1)) ;;
+    esac
+  done < <(find "$dir/blocks/$document" -type f | sort -t. -k3n -k2n)
+done
+echo "REPORT documents: $blocks blocks with $commands commands run, $shown shown only"
+
+if [ $# -eq 0 ]; then
+  [ "$blocks" -ge 25 ] || failed "only $blocks blocks"
+  [ "$shown" -le 8 ] || failed "$shown blocks of commands that nobody runs"
+  [ "$(wc -l <README.md)" -le 120 ] || failed "README.md has $(wc -l <README.md) lines"
+fi
+
+# Links: the file is there, and the heading in it.
+anchors_of() {
+  sed -n '/^```/,/^```/d; s/^##* //p' "$1" | tr '[:upper:] ' '[:lower:]-' | tr -cd '[:alnum:]\n_-'
+}
+for document in "${documents[@]}" tools/containers/README.md; do
+  while read -r link; do
+    case $link in http*) continue ;; esac
+    target=$(dirname "$document")/${link%%#*}
+    [ "${link%%#*}" ] || target=$document
+    [ -e "$target" ] || { failed "$document links to $link"; continue; }
+    [[ $link != *'#'* ]] || grep -qxF -- "${link#*#}" <(anchors_of "$target") || failed "$document links to $link: no such heading"
+  done < <(grep -oE '\]\([^) ]+\)' "$document" | sed 's/^](//; s/)$//')
+done
+
+# Files and directories of the sources, by their path from the top of the checkout; `*` may stand in it.
+for document in "${documents[@]}"; do
+  while read -r path; do
+    compgen -G "$path" >/dev/null || failed "$document names $path, which is not there"
+  done < <(grep -vE '^\[.*\]:' "$document" | grep -oE '(^|[^A-Za-z0-9_/.$-])(core|rdma|pcc|mad_cc|fs|tools|test|doc)/[A-Za-z0-9_./*-]*' |
+    sed -E 's/^[^a-z]//; s/[.:]$//' | sort -u)
+done
+
+# A function that a row of a table names beside files is in one of them; and every room has a row.
+while IFS= read -r row; do
+  mapfile -t files < <(grep -oE '`[a-z_/-]+/[a-z_]+\.(cc|h)`' <<<"$row" | tr -d '`')
+  [ ${#files[@]} -gt 0 ] || continue
+  for function in $(grep -oE '`[a-z_]+\(\)`' <<<"$row" | tr -d '`()'); do
+    grep -qs "\b$function(" "${files[@]}" || failed "$function() is not in ${files[*]}"
+  done
+done < <(grep -h '^|' doc/architecture.md)
+while IFS=: read -r room _; do
+  grep -q "^|.*\`$room\`.*|" doc/architecture.md || failed "doc/architecture.md has no line for the room $room"
+done < <(grep -E '^[a-z]' test/house/rooms)
+
+[ "$failures" -eq 0 ] || fail "$failures of the above"
