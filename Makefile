@@ -98,14 +98,15 @@ PROVIDER_LDFLAGS := -shared -pthread -Wl,-z,defs,-z,now,-z,nodelete
 PACKET_ROOMS := rdma/wire rdma/packet rdma/cc rdma/transport rdma/fabric rdma/uplink rdma/nic rdma/network
 RDMA_ROOMS := $(PACKET_ROOMS) rdma/tree rdma/traffic rdma/client rdma/cm
 CORE_ROOMS := core/base core/process core/takeover core/loop core/tree core/config
-LAYERS := $(CORE_ROOMS) $(RDMA_ROOMS) pcc pcc/card mad_cc fs
+MAD_ROOMS := mad_cc/mad mad_cc/net mad_cc/port mad_cc/umad mad_cc/sa mad_cc/files
+LAYERS := $(CORE_ROOMS) $(RDMA_ROOMS) pcc pcc/card $(MAD_ROOMS) fs
 library = $(BUILD)/lib/$(subst /,_,$(1)).a
 libraries = $(if $(1),$(call libraries,$(wordlist 2,99,$(1))) $(call library,$(firstword $(1))))
 each = $(patsubst %.cc,$(BUILD)/%.o,$(wildcard $(1)/*.cc))
 CORE_LIBRARIES := $(call libraries,$(CORE_ROOMS))
 RDMA_LIBRARIES := $(call libraries,$(CORE_ROOMS) $(RDMA_ROOMS))
 PCC_LIBRARIES := $(call library,pcc/card) $(call library,pcc)
-MAD_LIBRARIES := $(call library,mad_cc)
+MAD_LIBRARIES := $(call libraries,$(MAD_ROOMS))
 PACKET_PATH := core/loop/event_heap.cc core/loop/scheduler.cc $(wildcard $(PACKET_ROOMS:%=%/*.cc))
 
 # The files of a layer are compiled by the dozen, as `#include`s of one unit: what they include takes
@@ -113,7 +114,7 @@ PACKET_PATH := core/loop/event_heap.cc core/loop/scheduler.cc $(wildcard $(PACKE
 # namespace without one) are another's too, and what is linked without the rest.
 APART := core/tree/assignment.cc core/config/config.cc core/loop/io_ring.cc core/base/kstrto.cc core/base/units.cc rdma/traffic/flow_spec.cc rdma/traffic/half_flow.cc rdma/packet/icrc_solver.cc rdma/uplink/udp_sockets.cc \
   pcc/dcqcn.cc pcc/rttvegas.cc pcc/card/algorithm_info.cc pcc/card/messages.cc pcc/card/pcc_files.cc pcc/card/program_server.cc pcc/card/qp_files.cc \
-  mad_cc/mad_agents.cc mad_cc/pma.cc mad_cc/sa_files.cc mad_cc/sma.cc mad_cc/umad_reads.cc fs/mount_table.cc fs/bounded_look.cc \
+  mad_cc/net/pma.cc mad_cc/port/mad_agents.cc mad_cc/umad/umad_reads.cc fs/mount_table.cc fs/bounded_look.cc \
   tools/rocefs/main.cc tools/rocefs/sim.cc tools/mango-ctl/mgmt.cc tools/mango-ctl/pcc.cc tools/mango-ctl/text_file.cc
 PARTS := 1 2 3 4 5 6 7 8 9
 together = $(filter-out $(APART),$(wildcard $(1)/*.cc))

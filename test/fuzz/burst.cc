@@ -1,5 +1,5 @@
 // A line for sa/send.
-#include "mad_cc/burst_spec.h"
+#include "mad_cc/files/burst_spec.h"
 #include "test/fuzz/fuzz.h"
 
 using namespace rocefs;

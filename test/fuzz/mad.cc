@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "mad_cc/mad_port.h"
+#include "mad_cc/port/mad_port.h"
 #include "test/fuzz/fuzz.h"
 
 using namespace rocefs;
@@ -145,7 +145,7 @@ class World final : public MadCarrier, public MadUser {
   void over(uint32_t agent, uint64_t request) {
     fuzz::require(expected_.erase({agent, request}) == 1);
   }
-  void transmit(MadPort&, const Address&, const Mad& mad) override { last_ = mad; }
+  void transmit(MadReceiver&, const Address&, const Mad& mad) override { last_ = mad; }
   void received(uint32_t agent, std::optional<uint64_t> request, const Address&,
                 Message message) override {
     fuzz::require(std::find(agents_.begin(), agents_.end(), agent) != agents_.end());

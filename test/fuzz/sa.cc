@@ -2,13 +2,13 @@
 //
 // An input is a row of records: an octet of Kind, whose upper half is a client's, an octet of
 // length, as many octets.
-#include "mad_cc/sa.h"
+#include "mad_cc/sa/sa.h"
 
 #include <algorithm>
 #include <optional>
 #include <span>
 
-#include "mad_cc/sa_records.h"
+#include "mad_cc/sa/sa_records.h"
 #include "test/fuzz/fuzz.h"
 #include "test/mad_cc/small_subnet.h"
 
@@ -29,7 +29,7 @@ enum Kind : uint8_t {
 constexpr uint8_t kAttributes[] = {0x01, 0x03, 0x11, 0x12, 0x14, 0x15, 0x18,
                                    0x20, 0x30, 0x31, 0x35, 0x38, 0xf3};
 
-class World final : SubnetAdministrator::Output {
+class World final : MadCarrier {
  public:
   void take(uint8_t kind, std::span<const uint8_t> bytes) {
     uint16_t lid = kind >> 4;
@@ -115,7 +115,7 @@ class World final : SubnetAdministrator::Output {
       state_.rates = {{{node, at(bytes, 1)}, uint64_t{at(bytes, 2)} * 4'000'000'000}};
     }
   }
-  void transmit_from_sa(const mad::Address& to, const mad::Mad& mad) override {
+  void transmit(MadReceiver&, const mad::Address& to, const mad::Mad& mad) override {
     fuzz::require(to.qkey == mad::kQkey && to.qpn == 1);
     fuzz::require(mad.base_version() == 1 && mad.mgmt_class() == mad::kSubnAdm);
     if (mad.rmpp_type() == mad::kRmppData) fuzz::require(mad.rmpp_active() && mad.is_response());

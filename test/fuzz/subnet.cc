@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <span>
 
-#include "mad_cc/mad_network.h"
+#include "mad_cc/net/mad_network.h"
+#include "mad_cc/port/mad_port.h"
+#include "mad_cc/sa/sa.h"
 #include "test/fuzz/fuzz.h"
 #include "test/mad_cc/two_switches.h"
 
@@ -34,6 +36,7 @@ void toggle(Set& set, const Value& value) {
 class World {
  public:
   World() {
+    network_.attach_administrator(administrator_);
     network_.attach({kMb0, 1}, near_);
     network_.attach({kMb1, 1}, far_);
   }
@@ -55,20 +58,20 @@ class World {
       case kDevice:
         return toggle(state_.absent, argument % 2 ? kMb0 : kMb1);
       case kSettings:
-        return network_.administrator().configure(
+        return administrator_.configure(
             {argument * kMillisecond, mad.bytes[0] / 255.0, mad.bytes[1] / 255.0});
       case kPass:
         scheduler_.run_until(scheduler_.now() + argument * kMillisecond);
         return;
       case kReset:
         network_.reset();
-        network_.administrator().reset();
+        administrator_.reset();
         return;
     }
   }
   void finish() {
     scheduler_.run_until(scheduler_.now() + 3600 * kSecond);
-    fuzz::require(network_.administrator().pending() == 0);
+    fuzz::require(administrator_.pending() == 0);
     fuzz::require(scheduler_.next() == kNever);
   }
 
@@ -76,7 +79,8 @@ class World {
   Subnet subnet_ = two_switches();
   SetState state_{subnet_};
   Scheduler scheduler_;
-  MadNetwork network_{subnet_, state_, scheduler_, 1};
+  MadNetwork network_{subnet_, state_, scheduler_};
+  SubnetAdministrator administrator_{subnet_, state_, scheduler_, 1, network_};
   MadPort near_{network_, scheduler_}, far_{network_, scheduler_};
   mad::Mad last_;
 };

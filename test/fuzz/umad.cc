@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <span>
 
-#include "mad_cc/umad_file.h"
+#include "mad_cc/umad/umad_file.h"
 #include "test/fuzz/fuzz.h"
 
 using namespace rocefs;
@@ -153,7 +153,7 @@ class World final : public MadCarrier {
                           : bytes.error().code > 0);
     });
   }
-  void transmit(MadPort&, const Address&, const Mad& mad) override { last_ = mad; }
+  void transmit(MadReceiver&, const Address&, const Mad& mad) override { last_ = mad; }
 
   Scheduler scheduler_;
   MadPort port_{*this, scheduler_};

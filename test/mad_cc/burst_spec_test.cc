@@ -1,4 +1,4 @@
-#include "mad_cc/burst_spec.h"
+#include "mad_cc/files/burst_spec.h"
 
 #include <catch2/catch.hpp>
 #include <cerrno>

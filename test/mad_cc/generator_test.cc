@@ -1,5 +1,5 @@
 // sa/send: bursts through a port's MAD layer and its limiter, to the number.
-#include "mad_cc/generator.h"
+#include "mad_cc/files/generator.h"
 
 #include <catch2/catch.hpp>
 

@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "mad_cc/limiter.h"
+#include "mad_cc/port/limiter.h"
 
 namespace rocefs {
 

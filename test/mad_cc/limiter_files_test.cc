@@ -1,6 +1,6 @@
 // mad_sa_cc/<port>: the rows of the feature table that are files, M1, M2 and M7 to M10, in each of
 // the three semantics; and what sa/semantics does to them.
-#include "mad_cc/limiter_files.h"
+#include "mad_cc/files/limiter_files.h"
 
 #include <catch2/catch.hpp>
 #include <future>

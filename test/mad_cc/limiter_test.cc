@@ -1,6 +1,6 @@
 // The limiter by the rows of the feature table, M3 to M14, in each of the three semantics; what of
 // them is files is in limiter_files_test.cc.
-#include "mad_cc/limiter.h"
+#include "mad_cc/port/limiter.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,8 +1,10 @@
 // Clauses are those of the IBTA's volume 1.
-#include "mad_cc/mad_network.h"
+#include "mad_cc/net/mad_network.h"
 
 #include <catch2/catch.hpp>
 
+#include "mad_cc/port/mad_port.h"
+#include "mad_cc/sa/sa.h"
 #include "test/mad_cc/two_switches.h"
 
 using namespace rocefs;
@@ -59,11 +61,14 @@ struct Net {
   Subnet subnet;
   SetState state{subnet};
   Scheduler scheduler;
-  MadNetwork network{subnet, state, scheduler, 1};
+  MadNetwork network{subnet, state, scheduler};
+  SubnetAdministrator administrator{subnet, state, scheduler, 1, network};
   Program near{network, scheduler, {kMb0, 1}};
   Program far{network, scheduler, {kMb1, 1}};
 
-  explicit Net(Subnet of = two_switches()) : subnet(std::move(of)) {}
+  explicit Net(Subnet of = two_switches()) : subnet(std::move(of)) {
+    network.attach_administrator(administrator);
+  }
 
   // Nothing if no answer came.
   std::optional<Program::Heard> ask(const mad::Address& to, const mad::Mad& mad) {
@@ -290,10 +295,10 @@ TEST_CASE("network: the administrator hears what is for the manager's port, and 
   CHECK_FALSE(net.ask(gmp_to(kLidOfSw1), request));
   CHECK_FALSE(net.ask(gmp_to(kLidOfMb1), request));
   CHECK(net.far.heard.size() == 1);  // a program may administer too
-  net.network.administrator().configure({.delay_ns = 5 * kMillisecond});
+  net.administrator.configure({.delay_ns = 5 * kMillisecond});
   REQUIRE(net.near.send(gmp_to(kLidOfSw0), request));
   net.scheduler.run_until(net.scheduler.now() + kMillisecond);
-  CHECK(net.network.administrator().pending() == 1);
+  CHECK(net.administrator.pending() == 1);
   net.cut(kMb0, 1);  // before the answer is out
   size_t before = net.near.heard.size();
   net.scheduler.run_until(net.scheduler.now() + 20 * kMillisecond);
@@ -331,12 +336,13 @@ TEST_CASE("network: what is on its way is lost by a reset, and there are no more
   Net net;
   mad::Mad report = request_of(mad::kPerf, mad::kGet, 0x01);
   REQUIRE(net.near.send(gmp_to(kLidOfSw0), request_of(mad::kSubnAdm, mad::kGet, 0x01)));
-  net.network.administrator().configure({.delay_ns = kMillisecond});
+  net.administrator.configure({.delay_ns = kMillisecond});
   net.scheduler.run_until(net.scheduler.now());
-  REQUIRE(net.network.administrator().pending() == 1);
+  REQUIRE(net.administrator.pending() == 1);
   REQUIRE(net.near.send(gmp_to(kLidOfMb1), report));
   net.network.reset();
-  CHECK(net.network.administrator().pending() == 0);
+  net.administrator.reset();
+  CHECK(net.administrator.pending() == 0);
   net.scheduler.run_until(net.scheduler.now() + 20 * kMillisecond);
   CHECK(net.near.heard.empty());
   mad::Mad ping = request_of(kVendor, mad::kGet, 0x0);

@@ -4,9 +4,9 @@
 #include <deque>
 
 #include "core/base/rng.h"
-#include "mad_cc/mad_port.h"
-#include "mad_cc/reassembly.h"
-#include "mad_cc/rmpp_sender.h"
+#include "mad_cc/mad/rmpp_sender.h"
+#include "mad_cc/port/mad_port.h"
+#include "mad_cc/port/reassembly.h"
 #include "test/mad_cc/mad_rig.h"
 
 using namespace rocefs;
@@ -63,7 +63,7 @@ struct Wire : MadCarrier, MadUser {
     a.remove_agent(near_agent);
     near_agent = *a.add_agent(MadRig::registration(kSubnAdm, 1), *this);
   }
-  void transmit(MadPort& from, const Address&, const Mad& mad) override {
+  void transmit(MadReceiver& from, const Address&, const Mad& mad) override {
     if (loses()) return;
     bool from_a = &from == &a;
     flights.push_back({from_a ? &b : &a,

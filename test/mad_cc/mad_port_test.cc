@@ -1,4 +1,4 @@
-#include "mad_cc/mad_port.h"
+#include "mad_cc/port/mad_port.h"
 
 #include <catch2/catch.hpp>
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "mad_cc/mad_port.h"
+#include "mad_cc/port/mad_port.h"
 
 namespace rocefs {
 
@@ -79,7 +79,7 @@ class MadRig : public MadCarrier, public MadUser {
   const mad::Mad& last() const { return transmitted.back().mad; }
   mad::Address peer{.lid = 7, .qpn = 1, .qkey = mad::kQkey};
 
-  void transmit(MadPort&, const mad::Address& to, const mad::Mad& mad) override {
+  void transmit(MadReceiver&, const mad::Address& to, const mad::Mad& mad) override {
     transmitted.push_back({scheduler.now(), to, mad});
   }
   void received(uint32_t agent, std::optional<uint64_t> request, const mad::Address& from,

@@ -1,5 +1,5 @@
 // Clauses are those of the IBTA's volume 1.
-#include "mad_cc/pma.h"
+#include "mad_cc/net/pma.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,5 +1,5 @@
 // What a thread that waits in read(2) finds in its buffer, though nothing was read.
-#include "mad_cc/reader_memory.h"
+#include "mad_cc/umad/reader_memory.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -19,7 +19,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/fd.h"
-#include "mad_cc/umad_reads.h"
+#include "mad_cc/umad/umad_reads.h"
 #include "test/silent_file.h"
 #include "test/skip.h"
 

@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 
 #include "core/base/rng.h"
-#include "mad_cc/rmpp_receiver.h"
-#include "mad_cc/rmpp_sender.h"
+#include "mad_cc/mad/rmpp_receiver.h"
+#include "mad_cc/mad/rmpp_sender.h"
 #include "test/mad_cc/mad_rig.h"
 
 using namespace rocefs;

@@ -1,4 +1,4 @@
-#include "mad_cc/routes.h"
+#include "mad_cc/net/routes.h"
 
 #include <catch2/catch.hpp>
 

@@ -4,14 +4,14 @@
 #include <functional>
 #include <vector>
 
-#include "mad_cc/rmpp.h"
-#include "mad_cc/sa.h"
-#include "mad_cc/sa_records.h"
+#include "mad_cc/mad/rmpp.h"
+#include "mad_cc/sa/sa.h"
+#include "mad_cc/sa/sa_records.h"
 #include "test/mad_cc/small_subnet.h"
 
 namespace rocefs {
 
-struct SaClient final : SubnetAdministrator::Output {
+struct SaClient final : MadCarrier {
   struct Answer {
     mad::Address to;
     mad::Mad mad;
@@ -87,7 +87,7 @@ struct SaClient final : SubnetAdministrator::Output {
     return data;
   }
 
-  void transmit_from_sa(const mad::Address& to, const mad::Mad& mad) override {
+  void transmit(MadReceiver&, const mad::Address& to, const mad::Mad& mad) override {
     answers.push_back({to, mad, scheduler.now()});
   }
 

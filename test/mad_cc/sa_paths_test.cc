@@ -2,8 +2,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "mad_cc/attributes.h"
-#include "mad_cc/sa_paths.h"
+#include "mad_cc/net/attributes.h"
+#include "mad_cc/sa/sa_paths.h"
 #include "test/mad_cc/sa_client.h"
 
 using namespace rocefs;

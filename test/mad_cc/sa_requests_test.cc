@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "mad_cc/sa_query.h"
+#include "mad_cc/sa/sa_query.h"
 #include "test/mad_cc/sa_client.h"
 
 using namespace rocefs;

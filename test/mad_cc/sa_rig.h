@@ -7,8 +7,8 @@
 #include <string>
 
 #include "core/tree/reset.h"
-#include "mad_cc/limiter_files.h"
-#include "mad_cc/sa_files.h"
+#include "mad_cc/files/limiter_files.h"
+#include "mad_cc/files/sa_files.h"
 
 namespace rocefs {
 
@@ -97,10 +97,10 @@ class SaRig final : public MadCarrier {
  private:
   struct Pending {
     TimeNs due;
-    MadPort* to;
+    MadReceiver* to;
     mad::Mad mad;
   };
-  void transmit(MadPort& from, const mad::Address& to, const mad::Mad& mad) override {
+  void transmit(MadReceiver& from, const mad::Address& to, const mad::Mad& mad) override {
     ++transmitted;
     if (delay == kNever || to.lid != kAdministrator || to.qkey != mad::kQkey) return;
     mad::Mad answer = mad;

@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 #include <ctime>
 
-#include "mad_cc/sa_query.h"
-#include "mad_cc/sa_transfer.h"
+#include "mad_cc/sa/sa_query.h"
+#include "mad_cc/sa/sa_transfer.h"
 #include "test/mad_cc/sa_client.h"
 
 using namespace rocefs;

@@ -1,5 +1,5 @@
 // Clauses are those of the IBTA's volume 1.
-#include "mad_cc/sma.h"
+#include "mad_cc/net/sma.h"
 
 #include <catch2/catch.hpp>
 

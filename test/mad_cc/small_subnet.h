@@ -10,7 +10,7 @@
 #include <set>
 #include <utility>
 
-#include "mad_cc/subnet.h"
+#include "mad_cc/net/subnet.h"
 
 namespace rocefs {
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <utility>
 
-#include "mad_cc/mad.h"
-#include "mad_cc/subnet.h"
+#include "mad_cc/mad/mad.h"
+#include "mad_cc/net/subnet.h"
 
 namespace rocefs {
 

@@ -1,6 +1,6 @@
-#include "mad_cc/umad_file.h"
+#include "mad_cc/umad/umad_file.h"
 
-#include "mad_cc/rmpp.h"
+#include "mad_cc/mad/rmpp.h"
 #include "test/mad_cc/umad_rig.h"
 #include "test/skip.h"
 

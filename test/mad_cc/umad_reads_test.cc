@@ -1,5 +1,5 @@
 // How umad files are read: who waits, what is kept, how it ends.
-#include "mad_cc/umad_file.h"
+#include "mad_cc/umad/umad_file.h"
 #include "test/mad_cc/umad_rig.h"
 #include "test/skip.h"
 

@@ -7,7 +7,7 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 
-#include "mad_cc/umad_file.h"
+#include "mad_cc/umad/umad_file.h"
 #include "test/mad_cc/mad_rig.h"
 
 namespace rocefs {
@@ -28,7 +28,7 @@ class UmadRig : public MadCarrier {
   std::unique_ptr<OpenFile> open(uid_t uid) {
     return std::move(*file->open(file, Caller{uid, 0, 0}));
   }
-  void transmit(MadPort&, const mad::Address& address, const mad::Mad& mad) override {
+  void transmit(MadReceiver&, const mad::Address& address, const mad::Mad& mad) override {
     transmitted.push_back(mad);
     to.push_back(address);
   }

@@ -2,7 +2,7 @@
 #include <poll.h>
 #include <sys/ioctl.h>
 
-#include "mad_cc/umad_file.h"
+#include "mad_cc/umad/umad_file.h"
 #include "test/fs/child.h"
 
 using namespace rocefs;
@@ -16,7 +16,7 @@ namespace {
 class Answers final : public MadCarrier {
  public:
   explicit Answers(Scheduler& scheduler) : scheduler_(scheduler) {}
-  void transmit(MadPort& from, const Address&, const Mad& mad) override {
+  void transmit(MadReceiver& from, const Address&, const Mad& mad) override {
     port_ = &from;
     bool ack = has_rmpp(mad.mgmt_class()) && mad.rmpp_active();
     if (ack && mad.rmpp_type() == kRmppAck) window_ = mad.rmpp_length();
@@ -47,7 +47,7 @@ class Answers final : public MadCarrier {
 
   Scheduler& scheduler_;
   Event answer_ = event_of<&Answers::answer>(this);
-  MadPort* port_ = nullptr;
+  MadReceiver* port_ = nullptr;
   Mad request_;
   uint32_t next_ = 1, window_ = 1;
 };

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "mad_cc/subnet.h"
+#include "mad_cc/net/subnet.h"
 #include "rdma/network/fabric.h"
 
 namespace rocefs {

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include "core/tree/function_file.h"
-#include "mad_cc/umad_file.h"
+#include "mad_cc/net/mad_network.h"
+#include "mad_cc/port/mad_port.h"
+#include "mad_cc/sa/sa.h"
+#include "mad_cc/umad/umad_file.h"
 #include "rdma/nic/device.h"
 
 namespace rocefs {
@@ -20,6 +23,18 @@ std::string classes_of(const Device& device) {
 }
 
 }  // namespace
+
+// MADs of one subnet.
+struct Mads::SubnetMads {
+  MadNetwork network;
+  SubnetAdministrator administrator;
+
+  SubnetMads(FabricSubnet& subnet, Scheduler& scheduler, uint64_t seed)
+      : network(subnet.subnet(), subnet, scheduler),
+        administrator(subnet.subnet(), subnet, scheduler, seed, network) {
+    network.attach_administrator(administrator);
+  }
+};
 
 // MADs of one port.
 struct Mads::PortMads {
@@ -39,8 +54,8 @@ Mads::Mads(Parts parts)
   Scheduler& scheduler = parts_.engine.scheduler();
   for (size_t i = 0; i < subnets_.all().size(); ++i) {
     FabricSubnet& subnet = *subnets_.all()[i];
-    networks_.push_back(
-        std::make_unique<MadNetwork>(subnet.subnet(), subnet, scheduler, parts_.fabric.seed() + i));
+    subnet_mads_.push_back(
+        std::make_unique<SubnetMads>(subnet, scheduler, parts_.fabric.seed() + i));
   }
   std::vector<SaFiles::Port> named;
   for (const auto& device : parts_.fabric.devices()) {
@@ -49,7 +64,7 @@ Mads::Mads(Parts parts)
       const Subnet& subnet = subnets_.subnet_of(port);
       Subnet::End end = subnets_.end_of(port);
       port.set_lids({subnet.at(end).lid, subnet.manager_lid()});
-      MadNetwork& network = *networks_[subnets_.index_of(port)];
+      MadNetwork& network = subnet_mads_[subnets_.index_of(port)]->network;
       ports_.push_back(std::make_unique<PortMads>(port, ports_.size(), network, scheduler));
       MadPort& mads = ports_.back()->mads;
       network.attach(end, mads);
@@ -58,7 +73,7 @@ Mads::Mads(Parts parts)
     }
   }
   auto configure = [this](const SaSettings& settings) {
-    for (const auto& network : networks_) network->administrator().configure(settings);
+    for (const auto& subnet : subnet_mads_) subnet->administrator.configure(settings);
   };
   sa_ = std::make_unique<SaFiles>(SaFiles::Parts{parts_.tree, parts_.engine, parts_.debug + "/sa",
                                                  parts_.semantics, std::move(named), configure});
@@ -118,7 +133,10 @@ void Mads::drop_clients() {
 
 void Mads::reset() {
   sa_->stop_burst();
-  for (const auto& network : networks_) network->reset();
+  for (const auto& subnet : subnet_mads_) {
+    subnet->network.reset();
+    subnet->administrator.reset();
+  }
   for (const auto& port : ports_) {
     if (!port->port.device().present()) continue;
     port->mads.leave();

@@ -11,11 +11,9 @@
 #include "core/loop/engine.h"
 #include "core/loop/poll_loop.h"
 #include "core/tree/tree.h"
-#include "mad_cc/limiter_files.h"
-#include "mad_cc/mad_network.h"
-#include "mad_cc/mad_port.h"
-#include "mad_cc/reader_memory.h"
-#include "mad_cc/sa_files.h"
+#include "mad_cc/files/limiter_files.h"
+#include "mad_cc/files/sa_files.h"
+#include "mad_cc/umad/reader_memory.h"
 #include "rdma/network/fabric.h"
 #include "rdma/nic/device_extension.h"
 #include "tools/rocefs/fabric_subnets.h"
@@ -50,13 +48,14 @@ class Mads final : public DeviceExtension {
   void finish_reset();
 
  private:
+  struct SubnetMads;
   struct PortMads;
   void add_umad(PortMads& port);
   void remove_umad(const PortMads& port);
 
   const Parts parts_;
   FabricSubnets subnets_;
-  std::vector<std::unique_ptr<MadNetwork>> networks_;  // as subnets_.all()
+  std::vector<std::unique_ptr<SubnetMads>> subnet_mads_;  // as subnets_.all()
   std::shared_ptr<ReaderMemory> readers_;
   std::vector<std::unique_ptr<PortMads>> ports_;  // device by device
   std::unique_ptr<SaFiles> sa_;

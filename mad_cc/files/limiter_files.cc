@@ -1,0 +1,229 @@
+#include "mad_cc/files/limiter_files.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "core/base/kstrto.h"
+#include "core/tree/counter_files.h"
+#include "core/tree/function_file.h"
+#include "core/tree/trigger.h"
+
+namespace rocefs {
+namespace {
+
+using Settings = SaLimiter::Settings;
+
+constexpr CounterRow<LimiterCounters> kCounters[] = {
+    {"sent", &LimiterCounters::sent, "SA requests sent, at once or after they waited"},
+    {"expired", &LimiterCounters::expired, "SA requests that waited too long, and were never sent"},
+};
+constexpr CounterRow<LimiterCounters> kGauges[] = {
+    {"outstanding", &LimiterCounters::outstanding, "SA requests that are sent and not yet over"},
+    {"queued", &LimiterCounters::queued, "SA requests that wait to be sent"},
+};
+constexpr std::string_view kDropsDoc =
+    "SA requests that found the queue full, and were refused with EBUSY; 0 clears it";
+
+constexpr size_t kSemanticsRow = knob_index(kLimiterKnobs, "semantics");
+
+Settings settings_of(std::span<const KnobValue> values) {
+  auto number = [&](size_t index) { return std::get<uint64_t>(values[index]); };
+  return {static_cast<MadSemantics>(number(kSemanticsRow)),
+          number(knob_index(kLimiterKnobs, "max_outstanding")),
+          number(knob_index(kLimiterKnobs, "queue_size")),
+          number(knob_index(kLimiterKnobs, "time_sa_mad"))};
+}
+
+std::vector<KnobValue> values_of(const Settings& settings) {
+  std::vector<KnobValue> values(std::size(kLimiterKnobs));
+  values[knob_index(kLimiterKnobs, "max_outstanding")] = settings.max_outstanding;
+  values[knob_index(kLimiterKnobs, "queue_size")] = settings.queue_size;
+  values[knob_index(kLimiterKnobs, "time_sa_mad")] = settings.time_sa_mad_ms;
+  values[kSemanticsRow] = static_cast<uint64_t>(settings.semantics);
+  return values;
+}
+
+MadSemantics semantics_in(std::span<const KnobValue> sa) {
+  return static_cast<MadSemantics>(std::get<uint64_t>(sa[kSemanticsKnob]));
+}
+
+// The driver's own parsing has one error for all that it does not take (M8).
+class LimitFile final : public KnobFile {
+ public:
+  using KnobFile::KnobFile;
+  // 0 is for those to whom it says "off".
+  FileDoc doc() const override {
+    FileDoc doc = KnobFile::doc();
+    bool takes_zero = settings_of(set()->values()).semantics == MadSemantics::kOfed25;
+    uint64_t least = std::max<uint64_t>(row().min, takes_zero ? 0 : 1);
+    doc.values = fmt::format("{} to {}", least, row().max);
+    return doc;
+  }
+  void store(std::string_view text, const OperationPtr& operation, Answer<void> answer) override {
+    KnobFile::store(text, operation, [answer = std::move(answer)](Result<void> result) mutable {
+      if (!result && result.error().code == ERANGE) {
+        return answer(Error{EINVAL, result.error().reason});
+      }
+      answer(std::move(result));
+    });
+  }
+};
+
+class DropsFile final : public CounterFile, public ReplayedFile {
+ public:
+  DropsFile(Counter& drops, Engine& engine) : CounterFile(drops, 1, kDropsDoc), engine_(engine) {}
+  bool writable() const override { return true; }
+  bool replayed() const override { return true; }
+  FileDoc doc() const override { return {"counter", "0", {}, kDropsDoc}; }
+  void store(std::string_view text, const OperationPtr& operation, Answer<void> answer) override {
+    Result<uint64_t> number = kstrtou64(text, 0);
+    if (!number || *number != 0) return answer(Error{EINVAL, "only 0 clears the drops"});
+    engine_.call<Moment>(
+        [this]() -> Result<Moment> {
+          counter().set(0);
+          return engine_.moment();
+        },
+        [operation, answer = std::move(answer)](Result<Moment> cleared) mutable {
+          if (!cleared) return answer(cleared.error());
+          operation->accepted("0", *cleared);
+          answer({});
+        });
+  }
+
+ private:
+  Engine& engine_;
+};
+
+// Of one binding of a port's device. It lives as long as its knobs.
+class LimitsOwner final : public KnobOwner {
+ public:
+  explicit LimitsOwner(MadPort& port) : port_(port) {}
+  Result<void> check(std::span<const KnobValue> proposed) const override;
+  void apply(std::span<const KnobValue> values) override {
+    begin_counting();
+    port_.configure_limiter(settings_of(values));
+  }
+  // What it begins with, unless stores have come before.
+  void begin(const Settings& settings) {
+    if (begin_counting()) port_.configure_limiter(settings);
+  }
+
+ private:
+  bool begin_counting() {
+    if (std::exchange(begun_, true)) return false;
+    LimiterCounters& counters = port_.limiter().counters();
+    for (Counter* counter : {&counters.drops, &counters.sent, &counters.expired}) counter->set(0);
+    return true;
+  }
+
+  MadPort& port_;
+  bool begun_ = false;
+};
+
+// 0 says "off" to the drivers that know it (M10).
+Result<void> LimitsOwner::check(std::span<const KnobValue> proposed) const {
+  Settings settings = settings_of(proposed);
+  if (settings.semantics == MadSemantics::kOfed25) return {};
+  auto refuse = [](const KnobRow& row) {
+    return errorf(EINVAL, "{}: 0 is outside 1 to {} where sa/semantics is not ofed25", row.path,
+                  row.max);
+  };
+  if (settings.max_outstanding == 0) {
+    return refuse(kLimiterKnobs[knob_index(kLimiterKnobs, "max_outstanding")]);
+  }
+  if (settings.time_sa_mad_ms == 0) {
+    return refuse(kLimiterKnobs[knob_index(kLimiterKnobs, "time_sa_mad")]);
+  }
+  return {};
+}
+
+}  // namespace
+
+// Those of one port, whether its device is bound or not.
+struct LimiterFiles::Limits {
+  MadPort& port;
+  std::shared_ptr<KnobSet> knobs = nullptr;  // null while the device is not bound
+};
+
+LimiterFiles::LimiterFiles(Tree& tree, Engine& engine, std::shared_ptr<KnobSet> sa)
+    : tree_(tree), engine_(engine), sa_(std::move(sa)) {
+  sa_->set_consequences(kSemanticsKnob, [this](const KnobValue& value) {
+    return consequences(static_cast<MadSemantics>(std::get<uint64_t>(value)));
+  });
+  sa_->on_change([this] { follow(); });
+}
+
+LimiterFiles::~LimiterFiles() = default;
+
+std::vector<KnobChange> LimiterFiles::consequences(MadSemantics semantics) const {
+  std::vector<KnobChange> changes;
+  std::vector<KnobValue> values = values_of(SaLimiter::defaults(semantics));
+  for (const auto& limits : ports_) {
+    for (size_t i = 0; limits->knobs && i < values.size(); ++i) {
+      changes.push_back({limits->knobs, i, values[i], {}});
+    }
+  }
+  return changes;
+}
+
+// A device that was bound while a store of semantics was under way has no part in that store. What
+// is stored meanwhile is looked at when that is done.
+void LimiterFiles::follow() {
+  if (following_) return;
+  MadSemantics semantics = semantics_in(sa_->values());
+  bool stray = std::any_of(ports_.begin(), ports_.end(), [&](const auto& limits) {
+    return limits->knobs && settings_of(limits->knobs->values()).semantics != semantics;
+  });
+  if (!stray) return;
+  std::vector<KnobChange> changes = consequences(semantics);
+  std::erase_if(changes, [&](const KnobChange& change) {
+    return settings_of(change.set->values()).semantics == semantics;
+  });
+  following_ = true;
+  engine_.insist([this, transaction = std::make_shared<KnobTransaction>(std::move(changes))] {
+    bool applied = static_cast<bool>(transaction->check());
+    if (applied) transaction->apply();
+    engine_.tell_control([this, transaction, applied] {
+      following_ = false;
+      if (!applied) return;
+      transaction->publish();
+      follow();
+    });
+  });
+}
+
+void LimiterFiles::bind(const std::string& device, unsigned number, MadPort& port) {
+  auto it = std::find_if(ports_.begin(), ports_.end(),
+                         [&](const auto& limits) { return &limits->port == &port; });
+  if (it == ports_.end()) it = ports_.insert(it, std::make_unique<Limits>(Limits{port}));
+  Limits& limits = **it;
+  MadSemantics semantics = semantics_in(sa_->values());
+  Settings settings = SaLimiter::defaults(semantics);
+  auto owner = std::make_shared<LimitsOwner>(port);
+  limits.knobs = std::shared_ptr<KnobSet>(
+      new KnobSet(kLimiterKnobs, engine_, owner.get(), values_of(settings)),
+      [owner](KnobSet* knobs) { delete knobs; });
+  limits.knobs->set_defaults(values_of(SaLimiter::defaults(semantics_in(sa_->defaults()))));
+  engine_.insist([owner, settings] { owner->begin(settings); });
+
+  std::string directory = fmt::format("{}/mad_sa_cc/{}", device, number);
+  LimiterCounters& counters = port.limiter().counters();
+  for (size_t i = 0; i < kSemanticsRow; ++i) {
+    limits.knobs->add_file(tree_, directory, std::make_shared<LimitFile>(limits.knobs, i));
+  }
+  tree_.add_file(directory + "/drops", std::make_shared<DropsFile>(counters.drops, engine_));
+  add_counter_files(tree_, directory, kCounters, counters);
+  for (const auto& row : kGauges) {
+    Counter& gauge = counters.*row.member;
+    auto show = [&gauge]() -> Result<std::string> { return fmt::format("{}", gauge.get()); };
+    tree_.add_file(fmt::format("{}/{}", directory, row.path), read_only(show, row.doc));
+  }
+}
+
+void LimiterFiles::unbind(const MadPort& port) {
+  for (const auto& limits : ports_) {
+    if (&limits->port == &port) limits->knobs = nullptr;
+  }
+}
+
+}  // namespace rocefs

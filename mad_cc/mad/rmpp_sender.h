@@ -1,0 +1,69 @@
+// RmppSender: one message on its way to one peer in RMPP segments (IBTA volume 1, 13.6): windows
+// from ACKs, retransmission, STOP and ABORT.
+//
+// Sans-IO: whoever has it transmits what next() gives, tells it of the peer's answers and looks
+// again at deadline(). Core thread.
+#pragma once
+
+#include <optional>
+
+#include "core/base/time.h"
+#include "mad_cc/mad/rmpp.h"
+
+namespace rocefs::mad {
+
+class RmppSender {
+ public:
+  struct Patience {
+    TimeNs ack_timeout_ns = 2 * kSecond;  // for an ACK: ib_mad waits as long
+    uint32_t retries = 3;                 // without one that acknowledges more than the last
+  };
+  enum class State : uint8_t {
+    kUnderWay,
+    kDone,      // all is acknowledged
+    kStopped,   // by the peer's STOP or ABORT, or with an ABORT for what it sent
+    kTimedOut,  // every retry
+  };
+
+  // `message`: the headers of its class, data_offset() octets, which each segment has, and data of
+  // any length. Its RMPP fields need not be set. A message that fits one MAD is one segment, First
+  // and Last.
+  explicit RmppSender(Message message) : RmppSender(std::move(message), Patience{}) {}
+  RmppSender(Message message, const Patience& patience);
+
+  // What to transmit now. To be called until it is nothing: at first, after receive(), and at
+  // deadline(). An ABORT may come out when it has ended.
+  std::optional<Mad> next(TimeNs now);
+  // An ACK, STOP or ABORT with the message's TID and class: of this transaction. Others (DATA of
+  // the peer's answer) are not for it.
+  void receive(const Mad& answer);
+  // What is wrong with such a MAD by itself; kRmppOk: nothing.
+  static uint8_t fault(const Mad& answer);
+  // kNever when it has ended.
+  TimeNs deadline() const { return state_ == State::kUnderWay ? deadline_ : kNever; }
+  State state() const { return state_; }
+  bool ended() const { return state_ != State::kUnderWay; }
+  uint8_t status() const { return status_; }  // RmppStatus that ended it
+  uint32_t segments() const { return segments_; }
+  const Message& message() const { return message_; }
+
+ private:
+  Mad segment(uint32_t number) const;
+  void abort(const Mad& answer, uint8_t status);
+  void receive_ack(const Mad& ack);
+
+  Message message_;
+  Patience patience_;
+  size_t headers_, per_segment_;
+  uint32_t segments_;
+  uint32_t next_ = 1;          // segment to transmit
+  uint32_t acknowledged_ = 0;  // up to that one
+  uint32_t window_last_ = 1;   // the first window is one segment
+  uint32_t retries_left_;
+  TimeNs deadline_ = kNever;  // kNever: nothing is transmitted yet
+  std::optional<Mad> abort_;  // to be transmitted
+  State state_ = State::kUnderWay;
+  uint8_t status_ = kRmppOk;
+};
+
+}  // namespace rocefs::mad

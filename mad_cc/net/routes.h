@@ -1,0 +1,78 @@
+// Routes: which way MADs and packets go in a subnet: a picture of its cables, for one question or
+// for a table's worth of them. It asks for the state of what it looks at, and once: so it costs
+// little to make, and what it has said it says again.
+//
+// Shortest paths over switches; of several the one by the lowest port. Channel adapters do not
+// forward. Core thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "mad_cc/net/subnet.h"
+
+namespace rocefs {
+
+class Routes {
+ public:
+  // Both outlive it.
+  Routes(const Subnet& subnet, const SubnetState& state);
+
+  // What lies at the other end of the cable at that port, if the cable is up and there is a node.
+  std::optional<Subnet::End> across(Subnet::End at) const;
+  // Whether there is a way from the manager to this end: a switch's port 0, or a channel adapter's
+  // port with a cable that is up. Its node may have let go of it: see SubnetState::present().
+  bool reachable(Subnet::End end) const { return path(end, subnet_->manager).has_value(); }
+  bool present(size_t node) const;
+
+  struct Path {
+    uint32_t hops = 0;      // cables; 0 from an end to itself
+    uint64_t rate_bps = 0;  // of the slowest direction on the way
+    uint16_t mtu = 0;       // the least on the way
+  };
+  // Nothing where there is no way. Both are ends with a LID; nodes that are absent have none.
+  std::optional<Path> path(Subnet::End from, Subnet::End to) const;
+
+  // 14.2.5.10: by which port a switch sends on what goes to `to`: 0 for itself, kNoWay for none.
+  static constexpr uint8_t kNoWay = 255;
+  uint8_t forward(size_t switch_node, Subnet::End to) const;
+
+  // How many ports it has looked at for all that: what it has cost so far.
+  uint64_t effort() const { return effort_; }
+
+ private:
+  enum class Known : uint8_t { kNot, kNo, kYes };
+  template <class Ask>
+  static bool once(Known& known, Ask ask) {
+    if (known == Known::kNot) known = ask() ? Known::kYes : Known::kNo;
+    return known == Known::kYes;
+  }
+  // From one node towards the switch whose row it stands in.
+  struct Step {
+    static constexpr uint32_t kNever = UINT32_MAX;
+    uint32_t hops = kNever;
+    uint16_t mtu = 0;
+    uint8_t port = kNoWay;
+    uint64_t rate_bps = 0;
+  };
+  using Row = std::vector<Step>;  // by node
+
+  bool up(Subnet::End at) const;
+  uint64_t rate_bps(Subnet::End at) const;
+  // The path from `at` over its cable to `to`, then on as `rest` says.
+  Path over(Subnet::End at, Subnet::End to, const Step& rest) const;
+  const Row& towards(size_t switch_node) const;
+  void visit(size_t node, Row& row, std::vector<size_t>& next) const;
+
+  const Subnet* subnet_;
+  const SubnetState* state_;
+  mutable std::vector<Known> present_;       // by node
+  std::vector<uint32_t> first_port_;         // of each node, in these:
+  mutable std::vector<Known> up_;            // by port
+  mutable std::vector<uint64_t> rates_bps_;  // by port, 0: not known; empty until somebody asks
+  mutable uint64_t effort_ = 0;
+  mutable std::vector<Row> rows_;  // by switch; empty until somebody asks
+};
+
+}  // namespace rocefs

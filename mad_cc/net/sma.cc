@@ -1,0 +1,137 @@
+#include "mad_cc/net/sma.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "mad_cc/mad/answer.h"
+#include "mad_cc/net/attributes.h"
+#include "mad_cc/net/routes.h"
+
+namespace rocefs {
+namespace {
+
+// 14.2.5, table 116. Others are optional and nobody has them: notices, vendors' diagnostics, LEDs;
+// VLArbitration is for ports with more than one data VL, RandomForwardingTable for switches with
+// such a table.
+enum Attribute : uint16_t {
+  kNodeDescription = 0x10,
+  kNodeInfo = 0x11,
+  kSwitchInfo = 0x12,
+  kGuidInfo = 0x14,
+  kPortInfo = 0x15,
+  kPKeyTable = 0x16,
+  kSlToVlTable = 0x17,
+  kLinearTable = 0x19,
+  kMulticastTable = 0x1b,
+  kSmInfo = 0x20,
+};
+
+constexpr uint8_t kSmpVersion = 1;
+constexpr size_t kData = 64, kDataSize = 64;  // 14.2.1.1: both kinds of SMPs have it there
+
+template <size_t N>
+uint16_t give(const std::array<uint8_t, N>& attribute, uint8_t* data) {
+  static_assert(N <= kDataSize);
+  std::copy(attribute.begin(), attribute.end(), data);
+  return mad::kOk;
+}
+
+}  // namespace
+
+std::optional<mad::Mad> SubnetAgent::answer(Subnet::End at, const mad::Mad& request) const {
+  if (mad::expects_nothing(request)) return std::nullopt;
+  uint16_t status = mad::check_header(request, kSmpVersion);
+  if (status == mad::kOk && request.method() == mad::kSet) status = mad::kBadMethodAttribute;
+  if (status != mad::kOk) return mad::answer_to(request, status);
+  mad::Mad answer = mad::answer_to(request, status);
+  std::array<uint8_t, kDataSize> data{};
+  status = get(at, request.attribute(), request.attribute_modifier(), data.data());
+  answer.set_status(status);
+  if (status == mad::kOk) std::copy(data.begin(), data.end(), &answer.bytes[kData]);
+  return answer;
+}
+
+uint16_t SubnetAgent::get(Subnet::End at, uint16_t attribute, uint32_t modifier,
+                          uint8_t* data) const {
+  bool is_switch = subnet_.nodes[at.node].is_switch;
+  switch (attribute) {
+    case kNodeDescription:
+      return give(mad::node_description(state_, at.node), data);
+    case kNodeInfo:
+      return give(mad::node_info(subnet_, at), data);
+    case kSwitchInfo:
+      if (!is_switch) break;
+      return give(mad::switch_info(subnet_), data);
+    case kGuidInfo: {
+      constexpr uint32_t kBlockSize = 8;
+      if (modifier >= mad::kGuidCapacity / kBlockSize) return mad::kBadValue;
+      return give(mad::guid_info(subnet_, at, modifier), data);
+    }
+    case kPortInfo:
+      return get_port_info(at, modifier, data);
+    case kPKeyTable:
+      return get_pkeys(at, modifier, data);
+    case kSlToVlTable:
+      return get_sl_to_vl(at, modifier, data);
+    case kLinearTable:
+      if (!is_switch) break;
+      return get_linear_table(at.node, modifier, data);
+    case kMulticastTable:
+      if (!is_switch) break;
+      return mad::kBadValue;  // SwitchInfo: it holds no group, so every block is beyond its end
+    case kSmInfo:
+      if (at.node != subnet_.manager.node) break;
+      return give(mad::sm_info(subnet_), data);
+    default:
+      break;
+  }
+  return mad::kBadMethodAttribute;
+}
+
+// 14.2.5.6: the modifier is the port; 0 is a switch's port 0, and of a channel adapter the one by
+// which the SMP came. Its highest bit says that the manager knows extended speeds.
+uint16_t SubnetAgent::get_port_info(Subnet::End at, uint32_t modifier, uint8_t* data) const {
+  constexpr size_t kLocalPort = 28;  // octet
+  const SubnetNode& node = subnet_.nodes[at.node];
+  uint32_t port = modifier & 0x7fffffff;
+  if (port > node.port_count()) return mad::kBadValue;
+  if (port == 0 && !node.is_switch) port = at.port;
+  uint16_t status =
+      give(mad::port_info(subnet_, state_, {at.node, static_cast<uint8_t>(port)}), data);
+  data[kLocalPort] = at.port;  // whichever port is asked about
+  return status;
+}
+
+// 14.2.5.7: a port of a switch, and a block of 32. The default partition is all that there is;
+// switches' outer ports enforce none and have no table.
+uint16_t SubnetAgent::get_pkeys(Subnet::End at, uint32_t modifier, uint8_t* data) const {
+  constexpr uint16_t kDefaultFullMember = 0xffff;
+  uint32_t port = modifier >> 16, block = modifier & 0xffff;
+  if (block != 0 || (subnet_.nodes[at.node].is_switch && port != 0)) return mad::kBadValue;
+  wire::store16(data, kDefaultFullMember);
+  return mad::kOk;
+}
+
+// 14.2.5.8: of a switch's input and output port. Every SL is VL 0, the only one.
+uint16_t SubnetAgent::get_sl_to_vl(Subnet::End at, uint32_t modifier, uint8_t* data) const {
+  const SubnetNode& node = subnet_.nodes[at.node];
+  uint32_t in = modifier >> 8 & 0xff, out = modifier & 0xff;
+  if (node.is_switch && std::max(in, out) > node.port_count()) return mad::kBadValue;
+  std::fill_n(data, 8, uint8_t{0});
+  return mad::kOk;
+}
+
+// 14.2.5.10: a block of 64 LIDs.
+uint16_t SubnetAgent::get_linear_table(size_t node, uint32_t block, uint8_t* data) const {
+  if (block >= mad::kLinearTableSize / kDataSize) return mad::kBadValue;
+  std::fill_n(data, kDataSize, Routes::kNoWay);
+  Routes routes(subnet_, state_);
+  for (size_t i = 0; i < kDataSize; ++i) {
+    auto end = subnet_.find(static_cast<uint16_t>(block * kDataSize + i));
+    if (end) data[i] = routes.forward(node, *end);
+  }
+  return mad::kOk;
+}
+
+}  // namespace rocefs

@@ -1,0 +1,79 @@
+// What arrives at a port: whose it is, and what of it is RMPP.
+#include "mad_cc/port/mad_port_impl.h"
+
+namespace rocefs {
+
+using namespace mad;
+
+void MadPort::Impl::receive(const Address& from, const Mad& mad) {
+  uint32_t id = agents.receiver_of(mad);
+  if (id == 0) return;
+  bool segment = has_rmpp(mad.mgmt_class()) && mad.rmpp_active();
+  if (segment && agents.find(id)->port_rmpp())
+    receive_segment(id, from, mad);
+  else
+    deliver(id, from, mad, message_of(mad));
+}
+
+void MadPort::Impl::reply(const Address& from, const Mad& mad) {
+  Address to = from;
+  to.qkey = kQkey;
+  transmit(to, mad);
+}
+
+void MadPort::Impl::deliver(uint32_t id, const Address& from, const Mad& mad, Message message) {
+  MadAgents::Agent* agent = agents.find(id);
+  MadUser& user = *agent->user;
+  std::optional<uint64_t> request;
+  if (mad.is_response()) {
+    if (Send* send = match(id, from.lid, mad)) {
+      request = send->send.request;
+      forget(*send);
+      arm();
+    } else if (agent->port_rmpp() || !has_rmpp(mad.mgmt_class()) || !mad.rmpp_active()) {
+      return;  // too late, or nobody asked
+    }
+  }
+  user.received(id, request, from, std::move(message));
+}
+
+void MadPort::Impl::receive_segment(uint32_t agent, const Address& from, const Mad& mad) {
+  if (mad.rmpp_version() != kRmppVersion || mad.rmpp_type() != kRmppData)
+    return receive_answer_to_segments(agent, from, mad);
+  bool expected = match(agent, from.lid, mad) != nullptr;
+  // Only requests come unasked. A message that is complete is acknowledged again all the same.
+  if (mad.is_response() && !expected && !reassembly.knows(agent, from, mad)) return;
+  Reassembly::Outcome outcome = reassembly.receive(agent, from, mad, expected, scheduler.now());
+  arm();
+  if (outcome.reply) reply(from, *outcome.reply);
+  if (outcome.message) {
+    Mad first = first_mad(*outcome.message);
+    deliver(agent, from, first, std::move(*outcome.message));
+  }
+}
+
+void MadPort::Impl::receive_answer_to_segments(uint32_t agent, const Address& from,
+                                               const Mad& mad) {
+  uint8_t fault = RmppSender::fault(mad);
+  bool ends = mad.rmpp_type() == kRmppStop || mad.rmpp_type() == kRmppAbort;
+  if (fault == kRmppOk && ends) reassembly.ended(agent, from, mad);
+  Send* send = match(agent, from.lid, mad);
+  if (!send || !send->segments) {
+    if (fault != kRmppOk) reply(from, rmpp_end(mad, kRmppAbort, fault));
+    return arm();
+  }
+  if (!send->segments->ended()) {
+    send->segments->receive(mad);
+    transmit_segments(*send);
+  }
+  // A double-sided transaction (13.6): all of the request is there, its sender is to receive now.
+  // Said again when asked again.
+  if (send->phase == Phase::kAwaiting && mad.rmpp_type() == kRmppAck) {
+    Mad turn = rmpp_end(mad, kRmppAck, kRmppOk);
+    turn.set_rmpp(kRmppAck, kRmppActive, kRmppOk, 0, 1);
+    reply(from, turn);
+  }
+  arm();
+}
+
+}  // namespace rocefs
