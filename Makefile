@@ -58,12 +58,12 @@ install: all ## install into PREFIX (/usr/local), below DESTDIR
 	install -m 0644 $(PROVIDERS) $(DESTDIR)$(PREFIX)/lib/rocefs
 	install -D -m 0644 $(BUILD)/lib/libmango.so $(DESTDIR)$(PREFIX)/lib/libmango.so.1
 	ln -sfn libmango.so.1 $(DESTDIR)$(PREFIX)/lib/libmango.so
-	install -D -m 0644 pcc/libmango.h $(DESTDIR)$(PREFIX)/include/libmango.h
+	install -D -m 0644 pcc/api/libmango.h $(DESTDIR)$(PREFIX)/include/libmango.h
 	install -D -m 0644 tools/containers/seccomp.json $(DESTDIR)$(PREFIX)/share/rocefs/seccomp.json
 	install -d $(DESTDIR)$(PREFIX)/share/doc/rocefs/containers $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/lib/systemd/system
 	install -m 0644 tools/containers/README.md $(DESTDIR)$(PREFIX)/share/doc/rocefs/containers
 	sed 's|@PREFIX@|$(PREFIX)|' tools/rocefs@.service.in > $(DESTDIR)$(PREFIX)/lib/systemd/system/rocefs@.service
-	sed 's|@PREFIX@|$(PREFIX)|' pcc/mango.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/mango.pc
+	sed 's|@PREFIX@|$(PREFIX)|' pcc/api/mango.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/mango.pc
 clean: ## remove build/
 	rm -rf $(BUILD)
 packages: ## install the Debian packages that are missing
@@ -99,13 +99,13 @@ PACKET_ROOMS := rdma/wire rdma/packet rdma/cc rdma/transport rdma/fabric rdma/up
 RDMA_ROOMS := $(PACKET_ROOMS) rdma/tree rdma/traffic rdma/client rdma/cm
 CORE_ROOMS := core/base core/process core/takeover core/loop core/tree core/config
 MAD_ROOMS := mad_cc/mad mad_cc/net mad_cc/port mad_cc/umad mad_cc/sa mad_cc/files
-LAYERS := $(CORE_ROOMS) $(RDMA_ROOMS) pcc pcc/card $(MAD_ROOMS) fs
+LAYERS := $(CORE_ROOMS) $(RDMA_ROOMS) pcc/api pcc/run pcc/algorithms pcc/card $(MAD_ROOMS) fs
 library = $(BUILD)/lib/$(subst /,_,$(1)).a
 libraries = $(if $(1),$(call libraries,$(wordlist 2,99,$(1))) $(call library,$(firstword $(1))))
 each = $(patsubst %.cc,$(BUILD)/%.o,$(wildcard $(1)/*.cc))
 CORE_LIBRARIES := $(call libraries,$(CORE_ROOMS))
 RDMA_LIBRARIES := $(call libraries,$(CORE_ROOMS) $(RDMA_ROOMS))
-PCC_LIBRARIES := $(call library,pcc/card) $(call library,pcc)
+PCC_LIBRARIES := $(call libraries,pcc/api pcc/run pcc/algorithms pcc/card)
 MAD_LIBRARIES := $(call libraries,$(MAD_ROOMS))
 PACKET_PATH := core/loop/event_heap.cc core/loop/scheduler.cc $(wildcard $(PACKET_ROOMS:%=%/*.cc))
 
@@ -113,7 +113,7 @@ PACKET_PATH := core/loop/event_heap.cc core/loop/scheduler.cc $(wildcard $(PACKE
 # two thirds of a file's time, and is then read but once. Apart are those whose own names (of a
 # namespace without one) are another's too, and what is linked without the rest.
 APART := core/tree/assignment.cc core/config/config.cc core/loop/io_ring.cc core/base/kstrto.cc core/base/units.cc rdma/traffic/flow_spec.cc rdma/traffic/half_flow.cc rdma/packet/icrc_solver.cc rdma/uplink/udp_sockets.cc \
-  pcc/dcqcn.cc pcc/rttvegas.cc pcc/card/algorithm_info.cc pcc/card/messages.cc pcc/card/pcc_files.cc pcc/card/program_server.cc pcc/card/qp_files.cc \
+  pcc/algorithms/dcqcn.cc pcc/algorithms/rttvegas.cc pcc/card/algorithm_info.cc pcc/card/messages.cc pcc/card/pcc_files.cc pcc/card/program_server.cc pcc/card/qp_files.cc \
   mad_cc/net/pma.cc mad_cc/port/mad_agents.cc mad_cc/umad/umad_reads.cc fs/mount_table.cc fs/bounded_look.cc \
   tools/rocefs/main.cc tools/rocefs/sim.cc tools/mango-ctl/mgmt.cc tools/mango-ctl/pcc.cc tools/mango-ctl/text_file.cc
 PARTS := 1 2 3 4 5 6 7 8 9
@@ -186,18 +186,18 @@ $(BUILD)/bin/rocefs: $(call objects,tools/rocefs) $(call library,fs) $(PCC_LIBRA
 	$(CXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 # Plugins find the functions of libmango.h in it, whether it calls them itself or not.
-$(BUILD)/bin/mango-pccd: $(call objects,tools/mango-pccd) $(call library,pcc) $(call library,pcc/card) $(CORE_LIBRARIES)
+$(BUILD)/bin/mango-pccd: $(call objects,tools/mango-pccd) $(PCC_LIBRARIES) $(CORE_LIBRARIES)
 	@mkdir -p $(@D)
 	$(CXX) $(CXXFLAGS) $(LDFLAGS) -Wl,--export-dynamic-symbol='mango_*' -o $@ $(filter %.o,$^) \
-	  -Wl,--whole-archive $(call library,pcc) -Wl,--no-whole-archive $(call library,pcc/card) $(CORE_LIBRARIES) $(LDLIBS)
+	  -Wl,--whole-archive $(call library,pcc/run) -Wl,--no-whole-archive $(PCC_LIBRARIES) $(CORE_LIBRARIES) $(LDLIBS)
 
 # A client of the files: no layer is in it but a few words of core, and where rocefs is mounted.
 # What it builds plugins with stands beside the programs, here as where they are installed.
 $(BUILD)/bin/mango-ctl: $(call objects,tools/mango-ctl) $(BUILD)/fs/mount_table.o $(BUILD)/fs/bounded_look.o $(CORE_LIBRARIES) \
-  | $(patsubst pcc/%,$(BUILD)/include/%,$(wildcard pcc/libmango.h))
+  | $(BUILD)/include/libmango.h
 	@mkdir -p $(@D)
 	$(CXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(shell pkg-config --libs fmt 2>/dev/null)
-$(BUILD)/include/%.h: pcc/%.h
+$(BUILD)/include/%.h: pcc/api/%.h
 	@mkdir -p $(@D) && ln -sf $(abspath $<) $@
 
 $(BUILD)/rdma/provider/%.o: rdma/provider/%.c $(STAMP)
@@ -222,14 +222,14 @@ $(foreach abi,$(PROVIDER_ABIS),$(eval $(call provider_rules,$(abi))))
 # libmango is loaded into other people's programs too. It exports what libmango.h declares, needs
 # nothing that they may not have, and stays: threads of it may be running.
 MANGO_CXXFLAGS := -std=c++20 -O2 -g -fPIC -pthread -fvisibility=hidden -fvisibility-inlines-hidden -DFMT_HEADER_ONLY -Wall -Wextra -Werror -Wshadow -Wnon-virtual-dtor
-MANGO_LDFLAGS := -shared -pthread -Wl,-soname,libmango.so.1 -Wl,-z,defs -Wl,--version-script=pcc/libmango.map -Wl,-z,now,-z,nodelete
+MANGO_LDFLAGS := -shared -pthread -Wl,-soname,libmango.so.1 -Wl,-z,defs -Wl,--version-script=pcc/api/libmango.map -Wl,-z,now,-z,nodelete
 $(BUILD)/pic/%.o: %.cc $(STAMP)
 	@mkdir -p $(@D)
 	$(CXX) -I. $(MANGO_CXXFLAGS) -MMD -MP -c -o $@ $<
 $(BUILD)/pic/%.o: $(BUILD)/%.cc $(STAMP)
 	@mkdir -p $(@D)
 	$(CXX) -I. $(MANGO_CXXFLAGS) $(SUBOBJECTS) -MMD -MP -c -o $@ $<
-$(BUILD)/lib/libmango.so: $(patsubst $(BUILD)/%,$(BUILD)/pic/%,$(call objects,pcc)) $(BUILD)/pic/core/base/clock.o $(BUILD)/pic/core/base/kstrto.o pcc/libmango.map
+$(BUILD)/lib/libmango.so: $(patsubst $(BUILD)/%,$(BUILD)/pic/%,$(call objects,pcc/api) $(call objects,pcc/run)) $(BUILD)/pic/core/base/clock.o $(BUILD)/pic/core/base/kstrto.o pcc/api/libmango.map
 	@mkdir -p $(@D)
 	$(CXX) $(MANGO_LDFLAGS) -o $@ $(filter %.o,$^) -ldl
 	ln -sfn libmango.so $@.1
@@ -237,7 +237,7 @@ $(BUILD)/lib/libmango.so: $(patsubst $(BUILD)/%,$(BUILD)/pic/%,$(call objects,pc
 # The header as a program in C sees it.
 $(BUILD)/test/pcc/%.o: test/pcc/%.c $(STAMP)
 	@mkdir -p $(@D)
-	$(CC) -Ipcc -std=c11 -pedantic -O2 -g -Wall -Wextra -Werror -Wshadow -MMD -MP -c -o $@ $<
+	$(CC) -Ipcc/api -std=c11 -pedantic -O2 -g -Wall -Wextra -Werror -Wshadow -MMD -MP -c -o $@ $<
 $(BUILD)/test/pcc_test: $(patsubst %.c,$(BUILD)/%.o,$(wildcard test/pcc/*.c))
 # Plugins that it loads find the functions of libmango.h in it.
 $(BUILD)/test/pcc_test: LDFLAGS += -Wl,--export-dynamic-symbol='mango_*'
@@ -259,7 +259,7 @@ $(BUILD)/test/lies/program: test/lies/program.c $(STAMP)
 
 $(BUILD)/test/lies/pcc_program: test/lies/pcc_program.c $(BUILD)/lib/libmango.so $(STAMP)
 	@mkdir -p $(@D)
-	$(CC) -Ipcc -D_GNU_SOURCE $(PROVIDER_CFLAGS) -o $@ $< -L$(BUILD)/lib -lmango -Wl,-rpath,'$$ORIGIN/../../lib'
+	$(CC) -Ipcc/api -D_GNU_SOURCE $(PROVIDER_CFLAGS) -o $@ $< -L$(BUILD)/lib -lmango -Wl,-rpath,'$$ORIGIN/../../lib'
 
 # Other versions of libibverbs: `FIRST-VERSION ABI GROWTH COUNT SPEED` (test/abi/fake_libibverbs.c).
 define fake_rules
@@ -313,7 +313,7 @@ $(foreach test,$(TESTS),$(eval $(call test_rules,$(test))))
 
 # What the tests of cards load; nobody else's flags, for they are to crash as others' would.
 PLUGINS := $(patsubst %.cc,$(BUILD)/%.so,$(wildcard test/pcc/plugins/*.cc))
-$(BUILD)/test/pcc/plugins/%.so: test/pcc/plugins/%.cc pcc/libmango.h
+$(BUILD)/test/pcc/plugins/%.so: test/pcc/plugins/%.cc pcc/api/libmango.h
 	@mkdir -p $(@D)
 	$(CXX) -std=c++20 -O1 -fPIC -shared -fvisibility=hidden -I. -Wall -Wextra -Werror -o $@ $<
 $(BUILD)/test/pcc_test: | $(BUILD)/bin/mango-pccd $(PLUGINS)

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "pcc/card/backend.h"
-#include "pcc/controller.h"
+#include "pcc/run/controller.h"
 
 namespace rocefs {
 

@@ -7,6 +7,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/text.h"
+#include "pcc/algorithms/built_ins.h"
 #include "pcc/card/algorithm_info.h"
 
 namespace rocefs {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/tree/dmesg.h"
-#include "pcc/libmango.h"
+#include "pcc/api/libmango.h"
 
 namespace rocefs {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/base/text.h"
-#include "pcc/plugin.h"
+#include "pcc/api/algorithm.h"
 
 namespace rocefs {
 namespace {

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "pcc/algorithms/built_ins.h"
 #include "pcc/card/algorithm_info.h"
 #include "pcc/card/log_level.h"
 #include "rdma/nic/device.h"

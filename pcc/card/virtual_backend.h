@@ -11,7 +11,7 @@
 #include "core/loop/engine.h"
 #include "pcc/card/backend.h"
 #include "pcc/card/card_backend.h"
-#include "pcc/controller.h"
+#include "pcc/run/controller.h"
 
 namespace rocefs {
 

@@ -8,8 +8,9 @@
 #include <vector>
 
 #include "core/base/clock.h"
-#include "pcc/controller.h"
-#include "pcc/poller_threads.h"
+#include "pcc/algorithms/built_ins.h"
+#include "pcc/run/controller.h"
+#include "pcc/run/poller_threads.h"
 #include "test/bench/bench.h"
 #include "test/bench/benches.h"
 

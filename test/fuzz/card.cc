@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "core/base/text.h"
-#include "pcc/plugin.h"
+#include "pcc/api/algorithm.h"
 #include "test/fuzz/fuzz.h"
 
 using namespace rocefs;

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "pcc/parameter.h"
+#include "pcc/api/parameter.h"
 #include "test/fuzz/fuzz.h"
 
 using namespace rocefs;

@@ -7,7 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "pcc/controller.h"
+#include "pcc/algorithms/built_ins.h"
+#include "pcc/run/controller.h"
 #include "test/rdma/congested.h"
 #include "test/rdma/star.h"
 

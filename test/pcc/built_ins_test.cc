@@ -1,5 +1,5 @@
 // aimd, dcqcn and rttvegas against their laws, step by step.
-#include "pcc/built_ins.h"
+#include "pcc/algorithms/built_ins.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -31,7 +31,7 @@ class PluginFiles {
   std::string compile(const std::string& name, const std::string& source,
                       const std::string& compiler = default_compiler() + " -std=c++20") const {
     std::string from = write(name + ".cc", source), log = path("log");
-    std::string command = compiler + " -Wall -Wextra -Werror -shared -fPIC -Ipcc -o " +
+    std::string command = compiler + " -Wall -Wextra -Werror -shared -fPIC -Ipcc/api -o " +
                           path(name + ".so") + " " + from + " >" + log + " 2>&1";
     int status = std::system(command.c_str());
     std::ifstream said(log);

@@ -3,7 +3,7 @@
 #include <cerrno>
 #include <map>
 
-#include "pcc/call.h"
+#include "pcc/run/call.h"
 #include "test/pcc/pages.h"
 
 using namespace rocefs;

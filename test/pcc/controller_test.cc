@@ -1,10 +1,10 @@
 // Which algorithm is called for which queue pair, and when.
-#include "pcc/controller.h"
+#include "pcc/run/controller.h"
 
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "pcc/call.h"
+#include "pcc/run/call.h"
 #include "test/pcc/pages.h"
 
 using namespace rocefs;

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "pcc/handle.h"
+#include "pcc/run/handle.h"
 #include "test/pcc/pages.h"
 
 namespace rocefs::test {

@@ -1,7 +1,7 @@
 // What algorithms are told: CNPs, round trips, and what they answer.
 #include <catch2/catch.hpp>
 
-#include "pcc/call.h"
+#include "pcc/run/call.h"
 #include "test/pcc/pages.h"
 
 using namespace rocefs;
@@ -46,7 +46,7 @@ TEST_CASE("metrics: only what was declared is read") {
     CHECK(seen[2].latest_rtt_ns == (rtt ? 12'345 : 0));
     CHECK(seen[2].rtt_updated == (rtt ? 1 : 0));
     CHECK(seen[2].active_qp_count == 2);
-    PccController::Statistics statistics = world.controller.statistics();
+    PccStatistics statistics = world.controller.statistics();
     CHECK(statistics.calls == 4);
     CHECK(statistics.cnp_reads == (cnp ? 4 : 0));
     CHECK((statistics.rtt_reads > 0) == rtt);

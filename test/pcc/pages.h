@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "pcc/built_ins.h"
-#include "pcc/controller.h"
+#include "pcc/algorithms/built_ins.h"
+#include "pcc/run/controller.h"
 #include "rdma/uapi/registers.h"
 
 namespace rocefs::test {

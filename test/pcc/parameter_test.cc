@@ -1,5 +1,5 @@
 // Parameters as text: what people write, and what comes back.
-#include "pcc/parameter.h"
+#include "pcc/api/parameter.h"
 
 #include <catch2/catch.hpp>
 #include <cerrno>

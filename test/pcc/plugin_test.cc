@@ -1,5 +1,6 @@
 // Plugins: an author's, the tutorial's, and those that are refused.
-#include "pcc/plugin.h"
+#include "pcc/run/plugin.h"
+#include "pcc/algorithms/built_ins.h"
 
 #include <link.h>
 

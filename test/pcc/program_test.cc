@@ -20,8 +20,8 @@
 
 #include "core/base/log_limit.h"
 #include "core/config/topology.h"
+#include "pcc/api/link.h"
 #include "pcc/card/program_server.h"
-#include "pcc/link.h"
 #include "rdma/client/server.h"
 #include "rdma/network/fabric.h"
 #include "test/client/lingering.h"

@@ -5,6 +5,7 @@
 #include <system_error>
 #include <utility>
 
+#include "pcc/algorithms/built_ins.h"
 #include "pcc/card/algorithm_info.h"
 #include "tools/mango-pccd/last_words.h"
 
@@ -31,18 +32,18 @@ Error error_of(mango_status_e status, std::string_view what) {
 // For what plugins log. The windows are the daemon's to give.
 class CardLink final : public PccLink {
  public:
-  explicit CardLink(const PccController::Log& log) : log_(log) {}
+  explicit CardLink(const PccLog& log) : log_(log) {}
   mango_status_e run(unsigned, Pages*) override { return MANGO_STATUS_NOT_SUPPORTED; }
   void stop() override {}
   void log(mango_log_level_e level, std::string_view text) override { log_(level, text); }
 
  private:
-  const PccController::Log log_;
+  const PccLog log_;
 };
 
 }  // namespace
 
-Card::Card(uint64_t seed, const PccController::Log& log)
+Card::Card(uint64_t seed, const PccLog& log)
     : handle_(std::make_unique<CardLink>(log), seed),
       controller_(handle_.controller()),
       watchdog_(controller_, [log](std::string_view line) { log(MANGO_LOG_LEVEL_WARN, line); }),

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "core/base/fd.h"
+#include "pcc/api/register_pages.h"
 #include "pcc/card/messages.h"
-#include "pcc/controller.h"
-#include "pcc/handle.h"
-#include "pcc/poller_threads.h"
-#include "pcc/register_pages.h"
+#include "pcc/run/controller.h"
+#include "pcc/run/handle.h"
+#include "pcc/run/poller_threads.h"
 #include "tools/mango-pccd/plugins.h"
 #include "tools/mango-pccd/watchdog.h"
 
@@ -22,7 +22,7 @@ namespace rocefs {
 class Card {
  public:
   // `log` may be called on any thread.
-  Card(uint64_t seed, const PccController::Log& log);
+  Card(uint64_t seed, const PccLog& log);
 
   // The descriptors are those of the pages, where they came with the order.
   CardAnswer obey(const CardOrder& order, const Fd& signals, const Fd& control);

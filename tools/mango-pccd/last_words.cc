@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "pcc/call.h"
+#include "pcc/run/call.h"
 
 namespace rocefs {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "core/base/result.h"
 #include "pcc/card/backend.h"
-#include "pcc/handle.h"
-#include "pcc/plugin.h"
+#include "pcc/run/handle.h"
+#include "pcc/run/plugin.h"
 #include "tools/mango-pccd/watchdog.h"
 
 namespace rocefs {

@@ -15,7 +15,7 @@
 
 #include "core/base/fd.h"
 #include "core/base/time.h"
-#include "pcc/controller.h"
+#include "pcc/run/controller.h"
 
 namespace rocefs {
 

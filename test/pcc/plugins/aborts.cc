@@ -1,5 +1,5 @@
 // Aborts.
-#include "pcc/libmango.h"
+#include "pcc/api/libmango.h"
 
 #include <cstdlib>
 

@@ -1,5 +1,5 @@
 // Talks to the daemon itself.
-#include "pcc/libmango.h"
+#include "pcc/api/libmango.h"
 
 #include <unistd.h>
 

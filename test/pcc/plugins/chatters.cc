@@ -1,5 +1,5 @@
 // Logs at every call.
-#include "pcc/libmango.h"
+#include "pcc/api/libmango.h"
 
 namespace {
 

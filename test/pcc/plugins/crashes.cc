@@ -1,5 +1,5 @@
 // Crashes while it is made.
-#include "pcc/libmango.h"
+#include "pcc/api/libmango.h"
 
 namespace {
 

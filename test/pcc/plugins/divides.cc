@@ -1,5 +1,5 @@
 // Divides by zero.
-#include "pcc/libmango.h"
+#include "pcc/api/libmango.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // Sets the window that its parameter says, and does nothing else.
-#include "pcc/libmango.h"
+#include "pcc/api/libmango.h"
 
 namespace {
 

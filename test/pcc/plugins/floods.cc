@@ -1,5 +1,5 @@
 // Talks to the daemon itself, and does not stop.
-#include "pcc/libmango.h"
+#include "pcc/api/libmango.h"
 
 #include <sys/socket.h>
 

@@ -1,6 +1,6 @@
 // Leaves children behind when its process ends: one in the group of the process, and some that have
 // left it and then never stop to talk to the daemon, until nobody listens any more.
-#include "pcc/libmango.h"
+#include "pcc/api/libmango.h"
 
 #include <sys/socket.h>
 #include <unistd.h>

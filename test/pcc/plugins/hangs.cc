@@ -1,5 +1,5 @@
 // Is never made.
-#include "pcc/libmango.h"
+#include "pcc/api/libmango.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // Ends the process that it runs in.
-#include "pcc/libmango.h"
+#include "pcc/api/libmango.h"
 
 #include <cstdlib>
 

@@ -1,5 +1,5 @@
 // Takes the place of mango-pccd, and gives false answers.
-#include "pcc/libmango.h"
+#include "pcc/api/libmango.h"
 
 #include <sys/socket.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // Hands the daemon a socket whose close blocks: it lingers over what its peer does not read.
-#include "pcc/libmango.h"
+#include "pcc/api/libmango.h"
 
 #include "test/client/lingering.h"
 

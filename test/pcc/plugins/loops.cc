@@ -1,5 +1,5 @@
 // Does not return.
-#include "pcc/libmango.h"
+#include "pcc/api/libmango.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // Calls itself until the stack is used up.
-#include "pcc/libmango.h"
+#include "pcc/api/libmango.h"
 
 namespace {
 

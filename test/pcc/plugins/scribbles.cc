@@ -1,5 +1,5 @@
 // Writes past its parameters.
-#include "pcc/libmango.h"
+#include "pcc/api/libmango.h"
 
 namespace {
 

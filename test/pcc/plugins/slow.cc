@@ -1,5 +1,5 @@
 // Takes its time.
-#include "pcc/libmango.h"
+#include "pcc/api/libmango.h"
 
 #include <unistd.h>
 

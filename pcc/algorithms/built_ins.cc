@@ -1,0 +1,20 @@
+#include "pcc/algorithms/built_ins.h"
+
+#include <utility>
+
+namespace rocefs {
+
+std::vector<PccAlgorithm::Parameter> parameters_of(std::span<const mango_pcc_param_t> rows) {
+  std::vector<PccAlgorithm::Parameter> parameters;
+  for (const mango_pcc_param_t& row : rows) parameters.push_back({row.name, row.type, row.offset});
+  return parameters;
+}
+
+void add_built_ins(PccController& controller) {
+  unsigned slot = 0;
+  for (auto make : {aimd_algorithm, dcqcn_algorithm, rttvegas_algorithm}) {
+    controller.add(slot++, make());
+  }
+}
+
+}  // namespace rocefs

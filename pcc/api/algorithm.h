@@ -1,0 +1,44 @@
+// PccAlgorithm: a congestion control algorithm as a slot holds it, built in or from a plugin.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pcc/api/libmango.h"
+
+namespace rocefs {
+
+struct PccAlgorithm {
+  struct Parameter {
+    std::string name;
+    mango_pcc_param_type_e type;
+    size_t offset;
+  };
+  std::string name;  // may be empty in a user's program
+  std::string desc;
+  mango_pcc_algo_fn* legacy = nullptr;
+  mango_pcc_algo_event_fn* event = nullptr;  // takes precedence over `legacy`
+  uint32_t metrics = 0;                      // of `event`; `legacy` reads all metrics
+  std::vector<uint8_t> initial;              // initial bytes of each queue pair's copy
+  std::vector<Parameter> parameters;         // in order of registration
+};
+
+// Sink of log lines. May be called on any poller's thread; `text` includes its prefix.
+using PccLog = std::function<void(mango_log_level_e level, std::string_view text)>;
+
+// True for 1 to 31 of a-z, 0-9 and _, except `none`.
+inline bool valid_algorithm_name(std::string_view name) {
+  constexpr size_t kMaxLength = 31;
+  auto allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+  };
+  return !name.empty() && name.size() <= kMaxLength && name != "none" &&
+         std::all_of(name.begin(), name.end(), allowed);
+}
+
+}  // namespace rocefs

@@ -1,0 +1,216 @@
+// The link of a user's program: a socket in the mounted tree (rdma/uapi/uapi.h).
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "core/base/fd.h"
+#include "pcc/api/link.h"
+#include "pcc/api/mount.h"
+#include "pcc/api/register_pages.h"
+#include "rdma/uapi/peer.h"
+#include "rdma/uapi/uapi.h"
+
+namespace rocefs {
+namespace {
+
+constexpr timeval kPatience{30, 0};
+
+mango_status_e status_of(int error) {
+  switch (error) {
+    case 0:
+      return MANGO_STATUS_OK;
+    case ENODEV:
+    case ENOENT:
+      return MANGO_STATUS_NO_DEVICE;
+    case EBUSY:
+      return MANGO_STATUS_BUSY;
+    case EOPNOTSUPP:
+    case EPROTO:
+      return MANGO_STATUS_NOT_SUPPORTED;
+    case EACCES:
+    case EPERM:
+      return MANGO_STATUS_PERMISSION;
+    case ENOMEM:
+      return MANGO_STATUS_NO_MEMORY;
+    case EINVAL:
+      return MANGO_STATUS_INVALID_PARAM;
+    case ETIMEDOUT:
+      return MANGO_STATUS_TIMEOUT;
+    default:
+      return MANGO_STATUS_IO;
+  }
+}
+
+// A whole message of `size` octets, and up to two descriptors with it. An errno; ENODEV when the
+// other end is closed: the device, or all of rocefs, has gone.
+int receive(int socket, void* data, size_t size, Fd (&descriptors)[2]) {
+  union {
+    cmsghdr header;
+    char bytes[CMSG_SPACE(2 * sizeof(int))];
+  } space{};
+  iovec part{data, size};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = &space;
+  message.msg_controllen = sizeof space;
+  ssize_t got;
+  do {
+    got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  } while (got < 0 && errno == EINTR);
+  if (got < 0 && errno == ECONNRESET) return ENODEV;
+  if (got < 0) return errno == EAGAIN ? ETIMEDOUT : errno;
+  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
+    size_t held = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t i = 0; i < held; ++i) {
+      int descriptor;
+      std::memcpy(&descriptor, CMSG_DATA(header) + i * sizeof descriptor, sizeof descriptor);
+      descriptors[i] = Fd(descriptor);
+    }
+  }
+  if (got == 0) return ENODEV;
+  return static_cast<size_t>(got) == size && !(message.msg_flags & MSG_TRUNC) ? 0 : EPROTO;
+}
+
+// The path of a mount may be longer than an address holds; that of a descriptor is not.
+int connect_in(int socket, const std::string& root) {
+  Fd directory(::open((root + "/kernel/debug/rocefs").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!directory) return errno;
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/uapi",
+                directory.get());
+  while (::connect(socket, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
+    if (errno != EINTR) return errno;
+  }
+  return 0;
+}
+
+class ProgramLink final : public PccLink {
+ public:
+  // Statuses are errnos here.
+  int open(const char* device);
+  mango_status_e run(unsigned pollers, Pages* pages) override;
+  void stop() override;
+  void log(mango_log_level_e level, std::string_view text) override;
+
+ private:
+  int connect(const std::string& root);
+  int exchange(const rocefs_request& request, Fd (&descriptors)[2]);
+
+  std::mutex mutex_;  // one request at a time
+  int broken_ = 0;    // why nothing more can be asked: an errno
+  Fd socket_;
+  RegisterPages pages_;
+};
+
+int ProgramLink::connect(const std::string& root) {
+  Fd door(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (!door) return errno;
+  ::setsockopt(door.get(), SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
+  ::setsockopt(door.get(), SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof kPatience);
+  if (int error = connect_in(door.get(), root)) return error;
+  uid_t peer;
+  if (!rocefs_trusts_peer(door.get(), &peer)) {
+    std::fprintf(stderr,
+                 "libmango: %s is served by user %u, who is neither root nor you: refused\n",
+                 root.c_str(), static_cast<unsigned>(peer));
+    return EPERM;
+  }
+  rocefs_greeting greeting{};
+  Fd received[2];
+  if (int error = receive(door.get(), &greeting, sizeof greeting, received)) return error;
+  if (greeting.magic == ROCEFS_UAPI_REFUSAL) return EUSERS;
+  bool understood = greeting.magic == ROCEFS_UAPI_MAGIC && greeting.version == ROCEFS_UAPI_VERSION;
+  if (!understood || !received[0]) return EPROTO;
+  socket_ = std::move(received[0]);
+  ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
+  ::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof kPatience);
+  return 0;
+}
+
+int ProgramLink::open(const char* device) {
+  std::string root = find_mount();
+  if (root.empty()) return ENODEV;
+  if (int error = connect(root)) return error;
+  rocefs_request request{};
+  request.op = ROCEFS_OP_PCC_CLAIM;
+  rocefs_pcc_claim& claim = request.u.claim;
+  claim.magic = ROCEFS_UAPI_MAGIC;
+  claim.version = ROCEFS_UAPI_VERSION;
+  if (std::strlen(device) >= sizeof claim.device) return ENODEV;
+  std::memcpy(claim.device, device, std::strlen(device));
+  std::snprintf(claim.comm, sizeof claim.comm, "%s", program_invocation_short_name);
+  Fd none[2];
+  return exchange(request, none);
+}
+
+// After what cannot be right, nothing is: an answer that is late could be taken for another's.
+int ProgramLink::exchange(const rocefs_request& request, Fd (&descriptors)[2]) {
+  std::lock_guard lock(mutex_);
+  if (broken_) return broken_;
+  ssize_t sent;
+  do {
+    sent = ::send(socket_.get(), &request, sizeof request, MSG_NOSIGNAL);
+  } while (sent < 0 && errno == EINTR);
+  int error = 0;
+  if (sent < 0) error = errno == EPIPE || errno == ECONNRESET ? ENODEV : errno;
+  rocefs_answer answer{};
+  if (!error) error = receive(socket_.get(), &answer, sizeof answer, descriptors);
+  broken_ = error;
+  return error ? error : answer.error;
+}
+
+mango_status_e ProgramLink::run(unsigned pollers, Pages* pages) {
+  rocefs_request request{};
+  request.op = ROCEFS_OP_PCC_RUN;
+  request.u.run.pollers = pollers;
+  Fd received[2];
+  if (int error = exchange(request, received)) return status_of(error);
+  int error = received[0] && received[1] ? 0 : EMFILE;
+  if (!error) error = pages_.map(received[0].get(), received[1].get());
+  if (error) {
+    stop();
+    return status_of(error);
+  }
+  *pages = {pages_.signals(), pages_.control()};
+  return MANGO_STATUS_OK;
+}
+
+void ProgramLink::stop() {
+  rocefs_request request{};
+  request.op = ROCEFS_OP_PCC_STOP;
+  Fd none[2];
+  exchange(request, none);
+}
+
+void ProgramLink::log(mango_log_level_e level, std::string_view text) {
+  rocefs_request request{};
+  request.op = ROCEFS_OP_PCC_LOG;
+  request.u.log.level = static_cast<uint32_t>(level);
+  std::memcpy(request.u.log.text, text.data(), std::min(text.size(), sizeof request.u.log.text));
+  // A message is sent whole, beside whatever another thread asks.
+  (void)!::send(socket_.get(), &request, sizeof request, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+}  // namespace
+
+std::unique_ptr<PccLink> open_program_link(const char* device, mango_status_e* status) {
+  auto link = std::make_unique<ProgramLink>();
+  *status = status_of(link->open(device));
+  if (*status != MANGO_STATUS_OK) return nullptr;
+  return link;
+}
+
+}  // namespace rocefs

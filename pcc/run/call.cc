@@ -1,0 +1,141 @@
+#include "pcc/run/call.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "pcc/api/register_access.h"
+
+namespace rocefs {
+namespace {
+
+// The functions that an algorithm calls say nothing of whom they are called for.
+thread_local PccCall* call_here = nullptr;
+thread_local unsigned inside_here = 0;
+
+bool all_zero(const uint8_t* bytes, size_t size) {
+  return std::all_of(bytes, bytes + size, [](uint8_t byte) { return byte == 0; });
+}
+
+}  // namespace
+
+InsidePcc::InsidePcc() {
+  ++inside_here;
+}
+InsidePcc::~InsidePcc() {
+  --inside_here;
+}
+bool InsidePcc::here() {
+  return inside_here > 0 || call_here;
+}
+
+PccCall::PccCall(PccRun& run, unsigned poller, PccQp& qp, const PccAlgorithm& algorithm,
+                 PccReads& reads, TimeNs now, bool due)
+    : run_(run),
+      poller_(poller),
+      qp_(qp),
+      algorithm_(algorithm),
+      reads_(reads),
+      now_(now),
+      due_(due) {
+  call_here = this;
+}
+
+PccCall::~PccCall() {
+  call_here = nullptr;
+}
+
+PccCall* PccCall::current() {
+  return call_here;
+}
+
+void PccCall::call() {
+  if (algorithm_.event) return call_event();
+  algorithm_.legacy(qp_.parameters().data());
+}
+
+void PccCall::call_event() {
+  mango_pcc_context_t context{};
+  context.current_window = qp_.window();
+  if (declared(MANGO_PCC_METRIC_CNP)) {
+    context.cnp_delta = qp_.read_cnps();
+    reads_.cnps.add();
+  }
+  if (declared(MANGO_PCC_METRIC_RTT)) {
+    context.latest_rtt_ns = qp_.rtt_ns();
+    context.rtt_updated = qp_.take_update();
+  }
+  context.active_qp_count = load_word(run_.signals.active_count);
+  mango_pcc_result_t result = algorithm_.event(qp_.parameters().data(), &context);
+  if (result.new_window == 0) {
+    warn(PccWarning::kNoWindow, "a new_window of 0 leaves the window as it is");
+  } else {
+    set_window(result.new_window);
+  }
+  if (result.request_rtt_probe) request(MANGO_PCC_EVENT_RTT);
+  if (!all_zero(result._reserved, sizeof result._reserved)) {
+    warn(PccWarning::kReserved, "reserved octets of its result are not 0, and ignored");
+  }
+}
+
+bool PccCall::declared(mango_pcc_metric_flags_e metric) const {
+  return !algorithm_.event || (algorithm_.metrics & metric);
+}
+
+void PccCall::read_answer() {
+  if (!qp_.probing()) return;
+  reads_.rtts.add();
+  qp_.read_answer();
+}
+
+uint32_t PccCall::event_value(mango_pcc_event_e event) {
+  switch (event) {
+    case MANGO_PCC_EVENT_CNP:
+      if (!declared(MANGO_PCC_METRIC_CNP)) return 0;
+      reads_.cnps.add();
+      return qp_.read_cnps();
+    case MANGO_PCC_EVENT_RTT: {
+      if (!declared(MANGO_PCC_METRIC_RTT)) return 0;
+      read_answer();
+      if (!qp_.take_update()) return 0;
+      constexpr uint64_t kMost = std::numeric_limits<uint32_t>::max();
+      return static_cast<uint32_t>(std::min(qp_.rtt_ns(), kMost));
+    }
+  }
+  return 0;
+}
+
+mango_status_e PccCall::request(mango_pcc_event_e event) {
+  switch (event) {
+    case MANGO_PCC_EVENT_CNP:
+      return MANGO_STATUS_NOT_SUPPORTED;
+    case MANGO_PCC_EVENT_RTT:
+      if (!declared(MANGO_PCC_METRIC_RTT)) {
+        warn(PccWarning::kUndeclared, "asks for a round trip, but did not declare that metric");
+        return MANGO_STATUS_NOT_SUPPORTED;
+      }
+      read_answer();
+      qp_.request_probe(now_, budget_, poll_interval_);
+      return MANGO_STATUS_OK;
+  }
+  return MANGO_STATUS_INVALID_PARAM;
+}
+
+void PccCall::limit_probe(TimeNs budget, TimeNs poll_interval) {
+  budget_ = std::max<TimeNs>(budget, 1);
+  poll_interval_ = std::max<TimeNs>(poll_interval, kMicrosecond);
+}
+
+void PccCall::log(mango_log_level_e level, std::string_view text) const {
+  run_.log(level, fmt::format("[poller {}][QP {}] {}", poller_, qp_.qpn(), text));
+}
+
+void PccCall::warn(PccWarning warning, std::string_view text) const {
+  if (!run_.first(qp_.slot(), warning)) return;
+  std::string name =
+      algorithm_.name.empty() ? fmt::format("in slot {}", qp_.slot()) : algorithm_.name;
+  log(MANGO_LOG_LEVEL_WARN, fmt::format("algorithm {}: {}", name, text));
+}
+
+}  // namespace rocefs

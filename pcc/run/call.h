@@ -1,0 +1,83 @@
+// PccCall: the call of an algorithm that is under way on this thread, and what the algorithm may do
+// in it: the functions of libmango.h without a handle, and more for those that are built in.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "core/base/rng.h"
+#include "core/base/time.h"
+#include "pcc/api/libmango.h"
+#include "pcc/run/queue_pair.h"
+#include "pcc/run/run.h"
+
+namespace rocefs {
+
+struct PccReads {
+  Counter cnps, rtts;
+};
+
+class PccCall {
+ public:
+  // `reads` counts what is read of the signals. `due`: the interval is over; otherwise the call is
+  // only because a round trip is there.
+  PccCall(PccRun& run, unsigned poller, PccQp& qp, const PccAlgorithm& algorithm, PccReads& reads,
+          TimeNs now, bool due);
+  ~PccCall();
+  PccCall(const PccCall&) = delete;
+  PccCall& operator=(const PccCall&) = delete;
+  // Null when there is none. This, qpn() and algorithm() may also be called by a signal handler.
+  static PccCall* current();
+
+  uint32_t qpn() const { return qp_.qpn(); }
+  unsigned poller() const { return poller_; }
+  const char* algorithm() const { return algorithm_.name.c_str(); }
+
+  void call();
+
+  uint32_t window() const { return qp_.window(); }
+  void set_window(uint32_t window) { qp_.set_window(window, now_, run_.trace); }
+  uint32_t event_value(mango_pcc_event_e event);
+  mango_status_e request(mango_pcc_event_e event);
+  // As one line, with the prefix.
+  void log(mango_log_level_e level, std::string_view text) const;
+
+  // ---- Built-in algorithms ----
+
+  Rng& rng() { return qp_.rng(); }
+  bool due() const { return due_; }
+  // Whether an earlier probe is still waited for.
+  bool probing() const { return qp_.probing(); }
+  // Of the probe that this call requests: an answer is looked for every `poll_interval`, and the
+  // algorithm is called when it is there; after `budget` it has timed out.
+  void limit_probe(TimeNs budget, TimeNs poll_interval);
+
+ private:
+  bool declared(mango_pcc_metric_flags_e metric) const;
+  void read_answer();
+  void call_event();
+  void warn(PccWarning warning, std::string_view text) const;
+
+  PccRun& run_;
+  const unsigned poller_;
+  PccQp& qp_;
+  const PccAlgorithm& algorithm_;
+  PccReads& reads_;
+  const TimeNs now_;
+  const bool due_;
+  TimeNs budget_ = 0;
+  TimeNs poll_interval_ = 0;
+};
+
+// While one exists, calls of this thread that would wait for algorithms are refused.
+class InsidePcc {
+ public:
+  InsidePcc();
+  ~InsidePcc();
+  InsidePcc(const InsidePcc&) = delete;
+  InsidePcc& operator=(const InsidePcc&) = delete;
+  // Whether one exists, or an algorithm is being called.
+  static bool here();
+};
+
+}  // namespace rocefs

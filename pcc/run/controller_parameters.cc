@@ -1,0 +1,111 @@
+// Parameters of a slot and of the queue pairs that run it: walked, set and read.
+#include <cerrno>
+#include <cstring>
+
+#include "pcc/api/parameter.h"
+#include "pcc/run/call.h"
+#include "pcc/run/controller.h"
+#include "pcc/run/controller_state.h"
+
+namespace rocefs {
+namespace {
+
+Error no_algorithm(unsigned slot) {
+  return errorf(ENOENT, "there is no algorithm in slot {}", slot);
+}
+
+const PccAlgorithm::Parameter* find_parameter(const PccAlgorithm& algorithm,
+                                              std::string_view name) {
+  for (const PccAlgorithm::Parameter& parameter : algorithm.parameters) {
+    if (parameter.name == name) return &parameter;
+  }
+  return nullptr;
+}
+
+Error no_parameter(const PccAlgorithm& algorithm, std::string_view name) {
+  return errorf(ENOENT, "{} has no parameter {}",
+                algorithm.name.empty() ? "the algorithm" : algorithm.name, name);
+}
+
+struct Place {
+  size_t offset;
+  ParameterValue value;
+};
+
+Result<std::vector<Place>> parse(const PccAlgorithm& algorithm,
+                                 std::span<const PccController::Change> changes) {
+  std::vector<Place> places;
+  for (const PccController::Change& change : changes) {
+    const PccAlgorithm::Parameter* parameter = find_parameter(algorithm, change.name);
+    if (!parameter) return no_parameter(algorithm, change.name);
+    Place place{parameter->offset, {}};
+    Result<void> kept =
+        keep(change.name, parse_parameter(parameter->type, change.value), place.value);
+    if (!kept) return kept.error();
+    places.push_back(place);
+  }
+  return places;
+}
+
+void write(std::span<const Place> places, uint8_t* block) {
+  for (const Place& place : places) {
+    std::memcpy(block + place.offset, place.value.bytes.data(), place.value.size);
+  }
+}
+
+}  // namespace
+
+mango_status_e PccController::walk(unsigned slot, mango_pcc_param_walk_fn callback, void* user_data,
+                                   unsigned mode) {
+  if (!callback || slot >= MANGO_PCC_MAX_SLOTS) return MANGO_STATUS_INVALID_PARAM;
+  if (InsidePcc::here()) return MANGO_STATUS_BAD_STATE;
+  std::lock_guard guard(state_->control);
+  PollersLocked locked(state_->run.get(), state_->pollers);
+  PccAlgorithm* algorithm = state_->slots.at(slot);
+  if (!algorithm) return MANGO_STATUS_NOT_FOUND;
+  InsidePcc inside;
+  auto walk_block = [&](uint8_t* block) {
+    for (const PccAlgorithm::Parameter& parameter : algorithm->parameters) {
+      callback(parameter.name.c_str(), parameter.type, block + parameter.offset, user_data);
+    }
+  };
+  std::vector<PccQp*> qps = state_->running(slot);
+  if (mode == 1) {
+    walk_block(algorithm->initial.data());
+    for (PccQp* qp : qps) walk_block(qp->parameters().data());
+    return MANGO_STATUS_OK;
+  }
+  // A copy: what is written is lost.
+  const uint8_t* first = qps.empty() ? algorithm->initial.data() : qps[0]->parameters().data();
+  ParameterBlock copy({first, algorithm->initial.size()});
+  walk_block(copy.data());
+  return MANGO_STATUS_OK;
+}
+
+Result<void> PccController::update(unsigned slot, std::span<const Change> changes) {
+  if (InsidePcc::here()) return Error{EDEADLK, "an algorithm is being called"};
+  std::lock_guard guard(state_->control);
+  PccAlgorithm* algorithm = state_->slots.at(slot);
+  if (!algorithm) return no_algorithm(slot);
+  Result<std::vector<Place>> places = parse(*algorithm, changes);
+  if (!places) return places.error();
+  PollersLocked locked(state_->run.get(), state_->pollers);
+  write(*places, algorithm->initial.data());
+  for (PccQp* qp : state_->running(slot)) write(*places, qp->parameters().data());
+  return {};
+}
+
+Result<std::string> PccController::value(unsigned slot, std::string_view name) const {
+  if (InsidePcc::here()) return Error{EDEADLK, "an algorithm is being called"};
+  std::lock_guard guard(state_->control);
+  PccAlgorithm* algorithm = state_->slots.at(slot);
+  if (!algorithm) return no_algorithm(slot);
+  const PccAlgorithm::Parameter* parameter = find_parameter(*algorithm, name);
+  if (!parameter) return no_parameter(*algorithm, name);
+  PollersLocked locked(state_->run.get(), state_->pollers);
+  std::vector<PccQp*> qps = state_->running(slot);
+  const uint8_t* block = qps.empty() ? algorithm->initial.data() : qps[0]->parameters().data();
+  return format_parameter(parameter->type, block + parameter->offset);
+}
+
+}  // namespace rocefs

@@ -1,0 +1,68 @@
+// PccHandle: what a mango_pcc_h points to: a controller, the link to the engine whose windows it
+// sets, and the threads of a run.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "pcc/api/libmango.h"
+#include "pcc/api/link.h"
+#include "pcc/run/controller.h"
+#include "pcc/run/poller_threads.h"
+
+namespace rocefs {
+
+class PccHandle {
+ public:
+  // `link` may be null where only the controller is wanted: run() is NOT_SUPPORTED then, and what
+  // is logged is lost.
+  PccHandle(std::unique_ptr<PccLink> link, uint64_t seed);
+  // Stops.
+  ~PccHandle();
+  PccHandle(const PccHandle&) = delete;
+  PccHandle& operator=(const PccHandle&) = delete;
+
+  mango_pcc_h c_handle() { return this; }
+  static PccHandle* of(mango_pcc_h handle) { return static_cast<PccHandle*>(handle); }
+  mango_context_h context() { return &controller_; }
+  PccController& controller() { return controller_; }
+
+  // See mango_pcc_ctrl_run() and mango_pcc_ctrl_stop(). Any thread.
+  mango_status_e run(unsigned pollers);
+  mango_status_e stop();
+  void log(mango_log_level_e level, std::string_view text);
+
+  // Parameters of the slot are taken for this algorithm, which is not in it yet, while one exists:
+  // a plugin registers them before anything is known of it. One at a time; they stand in
+  // parameters() unchecked. mango_pcc_log() of this thread goes to the handle's log.
+  class Preparation {
+   public:
+    Preparation(PccHandle& handle, unsigned slot);
+    ~Preparation();
+    Preparation(const Preparation&) = delete;
+    Preparation& operator=(const Preparation&) = delete;
+    std::vector<PccAlgorithm::Parameter> take_parameters();
+
+   private:
+    PccHandle& handle_;
+  };
+  // The handle whose Preparation was made on this thread, or null.
+  static PccHandle* preparing();
+  mango_status_e add_parameter(unsigned slot, PccAlgorithm::Parameter parameter);
+
+ private:
+  mango_status_e prepare_parameter(PccAlgorithm::Parameter parameter);
+
+  const std::unique_ptr<PccLink> link_;
+  PccController controller_;
+  std::mutex run_lock_;  // run() and stop() one after the other
+  std::unique_ptr<PollerThreads> threads_;
+  std::mutex preparation_lock_;
+  std::optional<unsigned> prepared_slot_;
+  std::vector<PccAlgorithm::Parameter> prepared_;
+};
+
+}  // namespace rocefs

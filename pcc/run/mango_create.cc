@@ -1,0 +1,31 @@
+// mango_pcc_create(): of a handle's functions the only one that needs a mount.
+#include <new>
+
+#include "pcc/api/libmango.h"
+#include "pcc/api/link.h"
+#include "pcc/run/handle.h"
+
+using namespace rocefs;
+
+namespace {
+
+// Programs have one stream of chance, the same each time.
+constexpr uint64_t kSeed = 1;
+
+}  // namespace
+
+extern "C" mango_status_e mango_pcc_create(const char* roce_dev_name, mango_pcc_h* pcc) {
+  if (!roce_dev_name || !pcc) return MANGO_STATUS_INVALID_PARAM;
+  *pcc = nullptr;
+  try {
+    mango_status_e status = MANGO_STATUS_ERROR;
+    std::unique_ptr<PccLink> link = open_program_link(roce_dev_name, &status);
+    if (!link) return status;
+    *pcc = (new PccHandle(std::move(link), kSeed))->c_handle();
+    return MANGO_STATUS_OK;
+  } catch (const std::bad_alloc&) {
+    return MANGO_STATUS_NO_MEMORY;
+  } catch (...) {
+    return MANGO_STATUS_ERROR;
+  }
+}

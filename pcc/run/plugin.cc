@@ -1,0 +1,119 @@
+#include "pcc/run/plugin.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "pcc/run/library_copy.h"
+#include "pcc/run/slots.h"
+
+namespace rocefs {
+namespace {
+
+constexpr const char* kSymbol = "mango_pcc_algo_plugin";
+constexpr size_t kLongestName = 31;
+
+// The reason for people, of a parameter that was registered and cannot be.
+Error bad_parameter(const PccAlgorithm::Parameter& parameter, size_t size) {
+  return errorf(ENOEXEC, "parameter {} is not inside the {} octets of init_params", parameter.name,
+                size);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<PccPlugin>> PccPlugin::load(PccHandle& handle, const std::string& file) {
+  std::unique_ptr<PccPlugin> plugin(new PccPlugin(handle, file));
+  Result<void> opened = plugin->open();
+  if (!opened) return opened.error();
+  Result<void> checked = plugin->check();
+  if (!checked) return checked.error();
+  Result<PccAlgorithm> algorithm = plugin->prepare();
+  if (!algorithm) return algorithm.error();
+  mango_status_e status = handle.controller().add(plugin->slot_, std::move(*algorithm));
+  if (status != MANGO_STATUS_OK) return errorf(ENOEXEC, "{}", mango_status_str(status));
+  plugin->added_ = true;
+  return plugin;
+}
+
+PccPlugin::~PccPlugin() {
+  if (added_) handle_.controller().remove(slot_);
+  if (block_ && plugin_->destroy_params) plugin_->destroy_params(block_);
+  if (library_) ::dlclose(library_);
+}
+
+mango_status_e PccPlugin::remove() {
+  if (!added_) return MANGO_STATUS_NOT_FOUND;
+  mango_status_e status = handle_.controller().remove(slot_);
+  added_ = status != MANGO_STATUS_OK;
+  return status;
+}
+
+Result<void> PccPlugin::open() {
+  Result<void*> library = open_library_copy(file_);
+  if (!library) return library.error();
+  library_ = *library;
+  plugin_ = static_cast<const mango_pcc_algo_plugin_t*>(::dlsym(library_, kSymbol));
+  if (!plugin_) return errorf(ENOEXEC, "it has no symbol {}", kSymbol);
+  return {};
+}
+
+Result<void> PccPlugin::check() const {
+  if (!plugin_->name) return Error{ENOEXEC, "it has no name"};
+  std::string_view name = plugin_->name;
+  if (!valid_algorithm_name(name)) {
+    return errorf(ENOEXEC, "its name '{}' is not 1 to {} of a-z, 0-9 and _, or is none",
+                  name.substr(0, kLongestName), kLongestName);
+  }
+  if (handle_.controller().find(name)) return errorf(EEXIST, "the name {} is in use", name);
+  if (!plugin_->algo_fn && !plugin_->algo_event_fn) {
+    return Error{ENOEXEC, "it has neither algo_fn nor algo_event_fn"};
+  }
+  constexpr uint32_t kMetrics = MANGO_PCC_METRIC_CNP | MANGO_PCC_METRIC_RTT;
+  if (plugin_->algo_event_fn && (plugin_->required_metrics & ~kMetrics)) {
+    return errorf(ENOEXEC, "there is no such metric as required_metrics {:#x}",
+                  plugin_->required_metrics);
+  }
+  return {};
+}
+
+Result<PccAlgorithm> PccPlugin::prepare() {
+  std::optional<unsigned> slot = handle_.controller().free_slot();
+  if (!slot) return errorf(ENOSPC, "all {} slots are taken", MANGO_PCC_MAX_SLOTS);
+  slot_ = *slot;
+  name_ = plugin_->name;
+  PccAlgorithm algorithm{.name = name_,
+                         .desc = plugin_->desc ? plugin_->desc : "",
+                         .legacy = plugin_->algo_fn,
+                         .event = plugin_->algo_event_fn,
+                         .metrics = plugin_->required_metrics,
+                         .initial = {},
+                         .parameters = {}};
+  if (!plugin_->init_params) return algorithm;
+  PccHandle::Preparation preparation(handle_, slot_);
+  size_t size = 0;
+  try {
+    block_ = plugin_->init_params(handle_.c_handle(), slot_, &size);
+  } catch (...) {
+    return Error{ENOEXEC, "its init_params threw an exception"};
+  }
+  if (!block_ && size > 0) return Error{ENOEXEC, "its init_params failed"};
+  if (size > MANGO_PCC_MAX_PARAM_SIZE) {
+    return errorf(ENOEXEC, "its parameters take {} octets, and may take {}", size,
+                  MANGO_PCC_MAX_PARAM_SIZE);
+  }
+  auto* bytes = static_cast<const uint8_t*>(block_);
+  if (size > 0) algorithm.initial.assign(bytes, bytes + size);
+  for (auto& parameter : preparation.take_parameters()) {
+    if (check_parameter(algorithm, parameter) != MANGO_STATUS_OK) {
+      return bad_parameter(parameter, size);
+    }
+    algorithm.parameters.push_back(std::move(parameter));
+  }
+  return algorithm;
+}
+
+}  // namespace rocefs

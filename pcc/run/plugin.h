@@ -1,0 +1,48 @@
+// PccPlugin: an algorithm from a shared library, in a slot of a handle's controller.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/base/result.h"
+#include "pcc/api/algorithm.h"
+#include "pcc/api/libmango.h"
+#include "pcc/run/handle.h"
+
+namespace rocefs {
+
+class PccPlugin {
+ public:
+  // Into the lowest free slot. Runs code of the library: its constructors, its init_params. ENOEXEC
+  // for a file that is no plugin, EEXIST for a name in use, ENOSPC when no slot is free, ENOMEM;
+  // nothing is left of it then. One thread at a time for a handle, which outlives it.
+  static Result<std::unique_ptr<PccPlugin>> load(PccHandle& handle, const std::string& file);
+  // Gives the block back to the library, and closes it. If it is still in its slot it must not be
+  // running.
+  ~PccPlugin();
+  PccPlugin(const PccPlugin&) = delete;
+  PccPlugin& operator=(const PccPlugin&) = delete;
+
+  const std::string& name() const { return name_; }
+  const std::string& file() const { return file_; }
+  unsigned slot() const { return slot_; }
+  // Empties the slot; BUSY while it runs. What is left to do is to destroy this.
+  mango_status_e remove();
+
+ private:
+  PccPlugin(PccHandle& handle, std::string file) : handle_(handle), file_(std::move(file)) {}
+  Result<void> open();
+  Result<void> check() const;
+  Result<PccAlgorithm> prepare();
+
+  PccHandle& handle_;
+  const std::string file_;
+  void* library_ = nullptr;
+  const mango_pcc_algo_plugin_t* plugin_ = nullptr;
+  void* block_ = nullptr;  // what init_params made
+  std::string name_;
+  unsigned slot_ = 0;
+  bool added_ = false;
+};
+
+}  // namespace rocefs

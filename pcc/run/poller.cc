@@ -1,0 +1,156 @@
+#include "pcc/run/poller.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "pcc/api/register_access.h"
+
+namespace rocefs {
+namespace {
+
+// Stale ones among them: an engine whose queue pairs come and go while its clock stands still would
+// fill memory with those.
+constexpr size_t kMostEntries = 4 * ROCEFS_MAX_QPS;
+
+uint32_t line_of(const PccQp& qp) {
+  return qp.qpn() - ROCEFS_FIRST_QPN;
+}
+
+}  // namespace
+
+PccPoller::PccPoller(PccRun& run, unsigned index)
+    : run_(run), index_(index), qps_((ROCEFS_MAX_QPS + run.pollers - 1) / run.pollers) {}
+
+void PccPoller::scan() {
+  changes_seen_ = load_announced(run_.signals.changes);
+  for (uint32_t line = index_; line < ROCEFS_MAX_QPS; line += run_.pollers) {
+    bool active = load_word(run_.signals.active[line / 64]) >> line % 64 & 1;
+    std::unique_ptr<PccQp>& qp = qps_[line / run_.pollers];
+    if (!active && !qp) continue;
+    const rocefs_qp_signals& signals = run_.signals.qps[line];
+    uint32_t generation = load_announced(signals.generation);
+    if (!active || generation % 2 == 0) {
+      qp.reset();
+    } else if (!qp || qp->generation() != generation) {
+      qp = std::make_unique<PccQp>(line + ROCEFS_FIRST_QPN, generation, signals,
+                                   run_.control.qps[line], run_.slot, *run_.slots.at(run_.slot),
+                                   run_.seed);
+      fresh_.push_back(line);
+    }
+  }
+}
+
+void PccPoller::schedule(PccQp& qp) {
+  agenda_.push({qp.next, line_of(qp)});
+}
+
+void PccPoller::schedule_all() {
+  agenda_.clear();
+  for_each([this](PccQp& qp) {
+    if (!qp.fresh) schedule(qp);
+  });
+}
+
+// What was seen without knowing the time is called an interval from now.
+void PccPoller::start_fresh(TimeNs now) {
+  for (uint32_t line : fresh_) {
+    PccQp* qp = find(line);
+    if (!qp || !qp->fresh) continue;
+    qp->fresh = false;
+    qp->due = qp->next = now + run_.interval;
+    schedule(*qp);
+  }
+  fresh_.clear();
+}
+
+bool PccPoller::is_stale(const PccAgenda::Entry& entry) {
+  PccQp* qp = find(entry.line);
+  return !qp || qp->fresh || qp->next != entry.at;
+}
+
+void PccPoller::drop_stale() {
+  while (!agenda_.empty() && is_stale(agenda_.front())) agenda_.pop();
+}
+
+void PccPoller::apply(PccQp& qp, unsigned slot) {
+  qp.apply(slot, *run_.slots.at(slot));
+  if (!qp.fresh) schedule(qp);
+}
+
+void PccPoller::change_interval(TimeNs old) {
+  for_each([&](PccQp& qp) {
+    qp.due += run_.interval - old;
+    qp.next = std::min(qp.next, qp.due);
+  });
+  schedule_all();
+}
+
+TimeNs PccPoller::poll(TimeNs now) {
+  for (unsigned wanted = run_.wanted; wanted > 0; wanted = run_.wanted) run_.wanted.wait(wanted);
+  std::lock_guard guard(lock_);
+  if (run_.damaged()) return kNever;
+  if (load_announced(run_.signals.changes) != changes_seen_) scan();
+  // Engine time can slip back.
+  if (now < last_now_) {
+    for_each([&](PccQp& qp) { qp.due = qp.next = std::min(qp.due, now + run_.interval); });
+    schedule_all();
+  }
+  last_now_ = now;
+  start_fresh(now);
+  if (agenda_.size() > kMostEntries) schedule_all();
+  for (drop_stale(); !agenda_.empty() && agenda_.front().at <= now; drop_stale()) {
+    PccQp& qp = *find(agenda_.front().line);
+    agenda_.pop();
+    step(qp, now);
+    if (run_.damaged()) return kNever;
+    schedule(qp);
+  }
+  return agenda_.empty() ? kNever : agenda_.front().at;
+}
+
+void PccPoller::step(PccQp& qp, TimeNs now) {
+  bool due = qp.due <= now;
+  const PccAlgorithm& algorithm = *run_.slots.at(qp.slot());
+  qp.begin_call();
+  if (qp.probing() && algorithm.event) {
+    reads_.rtts.add();
+    qp.read_answer();
+    qp.end_probe(now);
+  }
+  if (due) {
+    TimeNs interval = run_.interval;
+    qp.due = now - qp.due < interval ? qp.due + interval : now + interval;
+  }
+  if (due || qp.updated()) call(qp, now, due);
+  qp.next = std::min(qp.due, qp.look_at(now));
+}
+
+void PccPoller::call(PccQp& qp, TimeNs now, bool due) {
+  const PccAlgorithm& algorithm = *run_.slots.at(qp.slot());
+  qpn_.store(qp.qpn(), std::memory_order_relaxed);
+  slot_.store(qp.slot(), std::memory_order_relaxed);
+  calls_.add();
+  number_.store(calls_.get(), std::memory_order_release);
+  {
+    PccCall call(run_, index_, qp, algorithm, reads_, now, due);
+    call.call();
+  }
+  number_.store(0, std::memory_order_release);
+  if (!qp.parameters().intact()) {
+    run_.set_damage(fmt::format("algorithm {} wrote past its parameters on QP {}",
+                                algorithm.name.empty() ? "without a name" : algorithm.name,
+                                qp.qpn()));
+  }
+}
+
+PccPoller::Current PccPoller::current() const {
+  for (;;) {
+    uint64_t number = number_.load(std::memory_order_acquire);
+    Current current{number, qpn_.load(std::memory_order_acquire),
+                    slot_.load(std::memory_order_acquire)};
+    if (number == 0 || number_.load(std::memory_order_relaxed) == number) return current;
+  }
+}
+
+}  // namespace rocefs

@@ -1,0 +1,119 @@
+#include "pcc/run/queue_pair.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "pcc/api/register_access.h"
+
+namespace rocefs {
+namespace {
+
+uint32_t clipped(uint64_t value) {
+  return static_cast<uint32_t>(std::min<uint64_t>(value, std::numeric_limits<uint32_t>::max()));
+}
+
+uint64_t window_word(uint32_t generation, uint32_t window) {
+  return uint64_t{generation} << 32 | window;
+}
+
+}  // namespace
+
+PccQp::PccQp(uint32_t qpn, uint32_t generation, const rocefs_qp_signals& signals,
+             rocefs_qp_control& control, unsigned slot, const PccAlgorithm& algorithm,
+             uint64_t seed)
+    : qpn_(qpn),
+      generation_(generation),
+      signals_(signals),
+      control_(control),
+      slot_(slot),
+      window_(ROCEFS_FIRST_WINDOW),
+      probe_(load_word(control.probe)),
+      cnps_seen_(load_word(signals.cnps)),
+      parameters_(algorithm.initial),
+      rng_(seed, fmt::format("pcc {} {}", qpn, generation)) {
+  uint64_t word = load_word(control.window);
+  auto limit = static_cast<uint32_t>(word);
+  if (word >> 32 == generation && limit != ROCEFS_NO_WINDOW)
+    window_ = std::max(limit, ROCEFS_LEAST_WINDOW);
+  store_word(control.slot, slot);
+  store_word(control.cnp_baseline, cnps_seen_);
+  store_word(control.rtt_timeouts, uint64_t{0});
+  store_word(control.calls, uint32_t{0});
+  // The generation in it says that the rest is of this queue pair.
+  announce(control.window, window_word(generation, window_));
+}
+
+void PccQp::apply(unsigned slot, const PccAlgorithm& algorithm) {
+  parameters_ = ParameterBlock(algorithm.initial);
+  slot_ = slot;
+  calls_ = 0;
+  cnps_seen_ = load_word(signals_.cnps);
+  rtt_ns_ = 0;
+  probing_ = updated_ = false;
+  next = due;
+  store_word(control_.slot, slot);
+  store_word(control_.calls, uint32_t{0});
+}
+
+void PccQp::set_window(uint32_t window, TimeNs now, PccTrace& trace) {
+  window = std::clamp(window, ROCEFS_LEAST_WINDOW, ROCEFS_NO_WINDOW - 1);
+  store_word(control_.calls, ++calls_);
+  if (window == window_) return;
+  announce(control_.window, window_word(generation_, window));
+  traced_ = std::max(traced_, now);
+  trace.add(
+      {static_cast<uint64_t>(traced_), qpn_, slot_, window_, window, call_cnps_, call_rtt_ns_});
+  window_ = window;
+}
+
+uint32_t PccQp::read_cnps() {
+  uint64_t cnps = load_word(signals_.cnps);
+  uint32_t delta = clipped(cnps - cnps_seen_);
+  cnps_seen_ = cnps;
+  call_cnps_ = clipped(uint64_t{call_cnps_} + delta);
+  return delta;
+}
+
+void PccQp::count_timeout() {
+  store_word(control_.rtt_timeouts, ++rtt_timeouts_);
+}
+
+// A probe without a budget is answered sooner or later, by the next packet if by none before:
+// asking again is no other question.
+void PccQp::request_probe(TimeNs now, TimeNs budget, TimeNs poll_interval) {
+  if (probing_ && budget_ == 0 && budget == 0) return;
+  if (probing_) count_timeout();
+  probing_ = true;
+  asked_ = now;
+  budget_ = budget;
+  poll_interval_ = poll_interval;
+  // What is announced there may be of a probe of an earlier owner.
+  ++probe_;
+  if (probe_ == load_word(signals_.rtt_probe)) ++probe_;
+  announce(control_.probe, probe_);
+}
+
+void PccQp::read_answer() {
+  if (!probing_ || load_announced(signals_.rtt_probe) != probe_) return;
+  probing_ = false;
+  uint64_t rtt_ns = load_word(signals_.rtt_ns);
+  if (budget_ > 0 && rtt_ns > static_cast<uint64_t>(budget_)) return count_timeout();
+  rtt_ns_ = rtt_ns;
+  call_rtt_ns_ = clipped(rtt_ns);
+  updated_ = true;
+}
+
+void PccQp::end_probe(TimeNs now) {
+  if (!probing_ || budget_ == 0 || now - asked_ < budget_) return;
+  probing_ = false;
+  count_timeout();
+}
+
+TimeNs PccQp::look_at(TimeNs now) const {
+  if (!probing_ || budget_ == 0) return kNever;
+  return std::min(now + poll_interval_, std::max(asked_ + budget_, now + 1));
+}
+
+}  // namespace rocefs

@@ -1,0 +1,79 @@
+// PccRun: what the pollers of a run share.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "pcc/api/algorithm.h"
+#include "pcc/run/slots.h"
+#include "pcc/run/trace.h"
+#include "rdma/uapi/registers.h"
+
+namespace rocefs {
+
+// What an algorithm is told about once, since it would do it at each call.
+enum class PccWarning : uint8_t { kNoWindow, kReserved, kUndeclared };
+
+class PccRun {
+ public:
+  PccRun(const rocefs_signals_page& s, rocefs_control_page& c, unsigned number_of_pollers,
+         const PccSlots& all_slots, unsigned initial_slot, uint64_t run_seed,
+         const std::atomic<TimeNs>& run_interval, const PccLog& run_log)
+      : signals(s),
+        control(c),
+        pollers(number_of_pollers),
+        slots(all_slots),
+        slot(initial_slot),
+        seed(run_seed),
+        interval(run_interval),
+        log(run_log),
+        trace(c) {}
+
+  const rocefs_signals_page& signals;
+  rocefs_control_page& control;
+  const unsigned pollers;
+  // Both change only while no poller is in poll().
+  const PccSlots& slots;
+  unsigned slot;  // of queue pairs to come
+  const uint64_t seed;
+  const std::atomic<TimeNs>& interval;
+  const PccLog& log;
+  PccTrace trace;
+  // Not 0: somebody waits for all pollers to leave poll(), and goes first.
+  std::atomic<unsigned> wanted{0};
+
+  // Any thread. Whether it is the first of that kind for the slot.
+  bool first(unsigned of_slot, PccWarning warning) {
+    auto bit = static_cast<uint8_t>(1u << static_cast<unsigned>(warning));
+    return !(warned_[of_slot].fetch_or(bit, std::memory_order_relaxed) & bit);
+  }
+  void forget_warnings(unsigned of_slot) { warned_[of_slot] = 0; }
+
+  // Any thread. The first one stays, and is logged.
+  bool damaged() const { return damaged_.load(std::memory_order_acquire); }
+  void set_damage(const std::string& why) {
+    {
+      std::lock_guard guard(damage_lock_);
+      if (!damage_.empty()) return;
+      damage_ = why;
+      damaged_.store(true, std::memory_order_release);
+    }
+    log(MANGO_LOG_LEVEL_ERROR, why);
+  }
+  std::optional<std::string> damage() const {
+    std::lock_guard guard(damage_lock_);
+    if (damage_.empty()) return std::nullopt;
+    return damage_;
+  }
+
+ private:
+  std::array<std::atomic<uint8_t>, MANGO_PCC_MAX_SLOTS> warned_{};
+  std::atomic<bool> damaged_{false};
+  mutable std::mutex damage_lock_;
+  std::string damage_;
+};
+
+}  // namespace rocefs

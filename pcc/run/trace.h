@@ -1,0 +1,34 @@
+// PccTrace: the ring of window changes in the owner's page. Any of the run's threads.
+#pragma once
+
+#include <mutex>
+
+#include "pcc/api/register_access.h"
+#include "rdma/uapi/registers.h"
+
+namespace rocefs {
+
+class PccTrace {
+ public:
+  explicit PccTrace(rocefs_control_page& page) : page_(page) {}
+
+  void add(const rocefs_trace_entry& entry) {
+    std::lock_guard guard(lock_);
+    uint64_t number = load_word(page_.traced);
+    rocefs_trace_entry& place = page_.trace[number % ROCEFS_TRACE_ENTRIES];
+    store_word(place.at_ns, entry.at_ns);
+    store_word(place.qpn, entry.qpn);
+    store_word(place.slot, entry.slot);
+    store_word(place.old_window, entry.old_window);
+    store_word(place.new_window, entry.new_window);
+    store_word(place.cnps, entry.cnps);
+    store_word(place.rtt_ns, entry.rtt_ns);
+    announce(page_.traced, number + 1);
+  }
+
+ private:
+  std::mutex lock_;
+  rocefs_control_page& page_;
+};
+
+}  // namespace rocefs
