@@ -126,6 +126,15 @@ for document in "${documents[@]}"; do
     sed -E 's/^[^a-z]//; s/[.:]$//' | sort -u)
 done
 
+# A text block that begins with NAME is what a file takes, word for word.
+lines=0
+while read -r file; do
+  [[ $(<"$file") == NAME* ]] || continue
+  lines=$((lines + 1))
+  grep -qF "| $(xargs <"$file" | sed 's/|/\\|/g') |" tools/reference.md || failed "not in tools/reference.md: $(xargs <"$file")"
+done < <(find "$dir/blocks" -name 'text.*')
+[ $# -gt 0 ] || [ "$lines" -ge 2 ] || failed "only $lines lines that files take"
+
 # A function that a row of a table names beside files is in one of them; and every room has a row.
 while IFS= read -r row; do
   mapfile -t files < <(grep -oE '`[a-z_/-]+/[a-z_]+\.(cc|h)`' <<<"$row" | tr -d '`')

@@ -42,6 +42,10 @@ same "options of rocefs sim" "$(tags rocefs-sim.1 OPTIONS | flags)" "$("$ROCEFS"
 same "mount options" "$(tags rocefs.1 OPTIONS 'Mount options' | keys)" \
   "$("$ROCEFS" --help | sed -n '/^options after -o:/,/^$/s/^  //p' | sed 's/   *.*//' | keys)"
 
+# What the parser of -o compares with; it refuses two of FUSE's.
+same "mount options of the parser" "$(tags rocefs.1 OPTIONS 'Mount options' | grep -v ^allow_other | keys) max_read subtype" \
+  "$(grep -hoE '(key|option) == "[a-z_]+"' $(find tools/rocefs -name options.cc) | cut -d '"' -f 2 | xargs)"
+
 # The ini file: what the parser says that it wants.
 wanted() {  # TEXT: the list in the error
   printf '%b' "$1" >"$dir/test.ini"
