@@ -5,7 +5,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "mad_cc/port/mad_port.h"
+#include "core/base/result.h"
+#include "mad_cc/port/mad_user.h"
 
 namespace rocefs {
 

@@ -3,15 +3,9 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "mad_cc/port/mad_port_impl.h"
-
 namespace rocefs {
 
 using namespace mad;
-using End = MadUser::End;
-using Phase = MadSends::Phase;
-using Send = MadSends::Entry;
-
 namespace {
 
 // ib_mad waits no longer for an ACK.
@@ -42,23 +36,24 @@ Result<void> check(const MadAgents::Agent& agent, const MadSend& send) {
   return {};
 }
 
-SaLimiter::Request offered(const Send& send) {
+SaLimiter::Request offered(const MadSends::Entry& send) {
   return {send.id, send.agent, send.send.timeout_ms, send.send.retries};
 }
 
 }  // namespace
 
-Result<void> MadPort::Impl::send(uint32_t id, MadSend message) {
-  MadAgents::Agent* agent = agents.find(id);
+Result<void> MadPort::send(uint32_t id, MadSend message) {
+  if (gone_) return Error{ENODEV, "the port has gone"};
+  MadAgents::Agent* agent = agents_.find(id);
   if (!agent) return errorf(EINVAL, "{} is no agent", id);
   if (Result<void> checked = check(*agent, message); !checked) return checked;
-  if (message.message.size() > kMaxOctets - sends.octets())
-    return errorf(ENOMEM, "messages of {} octets are under way", sends.octets());
+  if (message.message.size() > kMaxOctets - sends_.octets())
+    return errorf(ENOMEM, "messages of {} octets are under way", sends_.octets());
   // Answers find their way back by it.
   if (!first_mad(message.message).is_response())
     wire::store32(&message.message[8], MadPort::high_tid(id));
   uint64_t request = message.request;
-  Send& send = sends.add(id, std::move(message));
+  Send& send = sends_.add(id, std::move(message));
   agent->sends[request] = send.id;
   if (agent->port_rmpp() && goes_in_segments(send.mad)) {
     uint32_t timeout_ms = send.send.timeout_ms == 0
@@ -74,7 +69,7 @@ Result<void> MadPort::Impl::send(uint32_t id, MadSend message) {
     return {};
   }
   send.limited = true;
-  switch (limiter.offer(offered(send), scheduler.now())) {
+  switch (limiter_.offer(offered(send), scheduler_.now())) {
     case SaLimiter::Verdict::kSend:
       start(send);
       break;
@@ -83,45 +78,45 @@ Result<void> MadPort::Impl::send(uint32_t id, MadSend message) {
     case SaLimiter::Verdict::kRefuse:
       send.limited = false;
       forget(send);
-      arm();
+      arm_timer();
       return errorf(EBUSY, "{} SA requests are outstanding and {} wait",
-                    limiter.counters().outstanding.get(), limiter.counters().queued.get());
+                    limiter_.counters().outstanding.get(), limiter_.counters().queued.get());
   }
-  arm();
+  arm_timer();
   return {};
 }
 
-void MadPort::Impl::start(Send& send) {
+void MadPort::start(Send& send) {
   if (send.segments) {
     send.phase = Phase::kTransmitting;
-    sends.expect_answer(send);  // ACKs
+    sends_.expect_answer(send);  // ACKs
     return transmit_segments(send);
   }
   transmit_once(send);
   if (send.send.timeout_ms == 0) return end(send, End::kSent);
-  sends.expect_answer(send);
+  sends_.expect_answer(send);
 }
 
 // The first time and each time after.
-void MadPort::Impl::transmit_once(Send& send) {
-  transmit(send.send.to, send.mad);
+void MadPort::transmit_once(Send& send) {
+  transmit_mad(send.send.to, send.mad);
   if (send.send.timeout_ms != 0) await_answer(send, send.send.timeout_ms);
 }
 
-void MadPort::Impl::await_answer(Send& send, uint32_t timeout_ms) {
-  if (send.limited) timeout_ms = limiter.response_timeout_ms(offered(send));
+void MadPort::await_answer(Send& send, uint32_t timeout_ms) {
+  if (send.limited) timeout_ms = limiter_.response_timeout_ms(offered(send));
   send.phase = Phase::kAwaiting;
-  sends.set_deadline(send, scheduler.now() + std::max(timeout_ms, 1u) * kMillisecond);
-  arm();
+  sends_.set_deadline(send, scheduler_.now() + std::max(timeout_ms, 1u) * kMillisecond);
+  arm_timer();
 }
 
-void MadPort::Impl::transmit_segments(Send& send) {
-  while (std::optional<Mad> mad = send.segments->next(scheduler.now()))
-    transmit(send.send.to, *mad);
+void MadPort::transmit_segments(Send& send) {
+  while (std::optional<Mad> mad = send.segments->next(scheduler_.now()))
+    transmit_mad(send.send.to, *mad);
   switch (send.segments->state()) {
     case RmppSender::State::kUnderWay:
-      sends.set_deadline(send, send.segments->deadline());
-      return arm();
+      sends_.set_deadline(send, send.segments->deadline());
+      return arm_timer();
     case RmppSender::State::kDone:
       if (send.send.timeout_ms == 0) return end(send, End::kSent);
       send.retries_left = 0;  // all of it is there: the answer may only be late
@@ -134,51 +129,51 @@ void MadPort::Impl::transmit_segments(Send& send) {
 }
 
 // What arrives at the wrong QP is discarded there (13.5: SMPs at QP 0, all others at QP 1).
-void MadPort::Impl::transmit(const Address& to, const Mad& mad) {
-  if (to.qpn == (is_smp(mad.mgmt_class()) ? 0u : 1u)) carrier.transmit(port, to, mad);
+void MadPort::transmit_mad(const Address& to, const Mad& mad) {
+  if (to.qpn == (is_smp(mad.mgmt_class()) ? 0u : 1u)) carrier_.transmit(*this, to, mad);
 }
 
-void MadPort::Impl::over(Send& send) {
+void MadPort::finish_in_limiter(Send& send) {
   if (!std::exchange(send.limited, false)) return;
-  limiter.over(send.id, scheduler.now());
+  limiter_.over(send.id, scheduler_.now());
 }
 
-void MadPort::Impl::end(Send& send, End how) {
+void MadPort::end(Send& send, End how) {
   send.phase = Phase::kEnded;
   send.end = how;
-  sends.set_deadline(send, kNever);
-  sends.expect_nothing(send);
-  ended.push_back(send.id);
-  if (!telling.scheduled()) scheduler.at(telling, scheduler.now());
-  over(send);
-  arm();
+  sends_.set_deadline(send, kNever);
+  sends_.expect_nothing(send);
+  ended_.push_back(send.id);
+  if (!report_.scheduled()) scheduler_.at(report_, scheduler_.now());
+  finish_in_limiter(send);
+  arm_timer();
 }
 
-void MadPort::Impl::forget(Send& send) {
-  over(send);
-  if (MadAgents::Agent* agent = agents.find(send.agent)) agent->sends.erase(send.send.request);
-  sends.erase(send);
+void MadPort::forget(Send& send) {
+  finish_in_limiter(send);
+  if (MadAgents::Agent* agent = agents_.find(send.agent)) agent->sends.erase(send.send.request);
+  sends_.erase(send);
 }
 
-void MadPort::Impl::remove_agent(uint32_t id) {
-  MadAgents::Agent* agent = agents.find(id);
+void MadPort::remove_agent(uint32_t id) {
+  MadAgents::Agent* agent = agents_.find(id);
   if (!agent) return;
   // What waits for the limiter goes first, or it would be sent in the place of what does not.
   std::vector<std::pair<bool, uint64_t>> theirs;
   for (const auto& [request, send] : agent->sends)
-    theirs.push_back({sends.find(send)->phase != Phase::kQueued, send});
+    theirs.push_back({sends_.find(send)->phase != Phase::kQueued, send});
   std::sort(theirs.begin(), theirs.end());
-  agents.remove(id);
-  for (const auto& [out, send] : theirs) forget(*sends.find(send));
-  reassembly.remove_agent(id);
-  arm();
+  agents_.remove(id);
+  for (const auto& [out, send] : theirs) forget(*sends_.find(send));
+  reassembly_.remove_agent(id);
+  arm_timer();
 }
 
-void MadPort::Impl::leave() {
-  gone = true;
-  limiter.clear();
-  reassembly.clear();
-  ended.clear();
+void MadPort::leave() {
+  gone_ = true;
+  limiter_.clear();
+  reassembly_.clear();
+  ended_.clear();
   // Users may remove agents and send from within: what is told is taken out first.
   struct Flushed {
     uint32_t agent;
@@ -186,49 +181,49 @@ void MadPort::Impl::leave() {
     End end;
   };
   std::vector<Flushed> flushed;
-  for (uint64_t id : sends.ids()) {
-    const Send& send = *sends.find(id);
+  for (uint64_t id : sends_.ids()) {
+    const Send& send = *sends_.find(id);
     End how = send.phase == Phase::kEnded ? send.end : End::kFlushed;
     flushed.push_back({send.agent, send.send.request, how});
   }
-  sends.clear();
-  agents.clear_sends();
-  arm();
-  std::vector<uint32_t> all = agents.ids();
+  sends_.clear();
+  agents_.clear_sends();
+  arm_timer();
+  std::vector<uint32_t> all = agents_.ids();
   for (const Flushed& send : flushed) {
-    if (MadAgents::Agent* agent = agents.find(send.agent))
+    if (MadAgents::Agent* agent = agents_.find(send.agent))
       agent->user->ended(send.agent, send.request, send.end);
   }
   for (uint32_t agent : all) remove_agent(agent);
 }
 
-void MadPort::Impl::arm() {
+void MadPort::arm_timer() {
   TimeNs next =
-      std::min({sends.next_deadline(), reassembly.next_deadline(), limiter.next_expiry()});
-  if (next != kNever) next = std::max(next, scheduler.now());
-  if (next == timer.due()) return;
+      std::min({sends_.next_deadline(), reassembly_.next_deadline(), limiter_.next_expiry()});
+  if (next != kNever) next = std::max(next, scheduler_.now());
+  if (next == timer_.due()) return;
   if (next == kNever)
-    scheduler.cancel(timer);
+    scheduler_.cancel(timer_);
   else
-    scheduler.at(timer, next);
+    scheduler_.at(timer_, next);
 }
 
-void MadPort::Impl::on_time(TimeNs now) {
-  if (limiter.next_expiry() <= now) limiter.expire(now);
-  if (limiter.unfinished()) return arm();
+void MadPort::on_timer(TimeNs now) {
+  if (limiter_.next_expiry() <= now) limiter_.expire(now);
+  if (limiter_.unfinished()) return arm_timer();
   for (size_t left = kSlice; left > 0; --left) {
-    Send* send = sends.due(now);
+    Send* send = sends_.due(now);
     if (!send) break;
     on_timeout(*send);
   }
-  overdue = sends.due(now) ? now : -1;
-  if (overdue == now) return arm();
-  for (const Reassembly::Expired& expired : reassembly.expire(now))
+  overdue_ = sends_.due(now) ? now : -1;
+  if (overdue_ == now) return arm_timer();
+  for (const Reassembly::Expired& expired : reassembly_.expire(now))
     reply(expired.to, expired.abort);
-  arm();
+  arm_timer();
 }
 
-void MadPort::Impl::on_timeout(Send& send) {
+void MadPort::on_timeout(Send& send) {
   if (send.phase == Phase::kTransmitting) return transmit_segments(send);
   if (send.retries_left == 0) return end(send, End::kTimedOut);
   --send.retries_left;
@@ -237,89 +232,62 @@ void MadPort::Impl::on_timeout(Send& send) {
 
 // An answer that comes between the slices of time-outs is later than they: those that it is for
 // have their turn first. More of one TID than this are its sender's own fault.
-Send* MadPort::Impl::match(uint32_t agent, uint16_t lid, const Mad& mad) {
+MadPort::Send* MadPort::match(uint32_t agent, uint16_t lid, const Mad& mad) {
   constexpr int kMaxOfOneTid = 64;
   for (int i = 0; i < kMaxOfOneTid; ++i) {
-    Send* send = sends.match(agent, lid, mad);
-    if (!send || send->deadline > overdue) return send;
+    Send* send = sends_.match(agent, lid, mad);
+    if (!send || send->deadline > overdue_) return send;
     on_timeout(*send);
   }
   return nullptr;
 }
 
-void MadPort::Impl::tell(TimeNs now) {
+void MadPort::report_ends(TimeNs now) {
   // Those that end meanwhile are told in a later event.
-  for (size_t left = std::min(ended.size(), kSlice); left != 0 && !ended.empty(); --left) {
-    Send* send = sends.find(ended.front());
-    ended.pop_front();
+  for (size_t left = std::min(ended_.size(), kSlice); left != 0 && !ended_.empty(); --left) {
+    Send* send = sends_.find(ended_.front());
+    ended_.pop_front();
     if (!send) continue;
     uint32_t id = send->agent;
     uint64_t request = send->send.request;
     End how = send->end;
     forget(*send);
-    agents.find(id)->user->ended(id, request, how);
+    agents_.find(id)->user->ended(id, request, how);
   }
-  if (!ended.empty() && !telling.scheduled()) scheduler.at(telling, now);
+  if (!ended_.empty() && !report_.scheduled()) scheduler_.at(report_, now);
 }
 
 MadPort::MadPort(MadCarrier& carrier, Scheduler& scheduler)
-    : limiter_(new SaLimiter(*this)),
-      impl_(std::make_unique<Impl>(*this, carrier, scheduler, *limiter_)) {}
-MadPort::~MadPort() = default;
+    : carrier_(carrier), scheduler_(scheduler) {}
 
 void MadPort::configure_limiter(const SaLimiter::Settings& settings) {
-  limiter_->configure(settings, impl_->scheduler.now());
-  impl_->arm();
+  limiter_.configure(settings, scheduler_.now());
+  arm_timer();
 }
 
 Result<uint32_t> MadPort::add_agent(const MadRegistration& registration, MadUser& user) {
-  if (impl_->gone) return Error{ENODEV, "the port has gone"};
-  return impl_->agents.add(registration, user);
-}
-void MadPort::remove_agent(uint32_t agent) {
-  impl_->remove_agent(agent);
-}
-
-Result<void> MadPort::send(uint32_t agent, MadSend send) {
-  if (impl_->gone) return Error{ENODEV, "the port has gone"};
-  return impl_->send(agent, std::move(send));
+  if (gone_) return Error{ENODEV, "the port has gone"};
+  return agents_.add(registration, user);
 }
 
 void MadPort::cancel(uint32_t id, uint64_t request) {
-  MadAgents::Agent* agent = impl_->agents.find(id);
+  MadAgents::Agent* agent = agents_.find(id);
   if (!agent) return;
   auto found = agent->sends.find(request);
   if (found == agent->sends.end()) return;
-  Send& send = *impl_->sends.find(found->second);
-  if (send.phase != Phase::kEnded) impl_->end(send, End::kFlushed);
-}
-
-void MadPort::receive(const Address& from, const Mad& mad) {
-  impl_->receive(from, mad);
-}
-
-void MadPort::leave() {
-  impl_->leave();
-}
-void MadPort::arrive() {
-  impl_->gone = false;
-}
-size_t MadPort::sends_under_way() const {
-  return impl_->sends.size();
-}
-size_t MadPort::reassemblies() const {
-  return impl_->reassembly.size();
+  Send& send = *sends_.find(found->second);
+  if (send.phase != Phase::kEnded) end(send, End::kFlushed);
 }
 
 void MadPort::transmit(uint64_t id, TimeNs) {
-  if (Send* send = impl_->sends.find(id)) impl_->start(*send);
+  if (Send* send = sends_.find(id)) start(*send);
 }
 
 void MadPort::expire(uint64_t id, TimeNs) {
-  Send* send = impl_->sends.find(id);
+  Send* send = sends_.find(id);
   if (!send) return;
   send->limited = false;
-  impl_->end(*send, End::kExpired);
+  end(*send, End::kExpired);
 }
 
 }  // namespace rocefs

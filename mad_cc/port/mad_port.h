@@ -5,67 +5,27 @@
 // Core thread.
 #pragma once
 
-#include <bitset>
 #include <cstdint>
-#include <memory>
-#include <optional>
+#include <deque>
 
 #include "core/base/result.h"
 #include "core/loop/scheduler.h"
 #include "mad_cc/mad/mad.h"
 #include "mad_cc/net/mad_carrier.h"
 #include "mad_cc/port/limiter.h"
+#include "mad_cc/port/mad_agents.h"
+#include "mad_cc/port/mad_sends.h"
+#include "mad_cc/port/mad_user.h"
+#include "mad_cc/port/reassembly.h"
 
 namespace rocefs {
-
-// What an agent is registered with: see ib_register_mad_agent() and user_mad(4).
-struct MadRegistration {
-  uint8_t qpn = 1;         // 0: SMPs
-  uint8_t mgmt_class = 0;  // 0: sends only, takes answers to what it sends
-  uint8_t class_version = 0;
-  uint32_t oui = 0;          // of vendor classes 0x30 to 0x4f
-  std::bitset<128> methods;  // unsolicited MADs of these are for it; empty: none are
-  uint8_t rmpp_version = 0;  // 0: RMPP is the user's own affair, segments pass as they are
-  bool user_rmpp = false;    // the same for an agent of a class with RMPP (IB_USER_MAD_USER_RMPP)
-  size_t max_sends = 65536;  // under way at once
-};
-
-// Who has agents. Core thread.
-class MadUser {
- public:
-  // How a send ended, but for an answer.
-  enum class End : uint8_t {
-    kSent,      // it expected no answer, and is out
-    kTimedOut,  // every try (IB_WC_RESP_TIMEOUT_ERR)
-    kExpired,   // in the limiter's queue, never sent (IB_WC_RESP_TIMEOUT_ERR as well)
-    kFlushed,   // cancelled, or the port has gone (IB_WC_WR_FLUSH_ERR)
-    kFailed,    // RMPP was stopped or aborted (IB_WC_REM_ABORT_ERR)
-  };
-  virtual ~MadUser() = default;
-  // For `agent`: an answer to its send `request`, which is over with that; or unsolicited; or a
-  // segment of RMPP that is the user's own affair, whose request may be over. A message that the
-  // port put together is as long as its headers and data are, which may be less than kMadSize. The
-  // user may call the port from within this and ended(), remove_agent() too.
-  virtual void received(uint32_t agent, std::optional<uint64_t> request, const mad::Address& from,
-                        mad::Message message) = 0;
-  virtual void ended(uint32_t agent, uint64_t request, End end) = 0;
-};
-
-struct MadSend {
-  uint64_t request;  // the user's name for it
-  mad::Address to;
-  uint32_t timeout_ms = 0;  // 0: no answer is expected
-  uint32_t retries = 0;
-  mad::Message message;  // its TID's high half is the agent's, as the kernel sets it
-};
 
 class MadPort final : public MadReceiver, private SaLimiter::Sender {
  public:
   // All outlive it.
   MadPort(MadCarrier& carrier, Scheduler& scheduler);
-  ~MadPort() override;
 
-  SaLimiter& limiter() { return *limiter_; }
+  SaLimiter& limiter() { return limiter_; }
   // After settings of the limiter changed from outside: its deadlines are looked at anew.
   void configure_limiter(const SaLimiter::Settings& settings);
 
@@ -94,19 +54,60 @@ class MadPort final : public MadReceiver, private SaLimiter::Sender {
   // The device's driver lets go of it: what agents have sent ends with kFlushed from within this
   // (M14), then every agent is gone without a word.
   void leave();
-  void arrive();
+  void arrive() { gone_ = false; }
 
   // Sends whose end is not told yet.
-  size_t sends_under_way() const;
+  size_t sends_under_way() const { return sends_.size(); }
   // RMPP messages on their way here, and complete ones whose segments are acknowledged again.
-  size_t reassemblies() const;
+  size_t reassemblies() const { return reassembly_.size(); }
 
  private:
-  struct Impl;
+  using End = MadUser::End;
+  using Send = MadSends::Entry;
+  using Phase = MadSends::Phase;
+
+  // Ends or tries per event. What is due at one instant is done in several events, so that others
+  // run in between.
+  static constexpr size_t kSlice = 1024;
+
+  // SaLimiter::Sender.
   void transmit(uint64_t id, TimeNs now) override;
   void expire(uint64_t id, TimeNs now) override;
-  std::unique_ptr<SaLimiter> limiter_;
-  std::unique_ptr<Impl> impl_;
+
+  // A send from its agent to its end.
+  void start(Send& send);
+  void transmit_mad(const mad::Address& to, const mad::Mad& mad);
+  void transmit_once(Send& send);
+  void transmit_segments(Send& send);
+  void await_answer(Send& send, uint32_t timeout_ms);
+  void finish_in_limiter(Send& send);
+  void end(Send& send, End end);
+  void forget(Send& send);
+
+  void reply(const mad::Address& from, const mad::Mad& mad);
+  void receive_segment(uint32_t agent, const mad::Address& from, const mad::Mad& mad);
+  void receive_answer_to_segments(uint32_t agent, const mad::Address& from, const mad::Mad& mad);
+  void deliver(uint32_t agent, const mad::Address& from, const mad::Mad& mad, mad::Message message);
+
+  void arm_timer();
+  void on_timer(TimeNs now);
+  void on_timeout(Send& send);
+  Send* match(uint32_t agent, uint16_t lid, const mad::Mad& mad);
+  void report_ends(TimeNs now);
+
+  SaLimiter limiter_{*this};
+  MadCarrier& carrier_;
+  Scheduler& scheduler_;
+  MadAgents agents_;
+  MadSends sends_;
+  Reassembly reassembly_;
+  std::deque<uint64_t> ended_;  // ids of sends whose users are to be told; some are forgotten
+  bool gone_ = false;
+  // Latest deadline that has passed while sends with it still wait for their slice; an instant of
+  // the past if none do.
+  TimeNs overdue_ = -1;
+  Event timer_ = event_of<&MadPort::on_timer>(this);
+  Event report_ = event_of<&MadPort::report_ends>(this);
 };
 
 }  // namespace rocefs

@@ -7,7 +7,7 @@
 #include <unordered_map>
 
 #include "mad_cc/mad/rmpp_sender.h"
-#include "mad_cc/port/mad_port.h"
+#include "mad_cc/port/mad_user.h"
 
 namespace rocefs {
 
