@@ -10,7 +10,6 @@
 #include <cstring>
 
 #include "fs/kernel_io.h"
-#include "fs/session_impl.h"
 
 namespace rocefs {
 namespace {
@@ -115,7 +114,7 @@ Result<void> Channel::attach(fuse_session* session, int descriptor) {
   fuse_custom_io io{};
   io.read = [](int fd, void* into, size_t size, void*) { return read_request(fd, into, size); };
   io.writev = [](int fd, iovec* parts, int count, void* self) noexcept {
-    return static_cast<Session::Impl*>(self)->channel_.reply(fd, parts, count);
+    return static_cast<ChannelUser*>(self)->channel().reply(fd, parts, count);
   };
   if (int code = fuse_session_custom_io(session, &io, descriptor); code != 0) {
     return errorf(-code, "FUSE: {}", std::strerror(-code));

@@ -53,6 +53,16 @@ struct SavedChannel {
   uint64_t in_flight[kMaxInFlight];  // taken, not answered, not in the buffer; 0: free
 };
 
+class Channel;
+
+// The user data of the fuse_session that a Channel serves: libfuse hands it to handlers and to the
+// channel's own input and output alike, as a ChannelUser*.
+class ChannelUser {
+ public:
+  virtual ~ChannelUser() = default;
+  virtual Channel& channel() = 0;
+};
+
 class Channel {
  public:
   enum class Received { kOne, kNothing, kGone };
@@ -63,7 +73,8 @@ class Channel {
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
 
-  // From now on `session` reads and writes `descriptor` through this.
+  // From now on `session` reads and writes `descriptor` through this. Its user data is a
+  // ChannelUser* of this channel.
   Result<void> attach(fuse_session* session, int descriptor);
   // Reads a request and has libfuse serve it. kGone: unmounted.
   Received receive();

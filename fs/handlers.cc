@@ -9,11 +9,11 @@
 #include <cstring>
 
 #include "core/base/clock.h"
-#include "fs/session_impl.h"
+#include "fs/fuse_server.h"
 
 namespace rocefs {
 
-struct stat Session::Impl::stat_of(const Tree::Node& node) {
+struct stat FuseServer::stat_of(const Tree::Node& node) {
   struct stat status {};
   status.st_ino = node.ino;
   status.st_blksize = 4096;
@@ -46,8 +46,6 @@ struct stat Session::Impl::stat_of(const Tree::Node& node) {
 
 namespace {
 
-using Impl = Session::Impl;
-
 mode_t type_of(Tree::Kind kind) {
   switch (kind) {
     case Tree::Kind::kDirectory:
@@ -64,7 +62,7 @@ mode_t type_of(Tree::Kind kind) {
 
 }  // namespace
 
-std::shared_ptr<const Listing> Session::Impl::list(const Tree::Node& directory) {
+std::shared_ptr<const Listing> FuseServer::list(const Tree::Node& directory) {
   Listing listing{{".", directory.ino, S_IFDIR}, {"..", directory.parent, S_IFDIR}};
   listing.reserve(listing.size() + directory.children.size());
   for (Ino child_ino : directory.children) {
@@ -79,13 +77,13 @@ std::shared_ptr<const Listing> Session::Impl::list(const Tree::Node& directory) 
   return shared;
 }
 
-void Session::Impl::release_directory(Ino ino, uint64_t handle) {
+void FuseServer::release_directory(Ino ino, uint64_t handle) {
   directories_.release(handle);
   auto newest = listings_.find(ino);
   if (newest != listings_.end() && newest->second.expired()) listings_.erase(newest);
 }
 
-void Session::Impl::note_attributes(Ino ino) {
+void FuseServer::note_attributes(Ino ino) {
   if (options_.attributes_changed) options_.attributes_changed(tree_.path_of(ino));
 }
 
@@ -103,15 +101,15 @@ void on_init(void*, fuse_conn_info* connection) {
 }
 
 void on_lookup(fuse_req_t request, fuse_ino_t parent, const char* name) {
-  Impl& impl = Impl::of(request);
-  Tree::Node* directory = impl.tree_.find(parent);
+  FuseServer& server = FuseServer::of(request);
+  Tree::Node* directory = server.tree_.find(parent);
   if (!directory) return void(fuse_reply_err(request, ENOENT));
   fuse_entry_param entry{};
-  if (Tree::Node* node = impl.tree_.child(parent, name)) {
+  if (Tree::Node* node = server.tree_.child(parent, name)) {
     entry.ino = node->ino;
-    entry.attr = impl.stat_of(*node);
-    entry.attr_timeout = impl.attribute_timeout(*node);
-    entry.entry_timeout = impl.timeout(*node);
+    entry.attr = server.stat_of(*node);
+    entry.attr_timeout = server.attribute_timeout(*node);
+    entry.entry_timeout = server.timeout(*node);
   } else {
     if (directory->changes) return void(fuse_reply_err(request, ENOENT));
     entry.entry_timeout = 3600;  // there never will be: the kernel need not ask again
@@ -120,21 +118,21 @@ void on_lookup(fuse_req_t request, fuse_ino_t parent, const char* name) {
 }
 
 void reply_attributes(fuse_req_t request, fuse_ino_t ino) {
-  Impl& impl = Impl::of(request);
-  if (Tree::Node* node = impl.tree_.find(ino)) {
-    struct stat status = impl.stat_of(*node);
-    return void(fuse_reply_attr(request, &status, impl.attribute_timeout(*node)));
+  FuseServer& server = FuseServer::of(request);
+  if (Tree::Node* node = server.tree_.find(ino)) {
+    struct stat status = server.stat_of(*node);
+    return void(fuse_reply_attr(request, &status, server.attribute_timeout(*node)));
   }
-  std::optional<Tree::Node> departed = impl.tree_.departed(ino);
+  std::optional<Tree::Node> departed = server.tree_.departed(ino);
   if (!departed) return void(fuse_reply_err(request, ENOENT));
-  struct stat status = impl.stat_of(*departed);
+  struct stat status = server.stat_of(*departed);
   fuse_reply_attr(request, &status, 0);
 }
 
 // With an open file it is lseek(2) that asks, for the end; fstat(2) asks without
 // (fs/fuse/file.c, fuse_file_llseek).
 void on_getattr(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
-  Tree::Node* node = Impl::of(request).tree_.find(ino);
+  Tree::Node* node = FuseServer::of(request).tree_.find(ino);
   if (info && node && node->file && !node->file->has_end()) {
     return void(fuse_reply_err(request, EINVAL));
   }
@@ -142,8 +140,8 @@ void on_getattr(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
 }
 
 void on_setattr(fuse_req_t request, fuse_ino_t ino, struct stat* wanted, int set, fuse_file_info*) {
-  Impl& impl = Impl::of(request);
-  Tree::Node* node = impl.tree_.find(ino);
+  FuseServer& server = FuseServer::of(request);
+  Tree::Node* node = server.tree_.find(ino);
   if (!node) return void(fuse_reply_err(request, ENOENT));
   if (set & FUSE_SET_ATTR_MODE) node->mode = wanted->st_mode & 07777;
   if (set & FUSE_SET_ATTR_UID) node->uid = wanted->st_uid;
@@ -153,12 +151,12 @@ void on_setattr(fuse_req_t request, fuse_ino_t ino, struct stat* wanted, int set
   if (set & FUSE_SET_ATTR_ATIME_NOW) node->atime = date_now();
   // The size itself stays: kernfs takes a truncation and does nothing but date it.
   if (set & (FUSE_SET_ATTR_MTIME_NOW | FUSE_SET_ATTR_SIZE)) node->mtime = date_now();
-  impl.note_attributes(ino);
+  server.note_attributes(ino);
   reply_attributes(request, ino);
 }
 
 void on_readlink(fuse_req_t request, fuse_ino_t ino) {
-  Tree::Node* node = Impl::of(request).tree_.find(ino);
+  Tree::Node* node = FuseServer::of(request).tree_.find(ino);
   if (!node || node->kind != Tree::Kind::kLink) return void(fuse_reply_err(request, ENOENT));
   fuse_reply_readlink(request, node->target.c_str());
 }
@@ -184,33 +182,33 @@ int reply_open(fuse_req_t request, const fuse_file_info& info, bool device) {
 }
 
 void on_open(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
-  Impl& impl = Impl::of(request);
-  Tree::Node* node = impl.tree_.find(ino);
+  FuseServer& server = FuseServer::of(request);
+  Tree::Node* node = server.tree_.find(ino);
   if (!node || !node->file) return void(fuse_reply_err(request, ENODEV));
   if (int code = open_error(*node, info->flags)) return void(fuse_reply_err(request, code));
   Caller caller = Requests::caller_of(request);
-  Shares::Share share = impl.files_.share(caller.uid);
+  Shares::Share share = server.files_.share(caller.uid);
   if (!share) return void(fuse_reply_err(request, ENFILE));
   bool writes = (info->flags & O_ACCMODE) != O_RDONLY;
-  std::string path = writes ? impl.tree_.path_of(ino) : std::string();
+  std::string path = writes ? server.tree_.path_of(ino) : std::string();
   bool device = node->file->device();
   auto file = node->file->open(node->file, caller);
   if (!file) {
-    if (writes && impl.options_.refused) impl.options_.refused(path, file.error());
+    if (writes && server.options_.refused) server.options_.refused(path, file.error());
     return void(fuse_reply_err(request, file.error().code));
   }
   if (info->flags & O_TRUNC) {
     node->mtime = date_now();
-    impl.note_attributes(ino);
+    server.note_attributes(ino);
   }
-  info->fh = impl.files_.open({std::move(*file), std::move(path), std::move(share)}, ino, caller);
+  info->fh = server.files_.open({std::move(*file), std::move(path), std::move(share)}, ino, caller);
   info->direct_io = 1;
   // Given up meanwhile: the kernel will not release it.
-  if (reply_open(request, *info, device) == -ENOENT) impl.files_.release(info->fh);
+  if (reply_open(request, *info, device) == -ENOENT) server.files_.release(info->fh);
 }
 
 void on_release(fuse_req_t request, fuse_ino_t, fuse_file_info* info) {
-  Impl::of(request).files_.release(info->fh);
+  FuseServer::of(request).files_.release(info->fh);
   fuse_reply_err(request, 0);
 }
 
@@ -224,11 +222,11 @@ bool fills_page_cache(const fuse_in_header& request) {
 }
 
 void on_read(fuse_req_t request, fuse_ino_t, size_t size, off_t offset, fuse_file_info* info) {
-  Impl& impl = Impl::of(request);
-  if (fills_page_cache(impl.channel_.request())) return void(fuse_reply_err(request, EINVAL));
-  OpenSlot* slot = impl.files_.find(info->fh);
+  FuseServer& server = FuseServer::of(request);
+  if (fills_page_cache(server.channel_.request())) return void(fuse_reply_err(request, EINVAL));
+  OpenSlot* slot = server.files_.find(info->fh);
   if (!slot || !slot->file) return void(fuse_reply_err(request, EBADF));
-  impl.requests_->run(request, {}, [&](const OperationPtr& operation, Requests::Ticket ticket) {
+  server.requests_->run(request, {}, [&](const OperationPtr& operation, Requests::Ticket ticket) {
     operation->set_nonblocking(info->flags & O_NONBLOCK);
     slot->file->read(static_cast<uint64_t>(offset), size, operation,
                      [ticket = std::move(ticket)](Result<std::string> text) mutable {
@@ -242,16 +240,16 @@ void on_read(fuse_req_t request, fuse_ino_t, size_t size, off_t offset, fuse_fil
 
 void on_write(fuse_req_t request, fuse_ino_t, const char* data, size_t size, off_t,
               fuse_file_info* info) {
-  Impl& impl = Impl::of(request);
-  OpenSlot* slot = impl.files_.find(info->fh);
+  FuseServer& server = FuseServer::of(request);
+  OpenSlot* slot = server.files_.find(info->fh);
   if (!slot || !slot->file) return void(fuse_reply_err(request, EBADF));
-  impl.requests_->run(
+  server.requests_->run(
       request, slot->path, [&](const OperationPtr& operation, Requests::Ticket ticket) {
-        operation->set_name(key_of(impl.channel_.request().unique));
+        operation->set_name(key_of(server.channel_.request().unique));
         operation->set_nonblocking(info->flags & O_NONBLOCK);
-        if (impl.options_.accepted) {
+        if (server.options_.accepted) {
           operation->on_accepted(
-              [tell = impl.options_.accepted, path = slot->path, caller = operation->caller()](
+              [tell = server.options_.accepted, path = slot->path, caller = operation->caller()](
                   std::string_view text, std::optional<Moment> applied) {
                 tell(path, text, caller, applied);
               });
@@ -267,13 +265,13 @@ void on_write(fuse_req_t request, fuse_ino_t, const char* data, size_t size, off
 }
 
 void on_poll(fuse_req_t request, fuse_ino_t, fuse_file_info* info, fuse_pollhandle* handle) {
-  Impl& impl = Impl::of(request);
-  PollWake wake(impl.notifier_, handle);
-  OpenSlot* slot = impl.files_.find(info->fh);
+  FuseServer& server = FuseServer::of(request);
+  PollWake wake(server.notifier_, handle);
+  OpenSlot* slot = server.files_.find(info->fh);
   if (!slot || !slot->file) return void(fuse_reply_err(request, EBADF));
   if (handle) {
-    const auto* asked = reinterpret_cast<const fuse_poll_in*>(&impl.channel_.request() + 1);
-    impl.files_.saved(info->fh).poll_handle = asked->kh;
+    const auto* asked = reinterpret_cast<const fuse_poll_in*>(&server.channel_.request() + 1);
+    server.files_.saved(info->fh).poll_handle = asked->kh;
   }
   short events = slot->file->poll(handle ? Task(std::move(wake)) : Task());
   fuse_reply_poll(request, static_cast<unsigned>(events));
@@ -283,11 +281,11 @@ void on_poll(fuse_req_t request, fuse_ino_t, fuse_file_info* info, fuse_pollhand
 // 32-bit callers too. Every isatty(3) asks: that a file is none is not worth a word.
 void on_ioctl(fuse_req_t request, fuse_ino_t, unsigned command, void*, fuse_file_info* info,
               unsigned flags, const void* in, size_t in_size, size_t room) {
-  Impl& impl = Impl::of(request);
+  FuseServer& server = FuseServer::of(request);
   if (flags & FUSE_IOCTL_DIR) return void(fuse_reply_err(request, ENOTTY));
-  OpenSlot* slot = impl.files_.find(info->fh);
+  OpenSlot* slot = server.files_.find(info->fh);
   if (!slot || !slot->file) return void(fuse_reply_err(request, EBADF));
-  impl.requests_->run(
+  server.requests_->run(
       request, slot->path, [&](const OperationPtr& operation, Requests::Ticket ticket) {
         std::string_view argument(static_cast<const char*>(in), in ? in_size : 0);
         slot->file->ioctl(command, argument, room, operation,
@@ -304,18 +302,18 @@ void on_ioctl(fuse_req_t request, fuse_ino_t, unsigned command, void*, fuse_file
 }
 
 void on_opendir(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
-  Impl& impl = Impl::of(request);
-  Tree::Node* node = impl.tree_.find(ino);
+  FuseServer& server = FuseServer::of(request);
+  Tree::Node* node = server.tree_.find(ino);
   if (!node) return void(fuse_reply_err(request, ENOENT));
   Caller caller = Requests::caller_of(request);
-  Shares::Share share = impl.directories_.share(caller.uid);
+  Shares::Share share = server.directories_.share(caller.uid);
   if (!share) return void(fuse_reply_err(request, ENFILE));
-  info->fh = impl.directories_.open({impl.list(*node), std::move(share)}, ino, caller);
-  if (fuse_reply_open(request, info) == -ENOENT) impl.release_directory(ino, info->fh);
+  info->fh = server.directories_.open({server.list(*node), std::move(share)}, ino, caller);
+  if (fuse_reply_open(request, info) == -ENOENT) server.release_directory(ino, info->fh);
 }
 
 void on_readdir(fuse_req_t request, fuse_ino_t, size_t size, off_t offset, fuse_file_info* info) {
-  DirectorySlot* slot = Impl::of(request).directories_.find(info->fh);
+  DirectorySlot* slot = FuseServer::of(request).directories_.find(info->fh);
   if (!slot || !slot->used()) return void(fuse_reply_err(request, EBADF));
   std::string out(size, '\0');
   size_t used = 0;
@@ -333,7 +331,7 @@ void on_readdir(fuse_req_t request, fuse_ino_t, size_t size, off_t offset, fuse_
 }
 
 void on_releasedir(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
-  Impl::of(request).release_directory(ino, info->fh);
+  FuseServer::of(request).release_directory(ino, info->fh);
   fuse_reply_err(request, 0);
 }
 
@@ -352,17 +350,17 @@ void on_listxattr(fuse_req_t request, fuse_ino_t, size_t size) {
 // Of a socket that we bind ourselves. Else what nobody may do in sysfs, root included, as all
 // below.
 void on_mknod(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode, dev_t) {
-  Impl& impl = Impl::of(request);
-  std::string path = impl.tree_.path_of(parent) + "/" + name;
-  if (!S_ISSOCK(mode) || !impl.binder_ || impl.tree_.resolve(path) ||
-      !impl.binder_->asks(Requests::caller_of(request).pid, path)) {
+  FuseServer& server = FuseServer::of(request);
+  std::string path = server.tree_.path_of(parent) + "/" + name;
+  if (!S_ISSOCK(mode) || !server.binder_ || server.tree_.resolve(path) ||
+      !server.binder_->asks(Requests::caller_of(request).pid, path)) {
     return void(fuse_reply_err(request, S_ISREG(mode) ? EACCES : EPERM));
   }
-  const Tree::Node& node = *impl.tree_.find(impl.tree_.add_socket(path));
+  const Tree::Node& node = *server.tree_.find(server.tree_.add_socket(path));
   fuse_entry_param entry{};
   entry.ino = node.ino;
-  entry.attr = impl.stat_of(node);
-  entry.attr_timeout = entry.entry_timeout = impl.timeout(node);
+  entry.attr = server.stat_of(node);
+  entry.attr_timeout = entry.entry_timeout = server.timeout(node);
   fuse_reply_entry(request, &entry);
 }
 // kernfs has none of a directory.
@@ -434,7 +432,7 @@ fuse_lowlevel_ops make_operations() {
 
 }  // namespace
 
-const fuse_lowlevel_ops& Session::Impl::operations() {
+const fuse_lowlevel_ops& FuseServer::operations() {
   static const fuse_lowlevel_ops ops = make_operations();
   return ops;
 }

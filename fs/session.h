@@ -5,55 +5,20 @@
 // sizes that never change, stable inode numbers.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "core/base/fd.h"
 #include "core/base/result.h"
 #include "core/loop/poll_loop.h"
-#include "core/takeover/fault.h"
-#include "core/takeover/journal.h"
 #include "core/tree/file.h"
 #include "core/tree/tree.h"
-#include "fs/invalidator.h"
+#include "fs/session_options.h"
 
 namespace rocefs {
 
-struct SavedSession;
-
-struct SessionOptions {
-  std::string source = "rocefs";           // what mount(8) shows as the device
-  std::vector<std::string> mount_options;  // for libfuse and the kernel: allow_other, ro, dev, …
-  bool debug = false;                      // print every request to stderr
-  // A write that was refused, or an open for writing that the file itself refused: so that the
-  // reason can be logged, before the caller sees the errno. Control thread.
-  std::function<void(const std::string& path, const Error& why)> refused;
-  // A write that was accepted; the mode, owner or date of a node was changed. Control thread,
-  // before the caller has the answer.
-  std::function<void(const std::string&path)> stored, attributes_changed;
-  // A write that was accepted, told by the file before the caller sees its end; see Operation.
-  // Control thread.
-  std::function<void(const std::string& path, std::string_view text, const Caller& caller,
-                     std::optional<Moment> applied)>
-      accepted;
-  // The mount is gone (fusermount3 -u, umount). Control thread.
-  std::function<void()> unmounted;
-  // What a session leaves to another process; both or none. They outlive the session.
-  Journal* journal = nullptr;
-  SavedSession* saved = nullptr;
-  Faults* faults = nullptr;  // for tests
-  Invalidator invalidator;   // without one, the session starts its own
-};
-
-// What take_over() found.
-struct TakenOver {
-  size_t in_flight = 0;  // requests that were taken and not answered
-  bool resent = false;   // they come again; if not, they have ended with EIO
-  size_t open_files = 0;
-};
+class FuseServer;
 
 class Session {
  public:
@@ -79,11 +44,9 @@ class Session {
   // after mount(); a session that takes over finds what it needs in the tree.
   void listen_at(const std::string& path, Answer<Fd> done);
 
-  class Impl;
-
  private:
-  explicit Session(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  explicit Session(std::unique_ptr<FuseServer> server);
+  std::unique_ptr<FuseServer> server_;
 };
 
 }  // namespace rocefs
