@@ -13,19 +13,26 @@ PccDevice::PccDevice(Parts parts)
 
 PccDevice::~PccDevice() = default;
 
+PccState PccDevice::advance(PccEvent event) {
+  PccState before = std::exchange(state_, next_state(state_, event));
+  bool was_active = before == PccState::kActive;
+  if (was_active != active() && state_changed_) state_changed_();
+  return before;
+}
+
 void PccDevice::begin() {
-  bound_ = true;
+  advance(PccEvent::kBind);
   forget();
 }
 
 void PccDevice::end(const Error& why, Answer<void> then) {
-  bound_ = starting_ = false;
-  set_active(false);
+  if (program_) parts_.revoke(program_->id);
+  if (program_) release_program();
+  advance(PccEvent::kUnbind);
   orders_.abandon(why);
   control_.reset();
   last_error_.clear();
   forget();
-  if (program_) parts_.revoke(program_->id);
   if (!works()) return then({});
   backend_->forget([this, then = std::move(then)](Result<void> forgotten) mutable {
     if (!forgotten) return then(std::move(forgotten));
@@ -35,7 +42,7 @@ void PccDevice::end(const Error& why, Answer<void> then) {
 
 void PccDevice::forget() {
   algorithms_.clear();
-  if (bound_ && works()) algorithms_ = backend_->built_ins();
+  if (state_ != PccState::kUnbound && works()) algorithms_ = backend_->built_ins();
   built_ins_ = algorithms_.size();
   applied_.reset();
   load_report_.clear();
@@ -72,7 +79,9 @@ void PccDevice::log(LogLevel level, const std::string& what) const {
 void PccDevice::order(std::function<void(TurnPtr)> act, Answer<void> answer) {
   orders_.add(
       [this, act = std::move(act)](TurnPtr turn) {
-        if (!bound_) return turn->done(errorf(ENODEV, "{} has no driver", device_.name()));
+        if (state_ == PccState::kUnbound) {
+          return turn->done(errorf(ENODEV, "{} has no driver", device_.name()));
+        }
         if (Result<void> reached = parts_.reachable(); !reached) return turn->done(reached);
         act(std::move(turn));
       },
@@ -84,7 +93,7 @@ void PccDevice::apply(const std::string& algorithm, std::optional<uint32_t> qpn,
   auto act = [this, algorithm, qpn](TurnPtr turn) {
     const PccAlgorithmInfo* info = find(algorithm);
     if (!info) return turn->done(errorf(ENOENT, "there is no algorithm '{}'", algorithm));
-    if (qpn && !active_) return turn->done(Error{EINVAL, "PCC is not active"});
+    if (qpn && !active()) return turn->done(Error{EINVAL, "PCC is not active"});
     backend_->apply(info->slot, qpn, [this, turn, qpn, slot = info->slot](Result<void> result) {
       if (turn->over()) return;
       if (result && !qpn) {
@@ -98,10 +107,8 @@ void PccDevice::apply(const std::string& algorithm, std::optional<uint32_t> qpn,
 }
 
 Result<void> PccDevice::may_start() const {
-  if (active_) return Error{EBUSY, "PCC is active already"};
-  if (program_) {
-    return errorf(EBUSY, "{} (pid {}) has claimed {}", program_->comm, program_->pid, name());
-  }
+  if (active()) return Error{EBUSY, "PCC is active already"};
+  if (program_) return claimed_error();
   if (!applied()) return Error{EINVAL, "no algorithm is applied"};
   return {};
 }
@@ -109,7 +116,7 @@ Result<void> PccDevice::may_start() const {
 void PccDevice::start(unsigned pollers, unsigned interval_us, Answer<void> answer) {
   auto act = [this, pollers, interval_us](TurnPtr turn) {
     if (Result<void> may = may_start(); !may) return turn->done(may);
-    starting_ = true;
+    advance(PccEvent::kStart);
     engine_.call<std::shared_ptr<SharedMemory>>(
         [this] {
           device_.registers().give_back(windows_);  // if that is still to be done
@@ -118,7 +125,7 @@ void PccDevice::start(unsigned pollers, unsigned interval_us, Answer<void> answe
         [this, turn, pollers, interval_us](Result<std::shared_ptr<SharedMemory>> taken) {
           if (turn->over()) return;
           if (taken) return run(turn, pollers, interval_us, std::move(*taken));
-          starting_ = false;
+          advance(PccEvent::kStartFailed);
           turn->done(taken.error());
         });
   };
@@ -131,14 +138,14 @@ void PccDevice::run(const TurnPtr& turn, unsigned pollers, unsigned interval_us,
   PccBackend::Run run{device_.registers().signals(), std::move(control), pollers, interval_us};
   backend_->start(run, [this, turn, run](Result<void> result) {
     if (turn->over()) return;
-    starting_ = false;
     if (result) return started(turn, run);
+    advance(PccEvent::kStartFailed);
     give_back(windows_, [turn, why = result.error()](Result<void>) { turn->done(why); });
   });
 }
 
 void PccDevice::started(const TurnPtr& turn, const PccBackend::Run& run) {
-  set_active(true);
+  advance(PccEvent::kStarted);
   pollers_ = run.pollers;
   control_ = run.control;
   control_is_programs_ = false;
@@ -151,11 +158,13 @@ void PccDevice::started(const TurnPtr& turn, const PccBackend::Run& run) {
 void PccDevice::stop(Answer<void> answer) {
   orders_.add(
       [this](TurnPtr turn) {
-        if (!active_) return give_back(windows_, [turn](Result<void> given) { turn->done(given); });
+        if (!active()) {
+          return give_back(windows_, [turn](Result<void> given) { turn->done(given); });
+        }
         backend_->stop([this, turn](Result<void> result) {
           if (turn->over()) return;
-          // Whoever does not even stop has died, and that was told.
-          if (set_active(false)) log(LogLevel::kInfo, "stopped");
+          // A backend that failed to stop has died; pcc_died() logged it and left kActive.
+          if (advance(PccEvent::kStopped) == PccState::kActive) log(LogLevel::kInfo, "stopped");
           give_back(windows_,
                     [turn, result](Result<void> given) { turn->done(result ? given : result); });
         });
@@ -182,7 +191,7 @@ void PccDevice::give_back(const WindowOwner& owner, Answer<void> answer) {
 void PccDevice::set_interval(unsigned interval_us, Answer<void> answer) {
   orders_.add(
       [this, interval_us](TurnPtr turn) {
-        if (!active_) return turn->done({});
+        if (!active()) return turn->done({});
         backend_->set_interval(interval_us,
                                [turn](Result<void> result) { turn->done(std::move(result)); });
       },
@@ -320,19 +329,31 @@ void PccDevice::echo(const std::string& message, Answer<std::string> answer) {
   });
 }
 
-Result<void> PccDevice::free_for_programs() const {
-  if (!bound_) return errorf(ENODEV, "{} has no driver", name());
-  if (active_ || starting_) return errorf(EBUSY, "PCC of {} is active", name());
-  if (program_) {
-    return errorf(EBUSY, "{} (pid {}) has claimed {}", program_->comm, program_->pid, name());
+Error PccDevice::claimed_error() const {
+  return errorf(EBUSY, "{} (pid {}) has claimed {}", program_->comm, program_->pid, name());
+}
+
+Result<void> PccDevice::may_claim() const {
+  switch (state_) {
+    case PccState::kUnbound:
+      return errorf(ENODEV, "{} has no driver", name());
+    case PccState::kIdle:
+      return {};
+    case PccState::kStarting:
+    case PccState::kActive:
+      return errorf(EBUSY, "PCC of {} is active", name());
+    case PccState::kClaimed:
+    case PccState::kProgramActive:
+      return claimed_error();
   }
   return {};
 }
 
 Result<void> PccDevice::claim(const PccClaims::Program& program) {
-  Result<void> is_free = free_for_programs();
-  if (is_free) program_ = program;
-  return is_free;
+  if (Result<void> may = may_claim(); !may) return may;
+  program_ = program;
+  advance(PccEvent::kClaim);
+  return {};
 }
 
 void PccDevice::run_program(unsigned pollers, Answer<PccClaims::Pages> answer) {
@@ -341,7 +362,8 @@ void PccDevice::run_program(unsigned pollers, Answer<PccClaims::Pages> answer) {
     if (!taken) return answer(taken.error());
     // It has gone meanwhile, and what it took was given back behind it.
     if (!program_ || program_->id != id) return;
-    program_runs_ = control_is_programs_ = true;
+    advance(PccEvent::kProgramStarted);
+    control_is_programs_ = true;
     control_ = *taken;
     log(LogLevel::kInfo, fmt::format("started by {} (pid {}), {} {}", program_->comm, program_->pid,
                                      pollers, pollers == 1 ? "thread" : "threads"));
@@ -352,7 +374,7 @@ void PccDevice::run_program(unsigned pollers, Answer<PccClaims::Pages> answer) {
 }
 
 void PccDevice::stop_program(Answer<void> answer) {
-  if (std::exchange(program_runs_, false)) {
+  if (advance(PccEvent::kProgramStopped) == PccState::kProgramActive) {
     log(LogLevel::kInfo, fmt::format("stopped by {} (pid {})", program_->comm, program_->pid));
   }
   give_back(program_windows_, std::move(answer));
@@ -361,6 +383,7 @@ void PccDevice::stop_program(Answer<void> answer) {
 void PccDevice::release_program() {
   stop_program([](Result<void>) {});
   program_.reset();
+  advance(PccEvent::kRelease);
 }
 
 void PccDevice::pcc_log(LogLevel level, std::string_view line) {
@@ -369,7 +392,7 @@ void PccDevice::pcc_log(LogLevel level, std::string_view line) {
 
 // Orders under way are told by the backend itself.
 void PccDevice::pcc_died(const std::string& why) {
-  bool was_active = set_active(false);
+  bool was_active = advance(PccEvent::kDied) == PccState::kActive;
   last_error_ = why;
   log(LogLevel::kErr, fmt::format("{}: {}", was_active ? "ended" : "failed", why));
   forget();

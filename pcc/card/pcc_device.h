@@ -18,6 +18,7 @@
 #include "core/tree/dmesg.h"
 #include "pcc/card/backend.h"
 #include "pcc/card/order_queue.h"
+#include "pcc/card/pcc_state.h"
 #include "pcc/card/program_server.h"
 #include "rdma/nic/device.h"
 
@@ -56,7 +57,8 @@ class PccDevice final : public PccBackend::Listener {
   const std::vector<PccAlgorithmInfo>& algorithms() const { return algorithms_; }
   // Null before the first apply().
   const PccAlgorithmInfo* applied() const;
-  bool active() const { return active_; }
+  PccState state() const { return state_; }
+  bool active() const { return state_ == PccState::kActive; }
   // Of the run.
   unsigned pollers() const { return pollers_; }
   // Why the last run ended by itself, or what else went wrong by itself; empty after a start.
@@ -71,7 +73,7 @@ class PccDevice final : public PccBackend::Listener {
   const SharedMemory* signals() const { return device_.registers().signals().get(); }
   // What the owner of the windows says; null while nobody owns them.
   const SharedMemory* control() const {
-    return active_ || program_runs_ ? control_.get() : nullptr;
+    return active() || state_ == PccState::kProgramActive ? control_.get() : nullptr;
   }
   // The same, of the last owner when there is none now: null before the first.
   const std::shared_ptr<SharedMemory>& last_control() const { return control_; }
@@ -127,16 +129,13 @@ class PccDevice final : public PccBackend::Listener {
            std::shared_ptr<SharedMemory> control);
   void started(const TurnPtr& turn, const PccBackend::Run& run);
   Result<void> may_start() const;
-  Result<void> free_for_programs() const;
+  Result<void> may_claim() const;
+  Error claimed_error() const;
   void give_back(const WindowOwner& owner, Answer<void> answer);
   void take_over(std::vector<PccAlgorithmInfo> all);
   void forget();
-  // Whether it was so.
-  bool set_active(bool active) {
-    bool was_active = std::exchange(active_, active);
-    if (was_active != active && state_changed_) state_changed_();
-    return was_active;
-  }
+  // Enters the state that follows `event`. Returns the state before.
+  PccState advance(PccEvent event);
   void changed() const {
     if (changed_) changed_();
   }
@@ -152,12 +151,9 @@ class PccDevice final : public PccBackend::Listener {
   std::vector<PccLoaded::File> load_report_;
   std::optional<unsigned> applied_;  // slot
   size_t built_ins_ = 0;
-  bool bound_ = false;
-  bool starting_ = false;
-  bool active_ = false;
-  std::optional<PccClaims::Program> program_;
-  bool program_runs_ = false;
-  bool control_is_programs_ = false;  // control_'s slots are the program's own
+  PccState state_ = PccState::kUnbound;
+  std::optional<PccClaims::Program> program_;  // in kClaimed and kProgramActive
+  bool control_is_programs_ = false;           // control_'s slots are the program's own
   unsigned pollers_ = 1;
   std::shared_ptr<SharedMemory> control_;
   std::string last_error_;

@@ -198,9 +198,7 @@ void PccFiles::add_algorithms() {
       [this](const std::string& order, Answer<void> answer) {
         change_state(order, std::move(answer));
       },
-      [&device]() -> Result<std::string> {
-        return std::string(device.active() ? "active" : "inactive");
-      });
+      [&device]() -> Result<std::string> { return std::string(name_of(device.state()).shown); });
   Tree::Node* state = parts_.tree.resolve(directory_ + "/state");
   state_ = std::static_pointer_cast<Attribute>(state->file);
   trigger(kUpdate, [&device](const std::string& text, Answer<void> answer) {

@@ -49,15 +49,20 @@ std::string text_of(const char (&field)[N]) {
 
 }  // namespace
 
+// State of a connection. Any state -> end of the socket, in drop().
+//
+//   kUnclaimed --claim granted--> kIdle --request--> kAnswering
+//                                   <----answer------
 struct ProgramServer::Connection {
+  enum class State : uint8_t { kUnclaimed, kIdle, kAnswering };
+
   PccClaims::Program program;
   std::string device;
   StrangerFd socket;
   Fd pidfd;
   LogLimit log_limit;
   Shares::Share slot;
-  bool claimed = false;
-  bool answering = false;  // one request at a time
+  State state = State::kUnclaimed;
 };
 
 void ProgramServer::take_over(ClientServer::Claim claim) {
@@ -75,7 +80,7 @@ void ProgramServer::take_over(ClientServer::Claim claim) {
     result = admit(*connection, claim.who);
   }
   if (result) result = claims_.claim(connection->device, connection->program);
-  connection->claimed = static_cast<bool>(result);
+  if (result) connection->state = Connection::State::kIdle;
   programs_[connection->program.id] = connection;
   loop_.watch(connection->socket.get(), [this, connection] { take(connection); });
   loop_.watch(connection->pidfd.get(), [this, connection] { drop(connection); });
@@ -128,7 +133,8 @@ void ProgramServer::take(const ConnectionPtr& given) {
 
 void ProgramServer::handle(const ConnectionPtr& connection, const rocefs_request& request) {
   if (request.op == ROCEFS_OP_PCC_LOG) return log(*connection, request.u.log);
-  if (std::exchange(connection->answering, true)) return drop(connection);
+  if (connection->state != Connection::State::kIdle) return drop(connection);
+  connection->state = Connection::State::kAnswering;
   switch (request.op) {
     case ROCEFS_OP_PCC_RUN:
       return run(connection, request.u.run.pollers);
@@ -175,7 +181,9 @@ void ProgramServer::log(Connection& connection, const rocefs_pcc_log& log) {
 
 void ProgramServer::answer(const ConnectionPtr& connection, const Result<void>& result,
                            const PccClaims::Pages& pages) {
-  connection->answering = false;
+  if (connection->state == Connection::State::kAnswering) {
+    connection->state = Connection::State::kIdle;
+  }
   rocefs_answer said{};
   if (!result) {
     const Error& why = result.error();
@@ -193,7 +201,8 @@ void ProgramServer::drop(const ConnectionPtr& given) {
   loop_.unwatch(connection->pidfd.get());
   connection->socket.hang_up();
   programs_.erase(connection->program.id);
-  if (std::exchange(connection->claimed, false)) {
+  if (std::exchange(connection->state, Connection::State::kUnclaimed) !=
+      Connection::State::kUnclaimed) {
     connection->log_limit.settle([&](const std::string& text) { return warn(*connection, text); });
     claims_.release(connection->device, connection->program.id);
   }
