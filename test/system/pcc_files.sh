@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib/common.bash"
 pccd=$(dirname "$ROCEFS")/mango-pccd
 [ -x "$pccd" ] || { echo "no mango-pccd here"; exit 77; }
-include=$(realpath "$(dirname "$0")/../../pcc")
+include=$(realpath "$(dirname "$0")/../../pcc/api")
 pcc=$ib/mb_0/pcc
 driver=$mnt/bus/pci/drivers/mango_core address=0000:2b:00.0
 busy="Device or resource busy" invalid="Invalid argument" none="No such file or directory"

@@ -5,7 +5,7 @@
 pccd=$(dirname "$ROCEFS")/mango-pccd
 [ -x "$pccd" ] || { echo "no mango-pccd here"; exit 77; }
 [ "$(id -u)" = 0 ] || { echo "only root mounts for others"; exit 77; }
-include=$(realpath "$(dirname "$0")/../../pcc")
+include=$(realpath "$(dirname "$0")/../../pcc/api")
 pcc=$ib/mb_0/pcc
 owner=65534
 as_owner() { setpriv --reuid=$owner --regid=$owner --clear-groups "$@"; }

@@ -5,7 +5,7 @@
 library=$(realpath "$(dirname "$ROCEFS")/../lib")
 [ -e "$library/libmango.so" ] || { echo "no libmango.so here"; exit 77; }
 [ "$(id -u)" = 0 ] || { echo "only root is more than one user"; exit 77; }
-include=$(realpath "$(dirname "$0")/../../pcc")
+include=$(realpath "$(dirname "$0")/../../pcc/api")
 pcc=$ib/mb_0/pcc
 as_user() { setpriv --reuid="$1" --regid="$1" --clear-groups "${@:2}"; }
 chmod 755 "$dir" "$(dirname "$dir")"

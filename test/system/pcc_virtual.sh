@@ -3,7 +3,7 @@
 # to the other and back, and what is shown of parameters is what runs.
 . "$(dirname "$0")/lib/common.bash"
 [ -x "$(dirname "$ROCEFS")/mango-pccd" ] || { echo "no mango-pccd here"; exit 77; }
-source=$(realpath "$(dirname "$0")/../../tools/examples/gentle.cc") include=$(realpath "$(dirname "$0")/../../pcc")
+source=$(realpath "$(dirname "$0")/../../tools/examples/gentle.cc") include=$(realpath "$(dirname "$0")/../../pcc/api")
 pcc=$ib/mb_0/pcc
 plugin() {  # NAME: like gentle
   sed "s/\"gentle\"/\"$1\"/" "$source" >"$dir/$1.cc"

@@ -164,7 +164,7 @@ expect "done" "$(cat "$debug/traffic/w3/state")" "a flow after a reset"
 # seed is the same run; a value of its parameter that is none refuses the file, with its line.
 examples=$(realpath "$(dirname "$0")/../../tools/examples")
 mkdir "$dir/plugins"
-"${CXX:-c++}" -std=c++20 -O2 -shared -fPIC -I"$examples/../../pcc" "$examples/gentle.cc" -o "$dir/plugins/gentle.so"
+"${CXX:-c++}" -std=c++20 -O2 -shared -fPIC -I"$examples/../../pcc/api" "$examples/gentle.cc" -o "$dir/plugins/gentle.so"
 plugged() {  # CUT, OUTPUT
   cat >"$dir/plugin.ini" <<INI
 [topology]
