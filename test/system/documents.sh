@@ -126,6 +126,11 @@ for document in "${documents[@]}"; do
     sed -E 's/^[^a-z]//; s/[.:]$//' | sort -u)
 done
 
+# Documents, pages, scenarios and examples are found from README.md and doc/.
+for file in doc/*.md doc/man/* tools/scenarios/* tools/examples/*; do
+  grep -qF "${file##*/}" README.md doc/simulation.md doc/pcc.md || failed "no document names $file"
+done
+
 # A text block that begins with NAME is what a file takes, word for word.
 lines=0
 while read -r file; do
