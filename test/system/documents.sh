@@ -148,6 +148,12 @@ while IFS= read -r row; do
     grep -qs "\b$function(" "${files[@]}" || failed "$function() is not in ${files[*]}"
   done
 done < <(grep -h '^|' doc/architecture.md)
+# Types that a document names, `Engine` or `Engine::call()`, are there, and have that function.
+grep -rhoE '^ *(template <[^>]*> *)?(class|struct|enum class|using) +[A-Z][A-Za-z]+' core fs mad_cc pcc rdma tools | awk '{print $NF}' | sort -u >"$dir/types"
+while read -r name; do
+  grep -qx "${name%%::*}" "$dir/types" || failed "${name%%::*} is no type of the sources"
+  [[ $name != *::* ]] || grep -rqE "\b${name#*::}\(" --include='*.h' core fs mad_cc pcc rdma tools || failed "there is no $name()"
+done < <(grep -hoE '`[A-Z][a-z]+[A-Za-z]*(::[a-z_]+\(\))?`' doc/architecture.md doc/contributing.md | tr -d '`()' | sort -u)
 rooms_of_table() { sed -n '/^## Rooms/,/^## Proc/s/^| \(`[^|]*`\) |.*/\1/p' doc/architecture.md | tr -d '`,' | tr ' ' '\n'; }
 difference=$(diff <(rooms_of_table) <(sed -n 's/^\([a-z][^:]*\):.*/\1/p' test/house/rooms)) ||
   failed "rooms of doc/architecture.md (<) and of test/house/rooms (>), in their order:"$'\n'"$difference"
