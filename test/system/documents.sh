@@ -13,7 +13,12 @@ if [ -z "${ROCEFS_OWN_NETWORK:-}" ]; then
     ROCEFS_OWN_NETWORK=yes exec "${spaces[@]}" "$0" "$@"
   fi
 fi
+# By hand: with the programs of build/, in a directory of its own.
+export ROCEFS=${ROCEFS:-$(realpath "$(dirname "$0")/../..")/build/bin/rocefs}
+scratch=
+[ -n "${ROCEFS_TEST_DIR:-}" ] || { scratch=$(mktemp -d) && mkdir "$scratch/mnt" && export ROCEFS_TEST_DIR=$scratch; }
 . "$(dirname "$0")/lib/common.bash"
+[ -z "$scratch" ] || trap 'unmount; rm -rf "$scratch"' EXIT
 [ "$ROCEFS_OWN_NETWORK" = no ] || ip link set lo up
 cd "$(dirname "$0")/../.."
 for tool in tshark ibstat ibv_rc_pingpong rping gnuplot; do
