@@ -113,7 +113,7 @@ PACKET_PATH := core/loop/event_heap.cc core/loop/scheduler.cc $(wildcard $(PACKE
 # two thirds of a file's time, and is then read but once. Apart are those whose own names (of a
 # namespace without one) are another's too, and what is linked without the rest.
 APART := core/tree/assignment.cc core/config/config.cc core/loop/io_ring.cc core/base/kstrto.cc core/base/units.cc rdma/traffic/flow_spec.cc rdma/traffic/half_flow.cc rdma/packet/icrc_solver.cc rdma/uplink/udp_sockets.cc \
-  pcc/algorithms/dcqcn.cc pcc/algorithms/rttvegas.cc pcc/card/algorithm_info.cc pcc/card/messages.cc pcc/card/pcc_files.cc pcc/card/program_server.cc pcc/card/qp_files.cc \
+  $(wildcard pcc/algorithms/*.cc) pcc/card/algorithm_info.cc pcc/card/messages.cc pcc/card/pcc_files.cc pcc/card/program_server.cc pcc/card/qp_files.cc \
   mad_cc/net/pma.cc mad_cc/port/mad_agents.cc mad_cc/umad/umad_reads.cc fs/mount_table.cc fs/bounded_look.cc \
   tools/rocefs/main.cc tools/rocefs/sim.cc tools/mango-ctl/mgmt.cc tools/mango-ctl/pcc.cc tools/mango-ctl/text_file.cc
 PARTS := 1 2 3 4 5 6 7 8 9

@@ -12,9 +12,9 @@ std::vector<PccAlgorithm::Parameter> parameters_of(std::span<const mango_pcc_par
 
 void add_built_ins(PccController& controller) {
   unsigned slot = 0;
-  for (auto make : {aimd_algorithm, dcqcn_algorithm, rttvegas_algorithm}) {
-    controller.add(slot++, make());
-  }
+#define ROCEFS_ADD(NAME) controller.add(slot++, NAME##_algorithm());
+  ROCEFS_BUILT_IN_ALGORITHMS(ROCEFS_ADD)
+#undef ROCEFS_ADD
 }
 
 }  // namespace rocefs

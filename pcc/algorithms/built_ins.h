@@ -1,5 +1,6 @@
-// The algorithms that need no plugin, as they stand in a slot. Their laws are those of the vendor's
-// reference where it gives them; sources are named where it does not.
+// Built-in algorithms: their table, and what their files share.
+//
+// Laws follow the vendor's reference where it defines them; each file names its other sources.
 #pragma once
 
 #include <algorithm>
@@ -12,18 +13,26 @@
 
 namespace rocefs {
 
-// The tutorial's: a CNP cuts the window by a factor, its absence adds to it.
-PccAlgorithm aimd_algorithm();
-// DCQCN by windows.
-PccAlgorithm dcqcn_algorithm();
-// After TCP Vegas: keeps the backlog that round trips betray between two bounds.
-PccAlgorithm rttvegas_algorithm();
+// The table: a row for each algorithm, in the order of their slots. Row `x` stands for
+// pcc/algorithms/x.cc, which defines x_algorithm().
+#define ROCEFS_BUILT_IN_ALGORITHMS(ROW) \
+  ROW(aimd)                             \
+  ROW(dcqcn)                            \
+  ROW(rttvegas)
 
-// Adds aimd, dcqcn and rttvegas in slots 0, 1 and 2.
+#define ROCEFS_DECLARE(NAME) PccAlgorithm NAME##_algorithm();
+ROCEFS_BUILT_IN_ALGORITHMS(ROCEFS_DECLARE)
+#undef ROCEFS_DECLARE
+
+#define ROCEFS_COUNT(NAME) +1
+inline constexpr unsigned kBuiltIns = 0 ROCEFS_BUILT_IN_ALGORITHMS(ROCEFS_COUNT);
+#undef ROCEFS_COUNT
+static_assert(kBuiltIns <= MANGO_PCC_MAX_SLOTS);
+
+// Adds every algorithm of the table to the slots from 0 on.
 void add_built_ins(PccController& controller);
-inline constexpr unsigned kBuiltIns = 3;
 
-// The octets that each queue pair's copy of `parameters` begins as.
+// Initial bytes of each queue pair's copy of `parameters`.
 template <class Parameters>
 std::vector<uint8_t> block_of(const Parameters& parameters) {
   auto* bytes = reinterpret_cast<const uint8_t*>(&parameters);
@@ -31,14 +40,14 @@ std::vector<uint8_t> block_of(const Parameters& parameters) {
 }
 std::vector<PccAlgorithm::Parameter> parameters_of(std::span<const mango_pcc_param_t> rows);
 
-// A window of so many octets, whatever the number is.
+// Rounds down to octets, clipped to the range of uint32_t; 0 for NaN and negative numbers.
 inline uint32_t whole_window(double window) {
   if (!(window > 0)) return 0;
   return window < 4294967295.0 ? static_cast<uint32_t>(window) : 0xffffffffu;
 }
-// `least` wins where the bounds contradict each other.
-inline double bounded(double window, double least, double most) {
-  return std::max(std::min(window, most), least);
+// Clips to [min, max]; `min` takes precedence if min > max.
+inline double bounded(double window, double min, double max) {
+  return std::max(std::min(window, max), min);
 }
 
 }  // namespace rocefs
