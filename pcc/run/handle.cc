@@ -14,8 +14,8 @@ thread_local PccHandle* preparing_here = nullptr;
 
 }  // namespace
 
-PccHandle::PccHandle(std::unique_ptr<PccLink> link, uint64_t seed)
-    : link_(std::move(link)),
+PccHandle::PccHandle(std::unique_ptr<EngineSession> session, uint64_t seed)
+    : session_(std::move(session)),
       controller_(seed,
                   [this](mango_log_level_e level, std::string_view text) { log(level, text); }) {}
 
@@ -24,7 +24,7 @@ PccHandle::~PccHandle() {
 }
 
 void PccHandle::log(mango_log_level_e level, std::string_view text) {
-  if (link_) link_->log(level, text);
+  if (session_) session_->log(level, text);
 }
 
 mango_status_e PccHandle::run(unsigned pollers) {
@@ -32,11 +32,11 @@ mango_status_e PccHandle::run(unsigned pollers) {
   if (InsidePcc::here()) return MANGO_STATUS_BAD_STATE;
   std::lock_guard guard(run_lock_);
   if (threads_) return MANGO_STATUS_BUSY;
-  if (!link_) return MANGO_STATUS_NOT_SUPPORTED;
+  if (!session_) return MANGO_STATUS_NOT_SUPPORTED;
   // Before CFR is disabled for nothing.
   if (!controller_.any()) return MANGO_STATUS_BAD_STATE;
-  PccLink::Pages pages;
-  mango_status_e status = link_->run(pollers, &pages);
+  EngineSession::Pages pages;
+  mango_status_e status = session_->run(pollers, &pages);
   if (status != MANGO_STATUS_OK) return status;
   try {
     status = controller_.begin(pages.signals, pages.control, pollers);
@@ -50,7 +50,7 @@ mango_status_e PccHandle::run(unsigned pollers) {
     status = MANGO_STATUS_NO_MEMORY;
   }
   controller_.end();
-  link_->stop();
+  session_->stop();
   return status;
 }
 
@@ -60,7 +60,7 @@ mango_status_e PccHandle::stop() {
   if (!threads_) return MANGO_STATUS_NOT_OPENED;
   threads_.reset();
   controller_.end();
-  link_->stop();
+  session_->stop();
   return MANGO_STATUS_OK;
 }
 

@@ -1,4 +1,4 @@
-// PccHandle: what a mango_pcc_h points to: a controller, the link to the engine whose windows it
+// PccHandle: what a mango_pcc_h points to: a controller, the session to the engine whose windows it
 // sets, and the threads of a run.
 #pragma once
 
@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "pcc/api/engine_session.h"
 #include "pcc/api/libmango.h"
-#include "pcc/api/link.h"
 #include "pcc/run/controller.h"
 #include "pcc/run/poller_threads.h"
 
@@ -17,9 +17,9 @@ namespace rocefs {
 
 class PccHandle {
  public:
-  // `link` may be null where only the controller is wanted: run() is NOT_SUPPORTED then, and what
-  // is logged is lost.
-  PccHandle(std::unique_ptr<PccLink> link, uint64_t seed);
+  // `session` may be null where only the controller is wanted: run() is NOT_SUPPORTED then, and
+  // what is logged is lost.
+  PccHandle(std::unique_ptr<EngineSession> session, uint64_t seed);
   // Stops.
   ~PccHandle();
   PccHandle(const PccHandle&) = delete;
@@ -56,7 +56,7 @@ class PccHandle {
  private:
   mango_status_e prepare_parameter(PccAlgorithm::Parameter parameter);
 
-  const std::unique_ptr<PccLink> link_;
+  const std::unique_ptr<EngineSession> session_;
   PccController controller_;
   std::mutex run_lock_;  // run() and stop() one after the other
   std::unique_ptr<PollerThreads> threads_;

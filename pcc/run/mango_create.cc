@@ -1,8 +1,8 @@
 // mango_pcc_create(): of a handle's functions the only one that needs a mount.
 #include <new>
 
+#include "pcc/api/engine_session.h"
 #include "pcc/api/libmango.h"
-#include "pcc/api/link.h"
 #include "pcc/run/handle.h"
 
 using namespace rocefs;
@@ -19,9 +19,9 @@ extern "C" mango_status_e mango_pcc_create(const char* roce_dev_name, mango_pcc_
   *pcc = nullptr;
   try {
     mango_status_e status = MANGO_STATUS_ERROR;
-    std::unique_ptr<PccLink> link = open_program_link(roce_dev_name, &status);
-    if (!link) return status;
-    *pcc = (new PccHandle(std::move(link), kSeed))->c_handle();
+    std::unique_ptr<EngineSession> session = open_program_session(roce_dev_name, &status);
+    if (!session) return status;
+    *pcc = (new PccHandle(std::move(session), kSeed))->c_handle();
     return MANGO_STATUS_OK;
   } catch (const std::bad_alloc&) {
     return MANGO_STATUS_NO_MEMORY;

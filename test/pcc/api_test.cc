@@ -3,7 +3,7 @@
 #include <thread>
 
 #include "core/base/clock.h"
-#include "test/pcc/fake_link.h"
+#include "test/pcc/fake_session.h"
 
 using namespace rocefs;
 using namespace rocefs::test;

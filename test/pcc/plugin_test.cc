@@ -8,7 +8,7 @@
 #include <cerrno>
 
 #include "test/pcc/compiled.h"
-#include "test/pcc/fake_link.h"
+#include "test/pcc/fake_session.h"
 
 using namespace rocefs;
 using namespace rocefs::test;

@@ -1,4 +1,4 @@
-// A user's program and its devices: the link (libmango's end), over a socket in a tree, to the
+// A user's program and its devices: the session (libmango's end), over a socket in a tree, to the
 // server.
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -20,7 +20,7 @@
 
 #include "core/base/log_limit.h"
 #include "core/config/topology.h"
-#include "pcc/api/link.h"
+#include "pcc/api/engine_session.h"
 #include "pcc/card/program_server.h"
 #include "rdma/client/server.h"
 #include "rdma/network/fabric.h"
@@ -170,16 +170,16 @@ class Rig {
 
 mango_status_e why_not(const char* device) {
   mango_status_e status = MANGO_STATUS_OK;
-  CHECK(open_program_link(device, &status) == nullptr);
+  CHECK(open_program_session(device, &status) == nullptr);
   return status;
 }
 
-std::unique_ptr<PccLink> opened() {
+std::unique_ptr<EngineSession> opened() {
   mango_status_e status = MANGO_STATUS_ERROR;
-  auto link = open_program_link("mb_0", &status);
+  auto session = open_program_session("mb_0", &status);
   CHECK(status == MANGO_STATUS_OK);
-  REQUIRE(link);
-  return link;
+  REQUIRE(session);
+  return session;
 }
 
 // The socket of a claim on mb_0, of a program whose messages a test makes itself, and its answer.
@@ -224,29 +224,29 @@ TEST_CASE("program: one of a user who may not set windows is told so, and dmesg 
 
 TEST_CASE("program: it claims a device, sees what the engine writes, and writes what it reads") {
   Rig rig;
-  auto link = opened();
+  auto session = opened();
   CHECK(rig.claims.told(fmt::format("claim mb_0 true {}", program_invocation_short_name)));
-  PccLink::Pages pages;
-  REQUIRE(link->run(4, &pages) == MANGO_STATUS_OK);
+  EngineSession::Pages pages;
+  REQUIRE(session->run(4, &pages) == MANGO_STATUS_OK);
   CHECK(rig.claims.told("run 4"));
   CHECK(pages.signals->active_count == 5);
   pages.control->qps[3].window = 77;
   CHECK(rig.claims.control->at<rocefs_control_page>(0)->qps[3].window == 77);
-  link->log(MANGO_LOG_LEVEL_WARN, "[poller 0][QP 17] hot");
+  session->log(MANGO_LOG_LEVEL_WARN, "[poller 0][QP 17] hot");
   CHECK(rig.claims.told("log mb_0 1 [poller 0][QP 17] hot"));
-  link->stop();
+  session->stop();
   CHECK(rig.claims.told("stop"));
-  link.reset();
+  session.reset();
   CHECK(rig.claims.told("release mb_0"));
 }
 
 TEST_CASE("program: a second owner is refused, an unknown device too") {
   Rig rig;
-  auto link = opened();
+  auto session = opened();
   CHECK(why_not("mb_0") == MANGO_STATUS_BUSY);
   CHECK(why_not("mb_7") == MANGO_STATUS_NO_DEVICE);
   CHECK(why_not(std::string(64, 'x').c_str()) == MANGO_STATUS_NO_DEVICE);
-  link.reset();
+  session.reset();
   CHECK(rig.claims.told("release mb_0"));
   opened();
 }
@@ -259,26 +259,26 @@ TEST_CASE("program: without a tree there is no device") {
 
 TEST_CASE("program: a run that is refused leaves the claim, and another can follow") {
   Rig rig;
-  auto link = opened();
-  PccLink::Pages pages;
+  auto session = opened();
+  EngineSession::Pages pages;
   rig.claims.refuse_run = true;
-  CHECK(link->run(1, &pages) == MANGO_STATUS_BUSY);
-  CHECK(link->run(0, &pages) == MANGO_STATUS_INVALID_PARAM);
+  CHECK(session->run(1, &pages) == MANGO_STATUS_BUSY);
+  CHECK(session->run(0, &pages) == MANGO_STATUS_INVALID_PARAM);
   rig.claims.refuse_run = false;
-  CHECK(link->run(1, &pages) == MANGO_STATUS_OK);
+  CHECK(session->run(1, &pages) == MANGO_STATUS_OK);
 }
 
 TEST_CASE("program: one whose device leaves hears of it when it asks") {
   Rig rig;
-  auto link = opened();
-  PccLink::Pages pages;
-  REQUIRE(link->run(1, &pages) == MANGO_STATUS_OK);
+  auto session = opened();
+  EngineSession::Pages pages;
+  REQUIRE(session->run(1, &pages) == MANGO_STATUS_OK);
   rig.loop.post([&] { rig.programs->revoke(rig.claims.last); });
   CHECK(rig.claims.told("release mb_0"));
   CHECK(pages.signals->active_count == 5);  // still mapped
-  link->stop();
-  link->log(MANGO_LOG_LEVEL_INFO, "nobody hears this");
-  CHECK(link->run(1, &pages) == MANGO_STATUS_NO_DEVICE);
+  session->stop();
+  session->log(MANGO_LOG_LEVEL_INFO, "nobody hears this");
+  CHECK(session->run(1, &pages) == MANGO_STATUS_NO_DEVICE);
 }
 
 TEST_CASE("program: one user's programs leave room for another's, and for root's") {
@@ -312,7 +312,7 @@ TEST_CASE("program: what dies is released, though a child of it holds its socket
   pid_t child = ::fork();
   if (child == 0) {
     mango_status_e status;
-    auto link = open_program_link("mb_0", &status);
+    auto session = open_program_session("mb_0", &status);
     char byte;
     if (::fork() == 0) {
       ::close(pipe[1]);

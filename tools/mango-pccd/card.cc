@@ -30,9 +30,9 @@ Error error_of(mango_status_e status, std::string_view what) {
 }
 
 // For what plugins log. The windows are the daemon's to give.
-class CardLink final : public PccLink {
+class CardSession final : public EngineSession {
  public:
-  explicit CardLink(const PccLog& log) : log_(log) {}
+  explicit CardSession(const PccLog& log) : log_(log) {}
   mango_status_e run(unsigned, Pages*) override { return MANGO_STATUS_NOT_SUPPORTED; }
   void stop() override {}
   void log(mango_log_level_e level, std::string_view text) override { log_(level, text); }
@@ -44,7 +44,7 @@ class CardLink final : public PccLink {
 }  // namespace
 
 Card::Card(uint64_t seed, const PccLog& log)
-    : handle_(std::make_unique<CardLink>(log), seed),
+    : handle_(std::make_unique<CardSession>(log), seed),
       controller_(handle_.controller()),
       watchdog_(controller_, [log](std::string_view line) { log(MANGO_LOG_LEVEL_WARN, line); }),
       plugins_(handle_, watchdog_) {

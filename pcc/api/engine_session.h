@@ -1,5 +1,5 @@
-// PccLink: how a handle (pcc/run/handle.h) reaches the engine whose windows it owns. One exists
-// while the device is claimed; its destructor stops what runs and gives the claim back.
+// EngineSession: how a handle (pcc/run/handle.h) reaches the engine whose windows it owns. One
+// exists while the device is claimed; its destructor stops what runs and gives the claim back.
 #pragma once
 
 #include <memory>
@@ -10,12 +10,12 @@
 
 namespace rocefs {
 
-class PccLink {
+class EngineSession {
  public:
-  virtual ~PccLink() = default;
+  virtual ~EngineSession() = default;
 
   // Takes the windows of all queue pairs: CFR is off from now on. The pages stay mapped until the
-  // next run(), or the link's end. `pollers` is for people. One thread at a time, stop() too.
+  // next run(), or the session's end. `pollers` is for people. One thread at a time, stop() too.
   struct Pages {
     const rocefs_signals_page* signals = nullptr;
     rocefs_control_page* control = nullptr;
@@ -31,6 +31,6 @@ class PccLink {
 
 // Claims a device for this program. Null, and why in `status`, when that fails: NO_DEVICE, BUSY,
 // NOT_SUPPORTED, PERMISSION, IO. std::bad_alloc is the only exception.
-std::unique_ptr<PccLink> open_program_link(const char* device, mango_status_e* status);
+std::unique_ptr<EngineSession> open_program_session(const char* device, mango_status_e* status);
 
 }  // namespace rocefs

@@ -1,4 +1,4 @@
-// A link to pages of a test's.
+// A session to pages of a test's.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace rocefs::test {
 
-struct LinkState {
+struct SessionState {
   PccPages pages;
   mango_status_e answer = MANGO_STATUS_OK;  // to run()
   unsigned runs = 0, stops = 0;
@@ -18,9 +18,9 @@ struct LinkState {
   std::vector<std::string> logged;
 };
 
-class FakeLink final : public PccLink {
+class FakeSession final : public EngineSession {
  public:
-  explicit FakeLink(LinkState& state) : state_(state) {}
+  explicit FakeSession(SessionState& state) : state_(state) {}
   mango_status_e run(unsigned, Pages* pages) override {
     ++state_.runs;
     if (state_.answer != MANGO_STATUS_OK) return state_.answer;
@@ -38,13 +38,13 @@ class FakeLink final : public PccLink {
   }
 
  private:
-  LinkState& state_;
+  SessionState& state_;
 };
 
 // A handle as mango_pcc_create() makes one; destroyed by its own function.
 struct FakeHandle {
-  LinkState state;
-  mango_pcc_h pcc = (new PccHandle(std::make_unique<FakeLink>(state), 1))->c_handle();
+  SessionState state;
+  mango_pcc_h pcc = (new PccHandle(std::make_unique<FakeSession>(state), 1))->c_handle();
   PccHandle& handle() { return *PccHandle::of(pcc); }
   ~FakeHandle() {
     if (pcc) CHECK(mango_pcc_destroy(pcc) == MANGO_STATUS_OK);

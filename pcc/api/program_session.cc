@@ -1,4 +1,4 @@
-// The link of a user's program: a socket in the mounted tree (rdma/uapi/uapi.h).
+// The session of a user's program: a socket in the mounted tree (rdma/uapi/uapi.h).
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "core/base/fd.h"
-#include "pcc/api/link.h"
+#include "pcc/api/engine_session.h"
 #include "pcc/api/mount.h"
 #include "pcc/api/register_pages.h"
 #include "rdma/uapi/peer.h"
@@ -97,7 +97,7 @@ int connect_in(int socket, const std::string& root) {
   return 0;
 }
 
-class ProgramLink final : public PccLink {
+class ProgramSession final : public EngineSession {
  public:
   // Statuses are errnos here.
   int open(const char* device);
@@ -115,7 +115,7 @@ class ProgramLink final : public PccLink {
   RegisterPages pages_;
 };
 
-int ProgramLink::connect(const std::string& root) {
+int ProgramSession::connect(const std::string& root) {
   Fd door(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!door) return errno;
   ::setsockopt(door.get(), SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
@@ -140,7 +140,7 @@ int ProgramLink::connect(const std::string& root) {
   return 0;
 }
 
-int ProgramLink::open(const char* device) {
+int ProgramSession::open(const char* device) {
   std::string root = find_mount();
   if (root.empty()) return ENODEV;
   if (int error = connect(root)) return error;
@@ -157,7 +157,7 @@ int ProgramLink::open(const char* device) {
 }
 
 // After what cannot be right, nothing is: an answer that is late could be taken for another's.
-int ProgramLink::exchange(const rocefs_request& request, Fd (&descriptors)[2]) {
+int ProgramSession::exchange(const rocefs_request& request, Fd (&descriptors)[2]) {
   std::lock_guard lock(mutex_);
   if (broken_) return broken_;
   ssize_t sent;
@@ -172,7 +172,7 @@ int ProgramLink::exchange(const rocefs_request& request, Fd (&descriptors)[2]) {
   return error ? error : answer.error;
 }
 
-mango_status_e ProgramLink::run(unsigned pollers, Pages* pages) {
+mango_status_e ProgramSession::run(unsigned pollers, Pages* pages) {
   rocefs_request request{};
   request.op = ROCEFS_OP_PCC_RUN;
   request.u.run.pollers = pollers;
@@ -188,14 +188,14 @@ mango_status_e ProgramLink::run(unsigned pollers, Pages* pages) {
   return MANGO_STATUS_OK;
 }
 
-void ProgramLink::stop() {
+void ProgramSession::stop() {
   rocefs_request request{};
   request.op = ROCEFS_OP_PCC_STOP;
   Fd none[2];
   exchange(request, none);
 }
 
-void ProgramLink::log(mango_log_level_e level, std::string_view text) {
+void ProgramSession::log(mango_log_level_e level, std::string_view text) {
   rocefs_request request{};
   request.op = ROCEFS_OP_PCC_LOG;
   request.u.log.level = static_cast<uint32_t>(level);
@@ -206,11 +206,11 @@ void ProgramLink::log(mango_log_level_e level, std::string_view text) {
 
 }  // namespace
 
-std::unique_ptr<PccLink> open_program_link(const char* device, mango_status_e* status) {
-  auto link = std::make_unique<ProgramLink>();
-  *status = status_of(link->open(device));
+std::unique_ptr<EngineSession> open_program_session(const char* device, mango_status_e* status) {
+  auto session = std::make_unique<ProgramSession>();
+  *status = status_of(session->open(device));
   if (*status != MANGO_STATUS_OK) return nullptr;
-  return link;
+  return session;
 }
 
 }  // namespace rocefs
