@@ -5,8 +5,8 @@ namespace rocefs {
 namespace {
 
 struct Aimd {
-  uint32_t alpha = 100;  // octets that each call without a CNP adds
-  double beta = 0.5;     // what is left after one with CNPs
+  uint32_t alpha = 100;  // added by each call without a CNP, octets
+  double beta = 0.5;     // factor at a call with CNPs
 };
 
 constexpr mango_pcc_param_t kParameters[] = {

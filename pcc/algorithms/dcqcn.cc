@@ -1,5 +1,5 @@
 // DCQCN (Zhu et al., SIGCOMM 2015) with windows for rates. One call stands for the paper's rate
-// timer, its alpha timer and its monitor of reductions; there is no byte counter.
+// timer, alpha timer and reduction monitor; there is no byte counter.
 #include "pcc/algorithms/built_ins.h"
 #include "pcc/run/call.h"
 #include "rdma/uapi/registers.h"
@@ -17,9 +17,9 @@ struct Dcqcn {
   uint32_t min_window = 0x1000;
   // State of the queue pair.
   double probability = 1;  // CP, the paper's alpha
-  double window = 0;       // with the fraction that the register does not hold
+  double window = 0;       // with the fraction that the register cannot hold
   double target = 0;       // RT; 0 before the first call
-  uint32_t step = 0;       // calls since the last cut; stays where counting on changes nothing
+  uint32_t step = 0;       // calls since the last cut; saturates at max_fast_steps + 1
 };
 
 constexpr mango_pcc_param_t kParameters[] = {
@@ -53,7 +53,7 @@ void raise(Dcqcn& dcqcn, double g) {
 
 mango_pcc_result_t call(void* block, const mango_pcc_context_t* context) {
   auto& dcqcn = *static_cast<Dcqcn*>(block);
-  // Another window than it has set: that of the algorithm before it.
+  // Window set by another algorithm before this one.
   if (whole_window(dcqcn.window) != context->current_window) dcqcn.window = context->current_window;
   if (dcqcn.target == 0) dcqcn.target = dcqcn.window;
   double g = dcqcn.g >= 0 ? std::min(dcqcn.g, 1.0) : 0;

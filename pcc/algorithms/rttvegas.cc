@@ -1,5 +1,5 @@
-// The backlog is what a window has in queues: window (1 - base / rtt), where base is the least
-// round trip that was seen (Brakmo and Peterson, TCP Vegas, 1995).
+// Backlog of a window in queues: window (1 - base / rtt), where base is the minimum round trip so
+// far (Brakmo and Peterson, TCP Vegas, 1995).
 #include "pcc/algorithms/built_ins.h"
 #include "pcc/run/call.h"
 #include "rdma/uapi/registers.h"
@@ -27,7 +27,7 @@ constexpr mango_pcc_param_t kParameters[] = {
     REGISTER_UINT32_PARAM(RttVegas, min_window), REGISTER_UINT32_PARAM(RttVegas, max_window),
 };
 
-// The window after a round trip.
+// Window after a round trip.
 double adjusted(RttVegas& vegas, double window, uint64_t rtt_ns) {
   if (rtt_ns == 0) return window;
   if (vegas.base_ns == 0 || rtt_ns < vegas.base_ns) vegas.base_ns = rtt_ns;

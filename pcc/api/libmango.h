@@ -1,37 +1,36 @@
 /* libmango: programmable congestion control (PCC) of a RoCE device, for C and C++.
  *
  * An algorithm is a function that is called for each active queue pair of a device, once per
- * interval. It sees what the network told the queue pair (CNPs, round-trip times) and sets its
- * window: how many octets may be in flight. There are two ways to run one:
+ * interval. It reads congestion signals (CNPs, round-trip times) and sets the window of the queue
+ * pair: the number of octets in flight. An algorithm runs
  *
  *  - as a plugin, a shared library that exports `mango_pcc_algo_plugin`, loaded by the card's
  *    daemon (`mango-ctl rdma pcc algo load`);
- *  - in a program of one's own, which owns the device's windows from mango_pcc_create() until
+ *  - or in a user's program, which owns the device's windows from mango_pcc_create() until
  *    mango_pcc_destroy(): register, run, stop.
  *
- * Names are as the vendor's reference gives them; what it leaves open is decided here. A source
- * that compiles with the vendor's header is meant to compile with this one; binaries are not.
+ * Names follow the vendor's reference; this file decides what the reference leaves open. Source
+ * code for the vendor's header compiles with this one; binaries are not compatible.
  *
- * Times are engine time: real time, unless the device runs slower than that (its dilation). Windows
- * are in octets, times in the unit that the name says.
+ * Units. Times are engine time: real time, unless the device runs slower (its dilation). Windows
+ * are in octets, times in the unit of the name.
  *
- * Parameters. Each queue pair has a copy of its own of the block that was registered, and that is
- * what the algorithm is called with: what it keeps there is state of that queue pair. The copy is
- * made byte by byte, aligned for any type; it is gone when the queue pair ceases to be active or
- * another algorithm is applied to it. Fields that were registered as parameters can be read and set
- * from outside while it runs; no others are ever touched.
+ * Parameters. Each queue pair has its own copy of the registered block, and the algorithm is called
+ * with that copy; other fields of it hold state of the queue pair. The block is copied bytewise,
+ * aligned for any type. The copy ends when the queue pair becomes inactive or gets another
+ * algorithm. Fields registered as parameters can be read and set from outside during a run; other
+ * fields are never changed.
  *
- * Threads. Functions that take a handle may be called on any thread, also at once, and block for as
- * long as an algorithm that is being called takes. From within an algorithm, or from the callback
- * of mango_pcc_walk_params(), those that would have to wait for it return MANGO_STATUS_BAD_STATE;
- * the queries of active queue pairs may be called there too. Calls for one queue pair never
- * overlap, and all come from the same thread while a run lasts; calls for different ones may
- * overlap.
+ * Threads. Functions that take a handle may be called on any thread, also concurrently; they block
+ * until a call of an algorithm in progress returns. From within an algorithm, or from the callback
+ * of mango_pcc_walk_params(), functions that would wait for it return MANGO_STATUS_BAD_STATE;
+ * queries of active queue pairs are allowed there. Calls for one queue pair never overlap, and all
+ * come from one thread during a run; calls for different queue pairs may overlap.
  *
- * Statuses. Every function returns MANGO_STATUS_OK, which is 0, or a negative value, and then has
- * changed nothing unless it says so. MANGO_STATUS_INVALID_PARAM: a handle or a pointer that must
- * not be NULL is, or a slot is not below MANGO_PCC_MAX_SLOTS. MANGO_STATUS_NO_MEMORY is possible
- * wherever something is kept.
+ * Statuses. Functions return MANGO_STATUS_OK (0) or a negative value. A failed call changes
+ * nothing, unless its comment says otherwise. MANGO_STATUS_INVALID_PARAM: a required handle or
+ * pointer is NULL, or a slot is not below MANGO_PCC_MAX_SLOTS. MANGO_STATUS_NO_MEMORY: any function
+ * that stores something.
  */
 #ifndef LIBMANGO_H
 #define LIBMANGO_H
@@ -50,7 +49,7 @@
 
 #define MANGO_API __attribute__((visibility("default")))
 #ifdef __cplusplus
-/* What a designated initializer leaves out. */
+/* Defaults of members that a designated initializer omits. */
 #define MANGO_OR_NULL_ = nullptr
 #define MANGO_OR_ZERO_ = 0
 #define MANGO_STATIC_ASSERT_(what, why) static_assert(what, why)
@@ -66,9 +65,9 @@ extern "C" {
 
 /* ---- Types ---- */
 
-/* What mango_pcc_create() makes. */
+/* Handle made by mango_pcc_create(). */
 typedef void* mango_pcc_h;
-/* The device behind it. */
+/* Device of a handle. */
 typedef void* mango_context_h;
 
 typedef enum _mango_status {
@@ -77,7 +76,7 @@ typedef enum _mango_status {
   MANGO_STATUS_INVALID_PARAM = -2,
   MANGO_STATUS_NO_MEMORY = -3,
   MANGO_STATUS_NOT_FOUND = -4,
-  MANGO_STATUS_ALREADY_OPENED = -5, /* the name or the slot is taken; what was there stays */
+  MANGO_STATUS_ALREADY_OPENED = -5, /* name or slot in use; unchanged */
   MANGO_STATUS_NOT_OPENED = -6,
   MANGO_STATUS_BUSY = -7,
   MANGO_STATUS_NOT_SUPPORTED = -8,
@@ -85,7 +84,7 @@ typedef enum _mango_status {
   MANGO_STATUS_NO_DEVICE = -10,
   MANGO_STATUS_PERMISSION = -11,
   MANGO_STATUS_IO = -12,
-  MANGO_STATUS_LIMIT = -13, /* more than one of the MANGO_PCC_MAX_… allows */
+  MANGO_STATUS_LIMIT = -13, /* exceeds one of MANGO_PCC_MAX_… */
   MANGO_STATUS_BAD_STATE = -14,
   MANGO_STATUS_PLUGIN = -15
 } mango_status_e;
@@ -97,13 +96,13 @@ typedef enum _mango_log_level {
   MANGO_LOG_LEVEL_DEBUG
 } mango_log_level_e;
 
-/* For mango_pcc_event_get_val() and mango_pcc_event_request(). */
+/* Events of mango_pcc_event_get_val() and mango_pcc_event_request(). */
 typedef enum _mango_pcc_event {
   MANGO_PCC_EVENT_CNP, /* congestion notification packets */
   MANGO_PCC_EVENT_RTT  /* round-trip time, in nanoseconds */
 } mango_pcc_event_e;
 
-/* What an event-style algorithm wants to be told. What is not asked for is not read. */
+/* Metrics that an event-style algorithm reads; others are not sampled. */
 typedef enum _mango_pcc_metric_flags {
   MANGO_PCC_METRIC_NONE = 0,
   MANGO_PCC_METRIC_CNP = 1 << 0,
@@ -131,24 +130,25 @@ typedef struct _mango_pcc_config {
   } value;
 } mango_pcc_config_t;
 
-/* What an event-style algorithm is given. A reserved octet is 0. */
+/* Input of an event-style algorithm. Reserved octets are 0. */
 typedef struct _mango_pcc_context {
-  uint32_t current_window;  /* octets; 0xffffffff: there is no limit */
-  uint32_t cnp_delta;       /* CNPs since the call before; 0 without MANGO_PCC_METRIC_CNP */
-  uint64_t latest_rtt_ns;   /* 0 while there is none, or without MANGO_PCC_METRIC_RTT */
-  uint8_t rtt_updated;      /* 1 if latest_rtt_ns came since the call before */
+  uint32_t current_window;  /* octets; 0xffffffff: no limit */
+  uint32_t cnp_delta;       /* CNPs since the last call; 0 without MANGO_PCC_METRIC_CNP */
+  uint64_t latest_rtt_ns;   /* 0 before the first, or without MANGO_PCC_METRIC_RTT */
+  uint8_t rtt_updated;      /* 1 if latest_rtt_ns is new since the last call */
   uint8_t _pad[3];          /* 0 */
   uint32_t active_qp_count; /* of the device */
   uint8_t _reserved[40];
 } mango_pcc_context_t;
 
-/* What it answers. Start from an empty one: `mango_pcc_result_t result = {0};`, in C++ `{}`. */
+/* Result of an event-style algorithm. Start from zero: `mango_pcc_result_t result = {0};`, in C++
+ * `{}`. */
 typedef struct _mango_pcc_result {
-  /* As mango_pcc_window_update() takes it: it is set and counted, also when it is current_window,
-   * which leaves it as it is. 0 sets nothing, with a warning. */
+  /* Argument of mango_pcc_window_update(). Counted also if equal to current_window. 0 sets nothing
+   * and logs a warning. */
   uint32_t new_window;
-  uint8_t request_rtt_probe; /* 1: measure a round trip; wants MANGO_PCC_METRIC_RTT */
-  uint8_t _reserved[27];     /* 0; others are ignored, with a warning */
+  uint8_t request_rtt_probe; /* 1: measure a round trip; needs MANGO_PCC_METRIC_RTT */
+  uint8_t _reserved[27];     /* 0; other values are ignored, with a warning */
 } mango_pcc_result_t;
 
 MANGO_STATIC_ASSERT_(sizeof(mango_pcc_context_t) == 64, "the context has 64 octets");
@@ -158,15 +158,15 @@ MANGO_STATIC_ASSERT_(offsetof(mango_pcc_context_t, _reserved) == 24, "as laid ou
 MANGO_STATIC_ASSERT_(sizeof(mango_pcc_result_t) == 32, "the result has 32 octets");
 MANGO_STATIC_ASSERT_(offsetof(mango_pcc_result_t, _reserved) == 5, "as laid out above");
 
-/* A legacy algorithm: it asks and acts through the functions at the end of this file. `params` is
- * the queue pair's copy; never NULL. */
+/* Legacy algorithm: reads signals and sets the window through the functions at the end of this
+ * file. `params` is the queue pair's copy; never NULL. */
 typedef void mango_pcc_algo_fn(void* params);
-/* An event-style algorithm: a snapshot in, a decision out. `ctx` is valid until it returns. */
+/* Event-style algorithm: a snapshot in, a decision out. `ctx` is valid until it returns. */
 typedef mango_pcc_result_t mango_pcc_algo_event_fn(void* params, const mango_pcc_context_t* ctx);
 
-/* A parameter. REGISTER_UINT32_PARAM() and its like below make them. */
+/* Parameter, made by REGISTER_UINT32_PARAM() and the other macros below. */
 typedef struct _mango_pcc_param {
-  const char* name; /* 1 to 64 of A-Z a-z 0-9 _ . -, the first no dot */
+  const char* name; /* 1 to 64 of A-Z a-z 0-9 _ . -, not starting with a dot */
   mango_pcc_param_type_e type;
   size_t offset; /* in the block */
 } mango_pcc_param_t;
@@ -175,146 +175,141 @@ typedef struct _mango_pcc_param {
 typedef void (*mango_pcc_param_walk_fn)(const char* name, mango_pcc_param_type_e type,
                                         void* value_ptr, void* user_data);
 
-/* What a plugin exports under the name mango_pcc_algo_plugin. All is read once, when it is loaded;
+/* Definition exported by a plugin as mango_pcc_algo_plugin. Read once, when the plugin is loaded;
  * the functions must stay callable until it is unloaded. */
 typedef struct _mango_pcc_algo_plugin {
-  /* 1 to 31 of a-z 0-9 _; no other algorithm's, and not `none`. */
+  /* Name: 1 to 31 of a-z 0-9 _; unique, and not `none`. */
   const char* name MANGO_OR_NULL_;
-  /* One line for people; may be NULL. */
+  /* Description in one line; may be NULL. */
   const char* desc MANGO_OR_NULL_;
-  /* Makes the block that each queue pair's copy begins as, says how large it is, and registers its
-   * parameters in `slot` of `pcc`. NULL, and a size other than 0: it has failed. May be NULL itself
-   * for an algorithm without parameters. Of the functions that take a handle only
-   * mango_pcc_param_register(), mango_pcc_params_register() and mango_pcc_get_context() may be
-   * called with this one; mango_pcc_log() may be too. */
+  /* Returns the initial block of the queue pairs' copies and its size, and registers its parameters
+   * in `slot` of `pcc`. Failure: returns NULL with a size other than 0. May be NULL for an
+   * algorithm without parameters. Only mango_pcc_param_register(), mango_pcc_params_register() and
+   * mango_pcc_get_context() may be called with `pcc`; mango_pcc_log() is allowed. */
   void* (*init_params)(mango_pcc_h pcc, unsigned int slot, size_t* param_size)MANGO_OR_NULL_;
-  /* Gets back what init_params made, when the plugin is unloaded or refused; may be NULL. */
+  /* Frees the block of init_params when the plugin is unloaded or refused; may be NULL. */
   void (*destroy_params)(void* params) MANGO_OR_NULL_;
-  /* One of the two; the second one is used if both are there. */
+  /* Algorithm: one of the two; algo_event_fn takes precedence. */
   mango_pcc_algo_fn* algo_fn MANGO_OR_NULL_;
   mango_pcc_algo_event_fn* algo_event_fn MANGO_OR_NULL_;
   uint32_t required_metrics MANGO_OR_ZERO_; /* mango_pcc_metric_flags_e, of algo_event_fn */
 } mango_pcc_algo_plugin_t;
 
-/* Only plugins define it. */
+/* Defined by plugins only. */
 MANGO_API extern const mango_pcc_algo_plugin_t mango_pcc_algo_plugin;
 
-/* A few words for people, never NULL; also for values that are none of the enumeration. */
+/* Text of a status; never NULL, also for values outside the enumeration. */
 MANGO_API const char* mango_status_str(mango_status_e status);
 
-/* ---- A handle ---- */
+/* ---- Handle ---- */
 
-/* Makes the caller the owner of the windows of the device of that name, as `mango-ctl rdma pcc dev`
- * lists them. The mount is found as mango-ctl finds it: $ROCEFS_MOUNT, $SYSFS_PATH, /sys, or the
- * only one there is. NO_DEVICE: there is no mount or no such device in it. BUSY: somebody owns the
- * windows already, or the card's daemon runs an algorithm. NOT_SUPPORTED: the device's time is
- * virtual. PERMISSION, IO: it is there and cannot be talked to. */
+/* Claims the windows of a device, named as in `mango-ctl rdma pcc dev`. The mount is $ROCEFS_MOUNT,
+ * $SYSFS_PATH, /sys, or the only mount of rocefs. NO_DEVICE: no mount, or no such device. BUSY: the
+ * windows are claimed, or the card's daemon runs an algorithm. NOT_SUPPORTED: the device's clock is
+ * virtual. PERMISSION, IO: the device cannot be accessed. */
 MANGO_API mango_status_e mango_pcc_create(const char* roce_dev_name, mango_pcc_h* pcc);
-/* Stops what runs, and gives the windows back. The handle is no more: no other call may be under
- * way with it, nor follow. BAD_STATE from within an algorithm. */
+/* Stops the run and releases the windows. The handle is invalid afterwards: no other call with it
+ * may be in progress or follow. BAD_STATE from within an algorithm. */
 MANGO_API mango_status_e mango_pcc_destroy(mango_pcc_h pcc);
-/* The same each time, valid until mango_pcc_destroy(); NULL only for NULL. */
+/* Returns the same context each time, valid until mango_pcc_destroy(); NULL only for NULL. */
 MANGO_API mango_context_h mango_pcc_get_context(mango_pcc_h pcc);
 
-/* Also while it runs, at once. INVALID_PARAM: no such option, or the value is out of range. */
+/* Takes effect at once, also during a run. INVALID_PARAM: unknown option, or value out of range. */
 MANGO_API mango_status_e mango_pcc_ctrl_config(mango_pcc_h pcc, const mango_pcc_config_t* config);
 
-/* Puts an algorithm into an empty slot, with a copy of `param_size` octets of `initial_params`,
- * which may be NULL if that is 0. Also while another one runs. ALREADY_OPENED: the slot is not
- * empty. LIMIT: the block is too large. */
+/* Registers an algorithm in an empty slot, with a copy of `param_size` octets of `initial_params`,
+ * which may be NULL if the size is 0. Allowed during a run. ALREADY_OPENED: the slot is in use.
+ * LIMIT: the block is too large. */
 MANGO_API mango_status_e mango_pcc_ctrl_reg_algo(mango_pcc_h pcc, unsigned int slot,
                                                  mango_pcc_algo_fn* algo,
                                                  const void* initial_params, size_t param_size);
-/* Likewise. INVALID_PARAM also for a metric that there is not. */
+/* Registers an event-style algorithm. INVALID_PARAM also for an unknown metric. */
 MANGO_API mango_status_e mango_pcc_ctrl_reg_algo_event(mango_pcc_h pcc, unsigned int slot,
                                                        mango_pcc_algo_event_fn* algo,
                                                        uint32_t required_metrics,
                                                        const void* initial_params,
                                                        size_t param_size);
-/* Empties a slot, its parameters included. NOT_FOUND: it is empty. BUSY: it runs on some queue
- * pair, or would on the next one that becomes active. */
+/* Empties a slot, with its parameters. NOT_FOUND: the slot is empty. BUSY: a queue pair runs it, or
+ * the next active one would. */
 MANGO_API mango_status_e mango_pcc_ctrl_unreg_algo(mango_pcc_h pcc, unsigned int slot);
-/* The algorithm of these queue pairs; with a NULL list, of all that there are and will be, whatever
- * was said of single ones before. Takes effect at the next call. A queue pair that gets another
- * slot than it had starts with a fresh copy of the parameters, at the window that it has; for one
- * that keeps its slot nothing changes. NOT_FOUND: the slot is empty, or one of the queue pairs is
- * not active. BAD_STATE: a list is given while nothing runs. */
+/* Applies a slot to the listed queue pairs; with a NULL list, to all present and future ones,
+ * including those set one by one before. Takes effect at the next call. A queue pair whose slot
+ * changes starts with a new copy of the parameters and keeps its window; otherwise nothing changes.
+ * NOT_FOUND: the slot is empty, or a queue pair is inactive. BAD_STATE: a list without a run. */
 MANGO_API mango_status_e mango_pcc_ctrl_apply_algo(mango_pcc_h pcc, unsigned int slot,
                                                    const unsigned int* qp_list,
                                                    unsigned int qp_count);
 
-/* Starts to call the algorithm that is applied; if none is, the one in the lowest slot. Each queue
- * pair is called for the first time one interval after it was seen; one without a limit gets a
- * window of 512 KiB at once. CFR is off until the run ends. INVALID_PARAM: not 1 to
- * MANGO_PCC_MAX_THREADS. BUSY: it runs already. BAD_STATE: nothing is registered. NO_DEVICE: the
- * device has gone. IO, NOT_SUPPORTED: the device cannot be run this way.
- * A run in which an algorithm writes past its parameters does nothing more until it is stopped, for
- * nobody knows what else was written: no algorithm is called, windows stay as they are, and an
- * ERROR in the daemon's dmesg names the algorithm and the queue pair. */
+/* Starts a run of the applied algorithm, or, if none is applied, of the lowest slot in use. Each
+ * queue pair is called for the first time one interval after it was found; an unlimited window
+ * becomes 512 KiB at once. CFR is off during the run. INVALID_PARAM: not 1 to
+ * MANGO_PCC_MAX_THREADS. BUSY: a run is active. BAD_STATE: no algorithm is registered. NO_DEVICE:
+ * the device has gone. IO, NOT_SUPPORTED: the device cannot be run this way.
+ * If an algorithm writes past its parameters, the run is suspended until it is stopped, since other
+ * memory may be damaged: no algorithm is called, windows stay, and an ERROR line in the daemon's
+ * dmesg names the algorithm and the queue pair. */
 MANGO_API mango_status_e mango_pcc_ctrl_run(mango_pcc_h pcc, unsigned int num_threads);
-/* Returns when no algorithm is being called any more. Windows are without a limit then, or CFR's.
- * NOT_OPENED: nothing runs. */
+/* Ends the run; returns after the last call of an algorithm. Windows are unlimited then, or CFR's.
+ * NOT_OPENED: no run. */
 MANGO_API mango_status_e mango_pcc_ctrl_stop(mango_pcc_h pcc);
 
 /* ---- Parameters ---- */
 
-/* NOT_FOUND: the slot is empty. ALREADY_OPENED: the slot has a parameter of that name, and it
- * stays. INVALID_PARAM: no such type, a bad name, or the value is not wholly inside the block.
- * LIMIT: MANGO_PCC_MAX_PARAMS are registered. */
+/* Registers a parameter. NOT_FOUND: the slot is empty. ALREADY_OPENED: the slot has a parameter of
+ * that name, which stays. INVALID_PARAM: unknown type, invalid name, or a value not wholly inside
+ * the block. LIMIT: MANGO_PCC_MAX_PARAMS are registered. */
 MANGO_API mango_status_e mango_pcc_param_register(mango_pcc_h pcc, const unsigned int slot,
                                                   const char* name, mango_pcc_param_type_e type,
                                                   size_t offset);
-/* Each of the array, in its order, as above. Those that cannot be registered are left out, the
- * others are; the first failure that is not ALREADY_OPENED is returned, else ALREADY_OPENED if
- * there was one. */
+/* Registers an array of parameters in order. Invalid ones are skipped, the others are registered.
+ * Returns the first failure other than ALREADY_OPENED, else ALREADY_OPENED if there was one. */
 MANGO_API mango_status_e mango_pcc_params_register(mango_pcc_h pcc, unsigned int slot,
                                                    const mango_pcc_param_t* params,
                                                    unsigned int nr_params);
-/* Calls back for each parameter of the slot, in order of registration. `mode` 1: for each queue
- * pair that the slot runs on, and for the block that new ones begin with; what is written there is
- * in force from the next call on. Otherwise: for the first queue pair alone, or that block if there
- * is none; what is written is lost. No algorithm is called meanwhile. NOT_FOUND: the slot is empty.
- */
+/* Calls back for each parameter of the slot, in the order of registration. `mode` 1: for every
+ * queue pair that runs the slot, and for the initial block; writes take effect at the next call.
+ * Other modes: for the first queue pair only, or the initial block if there is none; writes are
+ * discarded. No algorithm is called meanwhile. NOT_FOUND: the slot is empty. */
 MANGO_API mango_status_e mango_pcc_walk_params(mango_pcc_h pcc, const unsigned int slot,
                                                mango_pcc_param_walk_fn callback, void* user_data,
                                                unsigned int mode);
 
-/* ---- Queries: also from within an algorithm; NOT_FOUND: not active, or nothing runs ---- */
+/* ---- Queries, also from within an algorithm; NOT_FOUND: inactive queue pair, or no run ---- */
 
-/* `qp_list` has room for MANGO_PCC_MAX_QPS. Ascending; none while nothing runs. */
+/* Active queue pairs, ascending; none without a run. `qp_list` has room for MANGO_PCC_MAX_QPS. */
 MANGO_API mango_status_e mango_pcc_active_qp_list(mango_pcc_h pcc, uint32_t* qp_list,
                                                   uint32_t* qp_count);
 /* CNPs since the run began, or since the queue pair became active if that was later. */
 MANGO_API mango_status_e mango_pcc_cnp_count_by_qp(mango_pcc_h pcc, uint32_t qp_num,
                                                    uint64_t* cnp_count);
-/* Octets; 0xffffffff: there is no limit. */
+/* Window in octets; 0xffffffff: no limit. */
 MANGO_API mango_status_e mango_pcc_window_current_by_qp(mango_pcc_h pcc, uint32_t qp_num,
                                                         uint32_t* window_size);
-/* How often the window was set since the run began, or another slot was applied. */
+/* Number of window updates since the run began, or since another slot was applied. */
 MANGO_API mango_status_e mango_pcc_window_count_by_qp(mango_pcc_h pcc, uint32_t qp_num,
                                                       uint32_t* count);
 
-/* ---- Only from within an algorithm, of the queue pair that it is called for ---- */
+/* ---- From within an algorithm only, for its queue pair ---- */
 
-/* Octets that may be in flight. 0 elsewhere. */
+/* Window in octets. 0 outside an algorithm. */
 MANGO_API unsigned int mango_pcc_window_current(void);
-/* In force at once. Less than 1024 is stored as 1024; one packet may be in flight whatever it is.
- * Nothing happens elsewhere. */
+/* Sets the window at once. Values below 1024 are stored as 1024; one packet may always be in
+ * flight. No effect outside an algorithm. */
 MANGO_API void mango_pcc_window_update(unsigned int new_window);
-/* CNP: how many came since this was last asked. RTT: the latest in nanoseconds if it is new since
- * this was last asked, else 0; 4294967295 for longer ones. 0 for what an event-style algorithm did
- * not declare, for events that there are not, and elsewhere. */
+/* CNP: number since the last call of this function. RTT: latest round trip in nanoseconds if new
+ * since the last call of this function, else 0; clipped to 4294967295. 0 for metrics that an
+ * event-style algorithm did not declare, for unknown events, and outside an algorithm. */
 MANGO_API unsigned int mango_pcc_event_get_val(mango_pcc_event_e event);
-/* RTT: measures a round trip, by the next packet that goes. Its answer is seen in a later call. One
- * at a time: another request before the answer is the same one. NOT_SUPPORTED: CNP, or an RTT that
- * the algorithm did not declare. INVALID_PARAM: no such event. BAD_STATE elsewhere. */
+/* RTT: measures a round trip with the next packet; a later call sees the answer. One probe at a
+ * time: a second request before the answer has no effect. NOT_SUPPORTED: CNP, or RTT without its
+ * declaration. INVALID_PARAM: unknown event. BAD_STATE outside an algorithm. */
 MANGO_API mango_status_e mango_pcc_event_request(mango_pcc_event_e event);
-/* One line to the device's log, as `[poller N][QP M] …`, unless `level` is beyond the log's. Also
- * from init_params of a plugin, without those. Elsewhere to standard error. */
+/* Writes one line to the device's log, as `[poller N][QP M] …`, if the log's level includes
+ * `level`. In init_params of a plugin without the prefix; elsewhere to standard error. */
 MANGO_API void mango_pcc_log(mango_log_level_e level, const char* fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* As older revisions of the reference have it. */
+/* Name in older revisions of the reference. */
 static inline unsigned int mango_pcc_event_cnp_cnt(void)
     __attribute__((deprecated("use mango_pcc_event_get_val(MANGO_PCC_EVENT_CNP)")));
 static inline unsigned int mango_pcc_event_cnp_cnt(void) {
@@ -325,7 +320,7 @@ static inline unsigned int mango_pcc_event_cnp_cnt(void) {
 } /* extern "C" */
 #endif
 
-/* ---- Elements of an array of mango_pcc_param_t: a field of another type does not compile ---- */
+/* ---- Elements of an array of mango_pcc_param_t; a field of another type does not compile ---- */
 
 #define REGISTER_UINT32_PARAM(type, field) MANGO_PARAM_(UINT32, type, field)
 #define REGISTER_DOUBLE_PARAM(type, field) MANGO_PARAM_(DOUBLE, type, field)
@@ -349,7 +344,7 @@ struct mango_param_type_;
     static constexpr bool is(...) { return false; }          \
   };
 struct mango_no_type_;
-/* Those of the same size that are types of their own. */
+/* Distinct types of the same size. */
 MANGO_PARAM_TYPE_(UINT32, unsigned int, mango_no_type_)
 MANGO_PARAM_TYPE_(DOUBLE, double, mango_no_type_)
 MANGO_PARAM_TYPE_(INT32, int, mango_no_type_)
@@ -367,7 +362,7 @@ constexpr size_t mango_param_offset_(size_t offset) {
   mango_param_offset_<mango_param_type_<MANGO_PCC_PARAM_TYPE_##kind>::is( \
       static_cast<decltype(type::field)*>(nullptr))>(offsetof(type, field))
 #else
-/* The size of an array that cannot be, unless the field's type is one of those. */
+/* Array size that is negative, an error, unless the field has one of the types. */
 #define MANGO_OFFSET_(kind, type, field) \
   (offsetof(type, field) + 0 * sizeof(char[MANGO_IS_##kind##_(((type*)0)->field)]))
 #define MANGO_IS_UINT32_(field) _Generic((field), unsigned int : 1, default : -1)

@@ -17,7 +17,7 @@ bool has_rocefs(const std::string& root) {
   return ::access((root + "/kernel/debug/rocefs").c_str(), F_OK) == 0;
 }
 
-// mountinfo writes blanks, tabs, newlines and backslashes as \ooo.
+// Octal escapes of mountinfo: blank, tab, newline and backslash are written as \ooo.
 std::string unescaped(std::string_view text) {
   std::string result;
   while (!text.empty()) {
@@ -29,7 +29,7 @@ std::string unescaped(std::string_view text) {
   return result;
 }
 
-// 36 35 0:60 / /mount/point options - fuse.rocefs source options
+// Line format: 36 35 0:60 / /mount/point options - fuse.rocefs source options
 std::string only_mount() {
   std::ifstream lines("/proc/self/mountinfo");
   std::vector<std::pair<std::string, std::string>> found;  // device and point

@@ -1,12 +1,12 @@
-// Which rocefs a program means that says nothing else.
+// The mount that a program uses if it names none.
 #pragma once
 
 #include <string>
 
 namespace rocefs {
 
-// The root of the tree: $ROCEFS_MOUNT; or else $SYSFS_PATH or /sys, if rocefs is there; or else the
-// only one that is mounted. Empty when there is none, or several.
+// Root of the tree: $ROCEFS_MOUNT; else $SYSFS_PATH or /sys, if rocefs is mounted there; else the
+// only mount of rocefs. Empty if there is none, or more than one.
 std::string find_mount();
 
 }  // namespace rocefs

@@ -27,7 +27,7 @@ T read(const void* at) {
   return value;
 }
 
-// Without what may stand around a number.
+// Number without a trailing newline and a leading +.
 std::string_view bare(std::string_view text) {
   if (text.ends_with('\n')) text.remove_suffix(1);
   if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
@@ -38,7 +38,7 @@ bool is_hex(std::string_view digits) {
   return digits.starts_with("0x") || digits.starts_with("0X");
 }
 
-// The magnitude of a whole number; all of `digits` must belong to it.
+// Magnitude of an integer. EINVAL unless all of `digits` belongs to it.
 std::errc parse_magnitude(std::string_view digits, uint64_t& magnitude) {
   int base = is_hex(digits) ? 16 : 10;
   if (base == 16) digits.remove_prefix(2);

@@ -1,4 +1,4 @@
-// Values of parameters: octets of a type that an algorithm chose, and text as people write them.
+// Parameter values: bytes of the type that the algorithm chose, and their text form.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace rocefs {
 
-// Octets; 0 for what is none of the enumeration.
+// Size in octets; 0 for a value outside the enumeration.
 size_t parameter_size(mango_pcc_param_type_e type);
 
 struct ParameterValue {
@@ -20,11 +20,10 @@ struct ParameterValue {
   size_t size = 0;
 };
 
-// Whole numbers are decimal or 0x…, fractions also 0.5 or 5e-1, booleans as the kernel takes them;
-// one leading + and one trailing newline are allowed. EINVAL for what is no such number, ERANGE for
-// one that the type does not hold.
+// Accepts decimal or 0x integers, also 0.5 or 5e-1 for fractions, and the kernel's booleans; one
+// leading + and one trailing newline are allowed. EINVAL: not a number. ERANGE: outside the type.
 Result<ParameterValue> parse_parameter(mango_pcc_param_type_e type, std::string_view text);
-// Parses back to the same value. `value` need not be aligned.
+// Text that parses back to the same value. `value` need not be aligned.
 std::string format_parameter(mango_pcc_param_type_e type, const void* value);
 
 }  // namespace rocefs

@@ -1,4 +1,4 @@
-// The session of a user's program: a socket in the mounted tree (rdma/uapi/uapi.h).
+// Session of a user's program: a socket in the mounted tree (rdma/uapi/uapi.h).
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -51,8 +51,8 @@ mango_status_e status_of(int error) {
   }
 }
 
-// A whole message of `size` octets, and up to two descriptors with it. An errno; ENODEV when the
-// other end is closed: the device, or all of rocefs, has gone.
+// Receives one message of exactly `size` octets with up to two descriptors. Returns 0 or an errno;
+// ENODEV if the other end is closed: the device or the mount has gone.
 int receive(int socket, void* data, size_t size, Fd (&descriptors)[2]) {
   union {
     cmsghdr header;
@@ -83,7 +83,8 @@ int receive(int socket, void* data, size_t size, Fd (&descriptors)[2]) {
   return static_cast<size_t>(got) == size && !(message.msg_flags & MSG_TRUNC) ? 0 : EPROTO;
 }
 
-// The path of a mount may be longer than an address holds; that of a descriptor is not.
+// Connects through a descriptor of the mount: its path can exceed sun_path, the descriptor's
+// cannot.
 int connect_in(int socket, const std::string& root) {
   Fd directory(::open((root + "/kernel/debug/rocefs").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!directory) return errno;
@@ -99,7 +100,7 @@ int connect_in(int socket, const std::string& root) {
 
 class ProgramSession final : public EngineSession {
  public:
-  // Statuses are errnos here.
+  // Functions below return errnos.
   int open(const char* device);
   mango_status_e run(unsigned pollers, Pages* pages) override;
   void stop() override;
@@ -110,7 +111,7 @@ class ProgramSession final : public EngineSession {
   int exchange(const rocefs_request& request, Fd (&descriptors)[2]);
 
   std::mutex mutex_;  // one request at a time
-  int broken_ = 0;    // why nothing more can be asked: an errno
+  int broken_ = 0;    // errno of the protocol error that ended the exchange, or 0
   Fd socket_;
   RegisterPages pages_;
 };
@@ -156,7 +157,7 @@ int ProgramSession::open(const char* device) {
   return exchange(request, none);
 }
 
-// After what cannot be right, nothing is: an answer that is late could be taken for another's.
+// Fails for good after a protocol error: a late answer could be taken for that of another request.
 int ProgramSession::exchange(const rocefs_request& request, Fd (&descriptors)[2]) {
   std::lock_guard lock(mutex_);
   if (broken_) return broken_;
@@ -200,7 +201,7 @@ void ProgramSession::log(mango_log_level_e level, std::string_view text) {
   request.op = ROCEFS_OP_PCC_LOG;
   request.u.log.level = static_cast<uint32_t>(level);
   std::memcpy(request.u.log.text, text.data(), std::min(text.size(), sizeof request.u.log.text));
-  // A message is sent whole, beside whatever another thread asks.
+  // SOCK_SEQPACKET sends a whole message; no lock is needed beside another thread's request.
   (void)!::send(socket_.get(), &request, sizeof request, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 

@@ -1,4 +1,4 @@
-// RegisterPages: the register pages of a device, mapped by whoever owns its windows.
+// RegisterPages: the register pages of a device, mapped by the owner of its windows.
 #pragma once
 
 #include <sys/mman.h>
@@ -19,7 +19,8 @@ class RegisterPages {
   RegisterPages(const RegisterPages&) = delete;
   RegisterPages& operator=(const RegisterPages&) = delete;
 
-  // What was mapped before is no more. An errno: EPROTO for what are no such pages.
+  // Replaces an earlier mapping. Returns 0 or an errno; EPROTO if the descriptors are not register
+  // pages.
   int map(int signals, int control) {
     reset();
     int error = map(signals, PROT_READ, signals_);

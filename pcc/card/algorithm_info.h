@@ -1,4 +1,4 @@
-// What a controller's slots hold, for people.
+// Text form of a controller's slots.
 #pragma once
 
 #include <vector>
@@ -8,9 +8,9 @@
 
 namespace rocefs {
 
-// The slot holds one.
+// Precondition: the slot is in use.
 PccAlgorithmInfo describe(const PccController& controller, unsigned slot);
-// Those of all slots that do.
+// Descriptions of all slots in use.
 std::vector<PccAlgorithmInfo> describe_all(const PccController& controller);
 
 }  // namespace rocefs

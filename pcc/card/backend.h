@@ -1,5 +1,5 @@
-// PccBackend: what runs the algorithms of one device: a process of its own (mango-pccd), or, under
-// the virtual clock, the engine itself for those that are built in.
+// PccBackend: runs the algorithms of one device: in a process of its own (mango-pccd), or, for
+// built-in algorithms under the virtual clock, in the engine.
 #pragma once
 
 #include <cstdint>
@@ -17,35 +17,35 @@
 
 namespace rocefs {
 
-// An algorithm that can be applied, as it stands.
+// An algorithm that can be applied, with its current values.
 struct PccAlgorithmInfo {
   unsigned slot = 0;
   std::string name, desc;
-  // Parameters with their values as people write them, in order of registration.
+  // Names and values as text, in the order of registration.
   std::vector<std::pair<std::string, std::string>> parameters;
 };
 
-// What a directory of plugins gave.
+// Result of loading a directory of plugins.
 struct PccLoaded {
   struct File {
-    std::string name;    // of the file
-    std::string loaded;  // the algorithm's; empty when it was refused
-    std::string reason;  // why it was
+    std::string name;    // file name
+    std::string loaded;  // name of the algorithm; empty if refused
+    std::string reason;  // reason of the refusal
   };
-  std::vector<File> files;                   // those that were not loaded before
-  std::vector<PccAlgorithmInfo> algorithms;  // all there are now
+  std::vector<File> files;                   // files that were not loaded before
+  std::vector<PccAlgorithmInfo> algorithms;  // all algorithms after the load
 };
 
-// Control thread; every answer comes on it, at once or later. What fails changes nothing.
+// Control thread; answers come on it, at once or later. A failed call changes nothing.
 class PccBackend {
  public:
-  // What it tells of its own accord.
+  // Receiver of events without an order.
   class Listener {
    public:
     virtual ~Listener() = default;
     virtual void pcc_log(LogLevel level, std::string_view line) = 0;
-    // A run has ended by itself, and so has whoever ran it: why, for people. Plugins that were
-    // loaded are gone; applied algorithms and changed parameters are forgotten.
+    // A run ended by itself, and its process with it; `why` is the reason as text. Loaded plugins
+    // are gone; applied algorithms and changed parameters are reset.
     virtual void pcc_died(const std::string& why) = 0;
   };
   virtual ~PccBackend() = default;
@@ -53,9 +53,9 @@ class PccBackend {
   virtual std::vector<PccAlgorithmInfo> built_ins() const = 0;
   virtual void load(const std::string& directory, Answer<PccLoaded> answer) = 0;
   virtual void unload(unsigned slot, Answer<void> answer) = 0;
-  // For all queue pairs, or one. ENOENT: that one is not active.
+  // Applies to all queue pairs, or to one. ENOENT: inactive queue pair.
   virtual void apply(unsigned slot, std::optional<uint32_t> qpn, Answer<void> answer) = 0;
-  // The windows of the device are its own from now on: the pages, with their descriptors open.
+  // Starts a run. The backend owns the device's windows from now on. Pages have open descriptors.
   struct Run {
     std::shared_ptr<SharedMemory> signals, control;
     unsigned pollers = 1;
@@ -64,14 +64,13 @@ class PccBackend {
   virtual void start(const Run& run, Answer<void> answer) = 0;
   virtual void stop(Answer<void> answer) = 0;
   virtual void set_interval(unsigned interval_us, Answer<void> answer) = 0;
-  // Values as people write them; answers all parameters of the slot as they are then.
+  // Sets values, given as text; answers all parameters of the slot afterwards.
   using Assignments = std::vector<std::pair<std::string, std::string>>;
   virtual void update(unsigned slot, const Assignments& changes,
                       Answer<PccAlgorithmInfo> answer) = 0;
-  // All is as it was when this was made: a run ends, plugins are gone. What is not answered yet
-  // never need be.
+  // Returns to the initial state: ends a run, unloads plugins. Pending answers may be dropped.
   virtual void forget(Answer<void> answer) = 0;
-  // What comes back of a message to the card's processor.
+  // Sends a message to the card's processor and answers its reply.
   virtual void echo(const std::string& message, Answer<std::string> answer) = 0;
 };
 

@@ -13,7 +13,7 @@
 namespace rocefs {
 namespace {
 
-// Which of a variant's alternatives T is.
+// Index of alternative T in a variant.
 template <class T, class... Kinds>
 constexpr size_t index_in(const std::variant<Kinds...>*) {
   size_t index = 0;
@@ -33,7 +33,7 @@ CardBackend::CardBackend(PollLoop& loop, Options options, PccBackend::Listener& 
       timer_(loop, [this] { time_out(); }),
       pulse_(loop, [this] { feel_pulse(); }) {}
 
-// What is not answered yet is dropped, as answers that nobody will give.
+// Drops pending answers.
 CardBackend::~CardBackend() = default;
 
 std::vector<PccAlgorithmInfo> CardBackend::built_ins() const {
@@ -66,7 +66,7 @@ void CardBackend::start(const Run& run, Answer<void> answer) {
 }
 
 void CardBackend::stop(Answer<void> answer) {
-  if (!process_ && !telling_) return answer({});  // nothing runs
+  if (!process_ && !telling_) return answer({});  // no process, no run
   auto stopped = [this, answer = std::move(answer)](Result<void> result) mutable {
     if (result) set_pulse(false);
     answer(std::move(result));
@@ -86,7 +86,7 @@ void CardBackend::update(unsigned slot, const Assignments& changes,
       [slot](const PccAlgorithmInfo& said) { return said.slot == slot; });
 }
 
-// The next order starts another process.
+// Ends the process; the next order starts another.
 void CardBackend::forget(Answer<void> answer) {
   process_.reset();
   timer_.disarm();
@@ -152,8 +152,8 @@ void CardBackend::send(CardOrder order, Waiting waiting, const Pages& pages) {
   waiting_.emplace(order.id, std::move(waiting));
   arm();
   if (process_->send(message, descriptors)) return;
-  // Its end, if that is why, is heard soon; then this order fails with the reason. Otherwise it has
-  // left so many orders unread that it will not answer this one.
+  // A failed send means that the process has ended, which card_ended() reports, or that it reads
+  // too slowly: then the order's deadline expires.
 }
 
 Result<void> CardBackend::ensure_process() {
@@ -178,12 +178,13 @@ void CardBackend::card_said(std::string_view message) {
   if (const auto* log = std::get_if<CardLog>(&*word)) {
     return listener_.pcc_log(log->level, log->text.substr(0, kLongestLine));
   }
-  if (!last_words_.empty()) return;  // several threads die at once; the first knows why
+  if (!last_words_.empty())
+    return;  // several threads die at once; the first message names the cause
   last_words_ = in_one_line(std::get<CardDied>(*word).text.substr(0, kLongestLine));
   if (!last_words_.empty()) process_->await_end();
 }
 
-// mango-pccd limits its lines by itself: more come from what has taken its place.
+// mango-pccd limits its own lines; more come from code that has taken over the process.
 bool CardBackend::may_say_more() {
   TimeNs now = monotonic_ns();
   if (now - unasked_since_ >= kSecond) {
@@ -251,7 +252,7 @@ void CardBackend::set_pulse(bool on) {
   }
 }
 
-// An order that waits is as good as an echo; and an echo behind one that loads would come late.
+// A pending order replaces the echo, which would also be late behind a Load.
 void CardBackend::feel_pulse() {
   if (!waiting_.empty()) return pulse_.arm(kPulse);
   echo("", [this](const Result<std::string>& echoed) {

@@ -1,5 +1,5 @@
-// CardBackend: the algorithms of a device run in a process of their own, mango-pccd, as those of a
-// NIC run on its processor: one that crashes, or does not return, takes nothing with it.
+// CardBackend: runs the algorithms of a device in a process of its own, mango-pccd, as a NIC runs
+// them on its own processor: a crash or a hang stays in that process.
 #pragma once
 
 #include <sys/resource.h>
@@ -23,27 +23,27 @@
 
 namespace rocefs {
 
-// Control thread. The process is started by the first order that needs it, and again by the first
-// one after its end. When it ends, or is killed because it does not answer or sends what is no
-// answer, the orders that wait fail (EIO, or ETIMEDOUT) and then the listener hears pcc_died().
-// What it says is not believed: others' code may have taken its place.
-// While it has pollers it is asked for an echo now and then: it may stop when no order waits.
+// Control thread. The first order that needs the process starts it, also after its end. When it
+// ends, or is killed because it misses a deadline or violates the protocol, pending orders fail
+// (EIO or ETIMEDOUT), then the listener gets pcc_died(). Messages are untrusted: plugin code may
+// have taken over the process. A process with pollers gets an echo order at intervals, which
+// detects a hang while no order is pending.
 class CardBackend final : public PccBackend, private CardProcess::Listener {
  public:
   struct Options {
-    std::string program;  // the path of mango-pccd
-    std::string device;   // for whoever lists processes
-    uint64_t seed = 1;    // of the algorithms' random numbers
-    // For how long an order may go unanswered, in wall time. Plugins are given longer to load.
+    std::string program;  // path of mango-pccd
+    std::string device;   // shown in process lists
+    uint64_t seed = 1;    // seed of the algorithms' random numbers
+    // Time limit of an order, in wall time; kLoadPatience applies to Load if longer.
     TimeNs patience = 5 * kSecond;
-    rlim_t open_files = RLIM_INFINITY;  // its soft limit
-    // Who runs others' code: the owner of the mount. It has no capabilities either way.
+    rlim_t open_files = RLIM_INFINITY;  // soft limit of descriptors
+    // User that runs plugin code: the owner of the mount. The process has no capabilities.
     uid_t uid = ::geteuid();
     gid_t gid = ::getegid();
   };
-  // Between an echo and the next, in wall time.
+  // Interval of echo orders, in wall time.
   static constexpr TimeNs kPulse = kSecond;
-  // Loop and listener outlive it. It may not be destroyed by what it calls.
+  // Loop and listener outlive the backend. Must not be destroyed from its own callbacks.
   CardBackend(PollLoop& loop, Options options, PccBackend::Listener& listener);
   ~CardBackend() override;
 
@@ -51,29 +51,29 @@ class CardBackend final : public PccBackend, private CardProcess::Listener {
   void load(const std::string& directory, Answer<PccLoaded> answer) override;
   void unload(unsigned slot, Answer<void> answer) override;
   void apply(unsigned slot, std::optional<uint32_t> qpn, Answer<void> answer) override;
-  // Without pollers: in lockstep, by round().
+  // Run::pollers 0 is lockstep mode: algorithms are called by round().
   void start(const Run& run, Answer<void> answer) override;
   void stop(Answer<void> answer) override;
   void set_interval(unsigned interval_us, Answer<void> answer) override;
   void update(unsigned slot, const Assignments& changes, Answer<PccAlgorithmInfo> answer) override;
   void forget(Answer<void> answer) override;
   void echo(const std::string& message, Answer<std::string> answer) override;
-  // Calls the algorithms that are due at `now`, one after the other; answers when the next one is.
+  // Calls the algorithms that are due at `now`, in turn; answers the time of the next call.
   void round(TimeNs now, Answer<TimeNs> answer);
 
-  // 0 while there is none.
+  // 0 without a process.
   pid_t pid() const { return process_ ? process_->pid() : 0; }
 
  private:
   static constexpr TimeNs kLoadPatience = 30 * kSecond;
   static constexpr size_t kLongestLine = 1024;
-  static constexpr unsigned kMostUnasked = 4096;  // a second; a socket that was full has fewer
+  static constexpr unsigned kMostUnasked = 4096;  // per second; a full socket holds fewer
   struct Waiting {
     std::string verb;
     TimeNs deadline = 0;                          // monotonic
-    size_t expected = 0;                          // which of the answers' kinds
-    std::function<bool(const CardAnswer&)> fits;  // whether it can be the answer to this order
-    UniqueFunction<void(CardAnswer)> give;        // of that kind, or an error
+    size_t expected = 0;                          // index of the answer's kind
+    std::function<bool(const CardAnswer&)> fits;  // true if it can answer this order
+    UniqueFunction<void(CardAnswer)> give;        // called with that kind, or an error
   };
   using Pages = std::vector<std::shared_ptr<SharedMemory>>;
 
@@ -106,7 +106,7 @@ class CardBackend final : public PccBackend, private CardProcess::Listener {
   unsigned unasked_ = 0;
   uint64_t next_id_ = 1;
   std::map<uint64_t, Waiting> waiting_;
-  // While a loss is told, orders wait until all have heard of it.
+  // During the report of a loss, orders wait until every listener has been called.
   bool telling_ = false;
   std::deque<Task> held_;
 };

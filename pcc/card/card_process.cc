@@ -29,10 +29,10 @@ extern char** environ;
 namespace rocefs {
 namespace {
 
-constexpr int kCardSocket = 3;  // as mango-pccd knows it
+constexpr int kCardSocket = 3;  // fixed in mango-pccd
 constexpr size_t kMaxDescriptors = 2;
 constexpr int kPatienceMs = 100;
-// What a program needs to be found, to speak one's language and to be looked into.
+// Environment kept for another user's process: search path, locale, sanitizer options.
 constexpr std::string_view kForStrangers[] = {
     "PATH=", "LANG=", "LC_", "TZ=", "ASAN_OPTIONS=", "TSAN_OPTIONS=", "UBSAN_OPTIONS="};
 
@@ -45,8 +45,8 @@ int kill_by(int pidfd) {
   return static_cast<int>(::syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, nullptr, 0));
 }
 
-// Also what it has started itself, unless that has left the group. The number is its own as long as
-// nobody has waited for it.
+// Kills the process group; children that left the group survive. The pid is valid until the process
+// is reaped.
 void kill_group(pid_t pid, int pidfd) {
   siginfo_t info{};
   int waitable = ::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(pidfd), &info,
@@ -54,19 +54,18 @@ void kill_group(pid_t pid, int pidfd) {
   if (waitable == 0) ::kill(-pid, SIGKILL);
 }
 
-// How it ended; si_pid is 0 while it has not.
+// Exit status; si_pid is 0 while the process runs.
 std::optional<siginfo_t> reap(int pidfd) {
   siginfo_t info{};
   if (::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(pidfd), &info,
                WEXITED | WNOHANG) != 0) {
-    return std::nullopt;  // somebody else has waited for it
+    return std::nullopt;  // reaped elsewhere
   }
   return info;
 }
 
-// Somebody killed, who is dead at once but for what the kernel has to finish: nobody waits for that
-// while there is a loop. With the loop the daemon ends, and it would leave a zombie: then it is
-// waited for, but not for long.
+// Reaps a killed process from the loop. Without the loop, at the end of the daemon, it waits for a
+// short time, so that no zombie is left.
 class Grave {
  public:
   static void dig(PollLoop& loop, Fd pidfd) {
@@ -94,8 +93,8 @@ class Grave {
   Fd pidfd_;
 };
 
-// What a new process is to be: nobody's signals, nobody's descriptors, a session of its own, so
-// that Ctrl-C is for the daemon alone, and the daemon's terminal for nobody else.
+// Attributes of the new process: default signals, no inherited descriptors, a session of its own,
+// so that Ctrl-C reaches the daemon only and the process has no terminal.
 struct Birth {
   Birth() {
     ::posix_spawn_file_actions_init(&files);
@@ -149,7 +148,7 @@ Result<std::unique_ptr<CardProcess>> CardProcess::start(PollLoop& loop, const Pr
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return failed(errno);
   Fd ours(ends[0]), theirs(ends[1]);
-  // The largest message must find room on either side.
+  // Room for the largest message in both directions.
   for (int end : ends) {
     int room = 2 * static_cast<int>(kMaxCardMessage);
     ::setsockopt(end, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
@@ -167,7 +166,7 @@ Result<std::unique_ptr<CardProcess>> CardProcess::start(PollLoop& loop, const Pr
   int code = ::posix_spawn(&pid, program.path.c_str(), &birth.files, &birth.attributes,
                            arguments.data(), environment.data());
   if (code != 0) return failed(code);
-  // It is ours, and nobody has waited for it: the number is still its own.
+  // Not reaped yet, so the pid is still valid.
   Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (!pidfd) {
     code = errno;
@@ -252,13 +251,13 @@ void CardProcess::unwatch_socket() {
   socket_.hang_up();
 }
 
-// What it has said is heard first. That is no more than the socket holds; what a child of it goes
-// on to say is not.
+// Delivers the messages received before the end, at most what the socket holds; later ones, of its
+// children, are dropped.
 void CardProcess::bury() {
   kill_group(pid_, pidfd_.get());
   if (!take(kMaxMessagesHeld)) return;
   std::optional<siginfo_t> end = reap(pidfd_.get());
-  if (end && end->si_pid == 0) return;  // not yet
+  if (end && end->si_pid == 0) return;  // still running
   loop_.unwatch(pidfd_.get());
   pidfd_.reset();
   unwatch_socket();
@@ -282,7 +281,7 @@ std::string own_pccd() {
   std::filesystem::path self(std::string_view(program, static_cast<size_t>(size)));
   std::filesystem::path beside = self.parent_path() / "mango-pccd";
   std::error_code failed;
-  // A program of the tests stands beside bin/.
+  // Test programs stand beside bin/.
   return std::filesystem::exists(beside, failed)
              ? beside
              : self.parent_path().parent_path() / "bin/mango-pccd";

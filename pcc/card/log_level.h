@@ -1,4 +1,4 @@
-// What dmesg calls the levels of libmango.
+// Log levels of libmango as those of dmesg.
 #pragma once
 
 #include "core/tree/dmesg.h"
@@ -6,7 +6,7 @@
 
 namespace rocefs {
 
-// Levels that nobody knows are those of debugging.
+// Unknown levels map to debug.
 inline LogLevel log_level_of(mango_log_level_e level) {
   switch (level) {
     case MANGO_LOG_LEVEL_ERROR:

@@ -28,7 +28,7 @@ bool must_be_escaped(char c) {
   return byte <= ' ' || byte == 0x7f || c == '%';
 }
 
-// Words, lines of words.
+// Writes words and lines of words.
 class Writer {
  public:
   Writer& word(std::string_view text) {
@@ -84,7 +84,7 @@ std::optional<std::string> unescaped(std::string_view word) {
   return text;
 }
 
-// The words of one line, taken in turn. Once one was not as it should be, nothing is well.
+// Reads the words of one line. After the first malformed word every read fails.
 class Reader {
  public:
   explicit Reader(std::string_view line) : rest_(line), more_(!line.empty()) {}
@@ -110,7 +110,7 @@ class Reader {
     return value;
   }
   void require(bool well) { well_ = well_ && well; }
-  // Whether all was well, and is used up.
+  // True if all words were well-formed and have been read.
   bool done() const { return well_ && !more_; }
 
  private:
@@ -147,7 +147,7 @@ PccBackend::Assignments read_pairs(Reader& in) {
   return pairs;
 }
 
-// Who is told of the algorithms makes files of their parameters' names, and lines of the rest.
+// Limits of parameters: files are made of their names, lines of the text.
 bool are_parameters(const PccBackend::Assignments& pairs) {
   constexpr size_t kLongestValue = 64;
   std::set<std::string_view> names;
@@ -159,7 +159,7 @@ bool are_parameters(const PccBackend::Assignments& pairs) {
   return pairs.size() <= MANGO_PCC_MAX_PARAMS && std::all_of(pairs.begin(), pairs.end(), fits);
 }
 
-// Slots and names are one algorithm's each.
+// Checks that slots and names are unique.
 bool are_apart(const std::vector<PccAlgorithmInfo>& algorithms) {
   std::set<unsigned> slots;
   std::set<std::string_view> names;
@@ -183,7 +183,7 @@ PccAlgorithmInfo read_algorithm(Reader& in) {
   return algorithm;
 }
 
-// A line for each file, and for each algorithm.
+// Writes a line for each file, and for each algorithm.
 void write(Writer& out, const PccLoaded& loaded) {
   for (const PccLoaded::File& file : loaded.files) {
     bool refused = file.loaded.empty();

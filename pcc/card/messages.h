@@ -1,13 +1,13 @@
-// What the daemon and mango-pccd say to each other: a datagram for each order, for its answer, and
-// for what is told unasked.
+// Messages between the daemon and mango-pccd: a datagram for each order, for its answer, and for
+// each event without an order.
 //
-//   17 apply 3            an order: its number, what to do, with what
-//   17 ok                 its answer
-//   17 error 22 wai:%20…  or why not, with an errno
-//   log 1 TEXT            unasked
+//   17 apply 3            order: number, verb, arguments
+//   17 ok                 answer
+//   17 error 22 wai:%20…  answer: errno and reason
+//   log 1 TEXT            event
 //
-// Words are separated by one blank; what would end one is written %XX within it, and an empty one
-// is %. There is one way to write each message, and no other is taken.
+// Words are separated by one blank; separators within a word are written %XX, an empty word is %.
+// Each message has exactly one encoding; other spellings are rejected.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@
 
 namespace rocefs {
 
-// No message is longer.
+// Maximum size of a message.
 inline constexpr size_t kMaxCardMessage = 128 * 1024;
 
 struct CardOrder {
@@ -38,9 +38,9 @@ struct CardOrder {
     unsigned slot;
     std::optional<uint32_t> qpn;
   };
-  // With it come the descriptors of the signals page and the control page.
+  // Carries the descriptors of the signals page and the control page.
   struct Start {
-    unsigned pollers;  // 0: it is called by Round, in lockstep
+    unsigned pollers;  // 0: lockstep, called by Round
     unsigned interval_us;
   };
   struct Stop {};
@@ -68,7 +68,7 @@ struct CardAnswer {
   struct Echoed {
     std::string message;
   };
-  // When the next algorithm is due, or kNever.
+  // Time of the next call, or kNever.
   struct NextRound {
     TimeNs due;
   };
@@ -77,25 +77,25 @@ struct CardAnswer {
   std::variant<Error, Done, PccLoaded, PccAlgorithmInfo, Echoed, NextRound> what;
 };
 
-// Unasked. `text` is the rest of the message, as it is.
+// Log line, without an order. `text` is the rest of the message, unescaped.
 struct CardLog {
   LogLevel level;
   std::string text;
 };
-// The last words of a process that is about to end: why, or where it was.
+// Last message of a process that is about to end: the reason, or the position.
 struct CardDied {
   std::string text;
 };
 
 using CardWord = std::variant<CardAnswer, CardLog, CardDied>;
 
-// The verb of an order, for people.
+// Verb of an order, for error texts.
 std::string_view verb_of(const CardOrder& order);
 
 std::string format_order(const CardOrder& order);
 std::string format_word(const CardWord& word);
-// EPROTO for what is none: also where a name, a slot, a number of things or an errno is none that
-// there can be. What is parsed is formatted to the same bytes.
+// EPROTO for a malformed message, also for a name, slot, count or errno out of range. Formatting
+// the result gives the same bytes.
 Result<CardOrder> parse_order(std::string_view message);
 Result<CardWord> parse_word(std::string_view message);
 

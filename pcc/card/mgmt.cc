@@ -19,14 +19,14 @@ const std::string& text_of(std::span<const KnobValue> values, size_t index) {
   return std::get<std::string>(values[index]);
 }
 
-// In the host's order.
+// Address in host byte order.
 std::optional<uint32_t> parse_ipv4(const std::string& text) {
   in_addr address{};
   if (::inet_pton(AF_INET, text.c_str(), &address) != 1) return std::nullopt;
   return ntohl(address.s_addr);
 }
 
-// A third octet has no room for more than the first.
+// Subnet by index; the third octet ends at 255.
 std::string network_of(size_t index) {
   constexpr size_t kTens = 25;
   return index < kTens ? fmt::format("192.168.{}", 10 * (index + 1))

@@ -1,5 +1,5 @@
 // Mgmt: class/net/mango_mgmtN, the management link between the host and a card's processor: the
-// addresses of its two ends. It stays while the driver is unbound.
+// addresses of its two ends. Stays while the driver is unbound.
 #pragma once
 
 #include <memory>
@@ -21,18 +21,18 @@ inline constexpr KnobRow kMgmtKnobs[] = {
      "not set up: several knobs change together by kernel/debug/rocefs/set"},
 };
 
-// Control thread, but for what the core asks of an owner of knobs. It outlives the engine's thread.
+// Control thread, except for calls of the engine to a KnobOwner. Outlives the engine's thread.
 class Mgmt final : public KnobOwner {
  public:
-  // Of the device with this index: 192.168.10.1 and .2 of the first, 192.168.20.1 and .2 of the
-  // second. Not `configured`: empty at first.
+  // Addresses by device index: 192.168.10.1 and .2 of the first, 192.168.20.1 and .2 of the second.
+  // Empty at first unless `configured`.
   Mgmt(Tree& tree, size_t index, Engine& engine, bool configured);
 
   const std::string& name() const { return name_; }
-  // EHOSTUNREACH while it is not set up.
+  // EHOSTUNREACH without addresses.
   Result<void> reachable() const;
 
-  // All empty, or two addresses of one subnet that differ; else EINVAL.
+  // Accepts empty addresses, or two different ones of one subnet; else EINVAL.
   Result<void> check(std::span<const KnobValue> proposed) const override;
   void apply(std::span<const KnobValue>) override {}
 

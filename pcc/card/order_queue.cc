@@ -30,7 +30,7 @@ void OrderQueue::next() {
   act(std::move(turn));
 }
 
-// The answer may bring another order.
+// The answer may add another order.
 void OrderQueue::finish(Result<void> result) {
   turn_ = nullptr;
   Answer<void> answer = std::move(orders_.front().answer);

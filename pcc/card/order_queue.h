@@ -1,4 +1,4 @@
-// OrderQueue: orders that take a while, one after the other, in the order in which they were given.
+// OrderQueue: asynchronous orders, executed one at a time in the order of add().
 #pragma once
 
 #include <deque>
@@ -20,9 +20,10 @@ class OrderQueue {
   OrderQueue(const OrderQueue&) = delete;
   OrderQueue& operator=(const OrderQueue&) = delete;
 
-  // `act` runs when all before it are done, perhaps at once. `answer` is what it says of its turn.
+  // Queues an order. `act` runs when all earlier orders are done, perhaps at once; `answer` gets
+  // the result of its turn.
   void add(Act act, Answer<void> answer);
-  // All that were given are answered with `why`; what comes of the one under way is nobody's.
+  // Answers all pending orders with `why`; a late result of the current one is dropped.
   void abandon(const Error& why);
 
  private:
@@ -35,10 +36,10 @@ class OrderQueue {
   void finish(Result<void> result);
 
   std::deque<Order> orders_;
-  Turn* turn_ = nullptr;  // of the first
+  Turn* turn_ = nullptr;  // turn of the first order
 };
 
-// An order's time. It ends with done(), or with the last who knows of it: EIO.
+// Turn of one order. Ends with done(); without it the last reference ends it with EIO.
 class OrderQueue::Turn {
  public:
   explicit Turn(OrderQueue& queue) : queue_(&queue) {}
@@ -46,9 +47,9 @@ class OrderQueue::Turn {
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
 
-  // The order was abandoned, or is done.
+  // True after done() or abandon().
   bool over() const { return !queue_; }
-  // Nothing when it is over.
+  // No-op if over.
   void done(Result<void> result);
 
  private:

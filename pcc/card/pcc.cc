@@ -8,16 +8,16 @@
 
 namespace rocefs {
 
-// PCC of one device, bound or not.
+// Card: PCC of one device, bound or not.
 struct Pcc::Card {
   Device& device;
   Mgmt mgmt;
   PluginDirectory plugins;
   std::shared_ptr<KnobSet> mode;
-  PccMode active = PccMode::kSoc;  // since the driver took the device
+  PccMode active = PccMode::kSoc;  // mode at the last bind
   std::unique_ptr<PccDevice> pcc;
   std::unique_ptr<PccFiles> files;
-  std::atomic<bool> qps_changed{false};  // and the control thread will look
+  std::atomic<bool> qps_changed{false};  // the control thread will look
 
   Card(const Parts& parts, Device& of, size_t index)
       : device(of),
@@ -26,7 +26,7 @@ struct Pcc::Card {
         mode(std::make_shared<KnobSet>(kPccModeKnobs, parts.engine, nullptr)) {}
 
   PccMode mode_set() const { return static_cast<PccMode>(std::get<uint64_t>(mode->value(0))); }
-  // The card's processor has its part in host mode too, but nobody needs to reach it.
+  // Host mode needs no management link.
   Result<void> reachable() const {
     return active == PccMode::kHost ? Result<void>() : mgmt.reachable();
   }
@@ -59,7 +59,7 @@ std::unique_ptr<Pcc::Card> Pcc::make_card(Device& device, size_t index) {
   card->files = std::make_unique<PccFiles>(
       PccFiles::Parts{parts_.tree, *card->pcc, parts_.engine, card->mode, card->plugins,
                       [self] { return self->active; }, [self] { return self->may_send(); }});
-  // However many come and go at once: the control thread looks once.
+  // Coalesces changes: one look of the control thread for any number of them.
   device.registers().on_change([this, self] {
     if (self->qps_changed.exchange(true)) return;
     parts_.engine.tell_control([self] {
@@ -85,7 +85,7 @@ void Pcc::bound(Tree&, const std::string& directory, Device& device) {
   if (modes_begun_) begin_mode(card);
 }
 
-// The device has taken the windows back when it left.
+// The device has taken back its windows by now.
 void Pcc::unbound(Device& device) {
   Card& card = card_of(device);
   card.files->unbind();

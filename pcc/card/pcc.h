@@ -1,5 +1,4 @@
-// Pcc: programmable congestion control of all devices: their modes, their management links, their
-// files.
+// Pcc: programmable congestion control of all devices: modes, management links, files.
 #pragma once
 
 #include <atomic>
@@ -16,11 +15,11 @@
 
 namespace rocefs {
 
-// Null where nothing can run algorithms of the device.
+// Returns null if nothing can run algorithms of the device.
 using MakePccBackend =
     std::function<std::unique_ptr<PccBackend>(Device& device, PccBackend::Listener& listener)>;
 
-// Control thread. It outlives the engine's thread and the tree's files.
+// Control thread. Outlives the engine's thread and the tree's files.
 class Pcc final : public DeviceExtension, public PccClaims {
  public:
   struct Parts {
@@ -30,31 +29,31 @@ class Pcc final : public DeviceExtension, public PccClaims {
     CallerFiles& files;
     MakePccBackend make_backend;
     OwnDirectories plugins;
-    bool mgmt = true;  // whether the management links have addresses at first
-    // A program's claim has ended: release() follows.
+    bool mgmt = true;  // management links have addresses at first
+    // Ends a program's claim: release() follows.
     std::function<void(uint64_t program)> revoke;
     std::function<void(LogLevel, const std::string&)> log;
-    // A line of the driver's, as the kernel would have it.
+    // Log line of the driver, as in the kernel's log.
     std::function<void(const std::string&)> driver_log;
   };
 
-  // Adds the management links. Devices have their register pages; the engine has not started. All
-  // outlive it.
+  // Adds the management links. Precondition: devices have register pages, the engine has not
+  // started. All parts outlive the object.
   explicit Pcc(Parts parts);
   ~Pcc() override;
 
-  // Which devices are in host mode, by index: what a successor begins with.
+  // Devices in host mode, by index; handed over in a takeover.
   static constexpr size_t kMaxDevices = 256;
   using HostModes = std::bitset<kMaxDevices>;
   HostModes host_modes() const;
-  // Before the engine starts, once the knobs of the configuration are what they are: each device's
-  // mode begins to be, as at a bind, or is what it was when a successor begins.
+  // Applies each device's mode, as at a bind, or restores it after a takeover. Before the engine
+  // starts, after the knobs of the configuration are set.
   void begin_modes();
   void begin_modes(const HostModes& were);
 
-  // For `reset`: every device's PCC ends, and is as at first.
+  // Ends PCC of every device and returns it to its initial state; for `reset`.
   void reset(Answer<void> answer);
-  // Once the knobs have their values.
+  // Call after the knobs have their values.
   void finish_reset();
 
   void bound(Tree& tree, const std::string& directory, Device& device) override;
@@ -70,14 +69,14 @@ class Pcc final : public DeviceExtension, public PccClaims {
  private:
   struct Card;
   Card& card_of(const Device& device);
-  // Of the program that has claimed that device; null where it has not.
+  // Device claimed by that program, or null.
   PccDevice* claimed(const std::string& device, uint64_t program);
   std::unique_ptr<Card> make_card(Device& device, size_t index);
   void begin_mode(Card& card);
   void reset_from(size_t index, Answer<void> answer);
 
   const Parts parts_;
-  std::vector<std::unique_ptr<Card>> cards_;  // in the order of the fabric's devices
+  std::vector<std::unique_ptr<Card>> cards_;  // in the fabric's order
   bool modes_begun_ = false;
 };
 

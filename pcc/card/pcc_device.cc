@@ -119,7 +119,7 @@ void PccDevice::start(unsigned pollers, unsigned interval_us, Answer<void> answe
     advance(PccEvent::kStart);
     engine_.call<std::shared_ptr<SharedMemory>>(
         [this] {
-          device_.registers().give_back(windows_);  // if that is still to be done
+          device_.registers().give_back(windows_);  // left over from a failed stop
           return device_.take_windows(windows_);
         },
         [this, turn, pollers, interval_us](Result<std::shared_ptr<SharedMemory>> taken) {
@@ -132,7 +132,7 @@ void PccDevice::start(unsigned pollers, unsigned interval_us, Answer<void> answe
   order(std::move(act), std::move(answer));
 }
 
-// The windows are ours.
+// Starts the backend. The device's windows are taken.
 void PccDevice::run(const TurnPtr& turn, unsigned pollers, unsigned interval_us,
                     std::shared_ptr<SharedMemory> control) {
   PccBackend::Run run{device_.registers().signals(), std::move(control), pollers, interval_us};
@@ -172,7 +172,7 @@ void PccDevice::stop(Answer<void> answer) {
       std::move(answer));
 }
 
-// However much the engine has to do: windows that nobody gives back are nobody's.
+// Retries EAGAIN: windows that are not returned stay taken for good.
 void PccDevice::give_back(const WindowOwner& owner, Answer<void> answer) {
   engine_.call<void>(
       [this, &owner]() -> Result<void> {
@@ -187,7 +187,7 @@ void PccDevice::give_back(const WindowOwner& owner, Answer<void> answer) {
       });
 }
 
-// A run learns it; the next one begins with it.
+// Changes the interval of an active run; the next run starts with the setting.
 void PccDevice::set_interval(unsigned interval_us, Answer<void> answer) {
   orders_.add(
       [this, interval_us](TurnPtr turn) {
@@ -218,7 +218,7 @@ Result<void> verdict(const PccLoaded& loaded) {
 
 }  // namespace
 
-// In the order in which they came: slots are used again.
+// Keeps the order of loading: slots are reused.
 void PccDevice::take_over(std::vector<PccAlgorithmInfo> all) {
   auto place = [this](const PccAlgorithmInfo& one) {
     return std::find_if(algorithms_.begin(), algorithms_.end(),
@@ -289,7 +289,7 @@ Result<unsigned> PccDevice::slot_to_update(const std::string& name,
   return info->slot;
 }
 
-// What an algorithm is called, and what its parameters are, does not change while it is there.
+// Name and parameter names of an algorithm are fixed while it is loaded.
 static bool same_names(const PccAlgorithmInfo& a, const PccAlgorithmInfo& b) {
   return a.name == b.name &&
          std::equal(a.parameters.begin(), a.parameters.end(), b.parameters.begin(),
@@ -360,7 +360,7 @@ void PccDevice::run_program(unsigned pollers, Answer<PccClaims::Pages> answer) {
   auto run = [this, pollers, id = program_->id,
               answer = std::move(answer)](Result<std::shared_ptr<SharedMemory>> taken) mutable {
     if (!taken) return answer(taken.error());
-    // It has gone meanwhile, and what it took was given back behind it.
+    // The program has gone; its windows are given back after this call.
     if (!program_ || program_->id != id) return;
     advance(PccEvent::kProgramStarted);
     control_is_programs_ = true;
@@ -390,7 +390,7 @@ void PccDevice::pcc_log(LogLevel level, std::string_view line) {
   parts_.log(level, fmt::format("{}: PCC: {}", device_.name(), line));
 }
 
-// Orders under way are told by the backend itself.
+// The backend answers pending orders itself.
 void PccDevice::pcc_died(const std::string& why) {
   bool was_active = advance(PccEvent::kDied) == PccState::kActive;
   last_error_ = why;

@@ -1,8 +1,7 @@
-// PccDevice: programmable congestion control of one device: which algorithms there are, which one
-// is applied, and whether it runs. It owns the device's windows while it does; what runs the
-// algorithms is a PccBackend.
+// PccDevice: programmable congestion control of one device: known algorithms, the applied one, the
+// run. Owns the device's windows during a run; a PccBackend runs the algorithms.
 //
-// Orders are done one after the other. An order that is refused changes nothing.
+// Orders are executed one at a time. A refused order changes nothing.
 #pragma once
 
 #include <cstdint>
@@ -30,77 +29,78 @@ class PccDevice final : public PccBackend::Listener {
   struct Parts {
     Device& device;
     Engine& engine;
-    // Makes what runs algorithms; null where nothing can.
+    // Creates the backend; null if the device has none.
     std::function<std::unique_ptr<PccBackend>(PccBackend::Listener&)> make_backend;
-    // Whether the card's processor can be reached: its error is that of every order to it.
+    // Error if the card's processor cannot be reached; every order to it fails with that error.
     std::function<Result<void>()> reachable;
-    // Ends a program that has claimed the device: release() follows.
+    // Ends the claim of a program: release_program() follows.
     std::function<void(uint64_t program)> revoke;
     std::function<void(LogLevel, const std::string&)> log;
   };
 
-  // Before the engine starts; it outlives the engine's thread. Nothing works before begin().
+  // Before the engine starts; outlives the engine's thread. Orders fail before begin().
   explicit PccDevice(Parts parts);
   ~PccDevice() override;
 
-  // The driver takes the device: the built-in algorithms are there, none is applied.
+  // The driver binds the device: built-in algorithms are known, none is applied.
   void begin();
-  // The driver has left it, or a reset is under way: whatever is under way fails with `why`, and
-  // all is forgotten. The windows are given back when `then` answers.
+  // The driver unbinds the device, or a reset begins: pending orders fail with `why`, and all state
+  // is reset. The windows have been returned when `then` is called.
   void end(const Error& why, Answer<void> then);
-  // Something can run algorithms.
+  // True if the device has a backend.
   bool works() const { return backend_ != nullptr; }
 
-  // ---- What is so ----
+  // ---- State ----
 
-  // Built-in ones first, then in the order in which they were loaded.
+  // Built-in algorithms first, then plugins in the order of loading.
   const std::vector<PccAlgorithmInfo>& algorithms() const { return algorithms_; }
   // Null before the first apply().
   const PccAlgorithmInfo* applied() const;
   PccState state() const { return state_; }
   bool active() const { return state_ == PccState::kActive; }
-  // Of the run.
+  // Pollers of the run.
   unsigned pollers() const { return pollers_; }
-  // Why the last run ended by itself, or what else went wrong by itself; empty after a start.
+  // Reason why the last run ended by itself, or of another spontaneous failure; empty after a
+  // start.
   const std::string& last_error() const { return last_error_; }
-  // Of the last load().
+  // Files of the last load().
   const std::vector<PccLoaded::File>& load_report() const { return load_report_; }
-  // The name of the algorithm that last_control() calls so; - where that is not known.
+  // Name of the algorithm in a slot of last_control(), or "-" if unknown.
   std::string_view name_of(unsigned slot) const;
-  // A program that sets the windows itself, or may; null where there is none.
+  // Program that has claimed the device, or null.
   const PccClaims::Program* program() const { return program_ ? &*program_ : nullptr; }
-  // Null before there are pages.
+  // Null before the register pages exist.
   const SharedMemory* signals() const { return device_.registers().signals().get(); }
-  // What the owner of the windows says; null while nobody owns them.
+  // Control page of the current owner of the windows, or null.
   const SharedMemory* control() const {
     return active() || state_ == PccState::kProgramActive ? control_.get() : nullptr;
   }
-  // The same, of the last owner when there is none now: null before the first.
+  // Control page of the current or last owner; null before the first.
   const std::shared_ptr<SharedMemory>& last_control() const { return control_; }
-  // `changed` runs when algorithms() or applied() have changed.
+  // Sets the callback for changes of algorithms() or applied().
   void on_change(std::function<void()> changed) { changed_ = std::move(changed); }
-  // `changed` runs when active() has changed.
+  // Sets the callback for changes of active().
   void on_state_change(std::function<void()> changed) { state_changed_ = std::move(changed); }
   const std::string& name() const { return device_.name(); }
 
   // ---- Orders ----
 
-  // For all queue pairs, those to come too; or for one, while active.
+  // Applies to all present and future queue pairs, or to one, which needs an active run.
   void apply(const std::string& algorithm, std::optional<uint32_t> qpn, Answer<void> answer);
   void start(unsigned pollers, unsigned interval_us, Answer<void> answer);
   void stop(Answer<void> answer);
   void set_interval(unsigned interval_us, Answer<void> answer);
-  // Every plugin of the directory that is not loaded. ENOEXEC when one was refused.
+  // Loads every plugin of the directory that is not loaded. ENOEXEC if one was refused.
   void load(const std::string& directory, Answer<void> answer);
   void unload(const std::string& algorithm, Answer<void> answer);
-  // All of them or none.
+  // Sets parameters: all or none.
   void update(const std::string& algorithm, PccBackend::Assignments changes, Answer<void> answer);
-  // Answers when all before it are done.
+  // Answers after all earlier orders.
   void settle(Answer<void> answer);
-  // What the card's processor sends back.
+  // Answers the reply of the card's processor.
   void echo(const std::string& message, Answer<std::string> answer);
 
-  // ---- Of programs, as PccClaims has them ----
+  // ---- Orders of programs, see PccClaims ----
 
   Result<void> claim(const PccClaims::Program& program);
   void run_program(unsigned pollers, Answer<PccClaims::Pages> answer);
@@ -114,7 +114,7 @@ class PccDevice final : public PccBackend::Listener {
 
  private:
   using TurnPtr = OrderQueue::TurnPtr;
-  // The device tells that it leaves; end() follows, and does what there is to do.
+  // No action: end() follows when the device leaves.
   struct Windows final : WindowOwner {
     void windows_lost(Device&) override {}
   };
@@ -123,7 +123,7 @@ class PccDevice final : public PccBackend::Listener {
   Result<unsigned> slot_to_unload(const std::string& name) const;
   Result<unsigned> slot_to_update(const std::string& name,
                                   const PccBackend::Assignments& changes) const;
-  // Adds an order to the card's processor: refused if that cannot be reached when it is its turn.
+  // Queues an order to the card's processor, refused if the processor is unreachable at its turn.
   void order(std::function<void(TurnPtr)> act, Answer<void> answer);
   void run(const TurnPtr& turn, unsigned pollers, unsigned interval_us,
            std::shared_ptr<SharedMemory> control);
@@ -153,7 +153,7 @@ class PccDevice final : public PccBackend::Listener {
   size_t built_ins_ = 0;
   PccState state_ = PccState::kUnbound;
   std::optional<PccClaims::Program> program_;  // in kClaimed and kProgramActive
-  bool control_is_programs_ = false;           // control_'s slots are the program's own
+  bool control_is_programs_ = false;           // slots of control_ are the program's own
   unsigned pollers_ = 1;
   std::shared_ptr<SharedMemory> control_;
   std::string last_error_;

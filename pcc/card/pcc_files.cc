@@ -49,7 +49,7 @@ unsigned interval_of(const KnobSet& settings) {
 
 using Changes = PccBackend::Assignments;
 
-// `ALGORITHM NAME=VALUE …`.
+// Order `ALGORITHM NAME=VALUE …`.
 struct UpdateOrder {
   std::string algorithm;
   Changes changes;
@@ -73,8 +73,8 @@ Result<UpdateOrder> parse_update(std::string_view text) {
   return order;
 }
 
-// A running algorithm has heard of another interval before the store is answered; under the
-// virtual clock the engine is held as long.
+// Interval knob: the store is answered after a running algorithm has the new interval; under the
+// virtual clock the engine is held until then.
 class IntervalFile final : public KnobFile, public std::enable_shared_from_this<IntervalFile> {
  public:
   IntervalFile(std::shared_ptr<KnobSet> set, PccDevice& device)
@@ -165,7 +165,7 @@ void PccFiles::add_settings() {
   settings_->add_file(parts_.tree, directory_, std::make_shared<KnobFile>(settings_, kThreads));
   settings_->add_file(parts_.tree, directory_,
                       std::make_shared<IntervalFile>(settings_, parts_.device));
-  // The set has this listener for as long as it is there itself.
+  // The set owns this listener.
   settings_->on_change([&device = parts_.device, last = setting(kInterval),
                         settings = std::weak_ptr<KnobSet>(settings_)]() mutable {
     unsigned now = interval_of(*settings.lock());
@@ -286,7 +286,7 @@ void PccFiles::update_parameters() {
   for (const std::string& name : parameters_) add_parameter(directory, name);
 }
 
-// The row is the file's own, as its name is.
+// The row and its name belong to the file.
 void PccFiles::add_parameter(const std::string& directory, const std::string& name) {
   struct Row {
     std::string name;

@@ -1,4 +1,4 @@
-// PccFiles: how PCC of one device shows itself: pcc/ of the device, while the driver is bound.
+// PccFiles: pcc/ of one device, while the driver is bound.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@
 
 namespace rocefs {
 
-// Where the card's algorithms are said to run.
+// Mode: place where the card's algorithms run.
 enum class PccMode : uint8_t { kSoc, kHost };
 inline constexpr KnobRow kPccModeKnobs[] = {
     {"mode", KnobType::kWord, 0, 0, "soc", "soc host", "",
@@ -35,20 +35,19 @@ class PccFiles {
     std::shared_ptr<KnobSet> mode;  // kPccModeKnobs
     PluginDirectory& plugins;
     std::function<PccMode()> mode_active;
-    // Why no message may be sent to the card's processor.
+    // Error if no message can be sent to the card's processor.
     std::function<Result<void>()> may_send;
   };
 
-  // All outlive it, and it outlives the files.
+  // All parts outlive the object, which outlives the files.
   explicit PccFiles(Parts parts);
 
   bool bound() const { return qps_ != nullptr; }
-  // The driver takes the device: adds all files, in a directory that is not there yet. Settings
-  // have their defaults.
+  // Adds all files in a new directory, at a bind. Settings have their defaults.
   void bind(const std::string& directory);
-  // The directory goes next.
+  // Before the directory is removed.
   void unbind();
-  // The queue pairs that are active are others now.
+  // Updates qps/ after a change of the active queue pairs.
   void update_qps();
 
  private:
@@ -61,7 +60,7 @@ class PccFiles {
   void add_views();
   void change_state(const std::string& order, Answer<void> answer);
   std::string status() const;
-  // The directory params/ has the parameters of the algorithm that is applied.
+  // Rebuilds params/ for the applied algorithm.
   void update_parameters();
   void add_parameter(const std::string& directory, const std::string& name);
   unsigned setting(size_t index) const;
@@ -71,7 +70,7 @@ class PccFiles {
   std::shared_ptr<KnobSet> settings_;
   std::unique_ptr<QpFiles> qps_;  // while bound
   std::weak_ptr<Attribute> state_;
-  std::string shown_;  // whose parameters are in params/
+  std::string shown_;  // algorithm shown in params/
   std::vector<std::string> parameters_;
 };
 

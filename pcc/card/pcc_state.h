@@ -1,18 +1,19 @@
 // PccState: which party sets the windows of a device.
 //
-//                  kStart             kStarted
-//          kIdle ---------> kStarting ---------> kActive
-//          ^ |  <---------------'                   |
-//    kBind | |     kStartFailed    <----------------'
-//          | |                      kStopped, kDied
-//  kUnbound  | kClaim
-//            v              kProgramStarted
-//            kClaimed ----------------------> kProgramActive
-//                     <----------------------
-//                           kProgramStopped
+//   kUnbound
+//      | kBind
+//      v     kStart                 kStarted
+//    kIdle ----------> kStarting ------------> kActive
+//     ^ ^ ^                | kStartFailed         | kStopped, kDied
+//     | | `----------------'                      |
+//     | `-----------------------------------------'
+//     |      kClaim               kProgramStarted
+//    kIdle ----------> kClaimed ---------------> kProgramActive
+//     ^                  |  ^------------------------'  |
+//     |         kRelease |       kProgramStopped        | kRelease
+//     `------------------'------------------------------'
 //
-// kRelease: kClaimed, kProgramActive -> kIdle. kUnbind: any state -> kUnbound. Any other event
-// leaves the state as it is.
+// kUnbind leads from any state to kUnbound. Any other event leaves the state as it is.
 #pragma once
 
 #include <cstdint>

@@ -17,7 +17,8 @@ Error failure(const std::string& path) {
   return errorf(errno, "{}: {}", path, std::strerror(errno));
 }
 
-// Below /tmp others may have been there first.
+// Opens a part below its parent without following links: below /tmp others can create entries
+// first.
 Result<Fd> enter(const Fd& parent, const std::string& part, const std::string& path, uid_t uid,
                  gid_t gid) {
   bool made = ::mkdirat(parent.get(), part.c_str(), 0755) == 0;
@@ -62,8 +63,9 @@ std::string own_path(const OwnDirectories& own, const std::string& name) {
 
 }  // namespace
 
-// A store looks whether the directory is there, as the daemon, in a process that may hang. What is
-// stored before the daemon serves, or together with other knobs, shows when plugins are loaded.
+// A store checks the directory as the daemon's user, in a process that may hang. Values stored
+// before the daemon serves, or in one transaction with other knobs, are checked when plugins are
+// loaded.
 class PluginDirectory::PathFile final : public KnobFile,
                                         public std::enable_shared_from_this<PathFile> {
  public:
@@ -109,7 +111,7 @@ PluginDirectory::PluginDirectory(OwnDirectories own, std::string name, Engine& e
   set_ = std::make_shared<KnobSet>(kPluginKnobs, engine, this, std::move(start));
 }
 
-// The parent is the mount's, and all its devices' are in it.
+// The parent belongs to the mount and is shared by its devices.
 PluginDirectory::~PluginDirectory() {
   if (own_.path.empty() || ::rmdir(own_path(own_, name_).c_str()) != 0) return;
   (void)::rmdir(fmt::format("{}/{}", own_.root, own_.path).c_str());

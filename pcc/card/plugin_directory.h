@@ -1,5 +1,5 @@
-// PluginDirectory: where the plugins of a device lie: pcc/plugin_dir. One of its own, made when it
-// is first asked for, unless it is told another.
+// PluginDirectory: the directory of a device's plugins: pcc/plugin_dir. By default a private one,
+// created on first use.
 #pragma once
 
 #include <sys/types.h>
@@ -12,16 +12,16 @@
 
 namespace rocefs {
 
-// What a directory of one's own is made of.
+// Location and owner of private directories.
 struct OwnDirectories {
-  std::string root;  // is there already
-  std::string path;  // below it, without a slash at either end; empty: there are no directories
+  std::string root;  // exists
+  std::string path;  // below the root, without a slash at either end; empty: no directories
   uid_t uid = 0;
   gid_t gid = 0;
 };
 
-// Makes PATH/NAME below the root, each part 0755 and uid:gid's. EPERM when a part is there and is
-// somebody else's. Any thread; answers its path.
+// Creates PATH/NAME below the root, each part 0755 and owned by uid:gid; returns its path. EPERM if
+// a part exists and has another owner. Any thread.
 Result<std::string> make_directory(const OwnDirectories& where, const std::string& name);
 
 inline constexpr KnobRow kPluginKnobs[] = {
@@ -30,17 +30,17 @@ inline constexpr KnobRow kPluginKnobs[] = {
      "/run, XDG_RUNTIME_DIR or /tmp"},
 };
 
-// Control thread. It outlives the engine's thread.
+// Control thread. Outlives the engine's thread.
 class PluginDirectory final : public KnobOwner {
  public:
   // `name` is the device's.
   PluginDirectory(OwnDirectories own, std::string name, Engine& engine, CallerFiles& files);
-  // What is empty of its own directory is left to nobody.
+  // Removes the empty parts of the private directory.
   ~PluginDirectory() override;
 
   // Adds plugin_dir below `directory`.
   void add_file(Tree& tree, const std::string& directory);
-  // It is there now, if it is one's own; ENOENT where there is none at all.
+  // Path of the directory, created first if private. ENOENT without a directory.
   Result<std::string> ready() const;
 
   Result<void> check(std::span<const KnobValue> proposed) const override;

@@ -85,10 +85,10 @@ void ProgramServer::take_over(ClientServer::Claim claim) {
   loop_.watch(connection->socket.get(), [this, connection] { take(connection); });
   loop_.watch(connection->pidfd.get(), [this, connection] { drop(connection); });
   answer(connection, result);
-  if (!result) drop(connection);  // it can read why
+  if (!result) drop(connection);  // the program can still read the error
 }
 
-// Who may not write pcc/state may not do its work by a program.
+// Same permission as for writing pcc/state.
 Result<void> ProgramServer::admit(Connection& connection, const Credentials& who) {
   if (!may_claim_(who.uid)) {
     return refuse_user(connection, errorf(EPERM,

@@ -1,6 +1,6 @@
-// ProgramServer: the programs that set the windows of a device themselves (libmango's
-// mango_pcc_create() in a user's program), as rdma/uapi/uapi.h has them. What a program holds, it
-// holds by its socket: when that ends, for whatever reason, all is given back.
+// ProgramServer: user programs that set a device's windows themselves (mango_pcc_create() of
+// libmango); protocol in rdma/uapi/uapi.h. The socket holds the claim: when it ends, for any
+// reason, the claim is released.
 #pragma once
 
 #include <sys/types.h>
@@ -25,7 +25,7 @@
 
 namespace rocefs {
 
-// Who decides about the devices. Control thread; answers come on it, at once or later.
+// Decides about claims of devices. Control thread; answers come on it, at once or later.
 class PccClaims {
  public:
   struct Program {
@@ -38,37 +38,37 @@ class PccClaims {
   };
   virtual ~PccClaims() = default;
 
-  // Nobody else may set the device's windows until release(). ENODEV where there is no such device,
-  // EBUSY where another does or has claimed it, EOPNOTSUPP under the virtual clock.
+  // Grants exclusive use of the device's windows until release(). ENODEV: no such device. EBUSY: in
+  // use or claimed. EOPNOTSUPP: virtual clock.
   virtual Result<void> claim(const std::string& device, const Program& program) = 0;
-  // By who has claimed it. The pages are those of a new run, whose windows count from now on; their
-  // descriptors are open until the answer has been given. EBUSY while one is under way.
+  // Starts a run for the holder of the claim. The pages are those of a new run, with descriptors
+  // that stay open until the answer has been sent. EBUSY while a run is active.
   virtual void run(const std::string& device, uint64_t program, unsigned pollers,
                    Answer<Pages> answer) = 0;
-  // Windows of the run count no more. Nothing where there is none.
+  // Ends the run; its windows have no effect any more. No-op without a run.
   virtual void stop(const std::string& device, uint64_t program, Answer<void> answer) = 0;
-  // Once, by who has claimed it, and the last that is heard of it: a run ends, one that is only
-  // being begun too, and what is owed an answer need not be answered.
+  // Releases the claim; the holder's last call. Ends a run, also one that is starting; pending
+  // answers may be dropped.
   virtual void release(const std::string& device, uint64_t program) = 0;
-  // A line of the program's, by who has claimed it: so many a second, as LogLimit has it.
+  // Log line of the program that holds the claim, rate-limited by LogLimit.
   virtual void program_log(const std::string& device, LogLevel level, std::string_view text) = 0;
 };
 
 // Control thread.
 class ProgramServer {
  public:
-  // Whether this user's programs may set windows, which are everybody's on the device.
+  // True if programs of this user may set windows, which affect all users of the device.
   using MayClaim = std::function<bool(uid_t uid)>;
-  // Loop and claims outlive it.
+  // Loop and claims outlive the server.
   ProgramServer(PollLoop& loop, PccClaims& claims, MayClaim may_claim)
       : loop_(loop), claims_(claims), may_claim_(std::move(may_claim)) {}
-  // Releases what they hold.
+  // Releases all claims.
   ~ProgramServer() { drop_all(); }
 
-  // A connection that has said CLAIM (ClientServer::hand_claims_to); it is answered here.
+  // Takes over a connection that sent CLAIM (ClientServer::hand_claims_to), and answers it.
   void take_over(ClientServer::Claim claim);
-  // The device has left, or the program may not have it any more: its socket ends, and the claim is
-  // released. Nothing where there is no such program.
+  // Closes a program's socket and releases its claim; the device is leaving, or the permission
+  // ended. No-op for an unknown program.
   void revoke(uint64_t program);
   void drop_all();
   size_t count() const { return programs_.size(); }
@@ -77,7 +77,7 @@ class ProgramServer {
   struct Connection;
   using ConnectionPtr = std::shared_ptr<Connection>;
   static constexpr size_t kMaxPrograms = 256;
-  static constexpr size_t kKeptPrograms = 32;  // of these, for root and the daemon's own user
+  static constexpr size_t kKeptPrograms = 32;  // of these, reserved for root and the daemon's user
   static constexpr int kMaxMessagesAtOnce = 32;
 
   void take(const ConnectionPtr& connection);

@@ -36,7 +36,7 @@ constexpr TriggerRow kAlgo{
     "algo", "ALGORITHM",
     "its algorithm, - while PCC is not active; a store applies one to this queue pair alone"};
 
-// Of the queue pair that had this generation: nothing once it has gone.
+// Reads the queue pair of this generation; an error after it has gone.
 Result<QpReading> read(const PccDevice& device, ActiveQp which) {
   std::optional<QpReading> qp;
   if (device.signals()) qp = read_qp(*device.signals(), device.control(), which.qpn);
@@ -46,7 +46,7 @@ Result<QpReading> read(const PccDevice& device, ActiveQp which) {
   return *qp;
 }
 
-// One that was not called yet runs what all do.
+// A queue pair without a call yet runs the device's algorithm.
 std::string algorithm_of(const PccDevice& device, const QpReading& qp) {
   if (qp.owned) return std::string(device.name_of(qp.slot));
   return device.active() && device.applied() ? device.applied()->name : "-";
@@ -72,7 +72,7 @@ void QpFiles::update() {
     auto it = now.find(qpn);
     if (it == now.end() || it->second != generation) tree_.remove(path_of(qpn));
   }
-  generations_.swap(now);  // `now` is what there was
+  generations_.swap(now);  // `now` holds the earlier ones
   for (auto [qpn, generation] : generations_) {
     auto it = now.find(qpn);
     if (it == now.end() || it->second != generation) add(qpn);

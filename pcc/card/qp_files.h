@@ -1,4 +1,4 @@
-// pcc/qps/: a directory for each active queue pair of a device, which comes and goes with it.
+// QpFiles: pcc/qps/, a directory for each active queue pair of a device.
 #pragma once
 
 #include <map>
@@ -14,10 +14,10 @@ namespace rocefs {
 // Control thread.
 class QpFiles {
  public:
-  // All outlive it.
+  // All parameters outlive the object.
   QpFiles(Tree& tree, const std::string& directory, PccDevice& device, Engine& engine);
 
-  // Directories are those of the queue pairs that are active now.
+  // Adds and removes directories after a change of the active queue pairs.
   void update();
 
  private:
@@ -28,7 +28,7 @@ class QpFiles {
   const std::string directory_;
   PccDevice& device_;
   Engine& engine_;
-  std::map<uint32_t, uint32_t> generations_;  // of those that have a directory, by number
+  std::map<uint32_t, uint32_t> generations_;  // by number, of those with a directory
 };
 
 }  // namespace rocefs

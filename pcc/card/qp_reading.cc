@@ -7,7 +7,7 @@
 namespace rocefs {
 namespace {
 
-// Words that another thread or process writes meanwhile.
+// Loads a word that another thread or process writes at the same time.
 template <class T>
 T load(T& word) {
   return std::atomic_ref<T>(word).load(std::memory_order_acquire);
@@ -46,7 +46,8 @@ std::optional<QpReading> read_qp(const SharedMemory& signals, const SharedMemory
   reading.rate_bps = load(line.rate_bps);
   reading.cnps = load(line.cnps);
   if (control) read_control(control->at<rocefs_control_page>(0)->qps[number], reading);
-  if (load(line.generation) != reading.generation) return std::nullopt;  // another's by now
+  if (load(line.generation) != reading.generation)
+    return std::nullopt;  // reused by another queue pair
   return reading;
 }
 

@@ -1,4 +1,4 @@
-// What the register pages of a device say of its queue pairs (rdma/uapi/registers.h), for people.
+// QpReading: a queue pair as the register pages of its device show it (rdma/uapi/registers.h).
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ struct QpReading {
   std::string comm;
   uint64_t rtt_ns = 0;
   uint64_t rate_bps = 0;
-  uint64_t cnps = 0;  // since counting began, while somebody counts; else all
-  // What the owner of the windows says, where there is one and it knows of this queue pair.
+  uint64_t cnps = 0;  // since counting began, while an owner counts; else all
+  // Fields of the control page; valid if the owner of the windows knows the queue pair.
   bool owned = false;
   uint32_t window = ROCEFS_NO_WINDOW;
   uint32_t slot = 0;
@@ -27,16 +27,15 @@ struct QpReading {
   uint64_t rtt_timeouts = 0;
 };
 
-// Any thread. `control` is null where nobody owns the windows. What whoever writes the page says is
-// shown as it is.
-// Nothing for a queue pair that is not active.
+// Reads a queue pair; empty if inactive. Any thread. `control` is null without an owner of the
+// windows. Values of the page are untrusted and returned as they are.
 std::optional<QpReading> read_qp(const SharedMemory& signals, const SharedMemory* control,
                                  uint32_t qpn);
 struct ActiveQp {
   uint32_t qpn, generation;
   bool operator==(const ActiveQp&) const = default;
 };
-// In order of their numbers.
+// Active queue pairs in the order of their numbers.
 std::vector<ActiveQp> active_qps(const SharedMemory& signals);
 
 }  // namespace rocefs

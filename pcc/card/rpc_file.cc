@@ -6,7 +6,7 @@
 
 namespace rocefs {
 
-// Where in the file a reader stands says nothing: what was written moved it too.
+// File offsets are ignored: a write moves them too.
 class RpcFile::Open final : public OpenFile {
  public:
   explicit Open(std::shared_ptr<RpcFile> file) : file_(std::move(file)) {}
@@ -23,7 +23,7 @@ class RpcFile::Open final : public OpenFile {
     if (data.size() > kPageSize) {
       return answer(errorf(EINVAL, "longer than {} bytes", size_t{kPageSize}));
     }
-    // The answer may come when the file is closed.
+    // The answer may arrive after the file is closed.
     file_->send(without_newline(data),
                 [reply = reply_, size = data.size(),
                  answer = std::move(answer)](Result<std::string> said) mutable {

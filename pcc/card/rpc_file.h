@@ -1,5 +1,5 @@
-// pcc/rpc: a message to the card's processor, and what it says to it. Each open file has an answer
-// of its own: write `ping`, read `pong`; write `echo TEXT`, read TEXT.
+// RpcFile: pcc/rpc, a message to the card's processor and its reply. Each open file has its own
+// reply: write `ping`, read `pong`; write `echo TEXT`, read TEXT.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@ namespace rocefs {
 
 class RpcFile final : public File {
  public:
-  // `allowed` says why no message may be sent now. `device` outlives the file.
+  // `allowed` returns an error if no message can be sent. `device` outlives the file.
   RpcFile(PccDevice& device, std::function<Result<void>()> allowed)
       : device_(device), allowed_(std::move(allowed)) {}
 
@@ -25,7 +25,7 @@ class RpcFile final : public File {
 
  private:
   class Open;
-  // What `text` asks for, answered without its newline.
+  // Executes `text`; answers without a newline.
   void send(std::string_view text, Answer<std::string> answer);
 
   PccDevice& device_;

@@ -1,4 +1,4 @@
-// The text of pcc/status: the block of a device as `mango-ctl rdma pcc status` prints it.
+// Text of pcc/status: one device's block of `mango-ctl rdma pcc status`.
 #pragma once
 
 #include <string>
@@ -12,10 +12,10 @@ namespace rocefs {
 struct PccStatus {
   std::string device;
   std::vector<QpReading> qps;
-  const PccAlgorithmInfo* algorithm = nullptr;  // null: none is applied
+  const PccAlgorithmInfo* algorithm = nullptr;  // null: none applied
   unsigned pollers = 1;
-  std::string owner;       // a program that sets the windows; empty: there is none
-  std::string last_error;  // empty: there was none
+  std::string owner;       // program that sets the windows; empty: none
+  std::string last_error;  // empty: none
 };
 
 std::string status_text(const PccStatus& status);

@@ -20,7 +20,7 @@ uint64_t oldest_of(uint64_t end) {
   return end - std::min<uint64_t>(end, ROCEFS_TRACE_ENTRIES);
 }
 
-// What is overwritten while it is copied is left out.
+// Skips entries that are overwritten during the copy.
 std::vector<rocefs_trace_entry> entries_of(rocefs_control_page& page) {
   std::vector<rocefs_trace_entry> entries;
   uint64_t end = written(page), first = oldest_of(end);
@@ -33,7 +33,7 @@ std::vector<rocefs_trace_entry> entries_of(rocefs_control_page& page) {
   return entries;
 }
 
-// Only changes are traced.
+// Kind of change: only changes are traced.
 std::string_view event_of(const rocefs_trace_entry& entry) {
   return entry.new_window < entry.old_window ? "cut" : "raise";
 }

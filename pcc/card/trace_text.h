@@ -1,4 +1,4 @@
-// The text of pcc/trace: the changes of windows that the last owner of them has noted, as CSV.
+// Text of pcc/trace: window changes noted by the last owner of the windows, as CSV.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@
 
 namespace rocefs {
 
-// The newest ROCEFS_TRACE_ENTRIES of them, oldest first, below a line of names; that alone where
+// Header line and the newest ROCEFS_TRACE_ENTRIES entries, oldest first; the header alone if
 // `control` is null.
 std::string trace_text(const SharedMemory* control,
                        const std::function<std::string_view(unsigned slot)>& name_of);

@@ -53,12 +53,13 @@ void VirtualBackend::pcc_log(LogLevel level, std::string_view line) {
   listener_.pcc_log(level, line);
 }
 
-// With the process the plugins are gone, and the listener forgets what was applied.
+// Plugins end with the process, and the listener resets the applied algorithm.
 void VirtualBackend::pcc_died(const std::string& why) {
   begin_anew([this, why](Result<void>) { listener_.pcc_died(why); });
 }
 
-// The process has its own built-in algorithms, which nobody tunes.
+// The process has built-in algorithms of its own, which are not in use: their values come from the
+// engine.
 void VirtualBackend::load(const std::string& directory, Answer<PccLoaded> answer) {
   card_.load(directory, [this, answer = std::move(answer)](Result<PccLoaded> loaded) mutable {
     if (!loaded) return answer(std::move(loaded));
@@ -147,7 +148,7 @@ void VirtualBackend::stop(Answer<void> answer) {
   });
 }
 
-// From here on `runner` is called at its instants, and who was is not.
+// Switches the calls at due times to `runner`.
 void VirtualBackend::run_by_core(Runner runner, Answer<void> answer) {
   engine_.call<void>(
       [this, runner]() -> Result<void> {
@@ -218,7 +219,7 @@ void VirtualBackend::echo(const std::string& message, Answer<std::string> answer
   card_.echo(message, std::move(answer));
 }
 
-// A queue pair has come or gone, or who runs is another: when something is due is known anew.
+// Reschedules: a queue pair came or went, or the runner changed.
 void VirtualBackend::look_soon() {
   if (running_ == Runner::kNone) return engine_.scheduler().cancel(event_);
   engine_.scheduler().after(event_, 0);
@@ -233,10 +234,10 @@ void VirtualBackend::on_time(TimeNs now) {
   engine_.tell_control([this, now, pause = engine_.pause()] { round(now, pause); });
 }
 
-// The engine stands until the answer is there, and has been told.
+// Pauses the engine until the answer has been given.
 void VirtualBackend::round(TimeNs now, const Engine::Pause& pause) {
   card_.round(now, [this, pause](Result<TimeNs> next) {
-    if (!next) return;  // it has died: the listener hears of it
+    if (!next) return;  // the process died; pcc_died() follows
     Task task = [this, next = *next] {
       if (running_ == Runner::kCard) schedule(next);
     };

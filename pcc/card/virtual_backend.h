@@ -1,6 +1,6 @@
-// VirtualBackend: the algorithms of a device under the virtual clock. Those that are built in are
-// called in the engine, at their instants. Plugins stay in mango-pccd: the engine stands while they
-// are called there, one instant after the other, so that the same seed gives the same run.
+// VirtualBackend: algorithms of a device under the virtual clock. Built-in ones are called in the
+// engine at their due times. Plugins stay in mango-pccd; the engine pauses during their calls, so
+// that one seed gives one run.
 #pragma once
 
 #include <memory>
@@ -17,10 +17,10 @@ namespace rocefs {
 
 class Device;
 
-// Control thread, but for what says otherwise.
+// Control thread, except where noted.
 class VirtualBackend final : public PccBackend, private PccBackend::Listener {
  public:
-  // Before the engine starts; all outlive the engine's thread and this.
+  // Before the engine starts; all parameters outlive the engine's thread and the backend.
   VirtualBackend(Engine& engine, Device& device, PollLoop& loop, CardBackend::Options card,
                  PccBackend::Listener& listener);
   // After the engine has stopped.
@@ -29,7 +29,7 @@ class VirtualBackend final : public PccBackend, private PccBackend::Listener {
   std::vector<PccAlgorithmInfo> built_ins() const override { return card_.built_ins(); }
   void load(const std::string& directory, Answer<PccLoaded> answer) override;
   void unload(unsigned slot, Answer<void> answer) override;
-  // Who runs the device's algorithm runs that of every queue pair: EOPNOTSUPP for another's.
+  // Queue pairs of a device are all run by the engine or all by mango-pccd: EOPNOTSUPP for a mix.
   void apply(unsigned slot, std::optional<uint32_t> qpn, Answer<void> answer) override;
   void start(const Run& run, Answer<void> answer) override;
   void stop(Answer<void> answer) override;
@@ -59,8 +59,8 @@ class VirtualBackend final : public PccBackend, private PccBackend::Listener {
   CardBackend card_;
   Runner applied_ = Runner::kNone;
   Runner runs_ = Runner::kNone;
-  Run run_;            // while something does
-  uint64_t life_ = 0;  // ends with forget(): what was begun before is not gone on with
+  Run run_;            // parameters of the active run
+  uint64_t life_ = 0;  // incremented by forget(); older operations do not go on
 
   const uint64_t seed_;
 

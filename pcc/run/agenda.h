@@ -1,6 +1,5 @@
-// PccAgenda: whom to call next, the earliest first, and of those the lowest line. Who is called
-// each interval comes in that order by himself: those stand in line; only who comes out of turn is
-// sorted.
+// PccAgenda: queue pairs in the order of their next calls, lowest line first at equal times. Calls
+// at a fixed interval arrive in this order and take the FIFO; the heap sorts the others.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +21,7 @@ class PccAgenda {
 
   size_t size() const { return in_line_.size() + heap_.size(); }
   bool empty() const { return in_line_.empty() && heap_.empty(); }
-  // Not of an empty one, as pop().
+  // Precondition of front() and pop(): not empty.
   const Entry& front() const { return heap_is_next() ? heap_.front() : in_line_.front(); }
   void pop() {
     if (!heap_is_next()) return in_line_.pop_front();

@@ -10,7 +10,7 @@
 namespace rocefs {
 namespace {
 
-// The functions that an algorithm calls say nothing of whom they are called for.
+// Thread-local: functions of libmango.h that an algorithm calls have no argument for their caller.
 thread_local PccCall* call_here = nullptr;
 thread_local unsigned inside_here = 0;
 

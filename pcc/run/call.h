@@ -1,5 +1,5 @@
-// PccCall: the call of an algorithm that is under way on this thread, and what the algorithm may do
-// in it: the functions of libmango.h without a handle, and more for those that are built in.
+// PccCall: the call of an algorithm in progress on this thread, and what the algorithm may do in
+// it: the functions of libmango.h that take no handle, and more for built-in algorithms.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,14 @@ struct PccReads {
 
 class PccCall {
  public:
-  // `reads` counts what is read of the signals. `due`: the interval is over; otherwise the call is
-  // only because a round trip is there.
+  // `reads` counts the signals read. `due`: the interval has elapsed; false for a call that only
+  // reports a round trip.
   PccCall(PccRun& run, unsigned poller, PccQp& qp, const PccAlgorithm& algorithm, PccReads& reads,
           TimeNs now, bool due);
   ~PccCall();
   PccCall(const PccCall&) = delete;
   PccCall& operator=(const PccCall&) = delete;
-  // Null when there is none. This, qpn() and algorithm() may also be called by a signal handler.
+  // Null outside a call. Safe in a signal handler, as are qpn() and algorithm().
   static PccCall* current();
 
   uint32_t qpn() const { return qp_.qpn(); }
@@ -39,17 +39,18 @@ class PccCall {
   void set_window(uint32_t window) { qp_.set_window(window, now_, run_.trace); }
   uint32_t event_value(mango_pcc_event_e event);
   mango_status_e request(mango_pcc_event_e event);
-  // As one line, with the prefix.
+  // Logs one line, with the prefix.
   void log(mango_log_level_e level, std::string_view text) const;
 
-  // ---- Built-in algorithms ----
+  // ---- Built-in algorithms only ----
 
   Rng& rng() { return qp_.rng(); }
   bool due() const { return due_; }
-  // Whether an earlier probe is still waited for.
+  // True while an earlier probe is unanswered.
   bool probing() const { return qp_.probing(); }
-  // Of the probe that this call requests: an answer is looked for every `poll_interval`, and the
-  // algorithm is called when it is there; after `budget` it has timed out.
+  // Sets limits of the probe that this call requests: the poller looks for an answer every
+  // `poll_interval`, and calls the algorithm when it has arrived; the probe times out after
+  // `budget`.
   void limit_probe(TimeNs budget, TimeNs poll_interval);
 
  private:
@@ -69,14 +70,14 @@ class PccCall {
   TimeNs poll_interval_ = 0;
 };
 
-// While one exists, calls of this thread that would wait for algorithms are refused.
+// Scope in which calls of this thread that wait for algorithms are refused.
 class InsidePcc {
  public:
   InsidePcc();
   ~InsidePcc();
   InsidePcc(const InsidePcc&) = delete;
   InsidePcc& operator=(const InsidePcc&) = delete;
-  // Whether one exists, or an algorithm is being called.
+  // True inside such a scope or an algorithm's call.
   static bool here();
 };
 

@@ -88,7 +88,7 @@ mango_status_e PccController::apply(unsigned slot, std::span<const uint32_t> qpn
   if (!state_->slots.at(slot)) return MANGO_STATUS_NOT_FOUND;
   if (!state_->run) return MANGO_STATUS_BAD_STATE;
   PollersLocked locked(state_->run.get(), state_->pollers);
-  // Those that became active a moment ago count.
+  // Includes queue pairs that became active a moment ago.
   for (auto& poller : state_->pollers) poller->scan();
   for (uint32_t qpn : qpns) {
     if (!state_->find(qpn)) return MANGO_STATUS_NOT_FOUND;

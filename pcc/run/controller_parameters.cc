@@ -1,4 +1,4 @@
-// Parameters of a slot and of the queue pairs that run it: walked, set and read.
+// Parameters of a slot and of its queue pairs: walk, update, read.
 #include <cerrno>
 #include <cstring>
 
@@ -75,7 +75,7 @@ mango_status_e PccController::walk(unsigned slot, mango_pcc_param_walk_fn callba
     for (PccQp* qp : qps) walk_block(qp->parameters().data());
     return MANGO_STATUS_OK;
   }
-  // A copy: what is written is lost.
+  // Copy: writes of the callback are discarded.
   const uint8_t* first = qps.empty() ? algorithm->initial.data() : qps[0]->parameters().data();
   ParameterBlock copy({first, algorithm->initial.size()});
   walk_block(copy.data());

@@ -1,4 +1,4 @@
-// What a controller answers without waiting for any algorithm to return.
+// Queries that do not wait for an algorithm to return.
 #include "pcc/api/register_access.h"
 #include "pcc/run/controller.h"
 #include "pcc/run/controller_state.h"
@@ -6,7 +6,7 @@
 namespace rocefs {
 namespace {
 
-// An active queue pair's lines; `counted`: it is known to the run already.
+// Lines of an active queue pair; `counted`: the run knows it already.
 struct Lines {
   const rocefs_qp_signals& signals;
   const rocefs_qp_control& control;

@@ -1,5 +1,5 @@
-// What a PccController has, and its locks, in the order in which they are taken: `control`, the
-// pollers', then one of the others, under which nothing else is locked and nothing blocks.
+// State of a PccController. Lock order: `control`, the pollers' locks, then one of the others; no
+// code blocks or takes a lock under those.
 #pragma once
 
 #include <array>
@@ -25,31 +25,31 @@ struct PccControllerState {
   const PccLog log;
   std::atomic<TimeNs> interval{60 * kMicrosecond};
 
-  // What calls that change something, or ask for what they change, hold.
+  // Held by calls that change or read slots and runs.
   std::mutex control;
   PccSlots slots;
   std::optional<unsigned> applied;
 
-  // Changed with `control`, and `view` too. poll() is called only between begin() and end(), and
-  // needs neither.
+  // Written under `control` and `view`. poll() needs neither lock: it runs only between begin() and
+  // end().
   std::unique_ptr<PccRun> run;
   std::vector<std::unique_ptr<PccPoller>> pollers;
 
-  // For those who must not wait for an algorithm to return.
+  // Lock of readers that must not wait for an algorithm to return.
   mutable std::mutex view;
   std::array<std::string, MANGO_PCC_MAX_SLOTS> names;
-  PccStatistics earlier;  // of runs that have ended
+  PccStatistics earlier;  // of ended runs
   std::optional<std::string> damage;
 
   PccPoller& poller_of(uint32_t line) { return *pollers[line % pollers.size()]; }
-  // Null when that one is not active, or nothing runs. With all pollers locked.
+  // Null for an inactive queue pair, or without a run. All pollers locked.
   PccQp* find(uint32_t qpn);
-  // Of all that run the slot, in order of their numbers. With all pollers locked.
+  // Queue pairs that run the slot, in the order of their numbers. All pollers locked.
   std::vector<PccQp*> running(unsigned slot);
   mango_status_e remove(unsigned slot);
 };
 
-// Keeps all pollers out of poll() while it exists; nothing happens when nothing runs.
+// Keeps all pollers out of poll() during its lifetime. No-op without a run.
 class PollersLocked {
  public:
   PollersLocked(PccRun* run, std::vector<std::unique_ptr<PccPoller>>& pollers)

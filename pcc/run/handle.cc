@@ -33,7 +33,7 @@ mango_status_e PccHandle::run(unsigned pollers) {
   std::lock_guard guard(run_lock_);
   if (threads_) return MANGO_STATUS_BUSY;
   if (!session_) return MANGO_STATUS_NOT_SUPPORTED;
-  // Before CFR is disabled for nothing.
+  // Checked before run() disables CFR.
   if (!controller_.any()) return MANGO_STATUS_BAD_STATE;
   EngineSession::Pages pages;
   mango_status_e status = session_->run(pollers, &pages);

@@ -1,5 +1,5 @@
-// PccHandle: what a mango_pcc_h points to: a controller, the session to the engine whose windows it
-// sets, and the threads of a run.
+// PccHandle: the object behind a mango_pcc_h: a controller, the session with the engine whose
+// windows it sets, and the threads of a run.
 #pragma once
 
 #include <memory>
@@ -17,10 +17,10 @@ namespace rocefs {
 
 class PccHandle {
  public:
-  // `session` may be null where only the controller is wanted: run() is NOT_SUPPORTED then, and
-  // what is logged is lost.
+  // `session` may be null if only the controller is used: run() returns NOT_SUPPORTED, and log
+  // lines are dropped.
   PccHandle(std::unique_ptr<EngineSession> session, uint64_t seed);
-  // Stops.
+  // Stops the run.
   ~PccHandle();
   PccHandle(const PccHandle&) = delete;
   PccHandle& operator=(const PccHandle&) = delete;
@@ -30,14 +30,14 @@ class PccHandle {
   mango_context_h context() { return &controller_; }
   PccController& controller() { return controller_; }
 
-  // See mango_pcc_ctrl_run() and mango_pcc_ctrl_stop(). Any thread.
+  // mango_pcc_ctrl_run() and mango_pcc_ctrl_stop(). Any thread.
   mango_status_e run(unsigned pollers);
   mango_status_e stop();
   void log(mango_log_level_e level, std::string_view text);
 
-  // Parameters of the slot are taken for this algorithm, which is not in it yet, while one exists:
-  // a plugin registers them before anything is known of it. One at a time; they stand in
-  // parameters() unchecked. mango_pcc_log() of this thread goes to the handle's log.
+  // Scope in which parameters registered for `slot` are kept for an algorithm that is not in the
+  // slot yet: a plugin registers them before it is added. One at a time. take_parameters() returns
+  // them unchecked. mango_pcc_log() of this thread writes to the handle's log.
   class Preparation {
    public:
     Preparation(PccHandle& handle, unsigned slot);
@@ -49,7 +49,7 @@ class PccHandle {
    private:
     PccHandle& handle_;
   };
-  // The handle whose Preparation was made on this thread, or null.
+  // Handle of this thread's Preparation, or null.
   static PccHandle* preparing();
   mango_status_e add_parameter(unsigned slot, PccAlgorithm::Parameter parameter);
 
@@ -58,7 +58,7 @@ class PccHandle {
 
   const std::unique_ptr<EngineSession> session_;
   PccController controller_;
-  std::mutex run_lock_;  // run() and stop() one after the other
+  std::mutex run_lock_;  // serializes run() and stop()
   std::unique_ptr<PollerThreads> threads_;
   std::mutex preparation_lock_;
   std::optional<unsigned> prepared_slot_;

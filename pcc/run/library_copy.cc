@@ -22,7 +22,7 @@ Error failure(const std::string& file, int code) {
   return errorf(ENOEXEC, "{}: {}", file, std::strerror(code));
 }
 
-// In memory, under the file's own name for whoever looks at /proc/PID/maps.
+// Copy in memory, under the file's own name for readers of /proc/PID/maps.
 Result<Fd> copy_of(const std::string& file) {
   Fd from(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status;
@@ -38,8 +38,8 @@ Result<Fd> copy_of(const std::string& file) {
   }
 }
 
-// A path of the descriptor that the linker has not seen yet: it would give what it has under that
-// name, though the descriptor is another one by now.
+// Path of the descriptor that the linker has not seen yet: it would return the image loaded under a
+// known name, although the descriptor is another one now.
 std::string fresh_path(int descriptor) {
   std::string directory = "/proc/self/fd/";
   for (;; directory += '/') {

@@ -1,4 +1,4 @@
-// A shared library as its file is now, whatever is done to the file later.
+// A shared library as its file is now, independent of later changes to the file.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace rocefs {
 
-// dlopen(), RTLD_NOW and RTLD_LOCAL, of a private copy of the file: each call gives another image.
-// The linker would give the same one for the same file while it has it, and it keeps a library that
-// cannot be unloaded (STB_GNU_UNIQUE symbols, as of C++ templates) for good; and a file that is
-// written over would change under the code that runs. $ORIGIN in it is of no use. ENOEXEC, and a
-// reason that names the file. Given back with dlclose().
+// Loads a private copy of the file with dlopen(), RTLD_NOW and RTLD_LOCAL; each call gives another
+// image. Without the copy the dynamic linker returns the loaded image for the same file, keeps a
+// library with STB_GNU_UNIQUE symbols (C++ templates) for good, and code would change when the file
+// is overwritten. $ORIGIN in the library does not work. ENOEXEC with a reason that names the file.
+// Release with dlclose().
 Result<void*> open_library_copy(const std::string& file);
 
 }  // namespace rocefs

@@ -9,7 +9,7 @@ using namespace rocefs;
 
 namespace {
 
-// What an exception would have said: none may leave through C.
+// Converts exceptions to statuses: none may leave a C function.
 template <class Function>
 mango_status_e guarded(Function function) noexcept {
   try {

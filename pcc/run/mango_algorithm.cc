@@ -13,14 +13,14 @@ using namespace rocefs;
 
 namespace {
 
-// Once in the life of the program that misuses them.
+// Reports misuse once in the life of the program.
 void complain(const char* function) {
   static std::atomic_flag said;
   if (said.test_and_set()) return;
   std::fprintf(stderr, "libmango: %s() was called outside of an algorithm\n", function);
 }
 
-// As one line, whatever is in it.
+// Writes one line, whatever the text contains.
 void log_line(mango_log_level_e level, std::string_view text) {
   if (PccCall* call = PccCall::current()) return call->log(level, text);
   if (PccHandle* handle = PccHandle::preparing()) return handle->log(level, text);

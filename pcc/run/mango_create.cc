@@ -1,4 +1,4 @@
-// mango_pcc_create(): of a handle's functions the only one that needs a mount.
+// mango_pcc_create(): the only function of a handle that needs a mount.
 #include <new>
 
 #include "pcc/api/engine_session.h"
@@ -9,7 +9,7 @@ using namespace rocefs;
 
 namespace {
 
-// Programs have one stream of chance, the same each time.
+// Seed of every program: runs are repeatable.
 constexpr uint64_t kSeed = 1;
 
 }  // namespace

@@ -1,5 +1,5 @@
-// ParameterBlock: one queue pair's copy of an algorithm's parameters, and words behind it that tell
-// whether the algorithm wrote past its end.
+// ParameterBlock: one queue pair's copy of an algorithm's parameters, followed by guard words that
+// detect a write past its end.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ class ParameterBlock {
  private:
   using Unit = std::max_align_t;
   static constexpr size_t kGuard = 32;
-  // No number that an algorithm is likely to store.
+  // Pattern that an algorithm is unlikely to store.
   static constexpr uint8_t kGuardBytes[kGuard + 1] = "\x9d\xb2\xe6\x97 of no parameters; keep out";
 
   size_t size_;

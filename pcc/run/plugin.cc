@@ -17,7 +17,7 @@ namespace {
 constexpr const char* kSymbol = "mango_pcc_algo_plugin";
 constexpr size_t kLongestName = 31;
 
-// The reason for people, of a parameter that was registered and cannot be.
+// Error for a registered parameter that is invalid.
 Error bad_parameter(const PccAlgorithm::Parameter& parameter, size_t size) {
   return errorf(ENOEXEC, "parameter {} is not inside the {} octets of init_params", parameter.name,
                 size);

@@ -13,12 +13,11 @@ namespace rocefs {
 
 class PccPlugin {
  public:
-  // Into the lowest free slot. Runs code of the library: its constructors, its init_params. ENOEXEC
-  // for a file that is no plugin, EEXIST for a name in use, ENOSPC when no slot is free, ENOMEM;
-  // nothing is left of it then. One thread at a time for a handle, which outlives it.
+  // Loads into the lowest free slot. Runs code of the library: constructors and init_params.
+  // ENOEXEC: not a plugin. EEXIST: name in use. ENOSPC: no free slot. ENOMEM. A failed load leaves
+  // nothing behind. One thread at a time for a handle, which outlives the plugin.
   static Result<std::unique_ptr<PccPlugin>> load(PccHandle& handle, const std::string& file);
-  // Gives the block back to the library, and closes it. If it is still in its slot it must not be
-  // running.
+  // Returns the block to the library and closes it. A plugin still in its slot must not run.
   ~PccPlugin();
   PccPlugin(const PccPlugin&) = delete;
   PccPlugin& operator=(const PccPlugin&) = delete;
@@ -26,7 +25,7 @@ class PccPlugin {
   const std::string& name() const { return name_; }
   const std::string& file() const { return file_; }
   unsigned slot() const { return slot_; }
-  // Empties the slot; BUSY while it runs. What is left to do is to destroy this.
+  // Empties the slot; BUSY while it runs. Destroy the plugin after that.
   mango_status_e remove();
 
  private:

@@ -9,8 +9,8 @@
 namespace rocefs {
 namespace {
 
-// Stale ones among them: an engine whose queue pairs come and go while its clock stands still would
-// fill memory with those.
+// Limit of agenda entries, stale ones included: an engine whose queue pairs come and go while its
+// clock stands still would fill memory.
 constexpr size_t kMostEntries = 4 * ROCEFS_MAX_QPS;
 
 uint32_t line_of(const PccQp& qp) {
@@ -52,7 +52,7 @@ void PccPoller::schedule_all() {
   });
 }
 
-// What was seen without knowing the time is called an interval from now.
+// Schedules queue pairs that were found outside poll(), one interval from now.
 void PccPoller::start_fresh(TimeNs now) {
   for (uint32_t line : fresh_) {
     PccQp* qp = find(line);
@@ -91,7 +91,7 @@ TimeNs PccPoller::poll(TimeNs now) {
   std::lock_guard guard(lock_);
   if (run_.damaged()) return kNever;
   if (load_announced(run_.signals.changes) != changes_seen_) scan();
-  // Engine time can slip back.
+  // Engine time can go back.
   if (now < last_now_) {
     for_each([&](PccQp& qp) { qp.due = qp.next = std::min(qp.due, now + run_.interval); });
     schedule_all();

@@ -1,4 +1,4 @@
-// PccPoller: the queue pairs that one poller has, and when each is called next. Sans-IO.
+// PccPoller: the queue pairs of one poller, and when each is called next. Sans-IO.
 #pragma once
 
 #include <atomic>
@@ -16,19 +16,19 @@ namespace rocefs {
 
 class PccPoller {
  public:
-  // Queue pairs whose line's number leaves `index` when it is divided by the number of pollers.
+  // Owns the lines with number % pollers == `index`.
   PccPoller(PccRun& run, unsigned index);
 
-  // See PccController::poll().
+  // PccController::poll() of this poller.
   TimeNs poll(TimeNs now);
 
-  // Held by poll(), and by whoever calls these.
+  // Held by poll(), and by callers of the functions below.
   std::mutex& lock() { return lock_; }
-  // Finds the queue pairs that are active now, and forgets those that are not.
+  // Adds newly active queue pairs and drops inactive ones.
   void scan();
-  // Null when that one is not active. It must be one of this poller's lines.
+  // Null for an inactive queue pair. `line` must belong to this poller.
   PccQp* find(uint32_t line) { return qps_[line / run_.pollers].get(); }
-  // In order of their numbers.
+  // Visits queue pairs in the order of their numbers.
   template <class Function>
   void for_each(Function function) {
     for (auto& qp : qps_) {
@@ -36,7 +36,7 @@ class PccPoller {
     }
   }
   void apply(PccQp& qp, unsigned slot);
-  // The interval was `old`.
+  // Reschedules after a change of the interval; `old` is the earlier value.
   void change_interval(TimeNs old);
 
   // Any thread, at any time.
@@ -64,11 +64,11 @@ class PccPoller {
   uint32_t changes_seen_ = 0;
   TimeNs last_now_ = 0;
   std::vector<std::unique_ptr<PccQp>> qps_;  // by line / pollers
-  std::vector<uint32_t> fresh_;              // lines that were seen since the last poll()
-  PccAgenda agenda_;  // an entry is stale where the queue pair's `next` is another
+  std::vector<uint32_t> fresh_;              // lines found since the last poll()
+  PccAgenda agenda_;                         // an entry is stale if the queue pair's `next` differs
   PccReads reads_;
   Counter calls_;
-  // The call under way. Stored before the number is.
+  // Call in progress. Stored before the number.
   std::atomic<uint64_t> number_{0};
   std::atomic<uint32_t> qpn_{0};
   std::atomic<unsigned> slot_{0};

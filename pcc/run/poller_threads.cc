@@ -16,8 +16,8 @@
 namespace rocefs {
 namespace {
 
-// How engine time follows the monotonic clock. An engine may say whatever it likes: times have no
-// place beyond kLatest, where nothing that is added to them is past the end.
+// Engine time as a function of the monotonic clock. The engine's numbers are untrusted: times are
+// clipped to kLatest, so that sums do not overflow.
 constexpr TimeNs kLatest = TimeNs{1} << 62;
 constexpr uint64_t kMostDilation = uint64_t{1} << 32;
 
@@ -25,7 +25,7 @@ struct Pace {
   TimeNs base, since, dilation;
 
   explicit Pace(const rocefs_signals_page& signals) {
-    // An engine that died while it changed them changes them no more.
+    // Bounded: an engine that died during an update never completes it.
     for (unsigned tries = 0; tries < 1000; ++tries) {
       uint32_t before = load_announced(signals.clock_sequence);
       base = static_cast<TimeNs>(load_announced(signals.base_ns));
@@ -50,11 +50,11 @@ struct Pace {
   }
 };
 
-// A thread that waits looks around this often, so that stop() and other intervals reach it, which
-// wake nobody.
+// Maximum wait of a thread: stop() and set_interval() do not wake it.
 constexpr TimeNs kLongestWait = 10 * kMillisecond;
 
-// A program's own threads get its signals; what an algorithm itself raises stays with it.
+// Signals that the program's own threads handle; those raised by an algorithm itself stay
+// unblocked.
 sigset_t signals_of_others() {
   sigset_t set;
   ::sigfillset(&set);
@@ -110,12 +110,12 @@ void PollerThreads::run(unsigned poller) {
 void PollerThreads::wait(TimeNs until, uint32_t changes) {
   Pace pace(signals_);
   TimeNs now = monotonic_ns();
-  // In engine time first: kNever has no place on the other clock.
+  // Clipped in engine time: kNever does not fit the other clock.
   TimeNs latest = std::min(until, pace.engine(now + kLongestWait));
   TimeNs at = std::min(pace.monotonic(latest), now + kLongestWait);
   if (at <= now) return;
   timespec deadline{at / kSecond, at % kSecond};
-  // Absolute, on the monotonic clock. Whatever ends it, the poller looks.
+  // Absolute deadline on the monotonic clock. The poller looks after any wakeup.
   ::syscall(SYS_futex, &signals_.changes, FUTEX_WAIT_BITSET, changes, &deadline, nullptr,
             FUTEX_BITSET_MATCH_ANY);
 }

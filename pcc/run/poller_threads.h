@@ -1,4 +1,4 @@
-// PollerThreads: the pollers of a run, each on a thread of its own, in real time.
+// PollerThreads: the pollers of a run in real time, one thread each.
 #pragma once
 
 #include <atomic>
@@ -14,21 +14,21 @@ namespace rocefs {
 
 class PollerThreads {
  public:
-  // Between begin() of `controller`, with these `signals` and so many `pollers`, and end(). Throws
-  // std::system_error when a thread cannot be made; none is left then. Each thread does `first`
-  // before anything else.
+  // Valid between begin() of `controller`, with the same `signals` and `pollers`, and end(). Throws
+  // std::system_error if a thread cannot be created; no thread is left then. Each thread calls
+  // `first` before anything else.
   PollerThreads(PccController& controller, const rocefs_signals_page& signals, unsigned pollers,
                 std::function<void()> first = {});
-  // As stop().
+  // Calls stop().
   ~PollerThreads();
   PollerThreads(const PollerThreads&) = delete;
   PollerThreads& operator=(const PollerThreads&) = delete;
-  // Returns when no algorithm is being called any more; for ever, if one does not return.
+  // Returns after the last call of an algorithm has returned; never, if one does not return.
   void stop();
 
  private:
   void run(unsigned poller);
-  // Until then, or until a queue pair becomes active or ceases to be.
+  // Waits until then, or until a queue pair becomes active or inactive.
   void wait(TimeNs until, uint32_t changes);
 
   PccController& controller_;
@@ -38,7 +38,7 @@ class PollerThreads {
   std::vector<std::thread> threads_;
 };
 
-// Engine time, as the page says; any thread.
+// Engine time according to the page; any thread.
 TimeNs engine_now(const rocefs_signals_page& signals);
 
 }  // namespace rocefs

@@ -41,7 +41,7 @@ PccQp::PccQp(uint32_t qpn, uint32_t generation, const rocefs_qp_signals& signals
   store_word(control.cnp_baseline, cnps_seen_);
   store_word(control.rtt_timeouts, uint64_t{0});
   store_word(control.calls, uint32_t{0});
-  // The generation in it says that the rest is of this queue pair.
+  // The generation in the word binds it to this queue pair.
   announce(control.window, window_word(generation, window_));
 }
 
@@ -80,8 +80,7 @@ void PccQp::count_timeout() {
   store_word(control_.rtt_timeouts, ++rtt_timeouts_);
 }
 
-// A probe without a budget is answered sooner or later, by the next packet if by none before:
-// asking again is no other question.
+// Without a budget a repeated request is no new probe: the next packet answers the old one.
 void PccQp::request_probe(TimeNs now, TimeNs budget, TimeNs poll_interval) {
   if (probing_ && budget_ == 0 && budget == 0) return;
   if (probing_) count_timeout();
@@ -89,7 +88,7 @@ void PccQp::request_probe(TimeNs now, TimeNs budget, TimeNs poll_interval) {
   asked_ = now;
   budget_ = budget;
   poll_interval_ = poll_interval;
-  // What is announced there may be of a probe of an earlier owner.
+  // Skips a number that may belong to a probe of an earlier owner.
   ++probe_;
   if (probe_ == load_word(signals_.rtt_probe)) ++probe_;
   announce(control_.probe, probe_);

@@ -1,5 +1,5 @@
-// PccQp: a queue pair as PCC sees it: its lines of the register pages, its copy of the parameters,
-// and what is known of its CNPs, its round trips and its window. Used under its poller's lock.
+// PccQp: a queue pair as seen by PCC: its lines of the register pages, its copy of the parameters,
+// its CNPs, round trips and window. Used under its poller's lock.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace rocefs {
 
 class PccQp {
  public:
-  // Counting begins: a window without a limit becomes ROCEFS_FIRST_WINDOW.
+  // Starts counting; an unlimited window becomes ROCEFS_FIRST_WINDOW.
   PccQp(uint32_t qpn, uint32_t generation, const rocefs_qp_signals& signals,
         rocefs_qp_control& control, unsigned slot, const PccAlgorithm& algorithm, uint64_t seed);
 
@@ -26,38 +26,38 @@ class PccQp {
   unsigned slot() const { return slot_; }
   ParameterBlock& parameters() { return parameters_; }
   Rng& rng() { return rng_; }
-  // Another algorithm, or the same from the start. The window stays.
+  // Switches to another algorithm, or restarts the same one. Keeps the window.
   void apply(unsigned slot, const PccAlgorithm& algorithm);
 
   uint32_t window() const { return window_; }
-  // Counts; less than ROCEFS_LEAST_WINDOW is stored as that.
+  // Counts the call; values below ROCEFS_LEAST_WINDOW are stored as that.
   void set_window(uint32_t window, TimeNs now, PccTrace& trace);
 
-  // CNPs since the last reading, clipped.
+  // CNPs since the last read, clipped to 32 bits.
   uint32_t read_cnps();
-  // The latest round trip; 0 while there is none.
+  // Latest round trip; 0 before the first.
   uint64_t rtt_ns() const { return rtt_ns_; }
-  // Whether an answer is waited for.
+  // True while a probe is unanswered.
   bool probing() const { return probing_; }
-  // With a budget an answer that takes longer counts as none, and the wait ends with it.
+  // With a budget, an answer that takes longer is ignored, and the wait ends at the budget.
   void request_probe(TimeNs now, TimeNs budget, TimeNs poll_interval);
-  // Looks for an answer, which is then rtt_ns().
+  // Reads an answer, if one arrived, into rtt_ns().
   void read_answer();
-  // Whether rtt_ns() is one that has not been told yet; now it has.
+  // True if rtt_ns() was not reported yet; take_update() marks it as reported.
   bool updated() const { return updated_; }
   bool take_update() { return std::exchange(updated_, false); }
-  // The wait ends if the budget does.
+  // Ends the wait if the budget has elapsed.
   void end_probe(TimeNs now);
-  // When to look again; kNever where no budget was set.
+  // Time of the next look for an answer; kNever without a budget.
   TimeNs look_at(TimeNs now) const;
 
-  TimeNs traced_ = 0;  // engine time can slip back, the trace does not
-  // What the trace says of the call under way.
+  TimeNs traced_ = 0;  // last traced time; engine time can go back, the trace does not
+  // Resets what the trace records of the call in progress.
   void begin_call() { call_cnps_ = call_rtt_ns_ = 0; }
 
   TimeNs due = 0;     // the next call
-  TimeNs next = 0;    // when the poller looks at this queue pair again, at `due` at the latest
-  bool fresh = true;  // `due` is not known yet
+  TimeNs next = 0;    // next look of the poller at this queue pair, at `due` at the latest
+  bool fresh = true;  // `due` is not set yet
 
  private:
   void count_timeout();
@@ -73,12 +73,12 @@ class PccQp {
   uint32_t call_rtt_ns_ = 0;
   bool probing_ = false;
   bool updated_ = false;
-  uint32_t probe_;  // the latest
+  uint32_t probe_;  // number of the latest probe
   uint64_t cnps_seen_;
   uint64_t rtt_ns_ = 0;
   uint64_t rtt_timeouts_ = 0;
   TimeNs asked_ = 0;
-  TimeNs budget_ = 0;  // 0: none
+  TimeNs budget_ = 0;  // 0: no budget
   TimeNs poll_interval_ = 0;
   ParameterBlock parameters_;
   Rng rng_;

@@ -1,4 +1,4 @@
-// PccRun: what the pollers of a run share.
+// PccRun: state shared by the pollers of a run.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@
 
 namespace rocefs {
 
-// What an algorithm is told about once, since it would do it at each call.
+// Warnings logged once for each slot, since an algorithm would repeat them at each call.
 enum class PccWarning : uint8_t { kNoWindow, kReserved, kUndeclared };
 
 class PccRun {
@@ -37,22 +37,22 @@ class PccRun {
   const unsigned pollers;
   // Both change only while no poller is in poll().
   const PccSlots& slots;
-  unsigned slot;  // of queue pairs to come
+  unsigned slot;  // of future queue pairs
   const uint64_t seed;
   const std::atomic<TimeNs>& interval;
   const PccLog& log;
   PccTrace trace;
-  // Not 0: somebody waits for all pollers to leave poll(), and goes first.
+  // Number of threads that wait for all pollers to leave poll(); they take precedence over poll().
   std::atomic<unsigned> wanted{0};
 
-  // Any thread. Whether it is the first of that kind for the slot.
+  // Any thread. True for the first warning of that kind for the slot.
   bool first(unsigned of_slot, PccWarning warning) {
     auto bit = static_cast<uint8_t>(1u << static_cast<unsigned>(warning));
     return !(warned_[of_slot].fetch_or(bit, std::memory_order_relaxed) & bit);
   }
   void forget_warnings(unsigned of_slot) { warned_[of_slot] = 0; }
 
-  // Any thread. The first one stays, and is logged.
+  // Any thread. The first reason is kept and logged.
   bool damaged() const { return damaged_.load(std::memory_order_acquire); }
   void set_damage(const std::string& why) {
     {

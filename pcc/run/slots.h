@@ -1,5 +1,4 @@
-// PccSlots: the algorithms that a controller has, each with its parameters. Locked by whoever has
-// it.
+// PccSlots: the algorithms of a controller, with their parameters. The caller locks.
 #pragma once
 
 #include <array>
@@ -13,7 +12,7 @@ namespace rocefs {
 class PccSlots {
  public:
   mango_status_e add(unsigned slot, PccAlgorithm algorithm);
-  // NOT_FOUND, INVALID_PARAM: as it says.
+  // NOT_FOUND for an empty slot, INVALID_PARAM for one out of range.
   mango_status_e remove(unsigned slot);
   mango_status_e add_parameter(unsigned slot, PccAlgorithm::Parameter parameter);
 
@@ -27,7 +26,7 @@ class PccSlots {
   std::array<std::optional<PccAlgorithm>, MANGO_PCC_MAX_SLOTS> slots_;
 };
 
-// OK when the parameter can belong to an algorithm of so many octets, beside those it has.
+// OK if the parameter lies inside the algorithm's block and its name is unused.
 mango_status_e check_parameter(const PccAlgorithm& algorithm,
                                const PccAlgorithm::Parameter& parameter);
 

@@ -1,4 +1,4 @@
-// The functions of libmango.h that take a handle: what they answer.
+// Statuses of the functions of libmango.h that take a handle.
 #include <catch2/catch.hpp>
 #include <thread>
 
@@ -25,7 +25,7 @@ mango_pcc_result_t no_change(void*, const mango_pcc_context_t* context) {
   return keep_window(*context);
 }
 
-// Waits for something that another thread does.
+// Waits for another thread's effect.
 template <class Condition>
 void wait_until(Condition condition) {
   TimeNs limit = monotonic_ns() + 20 * kSecond;
@@ -153,7 +153,7 @@ TEST_CASE("libmango: run and stop take the windows and give them back") {
     CHECK(mango_pcc_ctrl_run(pcc, threads) == MANGO_STATUS_OK);
     CHECK(mango_pcc_ctrl_run(pcc, threads) == MANGO_STATUS_BUSY);
     CHECK(fake.state.taken);
-    // One that comes while all of them sleep.
+    // Activation while all pollers sleep.
     fake.state.pages.activate(17);
     unsigned before = calls;
     wait_until([&] { return calls > before; });
@@ -179,7 +179,7 @@ TEST_CASE("libmango: everything may be called while it runs") {
           MANGO_STATUS_OK);
   for (uint32_t qpn = 17; qpn < 81; ++qpn) fake.state.pages.activate(qpn);
   mango_pcc_config_t config{};
-  config.value.interval_us = 1;  // pollers that are always late
+  config.value.interval_us = 1;  // pollers are always late
   REQUIRE(mango_pcc_ctrl_config(pcc, &config) == MANGO_STATUS_OK);
   REQUIRE(mango_pcc_ctrl_run(pcc, 2) == MANGO_STATUS_OK);
   std::vector<uint32_t> list(MANGO_PCC_MAX_QPS);

@@ -1,4 +1,4 @@
-// Algorithms at work in a world: called at their instants, as in an engine under the virtual clock.
+// Algorithms under the virtual clock, called at their due times as in an engine.
 #pragma once
 
 #include <initializer_list>
@@ -16,7 +16,7 @@ namespace rocefs::test {
 
 using Parameters = std::initializer_list<std::pair<const char*, const char*>>;
 
-// One algorithm for all queue pairs of a device.
+// Runs one algorithm for all queue pairs of a device.
 class AtWork final : public WindowOwner {
  public:
   AtWork(World& world, Device& device, const char* algorithm, Parameters parameters = {},
@@ -75,7 +75,7 @@ class AtWork final : public WindowOwner {
   Event event_;
 };
 
-// Those that have a line in the register pages now, in order.
+// Queue pairs with a line in the register pages, in order.
 inline std::vector<uint32_t> active_qps(Device& device) {
   std::vector<uint32_t> qpns;
   for (uint32_t qpn = ROCEFS_FIRST_QPN; qpn < ROCEFS_FIRST_QPN + ROCEFS_MAX_QPS; ++qpn) {
@@ -84,11 +84,11 @@ inline std::vector<uint32_t> active_qps(Device& device) {
   return qpns;
 }
 
-// Flows of WRITEs from hosts into one, that do not end; the last host is the receiver.
+// Incast: endless WRITE flows from hosts to one receiver, the last host.
 struct Incast {
   struct Shape {
-    unsigned hosts = 2;  // that send
-    unsigned flows = 2;  // in all, spread over them
+    unsigned hosts = 2;  // senders
+    unsigned flows = 2;  // total, spread over the senders
     uint64_t rate_bps = 10'000'000'000;
     uint32_t mtu = 4096;
   };
@@ -135,7 +135,7 @@ struct Incast {
   }
 
  private:
-  // A round trip of a packet with nothing in its way.
+  // Measures the round trip of a packet without queueing.
   void measure_idle() {
     FlowSpec one = spec(0);
     one.size = shape.mtu;

@@ -1,4 +1,4 @@
-// aimd, dcqcn and rttvegas against their laws, step by step.
+// Built-in aimd, dcqcn and rttvegas against their laws, step by step.
 #include "pcc/algorithms/built_ins.h"
 
 #include <catch2/catch.hpp>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr TimeNs kInterval = PccWorld::kInterval;
 
-// One queue pair, 17, under one built-in.
+// Rig: queue pair 17 under one built-in algorithm.
 struct Rig {
   PccWorld world;
   unsigned slot;
@@ -30,7 +30,7 @@ struct Rig {
     PccController::Change change{name, value};
     REQUIRE(world.controller.update(slot, {&change, 1}));
   }
-  // The window after a call that saw so many CNPs.
+  // Window after a call with `cnps` CNPs.
   uint32_t step(uint64_t cnps) {
     world.pages.cnps(17, cnps);
     world.run(world.now + kInterval);
@@ -153,7 +153,7 @@ TEST_CASE(
       if (cut[n]) CHECK(after == std::max(before[n] / 2, ROCEFS_LEAST_WINDOW));
     }
     different += cut[0] != cut[1];
-    // Back to the top, so that there is something to cut.
+    // Window back at the maximum, so that a cut shows.
     changes = {{"min_window", "0x80000"}};
     REQUIRE(world.controller.update(1, changes));
     world.run(world.now + kInterval);
@@ -193,13 +193,13 @@ TEST_CASE("dcqcn: settings that make no sense do no harm") {
   }
   Rig rig("dcqcn");
   rig.set("min_window", "0x100000");
-  CHECK(rig.step(1) == 0x100000);  // the least wins
+  CHECK(rig.step(1) == 0x100000);  // min_window wins
 }
 
 TEST_CASE("rttvegas: below alpha it adds mss, above beta it shrinks, between it holds") {
   Rig rig("rttvegas");
   PccWorld& world = rig.world;
-  // After the answer, when it is looked for next.
+  // Polls after the answer, at the next look.
   auto measure = [&](uint64_t rtt_ns) {
     world.run(world.now + kInterval);
     REQUIRE(world.pages.control_of(17).probe != world.pages.signals_of(17).rtt_probe);
@@ -214,11 +214,11 @@ TEST_CASE("rttvegas: below alpha it adds mss, above beta it shrinks, between it 
   CHECK(measure(10'200) == window);                                // 10 K
   CHECK(measure(12'000) == static_cast<uint32_t>(window * 0.99));  // 87 K
   window = static_cast<uint32_t>(window * 0.99);
-  CHECK(measure(8'000) == window + 1024);  // another base
+  CHECK(measure(8'000) == window + 1024);  // new base
   window += 1024;
   CHECK(measure(10'000) == static_cast<uint32_t>(window * 0.99));
   CHECK(world.pages.control_of(17).rtt_timeouts == 0);
-  CHECK(world.calls(17) == 12);  // for each of six: when it asked, and when it was told
+  CHECK(world.calls(17) == 12);  // two for each of six probes: request and answer
   rig.set("max_window", "8192");
   CHECK(measure(8'000) == 8192);
 }
@@ -238,11 +238,11 @@ TEST_CASE("rttvegas: an answer is looked for every poll interval, until the budg
   next = world.poll(next);
   CHECK(next == 2 * kInterval);
   CHECK(world.pages.control_of(17).rtt_timeouts == 1);
-  // Too late: no answer any more.
+  // Answer after the timeout: ignored.
   world.pages.answer(17, 4'000);
   next = world.poll(next);
   CHECK(world.pages.window(17) == ROCEFS_FIRST_WINDOW);
-  // In time, but it took longer than the budget.
+  // Answer before the look, but over the budget: ignored.
   world.pages.answer(17, 5'001);
   next = world.poll(next);
   CHECK(next == 3 * kInterval);

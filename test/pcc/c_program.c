@@ -1,4 +1,4 @@
-/* libmango.h from C: every function, every parameter type, a plugin. main() of nothing: the test
+/* libmango.h from C: every function, every parameter type, a plugin. The test
  * calls it with a handle. */
 #include <libmango.h>
 #include <stdbool.h>
@@ -55,7 +55,7 @@ static void count(const char* name, mango_pcc_param_type_e type, void* value, vo
   if (strcmp(name, params[type].name) == 0) ++*(unsigned int*)user_data;
 }
 
-/* The line that failed, or 0. */
+/* Returns the line that failed, or 0. */
 #define EXPECT(what, status)                 \
   do {                                       \
     if ((what) != (status)) return __LINE__; \

@@ -1,4 +1,4 @@
-// What a card does, and what is left of it when an algorithm does its worst.
+// CardBackend with a real process: orders, and the end of a process whose algorithm misbehaves.
 #include "pcc/card/card_backend.h"
 
 #include <dirent.h>
@@ -22,7 +22,7 @@ namespace {
 constexpr unsigned kFirstPlugin = kBuiltIns;
 constexpr uint32_t kQpn = 20;
 
-// How a card ends that runs this plugin on one queue pair.
+// Reason of death of a card that runs this plugin on one queue pair.
 std::string death_of(const std::string& plugin, unsigned pollers = 1) {
   PluginDirectory directory({plugin});
   Card card;
@@ -33,14 +33,14 @@ std::string death_of(const std::string& plugin, unsigned pollers = 1) {
   pid_t pid = card.pid();
   Result<void> started = card.start(pages, pollers);
   std::string why = card.death();
-  if (!started) CHECK(started.error().reason == why);  // that fast
+  if (!started) CHECK(started.error().reason == why);  // ended before the start was answered
   CHECK(card.pid() == 0);
   CHECK_THAT(why, StartsWith(fmt::format("mango-pccd (pid {})", pid)));
-  CHECK(card.echo("back")->size() == 4);  // another one
+  CHECK(card.echo("back")->size() == 4);  // another process
   return why.substr(why.find(')') + 2);
 }
 
-// How many processes of this group live.
+// Number of living processes in the group.
 int alive_in(pid_t group) {
   int alive = 0;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
@@ -88,7 +88,7 @@ TEST_CASE("card: the first order starts the process, which has its name and noth
   CHECK(comm == "mango-pccd");
   std::getline(std::ifstream(proc + "/cmdline"), line, '\0');
   CHECK(line == "mango-pccd");
-  // Standard ones, the socket, and the one that wakes its watchdog.
+  // Standard descriptors, the socket, and the watchdog's eventfd.
   size_t open = 0;
   for (const auto& entry : std::filesystem::directory_iterator(proc + "/fd")) {
     int fd = std::stoi(entry.path().filename());
@@ -121,7 +121,7 @@ TEST_CASE("card: plugins are loaded, listed in order, refused one by one, unload
   directory.add("slow");
   loaded = card.load(directory);
   REQUIRE(loaded);
-  REQUIRE(loaded->files.size() == 2);  // the one that was refused is tried again
+  REQUIRE(loaded->files.size() == 2);  // the refused file is tried again
   CHECK(loaded->files[1].loaded == "slow");
   CHECK(names(*loaded).size() == 5);
 
@@ -132,7 +132,7 @@ TEST_CASE("card: plugins are loaded, listed in order, refused one by one, unload
   CHECK(unload(0).error().code == EPERM);
   CHECK(unload(9).error().code == ENOENT);
   CHECK(unload(3));
-  CHECK(names(*card.load(directory)).size() == 5);  // it came again
+  CHECK(names(*card.load(directory)).size() == 5);  // loaded again
 }
 
 TEST_CASE("card: however many files are refused, one that follows them is loaded") {
@@ -153,7 +153,7 @@ TEST_CASE("card: however many files are refused, one that follows them is loaded
   CHECK(last.loaded.empty());
   CHECK(last.reason == "there is no room to say why");
   CHECK(names(*loaded).back() == "fixed");
-  CHECK(card.load(directory)->files.size() == told + 1);  // it was not loaded again
+  CHECK(card.load(directory)->files.size() == told + 1);  // not loaded again
 }
 
 TEST_CASE("card: a directory that is not there says so") {

@@ -1,5 +1,5 @@
-// A card: a CardBackend with a real mango-pccd behind it, and register pages with queue pairs that
-// a test makes active.
+// Card: a CardBackend with a real mango-pccd, and register pages whose queue pairs a test
+// activates.
 #pragma once
 
 #include <signal.h>
@@ -24,13 +24,13 @@
 
 namespace rocefs::test {
 
-// What is built beside the tests.
+// Build directory of the test program.
 inline std::filesystem::path build_directory() {
   if (const char* named = std::getenv("ROCEFS_BUILD")) return named;
   return std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path();
 }
 
-// A directory of plugins, by their names in test/pcc/plugins.
+// Directory of plugins, copied by name from test/pcc/plugins.
 class PluginDirectory {
  public:
   explicit PluginDirectory(const std::vector<std::string>& plugins) {
@@ -46,7 +46,7 @@ class PluginDirectory {
   std::string path;
 };
 
-// What the engine would have.
+// Register pages, as an engine makes them.
 struct Pages {
   Pages() {
     auto made = [](const char* name, size_t size, SharedMemory::Others others) {
@@ -103,7 +103,7 @@ class Card final : public PccBackend::Listener {
     loop.post([&] { done.set_value(work()); });
     return done.get_future().get();
   }
-  // The answer to what `ask` asks of the backend.
+  // Runs `ask` on the backend and waits for the answer.
   template <class T, class Ask>
   Result<T> answer(Ask ask) {
     std::promise<std::shared_ptr<Result<T>>> given;
@@ -136,7 +136,7 @@ class Card final : public PccBackend::Listener {
     return on_loop([this] { return backend->pid(); });
   }
 
-  // Why it died, when it has; empty after half a minute without.
+  // Reason of the process's death; empty after half a minute without.
   std::string death() {
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, std::chrono::seconds(30), [this] { return !death_.empty(); });
@@ -146,7 +146,7 @@ class Card final : public PccBackend::Listener {
     std::lock_guard lock(mutex_);
     return !death_.empty();
   }
-  // Whether a line with this text is logged within half a minute.
+  // True if a line with this text is logged within half a minute.
   bool logged(const std::string& text) {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, std::chrono::seconds(30),
@@ -174,7 +174,7 @@ class Card final : public PccBackend::Listener {
   std::string log_, death_;
 };
 
-// Whether it holds within half a minute.
+// True if `condition` holds within half a minute.
 template <class Condition>
 bool soon(Condition condition) {
   auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);

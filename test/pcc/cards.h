@@ -1,5 +1,5 @@
-// mb_0 and mb_1 with PCC, whose backends are fakes; the engine does not run: what it does is done
-// at once.
+// Cards: mb_0 and mb_1 with PCC on fake backends. The engine's thread does not run: its work is
+// done at once.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -50,7 +50,7 @@ struct Cards {
     pcc->begin_modes();
   }
 
-  // Runs what the core has told the control thread.
+  // Runs what the engine posted to the control thread.
   void settle() {
     loop.post([this] { loop.stop(); });
     loop.run();
@@ -58,10 +58,10 @@ struct Cards {
 
   Device& device(const std::string& name = "mb_0") { return *fabric->device(name); }
   FakeBackend::Journal& card(const std::string& name = "mb_0") { return journals[name]; }
-  // The last order that the card got.
+  // Last order of the backend.
   std::string last_order() { return card().orders.empty() ? std::string() : card().orders.back(); }
 
-  // Paths are below mb_0's pcc/ where they do not say kernel/, class/ or bus/.
+  // Paths are relative to mb_0's pcc/ unless they begin with kernel/, class/ or bus/.
   std::string path_of(const std::string& path) {
     for (const char* top : {"kernel/", "class/", "bus/"}) {
       if (path.starts_with(top)) return path;
@@ -79,7 +79,7 @@ struct Cards {
     for (Ino ino : node->children) names.push_back(tree.find(ino)->name);
     return names;
   }
-  // What a reader gets, without the newline at its end; the errno's name where it gets nothing.
+  // Content without the trailing newline, or the name of the errno.
   std::string read(const std::string& path) {
     std::shared_ptr<File> found = file(path);
     if (!found) return "no file";
@@ -92,7 +92,8 @@ struct Cards {
     if (said.ends_with('\n')) said.pop_back();
     return said;
   }
-  // ok, or the errno's name; `why` is the reason. What comes later is in `later`.
+  // Returns "ok" or the name of the errno, with the reason in `why`; "later" for a pending answer,
+  // which goes to `later`.
   std::string store(const std::string& path, const std::string& text) {
     std::shared_ptr<File> found = file(path);
     if (!found) return "no file";
@@ -108,7 +109,7 @@ struct Cards {
   std::string why;
   std::shared_ptr<std::string> later;
 
-  // A queue pair that sends, as far as anybody can see.
+  // Activates a queue pair in the register pages.
   void activate(uint32_t qpn, int32_t pid = 132044, const std::string& comm = "ib_write_bw") {
     device().registers().prepare(qpn, Owner{pid, comm});
     device().registers().activate(qpn);

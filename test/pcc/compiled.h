@@ -1,4 +1,4 @@
-// Plugins that are compiled when a test runs, as their authors compile them.
+// Plugins compiled at run time, as their authors compile them.
 #pragma once
 
 #include <sys/wait.h>
@@ -27,7 +27,7 @@ class PluginFiles {
     std::ofstream(path(name)) << text;
     return path(name);
   }
-  // The path of NAME.so; fails the test when `compiler` does, and shows what it said.
+  // Path of NAME.so; fails the test with the compiler's output.
   std::string compile(const std::string& name, const std::string& source,
                       const std::string& compiler = default_compiler() + " -std=c++20") const {
     std::string from = write(name + ".cc", source), log = path("log");

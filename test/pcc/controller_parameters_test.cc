@@ -1,4 +1,4 @@
-// Parameters of a slot, and of each queue pair that runs it.
+// Parameters of a slot and of each queue pair that runs it.
 #include <catch2/catch.hpp>
 #include <cerrno>
 #include <map>
@@ -94,7 +94,7 @@ TEST_CASE("parameters: a walk reads the first queue pair, or writes all and thos
     seen[PccCall::current()->qpn()] = script.number;
   };
   world.controller.add(0, scripted("a", look));
-  // Nothing runs: the block that new ones begin with.
+  // No run: the initial block.
   Walked nobody;
   nobody.set = 3;
   CHECK(world.controller.walk(0, walk_row, &nobody, 0) == MANGO_STATUS_OK);

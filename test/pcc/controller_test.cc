@@ -1,4 +1,4 @@
-// Which algorithm is called for which queue pair, and when.
+// Controller: choice and time of an algorithm's calls for each queue pair.
 #include "pcc/run/controller.h"
 
 #include <catch2/catch.hpp>
@@ -20,7 +20,7 @@ struct Called {
   bool operator==(const Called&) const = default;
 };
 
-// Writes down who is called when.
+// Recorder: logs the calls in order.
 struct Recorder {
   PccWorld& world;
   std::vector<Called> calls;
@@ -47,7 +47,7 @@ TEST_CASE("controller: a queue pair is called an interval after it was seen, the
   CHECK(recorder.poll(5000 + kInterval - 1) == 5000 + kInterval);
   CHECK(recorder.calls.empty());
   CHECK(recorder.poll(5000 + kInterval) == 5000 + 2 * kInterval);
-  // A little late: no drift. An interval late or more: no burst.
+  // Less than an interval late: no drift. An interval late or more: no burst.
   CHECK(recorder.poll(5007 + 2 * kInterval) == 5000 + 3 * kInterval);
   TimeNs late = 5000 + 4 * kInterval;
   CHECK(recorder.poll(late) == late + kInterval);
@@ -63,7 +63,7 @@ TEST_CASE("controller: those that are due at once are called in order of their n
   for (uint32_t qpn : {400u, 17u, 16400u, 99u}) world.pages.activate(qpn);
   REQUIRE(world.begin() == MANGO_STATUS_OK);
   recorder.poll(0);
-  world.pages.activate(50);  // its turn comes later
+  world.pages.activate(50);  // called later
   recorder.poll(10);
   recorder.poll(kInterval);
   recorder.poll(kInterval + 10);
@@ -238,7 +238,7 @@ TEST_CASE(
   CHECK(world.controller.apply(4) == MANGO_STATUS_NOT_FOUND);
   CHECK(world.controller.apply(16) == MANGO_STATUS_INVALID_PARAM);
   CHECK(!world.controller.applied());
-  REQUIRE(world.begin() == MANGO_STATUS_OK);  // the lowest slot, since none is applied
+  REQUIRE(world.begin() == MANGO_STATUS_OK);  // lowest slot, since none is applied
   CHECK(world.controller.applied() == 3);
   CHECK(world.controller.remove(3) == MANGO_STATUS_BUSY);
   world.run(2 * kInterval);
@@ -255,7 +255,7 @@ TEST_CASE(
   world.run(3 * kInterval);
   CHECK(seen == std::vector<std::string>{"a3", "b1"});
   CHECK(world.pages.window(18) == 5000);
-  // One that comes has that of all; an unknown one in a list, and nothing is applied.
+  // New queue pairs get the common slot; a list with an unknown queue pair applies nothing.
   world.pages.activate(19);
   uint32_t unknown[] = {17, 20};
   CHECK(world.controller.apply(5, unknown) == MANGO_STATUS_NOT_FOUND);

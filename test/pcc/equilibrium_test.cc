@@ -1,6 +1,6 @@
-// What windowed algorithms settle at: the laws that follow from their published steps (queue,
-// probability of a CNP), fairness and utilisation. Everything comes from packets: marks by a
-// switch, CNPs of receivers, windows that senders obey.
+// Equilibria of windowed algorithms: queue and CNP probability according to their published steps,
+// fairness and utilisation. All input comes from packets: marks by a switch, CNPs of receivers,
+// windows of senders.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstdio>
@@ -32,8 +32,8 @@ struct Setting {
 constexpr double kWai = 80, kFastSteps = 3, kMinWindow = 4096;
 constexpr double kPollSeconds = 60e-6;
 
-// What it should settle at: the window W for which cuts and increases balance,
-// W P^3 = wai (1-P)^(F+1), where P = 1-(1-p)^n and n is the packets of a queue pair in a poll.
+// Prediction: the window W for which cuts and increases balance, W P^3 = wai (1-P)^(F+1), where P =
+// 1-(1-p)^n and n is the packets of a queue pair in a poll.
 struct Prediction {
   double queue = 0, cnp = 0;
   Prediction(const Setting& setting, double idle_rtt_ns, double payload_bps) {
@@ -64,7 +64,7 @@ double jain(const std::vector<double>& shares) {
   return sum * sum / (static_cast<double>(shares.size()) * squares);
 }
 
-// What was seen of an incast while it ran for `duration`, after `before` to settle.
+// Measurements of an incast during `duration`, after `before` to settle.
 struct Seen {
   double queue = 0, cnp = 0, utilisation = 0, fairness = 0;
 };
@@ -112,7 +112,7 @@ class Run {
   }
 
  private:
-  // Payload octets that each flow's queue pair has had acknowledged.
+  // Acknowledged payload octets of each flow's queue pair.
   std::vector<double> received() {
     std::vector<double> all;
     for (auto& flow : incast_.flows) all.push_back(static_cast<double>(flow->stats->bytes.get()));
@@ -135,7 +135,7 @@ class Run {
 
 }  // namespace
 
-// The bands are the issue's: queue 10 %, probability of a CNP in a poll 15 %.
+// Bands: queue 10 %, probability of a CNP in a poll 15 %.
 TEST_CASE("pcc: windowed dcqcn settles where its law says, in both modes") {
   const Setting settings[] = {
       {{4, 4, 10'000'000'000, 1024}, {"5000", "200000", "0.02"}},
@@ -152,7 +152,7 @@ TEST_CASE("pcc: windowed dcqcn settles where its law says, in both modes") {
     for (const char* mode : {"0", "1"}) {
       Run run(setting, "dcqcn", {{"mode", mode}}, 1);
       Prediction predicted(setting, run.incast().idle_rtt_ns, run.incast().payload_bps());
-      // With few cuts in a poll chance has longer to even out.
+      // Few cuts in a poll need more polls for the mean.
       TimeNs polls = setting.shape.flows == 2 ? 8000 : 834;
       Seen seen = run.watch(50 * kMillisecond, polls * 60 * kMicrosecond);
       std::printf("REPORT dcqcn %4s %4uG %5u %4u %10.0f %10.0f %.3f %10.3f %.3f %.3f\n", mode,
@@ -167,10 +167,9 @@ TEST_CASE("pcc: windowed dcqcn settles where its law says, in both modes") {
   }
 }
 
-// alpha is 100 octets, beta 0.5: P = alpha / (alpha + W / 2). The law takes every window for the
-// mean one; but the larger a window is, the more of its packets are marked, and cuts of larger
-// windows need be fewer: by E[W]^2 / E[W^2], 0.86 for a sawtooth of one flow, less when they move
-// together. The band is the 30 %.
+// Law: alpha is 100 octets, beta 0.5: P = alpha / (alpha + W / 2). It assumes the mean window; but
+// larger windows have more marked packets, and cuts of larger windows need be fewer: by E[W]^2 /
+// E[W^2], 0.86 for a sawtooth of one flow, less when windows move together. Band: 30 %.
 TEST_CASE("pcc: aimd settles where its law says") {
   const Setting settings[] = {
       {{4, 8, 10'000'000'000, 1024}, {"5000", "400000", "0.01"}},
@@ -195,8 +194,7 @@ TEST_CASE("pcc: aimd settles where its law says") {
   }
 }
 
-// An algorithm sees what packets produced, and nothing else: where the fabric loses CNPs, windows
-// only grow, and nothing settles.
+// Input is packets alone: if the fabric loses CNPs, windows only grow and do not settle.
 TEST_CASE("pcc: where CNPs are lost nothing settles at the law") {
   Setting setting{{4, 8, 10'000'000'000, 1024}, {"5000", "200000", "0.05"}};
   Run run(setting, "dcqcn", {}, 1);
@@ -219,8 +217,7 @@ TEST_CASE("pcc: where CNPs are lost nothing settles at the law") {
 
 namespace {
 
-// RTT-Vegas, whose queue pairs have learnt the idle round trip and then have these windows: those
-// of every other host the one, the others the other.
+// Vegas: queue pairs that know the idle round trip and then get two windows, alternating by host.
 struct Vegas {
   static constexpr double kAlpha = 4096, kBeta = 16384, kMss = 1024;
   Setting setting;
@@ -228,7 +225,7 @@ struct Vegas {
   Vegas(unsigned flows, uint64_t rate_bps, uint32_t low, uint32_t high)
       : setting{{flows, flows, rate_bps, 1024}, {"5000", "200000", "0"}},
         run(setting, "rttvegas", {{"timeout_us", "2000"}}, 1) {
-    // Half of the bandwidth-delay product: there is no queue.
+    // Half of the bandwidth-delay product: no queue.
     Incast& incast = run.incast();
     auto idle = static_cast<uint32_t>(incast.payload_bps() / 8e9 * incast.idle_rtt_ns / flows / 2);
     hold(idle, idle);
@@ -260,15 +257,15 @@ struct Vegas {
 
 }  // namespace
 
-// congestion.md: from above the queue settles at 0.92 to 1.0 of N beta, from below between N alpha
-// and N (alpha + mss), and from both it stays unfair for good.
+// Expected: from above the queue settles at 0.92 to 1.0 of N beta, from below between N alpha and N
+// (alpha + mss); from both it stays unfair.
 TEST_CASE("pcc: rttvegas settles where it came from") {
   for (uint64_t rate_bps : {10'000'000'000ull, 100'000'000'000ull}) {
     for (unsigned flows : {4u, 8u}) {
       double n = flows;
       Vegas above(flows, rate_bps, 60'000, 60'000), below(flows, rate_bps, 2048, 2048),
           mixed(flows, rate_bps, 2048, 60'000);
-      uint64_t early = above.timeouts();  // before windows were what they are held at
+      uint64_t early = above.timeouts();  // before windows are held
       Seen high = above.run.watch(40 * kMillisecond, 20 * kMillisecond);
       Seen low = below.run.watch(40 * kMillisecond, 20 * kMillisecond);
       Seen both = mixed.run.watch(40 * kMillisecond, 20 * kMillisecond);

@@ -1,4 +1,4 @@
-// A backend that runs nothing: it notes what it is told, and answers at once or when told to.
+// FakeBackend: records its orders, and answers at once or when the test releases an answer.
 #pragma once
 
 #include <deque>
@@ -11,13 +11,13 @@ namespace rocefs::test {
 
 class FakeBackend final : public PccBackend {
  public:
-  // What outlives a backend.
+  // Journal: state that outlives a backend.
   struct Journal {
     std::vector<std::string> orders;
-    FakeBackend* now = nullptr;            // null while there is none
+    FakeBackend* now = nullptr;            // null without a backend
     bool hold = false;                     // answers wait for release()
-    Error refuse;                          // the next order's answer, if it is an error
-    std::vector<PccLoaded::File> plugins;  // what the next load() finds
+    Error refuse;                          // answer of the next order, if an error
+    std::vector<PccLoaded::File> plugins;  // result of the next load()
     std::shared_ptr<SharedMemory> control;
   };
 
@@ -90,13 +90,13 @@ class FakeBackend final : public PccBackend {
     give(std::move(answer), std::string(message));
   }
 
-  // Answers the oldest order that was held.
+  // Answers the oldest held order.
   void release() {
     Task task = std::move(held_.front());
     held_.pop_front();
     task();
   }
-  // Forgets it.
+  // Drops it without an answer.
   void drop() {
     Task task = std::move(held_.front());
     held_.pop_front();

@@ -1,4 +1,4 @@
-// A session to pages of a test's.
+// FakeSession: a session with a test's register pages.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace rocefs::test {
 
 struct SessionState {
   PccPages pages;
-  mango_status_e answer = MANGO_STATUS_OK;  // to run()
+  mango_status_e answer = MANGO_STATUS_OK;  // of run()
   unsigned runs = 0, stops = 0;
   bool taken = false;
   std::mutex lock;
@@ -41,7 +41,7 @@ class FakeSession final : public EngineSession {
   SessionState& state_;
 };
 
-// A handle as mango_pcc_create() makes one; destroyed by its own function.
+// Handle on a fake session, destroyed by mango_pcc_destroy().
 struct FakeHandle {
   SessionState state;
   mango_pcc_h pcc = (new PccHandle(std::make_unique<FakeSession>(state), 1))->c_handle();

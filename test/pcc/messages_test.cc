@@ -107,8 +107,8 @@ TEST_CASE("messages: what is no answer is refused") {
                               "17 error 0 x",
                               "17 error -5 x",
                               "17 error 5",
-                              "17 error 41 x",   // there is no such errno,
-                              "17 error 512 x",  // and what the kernel has for itself is none
+                              "17 error 41 x",   // no such errno
+                              "17 error 512 x",  // kernel-internal errno
                               "17 error 4096 x",
                               "17 parameters 16 a b",
                               "17 parameters 4294967295 a b",

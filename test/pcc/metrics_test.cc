@@ -1,4 +1,4 @@
-// What algorithms are told: CNPs, round trips, and what they answer.
+// Input of algorithms: CNPs and round trips, and the result.
 #include <catch2/catch.hpp>
 
 #include "pcc/run/call.h"
@@ -117,7 +117,7 @@ TEST_CASE("metrics: a legacy algorithm asks for a round trip and sees it once, i
   };
   world.controller.add(0, scripted("a", legacy));
   world.pages.activate(17);
-  // An earlier owner's probe that was answered: no answer to the first of this run.
+  // Answered probe of an earlier owner: no answer to the first probe of this run.
   world.pages.signals_of(17).rtt_probe = 1;
   world.pages.signals_of(17).rtt_ns = 99;
   REQUIRE(world.begin() == MANGO_STATUS_OK);
@@ -184,7 +184,7 @@ TEST_CASE("metrics: a probe that is not answered yet stays, and asking again is 
   world.run(11 * kInterval);
   CHECK(seen.back().latest_rtt_ns == 400'000);
   CHECK(world.pages.control_of(17).probe == 3);
-  // Another algorithm knows nothing of all this.
+  // A second algorithm without these metrics.
   std::function<void(PccScript&)> legacy = [&](PccScript&) {
     CHECK(mango_pcc_event_get_val(MANGO_PCC_EVENT_RTT) == 0);
   };
@@ -212,7 +212,7 @@ TEST_CASE("metrics: the window is what the result says, and 0 or its own value l
   next = 9000;
   world.run(5 * kInterval);
   CHECK(world.pages.window(17) == 9000);
-  CHECK(world.calls(17) == 2);  // set twice, the second time to what it was
+  CHECK(world.calls(17) == 2);  // set twice, the second time to the same value
   next = 5;
   world.run(6 * kInterval);
   CHECK(world.pages.window(17) == ROCEFS_LEAST_WINDOW);

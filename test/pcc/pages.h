@@ -1,4 +1,4 @@
-// Register pages with a test in the engine's place, and algorithms that do what a test says.
+// PccPages: register pages with the test in the engine's place; algorithms scripted by a test.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -42,7 +42,7 @@ class PccPages {
   void cnps(uint32_t qpn, uint64_t more) {
     __atomic_add_fetch(&signals_of(qpn).cnps, more, __ATOMIC_RELAXED);
   }
-  // The latest probe.
+  // Answers the latest probe.
   void answer(uint32_t qpn, uint64_t rtt_ns) {
     signals_of(qpn).rtt_ns = rtt_ns;
     __atomic_store_n(&signals_of(qpn).rtt_probe, control_of(qpn).probe, __ATOMIC_RELEASE);
@@ -57,7 +57,7 @@ class PccPages {
   std::unique_ptr<rocefs_control_page> control;
 };
 
-// What the parameters of scripted() are: whom to tell, and something to set from outside.
+// Parameters of scripted(): the callback, and a value to set from outside.
 struct PccScript {
   std::function<void(PccScript&)>* legacy = nullptr;
   std::function<mango_pcc_result_t(PccScript&, const mango_pcc_context_t&)>* event = nullptr;
@@ -69,7 +69,7 @@ struct PccScript {
 inline const mango_pcc_param_t kScriptParameters[] = {REGISTER_UINT32_PARAM(PccScript, number),
                                                       REGISTER_DOUBLE_PARAM(PccScript, fraction)};
 
-// Algorithms that call a function of the test's, which outlives them.
+// Algorithm that calls `act` of the test, which outlives it.
 inline PccAlgorithm scripted(std::string name, std::function<void(PccScript&)>& function) {
   PccAlgorithm algorithm;
   algorithm.name = std::move(name);
@@ -101,7 +101,7 @@ inline mango_pcc_result_t keep_window(const mango_pcc_context_t& context) {
   return result;
 }
 
-// A controller, its pages and what it logged.
+// Controller with its pages and log.
 struct PccWorld {
   PccPages pages;
   std::vector<std::string> logged;
@@ -113,7 +113,7 @@ struct PccWorld {
     return controller.begin(pages.signals.get(), pages.control.get(), pollers);
   }
   TimeNs poll(TimeNs at) { return controller.poll(0, at); }
-  // Polls when it asks for it, until then.
+  // Polls at the requested times up to `until`.
   void run(TimeNs until) {
     while (now <= until) {
       TimeNs next = poll(now);

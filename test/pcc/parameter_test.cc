@@ -1,4 +1,4 @@
-// Parameters as text: what people write, and what comes back.
+// Parameters as text: parsing and formatting.
 #include "pcc/api/parameter.h"
 
 #include <catch2/catch.hpp>

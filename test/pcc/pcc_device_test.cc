@@ -1,4 +1,4 @@
-// PCC of a device as its files show it: orders, refusals, how a run ends.
+// PccDevice through its files: orders, refusals, the end of a run.
 #include "pcc/card/pcc_device.h"
 
 #include "test/pcc/cards.h"

@@ -1,4 +1,4 @@
-// What the files of PCC show: queue pairs, status, trace; modes, management links, rpc.
+// Files of PCC: queue pairs, status, trace, modes, management links, rpc.
 #include "pcc/card/pcc_files.h"
 
 #include <sys/stat.h>
@@ -35,7 +35,7 @@ std::string set(Cards& cards, const std::string& text) {
   return said;
 }
 
-// One open file: what is written is answered, and read back.
+// Talk: one open file; writes a message and reads the answer.
 struct Talk {
   std::unique_ptr<OpenFile> open;
   explicit Talk(Cards& cards) {
@@ -77,7 +77,7 @@ TEST_CASE("pcc files: a directory for each active queue pair comes and goes with
   cards.deactivate(17);
   CHECK(cards.entries("qps") == Names{"18"});
   CHECK(window->removed());
-  // Another of the same number is another one, though nobody saw the number free.
+  // Reused number: another queue pair, although no reader saw the number free.
   auto other = cards.file("qps/18/pid");
   cards.device().registers().deactivate(18);
   cards.device().registers().prepare(18, Owner{7, "other"});
@@ -118,7 +118,7 @@ TEST_CASE("pcc files: a queue pair shows what its pages say, of its own life alo
   CHECK(cards.store("qps/17/algo", "dcqcn") == "ok");
   CHECK(cards.last_order() == "apply 1 to 17");
   CHECK(cards.read("algo") == "aimd");
-  // A window of another life counts for nothing.
+  // Window of an earlier generation: ignored.
   cards.deactivate(17);
   cards.activate(17);
   CHECK(cards.read("qps/17/window") == "4294967295");
@@ -176,7 +176,7 @@ TEST_CASE("pcc files: the trace is the newest entries of the last run, oldest fi
                                    "\n3000,17,raise,262144,262244,0,0,dcqcn"
                                    "\n4000,17,raise,262244,262245,0,0,-");
   REQUIRE(cards.store("state", "stop") == "ok");
-  page.traced = ROCEFS_TRACE_ENTRIES + 1;  // entry 0 has been written over
+  page.traced = ROCEFS_TRACE_ENTRIES + 1;  // entry 0 has been overwritten
   std::string text = cards.read("trace");
   CHECK(std::count(text.begin(), text.end(), '\n') == ROCEFS_TRACE_ENTRIES);
   CHECK(text.starts_with(names + "\n2000,"));
@@ -201,7 +201,7 @@ TEST_CASE("pcc files: a mode waits for the driver to take the device again, and 
   CHECK(cards.read("mode_active") == "host");
   CHECK(cards.log.back() == "mango_core 0000:2b:00.0: PCC mode: (host)");
   CHECK(cards.pcc->host_modes() == Pcc::HostModes(1));
-  start(cards);  // the host runs it as well
+  start(cards);  // host mode runs as well
 }
 
 TEST_CASE("pcc files: a management link has both addresses in one subnet, or none") {
@@ -336,7 +336,7 @@ TEST_CASE("pcc files: a directory of one's own for plugins is made when it is as
   CHECK(cards.last_order() == "load " + own);
   CHECK(std::filesystem::is_directory(own));
   for (const char* text : {"plugins", "./x"}) CHECK(cards.store("plugin_dir", text) == "EINVAL");
-  // A part that is no directory of ours is not followed.
+  // Symbolic link in the path: not followed.
   std::filesystem::remove_all(std::string(top) + "/rocefs");
   std::filesystem::create_directory_symlink("/tmp", std::string(top) + "/rocefs");
   CHECK(cards.store("load", "1") == "ENOTDIR");

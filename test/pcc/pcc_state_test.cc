@@ -1,4 +1,4 @@
-// The machine of pcc/card/pcc_state.h, every state with every event.
+// State machine of pcc/card/pcc_state.h: every state with every event.
 #include "pcc/card/pcc_state.h"
 
 #include <catch2/catch.hpp>

@@ -1,4 +1,4 @@
-// Plugins: an author's, the tutorial's, and those that are refused.
+// Plugins: an author's, the tutorial's, and refused ones.
 #include "pcc/run/plugin.h"
 #include "pcc/algorithms/built_ins.h"
 
@@ -15,15 +15,14 @@ using namespace rocefs::test;
 
 namespace {
 
-// An algorithm as its author writes one.
+// Source of an algorithm as its author writes it.
 std::string authors() {
   std::ifstream file("test/pcc/author/my_algo.cc");
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// The vendor's tutorial has one too: its steps 2.1 to 2.4 as they stand, without the prose between
-// them. Its text is not part of the checkout: this is empty but where ROCEFS_VENDOR_TEXTS names a
-// directory that has it.
+// Source of the vendor's tutorial, steps 2.1 to 2.4 without the prose. The text is not part of the
+// checkout: empty unless ROCEFS_VENDOR_TEXTS names its directory.
 std::string tutorial() {
   const char* texts = std::getenv("ROCEFS_VENDOR_TEXTS");
   if (!texts) return {};
@@ -38,13 +37,13 @@ std::string tutorial() {
   return source;
 }
 
-// A plugin with these members, and what they need before it.
+// Source of a plugin with these members, and code before them.
 std::string plugin(const std::string& before, const std::string& members) {
   return "#include <libmango.h>\n" + before +
          "\nextern \"C\" const mango_pcc_algo_plugin_t mango_pcc_algo_plugin = {" + members + "};";
 }
 
-// How many libraries the process has.
+// Number of loaded libraries.
 int libraries() {
   int count = 0;
   ::dl_iterate_phdr(
@@ -55,7 +54,7 @@ int libraries() {
 
 const std::string kAlgorithm = "static void run(void*) {}";
 
-// Takes CNPs as the tutorial's does: half a window at one, 100 octets more without.
+// Response to CNPs as in the tutorial: half a window for one, 100 octets more without.
 void compiles_and_steers(const std::string& source, const std::string& compiler,
                          const std::string& description) {
   INFO(compiler);
@@ -203,11 +202,11 @@ TEST_CASE("plugin: what init_params made is given back once, and its words reach
   auto loaded = PccPlugin::load(fake.handle(), file);
   REQUIRE(loaded);
   CHECK(fake.state.logged == std::vector<std::string>{"init of slot 0"});
-  // The same file again: its name is in use.
+  // Second load of the file: the name is in use.
   auto again = PccPlugin::load(fake.handle(), file);
   REQUIRE(!again);
   CHECK(again.error().code == EEXIST);
-  // The event-style function goes before the other one.
+  // Event-style function: takes precedence.
   PccPages& pages = fake.state.pages;
   PccController& controller = fake.handle().controller();
   pages.activate(17);
@@ -229,7 +228,8 @@ TEST_CASE("plugin: what init_params made is given back once, and its words reach
 TEST_CASE("plugin: one that is built anew is loaded anew, also where the old one stays") {
   PluginFiles files;
   FakeHandle fake;
-  // What is static in an inline function is one of its kind in the process, and keeps the library.
+  // Static objects of inline functions are unique in the process (STB_GNU_UNIQUE) and keep the
+  // library loaded.
   for (const std::string stays : {"", "inline int& kept() { static int value; return value; }"}) {
     for (int round = 0; round < 3; ++round) {
       std::string name = "round_" + std::to_string(round);

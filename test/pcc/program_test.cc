@@ -1,5 +1,4 @@
-// A user's program and its devices: the session (libmango's end), over a socket in a tree, to the
-// server.
+// User programs: the session (libmango's end) with the server, over a socket in a tree.
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -31,7 +30,7 @@ using namespace rocefs::test;
 
 namespace {
 
-// One device, mb_0. Other threads look by told().
+// FakeClaims: one device, mb_0. Other threads wait with told().
 class FakeClaims final : public PccClaims {
  public:
   Result<void> claim(const std::string& device, const Program& program) override {
@@ -56,7 +55,7 @@ class FakeClaims final : public PccClaims {
     pages.signals->at<rocefs_signals_page>(0)->version = ROCEFS_REGISTERS_VERSION;
     pages.signals->at<rocefs_signals_page>(0)->active_count = 5;
     control = pages.control;
-    tell(said);  // whoever has heard of it sees the page
+    tell(said);  // after the page is written
     answer(pages);
   }
   void stop(const std::string&, uint64_t program, Answer<void> answer) override {
@@ -73,7 +72,7 @@ class FakeClaims final : public PccClaims {
     logged_.emplace_back(text);
   }
 
-  // Whether this is told within ten seconds; what was told before it is forgotten.
+  // True if this call is recorded within ten seconds; earlier records are dropped.
   bool told(const std::string& what) {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, std::chrono::seconds(10), [&] {
@@ -91,11 +90,11 @@ class FakeClaims final : public PccClaims {
 
   std::atomic<uint64_t> last{0};
   std::atomic<bool> refuse_run{false};
-  std::atomic<bool> endless{false};  // there is every device, and nobody has claimed it
+  std::atomic<bool> endless{false};  // every device exists and is free
   std::shared_ptr<SharedMemory> control;
 
  private:
-  // Only the owner does what goes with a claim.
+  // Marks calls of a program that is not the owner.
   std::string by(uint64_t program) const { return program == owner_ ? "" : ", not by its owner"; }
   void tell(const std::string& what) {
     std::lock_guard lock(mutex_);
@@ -109,7 +108,7 @@ class FakeClaims final : public PccClaims {
   std::vector<std::string> logged_;
 };
 
-// A tree with a socket in it, and nothing else.
+// Rig: a tree with a socket, and no other files.
 class Rig {
  public:
   Rig() {
@@ -182,7 +181,7 @@ std::unique_ptr<EngineSession> opened() {
   return session;
 }
 
-// The socket of a claim on mb_0, of a program whose messages a test makes itself, and its answer.
+// Claims mb_0 with hand-made messages; returns the socket and the answer.
 std::pair<Fd, rocefs_answer> claim_by_hand(Rig& rig, uid_t uid) {
   int ends[2];
   REQUIRE(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0);
@@ -285,7 +284,7 @@ TEST_CASE("program: one user's programs leave room for another's, and for root's
   Rig rig;
   rig.all_may = rig.claims.endless = true;
   std::vector<Fd> programs;
-  // How many this user gets, and why it gets no further one.
+  // Number of claims granted to a user, and the error of the next one.
   auto take_all = [&](uid_t uid) {
     for (size_t taken = 0;; ++taken) {
       auto [socket, answer] = claim_by_hand(rig, uid);
@@ -294,7 +293,7 @@ TEST_CASE("program: one user's programs leave room for another's, and for root's
     }
   };
   uid_t stranger = ::getuid() + 1000, other = ::getuid() + 1001;
-  CHECK(take_all(stranger) == std::pair(size_t{112}, EUSERS));  // half of what is not root's
+  CHECK(take_all(stranger) == std::pair(size_t{112}, EUSERS));  // half of the unreserved
   CHECK(rig.claims.told(
       fmt::format("log mb_0 1 o?dd (pid {}) is refused: user {} has its share of 256 programs",
                   ::getpid(), stranger)));
@@ -316,7 +315,7 @@ TEST_CASE("program: what dies is released, though a child of it holds its socket
     char byte;
     if (::fork() == 0) {
       ::close(pipe[1]);
-      (void)!::read(pipe[0], &byte, 1);  // until the test lets go
+      (void)!::read(pipe[0], &byte, 1);  // until the test closes the pipe
     }
     ::_exit(0);
   }

@@ -29,7 +29,7 @@ Error error_of(mango_status_e status, std::string_view what) {
   }
 }
 
-// For what plugins log. The windows are the daemon's to give.
+// Session for log lines of plugins. The daemon takes and returns the windows.
 class CardSession final : public EngineSession {
  public:
   explicit CardSession(const PccLog& log) : log_(log) {}

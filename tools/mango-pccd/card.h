@@ -1,4 +1,4 @@
-// Card: what mango-pccd does when it is told to: it has the algorithms of a device, and runs them.
+// Card: executes the daemon's orders in mango-pccd: holds and runs the algorithms of a device.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class Card {
   // `log` may be called on any thread.
   Card(uint64_t seed, const PccLog& log);
 
-  // The descriptors are those of the pages, where they came with the order.
+  // `signals` and `control`: descriptors of the register pages, if sent with the order.
   CardAnswer obey(const CardOrder& order, const Fd& signals, const Fd& control);
 
  private:
@@ -45,7 +45,7 @@ class Card {
   Plugins plugins_;
   RegisterPages pages_;
   std::unique_ptr<PollerThreads> threads_;
-  std::unique_ptr<Watchdog::Watch> running_;  // while there are threads
+  std::unique_ptr<Watchdog::Watch> running_;  // during a run with threads
 };
 
 }  // namespace rocefs

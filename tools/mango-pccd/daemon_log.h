@@ -1,5 +1,5 @@
-// DaemonLog: lines for the daemon's dmesg, from any thread. It never waits, and says no more than
-// people can read: what an algorithm logs at every call would keep the daemon busy.
+// DaemonLog: log lines for the daemon's dmesg, from any thread. Never blocks, and limits its rate:
+// an algorithm that logs at every call would keep the daemon busy.
 #pragma once
 
 #include <mutex>

@@ -1,4 +1,4 @@
-// The socket to the daemon, from which orders come.
+// Socket to the daemon, which sends the orders.
 #pragma once
 
 #include <cstddef>
@@ -16,11 +16,11 @@ struct DaemonDatagram {
   Fd descriptors[kDescriptors];
 };
 
-// Waits for one. Nothing: the daemon has gone.
+// Waits for a datagram. Empty: the daemon has gone.
 std::optional<DaemonDatagram> receive_datagram();
 // Waits until the daemon takes it.
 void send_datagram(std::string_view text);
-// At once or not at all: whether it was sent. Any thread.
+// Sends without blocking; true if sent. Any thread.
 bool try_send_datagram(std::string_view text);
 
 }  // namespace rocefs

@@ -18,10 +18,10 @@ namespace {
 constexpr size_t kStackBytes = 64 * 1024;
 constexpr int kDeadly[] = {SIGSEGV, SIGFPE, SIGBUS, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
 
-// Signal handlers are given nothing but the thread that they run on.
+// Thread-local: signal handlers get no argument for it.
 thread_local const char* loading_here = nullptr;
 
-// A message put together without memory: all of this runs in signal handlers.
+// Message built without allocation: used in signal handlers.
 class Words {
  public:
   explicit Words(std::string_view start) { add(start); }
@@ -40,7 +40,7 @@ class Words {
     } while (number != 0);
     return add(std::string_view(digits + first, sizeof digits - first));
   }
-  // One moment of patience would be too much: the daemon may be the one that waits.
+  // Non-blocking: the daemon itself may be waiting for this process.
   void send() const { (void)!::send(kDaemonSocket, text_, size_, MSG_DONTWAIT | MSG_NOSIGNAL); }
 
  private:
@@ -56,8 +56,8 @@ void tell_where() {
   }
 }
 
-// Several threads may be here at once, for one reason each: whoever comes first ends the process
-// only after it has spoken.
+// Several threads may die at once, each for its own reason: the first ends the process after its
+// message is sent.
 void on_deadly_signal(int number) {
   tell_where();
   ::signal(number, SIG_DFL);
@@ -67,7 +67,7 @@ void on_deadly_signal(int number) {
 }  // namespace
 
 void announce_own_death() {
-  // Never given back: it must be there as long as the thread is.
+  // Never freed: needed until the thread ends.
   void* memory = ::mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
   if (memory != MAP_FAILED) {

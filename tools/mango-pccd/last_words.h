@@ -1,20 +1,19 @@
-// What mango-pccd says when it dies: where it was.
+// Last message of a dying mango-pccd: the algorithm or plugin that was running.
 #pragma once
 
 #include <string_view>
 
 namespace rocefs {
 
-// The socket to the daemon, as it is inherited.
+// Inherited socket to the daemon.
 inline constexpr int kDaemonSocket = 3;
 
-// A signal that an algorithm dies of is told to the daemon, with the algorithm's name and the queue
-// pair, before it takes its course. Each thread calls this: its handlers get a stack of their own,
-// for they must run when the thread has used up its own.
+// Installs handlers that report a deadly signal to the daemon, with the algorithm's name and the
+// queue pair, before its default action. Each thread calls this to get an alternate signal stack:
+// its own may be exhausted.
 void announce_own_death();
 
-// While one exists, this thread reads a plugin: what happens is the plugin's doing. `file` outlives
-// it.
+// Scope in which this thread loads a plugin, for the report. `file` outlives it.
 class LoadingHere {
  public:
   explicit LoadingHere(const char* file);
@@ -23,7 +22,7 @@ class LoadingHere {
   LoadingHere& operator=(const LoadingHere&) = delete;
 };
 
-// Ends the process, pollers and all, and tells the daemon why.
+// Ends the process with all pollers, and tells the daemon why.
 [[noreturn]] void end_because(std::string_view why);
 
 }  // namespace rocefs

@@ -1,6 +1,6 @@
-// mango-pccd: the processor of a card. It is started by rocefs, one for each device, and has the
-// device's congestion-control algorithms: it loads plugins and calls what is applied. That they are
-// others' code is why it is a process of its own.
+// mango-pccd: the processor of a card. rocefs starts one for each device; it loads plugins and
+// calls the applied congestion control algorithm. A process of its own, because plugins are others'
+// code.
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ using namespace rocefs;
 
 namespace {
 
-// Whether whoever started this is there to be talked to.
+// True if the daemon's socket is open.
 bool has_daemon() {
   int type = 0;
   socklen_t size = sizeof type;
@@ -29,7 +29,7 @@ bool has_daemon() {
          type == SOCK_SEQPACKET;
 }
 
-// In decimal, all of it.
+// Parses a complete decimal number.
 template <class T>
 bool parse(const char* text, T& number) {
   const char* end = text + std::strlen(text);
@@ -37,7 +37,8 @@ bool parse(const char* text, T& number) {
   return error == std::errc() && stopped == end;
 }
 
-// Plugins' static objects are left as they are: whoever has them may be using them.
+// Ends with _exit(): destructors of plugins' static objects do not run, since their threads may use
+// the objects.
 [[noreturn]] void serve(Card& card) {
   for (;;) {
     std::optional<DaemonDatagram> datagram = receive_datagram();

@@ -17,12 +17,12 @@ namespace {
 
 namespace files = std::filesystem;
 
-// Room for what a message says beside algorithms: files and why they were refused.
+// Share of a message for files and reasons of refusal; the rest is for algorithms.
 constexpr size_t kRoomForFiles = kMaxCardMessage / 4;
 constexpr size_t kLongestReason = 300;
-// What is written is escaped, and may be three times as long, in a line of its own.
+// Escaping triples a word at most; kLine is the rest of its line.
 constexpr size_t kTimes = 3, kLine = 16;
-// As many as there are slots can be loaded, whatever their files are called.
+// Limit of loaded files by slots, with names of maximum length.
 constexpr size_t kRoomForLoaded = MANGO_PCC_MAX_SLOTS * (kTimes * (NAME_MAX + 31) + kLine);
 constexpr size_t kRoomForTheRest = 200;
 static_assert(kRoomForFiles > 2 * (kRoomForLoaded + kRoomForTheRest));

@@ -1,4 +1,4 @@
-// Plugins: the algorithms of a card that came from files.
+// Plugins: the algorithms of a card that were loaded from files.
 #pragma once
 
 #include <memory>
@@ -16,15 +16,14 @@ namespace rocefs {
 // Main thread.
 class Plugins {
  public:
-  // Both outlive it.
+  // Both outlive the object.
   Plugins(PccHandle& handle, Watchdog& watchdog) : handle_(handle), watchdog_(watchdog) {}
 
-  // Every `*.so` of the directory that is not loaded, in order of their names. Those that cannot be
-  // are told with the reason, and tried again the next time; those whose reasons a message has no
-  // room for are told by their number, in the last entry. ENOENT and the like when the directory
-  // cannot be read.
+  // Loads every `*.so` of the directory that is not loaded, in the order of names. A refused file
+  // is listed with the reason and tried again next time; reasons beyond the size of a message are
+  // counted in the last entry. An errno such as ENOENT if the directory cannot be read.
   Result<PccLoaded> load(const std::string& directory);
-  // NOT_FOUND: no plugin is there. BUSY: it runs.
+  // NOT_FOUND: no plugin in the slot. BUSY: running.
   mango_status_e unload(unsigned slot);
 
  private:

@@ -24,14 +24,16 @@ bool set_capabilities(const __user_cap_data_struct (&data)[2]) {
   return ::syscall(SYS_capset, &header, data) == 0;
 }
 
-// What is not there any more cannot come back. Who may not do this has none to give up.
+// Empties the bounding set, which exec cannot refill. A process without CAP_SETPCAP has no
+// capability to drop.
 void empty_bounding_set() {
   for (int one = 0; one < kMostCapabilities; ++one) {
     if (::prctl(PR_CAPBSET_DROP, one, 0, 0, 0) != 0 && errno == EINVAL) return;
   }
 }
 
-// An ordinary user keeps the groups that he has, which he may not give up: they are the owner's.
+// Changes user and groups. An unprivileged user cannot drop supplementary groups: they are those of
+// the owner.
 std::string become(uid_t uid, gid_t gid) {
   bool other = uid != ::geteuid() || uid != ::getuid();
   bool alone = ::setgroups(0, nullptr) == 0;

@@ -1,5 +1,5 @@
-// What mango-pccd runs others' code as: the owner of the mount, who may do nothing more than that
-// user may.
+// Privileges of mango-pccd, which runs plugin code: those of the owner of the mount, without
+// capabilities.
 #pragma once
 
 #include <sys/types.h>
@@ -8,9 +8,8 @@
 
 namespace rocefs {
 
-// This process, which has one thread, becomes that user, without supplementary groups where it may
-// give them up, and without any capability, now and through whatever it executes. Nothing is
-// returned when it is so, else why it is not.
+// Changes the single-threaded process to that user, without supplementary groups where permitted,
+// and without capabilities, also across exec. Returns an empty string, or the reason of a failure.
 std::string become_owner(uid_t uid, gid_t gid);
 
 }  // namespace rocefs

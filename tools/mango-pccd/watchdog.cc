@@ -16,7 +16,7 @@ Watchdog::Watchdog(const PccController& controller, std::function<void(std::stri
       event_(::eventfd(0, EFD_CLOEXEC)),
       calls_(MANGO_PCC_MAX_THREADS),
       thread_([this] { run(); }) {
-  thread_.detach();  // the process ends by itself, and it with it
+  thread_.detach();  // ends with the process
 }
 
 void Watchdog::begin() {
@@ -36,7 +36,8 @@ void Watchdog::run() {
   for (;;) {
     wait();
     TimeNs now = monotonic_ns();
-    // It has not run itself: then neither may others have.
+    // After a stall of the watchdog itself the clocks restart: the supervised threads may have
+    // stalled too.
     if (now - last_look_ > kLongestCall / 2) {
       for (Seen& seen : calls_) seen.since = now;
       load_.since = now;
@@ -46,8 +47,8 @@ void Watchdog::run() {
   }
 }
 
-// A tick, or, when nothing has been to be watched for a while, until something is. The end of the
-// daemon is the end of this process in either case, whatever its other threads do.
+// Waits for a tick, or, after a quiet period, for the next scope of supervision. The end of the
+// daemon ends the process in both cases.
 void Watchdog::wait() {
   quiet_ticks_ = busy_ > 0 ? 0 : quiet_ticks_ + 1;
   int timeout = static_cast<int>(kTick / kMillisecond);

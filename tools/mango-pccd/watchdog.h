@@ -1,6 +1,5 @@
-// Watchdog: a thread that watches over what mango-pccd runs and others wrote: algorithms and
-// plugins. It ends the process when one of them does not return, or writes where it must not, and
-// when the daemon has gone.
+// Watchdog: a thread that supervises algorithms and plugins. Ends the process if one of them does
+// not return or writes past its parameters, and when the daemon has gone.
 #pragma once
 
 #include <atomic>
@@ -27,10 +26,10 @@ class Watchdog {
   static constexpr TimeNs kLongestCall = kSecond;
   static constexpr TimeNs kLongestLoad = 3 * kSecond;
 
-  // `log` is called on its thread.
+  // `log` is called on the watchdog's thread.
   Watchdog(const PccController& controller, std::function<void(std::string_view)> log);
 
-  // While one exists, something runs that is to be watched. Any thread.
+  // Scope of supervision. Any thread.
   class Watch {
    public:
     explicit Watch(Watchdog& watchdog) : watchdog_(watchdog) { watchdog_.begin(); }
@@ -41,13 +40,13 @@ class Watchdog {
    private:
     Watchdog& watchdog_;
   };
-  // How many pollers there are to look at.
+  // Number of pollers to supervise.
   void set_pollers(unsigned pollers) { pollers_ = pollers; }
-  // A plugin is being read; an empty name: no more.
+  // File being loaded; empty: none.
   void set_loading(const std::string& file);
 
  private:
-  static constexpr int kQuietTicks = 20;  // until it sleeps
+  static constexpr int kQuietTicks = 20;  // before it sleeps
   struct Seen {
     uint64_t number = 0;
     TimeNs since = 0;
@@ -66,11 +65,11 @@ class Watchdog {
   std::atomic<int> busy_{0};
   std::atomic<bool> asleep_{false};
   std::atomic<unsigned> pollers_{1};
-  std::mutex mutex_;  // of the next two
+  std::mutex mutex_;  // guards the next two
   std::string loading_;
   uint64_t loads_ = 0;
 
-  // Its thread's own.
+  // Watchdog thread only.
   int quiet_ticks_ = 0;
   TimeNs last_look_ = 0;
   std::vector<Seen> calls_;

@@ -1,5 +1,5 @@
-// A plugin as its author writes one: parameters by the macros of libmango.h, allocated and given
-// back here, and windows by the functions that ask for a queue pair's signals.
+// Plugin as its author writes it: parameters by the macros of libmango.h, allocated and freed here,
+// and windows by the functions that read a queue pair's signals.
 #include <libmango.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Aborts.
+// Plugin that aborts.
 #include "pcc/api/libmango.h"
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// Talks to the daemon itself.
+// Plugin that writes to the daemon's socket.
 #include "pcc/api/libmango.h"
 
 #include <unistd.h>

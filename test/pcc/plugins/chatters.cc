@@ -1,4 +1,4 @@
-// Logs at every call.
+// Plugin that logs at every call.
 #include "pcc/api/libmango.h"
 
 namespace {

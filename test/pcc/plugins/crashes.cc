@@ -1,4 +1,4 @@
-// Crashes while it is made.
+// Plugin that crashes in init_params.
 #include "pcc/api/libmango.h"
 
 namespace {

@@ -1,4 +1,4 @@
-// Divides by zero.
+// Plugin that divides by zero.
 #include "pcc/api/libmango.h"
 
 namespace {

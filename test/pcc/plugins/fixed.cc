@@ -1,4 +1,4 @@
-// Sets the window that its parameter says, and does nothing else.
+// Plugin that sets the window of its parameter.
 #include "pcc/api/libmango.h"
 
 namespace {

@@ -1,4 +1,4 @@
-// Talks to the daemon itself, and does not stop.
+// Plugin that writes to the daemon's socket without end.
 #include "pcc/api/libmango.h"
 
 #include <sys/socket.h>

@@ -1,5 +1,5 @@
-// Leaves children behind when its process ends: one in the group of the process, and some that have
-// left it and then never stop to talk to the daemon, until nobody listens any more.
+// Plugin that leaves children behind when its process ends: one in the process group, and some that
+// have left it and write to the daemon's socket until it is closed.
 #include "pcc/api/libmango.h"
 
 #include <sys/socket.h>

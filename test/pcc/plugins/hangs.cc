@@ -1,4 +1,4 @@
-// Is never made.
+// Plugin whose init_params does not return.
 #include "pcc/api/libmango.h"
 
 namespace {

@@ -1,4 +1,4 @@
-// Ends the process that it runs in.
+// Plugin that ends its process.
 #include "pcc/api/libmango.h"
 
 #include <cstdlib>

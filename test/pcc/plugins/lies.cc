@@ -1,4 +1,4 @@
-// Takes the place of mango-pccd, and gives false answers.
+// Plugin that takes over the process and gives false answers.
 #include "pcc/api/libmango.h"
 
 #include <sys/socket.h>
@@ -16,7 +16,7 @@ void say(int daemon, const std::string& text) {
   (void)!write(daemon, text.data(), text.size());
 }
 
-// Of each kind the daemon asked for, but not of what it asked.
+// Answers of the expected kind, but for another order.
 void answer(int daemon) {
   say(daemon, "1 algorithms\nalgorithm 3 lies x a 1");
   char order[1024];
@@ -32,7 +32,7 @@ void answer(int daemon) {
   }
 }
 
-// What it is given of its own instead says nothing.
+// Replaces the inherited socket: what the process itself sends is lost.
 void* make(mango_pcc_h, unsigned int, size_t* size) {
   int ends[2], daemon = dup(kDaemon);
   if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) == 0) dup2(ends[0], kDaemon);

@@ -1,4 +1,4 @@
-// Hands the daemon a socket whose close blocks: it lingers over what its peer does not read.
+// Plugin that passes the daemon a socket whose close blocks (SO_LINGER with unread data).
 #include "pcc/api/libmango.h"
 
 #include "test/client/lingering.h"

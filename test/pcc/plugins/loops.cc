@@ -1,4 +1,4 @@
-// Does not return.
+// Plugin that does not return.
 #include "pcc/api/libmango.h"
 
 namespace {

@@ -1,4 +1,4 @@
-// Calls itself until the stack is used up.
+// Plugin that exhausts the stack.
 #include "pcc/api/libmango.h"
 
 namespace {

@@ -1,4 +1,4 @@
-// Writes past its parameters.
+// Plugin that writes past its parameters.
 #include "pcc/api/libmango.h"
 
 namespace {

@@ -1,4 +1,4 @@
-// Takes its time.
+// Plugin that is slow.
 #include "pcc/api/libmango.h"
 
 #include <unistd.h>
