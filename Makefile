@@ -93,48 +93,38 @@ LTO := $(LTO_$(MODE))
 PROVIDER_CFLAGS := -std=gnu11 -O2 -g -fPIC -pthread -fvisibility=hidden -Wall -Wextra -Werror -Wshadow
 PROVIDER_LDFLAGS := -shared -pthread -Wl,-z,defs,-z,now,-z,nodelete
 
-# One library per room (test/house/rooms), which needs those before it; one test program per layer, which
-# links only what the layer may include.
-PACKET_ROOMS := rdma/wire rdma/packet rdma/cc rdma/transport rdma/fabric rdma/uplink rdma/nic rdma/network
-RDMA_ROOMS := $(PACKET_ROOMS) rdma/tree rdma/traffic rdma/client rdma/cm
-CORE_ROOMS := core/base core/process core/takeover core/loop core/tree core/config
-MAD_ROOMS := mad_cc/mad mad_cc/net mad_cc/port mad_cc/umad mad_cc/sa mad_cc/files
-LAYERS := $(CORE_ROOMS) $(RDMA_ROOMS) pcc/api pcc/run pcc/algorithms pcc/card $(MAD_ROOMS) fs
+# The rooms, lowest first, and what each may include, from test/house/rooms. NEED_room: that room and
+# all rooms that it reaches.
+$(shell mkdir -p $(BUILD); sed -n 's/^\([a-z][^:]*\): *\(.*\)/ROOMS += \1\nNEED_\1 := $$(sort \1 $$(foreach room,\2,$$(NEED_$$(room))))/p' test/house/rooms >$(BUILD)/rooms.mk)
+ROOMS :=
+include $(BUILD)/rooms.mk
+
+# The files of a room are one unit of compilation: reading what they include takes two thirds of a
+# file's time. Names of unnamed namespaces are therefore unique in a room. A program's main.cc stands
+# alone, so that tests can be linked with the rest.
+in_unit = $(filter-out %/main.cc,$(wildcard $(1)/*.cc))
+objects = $(foreach room,$(1),$(if $(call in_unit,$(room)),$(BUILD)/$(room)/unit.o) $(patsubst %.cc,$(BUILD)/%.o,$(wildcard $(room)/main.cc)))
+
+# One library per room, but for those of programs, and of C.
+LIBRARY_ROOMS := $(filter-out tools/% rdma/provider rdma/uapi,$(ROOMS))
 library = $(BUILD)/lib/$(subst /,_,$(1)).a
-libraries = $(if $(1),$(call libraries,$(wordlist 2,99,$(1))) $(call library,$(firstword $(1))))
-each = $(patsubst %.cc,$(BUILD)/%.o,$(wildcard $(1)/*.cc))
-CORE_LIBRARIES := $(call libraries,$(CORE_ROOMS))
-RDMA_LIBRARIES := $(call libraries,$(CORE_ROOMS) $(RDMA_ROOMS))
-PCC_LIBRARIES := $(call libraries,pcc/api pcc/run pcc/algorithms pcc/card)
-MAD_LIBRARIES := $(call libraries,$(MAD_ROOMS))
-PACKET_PATH := core/loop/event_heap.cc core/loop/scheduler.cc $(wildcard $(PACKET_ROOMS:%=%/*.cc))
+highest_first = $(if $(1),$(call highest_first,$(wordlist 2,999,$(1))) $(firstword $(1)))
+# The libraries that files of these rooms are linked with, in the linker's order.
+libraries = $(foreach room,$(call highest_first,$(filter $(foreach one,$(1),$(NEED_$(one))),$(LIBRARY_ROOMS))),$(call library,$(room)))
+PACKET_ROOMS := core/loop rdma/wire rdma/packet rdma/cc rdma/transport rdma/fabric rdma/uplink rdma/nic rdma/network
 
-# The files of a layer are compiled by the dozen, as `#include`s of one unit: what they include takes
-# two thirds of a file's time, and is then read but once. Apart are those whose own names (of a
-# namespace without one) are another's too, and what is linked without the rest.
-APART := core/tree/assignment.cc core/config/config.cc core/loop/io_ring.cc core/base/kstrto.cc core/base/units.cc rdma/traffic/flow_spec.cc rdma/traffic/half_flow.cc rdma/packet/icrc_solver.cc rdma/uplink/udp_sockets.cc \
-  $(wildcard pcc/algorithms/*.cc) pcc/card/algorithm_info.cc pcc/card/messages.cc pcc/card/pcc_files.cc pcc/card/program_server.cc pcc/card/qp_files.cc \
-  mad_cc/net/pma.cc mad_cc/port/mad_agents.cc mad_cc/umad/umad_reads.cc fs/mount_table.cc fs/bounded_look.cc \
-  tools/rocefs/main.cc tools/rocefs/sim.cc tools/mango-ctl/mgmt.cc tools/mango-ctl/pcc.cc tools/mango-ctl/text_file.cc
-PARTS := 1 2 3 4 5 6 7 8 9
-together = $(filter-out $(APART),$(wildcard $(1)/*.cc))
-dozen = $(wordlist $(word $(1),1 13 25 37 49 61 73 85 97),$(word $(1),12 24 36 48 60 72 84 96 108),$(2))
-control = $(call dozen,$(2),$(filter-out $(PACKET_PATH),$(call together,$(1))))
-packet = $(call dozen,$(2),$(filter $(PACKET_PATH),$(call together,$(1))))
-units = $(foreach kind,control packet,$(foreach n,$(PARTS),$(if $(call $(kind),$(1),$(n)),$(1)/$(kind)$(n))))
-objects = $(patsubst %.cc,$(BUILD)/%.o,$(filter $(APART),$(wildcard $(1)/*.cc))) $(patsubst %,$(BUILD)/%.o,$(call units,$(1)))
-GROUPED := $(LAYERS) tools/rocefs tools/mango-ctl tools/mango-pccd
-
+# One test program per layer, which is linked with what the layer may include. Wire, client and cm, rooms
+# of rdma, have programs of their own.
 TESTS := core wire rdma client cm pcc mad_cc fs tools
-TEST_LIBRARIES_core := $(CORE_LIBRARIES)
-TEST_LIBRARIES_wire := $(call library,rdma/wire) $(CORE_LIBRARIES)
-TEST_LIBRARIES_rdma := $(RDMA_LIBRARIES)
-TEST_LIBRARIES_client := $(RDMA_LIBRARIES)
-TEST_LIBRARIES_cm := $(RDMA_LIBRARIES)
-TEST_LIBRARIES_pcc := $(PCC_LIBRARIES) $(RDMA_LIBRARIES)
-TEST_LIBRARIES_mad_cc := $(MAD_LIBRARIES) $(call library,rdma/wire) $(CORE_LIBRARIES)
-TEST_LIBRARIES_fs := $(call library,fs) $(CORE_LIBRARIES)
-TEST_LIBRARIES_tools := $(filter-out %/main.o,$(call objects,tools/rocefs)) $(call library,fs) $(PCC_LIBRARIES) $(MAD_LIBRARIES) $(RDMA_LIBRARIES)
+NEEDED_BY_core := $(filter core/%,$(ROOMS))
+NEEDED_BY_wire := rdma/wire core/config
+NEEDED_BY_rdma := $(filter rdma/%,$(ROOMS))
+NEEDED_BY_client := $(NEEDED_BY_rdma)
+NEEDED_BY_cm := $(NEEDED_BY_rdma)
+NEEDED_BY_pcc := $(filter pcc/%,$(ROOMS)) $(NEEDED_BY_rdma)
+NEEDED_BY_mad_cc := $(filter mad_cc/%,$(ROOMS)) core/config
+NEEDED_BY_fs := fs
+NEEDED_BY_tools := $(filter tools/rocefs tools/rocefs/%,$(ROOMS))
 FUZZ_TARGETS := $(filter-out replay,$(patsubst test/fuzz/%.cc,%,$(wildcard test/fuzz/*.cc)))
 fuzzers: $(FUZZ_TARGETS:%=$(BUILD)/test/fuzz/%_fuzz)
 tests: $(TESTS:%=$(BUILD)/test/%_test)
@@ -143,7 +133,7 @@ tests: $(BUILD)/test/fuzz/replay $(BUILD)/test/provider/verbs_test $(BUILD)/test
 .SECONDEXPANSION:
 # Other flags or another compiler: everything is built anew.
 STAMP := $(BUILD)/flags
-FLAGS_NOW := $(CXX) $(CPPFLAGS) $(CXXFLAGS) $(LTO) $(PACKET_PATH) $(LDLIBS) $(CC) $(PROVIDER_CFLAGS)
+FLAGS_NOW := $(CXX) $(CPPFLAGS) $(CXXFLAGS) $(LTO) $(PACKET_ROOMS) $(LDLIBS) $(CC) $(PROVIDER_CFLAGS)
 $(shell mkdir -p $(BUILD); [ "$$(cat $(STAMP) 2>/dev/null)" = '$(FLAGS_NOW)' ] || echo '$(FLAGS_NOW)' > $(STAMP))
 
 $(BUILD)/%.o: %.cc $(STAMP)
@@ -151,50 +141,49 @@ $(BUILD)/%.o: %.cc $(STAMP)
 	$(CXX) $(CPPFLAGS) $(CXXFLAGS) -MMD -MP -c -o $@ $<
 
 define unit_rules
-$(BUILD)/$(1)/$(2)$(3).cc: FORCE
-	@mkdir -p $$(@D) && printf '#include "%s"\n' $(call $(2),$(1),$(3)) >$$@.new
+$(BUILD)/$(1)/unit.cc: FORCE
+	@mkdir -p $$(@D) && printf '#include "%s"\n' $(call in_unit,$(1)) >$$@.new
 	@cmp -s $$@.new $$@ || cp $$@.new $$@
-$(BUILD)/$(1)/$(2)$(3).o: $(BUILD)/$(1)/$(2)$(3).cc $(STAMP)
+$(BUILD)/$(1)/unit.o: $(BUILD)/$(1)/unit.cc $(STAMP)
 	$$(CXX) $$(CPPFLAGS) $$(CXXFLAGS) $$(SUBOBJECTS) -MMD -MP -c -o $$@ $$<
 endef
 # To the compiler they are headers, whose own types nobody's should be made of.
 SUBOBJECTS := $(if $(findstring clang,$(CXX)),,-Wno-subobject-linkage)
-$(foreach layer,$(GROUPED),$(foreach kind,control packet,$(foreach n,$(PARTS),$(if $(call $(kind),$(layer),$(n)),$(eval $(call unit_rules,$(layer),$(kind),$(n)))))))
+$(foreach room,$(ROOMS),$(eval $(call unit_rules,$(room))))
 
 # Lines are enough to find a place by (-g1): descriptions of types take a quarter of the time. What
 # reads command lines is all templates, and in no hurry; so are tests, but for those that measure.
 $(BUILD)/test/%.o $(BUILD)/tools/mango-ctl/%.o: CXXFLAGS += -O1
 $(BUILD)/test/bench/%.o: CXXFLAGS += -O2
+BENCH_OBJECTS := $(patsubst %.cc,$(BUILD)/%.o,$(wildcard test/bench/*.cc))
 
 ifneq ($(LTO),)
 LDFLAGS += -fno-lto
-PACKET_OBJECTS := $(patsubst %.cc,$(BUILD)/%.o,$(filter $(APART),$(PACKET_PATH))) \
-  $(foreach layer,$(LAYERS),$(patsubst %,$(BUILD)/%.o,$(filter $(layer)/packet%,$(call units,$(layer)))))
-$(PACKET_OBJECTS) $(call each,test/bench): CXXFLAGS += $(LTO) -ffat-lto-objects
+$(call objects,$(PACKET_ROOMS)) $(BENCH_OBJECTS): CXXFLAGS += $(LTO) -ffat-lto-objects
 $(BUILD)/bin/rocefs $(BUILD)/test/rocefs_bench: LDFLAGS := $(filter-out -fno-lto,$(LDFLAGS)) $(LTO)
 endif
 
-define layer_rules
-$(call library,$(1)): $$(call objects,$(1))
+define library_rules
+$(call library,$(1)): $(call objects,$(1))
 	@mkdir -p $$(@D) && rm -f $$@
 	$(AR) rcs $$@ $$^
 endef
-$(foreach layer,$(LAYERS),$(eval $(call layer_rules,$(layer))))
+$(foreach room,$(LIBRARY_ROOMS),$(eval $(call library_rules,$(room))))
 
-$(BUILD)/bin/rocefs: $(call objects,tools/rocefs) $(call library,fs) $(PCC_LIBRARIES) $(MAD_LIBRARIES) $(RDMA_LIBRARIES)
+ROCEFS_ROOMS := $(filter tools/rocefs tools/rocefs/%,$(ROOMS))
+$(BUILD)/bin/rocefs: $(call objects,$(ROCEFS_ROOMS)) $(call libraries,$(ROCEFS_ROOMS))
 	@mkdir -p $(@D)
 	$(CXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 # Plugins find the functions of libmango.h in it, whether it calls them itself or not.
-$(BUILD)/bin/mango-pccd: $(call objects,tools/mango-pccd) $(PCC_LIBRARIES) $(CORE_LIBRARIES)
+$(BUILD)/bin/mango-pccd: $(call objects,tools/mango-pccd) $(call libraries,tools/mango-pccd)
 	@mkdir -p $(@D)
 	$(CXX) $(CXXFLAGS) $(LDFLAGS) -Wl,--export-dynamic-symbol='mango_*' -o $@ $(filter %.o,$^) \
-	  -Wl,--whole-archive $(call library,pcc/run) -Wl,--no-whole-archive $(PCC_LIBRARIES) $(CORE_LIBRARIES) $(LDLIBS)
+	  -Wl,--whole-archive $(call library,pcc/run) -Wl,--no-whole-archive $(filter-out $(call library,pcc/run),$(filter %.a,$^)) $(LDLIBS)
 
-# A client of the files: no layer is in it but a few words of core, and where rocefs is mounted.
-# What it builds plugins with stands beside the programs, here as where they are installed.
-$(BUILD)/bin/mango-ctl: $(call objects,tools/mango-ctl) $(BUILD)/fs/mount_table.o $(BUILD)/fs/bounded_look.o $(CORE_LIBRARIES) \
-  | $(BUILD)/include/libmango.h
+# A client of the files. The header that it builds plugins with stands beside the programs, here as
+# where they are installed.
+$(BUILD)/bin/mango-ctl: $(call objects,tools/mango-ctl) $(call libraries,tools/mango-ctl) | $(BUILD)/include/libmango.h
 	@mkdir -p $(@D)
 	$(CXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(shell pkg-config --libs fmt 2>/dev/null)
 $(BUILD)/include/%.h: pcc/api/%.h
@@ -229,7 +218,7 @@ $(BUILD)/pic/%.o: %.cc $(STAMP)
 $(BUILD)/pic/%.o: $(BUILD)/%.cc $(STAMP)
 	@mkdir -p $(@D)
 	$(CXX) -I. $(MANGO_CXXFLAGS) $(SUBOBJECTS) -MMD -MP -c -o $@ $<
-$(BUILD)/lib/libmango.so: $(patsubst $(BUILD)/%,$(BUILD)/pic/%,$(call objects,pcc/api) $(call objects,pcc/run)) $(BUILD)/pic/core/base/clock.o $(BUILD)/pic/core/base/kstrto.o pcc/api/libmango.map
+$(BUILD)/lib/libmango.so: $(patsubst $(BUILD)/%,$(BUILD)/pic/%,$(call objects,pcc/api pcc/run)) $(BUILD)/pic/core/base/clock.o $(BUILD)/pic/core/base/kstrto.o pcc/api/libmango.map
 	@mkdir -p $(@D)
 	$(CXX) $(MANGO_LDFLAGS) -o $@ $(filter %.o,$^) -ldl
 	ln -sfn libmango.so $@.1
@@ -278,38 +267,43 @@ $(eval $(call fake_rules,64,64,6,83,1))
 $(BUILD)/test/abi/open: test/abi/open.c $(STAMP)
 	$(CC) $(PROVIDER_CFLAGS) -o $@ $<
 
-# Catch2 is read once: it would take half the time of most tests. And eight tests are compiled at a
-# time, because what they include takes most of the rest; those alone that add to a namespace of the
-# product's, and what is no test.
+# Catch2 is read once: it would take half the time of most tests. The tests of a folder are one unit,
+# because what they include takes most of the rest: test/group gives each a namespace of its own. Alone
+# stands what adds to a namespace of the product's, and what is no test.
 CATCH := $(BUILD)/test/catch.h
 $(CATCH).gch: test/catch.h $(STAMP)
 	@mkdir -p $(@D) && cp $< $(CATCH)
 	$(CXX) $(CPPFLAGS) $(CXXFLAGS) -O1 -x c++-header -o $@ $(CATCH)
-ALONE := $(shell grep -l '^namespace rocefs' test/*/*_test.cc)
-grouped = $(filter-out $(ALONE),$(wildcard test/$(1)/*_test.cc))
-group = $(wordlist $(word $(2),1 9 17 25 33 41 49 57 65),$(word $(2),8 16 24 32 40 48 56 64 72),$(call grouped,$(1)))
-groups = $(foreach n,1 2 3 4 5 6 7 8 9,$(if $(call group,$(1),$(n)),$(n)))
-test_objects = $(patsubst %.cc,$(BUILD)/%.o,$(filter-out $(call grouped,$(1)),$(wildcard test/$(1)/*.cc))) \
-  $(foreach n,$(call groups,$(1)),$(BUILD)/test/$(1)/group$(n).o)
+ALONE := $(shell grep -lr --include='*_test.cc' '^namespace rocefs' test)
+# A program's folders: its own and those below, but for another program's.
+TEST_FOLDERS := $(patsubst %/,%,$(sort $(dir $(wildcard test/*/*_test.cc test/*/*/*_test.cc))))
+test_root = $(firstword $(wildcard test/rdma/$(1)) test/$(1))
+test_roots := $(foreach test,$(TESTS),$(call test_root,$(test)))
+test_folders = $(filter $(call test_root,$(1)) $(filter-out $(test_roots),$(filter $(call test_root,$(1))/%,$(TEST_FOLDERS))),$(TEST_FOLDERS))
+grouped = $(filter-out $(ALONE),$(wildcard $(1)/*_test.cc))
+folder_objects = $(patsubst %.cc,$(BUILD)/%.o,$(filter-out $(call grouped,$(1)),$(wildcard $(1)/*.cc))) \
+  $(if $(call grouped,$(1)),$(BUILD)/$(1)/group.o)
+test_objects = $(foreach folder,$(call test_folders,$(1)),$(call folder_objects,$(folder)))
 
 define group_rules
-$(BUILD)/test/$(1)/group$(2).cc: FORCE
-	@mkdir -p $$(@D) && test/group $(call group,$(1),$(2)) >$$@.new
+$(BUILD)/$(1)/group.cc: FORCE
+	@mkdir -p $$(@D) && test/group $(call grouped,$(1)) >$$@.new
 	@cmp -s $$@.new $$@ || cp $$@.new $$@
-$(BUILD)/test/$(1)/group$(2).o: $(BUILD)/test/$(1)/group$(2).cc $(STAMP)
+$(BUILD)/$(1)/group.o: $(BUILD)/$(1)/group.cc $(STAMP)
 	$$(CXX) $$(CPPFLAGS) $$(CXXFLAGS) -MMD -MP -c -o $$@ $$<
 endef
+$(foreach folder,$(TEST_FOLDERS),$(eval $(call group_rules,$(folder))))
 FORCE:
 
 define test_rules
 $(call test_objects,$(1)): private CPPFLAGS += -include $(CATCH)
 $(call test_objects,$(1)): $(CATCH).gch
-$(foreach n,$(call groups,$(1)),$(eval $(call group_rules,$(1),$(n))))
-$(BUILD)/test/$(1)_test: $(call test_objects,$(1)) $(BUILD)/test/main.o $$(TEST_LIBRARIES_$(1))
+$(BUILD)/test/$(1)_test: $(call test_objects,$(1)) $(BUILD)/test/main.o $(call libraries,$(NEEDED_BY_$(1)))
 	@mkdir -p $$(@D)
 	$$(CXX) $$(CXXFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS)
 endef
 $(foreach test,$(TESTS),$(eval $(call test_rules,$(test))))
+$(BUILD)/test/tools_test: $(filter-out %/main.o,$(call objects,$(ROCEFS_ROOMS)))
 
 # What the tests of cards load; nobody else's flags, for they are to crash as others' would.
 PLUGINS := $(patsubst %.cc,$(BUILD)/%.so,$(wildcard test/pcc/plugins/*.cc))
@@ -318,7 +312,7 @@ $(BUILD)/test/pcc/plugins/%.so: test/pcc/plugins/%.cc pcc/api/libmango.h
 	$(CXX) -std=c++20 -O1 -fPIC -shared -fvisibility=hidden -I. -Wall -Wextra -Werror -o $@ $<
 $(BUILD)/test/pcc_test: | $(BUILD)/bin/mango-pccd $(PLUGINS)
 
-$(BUILD)/test/rocefs_bench: $(call each,test/bench) $(call library,fs) $(PCC_LIBRARIES) $(MAD_LIBRARIES) $(RDMA_LIBRARIES)
+$(BUILD)/test/rocefs_bench: $(BENCH_OBJECTS) $(call libraries,$(LIBRARY_ROOMS))
 	@mkdir -p $(@D)
 	$(CXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
@@ -329,14 +323,14 @@ $(BUILD)/test/fi_write: test/bench/libfabric/fi_write.c
 	$(CC) -std=gnu11 -O2 -Wall -Wextra -Werror -o $@ $< $(LIBFABRIC)
 
 # By libFuzzer, and by hand over the corpus.
-$(BUILD)/test/fuzz/%_fuzz: $(BUILD)/test/fuzz/%.o $(PCC_LIBRARIES) $(MAD_LIBRARIES) $(RDMA_LIBRARIES)
+$(BUILD)/test/fuzz/%_fuzz: $(BUILD)/test/fuzz/%.o $(call libraries,$(LIBRARY_ROOMS))
 	$(CXX) $(CXXFLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(LDLIBS)
 $(BUILD)/test/fuzz/replays.cc: FORCE
 	@mkdir -p $(@D) && test/fuzz/replays $(FUZZ_TARGETS:%=test/fuzz/%.cc) >$@.new
 	@cmp -s $@.new $@ || cp $@.new $@
 $(BUILD)/test/fuzz/replays.o: $(BUILD)/test/fuzz/replays.cc $(STAMP)
 	$(CXX) $(CPPFLAGS) $(CXXFLAGS) -MMD -MP -c -o $@ $<
-$(BUILD)/test/fuzz/replay: $(BUILD)/test/fuzz/replay.o $(BUILD)/test/fuzz/replays.o $(PCC_LIBRARIES) $(MAD_LIBRARIES) $(RDMA_LIBRARIES)
+$(BUILD)/test/fuzz/replay: $(BUILD)/test/fuzz/replay.o $(BUILD)/test/fuzz/replays.o $(call libraries,$(LIBRARY_ROOMS))
 	$(CXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

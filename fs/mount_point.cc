@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "core/base/fd.h"
-#include "fs/bounded_look.h"
-#include "fs/mount_table.h"
+#include "core/process/bounded_look.h"
+#include "core/process/mount_table.h"
 
 namespace rocefs {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "fs/mount_table.h"
+#include "core/process/mount_table.h"
 
 namespace rocefs {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "core/base/assignment.h"
 #include "core/base/time.h"
-#include "core/tree/assignment.h"
 #include "core/tree/knob.h"
 #include "core/tree/tree.h"
 

@@ -1,6 +1,6 @@
 #include "core/tree/store_log.h"
 
-#include "core/tree/assignment.h"
+#include "core/base/assignment.h"
 #include "core/tree/file.h"
 
 namespace rocefs {

@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/assignment.h"
 #include "core/loop/engine.h"
-#include "core/tree/assignment.h"
 #include "core/tree/file.h"
 #include "core/tree/schedule_keeper.h"
 #include "core/tree/store_log.h"

@@ -14,7 +14,7 @@ namespace {
 // 14.2.5, table 116. Others are optional and nobody has them: notices, vendors' diagnostics, LEDs;
 // VLArbitration is for ports with more than one data VL, RandomForwardingTable for switches with
 // such a table.
-enum Attribute : uint16_t {
+enum SmpAttribute : uint16_t {
   kNodeDescription = 0x10,
   kNodeInfo = 0x11,
   kSwitchInfo = 0x12,
@@ -28,11 +28,11 @@ enum Attribute : uint16_t {
 };
 
 constexpr uint8_t kSmpVersion = 1;
-constexpr size_t kData = 64, kDataSize = 64;  // 14.2.1.1: both kinds of SMPs have it there
+constexpr size_t kSmpData = 64, kSmpDataSize = 64;  // 14.2.1.1: both kinds of SMPs have it there
 
 template <size_t N>
 uint16_t give(const std::array<uint8_t, N>& attribute, uint8_t* data) {
-  static_assert(N <= kDataSize);
+  static_assert(N <= kSmpDataSize);
   std::copy(attribute.begin(), attribute.end(), data);
   return mad::kOk;
 }
@@ -45,10 +45,10 @@ std::optional<mad::Mad> SubnetAgent::answer(Subnet::End at, const mad::Mad& requ
   if (status == mad::kOk && request.method() == mad::kSet) status = mad::kBadMethodAttribute;
   if (status != mad::kOk) return mad::answer_to(request, status);
   mad::Mad answer = mad::answer_to(request, status);
-  std::array<uint8_t, kDataSize> data{};
+  std::array<uint8_t, kSmpDataSize> data{};
   status = get(at, request.attribute(), request.attribute_modifier(), data.data());
   answer.set_status(status);
-  if (status == mad::kOk) std::copy(data.begin(), data.end(), &answer.bytes[kData]);
+  if (status == mad::kOk) std::copy(data.begin(), data.end(), &answer.bytes[kSmpData]);
   return answer;
 }
 
@@ -124,11 +124,11 @@ uint16_t SubnetAgent::get_sl_to_vl(Subnet::End at, uint32_t modifier, uint8_t* d
 
 // 14.2.5.10: a block of 64 LIDs.
 uint16_t SubnetAgent::get_linear_table(size_t node, uint32_t block, uint8_t* data) const {
-  if (block >= mad::kLinearTableSize / kDataSize) return mad::kBadValue;
-  std::fill_n(data, kDataSize, Routes::kNoWay);
+  if (block >= mad::kLinearTableSize / kSmpDataSize) return mad::kBadValue;
+  std::fill_n(data, kSmpDataSize, Routes::kNoWay);
   Routes routes(subnet_, state_);
-  for (size_t i = 0; i < kDataSize; ++i) {
-    auto end = subnet_.find(static_cast<uint16_t>(block * kDataSize + i));
+  for (size_t i = 0; i < kSmpDataSize; ++i) {
+    auto end = subnet_.find(static_cast<uint16_t>(block * kSmpDataSize + i));
     if (end) data[i] = routes.forward(node, *end);
   }
   return mad::kOk;

@@ -81,10 +81,6 @@ void UmadFile::mark_removed() {
   for (OpenUmad* open : std::vector(open_)) open->end();
 }
 
-Error gone() {
-  return Error{ENODEV, "the device was removed"};
-}
-
 // What the core tells finds an open file or nobody. There is no more on its way than UmadRoom has
 // room for.
 std::shared_ptr<UmadClient> make_client(Engine& engine, MadPort& port,
@@ -130,7 +126,7 @@ void OpenUmad::remove_agents() {
 }
 
 void OpenUmad::write(std::string_view data, const OperationPtr&, Answer<size_t> answer) {
-  if (!client_) return answer(gone());
+  if (!client_) return answer(port_gone());
   Result<umad::Request> request = umad::parse_request(data, reads_->header_size());
   if (!request) return answer(request.error());
   file_->engine_.call<void>(
@@ -145,7 +141,7 @@ void OpenUmad::write(std::string_view data, const OperationPtr&, Answer<size_t> 
 
 void OpenUmad::ioctl(uint32_t command, std::string_view argument, size_t room,
                      const OperationPtr& operation, Answer<IoctlReply> answer) {
-  if (!client_) return answer(gone());
+  if (!client_) return answer(port_gone());
   switch (command) {
     case umad::kRegisterAgent:
       return add_agent<umad::Registration>(umad::parse_registration(argument), argument, false,

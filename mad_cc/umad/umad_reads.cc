@@ -8,13 +8,6 @@
 #include "core/tree/caller_file.h"
 
 namespace rocefs {
-namespace {
-
-Error gone() {
-  return Error{ENODEV, "the device was removed"};
-}
-
-}  // namespace
 
 void UmadReads::arrived(UmadArrival arrival) {
   if (ended_) return;
@@ -41,7 +34,7 @@ std::string UmadReads::format(UmadArrival& arrival, size_t most) const {
 
 void UmadReads::read(uint64_t offset, size_t size, const OperationPtr& operation,
                      Answer<std::string> answer) {
-  if (ended_) return answer(gone());
+  if (ended_) return answer(port_gone());
   if (answer_rest(offset, size, operation->caller().pid, answer)) return;
   if (size < header_size_) return answer(errorf(EINVAL, "{} octets are less than a header", size));
   if (!begun_) return answer(std::string());
@@ -104,7 +97,7 @@ void UmadReads::show_first(Reader reader, UmadArrival arrival) {
 }
 
 void UmadReads::shown(Reader reader, UmadArrival arrival, ReaderMemory::Outcome outcome) {
-  if (ended_) return reader.answer(gone());
+  if (ended_) return reader.answer(port_gone());
   const Caller& caller = reader.operation->caller();
   size_t length = header_size_ + arrival.message.size();
   if (outcome == ReaderMemory::Outcome::kFits && rests_.size() < kMaxRests) {
@@ -166,7 +159,7 @@ void UmadReads::end() {
   if (std::exchange(ended_, true)) return;
   arrivals_.clear();
   rests_.clear();
-  for (Reader& reader : std::exchange(readers_, {})) reader.answer(gone());
+  for (Reader& reader : std::exchange(readers_, {})) reader.answer(port_gone());
   wake();
 }
 

@@ -3,6 +3,8 @@
 // Control thread. It lives as long as anybody still owes it an answer.
 #pragma once
 
+#include <errno.h>
+
 #include <deque>
 #include <functional>
 #include <memory>
@@ -14,6 +16,11 @@
 #include "mad_cc/umad/umad_client.h"
 
 namespace rocefs {
+
+// What reads and writes answer once the device has been removed.
+inline Error port_gone() {
+  return Error{ENODEV, "the device was removed"};
+}
 
 class UmadReads : public std::enable_shared_from_this<UmadReads> {
  public:

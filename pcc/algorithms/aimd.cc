@@ -2,6 +2,7 @@
 #include "rdma/uapi/registers.h"
 
 namespace rocefs {
+namespace aimd {
 namespace {
 
 struct Aimd {
@@ -24,8 +25,10 @@ mango_pcc_result_t call(void* block, const mango_pcc_context_t* context) {
 }
 
 }  // namespace
+}  // namespace aimd
 
 PccAlgorithm aimd_algorithm() {
+  using namespace aimd;
   return {.name = "aimd",
           .desc = "additive increase, multiplicative decrease, by CNPs",
           .event = call,

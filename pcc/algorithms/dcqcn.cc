@@ -5,6 +5,7 @@
 #include "rdma/uapi/registers.h"
 
 namespace rocefs {
+namespace dcqcn {
 namespace {
 
 struct Dcqcn {
@@ -70,8 +71,10 @@ mango_pcc_result_t call(void* block, const mango_pcc_context_t* context) {
 }
 
 }  // namespace
+}  // namespace dcqcn
 
 PccAlgorithm dcqcn_algorithm() {
+  using namespace dcqcn;
   return {.name = "dcqcn",
           .desc = "DCQCN by windows: a congestion probability, fast recovery, active increase",
           .event = call,

@@ -5,6 +5,7 @@
 #include "rdma/uapi/registers.h"
 
 namespace rocefs {
+namespace rttvegas {
 namespace {
 
 struct RttVegas {
@@ -57,8 +58,10 @@ mango_pcc_result_t call(void* block, const mango_pcc_context_t* context) {
 }
 
 }  // namespace
+}  // namespace rttvegas
 
 PccAlgorithm rttvegas_algorithm() {
+  using namespace rttvegas;
   return {.name = "rttvegas",
           .desc = "keeps the backlog in queues between two bounds, by round-trip times",
           .event = call,

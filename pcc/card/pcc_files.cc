@@ -20,31 +20,34 @@ constexpr KnobRow kSettings[] = {
      "time between two calls of the algorithm for a queue pair"},
 };
 constexpr size_t kThreads = knob_index(kSettings, "num_threads");
-constexpr size_t kInterval = knob_index(kSettings, "interval_us");
+constexpr size_t kIntervalKnob = knob_index(kSettings, "interval_us");
 
-constexpr TriggerRow kAlgo{"algo", "ALGORITHM",
-                           "the algorithm of all queue pairs, those to come too; none at first. A "
-                           "store applies another, at once where PCC is active"};
+constexpr TriggerRow kAlgoTrigger{
+    "algo", "ALGORITHM",
+    "the algorithm of all queue pairs, those to come too; none at first. A "
+    "store applies another, at once where PCC is active"};
 constexpr TriggerRow kState{
     "state", "start|stop",
     "active or inactive. While it is active, PCC sets the windows of all queue pairs, and CFR is "
     "off; whatever ends it, CFR is then what it was. EINVAL for a start while no algorithm is "
     "applied, EBUSY when the windows are taken"};
-constexpr TriggerRow kUpdate{"update", "ALGORITHM NAME=VALUE [NAME=VALUE …]",
-                             "sets parameters of the algorithm that is applied, all or none; it "
-                             "sees them at its next call"};
-constexpr TriggerRow kLoad{
+constexpr TriggerRow kUpdateTrigger{
+    "update", "ALGORITHM NAME=VALUE [NAME=VALUE …]",
+    "sets parameters of the algorithm that is applied, all or none; it "
+    "sees them at its next call"};
+constexpr TriggerRow kLoadTrigger{
     "load", "1",
     "loads every plugin of plugin_dir that is not loaded yet; shows what became of each. ENOEXEC "
     "when one was refused: the others are loaded all the same"};
-constexpr TriggerRow kUnload{"unload", "ALGORITHM",
-                             "forgets a plugin's algorithm, which is not applied: what its file "
-                             "holds by then can be loaded"};
+constexpr TriggerRow kUnloadTrigger{
+    "unload", "ALGORITHM",
+    "forgets a plugin's algorithm, which is not applied: what its file "
+    "holds by then can be loaded"};
 constexpr std::string_view kParameterDoc =
     "a parameter of the algorithm that is applied: the directory changes with it";
 
 unsigned interval_of(const KnobSet& settings) {
-  return static_cast<unsigned>(std::get<uint64_t>(settings.value(kInterval)));
+  return static_cast<unsigned>(std::get<uint64_t>(settings.value(kIntervalKnob)));
 }
 
 using Changes = PccBackend::Assignments;
@@ -78,7 +81,7 @@ Result<UpdateOrder> parse_update(std::string_view text) {
 class IntervalFile final : public KnobFile, public std::enable_shared_from_this<IntervalFile> {
  public:
   IntervalFile(std::shared_ptr<KnobSet> set, PccDevice& device)
-      : KnobFile(std::move(set), kInterval), device_(device) {}
+      : KnobFile(std::move(set), kIntervalKnob), device_(device) {}
 
   void store(std::string_view text, const OperationPtr& operation, Answer<void> answer) override {
     Engine& engine = set()->engine();
@@ -166,7 +169,7 @@ void PccFiles::add_settings() {
   settings_->add_file(parts_.tree, directory_,
                       std::make_shared<IntervalFile>(settings_, parts_.device));
   // The set owns this listener.
-  settings_->on_change([&device = parts_.device, last = setting(kInterval),
+  settings_->on_change([&device = parts_.device, last = setting(kIntervalKnob),
                         settings = std::weak_ptr<KnobSet>(settings_)]() mutable {
     unsigned now = interval_of(*settings.lock());
     if (std::exchange(last, now) != now) device.set_interval(now, [](Result<void>) {});
@@ -186,7 +189,7 @@ void PccFiles::add_algorithms() {
           return fmt::format("{}", fmt::join(names, " "));
         });
   trigger(
-      kAlgo,
+      kAlgoTrigger,
       [&device](const std::string& order, Answer<void> answer) {
         device.apply(order, std::nullopt, std::move(answer));
       },
@@ -201,7 +204,7 @@ void PccFiles::add_algorithms() {
       [&device]() -> Result<std::string> { return std::string(name_of(device.state()).shown); });
   Tree::Node* state = parts_.tree.resolve(directory_ + "/state");
   state_ = std::static_pointer_cast<Attribute>(state->file);
-  trigger(kUpdate, [&device](const std::string& text, Answer<void> answer) {
+  trigger(kUpdateTrigger, [&device](const std::string& text, Answer<void> answer) {
     Result<UpdateOrder> order = parse_update(text);
     if (!order) return answer(order.error());
     device.update(order->algorithm, std::move(order->changes), std::move(answer));
@@ -211,14 +214,14 @@ void PccFiles::add_algorithms() {
 void PccFiles::change_state(const std::string& order, Answer<void> answer) {
   if (order == "stop") return parts_.device.stop(std::move(answer));
   if (order != "start") return answer(Error{EINVAL, "start or stop is wanted"});
-  parts_.device.start(setting(kThreads), setting(kInterval), std::move(answer));
+  parts_.device.start(setting(kThreads), setting(kIntervalKnob), std::move(answer));
 }
 
 void PccFiles::add_plugins() {
   PccDevice& device = parts_.device;
   parts_.plugins.add_file(parts_.tree, directory_);
   trigger(
-      kLoad,
+      kLoadTrigger,
       [this](const std::string&, Answer<void> answer) {
         Result<std::string> directory = parts_.plugins.ready();
         if (!directory) return answer(directory.error());
@@ -233,7 +236,7 @@ void PccFiles::add_plugins() {
         }
         return fmt::format("{}", fmt::join(lines, "\n"));
       });
-  trigger(kUnload, [&device](const std::string& order, Answer<void> answer) {
+  trigger(kUnloadTrigger, [&device](const std::string& order, Answer<void> answer) {
     device.unload(order, std::move(answer));
   });
 }

@@ -18,14 +18,14 @@ namespace {
 constexpr size_t kPages = 2;
 constexpr unsigned kMaxPollers = 64;
 
-union Descriptors {
+union ReceivedDescriptors {
   cmsghdr header;
   char bytes[CMSG_SPACE(kPages * sizeof(int))];
 };
 
 bool send_answer(int socket, const rocefs_answer& answer, const PccClaims::Pages& pages) {
   iovec part{const_cast<rocefs_answer*>(&answer), sizeof answer};
-  Descriptors space{};
+  ReceivedDescriptors space{};
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;

@@ -9,7 +9,6 @@
 namespace rocefs {
 namespace {
 
-constexpr uint16_t kDontFragment = 0x4000;
 constexpr uint8_t kUdpProtocol = 17, kHopLimit = 64;
 
 void put_ipv4(const Ip& from, const Ip& to, uint8_t tos, size_t udp_len, std::span<uint8_t> at) {
@@ -17,7 +16,7 @@ void put_ipv4(const Ip& from, const Ip& to, uint8_t tos, size_t udp_len, std::sp
   at[0] = 0x45;
   at[1] = tos;
   wire::store16(&at[2], static_cast<uint16_t>(wire::kIpv4Len + udp_len));
-  wire::store16(&at[6], kDontFragment);
+  wire::store16(&at[6], wire::kDontFragment);
   at[8] = kHopLimit;
   at[9] = kUdpProtocol;
   std::copy_n(from.begin() + 12, 4, at.begin() + 12);
@@ -81,7 +80,7 @@ wire::Headers headers_on(const AddressVector& path, uint8_t traffic_class) {
   } else {
     headers.v4.tos = traffic_class;
     headers.v4.id = 0;
-    headers.v4.flags_fragment = kDontFragment;
+    headers.v4.flags_fragment = wire::kDontFragment;
     headers.v4.ttl = path.hop_limit;
     headers.v4.protocol = kUdpProtocol;
     std::copy_n(path.local.begin() + 12, 4, headers.v4.src.begin());

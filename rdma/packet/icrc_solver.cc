@@ -24,7 +24,6 @@ uint32_t product(uint32_t a, uint32_t b) {
 }
 
 constexpr size_t kIdAt = 4;  // of an IPv4 header; DF and the fragment offset follow
-constexpr uint16_t kDontFragment = 0x4000;
 // Octets from the ID to the end of the longest packet.
 constexpr size_t kLongest = wire::kMaxHeaderLen - kIdAt + kMaxMtu + kMaxPad;
 
@@ -43,7 +42,7 @@ IcrcSolver::IcrcSolver() : unshift_(kLongest + 1) {
 std::optional<IcrcSolver::IpId> IcrcSolver::solve(size_t headers, size_t behind, uint32_t computed,
                                                   uint32_t carried) const {
   uint32_t word = product(computed ^ carried, unshift_[headers - kIdAt + behind]);
-  constexpr uint32_t kFragmentable = kDontFragment >> 8;  // DF's octet differs in DF
+  constexpr uint32_t kFragmentable = wire::kDontFragment >> 8;  // DF's octet differs in DF
   uint32_t flags = word >> 16;
   if (flags != 0 && flags != kFragmentable) return std::nullopt;
   return IpId{static_cast<uint16_t>((word & 0xff) << 8 | (word >> 8 & 0xff)), flags == 0};
@@ -61,7 +60,7 @@ IcrcSolver::Verdict IcrcSolver::repair(Packet& packet, uint16_t place) const {
   if (!found) return Verdict::kDamaged;
   uint8_t* header = packet.header.data();
   wire::store16(header + kIdAt, found->id);
-  wire::store16(header + kIdAt + 2, found->dont_fragment ? kDontFragment : 0);
+  wire::store16(header + kIdAt + 2, found->dont_fragment ? wire::kDontFragment : 0);
   wire::set_ipv4_checksum(packet.header);
   return found->id == place && found->dont_fragment ? Verdict::kRight : Verdict::kSolved;
 }

@@ -33,9 +33,9 @@ std::string end_text(const FlowEnd& end) {
 }
 
 // The words of a message, from the first to the last. What is wrong is kept until the end.
-class Words {
+class LineWords {
  public:
-  explicit Words(std::string_view line) : rest_(line) {}
+  explicit LineWords(std::string_view line) : rest_(line) {}
 
   std::string_view next() {
     size_t end = std::min(rest_.find(' '), rest_.size());
@@ -78,7 +78,7 @@ class Words {
   Error error_;
 };
 
-void take_end(Words& words, FlowEnd& end) {
+void take_end(LineWords& words, FlowEnd& end) {
   constexpr uint64_t k24 = 0xffffff;
   end.mtu = static_cast<uint32_t>(words.number("mtu", kMaxMtu));
   if (!valid_mtu(end.mtu)) words.fail(errorf(EINVAL, "mtu={} is none of a port", end.mtu));
@@ -99,7 +99,7 @@ void take_end(Words& words, FlowEnd& end) {
 // The numbers of a flow, as traffic/start takes them.
 constexpr std::string_view kNumbers[] = {"size", "count", "window", "timeout", "retry"};
 
-Result<FlowMessage> parse_offer(Words& words) {
+Result<FlowMessage> parse_offer(LineWords& words) {
   FlowOffer offer;
   FlowSpec& spec = offer.spec;
   if (std::string_view version = words.next(); version != "1") {
@@ -164,7 +164,7 @@ std::string text_of(const FlowFailure& failure) {
 
 Result<FlowMessage> parse_message(std::string_view line) {
   if (line.ends_with(' ')) return Error{EPROTO, "a blank ends no message"};
-  Words words(line);
+  LineWords words(line);
   std::string_view verb = words.next();
   if (verb == "flow") return parse_offer(words);
   if (verb == "ready") {

@@ -12,7 +12,7 @@
 namespace rocefs {
 namespace {
 
-constexpr uint32_t kPd = 1;
+constexpr uint32_t kHalfFlowPd = 1;
 constexpr TimeNs kLastOnes = 20 * kMillisecond;  // for datagrams that are under way still
 constexpr TimeNs kIdleLook = HalfFlow::kIdle / 8;
 
@@ -77,7 +77,7 @@ Result<void> HalfFlow::plan(std::optional<uint64_t> file) {
 Result<void> HalfFlow::make_qp() {
   QpInit init;
   if (is_unreliable(spec().op)) init.type = spec().op == FlowOp::kUc ? QpType::kUc : QpType::kUd;
-  init.pd = kPd;
+  init.pd = kHalfFlowPd;
   init.send_cq = &send_cq_;
   init.receive_cq = &receive_cq_;
   init.send_depth = init.receive_depth = static_cast<uint32_t>(plan_->depth);
@@ -111,7 +111,7 @@ Result<void> HalfFlow::make_memory() {
                                             : kLocalWrite;
   }
   address_ = device.allocate_address(bytes);
-  Result<uint32_t> key = device.memory().add(registered, address_, bytes, kPd, access);
+  Result<uint32_t> key = device.memory().add(registered, address_, bytes, kHalfFlowPd, access);
   if (!key) return key.error();
   key_ = *key;
   return {};

@@ -9,6 +9,8 @@
 
 namespace rocefs::wire {
 
+inline constexpr uint16_t kDontFragment = 0x4000;  // of Ipv4::flags_fragment
+
 struct Ipv4 {
   uint8_t tos = 0;  // DSCP and ECN
   uint16_t total_length = 0;

@@ -1,8 +1,8 @@
 // Consequences: a store of one knob that changes others in the same transaction.
 #include <catch2/catch.hpp>
 
+#include "core/base/assignment.h"
 #include "core/takeover/journal.h"
-#include "core/tree/assignment.h"
 #include "core/tree/knob.h"
 #include "core/tree/knob_transaction.h"
 #include "core/tree/reset.h"

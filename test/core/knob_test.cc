@@ -4,8 +4,8 @@
 #include <catch2/catch.hpp>
 #include <map>
 
+#include "core/base/assignment.h"
 #include "core/base/rng.h"
-#include "core/tree/assignment.h"
 #include "core/tree/function_file.h"
 #include "core/tree/knob_transaction.h"
 #include "core/tree/store_log.h"

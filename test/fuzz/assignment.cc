@@ -1,5 +1,5 @@
 // Stores as text: what `set` and `clock/at` read, and `clock/log` writes.
-#include "core/tree/assignment.h"
+#include "core/base/assignment.h"
 
 #include <algorithm>
 #include <cerrno>

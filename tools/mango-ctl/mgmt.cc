@@ -82,7 +82,7 @@ void configure(Session& session, const std::string& interface, const Link& link)
   }
 }
 
-void show(Session& session, const std::string& wanted) {
+void show_mgmt(Session& session, const std::string& wanted) {
   const NicTree& tree = session.tree();
   std::vector<std::string> shown = {wanted};
   if (wanted.empty()) {
@@ -129,7 +129,7 @@ void add_mgmt_commands(CommandLine& line) {
   auto shown = line.options<std::string>();
   CLI::App& show_command = line.command(net, "show", "the addresses of one or all",
                                         "mgmt net show\n--json mgmt net show",
-                                        [=](Session& session) { show(session, *shown); });
+                                        [=](Session& session) { show_mgmt(session, *shown); });
   show_command.add_option("interface", *shown, "mango_mgmt0 …")->type_name("");
 }
 

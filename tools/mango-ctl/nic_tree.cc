@@ -16,8 +16,8 @@
 
 #include "core/base/fd.h"
 #include "core/base/text.h"
-#include "fs/bounded_look.h"
-#include "fs/mount_table.h"
+#include "core/process/bounded_look.h"
+#include "core/process/mount_table.h"
 
 namespace rocefs {
 namespace {

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/assignment.h"
 #include "core/base/result.h"
-#include "core/tree/assignment.h"
 
 namespace rocefs {
 

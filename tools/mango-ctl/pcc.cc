@@ -233,14 +233,14 @@ void ask_card(Session& session, const std::string& device, const std::string& qu
   });
 }
 
-struct Words {
+struct CommandWords {
   std::string device, word;
 };
 
 void add_mode_commands(CommandLine& line, CLI::App& pcc) {
   CLI::App& mode = line.group(pcc, "mode", "where algorithms run: on the card or in programs",
                               "rdma pcc mode set all soc\nrdma pcc mode get all");
-  auto set = line.options<Words>();
+  auto set = line.options<CommandWords>();
   CLI::App& set_command =
       line.command(mode, "set", "to be applied when the driver is reloaded",
                    "rdma pcc mode set all soc\nrdma pcc mode set mb_0 host",
@@ -251,7 +251,7 @@ void add_mode_commands(CommandLine& line, CLI::App& pcc) {
       ->type_name("")
       ->check(CLI::IsMember({"soc", "host"}));
 
-  auto get = line.options<Words>();
+  auto get = line.options<CommandWords>();
   CLI::App& get_command = line.command(mode, "get", "the mode since the driver was last loaded",
                                        "rdma pcc mode get all",
                                        [=](Session& session) { get_mode(session, get->device); });
@@ -259,7 +259,7 @@ void add_mode_commands(CommandLine& line, CLI::App& pcc) {
 }
 
 void add_run_commands(CommandLine& line, CLI::App& pcc) {
-  auto applied = line.options<Words>();
+  auto applied = line.options<CommandWords>();
   CLI::App& apply_command =
       line.command(pcc, "apply", "choose the algorithm, also while PCC is active",
                    "rdma pcc apply mb_0 aimd\nrdma pcc apply all dcqcn",
@@ -306,7 +306,7 @@ void add_card_commands(CommandLine& line, CLI::App& pcc) {
                    [=](Session& session) { ask_card(session, *pinged, "ping"); });
   add_device(ping, *pinged);
 
-  auto echoed = line.options<Words>();
+  auto echoed = line.options<CommandWords>();
   CLI::App& echo = line.command(
       pcc, "echo", "what the card's PCC daemon sends back", "rdma pcc echo \"Hello\" mb_0",
       [=](Session& session) { ask_card(session, echoed->device, "echo " + echoed->word); });

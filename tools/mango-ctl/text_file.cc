@@ -15,7 +15,7 @@
 namespace rocefs {
 namespace {
 
-Error failure(const std::string& file) {
+Error file_failure(const std::string& file) {
   int code = errno;
   return errorf(code, "{}: {}", file, std::strerror(code));
 }
@@ -24,12 +24,12 @@ Error failure(const std::string& file) {
 
 Result<std::string> read_text(const std::string& file) {
   Fd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd) return failure(file);
+  if (!fd) return file_failure(file);
   std::string text;
   char part[65536];
   for (ssize_t size; (size = ::read(fd.get(), part, sizeof part)) != 0;) {
     if (size < 0 && errno == EINTR) continue;
-    if (size < 0) return failure(file);
+    if (size < 0) return file_failure(file);
     text.append(part, static_cast<size_t>(size));
   }
   return text;
@@ -39,7 +39,7 @@ Result<Replacement> Replacement::of(const std::string& target, mode_t mode) {
   size_t name = target.rfind('/') + 1;  // 0 if there is no slash
   std::string path = target.substr(0, name) + "." + target.substr(name) + ".XXXXXX";
   Fd fd(::mkostemp(path.data(), O_CLOEXEC));
-  if (!fd) return failure(target);
+  if (!fd) return file_failure(target);
   return Replacement(target, path, mode);
 }
 
@@ -54,19 +54,19 @@ Replacement::~Replacement() {
 
 Result<void> Replacement::write(std::string_view text) {
   Fd fd(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
-  if (!fd) return failure(target_);
+  if (!fd) return file_failure(target_);
   while (!text.empty()) {
     ssize_t size = ::write(fd.get(), text.data(), text.size());
     if (size < 0 && errno == EINTR) continue;
-    if (size < 0) return failure(target_);
+    if (size < 0) return file_failure(target_);
     text.remove_prefix(static_cast<size_t>(size));
   }
   return {};
 }
 
 Result<void> Replacement::commit() {
-  if (::chmod(path_.c_str(), mode_) != 0) return failure(target_);
-  if (::rename(path_.c_str(), target_.c_str()) != 0) return failure(target_);
+  if (::chmod(path_.c_str(), mode_) != 0) return file_failure(target_);
+  if (::rename(path_.c_str(), target_.c_str()) != 0) return file_failure(target_);
   path_.clear();
   return {};
 }

@@ -13,7 +13,7 @@
 #include <string>
 
 #include "core/base/result.h"
-#include "fs/mount_table.h"
+#include "core/process/mount_table.h"
 #include "fs/namespaces.h"
 #include "tools/rocefs/netlink_filter.h"
 #include "tools/rocefs/options.h"
@@ -40,7 +40,7 @@ not found.
 
 namespace {
 
-enum Exit { kUsageError = 2, kNotPrepared = 125, kNotExecutable = 126, kNotFound = 127 };
+enum Exit { kNotPrepared = 125, kNotExecutable = 126, kNotFound = 127 };
 
 struct Order {
   bool help = false;

@@ -26,8 +26,6 @@ namespace {
 
 using namespace rocefs;
 
-constexpr int kUsageError = 2;
-
 // The child goes on in the background; the parent waits for its word, so that every error is seen
 // and the mount is there when the command returns. Returns the child's end of the pipe.
 // Whoever manages services knows the parent, so it is the parent who names the child to it.

@@ -14,6 +14,9 @@
 
 namespace rocefs {
 
+// Exit status for a command line or a configuration that is wrong.
+inline constexpr int kUsageError = 2;
+
 struct Options {
   bool help = false, version = false;
   bool foreground = false, debug = false;

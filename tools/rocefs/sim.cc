@@ -24,8 +24,6 @@
 namespace rocefs {
 namespace {
 
-constexpr int kUsageError = 2;
-
 const char* const kSimUsage =
     R"(usage: rocefs sim [-o seed=N] [--out DIR] FILE.ini
 

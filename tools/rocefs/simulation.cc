@@ -7,9 +7,9 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "core/base/assignment.h"
 #include "core/base/text.h"
 #include "core/base/units.h"
-#include "core/tree/assignment.h"
 #include "core/tree/knob_transaction.h"
 #include "core/tree/trigger.h"
 #include "tools/rocefs/ideal.h"

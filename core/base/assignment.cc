@@ -1,4 +1,4 @@
-#include "core/tree/assignment.h"
+#include "core/base/assignment.h"
 
 #include <cerrno>
 

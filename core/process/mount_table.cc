@@ -1,4 +1,4 @@
-#include "fs/mount_table.h"
+#include "core/process/mount_table.h"
 
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@
 #include <sstream>
 #include <string_view>
 
-#include "fs/bounded_look.h"
+#include "core/process/bounded_look.h"
 
 namespace rocefs {
 namespace {

@@ -1,4 +1,4 @@
-#include "fs/bounded_look.h"
+#include "core/process/bounded_look.h"
 
 #include <fcntl.h>
 #include <poll.h>
