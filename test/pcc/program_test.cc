@@ -23,7 +23,7 @@
 #include "pcc/card/program_server.h"
 #include "rdma/client/server.h"
 #include "rdma/network/fabric.h"
-#include "test/client/lingering.h"
+#include "test/rdma/client/lingering.h"
 
 using namespace rocefs;
 using namespace rocefs::test;

@@ -7,7 +7,7 @@
 
 #include "rdma/packet/traffic_class.h"
 #include "rdma/wire/psn.h"
-#include "test/rdma/pair.h"
+#include "test/rdma/transport/pair.h"
 
 namespace rocefs::test {
 

@@ -38,7 +38,7 @@ while IFS='@' read -r directory name takes initial; do
     [ -z "$initial" ] || keeps "$initial" "$file at first"
     case $directory/$name in
       */ecn/roce_*/min_time_between_cnps | */ecn/roce_*/dce_tcp_rtt)
-        continue ;;  # what these take depends on one another: test/rdma/congestion_test.cc
+        continue ;;  # what these take depends on one another: test/rdma/transport/congestion_test.cc
     esac
     case $takes in
       *" to "*)

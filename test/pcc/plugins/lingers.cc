@@ -1,7 +1,7 @@
 // Plugin that passes the daemon a socket whose close blocks (SO_LINGER with unread data).
 #include "pcc/api/libmango.h"
 
-#include "test/client/lingering.h"
+#include "test/rdma/client/lingering.h"
 
 namespace {
 

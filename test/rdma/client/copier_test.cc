@@ -1,0 +1,310 @@
+// The copier: a thread of the client's that moves its memory.
+#include "rdma/client/copier.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "test/rdma/client/house.h"
+
+using namespace rocefs;
+using namespace rocefs::test;
+
+namespace {
+
+constexpr uint64_t kSlot = ROCEFS_COPIER_SLOT;
+
+// The engine orders what a client's threads do to its memory: who has posted comes before the
+// copier, which comes before who sees the completion. ThreadSanitizer does not see it, because the
+// engine has their rings mapped elsewhere. Each of them tells it here.
+void tell_order() {
+  static std::atomic<uint64_t> turns{0};
+  turns.fetch_add(1);
+}
+
+// The client's side of the memory, honest or not.
+class Theirs {
+ public:
+  explicit Theirs(uint8_t* memory) : memory_(memory) {}
+  rocefs_copier_page* page() const { return reinterpret_cast<rocefs_copier_page*>(memory_); }
+  std::atomic_ref<uint32_t> state(uint32_t slot) const {
+    return std::atomic_ref(page()->copies[slot].state);
+  }
+  // Does the next copy, or frees it; false if there is none.
+  bool serve() {
+    rocefs_copy& copy = page()->copies[next_];
+    uint32_t now = state(next_).load();
+    if (now != ROCEFS_COPY_POSTED && now != ROCEFS_COPY_CANCELLED) return false;
+    if (now == ROCEFS_COPY_POSTED) {
+      if (!state(next_).compare_exchange_strong(now, ROCEFS_COPY_TAKEN)) return true;
+      tell_order();
+      auto* here = reinterpret_cast<uint8_t*>(copy.address);
+      uint8_t* slot = memory_ + sizeof(rocefs_copier_page) + next_ * kSlot;
+      std::memcpy(copy.writes ? here : slot, copy.writes ? slot : here, copy.length);
+      bytes += copy.length;
+      tell_order();
+    }
+    state(next_).store(now == ROCEFS_COPY_POSTED ? ROCEFS_COPY_DONE : ROCEFS_COPY_FREE);
+    next_ = (next_ + 1) % ROCEFS_COPIER_SLOTS;
+    return true;
+  }
+  std::atomic<uint64_t> bytes{0};  // moved
+
+ private:
+  uint8_t* const memory_;
+  uint32_t next_ = 0;
+};
+
+std::shared_ptr<SharedMemory> shared() {
+  auto memory = SharedMemory::create("copier", Copier::kBytes, SharedMemory::Others::kWrite);
+  REQUIRE(memory);
+  return std::make_shared<SharedMemory>(std::move(*memory));
+}
+
+// A copier, its client, and as much memory on both sides.
+struct Desk {
+  std::shared_ptr<SharedMemory> memory = shared();
+  Copier copier{memory};
+  Theirs theirs{memory->data()};
+  std::vector<uint8_t> here = std::vector<uint8_t>(4 * kSlot), there = here;
+  std::vector<iovec> parts;
+
+  Desk() {
+    std::iota(here.begin(), here.end(), uint8_t{1});
+    // Of unlike lengths, one of them nothing.
+    size_t at = 0;
+    for (size_t length : {size_t{4096}, size_t{0}, size_t{kSlot + 100}}) {
+      parts.push_back({here.data() + at, length});
+      at += length;
+    }
+    parts.push_back({here.data() + at, here.size() - at});
+  }
+  Copier::Move move(bool out, uint64_t length) {
+    return {out, reinterpret_cast<uint64_t>(there.data()), length, parts};
+  }
+  void serve_all() {
+    while (theirs.serve()) {
+    }
+  }
+};
+
+}  // namespace
+
+TEST_CASE("copier: moves longer than a slot arrive in both directions") {
+  Desk desk;
+  const uint64_t length = 2 * kSlot + 77;
+  std::vector<uint8_t> sent = desk.here;
+  REQUIRE(desk.copier.has_room(length));
+  desk.copier.post(desk.move(true, length));
+  CHECK(!desk.copier.take());
+  desk.serve_all();
+  CHECK(desk.copier.take() == std::optional(true));
+  CHECK(std::equal(sent.begin(), sent.begin() + length, desk.there.begin()));
+  CHECK(desk.there[length] == 0);
+  std::fill(desk.there.begin(), desk.there.end(), 0x5a);
+  desk.copier.post(desk.move(false, length));
+  desk.serve_all();
+  CHECK(desk.copier.take() == std::optional(true));
+  CHECK(std::count(desk.here.begin(), desk.here.begin() + length, 0x5a) == length);
+  CHECK(desk.here[length] == sent[length]);
+  CHECK(!desk.copier.busy());
+}
+
+TEST_CASE("copier: a move of nothing ends in its turn") {
+  Desk desk;
+  desk.copier.post(desk.move(true, 0));
+  desk.copier.post(desk.move(true, 100));
+  desk.theirs.serve();
+  CHECK(desk.copier.take() == std::optional(true));
+  CHECK(!desk.copier.take());
+  desk.serve_all();
+  CHECK(desk.copier.take() == std::optional(true));
+}
+
+TEST_CASE("copier: what is posted is bounded by the slots, and ends in order") {
+  Desk desk;
+  CHECK(!desk.copier.has_room(Copier::kMost + 1));
+  uint32_t posted = 0;
+  for (; desk.copier.has_room(4096); ++posted) desk.copier.post(desk.move(true, 4096));
+  CHECK(posted == ROCEFS_COPIER_SLOTS);
+  desk.theirs.serve();
+  desk.theirs.state(1).store(ROCEFS_COPY_FAILED);
+  CHECK(desk.copier.take() == std::optional(true));
+  CHECK(desk.copier.take() == std::optional(false));
+  CHECK(!desk.copier.take());
+  CHECK(desk.copier.has_room(4096));
+}
+
+TEST_CASE("copier: what the client lets wait fails, and is not done later") {
+  Desk desk;
+  desk.copier.post(desk.move(true, 3 * kSlot));
+  desk.copier.cancel_late();
+  CHECK(!desk.copier.take());  // it has had no time
+  SECTION("it has taken nothing") {
+    desk.copier.cancel_late();
+    CHECK(desk.copier.take() == std::optional(false));
+  }
+  SECTION("what it has taken is waited for, what is behind it is not") {
+    desk.theirs.state(0).store(ROCEFS_COPY_TAKEN);
+    desk.copier.cancel_late();
+    CHECK(!desk.copier.take());
+    CHECK(desk.theirs.state(1).load() == ROCEFS_COPY_CANCELLED);
+    desk.theirs.state(0).store(ROCEFS_COPY_POSTED);
+    desk.theirs.serve();
+    CHECK(desk.copier.take() == std::optional(false));
+  }
+  SECTION("it has gone on meanwhile") {
+    desk.theirs.serve();
+    CHECK(!desk.copier.take());
+    desk.copier.cancel_late();
+    CHECK(desk.theirs.state(1).load() == ROCEFS_COPY_POSTED);
+    return;
+  }
+  REQUIRE(!desk.copier.busy());
+  CHECK(!desk.copier.suits(kSlot * 8));  // before the client has cleared up
+  uint64_t before = desk.theirs.bytes;
+  desk.serve_all();
+  CHECK(desk.theirs.bytes == before);
+  CHECK(desk.copier.suits(kSlot * 8));
+  CHECK(desk.copier.has_room(3 * kSlot));
+}
+
+TEST_CASE("copier: at the end nothing is waited for, and nothing of the client's is taken") {
+  Desk desk;
+  std::fill(desk.there.begin(), desk.there.end(), 0x5a);
+  desk.copier.post(desk.move(false, kSlot));
+  desk.copier.post(desk.move(false, kSlot));
+  desk.theirs.serve();
+  desk.theirs.state(1).store(ROCEFS_COPY_TAKEN);
+  desk.copier.end();
+  CHECK(desk.copier.has_ended());
+  CHECK(desk.copier.take() == std::optional(false));
+  CHECK(desk.copier.take() == std::optional(false));
+  CHECK(desk.here[0] == 1);
+  CHECK(!desk.copier.suits(kSlot * 8));
+}
+
+TEST_CASE("copier: a state that makes no sense is a copy that has failed") {
+  for (uint32_t lie : {uint32_t{ROCEFS_COPY_FREE}, uint32_t{ROCEFS_COPY_CANCELLED}, 6u, ~0u}) {
+    Desk desk;
+    desk.copier.post(desk.move(true, kSlot));
+    desk.theirs.state(0).store(lie);
+    CHECK(desk.copier.take() == std::optional(false));
+    CHECK(!desk.copier.busy());
+  }
+}
+
+namespace {
+
+// A client whose copier is a thread of this test.
+class WithCopier {
+ public:
+  // `serve`: whether it does what is posted.
+  WithCopier(TestClient& client, bool serve) : client_(client) {
+    rocefs_request request{};
+    request.op = ROCEFS_OP_CREATE_COPIER;
+    TestClient::Answer answer = client.ask(request);
+    REQUIRE(answer.said.error == 0);
+    memory_ = Mapping(std::move(answer.fds.at(0)), Copier::kBytes, PROT_READ | PROT_WRITE);
+    theirs_ = std::make_unique<Theirs>(memory_.at<uint8_t>());
+    CHECK(client.ask(request).said.error == EEXIST);
+    if (serve) thread_ = std::thread([this] { run(); });
+  }
+  ~WithCopier() {
+    ends_.store(true);
+    if (thread_.joinable()) thread_.join();
+  }
+  Theirs& theirs() { return *theirs_; }
+
+ private:
+  void run() {
+    while (!ends_.load()) {
+      if (!theirs_->serve()) {
+        std::this_thread::yield();
+        continue;
+      }
+      std::atomic_thread_fence(std::memory_order_seq_cst);
+      if (client_.engine_page().at<rocefs_engine_page>()->asleep) client_.knock();
+    }
+  }
+
+  TestClient& client_;
+  Mapping memory_;
+  std::unique_ptr<Theirs> theirs_;
+  std::atomic<bool> ends_{false};
+  std::thread thread_;
+};
+
+void fill(std::vector<uint8_t>& memory, size_t seed) {
+  for (size_t i = 0; i < memory.size(); ++i) {
+    memory[i] = static_cast<uint8_t>(i * 7 + i / 4096 + seed);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("copier: WRITEs, READs and atomics of clients with copiers are done whole and in order") {
+  House house;
+  Pair pair(house);
+  WithCopier near(pair.near, true), far(pair.far, true);
+  constexpr uint32_t kAll = 1 << 20;
+  auto* numbers = reinterpret_cast<uint64_t*>(pair.far_memory.data());
+  for (size_t round = 0; round < 20; ++round) {
+    fill(pair.near_memory, round);
+    uint64_t first;
+    std::memcpy(&first, pair.near_memory.data(), sizeof first);
+    // The atomic changes what the WRITE before it wrote, and the READ sees that.
+    rocefs_send_wqe add = rdma_request(ROCEFS_WR_ATOMIC_FETCH_AND_ADD, pair.near_memory.data(), 8,
+                                       pair.near_region.key, numbers, pair.far_region.key);
+    add.compare_add = 5;
+    rocefs_send_wqe read = pair.write(kAll);
+    read.opcode = ROCEFS_WR_RDMA_READ;
+    tell_order();
+    for (const rocefs_send_wqe& wqe : {pair.write(kAll), add, read}) {
+      pair.near.post(pair.near_qp, wqe);
+    }
+    for (int i = 0; i < 3; ++i) {
+      rocefs_cqe cqe{};
+      REQUIRE(pair.near_cq.wait(cqe));
+      CHECK(cqe.status == 0);
+    }
+    tell_order();
+    CHECK(*numbers == first + 5);
+    CHECK(pair.near_memory == pair.far_memory);
+  }
+  CHECK(near.theirs().bytes >= 20 * uint64_t{kAll});
+  CHECK(far.theirs().bytes >= 20 * uint64_t{kAll});
+}
+
+TEST_CASE("copier: of a client whose copier does nothing the memory is moved all the same") {
+  House house;
+  Pair pair(house);
+  WithCopier near(pair.near, false), far(pair.far, false);
+  for (size_t round = 0; round < 3; ++round) {
+    fill(pair.near_memory, round);
+    pair.near.post(pair.near_qp, pair.write(1 << 20));
+    rocefs_cqe cqe{};
+    REQUIRE(pair.near_cq.wait(cqe));
+    CHECK(cqe.status == 0);
+    CHECK(pair.near_memory == pair.far_memory);
+  }
+  CHECK(near.theirs().state(0).load() == ROCEFS_COPY_CANCELLED);
+}
+
+TEST_CASE("copier: a client that ends while its copier has taken something leaves nothing behind") {
+  House house;
+  Pair bystander(house);
+  {
+    Pair pair(house);
+    WithCopier near(pair.near, false);
+    pair.near.post(pair.near_qp, pair.write(1 << 20));
+    auto posted = [&] { return near.theirs().state(0).load() == ROCEFS_COPY_POSTED; };
+    REQUIRE(house.wait_on_core(posted));
+    near.theirs().state(0).store(ROCEFS_COPY_TAKEN);
+    rocefs_cqe cqe{};
+    CHECK(!pair.near_cq.wait(cqe, 50));
+  }
+  bystander.near.post(bystander.near_qp, bystander.write(1 << 20));
+  rocefs_cqe cqe{};
+  REQUIRE(bystander.near_cq.wait(cqe));
+  CHECK(cqe.status == 0);
+}

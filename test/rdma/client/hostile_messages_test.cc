@@ -1,0 +1,395 @@
+// Clients that do not keep to the messages: on the socket, with descriptors, in numbers.
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#include "test/rdma/client/hostile.h"
+#include "test/skip.h"
+
+using namespace rocefs;
+using namespace rocefs::test;
+
+namespace {
+
+rocefs_request query_port() {
+  rocefs_request request{};
+  request.op = ROCEFS_OP_QUERY_PORT;
+  request.u.handle = 1;
+  return request;
+}
+rocefs_request hello() {
+  static const uint32_t probe = ROCEFS_UAPI_MAGIC;
+  rocefs_request request{};
+  request.op = ROCEFS_OP_HELLO;
+  request.u.hello.magic = ROCEFS_UAPI_MAGIC;
+  request.u.hello.version = ROCEFS_UAPI_VERSION;
+  std::strcpy(request.u.hello.device, "mb_0");
+  request.u.hello.probe = reinterpret_cast<uint64_t>(&probe);
+  return request;
+}
+
+// So many bytes, with these descriptors.
+void send_raw(const TestClient& client, const rocefs_request& request, size_t size,
+              const std::vector<int>& fds = {}) {
+  std::vector<char> bytes(std::max(size, sizeof request));
+  std::memcpy(bytes.data(), &request, sizeof request);
+  iovec part{bytes.data(), size};
+  std::vector<char> space(CMSG_SPACE(fds.size() * sizeof(int)));
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  if (!fds.empty()) {
+    message.msg_control = space.data();
+    message.msg_controllen = space.size();
+    cmsghdr* header = CMSG_FIRSTHDR(&message);
+    *header = {CMSG_LEN(fds.size() * sizeof(int)), SOL_SOCKET, SCM_RIGHTS};
+    std::memcpy(CMSG_DATA(header), fds.data(), fds.size() * sizeof(int));
+  }
+  (void)!::sendmsg(client.socket(), &message, MSG_NOSIGNAL);
+}
+
+bool is_closed(TestClient& client) {
+  pollfd ready{client.socket(), POLLIN, 0};
+  return ::poll(&ready, 1, 10000) == 1 && client.receive().closed;
+}
+
+}  // namespace
+
+TEST_CASE("hostile: what is no request ends the connection") {
+  House house;
+  Bystander bystander(house, "what is no request");
+  for (size_t size : {size_t{1}, size_t{4}, sizeof(rocefs_request) - 1, sizeof(rocefs_request) + 1,
+                      size_t{100000}}) {
+    INFO(size << " bytes");
+    TestClient client(house);
+    REQUIRE(client.open() == 0);
+    send_raw(client, query_port(), size);
+    CHECK(is_closed(client));
+  }
+  TestClient second_hello(house), before_hello(house), no_op(house);
+  REQUIRE(second_hello.open() == 0);
+  CHECK(second_hello.ask(hello()).closed);
+  CHECK(before_hello.ask(query_port()).closed);
+  REQUIRE(no_op.open() == 0);
+  for (uint32_t op : {static_cast<uint32_t>(ROCEFS_OP_COUNT), 1000u, ~0u}) {
+    rocefs_request request{};
+    request.op = op;
+    CHECK(no_op.ask(request).said.error == EOPNOTSUPP);
+  }
+  CHECK(no_op.ask(query_port()).said.error == 0);
+}
+
+TEST_CASE("hostile: a HELLO that is refused leaves nothing behind, and what follows is answered") {
+  House house;
+  Bystander bystander(house, "a HELLO that is refused");
+  auto try_hello = [&](int wanted, auto spoil) {
+    TestClient client(house);
+    rocefs_request request = hello();
+    spoil(request.u.hello);
+    CHECK(client.ask(request).said.error == wanted);
+    pollfd ready{client.socket(), POLLIN, 0};
+    client.send(query_port());
+    REQUIRE(::poll(&ready, 1, 10000) == 1);
+    CHECK(client.receive().said.error != 0);
+  };
+  try_hello(EPROTO, [](rocefs_hello& h) { h.magic = 1; });
+  try_hello(EPROTO, [](rocefs_hello& h) { ++h.version; });
+  try_hello(ENODEV, [](rocefs_hello& h) { std::strcpy(h.device, "mb_7"); });
+  try_hello(ENODEV, [](rocefs_hello& h) { std::memset(h.device, 'x', sizeof h.device); });
+  try_hello(EPERM, [](rocefs_hello& h) { h.probe = 8; });
+  try_hello(ENODEV, [](rocefs_hello& h) { std::strcpy(h.device, "mb_0\n[    0.0] a line"); });
+  CHECK(house.logged().find("\n[") == std::string::npos);
+}
+
+TEST_CASE("hostile: asking again before an answer is there ends the connection, or is answered") {
+  House house;
+  Bystander bystander(house, "requests in a heap");
+  for (int round = 0; round < 50; ++round) {
+    TestClient client(house);
+    REQUIRE(client.open() == 0);
+    for (int i = 0; i < 20; ++i) client.send(query_port());
+    int answers = 0;
+    while (!client.receive().closed && ++answers < 20) {
+    }
+    CHECK(answers >= 0);
+  }
+}
+
+TEST_CASE("hostile: descriptors where none belong are taken in by nobody") {
+  House house;
+  Bystander bystander(house, "descriptors where none belong");
+  size_t before = open_descriptors();
+  int ends[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0);
+  Fd one(ends[0]), other(ends[1]);
+  for (size_t count : {1, 2, 3, 253}) {
+    INFO(count << " descriptors");
+    std::vector<int> fds(count, one.get());
+    {
+      TestClient client(house);
+      REQUIRE(client.open() == 0);
+      send_raw(client, query_port(), sizeof(rocefs_request), fds);
+      CHECK(is_closed(client));
+    }
+    TestClient client(house), greets(house);
+    REQUIRE(client.open() == 0);
+    rocefs_request request{};
+    request.op = ROCEFS_OP_CREATE_CHANNEL;
+    if (count > 1) {  // more than belong there
+      send_raw(client, request, sizeof request, fds);
+      CHECK(is_closed(client));
+      send_raw(greets, hello(), sizeof request, fds);
+      CHECK(is_closed(greets));
+      continue;
+    }
+    for (uint64_t name = 1; name <= 50; ++name) {
+      request.u.channel = 1;
+      send_raw(client, request, sizeof request, fds);
+      CHECK(client.receive().said.error == 0);
+    }
+    send_raw(greets, hello(), sizeof request, fds);
+    CHECK(greets.receive().said.error == 0);
+  }
+  CHECK(descriptors_are_back(house, before));
+}
+
+TEST_CASE("hostile: event sockets that are none, or another's, end the connection") {
+  House house;
+  Bystander bystander(house, "event sockets that are none");
+  int pipe_ends[2], stream_ends[2];
+  REQUIRE(::pipe2(pipe_ends, O_CLOEXEC) == 0);
+  Fd read_end(pipe_ends[0]), write_end(pipe_ends[1]);
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, stream_ends) == 0);
+  Fd stream(stream_ends[0]), stream_end(stream_ends[1]);
+  Fd directory(::open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  Fd path(::open("/", O_PATH | O_CLOEXEC));
+  Fd alone(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  Fd routes(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, 0));
+  size_t before = open_descriptors();
+  rocefs_request channel{};
+  channel.op = ROCEFS_OP_CREATE_CHANNEL;
+  channel.u.channel = 1;
+  for (int fd : {read_end.get(), write_end.get(), stream.get(), directory.get(), path.get(),
+                 alone.get(), routes.get()}) {
+    TestClient client(house), greets(house);
+    REQUIRE(client.open() == 0);
+    CHECK(client.ask(channel, fd).closed);
+    CHECK(greets.ask(hello(), fd).closed);
+  }
+  // A pair that another process has made, as the socket to a service of root's is.
+  int ends[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0);
+  Fd ours(ends[0]), theirs(ends[1]);
+  Child child([&] {
+    TestClient client(house), again(house);
+    if (client.open() != 0 || !client.ask(channel, theirs.get()).closed) return 2;
+    // The connection itself, too: the engine has made it.
+    if (again.open() != 0 || !again.ask(channel, again.socket()).closed) return 3;
+    return 0;
+  });
+  CHECK(child.wait() == 0);
+  int waiting = 0;
+  CHECK((::ioctl(read_end.get(), FIONREAD, &waiting) == 0 && waiting == 0));
+  CHECK(descriptors_are_back(house, before));
+  TestClient client(house);
+  REQUIRE(client.open() == 0);
+  CHECK(client.ask(channel).said.error == EINVAL);
+}
+
+TEST_CASE("hostile: channels without end are refused") {
+  House house;
+  Bystander bystander(house, "channels without end");
+  size_t before = open_descriptors();
+  {
+    TestClient client(house);
+    REQUIRE(client.open() == 0);
+    std::vector<Fd> ours;
+    int error = 0;
+    for (uint64_t name = 1; name <= 1100 && error == 0; ++name) {
+      int ends[2];
+      REQUIRE(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0);
+      ours.emplace_back(ends[0]);
+      Fd theirs(ends[1]);
+      rocefs_request request{};
+      request.op = ROCEFS_OP_CREATE_CHANNEL;
+      request.u.channel = name;
+      error = client.ask(request, theirs.get()).said.error;
+    }
+    CHECK(error == ENOMEM);
+    CHECK(ours.size() == 1025);
+    bystander.expect();
+  }
+  CHECK(descriptors_are_back(house, before));
+}
+
+TEST_CASE("hostile: more connections than there may be are closed, and later ones are served") {
+  House house;
+  Bystander bystander(house, "300 connections");
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  if (limit.rlim_cur < 2000) skip("too few descriptors are allowed");
+  size_t before = open_descriptors();
+  {
+    std::vector<std::unique_ptr<TestClient>> clients;
+    int refused = 0;
+    for (int i = 0; i < 300; ++i) {
+      clients.push_back(std::make_unique<TestClient>(house, false));
+      refused += !clients.back()->greeted();
+    }
+    CHECK(refused == 300 - (256 - 2));  // the bystander's are two
+    bystander.expect();
+  }
+  CHECK(descriptors_are_back(house, before));
+  TestClient client(house);
+  CHECK(client.open() == 0);
+}
+
+TEST_CASE("hostile: connections that come and go") {
+  House house;
+  Bystander bystander(house, "connections that come and go");
+  size_t before = open_descriptors();
+  for (int i = 0; i < 1000; ++i) {
+    TestClient client(house, i % 3 == 0);
+    if (i % 3 == 0) client.send(hello());
+    if (i % 6 == 0) (void)client.receive();
+  }
+  CHECK(descriptors_are_back(house, before));
+}
+
+TEST_CASE("hostile: a client that does not take its answers is dropped") {
+  House house;
+  Bystander bystander(house, "answers that are not taken");
+  TestClient client(house);
+  REQUIRE(client.open() == 0);
+  bool closed = false;
+  int last = 0;
+  for (int i = 0; i < 100000 && !closed; ++i) {
+    client.send(query_port());
+    // The next one when this one has been answered.
+    await([&] {
+      int waiting = 0;
+      pollfd state{client.socket(), 0, 0};
+      closed = ::poll(&state, 1, 0) == 1 && (state.revents & POLLHUP);
+      ::ioctl(client.socket(), FIONREAD, &waiting);
+      return closed || std::exchange(last, waiting) != waiting;
+    });
+  }
+  CHECK(closed);
+}
+
+TEST_CASE("hostile: a client that does not take its events loses those that have no room") {
+  House house;
+  Bystander bystander(house, "events that are not taken");
+  TestClient client(house);
+  REQUIRE(client.open() == 0);
+  rocefs_request event{};
+  event.op = ROCEFS_OP_PUT_BACK_EVENT;
+  for (int i = 0; i < 20000; ++i) REQUIRE(client.ask(event).said.error == 0);
+  bystander.expect();
+  int taken = 0;
+  rocefs_async_event one;
+  while (::recv(client.events(), &one, sizeof one, MSG_DONTWAIT) == sizeof one) ++taken;
+  CHECK(taken > 0);
+  // What has room again is sent.
+  pollfd ready{client.events(), POLLIN, 0};
+  CHECK(::poll(&ready, 1, 10000) == 1);
+}
+
+TEST_CASE("hostile: rings without end are refused, and given back") {
+  House house;
+  Bystander bystander(house, "rings without end");
+  TestClient client(house);
+  REQUIRE(client.open() == 0);
+  uint32_t pd = client.handle_of(ROCEFS_OP_ALLOC_PD);
+  TestClient::Cq cq = client.create_cq(16);
+  rocefs_request request{};
+  request.op = ROCEFS_OP_CREATE_QP;
+  request.u.create_qp = {1, pd, 2, cq.handle, cq.handle, 0, 16384, 16384, 8, 8, 256};
+  std::vector<uint32_t> made;
+  for (int round = 0; round < 2; ++round) {
+    TestClient::Answer answer;
+    while ((answer = client.ask(request)).said.error == 0) {
+      Mapping touched(std::move(answer.fds.at(0)), answer.said.u.created.size,
+                      PROT_READ | PROT_WRITE);
+      if (made.size() % 8 == 0)
+        std::memset(touched.at<uint8_t>(), 0xff, answer.said.u.created.size);
+      made.push_back(answer.said.u.created.handle);
+    }
+    CHECK(answer.said.error == ENOMEM);
+    CHECK(made.size() > 20);
+    for (uint32_t handle : made) {
+      CHECK(client.destroy(ROCEFS_OP_DESTROY_QP, handle).said.error == 0);
+    }
+    made.clear();
+  }
+}
+
+TEST_CASE(
+    "hostile: when no descriptor is left, who comes is turned away, and who is there goes on") {
+  Child child([] {
+    House house;
+    Pair pair(house, 8192);
+    TestClient flooding(house);
+    if (flooding.open() != 0) return 2;
+    (void)flooding.handle_of(ROCEFS_OP_ALLOC_PD);  // what its HELLO needed is closed by then
+    rlimit few{};
+    ::getrlimit(RLIMIT_NOFILE, &few);
+    few.rlim_cur = open_descriptors() + 32;
+    if (::setrlimit(RLIMIT_NOFILE, &few) != 0) return 3;
+    std::vector<Fd> held;
+    for (;;) {
+      Fd one(::dup(0));
+      if (!one) break;
+      held.push_back(std::move(one));
+    }
+    held.pop_back();  // for the socket that follows
+    TestClient refused(house, false);
+    rocefs_greeting greeting{};
+    if (::recv(refused.socket(), &greeting, sizeof greeting, 0) > 0) return 4;
+    // The server keeps one for who comes next.
+    if (!await([] { return !Fd(::dup(0)); })) return 8;
+    rocefs_request request{};
+    request.op = ROCEFS_OP_CREATE_CQ;
+    request.u.create_cq = {1, 0, 16};
+    if (flooding.ask(request).said.error == 0) return 5;
+    pair.near.post(pair.near_qp, pair.write(64));
+    rocefs_cqe cqe;
+    if (!pair.near_cq.wait(cqe) || cqe.status != 0) return 6;
+    held.clear();
+    TestClient served(house);
+    return served.open() == 0 ? 0 : 7;
+  });
+  CHECK(child.wait() == 0);
+}
+
+TEST_CASE("hostile: queues hold no descriptors of the engine's") {
+  House house;
+  TestClient client(house);
+  REQUIRE(client.open() == 0);
+  uint32_t pd = client.handle_of(ROCEFS_OP_ALLOC_PD);
+  TestClient::Cq cq = client.create_cq(16);
+  size_t before = open_descriptors();
+  rocefs_request request{};
+  request.op = ROCEFS_OP_CREATE_QP;
+  request.u.create_qp = {1, pd, 2, cq.handle, cq.handle, 0, 1, 1, 1, 1, 0};
+  for (int i = 0; i < 500; ++i) REQUIRE(client.ask(request).said.error == 0);
+  CHECK(descriptors_are_back(house, before));
+}
+
+TEST_CASE("hostile: when no thread can be had, a client is refused and nothing else happens") {
+  if (::geteuid() != 0) return;
+  Child child([] {
+    House house;
+    Pair pair(house, 8192);
+    rlimit none{1, 1};
+    // Of another user than root, whom the limit binds.
+    if (::setrlimit(RLIMIT_NPROC, &none) != 0 || !become_nobody()) return 3;
+    TestClient refused(house, false);
+    rocefs_greeting greeting{};
+    if (::recv(refused.socket(), &greeting, sizeof greeting, 0) > 0) return 4;
+    pair.near.post(pair.near_qp, pair.write(64));
+    rocefs_cqe cqe;
+    return pair.near_cq.wait(cqe) && cqe.status == 0 ? 0 : 5;
+  });
+  CHECK(child.wait() == 0);
+}

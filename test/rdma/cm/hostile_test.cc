@@ -1,0 +1,180 @@
+// Programs and far ends that ask for what they should not: each is refused, and nobody else
+// suffers.
+#include "test/rdma/cm/rig.h"
+
+using namespace rocefs;
+using namespace rocefs::test;
+
+namespace {
+
+using Type = CmEventType;
+
+// mb_0's program asks mb_1's listener, whose program has not looked yet.
+struct Asked {
+  CmRig rig;
+  uint32_t listener = rig.far.create(0xa0);
+  uint32_t near = rig.near.create(0xb0);
+  explicit Asked(uint32_t backlog = 8) {
+    rig.far.listen(listener, rig.address("mb_1", 7000), backlog);
+    rig.near.resolve(near, rig.address("mb_1", 7000));
+    rig.near.connect(near, 0x111);
+    rig.pass();
+  }
+  // A REQ of a far end's own making, from mb_0's address.
+  void req(uint32_t number, const std::function<void(cm::Req&)>& change) {
+    Port& to = rig.world.device("mb_1").port();
+    AddressVector path{gids_of(to.spec())[1], gids_of(rig.world.device("mb_0").port().spec())[1]};
+    cm::Req one = std::get<cm::Req>(rig.wire.messages.at(0));
+    one.local_id = number;
+    one.qpn = number;
+    change(one);
+    rig.manager("mb_1").receive_mad(to, path, cm::emit(number, one));
+  }
+  uint16_t reason() {
+    rig.pass();
+    auto* rej = std::get_if<cm::Rej>(&rig.wire.messages.back());
+    return rej ? rej->reason : uint16_t{0};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("cm: a request that its program has not fetched is nobody's to take, accept or destroy") {
+  Asked asked;
+  CmRig& rig = asked.rig;
+  uint32_t fresh = asked.near + 1;  // numbers follow each other
+  ucma::EventsAnswer answer{};
+  UcmaChannel& from = rig.far.channel();
+  Program thief(rig.ucma, 3);
+  CHECK(thief.call(ucma::Command::kMigrateId, ucma::MigrateId{0, fresh, 0}, &answer, 4, {},
+                   &from) == ENOENT);
+  CHECK(rig.far.call(ucma::Command::kDestroyId, ucma::DestroyId{0, fresh, 0}, &answer, 4) ==
+        ENOENT);
+  CHECK(rig.far.expect(Type::kConnectRequest).id == fresh);
+  CHECK(thief.call(ucma::Command::kMigrateId, ucma::MigrateId{0, fresh, 0}, &answer, 4, {},
+                   &from) == 0);
+}
+
+TEST_CASE("cm: users who want all ids leave some to the next one, and to root") {
+  CmRig rig;
+  ucma::CreateId create{};
+  create.space = static_cast<uint16_t>(PortSpace::kTcp);
+  // How many it gets until it is refused.
+  auto take_all = [&](Program& program) {
+    ucma::IdAnswer answer{};
+    uint32_t taken = 0;
+    int error;
+    while ((error = program.call(ucma::Command::kCreateId, create, &answer, sizeof answer)) == 0) {
+      ++taken;
+    }
+    CHECK(error == ENOMEM);
+    return taken;
+  };
+  Program user(rig.ucma, 3, 1000), other(rig.ucma, 4, 1001), third(rig.ucma, 5, 1002);
+  uint32_t all = Ucma::kMaxIds - Ucma::kKeptIds;
+  CHECK(take_all(user) == all / 2);
+  CHECK(take_all(other) == all / 4);
+  CHECK(take_all(third) == all / 8);
+  for (uint32_t i = 0; i < Ucma::kKeptIds; ++i) rig.near.create(i);
+  user.destroy(0);
+  rig.near.create(1);
+}
+
+TEST_CASE("cm: events that nobody fetches do not pile up for ever") {
+  CmRig rig;
+  uint32_t id = rig.near.create(1);
+  ucma::ResolveIp nowhere{{}, Program::ipv4(9, 1, {9, 9, 9}), id, 1};
+  for (size_t i = 0; i < UcmaChannel::kMaxEvents; ++i) {
+    rig.near.must(ucma::Command::kResolveIp, nowhere);
+  }
+  CHECK(rig.near.call(ucma::Command::kResolveIp, nowhere) == ENOMEM);
+  rig.near.expect(Type::kAddressError, -ENETUNREACH);
+  CHECK(rig.near.call(ucma::Command::kResolveIp, nowhere) == 0);
+}
+
+TEST_CASE("cm: what a REQ cannot have is refused with the standard's reason") {
+  Asked asked;
+  asked.req(50, [](cm::Req& req) { req.path_mtu = 0; });
+  CHECK(asked.reason() == cm::kInvalidMtu);
+  asked.req(51, [](cm::Req& req) { req.transport = 1; });  // UC, of a service of RC
+  CHECK(asked.reason() == cm::kInvalidTransport);
+  asked.req(52, [](cm::Req& req) { req.path_mtu = 6; });  // more than the port's 4096
+  CHECK(asked.reason() == cm::kInvalidMtu);
+}
+
+TEST_CASE("cm: however long a far end says that its answers take, its timewait ends") {
+  Asked asked;
+  CmRig& rig = asked.rig;
+  asked.req(60, [](cm::Req& req) { req.primary.local_ack_timeout = 31; });  // 2.4 hours
+  asked.req(61, [](cm::Req& req) { req.responder_resources = req.initiator_depth = 255; });
+  rig.pass();
+  rig.far.expect(Type::kConnectRequest);
+  uint32_t id = rig.far.expect(Type::kConnectRequest).id;
+  uint32_t deep = rig.far.expect(Type::kConnectRequest).id;
+  CHECK(rig.far.attributes(deep, 2).max_dest_rd_atomic == kMaxRdAtomic);
+  CHECK(rig.far.attributes(deep, 3).max_rd_atomic == kMaxRdAtomic);
+  rig.far.accept(id, 0xa1, 0x222);
+  ucma::Notify established{id, 4};  // its RTU never comes
+  rig.far.must(ucma::Command::kNotify, established);
+  size_t before = rig.manager("mb_1").connections();
+  rig.far.destroy(id);
+  rig.pass(CmConnection::kLongestTimewait + kMillisecond);
+  CHECK(rig.manager("mb_1").connections() == before - 1);
+}
+
+TEST_CASE("cm: a program names a reason of its own, or none") {
+  Asked asked;
+  uint32_t id = asked.rig.far.expect(Type::kConnectRequest).id;
+  ucma::Reject reject{};
+  reject.id = id;
+  reject.reason = cm::kStaleConnection;
+  CHECK(asked.rig.far.call(ucma::Command::kReject, reject) == EINVAL);
+  reject.reason = cm::kVendorOptionNotSupported;
+  asked.rig.far.must(ucma::Command::kReject, reject);
+  asked.rig.pass();
+  asked.rig.near.expect(Type::kRejected, cm::kVendorOptionNotSupported);
+}
+
+TEST_CASE("cm: a second listen that is refused leaves the backlog as it was") {
+  Asked asked(1);  // one waits, and there is no room
+  CHECK(asked.rig.far.call(ucma::Command::kListen, ucma::Listen{asked.listener, 8}) == EINVAL);
+  asked.req(70, [](cm::Req&) {});
+  asked.rig.pass();
+  CHECK(asked.rig.far.channel().events() == 1);
+}
+
+TEST_CASE("cm: the loopback address is an address of ours") {
+  CmRig rig;
+  uint32_t id = rig.near.create(1);
+  rig.near.must(ucma::Command::kResolveIp,
+                ucma::ResolveIp{{}, Program::ipv4(1, 7000, {127, 0, 0}), id, 1});
+  rig.near.expect(Type::kAddressResolved);
+}
+
+TEST_CASE("cm: a device's leaving is told once, and ends the listening") {
+  Asked asked;
+  CmRig& rig = asked.rig;
+  Device& device = rig.world.device("mb_1");
+  rig.far.expect(Type::kConnectRequest);
+  for (int i = 0; i < 2; ++i) {
+    device.leave();
+    device.arrive();
+  }
+  rig.far.expect(Type::kDeviceRemoval);
+  CHECK(rig.far.quiet());
+  asked.req(80, [](cm::Req&) {});
+  rig.pass();
+  CHECK(rig.far.quiet());
+}
+
+TEST_CASE("cm: who gives up names its CA, for the far end may know nothing else") {
+  Asked asked;
+  asked.rig.near.destroy(asked.near);
+  asked.rig.pass();
+  auto rej = std::get<cm::Rej>(asked.rig.wire.messages.at(1));
+  CHECK(rej.reason == cm::kTimeout);
+  CHECK(rej.info_length == 8);
+  uint64_t guid = 0;
+  for (size_t i = 0; i < 8; ++i) guid = guid << 8 | rej.info[i];
+  CHECK(guid == std::get<cm::Req>(asked.rig.wire.messages.at(0)).ca_guid);
+}

@@ -1,0 +1,165 @@
+#include "test/rdma/cm/rig.h"
+
+using namespace rocefs;
+using namespace rocefs::test;
+
+TEST_CASE("ucma: commands that are wrong are refused as the kernel refuses them") {
+  CmRig rig;
+  Program& p = rig.near;
+  uint32_t id = p.create(1), foreign = rig.far.create(2);
+  uint32_t answer[128];
+  CHECK(p.channel().command({}, {}, nullptr).error().code == EINVAL);
+  auto octets = Program::octets(ucma::Command::kResolveRoute, ucma::ResolveRoute{id, 1}, 0);
+  CHECK(p.channel().command(std::span(octets).first(12), {}, nullptr).error().code == EINVAL);
+  octets[4] = 4;  // it says that it is shorter, and is
+  CHECK(p.channel().command(octets, {}, nullptr).error().code == EINVAL);
+  for (uint32_t none : {13u, 23u, 1000u}) {
+    CHECK(p.call(static_cast<ucma::Command>(none), ucma::Disconnect{id}) == ENOSYS);
+  }
+  CHECK(p.call(ucma::Command::kListen, ucma::Listen{999, 1}) == ENOENT);
+  CHECK(p.call(ucma::Command::kListen, ucma::Listen{foreign, 1}) == EINVAL);
+  CHECK(p.call(ucma::Command::kDestroyId, ucma::DestroyId{0, id, 0}, answer, 3) == ENOSPC);
+  CHECK(p.call(ucma::Command::kQuery, ucma::Query{0, id, 0}, answer, 8) == ENOSPC);
+  CHECK(p.call(ucma::Command::kQuery, ucma::Query{0, id, 9}, answer, 280) == ENOSYS);
+  CHECK(p.call(ucma::Command::kGetEvent, ucma::GetEvent{0}, answer, 336) == EAGAIN);
+  CHECK(p.call(ucma::Command::kResolveRoute, ucma::ResolveRoute{id, 1}) == EINVAL);
+  CHECK(p.call(ucma::Command::kDisconnect, ucma::Disconnect{id}) == EINVAL);
+  CHECK(p.call(ucma::Command::kInitQpAttr, ucma::InitQpAttr{0, id, 1}, answer, 144) == EINVAL);
+  CHECK(p.call(ucma::Command::kConnect, ucma::Connect{p.parameters(1), id, 0, {}}) == EINVAL);
+  CHECK(p.call(ucma::Command::kJoinMulticast, ucma::Disconnect{id}) == EOPNOTSUPP);
+  ucma::CreateId create{};
+  create.space = 0x1234;
+  CHECK(p.call(ucma::Command::kCreateId, create, answer, 4) == EINVAL);
+  ucma::SockaddrIn6 odd{};
+  odd.bytes = {77};
+  CHECK(p.call(ucma::Command::kBindIp, ucma::BindIp{0, odd, id}) == EAFNOSUPPORT);
+  CHECK(p.call(ucma::Command::kBindIp, ucma::BindIp{0, Program::ipv4(9, 1, {9, 9, 9}), id}) ==
+        ENODEV);
+  CHECK(rig.ucma.ids() == 2);
+
+  // Somewhere that nothing leads to: an event, as the kernel's look for a neighbour ends.
+  p.must(ucma::Command::kResolveIp, ucma::ResolveIp{{}, Program::ipv4(9, 1, {9, 9, 9}), id, 1});
+  p.expect(CmEventType::kAddressError, -ENETUNREACH);
+}
+
+TEST_CASE("ucma: options are of their sizes, and say what they are for") {
+  CmRig rig;
+  uint32_t id = rig.near.create(1);
+  auto set = [&](uint32_t name, std::vector<uint8_t> value, uint32_t level = 0) {
+    ucma::SetOption asked{0, id, level, name, static_cast<uint32_t>(value.size())};
+    return rig.near.call(ucma::Command::kSetOption, asked, nullptr, 0, value);
+  };
+  CHECK(set(ucma::kTos, {0x68}) == 0);
+  CHECK(set(ucma::kTos, {1, 2}) == EINVAL);
+  CHECK(set(ucma::kReuseAddress, {1, 0, 0, 0}) == 0);
+  CHECK(set(ucma::kReuseAddress, {1}) == EINVAL);
+  CHECK(set(ucma::kFamilyOnly, {1, 0, 0, 0}) == 0);
+  CHECK(set(ucma::kAckTimeout, {20}) == 0);
+  CHECK(set(ucma::kAckTimeout, {32}) == EINVAL);
+  CHECK(set(9, {1}) == ENOSYS);
+  CHECK(set(1, {1}, ucma::kLevelIb) == ENOSYS);
+  uint32_t listener = rig.far.create(2);
+  rig.far.listen(listener, rig.address("mb_1", 7000));
+  rig.near.resolve(id, rig.address("mb_1", 7000));
+  rig.near.connect(id, 1);
+  rig.pass();
+  uint32_t far = rig.far.expect(CmEventType::kConnectRequest).id;
+  CHECK(rig.far.attributes(far, 2).path.traffic_class == 0);
+  CHECK(rig.far.attributes(far, 3).timeout == 20);
+  CHECK(std::get<cm::Req>(rig.wire.messages[0]).primary.traffic_class == 0x68);
+}
+
+TEST_CASE("ucma: numbers are bound once, to an address or to all") {
+  CmRig rig;
+  auto bind = [&](const ucma::SockaddrIn6& at) {
+    return rig.near.call(ucma::Command::kBindIp, ucma::BindIp{0, at, rig.near.create(1)});
+  };
+  ucma::SockaddrIn6 any = Program::ipv4(0, 7000, {0, 0, 0});
+  CHECK(bind(rig.address("mb_0", 7000)) == 0);
+  CHECK(bind(rig.address("mb_1", 7000)) == 0);
+  CHECK(bind(rig.address("mb_0", 7000)) == EADDRINUSE);
+  CHECK(bind(any) == EADDRINUSE);
+  uint32_t udp = rig.near.create(1, PortSpace::kUdp);
+  CHECK(rig.near.call(ucma::Command::kBindIp, ucma::BindIp{0, any, udp}) == 0);
+  rig.near.destroy(udp);
+
+  // Who names none gets one, and is told which.
+  uint32_t id = rig.near.create(1);
+  rig.near.must(ucma::Command::kBindIp, ucma::BindIp{0, rig.address("mb_0", 0), id});
+  ucma::AddressAnswer told{};
+  CHECK(rig.near.call(ucma::Command::kQuery, ucma::Query{0, id, 0}, &told, sizeof told) == 0);
+  CHECK(told.source_size == 16);
+  CHECK(told.source.bytes[2] * 256 + told.source.bytes[3] >= 32768);
+  CHECK(told.node_guid == __builtin_bswap64(guid_of(rig.world.device("mb_0").port().spec())));
+  CHECK(told.port == 1);
+}
+
+TEST_CASE("ucma: a channel is readable while events wait, and those of a destroyed id do not") {
+  CmRig rig;
+  uint32_t id = rig.near.create(1), other = rig.near.create(2);
+  auto resolve = [&](uint32_t which) {
+    rig.near.must(ucma::Command::kResolveIp,
+                  ucma::ResolveIp{{}, rig.address("mb_1", 7000), which, 1});
+  };
+  resolve(id);
+  CHECK(rig.near.woken == 1);
+  resolve(other);
+  CHECK(rig.near.woken == 1);
+  CHECK(rig.near.event().uid == 1);
+  CHECK_FALSE(rig.near.emptied);
+  CHECK(rig.near.destroy(other) == 0);
+  CHECK(rig.near.emptied);
+  CHECK(rig.near.quiet());
+  CHECK(rig.near.destroy(id) == 1);
+  CHECK_FALSE(rig.near.emptied);
+}
+
+TEST_CASE("ucma: an id goes to another channel with the events that wait for it") {
+  CmRig rig;
+  uint32_t id = rig.near.create(1);
+  rig.near.must(ucma::Command::kResolveIp, ucma::ResolveIp{{}, rig.address("mb_1", 7000), id, 1});
+  ucma::EventsAnswer answer{9};
+  ucma::MigrateId asked{0, id, 3};
+  CHECK(rig.far.call(ucma::Command::kMigrateId, asked, &answer, 4) == EINVAL);
+  CHECK(rig.far.call(ucma::Command::kMigrateId, asked, &answer, 4, {}, &rig.near.channel()) == 0);
+  CHECK(answer.events_reported == 0);
+  CHECK(rig.near.quiet());
+  CHECK(rig.far.woken == 1);
+  CHECK(rig.far.expect(CmEventType::kAddressResolved).uid == 1);
+  rig.far.must(ucma::Command::kResolveRoute, ucma::ResolveRoute{id, 1});
+  rig.far.expect(CmEventType::kRouteResolved);
+  CHECK(rig.far.destroy(id) == 2);
+}
+
+TEST_CASE("ucma: addresses of IB are GIDs and services") {
+  CmRig rig;
+  auto gid = [&](const char* device, uint64_t service) {
+    ucma::SockaddrStorage at{};
+    at.bytes[0] = 27;
+    Ip ip = gids_of(rig.world.device(device).port().spec())[1];
+    std::copy(ip.begin(), ip.end(), at.bytes.begin() + 8);
+    for (size_t i = 0; i < 8; ++i) at.bytes[24 + i] = static_cast<uint8_t>(service >> (56 - 8 * i));
+    return at;
+  };
+  constexpr uint64_t kService = 0x013f0000 + 7000;
+  uint32_t listener = rig.far.create(1, PortSpace::kIb);
+  rig.far.must(ucma::Command::kBind, ucma::Bind{listener, 48, 0, gid("mb_1", kService)});
+  rig.far.must(ucma::Command::kListen, ucma::Listen{listener, 4});
+  uint32_t id = rig.near.create(2, PortSpace::kIb);
+  ucma::ResolveAddress asked{};
+  asked.id = id;
+  asked.destination_size = 48;
+  asked.destination = gid("mb_1", kService);
+  rig.near.must(ucma::Command::kResolveAddress, asked);
+  rig.near.expect(CmEventType::kAddressResolved);
+  rig.near.must(ucma::Command::kResolveRoute, ucma::ResolveRoute{id, 1});
+  rig.near.expect(CmEventType::kRouteResolved);
+  ucma::PathAnswer path{};
+  CHECK(rig.near.call(ucma::Command::kQuery, ucma::Query{0, id, 1}, &path, sizeof path) == 0);
+  CHECK(path.path_count == 1);
+  rig.near.connect(id, 5, "all of it");
+  rig.pass();
+  ucma::EventAnswer request = rig.far.expect(CmEventType::kConnectRequest);
+  CHECK(request.connection.private_size == 92);
+  CHECK(std::get<cm::Req>(rig.wire.messages[0]).service_id == kService);
+}
