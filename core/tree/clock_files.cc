@@ -1,4 +1,5 @@
 #include "core/tree/clock_files.h"
+#include "core/tree/knob_file.h"
 
 #include <cerrno>
 
@@ -138,7 +139,8 @@ ClockFiles::ClockFiles(Tree& tree, const std::string& directory, Engine& engine,
           "worker: a line with # says where the next one took over, and flows and "
           "captures ended, as in no replay"));
   std::vector<KnobValue> start{engine.clock().dilation()};
-  std::make_shared<KnobSet>(kClockKnobs, engine, &dilation_, start)->add_files(tree, directory);
+  add_knob_files(tree, directory,
+                 std::make_shared<KnobSet>(kClockKnobs, engine, &dilation_, start));
   tree.add_file(directory + "/lateness",
                 read_only([&engine]() -> Text { return lateness_text(engine); },
                           "how late the engine ran under the real clock, and how often its time "

@@ -1,4 +1,5 @@
 #include "core/tree/dmesg.h"
+#include "core/tree/knob_file.h"
 
 #include <fmt/format.h>
 
@@ -29,7 +30,7 @@ void Dmesg::add_files(Tree& tree, const std::string& directory, Engine& engine) 
                 std::make_shared<FunctionStream>([this] { return text(); },
                                                  "the reason of every refusal, and more or less as "
                                                  "log_level says"));
-  std::make_shared<KnobSet>(kLogKnobs, engine, this)->add_files(tree, directory);
+  add_knob_files(tree, directory, std::make_shared<KnobSet>(kLogKnobs, engine, this));
 }
 
 void Dmesg::apply(std::span<const KnobValue> values) {

@@ -6,7 +6,6 @@
 #include "core/base/kstrto.h"
 #include "core/base/text.h"
 #include "core/base/units.h"
-#include "core/tree/knob_transaction.h"
 
 namespace rocefs {
 namespace {
@@ -120,27 +119,6 @@ Result<void> KnobOwner::check(std::span<const KnobValue>) const {
   return {};
 }
 
-Result<std::string> KnobFile::show() {
-  return format_knob(row(), set_->value(index_)) + "\n";
-}
-
-FileDoc KnobFile::doc() const {
-  return {"knob", knob_values(row()), std::string(row().initial), row().doc};
-}
-
-void KnobFile::store(std::string_view text, const OperationPtr& operation, bool merges,
-                     Answer<void> answer) {
-  Result<KnobValue> value = parse_knob(row(), text);
-  if (!value) return answer(value.error());
-  std::string stored = format_knob(row(), *value);
-  store_knobs(set_->engine(), {{set_, index_, std::move(*value), {}, merges}},
-              [operation, stored, answer = std::move(answer)](Result<Moment> applied) mutable {
-                if (!applied) return answer(applied.error());
-                operation->accepted(stored, *applied);
-                answer({});
-              });
-}
-
 std::vector<KnobValue> initial_values(std::span<const KnobRow> rows) {
   std::vector<KnobValue> values;
   for (const KnobRow& row : rows) values.push_back(*parse_knob(row, row.initial));
@@ -169,17 +147,9 @@ void KnobSet::announce(size_t index) {
   for (Task& listener : listeners_) listener();
 }
 
-void KnobSet::add_files(Tree& tree, const std::string& directory) {
-  for (size_t i = 0; i < rows_.size(); ++i) {
-    add_file(tree, directory, std::make_shared<KnobFile>(shared_from_this(), i));
-  }
-}
-
-void KnobSet::add_file(Tree& tree, const std::string& directory,
-                       const std::shared_ptr<KnobFile>& file) {
+void KnobSet::set_file(size_t index, std::weak_ptr<Attribute> file) {
   if (files_.size() < rows_.size()) files_.resize(rows_.size());
-  files_[file->index()] = file;
-  tree.add_file(fmt::format("{}/{}", directory, file->row().path), file);
+  files_[index] = std::move(file);
 }
 
 }  // namespace rocefs

@@ -4,7 +4,8 @@
 // A store takes this road: the control thread parses the text by the row; the core's thread puts
 // the value among the set's others, asks the owner to check the whole, and applies it; the control
 // thread publishes it and answers. What a reader sees is the published value. A store is a
-// transaction of one change; see core/tree/knob_transaction.h for more.
+// transaction of one change (core/tree/knob_transaction.h); core/tree/knob_file.h shows them as
+// files.
 #pragma once
 
 #include <cstdint>
@@ -79,11 +80,10 @@ class KnobOwner {
   virtual void apply(std::span<const KnobValue> values) = 0;
 };
 
-class KnobFile;
 struct KnobChange;
 
 // One instance of a table: its values and its owner. The owner must outlive the engine's thread.
-class KnobSet : public std::enable_shared_from_this<KnobSet> {
+class KnobSet {
  public:
   // Initial values are the rows', then `start`'s where given (one per row, or none). They are
   // applied by the owner itself when it is built, not here. Without an owner the values are only
@@ -113,10 +113,8 @@ class KnobSet : public std::enable_shared_from_this<KnobSet> {
   // one, what is stored takes the place of what was there.
   using Merge = std::function<Result<KnobValue>(const KnobValue& present, const KnobValue& stored)>;
   void set_merge(size_t index, Merge merge) { merges_[index] = std::move(merge); }
-  // Adds one file per row below `directory`.
-  void add_files(Tree& tree, const std::string& directory);
-  // Adds the file of one row, for a knob that is shown in a way of its own.
-  void add_file(Tree& tree, const std::string& directory, const std::shared_ptr<KnobFile>& file);
+  // Control thread: the row's file, which is notified whenever the published value has changed.
+  void set_file(size_t index, std::weak_ptr<Attribute> file);
 
  private:
   friend class KnobTransaction;
@@ -135,31 +133,6 @@ class KnobSet : public std::enable_shared_from_this<KnobSet> {
   std::vector<Task> listeners_;
   std::map<size_t, Consequences> consequences_;  // by row
   std::map<size_t, Merge> merges_;               // by row
-};
-
-// The file of one knob.
-class KnobFile : public Attribute {
- public:
-  KnobFile(std::shared_ptr<KnobSet> set, size_t index) : set_(std::move(set)), index_(index) {}
-  const std::shared_ptr<KnobSet>& set() const { return set_; }
-  size_t index() const { return index_; }
-  const KnobRow& row() const { return set_->rows()[index_]; }
-  bool readable() const override { return true; }
-  bool writable() const override { return true; }
-  bool kept() const override { return true; }
-  Result<std::string> show() override;
-  FileDoc doc() const override;
-  void store(std::string_view text, const OperationPtr& operation, Answer<void> answer) override {
-    store(text, operation, true, std::move(answer));
-  }
-
- protected:
-  void store(std::string_view text, const OperationPtr& operation, bool merges,
-             Answer<void> answer);
-
- private:
-  std::shared_ptr<KnobSet> set_;
-  size_t index_;
 };
 
 }  // namespace rocefs

@@ -91,26 +91,4 @@ void store_knobs(Engine& engine, std::vector<KnobChange> changes, Answer<Moment>
       });
 }
 
-std::shared_ptr<KnobFile> find_knob(Tree& tree, std::string_view path) {
-  Tree::Node* node = tree.follow(path);
-  return node ? std::dynamic_pointer_cast<KnobFile>(node->file) : nullptr;
-}
-
-Result<std::vector<KnobChange>> knob_changes(Tree& tree,
-                                             const std::vector<Assignment>& assignments) {
-  std::vector<KnobChange> changes;
-  for (const Assignment& one : assignments) {
-    std::shared_ptr<KnobFile> file = find_knob(tree, one.path);
-    if (!file) return errorf(EINVAL, "{}: no knob has this path", one.path);
-    Result<KnobValue> value = parse_knob(file->row(), one.value);
-    if (!value) return errorf(value.error().code, "{}: {}", one.path, value.error().reason);
-    bool twice = std::any_of(changes.begin(), changes.end(), [&](const KnobChange& change) {
-      return change.set == file->set() && change.index == file->index();
-    });
-    if (twice) return errorf(EINVAL, "{}: given twice", one.path);
-    changes.push_back({file->set(), file->index(), std::move(*value), one.path, true});
-  }
-  return changes;
-}
-
 }  // namespace rocefs

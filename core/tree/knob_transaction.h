@@ -9,7 +9,6 @@
 #include "core/base/assignment.h"
 #include "core/base/time.h"
 #include "core/tree/knob.h"
-#include "core/tree/tree.h"
 
 namespace rocefs {
 
@@ -49,13 +48,5 @@ class KnobTransaction {
 // A transaction from check to publication. Answers where in the run it was applied; EAGAIN when the
 // engine is flooded, else what the check said. Control thread.
 void store_knobs(Engine& engine, std::vector<KnobChange> changes, Answer<Moment> answer);
-
-// Looks the paths up, following links, and parses the values by their rows. EINVAL for a path that
-// is no knob or that is given twice, under whatever name; the reason names it.
-Result<std::vector<KnobChange>> knob_changes(Tree& tree,
-                                             const std::vector<Assignment>& assignments);
-
-// The knob at a path; null if there is none.
-std::shared_ptr<KnobFile> find_knob(Tree& tree, std::string_view path);
 
 }  // namespace rocefs

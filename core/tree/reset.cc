@@ -1,4 +1,5 @@
 #include "core/tree/reset.h"
+#include "core/tree/knob_file.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,4 +1,5 @@
 #include "core/tree/set_file.h"
+#include "core/tree/knob_file.h"
 
 #include <cerrno>
 

@@ -1,4 +1,5 @@
 #include "core/tree/store_schedule.h"
+#include "core/tree/knob_file.h"
 
 #include <cerrno>
 #include <cstring>

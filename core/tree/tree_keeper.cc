@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "core/tree/knob.h"
+#include "core/tree/knob_file.h"
 
 namespace rocefs {
 namespace {

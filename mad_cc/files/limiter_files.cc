@@ -6,6 +6,7 @@
 #include "core/base/kstrto.h"
 #include "core/tree/counter_files.h"
 #include "core/tree/function_file.h"
+#include "core/tree/knob_file.h"
 #include "core/tree/trigger.h"
 
 namespace rocefs {
@@ -209,7 +210,7 @@ void LimiterFiles::bind(const std::string& device, unsigned number, MadPort& por
   std::string directory = fmt::format("{}/mad_sa_cc/{}", device, number);
   LimiterCounters& counters = port.limiter().counters();
   for (size_t i = 0; i < kSemanticsRow; ++i) {
-    limits.knobs->add_file(tree_, directory, std::make_shared<LimitFile>(limits.knobs, i));
+    add_knob_file(tree_, directory, std::make_shared<LimitFile>(limits.knobs, i));
   }
   tree_.add_file(directory + "/drops", std::make_shared<DropsFile>(counters.drops, engine_));
   add_counter_files(tree_, directory, kCounters, counters);

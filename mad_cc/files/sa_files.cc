@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "core/tree/knob_file.h"
 #include "core/tree/trigger.h"
 
 namespace rocefs {
@@ -33,7 +34,7 @@ SaFiles::SaFiles(Parts parts)
       knobs_(std::make_shared<KnobSet>(kSaKnobs, parts_.engine, static_cast<KnobOwner*>(this),
                                        start_of(parts_.semantics))),
       generator_(parts_.engine.scheduler(), parts_.engine.outstanding()) {
-  knobs_->add_files(parts_.tree, parts_.directory);
+  add_knob_files(parts_.tree, parts_.directory, knobs_);
   add_trigger(
       parts_.tree, parts_.directory, kSend, parts_.engine,
       [this](std::string_view text, const OperationPtr&, Answer<void> answer) {

@@ -1,4 +1,5 @@
 #include "pcc/card/mgmt.h"
+#include "core/tree/knob_file.h"
 
 #include <arpa/inet.h>
 
@@ -44,7 +45,7 @@ std::vector<KnobValue> start_of(size_t index, bool configured) {
 Mgmt::Mgmt(Tree& tree, size_t index, Engine& engine, bool configured)
     : name_(fmt::format("mango_mgmt{}", index)),
       set_(std::make_shared<KnobSet>(kMgmtKnobs, engine, this, start_of(index, configured))) {
-  set_->add_files(tree, "class/net/" + name_);
+  add_knob_files(tree, "class/net/" + name_, set_);
 }
 
 Result<void> Mgmt::reachable() const {

@@ -4,6 +4,7 @@
 
 #include "core/base/text.h"
 #include "core/tree/function_file.h"
+#include "core/tree/knob_file.h"
 #include "core/tree/trigger.h"
 #include "pcc/card/rpc_file.h"
 #include "pcc/card/status_text.h"
@@ -159,15 +160,14 @@ void PccFiles::value(std::string_view name, std::string_view doc, FunctionAttrib
 }
 
 void PccFiles::add_settings() {
-  parts_.mode->add_files(parts_.tree, directory_);
+  add_knob_files(parts_.tree, directory_, parts_.mode);
   value("mode_active", "soc or host: the mode since the driver took the device",
         [this]() -> Result<std::string> {
           return std::string(split(kPccModeKnobs[0].words, " ")[size_t(parts_.mode_active())]);
         });
   settings_ = std::make_shared<KnobSet>(kSettings, parts_.engine, nullptr);
-  settings_->add_file(parts_.tree, directory_, std::make_shared<KnobFile>(settings_, kThreads));
-  settings_->add_file(parts_.tree, directory_,
-                      std::make_shared<IntervalFile>(settings_, parts_.device));
+  add_knob_file(parts_.tree, directory_, std::make_shared<KnobFile>(settings_, kThreads));
+  add_knob_file(parts_.tree, directory_, std::make_shared<IntervalFile>(settings_, parts_.device));
   // The set owns this listener.
   settings_->on_change([&device = parts_.device, last = setting(kIntervalKnob),
                         settings = std::weak_ptr<KnobSet>(settings_)]() mutable {

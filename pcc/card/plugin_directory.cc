@@ -1,4 +1,5 @@
 #include "pcc/card/plugin_directory.h"
+#include "core/tree/knob_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -118,7 +119,7 @@ PluginDirectory::~PluginDirectory() {
 }
 
 void PluginDirectory::add_file(Tree& tree, const std::string& directory) {
-  set_->add_file(tree, directory, std::make_shared<PathFile>(*this, files_));
+  add_knob_file(tree, directory, std::make_shared<PathFile>(*this, files_));
 }
 
 const std::string& PluginDirectory::path() const {

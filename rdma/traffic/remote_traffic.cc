@@ -7,6 +7,7 @@
 #include "core/base/clock.h"
 #include "core/base/hash.h"
 #include "core/tree/function_file.h"
+#include "core/tree/knob_file.h"
 #include "rdma/nic/device.h"
 #include "rdma/traffic/waiting_flow.h"
 #include "rdma/uplink/interface.h"
@@ -56,7 +57,7 @@ void RemoteTraffic::add_files() {
   };
   knobs_->on_change(listen);
   listen();
-  knobs_->add_files(parts_.tree, parts_.directory);
+  add_knob_files(parts_.tree, parts_.directory, knobs_);
   parts_.tree.add_file(parts_.directory + "/exchange",
                        read_only(
                            [this]() -> Result<std::string> {

@@ -5,6 +5,7 @@
 
 #include "core/tree/function_file.h"
 #include "core/tree/knob.h"
+#include "core/tree/knob_file.h"
 #include "rdma/nic/device.h"
 
 namespace rocefs {
@@ -56,16 +57,17 @@ class TrafficClassFile final : public KnobFile {
 }  // namespace
 
 void add_ecn_files(Tree& tree, const std::string& directory, Port& port, Engine& engine) {
-  std::make_shared<KnobSet>(kEcnKnobs, engine, &port.ecn())->add_files(tree, directory + "/ecn");
+  add_knob_files(tree, directory + "/ecn",
+                 std::make_shared<KnobSet>(kEcnKnobs, engine, &port.ecn()));
 }
 
 void add_cfr_files(Tree& tree, const std::string& directory, Device& device, Engine& engine) {
   constexpr size_t kEnable = knob_index(kCfrKnobs, "enable");
   constexpr size_t kThreshold = knob_index(kCfrKnobs, "ooo_threshold");
   auto cfr = std::make_shared<KnobSet>(kCfrKnobs, engine, &device.cfr());
-  cfr->add_file(tree, directory + "/cfr",
+  add_knob_file(tree, directory + "/cfr",
                 std::make_shared<CfrEnableFile>(cfr, kEnable, device.cfr()));
-  cfr->add_file(tree, directory + "/cfr", std::make_shared<KnobFile>(cfr, kThreshold));
+  add_knob_file(tree, directory + "/cfr", std::make_shared<KnobFile>(cfr, kThreshold));
   auto saved = [cfr]() -> Result<std::string> {
     return format_knob(cfr->rows()[kEnable], cfr->value(kEnable));
   };
@@ -75,7 +77,7 @@ void add_cfr_files(Tree& tree, const std::string& directory, Device& device, Eng
     auto set =
         std::make_shared<KnobSet>(kClassKnobs, engine, &device.port(number).class_override());
     set->set_merge(0, TrafficClassFile::merge);
-    set->add_file(tree, fmt::format("{}/tc/{}", directory, number),
+    add_knob_file(tree, fmt::format("{}/tc/{}", directory, number),
                   std::make_shared<TrafficClassFile>(set, 0));
   }
 }

@@ -9,6 +9,7 @@
 #include "core/base/text.h"
 #include "core/tree/function_file.h"
 #include "core/tree/knob.h"
+#include "core/tree/knob_file.h"
 #include "rdma/nic/device.h"
 #include "rdma/tree/congestion_files.h"
 
@@ -166,12 +167,14 @@ void DeviceFiles::add_identity() {
   fixed(directory + "/uevent", "NAME=" + name, "what udev is told of the device");
   NodeDescription& description = device_.description();
   std::vector<KnobValue> start{description.initial()};
-  std::make_shared<KnobSet>(kNodeDescriptionKnobs, engine_, &description, std::move(start))
-      ->add_files(tree_, directory);
+  add_knob_files(
+      tree_, directory,
+      std::make_shared<KnobSet>(kNodeDescriptionKnobs, engine_, &description, std::move(start)));
   add_cfr_files(tree_, directory, device_, engine_);
-  std::make_shared<KnobSet>(kSprayKnobs, engine_, &device_.spraying())->add_files(tree_, directory);
-  std::make_shared<KnobSet>(kSelectiveKnobs, engine_, &device_.selective())
-      ->add_files(tree_, directory);
+  add_knob_files(tree_, directory,
+                 std::make_shared<KnobSet>(kSprayKnobs, engine_, &device_.spraying()));
+  add_knob_files(tree_, directory,
+                 std::make_shared<KnobSet>(kSelectiveKnobs, engine_, &device_.selective()));
   tree_.add_link(directory + "/device", function_);
   tree_.add_link(directory + "/subsystem", "class/infiniband");
   tree_.add_link("class/infiniband/" + name, directory);

@@ -1,6 +1,7 @@
 #include "core/tree/counter_files.h"
 #include "core/tree/function_file.h"
 #include "core/tree/knob.h"
+#include "core/tree/knob_file.h"
 #include "rdma/fabric/link.h"
 #include "rdma/tree/files.h"
 
@@ -19,7 +20,7 @@ void add_fabric_files(Tree& tree, const std::string& debug, Fabric& fabric,
                       const LinkKnobs& knobs) {
   for (const auto& link : fabric.links()) {
     std::string directory = fmt::format("{}/links/{}", debug, link->name());
-    knobs.at(link.get())->add_files(tree, directory);
+    add_knob_files(tree, directory, knobs.at(link.get()));
     add_counter_files(tree, directory, kLinkCounters, link->counters());
   }
   add_counter_files(tree, debug, kFabricCounters, fabric.counters());

@@ -3,12 +3,13 @@
 #include "core/tree/core_stream.h"
 #include "core/tree/counter_files.h"
 #include "core/tree/knob.h"
+#include "core/tree/knob_file.h"
 
 namespace rocefs {
 
 void add_npcc_files(Tree& tree, const std::string& directory, SwitchNpcc& npcc, Engine& engine) {
   auto add_knobs = [&](std::span<const KnobRow> rows, KnobOwner* owner, const std::string& below) {
-    std::make_shared<KnobSet>(rows, engine, owner)->add_files(tree, below);
+    add_knob_files(tree, below, std::make_shared<KnobSet>(rows, engine, owner));
   };
   Npcc& own = npcc.npcc();
   add_knobs(kNpccKnobs, &own, directory + "/npcc");

@@ -8,6 +8,7 @@
 #include "core/base/port_speed.h"
 #include "core/tree/counter_files.h"
 #include "core/tree/function_file.h"
+#include "core/tree/knob_file.h"
 #include "rdma/nic/device.h"
 
 namespace rocefs {
@@ -101,7 +102,7 @@ void fixed(Tree& tree, const std::string& path, std::string text, std::string_vi
 void add_counters(Tree& tree, const std::string& directory, PortCounters& counters,
                   Engine& engine) {
   auto knobs = std::make_shared<KnobSet>(kPortKnobs, engine, nullptr);
-  knobs->add_files(tree, directory);
+  add_knob_files(tree, directory, knobs);
   auto hw_counters = std::make_shared<HwCounters>(counters, engine, knobs);
   for (size_t i = 0; i < std::size(kPortCounters); ++i) {
     const CounterRow<PortCounters>& row = kPortCounters[i];

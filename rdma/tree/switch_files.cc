@@ -5,6 +5,7 @@
 #include "core/tree/counter_files.h"
 #include "core/tree/function_file.h"
 #include "core/tree/knob.h"
+#include "core/tree/knob_file.h"
 #include "core/tree/trigger.h"
 #include "rdma/fabric/switch.h"
 #include "rdma/tree/npcc_files.h"
@@ -61,7 +62,7 @@ void add_port(Tree& tree, const std::string& directory, SwitchPort& port, Engine
 }
 
 void add_switch(Tree& tree, const std::string& directory, Switch& one, Engine& engine) {
-  std::make_shared<KnobSet>(kSwitchKnobs, engine, &one)->add_files(tree, directory);
+  add_knob_files(tree, directory, std::make_shared<KnobSet>(kSwitchKnobs, engine, &one));
   add_reading(tree, directory + "/buffer/used", one.used(), "octets that the switch stores now");
   add_peak(tree, directory, kBufferPeak, engine, one.peak(), one.used());
   for (size_t i = 0; i < one.port_count(); ++i) {

@@ -3,6 +3,7 @@
 #include "core/tree/counter_files.h"
 #include "core/tree/function_file.h"
 #include "core/tree/knob.h"
+#include "core/tree/knob_file.h"
 #include "rdma/uplink/uplink.h"
 #include "rdma/wire/ip_text.h"
 
@@ -13,7 +14,7 @@ void add_uplink_files(Tree& tree, const std::string& debug, Fabric& fabric, Engi
     std::string directory = fmt::format("{}/uplinks/{}", debug, uplink->name());
     auto knobs = std::make_shared<KnobSet>(kUplinkKnobs, engine, uplink.get(),
                                            std::vector<KnobValue>{uint64_t{uplink->gso()}});
-    knobs->add_files(tree, directory);
+    add_knob_files(tree, directory, knobs);
     add_counter_files(tree, directory, kUplinkCounters, uplink->counters());
     auto show = [uplink = uplink.get()]() -> Result<std::string> {
       std::string addresses;

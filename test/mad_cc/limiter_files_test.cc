@@ -7,6 +7,7 @@
 
 #include "core/base/text.h"
 #include "core/tree/clock_files.h"
+#include "core/tree/knob_file.h"
 #include "test/mad_cc/sa_rig.h"
 #include "test/skip.h"
 

@@ -1,5 +1,6 @@
 // Files of PCC: queue pairs, status, trace, modes, management links, rpc.
 #include "pcc/card/pcc_files.h"
+#include "core/tree/knob_file.h"
 
 #include <sys/stat.h>
 

@@ -7,6 +7,7 @@
 
 #include "core/base/rng.h"
 #include "core/base/text.h"
+#include "core/tree/knob_file.h"
 #include "core/tree/knob_transaction.h"
 #include "core/tree/trigger.h"
 #include "rdma/fabric/switch.h"

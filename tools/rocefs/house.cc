@@ -5,6 +5,7 @@
 #include "core/base/clock.h"
 #include "core/base/hash.h"
 #include "core/tree/function_file.h"
+#include "core/tree/knob_file.h"
 #include "core/tree/knob_transaction.h"
 #include "core/tree/reference.h"
 #include "core/tree/set_file.h"

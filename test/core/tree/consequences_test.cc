@@ -4,6 +4,7 @@
 #include "core/base/assignment.h"
 #include "core/takeover/journal.h"
 #include "core/tree/knob.h"
+#include "core/tree/knob_file.h"
 #include "core/tree/knob_transaction.h"
 #include "core/tree/reset.h"
 #include "core/tree/tree_keeper.h"
@@ -46,10 +47,10 @@ struct Modes {
     REQUIRE(created);
     engine = std::move(*created);
     mode = std::make_shared<KnobSet>(kMode, *engine, nullptr);
-    mode->add_files(tree, "m");
+    add_knob_files(tree, "m", mode);
     for (size_t i = 0; i < 2; ++i) {
       sets[i] = std::make_shared<KnobSet>(kLimits, *engine, &owners[i]);
-      sets[i]->add_file(tree, i == 0 ? "a" : "b", std::make_shared<KnobFile>(sets[i], 0));
+      add_knob_file(tree, i == 0 ? "a" : "b", std::make_shared<KnobFile>(sets[i], 0));
       sets[i]->on_change([this] { ++changes; });
     }
     mode->set_consequences(1, [this](const KnobValue& value) {

@@ -1,5 +1,6 @@
 // Knobs: transactions over several sets, assignments as text.
 #include "core/tree/knob.h"
+#include "core/tree/knob_file.h"
 
 #include <catch2/catch.hpp>
 #include <map>
@@ -39,8 +40,8 @@ struct Ranges {
     auto created = Engine::create({ClockMode::kVirtual, 1}, loop);
     REQUIRE(created);
     engine = std::move(*created);
-    std::make_shared<KnobSet>(kRange, *engine, &a)->add_files(tree, "a");
-    std::make_shared<KnobSet>(kRange, *engine, &b)->add_files(tree, "b");
+    add_knob_files(tree, "a", std::make_shared<KnobSet>(kRange, *engine, &a));
+    add_knob_files(tree, "b", std::make_shared<KnobSet>(kRange, *engine, &b));
     tree.add_link("link", "b");
     tree.add_file("constant", constant("1"));
   }

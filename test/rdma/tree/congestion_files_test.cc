@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "core/tree/knob_file.h"
 #include "core/tree/knob_transaction.h"
 #include "test/rdma/congested.h"
 #include "test/skip.h"

@@ -1,0 +1,56 @@
+// The files of knobs: one for each row of a set, and the knob that stands at a path. Control
+// thread.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/assignment.h"
+#include "core/tree/file.h"
+#include "core/tree/knob.h"
+#include "core/tree/knob_transaction.h"
+#include "core/tree/tree.h"
+
+namespace rocefs {
+
+// The file of one knob.
+class KnobFile : public Attribute {
+ public:
+  KnobFile(std::shared_ptr<KnobSet> set, size_t index) : set_(std::move(set)), index_(index) {}
+  const std::shared_ptr<KnobSet>& set() const { return set_; }
+  size_t index() const { return index_; }
+  const KnobRow& row() const { return set_->rows()[index_]; }
+  bool readable() const override { return true; }
+  bool writable() const override { return true; }
+  bool kept() const override { return true; }
+  Result<std::string> show() override;
+  FileDoc doc() const override;
+  void store(std::string_view text, const OperationPtr& operation, Answer<void> answer) override {
+    store(text, operation, true, std::move(answer));
+  }
+
+ protected:
+  void store(std::string_view text, const OperationPtr& operation, bool merges,
+             Answer<void> answer);
+
+ private:
+  std::shared_ptr<KnobSet> set_;
+  size_t index_;
+};
+
+// Adds one file per row of `set` below `directory`.
+void add_knob_files(Tree& tree, const std::string& directory, const std::shared_ptr<KnobSet>& set);
+// Adds the file of one row, for a knob with a file class of its own.
+void add_knob_file(Tree& tree, const std::string& directory, const std::shared_ptr<KnobFile>& file);
+
+// Looks the paths up, following links, and parses the values by their rows. EINVAL for a path that
+// is no knob or that is given twice, under whatever name; the reason names it.
+Result<std::vector<KnobChange>> knob_changes(Tree& tree,
+                                             const std::vector<Assignment>& assignments);
+
+// The knob at a path; null if there is none.
+std::shared_ptr<KnobFile> find_knob(Tree& tree, std::string_view path);
+
+}  // namespace rocefs
