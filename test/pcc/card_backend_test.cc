@@ -24,7 +24,7 @@ constexpr uint32_t kQpn = 20;
 
 // Reason of death of a card that runs this plugin on one queue pair.
 std::string death_of(const std::string& plugin, unsigned pollers = 1) {
-  PluginDirectory directory({plugin});
+  PluginFolder directory({plugin});
   Card card;
   Pages pages;
   pages.activate(kQpn);
@@ -103,7 +103,7 @@ TEST_CASE("card: the first order starts the process, which has its name and noth
 }
 
 TEST_CASE("card: plugins are loaded, listed in order, refused one by one, unloaded") {
-  PluginDirectory directory({"nameless", "fixed"});
+  PluginFolder directory({"nameless", "fixed"});
   Card card;
   Result<PccLoaded> loaded = card.load(directory);
   REQUIRE(loaded);
@@ -136,7 +136,7 @@ TEST_CASE("card: plugins are loaded, listed in order, refused one by one, unload
 }
 
 TEST_CASE("card: however many files are refused, one that follows them is loaded") {
-  PluginDirectory directory({"fixed"});
+  PluginFolder directory({"fixed"});
   constexpr size_t kRefused = 400;
   for (size_t i = 0; i < kRefused; ++i) {
     std::ofstream(fmt::format("{}/a%\x01 {}.so", directory.path, i)) << "no library";
@@ -165,7 +165,7 @@ TEST_CASE("card: a directory that is not there says so") {
 }
 
 TEST_CASE("card: a run sets windows until it is stopped, with parameters that can be changed") {
-  PluginDirectory directory({"fixed"});
+  PluginFolder directory({"fixed"});
   Card card;
   Pages pages;
   pages.activate(kQpn);
@@ -196,7 +196,7 @@ TEST_CASE("card: a run sets windows until it is stopped, with parameters that ca
 }
 
 TEST_CASE("card: in lockstep an algorithm is called when its time has come, and only then") {
-  PluginDirectory directory({"fixed"});
+  PluginFolder directory({"fixed"});
   Card card;
   Pages pages;
   pages.page()->virtual_clock = 1;
@@ -238,7 +238,7 @@ TEST_CASE("card: an algorithm that writes past its parameters is ended") {
 }
 
 TEST_CASE("card: an algorithm that loops is ended in lockstep too") {
-  PluginDirectory directory({"loops"});
+  PluginFolder directory({"loops"});
   Card card;
   Pages pages;
   pages.page()->virtual_clock = 1;
@@ -256,7 +256,7 @@ TEST_CASE("card: an algorithm that loops is ended in lockstep too") {
 }
 
 TEST_CASE("card: a slow algorithm is told of once, and goes on") {
-  PluginDirectory directory({"slow"});
+  PluginFolder directory({"slow"});
   Card card;
   Pages pages;
   pages.activate(kQpn);
@@ -269,7 +269,7 @@ TEST_CASE("card: a slow algorithm is told of once, and goes on") {
 }
 
 TEST_CASE("card: what an algorithm logs at every call is not all passed on") {
-  PluginDirectory directory({"chatters"});
+  PluginFolder directory({"chatters"});
   Card card;
   Pages pages;
   pages.activate(kQpn);
@@ -282,7 +282,7 @@ TEST_CASE("card: what an algorithm logs at every call is not all passed on") {
 }
 
 TEST_CASE("card: a plugin that crashes while it is loaded is named by its file") {
-  PluginDirectory directory({"crashes"});
+  PluginFolder directory({"crashes"});
   Card card;
   Result<PccLoaded> loaded = card.load(directory);
   REQUIRE_FALSE(loaded);
@@ -292,7 +292,7 @@ TEST_CASE("card: a plugin that crashes while it is loaded is named by its file")
 }
 
 TEST_CASE("card: a plugin that is never made is given up") {
-  PluginDirectory directory({"hangs"});
+  PluginFolder directory({"hangs"});
   Card card;
   Result<PccLoaded> loaded = card.load(directory);
   REQUIRE_FALSE(loaded);
@@ -300,7 +300,7 @@ TEST_CASE("card: a plugin that is never made is given up") {
 }
 
 TEST_CASE("card: one that says what is no message is killed") {
-  PluginDirectory directory({"babbles"});
+  PluginFolder directory({"babbles"});
   Card card;
   Result<PccLoaded> loaded = card.load(directory);
   REQUIRE_FALSE(loaded);
@@ -310,7 +310,7 @@ TEST_CASE("card: one that says what is no message is killed") {
 }
 
 TEST_CASE("card: one that answers something else than it was asked is killed") {
-  PluginDirectory directory({"lies"});
+  PluginFolder directory({"lies"});
   auto is_killed_for = [&](auto order) {
     Card card;
     Result<PccLoaded> loaded = card.load(directory);
@@ -335,7 +335,7 @@ TEST_CASE("card: one that answers something else than it was asked is killed") {
 }
 
 TEST_CASE("card: one that does not stop talking is killed") {
-  PluginDirectory directory({"floods"});
+  PluginFolder directory({"floods"});
   Card card;
   Result<PccLoaded> loaded = card.load(directory);
   REQUIRE_FALSE(loaded);
@@ -344,7 +344,7 @@ TEST_CASE("card: one that does not stop talking is killed") {
 }
 
 TEST_CASE("card: one that hands over a descriptor whose close blocks is killed, and stops nobody") {
-  PluginDirectory directory({"lingers"});
+  PluginFolder directory({"lingers"});
   Card card;
   Result<PccLoaded> loaded = card.load(directory);
   REQUIRE_FALSE(loaded);
@@ -365,7 +365,7 @@ TEST_CASE("card: kill -9 is heard of, and the next order starts another") {
 
 TEST_CASE("card: what a plugin has started ends with the process, whatever it goes on to say") {
   for (bool by_itself : {true, false}) {
-    PluginDirectory directory({"forks"});
+    PluginFolder directory({"forks"});
     Card card;
     REQUIRE(card.load(directory));
     pid_t pid = card.pid();
@@ -456,7 +456,7 @@ TEST_CASE("card: a program that is not there fails the order, and nothing has di
 }
 
 TEST_CASE("card: it ends with its daemon, whatever its pollers do") {
-  PluginDirectory directory({"slow"});
+  PluginFolder directory({"slow"});
   Pages pages;
   pages.activate(kQpn);
   pid_t pid = 0;

@@ -31,15 +31,15 @@ inline std::filesystem::path build_directory() {
 }
 
 // Directory of plugins, copied by name from test/pcc/plugins.
-class PluginDirectory {
+class PluginFolder {
  public:
-  explicit PluginDirectory(const std::vector<std::string>& plugins) {
+  explicit PluginFolder(const std::vector<std::string>& plugins) {
     char name[] = "/tmp/rocefs-plugins-XXXXXX";
     REQUIRE(::mkdtemp(name));
     path = name;
     for (const std::string& plugin : plugins) add(plugin);
   }
-  ~PluginDirectory() { std::filesystem::remove_all(path); }
+  ~PluginFolder() { std::filesystem::remove_all(path); }
   void add(const std::string& plugin) {
     std::filesystem::copy(build_directory() / "test/pcc/plugins" / (plugin + ".so"), path);
   }
@@ -118,7 +118,7 @@ class Card final : public PccBackend::Listener {
     return answer<void>(
         [&](auto& card, auto then) { card.apply(slot, std::nullopt, std::move(then)); });
   }
-  Result<PccLoaded> load(const PluginDirectory& directory) {
+  Result<PccLoaded> load(const PluginFolder& directory) {
     return answer<PccLoaded>(
         [&](auto& card, auto then) { card.load(directory.path, std::move(then)); });
   }
