@@ -316,7 +316,7 @@ void Port::take_mark(Qp& qp, const Packet& packet, const wire::Transport& header
 // It says which queue pair sends what is too much.
 void Port::take_cnp(const Packet& packet, const wire::Transport& headers, TimeNs now) {
   Qp* qp = device_.find_qp(headers.dest_qpn());
-  bool mine = qp && &qp->port() == this && qp->receives_packets() && qp->hears(packet);
+  bool mine = qp && &qp->port() == this && qp->receives_packets() && qp->matches_connection(packet);
   if (mine && qp->congestion().receive_cnp(now)) return counters_.rp_cnp_handled.add();
   counters_.rp_cnp_ignored.add();
 }
@@ -329,7 +329,7 @@ Qp* Port::find_qp(uint32_t number, const Packet& packet, const wire::Transport& 
   bool pkey_ok = (headers.pkey() | kMembership) == 0xffff;
   // A queue pair takes only packets of its own service.
   wire::Service service = headers.info().service;
-  bool mine = receives && service == service_of(qp->type()) && qp->hears(packet);
+  bool mine = receives && service == service_of(qp->type()) && qp->matches_connection(packet);
   if (mine && pkey_ok) return qp;
   (mine ? counters_.rx_wrong_pkey : counters_.rx_unknown_qp).add();
   return nullptr;

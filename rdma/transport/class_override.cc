@@ -62,8 +62,8 @@ Result<void> change_rule(ClassRules& rules, const Change& change) {
     rule->traffic_class = *change.traffic_class;
     return {};
   }
-  constexpr size_t kMost = ClassOverride::kMostRules;
-  if (rules.to.size() == kMost) return errorf(EINVAL, "more than {} rules", kMost);
+  constexpr size_t kMaxRules = ClassOverride::kMaxRules;
+  if (rules.to.size() == kMaxRules) return errorf(EINVAL, "more than {} rules", kMaxRules);
   rules.to.push_back({change.destination, *change.traffic_class});
   return {};
 }

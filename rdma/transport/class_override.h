@@ -39,7 +39,7 @@ struct ClassRules {
 
 class ClassOverride final : public KnobOwner {
  public:
-  static constexpr size_t kMostRules = 16;
+  static constexpr size_t kMaxRules = 16;
 
   // `changed` runs when it is another one.
   explicit ClassOverride(std::function<void()> changed) : changed_(std::move(changed)) {}
@@ -54,7 +54,7 @@ class ClassOverride final : public KnobOwner {
   // Changes the rules by words: N, 0 to 255, as `tclass=N` and `Global tclass=N` too, which is
   // shown; dst_ip=ADDRESS,tclass=N for one destination each. Rules that no word is of stay.
   // tclass=-1 ends a rule; the word -1, and no word, end all that were there. EINVAL for anything
-  // else, for two words of one kind, and for more than kMostRules.
+  // else, for two words of one kind, and for more than kMaxRules.
   static Result<ClassRules> parse(std::string_view text, ClassRules rules = {});
 
   Result<void> check(std::span<const KnobValue> proposed) const override;

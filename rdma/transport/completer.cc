@@ -10,47 +10,47 @@
 namespace rocefs {
 namespace {
 
-constexpr uint8_t kForEver = 7;  // rnr_retry
+constexpr uint8_t kInfiniteRetry = 7;  // rnr_retry
 
 }  // namespace
 
 void Requester::receive_response(Packet* packet, const wire::Transport& headers, TimeNs now) {
   agreement_.heard(headers.reserved6());
-  choose_mode();
+  choose_recovery();
   bool selective_nak = (headers.reserved7() & kSelectiveNak) &&
                        headers.opcode() == wire::Opcode::kRcAck &&
                        headers.aeth().syndrome == aeth::kNakSequence;
   if (selective_nak) {
-    take_selective_nak(unwrap_psn(headers.aeth().msn, unacknowledged_), now);
+    handle_selective_nak(unwrap_psn(headers.aeth().msn, unacked_psn_), now);
     return qp_.host().pool().release(packet);
   }
-  uint64_t psn = unwrap_psn(headers.psn(), unacknowledged_);
+  uint64_t psn = unwrap_psn(headers.psn(), unacked_psn_);
   // Outside what is unacknowledged it is old, or a ghost: it says nothing.
-  bool awaited = qp_.sends() && !doomed_ && psn - unacknowledged_ < frontier_ - unacknowledged_;
+  bool awaited = qp_.sends() && !doomed_ && psn - unacked_psn_ < max_sent_psn_ - unacked_psn_;
   if (awaited && headers.opcode() != wire::Opcode::kRcAck) {
-    return take_data(packet, headers, psn, now);
+    return handle_response(packet, headers, psn, now);
   }
-  if (awaited) take_acknowledge(headers.aeth().syndrome, psn, now);
+  if (awaited) handle_ack(headers.aeth().syndrome, psn, now);
   qp_.host().pool().release(packet);
 }
 
-void Requester::take_acknowledge(uint8_t syndrome, uint64_t psn, TimeNs now) {
+void Requester::handle_ack(uint8_t syndrome, uint64_t psn, TimeNs now) {
   switch (aeth::kind_of(syndrome)) {
     case aeth::Kind::kAck: {
       bool progress = acknowledge_before(psn + 1, now);
-      if (repairs_) {
+      if (selective_mode_) {
         if (qp_.sends() && !doomed_) note_beyond(psn + 1, now);
-      } else if (qp_.sends() && unacknowledged_ <= psn) {
-        return take_implied_nak(progress, now);
+      } else if (qp_.sends() && unacked_psn_ <= psn) {
+        return handle_implied_nak(progress, now);
       }
       if (progress) qp_.make_data_ready();
       return;
     }
     case aeth::Kind::kRnr:
-      return take_rnr_nak(psn, aeth::value_of(syndrome), now);
+      return handle_rnr_nak(psn, aeth::value_of(syndrome), now);
     case aeth::Kind::kNak:
-      if (syndrome == aeth::kNakSequence) return take_sequence_nak(psn, now);
-      return take_fatal_nak(psn, syndrome, now);
+      if (syndrome == aeth::kNakSequence) return handle_sequence_nak(psn, now);
+      return handle_fatal_nak(psn, syndrome, now);
     case aeth::Kind::kMalformed:
       return qp_.port().counters().port_rcv_errors.add();
   }
@@ -63,42 +63,42 @@ bool Requester::use_retry() {
     return true;
   }
   qp_.port().counters().req_transport_retries_exceeded.add();
-  fail_at(position_of(unacknowledged_), WcStatus::kRetryExceeded);
+  fail_at(position_of(unacked_psn_), WcStatus::kRetryExceeded);
   return false;
 }
 
 // A sequence NAK acknowledges all before its PSN and counts as a retry.
-void Requester::take_sequence_nak(uint64_t psn, TimeNs now) {
+void Requester::handle_sequence_nak(uint64_t psn, TimeNs now) {
   qp_.port().counters().packet_seq_err.add();
   bool progress = acknowledge_before(psn, now);
   if (!qp_.sends() || doomed_) return;
   if (!progress && !use_retry()) return;
-  rewind(unacknowledged_);
+  rewind(unacked_psn_);
   arm_timer(now);
 }
 
 // An answer to something later says that the response to a READ or atomic was lost. One such answer
 // counts: those that follow it were under way already.
-void Requester::take_implied_nak(bool progress, TimeNs now) {
-  if (progress) implied_retry_ = false;
-  if (doomed_ || implied_retry_ || next_ <= unacknowledged_) return;
+void Requester::handle_implied_nak(bool progress, TimeNs now) {
+  if (progress) implied_nak_seen_ = false;
+  if (doomed_ || implied_nak_seen_ || next_psn_ <= unacked_psn_) return;
   qp_.port().counters().implied_nak_seq_err.add();
   if (!progress && !use_retry()) return;
-  implied_retry_ = true;
-  rewind(unacknowledged_);
+  implied_nak_seen_ = true;
+  rewind(unacked_psn_);
   arm_timer(now);
 }
 
-void Requester::take_rnr_nak(uint64_t psn, uint8_t timer, TimeNs now) {
+void Requester::handle_rnr_nak(uint64_t psn, uint8_t timer, TimeNs now) {
   qp_.port().counters().rnr_nak_retry_err.add();
   acknowledge_before(psn, now);
   if (!qp_.sends() || doomed_) return;
   if (rnr_retries_left_ == 0) {
     qp_.port().counters().req_rnr_retries_exceeded.add();
-    return fail_at(position_of(unacknowledged_), WcStatus::kRnrRetryExceeded);
+    return fail_at(position_of(unacked_psn_), WcStatus::kRnrRetryExceeded);
   }
-  if (qp_.attributes().rnr_retry != kForEver) --rnr_retries_left_;
-  rewind(unacknowledged_);
+  if (qp_.attributes().rnr_retry != kInfiniteRetry) --rnr_retries_left_;
+  rewind(unacked_psn_);
   rnr_waiting_ = true;
   deadline_ = kNever;
   qp_.scheduler().cancel(timer_);
@@ -110,11 +110,11 @@ void Requester::on_rnr_wait_over(TimeNs) {
   qp_.make_data_ready();
 }
 
-void Requester::take_fatal_nak(uint64_t psn, uint8_t syndrome, TimeNs now) {
+void Requester::handle_fatal_nak(uint64_t psn, uint8_t syndrome, TimeNs now) {
   bool progress = acknowledge_before(psn, now);
   if (!qp_.sends() || doomed_) return;
-  bool answers_oldest = position_of(unacknowledged_) == position_of(psn);
-  if (!answers_oldest) return take_implied_nak(progress, now);
+  bool answers_oldest = position_of(unacked_psn_) == position_of(psn);
+  if (!answers_oldest) return handle_implied_nak(progress, now);
   PortCounters& counters = qp_.port().counters();
   WcStatus status = WcStatus::kRemoteOperationError;
   if (syndrome == aeth::kNakInvalidRequest) {
@@ -133,14 +133,14 @@ void Requester::fail_at(uint64_t position, WcStatus status) {
   deadline_ = kNever;
   qp_.scheduler().cancel(timer_);
   queue_.at(position).failure = status;
-  complete_ready();
+  complete_finished();
 }
 
 // A response is of no use. Nothing more is sent, unless what is missing before the request must be
 // asked for: then it ends when those have ended.
 void Requester::note_failure(Wqe& wqe, WcStatus status) {
   wqe.failure = status;
-  doomed_ |= wqe.first_psn <= unacknowledged_;
+  doomed_ |= wqe.first_psn <= unacked_psn_;
 }
 
 // The queue position of the request that an unanswered PSN belongs to.
@@ -152,25 +152,25 @@ uint64_t Requester::position_of(uint64_t psn) {
 
 // `psn`, or the first PSN before it that only data can answer.
 uint64_t Requester::answerable_before(uint64_t psn) {
-  if (data_begun_ == 0) return psn;
+  if (rd_atomics_begun_ == 0) return psn;
   for (uint64_t at = queue_.head(); at != queue_.tail(); ++at) {
     const Wqe& wqe = queue_.at(at);
     if (!wqe.begun || wqe.first_psn >= psn) break;
-    if (wqe.awaits_data() && wqe.end_psn() > unacknowledged_) {
-      return std::min(psn, std::max(wqe.first_psn, unacknowledged_));
+    if (wqe.awaits_response() && wqe.end_psn() > unacked_psn_) {
+      return std::min(psn, std::max(wqe.first_psn, unacked_psn_));
     }
   }
   return psn;
 }
 
 bool Requester::acknowledge_before(uint64_t psn, TimeNs now) {
-  if (repairs_) {
-    repair_->acknowledged = std::max(repair_->acknowledged, psn);
+  if (selective_mode_) {
+    selective_->acknowledged = std::max(selective_->acknowledged, psn);
     return advance(now);
   }
   psn = answerable_before(psn);
-  if (psn <= unacknowledged_) return false;
-  unacknowledged_ = psn;
+  if (psn <= unacked_psn_) return false;
+  unacked_psn_ = psn;
   note_progress(now);
   return true;
 }
@@ -178,13 +178,13 @@ bool Requester::acknowledge_before(uint64_t psn, TimeNs now) {
 void Requester::note_progress(TimeNs now) {
   retries_left_ = qp_.attributes().retry_count;
   rnr_retries_left_ = qp_.attributes().rnr_retry;
-  implied_retry_ = false;
-  qp_.congestion().acknowledged(unacknowledged_, now);
+  implied_nak_seen_ = false;
+  qp_.congestion().acknowledged(unacked_psn_, now);
   // After going back, more can be acknowledged than was sent again.
-  if (next_ < unacknowledged_) rewind(unacknowledged_);
-  complete_ready();
+  if (next_psn_ < unacked_psn_) rewind(unacked_psn_);
+  complete_finished();
   if (!qp_.sends() || doomed_) return;
-  if (unacknowledged_ == frontier_) {
+  if (unacked_psn_ == max_sent_psn_) {
     deadline_ = kNever;  // the event finds that there is nothing to wait for
   } else {
     arm_timer(now);
@@ -192,15 +192,15 @@ void Requester::note_progress(TimeNs now) {
 }
 
 // A READ response or an atomic's: it acknowledges all before it. Takes the packet.
-void Requester::take_data(Packet* packet, const wire::Transport& headers, uint64_t psn,
-                          TimeNs now) {
-  if (repairs_) return take_data_ahead(packet, headers, psn, now);
+void Requester::handle_response(Packet* packet, const wire::Transport& headers, uint64_t psn,
+                                TimeNs now) {
+  if (selective_mode_) return handle_out_of_order_response(packet, headers, psn, now);
   PacketPool& pool = qp_.host().pool();
   bool progress = acknowledge_before(psn, now);
   if (!qp_.sends() || doomed_) return pool.release(packet);
-  if (unacknowledged_ < psn) {
-    qp_.note_gap(psn - unacknowledged_);
-    take_implied_nak(progress, now);
+  if (unacked_psn_ < psn) {
+    qp_.note_gap(psn - unacked_psn_);
+    handle_implied_nak(progress, now);
     return pool.release(packet);
   }
   if (placing() == kMaxPlacements) return pool.release(packet);
@@ -210,7 +210,7 @@ void Requester::take_data(Packet* packet, const wire::Transport& headers, uint64
     return pool.release(packet);
   }
   place(packet, headers, position, psn);
-  unacknowledged_ = psn + 1;
+  unacked_psn_ = psn + 1;
   note_progress(now);
   if (qp_.sends()) qp_.make_data_ready();
 }
@@ -229,7 +229,7 @@ bool Requester::fits(const Wqe& wqe, const wire::Transport& headers, uint64_t ps
   bool last = psn + 1 == wqe.end_psn();
   // A part that was asked for alone has an end of its own.
   bool ends = info.last || info.only;
-  return wqe.request.op == SendOp::kRead && (ends == last || (ends && repair_)) &&
+  return wqe.request.op == SendOp::kRead && (ends == last || (ends && selective_)) &&
          headers.payload_len() == std::min(mtu, wqe.length - offset);
 }
 
@@ -272,7 +272,7 @@ void Requester::placed(uint64_t ticket, bool ok) {
   --wqe.placing;
   if (placement.failed) note_failure(wqe, WcStatus::kLocalProtectionError);
   if (qp_.sends()) {
-    complete_ready();
+    complete_finished();
   } else {
     flush();
   }
@@ -300,9 +300,9 @@ void Requester::on_timeout(TimeNs now) {
   ++timeouts_;
   qp_.port().counters().local_ack_timeout_err.add();
   if (!use_retry()) return;
-  implied_retry_ = false;
-  choose_mode();
-  if (!repairs_) return rewind(unacknowledged_);
+  implied_nak_seen_ = false;
+  choose_recovery();
+  if (!selective_mode_) return rewind(unacked_psn_);
   send_probe();
   arm_timer(now);
 }

@@ -36,7 +36,7 @@ double Congestion::line_bps() const {
 
 Reaction Congestion::choose() const {
   const Cfr& cfr = qp_.host().cfr();
-  if (cfr.owned()) return Reaction::kOwner;
+  if (cfr.owned()) return Reaction::kPcc;
   if (cfr.enabled() && qp_.type() == QpType::kRc) return Reaction::kCfr;
   unsigned priorities = qp_.port().ecn().rp().priorities;
   return priorities >> priority_of_class(traffic_class_) & 1 ? Reaction::kRp : Reaction::kNone;
@@ -73,7 +73,7 @@ void Congestion::stop() {
   rp_.reset();
   limiter_.reset();
   window_ = kNoWindow;
-  paced_ = reaction_ == Reaction::kOwner;
+  paced_ = reaction_ == Reaction::kPcc;
   waits_ = false;
   meter_.cancel();
   next_ = gap_ = 0;
@@ -104,7 +104,7 @@ bool Congestion::receive_cnp(TimeNs now) {
       limiter_.receive_cnp(qp_.attributes().path_mtu, now);
       window_ = limiter_.limits() ? limiter_.window() : kNoWindow;
       break;
-    case Reaction::kOwner:
+    case Reaction::kPcc:
       break;
   }
   publish();
@@ -114,7 +114,7 @@ bool Congestion::receive_cnp(TimeNs now) {
 // What the owner says is one word: a window that was meant for another queue pair of this number is
 // none.
 uint32_t Congestion::window(TimeNs now) {
-  if (reaction_ == Reaction::kOwner) {
+  if (reaction_ == Reaction::kPcc) {
     uint64_t word = control_ ? load(control_->window) : 0;
     bool meant = control_ && word >> 32 == signals_->generation;
     uint32_t octets = meant ? static_cast<uint32_t>(word) : kNoWindow;
@@ -169,13 +169,13 @@ void Congestion::follow(double gap, TimeNs now) {
 void Congestion::wait(TimeNs now) {
   waits_ = next_ > now;
   if (!waits_) return;
-  TimeNs look = reaction_ == Reaction::kOwner ? kLookAfter : qp_.port().ecn().rp().timer;
+  TimeNs look = reaction_ == Reaction::kPcc ? kLookAfter : qp_.port().ecn().rp().timer;
   qp_.scheduler().at(event_, look > 0 ? std::min(next_, now + look) : next_);
 }
 
 // By how much what limits has grown since the wait was reckoned; 0 when nothing limits any more.
 double Congestion::slower_before(TimeNs now) {
-  if (reaction_ == Reaction::kOwner) {
+  if (reaction_ == Reaction::kPcc) {
     double before = paced_window_;
     paced_window_ = std::max(window(now), 1u);
     return paced_window_ == kNoWindow ? 0 : before / paced_window_;
@@ -225,7 +225,7 @@ void Congestion::publish_to(CongestionReading* reading) {
 
 double Congestion::rate_bps() const {
   if (rp_.limited()) return rp_.rate_bps();
-  if (reaction_ != Reaction::kOwner || reliable_ || window_ == kNoWindow) return line_bps();
+  if (reaction_ != Reaction::kPcc || reliable_ || window_ == kNoWindow) return line_bps();
   auto rtt = static_cast<double>(qp_.host().registers().usual_rtt());
   return std::min(line_bps(), window_ * 8e9 / rtt);
 }

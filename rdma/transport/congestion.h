@@ -21,7 +21,7 @@ namespace rocefs {
 
 class Qp;
 
-enum class Reaction : uint8_t { kNone, kRp, kCfr, kOwner };
+enum class Reaction : uint8_t { kNone, kRp, kCfr, kPcc };
 
 inline constexpr uint32_t kNoWindow = ROCEFS_NO_WINDOW;
 
@@ -44,11 +44,11 @@ class Congestion {
   // A data packet has been emitted, of a request or of a response.
   void sent(const Packet& packet, bool response, TimeNs now) {
     if (!paced_) return;
-    if (reaction_ != Reaction::kOwner) return pace(packet, now);
+    if (reaction_ != Reaction::kPcc) return pace(packet, now);
     if (response || !acknowledged_requests()) pace_by_window(packet.payload.length, now);
   }
   // How many octets of requests may be in flight, of which one packet always may.
-  bool has_window() const { return reaction_ == Reaction::kOwner || window_ != kNoWindow; }
+  bool has_window() const { return reaction_ == Reaction::kPcc || window_ != kNoWindow; }
   uint32_t window(TimeNs now);
 
   // Requests of RC while the windows are another's: the owner wants to know a round trip, so the
@@ -62,7 +62,7 @@ class Congestion {
   void acknowledged(uint64_t next, TimeNs now) {
     if (meter_.running()) note_rtt(next, now);
   }
-  void sends_again() { meter_.cancel(); }
+  void note_retransmission() { meter_.cancel(); }
 
   // Whether something reacts.
   bool receive_cnp(TimeNs now);
@@ -83,7 +83,7 @@ class Congestion {
   void publish_to(CongestionReading* reading);
 
  private:
-  bool acknowledged_requests() const { return reaction_ == Reaction::kOwner && reliable_; }
+  bool acknowledged_requests() const { return reaction_ == Reaction::kPcc && reliable_; }
   Reaction choose() const;
   void find_registers();
   double line_bps() const;

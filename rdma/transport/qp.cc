@@ -100,7 +100,7 @@ void Qp::assign(const QpAttributes& from, uint32_t mask) {
   }
 }
 
-bool Qp::queues_for(const AddressVector& path) {
+bool Qp::ensure_queued(const AddressVector& path) {
   size_t priority = priority_of_class(port_->class_override().apply_to(path));
   if (priority == priority_) return true;
   move_to(*port_, priority);
@@ -139,8 +139,8 @@ Result<void> Qp::modify(QpState to, const QpAttributes& attributes, uint32_t mas
   if (from == QpState::kRts && to == QpState::kSqd) {
     requester_.drain();
     attributes_.notify_drained = (mask & kQpNotifyDrained) && attributes.notify_drained;
-    told_ &= static_cast<uint8_t>(~(1u << static_cast<int>(QpEvent::kDrained)));
-    if (requester_.drained()) tell(QpEvent::kDrained);
+    raised_ &= static_cast<uint8_t>(~(1u << static_cast<int>(QpEvent::kDrained)));
+    if (requester_.drained()) raise(QpEvent::kDrained);
   }
   return {};
 }
@@ -237,7 +237,7 @@ uint8_t Qp::selective_bit() const {
 // The reorder window is so many packets or, where no more come, twice the time that they take on
 // the port's link. That is at least kLeast, since links on the way may be slower; and no more than
 // a quarter of the time-out, so that the far end need not time out.
-Holes::Patience Qp::patience() {
+MissingPsns::ReorderLimits Qp::reorder_limits() {
   constexpr TimeNs kLeast = 200 * kMicrosecond;
   constexpr uint64_t kHeaders = wire::kIpv4Len + wire::kUdpLen + wire::kBthLen + wire::kIcrcLen;
   constexpr uint8_t kUsualTimeout = 14, kLongestTimeout = 18;
@@ -297,11 +297,11 @@ void Qp::enter_error() {
   responder_.flush();
 }
 
-void Qp::tell(QpEvent event) {
+void Qp::raise(QpEvent event) {
   if (event == QpEvent::kDrained && !attributes_.notify_drained) return;
   auto bit = static_cast<uint8_t>(1u << static_cast<int>(event));
-  if (!init_.observer || (told_ & bit)) return;
-  told_ |= bit;
+  if (!init_.observer || (raised_ & bit)) return;
+  raised_ |= bit;
   init_.observer->qp_event(event);
 }
 
@@ -325,7 +325,7 @@ void Qp::reset() {
   requester_.reset();
   responder_.reset();
   while (!receives_.empty()) receives_.take();
-  told_ = 0;
+  raised_ = 0;
   attributes_ = {};
   header_template_ = {};
   if (priority_ != 0) move_to(*port_, 0);

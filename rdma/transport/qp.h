@@ -8,7 +8,7 @@
 #include "rdma/packet/verbs.h"
 #include "rdma/transport/completion_queue.h"
 #include "rdma/transport/congestion.h"
-#include "rdma/transport/holes.h"
+#include "rdma/transport/missing_psns.h"
 #include "rdma/transport/notification_point.h"
 #include "rdma/transport/qp_host.h"
 #include "rdma/transport/receive_queue.h"
@@ -110,7 +110,7 @@ class Qp {
   }
   // Whether an arriving packet comes from the far end of the connection and is for the near one.
   // Datagrams come from anywhere.
-  bool hears(const Packet& packet) const {
+  bool matches_connection(const Packet& packet) const {
     return init_.type == QpType::kUd || header_template_.answered_by(packet.header.data());
   }
   // How far from the flow's own UDP source port the next packet goes that may be sprayed.
@@ -118,7 +118,7 @@ class Qp {
   // What this end says of selective retransmission in each packet of a reliable connection.
   uint8_t selective_bit() const;
   // How long packets of this connection may be missing before they are lost.
-  Holes::Patience patience();
+  MissingPsns::ReorderLimits reorder_limits();
   // IP, UDP and BTH as fields, to any far end.
   wire::Headers headers_to(const AddressVector& path, uint32_t remote_qpn) const;
 
@@ -130,7 +130,7 @@ class Qp {
 
   // UD: whether the queue pair waits among those of the priority that a datagram to `path` has. If
   // not it does from now on, and will be asked again.
-  bool queues_for(const AddressVector& path);
+  bool ensure_queued(const AddressVector& path);
   // Has data to transmit: requests, or responses to READs and atomics.
   void make_data_ready();
   // Has an acknowledgement to transmit: those go before data.
@@ -151,7 +151,7 @@ class Qp {
   // UC and UD: a send request has failed; the receiving half goes on.
   void enter_send_error();
   // Tells the observer, once until the next reset; of a drained queue in each SQD.
-  void tell(QpEvent event);
+  void raise(QpEvent event);
 
   // Its place in the lists of its port, which alone looks at it.
   struct Links {
@@ -178,7 +178,7 @@ class Qp {
   QpState state_ = QpState::kReset;
   bool response_turn_ = false;
   uint8_t priority_ = 0;
-  uint8_t told_ = 0;  // a bit for each QpEvent
+  uint8_t raised_ = 0;  // a bit for each QpEvent
   QpAttributes attributes_;
   wire::HeaderTemplate header_template_;  // how every packet of this connection begins (RC, UC)
   wire::Extensions extensions_;

@@ -12,7 +12,7 @@ namespace rocefs {
 Requester::Requester(Qp& qp, size_t depth)
     : qp_(qp),
       queue_(depth),
-      ahead_(qp.host().pool()),
+      prefetch_(qp.host().pool()),
       timer_(event_of<&Requester::on_timeout>(this)),
       rnr_timer_(event_of<&Requester::on_rnr_wait_over>(this)) {}
 
@@ -21,10 +21,10 @@ Requester::~Requester() {
 }
 
 void Requester::start(uint32_t psn) {
-  unacknowledged_ = next_ = frontier_ = kPsnBase + psn;
+  unacked_psn_ = next_psn_ = max_sent_psn_ = kPsnBase + psn;
   agreement_.forget();
-  repairs_ = false;
-  clear_repair();
+  selective_mode_ = false;
+  reset_selective();
   retries_left_ = qp_.attributes().retry_count;
   rnr_retries_left_ = qp_.attributes().rnr_retry;
 }
@@ -51,46 +51,46 @@ Result<void> Requester::post(const SendRequest& request) {
 bool Requester::may_begin(const Wqe& wqe) const {
   if (wqe.begun) return true;
   if (qp_.state() != QpState::kRts) return false;
-  return !wqe.request.fence || data_begun_ == 0;
+  return !wqe.request.fence || rd_atomics_begun_ == 0;
 }
 
 bool Requester::may_send(const Wqe& wqe, TimeNs now) {
   if (qp_.type() != QpType::kRc) return true;
-  if (next_ - unacknowledged_ >= qp_.attributes().window) return false;
+  if (next_psn_ - unacked_psn_ >= qp_.attributes().window) return false;
   Congestion& congestion = qp_.congestion();
   if (congestion.has_window() && !window_allows(wqe, congestion.window(now))) return false;
-  if (!wqe.awaits_data()) return true;
+  if (!wqe.awaits_response()) return true;
   // One that has begun must be able to end, even when no further one is allowed.
-  return data_asked_ < std::max<uint32_t>(1, qp_.attributes().max_rd_atomic) &&
-         wqe.end_psn() - unacknowledged_ <= kPsnHalf;
+  return rd_atomics_sent_ < std::max<uint32_t>(1, qp_.attributes().max_rd_atomic) &&
+         wqe.end_psn() - unacked_psn_ <= kPsnHalf;
 }
 
 // How many octets requests have sent before this PSN, which is one of the request's; a READ or an
 // atomic sends none.
 uint64_t Requester::octets_before(const Wqe& wqe, uint64_t psn) const {
-  if (wqe.awaits_data()) return wqe.first_octet;
+  if (wqe.awaits_response()) return wqe.first_octet;
   return wqe.first_octet + std::min(wqe.length, (psn - wqe.first_psn) * qp_.attributes().path_mtu);
 }
 
 // Sent and not acknowledged, when `wqe` is the request at the cursor.
 uint64_t Requester::octets_in_flight(const Wqe& wqe) {
-  if (next_ == unacknowledged_) return 0;
-  const Wqe& oldest = queue_.at(position_of(unacknowledged_));
-  return octets_before(wqe, next_) - octets_before(oldest, unacknowledged_);
+  if (next_psn_ == unacked_psn_) return 0;
+  const Wqe& oldest = queue_.at(position_of(unacked_psn_));
+  return octets_before(wqe, next_psn_) - octets_before(oldest, unacked_psn_);
 }
 
 // One packet always may be in flight. When the window has shrunk, packets may be in flight of which
 // none asks for an acknowledgement: one more goes, which does.
 bool Requester::window_allows(const Wqe& wqe, uint32_t window) {
-  if (wqe.awaits_data() || since_request_ > 0) return true;
+  if (wqe.awaits_response() || since_ack_request_ > 0) return true;
   uint64_t in_flight = octets_in_flight(wqe);
-  uint64_t length = octets_before(wqe, next_ + 1) - octets_before(wqe, next_);
+  uint64_t length = octets_before(wqe, next_psn_ + 1) - octets_before(wqe, next_psn_);
   return in_flight == 0 || in_flight + length <= window;
 }
 
 Packet* Requester::emit(TimeNs now) {
-  if (repair_ && !repair_->again.empty()) {
-    if (Packet* packet = emit_again(now)) return packet;
+  if (selective_ && !selective_->retransmissions.empty()) {
+    if (Packet* packet = emit_retransmission(now)) return packet;
   }
   while (qp_.sends() && !rnr_waiting_ && !failed_ && !doomed_ && cursor_ != queue_.tail()) {
     Wqe& wqe = queue_.at(cursor_);
@@ -98,11 +98,11 @@ Packet* Requester::emit(TimeNs now) {
     if (!wqe.begun && !begin(wqe)) continue;
     if (wqe.packets == 0) {  // it is local, and done
       ++cursor_;
-      complete_ready();
+      complete_finished();
       continue;
     }
     if (!may_send(wqe, now)) return nullptr;
-    if (qp_.type() == QpType::kUd && !qp_.queues_for(wqe.request.path)) return nullptr;
+    if (qp_.type() == QpType::kUd && !qp_.ensure_queued(wqe.request.path)) return nullptr;
     return build(wqe, now);
   }
   return nullptr;
@@ -116,13 +116,13 @@ bool Requester::begin(Wqe& wqe) {
     return false;
   }
   wqe.begun = true;
-  wqe.first_psn = next_;
+  wqe.first_psn = next_psn_;
   wqe.first_octet = octets_begun_;
-  if (!wqe.awaits_data() && !wqe.is_local()) octets_begun_ += wqe.length;
+  if (!wqe.awaits_response() && !wqe.is_local()) octets_begun_ += wqe.length;
   if (wqe.is_local()) return true;
   bool one = qp_.type() == QpType::kUd || wqe.is_atomic();
   wqe.packets = one ? 1 : psns_of(wqe.length, qp_.attributes().path_mtu);
-  data_begun_ += wqe.awaits_data();
+  rd_atomics_begun_ += wqe.awaits_response();
   return true;
 }
 
@@ -136,13 +136,13 @@ WcStatus Requester::check(const Wqe& wqe) {
   uint64_t longest = qp_.type() == QpType::kUd ? qp_.port().mtu() : kMaxMessage;
   if (wqe.length > longest || (wqe.is_atomic() && wqe.length != 8))
     return WcStatus::kLocalLengthError;
-  if (wqe.awaits_data() && qp_.attributes().max_rd_atomic == 0) {
+  if (wqe.awaits_response() && qp_.attributes().max_rd_atomic == 0) {
     return WcStatus::kLocalQpOperationError;
   }
   // What one packet carries is looked at when that is built, which is now.
-  bool one_packet = !wqe.awaits_data() && wqe.length <= qp_.attributes().path_mtu;
+  bool one_packet = !wqe.awaits_response() && wqe.length <= qp_.attributes().path_mtu;
   if (one_packet) return WcStatus::kSuccess;
-  uint8_t access = wqe.awaits_data() ? kLocalWrite : 0;
+  uint8_t access = wqe.awaits_response() ? kLocalWrite : 0;
   bool allowed = entries_allowed(qp_.mover(*this, access), request.sges.entries());
   return allowed ? WcStatus::kSuccess : WcStatus::kLocalProtectionError;
 }
@@ -164,36 +164,36 @@ uint32_t Requester::payload_length(const Wqe& wqe, uint64_t offset) const {
 
 Moved Requester::fetch(const Wqe& wqe, uint64_t offset, Packet* packet) {
   return gather(qp_.mover(*this, 0), wqe.request.sges.entries(), offset,
-                payload_length(wqe, offset), packet, kFetchTicket | ahead_.ticket());
+                payload_length(wqe, offset), packet, kPrefetchTicket | prefetch_.ticket());
 }
 
 // Null when the packet cannot go now: its bytes are on their way, or the request has failed.
 Packet* Requester::build(const Wqe& wqe, TimeNs now) {
   PacketPool& pool = qp_.host().pool();
-  if (wqe.awaits_data()) return sent(pool.acquire(), now);
-  FetchAhead::Key key{cursor_, (next_ - wqe.first_psn) * qp_.attributes().path_mtu};
-  switch (ahead_.state(key)) {
-    case FetchAhead::State::kPending:
+  if (wqe.awaits_response()) return sent(pool.acquire(), now);
+  Prefetch::Key key{cursor_, (next_psn_ - wqe.first_psn) * qp_.attributes().path_mtu};
+  switch (prefetch_.state(key)) {
+    case Prefetch::State::kPending:
       return nullptr;
-    case FetchAhead::State::kReady: {
-      Packet* packet = ahead_.take();
-      if (ahead_.low()) fetch_more();
+    case Prefetch::State::kReady: {
+      Packet* packet = prefetch_.take();
+      if (prefetch_.low()) fetch_more();
       return sent(packet, now);
     }
-    case FetchAhead::State::kFailed:
-      ahead_.drop();
+    case Prefetch::State::kFailed:
+      prefetch_.drop();
       fail_at_cursor(WcStatus::kLocalProtectionError);
       return nullptr;
-    case FetchAhead::State::kAbsent:
+    case Prefetch::State::kAbsent:
       break;
   }
-  if (ahead_.full()) return nullptr;
+  if (prefetch_.full()) return nullptr;
   Packet* packet = pool.acquire();
   Moved moved = fetch(wqe, key.offset, packet);
   if (moved.pending > 0) {
-    ahead_.drop();
-    ahead_.add(packet, key, moved);
-    ahead_at_ = {key.message, key.offset + packet->payload.length};
+    prefetch_.drop();
+    prefetch_.add(packet, key, moved);
+    prefetch_at_ = {key.message, key.offset + packet->payload.length};
     fetch_more();
     return nullptr;
   }
@@ -206,30 +206,30 @@ Packet* Requester::build(const Wqe& wqe, TimeNs now) {
 // What is fenced may be of what a READ before it brings: it is fetched when its turn has come.
 void Requester::fetch_more() {
   PacketPool& pool = qp_.host().pool();
-  while (ahead_.wants_more() && queue_.holds(ahead_at_.message)) {
-    const Wqe& wqe = queue_.at(ahead_at_.message);
+  while (prefetch_.wants_more() && queue_.holds(prefetch_at_.message)) {
+    const Wqe& wqe = queue_.at(prefetch_at_.message);
     if (!wqe.begun && wqe.request.fence) return;
-    bool carries = !wqe.awaits_data() && !wqe.is_local() && !wqe.request.malformed &&
+    bool carries = !wqe.awaits_response() && !wqe.is_local() && !wqe.request.malformed &&
                    wqe.length <= (qp_.type() == QpType::kUd ? qp_.port().mtu() : kMaxMessage);
-    if (carries && ahead_at_.offset < wqe.length) {
+    if (carries && prefetch_at_.offset < wqe.length) {
       Packet* packet = pool.acquire();
-      Moved moved = fetch(wqe, ahead_at_.offset, packet);
+      Moved moved = fetch(wqe, prefetch_at_.offset, packet);
       if (moved.pending > 0) {
-        ahead_.add(packet, ahead_at_, moved);
-        ahead_at_.offset += packet->payload.length;
+        prefetch_.add(packet, prefetch_at_, moved);
+        prefetch_at_.offset += packet->payload.length;
         continue;
       }
       pool.release(packet);
       if (moved.failed) return;  // it will be met again
     }
-    ahead_at_ = {ahead_at_.message + 1, 0};
+    prefetch_at_ = {prefetch_at_.message + 1, 0};
   }
 }
 
 void Requester::memory_done(uint64_t ticket, bool ok) {
-  if (ticket & kFetchTicket) {
-    FetchAhead& fetch = ticket & kAgainTicket ? repair_->fetch : ahead_;
-    fetch.done(ticket & ~(kFetchTicket | kAgainTicket), ok);
+  if (ticket & kPrefetchTicket) {
+    Prefetch& fetch = ticket & kRetransmissionTicket ? selective_->fetch : prefetch_;
+    fetch.done(ticket & ~(kPrefetchTicket | kRetransmissionTicket), ok);
     if (qp_.sends() && (fetch.settled() || fetch.empty())) qp_.make_data_ready();
   } else {
     placed(ticket, ok);
@@ -240,10 +240,10 @@ void Requester::memory_done(uint64_t ticket, bool ok) {
 // A request that cannot be sent ends when all before it have ended, so that these keep their true
 // status.
 void Requester::fail_at_cursor(WcStatus status) {
-  if (asks_again()) return;  // the failure is met again
+  if (request_ack_again()) return;  // the failure is met again
   failed_ = true;
   queue_.at(cursor_).failure = status;
-  complete_ready();
+  complete_finished();
 }
 
 namespace {
@@ -300,8 +300,8 @@ void Requester::fill_extensions(const Wqe& wqe, const Part& part, wire::Extensio
 void Requester::write_headers(const Wqe& wqe, const Part& part, Packet* packet, TimeNs now) {
   const SendRequest& request = wqe.request;
   bool first = part.psn == wqe.first_psn;
-  bool last = wqe.awaits_data() || part.psn + 1 == wqe.end_psn();
-  bool consumes_receive = request.op != SendOp::kWrite && !wqe.awaits_data();
+  bool last = wqe.awaits_response() || part.psn + 1 == wqe.end_psn();
+  bool consumes_receive = request.op != SendOp::kWrite && !wqe.awaits_response();
   wire::HeaderTemplate::Fields fields;
   fields.opcode = opcode_of(qp_.type(), request.op, first, last);
   fields.psn = static_cast<uint32_t>(part.psn) & kPsnMask;
@@ -326,27 +326,27 @@ void Requester::write_headers(const Wqe& wqe, const Part& part, Packet* packet, 
 
 Packet* Requester::sent(Packet* packet, TimeNs now) {
   Wqe& wqe = queue_.at(cursor_);
-  if (next_ == unacknowledged_) asked_at_ = now;
-  bool acknowledge = wants_acknowledge(wqe, now);
-  write_headers(wqe, {next_, wqe.end_psn(), acknowledge}, packet, now);
-  if (acknowledge && next_ >= frontier_) qp_.congestion().request_sent(next_, now);
-  since_request_ = acknowledge ? 0 : since_request_ + 1;
+  if (next_psn_ == unacked_psn_) ack_requested_at_ = now;
+  bool acknowledge = wants_ack(wqe, now);
+  write_headers(wqe, {next_psn_, wqe.end_psn(), acknowledge}, packet, now);
+  if (acknowledge && next_psn_ >= max_sent_psn_) qp_.congestion().request_sent(next_psn_, now);
+  since_ack_request_ = acknowledge ? 0 : since_ack_request_ + 1;
   ++packets_sent_;
-  if (next_ < frontier_) ++packets_resent_;
-  next_ = wqe.awaits_data() ? wqe.end_psn() : next_ + 1;
-  frontier_ = std::max(frontier_, next_);
+  if (next_psn_ < max_sent_psn_) ++packets_resent_;
+  next_psn_ = wqe.awaits_response() ? wqe.end_psn() : next_psn_ + 1;
+  max_sent_psn_ = std::max(max_sent_psn_, next_psn_);
   uint64_t position = cursor_;
-  if (next_ == wqe.end_psn()) {
+  if (next_psn_ == wqe.end_psn()) {
     ++cursor_;
-    data_asked_ += wqe.awaits_data();
+    rd_atomics_sent_ += wqe.awaits_response();
   }
   if (qp_.type() == QpType::kRc) {
     if (deadline_ == kNever) arm_timer(now);
     if (acknowledge) {
-      asked_at_ = now;
-      unasked_end_ = kNoPsn;
-    } else if (next_ == wqe.end_psn()) {
-      unasked_end_ = next_ - 1;
+      ack_requested_at_ = now;
+      last_unacked_end_ = kNoPsn;
+    } else if (next_psn_ == wqe.end_psn()) {
+      last_unacked_end_ = next_psn_ - 1;
     }
   } else {
     ++wqe.in_flight;
@@ -358,44 +358,44 @@ Packet* Requester::sent(Packet* packet, TimeNs now) {
 void Requester::packet_gone(uint64_t position) {
   if (!queue_.holds(position)) return;  // flushed
   --queue_.at(position).in_flight;
-  complete_ready();
+  complete_finished();
 }
 
 // Go back: `psn` is the next to be sent.
 void Requester::rewind(uint64_t psn) {
-  assert(psn >= unacknowledged_ && psn <= frontier_);
+  assert(psn >= unacked_psn_ && psn <= max_sent_psn_);
   if (failed_) queue_.at(cursor_).failure = WcStatus::kSuccess;
   failed_ = false;  // the failure, if it stands, is met again
-  next_ = psn;
+  next_psn_ = psn;
   cursor_ = queue_.head();
-  data_asked_ = 0;
+  rd_atomics_sent_ = 0;
   while (cursor_ != queue_.tail()) {
     const Wqe& wqe = queue_.at(cursor_);
     if (!wqe.begun || psn < wqe.end_psn()) break;
-    data_asked_ += wqe.awaits_data();
+    rd_atomics_sent_ += wqe.awaits_response();
     ++cursor_;
   }
-  since_request_ = 0;
-  unasked_end_ = kNoPsn;
-  qp_.congestion().sends_again();
-  ahead_.drop();
-  forget_repairs();
+  since_ack_request_ = 0;
+  last_unacked_end_ = kNoPsn;
+  qp_.congestion().note_retransmission();
+  prefetch_.drop();
+  drop_retransmissions();
   qp_.make_data_ready();
 }
 
 bool Requester::done(const Wqe& wqe) {
   if (cursor_ == queue_.head()) return false;  // not all of it is sent
   if (qp_.type() != QpType::kRc) return wqe.in_flight == 0;
-  return wqe.end_psn() <= unacknowledged_;
+  return wqe.end_psn() <= unacked_psn_;
 }
 
 // In the order in which they were posted.
-void Requester::complete_ready() {
-  complete_all_ready();
-  if (qp_.state() == QpState::kSqd && drained()) qp_.tell(QpEvent::kDrained);
+void Requester::complete_finished() {
+  complete_all_finished();
+  if (qp_.state() == QpState::kSqd && drained()) qp_.raise(QpEvent::kDrained);
 }
 
-void Requester::complete_all_ready() {
+void Requester::complete_all_finished() {
   while (!queue_.empty() && queue_.front().placing == 0) {
     WcStatus failure = queue_.front().failure;
     if (failure != WcStatus::kSuccess) return fail_front(failure);
@@ -419,11 +419,11 @@ void Requester::complete_front(WcStatus status) {
   const Wqe& wqe = queue_.front();
   uint64_t wr_id = wqe.request.wr_id;
   WcOpcode opcode = completion_of(wqe.request.op);
-  uint32_t byte_len = wqe.awaits_data() ? static_cast<uint32_t>(wqe.length) : 0;
+  uint32_t byte_len = wqe.awaits_response() ? static_cast<uint32_t>(wqe.length) : 0;
   bool report = wqe.request.signaled || status != WcStatus::kSuccess;
-  if (wqe.awaits_data() && wqe.begun) {
-    --data_begun_;
-    if (cursor_ != queue_.head()) --data_asked_;
+  if (wqe.awaits_response() && wqe.begun) {
+    --rd_atomics_begun_;
+    if (cursor_ != queue_.head()) --rd_atomics_sent_;
     qp_.make_data_ready();  // one that had to wait for it may go
   }
   if (cursor_ == queue_.head()) ++cursor_;
@@ -437,7 +437,7 @@ void Requester::complete_front(WcStatus status) {
   if (!report) return;
   Completion* completion = qp_.send_cq().claim();
   if (!completion) {
-    qp_.tell(QpEvent::kFatal);
+    qp_.raise(QpEvent::kFatal);
     return qp_.enter_error();
   }
   completion->wr_id = wr_id;
@@ -454,8 +454,8 @@ void Requester::flush() {
   rnr_waiting_ = false;
   qp_.scheduler().cancel(timer_);
   qp_.scheduler().cancel(rnr_timer_);
-  ahead_.drop();
-  clear_repair();
+  prefetch_.drop();
+  reset_selective();
   while (!queue_.empty() && queue_.front().placing == 0) complete_front(WcStatus::kFlushed);
   if (queue_.empty()) failed_ = doomed_ = false;
 }
@@ -464,15 +464,15 @@ void Requester::reset() {
   deadline_ = kNever;
   qp_.scheduler().cancel(timer_);
   qp_.scheduler().cancel(rnr_timer_);
-  ahead_.drop();
-  clear_repair();
+  prefetch_.drop();
+  reset_selective();
   agreement_.forget();
   qp_.host().outstanding().requests -= static_cast<int64_t>(queue_.size());
   while (!queue_.empty()) queue_.pop();
   cursor_ = queue_.tail();
-  data_begun_ = data_asked_ = since_request_ = 0;
-  unasked_end_ = must_ask_ = kNoPsn;
-  rnr_waiting_ = failed_ = doomed_ = implied_retry_ = false;
+  rd_atomics_begun_ = rd_atomics_sent_ = since_ack_request_ = 0;
+  last_unacked_end_ = forced_ack_psn_ = kNoPsn;
+  rnr_waiting_ = failed_ = doomed_ = implied_nak_seen_ = false;
 }
 
 }  // namespace rocefs

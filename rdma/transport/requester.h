@@ -17,8 +17,8 @@
 #include "rdma/packet/packet.h"
 #include "rdma/packet/verbs.h"
 #include "rdma/packet/work_queue.h"
-#include "rdma/transport/fetch_ahead.h"
-#include "rdma/transport/holes.h"
+#include "rdma/transport/missing_psns.h"
+#include "rdma/transport/prefetch.h"
 #include "rdma/transport/selective.h"
 
 namespace rocefs {
@@ -38,7 +38,9 @@ class Requester final : public MemoryListener {
 
   // Whether something is queued that has not been sent.
   size_t queued() const { return queue_.size(); }
-  bool has_more() const { return cursor_ != queue_.tail() || (repair_ && !repair_->again.empty()); }
+  bool has_more() const {
+    return cursor_ != queue_.tail() || (selective_ && !selective_->retransmissions.empty());
+  }
   // The next packet that may be sent now; null when there is none, until the QP is made ready.
   Packet* emit(TimeNs now);
   // RC: a response that the port has checked. Takes the packet.
@@ -58,7 +60,7 @@ class Requester final : public MemoryListener {
   void memory_done(uint64_t ticket, bool ok) override;
   // Whether memory still works for this QP: it may not be destroyed yet.
   bool memory_pending() const {
-    return ahead_.pending() || placing() > 0 || (repair_ && repair_->fetch.pending());
+    return prefetch_.pending() || placing() > 0 || (selective_ && selective_->fetch.pending());
   }
 
   uint64_t packets_sent() const { return packets_sent_; }
@@ -81,7 +83,7 @@ class Requester final : public MemoryListener {
     bool is_atomic() const {
       return request.op == SendOp::kCompareSwap || request.op == SendOp::kFetchAdd;
     }
-    bool awaits_data() const { return request.op == SendOp::kRead || is_atomic(); }
+    bool awaits_response() const { return request.op == SendOp::kRead || is_atomic(); }
     bool is_local() const {  // nothing is transmitted
       return request.op == SendOp::kBindWindow || request.op == SendOp::kLocalInvalidate;
     }
@@ -97,9 +99,9 @@ class Requester final : public MemoryListener {
   // NIC.
   static constexpr size_t kMaxPlacements = 4096;
   // Packets of requests that follow each other of which one asks for an acknowledgement.
-  static constexpr uint32_t kMostUnasked = 32;
+  static constexpr uint32_t kMaxUnacked = 32;
   static constexpr uint64_t kNoPsn = ~uint64_t{0};
-  static constexpr uint64_t kFetchTicket = uint64_t{1} << 63;  // and that of FetchAhead
+  static constexpr uint64_t kPrefetchTicket = uint64_t{1} << 63;  // and that of Prefetch
 
   // PSNs from `psn` up to `end` of a READ; of others the packet `psn`.
   struct Part {
@@ -107,17 +109,17 @@ class Requester final : public MemoryListener {
     bool acknowledge;
   };
   // What is to be sent again alone: a packet, or a READ for these PSNs of its response.
-  struct Again {
+  struct Retransmission {
     uint64_t psn = 0;
     uint64_t end = 0;
   };
   // Selective retransmission.
-  struct Repair {
-    explicit Repair(Requester& requester);
-    WorkQueue<Again> again;
-    FetchAhead fetch;                                 // of the first of them
-    std::array<uint64_t, kMostAhead / 64> arrived{};  // responses ahead of their turn, by PSN
-    Holes holes;                                      // in responses
+  struct SelectiveRepeat {
+    explicit SelectiveRepeat(Requester& requester);
+    WorkQueue<Retransmission> retransmissions;
+    Prefetch fetch;                                       // of the first of them
+    std::array<uint64_t, kMaxOutOfOrder / 64> arrived{};  // responses ahead of their turn, by PSN
+    MissingPsns missing;                                  // in responses
     uint64_t top = 0;           // what is missing of responses before it is in holes
     uint64_t acknowledged = 0;  // the far end has done all before it, but responses may be missing
     uint64_t recovery = 0;      // what was sent before the last time-out
@@ -126,11 +128,11 @@ class Requester final : public MemoryListener {
     uint32_t probes = 0;     // since there was progress
     Event timer;
 
-    bool has(uint64_t psn) const { return arrived[psn % kMostAhead / 64] >> psn % 64 & 1; }
-    void flip(uint64_t psn) { arrived[psn % kMostAhead / 64] ^= uint64_t{1} << psn % 64; }
+    bool has(uint64_t psn) const { return arrived[psn % kMaxOutOfOrder / 64] >> psn % 64 & 1; }
+    void flip(uint64_t psn) { arrived[psn % kMaxOutOfOrder / 64] ^= uint64_t{1} << psn % 64; }
   };
-  static constexpr size_t kMostAgain = 1024;
-  static constexpr uint64_t kAgainTicket = uint64_t{1} << 62;  // beside kFetchTicket
+  static constexpr size_t kMaxRetransmissions = 1024;
+  static constexpr uint64_t kRetransmissionTicket = uint64_t{1} << 62;  // beside kPrefetchTicket
 
   // Responses that memory takes.
   size_t placing() const { return placements_.size() - free_placements_.size(); }
@@ -153,19 +155,19 @@ class Requester final : public MemoryListener {
   Moved fetch(const Wqe& wqe, uint64_t offset, Packet* packet);
   void fetch_more();
   void fail_at_cursor(WcStatus status);
-  void complete_ready();
-  void complete_all_ready();
+  void complete_finished();
+  void complete_all_finished();
   bool done(const Wqe& wqe);
   void fail_front(WcStatus status);
   void complete_front(WcStatus status);
 
   // completer.cc
-  void take_acknowledge(uint8_t syndrome, uint64_t psn, TimeNs now);
-  void take_sequence_nak(uint64_t psn, TimeNs now);
-  void take_rnr_nak(uint64_t psn, uint8_t timer, TimeNs now);
-  void take_fatal_nak(uint64_t psn, uint8_t code, TimeNs now);
-  void take_implied_nak(bool progress, TimeNs now);
-  void take_data(Packet* packet, const wire::Transport& headers, uint64_t psn, TimeNs now);
+  void handle_ack(uint8_t syndrome, uint64_t psn, TimeNs now);
+  void handle_sequence_nak(uint64_t psn, TimeNs now);
+  void handle_rnr_nak(uint64_t psn, uint8_t timer, TimeNs now);
+  void handle_fatal_nak(uint64_t psn, uint8_t code, TimeNs now);
+  void handle_implied_nak(bool progress, TimeNs now);
+  void handle_response(Packet* packet, const wire::Transport& headers, uint64_t psn, TimeNs now);
   bool fits(const Wqe& wqe, const wire::Transport& headers, uint64_t psn);
   void place(Packet* packet, const wire::Transport& headers, uint64_t position, uint64_t psn);
   void placed(uint64_t ticket, bool ok);
@@ -183,61 +185,62 @@ class Requester final : public MemoryListener {
   void arm_timer(TimeNs now);
 
   // asking.cc
-  bool wants_acknowledge(const Wqe& wqe, TimeNs now);
-  bool asks_early(const Wqe& wqe, TimeNs now);
+  bool wants_ack(const Wqe& wqe, TimeNs now);
+  bool wants_early_ack(const Wqe& wqe, TimeNs now);
   bool is_followed();
-  bool asks_again();
+  bool request_ack_again();
 
   // repair.cc
-  bool may_repair() const;
-  Repair& repair();
-  void choose_mode();
-  void forget_repairs();
-  void clear_repair();
-  void take_selective_nak(uint64_t psn, TimeNs now);
-  void take_data_ahead(Packet* packet, const wire::Transport& headers, uint64_t psn, TimeNs now);
+  bool may_use_selective() const;
+  SelectiveRepeat& selective();
+  void choose_recovery();
+  void drop_retransmissions();
+  void reset_selective();
+  void handle_selective_nak(uint64_t psn, TimeNs now);
+  void handle_out_of_order_response(Packet* packet, const wire::Transport& headers, uint64_t psn,
+                                    TimeNs now);
   bool advance(TimeNs now);
   bool has_arrived(uint64_t psn) const;
   uint64_t first_unanswered();
   void note_beyond(uint64_t psn, TimeNs now);
-  void ask_for_missing(TimeNs now);
-  void ask_for_responses(uint64_t begin, uint64_t end);
-  bool is_sent_again(uint64_t psn, uint64_t end);
-  void send_again(uint64_t psn, uint64_t end);
+  void request_missing(TimeNs now);
+  void request_responses(uint64_t begin, uint64_t end);
+  bool is_scheduled(uint64_t psn, uint64_t end);
+  void schedule_retransmission(uint64_t psn, uint64_t end);
   void send_probe();
-  void send_oldest_again();
+  void retransmit_oldest();
   bool use_retry_for(uint64_t psn, TimeNs now);
-  bool trim(Again& again, uint64_t& position);
-  Packet* emit_again(TimeNs now);
-  Packet* fetch_again(const Wqe& wqe, uint64_t position, uint64_t psn);
-  void on_hole_timer(TimeNs now);
+  bool trim(Retransmission& next, uint64_t& position);
+  Packet* emit_retransmission(TimeNs now);
+  Packet* fetch_retransmission(const Wqe& wqe, uint64_t position, uint64_t psn);
+  void on_missing_timer(TimeNs now);
 
   Qp& qp_;
   WorkQueue<Wqe> queue_;
-  uint64_t unacknowledged_ = 0;    // the oldest PSN without its answer
-  uint64_t next_ = 0;              // the PSN to send next
-  uint64_t frontier_ = 0;          // one past the highest PSN that was ever asked for
-  uint64_t cursor_ = 0;            // the queue position that next_ belongs to
-  uint64_t octets_begun_ = 0;      // of the requests that have
-  uint32_t since_request_ = 0;     // packets since the last one that asked for an acknowledgement
-  TimeNs asked_at_ = 0;            // when that was sent, or the first packet of all in flight
-  uint64_t unasked_end_ = kNoPsn;  // the last of a message, since then
-  uint64_t must_ask_ = kNoPsn;     // sent once more, to ask: what was to follow it does not
-  uint32_t data_begun_ = 0;        // READs and atomics in the queue that have begun
-  uint32_t data_asked_ = 0;        // those among them before the cursor
+  uint64_t unacked_psn_ = 0;        // the oldest PSN without its answer
+  uint64_t next_psn_ = 0;           // the PSN to send next
+  uint64_t max_sent_psn_ = 0;       // one past the highest PSN that was ever asked for
+  uint64_t cursor_ = 0;             // the queue position that next_psn_ belongs to
+  uint64_t octets_begun_ = 0;       // of the requests that have
+  uint32_t since_ack_request_ = 0;  // packets since the last one that asked for an acknowledgement
+  TimeNs ack_requested_at_ = 0;     // when that was sent, or the first packet of all in flight
+  uint64_t last_unacked_end_ = kNoPsn;  // the last of a message, since then
+  uint64_t forced_ack_psn_ = kNoPsn;    // sent once more, to ask: what was to follow it does not
+  uint32_t rd_atomics_begun_ = 0;       // READs and atomics in the queue that have begun
+  uint32_t rd_atomics_sent_ = 0;        // those among them before the cursor
   uint8_t retries_left_ = 0;
   uint8_t rnr_retries_left_ = 0;
   bool rnr_waiting_ = false;
-  bool failed_ = false;         // the request at the cursor cannot be sent
-  bool doomed_ = false;         // a request has failed for good; it ends when it is the oldest
-  bool implied_retry_ = false;  // an implied NAK has been answered, without progress since
+  bool failed_ = false;            // the request at the cursor cannot be sent
+  bool doomed_ = false;            // a request has failed for good; it ends when it is the oldest
+  bool implied_nak_seen_ = false;  // an implied NAK has been answered, without progress since
 
   Agreement agreement_;
-  bool repairs_ = false;            // acts as is agreed, or may be
-  std::unique_ptr<Repair> repair_;  // made when it is first needed
+  bool selective_mode_ = false;                 // acts as is agreed, or may be
+  std::unique_ptr<SelectiveRepeat> selective_;  // made when it is first needed
 
-  FetchAhead ahead_;
-  FetchAhead::Key ahead_at_;  // what is to be fetched next
+  Prefetch prefetch_;
+  Prefetch::Key prefetch_at_;  // what is to be fetched next
   std::vector<Placement> placements_;
   std::vector<uint64_t> free_placements_;
 

@@ -20,7 +20,7 @@ bool is_fatal(uint8_t nak) {
 
 }  // namespace
 
-Responder::Responder(Qp& qp) : qp_(qp), steps_(kMaxSteps), replies_(qp) {}
+Responder::Responder(Qp& qp) : qp_(qp), steps_(kMaxSteps), resources_(qp) {}
 
 Responder::~Responder() {
   assert(pending_steps_ == 0);
@@ -30,17 +30,17 @@ Responder::~Responder() {
 }
 
 void Responder::start(uint32_t psn) {
-  expected_ = kPsnBase + psn;
-  acknowledged_ = expected_ - 1;
+  expected_psn_ = kPsnBase + psn;
+  acknowledged_ = expected_psn_ - 1;
   agreement_.forget();
-  forget_ahead();
+  drop_out_of_order();
 }
 
 void Responder::receive(Packet* packet, const wire::Transport& headers) {
   if (!qp_.receives_packets() || steps_.full()) {
     return qp_.host().pool().release(packet);
   }
-  if (qp_.state() == QpState::kRtr && qp_.type() != QpType::kUd) qp_.tell(QpEvent::kEstablished);
+  if (qp_.state() == QpState::kRtr && qp_.type() != QpType::kUd) qp_.raise(QpEvent::kEstablished);
   switch (qp_.type()) {
     case QpType::kRc:
       return receive_reliable(packet, headers);
@@ -54,33 +54,33 @@ void Responder::receive(Packet* packet, const wire::Transport& headers) {
 // In PSN order only: behind the expected PSN is a duplicate, ahead of it a gap.
 void Responder::receive_reliable(Packet* packet, const wire::Transport& headers) {
   agreement_.heard(headers.reserved6());
-  uint64_t psn = unwrap_psn(headers.psn(), expected_);
-  if (psn > expected_) {
-    qp_.note_gap(psn - expected_);
-    return take_gap(packet, headers, psn);
+  uint64_t psn = unwrap_psn(headers.psn(), expected_psn_);
+  if (psn > expected_psn_) {
+    qp_.note_gap(psn - expected_psn_);
+    return handle_gap(packet, headers, psn);
   }
-  if (psn < expected_) {
-    take_duplicate(headers, psn);
+  if (psn < expected_psn_) {
+    handle_duplicate(headers, psn);
     return qp_.host().pool().release(packet);
   }
-  if (ahead_) ahead_->holes.count_arrival();
-  take_expected(packet, headers);
-  if (ahead_) take_kept();
+  if (ooo_) ooo_->missing.count_arrival();
+  handle_expected(packet, headers);
+  if (ooo_) deliver_in_order();
 }
 
-void Responder::take_expected(Packet* packet, const wire::Transport& headers) {
+void Responder::handle_expected(Packet* packet, const wire::Transport& headers) {
   const wire::OpcodeInfo& info = headers.info();
   nak_outstanding_ = refused_ = false;
   Step step;
-  step.psn = expected_;
+  step.psn = expected_psn_;
   step.acknowledge = headers.ack_req();
-  if (judge(headers, info, step) == Verdict::kAccept) {
-    if (ahead_) note_expected(step.psns);
-    expected_ += step.psns;
+  if (check_request(headers, info, step) == Verdict::kAccept) {
+    if (ooo_) note_received(step.psns);
+    expected_psn_ += step.psns;
     return accept(packet, headers, step);
   }
   nak_outstanding_ = refused_ = true;
-  forget_ahead();  // the far end goes back, or fails
+  drop_out_of_order();  // the far end goes back, or fails
   add_step(step);
   qp_.host().pool().release(packet);
 }
@@ -89,21 +89,21 @@ void Responder::take_expected(Packet* packet, const wire::Transport& headers) {
 // packets up to the next first one. Nothing comes twice or late. There are no answers.
 void Responder::receive_connected(Packet* packet, const wire::Transport& headers) {
   const wire::OpcodeInfo& info = headers.info();
-  uint64_t psn = unwrap_psn(headers.psn(), expected_);
-  if (psn < expected_) {
+  uint64_t psn = unwrap_psn(headers.psn(), expected_psn_);
+  if (psn < expected_psn_) {
     qp_.port().counters().duplicate_request.add();
     return qp_.host().pool().release(packet);
   }
-  if (psn > expected_) qp_.port().counters().out_of_sequence.add();
+  if (psn > expected_psn_) qp_.port().counters().out_of_sequence.add();
   bool begins = info.first || info.only;
-  if (psn != expected_ || begins) abandon();
-  expected_ = psn + 1;
+  if (psn != expected_psn_ || begins) abandon_message();
+  expected_psn_ = psn + 1;
   Step step;
   step.psn = psn;
-  Verdict verdict = begins || message_.active ? judge(headers, info, step) : Verdict::kDrop;
+  Verdict verdict = begins || message_.active ? check_request(headers, info, step) : Verdict::kDrop;
   if (verdict == Verdict::kAccept) return accept(packet, headers, step);
   if (verdict == Verdict::kRefuse) add_step(step);
-  abandon();
+  abandon_message();
   qp_.host().pool().release(packet);
 }
 
@@ -116,13 +116,13 @@ void Responder::receive_datagram(Packet* packet, const wire::Transport& headers)
   }
   step.completion.source_qpn = headers.deth().src_qpn;
   step.completion.has_grh = true;
-  Verdict verdict = judge(headers, info, step);
+  Verdict verdict = check_request(headers, info, step);
   if (verdict == Verdict::kAccept) {
     place_grh(packet, step);
     return accept(packet, headers, step);
   }
   if (verdict == Verdict::kRefuse) add_step(step);
-  abandon();
+  abandon_message();
   qp_.host().pool().release(packet);
 }
 
@@ -141,12 +141,12 @@ void Responder::accept(Packet* packet, const wire::Transport& headers, Step& ste
 }
 
 // It is not executed again: a SEND or WRITE is acknowledged again, a READ or atomic answered again.
-void Responder::take_duplicate(const wire::Transport& headers, uint64_t psn) {
+void Responder::handle_duplicate(const wire::Transport& headers, uint64_t psn) {
   const wire::OpcodeInfo& info = headers.info();
   qp_.port().counters().duplicate_request.add();
-  if (info.has_atomic_eth) return replies_.replay(psn, psn + 1);
+  if (info.has_atomic_eth) return resources_.replay(psn, psn + 1);
   if (!info.is_send && !info.is_write) {
-    return replies_.replay(psn, psn + psns_of(headers.reth().dma_len, qp_.attributes().path_mtu));
+    return resources_.replay(psn, psn + psns_of(headers.reth().dma_len, qp_.attributes().path_mtu));
   }
   acknowledge_due_ = true;
   qp_.make_acknowledge_ready();
@@ -154,26 +154,26 @@ void Responder::take_duplicate(const wire::Transport& headers, uint64_t psn) {
 
 // A gap gets one NAK, and what comes behind it is dropped, unless one NAK for each missing packet
 // is agreed.
-void Responder::take_gap(Packet* packet, const wire::Transport& headers, uint64_t psn) {
+void Responder::handle_gap(Packet* packet, const wire::Transport& headers, uint64_t psn) {
   qp_.port().counters().out_of_sequence.add();
-  if (selective() && !refused_) return keep(packet, headers, psn);
+  if (selective() && !refused_) return buffer_out_of_order(packet, headers, psn);
   qp_.host().pool().release(packet);
-  forget_ahead();
+  drop_out_of_order();
   if (nak_outstanding_) return;
   nak_outstanding_ = true;
   Step step;
-  step.psn = expected_;
+  step.psn = expected_psn_;
   step.nak = aeth::kNakSequence;
   add_step(step);
 }
 
 // The message that was being received is lost; its receive request is there for the next one.
-void Responder::abandon() {
+void Responder::abandon_message() {
   if (message_.active && !message_.write) {
-    held_.emplace();
-    held_->wr_id = message_.receive_id;
-    held_->sges = message_.target;
-    held_until_ = message_.received > 0 ? steps_.tail() : steps_.head();
+    reusable_receive_.emplace();
+    reusable_receive_->wr_id = message_.receive_id;
+    reusable_receive_->sges = message_.target;
+    reusable_after_ = message_.received > 0 ? steps_.tail() : steps_.head();
   }
   message_.active = false;
 }
@@ -186,25 +186,26 @@ void Responder::memory_done(uint64_t ticket, bool ok) {
     if (step.packet) {
       qp_.host().pool().release(std::exchange(step.packet, nullptr));
     }
-    take_steps();
-    if (ahead_) take_kept();
+    complete_steps();
+    if (ooo_) deliver_in_order();
   }
   qp_.memory_settled();
 }
 
 void Responder::add_step(Step& step) {
   // What need not wait is not queued.
-  if (steps_.empty() && step.pending == 0 && step.action != Action::kAtomic) return take_step(step);
+  if (steps_.empty() && step.pending == 0 && step.action != Action::kAtomic)
+    return complete_step(step);
   steps_.push(step);
-  take_steps();
+  complete_steps();
 }
 
-void Responder::take_steps() {
+void Responder::complete_steps() {
   while (!steps_.empty() && steps_.front().pending == 0) {
     if (!execute(steps_.front())) return;
     Step step = steps_.front();
     steps_.pop();
-    take_step(step);
+    complete_step(step);
   }
   if (steps_.empty() && qp_.state() == QpState::kError) flush();
 }
@@ -214,7 +215,7 @@ bool Responder::execute(Step& step) {
   if (step.action != Action::kAtomic || step.executed || step.forgotten) return true;
   if (!qp_.receives_packets()) return true;
   step.executed = true;
-  Replies::Resource& resource = replies_.resource(step.slot);
+  ResponderResources::Resource& resource = resources_.resource(step.slot);
   const MemoryRegion* region = qp_.host().memory().allow(
       resource.rkey, qp_.pd(), qp_.number(), kRemoteAtomic, resource.address, resource.length);
   if (!region) {
@@ -237,10 +238,10 @@ bool Responder::execute(Step& step) {
 }
 
 // Everything before this step is placed, and its own payload: now it may be told.
-void Responder::take_step(Step& step) {
+void Responder::complete_step(Step& step) {
   if (step.forgotten) return;
-  spoilt_ = step.failed || (spoilt_ && !step.begins);
-  step.failed |= spoilt_ && step.message_end;
+  message_bad_ = step.failed || (message_bad_ && !step.begins);
+  step.failed |= message_bad_ && step.message_end;
   settle(step);
   bool reliable = qp_.type() == QpType::kRc;
   if (step.nak && reliable) {
@@ -253,9 +254,9 @@ void Responder::take_step(Step& step) {
       acknowledged_ = step.psn;
       acknowledge_due_ |= step.acknowledge && reliable;
     } else {
-      replies_.resource(step.slot).messages = messages_;
-      if (step.action == Action::kAtomic) replies_.resource(step.slot).original = original_;
-      replies_.answer(step.slot);
+      resources_.resource(step.slot).messages = messages_;
+      if (step.action == Action::kAtomic) resources_.resource(step.slot).original = original_;
+      resources_.answer(step.slot);
     }
   }
   bool fatal = reliable && is_fatal(step.nak);
@@ -267,12 +268,12 @@ void Responder::take_step(Step& step) {
       fatal = true;
     }
     if (!qp_.receive_cq().push(step.completion, step.solicited)) {
-      qp_.tell(QpEvent::kFatal);
+      qp_.raise(QpEvent::kFatal);
       fatal = true;
     }
   } else if (fatal) {
     bool access = step.nak == aeth::kNakRemoteAccess;
-    qp_.tell(access ? QpEvent::kAccessViolation : QpEvent::kInvalidRequest);
+    qp_.raise(access ? QpEvent::kAccessViolation : QpEvent::kInvalidRequest);
   }
   if (nak_due_ || acknowledge_due_) qp_.make_acknowledge_ready();
   if (fatal) qp_.enter_error();
@@ -302,10 +303,10 @@ void Responder::settle(Step& step) {
 // Responses to READs and atomics go before it: they acknowledge all ahead of them. NAKs that
 // acknowledge nothing need not wait.
 Packet* Responder::emit_acknowledge() {
-  if (ahead_) {
+  if (ooo_) {
     if (Packet* packet = emit_selective_nak()) return packet;
   }
-  if (!replies_.empty() || (!nak_due_ && !acknowledge_due_)) return nullptr;
+  if (!resources_.empty() || (!nak_due_ && !acknowledge_due_)) return nullptr;
   wire::HeaderTemplate::Fields fields;
   fields.opcode = wire::Opcode::kRcAck;
   fields.reserved6 = qp_.selective_bit();
@@ -324,7 +325,7 @@ Packet* Responder::emit_acknowledge() {
 }
 
 Packet* Responder::emit_response() {
-  return replies_.emit();
+  return resources_.emit();
 }
 
 void Responder::refuse_read(uint64_t psn) {
@@ -334,22 +335,22 @@ void Responder::refuse_read(uint64_t psn) {
   nak_syndrome_ = aeth::kNakRemoteAccess;
   nak_psn_ = psn;
   qp_.make_acknowledge_ready();
-  qp_.tell(QpEvent::kAccessViolation);
+  qp_.raise(QpEvent::kAccessViolation);
   qp_.enter_error();
 }
 
 // In order: what memory still works on ends first.
 void Responder::flush() {
-  forget_ahead();
+  drop_out_of_order();
   if (!nak_due_) {
-    replies_.drop_due();
+    resources_.drop_pending();
     acknowledge_due_ = false;
   }
   if (!steps_.empty()) return;
-  abandon();
-  if (held_) flush_one(held_->wr_id);
-  held_.reset();
-  if (qp_.has_shared_receives()) return qp_.tell(QpEvent::kLastReceive);
+  abandon_message();
+  if (reusable_receive_) flush_one(reusable_receive_->wr_id);
+  reusable_receive_.reset();
+  if (qp_.has_shared_receives()) return qp_.raise(QpEvent::kLastReceive);
   while (!qp_.receives().empty()) flush_one(qp_.receives().take().wr_id);
 }
 
@@ -367,12 +368,12 @@ void Responder::flush_one(uint64_t wr_id) {
 void Responder::reset() {
   for (uint64_t at = steps_.head(); at != steps_.tail(); ++at) steps_.at(at).forgotten = true;
   message_ = {};
-  held_.reset();
-  replies_.clear();
+  reusable_receive_.reset();
+  resources_.clear();
   messages_ = 0;
-  forget_ahead();
+  drop_out_of_order();
   agreement_.forget();
-  nak_outstanding_ = refused_ = acknowledge_due_ = nak_due_ = spoilt_ = false;
+  nak_outstanding_ = refused_ = acknowledge_due_ = nak_due_ = message_bad_ = false;
 }
 
 }  // namespace rocefs

@@ -19,9 +19,9 @@
 #include "rdma/packet/packet.h"
 #include "rdma/packet/verbs.h"
 #include "rdma/packet/work_queue.h"
-#include "rdma/transport/holes.h"
-#include "rdma/transport/kept_packets.h"
-#include "rdma/transport/replies.h"
+#include "rdma/transport/missing_psns.h"
+#include "rdma/transport/reorder_buffer.h"
+#include "rdma/transport/responder_resources.h"
 #include "rdma/transport/selective.h"
 
 namespace rocefs {
@@ -42,9 +42,9 @@ class Responder final : public MemoryListener {
   Packet* emit_acknowledge();
   // The next packet of a READ's or atomic's response; null if none is due now.
   Packet* emit_response();
-  bool owes_response() const { return !replies_.empty(); }
+  bool owes_response() const { return !resources_.empty(); }
   // The PSN that must come next: it grows as requests come.
-  uint64_t expected() const { return expected_; }
+  uint64_t expected() const { return expected_psn_; }
   // The memory of a READ has gone before it was answered.
   void refuse_read(uint64_t psn);
   // The QP has entered the error state. A NAK that is due is still sent, and what goes before it.
@@ -54,7 +54,7 @@ class Responder final : public MemoryListener {
 
   void memory_done(uint64_t ticket, bool ok) override;
   // Whether memory still works for this QP: it may not be destroyed yet.
-  bool memory_pending() const { return pending_steps_ > 0 || replies_.memory_pending(); }
+  bool memory_pending() const { return pending_steps_ > 0 || resources_.memory_pending(); }
 
  private:
   // What the packet that has just arrived asks for, and what became of it. A refusal becomes a NAK
@@ -92,45 +92,45 @@ class Responder final : public MemoryListener {
   };
 
   // What is known of packets ahead of the expected PSN.
-  struct Ahead {
-    explicit Ahead(Responder& responder);
-    KeptPackets kept;
-    Holes holes;
-    uint64_t top = 0;             // one past the highest PSN that has come
-    WorkQueue<uint64_t> missing;  // PSNs to send NAKs for
+  struct OutOfOrder {
+    explicit OutOfOrder(Responder& responder);
+    ReorderBuffer packets;
+    MissingPsns missing;
+    uint64_t top = 0;            // one past the highest PSN that has come
+    WorkQueue<uint64_t> to_nak;  // PSNs to send NAKs for
     Event timer;
   };
-  static constexpr size_t kMostNaks = 128;  // that wait to be sent
+  static constexpr size_t kMaxNaks = 128;  // that wait to be sent
 
   // responder.cc
   void receive_reliable(Packet* packet, const wire::Transport& headers);
   void receive_connected(Packet* packet, const wire::Transport& headers);
   void receive_datagram(Packet* packet, const wire::Transport& headers);
   void accept(Packet* packet, const wire::Transport& headers, Step& step);
-  void take_expected(Packet* packet, const wire::Transport& headers);
-  void take_duplicate(const wire::Transport& headers, uint64_t psn);
-  void take_gap(Packet* packet, const wire::Transport& headers, uint64_t psn);
-  void abandon();
+  void handle_expected(Packet* packet, const wire::Transport& headers);
+  void handle_duplicate(const wire::Transport& headers, uint64_t psn);
+  void handle_gap(Packet* packet, const wire::Transport& headers, uint64_t psn);
+  void abandon_message();
   void add_step(Step& step);
-  void take_steps();
+  void complete_steps();
   bool execute(Step& step);
-  void take_step(Step& step);
+  void complete_step(Step& step);
   void settle(Step& step);
   void flush_one(uint64_t wr_id);
 
   // ahead.cc
   bool selective() const;
-  void keep(Packet* packet, const wire::Transport& headers, uint64_t psn);
+  void buffer_out_of_order(Packet* packet, const wire::Transport& headers, uint64_t psn);
   bool place_early(Packet* packet, const wire::Transport& headers, uint64_t psn);
-  void note_expected(uint64_t psns);
-  void take_kept();
-  void ask_for_missing(TimeNs now);
-  void forget_ahead();
-  void on_hole_timer(TimeNs now);
+  void note_received(uint64_t psns);
+  void deliver_in_order();
+  void send_missing_naks(TimeNs now);
+  void drop_out_of_order();
+  void on_missing_timer(TimeNs now);
   Packet* emit_selective_nak();
 
   // message.cc
-  Verdict judge(const wire::Transport& headers, const wire::OpcodeInfo& info, Step& step);
+  Verdict check_request(const wire::Transport& headers, const wire::OpcodeInfo& info, Step& step);
   Verdict begin_message(const wire::Transport& headers, const wire::OpcodeInfo& info, Step& step);
   Verdict begin_write(const wire::Reth& reth, Step& step);
   Verdict begin_send(Step& step);
@@ -147,14 +147,15 @@ class Responder final : public MemoryListener {
 
   Qp& qp_;
   Message message_;
-  std::optional<ReceiveRequest> held_;  // taken for a message that was lost: the next one gets it
-  uint64_t held_until_ = 0;             // when the steps of that message are over
-  bool spoilt_ = false;                 // memory has refused a part of the message told of now
-  uint64_t expected_ = 0;               // the PSN that must come next
-  uint64_t acknowledged_ = 0;           // of the newest SEND or WRITE that is placed
-  uint32_t messages_ = 0;               // MSN, 24 bits
-  bool nak_outstanding_ = false;        // silence until the expected PSN comes
-  bool refused_ = false;                // it has come, and was refused
+  std::optional<ReceiveRequest>
+      reusable_receive_;          // taken for a message that was lost: the next one gets it
+  uint64_t reusable_after_ = 0;   // when the steps of that message are over
+  bool message_bad_ = false;      // memory has refused a part of the message told of now
+  uint64_t expected_psn_ = 0;     // the PSN that must come next
+  uint64_t acknowledged_ = 0;     // of the newest SEND or WRITE that is placed
+  uint32_t messages_ = 0;         // MSN, 24 bits
+  bool nak_outstanding_ = false;  // silence until the expected PSN comes
+  bool refused_ = false;          // it has come, and was refused
   bool acknowledge_due_ = false;
   bool nak_due_ = false;
   uint8_t nak_syndrome_ = 0;
@@ -163,10 +164,10 @@ class Responder final : public MemoryListener {
   WorkQueue<Step> steps_;  // a step's position is its ticket
   uint32_t pending_steps_ = 0;
   Agreement agreement_;
-  std::unique_ptr<Ahead> ahead_;  // made when the first packet is kept
-  bool placed_early_ = false;     // the payload of the packet that is taken now
-  uint64_t original_ = 0;         // memory puts there what the atomic under way found
-  Replies replies_;
+  std::unique_ptr<OutOfOrder> ooo_;  // made when the first packet is kept
+  bool placed_early_ = false;        // the payload of the packet that is taken now
+  uint64_t original_ = 0;            // memory puts there what the atomic under way found
+  ResponderResources resources_;
 };
 
 }  // namespace rocefs

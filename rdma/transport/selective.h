@@ -26,7 +26,7 @@ inline constexpr uint8_t kSelectiveBit = 0x01;
 inline constexpr uint8_t kSelectiveNak = 0x01;
 // So many PSNs ahead of the oldest missing one are kept, at either end; what comes beyond them is
 // lost.
-inline constexpr uint64_t kMostAhead = 4096;
+inline constexpr uint64_t kMaxOutOfOrder = 4096;
 
 // What a device's knobs say. Core thread.
 class SelectiveSettings final : public KnobOwner {

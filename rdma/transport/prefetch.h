@@ -1,4 +1,4 @@
-// FetchAhead: packets whose payloads come from memory that answers later. They are asked for before
+// Prefetch: packets whose payloads come from memory that answers later. They are asked for before
 // their turn, up to so many bytes, so that the memory moves much at once and the wire does not wait
 // for it.
 #pragma once
@@ -11,7 +11,7 @@
 
 namespace rocefs {
 
-class FetchAhead {
+class Prefetch {
  public:
   // Which packet of which message.
   struct Key {
@@ -20,8 +20,8 @@ class FetchAhead {
     bool operator==(const Key&) const = default;
   };
 
-  explicit FetchAhead(PacketPool& pool) : pool_(pool), queue_(kMaxPackets) {}
-  ~FetchAhead();
+  explicit Prefetch(PacketPool& pool) : pool_(pool), queue_(kMaxPackets) {}
+  ~Prefetch();
 
   // Whether nothing is fetched that is still wanted.
   bool empty() const { return wanted_ == queue_.tail(); }

@@ -9,43 +9,43 @@
 
 namespace rocefs {
 
-Responder::Ahead::Ahead(Responder& responder)
-    : kept(responder.qp_.host().pool()),
-      missing(kMostNaks),
-      timer(event_of<&Responder::on_hole_timer>(&responder)) {}
+Responder::OutOfOrder::OutOfOrder(Responder& responder)
+    : packets(responder.qp_.host().pool()),
+      to_nak(kMaxNaks),
+      timer(event_of<&Responder::on_missing_timer>(&responder)) {}
 
 bool Responder::selective() const {
   return qp_.host().selective().enabled() && agreement_.agrees();
 }
 
 // Takes the packet.
-void Responder::keep(Packet* packet, const wire::Transport& headers, uint64_t psn) {
+void Responder::buffer_out_of_order(Packet* packet, const wire::Transport& headers, uint64_t psn) {
   PacketPool& pool = qp_.host().pool();
   TimeNs now = qp_.scheduler().now();
-  if (!ahead_) ahead_ = std::make_unique<Ahead>(*this);
-  Ahead& ahead = *ahead_;
-  ahead.holes.count_arrival();
-  ahead.top = std::max(ahead.top, expected_);
+  if (!ooo_) ooo_ = std::make_unique<OutOfOrder>(*this);
+  OutOfOrder& ooo = *ooo_;
+  ooo.missing.count_arrival();
+  ooo.top = std::max(ooo.top, expected_psn_);
   // As if the first one behind the gap had come: that it is one is known.
-  bool beyond = psn - expected_ >= kMostAhead;
-  if (beyond) psn = expected_ + 1;
+  bool beyond = psn - expected_psn_ >= kMaxOutOfOrder;
+  if (beyond) psn = expected_psn_ + 1;
   const wire::OpcodeInfo& info = headers.info();
   bool read = info.has_reth && !info.is_write;
   uint64_t psns = read ? psns_of(headers.reth().dma_len, qp_.attributes().path_mtu) : 1;
-  if (psn > ahead.top) ahead.holes.note(ahead.top, psn, now, qp_.patience());
+  if (psn > ooo.top) ooo.missing.add(ooo.top, psn, now, qp_.reorder_limits());
   if (beyond) {
-    ahead.top = std::max(ahead.top, psn);
+    ooo.top = std::max(ooo.top, psn);
     pool.release(packet);
-  } else if (ahead.kept.holds(psn)) {
+  } else if (ooo.packets.holds(psn)) {
     qp_.port().counters().duplicate_request.add();
     pool.release(packet);
   } else {
-    ahead.holes.fill(psn, psn + psns, now);
-    ahead.top = std::max(ahead.top, psn + psns);
-    ahead.kept.keep({packet, psn, place_early(packet, headers, psn)}, expected_);
+    ooo.missing.mark_received(psn, psn + psns, now);
+    ooo.top = std::max(ooo.top, psn + psns);
+    ooo.packets.insert({packet, psn, place_early(packet, headers, psn)}, expected_psn_);
     qp_.port().counters().sr_ooo_placed.add();
   }
-  ask_for_missing(now);
+  send_missing_naks(now);
 }
 
 // A packet of the WRITE that is being received goes where its RETH says, if memory takes it at
@@ -54,7 +54,7 @@ bool Responder::place_early(Packet* packet, const wire::Transport& headers, uint
   const wire::OpcodeInfo& info = headers.info();
   if (!message_.active || !message_.write || !info.is_write || info.first || info.only)
     return false;
-  uint64_t mtu = qp_.attributes().path_mtu, offset = (psn - expected_) * mtu;
+  uint64_t mtu = qp_.attributes().path_mtu, offset = (psn - expected_psn_) * mtu;
   if (offset >= message_.remaining) return false;
   uint64_t left = message_.remaining - offset;
   if (headers.payload_len() != std::min(mtu, left) || info.last != (left <= mtu)) return false;
@@ -70,75 +70,75 @@ bool Responder::place_early(Packet* packet, const wire::Transport& headers, uint
 }
 
 // These PSNs, the expected ones, have come.
-void Responder::note_expected(uint64_t psns) {
-  Ahead& ahead = *ahead_;
-  ahead.holes.fill(expected_, expected_ + psns, qp_.scheduler().now());
-  ahead.kept.drop(expected_, expected_ + psns);
+void Responder::note_received(uint64_t psns) {
+  OutOfOrder& ooo = *ooo_;
+  ooo.missing.mark_received(expected_psn_, expected_psn_ + psns, qp_.scheduler().now());
+  ooo.packets.drop(expected_psn_, expected_psn_ + psns);
 }
 
 // What was kept and whose turn has come now.
-void Responder::take_kept() {
-  Ahead& ahead = *ahead_;
+void Responder::deliver_in_order() {
+  OutOfOrder& ooo = *ooo_;
   TimeNs now = qp_.scheduler().now();
-  while (ahead.kept.holds(expected_) && !steps_.full()) {
-    KeptPackets::Kept kept = ahead.kept.take(expected_);
-    if (!kept.placed && kept.packet->payload.length > 0 && !payload_bytes(*kept.packet)) {
+  while (ooo.packets.holds(expected_psn_) && !steps_.full()) {
+    ReorderBuffer::Entry entry = ooo.packets.take(expected_psn_);
+    if (!entry.placed && entry.packet->payload.length > 0 && !payload_bytes(*entry.packet)) {
       // Its region has gone meanwhile: it is as if it had not come.
       qp_.host().stale_payloads().add();
-      qp_.host().pool().release(kept.packet);
-      ahead.holes.count_arrival();
-      ahead.holes.note(expected_, expected_ + 1, now, qp_.patience());
+      qp_.host().pool().release(entry.packet);
+      ooo.missing.count_arrival();
+      ooo.missing.add(expected_psn_, expected_psn_ + 1, now, qp_.reorder_limits());
       break;
     }
-    placed_early_ = kept.placed;
-    take_expected(kept.packet, kept.packet->transport());
+    placed_early_ = entry.placed;
+    handle_expected(entry.packet, entry.packet->transport());
     placed_early_ = false;
   }
-  ask_for_missing(now);
+  send_missing_naks(now);
 }
 
 // NAKs for what is lost by now. Where nobody sends what is missing, what was kept is dropped.
-void Responder::ask_for_missing(TimeNs now) {
-  Ahead& ahead = *ahead_;
+void Responder::send_missing_naks(TimeNs now) {
+  OutOfOrder& ooo = *ooo_;
   bool hopeless = false;
   auto ask = [&](uint64_t begin, uint64_t end, uint8_t tries) {
-    hopeless |= tries > Holes::kMostTries;
-    for (uint64_t psn = begin; psn < end && !ahead.missing.full(); ++psn) ahead.missing.push(psn);
+    hopeless |= tries > MissingPsns::kMaxTries;
+    for (uint64_t psn = begin; psn < end && !ooo.to_nak.full(); ++psn) ooo.to_nak.push(psn);
   };
-  if (!ahead.holes.empty()) ahead.holes.ask_for_lost(now, qp_.patience(), ask);
-  if (hopeless) return forget_ahead();
-  if (!ahead.missing.empty()) qp_.make_acknowledge_ready();
-  if (ahead.holes.due() == kNever) {
-    qp_.scheduler().cancel(ahead.timer);
-  } else if (ahead.timer.due() != ahead.holes.due()) {
-    qp_.scheduler().at(ahead.timer, ahead.holes.due());
+  if (!ooo.missing.empty()) ooo.missing.nak_due(now, qp_.reorder_limits(), ask);
+  if (hopeless) return drop_out_of_order();
+  if (!ooo.to_nak.empty()) qp_.make_acknowledge_ready();
+  if (ooo.missing.due() == kNever) {
+    qp_.scheduler().cancel(ooo.timer);
+  } else if (ooo.timer.due() != ooo.missing.due()) {
+    qp_.scheduler().at(ooo.timer, ooo.missing.due());
   }
 }
 
-void Responder::on_hole_timer(TimeNs now) {
-  if (!selective()) return forget_ahead();
-  ask_for_missing(now);
+void Responder::on_missing_timer(TimeNs now) {
+  if (!selective()) return drop_out_of_order();
+  send_missing_naks(now);
 }
 
 // Packets that were kept are lost.
-void Responder::forget_ahead() {
-  if (!ahead_) return;
-  ahead_->kept.clear();
-  ahead_->holes.clear();
-  ahead_->top = expected_;
-  while (!ahead_->missing.empty()) ahead_->missing.pop();
-  qp_.scheduler().cancel(ahead_->timer);
+void Responder::drop_out_of_order() {
+  if (!ooo_) return;
+  ooo_->packets.clear();
+  ooo_->missing.clear();
+  ooo_->top = expected_psn_;
+  while (!ooo_->to_nak.empty()) ooo_->to_nak.pop();
+  qp_.scheduler().cancel(ooo_->timer);
 }
 
 // It names one missing PSN and acknowledges nothing to whom understands it. Its own PSN is one
 // before which everything is done, so that others may take it for a sequence NAK.
 Packet* Responder::emit_selective_nak() {
-  Ahead& ahead = *ahead_;
-  while (!ahead.missing.empty()) {
-    uint64_t psn = ahead.missing.front();
-    ahead.missing.pop();
-    if (psn < expected_ || ahead.kept.holds(psn)) continue;
-    uint64_t done = steps_.empty() ? expected_ : steps_.front().psn;
+  OutOfOrder& ooo = *ooo_;
+  while (!ooo.to_nak.empty()) {
+    uint64_t psn = ooo.to_nak.front();
+    ooo.to_nak.pop();
+    if (psn < expected_psn_ || ooo.packets.holds(psn)) continue;
+    uint64_t done = steps_.empty() ? expected_psn_ : steps_.front().psn;
     wire::HeaderTemplate::Fields fields;
     fields.opcode = wire::Opcode::kRcAck;
     fields.psn = static_cast<uint32_t>(done) & kPsnMask;

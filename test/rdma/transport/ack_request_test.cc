@@ -31,7 +31,8 @@ void run_until_sent(Pair& pair, uint64_t packets) {
 
 }  // namespace
 
-TEST_CASE("asking: one acknowledgement for sixteen packets of requests that follow each other") {
+TEST_CASE(
+    "ack request: one acknowledgement for sixteen packets of requests that follow each other") {
   Pair pair;
   int acknowledgements = 0;
   Watch watch(pair, "sw_0-mb_0", [&](const wire::Parsed& parsed, Packet&) {
@@ -45,7 +46,7 @@ TEST_CASE("asking: one acknowledgement for sixteen packets of requests that foll
   CHECK(pair.same(0, 0, 4000));
 }
 
-TEST_CASE("asking: what precedes a request whose memory has gone ends well, and at once") {
+TEST_CASE("ack request: what precedes a request whose memory has gone ends well, and at once") {
   Pair pair;
   MemoryTable& table = pair.link.near_device.memory();
   auto memory = LocalMemory::create(4096);
@@ -67,7 +68,8 @@ TEST_CASE("asking: what precedes a request whose memory has gone ends well, and 
   CHECK(pair.same(0, 0, 100));
 }
 
-TEST_CASE("asking: memory that fails amid a message ends it, and nothing goes round for ever") {
+TEST_CASE(
+    "ack request: memory that fails amid a message ends it, and nothing goes round for ever") {
   World world;
   auto memory = std::make_shared<TornMemory>(world, kPairArea, 5000);
   Connection link(world, kPairArea, quick_attributes(), memory);
@@ -81,7 +83,7 @@ TEST_CASE("asking: memory that fails amid a message ends it, and nothing goes ro
   CHECK(link.near->requester().packets_resent() == 0);
 }
 
-TEST_CASE("asking: a send queue that drains hears of what it has sent") {
+TEST_CASE("ack request: a send queue that drains hears of what it has sent") {
   Pair pair;
   for (uint64_t i = 1; i <= 2; ++i) pair.link.post(pair.link.write(i, i * 1000, 100));
   run_until_sent(pair, 1);
@@ -96,7 +98,8 @@ TEST_CASE("asking: a send queue that drains hears of what it has sent") {
   CHECK(pair.sent().at(0).wr_id == 2);
 }
 
-TEST_CASE("asking: where the link is slow nobody waits for an acknowledgement until it is late") {
+TEST_CASE(
+    "ack request: where the link is slow nobody waits for an acknowledgement until it is late") {
   QpAttributes attributes;
   attributes.path_mtu = 4096;
   attributes.timeout = 14;  // 67 ms

@@ -1,5 +1,5 @@
-// Replies: what a reliable responder owes for READs and atomics: the responses that are due, in PSN
-// order, and what is kept of answered ones so that they can be answered again.
+// ResponderResources: what a reliable responder owes for READs and atomics: the responses that are
+// due, in PSN order, and what is kept of answered ones so that they can be answered again.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +7,13 @@
 
 #include "rdma/packet/memory.h"
 #include "rdma/packet/packet.h"
-#include "rdma/transport/fetch_ahead.h"
+#include "rdma/transport/prefetch.h"
 
 namespace rocefs {
 
 class Qp;
 
-class Replies final : public MemoryListener {
+class ResponderResources final : public MemoryListener {
  public:
   // One READ or atomic of the far end.
   struct Resource {
@@ -30,53 +30,53 @@ class Replies final : public MemoryListener {
     uint32_t messages = 0;  // the MSN of its answer
   };
 
-  explicit Replies(Qp& qp);
+  explicit ResponderResources(Qp& qp);
 
   // Takes the place of the oldest one. False when that one is unanswered: the far end has more
   // under way than was agreed.
   bool admit(const Resource& resource, uint32_t& slot);
-  Resource& resource(uint32_t slot) { return resources_[slot]; }
+  Resource& resource(uint32_t slot) { return slots_[slot]; }
   // Everything before it is done: it is answered from now on.
   void answer(uint32_t slot);
   // A duplicate request: these PSNs of it are answered again, if it is remembered.
   void replay(uint64_t psn, uint64_t end);
-  bool empty() const { return due_.empty(); }
+  bool empty() const { return pending_.empty(); }
   // What is due and what is remembered is forgotten.
   void clear();
   // What is due is forgotten.
-  void drop_due();
+  void drop_pending();
 
   // The next response packet; null when there is none now.
   Packet* emit();
 
   void memory_done(uint64_t ticket, bool ok) override;
-  bool memory_pending() const { return ahead_.pending(); }
+  bool memory_pending() const { return prefetch_.pending(); }
 
  private:
-  struct Due {
+  struct PendingResponse {
     uint32_t slot = 0;
     uint64_t begin = 0;
     uint64_t next = 0;
     uint64_t end = 0;
   };
 
-  Packet* emit_read(const Due& due);
+  Packet* emit_read(const PendingResponse& due);
   Packet* finish(Packet* packet);
-  void write_headers(Packet* packet, const Due& due);
+  void write_headers(Packet* packet, const PendingResponse& due);
   void refuse();
   Moved fetch(const Resource& resource, uint64_t psn, Packet* packet);
   void fetch_more();
 
   Qp& qp_;
-  std::vector<Resource> resources_;  // made when the first request comes
+  std::vector<Resource> slots_;  // made when the first request comes
   uint32_t oldest_ = 0;
   void replay_part(uint32_t slot, uint64_t psn, uint64_t end);
 
   // By PSN: at most one for each resource up to its end, and before them parts that are answered
   // again.
-  std::vector<Due> due_;
-  FetchAhead ahead_;        // of responses to READs
-  uint64_t ahead_psn_ = 0;  // what is to be fetched next
+  std::vector<PendingResponse> pending_;
+  Prefetch prefetch_;          // of responses to READs
+  uint64_t prefetch_psn_ = 0;  // what is to be fetched next
 };
 
 }  // namespace rocefs

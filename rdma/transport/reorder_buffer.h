@@ -1,5 +1,5 @@
-// KeptPackets: packets that came ahead of their turn, by PSN. At most kMostAhead PSNs beyond the
-// one whose turn it is; memory grows with what is kept.
+// ReorderBuffer: packets that came ahead of their turn, by PSN. At most kMaxOutOfOrder PSNs beyond
+// the one whose turn it is; memory grows with what is kept.
 #pragma once
 
 #include <algorithm>
@@ -10,32 +10,32 @@
 
 namespace rocefs {
 
-class KeptPackets {
+class ReorderBuffer {
  public:
-  struct Kept {
+  struct Entry {
     Packet* packet = nullptr;  // null: the place is free
     uint64_t psn = 0;
     bool placed = false;  // its payload is where it belongs already
   };
 
-  explicit KeptPackets(PacketPool& pool) : pool_(pool) {}
-  ~KeptPackets() { clear(); }
-  KeptPackets(const KeptPackets&) = delete;
-  KeptPackets& operator=(const KeptPackets&) = delete;
+  explicit ReorderBuffer(PacketPool& pool) : pool_(pool) {}
+  ~ReorderBuffer() { clear(); }
+  ReorderBuffer(const ReorderBuffer&) = delete;
+  ReorderBuffer& operator=(const ReorderBuffer&) = delete;
 
   bool empty() const { return count_ == 0; }
   bool holds(uint64_t psn) const {
     return count_ > 0 && at(psn).packet != nullptr && at(psn).psn == psn;
   }
   // Takes the packet. `turn` is the PSN whose turn it is, before which nothing is kept.
-  void keep(const Kept& kept, uint64_t turn) {
-    uint64_t room = kept.psn - turn + 1;
+  void insert(const Entry& entry, uint64_t turn) {
+    uint64_t room = entry.psn - turn + 1;
     if (room > slots_.size()) grow(room);
-    at(kept.psn) = kept;
+    at(entry.psn) = entry;
     ++count_;
   }
   // Only if it is held; the packet is the caller's.
-  Kept take(uint64_t psn) {
+  Entry take(uint64_t psn) {
     --count_;
     return std::exchange(at(psn), {});
   }
@@ -47,28 +47,28 @@ class KeptPackets {
     }
   }
   void clear() {
-    for (Kept& kept : slots_) {
-      if (kept.packet) pool_.release(kept.packet);
+    for (Entry& entry : slots_) {
+      if (entry.packet) pool_.release(entry.packet);
     }
     slots_.clear();
     count_ = 0;
   }
 
  private:
-  Kept& at(uint64_t psn) { return slots_[psn & (slots_.size() - 1)]; }
-  const Kept& at(uint64_t psn) const { return slots_[psn & (slots_.size() - 1)]; }
+  Entry& at(uint64_t psn) { return slots_[psn & (slots_.size() - 1)]; }
+  const Entry& at(uint64_t psn) const { return slots_[psn & (slots_.size() - 1)]; }
   void grow(uint64_t room) {
     size_t size = std::max<size_t>(64, slots_.size());
     while (size < room) size *= 2;
-    std::vector<Kept> old(size);
+    std::vector<Entry> old(size);
     old.swap(slots_);
-    for (const Kept& kept : old) {
-      if (kept.packet) at(kept.psn) = kept;
+    for (const Entry& entry : old) {
+      if (entry.packet) at(entry.psn) = entry;
     }
   }
 
   PacketPool& pool_;
-  std::vector<Kept> slots_;  // none, or a power of two
+  std::vector<Entry> slots_;  // none, or a power of two
   size_t count_ = 0;
 };
 

@@ -1,4 +1,4 @@
-#include "rdma/transport/fetch_ahead.h"
+#include "rdma/transport/prefetch.h"
 
 #include <algorithm>
 #include <utility>
@@ -7,33 +7,33 @@ namespace rocefs {
 namespace {
 
 constexpr uint64_t kLump = 256 * 1024;  // what is asked for at once
-constexpr uint64_t kMostBytes = 4 * kLump;
+constexpr uint64_t kMaxBytes = 4 * kLump;
 
 }  // namespace
 
-FetchAhead::~FetchAhead() {
+Prefetch::~Prefetch() {
   for (uint64_t at = queue_.head(); at != queue_.tail(); ++at) forget(queue_.at(at));
 }
 
-bool FetchAhead::wants_more() const {
-  return queue_.size() + 1 < kMaxPackets && bytes_ < kMostBytes;
+bool Prefetch::wants_more() const {
+  return queue_.size() + 1 < kMaxPackets && bytes_ < kMaxBytes;
 }
 
-bool FetchAhead::low() const {
-  return bytes_ <= kMostBytes - kLump;
+bool Prefetch::low() const {
+  return bytes_ <= kMaxBytes - kLump;
 }
 
-void FetchAhead::forget(Entry& entry) {
+void Prefetch::forget(Entry& entry) {
   if (Packet* packet = std::exchange(entry.packet, nullptr)) pool_.release(packet);
 }
 
-void FetchAhead::add(Packet* packet, const Key& key, const Moved& moved) {
+void Prefetch::add(Packet* packet, const Key& key, const Moved& moved) {
   bytes_ += packet->payload.length;
   ++pending_;
   queue_.push({packet, key, moved.pending, moved.failed});
 }
 
-void FetchAhead::done(uint64_t ticket, bool ok) {
+void Prefetch::done(uint64_t ticket, bool ok) {
   Entry& entry = queue_.at(ticket);
   entry.failed |= !ok;
   if (--entry.pending > 0) return;
@@ -42,7 +42,7 @@ void FetchAhead::done(uint64_t ticket, bool ok) {
   while (queue_.head() != wanted_ && queue_.front().pending == 0) queue_.pop();
 }
 
-FetchAhead::State FetchAhead::state(const Key& key) {
+Prefetch::State Prefetch::state(const Key& key) {
   if (empty()) return State::kAbsent;
   const Entry& entry = queue_.at(wanted_);
   if (entry.key != key) return State::kAbsent;
@@ -50,14 +50,14 @@ FetchAhead::State FetchAhead::state(const Key& key) {
   return entry.failed ? State::kFailed : State::kReady;
 }
 
-Packet* FetchAhead::take() {
+Packet* Prefetch::take() {
   Packet* packet = std::exchange(queue_.at(wanted_).packet, nullptr);
   bytes_ -= packet->payload.length;
   if (queue_.head() == wanted_++) queue_.pop();
   return packet;
 }
 
-void FetchAhead::drop() {
+void Prefetch::drop() {
   for (; wanted_ != queue_.tail(); ++wanted_) {
     Entry& entry = queue_.at(wanted_);
     if (entry.pending == 0) forget(entry);

@@ -15,8 +15,8 @@ Responder::Verdict Responder::refuse(Step& step, uint8_t syndrome) {
   return told ? Verdict::kRefuse : Verdict::kDrop;
 }
 
-Responder::Verdict Responder::judge(const wire::Transport& headers, const wire::OpcodeInfo& info,
-                                    Step& step) {
+Responder::Verdict Responder::check_request(const wire::Transport& headers,
+                                            const wire::OpcodeInfo& info, Step& step) {
   bool data = info.is_send || info.is_write;
   bool begins = !data || info.first || info.only;
   bool follows = message_.active && message_.write == info.is_write;
@@ -66,10 +66,10 @@ Responder::Verdict Responder::begin_write(const wire::Reth& reth, Step& step) {
 
 // The oldest receive request, or the one that a lost message has left.
 Responder::Verdict Responder::take_receive(Step& step, ReceiveRequest& receive) {
-  if (held_) {
+  if (reusable_receive_) {
     // What memory still takes of the lost message could come after what the new one brings.
-    if (steps_.head() < held_until_) return Verdict::kDrop;
-    receive = *std::exchange(held_, std::nullopt);
+    if (steps_.head() < reusable_after_) return Verdict::kDrop;
+    receive = *std::exchange(reusable_receive_, std::nullopt);
     return Verdict::kAccept;
   }
   if (qp_.receives().empty()) {
@@ -110,14 +110,14 @@ Responder::Verdict Responder::begin_read(const wire::Reth& reth, Step& step) {
                                                       kRemoteRead, reth.va, reth.dma_len));
   if (!allowed) return refuse(step, aeth::kNakRemoteAccess);
   step.psns = psns_of(reth.dma_len, qp_.attributes().path_mtu);
-  Replies::Resource resource;
+  ResponderResources::Resource resource;
   resource.read = true;
   resource.first_psn = resource.sent_end = step.psn;
   resource.end_psn = step.psn + step.psns;
   resource.address = reth.va;
   resource.rkey = reth.rkey;
   resource.length = reth.dma_len;
-  if (!replies_.admit(resource, step.slot)) return refuse(step, aeth::kNakInvalidRequest);
+  if (!resources_.admit(resource, step.slot)) return refuse(step, aeth::kNakInvalidRequest);
   step.action = Action::kRead;
   step.message_end = true;
   qp_.port().counters().rx_read_requests.add();
@@ -132,7 +132,7 @@ Responder::Verdict Responder::begin_atomic(const wire::Transport& headers, Step&
       (qp_.attributes().access & kRemoteAtomic) &&
       qp_.host().memory().allow(eth.rkey, qp_.pd(), qp_.number(), kRemoteAtomic, eth.va, kSize);
   if (!allowed) return refuse(step, aeth::kNakRemoteAccess);
-  Replies::Resource resource;
+  ResponderResources::Resource resource;
   resource.first_psn = resource.sent_end = step.psn;
   resource.end_psn = step.psn + 1;
   resource.address = eth.va;
@@ -140,7 +140,7 @@ Responder::Verdict Responder::begin_atomic(const wire::Transport& headers, Step&
   resource.length = kSize;
   bool swap = headers.opcode() == wire::Opcode::kRcCmpSwap;
   resource.operation = {swap, eth.swap_add, eth.compare};
-  if (!replies_.admit(resource, step.slot)) return refuse(step, aeth::kNakInvalidRequest);
+  if (!resources_.admit(resource, step.slot)) return refuse(step, aeth::kNakInvalidRequest);
   step.action = Action::kAtomic;
   step.message_end = true;
   qp_.port().counters().rx_atomic_requests.add();

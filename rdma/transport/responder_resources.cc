@@ -1,0 +1,195 @@
+#include "rdma/transport/responder_resources.h"
+
+#include <algorithm>
+
+#include "rdma/transport/qp.h"
+#include "rdma/wire/aeth.h"
+#include "rdma/wire/psn.h"
+
+namespace rocefs {
+
+ResponderResources::ResponderResources(Qp& qp) : qp_(qp), prefetch_(qp.host().pool()) {}
+
+bool ResponderResources::admit(const Resource& resource, uint32_t& slot) {
+  if (slots_.empty()) slots_.resize(qp_.attributes().max_dest_rd_atomic);
+  if (slots_.empty()) return false;
+  Resource& oldest = slots_[oldest_];
+  if (oldest.sent_end != oldest.end_psn) return false;
+  // Whoever sends a new one has its answer: another copy is wanted no more.
+  if (!pending_.empty() && pending_.front().slot == oldest_) prefetch_.drop();
+  std::erase_if(pending_, [&](const PendingResponse& due) { return due.slot == oldest_; });
+  oldest = resource;
+  slot = oldest_;
+  oldest_ = (oldest_ + 1) % static_cast<uint32_t>(slots_.size());
+  return true;
+}
+
+void ResponderResources::answer(uint32_t slot) {
+  Resource& resource = slots_[slot];
+  resource.ready = true;
+  pending_.push_back({slot, resource.first_psn, resource.first_psn, resource.end_psn});
+  qp_.make_data_ready();
+}
+
+void ResponderResources::replay(uint64_t psn, uint64_t end) {
+  for (uint32_t slot = 0; slot < slots_.size(); ++slot) {
+    const Resource& resource = slots_[slot];
+    if (!resource.ready || psn < resource.first_psn || psn >= resource.end_psn) continue;
+    if (end < resource.end_psn) return replay_part(slot, psn, end);
+    auto due = std::find_if(pending_.begin(), pending_.end(), [&](const PendingResponse& one) {
+      return one.slot == slot && one.end == resource.end_psn;
+    });
+    if (due != pending_.end() && due->next <= psn) return;  // it will come
+    if (due == pending_.end()) {
+      auto later = std::find_if(pending_.begin(), pending_.end(), [&](const PendingResponse& one) {
+        return slots_[one.slot].first_psn > resource.first_psn;
+      });
+      due = pending_.insert(later, {slot, psn, psn, resource.end_psn});
+    }
+    due->begin = due->next = psn;
+    if (due == pending_.begin()) prefetch_.drop();
+    return qp_.make_data_ready();
+  }
+}
+
+// The far end asks for what it has not got of a response: before everything else, since it is
+// older.
+void ResponderResources::replay_part(uint32_t slot, uint64_t psn, uint64_t end) {
+  constexpr size_t kMaxParts = 128;  // the far end asks again for what is beyond
+  for (const PendingResponse& one : pending_) {
+    if (one.slot == slot && one.next <= psn && end <= one.end) return;  // it will come
+  }
+  if (pending_.size() >= kMaxParts) return;
+  auto later = std::find_if(pending_.begin(), pending_.end(), [&](const PendingResponse& one) {
+    return one.end == slots_[one.slot].end_psn || one.next > psn;
+  });
+  bool first = later == pending_.begin();
+  pending_.insert(later, {slot, psn, psn, end});
+  if (first) prefetch_.drop();
+  qp_.make_data_ready();
+}
+
+void ResponderResources::clear() {
+  drop_pending();
+  slots_.clear();
+  oldest_ = 0;
+}
+
+void ResponderResources::drop_pending() {
+  pending_.clear();
+  prefetch_.drop();
+}
+
+Packet* ResponderResources::emit() {
+  if (pending_.empty()) return nullptr;
+  const PendingResponse& due = pending_.front();
+  bool read = slots_[due.slot].read;
+  Packet* packet = read ? emit_read(due) : qp_.host().pool().acquire();
+  return packet ? finish(packet) : nullptr;
+}
+
+Moved ResponderResources::fetch(const Resource& resource, uint64_t psn, Packet* packet) {
+  uint64_t mtu = qp_.attributes().path_mtu;
+  uint64_t offset = (psn - resource.first_psn) * mtu;
+  Sge whole{resource.address, static_cast<uint32_t>(resource.length), resource.rkey};
+  return gather(qp_.mover(*this, kRemoteRead), {&whole, 1}, offset,
+                static_cast<uint32_t>(std::min(mtu, resource.length - offset)), packet,
+                prefetch_.ticket());
+}
+
+Packet* ResponderResources::emit_read(const PendingResponse& due) {
+  const Resource& resource = slots_[due.slot];
+  PacketPool& pool = qp_.host().pool();
+  Prefetch::Key key{resource.first_psn, due.next};
+  switch (prefetch_.state(key)) {
+    case Prefetch::State::kPending:
+      return nullptr;
+    case Prefetch::State::kReady: {
+      Packet* packet = prefetch_.take();
+      if (prefetch_.low()) fetch_more();
+      return packet;
+    }
+    case Prefetch::State::kFailed:
+      refuse();
+      return nullptr;
+    case Prefetch::State::kAbsent:
+      break;
+  }
+  if (prefetch_.full()) return nullptr;
+  Packet* packet = pool.acquire();
+  Moved moved = fetch(resource, due.next, packet);
+  if (moved.pending > 0) {
+    prefetch_.drop();
+    prefetch_.add(packet, key, moved);
+    prefetch_psn_ = due.next + 1;
+    fetch_more();
+    return nullptr;
+  }
+  if (!moved.failed) return packet;
+  pool.release(packet);
+  refuse();
+  return nullptr;
+}
+
+void ResponderResources::fetch_more() {
+  PacketPool& pool = qp_.host().pool();
+  for (const PendingResponse& due : pending_) {
+    const Resource& resource = slots_[due.slot];
+    if (!resource.read || resource.length == 0) continue;
+    for (uint64_t psn = std::max(due.next, prefetch_psn_); psn < due.end; ++psn) {
+      if (!prefetch_.wants_more()) return;
+      Packet* packet = pool.acquire();
+      Moved moved = fetch(resource, psn, packet);
+      if (moved.pending == 0) return pool.release(packet);  // it is met again in its turn
+      prefetch_.add(packet, {resource.first_psn, psn}, moved);
+      prefetch_psn_ = psn + 1;
+    }
+  }
+}
+
+// The memory has gone since the request came.
+void ResponderResources::refuse() {
+  uint64_t psn = pending_.front().next;
+  drop_pending();
+  qp_.responder().refuse_read(psn);
+}
+
+Packet* ResponderResources::finish(Packet* packet) {
+  PendingResponse& due = pending_.front();
+  Resource& resource = slots_[due.slot];
+  write_headers(packet, due);
+  ++due.next;
+  resource.sent_end = std::max(resource.sent_end, due.next);
+  if (due.next == due.end) pending_.erase(pending_.begin());
+  if (pending_.empty()) qp_.make_acknowledge_ready();  // acknowledgements had to wait
+  return packet;
+}
+
+void ResponderResources::write_headers(Packet* packet, const PendingResponse& due) {
+  const Resource& resource = slots_[due.slot];
+  bool first = due.next == due.begin, last = due.next + 1 == due.end;
+  wire::HeaderTemplate::Fields fields;
+  fields.reserved6 = qp_.selective_bit();
+  fields.psn = static_cast<uint32_t>(due.next) & kPsnMask;
+  if (resource.read) fields.port_offset = qp_.next_port_offset(qp_.scheduler().now());
+  using wire::Opcode;
+  if (!resource.read) {
+    fields.opcode = Opcode::kRcAtomicAck;
+  } else if (first) {
+    fields.opcode = last ? Opcode::kRcReadResponseOnly : Opcode::kRcReadResponseFirst;
+  } else {
+    fields.opcode = last ? Opcode::kRcReadResponseLast : Opcode::kRcReadResponseMiddle;
+  }
+  if (resource.read) fields.ecn = qp_.congestion().ecn();
+  qp_.extensions().aeth = {aeth::kAckUnlimited, resource.messages};
+  qp_.extensions().atomic_ack = {resource.original};
+  qp_.write_headers(fields, packet);
+}
+
+void ResponderResources::memory_done(uint64_t ticket, bool ok) {
+  prefetch_.done(ticket, ok);
+  if (!pending_.empty() && (prefetch_.settled() || prefetch_.empty())) qp_.make_data_ready();
+  qp_.memory_settled();
+}
+
+}  // namespace rocefs
