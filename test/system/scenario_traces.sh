@@ -1,0 +1,20 @@
+#!/bin/bash
+# Each run of tools/scenarios is the same run as before, packet by packet: its trace_hash covers time,
+# link, headers and length of every packet. test/golden/scenario_traces has the hashes. Where behaviour
+# is meant to change, `test/system/scenario_traces.sh --print` prints the new ones.
+if [ "${1:-}" = --print ]; then ROCEFS=${ROCEFS:-build/bin/rocefs} ROCEFS_TEST_DIR=$(mktemp -d); fi
+. "$(dirname "$0")/lib/common.bash"
+
+# traces SCENARIO: a line for each variant.
+traces() {
+  "$ROCEFS" sim "tools/scenarios/$1.ini" --out "$dir/$1" 2>>"$dir/stderr" |
+    sed -n -e '/, seed /d' -e 's/^# //; t variant' \
+      -e 's/.*; \([0-9]*\) packet-hops; trace \([0-9a-f]*\)$/\1 \2/; t hash' -e b \
+      -e ':variant; s/ /_/g; h; b' -e ":hash; x; G; s/\n/ /; s/^/$1 /p"
+}
+
+for scenario in tools/scenarios/*.ini; do traces "$(basename "$scenario" .ini)"; done >"$dir/traces"
+if [ "${1:-}" = --print ]; then cat "$dir/traces"; exit; fi
+diff <(grep -v '^#' test/golden/scenario_traces) "$dir/traces" >"$dir/difference" ||
+  fail "other runs than before (< before, > now): $(cat "$dir/difference")"
+echo "$(wc -l <"$dir/traces") runs"
