@@ -14,7 +14,7 @@
 namespace rocefs {
 namespace {
 
-// Younger than the headers of Debian 12 (include/uapi/linux/fuse.h of Linux 6.9).
+// Definitions younger than the headers of Debian 12 (include/uapi/linux/fuse.h of Linux 6.9).
 constexpr int32_t kNotifyResend = 7;
 constexpr uint32_t kHasResend = 1u << (39 - 32);  // in flags2
 constexpr uint32_t kNoExportSupport = 1u << (38 - 32);
@@ -56,7 +56,7 @@ std::string_view name_of(uint32_t opcode) {
   }
 }
 
-// What must not be done twice.
+// Returns whether the operation must not be executed twice.
 bool journalled(uint32_t opcode) {
   switch (opcode) {
     case FUSE_SETATTR:
@@ -76,7 +76,7 @@ bool is_answered(uint32_t opcode) {
   return opcode != FUSE_FORGET && opcode != FUSE_BATCH_FORGET && opcode != FUSE_INTERRUPT;
 }
 
-// One store that another process sees whole.
+// Atomic store, which another process sees whole.
 void put(uint64_t& place, uint64_t value) {
   std::atomic_ref(place).store(value, std::memory_order_seq_cst);
 }
@@ -91,7 +91,7 @@ size_t size_of(const iovec* parts, int count) {
 
 Channel::Channel(Journal& journal, SavedChannel& saved, Faults* faults)
     : journal_(journal), saved_(saved), faults_(faults) {
-  // A page that is not there yet could make the kernel fail the request that it is copying while
+  // Touch all pages: a missing page could make the kernel fail the request that it is copying while
   // this process is killed.
   for (size_t at = 0; at < sizeof saved_.buffer; at += 4096) {
     std::atomic_ref(saved_.buffer[at]).fetch_or(0);
@@ -163,7 +163,8 @@ void Channel::serve(size_t size) {
   current_ = {};  // what is kept is found among those that wait
 }
 
-// The dead worker did it, and died before the kernel knew.
+// Repeats the answer of the dead worker, which executed the request and died before the kernel had
+// it.
 bool Channel::answer_again(uint64_t unique) {
   SavedReply* saved = find_reply(key_of(unique));
   if (!saved) return false;
@@ -203,7 +204,8 @@ void Channel::forget(uint64_t key) {
   waiting_.erase(it);
 }
 
-// libfuse has no word for it: name_to_handle_at(2) is EOPNOTSUPP, as in sysfs.
+// Sets FUSE_NO_EXPORT_SUPPORT, which libfuse does not know: name_to_handle_at(2) is EOPNOTSUPP, as
+// in sysfs.
 void Channel::refuse_handles(const iovec& part) {
   if (!offers(kNoExportSupport) || part.iov_len < offsetof(fuse_init_out, flags2) + 4) return;
   auto& agreed = *static_cast<fuse_init_out*>(part.iov_base);
@@ -211,6 +213,7 @@ void Channel::refuse_handles(const iovec& part) {
   agreed.flags2 |= kNoExportSupport;
 }
 
+// Writes an answer or notification of libfuse; commits the answers of journalled requests first.
 // Answers come from the control thread alone, notifications from any.
 ssize_t Channel::reply(int descriptor, iovec* parts, int count) {
   const auto& header = *static_cast<const fuse_out_header*>(parts[0].iov_base);
@@ -283,8 +286,8 @@ std::set<uint64_t> Channel::left_in_flight() const {
   return left;
 }
 
-// What the kernel no longer waits for it does not take an answer to: nothing is harmed by giving
-// one too many.
+// Answers one request too many rather than too few: the kernel ignores an answer that it does not
+// wait for.
 Channel::Outcome Channel::settle_in_flight() {
   std::set<uint64_t> left = left_in_flight();
   Outcome outcome{left.size(), false};

@@ -1,10 +1,10 @@
-// Channel: the road between the kernel and libfuse, along which every request and every answer is
-// noted in the journal, so that another worker can go on when this one dies.
+// Channel: the path between the kernel and libfuse. Notes every request and every answer in the
+// journal, so that another worker can continue when this one dies.
 //
-// An answer that changed something (a store, an open, a release …) is committed together with its
-// effects before the kernel gets it. The kernel sends a request again only as long as it has no
-// answer to it (FUSE_NOTIFY_RESEND, Linux 6.9): it is then answered from the journal, or, if its
-// answer is not there, done now for the first time. Private to fs/.
+// Answers that changed something (a store, an open, a release …) are committed together with their
+// effects before the kernel gets them. The kernel resends a request only until it has an answer
+// (FUSE_NOTIFY_RESEND, Linux 6.9): the answer then comes from the journal or, if it is not there,
+// the request is executed for the first time. Private to fs/.
 #pragma once
 
 #include <fuse_lowlevel.h>
@@ -23,14 +23,14 @@ struct iovec;
 
 namespace rocefs {
 
-// The kernel's request number without the mark of one that is sent again.
+// Request number of the kernel without the mark of a resent request.
 inline constexpr uint64_t kResendMark = uint64_t{1} << 63;
 constexpr uint64_t key_of(uint64_t unique) {
   return unique & ~kResendMark;
 }
 
-// An answer whose fate is unknown. A worker has at most one between its commit and its write, and
-// what the kernel sends again comes before all else, so that these are more than can be wanted.
+// Answer whose delivery is unknown. A worker has at most one between commit and write, and resent
+// requests come before all others, so this table is always large enough.
 struct SavedReply {
   static constexpr size_t kMaxSize = 160;
   uint64_t key;  // 0: free
@@ -46,8 +46,8 @@ struct SavedChannel {
   uint32_t init_size;
   char init[512];  // FUSE_INIT, as the kernel asked it
   SavedReply replies[kReplies];
-  // Requests are read to this place, so that none is lost between the kernel and us. Its `len` is 0
-  // while it holds none. The same request may also stand in in_flight.
+  // Buffer that requests are read into, so that none is lost when the worker dies. Its `len` is 0
+  // while it is empty. The same request may also be in in_flight.
   alignas(4096) char buffer[kBufferSize];
   uint64_t in_flight_limit;          // no slot from this one on was ever used
   uint64_t in_flight[kMaxInFlight];  // taken, not answered, not in the buffer; 0: free
@@ -55,8 +55,8 @@ struct SavedChannel {
 
 class Channel;
 
-// The user data of the fuse_session that a Channel serves: libfuse hands it to handlers and to the
-// channel's own input and output alike, as a ChannelUser*.
+// ChannelUser: the user data of the fuse_session that a Channel serves, as a ChannelUser*, both in
+// handlers and in the channel's own read and write functions.
 class ChannelUser {
  public:
   virtual ~ChannelUser() = default;
@@ -73,28 +73,29 @@ class Channel {
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
 
-  // From now on `session` reads and writes `descriptor` through this. Its user data is a
-  // ChannelUser* of this channel.
+  // Makes `session` read and write `descriptor` through this channel. The user data of `session` is
+  // a ChannelUser* of this channel.
   Result<void> attach(fuse_session* session, int descriptor);
   // Reads a request and has libfuse serve it. kGone: unmounted.
   Received receive();
-  // What the kernel gave to libfuse last: the message under way, for what libfuse hides of it.
+  // Header of the message in progress, for the fields that libfuse hides.
   const fuse_in_header& request() const {
     return *reinterpret_cast<const fuse_in_header*>(saved_.buffer);
   }
-  // Whether the request under way was sent to a worker before.
+  // Returns whether the request in progress was sent to a worker before.
   bool resent() const { return request().unique & kResendMark; }
 
-  // Once, by a worker that takes over: brings libfuse to the state that the dead one had agreed
-  // with the kernel.
+  // Brings libfuse to the state that the dead worker had agreed with the kernel. Called once by a
+  // worker that takes over.
   void replay_init();
   struct Outcome {
     size_t in_flight = 0;  // requests that the dead worker had taken and not answered
     bool resent = false;   // they come again; if not, they ended with EIO
   };
-  // Once, when everything is there to serve requests.
+  // Settles the requests of the dead worker. Called once, when this worker is ready to serve
+  // requests.
   Outcome settle_in_flight();
-  // Makes the kernel's pollers of a handle ask again.
+  // Makes the kernel's pollers of a handle poll again.
   void wake_pollers(uint64_t kernel_handle);
 
  private:
@@ -115,7 +116,7 @@ class Channel {
   std::set<uint64_t> left_in_flight() const;
   SavedReply* find_reply(uint64_t key);
   bool kernel_resends() const;
-  // Whether the kernel has this bit of `flags2`.
+  // Returns whether the kernel has this bit of `flags2`.
   bool offers(uint32_t flag2) const;
   void refuse_handles(const iovec& part);
   void fault(uint32_t opcode, std::string_view stage);

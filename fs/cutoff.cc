@@ -13,8 +13,8 @@
 namespace rocefs {
 namespace {
 
-// The number of a mount that no other ever has (Linux 6.8); 0 where the kernel tells none. Asks
-// nobody who serves it.
+// Returns the mount's unique id (Linux 6.8), which is never reused; 0 if the kernel has none. Does
+// not query the server.
 uint64_t number_of(int directory, const char* path) {
   constexpr unsigned kMountIdUnique = 0x4000;  // STATX_MNT_ID_UNIQUE
   constexpr int kFlags = AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC;
@@ -34,8 +34,9 @@ Cutoff::Cutoff(dev_t device, std::string mount_point)
   abort_ = Fd(::open(file.c_str(), O_WRONLY | O_CLOEXEC));
 }
 
-// The kernel lets the open file go when the connection ends. A forced unmount cuts the connection
-// before it looks whether the mount is in use; here it is, so that it stays to be seen dead.
+// Cuts the connection. The kernel releases the open file when the connection ends. A forced unmount
+// cuts the connection before it checks whether the mount is in use; `use` keeps it in use, so that
+// the dead mount stays visible.
 bool Cutoff::cut() const {
   if (abort_ && ::write(abort_.get(), "1", 1) == 1) return true;
   if (device_ == 0 || mounted_device(mount_point_) != device_) return false;

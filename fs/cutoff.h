@@ -1,5 +1,5 @@
-// Cutoff: ends the connection between the kernel and whoever serves a mount, though somebody still
-// holds its /dev/fuse: a process that the kernel keeps. Whoever waits for an answer gets an error.
+// Cutoff: ends the connection between the kernel and the server of a mount, even while a process
+// stuck in the kernel holds its /dev/fuse. Waiting callers get an error.
 #pragma once
 
 #include <sys/types.h>
@@ -14,14 +14,14 @@ namespace rocefs {
 class Cutoff {
  public:
   Cutoff() = default;
-  // Takes the mount whose files have this device number, while it is there: another may have its
-  // number and its place later.
+  // Opens the mount whose files have this device number while it exists; later another mount may
+  // have its number and path.
   Cutoff(dev_t device, std::string mount_point);
 
-  // Through /sys/fs/fuse/connections, where it is mounted, or by umount2(MNT_FORCE). False where
-  // neither is allowed. Does nothing to a connection that has ended.
+  // Cuts the connection by /sys/fs/fuse/connections, if that is mounted, or by umount2(MNT_FORCE).
+  // Returns false if neither is allowed. Does nothing to a connection that has ended.
   bool cut() const;
-  // What cut() needs open; -1: nothing.
+  // Returns the descriptor that cut() needs; -1: none.
   int descriptor() const { return abort_.get(); }
   explicit operator bool() const { return device_ != 0; }
 

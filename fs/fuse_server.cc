@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kRequestsPerTurn = 64;  // then the loop's other handlers get theirs
 
-// The largest transaction of a session by itself: an open and its answer.
+// Size of the largest transaction of a session by itself: an open and its answer.
 constexpr size_t kOwnRecord = 16 * 1024;
 
 std::unique_ptr<Journal> make_journal(const SessionOptions& options) {
@@ -82,8 +82,8 @@ Result<void> FuseServer::mount(const std::string& mount_point) {
   }
   int descriptor = fuse_session_fd(session_);
   if (Result<void> attached = channel_.attach(session_, descriptor); !attached) return attached;
-  // The kernel has asked its first question before mount(2) returns. Whoever takes over needs the
-  // answer to have been given.
+  // INIT comes before mount(2) returns. A worker that takes over later needs it to have been
+  // answered.
   if (channel_.receive() != Channel::Received::kOne) return Error{EIO, "FUSE: no INIT"};
   if (fuse_session_exited(session_)) return Error{EIO, "FUSE: INIT was refused"};
   device_ = mounted_device(mount_point);
@@ -104,7 +104,8 @@ Result<void> FuseServer::serve(const std::string& mount_point, int descriptor) {
 
 namespace {
 
-// In place of a file that is no longer there, or of a device whose state went with its worker.
+// GoneFile: stands for a file that no longer exists, or for a device whose state died with its
+// worker.
 class GoneFile final : public OpenFile {
  public:
   void read(uint64_t, size_t, const OperationPtr&, Answer<std::string> answer) override {
@@ -120,7 +121,7 @@ class GoneFile final : public OpenFile {
   }
 
  private:
-  const Error kGone{ENODEV, "it went with the worker that served it"};
+  const Error kGone{ENODEV, "lost with the worker that served it"};
 };
 
 }  // namespace
@@ -171,8 +172,9 @@ void FuseServer::receive() {
   }
 }
 
-// A message of the notifier may wait for a lock whose holder waits for us.
-void FuseServer::serve_until_told() {
+// Serves until the notifier has drained: a message of it may wait for a lock whose holder waits for
+// us.
+void FuseServer::serve_until_drained() {
   notifier_->begin_close();
   while (mounted_ && !notifier_->drained()) {
     pollfd watched[] = {{fuse_session_fd(session_), POLLIN, 0}, {notifier_->socket(), POLLIN, 0}};
@@ -182,8 +184,8 @@ void FuseServer::serve_until_told() {
   }
 }
 
-// libfuse unmounts what it has mounted itself, and leaves a mount whose connection was cut
-// (umount -f) to its fate.
+// Unmounts. libfuse unmounts what it has mounted itself, and ignores a mount whose connection was
+// cut (umount -f).
 void FuseServer::end_mount() {
   pollfd connection{fuse_session_fd(session_), 0, 0};
   bool connected = mounted_ && ::poll(&connection, 1, 0) == 0;
@@ -198,7 +200,7 @@ FuseServer::~FuseServer() {
   tree_.set_listener(nullptr);
   if (!session_) return;
   options_.unmounted = nullptr;
-  serve_until_told();
+  serve_until_drained();
   if (mounted_) loop_.unwatch(fuse_session_fd(session_));
   requests_->close();
   notifier_->close();

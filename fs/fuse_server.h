@@ -32,7 +32,7 @@ class FuseServer final : public ChannelUser {
   void release_directory(Ino ino, uint64_t handle);
   void note_attributes(Ino ino);
   void receive();
-  void serve_until_told();
+  void serve_until_drained();
   void end_mount();
 
   static const fuse_lowlevel_ops& operations();

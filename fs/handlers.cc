@@ -1,4 +1,4 @@
-// The FUSE operations, with the answers that kernfs gives (fs/kernfs/file.c, fs/sysfs/file.c).
+// FUSE operations, with the answers of kernfs (fs/kernfs/file.c, fs/sysfs/file.c).
 #include <fcntl.h>
 #include <linux/fuse.h>
 #include <poll.h>
@@ -93,10 +93,10 @@ void on_init(void*, fuse_conn_info* connection) {
   connection->want &=
       ~static_cast<unsigned>(FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO |
                              FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE);
-  // A link's target never changes.
+  // Cache forever: a link's target never changes.
   connection->want |= connection->capable & FUSE_CAP_CACHE_SYMLINKS;
-  // A longer write(2) comes as several, and so does one of that length which does not begin at a
-  // page: the kernel hands over so many pages at once.
+  // Write limit: a longer write(2) comes in several requests, and so does one of that length which
+  // does not begin at a page boundary, because the kernel passes on whole pages.
   connection->max_write = SavedChannel::kMaxWrite;
 }
 
@@ -129,7 +129,7 @@ void reply_attributes(fuse_req_t request, fuse_ino_t ino) {
   fuse_reply_attr(request, &status, 0);
 }
 
-// With an open file it is lseek(2) that asks, for the end; fstat(2) asks without
+// Getattr with an open file comes from lseek(2) to the end; fstat(2) sends one without
 // (fs/fuse/file.c, fuse_file_llseek).
 void on_getattr(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
   Tree::Node* node = FuseServer::of(request).tree_.find(ino);
@@ -149,7 +149,7 @@ void on_setattr(fuse_req_t request, fuse_ino_t ino, struct stat* wanted, int set
   if (set & FUSE_SET_ATTR_ATIME) node->atime = wanted->st_atim;
   if (set & FUSE_SET_ATTR_MTIME) node->mtime = wanted->st_mtim;
   if (set & FUSE_SET_ATTR_ATIME_NOW) node->atime = date_now();
-  // The size itself stays: kernfs takes a truncation and does nothing but date it.
+  // Size unchanged: kernfs accepts a truncation and only updates the time.
   if (set & (FUSE_SET_ATTR_MTIME_NOW | FUSE_SET_ATTR_SIZE)) node->mtime = date_now();
   server.note_attributes(ino);
   reply_attributes(request, ino);
@@ -161,7 +161,7 @@ void on_readlink(fuse_req_t request, fuse_ino_t ino) {
   fuse_reply_readlink(request, node->target.c_str());
 }
 
-// kernfs_fop_open(): what the mode does not offer is refused to root too.
+// Refuses to root too what the mode does not offer, as kernfs_fop_open().
 int open_error(const Tree::Node& node, int flags) {
   int access = flags & O_ACCMODE;
   bool reads = access != O_WRONLY, writes = access != O_RDONLY;
@@ -170,9 +170,8 @@ int open_error(const Tree::Node& node, int flags) {
   return flags & O_DIRECT ? EINVAL : 0;
 }
 
-// libfuse 3.14 has no word for streams. Else the kernel would let one call at a time into an open
-// file, because it is a regular one, and a read that waits would keep every write out
-// (FMODE_ATOMIC_POS).
+// Stream flag, which libfuse 3.14 does not know. Without it the kernel would allow one call at a
+// time into an open regular file, and a waiting read would block every write (FMODE_ATOMIC_POS).
 int reply_open(fuse_req_t request, const fuse_file_info& info, bool device) {
   if (!device) return fuse_reply_open(request, &info);
   fuse_open_out out{};
@@ -203,7 +202,7 @@ void on_open(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
   }
   info->fh = server.files_.open({std::move(*file), std::move(path), std::move(share)}, ino, caller);
   info->direct_io = 1;
-  // Given up meanwhile: the kernel will not release it.
+  // Interrupted meanwhile: the kernel will not release the handle.
   if (reply_open(request, *info, device) == -ENOENT) server.files_.release(info->fh);
 }
 
@@ -212,11 +211,10 @@ void on_release(fuse_req_t request, fuse_ino_t, fuse_file_info* info) {
   fuse_reply_err(request, 0);
 }
 
-// Since Linux 6.5 splice(2) and sendfile(2) read through the page cache, whatever FOPEN_DIRECT_IO
-// says, and private mappings always did. What is in it is neither what a store has changed nor what
-// ends where the text ends, and a short answer becomes the file's size. Such a reader is told to
-// use read(2), which cat, cp and the libraries' copies then do. The kernel says whose locks to ask
-// for with read(2) alone.
+// Detects reads through the page cache: since Linux 6.5 splice(2) and sendfile(2) use it in spite
+// of FOPEN_DIRECT_IO, and private mappings always did. The cache misses changes by stores, and a
+// short answer becomes the file's size. Such a reader gets an error that makes cat, cp and the
+// libraries use read(2). Only read(2) has a lock owner in its request.
 bool fills_page_cache(const fuse_in_header& request) {
   return !(reinterpret_cast<const fuse_read_in*>(&request + 1)->read_flags & FUSE_READ_LOCKOWNER);
 }
@@ -277,8 +275,8 @@ void on_poll(fuse_req_t request, fuse_ino_t, fuse_file_info* info, fuse_pollhand
   fuse_reply_poll(request, static_cast<unsigned>(events));
 }
 
-// Without FUSE_IOCTL_UNRESTRICTED the kernel copies the argument by the command's _IOC_SIZE, for
-// 32-bit callers too. Every isatty(3) asks: that a file is none is not worth a word.
+// Ioctl argument: without FUSE_IOCTL_UNRESTRICTED the kernel copies it by the command's _IOC_SIZE,
+// for 32-bit callers too. isatty(3) calls this on every file, so the refusal is not logged.
 void on_ioctl(fuse_req_t request, fuse_ino_t, unsigned command, void*, fuse_file_info* info,
               unsigned flags, const void* in, size_t in_size, size_t room) {
   FuseServer& server = FuseServer::of(request);
@@ -347,8 +345,8 @@ void on_listxattr(fuse_req_t request, fuse_ino_t, size_t size) {
   fuse_reply_xattr(request, 0);
 }
 
-// Of a socket that we bind ourselves. Else what nobody may do in sysfs, root included, as all
-// below.
+// mknod: allowed for a socket that we bind ourselves. All else is refused to everybody, root
+// included, as are the operations below, like in sysfs.
 void on_mknod(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode, dev_t) {
   FuseServer& server = FuseServer::of(request);
   std::string path = server.tree_.path_of(parent) + "/" + name;
@@ -363,7 +361,7 @@ void on_mknod(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mo
   entry.attr_timeout = entry.entry_timeout = server.timeout(node);
   fuse_reply_entry(request, &entry);
 }
-// kernfs has none of a directory.
+// No fsync of a directory in kernfs.
 void refuse_fsync(fuse_req_t request, fuse_ino_t, int, fuse_file_info*) {
   fuse_reply_err(request, EINVAL);
 }
@@ -386,8 +384,8 @@ void refuse_link(fuse_req_t request, fuse_ino_t, fuse_ino_t, const char*) {
   fuse_reply_err(request, EPERM);
 }
 
-// libfuse is C: an exception (no memory is the only one to expect) ends the request, not the mount.
-// Handlers reply last, so a request that throws has not been answered.
+// Exceptions must not pass libfuse, which is C: one (only out of memory is expected) ends the
+// request, not the mount. Handlers reply last, so a request that throws has not been answered.
 template <auto Handler>
 struct Guarded;
 template <class... Args, void (*Handler)(fuse_req_t, Args...)>

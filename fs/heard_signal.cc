@@ -20,7 +20,7 @@ constexpr uint64_t bit(int signal) {
 constexpr uint64_t kNews =
     bit(SIGCHLD) | bit(SIGCONT) | bit(SIGURG) | bit(SIGWINCH) | bit(SIGPROF) | bit(SIGVTALRM);
 
-// A set of signals.
+// Set of signals.
 uint64_t signals_of(std::string_view status, std::string_view name) {
   return std::strtoull(std::string(field_of(status, name)).c_str(), nullptr, 16);
 }

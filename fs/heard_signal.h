@@ -1,14 +1,14 @@
-// Tells by the pending signals whether somebody who waits for an answer is to stop. Private to fs/.
+// Decides by the pending signals whether a waiting caller is to stop. Private to fs/.
 #pragma once
 
 #include "core/tree/file.h"
 
 namespace rocefs {
 
-// The kernel interrupts a wait for each signal that has a handler. Many a handler only hears of
-// something: that a child has ended, that the window has another size, that Go's scheduler wants
-// the processor. These are installed with SA_RESTART, and the kernel calls a file again after them;
-// FUSE cannot ask for that, and goes on waiting instead.
+// The kernel interrupts a wait for each signal with a handler. Many handlers only take note: a
+// child has ended, the window was resized, Go's scheduler wants the processor. They are installed
+// with SA_RESTART, after which the kernel restarts the call. FUSE cannot ask for a restart and
+// continues to wait instead.
 enum class HeardSignal {
   kNone,  // another thread has it, or something else than a signal woke the caller
   kNews,

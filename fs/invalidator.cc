@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kPatienceMs = 1000;
 
-// A message with room for a descriptor. Stays where it is: `header` points into it.
+// Message with room for a descriptor. Not movable: `header` points into it.
 struct Letter {
   Letter(void* bytes, size_t size) : part{bytes, size} {
     header.msg_iov = &part;
@@ -36,7 +36,8 @@ struct Letter {
   } space{};
 };
 
-// Refusals are as good as success: what the kernel does not know it need not forget.
+// Writes notifications one by one. Ignores refusals: the kernel need not forget what it does not
+// know.
 void pass_on(int connection, const char* bytes, size_t size) {
   while (size >= sizeof(fuse_out_header)) {
     fuse_out_header header;
@@ -48,9 +49,9 @@ void pass_on(int connection, const char* bytes, size_t size) {
   }
 }
 
-// In the child, which may have been forked beside other threads: it allocates nothing, takes no
-// lock, and keeps no descriptor but its socket, least of all one by which its parent's peers would
-// miss that it has died.
+// Runs the child, which may have been forked beside other threads: allocates nothing, takes no
+// lock, and keeps only its socket open. Another descriptor could hide its parent's death from the
+// parent's peers.
 [[noreturn]] void live(int socket) {
   ::dup2(socket, 0);
   ::close_range(1, ~0u, 0);
@@ -99,7 +100,8 @@ Invalidator& Invalidator::operator=(Invalidator&& other) noexcept {
 
 Invalidator::~Invalidator() {
   if (process_ <= 0) return;
-  // A child that was forked meanwhile may have a copy of the socket: closing ours would not end it.
+  // Shut down explicitly: a child forked meanwhile may have a copy of the socket, so close alone
+  // would not end it.
   ::shutdown(socket_.get(), SHUT_RDWR);
   socket_.reset();
   Fd process(static_cast<int>(::syscall(SYS_pidfd_open, process_, 0)));

@@ -12,8 +12,8 @@ constexpr size_t kPage = 4096;
 
 }  // namespace
 
-// The kernel pins each piece of a message on its own, so a short one is handed over as one piece.
-// Straight to the kernel both: libc's calls are points of cancellation, and nobody cancels.
+// Raw system calls, because those of libc are cancellation points. Short messages are copied into
+// one piece: the kernel pins each piece separately.
 ssize_t write_message(int fd, iovec* parts, int count) {
   if (count == 1) return ::syscall(SYS_write, fd, parts[0].iov_base, parts[0].iov_len);
   alignas(kPage) char message[kPage];

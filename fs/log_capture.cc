@@ -10,7 +10,7 @@
 namespace rocefs {
 namespace {
 
-// libfuse hands its log function no context.
+// Thread-local: libfuse passes no context to its log function.
 thread_local std::string* captured_log = nullptr;
 
 void capture_log(fuse_log_level, const char* format, va_list arguments) {

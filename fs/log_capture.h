@@ -1,4 +1,4 @@
-// What libfuse and fusermount3 would print by themselves, kept for a line of our own.
+// Captures what libfuse and fusermount3 would print, for one line of our own.
 #pragma once
 
 #include <string>
@@ -7,29 +7,29 @@
 
 namespace rocefs {
 
-// While it stands, what libfuse logs on this thread is kept instead of printed. Not nested.
+// Captures libfuse's log messages of this thread instead of printing them. Not nested.
 class LogCapture {
  public:
   LogCapture();
   ~LogCapture();
   LogCapture(const LogCapture&) = delete;
   LogCapture& operator=(const LogCapture&) = delete;
-  // In one line.
+  // Returns the text in one line.
   std::string text() const;
 
  private:
   std::string text_;
 };
 
-// The same for standard error, of the whole process and of what it starts (fusermount3). Only for
-// the moment of mounting, when nobody else prints.
+// Captures standard error of the whole process and of its children (fusermount3). Only for the
+// moment of mounting, when nothing else prints.
 class StderrCapture {
  public:
   StderrCapture();
   ~StderrCapture();
   StderrCapture(const StderrCapture&) = delete;
   StderrCapture& operator=(const StderrCapture&) = delete;
-  // In one line.
+  // Returns the text in one line.
   std::string text() const;
 
  private:

@@ -25,11 +25,11 @@
 namespace rocefs {
 namespace {
 
-// Whether nobody serves what is open any more. Asks anew: the kernel may remember for an hour.
+// Returns whether the open file's server is gone. Queries anew: the kernel may cache for an hour.
 bool is_dead(const Fd& file) {
   struct statx status;
   constexpr int kFlags = AT_STATX_FORCE_SYNC | AT_EMPTY_PATH;
-  // A server that dies while it is asked lets the question fail with ECONNABORTED.
+  // Retry: if a server dies during the query, it fails with ECONNABORTED.
   for (int i = 0; i < 2; ++i) {
     if (::statx(file.get(), "", kFlags, STATX_TYPE, &status) == 0) return false;
     if (errno != ECONNABORTED) break;
@@ -37,7 +37,7 @@ bool is_dead(const Fd& file) {
   return errno == ENOTCONN;
 }
 
-// Of the mount that an open file is in.
+// Returns whether an open file is in a rocefs mount.
 bool is_in_rocefs(const Fd& file) {
   std::ifstream lines(fmt::format("/proc/self/fdinfo/{}", file.get()));
   int id = 0;
@@ -49,15 +49,15 @@ bool is_in_rocefs(const Fd& file) {
                      [id](const Mount& mount) { return mount.id == id && mount.is_rocefs(); });
 }
 
-// What is mounted on top there, if it is a rocefs that nobody serves any more.
+// Opens the topmost mount there, if it is a rocefs without a server.
 Fd open_dead(const std::string& path) {
   Fd top(::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   bool dead = top && is_dead(top) && is_in_rocefs(top);
   return dead ? std::move(top) : Fd();
 }
 
-// Until it is closed. Nothing if another one does not let go in time. Whoever may mount may open
-// the device.
+// Takes the lock between instances, held until the descriptor is closed; nothing on a time-out.
+// Everybody who may mount may open /dev/fuse.
 Fd take_turn() {
   constexpr int kTries = 100, kBetweenMs = 10;
   Fd device(::open("/dev/fuse", O_RDONLY | O_CLOEXEC));
@@ -97,14 +97,14 @@ void unmount_lazily(const std::string& path) {
   if (::umount2(path.c_str(), MNT_DETACH) != 0) run_fusermount(path);
 }
 
-// The mount is held open while it is looked at and taken away: of two rocefs that find the same
-// dead mount, the slower one must not take away what the faster one has mounted instead.
+// Holds the mount open while it is checked and detached: of two instances that find the same dead
+// mount, the slower one must not detach what the faster one has mounted instead.
 bool unmount_dead(const std::string& path) {
   Fd top = open_dead(path);
   if (!top) return false;
   if (::umount2(fmt::format("/proc/self/fd/{}", top.get()).c_str(), MNT_DETACH) == 0) return true;
   if (errno != EPERM) return false;
-  // fusermount3 knows paths alone: one rocefs at a time looks at what is there and takes it away.
+  // Lock: fusermount3 knows only paths, so one instance at a time checks and detaches.
   Fd turn = take_turn();
   return turn && open_dead(path) && run_fusermount(path);
 }
@@ -112,13 +112,13 @@ bool unmount_dead(const std::string& path) {
 Result<std::string> check_mount_point(const std::string& path) {
   std::string trimmed = path;
   while (trimmed.size() > 1 && trimmed.back() == '/') trimmed.pop_back();
-  // Without a slash at its end, a path whose last part is a dead mount can still be resolved.
+  // Strip the trailing slash: a path whose last part is a dead mount still resolves without it.
   std::unique_ptr<char, decltype(&std::free)> resolved(::realpath(trimmed.c_str(), nullptr),
                                                        std::free);
   if (!resolved) return failure(path, errno);
   std::string full = resolved.get();
   Look look = bounded_look(full);
-  // Several, when they were mounted on top of each other.
+  // Loop: several dead mounts may be stacked.
   while (look.code == ENOTCONN && unmount_dead(full)) {
     std::fprintf(stderr, "rocefs: %s: unmounting the dead mount of an earlier rocefs\n",
                  path.c_str());
@@ -135,7 +135,7 @@ Result<std::string> check_mount_point(const std::string& path) {
   if (look.code != 0) return failure(path, look.code);
   if (!S_ISDIR(look.mode)) return failure(path, ENOTDIR);
   if (mounted_device(full)) return errorf(EBUSY, "{}: busy: a rocefs is mounted there", path);
-  // fusermount3 mounts only where its user may write; asked here, that is one line.
+  // Check for one clear line: fusermount3 mounts only where its user may write.
   if (::geteuid() != 0 && ::access(full.c_str(), W_OK) != 0) return failure(path, errno);
   return full;
 }

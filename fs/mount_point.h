@@ -1,4 +1,4 @@
-// The mount point, looked at before anything starts, so that a mistake is one clear line.
+// Checks the mount point before anything starts, so that a mistake is one clear line.
 #pragma once
 
 #include <sys/types.h>
@@ -10,21 +10,21 @@
 
 namespace rocefs {
 
-// The absolute path of a directory on which a rocefs may be mounted. ENOENT, ENOTDIR, EACCES; EBUSY
-// when a live rocefs is mounted there. Dead mounts of earlier ones are unmounted lazily, and said
-// so on stderr; ENOTCONN when that is refused, or when it is another file system that is dead.
+// Returns the absolute path of a directory on which a rocefs may be mounted. Fails with ENOENT,
+// ENOTDIR, EACCES; with EBUSY if a live rocefs is mounted there. Unmounts dead mounts of earlier
+// instances lazily, with a line on stderr; ENOTCONN if that is refused, or if another file system
+// is dead.
 Result<std::string> check_mount_point(const std::string& path);
 
-// Takes the mount away, at once for who looks and later for who uses it: by umount2(2) or, for an
-// ordinary user, fusermount3. Nothing happens where that is refused.
+// Detaches the mount: immediately from its path, later for its users, by umount2(2) or, for an
+// ordinary user, by fusermount3. Ignores a refusal.
 void unmount_lazily(const std::string& path);
 
-// If what is mounted on top there is a rocefs that nobody serves any more: takes it away, and is
-// true. A mount that somebody else has made there meanwhile, perhaps with the same device number,
-// stays.
+// Detaches the topmost mount if it is a rocefs without a server, and returns whether it was. Keeps
+// a mount that was made there meanwhile, even with the same device number.
 bool unmount_dead(const std::string& path);
 
-// The device number of the rocefs that is mounted at this absolute path, as stat(2) would show it.
+// Returns the device number of the rocefs mounted at this absolute path, as stat(2) would show it.
 std::optional<dev_t> mounted_device(const std::string& path);
 
 }  // namespace rocefs

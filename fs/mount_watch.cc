@@ -25,7 +25,7 @@ MountWatch::~MountWatch() {
   if (table_) loop_.unwatch(table_.get());
 }
 
-// Watched first, then looked at: no change is missed.
+// Watches first, then reads, so that no change is missed.
 void MountWatch::open() {
   table_ = Fd(::open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC));
   if (!table_) return try_again(std::strerror(errno));
@@ -33,7 +33,7 @@ void MountWatch::open() {
   look();
 }
 
-// An unreadable table says nothing of the mount: it is tried again.
+// Reads the table. If it is unreadable, the state of the mount is unknown: tries again.
 void MountWatch::look() {
   Result<std::vector<Mount>> table = read_mount_table(table_.get());
   if (!table) return try_again(table.error().reason);

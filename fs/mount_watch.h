@@ -1,5 +1,4 @@
-// MountWatch: notices that a file system is mounted nowhere any more, though somebody may still use
-// it: the mount was taken away from its place.
+// MountWatch: notices that a file system is not mounted any more, even if it is still in use.
 #pragma once
 
 #include <sys/types.h>
@@ -13,13 +12,13 @@
 
 namespace rocefs {
 
-// On the loop's thread.
+// Loop's thread.
 class MountWatch {
  public:
-  // Is told why the mount table cannot be read; it is tried again.
+  // Reports why the mount table cannot be read; the watch retries.
   using Blind = std::function<void(std::string_view why)>;
-  // `gone` runs once, when no mount of `device` is in the mount table of this process; it may be
-  // called before this returns.
+  // Calls `gone` once, when no mount of `device` is in the mount table of this process, possibly
+  // before this returns.
   MountWatch(dev_t device, PollLoop& loop, std::function<void()> gone, Blind blind);
   ~MountWatch();
   MountWatch(const MountWatch&) = delete;

@@ -26,17 +26,17 @@ Result<void> enter_user_namespace() {
   uid_t uid = ::geteuid();
   gid_t gid = ::getegid();
   if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) {
-    return errorf(errno, "a user namespace is refused to you here: {}", std::strerror(errno));
+    return errorf(errno, "no user namespace allowed here: {}", std::strerror(errno));
   }
   Result<void> written = write_file("/proc/self/uid_map", fmt::format("{0} {0} 1", uid));
-  // Who may not drop groups may map his own (user_namespaces(7)).
+  // setgroups must be denied before an unprivileged process may map its group (user_namespaces(7)).
   if (written) written = write_file("/proc/self/setgroups", "deny");
   if (written) written = write_file("/proc/self/gid_map", fmt::format("{0} {0} 1", gid));
   return written;
 }
 
-// In a chroot, "/" may be no mount. Then each place must be one, for a mount there would be seen
-// outside if what it is mounted on is still shared.
+// Makes mounts private. In a chroot "/" may be no mount; each place must then be one, else a mount
+// there would be visible outside if its parent mount is still shared.
 Result<void> keep_mounts_inside(const std::vector<std::string>& places) {
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) == 0) return {};
   if (errno != EINVAL) return errorf(errno, "/: {}", std::strerror(errno));

@@ -1,4 +1,4 @@
-// A mount namespace of the process's own.
+// Mount namespace of the process's own.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace rocefs {
 
-// Moves the calling process, which must have one thread, into a mount namespace from which nothing
-// is seen outside; mounts made outside still arrive. Where the caller may not do that, it gets a
-// user namespace too, in which it is who it was: only its own user and group are mapped. Afterwards
-// it may mount below `places`; an ordinary user loses that again with the next execve(2).
+// Moves the calling process, which must have one thread, into a mount namespace whose mounts are
+// invisible outside; mounts made outside still arrive. Without the privilege it also gets a user
+// namespace, in which only its own user and group are mapped. Afterwards it may mount below
+// `places`; an ordinary user loses that with the next execve(2).
 Result<void> enter_private_mounts(const std::vector<std::string>& places);
 
 }  // namespace rocefs

@@ -40,7 +40,8 @@ bool Notifier::begin() {
   return true;
 }
 
-// The directory's own attributes too: how many subdirectories it has.
+// Invalidates the entry and the directory's attributes, because its number of subdirectories
+// changes.
 void Notifier::entry_changed(Ino parent, const std::string& name) {
   if (connection_ < 0 || closing_) return;
   Order order;
@@ -81,8 +82,8 @@ void Notifier::take_oldest() {
   for (Task& task : then) loop_.post(std::move(task));
 }
 
-// It died by itself: what it has not said to be done is said to the next one again. Where that one
-// does nothing either there is none, and what the kernel remembers is forgotten in time.
+// Restarts the process after it died by itself. Unconfirmed messages are sent again to the next
+// one. If that fails too, caches expire by their time-outs.
 void Notifier::start_again() {
   sent_ = 0;
   invalidator_ = Invalidator();

@@ -1,5 +1,5 @@
-// Notifier: tells the kernel that entries it caches have gone, or have come where it remembers that
-// there are none, and wakes who polls.
+// Notifier: tells the kernel that cached entries, positive or negative (the kernel's dcache), are
+// out of date, and wakes pollers.
 #pragma once
 
 #include <fuse_lowlevel.h>
@@ -14,28 +14,28 @@
 
 namespace rocefs {
 
-// Called on the control thread. May outlive the session and the loop once it is closed.
+// Control thread. May outlive the session and the loop once it is closed.
 class Notifier final : public Tree::Listener {
  public:
   Notifier(PollLoop& loop, Invalidator invalidator);
   ~Notifier() override;
 
-  // The kernel asks along this one from now on; before, there is nothing to tell it.
+  // Sets the descriptor of the connection; before that, the kernel has cached nothing.
   void connect(int connection);
 
-  // Sent by a process of its own: the kernel takes the directory's lock, and whoever holds that may
-  // be waiting for the control thread to answer a lookup.
+  // Sends by a separate process: the kernel takes the directory's lock, whose holder may be waiting
+  // for the control thread to answer a lookup.
   void entry_changed(Ino parent, const std::string& name) override;
   void when_known(Task then) override;
 
-  // Sent at once: the kernel only looks the handle up under a spin lock and wakes its waiters
-  // (fs/fuse/file.c, fuse_notify_poll_wakeup), so nothing can wait for this thread meanwhile.
+  // Sends at once: the kernel only looks the handle up under a spin lock and wakes its waiters
+  // (fs/fuse/file.c, fuse_notify_poll_wakeup), so it cannot wait for this thread.
   void wake(fuse_pollhandle* handle) {
     if (!closed_) fuse_lowlevel_notify_poll(handle);
   }
 
-  // Nothing more is sent. Until drained() the kernel may need its requests served; hear() when
-  // socket() has something to say.
+  // Sends nothing from now on. Until drained(), serve the kernel's requests, and call hear() when
+  // socket() is readable.
   void begin_close();
   bool drained() const { return sent_ == 0; }
   int socket() const { return invalidator_.socket(); }
@@ -63,8 +63,8 @@ class Notifier final : public Tree::Listener {
   bool closing_ = false, closed_ = false;
 };
 
-// Wakes a poll(2) once. Dropped unused it wakes nobody, or a poller would ask again for ever. May
-// outlive the session.
+// Wake: wakes a poll(2) once. Dropping it unused wakes nothing, else a poller would poll again for
+// ever. May outlive the session.
 class PollWake {
  public:
   PollWake(std::shared_ptr<Notifier> notifier, fuse_pollhandle* handle)

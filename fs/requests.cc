@@ -38,14 +38,14 @@ Caller Requests::caller_of(fuse_req_t request) {
   return {context->uid, context->gid, context->pid};
 }
 
-// The caller answers it, and keeps hold of `pending`.
+// Takes the request for an answer. The caller keeps `pending` alive.
 fuse_req_t Requests::take(Pending& pending) {
   fuse_req_t request = std::exchange(pending.request, nullptr);
   if (request) pending.owner->waiting_.erase(request);
   return request;
 }
 
-// The reason is reported first: it is there to be read when the writer sees the errno.
+// Reports first: the reason must be readable when the writer sees the errno.
 void Requests::fail(Pending& pending, const Error& why) {
   fuse_req_t request = take(pending);
   if (!request) return;
@@ -59,13 +59,13 @@ void Requests::drop(std::shared_ptr<Pending> pending) {
   std::lock_guard lock(owner->gate_);
   if (!owner->loop_) return;
   owner->loop_->post([pending = std::move(pending)] {
-    fail(*pending, Error{EIO, "given up without an answer"});
+    fail(*pending, Error{EIO, "dropped without an answer"});
   });
 }
 
-// Only the control thread reads from the kernel, so no interrupt can come in between. libfuse
-// calls back at once if one has come already, but without a hold on the request, which the answer
-// frees: that case is ours.
+// Waits for interrupts. Only the control thread reads from the kernel, so none comes in between.
+// libfuse calls back at once if one has come already, but without a reference to the request, which
+// the answer frees: handled here.
 void Requests::wait(const std::shared_ptr<Pending>& pending) {
   fuse_req_t request = pending->request;
   waiting_.emplace(request, pending);
@@ -94,7 +94,7 @@ void Requests::give_up(Pending& pending) {
   if (fuse_req_t request = take(pending)) fuse_reply_err(request, EINTR);  // else it has answered
 }
 
-// False: its user has many that are watched.
+// Returns false if the user has many watched requests.
 bool Requests::watch(const std::shared_ptr<Pending>& pending) {
   uid_t user = pending->caller().uid;
   pending->watched = watched_.take(user, is_privileged(user));

@@ -1,6 +1,5 @@
-// Requests: the reads and writes on their way from the kernel to a file and back. Each is answered
-// exactly once, whoever comes first: the file, an interrupt, the answer being dropped, or the end
-// of the session.
+// Requests: reads and writes between the kernel and a file. Each is answered exactly once, by
+// whichever comes first: the file, an interrupt, the drop of the answer, or the end of the session.
 #pragma once
 
 #include <fuse_lowlevel.h>
@@ -21,23 +20,23 @@
 
 namespace rocefs {
 
-// Control thread, but where said. Tickets may outlive the session; what they find then is that
-// their request has been answered.
+// Control thread, unless stated otherwise. Tickets may outlive the session; their requests have
+// been answered then.
 class Requests : public std::enable_shared_from_this<Requests> {
   struct Pending;
 
  public:
   using Refused = std::function<void(const std::string& path, const Error& why)>;
 
-  // The right to answer one request. Letting go of it unused, on any thread, answers EIO.
+  // Ticket: the right to answer one request. Dropping it unused, on any thread, answers EIO.
   class Ticket {
    public:
     Ticket(Ticket&&) noexcept = default;
     Ticket& operator=(Ticket&&) = delete;
     ~Ticket();
-    // The request, for the caller to answer; null if it has been answered.
+    // Returns the request, for the caller to answer; null if it has been answered.
     fuse_req_t take();
-    // Of a write that was accepted: tells so first.
+    // Answers a write that was accepted, after reporting it.
     fuse_req_t take_stored();
     void fail(const Error& why);
 
@@ -57,8 +56,8 @@ class Requests : public std::enable_shared_from_this<Requests> {
 
   static Caller caller_of(fuse_req_t request);
 
-  // Lets `hand_over(operation, ticket)` give the request to its file, and sees to interrupts while
-  // the answer is owed. A refusal is reported under `path`, unless that is empty.
+  // Lets `hand_over(operation, ticket)` pass the request to its file, and handles interrupts until
+  // it is answered. Reports a refusal under `path`, unless that is empty.
   template <class HandOver>
   void run(fuse_req_t request, std::string path, HandOver hand_over) {
     auto pending = std::make_shared<Pending>(shared_from_this(), request, std::move(path));
@@ -70,12 +69,12 @@ class Requests : public std::enable_shared_from_this<Requests> {
     }
   }
 
-  // Answers EIO to whoever waits. Later answers are dropped.
+  // Answers EIO to all waiting requests. Later answers are dropped.
   void close();
 
  private:
-  // What its file, its ticket and, while an answer is owed, the requests know of a request. Those
-  // that are answered at once, nearly all, cost no more than this.
+  // Request state shared by its file, its ticket and, until the answer, by Requests. Nearly all
+  // requests are answered at once and cost no more than this.
   struct Pending final : Operation {
     Pending(std::shared_ptr<Requests> o, fuse_req_t r, std::string p)
         : Operation(caller_of(r)), owner(std::move(o)), request(r), path(std::move(p)) {}
@@ -100,8 +99,8 @@ class Requests : public std::enable_shared_from_this<Requests> {
   Refused refused_;
   Stored stored_;
   std::unordered_map<fuse_req_t, std::shared_ptr<Pending>> waiting_;
-  // Requests whose caller had a signal that was no reason to stop. The kernel tells of no other
-  // one.
+  // Requests whose caller had a signal that did not stop them. The kernel reports no further
+  // signal.
   Shares watched_;
   std::deque<std::weak_ptr<Pending>> signalled_;
   std::optional<LoopTimer> look_;  // at these; none once closed

@@ -1,5 +1,5 @@
-// SavedSession: what a session leaves in the journal to the one that takes over its mount.
-// Private to fs/, but for its size.
+// SavedSession: the state in the journal for the session that takes over the mount. Private to fs/,
+// except for its size.
 #pragma once
 
 #include <sys/types.h>
@@ -10,7 +10,7 @@
 
 namespace rocefs {
 
-// A handle of the kernel's: what was opened, by whom.
+// Handle of the kernel: the inode and who opened it.
 struct SavedHandle {
   uint64_t ino;  // 0: it is free
   uid_t uid;

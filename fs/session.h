@@ -1,8 +1,8 @@
-// Session: serves a Tree through FUSE. It lives on the control thread's loop: requests are read
-// when the descriptor is readable, files answer at once or later, and no handler waits.
+// Session: serves a Tree through FUSE on the control thread's loop. Reads requests when the
+// descriptor is readable; files answer at once or later, and no handler waits.
 //
-// Semantics are those of sysfs, as far as FUSE can give them: direct I/O, errors from write(2),
-// sizes that never change, stable inode numbers.
+// Semantics of sysfs, as far as FUSE allows: direct I/O, errors from write(2), sizes that never
+// change, stable inode numbers.
 #pragma once
 
 #include <memory>
@@ -22,26 +22,26 @@ class FuseServer;
 
 class Session {
  public:
-  // EINVAL for a mount option that nobody knows.
+  // Fails with EINVAL for an unknown mount option.
   static Result<std::unique_ptr<Session>> create(SessionOptions options, Tree& tree,
                                                  PollLoop& loop);
-  // Unmounts. Whoever still waits for an answer gets EIO; the answer may come later and is dropped.
+  // Unmounts. Unanswered requests get EIO; their answers are dropped when they come.
   ~Session();
 
-  // Mounts and serves from now on, whenever the loop runs.
+  // Mounts, and serves whenever the loop runs.
   Result<void> mount(const std::string& mount_point);
-  // In place of mount(), in another process: goes on where the session ended that left `saved` with
-  // the journal, whose /dev/fuse descriptor this is. What was open is opened again; a file that is
-  // no longer there answers ENODEV.
+  // Continues, in another process and in place of mount(), the session that left `saved` with the
+  // journal; `descriptor` is its /dev/fuse. Opens its files again; a file that no longer exists
+  // answers ENODEV.
   Result<TakenOver> take_over(const std::string& mount_point, int descriptor);
-  // The /dev/fuse descriptor; -1 before mount().
+  // Returns the /dev/fuse descriptor; -1 before mount().
   int descriptor() const;
-  // What stat(2) shows as the device of the files; nothing before mount(), or if the mount table
-  // does not show the mount.
+  // Returns the device number of the files in stat(2); nothing before mount(), or if the mount is
+  // not in the mount table.
   std::optional<dev_t> device() const;
   // Makes a socket at `path` in the tree, to which clients connect(2) through any mount of it, and
-  // answers with it; see SocketBinder. The node stays when the socket is closed. One at a time,
-  // after mount(); a session that takes over finds what it needs in the tree.
+  // returns it by `done`; see SocketBinder. The node stays when the socket is closed. One at a
+  // time, after mount(); a session that takes over finds the node in the tree.
   void listen_at(const std::string& path, Answer<Fd> done);
 
  private:

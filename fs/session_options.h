@@ -1,4 +1,4 @@
-// SessionOptions and TakenOver: what a Session is created with, and what its take_over() found.
+// SessionOptions and TakenOver: parameters of a Session, and the result of its take_over().
 #pragma once
 
 #include <functional>
@@ -21,27 +21,27 @@ struct SessionOptions {
   std::string source = "rocefs";           // what mount(8) shows as the device
   std::vector<std::string> mount_options;  // for libfuse and the kernel: allow_other, ro, dev, …
   bool debug = false;                      // print every request to stderr
-  // A write that was refused, or an open for writing that the file itself refused: so that the
-  // reason can be logged, before the caller sees the errno. Control thread.
+  // Called for a refused write, and for an open for writing that the file refused, before the
+  // caller sees the errno: so that the reason can be logged. Control thread.
   std::function<void(const std::string& path, const Error& why)> refused;
-  // A write that was accepted; the mode, owner or date of a node was changed. Control thread,
-  // before the caller has the answer.
+  // Called for an accepted write, and for a change of a node's mode, owner or date, before the
+  // caller has the answer. Control thread.
   std::function<void(const std::string&path)> stored, attributes_changed;
-  // A write that was accepted, told by the file before the caller sees its end; see Operation.
+  // Called by the file for an accepted write, before the caller sees its end; see Operation.
   // Control thread.
   std::function<void(const std::string& path, std::string_view text, const Caller& caller,
                      std::optional<Moment> applied)>
       accepted;
-  // The mount is gone (fusermount3 -u, umount). Control thread.
+  // Called when the mount is gone (fusermount3 -u, umount). Control thread.
   std::function<void()> unmounted;
-  // What a session leaves to another process; both or none. They outlive the session.
+  // State that a session leaves to another process; both or none. They outlive the session.
   Journal* journal = nullptr;
   SavedSession* saved = nullptr;
   Faults* faults = nullptr;  // for tests
   Invalidator invalidator;   // without one, the session starts its own
 };
 
-// What take_over() found.
+// Result of take_over().
 struct TakenOver {
   size_t in_flight = 0;  // requests that were taken and not answered
   bool resent = false;   // they come again; if not, they have ended with EIO

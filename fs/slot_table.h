@@ -13,10 +13,10 @@
 
 namespace rocefs {
 
-// The kernel's file handles are indices into tables of these, not pointers.
+// File slot. The kernel's file handles are indices into tables of these, not pointers.
 struct OpenSlot {
   std::unique_ptr<OpenFile> file;
-  // Of a file that is open for writing, as it was then: the node may be gone by now.
+  // Path of a file open for writing, at the time of its open: the node may be gone now.
   std::string path;
   Shares::Share share = nullptr;
   bool used() const { return file != nullptr; }
@@ -30,22 +30,22 @@ struct DirectoryEntry {
 };
 using Listing = std::vector<DirectoryEntry>;  // `.` and `..` at least
 
-// A directory as it was when it was opened: entries may come and go while it is listed. Who finds
-// it as the one before did shares that one's listing, so many handles take no memory for each.
+// Directory slot: a snapshot from the time of its open, while entries come and go. Equal snapshots
+// in sequence share a listing, so that many handles take little memory.
 struct DirectorySlot {
   std::shared_ptr<const Listing> listing;
   Shares::Share share = nullptr;
   bool used() const { return listing != nullptr; }
 };
 
-// Each is also kept in the journal: a change there is staged, and the answer that tells the kernel
-// commits it.
+// Table of slots, also kept in the journal: changes are staged, and the answer that tells the
+// kernel commits them.
 template <class Slot>
 class SlotTable {
  public:
   SlotTable(Journal& journal, SavedHandles& saved) : journal_(journal), saved_(saved) {}
 
-  // For one more handle of the user's. Null: it has its share.
+  // Takes a share for one more handle of the user; null beyond the user's share.
   Shares::Share share(uid_t user) { return shares_.take(user, is_privileged(user)); }
   // `slot` has a share.
   uint64_t open(Slot slot, Ino ino, const Caller& caller) {

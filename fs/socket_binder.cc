@@ -21,7 +21,7 @@ Error failure(const std::string& what) {
   return errorf(errno, "{}: {}", what, std::strerror(errno));
 }
 
-// In the child.
+// Binds the socket, in the child process.
 Result<void> bind_in_clone(const std::string& mount_point, const std::string& path, int socket) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -36,7 +36,8 @@ Result<void> bind_in_clone(const std::string& mount_point, const std::string& pa
   return {};
 }
 
-// Holds nothing but its two descriptors: least of all the connection that it waits for.
+// Runs the child, which keeps only two descriptors open: above all not the connection that it waits
+// for.
 [[noreturn]] void live_as_child(const std::string& mount_point, const std::string& path, Fd socket,
                                 Fd report) {
   close_all_but(socket.get(), report.get());
@@ -73,7 +74,7 @@ void SocketBinder::start() {
   loop_.watch(report_.get(), [this] { hear(); });
 }
 
-// The child is at its end when it lets go of the pipe: waiting for it is short.
+// Reads the child's report. The wait for its exit is short: it closes the pipe last.
 void SocketBinder::hear() {
   char text[512];
   ssize_t got = ::read(report_.get(), text, sizeof text);
@@ -85,12 +86,12 @@ void SocketBinder::hear() {
     std::memcpy(&code, said_.data(), sizeof code);
     return finish(Error{code, said_.substr(sizeof code)});
   }
-  if (status != 0) return finish(Error{EIO, "who should bind it died"});
+  if (status != 0) return finish(Error{EIO, "the child that binds the socket died"});
   if (::listen(socket_.get(), SOMAXCONN) != 0) return finish(failure(path_));
   finish(std::move(socket_));
 }
 
-// Later, so that the caller of the constructor has the object first.
+// Calls `done` later, so that the caller of the constructor has the object first.
 void SocketBinder::finish(Result<Fd> result) {
   loop_.post(
       [done = std::move(done_), result = std::move(result)]() mutable { done(std::move(result)); });

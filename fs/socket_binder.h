@@ -1,12 +1,13 @@
-// SocketBinder: gives a unix socket a name in a mount that this process serves.
+// SocketBinder: binds a unix socket to a name in a mount that this process serves.
 //
-// bind(2) asks the server of the mount for the node (FUSE_MKNOD), so a child process calls it,
-// while this one serves. The socket keeps the mount through which it was bound (net/unix/af_unix.c,
-// unix_bind_bsd()): by the mount that people see, umount(2) would be refused as long as it is open.
-// So the child takes a clone of it that is mounted nowhere, for which it needs a mount namespace of
-// its own where it has no privilege. Clients find the socket by its inode, through any mount.
+// bind(2) makes the kernel ask the server of the mount for the node (FUSE_MKNOD), so a child
+// process calls it while this one serves. The socket holds the mount through which it was bound
+// (net/unix/af_unix.c, unix_bind_bsd()): if it were the visible mount, umount(2) would be refused
+// while the socket is open. The child therefore clones the mount without attaching it, for which it
+// needs a mount namespace where it has no privilege. Clients find the socket by its inode, through
+// any mount.
 //
-// The clone lives as long as the socket, and the file system as long as the clone: whoever has the
+// The clone lives as long as the socket, and the file system as long as the clone: the owner of the
 // socket closes it when the mount is gone (MountWatch).
 #pragma once
 
@@ -22,19 +23,19 @@
 
 namespace rocefs {
 
-// On the loop's thread.
+// Loop's thread.
 class SocketBinder {
  public:
-  // A listening SOCK_SEQPACKET socket at `path`, relative to the mount; `done` has it,
-  // non-blocking, when the loop has run for a while, or the reason why there can be none: no user
-  // namespaces, no right to write to the directory.
+  // Starts to bind a listening SOCK_SEQPACKET socket at `path`, relative to the mount. `done` gets
+  // it, non-blocking, from the loop, or the reason of the failure: no user namespaces, no right to
+  // write to the directory.
   SocketBinder(std::string mount_point, std::string path, PollLoop& loop, Answer<Fd> done);
-  // What is still under way ends; the connection must have ended before.
+  // Ends the operation in progress; the connection must have ended before.
   ~SocketBinder();
   SocketBinder(const SocketBinder&) = delete;
   SocketBinder& operator=(const SocketBinder&) = delete;
 
-  // Whether this is our child's mknod(2).
+  // Returns whether this is the mknod(2) of our child.
   bool asks(pid_t pid, const std::string& path) const { return pid == child_ && path == path_; }
 
  private:

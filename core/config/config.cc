@@ -165,7 +165,7 @@ class Reader {
     words >> kind >> first >> second >> extra;
     size_t behind = line.find_first_not_of(" \t\r", close + 1);
     if (behind != line.npos && line[behind] != ';' && line[behind] != '#') {
-      refuse(line_, fmt::format("something stands behind [{}]", section));
+      refuse(line_, fmt::format("text after [{}]", section));
     }
     if (kind == "clock" || kind == "nic" || kind == "knobs" || kind == "topology") {
       if (kind == "topology") shape_line_ = line_;

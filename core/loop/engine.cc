@@ -305,7 +305,7 @@ void Engine::begin_advance(TimeNs duration, bool until_idle, Answer<void> answer
   } else if (advance_) {
     refusal = {EBUSY, "another advance is under way"};
   } else if (duration > kNever - 1 - scheduler_.now()) {
-    refusal = {ERANGE, "the end of time"};
+    refusal = {ERANGE, "advance exceeds the clock's range"};
   }
   auto pending = std::make_unique<Advance>(Advance{0, until_idle, std::move(answer)});
   if (refusal.code == 0) {

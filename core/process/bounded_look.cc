@@ -20,8 +20,8 @@ namespace {
 constexpr int kPatience = 5;  // seconds: busy machines exist
 constexpr int kMoment = 2;
 
-// A server that dies while it is asked lets the question fail with ECONNABORTED; the next one is
-// told that nobody is there.
+// Queries a path. Retries once: if a server dies during the query, it fails with ECONNABORTED, and
+// the next one shows that there is no server.
 Look look_at(const char* path) {
   struct statx status;
   Look look;
@@ -36,8 +36,8 @@ Look look_at(const char* path) {
   return look;
 }
 
-// Nobody waits for the end of whatever else this process has open. The alarm ends it where a signal
-// can.
+// Runs the child. Closes all other descriptors of this process, because nothing must wait for their
+// end. The alarm ends the child where a signal can.
 [[noreturn]] void live(const char* path, int report) {
   ::dup2(report, 0);
   ::close_range(1, ~0u, 0);
@@ -51,7 +51,8 @@ Look look_at(const char* path) {
   ::_exit(0);
 }
 
-// Where its answer will come; nobody's child. Nothing, and `code`, where there can be none.
+// Starts a query in a detached process. Returns the pipe of its answer; nothing, and `code`, on
+// failure.
 Fd ask(const char* path, int& code) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) {

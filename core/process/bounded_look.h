@@ -1,5 +1,5 @@
-// Looks at paths that may be in a file system whose server does not answer: whoever asks it waits
-// in the kernel, where perhaps no signal ends it.
+// Checks paths that may be in a file system whose server does not answer: a caller would wait in
+// the kernel, perhaps beyond any signal.
 #pragma once
 
 #include <sys/types.h>
@@ -15,12 +15,12 @@ struct Look {
   mode_t mode = 0;
   dev_t device = 0;
 };
-// Whether that is the errno of who could not look, for want of a process or of a descriptor.
+// Returns whether `code` means that the check itself failed, for want of a process or a descriptor.
 bool could_not_look(int code);
 
-// At all of them at once, each in a process of its own, which is left to itself when it gets no
-// answer; by a program with one thread. Asks the servers anew: the kernel may remember for an hour.
-// Waits five seconds for the first that is there, and no more than two when there is one.
+// Checks all paths at once, each in a separate process, which is abandoned if it gets no answer.
+// For programs with one thread. Queries the servers anew, because the kernel may cache for an hour.
+// Waits five seconds for the first path found, and at most two once one is found.
 std::vector<Look> bounded_look(const std::vector<std::string>& paths);
 Look bounded_look(const std::string& path);
 

@@ -20,7 +20,7 @@
 namespace rocefs {
 namespace {
 
-// mountinfo writes blanks, tabs, newlines and backslashes as \ooo.
+// Decodes blanks, tabs, newlines and backslashes, which mountinfo writes as \ooo.
 std::string unescaped(std::string_view text) {
   std::string result;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -35,7 +35,7 @@ std::string unescaped(std::string_view text) {
   return result;
 }
 
-// 36 35 98:0 /root /mount/point options - type source options
+// Example: 36 35 98:0 /root /mount/point options - type source options
 std::optional<Mount> parse(const std::string& line) {
   std::istringstream words(line);
   int id = 0;
@@ -57,7 +57,7 @@ std::vector<Mount> parse_table(std::istream& lines) {
   return table;
 }
 
-// 0 when the mount at this path is this one and its daemon answers the caller.
+// Returns 0 if the mount at this path is this one and its daemon answers the caller.
 int code_of(const Look& look, const Mount& mount) {
   if (look.code != 0) return look.code;
   return look.device == mount.device ? 0 : ENOENT;

@@ -1,4 +1,4 @@
-// BurstSpec: what `echo "burst 1000 timeout=50ms" > sa/send` asks for.
+// BurstSpec: the parsed text of `echo "burst 1000 timeout=50ms" > sa/send`.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace rocefs {
 
-// As echoed: `burst COUNT [port=DEVICE[/N]] [timeout=50ms] [retries=0]`, in one line.
+// Syntax, in one line: `burst COUNT [port=DEVICE[/N]] [timeout=50ms] [retries=0]`.
 struct BurstSpec {
   static constexpr uint64_t kMaxCount = 1'000'000;
   static constexpr uint32_t kMaxTimeoutMs = 3'600'000;
@@ -21,8 +21,8 @@ struct BurstSpec {
   uint32_t retries = 0;
 };
 
-// EINVAL, or ERANGE for numbers that do not fit their type, with the reason. Whether there is such
-// a port is another question.
+// Fails with EINVAL, or with ERANGE for a number that does not fit its type, and a reason. Does not
+// check that the port exists.
 Result<BurstSpec> parse_burst(std::string_view text);
 
 }  // namespace rocefs

@@ -22,7 +22,8 @@ mad::Mad class_port_info(uint64_t number) {
 
 }  // namespace
 
-// The counters before the difference: one that moves meanwhile leaves less, never less than none.
+// Counts first and subtracts then: a counter that moves meanwhile makes the result too large by
+// one, never negative.
 uint64_t Burst::waiting() const {
   uint64_t over =
       answered.get() + busy.get() + timed_out.get() + expired.get() + refused.get() + flushed.get();
@@ -54,7 +55,7 @@ Generator::~Generator() {
 Result<void> Generator::start(std::shared_ptr<Burst> burst, MadPort& port,
                               uint16_t administrator_lid) {
   if (burst_ && burst_->waiting() == 0) finish(scheduler_.now());
-  if (burst_) return Error{EBUSY, "a burst is under way"};
+  if (burst_) return Error{EBUSY, "a burst is in progress"};
   port_ = &port;
   administrator_lid_ = administrator_lid;
   if (Result<void> added = add_agent(); !added) return added;
@@ -87,10 +88,10 @@ void Generator::send_slice(TimeNs) {
     next_ = end = burst_->spec.count;
   }
   if (next_ < burst_->spec.count) scheduler_.at(slice_, scheduler_.now());
-  look_for_end();
+  finish_if_complete();
 }
 
-// An agent has so many requests under way and no more; another goes on.
+// Sends by the newest agent, and adds one when that has its limit of requests in progress.
 Result<void> Generator::send_next() {
   mad::Mad mad = class_port_info(next_);
   MadSend send{next_, {}, burst_->spec.timeout_ms, burst_->spec.retries, mad::message_of(mad)};
@@ -107,7 +108,7 @@ void Generator::received(uint32_t, std::optional<uint64_t> request, const mad::A
   if (!request || !burst_) return;
   bool busy = mad::first_mad(message).status() == mad::kBusy;
   (busy ? burst_->busy : burst_->answered).add();
-  look_for_end();
+  finish_if_complete();
 }
 
 void Generator::ended(uint32_t, uint64_t, End end) {
@@ -125,11 +126,12 @@ void Generator::ended(uint32_t, uint64_t, End end) {
       burst_->flushed.add();
       break;
   }
-  look_for_end();
+  finish_if_complete();
 }
 
-// Not at once: this may be called by the port, which has the agents.
-void Generator::look_for_end() {
+// Schedules the end when all is counted; not at once, because the port, which owns the agents, may
+// be the caller.
+void Generator::finish_if_complete() {
   if (burst_->waiting() == 0 && !finish_.scheduled()) scheduler_.at(finish_, scheduler_.now());
 }
 

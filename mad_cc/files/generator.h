@@ -1,7 +1,7 @@
-// Generator: sends a burst of SA requests from one port and counts how each ended: what
-// kernel/debug/rocefs/sa/send does, for rigs without infiniband-diags.
+// Generator: sends a burst of SA requests from one port and counts how each ended. Serves
+// kernel/debug/rocefs/sa/send, for rigs without infiniband-diags.
 //
-// Core thread, but for what says otherwise.
+// Core thread, unless stated otherwise.
 #pragma once
 
 #include <memory>
@@ -16,9 +16,9 @@
 
 namespace rocefs {
 
-// What was asked for, and how each request has ended: in one way of these. Written by the core,
-// read by any thread: each number is exact, and they always add up to spec.count, because what is
-// not over is what the others leave.
+// A burst and how its requests have ended, each in exactly one way. Written by the core, read by
+// any thread. Each counter is exact; waiting() is the difference, so all of them always add up to
+// spec.count.
 struct Burst {
   BurstSpec spec;
   std::string port;   // PortName::text()
@@ -30,22 +30,23 @@ struct Burst {
   Counter flushed;    // the port went, or the burst was stopped
 
   uint64_t waiting() const;  // to be sent or answered
-  // `burst 1000 port=mb_0 timeout=50ms retries=0: answered 16 busy 0 timed_out 0 expired 16 refused
-  // 968 flushed 0 waiting 0`.
+  // Format: `burst 1000 port=mb_0 timeout=50ms retries=0: answered 16 busy 0 timed_out 0 expired 16
+  // refused 968 flushed 0 waiting 0`.
   std::string text() const;
 };
 
 class Generator final : private MadUser {
  public:
-  // Both outlive it. Where time is virtual a burst that is under way is a flow to wait for.
+  // `scheduler` and `outstanding` outlive the generator. Under the virtual clock a burst in
+  // progress is a flow to wait for.
   Generator(Scheduler& scheduler, Outstanding& outstanding);
   ~Generator() override;
 
-  // Sends burst->spec.count requests Get(ClassPortInfo) to the administrator, all at this instant;
-  // other events get their turn behind each kSlice of them. EBUSY while a burst is under way,
-  // ENODEV while the port has gone.
+  // Sends burst->spec.count requests Get(ClassPortInfo) to the administrator at the current
+  // instant. Other events run after each kSlice of them. EBUSY while a burst is in progress, ENODEV
+  // while the port has no device.
   Result<void> start(std::shared_ptr<Burst> burst, MadPort& port, uint16_t administrator_lid);
-  // What is not over ends as flushed. Nothing if no burst is under way.
+  // Ends all pending requests as flushed. Does nothing without a burst in progress.
   void stop();
 
   static constexpr uint64_t kSlice = 1024;
@@ -57,7 +58,7 @@ class Generator final : private MadUser {
   Result<void> add_agent();
   Result<void> send_next();
   void send_slice(TimeNs now);
-  void look_for_end();
+  void finish_if_complete();
   void finish(TimeNs now);
 
   Scheduler& scheduler_;

@@ -48,11 +48,11 @@ MadSemantics semantics_in(std::span<const KnobValue> sa) {
   return static_cast<MadSemantics>(std::get<uint64_t>(sa[kSemanticsKnob]));
 }
 
-// The driver's own parsing has one error for all that it does not take (M8).
+// File of a limit: one error for all bad input, as the driver's own parsing (M8).
 class LimitFile final : public KnobFile {
  public:
   using KnobFile::KnobFile;
-  // 0 is for those to whom it says "off".
+  // Documents the range: 0 only under semantics in which it means "off".
   FileDoc doc() const override {
     FileDoc doc = KnobFile::doc();
     bool takes_zero = settings_of(set()->values()).semantics == MadSemantics::kOfed25;
@@ -95,7 +95,7 @@ class DropsFile final : public CounterFile, public ReplayedFile {
   Engine& engine_;
 };
 
-// Of one binding of a port's device. It lives as long as its knobs.
+// Knobs of one binding of a port's device. Lives as long as they do.
 class LimitsOwner final : public KnobOwner {
  public:
   explicit LimitsOwner(MadPort& port) : port_(port) {}
@@ -104,7 +104,7 @@ class LimitsOwner final : public KnobOwner {
     begin_counting();
     port_.configure_limiter(settings_of(values));
   }
-  // What it begins with, unless stores have come before.
+  // Initial values, unless a store has come before.
   void begin(const Settings& settings) {
     if (begin_counting()) port_.configure_limiter(settings);
   }
@@ -121,7 +121,7 @@ class LimitsOwner final : public KnobOwner {
   bool begun_ = false;
 };
 
-// 0 says "off" to the drivers that know it (M10).
+// Refuses 0 unless it means "off" to the drivers (M10).
 Result<void> LimitsOwner::check(std::span<const KnobValue> proposed) const {
   Settings settings = settings_of(proposed);
   if (settings.semantics == MadSemantics::kOfed25) return {};
@@ -140,7 +140,7 @@ Result<void> LimitsOwner::check(std::span<const KnobValue> proposed) const {
 
 }  // namespace
 
-// Those of one port, whether its device is bound or not.
+// Knobs of one port, whether its device is bound or not.
 struct LimiterFiles::Limits {
   MadPort& port;
   std::shared_ptr<KnobSet> knobs = nullptr;  // null while the device is not bound
@@ -167,8 +167,8 @@ std::vector<KnobChange> LimiterFiles::consequences(MadSemantics semantics) const
   return changes;
 }
 
-// A device that was bound while a store of semantics was under way has no part in that store. What
-// is stored meanwhile is looked at when that is done.
+// Corrects a device that was bound during a store of semantics and had no part in it. Stores that
+// come meanwhile are checked afterwards.
 void LimiterFiles::follow() {
   if (following_) return;
   MadSemantics semantics = semantics_in(sa_->values());

@@ -1,7 +1,8 @@
-// LimiterFiles: mad_sa_cc/<port>/ of every device: the limits of its SA requests and what they did.
+// LimiterFiles: mad_sa_cc/<port>/ of every device: the limits of its SA requests and their
+// counters.
 //
-// Source: the vendor's MAD congestion control text; features M1, M2, M7 to M10. outstanding,
-// queued, sent and expired are ours.
+// Source: the vendor's MAD congestion control text; features M1, M2, M7 to M10. The files
+// outstanding, queued, sent and expired are additions of rocefs.
 #pragma once
 
 #include <memory>
@@ -28,22 +29,22 @@ inline constexpr KnobRow kLimiterKnobs[] = {
      "much of its time-outs, retries included, remains when it has waited as long as it may. "
      "ofed25: what all its tries together wait for an answer, instead of its own time-outs; 0: "
      "those. Counts for requests that come after the store"},
-    // Has no file: what sa/semantics is, so that rules over both are checked in one place.
+    // Knob without a file: a copy of sa/semantics, so that one check() sees both.
     {"semantics", KnobType::kWord, 0, 0, "doc", kMadSemanticsWords, "", "as sa/semantics"},
 };
 
 // Control thread.
 class LimiterFiles {
  public:
-  // `sa` are SaFiles' knobs: a store of semantics brings every port's values to its defaults. All
-  // outlive it; it outlives the engine's thread.
+  // `sa` are the knobs of SaFiles: a store of semantics resets every port's values to its defaults.
+  // The arguments outlive LimiterFiles, which outlives the engine's thread.
   LimiterFiles(Tree& tree, Engine& engine, std::shared_ptr<KnobSet> sa);
   ~LimiterFiles();
 
-  // The device of a port is bound: adds <device>/mad_sa_cc/<number>. The limiter begins anew, with
-  // the defaults of the semantics in force. `port` outlives this.
+  // Adds <device>/mad_sa_cc/<number> when the device of a port is bound. The limiter starts with
+  // the defaults of the current semantics. `port` outlives LimiterFiles.
   void bind(const std::string& device, unsigned number, MadPort& port);
-  // The directory goes.
+  // Removes the directory.
   void unbind(const MadPort& port);
 
  private:

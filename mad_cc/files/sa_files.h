@@ -1,7 +1,7 @@
-// SaFiles: kernel/debug/rocefs/sa: how the emulated administrators answer, which semantics limit
-// what asks them, and the generator of requests.
+// SaFiles: kernel/debug/rocefs/sa: how the emulated administrators answer, which semantics the
+// limiters follow, and the generator of requests.
 //
-// Control thread, but for what says otherwise.
+// Control thread, unless stated otherwise.
 #pragma once
 
 #include <functional>
@@ -35,7 +35,7 @@ inline constexpr size_t kSemanticsKnob = knob_index(kSaKnobs, "semantics");
 
 class SaFiles final : private KnobOwner {
  public:
-  // A port that bursts may come from.
+  // Port that bursts may be sent from.
   struct Port {
     PortName name;
     MadPort* port;
@@ -47,18 +47,19 @@ class SaFiles final : private KnobOwner {
     std::string directory;
     std::string_view semantics;  // at first: a word of kMadSemanticsWords
     std::vector<Port> ports;     // that of a burst without port= first
-    // For all administrators, whose settings are SaSettings{} at first. Core thread.
+    // Configures all administrators, which start with SaSettings{}. Core thread.
     std::function<void(const SaSettings&)> configure;
   };
-  // Adds the files. What `parts` refer to outlives it; it outlives the engine's thread.
+  // Adds the files. The objects that `parts` refers to outlive SaFiles, which outlives the engine's
+  // thread.
   explicit SaFiles(Parts parts);
   ~SaFiles() override;
 
   const std::shared_ptr<KnobSet>& knobs() const { return knobs_; }
 
-  // For a reset. Core thread: a burst that is under way ends.
+  // First part of a reset: ends the burst in progress. Core thread.
   void stop_burst() { generator_.stop(); }
-  // After that: none was sent.
+  // Second part of a reset: forgets the last burst.
   void forget_burst();
 
  private:

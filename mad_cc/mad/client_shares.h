@@ -1,5 +1,5 @@
-// ClientShares: how much of something that is bounded each client may hold: as much as is free. One
-// client alone gets half, the n-th finds 1/(n+1) of it left: none can take all from the others.
+// ClientShares: limits how much of a bounded resource each client may hold to the amount that is
+// free. A single client gets half; the n-th finds 1/(n+1) left, so no client can starve the others.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ class ClientShares {
  public:
   explicit ClientShares(size_t all) : all_(all) {}
 
-  // False, and nothing is taken, if the client would hold more than is free then.
+  // Returns false, and takes nothing, if the client would hold more than is then free.
   [[nodiscard]] bool take(uint32_t client, size_t amount) {
     size_t free = all_ - taken_;
     if (amount > free || held_by(client) + amount > free) return false;
@@ -20,7 +20,7 @@ class ClientShares {
     taken_ += amount;
     return true;
   }
-  // Part or all of what it has taken.
+  // Returns all or a part of the client's amount.
   void give_back(uint32_t client, size_t amount) {
     auto at = held_.find(client);
     taken_ -= amount;

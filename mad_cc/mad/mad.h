@@ -1,5 +1,5 @@
-// Mad: a management datagram, 256 octets (IBTA volume 1, 13.4), by its fields. Class headers that
-// all parts of mad_cc need are here; attributes are where they are answered.
+// Mad: a management datagram of 256 octets (IBTA volume 1, 13.4), by its fields. Class headers that
+// several rooms need are here; attributes are beside their agents.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@ namespace rocefs::mad {
 
 inline constexpr size_t kMadSize = 256;
 
-// 13.4.4, table 109.
+// Classes (13.4.4, table 109).
 enum Class : uint8_t {
   kSubnLid = 0x01,
   kSubnAdm = 0x03,
@@ -40,7 +40,7 @@ inline bool has_rmpp(uint8_t mgmt_class) {
          is_vendor2(mgmt_class);
 }
 
-// 13.4.5, table 111.
+// Methods (13.4.5, table 111).
 enum Method : uint8_t {
   kGet = 0x01,
   kSet = 0x02,
@@ -59,7 +59,7 @@ enum Method : uint8_t {
 };
 inline constexpr uint8_t kResponseBit = 0x80;
 
-// 13.4.7, table 112; the high octet is the class's own (15.2.2 for the SA's).
+// Status (13.4.7, table 112). The high octet belongs to the class (15.2.2 for SubnAdm).
 enum Status : uint16_t {
   kOk = 0x0000,
   kBusy = 0x0001,
@@ -75,7 +75,7 @@ enum Status : uint16_t {
   kSaInsufficientComponents = 0x0600,
 };
 
-// 13.6.2.1. Octets 24 to 35 of MADs whose class has_rmpp().
+// RMPP header (13.6.2.1): octets 24 to 35 of MADs whose class has_rmpp().
 enum RmppType : uint8_t {
   kRmppNone = 0,
   kRmppData = 1,
@@ -85,7 +85,7 @@ enum RmppType : uint8_t {
 };
 enum RmppFlags : uint8_t { kRmppActive = 1, kRmppFirst = 2, kRmppLast = 4 };
 
-// Where the data of a class begins: what RMPP segments share out (ib_get_mad_data_offset()).
+// Offset of a class's data, the part that RMPP segments share out (ib_get_mad_data_offset()).
 inline size_t data_offset(uint8_t mgmt_class) {
   if (mgmt_class == kSubnAdm) return 56;
   if (mgmt_class == kDeviceMgt || mgmt_class == 0x10) return 64;
@@ -93,7 +93,7 @@ inline size_t data_offset(uint8_t mgmt_class) {
   return 24;
 }
 
-// One MAD. Getters and setters by the names of the standard.
+// MAD with getters and setters named after the fields of the standard.
 struct Mad {
   std::array<uint8_t, kMadSize> bytes{};
 
@@ -134,8 +134,8 @@ struct Mad {
 };
 static_assert(sizeof(Mad) == kMadSize);
 
-// A message as user_mad(4) has it: a MAD, or what several RMPP segments carry: the headers of the
-// first, then the data of all, which may be less than a MAD.
+// Message as in user_mad(4): a MAD, or the payload of several RMPP segments: the headers of the
+// first, then the data of all, possibly shorter than a MAD.
 using Message = std::vector<uint8_t>;
 inline Mad first_mad(std::span<const uint8_t> message) {
   Mad mad;
@@ -146,8 +146,8 @@ inline Message message_of(const Mad& mad) {
   return Message(mad.bytes.begin(), mad.bytes.end());
 }
 
-// To or from where a MAD goes: as ib_user_mad_hdr has it. Directed-route SMPs carry their own way;
-// their lid is not looked at.
+// Source or destination of a MAD, as in ib_user_mad_hdr. Directed-route SMPs carry their own route;
+// `lid` is ignored for them.
 struct Address {
   uint16_t lid = 0;
   uint32_t qpn = 1;   // 0 for SMPs

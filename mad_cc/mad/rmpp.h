@@ -1,11 +1,11 @@
-// What both ends of a reliable multi-packet transaction share (RMPP, IBTA volume 1, 13.6).
+// Definitions for both ends of a reliable multi-packet transaction (RMPP, IBTA volume 1, 13.6).
 #pragma once
 
 #include "mad_cc/mad/mad.h"
 
 namespace rocefs::mad {
 
-// 13.6.2.1: RMPPStatus. STOP has kResourcesExhausted, ABORT those from 118 to 127.
+// RMPPStatus (13.6.2.1). STOP carries kResourcesExhausted, ABORT those from 118 to 127.
 enum RmppStatus : uint8_t {
   kRmppOk = 0,
   kRmppResourcesExhausted = 1,
@@ -25,12 +25,12 @@ enum RmppStatus : uint8_t {
 
 inline constexpr uint8_t kRmppVersion = 1;
 inline constexpr size_t kRmppHeaderEnd = 36;
-// Octets that PayloadLength counts of a full segment: what follows the RMPP header, so each
-// segment's class header is among them.
+// PayloadLength of a full segment: all octets after the RMPP header, so each segment's class header
+// counts.
 inline constexpr size_t kRmppPayload = kMadSize - kRmppHeaderEnd;
 
-// An ABORT or STOP in answer to `mad`, or to its own transaction's peer if `own`: whose headers it
-// has.
+// Builds an ABORT or STOP with the headers of `mad`: an answer to it or, if `own`, a message to the
+// peer of its own transaction.
 inline Mad rmpp_end(const Mad& mad, uint8_t type, uint8_t status, bool own = false) {
   Mad end;
   size_t headers = data_offset(mad.mgmt_class());

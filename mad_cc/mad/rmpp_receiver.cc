@@ -21,7 +21,7 @@ std::optional<Mad> RmppReceiver::receive(const Mad& data, TimeNs now) {
   uint32_t received_before = received_;
   store(data);
   if (received_ == last_ && last_ != 0) {
-    // What the first segment said of the whole must be what there was.
+    // Total length in the first segment must match the sum.
     uint64_t whole = uint64_t{last_ - 1} * kRmppPayload + last_payload_;
     if (last_ > 1 && total_ != 0 && total_ != whole) return end(data, kRmppAbort, kRmppBadLength);
     size_t headers = data_offset(data.mgmt_class());
@@ -38,7 +38,7 @@ std::optional<Mad> RmppReceiver::receive(const Mad& data, TimeNs now) {
   return std::nullopt;
 }
 
-// The RmppStatus of 13.6.2.1 that a segment earns by itself or beside those before it.
+// Returns the RMPPStatus (13.6.2.1) of a segment's fault, by itself or beside earlier segments.
 uint8_t RmppReceiver::disagreement(const Mad& data) const {
   uint32_t segment = data.rmpp_segment(), length = data.rmpp_length();
   bool first = (data.rmpp_flags() & kRmppFirst) != 0, last = (data.rmpp_flags() & kRmppLast) != 0;

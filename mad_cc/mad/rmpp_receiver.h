@@ -1,8 +1,8 @@
-// RmppReceiver: one message on its way from one peer in RMPP segments (IBTA volume 1, 13.6): put
-// together, acknowledged window by window, ended by STOP or ABORT where the segments do not agree.
+// RmppReceiver: reassembles one message of one peer from RMPP segments (IBTA volume 1, 13.6).
+// Acknowledges window by window; ends with STOP or ABORT if the segments do not agree.
 //
-// Sans-IO: whoever has it gives it the DATA segments of one transaction and transmits what it
-// answers. Core thread.
+// Sans-IO: the owner passes in the DATA segments of one transaction and transmits the returned
+// replies. Core thread.
 #pragma once
 
 #include <optional>
@@ -16,25 +16,27 @@ class RmppReceiver {
  public:
   static constexpr size_t kMaxMessage = 16 << 20;  // octets
   static constexpr uint32_t kWindow = 64;          // segments
-  // As ib_mad: from the first segment to the last; and for how long a complete message's segments
-  // are acknowledged again.
+  // Time-outs of ib_mad: from the first segment to the last, and how long the segments of a
+  // complete message are acknowledged again.
   static constexpr TimeNs kTotalTimeNs = 40 * kSecond, kCompleteTimeNs = 10 * kSecond;
 
   enum class State : uint8_t { kUnderWay, kComplete, kEnded };
 
   explicit RmppReceiver(TimeNs now) : deadline_(now + kTotalTimeNs) {}
 
-  // What is to be said to the peer: ACK, STOP, ABORT, or nothing. `data` is of type DATA and of
-  // RMPP version 1. When the state becomes kComplete, take() has the message.
+  // Returns the reply to the peer: ACK, STOP, ABORT or none. `data` has type DATA and RMPP version
+  // 1. Once the state is kComplete, take() returns the message.
   std::optional<Mad> receive(const Mad& data, TimeNs now);
-  // At deadline(): it is to be forgotten, and half a message ends with this ABORT.
+  // Returns, at deadline(), the ABORT of an incomplete message. The receiver is to be destroyed
+  // then.
   std::optional<Mad> expire();
 
-  // Once. The headers of the first segment, then the data of all: as long as they are.
+  // Moves the message out: the headers of the first segment, then the data of all, without padding.
+  // To be called once.
   Message take() { return std::move(message_); }
   State state() const { return state_; }
   TimeNs deadline() const { return deadline_; }
-  // Octets that it holds.
+  // Returns the memory in use, in octets.
   size_t held() const { return message_.capacity(); }
 
  private:

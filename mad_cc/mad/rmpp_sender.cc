@@ -13,7 +13,7 @@ RmppSender::RmppSender(Message message, const Patience& patience)
       retries_left_(patience.retries) {
   assert(message_.size() >= headers_);
   size_t data = message_.size() - headers_;
-  // A message without data is a segment too.
+  // Message without data: one empty segment.
   segments_ = static_cast<uint32_t>(std::max<size_t>(1, (data + per_segment_ - 1) / per_segment_));
 }
 
@@ -31,11 +31,11 @@ std::optional<Mad> RmppSender::next(TimeNs now) {
       return rmpp_end(first_mad(message_), kRmppAbort, status_, true);
     }
     --retries_left_;
-    // Where the window is shut, what was acknowledged last asks for an ACK with a new one.
+    // Closed window: the last acknowledged segment again, which asks for an ACK with a new window.
     next_ = std::min(acknowledged_ + 1, window_last_);
   }
   if (next_ > std::min(segments_, window_last_)) return std::nullopt;
-  // One time-out for all that is unacknowledged, from the segment that was transmitted last.
+  // One time-out for all unacknowledged segments, from the last transmission.
   deadline_ = now + patience_.ack_timeout_ns;
   return segment(next_++);
 }

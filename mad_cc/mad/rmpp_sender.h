@@ -1,7 +1,7 @@
-// RmppSender: one message on its way to one peer in RMPP segments (IBTA volume 1, 13.6): windows
-// from ACKs, retransmission, STOP and ABORT.
+// RmppSender: sends one message to one peer in RMPP segments (IBTA volume 1, 13.6): windows from
+// ACKs, retransmission, STOP and ABORT.
 //
-// Sans-IO: whoever has it transmits what next() gives, tells it of the peer's answers and looks
+// Sans-IO: the owner transmits the results of next(), passes in the peer's answers and calls next()
 // again at deadline(). Core thread.
 #pragma once
 
@@ -25,21 +25,21 @@ class RmppSender {
     kTimedOut,  // every retry
   };
 
-  // `message`: the headers of its class, data_offset() octets, which each segment has, and data of
-  // any length. Its RMPP fields need not be set. A message that fits one MAD is one segment, First
-  // and Last.
+  // `message`: the headers of its class, data_offset() octets, which each segment repeats, then
+  // data of any length. RMPP fields need not be set. A message that fits one MAD is one segment,
+  // First and Last.
   explicit RmppSender(Message message) : RmppSender(std::move(message), Patience{}) {}
   RmppSender(Message message, const Patience& patience);
 
-  // What to transmit now. To be called until it is nothing: at first, after receive(), and at
-  // deadline(). An ABORT may come out when it has ended.
+  // Returns the next MAD to transmit. To be called until it returns none: at first, after
+  // receive(), and at deadline(). Returns a last ABORT after the message has failed.
   std::optional<Mad> next(TimeNs now);
-  // An ACK, STOP or ABORT with the message's TID and class: of this transaction. Others (DATA of
-  // the peer's answer) are not for it.
+  // Takes an ACK, STOP or ABORT with the message's TID and class. DATA of the peer's answer must
+  // not be passed in.
   void receive(const Mad& answer);
-  // What is wrong with such a MAD by itself; kRmppOk: nothing.
+  // Checks such a MAD without context. Returns kRmppOk or the RMPPStatus of the fault.
   static uint8_t fault(const Mad& answer);
-  // kNever when it has ended.
+  // Returns kNever once the message has ended.
   TimeNs deadline() const { return state_ == State::kUnderWay ? deadline_ : kNever; }
   State state() const { return state_; }
   bool ended() const { return state_ != State::kUnderWay; }

@@ -15,7 +15,7 @@ bool is_management_port(const Subnet& subnet, Subnet::End at) {
   return subnet.nodes[at.node].is_switch && at.port == 0;
 }
 
-// 14.2.5.6, CapabilityMask and CapabilityMask2.
+// CapabilityMask and CapabilityMask2 (14.2.5.6).
 enum Capabilities : uint32_t {
   kIsSm = 1u << 1,
   kHasSystemImageGuid = 1u << 11,
@@ -32,19 +32,18 @@ enum Capabilities2 : uint16_t {
 
 enum : uint8_t { kDown = 1, kActive = 4, kPolling = 2, kDisabled = 3, kLinkUp = 5 };
 
-// Of all nodes, as the files of a device have them; the vendor by its OUI, that of the GUIDs.
+// Values of all nodes, as in the files of a device. The vendor is the OUI of the GUIDs.
 constexpr uint16_t kDeviceId = 0x4d42;
 constexpr uint32_t kRevision = 1;
 constexpr uint32_t kVendorOui = 0x02004c;
 
-// The speed and all that are slower, as bits.
+// Returns the bits of the speed and of all slower ones.
 constexpr uint8_t up_to(unsigned bit) {
   return static_cast<uint8_t>(2 * bit - 1);
 }
 
-// A port's speed in the fields where PortInfo has it. The extended ones begin with FDR; links that
-// run at one say QDR in the first field. XDR came when the second field was full: readers that know
-// no third are told NDR.
+// Speed fields of PortInfo. The extended field begins with FDR; faster links show QDR in the first
+// field. XDR came after the second field was full: readers that know no third see NDR.
 struct SpeedFields {
   uint8_t speed, supported;
   uint8_t extended = 0, extended_supported = 0;
@@ -65,7 +64,7 @@ struct RateCode {
   uint64_t mbps;
   uint8_t code;
 };
-// 15.2.5.16, as far as links have them or clients may ask for them.
+// Rates (15.2.5.16) that links have or clients may ask for.
 constexpr RateCode kRateCodes[] = {
     {2'500, 2},    {5'000, 5},    {10'000, 3},   {14'000, 11},  {20'000, 6},     {25'000, 15},
     {28'000, 19},  {30'000, 4},   {40'000, 7},   {50'000, 20},  {56'000, 12},    {60'000, 8},
@@ -114,7 +113,7 @@ PortInfo port_info(const Subnet& subnet, const SubnetState& state, Subnet::End a
   const SubnetNode& node = subnet.nodes[at.node];
   const SubnetPort& port = subnet.at(at);
   PortInfo info{};
-  // The address and what a manager knows of it are port 0's affair, not other ports' of a switch.
+  // Address and management state belong to port 0 of a switch, not to its other ports.
   if (!node.is_switch || at.port == 0) {
     store64(&info[8], kSubnetPrefix);
     store16(&info[16], port.lid);

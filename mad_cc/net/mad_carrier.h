@@ -1,5 +1,5 @@
-// MadReceiver and MadCarrier: the two sides between which MADs pass: the MAD layer of a port or the
-// subnet administrator, and the network. Core thread.
+// MadReceiver and MadCarrier: the interface between the MAD layer of a port, or the subnet
+// administrator, and the network. Core thread.
 #pragma once
 
 #include "mad_cc/mad/mad.h"
@@ -9,14 +9,14 @@ namespace rocefs {
 class MadReceiver {
  public:
   virtual ~MadReceiver() = default;
-  // `from.lid` is the sender's LID.
+  // Takes a MAD; `from.lid` is the sender's LID.
   virtual void receive(const mad::Address& from, const mad::Mad& mad) = 0;
 };
 
 class MadCarrier {
  public:
   virtual ~MadCarrier() = default;
-  // Delivers `mad` once or loses it. MadReceiver::receive() is not called from within this.
+  // Delivers `mad` once or loses it. Does not call MadReceiver::receive() from within.
   virtual void transmit(MadReceiver& from, const mad::Address& to, const mad::Mad& mad) = 0;
 };
 

@@ -7,7 +7,7 @@ namespace {
 
 constexpr uint16_t kPermissiveLid = 0xffff;  // 4.1.3
 
-// 14.2.1.2: the header of a directed-route SMP, as far as it is not every MAD's.
+// DirectedRoute: the fields of an SMP's header that are not in every MAD (14.2.1.2).
 class DirectedRoute {
  public:
   static constexpr uint8_t kMaxHops = 63;
@@ -25,7 +25,8 @@ class DirectedRoute {
   std::array<uint8_t, mad::kMadSize>& bytes_;
 };
 
-// 10.2.5: where the highest bit is set it stands for the sender's own, and QP 1 has that one.
+// Returns whether a set high bit asks for the sender's own Q_Key, which is the well-known one at QP
+// 1 (10.2.5).
 bool is_well_known(uint32_t qkey) {
   return qkey >> 31 != 0;
 }
@@ -71,7 +72,7 @@ void MadNetwork::transmit(MadReceiver& from, const mad::Address& to, const mad::
   transmit_by_lid(from, at->second, to, mad);
 }
 
-// SMPs to no LID, or to any, go no further than to the port's own node.
+// Limits SMPs without a LID, or with the permissive LID, to the port's own node.
 void MadNetwork::transmit_by_lid(MadReceiver& from, Subnet::End at, const mad::Address& to,
                                  const mad::Mad& mad) {
   bool is_smp = mad.mgmt_class() == mad::kSubnLid;
@@ -91,7 +92,7 @@ void MadNetwork::transmit_by_lid(MadReceiver& from, Subnet::End at, const mad::A
   if (answer) give(&from, answering(lid, to.qpn, to.sl), *answer);
 }
 
-// The answer comes back over the same cables, so that it is given to the port as it arrives there.
+// Sends the answer directly: it would come back over the same cables.
 void MadNetwork::transmit_directed(MadReceiver& from, Subnet::End at, uint16_t lid,
                                    const mad::Mad& mad) {
   mad::Mad arrived = mad;
@@ -105,9 +106,9 @@ void MadNetwork::transmit_directed(MadReceiver& from, Subnet::End at, uint16_t l
   give(&from, answering(pure ? kPermissiveLid : lid, 0, 0), *answer);
 }
 
-// 14.2.2.2: by LID to where the directed part begins, unless that is the sender; hop by hop; by LID
-// on from its end, unless that is the destination. Fills in the return path. The hop pointer counts
-// up on the way and is 0 again when the answer is there.
+// Routes as 14.2.2.2: by LID to the start of the directed part, unless that is the sender; hop by
+// hop; by LID from its end, unless that is the destination. Fills in the return path. The hop
+// pointer counts up on the way out and is 0 again in the answer.
 std::optional<Subnet::End> MadNetwork::follow_path(Subnet::End at, uint16_t lid,
                                                    mad::Mad& mad) const {
   DirectedRoute route(mad);
@@ -150,9 +151,8 @@ std::optional<Subnet::End> MadNetwork::route_to_lid(Subnet::End from, uint16_t l
   return to ? route(from, *to) : std::nullopt;
 }
 
-// The port of that switch whose cable leads to a channel adapter: the last hop needs no picture of
-// the subnet, which costs more than all else of a MAD. Nothing if the adapter is elsewhere, or
-// gone.
+// Returns the port of that switch whose cable leads to a channel adapter. Short cut for the last
+// hop: routes cost more than the rest of a MAD. Nothing if the adapter is elsewhere or unbound.
 std::optional<Subnet::End> MadNetwork::exit_at_switch(size_t node, Subnet::End to) const {
   if (subnet_.nodes[to.node].is_switch) return std::nullopt;
   std::optional<Subnet::End> exit = across(to);
@@ -161,7 +161,7 @@ std::optional<Subnet::End> MadNetwork::exit_at_switch(size_t node, Subnet::End t
   return exit;
 }
 
-// As the switches' linear tables say.
+// Follows the switches' linear forwarding tables.
 std::optional<Subnet::End> MadNetwork::route(Subnet::End from, Subnet::End to) const {
   if (from == to) return to;
   const std::vector<SubnetNode>& nodes = subnet_.nodes;
@@ -190,7 +190,7 @@ void MadNetwork::give(MadReceiver* to, const mad::Address& from, const mad::Mad&
   if (!deliver_.scheduled()) scheduler_.after(deliver_, 0);
 }
 
-// What they cause to be sent comes in a later event.
+// Delivers what is queued now; MADs sent from within come in a later event.
 void MadNetwork::deliver(TimeNs) {
   for (size_t left = on_the_way_.size(); left > 0 && !on_the_way_.empty(); --left) {
     Delivery delivery = std::move(on_the_way_.front());

@@ -1,16 +1,16 @@
-// MadNetwork: carries the MADs of one subnet: by LID and by directed route, over cables that are
-// up, to the agents of its nodes, to its administrator and to the MAD layers of its ports. MADs are
-// no packets here: they take no time, no bandwidth and are counted by no port.
+// MadNetwork: carries the MADs of one subnet by LID and by directed route, over cables that are up,
+// to the agents of its nodes, to its administrator and to the MAD layers of its ports. MADs are not
+// packets: they take no time and no bandwidth, and no port counts them.
 //
-//   SMPs, to QP 0        requests: to the node's SubnetAgent. Responses, by LID: to the port
-//   SubnAdm, to QP 1     for the manager's port: to the administrator. Others: to the port
-//   Perf, to QP 1        requests: to the node's PerformanceAgent. Responses: to the port
-//   others, to QP 1      to the port
+//   SMPs, QP 0        requests: to the node's SubnetAgent. Responses, by LID: to the port
+//   SubnAdm, QP 1     for the manager's port: to the administrator. Others: to the port
+//   Perf, QP 1        requests: to the node's PerformanceAgent. Responses: to the port
+//   others, QP 1      to the port
 //
-// What cannot arrive is lost without a word, as it is on a wire: its sender times out. That is what
-// has no way, what is for a port without a MAD layer or a node that has let go of its device, for
-// the wrong queue pair or with a wrong Q_Key or P_Key, and directed routes that the standard
-// discards (14.2.2.2). A port's MADs to itself arrive whatever its cable is.
+// Drops without notice what cannot arrive, as a wire does: its sender times out. Dropped are MADs
+// without a route, to a port without a MAD layer, to a node whose driver is unbound, to the wrong
+// queue pair, with a wrong Q_Key or P_Key, and directed routes that the standard discards
+// (14.2.2.2). MADs of a port to itself arrive even if its cable is down.
 //
 // Core thread.
 #pragma once
@@ -30,23 +30,23 @@ namespace rocefs {
 
 class MadNetwork final : public MadCarrier {
  public:
-  // More than these on their way are lost.
+  // Limit of MADs in flight; more are dropped.
   static constexpr size_t kMaxOnTheWay = size_t{1} << 17;
 
-  // All outlive it.
+  // The arguments outlive the network.
   MadNetwork(const Subnet& subnet, SubnetState& state, Scheduler& scheduler);
   ~MadNetwork() override;
 
   // Attaches the MAD layer of a channel adapter's port. `port` stays until the scheduler has run
-  // for the last time, as the administrator does.
+  // for the last time; the same holds for the administrator.
   void attach(Subnet::End at, MadReceiver& port);
   // Attaches the administrator, which sends and receives at the manager's port. Without one, SA
-  // requests are lost.
+  // requests are dropped.
   void attach_administrator(MadReceiver& administrator) { administrator_ = &administrator; }
 
   void transmit(MadReceiver& from, const mad::Address& to, const mad::Mad& mad) override;
 
-  // Loses what is on its way.
+  // Drops all MADs in flight.
   void reset();
 
  private:
@@ -63,7 +63,7 @@ class MadNetwork final : public MadCarrier {
   void give(MadReceiver* to, const mad::Address& from, const mad::Mad& mad);
   void deliver(TimeNs now);
 
-  // By which port of `to`'s node it arrives; nothing if there is no way.
+  // Returns the port of `to`'s node at which a MAD arrives; nothing without a route.
   std::optional<Subnet::End> route(Subnet::End from, Subnet::End to) const;
   std::optional<Subnet::End> route_to_lid(Subnet::End from, uint16_t lid) const;
   std::optional<Subnet::End> exit_at_switch(size_t node, Subnet::End to) const;

@@ -10,14 +10,14 @@
 namespace rocefs {
 namespace {
 
-// 16.1.3, table 236.
+// Attributes (16.1.3, table 236).
 enum Attribute : uint16_t {
   kClassPortInfo = 0x01,
   kPortCounters = 0x12,
   kPortCountersExtended = 0x1d,
 };
 
-// 16.1.3.1: CapabilityMask of ClassPortInfo.
+// CapabilityMask of ClassPortInfo (16.1.3.1).
 enum Capability : uint16_t {
   kAllPortSelect = 1u << 8,
   kExtendedWidth = 1u << 9,
@@ -28,14 +28,14 @@ constexpr uint8_t kPerfVersion = 1;
 constexpr size_t kData = 64, kDataSize = 192;  // 16.1.1
 constexpr uint8_t kAllPorts = 255;
 
-// Where an attribute has a counter: bits from its beginning, and how many. Its place in the table
-// is its bit of CounterSelect.
+// Place of a counter in an attribute: bits from its beginning, and width. The index in the table is
+// the bit of CounterSelect.
 struct Field {
   uint16_t offset, width;
   uint64_t PerfCounters::*member;
 };
 
-// 16.1.3.5. The bit of the last one is the lowest of CounterSelect2.
+// PortCounters (16.1.3.5). The bit of the last one is the lowest of CounterSelect2.
 constexpr Field kNarrow[] = {{32, 16, &PerfCounters::symbol_errors},
                              {48, 8, &PerfCounters::link_recoveries},
                              {56, 8, &PerfCounters::link_downed},
@@ -55,7 +55,7 @@ constexpr Field kNarrow[] = {{32, 16, &PerfCounters::symbol_errors},
                              {320, 32, &PerfCounters::xmit_wait}};
 constexpr size_t kCounterSelect2 = 18;  // octet
 
-// 16.1.4.11.
+// PortCountersExtended (16.1.4.11).
 constexpr Field kWide[] = {
     {64, 64, &PerfCounters::xmit_data},       {128, 64, &PerfCounters::rcv_data},
     {192, 64, &PerfCounters::xmit_packets},   {256, 64, &PerfCounters::rcv_packets},
@@ -66,7 +66,7 @@ std::span<const Field> fields_of(bool extended) {
   return extended ? std::span<const Field>(kWide) : std::span<const Field>(kNarrow);
 }
 
-// Counters stay at the most that they can hold (16.1.3.5).
+// Stores a counter, which stays at its maximum (16.1.3.5).
 void store(const Field& field, uint64_t value, uint8_t* data) {
   value = std::min(value, UINT64_MAX >> (64 - field.width));
   uint8_t* last = data + (field.offset + field.width - 1) / 8;

@@ -1,5 +1,5 @@
-// PerformanceAgent: the performance manager's agent of every node (IBTA volume 1, 16.1): tells its
-// ports' counters and clears them.
+// PerformanceAgent: the performance management agent of every node (IBTA volume 1, 16.1): reads and
+// clears port counters.
 //
 // Core thread.
 #pragma once
@@ -13,18 +13,18 @@ namespace rocefs {
 
 class PerformanceAgent {
  public:
-  // Both outlive it.
+  // The arguments outlive the agent.
   PerformanceAgent(const Subnet& subnet, SubnetState& state) : subnet_(subnet), state_(state) {}
 
-  // The answer to a MAD of class Perf that arrived at this node by this port. Nothing for what is
-  // no request. It has ClassPortInfo, PortCounters and PortCountersExtended
-  // (kBadMethodAttribute for others); PortSelect is a port of the node, but not a switch's port 0,
-  // or 255 for the sum of all (kBadValue for others). Set clears the counters that CounterSelect
-  // selects, whatever values are given, and answers as Get does then.
+  // Returns the answer to a MAD of class Perf that arrived at this port; nothing if `mad` is not a
+  // request. Attributes: ClassPortInfo, PortCounters and PortCountersExtended (others:
+  // kBadMethodAttribute). PortSelect is a port of the node except a switch's port 0, or 255 for the
+  // sum of all (others: kBadValue). Set clears the counters that CounterSelect selects, whatever
+  // values it carries, and answers as Get.
   std::optional<mad::Mad> answer(Subnet::End at, const mad::Mad& request) const;
 
  private:
-  // PortCounters, or PortCountersExtended. The status.
+  // Fills in PortCounters or PortCountersExtended. Returns the status.
   uint16_t access(size_t node, bool extended, bool set, uint8_t* data) const;
 
   const Subnet& subnet_;

@@ -44,7 +44,7 @@ std::optional<Routes::Path> Routes::path(Subnet::End from, Subnet::End to) const
   if (!present(from.node) || !present(to.node)) return std::nullopt;
   bool from_switch = subnet_->nodes[from.node].is_switch,
        to_switch = subnet_->nodes[to.node].is_switch;
-  // A port without a cable is no end of any path, not even of one to itself.
+  // Port without a cable: the end of no path, not even of one to itself.
   auto entry = from_switch ? from : across(from);
   auto exit = to_switch ? to : across(to);
   if (!entry || !exit) return std::nullopt;
@@ -98,7 +98,7 @@ void Routes::visit(size_t node, Row& row, std::vector<size_t>& next) const {
   const std::vector<SubnetPort>& ports = subnet_->nodes[node].ports;
   effort_ += ports.size();
   for (size_t p = 1; p < ports.size(); ++p) {
-    // Most cables lead to channel adapters, which are not asked for.
+    // Short cut: most cables lead to channel adapters, whose state is not needed.
     size_t peer = ports[p].peer;
     if (peer == SubnetPort::kNoPeer || !subnet_->nodes[peer].is_switch) continue;
     Step& step = row[peer];

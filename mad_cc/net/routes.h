@@ -1,9 +1,9 @@
-// Routes: which way MADs and packets go in a subnet: a picture of its cables, for one question or
-// for a table's worth of them. It asks for the state of what it looks at, and once: so it costs
-// little to make, and what it has said it says again.
+// Routes: the routes of MADs and packets in a subnet, for one question or for a table of them.
+// Reads the state of each port lazily and once, so that it is cheap to make and answers
+// consistently.
 //
-// Shortest paths over switches; of several the one by the lowest port. Channel adapters do not
-// forward. Core thread.
+// Finds shortest paths over switches; among several, the one by the lowest port. Channel adapters
+// do not forward. Core thread.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@ namespace rocefs {
 
 class Routes {
  public:
-  // Both outlive it.
+  // The arguments outlive the routes.
   Routes(const Subnet& subnet, const SubnetState& state);
 
-  // What lies at the other end of the cable at that port, if the cable is up and there is a node.
+  // Returns the other end of the cable at that port, if the cable is up and the node exists.
   std::optional<Subnet::End> across(Subnet::End at) const;
-  // Whether there is a way from the manager to this end: a switch's port 0, or a channel adapter's
-  // port with a cable that is up. Its node may have let go of it: see SubnetState::present().
+  // Returns whether the manager reaches this end: a switch's port 0, or a channel adapter's port
+  // with a cable that is up. The driver of its node may be unbound: see SubnetState::present().
   bool reachable(Subnet::End end) const { return path(end, subnet_->manager).has_value(); }
   bool present(size_t node) const;
 
@@ -31,14 +31,14 @@ class Routes {
     uint64_t rate_bps = 0;  // of the slowest direction on the way
     uint16_t mtu = 0;       // the least on the way
   };
-  // Nothing where there is no way. Both are ends with a LID; nodes that are absent have none.
+  // Returns nothing without a route. Both are ends with a LID; absent nodes have none.
   std::optional<Path> path(Subnet::End from, Subnet::End to) const;
 
-  // 14.2.5.10: by which port a switch sends on what goes to `to`: 0 for itself, kNoWay for none.
+  // Returns the output port of a switch for `to` (14.2.5.10): 0 for itself, kNoWay for none.
   static constexpr uint8_t kNoWay = 255;
   uint8_t forward(size_t switch_node, Subnet::End to) const;
 
-  // How many ports it has looked at for all that: what it has cost so far.
+  // Returns the number of ports read so far, a measure of the cost.
   uint64_t effort() const { return effort_; }
 
  private:
@@ -48,7 +48,7 @@ class Routes {
     if (known == Known::kNot) known = ask() ? Known::kYes : Known::kNo;
     return known == Known::kYes;
   }
-  // From one node towards the switch whose row it stands in.
+  // Next hop of a node towards the switch of the row.
   struct Step {
     static constexpr uint32_t kNever = UINT32_MAX;
     uint32_t hops = kNever;
@@ -60,7 +60,7 @@ class Routes {
 
   bool up(Subnet::End at) const;
   uint64_t rate_bps(Subnet::End at) const;
-  // The path from `at` over its cable to `to`, then on as `rest` says.
+  // Path from `at` over its cable to `to`, then on along `rest`.
   Path over(Subnet::End at, Subnet::End to, const Step& rest) const;
   const Row& towards(size_t switch_node) const;
   void visit(size_t node, Row& row, std::vector<size_t>& next) const;

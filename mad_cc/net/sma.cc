@@ -11,9 +11,9 @@
 namespace rocefs {
 namespace {
 
-// 14.2.5, table 116. Others are optional and nobody has them: notices, vendors' diagnostics, LEDs;
-// VLArbitration is for ports with more than one data VL, RandomForwardingTable for switches with
-// such a table.
+// Attributes (14.2.5, table 116). The others are optional and no node has them: notices, vendors'
+// diagnostics, LEDs; VLArbitration is for ports with more than one data VL, RandomForwardingTable
+// for switches with such a table.
 enum SmpAttribute : uint16_t {
   kNodeDescription = 0x10,
   kNodeInfo = 0x11,
@@ -89,8 +89,8 @@ uint16_t SubnetAgent::get(Subnet::End at, uint16_t attribute, uint32_t modifier,
   return mad::kBadMethodAttribute;
 }
 
-// 14.2.5.6: the modifier is the port; 0 is a switch's port 0, and of a channel adapter the one by
-// which the SMP came. Its highest bit says that the manager knows extended speeds.
+// PortInfo (14.2.5.6): the modifier is the port; 0 is a switch's port 0, or the port of a channel
+// adapter at which the SMP arrived. Its highest bit says that the manager knows extended speeds.
 uint16_t SubnetAgent::get_port_info(Subnet::End at, uint32_t modifier, uint8_t* data) const {
   constexpr size_t kLocalPort = 28;  // octet
   const SubnetNode& node = subnet_.nodes[at.node];
@@ -103,7 +103,7 @@ uint16_t SubnetAgent::get_port_info(Subnet::End at, uint32_t modifier, uint8_t* 
   return status;
 }
 
-// 14.2.5.7: a port of a switch, and a block of 32. The default partition is all that there is;
+// P_KeyTable (14.2.5.7): a port of a switch and a block of 32. Only the default partition exists;
 // switches' outer ports enforce none and have no table.
 uint16_t SubnetAgent::get_pkeys(Subnet::End at, uint32_t modifier, uint8_t* data) const {
   constexpr uint16_t kDefaultFullMember = 0xffff;
@@ -113,7 +113,7 @@ uint16_t SubnetAgent::get_pkeys(Subnet::End at, uint32_t modifier, uint8_t* data
   return mad::kOk;
 }
 
-// 14.2.5.8: of a switch's input and output port. Every SL is VL 0, the only one.
+// SLtoVLMappingTable (14.2.5.8): a switch's input and output port. Every SL is VL 0, the only one.
 uint16_t SubnetAgent::get_sl_to_vl(Subnet::End at, uint32_t modifier, uint8_t* data) const {
   const SubnetNode& node = subnet_.nodes[at.node];
   uint32_t in = modifier >> 8 & 0xff, out = modifier & 0xff;
@@ -122,7 +122,7 @@ uint16_t SubnetAgent::get_sl_to_vl(Subnet::End at, uint32_t modifier, uint8_t* d
   return mad::kOk;
 }
 
-// 14.2.5.10: a block of 64 LIDs.
+// LinearForwardingTable (14.2.5.10): a block of 64 LIDs.
 uint16_t SubnetAgent::get_linear_table(size_t node, uint32_t block, uint8_t* data) const {
   if (block >= mad::kLinearTableSize / kSmpDataSize) return mad::kBadValue;
   std::fill_n(data, kSmpDataSize, Routes::kNoWay);

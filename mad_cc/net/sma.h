@@ -1,6 +1,5 @@
-// SubnetAgent: the subnet manager's agent of every node (IBTA volume 1, chapter 14): tells what a
-// manager would ask. It is asked only: what a manager sets here the emulator has set, and any Set
-// is refused (kBadMethodAttribute).
+// SubnetAgent: the subnet management agent of every node (IBTA volume 1, chapter 14). Read-only:
+// the emulator has configured the subnet, and any Set is refused (kBadMethodAttribute).
 //
 // Core thread.
 #pragma once
@@ -14,12 +13,12 @@ namespace rocefs {
 
 class SubnetAgent {
  public:
-  // Both outlive it.
+  // The arguments outlive the agent.
   SubnetAgent(const Subnet& subnet, const SubnetState& state) : subnet_(subnet), state_(state) {}
 
-  // The answer to an SMP that arrived at this node by this port; directed-route fields of the
-  // header are the network's affair. Nothing for what is no request. The status is by 13.4.7:
-  // kBadMethodAttribute for what the node has not, kBadValue for a port, block or LID that is none.
+  // Returns the answer to an SMP that arrived at this port; nothing if `mad` is not a request. The
+  // network handles the directed-route fields. Status by 13.4.7: kBadMethodAttribute for an
+  // attribute that the node does not have, kBadValue for a port, block or LID that does not exist.
   std::optional<mad::Mad> answer(Subnet::End at, const mad::Mad& request) const;
 
  private:

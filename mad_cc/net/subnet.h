@@ -1,10 +1,10 @@
-// Subnet: what a subnet manager knows of the emulated fabric: nodes, cables, LIDs. The structure is
-// made once, from the topology; what changes while it runs is asked of SubnetState.
+// Subnet: the view of a subnet manager on the emulated fabric: nodes, cables, LIDs. Built once,
+// from the topology; SubnetState has what changes at run time.
 //
-// Each part of a fabric that hangs together by cables, up or down, is a subnet of its own: a
-// channel adapter does not forward, so the two ports of one may be in two. LIDs count from 1 in
-// each. The first switch's port 0 is where the manager and the administrator live, and has LID 1;
-// where there is no switch it is the first port of a channel adapter.
+// Subnets are the connected components of the fabric, by cables that are up or down. A channel
+// adapter does not forward, so its two ports may be in two subnets. LIDs count from 1 in each. The
+// manager and the administrator are at port 0 of the first switch, which has LID 1; without a
+// switch they are at the first port of a channel adapter.
 #pragma once
 
 #include <array>
@@ -32,8 +32,8 @@ struct SubnetNode {
   bool is_switch = false;
   std::string name;  // mb_0, sw_0
   uint64_t guid = 0;
-  // By number. [0] is a switch's management port; a channel adapter has none of that number. At
-  // most 255 (kMaxSwitchPorts of core/config/topology.h).
+  // Ports by number. [0] is a switch's management port; a channel adapter has no port 0. At most
+  // 255 (kMaxSwitchPorts of core/config/topology.h).
   std::vector<SubnetPort> ports;
   uint8_t port_count() const { return static_cast<uint8_t>(ports.size() - 1); }
 };
@@ -48,19 +48,20 @@ struct PerfCounters {  // 16.1.3.5 and 16.1.4.11, wide
   uint64_t unicast_xmit = 0, unicast_rcv = 0, multicast_xmit = 0, multicast_rcv = 0;
 };
 
-// What of a subnet changes while it runs. Core thread.
+// SubnetState: the part of a subnet that changes at run time. Core thread.
 class SubnetState {
  public:
   virtual ~SubnetState() = default;
-  // A channel adapter whose driver has let go of it answers nothing and is not there.
+  // Returns false for a channel adapter whose driver is unbound; nothing answers for it.
   virtual bool present(size_t node) const = 0;
-  // Of the cable at that port, both directions: false where there is none. True for port 0.
+  // Returns whether the cable at that port is up, in both directions: false without a cable, true
+  // for port 0.
   virtual bool up(size_t node, uint8_t port) const = 0;
   virtual uint64_t rate_bps(size_t node, uint8_t port) const = 0;
   virtual std::string description(size_t node) const = 0;
-  // As the tree shows them, one for one.
+  // Returns the counters that the tree shows.
   virtual PerfCounters counters(size_t node, uint8_t port) const = 0;
-  // Sets those to 0 whose members are non-zero in `which`; the tree shows it.
+  // Clears the counters whose members are non-zero in `which`, in the tree too.
   virtual void clear_counters(size_t node, uint8_t port, const PerfCounters& which) = 0;
 };
 
@@ -75,7 +76,7 @@ struct Subnet {
 
   const SubnetPort& at(End end) const { return nodes[end.node].ports[end.port]; }
   uint16_t manager_lid() const { return at(manager).lid; }
-  // By LID.
+  // Finds an end by LID.
   std::optional<End> find(uint16_t lid) const {
     if (lid == 0 || lid > by_lid.size()) return std::nullopt;
     return by_lid[lid - 1];

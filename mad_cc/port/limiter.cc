@@ -26,7 +26,7 @@ SaLimiter::Settings SaLimiter::defaults(MadSemantics semantics) {
   return {};
 }
 
-bool SaLimiter::concerns(const mad::Mad& mad, uint32_t timeout_ms) {
+bool SaLimiter::applies_to(const mad::Mad& mad, uint32_t timeout_ms) {
   return mad.mgmt_class() == mad::kSubnAdm && timeout_ms != 0 &&
          (mad.method() == mad::kGet || mad.method() == mad::kSet);
 }
@@ -36,7 +36,7 @@ uint64_t SaLimiter::limit() const {
   return settings_.max_outstanding == 0 ? kNone : settings_.max_outstanding;
 }
 
-// A product of two 32-bit numbers and one: it fits.
+// Computes the wait without overflow: a product of two 32-bit numbers and one.
 TimeNs SaLimiter::longest_wait(const Request& request) const {
   switch (settings_.semantics) {
     case MadSemantics::kDoc:
@@ -98,7 +98,8 @@ SaLimiter::Verdict SaLimiter::offer(const Request& request, TimeNs now) {
   return verdict;
 }
 
-// What is to leave the queue at this instant, and only has not had its turn, is in nobody's way.
+// Finishes removals due at this instant, so that requests whose slice has not come yet do not take
+// the place of new ones.
 void SaLimiter::make_room(uint32_t id, TimeNs now) {
   if (unfinished_ == Unfinished::kExpiring) {
     if (!expire_one(now)) expire(now);  // no more of them: it is finished with that
@@ -111,7 +112,7 @@ void SaLimiter::make_room(uint32_t id, TimeNs now) {
   uint64_t outstanding = own ? agent->second.outstanding : outstanding_;
   if (queue.empty() || outstanding >= limit()) return;
   draining_ = true;
-  let_go(*queue.begin()->second, now);
+  release_next(*queue.begin()->second, now);
   draining_ = false;
 }
 
@@ -145,7 +146,7 @@ bool SaLimiter::forget(std::unordered_map<uint64_t, Entry>::iterator entry) {
   return outstanding;
 }
 
-void SaLimiter::over(uint64_t id, TimeNs now) {
+void SaLimiter::finished(uint64_t id, TimeNs now) {
   auto entry = entries_.find(id);
   if (entry == entries_.end()) return;
   uint32_t agent = entry->second.agent;
@@ -179,9 +180,9 @@ void SaLimiter::publish() {
   counters_.queued.set(queue_.size());
 }
 
-// A sender that ends requests from within transmit() makes more ready: they go from here as well,
-// not from a drain within the drain, which could be nested as deep as the queue is long. While
-// something is unfinished it comes first: what is to expire does not go instead.
+// Drains in a loop, not by recursion: a sender that ends requests from within transmit() makes more
+// ready, and nested drains could be as deep as the queue is long. Unfinished work comes first:
+// requests that are to expire are not sent instead.
 void SaLimiter::drain(TimeNs now) {
   if (!draining_ && !unfinished()) drain_slice(now);
 }
@@ -192,7 +193,7 @@ void SaLimiter::drain_slice(TimeNs now) {
   for (; left > 0; --left) {
     Entry* entry = next_ready();
     if (!entry) break;
-    let_go(*entry, now);
+    release_next(*entry, now);
   }
   draining_ = false;
   if (left == 0) {
@@ -205,7 +206,7 @@ void SaLimiter::drain_slice(TimeNs now) {
   answered_.clear();
 }
 
-void SaLimiter::let_go(Entry& entry, TimeNs now) {
+void SaLimiter::release_next(Entry& entry, TimeNs now) {
   Agent& agent = agents_.at(entry.agent);
   dequeue(entry, agent);
   ++agent.outstanding;
@@ -218,7 +219,7 @@ void SaLimiter::let_go(Entry& entry, TimeNs now) {
 SaLimiter::Entry* SaLimiter::next_ready() {
   if (settings_.semantics == MadSemantics::kOfed25) return next_of_agents();
   if (settings_.semantics == MadSemantics::kOfed4) {
-    // With nothing outstanding no answer will come for which one could go.
+    // Release without an answer: with nothing outstanding, none would come.
     if (answers_ == 0 && outstanding_ > 0) return nullptr;
     if (answers_ > 0) --answers_;
   }

@@ -1,12 +1,12 @@
-// SaLimiter: how many SA requests of one port are outstanding: the vendor's MAD congestion control.
-// Requests beyond max_outstanding wait in a FIFO of queue_size; one that finds it full is refused
-// and counted in `drops`; one that waits too long expires, which is no drop.
+// SaLimiter: limits the outstanding SA requests of one port: the vendor's MAD congestion control.
+// Requests beyond max_outstanding wait in a FIFO of queue_size. A request that finds it full is
+// refused and counted in `drops`; a request that waits too long expires, which is not a drop.
 //
-// Sans-IO. Whoever sends MADs offers each request that concerns() says is one, and tells when it is
-// over. Core thread; counters are read by any thread.
+// Sans-IO. The sender offers each request to which the limiter applies_to(), and reports when it is
+// finished(). Core thread; counters are read by any thread.
 //
-// Source: the vendor's MAD congestion control text (semantics kDoc); kOfed4 and kOfed25 are what
-// its drivers of these releases are said to do instead (features M1 to M14).
+// Source: the vendor's MAD congestion control text (semantics kDoc). kOfed4 and kOfed25 follow the
+// drivers of these releases instead (features M1 to M14).
 #pragma once
 
 #include <cstdint>
@@ -21,15 +21,15 @@
 
 namespace rocefs {
 
-// What differs:
-//           limits are  a request waits at most                     a raised max_outstanding
+// Differences:
+//           limits are  maximum wait of a request                   a raised max_outstanding
 //  kDoc     the port's  time_sa_mad                                 drains the queue at once
 //  kOfed4   the port's  timeout * (retries + 1) - time_sa_mad       lets new requests overtake; of
 //                                                                   the queue one goes per answer
 //  kOfed25  an agent's  for ever                                    drains the queue at once
-// kOfed4: where nothing is left of a request's time-outs, it expires at the instant it is queued.
-// kOfed25: time_sa_mad is for the answer: response_timeout_ms(). A max_outstanding of 0 is no
-// limit, a time_sa_mad of 0 leaves each request its own time-out.
+// kOfed4: a request expires at once when it is queued if nothing of its time-outs is left.
+// kOfed25: time_sa_mad limits the wait for the answer (response_timeout_ms()); 0 leaves each
+// request its own time-out. A max_outstanding of 0 is no limit.
 enum class MadSemantics : uint8_t { kDoc, kOfed4, kOfed25 };
 
 struct LimiterCounters {
@@ -46,7 +46,7 @@ class SaLimiter {
     uint64_t time_sa_mad_ms = 20;
     bool operator==(const Settings&) const = default;
   };
-  // What a port begins with under these semantics (M9).
+  // Settings that a port starts with under these semantics (M9).
   static Settings defaults(MadSemantics semantics);
 
   struct Request {
@@ -60,41 +60,43 @@ class SaLimiter {
     kWait,    // Sender hears of it again
     kRefuse,  // dropped and counted: EBUSY
   };
-  // Whose requests they are. It may call the limiter from within these.
+  // Sender: owner of the requests. May call the limiter from within these functions.
   class Sender {
    public:
     virtual ~Sender() = default;
-    // A request that waited is to be sent now: it is outstanding.
+    // Transmits a request that has waited; it is outstanding now.
     virtual void transmit(uint64_t id, TimeNs now) = 0;
-    // A request waited too long and is forgotten: its user is told IB_WC_RESP_TIMEOUT_ERR.
+    // Ends a request that waited too long with IB_WC_RESP_TIMEOUT_ERR; the limiter has forgotten
+    // it.
     virtual void expire(uint64_t id, TimeNs now) = 0;
   };
 
   explicit SaLimiter(Sender& sender) : sender_(sender) {}
 
-  // SubnAdm, Get or Set, with a time-out. Others pass (M11).
-  static bool concerns(const mad::Mad& mad, uint32_t timeout_ms);
+  // Returns whether `mad` is limited: SubnAdm, Get or Set, with a time-out. Others pass (M11).
+  static bool applies_to(const mad::Mad& mad, uint32_t timeout_ms);
 
   Verdict offer(const Request& request, TimeNs now);
-  // Answered, timed out or cancelled, whether it was outstanding or waited. Unknown ids are
-  // ignored.
-  void over(uint64_t id, TimeNs now);
-  // All are forgotten without a word to the sender, who flushes them itself: the port went (M14).
+  // Reports that a request was answered, timed out or was cancelled, outstanding or waiting.
+  // Ignores unknown ids.
+  void finished(uint64_t id, TimeNs now);
+  // Forgets all requests without calls to the sender, which flushes them itself: the port is
+  // unbound (M14).
   void clear();
-  // Nothing that is outstanding or waits is lost, whatever changes; how long a request may wait was
-  // decided when it was queued. What may go now goes at this instant, kOfed4 apart: kSlice of them
-  // from within this, the rest from within expire().
+  // Changes the settings. Keeps every outstanding and waiting request; the wait of a queued request
+  // does not change. Transmits what is allowed now, except under kOfed4: kSlice requests from
+  // within this call, the rest from within expire().
   void configure(const Settings& settings, TimeNs now);
   const Settings& settings() const { return settings_; }
-  // How long its sender waits for an answer to each transmission of it, at least 1: the request's
-  // own time-out, but in kOfed25 its share of time_sa_mad where that is set.
+  // Returns how long the sender waits for an answer to each transmission, at least 1: the request's
+  // own time-out, or under kOfed25 its part of a time_sa_mad that is not 0.
   uint32_t response_timeout_ms(const Request& request) const;
 
-  // When expire() has something to do next; kNever: not before something else happens.
+  // Returns the time of the next expire(); kNever if only another call can change anything.
   TimeNs next_expiry() const;
-  // Those whose time is up by `now`; not what their senders offer instead from within that. And
-  // what is left of those that may go. kSlice of them: next_expiry() is `now` while that is
-  // unfinished().
+  // Expires requests whose deadline is `now` or earlier, but not those offered from within this
+  // call, and continues an unfinished drain. Handles kSlice requests at a time: next_expiry() is
+  // `now` while unfinished().
   void expire(TimeNs now);
   bool unfinished() const { return unfinished_ != Unfinished::kNothing; }
   static constexpr uint64_t kSlice = 1024;
@@ -108,7 +110,7 @@ class SaLimiter {
     uint64_t order = 0;  // of the queue, from 1; 0: outstanding
     TimeNs deadline = kNever;
   };
-  // The queue, first in, first out: of one agent, or of all.
+  // Queue, first in, first out: of one agent, or of all.
   using Fifo = std::map<uint64_t, Entry*>;
   struct Agent {
     uint64_t outstanding = 0;
@@ -120,14 +122,14 @@ class SaLimiter {
   Verdict verdict(uint32_t agent) const;
   void enqueue(Entry& entry, Agent& agent, TimeNs wait, TimeNs now);
   void dequeue(Entry& entry, Agent& agent);
-  // Whether it was outstanding.
+  // Removes the entry. Returns whether it was outstanding.
   bool forget(std::unordered_map<uint64_t, Entry>::iterator entry);
   void publish();
   enum class Unfinished : uint8_t { kNothing, kDraining, kExpiring };
   void make_room(uint32_t agent, TimeNs now);
   void drain(TimeNs now);
   void drain_slice(TimeNs now);
-  void let_go(Entry& entry, TimeNs now);
+  void release_next(Entry& entry, TimeNs now);
   bool expire_one(TimeNs now);
   Entry* next_ready();
   Entry* next_of_agents();
@@ -141,7 +143,7 @@ class SaLimiter {
   std::set<std::pair<TimeNs, uint64_t>> deadlines_;  // and order
   uint64_t outstanding_ = 0;
   uint64_t last_order_ = 0;
-  // What drain() has still to look at: kOfed4: how many answers came; kOfed25: whose.
+  // Work left for drain(): the number of answers (kOfed4) or the agents they came for (kOfed25).
   uint64_t answers_ = 0;
   std::deque<uint32_t> answered_;
   bool draining_ = false;

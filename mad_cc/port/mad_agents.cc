@@ -23,25 +23,25 @@ uint64_t method_key(const MadRegistration& r, size_t method) {
 }
 
 Result<void> check(const MadRegistration& r) {
-  if (r.qpn > 1) return errorf(EINVAL, "QP {} is none for MADs: 0 or 1", r.qpn);
+  if (r.qpn > 1) return errorf(EINVAL, "QP {}: MADs use QP 0 or 1", r.qpn);
   if (r.rmpp_version != 0 && r.rmpp_version != kRmppVersion)
     return errorf(EINVAL, "RMPP version {} is not 0 or 1", r.rmpp_version);
   if (r.mgmt_class == 0) {
     if (r.methods.any()) return Error{EINVAL, "class 0 has no methods"};
-    if (r.user_rmpp) return Error{EINVAL, "class 0 has no RMPP of the user's own"};
+    if (r.user_rmpp) return Error{EINVAL, "class 0 has no user RMPP"};
     return {};
   }
   if (r.class_version >= kMaxVersion)
     return errorf(EINVAL, "class version {:#x} is above {:#x}", r.class_version, kMaxVersion - 1);
   if (r.mgmt_class >= kMaxClass && r.mgmt_class != kSubnDirected)
-    return errorf(EINVAL, "class {:#x} is none", r.mgmt_class);
+    return errorf(EINVAL, "no such class: {:#x}", r.mgmt_class);
   if (is_vendor2(r.mgmt_class) && r.oui == 0)
     return errorf(EINVAL, "class {:#x} needs an OUI", r.mgmt_class);
   if (r.oui > 0xffffff) return errorf(EINVAL, "OUI {:#x} is above 0xffffff", r.oui);
   if (r.rmpp_version != 0 && !has_rmpp(r.mgmt_class))
     return errorf(EINVAL, "class {:#x} has no RMPP", r.mgmt_class);
   if (is_smp(r.mgmt_class) != (r.qpn == 0))
-    return errorf(EINVAL, "class {:#x} is not of QP {}", r.mgmt_class, r.qpn);
+    return errorf(EINVAL, "class {:#x} does not use QP {}", r.mgmt_class, r.qpn);
   return {};
 }
 
@@ -51,7 +51,7 @@ Result<uint32_t> MadAgents::add(const MadRegistration& registration, MadUser& us
   if (Result<void> checked = check(registration); !checked) return checked.error();
   for (size_t method = 0; method < registration.methods.size(); ++method) {
     if (registration.methods[method] && methods_.contains(method_key(registration, method)))
-      return errorf(EBUSY, "method {:#x} of class {:#x} has an agent", method,
+      return errorf(EBUSY, "method {:#x} of class {:#x} already has an agent", method,
                     registration.mgmt_class);
   }
   if (agents_.size() >= kMaxId / 2) return Error{ENOSPC, "too many agents"};

@@ -1,5 +1,5 @@
-// MadAgents: who is registered at a port for what, and for whom an unsolicited MAD is: the rules of
-// ib_register_mad_agent(). Core thread.
+// MadAgents: the registrations of agents at a port, and the agent that gets an unsolicited MAD, by
+// the rules of ib_register_mad_agent(). Core thread.
 #pragma once
 
 #include <unordered_map>
@@ -15,19 +15,19 @@ class MadAgents {
   struct Agent {
     MadRegistration registration;
     MadUser* user;
-    // The user's name for each of its sends, and the port's.
+    // Ids of the port by the user's request names.
     std::unordered_map<uint64_t, uint64_t> sends;
-    // RMPP is the port's affair.
+    // Returns whether the port does RMPP for this agent.
     bool port_rmpp() const { return registration.rmpp_version != 0 && !registration.user_rmpp; }
   };
 
-  // EINVAL and EBUSY as MadPort::add_agent().
+  // Fails with EINVAL and EBUSY as MadPort::add_agent().
   Result<uint32_t> add(const MadRegistration& registration, MadUser& user);
   void remove(uint32_t id);
   void clear_sends();
   Agent* find(uint32_t id);
-  // 0: nobody. A response goes to whose TID it has, a request to who asked for its class, version
-  // and method, and OUI. 0 as well for what no port understands.
+  // Returns the receiver, or 0 for none and for a MAD that no port understands. A response goes to
+  // the agent in its TID, a request to the agent registered for its class, version, method and OUI.
   uint32_t receiver_of(const mad::Mad& mad) const;
   std::vector<uint32_t> ids() const;
 

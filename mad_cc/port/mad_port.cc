@@ -8,17 +8,17 @@ namespace rocefs {
 using namespace mad;
 namespace {
 
-// ib_mad waits no longer for an ACK.
+// Limit of ib_mad for the wait for an ACK.
 constexpr uint32_t kMaxAckTimeoutMs = 2000;
 
 bool goes_in_segments(const Mad& mad) {
   return has_rmpp(mad.mgmt_class()) && mad.rmpp_active() && mad.rmpp_type() == kRmppData;
 }
 
-// As ib_create_send_mad() and ib_post_send_mad() check.
+// Checks as ib_create_send_mad() and ib_post_send_mad().
 Result<void> check(const MadAgents::Agent& agent, const MadSend& send) {
   if (send.message.size() < data_offset(0))
-    return errorf(EINVAL, "{} octets are no MAD", send.message.size());
+    return errorf(EINVAL, "{} octets are too few for a MAD", send.message.size());
   Mad mad = first_mad(send.message);
   if (agent.registration.rmpp_version != 0 && !has_rmpp(mad.mgmt_class()))
     return errorf(EINVAL, "class {:#x} has no RMPP", mad.mgmt_class());
@@ -28,11 +28,11 @@ Result<void> check(const MadAgents::Agent& agent, const MadSend& send) {
   if (segments && send.message.size() < data_offset(mad.mgmt_class()))
     return errorf(EINVAL, "{} octets are less than the class's headers", send.message.size());
   if (send.message.size() > MadPort::kMaxMessage)
-    return errorf(ENOMEM, "a message of {} octets", send.message.size());
+    return errorf(ENOMEM, "a message of {} octets is too long", send.message.size());
   if (agent.sends.contains(send.request))
-    return errorf(EINVAL, "request {} is under way", send.request);
+    return errorf(EINVAL, "request {} is in progress", send.request);
   if (agent.sends.size() >= agent.registration.max_sends)
-    return errorf(ENOMEM, "{} requests are under way", agent.sends.size());
+    return errorf(ENOMEM, "{} requests are in progress", agent.sends.size());
   return {};
 }
 
@@ -43,13 +43,13 @@ SaLimiter::Request offered(const MadSends::Entry& send) {
 }  // namespace
 
 Result<void> MadPort::send(uint32_t id, MadSend message) {
-  if (gone_) return Error{ENODEV, "the port has gone"};
+  if (gone_) return Error{ENODEV, "the port's device is unbound"};
   MadAgents::Agent* agent = agents_.find(id);
-  if (!agent) return errorf(EINVAL, "{} is no agent", id);
+  if (!agent) return errorf(EINVAL, "no such agent: {}", id);
   if (Result<void> checked = check(*agent, message); !checked) return checked;
   if (message.message.size() > kMaxOctets - sends_.octets())
-    return errorf(ENOMEM, "messages of {} octets are under way", sends_.octets());
-  // Answers find their way back by it.
+    return errorf(ENOMEM, "messages of {} octets are in progress", sends_.octets());
+  // TID by which the answer is routed back.
   if (!first_mad(message.message).is_response())
     wire::store32(&message.message[8], MadPort::high_tid(id));
   uint64_t request = message.request;
@@ -64,7 +64,7 @@ Result<void> MadPort::send(uint32_t id, MadSend message) {
         RmppSender::Patience{timeout_ms * kMillisecond, send.send.retries});
   }
   Message().swap(send.send.message);  // send.mad has it
-  if (!SaLimiter::concerns(send.mad, send.send.timeout_ms)) {
+  if (!SaLimiter::applies_to(send.mad, send.send.timeout_ms)) {
     start(send);
     return {};
   }
@@ -97,7 +97,7 @@ void MadPort::start(Send& send) {
   sends_.expect_answer(send);
 }
 
-// The first time and each time after.
+// Transmits a single MAD, the first time and each retry.
 void MadPort::transmit_once(Send& send) {
   transmit_mad(send.send.to, send.mad);
   if (send.send.timeout_ms != 0) await_answer(send, send.send.timeout_ms);
@@ -128,14 +128,14 @@ void MadPort::transmit_segments(Send& send) {
   }
 }
 
-// What arrives at the wrong QP is discarded there (13.5: SMPs at QP 0, all others at QP 1).
+// Drops MADs to the wrong QP, as the receiver would (13.5: SMPs at QP 0, all others at QP 1).
 void MadPort::transmit_mad(const Address& to, const Mad& mad) {
   if (to.qpn == (is_smp(mad.mgmt_class()) ? 0u : 1u)) carrier_.transmit(*this, to, mad);
 }
 
 void MadPort::finish_in_limiter(Send& send) {
   if (!std::exchange(send.limited, false)) return;
-  limiter_.over(send.id, scheduler_.now());
+  limiter_.finished(send.id, scheduler_.now());
 }
 
 void MadPort::end(Send& send, End how) {
@@ -158,7 +158,7 @@ void MadPort::forget(Send& send) {
 void MadPort::remove_agent(uint32_t id) {
   MadAgents::Agent* agent = agents_.find(id);
   if (!agent) return;
-  // What waits for the limiter goes first, or it would be sent in the place of what does not.
+  // Queued sends first: else the end of an outstanding one would transmit them.
   std::vector<std::pair<bool, uint64_t>> theirs;
   for (const auto& [request, send] : agent->sends)
     theirs.push_back({sends_.find(send)->phase != Phase::kQueued, send});
@@ -174,7 +174,7 @@ void MadPort::leave() {
   limiter_.clear();
   reassembly_.clear();
   ended_.clear();
-  // Users may remove agents and send from within: what is told is taken out first.
+  // Copy before the calls: users may remove agents and send from within them.
   struct Flushed {
     uint32_t agent;
     uint64_t request;
@@ -230,8 +230,8 @@ void MadPort::on_timeout(Send& send) {
   transmit_once(send);
 }
 
-// An answer that comes between the slices of time-outs is later than they: those that it is for
-// have their turn first. More of one TID than this are its sender's own fault.
+// Answers that arrive between the slices of time-outs are later than these: time out the sends they
+// match first. The bound is for a sender that reuses one TID.
 MadPort::Send* MadPort::match(uint32_t agent, uint16_t lid, const Mad& mad) {
   constexpr int kMaxOfOneTid = 64;
   for (int i = 0; i < kMaxOfOneTid; ++i) {
@@ -243,7 +243,7 @@ MadPort::Send* MadPort::match(uint32_t agent, uint16_t lid, const Mad& mad) {
 }
 
 void MadPort::report_ends(TimeNs now) {
-  // Those that end meanwhile are told in a later event.
+  // Sends that end meanwhile are reported in a later event.
   for (size_t left = std::min(ended_.size(), kSlice); left != 0 && !ended_.empty(); --left) {
     Send* send = sends_.find(ended_.front());
     ended_.pop_front();
@@ -266,7 +266,7 @@ void MadPort::configure_limiter(const SaLimiter::Settings& settings) {
 }
 
 Result<uint32_t> MadPort::add_agent(const MadRegistration& registration, MadUser& user) {
-  if (gone_) return Error{ENODEV, "the port has gone"};
+  if (gone_) return Error{ENODEV, "the port's device is unbound"};
   return agents_.add(registration, user);
 }
 

@@ -1,6 +1,6 @@
-// MadPort: the MAD layer of one port, as the kernel's ib_mad has it: agents register for classes
-// and methods, send requests with time-outs and retries, and are given answers and what else is for
-// them. RMPP is done here for agents that ask for it. SA requests pass the port's limiter.
+// MadPort: the MAD layer of one port, as the kernel's ib_mad: agents register for classes and
+// methods, send requests with time-outs and retries, and receive answers and unsolicited MADs. RMPP
+// is done here for agents that ask for it. SA requests pass the port's limiter.
 //
 // Core thread.
 #pragma once
@@ -22,43 +22,44 @@ namespace rocefs {
 
 class MadPort final : public MadReceiver, private SaLimiter::Sender {
  public:
-  // All outlive it.
+  // The arguments outlive the port.
   MadPort(MadCarrier& carrier, Scheduler& scheduler);
 
   SaLimiter& limiter() { return limiter_; }
-  // After settings of the limiter changed from outside: its deadlines are looked at anew.
+  // Changes the limiter's settings and arms the timer anew.
   void configure_limiter(const SaLimiter::Settings& settings);
 
-  // EINVAL for what the kernel does not register, EBUSY where another has that class, version and
-  // method; ENODEV while the port has gone. The id is not 0 and not used again soon.
+  // Fails with EINVAL for a registration that the kernel refuses, with EBUSY if another agent has
+  // that class, version and method, with ENODEV while the port is unbound. The id is not 0 and not
+  // reused soon.
   Result<uint32_t> add_agent(const MadRegistration& registration, MadUser& user);
-  // What it has sent is forgotten without a word. Unknown ids are ignored.
+  // Removes the agent and drops its sends without notice. Ignores unknown ids.
   void remove_agent(uint32_t agent);
-  // The TID's high half that this agent's requests have on the wire.
+  // High half of the TID that this agent's requests have on the wire.
   static uint32_t high_tid(uint32_t agent) { return agent; }
 
-  // EBUSY: refused by the limiter. EINVAL: the agent is none, its registration does not allow the
-  // message, or a send of that name is under way. ENOMEM: max_sends of the agent are under way, or
-  // kMaxOctets of the port's would be, or the message is longer than kMaxMessage. Its end follows,
-  // not from within this. Longer than kMadSize may be what has RMPP active and is of an agent whose
-  // RMPP the port does.
+  // EBUSY: refused by the limiter. EINVAL: no such agent, its registration does not allow the
+  // message, or a send with that name is in progress. ENOMEM: max_sends of the agent are in
+  // progress, kMaxOctets of the port would be exceeded, or the message is longer than kMaxMessage.
+  // Otherwise the user gets an end or an answer later, not from within this call. Only messages
+  // with RMPP active, of an agent whose RMPP the port does, may be longer than kMadSize.
   Result<void> send(uint32_t agent, MadSend send);
-  // Ends it with kFlushed, not from within this; unknown ones and those that have ended are
-  // ignored.
+  // Ends a send with kFlushed, not from within this call. Ignores unknown and ended sends.
   void cancel(uint32_t agent, uint64_t request);
   static constexpr size_t kMaxMessage = 16 << 20;  // octets
   static constexpr size_t kMaxOctets = 256 << 20;
 
   void receive(const mad::Address& from, const mad::Mad& mad) override;
 
-  // The device's driver lets go of it: what agents have sent ends with kFlushed from within this
-  // (M14), then every agent is gone without a word.
+  // Unbinds the port from its driver: ends all sends with kFlushed from within this call (M14),
+  // then removes every agent without notice.
   void leave();
   void arrive() { gone_ = false; }
 
-  // Sends whose end is not told yet.
+  // Returns the number of sends whose end has not been reported.
   size_t sends_under_way() const { return sends_.size(); }
-  // RMPP messages on their way here, and complete ones whose segments are acknowledged again.
+  // Returns the number of incomplete RMPP messages, and of complete ones whose segments are
+  // acknowledged again.
   size_t reassemblies() const { return reassembly_.size(); }
 
  private:
@@ -66,15 +67,15 @@ class MadPort final : public MadReceiver, private SaLimiter::Sender {
   using Send = MadSends::Entry;
   using Phase = MadSends::Phase;
 
-  // Ends or tries per event. What is due at one instant is done in several events, so that others
-  // run in between.
+  // Limit of ends or tries per event. Work due at one instant is split over several events, so that
+  // others run in between.
   static constexpr size_t kSlice = 1024;
 
-  // SaLimiter::Sender.
+  // Implements SaLimiter::Sender.
   void transmit(uint64_t id, TimeNs now) override;
   void expire(uint64_t id, TimeNs now) override;
 
-  // A send from its agent to its end.
+  // Steps of a send, from its agent to its end.
   void start(Send& send);
   void transmit_mad(const mad::Address& to, const mad::Mad& mad);
   void transmit_once(Send& send);

@@ -1,4 +1,4 @@
-// What arrives at a port: whose it is, and what of it is RMPP.
+// Receive path of a port: the agent a MAD is for, and RMPP.
 #include "mad_cc/port/mad_port.h"
 
 namespace rocefs {
@@ -41,7 +41,7 @@ void MadPort::receive_segment(uint32_t agent, const Address& from, const Mad& ma
   if (mad.rmpp_version() != kRmppVersion || mad.rmpp_type() != kRmppData)
     return receive_answer_to_segments(agent, from, mad);
   bool expected = match(agent, from.lid, mad) != nullptr;
-  // Only requests come unasked. A message that is complete is acknowledged again all the same.
+  // Unsolicited segments are requests only. A complete message is acknowledged again all the same.
   if (mad.is_response() && !expected && !reassembly_.knows(agent, from, mad)) return;
   Reassembly::Outcome outcome = reassembly_.receive(agent, from, mad, expected, scheduler_.now());
   arm_timer();
@@ -65,8 +65,8 @@ void MadPort::receive_answer_to_segments(uint32_t agent, const Address& from, co
     send->segments->receive(mad);
     transmit_segments(*send);
   }
-  // A double-sided transaction (13.6): all of the request is there, its sender is to receive now.
-  // Said again when asked again.
+  // Direction change of a double-sided transaction (13.6): the whole request is there, and its
+  // sender is to receive now. Repeated on request.
   if (send->phase == Phase::kAwaiting && mad.rmpp_type() == kRmppAck) {
     Mad turn = rmpp_end(mad, kRmppAck, kRmppOk);
     turn.set_rmpp(kRmppAck, kRmppActive, kRmppOk, 0, 1);

@@ -1,5 +1,5 @@
-// MadSends: what the agents of a port have sent and not yet been told the end of, by its id, by the
-// answer that it waits for and by its deadline. Core thread.
+// MadSends: sends of a port's agents whose end has not been reported, by id, by the answer that
+// they wait for and by deadline. Core thread.
 #pragma once
 
 #include <memory>
@@ -38,22 +38,22 @@ class MadSends {
   void erase(Entry& entry);
   void clear();
   size_t size() const { return entries_.size(); }
-  // Of all their messages.
+  // Returns the size of all messages.
   size_t octets() const { return octets_; }
 
   void set_deadline(Entry& entry, TimeNs deadline);
   TimeNs next_deadline() const { return deadlines_.empty() ? kNever : deadlines_.begin()->first; }
-  // Whose deadline is the earliest and not after `now`, the first sent first; null: nobody's.
+  // Returns the send with the earliest deadline up to `now`, the oldest first; null: none.
   Entry* due(TimeNs now);
 
-  // From now on match() finds it.
+  // Makes the send visible to match().
   void expect_answer(Entry& entry);
   void expect_nothing(Entry& entry);
-  // The send that `mad` from `lid` is an answer to, or an RMPP answer, as ib_find_send_mad() has
-  // it: of the same TID and class, a request's is a response and the other way round, and what
-  // comes back for a response comes from where it went. The first sent; null: none.
+  // Returns the send that `mad` from `lid` answers, also by RMPP, with the rules of
+  // ib_find_send_mad(): same TID and class; a response matches a request and the other way round;
+  // for a response, the same LID too. The oldest if several match; null: none.
   Entry* match(uint32_t agent, uint16_t lid, const mad::Mad& mad);
-  // In the order in which they were sent.
+  // Returns all ids, oldest first.
   std::vector<uint64_t> ids() const;
 
  private:

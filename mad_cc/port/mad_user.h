@@ -1,4 +1,4 @@
-// MadUser: what an agent of a port is registered with, what it sends and what it hears. Core
+// MadUser: the registration of an agent of a port, its sends, and the callbacks of its owner. Core
 // thread.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace rocefs {
 
-// What an agent is registered with: see ib_register_mad_agent() and user_mad(4).
+// Registration of an agent: see ib_register_mad_agent() and user_mad(4).
 struct MadRegistration {
   uint8_t qpn = 1;         // 0: SMPs
   uint8_t mgmt_class = 0;  // 0: sends only, takes answers to what it sends
@@ -23,10 +23,10 @@ struct MadRegistration {
   size_t max_sends = 65536;  // under way at once
 };
 
-// Who has agents. Core thread.
+// MadUser: owner of agents. Core thread.
 class MadUser {
  public:
-  // How a send ended, but for an answer.
+  // End of a send other than an answer.
   enum class End : uint8_t {
     kSent,      // it expected no answer, and is out
     kTimedOut,  // every try (IB_WC_RESP_TIMEOUT_ERR)
@@ -35,10 +35,10 @@ class MadUser {
     kFailed,    // RMPP was stopped or aborted (IB_WC_REM_ABORT_ERR)
   };
   virtual ~MadUser() = default;
-  // For `agent`: an answer to its send `request`, which is over with that; or unsolicited; or a
-  // segment of RMPP that is the user's own affair, whose request may be over. A message that the
-  // port put together is as long as its headers and data are, which may be less than kMadSize. The
-  // user may call the port from within this and ended(), remove_agent() too.
+  // Delivers a message to `agent`: the answer to `request`, which has ended; an unsolicited
+  // message; or an RMPP segment if the user does RMPP, whose request may have ended. A message that
+  // the port has reassembled has no padding and may be shorter than kMadSize. The user may call the
+  // port from within received() and ended(), even remove_agent().
   virtual void received(uint32_t agent, std::optional<uint64_t> request, const mad::Address& from,
                         mad::Message message) = 0;
   virtual void ended(uint32_t agent, uint64_t request, End end) = 0;

@@ -1,6 +1,5 @@
-// Reassembly: the messages that arrive at a port in RMPP segments, for agents whose RMPP the port
-// does: as many and as long as there is room for, of which each agent and each source has its
-// share. Core thread.
+// Reassembly: messages that arrive at a port in RMPP segments, for agents whose RMPP the port does.
+// Bounded in number and size; each agent and each source has a share. Core thread.
 #pragma once
 
 #include <map>
@@ -13,8 +12,8 @@ namespace rocefs {
 
 class Reassembly {
  public:
-  // Messages and octets that are under way; more are stopped, and those of an agent or a source
-  // that has its share already: half of them, if it is alone.
+  // Limits of incomplete messages and their octets. More are stopped, also those of an agent or a
+  // source beyond its share, which is half for a single one.
   static constexpr size_t kMaxUnderWay = 256;
   static constexpr size_t kMaxOctets = 64u << 20;
   static constexpr size_t kMaxComplete = 4096;  // remembered for the sake of lost ACKs
@@ -23,13 +22,13 @@ class Reassembly {
     std::optional<mad::Mad> reply;        // to the peer
     std::optional<mad::Message> message;  // it is complete
   };
-  // A DATA segment of RMPP version 1. `expected`: an answer of its TID is, so the first segment of
-  // one is no duplicate of a message that is complete: the TID is used again.
+  // Takes a DATA segment of RMPP version 1. `expected`: a send waits for an answer with its TID, so
+  // a first segment starts a new message even if the TID is that of a complete one.
   Outcome receive(uint32_t agent, const mad::Address& from, const mad::Mad& data, bool expected,
                   TimeNs now);
-  // Whether a message of that transaction is under way or remembered.
+  // Returns whether a message of that transaction is incomplete or remembered.
   bool knows(uint32_t agent, const mad::Address& from, const mad::Mad& data) const;
-  // The peer has ended it with STOP or ABORT. Unknown ones are ignored.
+  // Forgets a message that the peer has ended with STOP or ABORT. Ignores unknown ones.
   void ended(uint32_t agent, const mad::Address& from, const mad::Mad& mad);
   void remove_agent(uint32_t agent);
   void clear();
@@ -39,9 +38,9 @@ class Reassembly {
     mad::Address to;
     mad::Mad abort;
   };
-  // What is to be said of messages that took too long.
+  // Returns the ABORTs of messages that took too long.
   std::vector<Expired> expire(TimeNs now);
-  // Messages under way, and complete ones that are remembered.
+  // Returns the number of incomplete and of remembered messages.
   size_t size() const { return transactions_.size(); }
   size_t octets() const { return octets_.taken(); }
 
@@ -61,7 +60,7 @@ class Reassembly {
     TimeNs deadline;
     size_t charged = 0;  // octets
   };
-  // Both its agent's and its source's.
+  // Shares of a message's agent and of its source.
   class TwoShares {
    public:
     explicit TwoShares(size_t all) : agents_(all), sources_(all) {}
@@ -77,7 +76,7 @@ class Reassembly {
   using Deadlines = std::map<std::pair<TimeNs, uint64_t>, Transactions::iterator>;
 
   static Key key_of(uint32_t agent, const mad::Address& from, const mad::Mad& mad);
-  // False, and what it holds is not paid for, if that is more than its share.
+  // Charges the message's memory. Returns false, and charges nothing, beyond the share.
   [[nodiscard]] bool charge(Transactions::iterator at);
   void not_under_way(Transactions::iterator at);
   void erase(Transactions::iterator at);

@@ -13,14 +13,13 @@
 namespace rocefs {
 namespace {
 
-// 15.4.5: requests with another SM_Key are not answered; those with 0 are nobody's in particular.
-// As OpenSM's is by default.
+// SM_Key (15.4.5): requests with another key are not answered; 0 means none. Default of OpenSM.
 constexpr uint64_t kSmKey = 1;
 uint64_t sm_key(const mad::Mad& mad) {
   return wire::load64(&mad.bytes[36]);
 }
 
-// What names a transaction of one client.
+// Transaction: identifies a request of one client.
 struct Transaction {
   uint16_t lid;
   uint32_t qpn;
@@ -62,7 +61,7 @@ struct SubnetAdministrator::Impl final : sa::Transfer::Owner {
   }
   void receive(const mad::Address& from, const mad::Mad& mad);
   void reset();
-  // When the next request is to be answered, or the table that is being made to be gone on with.
+  // Schedules the answer of the next request, or the next slice of a table.
   void arm();
 
   SubnetAdministrator& owner_;
@@ -85,7 +84,7 @@ struct SubnetAdministrator::Impl final : sa::Transfer::Owner {
   void transmit(const mad::Address& to, const mad::Mad& mad) override;
   void ended(sa::Transfer& transfer) override;
 
-  // First heard, first answered: the front is what is being answered.
+  // Requests in order of arrival; the front one is being answered.
   std::deque<Request> waiting_;
   std::unique_ptr<sa::Lookup> lookup_;  // of the front, while it is not complete
   size_t reserved_ = 0;                 // octets for its table
@@ -93,7 +92,7 @@ struct SubnetAdministrator::Impl final : sa::Transfer::Owner {
   Event work_;
 
  public:
-  // All that is heard and not over: waiting or under transfer.
+  // Requests that wait or are being transferred.
   std::unordered_set<Transaction, Hash> pending_;
 
  private:
@@ -107,7 +106,7 @@ void SubnetAdministrator::Impl::receive(const mad::Address& from, const mad::Mad
   hear(from, mad);
 }
 
-// 13.6.2: what is wrong is answered with an ABORT, but for STOPs and ABORTs: these are never.
+// Answers errors with an ABORT (13.6.2), except in STOPs and ABORTs.
 void SubnetAdministrator::Impl::receive_rmpp(const mad::Address& from, const mad::Mad& mad) {
   uint8_t type = mad.rmpp_type();
   auto abort = [&](uint8_t status) { transmit(from, mad::rmpp_end(mad, mad::kRmppAbort, status)); };
@@ -120,7 +119,7 @@ void SubnetAdministrator::Impl::receive_rmpp(const mad::Address& from, const mad
   if (!sa::answer_method(mad.method())) return;
   bool first = (mad.rmpp_flags() & mad::kRmppFirst) != 0;
   if (first != (mad.rmpp_segment() == 1)) return abort(mad::kRmppBadSegment);
-  // 15.3.1: of all requests only GetMulti comes in segments. It is refused at its first.
+  // Segmented requests (15.3.1): only GetMulti. Refused at the first segment.
   if (mad.method() != mad::kGetMulti) return abort(mad::kRmppUnspecified);
   if (first) hear(from, mad);
 }
@@ -143,7 +142,7 @@ void SubnetAdministrator::Impl::arm() {
   scheduler_.at(work_, lookup_ ? now : heard + std::min(settings_.delay_ns, kNever - 1 - heard));
 }
 
-// A little of what is to be done, so that others have their turn on this thread.
+// Does one slice of work, so that other events run in between.
 void SubnetAdministrator::Impl::work(TimeNs) {
   if (!lookup_) {
     begin(waiting_.front().mad);
@@ -159,7 +158,7 @@ void SubnetAdministrator::Impl::begin(const mad::Mad& request) {
   lookup_ = std::make_unique<sa::Lookup>(request, subnet_, state_, settings_.delay_ns);
   if (lookup_->status() != mad::kOk) return answer(lookup_->answer());
   if (!lookup_->table()) return;
-  // Asked before anything is made: the memory is what a client could take from others.
+  // Reservation before the table is made: a client must not take the memory of others.
   size_t most = lookup_->most_octets();
   if (!tables_.take(waiting_.front().from.lid, most))
     return answer(sa::answer_of(request, mad::kSaNoResources));
@@ -177,7 +176,7 @@ void SubnetAdministrator::Impl::finish() {
   transfers_.emplace(transaction_of(client, transfer->tid()), std::move(transfer));
 }
 
-// The front's, and it is over with that.
+// Answers the front request, which ends with it.
 void SubnetAdministrator::Impl::answer(const mad::Mad& mad) {
   mad::Address client = waiting_.front().from;
   lookup_.reset();

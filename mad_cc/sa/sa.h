@@ -1,13 +1,13 @@
-// SubnetAdministrator: the emulated SA of one subnet (IBTA volume 1, chapter 15): answers queries
-// about it as slowly and as lossily as it is told, in the order in which it hears them. Tables go
-// by RMPP, also those of one segment or of no record.
+// SubnetAdministrator: the emulated SA of one subnet (IBTA volume 1, chapter 15). Answers queries
+// in order of arrival, with the configured delay and loss. Tables go by RMPP, also those of one
+// segment or of no record.
 //
-// It serves ClassPortInfo (Get) and NodeRecord, PortInfoRecord, SwitchInfoRecord,
+// Serves ClassPortInfo (Get) and NodeRecord, PortInfoRecord, SwitchInfoRecord,
 // LinearForwardingTableRecord, SMInfoRecord, LinkRecord, GuidInfoRecord and PathRecord (Get,
-// GetTable, by ComponentMask): of nodes that are present and that cables which are up lead to.
-// ServiceRecord, MCMemberRecord and InformInfoRecord are empty: it denies whoever would register.
-// See mad_cc/sa/sa_query.h for what is refused with which status. A request is known by its
-// sender's LID, QPN and TID: while one is pending, another of the same is a retry and is ignored.
+// GetTable, by ComponentMask), of nodes that are present and reachable over cables that are up.
+// ServiceRecord, MCMemberRecord and InformInfoRecord are empty; registrations are denied. See
+// mad_cc/sa/sa_query.h for the status of refusals. A request is identified by its sender's LID, QPN
+// and TID: a second one while the first is pending is a retry and is ignored.
 //
 // Core thread.
 #pragma once
@@ -28,24 +28,24 @@ struct SaSettings {
 
 class SubnetAdministrator final : public MadReceiver {
  public:
-  // All outlive it. `seed` decides what is lost and who finds it busy.
+  // The arguments outlive the administrator. `seed` determines losses and Busy answers.
   SubnetAdministrator(const Subnet& subnet, const SubnetState& state, Scheduler& scheduler,
                       uint64_t seed, MadCarrier& carrier);
   ~SubnetAdministrator() override;
 
-  // Those who wait already wait as long as the delay is now.
+  // Changes the settings; a new delay also applies to waiting requests.
   void configure(const SaSettings& settings);
-  // Everything under way is forgotten, chance begins anew.
+  // Forgets all requests and transfers, and restarts the random numbers.
   void reset();
-  // A MAD of class SubnAdm, for the manager's port. `from` is the sender's. Refusals for want of
-  // room and ABORTs are transmitted from within this, all else is not.
+  // Takes a MAD of class SubnAdm for the manager's port. `from` is the sender's address. Transmits
+  // refusals for lack of room and ABORTs from within this call, and nothing else.
   void receive(const mad::Address& from, const mad::Mad& mad) override;
-  // How many requests it has heard and not yet answered, RMPP included. A client, which is a LID,
-  // may have as many as could still be taken: alone half of all. More are answered Busy at once.
+  // Returns the number of requests that are not answered yet, RMPP included. A client (a LID) may
+  // have as many as are still free, a single client half of all. More are answered Busy at once.
   size_t pending() const;
   static constexpr size_t kMaxRequests = 4096;
-  // For tables that are made or under way, shared out in the same way: ERR_NO_RESOURCES. That is
-  // for PathRecords of all pairs of 700 ends.
+  // Limit of memory for tables in progress, shared out in the same way; beyond it:
+  // ERR_NO_RESOURCES. Enough for PathRecords of all pairs of 700 ends.
   static constexpr size_t kMaxTableOctets = 64 << 20;
 
  private:

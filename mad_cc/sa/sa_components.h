@@ -1,4 +1,4 @@
-// The fields of records that ComponentMask selects (15.4.4): bit n of the mask is the n-th of them.
+// Fields of records that ComponentMask selects (15.4.4): bit n of the mask is the n-th of them.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace rocefs::sa {
 
-// Bits from the beginning of the record. What is not whole octets lies within one. Width 0: is not
-// compared: reserved, or no affair of equality.
+// Bits from the beginning of the record. A field that is not whole octets lies within one. Width 0:
+// not compared, because it is reserved or not compared for equality.
 struct Component {
   uint16_t bit;
   uint16_t width;
@@ -21,8 +21,7 @@ inline bool equal(const Component& component, const uint8_t* a, const uint8_t* b
   return ((a[octet] ^ b[octet]) >> shift & ((1u << component.width) - 1)) == 0;
 }
 
-// Whether the record is as the request wants it. Bits of the mask that no component has are
-// ignored.
+// Returns whether the record matches the request. Bits of the mask without a component are ignored.
 inline bool matches(std::span<const Component> components, uint64_t mask, const uint8_t* wanted,
                     const uint8_t* record) {
   for (size_t i = 0; i < components.size() && mask >> i != 0; ++i) {

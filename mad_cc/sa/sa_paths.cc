@@ -73,7 +73,7 @@ class Wanted {
   bool has(Bit bit) const { return (mask_ >> bit & 1) != 0; }
   const uint8_t* at(Offset offset) const { return &record_[offset]; }
 
-  // Of a value that the path has, with its selector if both are asked for.
+  // Compares a value of the path, with its selector if both are requested.
   template <class Of>
   bool admits(Bit selector, Bit value, Offset offset, uint8_t code, Of of) const {
     if (!has(value)) return true;
@@ -89,7 +89,7 @@ class Wanted {
         return true;  // the best there is: there is one
     }
   }
-  // What any path is asked to be, whatever its ends.
+  // Checks requirements that do not depend on the ends.
   bool possible() const {
     uint32_t hop_flow = load32(at(kAtHopFlow));
     uint16_t pkey_number = load16(at(kAtPkey)) & 0x7fff;  // the upper bit is the membership
@@ -141,7 +141,7 @@ class Paths final : public Records {
     store64(record + kAtSgid + 8, source.guid);
     store16(record + kAtDlid, destination.lid);
     store16(record + kAtSlid, source.lid);
-    // The hop limit is 0: no router is on the way.
+    // Hop limit 0: no router is on the route.
     if (wanted_.has(kFlowLabel))
       store32(record + kAtHopFlow, load32(wanted_.at(kAtHopFlow)) & kFlowBits);
     if (wanted_.has(kTclass)) record[kAtTclass] = *wanted_.at(kAtTclass);
@@ -156,7 +156,8 @@ class Paths final : public Records {
   Ends from_, to_;
 };
 
-// The ends that may be one end of the path. False: the GID is none of this subnet.
+// Collects the possible ends of one side of the path. Returns false if the GID is not in this
+// subnet.
 bool select(const Wanted& wanted, const Picture& picture, Bit gid, Offset at_gid, Bit lid,
             Offset at_lid, Ends& ends) {
   const Subnet& subnet = picture.subnet;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kAttributeOffset = 44, kSmKey = 36;
 constexpr uint8_t kNoResponseTime = 0x1f;  // RRespTime, 13.6.2.1
-// In records, and in ports that routes look at, which take a tenth of their time.
+// Slice sizes: records, and ports that routes read, which take a tenth of the time.
 constexpr uint64_t kSlice = 1024, kPortsPerRecord = 10;
 
 bool denied(uint8_t method, uint16_t attribute) {
@@ -102,7 +102,7 @@ bool Lookup::step() {
 }
 
 mad::Message Lookup::take_table() {
-  // In units of 8 octets; 0 where there are no two records to be apart, as OpenSM has it.
+  // AttributeOffset in units of 8 octets; 0 for fewer than two records, as OpenSM.
   if (found_ > 0)
     wire::store16(&message_[kAttributeOffset], static_cast<uint16_t>(records_->size() / 8));
   message_[26] = kNoResponseTime << 3;

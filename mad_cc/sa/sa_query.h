@@ -1,5 +1,5 @@
-// What becomes of one request to the administrator: refused with a status, or answered from its
-// table. Core thread.
+// Lookup: one request to the administrator: refused with a status, or answered from its table. Core
+// thread.
 #pragma once
 
 #include <memory>
@@ -9,45 +9,45 @@
 
 namespace rocefs::sa {
 
-// 15.2.2, table 185: what the emulated administrator does not do though it knows what it is asked.
+// Status of optional functions that the emulated administrator does not have (15.2.2, table 185).
 inline constexpr uint16_t kRequestDenied = 0x0700;
 inline constexpr size_t kHeaderSize = 56;  // of an SA MAD: its data follow
 inline constexpr uint8_t kClassVersion = 2;
 
-// The method that answers this one (13.4.5, 15.2.3). Nothing for what is no request, or has no
-// answer: it is not for an administrator.
+// Returns the method of the answer (13.4.5, 15.2.3); nothing for a MAD that is no request or has no
+// answer, and so is not for an administrator.
 std::optional<uint8_t> answer_method(uint8_t method);
 
-// Why this request cannot be answered, whatever the subnet is like; kOk if it can:
+// Returns why this request cannot be answered by any subnet; kOk if it can:
 // kBadVersion       another class version
 // kBadMethod        none that the class has, or GetMulti and GetTraceTable, which are optional
 // kBadMethodAttribute  an attribute that is not served, or not by that method
-// kRequestDenied    Set and Delete of ServiceRecord and MCMemberRecord, Set of InformInfo: nobody
-//                   can register, subscribe or join here
+// kRequestDenied    Set and Delete of ServiceRecord and MCMemberRecord, Set of InformInfo:
+//                   registrations are not supported
 uint16_t refusal(const mad::Mad& request);
 
-// An answer without data, not by RMPP: headers of the request, its data as they were.
+// Builds an answer without data or RMPP: the headers of the request, its data unchanged.
 mad::Mad answer_of(const mad::Mad& request, uint16_t status);
 
-// A request while its records are being looked up, a slice at a time.
+// Request whose records are being looked up, a slice at a time.
 class Lookup {
  public:
-  // `request` has no refusal(). All outlive it.
+  // `request` has no refusal(). The arguments outlive the lookup.
   Lookup(const mad::Mad& request, const Subnet& subnet, const SubnetState& state, TimeNs delay_ns);
   Lookup(const Lookup&) = delete;
   Lookup& operator=(const Lookup&) = delete;
 
   bool table() const { return request_.method() == mad::kGetTable; }
-  // What the whole answer may grow to; known before anything is looked up.
+  // Returns the upper bound of the answer's size, known before the lookup.
   size_t most_octets() const;
-  // Looks some more records up, for about a tenth of a millisecond. False when that was all.
+  // Looks up more records, for about a tenth of a millisecond. Returns false once all are done.
   bool step();
 
-  // After the last step(): of a table the message with AttributeOffset, for RMPP to send; of a Get
-  // the one record, or the status that says that there is none or more than one.
+  // Returns, after the last step(), the message of a table with AttributeOffset, for RMPP to send;
+  // of a Get, the one record or the status for none or for more than one.
   mad::Message take_table();
   mad::Mad answer() const;
-  // kOk, or why not even a table can be answered.
+  // Returns kOk, or the reason for which not even a table can be answered.
   uint16_t status() const { return status_; }
 
  private:

@@ -19,7 +19,7 @@ struct Candidate {
 };
 using Candidates = std::vector<Candidate>;
 
-// What of the subnet has a record each.
+// Listers of candidates: the objects of the subnet that have a record each.
 
 void no_one(const Picture&, Candidates&) {}
 
@@ -49,7 +49,7 @@ void forwarding_blocks(const Picture& picture, Candidates& list) {
   }
 }
 
-// Every port of a switch, whatever its state; of a channel adapter those that are ends.
+// Lists every port of a switch, whatever its state, and the ends among a channel adapter's ports.
 void ports(const Picture& picture, Candidates& list) {
   Candidates all;
   ends(picture, all);
@@ -69,7 +69,7 @@ void cables(const Picture& picture, Candidates& list) {
   }
 }
 
-// How each is written.
+// Writers of the records.
 
 uint16_t lid_of(const Subnet& subnet, Subnet::End at) {
   return subnet.nodes[at.node].ports[subnet.nodes[at.node].is_switch ? 0 : at.port].lid;
@@ -79,7 +79,7 @@ void store(uint8_t* at, const std::array<uint8_t, N>& octets) {
   std::memcpy(at, octets.data(), N);
 }
 
-// 13.4.8.1. Its answers take as long as they are set to, or a second.
+// ClassPortInfo (13.4.8.1). The response time is the configured delay, or a second.
 void class_port_info(const Picture& picture, const Candidate&, uint8_t* to) {
   constexpr uint16_t kCapabilityMask2 = 1 << 2, kPortInfoCapabilityMatch = 1 << 13;
   constexpr uint32_t kExtendedSpeeds = 1 << 7;
@@ -179,7 +179,7 @@ const Table kTables[] = {
     {kSmInfoRecord, 32, manager, sm_info_record, kSmInfo},
     {kLinkRecord, 8, cables, link_record, kLink},
     {kGuidInfoRecord, 72, ends, guid_info_record, kGuidInfo},
-    // Nobody can register here (see sa_query.cc), so there is nothing to be found.
+    // Empty tables: registrations are denied (see sa_query.cc).
     {kServiceRecord, 176, no_one, nothing, {}},
     {kMcMemberRecord, 56, no_one, nothing, {}},
     {kInformInfoRecord, 64, no_one, nothing, {}},
@@ -198,7 +198,7 @@ class Selection final : public Records {
       : table_(table), picture_(picture), mask_(wire::load64(&request.bytes[48])) {
     std::copy_n(&request.bytes[56], wanted_.size(), wanted_.begin());
     table.list(picture, candidates_);
-    // 15.2.5.3: the bits that are asked for must be there, others may.
+    // CapabilityMask (15.2.5.3): the requested bits must be set, others may be.
     constexpr uint32_t kSubset = 1u << 31;
     constexpr uint64_t kBit = uint64_t{1} << kCapabilityMask;
     if (table.attribute != kPortInfoRecord || (request.attribute_modifier() & kSubset) == 0) return;

@@ -1,5 +1,5 @@
-// Records: what the administrator's tables hold, record by record (IBTA volume 1, 15.2.5). Nothing
-// of a table is made before somebody asks for it. Core thread.
+// Records: the contents of the administrator's tables (IBTA volume 1, 15.2.5), made on request.
+// Core thread.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace rocefs::sa {
 
-// 15.2.5, table 188. The records that are served, and what is refused by name.
+// Attributes that are served or refused by name (15.2.5, table 188).
 enum Attribute : uint16_t {
   kClassPortInfo = 0x0001,
   kInformInfo = 0x0003,
@@ -28,7 +28,7 @@ enum Attribute : uint16_t {
   kInformInfoRecord = 0x00f3,
 };
 
-// What tables are made from. The subnet and its state outlive it.
+// Picture: the source of tables. The subnet and its state outlive it.
 struct Picture {
   const Subnet& subnet;
   const SubnetState& state;
@@ -36,22 +36,22 @@ struct Picture {
   Routes routes;
 };
 
-// The selection of one request from one table: its candidates are looked at one by one.
+// Selection of one request from one table; its candidates are examined one by one.
 class Records {
  public:
   virtual ~Records() = default;
-  // Octets from one to the next, a multiple of 8 (AttributeOffset counts so).
+  // Octets from one record to the next, a multiple of 8 (the unit of AttributeOffset).
   virtual size_t size() const = 0;
   virtual size_t candidates() const = 0;
-  // Writes a candidate's record into size() octets, which are 0. False, and what is there is of no
-  // use, if there is no such record or it is not as the request wants it.
+  // Writes a candidate's record into size() octets, which are 0. Returns false, with octets of no
+  // use, if the record does not exist or does not match the request.
   virtual bool make(size_t candidate, uint8_t* record) const = 0;
 };
 
-// Of all attributes that are served but PathRecord: see sa_paths.h. Nothing for others. `request`
-// is copied, `picture` outlives it.
+// Selects records of any served attribute but PathRecord (see sa_paths.h); null for others.
+// `request` is copied, `picture` outlives the records.
 std::unique_ptr<Records> records_of(const mad::Mad& request, const Picture& picture);
-// The octets of such a record, 0 for attributes that are not served.
+// Returns the size of a record, 0 for attributes that are not served.
 size_t record_size(uint16_t attribute);
 
 }  // namespace rocefs::sa

@@ -1,4 +1,4 @@
-// Transfer: a table on its way to one client by RMPP, a few segments at a time. Core thread.
+// Transfer: sends a table to one client by RMPP, a few segments at a time. Core thread.
 #pragma once
 
 #include "core/loop/scheduler.h"
@@ -13,21 +13,21 @@ class Transfer {
    public:
     virtual ~Owner() = default;
     virtual void transmit(const mad::Address& to, const mad::Mad& mad) = 0;
-    // It may be destroyed within this.
+    // Reports the end; the transfer may be destroyed from within this call.
     virtual void ended(Transfer& transfer) = 0;
   };
-  // `owner` and `scheduler` outlive it. The first segment goes out in an event of its own.
+  // `owner` and `scheduler` outlive the transfer. The first segment is sent in a separate event.
   Transfer(Owner& owner, Scheduler& scheduler, const mad::Address& to, mad::Message table);
 
-  // An ACK, STOP or ABORT of its client with its TID.
+  // Takes an ACK, STOP or ABORT of the client with its TID.
   void receive(const mad::Mad& mad);
   const mad::Address& to() const { return to_; }
   uint64_t tid() const { return tid_; }
   size_t octets() const { return sender_.message().size(); }
 
-  // A client that acknowledges as slowly as it may is given up after that: 13.6.3.
+  // Time limit for a client that acknowledges as slowly as it may (13.6.3).
   static constexpr TimeNs kLongest = 120 * kSecond;
-  // Segments in one event: a client's window may be as wide as the table.
+  // Segments per event: a client's window may be as wide as the table.
   static constexpr unsigned kBurst = 64;
 
  private:

@@ -23,7 +23,7 @@
 
 namespace rocefs {
 
-// The way back to the control thread, for as long as there is one.
+// Gate: access to the control thread, while it exists.
 struct ReaderMemory::Gate {
   explicit Gate(PollLoop& l) : loop(&l) {}
   std::mutex mutex;
@@ -32,7 +32,7 @@ struct ReaderMemory::Gate {
 
 struct ReaderMemory::Job {
   enum Phase { kPending, kWriting, kGivenUp };
-  // Who writes and who gives up decide here: what is given up before is not written later.
+  // Decision between writer and time-out: a job that is given up first is not written.
   std::atomic<Phase> phase{kPending};
   Read read;
   std::string bytes;
@@ -45,10 +45,10 @@ struct ReaderMemory::Job {
 
 namespace {
 
-// A request of FUSE that is shorter than this is all of its read(2).
+// Smallest part: a shorter FUSE request is the whole of its read(2).
 constexpr size_t kLeastPart = 31 * 4096;
 
-// Of a thread, which it is itself where that cannot be told.
+// Returns the process of a thread, or the thread itself if that is unknown.
 pid_t process_of(pid_t thread) {
   char text[1024];
   std::snprintf(text, sizeof text, "/proc/%d/status", thread);
@@ -65,7 +65,8 @@ bool forbids(int code) {
   return code == EPERM || code == EACCES;
 }
 
-// proc(5): `running`, or the number and the arguments of the system call that it waits in.
+// Content of /proc/PID/syscall (proc(5)): `running`, or the number and the arguments of the system
+// call that the thread waits in.
 struct Syscall {
   long number = -1;
   uint64_t buffer = 0, count = 0;
@@ -87,7 +88,7 @@ ReaderMemory::Outcome look(int proc, Syscall& found) {
   return ReaderMemory::Outcome::kShown;
 }
 
-// A program of 32 bits has another table of system calls.
+// Returns whether it is read(2), also in the table of system calls of 32-bit programs.
 bool is_read(const Syscall& call) {
 #ifdef __x86_64__
   constexpr long kRead32 = 3;
@@ -97,8 +98,8 @@ bool is_read(const Syscall& call) {
   return call.number == SYS_read;
 }
 
-// What is opened of the reader, while it is sure to wait: it stays its own, whoever gets its number
-// once it has been answered.
+// Descriptors of the reader, opened while it certainly waits, so that they stay valid if its thread
+// id is reused later.
 struct Opened {
   Fd call;  // where it waits
   std::optional<ProcessMemory> memory;
@@ -115,8 +116,8 @@ ReaderMemory::Outcome open(pid_t thread, Opened& out) {
   return Outcome::kShown;
 }
 
-// Where the reader waits, or why that is not known. The kernel asks at each look whether it is
-// permitted.
+// Finds the waiting reader, or the reason for not finding it. The kernel checks the permission at
+// each access.
 ReaderMemory::Outcome find_read(const ReaderMemory::Read& read, Opened& opened, Syscall& found,
                                 const std::function<bool()>& wanted) {
   using Outcome = ReaderMemory::Outcome;
@@ -135,7 +136,7 @@ ReaderMemory::Outcome find_read(const ReaderMemory::Read& read, Opened& opened, 
   return Outcome::kUnknown;
 }
 
-// `may_write` says whether nobody has given up.
+// `may_write` returns whether the time-out has not come first.
 ReaderMemory::Outcome show_now(const ReaderMemory::Read& read, std::string& bytes,
                                const std::function<bool()>& wanted,
                                const std::function<bool()>& may_write) {
@@ -188,7 +189,7 @@ void ReaderMemory::show(const Read& read, std::string bytes, Done done) {
   begin_waiting();
 }
 
-// Whose memory has blocked once is not asked again before that has ended.
+// Decides when a job may start. A process whose memory has blocked is refused until that has ended.
 ReaderMemory::Turn ReaderMemory::turn_of(const Job& job) const {
   size_t of_process = 0, of_user = 0, stuck = 0, stuck_of_user = 0;
   for (const std::shared_ptr<Job>& one : at_work_) {
@@ -205,7 +206,7 @@ ReaderMemory::Turn ReaderMemory::turn_of(const Job& job) const {
   return later ? Turn::kLater : Turn::kNow;
 }
 
-// Whoever is told may ask for more from within this.
+// Starts waiting jobs. Callbacks may add more from within this call.
 void ReaderMemory::begin_waiting() {
   std::shared_ptr<ReaderMemory> here = shared_from_this();
   std::erase_if(waiting_, [](const std::shared_ptr<Job>& job) { return !job->done; });
@@ -224,7 +225,7 @@ void ReaderMemory::begin_waiting() {
   }
 }
 
-// A thread for each: it may be stuck.
+// Starts a thread for the job, because the write may get stuck.
 void ReaderMemory::begin(std::shared_ptr<Job> job) {
   at_work_.push_back(job);
   auto work = [job, gate = gate_, owner = weak_from_this()]() mutable {

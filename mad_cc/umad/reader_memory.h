@@ -1,11 +1,11 @@
-// ReaderMemory: writes into the buffer of a thread that waits in read(2), because its read is to
-// end with an errno and bytes too, which FUSE cannot answer: a file of the kernel's can, and
-// libibumad learns so how long a message is (ENOSPC).
+// ReaderMemory: writes into the buffer of a thread that waits in read(2). A read of umad may end
+// with an errno and data (ENOSPC), from which libibumad learns the length of a message; FUSE cannot
+// answer so.
 //
-// Another process's memory may block for ever (a file of a silent server), so this is done by
-// threads of their own, and the read is answered when patience ends. Who keeps a thread stuck has
-// no other one: a process has one at work at a time, a user a few. The memory is asked for with no
-// more rights than the reader has, and the kernel permits it as it does ptrace(2).
+// Writing to another process's memory may block for ever (a file of a silent server), so separate
+// threads do it, and the read is answered after a time-out. A stuck thread is not replaced: a
+// process has one at work at a time, a user a few. The memory is opened with no more rights than
+// the reader has; the kernel permits it as ptrace(2).
 //
 // Control thread.
 #pragma once
@@ -29,7 +29,7 @@ class ReaderMemory : public std::enable_shared_from_this<ReaderMemory> {
   static constexpr size_t kWaiting = 1024;  // for a thread, or at work
   static constexpr TimeNs kPatience = kSecond;
 
-  // The read(2) of `caller`, as FUSE tells it.
+  // Identifies the read(2) of `caller`, as FUSE reports it.
   struct Read {
     Caller caller;
     size_t asked = 0;   // octets, of this FUSE request
@@ -46,10 +46,10 @@ class ReaderMemory : public std::enable_shared_from_this<ReaderMemory> {
 
   static std::shared_ptr<ReaderMemory> create(PollLoop& control);
   ~ReaderMemory();
-  // `done` is called once, at once or later, or dropped when this ends. The reader must not be
+  // Calls `done` once, now or later, or drops it when this object ends. The reader must not be
   // answered before.
   void show(const Read& read, std::string bytes, Done done);
-  // Threads that are at work, stuck ones among them.
+  // Returns the number of threads at work, stuck ones included.
   size_t threads() const { return at_work_.size(); }
 
  private:

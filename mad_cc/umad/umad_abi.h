@@ -1,6 +1,5 @@
-// The user_mad ABI, version 5, as programs see it (Linux Documentation/infiniband/user_mad.rst):
-// what they write to and read from umad files, and their ioctls. The layout is the same for 32-bit
-// programs.
+// Layout of the user_mad ABI, version 5 (Linux Documentation/infiniband/user_mad.rst): data written
+// to and read from umad files, and their ioctls. The layout is the same for 32-bit programs.
 #pragma once
 
 #include <sys/ioctl.h>
@@ -12,7 +11,7 @@ namespace rocefs::umad {
 
 inline constexpr uint32_t kMaxAgents = 32;  // of one open file; ids are below
 
-// In front of a MAD. Numbers are the machine's, but for those marked.
+// Header before a MAD. Host byte order, except where marked.
 struct Header {
   uint32_t agent;
   uint32_t status;  // 0, or ETIMEDOUT: the request that follows was not answered
@@ -30,7 +29,7 @@ struct Header {
   uint8_t traffic_class;
   uint8_t gid[16];
   uint32_t flow_label;  // big-endian
-  // Here ends the header of programs that did not ask for P_Key indices.
+  // End of the header of programs that did not ask for P_Key indices.
   uint16_t pkey_index;
   uint8_t reserved[6];
 };

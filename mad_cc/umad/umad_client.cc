@@ -50,7 +50,8 @@ Result<uint32_t> UmadClient::add_agent(MadRegistration registration) {
 }
 
 Result<void> UmadClient::remove_agent(uint32_t number) {
-  if (number >= agents_.size() || !agents_[number]) return errorf(EINVAL, "{} is no agent", number);
+  if (number >= agents_.size() || !agents_[number])
+    return errorf(EINVAL, "no such agent: {}", number);
   port_.remove_agent(agents_[number]->id);
   agents_[number].reset();
   std::vector<uint64_t> theirs;
@@ -73,13 +74,14 @@ void UmadClient::remove_agents() {
 Result<void> UmadClient::send(umad::Request request) {
   const umad::Header& header = request.header;
   if (header.agent >= agents_.size() || !agents_[header.agent])
-    return errorf(EIO, "{} is no agent", header.agent);
+    return errorf(EIO, "no such agent: {}", header.agent);
   const Agent& agent = *agents_[header.agent];
   mad::Message& message = request.message;
   mad::Mad mad = mad::first_mad(message);
   bool port_rmpp = agent.registration.rmpp_version != 0 && !agent.registration.user_rmpp;
   bool has_rmpp = mad::has_rmpp(mad.mgmt_class());
-  // ib_create_send_mad() makes a header for an agent of its RMPP, and ib_umad_write() copies none.
+  // RMPP header cleared, as ib_create_send_mad() does for an agent whose RMPP the port does;
+  // ib_umad_write() copies none.
   if (port_rmpp && has_rmpp && !mad.rmpp_active())
     std::fill(message.begin() + 24, message.begin() + 36, uint8_t{0});
   if (!(has_rmpp && mad.rmpp_active())) message.resize(std::max(message.size(), mad::kMadSize));
@@ -87,16 +89,16 @@ Result<void> UmadClient::send(umad::Request request) {
     mad.set_tid(uint64_t{MadPort::high_tid(agent.id)} << 32 | (mad.tid() & 0xffffffff));
   Identity identity{mad.tid(), mad.mgmt_class(), mad.is_response(),
                     mad.is_response() ? request.to.lid : uint16_t{0}};
-  // Segments of a user's own RMPP have one TID.
+  // Exception: segments of a user's own RMPP share one TID.
   bool own_segment = !port_rmpp && has_rmpp && mad.rmpp_active();
   if (!own_segment && identities_.contains(identity))
-    return errorf(EINVAL, "a send with TID {:#x} is under way", mad.tid());
-  if (!room_->has_request()) return Error{ENOMEM, "too many requests are under way or unread"};
+    return errorf(EINVAL, "a send with TID {:#x} is in progress", mad.tid());
+  if (!room_->has_request()) return Error{ENOMEM, "too many requests are in progress or unread"};
   size_t octets = message.size();
   if (octets > UmadRoom::kSendOctets - octets_)
-    return errorf(ENOMEM, "messages of {} octets are under way", octets_);
+    return errorf(ENOMEM, "messages of {} octets are in progress", octets_);
   Shares::Share share = room_->take_send(octets);
-  if (!share) return Error{ENOMEM, "its user has its share of what may be under way or unread"};
+  if (!share) return Error{ENOMEM, "the user's share of messages in progress or unread is used up"};
   Sent sent{header.agent, identity, header, octets, std::move(share), {}};
   std::copy_n(mad.bytes.begin(), sent.mad.size(), sent.mad.begin());
   uint64_t name = ++last_request_;
@@ -143,7 +145,7 @@ void UmadClient::received(uint32_t agent, std::optional<uint64_t> request, const
   Shares::Share share = room_->take(message.size(), request.has_value());
   if (!share) {
     dropped_();
-    if (sent) tell_unanswered(*sent);
+    if (sent) deliver_unanswered(*sent);
     return;
   }
   if (sent) room_->give_request();
@@ -152,16 +154,16 @@ void UmadClient::received(uint32_t agent, std::optional<uint64_t> request, const
   arrived_(std::move(arrival));
 }
 
-// As send_handler(): only who was not answered hears of it.
+// Reports only sends without an answer, as send_handler().
 void UmadClient::ended(uint32_t, uint64_t request, End end) {
   std::optional<Sent> sent = take_sent(request);
   if (!sent) return;
-  if (end == End::kTimedOut || end == End::kExpired) return tell_unanswered(*sent);
+  if (end == End::kTimedOut || end == End::kExpired) return deliver_unanswered(*sent);
   room_->give_request();
 }
 
-// Its place among the requests is given back when this is read.
-void UmadClient::tell_unanswered(const Sent& sent) {
+// Delivers the request as not answered. Its place in the room is given back when this is read.
+void UmadClient::deliver_unanswered(const Sent& sent) {
   UmadArrival arrival{sent.header, mad::Message(sent.mad.begin(), sent.mad.end()), false,
                       sent.share};
   arrival.header.status = ETIMEDOUT;

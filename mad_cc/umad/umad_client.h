@@ -1,5 +1,5 @@
-// UmadClient: the core's side of one open umad file: its agents at the port, and what they have
-// under way.
+// UmadClient: the core's side of one open umad file: its agents at the port, and their sends in
+// progress.
 #pragma once
 
 #include <array>
@@ -15,8 +15,7 @@
 
 namespace rocefs {
 
-// What a program may read: a message that came for an agent, or a request of its own that was not
-// answered.
+// Message for read(2): received for an agent, or a request of its own that was not answered.
 struct UmadArrival {
   umad::Header header{};  // but for its length
   mad::Message message;
@@ -24,20 +23,21 @@ struct UmadArrival {
   Shares::Share share;  // of its user's, until it is read
 };
 
-// What the open files of a port have together. Any thread.
+// Limits that all open files of a port share. Any thread.
 struct UmadShares {
   static constexpr size_t kFiles = 1024;
   static constexpr size_t kUnread = 256 << 20;  // octets
   Shares files{kFiles, kFiles / 8};
   Shares unread{kUnread, kUnread / 8};
-  // Octets of messages that are sent, until they are answered, or read as not answered.
+  // Octets of messages sent, until they are answered or read back as not answered.
   Shares sends{MadPort::kMaxOctets, MadPort::kMaxOctets / 8};
 };
 
-// How much came that is not read yet. Both threads: the core takes, the control thread gives back.
+// UmadRoom: limits what has arrived and is not read. Two threads: the core takes, the control
+// thread gives back.
 class UmadRoom {
  public:
-  // Whose file it is.
+  // User that has the file open.
   struct Owner {
     uid_t uid = 0;
     bool privileged = true;
@@ -47,15 +47,15 @@ class UmadRoom {
 
   static constexpr size_t kMessages = 4096;
   static constexpr size_t kOctets = 16 << 20;
-  // Requests that are under way, or ended without an answer.
+  // Limit of requests in progress or ended without an answer.
   static constexpr size_t kRequests = 65536;
-  // Of messages whose send is under way, as many as so many single MADs have.
+  // Limit of octets of sends in progress, the size of as many single MADs.
   static constexpr size_t kSendOctets = kRequests * mad::kMadSize;
 
-  // What nobody asked for has half of it, or who floods could keep answers out. Null: there is
-  // none, or the user has its share.
+  // Takes room for an arrival; null if there is none, or beyond the user's share. Unsolicited
+  // messages get half of it at most, so that a flood of them cannot keep answers out.
   Shares::Share take(size_t octets, bool asked_for);
-  // For a message to be sent. Null: the user has its share.
+  // Takes room for a message to be sent; null beyond the user's share.
   Shares::Share take_send(size_t octets);
   void take_request() { requests_.fetch_add(1); }
   bool has_request() const { return requests_.load() < kRequests; }
@@ -68,26 +68,25 @@ class UmadRoom {
   std::atomic<size_t> messages_{0}, octets_{0}, requests_{0};
 };
 
-// Core thread. It outlives the open file until remove_agents() has run.
+// Core thread. The client outlives the open file until remove_agents() has run.
 class UmadClient final : public MadUser {
  public:
-  // Where to what arrives goes; it is not called from within send(). What there is no room for goes
-  // to `dropped`: it was received, and nobody had asked for it, or its request ends as one that was
-  // not answered.
+  // Arrived gets every arrival, never from within send(). Dropped is called for an arrival without
+  // room: an unsolicited message, or the answer to a request, which then ends as not answered.
   using Arrived = std::function<void(UmadArrival arrival)>;
   using Dropped = std::function<void()>;
-  // The port and `room` outlive it.
+  // `port` and `room` outlive the client.
   UmadClient(MadPort& port, std::shared_ptr<UmadRoom> room, Arrived arrived, Dropped dropped);
 
-  // The agent's number, the lowest that is free. ENOMEM when there is none; else what
-  // MadPort::add_agent() says.
+  // Returns the agent's number, the lowest that is free. Fails with ENOMEM if none is, else as
+  // MadPort::add_agent().
   Result<uint32_t> add_agent(MadRegistration registration);
-  // EINVAL: there is none of that number.
+  // Fails with EINVAL for a number without an agent.
   Result<void> remove_agent(uint32_t number);
   void remove_agents();
-  // EINVAL also where a request with this TID and class is under way, as ib_umad_write(); EIO
-  // where no agent has this number. ENOMEM when UmadRoom::kRequests have not been read, kSendOctets
-  // would be under way, or the user has its share; else what MadPort::send() says.
+  // Fails as MadPort::send(), and with EINVAL while a request with this TID and class is in
+  // progress, as ib_umad_write(); with EIO for a number without an agent; with ENOMEM if
+  // UmadRoom::kRequests are unread, kSendOctets would be exceeded, or beyond the user's share.
   Result<void> send(umad::Request request);
 
   void received(uint32_t agent, std::optional<uint64_t> request, const mad::Address& from,
@@ -99,7 +98,7 @@ class UmadClient final : public MadUser {
     uint32_t id;  // at the port
     MadRegistration registration;
   };
-  // What two sends of one file may not have in common.
+  // Identity: two sends of one file must differ in it.
   struct Identity {
     uint64_t tid;
     uint8_t mgmt_class;
@@ -121,7 +120,7 @@ class UmadClient final : public MadUser {
 
   std::optional<uint32_t> number_of(uint32_t agent) const;
   std::optional<Sent> take_sent(uint64_t request);
-  void tell_unanswered(const Sent& sent);
+  void deliver_unanswered(const Sent& sent);
 
   MadPort& port_;
   const std::shared_ptr<UmadRoom> room_;

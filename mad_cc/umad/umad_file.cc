@@ -49,7 +49,7 @@ class OpenUmad final : public OpenFile {
   short poll(Task wake) override { return reads_->poll(std::move(wake)); }
   void ioctl(uint32_t command, std::string_view argument, size_t room,
              const OperationPtr& operation, Answer<IoctlReply> answer) override;
-  // The device has gone.
+  // Ends this open file: the device has been removed.
   void end();
 
  private:
@@ -70,7 +70,8 @@ Result<std::unique_ptr<OpenFile>> UmadFile::open(const std::shared_ptr<File>& se
   UmadRoom::Owner owner{caller.uid, is_privileged(caller.uid)};
   Shares::Share slot = shares_->files.take(owner.uid, owner.privileged);
   if (!slot) {
-    return errorf(EMFILE, "user {} has its share of {} open files", owner.uid, +UmadShares::kFiles);
+    return errorf(EMFILE, "user {} has used up its share of {} open files", owner.uid,
+                  +UmadShares::kFiles);
   }
   return {
       std::make_unique<OpenUmad>(std::static_pointer_cast<UmadFile>(self), owner, std::move(slot))};
@@ -81,8 +82,8 @@ void UmadFile::mark_removed() {
   for (OpenUmad* open : std::vector(open_)) open->end();
 }
 
-// What the core tells finds an open file or nobody. There is no more on its way than UmadRoom has
-// room for.
+// Makes the core's side. Its calls reach the open file or nothing; UmadRoom bounds the messages in
+// flight.
 std::shared_ptr<UmadClient> make_client(Engine& engine, MadPort& port,
                                         std::shared_ptr<UmadRoom> room,
                                         std::weak_ptr<UmadReads> reads) {
@@ -119,7 +120,7 @@ void OpenUmad::end() {
   reads_->end();
 }
 
-// Its last owner is the core, which the port may be calling it from until then.
+// Passes the last reference to the core, because the port may call the client until then.
 void OpenUmad::remove_agents() {
   if (!client_) return;
   file_->engine_.insist([client = std::exchange(client_, nullptr)] { client->remove_agents(); });
@@ -160,7 +161,7 @@ void OpenUmad::ioctl(uint32_t command, std::string_view argument, size_t room,
     case umad::kUnregisterAgent:
       return remove_agent(argument, std::move(answer));
     case umad::kEnablePkey:
-      if (reads_->begun()) return answer(Error{EINVAL, "an agent has registered before"});
+      if (reads_->begun()) return answer(Error{EINVAL, "an agent has already registered"});
       reads_->use_pkey_index();
       return answer(IoctlReply{});
     default:

@@ -22,11 +22,11 @@ Result<Request> parse_request(std::string_view bytes, size_t header_size) {
     return errorf(EINVAL, "{} octets are less than a header and {} of a MAD", bytes.size(),
                   kLeastMad);
   if (bytes.size() > kMaxWrite)
-    return errorf(EMSGSIZE, "{} octets: one write may have {}", bytes.size(), kMaxWrite);
+    return errorf(EMSGSIZE, "{} octets: a write has at most {}", bytes.size(), kMaxWrite);
   Request request{};
   std::memcpy(&request.header, bytes.data(), header_size);
   const Header& header = request.header;
-  if (header.agent >= kMaxAgents) return errorf(EINVAL, "{} is no agent", header.agent);
+  if (header.agent >= kMaxAgents) return errorf(EINVAL, "no such agent: {}", header.agent);
   request.message.assign(bytes.begin() + static_cast<long>(header_size), bytes.end());
   uint8_t mgmt_class = request.message[1];
   if (request.message.size() < mad::data_offset(mgmt_class))
@@ -43,7 +43,8 @@ Result<Request> parse_request(std::string_view bytes, size_t header_size) {
 
 Result<MadRegistration> parse_registration(std::string_view bytes) {
   Registration from;
-  if (!load(bytes, from)) return errorf(EINVAL, "{} octets are no registration", bytes.size());
+  if (!load(bytes, from))
+    return errorf(EINVAL, "{} octets: not the size of a registration", bytes.size());
   MadRegistration registration;
   registration.qpn = from.qpn;
   registration.rmpp_version = from.rmpp_version;
@@ -60,8 +61,9 @@ Result<MadRegistration> parse_registration(std::string_view bytes) {
 
 Result<MadRegistration> parse_registration2(std::string_view bytes) {
   Registration2 from;
-  if (!load(bytes, from)) return errorf(EINVAL, "{} octets are no registration", bytes.size());
-  if (from.qpn > 1) return errorf(EINVAL, "QP {} is none for MADs: 0 or 1", from.qpn);
+  if (!load(bytes, from))
+    return errorf(EINVAL, "{} octets: not the size of a registration", bytes.size());
+  if (from.qpn > 1) return errorf(EINVAL, "QP {}: MADs use QP 0 or 1", from.qpn);
   if (from.flags & ~kUserRmpp)
     return errorf(EINVAL, "flags {:#x}: {:#x} are known", from.flags, kUserRmpp);
   MadRegistration registration;

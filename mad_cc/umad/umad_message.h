@@ -1,5 +1,5 @@
-// What programs write to umad files and give to their ioctls, read from bytes, and what they read
-// there, as bytes. `header_size` is kHeaderSize or kOldHeaderSize.
+// Parsers and formatters of the data that programs write to umad files, pass to ioctls and read.
+// `header_size` is kHeaderSize or kOldHeaderSize.
 #pragma once
 
 #include <span>
@@ -12,29 +12,28 @@
 
 namespace rocefs::umad {
 
-// One write(2): a MAD, or a message that RMPP is to carry.
+// Content of one write(2): a MAD, or a message to be carried by RMPP.
 struct Request {
   Header header;
   mad::Address to;
   mad::Message message;  // as long as the headers of its class, at least
 };
 
-// The longest write: more than 31 pages may be but the first part of a longer one, which the kernel
-// hands over in parts.
+// Length of the longest write. The kernel splits writes of more than 31 pages.
 inline constexpr size_t kMaxWrite = 30 * 4096;
 
-// EINVAL for what is too short or names no possible agent, as ib_umad_write(); EMSGSIZE for what is
-// longer than kMaxWrite.
+// Fails with EINVAL for data that is too short or has an impossible agent, as ib_umad_write(); with
+// EMSGSIZE beyond kMaxWrite.
 Result<Request> parse_request(std::string_view bytes, size_t header_size);
 
-// The argument of kRegisterAgent and of kRegisterAgent2. EINVAL for another length, and for
-// unknown flags. What else is wrong with them the port says.
+// Parses the argument of kRegisterAgent or of kRegisterAgent2. Fails with EINVAL for another length
+// and for unknown flags. The port checks the rest.
 Result<MadRegistration> parse_registration(std::string_view bytes);
 Result<MadRegistration> parse_registration2(std::string_view bytes);
 
-// What is read: a header, and what follows it.
+// Formats the result of a read: a header and the message.
 std::string format(const Header& header, std::span<const uint8_t> message, size_t header_size);
-// The header of a message that came from there, but for its agent and its length.
+// Builds the header of a message from `from`, without agent and length.
 Header received_from(const mad::Address& from);
 
 }  // namespace rocefs::umad

@@ -24,7 +24,7 @@ void UmadReads::wake() {
   if (Task woken = std::exchange(wake_, nullptr)) woken();
 }
 
-// The length is known here: the header's may change while messages wait.
+// Sets the length here: the header size may change while messages wait.
 std::string UmadReads::format(UmadArrival& arrival, size_t most) const {
   size_t length = header_size_ + arrival.message.size();
   if (arrival.received) arrival.header.length = static_cast<uint32_t>(length);
@@ -45,7 +45,7 @@ void UmadReads::read(uint64_t offset, size_t size, const OperationPtr& operation
 }
 
 void UmadReads::wait(Reader reader) {
-  if (reader.operation->nonblocking()) return reader.answer(Error{EAGAIN, "nothing is there"});
+  if (reader.operation->nonblocking()) return reader.answer(Error{EAGAIN, "no message"});
   std::weak_ptr<UmadReads> own = weak_from_this();
   Operation* one = reader.operation.get();
   reader.operation->on_interrupt([own, one] {
@@ -56,7 +56,7 @@ void UmadReads::wait(Reader reader) {
   readers_.push_back(std::move(reader));
 }
 
-// What is answered at once goes on here, however many readers there are.
+// Serves in a loop, not by recursion, however many readers are answered at once.
 void UmadReads::serve() {
   if (std::exchange(serving_, true)) return;
   while (!readers_.empty() && !arrivals_.empty()) {
@@ -79,11 +79,11 @@ void UmadReads::deliver(Reader reader, UmadArrival arrival) {
   if (segments && reader.size >= header_size_ + mad::kMadSize)
     return show_first(std::move(reader), std::move(arrival));
   put_back(std::move(arrival));
-  reader.answer(errorf(EINVAL, "{} octets are there, {} are read", length, reader.size));
+  reader.answer(errorf(EINVAL, "the message has {} octets, the read {}", length, reader.size));
 }
 
-// The first segment, whose header says how long all is. A signal must wait: once the read has
-// ended its buffer may be anything.
+// Writes the first segment, whose header has the length of all. Signals must wait: once the read
+// has ended, its buffer may be reused.
 void UmadReads::show_first(Reader reader, UmadArrival arrival) {
   reader.operation->on_interrupt(nullptr);
   ReaderMemory::Read read{reader.operation->caller(), reader.size,
@@ -107,18 +107,18 @@ void UmadReads::shown(Reader reader, UmadArrival arrival, ReaderMemory::Outcome 
     rests_.push_back({caller.pid, reader.size, std::move(all), std::move(arrival.share)});
     return reader.answer(std::move(part));
   }
-  say_untold(caller, length, outcome);
+  log_unshown(caller, length, outcome);
   put_back(std::move(arrival));
   int code = outcome == ReaderMemory::Outcome::kFault ? EFAULT : ENOSPC;
-  reader.answer(errorf(code, "{} octets are there, {} are read", length, reader.size));
+  reader.answer(errorf(code, "the message has {} octets, the read {}", length, reader.size));
   serve();
   if (!arrivals_.empty()) wake();
 }
 
-void UmadReads::say_untold(const Caller& reader, size_t length, ReaderMemory::Outcome outcome) {
+void UmadReads::log_unshown(const Caller& reader, size_t length, ReaderMemory::Outcome outcome) {
   bool forbidden = outcome == ReaderMemory::Outcome::kForbidden;
   if (!forbidden && outcome != ReaderMemory::Outcome::kUnknown) return;
-  if (std::exchange(said_untold_, true)) return;
+  if (std::exchange(logged_unshown_, true)) return;
   std::string_view why = forbidden ? "ptrace(2) of it must be allowed (kernel.yama.ptrace_scope, "
                                      "CAP_SYS_PTRACE)"
                                    : "it is not seen to wait in read(2), or its memory blocks";
@@ -130,7 +130,8 @@ void UmadReads::put_back(UmadArrival arrival) {
   arrivals_.push_front(std::move(arrival));
 }
 
-// Without a position, only what goes on with a read(2) has an offset.
+// Continues a read(2) in parts: only such a request has an offset, because the file has no
+// position.
 bool UmadReads::answer_rest(uint64_t offset, size_t size, pid_t thread,
                             Answer<std::string>& answer) {
   auto rest = std::find_if(rests_.begin(), rests_.end(),

@@ -1,6 +1,6 @@
-// UmadReads: what waits to be read from one open umad file, and who waits to read it.
+// UmadReads: unread messages and waiting readers of one open umad file.
 //
-// Control thread. It lives as long as anybody still owes it an answer.
+// Control thread. Lives as long as it is owed an answer.
 #pragma once
 
 #include <errno.h>
@@ -24,7 +24,7 @@ inline Error port_gone() {
 
 class UmadReads : public std::enable_shared_from_this<UmadReads> {
  public:
-  // For dmesg, one line without a newline.
+  // Writes one line, without a newline, to dmesg.
   using Log = std::function<void(const std::string& line)>;
   UmadReads(std::shared_ptr<UmadRoom> room, std::shared_ptr<ReaderMemory> memory, Log log)
       : room_(std::move(room)), memory_(std::move(memory)), log_(std::move(log)) {}
@@ -32,20 +32,20 @@ class UmadReads : public std::enable_shared_from_this<UmadReads> {
   const std::shared_ptr<UmadRoom>& room() const { return room_; }
   void use_pkey_index() { header_size_ = umad::kHeaderSize; }
   size_t header_size() const { return header_size_; }
-  // An agent has registered: until then a read has nothing to wait for and ends at once with
-  // nothing, or who reads all files of a tree would never come back.
+  // Allows reads to wait, once an agent has registered. Until then a read returns 0 at once, so
+  // that a program that reads all files of the tree does not hang.
   void begin() { begun_ = true; }
   bool begun() const { return begun_; }
 
   void arrived(UmadArrival arrival);
-  // Some that came were dropped: nobody reads.
+  // Logs that arrivals were dropped because they are not read.
   void dropped();
-  // One message, as ib_umad_read(): EINVAL where it does not fit, ENOSPC where it is of several
-  // segments; it stays then.
+  // Reads one message, as ib_umad_read(): EINVAL if it does not fit, ENOSPC if it has several
+  // segments; the message stays then.
   void read(uint64_t offset, size_t size, const OperationPtr& operation,
             Answer<std::string> answer);
   short poll(Task wake);
-  // The device has gone: whoever waits, and who comes, gets ENODEV.
+  // Ends all waiting and later readers with ENODEV: the device has been removed.
   void end();
 
  private:
@@ -54,7 +54,7 @@ class UmadReads : public std::enable_shared_from_this<UmadReads> {
     OperationPtr operation;
     Answer<std::string> answer;
   };
-  // A message that its reader gets in parts.
+  // Message that its reader gets in parts.
   struct Rest {
     pid_t thread;
     uint64_t offset;  // so much it has
@@ -70,16 +70,16 @@ class UmadReads : public std::enable_shared_from_this<UmadReads> {
   void show_first(Reader reader, UmadArrival arrival);
   void shown(Reader reader, UmadArrival arrival, ReaderMemory::Outcome outcome);
   void put_back(UmadArrival arrival);
-  void say_untold(const Caller& reader, size_t length, ReaderMemory::Outcome outcome);
+  void log_unshown(const Caller& reader, size_t length, ReaderMemory::Outcome outcome);
   void wake();
-  // Its header and so much of the message.
+  // Formats the header and at most `most` octets of the message.
   std::string format(UmadArrival& arrival, size_t most = SIZE_MAX) const;
 
   const std::shared_ptr<UmadRoom> room_;
   const std::shared_ptr<ReaderMemory> memory_;
   const Log log_;
   size_t header_size_ = umad::kOldHeaderSize;
-  bool begun_ = false, ended_ = false, serving_ = false, said_untold_ = false;
+  bool begun_ = false, ended_ = false, serving_ = false, logged_unshown_ = false;
   std::deque<UmadArrival> arrivals_;
   std::deque<Reader> readers_;  // one of the two is empty
   std::vector<Rest> rests_;

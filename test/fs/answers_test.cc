@@ -1,4 +1,4 @@
-// Every request is answered exactly once, however late, from wherever and whatever ends meanwhile.
+// Answers: each request gets exactly one, however late, from any thread, whatever ends meanwhile.
 #include <sys/resource.h>
 
 #include <new>
@@ -73,7 +73,7 @@ TEST_CASE("fs: a signal that only tells of something leaves a waiting store, the
     pid_t waiting = start_writer(mounted, mounted.at("slow"), "go\n");
     REQUIRE(wait_for([&] { return mounted.waiting_count == before + 1; }));
     for (int signal : {SIGCHLD, SIGURG}) ::kill(waiting, signal);
-    // The kernel has told of the signal, and waits for nothing but the answer and a SIGKILL now.
+    // Signal reported: the kernel now waits only for the answer or a SIGKILL.
     REQUIRE(wait_for([&] { return state_of(waiting) == 'D'; }));
     CHECK(Mounted::read(mounted.at("ro")) == "fixed\n");
     CHECK(mounted.interrupted == 0);

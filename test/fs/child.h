@@ -18,9 +18,8 @@
 
 namespace rocefs::test {
 
-// A process that writes to `file` and ends with the errno; a signal that it can catch interrupts
-// its write. It lets go of the server's end, or the connection would live as long as its own
-// request.
+// Process that writes to `file` and exits with the errno; a signal that it can catch interrupts its
+// write. It closes the server's end, else the connection would live as long as its own request.
 inline pid_t start_writer(const Mounted& mounted, const std::string& file,
                           const std::string& text) {
   pid_t pid = ::fork();
@@ -35,7 +34,7 @@ inline pid_t start_writer(const Mounted& mounted, const std::string& file,
   return pid;
 }
 
-// As ps has it.
+// State letter as in ps.
 inline char state_of(pid_t pid) {
   std::ifstream line("/proc/" + std::to_string(pid) + "/stat");
   std::string number, name, state;
@@ -49,7 +48,8 @@ inline int status_of(pid_t pid) {
   return status;
 }
 
-// Makes /dev/fuse everybody's, as it is on a usual machine, in a mount namespace of this process.
+// Makes /dev/fuse accessible to everybody, as on a usual machine, in a mount namespace of this
+// process.
 inline bool fuse_for_everybody() {
   struct stat device;
   if (::stat("/dev/fuse", &device) != 0) return false;
@@ -64,9 +64,8 @@ inline bool fuse_for_everybody() {
   return made && ::access("/dev/fuse", R_OK | W_OK) == 0;
 }
 
-// Runs `work` in a process of uid and gid 65534 with a /dev/fuse that it may open; its result is
-// the exit status, kCannot if there can be no such process. To be called while this process has one
-// thread.
+// Runs `work` in a process of uid and gid 65534 with a /dev/fuse that it may open. Returns its exit
+// status, kCannot if there can be no such process. To be called while this process has one thread.
 constexpr int kCannot = 77;
 template <class Work>
 int as_nobody(Work work) {

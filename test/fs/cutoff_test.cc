@@ -1,4 +1,4 @@
-// What ends the connection of a mount.
+// Cutoff: ends the connection of a mount.
 #include "fs/cutoff.h"
 
 #include <sys/utsname.h>
@@ -12,12 +12,12 @@ using namespace rocefs::test;
 
 namespace {
 
-// Whoever serves the mount is asked.
+// Query to the server of the mount.
 bool answers(const Mounted& mounted) {
   return Fd(::open(mounted.at("uint").c_str(), O_RDONLY | O_CLOEXEC)).get() >= 0;
 }
 
-// Since Linux 6.8 (STATX_MNT_ID_UNIQUE).
+// STATX_MNT_ID_UNIQUE, since Linux 6.8.
 bool kernel_numbers_mounts() {
   utsname kernel{};
   int major = 0, minor = 0;
@@ -38,7 +38,7 @@ TEST_CASE("cutoff: it ends the mount that it was made of, which stays to be seen
   CHECK(mounted_device(mounted.path));
 }
 
-// A guard that gets no CPU for a while comes to a place where another mount may be by now.
+// Late guard: without CPU for a while, it finds another mount at the path.
 TEST_CASE("cutoff: it leaves alone what is mounted later in the same place, with its numbers") {
   if (!fuse_here()) skip("needs /dev/fuse");
   if (!kernel_numbers_mounts()) skip("needs numbers of mounts that are given once");

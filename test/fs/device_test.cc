@@ -1,4 +1,4 @@
-// Files that are devices in all but name: ioctl(2), messages, reads that wait.
+// Files with the semantics of devices: ioctl(2), messages, reads that wait.
 #include <poll.h>
 #include <sys/ioctl.h>
 
@@ -24,7 +24,7 @@ constexpr unsigned long kCount = _IO('r', 3);
 constexpr unsigned long kTell = _IOW('r', 4, uint32_t);
 constexpr unsigned long kUnknown = _IO('r', 5);
 
-// What is written to one open file comes back to who reads it, message by message.
+// File that returns what is written to an open instance, message by message.
 class Loopback final : public File {
  public:
   bool readable() const override { return true; }
@@ -187,8 +187,8 @@ TEST_CASE("fs: reads of a device wait, but not with O_NONBLOCK, and nobody waits
   CHECK(::read(device.fd, buffer, sizeof buffer) == -1);
   CHECK(errno == EAGAIN);
   ::fcntl(device.fd, F_SETFL, 0);
-  // A second descriptor of the same open file: a kernel that thought it had a position to guard
-  // would keep the write out until the read ends.
+  // Second descriptor of the same open file: with a position to guard, the kernel would block the
+  // write until the read ends.
   int same = ::dup(device.fd);
   auto reader = std::async(std::launch::async, [&] { return ::read(same, buffer, sizeof buffer); });
   REQUIRE(wait_for([&] { return device.file->waiting == 1; }));
@@ -237,7 +237,7 @@ TEST_CASE("fs: a poll of a device wakes when a message comes") {
   CHECK(sent.get() == 1);
 }
 
-// Once each left a slot of 65,536 behind.
+// Regression: each left a slot of 65,536 behind.
 TEST_CASE("fs: a request that is answered later leaves nothing behind") {
   NEEDS_FUSE();
   auto journal = Journal::create(sizeof(SavedSession), 16 * 1024);

@@ -1,4 +1,4 @@
-// Mounting and what is mounted there already: as root, as an ordinary user, after a daemon's death.
+// Mounting over existing mounts: as root, as an ordinary user, after a daemon's death.
 #include <sys/stat.h>
 
 #include "test/fs/child.h"
@@ -11,7 +11,7 @@ using namespace rocefs::test;
 
 namespace {
 
-// A directory that is left with nothing mounted on it, whatever happens.
+// Directory that is left with nothing mounted on it in any case.
 class MountDirectory {
  public:
   MountDirectory() {
@@ -29,7 +29,7 @@ class MountDirectory {
   std::string base, path;
 };
 
-// The smallest daemon: one file, served on this thread until the mount is gone.
+// Smallest daemon: one file, served on this thread until the mount is gone.
 int serve(const std::string& path, SessionOptions options, std::function<void()> when_mounted) {
   Tree tree(::getuid(), ::getgid());
   tree.add_file("value", constant("7"));
@@ -43,7 +43,7 @@ int serve(const std::string& path, SessionOptions options, std::function<void()>
   return 0;
 }
 
-// A daemon that dies and leaves its mount; the kernel has been made to remember the root.
+// Daemon that dies and leaves its mount; the kernel has cached the root.
 void leave_dead_mount(const MountDirectory& directory) {
   int ready[2];
   REQUIRE(::pipe(ready) == 0);

@@ -1,5 +1,4 @@
-// A small tree, mounted for real in a private directory and served by a loop on a thread of its
-// own.
+// Small tree, mounted for real in a private directory and served by a loop on a separate thread.
 #pragma once
 
 #include <fcntl.h>
@@ -33,7 +32,7 @@ inline bool fuse_here() {
 
 class Mounted {
  public:
-  // `place` is a directory that goes with it; empty: one of its own.
+  // `place` is a directory to be removed at the end; empty: a new one.
   explicit Mounted(SessionOptions options = {}, std::string place = "")
       : path(std::move(place)), tree(0, 0), uint_value_(1000), bool_value_(1) {
     char name[] = "/tmp/rocefs-fs-test.XXXXXX";
@@ -61,7 +60,7 @@ class Mounted {
     if (server_.joinable()) server_.join();
   }
 
-  // Runs on the control thread and waits.
+  // Runs a task on the control thread and waits.
   void control(std::function<void()> work) {
     std::promise<void> done;
     loop.post([&] {

@@ -1,4 +1,4 @@
-// poll(2): who is woken, how often, and what it leaves behind.
+// poll(2): wake-ups, their number, and what remains afterwards.
 #include <poll.h>
 
 #include "test/fs/mounted.h"
@@ -11,7 +11,7 @@ using namespace rocefs::test;
 
 namespace {
 
-// Counts how often the kernel asks, and keeps no wake: it never changes.
+// File that never changes: counts how often the kernel polls, and keeps no wake.
 class Unchanging final : public File {
  public:
   bool readable() const override { return true; }

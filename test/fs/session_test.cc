@@ -93,7 +93,7 @@ TEST_CASE("fs: a writer that is killed while it waits is gone at once, and the m
     CHECK(mounted.interrupted == round);
     CHECK(Mounted::read(mounted.at("ro")) == "fixed\n");
   }
-  // The late answers find nobody.
+  // Late answers are dropped.
   mounted.control([&] {
     for (auto& answer : mounted.waiting) answer({});
   });

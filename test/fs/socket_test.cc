@@ -1,4 +1,4 @@
-// A socket in the mount, and the end of a mount that has one.
+// Socket in the mount, and the end of a mount that has one.
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>

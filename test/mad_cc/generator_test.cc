@@ -1,4 +1,4 @@
-// sa/send: bursts through a port's MAD layer and its limiter, to the number.
+// sa/send: bursts through a port's MAD layer and its limiter, with exact counts.
 #include "mad_cc/files/generator.h"
 
 #include <catch2/catch.hpp>

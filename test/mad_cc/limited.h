@@ -1,4 +1,4 @@
-// A limiter whose sender writes down what it is told.
+// Limiter with a sender that logs the calls it gets.
 #pragma once
 
 #include <fmt/format.h>
@@ -33,7 +33,7 @@ struct Limited final : SaLimiter::Sender {
     log += fmt::format("{}{} ", said, last_id);
     return verdict;
   }
-  // Each expiry at its instant.
+  // Advances the time and runs each expiry at its instant.
   void pass(TimeNs duration) {
     TimeNs until = now + duration;
     while (limiter.next_expiry() <= until) {

@@ -1,5 +1,5 @@
 // mad_sa_cc/<port>: the rows of the feature table that are files, M1, M2 and M7 to M10, in each of
-// the three semantics; and what sa/semantics does to them.
+// the three semantics, and the effects of sa/semantics on them.
 #include "mad_cc/files/limiter_files.h"
 
 #include <catch2/catch.hpp>
@@ -59,13 +59,13 @@ constexpr Row kRows[] = {
 
 constexpr const char* kDefaults[] = {"16 16 20 ", "16 65536 20 ", "0 65536 0 "};
 
-// What the core has told is done.
+// Runs what the core has posted.
 void settle(SaRig& rig) {
   rig.loop.post([&] { rig.loop.stop(); });
   rig.loop.run();
 }
 
-// A rig with a clock, and a run that is logged and replayed. Its engine may run.
+// Rig with a clock and a run that is logged and replayed. Its engine may run.
 struct LoggedRun {
   SaRig rig;
   std::vector<std::string> failed;

@@ -1,4 +1,4 @@
-// The limiter beside a model that is as plain as can be: vectors, counted anew each time.
+// Limiter compared with a simple model: vectors, counted anew each time.
 #include <catch2/catch.hpp>
 
 #include "core/base/rng.h"
@@ -34,18 +34,19 @@ class Model {
       if (all_[i].id != id) continue;
       One one = all_[i];
       all_.erase(all_.begin() + static_cast<long>(i));
-      if (!one.waits) let_go(one.agent, settings_.semantics == MadSemantics::kOfed4 ? 1 : SIZE_MAX);
+      if (!one.waits)
+        release_next(one.agent, settings_.semantics == MadSemantics::kOfed4 ? 1 : SIZE_MAX);
       return;
     }
   }
   void configure(const Settings& settings) {
     settings_ = settings;
     for (uint32_t agent = 0; agent < 4; ++agent) {
-      if (settings.semantics != MadSemantics::kOfed4) let_go(agent, SIZE_MAX);
+      if (settings.semantics != MadSemantics::kOfed4) release_next(agent, SIZE_MAX);
     }
   }
   void clear() { all_.clear(); }
-  // Until `until`, each at its time; of one time in the order of the queue.
+  // Expires up to `until`, each at its time; at equal times in the order of the queue.
   void pass(TimeNs until) {
     for (;;) {
       size_t first = all_.size();
@@ -88,7 +89,7 @@ class Model {
     }
     return number;
   }
-  void let_go(uint32_t agent, size_t most) {
+  void release_next(uint32_t agent, size_t most) {
     for (One& one : all_) {
       bool turn = settings_.semantics != MadSemantics::kOfed25 || one.agent == agent;
       size_t out = count(false, agent);
@@ -144,7 +145,7 @@ void run(uint64_t seed) {
       std::vector<uint64_t> known = model.known();
       uint64_t id =
           known.empty() || rng.below(10) == 0 ? rng.below(300) : known[rng.below(known.size())];
-      port.limiter.over(id, port.now);
+      port.limiter.finished(id, port.now);
       model.over(id);
     } else if (what < 92) {
       port.pass(static_cast<TimeNs>(rng.below(8)) * kMillisecond);
@@ -160,7 +161,7 @@ void run(uint64_t seed) {
     REQUIRE(port.counts() == model.counts());
   }
   for (uint64_t id : model.known()) {
-    port.limiter.over(id, port.now);
+    port.limiter.finished(id, port.now);
     model.over(id);
   }
   port.pass(kSecond * 3600);
@@ -178,7 +179,7 @@ TEST_CASE("limiter: a thousand random runs are those of a plain model, step by s
   }
 }
 
-// A queue of 2^20 is gone through in the time of a small one, each.
+// Time per request must not depend on the queue's length, up to 2^20.
 TEST_CASE("limiter: the longest queue there can be") {
   Limited port(MadSemantics::kDoc);
   constexpr uint64_t kMost = 1 << 20;
@@ -188,8 +189,8 @@ TEST_CASE("limiter: the longest queue there can be") {
   port.offer(1);
   CHECK(port.log == fmt::format("sends1 refused{} ", kMost + 2));
   CHECK(port.counts() == fmt::format("outstanding 1 queued {} sent 1 drops 1 expired 0", kMost));
-  // Every second one is cancelled, from the back; then half of the rest is sent, half expires.
-  for (uint64_t id = kMost + 1; id > 1; id -= 2) port.limiter.over(id, port.now);
+  // Cancels every second one, from the back; then half of the rest is sent, half expires.
+  for (uint64_t id = kMost + 1; id > 1; id -= 2) port.limiter.finished(id, port.now);
   port.on_transmit = port.on_expire = [&](uint64_t) { port.log.clear(); };
   port.set(&Settings::max_outstanding, kMost / 4 + 1);
   while (port.limiter.unfinished()) port.limiter.expire(port.now);

@@ -1,5 +1,5 @@
-// The limiter by the rows of the feature table, M3 to M14, in each of the three semantics; what of
-// them is files is in limiter_files_test.cc.
+// Limiter by the rows of the feature table, M3 to M14, in each of the three semantics;
+// limiter_files_test.cc has the files.
 #include "mad_cc/port/limiter.h"
 
 #include <catch2/catch.hpp>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr MadSemantics kAll[] = {MadSemantics::kDoc, MadSemantics::kOfed4, MadSemantics::kOfed25};
 
-// A script: `max=N queue=N time=N` configure, `timeout=N retries=N` are of the requests that
+// Script: `max=N queue=N time=N` configure, `timeout=N retries=N` apply to the requests that
 // follow, `aN` and `bN` are N requests of that agent, `overN` ends the N-th request, `N ms` pass,
 // `clear`.
 struct Row {
@@ -119,7 +119,7 @@ void step(Limited& port, std::string_view word) {
   if (word.starts_with("timeout=")) return void(port.timeout_ms = static_cast<uint32_t>(number));
   if (word.starts_with("time=")) return port.set(&Settings::time_sa_mad_ms, number);
   if (word.starts_with("retries=")) return void(port.retries = static_cast<uint32_t>(number));
-  if (word.starts_with("over")) return port.limiter.over(number, port.now);
+  if (word.starts_with("over")) return port.limiter.finished(number, port.now);
   if (word.ends_with("ms")) return port.pass(static_cast<TimeNs>(number) * kMillisecond);
   if (word.ends_with("s")) return port.pass(static_cast<TimeNs>(number) * kSecond);
   for (; number > 0; --number) port.offer(static_cast<uint32_t>(word[0]));
@@ -153,8 +153,8 @@ TEST_CASE("limiter: M11: Get and Set of SubnAdm with a time-out are limited, not
       mad.bytes[1] = static_cast<uint8_t>(mgmt_class);
       mad.set_method(static_cast<uint8_t>(method));
       bool limited = mgmt_class == 3 && (method == 1 || method == 2);
-      REQUIRE(SaLimiter::concerns(mad, 1) == limited);
-      REQUIRE_FALSE(SaLimiter::concerns(mad, 0));
+      REQUIRE(SaLimiter::applies_to(mad, 1) == limited);
+      REQUIRE_FALSE(SaLimiter::applies_to(mad, 0));
     }
   }
 }
@@ -189,7 +189,7 @@ TEST_CASE("limiter: 200 at once: 16 out, 16 wait and expire at 20 ms, 168 are re
   port.pass(1);
   CHECK(port.counts() == "outstanding 16 queued 0 sent 16 drops 168 expired 16");
   port.pass(80 * kMillisecond);
-  for (uint64_t id = 1; id <= 200; ++id) port.limiter.over(id, port.now);
+  for (uint64_t id = 1; id <= 200; ++id) port.limiter.finished(id, port.now);
   CHECK(port.counts() == "outstanding 0 queued 0 sent 16 drops 168 expired 16");
 }
 
@@ -216,7 +216,7 @@ TEST_CASE("limiter: other semantics while requests are under way lose none") {
         for (uint64_t id = 1; id <= 6; ++id) {
           if (port.log.find(fmt::format("sends{} ", id)) != port.log.npos ||
               port.log.find(fmt::format("sent{} ", id)) != port.log.npos) {
-            port.limiter.over(id, port.now);
+            port.limiter.finished(id, port.now);
           }
         }
       }
@@ -247,13 +247,13 @@ TEST_CASE("limiter: a sender that ends and offers requests from within transmit"
     bool offered = false;
     port.on_transmit = [&](uint64_t id) {
       port.log.clear();
-      port.limiter.over(id, port.now);
+      port.limiter.finished(id, port.now);
       if (std::exchange(offered, true)) return;
       CHECK(port.offer(1) == (semantics == MadSemantics::kOfed4 ? SaLimiter::Verdict::kSend
                                                                 : SaLimiter::Verdict::kWait));
     };
-    port.limiter.over(1, port.now);
-    if (semantics == MadSemantics::kOfed4) port.limiter.over(kMany + 1, port.now);
+    port.limiter.finished(1, port.now);
+    if (semantics == MadSemantics::kOfed4) port.limiter.finished(kMany + 1, port.now);
     while (port.limiter.unfinished()) port.limiter.expire(port.now);
     CHECK(port.counts() ==
           fmt::format("outstanding 0 queued 0 sent {} drops 0 expired 0", kMany + 1));
@@ -278,7 +278,7 @@ TEST_CASE("limiter: a port that goes from within transmit or expire") {
     port.timeout_ms = 30;
     port.on_transmit = port.on_expire = [&](uint64_t) { port.limiter.clear(); };
     for (int i = 0; i < 4; ++i) port.offer(1);
-    port.limiter.over(1, port.now);
+    port.limiter.finished(1, port.now);
     CHECK(port.log == "sends1 waits2 waits3 waits4 sent2 ");
     for (int i = 0; i < 4; ++i) port.offer(1);
     port.pass(kSecond);
@@ -303,11 +303,11 @@ TEST_CASE(
   CHECK(rig.limiter.unfinished());
   CHECK(rig.log.starts_with("expired17@20000us expired18@20000us "));
   CHECK(rig.log.ends_with("expired1040@20000us "));
-  // The place of one that is over is not for what is to expire.
+  // Expiring requests do not take the place of a finished one.
   rig.log.clear();
-  rig.limiter.over(1, rig.now);
+  rig.limiter.finished(1, rig.now);
   CHECK(rig.log.empty());
-  // Nor is that in the way of what comes: as many as if it were gone, and one more.
+  // New requests are accepted as if the expiring ones were gone, and one more.
   for (uint64_t i = 0; i < 3 * kSlice + 1; ++i) rig.offer(1);
   CHECK(rig.limiter.counters().drops.get() == 0);
   rig.offer(1);

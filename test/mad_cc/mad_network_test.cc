@@ -1,4 +1,4 @@
-// Clauses are those of the IBTA's volume 1.
+// Clauses: IBTA volume 1.
 #include "mad_cc/net/mad_network.h"
 
 #include <catch2/catch.hpp>
@@ -21,7 +21,7 @@ mad::Address gmp_to(uint16_t lid) {
   return {.lid = lid, .qpn = 1, .qkey = mad::kQkey};
 }
 
-// A port and a program that has an agent of every class that it needs, for every Get there.
+// Port and a program with an agent for Get of every class it needs.
 struct Program final : MadUser {
   struct Heard {
     mad::Address from;
@@ -70,7 +70,7 @@ struct Net {
     network.attach_administrator(administrator);
   }
 
-  // Nothing if no answer came.
+  // Returns nothing without an answer.
   std::optional<Program::Heard> ask(const mad::Address& to, const mad::Mad& mad) {
     size_t before = near.heard.size();
     REQUIRE(near.send(to, mad));
@@ -80,7 +80,7 @@ struct Net {
     CHECK(near.heard.back().is_answer);
     return near.heard.back();
   }
-  // Whom NodeInfo tells of, by LID, as `GUID port`; `-` if there is no answer.
+  // Returns the node that answers NodeInfo, by LID, as `GUID port`; `-` without an answer.
   std::string node_at(const mad::Address& to) {
     return said(ask(to, request_of(mad::kSubnLid, mad::kGet, kNodeInfo)));
   }
@@ -92,7 +92,7 @@ struct Net {
   void cut(size_t node, uint8_t port) { state.down.insert({node, port}); }
 };
 
-// A directed route from the sender; `lids` are DrSLID and DrDLID.
+// Directed route from the sender; `lids` are DrSLID and DrDLID.
 mad::Mad directed(std::initializer_list<uint8_t> hops,
                   std::pair<uint16_t, uint16_t> lids = {kPermissive, kPermissive}) {
   mad::Mad mad = request_of(mad::kSubnDirected, mad::kGet, kNodeInfo);
@@ -203,7 +203,7 @@ TEST_CASE("network: a directed route may begin and end by LID (14.2.2.1)") {
   CHECK(hex(net.near.heard.back().mad, 192, 3) == "000100");
   CHECK(Net::said(net.ask(smp_to(kPermissive), directed({1}, {kPermissive, kLidOfMb1}))) == "b0 1");
   CHECK(Net::said(net.ask(smp_to(kLidOfMb1), directed({}, {kLidOfMb0, kPermissive}))) == "b0 1");
-  // Not by a channel adapter, not for another sender, not to nobody.
+  // Dropped: by a channel adapter, for another sender, to an unused LID.
   CHECK(Net::said(net.ask(smp_to(kLidOfMb1), directed({1}, {kLidOfMb0, kPermissive}))) == "-");
   CHECK(Net::said(net.ask(smp_to(kLidOfSw1), directed({3}, {kLidOfMb1, kPermissive}))) == "-");
   CHECK(Net::said(net.ask(smp_to(9), directed({3}, {kLidOfMb0, kPermissive}))) == "-");

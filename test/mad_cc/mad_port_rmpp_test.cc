@@ -1,4 +1,4 @@
-// RMPP as the agents of ports see it.
+// RMPP as seen by the agents of ports.
 #include <catch2/catch.hpp>
 
 #include <deque>
@@ -21,7 +21,7 @@ Message in_segments(uint8_t method, size_t octets, uint64_t tid = 0) {
   for (size_t i = 0; i < octets; ++i) message.push_back(static_cast<uint8_t>(i * 7 + (i >> 8)));
   return message;
 }
-// The answer to `request`, in segments as a sender with an endless window has them.
+// Builds the answer to `request` in segments, as of a sender with an endless window.
 std::vector<Mad> segments_of(const Mad& request, size_t octets) {
   Message message = in_segments(request.method() | kResponseBit, octets, request.tid());
   RmppSender sender(message);
@@ -59,7 +59,7 @@ struct Wire : MadCarrier, MadUser {
   Wire() {
     far_agent = *b.add_agent(MadRig::registration(kSubnAdm, 1, {kGetTable, kGetMulti}), *this);
     near_agent = *a.add_agent(MadRig::registration(kSubnAdm, 1), *this);
-    // So that the two ends have different names in what is heard.
+    // Different ids at the two ends, to tell them apart in the log.
     a.remove_agent(near_agent);
     near_agent = *a.add_agent(MadRig::registration(kSubnAdm, 1), *this);
   }
@@ -156,7 +156,7 @@ TEST_CASE("port: a long request goes in segments, and is one message there") {
   REQUIRE(wire.requests.size() == 1);
   CHECK(wire.requests[0].size() == 5056);
   CHECK(wire.answer.size() == 1056);
-  // Where nothing arrives, the sender's tries are the request's.
+  // Retries of the sender are those of the request if nothing arrives.
   wire.loses = [] { return true; };
   wire.ask(2, in_segments(kGetMulti, 5000, 4), 100);
   wire.heard.clear();
@@ -216,11 +216,11 @@ TEST_CASE("port: RMPP that is the user's affair passes as it comes, each segment
   CHECK(rig.news() ==
         "0: 1 1 256 octets from 7; 0: 1 - 256 octets from 7; 0: 1 - 256 octets from 7; ");
   for (size_t i = 0; i < 3; ++i) CHECK(first_mad(rig.messages[i]) == segments[i]);
-  // What is no segment and no answer is nobody's.
+  // Dropped: neither a segment nor an answer.
   Mad plain = answer_to(rig.last());
   rig.receive(plain);
   CHECK(rig.news() == "");
-  // ACKs are its affair as well, to send and to receive.
+  // ACKs belong to the user as well, to send and to receive.
   Mad ack = rmpp_end(segments[0], kRmppAck, 0);
   REQUIRE(rig.send(agent, 2, ack, 0) == 0);
   CHECK(rig.last() == [&] {
@@ -352,7 +352,7 @@ TEST_CASE("port: half answers that nobody awaits take no room") {
 
 TEST_CASE("port: neither a source nor an agent takes all the room for messages on their way") {
   MadRig rig;
-  // Unasked, but requests: anybody may send them.
+  // Unsolicited requests: accepted from everybody.
   uint32_t open = rig.agent(kSubnAdm, 1, {kGetMulti}), agent = rig.agent(kSubnAdm, 1);
   bool one_source = GENERATE(true, false);
   for (uint64_t i = 0; i < Reassembly::kMaxUnderWay; ++i) {

@@ -1,4 +1,4 @@
-// A port by itself: what it transmits is kept, what its users hear is written down.
+// Port by itself: keeps what it transmits and logs what its users hear.
 #pragma once
 
 #include <fmt/format.h>
@@ -55,7 +55,7 @@ class MadRig : public MadCarrier, public MadUser {
     for (uint8_t method : methods) registration.methods.set(method);
     return registration;
   }
-  // errno, or 0.
+  // Returns an errno, or 0.
   int send(uint32_t agent, uint64_t request, const mad::Mad& mad, uint32_t timeout_ms = 100,
            uint32_t retries = 0) {
     return send(agent, request, mad::message_of(mad), timeout_ms, retries);
@@ -70,7 +70,7 @@ class MadRig : public MadCarrier, public MadUser {
   }
   void receive(const mad::Mad& mad) { port.receive(peer, mad); }
   void pass(TimeNs ns) { scheduler.run_until(scheduler.now() + ns); }
-  // What was heard since, in one line.
+  // Returns what was heard since the last call, in one line.
   std::string news() {
     std::string all;
     for (const std::string& line : std::exchange(heard, {})) all += line + "; ";

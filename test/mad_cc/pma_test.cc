@@ -1,4 +1,4 @@
-// Clauses are those of the IBTA's volume 1.
+// Clauses: IBTA volume 1.
 #include "mad_cc/net/pma.h"
 
 #include <catch2/catch.hpp>
@@ -33,7 +33,7 @@ struct Asked {
   uint16_t status(size_t node, const mad::Mad& request) const {
     return ask(node, request).status();
   }
-  // Each another value.
+  // Distinct values.
   PerfCounters& count(size_t node, uint8_t port) {
     return state.counted[{node, port}] = PerfCounters{.symbol_errors = 0x101,
                                                       .link_recoveries = 0x2,

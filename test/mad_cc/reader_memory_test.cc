@@ -1,4 +1,4 @@
-// What a thread that waits in read(2) finds in its buffer, though nothing was read.
+// Writes into the buffer of a thread that waits in read(2), though nothing was read.
 #include "mad_cc/umad/reader_memory.h"
 
 #include <fcntl.h>
@@ -28,7 +28,7 @@ using Outcome = ReaderMemory::Outcome;
 
 namespace {
 
-// A thread that reads from a pipe which is empty until it is let go of.
+// Thread that reads from an empty pipe until it is released.
 class Blocked {
  public:
   Blocked(void* buffer, size_t size) {
@@ -58,7 +58,7 @@ void* anonymous(size_t pages) {
   return ::mmap(nullptr, pages * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
-// A process of that user which reads 1000 octets from an empty pipe, into memory that may block.
+// Process of that user which reads 1000 octets from an empty pipe, into memory that may block.
 class BlockedProcess {
  public:
   explicit BlockedProcess(uid_t user = ::getuid(), const test::SilentFile* file = nullptr)
@@ -90,7 +90,7 @@ class BlockedProcess {
   pid_t pid_;
 };
 
-// A process of which each thread but the first reads 1000 octets into memory that blocks.
+// Process whose threads, except the first, each read 1000 octets into memory that blocks.
 class BlockedThreads {
  public:
   static constexpr size_t kThreads = 6;
@@ -266,7 +266,7 @@ TEST_CASE("umad: memory that blocks is waited for a second; then its process wai
   CHECK(shows.show({readers.caller(0), 1000, 1001}, "x") == Outcome::kUnknown);
   CHECK(shows.show({another.caller(), 1000, 1001}, "x") == Outcome::kShown);
   CHECK(monotonic_ns() - begun < ReaderMemory::kPatience);
-  // Let go of, it is served again.
+  // Served again once released.
   file.end();
   TimeNs end = monotonic_ns() + 20 * kSecond;
   while (shows.memory->threads() != 0 && monotonic_ns() < end) shows.turn();
@@ -299,7 +299,7 @@ TEST_CASE("umad: a user keeps four threads stuck at most, and no other user wait
   shows.loop.run();
   CHECK(meanwhile == Outcome::kShown);
   CHECK(shows.memory->threads() == 4);
-  // By its user the kernel decides who may signal, stop or limit a thread.
+  // Rule of the kernel: the user id decides who may signal, stop or limit a thread.
   for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
     std::ifstream status(thread.path() / "status");
     std::string line;

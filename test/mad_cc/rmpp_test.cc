@@ -10,7 +10,7 @@ using namespace rocefs::mad;
 
 namespace {
 
-// A table of that many octets: none is its neighbour's.
+// Table of that many octets, each different from its neighbours.
 Message table(size_t octets, uint8_t mgmt_class = kSubnAdm) {
   Mad mad = a_mad(mgmt_class, kGetTableResp, 0x1122334455667788);
   Message message(mad.bytes.begin(),
@@ -35,7 +35,7 @@ std::vector<uint32_t> drain(RmppSender& sender, TimeNs now) {
 }
 using Numbers = std::vector<uint32_t>;
 
-// Both ends, with a wire that loses what `loses` says. False if they do not come to an end.
+// Both ends, with a wire that loses what `loses` selects. Returns false if they do not finish.
 struct Pair {
   explicit Pair(Message message, RmppSender::Patience patience = {})
       : sender(std::move(message), patience) {}

@@ -66,7 +66,7 @@ TEST_CASE("routes: switches forward by the lowest of the shortest ways") {
   CHECK(world.now().forward(kSw0, kFar) == 3);
   CHECK(world.now().forward(kSw1, kNear) == 3);
   CHECK(world.now().forward(kSw1, kSwitch0) == 3);
-  // A second cable between the switches.
+  // Second cable between the switches.
   SubnetPort &a = world.subnet.nodes[kSw0].ports[4], &b = world.subnet.nodes[kSw1].ports[1];
   world.subnet.nodes[kCa1].ports[1].peer = SubnetPort::kNoPeer;
   a.peer = kSw1;
@@ -82,7 +82,7 @@ TEST_CASE("routes: switches forward by the lowest of the shortest ways") {
 
 TEST_CASE("routes: the order of cables decides nothing") {
   World world;
-  // Beside the one from port 3 to port 3.
+  // Parallel to the cable from port 3 to port 3.
   SubnetPort &a = world.subnet.nodes[kSw0].ports[1], &b = world.subnet.nodes[kSw1].ports[1];
   a.peer = kSw1;
   b.peer = kSw0;

@@ -1,4 +1,4 @@
-// An administrator of the small subnet, and clients that ask it and take its tables by RMPP.
+// Administrator of the small subnet, and clients that query it and take its tables by RMPP.
 #pragma once
 
 #include <functional>
@@ -32,7 +32,7 @@ struct SaClient final : MadCarrier {
     wire::store64(&mad.bytes[48], mask);
     return mad;
   }
-  // From a TID of its own; the answers are in `answers`.
+  // Sends with a TID of its own; the answers are in `answers`.
   uint64_t send(mad::Mad mad, uint16_t lid = 3) {
     mad.set_tid(++last_tid);
     from.lid = lid;
@@ -40,7 +40,7 @@ struct SaClient final : MadCarrier {
     return last_tid;
   }
   void run(TimeNs duration = 0) { scheduler.run_until(scheduler.now() + duration); }
-  // The one answer to a request, at once.
+  // Returns the single answer to a request, at once.
   mad::Mad get(const mad::Mad& mad) {
     answers.clear();
     send(mad);
@@ -57,8 +57,8 @@ struct SaClient final : MadCarrier {
     at.lid = segment.to.lid;
     administrator.receive(at, ack);
   }
-  // The data of a table, whose segments are acknowledged one by one as they come in order.
-  // `lost` says which of the transmissions, counted from 0, do not arrive.
+  // Returns the data of a table, whose segments are acknowledged one by one in order. `lost`
+  // selects the transmissions, counted from 0, that do not arrive.
   std::vector<uint8_t> table(const mad::Mad& mad, const std::function<bool(size_t)>& lost = nullptr,
                              uint16_t lid = 3) {
     answers.clear();

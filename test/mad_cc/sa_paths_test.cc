@@ -70,7 +70,7 @@ TEST_CASE("sa paths: a path by GIDs is what a verbs program needs (15.2.5.16)") 
         "92"  // 4.096 us * 2^18
         "00"
         "000000000000");
-  // The other way every cable is 4X EDR.
+  // Reverse direction: every cable is 4X EDR.
   answer = client.get(Ask(kGet, kDgid | kSgid).gids(0x4001, 0x3001).mad);
   CHECK(answer.bytes[56 + 55] == 0x90);
 }
@@ -153,7 +153,7 @@ TEST_CASE("sa paths: other components are what every path is, or come back as th
   CHECK(with(22, 57, 1) == 0);  // preference
   Ask partial = Ask(kGetTable, kSlid | kDlid | 1 << 13).lids(3, 4).octet(50, 0x7f).octet(51, 0xff);
   CHECK(count(client, partial) == 1);
-  // As rdma_cm asks.
+  // Query of rdma_cm.
   uint64_t mask = kSgid | kDgid | kNumbPath | 1 << 0 | 1 << 8 | 1 << 10 | 1 << 11 | 1 << 14;
   Ask ask = Ask(kGet, mask).gids(0x3001, 0x4001).octet(7, 0x77).octet(49, 0x81);
   ask.octet(45, 0x12).octet(46, 0x34).octet(48, 0x56).octet(52, 0x12).octet(53, 0x30);

@@ -19,7 +19,7 @@ std::string hex(const uint8_t* data, size_t size) {
   for (size_t i = 0; i < size; ++i) text += fmt::format("{:02x}", data[i]);
   return text;
 }
-// The data of the one record there is with this LID in its first two octets.
+// Returns the data of the single record with this LID in its first two octets.
 std::string record(SaClient& client, uint16_t attribute, uint16_t lid, size_t size) {
   mad::Mad request = SaClient::request(kGet, attribute, 1);
   wire::store16(&request.bytes[56], lid);
@@ -102,7 +102,7 @@ TEST_CASE("sa records: PortInfoRecord is LID, port and PortInfo (15.2.5.3)") {
   answer = client.get(request);
   CHECK(answer.bytes[60 + 36] == 3 << 4);
   CHECK(answer.bytes[60 + 41] == 5);
-  // Of every port of the switches, and of adapters' ports with a way.
+  // Count: every port of the switches, and adapters' ports with a route.
   CHECK(count(client, SaClient::request(kGetTable, sa::kPortInfoRecord), 72) == 5 + 4 + 4);
 }
 
@@ -145,7 +145,7 @@ TEST_CASE("sa records: the manager's port is found by its capability (15.2.5.3)"
   CHECK(data[2] == 0);
   wire::store32(&request.bytes[80], 0x400);  // IsSMdisabled
   CHECK(count(client, request, 72) == 0);
-  // Without the modifier it is equality.
+  // Equality without the modifier.
   wire::store32(&request.bytes[20], 0);
   wire::store32(&request.bytes[80], 2);
   CHECK(count(client, request, 72) == 0);
@@ -184,7 +184,7 @@ TEST_CASE("sa records: switches, their tables, the manager, GUIDs and the admini
         "00000000"
         "0000000000005002" +
             repeat("00", 56));
-  // 13.4.8.1
+  // ClassPortInfo (13.4.8.1).
   mad::Mad answer = client.get(SaClient::request(kGet, sa::kClassPortInfo));
   REQUIRE(answer.status() == mad::kOk);
   CHECK(hex(&answer.bytes[56], 72) ==
@@ -247,7 +247,7 @@ TEST_CASE("sa records: every component of NodeRecord selects") {
   wire::store16(&record.bytes[56], 5);
   record = client.get(record);
   REQUIRE(record.status() == mad::kOk);
-  // Records that have this component as port 1 of ca_2 has it; reserved ones are not looked at.
+  // Records whose component equals that of port 1 of ca_2; reserved ones are not compared.
   const size_t same[] = {1, 6, 6, 6, 4, 2, 2, 2, 1, 6, 6, 6, 3, 6, 2};
   for (size_t bit = 0; bit < std::size(same); ++bit) {
     mad::Mad request = record;

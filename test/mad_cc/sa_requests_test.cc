@@ -107,7 +107,7 @@ TEST_CASE("sa requests: each is answered its delay after it was heard, in order"
   CHECK(client.answers[0].at == 100 * kMillisecond);
   CHECK(client.answers[1].at == 130 * kMillisecond);
   CHECK(client.administrator.pending() == 0);
-  // Those who wait have the delay that is set now.
+  // New delay for waiting requests too.
   client.answers.clear();
   client.send(kInfo);
   client.run(10 * kMillisecond);
@@ -167,7 +167,7 @@ TEST_CASE("sa requests: a retry of what is pending is not another request") {
   CHECK(client.administrator.pending() == 2);
   client.run(kMillisecond);
   CHECK(client.answers.size() == 2);
-  // When it is over the same TID is free again.
+  // Reuse of the TID after the end.
   client.administrator.receive(client.from, mad);
   client.run(kMillisecond);
   CHECK(client.answers.size() == 3);

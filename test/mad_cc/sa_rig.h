@@ -1,5 +1,5 @@
 // Files of two ports and of sa/, over an engine that does not run: stores are answered at once, and
-// time is let pass by hand. The administrator is a carrier that answers after `delay`.
+// the test advances time. The administrator is a carrier that answers after `delay`.
 #pragma once
 
 #include <cerrno>
@@ -35,7 +35,7 @@ class SaRig final : public MadCarrier {
   }
   ~SaRig() override { scheduler().cancel(answer_); }
 
-  // `ok`, or EINVAL and the like.
+  // Returns `ok`, or EINVAL and the like.
   std::string store(std::string_view path, std::string_view text) {
     reason.clear();
     Tree::Node* node = tree.resolve(path);
@@ -58,7 +58,7 @@ class SaRig final : public MadCarrier {
     auto* file = node ? dynamic_cast<Attribute*>(node->file.get()) : nullptr;
     return file ? *file->show() : "no file";
   }
-  // `max_outstanding queue_size time_sa_mad` of a port of mb_0.
+  // Returns `max_outstanding queue_size time_sa_mad` of a port of mb_0.
   std::string limits(int number = 1) {
     std::string text;
     for (const char* name : {"max_outstanding", "queue_size", "time_sa_mad"}) {

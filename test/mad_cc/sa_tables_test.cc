@@ -13,7 +13,7 @@ namespace {
 const mad::Mad kNodes = SaClient::request(kGetTable, sa::kNodeRecord);
 const mad::Mad kPaths = SaClient::request(kGetTable, sa::kPathRecord);
 
-// `count` adapters on one switch: `count` + 1 ends.
+// Subnet of `count` adapters on one switch: `count` + 1 ends.
 Subnet star(size_t count) {
   Subnet subnet;
   subnet.nodes.resize(count + 1);
@@ -118,7 +118,7 @@ TEST_CASE("sa tables: STOP and ABORT end them, wrong ACKs are aborted") {
     mad.set_method(kGetTable);
     mad.set_rmpp(type, mad::kRmppActive, static_cast<uint8_t>(status), 1, 1);
     client.answers.clear();
-    // Another client's are not taken for it.
+    // ACKs of another client do not count.
     mad::Address other = client.from;
     other.lid = 4;
     client.administrator.receive(other, mad);

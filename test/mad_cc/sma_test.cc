@@ -1,4 +1,4 @@
-// Clauses are those of the IBTA's volume 1.
+// Clauses: IBTA volume 1.
 #include "mad_cc/net/sma.h"
 
 #include <catch2/catch.hpp>
@@ -109,7 +109,7 @@ TEST_CASE("sma: every SL is VL 0 (14.2.5.8)") {
 
 TEST_CASE("sma: a linear table leads to every LID that there is a way to (14.2.5.10)") {
   Asked asked;
-  // No LID 0; sw_0 itself, mb_0, mb_1 and sw_1 by the lower of two ports; nobody.
+  // Entries: no LID 0; sw_0 itself, mb_0, mb_1 and sw_1 by the lower of two ports; unused.
   CHECK(hex(asked.get({kUpperSwitch, 0}, 0x19), 64, 6) == "ff00010202ff");
   CHECK(hex(asked.get({kLowerSwitch, 0}, 0x19), 64, 6) == "ff01010300ff");
   CHECK(hex(asked.get({kUpperSwitch, 0}, 0x19, 1), 64, 4) == "ffffffff");

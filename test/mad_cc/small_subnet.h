@@ -1,4 +1,4 @@
-// A subnet of two switches and three channel adapters, one of them with two ports, and a state that
+// Subnet of two switches and three channel adapters, one of them with two ports, and a state that
 // tests change:
 //
 //   ca_0/1 -- sw_0/1   sw_0/3 -- sw_1/3   sw_1/1 -- ca_1/1

@@ -1,5 +1,5 @@
-// A subnet by hand: mb_0 - sw_0 - sw_1 - mb_1, one more cable between the switches, and a state of
-// it that tests set. The second port of mb_1 is in another subnet, the fourth of sw_0 has no cable.
+// Subnet by hand: mb_0 - sw_0 - sw_1 - mb_1, a second cable between the switches, and a state that
+// tests set. The second port of mb_1 is in another subnet, the fourth of sw_0 has no cable.
 //
 //   mb_0/1 - sw_0/1   sw_0/2 - sw_1/1   sw_0/3 - sw_1/2   sw_1/3 - mb_1/1
 #pragma once
@@ -78,7 +78,7 @@ struct SetState final : SubnetState {
   }
 };
 
-// A request with its header; class version 1 but for the SA's.
+// Builds a request with its header; class version 1 except for the SA's.
 inline mad::Mad request_of(uint8_t mgmt_class, uint8_t method, uint16_t attribute,
                            uint32_t modifier = 0) {
   mad::Mad mad;
@@ -92,7 +92,7 @@ inline mad::Mad request_of(uint8_t mgmt_class, uint8_t method, uint16_t attribut
   return mad;
 }
 
-// `count` octets from `at`, in hexadecimal.
+// Returns `count` octets from `at`, in hexadecimal.
 inline std::string hex(const mad::Mad& mad, size_t at, size_t count) {
   constexpr char kDigits[] = "0123456789abcdef";
   std::string text;

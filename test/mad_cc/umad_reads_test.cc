@@ -1,4 +1,4 @@
-// How umad files are read: who waits, what is kept, how it ends.
+// Reads of umad files: waiting readers, kept messages, and ends.
 #include "mad_cc/umad/umad_file.h"
 #include "test/mad_cc/umad_rig.h"
 #include "test/skip.h"
@@ -8,7 +8,7 @@ using namespace rocefs::mad;
 
 namespace {
 
-// One segment of a table of the SA, in answer to `request`.
+// Builds one segment of a table of the SA, in answer to `request`.
 Mad segment_of(const Mad& request, uint32_t number, uint32_t count) {
   Mad mad = answer_to(request);
   uint8_t flags = kRmppActive;
@@ -20,14 +20,14 @@ Mad segment_of(const Mad& request, uint32_t number, uint32_t count) {
   return mad;
 }
 
-// Asks for a table, which comes in so many segments.
+// Asks for a table, which arrives in that many segments.
 void fetch_table(UmadRig& rig, Program& program, uint32_t segments, uint64_t tid = 1) {
   REQUIRE(program.send(a_mad(kSubnAdm, kGetTable, tid)) == 0);
   Mad request = rig.transmitted.back();
   for (uint32_t i = 1; i <= segments; ++i) rig.receive(segment_of(request, i, segments));
 }
 
-// Goes by RMPP.
+// Message that goes by RMPP.
 Message long_message(uint64_t tid, size_t octets) {
   Mad mad = a_mad(kSubnAdm, kGetMulti, tid);
   mad.set_rmpp(kRmppData, kRmppActive, 0, 0, 0);
@@ -36,7 +36,8 @@ Message long_message(uint64_t tid, size_t octets) {
   return message;
 }
 
-// Long messages to nobody, for ever, until one is refused: how many were not, and the errno.
+// Sends long messages to an unused LID until one is refused. Returns how many were accepted, and
+// the errno.
 std::pair<size_t, long> send_long(Program& program, size_t octets) {
   umad::Header header = Program::header(0, UINT32_MAX);
   header.retries = UINT32_MAX;
@@ -160,7 +161,7 @@ TEST_CASE("umad: what nobody asked for has half the room, answers the other") {
     REQUIRE(program.send(a_mad(kPerf, kSet, i)) == 0);
     rig.receive(answer_to(rig.transmitted.back()));
   }
-  // The last had no room: its request ends as if it had not been heard.
+  // No room for the last: its request ends as not answered.
   for (uint64_t i = 0; i < 2048; ++i) {
     REQUIRE(program.read() == 56 + 256);
     REQUIRE(first_mad(program.message).tid() == i);
@@ -207,7 +208,7 @@ TEST_CASE("umad: messages under way have 16 MiB of each open file, and 256 MiB o
   Program late(rig);
   REQUIRE(late.agent(kSubnAdm, 1) == 0);
   CHECK(late.send(a_mad(kSubnAdm, kGet), Program::header()) == -ENOMEM);
-  // What is over makes room, however it ended.
+  // Room is freed at any end.
   uint32_t agent = 0;
   CHECK(programs[0]->ioctl(umad::kUnregisterAgent, agent) == 0);
   REQUIRE(programs[0]->agent(kSubnAdm, 1) == 0);
@@ -247,7 +248,7 @@ TEST_CASE("umad: a user who sends all that it may leaves room to the next one, a
 TEST_CASE("umad: who does not read what comes leaves room to the next one, and to root") {
   auto shares = std::make_shared<UmadShares>();
   std::vector<std::pair<std::unique_ptr<UmadRoom>, Shares::Share>> kept;
-  // Of how many open files it gets the whole room.
+  // Number of open files that together get the whole room.
   auto take_all = [&](const UmadRoom::Owner& owner) {
     for (size_t taken = 0;; ++taken) {
       auto room = std::make_unique<UmadRoom>(shares, owner);
@@ -275,7 +276,7 @@ TEST_CASE("umad: a user has its share of open files, and leaves some to the next
     }
   };
   CHECK(take_all(1000) ==
-        std::tuple(size_t{448}, EMFILE, "user 1000 has its share of 1024 open files"));
+        std::tuple(size_t{448}, EMFILE, "user 1000 has used up its share of 1024 open files"));
   CHECK(std::get<0>(take_all(1001)) == 224);
   CHECK(std::get<0>(take_all(0)) == 352);
   open.clear();

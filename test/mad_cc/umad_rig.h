@@ -1,5 +1,5 @@
-// An umad file by itself, on an engine that is not started: what it asks of the core is done at
-// once, time passes by hand.
+// Umad file by itself, on an engine that is not started: calls to the core run at once, and the
+// test advances time.
 #pragma once
 
 #include <poll.h>
@@ -40,7 +40,7 @@ class UmadRig : public MadCarrier {
     engine->scheduler().run_until(engine->scheduler().now() + ns);
     run_control();
   }
-  // What the core has told is done.
+  // Runs what the core has posted.
   void run_control() {
     loop.post([this] { loop.stop(); });
     loop.run();
@@ -54,7 +54,7 @@ class UmadRig : public MadCarrier {
   }
 };
 
-// One open file, as a program uses it: results are what the system calls return, errnos negative.
+// Open file as a program uses it: results are those of the system calls, errnos negative.
 class Program {
  public:
   explicit Program(UmadRig& rig, uid_t uid = 0) : rig_(rig), open_(rig.open(uid)) {}
@@ -77,7 +77,7 @@ class Program {
     });
     return returned;
   }
-  // The agent's number.
+  // Returns the agent's number.
   long agent(uint8_t mgmt_class = mad::kSubnAdm, uint8_t rmpp = 0,
              std::initializer_list<uint8_t> methods = {}) {
     umad::Registration asked{};
@@ -107,7 +107,7 @@ class Program {
     rig_.run_control();
     return returned;
   }
-  // 0, or the errno.
+  // Returns 0, or the errno.
   long send(const mad::Mad& mad, const umad::Header& with = header()) {
     return send(mad::message_of(mad), with);
   }
@@ -117,7 +117,7 @@ class Program {
     return wrote == static_cast<long>(bytes.size()) ? 0 : wrote;
   }
 
-  // Into `got` and `header_got`, what follows into `message`.
+  // Reads into `got` and `header_got`, and the rest into `message`.
   long read(size_t size = 1 << 20, bool nonblocking = true) {
     result = -EINPROGRESS;
     OperationPtr asked = operation();

@@ -125,7 +125,7 @@ none() {  # WHY
   await gone
 }
 python3 "$lib/no_namespaces.py" "$ROCEFS" "$mnt" >/dev/null
-none "a user namespace is refused to you here: Operation not permitted" rw
+none "no user namespace allowed here: Operation not permitted" rw
 if $root; then
   mounted -o ro
   none "kernel/debug/rocefs/uapi: Read-only file system" ro

@@ -296,7 +296,7 @@ TEST_CASE("config: the first broken line is named, not a good one behind it") {
 }
 
 TEST_CASE("config: nothing is overlooked behind a section, a comment may stand there") {
-  CHECK(refusal("[clock] seed=1\n") == "f:1: something stands behind [clock]");
+  CHECK(refusal("[clock] seed=1\n") == "f:1: text after [clock]");
   CHECK(refusal("[clock] ; as it was\nseed=1\n") == "accepted");
   CHECK(refusal("[clock]# as it was\nseed=1\n") == "accepted");
 }
