@@ -10,7 +10,7 @@
 
 #include "mad_cc/sa/sa_records.h"
 #include "test/fuzz/fuzz.h"
-#include "test/mad_cc/small_subnet.h"
+#include "test/mad_cc/net/small_subnet.h"
 
 using namespace rocefs;
 

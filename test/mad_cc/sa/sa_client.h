@@ -7,7 +7,7 @@
 #include "mad_cc/mad/rmpp.h"
 #include "mad_cc/sa/sa.h"
 #include "mad_cc/sa/sa_records.h"
-#include "test/mad_cc/small_subnet.h"
+#include "test/mad_cc/net/small_subnet.h"
 
 namespace rocefs {
 

@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "core/base/rng.h"
-#include "test/mad_cc/limited.h"
+#include "test/mad_cc/port/limited.h"
 
 using namespace rocefs;
 

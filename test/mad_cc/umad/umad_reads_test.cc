@@ -1,6 +1,6 @@
 // Reads of umad files: waiting readers, kept messages, and ends.
 #include "mad_cc/umad/umad_file.h"
-#include "test/mad_cc/umad_rig.h"
+#include "test/mad_cc/umad/umad_rig.h"
 #include "test/skip.h"
 
 using namespace rocefs;

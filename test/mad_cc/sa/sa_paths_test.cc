@@ -4,7 +4,7 @@
 
 #include "mad_cc/net/attributes.h"
 #include "mad_cc/sa/sa_paths.h"
-#include "test/mad_cc/sa_client.h"
+#include "test/mad_cc/sa/sa_client.h"
 
 using namespace rocefs;
 using mad::kGet;

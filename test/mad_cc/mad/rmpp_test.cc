@@ -3,7 +3,7 @@
 #include "core/base/rng.h"
 #include "mad_cc/mad/rmpp_receiver.h"
 #include "mad_cc/mad/rmpp_sender.h"
-#include "test/mad_cc/mad_rig.h"
+#include "test/mad_cc/port/mad_rig.h"
 
 using namespace rocefs;
 using namespace rocefs::mad;

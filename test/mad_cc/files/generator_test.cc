@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "core/base/rng.h"
-#include "test/mad_cc/sa_rig.h"
+#include "test/mad_cc/files/sa_rig.h"
 #include "test/skip.h"
 
 using namespace rocefs;

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "test/mad_cc/small_subnet.h"
+#include "test/mad_cc/net/small_subnet.h"
 
 using namespace rocefs;
 

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "test/mad_cc/two_switches.h"
+#include "test/mad_cc/net/two_switches.h"
 
 using namespace rocefs;
 

@@ -7,7 +7,7 @@
 #include "mad_cc/mad/rmpp_sender.h"
 #include "mad_cc/port/mad_port.h"
 #include "mad_cc/port/reassembly.h"
-#include "test/mad_cc/mad_rig.h"
+#include "test/mad_cc/port/mad_rig.h"
 
 using namespace rocefs;
 using namespace rocefs::mad;

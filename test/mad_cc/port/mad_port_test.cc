@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "test/mad_cc/mad_rig.h"
+#include "test/mad_cc/port/mad_rig.h"
 
 using namespace rocefs;
 using namespace rocefs::mad;

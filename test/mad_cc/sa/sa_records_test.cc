@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "test/mad_cc/sa_client.h"
+#include "test/mad_cc/sa/sa_client.h"
 
 using namespace rocefs;
 using mad::kGet;

@@ -1,7 +1,7 @@
 #include "mad_cc/umad/umad_file.h"
 
 #include "mad_cc/mad/rmpp.h"
-#include "test/mad_cc/umad_rig.h"
+#include "test/mad_cc/umad/umad_rig.h"
 #include "test/skip.h"
 
 using namespace rocefs;

@@ -3,7 +3,7 @@
 
 #include "mad_cc/sa/sa_query.h"
 #include "mad_cc/sa/sa_transfer.h"
-#include "test/mad_cc/sa_client.h"
+#include "test/mad_cc/sa/sa_client.h"
 
 using namespace rocefs;
 using mad::kGetTable;

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "mad_cc/umad/umad_file.h"
-#include "test/mad_cc/mad_rig.h"
+#include "test/mad_cc/port/mad_rig.h"
 
 namespace rocefs {
 

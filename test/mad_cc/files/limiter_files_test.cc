@@ -8,7 +8,7 @@
 #include "core/base/text.h"
 #include "core/tree/clock_files.h"
 #include "core/tree/knob_file.h"
-#include "test/mad_cc/sa_rig.h"
+#include "test/mad_cc/files/sa_rig.h"
 #include "test/skip.h"
 
 using namespace rocefs;

@@ -5,7 +5,7 @@
 
 #include "mad_cc/port/mad_port.h"
 #include "mad_cc/sa/sa.h"
-#include "test/mad_cc/two_switches.h"
+#include "test/mad_cc/net/two_switches.h"
 
 using namespace rocefs;
 
