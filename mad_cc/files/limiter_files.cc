@@ -27,23 +27,6 @@ constexpr std::string_view kDropsDoc =
 
 constexpr size_t kSemanticsRow = knob_index(kLimiterKnobs, "semantics");
 
-Settings settings_of(std::span<const KnobValue> values) {
-  auto number = [&](size_t index) { return std::get<uint64_t>(values[index]); };
-  return {static_cast<MadSemantics>(number(kSemanticsRow)),
-          number(knob_index(kLimiterKnobs, "max_outstanding")),
-          number(knob_index(kLimiterKnobs, "queue_size")),
-          number(knob_index(kLimiterKnobs, "time_sa_mad"))};
-}
-
-std::vector<KnobValue> values_of(const Settings& settings) {
-  std::vector<KnobValue> values(std::size(kLimiterKnobs));
-  values[knob_index(kLimiterKnobs, "max_outstanding")] = settings.max_outstanding;
-  values[knob_index(kLimiterKnobs, "queue_size")] = settings.queue_size;
-  values[knob_index(kLimiterKnobs, "time_sa_mad")] = settings.time_sa_mad_ms;
-  values[kSemanticsRow] = static_cast<uint64_t>(settings.semantics);
-  return values;
-}
-
 MadSemantics semantics_in(std::span<const KnobValue> sa) {
   return static_cast<MadSemantics>(std::get<uint64_t>(sa[kSemanticsKnob]));
 }
@@ -55,7 +38,7 @@ class LimitFile final : public KnobFile {
   // Documents the range: 0 only under semantics in which it means "off".
   FileDoc doc() const override {
     FileDoc doc = KnobFile::doc();
-    bool takes_zero = settings_of(set()->values()).semantics == MadSemantics::kOfed25;
+    bool takes_zero = Settings::of(set()->values()).semantics == MadSemantics::kOfed25;
     uint64_t least = std::max<uint64_t>(row().min, takes_zero ? 0 : 1);
     doc.values = fmt::format("{} to {}", least, row().max);
     return doc;
@@ -102,7 +85,7 @@ class LimitsOwner final : public KnobOwner {
   Result<void> check(std::span<const KnobValue> proposed) const override;
   void apply(std::span<const KnobValue> values) override {
     begin_counting();
-    port_.configure_limiter(settings_of(values));
+    port_.configure_limiter(Settings::of(values));
   }
   // Initial values, unless a store has come before.
   void begin(const Settings& settings) {
@@ -123,7 +106,7 @@ class LimitsOwner final : public KnobOwner {
 
 // Refuses 0 unless it means "off" to the drivers (M10).
 Result<void> LimitsOwner::check(std::span<const KnobValue> proposed) const {
-  Settings settings = settings_of(proposed);
+  Settings settings = Settings::of(proposed);
   if (settings.semantics == MadSemantics::kOfed25) return {};
   auto refuse = [](const KnobRow& row) {
     return errorf(EINVAL, "{}: 0 is outside 1 to {} where sa/semantics is not ofed25", row.path,
@@ -158,7 +141,7 @@ LimiterFiles::~LimiterFiles() = default;
 
 std::vector<KnobChange> LimiterFiles::consequences(MadSemantics semantics) const {
   std::vector<KnobChange> changes;
-  std::vector<KnobValue> values = values_of(SaLimiter::defaults(semantics));
+  std::vector<KnobValue> values = SaLimiter::defaults(semantics).values();
   for (const auto& limits : ports_) {
     for (size_t i = 0; limits->knobs && i < values.size(); ++i) {
       changes.push_back({limits->knobs, i, values[i], {}});
@@ -173,12 +156,12 @@ void LimiterFiles::follow() {
   if (following_) return;
   MadSemantics semantics = semantics_in(sa_->values());
   bool stray = std::any_of(ports_.begin(), ports_.end(), [&](const auto& limits) {
-    return limits->knobs && settings_of(limits->knobs->values()).semantics != semantics;
+    return limits->knobs && Settings::of(limits->knobs->values()).semantics != semantics;
   });
   if (!stray) return;
   std::vector<KnobChange> changes = consequences(semantics);
   std::erase_if(changes, [&](const KnobChange& change) {
-    return settings_of(change.set->values()).semantics == semantics;
+    return Settings::of(change.set->values()).semantics == semantics;
   });
   following_ = true;
   engine_.insist([this, transaction = std::make_shared<KnobTransaction>(std::move(changes))] {
@@ -201,10 +184,10 @@ void LimiterFiles::bind(const std::string& device, unsigned number, MadPort& por
   MadSemantics semantics = semantics_in(sa_->values());
   Settings settings = SaLimiter::defaults(semantics);
   auto owner = std::make_shared<LimitsOwner>(port);
-  limits.knobs = std::shared_ptr<KnobSet>(
-      new KnobSet(kLimiterKnobs, engine_, owner.get(), values_of(settings)),
-      [owner](KnobSet* knobs) { delete knobs; });
-  limits.knobs->set_defaults(values_of(SaLimiter::defaults(semantics_in(sa_->defaults()))));
+  limits.knobs =
+      std::shared_ptr<KnobSet>(new KnobSet(kLimiterKnobs, engine_, owner.get(), settings.values()),
+                               [owner](KnobSet* knobs) { delete knobs; });
+  limits.knobs->set_defaults(SaLimiter::defaults(semantics_in(sa_->defaults())).values());
   engine_.insist([owner, settings] { owner->begin(settings); });
 
   std::string directory = fmt::format("{}/mad_sa_cc/{}", device, number);

@@ -16,23 +16,6 @@
 
 namespace rocefs {
 
-inline constexpr KnobRow kLimiterKnobs[] = {
-    {"max_outstanding", KnobType::kUint, 0, 1 << 20, "16", "", "",
-     "SA requests (Get and Set of class SubnAdm) of this port that may be sent and not yet over; "
-     "more wait. Under sa/semantics doc and ofed4 from 1 on; under ofed25 of each MAD agent, and 0 "
-     "is no limit"},
-    {"queue_size", KnobType::kUint, 16, 1 << 20, "16", "", "",
-     "SA requests of this port (ofed25: of each MAD agent) that may wait; more are refused with "
-     "EBUSY, and counted in drops. What waits already stays"},
-    {"time_sa_mad", KnobType::kUint, 0, 10'000, "20", "", "ms",
-     "doc: how long an SA request may wait, from 1 on; then its sender sees a time-out. ofed4: how "
-     "much of its time-outs, retries included, remains when it has waited as long as it may. "
-     "ofed25: what all its tries together wait for an answer, instead of its own time-outs; 0: "
-     "those. Counts for requests that come after the store"},
-    // Knob without a file: a copy of sa/semantics, so that one check() sees both.
-    {"semantics", KnobType::kWord, 0, 0, "doc", kMadSemanticsWords, "", "as sa/semantics"},
-};
-
 // Control thread.
 class LimiterFiles {
  public:

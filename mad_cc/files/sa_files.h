@@ -11,11 +11,10 @@
 
 #include "core/tree/knob.h"
 #include "mad_cc/files/generator.h"
+#include "mad_cc/port/limiter_knobs.h"
 #include "mad_cc/sa/sa.h"
 
 namespace rocefs {
-
-inline constexpr std::string_view kMadSemanticsWords = "doc ofed4 ofed25";  // as MadSemantics
 
 inline constexpr KnobRow kSaKnobs[] = {
     {"delay", KnobType::kDuration, 0, 10 * kSecond, "0", "", "ns",

@@ -15,15 +15,11 @@ TimeNs from_ms(uint64_t milliseconds) {
 }  // namespace
 
 SaLimiter::Settings SaLimiter::defaults(MadSemantics semantics) {
-  switch (semantics) {
-    case MadSemantics::kDoc:
-      return {semantics, 16, 16, 20};
-    case MadSemantics::kOfed4:
-      return {semantics, 16, 65536, 20};
-    case MadSemantics::kOfed25:
-      return {semantics, 0, 65536, 0};
-  }
-  return {};
+  Settings settings = Settings::of(initial_values(kLimiterKnobs));
+  settings.semantics = semantics;
+  if (semantics != MadSemantics::kDoc) settings.queue_size = 65536;
+  if (semantics == MadSemantics::kOfed25) settings.max_outstanding = settings.time_sa_mad_ms = 0;
+  return settings;
 }
 
 bool SaLimiter::applies_to(const mad::Mad& mad, uint32_t timeout_ms) {

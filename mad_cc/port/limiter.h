@@ -18,19 +18,9 @@
 #include "core/base/counter.h"
 #include "core/base/time.h"
 #include "mad_cc/mad/mad.h"
+#include "mad_cc/port/limiter_knobs.h"
 
 namespace rocefs {
-
-// Differences:
-//           limits are  maximum wait of a request                   a raised max_outstanding
-//  kDoc     the port's  time_sa_mad                                 drains the queue at once
-//  kOfed4   the port's  timeout * (retries + 1) - time_sa_mad       lets new requests overtake; of
-//                                                                   the queue one goes per answer
-//  kOfed25  an agent's  for ever                                    drains the queue at once
-// kOfed4: a request expires at once when it is queued if nothing of its time-outs is left.
-// kOfed25: time_sa_mad limits the wait for the answer (response_timeout_ms()); 0 leaves each
-// request its own time-out. A max_outstanding of 0 is no limit.
-enum class MadSemantics : uint8_t { kDoc, kOfed4, kOfed25 };
 
 struct LimiterCounters {
   Counter drops, sent, expired;
@@ -39,13 +29,7 @@ struct LimiterCounters {
 
 class SaLimiter {
  public:
-  struct Settings {
-    MadSemantics semantics = MadSemantics::kDoc;
-    uint64_t max_outstanding = 16;  // 0: no limit
-    uint64_t queue_size = 16;
-    uint64_t time_sa_mad_ms = 20;
-    bool operator==(const Settings&) const = default;
-  };
+  using Settings = LimiterSettings;
   // Settings that a port starts with under these semantics (M9).
   static Settings defaults(MadSemantics semantics);
 
@@ -135,7 +119,7 @@ class SaLimiter {
   Entry* next_of_agents();
 
   Sender& sender_;
-  Settings settings_;
+  Settings settings_ = defaults(MadSemantics::kDoc);
   LimiterCounters counters_;
   std::unordered_map<uint64_t, Entry> entries_;  // by id
   std::map<uint32_t, Agent> agents_;             // that have entries

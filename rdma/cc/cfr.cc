@@ -6,12 +6,6 @@
 #include "rdma/cc/ecn_knobs.h"
 
 namespace rocefs {
-namespace {
-
-constexpr size_t kEnable = knob_index(kCfrKnobs, "enable");
-constexpr size_t kThreshold = knob_index(kCfrKnobs, "ooo_threshold");
-
-}  // namespace
 
 Cfr::Cfr(std::function<void()> changed) : changed_(std::move(changed)) {}
 
@@ -42,15 +36,14 @@ void Cfr::reset() {
 }
 
 Result<void> Cfr::check(std::span<const KnobValue> values) const {
-  bool setting = std::get<uint64_t>(values[kEnable]) != 0;
-  if (owner_ && setting != setting_) return Error{EBUSY, "CFR gives way while PCC runs"};
+  if (owner_ && CfrSettings::of(values).enable != settings_.enable)
+    return Error{EBUSY, "CFR gives way while PCC runs"};
   return {};
 }
 
 void Cfr::apply(std::span<const KnobValue> values) {
-  ooo_threshold_ = static_cast<uint32_t>(std::get<uint64_t>(values[kThreshold]));
-  bool setting = std::get<uint64_t>(values[kEnable]) != 0;
-  if (std::exchange(setting_, setting) != setting) changed_();
+  CfrSettings before = std::exchange(settings_, CfrSettings::of(values));
+  if (before.enable != settings_.enable) changed_();
 }
 
 }  // namespace rocefs

@@ -33,15 +33,27 @@ inline constexpr KnobRow kCfrKnobs[] = {
      "how far ahead of the expected PSN a packet of RC must be to be answered by a CNP"},
 };
 
+struct CfrSettings {
+  bool enable;
+  uint32_t ooo_threshold;  // packets
+
+  // Reads values in the order of kCfrKnobs.
+  static CfrSettings of(std::span<const KnobValue> values) {
+    auto number = [&](size_t index) { return std::get<uint64_t>(values[index]); };
+    return {.enable = number(knob_index(kCfrKnobs, "enable")) != 0,
+            .ooo_threshold = static_cast<uint32_t>(number(knob_index(kCfrKnobs, "ooo_threshold")))};
+  }
+};
+
 class Cfr final : public KnobOwner {
  public:
   // `changed` runs when it is another one that acts.
   explicit Cfr(std::function<void()> changed);
 
   // Whether CFR acts; whether somebody acts in its place.
-  bool enabled() const { return setting_ && !owner_; }
+  bool enabled() const { return settings_.enable && !owner_; }
   bool owned() const { return owner_ != nullptr; }
-  uint32_t ooo_threshold() const { return ooo_threshold_; }
+  uint32_t ooo_threshold() const { return settings_.ooo_threshold; }
 
   // Takes the windows of every queue pair, and disables CFR for as long. EBUSY when they are
   // another's. For rdma/transport/registers.h, where there is a page to say them in.
@@ -64,8 +76,7 @@ class Cfr final : public KnobOwner {
  private:
   std::function<void()> changed_;
   WindowOwner* owner_ = nullptr;
-  bool setting_ = false;
-  uint32_t ooo_threshold_ = 1;
+  CfrSettings settings_ = CfrSettings::of(initial_values(kCfrKnobs));
   Counter owned_;
 };
 

@@ -31,6 +31,7 @@ inline constexpr uint64_t kMaxOutOfOrder = 4096;
 // What a device's knobs say. Core thread.
 class SelectiveSettings final : public KnobOwner {
  public:
+  SelectiveSettings() { reset(); }
   bool enabled() const { return enabled_; }
   uint32_t reorder_window() const { return reorder_window_; }
   uint8_t bit() const { return enabled_ ? kSelectiveBit : 0; }
@@ -40,11 +41,11 @@ class SelectiveSettings final : public KnobOwner {
         std::get<uint64_t>(values[knob_index(kSelectiveKnobs, "sr/reorder_window")]));
   }
   // As the knobs are at first.
-  void reset() { *this = {}; }
+  void reset() { apply(initial_values(kSelectiveKnobs)); }
 
  private:
-  bool enabled_ = false;
-  uint32_t reorder_window_ = 64;
+  bool enabled_;
+  uint32_t reorder_window_;
 };
 
 // What one half of a queue pair believes of its far end. One bit that the wire turns over does not

@@ -24,16 +24,17 @@ inline constexpr KnobRow kSprayKnobs[] = {
 // What a device's knobs say. Core thread.
 class SpraySettings final : public KnobOwner {
  public:
+  SpraySettings() { reset(); }
   bool on() const { return range_ > 1; }
   uint16_t range() const { return range_; }  // 1: no spraying
   TimeNs dwell_ns() const { return dwell_ns_; }
   void apply(std::span<const KnobValue> values) override;
   // As the knobs are at first.
-  void reset() { *this = {}; }
+  void reset() { apply(initial_values(kSprayKnobs)); }
 
  private:
-  uint16_t range_ = 1;
-  TimeNs dwell_ns_ = 0;
+  uint16_t range_;
+  TimeNs dwell_ns_;
 };
 
 // Where one queue pair is in its range of ports.

@@ -113,7 +113,7 @@ class Model {
   }
   void say(const char* what, uint64_t id) { log += fmt::format("{}{} ", what, id); }
 
-  Settings settings_;
+  Settings settings_ = SaLimiter::defaults(MadSemantics::kDoc);
   std::vector<One> all_;  // in the order of their offers
   uint64_t sent_ = 0, drops_ = 0, expired_ = 0;
 };

@@ -143,7 +143,6 @@ TEST_CASE("limiter: M9: the defaults of each of the semantics") {
   CHECK(SaLimiter::defaults(MadSemantics::kDoc) == Settings{MadSemantics::kDoc, 16, 16, 20});
   CHECK(SaLimiter::defaults(MadSemantics::kOfed4) == Settings{MadSemantics::kOfed4, 16, 65536, 20});
   CHECK(SaLimiter::defaults(MadSemantics::kOfed25) == Settings{MadSemantics::kOfed25, 0, 65536, 0});
-  CHECK(Settings{} == SaLimiter::defaults(MadSemantics::kDoc));
 }
 
 TEST_CASE("limiter: M11: Get and Set of SubnAdm with a time-out are limited, nothing else") {
