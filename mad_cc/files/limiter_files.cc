@@ -14,14 +14,6 @@ namespace {
 
 using Settings = SaLimiter::Settings;
 
-constexpr CounterRow<LimiterCounters> kCounters[] = {
-    {"sent", &LimiterCounters::sent, "SA requests sent, at once or after they waited"},
-    {"expired", &LimiterCounters::expired, "SA requests that waited too long, and were never sent"},
-};
-constexpr CounterRow<LimiterCounters> kGauges[] = {
-    {"outstanding", &LimiterCounters::outstanding, "SA requests that are sent and not yet over"},
-    {"queued", &LimiterCounters::queued, "SA requests that wait to be sent"},
-};
 constexpr std::string_view kDropsDoc =
     "SA requests that found the queue full, and were refused with EBUSY; 0 clears it";
 
@@ -196,8 +188,8 @@ void LimiterFiles::bind(const std::string& device, unsigned number, MadPort& por
     add_knob_file(tree_, directory, std::make_shared<LimitFile>(limits.knobs, i));
   }
   tree_.add_file(directory + "/drops", std::make_shared<DropsFile>(counters.drops, engine_));
-  add_counter_files(tree_, directory, kCounters, counters);
-  for (const auto& row : kGauges) {
+  add_counter_files(tree_, directory, kLimiterCounters, counters);
+  for (const auto& row : kLimiterGauges) {
     Counter& gauge = counters.*row.member;
     auto show = [&gauge]() -> Result<std::string> { return fmt::format("{}", gauge.get()); };
     tree_.add_file(fmt::format("{}/{}", directory, row.path), read_only(show, row.doc));

@@ -26,6 +26,14 @@ struct LimiterCounters {
   Counter drops, sent, expired;
   Counter outstanding, queued;  // now
 };
+inline constexpr CounterRow<LimiterCounters> kLimiterCounters[] = {
+    {"sent", &LimiterCounters::sent, "SA requests sent, at once or after they waited"},
+    {"expired", &LimiterCounters::expired, "SA requests that waited too long, and were never sent"},
+};
+inline constexpr CounterRow<LimiterCounters> kLimiterGauges[] = {
+    {"outstanding", &LimiterCounters::outstanding, "SA requests that are sent and not yet over"},
+    {"queued", &LimiterCounters::queued, "SA requests that wait to be sent"},
+};
 
 class SaLimiter {
  public:
