@@ -35,7 +35,7 @@ std::optional<Mad> RmppSender::next(TimeNs now) {
     next_ = std::min(acknowledged_ + 1, window_last_);
   }
   if (next_ > std::min(segments_, window_last_)) return std::nullopt;
-  // One time-out for all unacknowledged segments, from the last transmission.
+  // Time-out of all unacknowledged segments, from the last transmission.
   deadline_ = now + patience_.ack_timeout_ns;
   return segment(next_++);
 }

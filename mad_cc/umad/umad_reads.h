@@ -17,7 +17,7 @@
 
 namespace rocefs {
 
-// What reads and writes answer once the device has been removed.
+// Error of reads and writes once the device has been removed.
 inline Error port_gone() {
   return Error{ENODEV, "the device was removed"};
 }
