@@ -157,7 +157,7 @@ Packet* Port::next_data(size_t priority, TimeNs now) {
   qp->links().in_data = false;
   Packet* packet = qp->emit_data(now);
   bool has_more = packet && qp->has_data() && !qp->links().in_data;
-  bool goes_on = has_more && qp->priority() == priority && !qp->congestion().waits();
+  bool goes_on = has_more && qp->priority() == priority && !qp->data_held();
   constexpr uint64_t kTurnsPerSecond = 500'000;
   uint64_t& sent = data_.sent[priority];
   if (goes_on) sent += packet->wire_length();

@@ -1,9 +1,9 @@
-// The completer: what responses and deadlines do to the send queue of a reliable connection.
+#include "rdma/transport/completer.h"
+
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
-#include "rdma/transport/qp.h"
-#include "rdma/transport/requester.h"
 #include "rdma/wire/aeth.h"
 #include "rdma/wire/psn.h"
 
@@ -14,19 +14,34 @@ constexpr uint8_t kInfiniteRetry = 7;  // rnr_retry
 
 }  // namespace
 
-void Requester::receive_response(Packet* packet, const wire::Transport& headers, TimeNs now) {
-  agreement_.heard(headers.reserved6());
+Completer::Completer(QpContext& qp, SendWindow& window, SelectiveRepeat& selective,
+                     GoBackN& go_back_n, Congestion& congestion)
+    : qp_(qp),
+      window_(window),
+      selective_(selective),
+      go_back_n_(go_back_n),
+      congestion_(congestion),
+      timer_(event_of<&Completer::on_timeout>(this)),
+      rnr_timer_(event_of<&Completer::on_rnr_wait_over>(this)) {}
+
+void Completer::start() {
+  retries_left_ = qp_.attributes().retry_count;
+  rnr_retries_left_ = qp_.attributes().rnr_retry;
+}
+
+void Completer::receive_response(Packet* packet, const wire::Transport& headers, TimeNs now) {
+  selective_.heard(headers.reserved6());
   choose_recovery();
   bool selective_nak = (headers.reserved7() & kSelectiveNak) &&
                        headers.opcode() == wire::Opcode::kRcAck &&
                        headers.aeth().syndrome == aeth::kNakSequence;
   if (selective_nak) {
-    handle_selective_nak(unwrap_psn(headers.aeth().msn, unacked_psn_), now);
+    handle_selective_nak(unwrap_psn(headers.aeth().msn, window_.unacked()), now);
     return qp_.host().pool().release(packet);
   }
-  uint64_t psn = unwrap_psn(headers.psn(), unacked_psn_);
-  // Outside what is unacknowledged it is old, or a ghost: it says nothing.
-  bool awaited = qp_.sends() && !doomed_ && psn - unacked_psn_ < max_sent_psn_ - unacked_psn_;
+  uint64_t psn = unwrap_psn(headers.psn(), window_.unacked());
+  // A stale or ghost response, outside [unacked, max_sent), is ignored (IBTA 9.7.5.1).
+  bool awaited = active() && window_.awaits(psn);
   if (awaited && headers.opcode() != wire::Opcode::kRcAck) {
     return handle_response(packet, headers, psn, now);
   }
@@ -34,13 +49,21 @@ void Requester::receive_response(Packet* packet, const wire::Transport& headers,
   qp_.host().pool().release(packet);
 }
 
-void Requester::handle_ack(uint8_t syndrome, uint64_t psn, TimeNs now) {
+// Chooses how losses are mended from now on.
+void Completer::choose_recovery() {
+  bool recovering = selective_.choose();
+  bool sending =
+      window_.state == RequesterState::kSending || window_.state == RequesterState::kBlocked;
+  if (recovering && qp_.sends() && sending) go_back_n_.rewind(window_.unacked());
+}
+
+void Completer::handle_ack(uint8_t syndrome, uint64_t psn, TimeNs now) {
   switch (aeth::kind_of(syndrome)) {
     case aeth::Kind::kAck: {
       bool progress = acknowledge_before(psn + 1, now);
-      if (selective_mode_) {
-        if (qp_.sends() && !doomed_) note_beyond(psn + 1, now);
-      } else if (qp_.sends() && unacked_psn_ <= psn) {
+      if (selective_.active()) {
+        if (active()) selective_.note_beyond(psn + 1, now);
+      } else if (qp_.sends() && window_.unacked() <= psn) {
         return handle_implied_nak(progress, now);
       }
       if (progress) qp_.make_data_ready();
@@ -56,64 +79,65 @@ void Requester::handle_ack(uint8_t syndrome, uint64_t psn, TimeNs now) {
   }
 }
 
-// A retry, unless there was progress. False when none is left.
-bool Requester::use_retry() {
-  if (retries_left_ > 0) {
-    --retries_left_;
-    return true;
-  }
-  qp_.port().counters().req_transport_retries_exceeded.add();
-  fail_at(position_of(unacked_psn_), WcStatus::kRetryExceeded);
-  return false;
-}
-
 // A sequence NAK acknowledges all before its PSN and counts as a retry.
-void Requester::handle_sequence_nak(uint64_t psn, TimeNs now) {
+void Completer::handle_sequence_nak(uint64_t psn, TimeNs now) {
   qp_.port().counters().packet_seq_err.add();
   bool progress = acknowledge_before(psn, now);
-  if (!qp_.sends() || doomed_) return;
+  if (!active()) return;
   if (!progress && !use_retry()) return;
-  rewind(unacked_psn_);
+  go_back_n_.rewind(window_.unacked());
   arm_timer(now);
 }
 
-// An answer to something later says that the response to a READ or atomic was lost. One such answer
-// counts: those that follow it were under way already.
-void Requester::handle_implied_nak(bool progress, TimeNs now) {
+// A selective NAK names one missing packet and says nothing of others.
+void Completer::handle_selective_nak(uint64_t psn, TimeNs now) {
+  if (!active()) return;
+  qp_.port().counters().packet_seq_err.add();
+  // The packet has come since, or is to be sent anyway.
+  if (psn < window_.unacked() || psn >= window_.next()) return;
+  const SendWqe& wqe = window_.at(window_.position_of(psn));
+  if (wqe.awaits_response() && psn != wqe.first_psn) return;  // its request is one packet
+  uint64_t end = wqe.awaits_response() ? wqe.end_psn() : psn + 1;
+  if (selective_.is_scheduled(psn, end)) return;
+  if (selective_.uses_retry(psn, now) && !use_retry()) return;
+  selective_.schedule(psn, end);
+  arm_timer(now);
+}
+
+// An implied NAK: an answer to a later request shows that the response to a READ or atomic was lost
+// (IBTA 9.7.5.2.9). One such answer counts: those that follow it were under way already.
+void Completer::handle_implied_nak(bool progress, TimeNs now) {
   if (progress) implied_nak_seen_ = false;
-  if (doomed_ || implied_nak_seen_ || next_psn_ <= unacked_psn_) return;
+  if (window_.state == RequesterState::kFailed || implied_nak_seen_ ||
+      window_.next() <= window_.unacked())
+    return;
   qp_.port().counters().implied_nak_seq_err.add();
   if (!progress && !use_retry()) return;
   implied_nak_seen_ = true;
-  rewind(unacked_psn_);
+  go_back_n_.rewind(window_.unacked());
   arm_timer(now);
 }
 
-void Requester::handle_rnr_nak(uint64_t psn, uint8_t timer, TimeNs now) {
+void Completer::handle_rnr_nak(uint64_t psn, uint8_t timer, TimeNs now) {
   qp_.port().counters().rnr_nak_retry_err.add();
   acknowledge_before(psn, now);
-  if (!qp_.sends() || doomed_) return;
+  if (!active()) return;
   if (rnr_retries_left_ == 0) {
     qp_.port().counters().req_rnr_retries_exceeded.add();
-    return fail_at(position_of(unacked_psn_), WcStatus::kRnrRetryExceeded);
+    return fail_at(window_.position_of(window_.unacked()), WcStatus::kRnrRetryExceeded);
   }
   if (qp_.attributes().rnr_retry != kInfiniteRetry) --rnr_retries_left_;
-  rewind(unacked_psn_);
-  rnr_waiting_ = true;
+  go_back_n_.rewind(window_.unacked());
+  window_.state = RequesterState::kRnrWait;
   deadline_ = kNever;
   qp_.scheduler().cancel(timer_);
   qp_.scheduler().at(rnr_timer_, now + rnr_timer_ns(timer));
 }
 
-void Requester::on_rnr_wait_over(TimeNs) {
-  rnr_waiting_ = false;
-  qp_.make_data_ready();
-}
-
-void Requester::handle_fatal_nak(uint64_t psn, uint8_t syndrome, TimeNs now) {
+void Completer::handle_fatal_nak(uint64_t psn, uint8_t syndrome, TimeNs now) {
   bool progress = acknowledge_before(psn, now);
-  if (!qp_.sends() || doomed_) return;
-  bool answers_oldest = position_of(unacked_psn_) == position_of(psn);
+  if (!active()) return;
+  bool answers_oldest = window_.position_of(window_.unacked()) == window_.position_of(psn);
   if (!answers_oldest) return handle_implied_nak(progress, now);
   PortCounters& counters = qp_.port().counters();
   WcStatus status = WcStatus::kRemoteOperationError;
@@ -124,67 +148,41 @@ void Requester::handle_fatal_nak(uint64_t psn, uint8_t syndrome, TimeNs now) {
     counters.req_remote_access_errors.add();
     status = WcStatus::kRemoteAccessError;
   }
-  fail_at(position_of(psn), status);
+  fail_at(window_.position_of(psn), status);
 }
 
-// It ends when all before it have; nothing more is sent.
-void Requester::fail_at(uint64_t position, WcStatus status) {
-  doomed_ = true;
-  deadline_ = kNever;
-  qp_.scheduler().cancel(timer_);
-  queue_.at(position).failure = status;
-  complete_finished();
-}
-
-// A response is of no use. Nothing more is sent, unless what is missing before the request must be
-// asked for: then it ends when those have ended.
-void Requester::note_failure(Wqe& wqe, WcStatus status) {
-  wqe.failure = status;
-  doomed_ |= wqe.first_psn <= unacked_psn_;
-}
-
-// The queue position of the request that an unanswered PSN belongs to.
-uint64_t Requester::position_of(uint64_t psn) {
-  uint64_t position = queue_.head();
-  while (queue_.at(position).end_psn() <= psn) ++position;
-  return position;
-}
-
-// `psn`, or the first PSN before it that only data can answer.
-uint64_t Requester::answerable_before(uint64_t psn) {
-  if (rd_atomics_begun_ == 0) return psn;
-  for (uint64_t at = queue_.head(); at != queue_.tail(); ++at) {
-    const Wqe& wqe = queue_.at(at);
-    if (!wqe.begun || wqe.first_psn >= psn) break;
-    if (wqe.awaits_response() && wqe.end_psn() > unacked_psn_) {
-      return std::min(psn, std::max(wqe.first_psn, unacked_psn_));
-    }
-  }
-  return psn;
-}
-
-bool Requester::acknowledge_before(uint64_t psn, TimeNs now) {
-  if (selective_mode_) {
-    selective_->acknowledged = std::max(selective_->acknowledged, psn);
+bool Completer::acknowledge_before(uint64_t psn, TimeNs now) {
+  if (selective_.active()) {
+    selective_.acknowledge(psn);
     return advance(now);
   }
-  psn = answerable_before(psn);
-  if (psn <= unacked_psn_) return false;
-  unacked_psn_ = psn;
+  psn = window_.answerable_before(psn);
+  if (psn <= window_.unacked()) return false;
+  window_.acknowledge(psn);
   note_progress(now);
   return true;
 }
 
-void Requester::note_progress(TimeNs now) {
+// Selective: moves the window to the first PSN without its answer. Whether that was progress.
+bool Completer::advance(TimeNs now) {
+  uint64_t psn = selective_.take_answered();
+  if (psn <= window_.unacked()) return false;
+  window_.acknowledge(psn);
+  note_progress(now);
+  selective_.note_progress();
+  return true;
+}
+
+void Completer::note_progress(TimeNs now) {
   retries_left_ = qp_.attributes().retry_count;
   rnr_retries_left_ = qp_.attributes().rnr_retry;
   implied_nak_seen_ = false;
-  qp_.congestion().acknowledged(unacked_psn_, now);
+  congestion_.acknowledged(window_.unacked(), now);
   // After going back, more can be acknowledged than was sent again.
-  if (next_psn_ < unacked_psn_) rewind(unacked_psn_);
+  if (window_.next() < window_.unacked()) go_back_n_.rewind(window_.unacked());
   complete_finished();
-  if (!qp_.sends() || doomed_) return;
-  if (unacked_psn_ == max_sent_psn_) {
+  if (!active()) return;
+  if (window_.all_answered()) {
     deadline_ = kNever;  // the event finds that there is nothing to wait for
   } else {
     arm_timer(now);
@@ -192,31 +190,57 @@ void Requester::note_progress(TimeNs now) {
 }
 
 // A READ response or an atomic's: it acknowledges all before it. Takes the packet.
-void Requester::handle_response(Packet* packet, const wire::Transport& headers, uint64_t psn,
+void Completer::handle_response(Packet* packet, const wire::Transport& headers, uint64_t psn,
                                 TimeNs now) {
-  if (selective_mode_) return handle_out_of_order_response(packet, headers, psn, now);
+  if (selective_.active()) return handle_out_of_order_response(packet, headers, psn, now);
   PacketPool& pool = qp_.host().pool();
   bool progress = acknowledge_before(psn, now);
-  if (!qp_.sends() || doomed_) return pool.release(packet);
-  if (unacked_psn_ < psn) {
-    qp_.note_gap(psn - unacked_psn_);
+  if (!active()) return pool.release(packet);
+  if (window_.unacked() < psn) {
+    qp_.note_gap(psn - window_.unacked());
     handle_implied_nak(progress, now);
     return pool.release(packet);
   }
   if (placing() == kMaxPlacements) return pool.release(packet);
-  uint64_t position = position_of(psn);
-  if (!fits(queue_.at(position), headers, psn)) {
+  uint64_t position = window_.position_of(psn);
+  if (!fits(window_.at(position), headers, psn)) {
     fail_at(position, WcStatus::kBadResponse);
     return pool.release(packet);
   }
   place(packet, headers, position, psn);
-  unacked_psn_ = psn + 1;
+  window_.acknowledge(psn + 1);
   note_progress(now);
   if (qp_.sends()) qp_.make_data_ready();
 }
 
+// A READ response or an atomic's, in any order. Takes the packet.
+void Completer::handle_out_of_order_response(Packet* packet, const wire::Transport& headers,
+                                             uint64_t psn, TimeNs now) {
+  PacketPool& pool = qp_.host().pool();
+  acknowledge_before(psn, now);
+  bool awaited = active() && psn - window_.unacked() < kMaxOutOfOrder &&
+                 !selective_.has_arrived(psn) && placing() < kMaxPlacements;
+  if (!awaited) return pool.release(packet);
+  uint64_t position = window_.position_of(psn);
+  if (!window_.at(position).awaits_response() || !fits(window_.at(position), headers, psn)) {
+    note_failure(window_.at(position), WcStatus::kBadResponse);
+    if (window_.state == RequesterState::kFailed) fail_at(position, WcStatus::kBadResponse);
+    return pool.release(packet);
+  }
+  if (psn > window_.unacked()) {
+    qp_.port().counters().sr_ooo_placed.add();
+    qp_.note_gap(psn - window_.unacked());
+  }
+  place(packet, headers, position, psn);
+  selective_.mark_arrived(psn, now);
+  advance(now);
+  if (!qp_.sends()) return;
+  selective_.note_beyond(psn + 1, now);
+  qp_.make_data_ready();
+}
+
 // Whether this is the response that the request awaits at this PSN.
-bool Requester::fits(const Wqe& wqe, const wire::Transport& headers, uint64_t psn) {
+bool Completer::fits(const SendWqe& wqe, const wire::Transport& headers, uint64_t psn) {
   const wire::OpcodeInfo& info = headers.info();
   if (info.has_aeth && aeth::kind_of(headers.aeth().syndrome) != aeth::Kind::kAck) {
     return false;
@@ -229,15 +253,15 @@ bool Requester::fits(const Wqe& wqe, const wire::Transport& headers, uint64_t ps
   bool last = psn + 1 == wqe.end_psn();
   // A part that was asked for alone has an end of its own.
   bool ends = info.last || info.only;
-  return wqe.request.op == SendOp::kRead && (ends == last || (ends && selective_)) &&
+  return wqe.request.op == SendOp::kRead && (ends == last || (ends && selective_.used())) &&
          headers.payload_len() == std::min(mtu, wqe.length - offset);
 }
 
 // Asks memory to take the data. Takes the packet.
-void Requester::place(Packet* packet, const wire::Transport& headers, uint64_t position,
+void Completer::place(Packet* packet, const wire::Transport& headers, uint64_t position,
                       uint64_t psn) {
   PacketPool& pool = qp_.host().pool();
-  Wqe& wqe = queue_.at(position);
+  SendWqe& wqe = window_.at(position);
   uint64_t offset = (psn - wqe.first_psn) * qp_.attributes().path_mtu;
   if (free_placements_.empty()) {
     free_placements_.push_back(placements_.size());
@@ -261,14 +285,19 @@ void Requester::place(Packet* packet, const wire::Transport& headers, uint64_t p
   ++wqe.placing;
 }
 
-void Requester::placed(uint64_t ticket, bool ok) {
+void Completer::memory_done(uint64_t ticket, bool ok) {
+  placed(ticket, ok);
+  qp_.memory_settled();
+}
+
+void Completer::placed(uint64_t ticket, bool ok) {
   Placement& placement = placements_[ticket];
   placement.failed |= !ok;
   if (--placement.pending > 0) return;
   qp_.host().pool().release(std::exchange(placement.packet, nullptr));
   free_placements_.push_back(ticket);
-  if (!queue_.holds(placement.position)) return;  // the QP has been reset
-  Wqe& wqe = queue_.at(placement.position);
+  if (!window_.holds(placement.position)) return;  // the QP has been reset
+  SendWqe& wqe = window_.at(placement.position);
   --wqe.placing;
   if (placement.failed) note_failure(wqe, WcStatus::kLocalProtectionError);
   if (qp_.sends()) {
@@ -278,10 +307,22 @@ void Requester::placed(uint64_t ticket, bool ok) {
   }
 }
 
-// Set anew at each sign of progress. The event stays where it is when the deadline moves away, and
-// follows when it fires: acknowledgements are frequent, time-outs rare.
-void Requester::arm_timer(TimeNs now) {
-  if (rnr_waiting_) return;  // nobody is late: what is sent after the wait arms it
+// A retry, unless there was progress. False when none is left.
+bool Completer::use_retry() {
+  if (retries_left_ > 0) {
+    --retries_left_;
+    return true;
+  }
+  qp_.port().counters().req_transport_retries_exceeded.add();
+  fail_at(window_.position_of(window_.unacked()), WcStatus::kRetryExceeded);
+  return false;
+}
+
+// The deadline is set anew at each sign of progress. The event stays where it is when the deadline
+// moves away, and follows when it fires: acknowledgements are frequent, time-outs rare.
+void Completer::arm_timer(TimeNs now) {
+  // No answer is late during the wait: the first packet after it arms the timer.
+  if (window_.state == RequesterState::kRnrWait) return;
   uint8_t timeout = qp_.attributes().timeout & 31;
   if (timeout == 0) {
     deadline_ = kNever;
@@ -291,20 +332,118 @@ void Requester::arm_timer(TimeNs now) {
   if (timer_.due() > deadline_) qp_.scheduler().at(timer_, deadline_);
 }
 
-// What is unanswered is sent again, until the retries are used up.
-void Requester::on_timeout(TimeNs now) {
+// Sends again what is unanswered, until the retries are used up.
+void Completer::on_timeout(TimeNs now) {
   if (deadline_ == kNever) return;
   if (now < deadline_) return qp_.scheduler().at(timer_, deadline_);
   deadline_ = kNever;
-  if (doomed_) return;
+  if (window_.state == RequesterState::kFailed) return;
   ++timeouts_;
   qp_.port().counters().local_ack_timeout_err.add();
   if (!use_retry()) return;
   implied_nak_seen_ = false;
   choose_recovery();
-  if (!selective_mode_) return rewind(unacked_psn_);
-  send_probe();
+  if (!selective_.active()) return go_back_n_.rewind(window_.unacked());
+  if (!selective_.probe()) go_back_n_.rewind(window_.unacked());
   arm_timer(now);
+}
+
+void Completer::on_rnr_wait_over(TimeNs) {
+  if (window_.state == RequesterState::kRnrWait) window_.state = RequesterState::kSending;
+  qp_.make_data_ready();
+}
+
+void Completer::fail_current(WcStatus status) {
+  window_.state = RequesterState::kBlocked;
+  window_.current().failure = status;
+  complete_finished();
+}
+
+// The request ends when all before it have; nothing more is sent.
+void Completer::fail_at(uint64_t position, WcStatus status) {
+  window_.state = RequesterState::kFailed;
+  deadline_ = kNever;
+  qp_.scheduler().cancel(timer_);
+  window_.at(position).failure = status;
+  complete_finished();
+}
+
+// A response is of no use. Nothing more is sent, unless something is missing before the request:
+// then the request ends when that has come.
+void Completer::note_failure(SendWqe& wqe, WcStatus status) {
+  wqe.failure = status;
+  if (wqe.first_psn <= window_.unacked()) window_.state = RequesterState::kFailed;
+}
+
+void Completer::complete_finished() {
+  complete_all_finished();
+  if (qp_.state() == QpState::kSqd && window_.drained()) qp_.raise(QpEvent::kDrained);
+}
+
+void Completer::complete_all_finished() {
+  while (!window_.empty() && window_.front().placing == 0) {
+    WcStatus failure = window_.front().failure;
+    if (failure != WcStatus::kSuccess) return fail_front(failure);
+    if (!window_.front_done()) return;
+    complete_front(WcStatus::kSuccess);
+    if (!qp_.sends()) return;
+  }
+}
+
+// The oldest request ends in failure, and with it the connection; of UC and UD the sending half.
+void Completer::fail_front(WcStatus status) {
+  complete_front(status);
+  if (qp_.type() == QpType::kRc) {
+    qp_.enter_error();
+  } else {
+    qp_.enter_send_error();
+  }
+}
+
+void Completer::complete_front(WcStatus status) {
+  const SendWqe& wqe = window_.front();
+  uint64_t wr_id = wqe.request.wr_id;
+  WcOpcode opcode = completion_of(wqe.request.op);
+  uint32_t byte_len = wqe.awaits_response() ? static_cast<uint32_t>(wqe.length) : 0;
+  bool report = wqe.request.signaled || status != WcStatus::kSuccess;
+  bool frees_rd_atomic = wqe.awaits_response() && wqe.begun;
+  window_.pop();
+  if (frees_rd_atomic) qp_.make_data_ready();  // one that had to wait for it may go
+  if (status == WcStatus::kFlushed) {
+    qp_.port().counters().req_cqe_flush_error.add();
+  } else if (status != WcStatus::kSuccess) {
+    qp_.port().counters().req_cqe_error.add();
+  }
+  if (!report) return;
+  Completion* completion = qp_.send_cq().claim();
+  if (!completion) {
+    qp_.raise(QpEvent::kFatal);
+    return qp_.enter_error();
+  }
+  completion->wr_id = wr_id;
+  completion->status = status;
+  completion->opcode = opcode;
+  completion->byte_len = byte_len;
+  completion->qpn = qp_.number();
+  qp_.send_cq().publish(false);
+}
+
+void Completer::flush() {
+  stop();
+  if (window_.state == RequesterState::kRnrWait) window_.state = RequesterState::kSending;
+  while (!window_.empty() && window_.front().placing == 0) complete_front(WcStatus::kFlushed);
+  if (window_.empty()) window_.state = RequesterState::kSending;
+}
+
+void Completer::stop() {
+  deadline_ = kNever;
+  qp_.scheduler().cancel(timer_);
+  qp_.scheduler().cancel(rnr_timer_);
+}
+
+void Completer::reset() {
+  stop();
+  implied_nak_seen_ = false;
 }
 
 }  // namespace rocefs

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "rdma/packet/traffic_class.h"
-#include "rdma/transport/qp.h"
+#include "rdma/transport/qp_context.h"
 #include "rdma/wire/ethernet.h"
 
 namespace rocefs {
@@ -25,7 +25,7 @@ T load(const T& word, std::memory_order order = std::memory_order_relaxed) {
 
 }  // namespace
 
-Congestion::Congestion(Qp& qp)
+Congestion::Congestion(QpContext& qp)
     : qp_(qp), reliable_(qp.type() == QpType::kRc), event_(event_of<&Congestion::on_time>(this)) {
   refresh();
 }
@@ -74,7 +74,7 @@ void Congestion::stop() {
   limiter_.reset();
   window_ = kNoWindow;
   paced_ = reaction_ == Reaction::kPcc;
-  waits_ = false;
+  set_waits(false);
   meter_.cancel();
   next_ = gap_ = 0;
   remainder_ = 0;
@@ -164,10 +164,15 @@ void Congestion::follow(double gap, TimeNs now) {
   next_ = std::max(next_, now - std::max(gap_, busy)) + gap_;
 }
 
+void Congestion::set_waits(bool waits) {
+  waits_ = waits;
+  qp_.hold_data(waits && !acknowledged_requests());
+}
+
 // Until the packet may go, or what limits it may have changed: the timer may have raised the rate,
 // the owner the window.
 void Congestion::wait(TimeNs now) {
-  waits_ = next_ > now;
+  set_waits(next_ > now);
   if (!waits_) return;
   TimeNs look = reaction_ == Reaction::kPcc ? kLookAfter : qp_.port().ecn().rp().timer;
   qp_.scheduler().at(event_, look > 0 ? std::min(next_, now + look) : next_);

@@ -19,7 +19,7 @@
 
 namespace rocefs {
 
-class Qp;
+class QpContext;
 
 enum class Reaction : uint8_t { kNone, kRp, kCfr, kPcc };
 
@@ -33,13 +33,13 @@ struct CongestionReading {
 
 class Congestion {
  public:
-  explicit Congestion(Qp& qp);
+  explicit Congestion(QpContext& qp);
 
   Reaction reaction() const { return reaction_; }
   // The ECN bits of data packets, for a traffic class that has none of its own.
   uint8_t ecn() const { return ecn_; }
-  // Data waits for its time, or responses do; the queue pair is made ready when it has come.
-  bool waits() const { return waits_ && !acknowledged_requests(); }
+  // Responses to READs wait for their time, as all data does but requests that a window binds: the
+  // queue pair is made ready when it has come.
   bool responses_wait() const { return waits_; }
   // A data packet has been emitted, of a request or of a response.
   void sent(const Packet& packet, bool response, TimeNs now) {
@@ -93,13 +93,14 @@ class Congestion {
   void pace_by_window(uint32_t octets, TimeNs now);
   void follow(double gap, TimeNs now);
   void wait(TimeNs now);
+  void set_waits(bool waits);
   double slower_before(TimeNs now);
   void measure(uint64_t psn, TimeNs now);
   void note_rtt(uint64_t next, TimeNs now);
   void on_time(TimeNs now);
   void publish();
 
-  Qp& qp_;
+  QpContext& qp_;
   const bool reliable_;
   Reaction reaction_ = Reaction::kNone;
   uint8_t ecn_ = 0;

@@ -2,7 +2,7 @@
 // retransmission is agreed.
 #include <cassert>
 
-#include "rdma/transport/qp.h"
+#include "rdma/transport/qp_context.h"
 #include "rdma/transport/responder.h"
 #include "rdma/wire/aeth.h"
 #include "rdma/wire/psn.h"

@@ -1,6 +1,6 @@
 // The responder's judgement of a request packet: the sequence of opcodes, resources, rights and
 // lengths, in this order; and where its payload goes.
-#include "rdma/transport/qp.h"
+#include "rdma/transport/qp_context.h"
 #include "rdma/transport/responder.h"
 #include "rdma/wire/aeth.h"
 #include "rdma/wire/psn.h"

@@ -4,7 +4,7 @@
 #include <cassert>
 #include <cerrno>
 
-#include "rdma/transport/qp.h"
+#include "rdma/transport/qp_context.h"
 #include "rdma/wire/aeth.h"
 #include "rdma/wire/psn.h"
 
@@ -20,7 +20,8 @@ bool is_fatal(uint8_t nak) {
 
 }  // namespace
 
-Responder::Responder(Qp& qp) : qp_(qp), steps_(kMaxSteps), resources_(qp) {}
+Responder::Responder(QpContext& qp, Congestion& congestion)
+    : qp_(qp), steps_(kMaxSteps), resources_(qp, congestion) {}
 
 Responder::~Responder() {
   assert(pending_steps_ == 0);
@@ -70,7 +71,7 @@ void Responder::receive_reliable(Packet* packet, const wire::Transport& headers)
 
 void Responder::handle_expected(Packet* packet, const wire::Transport& headers) {
   const wire::OpcodeInfo& info = headers.info();
-  nak_outstanding_ = refused_ = false;
+  state_ = ResponderState::kInOrder;
   Step step;
   step.psn = expected_psn_;
   step.acknowledge = headers.ack_req();
@@ -79,7 +80,7 @@ void Responder::handle_expected(Packet* packet, const wire::Transport& headers) 
     expected_psn_ += step.psns;
     return accept(packet, headers, step);
   }
-  nak_outstanding_ = refused_ = true;
+  state_ = ResponderState::kRefused;
   drop_out_of_order();  // the far end goes back, or fails
   add_step(step);
   qp_.host().pool().release(packet);
@@ -156,15 +157,23 @@ void Responder::handle_duplicate(const wire::Transport& headers, uint64_t psn) {
 // is agreed.
 void Responder::handle_gap(Packet* packet, const wire::Transport& headers, uint64_t psn) {
   qp_.port().counters().out_of_sequence.add();
-  if (selective() && !refused_) return buffer_out_of_order(packet, headers, psn);
+  if (selective() && state_ != ResponderState::kRefused) {
+    return buffer_out_of_order(packet, headers, psn);
+  }
   qp_.host().pool().release(packet);
   drop_out_of_order();
-  if (nak_outstanding_) return;
-  nak_outstanding_ = true;
-  Step step;
-  step.psn = expected_psn_;
-  step.nak = aeth::kNakSequence;
-  add_step(step);
+  switch (state_) {
+    case ResponderState::kInOrder: {
+      state_ = ResponderState::kGap;
+      Step step;
+      step.psn = expected_psn_;
+      step.nak = aeth::kNakSequence;
+      return add_step(step);
+    }
+    case ResponderState::kGap:
+    case ResponderState::kRefused:
+      return;  // the NAK has been sent
+  }
 }
 
 // The message that was being received is lost; its receive request is there for the next one.
@@ -245,9 +254,7 @@ void Responder::complete_step(Step& step) {
   settle(step);
   bool reliable = qp_.type() == QpType::kRc;
   if (step.nak && reliable) {
-    nak_due_ = true;
-    nak_syndrome_ = step.nak;
-    nak_psn_ = step.psn;
+    nak_due_ = {step.nak, step.psn};
   } else if (qp_.state() != QpState::kError) {
     if (step.message_end) messages_ = (messages_ + 1) & 0xffffff;
     if (step.action == Action::kNone) {
@@ -310,9 +317,9 @@ Packet* Responder::emit_acknowledge() {
   wire::HeaderTemplate::Fields fields;
   fields.opcode = wire::Opcode::kRcAck;
   fields.reserved6 = qp_.selective_bit();
-  if (std::exchange(nak_due_, false)) {
-    fields.psn = static_cast<uint32_t>(nak_psn_) & kPsnMask;
-    qp_.extensions().aeth = {nak_syndrome_, messages_};
+  if (std::optional<DueNak> nak = std::exchange(nak_due_, std::nullopt)) {
+    fields.psn = static_cast<uint32_t>(nak->psn) & kPsnMask;
+    qp_.extensions().aeth = {nak->syndrome, messages_};
   } else {
     acknowledge_due_ = false;
     fields.psn = static_cast<uint32_t>(acknowledged_) & kPsnMask;
@@ -325,15 +332,16 @@ Packet* Responder::emit_acknowledge() {
 }
 
 Packet* Responder::emit_response() {
-  return resources_.emit();
+  Packet* packet = resources_.emit();
+  if (std::optional<uint64_t> psn = resources_.take_failed()) refuse_read(*psn);
+  return packet;
 }
 
+// The memory of a READ has gone before it was answered.
 void Responder::refuse_read(uint64_t psn) {
   if (qp_.state() == QpState::kError && !nak_due_) return;  // what is due later gives way
   qp_.port().counters().resp_remote_access_errors.add();
-  nak_due_ = true;
-  nak_syndrome_ = aeth::kNakRemoteAccess;
-  nak_psn_ = psn;
+  nak_due_ = {aeth::kNakRemoteAccess, psn};
   qp_.make_acknowledge_ready();
   qp_.raise(QpEvent::kAccessViolation);
   qp_.enter_error();
@@ -373,7 +381,9 @@ void Responder::reset() {
   messages_ = 0;
   drop_out_of_order();
   agreement_.forget();
-  nak_outstanding_ = refused_ = acknowledge_due_ = nak_due_ = message_bad_ = false;
+  state_ = ResponderState::kInOrder;
+  nak_due_.reset();
+  acknowledge_due_ = message_bad_ = false;
 }
 
 }  // namespace rocefs

@@ -1,9 +1,11 @@
 // Responder: the receiving half of a queue pair. It takes request packets, asks memory to place
-// their payload, and tells what is placed: to the near end by completions, to the far end of a
-// reliable connection by acknowledgements. Sans-IO.
+// their payload, and reports what is placed: to the near end by completions, to the far end of a
+// reliable connection by acknowledgements. Sans-IO. responder_state.h has the diagram of its
+// states.
 //
-// What waits for memory waits in steps, which are taken in the order in which their packets came:
-// so nothing is told before everything ahead of it is placed, and a READ sees the WRITEs before it.
+// Packets that wait for memory wait in steps, which are taken in the order in which the packets
+// came: so nothing is reported before everything ahead of it is placed, and a READ sees the WRITEs
+// before it.
 //
 // Packets ahead of the expected PSN are dropped, and a NAK asks for it and all behind it (go back
 // n). With selective retransmission they are kept until their turn, a WRITE's bytes being placed at
@@ -19,18 +21,19 @@
 #include "rdma/packet/packet.h"
 #include "rdma/packet/verbs.h"
 #include "rdma/packet/work_queue.h"
+#include "rdma/transport/congestion.h"
 #include "rdma/transport/missing_psns.h"
+#include "rdma/transport/qp_context.h"
 #include "rdma/transport/reorder_buffer.h"
 #include "rdma/transport/responder_resources.h"
+#include "rdma/transport/responder_state.h"
 #include "rdma/transport/selective.h"
 
 namespace rocefs {
 
-class Qp;
-
 class Responder final : public MemoryListener {
  public:
-  explicit Responder(Qp& qp);
+  Responder(QpContext& qp, Congestion& congestion);
   ~Responder() override;
 
   // At the transition to RTR.
@@ -43,10 +46,9 @@ class Responder final : public MemoryListener {
   // The next packet of a READ's or atomic's response; null if none is due now.
   Packet* emit_response();
   bool owes_response() const { return !resources_.empty(); }
+  ResponderState state() const { return state_; }
   // The PSN that must come next: it grows as requests come.
   uint64_t expected() const { return expected_psn_; }
-  // The memory of a READ has gone before it was answered.
-  void refuse_read(uint64_t psn);
   // The QP has entered the error state. A NAK that is due is still sent, and what goes before it.
   void flush();
   // Everything is forgotten.
@@ -91,6 +93,11 @@ class Responder final : public MemoryListener {
     uint64_t receive_id = 0;
   };
 
+  struct DueNak {
+    uint8_t syndrome;
+    uint64_t psn;
+  };
+
   // What is known of packets ahead of the expected PSN.
   struct OutOfOrder {
     explicit OutOfOrder(Responder& responder);
@@ -116,9 +123,10 @@ class Responder final : public MemoryListener {
   bool execute(Step& step);
   void complete_step(Step& step);
   void settle(Step& step);
+  void refuse_read(uint64_t psn);
   void flush_one(uint64_t wr_id);
 
-  // ahead.cc
+  // out_of_order.cc
   bool selective() const;
   void buffer_out_of_order(Packet* packet, const wire::Transport& headers, uint64_t psn);
   bool place_early(Packet* packet, const wire::Transport& headers, uint64_t psn);
@@ -129,7 +137,7 @@ class Responder final : public MemoryListener {
   void on_missing_timer(TimeNs now);
   Packet* emit_selective_nak();
 
-  // message.cc
+  // request_check.cc
   Verdict check_request(const wire::Transport& headers, const wire::OpcodeInfo& info, Step& step);
   Verdict begin_message(const wire::Transport& headers, const wire::OpcodeInfo& info, Step& step);
   Verdict begin_write(const wire::Reth& reth, Step& step);
@@ -145,21 +153,18 @@ class Responder final : public MemoryListener {
   void finish_message(const wire::Transport& headers, const wire::OpcodeInfo& info, Step& step);
   void end_receive(Step& step, WcStatus status);
 
-  Qp& qp_;
+  QpContext& qp_;
   Message message_;
   std::optional<ReceiveRequest>
-      reusable_receive_;          // taken for a message that was lost: the next one gets it
-  uint64_t reusable_after_ = 0;   // when the steps of that message are over
-  bool message_bad_ = false;      // memory has refused a part of the message told of now
-  uint64_t expected_psn_ = 0;     // the PSN that must come next
-  uint64_t acknowledged_ = 0;     // of the newest SEND or WRITE that is placed
-  uint32_t messages_ = 0;         // MSN, 24 bits
-  bool nak_outstanding_ = false;  // silence until the expected PSN comes
-  bool refused_ = false;          // it has come, and was refused
+      reusable_receive_;         // taken for a message that was lost: the next one gets it
+  uint64_t reusable_after_ = 0;  // when the steps of that message are over
+  bool message_bad_ = false;     // memory has refused a part of the message told of now
+  uint64_t expected_psn_ = 0;    // the PSN that must come next
+  uint64_t acknowledged_ = 0;    // of the newest SEND or WRITE that is placed
+  uint32_t messages_ = 0;        // MSN, 24 bits
+  ResponderState state_ = ResponderState::kInOrder;
   bool acknowledge_due_ = false;
-  bool nak_due_ = false;
-  uint8_t nak_syndrome_ = 0;
-  uint64_t nak_psn_ = 0;
+  std::optional<DueNak> nak_due_;
 
   WorkQueue<Step> steps_;  // a step's position is its ticket
   uint32_t pending_steps_ = 0;

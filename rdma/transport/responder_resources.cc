@@ -2,13 +2,14 @@
 
 #include <algorithm>
 
-#include "rdma/transport/qp.h"
+#include "rdma/transport/qp_context.h"
 #include "rdma/wire/aeth.h"
 #include "rdma/wire/psn.h"
 
 namespace rocefs {
 
-ResponderResources::ResponderResources(Qp& qp) : qp_(qp), prefetch_(qp.host().pool()) {}
+ResponderResources::ResponderResources(QpContext& qp, Congestion& congestion)
+    : qp_(qp), congestion_(congestion), prefetch_(qp.host().pool()) {}
 
 bool ResponderResources::admit(const Resource& resource, uint32_t& slot) {
   if (slots_.empty()) slots_.resize(qp_.attributes().max_dest_rd_atomic);
@@ -110,7 +111,7 @@ Packet* ResponderResources::emit_read(const PendingResponse& due) {
       return packet;
     }
     case Prefetch::State::kFailed:
-      refuse();
+      fail();
       return nullptr;
     case Prefetch::State::kAbsent:
       break;
@@ -127,7 +128,7 @@ Packet* ResponderResources::emit_read(const PendingResponse& due) {
   }
   if (!moved.failed) return packet;
   pool.release(packet);
-  refuse();
+  fail();
   return nullptr;
 }
 
@@ -148,10 +149,9 @@ void ResponderResources::fetch_more() {
 }
 
 // The memory has gone since the request came.
-void ResponderResources::refuse() {
-  uint64_t psn = pending_.front().next;
+void ResponderResources::fail() {
+  failed_psn_ = pending_.front().next;
   drop_pending();
-  qp_.responder().refuse_read(psn);
 }
 
 Packet* ResponderResources::finish(Packet* packet) {
@@ -180,7 +180,7 @@ void ResponderResources::write_headers(Packet* packet, const PendingResponse& du
   } else {
     fields.opcode = last ? Opcode::kRcReadResponseLast : Opcode::kRcReadResponseMiddle;
   }
-  if (resource.read) fields.ecn = qp_.congestion().ecn();
+  if (resource.read) fields.ecn = congestion_.ecn();
   qp_.extensions().aeth = {aeth::kAckUnlimited, resource.messages};
   qp_.extensions().atomic_ack = {resource.original};
   qp_.write_headers(fields, packet);

@@ -3,15 +3,17 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "rdma/packet/memory.h"
 #include "rdma/packet/packet.h"
+#include "rdma/transport/congestion.h"
 #include "rdma/transport/prefetch.h"
+#include "rdma/transport/qp_context.h"
 
 namespace rocefs {
-
-class Qp;
 
 class ResponderResources final : public MemoryListener {
  public:
@@ -30,7 +32,7 @@ class ResponderResources final : public MemoryListener {
     uint32_t messages = 0;  // the MSN of its answer
   };
 
-  explicit ResponderResources(Qp& qp);
+  ResponderResources(QpContext& qp, Congestion& congestion);
 
   // Takes the place of the oldest one. False when that one is unanswered: the far end has more
   // under way than was agreed.
@@ -46,8 +48,10 @@ class ResponderResources final : public MemoryListener {
   // What is due is forgotten.
   void drop_pending();
 
-  // The next response packet; null when there is none now.
+  // The next response packet; null when there is none now, or it has failed.
   Packet* emit();
+  // The PSN of the READ whose memory has gone since its request came, once. Nothing is due then.
+  std::optional<uint64_t> take_failed() { return std::exchange(failed_psn_, std::nullopt); }
 
   void memory_done(uint64_t ticket, bool ok) override;
   bool memory_pending() const { return prefetch_.pending(); }
@@ -63,11 +67,12 @@ class ResponderResources final : public MemoryListener {
   Packet* emit_read(const PendingResponse& due);
   Packet* finish(Packet* packet);
   void write_headers(Packet* packet, const PendingResponse& due);
-  void refuse();
+  void fail();
   Moved fetch(const Resource& resource, uint64_t psn, Packet* packet);
   void fetch_more();
 
-  Qp& qp_;
+  QpContext& qp_;
+  Congestion& congestion_;
   std::vector<Resource> slots_;  // made when the first request comes
   uint32_t oldest_ = 0;
   void replay_part(uint32_t slot, uint64_t psn, uint64_t end);
@@ -77,6 +82,7 @@ class ResponderResources final : public MemoryListener {
   std::vector<PendingResponse> pending_;
   Prefetch prefetch_;          // of responses to READs
   uint64_t prefetch_psn_ = 0;  // what is to be fetched next
+  std::optional<uint64_t> failed_psn_;
 };
 
 }  // namespace rocefs

@@ -1,0 +1,116 @@
+// Completer: what responses and deadlines do to the send queue of a queue pair: it frees the
+// window, places the data of responses, counts retries, decides what is sent again, and completes
+// requests in the order in which they were posted. Sans-IO; core thread.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/loop/scheduler.h"
+#include "rdma/packet/memory.h"
+#include "rdma/packet/packet.h"
+#include "rdma/transport/congestion.h"
+#include "rdma/transport/go_back_n.h"
+#include "rdma/transport/selective_repeat.h"
+#include "rdma/transport/send_window.h"
+
+namespace rocefs {
+
+class Completer final : public MemoryListener {
+ public:
+  Completer(QpContext& qp, SendWindow& window, SelectiveRepeat& selective, GoBackN& go_back_n,
+            Congestion& congestion);
+
+  // At the transition to RTS.
+  void start();
+  // RC: a response that the port has checked. Takes the packet.
+  void receive_response(Packet* packet, const wire::Transport& headers, TimeNs now);
+  // A packet of a reliable connection has been sent: an answer is awaited.
+  void packet_sent(TimeNs now) {
+    if (deadline_ == kNever) arm_timer(now);
+  }
+  // The current request cannot be sent.
+  void fail_current(WcStatus status);
+  // Completes what is done, in the order in which it was posted.
+  void complete_finished();
+  // What is queued ends with kFlushed. Parts of a response that memory still takes end first: the
+  // buffer is the consumer's again then.
+  void flush();
+  // Nothing is awaited any more.
+  void stop();
+  void reset();
+
+  void memory_done(uint64_t ticket, bool ok) override;
+  // Whether memory still takes parts of responses.
+  bool memory_pending() const { return placing() > 0; }
+
+  uint64_t timeouts() const { return timeouts_; }
+
+ private:
+  // A response whose payload memory takes.
+  struct Placement {
+    Packet* packet = nullptr;
+    uint64_t position = 0;
+    uint32_t pending = 0;
+    bool failed = false;
+  };
+  // Responses that may wait for memory. Those beyond are lost, as they would be in a full NIC.
+  static constexpr size_t kMaxPlacements = 4096;
+
+  bool active() const { return qp_.sends() && window_.state != RequesterState::kFailed; }
+  size_t placing() const { return placements_.size() - free_placements_.size(); }
+
+  // Acknowledgements and NAKs.
+  void handle_ack(uint8_t syndrome, uint64_t psn, TimeNs now);
+  void handle_sequence_nak(uint64_t psn, TimeNs now);
+  void handle_selective_nak(uint64_t psn, TimeNs now);
+  void handle_rnr_nak(uint64_t psn, uint8_t timer, TimeNs now);
+  void handle_fatal_nak(uint64_t psn, uint8_t code, TimeNs now);
+  void handle_implied_nak(bool progress, TimeNs now);
+  void choose_recovery();
+  // All PSNs before `psn` are answered, but not past a READ or atomic whose response has not come.
+  // Whether that was progress.
+  bool acknowledge_before(uint64_t psn, TimeNs now);
+  bool advance(TimeNs now);
+  void note_progress(TimeNs now);
+
+  // Responses to READs and atomics.
+  void handle_response(Packet* packet, const wire::Transport& headers, uint64_t psn, TimeNs now);
+  void handle_out_of_order_response(Packet* packet, const wire::Transport& headers, uint64_t psn,
+                                    TimeNs now);
+  bool fits(const SendWqe& wqe, const wire::Transport& headers, uint64_t psn);
+  void place(Packet* packet, const wire::Transport& headers, uint64_t position, uint64_t psn);
+  void placed(uint64_t ticket, bool ok);
+
+  // Deadlines and retries.
+  bool use_retry();
+  void on_timeout(TimeNs now);
+  void on_rnr_wait_over(TimeNs now);
+  void arm_timer(TimeNs now);
+
+  // Completion.
+  void fail_at(uint64_t position, WcStatus status);
+  void note_failure(SendWqe& wqe, WcStatus status);
+  void complete_all_finished();
+  void fail_front(WcStatus status);
+  void complete_front(WcStatus status);
+
+  QpContext& qp_;
+  SendWindow& window_;
+  SelectiveRepeat& selective_;
+  GoBackN& go_back_n_;
+  Congestion& congestion_;
+
+  uint8_t retries_left_ = 0;
+  uint8_t rnr_retries_left_ = 0;
+  bool implied_nak_seen_ = false;  // an implied NAK has been answered, without progress since
+  TimeNs deadline_ = kNever;
+  Event timer_;
+  Event rnr_timer_;
+  uint64_t timeouts_ = 0;
+
+  std::vector<Placement> placements_;
+  std::vector<uint64_t> free_placements_;
+};
+
+}  // namespace rocefs

@@ -1,0 +1,123 @@
+// SendWindow: the send queue of a queue pair and the PSNs of its packets: what is acknowledged,
+// what is in flight, and what is to be sent next.
+//
+//   send queue   head() ............... cursor() .............. tail()
+//   PSNs         unacked() ............ next()    ... max_sent()
+//
+// PSNs are unwrapped to 64 bits; the wire carries the low 24. After going back next() is below
+// max_sent(). Core thread.
+#pragma once
+
+#include <cstdint>
+
+#include "rdma/packet/verbs.h"
+#include "rdma/packet/work_queue.h"
+#include "rdma/transport/qp_context.h"
+#include "rdma/transport/requester_state.h"
+
+namespace rocefs {
+
+// A send request in the queue.
+struct SendWqe {
+  uint64_t length = 0;
+  uint64_t first_psn = 0;
+  uint64_t first_octet = 0;  // of all octets that requests send
+  uint64_t packets = 0;      // PSNs: of a READ those of its responses; none for a local request
+  bool begun = false;
+  WcStatus failure = WcStatus::kSuccess;
+  uint32_t placing = 0;    // RC: parts of its response that memory still takes
+  uint32_t in_flight = 0;  // UC, UD: packets
+  SendRequest request;
+
+  uint64_t end_psn() const { return first_psn + packets; }
+  bool is_atomic() const {
+    return request.op == SendOp::kCompareSwap || request.op == SendOp::kFetchAdd;
+  }
+  bool awaits_response() const { return request.op == SendOp::kRead || is_atomic(); }
+  bool is_local() const {  // nothing is transmitted
+    return request.op == SendOp::kBindWindow || request.op == SendOp::kLocalInvalidate;
+  }
+};
+
+class SendWindow {
+ public:
+  SendWindow(QpContext& qp, size_t depth) : qp_(qp), queue_(depth) {}
+  ~SendWindow();
+
+  RequesterState state = RequesterState::kSending;
+
+  // At the transition to RTS.
+  void start(uint32_t psn);
+  // The send queue must have room.
+  void push(const SendRequest& request);
+  // Removes the oldest request, which has ended.
+  void pop();
+  // Forgets all requests.
+  void clear();
+
+  bool empty() const { return queue_.empty(); }
+  bool full() const { return queue_.full(); }
+  size_t size() const { return queue_.size(); }
+  uint64_t head() const { return queue_.head(); }
+  uint64_t tail() const { return queue_.tail(); }
+  bool holds(uint64_t position) const { return queue_.holds(position); }
+  SendWqe& at(uint64_t position) { return queue_.at(position); }
+  const SendWqe& at(uint64_t position) const { return queue_.at(position); }
+  SendWqe& front() { return queue_.front(); }
+
+  // The position of the request that next() belongs to; tail() when all is sent.
+  uint64_t cursor() const { return cursor_; }
+  bool at_end() const { return cursor_ == queue_.tail(); }
+  SendWqe& current() { return queue_.at(cursor_); }
+
+  uint64_t unacked() const { return unacked_psn_; }
+  uint64_t next() const { return next_psn_; }
+  uint64_t max_sent() const { return max_sent_psn_; }
+  // Whether an answer to this PSN is awaited.
+  bool awaits(uint64_t psn) const { return psn - unacked_psn_ < max_sent_psn_ - unacked_psn_; }
+  bool all_answered() const { return unacked_psn_ == max_sent_psn_; }
+  // READs and atomics in the queue that have begun; those among them before the cursor.
+  uint32_t rd_atomics_begun() const { return rd_atomics_begun_; }
+  uint32_t rd_atomics_sent() const { return rd_atomics_sent_; }
+
+  // Gives the current request its PSNs.
+  void begin();
+  // Passes over the current request, which needs no packet.
+  void skip() { ++cursor_; }
+  // One packet of the current request has been emitted: of a READ or atomic the only one. Whether
+  // it was the request's last.
+  bool packet_sent();
+  // Goes back: `psn`, between unacked() and max_sent(), is the next to be sent.
+  void rewind(uint64_t psn);
+  // All before `psn` are answered.
+  void acknowledge(uint64_t psn) { unacked_psn_ = psn; }
+
+  // The position of the request that an unanswered PSN belongs to.
+  uint64_t position_of(uint64_t psn) const;
+  // `psn`, or the first PSN before it that only data can answer.
+  uint64_t answerable_before(uint64_t psn) const;
+  // Octets that requests have sent before this PSN, which is one of the request's; a READ or an
+  // atomic sends none.
+  uint64_t octets_before(const SendWqe& wqe, uint64_t psn) const;
+  // Octets sent and not acknowledged, when `wqe` is the current request.
+  uint64_t octets_in_flight(const SendWqe& wqe) const;
+  // The payload of the packet of a request that begins with this octet.
+  uint32_t payload_length(const SendWqe& wqe, uint64_t offset) const;
+  // Whether the oldest request is sent and answered.
+  bool front_done() const;
+  // Whether nothing of what has begun is still under way.
+  bool drained() const { return queue_.empty() || !queue_.at(queue_.head()).begun; }
+
+ private:
+  QpContext& qp_;
+  WorkQueue<SendWqe> queue_;
+  uint64_t unacked_psn_ = 0;
+  uint64_t next_psn_ = 0;
+  uint64_t max_sent_psn_ = 0;
+  uint64_t cursor_ = 0;
+  uint64_t octets_begun_ = 0;
+  uint32_t rd_atomics_begun_ = 0;
+  uint32_t rd_atomics_sent_ = 0;
+};
+
+}  // namespace rocefs
