@@ -187,19 +187,4 @@ void MemoryTable::unbind(MemoryRegion& window) {
   --bound_windows_;
 }
 
-const uint8_t* payload_bytes(const Packet& packet) {
-  switch (packet.payload.kind) {
-    case Payload::Kind::kFrame:
-      return packet.frame->bytes.data();
-    case Payload::Kind::kLocal: {
-      const MemoryRegion* region =
-          packet.payload.table->at(packet.payload.index, packet.payload.generation);
-      return region ? region->direct + packet.payload.offset : nullptr;
-    }
-    case Payload::Kind::kNone:
-      return nullptr;
-  }
-  return nullptr;
-}
-
 }  // namespace rocefs

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "rdma/packet/packet.h"
 
 namespace rocefs {
 
@@ -199,8 +198,5 @@ class MemoryTable {
   std::vector<uint32_t> free_;
   size_t bound_windows_ = 0;
 };
-
-// The bytes of a payload: of the region it refers to, or of the frame. Null when stale.
-const uint8_t* payload_bytes(const Packet& packet);
 
 }  // namespace rocefs

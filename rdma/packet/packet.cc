@@ -56,6 +56,21 @@ Frame* PacketPool::attach_frame(Packet* packet) {
   return packet->frame;
 }
 
+const uint8_t* payload_bytes(const Packet& packet) {
+  switch (packet.payload.kind) {
+    case Payload::Kind::kFrame:
+      return packet.frame->bytes.data();
+    case Payload::Kind::kLocal: {
+      const MemoryRegion* region =
+          packet.payload.table->at(packet.payload.index, packet.payload.generation);
+      return region ? region->direct + packet.payload.offset : nullptr;
+    }
+    case Payload::Kind::kNone:
+      return nullptr;
+  }
+  return nullptr;
+}
+
 Packet* packet_of_bytes(PacketPool& pool, std::span<const uint8_t> bytes) {
   wire::Parsed parsed;
   if (wire::parse(bytes, parsed) != wire::ParseError::kNone || parsed.payload_len > kMaxMtu) {

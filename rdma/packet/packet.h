@@ -85,6 +85,10 @@ struct Packet {
   }
 };
 
+// Bytes of a payload: those of the region to which it refers, or of the frame. Null when the
+// reference is stale.
+const uint8_t* payload_bytes(const Packet& packet);
+
 // Whether its destination is a group: ff00::/8 or 224.0.0.0/4.
 inline bool is_multicast(const Packet& packet) {
   bool ipv6 = packet.header[0] >> 4 == 6;
