@@ -96,6 +96,9 @@ struct verbs_mr {
   int access;
 };
 
+/* Growth of verbs_context at its front since ABI 34, at most, in bytes. */
+enum { ROCEFS_MAX_GROWTH = 6 * sizeof(void*) };
+
 /* A verb that a provider serves, in the table that verbs_set_ops() takes. */
 typedef void (*verbs_slot)(void);
 

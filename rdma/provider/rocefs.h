@@ -10,7 +10,6 @@
 
 #include "rdma/provider/abi.h"
 #include "rdma/provider/connection.h"
-#include "rdma/provider/slots.h"
 #include "rdma/uapi/registers.h"
 #include "rdma/uapi/uapi.h"
 
@@ -36,7 +35,7 @@ struct rocefs_regions {
 };
 
 struct rocefs_context {
-  char growth[ROCEFS_MOST_GROWTH]; /* of the verbs_context of newer libraries */
+  char growth[ROCEFS_MAX_GROWTH]; /* of the verbs_context of newer libraries */
   struct verbs_context verbs;
   struct rocefs_connection connection;
   const struct rocefs_engine_page* engine;

@@ -2,7 +2,7 @@
 
 #include "rdma/provider/rocefs.h"
 
-enum { kMostSlots = 83 };
+enum { kMaxSlots = 83 };
 
 /* libibverbs calls by position, in the alphabetic order of all verbs that its version knows. */
 #define SERVED(verb) \
@@ -97,17 +97,17 @@ static const struct {
     NOT_SERVED(34, unimport_mr),
     NOT_SERVED(34, unimport_pd),
 };
-_Static_assert(sizeof kVerbs / sizeof kVerbs[0] == kMostSlots, "rdma-core 64 has 83 verbs");
+_Static_assert(sizeof kVerbs / sizeof kVerbs[0] == kMaxSlots, "rdma-core 64 has 83 verbs");
 
 /* By how many verbs the front of verbs_context had grown, against ABI 34. */
 static const struct { unsigned since, verbs; } kGrowth[] = {{59, 3}, {62, 4}, {64, 6}};
 
-static verbs_slot slots[kMostSlots];
+static verbs_slot slots[kMaxSlots];
 static unsigned grown;
 
 void rocefs_choose_slots(unsigned version) {
   unsigned count = 0;
-  for (unsigned i = 0; i < kMostSlots; ++i)
+  for (unsigned i = 0; i < kMaxSlots; ++i)
     if (kVerbs[i].since <= version) slots[count++] = kVerbs[i].serve;
   for (unsigned i = 0; i < sizeof kGrowth / sizeof kGrowth[0]; ++i)
     if (kGrowth[i].since <= version) grown = kGrowth[i].verbs;

@@ -10,9 +10,8 @@ void rocefs_choose_slots(unsigned version);
 /* The table for verbs_set_ops(). */
 const verbs_slot* rocefs_slots(void);
 
-/* verbs_context grows at its front: where libibverbs believes that it begins, of one whose end is
- * that of the headers' type; and the most bytes by which that may be before it. */
-enum { ROCEFS_MOST_GROWTH = 6 * sizeof(void*) };
+/* Offset in struct verbs_context at which libibverbs believes that one begins whose end is that of
+ * the headers' type: the type grows at its front. At least -ROCEFS_MAX_GROWTH. */
 ptrdiff_t rocefs_context_shift(void);
 
 #endif
