@@ -63,7 +63,7 @@ Cma::Cma(Fabric& fabric, uint64_t salt) : fabric_(fabric), next_number_(kFirstNu
 
 Cma::~Cma() = default;
 
-CmManager& Cma::manager(const Device& device) {
+CmManager& Cma::manager(const PortHost& device) {
   return **std::find_if(managers_.begin(), managers_.end(),
                         [&](const auto& one) { return &one->device() == &device; });
 }
@@ -118,11 +118,6 @@ Port* Cma::resolve(CmAddress& source, CmAddress& destination) {
   return best;
 }
 
-uint64_t Cma::service_id(const CmId& id) const {
-  if (id.remote().family == CmAddress::Family::kIb) return id.remote().service_id;
-  return key_of(id, id.remote().port);
-}
-
 namespace {
 
 std::string_view name(PortSpace space) {
@@ -158,7 +153,7 @@ std::string Cma::text() const {
     Port* port = id->port();
     text += fmt::format(
         "{} {} {} local={} remote={} state={}\n", name(id->space()), rocefs::name(id->type()),
-        port ? fmt::format("{}/{}", port->device().name(), port->number()) : "-",
+        port ? fmt::format("{}/{}", port->host().name(), port->number()) : "-",
         text_of(id->local()), text_of(id->remote()), kStates[static_cast<size_t>(id->state())]);
   }
   return text;
@@ -294,7 +289,7 @@ void Cma::device_left(const Device& device) {
     if (next == ids_.end()) return;
     serial = next->first;
     Port* port = next->second->port();
-    if (port && &port->device() == &device) next->second->device_left();
+    if (port && &port->host() == &device) next->second->device_left();
   }
 }
 

@@ -16,32 +16,25 @@
 
 namespace rocefs {
 
-class Cma final : public CmAcceptor {
+class Cma final : public CmIdHost, public CmAcceptor {
  public:
   // `salt` as CmManager has it.
   Cma(Fabric& fabric, uint64_t salt);
   ~Cma() override;
 
   Fabric& fabric() { return fabric_; }
-  CmManager& manager(const Device& device);
-  // Of devices that are present; null if none.
-  Port* port_at(const Ip& address);
-  // The port from which that destination is reached; null if from none. Where `source` is any it
-  // gets the port's address; a loopback destination becomes an address of ours.
-  Port* resolve(CmAddress& source, CmAddress& destination);
-  // Of the service that an id connects to.
-  uint64_t service_id(const CmId& id) const;
+  CmManager& manager(const PortHost& device) override;
 
   // A line for each id, as `rdma resource show cm_id` has them.
   std::string text() const;
 
-  // For the ids.
-  uint64_t add(CmId& id);
-  void remove(CmId& id);
-  // Takes the number, or one that is free where it is 0. EADDRINUSE.
-  Result<void> bind(CmId& id, CmAddress& address);
-  Result<void> listen(CmId& id);
-  void stop_listening(CmId& id);
+  uint64_t add(CmId& id) override;
+  void remove(CmId& id) override;
+  Result<void> bind(CmId& id, CmAddress& address) override;
+  Result<void> listen(CmId& id) override;
+  void stop_listening(CmId& id) override;
+  Port* port_at(const Ip& address) override;
+  Port* resolve(CmAddress& source, CmAddress& destination) override;
 
   uint16_t requested(CmConnection& connection) override;
   uint8_t asked(Sidr& question) override;

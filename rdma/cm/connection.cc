@@ -4,7 +4,6 @@
 #include <cerrno>
 
 #include "core/base/time.h"
-#include "rdma/cm/manager.h"
 #include "rdma/nic/port.h"
 #include "rdma/packet/memory.h"
 
@@ -40,16 +39,15 @@ std::string_view name(CmState state) {
   return kNames[static_cast<size_t>(state)];
 }
 
-CmConnection::CmConnection(CmManager& manager, Port& port, const AddressVector& path,
-                           uint32_t local_id)
-    : manager_(manager),
+CmConnection::CmConnection(CmHost& host, Port& port, const AddressVector& path, uint32_t local_id)
+    : host_(host),
       port_(port),
       path_(path),
       local_id_(local_id),
       timer_(event_of<&CmConnection::on_time>(this)) {}
 
 void CmConnection::transmit(const cm::Message& message, bool again) {
-  manager_.transmit(port_, path_, tid_, message, again);
+  host_.transmit(port_, path_, tid_, message, again);
 }
 
 void CmConnection::transmit_until_answered(const cm::Message& message, uint8_t timeout,
@@ -62,7 +60,7 @@ void CmConnection::transmit_until_answered(const cm::Message& message, uint8_t t
 }
 
 void CmConnection::arm() {
-  manager_.scheduler().after(timer_, patience_);
+  host_.scheduler().after(timer_, patience_);
 }
 
 void CmConnection::on_time(TimeNs) {
@@ -93,24 +91,24 @@ void CmConnection::give_up() {
 
 void CmConnection::end() {
   state_ = CmState::kIdle;
-  manager_.scheduler().cancel(timer_);
-  manager_.forget_far_end(*this);
-  if (!user_) manager_.release(*this);
+  host_.scheduler().cancel(timer_);
+  host_.forget_far_end(*this);
+  if (!user_) host_.release(*this);
 }
 
 void CmConnection::enter_timewait() {
   state_ = CmState::kTimewait;
   patience_ = std::min(time_of(ack_timeout()), kLongestTimewait);
   arm();
-  manager_.note_timewait(*this);
+  host_.note_timewait(*this);
 }
 
 Result<void> CmConnection::send_request(cm::Req req) {
   if (state_ != CmState::kIdle) return errorf(EINVAL, "the connection is {}", name(state_));
   active_ = true;
-  tid_ = manager_.next_tid();
+  tid_ = host_.next_tid();
   req.local_id = local_id_;
-  req.ca_guid = manager_.guid();
+  req.ca_guid = host_.guid();
   req.remote_response_timeout = req.local_response_timeout = kResponseTimeout;
   req.max_cm_retries = kMaxRetries;
   req.pkey = 0xffff;
@@ -146,7 +144,7 @@ void CmConnection::take_request(uint64_t tid, const cm::Req& req) {
   send_psn_ = req.starting_psn;
   take_depths(req.responder_resources, req.initiator_depth);
   rnr_retry_count_ = req.rnr_retry_count;
-  receive_psn_ = manager_.random_psn();
+  receive_psn_ = host_.random_psn();
   state_ = CmState::kReqReceived;
 }
 
@@ -168,7 +166,7 @@ Result<void> CmConnection::reply(cm::Rep rep) {
   if (state_ != CmState::kReqReceived) return errorf(EINVAL, "the connection is {}", name(state_));
   rep.local_id = local_id_;
   rep.remote_id = remote_id_;
-  rep.ca_guid = manager_.guid();
+  rep.ca_guid = host_.guid();
   rep.target_ack_delay = kTargetAckDelay;
   rep.starting_psn = receive_psn_;
   local_qpn_ = rep.qpn;
@@ -190,7 +188,7 @@ Result<void> CmConnection::establish() {
   if (state_ == CmState::kEstablished) return Error{EISCONN, "the connection is established"};
   if (state_ != CmState::kRepSent) return errorf(EINVAL, "the connection is {}", name(state_));
   state_ = CmState::kEstablished;
-  manager_.scheduler().cancel(timer_);
+  host_.scheduler().cancel(timer_);
   if (user_) user_->established({});
   return {};
 }
@@ -205,7 +203,7 @@ void CmConnection::send_reject(uint16_t reason, std::span<const uint8_t> private
   if (reason == cm::kTimeout) {
     rej.info_length = sizeof(uint64_t);
     for (size_t i = 0; i < sizeof(uint64_t); ++i) {
-      rej.info[i] = static_cast<uint8_t>(manager_.guid() >> (56 - 8 * i));
+      rej.info[i] = static_cast<uint8_t>(host_.guid() >> (56 - 8 * i));
     }
   }
   fill(rej.private_data, private_data);
@@ -246,7 +244,7 @@ void CmConnection::abandon() {
   user_ = nullptr;
   switch (state_) {
     case CmState::kIdle:
-      return manager_.release(*this);
+      return host_.release(*this);
     case CmState::kReqSent:
       send_reject(cm::kTimeout, {});
       return end();
@@ -332,8 +330,8 @@ bool CmConnection::take(const cm::Rep& rep) {
   rnr_retry_count_ = rep.rnr_retry_count;
   target_ack_delay_ = rep.target_ack_delay;
   state_ = CmState::kRepReceived;
-  manager_.scheduler().cancel(timer_);
-  manager_.note_far_end(*this);
+  host_.scheduler().cancel(timer_);
+  host_.note_far_end(*this);
   if (user_) user_->replied(rep);
   return true;
 }
@@ -341,7 +339,7 @@ bool CmConnection::take(const cm::Rep& rep) {
 bool CmConnection::take(const cm::Rtu& rtu) {
   if (state_ != CmState::kRepSent) return false;
   state_ = CmState::kEstablished;
-  manager_.scheduler().cancel(timer_);
+  host_.scheduler().cancel(timer_);
   if (user_) user_->established(rtu.private_data);
   return true;
 }
@@ -374,7 +372,7 @@ bool CmConnection::take(const cm::Mra& mra) {
   bool of_req = state_ == CmState::kReqSent && mra.about == cm::About::kReq;
   bool of_rep = state_ == CmState::kRepSent && mra.about == cm::About::kRep;
   if (!of_req && !of_rep) return false;
-  manager_.scheduler().after(timer_, time_of(mra.service_timeout) + patience_);
+  host_.scheduler().after(timer_, time_of(mra.service_timeout) + patience_);
   return true;
 }
 
@@ -392,7 +390,7 @@ bool CmConnection::take(const cm::Dreq& dreq) {
       break;
     case CmState::kRepSent:
     case CmState::kEstablished:
-      manager_.scheduler().cancel(timer_);
+      host_.scheduler().cancel(timer_);
       state_ = CmState::kDreqReceived;
       break;
     default:

@@ -12,14 +12,11 @@
 #include "core/base/result.h"
 #include "core/base/time.h"
 #include "core/loop/scheduler.h"
+#include "rdma/cm/host.h"
 #include "rdma/cm/message.h"
 #include "rdma/packet/verbs.h"
 
 namespace rocefs {
-
-class CmConnection;
-class CmManager;
-class Port;
 
 enum class CmState : uint8_t {
   kIdle,
@@ -58,7 +55,7 @@ class CmConnection {
   // However long the far end's acknowledgements may take, by what it says.
   static constexpr TimeNs kLongestTimewait = 10 * kSecond;
 
-  CmConnection(CmManager& manager, Port& port, const AddressVector& path, uint32_t local_id);
+  CmConnection(CmHost& host, Port& port, const AddressVector& path, uint32_t local_id);
   CmConnection(const CmConnection&) = delete;
   CmConnection& operator=(const CmConnection&) = delete;
 
@@ -124,7 +121,7 @@ class CmConnection {
   void take_depths(uint8_t far_answers, uint8_t far_asks);
   uint8_t ack_timeout() const;
 
-  CmManager& manager_;
+  CmHost& host_;
   Port& port_;
   const AddressVector path_;
   CmUser* user_ = nullptr;

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "rdma/cm/cma.h"
-#include "rdma/nic/device.h"
+#include "rdma/cm/manager.h"
+#include "rdma/nic/port.h"
 
 namespace rocefs {
 namespace {
@@ -13,14 +13,20 @@ std::vector<uint8_t> copy(std::span<const uint8_t> bytes) {
   return {bytes.begin(), bytes.end()};
 }
 
+// IBTA A11.2: port space and port; IB addresses name the service themselves.
+uint64_t service_of(PortSpace space, const CmAddress& address) {
+  if (address.family == CmAddress::Family::kIb) return address.service_id;
+  return uint64_t{static_cast<uint16_t>(space)} << 16 | address.port;
+}
+
 }  // namespace
 
-CmId::CmId(Cma& cma, PortSpace space, QpType type, CmIdUser& user)
-    : cma_(cma), serial_(cma.add(*this)), space_(space), type_(type), user_(&user) {}
+CmId::CmId(CmIdHost& host, PortSpace space, QpType type, CmIdUser& user)
+    : host_(host), serial_(host.add(*this)), space_(space), type_(type), user_(&user) {}
 
 CmId::~CmId() {
   let_go();
-  cma_.remove(*this);
+  host_.remove(*this);
 }
 
 void CmId::let_go() {
@@ -35,8 +41,11 @@ Result<void> CmId::check(bool allowed) const {
 }
 
 uint64_t CmId::service_id() const {
-  if (local_.family == CmAddress::Family::kIb) return local_.service_id;
-  return uint64_t{static_cast<uint16_t>(space_)} << 16 | local_.port;
+  return service_of(space_, local_);
+}
+
+uint64_t CmId::remote_service_id() const {
+  return service_of(space_, remote_);
 }
 
 void CmId::tell_failure(CmEventType type, int32_t status) {
@@ -56,10 +65,10 @@ Result<void> CmId::bind(const CmAddress& address) {
   if (address.family == CmAddress::Family::kNone) {
     return Error{EAFNOSUPPORT, "neither IPv4, IPv6 nor IB"};
   }
-  Port* port = address.any() ? nullptr : cma_.port_at(address.ip);
+  Port* port = address.any() ? nullptr : host_.port_at(address.ip);
   if (!port && !address.any()) return Error{ENODEV, "no device has this address"};
   CmAddress taken = address;
-  if (Result<void> bound = cma_.bind(*this, taken); !bound) return bound;
+  if (Result<void> bound = host_.bind(*this, taken); !bound) return bound;
   local_ = taken;
   port_ = port;
   state_ = State::kBound;
@@ -78,7 +87,7 @@ Result<void> CmId::resolve_address(const CmAddress& source, const CmAddress& des
   if (Result<void> fit = check(state_ == State::kBound); !fit) return fit;
   if (destination.family != local_.family) return Error{EINVAL, "addresses of two families"};
   CmAddress from = local_, to = destination;
-  Port* port = cma_.resolve(from, to);
+  Port* port = host_.resolve(from, to);
   if (!port) {
     tell_failure(CmEventType::kAddressError, -ENETUNREACH);
     return {};
@@ -116,7 +125,7 @@ Result<void> CmId::connect(const CmParameters& p) {
   if (type_ == QpType::kUd) return connect_datagrams(p);
   cm::Req req;
   if (Result<void> put = put_private_data(p, req.private_data); !put) return put;
-  req.service_id = cma_.service_id(*this);
+  req.service_id = remote_service_id();
   req.qpn = p.qpn & 0xffffff;
   req.transport = type_ == QpType::kUc ? 1 : 0;
   req.responder_resources = p.responder_resources;
@@ -125,7 +134,7 @@ Result<void> CmId::connect(const CmParameters& p) {
   req.retry_count = std::min<uint8_t>(p.retry_count, 7);
   req.rnr_retry_count = std::min<uint8_t>(p.rnr_retry_count, 7);
   req.srq = p.srq;
-  CmManager& manager = cma_.manager(port_->device());
+  CmManager& manager = host_.manager(port_->host());
   req.starting_psn = manager.random_psn();
   req.primary.local_ack_timeout = ack_timeout_;
   connection_ = manager.connect(*port_, path_);
@@ -138,8 +147,8 @@ Result<void> CmId::connect(const CmParameters& p) {
 Result<void> CmId::connect_datagrams(const CmParameters& p) {
   cm::SidrReq req;
   if (Result<void> put = put_private_data(p, req.private_data); !put) return put;
-  req.service_id = cma_.service_id(*this);
-  question_ = cma_.manager(port_->device()).question(*port_, path_);
+  req.service_id = remote_service_id();
+  question_ = host_.manager(port_->host()).question(*port_, path_);
   if (!question_) return Error{ENOMEM, "the device asks as many questions as it may"};
   state_ = State::kConnect;
   question_->ask(req, *this);
@@ -151,7 +160,7 @@ Result<void> CmId::listen() {
     if (Result<void> bound = bind({CmAddress::Family::kIpv4, {}, 0, 0}); !bound) return bound;
   }
   if (Result<void> fit = check(state_ == State::kBound); !fit) return fit;
-  if (Result<void> begun = cma_.listen(*this); !begun) return begun;
+  if (Result<void> begun = host_.listen(*this); !begun) return begun;
   state_ = State::kListen;
   return {};
 }
@@ -268,7 +277,7 @@ void CmId::take(Sidr& question, const CmAddress& local, const CmAddress& remote)
 
 void CmId::device_left() {
   if (state_ == State::kGone) return;
-  if (state_ == State::kListen) cma_.stop_listening(*this);
+  if (state_ == State::kListen) host_.stop_listening(*this);
   let_go();
   state_ = State::kGone;
   tell({CmEventType::kDeviceRemoval});

@@ -11,27 +11,15 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "rdma/cm/address.h"
 #include "rdma/cm/connection.h"
 #include "rdma/cm/sidr.h"
 
 namespace rocefs {
 
-class Cma;
 class CmId;
-class Device;
-
-// IBTA annex A11, and rdma_port_space of librdmacm.
-enum class PortSpace : uint16_t { kIpoib = 0x0002, kIb = 0x013f, kTcp = 0x0106, kUdp = 0x0111 };
-
-struct CmAddress {
-  enum class Family : uint8_t { kNone, kIpv4, kIpv6, kIb };
-  Family family = Family::kNone;
-  Ip ip{};                  // kIb: the GID
-  uint16_t port = 0;        // kIb: the last octets of the service
-  uint64_t service_id = 0;  // kIb
-
-  bool any() const { return ip == Ip{} || ip == mapped_ipv4({0, 0, 0, 0}); }
-};
+class CmManager;
+class PortHost;
 
 // What a program says of a connection that it makes or takes.
 struct CmParameters {
@@ -94,6 +82,27 @@ class CmIdUser {
   virtual void incoming(CmId& listener, std::unique_ptr<CmId> id, const CmEvent& event) = 0;
 };
 
+// What an id needs of the devices and of all other ids.
+class CmIdHost {
+ public:
+  // Number of the id: later ones have greater ones.
+  virtual uint64_t add(CmId& id) = 0;
+  virtual void remove(CmId& id) = 0;
+  // Reserves the port of `address`, or a free one where that is 0. EADDRINUSE.
+  virtual Result<void> bind(CmId& id, CmAddress& address) = 0;
+  virtual Result<void> listen(CmId& id) = 0;
+  virtual void stop_listening(CmId& id) = 0;
+  // Port of a present device that has the address; null if there is none.
+  virtual Port* port_at(const Ip& address) = 0;
+  // Port from which the destination is reached; null if there is none. A source that is any
+  // becomes an address of the port; a loopback destination becomes an address of this host.
+  virtual Port* resolve(CmAddress& source, CmAddress& destination) = 0;
+  virtual CmManager& manager(const PortHost& device) = 0;
+
+ protected:
+  ~CmIdHost() = default;
+};
+
 class CmId final : public CmUser, public SidrUser {
  public:
   enum class State : uint8_t {
@@ -108,7 +117,7 @@ class CmId final : public CmUser, public SidrUser {
   };
   static constexpr uint32_t kUdpQkey = 0x01234567;
 
-  CmId(Cma& cma, PortSpace space, QpType type, CmIdUser& user);
+  CmId(CmIdHost& host, PortSpace space, QpType type, CmIdUser& user);
   // The far end is told of what ends with it.
   ~CmId() override;
   CmId(const CmId&) = delete;
@@ -123,7 +132,9 @@ class CmId final : public CmUser, public SidrUser {
   State state() const { return state_; }
   const CmAddress& local() const { return local_; }
   const CmAddress& remote() const { return remote_; }
+  // Services that it listens to, and connects to.
   uint64_t service_id() const;
+  uint64_t remote_service_id() const;
   // Null as long as its address is any.
   Port* port() const { return port_; }
   const AddressVector& path() const { return path_; }
@@ -174,7 +185,7 @@ class CmId final : public CmUser, public SidrUser {
   Result<void> connect_datagrams(const CmParameters& parameters);
   Result<void> answer_question(uint8_t status, const CmParameters& parameters);
 
-  Cma& cma_;
+  CmIdHost& host_;
   const uint64_t serial_;
   const PortSpace space_;
   const QpType type_;

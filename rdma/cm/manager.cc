@@ -24,12 +24,11 @@ Ids ids_of(const cm::Message& message) {
 }  // namespace
 
 CmManager::CmManager(Device& device, CmAcceptor& acceptor, uint64_t salt)
-    : device_(device),
+    : CmHost(device.scheduler(), guid_of(device.spec().ports[0]),
+             Rng(device.fabric().seed() ^ salt, "cm " + device.name())),
+      device_(device),
       acceptor_(acceptor),
-      guid_(guid_of(device.spec().ports[0])),
-      rng_(device.fabric().seed() ^ salt, "cm " + device.name()),
-      tid_(rng_.next() >> 32 << 32),
-      next_id_(static_cast<uint32_t>(rng_.next())),
+      next_id_(random_id()),
       waiting_ends_(event_of<&CmManager::end_waiting>(this)),
       reap_(event_of<&CmManager::reap>(this)) {
   for (size_t i = 1; i <= device.port_count(); ++i) {
@@ -48,14 +47,6 @@ CmCounters& CmManager::counters(const Port& port) {
 
 void CmManager::reset_counters() {
   for (const auto& counters : counters_) counters->reset();
-}
-
-Scheduler& CmManager::scheduler() {
-  return device_.fabric().scheduler();
-}
-
-uint32_t CmManager::random_psn() {
-  return static_cast<uint32_t>(rng_.next()) & 0xffffff;
 }
 
 CmConnection* CmManager::add(Port& port, const AddressVector& path) {
@@ -108,7 +99,9 @@ void CmManager::transmit(Port& port, const AddressVector& path, uint64_t tid,
   if (device_.present()) port.gsi().send(path, cm::emit(tid, message));
 }
 
-bool CmManager::receive_mad(Port& port, const AddressVector& path, std::span<const uint8_t> mad) {
+bool CmManager::receive_mad(PortBase& from, const AddressVector& path,
+                            std::span<const uint8_t> mad) {
+  Port& port = device_.port(from.number());
   std::optional<cm::Parsed> parsed = cm::parse(mad);
   if (!parsed) return false;
   const cm::Message& message = parsed->message;

@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/rng.h"
 #include "rdma/cm/connection.h"
 #include "rdma/cm/counters.h"
+#include "rdma/cm/host.h"
 #include "rdma/cm/sidr.h"
 #include "rdma/nic/gsi.h"
 
@@ -31,7 +31,7 @@ class CmAcceptor {
   virtual uint8_t asked(Sidr& question) = 0;                 // a SidrStatus
 };
 
-class CmManager final : public MadAgent {
+class CmManager final : public CmHost, public MadAgent {
  public:
   static constexpr size_t kMaxConnections = 65536;
   // A REQ that nobody listens for waits so long for somebody who will, before it is refused: a
@@ -54,26 +54,19 @@ class CmManager final : public MadAgent {
   size_t connections() const { return connections_.size(); }
   size_t questions() const { return asking_.size() + asked_.size(); }
 
-  bool receive_mad(Port& port, const AddressVector& path, std::span<const uint8_t> mad) override;
+  bool receive_mad(PortBase& from, const AddressVector& path,
+                   std::span<const uint8_t> mad) override;
 
   // Somebody listens from now on.
   void listener_came();
 
-  // For connections and questions.
-  Scheduler& scheduler();
-  uint64_t guid() const { return guid_; }
-  uint64_t next_tid() { return ++tid_; }
-  uint32_t random_psn();
   void transmit(Port& port, const AddressVector& path, uint64_t tid, const cm::Message& message,
-                bool again);
-  // The far end's id and queue pair are known from now on, and no longer.
-  void note_far_end(CmConnection& connection);
-  void forget_far_end(CmConnection& connection);
-  // It is over, and waits for its packets to be so.
-  void note_timewait(const CmConnection& connection);
-  // It goes, not at once: the call may come from within it.
-  void release(CmConnection& connection);
-  void release(Sidr& question);
+                bool again) override;
+  void note_far_end(CmConnection& connection) override;
+  void forget_far_end(CmConnection& connection) override;
+  void note_timewait(const CmConnection& connection) override;
+  void release(CmConnection& connection) override;
+  void release(Sidr& question) override;
 
  private:
   // Of a far end: its address, and an id or queue pair there.
@@ -105,9 +98,6 @@ class CmManager final : public MadAgent {
 
   Device& device_;
   CmAcceptor& acceptor_;
-  const uint64_t guid_;
-  Rng rng_;
-  uint64_t tid_;
   uint32_t next_id_;
   std::vector<std::unique_ptr<CmCounters>> counters_;  // by port
   std::unordered_map<uint32_t, std::unique_ptr<CmConnection>> connections_;

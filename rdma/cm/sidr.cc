@@ -3,7 +3,6 @@
 #include <cerrno>
 
 #include "rdma/cm/connection.h"
-#include "rdma/cm/manager.h"
 
 namespace rocefs {
 namespace {
@@ -14,8 +13,8 @@ constexpr TimeNs kPatience = (TimeNs{4096} << CmConnection::kResponseTimeout) +
 
 }  // namespace
 
-Sidr::Sidr(CmManager& manager, Port& port, const AddressVector& path, uint32_t request_id)
-    : manager_(manager),
+Sidr::Sidr(CmHost& host, Port& port, const AddressVector& path, uint32_t request_id)
+    : host_(host),
       port_(port),
       path_(path),
       request_id_(request_id),
@@ -23,13 +22,13 @@ Sidr::Sidr(CmManager& manager, Port& port, const AddressVector& path, uint32_t r
 
 void Sidr::ask(cm::SidrReq req, SidrUser& user) {
   user_ = &user;
-  tid_ = manager_.next_tid();
+  tid_ = host_.next_tid();
   req.request_id = request_id_;
   req.pkey = 0xffff;
   req_ = req;
   retries_left_ = CmConnection::kMaxRetries;
-  manager_.transmit(port_, path_, tid_, req_, false);
-  manager_.scheduler().after(timer_, kPatience);
+  host_.transmit(port_, path_, tid_, req_, false);
+  host_.scheduler().after(timer_, kPatience);
 }
 
 void Sidr::on_time(TimeNs) {
@@ -38,8 +37,8 @@ void Sidr::on_time(TimeNs) {
     return;
   }
   --retries_left_;
-  manager_.transmit(port_, path_, tid_, req_, true);
-  manager_.scheduler().after(timer_, kPatience);
+  host_.transmit(port_, path_, tid_, req_, true);
+  host_.scheduler().after(timer_, kPatience);
 }
 
 void Sidr::take_request(uint64_t tid, const cm::SidrReq& req) {
@@ -53,12 +52,12 @@ Result<void> Sidr::answer(cm::SidrRep rep) {
   rep.request_id = request_id_;
   rep.service_id = req_.service_id;
   rep_ = rep;
-  manager_.transmit(port_, path_, tid_, rep, false);
+  host_.transmit(port_, path_, tid_, rep, false);
   return {};
 }
 
 void Sidr::answer_again() {
-  if (rep_) manager_.transmit(port_, path_, tid_, *rep_, true);
+  if (rep_) host_.transmit(port_, path_, tid_, *rep_, true);
 }
 
 void Sidr::abandon() {
@@ -68,13 +67,13 @@ void Sidr::abandon() {
     refusal.status = cm::kSidrReject;
     (void)!answer(refusal);
   }
-  manager_.release(*this);
+  host_.release(*this);
 }
 
 void Sidr::receive(const cm::SidrRep& rep) {
   if (asked_ || rep_) return;
   rep_ = rep;
-  manager_.scheduler().cancel(timer_);
+  host_.scheduler().cancel(timer_);
   if (user_) user_->answered(rep);
 }
 

@@ -9,13 +9,11 @@
 
 #include "core/base/result.h"
 #include "core/loop/scheduler.h"
+#include "rdma/cm/host.h"
 #include "rdma/cm/message.h"
 #include "rdma/packet/verbs.h"
 
 namespace rocefs {
-
-class CmManager;
-class Port;
 
 // Who asks. It may let go of the question from within a call.
 class SidrUser {
@@ -27,7 +25,7 @@ class SidrUser {
 
 class Sidr {
  public:
-  Sidr(CmManager& manager, Port& port, const AddressVector& path, uint32_t request_id);
+  Sidr(CmHost& host, Port& port, const AddressVector& path, uint32_t request_id);
   Sidr(const Sidr&) = delete;
   Sidr& operator=(const Sidr&) = delete;
 
@@ -52,7 +50,7 @@ class Sidr {
  private:
   void on_time(TimeNs now);
 
-  CmManager& manager_;
+  CmHost& host_;
   Port& port_;
   const AddressVector path_;
   const uint32_t request_id_;

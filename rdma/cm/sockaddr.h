@@ -5,7 +5,7 @@
 #include <span>
 
 #include "core/base/result.h"
-#include "rdma/cm/id.h"
+#include "rdma/cm/address.h"
 
 namespace rocefs {
 

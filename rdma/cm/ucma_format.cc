@@ -39,7 +39,7 @@ uint8_t mtu_code(uint32_t mtu) {
 
 uint64_t guid_on_wire(const CmId& id) {
   if (!id.port()) return 0;
-  return __builtin_bswap64(guid_of(id.port()->device().spec().ports[0]));
+  return __builtin_bswap64(guid_of(device_of(*id.port()).spec().ports[0]));
 }
 
 bool has_path(const CmId& id) {

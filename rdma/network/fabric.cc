@@ -96,7 +96,7 @@ Device* Fabric::device_at(const Ip& address) const {
 // messages, or as its program was told.
 std::optional<uint32_t> Fabric::sender_of(const NpccFlowKey& flow) const {
   if (Device* sender = device_at(flow.source)) {
-    return sender->sender_of(flow.source, flow.destination, flow.dest_qpn);
+    return sender->qps().sender_of(flow.source, flow.destination, flow.dest_qpn);
   }
   Device* receiver = device_at(flow.destination);
   const Qp* qp = receiver ? receiver->find_qp(flow.dest_qpn) : nullptr;

@@ -1,19 +1,13 @@
 #include "rdma/nic/cnp_queue.h"
 
-#include <algorithm>
-
-#include "rdma/nic/device.h"
-#include "rdma/nic/port.h"
-#include "rdma/transport/qp.h"
-
 namespace rocefs {
 
-CnpQueue::CnpQueue(Port& port) : port_(port), event_(event_of<&CnpQueue::on_due>(this)) {}
+CnpQueue::CnpQueue(PortBase& port) : port_(port), event_(event_of<&CnpQueue::on_due>(this)) {}
 
 // The queue pairs may have gone already.
 CnpQueue::~CnpQueue() {
   for (PacketFifo* fifo : {&in_process_, &due_}) {
-    while (Packet* packet = fifo->pop()) port_.device().fabric().pool().release(packet);
+    while (Packet* packet = fifo->pop()) port_.host().pool().release(packet);
   }
 }
 
@@ -26,12 +20,12 @@ void CnpQueue::notify(Qp& qp, CnpCause cause, CnpAddress address, TimeNs now) {
   const NpParameters& np = port_.ecn().np();
   qp.notification_point().begin();
   address.traffic_class = static_cast<uint8_t>(np.dscp << 2);
-  Packet* packet = make_cnp(port_.device().fabric().pool(), address);
+  Packet* packet = make_cnp(port_.host().pool(), address);
   // Nobody listens for it; this is how the queue pair is found again.
   packet->sender = {nullptr, qp.number(), qp.serial(), static_cast<uint64_t>(cause)};
   if (np.processing_delay == 0 && in_process_.empty()) {
     due_.push(packet);
-    return port_.egress().kick();
+    return port_.kick();
   }
   packet->arrival = now + np.processing_delay;
   bool first = in_process_.empty();
@@ -43,14 +37,14 @@ void CnpQueue::on_due(TimeNs now) {
   while (!in_process_.empty() && in_process_.front()->arrival <= now) {
     due_.push(in_process_.pop());
   }
-  Scheduler& scheduler = port_.device().fabric().scheduler();
+  Scheduler& scheduler = port_.host().scheduler();
   if (!in_process_.empty()) scheduler.at(event_, in_process_.front()->arrival);
-  port_.egress().kick();
+  port_.kick();
 }
 
 // Its queue pair may send the next one; it may have gone since.
 void CnpQueue::settle(const Packet& packet, TimeNs now) {
-  Qp* qp = port_.device().find_qp(packet.sender.qpn);
+  Qp* qp = port_.host().qps().find(packet.sender.qpn);
   if (qp && qp->serial() == packet.sender.serial) qp->notification_point().sent(now);
 }
 
@@ -70,12 +64,12 @@ Packet* CnpQueue::pull(TimeNs now) {
 }
 
 void CnpQueue::clear() {
-  Scheduler& scheduler = port_.device().fabric().scheduler();
+  Scheduler& scheduler = port_.host().scheduler();
   scheduler.cancel(event_);
   for (PacketFifo* fifo : {&in_process_, &due_}) {
     while (Packet* packet = fifo->pop()) {
       settle(*packet, scheduler.now());
-      port_.device().fabric().pool().release(packet);
+      port_.host().pool().release(packet);
     }
   }
 }

@@ -3,17 +3,15 @@
 
 #include "core/loop/scheduler.h"
 #include "rdma/cc/cnp.h"
+#include "rdma/nic/port_host.h"
 #include "rdma/packet/packet.h"
 #include "rdma/transport/notification_point.h"
 
 namespace rocefs {
 
-class Port;
-class Qp;
-
 class CnpQueue {
  public:
-  explicit CnpQueue(Port& port);
+  explicit CnpQueue(PortBase& port);
   ~CnpQueue();
   CnpQueue(const CnpQueue&) = delete;
   CnpQueue& operator=(const CnpQueue&) = delete;
@@ -35,7 +33,7 @@ class CnpQueue {
   void on_due(TimeNs now);
   void settle(const Packet& packet, TimeNs now);
 
-  Port& port_;
+  PortBase& port_;
   PacketFifo in_process_;  // each until its `arrival`
   PacketFifo due_;
   Event event_;

@@ -3,10 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "rdma/nic/device.h"
-#include "rdma/nic/port.h"
 #include "rdma/packet/datagram.h"
-#include "rdma/packet/memory.h"
 #include "rdma/wire/psn.h"
 
 namespace rocefs {
@@ -32,7 +29,7 @@ void Gsi::send(const AddressVector& path, std::span<const uint8_t> mad) {
   headers.deth.qkey = kGsiQkey;
   headers.deth.src_qpn = kGsiQpn;
   wire::finish_lengths(headers, mad.size());
-  PacketPool& pool = port_.device().fabric().pool();
+  PacketPool& pool = port_.host().pool();
   Packet* packet = pool.acquire();
   packet->header_len = static_cast<uint16_t>(wire::emit(headers, packet->header));
   packet->payload.kind = Payload::Kind::kFrame;
@@ -58,7 +55,7 @@ void Gsi::receive(const Packet& packet, const wire::Transport& headers) {
 }
 
 void Gsi::clear() {
-  while (Packet* packet = pull()) port_.device().fabric().pool().release(packet);
+  while (Packet* packet = pull()) port_.host().pool().release(packet);
 }
 
 }  // namespace rocefs

@@ -5,13 +5,11 @@
 #include <cstdint>
 #include <span>
 
-#include "core/base/time.h"
+#include "rdma/nic/port_host.h"
 #include "rdma/packet/packet.h"
 #include "rdma/packet/verbs.h"
 
 namespace rocefs {
-
-class Port;
 
 inline constexpr uint32_t kGsiQpn = 1;
 inline constexpr uint32_t kGsiQkey = 0x80010000;
@@ -21,12 +19,13 @@ class MadAgent {
  public:
   virtual ~MadAgent() = default;
   // `path` leads back to the sender. False: it is no message that the agent knows.
-  virtual bool receive_mad(Port& port, const AddressVector& path, std::span<const uint8_t> mad) = 0;
+  virtual bool receive_mad(PortBase& port, const AddressVector& path,
+                           std::span<const uint8_t> mad) = 0;
 };
 
 class Gsi {
  public:
-  explicit Gsi(Port& port) : port_(port) {}
+  explicit Gsi(PortBase& port) : port_(port) {}
   ~Gsi() { clear(); }
   Gsi(const Gsi&) = delete;
   Gsi& operator=(const Gsi&) = delete;
@@ -53,7 +52,7 @@ class Gsi {
   void clear();
 
  private:
-  Port& port_;
+  PortBase& port_;
   MadAgent* agent_ = nullptr;
   PacketFifo queue_;
   size_t waiting_ = 0;

@@ -2,7 +2,6 @@
 
 #include <cstring>
 
-#include "rdma/nic/device.h"
 #include "rdma/packet/datagram.h"
 #include "rdma/packet/traffic_class.h"
 #include "rdma/transport/qp.h"
@@ -25,30 +24,26 @@ wire::Service service_of(QpType type) {
 
 }  // namespace
 
-Port::Port(Device& device, const PortSpec& spec, uint8_t number)
-    : QpPort(device),
-      device_(device),
-      spec_(spec),
-      number_(number),
-      gids_(gids_of(spec)),
+Port::Port(PortHost& host, const PortSpec& spec, uint8_t number)
+    : PortBase(host, spec, number),
       mtu_(spec.mtu),
       cnps_(*this),
       gsi_(*this),
       loop_(event_of<&Port::take_looped>(this)) {}
 
 std::string Port::name() const {
-  return PortName{device_.name(), number_}.text();
+  return PortName{host_.name(), number_}.text();
 }
 
 Port::~Port() {
-  while (Packet* packet = looped_.pop()) device_.fabric().pool().release(packet);
+  while (Packet* packet = looped_.pop()) host_.pool().release(packet);
 }
 
 void Port::reset() {
   waiting_since_ = kNever;
   cnps_.clear();
   gsi_.clear();
-  while (Packet* packet = looped_.pop()) device_.fabric().pool().release(packet);
+  while (Packet* packet = looped_.pop()) host_.pool().release(packet);
 }
 
 void Port::attach(Link& egress, Link& ingress) {
@@ -63,7 +58,7 @@ void Port::on_link_state() {
   bool up = egress_->up() && ingress_->up();
   if (std::exchange(link_up_, up) == up) return;
   if (!up) counters_.link_downed.add();
-  device_.port_changed(*this);
+  host_.link_changed(number_);
 }
 
 void Port::set_carrier(bool carrier) {
@@ -82,14 +77,13 @@ Packet* Port::pull(TimeNs now) {
   counters_.port_xmit_packets.add();
   if (is_multicast(*packet)) {
     counters_.multicast_xmit_packets.add();
-    looped_.push(
-        copy_of(device_.fabric().pool(), *packet));  // the network brings it to others only
-    if (!loop_.scheduled()) device_.fabric().scheduler().after(loop_, 0);
+    looped_.push(copy_of(host_.pool(), *packet));  // the network brings it to others only
+    if (!loop_.scheduled()) host_.scheduler().after(loop_, 0);
   } else {
     counters_.unicast_xmit_packets.add();
   }
   counters_.port_xmit_data.add(packet->wire_length());
-  device_.fabric().capture(*this, packet, now);
+  host_.fabric().capture(*this, packet, now);
   return packet;
 }
 
@@ -200,13 +194,13 @@ void Port::forget(Qp& qp) {
   if (qp.links().in_acknowledges)
     remove(acknowledges_, qp, qp.priority(), &Qp::Links::next_acknowledge);
   qp.links().in_data = qp.links().in_acknowledges = false;
-  if (!ready()) note_wait(false, device_.fabric().scheduler().now());
+  if (!ready()) note_wait(false, host_.scheduler().now());
 }
 
 void Port::receive(Packet* packet, TimeNs now) {
-  if (!device_.present()) {
-    device_.fabric().counters().no_device.add();
-    return device_.fabric().pool().release(packet);
+  if (!host_.present()) {
+    host_.fabric().counters().no_device.add();
+    return host_.pool().release(packet);
   }
   counters_.port_rcv_packets.add();
   (is_multicast(*packet) ? counters_.multicast_rcv_packets : counters_.unicast_rcv_packets).add();
@@ -216,16 +210,16 @@ void Port::receive(Packet* packet, TimeNs now) {
   if (whole && ecn_of(*packet) == Ecn::kCongested) counters_.np_ecn_marked_roce_packets.add();
   if (whole && headers.opcode() == wire::Opcode::kCnp) {
     take_cnp(*packet, headers, now);
-    return device_.fabric().pool().release(packet);
+    return host_.pool().release(packet);
   }
   if (whole && is_multicast(*packet)) return deliver_to_group(packet, now);
   if (whole && headers.dest_qpn() == kGsiQpn) {
     gsi_.receive(*packet, headers);
-    return device_.fabric().pool().release(packet);
+    return host_.pool().release(packet);
   }
   Qp* qp = whole ? find_qp(headers.dest_qpn(), *packet, headers) : nullptr;
   if (!qp) {
-    device_.fabric().pool().release(packet);
+    host_.pool().release(packet);
     return;
   }
   deliver(*qp, packet, now);
@@ -245,9 +239,9 @@ void Port::deliver(Qp& qp, Packet* packet, TimeNs now) {
 // Each of the group's queue pairs gets a packet of its own.
 void Port::deliver_to_group(Packet* packet, TimeNs now) {
   wire::Transport headers = packet->transport();
-  PacketPool& pool = device_.fabric().pool();
+  PacketPool& pool = host_.pool();
   bool named = headers.dest_qpn() == kMulticastQpn;
-  for (uint32_t number : device_.groups().members(destination_of(*packet).ip)) {
+  for (uint32_t number : host_.groups().members(destination_of(*packet).ip)) {
     Qp* qp = named ? find_qp(number, *packet, headers) : nullptr;
     if (qp) deliver(*qp, copy_of(pool, *packet), now);
   }
@@ -257,16 +251,16 @@ void Port::deliver_to_group(Packet* packet, TimeNs now) {
 // They have not been on the wire, and are not counted as if.
 void Port::take_looped(TimeNs now) {
   while (Packet* packet = looped_.pop()) {
-    if (device_.present() && check(packet, packet->transport())) {
+    if (host_.present() && check(packet, packet->transport())) {
       deliver_to_group(packet, now);
     } else {
-      device_.fabric().pool().release(packet);
+      host_.pool().release(packet);
     }
   }
 }
 
 void Port::receive_bytes(std::span<const uint8_t> bytes, TimeNs now) {
-  if (Packet* packet = packet_of_bytes(device_.fabric().pool(), bytes)) return receive(packet, now);
+  if (Packet* packet = packet_of_bytes(host_.pool(), bytes)) return receive(packet, now);
   counters_.port_rcv_errors.add();
 }
 
@@ -278,7 +272,7 @@ bool Port::check(Packet* packet, const wire::Transport& headers) {
     return false;
   }
   if (packet->payload.kind == Payload::Kind::kLocal && !payload_bytes(*packet)) {
-    device_.fabric().counters().stale_payloads.add();
+    host_.fabric().counters().stale_payloads.add();
     return false;
   }
   if (packet->sealed && !packet->intact) {
@@ -315,14 +309,14 @@ void Port::take_mark(Qp& qp, const Packet& packet, const wire::Transport& header
 
 // It says which queue pair sends what is too much.
 void Port::take_cnp(const Packet& packet, const wire::Transport& headers, TimeNs now) {
-  Qp* qp = device_.find_qp(headers.dest_qpn());
+  Qp* qp = host_.qps().find(headers.dest_qpn());
   bool mine = qp && &qp->port() == this && qp->receives_packets() && qp->matches_connection(packet);
   if (mine && qp->congestion().receive_cnp(now)) return counters_.rp_cnp_handled.add();
   counters_.rp_cnp_ignored.add();
 }
 
 Qp* Port::find_qp(uint32_t number, const Packet& packet, const wire::Transport& headers) {
-  Qp* qp = device_.find_qp(number);
+  Qp* qp = host_.qps().find(number);
   if (qp && &qp->port() != this) qp = nullptr;
   bool receives = qp && qp->receives_packets();
   constexpr uint16_t kMembership = 0x8000;

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <vector>
 
 #include "core/config/topology.h"
 #include "core/loop/scheduler.h"
@@ -16,30 +15,22 @@
 #include "rdma/fabric/uplinked_port.h"
 #include "rdma/nic/cnp_queue.h"
 #include "rdma/nic/gsi.h"
+#include "rdma/nic/port_host.h"
 #include "rdma/packet/packet.h"
 #include "rdma/packet/traffic_class.h"
 #include "rdma/packet/verbs.h"
-#include "rdma/transport/qp_host.h"
 
 namespace rocefs {
 
-class Device;
-
-class Port final : public QpPort, public LinkSource, public LinkSink, public UplinkedPort {
+class Port final : public PortBase, public LinkSource, public LinkSink, public UplinkedPort {
  public:
-  Port(Device& device, const PortSpec& spec, uint8_t number);
+  Port(PortHost& host, const PortSpec& spec, uint8_t number);
   ~Port() override;
   Port(const Port&) = delete;
   Port& operator=(const Port&) = delete;
 
   // The two directions of its cable: the port is the source of `egress` and the sink of `ingress`.
   void attach(Link& egress, Link& ingress);
-  Link& egress() { return *egress_; }
-  const Link& egress() const { return *egress_; }
-  Link& ingress() { return *ingress_; }
-  Device& device() { return device_; }
-  const PortSpec& spec() const { return spec_; }
-  uint8_t number() const { return number_; }  // 1 or 2
   std::string name() const override;
   // Octets of payload. At most the spec's, and what the machine's network carries for it.
   uint32_t mtu() const override { return mtu_.load(std::memory_order_relaxed); }  // any thread
@@ -53,8 +44,6 @@ class Port final : public QpPort, public LinkSource, public LinkSink, public Upl
   };
   void set_lids(const Lids& lids) { lids_ = lids; }
   const Lids& lids() const { return lids_; }
-  // The table's entries that are not empty.
-  const std::vector<Ip>& gids() const { return gids_; }
   bool link_up() const { return link_up_; }
   void set_carrier(bool carrier) override;
   bool carrier() const override { return carrier_.load(std::memory_order_relaxed); }
@@ -82,10 +71,6 @@ class Port final : public QpPort, public LinkSource, public LinkSink, public Upl
   // Octets from outside, from the IP header to the ICRC, whatever they are.
   void receive_bytes(std::span<const uint8_t> bytes, TimeNs now);
 
-  // There may be something to transmit.
-  void kick() {
-    if (egress_) egress_->kick();
-  }
   void add_data(Qp& qp) override;
   void add_acknowledge(Qp& qp) override;
   void forget(Qp& qp) override;
@@ -116,13 +101,7 @@ class Port final : public QpPort, public LinkSource, public LinkSink, public Upl
   void deliver_to_group(Packet* packet, TimeNs now);
   void take_looped(TimeNs now);
 
-  Device& device_;
-  const PortSpec& spec_;
-  const uint8_t number_;
   Lids lids_;
-  const std::vector<Ip> gids_;
-  Link* egress_ = nullptr;
-  Link* ingress_ = nullptr;
   bool link_up_ = false;
   std::atomic<bool> carrier_{true};
   std::atomic<uint32_t> mtu_;

@@ -51,7 +51,7 @@ Result<void> Flow::open_ends() {
 
 Result<void> Flow::open_end(End& end, uint64_t bytes, uint8_t access,
                             std::shared_ptr<LocalMemory> memory) {
-  end.device = &end.port->device();
+  end.device = &device_of(*end.port);
   if (!end.device->present()) return errorf(ENODEV, "{} has no driver", end.device->name());
   end.device->add_client(*this);
   end.memory = memory ? std::move(memory) : fresh_memory(bytes);

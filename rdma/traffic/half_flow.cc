@@ -45,7 +45,7 @@ Result<FlowEnd> HalfFlow::open() {
 Result<void> HalfFlow::begin(std::optional<uint64_t> file) {
   port_ = parts_.fabric.port(spec().from);
   if (!port_) return errorf(EINVAL, "no device {}", spec().from);
-  Device& device = port_->device();
+  Device& device = device_of(*port_);
   if (!device.present()) return errorf(ENODEV, "{} has no driver", device.name());
   device.add_client(*this);
   open_ = true;
@@ -82,7 +82,7 @@ Result<void> HalfFlow::make_qp() {
   init.receive_cq = &receive_cq_;
   init.send_depth = init.receive_depth = static_cast<uint32_t>(plan_->depth);
   init.owner = parts_.owner;
-  Result<Qp*> made = port_->device().create_qp(init);
+  Result<Qp*> made = device_of(*port_).create_qp(init);
   if (!made) return made.error();
   uint32_t psn = mix64(draw_ ^ pairs_.size()) & 0xffffff;
   Pair& pair = pairs_.emplace_back();
@@ -92,7 +92,7 @@ Result<void> HalfFlow::make_qp() {
 }
 
 Result<void> HalfFlow::make_memory() {
-  Device& device = port_->device();
+  Device& device = device_of(*port_);
   uint64_t bytes = parts_.near ? plan_->bytes() : plan_->receive_bytes();
   bool made_up = !parts_.near && reads() && !parts_.input && spec().verify;
   memory_ = parts_.input;
@@ -483,7 +483,7 @@ void HalfFlow::tear_down() {
   parts_.fabric.scheduler().cancel(finish_);
   parts_.fabric.scheduler().cancel(idle_);
   arrived_.clear();
-  Device& device = port_->device();
+  Device& device = device_of(*port_);
   for (Pair& pair : pairs_) device.destroy_qp(*pair.qp);
   pairs_.clear();
   device.remove_client(*this);

@@ -82,7 +82,7 @@ Result<void> RemoteTraffic::check(const FlowSpec& spec) const {
     return errorf(EADDRNOTAVAIL, "{} has no address on an uplink", spec.from);
   }
   if (Port* own = port_at(*spec.remote)) {
-    return errorf(EINVAL, "{} is {} of this mount: name it so", spec.to, own->device().name());
+    return errorf(EINVAL, "{} is {} of this mount: name it so", spec.to, own->host().name());
   }
   if (is_broadcast(*spec.remote)) return errorf(EINVAL, "{} is a broadcast address", spec.to);
   if (std::optional<Ip> local = local_for(spec)) {
@@ -264,7 +264,7 @@ void RemoteTraffic::wait(const FlowEntryPtr& entry, std::shared_ptr<LocalMemory>
 
 void RemoteTraffic::begin_waiting(const FlowEntryPtr& entry, Answer<void> answer) {
   entry->become("waiting");
-  Device& device = parts_.fabric.port(entry->spec.from)->device();
+  Device& device = device_of(*parts_.fabric.port(entry->spec.from));
   auto removed = [this, weak = std::weak_ptr<FlowEntry>(entry)] {
     parts_.engine.tell_control([this, weak] {
       FlowEntryPtr kept = weak.lock();
@@ -369,7 +369,7 @@ Result<FlowEntryPtr> RemoteTraffic::offered_entry(const ExchangeLine& line, cons
   Result<void> room = shares_.make_room(line.peer().ip, need, false);
   if (!room) return room.error();
   auto entry = std::make_shared<FlowEntry>();
-  PortName name{port->device().name(), port->number()};
+  PortName name{port->host().name(), port->number()};
   entry->spec.name = offer.spec.name;
   entry->spec.from = name.text();
   entry->spec.accepts = true;

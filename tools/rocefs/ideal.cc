@@ -53,7 +53,7 @@ double crossing(const std::vector<const Link*>& path, uint64_t octets) {
 Result<double> ideal_fct_ns(Fabric& fabric, const Topology& topology, const FlowSpec& flow) {
   Port* from = fabric.port(flow.from);
   Port* to = fabric.port(flow.to);
-  auto name = [](Port& port) { return PortName{port.device().name(), port.number()}.text(); };
+  auto name = [](Port& port) { return PortName{port.host().name(), port.number()}.text(); };
   auto forth = path_between(fabric, topology, name(*from), name(*to));
   auto back = path_between(fabric, topology, name(*to), name(*from));
   if (forth.empty() || back.empty()) {

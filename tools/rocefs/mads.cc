@@ -87,7 +87,7 @@ Mads::~Mads() = default;
 
 void Mads::bound(Tree&, const std::string& directory, Device& device) {
   for (const auto& port : ports_) {
-    if (&port->port.device() != &device) continue;
+    if (&port->port.host() != &device) continue;
     limits_->bind(directory, port->port.number(), port->mads);
     add_umad(*port);
   }
@@ -95,7 +95,7 @@ void Mads::bound(Tree&, const std::string& directory, Device& device) {
 
 void Mads::unbound(Device& device) {
   for (const auto& port : ports_) {
-    if (&port->port.device() != &device) continue;
+    if (&port->port.host() != &device) continue;
     remove_umad(*port);
     limits_->unbind(port->mads);
   }
@@ -105,12 +105,12 @@ void Mads::unbound(Device& device) {
 void Mads::add_umad(PortMads& port) {
   Tree& tree = parts_.tree;
   std::string name = port.umad();
-  std::string directory = classes_of(port.port.device()) + "/" + name;
+  std::string directory = classes_of(device_of(port.port)) + "/" + name;
   tree.add_file(directory + "/ibdev",
-                constant(port.port.device().name(), "the RDMA device of umadN"));
+                constant(port.port.host().name(), "the RDMA device of umadN"));
   tree.add_file(directory + "/port", constant(fmt::format("{}", port.port.number()),
                                               "the port whose MADs umadN sends and receives"));
-  tree.add_link(directory + "/device", function_of(port.port.device()));
+  tree.add_link(directory + "/device", function_of(device_of(port.port)));
   tree.add_link(directory + "/subsystem", "class/infiniband_mad");
   tree.add_link("class/infiniband_mad/" + name, directory);
   tree.add_file("dev/infiniband/" + name,
@@ -120,7 +120,7 @@ void Mads::add_umad(PortMads& port) {
 void Mads::remove_umad(const PortMads& port) {
   parts_.tree.remove("dev/infiniband/" + port.umad());
   parts_.tree.remove("class/infiniband_mad/" + port.umad());
-  parts_.tree.remove(classes_of(port.port.device()) + "/" + port.umad());
+  parts_.tree.remove(classes_of(device_of(port.port)) + "/" + port.umad());
 }
 
 void Mads::drop_clients() {
@@ -138,7 +138,7 @@ void Mads::reset() {
     subnet->administrator.reset();
   }
   for (const auto& port : ports_) {
-    if (!port->port.device().present()) continue;
+    if (!port->port.host().present()) continue;
     port->mads.leave();
     port->mads.arrive();
   }

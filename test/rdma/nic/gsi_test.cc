@@ -12,7 +12,7 @@ namespace {
 
 struct Agent final : MadAgent {
   int taken = 0;
-  bool receive_mad(Port&, const AddressVector&, std::span<const uint8_t> mad) override {
+  bool receive_mad(PortBase&, const AddressVector&, std::span<const uint8_t> mad) override {
     taken += mad[0] != 0;
     return mad[0] != 0;
   }

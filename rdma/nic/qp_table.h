@@ -1,0 +1,67 @@
+// QpTable: the queue pairs of a device by their numbers, from creation until memory has done with
+// them.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/loop/scheduler.h"
+#include "rdma/transport/completion_queue.h"
+#include "rdma/transport/qp.h"
+#include "rdma/uapi/registers.h"
+
+namespace rocefs {
+
+// Core thread.
+class QpTable {
+ public:
+  // `host` outlives the table.
+  explicit QpTable(QpHost& host);
+  QpTable(const QpTable&) = delete;
+  QpTable& operator=(const QpTable&) = delete;
+
+  // ENOMEM when all numbers are in use.
+  Result<Qp*> create(const QpInit& init);
+  // The completion queues of the queue pair may go after this call.
+  void destroy(Qp& qp);
+  // Null if there is none.
+  Qp* find(uint32_t number) {
+    uint32_t slot = number - kFirstQpn;
+    return slot < qps_.size() ? qps_[slot].get() : nullptr;
+  }
+  // Number of the connected queue pair that sends from `local` to `remote_qpn` at `remote`.
+  std::optional<uint32_t> sender_of(const Ip& local, const Ip& remote, uint32_t remote_qpn) const;
+  // `visit` may destroy the queue pair that it is given.
+  template <class Visit>
+  void each(Visit visit) {
+    for (const auto& qp : qps_) {
+      if (qp) visit(*qp);
+    }
+  }
+  // Memory has done with a destroyed queue pair, which is freed later: the call may come from
+  // within it.
+  void reap_later();
+  // Frees all queue pairs, destroyed ones too, without a word to anybody.
+  void clear();
+
+ private:
+  static constexpr uint32_t kFirstQpn = ROCEFS_FIRST_QPN;
+  static constexpr uint32_t kMaxQps = ROCEFS_MAX_QPS;
+  static constexpr size_t kMinFreeSlots = 256;  // freed numbers rest before they are used again
+
+  void reap(TimeNs now);
+
+  QpHost& host_;
+  std::vector<std::unique_ptr<Qp>> qps_;
+  std::deque<uint32_t> free_slots_;
+  std::vector<std::unique_ptr<Qp>> dying_;
+  CompletionQueue discarded_{0};
+  uint64_t serial_ = 0;  // of the newest queue pair
+  Event reap_;
+};
+
+}  // namespace rocefs
