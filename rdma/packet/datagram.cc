@@ -99,7 +99,7 @@ Packet* packet_of_datagram(PacketPool& pool, const IcrcSolver& solver, const Udp
                            std::span<uint8_t> bytes, IcrcSolver::Verdict& verdict) {
   assert(bytes.size() >= kDatagramHeadroom);
   size_t payload = bytes.size() - kDatagramHeadroom;
-  if (payload > kLargestDatagram) return nullptr;
+  if (payload > kMaxDatagram) return nullptr;
   bool ipv6 = !is_mapped_ipv4(to.ip);
   size_t ip_len = ipv6 ? wire::kIpv6Len : wire::kIpv4Len;
   std::span<uint8_t> all = bytes.subspan(wire::kIpv6Len - ip_len);

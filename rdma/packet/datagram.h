@@ -1,5 +1,5 @@
-// What a UDP socket gives of a RoCEv2 packet, and the packet that it was: IP and UDP headers are
-// made again from the addresses and from what the kernel says beside the payload.
+// RoCEv2 packets as datagrams of a UDP socket: IP and UDP headers are rebuilt from the addresses
+// and from the ancillary data of the kernel.
 #pragma once
 
 #include <cstdint>
@@ -21,30 +21,30 @@ struct UdpAddressHash {
   size_t operator()(const UdpAddress& address) const;
 };
 
-// Whence a packet leaves, and where it goes: its headers' addresses, and UDP ports.
+// IP address and UDP port from which a packet leaves, and to which it goes.
 UdpAddress source_of(const Packet& packet);
 UdpAddress destination_of(const Packet& packet);
 
-// The headers of a packet that takes this path, but for its UDP source port and what is behind.
-// IPv4 has DF, and the ID 0: it is inside the ICRC, and what an unconnected UDP socket would send.
+// Headers of a packet on this path, but for the UDP source port and all behind UDP. IPv4 has DF and
+// the ID 0, as an unconnected UDP socket would send: the ICRC covers the ID.
 wire::Headers headers_on(const AddressVector& path, uint8_t traffic_class);
 
-// The IPv4 ID that the kernel will send a packet with: it is to be sealed so. The checksum of the
-// IP header is left to the kernel. IPv6 has no ID.
+// Sets the IPv4 ID with which the kernel will send the packet, before it is sealed. The IP header
+// checksum is left to the kernel. IPv6 has no ID.
 void set_ip_id(Packet& packet, uint16_t id);
 
 // Octets of IP and UDP headers, at most.
 inline constexpr size_t kDatagramHeadroom = wire::kIpv6Len + wire::kUdpLen;
-// The largest payload of UDP that RoCEv2 has.
-inline constexpr size_t kLargestDatagram =
+// Octets of UDP payload that RoCEv2 has, at most.
+inline constexpr size_t kMaxDatagram =
     wire::kBthLen + wire::kMaxExtensionLen + kMaxMtu + kMaxPad + wire::kIcrcLen;
 
-// `bytes` are a datagram behind kDatagramHeadroom octets, which are overwritten; `from` and `to`
-// are of one IP version; `place` is the datagram's among those that the kernel gave as one (GRO).
-// The packet is as if its IP header had come along, but for TTL and flow
-// label, which the ICRC leaves out; the IP ID is 0, or the one that the ICRC tells. A damaged
-// packet, which no ID explains, is given as it came: its ICRC tells the port. Null if it is no
-// RoCEv2 packet.
+// Makes a packet of a datagram. `bytes` has kDatagramHeadroom octets, which are overwritten, before
+// the datagram; `from` and `to` are of one IP version; `place` is the position among datagrams that
+// the kernel gave as one (GRO). The packet is as if its IP header had come along, but for TTL and
+// flow label, which the ICRC leaves out; the IP ID is 0, or solved from the ICRC. A damaged packet,
+// which no ID explains, is given as it came: the port checks its ICRC. Null if it is no RoCEv2
+// packet.
 Packet* packet_of_datagram(PacketPool& pool, const IcrcSolver& solver, const UdpAddress& from,
                            const UdpAddress& to, uint8_t traffic_class, uint16_t place,
                            std::span<uint8_t> bytes, IcrcSolver::Verdict& verdict);

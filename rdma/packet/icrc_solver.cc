@@ -6,7 +6,7 @@
 namespace rocefs {
 namespace {
 
-// Polynomials over GF(2) modulo CRC-32's, reflected: the top bit is x^0.
+// Polynomials over GF(2) modulo that of CRC-32, reflected: the top bit is x^0.
 constexpr uint32_t kPolynomial = 0xedb88320;
 constexpr uint32_t kOne = 0x80000000;
 
@@ -23,13 +23,13 @@ uint32_t product(uint32_t a, uint32_t b) {
   return sum;
 }
 
-constexpr size_t kIdAt = 4;  // of an IPv4 header; DF and the fragment offset follow
+constexpr size_t kIdAt = 4;  // in an IPv4 header; DF and the fragment offset follow
 // Octets from the ID to the end of the longest packet.
-constexpr size_t kLongest = wire::kMaxHeaderLen - kIdAt + kMaxMtu + kMaxPad;
+constexpr size_t kMaxSpan = wire::kMaxHeaderLen - kIdAt + kMaxMtu + kMaxPad;
 
 }  // namespace
 
-IcrcSolver::IcrcSolver() : unshift_(kLongest + 1) {
+IcrcSolver::IcrcSolver() : unshift_(kMaxSpan + 1) {
   uint32_t value = kOne;
   for (uint32_t& entry : unshift_) {
     entry = value;
@@ -37,12 +37,13 @@ IcrcSolver::IcrcSolver() : unshift_(kLongest + 1) {
   }
 }
 
-// The difference of the two CRCs is that of the word with ID and flags, shifted through all octets
-// that follow. Shifted back, its first octet is lowest.
+// Shifts the difference of the two CRCs, which is that of the word with ID and flags, back through
+// all octets that follow. The first octet of the result is lowest.
 std::optional<IcrcSolver::IpId> IcrcSolver::solve(size_t headers, size_t behind, uint32_t computed,
                                                   uint32_t carried) const {
   uint32_t word = product(computed ^ carried, unshift_[headers - kIdAt + behind]);
-  constexpr uint32_t kFragmentable = wire::kDontFragment >> 8;  // DF's octet differs in DF
+  constexpr uint32_t kFragmentable =
+      wire::kDontFragment >> 8;  // difference in the octet of DF, if sent without DF
   uint32_t flags = word >> 16;
   if (flags != 0 && flags != kFragmentable) return std::nullopt;
   return IpId{static_cast<uint16_t>((word & 0xff) << 8 | (word >> 8 & 0xff)), flags == 0};

@@ -15,7 +15,7 @@ std::shared_ptr<LocalMemory> LocalMemory::create_blank(uint64_t size) {
   return map(size, true);
 }
 
-// Pages that nobody writes are one page of zeroes.
+// Maps pages; those that nobody writes are one page of zeroes.
 std::shared_ptr<LocalMemory> LocalMemory::map(uint64_t size, bool blank) {
   if (size == 0) return std::shared_ptr<LocalMemory>(new LocalMemory({}, blank));
   int rights = blank ? PROT_READ : PROT_READ | PROT_WRITE;
@@ -58,7 +58,7 @@ bool rights_fit(uint8_t access) {
 
 }  // namespace
 
-// Each use of a slot is a new generation: old keys and references are not valid again soon.
+// Begins a new generation of a slot: old keys and references stay invalid for long.
 Result<uint32_t> MemoryTable::take_slot() {
   uint32_t index = 0;
   if (!free_.empty()) {

@@ -1,9 +1,9 @@
-// Memory regions: registered memory with keys and rights, and the asynchronous interface to the
-// bytes behind them.
+// Memory regions: registered memory with keys and rights, and the asynchronous interface to its
+// bytes.
 //
-// The responder asks for a payload to be placed and acknowledges when told that it is; the
-// requester asks for bytes and sends when told that they are there. Memory of the daemon answers at
-// once, memory of clients later.
+// The responder has a payload placed, and acknowledges when that is done; the requester has bytes
+// read, and sends when they are there. Memory of the daemon answers at once, memory of clients
+// later.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@
 
 namespace rocefs {
 
-// Is told that an operation on memory is over. Called on the core's thread, never from within the
-// call that asked.
+// MemoryListener: receives the completion of an asynchronous operation. Core thread, never from
+// within the call that began it.
 class MemoryListener {
  public:
   virtual ~MemoryListener() = default;
@@ -25,7 +25,7 @@ class MemoryListener {
 };
 
 struct AtomicOperation {
-  bool compare_swap = false;  // or fetch and add
+  bool compare_swap = false;  // false: fetch and add
   uint64_t swap_add = 0;
   uint64_t compare = 0;
 
@@ -35,29 +35,32 @@ struct AtomicOperation {
   }
 };
 
-// The bytes behind one or more regions. Offsets count from the first byte; callers stay in bounds.
+// Memory: the bytes behind one or more regions. Offsets count from the first byte; callers stay in
+// bounds.
 class Memory {
  public:
   enum class Outcome { kDone, kPending, kFailed };
 
   virtual ~Memory() = default;
-  // The bytes themselves where the core's thread may touch them; null: ask with write() and read().
+  // First byte, where the core thread may access all directly; null: write() and read() must be
+  // used.
   virtual uint8_t* direct() { return nullptr; }
-  // What is placed goes nowhere, what is read is zero: nobody touches a byte.
+  // True for memory that discards writes and reads as zero: no byte is touched.
   virtual bool blank() const { return false; }
-  // Until told, `source` and `into` stay as they are, and the caller's.
+  // Asynchronous access. Until completion `source` and `into` are unchanged and owned by the
+  // caller.
   virtual Outcome write(uint64_t offset, std::span<const uint8_t> source, MemoryListener& listener,
                         uint64_t ticket) = 0;
   virtual Outcome read(uint64_t offset, std::span<uint8_t> into, MemoryListener& listener,
                        uint64_t ticket) = 0;
-  // Puts the eight bytes that are there into `original` and what `operation` makes of them in their
-  // place; no other atomic comes in between. Numbers are in the host's order. `original` lives
-  // until told.
+  // Puts the eight bytes at `offset` into `original`, and the result of `operation` in their place,
+  // without another atomic in between. Numbers are in host order. `original` lives until
+  // completion.
   virtual Outcome atomic(uint64_t offset, const AtomicOperation& operation, uint64_t& original,
                          MemoryListener& listener, uint64_t ticket) = 0;
 };
 
-// Bytes that the core's thread may touch: they answer at once.
+// DirectMemory: bytes that the core thread may access: operations are done at once.
 class DirectMemory : public Memory {
  public:
   uint8_t* direct() final { return bytes_.data(); }
@@ -71,7 +74,7 @@ class DirectMemory : public Memory {
                  MemoryListener& listener, uint64_t ticket) override;
 
  protected:
-  // `bytes` stay where they are for as long as it lives; of a blank() one they may be read only.
+  // `bytes` stay in place for the object's life; those of a blank() memory are only read.
   explicit DirectMemory(std::span<uint8_t> bytes, bool blank = false)
       : bytes_(bytes), blank_(blank) {}
 
@@ -80,12 +83,12 @@ class DirectMemory : public Memory {
   const bool blank_;
 };
 
-// Memory of the daemon: zeroed pages.
+// LocalMemory: zeroed pages of the daemon.
 class LocalMemory final : public DirectMemory {
  public:
-  // Null when there is not that much.
+  // Null if there is not enough memory.
   static std::shared_ptr<LocalMemory> create(uint64_t size);
-  // The same, but blank(): for traffic that is counted and not looked at.
+  // Blank memory, for traffic whose bytes are not looked at.
   static std::shared_ptr<LocalMemory> create_blank(uint64_t size);
   ~LocalMemory() override;
 
@@ -94,7 +97,7 @@ class LocalMemory final : public DirectMemory {
   static std::shared_ptr<LocalMemory> map(uint64_t size, bool blank);
 };
 
-// Local read is always allowed.
+// Access rights. Local read is always allowed.
 enum Access : uint8_t {
   kLocalWrite = 1 << 0,
   kRemoteWrite = 1 << 1,
@@ -104,53 +107,53 @@ enum Access : uint8_t {
 };
 inline constexpr uint8_t kRemoteAny = kRemoteWrite | kRemoteRead | kRemoteAtomic;
 
-// A window of type 2B belongs to the queue pair that has bound it, and must be invalidated before
-// it is bound again; one of type 1 is there for all of its protection domain.
+// Window types. A type 2B window belongs to the queue pair that has bound it, and must be
+// invalidated before it is bound again; a type 1 window serves all of its protection domain.
 enum class WindowType : uint8_t { kType1, kType2 };
 
-// A region, or a window bound to a part of one.
+// MemoryRegion: a region, or a window bound to a part of one.
 struct MemoryRegion {
-  std::shared_ptr<Memory> memory;  // null: the slot is free, or its window is not bound
+  std::shared_ptr<Memory> memory;  // null: a free slot, or an unbound window
   uint8_t* direct = nullptr;       // memory->direct()
   bool blank = false;              // memory->blank()
-  uint64_t address = 0;  // the virtual address of its first byte, as WRs and RETHs name it
+  uint64_t address = 0;            // virtual address of the first byte, as WRs and RETHs name it
   uint64_t length = 0;
-  uint64_t base = 0;  // the offset of its first byte in `memory`
+  uint64_t base = 0;  // offset of the first byte in `memory`
   uint32_t pd = 0;
   uint8_t access = 0;
   bool window = false;
   uint32_t generation = 0;
   WindowType window_type = WindowType::kType2;
-  uint32_t qpn = 0;      // of a window of type 2
-  uint32_t parent = 0;   // of a bound window: the region's index
-  uint32_t windows = 0;  // bound to this region
+  uint32_t qpn = 0;      // type 2 window: its queue pair
+  uint32_t parent = 0;   // bound window: index of its region
+  uint32_t windows = 0;  // number of windows bound to this region
 
   bool covers(uint64_t va, uint64_t size) const {
     return va >= address && size <= length && va - address <= length - size;
   }
-  bool open_to(uint32_t number) const {  // of a window: to requests of that queue pair
+  bool open_to(uint32_t number) const {  // window: true for requests of that queue pair
     return window_type == WindowType::kType1 || qpn == number;
   }
   uint64_t offset_of(uint64_t va) const { return base + (va - address); }
 };
 
-// The regions and windows of one device. A key is the slot's index, and in its low byte the
-// generation's.
+// MemoryTable: regions and windows of one device. A key is the index of the slot, with the low byte
+// of its generation.
 class MemoryTable {
  public:
-  MemoryTable() { regions_.emplace_back(); }  // index 0 is never used, so that no key is 0
+  MemoryTable() { regions_.emplace_back(); }  // index 0 is not used: no key is 0
 
-  // EINVAL for remote write or atomic rights without local write, or past the end of the address
-  // space, ENOMEM when all slots are taken.
+  // EINVAL for remote write or atomic rights without local write, or for a region past the end of
+  // the address space; ENOMEM when all slots are taken.
   Result<uint32_t> add(std::shared_ptr<Memory> memory, uint64_t address, uint64_t length,
                        uint32_t pd, uint8_t access);
-  // ENOMEM when all slots are taken. Nobody may use a window before it is bound.
+  // ENOMEM when all slots are taken. The window is useless until it is bound.
   Result<uint32_t> add_window(uint32_t pd, WindowType type = WindowType::kType2);
-  // Of a region or window. EINVAL when there is no such key, EBUSY when windows are bound to the
-  // region. References to it are stale from now on.
+  // Removes a region or window. EINVAL for an unknown key, EBUSY while windows are bound to the
+  // region. References to it become stale.
   Result<void> remove(uint32_t key);
 
-  // What a bind request asks for: the window's slot with a low byte of the binder's choice.
+  // Parameters of a bind request: `key` is the window's, with a low byte chosen by the binder.
   struct Binding {
     uint32_t key = 0;
     uint32_t region_key = 0;
@@ -158,19 +161,19 @@ class MemoryTable {
     uint64_t length = 0;
     uint8_t access = 0;
   };
-  // False when region, rights or bounds do not fit, or a window of type 2 is bound already. One of
-  // type 1 is bound anew, or to nothing by a length of 0.
+  // False if region, rights or bounds do not fit, or if a type 2 window is already bound. A type 1
+  // window is bound anew, or unbound by a length of 0.
   bool bind(const Binding& binding, uint32_t pd, uint32_t qpn);
-  // Unbinds a window of type 2; false when `key` is none that this queue pair has bound.
+  // Unbinds a type 2 window; false unless this queue pair has bound it.
   bool invalidate(uint32_t key, uint32_t qpn);
 
-  // Unbinds what a queue pair that is going has bound: its number will be another's.
+  // Unbinds all windows of a queue pair that is destroyed: its number will be reused.
   void forget_windows(uint32_t qpn);
 
-  // Null unless `key` is valid now. Valid until the table changes.
+  // Null unless `key` is valid. The pointer is valid until the table changes.
   const MemoryRegion* find(uint32_t key) const;
-  // The same, but only if `pd` and `qpn` may use these bytes in the ways of `access`. Windows are
-  // there for the far end alone.
+  // As find(), but null unless `pd` and `qpn` may use these bytes with the rights of `access`.
+  // Windows serve remote access alone.
   const MemoryRegion* allow(uint32_t key, uint32_t pd, uint32_t qpn, uint8_t access, uint64_t va,
                             uint64_t length) const {
     const MemoryRegion* region = find(key);

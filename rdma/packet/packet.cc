@@ -37,7 +37,7 @@ void PacketPool::release(Packet* packet) {
   free_packets_ = packet;
   --outstanding_.packets;
   if (listeners_gone_) return;
-  // Nobody acquires a packet in between.
+  // Reads the sender of a free packet: nobody acquires one in between.
   const PacketSender& sender = packet->sender;
   if (sender.listener) sender.listener->packet_gone(sender.qpn, sender.serial, sender.position);
 }

@@ -1,6 +1,5 @@
-// TraceHash: a running hash over the link, headers and length of every packet that links carried,
-// and the time at which it arrived or was lost. Two runs with equal hashes sent the same packets at
-// the same times.
+// TraceHash: a running hash over link, headers, length and time of every packet that links carried
+// or lost. Two runs with equal hashes sent the same packets at the same times.
 #pragma once
 
 #include <atomic>
@@ -26,8 +25,8 @@ class TraceHash {
   uint64_t value() const { return value_.load(std::memory_order_relaxed); }
 
  private:
-  // Of the header's octets in pairs of words, none of which waits for another; the last pair ends
-  // where the header does. Every header is longer than a pair.
+  // Hashes the header in pairs of words, which do not wait for each other; the last pair ends where
+  // the header does. Every header is longer than a pair.
   static uint64_t digest(const Packet& packet) {
     const uint8_t* header = packet.header.data();
     uint64_t sum = 0, key = kKey;

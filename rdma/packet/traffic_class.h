@@ -1,5 +1,5 @@
-// What the IP header's traffic class says of a packet: the priority at which ports and switches
-// queue it, and ECN (RFC 3168). The ICRC leaves it out, so that switches may mark.
+// Traffic class of the IP header: the priority at which ports and switches queue a packet, and ECN
+// (RFC 3168). The ICRC leaves it out, so that switches may mark.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace rocefs {
 
 inline constexpr size_t kPriorities = 8;
 
-// The DSCP's upper three bits, as switches and NICs that trust the DSCP map it by default.
+// Upper three bits of the DSCP, the default of switches and NICs that trust the DSCP.
 inline size_t priority_of_class(uint8_t traffic_class) {
   return traffic_class >> 5;
 }
@@ -30,7 +30,7 @@ inline size_t priority_of(const Packet& packet) {
 inline Ecn ecn_of(const Packet& packet) {
   return static_cast<Ecn>(traffic_class_of(packet) & 3);
 }
-// Congestion experienced. Only for packets whose transport is capable of ECN.
+// Marks congestion experienced. The packet's transport must be ECN-capable.
 void mark_congested(Packet& packet);
 
 }  // namespace rocefs

@@ -90,7 +90,7 @@ std::string_view name(QpState state) {
 }
 
 int64_t rnr_timer_ns(uint8_t code) {
-  // Hundredths of a millisecond.
+  // RNR NAK timers in hundredths of a millisecond.
   constexpr int64_t kTimers[32] = {65536, 1,    2,    3,     4,     6,     8,     12,
                                    16,    24,   32,   48,    64,    96,    128,   192,
                                    256,   384,  512,  768,   1024,  1536,  2048,  3072,

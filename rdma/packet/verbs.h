@@ -1,6 +1,5 @@
-// The words of the verbs interface that built-in traffic and clients share: requests, completions,
-// states and attributes, as the IBTA's volume 1 (chapters 10 and 11) and the verbs manual name
-// them.
+// Terms of the verbs interface that built-in traffic and clients share: requests, completions,
+// states and attributes, as in IBTA volume 1 (chapters 10 and 11) and the verbs manual.
 #pragma once
 
 #include <algorithm>
@@ -27,8 +26,8 @@ enum class SendOp : uint8_t {
   kRead,
   kCompareSwap,
   kFetchAdd,
-  kBindWindow,       // of the near end; nothing is transmitted
-  kLocalInvalidate,  // likewise
+  kBindWindow,       // local operation: nothing is transmitted
+  kLocalInvalidate,  // local operation
 };
 
 enum class WcOpcode : uint8_t {
@@ -67,10 +66,11 @@ struct Sge {
 };
 
 inline constexpr size_t kMaxSge = 8;
-inline constexpr uint8_t kMaxRdAtomic = 16;  // READs and atomics under way, either way: as mlx5 has
-inline constexpr uint64_t kMaxMessage = uint64_t{1} << 31;  // bytes: what a RETH may ask for
+inline constexpr uint8_t kMaxRdAtomic =
+    16;  // READs and atomics in flight, in each direction, as in mlx5
+inline constexpr uint64_t kMaxMessage = uint64_t{1} << 31;  // bytes: the limit of a RETH
 
-// The scatter/gather list of a work request. A copy moves only the entries that there are.
+// Scatter/gather list of a work request. A copy moves only the entries in use.
 class SgeList {
  public:
   SgeList() {}
@@ -82,7 +82,7 @@ class SgeList {
     return *this;
   }
   void clear() { count_ = 0; }
-  // At most kMaxSge fit.
+  // At most kMaxSge entries.
   void add(const Sge& entry) {
     assert(count_ < kMaxSge);
     entries_[count_++] = entry;
@@ -99,7 +99,7 @@ class SgeList {
   std::array<Sge, kMaxSge> entries_;
 };
 
-// How the far end is reached.
+// AddressVector: the path to the far end.
 struct AddressVector {
   Ip local{};
   Ip remote{};
@@ -110,17 +110,18 @@ struct AddressVector {
 struct SendRequest {
   uint64_t wr_id = 0;
   SendOp op = SendOp::kSend;
-  bool malformed = false;  // a client's that makes no sense: it ends with kLocalQpOperationError
+  bool malformed =
+      false;  // client's request that makes no sense: completes with kLocalQpOperationError
   bool signaled = true;
   bool solicited = false;
-  bool fence = false;      // waits for the READs and atomics before it
+  bool fence = false;      // waits for earlier READs and atomics
   uint32_t immediate = 0;  // kSendImm, kWriteImm
-  uint32_t rkey = 0;       // of the far memory; the key to invalidate; the window to bind
+  uint32_t rkey = 0;       // key of the far memory, to invalidate, or of the window to bind
   uint64_t remote_address = 0;
-  uint64_t swap_add = 0;  // kCompareSwap: what to put there; kFetchAdd: what to add
+  uint64_t swap_add = 0;  // kCompareSwap: new value; kFetchAdd: addend
   uint64_t compare = 0;
-  uint8_t bind_access = 0;  // kBindWindow: what the window allows; the SGE says of which memory
-  // UD: to whom.
+  uint8_t bind_access = 0;  // kBindWindow: rights of the window; the SGE gives its memory
+  // UD: destination.
   AddressVector path;
   uint32_t remote_qpn = 0;
   uint32_t qkey = 0;
@@ -138,20 +139,20 @@ struct Completion {
   WcOpcode opcode = WcOpcode::kSend;
   bool has_immediate = false;
   bool has_invalidated = false;
-  bool has_grh = false;    // UD: the first 40 bytes of the receive are the routing header's
-  uint32_t byte_len = 0;   // of a receive, a READ and an atomic
-  uint32_t immediate = 0;  // or the key that the far end invalidated
+  bool has_grh = false;    // UD: a GRH is in the first 40 bytes of the receive
+  uint32_t byte_len = 0;   // of a receive, READ or atomic
+  uint32_t immediate = 0;  // or the key that the far end has invalidated
   uint32_t qpn = 0;
   uint32_t source_qpn = 0;  // UD
 };
 
 inline constexpr uint32_t kGrhLen = 40;
 
-// In the order of the verbs manual; SQD is draining until what is under way has ended.
+// Order of the verbs manual. SQD drains until all requests in progress have ended.
 enum class QpState : uint8_t { kReset, kInit, kRtr, kRts, kSqd, kSqe, kError };
 std::string_view name(QpState state);
 
-// IBTA 3.5.3: such a Q_Key is not an ordinary consumer's to choose.
+// Controlled Q_Keys (IBTA 3.5.3): reserved for privileged users.
 constexpr bool is_controlled_qkey(uint32_t qkey) {
   return qkey >> 31;
 }
@@ -159,7 +160,7 @@ constexpr bool is_controlled_qkey(uint32_t qkey) {
 struct QpAttributes {
   uint16_t pkey_index = 0;
   uint8_t port = 1;
-  uint8_t access = 0;  // what the far end may do: Access of rdma/packet/memory.h
+  uint8_t access = 0;  // rights of the far end: Access of rdma/packet/memory.h
   uint32_t qkey = 0;   // UD
   AddressVector path;
   uint32_t path_mtu = 1024;  // bytes
@@ -170,13 +171,13 @@ struct QpAttributes {
   uint8_t retry_count = 7;   // 0..7
   uint8_t rnr_retry = 7;     // 0..7; 7 is for ever
   uint8_t min_rnr_timer = 12;
-  uint8_t max_rd_atomic = 16;       // READs and atomics of ours that may be under way
-  uint8_t max_dest_rd_atomic = 16;  // of the far end's
-  bool notify_drained = false;      // in SQD: tell when what is under way has ended
-  uint32_t window = 128;            // packets that may be unacknowledged; the emulator's own
+  uint8_t max_rd_atomic = 16;       // own READs and atomics in flight, at most
+  uint8_t max_dest_rd_atomic = 16;  // far end's READs and atomics in flight, at most
+  bool notify_drained = false;      // SQD: raise kDrained when all requests in progress have ended
+  uint32_t window = 128;            // packets in flight, at most; emulator's own attribute
 };
 
-// Which attributes a transition sets. The names are those of ibv_qp_attr_mask.
+// Attributes that a transition sets, with the names of ibv_qp_attr_mask.
 enum QpMask : uint32_t {
   kQpPkeyIndex = 1 << 0,
   kQpPort = 1 << 1,
@@ -197,24 +198,24 @@ enum QpMask : uint32_t {
   kQpNotifyDrained = 1 << 16,
 };
 
-// What a queue pair tells beside completions: the affiliated asynchronous events and errors (IBTA
+// Events of a queue pair beside completions: affiliated asynchronous events and errors (IBTA
 // 11.6.3).
 enum class QpEvent : uint8_t {
   kFatal,            // a completion was lost
-  kInvalidRequest,   // the far end's, and no receive request to tell it by
-  kAccessViolation,  // likewise
-  kEstablished,      // the first packet has come in RTR
-  kDrained,          // in SQD, if that was asked for
-  kLastReceive,      // in ERR: it takes nothing more from its shared receive queue
+  kInvalidRequest,   // by the far end, without a receive request to report it
+  kAccessViolation,  // by the far end, without a receive request to report it
+  kEstablished,      // first packet received in RTR
+  kDrained,          // SQD: all requests in progress have ended
+  kLastReceive,      // ERR: takes no more from its shared receive queue
 };
 
-// Who made a QP, as `ps` would show it.
+// Creator of a queue pair, as `ps` shows it.
 struct Owner {
   int32_t pid = 0;
   std::string comm;
 };
 
-// The RNR NAK timer of a 5-bit code, in nanoseconds.
+// Converts a 5-bit RNR NAK timer code to nanoseconds (IBTA 9.7.5.2.8).
 int64_t rnr_timer_ns(uint8_t code);
 
 }  // namespace rocefs

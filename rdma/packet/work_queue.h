@@ -1,5 +1,5 @@
-// WorkQueue: a bounded FIFO, addressed by ever-growing positions. It takes memory as it fills, so
-// that an idle queue pair costs little.
+// WorkQueue: a bounded FIFO, addressed by ever-growing positions. Memory grows as it fills, so that
+// an idle queue pair costs little.
 #pragma once
 
 #include <algorithm>
@@ -25,9 +25,9 @@ class WorkQueue {
   const T& at(uint64_t position) const { return slots_[position & mask_]; }
   T& front() { return at(head_); }
   T& back() { return at(tail_ - 1); }
-  // Not when it is full.
+  // Precondition: not full.
   void push(const T& value) { claim() = value; }
-  // The same for who fills the new slot itself; it holds what was there before.
+  // As push(), for a caller that fills the slot itself; old content is still there.
   T& claim() {
     assert(!full());
     if (size() == mask_ + 1) grow();
@@ -45,7 +45,7 @@ class WorkQueue {
   }
 
   std::unique_ptr<T[]> slots_;
-  uint64_t mask_ = ~uint64_t{0};  // one less than there are slots: none, or a power of two
+  uint64_t mask_ = ~uint64_t{0};  // slots - 1; without slots all ones
   size_t depth_;
   uint64_t head_ = 0;
   uint64_t tail_ = 0;

@@ -133,7 +133,7 @@ void Uplink::listen(Endpoint& endpoint) {
   int fd = endpoint.fd.get();
   take_batches(fd, gso_);
   engine_->ring().receive_messages(fd, gso_ ? kBatchBuffers : kBuffers,
-                                   gso_ ? kLargestBatch : kLargestDatagram, endpoint);
+                                   gso_ ? kLargestBatch : kMaxDatagram, endpoint);
 }
 
 void Uplink::apply(std::span<const KnobValue> values) {
@@ -204,7 +204,7 @@ void Uplink::take(Endpoint& endpoint, const Datagram& datagram) {
 
 void Uplink::take_packet(const Endpoint& endpoint, const UdpAddress& from, const Told& told,
                          std::span<uint8_t> bytes, uint16_t place) {
-  if (bytes.size() > kLargestDatagram) return counters_.rx_too_long.add();
+  if (bytes.size() > kMaxDatagram) return counters_.rx_too_long.add();
   if (received_count_ >= kReceived) return counters_.rx_overflows.add();
   IcrcSolver::Verdict verdict{};
   Packet* packet = packet_of_datagram(

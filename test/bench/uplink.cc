@@ -184,7 +184,7 @@ class Bare final : DatagramListener {
   }
   void begin() {
     ring_->enable();
-    ring_->receive_messages(in_.get(), gso_ ? 16 : 64, gso_ ? 65'535 : kLargestDatagram, *this);
+    ring_->receive_messages(in_.get(), gso_ ? 16 : 64, gso_ ? 65'535 : kMaxDatagram, *this);
   }
   // The address is free for others.
   void end() {
@@ -247,7 +247,7 @@ class Bare final : DatagramListener {
     std::vector<Sending*> all;
     for (Sending& one : sendings_) {
       one.owner = this;
-      one.bytes.resize(gso_ ? 65'535 : kLargestDatagram);
+      one.bytes.resize(gso_ ? 65'535 : kMaxDatagram);
       one.part.iov_base = one.bytes.data();
       one.message.msg_name = &one.to;
       one.message.msg_iov = &one.part;

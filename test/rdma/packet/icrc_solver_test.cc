@@ -1,4 +1,4 @@
-// The IP ID that a UDP socket does not show, found by the ICRC.
+// IP ID that a UDP socket does not show, solved from the ICRC.
 #include "rdma/packet/icrc_solver.h"
 
 #include "rdma/packet/datagram.h"
@@ -18,10 +18,10 @@ using Verdict = IcrcSolver::Verdict;
 struct Outcome {
   bool taken = false;
   Verdict verdict{};
-  Octets bytes;  // the whole packet
+  Octets bytes;  // whole packet
 };
 
-// What a socket would give of the packet, and what comes of it.
+// Datagram as a socket gives it, and the resulting packet.
 Outcome through_a_socket(const Octets& whole) {
   wire::Parsed parsed;
   REQUIRE(wire::parse(whole, parsed) == wire::ParseError::kNone);
@@ -56,7 +56,7 @@ Outcome through_a_socket(const Octets& whole) {
   return outcome;
 }
 
-// A WRITE of `length` octets with that ID and flags, ICRC right.
+// WRITE of `length` octets with that ID and flags, and the right ICRC.
 Octets write_with(uint16_t id, uint16_t flags, size_t length) {
   wire::Headers headers;
   headers.v4.id = id;
@@ -134,7 +134,7 @@ TEST_CASE("icrc solver: what Soft-RoCE sent comes out of a socket byte for byte"
     solved += outcome.verdict == Verdict::kSolved;
     bool ipv6 = packet[0] >> 4 == 6;
     v6 += ipv6;
-    // TTL, flow label and header checksum are the kernel's; the UDP checksum is not looked at.
+    // TTL, flow label and header checksum are the kernel's; the UDP checksum is ignored.
     Octets wanted(packet.begin(), packet.begin() + static_cast<long>(outcome.bytes.size()));
     if (ipv6) {
       for (size_t at : {1, 2, 3, 7}) wanted[at] = outcome.bytes[at];
@@ -160,10 +160,10 @@ TEST_CASE("datagrams: what is no RoCEv2 packet is none") {
       Octets room(kDatagramHeadroom + length, byte);
       Verdict verdict{};
       Packet* packet = packet_of_datagram(pool, solver, from, to, 0, 0, room, verdict);
-      // Sixteen octets of 0 are an RC SEND First without payload, its ICRC wrong.
+      // Sixteen octets of 0 are an RC SEND First without payload, with a wrong ICRC.
       if (packet) REQUIRE(verdict == Verdict::kDamaged);
       if (packet) pool.release(packet);
-      if (length < 16 || length > kLargestDatagram || byte == 0xff) REQUIRE(packet == nullptr);
+      if (length < 16 || length > kMaxDatagram || byte == 0xff) REQUIRE(packet == nullptr);
     }
   }
   REQUIRE(outstanding.packets == 0);

@@ -121,7 +121,7 @@ class Peer {
     socklen_t length = sizeof name;
     ssize_t got;
     do {  // the kernel's work for an io_uring that this thread has made interrupts it
-      got = ::recvfrom(in_.get(), room_.data() + kDatagramHeadroom, kLargestDatagram, 0,
+      got = ::recvfrom(in_.get(), room_.data() + kDatagramHeadroom, kMaxDatagram, 0,
                        reinterpret_cast<sockaddr*>(&name), &length);
     } while (got < 0 && errno == EINTR);
     if (got < 0) return {};
@@ -151,7 +151,7 @@ class Peer {
   Outstanding outstanding_;
   PacketPool pool_{outstanding_};
   const IcrcSolver solver_;
-  Bytes room_ = Bytes(kDatagramHeadroom + kLargestDatagram);
+  Bytes room_ = Bytes(kDatagramHeadroom + kMaxDatagram);
 };
 
 }  // namespace rocefs::test

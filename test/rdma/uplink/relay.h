@@ -54,11 +54,11 @@ class Relay {
   };
 
   void run() {
-    std::vector<uint8_t> room(kDatagramHeadroom + kLargestDatagram);
+    std::vector<uint8_t> room(kDatagramHeadroom + kMaxDatagram);
     while (!ending_) {
       sockaddr_storage name{};
       socklen_t length = sizeof name;
-      ssize_t got = ::recvfrom(in_.get(), room.data() + kDatagramHeadroom, kLargestDatagram, 0,
+      ssize_t got = ::recvfrom(in_.get(), room.data() + kDatagramHeadroom, kMaxDatagram, 0,
                                reinterpret_cast<sockaddr*>(&name), &length);
       UdpAddress from;
       if (got < 0) {
