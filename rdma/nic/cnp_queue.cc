@@ -4,7 +4,7 @@ namespace rocefs {
 
 CnpQueue::CnpQueue(PortBase& port) : port_(port), event_(event_of<&CnpQueue::on_due>(this)) {}
 
-// The queue pairs may have gone already.
+// Does not settle(): the queue pairs may be destroyed already.
 CnpQueue::~CnpQueue() {
   for (PacketFifo* fifo : {&in_process_, &due_}) {
     while (Packet* packet = fifo->pop()) port_.host().pool().release(packet);
@@ -21,7 +21,7 @@ void CnpQueue::notify(Qp& qp, CnpCause cause, CnpAddress address, TimeNs now) {
   qp.notification_point().begin();
   address.traffic_class = static_cast<uint8_t>(np.dscp << 2);
   Packet* packet = make_cnp(port_.host().pool(), address);
-  // Nobody listens for it; this is how the queue pair is found again.
+  // Sender names the queue pair for settle(); there is no listener to call.
   packet->sender = {nullptr, qp.number(), qp.serial(), static_cast<uint64_t>(cause)};
   if (np.processing_delay == 0 && in_process_.empty()) {
     due_.push(packet);
@@ -42,7 +42,7 @@ void CnpQueue::on_due(TimeNs now) {
   port_.kick();
 }
 
-// Its queue pair may send the next one; it may have gone since.
+// Lets the queue pair send its next CNP; it may have been destroyed since.
 void CnpQueue::settle(const Packet& packet, TimeNs now) {
   Qp* qp = port_.host().qps().find(packet.sender.qpn);
   if (qp && qp->serial() == packet.sender.serial) qp->notification_point().sent(now);

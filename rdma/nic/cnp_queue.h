@@ -1,4 +1,4 @@
-// CnpQueue: the CNPs of a port, from their cause to the wire.
+// CnpQueue: CNPs of a port, from their cause to the wire.
 #pragma once
 
 #include "core/loop/scheduler.h"
@@ -16,17 +16,18 @@ class CnpQueue {
   CnpQueue(const CnpQueue&) = delete;
   CnpQueue& operator=(const CnpQueue&) = delete;
 
-  // Whether this queue pair may send a CNP now.
+  // True if the queue pair may send a CNP now (NotificationPoint).
   bool may_notify(Qp& qp, TimeNs now) const;
-  // A CNP of this queue pair, unless it may not. `address` is complete but for the traffic class.
+  // Queues a CNP of the queue pair, unless may_notify() is false. `address` is complete but for the
+  // traffic class.
   void notify(Qp& qp, CnpCause cause, CnpAddress address, TimeNs now);
-  // Whether pull() has one.
+  // True if pull() has a packet.
   bool ready() const { return !due_.empty(); }
-  // The traffic class's priority is the packet's own.
+  // Packet that pull() gives, to read its priority.
   const Packet* front() const { return due_.front(); }
-  // The next to transmit, which counts as sent; null if none is due.
+  // Takes the next packet to transmit, which counts as sent; null if none is due.
   Packet* pull(TimeNs now);
-  // What has not been transmitted is dropped.
+  // Drops all that has not been transmitted.
   void clear();
 
  private:

@@ -1,4 +1,4 @@
-// Device: an emulated NIC: its ports, its memory regions and its queue pairs. Built-in traffic and
+// Device: an emulated NIC: ports, memory regions and queue pairs. Built-in traffic and verbs
 // clients use the same calls: register, create, modify, post, poll.
 #pragma once
 
@@ -21,13 +21,14 @@ namespace rocefs {
 
 class Device;
 
-// A user of a device, which lets go of it when the device leaves (the kernel's ib_client).
+// DeviceClient: a user of a device, which releases it when the device leaves (ib_client of the
+// kernel).
 class DeviceClient {
  public:
   virtual ~DeviceClient() = default;
-  // Gives back every queue pair and region that it has of the device, and removes itself.
+  // Gives back every queue pair and region of the device, and calls remove_client().
   virtual void device_removed(Device& device) = 0;
-  // The link of a port has come up or gone down. May only take note.
+  // The link of a port has gone up or down. May only take note.
   virtual void port_changed(const Port&) {}
 };
 
@@ -51,21 +52,21 @@ class Device final : public PortHost {
   // As Registers::take(); ENODEV without a driver.
   Result<std::shared_ptr<SharedMemory>> take_windows(WindowOwner& owner);
 
-  // The driver lets go of the device: first all clients do.
+  // Driver unbinds: all clients release the device first.
   void leave();
-  // The driver takes the device again: every counter begins at 0, and settings are the defaults.
+  // Driver binds again: counters become 0, settings become defaults.
   void arrive();
   void add_client(DeviceClient& client) { clients_.push_back(&client); }
-  // Again is harmless.
+  // Idempotent.
   void remove_client(DeviceClient& client) { std::erase(clients_, &client); }
   // Calls port_changed() of all clients.
   void link_changed(uint8_t number) override;
-  // Adds a function that is called on the core's thread when the device has left or arrived.
+  // Adds a function that is called on the core thread after leave() and arrive().
   void on_presence(std::function<void(bool present)> changed) {
     presence_changed_.push_back(std::move(changed));
   }
 
-  // ENOMEM when there are as many as the device has numbers for, ENODEV without a driver.
+  // ENOMEM when all numbers are in use, ENODEV without a driver.
   Result<Qp*> create_qp(const QpInit& init);
   // As QpTable::destroy().
   void destroy_qp(Qp& qp);
@@ -83,7 +84,7 @@ class Device final : public PortHost {
   uint64_t next_address_ = 0x10000000;
 };
 
-// The device that a port is on: devices alone make ports.
+// Device of a port: devices alone make ports.
 inline Device& device_of(Port& port) {
   return static_cast<Device&>(port.host());
 }

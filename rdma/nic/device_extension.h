@@ -1,4 +1,4 @@
-// DeviceExtension: what others add to the files of a device while its driver is bound.
+// DeviceExtension: files that other rooms add to those of a device while its driver is bound.
 #pragma once
 
 #include <string>
@@ -13,9 +13,9 @@ class Device;
 class DeviceExtension {
  public:
   virtual ~DeviceExtension() = default;
-  // `directory` is the RDMA device's own, and has all other files by now.
+  // `directory` is the RDMA device's, and has all other files already.
   virtual void bound(Tree& tree, const std::string& directory, Device& device) = 0;
-  // The device has left on the core's thread, and its directory goes next, with all that is in it.
+  // The device has left on the core thread; its directory is removed next, with all that is in it.
   virtual void unbound(Device& device) = 0;
 };
 

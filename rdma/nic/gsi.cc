@@ -9,15 +9,15 @@
 namespace rocefs {
 namespace {
 
-// One for all: a port per flow would only cost an uplink sockets.
+// One source port for all: one per flow would cost an uplink a socket each.
 constexpr uint16_t kSourcePort = wire::kFirstSourcePort | 1;
-constexpr size_t kMostOctets = 256;
+constexpr size_t kMaxMadOctets = 256;
 
 }  // namespace
 
 void Gsi::send(const AddressVector& path, std::span<const uint8_t> mad) {
-  assert(mad.size() <= kMostOctets);
-  if (waiting_ == kMostWaiting) return port_.counters().port_xmit_discards.add();
+  assert(mad.size() <= kMaxMadOctets);
+  if (waiting_ == kMaxWaiting) return port_.counters().port_xmit_discards.add();
   ++waiting_;
   wire::Headers headers = headers_on(path, port_.class_override().apply_to(path));
   headers.udp.src_port = kSourcePort;

@@ -1,5 +1,5 @@
 // Gsi: queue pair 1 of a port, the general services interface (IBTA 13.5.2): management datagrams
-// that travel as packets. What comes goes to the one agent there is, the communication manager.
+// that travel as packets. Its one agent is the communication manager.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ namespace rocefs {
 inline constexpr uint32_t kGsiQpn = 1;
 inline constexpr uint32_t kGsiQkey = 0x80010000;
 
-// Who takes the MADs of a port, on the core's thread.
+// MadAgent: receiver of a port's MADs. Core thread.
 class MadAgent {
  public:
   virtual ~MadAgent() = default;
-  // `path` leads back to the sender. False: it is no message that the agent knows.
+  // `path` leads back to the sender. False for a message that the agent does not know.
   virtual bool receive_mad(PortBase& port, const AddressVector& path,
                            std::span<const uint8_t> mad) = 0;
 };
@@ -30,15 +30,15 @@ class Gsi {
   Gsi(const Gsi&) = delete;
   Gsi& operator=(const Gsi&) = delete;
 
-  // It outlives the port's last packet; null: nobody.
+  // `agent` outlives the last packet of the port; null: none.
   void set_agent(MadAgent* agent) { agent_ = agent; }
-  // What waits where priorities are paused; beyond it datagrams are lost, as the CM expects of
-  // them.
-  static constexpr size_t kMostWaiting = 4096;
+  // Limit of datagrams that wait while their priority is paused. More are dropped: the CM
+  // retransmits.
+  static constexpr size_t kMaxWaiting = 4096;
 
-  // To the far end's queue pair 1. At most an MTU of 256 octets.
+  // Sends to queue pair 1 of the far end. At most 256 octets.
   void send(const AddressVector& path, std::span<const uint8_t> mad);
-  // A whole packet for queue pair 1, which stays the caller's.
+  // Handles a valid packet for queue pair 1; it stays the caller's.
   void receive(const Packet& packet, const wire::Transport& headers);
 
   bool ready() const { return !queue_.empty(); }
@@ -48,7 +48,7 @@ class Gsi {
     waiting_ -= !queue_.empty();
     return queue_.pop();
   }
-  // What has not been transmitted is dropped.
+  // Drops all that has not been transmitted.
   void clear();
 
  private:

@@ -1,5 +1,5 @@
-// Multicast of datagrams: which queue pairs of a device belong to which group. There is no subnet
-// administrator to ask: a group is there while somebody is attached to it.
+// MulticastGroups: the UD queue pairs of a device by group. RoCE has no subnet administrator: a
+// group exists while a queue pair is attached to it.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,20 @@
 
 namespace rocefs {
 
-// The queue pair that a multicast packet names.
+// Destination QPN of a multicast packet.
 inline constexpr uint32_t kMulticastQpn = 0xffffff;
 
 // Core thread.
 class MulticastGroups {
  public:
-  // Again is harmless; whether it was not attached before. EINVAL: the address is no group's.
+  // Idempotent; returns true if it was not attached before. EINVAL for an address that is no
+  // group's.
   Result<bool> attach(const Ip& group, uint32_t qpn);
-  // EINVAL when it is not attached.
+  // EINVAL if it is not attached.
   Result<void> detach(const Ip& group, uint32_t qpn);
-  // From all groups.
+  // Detaches from all groups.
   void forget(uint32_t qpn);
-  // In the order in which they were attached; empty if there is no such group.
+  // Order of attachment; empty if there is no such group.
   const std::vector<uint32_t>& members(const Ip& group) const;
 
  private:

@@ -1,5 +1,5 @@
-// NodeDescription: what the administrator calls a device. class/infiniband/<device>/node_desc shows
-// it, and who asks the device by SMP is told it (IBTA volume 1, 14.2.5.2).
+// NodeDescription: the administrator's name of a device, in class/infiniband/<device>/node_desc and
+// in the SMA attribute (IBTA volume 1, 14.2.5.2).
 #pragma once
 
 #include <span>
@@ -15,7 +15,7 @@ inline constexpr KnobRow kNodeDescriptionKnobs[] = {
     {"node_desc", KnobType::kText, 0, 63, "", "", "", "what the administrator calls this node"},
 };
 
-// On the core's thread, but for initial().
+// Core thread, but for initial().
 class NodeDescription final : public KnobOwner {
  public:
   explicit NodeDescription(const std::string& device)
@@ -24,7 +24,7 @@ class NodeDescription final : public KnobOwner {
 
   const std::string& initial() const { return initial_; }
   const std::string& text() const { return text_; }
-  // Knobs, in the order of kNodeDescriptionKnobs.
+  // Order of kNodeDescriptionKnobs.
   void apply(std::span<const KnobValue> values) override {
     text_ = std::get<std::string>(values[0]);
   }

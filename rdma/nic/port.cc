@@ -53,7 +53,7 @@ void Port::attach(Link& egress, Link& ingress) {
   for (Link* link : {egress_, ingress_}) link->add_state_listener([this] { on_link_state(); });
 }
 
-// The link of a port is up when both directions of its cable are.
+// Link state of a port: up when both directions of its cable are.
 void Port::on_link_state() {
   bool up = egress_->up() && ingress_->up();
   if (std::exchange(link_up_, up) == up) return;
@@ -71,13 +71,13 @@ Packet* Port::pull(TimeNs now) {
   note_wait(packet != nullptr, now);
   if (!packet) return nullptr;
   if (!egress_->up()) {
-    counters_.port_xmit_discards.add();  // and the link loses it
+    counters_.port_xmit_discards.add();  // the link drops the packet
     return packet;
   }
   counters_.port_xmit_packets.add();
   if (is_multicast(*packet)) {
     counters_.multicast_xmit_packets.add();
-    looped_.push(copy_of(host_.pool(), *packet));  // the network brings it to others only
+    looped_.push(copy_of(host_.pool(), *packet));  // the network delivers to other devices only
     if (!loop_.scheduled()) host_.scheduler().after(loop_, 0);
   } else {
     counters_.unicast_xmit_packets.add();
@@ -104,7 +104,7 @@ void put_first(auto& fifos, Qp& qp, size_t priority, Qp* Qp::Links::*next) {
   fifos.ready |= static_cast<uint8_t>(1u << priority);
 }
 
-// The first queue pair of a priority that has one.
+// Removes the first queue pair of a priority that has one.
 Qp* take(auto& fifos, size_t priority, Qp* Qp::Links::*next) {
   Qp* qp = fifos.first[priority];
   fifos.first[priority] = qp->links().*next;
@@ -112,7 +112,7 @@ Qp* take(auto& fifos, size_t priority, Qp* Qp::Links::*next) {
   return qp;
 }
 
-// Rare, so the FIFO is searched.
+// Searches the FIFO: a rare call.
 void remove(auto& fifos, Qp& qp, size_t priority, Qp* Qp::Links::*next) {
   Qp* before = nullptr;
   Qp*& first = fifos.first[priority];
@@ -145,7 +145,7 @@ Packet* Port::next_packet(TimeNs now) {
   return nullptr;
 }
 
-// Of the first queue pair of a priority; null if it has none after all.
+// Takes a packet from the first queue pair of a priority; null if it has none after all.
 Packet* Port::next_data(size_t priority, TimeNs now) {
   Qp* qp = take(data_, priority, &Qp::Links::next_data);
   qp->links().in_data = false;
@@ -165,8 +165,8 @@ Packet* Port::next_data(size_t priority, TimeNs now) {
   return packet;
 }
 
-// Counts the time from when all that is ready is found paused until something goes, or nothing is
-// left to go.
+// Counts time from the moment when all that is ready is paused, until something is sent or nothing
+// is left to send.
 void Port::note_wait(bool sends, TimeNs now) {
   bool waits = !sends && ready();
   if (waits && waiting_since_ == kNever) waiting_since_ = now;
@@ -236,7 +236,7 @@ void Port::deliver(Qp& qp, Packet* packet, TimeNs now) {
   }
 }
 
-// Each of the group's queue pairs gets a packet of its own.
+// Copies the packet for each queue pair of the group.
 void Port::deliver_to_group(Packet* packet, TimeNs now) {
   wire::Transport headers = packet->transport();
   PacketPool& pool = host_.pool();
@@ -248,7 +248,7 @@ void Port::deliver_to_group(Packet* packet, TimeNs now) {
   pool.release(packet);
 }
 
-// They have not been on the wire, and are not counted as if.
+// Delivers looped packets, which were not on the wire and are not counted as received.
 void Port::take_looped(TimeNs now) {
   while (Packet* packet = looped_.pop()) {
     if (host_.present() && check(packet, packet->transport())) {
@@ -264,8 +264,8 @@ void Port::receive_bytes(std::span<const uint8_t> bytes, TimeNs now) {
   counters_.port_rcv_errors.add();
 }
 
-// Whether the packet is one that somebody may want, and whole. A payload by reference has no ICRC
-// to check, but its bytes may have gone.
+// Validates a packet. A payload by reference has no ICRC to check, but its memory region may be
+// gone.
 bool Port::check(Packet* packet, const wire::Transport& headers) {
   if (!headers.well_formed()) {
     counters_.port_rcv_errors.add();
@@ -290,8 +290,8 @@ bool Port::check(Packet* packet, const wire::Transport& headers) {
   return true;
 }
 
-// A marked data packet: its sender is told, where that is wanted for its priority. What answers
-// data, and is small, is not data.
+// Answers a marked data packet with a CNP where the priority wants it. Acknowledgements and other
+// small responses are no data.
 void Port::take_mark(Qp& qp, const Packet& packet, const wire::Transport& headers, TimeNs now) {
   const wire::OpcodeInfo& info = headers.info();
   if (!info.request && !info.is_read_response) return;
@@ -307,7 +307,7 @@ void Port::take_mark(Qp& qp, const Packet& packet, const wire::Transport& header
   cnps_.notify(qp, CnpCause::kEcn, address, now);
 }
 
-// It says which queue pair sends what is too much.
+// Reduces the rate of the queue pair that the CNP names.
 void Port::take_cnp(const Packet& packet, const wire::Transport& headers, TimeNs now) {
   Qp* qp = host_.qps().find(headers.dest_qpn());
   bool mine = qp && &qp->port() == this && qp->receives_packets() && qp->matches_connection(packet);
@@ -321,7 +321,7 @@ Qp* Port::find_qp(uint32_t number, const Packet& packet, const wire::Transport& 
   bool receives = qp && qp->receives_packets();
   constexpr uint16_t kMembership = 0x8000;
   bool pkey_ok = (headers.pkey() | kMembership) == 0xffff;
-  // A queue pair takes only packets of its own service.
+  // Service of packet and queue pair must be the same.
   wire::Service service = headers.info().service;
   bool mine = receives && service == service_of(qp->type()) && qp->matches_connection(packet);
   if (mine && pkey_ok) return qp;

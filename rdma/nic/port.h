@@ -1,5 +1,5 @@
-// Port: a NIC's port. It pulls the next packet from its queue pairs when its link is free, so that
-// a NIC never drops what it sends itself, and hands what arrives to the queue pair it is for.
+// Port: a port of a NIC. Pulls the next packet from its queue pairs when its link is free, so that
+// a NIC never drops what it sends itself, and hands arriving packets to their queue pair.
 #pragma once
 
 #include <array>
@@ -29,16 +29,17 @@ class Port final : public PortBase, public LinkSource, public LinkSink, public U
   Port(const Port&) = delete;
   Port& operator=(const Port&) = delete;
 
-  // The two directions of its cable: the port is the source of `egress` and the sink of `ingress`.
+  // Attaches the two directions of the cable: the port is source of `egress` and sink of `ingress`.
   void attach(Link& egress, Link& ingress);
   std::string name() const override;
-  // Octets of payload. At most the spec's, and what the machine's network carries for it.
+  // Octets of payload: at most the spec's, and at most what the machine's network carries for the
+  // port.
   uint32_t mtu() const override { return mtu_.load(std::memory_order_relaxed); }  // any thread
   uint32_t largest_mtu() const override { return spec_.mtu; }
-  // Queue pairs that have a longer path MTU keep it.
+  // Queue pairs with a longer path MTU keep it.
   void set_mtu(uint32_t mtu) override { mtu_.store(mtu, std::memory_order_relaxed); }
-  // Its own, and that of its subnet's manager; 0 where there is no subnet. Set once, before
-  // anything runs.
+  // LIDs of the port and of the subnet manager; 0 without a subnet. Set once, before the engine
+  // starts.
   struct Lids {
     uint16_t own = 0, manager = 0;
   };
@@ -47,7 +48,7 @@ class Port final : public PortBase, public LinkSource, public LinkSink, public U
   bool link_up() const { return link_up_; }
   void set_carrier(bool carrier) override;
   bool carrier() const override { return carrier_.load(std::memory_order_relaxed); }
-  // Control thread: `listener` runs after each change, as soon as carrier() and mtu() tell of it.
+  // Control thread: `listener` runs after each change, when carrier() and mtu() show it.
   void on_network(std::function<void()> listener) { on_network_ = std::move(listener); }
   void network_changed() override {
     if (on_network_) on_network_();
@@ -58,17 +59,16 @@ class Port final : public PortBase, public LinkSource, public LinkSink, public U
   CnpQueue& cnps() { return cnps_; }
   Gsi& gsi() { return gsi_; }
 
-  // CNPs go first, then MADs, acknowledgements before data; both in turn, queue pair by queue pair
-  // of a priority. A turn of data is a packet, or so many as the queue pair may send in two
-  // microseconds of the link: a fast one is given what belongs together in one piece. Those of a
-  // priority that PFC has paused wait.
+  // Order: CNPs, MADs, acknowledgements, data. The last two take turns by priority, then by queue
+  // pair. A turn of data is one packet, or as many as the queue pair may send in two microseconds
+  // of the link, so that those of a fast one stay together. Priorities that PFC has paused wait.
   Packet* pull(TimeNs now) override;
-  // With all of them paused too: pull() notes when the wait begins.
+  // True also when all priorities are paused: pull() notes when the wait begins.
   bool ready() const override {
     return cnps_.ready() || gsi_.ready() || (acknowledges_.ready | data_.ready) != 0;
   }
   void receive(Packet* packet, TimeNs now) override;
-  // Octets from outside, from the IP header to the ICRC, whatever they are.
+  // Takes octets from outside, from the IP header to the ICRC, valid or not.
   void receive_bytes(std::span<const uint8_t> bytes, TimeNs now);
 
   void add_data(Qp& qp) override;
@@ -77,16 +77,16 @@ class Port final : public PortBase, public LinkSource, public LinkSink, public U
   void notify(Qp& qp, CnpCause cause, const CnpAddress& address, TimeNs now) override {
     cnps_.notify(qp, cause, address, now);
   }
-  // The fabric begins anew.
+  // Drops queued packets when the fabric is reset.
   void reset();
 
  private:
-  // FIFOs through the queue pairs, one per priority: an active list, never a scan.
+  // FIFOs linked through the queue pairs, one per priority: no scan over all.
   struct QpFifos {
     std::array<Qp*, kPriorities> first{}, last{};
-    uint8_t ready = 0;  // a bit per priority
+    uint8_t ready = 0;  // one bit per priority
     PriorityTurn turn;
-    std::array<uint64_t, kPriorities> sent{};  // octets, by the first in its turn
+    std::array<uint64_t, kPriorities> sent{};  // octets in the turn of the first queue pair
   };
 
   void on_link_state();
@@ -109,7 +109,7 @@ class Port final : public PortBase, public LinkSource, public LinkSink, public U
   CnpQueue cnps_;
   Gsi gsi_;
   QpFifos data_, acknowledges_;
-  PacketFifo looped_;  // own packets to groups that have members here
+  PacketFifo looped_;  // own multicast packets for members on this device
   Event loop_;
   TimeNs waiting_since_ = kNever;  // all that could be transmitted is paused
 };

@@ -1,5 +1,5 @@
-// PortHost and PortBase: what a port needs of the device that it is on, and what the queues of a
-// port need of the port. A Device and its Ports are made of them.
+// PortHost and PortBase: what a port needs of its device, and what the queues of a port need of the
+// port. Device and Port derive from them.
 #pragma once
 
 #include <cstdint>
@@ -21,16 +21,16 @@ class PortHost : public QpHost {
  public:
   FabricResources& fabric() { return fabric_; }
   QpTable& qps() { return qps_; }
-  // Groups of the device's UD queue pairs.
+  // Multicast groups of the UD queue pairs.
   MulticastGroups& groups() { return groups_; }
   // A device without a driver makes no queue pairs and takes no packets; its links stay.
   bool present() const { return present_; }
 
-  // The link of port `number` has come up or gone down.
+  // The link of port `number` has gone up or down.
   virtual void link_changed(uint8_t number) = 0;
 
   void reap_later() final { qps_.reap_later(); }
-  // Finds the queue pair by number and serial: it may have gone since.
+  // Looks the queue pair up by number and serial: it may have been destroyed since.
   void packet_gone(uint32_t qpn, uint64_t serial, uint64_t position) final {
     Qp* qp = qps_.find(qpn);
     if (qp && qp->serial() == serial) qp->requester().packet_gone(position);
@@ -67,11 +67,11 @@ class PortBase : public QpPort {
   uint8_t number() const { return number_; }  // 1 or 2
   // Entries of the GID table that are not empty.
   const std::vector<Ip>& gids() const { return gids_; }
-  // The two directions of the port's cable, once it is attached.
+  // Directions of the port's cable. Valid once it is attached.
   Link& egress() { return *egress_; }
   const Link& egress() const { return *egress_; }
   Link& ingress() { return *ingress_; }
-  // Has the link pull, should it be idle: there may be something to transmit.
+  // Makes an idle link pull.
   void kick() {
     if (egress_) egress_->kick();
   }

@@ -1,5 +1,4 @@
-// QpTable: the queue pairs of a device by their numbers, from creation until memory has done with
-// them.
+// QpTable: queue pairs of a device by number, from creation until memory has finished with them.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +25,7 @@ class QpTable {
 
   // ENOMEM when all numbers are in use.
   Result<Qp*> create(const QpInit& init);
-  // The completion queues of the queue pair may go after this call.
+  // Completion queues of the queue pair are not used after this call.
   void destroy(Qp& qp);
   // Null if there is none.
   Qp* find(uint32_t number) {
@@ -42,10 +41,10 @@ class QpTable {
       if (qp) visit(*qp);
     }
   }
-  // Memory has done with a destroyed queue pair, which is freed later: the call may come from
-  // within it.
+  // Frees, in a later event, destroyed queue pairs that memory has finished with. The call may come
+  // from within one.
   void reap_later();
-  // Frees all queue pairs, destroyed ones too, without a word to anybody.
+  // Frees all queue pairs, destroyed ones too, without completions or events.
   void clear();
 
  private:

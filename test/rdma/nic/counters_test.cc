@@ -1,5 +1,5 @@
-// Counters that nothing else looks at. test/mutations/counters shows that deleting any counter's
-// increment makes a test fail.
+// Counters that no other test reads. test/mutations/counters shows that deleting any increment
+// makes a test fail.
 #include "test/rdma/transport/pair.h"
 
 using namespace rocefs;
@@ -7,7 +7,7 @@ using namespace rocefs::test;
 
 namespace {
 
-// A connection into memory that answers late.
+// Connection into memory that answers late.
 struct Slow {
   World world;
   std::shared_ptr<SlowMemory> memory = std::make_shared<SlowMemory>(world, kPairArea, 3);
@@ -18,7 +18,7 @@ struct Slow {
   }
 };
 
-// Drops the first packet after `meddle` has had it.
+// Drops the first packet, after `meddle` has changed it.
 template <class Meddle>
 Watch::Script once(Meddle meddle) {
   return [meddle, done = false](const wire::Parsed& parsed, Packet& packet) mutable {

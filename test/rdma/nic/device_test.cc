@@ -1,4 +1,4 @@
-// Devices of two ports, ports whose link comes and goes, and devices that leave and come back.
+// Devices with two ports, ports whose link goes down and up, and devices that leave and come back.
 #include "rdma/nic/device.h"
 
 #include "test/rdma/world.h"
@@ -107,7 +107,7 @@ TEST_CASE("port: its link goes down once, by whichever direction of the cable") 
   CHECK(counters.link_downed.get() == 1);
   turn("mb_0-sw_0", true);
   turn("mb_0-sw_0", false);
-  CHECK(counters.link_downed.get() == 1);  // it has not been up in between
+  CHECK(counters.link_downed.get() == 1);  // not up in between
   turn("mb_0-sw_0", true);
   turn("sw_0-mb_0", true);
   turn("sw_0-mb_0", false);
@@ -149,7 +149,8 @@ TEST_CASE("device: flows over a device that leaves fail with the reason, others 
   CHECK(other.state == "running");
   REQUIRE(world.run_idle());
   CHECK(other.state == "done");
-  // What was on its way to it found nobody; what was on its way from it has no bytes any more.
+  // Packets on the way to the device find no queue pair; those on the way from it have no bytes any
+  // more.
   CHECK(world.fabric.counters().no_device.get() > 0);
 }
 

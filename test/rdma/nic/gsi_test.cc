@@ -1,4 +1,4 @@
-// Queue pair 1: which datagrams it takes, and how what it does not take is counted.
+// Queue pair 1: valid datagrams, and counters of refused ones.
 #include "rdma/nic/gsi.h"
 
 #include "rdma/nic/port.h"
@@ -18,7 +18,7 @@ struct Agent final : MadAgent {
   }
 };
 
-// Two hosts; what h1 sends to h2's queue pair 1 may be changed on the way.
+// Two hosts; a test may change what h1 sends to h2's queue pair 1.
 struct Mads {
   World world{1, star(2)};
   Port& from = world.device("h1").port();
@@ -72,20 +72,20 @@ TEST_CASE("gsi: only UD SENDs of the default partition with QP 1's Q_Key are its
   }
   CHECK(mads.agent.taken == 0);
   CHECK(mads.to.counters().rx_mads_discarded.get() == 0);
-  mads.send([](auto& h) { h.bth.pkey = 0x7fff; });  // a limited member
+  mads.send([](auto& h) { h.bth.pkey = 0x7fff; });  // limited member
   CHECK(mads.agent.taken == 1);
-  mads.send([](auto&) {}, 0);  // of which the agent knows nothing
+  mads.send([](auto&) {}, 0);  // unknown to the agent
   CHECK(mads.to.counters().rx_mads_discarded.get() == 1);
 }
 
 TEST_CASE("gsi: as many datagrams as may wait do, and those beyond are counted") {
   Mads mads;
   uint8_t mad[256] = {1};
-  for (size_t i = 0; i < Gsi::kMostWaiting + 5; ++i) mads.from.gsi().send(mads.path, mad);
-  CHECK(mads.from.counters().port_xmit_discards.get() == 5);  // none leaves before time passes
+  for (size_t i = 0; i < Gsi::kMaxWaiting + 5; ++i) mads.from.gsi().send(mads.path, mad);
+  CHECK(mads.from.counters().port_xmit_discards.get() == 5);  // no packet leaves before time passes
   REQUIRE(mads.world.run_idle());
   mads.from.gsi().send(mads.path, mad);
   REQUIRE(mads.world.run_idle());
   CHECK(mads.from.counters().port_xmit_discards.get() == 5);
-  CHECK(mads.agent.taken == Gsi::kMostWaiting + 1);
+  CHECK(mads.agent.taken == Gsi::kMaxWaiting + 1);
 }

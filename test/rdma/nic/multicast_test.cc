@@ -1,4 +1,4 @@
-// Datagrams to groups: who gets them, how often, and what is counted.
+// Datagrams to groups: receivers, number of copies, counters.
 #include "test/rdma/star.h"
 
 using namespace rocefs;
@@ -9,7 +9,7 @@ namespace {
 constexpr uint32_t kPd = 3, kQkey = 77;
 const Ip kGroup{0xff, 0x0e, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9};
 
-// A host's UD queue pair with receives for four messages.
+// UD queue pair of a host, with receives for four messages.
 struct Member {
   Device& device;
   CompletionQueue sends{16}, receives{16};
@@ -118,7 +118,7 @@ TEST_CASE("multicast: who is detached, or asked for by another number, gets noth
   World world(1, star(2));
   Member sender(world.device("h1")), member(world.device("h2"));
   member.attach();
-  sender.send(member.qp->number());  // to a group's address, but to one queue pair
+  sender.send(member.qp->number());  // address of a group, QPN of one queue pair
   REQUIRE(world.run_idle());
   CHECK(member.received() == 0);
   REQUIRE(member.device.groups().detach(kGroup, member.qp->number()));
