@@ -10,7 +10,7 @@
 namespace rocefs {
 namespace {
 
-// As net.ipv4.ip_local_port_range has it.
+// Default of net.ipv4.ip_local_port_range.
 constexpr uint16_t kFirstNumber = 32768, kLastNumber = 60999;
 
 uint32_t key_of(const CmId& id, uint16_t number) {
@@ -76,7 +76,7 @@ Port* Cma::port_at(const Ip& address) {
   return found;
 }
 
-// What of the port's can talk to that destination.
+// First address of the port that can talk to `destination`.
 std::optional<Ip> Cma::source_at(Port& port, const Ip& destination, bool outside) const {
   for (const Ip& ip : port.gids()) {
     if (is_mapped_ipv4(ip) != is_mapped_ipv4(destination)) continue;
@@ -86,7 +86,8 @@ std::optional<Ip> Cma::source_at(Port& port, const Ip& destination, bool outside
   return std::nullopt;
 }
 
-// Of several that could, another port than the destination's, whose address is most like it.
+// Choice among several ports: not the destination's, and the address with the longest prefix in
+// common.
 Port* Cma::resolve(CmAddress& source, CmAddress& destination) {
   if (is_loopback(destination.ip) || destination.any()) {
     Port* own = source.any() ? nullptr : port_at(source.ip);
@@ -161,7 +162,7 @@ std::string Cma::text() const {
 
 namespace {
 
-// One entry among those of the key, which are few.
+// Removes one of the few entries under `key`.
 template <class Map, class Key>
 void erase(Map& map, const Key& key, const CmId& id) {
   auto [first, last] = map.equal_range(key);
@@ -220,7 +221,7 @@ Result<void> Cma::listen(CmId& id) {
   return {};
 }
 
-// Who listens at just that address goes before who listens at any.
+// Prefers a listener at this very address to one at any address.
 CmId* Cma::listener(uint64_t service_id, const Ip& address, bool datagrams) {
   CmId* any = nullptr;
   auto [first, last] = listeners_.equal_range(service_id);
@@ -250,7 +251,7 @@ std::optional<Cma::Ends> Cma::ends_of(const CmId& listener, const AddressVector&
               address_of(path.remote, header->source_port), cm::IpHeader::kSize};
 }
 
-// Where there is no room for it the id goes at once, and refuses.
+// Refusal of a request by a listener without room comes from ~CmId.
 uint16_t Cma::requested(CmConnection& connection) {
   const cm::Req& req = connection.request();
   CmId* listening = listener(req.service_id, connection.path().local, false);
@@ -285,7 +286,7 @@ uint8_t Cma::asked(Sidr& question) {
 
 void Cma::device_left(const Device& device) {
   for (uint64_t serial = 0;;) {
-    auto next = ids_.upper_bound(serial);  // others may go with it
+    auto next = ids_.upper_bound(serial);  // destroying one may destroy others
     if (next == ids_.end()) return;
     serial = next->first;
     Port* port = next->second->port();

@@ -1,7 +1,7 @@
 // Cma: connections by IP address, as rdma_cm makes them (drivers/infiniband/core/cma.c), over all
-// devices of a fabric: which port has an address, who listens, which numbers are in use.
+// devices of a fabric: ports by address, listeners, port numbers in use.
 //
-// On the core's thread. What has ids lets go of them before it goes.
+// Core thread. Outlives its ids.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,14 @@ namespace rocefs {
 
 class Cma final : public CmIdHost, public CmAcceptor {
  public:
-  // `salt` as CmManager has it.
+  // `salt` as in CmManager.
   Cma(Fabric& fabric, uint64_t salt);
   ~Cma() override;
 
   Fabric& fabric() { return fabric_; }
   CmManager& manager(const PortHost& device) override;
 
-  // A line for each id, as `rdma resource show cm_id` has them.
+  // One line per id, as in `rdma resource show cm_id`.
   std::string text() const;
 
   uint64_t add(CmId& id) override;

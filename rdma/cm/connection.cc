@@ -10,7 +10,7 @@
 namespace rocefs {
 namespace {
 
-constexpr uint8_t kLongServiceTimeout = 24;  // 69 s: what a program may take to accept
+constexpr uint8_t kLongServiceTimeout = 24;  // 69 s: time for a program to accept
 
 TimeNs time_of(uint8_t exponent) {
   return TimeNs{4096} << (exponent & 31);
@@ -76,7 +76,7 @@ void CmConnection::on_time(TimeNs) {
   arm();
 }
 
-// As ib_cm: after a DREQ that nobody answers the connection is as over as after one that was.
+// Enters timewait after an unanswered DREQ, as ib_cm does.
 void CmConnection::give_up() {
   CmUser* user = user_;
   if (state_ == CmState::kDreqSent) {
@@ -98,7 +98,7 @@ void CmConnection::end() {
 
 void CmConnection::enter_timewait() {
   state_ = CmState::kTimewait;
-  patience_ = std::min(time_of(ack_timeout()), kLongestTimewait);
+  patience_ = std::min(time_of(ack_timeout()), kMaxTimewait);
   arm();
   host_.note_timewait(*this);
 }
@@ -130,7 +130,7 @@ Result<void> CmConnection::send_request(cm::Req req) {
   return {};
 }
 
-// What one end can answer the other can ask for (IBTA 12.7.29, 12.7.30), as far as ours can.
+// Depths of one end are the limits of the other (IBTA 12.7.29, 12.7.30), and at most this NIC's.
 void CmConnection::take_depths(uint8_t far_answers, uint8_t far_asks) {
   initiator_depth_ = std::min(far_answers, kMaxRdAtomic);
   responder_resources_ = std::min(far_asks, kMaxRdAtomic);
@@ -152,8 +152,8 @@ bool CmConnection::is_again(uint64_t tid, const cm::Req& req) const {
   return !active_ && tid == tid_ && req.qpn == req_.qpn && req.starting_psn == req_.starting_psn;
 }
 
-// To a REQ that comes again: the program needs longer than its far end thought, or the REP was
-// lost.
+// Answers a retransmitted REQ: with MRA while the program takes longer than the far end expected,
+// or with the REP, which may have been lost.
 void CmConnection::answer_again() {
   if (state_ == CmState::kReqReceived) {
     transmit(cm::Mra{local_id_, remote_id_, cm::About::kReq, kLongServiceTimeout, {}});
@@ -199,7 +199,7 @@ void CmConnection::send_reject(uint16_t reason, std::span<const uint8_t> private
   bool about_req = state_ == CmState::kReqReceived;
   rej.about = about_rep ? cm::About::kRep : about_req ? cm::About::kReq : cm::About::kOther;
   rej.reason = reason;
-  // The far end may know no id of ours yet: it finds the connection by the CA (12.6.7.2).
+  // CA GUID: the far end may know no id of ours yet (IBTA 12.6.7.2).
   if (reason == cm::kTimeout) {
     rej.info_length = sizeof(uint64_t);
     for (size_t i = 0; i < sizeof(uint64_t); ++i) {
@@ -264,7 +264,7 @@ void CmConnection::abandon() {
   }
 }
 
-// As cm_ack_timeout() of ib_cm: the far end's delay and twice the packet's life.
+// Follows cm_ack_timeout() of ib_cm: the far end's delay plus twice the packet lifetime.
 uint8_t CmConnection::ack_timeout() const {
   uint8_t timeout = req_.primary.local_ack_timeout;
   if (!active_ || target_ack_delay_ == 0) return timeout;
@@ -367,7 +367,7 @@ bool CmConnection::take(const cm::Rej& rej) {
   return true;
 }
 
-// The message has arrived, its answer takes longer.
+// Extends the time-out: the far end has the message, and answers later.
 bool CmConnection::take(const cm::Mra& mra) {
   bool of_req = state_ == CmState::kReqSent && mra.about == cm::About::kReq;
   bool of_rep = state_ == CmState::kRepSent && mra.about == cm::About::kRep;
@@ -380,11 +380,11 @@ bool CmConnection::take(const cm::Dreq& dreq) {
   if (dreq.remote_qpn != local_qpn_) return true;
   CmUser* user = user_;
   switch (state_) {
-    case CmState::kIdle:  // longer ago than its time
+    case CmState::kIdle:  // beyond timewait
     case CmState::kTimewait:
       transmit(cm::Drep{local_id_, remote_id_, {}}, true);
       return false;
-    case CmState::kDreqSent:  // both at once
+    case CmState::kDreqSent:  // both ends at once
       transmit(cm::Drep{local_id_, remote_id_, {}});
       enter_timewait();
       break;

@@ -1,7 +1,7 @@
-// CmConnection: how two communication managers make, keep and end one connection, as a state
-// machine (IBTA volume 1, 12.9). It begins with a REQ that its user sends, or with one that came.
+// CmConnection: one connection between two communication managers, as a state machine (IBTA volume
+// 1, 12.9). It begins with a REQ, sent by its user or received.
 //
-// On the core's thread. CmManager makes them and lets them go.
+// Core thread. Made and freed by CmManager.
 #pragma once
 
 #include <cstdint>
@@ -31,17 +31,17 @@ enum class CmState : uint8_t {
 };
 std::string_view name(CmState state);
 
-// Who wants the connection. It may let go of it from within a call.
+// User of a connection. May abandon the connection from within a call.
 class CmUser {
  public:
   virtual ~CmUser() = default;
   virtual void replied(const cm::Rep& rep) = 0;  // ready() or reject() is to come
   virtual void established(std::span<const uint8_t> private_data) = 0;
   virtual void rejected(const cm::Rej& rej) = 0;
-  // The far end does not answer. It is over.
+  // The far end does not answer: the connection is over.
   virtual void unreachable() = 0;
-  // By the far end, or answered by it, or not answered. disconnect() is owed to a far end that
-  // began.
+  // The far end has sent a DREQ, has answered one, or has left one unanswered. To the first the
+  // user still owes disconnect().
   virtual void disconnected(std::span<const uint8_t> private_data) = 0;
   virtual void timewait_over() = 0;
 };
@@ -52,8 +52,8 @@ class CmConnection {
   static constexpr uint8_t kMaxRetries = 15;
   static constexpr uint8_t kPacketLifeTime = 16;  // 268 ms
   static constexpr uint8_t kTargetAckDelay = 15;
-  // However long the far end's acknowledgements may take, by what it says.
-  static constexpr TimeNs kLongestTimewait = 10 * kSecond;
+  // Upper limit, whatever the far end says of its acknowledgement delay.
+  static constexpr TimeNs kMaxTimewait = 10 * kSecond;
 
   CmConnection(CmHost& host, Port& port, const AddressVector& path, uint32_t local_id);
   CmConnection(const CmConnection&) = delete;
@@ -68,34 +68,34 @@ class CmConnection {
   uint32_t remote_id() const { return remote_id_; }
   uint32_t local_qpn() const { return local_qpn_; }
   uint32_t remote_qpn() const { return remote_qpn_; }
-  // The REQ that came or was sent.
+  // REQ that was received or sent.
   const cm::Req& request() const { return req_; }
 
-  // What the user does; EINVAL in a state that does not have it.
-  // `req` says service, queue pair and its wishes; addresses and times are filled in here.
+  // Actions of the user; EINVAL in a state that does not allow them. `req` has the service, the
+  // queue pair and its parameters; addresses and times are filled in here.
   Result<void> send_request(cm::Req req);
-  // The REP but for the ids, the CA's GUID and its delay.
+  // `rep` has all but ids, CA GUID and acknowledgement delay.
   Result<void> reply(cm::Rep rep);
   Result<void> ready();
   Result<void> reject(uint16_t reason, std::span<const uint8_t> private_data);
-  // The first message on the queue pair came before the RTU.
+  // Takes the first message on the queue pair for the RTU, which may have been lost.
   Result<void> establish();
-  // A DREQ, or the answer to one.
+  // Sends a DREQ, or the answer to one.
   Result<void> disconnect();
-  // The user goes; the far end is told, and nobody here is any more.
+  // The user leaves: the far end is told, and no call comes any more.
   void abandon();
-  // There is no room for its timewait.
+  // Ends timewait early, to make room for other connections.
   void abandon_timewait() { end(); }
 
-  // The attributes with which the queue pair goes to INIT, RTR or RTS. EINVAL in a state where they
-  // are not known. `mask` is of QpMask.
+  // Attributes for the transition of the queue pair to INIT, RTR or RTS. EINVAL in a state where
+  // they are not known. `mask` is a QpMask.
   Result<QpAttributes> attributes(QpState to, uint32_t& mask) const;
 
-  // What came from the far end: `received` is of this connection. False: it came again.
+  // Handles a message of this connection. False for a duplicate.
   bool receive(const cm::Message& message);
-  // A REQ that came; then it is in kReqReceived.
+  // Handles a new REQ: the state becomes kReqReceived.
   void take_request(uint64_t tid, const cm::Req& req);
-  // Whether it is that one again.
+  // True for a retransmission of that REQ.
   bool is_again(uint64_t tid, const cm::Req& req) const;
   void answer_again();
 
@@ -134,7 +134,7 @@ class CmConnection {
   uint32_t send_psn_ = 0, receive_psn_ = 0;
   uint8_t responder_resources_ = 0, initiator_depth_ = 0;
   uint8_t rnr_retry_count_ = 0;
-  uint8_t target_ack_delay_ = 0;  // of the far end
+  uint8_t target_ack_delay_ = 0;  // far end's
   cm::Req req_;
   cm::Message unanswered_;
   TimeNs patience_ = 0;

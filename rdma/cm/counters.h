@@ -1,4 +1,4 @@
-// What ib_cm counts of a port: messages by kind (drivers/infiniband/core/cm.c).
+// CmCounters: messages of a port by kind, as ib_cm counts them (drivers/infiniband/core/cm.c).
 #pragma once
 
 #include <array>

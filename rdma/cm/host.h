@@ -1,4 +1,4 @@
-// CmHost: what a connection or a question needs of the communication manager that it is one of.
+// CmHost: what a connection or a SIDR question needs of its communication manager.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ class CmHost {
   // Sends a message from queue pair 1 of `port`; `again` counts it as a retry.
   virtual void transmit(Port& port, const AddressVector& path, uint64_t tid,
                         const cm::Message& message, bool again) = 0;
-  // The id and queue pair of the far end are known from now on, and no longer.
+  // Begins and ends the look-up of the connection by the far end's id and queue pair.
   virtual void note_far_end(CmConnection& connection) = 0;
   virtual void forget_far_end(CmConnection& connection) = 0;
   // The connection has entered timewait.

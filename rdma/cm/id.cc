@@ -25,11 +25,11 @@ CmId::CmId(CmIdHost& host, PortSpace space, QpType type, CmIdUser& user)
     : host_(host), serial_(host.add(*this)), space_(space), type_(type), user_(&user) {}
 
 CmId::~CmId() {
-  let_go();
+  release();
   host_.remove(*this);
 }
 
-void CmId::let_go() {
+void CmId::release() {
   if (CmConnection* connection = std::exchange(connection_, nullptr)) connection->abandon();
   if (Sidr* question = std::exchange(question_, nullptr)) question->abandon();
 }
@@ -48,8 +48,8 @@ uint64_t CmId::remote_service_id() const {
   return service_of(space_, remote_);
 }
 
-void CmId::tell_failure(CmEventType type, int32_t status) {
-  tell({type, status});
+void CmId::raise_failure(CmEventType type, int32_t status) {
+  raise({type, status});
 }
 
 void CmId::set_ends(Port& port, const CmAddress& local, const CmAddress& remote) {
@@ -89,19 +89,19 @@ Result<void> CmId::resolve_address(const CmAddress& source, const CmAddress& des
   CmAddress from = local_, to = destination;
   Port* port = host_.resolve(from, to);
   if (!port) {
-    tell_failure(CmEventType::kAddressError, -ENETUNREACH);
+    raise_failure(CmEventType::kAddressError, -ENETUNREACH);
     return {};
   }
   set_ends(*port, from, to);
   state_ = State::kAddressResolved;
-  tell({CmEventType::kAddressResolved});
+  raise({CmEventType::kAddressResolved});
   return {};
 }
 
 Result<void> CmId::resolve_route() {
   if (Result<void> fit = check(state_ == State::kAddressResolved); !fit) return fit;
   state_ = State::kRouteResolved;
-  tell({CmEventType::kRouteResolved});
+  raise({CmEventType::kRouteResolved});
   return {};
 }
 
@@ -212,7 +212,7 @@ Result<void> CmId::reject(uint8_t reason, std::span<const uint8_t> private_data)
   return connection_->reject(reason ? reason : uint16_t{cm::kConsumerReject}, private_data);
 }
 
-// As rdma_cm: it says nothing of a connection that is over already.
+// No error for a connection that is already over, as in rdma_cm.
 Result<void> CmId::disconnect() {
   if (!connection_) return Error{EINVAL, "there is no connection"};
   (void)!connection_->disconnect();
@@ -224,7 +224,7 @@ Result<void> CmId::communication_established() {
   return connection_->establish();
 }
 
-// Before there is a connection a queue pair may be made, for INIT it needs the port alone.
+// Makes INIT possible without a connection: it needs the port alone.
 Result<QpAttributes> CmId::attributes(QpState to, uint32_t& mask) const {
   if (!port_) return Error{EINVAL, "the id has no device"};
   if (connection_ && type_ != QpType::kUd) {
@@ -278,40 +278,40 @@ void CmId::take(Sidr& question, const CmAddress& local, const CmAddress& remote)
 void CmId::device_left() {
   if (state_ == State::kGone) return;
   if (state_ == State::kListen) host_.stop_listening(*this);
-  let_go();
+  release();
   state_ = State::kGone;
-  tell({CmEventType::kDeviceRemoval});
+  raise({CmEventType::kDeviceRemoval});
 }
 
 void CmId::replied(const cm::Rep& rep) {
   CmEvent event{CmEventType::kConnectResponse, 0, parameters_of(rep)};
   event.parameters.private_data = copy(rep.private_data);
-  tell(event);
+  raise(event);
 }
 
 void CmId::established(std::span<const uint8_t>) {
-  tell({CmEventType::kEstablished});
+  raise({CmEventType::kEstablished});
 }
 
 void CmId::rejected(const cm::Rej& rej) {
   CmEvent event{CmEventType::kRejected, rej.reason};
   event.parameters.private_data = copy(rej.private_data);
-  tell(event);
+  raise(event);
 }
 
 void CmId::unreachable() {
-  tell_failure(CmEventType::kUnreachable, -ETIMEDOUT);
+  raise_failure(CmEventType::kUnreachable, -ETIMEDOUT);
 }
 
-// Once: also when both ends begin.
+// Reports once, also when both ends disconnect.
 void CmId::disconnected(std::span<const uint8_t>) {
   if (state_ != State::kConnect) return;
   state_ = State::kDisconnect;
-  tell({CmEventType::kDisconnected});
+  raise({CmEventType::kDisconnected});
 }
 
 void CmId::timewait_over() {
-  tell({CmEventType::kTimewaitExit});
+  raise({CmEventType::kTimewaitExit});
 }
 
 void CmId::answered(const cm::SidrRep& rep) {
@@ -326,11 +326,11 @@ void CmId::answered(const cm::SidrRep& rep) {
   } else {
     event.status = rep.status;
   }
-  tell(event);
+  raise(event);
 }
 
 void CmId::unanswered() {
-  tell_failure(CmEventType::kUnreachable, -ETIMEDOUT);
+  raise_failure(CmEventType::kUnreachable, -ETIMEDOUT);
 }
 
 }  // namespace rocefs

@@ -1,7 +1,7 @@
-// CmId: an rdma_cm id: addresses, and the connection or the listening that is behind them
-// (drivers/infiniband/core/cma.c). Cma has them all.
+// CmId: an rdma_cm id: its addresses, and the connection or the listening behind them
+// (drivers/infiniband/core/cma.c).
 //
-// On the core's thread.
+// Core thread.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class CmId;
 class CmManager;
 class PortHost;
 
-// What a program says of a connection that it makes or takes.
+// Parameters of a connection, from the program or from the far end.
 struct CmParameters {
   uint32_t qpn = 0;
   uint32_t qkey = 0;
@@ -32,7 +32,7 @@ struct CmParameters {
   std::vector<uint8_t> private_data;
 };
 
-// What a REQ and a REP both say of it.
+// Parameters that REQ and REP have in common.
 template <class Message>
 CmParameters parameters_of(const Message& message) {
   CmParameters said;
@@ -45,7 +45,7 @@ CmParameters parameters_of(const Message& message) {
   return said;
 }
 
-// rdma_cm_event_type.
+// rdma_cm_event_type of librdmacm.
 enum class CmEventType : uint32_t {
   kAddressResolved,
   kAddressError,
@@ -69,33 +69,34 @@ struct CmEvent {
   CmEventType type = CmEventType::kAddressResolved;
   int32_t status = 0;  // 0, -errno, or a RejectReason or SidrStatus
   CmParameters parameters = {};
-  // Of datagrams: how the far end is reached.
+  // UD: path to the far end.
   std::optional<AddressVector> path = std::nullopt;
 };
 
-// Whose id it is. It may let go of the id from within a call.
+// User of an id. May destroy the id from within a call.
 class CmIdUser {
  public:
   virtual ~CmIdUser() = default;
   virtual void happened(CmId& id, const CmEvent& event) = 0;
-  // Somebody asks for a connection, or a queue pair of datagrams. Who has no room lets go of it.
+  // A connection or a UD queue pair is requested. A user without room destroys `id`, which refuses
+  // the request.
   virtual void incoming(CmId& listener, std::unique_ptr<CmId> id, const CmEvent& event) = 0;
 };
 
-// What an id needs of the devices and of all other ids.
+// CmIdHost: what an id needs of the devices and of all other ids.
 class CmIdHost {
  public:
-  // Number of the id: later ones have greater ones.
+  // Returns the serial number of the id: later ids have greater ones.
   virtual uint64_t add(CmId& id) = 0;
   virtual void remove(CmId& id) = 0;
-  // Reserves the port of `address`, or a free one where that is 0. EADDRINUSE.
+  // Reserves the port of `address`, or a free one for port 0. EADDRINUSE.
   virtual Result<void> bind(CmId& id, CmAddress& address) = 0;
   virtual Result<void> listen(CmId& id) = 0;
   virtual void stop_listening(CmId& id) = 0;
   // Port of a present device that has the address; null if there is none.
   virtual Port* port_at(const Ip& address) = 0;
-  // Port from which the destination is reached; null if there is none. A source that is any
-  // becomes an address of the port; a loopback destination becomes an address of this host.
+  // Port from which the destination is reached; null if there is none. An unspecified source
+  // becomes an address of that port; a loopback destination becomes an address of this host.
   virtual Port* resolve(CmAddress& source, CmAddress& destination) = 0;
   virtual CmManager& manager(const PortHost& device) = 0;
 
@@ -118,41 +119,41 @@ class CmId final : public CmUser, public SidrUser {
   static constexpr uint32_t kUdpQkey = 0x01234567;
 
   CmId(CmIdHost& host, PortSpace space, QpType type, CmIdUser& user);
-  // The far end is told of what ends with it.
+  // Rejects, disconnects or refuses what is open at the far end.
   ~CmId() override;
   CmId(const CmId&) = delete;
   CmId& operator=(const CmId&) = delete;
 
   void set_user(CmIdUser& user) { user_ = &user; }
   CmIdUser& user() const { return *user_; }
-  // Of all ids, in the order in which they were made.
+  // Position among all ids in order of creation.
   uint64_t serial() const { return serial_; }
   PortSpace space() const { return space_; }
   QpType type() const { return type_; }
   State state() const { return state_; }
   const CmAddress& local() const { return local_; }
   const CmAddress& remote() const { return remote_; }
-  // Services that it listens to, and connects to.
+  // Service that the id listens to, and service that it connects to.
   uint64_t service_id() const;
   uint64_t remote_service_id() const;
-  // Null as long as its address is any.
+  // Null while the local address is unspecified.
   Port* port() const { return port_; }
   const AddressVector& path() const { return path_; }
   bool reuses_address() const { return reuses_address_; }
   bool takes_both_families() const { return !family_only_; }
 
-  // The commands of rdma_cm. EINVAL where the state does not have them; the events come later.
+  // Commands of rdma_cm. EINVAL in a state that does not allow them; events come later.
   Result<void> bind(const CmAddress& address);
   Result<void> resolve_address(const CmAddress& source, const CmAddress& destination);
   Result<void> resolve_route();
   Result<void> connect(const CmParameters& parameters);
   Result<void> listen();
-  // None: the answer of who began to an answer.
+  // Without parameters: the active side's answer to a REP.
   Result<void> accept(const std::optional<CmParameters>& parameters);
   Result<void> reject(uint8_t reason, std::span<const uint8_t> private_data);
   Result<void> disconnect();
   Result<void> communication_established();
-  // Without ids of other queue pairs: `mask` is of QpMask.
+  // As CmConnection::attributes(); without a connection for INIT alone.
   Result<QpAttributes> attributes(QpState to, uint32_t& mask) const;
 
   void set_traffic_class(uint8_t traffic_class);
@@ -160,7 +161,7 @@ class CmId final : public CmUser, public SidrUser {
   Result<void> set_family_only(bool on);
   Result<void> set_ack_timeout(uint8_t timeout);  // 5 bits: 4.096 us x 2^it
 
-  // Of what was asked for: an id that its user has not got yet.
+  // Adopts what a far end has requested, for an id that its user has not got yet.
   void take(CmConnection& connection, const CmAddress& local, const CmAddress& remote);
   void take(Sidr& question, const CmAddress& local, const CmAddress& remote);
   void device_left();
@@ -176,10 +177,10 @@ class CmId final : public CmUser, public SidrUser {
 
  private:
   Result<void> check(bool allowed) const;
-  void tell(const CmEvent& event) { user_->happened(*this, event); }
-  void tell_failure(CmEventType type, int32_t status);
+  void raise(const CmEvent& event) { user_->happened(*this, event); }
+  void raise_failure(CmEventType type, int32_t status);
   void set_ends(Port& port, const CmAddress& local, const CmAddress& remote);
-  void let_go();
+  void release();
   size_t header_size() const;
   Result<void> put_private_data(const CmParameters& parameters, std::span<uint8_t> out) const;
   Result<void> connect_datagrams(const CmParameters& parameters);

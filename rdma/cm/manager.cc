@@ -8,7 +8,7 @@
 namespace rocefs {
 namespace {
 
-// The ids that a message names: the sender's, and ours.
+// Connection ids in a message: the sender's, and this end's.
 struct Ids {
   uint32_t theirs = 0, ours = 0;
 };
@@ -67,8 +67,7 @@ CmConnection* CmManager::in_timewait(uint32_t id) const {
   return waits ? found->second.get() : nullptr;
 }
 
-// Nobody needs a connection that is over and has no user, but for packets of it that may still
-// come.
+// Makes room: a connection in timewait without a user only absorbs late packets.
 bool CmManager::end_oldest_timewait() {
   while (!timewaits_.empty()) {
     CmConnection* oldest = in_timewait(timewaits_.front());
@@ -124,8 +123,8 @@ bool CmManager::receive_mad(PortBase& from, const AddressVector& path,
   return true;
 }
 
-// Both ids must be those of the connection, and the sender its far end. Who has not heard of the
-// far end yet does not know its id; who is rejected may not have been known there.
+// Matches both ids and the sender's address. In REQ sent the far end's id is not known yet; a REJ
+// may come from a far end that does not know this end's id.
 CmConnection* CmManager::find(const cm::Message& message, const AddressVector& path) {
   Ids ids = ids_of(message);
   auto found = connections_.find(ids.ours);
@@ -139,7 +138,7 @@ CmConnection* CmManager::find(const cm::Message& message, const AddressVector& p
   return first_answer || connection->remote_id() == ids.theirs ? connection : nullptr;
 }
 
-// A far end that has forgotten us, or was forgotten, must not try for a minute.
+// Answers a far end whose connection is unknown here, so that it does not retry for a minute.
 void CmManager::answer_unknown(Port& port, const AddressVector& path, uint64_t tid,
                                const cm::Message& message) {
   Ids ids = ids_of(message);
@@ -195,7 +194,8 @@ void CmManager::take(Port& port, const AddressVector& path, uint64_t tid, const 
   CmConnection* old = known != by_remote_id_.end()    ? known->second
                       : stale != by_remote_qpn_.end() ? stale->second
                                                       : nullptr;
-  // The far end has begun anew: what was before is over for it, and ends here too (12.9.8.3.1).
+  // New REQ of a far end for a connection that still exists here: the old connection ends (IBTA
+  // 12.9.8.3.1).
   if (old && old->state() != CmState::kTimewait) {
     (void)!old->disconnect();
     forget_far_end(*old);

@@ -1,7 +1,7 @@
-// CmManager: the communication manager of one device: the connections and questions that it has
-// under way, and the way of its messages through queue pair 1 of its ports.
+// CmManager: the communication manager of one device: its connections and SIDR questions, and their
+// messages through queue pair 1 of its ports.
 //
-// On the core's thread; counters are read by any.
+// Core thread; counters are read by any thread.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ namespace rocefs {
 
 class Device;
 
-// Who takes what strangers ask for: zero, or why it is refused. What is taken may have been let go
-// of by then.
+// Acceptor of requests from far ends. Returns 0, or the reason for refusing. An accepted object may
+// already be released on return.
 class CmAcceptor {
  public:
   virtual ~CmAcceptor() = default;
@@ -34,12 +34,12 @@ class CmAcceptor {
 class CmManager final : public CmHost, public MadAgent {
  public:
   static constexpr size_t kMaxConnections = 65536;
-  // A REQ that nobody listens for waits so long for somebody who will, before it is refused: a
-  // server may be between two of its listens, as perftest's is.
+  // Time that a REQ without a listener waits for one before it is refused: a server may be between
+  // two calls of listen, as perftest's is.
   static constexpr TimeNs kGrace = 500 * kMillisecond;
   static constexpr size_t kMaxWaiting = 256;
 
-  // `salt` tells the ids of this life from those of the one before, which a far end may still know.
+  // `salt` tells the ids of this instance from those of earlier ones, which a far end may remember.
   CmManager(Device& device, CmAcceptor& acceptor, uint64_t salt);
   ~CmManager() override;
 
@@ -47,9 +47,10 @@ class CmManager final : public CmHost, public MadAgent {
   CmCounters& counters(const Port& port);
   void reset_counters();
 
-  // To that address. Null when there are too many. It has no user yet; abandon() lets go of it.
+  // Starts a connection on that path. Null when there are too many. It has no user yet; abandon()
+  // frees it.
   CmConnection* connect(Port& port, const AddressVector& path);
-  // abandon() lets go of it too.
+  // Starts a SIDR question, likewise.
   Sidr* question(Port& port, const AddressVector& path);
   size_t connections() const { return connections_.size(); }
   size_t questions() const { return asking_.size() + asked_.size(); }
@@ -57,7 +58,7 @@ class CmManager final : public CmHost, public MadAgent {
   bool receive_mad(PortBase& from, const AddressVector& path,
                    std::span<const uint8_t> mad) override;
 
-  // Somebody listens from now on.
+  // A listener has been added: waiting REQs are tried again.
   void listener_came();
 
   void transmit(Port& port, const AddressVector& path, uint64_t tid, const cm::Message& message,
@@ -69,10 +70,10 @@ class CmManager final : public CmHost, public MadAgent {
   void release(Sidr& question) override;
 
  private:
-  // Of a far end: its address, and an id or queue pair there.
+  // Far end's address, and an id or queue pair number there.
   using FarEnd = std::pair<Ip, uint32_t>;
 
-  // A REQ that waits for a listener.
+  // REQ that waits for a listener.
   struct Waiting {
     Port* port;
     AddressVector path;
@@ -102,10 +103,10 @@ class CmManager final : public CmHost, public MadAgent {
   std::vector<std::unique_ptr<CmCounters>> counters_;  // by port
   std::unordered_map<uint32_t, std::unique_ptr<CmConnection>> connections_;
   std::map<FarEnd, CmConnection*> by_remote_id_, by_remote_qpn_;
-  std::deque<uint32_t> timewaits_;  // ids of those that entered it, the oldest first
+  std::deque<uint32_t> timewaits_;  // oldest first; some have left timewait since
   std::unordered_map<uint32_t, std::unique_ptr<Sidr>> asking_;
   std::map<FarEnd, std::unique_ptr<Sidr>> asked_;
-  std::deque<Waiting> waiting_;  // the oldest first
+  std::deque<Waiting> waiting_;  // oldest first
   Event waiting_ends_;
   std::vector<std::unique_ptr<CmConnection>> gone_;
   std::vector<std::unique_ptr<Sidr>> gone_questions_;

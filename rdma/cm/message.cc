@@ -12,12 +12,12 @@ using namespace wire;
 
 constexpr uint8_t kBaseVersion = 1, kClassVersion = 2, kMethodSend = 3;
 constexpr size_t kTidAt = 8, kAttributeAt = 16, kDataAt = 24;
-// In the order of Message.
+// Order of Message.
 constexpr uint16_t kAttributes[] = {0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18};
 static_assert(std::size(kAttributes) == kMessages);
 
-// Where each field stands is said once, for both directions: the octet where its word of 32 bits
-// begins, and its first bit there, from the most significant.
+// Position of each field, for both directions: the octet at which its 32-bit word begins, and its
+// first bit, counted from the most significant.
 class Reader {
  public:
   explicit Reader(const uint8_t* data) : data_(data) {}
@@ -69,7 +69,7 @@ void place_path(auto& at, size_t base, auto& path) {
   at.bits(base + 40, 24, 5, path.local_ack_timeout);
 }
 
-// Table 106 of the IBTA's volume 1, and those that follow it.
+// Tables 106 ff. of IBTA volume 1.
 void place(auto& at, auto& m, const Req*) {
   at.bits(0, 0, 32, m.local_id);
   at.wide(8, m.service_id);

@@ -1,6 +1,6 @@
-// The messages by which communication managers make and end connections (IBTA volume 1, 12.6 and
+// Messages by which communication managers make and end connections (IBTA volume 1, 12.6 and
 // 12.11), as fields and as management datagrams. Nothing here allocates, keeps state or reads
-// outside the bytes it is given. Numbers are in host order.
+// outside the given bytes. Numbers are in host order.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ using Mad = std::array<uint8_t, kMadSize>;
 template <size_t Size>
 using PrivateData = std::array<uint8_t, Size>;
 
-// A path as a REQ tells it, from the sender's point of view.
+// Path in a REQ, from the sender's point of view.
 struct Path {
   uint16_t local_lid = 0, remote_lid = 0;
   Ip local_gid{}, remote_gid{};
@@ -44,14 +44,14 @@ struct Req {
   uint32_t qpn = 0;  // 24 bits
   uint8_t responder_resources = 0;
   uint8_t initiator_depth = 0;
-  uint8_t remote_response_timeout = 0;  // within which the far end is to answer
+  uint8_t remote_response_timeout = 0;  // limit for the far end's answer
   uint8_t transport = 0;                // 2 bits: 0 RC, 1 UC, 2 RD
   bool flow_control = false;
-  uint32_t starting_psn = 0;           // at which the far end is to begin
-  uint8_t local_response_timeout = 0;  // within which the sender answers
+  uint32_t starting_psn = 0;           // first PSN of the far end's packets
+  uint8_t local_response_timeout = 0;  // limit for the sender's answer
   uint8_t retry_count = 0;             // 3 bits
   uint16_t pkey = 0;
-  uint8_t path_mtu = 0;  // 4 bits: as ibv_mtu has them
+  uint8_t path_mtu = 0;  // 4 bits, as ibv_mtu
   bool rdc_exists = false;
   uint8_t rnr_retry_count = 0;  // 3 bits
   uint8_t max_cm_retries = 0;   // 4 bits
@@ -61,7 +61,7 @@ struct Req {
   PrivateData<92> private_data{};
 };
 
-// Which message a REJ or MRA is about.
+// Message to which a REJ or MRA refers.
 enum class About : uint8_t { kReq = 0, kRep = 1, kOther = 2 };
 
 struct Mra {
@@ -84,7 +84,7 @@ struct Rep {
   uint32_t local_id = 0, remote_id = 0;
   uint32_t qkey = 0;
   uint32_t qpn = 0;
-  uint32_t starting_psn = 0;  // at which the far end is to begin
+  uint32_t starting_psn = 0;  // first PSN of the far end's packets
   uint8_t responder_resources = 0;
   uint8_t initiator_depth = 0;
   uint8_t target_ack_delay = 0;  // 5 bits
@@ -131,7 +131,7 @@ struct SidrRep {
 };
 
 using Message = std::variant<Req, Mra, Rej, Rep, Rtu, Dreq, Drep, SidrReq, SidrRep>;
-// In the order of Message, as the files of counters name them.
+// Names of the counter files, in the order of Message.
 inline constexpr std::string_view kNames[] = {"req",  "mra",  "rej",      "rep",     "rtu",
                                               "dreq", "drep", "sidr_req", "sidr_rep"};
 inline constexpr size_t kMessages = std::size(kNames);
@@ -160,18 +160,18 @@ struct Parsed {
   Message message;
 };
 
-// Nothing for octets that are no message of this class and version which is known here.
+// Nullopt for bytes that are no known message of this class and version.
 std::optional<Parsed> parse(std::span<const uint8_t> octets);
 Mad emit(uint64_t tid, const Message& message);
 
-// What rdma_cm puts before a program's own private data in a REQ or SIDR_REQ: who connects to whom
-// by IP (IBTA annex A11).
+// Header of rdma_cm before the program's private data in a REQ or SIDR_REQ: IP addresses and port
+// (IBTA annex A11).
 struct IpHeader {
   static constexpr size_t kSize = 36;
   uint16_t source_port = 0;
   Ip source{}, destination{};  // both IPv4-mapped, or both not
 };
-// Nothing where another version stands.
+// Nullopt for another version.
 std::optional<IpHeader> parse_ip_header(std::span<const uint8_t> private_data);
 // `out` has at least IpHeader::kSize octets.
 void emit_ip_header(const IpHeader& header, std::span<uint8_t> out);

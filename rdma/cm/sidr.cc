@@ -7,7 +7,7 @@
 namespace rocefs {
 namespace {
 
-// Until an answer that was lost is asked for again.
+// Time-out after which a question is retransmitted.
 constexpr TimeNs kPatience = (TimeNs{4096} << CmConnection::kResponseTimeout) +
                              (TimeNs{8192} << CmConnection::kPacketLifeTime);
 

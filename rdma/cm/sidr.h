@@ -1,7 +1,7 @@
-// Sidr: a question of one communication manager to another and its answer: which queue pair serves
-// datagrams for a service (SIDR_REQ and SIDR_REP, IBTA volume 1, 12.11).
+// Sidr: a question from one communication manager to another, and its answer: the queue pair that
+// serves datagrams for a service (SIDR_REQ and SIDR_REP, IBTA volume 1, 12.11).
 //
-// On the core's thread. CmManager makes them and lets them go.
+// Core thread. Made and freed by CmManager.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace rocefs {
 
-// Who asks. It may let go of the question from within a call.
+// User of a question. May abandon the question from within a call.
 class SidrUser {
  public:
   virtual ~SidrUser() = default;
@@ -34,16 +34,17 @@ class Sidr {
   uint32_t request_id() const { return request_id_; }
   const cm::SidrReq& request() const { return req_; }
 
-  // The near end asks. `req` but for the id.
+  // Active side: sends the question. `req` has all but the id.
   void ask(cm::SidrReq req, SidrUser& user);
-  // The near end was asked, and answers. EINVAL when it has. `rep` but for the id and the service.
+  // Passive side: takes the question, then answers it. EINVAL for a second answer. `rep` has all
+  // but the id and the service.
   void take_request(uint64_t tid, const cm::SidrReq& req);
   Result<void> answer(cm::SidrRep rep);
-  // Again, to a question that comes again.
+  // Answers a retransmitted question.
   void answer_again();
   bool has_answered() const { return rep_.has_value(); }
 
-  // Its user goes. Who was asked and has not answered refuses.
+  // The user leaves. A received question without an answer is refused.
   void abandon();
   void receive(const cm::SidrRep& rep);
 
@@ -54,8 +55,8 @@ class Sidr {
   Port& port_;
   const AddressVector path_;
   const uint32_t request_id_;
-  SidrUser* user_ = nullptr;  // of who asks
-  bool asked_ = false;        // by the far end
+  SidrUser* user_ = nullptr;  // active side
+  bool asked_ = false;        // passive side
   uint64_t tid_ = 0;
   uint8_t retries_left_ = 0;
   cm::SidrReq req_;

@@ -9,12 +9,12 @@
 
 namespace rocefs {
 
-// Family::kNone where it is AF_UNSPEC. EAFNOSUPPORT for another family, EINVAL where `size`, which
-// may be none, is not that of the family or more than there is.
+// Family::kNone for AF_UNSPEC. EAFNOSUPPORT for another family; EINVAL for a `size` that is not the
+// family's, or larger than `octets`. A `size` of 0 is not checked.
 Result<CmAddress> address_of(std::span<const uint8_t> octets, size_t size = 0);
-// How long it is, 0 for none. `out` is zero, and has room for 48.
+// Returns the length, 0 for no address. `out` is zero, and has 48 octets.
 size_t put_address(const CmAddress& address, std::span<uint8_t> out);
-// A GID as an address of AF_IB.
+// Writes a GID as an address of AF_IB.
 size_t put_gid(const Ip& gid, std::span<uint8_t> out);
 
 }  // namespace rocefs

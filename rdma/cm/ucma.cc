@@ -15,7 +15,7 @@ namespace {
 
 using namespace ucma;
 
-// As much of a command as there must be: newer ones are longer.
+// Minimum of a command that must be present: newer ones are longer.
 template <class Command>
 Result<Command> read(std::span<const uint8_t> in, size_t least = sizeof(Command)) {
   if (in.size() < least) return errorf(EINVAL, "{} octets of a command of {}", in.size(), least);
@@ -24,7 +24,7 @@ Result<Command> read(std::span<const uint8_t> in, size_t least = sizeof(Command)
   return command;
 }
 
-// An answer of which the program may want a part.
+// Answer of which the program may want only the first part.
 template <class Answer>
 Result<void> give(const Answer& answer, size_t room, std::string& out,
                   size_t least = sizeof(Answer)) {
@@ -33,8 +33,8 @@ Result<void> give(const Answer& answer, size_t room, std::string& out,
   return {};
 }
 
-// The QPN is the program's word, as in the kernel: it need be no queue pair's (`cmtime -q` makes
-// numbers up, UCX names a UD queue pair for RC, or a number that it has reserved).
+// QPN as the program says, unchecked as in the kernel: `cmtime -q` makes numbers up, UCX names a UD
+// queue pair for RC, or a number that it has reserved.
 CmParameters parameters_of(const ConnectionParameters& from) {
   CmParameters p;
   p.qpn = from.qpn;
@@ -74,7 +74,7 @@ Ucma::~Ucma() {
   channels_.clear();
 }
 
-void Ucma::open(uint64_t name, const Owner& owner, std::function<void()> readable) {
+void Ucma::open(uint64_t name, const Credentials& owner, std::function<void()> readable) {
   channels_[name] = std::make_unique<UcmaChannel>(*this, owner, std::move(readable));
 }
 
@@ -101,7 +101,7 @@ Ucma::Context* Ucma::add(UcmaChannel& channel) {
 
 void Ucma::remove(Context& context) {
   by_id_.erase(context.id.get());
-  auto kept = contexts_.extract(context.number);  // what it ends with may look for others
+  auto kept = contexts_.extract(context.number);  // destruction may look for other ids
 }
 
 Ucma::Context* Ucma::find(uint32_t number) {
@@ -114,10 +114,10 @@ Ucma::Context* Ucma::find(const CmId& id) {
   return found == by_id_.end() ? nullptr : found->second;
 }
 
-UcmaChannel::UcmaChannel(Ucma& ucma, const Ucma::Owner& owner, std::function<void()> readable)
+UcmaChannel::UcmaChannel(Ucma& ucma, const Ucma::Credentials& owner, std::function<void()> readable)
     : ucma_(ucma), owner_(owner), readable_(std::move(readable)) {}
 
-// All events go with it, so no id needs to be looked for among them.
+// Events go with the channel: no id needs to be looked for among them.
 UcmaChannel::~UcmaChannel() {
   in_command_ = true;
   events_.clear();
@@ -175,7 +175,7 @@ void UcmaChannel::queue(Waiting waiting) {
   if (first && !in_command_) readable_();
 }
 
-// As the kernel: what happens to a new connection before its user has accepted it is dropped.
+// Drops events of a new connection before its user has accepted it, as the kernel does.
 void UcmaChannel::happened(CmId& id, const CmEvent& event) {
   Context* context = ucma_.find(id);
   if (context && context->uid != 0) queue({context, nullptr, event});
@@ -193,7 +193,7 @@ void UcmaChannel::incoming(CmId& listener, std::unique_ptr<CmId> id, const CmEve
   queue({listening, fresh, event});
 }
 
-// With its events; those who wait for a listener go too.
+// Removes the id with its events, and requests that wait at a listener.
 void UcmaChannel::forget(Context& context) {
   std::vector<Context*> waiting;
   std::erase_if(events_, [&](const Waiting& one) {
@@ -337,7 +337,7 @@ Result<void> UcmaChannel::listen(Call& call) {
   Result<Context*> context = context_of(asked->id);
   if (!context) return context.error();
   bool sensible = asked->backlog > 0 && asked->backlog <= kMaxBacklog;
-  // Requests that have waited for somebody to listen come at once.
+  // Delivers at once requests that have waited for a listener.
   uint32_t before = std::exchange((*context)->backlog, sensible ? asked->backlog : kMaxBacklog);
   Result<void> listens = (*context)->id->listen();
   if (!listens) (*context)->backlog = before;
@@ -454,7 +454,7 @@ Result<void> UcmaChannel::notify(Call& call) {
   return (*context)->id->communication_established();
 }
 
-// The command comes through the channel that the id is to have.
+// Channel of the command is the id's new one.
 Result<void> UcmaChannel::migrate_id(Call& call) {
   auto asked = read<MigrateId>(call.in);
   if (!asked) return asked.error();

@@ -1,7 +1,7 @@
 // Ucma: the commands of librdmacm (drivers/infiniband/core/ucma.c). A channel has ids, and a queue
 // of their events.
 //
-// On the core's thread.
+// Core thread.
 #pragma once
 
 #include <cstdint>
@@ -26,14 +26,14 @@ struct Header;
 struct EventAnswer;
 }  // namespace ucma
 
-// All channels, by names that whoever opens them gives, and the numbers of their ids.
+// All channels by their names, which their openers choose, and all ids by their numbers.
 class Ucma {
  public:
-  // librdmacm has tables for so many, of which some are kept for the privileged.
-  static constexpr uint32_t kMaxIds = 65536, kKeptIds = 16384;
+  // Size of librdmacm's tables; some ids are reserved for privileged users.
+  static constexpr uint32_t kMaxIds = 65536, kReservedIds = 16384;
 
-  // Whose a channel is.
-  struct Owner {
+  // User of a channel.
+  struct Credentials {
     uint32_t uid = 0;
     bool privileged = true;
   };
@@ -41,9 +41,9 @@ class Ucma {
   explicit Ucma(Cma& cma);
   ~Ucma();
 
-  // `readable` is told whenever the first event waits; not within a command.
-  void open(uint64_t name, const Owner& owner, std::function<void()> readable);
-  // Its ids go.
+  // `readable` is called when the queue of events stops being empty, but not within a command.
+  void open(uint64_t name, const Credentials& owner, std::function<void()> readable);
+  // Destroys the channel's ids too.
   void close(uint64_t name);
   // Null if there is none.
   UcmaChannel* channel(uint64_t name);
@@ -54,15 +54,16 @@ class Ucma {
   struct Context {
     uint32_t number = 0;
     UcmaChannel* channel = nullptr;
-    uint64_t uid = 0;     // how the program calls it; 0: it has not got it yet
-    bool fetched = true;  // false: its request waits, and no command may name it
+    uint64_t uid = 0;  // program's name of the id; 0: not known yet
+    bool fetched =
+        true;  // false: the request event is not read yet, and no command may name the id
     uint32_t reported = 0;
-    uint32_t backlog = 0;  // connections that may wait
+    uint32_t backlog = 0;  // limit of waiting connections
     std::unique_ptr<CmId> id;
     Shares::Share share;
   };
 
-  // Null when the user has its share.
+  // Null when the user's share is used up.
   Context* add(UcmaChannel& channel);
   void remove(Context& context);
   Context* find(uint32_t number);
@@ -72,33 +73,33 @@ class Ucma {
   std::map<uint64_t, std::unique_ptr<UcmaChannel>> channels_;
   std::map<uint32_t, std::unique_ptr<Context>> contexts_;
   std::map<const CmId*, Context*> by_id_;
-  Shares shares_{kMaxIds, kKeptIds};
+  Shares shares_{kMaxIds, kReservedIds};
   uint32_t next_ = 0;
 };
 
 class UcmaChannel final : public CmIdUser {
  public:
   static constexpr uint32_t kMaxBacklog = 1024;
-  static constexpr size_t kMaxEvents = 16384;  // beyond them no command makes a further one
+  static constexpr size_t kMaxEvents = 16384;  // beyond them commands that make events fail
 
-  UcmaChannel(Ucma& ucma, const Ucma::Owner& owner, std::function<void()> readable);
+  UcmaChannel(Ucma& ucma, const Ucma::Credentials& owner, std::function<void()> readable);
   ~UcmaChannel() override;
   UcmaChannel(const UcmaChannel&) = delete;
   UcmaChannel& operator=(const UcmaChannel&) = delete;
 
   struct Reply {
     std::string bytes;
-    // Events waited before, and none does now: here, or in the channel that was migrated from.
+    // The queue of events has become empty: this channel's, or that of the channel migrated from.
     bool emptied = false, other_emptied = false;
   };
-  // One command, as it is written to the kernel; `option` is what SET_OPTION points to, `other` the
-  // channel that MIGRATE_ID names, null if it is none. As the kernel: EINVAL for a command that is
-  // too short or another channel's id, ENOENT for an id that is none, ENOSPC where the answer does
-  // not fit, EAGAIN when no event waits, ENOSYS for a command that is none. ENOMEM at a limit.
+  // Executes one command as written to the kernel; `option` is the value of SET_OPTION, `other` the
+  // channel that MIGRATE_ID names, null if there is none. Errors as the kernel's: EINVAL for a
+  // short command or an id of another channel, ENOENT for no id, ENOSPC when the answer does not
+  // fit, EAGAIN when no event waits, ENOSYS for an unknown command. ENOMEM at a limit.
   Result<Reply> command(std::span<const uint8_t> octets, std::span<const uint8_t> option,
                         UcmaChannel* other);
   size_t events() const { return events_.size(); }
-  const Ucma::Owner& owner() const { return owner_; }
+  const Ucma::Credentials& owner() const { return owner_; }
 
   void happened(CmId& id, const CmEvent& event) override;
   void incoming(CmId& listener, std::unique_ptr<CmId> id, const CmEvent& event) override;
@@ -108,13 +109,13 @@ class UcmaChannel final : public CmIdUser {
   using Octets = std::span<const uint8_t>;
   struct Call {
     Octets in, option;
-    size_t out = 0;  // octets that the answer may have
+    size_t out = 0;  // size of the answer, at most
     UcmaChannel* other = nullptr;
     Reply reply;
   };
   struct Waiting {
     Context* of;
-    Context* fresh;  // of a request
+    Context* fresh;  // new id of a connect request
     CmEvent event;
   };
   using Handler = Result<void> (UcmaChannel::*)(Call&);
@@ -148,7 +149,7 @@ class UcmaChannel final : public CmIdUser {
   Result<void> unsupported(Call& call);
 
   Ucma& ucma_;
-  const Ucma::Owner owner_;
+  const Ucma::Credentials owner_;
   const std::function<void()> readable_;
   bool in_command_ = false;
   std::deque<Waiting> events_;

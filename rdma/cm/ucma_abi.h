@@ -1,4 +1,5 @@
-// The kernel's ABI of rdma_cm (include/uapi/rdma/rdma_user_cm.h, version 4), in words of our own.
+// ABI of the kernel's rdma_cm (include/uapi/rdma/rdma_user_cm.h, version 4), under names of this
+// project.
 #pragma once
 
 #include <array>
@@ -119,7 +120,7 @@ struct AddressAnswer {
   SockaddrStorage source, destination;
   uint32_t device_index, reserved1;
 };
-// A path record as an SA has it (IBTA 15.2.5.16).
+// Path record of a subnet administrator (IBTA 15.2.5.16).
 struct PathData {
   uint32_t flags, reserved;
   std::array<uint8_t, 64> record;

@@ -22,7 +22,7 @@ union OneDescriptor {
   char bytes[CMSG_SPACE(sizeof(int))];
 };
 
-// At once, with the descriptor if it is none of -1.
+// Sends without waiting; passes `fd` along unless it is -1.
 bool send_answer(int socket, const rocefs_answer& answer, int descriptor) {
   iovec part{const_cast<rocefs_answer*>(&answer), sizeof answer};
   OneDescriptor space{};
@@ -121,7 +121,7 @@ void UcmaServer::take_over(ClientServer::Claim claim) {
   if (!result || !sent) return;
   channels_[channel->id] = channel;
   loop_.watch(channel->commands.get(), [this, channel] { take(channel); });
-  // Nobody sends there: it has ended.
+  // The client has closed its end.
   loop_.watch(channel->events.get(), [this, channel] { drop(channel, ""); });
   open(channel);
 }
@@ -135,7 +135,7 @@ void UcmaServer::open(const ChannelPtr& channel) {
       (void)!::send(here->events.get(), &octet, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
     });
   };
-  Ucma::Owner owner{channel->who.uid, channel->who.privileged()};
+  Ucma::Credentials owner{channel->who.uid, channel->who.privileged()};
   Task task = [&ucma = ucma_, id = channel->id, owner, readable] {
     ucma.open(id, owner, readable);
   };
@@ -203,9 +203,9 @@ void UcmaServer::answer(const ChannelPtr& channel, const Result<UcmaChannel::Rep
   }
 }
 
-// What the core has of it goes there, after all that was asked of it.
+// Closes the channel on the core, behind all commands posted before.
 void UcmaServer::drop(const ChannelPtr& given, std::string_view why) {
-  ChannelPtr channel = given;  // the handler that holds it goes
+  ChannelPtr channel = given;  // keeps the channel alive while its handler is destroyed
   if (channels_.erase(channel->id) == 0) return;
   if (!why.empty()) {
     log_(fmt::format("pid {} ({}) loses its CM channel: it {}", channel->who.pid, channel->comm,

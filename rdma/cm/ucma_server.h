@@ -1,5 +1,5 @@
-// UcmaServer: the control thread's side of librdmacm's channels (rdma/uapi/cm.h): it reads
-// commands, hands them to the core and sends what it answers.
+// UcmaServer: the control thread's side of librdmacm's channels (rdma/uapi/cm.h): reads commands,
+// passes them to the core and sends the answers.
 //
 // Control thread.
 #pragma once
@@ -22,16 +22,16 @@ namespace rocefs {
 class UcmaServer {
  public:
   static constexpr size_t kMaxChannels = 2048;
-  static constexpr size_t kKeptChannels = 256;  // of these, for root and the daemon's own user
+  static constexpr size_t kReservedChannels = 256;  // part of them, for root and the daemon's user
 
   using Log = std::function<void(std::string_view)>;
-  // All outlive it, and what it has posted.
+  // References outlive the server and all that it has posted.
   UcmaServer(Engine& engine, PollLoop& loop, Ucma& ucma, Log log);
   ~UcmaServer();
 
-  // A connection that has said CM_OPEN (ClientServer::hand_claims_to); it is answered here.
+  // Takes over a connection that has said CM_OPEN (ClientServer::hand_claims_to), and answers it.
   void take_over(ClientServer::Claim claim);
-  // Every channel goes.
+  // Closes all channels.
   void drop_all();
   size_t count() const { return channels_.size(); }
 
@@ -52,7 +52,7 @@ class UcmaServer {
   PollLoop& loop_;
   Ucma& ucma_;
   const Log log_;
-  Shares slots_{kMaxChannels, kKeptChannels};
+  Shares slots_{kMaxChannels, kReservedChannels};
   LogLimit refusals_;
   uint64_t next_id_ = 1;
   std::map<uint64_t, ChannelPtr> channels_;

@@ -43,7 +43,7 @@ TEST_CASE("cm: two programs connect, agree on all that their queue pairs need, a
   ucma::QpAttr active_rtr = rig.near.attributes(id, 2);
   ucma::QpAttr active_rts = rig.near.attributes(id, 3);
 
-  // What one sends first the other expects first, and neither asks for more than the other can do.
+  // PSNs of one end are those that the other expects, and depths fit the far end's.
   CHECK(active_rts.send_psn == passive_rtr.receive_psn);
   CHECK(passive_rts.send_psn == active_rtr.receive_psn);
   CHECK(active_rtr.remote_qpn == 0x222);
@@ -153,7 +153,7 @@ TEST_CASE("cm: a connection is refused for what is the matter") {
   rig.near.resolve(id, rig.address("mb_1", 7000));
   rig.near.connect(id, 0x111);
   rig.pass(CmManager::kGrace - kMillisecond);
-  CHECK(rig.near.quiet());  // somebody may come
+  CHECK(rig.near.quiet());  // a listener may still come
   rig.pass(2 * kMillisecond);
   rig.near.expect(CmEventType::kRejected, cm::kInvalidServiceId);
 
@@ -183,7 +183,7 @@ TEST_CASE("cm: a connection is refused for what is the matter") {
   ucma::EventAnswer refused = rig.near.expect(CmEventType::kRejected, cm::kConsumerReject);
   CHECK(text_of(refused.connection) == "no!");
 
-  // Who waits for an answer, and whose far end goes.
+  // A user that waits for an answer, and one whose far end leaves.
   begin(3);
   rig.far.destroy(rig.far.expect(CmEventType::kConnectRequest).id);
   rig.pass();
@@ -191,7 +191,7 @@ TEST_CASE("cm: a connection is refused for what is the matter") {
   uint32_t gone = begin(4);
   rig.near.destroy(gone);
   rig.pass();
-  CHECK(rig.far.channel().events() == 1);  // its user has not heard of it yet
+  CHECK(rig.far.channel().events() == 1);  // its user has not read it yet
   uint32_t late = rig.far.expect(CmEventType::kConnectRequest).id;
   CHECK(rig.far.call(ucma::Command::kAccept, ucma::Accept{1, rig.far.parameters(5), late, 0, {}}) ==
         EINVAL);
@@ -255,7 +255,7 @@ TEST_CASE("cm: a far end that begins anew with the same queue pair ends what was
   rig.near.resolve(again, rig.address("mb_1", 7000));
   rig.near.connect(again, 0x111);
   rig.pass();
-  rig.near.expect(CmEventType::kDisconnected);  // the old one
+  rig.near.expect(CmEventType::kDisconnected);  // old connection
   rig.near.expect(CmEventType::kRejected, cm::kStaleConnection);
 }
 
@@ -299,7 +299,7 @@ TEST_CASE("cm: MADs that are none, or not for the CM, are counted and change not
   PortCounters& counters = rig.world.counters("mb_1");
   AddressVector path{gids_of(from.spec())[1], gids_of(rig.world.device("mb_1").port().spec())[1]};
   cm::Mad mad = cm::emit(1, cm::Rtu{2, 3, {}});
-  mad[1] = 0x03;  // of an SA
+  mad[1] = 0x03;  // class of an SA
   from.gsi().send(path, mad);
   from.gsi().send(path, std::span(mad).first(64));
   rig.world.scheduler.run_until(kMillisecond);

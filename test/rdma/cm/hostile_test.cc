@@ -1,5 +1,5 @@
-// Programs and far ends that ask for what they should not: each is refused, and nobody else
-// suffers.
+// Requests of programs and far ends that they have no right to: each is refused, and others are not
+// affected.
 #include "test/rdma/cm/rig.h"
 
 using namespace rocefs;
@@ -9,7 +9,7 @@ namespace {
 
 using Type = CmEventType;
 
-// mb_0's program asks mb_1's listener, whose program has not looked yet.
+// Request of mb_0's program at mb_1's listener, whose program has not read it yet.
 struct Asked {
   CmRig rig;
   uint32_t listener = rig.far.create(0xa0);
@@ -20,7 +20,7 @@ struct Asked {
     rig.near.connect(near, 0x111);
     rig.pass();
   }
-  // A REQ of a far end's own making, from mb_0's address.
+  // Hand-made REQ of a far end at mb_0's address.
   void req(uint32_t number, const std::function<void(cm::Req&)>& change) {
     Port& to = rig.world.device("mb_1").port();
     AddressVector path{gids_of(to.spec())[1], gids_of(rig.world.device("mb_0").port().spec())[1]};
@@ -42,7 +42,7 @@ struct Asked {
 TEST_CASE("cm: a request that its program has not fetched is nobody's to take, accept or destroy") {
   Asked asked;
   CmRig& rig = asked.rig;
-  uint32_t fresh = asked.near + 1;  // numbers follow each other
+  uint32_t fresh = asked.near + 1;  // numbers are consecutive
   ucma::EventsAnswer answer{};
   UcmaChannel& from = rig.far.channel();
   Program thief(rig.ucma, 3);
@@ -59,7 +59,7 @@ TEST_CASE("cm: users who want all ids leave some to the next one, and to root") 
   CmRig rig;
   ucma::CreateId create{};
   create.space = static_cast<uint16_t>(PortSpace::kTcp);
-  // How many it gets until it is refused.
+  // Number of ids until the first refusal.
   auto take_all = [&](Program& program) {
     ucma::IdAnswer answer{};
     uint32_t taken = 0;
@@ -71,11 +71,11 @@ TEST_CASE("cm: users who want all ids leave some to the next one, and to root") 
     return taken;
   };
   Program user(rig.ucma, 3, 1000), other(rig.ucma, 4, 1001), third(rig.ucma, 5, 1002);
-  uint32_t all = Ucma::kMaxIds - Ucma::kKeptIds;
+  uint32_t all = Ucma::kMaxIds - Ucma::kReservedIds;
   CHECK(take_all(user) == all / 2);
   CHECK(take_all(other) == all / 4);
   CHECK(take_all(third) == all / 8);
-  for (uint32_t i = 0; i < Ucma::kKeptIds; ++i) rig.near.create(i);
+  for (uint32_t i = 0; i < Ucma::kReservedIds; ++i) rig.near.create(i);
   user.destroy(0);
   rig.near.create(1);
 }
@@ -98,7 +98,7 @@ TEST_CASE("cm: what a REQ cannot have is refused with the standard's reason") {
   CHECK(asked.reason() == cm::kInvalidMtu);
   asked.req(51, [](cm::Req& req) { req.transport = 1; });  // UC, of a service of RC
   CHECK(asked.reason() == cm::kInvalidTransport);
-  asked.req(52, [](cm::Req& req) { req.path_mtu = 6; });  // more than the port's 4096
+  asked.req(52, [](cm::Req& req) { req.path_mtu = 6; });  // above the port's 4096
   CHECK(asked.reason() == cm::kInvalidMtu);
 }
 
@@ -118,7 +118,7 @@ TEST_CASE("cm: however long a far end says that its answers take, its timewait e
   rig.far.must(ucma::Command::kNotify, established);
   size_t before = rig.manager("mb_1").connections();
   rig.far.destroy(id);
-  rig.pass(CmConnection::kLongestTimewait + kMillisecond);
+  rig.pass(CmConnection::kMaxTimewait + kMillisecond);
   CHECK(rig.manager("mb_1").connections() == before - 1);
 }
 

@@ -9,7 +9,7 @@ using namespace rocefs::test;
 
 namespace {
 
-// Those of the capture, from the MAD header on.
+// Messages of the capture, from the MAD header on.
 std::vector<Bytes> golden_mads() {
   std::vector<Bytes> mads;
   for (const Bytes& packet : golden_packets()) {
@@ -67,7 +67,7 @@ TEST_CASE("cm: the messages of Soft-RoCE's CM are read, and written again to the
 }
 
 TEST_CASE("cm: every message with every field is read as it was written") {
-  // Octets that mean nothing are zero in a message that is written.
+  // Reserved octets are written as zero.
   Rng rng(1, "messages");
   for (uint16_t attribute = 0x10; attribute <= 0x18; ++attribute) {
     cm::Mad mad{1, 7, 2, 3};

@@ -1,4 +1,4 @@
-// Two devices, each with a program's channel, and what stands on the wire between them.
+// Two devices, each with a program's channel, and a tap on the wire between them.
 #pragma once
 
 #include <cstring>
@@ -13,7 +13,7 @@
 
 namespace rocefs::test {
 
-// Every message of the CM in either direction, which a test may drop or double.
+// Tap on all CM messages in both directions: a test may drop or double one.
 class CmWire {
  public:
   explicit CmWire(World& world) {
@@ -25,11 +25,11 @@ class CmWire {
       };
     }
   }
-  // How the next messages of a kind fare, in order: '-' lost, '2' twice, '.' as they should.
+  // Fates of the next messages of a kind, in order: '-' lost, '2' doubled, '.' delivered.
   void fate(std::string_view kind, std::string_view fates) {
     for (char one : fates) fates_[std::string(kind)].push_back(one);
   }
-  // What was sent since: "req rep rtu".
+  // Messages sent since the last call: "req rep rtu".
   void expect(std::string_view wanted) {
     std::string got = std::exchange(said_, {});
     CHECK(got == wanted);
@@ -57,7 +57,7 @@ class CmWire {
   std::string said_;
 };
 
-// A program at its channel, as librdmacm speaks for it.
+// Program at its channel, with librdmacm's commands.
 class Program {
  public:
   explicit Program(Ucma& ucma, uint64_t name, uint32_t uid = 0) : ucma_(ucma), name_(name) {
@@ -74,7 +74,7 @@ class Program {
     std::memcpy(bytes.data() + sizeof header, &body, sizeof body);
     return bytes;
   }
-  // An errno, or 0; what was answered goes to `answer`.
+  // Returns an errno, or 0; the answer is in `answer`.
   template <class C>
   int call(ucma::Command command, const C& body, void* answer = nullptr, size_t out = 0,
            std::span<const uint8_t> option = {}, UcmaChannel* other = nullptr) {
@@ -139,7 +139,7 @@ class Program {
   void accept(uint32_t id, uint64_t uid, uint32_t qpn, std::string_view text = "") {
     must(ucma::Command::kAccept, ucma::Accept{uid, parameters(qpn, text), id, 0, {}});
   }
-  // Of who began: the RTU.
+  // Active side: the RTU.
   void confirm(uint32_t id) { must(ucma::Command::kAccept, ucma::Accept{0, {}, id, 0, {}}); }
   ucma::QpAttr attributes(uint32_t id, uint32_t state) {
     ucma::QpAttr answer{};
@@ -147,7 +147,7 @@ class Program {
                  sizeof answer) == 0);
     return answer;
   }
-  // The next event, which must be there.
+  // Next event, which must be there.
   ucma::EventAnswer event() {
     ucma::EventAnswer answer{};
     REQUIRE(call(ucma::Command::kGetEvent, ucma::GetEvent{0}, &answer, sizeof answer) == 0);
@@ -177,7 +177,7 @@ struct CmRig {
   Program near{ucma, 1}, far{ucma, 2};
   uint16_t port = 7000;
 
-  // mb_0 has 10.x.y.1, or whatever the default is.
+  // mb_0 has 10.x.y.1, or the default address.
   ucma::SockaddrIn6 address(const char* device, uint16_t number) {
     const auto& v4 = world.device(device).port().spec().ipv4;
     return Program::ipv4(v4[3], number, {v4[0], v4[1], v4[2]});
@@ -188,7 +188,7 @@ struct CmRig {
   struct Pair {
     uint32_t near = 0, far = 0, listener = 0;
   };
-  // A connection from mb_0 to mb_1, of queue pairs 0x111 and 0x222.
+  // Connection from mb_0 to mb_1, of queue pairs 0x111 and 0x222.
   Pair connected() {
     Pair ids;
     ids.listener = far.create(0xa0);

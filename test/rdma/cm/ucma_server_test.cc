@@ -1,4 +1,4 @@
-// The control thread's side of librdmacm's channels: what clients send, whole or not.
+// Control thread's side of librdmacm's channels: valid and broken input of clients.
 #include "rdma/cm/ucma_server.h"
 
 #include <array>
@@ -16,7 +16,7 @@ using namespace rocefs::test;
 
 namespace {
 
-// A server in a house, whose clients are of whichever process a test says.
+// Server with clients that pretend to be processes chosen by the test.
 struct Office {
   House house;
   std::unique_ptr<Cma> cma;
@@ -45,7 +45,7 @@ struct Office {
   }
   ~Office() {
     on_control([&] { return server.reset(), true; });
-    CHECK(ids() == 0);  // nobody is left
+    CHECK(ids() == 0);  // all clients are gone
     house.on_core([&] { return ucma.reset(), cma.reset(), true; });
   }
   size_t ids() {
@@ -92,7 +92,7 @@ struct Desk {
     REQUIRE(::send(commands.get(), octets.data(), octets.size(), MSG_NOSIGNAL) ==
             static_cast<ssize_t>(octets.size()));
   }
-  // Octets of librdmacm's, with what says how many there are.
+  // Bytes of a librdmacm command behind their length header.
   static std::vector<uint8_t> framed(rocefs_cm_command frame, const std::vector<uint8_t>& octets) {
     std::vector<uint8_t> all(sizeof frame + octets.size());
     std::memcpy(all.data(), &frame, sizeof frame);
@@ -103,7 +103,7 @@ struct Desk {
     rocefs_cm_answer header{};
     std::array<uint32_t, ROCEFS_CM_MAX_ANSWER / 4> words{};
   };
-  // How many octets came; 0 when the other end is closed.
+  // Number of octets received; 0 when the far end is closed.
   static ssize_t receive(const Fd& from, Answer& answer) {
     pollfd comes{from.get(), POLLIN, 0};
     if (::poll(&comes, 1, 10000) != 1) return -1;
@@ -135,7 +135,7 @@ struct Desk {
   }
 };
 
-// Opens all the channels that this user gets, and keeps them.
+// Opens as many channels as this user gets, and keeps them.
 struct Greed {
   std::atomic<int> taken{0}, refusal{0};
 };
@@ -144,7 +144,7 @@ int take_all(const House& house, uid_t user, Greed& greed) {
   std::vector<std::pair<TestClient, TestClient::Answer>> channels;
   while (greed.refusal == 0) {
     TestClient client(house, false);
-    if (!client.greeted()) {  // until the threads of those who came before have ended
+    if (!client.greeted()) {  // until the threads of earlier clients have ended
       if (client.refusal() != EUSERS) return 3;
       ::usleep(500);
       continue;
@@ -165,7 +165,7 @@ int take_all(const House& house, uid_t user, Greed& greed) {
   for (;;) ::pause();
 }
 
-// Whatever is asked of the core waits for as long as this is there.
+// Blocks the core while it exists.
 struct Held {
   std::promise<void> over;
   explicit Held(Office& office) {
@@ -183,7 +183,7 @@ TEST_CASE("ucma server: what is no command ends its channel, and nobody else's")
   uint32_t kept = bystander.create();
   const std::vector<uint8_t> octets = Desk::create_id();
   const auto size = static_cast<uint32_t>(octets.size());
-  constexpr uint32_t kMost = ROCEFS_CM_MAX_COMMAND;
+  constexpr uint32_t kMaxCommand = ROCEFS_CM_MAX_COMMAND;
   struct Row {
     const char* what;
     std::vector<uint8_t> sent;
@@ -193,8 +193,10 @@ TEST_CASE("ucma server: what is no command ends its channel, and nobody else's")
       {"octets that do not come", Desk::framed({size + 1, 0, 0}, octets)},
       {"octets that nobody announced", Desk::framed({size - 1, 0, 0}, octets)},
       {"an option that does not come", Desk::framed({size, 1, 0}, octets)},
-      {"too long a command", Desk::framed({kMost + 1, 0, 0}, std::vector<uint8_t>(kMost + 1))},
-      {"too long an option", Desk::framed({0, kMost + 1, 0}, std::vector<uint8_t>(kMost + 1))},
+      {"too long a command",
+       Desk::framed({kMaxCommand + 1, 0, 0}, std::vector<uint8_t>(kMaxCommand + 1))},
+      {"too long an option",
+       Desk::framed({0, kMaxCommand + 1, 0}, std::vector<uint8_t>(kMaxCommand + 1))},
       {"sizes whose sum is as much as comes", Desk::framed({~0u, size + 1, 0}, octets)},
   };
   for (const Row& row : rows) {
@@ -216,7 +218,7 @@ TEST_CASE("ucma server: a command that is refused is answered with its errno, an
   Office office;
   Desk desk(office);
   std::vector<uint8_t> longer = Desk::create_id();
-  longer[4] += 1;  // its own header says more than there is
+  longer[4] += 1;  // header says more than there is
   struct Row {
     const char* what;
     std::vector<uint8_t> octets;
@@ -260,7 +262,7 @@ TEST_CASE("ucma server: a client that goes, or asks again, before it is answered
       if (*why == 'c') desk.events.reset();
       CHECK(office.await_channels(1));
     }
-    CHECK(office.ids() == 1);  // what it asked for went with it
+    CHECK(office.ids() == 1);  // its ids are destroyed with it
     CHECK(office.take_log().empty() == (*why != 'a'));
   }
   bystander.create();
@@ -282,7 +284,7 @@ TEST_CASE("ucma server: no client names an id of another's, nor takes it from it
   CHECK(sibling.ask(destroy).header.error == EINVAL);
   CHECK(sibling.ask(migrate, name + 1).header.error == EINVAL);
   CHECK(office.ids() == 2);
-  CHECK(sibling.ask(migrate, name).header.error == 0);  // of one process
+  CHECK(sibling.ask(migrate, name).header.error == 0);  // same process
   CHECK(owner.ask(destroy).header.error == EINVAL);
   CHECK(sibling.ask(destroy).header.error == 0);
 }
@@ -318,7 +320,7 @@ TEST_CASE("ucma server: one user's channels leave room for another's, and for ro
     });
     return true;
   });
-  constexpr int kAll = UcmaServer::kMaxChannels - UcmaServer::kKeptChannels;
+  constexpr int kAll = UcmaServer::kMaxChannels - UcmaServer::kReservedChannels;
   Shared<Greed> first, second, root;
   Child one([&] { return take_all(office.house, 65534, *first); });
   REQUIRE(await([&] { return first->refusal != 0; }));

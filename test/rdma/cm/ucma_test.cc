@@ -11,7 +11,7 @@ TEST_CASE("ucma: commands that are wrong are refused as the kernel refuses them"
   CHECK(p.channel().command({}, {}, nullptr).error().code == EINVAL);
   auto octets = Program::octets(ucma::Command::kResolveRoute, ucma::ResolveRoute{id, 1}, 0);
   CHECK(p.channel().command(std::span(octets).first(12), {}, nullptr).error().code == EINVAL);
-  octets[4] = 4;  // it says that it is shorter, and is
+  octets[4] = 4;  // length field says that it is shorter, and it is
   CHECK(p.channel().command(octets, {}, nullptr).error().code == EINVAL);
   for (uint32_t none : {13u, 23u, 1000u}) {
     CHECK(p.call(static_cast<ucma::Command>(none), ucma::Disconnect{id}) == ENOSYS);
@@ -37,7 +37,7 @@ TEST_CASE("ucma: commands that are wrong are refused as the kernel refuses them"
         ENODEV);
   CHECK(rig.ucma.ids() == 2);
 
-  // Somewhere that nothing leads to: an event, as the kernel's look for a neighbour ends.
+  // Unreachable destination: an event, as from the kernel's neighbour look-up.
   p.must(ucma::Command::kResolveIp, ucma::ResolveIp{{}, Program::ipv4(9, 1, {9, 9, 9}), id, 1});
   p.expect(CmEventType::kAddressError, -ENETUNREACH);
 }
@@ -83,7 +83,7 @@ TEST_CASE("ucma: numbers are bound once, to an address or to all") {
   CHECK(rig.near.call(ucma::Command::kBindIp, ucma::BindIp{0, any, udp}) == 0);
   rig.near.destroy(udp);
 
-  // Who names none gets one, and is told which.
+  // Bind to port 0 chooses a free port, and the answer has it.
   uint32_t id = rig.near.create(1);
   rig.near.must(ucma::Command::kBindIp, ucma::BindIp{0, rig.address("mb_0", 0), id});
   ucma::AddressAnswer told{};
