@@ -1,11 +1,10 @@
-/* What libibverbs and its providers say to each other under private ABIs 34 (rdma-core 37 to 56),
- * 57, 59 and 64.
+/* Private ABI between libibverbs and its providers, versions 34 (rdma-core 37 to 56), 57, 59 and
+ * 64.
  *
- * Debian ships no header of it, so the layouts stand here; only what rocefs uses has a type. The
- * file name of a provider ends in the number of its ABI, and so does the symbol by which it
- * registers: a library that does not know this ABI never loads it. What differs between them is in
- * slots.c and at the types.
- */
+ * Debian ships no header of it, so the layouts are declared here; only what rocefs uses has a type.
+ * The file name of a provider ends in the number of its ABI, and so does the symbol by which it
+ * registers: a library of another ABI never loads it. Differences between versions are in slots.c
+ * and at the types. */
 #ifndef ROCEFS_PROVIDER_ABI_H
 #define ROCEFS_PROVIDER_ABI_H
 
@@ -68,9 +67,9 @@ struct verbs_device {
 };
 
 enum { VERBS_QP_EX = 2 }; /* ibv_wr_*() are there */
-/* ibv_qp_ex ended with wr_abort() at first, then with wr_atomic_write() (rdma-core 44), then with
- * wr_flush() (45), both of which nobody calls unless it was asked for: comp_mask is in any of three
- * places behind wr_abort(). 0: no ibv_wr_*(). */
+/* End of ibv_qp_ex: wr_abort() at first, then wr_atomic_write() (rdma-core 44), then wr_flush()
+ * (45). A program that has not asked for them calls neither, and comp_mask is in one of three
+ * places behind wr_abort(): all are set. 0: no ibv_wr_*(). */
 struct verbs_qp {
   union {
     struct ibv_qp qp;
@@ -105,12 +104,12 @@ typedef void (*verbs_slot)(void);
 /* Allocates `size` bytes with a verbs_context at `offset`, a pointer by convention. */
 void* _verbs_init_and_alloc_context(struct ibv_device* device, int cmd_fd, size_t size,
                                     struct verbs_context* offset, uint32_t driver_id);
-/* A slot that is NULL keeps what is there: at first libibverbs' own answer, EOPNOTSUPP. */
+/* NULL keeps the slot's present function: at first libibverbs' own, which answers EOPNOTSUPP. */
 void verbs_set_ops(struct verbs_context* context, const verbs_slot* slots);
 /* Closes cmd_fd and async_fd too. */
 void verbs_uninit_context(struct verbs_context* context);
 
-/* RDMAV_ALLOW_DISASSOC_DESTROY: what is destroyed on a device that has left counts as destroyed. */
+/* RDMAV_ALLOW_DISASSOC_DESTROY: destruction on a device that has left succeeds. */
 extern bool verbs_allow_disassociate_destroy;
 
 /* Shown when VERBS_LOG_LEVEL is at least `level`. */

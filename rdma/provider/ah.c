@@ -1,4 +1,4 @@
-/* Address handles: nothing of them is the engine's but the check; a request carries the address. */
+/* Address handles. The engine only checks them: each request carries the address. */
 #include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ void rocefs_address_to_ah(const struct rocefs_address* address, struct ibv_ah_at
 
 struct ibv_ah* rocefs_create_ah(struct ibv_pd* pd, struct ibv_ah_attr* attr) {
   struct rocefs_request request = {.op = ROCEFS_OP_CHECK_ADDRESS};
-  if (!attr->is_global) { /* RoCE knows no LIDs (IBTA annex A17) */
+  if (!attr->is_global) { /* RoCE has no LIDs (IBTA annex A17) */
     errno = EINVAL;
     return NULL;
   }

@@ -1,5 +1,5 @@
-/* What the engine says, before it is believed. A mount may be anybody's whom this user trusts, and
- * its daemon broken: what it says costs the program its device, but never its memory. */
+/* Checks of the engine's answers. The mount belongs to another process, which may be broken: its
+ * answers may cost the program its device, but never its memory. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -7,13 +7,13 @@
 
 #include "rdma/provider/rocefs.h"
 
-enum { kMostTable = 4096 }; /* GIDs or keys of a port: programs walk through them */
+enum { kMaxTableLen = 4096 }; /* GIDs or keys of a port: programs walk through them */
 
 void rocefs_distrust(struct rocefs_context* context, const char* lie) {
   if (__atomic_exchange_n(&context->connection.broken, 1, __ATOMIC_RELAXED)) return;
   fprintf(stderr, "rocefs: %s: the engine told of %s: the device is given up\n",
           context->verbs.context.device->name, lie);
-  /* Who waits for an answer or an event sees the end. */
+  /* Wakes threads that wait for an answer or an event. */
   shutdown(context->connection.fd, SHUT_RDWR);
   shutdown(context->verbs.context.async_fd, SHUT_RDWR);
 }
@@ -48,6 +48,6 @@ bool rocefs_device_can_be(const struct rocefs_device_attr* attr) {
 bool rocefs_port_can_be(const struct rocefs_port_attr* attr) {
   return attr->state <= IBV_PORT_ACTIVE_DEFER && attr->max_mtu >= IBV_MTU_256 &&
          attr->max_mtu <= IBV_MTU_4096 && attr->active_mtu >= IBV_MTU_256 &&
-         attr->active_mtu <= attr->max_mtu && attr->gid_table_len <= kMostTable &&
-         attr->pkey_table_len <= kMostTable;
+         attr->active_mtu <= attr->max_mtu && attr->gid_table_len <= kMaxTableLen &&
+         attr->pkey_table_len <= kMaxTableLen;
 }

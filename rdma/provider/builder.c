@@ -1,5 +1,5 @@
-/* The extended way to post: requests are written to their slots by ibv_wr_*(), part by part, and
- * posted together by ibv_wr_complete(). Nothing is posted after an error, which that one returns;
+/* Extended posting: ibv_wr_*() write requests to their slots, part by part, and ibv_wr_complete()
+ * posts them together. After an error nothing is posted, and ibv_wr_complete() returns it;
  * ibv_wr_post(3). */
 #include <endian.h>
 #include <errno.h>
@@ -40,7 +40,7 @@ static void give_up(struct ibv_qp_ex* ex) {
   pthread_mutex_unlock(&qp_of(ex)->send.lock);
 }
 
-/* The next request, without data. */
+/* Begins the next request, without data. */
 static struct rocefs_send_wqe* begin(struct ibv_qp_ex* ex, unsigned opcode) {
   struct rocefs_qp* qp = qp_of(ex);
   struct rocefs_work_queue* queue = &qp->send;

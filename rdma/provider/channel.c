@@ -1,20 +1,19 @@
 /* Completion channels.
  *
- * ibv_create_comp_channel() is no verb that a provider serves: libibverbs writes a command to the
- * kernel's device file and takes the number of a descriptor from what the kernel stores at the
- * address in the command. Our device file is /dev/null, which accepts the command and stores
- * nothing. So libibverbs' own calls of write(2) are led through a function here, which answers that
- * one command on our files and passes on everything else.
+ * ibv_create_comp_channel() is no verb of a provider: libibverbs writes a command to the kernel's
+ * device file, and takes the number of a descriptor from the address in the command, where the
+ * kernel stores it. The device file of rocefs is /dev/null, which accepts the command and stores
+ * nothing. So libibverbs' own calls of write(2) are redirected to a function here, which answers
+ * that one command on files of rocefs and passes on all else.
  *
- * The other way would be a device file that the daemon serves: its write handler would have to
- * store the number in the program's memory, of a descriptor that the provider has made beforehand,
- * for the daemon cannot make one there. This way needs neither, and works the same where the daemon
- * may not write to the program from a file handler.
+ * The alternative is a device file that the daemon serves: its write handler would have to store,
+ * in the program's memory, the number of a descriptor that the provider has made before, because
+ * the daemon cannot make one there. Redirection needs neither, and also works where the daemon may
+ * not write to the program from a file handler.
  *
- * A channel is a pair of sockets. The program's end is what libibverbs reads and closes; the engine
- * has the other, and sees when the program's end is closed. Nothing of it is kept here: a CQ names
- * its channel by the cookie of the program's end, which the kernel gives to no socket twice.
- */
+ * A channel is a pair of sockets. Libibverbs reads and closes the program's end; the engine has the
+ * other, and sees when the program's end is closed. The provider keeps no state: a CQ names its
+ * channel by the cookie of the program's end, which the kernel gives to no other socket. */
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
@@ -25,11 +24,11 @@
 
 enum { kCreateCompChannel = 17 }; /* IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL */
 
-/* The command in <rdma/ib_user_verbs.h>. */
+/* Command in <rdma/ib_user_verbs.h>. */
 struct command {
   uint32_t command;
   uint16_t in_words, out_words;
-  uint64_t response; /* the address of an int */
+  uint64_t response; /* address of an int */
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;

@@ -1,13 +1,13 @@
 /* Channels of librdmacm.
  *
- * librdmacm opens the kernel's device file, looks whether it is a character device (fstat(2)),
- * writes commands to it whose answers the kernel stores at addresses in them, and waits by poll(2)
- * or in the command that gets an event. A file of a FUSE server cannot be a character device; ours
- * is /dev/null. So librdmacm's own calls of three functions are led through those here: at the
- * fstat(2) of /dev/null a socket of the engine takes its place, under the same descriptor, which is
- * readable as long as an event waits; what is written there goes to the engine on another socket,
- * and the kernel stores what comes in answer where the command says. Nothing else of the program is
- * touched, and it may poll, watch and set O_NONBLOCK as it likes. */
+ * librdmacm opens the kernel's device file, checks that it is a character device (fstat(2)), writes
+ * commands whose answers the kernel stores at addresses in them, and waits by poll(2) or in the
+ * command that gets an event. A file of a FUSE server cannot be a character device; that of rocefs
+ * is /dev/null. So librdmacm's own calls of three functions are redirected to functions here: at
+ * the fstat(2) of /dev/null a socket of the engine replaces it, under the same descriptor, which is
+ * readable while an event waits; commands go to the engine on another socket, and answers are
+ * stored where the command says. All else of the program is untouched, and it may
+ * poll, watch and set O_NONBLOCK. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -25,17 +25,17 @@
 #include "rdma/provider/rocefs.h"
 #include "rdma/uapi/cm.h"
 
-/* Of rdma_user_cm.h. */
+/* Commands of rdma_user_cm.h. */
 enum { kCreateId = 0, kGetEvent = 12, kSetOption = 14, kMigrateId = 18 };
 struct header {
   uint32_t command;
   uint16_t in, out;
 };
 enum { kOptionAt = 8, kOptionSizeAt = 28, kOtherFileAt = 20 };
-enum { kMostInVain = 10000 }; /* events that another thread has got, one after the other */
+enum { kMaxInVain = 10000 }; /* events in a row that another thread has got */
 
 struct channel {
-  uint64_t name; /* of the socket that the program has */
+  uint64_t name; /* program's socket */
   struct rocefs_connection connection;
   struct channel* next;
 };
@@ -59,7 +59,7 @@ static struct channel* channel_of(int fd) {
   return channel;
 }
 
-/* The engine's end of a new channel, and ours; an errno. */
+/* Opens the engine's end of a new channel and this end; returns an errno. */
 static int ask_for_channel(struct channel* channel, int* events) {
   struct rocefs_request request = {.op = ROCEFS_OP_CM_OPEN};
   struct rocefs_answer answer;
@@ -72,14 +72,14 @@ static int ask_for_channel(struct channel* channel, int* events) {
   error = rocefs_exchange(&channel->connection, &request, -1, &answer, events, 1);
   if (!error) error = answer.error;
   if (!error && *events < 0) error = EMFILE;
-  if (!error && !rocefs_channel_name(*events)) error = EPROTO; /* it is no socket */
+  if (!error && !rocefs_channel_name(*events)) error = EPROTO; /* not a socket */
   if (!error) return 0;
   if (*events >= 0) close(*events);
   rocefs_disconnect(&channel->connection);
   return error;
 }
 
-/* The program's descriptor becomes the socket that is readable when an event waits. */
+/* Replaces the program's descriptor by the socket that is readable while an event waits. */
 static int open_channel(int fd) {
   int events = -1;
   struct channel* channel = calloc(1, sizeof *channel);
@@ -109,7 +109,7 @@ static int look(int fd, struct stat* status) {
 }
 
 static int close_channel(int fd) {
-  int before = errno; /* what is closed may be what failed, and why is still to be told */
+  int before = errno; /* close() may follow a failure whose errno is still to be returned */
   uint64_t name = rocefs_channel_name(fd);
   pthread_mutex_lock(&mutex);
   struct channel** link = find(name);
@@ -124,7 +124,7 @@ static int close_channel(int fd) {
   return close(fd);
 }
 
-/* Octets that stand there for events that have been got, or are no more. */
+/* Removes octets whose events have been read or dropped. */
 static void take_octets(int fd, uint32_t count) {
   char octet;
   while (count-- > 0 && recv(fd, &octet, 1, MSG_DONTWAIT) > 0) {
@@ -155,7 +155,7 @@ static int send_command(int socket, const void* data, size_t size, int other) {
   return sent < 0 ? errno : 0;
 }
 
-/* An answer, before it is stored. */
+/* Checks an answer before it is stored. */
 struct reply {
   struct rocefs_cm_answer said;
   uint64_t octets[ROCEFS_CM_MAX_ANSWER / sizeof(uint64_t)];
@@ -170,7 +170,7 @@ static int receive_reply(int socket, struct reply* reply) {
   while (got < 0 && errno == EINTR);
   bool whole = got >= (ssize_t)sizeof reply->said && !(message.msg_flags & MSG_TRUNC) &&
                (size_t)got - sizeof reply->said == reply->said.size;
-  /* No command gets more than one event, and no octet stands for two. */
+  /* Octets of events: a command gets at most one event, and each has one octet. */
   return whole && reply->said.take <= 1 && reply->said.take_other <= 1 ? 0 : EIO;
 }
 
@@ -180,7 +180,7 @@ static int admit(const void* data, size_t size, struct reply* reply) {
   return EIO;
 }
 
-/* What the kernel stores where the program wants it. */
+/* Stores the answer at the program's address, as the kernel would. */
 static void store(const void* data, size_t size, const struct reply* reply) {
   struct header header;
   memcpy(&header, data, sizeof header);
@@ -189,8 +189,8 @@ static void store(const void* data, size_t size, const struct reply* reply) {
     memcpy((void*)(uintptr_t)load(data, at, 8), reply->octets, reply->said.size);
 }
 
-/* One command and its answer; an errno. Who has got an event takes its octet before anybody else
- * asks. */
+/* Sends one command and takes its answer; returns an errno. The octet of an event is taken before
+ * the next command is sent. */
 static int exchange(struct channel* channel, int fd, const void* data, size_t size, int other,
                     struct reply* reply) {
   struct rocefs_connection* connection = &channel->connection;
@@ -207,8 +207,8 @@ static int exchange(struct channel* channel, int fd, const void* data, size_t si
   return error ? error : reply->said.error;
 }
 
-/* An id has moved from the other channel: events of it that were got there are counted when what is
- * under way there has ended. */
+/* Counts the events of a migrated id at its former channel, once the command in progress there has
+ * ended. */
 static int end_move(const void* data, size_t size, int other, struct reply* reply) {
   struct channel* from = channel_of(other);
   if (from) {
@@ -228,9 +228,9 @@ static int command(struct channel* channel, int fd, const void* data, size_t siz
   return error;
 }
 
-/* Waits as the descriptor says: as long as it takes, or not at all. The end of the channel is the
- * engine's; but who waits while another thread closes the channel goes on waiting, as with a file
- * of the kernel's. */
+/* Waits as the descriptor's flags say: without limit, or not at all. The engine ends a channel; but
+ * a thread that waits while another one closes the channel goes on waiting, as with a file of the
+ * kernel. */
 static int await_event(struct channel* channel, int fd) {
   uint64_t name = channel->name;
   char octet;
@@ -252,14 +252,14 @@ static ssize_t write_command(int fd, const void* data, size_t size) {
   if (size >= sizeof(struct header) && size <= ROCEFS_CM_MAX_COMMAND) {
     bool waits = load(data, 0, 4) == kGetEvent;
     unsigned in_vain = 0;
-    for (; in_vain < kMostInVain; ++in_vain) {
+    for (; in_vain < kMaxInVain; ++in_vain) {
       error = waits ? await_event(channel, fd) : 0;
       if (error) break;
       error = command(channel, fd, data, size);
       if (!waits || error != EAGAIN) break;
-      sched_yield(); /* another thread has got it */
+      sched_yield(); /* taken by another thread */
     }
-    if (in_vain == kMostInVain) error = EIO;
+    if (in_vain == kMaxInVain) error = EIO;
   }
   if (!error) return (ssize_t)size;
   errno = error;

@@ -1,6 +1,6 @@
-/* What the engine answers to librdmacm, before that believes it: an event carries the address of
- * the id that it is of, the destruction of an id waits for as many acknowledgements as it is told,
- * and numbers are places in tables. */
+/* Checks of the engine's answers to librdmacm: an event carries the address of its id, the
+ * destruction of an id waits for the stated number of acknowledgements, and numbers are indices of
+ * tables. */
 #include <errno.h>
 #include <linux/in6.h>
 #include <rdma/rdma_user_cm.h>
@@ -9,25 +9,25 @@
 #include "rdma/provider/cm_answers.h"
 
 enum {
-  kMostIds = 1 << 16, /* as librdmacm's own table has */
+  kMaxIds = 1 << 16, /* size of librdmacm's own table */
   kBuckets = 1024,
-  kMostPorts = 2, /* of a device */
-  /* Of <rdma/rdma_cma.h>. */
+  kMaxPorts = 2, /* per device */
+  /* Constants of <rdma/rdma_cma.h>. */
   kConnectRequest = 4,
   kMulticastJoin = 12,
   kMulticastError = 13,
   kLastEvent = 15,
 };
 
-/* By the engine's numbers. An entry whose id has gone with its engine stays until another has its
- * number: librdmacm still has that id. */
+/* Ids by the engine's numbers. An entry whose id has gone with its engine stays until the number is
+ * reused: librdmacm still has that id. */
 static struct id {
-  uint64_t uid;    /* the address by which librdmacm names it; 0: not accepted yet */
-  uint32_t events; /* that librdmacm was given of it */
+  uint64_t uid;    /* address by which librdmacm names it; 0: not accepted yet */
+  uint32_t events; /* events that librdmacm got */
   uint32_t next;   /* in its bucket: 1 + a number, or 0 */
-} ids[kMostIds];
+} ids[kMaxIds];
 static uint32_t buckets[kBuckets];
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of both */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of `ids` and `buckets` */
 
 static uint32_t* bucket_of(uint64_t uid) {
   return &buckets[(uid >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 54];
@@ -52,16 +52,16 @@ static struct id* find(uint64_t uid) {
   return at ? &ids[at - 1] : NULL;
 }
 
-/* How many events of an id librdmacm is to wait for: those that it was given. */
+/* Limits the number of events for which librdmacm waits to those that it got. */
 static bool count_events(uint32_t number, void* answer, size_t size) {
   struct rdma_ucm_destroy_id_resp* told = answer;
-  if (size < sizeof *told || number >= kMostIds) return false;
+  if (size < sizeof *told || number >= kMaxIds) return false;
   if (told->events_reported > ids[number].events) told->events_reported = ids[number].events;
   return true;
 }
 
 static bool admit_event(const struct rdma_ucm_event_resp* event, size_t size) {
-  if (size < offsetof(struct rdma_ucm_event_resp, reserved) || event->id >= kMostIds) return false;
+  if (size < offsetof(struct rdma_ucm_event_resp, reserved) || event->id >= kMaxIds) return false;
   if (event->event > kLastEvent || event->event == kMulticastJoin ||
       event->event == kMulticastError)
     return false;
@@ -73,7 +73,7 @@ static bool admit_event(const struct rdma_ucm_event_resp* event, size_t size) {
 }
 
 static bool is_port(uint64_t guid, uint8_t port) {
-  return guid == 0 || (port >= 1 && port <= kMostPorts);
+  return guid == 0 || (port >= 1 && port <= kMaxPorts);
 }
 
 static bool route_can_be(const struct rdma_ucm_query_route_resp* route, size_t size) {
@@ -94,12 +94,12 @@ static bool paths_can_be(const struct rdma_ucm_query_path_resp* paths, size_t si
 }
 
 static bool created(uint64_t uid, const struct rdma_ucm_create_id_resp* made, size_t size) {
-  if (size < sizeof *made || made->id >= kMostIds || uid == 0) return false;
+  if (size < sizeof *made || made->id >= kMaxIds || uid == 0) return false;
   remember(made->id, uid, 0);
   return true;
 }
 
-/* A newer librdmacm's commands are longer, an older one's shorter: what is not there is 0. */
+/* Copies a command: newer librdmacms have longer ones, older ones shorter. Missing bytes are 0. */
 static union said {
   struct rdma_ucm_create_id create;
   struct rdma_ucm_destroy_id destroy;
@@ -121,11 +121,11 @@ static bool admit(const struct rdma_ucm_cmd_hdr* header, const union said* said,
       if (!count_events(said->destroy.id, answer, size)) return false;
       forget(said->destroy.id);
       return true;
-    case RDMA_USER_CM_CMD_MIGRATE_ID: /* its id is in the same place */
+    case RDMA_USER_CM_CMD_MIGRATE_ID: /* same place of the id */
       return count_events(said->destroy.id, answer, size);
     case RDMA_USER_CM_CMD_ACCEPT:
-      if (said->accept.id >= kMostIds) return false;
-      /* Without parameters it ends the handshake of one that asked, and says no address. */
+      if (said->accept.id >= kMaxIds) return false;
+      /* Commands without parameters end the active side's handshake, and have no address. */
       if (said->accept.conn_param.valid)
         remember(said->accept.id, said->accept.uid, ids[said->accept.id].events);
       return true;

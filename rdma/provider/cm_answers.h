@@ -1,4 +1,4 @@
-/* Answers of the engine's to librdmacm. */
+/* Checks of the engine's answers to librdmacm. */
 #ifndef ROCEFS_PROVIDER_CM_ANSWERS_H
 #define ROCEFS_PROVIDER_CM_ANSWERS_H
 
@@ -7,10 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Whether that answer to a command which has succeeded can be. The command is as librdmacm writes
- * it. Notes the ids that are made and end, and the events that librdmacm is given: so nobody asks
- * on the same channel meanwhile. The number of events that the end or the move of an id waits for
- * becomes at most those that were given. */
+/* True if the answer to a command that has succeeded is possible. `command` is as librdmacm writes
+ * it. Notes ids that are made and destroyed, and events that librdmacm gets, so the caller holds
+ * the channel. Limits the number of events for which the destruction or migration of an id waits to
+ * those that librdmacm got. */
 bool rocefs_admit_cm_answer(const void* command, size_t size, void* answer, size_t answer_size);
 
 #endif

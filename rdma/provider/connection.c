@@ -16,14 +16,15 @@
 #include "rdma/uapi/peer.h"
 
 enum {
-  kMaxDescriptors = 4, /* with one message */
-  kMostErrno = 4095,
+  kMaxDescriptors = 4, /* in one message */
+  kMaxErrno = 4095,
   kPatienceSeconds = 30,
 };
 
 #define ROCEFS_DIRECTORY "/kernel/debug/rocefs"
 
-/* A path of a mount may be longer than an address holds; that of a descriptor is not. */
+/* Opens `root` first: the path of a mount may be longer than an address holds, that of a descriptor
+ * is not. */
 static int connect_in(int fd, const char* root) {
   char directory[4096];
   if (snprintf(directory, sizeof directory, "%s" ROCEFS_DIRECTORY, root) >= (int)sizeof directory)
@@ -39,7 +40,7 @@ static int connect_in(int fd, const char* root) {
   return error;
 }
 
-/* Puts the descriptors of a message into `fds`, and closes those beyond `count`. */
+/* Puts descriptors of a message into `fds`, and closes those beyond `count`. */
 static unsigned take_descriptors(struct msghdr* message, int* fds, unsigned count) {
   unsigned taken = 0;
   for (struct cmsghdr* part = CMSG_FIRSTHDR(message); part; part = CMSG_NXTHDR(message, part)) {
@@ -68,8 +69,8 @@ static int receive(int fd, struct msghdr* message) {
   return EPROTO;
 }
 
-/* The engine's first words; the process that will access our memory, or 0 if this namespace does
- * not know it; the socket to go on with. */
+/* Reads the engine's greeting: the process that will access this one's memory, or 0 if this
+ * namespace does not know it, and the socket to continue with. */
 static int receive_greeting(int fd, pid_t* mover, int* own) {
   struct rocefs_greeting greeting;
   union {
@@ -95,8 +96,8 @@ static int receive_greeting(int fd, pid_t* mover, int* own) {
   return 0;
 }
 
-/* Under Yama a process that is neither root nor our ancestor needs our leave; without Yama the call
- * is unknown, and no leave needed. */
+/* Permits access under Yama, which a process needs that is neither root nor an ancestor; without
+ * Yama the call fails, and no permission is needed. */
 static int allow_access(pid_t mover) {
   unsigned long tracer = mover ? (unsigned long)mover : PR_SET_PTRACER_ANY;
   return prctl(PR_SET_PTRACER, tracer, 0, 0, 0) && errno != EINVAL ? errno : 0;
@@ -170,7 +171,7 @@ static int send_request(int fd, const struct rocefs_request* request, int passed
   return sent < 0 ? errno : 0;
 }
 
-/* It may be shown on a terminal. */
+/* Makes text of the engine safe for a terminal. */
 static void make_printable(char* text, size_t size) {
   for (size_t i = 0; i < size && text[i]; ++i)
     if (text[i] < ' ' || text[i] > '~') text[i] = '?';
@@ -190,13 +191,13 @@ static int receive_answer(int fd, struct rocefs_answer* answer, int* received, u
   if (answer->error) {
     while (taken > 0) close(received[--taken]);
     make_printable(answer->u.reason, sizeof answer->u.reason);
-    if (answer->error < 0 || answer->error > kMostErrno) return EPROTO;
+    if (answer->error < 0 || answer->error > kMaxErrno) return EPROTO;
   }
   while (taken < count) received[taken++] = -1;
   return 0;
 }
 
-/* Whether a request that could not be sent leaves the connection as it was. */
+/* True if the connection is intact after a request that could not be sent. */
 static bool is_harmless(int error) {
   return error == ENOMEM || error == ENOBUFS || error == ETOOMANYREFS;
 }
@@ -207,8 +208,8 @@ int rocefs_exchange(struct rocefs_connection* connection, const struct rocefs_re
   int error = connection->broken ? EIO : send_request(connection->fd, request, passed);
   if (!is_harmless(error)) {
     if (!error) error = receive_answer(connection->fd, answer, received, count);
-    /* Also when time is up: the answer could still come, and be taken for that to another request.
-     */
+    /* Breaks the connection on a time-out too: the answer could still come, and be taken for that
+     * of another request. */
     if (error) {
       __atomic_store_n(&connection->broken, 1, __ATOMIC_RELAXED);
       error = EIO;

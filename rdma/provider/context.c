@@ -11,10 +11,10 @@
 #include "rdma/provider/slots.h"
 #include "rdma/uapi/peer.h"
 
-/* What the engine reads to see whether it may access the memory of this process. */
+/* Bytes by which the engine tests that it may access the memory of this process. */
 static const uint32_t kProbe = ROCEFS_UAPI_MAGIC;
 
-/* As libibverbs knows it. */
+/* Context as libibverbs knows it. */
 static struct verbs_context* library_context(struct rocefs_context* context) {
   return (struct verbs_context*)(void*)((char*)&context->verbs + rocefs_context_shift());
 }
@@ -70,7 +70,7 @@ void rocefs_read_comm(char* comm, size_t size) {
   comm[strcspn(comm, "\n")] = 0;
 }
 
-/* Introduces this process to the engine and maps what is shared; an errno, with the reason. */
+/* Introduces this process to the engine and maps shared memory; returns an errno and a reason. */
 static int say_hello(struct rocefs_context* context, int events, char* why, size_t size) {
   struct rocefs_request request = {.op = ROCEFS_OP_HELLO};
   struct rocefs_answer answer;
@@ -108,7 +108,7 @@ static void unmap(struct rocefs_context* context) {
   if (context->page) munmap(context->page, sizeof *context->page);
 }
 
-/* Opens what a context has beside its memory; undone by close_engine(). */
+/* Opens all parts of a context but its memory; close_engine() undoes it. */
 static int open_engine(struct rocefs_context* context, const char* root, char* why, size_t size) {
   int events[2];
   int error = rocefs_connect(&context->connection, root, why, size);
@@ -134,7 +134,7 @@ void rocefs_free_context(struct ibv_context* ibv) {
   struct rocefs_context* context = rocefs_context_of(ibv);
   rocefs_remove_channels(context);
   rocefs_end_copier(context);
-  /* In a child of fork() something else may be in its place. */
+  /* Unmaps, except in a child of fork(), which may have other memory at that address. */
   if (!rocefs_is_foreign(context)) unmap(context);
   close(context->doorbell);
   rocefs_disconnect(&context->connection);
@@ -145,7 +145,7 @@ void rocefs_free_context(struct ibv_context* ibv) {
   free(context);
 }
 
-/* libibverbs counts what has been acknowledged; nothing is to be done when an event is read. */
+/* Libibverbs counts acknowledgements itself: nothing is to be done when an event is read. */
 void rocefs_async_event(struct ibv_context* context, struct ibv_async_event* event) {
   (void)context;
   (void)event;
@@ -166,7 +166,7 @@ struct verbs_context* rocefs_alloc_context(struct ibv_device* device, int cmd_fd
   context->doorbell = -1;
   int error = open_engine(context, ours->root, why, sizeof why);
   if (error) {
-    /* libibverbs has no words for this, and a program only errno. */
+    /* Prints the reason: libibverbs has no words for it, and a program gets only errno. */
     fprintf(stderr, "rocefs: %s: %s\n", device->name, why);
     verbs_uninit_context(library_context(context));
     free(context);

@@ -1,6 +1,6 @@
-/* The thread that moves this program's memory for the engine (rdma/uapi/copier.h). It is there once
- * a region is large enough for it, and ends with its context. Without it the engine moves the
- * memory by itself. */
+/* Copier: the thread that moves this program's memory for the engine (rdma/uapi/copier.h). It
+ * starts when a region is large enough, and ends with its context. Without it the engine moves the
+ * memory itself. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -18,7 +18,7 @@
 #include "rdma/uapi/copier.h"
 
 enum {
-  kYields = 100, /* after a copy, before it sleeps: more comes soon */
+  kYields = 100, /* after a copy, before sleeping: more will come soon */
   kStack = 64 * 1024,
   kBytes = sizeof(struct rocefs_copier_page) + ROCEFS_COPIER_SLOTS * ROCEFS_COPIER_SLOT,
 };
@@ -26,9 +26,9 @@ enum {
 struct rocefs_copier {
   struct rocefs_context* context;
   pthread_t thread;
-  int fd; /* of the memfd, which is read and written: what cannot be touched is an error then */
+  int fd; /* memfd, accessed by read and write: inaccessible memory is an error then */
   struct rocefs_copier_page* page;
-  uint32_t leaves; /* not 0: the thread is to end */
+  uint32_t leaves; /* not 0: the thread ends */
 };
 
 static bool move(const struct rocefs_copier* copier, uint32_t slot,
@@ -50,7 +50,7 @@ static bool move(const struct rocefs_copier* copier, uint32_t slot,
   return true;
 }
 
-/* Whether there was a copy to do, or one to free. */
+/* Does one copy, or frees one; false if there was none. */
 static bool serve(const struct rocefs_copier* copier, uint32_t slot) {
   struct rocefs_copy* copy = &copier->page->copies[slot];
   uint32_t state = __atomic_load_n(&copy->state, __ATOMIC_ACQUIRE);
@@ -94,7 +94,7 @@ static bool start(struct rocefs_copier* copier) {
   sigset_t all, before;
   if (pthread_attr_init(&attributes)) return false;
   pthread_attr_setstacksize(&attributes, kStack);
-  sigfillset(&all); /* the program's handlers are for its own threads */
+  sigfillset(&all); /* signal handlers of the program are for its own threads */
   pthread_sigmask(SIG_SETMASK, &all, &before);
   bool started = !pthread_create(&copier->thread, &attributes, run, copier);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -140,14 +140,14 @@ void rocefs_want_copier(struct rocefs_context* context, size_t length) {
 void rocefs_end_copier(struct rocefs_context* context) {
   struct rocefs_copier* copier = __atomic_load_n(&context->copier, __ATOMIC_ACQUIRE);
   if (!copier) return;
-  if (rocefs_is_foreign(context)) { /* the thread and the memory are the parent's */
+  if (rocefs_is_foreign(context)) { /* thread and memory are the parent's */
     close(copier->fd);
     free(copier);
     return;
   }
   __atomic_store_n(&copier->leaves, 1, __ATOMIC_SEQ_CST);
   struct timespec until;
-  do { /* again and again: what the thread waits for the engine may have set back */
+  do { /* repeats: the engine may have reset the word on which the thread waits */
     __atomic_fetch_add(&copier->page->posted, 1, __ATOMIC_SEQ_CST);
     syscall(SYS_futex, &copier->page->posted, FUTEX_WAKE, 1, NULL, NULL, 0);
     clock_gettime(CLOCK_MONOTONIC, &until);

@@ -7,7 +7,7 @@
 
 #include "rdma/provider/rocefs.h"
 
-/* An errno: then nothing has changed. */
+/* Returns an errno; nothing has changed then. */
 static int map_cq(struct rocefs_cq* cq, const struct rocefs_created* created, int fd) {
   bool fits = rocefs_slots_fit(created, ROCEFS_CQ_ENTRIES, created->entries, ROCEFS_MAX_CQE,
                                sizeof(struct rocefs_cqe));
@@ -110,7 +110,8 @@ uint32_t rocefs_count_completions(struct rocefs_cq* cq, uint32_t next) {
   return 0;
 }
 
-/* Of a queue pair that is there: its destruction takes its completions out first. */
+/* Gives send slots back to the queue pair, which exists: its destruction removes its completions
+ * first. */
 static bool take_slots_back(struct rocefs_context* context, const struct rocefs_cqe* cqe) {
   uint32_t number = cqe->qpn - ROCEFS_FIRST_QPN;
   if (cqe->status > IBV_WC_GENERAL_ERR || (cqe->opcode & ~(uint32_t)IBV_WC_RECV) > IBV_WC_LOCAL_INV)
@@ -127,7 +128,7 @@ static bool take_slots_back(struct rocefs_context* context, const struct rocefs_
 bool rocefs_take_completion(struct rocefs_cq* cq, uint32_t next, struct rocefs_cqe* cqe) {
   struct rocefs_context* context = rocefs_context_of(cq->verbs.cq.context);
   *cqe = cq->entries[next & cq->mask];
-  __atomic_signal_fence(__ATOMIC_ACQ_REL); /* what is looked at is what is used */
+  __atomic_signal_fence(__ATOMIC_ACQ_REL); /* the copy that is checked is the one that is used */
   if (take_slots_back(context, cqe)) return true;
   rocefs_distrust(context, "a completion that cannot be");
   return false;
@@ -150,8 +151,8 @@ int rocefs_poll_cq(struct ibv_cq* ibv, int count, struct ibv_wc* wc) {
   int taken = take(cq, count, wc);
   if (taken == 0 && count > 0) {
     bool gone = rocefs_is_gone(rocefs_context_of(ibv->context));
-    /* What completed before the device left is still told; a program that waits for more would wait
-     * for ever. */
+    /* Completions from before the device left are still given; after them an error, so that a
+     * program does not wait for ever. */
     if (gone || rocefs_thread_is_idle(cq)) taken = take(cq, count, wc);
     if (taken == 0 && gone) return -EIO;
   }
@@ -162,21 +163,21 @@ int rocefs_poll_cq(struct ibv_cq* ibv, int count, struct ibv_wc* wc) {
 int rocefs_req_notify_cq(struct ibv_cq* ibv, int solicited_only) {
   struct rocefs_cq* cq = rocefs_cq_of(ibv);
   if (rocefs_is_gone(rocefs_context_of(ibv->context))) return EIO;
-  pthread_mutex_lock(&cq->lock); /* nobody resizes it meanwhile */
+  pthread_mutex_lock(&cq->lock); /* prevents a resize */
   uint32_t wanted = solicited_only ? ROCEFS_ARMED_SOLICITED : ROCEFS_ARMED_NEXT;
   uint32_t armed = __atomic_load_n(&cq->page->armed, __ATOMIC_RELAXED);
   while (armed < wanted && !__atomic_compare_exchange_n(&cq->page->armed, &armed, wanted, false,
                                                         __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
   }
-  /* A program polls once more after this. Either that finds what has just completed, or the engine
-   * has seen that the CQ is armed. */
+  /* Arms the CQ. A program polls once more after this: either it finds a new completion, or the
+   * engine has seen that the CQ is armed. */
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
   pthread_mutex_unlock(&cq->lock);
   return 0;
 }
 
-/* The engine has moved what was not consumed to the new memory when it answers, and writes to that
- * from then on. */
+/* Replaces the memory. When the engine answers it has moved unconsumed completions to the new
+ * memory, and writes there from then on. */
 int rocefs_resize_cq(struct ibv_cq* ibv, int cqe) {
   struct rocefs_context* context = rocefs_context_of(ibv->context);
   struct rocefs_cq* cq = rocefs_cq_of(ibv);
@@ -193,7 +194,7 @@ int rocefs_resize_cq(struct ibv_cq* ibv, int cqe) {
     error = map_cq(cq, &answer.u.created, fd);
     if (!error)
       munmap(before, size);
-    else /* the engine is done with what we have */
+    else /* the engine has left the present memory */
       rocefs_distrust(context, "memory that cannot be");
   }
   pthread_mutex_unlock(&cq->lock);
@@ -204,8 +205,7 @@ void rocefs_clean_cq(struct ibv_cq* ibv, uint32_t qpn) {
   struct rocefs_cq* cq = rocefs_cq_of(ibv);
   pthread_mutex_lock(&cq->lock);
   uint32_t begin = cq->page->consumed;
-  /* From the newest to the oldest, what stays moves up against the end: the engine may add entries
-   * there meanwhile. */
+  /* Compacts from newest to oldest, towards the end: the engine may add entries there meanwhile. */
   uint32_t from = begin + rocefs_count_completions(cq, begin), to = from;
   while (from != begin) {
     const struct rocefs_cqe* cqe = &cq->entries[--from & cq->mask];

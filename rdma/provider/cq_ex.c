@@ -1,5 +1,5 @@
 /* Completion queues that are read field by field; ibv_create_cq_ex(3). From ibv_start_poll() to
- * ibv_end_poll() the queue is the polling thread's. */
+ * ibv_end_poll() the queue belongs to the polling thread. */
 #include <endian.h>
 #include <errno.h>
 
@@ -57,7 +57,7 @@ static uint32_t read_vendor_err(struct ibv_cq_ex* ex) {
 static uint32_t read_byte_len(struct ibv_cq_ex* ex) {
   return current_of(ex)->byte_len;
 }
-/* ibv_wc_read_invalidated_rkey() takes it for the key. */
+/* Key for ibv_wc_read_invalidated_rkey() as well. */
 static __be32 read_imm_data(struct ibv_cq_ex* ex) {
   const struct rocefs_cqe* cqe = current_of(ex);
   return cqe->flags & ROCEFS_WC_WITH_INV ? cqe->immediate : htobe32(cqe->immediate);

@@ -1,4 +1,4 @@
-/* How libibverbs finds our devices. */
+/* Discovery of devices by libibverbs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,10 +7,10 @@
 
 #include "rdma/provider/rocefs.h"
 
-/* A path below a sysfs root: the root's and a file's. */
+/* Size of a path below a sysfs root: the root's, plus a file's. */
 enum { kPathSize = IBV_SYSFS_PATH_MAX + 64 };
 
-/* The root of the sysfs in which libibverbs has found a device, whose path is
+/* Root of the sysfs in which libibverbs has found a device, whose path is
  * <root>/class/infiniband/<name>. Not read from SYSFS_PATH, which libibverbs rightly ignores in a
  * set-user-ID program. */
 static bool sysfs_root(const char* ibdev_path, char* root, size_t size) {

@@ -6,7 +6,7 @@
 #include "rdma/provider/rocefs.h"
 
 enum {
-  kLocalAckDelay = 15, /* 4.096 us * 2^15 = 134 ms, as Soft-RoCE says */
+  kLocalAckDelay = 15, /* 4.096 us * 2^15 = 134 ms, as Soft-RoCE has */
 };
 
 static void fill_device_attr(struct ibv_device_attr* out, const struct rocefs_device_attr* in) {
@@ -14,7 +14,7 @@ static void fill_device_attr(struct ibv_device_attr* out, const struct rocefs_de
   out->node_guid = htobe64(in->node_guid);
   out->sys_image_guid = out->node_guid;
   out->max_mr_size = in->max_mr_size;
-  out->page_size_cap = 0xfffff000; /* 4 KiB and all above */
+  out->page_size_cap = 0xfffff000; /* 4 KiB and larger */
   out->vendor_id = in->vendor_id;
   out->vendor_part_id = in->vendor_part_id;
   out->hw_ver = in->hw_ver;
@@ -54,8 +54,8 @@ int rocefs_query_device_ex(struct ibv_context* context,
   fill_device_attr(&all.orig_attr, &rocefs_context_of(context)->attr);
   all.device_cap_flags_ex = all.orig_attr.device_cap_flags;
   all.phys_port_cnt_ex = all.orig_attr.phys_port_cnt;
-  /* A program built with other headers knows fewer members or more; ibv_query_device() only the
-   * first. */
+  /* Copies at most `size` bytes: other headers have fewer members or more; ibv_query_device() has
+   * only the first. */
   memset(attr, 0, size);
   memcpy(attr, &all, size < sizeof all ? size : sizeof all);
   return 0;

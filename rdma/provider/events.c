@@ -1,11 +1,10 @@
 /* Events, and their end with the objects that they name.
  *
- * An event names its object by address, and ibv_get_cq_event() and ibv_get_async_event() follow it.
- * So libibverbs' own calls of read(2) are led through a function here, which lets through what
- * names an object that is there, and counts it. And when an object is destroyed its events must
- * leave the sockets, as they leave the kernel's queues, and those that the program was given must
- * have been acknowledged.
- */
+ * An event names its object by address, which ibv_get_cq_event() and ibv_get_async_event() follow.
+ * So libibverbs' own calls of read(2) are redirected to a function here, which lets events of
+ * existing objects through and counts them. When an object is destroyed its events must leave the
+ * sockets, as they leave the kernel's queues, and those that the program has got must have been
+ * acknowledged. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,12 +15,12 @@
 
 enum {
   kBuckets = 1024,
-  kMostEvents = 1 << 16, /* that wait on a socket: it has not the room for so many */
+  kMaxEvents = 1 << 16, /* waiting on a socket, which has no room for more */
 };
 
-/* Held also while an event is taken off a socket: it is there, or it is counted. */
+/* Held while an event is taken off a socket too: an event is on the socket or counted. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct rocefs_element* buckets[kBuckets]; /* protected by mutex; those that are there */
+static struct rocefs_element* buckets[kBuckets]; /* of existing objects; protected by mutex */
 
 static struct rocefs_element** bucket_of(uint64_t cookie) {
   return &buckets[(cookie >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 54];
@@ -86,13 +85,13 @@ static bool admit(const struct rocefs_async_event* event, const struct rocefs_co
   return false;
 }
 
-/* What the program reads instead of an event of nothing: that the device is lost. */
+/* Replaces an event that names no object: the program reads that the device is lost. */
 static void refuse(struct rocefs_context* context, struct rocefs_async_event* event) {
   *event = (struct rocefs_async_event){.type = IBV_EVENT_DEVICE_FATAL};
   if (context) rocefs_distrust(context, "an event of what is not there");
 }
 
-/* Takes the next event, if there is one. */
+/* Takes the next event if there is one. */
 static ssize_t take_event(int fd, void* data, size_t size) {
   bool completion = size == sizeof(uint64_t), known = true;
   struct rocefs_context* context = completion ? NULL : rocefs_context_of_events(fd);
@@ -113,7 +112,7 @@ static ssize_t take_event(int fd, void* data, size_t size) {
   return -1;
 }
 
-/* As read(2), which waits or not as the descriptor says. */
+/* Behaves as read(2): waits or not, as the descriptor's flags say. */
 static ssize_t read_event(int fd, void* data, size_t size) {
   bool is_event = size == sizeof(uint64_t) || size == sizeof(struct rocefs_async_event);
   if (!is_event || !rocefs_channel_name(fd)) return read(fd, data, size);
@@ -142,13 +141,13 @@ void rocefs_drop_events(struct rocefs_context* context, int fd, uint64_t channel
   size_t kept = 0, room = 0, taken = 0;
   struct rocefs_async_event* others = NULL;
   pthread_mutex_lock(&mutex);
-  /* A socket gives what comes first, so all of it is taken and the rest put back. */
-  while (taken++ < kMostEvents && recv(fd, &event, sizeof event, MSG_DONTWAIT) > 0) {
+  /* Takes all, in order, and puts the others back: a socket has no random access. */
+  while (taken++ < kMaxEvents && recv(fd, &event, sizeof event, MSG_DONTWAIT) > 0) {
     if (event.element == element->cookie) continue;
     if (kept == room) {
       size_t more = room ? 2 * room : 16;
       struct rocefs_async_event* larger = realloc(others, more * sizeof *others);
-      if (!larger) { /* what comes after it may stay; so little memory is left to nobody */
+      if (!larger) { /* later events may stay: with so little memory no program goes on */
         put_back(context, channel, &event);
         break;
       }
@@ -158,7 +157,7 @@ void rocefs_drop_events(struct rocefs_context* context, int fd, uint64_t channel
     others[kept++] = event;
   }
   pthread_mutex_unlock(&mutex);
-  if (taken > kMostEvents) rocefs_distrust(context, "events without end");
+  if (taken > kMaxEvents) rocefs_distrust(context, "events without end");
   for (size_t i = 0; i < kept; ++i) put_back(context, channel, &others[i]);
   free(others);
 }

@@ -1,6 +1,5 @@
-/* Leads a library's calls of a function, and nobody else's, through one of ours: the slot of the
- * library's global offset table that its dynamic relocation for the function fills is filled again.
- */
+/* Redirection of a library's own calls of a function: overwrites the slot of the library's global
+ * offset table that the dynamic relocation for the function fills. */
 #include <elf.h>
 #include <errno.h>
 #include <link.h>
@@ -19,14 +18,14 @@ static const uint32_t kSlotTypes[] = {R_AARCH64_JUMP_SLOT, R_AARCH64_GLOB_DAT};
 #error "the relocation types of this machine are not known here"
 #endif
 
-/* What is needed of an object's dynamic section. */
+/* Parts of an object's dynamic section that are needed. */
 struct dynamic {
   const ElfW(Sym) * symbols;
   const char* names;
   struct {
     const ElfW(Rela) * first;
     size_t bytes;
-  } tables[2]; /* of calls, and of data */
+  } tables[2]; /* calls, data */
 };
 
 struct search {
@@ -53,7 +52,7 @@ static struct dynamic read_dynamic(const struct dl_phdr_info* object) {
       entry = (const void*)(object->dlpi_addr + object->dlpi_phdr[i].p_vaddr);
   for (; entry && entry->d_tag != DT_NULL; ++entry) {
     uintptr_t address = entry->d_un.d_ptr;
-    if (address < object->dlpi_addr) address += object->dlpi_addr; /* left so by some C libraries */
+    if (address < object->dlpi_addr) address += object->dlpi_addr; /* so in some C libraries */
     switch (entry->d_tag) {
       case DT_SYMTAB:
         found.symbols = (const void*)address;
@@ -78,8 +77,8 @@ static struct dynamic read_dynamic(const struct dl_phdr_info* object) {
   return found;
 }
 
-/* Whether the page was made read-only after relocation; one that is only in part to be so was not.
- */
+/* True if the whole page became read-only after relocation; a page of which only a part should did
+ * not. */
 static bool is_protected(const struct dl_phdr_info* object, uintptr_t page, size_t page_size) {
   for (int i = 0; i < object->dlpi_phnum; ++i) {
     const ElfW(Phdr)* part = &object->dlpi_phdr[i];
@@ -109,8 +108,8 @@ static bool is_slot_of(const struct dynamic* dynamic, const char* function,
   return strcmp(dynamic->names + symbol->st_name, function) == 0;
 }
 
-/* libibverbs by whatever name: the object that registers drivers. Others by how their file begins.
- */
+/* Finds libibverbs under any name: the object that registers drivers. Others by the beginning of
+ * their file name. */
 static bool is_library(const struct dl_phdr_info* object, const char* library) {
   if (!library) return contains(object, (uintptr_t)&verbs_set_ops);
   const char* slash = strrchr(object->dlpi_name, '/');

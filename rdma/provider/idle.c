@@ -1,14 +1,13 @@
-/* A thread that spins on poll_cq gives its CPU away: the engine and the peer need one too.
+/* Idle polling: a thread that spins on poll_cq gives its CPU away, because engine and peer need one
+ * too.
  *
- * A thread spins if it polls in vain again and again, with no more than about a microsecond from
- * one poll to the next, and neither gets nor posts anything meanwhile. After some microseconds of
- * that its polls wait for a completion, of whatever CQ of the context, but never long: the thread
- * may also watch memory or a clock. One that polls now and then, or between other work, never
- * waits.
+ * A thread spins if it polls in vain again and again, at most about a microsecond apart, and
+ * neither gets nor posts anything meanwhile. After some microseconds its polls wait for a
+ * completion of any CQ of the context, but never long: the thread may also watch memory or a clock.
+ * A thread that polls now and then, or between other work, never waits.
  *
- * This is a property of the thread, not of a CQ: who polls a busy CQ and an idle one in turn must
- * not wait on the idle one, and whoever spins on the idle one alone should.
- */
+ * Spinning is a property of the thread, not of a CQ: a thread that polls a busy CQ and an idle one
+ * in turn must not wait on the idle one; a thread that spins on the idle one alone should. */
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -17,8 +16,8 @@
 #include "rdma/provider/rocefs.h"
 
 enum {
-  kPollsPerLook = 32,     /* a look at the clock costs as much as a poll */
-  kSlowestLookNs = 32000, /* that many polls in more than this is no spinning */
+  kPollsPerLook = 32,     /* reading the clock costs as much as a poll */
+  kSlowestLookNs = 32000, /* slower polls are no spinning */
   kSpinNs = 5000,
   kWaitNs = 100000,
   kWaitUnhurriedNs = 400000,
@@ -26,8 +25,8 @@ enum {
 
 static __thread struct {
   const struct rocefs_context* context;
-  unsigned polls; /* in vain, since the last look */
-  uint64_t since; /* of the first look; 0: none yet */
+  unsigned polls; /* in vain, since the clock was read */
+  uint64_t since; /* first clock reading; 0: none yet */
   uint64_t looked;
 } idle;
 
@@ -43,7 +42,7 @@ void rocefs_thread_is_busy(void) {
 }
 
 static bool has_spun(const struct rocefs_context* context) {
-  if (idle.context != context) { /* who polls two devices waits for neither */
+  if (idle.context != context) { /* polling two devices is no spinning */
     idle.context = context;
     rocefs_thread_is_busy();
   }
@@ -59,7 +58,7 @@ static bool has_spun(const struct rocefs_context* context) {
 }
 
 static bool is_empty(struct rocefs_cq* cq) {
-  pthread_mutex_lock(&cq->lock); /* nobody resizes it meanwhile */
+  pthread_mutex_lock(&cq->lock); /* prevents a resize */
   bool empty = __atomic_load_n(&cq->page->produced, __ATOMIC_ACQUIRE) ==
                __atomic_load_n(&cq->page->consumed, __ATOMIC_RELAXED);
   pthread_mutex_unlock(&cq->lock);
@@ -71,7 +70,7 @@ bool rocefs_thread_is_idle(struct rocefs_cq* cq) {
   struct rocefs_context_page* page = context->page;
   bool in_vain = false;
   if (!has_spun(context)) return false;
-  /* Read before the last look at the CQ: what completes after that look changes it. */
+  /* Counter before the last look at the CQ: a completion after that look changes it. */
   uint32_t seen = __atomic_load_n(&page->completions, __ATOMIC_ACQUIRE);
   __atomic_fetch_add(&page->waiters, 1, __ATOMIC_SEQ_CST);
   bool unhurried = __atomic_load_n(&page->unhurried, __ATOMIC_RELAXED) != 0;

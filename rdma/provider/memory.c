@@ -38,7 +38,7 @@ int rocefs_dealloc_pd(struct ibv_pd* pd) {
   return error;
 }
 
-/* A region of shared pages; an errno, and nothing has changed. */
+/* Registers a region of shared pages. On an errno nothing has changed. */
 static int share(struct rocefs_context* context, struct rocefs_mr* mr,
                  struct rocefs_request* request, struct rocefs_answer* answer) {
   void* address = (void*)(uintptr_t)request->u.reg_mr.address;
@@ -72,7 +72,7 @@ struct ibv_mr* rocefs_reg_mr(struct ibv_pd* pd, void* address, size_t length, ui
   mr->address = address;
   mr->length = length;
   int error = share(context, mr, &request, &answer);
-  if (error) { /* as any other */
+  if (error) { /* an ordinary region */
     rocefs_want_copier(context, length);
     request.op = ROCEFS_OP_REG_MR;
     error = rocefs_request(context, &request, &answer);
@@ -90,9 +90,9 @@ struct ibv_mr* rocefs_reg_mr(struct ibv_pd* pd, void* address, size_t length, ui
   return &mr->verbs.ibv_mr;
 }
 
-/* libibverbs sets ibv_mr's pd, addr and length; with the latter, requests name the memory by its
- * own addresses. What is not changed the engine knows. When an error comes the region is as it was.
- */
+/* Re-registers. libibverbs sets pd, addr and length of ibv_mr; requests name the memory by its own
+ * addresses after a change of addr. The engine knows unchanged parts. On an error the region is as
+ * before. */
 int rocefs_rereg_mr(struct verbs_mr* mr, int flags, struct ibv_pd* pd, void* address, size_t length,
                     int access) {
   struct rocefs_request request = {

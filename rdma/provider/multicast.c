@@ -1,5 +1,5 @@
-/* Multicast groups of datagrams. A group is there while somebody is attached: RoCE has no subnet
- * administrator to make it. */
+/* Multicast groups of datagrams. RoCE has no subnet administrator: a group exists while a queue
+ * pair is attached. */
 #include <string.h>
 
 #include "rdma/provider/rocefs.h"

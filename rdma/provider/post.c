@@ -17,7 +17,8 @@ enum {
   kFlags = ROCEFS_SEND_FENCE | ROCEFS_SEND_SIGNALED | ROCEFS_SEND_SOLICITED | ROCEFS_SEND_INLINE,
 };
 
-/* SEND with invalidate is of RC alone (IBTA 9.4.1.1), though the manual has it for UC as well. */
+/* SEND with invalidate exists for RC alone (IBTA 9.4.1.1), although the manual has it for UC as
+ * well. */
 unsigned rocefs_opcodes_of(enum ibv_qp_type type) {
   switch (type) {
     case IBV_QPT_RC:
@@ -40,7 +41,7 @@ bool rocefs_takes_inline(unsigned opcode) {
   return is_among(kInlineOpcodes, opcode);
 }
 
-/* Copies inline data into its slot, which is not published yet. */
+/* Copies inline data into the slot, which is not published yet. */
 static int write_inline(const struct rocefs_qp* qp, struct rocefs_send_wqe* wqe,
                         const struct ibv_send_wr* wr) {
   uint32_t length = 0;
@@ -63,7 +64,7 @@ void rocefs_write_sges(struct rocefs_work_queue* queue, struct rocefs_send_wqe* 
         (struct rocefs_sge){list[i].addr, list[i].length, list[i].lkey};
 }
 
-/* What wr->wr means is told by the transport and the operation. */
+/* Meaning of wr->wr, by transport and operation. */
 static int write_target(struct rocefs_send_wqe* wqe, const struct ibv_send_wr* wr,
                         enum ibv_qp_type type) {
   if (type == IBV_QPT_UD) {
@@ -98,7 +99,7 @@ void rocefs_copy_little(const struct rocefs_context* context, struct rocefs_work
   }
   if (to.iov_len == 0) return;
   to.iov_base = wqe->u.copied;
-  /* Not memcpy(): what cannot be read is the request's failure and not the program's. */
+  /* process_vm_readv(), not memcpy(): unreadable memory fails the request, not the program. */
   ssize_t copied = process_vm_readv(context->connection.owner, &to, 1, from, queue->num_sge, 0);
   if (copied == (ssize_t)to.iov_len) wqe->flags |= ROCEFS_SEND_COPIED;
 }

@@ -99,7 +99,7 @@ struct ibv_qp* rocefs_create_qp(struct ibv_pd* pd, struct ibv_qp_init_attr* attr
     errno = error;
     return NULL;
   }
-  /* libibverbs fills its part of a CQ or an SRQ, but not that of a QP. */
+  /* Fills libibverbs' part of a QP, which libibverbs does for a CQ or an SRQ. */
   struct ibv_qp* ibv = &qp->verbs.qp;
   ibv->qp_context = attr->qp_context;
   ibv->pd = pd;
@@ -130,7 +130,7 @@ struct ibv_qp* rocefs_create_qp_ex(struct ibv_context* context, struct ibv_qp_in
     errno = error;
     return NULL;
   }
-  /* One begins as the other. */
+  /* Beginning of ibv_qp_init_attr_ex equals ibv_qp_init_attr. */
   struct ibv_qp* qp = rocefs_create_qp(attr->pd, (struct ibv_qp_init_attr*)attr);
   if (qp && builds) rocefs_init_builder(rocefs_qp_of(qp));
   return qp;
@@ -148,7 +148,7 @@ int rocefs_modify_qp(struct ibv_qp* qp, struct ibv_qp_attr* attr, int mask) {
   int error = rocefs_request(rocefs_context_of(qp->context), &request, NULL);
   if (error || !(mask & IBV_QP_STATE)) return error;
   qp->state = attr->qp_state;
-  /* The engine has emptied the queues; what completed before is forgotten as well. */
+  /* Forgets completions from before too: the engine has emptied the queues. */
   if (qp->state == IBV_QPS_RESET) {
     struct rocefs_work_queue* sends = &rocefs_qp_of(qp)->send;
     clean_cqs(qp);
@@ -162,7 +162,7 @@ int rocefs_query_qp(struct ibv_qp* ibv, struct ibv_qp_attr* attr, int mask,
   struct rocefs_request request = {.op = ROCEFS_OP_QUERY_QP, .u.handle = ibv->handle};
   const struct rocefs_qp* qp = rocefs_qp_of(ibv);
   struct rocefs_answer answer;
-  (void)mask; /* what is not asked for may be told */
+  (void)mask; /* unrequested attributes may be returned */
   int error = rocefs_request(rocefs_context_of(ibv->context), &request, &answer);
   if (error) return error;
   rocefs_qp_attr_to_verbs(&answer.u.qp, attr);

@@ -1,4 +1,4 @@
-/* The attributes of a queue pair, as libibverbs and as the engine have them. */
+/* Conversion of queue pair attributes between libibverbs and the engine. */
 #include <string.h>
 
 #include "rdma/provider/rocefs.h"

@@ -1,11 +1,11 @@
-/* The memory that a program has registered: what its copier may be told to move, and nothing else.
- * An engine that has no right to the rest of the memory gets none by the copier. */
+/* Memory that a program has registered: all that its copier may move. An engine without the right
+ * to other memory does not get it by the copier. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "rdma/provider/rocefs.h"
 
-/* Of the first that begins behind `at`; the lock is held. */
+/* Index of the first region that begins behind `at`; the lock is held. */
 static uint32_t place_of(const struct rocefs_regions* regions, uintptr_t at) {
   uint32_t low = 0, high = regions->count;
   while (low < high) {
@@ -57,7 +57,7 @@ void rocefs_remove_region(struct rocefs_regions* regions, const void* address, s
   pthread_mutex_unlock(&regions->mutex);
 }
 
-/* The end of one that `at` is in, or `at`. One seldom lies in another: mostly it is the first. */
+/* End of a region that contains `at`, or `at`. Regions seldom nest: mostly one look finds it. */
 static uintptr_t end_of(const struct rocefs_regions* regions, uintptr_t at) {
   for (uint32_t place = place_of(regions, at); place-- > 0;)
     if (regions->sorted[place].end > at) return regions->sorted[place].end;
@@ -68,7 +68,7 @@ bool rocefs_is_registered(struct rocefs_regions* regions, uint64_t address, size
   uintptr_t at = address, end = at + length;
   bool registered = end >= at;
   pthread_mutex_lock(&regions->mutex);
-  while (registered && at < end) { /* what is one move may be of regions beside each other */
+  while (registered && at < end) { /* one copy may span adjacent regions */
     uintptr_t next = end_of(regions, at);
     registered = next > at;
     at = next;

@@ -1,4 +1,4 @@
-/* Built once for each private ABI, whose number is ROCEFS_ABI: who loads the library finds its
+/* Registration, built once for each private ABI, whose number is ROCEFS_ABI: the loader finds the
  * driver by a symbol of that ABI. */
 #include <dlfcn.h>
 
@@ -9,7 +9,7 @@
 #define REGISTER(number) JOIN(verbs_register_driver_, number)
 void REGISTER(ROCEFS_ABI)(const struct verbs_device_ops* ops);
 
-/* rdma-core 62 has other tables than 59, under the same number. */
+/* Version of the tables: those of rdma-core 62 differ from those of 59, under the same number. */
 static unsigned version(void) {
   if (ROCEFS_ABI == 59 && dlsym(RTLD_DEFAULT, "ibv_query_port_speed")) return 62;
   return ROCEFS_ABI;

@@ -1,8 +1,7 @@
-/* The provider's objects. Each begins with libibverbs' own, which is what a program holds.
+/* Objects of the provider. Each begins with libibverbs' own, to which the program has a pointer.
  *
- * Locks, outermost first: context.teardown, connection.mutex; context.teardown, cq.lock; a work
- * queue's lock is taken alone.
- */
+ * Locks, outermost first: context.teardown, connection.mutex; context.teardown, cq.lock; the lock
+ * of a work queue is never held with another. */
 #ifndef ROCEFS_PROVIDER_ROCEFS_H
 #define ROCEFS_PROVIDER_ROCEFS_H
 
@@ -15,13 +14,14 @@
 
 struct rocefs_device {
   struct verbs_device verbs;
-  char root[IBV_SYSFS_PATH_MAX]; /* where sysfs is: the mount point */
+  char root[IBV_SYSFS_PATH_MAX]; /* mount point, where sysfs is */
 };
 
-/* What completions tell of a queue pair: they are no pointers to it, which a lie could turn. */
+/* State of a queue pair that completions update. They name it by number: a pointer in a completion
+ * could not be trusted. */
 struct rocefs_sends {
-  uint64_t cookie; /* 0: there is no such queue pair */
-  uint32_t polled; /* slots of the send queue that the completions told which were polled */
+  uint64_t cookie; /* 0: no such queue pair */
+  uint32_t polled; /* slots of the send queue that polled completions have freed */
   uint8_t apart[52];
 };
 
@@ -30,27 +30,27 @@ struct rocefs_region {
 };
 struct rocefs_regions {
   pthread_mutex_t mutex;
-  struct rocefs_region* sorted; /* by their beginnings */
+  struct rocefs_region* sorted; /* by `begin` */
   uint32_t count, room;
 };
 
 struct rocefs_context {
-  char growth[ROCEFS_MAX_GROWTH]; /* of the verbs_context of newer libraries */
+  char growth[ROCEFS_MAX_GROWTH]; /* for the verbs_context of newer libraries */
   struct verbs_context verbs;
   struct rocefs_connection connection;
   const struct rocefs_engine_page* engine;
   struct rocefs_context_page* page;
-  int doorbell; /* the eventfd */
+  int doorbell; /* eventfd */
   struct rocefs_device_attr attr;
-  uint32_t handles; /* of addresses, which the engine does not count */
-  /* Held from the destruction of an object until no completion and no event of it can be met; and
-   * while a QP is created, whose number may be that of one just destroyed. */
+  uint32_t handles; /* address handles, which the engine does not count */
+  /* Held from the destruction of an object until no completion and no event names it, and during
+   * the creation of a QP, which may reuse the number of a destroyed one. */
   pthread_mutex_t teardown;
-  struct rocefs_sends sends[ROCEFS_MAX_QPS]; /* of queue pair ROCEFS_FIRST_QPN, and on */
+  struct rocefs_sends sends[ROCEFS_MAX_QPS]; /* by number, from ROCEFS_FIRST_QPN */
   struct rocefs_regions regions;
-  struct rocefs_copier* copier; /* NULL: there is none */
-  uint32_t copier_wanted;       /* not 0: it has been asked for */
-  struct rocefs_context* next;  /* channel.c's list */
+  struct rocefs_copier* copier; /* NULL: none */
+  uint32_t copier_wanted;       /* not 0: requested */
+  struct rocefs_context* next;  /* in channel.c's list */
 };
 
 struct rocefs_ah {
@@ -58,29 +58,29 @@ struct rocefs_ah {
   struct rocefs_address path;
 };
 
-/* A ring of requests. A lock that sleeps: where cores are few, one that spins may burn the slice of
- * the thread that it waits for; free, either costs the same. */
+/* Ring of requests. The lock sleeps: where cores are few, one that spins may use up the slice of
+ * the thread that holds the lock; a free lock costs the same either way. */
 struct rocefs_work_queue {
   pthread_mutex_t lock;
   struct rocefs_queue* counters;
   void* slots;
-  uint32_t* released; /* slots that may be used again: `polled`, or what the engine has released */
-  uint32_t entries;   /* 0: there is no such queue */
+  uint32_t* released; /* slots that may be reused: `polled`, or the engine's count */
+  uint32_t entries;   /* 0: no such queue */
   uint32_t max_sge;
   uint32_t doorbell;
-  /* Of the newest send request, as in its slot, which the engine may have changed since. */
+  /* SGEs of the newest send request, as in its slot, which the engine may have changed since. */
   uint32_t num_sge;
   struct rocefs_sge sges[ROCEFS_MAX_SGE];
 };
 
 enum rocefs_element_kind { ROCEFS_CQ, ROCEFS_QP, ROCEFS_SRQ };
 
-/* What events may name: events.c, which protects it. */
+/* Object that events may name. Protected by events.c. */
 struct rocefs_element {
-  struct rocefs_element* next; /* of its bucket */
+  struct rocefs_element* next; /* in its bucket */
   uint64_t cookie;
   enum rocefs_element_kind kind;
-  uint32_t completions, asynchronous; /* events that the program was given */
+  uint32_t completions, asynchronous; /* events that the program has got */
 };
 
 struct rocefs_srq {
@@ -100,11 +100,11 @@ struct rocefs_qp {
   struct rocefs_work_queue receive;
   struct ibv_qp_cap cap;
   int sq_sig_all;
-  /* From ibv_wr_start() to ibv_wr_complete() or ibv_wr_abort(), under the lock of `send`. */
+  /* State from ibv_wr_start() to ibv_wr_complete() or ibv_wr_abort(), under the lock of `send`. */
   struct {
     uint32_t count, room;
-    int error;                   /* the first; from then on requests are written to `spare` */
-    struct rocefs_send_wqe* wqe; /* the newest */
+    int error;                   /* first error; later requests are written to `spare` */
+    struct rocefs_send_wqe* wqe; /* newest request */
     struct rocefs_send_wqe spare;
   } build;
 };
@@ -112,9 +112,9 @@ struct rocefs_qp {
 struct rocefs_cq {
   struct verbs_cq verbs;
   struct rocefs_element element;
-  pthread_mutex_t lock;      /* of all that follows */
+  pthread_mutex_t lock;      /* of all members below */
   struct rocefs_cqe current; /* from ibv_start_poll() to ibv_end_poll() */
-  uint32_t next;             /* likewise: the one to take next */
+  uint32_t next;             /* from ibv_start_poll() to ibv_end_poll(): the next one to take */
   struct rocefs_cq_page* page;
   size_t size;
   struct rocefs_cqe* entries;
@@ -148,37 +148,37 @@ struct verbs_context* rocefs_alloc_context(struct ibv_device* device, int cmd_fd
 void rocefs_free_context(struct ibv_context* context);
 void rocefs_async_event(struct ibv_context* context, struct ibv_async_event* event);
 void rocefs_cq_event(struct ibv_cq* cq);
-/* The name of the process, which is that of its first thread. */
+/* Reads the name of the process, which is that of its first thread. */
 void rocefs_read_comm(char* comm, size_t size);
-/* Whether this is a child of fork() of the process that made the context. It shares the socket, but
- * has not got the memory. */
+/* True in a child of fork() of the process that made the context. The child shares the socket, but
+ * does not have the memory. */
 bool rocefs_is_foreign(const struct rocefs_context* context);
-/* Whether the engine serves this context no more: it has died, or the device has left. */
+/* True if the engine does not serve this context any more: it has died, or the device has left. */
 static inline bool rocefs_is_gone(const struct rocefs_context* context) {
   return __atomic_load_n(&context->connection.broken, __ATOMIC_RELAXED) ||
          __atomic_load_n(&context->page->gone, __ATOMIC_ACQUIRE);
 }
-/* One request and its answer; an errno. The answer may be NULL. */
+/* Sends one request and waits for its answer; returns an errno. `answer` may be NULL. */
 int rocefs_request(struct rocefs_context* context, struct rocefs_request* request,
                    struct rocefs_answer* answer);
-/* The same with descriptors; see rocefs_exchange(). */
+/* As rocefs_request(), with descriptors; see rocefs_exchange(). */
 int rocefs_request_passing(struct rocefs_context* context, struct rocefs_request* request,
                            int passed, struct rocefs_answer* answer, int* received, unsigned count);
-/* What the destruction of an object returns: `error`, which libibverbs may be told to overlook when
+/* Result of the destruction of an object: `error`, or 0 where libibverbs overlooks errors because
  * the device has left. */
 int rocefs_destroy_error(const struct rocefs_context* context, int error);
-/* Maps memory of the engine's and closes the descriptor. A child of fork() does not get it: two
- * processes behind one ring would ruin it. NULL and errno when it fails; a descriptor of -1 is one
- * that there was no room for. EPROTO: touching it might be SIGBUS. */
+/* Maps memory of the engine and closes the descriptor. A child of fork() does not get the mapping:
+ * two processes behind one ring would corrupt it. NULL and errno on failure; a descriptor of -1 is
+ * a missing one. EPROTO: access might raise SIGBUS. */
 void* rocefs_map(int fd, size_t size, int protection);
 
 /* ---- answers.c ---- */
 
-/* Gives a device up whose engine has told what cannot be: from now on it is gone. Says so once. */
+/* Marks the device of an engine that has sent something impossible as gone. Logs once. */
 void rocefs_distrust(struct rocefs_context* context, const char* lie);
-/* Whether it is one: what is written to another file may raise a signal. */
+/* True for an eventfd: a write to another file may raise a signal. */
 bool rocefs_is_eventfd(int fd);
-/* Whether slots of that size lie in the memory, behind its counters. None do. */
+/* True if slots of that size lie within the memory, behind its counters. 0 entries need no room. */
 bool rocefs_slots_fit(const struct rocefs_created* created, uint64_t offset, uint32_t entries,
                       uint32_t most, size_t slot);
 bool rocefs_device_can_be(const struct rocefs_device_attr* attr);
@@ -203,17 +203,17 @@ int rocefs_dereg_mr(struct verbs_mr* mr);
 
 /* ---- regions.c ---- */
 
-/* False: there is no memory for it. */
+/* False if there is not enough memory. */
 bool rocefs_add_region(struct rocefs_regions* regions, const void* address, size_t length);
 void rocefs_remove_region(struct rocefs_regions* regions, const void* address, size_t length);
-/* Whether all of these bytes are in regions. */
+/* True if all of these bytes are in regions. */
 bool rocefs_is_registered(struct rocefs_regions* regions, uint64_t address, size_t length);
 
 /* ---- copier.c ---- */
 
-/* Has the engine served by a thread of this program if a region of so many bytes is worth it. */
+/* Requests a copy thread in this program if a region of this size is worth it. */
 void rocefs_want_copier(struct rocefs_context* context, size_t length);
-/* Waits for the thread's end: nothing of the program's is moved by it any more. */
+/* Waits until the thread has ended: it moves no memory of the program after that. */
 void rocefs_end_copier(struct rocefs_context* context);
 
 /* ---- ah.c ---- */
@@ -231,12 +231,13 @@ int rocefs_destroy_cq(struct ibv_cq* cq);
 int rocefs_resize_cq(struct ibv_cq* cq, int cqe);
 int rocefs_poll_cq(struct ibv_cq* cq, int count, struct ibv_wc* wc);
 int rocefs_req_notify_cq(struct ibv_cq* cq, int solicited_only);
-/* Takes the completions of a QP out that nobody has polled yet. */
+/* Removes completions of a QP that are not polled yet. */
 void rocefs_clean_cq(struct ibv_cq* cq, uint32_t qpn);
 
-/* How many completions wait from `next` on. The lock is held, here and below. */
+/* Number of completions from `next` on. The lock is held, here and below. */
 uint32_t rocefs_count_completions(struct rocefs_cq* cq, uint32_t next);
-/* Copies one that waits; the slots that it tells are free to be posted to. False: it cannot be. */
+/* Copies one completion; the slots that it frees may be posted to again. False for an impossible
+ * one. */
 bool rocefs_take_completion(struct rocefs_cq* cq, uint32_t next, struct rocefs_cqe* cqe);
 
 /* ---- cq_ex.c ---- */
@@ -246,8 +247,8 @@ struct ibv_cq_ex* rocefs_create_cq_ex(struct ibv_context* context,
 
 /* ---- idle.c ---- */
 
-/* To be told of what the calling thread does: that it got something or posted something, or that it
- * polled in vain. The latter returns true when the thread has waited, and should look again. */
+/* Activity of the calling thread: it has polled or posted something, or has polled in vain. The
+ * latter returns true when the thread has waited, and should poll again. */
 void rocefs_thread_is_busy(void);
 bool rocefs_thread_is_idle(struct rocefs_cq* cq);
 
@@ -262,7 +263,7 @@ int rocefs_destroy_qp(struct ibv_qp* qp);
 
 /* ---- qp_attr.c ---- */
 
-/* Of what `mask` names; the rest is not looked at and stays as it is. */
+/* Converts the attributes that `mask` names; others are neither read nor written. */
 void rocefs_qp_attr_from_verbs(struct rocefs_qp_attr* out, const struct ibv_qp_attr* in, int mask);
 void rocefs_qp_attr_to_verbs(const struct rocefs_qp_attr* in, struct ibv_qp_attr* out);
 
@@ -278,14 +279,14 @@ int rocefs_post_srq_recv(struct ibv_srq* srq, struct ibv_recv_wr* wr, struct ibv
 
 void rocefs_init_queue(struct rocefs_work_queue* queue, struct rocefs_queue* counters, void* slots,
                        uint32_t entries, uint32_t max_sge, uint32_t doorbell);
-/* Slots that are free; the lock is held. */
+/* Number of free slots; the lock is held. */
 uint32_t rocefs_free_slots(const struct rocefs_work_queue* queue);
-/* Has the engine look at what was stored before, should it sleep. */
+/* Wakes the engine if it sleeps, so that it reads earlier stores. */
 void rocefs_wake_engine(const struct rocefs_context* context);
 /* Publishes requests and rings the doorbell; the lock is held. */
 void rocefs_publish(struct rocefs_context* context, struct rocefs_work_queue* queue,
                     uint32_t count);
-/* Posts receive requests: an errno, with those before *bad posted. */
+/* Posts receive requests; returns an errno, with those before *bad posted. */
 int rocefs_post_receives(struct rocefs_context* context, struct rocefs_work_queue* queue,
                          struct ibv_recv_wr* wr, struct ibv_recv_wr** bad);
 
@@ -294,22 +295,22 @@ int rocefs_post_receives(struct rocefs_context* context, struct rocefs_work_queu
 int rocefs_post_send(struct ibv_qp* qp, struct ibv_send_wr* wr, struct ibv_send_wr** bad);
 int rocefs_post_recv(struct ibv_qp* qp, struct ibv_recv_wr* wr, struct ibv_recv_wr** bad);
 
-/* What a queue pair in that state says to a send request that is posted: 0 or an errno. */
+/* Checks that the queue pair's state allows send requests: 0 or an errno. */
 int rocefs_may_send(const struct ibv_qp* qp);
-/* A bit for each ibv_wr_opcode that the service has; ibv_post_send(3). */
+/* Bit mask of the ibv_wr_opcodes that a service has; ibv_post_send(3). */
 unsigned rocefs_opcodes_of(enum ibv_qp_type type);
-/* Those that carry data of ours, and so inline data. */
+/* True for opcodes that carry data of this end, and so may have inline data. */
 bool rocefs_takes_inline(unsigned opcode);
-/* The entries of the newest request, at most as many as a slot holds. */
+/* Writes the entries of the newest request, at most as many as a slot holds. */
 void rocefs_write_sges(struct rocefs_work_queue* queue, struct rocefs_send_wqe* wqe,
                        const struct ibv_sge* list, uint32_t count);
-/* Copies the bytes of the one request that is about to be published to its slot, if they are few,
- * can be read, and nothing is under way that they might wait for. The lock is held. */
+/* Copies the bytes of the one request that is about to be published into its slot, if they are few
+ * and can be read, and no request in progress may still write them. The lock is held. */
 void rocefs_copy_little(const struct rocefs_context* context, struct rocefs_work_queue* queue);
 
 /* ---- builder.c ---- */
 
-/* Makes ibv_wr_*() work. */
+/* Sets up ibv_wr_*() of a queue pair. */
 void rocefs_init_builder(struct rocefs_qp* qp);
 
 /* ---- window.c ---- */
@@ -317,7 +318,7 @@ void rocefs_init_builder(struct rocefs_qp* qp);
 struct ibv_mw* rocefs_alloc_mw(struct ibv_pd* pd, enum ibv_mw_type type);
 int rocefs_dealloc_mw(struct ibv_mw* mw);
 int rocefs_bind_mw(struct ibv_qp* qp, struct ibv_mw* mw, struct ibv_mw_bind* bind);
-/* The part of a bind request that says what is bound; an errno. */
+/* Writes the part of a bind request that describes the binding; returns an errno. */
 int rocefs_write_bind(struct rocefs_send_wqe* wqe, const struct ibv_mw* mw, uint32_t rkey,
                       const struct ibv_mw_bind_info* info);
 
@@ -328,40 +329,42 @@ int rocefs_detach_mcast(struct ibv_qp* qp, const union ibv_gid* gid, uint16_t li
 
 /* ---- channel.c ---- */
 
-/* Makes ibv_create_comp_channel() work for a context, as long as it exists; an errno. */
+/* Provides ibv_create_comp_channel() for a context, while the context exists; returns an errno. */
 int rocefs_add_channels(struct rocefs_context* context);
 void rocefs_remove_channels(struct rocefs_context* context);
-/* The context whose asynchronous events are read from `fd`; NULL if there is none. */
+/* Context whose asynchronous events are read from `fd`; NULL if there is none. */
 struct rocefs_context* rocefs_context_of_events(int fd);
-/* The name of the channel that is read from `fd`; 0 if there is none. */
+/* Name of the channel that is read from `fd`; 0 if there is none. */
 uint64_t rocefs_channel_name(int fd);
 
 /* ---- got.c ---- */
 
-/* Points a library's own calls of a function to `hook`, again is harmless; an errno. The library is
- * named by how its file's name begins; NULL: libibverbs. */
+/* Redirects a library's own calls of a function to `hook`; idempotent; returns an errno. `library`
+ * is the beginning of its file name; NULL: libibverbs. */
 int rocefs_hook(const char* library, const char* function, uintptr_t hook);
 
 /* ---- cm.c ---- */
 
-/* Makes librdmacm work on the engine whose tree is at `root`, if it is there. */
+/* Lets librdmacm work on the engine whose tree is at `root`, if librdmacm is loaded. */
 void rocefs_serve_cm(const char* root);
 
 /* ---- events.c ---- */
 
-/* Makes libibverbs read no event but of what is there; an errno. */
+/* Filters the events that libibverbs reads: only those of existing objects remain; returns an
+ * errno. */
 int rocefs_watch_events(void);
-/* From now on events may name that object, whose address is its cookie. */
+/* Lets events name an object, with its address as cookie. */
 void rocefs_expect_events(struct rocefs_element* element, enum rocefs_element_kind kind,
                           const void* object);
-/* Takes the events of an object that is destroyed off a socket. The channel is 0 for the socket of
- * asynchronous events. The caller holds context.teardown. */
+/* Removes the events of an object that is being destroyed from a socket. `channel` is 0 for the
+ * socket of asynchronous events. The caller holds context.teardown. */
 void rocefs_drop_events(struct rocefs_context* context, int fd, uint64_t channel,
                         const struct rocefs_element* element);
-/* After that, or where no event has come: none may name it any more. What was given is counted. */
+/* Ends rocefs_expect_events(), after rocefs_drop_events() or where no event was sent. The counts of
+ * the element do not change any more. */
 void rocefs_expect_no_events(struct rocefs_element* element);
-/* Waits until the program has acknowledged `expected` events: to ibv_ack_*_events() their object
- * must not be gone. */
+/* Waits until the program has acknowledged `expected` events: ibv_ack_*_events() needs their
+ * object. */
 void rocefs_await_acknowledged(pthread_mutex_t* acknowledging, pthread_cond_t* cond,
                                const uint32_t* completed, uint32_t expected);
 

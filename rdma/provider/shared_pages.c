@@ -19,7 +19,7 @@ struct mapping {
   unsigned long inode;
 };
 
-/* Whether `fits` holds for all mappings of these bytes, and there is no gap between them. */
+/* True if `fits` holds for all mappings of these bytes, without a gap between them. */
 static bool all_mapped(const void* address, size_t length,
                        bool (*fits)(const struct mapping*, const struct rocefs_shared_pages*),
                        const struct rocefs_shared_pages* pages) {
@@ -27,7 +27,7 @@ static bool all_mapped(const void* address, size_t length,
   FILE* file = fopen("/proc/self/maps", "re");
   if (!file) return false;
   char line[512];
-  bool whole = true; /* the line is one's beginning */
+  bool whole = true; /* at the beginning of a line */
   while (at < end && fgets(line, sizeof line, file)) {
     bool begins = whole;
     whole = strchr(line, '\n');
@@ -62,7 +62,7 @@ bool rocefs_can_share(const void* address, size_t length) {
          length % page == 0 && all_mapped(address, length, is_private, NULL);
 }
 
-/* New pages take the place of others at one blow, with their bytes. */
+/* Replaces pages by new ones with the same bytes, atomically. */
 static int exchange(void* address, size_t length, int flags, int fd) {
   void* pages = mmap(NULL, length, PROT_READ | PROT_WRITE, flags, fd, 0);
   if (pages == MAP_FAILED) return errno;

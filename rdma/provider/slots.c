@@ -4,7 +4,7 @@
 
 enum { kMaxSlots = 83 };
 
-/* libibverbs calls by position, in the alphabetic order of all verbs that its version knows. */
+/* Verbs in alphabetic order: libibverbs calls them by position among those of its version. */
 #define SERVED(verb) \
   { 34, (verbs_slot)rocefs_##verb }
 #define NOT_SERVED(since, verb) \
@@ -99,7 +99,7 @@ static const struct {
 };
 _Static_assert(sizeof kVerbs / sizeof kVerbs[0] == kMaxSlots, "rdma-core 64 has 83 verbs");
 
-/* By how many verbs the front of verbs_context had grown, against ABI 34. */
+/* Number of verbs by which the front of verbs_context has grown since ABI 34. */
 static const struct { unsigned since, verbs; } kGrowth[] = {{59, 3}, {62, 4}, {64, 6}};
 
 static verbs_slot slots[kMaxSlots];
@@ -117,7 +117,7 @@ const verbs_slot* rocefs_slots(void) {
   return slots;
 }
 
-/* It began with query_port() under ABI 34; the headers may be newer. */
+/* Beginning under ABI 34: query_port(); the headers may be newer. */
 ptrdiff_t rocefs_context_shift(void) {
   return (ptrdiff_t)offsetof(struct verbs_context, query_port) - (ptrdiff_t)(grown * sizeof(void*));
 }

@@ -1,17 +1,17 @@
-/* The tables of verbs, and what else depends on the version of libibverbs. */
+/* Tables of verbs, and other differences between versions of libibverbs. */
 #ifndef ROCEFS_PROVIDER_SLOTS_H
 #define ROCEFS_PROVIDER_SLOTS_H
 
 #include "rdma/provider/abi.h"
 
-/* Once, before anything else: `version` is the first rdma-core with the tables that this libibverbs
- * has: 34 (as its ABI was called then), 57, 59, 62 or 64. */
+/* Called once, before all else: `version` is the first rdma-core with the tables of this
+ * libibverbs: 34 (the name of its ABI then), 57, 59, 62 or 64. */
 void rocefs_choose_slots(unsigned version);
-/* The table for verbs_set_ops(). */
+/* Table for verbs_set_ops(). */
 const verbs_slot* rocefs_slots(void);
 
-/* Offset in struct verbs_context at which libibverbs believes that one begins whose end is that of
- * the headers' type: the type grows at its front. At least -ROCEFS_MAX_GROWTH. */
+/* Offset in struct verbs_context at which libibverbs' own type begins, which may be larger at its
+ * front than that of the headers. At least -ROCEFS_MAX_GROWTH. */
 ptrdiff_t rocefs_context_shift(void);
 
 #endif

@@ -61,7 +61,7 @@ struct ibv_srq* rocefs_create_srq(struct ibv_pd* pd, struct ibv_srq_init_attr* a
 int rocefs_modify_srq(struct ibv_srq* srq, struct ibv_srq_attr* attr, int mask) {
   struct rocefs_request request = {.op = ROCEFS_OP_MODIFY_SRQ,
                                    .u.srq = {.handle = srq->handle, .limit = attr->srq_limit}};
-  if (mask & IBV_SRQ_MAX_WR) return EOPNOTSUPP; /* there is no IBV_DEVICE_SRQ_RESIZE */
+  if (mask & IBV_SRQ_MAX_WR) return EOPNOTSUPP; /* no IBV_DEVICE_SRQ_RESIZE */
   if (mask & ~IBV_SRQ_LIMIT) return EINVAL;
   if (!mask) return 0;
   return rocefs_request(rocefs_context_of(srq->context), &request, NULL);

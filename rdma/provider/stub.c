@@ -1,5 +1,5 @@
-/* What the provider is linked against in libibverbs' place: only the names and their versions
- * count, of which the machine that builds has those of one ABI. */
+/* Stub of libibverbs to link the provider against: only names and their versions matter, of which
+ * the building machine has those of one ABI. */
 #define JOIN(name, number) name##number
 #define REGISTER(number) JOIN(verbs_register_driver_, number)
 #define EXPORTED __attribute__((visibility("default"))) void

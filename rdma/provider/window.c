@@ -1,6 +1,5 @@
-/* Memory windows. Those of type 1 are bound by ibv_bind_mw() and anybody's of their protection
- * domain; those of type 2 by a request, and belong to the queue pair that it was posted to (type
- * 2B). */
+/* Memory windows. Type 1: bound by ibv_bind_mw(), and open to the whole protection domain. Type 2:
+ * bound by a request, and open to the queue pair of that request alone (type 2B). */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -49,7 +48,7 @@ int rocefs_write_bind(struct rocefs_send_wqe* wqe, const struct ibv_mw* mw, uint
   return 0;
 }
 
-/* Type 1: each binding has another key, which is known when it is posted; ibv_bind_mw(3). */
+/* Type 1: each binding has a new key, known when it is posted; ibv_bind_mw(3). */
 int rocefs_bind_mw(struct ibv_qp* ibv, struct ibv_mw* mw, struct ibv_mw_bind* bind) {
   struct rocefs_qp* qp = rocefs_qp_of(ibv);
   struct rocefs_work_queue* queue = &qp->send;

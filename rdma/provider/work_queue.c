@@ -17,14 +17,15 @@ void rocefs_init_queue(struct rocefs_work_queue* queue, struct rocefs_queue* cou
 uint32_t rocefs_free_slots(const struct rocefs_work_queue* queue) {
   uint32_t released = __atomic_load_n(queue->released, __ATOMIC_ACQUIRE);
   uint32_t used = queue->counters->posted - released;
-  return used < queue->entries ? queue->entries - used : 0; /* whatever the engine has stored */
+  return used < queue->entries ? queue->entries - used : 0; /* for any count of the engine */
 }
 
 void rocefs_wake_engine(const struct rocefs_context* context) {
   static const uint64_t one = 1;
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
   if (!__atomic_load_n(&context->engine->asleep, __ATOMIC_RELAXED)) return;
-  /* It fails only when the counter is full, and then the engine wakes anyway. */
+  /* Ignores the result: write() fails only when the counter is full, and then the engine wakes
+   * anyway. */
   ssize_t ignored = write(context->doorbell, &one, sizeof one);
   (void)ignored;
 }

@@ -8,7 +8,7 @@
 
 #include "test/provider/verbs_test.h"
 
-/* A queue pair connected to itself, with queues that name one channel. */
+/* Queue pair connected to itself, with queues that share one channel. */
 struct loop {
   struct ibv_comp_channel* channel;
   struct ibv_cq *sends, *receives;
@@ -41,7 +41,7 @@ static void destroy_loop(struct loop* loop) {
   CHECK(!ibv_destroy_comp_channel(loop->channel));
 }
 
-/* More than a client may have at a time. */
+/* More channels than a client may have at a time. */
 static void many(void) {
   int before = open_descriptors();
   for (int i = 0; i < 1100; ++i) {
@@ -57,12 +57,12 @@ static void many(void) {
 static void of_the_next(void) {
   struct loop loop = make_loop();
   send_to_itself(&loop, 0);
-  CHECK(!is_readable(loop.channel->fd, 0)); /* nobody asked */
+  CHECK(!is_readable(loop.channel->fd, 0)); /* not armed */
   CHECK(!ibv_req_notify_cq(loop.sends, 0));
   send_to_itself(&loop, 0);
   take_event(loop.channel, loop.sends);
   send_to_itself(&loop, 0);
-  CHECK(!is_readable(loop.channel->fd, 0)); /* once asked, once told */
+  CHECK(!is_readable(loop.channel->fd, 0)); /* armed once, one event */
   destroy_loop(&loop);
 }
 
@@ -74,7 +74,7 @@ static void of_solicited(void) {
   send_to_itself(&loop, IBV_SEND_SOLICITED);
   take_event(loop.channel, loop.receives);
   CHECK(!ibv_req_notify_cq(loop.receives, 0));
-  CHECK(!ibv_req_notify_cq(loop.receives, 1)); /* asking for less takes nothing back */
+  CHECK(!ibv_req_notify_cq(loop.receives, 1)); /* arming for less takes nothing back */
   send_to_itself(&loop, 0);
   take_event(loop.channel, loop.receives);
   destroy_loop(&loop);
@@ -84,7 +84,7 @@ static void of_a_destroyed_queue(void) {
   struct loop loop = make_loop();
   CHECK(!ibv_req_notify_cq(loop.sends, 0));
   CHECK(!ibv_req_notify_cq(loop.receives, 0));
-  send_to_itself(&loop, 0); /* two events, which nobody reads */
+  send_to_itself(&loop, 0); /* two events, which are not read */
   CHECK(!ibv_destroy_qp(loop.qp));
   CHECK(!ibv_destroy_cq(loop.receives));
   take_event(loop.channel, loop.sends);
@@ -105,7 +105,7 @@ static void used_again(void) {
   CHECK(!ibv_destroy_comp_channel(channel));
 }
 
-/* One who destroys a queue of which an event has been read, and not acknowledged. */
+/* Thread that destroys a queue with an event read and not acknowledged. */
 struct destroyer {
   struct ibv_cq* cq;
   int thread;
@@ -121,13 +121,13 @@ static void* destroy_queue(void* argument) {
   return NULL;
 }
 
-/* Whether a thread of this process waits for a lock or a condition. */
+/* True if a thread of this process waits for a lock or a condition. */
 static bool waits(int thread) {
   char path[64], text[32] = "";
   long number = -1;
   snprintf(path, sizeof path, "/proc/self/task/%d/syscall", thread);
   FILE* file = fopen(path, "r");
-  if (!file) return true; /* this kernel does not tell */
+  if (!file) return true; /* the kernel does not tell */
   bool told = fgets(text, sizeof text, file) && sscanf(text, "%ld", &number) == 1;
   fclose(file);
   return told && number == SYS_futex;

@@ -32,7 +32,7 @@ static void established(void) {
   expect_qp_event(IBV_EVENT_COMM_EST, pair.b);
   CHECK(!post_send(pair.a, 2, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, 1, 8));
   expect_completion(pair.sends, 2);
-  expect_none(); /* once */
+  expect_none(); /* only once */
   destroy_pair(&pair);
 }
 
@@ -42,7 +42,7 @@ static void responder_errors(void) {
     connect_pair(&pair);
     struct ibv_sge sge = {(uintptr_t)memory, 8, mr->lkey};
     struct ibv_send_wr *bad, wr = {.wr_id = 1, .sg_list = &sge, .num_sge = 1};
-    /* A key that is nobody's; or an atomic at an odd address. */
+    /* WRITE with an unknown key, or an atomic at an odd address. */
     wr.opcode = access ? IBV_WR_RDMA_WRITE : IBV_WR_ATOMIC_FETCH_AND_ADD;
     if (access) {
       wr.wr.rdma.remote_addr = (uintptr_t)memory;
@@ -93,7 +93,7 @@ static void drained(void) {
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1};
     CHECK(!ibv_modify_qp(pair.a, &attr, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY));
     if (is_draining(pair.a)) break;
-    expect_qp_event(IBV_EVENT_SQ_DRAINED, pair.a); /* it had not begun, and would not now */
+    expect_qp_event(IBV_EVENT_SQ_DRAINED, pair.a); /* not begun, and not begun in SQD */
     CHECK(!go_on(pair.a));
   }
   expect_none();
@@ -128,7 +128,7 @@ const struct verbs_case kEventCases[] = {
     {0},
 };
 
-/* The cable is drawn and put back when the program has said so. */
+/* Cable is unplugged and plugged in again when the program has said so. */
 static void port_changes(void) {
   struct ibv_port_attr attr;
   puts("ready");

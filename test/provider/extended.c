@@ -1,4 +1,4 @@
-/* The extended ways to post and to poll, queues that change their size, groups of datagrams. */
+/* Extended posting and polling, resizing of queues, multicast groups. */
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
@@ -119,7 +119,7 @@ static void bound_by_builder(void) {
   CHECK(!ibv_wr_complete(ex));
   expect_completion(looped.cq, 1);
   struct ibv_wc wc = next_completion(looped.cq);
-  CHECK(wc.wr_id == 2); /* the invalidation may overtake what is under way */
+  CHECK(wc.wr_id == 2); /* the invalidation may overtake requests in progress */
   wc = next_completion(looped.cq);
   CHECK(wc.wr_id == 3);
   CHECK(!ibv_dealloc_mw(mw) && !ibv_dereg_mr(region));
@@ -151,7 +151,7 @@ static void builders_refuse(void) {
   ibv_wr_rdma_write(ex, mr->rkey, (uintptr_t)memory + kFar);
   ibv_wr_abort(ex);
   await_events_told();
-  CHECK(ibv_poll_cq(looped.cq, 1, &wc) == 0); /* nothing of all that was posted */
+  CHECK(ibv_poll_cq(looped.cq, 1, &wc) == 0); /* nothing was posted */
   CHECK(!move_qp(&ex->qp_base, IBV_QPS_RESET, 0));
   ibv_wr_start(ex);
   ibv_wr_send(ex);
@@ -214,7 +214,7 @@ static void extended_cq(void) {
   CHECK(ibv_next_poll(cq) == ENOENT);
   ibv_end_poll(cq);
   CHECK(start(cq) == ENOENT);
-  for (unsigned i = 0; i < 3 * kDepth; ++i) { /* slots are given back as by ibv_poll_cq() */
+  for (unsigned i = 0; i < 3 * kDepth; ++i) { /* slots become free as by ibv_poll_cq() */
     CHECK(!post_send(qp, i, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, 1, 8));
     await_start(cq);
     CHECK(cq->wr_id == i);
@@ -253,7 +253,7 @@ static void resized(void) {
   CHECK(!ibv_resize_cq(pair.sends, 4) && pair.sends->cqe == 4);
   expect_completion(pair.sends, 0);
   CHECK(!post_send(pair.a, 3, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, 1, 8));
-  take_event(pair.channel, pair.sends); /* it is armed still */
+  take_event(pair.channel, pair.sends); /* still armed */
   CHECK(!ibv_resize_cq(pair.sends, 1000) && pair.sends->cqe == 1024);
   for (unsigned i = 1; i < 4; ++i) expect_completion(pair.sends, i);
   for (unsigned i = 0; i < 100; ++i) {
@@ -293,11 +293,11 @@ static void multicast(void) {
   CHECK(ibv_destroy_qp(pair.b) == EBUSY);
   strcpy(memory, "hello");
   REQUIRE(!post_receive(pair.a, 10, 1) && !post_receive(pair.b, 11, 1));
-  REQUIRE(!send_to_group(pair.a, &other)); /* to nobody */
+  REQUIRE(!send_to_group(pair.a, &other)); /* no member */
   expect_completion(pair.sends, 2);
   REQUIRE(!send_to_group(pair.a, &group));
   expect_completion(pair.sends, 2);
-  unsigned seen = 0; /* each once, in whatever order */
+  unsigned seen = 0; /* each once, in any order */
   for (int i = 0; i < 2; ++i) {
     struct ibv_wc wc = next_completion(pair.receives);
     CHECK(wc.status == IBV_WC_SUCCESS && (wc.wc_flags & IBV_WC_GRH) && wc.byte_len == 46);

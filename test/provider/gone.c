@@ -1,4 +1,4 @@
-/* The device leaves, or the engine dies, under threads that wait for something. */
+/* Threads that wait while the device leaves, or the engine dies. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -6,7 +6,7 @@
 
 #include "test/provider/verbs_test.h"
 
-/* What the threads were told, in the end. */
+/* Results of the threads. */
 static struct {
   struct ibv_comp_channel* channel;
   struct ibv_cq *idle, *busy;
@@ -52,7 +52,7 @@ static void check_refused_afterwards(struct ibv_qp* qp) {
   CHECK(ibv_query_port(context, 1, &port) == EIO);
 }
 
-/* libibverbs counts what is destroyed then as destroyed, if it is told to. */
+/* Destruction succeeds on a device that has left, if the program wants it so. */
 static void check_destroyed(struct ibv_qp* qp) {
   int expected = getenv("RDMAV_ALLOW_DISASSOC_DESTROY") ? 0 : EIO;
   CHECK(ibv_destroy_qp(qp) == expected);

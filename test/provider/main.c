@@ -26,7 +26,7 @@ void verbs_require(bool holds, const char* file, int line, const char* condition
   exit(1);
 }
 
-/* Those whose names contain `text`. */
+/* Runs the cases whose names contain `text`. */
 static bool run_cases(const struct verbs_case* cases, const char* text) {
   bool all = true;
   for (; cases->name; ++cases) {
@@ -39,7 +39,7 @@ static bool run_cases(const struct verbs_case* cases, const char* text) {
   return all;
 }
 
-/* Nothing of a device passes through exec(): what was not open before is closed then. */
+/* Descriptors that were open before the device: all others must be closed by exec(). */
 static bool was_open[1024];
 static void look_at_descriptors(void) {
   for (int fd = 0; fd < 1024; ++fd) was_open[fd] = fcntl(fd, F_GETFD) >= 0;
@@ -58,7 +58,7 @@ static void open_all(void) {
   check_descriptors();
   pd = ibv_alloc_pd(context);
   REQUIRE(pd);
-  /* One that is not shared: what large ones need is there from now on. */
+  /* Registers a region that is not shared, so that the copy thread exists from now on. */
   struct ibv_mr* first = ibv_reg_mr(pd, memory + 1, sizeof memory - 1, 0);
   REQUIRE(first);
   REQUIRE(!ibv_dereg_mr(first));

@@ -20,7 +20,7 @@ static void two_contexts(void) {
   CHECK(open_descriptors() == before);
 }
 
-/* What a child finds; the number of what is not so, or 0. */
+/* Checks in a child of fork(); returns the number of the failed one, or 0. */
 static int use_in_child(struct ibv_qp* qp) {
   errno = 0;
   if (ibv_alloc_pd(context) || errno != EIO) return 1;
@@ -41,7 +41,7 @@ static void child(void) {
   destroy_pair(&pair);
 }
 
-/* Threads that use one queue pair, beside threads that make and destroy others. */
+/* Threads that use one queue pair, beside threads that create and destroy others. */
 struct crowd {
   struct ibv_cq* cq;
   struct ibv_qp* qp;
@@ -87,7 +87,7 @@ static void* churn(void* argument) {
     connect_qp(qp, qp->qp_num);
     CHECK(!post_send(qp, 1, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, 1, 8));
     CHECK(!ibv_destroy_qp(qp));
-    CHECK(!ibv_destroy_cq(cq)); /* with its event read by nobody, or not sent at all */
+    CHECK(!ibv_destroy_cq(cq)); /* its event not read, or not sent */
     __atomic_fetch_add(&crowd->churns, 1, __ATOMIC_RELAXED);
   }
   CHECK(!ibv_destroy_comp_channel(channel));

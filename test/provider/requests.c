@@ -1,4 +1,4 @@
-/* What is refused where it is asked for, and what is posted. */
+/* Refusals of posts, and contents of posted requests. */
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
@@ -78,7 +78,7 @@ static void inline_and_immediate(void) {
   memset(memory, 'x', 32);
   memset(memory + kReceiveAt, 0, 33);
   REQUIRE(!ibv_post_send(pair.a, &wr, &bad));
-  memset(memory, 'y', 32); /* the program's again as soon as it is posted */
+  memset(memory, 'y', 32); /* belongs to the program again after the post */
   struct ibv_wc wc = next_completion(pair.receives);
   CHECK(wc.wr_id == 7 && wc.status == IBV_WC_SUCCESS && wc.opcode == IBV_WC_RECV);
   CHECK(wc.wc_flags == IBV_WC_WITH_IMM && wc.imm_data == htobe32(0x11223344));
@@ -90,7 +90,7 @@ static void inline_and_immediate(void) {
   destroy_pair(&pair);
 }
 
-/* Posts sends until the queue is full; how many there was room for. */
+/* Posts sends until the queue is full; returns their number. */
 static int fill(struct ibv_qp* qp, uint64_t wr_id) {
   int count = 0, error;
   while (!(error = post_send(qp, wr_id + (unsigned)count, IBV_WR_SEND, IBV_SEND_SIGNALED, 1, 8)))
@@ -99,7 +99,7 @@ static int fill(struct ibv_qp* qp, uint64_t wr_id) {
   return count;
 }
 
-/* A list of receives of which the one at `malformed` has too many entries. */
+/* List of receives in which the one at `malformed` has too many entries. */
 static void post_list(struct ibv_qp* qp, uint64_t wr_id, int malformed) {
   struct ibv_recv_wr list[6], *bad = NULL;
   struct ibv_sge sge = {(uintptr_t)memory + kReceiveAt, kReceiveSize, mr->lkey};
@@ -116,19 +116,19 @@ static void full_queue(void) {
   post_list(pair.b, 2000, 3);
   for (unsigned i = 0; i < 3; ++i) expect_completion(pair.receives, 2000 + i);
   for (unsigned i = 0; i < 3; ++i) expect_completion(pair.sends, 1000 + i);
-  CHECK(fill(pair.a, 1000 + kDepth) == 3); /* who polls that may post again */
+  CHECK(fill(pair.a, 1000 + kDepth) == 3); /* polled completions make room */
   for (unsigned i = 0; i < kDepth; ++i) CHECK(!post_receive(pair.b, 3000 + i, 1));
   for (unsigned i = 0; i < kDepth; ++i) expect_completion(pair.receives, 3000 + i);
   for (unsigned i = 3; i < kDepth + 3; ++i) expect_completion(pair.sends, 1000 + i);
   destroy_pair(&pair);
 }
 
-/* A queue of completions that has room for all sends is never overrun by who posts until the send
- * queue is full: what is not polled takes its place there. */
+/* A completion queue with room for all sends is never overrun, although the program posts until the
+ * send queue is full: unpolled completions occupy send slots. */
 static void unpolled(void) {
   struct pair pair = make_pair(IBV_QPT_RC);
   connect_pair(&pair);
-  for (unsigned half = 0; half < 2; ++half) { /* of each the last completes, and stays unpolled */
+  for (unsigned half = 0; half < 2; ++half) { /* the last of each completes, and stays unpolled */
     CHECK(!ibv_req_notify_cq(pair.sends, 0));
     for (unsigned i = 0; i < kDepth / 2; ++i) {
       unsigned flags = i == kDepth / 2 - 1 ? IBV_SEND_SIGNALED : 0;
@@ -139,7 +139,7 @@ static void unpolled(void) {
   for (unsigned half = 0; half < 2; ++half) {
     CHECK(post_send(pair.a, 99, IBV_WR_RDMA_WRITE, 0, 1, 8) == ENOMEM);
     expect_completion(pair.sends, half);
-    for (unsigned i = 0; i < kDepth / 2; ++i) /* those before it are free as well */
+    for (unsigned i = 0; i < kDepth / 2; ++i) /* earlier ones are free as well */
       CHECK(!post_send(pair.a, 99, IBV_WR_RDMA_WRITE, 0, 1, 8));
   }
   destroy_pair(&pair);
@@ -158,7 +158,7 @@ static void wrong_key(void) {
   connect_pair(&pair);
   struct ibv_sge sge = {(uintptr_t)memory, 8, mr->lkey};
   struct ibv_send_wr *bad, wr = {.wr_id = 1, .sg_list = &sge, .num_sge = 1};
-  wr.opcode = IBV_WR_RDMA_WRITE; /* errors complete though they are not signaled */
+  wr.opcode = IBV_WR_RDMA_WRITE; /* errors complete unsignaled requests too */
   wr.wr.rdma.remote_addr = (uintptr_t)memory;
   wr.wr.rdma.rkey = mr->rkey ^ 0xff00;
   REQUIRE(!ibv_post_send(pair.a, &wr, &bad));
@@ -176,8 +176,8 @@ static void wrong_key(void) {
   destroy_pair(&pair);
 }
 
-/* Few bytes of a lone request are brought along when it is posted: not before the data of those
- * that it waits for are there, and not from where nothing can be read. */
+/* Bytes of a small lone request are copied when it is posted: not before data of requests that it
+ * waits for have arrived, and not from unreadable memory. */
 static void few_bytes(void) {
   struct pair pair = make_pair(IBV_QPT_RC);
   connect_pair(&pair);

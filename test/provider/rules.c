@@ -1,5 +1,5 @@
-/* The rules of verbs as tables: each row names the manual's page or the IBTA's clause (volume 1)
- * that it is from. */
+/* Rules of verbs as tables: each row names the manual page or the IBTA clause (volume 1) from which
+ * it is. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,18 +21,18 @@ enum {
   kAtomic = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
 };
 
-/* A send request on a queue pair whose far end has one receive of kReceiveSize posted. */
+/* Send request on a queue pair whose far end has one receive of kReceiveSize posted. */
 static const struct {
   const char* source;
   int type;
   int opcode;
   unsigned flags;
   int sges;
-  uint32_t length;        /* of each */
-  int near, far;          /* rights of the memory: the requester's, and the one that is named */
-  int offset;             /* of the named address */
-  int error;              /* of ibv_post_send() */
-  int status, far_status; /* of the completions; the far one's, where it receives */
+  uint32_t length;        /* per entry */
+  int near, far;          /* rights of the requester's memory, and of the named one */
+  int offset;             /* added to the named address */
+  int error;              /* ibv_post_send()'s */
+  int status, far_status; /* of the completions; far_status where the far end receives */
 } kPosts[] = {
     {"ibv_post_send(3)", RC, IBV_WR_SEND, 0, 1, 8, 0, 0, 0, 0, kOk, kOk},
     {"ibv_post_send(3)", UC, IBV_WR_SEND, 0, 2, 8, 0, 0, 0, 0, kOk, kOk},
@@ -123,12 +123,12 @@ static void posts(void) {
   }
 }
 
-/* A change of a queue pair that is in `from`; IBTA table 91, 10.3.1 and ibv_modify_qp(3). */
+/* Transition of a queue pair in `from`; IBTA table 91, 10.3.1 and ibv_modify_qp(3). */
 static const struct {
   const char* source;
   int type;
   enum ibv_qp_state from, to;
-  int with, without; /* attributes beside, or instead of, those that the change needs */
+  int with, without; /* attributes to add to those that the transition needs, or to leave out */
   int error;
 } kChanges[] = {
     {"Reset to Init", RC, IBV_QPS_RESET, IBV_QPS_INIT, 0, 0, 0},
@@ -173,12 +173,12 @@ static void changes(void) {
   }
 }
 
-/* A datagram to a queue pair whose Q_Key is the sender's own. */
+/* Datagram to a queue pair whose Q_Key is the sender's own. */
 static const struct {
   const char* source;
-  bool nobody; /* whether an ordinary user sends it */
+  bool nobody; /* sent by an unprivileged user */
   uint32_t own, named;
-  int error; /* of ibv_modify_qp(), which sets the own one */
+  int error; /* ibv_modify_qp()'s, which sets the sender's Q_Key */
 } kKeys[] = {
     {"IBTA 3.5.3: a controlled Q_Key is not a consumer's to choose", true, 1u << 31, 0, EPERM},
     {"IBTA 3.5.3: any other is", true, ~0u >> 1, ~0u >> 1, 0},
@@ -214,7 +214,8 @@ static bool key_holds(unsigned row) {
   return right;
 }
 
-/* In a process of its own, of an ordinary user; true as well where nobody can become one. */
+/* Runs in a process of its own, as an unprivileged user; true as well where no process can become
+ * one. */
 static bool key_holds_for_nobody(unsigned row) {
   pid_t pid = fork();
   if (pid == 0) {

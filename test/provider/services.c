@@ -1,4 +1,4 @@
-/* Transport services, and what only one of them has. */
+/* Transport services, and features of single ones. */
 #include <errno.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ static void operations_refused(void) {
   CHECK(post_send(ud.a, 1, IBV_WR_RDMA_WRITE, 0, 1, 8) == EINVAL);
   struct ibv_sge sge = {(uintptr_t)memory, 8, mr->lkey};
   struct ibv_send_wr *bad, wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND};
-  CHECK(ibv_post_send(ud.a, &wr, &bad) == EINVAL && bad == &wr); /* to nobody */
+  CHECK(ibv_post_send(ud.a, &wr, &bad) == EINVAL && bad == &wr); /* no address handle */
   destroy_pair(&uc);
   destroy_pair(&ud);
 }
@@ -50,7 +50,7 @@ static void datagram(void) {
   strcpy(memory, "hello");
   REQUIRE(!post_receive(pair.b, 1, 1));
   REQUIRE(!ibv_post_send(pair.a, &wr, &bad));
-  CHECK(!ibv_destroy_ah(ah)); /* a request carries its address */
+  CHECK(!ibv_destroy_ah(ah)); /* requests carry their address */
   struct ibv_wc wc = next_completion(pair.receives);
   CHECK(wc.wr_id == 1 && wc.status == IBV_WC_SUCCESS && wc.src_qp == pair.a->qp_num);
   CHECK((wc.wc_flags & IBV_WC_GRH) && wc.byte_len == sizeof(struct ibv_grh) + 6);
@@ -125,17 +125,17 @@ static void other_addresses(void) {
 static void sizes(void) {
   struct pair pair = make_pair(IBV_QPT_RC);
   connect_pair(&pair);
-  enum { kFar = 256 << 10, kBack = 512 << 10, kLargest = 200000 };
-  for (int i = 0; i < kLargest; ++i) memory[i] = (char)(i * 7 + i / 251);
-  for (uint32_t size = 0; size <= kLargest; size = size < 5 ? size + 1 : size * 3 + 1) {
+  enum { kFar = 256 << 10, kBack = 512 << 10, kMaxSize = 200000 };
+  for (int i = 0; i < kMaxSize; ++i) memory[i] = (char)(i * 7 + i / 251);
+  for (uint32_t size = 0; size <= kMaxSize; size = size < 5 ? size + 1 : size * 3 + 1) {
     struct ibv_sge sge = {(uintptr_t)memory, size, mr->lkey};
     struct ibv_send_wr *bad, wr = {.wr_id = size, .sg_list = &sge, .num_sge = 1};
     wr.opcode = IBV_WR_RDMA_WRITE;
     wr.wr.rdma.remote_addr = (uintptr_t)memory + kFar;
     wr.wr.rdma.rkey = mr->rkey;
-    memset(memory + kFar, 0, kLargest + 1);
-    memset(memory + kBack, 0, kLargest + 1);
-    REQUIRE(!ibv_post_send(pair.a, &wr, &bad)); /* its end is told by that of the READ */
+    memset(memory + kFar, 0, kMaxSize + 1);
+    memset(memory + kBack, 0, kMaxSize + 1);
+    REQUIRE(!ibv_post_send(pair.a, &wr, &bad)); /* unsignaled: done when the READ completes */
     wr.opcode = IBV_WR_RDMA_READ;
     wr.send_flags = IBV_SEND_SIGNALED;
     sge.addr = (uintptr_t)memory + kBack;

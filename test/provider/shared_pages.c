@@ -1,4 +1,4 @@
-/* Regions whose pages the engine has as well (ROCEFS_SHARE_REGIONS=1). */
+/* Regions with pages that the engine shares (ROCEFS_SHARE_REGIONS=1). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static bool same_bytes(const char* pages) {
   return true;
 }
 
-/* Whether the byte is in a page that the engine made. */
+/* True if the byte is in a page of the engine. */
 static bool is_shared(const void* address) {
   FILE* file = fopen("/proc/self/maps", "r");
   REQUIRE(file);
@@ -82,14 +82,14 @@ static void left_alone(void) {
   CHECK(is_shared(pages));
   CHECK(!ibv_dereg_mr(again));
   CHECK(is_shared(pages) && same_bytes(pages));
-  /* Other pages that have come into their place stay. */
+  /* Pages that the program has mapped in their place stay. */
   REQUIRE(mmap(pages, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
                0) == pages);
   strcpy(pages, "other");
   CHECK(!ibv_dereg_mr(first));
   CHECK(!strcmp(pages, "other"));
   CHECK(!ibv_dereg_mr(odd) && !ibv_dereg_mr(short_one));
-  /* Those that may not be written to. */
+  /* Read-only pages. */
   munmap(pages, kLength);
   pages = new_pages();
   mprotect(pages, kLength, PROT_READ);
@@ -110,8 +110,8 @@ static void moved_away(void) {
   munmap(others, kLength);
 }
 
-/* One message from shared pages to shared pages. Its bytes change as soon as it has completed,
- * which is before it arrives where nobody acknowledges it. */
+/* One message from shared pages to shared pages. The program changes its bytes right after
+ * completion, which is before arrival for services without acknowledgements. */
 static void send_one(struct pair* pair, struct ibv_mr* region, char content) {
   struct ibv_sge from = {(uintptr_t)region->addr, 2048, region->lkey};
   struct ibv_sge to = {(uintptr_t)region->addr + 4096, 4096, region->lkey};

@@ -44,7 +44,7 @@ static void destroy_shared(struct shared* shared) {
 
 static void refused(void) {
   struct shared shared = make_shared();
-  CHECK(post_receive(shared.qp, 1, 1) == EINVAL); /* it has none of its own */
+  CHECK(post_receive(shared.qp, 1, 1) == EINVAL); /* no receive queue of its own */
   CHECK(post_shared(&shared, 1, 2) == EINVAL);
   fill(&shared);
   CHECK(post_shared(&shared, 1, 1) == ENOMEM);
@@ -59,7 +59,7 @@ static void in_order(void) {
     CHECK(!post_send(shared.qp, 99, IBV_WR_SEND, IBV_SEND_SIGNALED, 1, 8));
     expect_completion(shared.receives, i % kSharedDepth);
     expect_completion(shared.sends, 99);
-    CHECK(!post_shared(&shared, i % kSharedDepth, 1)); /* who polls that may post again */
+    CHECK(!post_shared(&shared, i % kSharedDepth, 1)); /* polled completions make room */
   }
   destroy_shared(&shared);
 }
@@ -92,7 +92,7 @@ static void limit(void) {
   REQUIRE(!ibv_get_async_event(context, &event));
   CHECK(event.event_type == IBV_EVENT_SRQ_LIMIT_REACHED && event.element.srq == shared.srq);
   ibv_ack_async_event(&event);
-  CHECK(!ibv_query_srq(shared.srq, &attr) && attr.srq_limit == 0); /* told once */
+  CHECK(!ibv_query_srq(shared.srq, &attr) && attr.srq_limit == 0); /* reported once */
   destroy_shared(&shared);
 }
 

@@ -1,4 +1,4 @@
-/* Queue pairs that change their state, or go, with requests and completions left. */
+/* Queue pairs that change state, or are destroyed, with requests and completions left. */
 #include <errno.h>
 
 #include "test/provider/verbs_test.h"
@@ -35,7 +35,7 @@ static void query(void) {
   destroy_pair(&pair);
 }
 
-/* A send from one to the other, whose completion is there and has not been polled. */
+/* Sends from one to the other; the completion is there and not polled. */
 static void complete_send(struct pair* pair, struct ibv_qp* from, struct ibv_qp* to) {
   REQUIRE(!ibv_req_notify_cq(pair->sends, 0));
   REQUIRE(!post_receive(to, 1, 1));
@@ -43,7 +43,7 @@ static void complete_send(struct pair* pair, struct ibv_qp* from, struct ibv_qp*
   take_event(pair->channel, pair->sends);
 }
 
-/* Both queues have completions of `gone` and as many of `stays`. */
+/* Puts completions of `gone`, and as many of `stays`, into both queues. */
 static void mix(struct pair* pair) {
   for (int i = 0; i < 3; ++i) {
     complete_send(pair, pair->a, pair->b);
@@ -61,13 +61,13 @@ static void reset_forgets(void) {
   struct pair pair = make_pair(IBV_QPT_RC);
   connect_pair(&pair);
   mix(&pair);
-  CHECK(!post_receive(pair.a, 77, 1)); /* never used */
+  CHECK(!post_receive(pair.a, 77, 1)); /* stays unused */
   CHECK(!move_qp(pair.a, IBV_QPS_RESET, 0));
   expect_only(pair.sends, pair.b->qp_num);
   expect_only(pair.receives, pair.b->qp_num);
   CHECK(post_send(pair.a, 1, IBV_WR_SEND, 0, 1, 8) == EINVAL);
 
-  /* As new: every slot is free, and nothing of before comes. */
+  /* State after RESET: every slot is free, and no earlier completion comes. */
   CHECK(!move_qp(pair.b, IBV_QPS_RESET, 0));
   connect_pair(&pair);
   for (unsigned i = 0; i < kDepth; ++i) CHECK(!post_receive(pair.a, 500 + i, 1));
@@ -102,7 +102,7 @@ static void error_flushes(void) {
     CHECK(wc.wr_id == i && wc.status == IBV_WC_WR_FLUSH_ERR);
   }
   CHECK(next_completion(pair.sends).status == IBV_WC_WR_FLUSH_ERR);
-  CHECK(!post_receive(pair.a, 60, 1)); /* taken, and flushed at once */
+  CHECK(!post_receive(pair.a, 60, 1)); /* accepted, and flushed at once */
   CHECK(next_completion(pair.receives).wr_id == 60);
   CHECK(!post_send(pair.a, 61, IBV_WR_SEND, 0, 1, 8));
   CHECK(next_completion(pair.sends).wr_id == 61);

@@ -1,12 +1,12 @@
-/* Verbs that there are not: each says EOPNOTSUPP, and none reaches a kernel that is not asked. The
- * limits that ibv_query_device(3) tells of what there is. */
+/* Unsupported verbs: each gives EOPNOTSUPP, and none reaches a kernel. Limits that
+ * ibv_query_device(3) gives. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "test/provider/verbs_test.h"
 
-/* Whether a call that answers by a pointer and errno, or by an errno, says so. */
+/* True if a call that returns a pointer and errno, or an errno, gives EOPNOTSUPP. */
 #define ABSENT(call) CHECK((errno = 0, !(call)) && errno == EOPNOTSUPP)
 #define ABSENT_ERRNO(call) CHECK((call) == EOPNOTSUPP)
 
@@ -56,8 +56,8 @@ static void absent(void) {
   destroy_pair(&pair);
 }
 
-/* Makes as many of something as there may be, of which `there` are already; one more fails with
- * ENOMEM. What is given back can be had again. */
+/* Creates as many objects as the limit allows, of which `there` exist already; one more fails with
+ * ENOMEM. Destroyed ones can be created again. */
 static void fill(void* (*make)(void), int (*give)(void*), int limit, int there) {
   void** all = calloc((size_t)limit + 1, sizeof *all);
   int made = 0;
@@ -117,7 +117,7 @@ static int no_ah(void* one) {
   return ibv_destroy_ah(one);
 }
 
-/* ROCEFS_LIMITS=all: of everything, which takes a while. */
+/* ROCEFS_LIMITS=all: all limits, which takes long. */
 static void limits(void) {
   struct ibv_device_attr limits;
   REQUIRE(!ibv_query_device(context, &limits));

@@ -8,7 +8,7 @@ enum { kFar = 128 << 10, kRemote = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_R
 
 static struct ibv_mr* bindable;
 
-/* The outcome of a WRITE of 8 bytes by that key. */
+/* Status of a WRITE of 8 bytes with that key. */
 static enum ibv_wc_status write_by(struct pair* pair, struct ibv_qp* from, uint32_t rkey,
                                    size_t offset) {
   struct ibv_sge sge = {(uintptr_t)memory, 8, mr->lkey};
@@ -60,7 +60,7 @@ static void type_2(void) {
   memset(memory, 7, 8);
   CHECK(write_by(&pair, pair.a, key, 56) == IBV_WC_SUCCESS);
   CHECK(!memcmp(memory + kFar + 56, memory, 8));
-  wr = bind_request(mw, ibv_inc_rkey(key)); /* it must be invalid to be bound again */
+  wr = bind_request(mw, ibv_inc_rkey(key)); /* an existing binding must be invalidated first */
   CHECK(outcome(&pair, pair.b, &wr) == IBV_WC_MW_BIND_ERR);
   CHECK(!ibv_dealloc_mw(mw));
   end(&pair);
@@ -102,11 +102,11 @@ static void type_1(void) {
   expect_completion(pair.sends, 4);
   CHECK(write_by(&pair, pair.a, mw->rkey, 0) == IBV_WC_SUCCESS); /* b did not bind it */
   uint32_t before = mw->rkey;
-  CHECK(!bind_type_1(pair.b, mw, 32)); /* anew, without an invalidation */
+  CHECK(!bind_type_1(pair.b, mw, 32)); /* bound anew, without invalidation */
   expect_completion(pair.sends, 4);
   CHECK(mw->rkey != before);
   CHECK(write_by(&pair, pair.b, mw->rkey, 24) == IBV_WC_SUCCESS);
-  CHECK(!bind_type_1(pair.b, mw, 0)); /* to nothing */
+  CHECK(!bind_type_1(pair.b, mw, 0)); /* unbound */
   expect_completion(pair.sends, 4);
   CHECK(write_by(&pair, pair.b, mw->rkey, 0) == IBV_WC_REM_ACCESS_ERR);
   CHECK(!ibv_dealloc_mw(mw));
@@ -117,15 +117,15 @@ static void binds_refused(void) {
   struct pair pair = begin();
   struct ibv_mw *one = ibv_alloc_mw(pd, IBV_MW_TYPE_1), *two = ibv_alloc_mw(pd, IBV_MW_TYPE_2);
   struct ibv_send_wr *bad, wr = bind_request(one, ibv_inc_rkey(one->rkey));
-  CHECK(ibv_post_send(pair.a, &wr, &bad) == EINVAL); /* by ibv_bind_mw() only */
-  CHECK(bind_type_1(pair.a, two, 64) == EINVAL);     /* by a request only */
-  wr = bind_request(two, two->rkey ^ 0x100);         /* the key of another */
+  CHECK(ibv_post_send(pair.a, &wr, &bad) == EINVAL); /* needs ibv_bind_mw() */
+  CHECK(bind_type_1(pair.a, two, 64) == EINVAL);     /* needs a request */
+  wr = bind_request(two, two->rkey ^ 0x100);         /* another window's key */
   CHECK(ibv_post_send(pair.a, &wr, &bad) == EINVAL);
   wr = bind_request(two, ibv_inc_rkey(two->rkey));
   wr.bind_mw.bind_info.mw_access_flags = IBV_ACCESS_ZERO_BASED;
   CHECK(ibv_post_send(pair.a, &wr, &bad) == EINVAL);
   wr = bind_request(two, ibv_inc_rkey(two->rkey));
-  wr.bind_mw.bind_info.mr = mr; /* which may not be bound to */
+  wr.bind_mw.bind_info.mr = mr; /* without the right to be bound to */
   CHECK(outcome(&pair, pair.a, &wr) == IBV_WC_MW_BIND_ERR);
   errno = 0;
   CHECK(!ibv_alloc_mw(pd, (enum ibv_mw_type)3) && errno == EINVAL);
@@ -151,7 +151,7 @@ static void moves(void) {
   CHECK(write_by(&pair, pair.a, region->rkey, 8192) == IBV_WC_SUCCESS);
   CHECK(ibv_rereg_mr(region, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, (void*)8, 64, 0));
   CHECK(ibv_rereg_mr(region, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, IBV_ACCESS_REMOTE_WRITE));
-  CHECK(write_by(&pair, pair.a, region->rkey, 8192) == IBV_WC_SUCCESS); /* as it was */
+  CHECK(write_by(&pair, pair.a, region->rkey, 8192) == IBV_WC_SUCCESS); /* unchanged */
   CHECK(write_by(&pair, pair.a, region->rkey, 0) == IBV_WC_REM_ACCESS_ERR);
   CHECK(!ibv_dereg_mr(region));
   destroy_pair(&pair);
