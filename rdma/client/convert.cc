@@ -6,6 +6,7 @@
 #include "core/base/port_speed.h"
 #include "rdma/nic/device.h"
 #include "rdma/packet/memory.h"
+#include "rdma/packet/operations.h"
 
 namespace rocefs {
 namespace {
@@ -49,29 +50,8 @@ T narrow(uint32_t value) {  // what does not fit is out of range for whoever che
 }
 
 std::optional<SendOp> send_op_of(uint32_t opcode) {
-  switch (opcode) {
-    case ROCEFS_WR_RDMA_WRITE:
-      return SendOp::kWrite;
-    case ROCEFS_WR_RDMA_WRITE_WITH_IMM:
-      return SendOp::kWriteImm;
-    case ROCEFS_WR_SEND:
-      return SendOp::kSend;
-    case ROCEFS_WR_SEND_WITH_IMM:
-      return SendOp::kSendImm;
-    case ROCEFS_WR_RDMA_READ:
-      return SendOp::kRead;
-    case ROCEFS_WR_ATOMIC_CMP_AND_SWP:
-      return SendOp::kCompareSwap;
-    case ROCEFS_WR_ATOMIC_FETCH_AND_ADD:
-      return SendOp::kFetchAdd;
-    case ROCEFS_WR_LOCAL_INV:
-      return SendOp::kLocalInvalidate;
-    case ROCEFS_WR_BIND_MW:
-      return SendOp::kBindWindow;
-    case ROCEFS_WR_SEND_WITH_INV:
-      return SendOp::kSendInvalidate;
-  }
-  return std::nullopt;
+  bool known = opcode < kSendOps.size() && kSendOps[opcode].valid;
+  return known ? std::optional(static_cast<SendOp>(opcode)) : std::nullopt;
 }
 
 // False if there are more than are allowed.
@@ -123,30 +103,6 @@ uint32_t wc_status_of(WcStatus status) {
       return 13;
   }
   return 21;  // IBV_WC_GENERAL_ERR
-}
-
-uint32_t wc_opcode_of(WcOpcode opcode) {
-  switch (opcode) {
-    case WcOpcode::kSend:
-      return 0;
-    case WcOpcode::kWrite:
-      return 1;
-    case WcOpcode::kRead:
-      return 2;
-    case WcOpcode::kCompareSwap:
-      return 3;
-    case WcOpcode::kFetchAdd:
-      return 4;
-    case WcOpcode::kBindWindow:
-      return 5;
-    case WcOpcode::kLocalInvalidate:
-      return 6;
-    case WcOpcode::kReceive:
-      return 128;
-    case WcOpcode::kReceiveWriteImm:
-      return 129;
-  }
-  return 0;
 }
 
 Result<AddressVector> address_of(const Device& device, const rocefs_address& address) {
@@ -282,7 +238,7 @@ SendRequest send_request_of(const Device& device, const rocefs_send_wqe& wqe,
   std::optional<SendOp> op = send_op_of(wqe.opcode);
   request.malformed = !op;
   request.op = op.value_or(SendOp::kSend);
-  bool invalidates = op == SendOp::kSendInvalidate || op == SendOp::kLocalInvalidate;
+  bool invalidates = send_op_info(request.op).has(ROCEFS_INVALIDATES);
   request.rkey = invalidates ? wqe.immediate : wqe.rkey;
   if (op == SendOp::kBindWindow) {
     request.bind_access = static_cast<uint8_t>(wqe.immediate & kRemoteAny);

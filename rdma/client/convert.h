@@ -15,7 +15,6 @@ class Port;
 
 std::optional<QpType> qp_type_of(uint32_t ibv_type);
 uint32_t wc_status_of(WcStatus status);
-uint32_t wc_opcode_of(WcOpcode opcode);
 
 // EINVAL for what is no path of RoCE's from that port.
 Result<AddressVector> address_of(const Device& device, const rocefs_address& address);

@@ -3,6 +3,7 @@
 #include <cassert>
 
 #include "rdma/client/client.h"
+#include "rdma/packet/operations.h"
 
 namespace rocefs {
 namespace {
@@ -41,7 +42,7 @@ void ClientCq::publish(bool solicited) {
   }
   entry.wr_id = completion.wr_id;
   entry.status = wc_status_of(completion.status);
-  entry.opcode = wc_opcode_of(completion.opcode);
+  entry.opcode = static_cast<uint32_t>(completion.opcode);
   entry.flags = (completion.has_grh ? ROCEFS_WC_GRH : 0) |
                 (completion.has_immediate ? ROCEFS_WC_WITH_IMM : 0) |
                 (completion.has_invalidated ? ROCEFS_WC_WITH_INV : 0);
@@ -187,7 +188,8 @@ bool ClientQp::serve_sends() {
 void ClientQp::use_copied(SendRequest& request) {
   const MemoryTable& table = client_.device().memory();
   uint64_t length = request.sges.length();
-  bool takes = request.op <= SendOp::kWriteImm && length > 0 && length <= ROCEFS_MAX_COPIED;
+  bool takes =
+      send_op_info(request.op).has(ROCEFS_PAYLOAD) && length > 0 && length <= ROCEFS_MAX_COPIED;
   for (const Sge& part : request.sges.entries()) {
     takes = takes && table.allow(part.lkey, qp_->pd(), qp_->number(), 0, part.address, part.length);
   }

@@ -16,29 +16,6 @@ std::string_view name(QpType type) {
   return "?";
 }
 
-WcOpcode completion_of(SendOp op) {
-  switch (op) {
-    case SendOp::kSend:
-    case SendOp::kSendImm:
-    case SendOp::kSendInvalidate:
-      return WcOpcode::kSend;
-    case SendOp::kWrite:
-    case SendOp::kWriteImm:
-      return WcOpcode::kWrite;
-    case SendOp::kRead:
-      return WcOpcode::kRead;
-    case SendOp::kCompareSwap:
-      return WcOpcode::kCompareSwap;
-    case SendOp::kFetchAdd:
-      return WcOpcode::kFetchAdd;
-    case SendOp::kBindWindow:
-      return WcOpcode::kBindWindow;
-    case SendOp::kLocalInvalidate:
-      return WcOpcode::kLocalInvalidate;
-  }
-  return WcOpcode::kSend;
-}
-
 std::string_view name(WcStatus status) {
   switch (status) {
     case WcStatus::kSuccess:

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "rdma/uapi/operations.h"
 #include "rdma/wire/ip.h"
 
 namespace rocefs {
@@ -17,31 +18,21 @@ namespace rocefs {
 enum class QpType : uint8_t { kRc, kUc, kUd };
 std::string_view name(QpType type);
 
+// Rows of rdma/uapi/operations.h, with their numbers: kWrite and so on.
 enum class SendOp : uint8_t {
-  kSend,
-  kSendImm,
-  kSendInvalidate,
-  kWrite,
-  kWriteImm,
-  kRead,
-  kCompareSwap,
-  kFetchAdd,
-  kBindWindow,       // local operation: nothing is transmitted
-  kLocalInvalidate,  // local operation
+#define ROCEFS_ROW(NAME, ABI, NUMBER, ...) k##NAME = NUMBER,
+  ROCEFS_OPERATIONS(ROCEFS_ROW)
+#undef ROCEFS_ROW
 };
 
+// Likewise, and what a receive queue tells.
 enum class WcOpcode : uint8_t {
-  kSend,
-  kWrite,
-  kRead,
-  kCompareSwap,
-  kFetchAdd,
-  kBindWindow,
-  kLocalInvalidate,
-  kReceive,
-  kReceiveWriteImm,
+  kReceive = ROCEFS_WC_RECV,
+  kReceiveWriteImm = ROCEFS_WC_RECV_RDMA_WITH_IMM,
+#define ROCEFS_ROW(NAME, ABI, NUMBER) k##NAME = NUMBER,
+  ROCEFS_COMPLETIONS(ROCEFS_ROW)
+#undef ROCEFS_ROW
 };
-WcOpcode completion_of(SendOp op);
 
 enum class WcStatus : uint8_t {
   kSuccess,

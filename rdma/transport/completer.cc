@@ -246,15 +246,16 @@ bool Completer::fits(const SendWqe& wqe, const wire::Transport& headers, uint64_
     return false;
   }
   if (info.has_atomic_ack_eth) {
-    return wqe.is_atomic();
+    return wqe.has(ROCEFS_ATOMIC_RESPONSE);
   }
   uint64_t mtu = qp_.attributes().path_mtu;
   uint64_t offset = (psn - wqe.first_psn) * mtu;
   bool last = psn + 1 == wqe.end_psn();
   // A part that was asked for alone has an end of its own.
   bool ends = info.last || info.only;
-  return wqe.request.op == SendOp::kRead && (ends == last || (ends && selective_.used())) &&
-         headers.payload_len() == std::min(mtu, wqe.length - offset);
+  uint64_t length = wqe.sends_payload() ? 0 : std::min(mtu, wqe.length - offset);
+  return wqe.has(ROCEFS_READ_RESPONSE) && (ends == last || (ends && selective_.used())) &&
+         headers.payload_len() == length;
 }
 
 // Asks memory to take the data. Takes the packet.
@@ -403,8 +404,8 @@ void Completer::fail_front(WcStatus status) {
 void Completer::complete_front(WcStatus status) {
   const SendWqe& wqe = window_.front();
   uint64_t wr_id = wqe.request.wr_id;
-  WcOpcode opcode = completion_of(wqe.request.op);
-  uint32_t byte_len = wqe.awaits_response() ? static_cast<uint32_t>(wqe.length) : 0;
+  WcOpcode opcode = send_op_info(wqe.request.op).completion;
+  uint32_t byte_len = wqe.takes_data() ? static_cast<uint32_t>(wqe.length) : 0;
   bool report = wqe.request.signaled || status != WcStatus::kSuccess;
   bool frees_rd_atomic = wqe.awaits_response() && wqe.begun;
   window_.pop();

@@ -132,28 +132,9 @@ void Qp::traffic_class_changed() {
   if (priority != priority_) move_to(*port_, priority);
 }
 
-// What the service cannot do, and what no packet could say.
 Result<void> Qp::check_request(const SendRequest& request) const {
-  bool datagram = init_.type == QpType::kUd;
-  bool reliable = init_.type == QpType::kRc;
-  switch (request.op) {
-    case SendOp::kSend:
-    case SendOp::kSendImm:
-      break;
-    case SendOp::kWrite:
-    case SendOp::kWriteImm:
-    case SendOp::kBindWindow:
-    case SendOp::kLocalInvalidate:
-      if (datagram) return Error{EINVAL, "UD only sends"};
-      break;
-    case SendOp::kSendInvalidate:
-    case SendOp::kRead:
-    case SendOp::kCompareSwap:
-    case SendOp::kFetchAdd:
-      if (!reliable) return errorf(EINVAL, "{} has no such request", name(init_.type));
-      break;
-  }
-  return {};
+  if (send_op_info(request.op).is_of(init_.type)) return {};
+  return errorf(EINVAL, "{} has no such request", name(init_.type));
 }
 
 Result<void> Qp::post(const SendRequest& request) {

@@ -101,7 +101,7 @@ Packet* Requester::emit_retransmission(TimeNs now) {
   if (!next) return nullptr;
   const SendWqe& wqe = window_.at(position);
   Packet* packet = nullptr;
-  if (wqe.awaits_response()) {
+  if (!wqe.sends_payload()) {
     packet = qp_.host().pool().acquire();
   } else {
     Prefetch::State state = selective_.fetch(wqe, position, next->psn, packet);
@@ -137,15 +137,15 @@ WcStatus Requester::check(const SendWqe& wqe) {
     return run_local(wqe) ? WcStatus::kSuccess : WcStatus::kWindowBindError;
   }
   uint64_t longest = qp_.type() == QpType::kUd ? qp_.port().mtu() : kMaxMessage;
-  if (wqe.length > longest || (wqe.is_atomic() && wqe.length != 8))
+  if (wqe.length > longest || (wqe.has(ROCEFS_EIGHT_OCTETS) && wqe.length != 8))
     return WcStatus::kLocalLengthError;
   if (wqe.awaits_response() && qp_.attributes().max_rd_atomic == 0) {
     return WcStatus::kLocalQpOperationError;
   }
   // The memory of a single packet is checked when that is built, which is now.
-  bool one_packet = !wqe.awaits_response() && wqe.length <= qp_.attributes().path_mtu;
+  bool one_packet = wqe.sends_payload() && wqe.length <= qp_.attributes().path_mtu;
   if (one_packet) return WcStatus::kSuccess;
-  uint8_t access = wqe.awaits_response() ? kLocalWrite : 0;
+  uint8_t access = wqe.takes_data() ? kLocalWrite : 0;
   bool allowed = entries_allowed(qp_.mover(*this, access), request.sges.entries());
   return allowed ? WcStatus::kSuccess : WcStatus::kLocalProtectionError;
 }
@@ -168,7 +168,7 @@ Moved Requester::fetch(const SendWqe& wqe, uint64_t offset, Packet* packet) {
 // Null when the packet cannot go now: its bytes are on their way, or the request has failed.
 Packet* Requester::build(const SendWqe& wqe, TimeNs now) {
   PacketPool& pool = qp_.host().pool();
-  if (wqe.awaits_response()) return sent(pool.acquire(), now);
+  if (!wqe.sends_payload()) return sent(pool.acquire(), now);
   Prefetch::Key key{window_.cursor(), (window_.next() - wqe.first_psn) * qp_.attributes().path_mtu};
   switch (prefetch_.state(key)) {
     case Prefetch::State::kPending:
@@ -207,7 +207,7 @@ void Requester::fetch_more() {
   while (prefetch_.wants_more() && window_.holds(prefetch_at_.message)) {
     const SendWqe& wqe = window_.at(prefetch_at_.message);
     if (!wqe.begun && wqe.request.fence) return;
-    bool carries = !wqe.awaits_response() && !wqe.is_local() && !wqe.request.malformed &&
+    bool carries = wqe.sends_payload() && !wqe.request.malformed &&
                    wqe.length <= (qp_.type() == QpType::kUd ? qp_.port().mtu() : kMaxMessage);
     if (carries && prefetch_at_.offset < wqe.length) {
       Packet* packet = pool.acquire();
@@ -236,72 +236,43 @@ void Requester::fail_current(WcStatus status) {
   if (!go_back_n_.request_ack_again()) completer_.fail_current(status);
 }
 
-namespace {
-
-wire::Opcode opcode_of(QpType type, SendOp op, bool first, bool last) {
-  using wire::Opcode;
-  if (op == SendOp::kRead) return Opcode::kRcReadRequest;
-  if (op == SendOp::kCompareSwap) return Opcode::kRcCmpSwap;
-  if (op == SendOp::kFetchAdd) return Opcode::kRcFetchAdd;
-  bool write = op == SendOp::kWrite || op == SendOp::kWriteImm;
-  bool immediate = op == SendOp::kSendImm || op == SendOp::kWriteImm;
-  if (type == QpType::kUd) return immediate ? Opcode::kUdSendOnlyImm : Opcode::kUdSendOnly;
-  if (last && op == SendOp::kSendInvalidate) {
-    return first ? Opcode::kRcSendOnlyInv : Opcode::kRcSendLastInv;
-  }
-  // Within a service: FIRST, MIDDLE, LAST, LAST with immediate, ONLY, ONLY with immediate.
-  int base = (type == QpType::kUc ? 0x20 : 0) + (write ? 6 : 0);
-  int part = first ? (last ? 4 : 0) : (last ? 2 : 1);
-  return static_cast<Opcode>(base + part + (last && immediate ? 1 : 0));
-}
-
-}  // namespace
-
-// What the request's packets say behind the BTH; a READ that is half answered asks for what is
+// The extension headers of the request's packets. A READ that is half answered asks for what is
 // missing.
-void Requester::fill_extensions(const SendWqe& wqe, const Part& part, wire::Extensions& out) {
+void Requester::fill_extensions(const SendWqe& wqe, const wire::OpcodeInfo& info, const Part& part,
+                                wire::Extensions& out) {
   const SendRequest& request = wqe.request;
-  uint64_t mtu = qp_.attributes().path_mtu, offset = (part.psn - wqe.first_psn) * mtu;
-  switch (request.op) {
-    case SendOp::kWrite:
-    case SendOp::kWriteImm:
-      out.reth = {request.remote_address, request.rkey, static_cast<uint32_t>(wqe.length)};
-      out.imm = request.immediate;
-      break;
-    case SendOp::kRead:
-      out.reth = {
-          request.remote_address + offset, request.rkey,
-          static_cast<uint32_t>(std::min(wqe.length - offset, (part.end - part.psn) * mtu))};
-      break;
-    case SendOp::kCompareSwap:
-    case SendOp::kFetchAdd:
-      out.atomic = {request.remote_address, request.rkey, request.swap_add, request.compare};
-      break;
-    default:
-      out.imm = request.immediate;
-      out.ieth = {request.rkey};
-      // IBTA 10.2.5: in a request a controlled Q_Key stands for the queue pair's own.
-      out.deth = {is_controlled_qkey(request.qkey) ? qp_.attributes().qkey : request.qkey, 0,
-                  qp_.number()};
-      break;
+  uint64_t mtu = qp_.attributes().path_mtu;
+  uint64_t offset = wqe.sends_payload() ? 0 : (part.psn - wqe.first_psn) * mtu;
+  uint64_t length = wqe.length - offset;
+  if (!wqe.sends_payload()) length = std::min(length, (part.end - part.psn) * mtu);
+  if (info.has_reth) {
+    out.reth = {request.remote_address + offset, request.rkey, static_cast<uint32_t>(length)};
   }
+  if (info.has_atomic_eth) {
+    out.atomic = {request.remote_address, request.rkey, request.swap_add, request.compare};
+  }
+  if (info.has_deth) {
+    // IBTA 10.2.5: in a request a controlled Q_Key stands for the queue pair's own.
+    out.deth = {is_controlled_qkey(request.qkey) ? qp_.attributes().qkey : request.qkey, 0,
+                qp_.number()};
+  }
+  out.imm = request.immediate;
+  out.ieth = {request.rkey};
 }
 
 void Requester::write_headers(const SendWqe& wqe, const Part& part, Packet* packet, TimeNs now) {
   const SendRequest& request = wqe.request;
   bool first = part.psn == wqe.first_psn;
   bool last = wqe.awaits_response() || part.psn + 1 == wqe.end_psn();
-  bool consumes_receive = request.op != SendOp::kWrite && !wqe.awaits_response();
   wire::HeaderTemplate::Fields fields;
-  fields.opcode = opcode_of(qp_.type(), request.op, first, last);
+  fields.opcode = send_op_info(request.op).opcode(qp_.type(), first, last);
+  const wire::OpcodeInfo& info = wire::opcode_info(fields.opcode);
   fields.psn = static_cast<uint32_t>(part.psn) & kPsnMask;
   fields.ack_req = part.acknowledge;
   fields.reserved6 = qp_.selective_bit();
-  fields.solicited = last && request.solicited && consumes_receive;
+  fields.solicited = last && request.solicited && wqe.has(ROCEFS_RECEIVE);
   fields.port_offset = qp_.next_port_offset(now);
-  if (wire::opcode_info(fields.opcode).header_len > 0) {
-    fill_extensions(wqe, part, qp_.extensions());
-  }
+  if (info.header_len > 0) fill_extensions(wqe, info, part, qp_.extensions());
   if (qp_.type() == QpType::kUd) {
     wire::Headers to = qp_.headers_to(request.path, request.remote_qpn);
     congestion_.set_traffic_class(to.is_ipv6 ? to.v6.traffic_class : to.v4.tos);

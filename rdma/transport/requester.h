@@ -83,7 +83,8 @@ class Requester final : public MemoryListener {
   WcStatus check(const SendWqe& wqe);
   bool run_local(const SendWqe& wqe);
   Packet* build(const SendWqe& wqe, TimeNs now);
-  void fill_extensions(const SendWqe& wqe, const Part& part, wire::Extensions& out);
+  void fill_extensions(const SendWqe& wqe, const wire::OpcodeInfo& info, const Part& part,
+                       wire::Extensions& out);
   void write_headers(const SendWqe& wqe, const Part& part, Packet* packet, TimeNs now);
   Packet* sent(Packet* packet, TimeNs now);
   Moved fetch(const SendWqe& wqe, uint64_t offset, Packet* packet);

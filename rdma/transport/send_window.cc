@@ -20,6 +20,7 @@ void SendWindow::push(const SendRequest& request) {
   wqe.length = request.sges.length();
   wqe.first_psn = wqe.packets = 0;
   wqe.begun = false;
+  wqe.traits = send_op_info(request.op).traits;
   wqe.failure = WcStatus::kSuccess;
   wqe.placing = wqe.in_flight = 0;
   wqe.request = request;
@@ -52,7 +53,7 @@ void SendWindow::begin() {
   wqe.first_octet = octets_begun_;
   if (wqe.is_local()) return;
   if (!wqe.awaits_response()) octets_begun_ += wqe.length;
-  bool one = qp_.type() == QpType::kUd || wqe.is_atomic();
+  bool one = qp_.type() == QpType::kUd || wqe.has(ROCEFS_EIGHT_OCTETS);
   wqe.packets = one ? 1 : psns_of(wqe.length, qp_.attributes().path_mtu);
   rd_atomics_begun_ += wqe.awaits_response();
 }

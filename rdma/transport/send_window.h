@@ -10,6 +10,7 @@
 
 #include <cstdint>
 
+#include "rdma/packet/operations.h"
 #include "rdma/packet/verbs.h"
 #include "rdma/packet/work_queue.h"
 #include "rdma/transport/qp_context.h"
@@ -24,19 +25,18 @@ struct SendWqe {
   uint64_t first_octet = 0;  // of all octets that requests send
   uint64_t packets = 0;      // PSNs: of a READ those of its responses; none for a local request
   bool begun = false;
+  uint8_t traits = 0;  // of the operation
   WcStatus failure = WcStatus::kSuccess;
   uint32_t placing = 0;    // RC: parts of its response that memory still takes
   uint32_t in_flight = 0;  // UC, UD: packets
   SendRequest request;
 
   uint64_t end_psn() const { return first_psn + packets; }
-  bool is_atomic() const {
-    return request.op == SendOp::kCompareSwap || request.op == SendOp::kFetchAdd;
-  }
-  bool awaits_response() const { return request.op == SendOp::kRead || is_atomic(); }
-  bool is_local() const {  // nothing is transmitted
-    return request.op == SendOp::kBindWindow || request.op == SendOp::kLocalInvalidate;
-  }
+  bool has(uint8_t some) const { return traits & some; }
+  bool sends_payload() const { return has(ROCEFS_PAYLOAD); }
+  bool awaits_response() const { return has(ROCEFS_READ_RESPONSE | ROCEFS_ATOMIC_RESPONSE); }
+  bool takes_data() const { return awaits_response() && !sends_payload(); }
+  bool is_local() const { return has(ROCEFS_LOCAL); }  // nothing is transmitted
 };
 
 class SendWindow {

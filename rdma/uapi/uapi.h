@@ -22,6 +22,7 @@
 
 #include <stdint.h>
 
+#include "rdma/uapi/operations.h"
 #include "rdma/uapi/pcc.h"
 
 #ifdef __cplusplus
@@ -101,20 +102,6 @@ enum rocefs_send_flags {
   ROCEFS_SEND_COPIED = 1 << 16,
 };
 
-/* Those of ibv_wr_opcode. */
-enum rocefs_wr_opcode {
-  ROCEFS_WR_RDMA_WRITE = 0,
-  ROCEFS_WR_RDMA_WRITE_WITH_IMM = 1,
-  ROCEFS_WR_SEND = 2,
-  ROCEFS_WR_SEND_WITH_IMM = 3,
-  ROCEFS_WR_RDMA_READ = 4,
-  ROCEFS_WR_ATOMIC_CMP_AND_SWP = 5,
-  ROCEFS_WR_ATOMIC_FETCH_AND_ADD = 6,
-  ROCEFS_WR_LOCAL_INV = 7,
-  ROCEFS_WR_BIND_MW = 8,
-  ROCEFS_WR_SEND_WITH_INV = 9,
-};
-
 /* How the far end is reached; of UD requests and queue pair attributes. */
 struct rocefs_address {
   uint8_t dgid[16];
@@ -130,7 +117,7 @@ struct rocefs_address {
 
 struct rocefs_send_wqe {
   uint64_t wr_id;
-  uint32_t opcode;
+  uint32_t opcode; /* of rocefs_wr_opcode */
   uint32_t flags;
   uint32_t immediate; /* or the key to invalidate; of a bind the window's access */
   uint32_t rkey;      /* of a bind the window's new key; the one entry says what is bound */
@@ -176,7 +163,7 @@ enum rocefs_wc_flags {
 struct rocefs_cqe {
   uint64_t wr_id;
   uint32_t status; /* ibv_wc_status */
-  uint32_t opcode; /* ibv_wc_opcode */
+  uint32_t opcode; /* of rocefs_wc_opcode */
   uint32_t flags;
   uint32_t byte_len;
   uint32_t immediate; /* or the key that was invalidated */
