@@ -45,7 +45,7 @@ static struct rocefs_send_wqe* begin(struct ibv_qp_ex* ex, unsigned opcode) {
   struct rocefs_qp* qp = qp_of(ex);
   struct rocefs_work_queue* queue = &qp->send;
   struct rocefs_send_wqe* slots = queue->slots;
-  if (!(rocefs_opcodes_of(ex->qp_base.qp_type) >> opcode & 1))
+  if (!rocefs_has_operation(ex->qp_base.qp_type, opcode))
     fail(qp, EINVAL);
   else if (qp->build.count == qp->build.room)
     fail(qp, ENOMEM);
@@ -130,7 +130,7 @@ static void set_inline_data_list(struct ibv_qp_ex* ex, size_t count,
   struct rocefs_qp* qp = qp_of(ex);
   struct rocefs_send_wqe* wqe = qp->build.wqe;
   size_t length = 0;
-  if (!rocefs_takes_inline(wqe->opcode)) return fail(qp, EINVAL);
+  if (!rocefs_operation_has(wqe->opcode, ROCEFS_PAYLOAD)) return fail(qp, EINVAL);
   for (size_t i = 0; i < count; ++i) {
     if (list[i].length > qp->cap.max_inline_data - length) return fail(qp, EINVAL);
     memcpy(wqe->u.inline_data + length, list[i].addr, list[i].length);

@@ -114,8 +114,7 @@ uint32_t rocefs_count_completions(struct rocefs_cq* cq, uint32_t next) {
  * first. */
 static bool take_slots_back(struct rocefs_context* context, const struct rocefs_cqe* cqe) {
   uint32_t number = cqe->qpn - ROCEFS_FIRST_QPN;
-  if (cqe->status > IBV_WC_GENERAL_ERR || (cqe->opcode & ~(uint32_t)IBV_WC_RECV) > IBV_WC_LOCAL_INV)
-    return false;
+  if (cqe->status > IBV_WC_GENERAL_ERR || !rocefs_completes_with(cqe->opcode)) return false;
   if (cqe->qp == 0) return true;
   if (number >= ROCEFS_MAX_QPS) return false;
   struct rocefs_sends* sends = &context->sends[number];

@@ -21,8 +21,7 @@ static void fill_device_attr(struct ibv_device_attr* out, const struct rocefs_de
   out->max_qp = (int)in->max_qp;
   out->max_qp_wr = (int)in->max_qp_wr;
   out->device_cap_flags = IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |
-                          IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_MEM_WINDOW |
-                          IBV_DEVICE_MEM_WINDOW_TYPE_2B;
+                          IBV_DEVICE_RC_RNR_NAK_GEN | (unsigned)rocefs_capabilities();
   out->max_sge = (int)in->max_sge;
   out->max_sge_rd = (int)in->max_sge;
   out->max_cq = (int)in->max_cq;
@@ -52,7 +51,7 @@ int rocefs_query_device_ex(struct ibv_context* context,
   if (input && input->comp_mask) return EINVAL;
   memset(&all, 0, sizeof all);
   fill_device_attr(&all.orig_attr, &rocefs_context_of(context)->attr);
-  all.device_cap_flags_ex = all.orig_attr.device_cap_flags;
+  all.device_cap_flags_ex = all.orig_attr.device_cap_flags | rocefs_capabilities();
   all.phys_port_cnt_ex = all.orig_attr.phys_port_cnt;
   /* Copies at most `size` bytes: other headers have fewer members or more; ibv_query_device() has
    * only the first. */

@@ -7,45 +7,14 @@
 #include "rdma/provider/rocefs.h"
 
 enum {
-  kSendOpcodes = 1 << ROCEFS_WR_SEND | 1 << ROCEFS_WR_SEND_WITH_IMM,
-  kWriteOpcodes = 1 << ROCEFS_WR_RDMA_WRITE | 1 << ROCEFS_WR_RDMA_WRITE_WITH_IMM,
-  kAtomicOpcodes = 1 << ROCEFS_WR_ATOMIC_CMP_AND_SWP | 1 << ROCEFS_WR_ATOMIC_FETCH_AND_ADD,
-  kInvalidateOpcodes = 1 << ROCEFS_WR_LOCAL_INV | 1 << ROCEFS_WR_SEND_WITH_INV,
-  kImmediateOpcodes = 1 << ROCEFS_WR_SEND_WITH_IMM | 1 << ROCEFS_WR_RDMA_WRITE_WITH_IMM,
-  kLocalOpcodes = 1 << ROCEFS_WR_LOCAL_INV | 1 << ROCEFS_WR_BIND_MW,
-  kInlineOpcodes = kSendOpcodes | kWriteOpcodes | 1 << ROCEFS_WR_SEND_WITH_INV,
   kFlags = ROCEFS_SEND_FENCE | ROCEFS_SEND_SIGNALED | ROCEFS_SEND_SOLICITED | ROCEFS_SEND_INLINE,
 };
-
-/* SEND with invalidate exists for RC alone (IBTA 9.4.1.1), although the manual has it for UC as
- * well. */
-unsigned rocefs_opcodes_of(enum ibv_qp_type type) {
-  switch (type) {
-    case IBV_QPT_RC:
-      return kSendOpcodes | kWriteOpcodes | 1 << ROCEFS_WR_RDMA_READ | kAtomicOpcodes |
-             kInvalidateOpcodes | kLocalOpcodes;
-    case IBV_QPT_UC:
-      return kSendOpcodes | kWriteOpcodes | kLocalOpcodes;
-    case IBV_QPT_UD:
-      return kSendOpcodes;
-    default:
-      return 0;
-  }
-}
-
-static bool is_among(unsigned opcodes, unsigned opcode) {
-  return opcode < 32 && (opcodes >> opcode & 1);
-}
-
-bool rocefs_takes_inline(unsigned opcode) {
-  return is_among(kInlineOpcodes, opcode);
-}
 
 /* Copies inline data into the slot, which is not published yet. */
 static int write_inline(const struct rocefs_qp* qp, struct rocefs_send_wqe* wqe,
                         const struct ibv_send_wr* wr) {
   uint32_t length = 0;
-  if (!rocefs_takes_inline(wr->opcode)) return EINVAL;
+  if (!rocefs_operation_has(wr->opcode, ROCEFS_PAYLOAD)) return EINVAL;
   for (int i = 0; i < wr->num_sge; ++i) {
     const struct ibv_sge* sge = &wr->sg_list[i];
     if (sge->length > qp->cap.max_inline_data - length) return EINVAL;
@@ -72,7 +41,7 @@ static int write_target(struct rocefs_send_wqe* wqe, const struct ibv_send_wr* w
     wqe->remote_qpn = wr->wr.ud.remote_qpn;
     wqe->qkey = wr->wr.ud.remote_qkey;
     wqe->path = ROCEFS_CONTAINER(wr->wr.ud.ah, struct rocefs_ah, ibv)->path;
-  } else if (is_among(kAtomicOpcodes, wr->opcode)) {
+  } else if (rocefs_operation_has(wr->opcode, ROCEFS_ATOMIC_RESPONSE)) {
     wqe->remote_address = wr->wr.atomic.remote_addr;
     wqe->rkey = wr->wr.atomic.rkey;
     wqe->compare_add = wr->wr.atomic.compare_add;
@@ -90,7 +59,8 @@ void rocefs_copy_little(const struct rocefs_context* context, struct rocefs_work
   uint32_t next = queue->counters->posted;
   if (__atomic_load_n(&queue->counters->released, __ATOMIC_ACQUIRE) != next) return;
   wqe += next & (queue->entries - 1);
-  if (!rocefs_takes_inline(wqe->opcode) || (wqe->flags & ROCEFS_SEND_INLINE)) return;
+  if (!rocefs_operation_has(wqe->opcode, ROCEFS_PAYLOAD) || (wqe->flags & ROCEFS_SEND_INLINE))
+    return;
   for (uint32_t i = 0; i < queue->num_sge; ++i) {
     const struct rocefs_sge* sge = &queue->sges[i];
     if (sge->length > ROCEFS_MAX_COPIED - to.iov_len) return;
@@ -107,16 +77,16 @@ void rocefs_copy_little(const struct rocefs_context* context, struct rocefs_work
 static int write_send(struct rocefs_qp* qp, struct rocefs_send_wqe* wqe,
                       const struct ibv_send_wr* wr) {
   enum ibv_qp_type type = qp->verbs.qp.qp_type;
-  if (!is_among(rocefs_opcodes_of(type), wr->opcode)) return EINVAL;
+  if (!rocefs_has_operation(type, wr->opcode)) return EINVAL;
   if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->send.max_sge) return EINVAL;
   wqe->wr_id = wr->wr_id;
   wqe->opcode = (uint32_t)wr->opcode;
   wqe->flags = wr->send_flags & kFlags;
   if (qp->sq_sig_all) wqe->flags |= ROCEFS_SEND_SIGNALED;
   qp->send.num_sge = 0;
-  if (is_among(kImmediateOpcodes, wr->opcode))
+  if (rocefs_operation_has(wr->opcode, ROCEFS_IMMEDIATE))
     wqe->immediate = be32toh(wr->imm_data);
-  else if (is_among(kInvalidateOpcodes, wr->opcode))
+  else if (rocefs_operation_has(wr->opcode, ROCEFS_INVALIDATES))
     wqe->immediate = wr->invalidate_rkey;
   else
     wqe->immediate = 0;

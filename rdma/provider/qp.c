@@ -120,7 +120,7 @@ struct ibv_qp* rocefs_create_qp_ex(struct ibv_context* context, struct ibv_qp_in
       IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
   bool builds = attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
   bool flags = (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && attr->create_flags;
-  bool lacks = builds && (attr->send_ops_flags & ~(uint64_t)rocefs_opcodes_of(attr->qp_type));
+  bool lacks = builds && (attr->send_ops_flags & ~rocefs_builders_of(attr->qp_type));
   int error = 0;
   if ((attr->comp_mask & ~known) || flags || lacks)
     error = EOPNOTSUPP;

@@ -297,16 +297,25 @@ int rocefs_post_recv(struct ibv_qp* qp, struct ibv_recv_wr* wr, struct ibv_recv_
 
 /* Checks that the queue pair's state allows send requests: 0 or an errno. */
 int rocefs_may_send(const struct ibv_qp* qp);
-/* Bit mask of the ibv_wr_opcodes that a service has; ibv_post_send(3). */
-unsigned rocefs_opcodes_of(enum ibv_qp_type type);
-/* True for opcodes that carry data of this end, and so may have inline data. */
-bool rocefs_takes_inline(unsigned opcode);
 /* Writes the entries of the newest request, at most as many as a slot holds. */
 void rocefs_write_sges(struct rocefs_work_queue* queue, struct rocefs_send_wqe* wqe,
                        const struct ibv_sge* list, uint32_t count);
 /* Copies the bytes of the one request that is about to be published into its slot, if they are few
  * and can be read, and no request in progress may still write them. The lock is held. */
 void rocefs_copy_little(const struct rocefs_context* context, struct rocefs_work_queue* queue);
+
+/* ---- operations.c ---- */
+
+/* Whether the service has that ibv_wr_opcode. */
+bool rocefs_has_operation(enum ibv_qp_type type, unsigned opcode);
+/* Whether it has the trait, of rocefs_operation_traits; an unknown opcode has none. */
+bool rocefs_operation_has(unsigned opcode, unsigned trait);
+/* Flags of ibv_qp_create_send_ops_flags: the ibv_wr_*() of that service. */
+uint64_t rocefs_builders_of(enum ibv_qp_type type);
+/* Flags of ibv_device_attr_ex's device_cap_flags_ex that operations stand for. */
+uint64_t rocefs_capabilities(void);
+/* Whether a completion may have that ibv_wc_opcode. */
+bool rocefs_completes_with(uint32_t opcode);
 
 /* ---- builder.c ---- */
 
