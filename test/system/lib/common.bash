@@ -1,7 +1,8 @@
-# For the system tests: a mount of its own for each, unmounted whatever happens.
+# Fixtures of the system tests: a mount of its own for each script, unmounted whatever happens.
 # ROCEFS is the daemon, ROCEFS_TEST_DIR a private directory with an empty mnt/.
 set -euo pipefail
-[ -e /dev/fuse ] || { echo "no /dev/fuse here"; exit 77; }
+. "$(dirname "${BASH_SOURCE[0]}")/cases.bash"
+[ -e /dev/fuse ] || skip "no /dev/fuse here"
 
 dir=$ROCEFS_TEST_DIR
 mnt=$dir/mnt
@@ -9,7 +10,8 @@ debug=$mnt/kernel/debug/rocefs
 ib=$mnt/class/infiniband
 
 unmount() { fusermount3 -u "$mnt" 2>/dev/null || umount -l "$mnt" 2>/dev/null || true; }
-trap unmount EXIT
+at_end unmount
+after_failure() { mountpoint -q "$mnt" || echo "nothing is mounted at $mnt now"; }
 
 mounted() { "$ROCEFS" "$@" "$mnt" >/dev/null; }
 # The process that was started, which supervises; and the one that serves and does all the work.
@@ -18,10 +20,6 @@ daemon_pid() { pgrep -of "^$ROCEFS .*$mnt\$" -r S,R,D; }
 # Unmounted, and its processes have ended: they would be taken for those of the next.
 gone() { ! mountpoint -q "$mnt" && [ -z "$(daemon_pid)" ]; }
 
-fail() { echo "FAILED: $*"; exit 1; }
-expect() {  # WANTED GOT WHAT
-  [ "$1" = "$2" ] || fail "$3: wanted '$1', got '$2'"
-}
 # Waits until a command succeeds, at most 60 seconds. Nothing ever comes from $silence: reading it sleeps,
 # without a process each time.
 exec {silence}<> <(:)
