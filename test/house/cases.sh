@@ -15,7 +15,7 @@ sample() {  # -> $said, $status
   status=0
   said=$("$tree/test/run" "$tree/build" sample 2>&1) || status=$?
 }
-says() { grep -qxF -- "$1" <<<"$said" || fail "no line '$1' in: $said"; }
+says() { grep -qxF -- "$1" <<<"$said" || fail "no line '$1' in: $(sed "s/^/| /" <<<"$said")"; }
 ends() {  # STATUS LAST-LINE
   expect "$2" "$(tail -n 1 <<<"$said")" "the last line"
   expect "$1" "$status" "the status of test/run"
@@ -23,6 +23,7 @@ ends() {  # STATUS LAST-LINE
 head='|#!/bin/bash
 |set -euo pipefail
 |. "$(dirname "$0")/lib/cases.bash"
+|cd /
 |double() { expect "$1" $((2 * $2)) "twice $2"; }'
 
 test_case "a script goes on with the next case after a failure"
@@ -37,7 +38,7 @@ $head
 |double 8 4
 SAMPLE
 says "FAILED sample: three and three are seven"
-says "  sample.sh:8: twice 3: wanted '7', got '6'"
+says "  sample.sh:9: twice 3: wanted '7', got '6'"
 expect 0 "$(grep -c "wanted '8'" <<<"$said" || true)" "lines of what stands behind the failure"
 says "$(printf '%-28s %4d passed, %d failed' sample 2 1)"
 ends 1 "2 passed, 1 failed"
@@ -58,13 +59,14 @@ $head
 |test_case "none of these"
 |if (double 3 1) >/dev/null; then fail "it is not"; fi
 |nothing=\$(false; true)
+|false && fail "it is not"
 SAMPLE
-says "  sample.sh:6: status 1 of: grep -q nobody-has-this-name /etc/passwd"
-says "  sample.sh:8: twice 1: wanted '3', got '2'"
-says "  sample.sh:9: the case ends with status 1"
-grep -q "line 10: nothing: unbound variable" <<<"$said" || fail "no word of the variable: $said"
+says "  sample.sh:7: status 1 of: grep -q nobody-has-this-name /etc/passwd"
+says "  sample.sh:9: twice 1: wanted '3', got '2'"
+says "  sample.sh:10: the case ends with status 1"
+grep -q "line 11: nothing: unbound variable" <<<"$said" || fail "no word of the variable: $(sed "s/^/| /" <<<"$said")"
 says "FAILED sample: an unfinished line"
-says "  sample.sh:13: the case ends with status 0"
+says "  sample.sh:14: the case ends with status 0"
 ends 1 "1 passed, 5 failed"
 
 test_case "a case sees what the cases that passed have set"
@@ -127,6 +129,13 @@ $head
 SAMPLE
 says "NOT RUN of sample: 2 cases"
 ends 1 "0 passed, 2 failed"
+sample <<SAMPLE
+$head
+|exit 0
+|test_case "one"
+|true
+SAMPLE
+ends 1 "0 passed, 1 failed"
 sample <<SAMPLE
 $head
 |test_case "one"

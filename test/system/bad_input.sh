@@ -9,11 +9,13 @@ refused() {  # FILE TEXT MESSAGE REASON
   if readable "$1"; then before=$(cat "$1"); fi
   expect "$3" "$(store "$2" "$1")" "echo '$2' > ${1#"$mnt"/}"
   if readable "$1"; then expect "$before" "$(cat "$1")" "value after '$2'"; fi
-  tail -n 1 "$debug/dmesg" | grep -qF "$4" || fail "dmesg does not say '$4': $(tail -n 1 "$debug/dmesg")"
+  last_dmesg_says "$4"
 }
 einval="Invalid argument" erange="Numerical result out of range"
-
 link=$debug/links/mb_0-sw_0
+start=$debug/traffic/start
+
+test_case "bad values of a link are refused"
 refused "$link/rate" fast "$einval" "'fast'"
 refused "$link/rate" -1 "$einval" "'-1'"
 refused "$link/rate" 1 "$einval" "outside 1M to 10T"
@@ -27,12 +29,14 @@ refused "$link/loss" nan "$einval" "probability"
 refused "$link/loss" "" "$einval" "probability"
 refused "$link/state" sideways "$einval" "down up"
 refused "$link/buffer" 12Q "$einval" "'12Q'"
+
+test_case "bad values of the clock are refused"
 refused "$debug/clock/advance" soon "$einval" "'soon'"
 refused "$debug/clock/advance" "idle soon" "$einval" "'soon'"
 refused "$debug/clock/stop" 2 "$einval" "only 1"
 refused "$debug/clock/dilation" 5 "Operation not supported" "virtual"
 
-start=$debug/traffic/start
+test_case "bad flows are refused"
 refused "$start" "" "$einval" "NAME OP FROM TO"
 refused "$start" "f fly mb_0 mb_1" "$einval" "unknown op 'fly'"
 refused "$start" "f write mb_0 mb_9" "$einval" "no device mb_9"
@@ -45,6 +49,8 @@ refused "$start" "f write mb_0 mb_1 qps=4096 size=1G" "$einval" "memory"
 refused "$start" "f write mb_0 mb_1 out=/tmp/x" "$einval" "goes with file="
 refused "$start" "../f write mb_0 mb_1" "$einval" "cannot be a flow's name"
 refused "$start" "start write mb_0 mb_1" "$einval" "cannot be a flow's name"
+
+test_case "files that cannot be sent or captured to are refused"
 refused "$start" "f write mb_0 mb_1 file=/nonexistent" "No such file or directory" "/nonexistent"
 refused "$start" "f write mb_0 mb_1 file=/tmp" "Is a directory" "/tmp"
 refused "$start" "f write mb_0 mb_1 file=/dev/zero" "$einval" "not a regular file"
@@ -57,27 +63,28 @@ refused "$debug/pcap" "/nonexistent/cap" "No such file or directory" "/nonexiste
 refused "$debug/pcap" "$debug/seed" "$einval" "this mount itself"
 refused "$start" "f ud mb_0 mb_1 mtu=256 size=4096" "$einval" "a datagram holds at most the MTU, 256 bytes"
 refused "$start" "f write mb_0 mb_1 file=/proc/version" "$einval" "says that it is 0 bytes long, and is longer"
+
+test_case "nothing was started, and a name is used once"
 expect "start" "$(ls "$debug/traffic")" "nothing started"
 echo "f write mb_0 mb_1" >"$start"
 refused "$start" "f write mb_0 mb_1" "File exists" "a flow f already"
 refused "$debug/traffic/f/stop" maybe "$einval" "only 1"
 
-# dash says little, so dmesg has to; a log line cannot be forged.
+test_case "a log line cannot be forged"
+# dash says little of a refusal, so dmesg has to.
 dash -c 'echo "x
 [    0.000000] forged" > "$1"' dash "$link/rate" 2>/dev/null && fail "dash wrote it"
 grep -q '^\[ *0.000000\] forged' "$debug/dmesg" && fail "a forged line in dmesg"
 
-# A failure in a flow is told, and stop removes it.
+test_case "a flow that fails says why"
 echo 1 >"$link/loss"
 echo "lost write mb_0 mb_1 timeout=3 retry=1" >"$start"
 echo idle >"$debug/clock/advance"
 expect "failed: transport retry count exceeded" "$(cat "$debug/traffic/lost/state")" "a lost flow"
 echo "hopeless write mb_0 mb_1 timeout=0" >"$start"
 expect "Connection timed out" "$(store "idle 5s" "$debug/clock/advance")" "idle gives up"
-unmount
 
-# Under the real clock there is nothing to advance.
-await sh -c "! mountpoint -q '$mnt'"
+test_case "under the real clock there is nothing to advance"
 mounted
 expect "Operation not supported" "$(store 5ms "$debug/clock/advance")" "advance under the real clock"
 expect ok "$(store 400 "$debug/clock/dilation")" "dilation"

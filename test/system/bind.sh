@@ -3,8 +3,8 @@
 # above the mount point see a rocefs that is started anew; a bind of the mount point itself keeps the
 # dead one, which is why nobody should.
 . "$(dirname "$0")/lib/common.bash"
-[ "$(id -u)" -eq 0 ] || { echo "mount namespaces need root here"; exit 77; }
-unshare -m true 2>/dev/null || { echo "no mount namespaces"; exit 77; }
+needs_root "mount namespaces need root here"
+unshare -m true 2>/dev/null || skip "no mount namespaces"
 
 host=$dir/host
 nic=$host/nic

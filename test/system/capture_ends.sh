@@ -2,8 +2,7 @@
 # A capture whose file falls silent: the packets go on, the capture ends by itself and says why; a reset beside that
 # end waits for it.
 . "$(dirname "$0")/lib/common.bash"
-[ "$(id -u)" -eq 0 ] || { echo "a FUSE file system that hangs needs root here"; exit 77; }
-lib=$(realpath "$(dirname "$0")/lib")
+needs_root "a FUSE file system that hangs needs root here"
 silent=$dir/silent server=
 mkdir "$silent"
 dies() {  # the file system
@@ -12,8 +11,7 @@ dies() {  # the file system
   server=
   umount -l "$silent" 2>/dev/null || true
 }
-clean() { dies; unmount; }
-trap clean EXIT
+at_end dies
 silent_at() {  # OPERATION: the file system takes files until there is one of these
   rm -f "$dir/server"
   python3 "$lib/silent_fuse.py" "$silent" fuse.silent "$1" >"$dir/server" 2>&1 &
@@ -30,6 +28,7 @@ captured() {  # what is sent, by a capture that goes on
   [ "$(stat -c %s "$dir/$1.pcap")" -gt 2000000 ] || fail "the capture has $(stat -c %s "$dir/$1.pcap") bytes"
 }
 
+test_case "a capture whose file falls silent ends by itself and says why"
 silent_at write
 expect ok "$(store "$silent/x.pcap" "$debug/pcap")" "a capture"
 echo "a write mb_0 mb_1 size=1M count=100" >"$debug/traffic/start"
@@ -41,6 +40,7 @@ dies
 expect ok "$(store "$dir/b.pcap" "$debug/pcap")" "another capture"
 captured b
 
+test_case "a reset beside the end of a capture waits for it"
 # It ends by itself because the disk is full, and the close of its file is not answered, which is told after ten
 # seconds. A reset beside that end waits for it, or the next capture would end with it.
 silent_at full

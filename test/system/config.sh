@@ -3,6 +3,15 @@
 # exit 2, and nothing mounted.
 . "$(dirname "$0")/lib/common.bash"
 ini=$dir/net.ini
+refused() {  # TEXT LINE REASON
+  printf '%b' "$1" >"$ini"
+  local said status=0
+  said=$("$ROCEFS" -o config="$ini" "$mnt" 2>&1) || status=$?
+  expect 2 "$status" "exit of: $1"
+  expect "rocefs: $ini:$2: $3" "$said" "reason of: $1"
+  mountpoint -q "$mnt" && fail "mounted all the same"
+  return 0
+}
 
 cat >"$ini" <<'INI'
 ; two NICs, cabled back to back
@@ -22,6 +31,8 @@ delay = 2us
 kernel/debug/rocefs/links/left-right/loss = 0.125
 class/infiniband/left/node_desc = the left one
 INI
+
+test_case "an ini file gives topology and start values"
 mounted -o config="$ini"
 expect "left right" "$(ls "$ib" | xargs)" "devices"
 expect "100 Gb/sec (4X EDR)" "$(cat "$ib/left/ports/1/rate")" "rate"
@@ -32,21 +43,14 @@ expect "0000:0000:0000:0000:0000:ffff:c0a8:0701" "$(cat "$ib/left/ports/1/gids/1
 expect "2001:0db8:0000:0000:0000:0000:0000:0001" "$(cat "$ib/left/ports/1/gids/2")" "gid 2"
 expect "real [virtual]" "$(cat "$debug/clock/mode")" "clock"
 expect 42 "$(cat "$debug/seed")" "seed"
+
+test_case "a flow crosses the cable of one's own"
 echo "f write left right size=10000 count=20 timeout=5" >"$debug/traffic/start"
 echo idle >"$debug/clock/advance"
 expect "done" "$(cat "$debug/traffic/f/state")" "flow"
-unmount
-await sh -c "! mountpoint -q '$mnt'"
 
-refused() {  # TEXT LINE REASON
-  printf '%b' "$1" >"$ini"
-  local said status=0
-  said=$("$ROCEFS" -o config="$ini" "$mnt" 2>&1) || status=$?
-  expect 2 "$status" "exit of: $1"
-  expect "rocefs: $ini:$2: $3" "$said" "reason of: $1"
-  mountpoint -q "$mnt" && fail "mounted all the same"
-  return 0
-}
+test_case "errors have file, line and reason"
+unmounted
 refused '[device a]\nspeed = 1\n' 2 'unknown key speed in [device]: pci, ports, netdev, mac, ip, ip6 or mtu is wanted'
 refused '[moon a]\n' 1 'unknown section [moon a]: clock, nic, topology, device NAME, port NAME 2, switch NAME, uplink NAME, link A B, knobs, sim, flows, at, inject, sample, plot or variant NAME is wanted'
 refused '\n\nnonsense\n' 3 'neither [section], key = value, nor a comment'
@@ -68,6 +72,7 @@ refused '[clock]\nmode = virtual\ndilation = 3\n' 3 'dilation goes with the real
 refused '[clock]\nmode = virtual\n[device a]\n[uplink u]\n[link a u]\n' 4 "uplink u: the kernel's network knows no virtual clock"
 refused '[device a/b]\n' 1 "'a/b' cannot be a name"
 
+test_case "an ini file that cannot be read is told"
 status=0
 said=$("$ROCEFS" -o config="$dir/none.ini" "$mnt" 2>&1) || status=$?
 expect "2 rocefs: $dir/none.ini: No such file or directory" "$status $said" "a file that is not there"

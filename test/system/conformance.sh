@@ -3,20 +3,13 @@
 # is checked.
 . "$(dirname "$0")/lib/common.bash"
 check=$(realpath "$(dirname "$0")/../fs")/sysfs_conformance.py
-[ "$(id -u)" -eq 0 ] || { echo "root alone can make all of the check's calls"; exit 77; }
+needs_root "root alone can make all of the check's calls"
 
 # A bool and a number of the kernel's own that mean little on any machine.
 module=/sys/module/acpi/parameters
 bool=$module/ec_no_wakeup
-if [ -w $bool ] && [ -w $module/ec_delay ]; then
-  interface=$(basename "$(realpath /sys/class/net/* | grep -v /virtual/ | head -n 1)")
-  "$check" --number $module/ec_delay --bool $bool --read-only $module/acpica_version \
-    ${interface:+--link "/sys/class/net/$interface"} || fail "the control: real sysfs"
-else
-  echo "part left out: no acpi module with parameters to compare with"
-fi
 
-chmod 711 "$dir" "$(dirname "$dir")"
+open_to_users
 mounted -o allow_other
 function=$mnt/devices/pci0000:2b/0000:2b:00.0
 device=$function/infiniband/mb_0
@@ -31,22 +24,36 @@ conforms() {  # WHAT DIFFERS FILE VALUES ARGUMENT…
     --link "$mnt/class/infiniband/mb_0" --largest 18446744073709551615 "${@:5}" || fail "$1"
 }
 
+test_case "the control: sysfs of the kernel itself conforms"
+[ -w $bool ] && [ -w $module/ec_delay ] || skip "no acpi module with parameters to compare with"
+interface=$(basename "$(realpath /sys/class/net/* | grep -v /virtual/ | head -n 1)")
+"$check" --number $module/ec_delay --bool $bool --read-only $module/acpica_version \
+  ${interface:+--link "/sys/class/net/$interface"} || fail "real sysfs"
+
+test_case "numbers conform"
 conforms "a decimal number" "" "$device/ports/1/hw_counters/lifespan" 1000,7 --decimal --wakes
 conforms "a number" "" "$debug/clock/dilation" 1000,32
 
+test_case "rates and sizes conform"
 conforms "a rate" "" "$link/rate" 1234567,1000001 --decimal --wakes
 conforms "a size" "" "$link/buffer" 1001,7 --decimal --wakes
+
+test_case "a probability conforms"
 # A probability may be written with a sign, a point or an exponent: these are out of its range.
 conforms "a probability" write.invalid.negative,write.invalid.fraction,write.invalid.exponent "$link/loss" 1,0 --decimal --wakes
+
+test_case "a text conforms"
 # Any line is a text.
 lines=$(for id in blank leading_space trailing_space tab junk negative fraction exponent comma underscore \
   plus_plus plus_minus word; do printf 'write.invalid.%s,' $id; done)
 lines+=write.range.type,write.range.64_bits,write.range.digits,write.plus,write.hexadecimal,write.zeros,
 lines+=write.page,write.more_than_a_page,write.shell.refused
 conforms "a text" "$lines" "$device/node_desc" 1000,7 --decimal --wakes
+
+test_case "a duration conforms"
 conforms "a duration" "" "$link/delay" 1001,7 --decimal --unit ns --wakes
 
-# A word is shown as it is stored, without the others.
+test_case "a word is shown as it is stored, without the others"
 echo "== a word"
 for word in down up; do
   expect ok "$(store $word "$link/state")" "word $word"

@@ -5,9 +5,12 @@
 mounted -o clock=virtual,seed=5
 ecn=$mnt/class/net/enp43s0/ecn far=$ib/mb_1/ports/1/hw_counters near=$ib/mb_0/ports/1/hw_counters
 flow=$debug/traffic/f
+rp=class/net/enp43s0/ecn/roce_rp np=class/net/enp43s0/ecn/roce_np
+tc=$ib/mb_0/tc/1/traffic_class
 advance() { echo "$1" >"$debug/clock/advance"; }
 start() { echo "$1" >"$debug/traffic/start"; }
 
+test_case "CFR cuts the window on loss, and it comes back"
 # CFR: with loss the receiver tells the sender, with no ECN anywhere; the window falls and comes back.
 echo 0.05 >"$debug/links/sw_0-mb_1/loss"
 start "f write mb_0 mb_1 size=256K count=1000000 timeout=8"
@@ -30,15 +33,13 @@ echo 1 >"$flow/stop"
 expect "$(value cnps "$flow/result")" "$(cat "$near/rp_cnp_handled")" "CNPs that the sender obeyed"
 expect 0 "$(value mismatched "$flow/result")" "mismatched"
 
-# DCQCN: rules that span knobs, one by one and together.
+test_case "DCQCN's rules between knobs hold alone and together"
 expect "Invalid argument" "$(store 50 "$ecn/roce_rp/dce_tcp_rtt")" "K = N"
 grep -q "dce_tcp_rtt, 50 us, must be more than min_time_between_cnps, 50 us" "$debug/dmesg" || fail "no reason"
-rp=class/net/enp43s0/ecn/roce_rp np=class/net/enp43s0/ecn/roce_np
 expect ok "$(store "$rp/dce_tcp_rtt=5 $np/min_time_between_cnps=4" "$debug/set")" "both at once"
 expect ok "$(store 1 "$ecn/roce_rp/enable/3")" "RP"
 
-# A traffic class for all that a port sends, and back.
-tc=$ib/mb_0/tc/1/traffic_class
+test_case "a port has a traffic class, and none again"
 expect "" "$(cat "$tc")" "no class at first"
 expect ok "$(store 106 "$tc")" "class"
 expect "Global tclass=106" "$(cat "$tc")" "class"
@@ -46,7 +47,7 @@ for bad in 256 x "1 2" -2; do expect "Invalid argument" "$(store "$bad" "$tc")" 
 expect ok "$(store -1 "$tc")" "no class"
 expect "" "$(cat "$tc")" "no class again"
 
-# A driver that comes back finds the defaults.
+test_case "a driver that comes back finds the defaults"
 echo 106 >"$tc"
 echo 0000:2b:00.0 >"$mnt/bus/pci/drivers/mango_core/unbind"
 echo 0000:2b:00.0 >"$mnt/bus/pci/drivers/mango_core/bind"

@@ -2,12 +2,10 @@
 # What tools/containers has, as far as it can be tried without a container engine: the seccomp profile
 # in force, what the image takes and installs, and what compose.yaml names.
 . "$(dirname "$0")/lib/common.bash"
-lib=$(realpath "$(dirname "$0")/lib")
 top=$(realpath "$(dirname "$0")/../..")
 here=$top/tools/containers
 cd "$top"
 left_out() { echo "part left out: $*"; }
-said() { local status=0 text; text=$("$@" 2>&1) || status=$?; echo "$status $text"; }
 
 # The image: what is copied is there, what is made is a target, and what make builds with is what
 # tools/install-packages says.
@@ -95,7 +93,7 @@ under() { python3 "$lib/seccomp.py" profile "$here/seccomp.json" "$@"; }
 strictly() { python3 "$lib/seccomp.py" strict "$here/seccomp.json" CAP_SYS_ADMIN,CAP_SYS_CHROOT "$@"; }
 
 # In a container that has CAP_SYS_ADMIN: whatever is not allowed kills, and nothing is killed.
-expect "159 " "$(said strictly python3 -c 'import ctypes; ctypes.CDLL(None).syscall(1000)')" "a call that is not allowed"
+expect "159 " "$(outcome_of strictly python3 -c 'import ctypes; ctypes.CDLL(None).syscall(1000)')" "a call that is not allowed"
 if [ "$(id -u)" -eq 0 ] && unshare -m true 2>/dev/null; then
   strictly "$ROCEFS" "$mnt" >/dev/null || fail "rocefs under the profile: status $?"
   strictly bash "$lib/contained.bash" "$mnt" "$dir" || fail "in a container: status $?"
@@ -113,12 +111,12 @@ fi
 # In one that has not: no mounts, no namespaces, but files and programs as anywhere.
 "$ROCEFS" "$mnt" >/dev/null
 expect "4: ACTIVE" "$(under - cat "$ib/mb_0/ports/1/state")" "a file"
-expect "0 $(cat "$debug/seed")" "$(said under - bash -c 'echo $(<"$1")' sh "$debug/seed")" "a shell"
+expect "0 $(cat "$debug/seed")" "$(outcome_of under - bash -c 'echo $(<"$1")' sh "$debug/seed")" "a shell"
 mkdir "$dir/in"
 for denied in "unshare -m true" "unshare -U true" "mount -t tmpfs none $dir/in" "umount $mnt" "chroot / true"; do
-  text=$(LC_ALL=C said under - $denied)
+  text=$(LC_ALL=C outcome_of under - $denied)
   [[ $text != 0* && ($text == *"not permitted"* || $text == *"permission denied"* || $text == *"must be superuser"*) ]] ||
     fail "$denied, without CAP_SYS_ADMIN: $text"
 done
 mountpoint -q "$mnt" || fail "unmounted from a container that may not"
-expect "0 1" "$(said under - python3 -c 'import threading; t = threading.Thread(target=print, args=(1,)); t.start(); t.join()')" "threads"
+expect "0 1" "$(outcome_of under - python3 -c 'import threading; t = threading.Thread(target=print, args=(1,)); t.start(); t.join()')" "threads"

@@ -3,15 +3,14 @@
 # one wire, a rocefs with an uplink in each, under the containers' seccomp profile; `crossing` sends
 # messages between them.
 . "$(dirname "$0")/lib/common.bash"
-lib=$(realpath "$(dirname "$0")/lib")
 here=$(realpath "$(dirname "$0")/../../tools/containers")
-"$ROCEFS" --help | grep -q uplink= || { echo "this rocefs has no uplink"; exit 77; }
-[ "$(id -u)" -eq 0 ] || { echo "network namespaces with a veth need root here"; exit 77; }
-unshare -n -m true 2>/dev/null || { echo "no network namespaces"; exit 77; }
+"$ROCEFS" --help | grep -q uplink= || skip "this rocefs has no uplink"
+needs_root "network namespaces with a veth need root here"
+unshare -n -m true 2>/dev/null || skip "no network namespaces"
 for program in ip nsenter ibv_rc_pingpong python3 "${CC:-cc}"; do
-  command -v "$program" >/dev/null || { echo "no $program"; exit 77; }
+  command -v "$program" >/dev/null || skip "no $program"
 done
-[ -e "$(dirname "$ROCEFS")/../lib/librocefs-rdmav34.so" ] || { echo "no provider here"; exit 77; }
+[ -e "$(dirname "$ROCEFS")/../lib/librocefs-rdmav34.so" ] || skip "no provider here"
 
 export PATH=$(dirname "$ROCEFS"):$PATH
 declare -A container
@@ -29,7 +28,7 @@ apart() { [ "$(readlink "/proc/${container[$1]}/ns/net")" != "$(readlink /proc/s
 await apart left
 await apart right
 ip link add wire0 netns "${container[left]}" type veth peer name wire0 netns "${container[right]}" 2>/dev/null ||
-  { echo "no veth here"; exit 77; }
+  skip "no veth here"
 address=172.31.47.2
 for name in left right; do
   inside $name ip link set lo up

@@ -1,5 +1,7 @@
 #!/bin/bash
 # What `make demo` shows, it shows here too.
 . "$(dirname "$0")/lib/common.bash"
-command -v tshark >/dev/null || { echo "no tshark"; exit 77; }
+needs tshark
+
+test_case "make demo shows what it promises"
 TMPDIR=$dir "$(dirname "$0")/../../tools/demo" "$ROCEFS"

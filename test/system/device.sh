@@ -6,9 +6,12 @@ device=$ib/mb_0
 function=$mnt/devices/pci0000:2b/0000:2b:00.0
 port=$device/ports/1
 is() { expect "$2" "$(cat "$1")" "${1#"$mnt"/}"; }  # FILE TEXT
+links=$debug/links
+net=$mnt/class/net/enp43s0
+far=$ib/mb_1/ports/1/hw_counters
 leads() { expect "$2" "$(readlink "$1")" "${1#"$mnt"/}"; }
 
-# The device.
+test_case "the device has its identity"
 is "$device/node_type" "1: CA"
 is "$device/node_guid" 0200:4cff:fe6d:6201
 is "$device/sys_image_guid" 0200:4cff:fe6d:6201
@@ -24,7 +27,7 @@ leads "$ib/mb_0" ../../devices/pci0000:2b/0000:2b:00.0/infiniband/mb_0
 leads "$device/device" ../../../0000:2b:00.0
 leads "$device/subsystem" ../../../../../class/infiniband
 
-# Its PCI function.
+test_case "its PCI function is described as the kernel does"
 is "$device/device/vendor" 0x1fc9
 is "$device/device/device" 0x4d42
 is "$device/device/class" 0x020000
@@ -45,8 +48,7 @@ leads "$mnt/bus/pci/drivers/mango_core/0000:2b:00.0" ../../../../devices/pci0000
 leads "$mnt/bus/pci/devices/0000:2b:00.0" ../../../devices/pci0000:2b/0000:2b:00.0
 expect "$function" "$(realpath "$device/device")" "the function behind device/"
 
-# Its interface.
-net=$mnt/class/net/enp43s0
+test_case "its interface is in class/net"
 leads "$net" ../../devices/pci0000:2b/0000:2b:00.0/net/enp43s0
 leads "$net/device" ../../../0000:2b:00.0
 leads "$net/subsystem" ../../../../../class/net
@@ -62,7 +64,7 @@ is "$net/dev_port" 0
 is "$net/dev_id" 0x0
 is "$net/uevent" INTERFACE=enp43s0
 
-# Its port.
+test_case "its port has state, keys and GIDs"
 is "$port/state" "4: ACTIVE"
 is "$port/phys_state" "5: LinkUp"
 is "$port/rate" "10 Gb/sec (4X SDR)"
@@ -89,7 +91,7 @@ for i in 0 1; do
   is "$port/gid_attrs/ndevs/$i" enp43s0
 done
 
-# Its uverbs: as libibverbs looks for it.
+test_case "libibverbs finds its uverbs files"
 verbs=$mnt/class/infiniband_verbs
 expect "abi_version uverbs0 uverbs1" "$(LC_ALL=C ls "$verbs" | xargs)" "class/infiniband_verbs"
 is "$verbs/abi_version" 6
@@ -109,7 +111,7 @@ leads "$mnt/dev/infiniband/uverbs0" /dev/null
 expect "symbolic link" "$(stat -c %F "$mnt/dev/infiniband/uverbs0")" "uverbs0"
 expect "character special file 1:3" "$(stat -Lc '%F %Hr:%Lr' "$mnt/dev/infiniband/uverbs1")" "uverbs1"
 
-# Its umad: as libibumad looks for it.
+test_case "libibumad finds its umad files"
 mads=$mnt/class/infiniband_mad
 expect "abi_version umad0 umad1" "$(LC_ALL=C ls "$mads" | xargs)" "class/infiniband_mad"
 is "$mads/abi_version" 5
@@ -120,7 +122,7 @@ leads "$mads/umad0/device" ../../../0000:2b:00.0
 leads "$mads/umad0/subsystem" ../../../../../class/infiniband_mad
 expect "regular empty file 666" "$(stat -c '%F %a' "$mnt/dev/infiniband/umad0")" "umad0"
 
-# The counters of the standard, all of them.
+test_case "the counters of the standard are there and count a lost flow"
 expect "VL15_dropped excessive_buffer_overrun_errors link_downed link_error_recovery\
  local_link_integrity_errors multicast_rcv_packets multicast_xmit_packets\
  port_rcv_constraint_errors port_rcv_data port_rcv_errors port_rcv_packets\
@@ -128,7 +130,6 @@ expect "VL15_dropped excessive_buffer_overrun_errors link_downed link_error_reco
  port_xmit_data port_xmit_discards port_xmit_packets port_xmit_wait symbol_error\
  unicast_rcv_packets unicast_xmit_packets" "$(LC_ALL=C ls "$port/counters" | xargs)" "counters"
 expect 0 "$(cat "$port"/counters/* | sort -u)" "counters of a new port"
-links=$debug/links
 echo down >"$links/mb_0-sw_0/state"
 echo "f write mb_0 mb_1 size=4096 count=1 timeout=2 retry=0" >"$debug/traffic/start"
 await state_is f "failed: transport retry count exceeded"
@@ -138,7 +139,7 @@ is "$port/counters/port_xmit_packets" 0
 echo up >"$links/mb_0-sw_0/state"
 is "$port/state" "4: ACTIVE"
 
-# A port is down when either direction of its cable is.
+test_case "a port is down when either direction of its cable is"
 echo down >"$links/sw_0-mb_0/state"
 is "$port/state" "1: DOWN"
 is "$port/phys_state" "3: Disabled"
@@ -150,13 +151,13 @@ is "$port/counters/link_downed" 2
 is "$ib/mb_1/ports/1/state" "4: ACTIVE"
 echo up >"$links/sw_0-mb_0/state"
 
+test_case "hw_counters are shown again for a lifespan"
 # hw_counters are shown again for a lifespan, all of a port together, as ib_core does.
 lifespan=$port/hw_counters/lifespan
 is "$lifespan" 10
 for bad in -1 10001 0x10 1.5 "" abc; do
   expect "Invalid argument" "$(store "$bad" "$lifespan")" "lifespan '$bad'"
 done
-far=$ib/mb_1/ports/1/hw_counters
 write() { echo "$1 write mb_0 mb_1 count=3" >"$debug/traffic/start"; await state_is "$1" "done"; }
 echo 10000 >"$far/lifespan"
 is "$far/rx_write_requests" 0
@@ -167,9 +168,9 @@ is "$far/rx_write_requests" 3
 write h
 is "$far/rx_write_requests" 6
 
-# Who polls is woken when what is shown has changed, and not before.
-if command -v python3 >/dev/null; then
-  cat >"$dir/poll.py" <<'PY'
+test_case "a poll is woken when what is shown has changed, and not before"
+needs python3
+cat >"$dir/poll.py" <<'PY'
 import os, select, sys
 link, *files = sys.argv[1:]
 def store(knob, value):
@@ -199,15 +200,10 @@ expect("down", ["carrier", "duplex", "operstate", "phys_state", "speed", "state"
 store("state", "up")
 expect("up", ["carrier", "duplex", "operstate", "phys_state", "speed", "state"])
 PY
-  timeout 60 python3 "$dir/poll.py" "$links/mb_0-sw_0" "$links/mb_0-sw_0/loss" "$port"/{state,phys_state,rate} \
-    "$net"/{operstate,carrier,speed,duplex} || fail "poll"
-else
-  echo "part left out: no python3 to poll with"
-fi
+timeout 60 python3 "$dir/poll.py" "$links/mb_0-sw_0" "$links/mb_0-sw_0/loss" "$port"/{state,phys_state,rate} \
+  "$net"/{operstate,carrier,speed,duplex} || fail "poll"
 
-# Under the virtual clock what is read is always fresh.
-unmount
-await sh -c "! mountpoint -q '$mnt'"
+test_case "under the virtual clock what is read is fresh"
 mounted -o clock=virtual
 echo 10000 >"$far/lifespan"
 is "$far/rx_write_requests" 0

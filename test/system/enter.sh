@@ -1,19 +1,15 @@
 #!/bin/bash
 # rocefs enter: a command sees a NIC in /sys, as root and as an ordinary user; others see nothing of it.
 . "$(dirname "$0")/lib/common.bash"
-lib=$(realpath "$(dirname "$0")/lib")
 PATH=$PATH:/usr/sbin
-command -v ibstat >/dev/null || { echo "no ibstat (infiniband-diags)"; exit 77; }
-root=false
-[ "$(id -u)" -ne 0 ] || root=true
+needs ibstat
 
 # An ordinary user reaches the test's directory, with his own copy of the program.
-chmod 711 "$dir" "$(dirname "$dir")"
+open_to_users
 install -m 755 "$ROCEFS" "$dir/rocefs"
 if $root; then as_user() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }; else as_user() { "$@"; }; fi
 enter() { "$ROCEFS" enter -m "$mnt" -- "$@"; }
 user_enters() { as_user "$dir/rocefs" enter -m "$mnt" -- "$@"; }
-said() { local status=0 text; text=$("$@" 2>&1) || status=$?; echo "$status $text"; }
 left_out() { echo "part left out: $*"; }
 may_root=true may_user=true
 if ! $root || ! unshare -m true 2>/dev/null; then may_root=false; left_out "root: no mount namespaces"; fi
@@ -21,7 +17,7 @@ if ! as_user unshare -U true 2>/dev/null || [[ $ROCEFS_BUILD == */tsan ]]; then
   # The thread of ThreadSanitizer is one too many for unshare(2).
   may_user=false; left_out "ordinary user: no user namespaces"
 fi
-$may_root || $may_user || { echo "neither mount nor user namespaces"; exit 77; }
+$may_root || $may_user || skip "neither mount nor user namespaces"
 
 # What is seen outside, and the readers.
 outside=$dir/outside
@@ -47,7 +43,7 @@ look() {  # WHO COMMAND…: with inside.bash as its arguments
   local who=$1
   shift
   echo 0 >"$loss"
-  expect "0 seen" "$(SYSFS_PATH=/nowhere said "$@" bash "$outside/inside.bash" "$mnt" "$outside")" "$who"
+  expect "0 seen" "$(SYSFS_PATH=/nowhere outcome_of "$@" bash "$outside/inside.bash" "$mnt" "$outside")" "$who"
   expect 0.25 "$(cat "$loss")" "$who: loss, outside"
 }
 $may_root && look "root" enter
@@ -78,17 +74,17 @@ expect /sys/class/infiniband/mb_0 "$line" "inside, meanwhile"
 wait "$inside"
 
 # The exit status is the command's; there is no process between.
-expect "0 " "$(said may_enter true)" "true"
-expect "3 " "$(said may_enter sh -c 'exit 3')" "exit 3"
-expect "137 " "$(said may_enter sh -c 'kill -KILL $$')" "killed"
-expect "127 rocefs enter: no-such-command: No such file or directory" "$(PATH=/usr/bin:/bin said may_enter no-such-command)" "not found"
-expect "126 rocefs enter: /etc/passwd: Permission denied" "$(said may_enter /etc/passwd)" "not executable"
-expect "0 -m -h" "$(said may_enter echo -m -h)" "the command's own options"
-expect "0 infiniband" "$(cd /sys/class && said may_enter ls -d infiniband)" "a working directory in /sys"
-expect "0 mb_0 mb_1" "$(said may_enter "$dir/rocefs" enter sh -c 'echo $(ls /sys/class/infiniband)')" "enter within enter"
+expect "0 " "$(outcome_of may_enter true)" "true"
+expect "3 " "$(outcome_of may_enter sh -c 'exit 3')" "exit 3"
+expect "137 " "$(outcome_of may_enter sh -c 'kill -KILL $$')" "killed"
+expect "127 rocefs enter: no-such-command: No such file or directory" "$(PATH=/usr/bin:/bin outcome_of may_enter no-such-command)" "not found"
+expect "126 rocefs enter: /etc/passwd: Permission denied" "$(outcome_of may_enter /etc/passwd)" "not executable"
+expect "0 -m -h" "$(outcome_of may_enter echo -m -h)" "the command's own options"
+expect "0 infiniband" "$(cd /sys/class && outcome_of may_enter ls -d infiniband)" "a working directory in /sys"
+expect "0 mb_0 mb_1" "$(outcome_of may_enter "$dir/rocefs" enter sh -c 'echo $(ls /sys/class/infiniband)')" "enter within enter"
 
 # udevadm looks at what is there, though its file system is not of sysfs's own type.
-expect "0 0" "$(said may_enter sh -c 'echo $SYSTEMD_DEVICE_VERIFY_SYSFS')" "what udevadm is told"
+expect "0 0" "$(outcome_of may_enter sh -c 'echo $SYSTEMD_DEVICE_VERIFY_SYSFS')" "what udevadm is told"
 if command -v udevadm >/dev/null; then
   expect mb_0 "$(may_enter udevadm info --query=property --property=DEVPATH --value /sys/class/infiniband/mb_0 | sed 's|.*/||')" "udevadm"
 else
@@ -97,19 +93,19 @@ fi
 
 # Mistakes: one line.
 usage() { echo "2 rocefs enter: $1"$'\n'"Try 'rocefs enter --help'."; }
-expect "$(usage "a command is wanted")" "$(said "$ROCEFS" enter -m "$mnt")" "no command"
-expect "$(usage "unknown option -x")" "$(said "$ROCEFS" enter -x true)" "-x"
-expect "$(usage "unknown option --sys")" "$(said "$ROCEFS" enter --sys true)" "--sys"
-expect "$(usage "-m wants a mount point")" "$(said "$ROCEFS" enter -m)" "-m alone"
-expect "125 rocefs enter: $dir: no rocefs is mounted there" "$(said "$ROCEFS" enter -m "$dir" true)" "no mount"
-expect "125 rocefs enter: $mnt/class: no rocefs is mounted there" "$(said "$ROCEFS" enter -m "$mnt/class" true)" "below the mount"
-expect "125 rocefs enter: $dir/none: No such file or directory" "$(ROCEFS_MOUNT=$dir/none said "$ROCEFS" enter true)" "no such place"
-expect "0 $mnt" "$(ROCEFS_MOUNT=$mnt said may_enter sh -c 'echo $ROCEFS_MOUNT')" "ROCEFS_MOUNT"
+expect "$(usage "a command is wanted")" "$(outcome_of "$ROCEFS" enter -m "$mnt")" "no command"
+expect "$(usage "unknown option -x")" "$(outcome_of "$ROCEFS" enter -x true)" "-x"
+expect "$(usage "unknown option --sys")" "$(outcome_of "$ROCEFS" enter --sys true)" "--sys"
+expect "$(usage "-m wants a mount point")" "$(outcome_of "$ROCEFS" enter -m)" "-m alone"
+expect "125 rocefs enter: $dir: no rocefs is mounted there" "$(outcome_of "$ROCEFS" enter -m "$dir" true)" "no mount"
+expect "125 rocefs enter: $mnt/class: no rocefs is mounted there" "$(outcome_of "$ROCEFS" enter -m "$mnt/class" true)" "below the mount"
+expect "125 rocefs enter: $dir/none: No such file or directory" "$(ROCEFS_MOUNT=$dir/none outcome_of "$ROCEFS" enter true)" "no such place"
+expect "0 $mnt" "$(ROCEFS_MOUNT=$mnt outcome_of may_enter sh -c 'echo $ROCEFS_MOUNT')" "ROCEFS_MOUNT"
 "$ROCEFS" --help | grep -q 'rocefs enter' || fail "--help says nothing of enter"
 "$ROCEFS" enter --help | grep -q '^usage: rocefs enter \[-m MOUNTPOINT\]' || fail "enter --help"
 
 # libibverbs is told of the provider that was installed with the program, beside what it was told of.
-drivers() { RDMAV_DRIVERS=rxe said "$1" enter -m "$mnt" sh -c 'echo "${RDMAV_DRIVERS-none}"'; }
+drivers() { RDMAV_DRIVERS=rxe outcome_of "$1" enter -m "$mnt" sh -c 'echo "${RDMAV_DRIVERS-none}"'; }
 installed=$dir/prefix/bin/rocefs
 mkdir -p "$dir/prefix/bin" "$dir/prefix/lib/rocefs"
 install -m 755 "$ROCEFS" "$installed"
@@ -119,7 +115,7 @@ if $may_root; then
   expect "0 $dir/prefix/lib/rocefs/librocefs:rxe" "$(drivers "$installed")" "drivers"
   touch "$dir/prefix/lib/librocefs-rdmav34.so"
   expect "0 $dir/prefix/lib/librocefs:rxe" "$(drivers "$installed")" "drivers of a build"
-  expect "0 $dir/prefix/lib/librocefs:siw" "$(unset RDMAV_DRIVERS; IBV_DRIVERS=siw said "$installed" enter -m "$mnt" \
+  expect "0 $dir/prefix/lib/librocefs:siw" "$(unset RDMAV_DRIVERS; IBV_DRIVERS=siw outcome_of "$installed" enter -m "$mnt" \
     "$installed" enter -m "$mnt" sh -c 'echo $RDMAV_DRIVERS')" "drivers by their older name, entered twice"
 fi
 
@@ -128,7 +124,7 @@ if $may_root; then . "$lib/enter_as_root.bash"; fi
 # A NIC leaves and comes back: the command that is inside sees it, and so does who enters meanwhile.
 nic='echo $(ls /sys/class/infiniband; ls /dev/infiniband) $(cat /sys/class/net/enp43s0/address 2>/dev/null)'
 expect "0 mb_0 mb_1 rdma_cm umad0 umad1 uverbs0 uverbs1 02:00:4c:6d:62:01,mb_1 rdma_cm umad1 uverbs1,mb_0 mb_1 rdma_cm umad0 umad1 uverbs0 uverbs1 02:00:4c:6d:62:01" \
-  "$(said may_enter sh -ec "cd /sys/bus/pci/drivers/mango_core; $nic; echo 0000:2b:00.0 >unbind; $nic
+  "$(outcome_of may_enter sh -ec "cd /sys/bus/pci/drivers/mango_core; $nic; echo 0000:2b:00.0 >unbind; $nic
     echo 0000:2b:00.0 >bind; $nic" | paste -sd,)" "unbind and bind, inside"
 echo 0000:2b:00.0 >"$mnt/bus/pci/drivers/mango_core/unbind"
 expect "mb_1,mb_0 mb_1" "$(may_enter sh -ec 'ibstat -l; cd /sys/bus/pci/drivers/mango_core
@@ -136,11 +132,10 @@ expect "mb_1,mb_0 mb_1" "$(may_enter sh -ec 'ibstat -l; cd /sys/bus/pci/drivers/
 
 # Whoever may not look into the mount may not enter it; a dead one says so.
 if $root && $may_user; then
-  unmount
-  await gone
+  unmounted
   "$ROCEFS" "$mnt" >/dev/null
-  expect "125 rocefs enter: $mnt: another user's, mounted without -o allow_other" "$(said user_enters true)" "no allow_other"
+  expect "125 rocefs enter: $mnt: another user's, mounted without -o allow_other" "$(outcome_of user_enters true)" "no allow_other"
 fi
 kill -KILL "$(daemon_pid)"
 await sh -c "! ls '$mnt' >/dev/null 2>&1"
-expect "125 rocefs enter: $mnt: its rocefs has ended" "$(said "$ROCEFS" enter -m "$mnt" true)" "a dead mount"
+expect "125 rocefs enter: $mnt: its rocefs has ended" "$(outcome_of "$ROCEFS" enter -m "$mnt" true)" "a dead mount"

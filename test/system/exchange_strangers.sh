@@ -46,7 +46,7 @@ intact() {
 }
 no_flows() { [ -z "$(find "$traffic" -mindepth 1 -type d)" ]; }
 
-# Offers that cannot be.
+test_case "offers that cannot be make no flow"
 stranger <<'PYTHON'
 for _ in range(9):
     for mtu in 256, 0, 300:
@@ -58,7 +58,7 @@ PYTHON
 intact "an offer that cannot be"
 no_flows || fail "a flow that could not be is there"
 
-# Who goes between offer and ready: more of them than there may be flows.
+test_case "strangers that leave between offer and ready take nothing"
 stranger <<'PYTHON'
 for i in range(100):
     one = connect()
@@ -76,7 +76,7 @@ for i in {0..99}; do
 done
 intact "the names that strangers gave"
 
-# One line takes memory when it is used; one address does not have what is there for all.
+test_case "one line takes little memory, and one address not all connections"
 rss() { awk '/^VmRSS/ {print $2}' "/proc/$worker/status"; }
 remote ip addr add 10.9.0.3/24 dev far
 before=$(rss)

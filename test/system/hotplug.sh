@@ -6,8 +6,13 @@ driver=$mnt/bus/pci/drivers/mango_core
 address=0000:2b:00.0
 function=$mnt/devices/pci0000:2b/$address
 enodev="No such device"
+names=("$ib/mb_0" "$ib/mb_0/ports/1/state" "$mnt/class/net/enp43s0" "$function/infiniband" "$function/net"
+  "$function/net/enp43s0/speed" "$function/driver" "$driver/$address" "$function/infiniband_verbs"
+  "$mnt/class/infiniband_verbs/uverbs0" "$mnt/dev/infiniband/uverbs0")
 
 mounted -o clock=virtual
+
+test_case "bind and unbind give the errors of the kernel"
 # drivers/base/bus.c: ENODEV for what is not there or not bound, EBUSY for what is bound.
 for text in "" 0000:2b:00.1 mb_0 "$address " 2b:00.0 "$address x"; do
   expect "$enodev" "$(store "$text" "$driver/unbind")" "unbind '$text'"
@@ -16,6 +21,7 @@ done
 expect "Device or resource busy" "$(store $address "$driver/bind")" "bind of what is bound"
 grep -q "bind: $address is bound already (EBUSY)" "$debug/dmesg" || fail "dmesg does not say why"
 
+test_case "unbind ends flows of the device with a reason, and its open files with ENODEV"
 echo "my node" >"$ib/mb_0/node_desc"
 echo 5 >"$ib/mb_0/ports/1/hw_counters/lifespan"
 echo "a write mb_0 mb_1 count=1000000" >"$debug/traffic/start"
@@ -34,11 +40,10 @@ for fd in 3 4; do
   said=$(LC_ALL=C cat <&$fd 2>&1) && fail "an open file of it can be read"
   [[ $said == *"$enodev" ]] || fail "an open file of it: $said"
 done
+exec 3<&- 4<&-
 
-gone=("$ib/mb_0" "$ib/mb_0/ports/1/state" "$mnt/class/net/enp43s0" "$function/infiniband" "$function/net"
-  "$function/net/enp43s0/speed" "$function/driver" "$driver/$address" "$function/infiniband_verbs"
-  "$mnt/class/infiniband_verbs/uverbs0" "$mnt/dev/infiniband/uverbs0")
-for path in "${gone[@]}"; do [ ! -e "$path" ] && [ ! -L "$path" ] || fail "$path is still there"; done
+test_case "the names of a device are gone at once"
+for path in "${names[@]}"; do [ ! -e "$path" ] && [ ! -L "$path" ] || fail "$path is still there"; done
 expect mb_1 "$(ls "$ib")" "devices"
 expect "rdma_cm umad1 uverbs1" "$(ls "$mnt/dev/infiniband" | xargs)" "devices for verbs"
 expect 6 "$(cat "$mnt/class/infiniband_verbs/abi_version")" "the class stays"
@@ -49,30 +54,37 @@ expect "$enodev" "$(store $address "$driver/unbind")" "unbind of what is not bou
 expect "$enodev" "$(store "d write mb_0 mb_1" "$debug/traffic/start")" "a flow over what has gone"
 grep -q "mb_0 has no driver (ENODEV)" "$debug/dmesg" || fail "dmesg does not say why"
 
-# Its links stay and lead to nobody: what was on its way is lost, and counted.
+test_case "packets to a device that has gone are counted as drops"
 echo 25G >"$debug/links/mb_0-sw_0/rate"
 echo idle >"$debug/clock/advance"
 expect "done" "$(cat "$debug/traffic/c/state")" "a flow elsewhere"
 [ "$(cat "$debug/drops/no_device")" -gt 0 ] || fail "nothing arrived where it had been"
 
+test_case "bind brings the device back with its defaults"
 echo $address >"$driver/bind"
-for path in "${gone[@]}"; do [ -e "$path" ] || fail "$path is not there yet"; done
+for path in "${names[@]}"; do [ -e "$path" ] || fail "$path is not there yet"; done
 expect 6 "$(stat -c %h "$function")" "links to the function's directory"
 expect "mb_0 emulated RoCEv2 HCA" "$(cat "$ib/mb_0/node_desc")" "a knob of what has come back"
 expect 10 "$(cat "$ib/mb_0/ports/1/hw_counters/lifespan")" "lifespan"
 expect "25 Gb/sec (1X EDR)" "$(cat "$ib/mb_0/ports/1/rate")" "rate"
 expect 0 "$(cat "$ib"/mb_0/ports/1/counters/* | sort -u)" "its counters"
-read -r line <&3 2>/dev/null && fail "a file of the earlier device can be read"
-exec 3<&- 4<&-
 echo "e write mb_0 mb_1 count=3" >"$debug/traffic/start"
 echo "f send mb_1 mb_0 count=3" >"$debug/traffic/start"
 echo idle >"$debug/clock/advance"
 expect "done" "$(cat "$debug/traffic/e/state")" "a flow from what has come back"
 expect "done" "$(cat "$debug/traffic/f/state")" "a flow to it"
 
-# Who polls a file of it is woken.
-if command -v python3 >/dev/null; then
-  timeout 60 python3 - "$ib/mb_0/ports/1/state" "$driver" $address <<'PY' || fail "poll of what goes"
+test_case "a file that was open is of the earlier device when the device is back"
+exec 3<"$ib/mb_0/ports/1/state"
+read -r line <&3
+echo $address >"$driver/unbind"
+echo $address >"$driver/bind"
+read -r line <&3 2>/dev/null && fail "a file of the earlier device can be read"
+exec 3<&-
+
+test_case "a poll of a file that goes is woken"
+needs python3
+timeout 60 python3 - "$ib/mb_0/ports/1/state" "$driver" $address <<'PY' || fail "poll of what goes"
 import os, select, subprocess, sys
 state, driver, address = sys.argv[1:]
 fd = os.open(state, os.O_RDONLY)
@@ -90,17 +102,14 @@ except OSError as e:
     assert e.errno == 19, e
 sys.exit(child.wait())
 PY
-  echo $address >"$driver/bind"
-fi
-unmount
-await sh -c "! mountpoint -q '$mnt'"
+echo $address >"$driver/bind"
 
-# A hundred times under traffic, while others look: nothing is left behind.
+test_case "a hundred rounds under traffic leave nothing behind"
 mounted
 hammer() { while [ ! -e "$dir/enough" ]; do find -L "$ib" "$mnt/class/net" -maxdepth 5 -type f -exec cat {} + >/dev/null 2>&1 || true; done; }
 hammer &
 looker=$!
-trap 'kill $looker 2>/dev/null; unmount' EXIT
+at_end eval "kill $looker 2>/dev/null"
 ops=(write send read atomic uc ud)
 round() {
   echo "f ${ops[$1 % 6]} mb_0 mb_1 qps=8 count=1000000" >"$debug/traffic/start"
@@ -128,7 +137,6 @@ after=$(resident)
 echo "resident: $before kB after 20 rounds, $after kB after 100"
 touch "$dir/enough"
 wait $looker
-trap unmount EXIT
 # A sanitizer keeps what is freed for a while.
 grep -qE '__[at]san_init' "$ROCEFS" || [ $((after - before)) -lt 4096 ] || fail "it grows"
 echo "h write mb_0 mb_1 count=10" >"$debug/traffic/start"

@@ -1,19 +1,18 @@
 #!/bin/bash
 # Programs of another user do nothing to root's daemon that serves them: each of its threads is root's.
 . "$(dirname "$0")/lib/common.bash"
-lib=$(realpath "$(dirname "$0")/lib")
 . "$lib/verbs.bash"
-[ "$(id -u)" -eq 0 ] || { echo "only root's daemon serves other users"; exit 77; }
-command -v ibv_rc_pingpong >/dev/null || { echo "no ibv_rc_pingpong (ibverbs-utils)"; exit 77; }
-as_user=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+needs_root "only root's daemon serves other users"
+needs ibv_rc_pingpong
 logs=$dir
 mounted -o allow_other
-verbs=("$ROCEFS" enter -m "$mnt" -- "${as_user[@]}")
-if ! "${verbs[@]}" true 2>"$dir/why"; then echo "nobody can enter: $(cat "$dir/why")"; exit 77; fi
+verbs=("$ROCEFS" enter -m "$mnt" -- setpriv --reuid="$user" --regid="$user" --clear-groups)
+needs_enter
 worker=$(worker_pid)
 
 clients=()
-trap 'kill "${clients[@]}" 2>/dev/null || true; wait; unmount' EXIT
+end_clients() { kill "${clients[@]}" 2>/dev/null || true; wait; }
+at_end end_clients
 start_server ibv_rc_pingpong -g 1 -n 100000000
 clients+=("$server")
 timeout -k 5 60 "${verbs[@]}" ibv_rc_pingpong -g 1 -n 100000000 -d mb_1 -p $port 127.0.0.1 >"$logs/client" 2>&1 &
@@ -29,8 +28,11 @@ two_move() { [ "$(copy_threads)" = 2 ]; }
 await two_move
 moves_on
 
+test_case "each thread of root's worker is root's"
 expect "$(printf 'Uid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0')" \
   "$(cat "/proc/$worker/task/"*/status | grep -E '^[UG]id:' | sort -ru)" "who the worker's threads are"
+
+test_case "another user may do nothing to the worker"
 said=$(python3 - "$worker" <<'ATTACK'
 import os, resource, signal, sys
 

@@ -4,6 +4,8 @@
 mounted
 supervisor=$(daemon_pid) worker=$(worker_pid)
 ticks() { awk '{sum += $14 + $15} END {print sum}' "/proc/$supervisor/stat" "/proc/$worker/stat"; }
+
+test_case "an idle daemon uses less than 0.5 % of a CPU"
 echo "f write mb_0 mb_1 count=100" >"$debug/traffic/start"
 await state_is f "done"
 before=$(ticks)

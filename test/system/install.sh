@@ -3,10 +3,12 @@
 # seccomp profile, and what is said of containers.
 . "$(dirname "$0")/lib/common.bash"
 cd "$(dirname "$0")/../.."
-command -v make >/dev/null || { echo "no make"; exit 77; }
-
-# Nothing is built for it: of the recipe only what needs no build.
+needs make
 stage=$dir/stage
+unit=$stage/usr/lib/systemd/system/rocefs@.service
+
+test_case "make install puts the files where they belong"
+# Nothing is built for it: of the recipe only what needs no build.
 make -n install BUILD="$dir/build" DESTDIR="$stage" PREFIX=/usr | grep -E '^(install|sed) ' | grep -v "$dir/build/" >"$dir/recipe"
 bash -euo pipefail "$dir/recipe"
 for file in share/rocefs/seccomp.json share/doc/rocefs/containers/README.md \
@@ -21,7 +23,7 @@ for file in Dockerfile compose.yaml crossing; do
   [ ! -e "$stage/usr/share/doc/rocefs/containers/$file" ] || fail "$file is installed, and cannot work there"
 done
 
-# What is somebody else's stays.
+test_case "a program of somebody else is not overwritten"
 for program in rocefs mango-pccd mango-ctl; do
   theirs=$dir/theirs-$program/usr/bin/$program
   mkdir -p "$(dirname "$theirs")"
@@ -33,21 +35,20 @@ for program in rocefs mango-pccd mango-ctl; do
   expect "rocefs: $theirs is somebody else's: nothing is installed" "$said" "$program"
 done
 
-unit=$stage/usr/lib/systemd/system/rocefs@.service
+test_case "the systemd unit starts what was installed and hides no mount"
 grep -q '^ExecStart=/usr/bin/rocefs -f ' "$unit" || fail "the unit starts: $(grep ExecStart= "$unit")"
 # A mount in a namespace of the service's own would be nobody's.
 ! grep -E '^(Private(Devices|Tmp|Mounts|Users)|Protect(System|Home|Kernel.*|ControlGroups|Hostname)|ReadWritePaths|BindPaths|RootDirectory|MountFlags|DynamicUser)=' "$unit" ||
   fail "the unit hides the mount"
-if command -v systemd-analyze >/dev/null && command -v systemd-escape >/dev/null; then
-  name=$(systemd-escape --path --template=rocefs@.service "$mnt")
-  sed "s|/usr/bin/rocefs|$ROCEFS|" "$unit" >"$dir/rocefs@.service"
-  ln -s rocefs@.service "$dir/$name"
-  said=$(systemd-analyze verify --man=no "$dir/$name" 2>&1 | grep -F "$name" || true)
-  expect "" "$said" "what systemd says of the unit"
-  sed 's/^KillMode=.*/KillMode=sometimes/' "$dir/rocefs@.service" >"$dir/broken@.service"
-  ln -s broken@.service "$dir/broken@mnt.service"
-  said=$(systemd-analyze verify --man=no "$dir/broken@mnt.service" 2>&1 | grep -c sometimes || true)
-  [ "$said" -gt 0 ] || fail "systemd says nothing of a broken unit"
-else
-  echo "part left out: no systemd-analyze"
-fi
+
+test_case "systemd accepts the unit, and refuses a broken one"
+needs systemd-analyze systemd-escape
+name=$(systemd-escape --path --template=rocefs@.service "$mnt")
+sed "s|/usr/bin/rocefs|$ROCEFS|" "$unit" >"$dir/rocefs@.service"
+ln -s rocefs@.service "$dir/$name"
+said=$(systemd-analyze verify --man=no "$dir/$name" 2>&1 | grep -F "$name" || true)
+expect "" "$said" "what systemd says of the unit"
+sed 's/^KillMode=.*/KillMode=sometimes/' "$dir/rocefs@.service" >"$dir/broken@.service"
+ln -s broken@.service "$dir/broken@mnt.service"
+said=$(systemd-analyze verify --man=no "$dir/broken@mnt.service" 2>&1 | grep -c sometimes || true)
+[ "$said" -gt 0 ] || fail "systemd says nothing of a broken unit"

@@ -8,8 +8,7 @@ limited() {  # ULIMIT…
     status=$?
   if [ $status -eq 0 ]; then
     serves || fail "ulimit $*: does not serve"
-    unmount
-    await gone
+    unmounted
   else
     grep -q "^rocefs: .*" "$dir/said" || fail "ulimit $*: status $status, and nothing is said"
     ! mountpoint -q "$mnt" || fail "ulimit $*: something is left mounted: $(cat "$dir/said")"
@@ -22,13 +21,7 @@ refused() {  # WORDS ULIMIT…
   [ $outcome -eq 1 ] || fail "ulimit ${*:2}: status $outcome"
   grep -qF "$1" "$dir/said" || fail "ulimit ${*:2}: $(cat "$dir/said")"
 }
-for n in 16 24 39; do refused "the limit of open files is $n (ulimit -Hn)" -n $n; done
-for n in 40 65 100; do limited -n $n; expect 0 $outcome "-n $n: $(cat "$dir/said")"; done
-# Under a limit of files no program with ThreadSanitizer begins at all.
 tsan() { grep -qa __tsan_init "$ROCEFS"; }
-tsan || for octets in 0 1 100; do refused "(ulimit -f)" -f $octets; done
-
-# A simulation has no mount, and the same limits.
 loss=$(realpath "$(dirname "$0")/../../tools/scenarios/loss.ini")
 simulated() {  # STATUS WORDS ULIMIT…
   local status=0
@@ -36,12 +29,22 @@ simulated() {  # STATUS WORDS ULIMIT…
   expect "$1" $status "sim, ulimit ${*:3}: $(cat "$dir/said")"
   grep -qF "$2" "$dir/said" || fail "sim, ulimit ${*:3}: $(cat "$dir/said")"
 }
+
+test_case "a limit of open files that is too small is told by name"
+for n in 16 24 39; do refused "the limit of open files is $n (ulimit -Hn)" -n $n; done
+for n in 40 65 100; do limited -n $n; expect 0 $outcome "-n $n: $(cat "$dir/said")"; done
+
+test_case "a limit of file sizes is told by name"
+! tsan || skip "under a limit of files no program with ThreadSanitizer begins"
+for octets in 0 1 100; do refused "(ulimit -f)" -f $octets; done
+
+test_case "a simulation has the same limits"
 for n in 12 39; do simulated 1 "the limit of open files is $n (ulimit -n)" -n $n; done
 simulated 0 "1 of 1 flows done" -n 40
 tsan || simulated 1 "File too large" -f 0
-# AddressSanitizer and ThreadSanitizer want more than any of these.
-if ! grep -qa '__asan_init\|__tsan_init' "$ROCEFS"; then
-  for megabytes in 150 250; do refused "(ulimit -v)" -v $((megabytes * 1024)); done
-  for megabytes in 300 600 2000; do limited -v $((megabytes * 1024)); done
-  expect 0 $outcome "-v: $(cat "$dir/said")"
-fi
+
+test_case "a limit of memory that is too small is told by name"
+! grep -qa '__asan_init\|__tsan_init' "$ROCEFS" || skip "a sanitizer wants more than any of these"
+for megabytes in 150 250; do refused "(ulimit -v)" -v $((megabytes * 1024)); done
+for megabytes in 300 600 2000; do limited -v $((megabytes * 1024)); done
+expect 0 $outcome "-v: $(cat "$dir/said")"

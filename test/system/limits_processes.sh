@@ -2,22 +2,23 @@
 # A user who may have few processes: what does not fit is told, with status 1, and leaves nothing behind; from some
 # number on it fits.
 . "$(dirname "$0")/lib/common.bash"
-[ "$(id -u)" -eq 0 ] || { echo "only root finds a user without processes"; exit 77; }
-! grep -qa '__asan_init\|__tsan_init' "$ROCEFS" || { echo "a sanitizer has threads of its own"; exit 77; }
+needs_root "only root finds a user without processes"
+! grep -qa '__asan_init\|__tsan_init' "$ROCEFS" || skip "a sanitizer has threads of its own"
 user=60117
-. "$(dirname "$0")/lib/ordinary_user.bash"
-as_user unshare --user --map-root-user --mount true 2>/dev/null || { echo "no user namespaces for users"; exit 77; }
-chmod 711 "$dir" "$(dirname "$dir")"
+needs_mounters
+as_mounter unshare --user --map-root-user --mount true 2>/dev/null || skip "no user namespaces for users"
+open_to_users
 install -m 755 "$ROCEFS" "$dir/rocefs"
 install -m 644 "$(dirname "$0")/../../tools/scenarios/loss.ini" "$dir"
 mkdir "$dir/own" "$dir/own/mnt"
-trap 'pkill -KILL -u "$user" || true; unmount' EXIT
+end_users() { pkill -KILL -u "$user" || true; }
+at_end end_users
 none_left() { ! pgrep -u $user -r S,R,D >/dev/null; }
 limited() {  # N COMMAND…: another user, with N processes and threads; -> $outcome
   user=$((user + 1))  # what has ended counts until it is reaped, and that is not ours to do
   chown -R $user "$dir/own"
   outcome=0
-  as_user bash -c 'ulimit -u "$0" && exec "$@"' "$@" >"$dir/out" 2>"$dir/said" </dev/null || outcome=$?
+  as_mounter bash -c 'ulimit -u "$0" && exec "$@"' "$@" >"$dir/out" 2>"$dir/said" </dev/null || outcome=$?
 }
 told() {  # it did not fit
   expect 1 $outcome "with $1: $(cat "$dir/said")"
@@ -27,6 +28,8 @@ told() {  # it did not fit
 
 # A mount, which is the user's own: only he may look at it.
 there() { nsenter -t "$daemon" -m setpriv --reuid=$user --regid=$user --clear-groups timeout -s KILL 30 "$@"; }
+
+test_case "a mount says that processes are too few, or serves"
 for n in {1..40}; do
   limited $n unshare --user --map-root-user --mount "$dir/rocefs" -o seed=7 "$dir/own/mnt"
   [ $outcome -eq 0 ] && break
@@ -38,6 +41,7 @@ expect 7 "$(there cat "$dir/own/mnt/kernel/debug/rocefs/seed")" "the seed, with 
 kill -TERM "$daemon"
 await none_left
 
+test_case "a simulation says that processes are too few, or runs"
 for n in {1..40}; do
   limited $n "$dir/rocefs" sim "$dir/loss.ini"
   [ $outcome -eq 0 ] && break

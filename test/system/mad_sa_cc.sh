@@ -17,9 +17,10 @@ ports = 2
 [link mb_1 sw_0]
 INI
 mounted -o config="$ini"
-
-# The reference's examples.
+shows() { (cd "$files" && grep . outstanding queued sent drops expired | xargs); }
 limits() { echo "$ib/$1/mad_sa_cc/$2"; }
+
+test_case "each port has the limits of the reference"
 for at in "mlx5_0 1" "mlx5_0 2" "mb_0 1" "mb_1 1"; do
   files=$(limits $at)
   expect "drops expired max_outstanding outstanding queue_size queued sent time_sa_mad" "$(ls "$files" | xargs)" "files of $at"
@@ -33,7 +34,7 @@ for at in "mlx5_0 1" "mlx5_0 2" "mb_0 1" "mb_1 1"; do
   echo 16 >"$files/max_outstanding"
 done
 
-# What is out of range or no number changes nothing, and says why.
+test_case "a value out of range changes nothing and says why"
 files=$(limits mlx5_0 2)
 for wrong in "0 max_outstanding" "1048577 max_outstanding" "15 queue_size" "1048577 queue_size" "0 time_sa_mad" \
   "10001 time_sa_mad" "-1 max_outstanding" "x max_outstanding" "1 drops" "x drops"; do
@@ -48,8 +49,8 @@ echo 040 >"$files/max_outstanding" && expect 32 "$(cat "$files/max_outstanding")
 expect 16 "$(cat "$(limits mlx5_0 1)/max_outstanding")" "the other port"
 echo 16 >"$files/max_outstanding"
 
+test_case "a burst that meets the limits is counted exactly"
 # 200 requests at once, and an administrator that takes 100 ms.
-shows() { (cd "$files" && grep . outstanding queued sent drops expired | xargs); }
 files=$(limits mb_0 1)
 echo 100ms >"$debug/sa/delay"
 echo "burst 200 port=mb_0 timeout=500ms" >"$debug/sa/send"
@@ -66,7 +67,8 @@ done
 echo 0 >"$files/drops"
 expect "outstanding:0 queued:0 sent:16 drops:0 expired:16" "$(shows)" "drops reset"
 
-# A raised limit drains the queue at once.
+test_case "a raised limit drains the queue at once"
+files=$(limits mb_0 1)
 echo "burst 100 port=mb_0 timeout=500ms" >"$debug/sa/send"
 echo 1ms >"$debug/clock/advance"
 expect "outstanding:16 queued:16 sent:32 drops:68 expired:16" "$(shows)" "before"
@@ -76,7 +78,8 @@ echo idle >"$debug/clock/advance"
 expect "outstanding:0 queued:0 sent:48 drops:68 expired:16" "$(shows)" "all answered"
 grep -qw "answered 32" "$debug/sa/send" || fail "sa/send says: $(cat "$debug/sa/send")"
 
-# The drivers' own ways, by name; and back, without a trace of them.
+test_case "semantics of drivers are chosen by name, and reset goes back"
+files=$(limits mb_0 1)
 echo ofed4 >"$debug/sa/semantics"
 expect "16 65536 20" "$(cat "$files"/{max_outstanding,queue_size,time_sa_mad} | xargs)" "ofed4's defaults"
 expect "Invalid argument" "$(store 0 "$files/max_outstanding")" "0 in ofed4"
@@ -86,7 +89,7 @@ echo 1 >"$debug/reset"
 expect "doc 16 16 20" "$(cat "$debug/sa/semantics" "$files"/{max_outstanding,queue_size,time_sa_mad} | xargs)" "reset"
 expect "outstanding:0 queued:0 sent:0 drops:0 expired:0" "$(shows)" "counters after a reset"
 
-# Nonsense is refused.
+test_case "nonsense is refused"
 for wrong in "" "burst" "burst 0" "burst 1000001" "burst 1 port=nowhere" "burst 1 port=mlx5_0/3" "burst 1 timeout=x" "flood 1" "burst 1 1"; do
   expect "Invalid argument" "$(store "$wrong" "$debug/sa/send")" "sa/send '$wrong'"
 done

@@ -2,17 +2,13 @@
 # infiniband-diags as they come from the distribution: under rocefs enter, as root and as ordinary
 # users; and saqueries that meet the port's limits in real time.
 . "$(dirname "$0")/lib/common.bash"
-lib=$(realpath "$(dirname "$0")/lib")
 . "$lib/mads.bash"
-command -v saquery >/dev/null || { echo "no saquery (infiniband-diags)"; exit 77; }
-root=false
-[ "$(id -u)" -ne 0 ] || root=true
+needs saquery
 left_out() { echo "part left out: $*"; }
-as_user() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
 
 mounted
 diags=("$ROCEFS" enter -m "$mnt" --)
-if ! "${diags[@]}" true 2>"$dir/why"; then echo "nobody can enter: $(cat "$dir/why")"; exit 77; fi
+needs_enter
 
 expect 5 "$(cat "$mnt/class/infiniband_mad/abi_version")" "the ABI's version"
 expect "umad0 umad1" "$(cd "$mnt/dev/infiniband" && echo umad*)" "umad files"
@@ -95,8 +91,7 @@ echo 20 >"$limits/time_sa_mad"
 echo 0 >"$limits/drops"
 expect 0 "$(cat "$limits/drops")" "drops, reset"
 echo 0 >"$debug/sa/delay"
-unmount
-await gone
+unmounted
 
 $root || { left_out "other users: not root"; exit 0; }
 if ! as_user unshare -Urm true 2>/dev/null || [[ $ROCEFS_BUILD == */tsan ]]; then
@@ -104,7 +99,7 @@ if ! as_user unshare -Urm true 2>/dev/null || [[ $ROCEFS_BUILD == */tsan ]]; the
   exit 0
 fi
 user=$dir/user
-chmod 711 "$dir" "$(dirname "$dir")"
+open_to_users
 mkdir -p "$user"/{bin,mnt}
 install -m 755 "$ROCEFS" "$user/bin/rocefs"
 cp "$lib"/{common,mads,mads_user}.bash "$user"
@@ -113,8 +108,7 @@ use="bash $user/mads_user.bash $user/bin/rocefs"
 
 mounted -o allow_other
 expect "done" "$(as_user $use "$mnt" 2>&1)" "an ordinary user in root's mount"
-unmount
-await gone
+unmounted
 
 fuse="mknod $dir/fuse c 10 229; chmod 666 $dir/fuse; mount --bind $dir/fuse /dev/fuse; rm $dir/fuse;
   nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups \"\$@\"; };"

@@ -2,11 +2,11 @@
 # What happens to MADs when programs die, devices leave and workers are killed: nothing stays behind,
 # nobody else notices.
 . "$(dirname "$0")/lib/common.bash"
-. "$(dirname "$0")/lib/mads.bash"
-command -v saquery >/dev/null || { echo "no saquery (infiniband-diags)"; exit 77; }
+. "$lib/mads.bash"
+needs saquery
 mounted
 diags=("$ROCEFS" enter -m "$mnt" --)
-if ! "${diags[@]}" true 2>"$dir/why"; then echo "nobody can enter: $(cat "$dir/why")"; exit 77; fi
+needs_enter
 limits=$ib/mb_0/mad_sa_cc/1
 nothing_left() { [ "$(cat "$limits/outstanding" "$limits/queued" | xargs)" = "0 0" ]; }
 is_busy() { [ "$(cat "$limits/outstanding")" != 0 ]; }

@@ -2,20 +2,19 @@
 # Mounting and unmounting, the right way and the wrong ones.
 . "$(dirname "$0")/lib/common.bash"
 
-said() { local status=0 text; text=$("$@" 2>&1) || status=$?; echo "$status $text"; }
 
-expect "1 rocefs: $dir/none: No such file or directory" "$(said "$ROCEFS" "$dir/none")" "no such place"
+expect "1 rocefs: $dir/none: No such file or directory" "$(outcome_of "$ROCEFS" "$dir/none")" "no such place"
 touch "$dir/file"
-expect "1 rocefs: $dir/file: Not a directory" "$(said "$ROCEFS" "$dir/file")" "a file"
+expect "1 rocefs: $dir/file: Not a directory" "$(outcome_of "$ROCEFS" "$dir/file")" "a file"
 for option in max_read=4096 subtype=other; do
-  expect "2 rocefs: $option: it is not to be chosen Try 'rocefs --help'." "$(said "$ROCEFS" -o $option "$mnt" | xargs -d '\n')" "-o $option"
+  expect "2 rocefs: $option: it is not to be chosen Try 'rocefs --help'." "$(outcome_of "$ROCEFS" -o $option "$mnt" | xargs -d '\n')" "-o $option"
 done
 for words in --help --version "sim --help" "enter --help"; do
   # shellcheck disable=SC2086
   expect "1 rocefs: stdout: No space left on device" "$(status=0; text=$("$ROCEFS" $words 2>&1 >/dev/full) || status=$?; echo "$status $text")" "$words on a full disk"
 done
 mounted
-expect "1 rocefs: $mnt: busy: a rocefs is mounted there" "$(said "$ROCEFS" "$mnt")" "busy"
+expect "1 rocefs: $mnt: busy: a rocefs is mounted there" "$(outcome_of "$ROCEFS" "$mnt")" "busy"
 
 # Ends of a mount.
 fusermount3 -u "$mnt"
@@ -57,7 +56,7 @@ if [ "$(id -u)" -eq 0 ] && [ -e /sbin/mount.fuse3 ] && [ ! -e /usr/bin/rocefs ];
   expect "nic0 fuse.rocefs" "$(findmnt -no SOURCE,FSTYPE "$mnt" | xargs)" "mount -t fuse.rocefs"
   expect "real [virtual]" "$(cat "$debug/clock/mode")" "options through mount(8)"
   umount "$mnt"
-  await sh -c "! mountpoint -q '$mnt'"
+  await not_mounted
   rm -f /usr/bin/rocefs
   trap unmount EXIT
 fi
@@ -65,7 +64,7 @@ fi
 # An ordinary user mounts, owns the files, and reaches nothing that is not his.
 if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null && [ -u "$(command -v fusermount3)" ] &&
   [ "$(stat -c %a /dev/fuse)" = 666 ] && [ -r /etc/mtab ]; then
-  chmod 711 "$dir" "$(dirname "$dir")"
+  open_to_users
   chown 65534:65534 "$mnt"
   nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
   nobody "$ROCEFS" "$mnt" >/dev/null
@@ -84,7 +83,7 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
   chmod 666 "$debug/traffic/start" "$debug/pcap"
   echo secret >"$dir/secret"
   chmod 600 "$dir/secret"
-  chmod 711 "$dir" "$(dirname "$dir")"
+  open_to_users
   as_nobody() {
     LC_ALL=C setpriv --reuid=65534 --regid=65534 --clear-groups bash -c 'echo "$1" > "$2"' sh "$1" "$2" 2>&1 |
       sed 's/.*: //'

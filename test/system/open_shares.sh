@@ -2,7 +2,7 @@
 # One user opens files and directories, and keeps texts, until it is refused: it gets its user's share, others
 # open and list as before, a worker that takes over counts what was granted, and what is closed is free again.
 . "$(dirname "$0")/lib/common.bash"
-[ "$(id -u)" -eq 0 ] || { echo "only root's daemon serves other users"; exit 77; }
+needs_root "only root's daemon serves other users"
 mounted -o allow_other
 # Nothing to keep, twice.
 exec 5<"$debug/inject/list" 6<"$debug/inject/list"

@@ -3,8 +3,8 @@
 # says so. And whom a program takes its memory from: root's engine or its own user's.
 . "$(dirname "$0")/lib/common.bash"
 library=$(realpath "$(dirname "$ROCEFS")/../lib")
-[ -e "$library/libmango.so" ] || { echo "no libmango.so here"; exit 77; }
-[ "$(id -u)" = 0 ] || { echo "only root is more than one user"; exit 77; }
+[ -e "$library/libmango.so" ] || skip "no libmango.so here"
+needs_root "only root is more than one user"
 include=$(realpath "$(dirname "$0")/../../pcc/api")
 pcc=$ib/mb_0/pcc
 as_user() { setpriv --reuid="$1" --regid="$1" --clear-groups "${@:2}"; }
@@ -37,13 +37,11 @@ grep -q "mb_0: PCC: program (pid [0-9]*) is refused: user $stranger may not set 
 expect success "$(as_user $owner "$dir/program")" "the owner's program"
 await grep -q "stopped by program" "$debug/dmesg"
 expect success "$("$dir/program")" "root's program"
-unmount
-await gone
+unmounted
 
 mounted -o allow_other,allow_pcc
 expect success "$(as_user $stranger "$dir/program")" "a stranger's program with allow_pcc"
-unmount
-await gone
+unmounted
 
 # An engine of somebody else's: what it would say and send is not even listened to.
 at=$dir/theirs/kernel/debug/rocefs

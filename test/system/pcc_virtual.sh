@@ -2,7 +2,7 @@
 # PCC under the virtual clock: built-in algorithms run in the engine, plugins in mango-pccd; from one
 # to the other and back, and what is shown of parameters is what runs.
 . "$(dirname "$0")/lib/common.bash"
-[ -x "$(dirname "$ROCEFS")/mango-pccd" ] || { echo "no mango-pccd here"; exit 77; }
+[ -x "$(dirname "$ROCEFS")/mango-pccd" ] || skip "no mango-pccd here"
 source=$(realpath "$(dirname "$0")/../../tools/examples/gentle.cc") include=$(realpath "$(dirname "$0")/../../pcc/api")
 pcc=$ib/mb_0/pcc
 plugin() {  # NAME: like gentle

@@ -12,7 +12,7 @@ if $everything && [ "${1:-}" != inside ]; then
 fi
 . "$lib/common.bash"
 . "$lib/verbs.bash"
-command -v ib_write_bw >/dev/null || { echo "no ib_write_bw (perftest)"; exit 77; }
+needs ib_write_bw
 logs=$dir
 
 # PROGRAM, its services, its options: names in the table below.
@@ -87,15 +87,14 @@ if [ "${1:-}" = inside ]; then
 fi
 mounted
 verbs=("$ROCEFS" enter -m "$mnt" --)
-if ! "${verbs[@]}" true 2>"$dir/why"; then echo "nobody can enter: $(cat "$dir/why")"; exit 77; fi
+needs_enter
 begin=$SECONDS
 matrix
 $everything || run ib_send_bw UD sizes
 echo "REPORT $runs runs of perftest on one mount in $((SECONDS - begin)) s"
-[ "${1:-}" = inside ] || { unmount; await gone; exit 0; }
+[ "${1:-}" = inside ] || { unmounted; exit 0; }
 
-unmount
-await gone
+unmounted
 mounted -o uplink=10.9.0.1
 remote "$ROCEFS" -o uplink=10.9.0.2 "$far" >/dev/null
 run_client() {
@@ -109,5 +108,4 @@ for where in "$mnt" "$far"; do echo 2G >"$where/kernel/debug/rocefs/links/mb_0-s
 runs=0 begin=$SECONDS
 matrix
 echo "REPORT $runs runs of perftest over an uplink in $((SECONDS - begin)) s"
-unmount
-await gone
+unmounted

@@ -1,8 +1,7 @@
 #!/bin/bash
 # Who waits for the end of a flow, a fault or PCC sleeps in poll(2) until there is something to read.
 . "$(dirname "$0")/lib/common.bash"
-. "$(dirname "$0")/lib/takeover.bash"
-lib=$(realpath "$(dirname "$0")/lib")
+. "$lib/takeover.bash"
 watch() {  # FILE UNTIL: in the background; it has read once when this returns
   : >"$dir/seen"
   python3 "$lib/watch.py" "$1" "$2" >"$dir/seen" &

@@ -5,7 +5,7 @@
 lies=$ROCEFS_BUILD/test/lies
 
 mounted
-if ! "$ROCEFS" enter -m "$mnt" true 2>"$dir/why"; then echo "nobody can enter: $(cat "$dir/why")"; exit 77; fi
+needs_enter
 program=("$lies/program")
 lie() {  # LIE STATUS
   local status=0 share=0

@@ -2,7 +2,7 @@
 # Whatever reads a file sees all of it: by read(2), by sendfile(2) or splice(2), which the kernel would
 # serve from its page cache, at once or on a descriptor that was kept, also by the worker that takes over.
 . "$(dirname "$0")/lib/common.bash"
-. "$(dirname "$0")/lib/takeover.bash"
+. "$lib/takeover.bash"
 mounted
 link=$debug/links/mb_0-sw_0
 pcc=$ib/mb_0/pcc

@@ -28,12 +28,10 @@ mounted -o clock=virtual
 for start in "f write mb_0 10.9.0.2" "f accept mb_0"; do
   expect "Operation not supported" "$(store "$start" "$debug/traffic/start")" "virtual clock: $start"
 done
-unmount
-await gone
+unmounted
 mounted
 expect "Network is unreachable" "$(store "f write mb_0 10.9.0.2" "$debug/traffic/start")" "no uplink"
-unmount
-await gone
+unmounted
 mounted -o "config=$dir/1.ini"
 mount_far() { remote "$ROCEFS" -o "config=$dir/2.ini" "$far" >/dev/null; }
 mount_far

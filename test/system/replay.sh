@@ -6,7 +6,7 @@ here=kernel/debug/rocefs
 link=$here/links/mb_0-sw_0
 at=$debug/clock/at
 said() { tail -n 1 "$debug/dmesg" | grep -qF "$1" || fail "dmesg does not say '$1': $(tail -n 1 "$debug/dmesg")"; }
-gone() { unmount; await sh -c "! mountpoint -q '$mnt'"; }
+gone() { unmount; await not_mounted; }
 
 # A store waits for its time, exactly, and can be called off.
 mounted -o clock=virtual

@@ -65,14 +65,12 @@ echo "f write left right count=10 timeout=8" >"$debug/traffic/start"
 echo idle >"$debug/clock/advance"
 cat "$debug/clock/trace_hash" >"$dir/hash"
 cp "$debug/clock/log" "$dir/log"
-unmount
-await sh -c "! mountpoint -q '$mnt'"
+unmounted
 mounted -o clock=virtual,seed=5,config="$dir/left.ini"
 while IFS= read -r line; do printf '%s\n' "$line" >"$debug/clock/at"; done <"$dir/log"
 echo idle >"$debug/clock/advance"
 expect "$(cat "$dir/hash")" "$(cat "$debug/clock/trace_hash")" "the trace of a replay"
-unmount
-await sh -c "! mountpoint -q '$mnt'"
+unmounted
 
 # Under the real clock, in the middle of traffic.
 mounted

@@ -1,10 +1,9 @@
 #!/bin/bash
 # Without root and without a setuid program: an ordinary user's rocefs in a user namespace of his own.
 . "$(dirname "$0")/lib/common.bash"
-lib=$(realpath "$(dirname "$0")/lib")
-[[ $ROCEFS_BUILD != */tsan ]] || { echo "the thread of ThreadSanitizer is one too many for unshare(2)"; exit 77; }
+[[ $ROCEFS_BUILD != */tsan ]] || skip "the thread of ThreadSanitizer is one too many for unshare(2)"
 
-chmod 711 "$dir" "$(dirname "$dir")"
+open_to_users
 install -m 755 "$ROCEFS" "$dir/rocefs"
 install -m 644 "$lib/common.bash" "$lib/rootless.bash" "$dir"
 provider=$(dirname "$ROCEFS")/../lib/librocefs-rdmav34.so
@@ -17,5 +16,5 @@ alone() {  # COMMAND…: as who is root of a new user namespace, and an ordinary
 [ "$(id -u)" -ne 0 ] || chown "$user:$user" "$dir/own"
 export -f alone
 export dir
-as_user bash -c 'alone true' 2>/dev/null || { echo "no user namespaces for users"; exit 77; }
+as_user bash -c 'alone true' 2>/dev/null || skip "no user namespaces for users"
 as_user bash -c 'alone bash "$dir/rootless.bash"' || fail "in a user namespace: status $?"

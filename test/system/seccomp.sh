@@ -1,16 +1,15 @@
 #!/bin/bash
 # Where io_uring is forbidden rocefs does not mount, and says what forbids it and what helps.
 . "$(dirname "$0")/lib/common.bash"
-lib=$(realpath "$(dirname "$0")/lib")
-command -v python3 >/dev/null || { echo "no python3 to make a filter with"; exit 77; }
-command -v "${CC:-cc}" >/dev/null || { echo "no C compiler to ask for numbers"; exit 77; }
+needs python3
+command -v "${CC:-cc}" >/dev/null || skip "no C compiler to ask for numbers"
 
 refused() { python3 "$lib/seccomp.py" refuse "$@"; }
-refused io_uring_setup=EPERM true || { echo "no seccomp filters here"; exit 77; }
+refused io_uring_setup=EPERM true || skip "no seccomp filters here"
 profile="the seccomp profile in force must allow io_uring_setup, io_uring_enter and io_uring_register,\
  as rocefs's own does: tools/containers/seccomp.json, installed in share/rocefs"
 disabled=$(cat /proc/sys/kernel/io_uring_disabled 2>/dev/null || echo 0)
-[ "$disabled" = 0 ] || { echo "io_uring is disabled on this machine"; exit 77; }
+[ "$disabled" = 0 ] || skip "io_uring is disabled on this machine"
 
 for call in setup enter register; do
   for code in EPERM ENOSYS EACCES; do
@@ -26,5 +25,4 @@ expect "1 rocefs: io_uring is forbidden here (EPERM); $profile" \
 # A filter alone is no hindrance.
 refused reboot=EPERM "$ROCEFS" "$mnt" >/dev/null || fail "under a filter that allows io_uring"
 expect "mb_0 mb_1" "$(ls "$ib" | xargs)" "under a filter that allows io_uring"
-unmount
-await gone
+unmounted

@@ -1,8 +1,7 @@
 #!/bin/bash
 # What a service manager hears from rocefs by the protocol of sd_notify(3), and what it may do to it.
 . "$(dirname "$0")/lib/common.bash"
-lib=$(realpath "$(dirname "$0")/lib")
-command -v python3 >/dev/null || { echo "no python3 to listen with"; exit 77; }
+needs python3
 
 heard=$dir/heard
 listen() {  # SOCKET
@@ -27,8 +26,7 @@ for socket in "$dir/notify" "@rocefs-test-$$"; do
   await said 1
   expect "READY=1|MAINPID=$daemon|STATUS=serving $mnt, worker $(worker_pid)" "$(line 1 | cut -d' ' -f2-)" "ready, $socket"
   [ "$(line 1 | cut -d' ' -f1)" != "$daemon" ] || fail "not the parent's word: $(line 1)"
-  unmount
-  await gone
+  unmounted
   await said 2
   expect "$daemon STOPPING=1|STATUS=unmounting $mnt" "$(line 2)" "unmounted, $socket"
   expect 2 "$(wc -l <"$heard")" "what was said"
@@ -90,8 +88,7 @@ if [ -x "$(dirname "$ROCEFS")/mango-pccd" ]; then
 else
   echo "part left out: no mango-pccd here"
 fi
-unmount
-await gone
+unmounted
 hears_no_more
 
 # The watchdog: fed as long as the worker does its work. One that hangs is replaced, and who uses the
@@ -125,5 +122,4 @@ hears_no_more
 
 # A manager that does not read, or is not there, does not keep it from its work.
 NOTIFY_SOCKET=$dir/nobody "$ROCEFS" "$mnt" >/dev/null
-unmount
-await gone
+unmounted

@@ -2,8 +2,8 @@
 # One user's 24 clients ask for 1,020 channels each, which is more than there are descriptors: they get their
 # user's share, the next one is told EMFILE, and neither the mount nor its socket goes away for others.
 . "$(dirname "$0")/lib/common.bash"
-[ "$(id -u)" -eq 0 ] || { echo "only root's daemon serves other users"; exit 77; }
-[ "$(ulimit -Hn)" = unlimited ] || [ "$(ulimit -Hn)" -ge 20000 ] || { echo "the limit of open files is below 20000"; exit 77; }
+needs_root "only root's daemon serves other users"
+[ "$(ulimit -Hn)" = unlimited ] || [ "$(ulimit -Hn)" -ge 20000 ] || skip "the limit of open files is below 20000"
 (ulimit -n 20000 && mounted -o allow_other)
 said=$(timeout -s KILL 120 python3 - "$mnt" "$(dirname "$0")/../chaos" <<'CLIENTS'
 import ctypes, errno, os, socket, struct, sys

@@ -1,9 +1,8 @@
 #!/bin/bash
 # Beside a rocefs that does not answer, another one is found, and what is silent is told.
 . "$(dirname "$0")/lib/common.bash"
-lib=$(realpath "$(dirname "$0")/lib")
-[ "$(id -u)" -eq 0 ] || { echo "only root mounts a file system that does not answer"; exit 77; }
-command -v python3 >/dev/null || { echo "no python3 to be one"; exit 77; }
+needs_root "only root mounts a file system that does not answer"
+needs python3
 ctl=$ROCEFS_BUILD/bin/mango-ctl
 silent=$dir/silent
 mkdir -p "$silent"
@@ -40,5 +39,4 @@ mb_0 mb_1" "$(said "$ROCEFS" enter sh -c 'ls /sys/class/infiniband | xargs')" "e
 devices=$(said "$ctl" dev list)
 [[ $devices == "0 $answer"*mb_0* ]] || fail "mango-ctl: $devices"
 expect "0 mb_0 mb_1" "$(ROCEFS_MOUNT=$mnt said "$ROCEFS" enter sh -c 'ls /sys/class/infiniband | xargs')" "enter by name, beside it"
-unmount
-await gone
+unmounted

@@ -2,7 +2,6 @@
 # Dead mounts of earlier lives are taken away at the start, however many; what lives, and what is not a
 # rocefs, stays.
 . "$(dirname "$0")/lib/common.bash"
-lib=$(realpath "$(dirname "$0")/lib")
 
 other=$dir/other
 mkdir "$other"
@@ -115,7 +114,7 @@ fi
 # An ordinary user: by fusermount3, and what is not his stays. In a mount namespace with a /dev/fuse
 # for all.
 if [ -u "$(command -v fusermount3)" ] && [ -r /etc/mtab ] && unshare -m true 2>/dev/null; then
-  chmod 711 "$dir" "$(dirname "$dir")"
+  open_to_users
   install -m 755 "$ROCEFS" "$dir/rocefs"
   export -f await fail expect
   dir=$dir mnt=$mnt unshare -m bash -euo pipefail "$lib/stale_user.bash" || fail "an ordinary user"

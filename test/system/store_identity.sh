@@ -2,11 +2,9 @@
 # Whose rights open the files that a store names: those of whoever stored, as the daemon's own /proc
 # shows them when the store arrives; also when clock/at keeps it until the writer has gone.
 . "$(dirname "$0")/lib/common.bash"
-[ "$(id -u)" -eq 0 ] || { echo "a writer of another user needs root here"; exit 77; }
-lib=$(realpath "$(dirname "$0")/lib")
-as_user() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
-as_user unshare -Urm true 2>/dev/null || { echo "no user namespaces"; exit 77; }
-chmod 711 "$dir" "$(dirname "$dir")"
+needs_root "a writer of another user needs root here"
+as_user unshare -Urm true 2>/dev/null || skip "no user namespaces"
+open_to_users
 mkdir "$dir/his" "$dir/mine"
 chown 65534:65534 "$dir/his"
 head -c 10000 /dev/urandom >"$dir/mine/secret"

@@ -2,8 +2,7 @@
 # Paths on a file system that does not answer: whoever named one waits, can be interrupted, and is told
 # after two seconds; everybody else's files, and the end of the mount, do not wait.
 . "$(dirname "$0")/lib/common.bash"
-[ "$(id -u)" -eq 0 ] || { echo "a FUSE file system that hangs needs root here"; exit 77; }
-lib=$(realpath "$(dirname "$0")/lib")
+needs_root "a FUSE file system that hangs needs root here"
 silent=$dir/silent server=
 mkdir "$silent"
 clean() { [ -z "$server" ] || kill -KILL "$server" 2>/dev/null || true; umount -l "$silent" 2>/dev/null || true; unmount; }

@@ -2,7 +2,7 @@
 # The worker dies at each step of its work, and in the middle of a crowd; whoever uses the mount only
 # waits a little. Stores that were accepted are there, once.
 . "$(dirname "$0")/lib/common.bash"
-. "$(dirname "$0")/lib/takeover.bash"
+. "$lib/takeover.bash"
 
 loss=$debug/links/mb_0-sw_0/loss
 
@@ -201,14 +201,14 @@ done
 mounted_with restore:each
 supervisor=$(daemon_pid)
 kill -KILL "$(worker_pid)"
-await sh -c "! mountpoint -q '$mnt'"
+await not_mounted
 await sh -c "! kill -0 $supervisor 2>/dev/null || grep -q '^State:.Z' /proc/$supervisor/status"
 
 # Nothing stays behind: of an orderly end, whoever is told to end; of a supervisor that is killed.
 for process in daemon_pid worker_pid; do
   mounted
   kill -TERM "$($process)"
-  await sh -c "! mountpoint -q '$mnt'"
+  await not_mounted
   await sh -c "! pgrep -cr S,R,D -f '^$ROCEFS $mnt' >'$dir/left'"
 done
 mounted

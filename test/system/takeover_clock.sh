@@ -2,7 +2,7 @@
 # What clock/ has outlives a worker: stores that wait are applied at their instants, once; the log
 # shows what it showed; time does not go back, and an advance under way ends where it would have.
 . "$(dirname "$0")/lib/common.bash"
-. "$(dirname "$0")/lib/takeover.bash"
+. "$lib/takeover.bash"
 
 here=kernel/debug/rocefs
 link=$here/links/mb_0-sw_0

@@ -3,7 +3,7 @@
 # waits for an answer, who tells the kernel of the change waits for the lock. Each worker has a successor
 # at once. ROCEFS_TAKEOVERS: how many are killed.
 . "$(dirname "$0")/lib/common.bash"
-. "$(dirname "$0")/lib/takeover.bash"
+. "$lib/takeover.bash"
 
 takeovers=${ROCEFS_TAKEOVERS:-15}
 crowd=()

@@ -2,8 +2,8 @@
 # A worker that was killed and that the kernel keeps (here for a debugger) hinders nobody: another one
 # takes over. When the supervisor is killed the mount is dead, whoever else holds its connection.
 . "$(dirname "$0")/lib/common.bash"
-. "$(dirname "$0")/lib/takeover.bash"
-command -v python3 >/dev/null || { echo "no python3 to be a debugger"; exit 77; }
+. "$lib/takeover.bash"
+needs python3
 
 tracer='import ctypes, sys
 libc = ctypes.CDLL(None, use_errno=True)

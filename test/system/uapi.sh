@@ -2,11 +2,8 @@
 # The socket of verbs clients in the tree: a node like any other, there for every view of the mount and
 # through the death of a worker; and the mount ends as one without it.
 . "$(dirname "$0")/lib/common.bash"
-lib=$(realpath "$(dirname "$0")/lib")
-command -v python3 >/dev/null || { echo "no python3"; exit 77; }
+needs python3
 uapi=$debug/uapi
-root=false
-[ "$(id -u)" -ne 0 ] || root=true
 
 try() { python3 "$lib/seqpacket.py" "$@"; }  # connect|bind PATH
 quietly() { LC_ALL=C "$@" 2>&1 | sed 's/.*: //'; }
@@ -30,7 +27,7 @@ for clock in virtual real; do
   expect s "$(find "$debug" -maxdepth 1 -name uapi -printf %y)" "its type in the directory"
   expect "" "$(grep "no device" "$debug/dmesg" || true)" "what dmesg says of it"
   expect ok "$(try connect "$uapi")" "connect"
-  [ $clock = real ] || { unmount; await gone; }
+  [ $clock = real ] || { unmounted; }
 done
 
 # Nobody makes another, or this one anew, or takes it away.
@@ -121,8 +118,7 @@ none() {  # WHY
   [ "$2" = ro ] || expect EPERM "$(try bind "$uapi")" "somebody else's bind"
   kill_worker
   [ ! -e "$uapi" ] || fail "there is one after a takeover: $1"
-  unmount
-  await gone
+  unmounted
 }
 python3 "$lib/no_namespaces.py" "$ROCEFS" "$mnt" >/dev/null
 none "no user namespace allowed here: Operation not permitted" rw
@@ -167,12 +163,11 @@ wait "$inside"
 await gone
 
 # An ordinary user, and the root of a user namespace, with a /dev/fuse that they may open.
-as_user() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
 if ! [ -u "$(command -v fusermount3)" ] || ! [ -e /etc/mtab ] || ! as_user unshare -Urm true 2>/dev/null || [[ $ROCEFS_BUILD == */tsan ]]; then
   left_out "an ordinary user: fusermount3 is not setuid, or no user namespaces"
   exit 0
 fi
-chmod 711 "$dir" "$(dirname "$dir")"
+open_to_users
 install -m 755 "$ROCEFS" "$dir/rocefs"
 cp "$lib/seqpacket.py" "$dir"
 mkdir -p "$dir/his"

@@ -2,18 +2,14 @@
 # Verbs programs as they come from the distribution: under rocefs enter, as root and as ordinary users,
 # and without it.
 . "$(dirname "$0")/lib/common.bash"
-lib=$(realpath "$(dirname "$0")/lib")
 . "$lib/verbs.bash"
-command -v ibv_rc_pingpong >/dev/null || { echo "no ibv_rc_pingpong (ibverbs-utils)"; exit 77; }
-root=false
-[ "$(id -u)" -ne 0 ] || root=true
+needs ibv_rc_pingpong
 left_out() { echo "part left out: $*"; }
-as_user() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
 logs=$dir
 
 mounted
 verbs=("$ROCEFS" enter -m "$mnt" --)
-if ! "${verbs[@]}" true 2>"$dir/why"; then echo "nobody can enter: $(cat "$dir/why")"; exit 77; fi
+needs_enter
 
 # What the tools say is what the tree says.
 expect "mb_0 mb_1" "$("${verbs[@]}" ibv_devices | awk 'NR > 2 {print $1}' | xargs)" "ibv_devices"
@@ -62,8 +58,7 @@ await holds_something  # a client is seen by what is counted here
 kill $watcher
 wait $watcher || true
 await nothing_left
-unmount
-await gone
+unmounted
 
 $root || { left_out "other users: not root"; exit 0; }
 
@@ -79,8 +74,7 @@ if unshare -m true 2>/dev/null; then
     ibv_devices | grep -c mb_
     pingpong 819200 ibv_rc_pingpong -g 1 -n 100' bash "$lib" 2>&1) || fail "without enter: $said"
   expect 2 "$said" "without enter"
-  unmount
-  await gone
+  unmounted
 else
   left_out "without enter: no mount namespaces"
 fi
@@ -91,7 +85,7 @@ if ! as_user unshare -Urm true 2>/dev/null || [[ $ROCEFS_BUILD == */tsan ]]; the
   exit 0
 fi
 user=$dir/user
-chmod 711 "$dir" "$(dirname "$dir")"
+open_to_users
 mkdir -p "$user"/{bin,lib,mnt}
 install -m 755 "$ROCEFS" "$user/bin/rocefs"
 install -m 755 "$ROCEFS_BUILD/lib/librocefs-rdmav34.so" "$user/lib"
@@ -104,8 +98,7 @@ use="bash $user/verbs_user.bash $user/bin/rocefs"
 mounted -o allow_other
 expect "done" "$(as_user $use "$mnt" "$dir/logs" some_stock_programs 2>&1 | grep -v '^part left out')" "an ordinary user in root's mount"
 await nothing_left
-unmount
-await gone
+unmounted
 
 fuse="mknod $dir/fuse c 10 229; chmod 666 $dir/fuse; mount --bind $dir/fuse /dev/fuse; rm $dir/fuse;
   nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups \"\$@\"; };"

@@ -1,14 +1,14 @@
 #!/bin/bash
 # The provider through the verbs API, over the engine: test/provider has the tests, one line for each.
 . "$(dirname "$0")/lib/common.bash"
-. "$(dirname "$0")/lib/takeover.bash"
+. "$lib/takeover.bash"
 verbs_test=$ROCEFS_BUILD/test/provider/verbs_test
 driver=$mnt/bus/pci/drivers/mango_core
 
 own=()
 [ "$(id -u)" -ne 0 ] || own=(-o allow_other)  # some of it is another user's
 mounted "${own[@]}"
-if ! "$ROCEFS" enter -m "$mnt" true 2>"$dir/why"; then echo "nobody can enter: $(cat "$dir/why")"; exit 77; fi
+needs_enter
 run() { timeout -k 5 300 "$ROCEFS" enter -m "$mnt" -- "$@"; }
 run "$verbs_test" || fail "some of it"
 ROCEFS_SHARE_REGIONS=1 run "$verbs_test" || fail "some of it, with regions that are shared"
@@ -43,8 +43,7 @@ cat <&5
 wait "$program" || fail "port"
 
 # Under the virtual clock a device is there and cannot be opened.
-unmount
-await gone
+unmounted
 mounted -o clock=virtual
 said=$(run "$verbs_test" 2>&1) && fail "it opened a device under the virtual clock"
 [[ $said == *"(errno 95, "* ]] || fail "under the virtual clock: $said"

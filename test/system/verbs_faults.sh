@@ -2,10 +2,9 @@
 # What verbs programs see of the emulator: their packets in a capture, a cable that loses them, a device
 # that leaves, a worker that dies, a clock that stands.
 . "$(dirname "$0")/lib/common.bash"
-lib=$(realpath "$(dirname "$0")/lib")
 . "$lib/verbs.bash"
 . "$lib/takeover.bash"
-command -v ibv_rc_pingpong >/dev/null || { echo "no ibv_rc_pingpong (ibverbs-utils)"; exit 77; }
+needs ibv_rc_pingpong
 left_out() { echo "part left out: $*"; }
 logs=$dir
 verbs=("$ROCEFS" enter -m "$mnt" --)
@@ -13,7 +12,7 @@ driver=$mnt/bus/pci/drivers/mango_core
 address=0000:2b:00.0
 
 mounted
-if ! "${verbs[@]}" true 2>"$dir/why"; then echo "nobody can enter: $(cat "$dir/why")"; exit 77; fi
+needs_enter
 
 # A capture has every byte that was sent, in packets that are whole: 200 messages of 4096 bytes each
 # way, in packets of the 1024 that ibv_rc_pingpong chooses.
@@ -85,8 +84,7 @@ if [ -n "${client:-}" ]; then
   both_fail "a worker that died"
   pingpong 819200 ibv_rc_pingpong -g 1 -n 100
 fi
-unmount
-await gone
+unmounted
 
 # Programs cannot run in a time that stands.
 mounted -o clock=virtual

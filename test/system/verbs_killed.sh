@@ -2,13 +2,12 @@
 # Verbs programs that are killed at random under load, for ROCEFS_KILL_SECONDS (3): a bystander's
 # pingpongs go on, and nothing of the dead stays in the engine.
 . "$(dirname "$0")/lib/common.bash"
-lib=$(realpath "$(dirname "$0")/lib")
 . "$lib/verbs.bash"
-command -v ib_write_bw >/dev/null || { echo "no ib_write_bw (perftest)"; exit 77; }
+needs ib_write_bw
 logs=$dir
 mounted
 verbs=("$ROCEFS" enter -m "$mnt" --)
-if ! "${verbs[@]}" true 2>"$dir/why"; then echo "nobody can enter: $(cat "$dir/why")"; exit 77; fi
+needs_enter
 worker=$(worker_pid)
 
 open_files() { readlink "/proc/$worker/fd/"* | grep -cE 'rocefs-(context|queue)|pidfd' || true; }
@@ -74,5 +73,4 @@ expect "$worker" "$(worker_pid)" "the worker"
 pingpong 819200 ibv_rc_pingpong -g 1 -n 100
 echo "REPORT $killed programs killed in $rounds rounds of the bystander, the longest of $((longest / 1000)) ms"
 [ $killed -gt 0 ] || fail "nobody was killed"
-unmount
-await gone
+unmounted

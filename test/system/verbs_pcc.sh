@@ -2,15 +2,14 @@
 # Congestion control of verbs programs: their queue pairs with pid and name, an algorithm under congestion
 # that changes their bandwidth, and counters that agree with what they say they have sent.
 . "$(dirname "$0")/lib/common.bash"
-lib=$(realpath "$(dirname "$0")/lib")
 . "$lib/verbs.bash"
-command -v ib_write_bw >/dev/null || { echo "no ib_write_bw (perftest)"; exit 77; }
+needs ib_write_bw
 control=$(dirname "$ROCEFS")/mango-ctl
-[ -x "$control" ] && [ -x "$(dirname "$ROCEFS")/mango-pccd" ] || { echo "no mango-ctl or mango-pccd here"; exit 77; }
+[ -x "$control" ] && [ -x "$(dirname "$ROCEFS")/mango-pccd" ] || skip "no mango-ctl or mango-pccd here"
 logs=$dir
 mounted
 verbs=("$ROCEFS" enter -m "$mnt" --)
-if ! "${verbs[@]}" true 2>"$dir/why"; then echo "nobody can enter: $(cat "$dir/why")"; exit 77; fi
+needs_enter
 export ROCEFS_MOUNT=$mnt
 pcc=$ib/mb_1/pcc near=$ib/mb_1/ports/1 far=$ib/mb_0/ports/1/hw_counters
 
@@ -63,5 +62,4 @@ echo "REPORT $full Mb/s without an algorithm, $cut Mb/s under aimd"
 echo stop >"$pcc/state"
 kill "$running" "$server"
 wait "$running" "$server" || true
-unmount
-await gone
+unmounted

@@ -3,10 +3,11 @@
 # the script goes on with the next case. Results are printed in TAP (Test Anything Protocol), which test/run counts.
 #
 # Lines above the first case are the fixture: run once, and no case runs where they fail. A case sees the
-# variables, functions and descriptors of the fixture and of the cases before it that passed, because each case
-# is a subshell of the last one that passed. Children of an earlier case are no children of a later one, which
-# therefore cannot `wait` for them.
+# variables and functions of the fixture and of the cases before it that passed, because each case is a subshell
+# of the last one that passed. Children and open files belong to the case that made them: a later one can neither
+# `wait` for those nor close these.
 case_store=$ROCEFS_TEST_DIR/.cases  # results of the cases, and the text of the one that runs
+case_script=$(realpath "$0")
 case_text=$case_store/$(basename "$0")
 case_index=-1  # of $case_names; -1 in the fixture
 case_names=() case_starts=()
@@ -66,8 +67,8 @@ command_failed() {  # STATUS COMMAND
 # Called by the first case's line; runs them all.
 test_case() {
   [ "$case_index" -lt 0 ] || fail "test_case does not stand at the left edge, or a name has no end: $1"
-  mapfile -t case_names < <(sed -n 's/^test_case "\(.*\)"$/\1/p' "$0")
-  mapfile -t case_starts < <(grep -n '^test_case "' "$0" | cut -d : -f 1)
+  mapfile -t case_names < <(sed -n 's/^test_case "\(.*\)"$/\1/p' "$case_script")
+  mapfile -t case_starts < <(grep -n '^test_case "' "$case_script" | cut -d : -f 1)
   [ ${#case_names[@]} -eq ${#case_starts[@]} ] || fail "a line other than: test_case \"NAME\""
   rm -rf "$case_store"
   mkdir "$case_store"
@@ -78,7 +79,7 @@ test_case() {
   exit 0
 }
 # The case at $case_index and those behind it. Empty lines stand for the text before the case, so that bash counts
-# lines as the script does.
+# lines as the script does. A command stands behind it, because a list such as `a && fail` may end a case well.
 run_cases() {
   [ "$case_index" -lt ${#case_names[@]} ] || return 0
   set +e
@@ -86,8 +87,8 @@ run_cases() {
     at_end_commands=()
     trap run_at_end EXIT
     set -eE
-    awk -v from="${case_starts[case_index]}" -v to="${case_starts[case_index + 1]:-0}" \
-      'to && NR >= to {exit} {print(NR > from ? $0 : "")}' "$0" >"$case_text"
+    awk -v from="${case_starts[case_index]}" -v to="${case_starts[case_index + 1]:-0}" 'to && NR >= to {exit} {print(NR > from ? $0 : "")} END {print ":"}' \
+      "$case_script" >"$case_text"
     trap 'command_failed $? "$BASH_COMMAND"' ERR
     . "$case_text" "${script_arguments[@]}"
     run_at_end
