@@ -10,7 +10,7 @@ fi
 . "$lib/common.bash"
 joined_namespaces
 mounted -o uplink=10.9.0.1
-remote "$ROCEFS" -o uplink=10.9.0.2 "$far" >/dev/null
+far_mounted -o uplink=10.9.0.2
 fardebug=$far/kernel/debug/rocefs
 set_both() { for where in "$mnt" "$far"; do echo "$2" >"$where/class/infiniband/mb_0/$1"; done; }
 port() { cat "$1/class/infiniband/mb_0/ports/1/hw_counters/$2"; }
@@ -32,6 +32,7 @@ lost() {
   echo 1 >"$1/inject/lost/remove"
 }
 
+test_case "with SR at both ends little more than what was lost is sent again"
 # Both ends have it: what was lost is sent again, little else, and what overtook it is kept.
 set_both sr/enable 1
 lose "$debug" RC_WRITE_MIDDLE
@@ -46,13 +47,14 @@ kept=$(port "$far" sr_ooo_placed)
 [ "$(port "$mnt" packet_seq_err)" -ge "$losses" ] || fail "SR: no NAK for some of $losses losses"
 expect 0 "$(port "$mnt" local_ack_timeout_err)" "SR: time-outs"
 
-# READ responses that the far end's side loses are asked for again alone.
+test_case "lost READ responses are asked for again alone"
 lose "$fardebug" RC_READ_RESPONSE_MIDDLE
 flow reads read count=400 timeout=18
 losses=$(lost "$fardebug") asked=$(($(port "$mnt" sr_retrans) - again))
 expect 40 "$losses" "responses lost"
 [ "$asked" -gt 0 ] && [ "$asked" -le $((losses * 4)) ] || fail "SR: $losses responses lost, $asked READs again"
 
+test_case "with SR at one end alone the flow goes back N, and is right"
 # One end alone: go-back-N, which sends all again that followed a loss, and the same bytes.
 for end in "$mnt" "$far"; do
   set_both sr/enable 0
@@ -69,6 +71,7 @@ for end in "$mnt" "$far"; do
 done
 set_both sr/enable 0
 
+test_case "requests and READ responses are sprayed over just the ports that are set"
 # Spraying, beside SR and CFR: requests and READ responses come from just the ports that are set; what
 # answers keeps its own.
 set_both sr/enable 1
@@ -77,6 +80,7 @@ set_both ops/udp_port_range 8
 set_both ops/enable 1
 python3 "$lib/roce_wire.py" near >"$dir/wire" 2>&1 &
 looker=$!
+at_end eval 'kill $looker 2>/dev/null'
 await grep -q looking "$dir/wire"
 flow sprayed write count=100
 flow sprayed_reads read count=100
@@ -95,7 +99,7 @@ expect 1 "$(ports_of 10.9.0.2 11 | wc -l)" "source ports of acknowledgements"
 set_both ops/enable 0
 set_both sr/enable 0
 
-# CFR: the far end answers what comes out of order with CNPs, and the near end's window obeys.
+test_case "CFR answers disorder with CNPs, and the window obeys"
 sent() { port "$far" np_cnp_sent_ooo; }
 heard() { echo $(($(port "$mnt" rp_cnp_handled) + $(port "$mnt" rp_cnp_ignored))); }
 before=$(sent) before_heard=$(heard) handled=$(port "$mnt" rp_cnp_handled)

@@ -15,7 +15,7 @@ clean() {
   umount -l "$host" 2>/dev/null || true
 }
 pids=()
-trap clean EXIT
+at_end clean
 mount --bind "$host" "$host"
 mount --make-shared "$host"
 ended() { ! pgrep -f "^$ROCEFS $nic\$" -r S,R,D >/dev/null; }
@@ -43,19 +43,22 @@ echo 0.125 >"$nic/$value"
 container late "$host" rslave
 container private "$host" rprivate
 container pinned "$nic" rprivate     # what `-v /srv/nics/a:/nic` makes
+
+test_case "each container sees the mount at first"
 for name in early late private; do expect 0.125 "$(reads $name $first)" "$name, at first"; done
 expect 0.125 "$(reads pinned "$itself")" "pinned, at first"
 
-# Stores from inside are stores.
+test_case "a store from inside is a store"
 inside late bash -c 'echo 0.25 >"$1"' sh "$dir/in/volume/nic/$value"
 expect 0.25 "$(cat "$nic/$value")" "stored from inside"
 
-# A worker that dies is no matter to any of them.
+test_case "a takeover is no matter to any container"
 worker=$(pgrep -P "$(pgrep -of "^$ROCEFS $nic\$" -r S,R,D)" | head -n 1)
 kill -KILL "$worker"
 for name in early late; do expect 0.25 "$(reads $name $first)" "$name, after a takeover"; done
 expect 0.25 "$(reads pinned "$itself")" "pinned, after a takeover"
 
+test_case "after an orderly end a slave follows to the next mount"
 # Started anew after an orderly end. A slave follows; what is private, or bound to the mount itself,
 # is left with a dead one.
 kill -TERM "$(pgrep -of "^$ROCEFS $nic\$" -r S,R,D)"
@@ -67,8 +70,9 @@ for name in early late; do expect 0.5 "$(reads $name $first)" "$name, of the sec
 expect "$dead" "$(reads private $first)" "a private view"
 expect "$dead" "$(reads pinned "$itself")" "a bind of the mount point"
 
-# Started anew after a death.
+test_case "after a death a slave follows to the next mount"
 container pinned2 "$nic" rprivate
+at_end kill "${container[pinned2]}"
 expect 0.5 "$(reads pinned2 "$itself")" "pinned to the second mount"
 supervisor=$(pgrep -of "^$ROCEFS $nic\$" -r S,R,D)
 kill -KILL "$supervisor" $(pgrep -P "$supervisor")
@@ -84,22 +88,22 @@ done
 expect "$dead" "$(reads pinned2 "$itself")" "pinned to a mount that has died"
 expect 0.75 "$(cat "$nic/$value")" "on the host"
 
-# Programs that look in /sys, from inside, at the mount that came after they were started.
+test_case "rocefs enter works from inside at a mount that came later"
 expect "mb_0 mb_1" "$(inside late "$ROCEFS" enter -m "$dir/in/volume/nic" sh -c 'echo $(ls /sys/class/infiniband)')" "enter"
 
-# Two programs in two containers, which do not see the daemon's process nor each other's.
-if command -v ibv_rc_pingpong >/dev/null && [ -e "$(dirname "$ROCEFS")/../lib/librocefs-rdmav34.so" ]; then
-  pingpong() {  # CONTAINER ARGUMENT…
-    inside "$1" unshare --pid --fork --mount-proc "$ROCEFS" enter -m "$dir/in/volume/nic" -- ibv_rc_pingpong -g 1 -n 50 -p 18471 "${@:2}"
-  }
-  echo 0 >"$nic/$value"
-  pingpong early -d mb_0 >"$dir/server" 2>&1 &
-  meets() { pingpong late -d mb_1 localhost >"$dir/client" 2>&1; }
-  await meets
-  wait $! || fail "the server: $(cat "$dir/server")"
-  grep -q "^50 iters" "$dir/client" || fail "the client: $(cat "$dir/client")"
-else
-  echo "part left out: no ibv_rc_pingpong, or no provider here"
-fi
+test_case "two programs in two containers talk to each other"
+needs ibv_rc_pingpong
+needs_provider
+pingpong() {  # CONTAINER ARGUMENT…
+  inside "$1" unshare --pid --fork --mount-proc "$ROCEFS" enter -m "$dir/in/volume/nic" -- ibv_rc_pingpong -g 1 -n 50 -p 18471 "${@:2}"
+}
+echo 0 >"$nic/$value"
+pingpong early -d mb_0 >"$dir/server" 2>&1 &
+meets() { pingpong late -d mb_1 localhost >"$dir/client" 2>&1; }
+await meets
+wait $! || fail "the server: $(cat "$dir/server")"
+grep -q "^50 iters" "$dir/client" || fail "the client: $(cat "$dir/client")"
+
+test_case "the host's mount ends in its containers, too"
 umount "$nic"
 await ended

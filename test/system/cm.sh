@@ -12,13 +12,14 @@ fi
 . "$lib/common.bash"
 joined_namespaces
 mounted -o uplink=10.9.0.1
-remote "$ROCEFS" -o uplink=10.9.0.2 "$far" >/dev/null
+far_mounted -o uplink=10.9.0.2
 near=("$ROCEFS" enter -m "$mnt" --)
 afar=(nsenter -t $there -n "$ROCEFS" enter -m "$far" --)
 port=7400
 
 ids() { cat "$1/kernel/debug/rocefs/cm_ids"; }
 listens() { ids "$mnt" | grep -q ":$port .*state=listen" || ! kill -0 "$server" 2>/dev/null; }
+connected() { ids "$far" | grep -q state=connect; }
 no_ids() { [ -z "$(ids "$mnt")$(ids "$far")" ]; }
 serve() {  # COMMAND…: on the near mount, as $server
   timeout -k 5 60 "${near[@]}" "$@" >"$dir/server" 2>&1 &
@@ -78,12 +79,16 @@ perftest() {  # TOOL ADDRESS COMMAND…
 }
 mb_1=$(sed 's/.*ffff://' "$ib/mb_1/ports/1/gids/1")
 mb_1=$((0x${mb_1:0:2})).$((0x${mb_1:2:2})).$((0x${mb_1:5:2})).$((0x${mb_1:7:2}))
+
+test_case "programs of librdmacm connect within a mount"
 pairs "$mb_1" "${near[@]}"
 perftest ib_send_bw "$mb_1" "${near[@]}"
+
+test_case "programs of librdmacm connect between two mounts"
 pairs 10.9.0.1 "${afar[@]}"
 perftest ib_write_bw 10.9.0.1 "${afar[@]}"
 
-# A server that stays takes one client after another, at whichever address.
+test_case "a server that stays takes one client after another, and its death is heard of"
 port=$((port + 1))
 serve rping -s -P -p $port
 for to in "$mb_1" 10.9.0.1; do
@@ -93,12 +98,12 @@ ask "${afar[@]}" rping -c -a 10.9.0.1 -p $port -C 2
 # It dies: who is connected hears of it, and nothing is left of either.
 timeout -k 5 60 "${afar[@]}" rping -c -a 10.9.0.1 -p $port -C 1000000 >"$dir/client" 2>&1 &
 client=$!
-connected() { ids "$far" | grep -q state=connect; }
 await connected
 pkill -KILL -P "$server"
 wait "$server" "$client" || true
 await no_ids
 
+test_case "a program hears of the death of its worker, and a new connection works at once"
 # The worker dies under a connection: who has a channel to it is told at once. The far end may just wait
 # for a message, as it would for a machine that has lost power. There is no wait for the next connection.
 port=$((port + 1))
@@ -119,6 +124,7 @@ serve rping -s -p $port -C 2
 ask "${afar[@]}" rping -c -a 10.9.0.1 -p $port -C 2
 served
 
+test_case "where nobody listens a client is rejected"
 # Nobody there: said before the first REQ would be sent again.
 if timeout 20 "${afar[@]}" rping -c -a 10.9.0.1 -p 1 -C 1 >"$dir/client" 2>&1; then fail "nobody listens, and yet"; fi
 grep -q "RDMA_CM_EVENT_REJECTED" "$dir/client" || fail "rejected: $(cat "$dir/client")"

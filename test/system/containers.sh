@@ -5,11 +5,20 @@
 top=$(realpath "$(dirname "$0")/../..")
 here=$top/tools/containers
 cd "$top"
-left_out() { echo "part left out: $*"; }
+dockerfile=$(sed -e ':a' -e '/\\$/N; s/\\\n//; ta' "$here/Dockerfile")
+stage() { grep -oE 'apt-get install [^&]*' <<<"$dockerfile" | sed -n "${1}p" | xargs -n 1 | grep -vE '^(apt-get|install|-.*)$' | sort; }
+needs_filters() {  # the profile in force
+  needs python3 "${CC:-cc}"
+  python3 "$lib/seccomp.py" refuse reboot=EPERM true || skip "no seccomp filters here"
+  [[ $ROCEFS_BUILD != */?san ]] || skip "sanitizers call what programs do not"
+}
+under() { python3 "$lib/seccomp.py" profile "$here/seccomp.json" "$@"; }
+strictly() { python3 "$lib/seccomp.py" strict "$here/seccomp.json" CAP_SYS_ADMIN,CAP_SYS_CHROOT "$@"; }
+packages="libc6 libstdc++6 libgcc-s1"
 
+test_case "the image copies what is there and makes what the Makefile makes"
 # The image: what is copied is there, what is made is a target, and what make builds with is what
 # tools/install-packages says.
-dockerfile=$(sed -e ':a' -e '/\\$/N; s/\\\n//; ta' "$here/Dockerfile")
 copied=$(awk '$1 == "COPY" && $2 !~ /^--/ {for (i = 2; i < NF; ++i) print $i}' <<<"$dockerfile")
 [ "$(wc -w <<<"$copied")" -ge 7 ] || fail "it copies only: $copied"
 for path in $copied; do [ -e "$path" ] || fail "the Dockerfile copies $path"; done
@@ -19,36 +28,34 @@ done
 made=$(grep -oE 'make [^&]*' <<<"$dockerfile" | tr ' ' '\n' | grep -E '^[a-z]+$' | grep -v '^make$' | sort -u)
 for target in $made; do grep -qE "^$target:" Makefile || fail "the Dockerfile makes $target"; done
 expect "all install" "$(xargs <<<"$made")" "what the Dockerfile makes"
-stage() { grep -oE 'apt-get install [^&]*' <<<"$dockerfile" | sed -n "${1}p" | xargs -n 1 | grep -vE '^(apt-get|install|-.*)$' | sort; }
 expect "$(sed -n '/# to build$/,/# to run/p' tools/install-packages | grep -v '#' | xargs -n 1 | sort | xargs)" \
   "$(stage 1 | xargs)" "packages to build with"
 
+test_case "the libraries of the image are enough, and none is too many"
 # Its libraries are enough for what was built, and none is too many.
-packages="libc6 libstdc++6 libgcc-s1"
-if command -v readelf >/dev/null && command -v dpkg-query >/dev/null; then
-  libraries=$(for file in "$ROCEFS_BUILD"/bin/* "$ROCEFS_BUILD"/lib/*.so; do readelf -d "$file"; done |
-    sed -nE 's/.*NEEDED.*\[(lib.*)\]/\1/p' | grep -vE '^lib(a|t|ub)san' | sort -u)
-  needed=$(dpkg-query -S ${libraries//lib/*/lib} 2>/dev/null |
-    sed -nE "s#^([^:,]+)(:[a-z0-9]+)?: /(usr/)?lib/[^/]*/($(paste -sd'|' <<<"${libraries//+/\\+}"))\$#\1#p" | sort -u)
-  [ "$(wc -w <<<"$needed")" -ge 5 ] || fail "only these packages: $needed"
-  for package in $needed; do
-    [[ " $packages $(stage 2 | xargs) " == *" $package "* ]] || fail "the image lacks $package"
-  done
-  [[ $ROCEFS_BUILD == */?san ]] || for package in $(stage 2 | grep ^lib); do
-    grep -qx "$package" <<<"$needed" || fail "the image has $package, which nothing needs"
-  done
-else
-  left_out "libraries: no readelf or no dpkg-query"
-fi
+needs readelf dpkg-query
+libraries=$(for file in "$ROCEFS_BUILD"/bin/* "$ROCEFS_BUILD"/lib/*.so; do readelf -d "$file"; done |
+  sed -nE 's/.*NEEDED.*\[(lib.*)\]/\1/p' | grep -vE '^lib(a|t|ub)san' | sort -u)
+needed=$(dpkg-query -S ${libraries//lib/*/lib} 2>/dev/null |
+  sed -nE "s#^([^:,]+)(:[a-z0-9]+)?: /(usr/)?lib/[^/]*/($(paste -sd'|' <<<"${libraries//+/\\+}"))\$#\1#p" | sort -u)
+[ "$(wc -w <<<"$needed")" -ge 5 ] || fail "only these packages: $needed"
+for package in $needed; do
+  [[ " $packages $(stage 2 | xargs) " == *" $package "* ]] || fail "the image lacks $package"
+done
+[[ $ROCEFS_BUILD == */?san ]] || for package in $(stage 2 | grep ^lib); do
+  grep -qx "$package" <<<"$needed" || fail "the image has $package, which nothing needs"
+done
+
+test_case "Debian 12 has the packages of the image"
 if grep -q 'VERSION_ID="12"' /etc/os-release && known=$(apt-cache pkgnames 2>/dev/null) && grep -qx fuse3 <<<"$known"; then
   for package in $(stage 1) $(stage 2); do grep -qx "$package" <<<"$known" || fail "Debian 12 has no package $package"; done
 else
-  left_out "names of packages: not a Debian 12"
+  skip "not a Debian 12, or its packages are not known"
 fi
 
-# compose.yaml: two services with what a mount takes, addresses of their own on one network.
-if python3 -c 'import yaml' 2>/dev/null; then
-  python3 - "$here" <<'PY' || fail "compose.yaml"
+test_case "compose.yaml gives two services what a mount takes"
+python3 -c 'import yaml' 2>/dev/null || skip "python3 has no yaml"
+python3 - "$here" <<'PY' || fail "compose.yaml"
 import ipaddress, os, sys, yaml
 here = sys.argv[1]
 file = yaml.safe_load(open(f"{here}/compose.yaml"))
@@ -71,9 +78,8 @@ for name, service in file["services"].items():
     assert all(isinstance(word, str) for word in service["healthcheck"]["test"])
 assert f"address=${{3:-{file['services']['left']['networks']['wire']['ipv4_address']}}}" in open(f"{here}/crossing").read()
 PY
-else
-  left_out "compose.yaml: python3 has no yaml"
-fi
+
+test_case "the README names the options that compose.yaml gives"
 bash -n "$here/crossing"
 # The README names the options that compose.yaml gives.
 for option in "--device /dev/fuse" "--cap-add SYS_ADMIN" seccomp=tools/containers/seccomp.json apparmor=unconfined rslave; do
@@ -83,33 +89,30 @@ for path in $(grep -oE '(tools|test)/[a-z_/]+\.[a-z]+' "$here/README.md" | sort 
   [ -e "$path" ] || fail "README.md names $path"
 done
 
-# The profile: its words, then in force.
-command -v python3 >/dev/null || { left_out "the profile: no python3"; exit 0; }
-command -v "${CC:-cc}" >/dev/null || { left_out "the profile: no C compiler to ask for numbers"; exit 0; }
+test_case "the profile is well formed"
+needs python3 "${CC:-cc}"
 python3 "$lib/seccomp.py" check "$here/seccomp.json" || fail "seccomp.json"
-python3 "$lib/seccomp.py" refuse reboot=EPERM true || { left_out "the profile: no seccomp filters here"; exit 0; }
-[[ $ROCEFS_BUILD != */?san ]] || { left_out "the profile: sanitizers call what programs do not"; exit 0; }
-under() { python3 "$lib/seccomp.py" profile "$here/seccomp.json" "$@"; }
-strictly() { python3 "$lib/seccomp.py" strict "$here/seccomp.json" CAP_SYS_ADMIN,CAP_SYS_CHROOT "$@"; }
 
-# In a container that has CAP_SYS_ADMIN: whatever is not allowed kills, and nothing is killed.
+test_case "a call that the profile does not allow kills"
+needs_filters
 expect "159 " "$(outcome_of strictly python3 -c 'import ctypes; ctypes.CDLL(None).syscall(1000)')" "a call that is not allowed"
-if [ "$(id -u)" -eq 0 ] && unshare -m true 2>/dev/null; then
-  strictly "$ROCEFS" "$mnt" >/dev/null || fail "rocefs under the profile: status $?"
-  strictly bash "$lib/contained.bash" "$mnt" "$dir" || fail "in a container: status $?"
-  first=$(worker_pid)
-  kill -KILL "$first"
-  expect 0.25 "$(strictly cat "$debug/links/mb_0-sw_0/loss")" "after a takeover"
-  [ "$(worker_pid)" != "$first" ] || fail "no takeover"
-  ! grep -E "SIGSYS|died of [^S]" "$debug/dmesg" || fail "a worker was killed by the filter"
-  kill -TERM "$(daemon_pid)"
-  await gone
-else
-  left_out "a mount under the profile: no mount namespaces for this user"
-fi
 
-# In one that has not: no mounts, no namespaces, but files and programs as anywhere.
-"$ROCEFS" "$mnt" >/dev/null
+test_case "with CAP_SYS_ADMIN a mount serves and is taken over under the profile"
+needs_filters
+$root && unshare -m true 2>/dev/null || skip "no mount namespaces for this user"
+strictly "$ROCEFS" "$mnt" >/dev/null || fail "rocefs under the profile: status $?"
+strictly bash "$lib/contained.bash" "$mnt" "$dir" || fail "in a container: status $?"
+first=$(worker_pid)
+kill -KILL "$first"
+expect 0.25 "$(strictly cat "$debug/links/mb_0-sw_0/loss")" "after a takeover"
+[ "$(worker_pid)" != "$first" ] || fail "no takeover"
+! grep -E "SIGSYS|died of [^S]" "$debug/dmesg" || fail "a worker was killed by the filter"
+kill -TERM "$(daemon_pid)"
+await gone
+
+test_case "without CAP_SYS_ADMIN files and programs work, and mounts do not"
+needs_filters
+mounted
 expect "4: ACTIVE" "$(under - cat "$ib/mb_0/ports/1/state")" "a file"
 expect "0 $(cat "$debug/seed")" "$(outcome_of under - bash -c 'echo $(<"$1")' sh "$debug/seed")" "a shell"
 mkdir "$dir/in"

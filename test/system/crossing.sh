@@ -7,15 +7,13 @@ here=$(realpath "$(dirname "$0")/../../tools/containers")
 "$ROCEFS" --help | grep -q uplink= || skip "this rocefs has no uplink"
 needs_root "network namespaces with a veth need root here"
 unshare -n -m true 2>/dev/null || skip "no network namespaces"
-for program in ip nsenter ibv_rc_pingpong python3 "${CC:-cc}"; do
-  command -v "$program" >/dev/null || skip "no $program"
-done
-[ -e "$(dirname "$ROCEFS")/../lib/librocefs-rdmav34.so" ] || skip "no provider here"
+needs ip nsenter ibv_rc_pingpong python3 "${CC:-cc}"
+needs_provider
 
 export PATH=$(dirname "$ROCEFS"):$PATH
 declare -A container
 clean() { for pid in "${container[@]}"; do kill -KILL "$pid" 2>/dev/null || true; done; }
-trap clean EXIT
+at_end clean
 for name in left right; do  # its first process is the last one to go: the namespaces end with it
   mkdir "$dir/$name"
   unshare -n -m --pid --fork --kill-child --mount-proc sleep 1000 2>/dev/null &
@@ -39,9 +37,11 @@ for name in left right; do
   address=172.31.47.3
 done
 run() { echo "nsenter -t ${container[$1]} -n -m -p env ROCEFS_MOUNT=$dir/$1"; }
+
+test_case "messages cross between two containers"
 "$here/crossing" "$(run left)" "$(run right)" 172.31.47.2
 
-# A worker that dies leaves its address to the next one.
+test_case "a worker that dies leaves its address to the next one"
 worker=$(pgrep -P "$(pgrep -of "^$ROCEFS -o uplink=172.31.47.2 " -r S,R,D)" -r S,R,D -x rocefs-worker)
 kill -KILL "$worker"
 "$here/crossing" "$(run left)" "$(run right)" 172.31.47.2

@@ -18,22 +18,27 @@ export ROCEFS=${ROCEFS:-$(realpath "$(dirname "$0")/../..")/build/bin/rocefs}
 scratch=
 [ -n "${ROCEFS_TEST_DIR:-}" ] || { scratch=$(mktemp -d) && mkdir "$scratch/mnt" && export ROCEFS_TEST_DIR=$scratch; }
 . "$(dirname "$0")/lib/common.bash"
-[ -z "$scratch" ] || trap 'unmount; rm -rf "$scratch"' EXIT
+end_by_hand() { unmount; rm -rf "$scratch"; }
+[ -z "$scratch" ] || at_end end_by_hand
 [ "$ROCEFS_OWN_NETWORK" = no ] || ip link set lo up
 cd "$(dirname "$0")/../.."
-for tool in tshark ibstat ibv_rc_pingpong rping gnuplot; do
-  command -v "$tool" >/dev/null || skip "no $tool"
-done
+needs tshark ibstat ibv_rc_pingpong rping gnuplot
 dir=$(realpath "$dir") programs=$(realpath "$(dirname "$ROCEFS")")
 build=$(dirname "$programs")
 paste=$PWD/test/system/lib/paste.bash
 documents=(README.md doc/*.md)
 [ $# -eq 0 ] || documents=("$@")
 
+# A mistake of a document: told at once, counted by all_true at the end of the case.
 failures=0
 failed() {
   echo "FAILED: $1"
   failures=$((failures + 1))
+}
+all_true() {
+  local count=$failures
+  failures=0
+  [ "$count" -eq 0 ] || fail "$count of the above"
 }
 
 # A file for each block, LANGUAGE.LINE, in $dir/blocks/DOCUMENT; a fence without a language, and text that
@@ -81,6 +86,7 @@ check_ini() {  # FILE NAME
   said=$(rocefs sim "$dir/example.ini" 2>&1) || failed "$2: $said"
 }
 
+test_case "each block of commands works as pasted"
 mkdir -p "$dir/nic" "$dir/home"
 export HOME=$dir/home
 rocefs() { "$ROCEFS" "$@"; }
@@ -101,15 +107,18 @@ for document in "${documents[@]}"; do
     esac
   done < <(find "$dir/blocks/$document" -type f | sort -t. -k3n -k2n)
 done
+all_true
 echo "REPORT documents: $blocks blocks with $commands commands run, $shown shown only"
 
+test_case "few commands are only shown, and README.md is short"
 if [ $# -eq 0 ]; then
   [ "$blocks" -ge 25 ] || failed "only $blocks blocks"
   [ "$shown" -le 8 ] || failed "$shown blocks of commands that nobody runs"
   [ "$(wc -l <README.md)" -le 120 ] || failed "README.md has $(wc -l <README.md) lines"
 fi
+all_true
 
-# Links: the file is there, and the heading in it.
+test_case "links lead to files and headings that are there"
 anchors_of() {
   sed -n '/^```/,/^```/d; s/^##* //p' "$1" | tr '[:upper:] ' '[:lower:]-' | tr -cd '[:alnum:]\n_-'
 }
@@ -122,7 +131,9 @@ for document in "${documents[@]}" tools/containers/README.md; do
     [[ $link != *'#'* ]] || grep -qxF -- "${link#*#}" <(anchors_of "$target") || failed "$document links to $link: no such heading"
   done < <(grep -oE '\]\([^) ]+\)' "$document" | sed 's/^](//; s/)$//')
 done
+all_true
 
+test_case "paths that a document names are there"
 # Files and directories of the sources, by their path from the top of the checkout; `*` may stand in it.
 for document in "${documents[@]}"; do
   while read -r path; do
@@ -130,13 +141,15 @@ for document in "${documents[@]}"; do
   done < <(grep -vE '^\[.*\]:' "$document" | grep -oE '(^|[^A-Za-z0-9_/.$-])(core|rdma|pcc|mad_cc|fs|tools|test|doc)/[A-Za-z0-9_./*-]*' |
     sed -E 's/^[^a-z]//; s/[.:]$//' | sort -u)
 done
+all_true
 
-# Documents, pages, scenarios and examples are found from README.md and doc/.
+test_case "each document, page, scenario and example is named by a document"
 for file in doc/*.md doc/man/* tools/scenarios/* tools/examples/*; do
   grep -qF "${file##*/}" README.md doc/simulation.md doc/pcc.md || failed "no document names $file"
 done
+all_true
 
-# A text block that begins with NAME is what a file takes, word for word.
+test_case "a text block that begins with NAME is in the reference word for word"
 lines=0
 while read -r file; do
   [[ $(<"$file") == NAME* ]] || continue
@@ -144,7 +157,9 @@ while read -r file; do
   grep -qF "| $(xargs <"$file" | sed 's/|/\\|/g') |" tools/reference.md || failed "not in tools/reference.md: $(xargs <"$file")"
 done < <(find "$dir/blocks" -name 'text.*')
 [ $# -gt 0 ] || [ "$lines" -ge 2 ] || failed "only $lines lines that files take"
+all_true
 
+test_case "functions and types that a document names are in the sources"
 # A function that a row of a table names beside files is in one of them; and every room has a row.
 while IFS= read -r row; do
   mapfile -t files < <(grep -oE '`[a-z_/-]+/[a-z_]+\.(cc|h)`' <<<"$row" | tr -d '`')
@@ -159,8 +174,10 @@ while read -r name; do
   grep -qx "${name%%::*}" "$dir/types" || failed "${name%%::*} is no type of the sources"
   [[ $name != *::* ]] || grep -rqE "\b${name#*::}\(" --include='*.h' core fs mad_cc pcc rdma tools || failed "there is no $name()"
 done < <(grep -hoE '`[A-Z][a-z]+[A-Za-z]*(::[a-z_]+\(\))?`' doc/architecture.md doc/contributing.md | tr -d '`()' | sort -u)
+all_true
+
+test_case "architecture.md has the rooms of test/house/rooms in their order"
 rooms_of_table() { sed -n '/^## Rooms/,/^## Proc/s/^| \(`[^|]*`\) |.*/\1/p' doc/architecture.md | tr -d '`,' | tr ' ' '\n'; }
 difference=$(diff <(rooms_of_table) <(sed -n 's/^\([a-z][^:]*\):.*/\1/p' test/house/rooms)) ||
   failed "rooms of doc/architecture.md (<) and of test/house/rooms (>), in their order:"$'\n'"$difference"
-
-[ "$failures" -eq 0 ] || fail "$failures of the above"
+all_true

@@ -7,15 +7,12 @@ needs ibstat
 # An ordinary user reaches the test's directory, with his own copy of the program.
 open_to_users
 install -m 755 "$ROCEFS" "$dir/rocefs"
-if $root; then as_user() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }; else as_user() { "$@"; }; fi
 enter() { "$ROCEFS" enter -m "$mnt" -- "$@"; }
 user_enters() { as_user "$dir/rocefs" enter -m "$mnt" -- "$@"; }
-left_out() { echo "part left out: $*"; }
 may_root=true may_user=true
-if ! $root || ! unshare -m true 2>/dev/null; then may_root=false; left_out "root: no mount namespaces"; fi
+if ! $root || ! unshare -m true 2>/dev/null; then may_root=false; fi
 if ! as_user unshare -U true 2>/dev/null || [[ $ROCEFS_BUILD == */tsan ]]; then
-  # The thread of ThreadSanitizer is one too many for unshare(2).
-  may_user=false; left_out "ordinary user: no user namespaces"
+  may_user=false  # the thread of ThreadSanitizer is one too many for unshare(2)
 fi
 $may_root || $may_user || skip "neither mount nor user namespaces"
 
@@ -30,9 +27,8 @@ cat /sys/class/net/lo/mtu >"$outside/mtu"
 cat /sys/devices/system/cpu/online >"$outside/cpus"
 cp "$lib"/{exporter,netlink}.py "$lib/inside.bash" "$outside"
 "${CC:-cc}" -O1 -static -nostdlib -ffreestanding -fno-stack-protector -o "$outside/raw_reader" "$lib/raw_reader.c"
-[ -n "$(command -v busybox)" ] || left_out "a static busybox: there is none"
 
-"$ROCEFS" $($root && echo "-o allow_other") "$mnt" >/dev/null
+mounted $($root && echo "-o allow_other")
 echo "f write mb_0 mb_1 count=100" >"$debug/traffic/start"
 await state_is f "done"
 echo 25G >"$debug/links/mb_0-sw_0/rate"
@@ -46,17 +42,28 @@ look() {  # WHO COMMAND…: with inside.bash as its arguments
   expect "0 seen" "$(SYSFS_PATH=/nowhere outcome_of "$@" bash "$outside/inside.bash" "$mnt" "$outside")" "$who"
   expect 0.25 "$(cat "$loss")" "$who: loss, outside"
 }
-$may_root && look "root" enter
-if $may_user; then
-  ! $root || chmod 666 "$loss"
-  look "an ordinary user" user_enters
-  expect "$(as_user id -u) $(as_user id -g)" "$(user_enters sh -c 'echo $(id -u) $(id -g)')" "who he is"
-fi
-
-# The rest as the one who may.
+# As the one who may.
 if $may_root; then may_enter() { enter "$@"; }; else may_enter() { user_enters "$@"; }; fi
+# on_machine TEXT: in a new mount namespace, private or (for a chroot) not; with $mnt, $dir and `said`, which is outcome_of.
+on_machine() {
+  env ROCEFS="$ROCEFS" dir="$dir" mnt="$mnt" outside="$outside" \
+    unshare -m bash -euo pipefail -c "said() { local status=0 text; text=\$(\"\$@\" 2>&1) || status=\$?; echo \"\$status \$text\"; }; $1" 2>&1
+}
+# A mount and what is entered in it, of who runs this.
+his='$dir/rocefs $dir/his >/dev/null; $dir/rocefs enter -m $dir/his sh -c "ibstat -l; echo 0.5 >/sys/kernel/debug/rocefs/links/mb_0-sw_0/loss";
+  cat $dir/his/kernel/debug/rocefs/links/mb_0-sw_0/loss; umount $dir/his 2>/dev/null || fusermount3 -u $dir/his'
 
-# Nobody else sees it, while it lasts.
+test_case "root sees the NIC in /sys"
+$may_root || skip "no mount namespaces for root"
+look "root" enter
+
+test_case "an ordinary user sees the NIC in /sys"
+$may_user || skip "no user namespaces for users"
+! $root || chmod 666 "$loss"
+look "an ordinary user" user_enters
+expect "$(as_user id -u) $(as_user id -g)" "$(user_enters sh -c 'echo $(id -u) $(id -g)')" "who he is"
+
+test_case "nobody else sees the NIC while it lasts"
 hidden_outside() {
   [ ! -e /sys/class/infiniband/mb_0 ] && [ ! -e /sys/class/net/enp43s0 ] || fail "the NIC is seen outside"
   ! grep -E ' /(sys|dev)/[^ ]* .* (fuse.rocefs|tmpfs rocefs-enter) ' /proc/self/mountinfo || fail "mounts are seen outside"
@@ -73,6 +80,7 @@ exec 5<&-
 expect /sys/class/infiniband/mb_0 "$line" "inside, meanwhile"
 wait "$inside"
 
+test_case "the exit status is the one of the command"
 # The exit status is the command's; there is no process between.
 expect "0 " "$(outcome_of may_enter true)" "true"
 expect "3 " "$(outcome_of may_enter sh -c 'exit 3')" "exit 3"
@@ -83,15 +91,12 @@ expect "0 -m -h" "$(outcome_of may_enter echo -m -h)" "the command's own options
 expect "0 infiniband" "$(cd /sys/class && outcome_of may_enter ls -d infiniband)" "a working directory in /sys"
 expect "0 mb_0 mb_1" "$(outcome_of may_enter "$dir/rocefs" enter sh -c 'echo $(ls /sys/class/infiniband)')" "enter within enter"
 
-# udevadm looks at what is there, though its file system is not of sysfs's own type.
+test_case "udevadm looks at what is there"
 expect "0 0" "$(outcome_of may_enter sh -c 'echo $SYSTEMD_DEVICE_VERIFY_SYSFS')" "what udevadm is told"
-if command -v udevadm >/dev/null; then
-  expect mb_0 "$(may_enter udevadm info --query=property --property=DEVPATH --value /sys/class/infiniband/mb_0 | sed 's|.*/||')" "udevadm"
-else
-  left_out "udevadm: there is none"
-fi
+needs udevadm
+expect mb_0 "$(may_enter udevadm info --query=property --property=DEVPATH --value /sys/class/infiniband/mb_0 | sed 's|.*/||')" "udevadm"
 
-# Mistakes: one line.
+test_case "a mistake is told in one line"
 usage() { echo "2 rocefs enter: $1"$'\n'"Try 'rocefs enter --help'."; }
 expect "$(usage "a command is wanted")" "$(outcome_of "$ROCEFS" enter -m "$mnt")" "no command"
 expect "$(usage "unknown option -x")" "$(outcome_of "$ROCEFS" enter -x true)" "-x"
@@ -104,23 +109,73 @@ expect "0 $mnt" "$(ROCEFS_MOUNT=$mnt outcome_of may_enter sh -c 'echo $ROCEFS_MO
 "$ROCEFS" --help | grep -q 'rocefs enter' || fail "--help says nothing of enter"
 "$ROCEFS" enter --help | grep -q '^usage: rocefs enter \[-m MOUNTPOINT\]' || fail "enter --help"
 
-# libibverbs is told of the provider that was installed with the program, beside what it was told of.
+test_case "libibverbs is told of the provider that was installed with the program"
+$may_root || skip "no mount namespaces for root"
 drivers() { RDMAV_DRIVERS=rxe outcome_of "$1" enter -m "$mnt" sh -c 'echo "${RDMAV_DRIVERS-none}"'; }
 installed=$dir/prefix/bin/rocefs
 mkdir -p "$dir/prefix/bin" "$dir/prefix/lib/rocefs"
 install -m 755 "$ROCEFS" "$installed"
-if $may_root; then
-  expect "0 rxe" "$(drivers "$installed")" "drivers, without a provider"
-  touch "$dir/prefix/lib/rocefs/librocefs-rdmav34.so"
-  expect "0 $dir/prefix/lib/rocefs/librocefs:rxe" "$(drivers "$installed")" "drivers"
-  touch "$dir/prefix/lib/librocefs-rdmav34.so"
-  expect "0 $dir/prefix/lib/librocefs:rxe" "$(drivers "$installed")" "drivers of a build"
-  expect "0 $dir/prefix/lib/librocefs:siw" "$(unset RDMAV_DRIVERS; IBV_DRIVERS=siw outcome_of "$installed" enter -m "$mnt" \
-    "$installed" enter -m "$mnt" sh -c 'echo $RDMAV_DRIVERS')" "drivers by their older name, entered twice"
-fi
+expect "0 rxe" "$(drivers "$installed")" "drivers, without a provider"
+touch "$dir/prefix/lib/rocefs/librocefs-rdmav34.so"
+expect "0 $dir/prefix/lib/rocefs/librocefs:rxe" "$(drivers "$installed")" "drivers"
+touch "$dir/prefix/lib/librocefs-rdmav34.so"
+expect "0 $dir/prefix/lib/librocefs:rxe" "$(drivers "$installed")" "drivers of a build"
+expect "0 $dir/prefix/lib/librocefs:siw" "$(unset RDMAV_DRIVERS; IBV_DRIVERS=siw outcome_of "$installed" enter -m "$mnt" \
+  "$installed" enter -m "$mnt" sh -c 'echo $RDMAV_DRIVERS')" "drivers by their older name, entered twice"
 
-if $may_root; then . "$lib/enter_as_root.bash"; fi
+test_case "the mount table names the only live rocefs"
+$may_root || skip "no mount namespaces for root"
+alone='for point in $(awk "/ fuse.rocefs /{print \$5}" /proc/self/mountinfo); do [ $point = "$mnt" ] || umount -l $point; done;'
+expect "0 $mnt" "$(on_machine "$alone said \$ROCEFS enter sh -c 'echo \$ROCEFS_MOUNT'")" "the only one"
+expect "0 $mnt" "$(on_machine "$alone mkdir -p \$dir/view; mount --bind \$mnt \$dir/view; said \$ROCEFS enter sh -c 'echo \$ROCEFS_MOUNT'")" \
+  "two views of one"
+expect "125 rocefs enter: no rocefs is mounted" "$(on_machine "$alone umount -l \$mnt; said \$ROCEFS enter true")" "none"
+mkdir -p "$dir/second"
+expect "125 rocefs enter: several rocefs are mounted: $mnt $dir/second: ROCEFS_MOUNT names one" \
+  "$(on_machine "$alone \$ROCEFS \$dir/second >/dev/null; said \$ROCEFS enter true; umount \$dir/second")" "several"
 
+test_case "what the tree has can be written where /sys is read-only"
+$may_root || skip "no mount namespaces for root"
+echo 0 >"$loss"
+expect "0 seen" "$(on_machine 'mount -o remount,bind,ro /sys; said $ROCEFS enter -m $mnt bash $outside/inside.bash $mnt $outside')" \
+  "a read-only /sys"
+expect 0.25 "$(cat "$loss")" "a read-only /sys: loss"
+
+test_case "RDMA devices of the machine are hidden, and nothing else of its /dev"
+$may_root || skip "no mount namespaces for root"
+devices='d=$dir/dev; mkdir -p $d; mount -t tmpfs none $d; mkdir -p $d/infiniband $d/pts; mknod $d/null c 1 3; mknod $d/zero c 1 5;
+  mknod $d/infiniband/uverbs9 c 231 192; touch $d/infiniband/rdma_cm; mount --move $d /dev;'
+expect $'0 rdma_cm umad0 umad1 uverbs0 uverbs1\ncharacter special file 1:3\ninfiniband null pts zero' \
+  "$(on_machine "$devices said \$ROCEFS enter -m \$mnt sh -ec 'cd /dev; echo >infiniband/uverbs1; ls infiniband | xargs
+    stat -Lc \"%F %Hr:%Lr\" infiniband/uverbs0; ls | xargs'")" "a machine with /dev/infiniband"
+
+test_case "nothing leaks from a chroot that is no mount point"
+$may_root || skip "no mount namespaces for root"
+# With mounts shared as systemd does it.
+chroot='c=$dir/chroot; mkdir -p $c/{usr,proc,sys,dev,tmp,nic}; for d in bin sbin lib lib64; do ln -sfn usr/$d $c/$d; done;
+  mount --rbind /usr $c/usr; mount -t proc proc $c/proc; mount --rbind /dev $c/dev; mount --bind $mnt $c/nic;
+  cp -f $ROCEFS $c/tmp/rocefs; mount --make-rshared /;'
+sees='sh -c "ibstat -l; cat /sys/class/net/lo/mtu; echo \$ROCEFS_MOUNT"'
+leaks='grep -E " /[^ ]*/(sys|dev)/[^ ]* .* (fuse.rocefs|tmpfs rocefs-enter) " /proc/self/mountinfo || true'
+expect "0 mb_0"$'\n'"mb_1"$'\n'"$(cat "$outside/mtu")"$'\n'"/nic" \
+  "$(on_machine "$chroot mount --rbind -o ro /sys \$c/sys; said chroot \$c /tmp/rocefs enter $sees; $leaks")" "a chroot"
+expect "125 rocefs enter: in this chroot neither / nor /sys is a mount point" \
+  "$(on_machine "$chroot said chroot \$c /tmp/rocefs enter true; $leaks")" "a chroot without /sys"
+
+test_case "an ordinary user enters a mount of his own"
+$may_root && $may_user || skip "no user namespaces"
+needs_setuid_fusermount
+mkdir -p "$dir/his"
+chown 65534:65534 "$dir/his"
+expect $'mb_0\nmb_1\n0.5' "$(as_mounter env dir="$dir" sh -c "$his" 2>&1)" "his own mount"
+
+test_case "the root of a user namespace enters a mount of his own"
+$may_root && $may_user || skip "no user namespaces"
+mkdir -p "$dir/his"
+chown 65534:65534 "$dir/his"
+expect $'mb_0\nmb_1\n0.5' "$(as_mounter env dir="$dir" unshare -Urm sh -c "$his" 2>&1)" "the root of a user namespace"
+
+test_case "a command inside sees a NIC that leaves and comes back"
 # A NIC leaves and comes back: the command that is inside sees it, and so does who enters meanwhile.
 nic='echo $(ls /sys/class/infiniband; ls /dev/infiniband) $(cat /sys/class/net/enp43s0/address 2>/dev/null)'
 expect "0 mb_0 mb_1 rdma_cm umad0 umad1 uverbs0 uverbs1 02:00:4c:6d:62:01,mb_1 rdma_cm umad1 uverbs1,mb_0 mb_1 rdma_cm umad0 umad1 uverbs0 uverbs1 02:00:4c:6d:62:01" \
@@ -130,12 +185,14 @@ echo 0000:2b:00.0 >"$mnt/bus/pci/drivers/mango_core/unbind"
 expect "mb_1,mb_0 mb_1" "$(may_enter sh -ec 'ibstat -l; cd /sys/bus/pci/drivers/mango_core
   echo 0000:2b:00.0 >bind; echo $(ibstat -l)' | paste -sd,)" "entered while it was away"
 
+test_case "who may not look into the mount may not enter it"
 # Whoever may not look into the mount may not enter it; a dead one says so.
-if $root && $may_user; then
-  unmounted
-  "$ROCEFS" "$mnt" >/dev/null
-  expect "125 rocefs enter: $mnt: another user's, mounted without -o allow_other" "$(outcome_of user_enters true)" "no allow_other"
-fi
+$root && $may_user || skip "neither mount namespaces for root nor user namespaces"
+mounted
+expect "125 rocefs enter: $mnt: another user's, mounted without -o allow_other" "$(outcome_of user_enters true)" "no allow_other"
+
+test_case "a dead mount is told"
+mounted
 kill -KILL "$(daemon_pid)"
 await sh -c "! ls '$mnt' >/dev/null 2>&1"
 expect "125 rocefs enter: $mnt: its rocefs has ended" "$(outcome_of "$ROCEFS" enter -m "$mnt" true)" "a dead mount"

@@ -24,6 +24,7 @@ needs_enter() { "$ROCEFS" enter -m "$mnt" true 2>"$dir/why" || skip "nobody can 
 needs_user_namespaces() {
   as_user unshare -Urm true 2>/dev/null && [[ $ROCEFS_BUILD != */tsan ]] || skip "no user namespaces for users"
 }
+needs_provider() { [ -e "$(dirname "$ROCEFS")/../lib/librocefs-rdmav34.so" ] || skip "no provider here"; }
 needs_setuid_fusermount() {
   [ -u "$(command -v fusermount3)" ] && [ -r /etc/mtab ] || skip "fusermount3 is not setuid, or no /etc/mtab"
 }

@@ -19,13 +19,14 @@ has_namespaces() {
 far=$ROCEFS_TEST_DIR/far
 remote() { nsenter -t $there -n "$@"; }
 apart() { [ "$(readlink /proc/$there/ns/net)" != "$(readlink /proc/self/ns/net)" ]; }
+far_mounted() { remote "$ROCEFS" "$@" "$far" >/dev/null; }  # [OPTION…]
 leave_namespaces() {
   local where
   for where in "$mnt" "$far"; do fusermount3 -u "$where" 2>/dev/null || umount -l "$where" 2>/dev/null || true; done
   [ -z "${there:-}" ] || kill "$there" 2>/dev/null || true
 }
 joined_namespaces() {
-  trap leave_namespaces EXIT
+  at_end leave_namespaces
   mkdir "$far"
   unshare -n sleep 600 &
   there=$!
