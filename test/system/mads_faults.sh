@@ -12,20 +12,6 @@ nothing_left() { [ "$(cat "$limits/outstanding" "$limits/queued" | xargs)" = "0 
 is_busy() { [ "$(cat "$limits/outstanding")" != 0 ]; }
 
 serves() { grep -q NodeRecord <<<"$(run saquery -C mb_0 -P 1 -N)" || fail "$1"; }
-
-# A hundred are killed at random while they wait.
-echo 200ms >"$debug/sa/delay"
-echo 64 >"$limits/max_outstanding"
-"${diags[@]}" bash -c 'for i in {1..100}; do
-    saquery -C mb_0 -P 1 -t 5000 -c >/dev/null 2>&1 &
-    pids+=($!)
-    [ $((i % 10)) -ne 0 ] || read -rt "0.0$((RANDOM % 9 + 1))" <> <(:) || true
-  done; kill -KILL "${pids[@]}"; wait' 2>/dev/null || true
-await nothing_left
-echo 0 >"$debug/sa/delay"
-serves "saquery after those that were killed"
-
-# The device leaves while a saquery waits, and comes back.
 driver=$mnt/bus/pci/drivers/mango_core
 waiting() {  # starts a saquery that waits for its answer
   echo 10s >"$debug/sa/delay"
@@ -39,6 +25,20 @@ ended() {  # WHAT: it ended, and not well
   [ $status -ne 0 ] && [ $status -ne 124 ] || fail "$1: saquery's status is $status"
   echo 0 >"$debug/sa/delay"
 }
+
+test_case "nothing is left of a hundred saqueries that were killed"
+echo 200ms >"$debug/sa/delay"
+echo 64 >"$limits/max_outstanding"
+"${diags[@]}" bash -c 'for i in {1..100}; do
+    saquery -C mb_0 -P 1 -t 5000 -c >/dev/null 2>&1 &
+    pids+=($!)
+    [ $((i % 10)) -ne 0 ] || read -rt "0.0$((RANDOM % 9 + 1))" <> <(:) || true
+  done; kill -KILL "${pids[@]}"; wait' 2>/dev/null || true
+await nothing_left
+echo 0 >"$debug/sa/delay"
+serves "saquery after those that were killed"
+
+test_case "a device that leaves ends a saquery that waits, and serves when it is back"
 waiting
 echo 0000:2b:00.0 >"$driver/unbind"
 ended "unbind"
@@ -47,13 +47,13 @@ echo 0000:2b:00.0 >"$driver/bind"
 await nothing_left
 serves "saquery after bind"
 
-# A reset forgets what is under way: the program is told that nobody answers.
+test_case "a reset forgets what is under way, and the program is told"
 waiting
 echo 1 >"$debug/reset"
 nothing_left || fail "a reset leaves $(cat "$limits/outstanding") outstanding, $(cat "$limits/queued") queued"
 ended "reset"
 
-# Two workers die, one after the other: programs that waited end, later ones are served.
+test_case "programs that wait end with their worker, and the next one serves"
 for i in 1 2; do
   waiting
   kill -KILL "$(worker_pid)"

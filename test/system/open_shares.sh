@@ -4,10 +4,14 @@
 . "$(dirname "$0")/lib/common.bash"
 needs_root "only root's daemon serves other users"
 mounted -o allow_other
-# Nothing to keep, twice.
+line() { sed -n "s/^$1: //p" <<<"$said"; }  # of the openers
+
+test_case "an empty file that is read twice keeps nothing"
 exec 5<"$debug/inject/list" 6<"$debug/inject/list"
 expect "" "$(cat <&5 && cat <&6)" "an empty list"
 exec 5<&- 6<&-
+
+test_case "one user opens until it is refused, and others open as before"
 said=$(timeout -s KILL 400 python3 - "$debug" "$(worker_pid)" <<'OPENERS'
 import errno, os, resource, signal, sys, time
 
@@ -98,7 +102,8 @@ show_again("texts, again:", 65534, 20, text)
 print("that fit:", fit)
 OPENERS
 ) || fail "the openers: $said"
-line() { sed -n "s/^$1: //p" <<<"$said"; }
+
+test_case "a user gets its share of open files and directories, others theirs"
 # 65,536 less the 4,096 that are kept for root, of which the next user may have as many.
 for what in files directories; do
   expect "30720 ENFILE" "$(line "$what, one user")" "$what, its share"
@@ -106,8 +111,12 @@ for what in files directories; do
   expect "100" "$(line "$what, root")" "$what, root"
   expect "100" "$(line "$what, again")" "$what, once they are closed"
 done
+
+test_case "a worker that takes over counts what was granted"
 expect "0 ENFILE" "$(line "after a takeover")" "its share, with another worker"
 expect "100" "$(line "after it, root")" "root, with another worker"
+
+test_case "a user gets its share of the memory for texts, others theirs"
 # Of 256 MiB 32 are kept for root.
 expect "$(line "that fit") ENOMEM" "$(line "texts, one user")" "texts, its share"
 expect "20" "$(line "texts, another one")" "texts, who comes next"

@@ -8,7 +8,7 @@ needs_root "only root mounts for others"
 include=$(realpath "$(dirname "$0")/../../pcc/api")
 pcc=$ib/mb_0/pcc
 owner=65534
-as_owner() { setpriv --reuid=$owner --regid=$owner --clear-groups "$@"; }
+as_owner() { user=$owner as_user "$@"; }
 chmod 755 "$dir" "$(dirname "$dir")"
 said=$dir/said
 mkdir -m 777 "$said"
@@ -55,7 +55,7 @@ run_spy() {  # UID GID GROUPS
   expect 1 "$(field NoNewPrivs)" "no_new_privs"
 }
 
-# ---- For somebody else ----
+test_case "a plugin of the owner runs as the owner, without root's files and rights"
 SECRET_OF_ROOTS=1 mounted -o uid=$owner,allow_other
 plugins=$(cat "$pcc/plugin_dir")
 as_owner cp "$dir/spy.so" "$plugins"
@@ -65,6 +65,8 @@ printf '%s\n' "secret 0" "root 0" "tty 0" | cmp -s - <(grep -v "^open " "$said/f
 grep "^open " "$said/found" | grep -vx "open /dev/null" | grep -Ev "^open (/memfd:spy.so|$said/)" && fail "open files of the daemon"
 ! grep -q "^SECRET_OF_ROOTS=" "$said/environ" || fail "the environment of the daemon"
 grep -q "^PATH=" "$said/environ" || fail "no environment"
+
+test_case "its owner may end it, which ends nothing else"
 expect ok "$(store spy "$pcc/algo")" "apply"
 expect ok "$(store start "$pcc/state")" "start"
 # Its owner may end it: that ends nothing else.
@@ -74,7 +76,7 @@ await grep -qx inactive "$pcc/state"
 expect ok "$(store 1 "$pcc/load")" "load by another process"
 unmounted
 
-# ---- For root ----
+test_case "root loads nothing that another owner has left, and its plugin is root"
 mounted
 [ "$(cat "$pcc/plugin_dir")" != "$plugins" ] || fail "root loads what another owner has left"
 rm -f "$said"/*

@@ -7,7 +7,6 @@ library=$(realpath "$(dirname "$ROCEFS")/../lib")
 needs_root "only root is more than one user"
 include=$(realpath "$(dirname "$0")/../../pcc/api")
 pcc=$ib/mb_0/pcc
-as_user() { setpriv --reuid="$1" --regid="$1" --clear-groups "${@:2}"; }
 chmod 755 "$dir" "$(dirname "$dir")"
 
 # Takes the windows, says what became of it, and gives them back.
@@ -30,19 +29,22 @@ ln -s libmango.so "$dir/libmango.so.1"
 export ROCEFS_MOUNT=$mnt
 owner=65533 stranger=65534
 
+test_case "root and the owner may set windows, a stranger may not"
 mounted -o allow_other,uid=$owner
-expect "permission denied" "$(as_user $stranger "$dir/program")" "a stranger's program"
+expect "permission denied" "$(user=$stranger as_user "$dir/program")" "a stranger's program"
 grep -q "mb_0: PCC: program (pid [0-9]*) is refused: user $stranger may not set windows" "$debug/dmesg" ||
   fail "dmesg: $(tail -n 3 "$debug/dmesg")"
-expect success "$(as_user $owner "$dir/program")" "the owner's program"
+expect success "$(user=$owner as_user "$dir/program")" "the owner's program"
 await grep -q "stopped by program" "$debug/dmesg"
 expect success "$("$dir/program")" "root's program"
 unmounted
 
+test_case "with allow_pcc a stranger may set windows"
 mounted -o allow_other,allow_pcc
-expect success "$(as_user $stranger "$dir/program")" "a stranger's program with allow_pcc"
+expect success "$(user=$stranger as_user "$dir/program")" "a stranger's program with allow_pcc"
 unmounted
 
+test_case "root's program does not listen to the engine of a stranger"
 # An engine of somebody else's: what it would say and send is not even listened to.
 at=$dir/theirs/kernel/debug/rocefs
 mkdir -p "$at"
@@ -65,7 +67,7 @@ for wanted in ("refused", "trusted"):
     caller.close()
 PY
 theirs=$!
-trap 'kill $theirs 2>/dev/null || true; unmount' EXIT
+at_end eval 'kill $theirs 2>/dev/null'
 await grep -q listens "$dir/heard"
 export ROCEFS_MOUNT=$dir/theirs
 expect "permission denied" "$("$dir/program" 2>"$dir/why")" "root's program on a stranger's engine"

@@ -13,6 +13,7 @@ advance() { echo "$1" >"$debug/clock/advance"; }
 # By how much the last window that was raised was.
 step() { awk -F, -v algorithm="$1" '$3 == "raise" && $8 == algorithm {step = $5 - $4} END {print step}' "$pcc/trace"; }
 
+test_case "a plugin is called in virtual time"
 mounted -o clock=virtual,seed=3
 plugin pa
 expect ok "$(store 1 "$pcc/load")" "load"
@@ -24,11 +25,15 @@ expect ok "$(store start "$pcc/state")" "start"
 advance 2ms
 calls=$(cat "$pcc/qps/17/ctrl_count")
 [ "$calls" -gt 0 ] || fail "it was called $calls times in 2 ms"
+
+test_case "a built-in algorithm takes over, with its parameter"
 expect ok "$(store aimd "$pcc/algo")" "a built-in one instead"
 expect ok "$(store 200 "$pcc/params/alpha")" "its parameter"
 expect ok "$(store pa "$pcc/unload")" "nobody runs the plugin any more"
 advance 1ms
 expect 200 "$(step aimd)" "what it adds"
+
+test_case "a load changes nothing of what runs"
 plugin pb
 expect ok "$(store 1 "$pcc/load")" "load"
 expect "aimd dcqcn rttvegas pa pb" "$(cat "$pcc/algos")" "algorithms"
@@ -36,6 +41,8 @@ expect 200 "$(cat "$pcc/params/alpha")" "what is shown after a load"
 advance 1ms
 expect "200 active" "$(step aimd) $(cat "$pcc/state")" "and what runs"
 expect ok "$(store pa "$pcc/unload")" "unload"
+
+test_case "algorithms are listed as they came, and another plugin takes over"
 plugin pc
 expect ok "$(store 1 "$pcc/load")" "load"
 expect pb "$(cut -d' ' -f4 "$pcc/algos")" "in the order in which they came: $(cat "$pcc/algos")"
@@ -48,7 +55,7 @@ expect ok "$(store start "$pcc/state")" "and again"
 advance 1ms
 expect ok "$(store stop "$pcc/state")" "stop"
 
-# A card that ends takes its plugins along, and every setting.
+test_case "a card that ends takes its plugins and settings along"
 expect ok "$(store aimd "$pcc/algo")" "apply"
 expect 200 "$(cat "$pcc/params/alpha")" "its parameter"
 kill -KILL "$(pgrep -P "$(worker_pid)" -f '^[^ ]*mango-pccd mb_0')"
@@ -58,4 +65,3 @@ expect ok "$(store aimd "$pcc/algo")" "apply"
 expect ok "$(store start "$pcc/state")" "start"
 advance 1ms
 expect "100 100" "$(cat "$pcc/params/alpha") $(step aimd)" "as at first"
-exit 0

@@ -14,8 +14,9 @@ saw() {  # FIRST LAST
   expect "$1 $2" "$(sed -n '1p;$p' "$dir/seen" | xargs)" "what was seen"
 }
 mounted -o clock=virtual,seed=5
-traffic=$debug/traffic
+traffic=$debug/traffic state=$ib/mb_0/pcc/state
 
+test_case "a poll of a flow's state sees its end"
 echo "f write mb_0 mb_1 size=64K count=100" >"$traffic/start"
 watch "$traffic/f/state" "done"
 echo idle >"$debug/clock/advance"
@@ -25,6 +26,7 @@ watch "$traffic/g/state" "stopped"
 echo 1 >"$traffic/g/stop"
 wait $watcher || [ ! -e "$traffic/g" ] || fail "a flow that was stopped"
 
+test_case "a poll of a fault sees that it has fired"
 # Each fault after a read is told, if not each fault.
 echo "lost drop mb_0-sw_0 opcode=data count=7" >"$debug/inject/add"
 watch "$debug/inject/lost/fired" 7
@@ -32,9 +34,8 @@ echo "h write mb_0 mb_1 size=64K count=100" >"$traffic/start"
 echo idle >"$debug/clock/advance"
 saw 0 7
 
-unmounted
+test_case "a poll of PCC's state sees start and stop"
 mounted
-state=$ib/mb_0/pcc/state
 echo aimd >"$ib/mb_0/pcc/algo"
 watch "$state" active
 echo start >"$state"
@@ -42,7 +43,8 @@ saw inactive active
 watch "$state" inactive
 echo stop >"$state"
 saw active inactive
-# Another worker wakes who slept at the one that died.
+
+test_case "another worker wakes who slept at the one that died"
 watch "$state" active
 kill_worker
 await took_over 1

@@ -6,6 +6,7 @@
 abi=$(realpath "$(dirname "$0")/../abi")
 mounted
 
+test_case "the provider works with each private ABI of libibverbs"
 # rdma-core, ABI: the table's order is in test/abi/slots. Each function stands where its name says, and none
 # is left out.
 while read -r version number; do

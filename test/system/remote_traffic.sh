@@ -24,26 +24,51 @@ INI
 }
 config 1 | sed '/uplink/a gso = on' >"$dir/1.ini"
 config 2 >"$dir/2.ini"
-mounted -o clock=virtual
-for start in "f write mb_0 10.9.0.2" "f accept mb_0"; do
-  expect "Operation not supported" "$(store "$start" "$debug/traffic/start")" "virtual clock: $start"
-done
-unmounted
-mounted
-expect "Network is unreachable" "$(store "f write mb_0 10.9.0.2" "$debug/traffic/start")" "no uplink"
-unmounted
-mounted -o "config=$dir/1.ini"
-mount_far() { remote "$ROCEFS" -o "config=$dir/2.ini" "$far" >/dev/null; }
-mount_far
 is_over() { ! grep -qxE 'running|connecting|waiting' "$1/state"; }
 over() {  # DEBUG NAME STATE
   await is_over "$1/traffic/$2"
   [[ $(cat "$1/traffic/$2/state") == $3 ]] || fail "$2 at ${1%%/kernel*}: wanted '$3', got '$(cat "$1/traffic/$2/state")'"
 }
 stop() { for where in "$debug" "$fardebug"; do echo 1 >"$where/traffic/$1/stop"; done; }
+running() { grep -qx running "$1/traffic/f/state" && [ "$(value packets "$debug/traffic/f/result")" -gt "${2:-1000}" ]; }
+endless() {
+  echo "f write mb_0 10.9.0.2 count=100000000" >"$debug/traffic/start"
+  await running "$fardebug"
+}
+one() {  # FROM-DEBUG TO-DEBUG OP ADDRESS
+  local out=$dir/out
+  rm -f "$out"
+  if [ "$3" = read ]; then
+    echo "f accept mb_0 file=$dir/file" >"$2/traffic/start"
+    echo "f read mb_0 $4 qps=3 out=$out" >"$1/traffic/start"
+  else
+    echo "f accept mb_0 out=$out" >"$2/traffic/start"
+    echo "f $3 mb_0 $4 qps=3 file=$dir/file" >"$1/traffic/start"
+  fi
+  over "$1" f done
+  expect "$wanted" "$(sha256sum <"$out")" "$3 to $4"
+  over "$2" f done
+  stop f
+}
+driver=$far/bus/pci/drivers/mango_core device=0000:2b:00.0
+mount_far() { far_mounted -o "config=$dir/2.ini"; }
+
+test_case "a flow to another mount needs the real clock"
+mounted -o clock=virtual
+for start in "f write mb_0 10.9.0.2" "f accept mb_0"; do
+  expect "Operation not supported" "$(store "$start" "$debug/traffic/start")" "virtual clock: $start"
+done
+
+test_case "a flow to another mount needs an uplink"
+mounted
+expect "Network is unreachable" "$(store "f write mb_0 10.9.0.2" "$debug/traffic/start")" "no uplink"
+
+test_case "the exchange of a mount with an uplink listens"
+mounted -o "config=$dir/1.ini"
+mount_far
 expect "10.9.0.1 port 18516: listening" "$(grep 10.9.0.1 "$debug/traffic/exchange")" "exchange"
 
-# Every kind, by both addresses, both ways.
+test_case "every kind of flow crosses by both addresses, both ways"
 for op in write send read atomic uc ud; do
   size=size=64K
   case $op in atomic) size= ;; ud) size=size=4096 ;; esac
@@ -63,24 +88,10 @@ for op in write send read atomic uc ud; do
 done
 expect "" "$(find "$debug/traffic" "$fardebug/traffic" -mindepth 1 -type d)" "directories of removed flows"
 
-# Real files, both ways: who gets one says where it lands.
+test_case "real files cross both ways"
+# The receiver says where a file lands.
 head -c 8000001 /dev/urandom >"$dir/file"
 wanted=$(sha256sum <"$dir/file")
-one() {  # FROM-DEBUG TO-DEBUG OP ADDRESS
-  local out=$dir/out
-  rm -f "$out"
-  if [ "$3" = read ]; then
-    echo "f accept mb_0 file=$dir/file" >"$2/traffic/start"
-    echo "f read mb_0 $4 qps=3 out=$out" >"$1/traffic/start"
-  else
-    echo "f accept mb_0 out=$out" >"$2/traffic/start"
-    echo "f $3 mb_0 $4 qps=3 file=$dir/file" >"$1/traffic/start"
-  fi
-  over "$1" f done
-  expect "$wanted" "$(sha256sum <"$out")" "$3 to $4"
-  over "$2" f done
-  stop f
-}
 expect "1 0" "$(cat "$debug/uplinks/up/gso" "$fardebug/uplinks/up/gso" | xargs)" "gso"
 for op in write send read; do
   one "$debug" "$fardebug" $op 10.9.0.2
@@ -88,7 +99,7 @@ for op in write send read; do
   one "$fardebug" "$debug" $op 2001:db8::1
 done
 
-# Nobody writes where he likes.
+test_case "no file is written where the far end does not wait for it"
 echo "f write mb_0 10.9.0.2 file=$dir/file" >"$debug/traffic/start"
 over "$debug" f "failed: 10.9.0.2: for a real file somebody here must wait: f accept PORT …"
 grep -q "traffic/exchange: 10.9.0.1: refused: for a real file" "$fardebug/dmesg" || fail "no refusal in dmesg"
@@ -96,8 +107,8 @@ grep -q "traffic/exchange: 10.9.0.1: refused: for a real file" "$fardebug/dmesg"
 echo 1 >"$debug/traffic/f/stop"
 expect "Invalid argument" "$(store "f write mb_0 10.9.0.2 file=$dir/file out=/tmp/x" "$debug/traffic/start")" "out= over there"
 
+test_case "a flow that waits needs the device"
 # Who waits needs the device: after it has been away a flow waits anew.
-driver=$far/bus/pci/drivers/mango_core device=0000:2b:00.0
 echo "f accept mb_0 out=$dir/never" >"$fardebug/traffic/start"
 echo $device >"$driver/unbind"
 over "$fardebug" f "failed: device removed"
@@ -106,7 +117,7 @@ echo 1 >"$fardebug/traffic/f/stop"
 expect "No such device" "$(store "f accept mb_0" "$fardebug/traffic/start")" "accept without a driver"
 echo $device >"$driver/bind"
 
-# Strangers.
+test_case "strangers at the exchange are nothing to a flow"
 python3 - <<'PYTHON'
 import socket
 silent = [socket.create_connection(("10.9.0.1", 18516)) for i in range(100)]
@@ -121,8 +132,7 @@ echo "f write mb_0 2001:db8::1 count=10" >"$fardebug/traffic/start"
 over "$fardebug" f done
 stop f
 
-# Packets that stop while TCP does not: the transport says so.
-running() { grep -qx running "$1/traffic/f/state" && [ "$(value packets "$debug/traffic/f/result")" -gt "${2:-1000}" ]; }
+test_case "packets that stop while TCP does not fail the flow"
 echo "f write mb_0 10.9.0.2 count=100000000 timeout=12" >"$debug/traffic/start"
 await running "$fardebug"
 echo down >"$fardebug/links/sw_0-up/state"
@@ -131,11 +141,8 @@ over "$fardebug" f "failed: 10.9.0.1: transport retry count exceeded"
 echo up >"$fardebug/links/sw_0-up/state"
 stop f
 
+test_case "a flow ends when the far worker or mount is killed, and the next one runs"
 # The far worker is killed, and then all of it: this end says so, and the next flow runs.
-endless() {
-  echo "f write mb_0 10.9.0.2 count=100000000" >"$debug/traffic/start"
-  await running "$fardebug"
-}
 endless
 supervisor=$(pgrep -of "^$ROCEFS .*$far\$" -r S,R,D)
 kill -KILL "$(pgrep -P "$supervisor" -r S,R,D | head -n 1)"

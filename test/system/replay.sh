@@ -5,10 +5,19 @@ einval="Invalid argument"
 here=kernel/debug/rocefs
 link=$here/links/mb_0-sw_0
 at=$debug/clock/at
-said() { tail -n 1 "$debug/dmesg" | grep -qF "$1" || fail "dmesg does not say '$1': $(tail -n 1 "$debug/dmesg")"; }
-gone() { unmount; await not_mounted; }
+refused() {  # TEXT MESSAGE REASON
+  expect "$2" "$(store "$1" "$at")" "at '$1'"
+  last_dmesg_says "$here/clock/at: "
+  last_dmesg_says "$3"
+  expect "" "$(cat "$at")" "after a refused '$1'"
+}
+outcome() {
+  cat "$debug/clock/trace_hash"
+  grep -r . "$ib"/mb_?/ports/1/{counters,hw_counters} "$debug"/{links,drops} | sed "s|$mnt||" | sort
+  grep -vE '^(pid|comm)' "$debug"/traffic/*/{result,state} | sed "s|$mnt||"
+}
 
-# A store waits for its time, exactly, and can be called off.
+test_case "a store waits for its time, exactly, and can be called off"
 mounted -o clock=virtual
 expect ok "$(store "5ms $link/loss=0.5 $link/delay=3us" "$at")" "in 5 ms"
 expect ok "$(store "@2ms class/infiniband/mb_0/node_desc='it\\'s \\\\ here'" "$at")" "at 2 ms"
@@ -26,12 +35,7 @@ expect "" "$(cat "$at")" "after clear"
 echo 2ms >"$debug/clock/advance"
 expect 0.5 "$(cat "$mnt/$link/loss")" "a store that was called off"
 
-refused() {  # TEXT MESSAGE REASON
-  expect "$2" "$(store "$1" "$at")" "at '$1'"
-  said "$here/clock/at: "
-  said "$3"
-  expect "" "$(cat "$at")" "after a refused '$1'"
-}
+test_case "a store that cannot be is refused at once"
 refused "" "$einval" "''"
 refused "5ms" "$einval" "an empty line"
 refused "soon $link/loss=0" "$einval" "'soon'"
@@ -47,15 +51,15 @@ refused "5ms $link/loss=0 $link/loss=1" "$einval" "given twice"
 refused "5ms $here/reset=1 $link/loss=1" "$einval" "this goes alone"
 expect ok "$(store "# a comment" "$at")" "a comment"
 
-# What is refused at its time is told in dmesg, and changes nothing.
+test_case "what is refused at its time is told and changes nothing"
 expect ok "$(store "1ms $here/traffic/f/stop=1" "$at")" "a flow may have come by then"
 expect ok "$(store "1ms $here/traffic/start='f fly mb_0 mb_1'" "$at")" "a trigger is parsed at its time"
 echo idle >"$debug/clock/advance"
-said "@8000000 $here/traffic/start='f fly mb_0 mb_1': unknown op 'fly'"
+last_dmesg_says "@8000000 $here/traffic/start='f fly mb_0 mb_1': unknown op 'fly'"
 grep -qF "@8000000 $here/traffic/f/stop=1: $here/traffic/f/stop: no knob" "$debug/dmesg" || fail "no word of f/stop"
-gone
+unmounted
 
-# The real clock has it too.
+test_case "the real clock has stores at a time, too"
 mounted
 expect ok "$(store "20ms $link/loss=0.25" "$at")" "in 20 ms"
 expect ok "$(store "20ms $here/traffic/start='r write mb_0 mb_1'" "$at")" "a flow in 20 ms"
@@ -63,14 +67,9 @@ loss_is() { [ "$(cat "$mnt/$link/loss")" = "$1" ]; }
 await loss_is 0.25
 await test -e "$debug/traffic/r"
 grep -qE "^@[0-9]+ $link/loss=0.25\$" "$debug/clock/log" || fail "not in the log: $(cat "$debug/clock/log")"
-gone
+unmounted
 
-# A run with a bit of everything, and its replay.
-outcome() {
-  cat "$debug/clock/trace_hash"
-  grep -r . "$ib"/mb_?/ports/1/{counters,hw_counters} "$debug"/{links,drops} | sed "s|$mnt||" | sort
-  grep -vE '^(pid|comm)' "$debug"/traffic/*/{result,state} | sed "s|$mnt||"
-}
+test_case "a run and its replay from the log are the same"
 mounted -o clock=virtual,seed=7
 for direction in "$debug"/links/*/loss; do echo 0.02 >"$direction"; done
 echo 100us >"$debug/clock/advance"
@@ -95,7 +94,7 @@ echo 1us >"$mnt/$link/delay"
 echo idle >"$debug/clock/advance"
 outcome >"$dir/first"
 cp "$debug/clock/log" "$dir/log"
-gone
+unmounted
 
 grep -q "^@400000 $here/set='$link/loss=0.2 $link/rate=2500M'\$" "$dir/log" || fail "the log: $(cat "$dir/log")"
 grep -qE "^@470000(\+[0-9]+)? $link/rate=5G $link/delay=7us\$" "$dir/log" || fail "the log: $(cat "$dir/log")"
@@ -106,9 +105,9 @@ echo idle >"$debug/clock/advance"
 outcome >"$dir/second"
 diff "$dir/first" "$dir/second" || fail "the replay is another run"
 diff "$dir/log" "$debug/clock/log" || fail "the replay has another log"
-gone
+unmounted
 
-# Other times are other runs.
+test_case "a nanosecond later it is another run"
 mounted -o clock=virtual,seed=7
 sed "s/^@100000 /@100001 /" "$dir/log" >"$dir/other"
 while IFS= read -r line; do printf "%s\n" "$line" >"$at"; done <"$dir/other"

@@ -36,6 +36,8 @@ mess() {
   echo 300us >"$debug/clock/advance"
   basename "$(readlink -f "$ib/right/device")" >"$mnt/bus/pci/drivers/mango_core/unbind"
 }
+
+test_case "a reset mount is as a new one"
 for round in 1 2 3; do
   mess
   before=$(cat "$debug/clock/now_ns")
@@ -49,10 +51,12 @@ for round in 1 2 3; do
   workload >"$dir/again"
   diff <(grep -v _ns "$dir/fresh") <(grep -v _ns "$dir/again") || fail "not as on a new mount, round $round"
 done
-expect "Invalid argument" "$(store 2 "$debug/reset")" "2"
-tail -n 1 "$debug/dmesg" | grep -q "only 1 resets" || fail "dmesg: $(tail -n 1 "$debug/dmesg")"
 
-# An output that is being written is finished.
+test_case "only 1 resets"
+expect "Invalid argument" "$(store 2 "$debug/reset")" "2"
+last_dmesg_says "only 1 resets"
+
+test_case "an output that is being written is finished after a reset"
 head -c 30000000 /dev/zero | tr '\0' x >"$dir/in"
 echo "f write left right file=$dir/in out=$dir/out timeout=8" >"$debug/traffic/start"
 echo 5s >"$debug/clock/advance"
@@ -60,19 +64,20 @@ echo 1 >"$debug/reset"
 echo idle >"$debug/clock/advance"
 cmp "$dir/in" "$dir/out" || fail "OUT after a reset"
 
-# The log replays a reset, with what came after it.
+test_case "the log replays a reset with what came after it"
 echo "f write left right count=10 timeout=8" >"$debug/traffic/start"
 echo idle >"$debug/clock/advance"
 cat "$debug/clock/trace_hash" >"$dir/hash"
 cp "$debug/clock/log" "$dir/log"
 unmounted
+
+test_case "a reset under the real clock in the middle of traffic clears all counters"
 mounted -o clock=virtual,seed=5,config="$dir/left.ini"
 while IFS= read -r line; do printf '%s\n' "$line" >"$debug/clock/at"; done <"$dir/log"
 echo idle >"$debug/clock/advance"
 expect "$(cat "$dir/hash")" "$(cat "$debug/clock/trace_hash")" "the trace of a replay"
 unmounted
 
-# Under the real clock, in the middle of traffic.
 mounted
 for round in $(seq 20); do
   echo "f write mb_0 mb_1 qps=4 count=1000000" >"$debug/traffic/start"

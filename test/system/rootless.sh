@@ -5,16 +5,18 @@
 
 open_to_users
 install -m 755 "$ROCEFS" "$dir/rocefs"
-install -m 644 "$lib/common.bash" "$lib/rootless.bash" "$dir"
+install -m 644 "$lib"/{cases,common,rootless}.bash "$dir"
 provider=$(dirname "$ROCEFS")/../lib/librocefs-rdmav34.so
 mkdir "$dir/lib" "$dir/own"
 [ ! -e "$provider" ] || install -m 644 "$provider" "$dir/lib"
 alone() {  # COMMAND…: as who is root of a new user namespace, and an ordinary user outside
   ROCEFS=$dir/rocefs ROCEFS_TEST_DIR=$dir/own unshare --user --map-root-user --mount --pid --fork --mount-proc "$@"
 }
-. "$lib/ordinary_user.bash"
+needs_mounters
 [ "$(id -u)" -ne 0 ] || chown "$user:$user" "$dir/own"
 export -f alone
 export dir
-as_user bash -c 'alone true' 2>/dev/null || skip "no user namespaces for users"
-as_user bash -c 'alone bash "$dir/rootless.bash"' || fail "in a user namespace: status $?"
+as_mounter bash -c 'alone true' 2>/dev/null || skip "no user namespaces for users"
+
+test_case "a mount lives in a user namespace of an ordinary user"
+as_mounter bash -c 'alone bash "$dir/rootless.bash"' || fail "in a user namespace: status $?"

@@ -32,6 +32,7 @@ holds() {  # AN AWK CONDITION, WHY
   awk "BEGIN { exit !($1) }" || fail "$name: $1: $2"
 }
 
+test_case "selective retransmission loses little of a rate that go-back-N halves"
 # 97.85 Gb/s are what 100G has left for payloads. Selective retransmission loses the packets that
 # are lost and, at the end of the run, a timeout or two; going back D = RTT in packet times each:
 # (1-p)/(1-p+pD) is 0.57 for the 75 packets that are under way in 25 us.
@@ -41,6 +42,7 @@ holds "$(flow SR f slowdown) < 1.05" "1 % is lost, and 2 % for the end"
 holds "$(flow go-back-N f slowdown) > 1.5 && $(flow go-back-N f slowdown) < 2" "1/0.57"
 holds "$(flow SR f retransmitted) < 0.012 * 32000" "each lost packet once"
 
+test_case "a sprayed load fits the paths that ECMP overloads"
 # Three flows of 80G cannot share 100G; a sprayed load of 0.8 fits each path.
 run spray
 holds "$(flows max ECMP slowdown) > 1.5" "some path has several flows"
@@ -48,6 +50,7 @@ holds "$(flows max spraying_with_SR slowdown) < 1.02" "the load is even"
 holds "$(flows sum spraying_with_SR retransmitted) == 0" "overtaking is no loss"
 holds "$(flows sum spraying_without_SR retransmitted) > 8 * 3840" "going back takes overtaking for loss"
 
+test_case "PFC stops a victim, and DCQCN spares it"
 run victim
 holds "$(flow PFC_off victim slowdown) < 1.02" "the cable has room for it"
 holds "$(flow PFC victim slowdown) > 3" "PAUSE stops it with the others: it gets a fifth, as they do"
@@ -55,6 +58,7 @@ holds "$(flows sum PFC retransmitted) == 0" "with PFC nothing is lost"
 holds "$(flows sum PFC_off retransmitted) > 0" "without it something is"
 holds "$(flow PFC_and_DCQCN victim slowdown) < 0.6 * $(flow PFC victim slowdown)" "the others give way"
 
+test_case "DCQCN keeps the queue short that PFC alone fills"
 # The queue before h0 is what PFC lets it be, or what ECN's thresholds say, once the start is over.
 for scenario in pfc incast; do
   run $scenario
@@ -63,24 +67,29 @@ for scenario in pfc incast; do
   holds "$(flows sum PFC cnps) == 0 && $(flows sum PFC_and_DCQCN cnps) > 0" "by what CNPs tell them"
   holds "$(flows max PFC_and_DCQCN slowdown) < 1.25 * $(flows max PFC slowdown)" "and take the link again"
 done
+
+test_case "PAUSE goes to every sender without DCQCN, and to none with it"
 name=pfc
 for port in 2 3 4 5 6 7 8 9; do
   holds "$(series last PFC port$port) > 100" "PAUSE goes to every sender, all the time"
   holds "$(series last PFC_and_DCQCN port$port) <= 5" "none is needed, but perhaps at the start"
 done
 
+test_case "CFR alone halves the loss"
 # A receiver that takes disorder for congestion: no switch marks, and far fewer packets are lost.
 run cfr
 holds "$(series last CFR_off cnps) == 0 && $(series last CFR cnps) > 0" "CNPs come from CFR alone"
 holds "$(series last CFR lost) < 0.5 * $(series last CFR_off lost)" "windows are smaller"
 holds "$(flows max CFR slowdown) < $(flows max CFR_off slowdown)" "and all have ended earlier"
 
+test_case "NPCC tells the senders before the long link does"
 # The switch is 2 us from the senders, the receivers are 1 ms there and back behind it.
 run npcc
 holds "$(series first NPCC h0_cnps) > 0 && $(series first NPCC h0_cnps) <= 100000" "tens of microseconds"
 holds "$(series first ECN_and_the_receivers_NP h0_cnps) >= 1000000" "the long link, both ways"
 holds "$(series max NPCC queue) < 0.2 * $(series max ECN_and_the_receivers_NP queue)" "it is told in time"
 
+test_case "PCC's algorithms need no PAUSE"
 # SONiC's incast: without congestion control PFC does it all; with windows hardly ever. Vegas takes
 # the queue that it begins in for the way: it keeps it.
 run pcc

@@ -8,17 +8,18 @@ listen() {  # SOCKET
   rm -f "$heard" "$dir/notify" "$dir/listening"
   python3 "$lib/service_manager.py" "$1" "$heard" >"$dir/listening" &
   listener=$!
-  trap 'kill $listener 2>/dev/null || true; unmount' EXIT
+  at_end eval "kill $listener 2>/dev/null"
   await test -s "$dir/listening"
   socket=$1
 }
 hears_no_more() { kill $listener && wait $listener 2>/dev/null || true; }
 # In the foreground, beside the test; `main` is its process.
-serve_here() { NOTIFY_SOCKET=$socket "$ROCEFS" -f "$mnt" >/dev/null & main=$!; }
+serve_here() { unmounted; NOTIFY_SOCKET=$socket "$ROCEFS" -f "$mnt" >/dev/null & main=$!; }
+open_files() { awk '/^Max open files/ {print $4}' "/proc/$1/limits"; }
 line() { sed -n "${1}p" "$heard" 2>/dev/null; }
 said() { [ -n "$(line "$1")" ]; }
 
-# In the background: the process that was started names the one that stays, before it ends.
+test_case "in the background the process that stays is named before the first one ends"
 for socket in "$dir/notify" "@rocefs-test-$$"; do
   listen "$socket"
   NOTIFY_SOCKET=$socket mounted
@@ -33,7 +34,7 @@ for socket in "$dir/notify" "@rocefs-test-$$"; do
   hears_no_more
 done
 
-# In the foreground, told to end by each of the signals.
+test_case "in the foreground each signal ends it well"
 for signal in TERM INT HUP; do
   listen "$dir/notify"
   serve_here
@@ -48,6 +49,7 @@ for signal in TERM INT HUP; do
   hears_no_more
 done
 
+test_case "supervisor and worker that are told at once end well"
 # A control group is told at once, and in use: supervisor and worker both.
 listen "$dir/notify"
 serve_here
@@ -60,37 +62,37 @@ mountpoint -q "$mnt" && fail "mounted when all were told to end"
 expect 2 "$(wc -l <"$heard")" "what was said when all were told to end"
 hears_no_more
 
-# Not ready before it is; and what ends with an error never was.
+test_case "what ends with an error was never ready"
 listen "$dir/notify"
 touch "$dir/file"
 NOTIFY_SOCKET=$socket "$ROCEFS" "$dir/file" 2>/dev/null && fail "mounted on a file"
 NOTIFY_SOCKET=$socket "$ROCEFS" -f -o config="$dir/none" "$mnt" 2>/dev/null && fail "mounted without its file"
 [ ! -s "$heard" ] || ! grep -v "STOPPING=1" "$heard" || fail "ready, and it was not"
+hears_no_more
 
-# A takeover is told. Nothing of the manager's is left for those that the daemon starts.
+test_case "a takeover is told"
+listen "$dir/notify"
 (ulimit -Sn 512; WATCHDOG_USEC=60000000 NOTIFY_SOCKET=$socket mounted)
 daemon=$(daemon_pid)
-open_files() { awk '/^Max open files/ {print $4}' "/proc/$1/limits"; }
 expect "$(ulimit -Hn)" "$(open_files "$(worker_pid)")" "the worker's limit of open files"
 await grep -q READY "$heard"
 # Not SEGV: sanitizers catch it.
 kill -ILL "$(worker_pid)"
 await grep -q "died, the last of SIGILL" "$heard"
 expect "$daemon STATUS=serving $mnt, worker $(worker_pid); 1 died, the last of SIGILL" "$(grep STATUS "$heard" | tail -n 1)" "takeover"
-if [ -x "$(dirname "$ROCEFS")/mango-pccd" ]; then
-  echo aimd >"$ib/mb_0/pcc/algo"
-  echo start >"$ib/mb_0/pcc/state"
-  card() { pgrep -P "$(worker_pid)" -f "^[^ ]*mango-pccd mb_0"; }
-  await card >/dev/null
-  expect 512 "$(open_files "$(card)")" "the card's process: limit of open files"
-  grep -qz '^PATH=' "/proc/$(card)/environ" || fail "the card's process has no environment"
-  ! grep -zE '^(NOTIFY_SOCKET|WATCHDOG_)' "/proc/$(card)/environ" || fail "the card's process may speak to the manager"
-else
-  echo "part left out: no mango-pccd here"
-fi
-unmounted
 hears_no_more
 
+test_case "a process that the daemon starts has nothing of the manager's"
+[ -x "$(dirname "$ROCEFS")/mango-pccd" ] || skip "no mango-pccd here"
+echo aimd >"$ib/mb_0/pcc/algo"
+echo start >"$ib/mb_0/pcc/state"
+card() { pgrep -P "$(worker_pid)" -f "^[^ ]*mango-pccd mb_0"; }
+await card >/dev/null
+expect 512 "$(open_files "$(card)")" "the card's process: limit of open files"
+grep -qz '^PATH=' "/proc/$(card)/environ" || fail "the card's process has no environment"
+! grep -zE '^(NOTIFY_SOCKET|WATCHDOG_)' "/proc/$(card)/environ" || fail "the card's process may speak to the manager"
+
+test_case "the watchdog is fed by a worker that works, and replaces one that hangs"
 # The watchdog: fed as long as the worker does its work. One that hangs is replaced, and who uses the
 # mount only waits a little.
 listen "$dir/notify"
@@ -110,7 +112,7 @@ kill -TERM $main
 wait $main || fail "status $? with a watchdog"
 hears_no_more
 
-# One that is for another process is not fed.
+test_case "the watchdog of another process is not fed"
 listen "$dir/notify"
 WATCHDOG_USEC=200000 WATCHDOG_PID=1 serve_here
 await said 1
@@ -120,6 +122,7 @@ wait $main
 expect 0 "$(grep -c WATCHDOG "$heard")" "another's watchdog"
 hears_no_more
 
+test_case "a manager that is not there keeps nothing from its work"
 # A manager that does not read, or is not there, does not keep it from its work.
 NOTIFY_SOCKET=$dir/nobody "$ROCEFS" "$mnt" >/dev/null
 unmounted

@@ -7,12 +7,13 @@ ctl=$ROCEFS_BUILD/bin/mango-ctl
 silent=$dir/silent
 mkdir -p "$silent"
 server=
-trap '[ -z "$server" ] || kill -KILL $server 2>/dev/null || true; umount -l "$silent" 2>/dev/null || true; unmount' EXIT
+end_server() { [ -z "$server" ] || kill -KILL $server 2>/dev/null || true; umount -l "$silent" 2>/dev/null || true; }
+at_end end_server
 
 # Tests beside this one have mounts too: all but these two are out of sight.
 [ "${1:-}" = alone ] || exec unshare -m "$0" alone
 awk '$0 ~ / - fuse.rocefs / {print $5}' /proc/self/mountinfo | while read -r point; do umount -l "$point"; done
-said() { local status=0 text; text=$(timeout -s KILL 60 "$@" 2>&1) || status=$?; echo "$status $text"; }
+said() { outcome_of timeout -s KILL 60 "$@"; }
 
 python3 "$lib/silent_fuse.py" "$silent" fuse.rocefs >"$dir/server" 2>&1 &
 server=$!
@@ -27,12 +28,16 @@ say_all() {
   wait %2 %3 %4 %5
 }
 say_all
+
+test_case "a mount that does not answer is told"
 expect "125 rocefs enter: no rocefs is mounted ($answer)" "$(cat "$dir/enter")" "enter, silent alone"
 expect "1 mango-ctl: error: no rocefs is mounted ($answer)" "$(cat "$dir/ctl")" "mango-ctl, silent alone"
 expect "125 rocefs enter: $answer" "$(cat "$dir/named")" "enter by name"
 expect "1 mango-ctl: error: $answer" "$(cat "$dir/named_ctl")" "mango-ctl by name"
 expect "1 rocefs: $silent: what is mounted there does not answer; umount -f takes it away" "$(cat "$dir/start")" \
   "a start where it is mounted"
+
+test_case "another mount is found beside one that does not answer"
 mounted
 expect "0 $answer
 mb_0 mb_1" "$(said "$ROCEFS" enter sh -c 'ls /sys/class/infiniband | xargs')" "enter"
