@@ -35,71 +35,6 @@ kernel/debug/rocefs/links/h{0..2}-sw_0/delay = 20us
 INI
 sim() { "$ROCEFS" sim "$@"; }
 in_dir() { (cd "$dir" && find "$1" -type f ! -name '*.png' -exec sha256sum {} + | sed "s| $1/| |" | sort); }
-
-sim "$dir/small.ini" --out "$dir/one" >"$dir/one.txt" 2>"$dir/one.err" || fail "$(cat "$dir/one.err")"
-sim --out "$dir/two" -o seed=5 "$dir/small.ini" >"$dir/two.txt" 2>/dev/null
-cmp "$dir/one.txt" "$dir/two.txt" || fail "the same seed, another table"
-expect "$(in_dir one)" "$(in_dir two)" "outputs of the same seed"
-sim "$dir/small.ini" --out "$dir/three" -o seed=6 >"$dir/three.txt" 2>/dev/null
-[ "$(grep -c trace "$dir/three.txt")" = 2 ] || fail "no totals: $(cat "$dir/three.txt")"
-[ "$(grep trace "$dir/one.txt")" != "$(grep trace "$dir/three.txt")" ] || fail "another seed, the same run"
-
-# Every output says where it is from.
-hash=$(sed -n '1s/.*configuration //p' "$dir/one.txt")
-expect "# Two flows and a fault: small.ini, seed 5, configuration $hash" "$(head -n 1 "$dir/one.txt")" "the table's head"
-for file in flows.csv series.csv plot.gp; do
-  expect "# small.ini, seed 5, configuration $hash" "$(head -n 1 "$dir/one/$file")" "the head of $file"
-done
-grep -q "seed 6" "$dir/three/flows.csv" || fail "no seed in $(head -n 1 "$dir/three/flows.csv")"
-if command -v gnuplot >/dev/null; then
-  grep -q "small.ini, seed 5, configuration $hash" "$dir/one/plot.svg" || fail "the plot does not say where it is from"
-  [ "$(head -c 4 "$dir/one/plot.png" | tail -c 3)" = PNG ] || fail "no plot.png"
-else
-  grep -q "gnuplot-nox" "$dir/one.err" || fail "nobody said that gnuplot is missing"
-fi
-
-# The table and the files.
-expect "flow from to bytes FCT ideal FCT slowdown goodput retransmitted CNPs state" \
-  "$(sed -n '/^flow /p' "$dir/one.txt" | head -n 1 | xargs)" "the columns"
-expect "4 done" "$(grep -cE '^(a|b) +h[01] +h2 +524288 .* done$' "$dir/one.txt") done" "flows"
-expect 2 "$(grep -c '^fault lost fired 1: drop h1-sw_0 opcode=data skip=3$' "$dir/one.txt")" "faults that fired"
-expect "variant,flow,from,to,start_ns,bytes,fct_ns,ideal_ns,slowdown,goodput_bps,retransmitted,cnps,state" \
-  "$(sed -n 2p "$dir/one/flows.csv")" "the columns of flows.csv"
-expect 4 "$(grep -cE '^(near|far),[ab],h[01],h2,(0|50000),524288,' "$dir/one/flows.csv")" "the lines of flows.csv"
-expect "variant,time_ns,sent,moved" "$(sed -n 2p "$dir/one/series.csv")" "the columns of series.csv"
-expect "near,0,," "$(sed -n 3p "$dir/one/series.csv")" "before anything was sent"
-expect 524288 "$(grep ^far "$dir/one/series.csv" | tail -n 1 | cut -d , -f 4)" "the last sample"
-for variant in near far; do
-  # A packet's time stamp is virtual: the run began at the epoch.
-  tshark -r "$dir/one/packets-$variant.pcapng" -c 1 -T fields -e frame.time_epoch 2>/dev/null | grep -qx '0\.0*' ||
-    fail "packets-$variant.pcapng does not begin at 0"
-  expect "h0 h1 h2" "$(tshark -r "$dir/one/packets-$variant.pcapng" -T fields -e frame.interface_name 2>/dev/null | sort -u | xargs)" \
-    "the interfaces of packets-$variant.pcapng"
-done
-grep -q "packet-hops per CPU second" "$dir/one.err" || fail "no word of CPU seconds"
-
-# Alone, a flow takes the ideal time, but for what the sender does between its messages.
-cat >"$dir/alone.ini" <<'INI'
-[topology]
-kind = dumbbell
-hosts = 2
-core_rate = 1G
-[flows]
-w = write h0 h1 size=1M
-r = read h1 h0 size=1M start=20ms
-s = send h0 h1 size=4096 start=40ms
-f = write h0 h1 size=256K file=data start=60ms
-e = write h0 h1 file=empty start=80ms
-INI
-head -c 1100000 /dev/zero >"$dir/data"
-: >"$dir/empty"
-sed -i "s|file=|file=$dir/|" "$dir/alone.ini"
-sim "$dir/alone.ini" >"$dir/alone.txt" 2>/dev/null
-expect "1.00 1.00 1.00 1.00 1.00" "$(awk '$1 ~ /^[wrsfe]$/ {print $9}' "$dir/alone.txt" | xargs)" "slowdown of flows that are alone"
-if sim "$dir/alone.ini" >/dev/full 2>"$dir/full"; then fail "a table that nobody gets"; fi
-grep -q "^rocefs: stdout: No space left on device" "$dir/full" || fail "a full disk: $(cat "$dir/full")"
-
-# What goes wrong in a run is a failure; what is wrong in a file is told with its line.
 refused() {  # STATUS REASON SED-SCRIPT
   local status=0
   sed "$3" "$dir/small.ini" >"$dir/bad.ini"
@@ -107,61 +42,6 @@ refused() {  # STATUS REASON SED-SCRIPT
   expect "$1" "$status" "status of $3"
   grep -qF -- "$2" "$dir/bad.err" || fail "$3: wanted '$2', got '$(cat "$dir/bad.err")'"
 }
-refused 1 "bad.ini:14: fault lost has not fired in the run of near" 's/skip=3/skip=3000/'
-refused 1 "flow b of the run of near: failed: " 's/^lost = .*/lost = drop h1-sw_0 count=0/; s/timeout=8/timeout=1 retry=1/'
-refused 1 "1 of 2 flows still run after 1ms" 's/^lost = .*/lost = drop h1-sw_0 count=0/; s/^capture.*/limit = 1ms/'
-refused 1 "flow a of the run of near: removed" 's|^120us = .*|120us = kernel/debug/rocefs/reset=1|'
-refused 2 "bad.ini:4: uplink u: the kernel's network knows no virtual clock" \
-  '3,$d; 2a [device x]\n[uplink u]\n[link x u]'
-refused 2 "bad.ini:11: a: no device h9" 's/write h0 h2/write h9 h2/'
-refused 2 "bad.ini:11: a: unknown op 'fly'" 's/write h0 h2/fly h0 h2/'
-refused 2 "bad.ini:12: b: start: " 's/start=50us/start=soon/'
-refused 2 "bad.ini:14: lost: no link h1-h2" 's/drop h1-sw_0/drop h1-h2/'
-refused 2 "bad.ini:14: lost: unknown action eat" 's/drop h1/eat h1/'
-refused 2 "bad.ini:16: 100us: kernel/debug/rocefs/links/h0-sw_0/delay: 'x'" 's/delay=3us/delay=x/'
-refused 2 "bad.ini:18: unknown op 'fly'" "s/'late send/'late fly/"
-refused 2 "bad.ini:21: sent: no file nowhere" 's/^sent = .*/sent = nowhere/'
-refused 2 "bad.ini:24: no [sample] lost" 's/= sent$/= lost/'
-refused 2 "bad.ini:26: kernel/debug/rocefs/links/sw_0-h0/loss: " 's/loss = 0.01/loss = 2/'
-refused 2 "bad.ini:29: kernel/debug/rocefs/links/h0-sw_0/delay: " 's/^\(.*\)delay = 20us/\1delay = x/'
-refused 2 "bad.ini:2: unknown key name in [sim]" 's/^title/name/'
-refused 2 "bad.ini:26: {0..1} is not as long as {0..2}" 's/= 0.01/= {0..1}/'
-status=0
-sim >/dev/null 2>&1 || status=$?
-expect 2 "$status" "status without a file"
-status=0
-sim -o clock=real "$dir/small.ini" >/dev/null 2>&1 || status=$?
-expect 2 "$status" "status with a real clock"
-
-# The same file can be mounted; nothing of the run is started.
-mounted -o clock=virtual,config="$dir/small.ini"
-expect "start" "$(ls "$debug/traffic")" "flows on a mount"
-expect "" "$(cat "$debug/inject/list")" "faults on a mount"
-expect ok "$(store "f drop h0-sw_0 opcode=data" "$debug/inject/add")" "a fault"
-expect "File exists" "$(store "f drop h0-sw_0" "$debug/inject/add")" "a fault of the same name"
-expect "Invalid argument" "$(store "g eat h0-sw_0" "$debug/inject/add")" "a bad fault"
-tail -n 1 "$debug/dmesg" | grep -qF "unknown action eat" || fail "dmesg: $(tail -n 1 "$debug/dmesg")"
-echo "w write h0 h1 count=10" >"$debug/traffic/start"
-echo idle >"$debug/clock/advance"
-expect "done 1" "$(cat "$debug/traffic/w/state" "$debug/inject/f/fired" | xargs)" "a flow, and the fault"
-expect "f fired 1: drop h0-sw_0 opcode=data" "$(cat "$debug/inject/list")" "the list"
-expect ok "$(store "flap down h0-sw_0 delay=1ms" "$debug/inject/add")" "a link that flaps"
-expect down "$(cat "$debug/links/h0-sw_0/state")" "the link"
-echo 1ms >"$debug/clock/advance"
-expect up "$(cat "$debug/links/h0-sw_0/state")" "the link, later"
-expect ok "$(store 1 "$debug/inject/f/remove")" "removing a fault"
-expect "add flap list" "$(ls "$debug/inject" | xargs)" "what is left"
-echo "d delay h0-sw_0 delay=5s" >"$debug/inject/add"
-echo "w2 write h0 h1" >"$debug/traffic/start"
-echo 10us >"$debug/clock/advance"
-echo 1 >"$debug/reset"
-expect "add list" "$(ls "$debug/inject" | xargs)" "faults after a reset"
-echo "w3 write h0 h1" >"$debug/traffic/start"
-echo idle >"$debug/clock/advance"
-expect "done" "$(cat "$debug/traffic/w3/state")" "a flow after a reset"
-
-# A plugin in a simulation: it is called in a process of its own while time stands, so that the same
-# seed is the same run; a value of its parameter that is none refuses the file, with its line.
 examples=$(realpath "$(dirname "$0")/../../tools/examples")
 mkdir "$dir/plugins"
 "${CXX:-c++}" -std=c++20 -O2 -shared -fPIC -I"$examples/../../pcc/api" "$examples/gentle.cc" -o "$dir/plugins/gentle.so"
@@ -185,11 +65,145 @@ w = class/infiniband/h1/pcc/qps/17/window below=4294967295
 INI
   "$ROCEFS" sim "$dir/plugin.ini" --out "$dir/$2" >"$dir/$2.txt" 2>"$dir/$2.err"
 }
+
+test_case "the same seed is the same run, another seed another"
+sim "$dir/small.ini" --out "$dir/one" >"$dir/one.txt" 2>"$dir/one.err" || fail "$(cat "$dir/one.err")"
+sim --out "$dir/two" -o seed=5 "$dir/small.ini" >"$dir/two.txt" 2>/dev/null
+cmp "$dir/one.txt" "$dir/two.txt" || fail "the same seed, another table"
+expect "$(in_dir one)" "$(in_dir two)" "outputs of the same seed"
+sim "$dir/small.ini" --out "$dir/three" -o seed=6 >"$dir/three.txt" 2>/dev/null
+[ "$(grep -c trace "$dir/three.txt")" = 2 ] || fail "no totals: $(cat "$dir/three.txt")"
+[ "$(grep trace "$dir/one.txt")" != "$(grep trace "$dir/three.txt")" ] || fail "another seed, the same run"
+
+test_case "every output says where it is from"
+hash=$(sed -n '1s/.*configuration //p' "$dir/one.txt")
+expect "# Two flows and a fault: small.ini, seed 5, configuration $hash" "$(head -n 1 "$dir/one.txt")" "the table's head"
+for file in flows.csv series.csv plot.gp; do
+  expect "# small.ini, seed 5, configuration $hash" "$(head -n 1 "$dir/one/$file")" "the head of $file"
+done
+grep -q "seed 6" "$dir/three/flows.csv" || fail "no seed in $(head -n 1 "$dir/three/flows.csv")"
+if command -v gnuplot >/dev/null; then
+  grep -q "small.ini, seed 5, configuration $hash" "$dir/one/plot.svg" || fail "the plot does not say where it is from"
+  [ "$(head -c 4 "$dir/one/plot.png" | tail -c 3)" = PNG ] || fail "no plot.png"
+else
+  grep -q "gnuplot-nox" "$dir/one.err" || fail "nobody said that gnuplot is missing"
+fi
+
+test_case "table and files have their columns and lines"
+expect "flow from to bytes FCT ideal FCT slowdown goodput retransmitted CNPs state" \
+  "$(sed -n '/^flow /p' "$dir/one.txt" | head -n 1 | xargs)" "the columns"
+expect "4 done" "$(grep -cE '^(a|b) +h[01] +h2 +524288 .* done$' "$dir/one.txt") done" "flows"
+expect 2 "$(grep -c '^fault lost fired 1: drop h1-sw_0 opcode=data skip=3$' "$dir/one.txt")" "faults that fired"
+expect "variant,flow,from,to,start_ns,bytes,fct_ns,ideal_ns,slowdown,goodput_bps,retransmitted,cnps,state" \
+  "$(sed -n 2p "$dir/one/flows.csv")" "the columns of flows.csv"
+expect 4 "$(grep -cE '^(near|far),[ab],h[01],h2,(0|50000),524288,' "$dir/one/flows.csv")" "the lines of flows.csv"
+expect "variant,time_ns,sent,moved" "$(sed -n 2p "$dir/one/series.csv")" "the columns of series.csv"
+expect "near,0,," "$(sed -n 3p "$dir/one/series.csv")" "before anything was sent"
+expect 524288 "$(grep ^far "$dir/one/series.csv" | tail -n 1 | cut -d , -f 4)" "the last sample"
+for variant in near far; do
+  # A packet's time stamp is virtual: the run began at the epoch.
+  tshark -r "$dir/one/packets-$variant.pcapng" -c 1 -T fields -e frame.time_epoch 2>/dev/null | grep -qx '0\.0*' ||
+    fail "packets-$variant.pcapng does not begin at 0"
+  expect "h0 h1 h2" "$(tshark -r "$dir/one/packets-$variant.pcapng" -T fields -e frame.interface_name 2>/dev/null | sort -u | xargs)" \
+    "the interfaces of packets-$variant.pcapng"
+done
+grep -q "packet-hops per CPU second" "$dir/one.err" || fail "no word of CPU seconds"
+
+test_case "a flow that is alone takes the ideal time"
+# Alone, a flow takes the ideal time, but for what the sender does between its messages.
+cat >"$dir/alone.ini" <<'INI'
+[topology]
+kind = dumbbell
+hosts = 2
+core_rate = 1G
+[flows]
+w = write h0 h1 size=1M
+r = read h1 h0 size=1M start=20ms
+s = send h0 h1 size=4096 start=40ms
+f = write h0 h1 size=256K file=data start=60ms
+e = write h0 h1 file=empty start=80ms
+INI
+head -c 1100000 /dev/zero >"$dir/data"
+: >"$dir/empty"
+sed -i "s|file=|file=$dir/|" "$dir/alone.ini"
+sim "$dir/alone.ini" >"$dir/alone.txt" 2>/dev/null
+expect "1.00 1.00 1.00 1.00 1.00" "$(awk '$1 ~ /^[wrsfe]$/ {print $9}' "$dir/alone.txt" | xargs)" "slowdown of flows that are alone"
+
+test_case "a full disk is told"
+if sim "$dir/alone.ini" >/dev/full 2>"$dir/full"; then fail "a table that nobody gets"; fi
+grep -q "^rocefs: stdout: No space left on device" "$dir/full" || fail "a full disk: $(cat "$dir/full")"
+
+test_case "what goes wrong in a run is a failure"
+refused 1 "bad.ini:14: fault lost has not fired in the run of near" 's/skip=3/skip=3000/'
+refused 1 "flow b of the run of near: failed: " 's/^lost = .*/lost = drop h1-sw_0 count=0/; s/timeout=8/timeout=1 retry=1/'
+refused 1 "1 of 2 flows still run after 1ms" 's/^lost = .*/lost = drop h1-sw_0 count=0/; s/^capture.*/limit = 1ms/'
+refused 1 "flow a of the run of near: removed" 's|^120us = .*|120us = kernel/debug/rocefs/reset=1|'
+
+test_case "what is wrong in a file is told with its line"
+refused 2 "bad.ini:4: uplink u: the kernel's network knows no virtual clock" \
+  '3,$d; 2a [device x]\n[uplink u]\n[link x u]'
+refused 2 "bad.ini:11: a: no device h9" 's/write h0 h2/write h9 h2/'
+refused 2 "bad.ini:11: a: unknown op 'fly'" 's/write h0 h2/fly h0 h2/'
+refused 2 "bad.ini:12: b: start: " 's/start=50us/start=soon/'
+refused 2 "bad.ini:14: lost: no link h1-h2" 's/drop h1-sw_0/drop h1-h2/'
+refused 2 "bad.ini:14: lost: unknown action eat" 's/drop h1/eat h1/'
+refused 2 "bad.ini:16: 100us: kernel/debug/rocefs/links/h0-sw_0/delay: 'x'" 's/delay=3us/delay=x/'
+refused 2 "bad.ini:18: unknown op 'fly'" "s/'late send/'late fly/"
+refused 2 "bad.ini:21: sent: no file nowhere" 's/^sent = .*/sent = nowhere/'
+refused 2 "bad.ini:24: no [sample] lost" 's/= sent$/= lost/'
+refused 2 "bad.ini:26: kernel/debug/rocefs/links/sw_0-h0/loss: " 's/loss = 0.01/loss = 2/'
+refused 2 "bad.ini:29: kernel/debug/rocefs/links/h0-sw_0/delay: " 's/^\(.*\)delay = 20us/\1delay = x/'
+refused 2 "bad.ini:2: unknown key name in [sim]" 's/^title/name/'
+refused 2 "bad.ini:26: {0..1} is not as long as {0..2}" 's/= 0.01/= {0..1}/'
+status=0
+sim >/dev/null 2>&1 || status=$?
+expect 2 "$status" "status without a file"
+status=0
+sim -o clock=real "$dir/small.ini" >/dev/null 2>&1 || status=$?
+expect 2 "$status" "status with a real clock"
+
+test_case "a scenario can be mounted, and nothing of its run is started"
+mounted -o clock=virtual,config="$dir/small.ini"
+expect "start" "$(ls "$debug/traffic")" "flows on a mount"
+expect "" "$(cat "$debug/inject/list")" "faults on a mount"
+
+test_case "a fault is added, fires and is removed"
+expect ok "$(store "f drop h0-sw_0 opcode=data" "$debug/inject/add")" "a fault"
+expect "File exists" "$(store "f drop h0-sw_0" "$debug/inject/add")" "a fault of the same name"
+expect "Invalid argument" "$(store "g eat h0-sw_0" "$debug/inject/add")" "a bad fault"
+last_dmesg_says "unknown action eat"
+echo "w write h0 h1 count=10" >"$debug/traffic/start"
+echo idle >"$debug/clock/advance"
+expect "done 1" "$(cat "$debug/traffic/w/state" "$debug/inject/f/fired" | xargs)" "a flow, and the fault"
+expect "f fired 1: drop h0-sw_0 opcode=data" "$(cat "$debug/inject/list")" "the list"
+
+test_case "a link flaps"
+expect ok "$(store "flap down h0-sw_0 delay=1ms" "$debug/inject/add")" "a link that flaps"
+expect down "$(cat "$debug/links/h0-sw_0/state")" "the link"
+echo 1ms >"$debug/clock/advance"
+expect up "$(cat "$debug/links/h0-sw_0/state")" "the link, later"
+expect ok "$(store 1 "$debug/inject/f/remove")" "removing a fault"
+expect "add flap list" "$(ls "$debug/inject" | xargs)" "what is left"
+
+test_case "a reset takes faults away"
+echo "d delay h0-sw_0 delay=5s" >"$debug/inject/add"
+echo "w2 write h0 h1" >"$debug/traffic/start"
+echo 10us >"$debug/clock/advance"
+echo 1 >"$debug/reset"
+expect "add list" "$(ls "$debug/inject" | xargs)" "faults after a reset"
+echo "w3 write h0 h1" >"$debug/traffic/start"
+echo idle >"$debug/clock/advance"
+expect "done" "$(cat "$debug/traffic/w3/state")" "a flow after a reset"
+
+test_case "a plugin in a simulation is the same run with the same seed"
+# A plugin is called in a process of its own while time stands.
 plugged 0.3 once || fail "a plugin: $(cat "$dir/once.err")"
 plugged 0.3 again || fail "a plugin: $(cat "$dir/again.err")"
 expect "$(grep -o 'trace .*' "$dir/once.txt")" "$(grep -o 'trace .*' "$dir/again.txt")" "the same run"
 cmp "$dir/once/series.csv" "$dir/again/series.csv" || fail "the same windows"
 awk -F, 'NR > 2 && $3 != "" && $3 < 400 * 1024 {cut = 1} END {exit !cut}' "$dir/once/series.csv" || fail "its windows: $(cat "$dir/once/series.csv")"
 plugged 0.9 other && [ "$(grep -o 'trace .*' "$dir/other.txt")" != "$(grep -o 'trace .*' "$dir/once.txt")" ] || fail "its parameter changes nothing"
+
+test_case "a bad value of a plugin's parameter refuses the file with its line"
 plugged much bad && fail "a bad value"
 grep -q "plugin.ini:9: .*pcc/params/cut: " "$dir/bad.err" || fail "a bad value: $(cat "$dir/bad.err")"

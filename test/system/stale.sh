@@ -10,7 +10,7 @@ clean() {
   for i in 1 2 3 4 5; do umount -l "$mnt" 2>/dev/null || true; umount -l "$other" 2>/dev/null || true; done
   unmount
 }
-trap clean EXIT
+at_end clean
 mounts() { awk -v at="$mnt" '$5 == at' /proc/self/mountinfo | wc -l; }
 processes() { pgrep -of "^$ROCEFS .*$1\$" -r S,R,D; pgrep -P "$(pgrep -of "^$ROCEFS .*$1\$" -r S,R,D)"; }
 ended() { ! pgrep -f "^$ROCEFS .*$1\$" -r S,R,D >/dev/null; }
@@ -21,6 +21,8 @@ serves() { expect "mb_0 mb_1" "$(ls "$ib" | xargs)" "$1"; }
 end() { umount "$mnt"; await ended "$mnt"; }
 
 # Killed and started again, life after life, without a pause; in use all the while.
+
+test_case "a rocefs that was killed is replaced, life after life"
 mounted
 for life in 1 2 3 4 5; do
   exec 5<"$debug/seed"
@@ -32,13 +34,13 @@ for life in 1 2 3 4 5; do
   expect 1 "$(mounts)" "mounts in life $life"
 done
 
-# The same when only one of its two processes is killed from outside.
+test_case "a dead supervisor is as a dead mount"
 kill -KILL "$(daemon_pid)"
 await sh -c "! cat '$debug/seed' >/dev/null 2>&1"
 start
 serves "after the supervisor's death"
 
-# Through a link, by another name of the same place.
+test_case "a dead mount is found by another name of its place"
 kill_all "$mnt"
 ln -s mnt "$dir/link"
 (cd "$dir" && "$ROCEFS" ./link/ >/dev/null 2>"$dir/said") || fail "$(cat "$dir/said")"
@@ -48,9 +50,8 @@ expect 1 "$(mounts)" "mounts after a start by a link"
 umount "$mnt" 2>/dev/null || fusermount3 -u "$mnt"
 await ended "./link/"
 
-[ "$(id -u)" -eq 0 ] || { echo "part left out: mounts on mounts need root"; exit 0; }
-
-# Several on top of each other.
+test_case "several dead mounts on top of each other are taken away"
+needs_root "mounts on mounts need root"
 mounted
 "$ROCEFS" "$other" >/dev/null
 for i in 1 2 3; do mount --bind "$other" "$mnt"; done
@@ -63,7 +64,8 @@ expect 1 "$(mounts)" "mounts after four dead ones"
 serves "after four dead mounts"
 umount "$other"
 
-# A live one below a dead one is uncovered, and is busy.
+test_case "a live mount below a dead one is uncovered, and busy"
+needs_root "mounts on mounts need root"
 echo 4711 >"$debug/links/mb_0-sw_0/delay"
 delay=$(cat "$debug/links/mb_0-sw_0/delay")
 "$ROCEFS" "$other" >/dev/null
@@ -74,7 +76,8 @@ expect 1 "$(told)" "a dead mount over a live one"
 grep -q "busy: a rocefs is mounted there" "$dir/said" || fail "of a live one: $(cat "$dir/said")"
 expect "$delay" "$(cat "$debug/links/mb_0-sw_0/delay")" "the live one"
 
-# A live one above a dead one is left alone.
+test_case "a live mount above a dead one is left alone"
+needs_root "mounts on mounts need root"
 umount "$other"
 "$ROCEFS" "$other" >/dev/null
 mount --bind "$other" "$mnt"
@@ -87,7 +90,8 @@ umount "$mnt"
 umount "$other"
 await ended "$other"
 
-# Another file system above a dead rocefs is where rocefs mounts, and stays.
+test_case "another file system above a dead mount stays"
+needs_root "mounts on mounts need root"
 mount -t tmpfs mine "$mnt"
 start || fail "$(cat "$dir/said")"
 expect 0 "$(told)" "a file system above a dead mount"
@@ -100,24 +104,22 @@ expect 1 "$(told)" "below it"
 end
 expect 0 "$(mounts)" "mounts at the end"
 
-# A dead one that is not a rocefs is its owner's.
-if command -v python3 >/dev/null; then
-  python3 "$lib/dead_fuse.py" "$mnt"
-  start && fail "mounted over another's dead mount"
-  expect "rocefs: $mnt: Transport endpoint is not connected" "$(cat "$dir/said")" "another's dead mount"
-  expect fuse.other "$(findmnt -no FSTYPE "$mnt")" "another's dead mount"
-  umount "$mnt"
-else
-  echo "part left out: no python3 to leave another's dead mount with"
-fi
+test_case "a dead mount that is no rocefs is left to its owner"
+needs_root "mounts on mounts need root"
+needs python3
+python3 "$lib/dead_fuse.py" "$mnt"
+start && fail "mounted over another's dead mount"
+expect "rocefs: $mnt: Transport endpoint is not connected" "$(cat "$dir/said")" "another's dead mount"
+expect fuse.other "$(findmnt -no FSTYPE "$mnt")" "another's dead mount"
+umount "$mnt"
 
+test_case "an ordinary user takes his own dead mounts away"
 # An ordinary user: by fusermount3, and what is not his stays. In a mount namespace with a /dev/fuse
 # for all.
-if [ -u "$(command -v fusermount3)" ] && [ -r /etc/mtab ] && unshare -m true 2>/dev/null; then
-  open_to_users
-  install -m 755 "$ROCEFS" "$dir/rocefs"
-  export -f await fail expect
-  dir=$dir mnt=$mnt unshare -m bash -euo pipefail "$lib/stale_user.bash" || fail "an ordinary user"
-else
-  echo "part left out: no setuid fusermount3, no /etc/mtab, or no mount namespaces"
-fi
+needs_root
+needs_setuid_fusermount
+unshare -m true 2>/dev/null || skip "no mount namespaces"
+unmounted
+open_to_users
+install -m 755 "$ROCEFS" "$dir/rocefs"
+unshare -m bash "$lib/stale_user.bash" || fail "an ordinary user"

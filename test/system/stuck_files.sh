@@ -5,8 +5,8 @@
 needs_root "a FUSE file system that hangs needs root here"
 silent=$dir/silent server=
 mkdir "$silent"
-clean() { [ -z "$server" ] || kill -KILL "$server" 2>/dev/null || true; umount -l "$silent" 2>/dev/null || true; unmount; }
-trap clean EXIT
+end_server() { [ -z "$server" ] || kill -KILL "$server" 2>/dev/null || true; umount -l "$silent" 2>/dev/null || true; }
+at_end end_server
 falls_silent() {  # the file system
   rm -f "$dir/server"
   python3 "$lib/silent_fuse.py" "$silent" >"$dir/server" 2>&1 &
@@ -27,7 +27,7 @@ hangs() {  # NAME TEXT FILE: a store in the background, whose end NAME tells
 falls_silent
 head -c 3000000 /dev/urandom >"$dir/in"
 
-# A store can be interrupted, and what it held is free.
+test_case "a store that hangs can be interrupted, and what it held is free"
 sh -c 'echo "$1" >"$2"' sh "$silent/x" "$debug/pcap" 2>/dev/null &
 interrupted=$!
 disown
@@ -36,7 +36,7 @@ kill -KILL "$interrupted" 2>/dev/null || true
 freed() { [ "$(in_time bash -c "{ echo $dir/capture.pcap >$debug/pcap; } 2>&1 || true")" = "" ]; }
 await freed
 
-# Other files are read and written meanwhile, and captured.
+test_case "other files are read, written and captured meanwhile"
 hangs input "a write mb_0 mb_1 file=$silent/x" "$debug/traffic/start"
 hangs output "b write mb_0 mb_1 file=$dir/in out=$silent/x" "$debug/traffic/start"
 hangs plugins "$silent/x" "$ib/mb_0/pcc/plugin_dir"
@@ -46,13 +46,14 @@ cmp "$dir/in" "$dir/out" || fail "what was written"
 write off "$debug/pcap" || fail "a capture waits"
 [ "$(stat -c %s "$dir/capture.pcap")" -gt 3000000 ] || fail "the capture has $(stat -c %s "$dir/capture.pcap") bytes"
 
-# The others are told.
+test_case "who named a path that hangs is told"
 for name in input output plugins; do
   await said $name
   expect "Connection timed out" "$(cat "$dir/$name")" "$name"
 done
 grep -q "file system does not answer" "$debug/dmesg" || fail "no word in dmesg"
 
+test_case "a user who has some that hang gets no more"
 # A user who has some that do not answer gets no more.
 for ((i = 0; i < 6; ++i)); do
   refused=$(store "$silent/y" "$debug/pcap")
@@ -65,8 +66,9 @@ umount -l "$silent"
 await have 0
 expect ok "$(store "e write mb_0 mb_1 file=$dir/in" "$debug/traffic/start")" "a file, when those have ended"
 
-# The end of the mount does not wait.
+test_case "the end of the mount does not wait"
 falls_silent
+at_end end_server
 hangs last "g write mb_0 mb_1 file=$dir/in out=$silent/x" "$debug/traffic/start"
 await grep -q asked "$dir/server"
 processes="$(daemon_pid) $(worker_pid) $(agent)"

@@ -6,7 +6,8 @@
 
 loss=$debug/links/mb_0-sw_0/loss
 
-# One of everything. Prints what did not go as it should.
+advance() { echo 1us >"$debug/clock/advance"; }
+# One of everything.
 use() {
   expect 0 "$(cat "$loss")" "cat before the store"
   expect ok "$(store 0.25 "$loss")" "store"
@@ -20,6 +21,19 @@ use() {
   [[ $point != ioctl-* ]] || ask
 }
 
+moving() { [ "$(cat "$debug/clock/now_ns")" -gt 0 ]; }
+waiting_store() {  # FAULT WANTED
+  mounted_with "$1" -o clock=virtual
+  echo "endless write mb_0 mb_1 count=1000000000 size=4K" >"$debug/traffic/start"
+  store 1000s "$debug/clock/advance" >"$dir/said" &
+  local waiting=$!
+  await moving
+  kill_worker
+  wait $waiting
+  expect "$2" "$(sed 's/.*: //' "$dir/said")" "a store that waited, $1"
+  unmounted
+}
+
 points=()
 # ROCEFS_TAKEOVER=all: each operation; otherwise those that change something, and an open file.
 operations="open write"
@@ -31,8 +45,6 @@ if command -v python3 >/dev/null; then
   ask() {
     python3 -c 'import fcntl, os, sys; fcntl.ioctl(os.open(sys.argv[1], os.O_RDWR), 0x1b03)' "$mnt/dev/infiniband/umad0" 2>/dev/null || :
   }
-else
-  echo "part left out: no python3 for ioctls"
 fi
 for operation in $operations; do
   for stage in taken applied staged committing committed answered; do points+=("$operation-$stage"); done
@@ -40,6 +52,8 @@ done
 for operation in lookup getattr readlink read readdir; do
   for stage in taken applied answered; do points+=("$operation-$stage"); done
 done
+
+test_case "a worker that dies at any step of its work is noticed by nobody"
 for point in "${points[@]}" write-applied:2 write-committed:2 write-committed:3 any-answered:40; do
   mounted_with "$point" -o clock=virtual
   readlink "$ib/mb_0" >/dev/null
@@ -48,6 +62,7 @@ for point in "${points[@]}" write-applied:2 write-committed:2 write-committed:3 
   unmounted
 done
 
+test_case "without resend only what was in flight ends with EIO"
 # The same where the kernel cannot send requests again: what was in flight ends with EIO, nothing
 # worse, and what the journal has is answered from it.
 for point in "${points[@]}"; do
@@ -75,6 +90,7 @@ for point in "${points[@]}"; do
   unmounted
 done
 
+test_case "what is open, changed or set outlives three workers"
 # What is open stays open, what was changed stays changed, time goes on, and dmesg tells it all.
 mounted -o dilation=3
 exec 5<"$loss" 6>"$loss" 7<"$debug/links"
@@ -107,7 +123,7 @@ exec 5<&- 6>&- 7<&-
 expect 1 "$(grep -c "'x'" "$debug/dmesg")" "lines about the refused store"
 unmounted
 
-# A flow does not survive: its files are gone, and its name is free.
+test_case "a flow does not survive, and its name is free"
 mounted -o clock=virtual
 echo "f write mb_0 mb_1" >"$debug/traffic/start"
 exec 5<"$debug/traffic/f/state"
@@ -117,27 +133,15 @@ exec 5<&-
 expect ok "$(store "f write mb_0 mb_1" "$debug/traffic/start")" "its name"
 unmounted
 
-# A store that waits is answered: the flow that kept it waiting is gone.
-moving() { [ "$(cat "$debug/clock/now_ns")" -gt 0 ]; }
-waiting_store() {  # FAULT WANTED
-  mounted_with "$1" -o clock=virtual
-  echo "endless write mb_0 mb_1 count=1000000000 size=4K" >"$debug/traffic/start"
-  store 1000s "$debug/clock/advance" >"$dir/said" &
-  local waiting=$!
-  await moving
-  kill_worker
-  wait $waiting
-  expect "$2" "$(sed 's/.*: //' "$dir/said")" "a store that waited, $1"
-  unmounted
-}
+test_case "a store that waits is answered when its worker dies"
 waiting_store "" ok
 waiting_store no-resend "Input/output error"
 
+test_case "a crowd of cats and stores is served while worker after worker is killed"
 # 1,000 cats and 1,000 stores at a time while worker after worker is killed. Each store lets 1 us pass:
 # the clock counts them. How long the mount stood still is in dmesg.
 mounted -o clock=virtual
 exec 5<"$loss"
-advance() { echo 1us >"$debug/clock/advance"; }
 cat_all() { local i; for ((i = 0; i < 10; ++i)); do cat "$loss" "$ib/mb_0/node_guid"; done; }
 crowd=()
 for ((i = 0; i < 100; ++i)); do
@@ -169,6 +173,7 @@ echo "killed, noticed and read again: $pause ms"
 [ "$pause" -lt 1000 ] || fail "a pause of $pause ms"
 unmounted
 
+test_case "without resend a store that was accepted is done, and others hear EIO"
 # The same crowd where nothing can be sent again: whoever is told that his store is done is right, the
 # others hear EIO.
 mounted_with no-resend -o clock=virtual
@@ -187,7 +192,7 @@ echo "of 500 stores $stored were accepted and $passed are counted; the rest ende
   fail "$stored stores accepted, $passed counted"
 unmounted
 
-# A worker dies while it takes over.
+test_case "a worker may die while it takes over"
 for point in restore resend; do
   mounted_with $point
   echo 0.5 >"$loss"
@@ -197,13 +202,14 @@ for point in restore resend; do
   unmounted
 done
 
-# Workers that die one after the other are not replaced for ever.
+test_case "workers that die one after the other are not replaced for ever"
 mounted_with restore:each
 supervisor=$(daemon_pid)
 kill -KILL "$(worker_pid)"
 await not_mounted
 await sh -c "! kill -0 $supervisor 2>/dev/null || grep -q '^State:.Z' /proc/$supervisor/status"
 
+test_case "nothing stays behind at the end of a mount"
 # Nothing stays behind: of an orderly end, whoever is told to end; of a supervisor that is killed.
 for process in daemon_pid worker_pid; do
   mounted
@@ -215,7 +221,7 @@ mounted
 kill -KILL "$(daemon_pid)"
 await sh -c "! pgrep -cr S,R,D -f '^$ROCEFS $mnt' >'$dir/left' && ! cat '$debug/seed' 2>/dev/null"
 
-# A device without its driver stays without it, and can be bound again.
+test_case "a device without its driver stays without it, and can be bound again"
 mounted_with ""
 echo 0000:2b:00.0 >"$mnt/bus/pci/drivers/mango_core/unbind"
 kill -KILL "$(worker_pid)"

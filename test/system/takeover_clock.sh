@@ -10,8 +10,20 @@ loss=$mnt/$link/loss
 clock=$debug/clock
 log() { grep -v '^#' "$clock/log" || true; }
 now() { cat "$clock/now_ns"; }
+busy() {  # FAULT SAID: a worker dies in the middle of an advance; $before is a time that was read
+  mounted_with "$1" -o clock=virtual
+  echo 1ms >"$clock/advance"
+  echo "endless write mb_0 mb_1 count=1000000000 size=4K" >"$debug/traffic/start"
+  store 1000s "$clock/advance" >"$dir/said" &
+  local waiting=$!
+  await sh -c "[ \$(cat '$clock/now_ns') -gt 2000000 ]"
+  before=$(now)
+  kill_worker
+  wait $waiting
+  expect "$2" "$(sed 's/.*: //' "$dir/said")" "an advance under way, $1"
+}
 
-# A worker dies at each step of a store to clock/at.
+test_case "a store to clock/at outlives a worker that dies at any step of it"
 for stage in taken applied staged committing committed answered; do
   mounted_with write-$stage -o clock=virtual
   expect ok "$(store "5ms $link/loss=0.5" "$clock/at")" "at"
@@ -25,7 +37,7 @@ for stage in taken applied staged committing committed answered; do
   unmounted
 done
 
-# A worker dies at each step of their application, in the middle of an advance.
+test_case "stores are applied once, though workers die in the middle of an advance"
 stores="@5000000 $link/loss=0.5
 @5000000 $link/rate=5G $link/delay=7us
 @5000000 $link/loss=0.25
@@ -46,6 +58,7 @@ for point in own-{staged,committing}{,:2,:3,:4,:5}; do
   unmounted
 done
 
+test_case "lines keep their order through many takeovers"
 # Through many takeovers: lines in their order, what was called off, what is refused in its time.
 mounted_with "" -o clock=virtual
 echo 0.125 >"$loss"
@@ -71,6 +84,8 @@ kill_worker
 echo clear >"$clock/at"
 kill_worker
 expect "" "$(cat "$clock/at")" "after clear"
+
+test_case "a store waits for its device, too"
 # Its device is without a driver when the worker dies.
 echo "@60ms class/infiniband/mb_0/node_desc=late" >"$clock/at"
 echo "@70ms class/infiniband/mb_0/node_desc=later" >"$clock/at"
@@ -83,6 +98,7 @@ grep -qF "@60000000 class/infiniband/mb_0/node_desc=late: " "$debug/dmesg" || fa
 expect later "$(cat "$ib/mb_0/node_desc")" "a device that came again"
 unmounted
 
+test_case "as much as can wait is there after a takeover"
 # As much as can wait is there after a takeover; what is refused is not.
 mounted_with "" -o clock=virtual
 python3 -c 'import errno, sys
@@ -109,24 +125,13 @@ echo idle >"$clock/advance"
 expect 0 "$(now)" "nothing is to come"
 unmounted
 
-# An advance under way.
-busy() {  # FAULT SAID: a worker dies in the middle of an advance; $before is a time that was read
-  mounted_with "$1" -o clock=virtual
-  echo 1ms >"$clock/advance"
-  echo "endless write mb_0 mb_1 count=1000000000 size=4K" >"$debug/traffic/start"
-  store 1000s "$clock/advance" >"$dir/said" &
-  local waiting=$!
-  await sh -c "[ \$(cat '$clock/now_ns') -gt 2000000 ]"
-  before=$(now)
-  kill_worker
-  wait $waiting
-  expect "$2" "$(sed 's/.*: //' "$dir/said")" "an advance under way, $1"
-}
+test_case "an advance under way ends where it would have"
 busy "" ok
 expect 1000001000000 "$(now)" "an advance ends where it would have"
 expect ok "$(store 5us "$clock/advance")" "another one"
 expect 1000001005000 "$(now)" "lets as much pass as it says"
-unmounted
+
+test_case "without resend an advance under way ends with EIO, and time does not go back"
 busy no-resend "Input/output error"
 after=$(now)
 { [ "$after" -ge "$before" ] && [ "$after" -lt 1000000000000 ]; } || fail "it was $before, and is $after"
@@ -134,6 +139,7 @@ expect ok "$(store 5us "$clock/advance")" "another one"
 expect $((after + 5000)) "$(now)" "lets as much pass as it says"
 unmounted
 
+test_case "with the real clock what comes due meanwhile comes late, not never"
 # The real clock: instants stay those of now_ns; what comes due while no worker is there comes late,
 # not never.
 mounted_with ""

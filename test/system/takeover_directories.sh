@@ -11,9 +11,8 @@ crowd=()
 cut_off() {
   kill -KILL "${crowd[@]}" 2>/dev/null || true
   ! mountpoint -q "$mnt" || umount -f "$mnt" 2>/dev/null || true
-  unmount
 }
-trap cut_off EXIT
+at_end cut_off
 must_answer() {
   local end=$((SECONDS + 60)) pid=
   timeout -s KILL 60 cat "$debug/seed" >"$dir/answer" &
@@ -39,6 +38,7 @@ starter() {  # NAME
 for n in 1 2 3; do lister & crowd+=($!); done
 for n in 1 2; do injector i$n & crowd+=($!); starter f$n & crowd+=($!); done
 
+test_case "a mount answers while its directories change and workers are killed"
 longest=0
 for ((i = 1; i <= takeovers; ++i)); do
   supervisor=$(daemon_pid) worker=$(worker_pid)

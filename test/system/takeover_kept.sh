@@ -10,20 +10,20 @@ libc = ctypes.CDLL(None, use_errno=True)
 if libc.ptrace(0x4206, int(sys.argv[1]), None, None) != 0: sys.exit("no ptrace: errno %d" % ctypes.get_errno())
 print("traced", flush=True)
 sys.stdin.read()'
-debugger= notifier=
-trap '{ kill -KILL $debugger; kill -CONT $notifier; } 2>/dev/null || true; unmount' EXIT
+exec {hold}<> <(:)  # nothing to read
 is_zombie() { grep -q '^State:.Z' "/proc/$1/status"; }
 answered() { timeout -s KILL 60 "$@" || fail "status $? of: $*"; }
 of_name() { pgrep -f "^$ROCEFS .*$mnt\$" -r S,R,D,T | while read -r pid; do [ "$(<"/proc/$pid/comm")" != "$1" ] || echo "$pid"; done; }
 
+test_case "a worker that is killed and kept by the kernel is taken over"
 mounted -o seed=7
 echo 0.5 >"$debug/links/mb_0-sw_0/loss"
 worker=$(worker_pid)
-exec {hold}<> <(:)
 python3 -c "$tracer" "$worker" <&$hold >"$dir/tracer" 2>&1 &
 debugger=$!
+at_end eval 'kill -KILL $debugger 2>/dev/null'
 await test -s "$dir/tracer"
-[ "$(cat "$dir/tracer")" = traced ] || { unmounted; cat "$dir/tracer"; exit 77; }
+[ "$(cat "$dir/tracer")" = traced ] || skip "$(cat "$dir/tracer")"
 kill -KILL "$worker"
 expect 0.5 "$(answered cat "$debug/links/mb_0-sw_0/loss")" "a cat after the kill"
 await is_zombie "$worker"
@@ -33,9 +33,11 @@ sed -n 's/.*took over \([0-9.]* ms\) later.*/REPORT a worker that the kernel kee
 kill -KILL $debugger
 await sh -c "! [ -e /proc/$worker ]"  # nobody's zombie
 expect 7 "$(answered cat "$debug/seed")" "a cat when it is gone"
-# It may be the last thing that a mount does.
+
+test_case "a kept worker may be the last thing that a mount does"
 python3 -c "$tracer" "$(worker_pid)" <&$hold >"$dir/again" 2>&1 &
 debugger=$!
+at_end eval 'kill -KILL $debugger 2>/dev/null'
 await test -s "$dir/again"
 supervisor=$(daemon_pid) worker=$(worker_pid)
 kill -TERM "$supervisor"
@@ -45,12 +47,14 @@ await all_ended "$supervisor"
 kill -KILL $debugger
 unmounted
 
+test_case "a mount is dead when its supervisor is killed, whoever holds its connection"
 # Whoever notifies the kernel and does not end holds the connection (SIGSTOP stands in for a wait that no
 # signal ends).
 mounted -o seed=7
 supervisor=$(daemon_pid)
 worker=$(worker_pid) notifier=$(of_name rocefs-notifier)
 [ -n "$notifier" ] && [ -n "$(of_name rocefs-guard)" ] || fail "no notifier, or no guard"
+at_end eval 'kill -CONT $notifier 2>/dev/null'
 kill -STOP "$notifier"
 kill -KILL "$supervisor" "$worker"
 dead() { ! timeout -s KILL 5 cat "$debug/seed" >/dev/null 2>"$dir/said" && grep -q "not connected" "$dir/said"; }
@@ -58,7 +62,7 @@ await dead
 kill -CONT "$notifier"
 unmounted
 
-# A notifier that is killed is replaced.
+test_case "a notifier that is killed is replaced"
 mounted -o seed=7
 worker=$(worker_pid) notifier=$(of_name rocefs-notifier)
 kill -KILL "$notifier"

@@ -6,31 +6,54 @@ needs python3
 uapi=$debug/uapi
 
 try() { python3 "$lib/seqpacket.py" "$@"; }  # connect|bind PATH
-quietly() { LC_ALL=C "$@" 2>&1 | sed 's/.*: //'; }
-left_out() { echo "part left out: $*"; }
-kill_worker() {
-  local worker
-  worker=$(worker_pid)
-  kill -KILL "$worker"
-  await replaced "$worker"
+none() {  # WHY rw|ro
+  [ ! -e "$uapi" ] && [ -z "$(find "$debug" -name uapi)" ] || fail "there is one: $1"
+  expect 1 "$(grep -c "no kernel/debug/rocefs/uapi, verbs programs find no device: $1" "$debug/dmesg")" "dmesg"
+  expect ENOENT "$(try connect "$uapi")" "connect"
+  [ "$2" = ro ] || expect EPERM "$(try bind "$uapi")" "somebody else's bind"
+  kill_worker
+  [ ! -e "$uapi" ] || fail "there is one after a takeover: $1"
+  unmounted
 }
-replaced() {
-  local now
-  now=$(worker_pid)
-  [ -n "$now" ] && [ "$now" != "$1" ]
+# What a user does: socket and mode, connect, bind; once for each way to unmount.
+cat >"$dir/use" <<'USE'
+set -eu
+gone() { ! mountpoint -q "$dir/his" && ! pgrep -f "^$dir/rocefs $dir/his" -r S,R,D >/dev/null; }
+for how in "fusermount3 -u $dir/his || umount $dir/his" "kill \$(pgrep -of '^$dir/rocefs $dir/his')"; do
+  "$dir/rocefs" "$dir/his" >/dev/null
+  cd "$dir/his/kernel/debug/rocefs"
+  stat -c '%F %a' uapi
+  python3 "$dir/seqpacket.py" connect uapi
+  python3 "$dir/seqpacket.py" bind other
+  cd /
+  eval "$how" 2>/dev/null
+  end=$(($(date +%s) + 60))
+  until gone; do [ "$(date +%s)" -lt $end ] || { echo "not gone: $how"; exit 1; }; done
+done
+USE
+his="socket 666 ok EPERM socket 666 ok EPERM"
+export dir
+needs_his() {
+  needs_root
+  needs_user_namespaces
+  open_to_users
+  install -m 755 "$ROCEFS" "$dir/rocefs"
+  cp "$lib/seqpacket.py" "$dir"
+  mkdir -p "$dir/his"
+  chown 65534:65534 "$dir/his"
 }
 
-# It is there when rocefs returns, under either clock, and clients can connect.
+test_case "the socket is there when rocefs returns, under either clock"
 for clock in virtual real; do
   mounted -o clock=$clock
   expect "socket 666 0" "$(stat -c '%F %a %s' "$uapi")" "the node"
   expect s "$(find "$debug" -maxdepth 1 -name uapi -printf %y)" "its type in the directory"
   expect "" "$(grep "no device" "$debug/dmesg" || true)" "what dmesg says of it"
   expect ok "$(try connect "$uapi")" "connect"
-  [ $clock = real ] || { unmounted; }
+  [ $clock = real ] || unmounted
 done
 
-# Nobody makes another, or this one anew, or takes it away.
+test_case "nobody makes another, or takes it away"
 expect EADDRINUSE "$(try bind "$uapi")" "bind where it is"
 expect EPERM "$(try bind "$debug/other")" "bind beside it"
 expect EPERM "$(try bind "$mnt/uapi")" "bind elsewhere"
@@ -42,6 +65,7 @@ if $root; then
 fi
 expect "socket" "$(stat -c %F "$uapi")" "the node afterwards"
 
+test_case "a worker dies, and clients that come meanwhile are not refused"
 # A worker dies: the node is the same, with its mode, and clients that come meanwhile are not refused.
 ino=$(stat -c %i "$uapi")
 chmod 640 "$uapi"
@@ -59,9 +83,8 @@ for round in 1 2 3; do
 done
 expect EPERM "$(try bind "$debug/other")" "bind after a takeover"
 
-# Ends of a mount, after a takeover and without.
-fusermount3 -u "$mnt"
-await gone
+test_case "a mount ends as one without it, after a takeover too"
+unmounted
 for how in "fusermount3 -u $mnt" "kill -TERM \$(daemon_pid)" "umount $mnt"; do
   $root || [[ $how != umount* ]] || continue
   for takeover in false true; do
@@ -73,7 +96,7 @@ for how in "fusermount3 -u $mnt" "kill -TERM \$(daemon_pid)" "umount $mnt"; do
   done
 done
 
-# A file that is open keeps it all, though nobody finds the mount any more.
+test_case "an open file keeps a mount that nobody finds any more"
 lazily() { if $root; then umount -l "$mnt"; else fusermount3 -u -z "$mnt"; fi; }
 for takeover in false true; do
   mounted
@@ -89,7 +112,7 @@ for takeover in false true; do
   await gone
 done
 
-# A client that stays connected does not keep it.
+test_case "a client that stays connected does not keep the mount"
 mounted
 coproc python3 -c 'import socket, sys
 end = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -102,7 +125,7 @@ await gone
 echo >&"${COPROC[1]}"
 wait "$inside"
 
-# A directory whose path is longer than a socket's may be.
+test_case "a path may be longer than the one of a socket"
 long=$dir/$(printf '%0100d' 0)
 mkdir "$long"
 "$ROCEFS" "$long" >/dev/null
@@ -110,29 +133,17 @@ expect ok "$(cd "$long/kernel/debug/rocefs" && try connect uapi)" "a long path"
 fusermount3 -u "$long"
 await sh -c "! mountpoint -q '$long'"
 
-# Where there can be none there is no file, dmesg says why, and the rest works.
-none() {  # WHY
-  [ ! -e "$uapi" ] && [ -z "$(find "$debug" -name uapi)" ] || fail "there is one: $1"
-  expect 1 "$(grep -c "no kernel/debug/rocefs/uapi, verbs programs find no device: $1" "$debug/dmesg")" "dmesg"
-  expect ENOENT "$(try connect "$uapi")" "connect"
-  [ "$2" = ro ] || expect EPERM "$(try bind "$uapi")" "somebody else's bind"
-  kill_worker
-  [ ! -e "$uapi" ] || fail "there is one after a takeover: $1"
-  unmounted
-}
+test_case "where no socket can be there is none, and dmesg says why"
 python3 "$lib/no_namespaces.py" "$ROCEFS" "$mnt" >/dev/null
 none "no user namespace allowed here: Operation not permitted" rw
-if $root; then
-  mounted -o ro
-  none "kernel/debug/rocefs/uapi: Read-only file system" ro
-fi
 
-if ! $root || ! unshare -m true 2>/dev/null; then
-  left_out "other namespaces: not root, or none here"
-  exit 0
-fi
+test_case "a mount that is read-only has no socket"
+needs_root
+mounted -o ro
+none "kernel/debug/rocefs/uapi: Read-only file system" ro
 
-# Another view of it: connect(2) through it, also when the first is gone, and from another network.
+test_case "another view of the mount has the socket, also when the first is gone"
+$root && unshare -m true 2>/dev/null || skip "no mount namespaces"
 mounted
 mkdir -p "$dir/view"
 mount --bind "$mnt" "$dir/view"
@@ -145,7 +156,8 @@ expect ok "$(store 0.5 "$dir/view/kernel/debug/rocefs/links/mb_0-sw_0/loss")" "a
 umount "$dir/view"
 await gone
 
-# A command that has entered keeps what it sees, but for the socket.
+test_case "a command that has entered keeps what it sees, but for the socket"
+$root && unshare -m true 2>/dev/null || skip "no mount namespaces"
 mounted
 coproc "$ROCEFS" enter -m "$mnt" sh -c 'ls /dev/infiniband | xargs; '"python3 $lib/seqpacket.py connect /sys/kernel/debug/rocefs/uapi"';
   read line; cat /sys/class/infiniband/mb_0/fw_ver; until [ "$('"python3 $lib/seqpacket.py connect /sys/kernel/debug/rocefs/uapi"')" = ECONNREFUSED ]; do :; done; echo refused; read line'
@@ -162,34 +174,11 @@ echo >&"${COPROC[1]}"
 wait "$inside"
 await gone
 
-# An ordinary user, and the root of a user namespace, with a /dev/fuse that they may open.
-if ! [ -u "$(command -v fusermount3)" ] || ! [ -e /etc/mtab ] || ! as_user unshare -Urm true 2>/dev/null || [[ $ROCEFS_BUILD == */tsan ]]; then
-  left_out "an ordinary user: fusermount3 is not setuid, or no user namespaces"
-  exit 0
-fi
-open_to_users
-install -m 755 "$ROCEFS" "$dir/rocefs"
-cp "$lib/seqpacket.py" "$dir"
-mkdir -p "$dir/his"
-chown 65534:65534 "$dir/his"
-cat >"$dir/use" <<'USE'
-set -eu
-gone() { ! mountpoint -q "$dir/his" && ! pgrep -f "^$dir/rocefs $dir/his" -r S,R,D >/dev/null; }
-for how in "fusermount3 -u $dir/his || umount $dir/his" "kill \$(pgrep -of '^$dir/rocefs $dir/his')"; do
-  "$dir/rocefs" "$dir/his" >/dev/null
-  cd "$dir/his/kernel/debug/rocefs"
-  stat -c '%F %a' uapi
-  python3 "$dir/seqpacket.py" connect uapi
-  python3 "$dir/seqpacket.py" bind other
-  cd /
-  eval "$how" 2>/dev/null
-  end=$(($(date +%s) + 60))
-  until gone; do [ "$(date +%s)" -lt $end ] || { echo "not gone: $how"; exit 1; }; done
-done
-USE
-his="socket 666 ok EPERM socket 666 ok EPERM"
-fuse='mknod $dir/fuse c 10 229; chmod 666 $dir/fuse; mount --bind $dir/fuse /dev/fuse; rm $dir/fuse;
-  nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; };'
-export dir
-expect "$his" "$(unshare -m sh -c "$fuse nobody sh $dir/use" 2>&1 | xargs)" "an ordinary user"
-expect "$his" "$(unshare -m sh -c "$fuse nobody unshare -Urm sh $dir/use" 2>&1 | xargs)" "the root of a user namespace"
+test_case "an ordinary user has a socket in his mount"
+needs_his
+needs_setuid_fusermount
+expect "$his" "$(as_mounter sh "$dir/use" 2>&1 | xargs)" "an ordinary user"
+
+test_case "the root of a user namespace has a socket in his mount"
+needs_his
+expect "$his" "$(as_mounter unshare -Urm sh "$dir/use" 2>&1 | xargs)" "the root of a user namespace"

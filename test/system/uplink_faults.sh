@@ -13,7 +13,7 @@ fi
 . "$lib/takeover.bash"
 logs=$dir
 joined_namespaces
-mount_far() { remote "$ROCEFS" -o uplink=10.9.0.2 "$far" >/dev/null; }
+mount_far() { far_mounted -o uplink=10.9.0.2; }
 mounted -o uplink=10.9.0.1
 mount_far
 
@@ -53,7 +53,7 @@ exceeded() {  # PROCESS LOG SINCE WHAT
 }
 works() { pingpong 819200 ibv_rc_pingpong -g 1 -n 100 -c; }
 
-# A link that is away for a moment: the retries carry the traffic over it, to the last octet.
+test_case "retries carry traffic over a short outage, to the last octet"
 short=(ibv_rc_pingpong -g 1 -n 4000 -c)
 before=$(counter "$mnt" rx_packets)
 start_server "${short[@]}"
@@ -69,7 +69,7 @@ ip link set near up
 wait $client && wait "$server" || fail "a short outage: $(said_both)"
 for end in server client; do grep -q "^32768000 bytes in " "$logs/$end" || fail "a short outage: $(said_both)"; done
 
-# One that is away for long: both ends give up.
+test_case "both ends give up in a long outage"
 traffic
 since=$(now_us)
 ip link set near down
@@ -81,6 +81,7 @@ grep -q "Failed status 12:" "$logs/client" || fail "a long outage: $(said_both)"
 ip link set near up
 works
 
+test_case "old queue pairs of a far end that died are no new ones"
 # The far end dies with all its processes. It comes back while this end still speaks to its old queue
 # pairs, whose numbers the new ones have.
 traffic
@@ -102,6 +103,7 @@ works
 [ "$(cat "$ib/mb_0/ports/1/hw_counters/rx_unknown_qp" "$far/class/infiniband/mb_0/ports/1/hw_counters/"{rx_unknown_qp,duplicate_request,out_of_sequence} | awk '{s += $1} END {print s}')" -gt 0 ] ||
   fail "nothing old has reached the new queue pairs"
 
+test_case "loss and reordering are repaired"
 # Packets are lost and overtake each other on their way to the uplinks. The ends of a pingpong leave
 # with their last acknowledgements, so these must arrive; perftest's wait for each other.
 armed() { for where in "$mnt" "$far"; do echo "$1 sw_0-uplink p=0.05 $2" >"$where/kernel/debug/rocefs/inject/add"; done; }
@@ -130,6 +132,7 @@ disarmed late
 echo "loss and reordering: $(($(repaired) - before)) sequence NAKs"
 works
 
+test_case "a new connection works at once after a worker died under traffic"
 # The worker dies under traffic: the mount answers, new connections work at once, and the far end's
 # old ones end as if there were nobody.
 traffic
@@ -151,20 +154,16 @@ expect 10.9.0.1 "$(cat "$debug/uplinks/uplink/addresses")" "addresses after a ta
 # How long is told, not judged: beside other work the programs' own start takes longer than that.
 echo "REPORT a worker that died: the mount answered after $((answered / 1000)) ms, a new connection was through after $((worked / 1000)) ms"
 
+test_case "a worker that dies without its address receives again when it is back"
 # A worker dies while its address is not there: the mount goes on, says so, and receives again when
 # the address is back.
-kill_worker() {
-  local worker
-  worker=$(worker_pid)
-  kill -KILL "$worker"
-  cat "$ib/mb_0/node_guid" >/dev/null || fail "$1: the mount has gone"
-}
 state_of_port() { [ "$(cat "$ib/mb_0/ports/1/state")" = "$1" ]; }
 unbound() { [ "$(counter "$mnt" rx_unbound)" -ge 2 ]; }
 bound() { [ "$(cat "$debug/uplinks/uplink/addresses")" = 10.9.0.1 ]; }
 ip addr del 10.9.0.1/24 dev near
 await state_of_port "1: DOWN"
-kill_worker "a takeover without an address"
+kill -KILL "$(worker_pid)"
+cat "$ib/mb_0/node_guid" >/dev/null || fail "the mount has gone"
 expect "" "$(cat "$debug/uplinks/uplink/addresses")" "addresses when there are none"
 await unbound
 # Before the takeover, and after it.

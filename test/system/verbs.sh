@@ -4,17 +4,33 @@
 . "$(dirname "$0")/lib/common.bash"
 . "$lib/verbs.bash"
 needs ibv_rc_pingpong
-left_out() { echo "part left out: $*"; }
 logs=$dir
 
 mounted
 verbs=("$ROCEFS" enter -m "$mnt" --)
 needs_enter
-
-# What the tools say is what the tree says.
-expect "mb_0 mb_1" "$("${verbs[@]}" ibv_devices | awk 'NR > 2 {print $1}' | xargs)" "ibv_devices"
 guid() { tr -d : <"$ib/$1/$2"; }
 number() { grep -om1 '[0-9]*' "$ib/$1"; }
+open_files() { readlink "/proc/$(worker_pid)/fd/"* | grep -cE 'rocefs-(context|queue)|pidfd' || true; }
+copy_threads() { cat "/proc/$(worker_pid)/task/"*/comm 2>/dev/null | grep -c rocefs-copy || true; }
+nothing_left() { [ "$(open_files) $(copy_threads)" = "0 0" ]; }
+# Where an ordinary user finds everything.
+home=$dir/user
+use="bash $home/verbs_user.bash $home/bin/rocefs"
+needs_other_users() {
+  needs_root
+  needs_user_namespaces
+  [ ! -e "$home" ] || return 0
+  open_to_users
+  mkdir -p "$home"/{bin,lib,mnt} "$dir/logs"
+  install -m 755 "$ROCEFS" "$home/bin/rocefs"
+  install -m 755 "$ROCEFS_BUILD/lib/librocefs-rdmav34.so" "$home/lib"
+  cp "$lib"/*.bash "$home"
+  chown -R 65534:65534 "$home" "$dir/logs"
+}
+
+test_case "what the tools say of devices is what the tree says"
+expect "mb_0 mb_1" "$("${verbs[@]}" ibv_devices | awk 'NR > 2 {print $1}' | xargs)" "ibv_devices"
 for device in mb_0 mb_1; do
   expect "$(guid $device node_guid)" "$("${verbs[@]}" ibv_devices | awk -v d=$device '$1 == d {print $2}')" "ibv_devices $device"
   "${verbs[@]}" ibv_devinfo -v -d $device >"$dir/info"
@@ -41,16 +57,17 @@ for device in mb_0 mb_1; do
       "$device: GID $index"
   done
 done
+
+test_case "a port that is down is told"
 echo down >"$debug/links/mb_1-sw_0/state"
 expect "PORT_DOWN (1)" "$("${verbs[@]}" ibv_devinfo -d mb_1 | sed -n 's/^[[:space:]]*state:[[:space:]]*//p')" "a port that is down"
 echo up >"$debug/links/mb_1-sw_0/state"
 
-# Everything runs, and leaves nothing in the engine.
-open_files() { readlink "/proc/$(worker_pid)/fd/"* | grep -cE 'rocefs-(context|queue)|pidfd' || true; }
-copy_threads() { cat "/proc/$(worker_pid)/task/"*/comm 2>/dev/null | grep -c rocefs-copy || true; }
-nothing_left() { [ "$(open_files) $(copy_threads)" = "0 0" ]; }
+test_case "the stock programs run, and leave nothing in the engine"
 stock_programs
 await nothing_left
+
+test_case "what a program holds is counted, and gone with it"
 timeout 60 "${verbs[@]}" ibv_asyncwatch -d mb_0 >/dev/null &
 watcher=$!
 holds_something() { [ "$(copy_threads)" -gt 0 ] && [ "$(open_files)" -gt 0 ]; }
@@ -60,52 +77,33 @@ wait $watcher || true
 await nothing_left
 unmounted
 
-$root || { left_out "other users: not root"; exit 0; }
+test_case "programs find the devices without enter, by /dev and the environment"
+$root && unshare -m true 2>/dev/null || skip "no mount namespaces"
+mounted
+said=$(unshare -m bash -euo pipefail -c '. "$1/common.bash"; . "$1/verbs.bash"; trap - EXIT
+  d=$dir/dev; mkdir -p $d; mount -t tmpfs none $d
+  for node in null:1:3 zero:1:5 urandom:1:9; do IFS=: read -r name major minor <<<$node; mknod -m 666 $d/$name c $major $minor; done
+  ln -s /proc/self/fd $d/fd; mkdir $d/infiniband $d/shm; cp -P $mnt/dev/infiniband/uverbs* $d/infiniband; mount --move $d /dev
+  export SYSFS_PATH=$mnt RDMAV_DRIVERS=$ROCEFS_BUILD/lib/librocefs
+  verbs=(env) logs=$dir
+  ibv_devices | grep -c mb_
+  pingpong 819200 ibv_rc_pingpong -g 1 -n 100' bash "$lib" 2>&1) || fail "without enter: $said"
+expect 2 "$said" "without enter"
+unmounted
 
-# Without enter: the devices in /dev, the rest by the environment.
-if unshare -m true 2>/dev/null; then
-  mounted
-  said=$(unshare -m bash -euo pipefail -c '. "$1/common.bash"; . "$1/verbs.bash"; trap - EXIT
-    d=$dir/dev; mkdir -p $d; mount -t tmpfs none $d
-    for node in null:1:3 zero:1:5 urandom:1:9; do IFS=: read -r name major minor <<<$node; mknod -m 666 $d/$name c $major $minor; done
-    ln -s /proc/self/fd $d/fd; mkdir $d/infiniband $d/shm; cp -P $mnt/dev/infiniband/uverbs* $d/infiniband; mount --move $d /dev
-    export SYSFS_PATH=$mnt RDMAV_DRIVERS=$ROCEFS_BUILD/lib/librocefs
-    verbs=(env) logs=$dir
-    ibv_devices | grep -c mb_
-    pingpong 819200 ibv_rc_pingpong -g 1 -n 100' bash "$lib" 2>&1) || fail "without enter: $said"
-  expect 2 "$said" "without enter"
-  unmounted
-else
-  left_out "without enter: no mount namespaces"
-fi
-
-# An ordinary user: in root's mount, in his own, and as root of a user namespace.
-if ! as_user unshare -Urm true 2>/dev/null || [[ $ROCEFS_BUILD == */tsan ]]; then
-  left_out "ordinary users: no user namespaces"
-  exit 0
-fi
-user=$dir/user
-open_to_users
-mkdir -p "$user"/{bin,lib,mnt}
-install -m 755 "$ROCEFS" "$user/bin/rocefs"
-install -m 755 "$ROCEFS_BUILD/lib/librocefs-rdmav34.so" "$user/lib"
-cp "$lib"/{common,verbs,verbs_user}.bash "$user"
-chown -R 65534:65534 "$user"
-mkdir "$dir/logs"
-chown 65534:65534 "$dir/logs"
-use="bash $user/verbs_user.bash $user/bin/rocefs"
-
+test_case "an ordinary user runs programs in the mount of root"
+needs_other_users
 mounted -o allow_other
 expect "done" "$(as_user $use "$mnt" "$dir/logs" some_stock_programs 2>&1 | grep -v '^part left out')" "an ordinary user in root's mount"
 await nothing_left
 unmounted
 
-fuse="mknod $dir/fuse c 10 229; chmod 666 $dir/fuse; mount --bind $dir/fuse /dev/fuse; rm $dir/fuse;
-  nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups \"\$@\"; };"
-if [ -u "$(command -v fusermount3)" ] && [ -e /etc/mtab ]; then
-  expect "done" "$(unshare -m bash -c "$fuse nobody $use $user/mnt $dir/logs stock_programs" 2>&1 | grep -v '^part left out')" "an ordinary user's own mount"
-else
-  left_out "an ordinary user's own mount: fusermount3 is not setuid"
-fi
-expect "done" "$(unshare -m bash -c "$fuse nobody unshare -Urm $use $user/mnt $dir/logs some_stock_programs" 2>&1 | grep -v '^part left out')" \
+test_case "an ordinary user runs programs in a mount of his own"
+needs_other_users
+needs_setuid_fusermount
+expect "done" "$(as_mounter $use "$home/mnt" "$dir/logs" stock_programs 2>&1 | grep -v '^part left out')" "an ordinary user's own mount"
+
+test_case "the root of a user namespace runs programs in his mount"
+needs_other_users
+expect "done" "$(as_mounter unshare -Urm $use "$home/mnt" "$dir/logs" some_stock_programs 2>&1 | grep -v '^part left out')" \
   "the root of a user namespace"

@@ -10,9 +10,6 @@ own=()
 mounted "${own[@]}"
 needs_enter
 run() { timeout -k 5 300 "$ROCEFS" enter -m "$mnt" -- "$@"; }
-run "$verbs_test" || fail "some of it"
-ROCEFS_SHARE_REGIONS=1 run "$verbs_test" || fail "some of it, with regions that are shared"
-
 # The device leaves, or the worker dies, under threads that wait.
 under() {  # TESTS COMMAND… when they are ready
   local line program
@@ -25,13 +22,21 @@ under() {  # TESTS COMMAND… when they are ready
   wait "$program" || fail "$1"
 }
 leave() { echo 0000:2b:00.0 >"$driver/unbind"; }
+
+test_case "the verbs API works"
+run "$verbs_test" || fail "some of it"
+
+test_case "the verbs API works with regions that are shared"
+ROCEFS_SHARE_REGIONS=1 run "$verbs_test" || fail "some of it, with regions that are shared"
+
+test_case "threads that wait hear of a device that leaves and a worker that dies"
 for environment in NONE=1 RDMAV_ALLOW_DISASSOC_DESTROY=1; do
   under leaving leave
   echo 0000:2b:00.0 >"$driver/bind"
   under dying kill_worker
 done
 
-# A cable that is drawn, and put back.
+test_case "threads hear of a cable that is drawn and put back"
 exec 5< <(run "$verbs_test" port)
 program=$!
 for state in down up; do
@@ -42,8 +47,9 @@ done
 cat <&5
 wait "$program" || fail "port"
 
-# Under the virtual clock a device is there and cannot be opened.
 unmounted
+
+test_case "under the virtual clock a device is there and cannot be opened"
 mounted -o clock=virtual
 said=$(run "$verbs_test" 2>&1) && fail "it opened a device under the virtual clock"
 [[ $said == *"(errno 95, "* ]] || fail "under the virtual clock: $said"

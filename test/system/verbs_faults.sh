@@ -5,7 +5,6 @@
 . "$lib/verbs.bash"
 . "$lib/takeover.bash"
 needs ibv_rc_pingpong
-left_out() { echo "part left out: $*"; }
 logs=$dir
 verbs=("$ROCEFS" enter -m "$mnt" --)
 driver=$mnt/bus/pci/drivers/mango_core
@@ -13,41 +12,7 @@ address=0000:2b:00.0
 
 mounted
 needs_enter
-
-# A capture has every byte that was sent, in packets that are whole: 200 messages of 4096 bytes each
-# way, in packets of the 1024 that ibv_rc_pingpong chooses.
-echo "$dir/wire.pcap" >"$debug/pcap"
-pingpong 1638400 ibv_rc_pingpong -g 1 -n 200 -c
-echo off >"$debug/pcap"
-python3 "$lib/roce_pcap.py" "$dir/wire.pcap" >"$dir/counted" || fail "the capture"
-expect "10.77.0.1 200 400 200 0 819200,10.77.0.2 200 400 200 0 819200" \
-  "$(awk '{$2 = ""; print}' "$dir/counted" | tr -s ' ' | paste -sd,)" "what the capture carries"
-if command -v tshark >/dev/null; then
-  frames() { tshark -r "$dir/wire.pcap" -Y "$1" -T fields -e frame.number 2>/dev/null | wc -l; }
-  expect "$(awk '{sum += $2} END {print sum}' "$dir/counted")" "$(frames infiniband)" "packets that tshark sees"
-  [ "$(frames 'infiniband.bth.opcode == 0')" -ge 400 ] || fail "tshark sees few SEND First"
-  expect 0 "$(frames _ws.malformed)" "packets that tshark cannot read"
-else
-  left_out "tshark is missing"
-fi
-
-# The cable loses all that mb_1 sends: after eight time-outs of 4.096 us x 2^14 it gives up, not before.
-echo 1 >"$debug/links/mb_1-sw_0/loss"
-start_server ibv_rc_pingpong -g 1
-begin=${EPOCHREALTIME/./}
-run_client ibv_rc_pingpong -g 1 && fail "nothing arrived, and the client did not see it"
-passed=$((${EPOCHREALTIME/./} - begin))
-grep -q "transport retry counter exceeded (12)" "$logs/client" || fail "a cable that loses all: $(said_both)"
-[ $passed -ge 536871 ] || fail "gave up after $passed us"
-echo "gave up after $((passed / 1000)) ms"
-kill "$server"  # it waits for what never comes, as it would on any NIC
-wait "$server" || true
-echo 0 >"$debug/links/mb_1-sw_0/loss"
-
-# A device leaves: who watches it is told, who uses it ends with an error, and so does the far end.
-timeout -k 5 60 "${verbs[@]}" stdbuf -oL ibv_asyncwatch -d mb_0 >"$dir/watched" 2>&1 &
-watcher=$!
-await grep -q "async event FD" "$dir/watched"
+endless=(ib_write_bw -s 65536 -n 100000000)
 busy() { [ "$(cat "$ib/mb_1/ports/1/counters/port_xmit_packets")" -gt $((sent + 1000)) ]; }
 traffic() {  # of a client and a server that would go on for long; it has begun when this returns
   sent=$(cat "$ib/mb_1/ports/1/counters/port_xmit_packets")
@@ -64,29 +29,64 @@ both_fail() {  # WHAT
     fail "$1: statuses $served and $status"$'\n'"$(said_both)"
   fi
 }
-if command -v ib_write_bw >/dev/null; then
-  endless=(ib_write_bw -s 65536 -n 100000000)
-  traffic
-else
-  left_out "perftest is missing: traffic while a device leaves, or a worker dies"
-fi
+
+test_case "a capture has every byte that was sent, in whole packets"
+# A capture has every byte that was sent, in packets that are whole: 200 messages of 4096 bytes each
+# way, in packets of the 1024 that ibv_rc_pingpong chooses.
+echo "$dir/wire.pcap" >"$debug/pcap"
+pingpong 1638400 ibv_rc_pingpong -g 1 -n 200 -c
+echo off >"$debug/pcap"
+python3 "$lib/roce_pcap.py" "$dir/wire.pcap" >"$dir/counted" || fail "the capture"
+expect "10.77.0.1 200 400 200 0 819200,10.77.0.2 200 400 200 0 819200" \
+  "$(awk '{$2 = ""; print}' "$dir/counted" | tr -s ' ' | paste -sd,)" "what the capture carries"
+
+test_case "tshark reads each packet of a capture"
+needs tshark
+frames() { tshark -r "$dir/wire.pcap" -Y "$1" -T fields -e frame.number 2>/dev/null | wc -l; }
+expect "$(awk '{sum += $2} END {print sum}' "$dir/counted")" "$(frames infiniband)" "packets that tshark sees"
+[ "$(frames 'infiniband.bth.opcode == 0')" -ge 400 ] || fail "tshark sees few SEND First"
+expect 0 "$(frames _ws.malformed)" "packets that tshark cannot read"
+
+test_case "a program gives up after the time-outs of a cable that loses all"
+# The cable loses all that mb_1 sends: after eight time-outs of 4.096 us x 2^14 it gives up, not before.
+echo 1 >"$debug/links/mb_1-sw_0/loss"
+start_server ibv_rc_pingpong -g 1
+begin=${EPOCHREALTIME/./}
+run_client ibv_rc_pingpong -g 1 && fail "nothing arrived, and the client did not see it"
+passed=$((${EPOCHREALTIME/./} - begin))
+grep -q "transport retry counter exceeded (12)" "$logs/client" || fail "a cable that loses all: $(said_both)"
+[ $passed -ge 536871 ] || fail "gave up after $passed us"
+echo "gave up after $((passed / 1000)) ms"
+kill "$server"  # it waits for what never comes, as it would on any NIC
+wait "$server" || true
+echo 0 >"$debug/links/mb_1-sw_0/loss"
+
+test_case "a program that watches a device is told that it leaves"
+timeout -k 5 60 "${verbs[@]}" stdbuf -oL ibv_asyncwatch -d mb_0 >"$dir/watched" 2>&1 &
+watcher=$!
+at_end eval 'kill $watcher 2>/dev/null'
+await grep -q "async event FD" "$dir/watched"
 echo $address >"$driver/unbind"
 wait $watcher || true
 grep -q "event_type .*fatal" "$dir/watched" || grep -q "event_type .*(8)" "$dir/watched" || fail "not told: $(cat "$dir/watched")"
-[ -z "${client:-}" ] || both_fail "a device that left"
+echo $address >"$driver/bind"
+
+test_case "a device that leaves ends programs at both ends"
+needs ib_write_bw
+traffic
+echo $address >"$driver/unbind"
+both_fail "a device that left"
 echo $address >"$driver/bind"
 pingpong 819200 ibv_rc_pingpong -g 1 -n 100
 
-# A worker dies: its clients end with an error, the next one's are served.
-if [ -n "${client:-}" ]; then
-  traffic
-  kill_worker
-  both_fail "a worker that died"
-  pingpong 819200 ibv_rc_pingpong -g 1 -n 100
-fi
-unmounted
+test_case "a worker that dies ends its clients, and the next one serves"
+needs ib_write_bw
+traffic
+kill_worker
+both_fail "a worker that died"
+pingpong 819200 ibv_rc_pingpong -g 1 -n 100
 
-# Programs cannot run in a time that stands.
+test_case "programs cannot run in a time that stands"
 mounted -o clock=virtual
 said=$("${verbs[@]}" ibv_rc_pingpong -d mb_0 -g 1 2>&1) && fail "a device opened under the virtual clock"
 [[ $said == *"rocefs: mb_0: the clock is virtual"* ]] || fail "the virtual clock: $said"

@@ -14,8 +14,6 @@ open_files() { readlink "/proc/$worker/fd/"* | grep -cE 'rocefs-(context|queue)|
 copy_threads() { cat "/proc/$worker/task/"*/comm 2>/dev/null | grep -c rocefs-copy || true; }
 queue_pairs() { ls "$ib"/mb_{0,1}/pcc/qps | grep -c '^[0-9]' || true; }
 nothing_left() { [ "$(open_files) $(copy_threads) $(queue_pairs)" = "0 0 0" ]; }
-nothing_left || fail "at first: $(open_files) files, $(copy_threads) threads, $(queue_pairs) queue pairs"
-
 # A pair that would go on for ever, inside one `enter`; it starts again whenever one of it has died.
 cat >"$dir/load" <<'LOAD'
 trap 'kill -KILL $(jobs -p) 2>/dev/null; exit' TERM
@@ -34,11 +32,17 @@ done
 LOAD
 loads=()
 first=$((30000 + $$ % 10000))
-trap 'kill -TERM "${loads[@]}" 2>/dev/null || true; unmount' EXIT
+end_loads() { kill -TERM "${loads[@]}" 2>/dev/null || true; }
 start_load() {
   setsid "${verbs[@]}" bash "$dir/load" $((first + ${#loads[@]})) "$@" 2>/dev/null &
   loads+=($!)
 }
+
+test_case "an engine holds nothing of programs at first"
+nothing_left || fail "at first: $(open_files) files, $(copy_threads) threads, $(queue_pairs) queue pairs"
+
+test_case "a bystander is served while others are killed, and nothing of them stays"
+at_end end_loads
 start_load ib_write_bw -q 4
 start_load ib_send_bw -s 4096
 start_load ib_read_bw -s 1048576

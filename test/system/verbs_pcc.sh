@@ -12,35 +12,9 @@ verbs=("$ROCEFS" enter -m "$mnt" --)
 needs_enter
 export ROCEFS_MOUNT=$mnt
 pcc=$ib/mb_1/pcc near=$ib/mb_1/ports/1 far=$ib/mb_0/ports/1/hw_counters
-
-# What perftest counts is what the port has sent: 1000 messages of 64 KiB in packets of MTU 4096, with
-# their headers.
+sw=kernel/debug/rocefs/fabric/sw_0/ecn
 data() { cat "$near/counters/port_xmit_data"; }
 packets() { cat "$near/counters/port_xmit_packets"; }
-sent=$(packets) octets=$(data)
-perftest 65536 1000 ib_write_bw -m 4096
-headers=$((20 + 8 + 12 + 4))  # IP, UDP, BTH, ICRC; the first packet of a message has a RETH of 16
-expect $((1000 * 16)) $(($(packets) - sent)) "packets of 1000 messages of 64 KiB"
-expect $((1000 * (65536 + 16 * headers + 16) / 4)) $(($(data) - octets)) "octets of 1000 messages, in words"
-
-# Its queue pairs while it runs.
-start_server ib_write_bw -q 2 -n 100000000
-run_client ib_write_bw -q 2 -n 100000000 &
-running=$!
-two_queue_pairs() { [ "$(ls "$pcc/qps" | wc -l)" = 2 ]; }
-await two_queue_pairs
-"$control" rdma pcc status mb_1 >"$dir/status"
-client=$(pgrep -f "^ib_write_bw .* -p $port 127.0.0.1")
-for qpn in $(ls "$pcc/qps"); do
-  grep -qE "^$qpn +$client +ib_write_bw " "$dir/status" || fail "no queue pair $qpn of pid $client: $(cat "$dir/status")"
-done
-
-# Congestion: the link to the far end takes a part of what comes, from an engine with a sanitizer too, and
-# the switch marks what waits for it.
-# Without an algorithm the link is full, and PFC stops the sender; aimd cuts when it is told of marks.
-sw=kernel/debug/rocefs/fabric/sw_0/ecn
-echo 250000000 >"$debug/links/sw_0-mb_0/rate"
-echo "$sw/kmin=20000 $sw/kmax=40000 $sw/pmax=1 $sw/enable=1" >"$debug/set"
 now() { cat "$debug/clock/now_ns"; }
 rate() {  # Mb/s of engine time, which slips on a busy machine, over a second of the wall's
   local before begin
@@ -48,6 +22,44 @@ rate() {  # Mb/s of engine time, which slips on a busy machine, over a second of
   read -rt 1 <> <(:) || true
   echo $((($(data) - before) * 32 * 1000 / ($(now) - begin)))
 }
+has_queue_pairs() { [ "$(ls "$pcc/qps" | wc -l)" = "$1" ]; }
+two_clients() {  # until the end of the case
+  start_server ib_write_bw -q 2 -n 100000000
+  run_client ib_write_bw -q 2 -n 100000000 &
+  running=$!
+  at_end end_clients
+  await has_queue_pairs 2
+}
+end_clients() {
+  kill "$running" "$server" 2>/dev/null
+  wait "$running" "$server"
+  await has_queue_pairs 0
+}
+
+test_case "what perftest counts is what the port has sent"
+# What perftest counts is what the port has sent: 1000 messages of 64 KiB in packets of MTU 4096, with
+# their headers.
+sent=$(packets) octets=$(data)
+perftest 65536 1000 ib_write_bw -m 4096
+headers=$((20 + 8 + 12 + 4))  # IP, UDP, BTH, ICRC; the first packet of a message has a RETH of 16
+expect $((1000 * 16)) $(($(packets) - sent)) "packets of 1000 messages of 64 KiB"
+expect $((1000 * (65536 + 16 * headers + 16) / 4)) $(($(data) - octets)) "octets of 1000 messages, in words"
+
+test_case "queue pairs of a program are listed with its pid and name"
+two_clients
+"$control" rdma pcc status mb_1 >"$dir/status"
+client=$(pgrep -f "^ib_write_bw .* -p $port 127.0.0.1")
+for qpn in $(ls "$pcc/qps"); do
+  grep -qE "^$qpn +$client +ib_write_bw " "$dir/status" || fail "no queue pair $qpn of pid $client: $(cat "$dir/status")"
+done
+
+test_case "aimd cuts the rate of a program when the switch marks"
+# Congestion: the link to the far end takes a part of what comes, from an engine with a sanitizer too, and
+# the switch marks what waits for it.
+# Without an algorithm the link is full, and PFC stops the sender; aimd cuts when it is told of marks.
+two_clients
+echo 250000000 >"$debug/links/sw_0-mb_0/rate"
+echo "$sw/kmin=20000 $sw/kmax=40000 $sw/pmax=1 $sw/enable=1" >"$debug/set"
 full=$(rate)
 expect none "$(cat "$pcc/algo")" "no algorithm"
 expect 4294967295 "$(cat "$pcc/qps/$(ls "$pcc/qps" | head -n 1)/window")" "no window"
@@ -60,6 +72,3 @@ echo "REPORT $full Mb/s without an algorithm, $cut Mb/s under aimd"
 [ "$(cat "$far/np_cnp_sent")" -gt 0 ] || fail "nobody was told of marks"
 [ $cut -lt $((full * 95 / 100)) ] || fail "aimd changes nothing: $full and $cut Mb/s"
 echo stop >"$pcc/state"
-kill "$running" "$server"
-wait "$running" "$server" || true
-unmounted

@@ -2,6 +2,8 @@
 # next such line or with the script. A case ends at its first failure (`fail`, or a command as under `set -e`);
 # the script goes on with the next case. Results are printed in TAP (Test Anything Protocol), which test/run counts.
 #
+# CASES_OF, where it is set, stands before the names: for a script that runs twice.
+#
 # Lines above the first case are the fixture: run once, and no case runs where they fail. A case sees the
 # variables and functions of the fixture and of the cases before it that passed, because each case is a subshell
 # of the last one that passed. Children and open files belong to the case that made them: a later one can neither
@@ -36,11 +38,11 @@ skip() {
 at_end_commands=()
 at_end() { at_end_commands=("$(printf '%q ' "$@")" "${at_end_commands[@]}"); }
 run_at_end() {
-  local command
+  local command commands=("${at_end_commands[@]}")
+  at_end_commands=()
   trap - ERR
   set +e
-  for command in "${at_end_commands[@]}"; do eval "$command"; done
-  at_end_commands=()
+  for command in "${commands[@]}"; do eval "$command"; done
 }
 trap run_at_end EXIT
 
@@ -67,7 +69,7 @@ command_failed() {  # STATUS COMMAND
 # Called by the first case's line; runs them all.
 test_case() {
   [ "$case_index" -lt 0 ] || fail "test_case does not stand at the left edge, or a name has no end: $1"
-  mapfile -t case_names < <(sed -n 's/^test_case "\(.*\)"$/\1/p' "$case_script")
+  mapfile -t case_names < <(sed -n "s/^test_case \"\(.*\)\"\$/${CASES_OF:+$CASES_OF: }\\1/p" "$case_script")
   mapfile -t case_starts < <(grep -n '^test_case "' "$case_script" | cut -d : -f 1)
   [ ${#case_names[@]} -eq ${#case_starts[@]} ] || fail "a line other than: test_case \"NAME\""
   rm -rf "$case_store"

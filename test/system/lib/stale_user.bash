@@ -1,7 +1,8 @@
-# Dead mounts as an ordinary user meets them: stale_user.bash, in a mount namespace of its own, with
-# `dir` (which has a rocefs that he may run), `mnt` and the functions of common.bash.
-nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
-start() { nobody "$dir/rocefs" "$1" >/dev/null 2>"$dir/said"; }
+# Dead mounts as an ordinary user meets them: run as root in a mount namespace of its own, with a rocefs in
+# $ROCEFS_TEST_DIR that he may run.
+. "$(dirname "$0")/common.bash"
+trap - EXIT
+start() { as_user "$dir/rocefs" "$1" >/dev/null 2>"$dir/said"; }
 kill_all() { kill -KILL $(pgrep -of "^$dir/rocefs $1\$" -r S,R,D; pgrep -P "$(pgrep -of "^$dir/rocefs $1\$" -r S,R,D)"); }
 
 mkdir "$dir/devices"
@@ -13,7 +14,7 @@ chown 65534:65534 "$mnt"
 for life in 1 2; do
   start "$mnt" || fail "$(cat "$dir/said")"
   expect "$((life - 1))" "$(grep -c "unmounting the dead mount" "$dir/said" || true)" "an ordinary user's dead mounts"
-  expect 65534 "$(nobody stat -c %u "$mnt/class")" "whose it is"
+  expect 65534 "$(as_user stat -c %u "$mnt/class")" "whose it is"
   kill_all "$mnt"
 done
 # Of two that find the same dead mount, the one that comes second does not take away what the first has
@@ -32,7 +33,7 @@ kill_all "$mnt"
 PATH=$dir/first:$PATH start "$mnt" || fail "beside another one: $(cat "$dir/said")"
 expect "" "$(cat "$dir/second")" "another one, beside the first"
 expect 1 "$(awk -v at="$mnt" '$5 == at' /proc/self/mountinfo | wc -l)" "mounts"
-nobody fusermount3 -u "$mnt"
+as_user fusermount3 -u "$mnt"
 
 # Root's dead mount is not his to take away; rocefs says so.
 "$dir/rocefs" -o allow_other "$mnt" >/dev/null
