@@ -51,7 +51,7 @@ class Requests : public std::enable_shared_from_this<Requests> {
       : loop_(&loop),
         refused_(std::move(refused)),
         stored_(std::move(stored)),
-        watched_(kMostWatched, kWatchedForPrivileged),
+        watched_(kMaxWatched, kWatchedForPrivileged),
         look_(std::in_place, loop, [this] { look_again(); }) {}
 
   static Caller caller_of(fuse_req_t request);
@@ -83,7 +83,7 @@ class Requests : public std::enable_shared_from_this<Requests> {
     std::string path;
     Shares::Share watched;  // its place among those that are signalled
   };
-  static constexpr size_t kMostWatched = 1024, kWatchedForPrivileged = 128;
+  static constexpr size_t kMaxWatched = 1024, kWatchedForPrivileged = 128;
 
   static fuse_req_t take(Pending& pending);
   static void fail(Pending& pending, const Error& why);

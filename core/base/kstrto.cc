@@ -23,10 +23,10 @@ bool has_hex_prefix(std::string_view text) {
 }  // namespace
 
 std::string quoted(std::string_view text) {
-  constexpr size_t kLongest = 64;
+  constexpr size_t kMaxShown = 64;
   if (!text.empty() && text.back() == '\n') text.remove_suffix(1);
-  bool cut = text.size() > kLongest;
-  std::string shown(text.substr(0, kLongest));
+  bool cut = text.size() > kMaxShown;
+  std::string shown(text.substr(0, kMaxShown));
   std::replace_if(
       shown.begin(), shown.end(),
       [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');

@@ -28,12 +28,12 @@ constexpr char kColon = '\x1f';
 
 // Names become directories, and links are named A-B.
 bool valid_name(std::string_view name) {
-  constexpr size_t kLongest = 63;
+  constexpr size_t kMaxName = 63;
   auto allowed = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
            c == '-' || c == '.';
   };
-  return !name.empty() && name.size() <= kLongest && name != "." && name != ".." &&
+  return !name.empty() && name.size() <= kMaxName && name != "." && name != ".." &&
          std::all_of(name.begin(), name.end(), allowed);
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::array<std::string_view, 7> kSections = {"sim",    "flows", "at",     "inject",
                                                        "sample", "plot",  "variant"};
-constexpr uint64_t kMostLines = 65536;
+constexpr uint64_t kMaxLines = 65536;
 
 // {A..B} in a text.
 struct Range {
@@ -116,8 +116,8 @@ Result<std::vector<Scenario::Line>> Scenario::expand(const Line& line) {
   std::optional<Range> range = next_range(line.key, 0);
   if (!range) return std::vector<Line>{line};
   uint64_t length = range->last - range->first;
-  if (length >= kMostLines - expanded_) {
-    return errorf(EINVAL, "{}: all ranges together make more than {} lines", line.key, kMostLines);
+  if (length >= kMaxLines - expanded_) {
+    return errorf(EINVAL, "{}: all ranges together make more than {} lines", line.key, kMaxLines);
   }
   expanded_ += length + 1;
   for (const std::string* text : {&line.key, &line.value}) {

@@ -14,11 +14,11 @@ constexpr size_t kInboxLimit = 4096;
 // Events between looks at what others want. Each costs a system call, and makes way in the caches
 // for what it brings: with 64 an uplink is a fifth slower. 256 take some tens of microseconds.
 constexpr int kBatch = 256;
-constexpr TimeNs kSpin = 50 * kMicrosecond;    // deadlines nearer than this are polled for
-constexpr TimeNs kLinger = 20 * kMicrosecond;  // polled for after the last that was found
-constexpr TimeNs kYieldAfterMuch = 200 * kMicrosecond;
+constexpr TimeNs kSpin = 50 * kMicrosecond;           // deadlines nearer than this are polled for
+constexpr TimeNs kSpinAfterWork = 20 * kMicrosecond;  // polled for after the last that was found
+constexpr TimeNs kYieldAfterBulk = 200 * kMicrosecond;
 constexpr TimeNs kTurn = 2 * kMicrosecond;       // within it a thread on another CPU has begun
-constexpr TimeNs kTryAgain = kMillisecond;       // for what is insisted on
+constexpr TimeNs kPostRetry = kMillisecond;      // for what is insisted on
 constexpr TimeNs kSlipAfter = 5 * kMillisecond;  // wall time that the core may be behind
 
 }  // namespace
@@ -63,17 +63,17 @@ bool Engine::post(Task& task) {
   return true;
 }
 
-void Engine::insist(Task task) {
+void Engine::post_retrying(Task task) {
   if (!thread_.joinable()) return task();
-  insisted_.push_back(std::move(task));
-  if (insisted_.size() == 1) try_insisted();
+  retried_.push_back(std::move(task));
+  if (retried_.size() == 1) retry_posts();
 }
 
-void Engine::try_insisted() {
-  while (!insisted_.empty() && post(insisted_.front())) insisted_.pop_front();
-  if (insisted_.empty()) return;
-  if (!insists_) insists_.emplace(control_, [this] { try_insisted(); });
-  insists_->arm(kTryAgain);
+void Engine::retry_posts() {
+  while (!retried_.empty() && post(retried_.front())) retried_.pop_front();
+  if (retried_.empty()) return;
+  if (!retry_timer_) retry_timer_.emplace(control_, [this] { retry_posts(); });
+  retry_timer_->arm(kPostRetry);
 }
 
 void Engine::nudge() {
@@ -202,7 +202,7 @@ void Engine::run_real() {
   Poller::Found found = poller_ ? poller_->poll(more) : Poller::Found::kNothing;
   ring_->poll();
   if (held_ > 0) return sleep(kNever);
-  if (linger(found, more)) return;
+  if (keep_spinning(found, more)) return;
   TimeNs next = next_due();
   if (next == kNever) return sleep(kNever);
   TimeNs gap = (next - clock_.now()) * static_cast<TimeNs>(clock_.dilation());
@@ -224,19 +224,19 @@ void Engine::note_lag(TimeNs lag) {
 }
 
 // Who has just asked or said something is likely to do so again: for a while the core stays awake.
-// The threads that it has given much to do have the CPU meanwhile, if they want it, and it waits
+// The threads that it has given bulk work have the CPU meanwhile, if they want it, and it waits
 // longer for them: to be woken costs more. With little to do for others it does not yield, because
 // who yields comes after all programs that spin; a thread that has got no CPU all the same most
 // likely waits for this one, and who sleeps loses no turn.
-bool Engine::linger(Poller::Found found, bool more) {
+bool Engine::keep_spinning(Poller::Found found, bool more) {
   TimeNs now = monotonic_ns();
   if (found != Poller::Found::kNothing || std::exchange(listens_, false)) found_ = now;
-  if (found == Poller::Found::kMuch) found_much_ = now;
-  bool much = now - found_much_ < kYieldAfterMuch;
-  if (now - found_ >= kLinger && !much) return false;
+  if (found == Poller::Found::kBulk) found_bulk_ = now;
+  bool bulk = now - found_bulk_ < kYieldAfterBulk;
+  if (now - found_ >= kSpinAfterWork && !bulk) return false;
   bool waits = found == Poller::Found::kNothing && !more;
   if (!waits) return true;
-  if (!much) return !poller_ || poller_->lag() < kTurn;
+  if (!bulk) return !poller_ || poller_->lag() < kTurn;
   ::sched_yield();
   return true;
 }

@@ -39,7 +39,7 @@ class Poller {
   // Core thread, between batches of events. `more`: events are due at once, so what can be handed
   // on in a larger lump may wait for them. What there was: much is work for other threads that will
   // take them a while.
-  enum class Found { kNothing, kSome, kMuch };
+  enum class Found { kNothing, kSome, kBulk };
   virtual Found poll(bool more) = 0;
   // The core is about to sleep: who brings something from now on must nudge it. False if there is
   // something already. In either case awake() follows.
@@ -85,7 +85,7 @@ class Engine {
   void call(UniqueFunction<Result<T>()> work, Answer<T> answer);
   // Control thread: post() for what must not be lost, as the end of something that the core keeps:
   // when too many wait it is tried again later, after what was insisted on before.
-  void insist(Task task);
+  void post_retrying(Task task);
   // Any thread: the core looks at its pollers soon.
   void nudge();
   // Before start(), once at most; it lives as long as the engine runs. Real clock.
@@ -154,10 +154,10 @@ class Engine {
   void run_virtual();
   void sleep(TimeNs wall_ns);
   void take_time();
-  bool linger(Poller::Found found, bool more);
+  bool keep_spinning(Poller::Found found, bool more);
   void note_lag(TimeNs lag);
   void take_released();
-  void try_insisted();
+  void retry_posts();
   TimeNs next_due() const;
   bool task_is_next(TimeNs limit) const;
   bool step(TimeNs limit);
@@ -182,8 +182,8 @@ class Engine {
     void call() const;
   };
   std::shared_ptr<Wake> wake_;
-  std::deque<Task> insisted_;         // control thread: there was no room for them
-  std::optional<LoopTimer> insists_;  // control thread, when it is wanted
+  std::deque<Task> retried_;              // control thread: there was no room for them
+  std::optional<LoopTimer> retry_timer_;  // control thread, when it is wanted
   int held_ = 0;
   std::map<TaskId, Task> agenda_;
   uint64_t last_task_ = 0;
@@ -195,7 +195,7 @@ class Engine {
   Poller* poller_ = nullptr;
   bool listens_ = false;
   TimeNs found_ = 0;  // wall time when there was something to poll, or others to listen to
-  TimeNs found_much_ = 0;
+  TimeNs found_bulk_ = 0;
   TimeNs lag_slipped_ = 0;  // for the lag that there is
   Histogram lateness_;
   Counter slips_;

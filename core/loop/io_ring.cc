@@ -68,7 +68,7 @@ struct IoRing::State {
     int result;
     uint32_t flags;
   };
-  static constexpr size_t kMostAtOnce = 64;
+  static constexpr size_t kMaxAtOnce = 64;
 
   io_uring ring{};
   std::deque<Seen> kept;  // taken out of the ring before their time
@@ -146,10 +146,10 @@ struct IoRing::State {
     if (!more) arm(request);
     request.ready();
   }
-  // One pass: what is there when it begins, kMostAtOnce at most. Nothing here enters the kernel for
+  // One pass: what is there when it begins, kMaxAtOnce at most. Nothing here enters the kernel for
   // more: somebody who sends without end is served in turn with everything else.
   void dispatch() {
-    for (size_t left = std::min(kMostAtOnce, ready()); left > 0; --left) {
+    for (size_t left = std::min(kMaxAtOnce, ready()); left > 0; --left) {
       Seen seen = next();
       if (seen.listener) seen.listener->completed(seen.result, seen.flags);
     }
@@ -275,12 +275,12 @@ bool passes(int code) {
 }
 
 void IoRing::State::Receiver::completed(int result, uint32_t flags) {
-  constexpr unsigned kMostErrors = 64;  // an error that stays is not met again and again
+  constexpr unsigned kMaxErrors = 64;  // an error that stays is not met again and again
   if (!(flags & IORING_CQE_F_MORE)) armed = false;
   if (flags & IORING_CQE_F_BUFFER) hand_on(result, static_cast<uint16_t>(flags >> 16));
   errors = result >= 0 ? 0 : errors + 1;
   if (armed || cancelled) return;
-  bool goes_on = result >= 0 || (passes(-result) && errors < kMostErrors);
+  bool goes_on = result >= 0 || (passes(-result) && errors < kMaxErrors);
   goes_on ? arm() : end(-result);
 }
 
@@ -352,8 +352,8 @@ void IoRing::stop_receiving(int fd) {
   for (State::Receiver& receiver : state_->receivers) {
     if (receiver.fd != fd || receiver.cancelled) continue;
     // What has come goes to the listener first; somebody who sends without end is not waited for.
-    constexpr int kMostPasses = 8;
-    for (int i = 0; i < kMostPasses && (state_->ready() > 0 || state_->wants_kernel()); ++i) poll();
+    constexpr int kMaxPasses = 8;
+    for (int i = 0; i < kMaxPasses && (state_->ready() > 0 || state_->wants_kernel()); ++i) poll();
     receiver.cancelled = true;
     io_uring_sqe* entry = state_->sqe();
     io_uring_prep_cancel64(entry, reinterpret_cast<uint64_t>(static_cast<IoListener*>(&receiver)),

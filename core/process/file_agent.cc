@@ -22,12 +22,12 @@
 namespace rocefs {
 namespace {
 
-constexpr size_t kMostHelpers = 1024;
-constexpr size_t kMostOfUser = 256;
+constexpr size_t kMaxHelpers = 1024;
+constexpr size_t kMaxHelpersOfUser = 256;
 constexpr size_t kForPrivileged = 64;  // of all
-constexpr long kMostStuck = 4;         // of a user
+constexpr long kMaxStuckOfUser = 4;    // of a user
 constexpr TimeNs kDying = kSecond;     // whoever was killed longer ago does not come back to die
-constexpr size_t kMostDescriptors = 4;
+constexpr size_t kMaxOrderDescriptors = 4;
 
 // One order with its descriptors. Stays where it is: `header` points into it.
 struct Parcel {
@@ -43,7 +43,7 @@ struct Parcel {
   AgentOrder order{};
   iovec part{&order, sizeof order};
   msghdr header{};
-  alignas(cmsghdr) char space[CMSG_SPACE(kMostDescriptors * sizeof(int))] = {};
+  alignas(cmsghdr) char space[CMSG_SPACE(kMaxOrderDescriptors * sizeof(int))] = {};
 };
 
 // Nothing of the daemon's stays with it: not the mount, not its clients, not its terminal.
@@ -131,21 +131,21 @@ class Agent {
 
   FileReply::Why refusal(uid_t uid) const {
     size_t kept = is_privileged(uid) ? 0 : kForPrivileged;
-    if (helpers_.size() + kept >= kMostHelpers) return FileReply::kTooMany;
+    if (helpers_.size() + kept >= kMaxHelpers) return FileReply::kTooMany;
     auto user = users_.find(uid);
     if (user == users_.end()) return FileReply::kNone;
     TimeNs since = monotonic_ns() - kDying;
     auto stuck = std::count_if(user->second.dying.begin(), user->second.dying.end(),
                                [&](const auto& one) { return one.second < since; });
-    if (stuck >= kMostStuck) return FileReply::kStuck;
-    return user->second.open >= kMostOfUser ? FileReply::kTooMany : FileReply::kNone;
+    if (stuck >= kMaxStuckOfUser) return FileReply::kStuck;
+    return user->second.open >= kMaxHelpersOfUser ? FileReply::kTooMany : FileReply::kNone;
   }
 
   bool take_order() {
     Parcel parcel;
     ssize_t got = ::recvmsg(control_.get(), &parcel.header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
     if (got <= 0) return got < 0 && (errno == EAGAIN || errno == EINTR);
-    std::array<Fd, kMostDescriptors> taken;
+    std::array<Fd, kMaxOrderDescriptors> taken;
     if (cmsghdr* header = CMSG_FIRSTHDR(&parcel.header)) {
       size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
       for (size_t i = 0; i < count; ++i) {
@@ -162,7 +162,7 @@ class Agent {
     return true;
   }
 
-  bool begin(uid_t uid, std::array<Fd, kMostDescriptors>& taken) {
+  bool begin(uid_t uid, std::array<Fd, kMaxOrderDescriptors>& taken) {
     pid_t agent = ::getpid();
     pid_t pid = ::fork();
     if (pid < 0) return false;
@@ -215,7 +215,7 @@ FileAgent::~FileAgent() {
 int FileAgent::send(const AgentOrder& order, int socket, int memory, int root, int directory) {
   Parcel parcel;
   parcel.order = order;
-  const int all[kMostDescriptors] = {socket, memory, root, directory};
+  const int all[kMaxOrderDescriptors] = {socket, memory, root, directory};
   size_t bytes = (root < 0 ? 2 : 4) * sizeof(int);
   cmsghdr* header = CMSG_FIRSTHDR(&parcel.header);
   header->cmsg_level = SOL_SOCKET;

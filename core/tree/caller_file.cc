@@ -227,14 +227,14 @@ void CallerFiles::look_for_late() {
   timer_.arm(next - monotonic_ns());
 }
 
-void CallerFiles::hurry() {
+void CallerFiles::shorten_timeouts() {
   patience_ = CallerFile::kOpening;
   armed_ = true;
   timer_.arm(1);
 }
 
 void CallerFiles::finish() {
-  hurry();
+  shorten_timeouts();
   for (;;) {
     std::vector<pollfd> watched;
     std::vector<CallerFilePtr> writing;

@@ -103,7 +103,7 @@ class CallerFiles {
                      Answer<void> opened);
 
   // The mount ends: who is not heard for a shorter while is given up.
-  void hurry();
+  void shorten_timeouts();
   // Waits until what is being written is written, or given up. The loop need not run.
   void finish();
 

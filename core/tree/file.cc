@@ -124,12 +124,12 @@ void Attribute::mark_removed() {
 namespace {
 
 // Some 120 of the longest texts, traces of 2 MiB; who alone reads them gets half.
-constexpr size_t kMostText = size_t{256} << 20;  // bytes
-constexpr size_t kTextForPrivileged = kMostText / 8;
+constexpr size_t kMaxTextBytes = size_t{256} << 20;  // bytes
+constexpr size_t kTextForPrivileged = kMaxTextBytes / 8;
 
 // The text that all open streams of the process keep: a user may have many descriptors.
 Shares& kept_text() {
-  static Shares shares(kMostText, kTextForPrivileged);
+  static Shares shares(kMaxTextBytes, kTextForPrivileged);
   return shares;
 }
 

@@ -5,8 +5,8 @@
 namespace rocefs {
 
 void LineLog::add(std::string line) {
-  if (line.size() > SavedLines::kLongestLine) {
-    line.resize(SavedLines::kLongestLine - 1);
+  if (line.size() > SavedLines::kMaxLineBytes) {
+    line.resize(SavedLines::kMaxLineBytes - 1);
     line += '\n';
   }
   if (journal_) save(line);
@@ -38,7 +38,7 @@ void LineLog::save(std::string_view line) {
 }
 
 void LineLog::keep(Journal& journal, SavedLines& saved, char* ring, size_t ring_size) {
-  max_bytes_ = std::min(max_bytes_, ring_size - SavedLines::kLongestLine);
+  max_bytes_ = std::min(max_bytes_, ring_size - SavedLines::kMaxLineBytes);
   end_ = saved.end;
   dropped_ = saved.dropped;
   std::string line;

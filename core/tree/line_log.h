@@ -12,7 +12,7 @@ namespace rocefs {
 
 // In the journal: a ring that has room for one more line than the log.
 struct SavedLines {
-  static constexpr size_t kLongestLine = 16 * 1024;
+  static constexpr size_t kMaxLineBytes = 16 * 1024;
   uint64_t end;   // bytes ever written
   uint64_t size;  // bytes before it that are there
   uint64_t dropped;
@@ -21,14 +21,14 @@ template <size_t kMaxBytes>
 struct SavedRing {
   static constexpr size_t kMax = kMaxBytes;
   SavedLines lines;
-  char bytes[kMaxBytes + SavedLines::kLongestLine];
+  char bytes[kMaxBytes + SavedLines::kMaxLineBytes];
 };
 
 class LineLog {
  public:
   explicit LineLog(size_t max_bytes) : max_bytes_(max_bytes) {}
 
-  // `line` ends with a newline; what is longer than kLongestLine is cut.
+  // `line` ends with a newline; what is longer than kMaxLineBytes is cut.
   void add(std::string line);
   std::string text() const;
   uint64_t dropped() const { return dropped_; }

@@ -34,7 +34,7 @@ struct SavedNode {
 struct SavedTree {
   static constexpr size_t kMaxNodes = 4096;
   // One transaction never stages more than this.
-  static constexpr size_t kLargestTransaction = kMaxNodes * (sizeof(SavedNode) + 256);
+  static constexpr size_t kMaxTransaction = kMaxNodes * (sizeof(SavedNode) + 256);
   timespec born;  // when the tree was mounted: the date of what nobody touched
   uint64_t count;
   SavedNode nodes[kMaxNodes];

@@ -156,16 +156,17 @@ void LimiterFiles::follow() {
     return Settings::of(change.set->values()).semantics == semantics;
   });
   following_ = true;
-  engine_.insist([this, transaction = std::make_shared<KnobTransaction>(std::move(changes))] {
-    bool applied = static_cast<bool>(transaction->check());
-    if (applied) transaction->apply();
-    engine_.tell_control([this, transaction, applied] {
-      following_ = false;
-      if (!applied) return;
-      transaction->publish();
-      follow();
-    });
-  });
+  engine_.post_retrying(
+      [this, transaction = std::make_shared<KnobTransaction>(std::move(changes))] {
+        bool applied = static_cast<bool>(transaction->check());
+        if (applied) transaction->apply();
+        engine_.tell_control([this, transaction, applied] {
+          following_ = false;
+          if (!applied) return;
+          transaction->publish();
+          follow();
+        });
+      });
 }
 
 void LimiterFiles::bind(const std::string& device, unsigned number, MadPort& port) {
@@ -180,7 +181,7 @@ void LimiterFiles::bind(const std::string& device, unsigned number, MadPort& por
       std::shared_ptr<KnobSet>(new KnobSet(kLimiterKnobs, engine_, owner.get(), settings.values()),
                                [owner](KnobSet* knobs) { delete knobs; });
   limits.knobs->set_defaults(SaLimiter::defaults(semantics_in(sa_->defaults())).values());
-  engine_.insist([owner, settings] { owner->begin(settings); });
+  engine_.post_retrying([owner, settings] { owner->begin(settings); });
 
   std::string directory = fmt::format("{}/mad_sa_cc/{}", device, number);
   LimiterCounters& counters = port.limiter().counters();

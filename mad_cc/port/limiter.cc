@@ -8,8 +8,8 @@ namespace rocefs {
 namespace {
 
 TimeNs from_ms(uint64_t milliseconds) {
-  constexpr uint64_t kLongest = kNever / kMillisecond;
-  return milliseconds > kLongest ? kNever : static_cast<TimeNs>(milliseconds) * kMillisecond;
+  constexpr uint64_t kMaxMs = kNever / kMillisecond;
+  return milliseconds > kMaxMs ? kNever : static_cast<TimeNs>(milliseconds) * kMillisecond;
 }
 
 }  // namespace
@@ -52,8 +52,8 @@ uint32_t SaLimiter::response_timeout_ms(const Request& request) const {
     return request.timeout_ms;
   }
   uint64_t share = settings_.time_sa_mad_ms / (uint64_t{request.retries} + 1);
-  constexpr uint64_t kLongest = std::numeric_limits<uint32_t>::max();
-  return static_cast<uint32_t>(std::clamp<uint64_t>(share, 1, kLongest));
+  constexpr uint64_t kMaxMs = std::numeric_limits<uint32_t>::max();
+  return static_cast<uint32_t>(std::clamp<uint64_t>(share, 1, kMaxMs));
 }
 
 SaLimiter::Verdict SaLimiter::verdict(uint32_t agent) const {

@@ -38,7 +38,7 @@ struct Hash {
 
 }  // namespace
 
-struct SubnetAdministrator::Impl final : sa::Transfer::Owner {
+struct SubnetAdministrator::Impl final : sa::Transfer::Server {
   struct Request {
     mad::Address from;
     mad::Mad mad;

@@ -9,15 +9,15 @@ namespace rocefs::sa {
 
 class Transfer {
  public:
-  class Owner {
+  class Server {
    public:
-    virtual ~Owner() = default;
+    virtual ~Server() = default;
     virtual void transmit(const mad::Address& to, const mad::Mad& mad) = 0;
     // Reports the end; the transfer may be destroyed from within this call.
     virtual void ended(Transfer& transfer) = 0;
   };
-  // `owner` and `scheduler` outlive the transfer. The first segment is sent in a separate event.
-  Transfer(Owner& owner, Scheduler& scheduler, const mad::Address& to, mad::Message table);
+  // `server` and `scheduler` outlive the transfer. The first segment is sent in a separate event.
+  Transfer(Server& server, Scheduler& scheduler, const mad::Address& to, mad::Message table);
 
   // Takes an ACK, STOP or ABORT of the client with its TID.
   void receive(const mad::Mad& mad);
@@ -26,14 +26,14 @@ class Transfer {
   size_t octets() const { return sender_.message().size(); }
 
   // Time limit for a client that acknowledges as slowly as it may (13.6.3).
-  static constexpr TimeNs kLongest = 120 * kSecond;
+  static constexpr TimeNs kMaxDuration = 120 * kSecond;
   // Segments per event: a client's window may be as wide as the table.
   static constexpr unsigned kBurst = 64;
 
  private:
   void run(TimeNs now);
 
-  Owner& owner_;
+  Server& server_;
   Scheduler& scheduler_;
   const mad::Address to_;
   const uint64_t tid_;

@@ -46,7 +46,7 @@ struct ReaderMemory::Job {
 namespace {
 
 // Smallest part: a shorter FUSE request is the whole of its read(2).
-constexpr size_t kLeastPart = 31 * 4096;
+constexpr size_t kMinPart = 31 * 4096;
 
 // Returns the process of a thread, or the thread itself if that is unknown.
 pid_t process_of(pid_t thread) {
@@ -144,7 +144,7 @@ ReaderMemory::Outcome show_now(const ReaderMemory::Read& read, std::string& byte
   Opened opened;
   Syscall call;
   if (Outcome seen = find_read(read, opened, call, wanted); seen != Outcome::kShown) return seen;
-  bool in_parts = read.asked >= kLeastPart && call.count > read.asked;
+  bool in_parts = read.asked >= kMinPart && call.count > read.asked;
   if (!is_read(call) || (call.count != read.asked && !in_parts)) return Outcome::kUnknown;
   if (call.count >= read.wanted) return Outcome::kFits;
   if (!may_write()) return Outcome::kUnknown;

@@ -9,7 +9,7 @@ Shares::Share UmadRoom::take(size_t octets, bool asked_for) {
   size_t part = asked_for ? 1 : 2;
   if (messages_.load() >= kMessages / part) return nullptr;
   if (octets > kOctets / part || octets_.load() > kOctets / part - octets) return nullptr;
-  Shares::Share share = shares_->unread.take(owner_.uid, owner_.privileged, octets);
+  Shares::Share share = shares_->unread.take(user_.uid, user_.privileged, octets);
   if (!share) return nullptr;
   messages_.fetch_add(1);
   octets_.fetch_add(octets);
@@ -17,7 +17,7 @@ Shares::Share UmadRoom::take(size_t octets, bool asked_for) {
 }
 
 Shares::Share UmadRoom::take_send(size_t octets) {
-  return shares_->sends.take(owner_.uid, owner_.privileged, octets);
+  return shares_->sends.take(user_.uid, user_.privileged, octets);
 }
 
 void UmadRoom::give(const UmadArrival& read) {

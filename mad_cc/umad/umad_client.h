@@ -38,12 +38,12 @@ struct UmadShares {
 class UmadRoom {
  public:
   // User that has the file open.
-  struct Owner {
+  struct User {
     uid_t uid = 0;
     bool privileged = true;
   };
-  UmadRoom(std::shared_ptr<UmadShares> shares, const Owner& owner)
-      : shares_(std::move(shares)), owner_(owner) {}
+  UmadRoom(std::shared_ptr<UmadShares> shares, const User& user)
+      : shares_(std::move(shares)), user_(user) {}
 
   static constexpr size_t kMessages = 4096;
   static constexpr size_t kOctets = 16 << 20;
@@ -64,7 +64,7 @@ class UmadRoom {
 
  private:
   const std::shared_ptr<UmadShares> shares_;
-  const Owner owner_;
+  const User user_;
   std::atomic<size_t> messages_{0}, octets_{0}, requests_{0};
 };
 

@@ -38,7 +38,7 @@ class UmadFile final : public File {
 
 class OpenUmad final : public OpenFile {
  public:
-  OpenUmad(std::shared_ptr<UmadFile> file, const UmadRoom::Owner& owner, Shares::Share slot);
+  OpenUmad(std::shared_ptr<UmadFile> file, const UmadRoom::User& user, Shares::Share slot);
   ~OpenUmad() override;
 
   void read(uint64_t offset, size_t size, const OperationPtr& operation,
@@ -67,14 +67,14 @@ class OpenUmad final : public OpenFile {
 
 Result<std::unique_ptr<OpenFile>> UmadFile::open(const std::shared_ptr<File>& self,
                                                  const Caller& caller) {
-  UmadRoom::Owner owner{caller.uid, is_privileged(caller.uid)};
-  Shares::Share slot = shares_->files.take(owner.uid, owner.privileged);
+  UmadRoom::User user{caller.uid, is_privileged(caller.uid)};
+  Shares::Share slot = shares_->files.take(user.uid, user.privileged);
   if (!slot) {
-    return errorf(EMFILE, "user {} has used up its share of {} open files", owner.uid,
+    return errorf(EMFILE, "user {} has used up its share of {} open files", user.uid,
                   +UmadShares::kFiles);
   }
   return {
-      std::make_unique<OpenUmad>(std::static_pointer_cast<UmadFile>(self), owner, std::move(slot))};
+      std::make_unique<OpenUmad>(std::static_pointer_cast<UmadFile>(self), user, std::move(slot))};
 }
 
 void UmadFile::mark_removed() {
@@ -101,10 +101,10 @@ std::shared_ptr<UmadClient> make_client(Engine& engine, MadPort& port,
   return std::make_shared<UmadClient>(port, std::move(room), arrived, dropped);
 }
 
-OpenUmad::OpenUmad(std::shared_ptr<UmadFile> file, const UmadRoom::Owner& owner, Shares::Share slot)
+OpenUmad::OpenUmad(std::shared_ptr<UmadFile> file, const UmadRoom::User& user, Shares::Share slot)
     : file_(std::move(file)),
       slot_(std::move(slot)),
-      reads_(std::make_shared<UmadReads>(std::make_shared<UmadRoom>(file_->shares_, owner),
+      reads_(std::make_shared<UmadReads>(std::make_shared<UmadRoom>(file_->shares_, user),
                                          file_->memory_, file_->log_)) {
   client_ = make_client(file_->engine_, file_->port_, reads_->room(), reads_);
   file_->open_.push_back(this);
@@ -123,7 +123,8 @@ void OpenUmad::end() {
 // Passes the last reference to the core, because the port may call the client until then.
 void OpenUmad::remove_agents() {
   if (!client_) return;
-  file_->engine_.insist([client = std::exchange(client_, nullptr)] { client->remove_agents(); });
+  file_->engine_.post_retrying(
+      [client = std::exchange(client_, nullptr)] { client->remove_agents(); });
 }
 
 void OpenUmad::write(std::string_view data, const OperationPtr&, Answer<size_t> answer) {

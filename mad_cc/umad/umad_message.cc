@@ -6,7 +6,7 @@
 namespace rocefs::umad {
 namespace {
 
-constexpr size_t kLeastMad = 36;  // IB_MGMT_RMPP_HDR: so much the kernel reads before it looks
+constexpr size_t kMinMad = 36;  // IB_MGMT_RMPP_HDR: so much the kernel reads before it looks
 
 template <class T>
 bool load(std::string_view bytes, T& into) {
@@ -18,9 +18,9 @@ bool load(std::string_view bytes, T& into) {
 }  // namespace
 
 Result<Request> parse_request(std::string_view bytes, size_t header_size) {
-  if (bytes.size() < header_size + kLeastMad)
+  if (bytes.size() < header_size + kMinMad)
     return errorf(EINVAL, "{} octets are less than a header and {} of a MAD", bytes.size(),
-                  kLeastMad);
+                  kMinMad);
   if (bytes.size() > kMaxWrite)
     return errorf(EMSGSIZE, "{} octets: a write has at most {}", bytes.size(), kMaxWrite);
   Request request{};

@@ -176,11 +176,11 @@ void CardBackend::card_said(std::string_view message) {
   if (auto* answer = std::get_if<CardAnswer>(&*word)) return take_answer(std::move(*answer));
   if (!may_say_more()) return lose(EIO, fmt::format("{} says too much", name()));
   if (const auto* log = std::get_if<CardLog>(&*word)) {
-    return listener_.pcc_log(log->level, log->text.substr(0, kLongestLine));
+    return listener_.pcc_log(log->level, log->text.substr(0, kMaxLine));
   }
   if (!last_words_.empty())
     return;  // several threads die at once; the first message names the cause
-  last_words_ = in_one_line(std::get<CardDied>(*word).text.substr(0, kLongestLine));
+  last_words_ = in_one_line(std::get<CardDied>(*word).text.substr(0, kMaxLine));
   if (!last_words_.empty()) process_->await_end();
 }
 
@@ -189,9 +189,9 @@ bool CardBackend::may_say_more() {
   TimeNs now = monotonic_ns();
   if (now - unasked_since_ >= kSecond) {
     unasked_since_ = now;
-    unasked_ = 0;
+    unsolicited_ = 0;
   }
-  return ++unasked_ <= kMostUnasked;
+  return ++unsolicited_ <= kMaxUnsolicited;
 }
 
 void CardBackend::take_answer(CardAnswer answer) {

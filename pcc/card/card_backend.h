@@ -66,8 +66,8 @@ class CardBackend final : public PccBackend, private CardProcess::Listener {
 
  private:
   static constexpr TimeNs kLoadPatience = 30 * kSecond;
-  static constexpr size_t kLongestLine = 1024;
-  static constexpr unsigned kMostUnasked = 4096;  // per second; a full socket holds fewer
+  static constexpr size_t kMaxLine = 1024;
+  static constexpr unsigned kMaxUnsolicited = 4096;  // per second; a full socket holds fewer
   struct Waiting {
     std::string verb;
     TimeNs deadline = 0;                          // monotonic
@@ -103,7 +103,7 @@ class CardBackend final : public PccBackend, private CardProcess::Listener {
   std::unique_ptr<CardProcess> process_;
   std::string last_words_;
   TimeNs unasked_since_ = 0;
-  unsigned unasked_ = 0;
+  unsigned unsolicited_ = 0;
   uint64_t next_id_ = 1;
   std::map<uint64_t, Waiting> waiting_;
   // During the report of a loss, orders wait until every listener has been called.

@@ -149,11 +149,11 @@ PccBackend::Assignments read_pairs(Reader& in) {
 
 // Limits of parameters: files are made of their names, lines of the text.
 bool are_parameters(const PccBackend::Assignments& pairs) {
-  constexpr size_t kLongestValue = 64;
+  constexpr size_t kMaxValue = 64;
   std::set<std::string_view> names;
   auto fits = [&](const auto& pair) {
     const auto& [name, value] = pair;
-    return valid_entry_name(name) && names.insert(name).second && value.size() <= kLongestValue &&
+    return valid_entry_name(name) && names.insert(name).second && value.size() <= kMaxValue &&
            value == in_one_line(value);
   };
   return pairs.size() <= MANGO_PCC_MAX_PARAMS && std::all_of(pairs.begin(), pairs.end(), fits);

@@ -173,7 +173,7 @@ void PccDevice::stop(Answer<void> answer) {
 }
 
 // Retries EAGAIN: windows that are not returned stay taken for good.
-void PccDevice::give_back(const WindowOwner& owner, Answer<void> answer) {
+void PccDevice::give_back(const WindowController& owner, Answer<void> answer) {
   engine_.call<void>(
       [this, &owner]() -> Result<void> {
         device_.registers().give_back(owner);
@@ -204,7 +204,7 @@ void PccDevice::settle(Answer<void> answer) {
 
 namespace {
 
-constexpr size_t kLongestRefusal = 8192;
+constexpr size_t kMaxRefusal = 8192;
 
 Result<void> verdict(const PccLoaded& loaded) {
   std::string refused;
@@ -213,7 +213,7 @@ Result<void> verdict(const PccLoaded& loaded) {
     refused += fmt::format("{}{}: {}", refused.empty() ? "" : "; ", file.name, file.reason);
   }
   if (refused.empty()) return {};
-  return Error{ENOEXEC, refused.substr(0, kLongestRefusal)};
+  return Error{ENOEXEC, refused.substr(0, kMaxRefusal)};
 }
 
 }  // namespace

@@ -115,7 +115,7 @@ class PccDevice final : public PccBackend::Listener {
  private:
   using TurnPtr = OrderQueue::TurnPtr;
   // No action: end() follows when the device leaves.
-  struct Windows final : WindowOwner {
+  struct Windows final : WindowController {
     void windows_lost(Device&) override {}
   };
 
@@ -131,7 +131,7 @@ class PccDevice final : public PccBackend::Listener {
   Result<void> may_start() const;
   Result<void> may_claim() const;
   Error claimed_error() const;
-  void give_back(const WindowOwner& owner, Answer<void> answer);
+  void give_back(const WindowController& owner, Answer<void> answer);
   void take_over(std::vector<PccAlgorithmInfo> all);
   void forget();
   // Enters the state that follows `event`. Returns the state before.

@@ -99,8 +99,8 @@ uint32_t PccCall::event_value(mango_pcc_event_e event) {
       if (!declared(MANGO_PCC_METRIC_RTT)) return 0;
       read_answer();
       if (!qp_.take_update()) return 0;
-      constexpr uint64_t kMost = std::numeric_limits<uint32_t>::max();
-      return static_cast<uint32_t>(std::min(qp_.rtt_ns(), kMost));
+      constexpr uint64_t kMaxRtt = std::numeric_limits<uint32_t>::max();
+      return static_cast<uint32_t>(std::min(qp_.rtt_ns(), kMaxRtt));
     }
   }
   return 0;

@@ -16,7 +16,7 @@
 namespace rocefs {
 namespace {
 
-constexpr size_t kMostAtOnce = 1 << 20;
+constexpr size_t kMaxCopied = 1 << 20;
 
 Error failure(const std::string& file, int code) {
   return errorf(ENOEXEC, "{}: {}", file, std::strerror(code));
@@ -32,7 +32,7 @@ Result<Fd> copy_of(const std::string& file) {
   Fd copy(::memfd_create(name.c_str(), MFD_CLOEXEC));
   if (!copy) return failure(file, errno);
   for (;;) {
-    ssize_t copied = ::sendfile(copy.get(), from.get(), nullptr, kMostAtOnce);
+    ssize_t copied = ::sendfile(copy.get(), from.get(), nullptr, kMaxCopied);
     if (copied == 0) return copy;
     if (copied < 0 && errno != EINTR) return failure(file, errno);
   }

@@ -15,7 +15,7 @@ namespace rocefs {
 namespace {
 
 constexpr const char* kSymbol = "mango_pcc_algo_plugin";
-constexpr size_t kLongestName = 31;
+constexpr size_t kMaxName = 31;
 
 // Error for a registered parameter that is invalid.
 Error bad_parameter(const PccAlgorithm::Parameter& parameter, size_t size) {
@@ -66,7 +66,7 @@ Result<void> PccPlugin::check() const {
   std::string_view name = plugin_->name;
   if (!valid_algorithm_name(name)) {
     return errorf(ENOEXEC, "its name '{}' is not 1 to {} of a-z, 0-9 and _, or is none",
-                  name.substr(0, kLongestName), kLongestName);
+                  name.substr(0, kMaxName), kMaxName);
   }
   if (handle_.controller().find(name)) return errorf(EEXIST, "the name {} is in use", name);
   if (!plugin_->algo_fn && !plugin_->algo_event_fn) {

@@ -11,7 +11,7 @@ namespace {
 
 // Limit of agenda entries, stale ones included: an engine whose queue pairs come and go while its
 // clock stands still would fill memory.
-constexpr size_t kMostEntries = 4 * ROCEFS_MAX_QPS;
+constexpr size_t kMaxEntries = 4 * ROCEFS_MAX_QPS;
 
 uint32_t line_of(const PccQp& qp) {
   return qp.qpn() - ROCEFS_FIRST_QPN;
@@ -98,7 +98,7 @@ TimeNs PccPoller::poll(TimeNs now) {
   }
   last_now_ = now;
   start_fresh(now);
-  if (agenda_.size() > kMostEntries) schedule_all();
+  if (agenda_.size() > kMaxEntries) schedule_all();
   for (drop_stale(); !agenda_.empty() && agenda_.front().at <= now; drop_stale()) {
     PccQp& qp = *find(agenda_.front().line);
     agenda_.pop();

@@ -19,7 +19,7 @@ namespace {
 // Engine time as a function of the monotonic clock. The engine's numbers are untrusted: times are
 // clipped to kLatest, so that sums do not overflow.
 constexpr TimeNs kLatest = TimeNs{1} << 62;
-constexpr uint64_t kMostDilation = uint64_t{1} << 32;
+constexpr uint64_t kMaxDilation = uint64_t{1} << 32;
 
 struct Pace {
   TimeNs base, since, dilation;
@@ -31,7 +31,7 @@ struct Pace {
       base = static_cast<TimeNs>(load_announced(signals.base_ns));
       since = static_cast<TimeNs>(load_announced(signals.since_ns));
       dilation = static_cast<TimeNs>(
-          std::clamp<uint64_t>(load_announced(signals.dilation), 1, kMostDilation));
+          std::clamp<uint64_t>(load_announced(signals.dilation), 1, kMaxDilation));
       if (before % 2 == 0 && load_word(signals.clock_sequence) == before) return;
     }
   }
@@ -51,7 +51,7 @@ struct Pace {
 };
 
 // Maximum wait of a thread: stop() and set_interval() do not wake it.
-constexpr TimeNs kLongestWait = 10 * kMillisecond;
+constexpr TimeNs kMaxWait = 10 * kMillisecond;
 
 // Signals that the program's own threads handle; those raised by an algorithm itself stay
 // unblocked.
@@ -111,8 +111,8 @@ void PollerThreads::wait(TimeNs until, uint32_t changes) {
   Pace pace(signals_);
   TimeNs now = monotonic_ns();
   // Clipped in engine time: kNever does not fit the other clock.
-  TimeNs latest = std::min(until, pace.engine(now + kLongestWait));
-  TimeNs at = std::min(pace.monotonic(latest), now + kLongestWait);
+  TimeNs latest = std::min(until, pace.engine(now + kMaxWait));
+  TimeNs at = std::min(pace.monotonic(latest), now + kMaxWait);
   if (at <= now) return;
   timespec deadline{at / kSecond, at % kSecond};
   // Absolute deadline on the monotonic clock. The poller looks after any wakeup.

@@ -9,26 +9,26 @@ namespace rocefs {
 
 Cfr::Cfr(std::function<void()> changed) : changed_(std::move(changed)) {}
 
-Result<void> Cfr::take_windows(WindowOwner& owner) {
-  if (owner_) return Error{EBUSY, "the windows of the device are taken"};
-  owner_ = &owner;
-  owned_.set(1);
+Result<void> Cfr::take_windows(WindowController& controller) {
+  if (controller_) return Error{EBUSY, "the windows of the device are taken"};
+  controller_ = &controller;
+  controlled_.set(1);
   changed_();
   return {};
 }
 
-void Cfr::return_windows(const WindowOwner& owner) {
-  if (owner_ != &owner) return;
-  owner_ = nullptr;
-  owned_.set(0);
+void Cfr::return_windows(const WindowController& controller) {
+  if (controller_ != &controller) return;
+  controller_ = nullptr;
+  controlled_.set(0);
   changed_();
 }
 
 void Cfr::revoke_windows(Device& device) {
-  WindowOwner* owner = owner_;
-  if (!owner) return;
-  return_windows(*owner);
-  owner->windows_lost(device);
+  WindowController* controller = controller_;
+  if (!controller) return;
+  return_windows(*controller);
+  controller->windows_lost(device);
 }
 
 void Cfr::reset() {
@@ -36,7 +36,7 @@ void Cfr::reset() {
 }
 
 Result<void> Cfr::check(std::span<const KnobValue> values) const {
-  if (owner_ && CfrSettings::of(values).enable != settings_.enable)
+  if (controller_ && CfrSettings::of(values).enable != settings_.enable)
     return Error{EBUSY, "CFR gives way while PCC runs"};
   return {};
 }

@@ -15,9 +15,9 @@ namespace rocefs {
 class Device;
 
 // Whoever sets the windows of all queue pairs of a device by itself: PCC.
-class WindowOwner {
+class WindowController {
  public:
-  virtual ~WindowOwner() = default;
+  virtual ~WindowController() = default;
   // Core thread: the windows are no longer its own, because the device has left.
   virtual void windows_lost(Device& device) = 0;
 };
@@ -51,15 +51,15 @@ class Cfr final : public KnobOwner {
   explicit Cfr(std::function<void()> changed);
 
   // Whether CFR acts; whether somebody acts in its place.
-  bool enabled() const { return settings_.enable && !owner_; }
-  bool owned() const { return owner_ != nullptr; }
+  bool enabled() const { return settings_.enable && !controller_; }
+  bool controlled() const { return controller_ != nullptr; }
   uint32_t ooo_threshold() const { return settings_.ooo_threshold; }
 
   // Takes the windows of every queue pair, and disables CFR for as long. EBUSY when they are
   // another's. For rdma/transport/registers.h, where there is a page to say them in.
-  Result<void> take_windows(WindowOwner& owner);
+  Result<void> take_windows(WindowController& controller);
   // CFR is again what it was set to. Nothing happens when they are another's.
-  void return_windows(const WindowOwner& owner);
+  void return_windows(const WindowController& controller);
   // The device leaves; the owner is told.
   void revoke_windows(Device& device);
   // Every knob has its initial value.
@@ -71,13 +71,13 @@ class Cfr final : public KnobOwner {
   void apply(std::span<const KnobValue> values) override;
 
   // Any thread.
-  bool shown_as_owned() const { return owned_.get() != 0; }
+  bool shown_as_controlled() const { return controlled_.get() != 0; }
 
  private:
   std::function<void()> changed_;
-  WindowOwner* owner_ = nullptr;
+  WindowController* controller_ = nullptr;
   CfrSettings settings_ = CfrSettings::of(initial_values(kCfrKnobs));
-  Counter owned_;
+  Counter controlled_;
 };
 
 }  // namespace rocefs

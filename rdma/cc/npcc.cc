@@ -150,7 +150,7 @@ void Npcc::notify(size_t egress, size_t priority, uint64_t queued, uint64_t coun
 
 void Npcc::owe(const NpccFlow& flow, TimeNs now) {
   if (!flow.sender_qpn) return counters_.unresolved.add();
-  if (departures_.size() == kMostDepartures) return counters_.overrun.add();
+  if (departures_.size() == kMaxDepartures) return counters_.overrun.add();
   CnpAddress address;
   address.from = flow.key.destination;
   address.to = flow.key.source;

@@ -134,7 +134,7 @@ class Npcc final : public KnobOwner {
     std::array<Queue, kPriorities> queues;
     void apply(std::span<const KnobValue> values) override;
   };
-  static constexpr size_t kMostDepartures = 65536;
+  static constexpr size_t kMaxDepartures = 65536;
   struct Due {
     TimeNs at;
     CnpAddress address;

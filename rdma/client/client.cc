@@ -129,9 +129,9 @@ bool Client::poll() {
 }
 
 uint64_t Client::flush(bool more) {
-  constexpr int kMostHeldBack = 8;
+  constexpr int kMaxHeldBack = 8;
   uint64_t bytes = process_->asked_bytes();
-  if (more && bytes < Process::kLump && ++held_back_ <= kMostHeldBack) return 0;
+  if (more && bytes < Process::kLump && ++held_back_ <= kMaxHeldBack) return 0;
   held_back_ = 0;
   bytes = process_->flush();
   if (!completed_) return bytes;

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "core/takeover/shared_memory.h"
+#include "rdma/client/completion_moderation.h"
 #include "rdma/client/convert.h"
 #include "rdma/client/handles.h"
-#include "rdma/client/hurry.h"
 #include "rdma/client/memory.h"
 #include "rdma/client/process.h"
 #include "rdma/client/ring.h"
@@ -138,7 +138,7 @@ class ClientQp final : public ClientQueue, public QpObserver {
   SendLimits limits_;
   uint64_t asked_ = 0;              // bytes, of all its send requests so far
   std::vector<uint64_t> asked_by_;  // the same, up to the one in each slot
-  Hurry hurry_;
+  CompletionModeration moderation_;
   WqeRing<rocefs_send_wqe> sends_;
   WqeRing<rocefs_receive_wqe> receives_;
   Qp* qp_ = nullptr;

@@ -98,8 +98,10 @@ Poller::Found Clients::poll(bool more) {
     handed_on += entry.client->flush(more);
     copying |= entry.client->process().copying();
   }
-  if (copying && !hurry_.scheduled()) engine_.scheduler().after(hurry_, kPatience);
-  Found found = handed_on >= Process::kMuch ? Found::kMuch : any ? Found::kSome : Found::kNothing;
+  if (copying && !cancel_late_.scheduled()) engine_.scheduler().after(cancel_late_, kPatience);
+  Found found = handed_on >= Process::kBulkBytes ? Found::kBulk
+                : any                            ? Found::kSome
+                                                 : Found::kNothing;
   if (leaving_.empty()) return found;
   // Queue pairs that are going wait for what they have asked of their memory.
   std::erase_if(leaving_, [](const auto& process) {
@@ -112,7 +114,7 @@ Poller::Found Clients::poll(bool more) {
 }
 
 // What a copier has not begun in the meantime others do.
-void Clients::hurry(TimeNs) {
+void Clients::cancel_late(TimeNs) {
   for (auto& [id, entry] : clients_) entry.client->process().cancel_late();
 }
 

@@ -48,7 +48,7 @@ class Clients final : public Poller {
   };
 
   Clients(Fabric& fabric, Engine& engine, SharedMemory page);
-  void hurry(TimeNs now);
+  void cancel_late(TimeNs now);
   void describe(const Device& device, rocefs_device_attr& out) const;
 
   Fabric& fabric_;
@@ -56,7 +56,7 @@ class Clients final : public Poller {
   SharedMemory page_;
   std::map<const Device*, Client::Numbers> numbers_;
   std::map<uint64_t, Entry> clients_;
-  Event hurry_ = event_of<&Clients::hurry>(this);  // while copiers have something to do
+  Event cancel_late_ = event_of<&Clients::cancel_late>(this);  // while copiers have something to do
   std::vector<std::shared_ptr<Process>> leaving_;  // whose answers are still to be taken
 };
 

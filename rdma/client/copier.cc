@@ -31,7 +31,7 @@ uint8_t* Copier::slot(uint32_t number) const {
 bool Copier::has_room(uint64_t length) const {
   auto whole = static_cast<uint32_t>((length + ROCEFS_COPIER_SLOT - 1) / ROCEFS_COPIER_SLOT);
   uint32_t pieces = std::max(whole, 1u);  // a move of nothing has one, too
-  if (length > kMost || next_ - oldest_ + pieces > ROCEFS_COPIER_SLOTS) return false;
+  if (length > kMaxBytes || next_ - oldest_ + pieces > ROCEFS_COPIER_SLOTS) return false;
   // One that was cancelled is not free until the client has come by.
   for (uint32_t i = 0; i < pieces; ++i) {
     if (load(copy(next_ + i).state) != ROCEFS_COPY_FREE) return false;

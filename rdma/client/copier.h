@@ -22,7 +22,7 @@ class Copier {
   static constexpr size_t kBytes =
       sizeof(rocefs_copier_page) + size_t{ROCEFS_COPIER_SLOTS} * ROCEFS_COPIER_SLOT;
   // The longest move.
-  static constexpr uint64_t kMost = uint64_t{ROCEFS_COPIER_SLOTS} * ROCEFS_COPIER_SLOT;
+  static constexpr uint64_t kMaxBytes = uint64_t{ROCEFS_COPIER_SLOTS} * ROCEFS_COPIER_SLOT;
 
   // What lies together in the client's memory, and its parts here, which stay where they are.
   struct Move {

@@ -49,7 +49,7 @@ void EventSockets::send(uint32_t number, const EventMessage& message) {
   auto found = sockets_.find(number);
   if (found == sockets_.end()) return;
   Socket& socket = found->second;
-  if (socket.waiting.size() == kMostWaiting) return note_lost(message);
+  if (socket.waiting.size() == kMaxWaiting) return note_lost(message);
   socket.waiting.push_back(message);
   ++backlog_;
   if (!send_waiting(socket)) close(number);
@@ -58,7 +58,7 @@ void EventSockets::send(uint32_t number, const EventMessage& message) {
 // Who destroys an object waits until all its events are acknowledged, and these never will be.
 void EventSockets::note_lost(const EventMessage& message) {
   uint64_t cookie = message.cookie();
-  if (lost_.size() < kMostLost || lost_.count(cookie) > 0) lost_[cookie].add(message);
+  if (lost_.size() < kMaxLost || lost_.count(cookie) > 0) lost_[cookie].add(message);
 }
 
 bool EventSockets::send_waiting(Socket& socket) {

@@ -62,8 +62,8 @@ class EventSockets {
     Fd fd;
     std::deque<EventMessage> waiting;  // for room in it
   };
-  static constexpr size_t kMostWaiting = 4096;
-  static constexpr size_t kMostLost = 4 * kMostWaiting;  // objects whose losses are kept in mind
+  static constexpr size_t kMaxWaiting = 4096;
+  static constexpr size_t kMaxLost = 4 * kMaxWaiting;  // objects whose losses are kept in mind
 
   void note_lost(const EventMessage& message);
   // False when its other end has closed it.

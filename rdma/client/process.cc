@@ -21,7 +21,7 @@
 namespace rocefs {
 namespace {
 
-constexpr size_t kMostParts = 1024;  // of a move
+constexpr size_t kMaxParts = 1024;  // of a move
 constexpr std::chrono::milliseconds kRetrySend{10};
 constexpr int kYields = 100;
 
@@ -112,7 +112,7 @@ void Process::ask(Job::Kind kind, uint64_t address, const iovec& here, MemoryLis
     Job& last = asked_.list.back();
     bool goes_on = last.kind == kind && last.address + last.length == address &&
                    last.listener == &listener && last.ticket + last.parts == ticket &&
-                   last.length + here.iov_len <= kLump && last.parts < kMostParts;
+                   last.length + here.iov_len <= kLump && last.parts < kMaxParts;
     if (goes_on) {
       last.length += here.iov_len;
       ++last.parts;
@@ -328,7 +328,7 @@ void Process::work_loop() {
     // After much, more comes soon: it is waited for without the cost of a wake-up, while the CPU is
     // whoever's wants it. After little it is not, because who yields comes last.
     auto bored = [&] { return !has_jobs_.load() && !finished_.load(); };
-    for (int i = 0; moved_ >= kMuch && i < kYields && bored(); ++i) ::sched_yield();
+    for (int i = 0; moved_ >= kBulkBytes && i < kYields && bored(); ++i) ::sched_yield();
     {
       std::unique_lock lock(mutex_);
       auto wanted = [&] { return !jobs_.empty() || finished_.load(); };
@@ -388,7 +388,7 @@ void Process::work(Jobs& batch, std::vector<Done>& done) {
           here = here.subspan(one.parts);
         }
         at += moves;
-        if (moved_ - before >= kMuch) hand_back(done);
+        if (moved_ - before >= kBulkBytes) hand_back(done);
         continue;
       }
       case Job::Kind::kAtomic:

@@ -44,7 +44,7 @@ class Process {
   // What should be asked for before it is handed over, if more comes soon.
   static constexpr size_t kLump = kChunk / 2;
   // Bytes that it takes a while to move.
-  static constexpr uint64_t kMuch = 16 * 1024;
+  static constexpr uint64_t kBulkBytes = 16 * 1024;
 
   // Control thread. `pidfd` becomes readable when the process has died. The thread ends when nobody
   // holds the process any more and nothing is left to do; the engine outlives its last answer. Null

@@ -213,7 +213,7 @@ bool ClientQp::serve_receives() {
 }
 
 bool ClientQp::hurries() {
-  return hurry_.at_once(asked_ - asked_by_[sends_.slot_of_released()]);
+  return moderation_.raise_event(asked_ - asked_by_[sends_.slot_of_released()]);
 }
 
 void ClientQp::release() {

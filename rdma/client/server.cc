@@ -27,10 +27,10 @@ union Descriptors {
 
 // What strangers may have of those that this process may have: it needs some for itself.
 size_t descriptors_for_strangers() {
-  constexpr rlim_t kMost = 1 << 20, kOwn = 256;
-  rlimit limit{kMost, kMost};
+  constexpr rlim_t kMaxFiles = 1 << 20, kOwn = 256;
+  rlimit limit{kMaxFiles, kMaxFiles};
   ::getrlimit(RLIMIT_NOFILE, &limit);
-  rlim_t all = std::min(limit.rlim_cur, kMost);
+  rlim_t all = std::min(limit.rlim_cur, kMaxFiles);
   return all - std::min(kOwn, all / 2);
 }
 

@@ -88,7 +88,7 @@ UcmaChannel* Ucma::channel(uint64_t name) {
 }
 
 Ucma::Context* Ucma::add(UcmaChannel& channel) {
-  Shares::Share share = shares_.take(channel.owner().uid, channel.owner().privileged);
+  Shares::Share share = shares_.take(channel.user().uid, channel.user().privileged);
   if (!share) return nullptr;
   while (contexts_.count(next_)) next_ = (next_ + 1) % kMaxIds;
   auto context = std::make_unique<Context>();
@@ -304,16 +304,16 @@ Result<void> UcmaChannel::query(Call& call) {
   Result<Context*> context = context_of(asked->id);
   if (!context) return context.error();
   const CmId& id = *(*context)->id;
-  constexpr size_t kLeast = offsetof(AddressAnswer, device_index);
+  constexpr size_t kMinAnswer = offsetof(AddressAnswer, device_index);
   AddressAnswer address{};
   PathAnswer path{};
   switch (asked->option) {
     case kQueryAddress:
       format_addresses(id, address);
-      return give(address, call.out, call.reply.bytes, kLeast);
+      return give(address, call.out, call.reply.bytes, kMinAnswer);
     case kQueryGid:
       format_gids(id, address);
-      return give(address, call.out, call.reply.bytes, kLeast);
+      return give(address, call.out, call.reply.bytes, kMinAnswer);
     case kQueryPath:
       format_path(id, path);
       return give(path, call.out, call.reply.bytes, offsetof(PathAnswer, path));
@@ -398,8 +398,8 @@ Result<void> UcmaChannel::init_qp_attr(Call& call) {
 Result<void> UcmaChannel::get_event(Call& call) {
   auto asked = read<GetEvent>(call.in);
   if (!asked) return asked.error();
-  constexpr size_t kLeast = offsetof(EventAnswer, reserved);
-  if (call.out < kLeast) return Error{ENOSPC, "the answer does not fit"};
+  constexpr size_t kMinAnswer = offsetof(EventAnswer, reserved);
+  if (call.out < kMinAnswer) return Error{ENOSPC, "the answer does not fit"};
   if (events_.empty()) return Error{EAGAIN, "no event waits"};
   Waiting waiting = std::move(events_.front());
   events_.pop_front();
@@ -412,7 +412,7 @@ Result<void> UcmaChannel::get_event(Call& call) {
   answer.uid = waiting.of->uid;
   answer.id = waiting.fresh ? waiting.fresh->number : waiting.of->number;
   format_event(*(waiting.fresh ? waiting.fresh : waiting.of)->id, waiting.event, answer);
-  return give(answer, call.out, call.reply.bytes, kLeast);
+  return give(answer, call.out, call.reply.bytes, kMinAnswer);
 }
 
 Result<void> UcmaChannel::set_option(Call& call) {

@@ -215,7 +215,7 @@ void UcmaServer::drop(const ChannelPtr& given, std::string_view why) {
   loop_.unwatch(channel->events.get());
   channel->commands.hang_up();
   channel->events.hang_up();
-  engine_.insist([&ucma = ucma_, id = channel->id] { ucma.close(id); });
+  engine_.post_retrying([&ucma = ucma_, id = channel->id] { ucma.close(id); });
 }
 
 }  // namespace rocefs

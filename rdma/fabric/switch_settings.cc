@@ -31,11 +31,11 @@ SwitchSettings SwitchSettings::initial() {
 // travels back, the far end transmits at its rate; then the packet that it had begun. One more may
 // be in the air when the threshold is passed.
 uint64_t headroom_of(const LinkParameters& in, const LinkParameters& out) {
-  double waits = static_cast<double>(kLargestPacket + kEthernetOverhead + kPauseOctets) * 8e9 /
+  double waits = static_cast<double>(kMaxPacket + kEthernetOverhead + kPauseOctets) * 8e9 /
                  static_cast<double>(out.rate_bps);
   double loop = waits + static_cast<double>(in.delay_ns) + static_cast<double>(out.delay_ns);
   double octets = std::ceil(loop * static_cast<double>(in.rate_bps) / 8e9);
-  return static_cast<uint64_t>(octets) + 2 * kLargestPacket;
+  return static_cast<uint64_t>(octets) + 2 * kMaxPacket;
 }
 
 BufferPlan::BufferPlan(const SwitchSettings& settings, uint64_t port_count, uint64_t reserved)

@@ -41,7 +41,7 @@ inline constexpr KnobRow kSwitchKnobs[] = {
 };
 
 // IP header to ICRC: a full payload behind the longest headers.
-inline constexpr uint64_t kLargestPacket = kMaxMtu + wire::kMaxHeaderLen + wire::kIcrcLen;
+inline constexpr uint64_t kMaxPacket = kMaxMtu + wire::kMaxHeaderLen + wire::kIcrcLen;
 
 struct PfcSettings {
   bool enable = false;
@@ -86,7 +86,7 @@ struct BufferPlan {
   }
   // Whether it may go on.
   bool resumes(uint64_t stored, uint64_t used) const {
-    return stored == 0 || stored + 2 * kLargestPacket <= pause_above(used);
+    return stored == 0 || stored + 2 * kMaxPacket <= pause_above(used);
   }
   // t_ECN up to which no PAUSE can come before the first mark.
   uint64_t ecn_bound() const;

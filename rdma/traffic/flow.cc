@@ -17,7 +17,7 @@ constexpr uint32_t kPd = 1;
 
 }  // namespace
 
-Flow::Flow(Fabric& fabric, const FlowSpec& spec, const Owner& owner,
+Flow::Flow(Fabric& fabric, const FlowSpec& spec, const QpOwner& owner,
            std::shared_ptr<FlowStats> stats, std::shared_ptr<LocalMemory> input, Ended ended)
     : fabric_(fabric),
       spec_(spec),

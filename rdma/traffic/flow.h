@@ -52,7 +52,7 @@ class Flow final : public FlowRun, public DeviceClient {
   // On the core's thread, as everything here. `input` is what is sent, message by message; without
   // it the flow makes bytes up. `ended` runs once, not from within start().
   using Ended = std::function<void(Result<void>)>;
-  Flow(Fabric& fabric, const FlowSpec& spec, const Owner& owner, std::shared_ptr<FlowStats> stats,
+  Flow(Fabric& fabric, const FlowSpec& spec, const QpOwner& owner, std::shared_ptr<FlowStats> stats,
        std::shared_ptr<LocalMemory> input, Ended ended);
   ~Flow() override;
 
@@ -107,7 +107,7 @@ class Flow final : public FlowRun, public DeviceClient {
 
   Fabric& fabric_;
   const FlowSpec spec_;
-  const Owner owner_;
+  const QpOwner owner_;
   std::shared_ptr<FlowStats> stats_;
   std::shared_ptr<LocalMemory> input_;
   Ended ended_;

@@ -23,7 +23,7 @@ struct FlowNeed {
 
 struct FlowEntry {
   FlowSpec spec;
-  Owner owner;
+  QpOwner owner;
   // Or done, stopped, failed: REASON; of a flow with another mount first waiting or connecting.
   std::string state = "running";
   std::weak_ptr<Attribute> state_file;  // while it has a directory

@@ -45,7 +45,7 @@ class HalfFlow final : public FlowRun, public DeviceClient {
   struct Parts {
     Fabric& fabric;
     FlowSpec spec;  // of both ends the same but for `from`, the port of this one
-    Owner owner;
+    QpOwner owner;
     std::shared_ptr<FlowStats> stats;
     std::shared_ptr<LocalMemory> input;  // a file that leaves from here; null: there is none
     std::optional<uint64_t> file;        // bytes of the file that arrives or leaves here

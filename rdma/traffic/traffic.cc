@@ -15,7 +15,7 @@ bool start_names_files(std::string_view line) {
 }
 
 // The name of whoever asked: as it was then, if that is known.
-Owner owner_of(Operation& operation, bool files) {
+QpOwner owner_of(Operation& operation, bool files) {
   const pid_t pid = operation.caller().pid;
   if (files && operation.identity()) return {pid, (*operation.identity())->comm};
   return {pid, comm_of(pid)};
@@ -304,7 +304,7 @@ void Traffic::settle(const FlowEntryPtr& entry, Result<void> result) {
 }
 
 void Traffic::release(const FlowEntryPtr& entry) {
-  house_.engine.insist([this, entry] {
+  house_.engine.post_retrying([this, entry] {
     if (std::exchange(entry->settling, false)) --house_.engine.outstanding().settling;
     end_on_core(*entry);
   });
@@ -374,7 +374,7 @@ void Traffic::forget(const FlowEntryPtr& entry) {
   if (it == entries_.end() || it->second != entry) return;
   entries_.erase(it);
   if (!entry->writing) entry->output.reset();
-  house_.engine.insist([entry] { end_on_core(*entry); });
+  house_.engine.post_retrying([entry] { end_on_core(*entry); });
   if (entry->shown) house_.tree.remove(house_.directory + "/" + entry->spec.name);
 }
 

@@ -36,7 +36,7 @@ double Congestion::line_bps() const {
 
 Reaction Congestion::choose() const {
   const Cfr& cfr = qp_.host().cfr();
-  if (cfr.owned()) return Reaction::kPcc;
+  if (cfr.controlled()) return Reaction::kPcc;
   if (cfr.enabled() && qp_.type() == QpType::kRc) return Reaction::kCfr;
   unsigned priorities = qp_.port().ecn().rp().priorities;
   return priorities >> priority_of_class(traffic_class_) & 1 ? Reaction::kRp : Reaction::kNone;
@@ -56,8 +56,9 @@ void Congestion::refresh() {
 void Congestion::find_registers() {
   const Registers& registers = qp_.host().registers();
   bool active = qp_.receives_packets();
-  const rocefs_qp_control* before = std::exchange(
-      control_, active && qp_.host().cfr().owned() ? registers.control_of(qp_.number()) : nullptr);
+  const rocefs_qp_control* before = std::exchange(control_, active && qp_.host().cfr().controlled()
+                                                                ? registers.control_of(qp_.number())
+                                                                : nullptr);
   rocefs_qp_signals* shown =
       std::exchange(signals_, active ? registers.signals_of(qp_.number()) : nullptr);
   if (!signals_) control_ = nullptr;

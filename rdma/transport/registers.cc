@@ -47,9 +47,9 @@ void Registers::set_clock(const ClockReading& clock) {
   shared(page.clock_sequence).fetch_add(1, std::memory_order_release);
 }
 
-Result<std::shared_ptr<SharedMemory>> Registers::take(WindowOwner& owner) {
+Result<std::shared_ptr<SharedMemory>> Registers::take(WindowController& owner) {
   if (!signals_) return errorf(EOPNOTSUPP, "{} has no register pages", name_);
-  if (cfr_.owned()) {
+  if (cfr_.controlled()) {
     return errorf(EBUSY, "the windows of {} are another's", name_);
   }
   auto memory = SharedMemory::create("rocefs-control", sizeof(rocefs_control_page),
@@ -61,9 +61,9 @@ Result<std::shared_ptr<SharedMemory>> Registers::take(WindowOwner& owner) {
   return control_;
 }
 
-void Registers::give_back(const WindowOwner& owner) {
+void Registers::give_back(const WindowController& owner) {
   cfr_.return_windows(owner);
-  if (!cfr_.owned()) control_.reset();
+  if (!cfr_.controlled()) control_.reset();
 }
 
 rocefs_qp_signals* Registers::signals_of(uint32_t qpn) const {
@@ -78,7 +78,7 @@ const rocefs_qp_control* Registers::control_of(uint32_t qpn) const {
 
 // Others may be reading the line of the queue pair that had the number before. Released: whoever
 // sees one of these words sees that its generation has gone as well.
-void Registers::prepare(uint32_t qpn, const Owner& program) {
+void Registers::prepare(uint32_t qpn, const QpOwner& program) {
   rocefs_qp_signals* line = signals_of(qpn);
   if (!line) return;
   auto set = [](auto& word, auto value) { shared(word).store(value, std::memory_order_release); };

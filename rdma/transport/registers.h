@@ -34,15 +34,15 @@ class Registers {
   // Every window of the device is what `owner` says in the page that it gets, and CFR is off, until
   // it gives them back or the device leaves. EBUSY when they are another's; EOPNOTSUPP before
   // open().
-  Result<std::shared_ptr<SharedMemory>> take(WindowOwner& owner);
+  Result<std::shared_ptr<SharedMemory>> take(WindowController& owner);
   // Nothing happens when they are another's.
-  void give_back(const WindowOwner& owner);
+  void give_back(const WindowController& owner);
 
   // For queue pairs: the lines of one, null where there are none.
   rocefs_qp_signals* signals_of(uint32_t qpn) const;
   const rocefs_qp_control* control_of(uint32_t qpn) const;
   // It becomes active: its line is cleared first, and then, when the queue pair looks at it, told.
-  void prepare(uint32_t qpn, const Owner& program);
+  void prepare(uint32_t qpn, const QpOwner& program);
   void activate(uint32_t qpn);
   // Again is harmless.
   void deactivate(uint32_t qpn);

@@ -96,7 +96,7 @@ void CaptureFile::write(const PcapCapture::Piece& piece) {
   auto written = [this, capture = capture_, slot = piece.slot](Result<uint64_t> put) {
     if (put && *put == 0) put = errorf(EIO, "{}", std::strerror(EIO));
     if (!put) broken(put.error());
-    engine_.insist([capture, slot, size = put ? *put : 0] { capture->written(slot, size); });
+    engine_.post_retrying([capture, slot, size = put ? *put : 0] { capture->written(slot, size); });
   };
   file_->write(piece.slot, piece.offset, piece.skip, piece.size, std::move(written));
 }

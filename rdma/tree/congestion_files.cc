@@ -17,12 +17,12 @@ class CfrEnableFile final : public KnobFile {
   CfrEnableFile(std::shared_ptr<KnobSet> set, size_t index, const Cfr& cfr)
       : KnobFile(std::move(set), index), cfr_(cfr) {}
   Result<std::string> show() override {
-    if (cfr_.shown_as_owned()) return std::string("0\n");
+    if (cfr_.shown_as_controlled()) return std::string("0\n");
     return KnobFile::show();
   }
   void store(std::string_view text, const OperationPtr& operation, Answer<void> answer) override {
     bool parses = static_cast<bool>(parse_knob(row(), text));
-    if (parses && cfr_.shown_as_owned()) {
+    if (parses && cfr_.shown_as_controlled()) {
       return answer(Error{EBUSY, "CFR gives way while PCC runs"});
     }
     KnobFile::store(text, operation, std::move(answer));

@@ -34,13 +34,13 @@ std::string online_cpus() {
 
 // A list such as 0-3,8 as the kernel prints masks: in groups of 32, from the highest.
 std::string cpu_mask(std::string_view list) {
-  constexpr uint64_t kMost = 8192;
+  constexpr uint64_t kMaxCpu = 8192;
   std::vector<uint32_t> groups(1);
   for (std::string_view range : split(list, ",")) {
     std::vector<std::string_view> ends = split(range, "-");
     Result<uint64_t> first = kstrtou64(ends.empty() ? "" : ends.front(), 10);
     Result<uint64_t> last = kstrtou64(ends.empty() ? "" : ends.back(), 10);
-    for (uint64_t cpu = first ? *first : 1; last && cpu <= std::min(*last, kMost); ++cpu) {
+    for (uint64_t cpu = first ? *first : 1; last && cpu <= std::min(*last, kMaxCpu); ++cpu) {
       if (cpu / 32 >= groups.size()) groups.resize(cpu / 32 + 1);
       groups[cpu / 32] |= uint32_t{1} << cpu % 32;
     }

@@ -9,7 +9,7 @@
 namespace rocefs {
 namespace {
 
-constexpr TimeNs kLongest = 10 * kSecond;
+constexpr TimeNs kMaxDelay = 10 * kSecond;
 constexpr TimeNs kReorderPatience = 100 * kMicrosecond;
 
 constexpr struct {
@@ -63,7 +63,7 @@ Result<void> set_opcode(InjectSpec& spec, std::string_view value) {
 Result<void> set_duration(InjectSpec& spec, std::string_view value) {
   Result<TimeNs> delay = parse_duration(value);
   if (!delay) return errorf(delay.error().code, "delay: {}", delay.error().reason);
-  if (*delay < 1 || *delay > kLongest)
+  if (*delay < 1 || *delay > kMaxDelay)
     return errorf(EINVAL, "delay={} is outside 1ns to 10s", value);
   spec.delay = *delay;
   return {};

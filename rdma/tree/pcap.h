@@ -51,7 +51,7 @@ class PcapCapture final : public CaptureSink {
   uint64_t packets() const { return packets_.get(); }
 
  private:
-  static constexpr size_t kLargestRecord = 8192;
+  static constexpr size_t kMaxRecord = 8192;
 
   struct Chunk {
     uint8_t* bytes;
@@ -66,7 +66,7 @@ class PcapCapture final : public CaptureSink {
   void append_frame(const Port& from, const Packet& packet);
   void flush();
   void submit(const Chunk* chunk);
-  bool room() const { return current_ && current_->size + kLargestRecord <= slots_.size; }
+  bool room() const { return current_ && current_->size + kMaxRecord <= slots_.size; }
   void set_holding(bool holding);
   void close_if_done();
 

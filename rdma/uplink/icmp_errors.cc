@@ -33,9 +33,9 @@ void keep_icmp_errors(int fd, bool ipv6) {
 }
 
 IcmpErrors take_icmp_errors(int fd) {
-  constexpr int kMost = 64;
+  constexpr int kMaxErrors = 64;
   IcmpErrors all;
-  for (int i = 0; i < kMost; ++i) {
+  for (int i = 0; i < kMaxErrors; ++i) {
     sockaddr_storage to{};
     alignas(cmsghdr) char control[256];
     msghdr message{};

@@ -87,8 +87,8 @@ InterfaceWatch::InterfaceWatch(PollLoop& loop, std::function<void()> changed) : 
   loop_.watch(socket_.get(), [this, changed = std::move(changed)] {
     // Many at once are one change; so is what the socket had no room for (ENOBUFS).
     std::array<char, 8192> message;
-    constexpr int kMost = 256;
-    for (int i = 0; i < kMost; ++i) {
+    constexpr int kMaxMessages = 256;
+    for (int i = 0; i < kMaxMessages; ++i) {
       ssize_t got = ::recv(socket_.get(), message.data(), message.size(), 0);
       if (got < 0 && errno != ENOBUFS && errno != EINTR) break;
     }

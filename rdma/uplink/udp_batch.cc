@@ -54,7 +54,7 @@ void UdpBatch::begin(UdpSocket& socket, const Packet& first) {
 
 bool UdpBatch::takes(const Packet& packet) const {
   size_t length = packet.wire_length() - outer_len(packet);
-  return !closed_ && count_ < kMost && length <= segment_ && octets_ + length <= kMostOctets &&
+  return !closed_ && count_ < kMaxPackets && length <= segment_ && octets_ + length <= kMaxOctets &&
          traffic_class_of(packet) == traffic_class_ && destination_of(packet).ip == to_.ip;
 }
 
@@ -77,7 +77,7 @@ void UdpBatch::add_sealed(Packet* packet) {
 
 bool UdpBatch::add(Packet* packet) {
   size_t skipped = outer_len(*packet), headers = packet->header_len - skipped;
-  if (!copies_) copies_ = std::make_unique_for_overwrite<uint8_t[]>(kMostOctets);
+  if (!copies_) copies_ = std::make_unique_for_overwrite<uint8_t[]>(kMaxOctets);
   uint8_t* at = copies_.get() + octets_;
   set_ip_id(*packet, static_cast<uint16_t>(count_));
   if (!seal_into(*packet, at + headers)) return false;
@@ -92,7 +92,7 @@ void UdpBatch::note(Packet* packet, size_t octets) {
   packets_[count_++] = packet;
   octets_ += octets;
   qpns_ |= qpn_bit(packet->transport().dest_qpn());
-  closed_ |= count_ == kMost || octets < segment_ || is_awaited(*packet);
+  closed_ |= count_ == kMaxPackets || octets < segment_ || is_awaited(*packet);
 }
 
 const msghdr& UdpBatch::message() {

@@ -26,17 +26,17 @@ struct UdpSocket;
 
 class UdpBatch final : public IoListener {
  public:
-  static constexpr size_t kMost = 32;            // packets; Linux cuts into 64 at least
-  static constexpr size_t kMostOctets = 65'507;  // of UDP payload, over IPv4
+  static constexpr size_t kMaxPackets = 32;     // packets; Linux cuts into 64 at least
+  static constexpr size_t kMaxOctets = 65'507;  // of UDP payload, over IPv4
 
-  class Owner {
+  class Sender {
    public:
     virtual void sent(UdpBatch& batch, int result) = 0;
 
    protected:
-    ~Owner() = default;
+    ~Sender() = default;
   };
-  void set_owner(Owner& owner) { owner_ = &owner; }
+  void set_sender(Sender& sender) { sender_ = &sender; }
 
   // For packets that leave from `socket`, until forget().
   void begin(UdpSocket& socket, const Packet& first);
@@ -68,9 +68,9 @@ class UdpBatch final : public IoListener {
   static constexpr size_t kControl = CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(uint16_t));
 
   void note(Packet* packet, size_t octets);
-  void completed(int result, uint32_t) override { owner_->sent(*this, result); }
+  void completed(int result, uint32_t) override { sender_->sent(*this, result); }
 
-  Owner* owner_ = nullptr;
+  Sender* sender_ = nullptr;
   UdpSocket* socket_ = nullptr;
   UdpAddress to_;
   uint64_t qpns_ = 0;  // bit: last six bits of a QPN that it has packets for
@@ -79,8 +79,8 @@ class UdpBatch final : public IoListener {
   size_t count_ = 0;
   size_t segment_ = 0;  // octets of the first
   size_t octets_ = 0;
-  std::array<Packet*, kMost> packets_;
-  std::unique_ptr<uint8_t[]> copies_;  // kMostOctets, when first wanted
+  std::array<Packet*, kMaxPackets> packets_;
+  std::unique_ptr<uint8_t[]> copies_;  // kMaxOctets, when first wanted
   std::array<iovec, 2> parts_;
   size_t part_count_ = 0;
   sockaddr_storage name_{};

@@ -15,7 +15,7 @@ UdpSender::UdpSender(Parts parts)
       batches_(std::make_unique<UdpBatch[]>(kSends)),
       look_(event_of<&UdpSender::look>(this)) {
   for (size_t i = kSends; i-- > 0;) {
-    batches_[i].set_owner(*this);
+    batches_[i].set_sender(*this);
     free_.push_back(&batches_[i]);
   }
 }
@@ -206,11 +206,11 @@ void UdpSender::count(const UdpBatch& batch) {
 // on the way does not allow it.
 bool UdpSender::refused(const UdpBatch& batch, int code) {
   constexpr TimeNs kAvoided = 10 * kSecond;
-  constexpr size_t kMostSingles = 64;
+  constexpr size_t kMaxSingles = 64;
   if (code != EINVAL && code != EIO && code != EOPNOTSUPP && code != EMSGSIZE) return false;
   const Ip& to = batch.destination().ip;
   std::erase_if(singles_, [&](const auto& one) { return one.first == to; });
-  if (singles_.size() >= kMostSingles) singles_.erase(singles_.begin());
+  if (singles_.size() >= kMaxSingles) singles_.erase(singles_.begin());
   singles_.emplace_back(to, parts_.scheduler.now() + kAvoided);
   report(parts_.counters.tx_batches_refused,
          fmt::format("cannot send batches to {}, so single packets for a while: {}", ip_text(to),

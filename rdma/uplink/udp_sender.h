@@ -28,7 +28,7 @@
 
 namespace rocefs {
 
-class UdpSender final : UdpBatch::Owner {
+class UdpSender final : UdpBatch::Sender {
  public:
   struct Parts {
     IoRing& ring;

@@ -111,10 +111,10 @@ UdpSockets::UdpSockets(size_t most, std::function<void(const std::string&)> crow
     : most_(std::max<size_t>(most, 1)), crowded_(std::move(crowded)) {}
 
 size_t UdpSockets::most_allowed() {
-  constexpr rlim_t kMost = 0x4000;
+  constexpr rlim_t kMaxSockets = 0x4000;
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1;
-  return static_cast<size_t>(std::min(kMost, limit.rlim_cur / 2));
+  return static_cast<size_t>(std::min(kMaxSockets, limit.rlim_cur / 2));
 }
 
 int UdpSockets::find(const UdpAddress& from, TimeNs now) {

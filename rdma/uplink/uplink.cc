@@ -117,14 +117,14 @@ Result<void> Uplink::open(Engine& engine, PollLoop& loop, Warn warn, At at, Save
 // Control thread, as the two that follow.
 void Uplink::bound(const Ip& address, Fd socket) {
   check_buffer(socket.get());
-  engine_->insist([this, address, kept = std::move(socket)]() mutable {
+  engine_->post_retrying([this, address, kept = std::move(socket)]() mutable {
     endpoints_.push_back(std::make_unique<Endpoint>(*this, address, std::move(kept)));
     if (receiving_) listen(*endpoints_.back());
   });
 }
 
 void Uplink::unbound(const Ip& address) {
-  engine_->insist([this, address] {
+  engine_->post_retrying([this, address] {
     std::erase_if(endpoints_, [&](const auto& one) { return one->address == address; });
   });
 }

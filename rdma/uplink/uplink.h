@@ -76,7 +76,7 @@ class Uplink final : public LinkSource, public LinkSink, public KnobOwner {
   static constexpr size_t kReceived = 4096;  // that wait for the cable
   // Of a socket that receives: for a packet each, or for several that the kernel has put together.
   static constexpr unsigned kBuffers = 64, kBatchBuffers = 16;
-  static constexpr size_t kLargestBatch = 65'535;
+  static constexpr size_t kMaxBatch = 65'535;
 
   struct Endpoint;
 

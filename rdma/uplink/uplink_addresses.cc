@@ -73,7 +73,7 @@ Result<void> UplinkAddresses::start(const std::string& uplink, SavedAddresses* s
   }
   if (!others.empty()) parts_.warn("not this machine's, so inside only: " + others);
   for (const Ip& ip : own) {
-    if (saved && saved->count < SavedAddresses::kMost) saved->ours[saved->count++] = ip;
+    if (saved && saved->count < SavedAddresses::kMaxAddresses) saved->ours[saved->count++] = ip;
   }
   look();
   return {};
@@ -81,7 +81,7 @@ Result<void> UplinkAddresses::start(const std::string& uplink, SavedAddresses* s
 
 // Whoever uses the mount needs it more than the network: that may come back.
 void UplinkAddresses::take_over(const SavedAddresses* saved) {
-  bool all = !saved || saved->count == SavedAddresses::kMost;
+  bool all = !saved || saved->count == SavedAddresses::kMaxAddresses;
   for (Address& one : all_) {
     one.ours = all || std::count(saved->ours, saved->ours + saved->count, one.ip) > 0;
     if (!one.ours) continue;
@@ -127,12 +127,12 @@ void UplinkAddresses::look() {
 // What has become of the MTUs of interfaces, a line each. One that is too small for RoCE carries
 // nothing: what is sent is lost, and counted. A port's is known when all of its addresses are seen.
 std::vector<std::string> UplinkAddresses::follow_mtus() {
-  constexpr uint32_t kLeast = 256;
+  constexpr uint32_t kMinMtu = 256;
   std::vector<std::pair<Interface, const UplinkedPort*>> changed;
   for (Address& one : all_) {
     std::optional<Interface> interface = one.ours ? interface_of(one.ip) : std::nullopt;
     if (!interface) continue;
-    uint32_t mtu = std::clamp(roce_mtu(interface->mtu), kLeast, one.port->largest_mtu());
+    uint32_t mtu = std::clamp(roce_mtu(interface->mtu), kMinMtu, one.port->largest_mtu());
     if (std::exchange(one.mtu, mtu) != mtu) changed.emplace_back(*interface, one.port);
   }
   std::vector<std::string> lines;
@@ -182,7 +182,7 @@ void UplinkAddresses::report(std::vector<std::string> lines) {
   for (const Address& one : all_) {
     if (one.ours) ports.push_back({one.port, carrier_of(*one.port), mtu_of(*one.port)});
   }
-  parts_.engine.insist([this, ports, lines = std::move(lines)] {
+  parts_.engine.post_retrying([this, ports, lines = std::move(lines)] {
     std::string changed;
     for (auto [port, carrier, mtu] : ports) {
       port->set_mtu(mtu);

@@ -24,9 +24,9 @@ namespace rocefs {
 // The addresses that were the machine's when a mount was made, for those that take it over: more
 // than these are taken for the machine's. In memory that outlives a worker.
 struct SavedAddresses {
-  static constexpr size_t kMost = 64;
+  static constexpr size_t kMaxAddresses = 64;
   uint32_t count;
-  Ip ours[kMost];
+  Ip ours[kMaxAddresses];
 };
 
 class UplinkAddresses {

@@ -32,7 +32,7 @@ constexpr int messages(bool gso) {
   return gso ? 16'000 : 4000;
 }
 constexpr int kTurns = 2000;
-constexpr size_t kManyQps = 1000;
+constexpr size_t kQpCount = 1000;
 
 std::string address_text(unsigned host) {
   return fmt::format("10.9.0.{}", host);
@@ -72,7 +72,7 @@ class Machine {
     QpInit init;
     init.pd = kPd;
     init.send_cq = init.receive_cq = &queue_;
-    while (qps_.size() < kManyQps) qps_.push_back(*device().create_qp(init));
+    while (qps_.size() < kQpCount) qps_.push_back(*device().create_qp(init));
     queue_.set_listener([this] { engine_->scheduler().at(more_, engine_->scheduler().now()); });
     pin_to(host);
     engine_->start();
@@ -262,7 +262,7 @@ class Bare final : DatagramListener {
 double bare_stream(const TwoNetworks& networks, bool gso) {
   const uint64_t packets = uint64_t{kMessage / kPacket} * static_cast<uint64_t>(messages(gso));
   constexpr size_t kOctets = wire::kBthLen + kPacket + wire::kIcrcLen;
-  const uint64_t at_once = gso ? UdpBatch::kMostOctets / kOctets : 1;
+  const uint64_t at_once = gso ? UdpBatch::kMaxOctets / kOctets : 1;
   networks.enter(2);
   Bare far(12, gso);
   networks.enter(1);
@@ -335,7 +335,7 @@ struct Machines {
     near = std::make_unique<Machine>(1, gso);
     near->connect(*far);
     far->connect(*near);
-    (void)near->write(kMessage, 3 * kManyQps, 16, kManyQps);  // warm, sockets open
+    (void)near->write(kMessage, 3 * kQpCount, 16, kQpCount);  // warm, sockets open
   }
 };
 
@@ -345,7 +345,7 @@ void stream(const TwoNetworks& networks, bool gso, Table& table) {
   Machine& near = *machines.near;
   Rounds ns = interleave(5, {[&] { return near.write(kMessage, messages(gso), 16); },
                              [&] { return bare_stream(networks, gso); },
-                             [&] { return near.write(kMessage, messages(gso), 16, kManyQps); },
+                             [&] { return near.write(kMessage, messages(gso), 16, kQpCount); },
                              [&] { return libfabric_write_ns(networks, kMessage, 500); }});
   auto mbps = [&](size_t who) { return fmt::format("{:.0f} MB/s", kMessage / ns[who] * 1e3); };
   auto row = [&](std::string figure, size_t own, size_t other, const char* what, double goal) {

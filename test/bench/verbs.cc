@@ -33,9 +33,9 @@
 namespace rocefs::bench {
 namespace {
 
-constexpr size_t kMost = 1024 * 1024;  // bytes of a message
+constexpr size_t kMaxMessage = 1024 * 1024;  // bytes of a message
 constexpr int kPort = 18520;
-constexpr TimeNs kLongestRun = 60 * kSecond;
+constexpr TimeNs kMaxRun = 60 * kSecond;
 
 using Command = std::vector<std::string>;
 
@@ -84,7 +84,7 @@ struct Output {
 Output output_of(const Command& command) {
   int ends[2];
   if (::pipe(ends) != 0) return {};
-  TimeNs deadline = monotonic_ns() + kLongestRun;
+  TimeNs deadline = monotonic_ns() + kMaxRun;
   pid_t pid = start(command, ends[1]);
   ::close(ends[1]);
   std::string text;
@@ -175,8 +175,8 @@ double cpu_us(pid_t worker, bool copies) {
 // MB/s (of 1e6 bytes) through one staging buffer, between two processes that wait. Its pages are
 // others each time: how fast it is depends on where they lie, by half.
 double moved_mbps(size_t message) {
-  const size_t turns = 256 * kMost / message;
-  static uint8_t area[kMost];
+  const size_t turns = 256 * kMaxMessage / message;
+  static uint8_t area[kMaxMessage];
   void* staging = ::mmap(nullptr, message, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
   if (staging == MAP_FAILED) return 0;
@@ -207,8 +207,8 @@ double moved_mbps(size_t message) {
 }
 
 double copied_mbps(size_t message) {
-  const size_t turns = 1024 * kMost / message;
-  static uint8_t from[kMost], to[kMost];
+  const size_t turns = 1024 * kMaxMessage / message;
+  static uint8_t from[kMaxMessage], to[kMaxMessage];
   double ns = wall_ns([&] {
     for (size_t i = 0; i < turns; ++i) {
       std::memcpy(to, from, message);
@@ -275,7 +275,7 @@ Libfabric libfabric(size_t message) {
 }
 
 void bandwidth(const Mount& mount, size_t message, Table& table) {
-  const size_t messages = 1024 * kMost / message;
+  const size_t messages = 1024 * kMaxMessage / message;
   std::vector<double> core, copies;
   const Command tool{"ib_write_bw", "-s", std::to_string(message), "-n", std::to_string(messages)};
   auto mbps_of = [](const std::vector<double>& numbers) {
@@ -351,7 +351,7 @@ void bench_verbs(Table& table) {
   for (const char* link : {"mb_0-sw_0", "sw_0-mb_0", "mb_1-sw_0", "sw_0-mb_1"}) {
     std::ofstream(mount.at(fmt::format("kernel/debug/rocefs/links/{}/rate", link))) << "400G\n";
   }
-  for (size_t message : {kMost / 16, kMost}) bandwidth(mount, message, table);
+  for (size_t message : {kMaxMessage / 16, kMaxMessage}) bandwidth(mount, message, table);
   latency(mount, table);
 }
 

@@ -19,7 +19,7 @@
 #include "rdma/uapi/uapi.h"
 #include "test/lies/liar.h"
 
-enum { kHuge = 0x7fffffff, kFew = 16 };
+enum { kHuge = 0x7fffffff, kMaxFds = 16 };
 
 /* What has just been asked, and the engine's end of an event socket if it was passed with that. */
 static struct rocefs_request asked;
@@ -29,7 +29,7 @@ static int passed = -1;
 struct answer {
   struct rocefs_answer said;
   ssize_t size; /* of what the provider will get; -1: none comes */
-  int fds[kFew];
+  int fds[kMaxFds];
   unsigned count;
 };
 
@@ -73,7 +73,8 @@ static void too_few(struct answer* answer) {
   if (answer->count > 0) close(answer->fds[--answer->count]);
 }
 static void too_many(struct answer* answer) {
-  while (answer->count < kFew) put(answer, answer->count, open("/dev/null", O_RDONLY | O_CLOEXEC));
+  while (answer->count < kMaxFds)
+    put(answer, answer->count, open("/dev/null", O_RDONLY | O_CLOEXEC));
 }
 static void small(struct answer* answer) {
   put(answer, 0, memory(0, F_SEAL_SHRINK | F_SEAL_GROW));

@@ -17,7 +17,7 @@ namespace rocefs::test {
 using Parameters = std::initializer_list<std::pair<const char*, const char*>>;
 
 // Runs one algorithm for all queue pairs of a device.
-class AtWork final : public WindowOwner {
+class AtWork final : public WindowController {
  public:
   AtWork(World& world, Device& device, const char* algorithm, Parameters parameters = {},
          uint64_t seed = 1)

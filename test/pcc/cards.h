@@ -111,7 +111,7 @@ struct Cards {
 
   // Activates a queue pair in the register pages.
   void activate(uint32_t qpn, int32_t pid = 132044, const std::string& comm = "ib_write_bw") {
-    device().registers().prepare(qpn, Owner{pid, comm});
+    device().registers().prepare(qpn, QpOwner{pid, comm});
     device().registers().activate(qpn);
     settle();
   }

@@ -96,14 +96,14 @@ TEST_CASE("pcc: orders are done one after the other, each answered when it is do
   CHECK(cards.read("state") == "active");
   CHECK(cards.last_order() == "stop");
   CHECK(*stopped == "later");
-  CHECK(cards.device().cfr().owned());
+  CHECK(cards.device().cfr().controlled());
   cards.card().now->release();
   CHECK(*stopped == "ok");
-  CHECK(!cards.device().cfr().owned());
+  CHECK(!cards.device().cfr().controlled());
 }
 
 TEST_CASE("pcc: a start that fails gives the windows back; one over another's is refused") {
-  struct Other final : WindowOwner {
+  struct Other final : WindowController {
     void windows_lost(Device&) override {}
   } other;
   Cards cards;
@@ -111,14 +111,14 @@ TEST_CASE("pcc: a start that fails gives the windows back; one over another's is
   cards.card().refuse = Error{EIO, "no card"};
   CHECK(cards.store("state", "start") == "EIO");
   CHECK(cards.why == "no card");
-  CHECK(!cards.device().cfr().owned());
+  CHECK(!cards.device().cfr().controlled());
   REQUIRE(cards.device().registers().take(other));
   size_t orders = cards.card().orders.size();
   CHECK(cards.store("state", "start") == "EBUSY");
   CHECK(cards.card().orders.size() == orders);
   CHECK(cards.read("state") == "inactive");
   CHECK(cards.store("state", "stop") == "ok");
-  CHECK(cards.device().cfr().owned());
+  CHECK(cards.device().cfr().controlled());
   cards.device().registers().give_back(other);
   CHECK(cards.store("state", "start") == "ok");
 }
@@ -240,7 +240,7 @@ TEST_CASE(
   CHECK(*waiting == "ENODEV");
   CHECK(cards.last_order() == "forget");
   CHECK(!cards.file("state"));
-  CHECK(!cards.device().cfr().owned());
+  CHECK(!cards.device().cfr().controlled());
   cards.card().hold = false;
   cards.bind(true);
   CHECK(cards.read("state") == "inactive");
@@ -256,13 +256,13 @@ TEST_CASE("pcc: a start under way when the driver leaves owns nothing afterwards
   cards.card().hold = true;
   CHECK(cards.store("state", "start") == "later");
   auto started = cards.later;
-  CHECK(cards.device().cfr().owned());
+  CHECK(cards.device().cfr().controlled());
   cards.bind(false);
   CHECK(*started == "ENODEV");
-  CHECK(!cards.device().cfr().owned());
+  CHECK(!cards.device().cfr().controlled());
   cards.bind(true);
   CHECK(cards.read("state") == "inactive");
-  CHECK(!cards.device().cfr().owned());
+  CHECK(!cards.device().cfr().controlled());
 }
 
 TEST_CASE("pcc: a reset ends it and forgets what was applied and loaded, not where plugins lie") {
@@ -279,6 +279,6 @@ TEST_CASE("pcc: a reset ends it and forgets what was applied and loaded, not whe
   CHECK(cards.read("algos") == "aimd dcqcn");
   CHECK(cards.read("algo") == "none");
   CHECK(cards.entries("params").empty());
-  CHECK(!cards.device().cfr().owned());
+  CHECK(!cards.device().cfr().controlled());
   start(cards);
 }

@@ -81,7 +81,7 @@ TEST_CASE("pcc files: a directory for each active queue pair comes and goes with
   // Reused number: another queue pair, although no reader saw the number free.
   auto other = cards.file("qps/18/pid");
   cards.device().registers().deactivate(18);
-  cards.device().registers().prepare(18, Owner{7, "other"});
+  cards.device().registers().prepare(18, QpOwner{7, "other"});
   cards.device().registers().activate(18);
   CHECK(cards.read("qps/18/pid") == "ENODEV");
   cards.settle();
@@ -283,7 +283,7 @@ TEST_CASE("pcc files: a program that has claimed a device keeps PCC out, and the
   CHECK(code(cards.pcc->claim("mb_1", other)) == std::string("ok"));
   CHECK(cards.store("state", "start") == "EBUSY");
   CHECK(cards.why == "my_cc (pid 77) has claimed mb_0");
-  CHECK(!cards.device().cfr().owned());
+  CHECK(!cards.device().cfr().controlled());
 
   cards.activate(17);
   std::shared_ptr<SharedMemory> control;
@@ -298,7 +298,7 @@ TEST_CASE("pcc files: a program that has claimed a device keeps PCC out, and the
   CHECK(run(other.id) == "ENODEV");
   CHECK(run(mine.id) == "ok");
   CHECK(run(mine.id) == "EBUSY");
-  CHECK(cards.device().cfr().owned());
+  CHECK(cards.device().cfr().controlled());
   cards.card().control = control;
   cards.set_window(17, 4096);
   CHECK(cards.read("qps/17/window") == "4096");
@@ -306,11 +306,11 @@ TEST_CASE("pcc files: a program that has claimed a device keeps PCC out, and the
   CHECK(cards.read("state") == "inactive");
   CHECK(cards.read("status").find("Owner: my_cc (pid 77)") != std::string::npos);
   cards.pcc->stop("mb_0", mine.id, [](Result<void>) {});
-  CHECK(!cards.device().cfr().owned());
+  CHECK(!cards.device().cfr().controlled());
   CHECK(cards.read("qps/17/window") == "4294967295");
   CHECK(run(mine.id) == "ok");
   cards.pcc->release("mb_0", mine.id);
-  CHECK(!cards.device().cfr().owned());
+  CHECK(!cards.device().cfr().controlled());
   CHECK(cards.store("state", "start") == "ok");
   CHECK(code(cards.pcc->claim("mb_0", mine)) == std::string("EBUSY"));
   CHECK(cards.store("state", "stop") == "ok");

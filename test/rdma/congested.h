@@ -54,7 +54,7 @@ inline RpParameters rp_with(Settings settings) {
 }
 
 // Somebody who owns the windows of a device, by its register pages.
-struct WindowTaker final : WindowOwner {
+struct WindowTaker final : WindowController {
   int lost = 0;
   std::shared_ptr<SharedMemory> page;
   void windows_lost(Device&) override { ++lost; }

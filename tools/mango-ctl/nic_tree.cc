@@ -23,7 +23,7 @@ namespace rocefs {
 namespace {
 
 const std::string kDebug = "kernel/debug/rocefs";
-constexpr size_t kLongestStore = 4095;  // a page, of which the daemon wants to see the end
+constexpr size_t kMaxStore = 4095;  // a page, of which the daemon wants to see the end
 
 std::string real_path(const std::string& path) {
   std::unique_ptr<char, decltype(&std::free)> full(::realpath(path.c_str(), nullptr), std::free);
@@ -146,8 +146,8 @@ std::string NicTree::end_of_link(const std::string& path) const {
 }
 
 Result<void> NicTree::store(const std::string& path, std::string_view text) const {
-  if (text.size() > kLongestStore) {
-    return errorf(E2BIG, "{}: longer than {} bytes", path, kLongestStore);
+  if (text.size() > kMaxStore) {
+    return errorf(E2BIG, "{}: longer than {} bytes", path, kMaxStore);
   }
   Fd fd(::open(absolute(path).c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC));
   if (!fd) return failure(path);
@@ -172,8 +172,8 @@ Result<void> NicTree::store_together(const std::vector<Assignment>& assignments)
 }
 
 Result<std::string> NicTree::ask(const std::string& path, std::string_view question) const {
-  if (question.size() > kLongestStore) {
-    return errorf(E2BIG, "longer than {} bytes", kLongestStore);
+  if (question.size() > kMaxStore) {
+    return errorf(E2BIG, "longer than {} bytes", kMaxStore);
   }
   Fd fd(::open(absolute(path).c_str(), O_RDWR | O_CLOEXEC));
   if (!fd) return failure(path);

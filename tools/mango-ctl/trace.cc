@@ -125,12 +125,12 @@ class Plot {
     text +=
         "set xlabel 'Time (ms)'\nset ylabel 'Window (KiB)'\nset xrange [0:*]\nset yrange [0:*]\n";
     text += "set grid lc rgb '#dddddd'\nset border 3\nset tics nomirror\n";
-    text += lines_.size() <= kLargestKey ? "set key outside right\n" : "unset key\n";
+    text += lines_.size() <= kMaxKey ? "set key outside right\n" : "unset key\n";
     return text + plots + "\nset output\n";
   }
 
  private:
-  static constexpr size_t kLargestKey = 20;
+  static constexpr size_t kMaxKey = 20;
 
   double first_ns_ = -1;
   std::map<long, std::string> lines_;

@@ -12,7 +12,7 @@ void DaemonLog::log(LogLevel level, std::string_view text) {
     return try_send_datagram(format_word(CardLog{LogLevel::kWarning, left_out}));
   };
   if (!limit_.admit(monotonic_ns(), warn)) return;
-  CardLog line{level, std::string(text.substr(0, kLongestLine))};
+  CardLog line{level, std::string(text.substr(0, kMaxLine))};
   if (!try_send_datagram(format_word(line))) limit_.leave_out();
 }
 

@@ -12,7 +12,7 @@ namespace rocefs {
 
 class DaemonLog {
  public:
-  static constexpr size_t kLongestLine = 1024;
+  static constexpr size_t kMaxLine = 1024;
 
   void log(LogLevel level, std::string_view text);
 

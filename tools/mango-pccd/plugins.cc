@@ -19,7 +19,7 @@ namespace files = std::filesystem;
 
 // Share of a message for files and reasons of refusal; the rest is for algorithms.
 constexpr size_t kRoomForFiles = kMaxCardMessage / 4;
-constexpr size_t kLongestReason = 300;
+constexpr size_t kMaxReason = 300;
 // Escaping triples a word at most; kLine is the rest of its line.
 constexpr size_t kTimes = 3, kLine = 16;
 // Limit of loaded files by slots, with names of maximum length.
@@ -73,7 +73,7 @@ PccLoaded::File Plugins::load_file(const std::string& directory, const std::stri
   Result<std::unique_ptr<PccPlugin>> plugin = PccPlugin::load(handle_, path);
   watchdog_.set_loading("");
   if (!plugin) {
-    file.reason = plugin.error().reason.substr(0, kLongestReason);
+    file.reason = plugin.error().reason.substr(0, kMaxReason);
     return file;
   }
   if (!fits_in_a_message()) {

@@ -13,7 +13,7 @@
 namespace rocefs {
 namespace {
 
-constexpr int kMostCapabilities = 64;
+constexpr int kMaxCapabilities = 64;
 
 std::string failure(std::string_view what) {
   return fmt::format("it cannot {}: {}", what, std::strerror(errno));
@@ -27,7 +27,7 @@ bool set_capabilities(const __user_cap_data_struct (&data)[2]) {
 // Empties the bounding set, which exec cannot refill. A process without CAP_SETPCAP has no
 // capability to drop.
 void empty_bounding_set() {
-  for (int one = 0; one < kMostCapabilities; ++one) {
+  for (int one = 0; one < kMaxCapabilities; ++one) {
     if (::prctl(PR_CAPBSET_DROP, one, 0, 0, 0) != 0 && errno == EINVAL) return;
   }
 }

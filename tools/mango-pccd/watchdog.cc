@@ -38,7 +38,7 @@ void Watchdog::run() {
     TimeNs now = monotonic_ns();
     // After a stall of the watchdog itself the clocks restart: the supervised threads may have
     // stalled too.
-    if (now - last_look_ > kLongestCall / 2) {
+    if (now - last_look_ > kMaxCall / 2) {
       for (Seen& seen : calls_) seen.since = now;
       load_.since = now;
     }
@@ -85,9 +85,9 @@ void Watchdog::look_at_calls(TimeNs now) {
     }
     if (call.number == 0) continue;
     TimeNs taken = now - seen.since;
-    if (taken >= kLongestCall) {
+    if (taken >= kMaxCall) {
       end_because(fmt::format("algorithm {} has not returned for {} s on QP {}", call.algorithm,
-                              kLongestCall / kSecond, call.qpn));
+                              kMaxCall / kSecond, call.qpn));
     }
     if (taken < kSlowCall || !told_slow_.insert(call.algorithm).second) continue;
     log_(fmt::format("algorithm {} takes longer than {} ms on QP {}", call.algorithm,
@@ -98,8 +98,8 @@ void Watchdog::look_at_calls(TimeNs now) {
 void Watchdog::look_at_loading(TimeNs now) {
   std::lock_guard lock(mutex_);
   if (load_.number != loads_) load_ = {loads_, now};
-  if (loading_.empty() || now - load_.since < kLongestLoad) return;
-  end_because(fmt::format("{} has not been loaded after {} s", loading_, kLongestLoad / kSecond));
+  if (loading_.empty() || now - load_.since < kMaxLoad) return;
+  end_because(fmt::format("{} has not been loaded after {} s", loading_, kMaxLoad / kSecond));
 }
 
 }  // namespace rocefs

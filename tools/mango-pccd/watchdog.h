@@ -23,8 +23,8 @@ class Watchdog {
   // Wall time.
   static constexpr TimeNs kTick = 50 * kMillisecond;
   static constexpr TimeNs kSlowCall = 100 * kMillisecond;
-  static constexpr TimeNs kLongestCall = kSecond;
-  static constexpr TimeNs kLongestLoad = 3 * kSecond;
+  static constexpr TimeNs kMaxCall = kSecond;
+  static constexpr TimeNs kMaxLoad = 3 * kSecond;
 
   // `log` is called on the watchdog's thread.
   Watchdog(const PccController& controller, std::function<void(std::string_view)> log);

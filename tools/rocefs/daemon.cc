@@ -60,9 +60,9 @@ uint64_t user_outside() {
 
 // There anybody may have been first: whose it is not shall not keep us from having one.
 std::string own_directory_in_tmp() {
-  constexpr int kMost = 100;
+  constexpr int kMaxNumber = 100;
   std::string first = fmt::format("rocefs-{}", user_outside()), name = first;
-  for (int i = 1; i < kMost; ++i) {
+  for (int i = 1; i < kMaxNumber; ++i) {
     struct stat status;
     if (::lstat(("/tmp/" + name).c_str(), &status) != 0) break;
     if (S_ISDIR(status.st_mode) && status.st_uid == ::geteuid()) break;
@@ -395,7 +395,7 @@ void Daemon::Impl::begin_end() {
   if (std::exchange(ending_, true)) return;
   refuse_clients();
   events_.ending();
-  house_->files().hurry();
+  house_->files().shorten_timeouts();
   house_->capture().stop([this](Result<void>) { house_->loop().stop(); });
 }
 

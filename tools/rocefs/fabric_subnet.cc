@@ -76,15 +76,15 @@ void clear(SwitchPort& port, const PerfCounters& which) {
 }  // namespace
 
 bool FabricSubnet::present(size_t node) const {
-  const Device* device = owners_[node].device;
+  const Device* device = entities_[node].device;
   return !device || device->present();
 }
 
 FabricSubnet::Cable FabricSubnet::cable(size_t node, uint8_t port) const {
-  const Owner& owner = owners_[node];
+  const Entity& entity = entities_[node];
   if (port == 0 || port > subnet_.nodes[node].port_count()) return {};
-  if (owner.hub) return {owner.hub->port(port - 1u).out, owner.hub->port(port - 1u).in};
-  Port& at = owner.device->port(port);
+  if (entity.hub) return {entity.hub->port(port - 1u).out, entity.hub->port(port - 1u).in};
+  Port& at = entity.device->port(port);
   if (at.line_bps() == 0) return {};
   return {&at.egress(), &at.ingress()};
 }
@@ -102,16 +102,16 @@ uint64_t FabricSubnet::rate_bps(size_t node, uint8_t port) const {
 }
 
 std::string FabricSubnet::description(size_t node) const {
-  const Owner& owner = owners_[node];
-  return owner.hub ? owner.hub->name() + " emulated switch" : owner.device->description().text();
+  const Entity& entity = entities_[node];
+  return entity.hub ? entity.hub->name() + " emulated switch" : entity.device->description().text();
 }
 
 PerfCounters FabricSubnet::counters(size_t node, uint8_t port) const {
   if (!cable(node, port).out) return {};
-  const Owner& owner = owners_[node];
-  if (owner.hub) return counters_of(owner.hub->port(port - 1u));
+  const Entity& entity = entities_[node];
+  if (entity.hub) return counters_of(entity.hub->port(port - 1u));
   PerfCounters all;
-  const PortCounters& shown = owner.device->port(port).counters();
+  const PortCounters& shown = entity.device->port(port).counters();
   for (size_t i = 0; i < kRows.size(); ++i) {
     const auto& row = kPortCounters[kRows[i]];
     all.*kShown[i].member = (shown.*row.member).get() / row.divisor;
@@ -121,9 +121,9 @@ PerfCounters FabricSubnet::counters(size_t node, uint8_t port) const {
 
 void FabricSubnet::clear_counters(size_t node, uint8_t port, const PerfCounters& which) {
   if (!cable(node, port).out) return;
-  const Owner& owner = owners_[node];
-  if (owner.hub) return clear(owner.hub->port(port - 1u), which);
-  PortCounters& shown = owner.device->port(port).counters();
+  const Entity& entity = entities_[node];
+  if (entity.hub) return clear(entity.hub->port(port - 1u), which);
+  PortCounters& shown = entity.device->port(port).counters();
   for (size_t i = 0; i < kRows.size(); ++i) {
     if (which.*kShown[i].member) (shown.*kPortCounters[kRows[i]].member).set(0);
   }

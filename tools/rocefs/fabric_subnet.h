@@ -36,7 +36,7 @@ class FabricSubnet final : public SubnetState {
  private:
   friend class FabricSubnets;
   // Whose a node is: one of them.
-  struct Owner {
+  struct Entity {
     Device* device = nullptr;
     Switch* hub = nullptr;
   };
@@ -48,7 +48,7 @@ class FabricSubnet final : public SubnetState {
   Cable cable(size_t node, uint8_t port) const;
 
   Subnet subnet_;
-  std::vector<Owner> owners_;  // one for each node
+  std::vector<Entity> entities_;  // one for each node
 };
 
 }  // namespace rocefs

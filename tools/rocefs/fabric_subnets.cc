@@ -102,11 +102,11 @@ class FabricSubnets::Builder {
     vertex.subnet = of_root->second;
     FabricSubnet& made = *made_.all_[vertex.subnet];
     auto& nodes = made.subnet_.nodes;
-    bool known = !nodes.empty() && vertex.device && made.owners_.back().device == vertex.device;
+    bool known = !nodes.empty() && vertex.device && made.entities_.back().device == vertex.device;
     vertex.node = known ? nodes.size() - 1 : nodes.size();
     if (!known) {
       nodes.push_back(node_of(vertex));
-      made.owners_.push_back({vertex.device, vertex.hub});
+      made.entities_.push_back({vertex.device, vertex.hub});
     }
     if (!vertex.port) return;
     nodes[vertex.node].ports[vertex.port->number()].member = true;

@@ -32,7 +32,7 @@ struct WorkerDeath {
 
 struct Kept {
   // A transaction is a store of all settings and what goes with it.
-  static constexpr size_t kRecordSize = SavedTree::kLargestTransaction + 64 * 1024;
+  static constexpr size_t kRecordSize = SavedTree::kMaxTransaction + 64 * 1024;
   SavedSession session;
   SavedTree tree;
   Dmesg::Saved log;

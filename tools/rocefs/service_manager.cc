@@ -19,7 +19,7 @@ namespace rocefs {
 namespace {
 
 constexpr TimeNs kPatience = kSecond;  // for a manager that does not read
-constexpr uint64_t kLongestWatchdogUs = 1'000'000'000'000;
+constexpr uint64_t kMaxWatchdogUs = 1'000'000'000'000;
 
 // The value, which is no longer in the environment.
 std::string taken(const char* name) {
@@ -56,7 +56,7 @@ ServiceManager ServiceManager::from_environment() {
   std::string period = taken("WATCHDOG_USEC"), process = taken("WATCHDOG_PID");
   Result<uint64_t> us = kstrtou64(period, 10);
   bool ours = process.empty() || process == std::to_string(::getpid());
-  if (us && *us <= kLongestWatchdogUs && ours && !manager.address_.empty()) {
+  if (us && *us <= kMaxWatchdogUs && ours && !manager.address_.empty()) {
     manager.watchdog_ = static_cast<TimeNs>(*us) * kMicrosecond;
   }
   return manager;

@@ -371,8 +371,9 @@ TEST_CASE("engine: what is insisted on comes in order, though the inbox is full 
   running.loop.post([&] {
     Task nothing = [] {};
     while (running.engine->post(nothing)) nothing = [] {};
-    for (int i = 0; i < 10'000; ++i) running.engine->insist([&came, i] { came.push_back(i); });
-    running.engine->insist([&all] { all.set_value(); });
+    for (int i = 0; i < 10'000; ++i)
+      running.engine->post_retrying([&came, i] { came.push_back(i); });
+    running.engine->post_retrying([&all] { all.set_value(); });
     refused.set_value();
   });
   refused.get_future().wait();
@@ -413,7 +414,7 @@ TEST_CASE("engine: it stays awake for a while after it has given threads much to
       if (!gives) return Found::kNothing;
       gives = false;
       given = monotonic_ns();
-      return Found::kMuch;
+      return Found::kBulk;
     }
     bool may_sleep() override {
       if (given > 0) awake_ns.set_value(monotonic_ns() - std::exchange(given, 0));
@@ -468,10 +469,10 @@ TEST_CASE("engine: what is insisted on before it starts or after it stopped runs
   NEEDS_IO_URING();
   Running running(ClockMode::kReal);
   int ran = 0;
-  running.engine->insist([&] { ++ran; });
+  running.engine->post_retrying([&] { ++ran; });
   CHECK(ran == 1);
   running.start();
   running.engine->stop();
-  running.engine->insist([&] { ++ran; });
+  running.engine->post_retrying([&] { ++ran; });
   CHECK(ran == 2);
 }

@@ -146,7 +146,7 @@ TEST_CASE("consequences: a reset brings back the defaults of all") {
 
 TEST_CASE("consequences: a worker that takes over stores what was set behind them") {
   NEEDS_IO_URING();
-  auto journal = Journal::create(sizeof(SavedTree), SavedTree::kLargestTransaction);
+  auto journal = Journal::create(sizeof(SavedTree), SavedTree::kMaxTransaction);
   REQUIRE(journal);
   SavedTree& saved = (*journal)->state<SavedTree>();
   auto watched = [&](const std::function<void(Modes&)>& act) {

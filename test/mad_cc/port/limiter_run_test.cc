@@ -182,21 +182,23 @@ TEST_CASE("limiter: a thousand random runs are those of a plain model, step by s
 // Time per request must not depend on the queue's length, up to 2^20.
 TEST_CASE("limiter: the longest queue there can be") {
   Limited port(MadSemantics::kDoc);
-  constexpr uint64_t kMost = 1 << 20;
-  port.limiter.configure({MadSemantics::kDoc, 1, kMost, 10'000}, port.now);
+  constexpr uint64_t kMaxQueued = 1 << 20;
+  port.limiter.configure({MadSemantics::kDoc, 1, kMaxQueued, 10'000}, port.now);
   port.offer(1);
-  for (uint64_t i = 0; i < kMost; ++i) port.limiter.offer({++port.last_id, 1, 1000, 0}, port.now);
+  for (uint64_t i = 0; i < kMaxQueued; ++i)
+    port.limiter.offer({++port.last_id, 1, 1000, 0}, port.now);
   port.offer(1);
-  CHECK(port.log == fmt::format("sends1 refused{} ", kMost + 2));
-  CHECK(port.counts() == fmt::format("outstanding 1 queued {} sent 1 drops 1 expired 0", kMost));
+  CHECK(port.log == fmt::format("sends1 refused{} ", kMaxQueued + 2));
+  CHECK(port.counts() ==
+        fmt::format("outstanding 1 queued {} sent 1 drops 1 expired 0", kMaxQueued));
   // Cancels every second one, from the back; then half of the rest is sent, half expires.
-  for (uint64_t id = kMost + 1; id > 1; id -= 2) port.limiter.finished(id, port.now);
+  for (uint64_t id = kMaxQueued + 1; id > 1; id -= 2) port.limiter.finished(id, port.now);
   port.on_transmit = port.on_expire = [&](uint64_t) { port.log.clear(); };
-  port.set(&Settings::max_outstanding, kMost / 4 + 1);
+  port.set(&Settings::max_outstanding, kMaxQueued / 4 + 1);
   while (port.limiter.unfinished()) port.limiter.expire(port.now);
   CHECK(port.counts() == fmt::format("outstanding {} queued {} sent {} drops 1 expired 0",
-                                     kMost / 4 + 1, kMost / 4, kMost / 4 + 1));
+                                     kMaxQueued / 4 + 1, kMaxQueued / 4, kMaxQueued / 4 + 1));
   port.pass(10 * kSecond);
   CHECK(port.counts() == fmt::format("outstanding {} queued 0 sent {} drops 1 expired {}",
-                                     kMost / 4 + 1, kMost / 4 + 1, kMost / 4));
+                                     kMaxQueued / 4 + 1, kMaxQueued / 4 + 1, kMaxQueued / 4));
 }

@@ -240,8 +240,8 @@ TEST_CASE("limiter: a sender that ends and offers requests from within transmit"
     CAPTURE(static_cast<int>(semantics));
     Limited port(semantics);
     port.limiter.configure({semantics, 1, 1 << 20, 1000}, port.now);
-    constexpr uint64_t kMany = 300'000;  // deep enough for any stack
-    for (uint64_t i = 0; i < kMany; ++i) port.offer(1);
+    constexpr uint64_t kRequests = 300'000;  // deep enough for any stack
+    for (uint64_t i = 0; i < kRequests; ++i) port.offer(1);
     port.log.clear();
     bool offered = false;
     port.on_transmit = [&](uint64_t id) {
@@ -252,10 +252,10 @@ TEST_CASE("limiter: a sender that ends and offers requests from within transmit"
                                                                 : SaLimiter::Verdict::kWait));
     };
     port.limiter.finished(1, port.now);
-    if (semantics == MadSemantics::kOfed4) port.limiter.finished(kMany + 1, port.now);
+    if (semantics == MadSemantics::kOfed4) port.limiter.finished(kRequests + 1, port.now);
     while (port.limiter.unfinished()) port.limiter.expire(port.now);
     CHECK(port.counts() ==
-          fmt::format("outstanding 0 queued 0 sent {} drops 0 expired 0", kMany + 1));
+          fmt::format("outstanding 0 queued 0 sent {} drops 0 expired 0", kRequests + 1));
   }
 }
 

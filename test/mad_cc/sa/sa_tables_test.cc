@@ -104,7 +104,7 @@ TEST_CASE("sa tables: a client that acknowledges as slowly as it may is given up
     client.run(1900 * kMillisecond);
   }
   CHECK(client.answers.back().mad.rmpp_status() == mad::kRmppTotalTimeTooLong);
-  CHECK(client.answers.back().at == began + sa::Transfer::kLongest);
+  CHECK(client.answers.back().at == began + sa::Transfer::kMaxDuration);
   CHECK(client.administrator.pending() == 0);
 }
 

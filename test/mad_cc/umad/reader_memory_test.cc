@@ -371,7 +371,7 @@ TEST_CASE("umad: a message that is read in parts is whole") {
   constexpr size_t kPart = 128 << 10, kAll = 1 << 20;
   std::string buffer(kAll + 1000, '-');
   Blocked reader(buffer.data(), buffer.size());
-  auto room = std::make_shared<UmadRoom>(std::make_shared<UmadShares>(), UmadRoom::Owner{});
+  auto room = std::make_shared<UmadRoom>(std::make_shared<UmadShares>(), UmadRoom::User{});
   auto reads =
       std::make_shared<UmadReads>(room, shows.memory, [](const std::string& line) { FAIL(line); });
   reads->begin();

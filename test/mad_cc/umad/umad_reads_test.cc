@@ -249,9 +249,9 @@ TEST_CASE("umad: who does not read what comes leaves room to the next one, and t
   auto shares = std::make_shared<UmadShares>();
   std::vector<std::pair<std::unique_ptr<UmadRoom>, Shares::Share>> kept;
   // Number of open files that together get the whole room.
-  auto take_all = [&](const UmadRoom::Owner& owner) {
+  auto take_all = [&](const UmadRoom::User& user) {
     for (size_t taken = 0;; ++taken) {
-      auto room = std::make_unique<UmadRoom>(shares, owner);
+      auto room = std::make_unique<UmadRoom>(shares, user);
       Shares::Share share = room->take(UmadRoom::kOctets, true);
       if (!share) return taken;
       kept.emplace_back(std::move(room), std::move(share));
@@ -286,7 +286,7 @@ TEST_CASE("umad: a user has its share of open files, and leaves some to the next
 TEST_CASE("umad: an answer to an agent that has gone leaves its request's place to others") {
   NEEDS_IO_URING();
   UmadRig rig;
-  auto room = std::make_shared<UmadRoom>(std::make_shared<UmadShares>(), UmadRoom::Owner{});
+  auto room = std::make_shared<UmadRoom>(std::make_shared<UmadShares>(), UmadRoom::User{});
   UmadClient client(
       rig.port, room, [](UmadArrival) { FAIL("nobody is there to read it"); }, [] {});
   REQUIRE(client.add_agent(MadRegistration{}));

@@ -6,7 +6,7 @@
 
 namespace {
 
-constexpr unsigned kLeastWindow = 1024;
+constexpr unsigned kMinWindow = 1024;
 
 struct Knobs {
   unsigned alpha = 100;  // octets more after a period without a CNP
@@ -34,7 +34,7 @@ void steer(void* block) {
   unsigned window = mango_pcc_window_current();
   bool congested = mango_pcc_event_get_val(MANGO_PCC_EVENT_CNP) > 0;
   window = congested ? static_cast<unsigned>(window * knobs.beta) : window + knobs.alpha;
-  mango_pcc_window_update(std::max(window, kLeastWindow));
+  mango_pcc_window_update(std::max(window, kMinWindow));
 }
 
 }  // namespace

@@ -116,13 +116,13 @@ TEST_CASE("client: of few bytes that it has copied to the slot none is read from
     return cqe.status;
   };
   std::fill(pair.near_memory.begin(), pair.near_memory.end(), 'm');
-  constexpr uint32_t kMost = ROCEFS_MAX_COPIED;
-  CHECK(written(ROCEFS_WR_RDMA_WRITE, kMost, pair.near_region.key) == 0);
+  constexpr uint32_t kMaxCopied = ROCEFS_MAX_COPIED;
+  CHECK(written(ROCEFS_WR_RDMA_WRITE, kMaxCopied, pair.near_region.key) == 0);
   CHECK(pair.far_memory[0] == 'c');
-  CHECK(pair.far_memory[kMost - 1] == 'c');
-  CHECK(pair.far_memory[kMost] == 0);
+  CHECK(pair.far_memory[kMaxCopied - 1] == 'c');
+  CHECK(pair.far_memory[kMaxCopied] == 0);
   // A claim that cannot be true, and one about a request that has no data of its own.
-  CHECK(written(ROCEFS_WR_RDMA_WRITE, kMost + 1, pair.near_region.key) == 0);
+  CHECK(written(ROCEFS_WR_RDMA_WRITE, kMaxCopied + 1, pair.near_region.key) == 0);
   CHECK(pair.far_memory[0] == 'm');
   CHECK(written(ROCEFS_WR_RDMA_READ, 1, pair.near_region.key) == 0);
   // Whoever copies needs the right to send it all the same.

@@ -122,7 +122,7 @@ TEST_CASE("copier: a move of nothing ends in its turn") {
 
 TEST_CASE("copier: what is posted is bounded by the slots, and ends in order") {
   Desk desk;
-  CHECK(!desk.copier.has_room(Copier::kMost + 1));
+  CHECK(!desk.copier.has_room(Copier::kMaxBytes + 1));
   uint32_t posted = 0;
   for (; desk.copier.has_room(4096); ++posted) desk.copier.post(desk.move(true, 4096));
   CHECK(posted == ROCEFS_COPIER_SLOTS);

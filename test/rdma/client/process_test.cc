@@ -120,7 +120,7 @@ TEST_CASE("process: what waits for a copy thread that hangs to be sent is bounde
 }
 
 TEST_CASE("process: what is moved is told of, though memory that is asked for behind it blocks") {
-  Pages pages(Process::kMuch), silent(4096);
+  Pages pages(Process::kBulkBytes), silent(4096);
   SilentFile file;
   if (!file.open()) skip("a file that never answers cannot be mounted here");
   Shared<std::atomic<bool>> ready;

@@ -117,12 +117,12 @@ TEST_CASE("pfc: PAUSE when an ingress priority is above its threshold, RESUME tw
   CHECK(held.link("h1-s").paused() == 1);  // no other priority
   CHECK_FALSE(held.stopped(2));
   held.pause(3, 0, false);
-  while (held.ingress(1).bytes + 2 * kLargestPacket > kThreshold) {
+  while (held.ingress(1).bytes + 2 * kMaxPacket > kThreshold) {
     CHECK(held.ingress(1).pausing);
     REQUIRE(held.scheduler.run_one(kSecond));
   }
   CHECK_FALSE(held.ingress(1).pausing);
-  CHECK(held.ingress(1).bytes > kThreshold - 2 * kLargestPacket - kFullPacket);
+  CHECK(held.ingress(1).bytes > kThreshold - 2 * kMaxPacket - kFullPacket);
   held.pass(2 * kMicrosecond);
   CHECK_FALSE(held.stopped(1));
   REQUIRE(held.run_idle());

@@ -38,13 +38,13 @@ class UnreliableRun {
     connection_ = std::make_unique<Connection>(world_, kLargeArea, attributes,
                                                some_memory(world_, rng_, kLargeArea),
                                                some_memory(world_, rng_, kLargeArea), type_);
-    fill(bytes_of(*connection_->near_memory).first(kMost * kSlot), seed);
+    fill(bytes_of(*connection_->near_memory).first(kMaxMessages * kSlot), seed);
     connection_->far_cq.set_listener([this] { on_receive(); });
   }
 
   // Returns how many messages were sent, and how many arrived.
   std::pair<size_t, size_t> run() {
-    size_t count = 1 + rng_.below(kMost);
+    size_t count = 1 + rng_.below(kMaxMessages);
     for (uint32_t i = 0; i < count; ++i) post(i);
     while (world_.outstanding.any()) REQUIRE(world_.scheduler.run_one(kSecond));
     REQUIRE(Connection::poll(connection_->near_cq).size() == count);
@@ -53,7 +53,7 @@ class UnreliableRun {
   }
 
  private:
-  static constexpr size_t kMost = 30;  // messages
+  static constexpr size_t kMaxMessages = 30;  // messages
   static constexpr uint64_t kSlot = 4000;
   static constexpr uint64_t kWrites = 256 * 1024;  // where writes go; receives lie before it
   static uint64_t room_at(uint64_t receive) { return receive * (kSlot + kGrhLen + 50) + 30; }

@@ -308,7 +308,7 @@ TEST_CASE("congestion: exactly one acts: the owner of the windows, else CFR, els
   CHECK(world.counters("mb_0").port_xmit_packets.get() - before > 4);
 
   near.registers().give_back(other);  // it is not the other's to return
-  CHECK(near.cfr().owned());
+  CHECK(near.cfr().controlled());
   near.registers().give_back(owner);
   CHECK(stream.window() == WindowLimiter::kFull);
   set_cfr(near, {});
@@ -339,7 +339,7 @@ TEST_CASE("congestion: while the windows are owned CFR keeps its setting, and re
   CHECK(device.cfr().enabled());
   device.arrive();  // with the defaults of its knobs
   CHECK(!device.cfr().enabled());
-  CHECK(!device.cfr().owned());
+  CHECK(!device.cfr().controlled());
 }
 
 TEST_CASE(
@@ -401,7 +401,7 @@ TEST_CASE("congestion: whatever is switched under load, every message arrives wh
                                   {"roce_np/processing_delay", rng.chance(0.5) ? "0" : "30us"}});
           break;
         case 1:
-          if (!device.cfr().owned()) set_cfr(device, {{"enable", bit()}});
+          if (!device.cfr().controlled()) set_cfr(device, {{"enable", bit()}});
           break;
         case 2:
           if (!owner.take(device)) device.registers().give_back(owner);

@@ -96,7 +96,7 @@ TEST_CASE("registers: a window is obeyed when its generation is the queue pair's
   pass();
   CHECK(stream.window() == kNoWindow);
   near.registers().give_back(second);  // not its own
-  CHECK(near.cfr().owned());
+  CHECK(near.cfr().controlled());
   near.registers().give_back(first);
   REQUIRE(second.take(near));
   first.set_window(near, kFirstQp, 1024);  // it still has that page: nobody's

@@ -43,7 +43,7 @@ struct Files {
   }
 };
 
-struct TakesWindows final : WindowOwner {
+struct TakesWindows final : WindowController {
   void windows_lost(Device&) override {}
 };
 
