@@ -88,7 +88,7 @@ UcmaChannel* Ucma::channel(uint64_t name) {
 }
 
 Ucma::Context* Ucma::add(UcmaChannel& channel) {
-  Shares::Share share = shares_.take(channel.user().uid, channel.user().privileged);
+  Shares::Share share = shares_.take(channel.owner().uid, channel.owner().privileged);
   if (!share) return nullptr;
   while (contexts_.count(next_)) next_ = (next_ + 1) % kMaxIds;
   auto context = std::make_unique<Context>();

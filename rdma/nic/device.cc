@@ -47,7 +47,7 @@ void Device::arrive() {
   for (auto& changed : presence_changed_) changed(true);
 }
 
-Result<std::shared_ptr<SharedMemory>> Device::take_windows(WindowOwner& owner) {
+Result<std::shared_ptr<SharedMemory>> Device::take_windows(WindowController& owner) {
   if (!present()) return errorf(ENODEV, "{} has no driver", name());
   return registers().take(owner);
 }

@@ -50,7 +50,7 @@ class Device final : public PortHost {
   NodeDescription& description() { return description_; }
   const NodeDescription& description() const { return description_; }
   // As Registers::take(); ENODEV without a driver.
-  Result<std::shared_ptr<SharedMemory>> take_windows(WindowOwner& owner);
+  Result<std::shared_ptr<SharedMemory>> take_windows(WindowController& owner);
 
   // Driver unbinds: all clients release the device first.
   void leave();

@@ -201,7 +201,7 @@ enum class QpEvent : uint8_t {
 };
 
 // Creator of a queue pair, as `ps` shows it.
-struct Owner {
+struct QpOwner {
   int32_t pid = 0;
   std::string comm;
 };

@@ -76,19 +76,19 @@ uint8_t QpContext::selective_bit() const {
 }
 
 // The reorder window is so many packets or, where no more come, twice the time that they take on
-// the port's link. That is at least kLeast, since links on the way may be slower; and no more than
-// a quarter of the time-out, so that the far end need not time out.
+// the port's link. That is at least kMinOvertaken, since links on the way may be slower; and no
+// more than a quarter of the time-out, so that the far end need not time out.
 MissingPsns::ReorderLimits QpContext::reorder_limits() {
-  constexpr TimeNs kLeast = 200 * kMicrosecond;
+  constexpr TimeNs kMinOvertaken = 200 * kMicrosecond;
   constexpr uint64_t kHeaders = wire::kIpv4Len + wire::kUdpLen + wire::kBthLen + wire::kIcrcLen;
-  constexpr uint8_t kUsualTimeout = 14, kLongestTimeout = 18;
-  uint8_t timeout = std::min(attributes_.timeout, kLongestTimeout);
+  constexpr uint8_t kUsualTimeout = 14, kMaxTimeout = 18;
+  uint8_t timeout = std::min(attributes_.timeout, kMaxTimeout);
   if (timeout == 0) timeout = kUsualTimeout;
   TimeNs quarter = (TimeNs{4096} << timeout) / 4;
   uint32_t window = host_.selective().reorder_window();
   double packet_ns = port_->receive_ns(attributes_.path_mtu + kHeaders);
   auto overtaken = static_cast<TimeNs>(2 * window * packet_ns);
-  return {window, std::min(std::max(overtaken, kLeast), quarter), quarter};
+  return {window, std::min(std::max(overtaken, kMinOvertaken), quarter), quarter};
 }
 
 void QpContext::raise(QpEvent event) {

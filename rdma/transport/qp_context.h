@@ -34,7 +34,7 @@ struct QpInit {
   ReceiveQueue* shared_receives = nullptr;  // an SRQ, which outlives the QP; null: its own queue
   uint32_t send_depth = 128;
   uint32_t receive_depth = 128;
-  Owner owner;
+  QpOwner owner;
   QpObserver* observer = nullptr;  // until the queue pair is destroyed
 };
 
@@ -50,7 +50,7 @@ class QpContext {
   // The priority of its packets, by its path's traffic class; of UD that of the datagram to send
   // next.
   size_t priority() const { return priority_; }
-  const Owner& owner() const { return init_.owner; }
+  const QpOwner& owner() const { return init_.owner; }
   QpHost& host() { return host_; }
   // Chosen in the transition to INIT; until then the first.
   QpPort& port() { return *port_; }

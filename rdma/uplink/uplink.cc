@@ -133,7 +133,7 @@ void Uplink::listen(Endpoint& endpoint) {
   int fd = endpoint.fd.get();
   take_batches(fd, gso_);
   engine_->ring().receive_messages(fd, gso_ ? kBatchBuffers : kBuffers,
-                                   gso_ ? kLargestBatch : kMaxDatagram, endpoint);
+                                   gso_ ? kMaxBatch : kMaxDatagram, endpoint);
 }
 
 void Uplink::apply(std::span<const KnobValue> values) {
