@@ -13,7 +13,8 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
 PROVIDER_ABIS := 34 57 59 64
 PROVIDERS := $(PROVIDER_ABIS:%=$(BUILD)/lib/librocefs-rdmav%.so)
-all: $(BUILD)/bin/rocefs $(BUILD)/bin/mango-pccd $(BUILD)/bin/mango-ctl $(PROVIDERS) $(BUILD)/lib/libmango.so ## build everything into build/ (the default)
+MANUAL := $(BUILD)/share/man/man1/mango-ctl.1
+all: $(BUILD)/bin/rocefs $(BUILD)/bin/mango-pccd $(BUILD)/bin/mango-ctl $(MANUAL) $(PROVIDERS) $(BUILD)/lib/libmango.so ## build everything into build/ (the default)
 demo: packages ## mount, send a real file over a lossy link, prove that it arrived
 	@$(MAKE) --no-print-directory -s -j$(JOBS) all
 	@tools/demo $(BUILD)/bin/rocefs
@@ -49,7 +50,7 @@ install: all ## install into PREFIX (/usr/local), below DESTDIR
 	install -D -m 0755 $(BUILD)/bin/rocefs $(DESTDIR)$(PREFIX)/bin/rocefs
 	install -D -m 0755 $(BUILD)/bin/mango-pccd $(DESTDIR)$(PREFIX)/bin/mango-pccd
 	install -D -m 0755 $(BUILD)/bin/mango-ctl $(DESTDIR)$(PREFIX)/bin/mango-ctl
-	install -D -m 0644 tools/mango-ctl/mango-ctl.1 $(DESTDIR)$(PREFIX)/share/man/man1/mango-ctl.1
+	install -D -m 0644 $(MANUAL) $(DESTDIR)$(PREFIX)/share/man/man1/mango-ctl.1
 	install -D -m 0644 -t $(DESTDIR)$(PREFIX)/share/man/man1 $(wildcard doc/man/*.1)
 	install -D -m 0644 -t $(DESTDIR)$(PREFIX)/share/man/man3 $(wildcard doc/man/*.3)
 	install -D -m 0644 -t $(DESTDIR)$(PREFIX)/share/man/man5 $(wildcard doc/man/*.5)
@@ -186,6 +187,11 @@ $(BUILD)/bin/mango-pccd: $(call objects,tools/mango-pccd) $(call libraries,tools
 $(BUILD)/bin/mango-ctl: $(call objects,tools/mango-ctl) $(call libraries,tools/mango-ctl) | $(BUILD)/include/libmango.h
 	@mkdir -p $(@D)
 	$(CXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(shell pkg-config --libs fmt 2>/dev/null)
+# The commands of its manual page come from its table.
+$(MANUAL): tools/mango-ctl/mango-ctl.1.in $(BUILD)/bin/mango-ctl
+	@mkdir -p $(@D)
+	$(BUILD)/bin/mango-ctl --print-manual >$(BUILD)/tools/mango-ctl/commands.roff
+	sed -e '/^@COMMANDS@$$/{r $(BUILD)/tools/mango-ctl/commands.roff' -e 'd;}' $< >$@
 $(BUILD)/include/%.h: pcc/api/%.h
 	@mkdir -p $(@D) && ln -sf $(abspath $<) $@
 

@@ -9,14 +9,18 @@ unit=$stage/usr/lib/systemd/system/rocefs@.service
 
 test_case "make install puts the files where they belong"
 # Nothing is built for it: of the recipe only what needs no build.
-make -n install BUILD="$dir/build" DESTDIR="$stage" PREFIX=/usr | grep -E '^(install|sed) ' | grep -v "$dir/build/" >"$dir/recipe"
+make -n install BUILD="$dir/build" DESTDIR="$stage" PREFIX=/usr | grep -E '^(install|sed) ' >"$dir/all"
+grep -v "$dir/build/" "$dir/all" >"$dir/recipe"
 bash -euo pipefail "$dir/recipe"
 for file in share/rocefs/seccomp.json share/doc/rocefs/containers/README.md \
   lib/systemd/system/rocefs@.service lib/pkgconfig/mango.pc include/libmango.h \
-  share/man/man1/{rocefs,rocefs-enter,rocefs-sim,mango-ctl}.1 share/man/man3/libmango.3 share/man/man5/rocefs.ini.5; do
+  share/man/man1/{rocefs,rocefs-enter,rocefs-sim}.1 share/bash-completion/completions/mango-ctl share/man/man3/libmango.3 share/man/man5/rocefs.ini.5; do
   [ -f "$stage/usr/$file" ] || fail "$file is not installed"
   ! grep -q '@PREFIX@' "$stage/usr/$file" || fail "$file has no prefix"
 done
+page=share/man/man1/mango-ctl.1
+grep -qE "^install .* $dir/build/$page $stage/usr/$page\$" "$dir/all" || fail "$page is not installed"
+[ -s "$ROCEFS_BUILD/$page" ] || fail "$page is not built"
 cmp tools/containers/seccomp.json "$stage/usr/share/rocefs/seccomp.json"
 # They take the sources, or stand beside them.
 for file in Dockerfile compose.yaml crossing; do

@@ -41,29 +41,27 @@ if [ -e "$reference" ]; then
   done
 fi
 
-# Help everywhere, each with an example; the completion and the manual know all the words.
-sources=$here/../../tools/mango-ctl
-. "$sources/mango-ctl.bash"
-completed() {  # WORDS… UNFINISHED: what bash would offer
-  COMP_WORDS=(mango-ctl "$@") COMP_CWORD=$#
+# Help: everything has an explanation, each word an example; completion offers all words and options.
+. "$here/../../tools/mango-ctl/mango-ctl.bash"
+completed() {  # WORDS… UNFINISHED: offers in bash
+  COMP_WORDS=("$MANGO_CTL" "$@") COMP_CWORD=$#
   _mango_ctl
   printf '%s\n' "${COMPREPLY[@]}"
 }
-sed 's/\\-/-/g; s/" | /|/g; s/\\f[IP]//g' "$sources/mango-ctl.1" >"$dir/manual"
-helps() {  # WORDS…
-  local text word
-  text=$("$MANGO_CTL" "$@" --help) || fail "$* --help: $?"
-  grep -q "^  mango-ctl .*${*: -1}" <<<"$text" || [ $# -eq 0 ] || fail "$* --help: no example"
-  for word in $(sed -n '/^Subcommands:/,/^$/s/^  \([a-z-]*\) .*/\1/p' <<<"$text"); do
-    words=$((words + 1))
-    grep -qx -- "$word" <<<"$(completed "$@" "")" || fail "not completed: $* $word"
-    grep -qE -- "(^| |\||\")$word( |\"|\||$)" <<<"$(grep -- "$*" "$dir/manual")" || fail "not in the manual: $* $word"
-    helps "$@" "$word"
-  done
-}
-words=0
-helps
-[ "$words" -ge 44 ] || fail "only $words words"
+python3 "$here/lib/help_walk.py" "$MANGO_CTL" >"$dir/help"
+expect "" "$(awk -F'\t' '$2 != "usage" && $2 != "example" && $4 == ""' "$dir/help")" "names without an explanation"
+expect "" "$(awk -F'\t' '{words[$1]} $2 == "example" && index($3 " ", $1 " ") {shown[$1]}
+  END {for (one in words) if (!(one in shown)) print one}' "$dir/help")" "words without an example"
+words=0 options=0
+while IFS=$'\037' read -r path kind name _; do
+  case $kind in
+    command) words=$((words + 1)) offered=$(completed $path "") ;;
+    option) options=$((options + 1)) offered=$(completed $path -) name=$(grep -o -- '--[a-z_-]*' <<<"$name" | head -n 1) ;;
+    *) continue ;;
+  esac
+  grep -qx -- "$name" <<<"$offered" || fail "not completed: $path $name"
+done < <(tr '\t' '\037' <"$dir/help")
+[ "$words" -ge 44 ] && [ "$options" -ge 145 ] || fail "only $words words, $options options"
 expect "0 mango-ctl 0.1.0 (rocefs)" "$(said "$MANGO_CTL" --version)" "--version"
 
 # A mount.

@@ -5,6 +5,7 @@
 cd "$(dirname "$0")/../.."
 pages=doc/man
 build=$(dirname "$(dirname "$ROCEFS")")
+made=$build/share/man/man1  # pages that make writes
 
 failures=0
 same() {  # WHAT DOCUMENTED THERE: sets of words
@@ -14,9 +15,10 @@ same() {  # WHAT DOCUMENTED THERE: sets of words
   echo "FAILED: $1 (<: in the page alone, >: not in the page)"$'\n'"$difference"
   failures=$((failures + 1))
 }
+path_of() { if [ -e "$pages/$1" ]; then echo "$pages/$1"; else echo "$made/$1"; fi; }
 # The tags of a section, and of a subsection of it.
 tags() {  # PAGE SECTION [SUBSECTION]
-  python3 test/system/lib/manual_tags.py "$pages/$1" |
+  python3 test/system/lib/manual_tags.py "$(path_of "$1")" |
     awk -F'\t' -v section="$2" -v sub_="${3:-}" '$1 == section && (sub_ == "" || $2 == sub_) && $3 != "" && $3 != "EX" {print $3}'
 }
 example() {  # PAGE SECTION
@@ -26,7 +28,7 @@ flags() { grep -oE -- '(^|[ ,])-{1,2}[A-Za-z-]+' | tr -d ' ,' | grep -vx -- -o |
 keys() { grep -oE '(^|, )[a-z][a-z0-9_]*' | tr -d ' ,' | xargs; }
 
 if command -v groff >/dev/null; then
-  for page in "$pages"/*; do
+  for page in "$pages"/* "$made"/*; do
     said=$(groff -man -ww -Tutf8 -z "$page" 2>&1)
     [ -z "$said" ] || { echo "FAILED: $said"; failures=$((failures + 1)); }
   done
@@ -41,6 +43,24 @@ same "options of rocefs enter" "$(tags rocefs-enter.1 OPTIONS | flags)" "$("$ROC
 same "options of rocefs sim" "$(tags rocefs-sim.1 OPTIONS | flags)" "$("$ROCEFS" sim --help | options_of | flags)"
 same "mount options" "$(tags rocefs.1 OPTIONS 'Mount options' | keys)" \
   "$("$ROCEFS" --help | sed -n '/^options after -o:/,/^$/s/^  //p' | sed 's/   *.*//' | keys)"
+
+# mango-ctl(1) has each command with its usage, its summary, and its arguments but for the device.
+mango_ctl=$build/bin/mango-ctl page=$(path_of mango-ctl.1)
+python3 test/system/lib/help_walk.py "$mango_ctl" >"$dir/help"
+same "options of mango-ctl" "$(tags mango-ctl.1 OPTIONS | flags)" "$("$mango_ctl" --help | options_of | flags)"
+same "commands of mango-ctl" \
+  "$(python3 test/system/lib/manual_tags.py "$page" | awk -F'\t' '$1 == "COMMANDS" && $3 != "" && $3 != "EX" {
+    if (index($3 " ", $2 " ") == 1) {print usage = $3} else print usage ":" $3}' | tr ' ' _)" \
+  "$(awk -F'\t' '$2 == "usage" {usage = $3}
+    $2 == "usage" && $3 !~ /COMMAND \.\.\.$/ {print usage}
+    ($2 == "argument" || $2 == "option") && $1 != "" && $3 !~ /DEVICE|^-h, --help|^--mount|^--json/ {print usage ":" $3}' "$dir/help" | tr ' ' _)"
+sed 's/\\-/-/g; s/\\f.//g' "$page" >"$dir/plain"
+while IFS= read -r summary; do
+  grep -qE "^$summary\." "$dir/plain" || { echo "FAILED: mango-ctl(1) has no '$summary.'"; failures=$((failures + 1)); }
+done < <(awk -F'\t' '$2 == "command" && $4 != "" {print $4}' "$dir/help")
+awk -v page="$page" '/^\.TP/ {tag = NR + 1; next} NR == tag {name = $0; next}
+  NR == tag + 1 && /^(\.(TP|RS|RE|SS|SH|PP)|$)/ {print "FAILED: " page ": nothing is said of " name; bad = 1} END {exit bad}' "$page" ||
+  failures=$((failures + 1))
 
 # What the parser of -o compares with; it refuses two of FUSE's.
 same "mount options of the parser" "$(tags rocefs.1 OPTIONS 'Mount options' | grep -v ^allow_other | keys) max_read subtype" \
@@ -87,7 +107,8 @@ for limit in $(sed -n 's/^#define \(MANGO_PCC_MAX_[A-Z_]*\) \([0-9]*\).*/\1=\2/p
   grep -A1 "^\.B ${limit%=*}\$" $pages/libmango.3 | grep -q "^${limit#*=} " || { echo "FAILED: $limit"; failures=$((failures + 1)); }
 done
 same "limits" "$(tags libmango.3 LIMITS | xargs)" "$(grep -oE '^#define MANGO_PCC_MAX_[A-Z_]+' $header | cut -d ' ' -f 2 | xargs)"
-# MANGO_INCLUDE and CXX are mango-ctl's.
+same "environment of mango-ctl" "$(tags mango-ctl.1 ENVIRONMENT | tr -d , | xargs)" \
+  "$(grep -rhoE '(getenv|environment)\("[A-Z_]+"\)' tools/mango-ctl | grep -oE '"[A-Z_]+"' | tr -d '"' | xargs)"
 same "environment" "$(for page in rocefs.1 rocefs-enter.1 libmango.3; do tags $page ENVIRONMENT; done | tr -d , | xargs)" \
   "$(grep -rhoE '(getenv|taken)\("[A-Z_]+"\)|ROCEFS_TRUST_VARIABLE "[A-Z_]+"' tools/rocefs pcc rdma | grep -oE '"[A-Z_]+"' | tr -d '"' | xargs)"
 
@@ -98,12 +119,12 @@ example rocefs.ini.5 DESCRIPTION >"$dir/example.ini"
 "$ROCEFS" sim "$dir/example.ini" >"$dir/said" 2>&1 || { echo "FAILED: rocefs.ini(5): $(cat "$dir/said")"; failures=$((failures + 1)); }
 
 # Pages name pages, and files of the sources.
-for page in "$pages"/*; do
+for page in "$pages"/* "$made"/*; do
   for file in $(sed 's/\\-/-/g' "$page" | grep -oE '\b(core|rdma|pcc|tools)/[a-z_/.-]+\.(h|ini|cc)'); do
     [ -e "$file" ] || { echo "FAILED: $page names $file"; failures=$((failures + 1)); }
   done
   while read -r name section; do
-    [ -e "$pages/$name.$section" ] || [ "$name" = mango-ctl ] || { echo "FAILED: $page: $name($section)"; failures=$((failures + 1)); }
+    [ -e "$(path_of "$name.$section")" ] || { echo "FAILED: $page: $name($section)"; failures=$((failures + 1)); }
   done < <(sed 's/\\-/-/g' "$page" | sed -nE 's/^\.BR ((rocefs|mango|libmango)[a-z.-]*) \(([0-9])\).*/\1 \3/p')
 done
 [ "$failures" -eq 0 ] || fail "$failures of the above"

@@ -16,7 +16,8 @@
 namespace rocefs {
 namespace {
 
-void list(Session& session, const std::string& device) {
+void list_algorithms(Session& session, const DeviceOptions& options) {
+  const std::string& device = options.device;
   session.each_device(device, [&](const std::string& name) {
     DeviceReader files(session.tree(), name);
     std::string names = files.text("pcc/algos");
@@ -104,54 +105,76 @@ Result<void> cross_build(Session& session, const std::string& name, const std::s
   return plugin->commit();
 }
 
-struct Words {
-  std::string device, word;
+void load_plugins(Session& session, const DeviceOptions& options) {
+  session.each_device(options.device,
+                      [&](const std::string& name) { return load_one(session, name); });
+}
+
+struct UnloadOptions {
+  std::string device, algorithm;
 };
+
+void unload_algorithm(Session& session, const UnloadOptions& options) {
+  session.each_device(options.device, [&](const std::string& name) {
+    return session.tree().store(device_file(name, "pcc/unload"), options.algorithm);
+  });
+}
+
+struct BuildOptions {
+  std::string file, device;
+};
+
+void build_plugin(Session& session, const BuildOptions& options) {
+  session.each_device(options.device, [&](const std::string& name) {
+    return cross_build(session, name, options.file);
+  });
+}
 
 }  // namespace
 
-void add_algo_commands(CommandLine& line, CLI::App& pcc) {
-  CLI::App& algo =
-      line.group(pcc, "algo", "the algorithms of a device",
-                 "rdma pcc algo list mb_0\nrdma pcc algo cross-build ./my_algo.cc mb_0\n"
-                 "rdma pcc algo load mb_0\nrdma pcc algo unload mb_0 my_custom_algo");
-
-  auto listed = line.options<std::string>();
-  CLI::App& list_command =
-      line.command(algo, "list", "those that can be applied", "rdma pcc algo list mb_0",
-                   [=](Session& session) { list(session, *listed); });
-  add_device_or_all(list_command, *listed);
-
-  auto loaded = line.options<std::string>();
-  CLI::App& load_command =
-      line.command(algo, "load", "load what has been deployed and is not loaded yet",
-                   "rdma pcc algo load mb_0", [=](Session& session) {
-                     session.each_device(
-                         *loaded, [&](const std::string& name) { return load_one(session, name); });
-                   });
-  add_device_or_all(load_command, *loaded);
-
-  auto unloaded = line.options<Words>();
-  CLI::App& unload_command =
-      line.command(algo, "unload", "forget one that is not applied",
-                   "rdma pcc algo unload mb_0 my_custom_algo", [=](Session& session) {
-                     session.each_device(unloaded->device, [&](const std::string& name) {
-                       return session.tree().store(device_file(name, "pcc/unload"), unloaded->word);
-                     });
-                   });
-  add_device_or_all(unload_command, unloaded->device);
-  unload_command.add_option("algorithm", unloaded->word, "its name")->required()->type_name("");
-
-  auto built = line.options<Words>();
-  CLI::App& build_command =
-      line.command(algo, "cross-build", "compile a plugin and deploy it; $CXX names the compiler",
-                   "rdma pcc algo cross-build ./my_algo.cc mb_0", [=](Session& session) {
-                     session.each_device(built->device, [&](const std::string& name) {
-                       return cross_build(session, name, built->word);
-                     });
-                   });
-  build_command.add_option("file", built->word, "its source, in C++")->required()->type_name("");
-  add_device_or_all(build_command, built->device);
+std::vector<Command> algo_commands() {
+  return {
+      Command{.path = "rdma pcc algo",
+              .summary = "Algorithms of a device, built-in ones and plugins",
+              .examples = {"rdma pcc algo list mb_0", "rdma pcc algo cross-build ./my_algo.cc mb_0",
+                           "rdma pcc algo load mb_0", "rdma pcc algo unload mb_0 my_custom_algo"}},
+      CommandOf<DeviceOptions>{
+          .path = "rdma pcc algo list",
+          .summary = "List the algorithms that can be applied",
+          .manual =
+              "Built-in ones come first, then plugins in the order in which they were loaded.",
+          .examples = {"rdma pcc algo list mb_0"},
+          .arguments = {device_or_all<DeviceOptions>()},
+          .run = list_algorithms},
+      CommandOf<DeviceOptions>{.path = "rdma pcc algo load",
+                               .summary = "Load each deployed plugin that is not loaded",
+                               .manual = "Plugins that are refused are reported with the reason; "
+                                         "the others are loaded all the same.",
+                               .examples = {"rdma pcc algo load mb_0"},
+                               .arguments = {device_or_all<DeviceOptions>()},
+                               .run = load_plugins},
+      CommandOf<UnloadOptions>{.path = "rdma pcc algo unload",
+                               .summary = "Unload an algorithm that is not applied",
+                               .examples = {"rdma pcc algo unload mb_0 my_custom_algo"},
+                               .arguments = {device_or_all<UnloadOptions>(),
+                                             {&UnloadOptions::algorithm,
+                                              {.name = "algorithm",
+                                               .help = "one of `rdma pcc algo list`",
+                                               .offer = Offer::kAlgorithms}}},
+                               .run = unload_algorithm},
+      CommandOf<BuildOptions>{
+          .path = "rdma pcc algo cross-build",
+          .summary = "Compile a plugin and deploy it",
+          .manual =
+              "The plugin is put where the card looks for plugins; `rdma pcc algo load` loads it. "
+              "The compiler is $CXX, else c++, g++ or clang++. libmango.h is taken from "
+              "$MANGO_INCLUDE, else from the include directory beside that of this program.",
+          .examples = {"rdma pcc algo cross-build ./my_algo.cc mb_0"},
+          .arguments = {{&BuildOptions::file,
+                         {.name = "file", .help = "source in C++", .offer = Offer::kFiles}},
+                        device_or_all<BuildOptions>()},
+          .run = build_plugin},
+  };
 }
 
 }  // namespace rocefs

@@ -1,60 +1,91 @@
 #include "tools/mango-ctl/command_line.h"
 
+#include <map>
+#include <type_traits>
+#include <utility>
+
+#include "tools/mango-ctl/help.h"
+#include "tools/mango-ctl/session.h"
+
 namespace rocefs {
 namespace {
 
 constexpr const char* kVersion = "mango-ctl 0.1.0 (rocefs)";
-constexpr const char* kEnvironment =
-    R"(Which tree: --mount, else $ROCEFS_MOUNT, else $SYSFS_PATH if it has one, else /sys if it has one
-(inside `rocefs enter`), else the only rocefs that is mounted.
 
-Exit status: 0 done, 1 failed, 2 usage, 3 no such device, 4 busy or in the wrong state.)";
-
-std::string footer(const std::string& examples) {
-  std::string text = "Examples:\n";
-  for (size_t at = 0; at < examples.size();) {
-    size_t end = std::min(examples.find('\n', at), examples.size());
-    text += "  mango-ctl " + examples.substr(at, end - at) + "\n";
-    at = end + 1;
+CLI::Option* add_argument(CLI::App& word, const Argument& argument, const Target& target) {
+  CLI::Option* option = std::visit(
+      [&](auto* value) -> CLI::Option* {
+        if constexpr (std::is_same_v<decltype(value), bool*>) {
+          return word.add_flag(argument.name, *value);
+        } else {
+          return word.add_option(argument.name, *value);
+        }
+      },
+      target);
+  option->type_name(argument.value);
+  if (argument.positional()) option->required(!argument.optional);
+  if (!argument.choices.empty() && !argument.tree_decides) {
+    option->check(CLI::IsMember(argument.choices));
   }
-  text.pop_back();
-  return text;
+  if (argument.check) {
+    option->check(CLI::Validator(
+        [check = argument.check](std::string& text) { return check(text); }, "", argument.name));
+  }
+  return option;
+}
+
+// Exactly one of them must be given.
+void exclude_each_other(CLI::App& word, const std::vector<CLI::Option*>& alternatives,
+                        const std::string& names) {
+  for (CLI::Option* one : alternatives) {
+    for (CLI::Option* other : alternatives) {
+      if (one != other) one->excludes(other);
+    }
+  }
+  word.parse_complete_callback([alternatives, names] {
+    for (CLI::Option* one : alternatives) {
+      if (one->count() > 0) return;
+    }
+    throw CLI::RequiredError(names);
+  });
 }
 
 }  // namespace
 
-CommandLine::CommandLine() : root_("Configures and watches the RoCE NICs of a mounted rocefs.") {
-  root_.name("mango-ctl");
-  root_.require_subcommand(1);
-  root_.set_version_flag("--version", kVersion, "which mango-ctl this is");
-  root_.footer(
-      footer("dev list\nrdma cfr enable mb_0\nrdma pcc status\n--json rdma pcc status mb_0") +
-      "\n\n" + kEnvironment);
-  add_common_options(root_);
+CommandLine::CommandLine(const CommandTable& table) : table_(table), root_("", "mango-ctl") {
+  root_.set_version_flag("--version", kVersion);
+  std::map<std::string, CLI::App*> words = {{"", &root_}};
+  for (const Command& row : table.rows()) {
+    if (!row.path.empty()) {
+      words[row.path] = words.at(row.parent())->add_subcommand(row.word());
+    }
+    add_row(*words[row.path], row);
+  }
 }
 
-void CommandLine::add_common_options(CLI::App& word) {
-  word.set_help_flag("-h,--help", "this text");
-  word.add_option("--mount", mount_, "which rocefs")->type_name("DIR")->take_last();
-  word.add_flag("--json", json_, "print what is read as an array of JSON objects");
-}
-
-CLI::App& CommandLine::group(CLI::App& parent, const std::string& name, const std::string& doc,
-                             const std::string& examples) {
-  CLI::App& word = *parent.add_subcommand(name, doc);
-  word.require_subcommand(1);
-  word.footer(footer(examples));
-  add_common_options(word);
-  return word;
-}
-
-CLI::App& CommandLine::command(CLI::App& parent, const std::string& name, const std::string& doc,
-                               const std::string& examples, Run run) {
-  CLI::App& word = *parent.add_subcommand(name, doc);
-  word.footer(footer(examples));
-  word.callback([this, run = std::move(run)] { chosen_ = run; });
-  add_common_options(word);
-  return word;
+void CommandLine::add_row(CLI::App& word, const Command& row) {
+  word.formatter_fn([this, &row](const CLI::App*, const std::string&, CLI::AppFormatMode) {
+    return help_of(table_, row);
+  });
+  word.set_help_flag("-h,--help");
+  word.add_option("--mount", mount_)->type_name("DIR")->take_last();
+  word.add_flag("--json", json_);
+  if (row.noun()) {
+    word.require_subcommand(1);
+    return;
+  }
+  Call call = row.prepare();
+  std::vector<CLI::Option*> alternatives;
+  std::string names;
+  for (size_t i = 0; i < row.arguments.size(); ++i) {
+    const Argument& argument = row.arguments[i];
+    CLI::Option* option = add_argument(word, argument, call.targets[i]);
+    if (!argument.alternative) continue;
+    alternatives.push_back(option);
+    names += (names.empty() ? "" : " or ") + argument.spellings().front();
+  }
+  if (!alternatives.empty()) exclude_each_other(word, alternatives, names);
+  word.callback([this, run = std::move(call.run)] { chosen_ = run; });
 }
 
 int CommandLine::run(int argc, char** argv) {
@@ -62,7 +93,7 @@ int CommandLine::run(int argc, char** argv) {
     root_.parse(argc, argv);
   } catch (const CLI::ParseError& asked) {
     if (asked.get_exit_code() == 0) return root_.exit(asked);
-    // Where a word is missing and another stands in its place, that one is what is wrong.
+    // A misspelt word remains, and CLI11 complains only that one is missing.
     std::vector<std::string> rest = root_.remaining(true);
     bool missing = dynamic_cast<const CLI::RequiredError*>(&asked) != nullptr;
     complain(missing && !rest.empty() ? rest[0] + ": not understood; --help says what is"
@@ -77,20 +108,6 @@ int CommandLine::run(int argc, char** argv) {
   Session session(std::move(*tree), json_);
   chosen_(session);
   return session.finish();
-}
-
-CLI::Option* add_device(CLI::App& command, std::string& device) {
-  auto check = [](const std::string& name) {
-    return name == "all" ? std::string("one device is wanted, not all") : std::string();
-  };
-  return command.add_option("device", device, "its name, mb_0")
-      ->required()
-      ->type_name("")
-      ->check(CLI::Validator(check, "", "device"));
-}
-
-CLI::Option* add_device_or_all(CLI::App& command, std::string& device) {
-  return command.add_option("device", device, "its name, mb_0, or all")->required()->type_name("");
 }
 
 }  // namespace rocefs

@@ -1,54 +1,32 @@
-// CommandLine: the words that mango-ctl understands. Each noun adds its own; one of them is chosen.
+// CommandLine: the parser of the table's rows. One of them is chosen and run.
 #pragma once
 
 #include <CLI/CLI.hpp>
 #include <functional>
-#include <memory>
 #include <string>
-#include <utility>
-#include <vector>
 
-#include "tools/mango-ctl/session.h"
+#include "tools/mango-ctl/commands.h"
 
 namespace rocefs {
 
 class CommandLine {
  public:
-  using Run = std::function<void(Session&)>;
+  // The table must outlive the parser.
+  explicit CommandLine(const CommandTable& table);
+  CommandLine(const CommandLine&) = delete;
+  CommandLine& operator=(const CommandLine&) = delete;
 
-  CommandLine();
-
-  CLI::App& root() { return root_; }
-  // A word that wants another one behind it. `examples` stand at the end of its help.
-  CLI::App& group(CLI::App& parent, const std::string& name, const std::string& doc,
-                  const std::string& examples);
-  // A word that does something.
-  CLI::App& command(CLI::App& parent, const std::string& name, const std::string& doc,
-                    const std::string& examples, Run run);
-
-  // Where a command's arguments are put. They live as long as the line, which holds on to them.
-  template <class T>
-  std::shared_ptr<T> options(T initial = {}) {
-    auto kept = std::make_shared<T>(std::move(initial));
-    options_.push_back(kept);
-    return kept;
-  }
-
-  // Parses, finds the tree, runs what was chosen; the exit status.
+  // Parses, finds the tree, runs the chosen command; the exit status.
   int run(int argc, char** argv);
 
  private:
-  void add_common_options(CLI::App& word);
+  void add_row(CLI::App& word, const Command& row);
 
-  std::vector<std::shared_ptr<void>> options_;
+  const CommandTable& table_;
   CLI::App root_;
   std::string mount_;
   bool json_ = false;
-  Run chosen_;
+  std::function<void(Session&)> chosen_;
 };
-
-// The positional arguments that most commands have.
-CLI::Option* add_device(CLI::App& command, std::string& device);
-CLI::Option* add_device_or_all(CLI::App& command, std::string& device);
 
 }  // namespace rocefs

@@ -1,11 +1,10 @@
-// dev: which devices there are, and what they are.
-
+// dev: the devices and their ports.
 #include "tools/mango-ctl/commands.h"
 
 namespace rocefs {
 namespace {
 
-// "4: ACTIVE" of a port's state.
+// "ACTIVE" of "4: ACTIVE", a port's state.
 std::string word_of(const std::string& state) {
   size_t colon = state.find(": ");
   return colon == state.npos ? state : state.substr(colon + 2);
@@ -66,7 +65,7 @@ Json to_json(const std::string& name, const Found& found) {
           {"ports", ports}};
 }
 
-void list(Session& session) {
+void list_ports(Session& session, const NoOptions&) {
   session.print(fmt::format("{:<12}{:<14}{:<6}{:<12}{:<10}{}\n", "NAME", "PCI", "PORT", "NETDEV",
                             "STATE", "RATE"));
   if (session.tree().devices().empty()) return;
@@ -82,8 +81,8 @@ void list(Session& session) {
   });
 }
 
-void show(Session& session, const std::string& device) {
-  session.each_device(device, [&](const std::string& name) -> Result<void> {
+void show_device(Session& session, const DeviceOptions& options) {
+  session.each_device(options.device, [&](const std::string& name) -> Result<void> {
     Result<Found> found = look_at(session.tree(), name);
     if (!found) return found.error();
     session.print(fmt::format(
@@ -102,15 +101,21 @@ void show(Session& session, const std::string& device) {
 
 }  // namespace
 
-void add_device_commands(CommandLine& line) {
-  CLI::App& dev = line.group(line.root(), "dev", "the RDMA devices",
-                             "dev list\ndev show mb_0\n--json dev list");
-  line.command(dev, "list", "a line for each port", "dev list\n--json dev list",
-               [](Session& session) { list(session); });
-  auto shown = line.options<std::string>();
-  CLI::App& show_command = line.command(dev, "show", "all about one", "dev show mb_0",
-                                        [=](Session& session) { show(session, *shown); });
-  add_device_or_all(show_command, *shown);
+std::vector<Command> devices_commands() {
+  return {
+      Command{.path = "dev",
+              .summary = "RDMA devices",
+              .examples = {"dev list", "dev show mb_0", "--json dev list"}},
+      CommandOf<NoOptions>{.path = "dev list",
+                           .summary = "List the devices, a line for each port",
+                           .examples = {"dev list", "--json dev list"},
+                           .run = list_ports},
+      CommandOf<DeviceOptions>{.path = "dev show",
+                               .summary = "Show address, firmware, GUID and ports of a device",
+                               .examples = {"dev show mb_0"},
+                               .arguments = {device_or_all<DeviceOptions>()},
+                               .run = show_device},
+  };
 }
 
 }  // namespace rocefs

@@ -1,4 +1,4 @@
-// dmesg: what the emulated kernel and its driver say.
+// dmesg: the log of the emulated kernel and its driver.
 #include <poll.h>
 #include <unistd.h>
 
@@ -18,7 +18,7 @@ Json to_json(std::string_view line) {
   return {{"time", seconds}, {"text", line.substr(end + 2)}};
 }
 
-// What `now` has behind `before`; old lines may have left at its beginning.
+// Part of `now` behind `before`, whose first lines may have left the log.
 std::string_view news(std::string_view before, std::string_view now) {
   while (!before.empty() && !now.starts_with(before)) {
     before.remove_prefix(std::min(before.find('\n'), before.size() - 1) + 1);
@@ -42,15 +42,19 @@ void follow(Session& session, const std::string& path) {
     std::string_view fresh = news(before, *now);
     if (!fresh.empty() && !session.stream(shown(session, fresh))) return;
     before = std::move(*now);
-    // A reader that has gone is an event of its own.
+    // POLLERR or POLLHUP: the reader has gone.
     pollfd reader{STDOUT_FILENO, 0, 0};
     if (::poll(&reader, 1, kPauseMs) > 0) return;
   }
 }
 
-void show(Session& session, bool wait) {
+struct DmesgOptions {
+  bool follow = false;
+};
+
+void show_dmesg(Session& session, const DmesgOptions& options) {
   const std::string path = "kernel/debug/rocefs/dmesg";
-  if (wait) return follow(session, path);
+  if (options.follow) return follow(session, path);
   Result<std::string> text = session.tree().read(path);
   if (!text) return session.fail(text.error());
   session.print(*text);
@@ -60,12 +64,17 @@ void show(Session& session, bool wait) {
 
 }  // namespace
 
-void add_dmesg_command(CommandLine& line) {
-  auto wait = line.options<bool>(false);
-  CLI::App& command =
-      line.command(line.root(), "dmesg", "the log of the emulated machine",
-                   "dmesg | grep PCC\ndmesg -w", [=](Session& session) { show(session, *wait); });
-  command.add_flag("-w,--follow", *wait, "wait for more; with --json an object per line");
+std::vector<Command> dmesg_commands() {
+  return {
+      CommandOf<DmesgOptions>{
+          .path = "dmesg",
+          .summary = "Show the kernel log of the emulated machine",
+          .examples = {"dmesg | grep PCC", "dmesg -w"},
+          .arguments = {{&DmesgOptions::follow,
+                         {.name = "-w,--follow",
+                          .help = "wait for more lines; with --json an object for each"}}},
+          .run = show_dmesg},
+  };
 }
 
 }  // namespace rocefs

@@ -1,16 +1,31 @@
 // mango-ctl: the vendor's command line, as a client of the files of a mounted rocefs.
-#include "tools/mango-ctl/commands.h"
+#include <cstdio>
+#include <string>
+#include <vector>
 
+#include "tools/mango-ctl/command_line.h"
+#include "tools/mango-ctl/completion.h"
+#include "tools/mango-ctl/manual.h"
+
+namespace {
+
+int print(const std::string& text) {
+  std::fputs(text.c_str(), stdout);
+  return std::fflush(stdout) == 0 ? 0 : 1;
+}
+
+}  // namespace
+
+// Beside the commands of the table, for make and for bash:
+//   mango-ctl --print-manual        COMMANDS of the manual page
+//   mango-ctl --complete WORD…      words that may stand in place of the last one
 int main(int argc, char** argv) {
   using namespace rocefs;
-  CommandLine line;
-  CLI::App& rdma = line.group(line.root(), "rdma", "features of RDMA devices",
-                              "rdma cfr enable mb_0\nrdma ops status mb_0\nrdma pcc status");
-  add_feature_commands(line, rdma);
-  add_pcc_commands(line, rdma);
-  add_mgmt_commands(line);
-  add_project_commands(line);
-  add_device_commands(line);
-  add_dmesg_command(line);
-  return line.run(argc, argv);
+  CommandTable table;
+  std::vector<std::string> words(argv + 1, argv + argc);
+  if (!words.empty() && words[0] == "--print-manual") return print(manual_of(table));
+  if (!words.empty() && words[0] == "--complete") {
+    return print(completions(table, {words.begin() + 1, words.end()}));
+  }
+  return CommandLine(table).run(argc, argv);
 }

@@ -20,14 +20,8 @@ std::string path_of(const std::string& interface, const char* file) {
   return fmt::format("class/net/{}/{}", interface, file);
 }
 
-std::vector<std::string> interfaces(const NicTree& tree) {
-  std::vector<std::string> names = tree.counted("class/net");
-  std::erase_if(names, [](const std::string& name) { return !name.starts_with("mango_mgmt"); });
-  return names;
-}
-
 Result<void> must_exist(const NicTree& tree, const std::string& interface) {
-  std::vector<std::string> all = interfaces(tree);
+  std::vector<std::string> all = tree.management_interfaces();
   if (std::find(all.begin(), all.end(), interface) != all.end()) return {};
   return errorf(ENODEV, "{}: no such management interface", interface);
 }
@@ -61,17 +55,22 @@ std::optional<Subnet> subnet_of(const Link& link) {
   return Subnet{ntohl(address.s_addr), length};
 }
 
-void configure(Session& session, const std::string& interface, const Link& link) {
+struct ConfigOptions {
+  std::string interface, host_ip = "192.168.10.1", soc_ip = "192.168.10.2", subnet = "24";
+};
+
+void configure(Session& session, const ConfigOptions& options) {
+  const std::string& interface = options.interface;
   const NicTree& tree = session.tree();
   Result<void> done = must_exist(tree, interface);
   if (done) {
-    done = tree.store_together({{path_of(interface, "host_ip"), link.host_ip},
-                                {path_of(interface, "soc_ip"), link.soc_ip},
-                                {path_of(interface, "subnet"), link.subnet}});
+    done = tree.store_together({{path_of(interface, "host_ip"), options.host_ip},
+                                {path_of(interface, "soc_ip"), options.soc_ip},
+                                {path_of(interface, "subnet"), options.subnet}});
   }
   if (!done) return session.fail(done.error());
-  std::optional<Subnet> ours = subnet_of(link);
-  for (const std::string& other : interfaces(tree)) {
+  std::optional<Subnet> ours = subnet_of({options.host_ip, options.soc_ip, options.subnet});
+  for (const std::string& other : tree.management_interfaces()) {
     if (other == interface || !ours) continue;
     Result<Link> its = read_link(tree, other);
     std::optional<Subnet> theirs = its ? subnet_of(*its) : std::nullopt;
@@ -82,11 +81,16 @@ void configure(Session& session, const std::string& interface, const Link& link)
   }
 }
 
-void show_mgmt(Session& session, const std::string& wanted) {
+struct ShowOptions {
+  std::string interface;
+};
+
+void show_links(Session& session, const ShowOptions& options) {
+  const std::string& wanted = options.interface;
   const NicTree& tree = session.tree();
   std::vector<std::string> shown = {wanted};
   if (wanted.empty()) {
-    shown = interfaces(tree);
+    shown = tree.management_interfaces();
   } else if (Result<void> there = must_exist(tree, wanted); !there) {
     return session.fail(there.error());
   }
@@ -106,31 +110,43 @@ void show_mgmt(Session& session, const std::string& wanted) {
 
 }  // namespace
 
-void add_mgmt_commands(CommandLine& line) {
-  CLI::App& mgmt = line.group(line.root(), "mgmt", "management of the cards", "mgmt net show");
-  CLI::App& net = line.group(mgmt, "net", "the link between the host and a card's SoC",
-                             "mgmt net config mango_mgmt0 --host-ip 192.168.10.1 --soc-ip "
-                             "192.168.10.2 --subnet 24\nmgmt net show");
-
-  auto interface = line.options<std::string>();
-  auto link = line.options<Link>(Link{"192.168.10.1", "192.168.10.2", "24"});
-  CLI::App& config =
-      line.command(net, "config", "give both ends their addresses, in one subnet",
-                   "mgmt net config mango_mgmt1 --host-ip 192.168.20.1 --soc-ip 192.168.20.2 "
-                   "--subnet 24",
-                   [=](Session& session) { configure(session, *interface, *link); });
-  config.add_option("interface", *interface, "mango_mgmt0 …")->required()->type_name("");
-  for (auto [option, value, type] : {std::tuple{"--host-ip", &link->host_ip, "IP"},
-                                     {"--soc-ip", &link->soc_ip, "IP"},
-                                     {"--subnet", &link->subnet, "LENGTH"}}) {
-    config.add_option(option, *value)->type_name(type)->capture_default_str();
-  }
-
-  auto shown = line.options<std::string>();
-  CLI::App& show_command = line.command(net, "show", "the addresses of one or all",
-                                        "mgmt net show\n--json mgmt net show",
-                                        [=](Session& session) { show_mgmt(session, *shown); });
-  show_command.add_option("interface", *shown, "mango_mgmt0 …")->type_name("");
+std::vector<Command> mgmt_commands() {
+  return {
+      Command{.path = "mgmt", .summary = "Management of the cards", .examples = {"mgmt net show"}},
+      Command{.path = "mgmt net",
+              .summary = "Management links, from the host to each card's SoC",
+              .examples = {"mgmt net config mango_mgmt0 --host-ip 192.168.10.1 --soc-ip "
+                           "192.168.10.2 --subnet 24",
+                           "mgmt net show"}},
+      CommandOf<ConfigOptions>{
+          .path = "mgmt net config",
+          .summary = "Set the addresses of both ends of a link",
+          .manual =
+              "Both are in one subnet. An option that is not given is stored with its default.",
+          .examples = {"mgmt net config mango_mgmt1 --host-ip 192.168.20.1 --soc-ip 192.168.20.2 "
+                       "--subnet 24"},
+          .arguments =
+              {{&ConfigOptions::interface,
+                {.name = "interface",
+                 .help = "its name, mango_mgmt0",
+                 .offer = Offer::kInterfaces}},
+               {&ConfigOptions::host_ip,
+                {.name = "--host-ip", .value = "IP", .help = "address of the host's end"}},
+               {&ConfigOptions::soc_ip,
+                {.name = "--soc-ip", .value = "IP", .help = "address of the card's end"}},
+               {&ConfigOptions::subnet,
+                {.name = "--subnet", .value = "LENGTH", .help = "bits of the subnet's prefix"}}},
+          .run = configure},
+      CommandOf<ShowOptions>{.path = "mgmt net show",
+                             .summary = "Show the addresses of one link or all links",
+                             .examples = {"mgmt net show", "--json mgmt net show"},
+                             .arguments = {{&ShowOptions::interface,
+                                            {.name = "interface",
+                                             .help = "its name, mango_mgmt0",
+                                             .offer = Offer::kInterfaces,
+                                             .optional = true}}},
+                             .run = show_links},
+  };
 }
 
 }  // namespace rocefs

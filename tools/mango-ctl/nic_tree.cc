@@ -205,4 +205,10 @@ std::string NicTree::why_refused(const std::string& path, int code) const {
   return reason;
 }
 
+std::vector<std::string> NicTree::management_interfaces() const {
+  std::vector<std::string> names = counted("class/net");
+  std::erase_if(names, [](const std::string& name) { return !name.starts_with("mango_mgmt"); });
+  return names;
+}
+
 }  // namespace rocefs

@@ -41,6 +41,7 @@ class NicTree {
   // Of the devices, and of other entries of a directory, in the order in which people count.
   std::vector<std::string> devices() const { return counted("class/infiniband"); }
   std::vector<std::string> counted(const std::string& path) const;
+  std::vector<std::string> management_interfaces() const;
 
  private:
   explicit NicTree(std::string root) : root_(std::move(root)) {}

@@ -82,6 +82,10 @@ Result<std::vector<Parameter>> read_json(const std::string& file) {
   return object.parameters();
 }
 
+struct ListOptions {
+  std::string device, algorithm;
+};
+
 struct UpdateOptions {
   std::string device, algorithm, json_file;
   std::vector<std::string> parameters;
@@ -121,7 +125,7 @@ void update_active(Session& session, const std::string& algorithm, const std::st
   }
 }
 
-void update(Session& session, const UpdateOptions& options) {
+void update_parameters(Session& session, const UpdateOptions& options) {
   Result<std::vector<Parameter>> parameters = wanted(options);
   if (!parameters) return session.fail(parameters.error());
   std::string order = options.algorithm;
@@ -132,8 +136,9 @@ void update(Session& session, const UpdateOptions& options) {
   });
 }
 
-void list(Session& session, const std::string& device, const std::string& algorithm) {
-  session.each_device(device, [&](const std::string& name) -> Result<void> {
+void list_parameters(Session& session, const ListOptions& options) {
+  const std::string& algorithm = options.algorithm;
+  session.each_device(options.device, [&](const std::string& name) -> Result<void> {
     const NicTree& tree = session.tree();
     Result<std::string> applied = tree.value(device_file(name, "pcc/algo"));
     if (!applied) return applied.error();
@@ -166,41 +171,48 @@ std::string check_assignment(const std::string& text) {
 
 }  // namespace
 
-void add_params_commands(CommandLine& line, CLI::App& pcc) {
-  auto listed = line.options<UpdateOptions>();
-  CLI::App& list_command =
-      line.command(pcc, "list-params", "names of the parameters of the applied algorithm",
-                   "rdma pcc list-params mb_0 dcqcn\n--json rdma pcc list-params mb_0 dcqcn",
-                   [=](Session& session) { list(session, listed->device, listed->algorithm); });
-  add_device(list_command, listed->device);
-  list_command.add_option("algorithm", listed->algorithm, "the applied one")
-      ->required()
-      ->type_name("");
-
-  auto options = line.options<UpdateOptions>();
-  CLI::App& command =
-      line.command(pcc, "update-params", "other values, while PCC runs: all or none",
-                   "rdma pcc update-params mb_0 dcqcn --param wai=80 --param g=0.0625\n"
-                   "rdma pcc update-params all dcqcn --params_json dcqcn.json",
-                   [=](Session& session) { update(session, *options); });
-  add_device_or_all(command, options->device)
-      ->description("its name, mb_0, or all that run the algorithm");
-  command.add_option("algorithm", options->algorithm, "the applied one")->required()->type_name("");
-  CLI::Option* parameters =
-      command.add_option("--param", options->parameters, "one or several, or given again")
-          ->type_name("KEY=VALUE")
-          ->check(CLI::Validator([](std::string& text) { return check_assignment(text); }, "",
-                                 "assignment"));
-  command
-      .add_option("--params_json,--params-json", options->json_file,
-                  "a flat object of numbers and booleans")
-      ->type_name("FILE")
-      ->excludes(parameters);
-  command.parse_complete_callback([=] {
-    if (options->parameters.empty() && options->json_file.empty()) {
-      throw CLI::RequiredError("--param or --params_json");
-    }
-  });
+std::vector<Command> params_commands() {
+  return {
+      CommandOf<ListOptions>{
+          .path = "rdma pcc list-params",
+          .summary = "List the parameters of the applied algorithm",
+          .manual = "They stand in the order in which the algorithm registers them. --json has "
+                    "their values too.",
+          .examples = {"rdma pcc list-params mb_0 dcqcn", "--json rdma pcc list-params mb_0 dcqcn"},
+          .arguments = {one_device<ListOptions>(),
+                        {&ListOptions::algorithm,
+                         {.name = "algorithm",
+                          .help = "the applied algorithm",
+                          .offer = Offer::kAlgorithms}}},
+          .run = list_parameters},
+      CommandOf<UpdateOptions>{
+          .path = "rdma pcc update-params",
+          .summary = "Change parameters, also while PCC is active",
+          .manual = "All values are taken, or none. `all` is every active device that runs the "
+                    "algorithm.",
+          .examples = {"rdma pcc update-params mb_0 dcqcn --param wai=80 --param g=0.0625",
+                       "rdma pcc update-params all dcqcn --params_json dcqcn.json"},
+          .arguments = {device_or_all<UpdateOptions>(
+                            "its name, mb_0, or all that run the algorithm"),
+                        {&UpdateOptions::algorithm,
+                         {.name = "algorithm",
+                          .help = "the applied algorithm",
+                          .offer = Offer::kAlgorithms}},
+                        {&UpdateOptions::parameters,
+                         {.name = "--param",
+                          .value = "KEY=VALUE",
+                          .help = "one assignment or several; can be given again",
+                          .offer = Offer::kParameters,
+                          .alternative = true,
+                          .check = check_assignment}},
+                        {&UpdateOptions::json_file,
+                         {.name = "--params_json,--params-json",
+                          .value = "FILE",
+                          .help = "one flat JSON object of numbers and booleans",
+                          .offer = Offer::kFiles,
+                          .alternative = true}}},
+          .run = update_parameters},
+  };
 }
 
 }  // namespace rocefs

@@ -1,4 +1,4 @@
-// rdma pcc: modes, algorithms and their runs.
+// rdma pcc: modes and devices.
 #include "tools/mango-ctl/pcc.h"
 
 #include <cerrno>
@@ -51,25 +51,29 @@ Json qp_json(const std::string& qp, const QpFiles& files) {
 
 namespace {
 
+struct ModeOptions {
+  std::string device, mode;
+};
+
 std::string mode_name(const std::string& mode) {
   if (mode == "soc") return "SoC";
   return mode == "host" ? "Host" : mode;
 }
 
-void set_mode(Session& session, const std::string& device, const std::string& mode) {
-  session.each_device(device, [&](const std::string& name) -> Result<void> {
-    Result<void> stored = session.tree().store(device_file(name, "pcc/mode"), mode);
+void set_mode(Session& session, const ModeOptions& options) {
+  session.each_device(options.device, [&](const std::string& name) -> Result<void> {
+    Result<void> stored = session.tree().store(device_file(name, "pcc/mode"), options.mode);
     if (!stored) return stored;
     session.print(fmt::format(
         "Set PCC mode to {} mode for device {}\nPlease reload mango-drivers to apply PCC mode\n",
-        mode_name(mode), name));
-    session.add({{"device", name}, {"mode_set", mode}});
+        mode_name(options.mode), name));
+    session.add({{"device", name}, {"mode_set", options.mode}});
     return {};
   });
 }
 
-void get_mode(Session& session, const std::string& device) {
-  session.each_device(device, [&](const std::string& name) {
+void get_mode(Session& session, const DeviceOptions& options) {
+  session.each_device(options.device, [&](const std::string& name) {
     DeviceReader files(session.tree(), name);
     std::string mode = files.text("pcc/mode_active");
     session.print(fmt::format("{}: {} mode\n", name, mode_name(mode)));
@@ -80,7 +84,7 @@ void get_mode(Session& session, const std::string& device) {
   });
 }
 
-void list_devices(Session& session) {
+void list_devices(Session& session, const NoOptions&) {
   for (const std::string& name : session.tree().devices()) {
     if (!session.tree().has(device_file(name, "pcc"))) continue;
     session.print(name + "\n");
@@ -88,246 +92,39 @@ void list_devices(Session& session) {
   }
 }
 
-Result<void> must_be_loaded(const NicTree& tree, const std::string& device,
-                            const std::string& algorithm) {
-  Result<std::string> names = tree.value(device_file(device, "pcc/algos"));
-  if (!names) return names.error();
-  for (std::string_view name : split(*names, " \t\n")) {
-    if (name == algorithm) return {};
-  }
-  return errorf(ENOENT, "no algorithm '{}' is loaded: {}", algorithm, *names);
-}
-
-// Nothing changes anywhere unless every device has the algorithm.
-void apply(Session& session, const std::string& device, const std::string& algorithm) {
-  session.each_device(device, [&](const std::string& name) {
-    return must_be_loaded(session.tree(), name, algorithm);
-  });
-  if (session.failed()) return;
-  session.each_device(device, [&](const std::string& name) {
-    return session.tree().store(device_file(name, "pcc/algo"), algorithm);
-  });
-}
-
-struct StartOptions {
-  std::string device, num_threads, interval_us;
-};
-
-// A run that does not come about leaves its options as they were.
-Result<void> start_one(Session& session, const std::string& name, const StartOptions& options) {
-  const NicTree& tree = session.tree();
-  Result<bool> active = pcc_is_active(tree, name);
-  if (!active) return active.error();
-  if (*active) return Error{EBUSY, "PCC is active already"};
-  std::vector<Assignment> wanted, before;
-  auto want = [&](const char* knob, const std::string& value) -> Result<void> {
-    if (value.empty()) return {};
-    std::string path = device_file(name, knob);
-    Result<std::string> old = tree.value(path);
-    if (!old) return old.error();
-    wanted.push_back({path, value});
-    before.push_back({path, *old});
-    return {};
-  };
-  Result<void> done = want("pcc/num_threads", options.num_threads);
-  if (done) done = want("pcc/interval_us", options.interval_us);
-  if (done && !wanted.empty()) done = tree.store_together(wanted);
-  if (!done) return done;
-  done = tree.store(device_file(name, "pcc/state"), "start");
-  if (!done && !before.empty()) (void)!tree.store_together(before);
-  return done;
-}
-
-void stop(Session& session, const std::string& device) {
-  session.each_device(device, [&](const std::string& name) -> Result<void> {
-    Result<bool> active = pcc_is_active(session.tree(), name);
-    if (active && !*active) session.notice(name + ": PCC is not active");
-    return session.tree().store(device_file(name, "pcc/state"), "stop");
-  });
-}
-
-// The block of a device says it in a line of its own, nowhere else.
-Json last_error(const std::string& block) {
-  constexpr std::string_view kLine = "\nLast error: ";
-  size_t at = block.rfind(kLine);
-  if (at == block.npos) return nullptr;
-  at += kLine.size();
-  return block.substr(at, block.find('\n', at) - at);
-}
-
-Result<void> add_status(Session& session, const std::string& name) {
-  const NicTree& tree = session.tree();
-  DeviceReader files(tree, name);
-  Json row = {{"device", name},
-              {"active", files.text("pcc/state") == "active"},
-              {"algorithm", name_or_null(files.text("pcc/algo"))},
-              {"num_threads", files.number("pcc/num_threads")},
-              {"interval_us", files.number("pcc/interval_us")}};
-  Json parameters = Json::object(), qps = Json::array();
-  for (const std::string& parameter : tree.counted(device_file(name, "pcc/params"))) {
-    Result<std::string> value = tree.value(device_file(name, "pcc/params/" + parameter));
-    if (value) parameters[parameter] = number_or_text(*value);
-  }
-  Result<std::vector<std::string>> numbers = active_qps(tree, name);
-  if (!numbers) return numbers.error();
-  for (const std::string& qp : *numbers) {
-    QpFiles one;
-    if (read_qp(tree, name, qp, one)) qps.push_back(qp_json(qp, one));
-  }
-  row["parameters"] = parameters;
-  row["qps"] = qps;
-  row["last_error"] = last_error(files.text("pcc/status"));
-  session.add(std::move(row));
-  return files.outcome();
-}
-
-Result<void> print_block(Session& session, const std::string& name) {
-  Result<std::string> block = session.tree().read(device_file(name, "pcc/status"));
-  if (!block) return block.error();
-  session.print(*block);
-  return {};
-}
-
-// Every active device in full, then all of them in a table.
-void print_overview(Session& session) {
-  std::string table =
-      fmt::format("{:<12}{:<10}{:<12}{}\n{:->38}\n", "NAME", "STATUS", "ALGO", "NUM_THREADS", "");
-  for (const std::string& name : session.tree().devices()) {
-    DeviceReader files(session.tree(), name);
-    bool active = files.text("pcc/state") == "active";
-    std::string algorithm = files.text("pcc/algo");
-    table += fmt::format("{:<12}{:<10}{:<12}{}\n", name, active ? "Active" : "Inactive",
-                         active ? algorithm : "-", files.number("pcc/num_threads"));
-    Result<void> done = files.outcome();
-    if (done && active) {
-      done = print_block(session, name);
-      session.print("\n");
-    }
-    if (!done) session.fail(errorf(done.error().code, "{}: {}", name, done.error().reason));
-  }
-  session.print(table);
-}
-
-void status(Session& session, const std::string& device) {
-  bool overview = device.empty();
-  if (session.json()) {
-    if (overview && session.tree().devices().empty()) return;
-    session.each_device(overview ? "all" : device,
-                        [&](const std::string& name) { return add_status(session, name); });
-  } else if (overview) {
-    print_overview(session);
-  } else {
-    session.each_device(device,
-                        [&](const std::string& name) { return print_block(session, name); });
-  }
-}
-
-// Of the device's card: what it answers is printed.
-void ask_card(Session& session, const std::string& device, const std::string& question) {
-  session.each_device(device, [&](const std::string& name) -> Result<void> {
-    Result<std::string> reply = session.tree().ask(device_file(name, "pcc/rpc"), question);
-    if (!reply) return reply.error();
-    session.print(*reply + "\n");
-    session.add({{"device", name}, {"reply", *reply}});
-    return {};
-  });
-}
-
-struct CommandWords {
-  std::string device, word;
-};
-
-void add_mode_commands(CommandLine& line, CLI::App& pcc) {
-  CLI::App& mode = line.group(pcc, "mode", "where algorithms run: on the card or in programs",
-                              "rdma pcc mode set all soc\nrdma pcc mode get all");
-  auto set = line.options<CommandWords>();
-  CLI::App& set_command =
-      line.command(mode, "set", "to be applied when the driver is reloaded",
-                   "rdma pcc mode set all soc\nrdma pcc mode set mb_0 host",
-                   [=](Session& session) { set_mode(session, set->device, set->word); });
-  add_device_or_all(set_command, set->device);
-  set_command.add_option("mode", set->word, "soc or host")
-      ->required()
-      ->type_name("")
-      ->check(CLI::IsMember({"soc", "host"}));
-
-  auto get = line.options<CommandWords>();
-  CLI::App& get_command = line.command(mode, "get", "the mode since the driver was last loaded",
-                                       "rdma pcc mode get all",
-                                       [=](Session& session) { get_mode(session, get->device); });
-  add_device_or_all(get_command, get->device);
-}
-
-void add_run_commands(CommandLine& line, CLI::App& pcc) {
-  auto applied = line.options<CommandWords>();
-  CLI::App& apply_command =
-      line.command(pcc, "apply", "choose the algorithm, also while PCC is active",
-                   "rdma pcc apply mb_0 aimd\nrdma pcc apply all dcqcn",
-                   [=](Session& session) { apply(session, applied->device, applied->word); });
-  add_device_or_all(apply_command, applied->device);
-  apply_command.add_option("algorithm", applied->word, "one of `algo list`")
-      ->required()
-      ->type_name("");
-
-  auto started = line.options<StartOptions>();
-  CLI::App& start_command =
-      line.command(pcc, "start", "let the algorithm set the windows",
-                   "rdma pcc start mb_0\nrdma pcc start all\nrdma pcc start mb_0 --num-threads 4",
-                   [=](Session& session) {
-                     session.each_device(started->device, [&](const std::string& name) {
-                       return start_one(session, name, *started);
-                     });
-                   });
-  add_device_or_all(start_command, started->device);
-  start_command.add_option("--num-threads", started->num_threads, "poller threads, 1 to 64")
-      ->type_name("N");
-  start_command.add_option("--interval-us", started->interval_us, "between two calls for a QP")
-      ->type_name("N");
-
-  auto stopped = line.options<std::string>();
-  CLI::App& stop_command = line.command(pcc, "stop", "windows without limit again, or CFR's",
-                                        "rdma pcc stop mb_0\nrdma pcc stop all",
-                                        [=](Session& session) { stop(session, *stopped); });
-  add_device_or_all(stop_command, *stopped);
-
-  auto shown = line.options<std::string>();
-  CLI::App& status_command =
-      line.command(pcc, "status", "what runs, on which queue pairs, with which parameters",
-                   "rdma pcc status\nrdma pcc status mb_0\n--json rdma pcc status",
-                   [=](Session& session) { status(session, *shown); });
-  status_command.add_option("device", *shown, "its name, mb_0; else all that are active")
-      ->type_name("");
-}
-
-void add_card_commands(CommandLine& line, CLI::App& pcc) {
-  auto pinged = line.options<std::string>();
-  CLI::App& ping =
-      line.command(pcc, "ping", "whether the card's PCC daemon answers", "rdma pcc ping mb_0",
-                   [=](Session& session) { ask_card(session, *pinged, "ping"); });
-  add_device(ping, *pinged);
-
-  auto echoed = line.options<CommandWords>();
-  CLI::App& echo = line.command(
-      pcc, "echo", "what the card's PCC daemon sends back", "rdma pcc echo \"Hello\" mb_0",
-      [=](Session& session) { ask_card(session, echoed->device, "echo " + echoed->word); });
-  echo.add_option("text", echoed->word, "any text")->required()->type_name("");
-  add_device(echo, echoed->device);
-}
-
 }  // namespace
 
-void add_pcc_commands(CommandLine& line, CLI::App& rdma) {
-  CLI::App& pcc = line.group(rdma, "pcc", "programmable congestion control",
-                             "rdma pcc apply mb_0 aimd\nrdma pcc start mb_0\nrdma pcc status mb_0");
-  add_mode_commands(line, pcc);
-  line.command(pcc, "dev", "the devices, one per line", "rdma pcc dev",
-               [](Session& session) { list_devices(session); });
-  add_algo_commands(line, pcc);
-  add_run_commands(line, pcc);
-  add_params_commands(line, pcc);
-  add_card_commands(line, pcc);
-  add_top_command(line, pcc);
-  add_trace_command(line, pcc);
+std::vector<Command> pcc_commands() {
+  return {
+      Command{
+          .path = "rdma pcc",
+          .summary = "Programmable congestion control",
+          .manual = "An algorithm sets the windows of the active queue pairs.",
+          .examples = {"rdma pcc apply mb_0 aimd", "rdma pcc start mb_0", "rdma pcc status mb_0"}},
+      Command{.path = "rdma pcc mode",
+              .summary = "Where algorithms run: on the card or on the host",
+              .examples = {"rdma pcc mode set all soc", "rdma pcc mode get all"}},
+      CommandOf<ModeOptions>{
+          .path = "rdma pcc mode set",
+          .summary = "Choose the mode for the next load of the driver",
+          .manual = "`proj disable rdma` and `proj enable rdma` reload the driver.",
+          .examples = {"rdma pcc mode set all soc", "rdma pcc mode set mb_0 host"},
+          .arguments = {device_or_all<ModeOptions>(),
+                        {&ModeOptions::mode,
+                         {.name = "mode",
+                          .help = "soc: on the card; host: in programs with libmango",
+                          .choices = {"soc", "host"}}}},
+          .run = set_mode},
+      CommandOf<DeviceOptions>{.path = "rdma pcc mode get",
+                               .summary = "Show the mode since the last load of the driver",
+                               .examples = {"rdma pcc mode get all"},
+                               .arguments = {device_or_all<DeviceOptions>()},
+                               .run = get_mode},
+      CommandOf<NoOptions>{.path = "rdma pcc dev",
+                           .summary = "List the devices, one per line",
+                           .examples = {"rdma pcc dev"},
+                           .run = list_devices},
+  };
 }
 
 }  // namespace rocefs

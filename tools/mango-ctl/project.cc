@@ -1,4 +1,4 @@
-// proj: the driver leaves its devices, or takes them.
+// proj: the driver is bound to its devices, or unbound.
 #include <cerrno>
 
 #include "tools/mango-ctl/commands.h"
@@ -8,7 +8,7 @@ namespace {
 
 const std::string kDriver = "bus/pci/drivers/mango_core";
 
-// Every PCI function that is this driver's, bound or not. Others' stand beside them in /sys.
+// PCI functions of this driver, bound or not; in /sys those of other drivers stand beside them.
 std::vector<std::string> functions(const NicTree& tree) {
   std::vector<std::string> ours;
   for (const std::string& address : tree.counted("bus/pci/devices")) {
@@ -20,7 +20,7 @@ std::vector<std::string> functions(const NicTree& tree) {
   return ours;
 }
 
-// Those for which it is done already are left alone.
+// Skips functions that are bound, or unbound, already.
 void reload(Session& session, bool enabled) {
   for (const std::string& address : functions(session.tree())) {
     if (session.tree().has(kDriver + "/" + address) == enabled) continue;
@@ -31,24 +31,42 @@ void reload(Session& session, bool enabled) {
   }
 }
 
+struct ProjectOptions {
+  std::string project;
+};
+
+void enable_project(Session& session, const ProjectOptions&) {
+  reload(session, true);
+}
+void disable_project(Session& session, const ProjectOptions&) {
+  reload(session, false);
+}
+
+ArgumentOf<ProjectOptions> project_argument() {
+  return {&ProjectOptions::project,
+          {.name = "project", .help = "the RDMA driver", .choices = {"rdma"}}};
+}
+
 }  // namespace
 
-void add_project_commands(CommandLine& line) {
-  CLI::App& project = line.group(line.root(), "proj", "the drivers of the cards",
-                                 "proj disable rdma\nproj enable rdma");
-  for (bool enabled : {true, false}) {
-    const char* word = enabled ? "enable" : "disable";
-    auto name = line.options<std::string>();
-    CLI::App& command = line.command(
-        project, word,
-        enabled ? "the driver takes every device, in the PCC mode that was set"
-                : "the driver leaves every device: what uses one ends",
-        std::string("proj ") + word + " rdma", [=](Session& session) { reload(session, enabled); });
-    command.add_option("project", *name, "rdma")
-        ->required()
-        ->type_name("")
-        ->check(CLI::IsMember({"rdma"}));
-  }
+std::vector<Command> project_commands() {
+  return {
+      Command{.path = "proj",
+              .summary = "Drivers of the cards",
+              .examples = {"proj disable rdma", "proj enable rdma"}},
+      CommandOf<ProjectOptions>{.path = "proj enable",
+                                .summary = "Bind the driver to every device",
+                                .manual = "Devices come up in the PCC mode that was set.",
+                                .examples = {"proj enable rdma"},
+                                .arguments = {project_argument()},
+                                .run = enable_project},
+      CommandOf<ProjectOptions>{.path = "proj disable",
+                                .summary = "Unbind the driver from every device",
+                                .manual = "Whatever uses a device ends.",
+                                .examples = {"proj disable rdma"},
+                                .arguments = {project_argument()},
+                                .run = disable_project},
+  };
 }
 
 }  // namespace rocefs

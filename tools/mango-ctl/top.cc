@@ -159,27 +159,37 @@ std::string check_count(const std::string& text) {
   return count && *count > 0 ? "" : fmt::format("'{}': a number of refreshes is wanted", text);
 }
 
+void run_top(Session& session, const TopOptions& options) {
+  session.streams();
+  session.each_device(options.device,
+                      [&](const std::string& name) { return watch(session, name, options); });
+}
+
 }  // namespace
 
-void add_top_command(CommandLine& line, CLI::App& pcc) {
-  auto options = line.options<TopOptions>();
-  CLI::App& command = line.command(
-      pcc, "top", "windows, CNPs, RTTs and rates of the queue pairs, refreshed until Ctrl-C",
-      "rdma pcc top mb_0\nrdma pcc top mb_0 --interval 0.2\nrdma pcc top mb_0 -n 2 | tail -n 20",
-      [=](Session& session) {
-        session.streams();
-        session.each_device(options->device, [&](const std::string& name) {
-          return watch(session, name, *options);
-        });
-      });
-  add_device(command, options->device);
-  command.add_option("--interval", options->interval_s, "between refreshes, in seconds (1)")
-      ->type_name("S")
-      ->check(
-          CLI::Validator([](std::string& text) { return check_interval(text); }, "", "seconds"));
-  command.add_option("-n,--count", options->count, "refreshes, then end")
-      ->type_name("N")
-      ->check(CLI::Validator([](std::string& text) { return check_count(text); }, "", "count"));
+std::vector<Command> top_commands() {
+  return {
+      CommandOf<TopOptions>{
+          .path = "rdma pcc top",
+          .summary = "Watch the queue pairs until Ctrl-C",
+          .manual =
+              "Windows, CNPs, RTTs and rates of the active queue pairs are refreshed; a refresh is "
+              "plain text where stdout is no terminal. Rates are per second of the device's clock.",
+          .examples = {"rdma pcc top mb_0", "rdma pcc top mb_0 --interval 0.2",
+                       "rdma pcc top mb_0 -n 2 | tail -n 20"},
+          .arguments = {one_device<TopOptions>(),
+                        {&TopOptions::interval_s,
+                         {.name = "--interval",
+                          .value = "S",
+                          .help = "seconds between two refreshes, 0.01 to 86400",
+                          .check = check_interval}},
+                        {&TopOptions::count,
+                         {.name = "-n,--count",
+                          .value = "N",
+                          .help = "end after this many refreshes",
+                          .check = check_count}}},
+          .run = run_top},
+  };
 }
 
 }  // namespace rocefs

@@ -17,7 +17,7 @@ namespace {
 
 struct TraceOptions {
   std::string device, csv, plot;
-  size_t count = 20;
+  uint64_t count = 20;
 };
 
 using Row = std::vector<std::string_view>;
@@ -181,24 +181,39 @@ std::string check_picture(const std::string& file) {
   return good ? "" : fmt::format("{}: FILE.png or FILE.svg is wanted", file);
 }
 
+void run_trace(Session& session, const TraceOptions& options) {
+  session.each_device(options.device,
+                      [&](const std::string& name) { return trace(session, name, options); });
+}
+
 }  // namespace
 
-void add_trace_command(CommandLine& line, CLI::App& pcc) {
-  auto options = line.options<TraceOptions>();
-  CLI::App& command = line.command(
-      pcc, "trace", "how the windows changed: the last lines, all as CSV, or a picture",
-      "rdma pcc trace mb_0 -n 50\nrdma pcc trace mb_0 --csv trace.csv --plot trace.svg",
-      [=](Session& session) {
-        session.each_device(options->device, [&](const std::string& name) {
-          return trace(session, name, *options);
-        });
-      });
-  add_device(command, options->device);
-  command.add_option("-n,--count", options->count, "lines of the table (20)")->type_name("N");
-  command.add_option("--csv", options->csv, "all of it; - is stdout")->type_name("FILE");
-  command.add_option("--plot", options->plot, "windows and CNPs over time, by gnuplot")
-      ->type_name("FILE.png|svg")
-      ->check(CLI::Validator([](std::string& file) { return check_picture(file); }, "", "picture"));
+std::vector<Command> trace_commands() {
+  return {
+      CommandOf<TraceOptions>{
+          .path = "rdma pcc trace",
+          .summary = "Show how the windows changed",
+          .manual = "The last changes are printed as a table, or all are written as CSV or drawn "
+                    "as a picture. A picture has a line for each queue pair and a mark at each "
+                    "CNP; gnuplot(1) draws it.",
+          .examples = {"rdma pcc trace mb_0 -n 50",
+                       "rdma pcc trace mb_0 --csv trace.csv --plot trace.svg"},
+          .arguments = {one_device<TraceOptions>(),
+                        {&TraceOptions::count,
+                         {.name = "-n,--count", .value = "N", .help = "lines of the table"}},
+                        {&TraceOptions::csv,
+                         {.name = "--csv",
+                          .value = "FILE",
+                          .help = "file for the whole trace; - is stdout",
+                          .offer = Offer::kFiles}},
+                        {&TraceOptions::plot,
+                         {.name = "--plot",
+                          .value = "FILE.png|svg",
+                          .help = "file for a picture of windows and CNPs over time",
+                          .offer = Offer::kFiles,
+                          .check = check_picture}}},
+          .run = run_trace},
+  };
 }
 
 }  // namespace rocefs

@@ -1,0 +1,13 @@
+// COMMANDS of mango-ctl(1).
+#pragma once
+
+#include <string>
+
+#include "tools/mango-ctl/commands.h"
+
+namespace rocefs {
+
+// In roff: a subsection for each noun, with its commands, and for each command without a noun.
+std::string manual_of(const CommandTable& table);
+
+}  // namespace rocefs

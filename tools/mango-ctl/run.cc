@@ -1,0 +1,122 @@
+// rdma pcc apply, start and stop: the algorithm of a device, and its runs.
+#include <cerrno>
+
+#include "core/base/text.h"
+#include "tools/mango-ctl/commands.h"
+#include "tools/mango-ctl/pcc.h"
+
+namespace rocefs {
+namespace {
+
+struct ApplyOptions {
+  std::string device, algorithm;
+};
+
+Result<void> must_be_loaded(const NicTree& tree, const std::string& device,
+                            const std::string& algorithm) {
+  Result<std::string> names = tree.value(device_file(device, "pcc/algos"));
+  if (!names) return names.error();
+  for (std::string_view name : split(*names, " \t\n")) {
+    if (name == algorithm) return {};
+  }
+  return errorf(ENOENT, "no algorithm '{}' is loaded: {}", algorithm, *names);
+}
+
+// Stores nothing unless every device has the algorithm.
+void apply_algorithm(Session& session, const ApplyOptions& options) {
+  session.each_device(options.device, [&](const std::string& name) {
+    return must_be_loaded(session.tree(), name, options.algorithm);
+  });
+  if (session.failed()) return;
+  session.each_device(options.device, [&](const std::string& name) {
+    return session.tree().store(device_file(name, "pcc/algo"), options.algorithm);
+  });
+}
+
+struct StartOptions {
+  std::string device, num_threads, interval_us;
+};
+
+// Restores the options when the run does not start.
+Result<void> start_one(Session& session, const std::string& name, const StartOptions& options) {
+  const NicTree& tree = session.tree();
+  Result<bool> active = pcc_is_active(tree, name);
+  if (!active) return active.error();
+  if (*active) return Error{EBUSY, "PCC is active already"};
+  std::vector<Assignment> wanted, before;
+  auto want = [&](const char* knob, const std::string& value) -> Result<void> {
+    if (value.empty()) return {};
+    std::string path = device_file(name, knob);
+    Result<std::string> old = tree.value(path);
+    if (!old) return old.error();
+    wanted.push_back({path, value});
+    before.push_back({path, *old});
+    return {};
+  };
+  Result<void> done = want("pcc/num_threads", options.num_threads);
+  if (done) done = want("pcc/interval_us", options.interval_us);
+  if (done && !wanted.empty()) done = tree.store_together(wanted);
+  if (!done) return done;
+  done = tree.store(device_file(name, "pcc/state"), "start");
+  if (!done && !before.empty()) (void)!tree.store_together(before);
+  return done;
+}
+
+void start_pcc(Session& session, const StartOptions& options) {
+  session.each_device(options.device,
+                      [&](const std::string& name) { return start_one(session, name, options); });
+}
+
+void stop_pcc(Session& session, const DeviceOptions& options) {
+  session.each_device(options.device, [&](const std::string& name) -> Result<void> {
+    Result<bool> active = pcc_is_active(session.tree(), name);
+    if (active && !*active) session.notice(name + ": PCC is not active");
+    return session.tree().store(device_file(name, "pcc/state"), "stop");
+  });
+}
+
+}  // namespace
+
+std::vector<Command> run_commands() {
+  return {
+      CommandOf<ApplyOptions>{
+          .path = "rdma pcc apply",
+          .summary = "Choose the algorithm, also while PCC is active",
+          .manual = "With `all`, nothing changes unless each device has the algorithm.",
+          .examples = {"rdma pcc apply mb_0 aimd", "rdma pcc apply all dcqcn"},
+          .arguments = {device_or_all<ApplyOptions>(),
+                        {&ApplyOptions::algorithm,
+                         {.name = "algorithm",
+                          .help = "one of `rdma pcc algo list`",
+                          .offer = Offer::kAlgorithms}}},
+          .run = apply_algorithm},
+      CommandOf<StartOptions>{
+          .path = "rdma pcc start",
+          .summary = "Start PCC",
+          .manual = "The applied algorithm sets the windows, and CFR is off. An option that is not "
+                    "given keeps its last value; at first these are 1 and 60. A start that fails "
+                    "changes nothing.",
+          .examples = {"rdma pcc start mb_0", "rdma pcc start all",
+                       "rdma pcc start mb_0 --num-threads 4"},
+          .arguments = {device_or_all<StartOptions>(),
+                        {&StartOptions::num_threads,
+                         {.name = "--num-threads",
+                          .value = "N",
+                          .help = "threads that poll queue pairs, 1 to 64"}},
+                        {&StartOptions::interval_us,
+                         {.name = "--interval-us",
+                          .value = "N",
+                          .help = "microseconds between two calls for a queue pair"}}},
+          .run = start_pcc},
+      CommandOf<DeviceOptions>{
+          .path = "rdma pcc stop",
+          .summary = "Stop PCC",
+          .manual =
+              "CFR is again as before the start: it sets the windows, or they are without limit.",
+          .examples = {"rdma pcc stop mb_0", "rdma pcc stop all"},
+          .arguments = {device_or_all<DeviceOptions>()},
+          .run = stop_pcc},
+  };
+}
+
+}  // namespace rocefs
