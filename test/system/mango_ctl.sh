@@ -1,6 +1,6 @@
 #!/bin/bash
-# mango-ctl prints what the reference prints, stores what it must, and says what was wrong. Its
-# transcripts (golden/) are run on a mount, and those of PCC on a directory that looks like one, too.
+# mango-ctl: output as in the vendor's reference, stores, errors, help and completion. Transcripts
+# (golden/) run on a mount; those of PCC also on a directory that looks like one.
 . "$(dirname "$0")/lib/common.bash"
 here=$(realpath "$(dirname "$0")")
 . "$here/lib/transcript.bash"
@@ -9,9 +9,9 @@ MANGO_CTL=${MANGO_CTL:-${ROCEFS%/*}/mango-ctl}
 [ -x "$MANGO_CTL" ] || fail "$MANGO_CTL is not built"
 dir=$(realpath "$dir") golden=$here/golden
 
-# said COMMAND…: its exit status, and what it printed anywhere, in one line.
+# said COMMAND…: its exit status, stdout and stderr in one line.
 said() { local status=0 text; text=$("$@" 2>&1) || status=$?; echo "$status $text" | xargs -0 printf %s | tr '\n' ' ' | sed 's/ $//'; }
-# What is read is an array of objects, that has as many as this and a key of that name.
+# Checks the output of --json: an array of COUNT objects, each with the key KEY.
 json() {  # COUNT KEY COMMAND…
   local count=$1 key=$2
   shift 2
@@ -24,14 +24,13 @@ assert all(sys.argv[2] in row for row in rows), rows
 PY
 }
 write_params() { printf '{\n"wai": 80,\n"g": 0.0625,\n"max_fast_steps": 3,\n"threshold": 10\n}\n' >"$dir/dcqcn_params.json"; }
-# Every line that anybody types in the vendor's reference is in a transcript; its text is not part of the
-# checkout.
+# Command lines of the vendor's reference are all in transcripts; the reference is not part of the checkout.
 reference=${ROCEFS_VENDOR_TEXTS:-/nowhere}/mango-roce-ai-advanced-features.txt
 if [ -e "$reference" ]; then
   grep '^~\$ .*mango-ctl' "$reference" | sort -u >"$dir/typed"
   [ "$(wc -l <"$dir/typed")" -gt 30 ] || fail "where are the commands of the reference?"
   missing=$(grep -vxFf <(cat "$golden"/mango_ctl*.txt) "$dir/typed") && fail "not in a transcript: $missing"
-  # CI's line for their outputs: blanks were lost in the reference.
+  # Outputs of the reference, compared without repeated blanks: the reference lost them.
   for line in "mb_0: CFR Enabled: Yes" "OPS Timer: level3" "Selective Repeat Enabled: Yes" "mb_1: SoC mode" \
     "Please reload mango-drivers to apply PCC mode" "17 132044 ib_write_bw 150 0 8192" \
     "QP PID Process Ctrl Count CNP Window Size" "mb_1 Inactive - 1" "NAME STATUS ALGO NUM_THREADS" \
@@ -75,7 +74,7 @@ json 1 pci mango-ctl dev show mb_1
 json "$(wc -l <"$debug/dmesg")" time mango-ctl dmesg
 expect "$(cat "$debug/dmesg")" "$(mango-ctl dmesg)" "dmesg"
 expect 1 "$(mango-ctl dmesg -w | head -n 1 | wc -l)" "dmesg -w"
-# The reason is the last one of this file, and only where reasons are told.
+# Reason of a refusal: the last one of this file; none at log level err.
 store 99999 "$ib/mb_0/ops/udp_port_range" >/dev/null
 expect "1 mango-ctl: error: ops_timer: one of: default level1 level2 level3 level4 level5" \
   "$(said mango-ctl rdma ops enable mb_0 --ops-timer level9)" "the last reason"
@@ -91,7 +90,7 @@ if [ -d "$ib/mb_0/pcc" ]; then
   mango-ctl proj disable rdma
   mango-ctl proj enable rdma
   transcript "$golden/mango_ctl_daemon.txt"
-  # An algorithm of one's own, and the tutorial's as it stands in the reference, by the tutorial's commands.
+  # Plugins: the test's own, and the tutorial's from the reference, by the tutorial's commands.
   cp "$here/../pcc/author/my_algo.cc" "$dir"
   for author in own tutorial; do
     if [ $author = tutorial ]; then
@@ -106,7 +105,7 @@ if [ -d "$ib/mb_0/pcc" ]; then
     rm "$(cat "$ib/mb_0/pcc/plugin_dir")/my_algo.so"
     expect "aimd dcqcn rttvegas" "$(mango-ctl rdma pcc algo list mb_0)" "$author: unloaded"
   done
-  # Queue pairs that are there: the command line and the files agree.
+  # Queue pairs under traffic: the commands list those of the files.
   mango-ctl rdma pcc apply mb_0 aimd
   mango-ctl rdma pcc start mb_0
   echo "f write mb_0 mb_1 size=64K count=1000000 qps=3" >"$debug/traffic/start"
@@ -123,7 +122,7 @@ if [ -d "$ib/mb_0/pcc" ]; then
   mango-ctl rdma pcc stop mb_0
 fi
 
-# Which tree: what is said, else the environment, else the mount table.
+# Choice of the tree: --mount, else the environment, else the mount table.
 found() { said env -u ROCEFS_MOUNT -u SYSFS_PATH "$@" | cut -d ' ' -f 1,2; }
 expect "0 NAME" "$(found ROCEFS_MOUNT="$mnt" "$MANGO_CTL" dev list)" "ROCEFS_MOUNT"
 expect "0 NAME" "$(found SYSFS_PATH="$mnt" "$MANGO_CTL" dev list)" "SYSFS_PATH"
@@ -147,7 +146,7 @@ if status=0 && "$ROCEFS" enter -m "$mnt" true 2>/dev/null; then
 fi
 unmount
 
-# A directory that looks like a tree: what is printed and stored.
+# Directory that looks like a tree: output and stores.
 fake_tree "$dir/fake"
 pcc=$tree/class/infiniband/mb_0/pcc
 write_params
@@ -157,7 +156,7 @@ transcript "$golden/mango_ctl_usage.txt" fake_settle
 transcript "$golden/mango_ctl_pcc_errors.txt" fake_settle
 expect "$(ls -U "$pcc/params" | xargs)" "$(mango-ctl rdma pcc list-params mb_0 dcqcn)" "list-params: the order of the directory"
 
-# All knobs of a command are in one store, an update is one line.
+# One store for all knobs of a command; one line for an update.
 mango-ctl rdma pcc update-params mb_0 dcqcn --params_json "$dir/dcqcn_params.json"
 expect "dcqcn wai=80 g=0.0625 max_fast_steps=3 threshold=10" "$(cat "$pcc/update")" "the update"
 echo '{"a": true, "b": false, "c": 1e-7, "d": -3, "e": 18446744073709551615, "f": 0.10}' >"$dir/all.json"
@@ -169,18 +168,18 @@ expect "class/net/mango_mgmt0/host_ip=10.0.0.1 class/net/mango_mgmt0/soc_ip=10.0
   "$(cat "$tree/kernel/debug/rocefs/set")" "the three of an interface"
 fake_settle none
 
-# A run that does not begin leaves its options as they were; an errno without a reason is said.
+# A start that fails restores its options; an errno without a reason is printed.
 mv "$pcc/algo" "$pcc/algo.kept"
 ln -s /dev/full "$pcc/algo"
 expect "1 mango-ctl: error: No space left on device" "$(said mango-ctl rdma pcc apply mb_0 aimd)" "an errno"
 mv "$pcc/algo.kept" "$pcc/algo"
 mv "$pcc/state" "$pcc/state.kept"
-ln -s /proc/sys/kernel/ostype "$pcc/state"  # can be read, and nobody may write it
+ln -s /proc/sys/kernel/ostype "$pcc/state"  # readable, not writable
 expect "1 mango-ctl: error: class/infiniband/mb_0/pcc/state" "$(said mango-ctl rdma pcc start mb_0 --num-threads 9 | cut -d : -f 1-3)" \
   "a state that cannot be stored"
 expect "class/infiniband/mb_0/pcc/num_threads=1" "$(cat "$tree/kernel/debug/rocefs/set")" "num_threads as before"
 mv "$pcc/state.kept" "$pcc/state"
-# What could not be done for one device is said, and nothing else.
+# A failure of one of several devices: its error, and nothing on stdout.
 mode=$tree/class/infiniband/mb_1/pcc/mode
 mv "$mode" "$mode.kept"
 ln -s /proc/sys/kernel/ostype "$mode"
@@ -189,7 +188,7 @@ expect "" "$(mango-ctl rdma pcc mode set all soc 2>/dev/null || true)" "stdout, 
 mv "$mode.kept" "$mode"
 fake_settle none
 
-# Plugins: with what stands for the header here, if there is none yet.
+# Plugins: with a substitute for libmango.h if the build has none.
 if [ ! -e "${MANGO_CTL%/*}/../include/libmango.h" ]; then
   mkdir -p "$dir/include"
   echo "extern \"C\" { extern const int mango_pcc_algo_plugin; }" >"$dir/include/libmango.h"
@@ -227,7 +226,7 @@ completes "soc" rdma pcc mode set all s
 completes "" rdma pcc apply nosuch ""
 completes "" rdma pcc start mb_0 x
 
-# Queue pairs, as in the reference; the trace.
+# Queue pairs as in the reference, and the trace.
 mango-ctl rdma pcc apply mb_0 aimd
 mango-ctl rdma pcc start mb_0
 fake_qp mb_0 17 132044 ib_write_bw 150 0 8192

@@ -1,4 +1,4 @@
-// rdma pcc algo: the algorithms that a device's card has, and how it gets others.
+// rdma pcc algo: algorithms of a device's card; plugins are built, loaded and unloaded.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -31,7 +31,7 @@ void list_algorithms(Session& session, const DeviceOptions& options) {
   });
 }
 
-// The file of the last load says what became of each plugin.
+// Loads plugins; the reasons of refusals stand in the file that starts a load.
 Result<void> load_one(Session& session, const std::string& name) {
   std::string path = device_file(name, "pcc/load");
   Result<void> done = session.tree().store(path, "1");
@@ -48,8 +48,8 @@ Result<void> load_one(Session& session, const std::string& name) {
   return Error{ENOEXEC, reason};
 }
 
-// The directory of libmango.h; empty where only the compiler may know it. It is beside the
-// directory of this program, in the build tree as where it is installed.
+// Directory of libmango.h; empty: left to the compiler. In the build tree and where it is installed
+// the directory stands beside that of this program.
 std::string include_directory() {
   const char* named = std::getenv("MANGO_INCLUDE");
   if (named && *named) return named;
@@ -59,7 +59,7 @@ std::string include_directory() {
   return std::filesystem::exists(beside / "libmango.h", failed) ? beside.string() : "";
 }
 
-// $CXX, which may have words behind it, or the first that there is.
+// Runs $CXX, which may contain options, or else the first compiler that exists.
 Result<int> compile(const std::vector<std::string>& arguments) {
   const char* named = std::getenv("CXX");
   std::vector<std::vector<std::string>> compilers = {{"c++"}, {"g++"}, {"clang++"}};
@@ -97,7 +97,8 @@ Result<void> cross_build(Session& session, const std::string& name, const std::s
   if (std::string include = include_directory(); !include.empty()) {
     arguments.push_back("-I" + include);
   }
-  std::string absolute = std::filesystem::absolute(source).string();  // one may begin with a dash
+  std::string absolute =
+      std::filesystem::absolute(source).string();  // no option, even if it begins with a dash
   arguments.insert(arguments.end(), {"-o", plugin->path(), "-x", "c++", absolute});
   Result<int> status = compile(arguments);
   if (!status) return status.error();

@@ -14,7 +14,7 @@
 namespace rocefs {
 namespace {
 
-// While a child runs, the terminal's signals are for it: we clean up behind it.
+// Ignores the terminal's signals while a child runs: the child gets them, and its parent cleans up.
 class IgnoredSignals {
  public:
   IgnoredSignals() {
@@ -30,7 +30,7 @@ class IgnoredSignals {
   IgnoredSignals(const IgnoredSignals&) = delete;
   IgnoredSignals& operator=(const IgnoredSignals&) = delete;
 
-  // What the child has: what we had.
+  // Gives the child the dispositions from before.
   void restore_in(posix_spawnattr_t& attributes) const {
     sigset_t defaults;
     sigemptyset(&defaults);
@@ -45,7 +45,7 @@ class IgnoredSignals {
   struct sigaction quit_ {};
 };
 
-// A file that nobody else sees, to be read from its beginning.
+// Anonymous file with this text, at its beginning.
 Result<Fd> file_of(const std::string& text) {
   Fd fd(::memfd_create("input", MFD_CLOEXEC));
   if (!fd) return errorf(errno, "memfd_create: {}", std::strerror(errno));

@@ -1,4 +1,4 @@
-// Programs that are started and waited for.
+// Child programs.
 #pragma once
 
 #include <string>
@@ -8,8 +8,9 @@
 
 namespace rocefs {
 
-// Runs a program of $PATH, its stdout being our stderr and `input` its stdin; waits for it as
-// system(3) does. Its exit status, 128 and more after a signal. ENOENT if there is no such program.
+// Runs a program of $PATH with `input` on stdin and stdout sent to stderr; waits for it as
+// system(3) does. Returns the exit status, 128 and more after a signal; ENOENT if there is no such
+// program.
 Result<int> run_program(const std::vector<std::string>& words, const std::string& input = "");
 
 }  // namespace rocefs

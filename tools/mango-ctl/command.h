@@ -20,8 +20,8 @@ enum class Offer {
   kNothing,
   kDevices,
   kDevicesOrAll,
-  kAlgorithms,  // loaded on the device that stands before
-  kParameters,  // registered by the algorithm that stands before
+  kAlgorithms,  // loaded on the device in the command line
+  kParameters,  // registered by the algorithm in the command line
   kInterfaces,
   kFiles,
   kDirectories,
@@ -34,12 +34,12 @@ struct Argument {
   std::string help = {};   // with the marks of markup.h
   Offer offer = Offer::kNothing;
   std::vector<std::string> choices = {};
-  bool tree_decides = false;  // no choice is refused here: the tree refuses, with its reason
-  bool optional = false;      // for positional ones; options always are
+  bool tree_decides = false;  // other values reach the tree, which refuses with a reason
+  bool optional = false;      // only for positional arguments; options always are
   bool alternative = false;   // exactly one of a command's alternatives must be given
   std::string (*check)(const std::string& value) = nullptr;  // reason of a refusal; empty: accepted
 
-  // Taken from the member that holds the value.
+  // Set by describe().
   bool repeated = false;
   std::string initial = {};  // value of an option that is not given, unless that is 0 or empty
 
@@ -79,11 +79,11 @@ struct ArgumentOf {
   Argument about;
 };
 
-// Sets what follows from the target: repeated and initial.
+// Sets the members that follow from the target: repeated and initial.
 void describe(Argument& argument, const Target& target);
 
-// A row as it is written: a command whose values stand in a struct of its own, Options, which
-// begins with the values of what is not given.
+// Row of a command as it is written. Values of the arguments stand in the command's own struct,
+// Options, whose initial values are those of arguments that are not given.
 template <class Options>
 struct CommandOf {
   std::string path;
@@ -121,7 +121,7 @@ struct DeviceOptions {
 
 std::string refuse_all(const std::string& device);
 
-// The argument that most commands have. Its struct holds it as `device`.
+// Device argument; Options holds its value as `device`.
 template <class Options>
 ArgumentOf<Options> one_device() {
   return {
@@ -134,7 +134,7 @@ ArgumentOf<Options> device_or_all(std::string help = "its name, mb_0, or all") {
           {.name = "device", .help = std::move(help), .offer = Offer::kDevicesOrAll}};
 }
 
-// Understood behind every word.
+// Options that every word accepts.
 const std::vector<Argument>& common_options();
 
 }  // namespace rocefs

@@ -34,7 +34,7 @@ CLI::Option* add_argument(CLI::App& word, const Argument& argument, const Target
   return option;
 }
 
-// Exactly one of them must be given.
+// Requires exactly one of the alternatives.
 void exclude_each_other(CLI::App& word, const std::vector<CLI::Option*>& alternatives,
                         const std::string& names) {
   for (CLI::Option* one : alternatives) {
@@ -93,7 +93,7 @@ int CommandLine::run(int argc, char** argv) {
     root_.parse(argc, argv);
   } catch (const CLI::ParseError& asked) {
     if (asked.get_exit_code() == 0) return root_.exit(asked);
-    // A misspelt word remains, and CLI11 complains only that one is missing.
+    // A misspelt word remains; CLI11's own complaint is that a word is missing.
     std::vector<std::string> rest = root_.remaining(true);
     bool missing = dynamic_cast<const CLI::RequiredError*>(&asked) != nullptr;
     complain(missing && !rest.empty() ? rest[0] + ": not understood; --help says what is"

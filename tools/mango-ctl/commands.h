@@ -37,7 +37,7 @@ class CommandTable {
   // mango-ctl itself comes first, a noun before its words.
   const std::vector<Command>& rows() const { return rows_; }
   const Command& root() const { return rows_.front(); }
-  // nullptr if there is none.
+  // nullptr: no such row.
   const Command* find(std::string_view path) const;
   // Words that may follow those of a noun's path.
   std::vector<const Command*> words_behind(const Command& noun) const;

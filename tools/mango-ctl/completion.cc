@@ -34,7 +34,7 @@ class Reader {
     return row_ != nullptr;
   }
 
-  // nullptr if none: a command's word or nothing may follow.
+  // nullptr: a command's word or nothing may follow.
   const Argument* expected() const {
     if (option_) return option_;
     size_t skipped = 0;
@@ -148,7 +148,7 @@ Words names_for(const Argument& argument, const Reader& reader) {
 std::string completions(const CommandTable& table, const std::vector<std::string>& words) {
   Reader reader(table);
   for (size_t i = 0; i + 1 < words.size(); ++i) {
-    if (words[i] == "=") continue;  // bash makes a word of it: --mount=DIR
+    if (words[i] == "=") continue;  // a word of its own in bash: --mount=DIR
     if (!reader.take(words[i])) return "";
   }
   Words offered;

@@ -10,7 +10,7 @@
 namespace rocefs {
 namespace {
 
-// "[    1.234567] TEXT"
+// Parses "[    1.234567] TEXT".
 Json to_json(std::string_view line) {
   size_t end = line.find("] ");
   if (!line.starts_with('[') || end == line.npos) return {{"time", nullptr}, {"text", line}};

@@ -1,4 +1,4 @@
-// --help of a row.
+// Help text of a row.
 #pragma once
 
 #include <string>

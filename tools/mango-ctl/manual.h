@@ -7,7 +7,7 @@
 
 namespace rocefs {
 
-// In roff: a subsection for each noun, with its commands, and for each command without a noun.
+// Text in roff: a subsection for each noun, with its commands, and for each command without a noun.
 std::string manual_of(const CommandTable& table);
 
 }  // namespace rocefs

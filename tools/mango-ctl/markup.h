@@ -8,13 +8,13 @@
 
 namespace rocefs {
 
-// For a terminal: without the marks.
+// Text for a terminal: without the marks.
 std::string plain(std::string_view text);
-// For a manual page: `word` is bold, <NAME> italic.
+// Text for a manual page: `word` is bold, <NAME> italic.
 std::string roff(std::string_view text);
-// For a manual page, of a text without marks.
+// Text without marks, for a manual page.
 std::string roff_literal(std::string_view text);
-// Plain text in lines of at most 80 columns, those but the first indented; ends with a newline.
+// Plain text in lines of at most 80 columns, all but the first indented; ends with a newline.
 std::string filled(std::string_view text, size_t indent = 0);
 
 }  // namespace rocefs

@@ -23,14 +23,14 @@ namespace rocefs {
 namespace {
 
 const std::string kDebug = "kernel/debug/rocefs";
-constexpr size_t kMaxStore = 4095;  // a page, of which the daemon wants to see the end
+constexpr size_t kMaxStoreBytes = 4095;  // less than a page: the daemon must see the end
 
 std::string real_path(const std::string& path) {
   std::unique_ptr<char, decltype(&std::free)> full(::realpath(path.c_str(), nullptr), std::free);
   return full ? full.get() : "";
 }
 
-// The tree's root at `path`; empty with errno set if there is none.
+// Root of the tree at `path`; empty with errno set if there is none.
 std::string tree_at(const std::string& path) {
   struct stat status;
   if (::stat((path + "/" + kDebug).c_str(), &status) != 0) return "";
@@ -63,7 +63,7 @@ Result<std::string> read_all(int fd, const std::string& path) {
   }
 }
 
-// One write(2). Nothing if all was taken.
+// One write(2); the errno, nothing if all was taken.
 std::optional<int> write_once(int fd, std::string_view text) {
   ssize_t size = ::write(fd, text.data(), text.size());
   if (size < 0) return errno;
@@ -146,8 +146,8 @@ std::string NicTree::end_of_link(const std::string& path) const {
 }
 
 Result<void> NicTree::store(const std::string& path, std::string_view text) const {
-  if (text.size() > kMaxStore) {
-    return errorf(E2BIG, "{}: longer than {} bytes", path, kMaxStore);
+  if (text.size() > kMaxStoreBytes) {
+    return errorf(E2BIG, "{}: longer than {} bytes", path, kMaxStoreBytes);
   }
   Fd fd(::open(absolute(path).c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC));
   if (!fd) return failure(path);
@@ -159,7 +159,7 @@ Result<void> NicTree::store(const std::string& path, std::string_view text) cons
 Result<void> NicTree::store_together(const std::vector<Assignment>& assignments) const {
   Result<void> stored = store(kDebug + "/set", format_assignments(assignments));
   if (stored) return stored;
-  // The knob's name says enough, once: its directory is known to who asked.
+  // The knob's name, once, is enough: the command line named its directory.
   Error why = stored.error();
   for (const Assignment& one : assignments) {
     if (!why.reason.starts_with(one.path + ": ")) continue;
@@ -172,8 +172,8 @@ Result<void> NicTree::store_together(const std::vector<Assignment>& assignments)
 }
 
 Result<std::string> NicTree::ask(const std::string& path, std::string_view question) const {
-  if (question.size() > kMaxStore) {
-    return errorf(E2BIG, "longer than {} bytes", kMaxStore);
+  if (question.size() > kMaxStoreBytes) {
+    return errorf(E2BIG, "longer than {} bytes", kMaxStoreBytes);
   }
   Fd fd(::open(absolute(path).c_str(), O_RDWR | O_CLOEXEC));
   if (!fd) return failure(path);
@@ -184,8 +184,8 @@ Result<std::string> NicTree::ask(const std::string& path, std::string_view quest
   return std::string(without_newline(*text));
 }
 
-// The daemon logs each refusal as `[time] rocefs: PATH: REASON (ENAME)`, under the path without
-// links, unless it is told to be quiet: then the last one is another's.
+// Reason in the daemon's log, `[time] rocefs: PATH: REASON (ENAME)` with the path without links. At
+// log level err refusals are not logged, and the last one there is older.
 std::string NicTree::why_refused(const std::string& path, int code) const {
   std::string plain = std::strerror(code);
   Result<std::string> level = value(kDebug + "/log_level");

@@ -1,5 +1,5 @@
-// NicTree: the mounted tree as a command line sees it: found, read and written by paths, and why a
-// store was refused.
+// NicTree: the mounted tree for a command line: found, read and written by path, with the reason of
+// a refused store.
 #pragma once
 
 #include <string>
@@ -13,32 +13,32 @@ namespace rocefs {
 
 class NicTree {
  public:
-  // The tree at `wanted`; where that is empty at $ROCEFS_MOUNT, at $SYSFS_PATH or in /sys if there
-  // is one, or the only one that is mounted. The error says what is there instead.
+  // Tree at `wanted`, else at $ROCEFS_MOUNT, else at $SYSFS_PATH or /sys if one is there, else the
+  // only one that is mounted. The error tells what was found instead.
   static Result<NicTree> find(const std::string& wanted);
 
   // Paths are relative to the root of the tree, without a leading slash. Errors are those of the
   // system calls, and name the path where the daemon gave no reason of its own.
 
   bool has(const std::string& path) const;
-  // All of a file.
+  // Whole content of a file.
   Result<std::string> read(const std::string& path) const;
-  // Without the newline at its end.
+  // Content without the newline at the end.
   Result<std::string> value(const std::string& path) const;
-  // Of a directory, in its own order; without hidden ones.
+  // Entries of a directory in its own order, without hidden ones.
   Result<std::vector<std::string>> names(const std::string& path) const;
-  // The last name of what a link leads to; empty if it leads nowhere.
+  // Last name of a link's target; empty if there is none.
   std::string end_of_link(const std::string& path) const;
   std::string absolute(const std::string& path) const { return root_ + "/" + path; }
 
-  // One store.
+  // Stores by one write(2).
   Result<void> store(const std::string& path, std::string_view text) const;
-  // Several knobs in one store: all or none.
+  // Stores several knobs at once: all or none.
   Result<void> store_together(const std::vector<Assignment>& assignments) const;
-  // Writes a question and reads what the same open file answers, without the newline at its end.
+  // Writes a question and reads the answer from the same open file, without the newline at the end.
   Result<std::string> ask(const std::string& path, std::string_view question) const;
 
-  // Of the devices, and of other entries of a directory, in the order in which people count.
+  // Names in natural order, mb_2 before mb_10: devices, or entries of a directory.
   std::vector<std::string> devices() const { return counted("class/infiniband"); }
   std::vector<std::string> counted(const std::string& path) const;
   std::vector<std::string> management_interfaces() const;

@@ -14,7 +14,7 @@ struct Parameter {
   std::string name, value;
 };
 
-// One flat object of numbers and booleans, whose numbers stay the text that they are.
+// One flat object of numbers and booleans. Numbers keep their text.
 class FlatObject : public nlohmann::json_sax<Json> {
  public:
   const std::vector<Parameter>& parameters() const { return parameters_; }
@@ -47,7 +47,7 @@ class FlatObject : public nlohmann::json_sax<Json> {
     return true;
   }
   bool parse_error(size_t, const std::string&, const nlohmann::detail::exception& error) override {
-    // "[json.exception.parse_error.101] parse error at line 2, column 3: …"
+    // Strips "[json.exception.parse_error.101] " from "… parse error at line 2, column 3: …".
     std::string_view text = error.what();
     size_t end = text.find("] ");
     why_ = text.substr(end == text.npos ? 0 : end + 2);
@@ -104,7 +104,7 @@ Result<std::vector<Parameter>> wanted(const UpdateOptions& options) {
   return all;
 }
 
-// `all` means those that run this algorithm now.
+// Updates `all`: the active devices that run this algorithm.
 void update_active(Session& session, const std::string& algorithm, const std::string& order) {
   bool matched = false;
   session.each_device("all", [&](const std::string& name) -> Result<void> {
@@ -145,7 +145,7 @@ void list_parameters(Session& session, const ListOptions& options) {
     if (*applied != algorithm) {
       return errorf(EINVAL, "{} is not applied to {}, but {}", algorithm, name, *applied);
     }
-    // The order of the directory is that of their registration.
+    // Directory order is the order of registration.
     std::string directory = device_file(name, "pcc/params");
     Result<std::vector<std::string>> names = tree.names(directory);
     if (!names) return names.error();

@@ -1,4 +1,4 @@
-// Session: one run of the command line: the tree, what it prints, and what failed.
+// Session: one run of a command: the tree, the output, and the errors.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@ namespace rocefs {
 
 using Json = nlohmann::ordered_json;
 
-// What a shell sees.
+// Exit status.
 enum ExitStatus : int {
   kDone = 0,
   kFailed = 1,
@@ -23,7 +23,7 @@ enum ExitStatus : int {
   kWrongState = 4,
 };
 ExitStatus exit_status(const Error& error);
-// `mango-ctl: error: TEXT` on stderr, in one line.
+// Prints `mango-ctl: error: TEXT` on stderr, in one line.
 void complain(std::string_view text);
 
 class Session {
@@ -35,24 +35,24 @@ class Session {
 
   // Text for stdout, held back until finish(): after an error nothing is printed there.
   void print(std::string_view text) { text_ += text; }
-  // One of the objects that --json prints, as one array.
+  // Object for the array that --json prints.
   void add(Json row) { rows_.push_back(std::move(row)); }
-  // finish() prints nothing: the command does so by itself, or has nothing to say.
+  // Makes finish() print nothing: the command prints by itself, or has no output.
   void streams() { streamed_ = true; }
-  // Prints now, what comes without end; false when nobody reads it any more.
+  // Prints at once, for output without end; false when no reader is left.
   bool stream(std::string_view text);
-  // On stderr, at once.
+  // Print on stderr at once.
   void notice(std::string_view text);
   void warn(std::string_view text);
   void fail(const Error& error) { errors_.push_back(error); }
   bool failed() const { return !errors_.empty(); }
 
-  // Runs `each` for a device, or for every one if it is called `all`; what fails is said with the
-  // name of its device if there are several, and the others are done all the same.
+  // Runs `each` for a device, or for every device if its name is `all`. After a failure of one the
+  // others follow; its error then begins with the device's name.
   void each_device(const std::string& device,
                    const std::function<Result<void>(const std::string& name)>& each);
 
-  // Prints all, and says how it went: the first error counts.
+  // Prints the output or the errors; the status is that of the first error.
   ExitStatus finish();
 
  private:
@@ -64,17 +64,17 @@ class Session {
   std::vector<Error> errors_;
 };
 
-// D/FILE, as the tree has it.
+// Path of a device's file in the tree.
 std::string device_file(const std::string& device, std::string_view file);
 
-// Files of one device that are read one after the other; the first failure is kept.
+// Reader of several files of one device; keeps the first failure.
 class DeviceReader {
  public:
   DeviceReader(const NicTree& tree, std::string device) : tree_(tree), device_(std::move(device)) {}
 
   std::string text(std::string_view file);
   bool flag(std::string_view file) { return text(file) == "1"; }
-  // 0 if it is none.
+  // 0 if the text is no number.
   uint64_t number(std::string_view file);
   Result<void> outcome() const { return outcome_; }
 
@@ -84,11 +84,11 @@ class DeviceReader {
   Result<void> outcome_;
 };
 
-// Without a newline; what is no UTF-8 is replaced.
+// JSON text without a newline; octets that are not UTF-8 are replaced.
 std::string one_line(const Json& json);
-// A number where the text is one, else the text.
+// Number if the text is one, else the text.
 Json number_or_text(const std::string& text);
-// The same, but null where it is nothing: empty, `-` or `none`.
+// Text, or null if it stands for none: empty, `-` or `none`.
 Json name_or_null(const std::string& text);
 
 }  // namespace rocefs

@@ -14,7 +14,7 @@
 namespace rocefs {
 namespace {
 
-constexpr const char* kEnter = "\x1b[?1049h\x1b[?25l";  // the other screen, no cursor
+constexpr const char* kEnter = "\x1b[?1049h\x1b[?25l";  // alternate screen, no cursor
 constexpr const char* kLeave = "\x1b[?25h\x1b[?1049l";
 
 double now_s() {
@@ -62,10 +62,10 @@ bool Terminal::draw(std::string_view text) {
     size_t end = std::min(text.find('\n'), text.size());
     if (row > 0) drawn += "\r\n";
     drawn += text.substr(0, std::min(end, columns));
-    drawn += "\x1b[K";  // to the end of the line
+    drawn += "\x1b[K";  // erases the rest of the line
     text.remove_prefix(std::min(end + 1, text.size()));
   }
-  return put(drawn + "\x1b[J");  // and of the screen
+  return put(drawn + "\x1b[J");  // erases the rest of the screen
 }
 
 bool Terminal::pause(double seconds) {

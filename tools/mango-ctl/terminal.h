@@ -1,5 +1,5 @@
-// Terminal: stdout as a screen that is drawn anew at each refresh, where it is one; and the pause
-// between two refreshes, which a signal ends.
+// Terminal: stdout, drawn anew at each refresh where it is a screen; and the pause between two
+// refreshes, which a signal ends.
 #pragma once
 
 #include <string>
@@ -11,16 +11,16 @@ namespace rocefs {
 
 class Terminal {
  public:
-  // Whoever looks at a terminal sees its former content again when this ends, whatever ends it:
-  // SIGINT, SIGTERM and SIGHUP are heard by pause().
+  // Takes the alternate screen; the destructor restores the former content. SIGINT, SIGTERM and
+  // SIGHUP end pause(), so that the destructor runs.
   explicit Terminal(bool screen_wanted);
   ~Terminal();
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
 
-  // Lines that the screen has room for; without a screen all are shown.
+  // Lines of the screen; without a screen no limit.
   size_t lines() const;
-  // Draws a whole refresh; false when nobody reads it any more.
+  // Draws a whole refresh; false when no reader is left.
   bool draw(std::string_view text);
   // False when a signal came.
   bool pause(double seconds);

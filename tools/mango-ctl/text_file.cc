@@ -36,7 +36,7 @@ Result<std::string> read_text(const std::string& file) {
 }
 
 Result<Replacement> Replacement::of(const std::string& target, mode_t mode) {
-  size_t name = target.rfind('/') + 1;  // 0 if there is no slash
+  size_t name = target.rfind('/') + 1;  // 0 without a slash
   std::string path = target.substr(0, name) + "." + target.substr(name) + ".XXXXXX";
   Fd fd(::mkostemp(path.data(), O_CLOEXEC));
   if (!fd) return file_failure(target);

@@ -1,4 +1,4 @@
-// Files of the user's: read whole, and written so that nobody sees half of one.
+// Files of the user: read whole, and replaced as a whole.
 #pragma once
 
 #include <sys/types.h>
@@ -12,8 +12,8 @@ namespace rocefs {
 
 Result<std::string> read_text(const std::string& file);
 
-// A new file that takes the place of `target` when it is complete, or is gone with its object. It
-// stands in the same directory under a hidden name.
+// New file in the directory of `target`, under a hidden name. commit() puts it in place of
+// `target`; without that the destructor removes it.
 class Replacement {
  public:
   static Result<Replacement> of(const std::string& target, mode_t mode);
@@ -22,7 +22,7 @@ class Replacement {
   ~Replacement();
 
   const std::string& path() const { return path_; }
-  // Adds to what is there.
+  // Appends.
   Result<void> write(std::string_view text);
   Result<void> commit();
 

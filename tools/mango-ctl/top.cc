@@ -18,7 +18,7 @@ namespace {
 struct TopOptions {
   std::string device;
   double interval_s = 1;
-  uint64_t count = 0;  // refreshes; 0: without end
+  uint64_t count = 0;  // refreshes; 0: no end
 };
 
 uint64_t number(const std::string& text) {
@@ -30,7 +30,7 @@ struct Line {
   QpFiles files;
 };
 
-// A refresh: what the files said, and at which time of the device's clock.
+// One refresh: values of the files, and the device's time at which they were read.
 struct Look {
   std::string state, algorithm, num_threads, interval_us;
   uint64_t now_ns = 0;
@@ -38,7 +38,7 @@ struct Look {
   std::vector<Line> lines;
 };
 
-Result<Look> look_at(const NicTree& tree, const std::string& device, size_t most) {
+Result<Look> look_at(const NicTree& tree, const std::string& device, size_t max_lines) {
   DeviceReader files(tree, device);
   Look look;
   look.state = files.text("pcc/state");
@@ -56,15 +56,15 @@ Result<Look> look_at(const NicTree& tree, const std::string& device, size_t most
   if (!qps) return qps.error();
   look.active = qps->size();
   for (const std::string& qp : *qps) {
-    if (look.lines.size() == most) break;
+    if (look.lines.size() == max_lines) break;
     Line line{qp, {}};
     if (read_qp(tree, device, qp, line.files)) look.lines.push_back(std::move(line));
   }
   return look;
 }
 
-// Per second since the refresh before; nothing while there is none to compare with, or no time has
-// passed, or the count began anew.
+// Rate per second since the previous refresh; nothing if there is none, no time has passed, or the
+// count began anew.
 std::optional<double> per_second(const Look& before, const Look& now, const Line& line,
                                  std::string QpFiles::*count) {
   if (now.now_ns <= before.now_ns) return std::nullopt;

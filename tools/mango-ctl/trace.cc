@@ -1,4 +1,4 @@
-// rdma pcc trace: what the algorithm did, as a table, as CSV or as a picture.
+// rdma pcc trace: the algorithm's decisions as a table, as CSV or as a picture.
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ struct TraceOptions {
 
 using Row = std::vector<std::string_view>;
 
-// The first row is the header; short rows are left out. They point into the text.
+// Rows of a CSV text, the header first; short ones are left out. Views point into the text.
 std::vector<Row> rows_of(std::string_view text) {
   std::vector<Row> rows;
   for (std::string_view line : split(text, "\n")) {
@@ -68,7 +68,7 @@ void show(Session& session, std::string_view text, size_t count) {
   }
 }
 
-// In gnuplot's single quotes.
+// Quotes for gnuplot, with single quotes.
 std::string single_quoted(std::string_view text) {
   std::string out = "'";
   for (char c : text) {
@@ -82,10 +82,10 @@ size_t column_of(const Row& header, std::string_view name) {
   return static_cast<size_t>(std::find(header.begin(), header.end(), name) - header.begin());
 }
 
-// A picture of the windows over time, a line for each queue pair, and a mark where a CNP was seen.
+// Picture of the windows over time: a line for each queue pair, a mark at each CNP.
 class Plot {
  public:
-  // Nothing to draw is an error.
+  // Fails with ENODATA if there is nothing to draw.
   Result<void> read(const std::vector<Row>& rows) {
     if (rows.empty()) return Error{ENODATA, "the trace is empty"};
     size_t time = column_of(rows[0], "time_ns"), qp = column_of(rows[0], "qp");
@@ -95,7 +95,7 @@ class Plot {
     }
     for (size_t i = 1; i < rows.size(); ++i) {
       const Row& row = rows[i];
-      if (row[window] == kNoWindow) continue;  // it has no place in a picture
+      if (row[window] == kNoWindow) continue;  // not drawn: without limit
       double at_ns = std::strtod(std::string(row[time]).c_str(), nullptr);
       if (first_ns_ < 0) first_ns_ = at_ns;
       double size = std::strtod(std::string(row[window]).c_str(), nullptr);
@@ -125,12 +125,12 @@ class Plot {
     text +=
         "set xlabel 'Time (ms)'\nset ylabel 'Window (KiB)'\nset xrange [0:*]\nset yrange [0:*]\n";
     text += "set grid lc rgb '#dddddd'\nset border 3\nset tics nomirror\n";
-    text += lines_.size() <= kMaxKey ? "set key outside right\n" : "unset key\n";
+    text += lines_.size() <= kMaxKeyEntries ? "set key outside right\n" : "unset key\n";
     return text + plots + "\nset output\n";
   }
 
  private:
-  static constexpr size_t kMaxKey = 20;
+  static constexpr size_t kMaxKeyEntries = 20;
 
   double first_ns_ = -1;
   std::map<long, std::string> lines_;
