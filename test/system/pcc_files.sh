@@ -51,14 +51,15 @@ both_clocks() {
   expect "$busy" "$(store start "$pcc/state")" "a second start"
   expect "$busy" "$(store 0 "$ib/mb_0/cfr/enable")" "CFR while PCC runs"
   expect inactive "$(cat "$ib/mb_1/pcc/state")" "the other device"
+  writer=$BASHPID
   echo "f write mb_0 mb_1 qps=2 size=64K count=1000000" >"$debug/traffic/start"
   expect "17 18" "$(ls "$pcc/qps" | xargs)" "queue pairs"
   expect aimd "$(cat "$pcc/qps/18/algo")" "its algorithm"
-  expect "$$" "$(cat "$pcc/qps/17/pid")" "its pid"
+  expect "$writer" "$(cat "$pcc/qps/17/pid")" "its pid"
 }
 
 after_a_while() {  # what is the same in both clocks when algorithms were called
-  grep -qE "^17 +$$ +[^ ]+ +[1-9][0-9]* +0 +[1-9][0-9]*\$" "$pcc/status" || fail "status: $(cat "$pcc/status")"
+  grep -qE "^17 +$writer +[^ ]+ +[1-9][0-9]* +0 +[1-9][0-9]*\$" "$pcc/status" || fail "status: $(cat "$pcc/status")"
   head -n 1 "$pcc/trace" | grep -qx time_ns,qp,event,old_window,new_window,cnp,rtt_ns,algo || fail "trace's names"
   grep -qE '^[0-9]+,17,raise,[0-9]+,[0-9]+,0,0,aimd$' "$pcc/trace" || fail "trace: $(tail -n 3 "$pcc/trace")"
   expect ok "$(store rttvegas "$pcc/qps/18/algo")" "an algorithm of one queue pair"
@@ -70,20 +71,30 @@ ended() {
   expect ok "$(store 1 "$ib/mb_0/cfr/enable")" "CFR $1"
 }
 
-# ---- Real time: mango-pccd ----
+cd "$dir"
 mounted
+
+test_case "the driver tells the mode of each device"
 expect "$(printf '%s\n' "mango_core 0000:2b:00.0: PCC mode: (soc)" "mango_core 0000:ac:00.0: PCC mode: (soc)")" \
   "$(grep PCC "$debug/dmesg" | cut -d']' -f2- | cut -c2-)" "the driver's lines"
+
+test_case "an algorithm is applied, tuned and started in real time"
 both_clocks
+
+test_case "it is called, and what it does is shown"
 await counted 10
 after_a_while
 [ "$(cat "$pcc/qps/17/window")" -gt 524288 ] || fail "its window: $(cat "$pcc/qps/17/window")"
+
+test_case "rpc answers ping and echo"
 exec 5<>"$pcc/rpc" 6<>"$pcc/rpc"
 echo ping >&5
 echo "echo Hello  world" >&6
 expect pong "$(cat <&5)" "ping"
 expect "Hello  world" "$(cat <&6)" "echo"
 exec 5>&- 6>&-
+
+test_case "a stop gives the windows back"
 expect ok "$(store stop "$pcc/state")" "stop"
 expect ok "$(store stop "$pcc/state")" "stop again"
 ended "after stop"
@@ -92,7 +103,7 @@ await state_is f running
 echo 1 >"$debug/traffic/f/stop"
 expect "" "$(ls "$pcc/qps")" "queue pairs that have gone"
 
-# Plugins: refused ones hide none, and what ends one ends nothing else.
+test_case "plugins that are refused hide none, and a crash ends nothing else"
 cd "$(cat "$pcc/plugin_dir")"
 compile adder "mango_pcc_window_update(mango_pcc_window_current() + 1);"
 compile crasher "volatile int zero = 0; mango_pcc_window_update(100 / zero);"
@@ -114,8 +125,9 @@ ended "after a crash"
 state_is g running || fail "traffic: $(cat "$debug/traffic/g/state")"
 expect "none aimd dcqcn rttvegas" "$(cat "$pcc/algo" "$pcc/algos" | xargs)" "what a new process has"
 rm -f broken.so crasher.so
+cd "$dir"
 
-# kill -9, the driver and a reset end it too.
+test_case "kill -9, the driver and a reset end a run, too"
 for way in kill driver reset; do
   expect ok "$(store aimd "$pcc/algo")" "apply before $way"
   expect ok "$(store start "$pcc/state")" "start before $way"
@@ -142,7 +154,7 @@ for way in kill driver reset; do
   expect none "$(cat "$pcc/algo")" "applied after $way"
 done
 
-# A link without addresses: no order reaches the card.
+test_case "without addresses no order reaches the card"
 mgmt=class/net/mango_mgmt0
 expect "$invalid" "$(store "" "$mnt/$mgmt/soc_ip")" "one address alone"
 expect ok "$(store "$mgmt/host_ip='' $mgmt/soc_ip='' $mgmt/subnet=''" "$debug/set")" "no addresses"
@@ -151,10 +163,9 @@ for order in algo=aimd state=start load=1 unload=adder "update=aimd alpha=1" rpc
 done
 [[ $(reason algo) == *mango_mgmt0* ]] || fail "the reason: $(reason algo)"
 expect ok "$(store 1 "$debug/reset")" "reset"
-rm -f adder.so
-cd "$dir"
+rm -f "$(cat "$pcc/plugin_dir")/adder.so"
 
-# A worker that dies ends it too; what was set is there, and so is the mode that was active.
+test_case "a worker that dies ends a run, and what was set is there"
 echo host >"$pcc/mode"
 echo $address >"$driver/unbind"
 echo $address >"$driver/bind"
@@ -172,10 +183,10 @@ expect inactive "$(cat <&3)" "a file that was open"
 exec 3<&-
 ended "with its worker"
 
-# A program that sets the windows itself keeps PCC out, until it ends or the driver leaves.
+test_case "a program that sets the windows keeps PCC out until it ends"
 library=$(dirname "$ROCEFS")/../lib
-if [ -e "$library/libmango.so" ]; then
-  cat >program.c <<'C'
+[ -e "$library/libmango.so" ] || skip "no libmango.so here"
+cat >program.c <<'C'
 #include <libmango.h>
 #include <stdio.h>
 static void algo(void* p) { (void)p; mango_pcc_window_update(9000); }
@@ -190,41 +201,40 @@ int main(int argc, char** argv) {
   return status != MANGO_STATUS_OK;
 }
 C
-  "${CC:-cc}" -I"$include" program.c -o program -L"$library" -lmango -Wl,-rpath,"$(realpath "$library")"
-  export ROCEFS_MOUNT=$mnt
-  window_is() { [ "$(cat "$pcc"/qps/*/window)" = "$1" ]; }
-  echo "h write mb_0 mb_1 size=64K count=10000000" >"$debug/traffic/start"
-  echo aimd >"$pcc/algo"
-  for way in close kill driver; do
-    coproc PROGRAM { exec ./program; }
-    program=$PROGRAM_PID
-    read -r line <&"${PROGRAM[0]}"
-    expect success "$line" "the program, before $way"
-    await window_is 9000
-    grep -q "^Owner: program (pid $program)\$" "$pcc/status" || fail "status: $(cat "$pcc/status")"
-    expect "$busy" "$(store start "$pcc/state")" "a start while a program has the windows"
-    expect "no such device" "$(./program mb_7 </dev/null)" "another device"
-    expect busy "$(./program </dev/null)" "a second program"
-    expect "$busy" "$(store 0 "$ib/mb_0/cfr/enable")" "CFR while a program has the windows"
-    case $way in
-      close) eval "exec ${PROGRAM[1]}>&-" ;;
-      kill) kill -9 "$program" ;;
-      driver) echo $address >"$driver/unbind" && echo $address >"$driver/bind" && kill "$program" ;;
-    esac
-    wait "$program" || true
-    [ "$way" = driver ] || await window_is 4294967295
-    ended "after the program's end by $way"
-  done
-fi
+"${CC:-cc}" -I"$include" program.c -o program -L"$library" -lmango -Wl,-rpath,"$(realpath "$library")"
+export ROCEFS_MOUNT=$mnt
+window_is() { [ "$(cat "$pcc"/qps/*/window)" = "$1" ]; }
+echo "h write mb_0 mb_1 size=64K count=10000000" >"$debug/traffic/start"
+echo aimd >"$pcc/algo"
+for way in close kill driver; do
+  coproc PROGRAM { exec ./program; }
+  program=$PROGRAM_PID
+  read -r line <&"${PROGRAM[0]}"
+  expect success "$line" "the program, before $way"
+  await window_is 9000
+  grep -q "^Owner: program (pid $program)\$" "$pcc/status" || fail "status: $(cat "$pcc/status")"
+  expect "$busy" "$(store start "$pcc/state")" "a start while a program has the windows"
+  expect "no such device" "$(./program mb_7 </dev/null)" "another device"
+  expect busy "$(./program </dev/null)" "a second program"
+  expect "$busy" "$(store 0 "$ib/mb_0/cfr/enable")" "CFR while a program has the windows"
+  case $way in
+    close) eval "exec ${PROGRAM[1]}>&-" ;;
+    kill) kill -9 "$program" ;;
+    driver) echo $address >"$driver/unbind" && echo $address >"$driver/bind" && kill "$program" ;;
+  esac
+  wait "$program" || true
+  [ "$way" = driver ] || await window_is 4294967295
+  ended "after the program's end by $way"
+done
 
-# The card goes with the mount.
+test_case "the card goes with the mount"
 echo aimd >"$pcc/algo"
 echo start >"$pcc/state"
 card=$(card)
 unmounted
 [ ! -e "/proc/$card" ] || fail "mango-pccd is left"
 
-# ---- Virtual time: the same run twice, by the log ----
+test_case "an algorithm is applied, tuned and called in virtual time"
 mounted -o clock=virtual,seed=3
 both_clocks
 echo 5ms >"$debug/clock/advance"
@@ -234,6 +244,8 @@ echo 5ms >"$debug/clock/advance"
 cat "$debug/clock/trace_hash" "$pcc/trace" >"$dir/first"
 cp "$debug/clock/log" "$dir/log"
 unmounted
+
+test_case "a replay of the log is the same run"
 mounted -o clock=virtual,seed=3
 while IFS= read -r line; do [[ $line == '#'* ]] || echo "$line" >"$debug/clock/at"; done <"$dir/log"
 echo 10ms >"$debug/clock/advance"

@@ -3,16 +3,95 @@
 # shows them when the store arrives; also when clock/at keeps it until the writer has gone.
 . "$(dirname "$0")/lib/common.bash"
 needs_root "a writer of another user needs root here"
-as_user unshare -Urm true 2>/dev/null || skip "no user namespaces"
-open_to_users
-mkdir "$dir/his" "$dir/mine"
-chown 65534:65534 "$dir/his"
-head -c 10000 /dev/urandom >"$dir/mine/secret"
-chown 0:4242 "$dir/mine/secret"
-chmod 640 "$dir/mine/secret"
-cp "$dir/mine/secret" "$dir/his/own"
-chmod 644 "$dir/his/own"
+needs_user_namespaces
 PATH=/usr/sbin:/usr/bin:/sbin:/bin  # which another user may run
-export dir mnt debug lib ROCEFS PATH
-# A process namespace, so that a number can be given twice, with its own /proc.
-unshare --pid --fork --mount-proc --kill-child bash "$lib/identity.bash"
+if [ "${1:-}" != inside ]; then
+  open_to_users
+  mkdir "$dir/his" "$dir/mine"
+  chown 65534:65534 "$dir/his"
+  head -c 10000 /dev/urandom >"$dir/mine/secret"
+  chown 0:4242 "$dir/mine/secret"
+  chmod 640 "$dir/mine/secret"
+  cp "$dir/mine/secret" "$dir/his/own"
+  chmod 644 "$dir/his/own"
+  # A process namespace, so that a number can be given twice, with its own /proc.
+  exec unshare --pid --fork --mount-proc --kill-child "$0" inside
+fi
+open_to_all() { chmod 666 "$debug/traffic/start" "$debug/clock/at" "$debug/pcap"; }
+refused() {  # WHAT COMMAND…
+  local said
+  if said=$("${@:2}" 2>&1); then fail "$1: accepted"; fi
+  [[ $said == *"Permission denied"* ]] || fail "$1: $said"
+}
+steal="echo 'g write mb_0 mb_1 file=$dir/mine/secret out=$dir/his/stolen' >$debug/traffic/start"
+kept() { echo "$1 kernel/debug/rocefs/traffic/start='$2'"; }
+store_as_user() {  # LINE: prints the number of the process that stored it, which has ended
+  as_user bash -c 'cd "$2/his"; echo "$1" >"$3/clock/at"; echo $$' store "$1" "$dir" "$debug"
+}
+await_end() { echo idle >"$debug/clock/advance"; }
+mounted -o allow_other
+open_to_all
+
+test_case "a user's own file is read and written as his"
+as_user sh -c "cd $dir/his; echo f write mb_0 mb_1 file=own out=copy >$debug/traffic/start"
+await state_is f "done"
+expect "65534:65534 644" "$(stat -c '%u:%g %a' "$dir/his/copy")" "whose file it is"
+cmp "$dir/his/own" "$dir/his/copy"
+
+test_case "a file of another user is refused, unless a group lends it"
+refused "another's file" as_user bash -c "$steal"
+setpriv --reuid=65534 --regid=65534 --groups 4242 bash -c "${steal//stolen/lent}"
+await state_is g "done"
+echo 1 >"$debug/traffic/g/stop"
+
+test_case "a /proc of his own making lends no group"
+refused "a false /proc" as_user unshare -Urm bash -c "mount -t tmpfs none /proc; mkdir /proc/\$\$
+  printf 'Name:\tx\nUid:\t65534\t65534\t65534\t65534\nGid:\t65534\t65534\t65534\t65534\nGroups:\t4242\n' >/proc/\$\$/status
+  ln -s / /proc/\$\$/root; ln -s $dir/his /proc/\$\$/cwd; $steal"
+[ ! -e "$dir/his/stolen" ] || fail "a false /proc: the secret was copied"
+
+test_case "a root without capabilities is refused"
+refused "root without capabilities" setpriv --bounding-set=-all --inh-caps=-all bash -c "
+  echo h write mb_0 mb_1 file=$dir/his/own out=$dir/his/other >$debug/traffic/start"
+
+test_case "a thread is a writer as well"
+as_user python3 - "$debug/traffic/start" "$dir/his" <<'THREAD'
+import os, sys, threading
+os.chdir(sys.argv[2])
+def store():
+    with open(sys.argv[1], "w") as start:
+        start.write("t write mb_0 mb_1 file=own out=thread\n")
+thread = threading.Thread(target=store)
+thread.start()
+thread.join()
+THREAD
+await state_is t "done"
+
+test_case "clock/at keeps who the writer was"
+mounted -o allow_other,clock=virtual
+open_to_all
+store_as_user "$(kept 1ms 'f write mb_0 mb_1 file=own out=later')" >/dev/null
+await_end
+expect "done" "$(cat "$debug/traffic/f/state")" "a relative path, when its writer has gone"
+cmp "$dir/his/own" "$dir/his/later"
+
+test_case "a process that has the number of the writer now lends it no group"
+has_number() {  # starts a process of root's with group 4242 that has it
+  echo $(($1 - 1)) >/proc/sys/kernel/ns_last_pid
+  setpriv --groups 4242 sleep 1000 &
+  [ $! = "$1" ] || { kill $!; wait $! 2>/dev/null; false; }
+}
+number=$(store_as_user "$(kept 1ms "g write mb_0 mb_1 file=$dir/mine/secret out=stolen")")
+await has_number "$number"
+await_end
+[ ! -e "$dir/his/stolen" ] || fail "the group of whoever has the writer's number now"
+grep -q "clock/at: .*Permission denied (EACCES)" "$debug/dmesg" || fail "no word of it: $(cat "$debug/dmesg")"
+kill %1
+
+test_case "another worker does not know who the writer was"
+store_as_user "$(kept 1ms 'h write mb_0 mb_1 file=own out=lost')" >/dev/null
+kill_worker
+await_end
+grep -q "clock/at: .*not known to a worker that took over (ESRCH)" "$debug/dmesg" || fail "after a takeover"
+[ ! -e "$dir/his/lost" ] || fail "after a takeover"
+unmounted
