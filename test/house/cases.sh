@@ -69,6 +69,20 @@ says "FAILED sample: an unfinished line"
 says "  sample.sh:14: the case ends with status 0"
 ends 1 "1 passed, 5 failed"
 
+test_case "mistakes are all told, and fail a case at its end"
+sample <<SAMPLE
+$head
+|test_case "three mistakes"
+|for i in 1 2 3; do mistake "mistake \$i"; done
+|echo "REPORT the end"
+|test_case "none"
+|true
+SAMPLE
+says "  sample.sh:7: mistake 1"
+says "  sample.sh:7: mistake 3"
+says "  the end"
+ends 1 "1 passed, 1 failed"
+
 test_case "a case sees what the cases that passed have set"
 sample <<SAMPLE
 $head

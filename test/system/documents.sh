@@ -29,18 +29,6 @@ paste=$PWD/test/system/lib/paste.bash
 documents=(README.md doc/*.md)
 [ $# -eq 0 ] || documents=("$@")
 
-# A mistake of a document: told at once, counted by all_true at the end of the case.
-failures=0
-failed() {
-  echo "FAILED: $1"
-  failures=$((failures + 1))
-}
-all_true() {
-  local count=$failures
-  failures=0
-  [ "$count" -eq 0 ] || fail "$count of the above"
-}
-
 # A file for each block, LANGUAGE.LINE, in $dir/blocks/DOCUMENT; a fence without a language, and text that
 # is indented as a block, is a mistake.
 split_blocks() {  # DOCUMENT
@@ -72,9 +60,9 @@ run_block() {  # FILE NAME
   said=$(env -u ROCEFS_MOUNT -u SYSFS_PATH PATH="$programs:$PATH" TMPDIR="$dir" \
     timeout --kill-after=5 60 bash "$paste" "$dir/block" 2>&1 </dev/null) || status=$?
   [ "$status" -ne 124 ] || said="takes more than a minute"
-  [ "$status" -eq 0 ] || failed "$2: $said"
+  [ "$status" -eq 0 ] || mistake "$2: $said"
   for at in $(left_mounted); do
-    [ "$status" -ne 0 ] || failed "$2: leaves $at mounted"
+    [ "$status" -ne 0 ] || mistake "$2: leaves $at mounted"
     fusermount3 -u "$at" 2>/dev/null || umount -l "$at"
   done
   [ "$status" -ne 0 ] || commands=$((commands + ${said% commands}))
@@ -83,7 +71,7 @@ run_block() {  # FILE NAME
 check_ini() {  # FILE NAME
   local said
   cp "$1" "$dir/example.ini"
-  said=$(rocefs sim "$dir/example.ini" 2>&1) || failed "$2: $said"
+  said=$(rocefs sim "$dir/example.ini" 2>&1) || mistake "$2: $said"
 }
 
 test_case "each block of commands works as pasted"
@@ -92,7 +80,7 @@ export HOME=$dir/home
 rocefs() { "$ROCEFS" "$@"; }
 blocks=0 commands=0 shown=0
 for document in "${documents[@]}"; do
-  while read -r mistake; do failed "$mistake"; done < <(split_blocks "$document")
+  while read -r mistake; do mistake "$mistake"; done < <(split_blocks "$document")
   if [ "$document" = README.md ]; then  # a tour in one shell
     find "$dir/blocks/$document" -name 'sh.*' | sort -t. -k3n | xargs cat >"$dir/tour"
     rm "$dir/blocks/$document"/sh.*
@@ -107,16 +95,14 @@ for document in "${documents[@]}"; do
     esac
   done < <(find "$dir/blocks/$document" -type f | sort -t. -k3n -k2n)
 done
-all_true
 echo "REPORT documents: $blocks blocks with $commands commands run, $shown shown only"
 
 test_case "few commands are only shown, and README.md is short"
 if [ $# -eq 0 ]; then
-  [ "$blocks" -ge 25 ] || failed "only $blocks blocks"
-  [ "$shown" -le 8 ] || failed "$shown blocks of commands that nobody runs"
-  [ "$(wc -l <README.md)" -le 120 ] || failed "README.md has $(wc -l <README.md) lines"
+  [ "$blocks" -ge 25 ] || mistake "only $blocks blocks"
+  [ "$shown" -le 8 ] || mistake "$shown blocks of commands that nobody runs"
+  [ "$(wc -l <README.md)" -le 120 ] || mistake "README.md has $(wc -l <README.md) lines"
 fi
-all_true
 
 test_case "links lead to files and headings that are there"
 anchors_of() {
@@ -127,37 +113,33 @@ for document in "${documents[@]}" tools/containers/README.md; do
     case $link in http*) continue ;; esac
     target=$(dirname "$document")/${link%%#*}
     [ "${link%%#*}" ] || target=$document
-    [ -e "$target" ] || { failed "$document links to $link"; continue; }
-    [[ $link != *'#'* ]] || grep -qxF -- "${link#*#}" <(anchors_of "$target") || failed "$document links to $link: no such heading"
+    [ -e "$target" ] || { mistake "$document links to $link"; continue; }
+    [[ $link != *'#'* ]] || grep -qxF -- "${link#*#}" <(anchors_of "$target") || mistake "$document links to $link: no such heading"
   done < <(grep -oE '\]\([^) ]+\)' "$document" | sed 's/^](//; s/)$//')
 done
-all_true
 
 test_case "paths that a document names are there"
 # Files and directories of the sources, by their path from the top of the checkout; `*` may stand in it.
 for document in "${documents[@]}"; do
   while read -r path; do
-    compgen -G "${path//NAME/*}" >/dev/null || failed "$document names $path, which is not there"
+    compgen -G "${path//NAME/*}" >/dev/null || mistake "$document names $path, which is not there"
   done < <(grep -vE '^\[.*\]:' "$document" | grep -oE '(^|[^A-Za-z0-9_/.$-])(core|rdma|pcc|mad_cc|fs|tools|test|doc)/[A-Za-z0-9_./*-]*' |
     sed -E 's/^[^a-z]//; s/[.:]$//' | sort -u)
 done
-all_true
 
 test_case "each document, page, scenario and example is named by a document"
 for file in doc/*.md doc/man/* tools/scenarios/* tools/examples/*; do
-  grep -qF "${file##*/}" README.md doc/simulation.md doc/pcc.md || failed "no document names $file"
+  grep -qF "${file##*/}" README.md doc/simulation.md doc/pcc.md || mistake "no document names $file"
 done
-all_true
 
 test_case "a text block that begins with NAME is in the reference word for word"
 lines=0
 while read -r file; do
   [[ $(<"$file") == NAME* ]] || continue
   lines=$((lines + 1))
-  grep -qF "| $(xargs <"$file" | sed 's/|/\\|/g') |" tools/reference.md || failed "not in tools/reference.md: $(xargs <"$file")"
+  grep -qF "| $(xargs <"$file" | sed 's/|/\\|/g') |" tools/reference.md || mistake "not in tools/reference.md: $(xargs <"$file")"
 done < <(find "$dir/blocks" -name 'text.*')
-[ $# -gt 0 ] || [ "$lines" -ge 2 ] || failed "only $lines lines that files take"
-all_true
+[ $# -gt 0 ] || [ "$lines" -ge 2 ] || mistake "only $lines lines that files take"
 
 test_case "functions and types that a document names are in the sources"
 # A function that a row of a table names beside files is in one of them; and every room has a row.
@@ -165,19 +147,17 @@ while IFS= read -r row; do
   mapfile -t files < <(grep -oE '`[a-z_/-]+/[a-z_]+\.(cc|h)`' <<<"$row" | tr -d '`')
   [ ${#files[@]} -gt 0 ] || continue
   for function in $(grep -oE '`[a-z_]+\(\)`' <<<"$row" | tr -d '`()'); do
-    grep -qs "\b$function(" "${files[@]}" || failed "$function() is not in ${files[*]}"
+    grep -qs "\b$function(" "${files[@]}" || mistake "$function() is not in ${files[*]}"
   done
 done < <(grep -h '^|' doc/architecture.md)
 # Types that a document names, `Engine` or `Engine::call()`, are there, and have that function.
 grep -rhoE '^ *(template <[^>]*> *)?(class|struct|enum class|using) +[A-Z][A-Za-z]+' core fs mad_cc pcc rdma tools | awk '{print $NF}' | sort -u >"$dir/types"
 while read -r name; do
-  grep -qx "${name%%::*}" "$dir/types" || failed "${name%%::*} is no type of the sources"
-  [[ $name != *::* ]] || grep -rqE "\b${name#*::}\(" --include='*.h' core fs mad_cc pcc rdma tools || failed "there is no $name()"
+  grep -qx "${name%%::*}" "$dir/types" || mistake "${name%%::*} is no type of the sources"
+  [[ $name != *::* ]] || grep -rqE "\b${name#*::}\(" --include='*.h' core fs mad_cc pcc rdma tools || mistake "there is no $name()"
 done < <(grep -hoE '`[A-Z][a-z]+[A-Za-z]*(::[a-z_]+\(\))?`' doc/architecture.md doc/contributing.md | tr -d '`()' | sort -u)
-all_true
 
 test_case "architecture.md has the rooms of test/house/rooms in their order"
 rooms_of_table() { sed -n '/^## Rooms/,/^## Proc/s/^| \(`[^|]*`\) |.*/\1/p' doc/architecture.md | tr -d '`,' | tr ' ' '\n'; }
 difference=$(diff <(rooms_of_table) <(sed -n 's/^\([a-z][^:]*\):.*/\1/p' test/house/rooms)) ||
-  failed "rooms of doc/architecture.md (<) and of test/house/rooms (>), in their order:"$'\n'"$difference"
-all_true
+  mistake "rooms of doc/architecture.md (<) and of test/house/rooms (>), in their order:"$'\n'"$difference"

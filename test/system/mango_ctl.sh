@@ -24,8 +24,14 @@ assert all(sys.argv[2] in row for row in rows), rows
 PY
 }
 write_params() { printf '{\n"wai": 80,\n"g": 0.0625,\n"max_fast_steps": 3,\n"threshold": 10\n}\n' >"$dir/dcqcn_params.json"; }
-# Command lines of the vendor's reference are all in transcripts; the reference is not part of the checkout.
+mounted
+tree=$mnt
+# Every line that anybody types in the vendor's reference is in a transcript; its text is not part of the
+# checkout.
 reference=${ROCEFS_VENDOR_TEXTS:-/nowhere}/mango-roce-ai-advanced-features.txt
+
+test_case "every command of the vendor's reference is in a transcript"
+[ -e "$reference" ] || skip "no text of the vendor's reference (ROCEFS_VENDOR_TEXTS)"
 if [ -e "$reference" ]; then
   grep '^~\$ .*mango-ctl' "$reference" | sort -u >"$dir/typed"
   [ "$(wc -l <"$dir/typed")" -gt 30 ] || fail "where are the commands of the reference?"
@@ -47,6 +53,7 @@ completed() {  # WORDS… UNFINISHED: offers in bash
   _mango_ctl
   printf '%s\n' "${COMPREPLY[@]}"
 }
+test_case "help is everywhere, and completion offers all words"
 python3 "$here/lib/help_walk.py" "$MANGO_CTL" >"$dir/help"
 expect "" "$(awk -F'\t' '$2 != "usage" && $2 != "example" && $4 == ""' "$dir/help")" "names without an explanation"
 expect "" "$(awk -F'\t' '{words[$1]} $2 == "example" && index($3 " ", $1 " ") {shown[$1]}
@@ -63,9 +70,7 @@ done < <(tr '\t' '\037' <"$dir/help")
 [ "$words" -ge 44 ] && [ "$options" -ge 145 ] || fail "only $words words, $options options"
 expect "0 mango-ctl 0.1.0 (rocefs)" "$(said "$MANGO_CTL" --version)" "--version"
 
-# A mount.
-mounted
-tree=$mnt
+test_case "commands print on a mount what the reference prints"
 transcript "$golden/mango_ctl_features.txt"
 transcript "$golden/mango_ctl_usage.txt"
 for noun in cfr ops sr; do json 2 enabled mango-ctl rdma $noun status all; done
@@ -74,13 +79,17 @@ json 1 pci mango-ctl dev show mb_1
 json "$(wc -l <"$debug/dmesg")" time mango-ctl dmesg
 expect "$(cat "$debug/dmesg")" "$(mango-ctl dmesg)" "dmesg"
 expect 1 "$(mango-ctl dmesg -w | head -n 1 | wc -l)" "dmesg -w"
-# Reason of a refusal: the last one of this file; none at log level err.
+
+test_case "a refusal says the reason of its file"
+# The reason is the last one of this file, and only where reasons are told.
 store 99999 "$ib/mb_0/ops/udp_port_range" >/dev/null
 expect "1 mango-ctl: error: ops_timer: one of: default level1 level2 level3 level4 level5" \
   "$(said mango-ctl rdma ops enable mb_0 --ops-timer level9)" "the last reason"
 echo err >"$debug/log_level"
 expect "1 mango-ctl: error: Invalid argument" "$(said mango-ctl rdma ops enable mb_0 --udp-port-range 0)" "no reason"
 echo info >"$debug/log_level"
+
+test_case "commands of PCC work on a mount"
 if [ -d "$ib/mb_0/pcc" ]; then
   write_params
   transcript "$golden/mango_ctl.txt"
@@ -122,7 +131,8 @@ if [ -d "$ib/mb_0/pcc" ]; then
   mango-ctl rdma pcc stop mb_0
 fi
 
-# Choice of the tree: --mount, else the environment, else the mount table.
+test_case "the tree is the one that is named, else of the environment, else of the mount table"
+# Which tree: what is said, else the environment, else the mount table.
 found() { said env -u ROCEFS_MOUNT -u SYSFS_PATH "$@" | cut -d ' ' -f 1,2; }
 expect "0 NAME" "$(found ROCEFS_MOUNT="$mnt" "$MANGO_CTL" dev list)" "ROCEFS_MOUNT"
 expect "0 NAME" "$(found SYSFS_PATH="$mnt" "$MANGO_CTL" dev list)" "SYSFS_PATH"
@@ -146,17 +156,19 @@ if status=0 && "$ROCEFS" enter -m "$mnt" true 2>/dev/null; then
 fi
 unmount
 
-# Directory that looks like a tree: output and stores.
+test_case "a directory looks like a tree"
 fake_tree "$dir/fake"
 pcc=$tree/class/infiniband/mb_0/pcc
 write_params
 fake_settle none
+
+test_case "commands print and store the same on a directory that looks like a tree"
 transcript "$golden/mango_ctl.txt" fake_settle
 transcript "$golden/mango_ctl_usage.txt" fake_settle
 transcript "$golden/mango_ctl_pcc_errors.txt" fake_settle
 expect "$(ls -U "$pcc/params" | xargs)" "$(mango-ctl rdma pcc list-params mb_0 dcqcn)" "list-params: the order of the directory"
 
-# One store for all knobs of a command; one line for an update.
+test_case "the knobs of a command are one store, and an update is one line"
 mango-ctl rdma pcc update-params mb_0 dcqcn --params_json "$dir/dcqcn_params.json"
 expect "dcqcn wai=80 g=0.0625 max_fast_steps=3 threshold=10" "$(cat "$pcc/update")" "the update"
 echo '{"a": true, "b": false, "c": 1e-7, "d": -3, "e": 18446744073709551615, "f": 0.10}' >"$dir/all.json"
@@ -168,7 +180,8 @@ expect "class/net/mango_mgmt0/host_ip=10.0.0.1 class/net/mango_mgmt0/soc_ip=10.0
   "$(cat "$tree/kernel/debug/rocefs/set")" "the three of an interface"
 fake_settle none
 
-# A start that fails restores its options; an errno without a reason is printed.
+test_case "a run that does not begin leaves its options, and an errno is said"
+# A run that does not begin leaves its options as they were; an errno without a reason is said.
 mv "$pcc/algo" "$pcc/algo.kept"
 ln -s /dev/full "$pcc/algo"
 expect "1 mango-ctl: error: No space left on device" "$(said mango-ctl rdma pcc apply mb_0 aimd)" "an errno"
@@ -179,7 +192,9 @@ expect "1 mango-ctl: error: class/infiniband/mb_0/pcc/state" "$(said mango-ctl r
   "a state that cannot be stored"
 expect "class/infiniband/mb_0/pcc/num_threads=1" "$(cat "$tree/kernel/debug/rocefs/set")" "num_threads as before"
 mv "$pcc/state.kept" "$pcc/state"
-# A failure of one of several devices: its error, and nothing on stdout.
+
+test_case "what fails for one device is said"
+# What could not be done for one device is said, and nothing else.
 mode=$tree/class/infiniband/mb_1/pcc/mode
 mv "$mode" "$mode.kept"
 ln -s /proc/sys/kernel/ostype "$mode"
@@ -188,7 +203,8 @@ expect "" "$(mango-ctl rdma pcc mode set all soc 2>/dev/null || true)" "stdout, 
 mv "$mode.kept" "$mode"
 fake_settle none
 
-# Plugins: with a substitute for libmango.h if the build has none.
+test_case "a plugin is built and deployed, or refused"
+# Plugins: with what stands for the header here, if there is none yet.
 if [ ! -e "${MANGO_CTL%/*}/../include/libmango.h" ]; then
   mkdir -p "$dir/include"
   echo "extern \"C\" { extern const int mango_pcc_algo_plugin; }" >"$dir/include/libmango.h"
@@ -211,7 +227,7 @@ expect "1 mango-ctl: error: $dir/my_algo.cc: the compiler refused it" \
 expect "my_algo.so" "$(ls -A "$dir/plugins0")" "nothing half"
 expect "$sum" "$(sha256sum <"$dir/plugins0/my_algo.so")" "the plugin that was there"
 
-# Completion asks the mount.
+test_case "completion asks the mount"
 completes() { expect "$1" "$(completed --mount "$tree" "${@:2}" | sort | xargs)" "completion of ${*:2}"; }
 completes "all mb_0 mb_1" rdma cfr enable ""
 completes "mb_1" rdma pcc start mb_1
@@ -226,7 +242,7 @@ completes "soc" rdma pcc mode set all s
 completes "" rdma pcc apply nosuch ""
 completes "" rdma pcc start mb_0 x
 
-# Queue pairs as in the reference, and the trace.
+test_case "queue pairs and trace are shown as in the reference"
 mango-ctl rdma pcc apply mb_0 aimd
 mango-ctl rdma pcc start mb_0
 fake_qp mb_0 17 132044 ib_write_bw 150 0 8192
@@ -250,7 +266,7 @@ head -n 1 "$pcc/trace" >"$dir/header" && mv "$dir/header" "$pcc/trace"
 expect "1 mango-ctl: error: the trace has no window to draw" "$(said mango-ctl rdma pcc trace mb_0 --plot "$dir/none.svg")" "an empty trace"
 [ -z "$(find "$dir" -name '.trace*' -o -name none.svg)" ] || fail "left behind: $(find "$dir" -name '.*')"
 
-# --json, before the command and behind it.
+test_case "--json stands before the command or behind it"
 json 2 mode mango-ctl rdma pcc mode get all
 json 2 device mango-ctl rdma pcc dev
 json 1 algorithms mango-ctl rdma pcc algo list mb_0
@@ -260,6 +276,7 @@ json 2 subnet mango-ctl mgmt net show
 json 0 qp mango-ctl rdma pcc trace mb_0
 python3 -m json.tool <<<"$(mango-ctl --json rdma pcc top mb_0 -n 1)" >/dev/null || fail "top --json"
 
+test_case "the live view shows rates, and leaves the terminal as it was"
 # The live view: rates between two refreshes; Ctrl-C leaves a terminal as it was.
 (
   await [ -s "$dir/top" ]

@@ -7,13 +7,11 @@ pages=doc/man
 build=$(dirname "$(dirname "$ROCEFS")")
 made=$build/share/man/man1  # pages that make writes
 
-failures=0
 same() {  # WHAT DOCUMENTED THERE: sets of words
   local difference
   [ "$2" ] || fail "$1: nothing is documented"
   difference=$(diff <(tr -s ' ' '\n' <<<"$2" | sort -u) <(tr -s ' ' '\n' <<<"$3" | sort -u)) && return
-  echo "FAILED: $1 (<: in the page alone, >: not in the page)"$'\n'"$difference"
-  failures=$((failures + 1))
+  mistake "$1 (<: in the page alone, >: not in the page)"$'\n'"$difference"
 }
 path_of() { if [ -e "$pages/$1" ]; then echo "$pages/$1"; else echo "$made/$1"; fi; }
 # The tags of a section, and of a subsection of it.
@@ -26,17 +24,16 @@ example() {  # PAGE SECTION
 }
 flags() { grep -oE -- '(^|[ ,])-{1,2}[A-Za-z-]+' | tr -d ' ,' | grep -vx -- -o | xargs; }
 keys() { grep -oE '(^|, )[a-z][a-z0-9_]*' | tr -d ' ,' | xargs; }
+header=$(find pcc -name libmango.h)
 
-if command -v groff >/dev/null; then
-  for page in "$pages"/* "$made"/*; do
-    said=$(groff -man -ww -Tutf8 -z "$page" 2>&1)
-    [ -z "$said" ] || { echo "FAILED: $said"; failures=$((failures + 1)); }
-  done
-else
-  echo "part left out: no groff"
-fi
+test_case "pages have no errors of groff"
+needs groff
+for page in "$pages"/* "$made"/*; do
+  said=$(groff -man -ww -Tutf8 -z "$page" 2>&1)
+  [ -z "$said" ] || mistake "$said"
+done
 
-# Command lines, as --help has them.
+test_case "options are those of --help"
 options_of() { sed -n '/^  -/p' | sed 's/^  //; s/   *.*//'; }
 same "options of rocefs" "$(tags rocefs.1 OPTIONS | flags)" "$("$ROCEFS" --help | options_of | flags)"
 same "options of rocefs enter" "$(tags rocefs-enter.1 OPTIONS | flags)" "$("$ROCEFS" enter --help | options_of | flags)"
@@ -44,6 +41,7 @@ same "options of rocefs sim" "$(tags rocefs-sim.1 OPTIONS | flags)" "$("$ROCEFS"
 same "mount options" "$(tags rocefs.1 OPTIONS 'Mount options' | keys)" \
   "$("$ROCEFS" --help | sed -n '/^options after -o:/,/^$/s/^  //p' | sed 's/   *.*//' | keys)"
 
+test_case "mango-ctl(1) has all commands"
 # mango-ctl(1) has each command with its usage, its summary, and its arguments but for the device.
 mango_ctl=$build/bin/mango-ctl page=$(path_of mango-ctl.1)
 python3 test/system/lib/help_walk.py "$mango_ctl" >"$dir/help"
@@ -56,16 +54,18 @@ same "commands of mango-ctl" \
     ($2 == "argument" || $2 == "option") && $1 != "" && $3 !~ /DEVICE|^-h, --help|^--mount|^--json/ {print usage ":" $3}' "$dir/help" | tr ' ' _)"
 sed 's/\\-/-/g; s/\\f.//g' "$page" >"$dir/plain"
 while IFS= read -r summary; do
-  grep -qE "^$summary\." "$dir/plain" || { echo "FAILED: mango-ctl(1) has no '$summary.'"; failures=$((failures + 1)); }
+  grep -qE "^$summary\." "$dir/plain" || mistake "mango-ctl(1) has no '$summary.'"
 done < <(awk -F'\t' '$2 == "command" && $4 != "" {print $4}' "$dir/help")
 awk -v page="$page" '/^\.TP/ {tag = NR + 1; next} NR == tag {name = $0; next}
   NR == tag + 1 && /^(\.(TP|RS|RE|SS|SH|PP)|$)/ {print "FAILED: " page ": nothing is said of " name; bad = 1} END {exit bad}' "$page" ||
-  failures=$((failures + 1))
+  mistake "mango-ctl(1): a name without text"
 
+test_case "mount options are those of the parser"
 # What the parser of -o compares with; it refuses two of FUSE's.
 same "mount options of the parser" "$(tags rocefs.1 OPTIONS 'Mount options' | grep -v ^allow_other | keys) max_read subtype" \
   "$(grep -hoE '(key|option) == "[a-z_]+"' $(find tools/rocefs -name options.cc) | cut -d '"' -f 2 | xargs)"
 
+test_case "sections and keys are those of the parser of the ini file"
 # The ini file: what the parser says that it wants.
 wanted() {  # TEXT: the list in the error
   printf '%b' "$1" >"$dir/test.ini"
@@ -83,7 +83,7 @@ while read -r section before; do
   for key in $documented; do
     printf '%b' "$before[$actual]\n$key=?\n" >"$dir/test.ini"
     said=$("$ROCEFS" sim "$dir/test.ini" 2>&1) || true
-    [[ $said != *"unknown key"* ]] || { echo "FAILED: $said"; failures=$((failures + 1)); }
+    [[ $said != *"unknown key"* ]] || mistake "$said"
   done
 done <<END
 clock
@@ -96,15 +96,15 @@ topology
 sim
 END
 
+test_case "functions, statuses, limits and variables are those of the library"
 # The library: its header, what it exports, and which variables there are.
-header=$(find pcc -name libmango.h)
 same "functions of libmango" "$(grep -oE '\bmango_[a-z_]+\(' $pages/libmango.3 | tr -d '(' | xargs)" \
   "$(sed -n '/^MANGO_API /{:more;/;/!{N;b more};s/.* \**\(mango_[a-z_]*\)(.*/\1/p}' $header | xargs)"
 same "exports of libmango" "$(grep -oE '\bmango_[a-z_]+\(' $pages/libmango.3 | tr -d '(' | xargs)" \
   "$(nm -D --defined-only "$build/lib/libmango.so" | awk '$2 == "T" && $3 ~ /^mango_/ {sub(/@.*/, "", $3); print $3}' | xargs)"
 same "statuses" "MANGO_STATUS_OK $(tags libmango.3 ERRORS | xargs)" "$(grep -oE '^  MANGO_STATUS_[A-Z_]+' $header | xargs)"
 for limit in $(sed -n 's/^#define \(MANGO_PCC_MAX_[A-Z_]*\) \([0-9]*\).*/\1=\2/p' $header); do
-  grep -A1 "^\.B ${limit%=*}\$" $pages/libmango.3 | grep -q "^${limit#*=} " || { echo "FAILED: $limit"; failures=$((failures + 1)); }
+  grep -A1 "^\.B ${limit%=*}\$" $pages/libmango.3 | grep -q "^${limit#*=} " || mistake "$limit"
 done
 same "limits" "$(tags libmango.3 LIMITS | xargs)" "$(grep -oE '^#define MANGO_PCC_MAX_[A-Z_]+' $header | cut -d ' ' -f 2 | xargs)"
 same "environment of mango-ctl" "$(tags mango-ctl.1 ENVIRONMENT | tr -d , | xargs)" \
@@ -112,19 +112,18 @@ same "environment of mango-ctl" "$(tags mango-ctl.1 ENVIRONMENT | tr -d , | xarg
 same "environment" "$(for page in rocefs.1 rocefs-enter.1 libmango.3; do tags $page ENVIRONMENT; done | tr -d , | xargs)" \
   "$(grep -rhoE '(getenv|taken)\("[A-Z_]+"\)|ROCEFS_TRUST_VARIABLE "[A-Z_]+"' tools/rocefs pcc rdma | grep -oE '"[A-Z_]+"' | tr -d '"' | xargs)"
 
-# Examples.
+test_case "examples are accepted"
 example libmango.3 EXAMPLES >"$dir/example.c"
-cc -std=c11 -Wall -Wextra -Werror -I"$(dirname "$header")" -fPIC -shared -o "$dir/example.so" "$dir/example.c" || failures=$((failures + 1))
+cc -std=c11 -Wall -Wextra -Werror -I"$(dirname "$header")" -fPIC -shared -o "$dir/example.so" "$dir/example.c" || mistake "libmango(3): its example"
 example rocefs.ini.5 DESCRIPTION >"$dir/example.ini"
-"$ROCEFS" sim "$dir/example.ini" >"$dir/said" 2>&1 || { echo "FAILED: rocefs.ini(5): $(cat "$dir/said")"; failures=$((failures + 1)); }
+"$ROCEFS" sim "$dir/example.ini" >"$dir/said" 2>&1 || mistake "rocefs.ini(5): $(cat "$dir/said")"
 
-# Pages name pages, and files of the sources.
+test_case "pages and files that a page names are there"
 for page in "$pages"/* "$made"/*; do
   for file in $(sed 's/\\-/-/g' "$page" | grep -oE '\b(core|rdma|pcc|tools)/[a-z_/.-]+\.(h|ini|cc)'); do
-    [ -e "$file" ] || { echo "FAILED: $page names $file"; failures=$((failures + 1)); }
+    [ -e "$file" ] || mistake "$page names $file"
   done
   while read -r name section; do
-    [ -e "$(path_of "$name.$section")" ] || { echo "FAILED: $page: $name($section)"; failures=$((failures + 1)); }
+    [ -e "$(path_of "$name.$section")" ] || mistake "$page: $name($section)"
   done < <(sed 's/\\-/-/g' "$page" | sed -nE 's/^\.BR ((rocefs|mango|libmango)[a-z.-]*) \(([0-9])\).*/\1 \3/p')
 done
-[ "$failures" -eq 0 ] || fail "$failures of the above"

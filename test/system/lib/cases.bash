@@ -21,6 +21,13 @@ fail() {
   note_failure "$*"
   exit 1
 }
+# mistake WHY: a failure of the case, which goes on to its end: for a list of things that are each looked at.
+mistakes=0
+mistake() {
+  echo "FAILED: $*"
+  note_failure "$*"
+  mistakes=$((mistakes + 1))
+}
 expect() {  # WANTED GOT WHAT
   [ "$1" = "$2" ] || fail "$3: wanted '$1', got '$2'"
 }
@@ -92,7 +99,9 @@ run_cases() {
     awk -v from="${case_starts[case_index]}" -v to="${case_starts[case_index + 1]:-0}" 'to && NR >= to {exit} {print(NR > from ? $0 : "")} END {print ":"}' \
       "$case_script" >"$case_text"
     trap 'command_failed $? "$BASH_COMMAND"' ERR
+    mistakes=0
     . "$case_text" "${script_arguments[@]}"
+    [ "$mistakes" -eq 0 ] || exit 1
     run_at_end
     touch "$case_store/passed.$case_index"
     echo "ok $((case_index + 1)) - ${case_names[case_index]}"
