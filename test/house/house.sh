@@ -6,7 +6,7 @@ test/house/check
 
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
-# What is whole has just been seen: the copy has but the files that are broken.
+# The whole tree has just been checked: the copy has only the files that are broken.
 cp --parents Makefile .clang-format test/house/check test/house/rooms test/house/circles rdma/wire/ip_text.h "$copy"
 mkdir "$copy/tools"
 expected=()

@@ -1,6 +1,6 @@
 #!/bin/bash
-# What takes two ends, between two mounts in two network namespaces: selective retransmission, agreed
-# on by both ends or not; spraying; CFR's CNPs over the wire, and the windows that obey them.
+# Features of two ends, between two mounts in two network namespaces: selective retransmission, agreed on by both
+# ends or not; spraying; CFR's CNPs over the wire, and the windows that obey them.
 lib=$(realpath "$(dirname "$0")/lib")
 . "$lib/two_mounts.bash"
 if [ "${1:-}" != inside ]; then
@@ -25,7 +25,7 @@ flow() {  # NAME OP [KEY=VALUE…]: from the near mount, done at both ends, each
     expect 0 "$(value mismatched "$where/traffic/$1/result")" "$1: mismatched"
   done
 }
-# Of what leaves one end: never a message's last packet, so that what comes next tells of the loss.
+# Drops packets that leave one end, never the last one of a message: the packet behind a loss tells of it.
 lose() { echo "lost drop sw_0-uplink opcode=$2 p=0.02 count=40" >"$1/inject/add"; }
 lost() {
   cat "$1/inject/lost/fired"

@@ -41,8 +41,8 @@ expect ok "$(store "$dir/b.pcap" "$debug/pcap")" "another capture"
 captured b
 
 test_case "a reset beside the end of a capture waits for it"
-# It ends by itself because the disk is full, and the close of its file is not answered, which is told after ten
-# seconds. A reset beside that end waits for it, or the next capture would end with it.
+# The capture ends by itself because the disk is full, and the close of its file is not answered, which is told
+# after ten seconds. A reset beside that end waits for it, or the next capture would end with it.
 silent_at full
 expect ok "$(store "$silent/y.pcap" "$debug/pcap")" "a capture"
 echo "c write mb_0 mb_1 size=1M count=2" >"$debug/traffic/start"

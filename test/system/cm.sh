@@ -95,7 +95,7 @@ for to in "$mb_1" 10.9.0.1; do
   for _ in 1 2 3; do ask "${near[@]}" rping -c -a "$to" -p $port -C 2; done
 done
 ask "${afar[@]}" rping -c -a 10.9.0.1 -p $port -C 2
-# It dies: who is connected hears of it, and nothing is left of either.
+# The server dies: a connected client hears of it, and nothing is left of either.
 timeout -k 5 60 "${afar[@]}" rping -c -a 10.9.0.1 -p $port -C 1000000 >"$dir/client" 2>&1 &
 client=$!
 await connected
@@ -125,7 +125,7 @@ ask "${afar[@]}" rping -c -a 10.9.0.1 -p $port -C 2
 served
 
 test_case "where nobody listens a client is rejected"
-# Nobody there: said before the first REQ would be sent again.
+# The rejection comes before the first REQ would be sent again.
 if timeout 20 "${afar[@]}" rping -c -a 10.9.0.1 -p 1 -C 1 >"$dir/client" 2>&1; then fail "nobody listens, and yet"; fi
 grep -q "RDMA_CM_EVENT_REJECTED" "$dir/client" || fail "rejected: $(cat "$dir/client")"
 [ "$(counter "$far" cm_rx_msgs/rej)" -gt 0 ] || fail "no REJ was counted"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# What tools/containers has, as far as it can be tried without a container engine: the seccomp profile
-# in force, what the image takes and installs, and what compose.yaml names.
+# The files of tools/containers, as far as they can be tried without a container engine: the seccomp profile in
+# force, the image's sources and packages, and the names in compose.yaml.
 . "$(dirname "$0")/lib/common.bash"
 top=$(realpath "$(dirname "$0")/../..")
 here=$top/tools/containers
@@ -17,8 +17,6 @@ strictly() { python3 "$lib/seccomp.py" strict "$here/seccomp.json" CAP_SYS_ADMIN
 packages="libc6 libstdc++6 libgcc-s1"
 
 test_case "the image copies what is there and makes what the Makefile makes"
-# The image: what is copied is there, what is made is a target, and what make builds with is what
-# tools/install-packages says.
 copied=$(awk '$1 == "COPY" && $2 !~ /^--/ {for (i = 2; i < NF; ++i) print $i}' <<<"$dockerfile")
 [ "$(wc -w <<<"$copied")" -ge 7 ] || fail "it copies only: $copied"
 for path in $copied; do [ -e "$path" ] || fail "the Dockerfile copies $path"; done
@@ -32,7 +30,6 @@ expect "$(sed -n '/# to build$/,/# to run/p' tools/install-packages | grep -v '#
   "$(stage 1 | xargs)" "packages to build with"
 
 test_case "the libraries of the image are enough, and none is too many"
-# Its libraries are enough for what was built, and none is too many.
 needs readelf dpkg-query
 libraries=$(for file in "$ROCEFS_BUILD"/bin/* "$ROCEFS_BUILD"/lib/*.so; do readelf -d "$file"; done |
   sed -nE 's/.*NEEDED.*\[(lib.*)\]/\1/p' | grep -vE '^lib(a|t|ub)san' | sort -u)
@@ -81,7 +78,6 @@ PY
 
 test_case "the README names the options that compose.yaml gives"
 bash -n "$here/crossing"
-# The README names the options that compose.yaml gives.
 for option in "--device /dev/fuse" "--cap-add SYS_ADMIN" seccomp=tools/containers/seccomp.json apparmor=unconfined rslave; do
   grep -qF -e "$option" "$here/README.md" || fail "README.md does not say $option"
 done

@@ -1,5 +1,5 @@
 #!/bin/bash
-# What `make demo` shows, it shows here too.
+# `make demo` shows here what it shows anywhere.
 . "$(dirname "$0")/lib/common.bash"
 needs tshark
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# What tools look for in the tree of a NIC: identity, PCI function, interface, port, GIDs, counters.
+# Files of a NIC that tools look for: identity, PCI function, interface, port, GIDs, counters.
 . "$(dirname "$0")/lib/common.bash"
 mounted
 device=$ib/mb_0

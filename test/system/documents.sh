@@ -48,7 +48,7 @@ split_blocks() {  # DOCUMENT
     END { if (file) print FILENAME ": the last block has no end" }' "$1"
 }
 
-# As a reader would, but in this test's places.
+# The block as a reader would run it, but in this test's places.
 in_place() {
   sed -e 's|/tmp/|@DIR@/|g; /^make$/d' -e "s|\$PWD/build\\b|@BUILD@|g; s|\\bbuild/\\(bin\\|lib\\|include\\)\\b|@BUILD@/\\1|g" \
     -e "s|@DIR@|$dir|g; s|@BUILD@|$build|g" "$1"
@@ -67,7 +67,7 @@ run_block() {  # FILE NAME
   done
   [ "$status" -ne 0 ] || commands=$((commands + ${said% commands}))
 }
-# What a reader finds in a file of its own.
+# Runs an ini block as a file of its own.
 check_ini() {  # FILE NAME
   local said
   cp "$1" "$dir/example.ini"

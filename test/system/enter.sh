@@ -16,7 +16,7 @@ if ! as_user unshare -U true 2>/dev/null || [[ $ROCEFS_BUILD == */tsan ]]; then
 fi
 $may_root || $may_user || skip "neither mount nor user namespaces"
 
-# What is seen outside, and the readers.
+# State of the machine outside, and the readers.
 outside=$dir/outside
 mkdir -p "$outside/links"
 for name in $(ls /sys/class/net); do touch "$outside/links/$name"; done
@@ -42,7 +42,7 @@ look() {  # WHO COMMAND…: with inside.bash as its arguments
   expect "0 seen" "$(SYSFS_PATH=/nowhere outcome_of "$@" bash "$outside/inside.bash" "$mnt" "$outside")" "$who"
   expect 0.25 "$(cat "$loss")" "$who: loss, outside"
 }
-# As the one who may.
+# Enters as the user who may.
 if $may_root; then may_enter() { enter "$@"; }; else may_enter() { user_enters "$@"; }; fi
 # on_machine TEXT: in a new mount namespace, private or (for a chroot) not; with $mnt, $dir and `said`, which is outcome_of.
 on_machine() {
@@ -186,7 +186,6 @@ expect "mb_1,mb_0 mb_1" "$(may_enter sh -ec 'ibstat -l; cd /sys/bus/pci/drivers/
   echo 0000:2b:00.0 >bind; echo $(ibstat -l)' | paste -sd,)" "entered while it was away"
 
 test_case "who may not look into the mount may not enter it"
-# Whoever may not look into the mount may not enter it; a dead one says so.
 $root && $may_user || skip "neither mount namespaces for root nor user namespaces"
 mounted
 expect "125 rocefs enter: $mnt: another user's, mounted without -o allow_other" "$(outcome_of user_enters true)" "no allow_other"

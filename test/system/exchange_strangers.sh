@@ -1,6 +1,5 @@
 #!/bin/bash
-# What a stranger on another machine, and of another uid, may do to a mount through the exchange's port:
-# nothing.
+# Strangers on another machine, and of another uid, can do nothing to a mount through the exchange's port.
 lib=$(dirname "$0")/lib
 . "$lib/two_mounts.bash"
 if [ "${1:-}" != inside ]; then

@@ -1,6 +1,6 @@
 #!/bin/bash
-# What make install puts where, beside the programs: the systemd unit, which systemd accepts, the
-# seccomp profile, and what is said of containers.
+# Places of what make install installs beside the programs: the systemd unit, which systemd accepts, the seccomp
+# profile, and the documents about containers.
 . "$(dirname "$0")/lib/common.bash"
 cd "$(dirname "$0")/../.."
 needs make
@@ -22,7 +22,7 @@ page=share/man/man1/mango-ctl.1
 grep -qE "^install .* $dir/build/$page $stage/usr/$page\$" "$dir/all" || fail "$page is not installed"
 [ -s "$ROCEFS_BUILD/$page" ] || fail "$page is not built"
 cmp tools/containers/seccomp.json "$stage/usr/share/rocefs/seccomp.json"
-# They take the sources, or stand beside them.
+# Files that take the sources, or stand beside them.
 for file in Dockerfile compose.yaml crossing; do
   [ ! -e "$stage/usr/share/doc/rocefs/containers/$file" ] || fail "$file is installed, and cannot work there"
 done

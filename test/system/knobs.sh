@@ -5,7 +5,7 @@
 
 export LC_ALL=C
 mounted
-# As store and cat, in $said and $value; no process is started, for there are thousands of them.
+# Store and read like `store` and `cat`, into $said and $value, without a process: there are thousands of them.
 try() {
   if { echo "$1" >"$file"; } 2>"$dir/said"; then said=ok; else read -r said <"$dir/said"; said=${said##*: }; fi
 }

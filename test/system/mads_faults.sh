@@ -1,6 +1,6 @@
 #!/bin/bash
-# What happens to MADs when programs die, devices leave and workers are killed: nothing stays behind,
-# nobody else notices.
+# MADs while programs die, devices leave and workers are killed: nothing stays behind, and other programs do not
+# notice.
 . "$(dirname "$0")/lib/common.bash"
 . "$lib/mads.bash"
 needs saquery

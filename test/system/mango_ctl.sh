@@ -11,7 +11,7 @@ dir=$(realpath "$dir") golden=$here/golden
 
 # said COMMAND…: its exit status, stdout and stderr in one line.
 said() { local status=0 text; text=$("$@" 2>&1) || status=$?; echo "$status $text" | xargs -0 printf %s | tr '\n' ' ' | sed 's/ $//'; }
-# Checks the output of --json: an array of COUNT objects, each with the key KEY.
+# Expects an array of COUNT objects that each have the KEY.
 json() {  # COUNT KEY COMMAND…
   local count=$1 key=$2
   shift 2
@@ -194,7 +194,6 @@ expect "class/infiniband/mb_0/pcc/num_threads=1" "$(cat "$tree/kernel/debug/roce
 mv "$pcc/state.kept" "$pcc/state"
 
 test_case "what fails for one device is said"
-# What could not be done for one device is said, and nothing else.
 mode=$tree/class/infiniband/mb_1/pcc/mode
 mv "$mode" "$mode.kept"
 ln -s /proc/sys/kernel/ostype "$mode"

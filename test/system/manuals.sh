@@ -61,7 +61,7 @@ awk -v page="$page" '/^\.TP/ {tag = NR + 1; next} NR == tag {name = $0; next}
   mistake "mango-ctl(1): a name without text"
 
 test_case "mount options are those of the parser"
-# What the parser of -o compares with; it refuses two of FUSE's.
+# Options that the parser of -o compares with; it refuses two of FUSE's.
 same "mount options of the parser" "$(tags rocefs.1 OPTIONS 'Mount options' | grep -v ^allow_other | keys) max_read subtype" \
   "$(grep -hoE '(key|option) == "[a-z_]+"' $(find tools/rocefs -name options.cc) | cut -d '"' -f 2 | xargs)"
 

@@ -117,7 +117,7 @@ expect "0 ENFILE" "$(line "after a takeover")" "its share, with another worker"
 expect "100" "$(line "after it, root")" "root, with another worker"
 
 test_case "a user gets its share of the memory for texts, others theirs"
-# Of 256 MiB 32 are kept for root.
+# 32 of 256 MiB are kept for root.
 expect "$(line "that fit") ENOMEM" "$(line "texts, one user")" "texts, its share"
 expect "20" "$(line "texts, another one")" "texts, who comes next"
 expect "20" "$(line "texts, again")" "texts, once they are closed"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Who runs others' code: on root's mount that is somebody else's (-o uid=), a plugin is that user, and
-# has no capabilities, no file of root's and no terminal; what it leaves behind stops no other mount.
+# A plugin runs as the owner of the mount (-o uid= on root's mount): no capabilities, no file of root's, no
+# terminal. Files that it leaves behind stop no other mount.
 . "$(dirname "$0")/lib/common.bash"
 pccd=$(dirname "$ROCEFS")/mango-pccd
 [ -x "$pccd" ] || skip "no mango-pccd here"
@@ -69,7 +69,6 @@ grep -q "^PATH=" "$said/environ" || fail "no environment"
 test_case "its owner may end it, which ends nothing else"
 expect ok "$(store spy "$pcc/algo")" "apply"
 expect ok "$(store start "$pcc/state")" "start"
-# Its owner may end it: that ends nothing else.
 card=$(pgrep -P "$(worker_pid)" -f "^[^ ]*mango-pccd mb_0")
 as_owner kill -9 "$card"
 await grep -qx inactive "$pcc/state"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Who may set windows by a program: root and the mount's owner, as by the files; others where the mount
-# says so. And whom a program takes its memory from: root's engine or its own user's.
+# Rights of programs that set windows: root and the owner of the mount, as by the files; others where the mount
+# says so. A program takes its memory from the engine of root or of its own user.
 . "$(dirname "$0")/lib/common.bash"
 library=$(realpath "$(dirname "$ROCEFS")/../lib")
 [ -e "$library/libmango.so" ] || skip "no libmango.so here"

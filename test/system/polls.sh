@@ -1,5 +1,5 @@
 #!/bin/bash
-# Who waits for the end of a flow, a fault or PCC sleeps in poll(2) until there is something to read.
+# A reader that waits for the end of a flow, a fault or PCC sleeps in poll(2) until there is something to read.
 . "$(dirname "$0")/lib/common.bash"
 . "$lib/takeover.bash"
 watch() {  # FILE UNTIL: in the background; it has read once when this returns
@@ -8,7 +8,7 @@ watch() {  # FILE UNTIL: in the background; it has read once when this returns
   watcher=$!
   await [ -s "$dir/seen" ]
 }
-# What it has seen, the first and the last; those between may be missed.
+# Values that it has seen, the first and the last; those between may be missed.
 saw() {  # FIRST LAST
   wait $watcher || fail "nobody was woken: $(xargs <"$dir/seen")"
   expect "$1 $2" "$(sed -n '1p;$p' "$dir/seen" | xargs)" "what was seen"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Whatever reads a file sees all of it: by read(2), by sendfile(2) or splice(2), which the kernel would
+# Each reader of a file sees all of it: by read(2), by sendfile(2) or splice(2), which the kernel would
 # serve from its page cache, at once or on a descriptor that was kept, also by the worker that takes over.
 . "$(dirname "$0")/lib/common.bash"
 . "$lib/takeover.bash"

@@ -108,7 +108,7 @@ echo 1 >"$debug/traffic/f/stop"
 expect "Invalid argument" "$(store "f write mb_0 10.9.0.2 file=$dir/file out=/tmp/x" "$debug/traffic/start")" "out= over there"
 
 test_case "a flow that waits needs the device"
-# Who waits needs the device: after it has been away a flow waits anew.
+# After the device has been away a flow waits anew.
 echo "f accept mb_0 out=$dir/never" >"$fardebug/traffic/start"
 echo $device >"$driver/unbind"
 over "$fardebug" f "failed: device removed"

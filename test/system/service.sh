@@ -1,5 +1,5 @@
 #!/bin/bash
-# What a service manager hears from rocefs by the protocol of sd_notify(3), and what it may do to it.
+# A service manager and rocefs, by the protocol of sd_notify(3): reports, signals, watchdog.
 . "$(dirname "$0")/lib/common.bash"
 needs python3
 
@@ -13,7 +13,7 @@ listen() {  # SOCKET
   socket=$1
 }
 hears_no_more() { kill $listener && wait $listener 2>/dev/null || true; }
-# In the foreground, beside the test; `main` is its process.
+# Runs rocefs in the foreground, beside the test; $main is its process.
 serve_here() { unmounted; NOTIFY_SOCKET=$socket "$ROCEFS" -f "$mnt" >/dev/null & main=$!; }
 open_files() { awk '/^Max open files/ {print $4}' "/proc/$1/limits"; }
 line() { sed -n "${1}p" "$heard" 2>/dev/null; }
@@ -93,8 +93,6 @@ grep -qz '^PATH=' "/proc/$(card)/environ" || fail "the card's process has no env
 ! grep -zE '^(NOTIFY_SOCKET|WATCHDOG_)' "/proc/$(card)/environ" || fail "the card's process may speak to the manager"
 
 test_case "the watchdog is fed by a worker that works, and replaces one that hangs"
-# The watchdog: fed as long as the worker does its work. One that hangs is replaced, and who uses the
-# mount only waits a little.
 listen "$dir/notify"
 WATCHDOG_USEC=4000000 serve_here
 await said 1

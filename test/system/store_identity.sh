@@ -1,6 +1,6 @@
 #!/bin/bash
-# Whose rights open the files that a store names: those of whoever stored, as the daemon's own /proc
-# shows them when the store arrives; also when clock/at keeps it until the writer has gone.
+# Files that a store names are opened with the writer's rights, as the daemon's own /proc shows them when the
+# store arrives; also when clock/at keeps the store until the writer has gone.
 . "$(dirname "$0")/lib/common.bash"
 needs_root "a writer of another user needs root here"
 needs_user_namespaces

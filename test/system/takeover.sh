@@ -63,8 +63,8 @@ for point in "${points[@]}" write-applied:2 write-committed:2 write-committed:3 
 done
 
 test_case "without resend only what was in flight ends with EIO"
-# The same where the kernel cannot send requests again: what was in flight ends with EIO, nothing
-# worse, and what the journal has is answered from it.
+# Where the kernel cannot send requests again, requests in flight end with EIO, and those in the journal are
+# answered from it.
 for point in "${points[@]}"; do
   mounted_with "no-resend,$point" -o clock=virtual
   readlink "$ib/mb_0" >/dev/null || true
@@ -91,7 +91,6 @@ for point in "${points[@]}"; do
 done
 
 test_case "what is open, changed or set outlives three workers"
-# What is open stays open, what was changed stays changed, time goes on, and dmesg tells it all.
 mounted -o dilation=3
 exec 5<"$loss" 6>"$loss" 7<"$debug/links"
 echo 0.5 >"$loss"
@@ -174,8 +173,6 @@ echo "killed, noticed and read again: $pause ms"
 unmounted
 
 test_case "without resend a store that was accepted is done, and others hear EIO"
-# The same crowd where nothing can be sent again: whoever is told that his store is done is right, the
-# others hear EIO.
 mounted_with no-resend -o clock=virtual
 rm -f "$dir/errors"
 crowd=()

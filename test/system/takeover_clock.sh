@@ -1,5 +1,5 @@
 #!/bin/bash
-# What clock/ has outlives a worker: stores that wait are applied at their instants, once; the log
+# The state of clock/ outlives a worker: stores that wait are applied at their instants, once; the log
 # shows what it showed; time does not go back, and an advance under way ends where it would have.
 . "$(dirname "$0")/lib/common.bash"
 . "$lib/takeover.bash"
@@ -86,7 +86,7 @@ kill_worker
 expect "" "$(cat "$clock/at")" "after clear"
 
 test_case "a store waits for its device, too"
-# Its device is without a driver when the worker dies.
+# The device is without a driver when the worker dies.
 echo "@60ms class/infiniband/mb_0/node_desc=late" >"$clock/at"
 echo "@70ms class/infiniband/mb_0/node_desc=later" >"$clock/at"
 echo 0000:2b:00.0 >"$mnt/bus/pci/drivers/mango_core/unbind"
@@ -99,7 +99,6 @@ expect later "$(cat "$ib/mb_0/node_desc")" "a device that came again"
 unmounted
 
 test_case "as much as can wait is there after a takeover"
-# As much as can wait is there after a takeover; what is refused is not.
 mounted_with "" -o clock=virtual
 python3 -c 'import errno, sys
 at = open(sys.argv[1], "wb", buffering=0)

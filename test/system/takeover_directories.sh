@@ -25,7 +25,7 @@ must_answer() {
 }
 
 mounted -o seed=7
-# These go on whatever they are told.
+# Programs that go on whatever they are told.
 lister() { set +e; while :; do ls -l "$debug/inject" "$debug/traffic" "$debug/traffic"/*; done >/dev/null 2>&1; }
 injector() {  # NAME
   set +e
@@ -43,7 +43,7 @@ longest=0
 for ((i = 1; i <= takeovers; ++i)); do
   supervisor=$(daemon_pid) worker=$(worker_pid)
   [ -n "$worker" ] || fail "no worker before kill $i"
-  # Of eight in a row one lives for more than a second: a mount whose workers all die at once is given up.
+  # One worker in six lives for more than a second: a mount whose workers all die at once is given up.
   life=0.0$((RANDOM % 10))
   [ $((i % 6)) -ne 0 ] || life=1.1
   read -rt $life -u "$silence" || true

@@ -48,8 +48,8 @@ kill -KILL $debugger
 unmounted
 
 test_case "a mount is dead when its supervisor is killed, whoever holds its connection"
-# Whoever notifies the kernel and does not end holds the connection (SIGSTOP stands in for a wait that no
-# signal ends).
+# A notifier that does not end holds the connection to the kernel (SIGSTOP stands in for a wait that no signal
+# ends).
 mounted -o seed=7
 supervisor=$(daemon_pid)
 worker=$(worker_pid) notifier=$(of_name rocefs-notifier)

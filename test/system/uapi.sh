@@ -15,7 +15,7 @@ none() {  # WHY rw|ro
   [ ! -e "$uapi" ] || fail "there is one after a takeover: $1"
   unmounted
 }
-# What a user does: socket and mode, connect, bind; once for each way to unmount.
+# Run by a user: socket and mode, connect, bind; once for each way to unmount.
 cat >"$dir/use" <<'USE'
 set -eu
 gone() { ! mountpoint -q "$dir/his" && ! pgrep -f "^$dir/rocefs $dir/his" -r S,R,D >/dev/null; }
@@ -66,7 +66,6 @@ fi
 expect "socket" "$(stat -c %F "$uapi")" "the node afterwards"
 
 test_case "a worker dies, and clients that come meanwhile are not refused"
-# A worker dies: the node is the same, with its mode, and clients that come meanwhile are not refused.
 ino=$(stat -c %i "$uapi")
 chmod 640 "$uapi"
 for round in 1 2 3; do

@@ -1,6 +1,6 @@
 #!/bin/bash
-# What verbs programs see of the emulator: their packets in a capture, a cable that loses them, a device
-# that leaves, a worker that dies, a clock that stands.
+# Verbs programs and the emulator: their packets in a capture, a cable that loses them, a device that leaves, a
+# worker that dies, a clock that stands.
 . "$(dirname "$0")/lib/common.bash"
 . "$lib/verbs.bash"
 . "$lib/takeover.bash"

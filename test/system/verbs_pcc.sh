@@ -37,8 +37,7 @@ end_clients() {
 }
 
 test_case "what perftest counts is what the port has sent"
-# What perftest counts is what the port has sent: 1000 messages of 64 KiB in packets of MTU 4096, with
-# their headers.
+# 1000 messages of 64 KiB in packets of MTU 4096, with their headers.
 sent=$(packets) octets=$(data)
 perftest 65536 1000 ib_write_bw -m 4096
 headers=$((20 + 8 + 12 + 4))  # IP, UDP, BTH, ICRC; the first packet of a message has a RETH of 16

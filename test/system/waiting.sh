@@ -36,7 +36,7 @@ for _ in 1 2 3 4 5; do
   await moving "$at"
   kill -9 $writer
   wait $writer 2>/dev/null && fail "killed, and still a success"
-  # Its advance is over: the next one is not refused.
+  # The advance of the killed writer is over: the next one is not refused.
   expect ok "$(store 1us "$debug/clock/advance")" "advance after a kill"
 done
 

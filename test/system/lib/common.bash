@@ -18,7 +18,7 @@ needs() {  # TOOL…
   for tool; do command -v "$tool" >/dev/null || skip "no $tool"; done
 }
 needs_root() { $root || skip "${*:-not root}"; }
-# With a mount: whether commands can run in it by `rocefs enter`.
+# A mount in which commands can run by `rocefs enter`.
 needs_enter() { "$ROCEFS" enter -m "$mnt" true 2>"$dir/why" || skip "nobody can enter: $(cat "$dir/why")"; }
 # The thread of ThreadSanitizer is one too many for unshare(2).
 needs_user_namespaces() {
@@ -68,7 +68,7 @@ replaced() {  # SUPERVISOR WORKER
   for child in $(<"/proc/$1/task/$1/children"); do [ "$child" = "$2" ] || return 0; done
   return 1
 }
-# Whether none of these processes runs, or has more to do than to be waited for.
+# True when each of these processes has ended, or only has to be waited for.
 all_ended() {
   local pid state
   for pid; do
@@ -98,7 +98,7 @@ store() {
   local said
   if said=$(LC_ALL=C; { echo "$1" >"$2"; } 2>&1); then echo ok; else echo "${said##*: }"; fi
 }
-# What a command prints; of an error, the errno's message alone.
+# Output of a command; of an error, the errno's message alone.
 quietly() { LC_ALL=C "$@" 2>&1 | sed 's/.*: //'; }
 # The exit status of a command, and what it prints.
 outcome_of() { local status=0 text; text=$("$@" 2>&1) || status=$?; echo "$status $text"; }
@@ -108,7 +108,7 @@ last_dmesg_says() { tail -n 1 "$debug/dmesg" | grep -qF -- "$1" || fail "dmesg d
 # as_user COMMAND…: as the ordinary user $user. A test that is not root's runs it as who it is.
 user=${user:-65534}
 as_user() { if $root; then setpriv --reuid="$user" --regid="$user" --clear-groups "$@"; else "$@"; fi; }
-# The same with a /dev/fuse that is open to all, as Debian has it, and that nobody else sees.
+# as_mounter COMMAND…: as the user, with a /dev/fuse that is open to all, as Debian has it, and is seen by it alone.
 as_mounter() {
   if ! $root; then "$@"; return; fi
   mkdir -p "$dir/devices"

@@ -6,7 +6,7 @@ debug=$mnt/kernel/debug/rocefs
 bin=$(dirname "$ROCEFS")
 export PATH=$bin:$PATH:/usr/sbin ROCEFS_MOUNT=$mnt
 is() { until grep -q "$1" "$2"; do read -rt 0.05 <> <(:) || true; done; }
-# Whatever its status: no filter has killed it.
+# True if no filter has killed the command, whatever its status.
 lives() { local status=0; "$@" >/dev/null 2>&1 || status=$?; [ $status -ne 159 ] && [ $status -ne 31 ]; }
 has() { command -v "$1" >/dev/null; }
 

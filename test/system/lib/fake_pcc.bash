@@ -55,7 +55,7 @@ fake_qp() {
     rate=9870000000 algo=-
 }
 
-# What a daemon would have done because of the command that has just run. It is run some hundred times:
+# Does what a daemon would have done because of the command that has just run. Called some hundred times:
 # with no process for what the shell can do.
 fake_settle() {
   local name pcc word words update state algorithm load plugins

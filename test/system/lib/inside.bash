@@ -1,4 +1,4 @@
-# What a command under `rocefs enter` sees: inside.bash MOUNTPOINT OUTSIDE, where the directory OUTSIDE
+# Checks of what a command sees under `rocefs enter`: inside.bash MOUNTPOINT OUTSIDE, where the directory OUTSIDE
 # has what was seen before (net, devices, mtu) and the readers (raw_reader, exporter.py, netlink.py).
 # Ends with the first thing that is not as it should be.
 set -euo pipefail
@@ -25,7 +25,7 @@ expect "mb_0 1 4 5 25,mb_1 1 1 3 10" "$(cut -d' ' -f1-5 <<<"$ports" | paste -sd,
 [ "$(awk '/mb_0/ {print $6}' <<<"$ports")" -ge 1600 ] || fail "mb_0 sent too little: $ports"
 [ "$(awk '/mb_1/ {print $7}' <<<"$ports")" -ge 100 ] || fail "mb_1 received too little: $ports"
 
-# The same bytes for every kind of reader.
+# Each kind of reader gets the same bytes.
 files=$(cd "$mnt" && find devices -type f -size +0 -perm -444 -path '*:00.0/*' ! -path '*/gid_attrs/*' | sort)
 [ "$(wc -l <<<"$files")" -gt 80 ] || fail "only these files: $files"
 in_tree=$(cd "$mnt" && cat $files | cksum)
@@ -48,7 +48,7 @@ expect "/sys/bus/pci/drivers/mango_core" "$(realpath $pci/driver)" "its driver"
 expect "$(ls "$mnt/bus/pci/drivers/mango_core")" "$(ls bus/pci/drivers/mango_core)" "mango_core"
 [ -r kernel/debug/rocefs/seed ] || fail "no kernel/debug/rocefs"
 
-# What the machine has is still there, and its links lead where they led.
+# Files of the machine are still there, and their links lead where they led.
 expect "$(cat "$outside/net")" "$(cd class/net && for name in $(ls "$outside/links"); do readlink -e $name; done)" "class/net"
 expect "" "$(ls devices | sort | comm -13 - "$outside/devices")" "missing in /sys/devices"
 expect "$(cat "$outside/mtu")" "$(cat class/net/lo/mtu)" "lo"

@@ -1,4 +1,4 @@
-# What the tools of infiniband-diags say, beside what the tree says. `diags` is the command that puts
+# Tools of infiniband-diags compared with the tree. `diags` is the command that puts
 # a tool where it finds the devices, for example `rocefs enter -m MNT --`; $mnt is the mount. The
 # topology is the default one. Needs fail() and expect().
 PATH=$PATH:/usr/sbin:/sbin
@@ -10,7 +10,7 @@ run() {  # TOOL [ARGUMENT…]: what it says
   printf '%s\n' "$said"
 }
 tree() { cat "$mnt/class/infiniband/$1"; }
-# As the tools print them: 0x02004cfffe6d6201.
+# GUIDs as the tools print them: 0x02004cfffe6d6201.
 node_guid() { echo "0x$(tree "$1/node_guid" | tr -d :)"; }
 port_guid() { echo "0x$(tree "$1/ports/1/gids/0" | cut -d: -f5- | tr -d :)"; }
 lid() { printf '%d\n' "$(tree "$1/ports/1/lid")"; }

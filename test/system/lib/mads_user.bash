@@ -1,4 +1,4 @@
-# What a user does with infiniband-diags: mads_user.bash ROCEFS MOUNTPOINT; mounts it if it is not
+# Use of infiniband-diags by a user: mads_user.bash ROCEFS MOUNTPOINT; mounts it if it is not
 # mounted. Says `done`, or what failed.
 set -euo pipefail
 . "$(dirname "$0")/common.bash"

@@ -6,7 +6,7 @@ block=$1 output=$(mktemp)
 trap 'rm -f "$output"' EXIT
 export LC_ALL=C.UTF-8
 
-# Whether the shell would begin to run this: no quote, loop, function or here-document is open.
+# True if the shell would begin to run this: no quote, loop, function or here-document is open.
 is_complete() {
   local said
   [[ $1 != *\\$'\n' ]] && said=$(bash -n <<<"$1" 2>&1) && [ -z "$said" ]

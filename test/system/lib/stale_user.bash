@@ -1,4 +1,4 @@
-# Dead mounts as an ordinary user meets them: run as root in a mount namespace of its own, with a rocefs in
+# Dead mounts of an ordinary user: run as root in a mount namespace of its own, with a rocefs in
 # $ROCEFS_TEST_DIR that he may run.
 . "$(dirname "$0")/common.bash"
 trap - EXIT
@@ -17,7 +17,7 @@ for life in 1 2; do
   expect 65534 "$(as_user stat -c %u "$mnt/class")" "whose it is"
   kill_all "$mnt"
 done
-# Of two that find the same dead mount, the one that comes second does not take away what the first has
+# When two find the same dead mount, the second one does not take away what the first has
 # mounted: while this one is about to, another one starts.
 mkdir "$dir/first"
 cat >"$dir/first/fusermount3" <<FIRST
@@ -35,7 +35,7 @@ expect "" "$(cat "$dir/second")" "another one, beside the first"
 expect 1 "$(awk -v at="$mnt" '$5 == at' /proc/self/mountinfo | wc -l)" "mounts"
 as_user fusermount3 -u "$mnt"
 
-# Root's dead mount is not his to take away; rocefs says so.
+# A user may not take a dead mount of root away; rocefs says so.
 "$dir/rocefs" -o allow_other "$mnt" >/dev/null
 kill_all "-o allow_other $mnt"
 start "$mnt" && fail "took root's mount away"

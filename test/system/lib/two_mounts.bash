@@ -14,8 +14,8 @@ has_namespaces() {
   "${spaces[@]}" ip link add probe type veth peer name eborp 2>/dev/null || { echo "no network namespaces with veth"; exit 77; }
 }
 
-# This namespace has the near mount, $mnt, and 10.9.0.1; that of a sleeping process, in which `remote`
-# runs a command, the far one, $far, and 10.9.0.2.
+# The near mount, $mnt, and 10.9.0.1 are in this namespace; the far one, $far, and 10.9.0.2 in that of a sleeping
+# process, in which `remote` runs a command.
 far=$ROCEFS_TEST_DIR/far
 remote() { nsenter -t $there -n "$@"; }
 apart() { [ "$(readlink /proc/$there/ns/net)" != "$(readlink /proc/self/ns/net)" ]; }

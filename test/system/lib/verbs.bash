@@ -24,7 +24,7 @@ run_client() {  # TOOL [ARGUMENT…]
   timeout -k 5 "${patience:-60}" "${verbs[@]}" "$@" -d mb_1 -p $port 127.0.0.1 >"$logs/client" 2>&1 || status=$?
   return $status
 }
-# What the programs said of errors stands first: it is not buffered.
+# Errors of the programs stand first: they are not buffered.
 said_both() { echo "server: $(tail -n 40 "$logs/server")"; echo "client: $(tail -n 40 "$logs/client")"; }
 # Both ends, with these statuses; 124 and more would be those of timeout.
 pair() {  # STATUS TOOL [ARGUMENT…]

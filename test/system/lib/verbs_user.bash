@@ -1,4 +1,4 @@
-# What a user does with verbs programs: verbs_user.bash ROCEFS MOUNTPOINT DIRECTORY PROGRAMS, which is
+# Use of verbs programs by a user: verbs_user.bash ROCEFS MOUNTPOINT DIRECTORY PROGRAMS, which is
 # a function of verbs.bash; mounts it if it is not mounted. Says `done`, or what failed.
 set -euo pipefail
 . "$(dirname "$0")/common.bash"
