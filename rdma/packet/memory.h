@@ -25,13 +25,20 @@ class MemoryListener {
 };
 
 struct AtomicOperation {
-  bool compare_swap = false;  // false: fetch and add
+  enum class Kind : uint8_t { kFetchAdd, kCompareSwap };
+
+  Kind kind = Kind::kFetchAdd;
   uint64_t swap_add = 0;
   uint64_t compare = 0;
 
   uint64_t result(uint64_t original) const {
-    if (!compare_swap) return original + swap_add;
-    return original == compare ? swap_add : original;
+    switch (kind) {
+      case Kind::kFetchAdd:
+        return original + swap_add;
+      case Kind::kCompareSwap:
+        return original == compare ? swap_add : original;
+    }
+    return original;
   }
 };
 

@@ -19,7 +19,7 @@ struct SendOpInfo {
   WcOpcode completion = WcOpcode::kSend;
   Packets packets{};
 
-  bool has(uint8_t some) const { return traits & some; }
+  constexpr bool has(uint8_t some) const { return traits & some; }
   bool is_of(QpType type) const { return services & ROCEFS_RC << static_cast<int>(type); }
   // IBTA 9.2.1, table 38: the upper three bits are the service's, the lower five the operation's.
   wire::Opcode opcode(QpType type, bool first, bool last) const {

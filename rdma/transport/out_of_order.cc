@@ -30,7 +30,7 @@ void Responder::buffer_out_of_order(Packet* packet, const wire::Transport& heade
   bool beyond = psn - expected_psn_ >= kMaxOutOfOrder;
   if (beyond) psn = expected_psn_ + 1;
   const wire::OpcodeInfo& info = headers.info();
-  bool read = info.has_reth && !info.is_write;
+  bool read = info.has_reth && !info.has_payload;
   uint64_t psns = read ? psns_of(headers.reth().dma_len, qp_.attributes().path_mtu) : 1;
   if (psn > ooo.top) ooo.missing.add(ooo.top, psn, now, qp_.reorder_limits());
   if (beyond) {

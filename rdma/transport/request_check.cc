@@ -15,15 +15,16 @@ Responder::Verdict Responder::refuse(Step& step, uint8_t syndrome) {
   return told ? Verdict::kRefuse : Verdict::kDrop;
 }
 
-Responder::Verdict Responder::check_request(const wire::Transport& headers,
-                                            const wire::OpcodeInfo& info, Step& step) {
+Responder::Verdict Responder::check_request(const Packet& packet, const wire::Transport& headers,
+                                            Step& step) {
+  const wire::OpcodeInfo& info = headers.info();
   bool data = info.is_send || info.is_write;
   bool begins = !data || info.first || info.only;
   bool follows = message_.active && message_.write == info.is_write;
   if (begins ? message_.active : !follows) return refuse(step, aeth::kNakInvalidRequest);
   if (begins) {
     step.begins = true;
-    Verdict verdict = begin_message(headers, info, step);
+    Verdict verdict = begin_message(packet, headers, step);
     if (verdict != Verdict::kAccept || !data) return verdict;
   }
   step.write = message_.write;
@@ -38,9 +39,10 @@ Responder::Verdict Responder::check_request(const wire::Transport& headers,
   return verdict;
 }
 
-Responder::Verdict Responder::begin_message(const wire::Transport& headers,
-                                            const wire::OpcodeInfo& info, Step& step) {
-  if (info.has_atomic_eth) return begin_atomic(headers, step);
+Responder::Verdict Responder::begin_message(const Packet& packet, const wire::Transport& headers,
+                                            Step& step) {
+  const wire::OpcodeInfo& info = headers.info();
+  if (info.is_atomic) return begin_atomic(packet, headers, step);
   if (!info.is_send && !info.is_write) return begin_read(headers.reth(), step);
   message_.write = info.is_write;
   message_.received = 0;
@@ -124,14 +126,11 @@ Responder::Verdict Responder::begin_read(const wire::Reth& reth, Step& step) {
   return Verdict::kAccept;
 }
 
-Responder::Verdict Responder::begin_atomic(const wire::Transport& headers, Step& step) {
+Responder::Verdict Responder::begin_atomic(const Packet&, const wire::Transport& headers,
+                                           Step& step) {
   constexpr uint64_t kSize = 8;
+  using Kind = AtomicOperation::Kind;
   const wire::AtomicEth& eth = headers.atomic();
-  if (eth.va % kSize != 0) return refuse(step, aeth::kNakInvalidRequest);
-  bool allowed =
-      (qp_.attributes().access & kRemoteAtomic) &&
-      qp_.host().memory().allow(eth.rkey, qp_.pd(), qp_.number(), kRemoteAtomic, eth.va, kSize);
-  if (!allowed) return refuse(step, aeth::kNakRemoteAccess);
   ResponderResources::Resource resource;
   resource.first_psn = resource.sent_end = step.psn;
   resource.end_psn = step.psn + 1;
@@ -139,7 +138,12 @@ Responder::Verdict Responder::begin_atomic(const wire::Transport& headers, Step&
   resource.rkey = eth.rkey;
   resource.length = kSize;
   bool swap = headers.opcode() == wire::Opcode::kRcCmpSwap;
-  resource.operation = {swap, eth.swap_add, eth.compare};
+  resource.operation = {swap ? Kind::kCompareSwap : Kind::kFetchAdd, eth.swap_add, eth.compare};
+  if (resource.address % kSize != 0) return refuse(step, aeth::kNakInvalidRequest);
+  bool allowed = (qp_.attributes().access & resource.access) &&
+                 qp_.host().memory().allow(resource.rkey, qp_.pd(), qp_.number(), resource.access,
+                                           resource.address, kSize);
+  if (!allowed) return refuse(step, aeth::kNakRemoteAccess);
   if (!resources_.admit(resource, step.slot)) return refuse(step, aeth::kNakInvalidRequest);
   step.action = Action::kAtomic;
   step.message_end = true;

@@ -70,12 +70,11 @@ void Responder::receive_reliable(Packet* packet, const wire::Transport& headers)
 }
 
 void Responder::handle_expected(Packet* packet, const wire::Transport& headers) {
-  const wire::OpcodeInfo& info = headers.info();
   state_ = ResponderState::kInOrder;
   Step step;
   step.psn = expected_psn_;
   step.acknowledge = headers.ack_req();
-  if (check_request(headers, info, step) == Verdict::kAccept) {
+  if (check_request(*packet, headers, step) == Verdict::kAccept) {
     if (ooo_) note_received(step.psns);
     expected_psn_ += step.psns;
     return accept(packet, headers, step);
@@ -101,7 +100,8 @@ void Responder::receive_connected(Packet* packet, const wire::Transport& headers
   expected_psn_ = psn + 1;
   Step step;
   step.psn = psn;
-  Verdict verdict = begins || message_.active ? check_request(headers, info, step) : Verdict::kDrop;
+  Verdict verdict =
+      begins || message_.active ? check_request(*packet, headers, step) : Verdict::kDrop;
   if (verdict == Verdict::kAccept) return accept(packet, headers, step);
   if (verdict == Verdict::kRefuse) add_step(step);
   abandon_message();
@@ -109,7 +109,6 @@ void Responder::receive_connected(Packet* packet, const wire::Transport& headers
 }
 
 void Responder::receive_datagram(Packet* packet, const wire::Transport& headers) {
-  const wire::OpcodeInfo& info = headers.info();
   Step step;
   if (headers.deth().qkey != qp_.attributes().qkey) {
     qp_.port().counters().rx_unknown_qp.add();
@@ -117,7 +116,7 @@ void Responder::receive_datagram(Packet* packet, const wire::Transport& headers)
   }
   step.completion.source_qpn = headers.deth().src_qpn;
   step.completion.has_grh = true;
-  Verdict verdict = check_request(headers, info, step);
+  Verdict verdict = check_request(*packet, headers, step);
   if (verdict == Verdict::kAccept) {
     place_grh(packet, step);
     return accept(packet, headers, step);
@@ -145,7 +144,7 @@ void Responder::accept(Packet* packet, const wire::Transport& headers, Step& ste
 void Responder::handle_duplicate(const wire::Transport& headers, uint64_t psn) {
   const wire::OpcodeInfo& info = headers.info();
   qp_.port().counters().duplicate_request.add();
-  if (info.has_atomic_eth) return resources_.replay(psn, psn + 1);
+  if (info.is_atomic) return resources_.replay(psn, psn + 1);
   if (!info.is_send && !info.is_write) {
     return resources_.replay(psn, psn + psns_of(headers.reth().dma_len, qp_.attributes().path_mtu));
   }
@@ -226,7 +225,7 @@ bool Responder::execute(Step& step) {
   step.executed = true;
   ResponderResources::Resource& resource = resources_.resource(step.slot);
   const MemoryRegion* region = qp_.host().memory().allow(
-      resource.rkey, qp_.pd(), qp_.number(), kRemoteAtomic, resource.address, resource.length);
+      resource.rkey, qp_.pd(), qp_.number(), resource.access, resource.address, resource.length);
   if (!region) {
     step.failed = true;
     return true;

@@ -138,12 +138,12 @@ class Responder final : public MemoryListener {
   Packet* emit_selective_nak();
 
   // request_check.cc
-  Verdict check_request(const wire::Transport& headers, const wire::OpcodeInfo& info, Step& step);
-  Verdict begin_message(const wire::Transport& headers, const wire::OpcodeInfo& info, Step& step);
+  Verdict check_request(const Packet& packet, const wire::Transport& headers, Step& step);
+  Verdict begin_message(const Packet& packet, const wire::Transport& headers, Step& step);
   Verdict begin_write(const wire::Reth& reth, Step& step);
   Verdict begin_send(Step& step);
   Verdict begin_read(const wire::Reth& reth, Step& step);
-  Verdict begin_atomic(const wire::Transport& headers, Step& step);
+  Verdict begin_atomic(const Packet& packet, const wire::Transport& headers, Step& step);
   Verdict take_receive(Step& step, ReceiveRequest& receive);
   Verdict check_length(const wire::Transport& headers, const wire::OpcodeInfo& info, Step& step);
   Verdict take_immediate_receive(Step& step);

@@ -174,7 +174,7 @@ void ResponderResources::write_headers(Packet* packet, const PendingResponse& du
   if (resource.read) fields.port_offset = qp_.next_port_offset(qp_.scheduler().now());
   using wire::Opcode;
   if (!resource.read) {
-    fields.opcode = Opcode::kRcAtomicAck;
+    fields.opcode = resource.answer;
   } else if (first) {
     fields.opcode = last ? Opcode::kRcReadResponseOnly : Opcode::kRcReadResponseFirst;
   } else {

@@ -20,6 +20,8 @@ class ResponderResources final : public MemoryListener {
   // One READ or atomic of the far end.
   struct Resource {
     bool read = false;
+    wire::Opcode answer = wire::Opcode::kRcAtomicAck;  // of an atomic
+    uint8_t access = kRemoteAtomic;                    // likewise: the right that it needs
     bool ready = false;  // its turn has come, and the atomic has been executed
     uint64_t first_psn = 0;
     uint64_t end_psn = 0;

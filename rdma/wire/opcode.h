@@ -54,7 +54,7 @@ struct OpcodeInfo {
   bool valid = false;
   Service service = Service::kRc;
   bool request = false, response = false;  // a CNP is neither
-  bool is_send = false, is_write = false, is_read_response = false;
+  bool is_send = false, is_write = false, is_atomic = false, is_read_response = false;
   bool first = false, middle = false, last = false, only = false;
   bool has_deth = false, has_reth = false, has_atomic_eth = false;
   bool has_aeth = false, has_atomic_ack_eth = false, has_imm = false, has_ieth = false;
@@ -84,6 +84,7 @@ enum Flag : uint32_t {
   kIeth = 1 << 13,
   kCnpReserved = 1 << 14,
   kPayload = 1 << 15,
+  kAtomic = 1 << 16,
 };
 
 struct Row {
@@ -118,8 +119,8 @@ inline constexpr Row kRows[] = {
      "RC_READ_RESPONSE_ONLY"},
     {Opcode::kRcAck, Service::kRc, kAeth, "RC_ACKNOWLEDGE"},
     {Opcode::kRcAtomicAck, Service::kRc, kAeth | kAtomicAckEth, "RC_ATOMIC_ACKNOWLEDGE"},
-    {Opcode::kRcCmpSwap, Service::kRc, kAtomicEth, "RC_COMPARE_SWAP"},
-    {Opcode::kRcFetchAdd, Service::kRc, kAtomicEth, "RC_FETCH_ADD"},
+    {Opcode::kRcCmpSwap, Service::kRc, kAtomic | kAtomicEth, "RC_COMPARE_SWAP"},
+    {Opcode::kRcFetchAdd, Service::kRc, kAtomic | kAtomicEth, "RC_FETCH_ADD"},
     {Opcode::kRcSendLastInv, Service::kRc, kSend | kLast | kIeth | kPayload, "RC_SEND_LAST_INV"},
     {Opcode::kRcSendOnlyInv, Service::kRc, kSend | kOnly | kIeth | kPayload, "RC_SEND_ONLY_INV"},
     {Opcode::kUcSendFirst, Service::kUc, kSend | kFirst | kPayload, "UC_SEND_FIRST"},
@@ -150,6 +151,7 @@ constexpr OpcodeInfo info_of(const Row& row) {
   info.request = !info.response && row.service != Service::kCnp;
   info.is_send = has(kSend);
   info.is_write = has(kWrite);
+  info.is_atomic = has(kAtomic);
   info.is_read_response = has(kReadResponse);
   info.first = has(kFirst);
   info.middle = has(kMiddle);

@@ -197,9 +197,10 @@ TEST_CASE("client: shared pages have their atomics on and off the words, to the 
       CHECK(original == before);
       CHECK(number == after);
     };
-    gives({false, 1, 0}, 41, 42);
-    gives({true, 7, 41}, 42, 42);  // what it compares with is there no more
-    gives({true, 7, 42}, 42, 7);
+    using Kind = AtomicOperation::Kind;
+    gives({Kind::kFetchAdd, 1, 0}, 41, 42);
+    gives({Kind::kCompareSwap, 7, 41}, 42, 42);  // what it compares with is there no more
+    gives({Kind::kCompareSwap, 7, 42}, 42, 7);
     CHECK(memory.direct()[offset - 1] == 0xee);
     CHECK(memory.direct()[offset + sizeof number] == 0xee);
   }

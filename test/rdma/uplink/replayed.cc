@@ -208,8 +208,10 @@ void Replay::check_taken(const Spoken& request) {
   const wire::Headers& headers = request.headers;
   if (deaf_ || refusal() || is_read(request)) return;
   if (request.info().has_atomic_eth) {
-    AtomicOperation operation{headers.bth.opcode == wire::Opcode::kRcCmpSwap,
-                              headers.atomic.swap_add, headers.atomic.compare};
+    using Kind = AtomicOperation::Kind;
+    bool swaps = headers.bth.opcode == wire::Opcode::kRcCmpSwap;
+    AtomicOperation operation{swaps ? Kind::kCompareSwap : Kind::kFetchAdd, headers.atomic.swap_add,
+                              headers.atomic.compare};
     uint64_t original = 0;
     Bytes before = answer_to(request);
     std::memcpy(&original, before.data(), sizeof original);
