@@ -125,10 +125,10 @@ Result<FlowMessage> parse_offer(LineWords& words) {
     return errorf(EINVAL, "{} queue pairs are not 1 to {}", offer.end.qps.size(), most);
   }
   spec.qps = static_cast<uint32_t>(offer.end.qps.size());
-  bool whole = spec.op == FlowOp::kWrite || spec.op == FlowOp::kSend || spec.op == FlowOp::kRead;
-  bool atomic = spec.op == FlowOp::kAtomic;
-  if ((offer.file && (!whole || spec.size == 0)) || (atomic && spec.size != 8) ||
-      (!spec.verify && (offer.file || atomic))) {
+  const FlowOpInfo& info = flow_op_info(spec.op);
+  if ((offer.file && (!info.files || spec.size == 0)) ||
+      (info.size > 0 && spec.size != info.size) ||
+      (!spec.verify && (offer.file || spec.op == FlowOp::kAtomic))) {
     return Error{EINVAL, "such a flow there is not"};
   }
   return words.end_with(std::move(offer));

@@ -57,29 +57,16 @@ SendRequest FlowPlan::request(uint32_t pair, uint64_t position, const Target& ta
   request.sges = Sge{target.address + at.offset, at.length, target.key};
   request.remote_address = target.far_address + at.offset;
   request.rkey = target.far_key;
-  switch (op) {
-    case FlowOp::kWrite:
-      request.op = SendOp::kWrite;
-      break;
-    case FlowOp::kSend:
-      request.op = SendOp::kSend;
-      break;
-    case FlowOp::kRead:
-      request.op = SendOp::kRead;
-      break;
-    case FlowOp::kAtomic:  // all add to one number
-      request.op = SendOp::kFetchAdd;
-      request.remote_address = target.far_address;
-      request.swap_add = 1;
-      break;
-    case FlowOp::kUc:
-    case FlowOp::kUd:  // the receiver learns which message it is
-      request.op = SendOp::kSendImm;
-      request.immediate = static_cast<uint32_t>(message_index(pair, position));
-      request.path = target.path;
-      request.remote_qpn = target.far_qpn;
-      request.qkey = kQkey;
-      break;
+  request.op = flow_op_info(op).request;
+  if (op == FlowOp::kAtomic) {  // all add to one number
+    request.remote_address = target.far_address;
+    request.swap_add = 1;
+  }
+  if (is_unreliable(op)) {  // the receiver learns which message it is
+    request.immediate = static_cast<uint32_t>(message_index(pair, position));
+    request.path = target.path;
+    request.remote_qpn = target.far_qpn;
+    request.qkey = kQkey;
   }
   return request;
 }

@@ -12,12 +12,6 @@
 namespace rocefs {
 namespace {
 
-constexpr struct {
-  std::string_view name;
-  FlowOp op;
-} kOps[] = {{"write", FlowOp::kWrite},   {"send", FlowOp::kSend}, {"read", FlowOp::kRead},
-            {"atomic", FlowOp::kAtomic}, {"uc", FlowOp::kUc},     {"ud", FlowOp::kUd}};
-
 constexpr std::string_view kOffOn[] = {"off", "on"};
 
 template <class T>
@@ -63,15 +57,11 @@ Result<void> set_flow_key(FlowSpec& spec, std::string_view key, std::string_view
                 key);
 }
 
-std::string_view name(FlowOp op) {
-  return kOps[static_cast<size_t>(op)].name;
-}
-
 Result<FlowOp> parse_flow_op(std::string_view word) {
-  auto op =
-      std::find_if(std::begin(kOps), std::end(kOps), [&](const auto& o) { return o.name == word; });
-  if (op != std::end(kOps)) return op->op;
-  return errorf(EINVAL, "unknown op {} (write, send, read, atomic, uc, ud, accept)", quoted(word));
+  auto row = std::find_if(std::begin(kFlowOps), std::end(kFlowOps),
+                          [&](const FlowOpInfo& info) { return info.name == word; });
+  if (row != std::end(kFlowOps)) return static_cast<FlowOp>(row - std::begin(kFlowOps));
+  return errorf(EINVAL, "unknown op {} ({}|accept)", quoted(word), ROCEFS_FLOW_WORDS);
 }
 
 // The directory of flows has files of its own.
@@ -166,16 +156,18 @@ Result<FlowSpec> parse_flow(std::string_view line) {
   if ((file || out) && given(*seen, "count")) {
     return Error{EINVAL, "count= does not go with file=: the file's length tells"};
   }
-  bool whole = spec.op == FlowOp::kWrite || spec.op == FlowOp::kSend || spec.op == FlowOp::kRead;
-  if (file && !whole) {
+  const FlowOpInfo& info = flow_op_info(spec.op);
+  if (file && !info.files) {
     return errorf(EINVAL, "file= goes with write, send and read, not with {}", words[1]);
   }
   if (!spec.verify && (file || out || spec.op == FlowOp::kAtomic)) {
     return Error{EINVAL, "verify=off goes with made-up bytes alone"};
   }
-  if (spec.op == FlowOp::kAtomic) {
-    if (given(*seen, "size") && spec.size != 8) return Error{EINVAL, "an atomic moves 8 bytes"};
-    spec.size = 8;
+  if (info.size > 0) {
+    if (given(*seen, "size") && spec.size != info.size) {
+      return errorf(EINVAL, "{} moves {} bytes at a time", words[1], info.size);
+    }
+    spec.size = info.size;
   }
   if (spec.op == FlowOp::kUd && !given(*seen, "size")) spec.size = 1024;
   if ((file || out) && spec.size == 0) return Error{EINVAL, "size=0 moves nothing of a file"};

@@ -7,19 +7,10 @@
 #include <string_view>
 
 #include "core/base/result.h"
+#include "rdma/traffic/flow_ops.h"
 #include "rdma/wire/ip.h"
 
 namespace rocefs {
-
-// UC and UD flows send; messages may be lost on them.
-enum class FlowOp : uint8_t { kWrite, kSend, kRead, kAtomic, kUc, kUd };
-std::string_view name(FlowOp op);
-constexpr bool is_unreliable(FlowOp op) {
-  return op == FlowOp::kUc || op == FlowOp::kUd;
-}
-constexpr bool sends_messages(FlowOp op) {
-  return op == FlowOp::kSend || is_unreliable(op);
-}
 
 // The line that `echo NAME OP FROM TO KEY=VALUE… > traffic/start` says.
 struct FlowSpec {

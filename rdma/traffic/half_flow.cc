@@ -104,12 +104,7 @@ Result<void> HalfFlow::make_memory() {
   if (made_up) registered = std::make_shared<MadeUpMemory>(*plan_, pattern_);
   bool answered = reads() || spec().op == FlowOp::kAtomic;
   uint8_t access = answered ? kLocalWrite : 0;
-  if (!parts_.near) {
-    access = reads()                        ? kRemoteRead
-             : spec().op == FlowOp::kAtomic ? kLocalWrite | kRemoteAtomic
-             : spec().op == FlowOp::kWrite  ? kLocalWrite | kRemoteWrite
-                                            : kLocalWrite;
-  }
+  if (!parts_.near) access = flow_op_info(spec().op).access;
   address_ = device.allocate_address(bytes);
   Result<uint32_t> key = device.memory().add(registered, address_, bytes, kHalfFlowPd, access);
   if (!key) return key.error();
@@ -386,7 +381,7 @@ void HalfFlow::on_finish(TimeNs now) {
   on_completions(now);
   if (!running_) return;  // it failed
   uint64_t budget = kPiece;
-  bool looked_at = spec().op == FlowOp::kWrite && spec().verify && !plan_->file;
+  bool looked_at = flow_op_info(spec().op).writes() && spec().verify && !plan_->file;
   if (!arrived_.empty() || (looked_at && work_on(budget))) {
     return parts_.fabric.scheduler().after(finish_, kPieceTime);
   }

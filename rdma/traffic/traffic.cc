@@ -23,7 +23,8 @@ QpOwner owner_of(Operation& operation, bool files) {
 
 constexpr TriggerRow kStart{
     "start",
-    "NAME write|send|read|atomic|uc|ud FROM TO [qps= size= count= mtu= window= timeout= retry= "
+    "NAME " ROCEFS_FLOW_WORDS
+    " FROM TO [qps= size= count= mtu= window= timeout= retry= "
     "gid= verify=on|off] [file=IN [out=OUT]], or NAME accept PORT [file=IN|out=OUT] [from=ADDRESS]",
     "starts a flow between two devices and adds a directory NAME for it; TO may be the address of "
     "another mount's device, behind an uplink: a real file crosses when that mount waits for the "

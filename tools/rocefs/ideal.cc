@@ -72,7 +72,7 @@ Result<double> ideal_fct_ns(Fabric& fabric, const Topology& topology, const Flow
     uint64_t full = octets / mtu, rest = octets % mtu;
     double time = static_cast<double>(full) * slowest->serialization_ns(mtu + headers);
     if (rest > 0 || full == 0) time += slowest->serialization_ns((rest + 3) / 4 * 4 + headers);
-    if (flow.op != FlowOp::kWrite && !read) return time;
+    if (!flow_op_info(flow.op).writes() && !read) return time;
     return time + static_cast<double>(read ? 2 * kAeth : kReth) * 8e9 /
                       static_cast<double>(slowest->parameters().rate_bps);
   };
@@ -93,7 +93,7 @@ Result<double> ideal_fct_ns(Fabric& fabric, const Topology& topology, const Flow
   for (const Link* link : path) {
     if (link != slowest) total += link->serialization_ns(std::min(mtu, longest) + headers);
   }
-  if (flow.op == FlowOp::kUc || flow.op == FlowOp::kUd) return total;
+  if (is_unreliable(flow.op)) return total;
   return total + crossing(read ? forth : back, headers + (read ? kReth : kAeth));
 }
 
