@@ -25,7 +25,7 @@ class MemoryListener {
 };
 
 struct AtomicOperation {
-  enum class Kind : uint8_t { kFetchAdd, kCompareSwap };
+  enum class Kind : uint8_t { kFetchAdd, kCompareSwap, kWrite };
 
   Kind kind = Kind::kFetchAdd;
   uint64_t swap_add = 0;
@@ -37,6 +37,8 @@ struct AtomicOperation {
         return original + swap_add;
       case Kind::kCompareSwap:
         return original == compare ? swap_add : original;
+      case Kind::kWrite:
+        return swap_add;
     }
     return original;
   }

@@ -21,7 +21,7 @@ struct SendOpInfo {
 
   constexpr bool has(uint8_t some) const { return traits & some; }
   bool is_of(QpType type) const { return services & ROCEFS_RC << static_cast<int>(type); }
-  // IBTA 9.2.1, table 38: the upper three bits are the service's, the lower five the operation's.
+  // IBTA 9.2.1: the upper three bits are the service's, the lower five the operation's.
   wire::Opcode opcode(QpType type, bool first, bool last) const {
     constexpr uint8_t kServiceBits[] = {0x00, 0x20, 0x60};
     auto of_rc = static_cast<uint8_t>(packets[first ? (last ? 3 : 0) : (last ? 2 : 1)]);

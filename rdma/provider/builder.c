@@ -100,6 +100,13 @@ static void atomic_cmp_swp(struct ibv_qp_ex* ex, uint32_t rkey, uint64_t address
 static void atomic_fetch_add(struct ibv_qp_ex* ex, uint32_t rkey, uint64_t address, uint64_t add) {
   begin_remote(ex, IBV_WR_ATOMIC_FETCH_AND_ADD, rkey, address)->compare_add = add;
 }
+/* The eight octets at `value` are taken now: no region need hold them. */
+static void atomic_write(struct ibv_qp_ex* ex, uint32_t rkey, uint64_t address, const void* value) {
+  struct rocefs_send_wqe* wqe = begin_remote(ex, IBV_WR_ATOMIC_WRITE, rkey, address);
+  memcpy(wqe->u.inline_data, value, sizeof(uint64_t));
+  wqe->flags |= ROCEFS_SEND_INLINE;
+  wqe->num_sge = sizeof(uint64_t);
+}
 static void bind_mw(struct ibv_qp_ex* ex, struct ibv_mw* mw, uint32_t rkey,
                     const struct ibv_mw_bind_info* info) {
   struct rocefs_send_wqe* wqe = begin(ex, IBV_WR_BIND_MW);
@@ -159,6 +166,7 @@ void rocefs_init_builder(struct rocefs_qp* qp) {
   ex->wr_rdma_write_imm = rdma_write_imm;
   ex->wr_atomic_cmp_swp = atomic_cmp_swp;
   ex->wr_atomic_fetch_add = atomic_fetch_add;
+  ex->wr_atomic_write = atomic_write;
   ex->wr_bind_mw = bind_mw;
   ex->wr_set_ud_addr = set_ud_addr;
   ex->wr_set_sge = set_sge;

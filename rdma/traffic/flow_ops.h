@@ -14,12 +14,13 @@ namespace rocefs {
 // The table. FIRST is its first row and ROW each further one, so that words can be joined.
 // ROW(Name, word, operation, service, rights at the far end, bytes of a message or 0 for any,
 // files)
-#define ROCEFS_FLOW_OPS(FIRST, ROW)                                            \
-  FIRST(Write, "write", kWrite, kRc, kLocalWrite | kRemoteWrite, 0, true)      \
-  ROW(Send, "send", kSend, kRc, kLocalWrite, 0, true)                          \
-  ROW(Read, "read", kRead, kRc, kRemoteRead, 0, true)                          \
-  ROW(Atomic, "atomic", kFetchAdd, kRc, kLocalWrite | kRemoteAtomic, 8, false) \
-  ROW(Uc, "uc", kSendImm, kUc, kLocalWrite, 0, false)                          \
+#define ROCEFS_FLOW_OPS(FIRST, ROW)                                                         \
+  FIRST(Write, "write", kWrite, kRc, kLocalWrite | kRemoteWrite, 0, true)                   \
+  ROW(Send, "send", kSend, kRc, kLocalWrite, 0, true)                                       \
+  ROW(Read, "read", kRead, kRc, kRemoteRead, 0, true)                                       \
+  ROW(Atomic, "atomic", kFetchAdd, kRc, kLocalWrite | kRemoteAtomic, 8, false)              \
+  ROW(AtomicWrite, "atomic-write", kAtomicWrite, kRc, kLocalWrite | kRemoteWrite, 8, false) \
+  ROW(Uc, "uc", kSendImm, kUc, kLocalWrite, 0, false)                                       \
   ROW(Ud, "ud", kSendImm, kUd, kLocalWrite, 0, false)
 
 // Their words with bars between them: "write|send" and so on.

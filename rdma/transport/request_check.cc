@@ -1,5 +1,7 @@
 // The responder's judgement of a request packet: the sequence of opcodes, resources, rights and
 // lengths, in this order; and where its payload goes.
+#include <cstring>
+
 #include "rdma/transport/qp_context.h"
 #include "rdma/transport/responder.h"
 #include "rdma/wire/aeth.h"
@@ -126,19 +128,32 @@ Responder::Verdict Responder::begin_read(const wire::Reth& reth, Step& step) {
   return Verdict::kAccept;
 }
 
-Responder::Verdict Responder::begin_atomic(const Packet&, const wire::Transport& headers,
+// ATOMIC WRITE needs the right of a WRITE and is answered by an empty READ response (IBTA A19).
+Responder::Verdict Responder::begin_atomic(const Packet& packet, const wire::Transport& headers,
                                            Step& step) {
   constexpr uint64_t kSize = 8;
   using Kind = AtomicOperation::Kind;
-  const wire::AtomicEth& eth = headers.atomic();
   ResponderResources::Resource resource;
   resource.first_psn = resource.sent_end = step.psn;
   resource.end_psn = step.psn + 1;
-  resource.address = eth.va;
-  resource.rkey = eth.rkey;
   resource.length = kSize;
-  bool swap = headers.opcode() == wire::Opcode::kRcCmpSwap;
-  resource.operation = {swap ? Kind::kCompareSwap : Kind::kFetchAdd, eth.swap_add, eth.compare};
+  if (headers.info().has_atomic_eth) {
+    const wire::AtomicEth& eth = headers.atomic();
+    bool swap = headers.opcode() == wire::Opcode::kRcCmpSwap;
+    resource.address = eth.va;
+    resource.rkey = eth.rkey;
+    resource.operation = {swap ? Kind::kCompareSwap : Kind::kFetchAdd, eth.swap_add, eth.compare};
+  } else {
+    const wire::Reth& reth = headers.reth();
+    bool whole = reth.dma_len == kSize && headers.payload_len() == kSize;
+    if (!whole) return refuse(step, aeth::kNakInvalidRequest);
+    resource.address = reth.va;
+    resource.rkey = reth.rkey;
+    resource.answer = wire::Opcode::kRcReadResponseOnly;
+    resource.access = kRemoteWrite;
+    resource.operation.kind = Kind::kWrite;
+    std::memcpy(&resource.operation.swap_add, payload_bytes(packet), kSize);
+  }
   if (resource.address % kSize != 0) return refuse(step, aeth::kNakInvalidRequest);
   bool allowed = (qp_.attributes().access & resource.access) &&
                  qp_.host().memory().allow(resource.rkey, qp_.pd(), qp_.number(), resource.access,

@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* Services that have an operation: bits by ibv_qp_type (IBTA 9.4, table 35). */
+/* Services that have an operation: bits by ibv_qp_type (IBTA 9.4). */
 enum rocefs_services {
   ROCEFS_RC = 1 << 2,
   ROCEFS_UC = 1 << 3,
@@ -30,14 +30,15 @@ enum rocefs_operation_traits {
 };
 
 /* Completions of send queues, ibv_wc_opcode. ROW(Name, NAME, number) */
-#define ROCEFS_COMPLETIONS(ROW)  \
-  ROW(Send, SEND, 0)             \
-  ROW(Write, RDMA_WRITE, 1)      \
-  ROW(Read, RDMA_READ, 2)        \
-  ROW(CompareSwap, COMP_SWAP, 3) \
-  ROW(FetchAdd, FETCH_ADD, 4)    \
-  ROW(BindWindow, BIND_MW, 5)    \
-  ROW(LocalInvalidate, LOCAL_INV, 6)
+#define ROCEFS_COMPLETIONS(ROW)      \
+  ROW(Send, SEND, 0)                 \
+  ROW(Write, RDMA_WRITE, 1)          \
+  ROW(Read, RDMA_READ, 2)            \
+  ROW(CompareSwap, COMP_SWAP, 3)     \
+  ROW(FetchAdd, FETCH_ADD, 4)        \
+  ROW(BindWindow, BIND_MW, 5)        \
+  ROW(LocalInvalidate, LOCAL_INV, 6) \
+  ROW(AtomicWrite, ATOMIC_WRITE, 9)
 
 /* ROW(Name, NAME, number, services, PACKETS, traits, COMPLETION, builder, capability)
  *
@@ -67,7 +68,11 @@ enum rocefs_operation_traits {
       1 << 17 | 1 << 24)                                                                       \
   /* IBTA 9.4.1.1: of RC alone, though ibv_post_send(3) has it for UC as well. */              \
   ROW(SendInvalidate, SEND_WITH_INV, 9, ROCEFS_RC, ROCEFS_MESSAGE(Send, LastInv, OnlyInv),     \
-      ROCEFS_PAYLOAD | ROCEFS_INVALIDATES | ROCEFS_RECEIVE, SEND, 1 << 9, 0)
+      ROCEFS_PAYLOAD | ROCEFS_INVALIDATES | ROCEFS_RECEIVE, SEND, 1 << 9, 0)                   \
+  /* IBTA A19; the capability is IB_UVERBS_DEVICE_ATOMIC_WRITE. */                             \
+  ROW(AtomicWrite, ATOMIC_WRITE, 15, ROCEFS_RC, ROCEFS_ONE(AtomicWrite),                       \
+      ROCEFS_PAYLOAD | ROCEFS_READ_RESPONSE | ROCEFS_EIGHT_OCTETS, ATOMIC_WRITE, 1 << 12,      \
+      UINT64_C(1) << 40)
 
 /* ROCEFS_WR_RDMA_WRITE and so on. */
 enum rocefs_wr_opcode {
