@@ -20,19 +20,19 @@ struct Assignment {
   bool operator==(const Assignment&) const = default;
 };
 
-// At least one, separated by blanks or by newlines; a line with nothing in it is EINVAL, and so is
-// whatever is no assignment.
+// Parses one or more assignments, separated by blanks or newlines. EINVAL for an empty line and for
+// text that is no assignment.
 Result<std::vector<Assignment>> parse_assignments(std::string_view text);
-// What parses back to the same, in one line.
+// One line that parses back to the same assignments.
 std::string format_assignment(std::string_view path, std::string_view value);
 std::string format_assignments(const std::vector<Assignment>& assignments);
 
 // When a store is to be applied, as clock/at's first word says.
 struct When {
   bool absolute = false;
-  Moment moment;  // its time alone, and that from now on, if not absolute
+  Moment moment;  // `at` alone, relative to now, if not absolute
 };
-// DURATION from now on, @TIME, or @TIME+N; EINVAL or ERANGE for whatever is none.
+// Parses DURATION (relative to now), @TIME or @TIME+N. EINVAL or ERANGE for other text.
 Result<When> parse_when(std::string_view text);
 // @NS, or @NS+N after N events of that instant.
 std::string format_moment(const Moment& moment);

@@ -38,7 +38,7 @@ class RealClock {
   TimeNs now_at(TimeNs monotonic) const;
   uint64_t dilation() const { return dilation_.load(std::memory_order_relaxed); }
   ClockReading reading() const;
-  // Core thread, or before it is there: `changed` is told whenever that becomes another.
+  // Core thread, or before it starts: `changed` is called with each new reading.
   void on_change(std::function<void(const ClockReading&)> changed) {
     listeners_.push_back(std::move(changed));
   }

@@ -9,7 +9,7 @@ namespace rocefs {
 
 class Counter {
  public:
-  // The owner's thread only: a plain load and store, no locked instruction.
+  // Owner's thread only: a plain load and store, no locked instruction.
   void add(uint64_t amount = 1) {
     value_.store(value_.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
   }
@@ -20,7 +20,7 @@ class Counter {
   std::atomic<uint64_t> value_{0};
 };
 
-// One row per counter: the file below its directory, where it stands in `Set`, and what moves it.
+// Row of a counter: the file below its directory, the member of `Set`, and the event that counts.
 // The file shows the count divided by `divisor` (4 where the standard counts 4-octet words).
 template <class Set>
 struct CounterRow {

@@ -1,5 +1,5 @@
-// LogLimit: how many lines a second are passed on of what somebody else logs: no more than people
-// can read, for a line at each call of an algorithm would leave room for nothing else.
+// LogLimit: limits the lines per second taken over from another program's log. A line at each call
+// of an algorithm would leave no room for other lines.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,13 +10,13 @@
 
 namespace rocefs {
 
-// One thread at a time.
+// Single-threaded.
 class LogLimit {
  public:
   static constexpr unsigned kLinesPerSecond = 100;
 
-  // Whether a line may be said at `now`, in wall time. `say(text)` is told before that what was
-  // left out until then; false: it could not be said, and is kept for the next time.
+  // Returns whether a line may be logged at `now`, in wall time. Calls `say(text)` first with a
+  // count of the suppressed lines; if that returns false the count is kept for the next call.
   template <class Say>
   bool admit(TimeNs now, Say say) {
     if (now - second_ >= kSecond) {
@@ -31,9 +31,10 @@ class LogLimit {
     ++said_;
     return true;
   }
-  // A line that was admitted could not be said.
+  // Counts an admitted line that could not be logged.
   void leave_out() { ++left_out_; }
-  // Says what was left out. For who will not say more; admit() does it by itself.
+  // Logs the count of suppressed lines. For a caller that logs no more lines; admit() does this
+  // itself.
   template <class Say>
   void settle(Say say) {
     if (left_out_ > 0 && say(fmt::format("{} lines were left out", left_out_))) left_out_ = 0;

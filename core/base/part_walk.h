@@ -1,4 +1,4 @@
-// PartWalk: goes through the bytes of parts of memory, some at a time.
+// PartWalk: iterates over the bytes of scattered parts of memory.
 #pragma once
 
 #include <sys/uio.h>
@@ -14,7 +14,7 @@ class PartWalk {
  public:
   PartWalk() = default;
   explicit PartWalk(std::span<const iovec> parts) : parts_(parts) {}
-  // Copies so many of the next ones, to or from `bytes`. The parts have as many.
+  // Copies the next `length` bytes to or from `bytes`. The parts must hold as many.
   void copy(bool out, uint8_t* bytes, size_t length) {
     go_on(length, [&](uint8_t* here, size_t some) {
       std::memcpy(out ? bytes : here, out ? here : bytes, some);

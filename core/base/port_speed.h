@@ -1,4 +1,4 @@
-// The rates that link widths and speeds make (drivers/infiniband/core/sysfs.c).
+// Rates by link width and speed (drivers/infiniband/core/sysfs.c).
 #pragma once
 
 #include <array>
@@ -27,7 +27,7 @@ inline constexpr std::array<PortSpeed, 13> kPortSpeeds{{{2'500, "1X SDR", 1, 1},
                                                         {400'000, "4X NDR", 2, 128},
                                                         {800'000, "4X XDR", 2, 256}}};
 
-// The slowest that carries this rate; the fastest, if none does.
+// The slowest entry that carries this rate; the fastest if none does.
 inline const PortSpeed& port_speed(uint64_t bps) {
   for (const PortSpeed& speed : kPortSpeeds) {
     if (bps <= speed.mbps * 1'000'000) return speed;

@@ -63,7 +63,7 @@ class [[nodiscard]] Result<void> {
   Error error_;
 };
 
-// What was read under the name `key`, into `out`; its error says the key.
+// Moves a parsed value into `out`. The error names `key`.
 template <class T>
 Result<void> keep(std::string_view key, const Result<T>& value, T& out) {
   if (!value) return errorf(value.error().code, "{}: {}", key, value.error().reason);

@@ -1,6 +1,5 @@
-// Seeded generators, one per entity, so that what one entity draws does not shift what another
-// does. xoshiro256** seeded through splitmix64, both as published by their authors in the public
-// domain.
+// Seeded generators, one per entity, so that the draws of one entity do not shift those of another.
+// xoshiro256** seeded through splitmix64, both as published by their authors in the public domain.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// Shares: so many of something for all users, of which none can have so much that the next one gets
-// nothing: nobody has more than is left for the others.
+// Shares: divides a limited resource among users. A user never holds more than is left for the
+// others.
 #pragma once
 
 #include <sys/types.h>
@@ -9,16 +9,18 @@
 
 namespace rocefs {
 
-// Root, and the daemon's own user. Not on a thread that acts as somebody else (EffectiveUser).
+// Root and the daemon's own user. Do not call on a thread that acts as another user
+// (EffectiveUser).
 bool is_privileged(uid_t user);
 
 // Any thread.
 class Shares {
  public:
-  // `reserve` of `all` are for the privileged, whom nothing binds but `all`.
+  // `reserve` of `all` are for privileged users, who are limited by `all` alone.
   Shares(size_t all, size_t reserve);
 
-  // So many for the user, until the last copy goes, which may outlive this. Null: it has its share.
+  // Takes `count` for the user, until the last copy of the share is gone; a share may outlive this
+  // object. Null: the user's share is used up.
   using Share = std::shared_ptr<const void>;
   Share take(uid_t user, bool privileged, size_t count = 1);
 

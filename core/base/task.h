@@ -11,7 +11,7 @@ namespace rocefs {
 template <class Signature>
 class UniqueFunction;
 
-// Calling an empty one is a programming error. Not synchronised: one thread at a time.
+// Calling an empty one is a programming error. Not synchronised.
 template <class R, class... Args>
 class UniqueFunction<R(Args...)> {
  public:

@@ -1,4 +1,4 @@
-// Words of text: cutting it into them, which ones may be names, and others' names in one line.
+// Text utilities: splitting into words, valid entry names, control characters of foreign text.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +19,7 @@ inline std::vector<std::string_view> split(std::string_view text, std::string_vi
   return parts;
 }
 
-// Whether something that people name may be a directory of that name: [A-Za-z0-9_.-]+, at most 64,
-// not hidden.
+// Returns whether `name` may name a directory of the tree: [A-Za-z0-9_.-]+, at most 64, not hidden.
 inline bool valid_entry_name(std::string_view name) {
   auto allowed = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -30,7 +29,7 @@ inline bool valid_entry_name(std::string_view name) {
          std::all_of(name.begin(), name.end(), allowed);
 }
 
-// With a `?` for each control character.
+// Replaces each control character by `?`.
 inline std::string in_one_line(std::string text) {
   std::replace_if(
       text.begin(), text.end(),
@@ -38,8 +37,8 @@ inline std::string in_one_line(std::string text) {
   return text;
 }
 
-// The name that a program gives itself, up to the first NUL, in one line: it may be anything, and
-// what follows a line feed would pass for a line of ours.
+// A program's name for itself, up to the first NUL, in one line: text after a line feed would pass
+// for a log line of ours.
 inline std::string program_name(std::string_view said) {
   return in_one_line(std::string(said.substr(0, said.find('\0'))));
 }

@@ -12,7 +12,7 @@ using TimeNs = int64_t;
 inline constexpr TimeNs kMicrosecond = 1'000;
 inline constexpr TimeNs kMillisecond = 1'000'000;
 inline constexpr TimeNs kSecond = 1'000'000'000;
-// Later than everything.
+// Later than every time.
 inline constexpr TimeNs kNever = std::numeric_limits<TimeNs>::max();
 
 // A place in a run: after `events` events of the instant `at`.

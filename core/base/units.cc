@@ -25,14 +25,14 @@ constexpr std::array<Unit, 4> kRates{
 constexpr std::array<Unit, 4> kDurations{
     {{"ns", 1}, {"us", 1'000}, {"ms", 1'000'000}, {"s", 1'000'000'000}}};
 
-// Without what kstrtoull() allows around a number: one newline behind it, one plus before it.
+// Removes the newline and the plus that kstrtoull() allows around a number.
 std::string_view bare(std::string_view text) {
   if (text.ends_with('\n')) text.remove_suffix(1);
   if (text.size() > 1 && text[0] == '+' && text[1] >= '0' && text[1] <= '9') text.remove_prefix(1);
   return text;
 }
 
-// Takes the unit off the end of `text`; 1 if it has none.
+// Removes the unit from the end of `text`; 1 if there is none.
 template <size_t N>
 uint64_t take_unit(std::string_view& text, const std::array<Unit, N>& units) {
   for (const Unit& unit : units) {
@@ -64,7 +64,7 @@ Result<uint64_t> parse_whole(std::string_view text, const std::array<Unit, 4>& u
 struct Wanted {
   std::string_view example, least;
 };
-// With a fraction where that makes a whole number of the least unit. Digit by digit: no value is
+// Parses a fraction that makes a whole number of the smallest unit. Digit by digit: no value is
 // rounded.
 Result<uint64_t> parse_decimal(std::string_view text, const std::array<Unit, 4>& units,
                                uint64_t max, const Wanted& wanted) {

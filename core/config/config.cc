@@ -22,8 +22,8 @@ namespace {
 constexpr size_t kMaxFile = 1 << 20;
 // inih's own line buffer is INI_MAX_LINE (200) with its newline and NUL: it would cut longer lines.
 constexpr size_t kMaxLine = 197;
-// inih separates at ':' too, which knob paths contain (devices/pci0000:2b/...). It stands for ':'
-// while inih has the line; no file may contain it.
+// inih also splits at ':', which knob paths contain (devices/pci0000:2b/...). This character
+// replaces ':' while inih has the line; no file may contain it.
 constexpr char kColon = '\x1f';
 
 // Names become directories, and links are named A-B.
@@ -79,7 +79,7 @@ Result<void> set_pci(std::string_view text, std::string& pci) {
   return {};
 }
 
-// Collects what the file says; every error knows its line.
+// Collects the content of the file; every error has its line.
 class Reader {
  public:
   Reader(std::string_view text, const std::string& name) : text_(text) {
@@ -92,7 +92,7 @@ class Reader {
     if (text_.starts_with(kByteOrderMark)) text_.remove_prefix(kByteOrderMark.size());
     if (Result<void> checked = check_bytes(); !checked) return checked.error();
     int rc = ini_parse_stream(&Reader::next_line, this, &Reader::on_pair, this);
-    // A broken line may make good ones behind it look wrong: the first is the one to mend.
+    // A broken line may make later good ones look wrong: report the first.
     bool syntax = rc > 0 && (error_.empty() || rc < error_line_);
     if (syntax) return fail(rc, "neither [section], key = value, nor a comment");
     if (!error_.empty()) return fail(error_line_, error_);
@@ -114,7 +114,8 @@ class Reader {
     return false;
   }
 
-  // Vertical tabs and the like would be indentation to inih, escapes would reach the terminal.
+  // Vertical tabs and the like would be indentation to inih; escape sequences would reach the
+  // terminal.
   Result<void> check_bytes() {
     int line = 1;
     for (size_t i = 0; i < text_.size(); ++i) {
@@ -128,8 +129,8 @@ class Reader {
     return {};
   }
 
-  // inih's reader: one call is one line, which is how we know where we are. Indentation goes, or
-  // inih would take the line as the continuation of a value; a section without keys is a section.
+  // Reader for inih: one call is one line, which counts the lines. Strips indentation, or inih
+  // would take the line as the continuation of a value, and keeps an empty section.
   static char* next_line(char* buffer, int size, void* self) {
     auto* reader = static_cast<Reader*>(self);
     if (reader->at_ >= reader->text_.size()) return nullptr;
@@ -158,7 +159,7 @@ class Reader {
 
   void enter(std::string_view line) {
     size_t close = line.find(']');
-    if (close == line.npos) return;  // inih says so
+    if (close == line.npos) return;  // inih reports it
     std::string section(line.substr(1, close - 1));
     std::istringstream words(section);
     std::string kind, first, second, extra;
@@ -214,7 +215,7 @@ class Reader {
     return true;
   }
 
-  // Everything that is not said differs from device to device.
+  // Defaults differ from device to device.
   void add_device(const std::string& name) {
     if (!claim_name(name)) return;
     size_t n = topology_.devices.size() + 1;
@@ -247,7 +248,7 @@ class Reader {
     port_lines_[PortName{name, 2}.text()] = line_;
   }
 
-  // As links name it.
+  // Name of a link's end.
   static std::string end_name(const std::string& said) {
     std::optional<PortName> port = parse_port_name(said);
     return port ? port->text() : said;
@@ -451,12 +452,12 @@ class Reader {
   Topology topology_;
   bool topology_given_ = false;
   Shape shape_;
-  int shape_line_ = 0;                                 // 0: no shape is named
-  std::string kind_;                                   // of the section that is being read
-  std::map<std::string, std::set<std::string>> keys_;  // said in it
+  int shape_line_ = 0;                                 // 0: no shape
+  std::string kind_;                                   // kind of the current section
+  std::map<std::string, std::set<std::string>> keys_;  // keys in it
   std::set<std::string> names_, cabled_;
-  std::set<std::string> second_ports_;     // that had a section of their own
-  PortSpec* port_ = nullptr;               // whose section is being read
+  std::set<std::string> second_ports_;     // second ports with a section of their own
+  PortSpec* port_ = nullptr;               // port of the current section
   std::map<std::string, int> port_lines_;  // by PortName::text()
   std::map<std::string, int> uplink_lines_;
   std::vector<int> link_lines_;

@@ -12,13 +12,13 @@
 //   [knobs]            PATH = VALUE, as if echoed into PATH below the mount point
 //   [sim], [flows], …  a run: see core/config/scenario.h. A mount starts nothing of it
 //
-// A file that names a shape, or a device, switch, uplink or link, replaces the default topology as
-// a whole; it does one or the other. The N-th device is 10.77.0.N and 02:00:4c:6d:62:NN unless it
-// says otherwise, its second port 10.77.1.N and 02:00:4c:6d:63:NN. Names are [A-Za-z0-9_.-]+. A
-// link's ends are switches, uplinks (one link each) and ports: NAME is port 1 of a device, NAME/2
-// its second, whose links have the directories NAME.2-B and B-NAME.2. A line that begins with ; or
-// # is a comment, and so is what follows a blank and ; in a line. Outside [knobs] and the sections
-// of a run, KEY : VALUE is KEY = VALUE. Other lines hold at most 197 characters.
+// A file either names a shape, or devices, switches, uplinks and links; each replaces the default
+// topology as a whole. The N-th device is 10.77.0.N and 02:00:4c:6d:62:NN by default, its second
+// port 10.77.1.N and 02:00:4c:6d:63:NN. Names are [A-Za-z0-9_.-]+. A link's ends are switches,
+// uplinks (one link each) and ports: NAME is port 1 of a device, NAME/2 its second, whose links
+// have the directories NAME.2-B and B-NAME.2. A line that begins with ; or # is a comment, and so
+// is the text after a blank and ; in a line. Outside [knobs] and the sections of a run, KEY : VALUE
+// is KEY = VALUE. Other lines hold at most 197 characters.
 #pragma once
 
 #include <cstdint>
@@ -35,21 +35,21 @@
 namespace rocefs {
 
 struct Config {
-  std::string name;  // of the file, for errors
+  std::string name;  // file name, for errors
   std::optional<Topology> topology;
   std::vector<KnobSetting> knobs;
   std::optional<ClockMode> clock;
-  int clock_line = 0;  // of mode=
+  int clock_line = 0;  // line of mode=
   std::optional<uint64_t> seed, dilation;
   int dilation_line = 0;
   bool mgmt = true;  // management links have addresses at first
   std::string mad_semantics = "doc";
   Scenario scenario;
-  uint64_t hash = 0;  // of the file's text
+  uint64_t hash = 0;  // hash of the file's text
 };
 
-// The reason of an error is FILE:LINE: WHY, FILE: WHY where it is not about a line. EINVAL for what
-// a file says; EFBIG above 1 MiB; else the errno of open or read.
+// The reason of an error is FILE:LINE: WHY, or FILE: WHY if there is no line. EINVAL for invalid
+// content; EFBIG above 1 MiB; else the errno of open or read.
 Result<Config> read_config(const std::string& path);
 Result<Config> parse_config(std::string_view text, const std::string& name);
 

@@ -16,9 +16,9 @@ constexpr std::array<std::string_view, 7> kSections = {"sim",    "flows", "at", 
                                                        "sample", "plot",  "variant"};
 constexpr uint64_t kMaxLines = 65536;
 
-// {A..B} in a text.
+// A range {A..B} in a text.
 struct Range {
-  size_t begin, end;  // in the text
+  size_t begin, end;  // position in the text
   uint64_t first, last;
 };
 
@@ -38,7 +38,7 @@ std::optional<Range> next_range(std::string_view text, size_t from) {
   return std::nullopt;
 }
 
-// The n-th of the texts that `text` stands for.
+// The n-th text of the series that `text` stands for.
 std::string instance(std::string_view text, uint64_t n) {
   std::string result;
   size_t at = 0;

@@ -1,5 +1,5 @@
-// Scenario: what the ini file says of a run, beyond the NICs themselves. `rocefs sim` runs it; a
-// mount reads it, so that one file serves both, and starts nothing of it.
+// Scenario: the sections of the ini file that describe a run. `rocefs sim` runs it; a mount reads
+// it, so that one file serves both, and starts nothing of it.
 //
 //   [sim]           title=TEXT, capture=yes|no, until=TIME (else: until all flows have ended),
 //                   limit=TIME (10s: flows that still run then are a failure)
@@ -8,9 +8,9 @@
 //   [inject]        NAME = ACTION LINK [KEY=VALUE …], as inject/add takes it, armed at once
 //   [sample]        interval=TIME (10us)
 //                   NAME = PATH [key=KEY] [rate] [scale=NUMBER] [below=NUMBER]
-//                   A number that is read at each interval: the first of a file, or that behind
+//                   A number read at each interval: the first of a file, or the one after
 //                   KEY in a line; with `rate` how fast it grows by the second; times `scale`.
-//                   What is not less than `below` before that is left out.
+//                   Values that are not less than `below` before that are left out.
 //   [plot]          AXIS = NAME [NAME …], a panel over time with that label and those samples
 //   [variant NAME]  PATH = VALUE, knobs of one of the runs that are compared; without one there
 //                   is one run
@@ -49,14 +49,14 @@ struct Scenario {
   std::vector<Line> flows, stores, faults, samples, panels;
   std::vector<Variant> variants;
 
-  // Whether [KIND] or [KIND NAME] is a section of these.
+  // Whether [KIND] or [KIND NAME] is a section of a scenario.
   static bool has_section(std::string_view kind);
-  // EINVAL for a name where none is wanted, and the other way round.
+  // EINVAL for a name where none is allowed, and for a missing one.
   Result<void> enter(std::string_view kind, const std::string& name);
-  // Of the section entered last. EINVAL or ERANGE for what cannot be.
+  // Adds a line of the section entered last. EINVAL or ERANGE for an invalid one.
   Result<void> take(std::string_view kind, const Line& line);
-  // The lines that one with {A..B} in its key stands for; EINVAL for ranges of different lengths,
-  // and when there are too many lines by now.
+  // The lines that a line with {A..B} in its key stands for; EINVAL for ranges of different
+  // lengths, and for too many lines.
   Result<std::vector<Line>> expand(const Line& line);
 
  private:

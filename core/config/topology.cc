@@ -30,10 +30,10 @@ std::string link_name(const std::string& from, const std::string& to) {
 
 namespace {
 
-// Of the N-th device.
+// PCI bus number of the N-th device.
 unsigned bus_of(size_t n) {
   if (n <= 2) return n == 1 ? 0x2b : 0xac;
-  if (n == 0x2b) return 0xf0;  // the numbers that the first two have taken
+  if (n == 0x2b) return 0xf0;  // in place of the numbers of the first two
   if (n == 0xac) return 0xf1;
   return static_cast<unsigned>(n);
 }
@@ -51,7 +51,7 @@ DeviceSpec nth_device(std::string name, size_t n) {
 
 PortSpec second_port(size_t n) {
   auto octet = static_cast<uint8_t>(n);
-  // Named as systemd names the interface of a function's second port.
+  // Names follow systemd's for the second port of a function.
   return {fmt::format("enp{}s0d1", bus_of(n)),
           {0x02, 0, 0x4c, 0x6d, 0x63, octet},
           {10, 77, 1, octet},
@@ -75,7 +75,7 @@ Result<void> set_ipv4(const std::string& text, std::array<uint8_t, 4>& ip) {
   return {};
 }
 
-// GID 0 is the link-local address and GID 1 the mapped IPv4 one: this is for a third.
+// GID 0 is the link-local address and GID 1 the mapped IPv4 one: this is GID 2.
 Result<void> set_ipv6(const std::string& text, std::optional<std::array<uint8_t, 16>>& ip) {
   in6_addr address;
   if (::inet_pton(AF_INET6, text.c_str(), &address) != 1) {

@@ -11,7 +11,7 @@
 namespace rocefs {
 
 struct Look {
-  int code = 0;  // errno of the look; ETIMEDOUT when nobody answered
+  int code = 0;  // errno of the check; ETIMEDOUT without an answer
   mode_t mode = 0;
   dev_t device = 0;
 };

@@ -1,4 +1,5 @@
-// What a forked process has of its parent's would be missed by those who wait for its end.
+// Closes all inherited descriptors but two in a forked process: a pipe's end left open there would
+// hide from others that it was closed.
 #pragma once
 
 #include <unistd.h>

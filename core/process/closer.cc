@@ -36,7 +36,7 @@ class Closer::Queue {
   std::mutex mutex_;  // held for moments only
   std::condition_variable changed_;
   std::map<uid_t, Lane> lanes_;
-  std::deque<uid_t> ready_;  // whose lanes have items, and no thread
+  std::deque<uid_t> ready_;  // users whose lanes have items and no thread
   size_t threads_ = 0, idle_ = 0, waiting_ = 0;
   bool ended_ = false;
 };
@@ -59,7 +59,7 @@ size_t Closer::waiting() const {
   return handle_->queue->waiting();
 }
 
-// Where no thread can be had, the item waits for one that is there, or for the next item.
+// Without a new thread the item waits for an existing one, or for the next item.
 void Closer::Queue::add(const std::shared_ptr<Queue>& self, uid_t owner, Fd fd,
                         std::shared_ptr<const void> charge) {
   std::lock_guard lock(self->mutex_);
@@ -87,7 +87,7 @@ void Closer::Queue::end() {
   changed_.notify_all();
 }
 
-// Runs until there is nothing to do; one idle thread stays.
+// Runs until the queue is empty; one idle thread stays.
 void Closer::Queue::run() {
   ::prctl(PR_SET_NAME, "rocefs-closer");
   sigset_t all;

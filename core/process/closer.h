@@ -1,7 +1,6 @@
-// Closer: closes descriptors in which strangers have had a hand, on threads of its own. close(2) of
-// such a one may take minutes: a TCP socket lingers over what it has not sent, a file is flushed to
-// a file system that does not answer, and a unix socket drops the descriptors that wait in it, of
-// either kind.
+// Closer: closes descriptors that other processes can influence, on separate threads. close(2) of
+// such a descriptor may take minutes: a TCP socket lingers over unsent data, a file is flushed to a
+// file system that does not answer, and a unix socket drops queued descriptors of either kind.
 #pragma once
 
 #include <sys/types.h>
@@ -13,11 +12,11 @@
 
 namespace rocefs {
 
-// A handle: copies of it are of one closer. Nobody waits for its threads; when the last handle is
-// gone they close what is left, and end.
+// A handle; copies share one closer. Its threads are never joined: after the last handle is gone
+// they close the remaining descriptors and end.
 class Closer {
  public:
-  // How many users' closes may block before those of the next one wait.
+  // Number of users whose close(2) may block before the next user's has to wait.
   static constexpr size_t kMaxThreads = 64;
 
   // Starts no thread.
@@ -26,10 +25,10 @@ class Closer {
   Closer(const Closer&) = default;
   Closer& operator=(const Closer&) = delete;
 
-  // Any thread; returns at once. Descriptors of one owner are closed one after the other, those of
-  // several owners beside each other. `charge` is let go of when this one is closed.
+  // Any thread; returns at once. Closes descriptors of one owner one after the other, those of
+  // several owners in parallel. Releases `charge` when this one is closed.
   void close(Fd fd, uid_t owner, std::shared_ptr<const void> charge = nullptr) const;
-  // Any thread. How many are not closed yet.
+  // Any thread. Number of descriptors not closed yet.
   size_t waiting() const;
 
  private:
@@ -42,7 +41,7 @@ class Closer {
 class StrangerFd {
  public:
   StrangerFd() = default;
-  // `owner`: the stranger.
+  // `owner`: the other process's user.
   StrangerFd(Fd fd, const Closer& closer, uid_t owner)
       : fd_(std::move(fd)), closer_(std::make_unique<Closer>(closer)), owner_(owner) {}
   StrangerFd(StrangerFd&& other) noexcept = default;
@@ -59,17 +58,17 @@ class StrangerFd {
 
   int get() const { return fd_.get(); }
   explicit operator bool() const { return static_cast<bool>(fd_); }
-  // Is let go of when the descriptor is closed.
+  // Charge that is released when the descriptor is closed.
   void charge(std::shared_ptr<const void> charge) { charge_ = std::move(charge); }
-  // Another descriptor of the same stranger's, with the same charge.
+  // Wraps another descriptor with the same owner and charge.
   StrangerFd of_same(Fd fd) const {
     StrangerFd other(std::move(fd), *closer_, owner_);
     other.charge_ = charge_;
     return other;
   }
-  // For who closes it where blocking hurts nobody but its owner.
+  // Gives up the descriptor to a caller that closes it where blocking hurts only its owner.
   Fd release() { return std::move(fd_); }
-  // Of a socket of ours: its other end hears of it at once, though others' closes come first.
+  // Shuts down a socket of ours: its peer is notified at once, even if other closes come first.
   void hang_up();
   void reset() {
     if (fd_) closer_->close(std::move(fd_), owner_, std::move(charge_));

@@ -18,7 +18,7 @@ bool set_effective_user(uid_t uid) {
 
 }  // namespace
 
-// The group first, which takes a capability that the change of the user takes away.
+// The group first: setting it takes a capability that the change of the user drops.
 EffectiveUser::EffectiveUser(uid_t uid, gid_t gid) : own_group_(::getegid()) {
   if (::geteuid() != 0 || uid == 0) return;
   changed_ = true;

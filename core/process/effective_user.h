@@ -1,8 +1,8 @@
-// EffectiveUser: the calling thread acts as another user for as long as this lives, without the
-// daemon's capabilities: what the kernel permits then it would permit that user.
+// EffectiveUser: makes the calling thread act as another user while it lives, without the daemon's
+// capabilities: the kernel then permits what it permits that user.
 //
-// The real and the saved user stay the daemon's own: by those the kernel decides whom a user may
-// signal, stop or limit.
+// The real and the saved user stay the daemon's own: by those the kernel decides which users may
+// signal, stop or limit it.
 #pragma once
 
 #include <sys/types.h>
@@ -11,11 +11,11 @@ namespace rocefs {
 
 class EffectiveUser {
  public:
-  // Whoever is not root, and whom root acts for as root, stays what it is.
+  // No change if the daemon is not root, or if the user is root.
   EffectiveUser(uid_t uid, gid_t gid);
   EffectiveUser(const EffectiveUser&) = delete;
   ~EffectiveUser();
-  // Whether the thread has taken them, or need not.
+  // Whether the thread has the credentials, or needs no change.
   explicit operator bool() const { return ok_; }
 
  private:

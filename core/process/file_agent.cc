@@ -24,12 +24,12 @@ namespace {
 
 constexpr size_t kMaxHelpers = 1024;
 constexpr size_t kMaxHelpersOfUser = 256;
-constexpr size_t kForPrivileged = 64;  // of all
-constexpr long kMaxStuckOfUser = 4;    // of a user
-constexpr TimeNs kDying = kSecond;     // whoever was killed longer ago does not come back to die
+constexpr size_t kForPrivileged = 64;  // of kMaxHelpers
+constexpr long kMaxStuckOfUser = 4;    // per user
+constexpr TimeNs kDying = kSecond;     // helpers killed longer ago are stuck
 constexpr size_t kMaxOrderDescriptors = 4;
 
-// One order with its descriptors. Stays where it is: `header` points into it.
+// An order with its descriptors. Not movable: `header` points into it.
 struct Parcel {
   Parcel() {
     header.msg_iov = &part;
@@ -46,7 +46,7 @@ struct Parcel {
   alignas(cmsghdr) char space[CMSG_SPACE(kMaxOrderDescriptors * sizeof(int))] = {};
 };
 
-// Nothing of the daemon's stays with it: not the mount, not its clients, not its terminal.
+// Drops everything inherited from the daemon: its mount, its clients' sockets, its terminal.
 Fd keep_only(Fd socket) {
   constexpr int kPlace = 3;
   if (socket.get() != kPlace && ::dup2(socket.get(), kPlace) != kPlace) ::_exit(1);
@@ -72,7 +72,7 @@ class Agent {
     ended_ = Fd(::signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK));
   }
 
-  // Until the daemon has gone.
+  // Runs until the daemon has gone.
   void run() {
     std::vector<pollfd> watched;
     for (;;) {
@@ -97,7 +97,7 @@ class Agent {
     bool killed = false;
   };
 
-  // Of a user with helpers.
+  // Helpers of one user.
   struct User {
     size_t open = 0;
     std::map<pid_t, TimeNs> dying;  // since when
@@ -154,7 +154,7 @@ class Agent {
         taken[i] = Fd(fd);
       }
     }
-    if (!taken[1]) return true;  // no room for descriptors: the daemon sees that its end is alone
+    if (!taken[1]) return true;  // no room for descriptors: the daemon sees its end closed
     FileReply::Why why = refusal(parcel.order.uid);
     if (why == FileReply::kNone && begin(parcel.order.uid, taken)) return true;
     FileReply reply{EAGAIN, why == FileReply::kNone ? FileReply::kNoProcess : why, 0};

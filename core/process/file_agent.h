@@ -1,5 +1,5 @@
-// FileAgent: the process that forks a FileHelper for each path, and kills those that nobody waits
-// for any more. It has one thread, touches no file of anybody's, and never waits for one who does.
+// FileAgent: the process that forks a FileHelper for each path, and kills those that are no longer
+// needed. Single-threaded; opens no file of a user, and waits for no process that does.
 #pragma once
 
 #include <sys/types.h>
@@ -9,25 +9,25 @@
 
 namespace rocefs {
 
-// What goes to the agent, for each path, with the helper's descriptors: its socket, its memory, and
-// the writer's root and directory if they are known.
+// Message to the agent for each path, with the helper's descriptors: its socket, its memory, and
+// the writer's root and working directory if they are known.
 struct AgentOrder {
   uid_t uid;
 };
 
 class FileAgent {
  public:
-  // Forks one, which ends with the calling thread.
+  // Forks the agent, which ends with the calling thread.
   static Result<FileAgent> start();
   FileAgent(FileAgent&&) = default;
   FileAgent& operator=(FileAgent&&) = delete;
-  // Kills it, and its helpers with it.
+  // Kills the agent and its helpers.
   ~FileAgent();
 
-  // Readable once it has ended.
+  // Readable once the agent has ended.
   int descriptor() const { return socket_.get(); }
   pid_t pid() const { return pid_; }
-  // Never waits. 0, or an errno: EAGAIN while too many are on their way.
+  // Never waits. Returns 0 or an errno: EAGAIN while too many orders are queued.
   int send(const AgentOrder& order, int socket, int memory, int root, int directory);
 
  private:

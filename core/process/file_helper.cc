@@ -57,12 +57,12 @@ Result<void> take_credentials(const FileRequest& request, const gid_t* groups, p
       return file_failure("the credentials of the writer");
     }
   }
-  // The kernel forgets it with every change of credentials.
+  // PR_SET_PDEATHSIG is cleared with every change of credentials.
   end_with_parent(agent);
   return keep_capabilities(request.capabilities);
 }
 
-// The directory is entered with the writer's rights: some file systems let nobody else in.
+// Enters the directory with the writer's rights: some file systems admit only that user.
 Result<void> become(const FileRequest& request, const gid_t* groups, const std::string& path,
                     const Fd& root, const Fd& directory, pid_t agent) {
   bool full = path.starts_with('/');
@@ -85,7 +85,7 @@ int flags_of(FileUse use) {
   return O_WRONLY | O_CREAT | (use == FileUse::kReplace ? O_TRUNC : 0);
 }
 
-// Looks before it truncates: a path on the mount itself, or a FIFO, is not touched.
+// Checks before truncating: a path on the mount itself, or a FIFO, is not touched.
 Result<Fd> open_file(const FileRequest& request, const std::string& path) {
   auto own = [&](const struct stat& status) {
     return request.has_own_mount && status.st_dev == request.own_mount;
@@ -134,7 +134,7 @@ class Helper {
     return false;
   }
 
-  // Until the daemon has closed the file, or does not care for it any more.
+  // Runs until the daemon has closed the file, or has given it up.
   void serve() {
     for (FileOrder order; ::recv(socket_.get(), &order, sizeof order, 0) == sizeof order;) {
       int64_t done = carry_out(order);
@@ -176,7 +176,7 @@ class Helper {
     }
   }
 
-  // As much as there is, or fits. What goes wrong after a part is met again with the rest.
+  // Moves as much as there is, or fits. An error after a part is met again with the rest.
   int64_t move(const FileOrder& order) {
     size_t done = 0;
     while (done < order.size) {

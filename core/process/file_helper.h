@@ -1,5 +1,5 @@
 // FileHelper: the process that opens one path as its writer would, and reads or writes the file for
-// the daemon. What may not answer, as a file system whose server is gone, stops this process alone.
+// the daemon. A file system that does not answer blocks this process alone.
 #pragma once
 
 #include <sys/types.h>
@@ -12,14 +12,14 @@
 namespace rocefs {
 
 enum class FileUse : uint32_t {
-  kRead,       // what is there
-  kWrite,      // what is there or is made; its content stays until kTruncate
-  kReplace,    // the same, empty
-  kDirectory,  // whether it is one: nothing is opened
+  kRead,       // an existing file
+  kWrite,      // an existing or a new file; content stays until kTruncate
+  kReplace,    // the same, truncated
+  kDirectory,  // checks that it is a directory: nothing is opened
 };
 
-// What begins the memory that daemon and helper share. Behind it `group_count` groups, the path,
-// and from file_content_at() on the room for the file's content.
+// Header of the memory that daemon and helper share. Then follow `group_count` groups, the path
+// and, from file_content_at() on, room for the file's content.
 struct FileRequest {
   FileUse use;
   uid_t uid;
@@ -39,7 +39,7 @@ constexpr size_t file_content_at(size_t group_count, size_t path_size) {
   return (used + kPage - 1) / kPage * kPage;
 }
 
-// Each order, and before them the opening, is answered once, in order, by a FileReply.
+// Each order, and the opening before them, is answered once, in order, by a FileReply.
 struct FileOrder {
   enum What : uint32_t { kRead, kWrite, kTruncate, kClose } what;
   uint64_t memory, size;  // where in the shared memory
@@ -47,15 +47,15 @@ struct FileOrder {
 };
 
 struct FileReply {
-  // Why there is no file; for kReason the request has the words.
+  // Why there is no file; kReason: the text is in the request.
   enum Why : uint32_t { kNone, kReason, kTooMany, kStuck, kNoProcess };
   int32_t code;  // an errno, or 0
   Why why;
   uint64_t value;  // the file's size, or how many octets were moved
 };
 
-// The helper's life; `root` and `directory` are those of Identity. It ends with `agent`, which has
-// forked it.
+// The helper's main function; `root` and `directory` are those of Identity. The helper ends with
+// `agent`, its parent.
 [[noreturn]] void help_with_file(Fd socket, Fd memory, Fd root, Fd directory, pid_t agent);
 
 }  // namespace rocefs

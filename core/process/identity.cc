@@ -15,8 +15,8 @@
 namespace rocefs {
 namespace {
 
-// Which file or directory something is, by what the kernel knows: a file system that does not
-// answer is not asked.
+// Identity of a file or directory from the kernel's own data: no query to a file system that may
+// not answer.
 struct Which {
   bool known = false;
   uint64_t inode = 0, mount = 0;
@@ -49,7 +49,8 @@ std::string name_in(std::string comm) {
   return program_name(comm);
 }
 
-// `process` is its directory in /proc, which shows nobody else when it has ended.
+// `process` is the writer's directory in /proc, which never shows another process, even after its
+// end.
 Result<void> read_credentials(int process, const Caller& caller, Identity& who) {
   std::string status = text_at(process, "status");
   if (!acts_as(status, caller.uid, caller.gid)) {

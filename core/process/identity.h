@@ -1,6 +1,6 @@
-// Identity: who a store comes from, as far as the opening of files goes. Taken when the store
-// arrives, while its writer waits for the answer, from the daemon's own /proc: neither a process
-// that gets the writer's number later nor a /proc of the writer's making has a say in it.
+// Identity: the credentials of a store's writer, as far as opening files needs them. Taken from the
+// daemon's own /proc when the store arrives, while its writer waits for the answer: neither a
+// process that gets the writer's PID later nor a /proc made by the writer can forge it.
 #pragma once
 
 #include <sys/types.h>
@@ -27,24 +27,24 @@ struct Identity {
   uid_t uid = 0;
   gid_t gid = 0;
   std::vector<gid_t> groups;  // supplementary ones
-  // Effective in the daemon's user namespace, a bit each; none of a writer in another one.
+  // Effective in the daemon's user namespace, a bit each; empty for a writer in another one.
   uint64_t capabilities = 0;
-  bool daemon = false;  // the daemon itself: there is nothing to take on
-  // Where its paths begin (O_PATH). None of a writer in a process namespace that the daemon does
-  // not see, and of the daemon itself: they name full paths.
+  bool daemon = false;  // the daemon itself: no credentials to change
+  // Root and working directory (O_PATH). Empty for the daemon itself and for a writer in a process
+  // namespace that the daemon does not see: such paths are absolute.
   Fd root, directory;
-  bool elsewhere = false;  // its root is not the daemon's
+  bool elsewhere = false;  // the writer's root is not the daemon's
   std::string comm;        // as `ps -o comm` shows it, in one line
 
   bool operator==(const Identity& other) const;
 };
 using IdentityPtr = std::shared_ptr<const Identity>;
 
-// Control thread, while the writer waits: it cannot end before it is answered, so that its number
-// stays its own. EACCES and the like where the daemon may not see where it is; ESRCH when whoever
-// has its number has other credentials than the store came with.
+// Control thread, while the writer waits: the writer cannot end before it is answered, so its PID
+// stays its own. EACCES and the like where the daemon may not read /proc/PID; ESRCH when the
+// process with that PID has other credentials than the store.
 Result<IdentityPtr> identity_of(const Caller& caller);
-// For what nobody has stored: the file of a mount's start values.
+// Identity of stores without a writer: a mount's start values.
 IdentityPtr own_identity();
 
 // The process's name, as `ps -o comm` shows it, in one line; empty if it is gone.

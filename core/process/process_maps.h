@@ -1,4 +1,4 @@
-// ProcessMaps: what a process has mapped, and for what (proc_pid_maps(5)).
+// ProcessMaps: the mappings of a process and their permissions (proc_pid_maps(5)).
 #pragma once
 
 #include <cstdint>
@@ -8,17 +8,17 @@
 
 namespace rocefs {
 
-// One thread at a time.
+// Single-threaded.
 class ProcessMaps {
  public:
-  // Its /proc/PID/maps.
+  // `maps`: an open /proc/PID/maps.
   explicit ProcessMaps(Fd maps) : maps_(std::move(maps)) {}
 
-  // Whether the process may read all of these bytes, or write as well.
+  // Returns whether the process may read all of these bytes, or write as well.
   bool allow(uint64_t address, uint64_t length, bool writes) const;
 
-  // The two ways to know it. The kernel is asked for each mapping of the range; nothing: it cannot
-  // be (Linux before 6.11). The text is read from the process's first mapping on.
+  // The two sources. ask() queries the kernel for each mapping of the range; empty before Linux
+  // 6.11. read() parses the text from the process's first mapping on.
   std::optional<bool> ask(uint64_t address, uint64_t length, bool writes) const;
   bool read(uint64_t address, uint64_t length, bool writes) const;
 

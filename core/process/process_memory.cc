@@ -13,9 +13,9 @@
 namespace rocefs {
 namespace {
 
-// The kernel moves a page at a time: what begins at one costs least.
+// The kernel moves a page at a time: an aligned start costs least.
 constexpr size_t kMemoryPage = 4096;
-// Small parts that follow each other are cheaper to move at once and to copy here.
+// Small contiguous parts are moved at once and copied here: that costs less.
 constexpr size_t kLumpBytes = 128 * 1024;
 constexpr size_t kSmallPart = 16 * 1024;
 
@@ -64,7 +64,7 @@ bool ProcessMemory::move(bool out, uint64_t address, std::span<const iovec> part
   return true;
 }
 
-// Splits what is longer than a page at the first page boundary.
+// Splits a part longer than a page at the first page boundary.
 bool ProcessMemory::whole(bool out, uint64_t address, uint8_t* bytes, size_t length) const {
   size_t first = kMemoryPage - address % kMemoryPage;
   size_t some = length > kMemoryPage ? first : length;

@@ -1,10 +1,9 @@
-// ProcessMemory: the memory of another process, by descriptors that are bound to it: once the
-// process has executed another program or ended there is nothing behind them, whoever gets its
-// number.
+// ProcessMemory: the memory of another process, by descriptors that are bound to it: after the
+// process has executed another program or ended they fail, even if its PID is used again.
 //
-// Whether it may be had is asked once, when it is opened. Memory that blocks (a mapped file of a
-// silent server) blocks whoever moves it, and then not even SIGKILL ends the wait: proc_pid_mem(5)
-// waits for a page so. What userfaultfd(2) holds back fails instead.
+// Permission is checked once, at open(). Memory that blocks (a mapped file of a silent server)
+// blocks the thread that moves it, and then not even SIGKILL ends the wait (proc_pid_mem(5)).
+// Memory held back by userfaultfd(2) fails instead.
 #pragma once
 
 #include <sys/types.h>
@@ -21,18 +20,18 @@
 
 namespace rocefs {
 
-// One thread at a time.
+// Single-threaded.
 class ProcessMemory {
  public:
-  // Of the process whose directory of /proc this is. The caller has the rights that are asked for
-  // (EffectiveUser): those of ptrace(2).
+  // `directory`: the process's directory in /proc. The caller needs the rights of ptrace(2)
+  // (EffectiveUser).
   static Result<ProcessMemory> open(const Fd& directory);
 
-  // All of these bytes, which follow each other there; false where any is not to be had. Pages that
-  // the process itself may not touch are touched if they are its own (MAP_PRIVATE).
+  // Moves contiguous bytes; false if any of them cannot be accessed. Pages that the process itself
+  // may not touch are accessed if they are private (MAP_PRIVATE).
   bool read(uint64_t address, std::span<const iovec> into) const;
   bool write(uint64_t address, std::span<const iovec> from) const;
-  // Whether the process may read all of these bytes, or write as well.
+  // Returns whether the process may read all of these bytes, or write as well.
   bool allows(uint64_t address, uint64_t length, bool writes) const;
 
  private:
@@ -42,10 +41,11 @@ class ProcessMemory {
 
   Fd memory_;
   ProcessMaps maps_;
-  mutable std::unique_ptr<uint8_t[]> lump_;  // once it is needed
+  mutable std::unique_ptr<uint8_t[]> lump_;  // allocated when first needed
 };
 
-// The directory of a process or thread in /proc: what is opened in it is that process's, or fails.
+// Opens the directory of a process or thread in /proc: files opened in it are that process's, or
+// fail.
 Fd open_process(pid_t pid);
 
 }  // namespace rocefs

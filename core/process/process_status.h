@@ -1,4 +1,4 @@
-// Reads what the kernel tells of a process in the small files of /proc.
+// Reads the small files of /proc that describe a process.
 #pragma once
 
 #include <sys/types.h>
@@ -9,16 +9,15 @@
 
 namespace rocefs {
 
-// All of a file in `directory`, which may be AT_FDCWD. Empty: it cannot be read.
+// Content of a file in `directory`, which may be AT_FDCWD. Empty on failure.
 std::string text_at(int directory, const char* name);
 
-// The field of a /proc/PID/status whose line begins with `name`, as it stands behind it. Empty:
-// there is none.
+// Value of the line of a /proc/PID/status that begins with `name`. Empty if there is none.
 std::string_view field_of(std::string_view status, std::string_view name);
 std::vector<gid_t> numbers_of(std::string_view field);
 
-// Whether a /proc/PID/status is of who uses files as this user and this group. A PID may be another
-// process's by now, or of another namespace.
+// Returns whether a /proc/PID/status has this file-system user and group. A PID may belong to
+// another process by now, or be one of another namespace.
 bool acts_as(std::string_view status, uid_t user, gid_t group);
 
 }  // namespace rocefs

@@ -8,8 +8,7 @@
 namespace rocefs {
 namespace {
 
-// Room for one descriptor; the kernel takes no more than it is told of: with the padding behind it,
-// two would fit.
+// Room for one descriptor. The kernel is told the exact size: with the padding, two would fit.
 union RoomForOne {
   cmsghdr header;
   char bytes[CMSG_SPACE(sizeof(int))];
@@ -17,8 +16,8 @@ union RoomForOne {
 
 }  // namespace
 
-// A peek leaves the message in the queue, so the kernel closes nothing for good; what it has put
-// into our table keeps open what the queue lets go of next.
+// A peek leaves the message queued, so the kernel closes none of its descriptors for good: our
+// table holds them.
 StrangerMessage receive_from_stranger(const StrangerFd& socket, std::span<uint8_t> bytes,
                                       bool may_carry) {
   using Kind = StrangerMessage::Kind;

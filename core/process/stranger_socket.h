@@ -1,7 +1,7 @@
-// Receives from a SOCK_SEQPACKET socket whose other end is a stranger's. What the kernel closes
-// while it takes a message from the queue, because it is more than there is room for, it closes on
-// the thread that receives, however long that takes. So nothing is taken before it is looked at:
-// what should not be there stays, for the Closer to drop with the socket.
+// Receives from a SOCK_SEQPACKET socket whose peer is not trusted. The kernel closes surplus
+// descriptors of a received message on the receiving thread, however long that takes. So a message
+// is peeked at before it is taken: an unfit message stays queued, and the Closer drops it with the
+// socket.
 #pragma once
 
 #include <cstddef>
@@ -14,18 +14,18 @@ namespace rocefs {
 
 struct StrangerMessage {
   enum class Kind {
-    kNothing,   // yet
-    kEnd,       // the other end is closed, or the socket fails
-    kMisfit,    // more descriptors than there may be, or than there is room for; it is not taken
-    kReceived,  // with what follows
+    kNothing,  // no message yet
+    kEnd,      // the peer has closed, or the socket fails
+    kMisfit,   // more descriptors than allowed, or than there is room for; the message is not taken
+    kReceived,  // the message follows
   };
   Kind kind = Kind::kNothing;
-  size_t size = 0;      // its own: it may be more than was asked for, and the rest is lost
+  size_t size = 0;      // the message's own: octets beyond the buffer are lost
   StrangerFd attached;  // if there was one
 };
 
-// At once. The message's first bytes are put into `bytes`. With `may_carry` it may have one
-// descriptor, otherwise none.
+// Never waits. Copies the message's first bytes to `bytes`. With `may_carry` the message may have
+// one descriptor, otherwise none.
 StrangerMessage receive_from_stranger(const StrangerFd& socket, std::span<uint8_t> bytes,
                                       bool may_carry);
 

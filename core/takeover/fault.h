@@ -1,5 +1,5 @@
-// Fault points: places where a worker can be made to die, so that tests see what is left. The
-// environment of rocefs says which, with ROCEFS_FAULT=WHAT[,WHAT…], from when the mount is ready:
+// Fault points: places where a worker can be killed, to test takeover. Set in rocefs' environment,
+// ROCEFS_FAULT=WHAT[,WHAT…]; effective once the mount is ready:
 //
 //   POINT[:N]    SIGKILL to the worker the N-th time (the first, by default) that it comes there
 //   POINT:each   … each time, in every worker
@@ -20,7 +20,7 @@
 //   restore    while the settings of the dead worker are restored
 //   resend     after the kernel was asked to send again what the dead worker had not answered
 //
-// It is said on stderr and, by the worker that takes over, in dmesg that a point has fired.
+// Fired points are reported on stderr and, by the worker that takes over, in dmesg.
 #pragma once
 
 #include <atomic>
@@ -32,10 +32,10 @@
 
 namespace rocefs {
 
-// In the memory that all workers share: a point that has fired does not fire again.
+// In memory that all workers share: a point fires once.
 struct FaultState {
   char point[32];  // empty: none
-  uint64_t at;     // the how manieth time; 0: each
+  uint64_t at;     // the number of the visit; 0: each
   std::atomic<uint64_t> passed;
   std::atomic<bool> fired;  // since the last takeover
   bool no_resend;
@@ -44,10 +44,10 @@ struct FaultState {
 class Faults {
  public:
   explicit Faults(FaultState& state) : state_(state) {}
-  // EINVAL for what the grammar does not know.
+  // EINVAL for text outside the grammar.
   Result<void> arm(std::string_view text);
 
-  // The process ends here if it is its time. Costs a look at a byte where no fault is armed.
+  // Kills the process if the point is armed. Costs a byte comparison where none is.
   void point(std::string_view name) {
     if (state_.point[0]) pass(name);
   }
@@ -55,7 +55,7 @@ class Faults {
     if (state_.point[0]) pass(operation, stage);
   }
   bool no_resend() const { return state_.no_resend; }
-  // The point that killed the last worker, or empty. Said once.
+  // The point that killed the last worker, or empty. Cleared by the call.
   std::string take_fired();
 
  private:

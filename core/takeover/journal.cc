@@ -65,7 +65,7 @@ void Journal::commit() {
   redo(size);
 }
 
-// The process may end anywhere in here: what is copied is the same the next time.
+// The process may die anywhere in here: repeating the copies gives the same result.
 void Journal::redo(uint64_t size) {
   for (uint64_t at = 0; at < size;) {
     Change change;

@@ -1,5 +1,5 @@
-// SharedMemory: a sealed memfd that another process maps too. It cannot shrink, so that whatever
-// the other side does, touching it here is no fault.
+// SharedMemory: a sealed memfd that another process maps too. Sealed against shrinking, so that
+// access never faults (SIGBUS), whatever the other process does.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@ namespace rocefs {
 
 class SharedMemory {
  public:
-  enum class Others { kWrite, kRead };  // what others may do with it
+  enum class Others { kWrite, kRead };  // permission of other processes
 
-  // Zeroed. Any thread; ENOMEM or EMFILE.
+  // Zeroed memory. Any thread; ENOMEM or EMFILE.
   static Result<SharedMemory> create(const char* name, size_t size, Others others);
   SharedMemory() = default;
   SharedMemory(SharedMemory&& other) noexcept { *this = std::move(other); }
@@ -25,9 +25,9 @@ class SharedMemory {
   }
   ~SharedMemory();
 
-  // -1 once it is closed.
+  // -1 after close_descriptor().
   int descriptor() const { return fd_.get(); }
-  // The memory stays.
+  // Keeps the mapping.
   void close_descriptor() { fd_.reset(); }
   size_t size() const { return bytes_.size(); }
   uint8_t* data() const { return bytes_.data(); }
