@@ -243,7 +243,7 @@ void on_write(fuse_req_t request, fuse_ino_t, const char* data, size_t size, off
   if (!slot || !slot->file) return void(fuse_reply_err(request, EBADF));
   server.requests_->run(
       request, slot->path, [&](const OperationPtr& operation, Requests::Ticket ticket) {
-        operation->set_name(key_of(server.channel_.request().unique));
+        operation->set_request_id(key_of(server.channel_.request().unique));
         operation->set_nonblocking(info->flags & O_NONBLOCK);
         if (server.options_.accepted) {
           operation->on_accepted(

@@ -11,15 +11,15 @@ namespace rocefs {
 namespace {
 
 constexpr size_t kInboxLimit = 4096;
-// Events between looks at what others want. Each costs a system call, and makes way in the caches
-// for what it brings: with 64 an uplink is a fifth slower. 256 take some tens of microseconds.
+// Events between polls of other sources. Each poll costs a system call and cache lines: with 64 an
+// uplink is a fifth slower. 256 take some tens of microseconds.
 constexpr int kBatch = 256;
-constexpr TimeNs kSpin = 50 * kMicrosecond;           // deadlines nearer than this are polled for
-constexpr TimeNs kSpinAfterWork = 20 * kMicrosecond;  // polled for after the last that was found
+constexpr TimeNs kSpin = 50 * kMicrosecond;           // polls for deadlines nearer than this
+constexpr TimeNs kSpinAfterWork = 20 * kMicrosecond;  // polls so long after the last input
 constexpr TimeNs kYieldAfterBulk = 200 * kMicrosecond;
-constexpr TimeNs kTurn = 2 * kMicrosecond;       // within it a thread on another CPU has begun
-constexpr TimeNs kPostRetry = kMillisecond;      // for what is insisted on
-constexpr TimeNs kSlipAfter = 5 * kMillisecond;  // wall time that the core may be behind
+constexpr TimeNs kTurn = 2 * kMicrosecond;       // a thread on another CPU has started within it
+constexpr TimeNs kPostRetry = kMillisecond;      // for post_retrying()
+constexpr TimeNs kSlipAfter = 5 * kMillisecond;  // tolerated lateness of the core, wall time
 
 }  // namespace
 
@@ -209,8 +209,8 @@ void Engine::run_real() {
   if (gap > kSpin) sleep(gap - kSpin / 2);
 }
 
-// Threads that move bytes for the engine are part of the NIC: on a machine that gives them no turn
-// its time slips, as it does when the core gets none.
+// Threads that move bytes for the engine are part of the NIC: while they get no CPU, engine time
+// slips, as it does when the core gets none.
 void Engine::note_lag(TimeNs lag) {
   TimeNs excess = (lag - kSlipAfter) / static_cast<TimeNs>(clock_.dilation()) - lag_slipped_;
   if (lag <= kSlipAfter) {
@@ -223,11 +223,11 @@ void Engine::note_lag(TimeNs lag) {
   }
 }
 
-// Who has just asked or said something is likely to do so again: for a while the core stays awake.
-// The threads that it has given bulk work have the CPU meanwhile, if they want it, and it waits
-// longer for them: to be woken costs more. With little to do for others it does not yield, because
-// who yields comes after all programs that spin; a thread that has got no CPU all the same most
-// likely waits for this one, and who sleeps loses no turn.
+// A source that has just sent data is likely to send more: the core stays awake for a while. After
+// bulk work it yields the CPU to the threads that have it, and waits longer, because waking up
+// costs more. After little work it does not yield, because sched_yield(2) puts it behind all
+// spinning programs; a thread that still gets no CPU most likely waits for this one, so the core
+// sleeps, and loses no turn by it.
 bool Engine::keep_spinning(Poller::Found found, bool more) {
   TimeNs now = monotonic_ns();
   if (found != Poller::Found::kNothing || std::exchange(listens_, false)) found_ = now;
@@ -241,8 +241,7 @@ bool Engine::keep_spinning(Poller::Found found, bool more) {
   return true;
 }
 
-// When the core was away for long, engine time slips: no timer fires ahead of what was there
-// before.
+// After a long absence of the core engine time slips: no timer fires ahead of earlier input.
 TimeNs Engine::note_lateness(TimeNs late) {
   lateness_.add(late * static_cast<TimeNs>(clock_.dilation()));
   TimeNs allowed = kSlipAfter / static_cast<TimeNs>(clock_.dilation());
@@ -264,7 +263,7 @@ void Engine::run_virtual() {
   for (int i = 0; i < kBatch && held_ == 0 && inbox_.empty(); ++i) {
     bool idle = advance_->until_idle && !outstanding_.any() && agenda_.empty();
     if (idle || task_is_next(advance_->target)) {
-      if (outstanding_.settling > 0) return sleep(kNever);  // its end is posted to the inbox
+      if (outstanding_.settling > 0) return sleep(kNever);  // until a post to the inbox
       if (idle) return finish_advance({});
     }
     if (step(advance_->target)) continue;
@@ -278,27 +277,27 @@ void Engine::run_virtual() {
   publish_now();
 }
 
-void Engine::advance(TimeNs duration, Answer<void> answer, uint64_t name) {
-  begin_advance(duration, false, std::move(answer), name);
+void Engine::advance(TimeNs duration, Answer<void> answer, uint64_t id) {
+  begin_advance(duration, false, std::move(answer), id);
 }
 
-void Engine::advance_until_idle(TimeNs limit, Answer<void> answer, uint64_t name) {
-  begin_advance(limit, true, std::move(answer), name);
+void Engine::advance_until_idle(TimeNs limit, Answer<void> answer, uint64_t id) {
+  begin_advance(limit, true, std::move(answer), id);
 }
 
-// The name is there only while its target is.
-TimeNs Engine::target_of(TimeNs duration, uint64_t name) {
-  if (name != 0 && time_.advance.load() == name) {
+// time_.advance is valid only while the target is.
+TimeNs Engine::target_of(TimeNs duration, uint64_t id) {
+  if (id != 0 && time_.advance.load() == id) {
     return std::max(time_.target.load(), scheduler_.now());
   }
   TimeNs target = scheduler_.now() + duration;
   time_.advance.store(0);
   time_.target.store(target);
-  time_.advance.store(name);
+  time_.advance.store(id);
   return target;
 }
 
-void Engine::begin_advance(TimeNs duration, bool until_idle, Answer<void> answer, uint64_t name) {
+void Engine::begin_advance(TimeNs duration, bool until_idle, Answer<void> answer, uint64_t id) {
   Error refusal;
   if (mode_ != ClockMode::kVirtual) {
     refusal = {EOPNOTSUPP, "the clock is real: time passes by itself"};
@@ -309,7 +308,7 @@ void Engine::begin_advance(TimeNs duration, bool until_idle, Answer<void> answer
   }
   auto pending = std::make_unique<Advance>(Advance{0, until_idle, std::move(answer)});
   if (refusal.code == 0) {
-    pending->target = target_of(duration, name);
+    pending->target = target_of(duration, id);
     advance_ = std::move(pending);
     return;
   }

@@ -1,5 +1,5 @@
-// Engine: the packet core. A dedicated thread with one io_uring and the scheduler; everything that
-// hangs on the scheduler is touched by this thread alone. Commands come through an inbox and are
+// Engine: the packet core. A dedicated thread with one io_uring and the scheduler; state that
+// belongs to the scheduler is touched by this thread alone. Commands come through an inbox and are
 // applied between events; answers go back through the control thread's loop.
 #pragma once
 
@@ -22,39 +22,40 @@
 
 namespace rocefs {
 
-// What is under way, counted where it begins and ends, on the core's thread. Periodic timers are
-// not work.
+// Work in progress, counted by the core's thread where it begins and ends. Periodic timers are not
+// work.
 struct Outstanding {
   int64_t packets = 0;
   int64_t requests = 0;  // work requests posted to a send queue
   int64_t flows = 0;
-  int64_t settling = 0;  // done in engine time, but not yet in the world (a file being written)
+  int64_t settling = 0;  // done in engine time, not yet outside (a file being written)
   bool any() const { return packets != 0 || requests != 0 || flows != 0; }
 };
 
-// What the core looks at by itself, because others bring something to it without a call.
+// Source of input that the core polls, because it comes without a call (doorbells in shared
+// memory).
 class Poller {
  public:
   virtual ~Poller() = default;
-  // Core thread, between batches of events. `more`: events are due at once, so what can be handed
-  // on in a larger lump may wait for them. What there was: much is work for other threads that will
-  // take them a while.
+  // Core thread, between batches of events. `more`: events are due now, so work that could be
+  // handed on in a larger batch may wait for them. Found: kBulk is work that keeps other threads
+  // busy for a while.
   enum class Found { kNothing, kSome, kBulk };
   virtual Found poll(bool more) = 0;
-  // The core is about to sleep: who brings something from now on must nudge it. False if there is
-  // something already. In either case awake() follows.
+  // The core is about to sleep: new input must nudge it from now on. False if there is input
+  // already. awake() follows in either case.
   virtual bool may_sleep() = 0;
   virtual void awake() = 0;
-  // For how long threads that have been given work have not had a turn on a CPU, in wall time; 0 if
-  // all have. What they have begun does not count, however long it takes.
+  // Wall time that threads with queued work have waited for a CPU; 0 if all have had one. Work that
+  // a thread has begun does not count.
   virtual TimeNs lag() = 0;
 };
 
-// What an engine that goes on where another process ended needs to know of that one's time. In
-// memory that both share: each field is whole whenever the process dies.
+// Time of an earlier engine, for one that continues it. In memory that both share: each field is
+// consistent whenever the process dies.
 struct SavedTime {
-  std::atomic<TimeNs> now;  // virtual clock: the time; real clock: the latest told
-  // The advance that was begun last: whose it is, and where it ends.
+  std::atomic<TimeNs> now;  // virtual clock: the time; real clock: the latest published
+  // The latest advance: its request id, and its end.
   std::atomic<uint64_t> advance;
   std::atomic<TimeNs> target;
 };
@@ -65,30 +66,30 @@ class Engine {
     ClockMode mode = ClockMode::kReal;
     uint64_t dilation = 1;
     TimeNs start = 0;           // engine time when it is created
-    SavedTime* time = nullptr;  // outlives it; null: nobody will go on
+    SavedTime* time = nullptr;  // outlives the engine; null: no takeover
   };
 
   // Fails with the reason where io_uring may not be used.
   static Result<std::unique_ptr<Engine>> create(const Options& options, PollLoop& control);
   ~Engine();
 
-  // Control thread, once each. What is outstanding at stop() is dropped with its answers.
+  // Control thread, once each. stop() drops outstanding commands with their answers.
   void start();
   void stop();
 
-  // Any thread: runs `task` on the core, between events. False, and `task` kept, when too many
-  // wait.
+  // Any thread: runs `task` on the core, between events. False, and `task` kept, if the inbox is
+  // full.
   [[nodiscard]] bool post(Task& task);
   // post() for the control thread: runs `work` on the core, then `answer` with its result on the
-  // control thread. EAGAIN when too many commands wait. Before start(), both run at once.
+  // control thread. EAGAIN if the inbox is full. Before start(), both run at once.
   template <class T>
   void call(UniqueFunction<Result<T>()> work, Answer<T> answer);
-  // Control thread: post() for what must not be lost, as the end of something that the core keeps:
-  // when too many wait it is tried again later, after what was insisted on before.
+  // Control thread: post() that never fails, for example to end an object of the core. Retries
+  // later, in order, while the inbox is full.
   void post_retrying(Task task);
-  // Any thread: the core looks at its pollers soon.
+  // Any thread: the core polls its poller soon.
   void nudge();
-  // Before start(), once at most; it lives as long as the engine runs. Real clock.
+  // Before start(), at most once; the poller outlives the engine's thread. Real clock.
   void set_poller(Poller& poller) { poller_ = &poller; }
   // Any thread: runs `task` on the control thread, later.
   void tell_control(Task task) { control_.post(std::move(task)); }
@@ -96,46 +97,46 @@ class Engine {
   // Core thread, or before start().
   Scheduler& scheduler() { return scheduler_; }
   IoRing& ring() { return *ring_; }
-  // Core thread: others have been heard, or spoken to. They are likely to say more: for a moment
-  // the core listens instead of sleeping.
+  // Core thread: data has come from or gone to another thread, and more is likely: the core spins
+  // for a moment instead of sleeping.
   void listen() { listens_ = true; }
   Outstanding& outstanding() { return outstanding_; }
-  // While held, no event runs and engine time stands; commands are still served.
+  // While held, no event runs and engine time stops; commands are still served.
   void hold() { ++held_; }
   void release() { --held_; }
-  // The same until the token is let go of, on any thread and even after the engine.
+  // hold() until the token is destroyed, on any thread and even after the engine.
   using Pause = std::shared_ptr<const void>;
   Pause pause();
-  // Core thread: where in the run the core is.
+  // Core thread: the core's position in the run.
   Moment moment() const {
     Moment here = scheduler_.moment();
-    if (mode_ == ClockMode::kReal) here.events = 0;  // no replay could find it again
+    if (mode_ == ClockMode::kReal) here.events = 0;  // replay cannot reproduce it
     return here;
   }
 
-  // Runs `task` at that place in the run, between two events; at once when it has gone by. Tasks of
-  // one moment run in the order in which they were given; none runs before what has ended by then
-  // has settled.
+  // Runs `task` at that moment, between two events; at once if it has passed. Tasks of one moment
+  // run in the order in which they were given, and only after all work that ended by then has
+  // settled.
   using TaskId = std::pair<Moment, uint64_t>;
   TaskId at(Moment moment, Task task);
-  // Nothing if it has run.
+  // No effect if the task has run.
   void cancel(const TaskId& id) { agenda_.erase(id); }
-  // Lateness and slips begin anew.
+  // Resets lateness and slips.
   void clear_statistics();
 
-  // Core thread. Only under the virtual clock; one at a time (EBUSY). An advance whose `name` the
-  // engine before this one had begun ends where that one's would have; 0 is no name.
-  // Lets `duration` pass; answers on the control thread.
-  void advance(TimeNs duration, Answer<void> answer, uint64_t name = 0);
-  // Lets time pass until nothing is outstanding and no task is to be run; ETIMEDOUT after `limit`.
-  void advance_until_idle(TimeNs limit, Answer<void> answer, uint64_t name = 0);
-  // Ends the advance under way with `code`; nothing if there is none.
+  // Core thread. Only under the virtual clock; one at a time (EBUSY). An advance with the `id` that
+  // the previous engine had begun ends where that one would have; 0 is no id.
+  // Advances by `duration`; answers on the control thread.
+  void advance(TimeNs duration, Answer<void> answer, uint64_t id = 0);
+  // Advances until no work is outstanding and no task is pending; ETIMEDOUT after `limit`.
+  void advance_until_idle(TimeNs limit, Answer<void> answer, uint64_t id = 0);
+  // Ends the advance in progress with `code`; no effect if there is none.
   void stop_advance(int code, std::string_view reason);
 
   // Any thread.
   ClockMode mode() const { return mode_; }
   RealClock& clock() { return clock_; }
-  // Never goes back, though engine time slips.
+  // Monotonic, even when engine time slips.
   TimeNs now();
   const Histogram& lateness() const { return lateness_; }
   uint64_t slips() const { return slips_.get(); }
@@ -161,11 +162,11 @@ class Engine {
   TimeNs next_due() const;
   bool task_is_next(TimeNs limit) const;
   bool step(TimeNs limit);
-  // How far engine time slips because of it.
+  // Returns how far engine time slips.
   TimeNs note_lateness(TimeNs late);
   void finish_advance(Result<void> result);
-  void begin_advance(TimeNs duration, bool until_idle, Answer<void> answer, uint64_t name);
-  TimeNs target_of(TimeNs duration, uint64_t name);
+  void begin_advance(TimeNs duration, bool until_idle, Answer<void> answer, uint64_t id);
+  TimeNs target_of(TimeNs duration, uint64_t id);
   void publish_now();
 
   const ClockMode mode_;
@@ -175,15 +176,15 @@ class Engine {
   Scheduler scheduler_;
   Outstanding outstanding_;
   Inbox inbox_;
-  // What other threads wake the core with; pauses may outlive the engine.
+  // Wakes the core from other threads; pauses may outlive the engine.
   struct Wake {
     Fd event;
     std::atomic<int> released{0};
     void call() const;
   };
   std::shared_ptr<Wake> wake_;
-  std::deque<Task> retried_;              // control thread: there was no room for them
-  std::optional<LoopTimer> retry_timer_;  // control thread, when it is wanted
+  std::deque<Task> retried_;              // control thread: posts that found the inbox full
+  std::optional<LoopTimer> retry_timer_;  // control thread
   int held_ = 0;
   std::map<TaskId, Task> agenda_;
   uint64_t last_task_ = 0;
@@ -194,9 +195,9 @@ class Engine {
   std::atomic<bool> stopping_{false};
   Poller* poller_ = nullptr;
   bool listens_ = false;
-  TimeNs found_ = 0;  // wall time when there was something to poll, or others to listen to
+  TimeNs found_ = 0;  // wall time of the last input found
   TimeNs found_bulk_ = 0;
-  TimeNs lag_slipped_ = 0;  // for the lag that there is
+  TimeNs lag_slipped_ = 0;  // for the present lag
   Histogram lateness_;
   Counter slips_;
   Counter slipped_ns_;
@@ -206,7 +207,7 @@ class Engine {
 template <class T>
 void Engine::call(UniqueFunction<Result<T>()> work, Answer<T> answer) {
   if (!thread_.joinable()) return answer(work());
-  // Shared, because a refused task must leave the answer in our hands.
+  // Shared, because a refused task must leave the answer to us.
   auto kept = std::make_shared<Answer<T>>(std::move(answer));
   Task task = [this, work = std::move(work), kept]() mutable {
     tell_control([kept = std::move(kept), result = std::make_shared<Result<T>>(work())]() mutable {

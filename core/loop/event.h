@@ -1,4 +1,4 @@
-// Event: something that happens at a time, which a scheduler keeps.
+// Event: an occurrence at a time, kept by a scheduler.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace rocefs {
 
-// An occurrence that its owner embeds and the scheduler refers to. Scheduling it again moves it;
-// destroying it takes it out of the queue.
+// Embedded in its owner; the scheduler refers to it. Scheduling it again moves it; destroying it
+// removes it from the queue.
 class Event {
  public:
   using Handler = void (*)(void* owner, TimeNs now);
@@ -31,8 +31,8 @@ class Event {
   class Scheduler* scheduler_ = nullptr;
   TimeNs due_ = kNever;
   int32_t position_ = kUnscheduled;  // in its heap, or kAtOnce
-  bool is_far_ = false;              // which heap
-  Event* next_ = nullptr;            // of those that are due at once
+  bool is_far_ = false;              // in the heap of far events
+  Event* next_ = nullptr;            // next in the list of events due now
   Event* previous_ = nullptr;
 };
 

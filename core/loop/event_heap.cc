@@ -69,7 +69,7 @@ void EventHeap::sift_up(size_t position, Key key, Event* event) {
   place(position, key, event);
 }
 
-// There is one.
+// There must be at least one child.
 size_t EventHeap::least_child(size_t position) const {
   size_t begin = position * kArity + 1;
   const Entry* first = &entries_[begin];

@@ -1,6 +1,4 @@
-// EventHeap: events that are due later, the first of them at hand. A heap of four children each.
-//
-// A scheduler's alone.
+// EventHeap: priority queue of events, a 4-ary heap. Part of a scheduler.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +13,8 @@ class Event;
 
 class EventHeap {
  public:
-  // Compared as one number, so that comparing takes no branch: those of a heap cannot be predicted.
-  // Small enough to be passed in registers.
+  // Compared as one number without a branch: comparisons in a heap are unpredictable. Small enough
+  // to be passed in registers.
   struct Key {
     TimeNs due;
     uint64_t sequence;
@@ -27,17 +25,18 @@ class EventHeap {
     Wide wide() const { return Wide{static_cast<uint64_t>(due)} << 64 | sequence; }
   };
 
-  // The first one's, due at kNever if there is none. Neither between take_first() and settle().
+  // Due time of the first event; kNever if the heap is empty. Not between take_first() and
+  // settle().
   TimeNs due() const { return entries_.empty() ? kNever : entries_[0].key.due; }
   Key first() const { return entries_.empty() ? Key{kNever, 0} : entries_[0].key; }
   void insert(Event& event, Key key);
-  // Of one that it holds.
+  // The heap must hold `event`.
   void move(Event& event, Key key);
   void remove(Event& event);
-  // There is one. Its place stays vacant: what is inserted next, mostly itself, takes it, and the
-  // heap is put in order once instead of twice.
+  // The heap must not be empty. The root stays vacant: the next insertion, usually of the same
+  // event, fills it, and the heap is sifted once instead of twice.
   Event& take_first();
-  // No place is vacant any more.
+  // Fills a vacant root.
   void settle() {
     if (vacant_) fill();
   }
@@ -56,7 +55,7 @@ class EventHeap {
   void fill();
 
   std::vector<Entry> entries_;
-  bool vacant_ = false;  // the root, whose entry still stands there
+  bool vacant_ = false;  // the root is vacant; its old entry still stands there
 };
 
 }  // namespace rocefs

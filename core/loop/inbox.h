@@ -12,13 +12,13 @@ namespace rocefs {
 
 class Inbox {
  public:
-  // At most `limit` commands wait; post() refuses more.
+  // Holds at most `limit` commands; post() refuses more.
   explicit Inbox(size_t limit) : limit_(limit) {}
   Inbox(const Inbox&) = delete;
   Inbox& operator=(const Inbox&) = delete;
   ~Inbox() { drop_all(head_.exchange(nullptr)); }
 
-  // Any thread. False, and `task` untouched, when the inbox is full. Commands of one poster run in
+  // Any thread. False, and `task` untouched, when the inbox is full. Commands of one thread run in
   // the order in which they were posted.
   [[nodiscard]] bool post(Task& task) {
     if (waiting_.fetch_add(1, std::memory_order_relaxed) >= limit_) {
@@ -32,10 +32,10 @@ class Inbox {
     return true;
   }
 
-  // Owner thread. Whether a drain would run something.
+  // Owner thread. Whether a drain would run a command.
   bool empty() const { return head_.load(std::memory_order_seq_cst) == nullptr; }
 
-  // Owner thread. Runs what was there when it began, in order; returns how many.
+  // Owner thread. Runs the commands that are queued at the call, in order; returns their number.
   size_t drain() {
     Node* list = reversed(head_.exchange(nullptr, std::memory_order_acquire));
     size_t count = 0;

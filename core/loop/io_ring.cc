@@ -36,8 +36,8 @@ struct IoRing::State {
     }
   };
 
-  // Datagrams of one socket: a request of many completions, each with a buffer of a ring that the
-  // kernel takes them from. It ends when the ring is empty, and is made anew.
+  // Reception on one socket: a multishot request, each completion with a buffer from a ring that
+  // the kernel takes them from. Ends when the ring is empty, and is submitted again.
   struct Receiver final : IoListener {
     State& state;
     const int fd;
@@ -45,13 +45,13 @@ struct IoRing::State {
     const uint16_t group;
     const unsigned count;
     const size_t largest;  // payload
-    const size_t size;     // of a buffer
+    const size_t size;     // bytes of a buffer
     std::vector<uint8_t> memory;
     io_uring_buf_ring* buffers = nullptr;
     msghdr shape{};
     bool cancelled = false;
     bool armed = false;
-    unsigned errors = 0;  // in a row
+    unsigned errors = 0;  // consecutive
 
     Receiver(State& s, int socket, DatagramListener& l, uint16_t g, unsigned n, size_t most);
     ~Receiver();
@@ -62,7 +62,7 @@ struct IoRing::State {
     void end(int code);
   };
 
-  // How a request ended.
+  // A completion.
   struct Seen {
     IoListener* listener;
     int result;
@@ -71,10 +71,10 @@ struct IoRing::State {
   static constexpr size_t kMaxAtOnce = 64;
 
   io_uring ring{};
-  std::deque<Seen> kept;  // taken out of the ring before their time
+  std::deque<Seen> kept;  // taken out of the ring early
   bool initialised = false;
   bool disabled = false;
-  bool tells = false;  // the kernel says when it has something for us
+  bool tells = false;  // the kernel signals pending task work
   std::list<Request> requests;
   std::list<Receiver> receivers;
   uint16_t next_group = 0;
@@ -83,14 +83,14 @@ struct IoRing::State {
     if (std::exchange(initialised, false)) io_uring_queue_exit(&ring);
   }
 
-  // Whether there is something to submit, or completions that only a call brings.
+  // Whether there are requests to submit, or completions that only a system call delivers.
   bool wants_kernel() {
     constexpr unsigned kWaiting = IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW;
     return !tells || io_uring_sq_ready(&ring) > 0 ||
            (std::atomic_ref(*ring.sq.kflags).load(std::memory_order_acquire) & kWaiting) != 0;
   }
   size_t ready() const { return kept.size() + io_uring_cq_ready(&ring); }
-  // Of those that are ready(), the first.
+  // The first of the ready() completions.
   Seen next() {
     if (kept.empty()) return take();
     Seen first = kept.front();
@@ -104,8 +104,8 @@ struct IoRing::State {
     io_uring_cq_advance(&ring, 1);
     return seen;
   }
-  // The kernel may lack memory for a moment, or refuse more while its completions have no room:
-  // they are put aside. False if it takes nothing at all.
+  // Submits all requests. The kernel may lack memory for a moment, or refuse more while the
+  // completion queue is full: completions are then put aside. False if it takes none at all.
   bool flush() {
     while (io_uring_sq_ready(&ring) > 0) {
       int rc = io_uring_submit(&ring);
@@ -119,7 +119,7 @@ struct IoRing::State {
   io_uring_sqe* sqe() {
     io_uring_sqe* entry = io_uring_get_sqe(&ring);
     while (!entry) {
-      if (!flush()) std::abort();  // it was never enabled
+      if (!flush()) std::abort();  // the ring is not enabled
       entry = io_uring_get_sqe(&ring);
     }
     return entry;
@@ -146,8 +146,8 @@ struct IoRing::State {
     if (!more) arm(request);
     request.ready();
   }
-  // One pass: what is there when it begins, kMaxAtOnce at most. Nothing here enters the kernel for
-  // more: somebody who sends without end is served in turn with everything else.
+  // One pass over the completions present at its start, at most kMaxAtOnce. Enters the kernel for
+  // no more: a peer that sends without pause is served in turn with other sources.
   void dispatch() {
     for (size_t left = std::min(kMaxAtOnce, ready()); left > 0; --left) {
       Seen seen = next();
@@ -206,8 +206,8 @@ void IoRing::unwatch(int fd) {
 
 // Name and ancillary data stand before the payload, each as long as was asked for, so that the
 // payload of every datagram begins at the same place.
-constexpr size_t kName = 32;      // a sockaddr_in6, and what brings the next to 8 octets
-constexpr size_t kControl = 128;  // of five small items
+constexpr size_t kName = 32;      // a sockaddr_in6, padded to 8 octets
+constexpr size_t kControl = 128;  // five small items
 static_assert(kName >= sizeof(sockaddr_in6) && kName + kControl >= Datagram::kHeadroom);
 
 IoRing::State::Receiver::Receiver(State& s, int socket, DatagramListener& l, uint16_t g, unsigned n,
@@ -224,7 +224,7 @@ IoRing::State::Receiver::Receiver(State& s, int socket, DatagramListener& l, uin
   shape.msg_controllen = kControl;
 }
 
-// The kernel wants the ring at a page's beginning.
+// The kernel requires a page-aligned ring.
 int IoRing::State::Receiver::offer() {
   size_t bytes = count * sizeof(io_uring_buf);
   void* place = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
@@ -264,9 +264,8 @@ void IoRing::State::Receiver::arm() {
   armed = true;
 }
 
-// Whether an error says nothing of what comes next: no buffer was left, and they are back by now;
-// the kernel was short of something for a moment; what the network has said of something sent
-// earlier, told once (ip(7)).
+// Whether reception can go on after an error: buffers had run out and are back by now; the kernel
+// was short of memory for a moment; or the network reported an earlier datagram, once (ip(7)).
 bool passes(int code) {
   constexpr int kPassing[] = {ENOBUFS,      EINTR,       EAGAIN,     ENOMEM,   ECONNREFUSED,
                               EHOSTUNREACH, ENETUNREACH, EHOSTDOWN,  ENETDOWN, EMSGSIZE,
@@ -275,7 +274,7 @@ bool passes(int code) {
 }
 
 void IoRing::State::Receiver::completed(int result, uint32_t flags) {
-  constexpr unsigned kMaxErrors = 64;  // an error that stays is not met again and again
+  constexpr unsigned kMaxErrors = 64;  // bounds retries of a permanent error
   if (!(flags & IORING_CQE_F_MORE)) armed = false;
   if (flags & IORING_CQE_F_BUFFER) hand_on(result, static_cast<uint16_t>(flags >> 16));
   errors = result >= 0 ? 0 : errors + 1;
@@ -328,7 +327,7 @@ void IoRing::receive_messages(int fd, unsigned buffers, size_t largest,
   receiver.arm();
 }
 
-// A kernel that knows it waits for what comes to the socket, others answer at once.
+// A kernel that supports multishot reception waits for data on the socket; others fail at once.
 Result<void> IoRing::can_receive_messages() {
   Result<std::unique_ptr<IoRing>> made = create(4);
   if (!made) return made.error();
@@ -351,7 +350,7 @@ Result<void> IoRing::can_receive_messages() {
 void IoRing::stop_receiving(int fd) {
   for (State::Receiver& receiver : state_->receivers) {
     if (receiver.fd != fd || receiver.cancelled) continue;
-    // What has come goes to the listener first; somebody who sends without end is not waited for.
+    // Completions received so far go to the listener first; the number of passes bounds a flood.
     constexpr int kMaxPasses = 8;
     for (int i = 0; i < kMaxPasses && (state_->ready() > 0 || state_->wants_kernel()); ++i) poll();
     receiver.cancelled = true;

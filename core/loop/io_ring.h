@@ -16,32 +16,32 @@ struct sockaddr;
 
 namespace rocefs {
 
-// Is told how a request ended. Whoever sends embeds one per message, so that sending allocates
+// Receives the result of a request. A sender embeds one per message, so that sending allocates
 // nothing.
 class IoListener {
  public:
-  // Owner thread: what the system call would return, a count or a negative errno; `flags` are for
-  // the ring's own.
+  // Owner thread: the system call's result, a count or a negative errno; `flags` are for the ring's
+  // own use.
   virtual void completed(int result, uint32_t flags) = 0;
 
  protected:
   ~IoListener() = default;
 };
 
-// One that was received. All of it is the ring's, and gone when the listener returns.
+// A received datagram. Its memory belongs to the ring and is reused when the listener returns.
 struct Datagram {
   const sockaddr* from;
   std::span<uint8_t> control;  // ancillary data, as recvmsg(2) has it
   std::span<uint8_t> payload;
-  bool truncated;  // there was more payload than a buffer holds
-  // So many octets before the payload are the listener's as well, once it has read the rest.
+  bool truncated;  // the payload was longer than a buffer
+  // Octets before the payload that the listener may overwrite after reading the rest.
   static constexpr size_t kHeadroom = 64;
 };
 
 class DatagramListener {
  public:
   virtual void received(const Datagram& datagram) = 0;
-  // No more will come: an errno.
+  // Reception has ended with this errno.
   virtual void receiving_ended(int code) = 0;
 
  protected:
@@ -55,38 +55,39 @@ class IoRing {
   static Result<std::unique_ptr<IoRing>> create(unsigned entries);
   ~IoRing();
 
-  // Owner thread, once, before anything else.
+  // Owner thread, once, before all other calls.
   void enable();
 
-  // `ready` runs whenever something comes to `fd`, whether or not it takes what is there.
+  // `ready` runs whenever data comes to `fd`, whether or not it reads it.
   void watch(int fd, UniqueFunction<void()> ready);
-  // The caller closes it only after this.
+  // Must precede close(2) of `fd`.
   void unwatch(int fd);
 
-  // Owner thread, after enable(): sendmsg(2), without waiting for room: EAGAIN. The message and all
-  // that it points to live until `done` is told. Messages leave in the order in which they were
-  // asked for; those behind one that has found no room may find some.
+  // Owner thread, after enable(): sendmsg(2), without waiting for room: EAGAIN. The message and the
+  // memory it points to live until `done` is called. Messages leave in the order of the calls; a
+  // later message may find room after an earlier one has found none.
   void send_message(int fd, const msghdr& message, IoListener& done);
-  // Owner thread, after enable(): `done` is told once, when a socket has room to send.
+  // Owner thread, after enable(): calls `done` once, when a socket has room to send.
   void await_room(int fd, IoListener& done);
-  // Owner thread, after enable(): gives `listener` each datagram that comes to a socket, through
-  // `buffers` (a power of two) that the kernel fills; of larger datagrams than `largest` the end is
-  // missing. Until stop_receiving(), or receiving_ended(). An error that a socket tells once, as of
-  // what ICMP says, does not end it.
+  // Owner thread, after enable(): gives `listener` each datagram of a socket, in one of `buffers`
+  // (a power of two) that the kernel fills; datagrams longer than `largest` are truncated. Until
+  // stop_receiving() or receiving_ended(). An error that a socket reports once, as for ICMP, does
+  // not end it.
   void receive_messages(int fd, unsigned buffers, size_t largest, DatagramListener& listener);
-  // Any thread: whether the kernel can do that (Linux 6.0). ENOSYS with the reason.
+  // Any thread: whether the kernel supports receive_messages() (Linux 6.0). ENOSYS with the reason.
   static Result<void> can_receive_messages();
-  // Not from a listener. Listeners are told of what has come by now; that of `fd` hears no more
-  // afterwards, and the caller may close it.
+  // Not from a listener. Dispatches the completions received so far; the listener of `fd` is not
+  // called afterwards, and the caller may close `fd`.
   void stop_receiving(int fd);
 
-  // The kernel has everything that is prepared, descriptors may be closed. Dispatches nothing.
+  // Passes all prepared requests to the kernel, so that descriptors may be closed. Dispatches
+  // nothing.
   void submit();
-  // Submits what is prepared and dispatches what is complete, without waiting; a bounded number at
-  // a time, wait() does not wait while there is more.
+  // Submits prepared requests and dispatches completions, without waiting; a bounded number at a
+  // time: wait() returns at once while there are more.
   void poll();
-  // Submits and waits until something is complete, at most `timeout_ns` (kNever: for ever). What is
-  // complete is left to poll().
+  // Submits and waits for a completion, at most `timeout_ns` (kNever: no limit). poll() dispatches
+  // it.
   void wait(TimeNs timeout_ns);
 
  private:

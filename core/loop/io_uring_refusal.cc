@@ -29,7 +29,7 @@ IoUringBarriers io_uring_barriers() {
   return barriers;
 }
 
-// Both calls are harmless: nothing to submit and nothing to wait for, and no such operation.
+// Both calls are harmless: nothing to submit or wait for, and an invalid operation.
 int refused_on_ring(int ring) {
   constexpr unsigned kNoSuchOperation = 0x7fff;
   if (::syscall(__NR_io_uring_enter, ring, 0, 0, 0, nullptr, 0) < 0 && is_refusal(errno)) {

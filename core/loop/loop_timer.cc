@@ -26,7 +26,7 @@ void LoopTimer::disarm() {
 
 void LoopTimer::expire() {
   due_ = kNever;
-  auto fired = fired_;  // which may let go of the timer
+  auto fired = fired_;  // may destroy the timer
   fired();
 }
 

@@ -1,5 +1,5 @@
-// LoopTimer: calls back once, later, in wall time, on the control thread. It needs no descriptor: a
-// daemon whose descriptors others have used up keeps its time.
+// LoopTimer: calls back once, later, in wall time, on the control thread. Needs no descriptor:
+// timers work even when all descriptors are used up.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@
 
 namespace rocefs {
 
-// Control thread. The loop outlives it.
+// Control thread. The loop outlives the timer.
 class LoopTimer final : public Timed {
  public:
   LoopTimer(PollLoop& loop, std::function<void()> fired);
@@ -17,8 +17,8 @@ class LoopTimer final : public Timed {
   LoopTimer(const LoopTimer&) = delete;
   LoopTimer& operator=(const LoopTimer&) = delete;
 
-  // Takes the place of the time before. At once where `after` is not positive; not before, and up
-  // to a millisecond later.
+  // Replaces an earlier deadline. Fires at once if `after` is not positive; otherwise never early,
+  // and up to a millisecond late.
   void arm(TimeNs after);
   void disarm();
 

@@ -38,7 +38,7 @@ void PollLoop::add(int fd, uint32_t events, std::function<void()> ready) {
   control(EPOLL_CTL_ADD, fd, events);
 }
 
-// An event names its watch: when it is looked at, the descriptor may be another's.
+// An event carries its watch's id: the descriptor number may be reused before the event is handled.
 void PollLoop::control(int operation, int fd, uint32_t events) {
   epoll_event event{};
   event.events = events;
@@ -67,14 +67,14 @@ void PollLoop::wake() {
   (void)!::write(event_.get(), &one, sizeof one);
 }
 
-// In milliseconds, as epoll_wait(2) takes it; -1 without end.
+// Time-out for epoll_wait(2) in milliseconds; -1: none.
 int PollLoop::patience() const {
   if (timers_.empty()) return -1;
   TimeNs left = std::max<TimeNs>(timers_.begin()->first - monotonic_ns(), 0);
   return static_cast<int>(std::min<TimeNs>((left + kMillisecond - 1) / kMillisecond, INT_MAX));
 }
 
-// Runs the timers that are due by now; what they arm has its turn after other handlers.
+// Runs the timers that are due now; timers that they arm run after other handlers.
 void PollLoop::run_timers() {
   if (timers_.empty()) return;
   for (TimeNs now = monotonic_ns(); !timers_.empty() && timers_.begin()->first <= now;) {

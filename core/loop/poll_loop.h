@@ -16,11 +16,10 @@
 
 namespace rocefs {
 
-// Callback of a loop at a time; a LoopTimer is one.
+// Deadline callback of a loop; LoopTimer is one.
 class Timed {
  public:
-  // Called once its time has come, after the loop has let go of it; it may be destroyed in the
-  // call.
+  // Called at the deadline, after the loop has dropped its pointer: may destroy the object.
   virtual void expire() = 0;
 
  protected:
@@ -34,17 +33,17 @@ class PollLoop {
   // Loop thread, or before run(). `ready` runs whenever `fd` is readable (level-triggered) or hung
   // up. The caller keeps `fd` open until unwatch().
   void watch(int fd, std::function<void()> ready);
-  // The same for what is told out of band (POLLPRI), as /proc/self/mountinfo does.
+  // watch() for out-of-band data (POLLPRI), as of /proc/self/mountinfo.
   void watch_priority(int fd, std::function<void()> ready);
-  // Of one that is watched: `ready` also runs whenever it takes output, or no longer so.
+  // Adds or removes EPOLLOUT for a watched descriptor: `ready` also runs when it can be written.
   void watch_output(int fd, bool wanted);
   void unwatch(int fd);
 
-  // Any thread, also a handler: runs `task` on the loop thread, later, in order of posting. What is
-  // posted after the loop has ended is dropped with the loop.
+  // Any thread, also within a handler: runs `task` on the loop thread, later, in order of posting.
+  // Tasks that are posted after the loop has ended are destroyed with it.
   void post(Task task);
 
-  // Runs until stop(), again after that. The calling thread is the control thread.
+  // Runs until stop(); may be called again. The calling thread becomes the control thread.
   void run();
   // Any thread.
   void stop();
@@ -67,7 +66,7 @@ class PollLoop {
   Inbox inbox_;
   std::unordered_map<int, Handler> handlers_;
   uint32_t last_serial_ = 0;
-  std::set<std::pair<TimeNs, Timed*>> timers_;  // that are armed, by when they are due
+  std::set<std::pair<TimeNs, Timed*>> timers_;  // armed timers by deadline
   std::atomic<bool> stopping_{false};
   std::atomic<bool> asleep_{false};
 };

@@ -16,11 +16,11 @@ namespace rocefs {
 
 class Scheduler {
  public:
-  // The time of the running event, or that up to which time has passed.
+  // Time of the running event, or the time that has passed.
   TimeNs now() const { return now_; }
-  // Where in the run that is: how many events of this instant have begun.
+  // Position in the run: the number of events begun at this instant.
   Moment moment() const { return {now_, events_}; }
-  // When the next event is due; kNever if there is none. Not from within an event.
+  // Due time of the next event; kNever if there is none. Not from within an event.
   TimeNs next() const {
     if (first_at_once_) return now_;
     return std::min(near_.due(), far_.due());
@@ -35,7 +35,7 @@ class Scheduler {
   bool run_one(TimeNs limit);
   // Runs every event that is due by `limit`, then lets time pass up to it.
   void run_until(TimeNs limit);
-  // Lets time pass up to `now`, which may not be later than next().
+  // Lets time pass up to `now`, which must not be later than next().
   void pass(TimeNs now);
 
  private:
@@ -47,17 +47,17 @@ class Scheduler {
     now_ = std::max(now_, now);
   }
 
-  // What is due at once, first in, first out: half of all events are, and need no heap. What a heap
-  // holds for this instant goes before them: it was scheduled before the instant came.
+  // Events due now, first in, first out: half of all events, which need no heap. Events in a heap
+  // for this instant go first: they were scheduled earlier.
   Event* first_at_once_ = nullptr;
   Event* last_at_once_ = nullptr;
-  // What moves packets is due soon. Timers, one or more for each queue pair, wait apart: most are
-  // put off again and again before they are due, and the heap that every packet goes through stays
-  // small. Links, pacing and the switch are below that, time-outs of queue pairs above.
+  // Events of packets are due soon. Timers, one or more per queue pair, wait in a heap of their
+  // own: most are moved again and again before they are due, and the heap of packet events stays
+  // small. Links, pacing and switches are below this limit, time-outs of queue pairs above.
   static constexpr TimeNs kSoon = kMillisecond;
   EventHeap near_, far_;
   TimeNs now_ = 0;
-  uint64_t events_ = 0;  // of this instant
+  uint64_t events_ = 0;  // of the instant now_
   uint64_t sequence_ = 0;
 };
 

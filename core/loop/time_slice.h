@@ -1,11 +1,10 @@
-// The calling thread's turns on a CPU that others want too.
+// Scheduling of the calling thread on a shared CPU.
 #pragma once
 
 namespace rocefs {
 
-// Short turns that come soon: beside programs that spin, a thread that has been woken then runs
-// within a fraction of a millisecond. Needs no privilege; kernels that do not know it (before 6.12)
-// change nothing.
+// Requests short time slices (EEVDF): a woken thread then runs within a fraction of a millisecond
+// beside spinning programs. Needs no privilege; no effect before Linux 6.12.
 void ask_for_short_slices();
 
 }  // namespace rocefs

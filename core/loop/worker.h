@@ -1,5 +1,5 @@
-// Worker: a helper thread for what may block: opening and reading the files that people name. Tasks
-// run one after the other; what they find out goes back through the control thread's loop.
+// Worker: a helper thread for calls that may block: opening and reading files of users. Tasks run
+// one after the other; results go back through the control thread's loop.
 #pragma once
 
 #include <condition_variable>
@@ -13,9 +13,9 @@ namespace rocefs {
 
 class Worker {
  public:
-  // Its thread has a root and a working directory of its own, which a task may change for a while.
+  // The thread has a root and a working directory of its own, which a task may change.
   Worker();
-  // Runs what is queued, then ends.
+  // Runs all queued tasks, then ends.
   ~Worker();
   // Any thread.
   void post(Task task);

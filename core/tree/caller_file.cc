@@ -107,7 +107,7 @@ CallerFiles::CallerFiles(PollLoop& loop, Say warn)
   (void)start();
 }
 
-// Answers that are owed may hold the file that owes them.
+// Pending answers may hold the file that owes them.
 CallerFiles::~CallerFiles() {
   std::vector<CallerFilePtr> all = shared();
   for (const CallerFilePtr& file : all) {
@@ -125,7 +125,7 @@ std::vector<CallerFilePtr> CallerFiles::shared() const {
   return all;
 }
 
-// Again when the one before has died: the next path asks for it.
+// Starts the agent, again after its death: the next path needs it.
 bool CallerFiles::start() {
   Result<FileAgent> started = FileAgent::start();
   if (!started) {
@@ -167,7 +167,7 @@ CallerFilePtr CallerFiles::open(const IdentityPtr& who, const std::string& path,
   return file;
 }
 
-// Makes what the helper begins with, and asks for it.
+// Prepares the helper's shared memory, and orders the helper.
 Result<void> CallerFiles::prepare(CallerFile& file, const Identity& who, FileUse use) {
   if (!agent_ && !start()) return errorf(EAGAIN, "{}: no process opens files", file.path_);
   file.content_at_ = file_content_at(who.groups.size(), file.path_.size());
@@ -206,7 +206,7 @@ Result<void> CallerFiles::prepare(CallerFile& file, const Identity& who, FileUse
   return {};
 }
 
-// Never later than the first is due.
+// Arms the timer for the first deadline at the latest.
 void CallerFiles::arm() {
   if (std::exchange(armed_, true)) return;
   timer_.arm(CallerFile::kOpening);
@@ -216,7 +216,7 @@ void CallerFiles::look_for_late() {
   armed_ = false;
   TimeNs next = kNever;
   for (const CallerFilePtr& file : shared()) {
-    file->take_replies();  // what came while this process itself did not run
+    file->take_replies();  // replies that came while this process did not run
     if (file->due() > monotonic_ns()) {
       next = std::min(next, file->due());
       continue;

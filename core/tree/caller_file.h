@@ -1,6 +1,6 @@
-// Files that people name in what they store: opened as the writer would open them, with its
-// credentials, its root and its working directory, so that the daemon's rights lend it nothing. A
-// process of its own has each of them (file_helper.h); nothing here waits for one.
+// Files that users name in a store: opened as the writer would open them, with its credentials,
+// root and working directory, so that the daemon's rights give no access. Each is opened in a
+// separate process (file_helper.h); the control thread waits for none.
 #pragma once
 
 #include <deque>
@@ -23,38 +23,38 @@ namespace rocefs {
 
 class CallerFiles;
 
-// One of them, control thread. Letting go of it ends whatever is under way, and its helper.
+// An open file of a writer. Control thread. Destroying it ends its orders and its helper.
 //
-// Its content goes through slots of memory. Each order is answered once, later, in order: with the
-// errno that the writer would get, with ETIMEDOUT when nothing was heard for kPatience (when it is
-// not open yet, kOpening: the kernel lets one store at a time into a file of the tree), or with
-// what give_up() says; after the last two nothing is ever done again.
+// Content passes through slots of shared memory. Each order is answered once, later, in order: with
+// the writer's errno, with ETIMEDOUT when the helper was silent for kPatience (kOpening until the
+// file is open: the kernel admits one store at a time to a file of the tree), or with the error of
+// give_up(). After the last two the file is dead.
 class CallerFile : public std::enable_shared_from_this<CallerFile> {
  public:
   static constexpr size_t kSlot = 1 << 20;
   static constexpr size_t kSlots = 8;
   static constexpr TimeNs kPatience = 10 * kSecond, kOpening = 2 * kSecond;
 
-  using Moved = Answer<uint64_t>;  // how many octets
+  using Moved = Answer<uint64_t>;  // number of octets
 
   ~CallerFile();
   CallerFile(const CallerFile&) = delete;
   CallerFile& operator=(const CallerFile&) = delete;
 
   const std::string& path() const { return path_; }
-  // When it was opened.
+  // Size when it was opened.
   uint64_t size() const { return size_; }
   uint8_t* slot(size_t number) const { return memory_->data() + content_at_ + number * kSlot; }
-  // Keeps the slots, on any thread.
+  // Keeps the slots alive; any thread.
   std::shared_ptr<const SharedMemory> memory() const { return memory_; }
 
-  // Less than `size` only at the end of the file.
+  // Moves less than `size` only at the end of the file.
   void read(size_t slot, uint64_t offset, size_t size, Moved answer);
-  // What the slot has from `skip` on goes to `offset` + `skip`. Less than `size` if there is room
-  // for no more.
+  // Writes the slot's octets from `skip` on to `offset` + `skip`. Moves less than `size` if the
+  // file system is full.
   void write(size_t slot, uint64_t offset, size_t skip, size_t size, Moved answer);
   void truncate(Moved answer);
-  // The last order: what it answers is what could not be written after all.
+  // The last order: answers with errors of delayed writes.
   void close(Moved answer);
   void give_up(const Error& why);
 
@@ -66,16 +66,16 @@ class CallerFile : public std::enable_shared_from_this<CallerFile> {
   void take_replies();
   TimeNs due() const;
 
-  CallerFiles* owner_;  // null when that has gone
+  CallerFiles* owner_;  // null once the owner is gone
   const std::string path_;
-  Fd socket_;  // closed once it is given up
+  Fd socket_;  // closed after give_up()
   Error why_{EBADF, "closed"};
   std::shared_ptr<const SharedMemory> memory_;
   size_t content_at_ = 0;
   uint64_t size_ = 0;
   bool open_ = false;
-  bool writes_ = false;  // something was written that is not known to be closed
-  TimeNs heard_ = 0;     // or asked, when nothing was under way
+  bool writes_ = false;  // written since the file was last known to be closed
+  TimeNs heard_ = 0;     // time of the last reply, or of the first order after that
   std::deque<Moved> owed_;
 };
 using CallerFilePtr = std::shared_ptr<CallerFile>;
@@ -85,26 +85,27 @@ class CallerFiles {
  public:
   using Say = std::function<void(const std::string& line)>;
 
-  // Starts the agent; from a process with one thread, or little memory, if that is possible. `warn`
-  // hears what the writers do not. `loop` outlives it.
+  // Starts the agent, from a process with one thread or little memory if possible. `warn` logs
+  // errors that no writer gets. `loop` outlives this object.
   CallerFiles(PollLoop& loop, Say warn);
-  // Ends what is under way, unanswered.
+  // Ends all orders, unanswered.
   ~CallerFiles();
   CallerFiles(const CallerFiles&) = delete;
   CallerFiles& operator=(const CallerFiles&) = delete;
 
-  // On which no file may lie: the mount itself.
+  // Device number of the mount itself, on which no file may be opened.
   void set_own_mount(dev_t device) { own_mount_ = device; }
 
-  // `opened` is told once, at once or later: of what the writer would get; EINVAL of what is no
-  // regular file, or lies on the mount itself; EPERM where the daemon cannot act as the writer;
-  // EAGAIN when too many are open or hang already. A FIFO blocks nothing. Null if it told at once.
+  // Calls `opened` once, at once or later: with the errno that the writer would get; EINVAL unless
+  // it is a regular file outside the mount; EPERM where the daemon cannot act as the writer; EAGAIN
+  // when too many files are open or hang. A FIFO does not block. Null if `opened` was called at
+  // once.
   CallerFilePtr open(const IdentityPtr& who, const std::string& path, FileUse use,
                      Answer<void> opened);
 
-  // The mount ends: who is not heard for a shorter while is given up.
+  // Shortens all time-outs, because the mount ends.
   void shorten_timeouts();
-  // Waits until what is being written is written, or given up. The loop need not run.
+  // Waits until all writes have ended or are given up. The loop need not run.
   void finish();
 
  private:

@@ -56,12 +56,12 @@ void store_advance(Engine& engine, std::string_view text, const OperationPtr& op
     (void)engine.post(stop);
   });
   auto kept = std::make_shared<Answer<void>>(std::move(answer));
-  Task begin = [&engine, spec = *spec, kept, name = operation->name()] {
+  Task begin = [&engine, spec = *spec, kept, id = operation->request_id()] {
     Answer<void> done = [kept](Result<void> result) { (*kept)(std::move(result)); };
     if (spec.until_idle) {
-      engine.advance_until_idle(spec.duration, std::move(done), name);
+      engine.advance_until_idle(spec.duration, std::move(done), id);
     } else {
-      engine.advance(spec.duration, std::move(done), name);
+      engine.advance(spec.duration, std::move(done), id);
     }
   };
   if (!engine.post(begin)) (*kept)(Error{EAGAIN, "too many commands are waiting for the engine"});

@@ -1,4 +1,4 @@
-// clock/: the files by which time is read and, under the virtual clock, moved.
+// clock/: files to read time and, under the virtual clock, to advance it.
 #pragma once
 
 #include <string>
@@ -11,27 +11,27 @@
 
 namespace rocefs {
 
-// What a worker that takes over finds.
+// Journalled state of clock/.
 struct SavedStores {
   StoreLog::Saved log;
   SavedSchedule schedule;
 };
 
-// On the control thread; engine and tree outlive the engine's thread and this.
+// Control thread; engine and tree outlive the engine's thread and this object.
 class ClockFiles {
  public:
-  // `failed` hears of scheduled stores that were refused at their instant.
+  // `failed` logs scheduled stores that were refused at their moment.
   ClockFiles(Tree& tree, const std::string& directory, Engine& engine,
              std::function<void(std::string line)> failed);
   ClockFiles(const ClockFiles&) = delete;
   ClockFiles& operator=(const ClockFiles&) = delete;
 
-  // Before the engine starts, when the tree is what it was: the log and what is to come are those
-  // in the journal, and are kept there from now on. Both outlive the engine's thread and this.
+  // Before the engine starts, with the tree restored: takes the log and the pending stores from the
+  // journal, and keeps them there. Both outlive the engine's thread and this object.
   void keep(Journal& journal, SavedStores& saved);
-  // The log says so.
+  // Adds a note to the log.
   void taken_over();
-  // A store that was applied there.
+  // Logs an applied store.
   void stored(std::string_view path, std::string_view text, const Moment& applied);
   StoreSchedule& schedule() { return schedule_; }
 

@@ -1,5 +1,4 @@
-// CoreStream: a file of any length whose text is taken on the core's thread, where what it tells of
-// lives.
+// CoreStream: a file of any length whose text is made on the core's thread, which owns the data.
 #pragma once
 
 #include <functional>
@@ -13,8 +12,8 @@ namespace rocefs {
 
 class CoreStream final : public Stream {
  public:
-  // `take` runs on the core's thread; what it refers to and `engine` outlive the file. `doc` is the
-  // file's line in the reference and outlives it too.
+  // `take` runs on the core's thread; its data and `engine` outlive the file. `doc` is the file's
+  // line in the reference and outlives it too.
   CoreStream(Engine& engine, std::function<std::string()> take, std::string_view doc)
       : engine_(engine), take_(std::move(take)), doc_(doc) {}
   void content(Answer<std::string> answer) override {

@@ -1,4 +1,4 @@
-// One read-only file per row of a counter table.
+// Files of a counter table, one read-only file per row.
 #pragma once
 
 #include <string>
@@ -18,11 +18,11 @@ class CounterFile : public Attribute {
   bool writable() const override { return false; }
   FileDoc doc() const override { return {"counter", {}, {}, doc_}; }
   Result<std::string> show() final { return fmt::format("{}\n", value()); }
-  // What is shown.
+  // The value that the file shows.
   virtual uint64_t value() { return counter_.get() / divisor_; }
-  // For the counter's owner, who may clear it, on its thread.
+  // For the counter's owner, who may clear it on its own thread.
   Counter& counter() { return counter_; }
-  // Control thread: the counter was cleared.
+  // Control thread: called when the counter was cleared.
   virtual void cleared() {}
 
  private:

@@ -1,5 +1,5 @@
-// Dmesg: the daemon's log in the kernel's form, so that people find the reason of a refusal where
-// they would look for it. Oldest lines go first when it is full. On the control thread.
+// Dmesg: the daemon's log in the kernel's form, where users look for the reason of a refusal. The
+// oldest lines are dropped when it is full. Control thread.
 #pragma once
 
 #include <atomic>
@@ -13,11 +13,11 @@
 
 namespace rocefs {
 
-// What is said at which level:
+// Log levels:
 enum class LogLevel : uint8_t {
-  kErr,      // what failed and had no writer to tell it to
+  kErr,      // failures without a writer to report to
   kWarning,  // refused stores
-  kInfo,     // what the daemon does by itself: start, reset
+  kInfo,     // the daemon's own actions: start, reset
   kDebug,    // accepted stores
 };
 
@@ -27,8 +27,8 @@ class Dmesg final : public KnobOwner {
   using Saved = SavedRing<kMaxBytes>;
   explicit Dmesg(size_t max_bytes = kMaxBytes) : lines_(max_bytes) {}
 
-  // Nothing where log_level says less. Control characters in `line` become '?': a user's text may
-  // be quoted in it.
+  // No effect above log_level. Control characters in `line` become '?': the line may quote a user's
+  // text.
   void log(LogLevel level, TimeNs at, std::string_view line);
   bool logs(LogLevel level) const { return level <= level_.load(std::memory_order_relaxed); }
   // As LineLog::keep().
@@ -36,7 +36,7 @@ class Dmesg final : public KnobOwner {
   // Every line as `[    5.123456] LINE`.
   std::string text() const { return lines_.text(); }
 
-  // dmesg and log_level. This and the engine outlive the tree.
+  // Adds dmesg and log_level. The engine and this object outlive the tree.
   void add_files(Tree& tree, const std::string& directory, Engine& engine);
   void apply(std::span<const KnobValue> values) override;
 

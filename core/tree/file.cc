@@ -17,7 +17,7 @@ std::string slice(const std::string& text, uint64_t offset, size_t size) {
   return text.substr(offset, size);
 }
 
-// One store of what one write(2) brought, as kernfs takes it.
+// Stores the data of one write(2), as kernfs does.
 void write_whole(File& file, std::string_view data, const OperationPtr& operation,
                  Answer<size_t> answer) {
   if (file.removed()) return answer(removed_error());
@@ -123,11 +123,11 @@ void Attribute::mark_removed() {
 
 namespace {
 
-// Some 120 of the longest texts, traces of 2 MiB; who alone reads them gets half.
+// About 120 of the longest texts, traces of 2 MiB; a single user gets half.
 constexpr size_t kMaxTextBytes = size_t{256} << 20;  // bytes
 constexpr size_t kTextForPrivileged = kMaxTextBytes / 8;
 
-// The text that all open streams of the process keep: a user may have many descriptors.
+// Limits the text kept by all open streams of the process: a user may have many descriptors.
 Shares& kept_text() {
   static Shares shares(kMaxTextBytes, kTextForPrivileged);
   return shares;
@@ -163,7 +163,7 @@ class OpenStream final : public OpenFile {
  private:
   struct Kept {
     std::string text;
-    Shares::Share share;  // null: there is no text
+    Shares::Share share;  // null: no text
   };
   std::shared_ptr<Stream> stream_;
   const uid_t user_;

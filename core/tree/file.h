@@ -1,7 +1,7 @@
-// The files that the layers show. core owns the interface, the layers implement it, fs serves it.
+// Files: core owns the interface, the layers implement it, fs serves it.
 //
-// Everything here runs on the control thread. An answer may be given at once or later, but always
-// on the control thread; no handler waits.
+// All calls are on the control thread. An answer may be given at once or later, but always on the
+// control thread; no handler waits.
 #pragma once
 
 #include <errno.h>
@@ -24,25 +24,26 @@
 
 namespace rocefs {
 
-// One read or write in flight. Whoever keeps an answer back may offer a way to give up early:
-// `on_interrupt` runs once, on the control thread, when a signal tells the caller to stop while it
-// waits, or kills it; the caller then gets EINTR at once and the late answer is dropped. It is
-// offered before read() or write() returns, or a signal that came first is missed.
+// A read or write in progress. An answer given later may come with a way to cancel it:
+// `on_interrupt` runs once, on the control thread, when a signal interrupts the waiting caller; the
+// caller gets EINTR at once and the late answer is dropped. Set it before read() or write()
+// returns, or an earlier signal is missed.
 class Operation {
  public:
   enum class Origin : uint8_t { kWriter, kSchedule };  // a write(2), or clock/at
   explicit Operation(Caller caller, Origin origin = Origin::kWriter)
       : caller_(caller), origin_(origin) {}
   const Caller& caller() const { return caller_; }
-  // Whoever keeps the store for later takes the identity when it arrives: the first call, while the
-  // caller waits, says who it is for good. ESRCH of a scheduled store that nobody has set it for.
+  // Credentials of the caller, determined by the first call, which must come while the caller
+  // waits: a store that is kept for later calls it on arrival. ESRCH for a scheduled store without
+  // set_identity().
   const Result<IdentityPtr>& identity();
   void set_identity(IdentityPtr who) { identity_ = std::move(who); }
   Origin origin() const { return origin_; }
-  // The same when the operation comes again to a worker that took over, and no other's; 0: none.
-  uint64_t name() const { return name_; }
-  void set_name(uint64_t name) { name_ = name; }
-  // O_NONBLOCK is set on the descriptor now: what would wait answers EAGAIN.
+  // Same for a request that is sent again to a worker that took over, otherwise unique; 0: none.
+  uint64_t request_id() const { return request_id_; }
+  void set_request_id(uint64_t id) { request_id_ = id; }
+  // O_NONBLOCK is set on the descriptor now: an operation that would wait answers EAGAIN.
   bool nonblocking() const { return nonblocking_; }
   void set_nonblocking(bool nonblocking) { nonblocking_ = nonblocking; }
   void on_interrupt(Task give_up) { give_up_ = std::move(give_up); }
@@ -52,8 +53,8 @@ class Operation {
     if (Task give_up = std::exchange(give_up_, nullptr)) give_up();
   }
 
-  // A store was accepted: `text` without its newline, and where in the run it was applied if a
-  // replay of the run needs it. Files tell it before they answer, whoever made the operation hears.
+  // Accepted store: `text` without its newline, and its moment in the run if a replay needs it.
+  // Called by files before they answer; for the creator of the operation.
   using Accepted = std::function<void(std::string_view text, std::optional<Moment> applied)>;
   void on_accepted(Accepted accepted) { accepted_ = std::move(accepted); }
   void accepted(std::string_view text, std::optional<Moment> applied) const {
@@ -64,47 +65,47 @@ class Operation {
   Caller caller_;
   Origin origin_;
   std::optional<Result<IdentityPtr>> identity_;
-  uint64_t name_ = 0;
+  uint64_t request_id_ = 0;
   bool nonblocking_ = false;
   Task give_up_;
   Accepted accepted_;
 };
 using OperationPtr = std::shared_ptr<Operation>;
 
-// What an ioctl(2) returns and leaves in its argument: the bytes also when the result is an errno.
+// Result of an ioctl(2), and the bytes copied back, also if the result is an errno.
 struct IoctlReply {
   int result = 0;  // negative: -errno
   std::string bytes = {};
 };
 
-// An open file. Destroyed on release; answers still owed then are given by their owners.
+// An open file. Destroyed on release; pending answers are still given by their owners.
 class OpenFile {
  public:
   virtual ~OpenFile() = default;
-  // At most `size` bytes at `offset`; an empty string is the end of the file.
+  // Reads at most `size` bytes at `offset`; an empty string is the end of the file.
   virtual void read(uint64_t offset, size_t size, const OperationPtr& operation,
                     Answer<std::string> answer) = 0;
-  // One write(2), as a whole. Answers how many bytes it took.
+  // Takes one write(2) as a whole. Answers the number of bytes taken.
   virtual void write(std::string_view data, const OperationPtr& operation,
                      Answer<size_t> answer) = 0;
-  // poll(2) events that hold now. `wake`, if not empty, takes the place of the one before; it is
-  // called once when they change, or dropped uncalled if they never do.
+  // poll(2) events that hold now. `wake`, if not empty, replaces the earlier one; it is called once
+  // when they change, or dropped uncalled if they never do.
   virtual short poll(Task wake) = 0;
-  // `argument` is what the command's _IOC_SIZE says, if its _IOC_DIR says that it is read; the
-  // reply has at most `room` bytes, as many as the caller's argument can take. ENOTTY by default.
+  // `argument` has _IOC_SIZE bytes if _IOC_DIR includes a read of it; the reply has at most `room`
+  // bytes, the size of the caller's argument. ENOTTY by default.
   virtual void ioctl(uint32_t command, std::string_view argument, size_t room,
                      const OperationPtr& operation, Answer<IoctlReply> answer);
 };
 
-// What the reference says of a file.
+// A file's line in the reference.
 struct FileDoc {
   std::string_view kind;  // knob, counter, trigger or value
-  std::string values;     // what may be stored; empty where nothing may
-  std::string initial;    // of a knob
-  std::string_view text;  // empty: nobody has documented it
+  std::string values;     // values that may be stored; empty if none
+  std::string initial;    // initial value of a knob
+  std::string_view text;  // empty: undocumented
 };
 
-// A file in the tree: a factory of OpenFiles. Shared by the tree and by what is open.
+// A file in the tree: a factory of OpenFiles. Shared by the tree and by its open files.
 class File {
  public:
   static constexpr size_t kPageSize = 4096;
@@ -112,23 +113,23 @@ class File {
   virtual ~File() = default;
   virtual bool readable() const = 0;
   virtual bool writable() const = 0;
-  // st_size: 4096 for texts, as in sysfs. Never the length of one: that is not known before it is
-  // read. And not 0: readers by sendfile(2) and splice(2) would take that for the end.
+  // st_size: 4096 for texts, as in sysfs. Not the text's length, which is unknown before it is
+  // read. Not 0: sendfile(2) and splice(2) would take that for the end.
   virtual uint64_t size() const = 0;
-  // Whether lseek(2) knows SEEK_END, which is st_size. Texts that may be longer answer EINVAL, as
-  // files of seq_file do: tail(1) would look for the last lines before it.
+  // Whether lseek(2) supports SEEK_END, which is st_size. Longer texts answer EINVAL, as files of
+  // seq_file do: tail(1) would look for the last lines before st_size.
   virtual bool has_end() const { return true; }
-  // Its permission bits at first: 0644, 0444 or 0200 by what it can do.
+  // Initial permission bits: 0644, 0444 or 0200, by readable() and writable().
   virtual mode_t mode() const { return (readable() ? 0444 : 0) | (writable() ? 0200 : 0); }
-  // A character device in all but name: it has no position, each write(2) is a message, and what is
-  // open has a state that another worker does not have: after a takeover it answers ENODEV.
+  // A file that works like a character device: no position, each write(2) is a message, and an open
+  // file has state that is lost with the worker: after a takeover it answers ENODEV.
   virtual bool device() const { return false; }
   virtual Result<std::unique_ptr<OpenFile>> open(const std::shared_ptr<File>& self,
                                                  const Caller& caller) = 0;
-  // One write(2), clipped to kPageSize and ended at a NUL byte. Called only when writable().
+  // Takes one write(2), clipped to kPageSize and ended at a NUL byte. Called only when writable().
   virtual void store(std::string_view text, const OperationPtr& operation, Answer<void> answer);
   virtual FileDoc doc() const { return {}; }
-  // The node left the tree (its device was removed): what is open answers ENODEV from now on.
+  // The node left the tree (its device was removed): open files answer ENODEV from now on.
   virtual void mark_removed() { removed_ = true; }
   bool removed() const { return removed_; }
 
@@ -149,29 +150,30 @@ class Attribute : public File {
   // The text with its newline. Called only when readable().
   virtual Result<std::string> show() { return errorf(EACCES, "not readable"); }
 
-  // Whether its text is a setting, which can be stored as it is shown: the worker that takes over
+  // Whether the text is a setting, which can be stored as it is shown: a worker that takes over
   // after a crash does so.
   virtual bool kept() const { return false; }
-  // What that worker calls: afterwards the attribute shows `text`, whatever it showed before.
+  // Store of a worker that takes over: afterwards the attribute shows `text`, whatever it showed
+  // before.
   virtual void restore(std::string_view text, const OperationPtr& operation, Answer<void> answer) {
     store(text, operation, std::move(answer));
   }
 
   // The value changed: wakes every poll(POLLPRI) on it, as sysfs_notify() does.
   void notify();
-  // Told by every notify().
+  // Called by every notify().
   void set_change_listener(std::function<void()> changed) { changed_ = std::move(changed); }
-  // Wakes them too: they see POLLERR.
+  // Wakes pollers too: they get POLLERR.
   void mark_removed() override;
 
  private:
   friend class OpenAttribute;
   uint64_t version_ = 1;
-  std::vector<OpenAttribute*> polled_;  // those with a wake
+  std::vector<OpenAttribute*> polled_;  // open attributes with a wake
   std::function<void()> changed_;
 };
 
-// Text of any length, taken whole when it is read from offset 0 and served from that copy.
+// Text of any length, fetched whole when it is read from offset 0 and served from that copy.
 class Stream : public File {
  public:
   bool readable() const override { return true; }
@@ -180,7 +182,7 @@ class Stream : public File {
   bool has_end() const override { return false; }
   Result<std::unique_ptr<OpenFile>> open(const std::shared_ptr<File>& self,
                                          const Caller& caller) override;
-  // Now or later.
+  // Answers now or later.
   virtual void content(Answer<std::string> answer) = 0;
 };
 

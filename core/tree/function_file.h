@@ -47,7 +47,7 @@ inline std::shared_ptr<Attribute> constant(std::string text, std::string_view do
 inline std::shared_ptr<Attribute> write_only(FunctionAttribute::Store store) {
   return std::make_shared<FunctionAttribute>(nullptr, std::move(store));
 }
-// What it shows can be stored again.
+// The text shown can be stored again.
 inline std::shared_ptr<Attribute> read_write(FunctionAttribute::Show show,
                                              FunctionAttribute::Store store) {
   return std::make_shared<FunctionAttribute>(std::move(show), std::move(store));

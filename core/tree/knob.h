@@ -1,11 +1,11 @@
-// Knobs: settings that people echo and cat. One constexpr row per knob; the file, its mode, its
+// Knobs: settings that users echo and cat. One constexpr row per knob; the file, its mode, its
 // parsing, its errors and its line in the reference all come from the row.
 //
-// A store takes this road: the control thread parses the text by the row; the core's thread puts
-// the value among the set's others, asks the owner to check the whole, and applies it; the control
-// thread publishes it and answers. What a reader sees is the published value. A store is a
-// transaction of one change (core/tree/knob_transaction.h); core/tree/knob_file.h shows them as
-// files.
+// A store goes through these steps: the control thread parses the text by the row; the core's
+// thread puts the value among the set's others, asks the owner to check the whole, and applies it;
+// the control thread publishes it and answers. What a reader sees is the published value. A store
+// is a transaction of one change (core/tree/knob_transaction.h); core/tree/knob_file.h shows them
+// as files.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ enum class KnobType : uint8_t {
   kText,         // any line of at most `max` bytes
 };
 
-// kWord holds the index of the word; kRate, kSize and kDuration their units' number.
+// kWord holds the index of the word; kRate, kSize and kDuration the number in their base unit.
 using KnobValue = std::variant<uint64_t, double, std::string>;
 
 struct KnobRow {
@@ -45,13 +45,13 @@ struct KnobRow {
   KnobType type;
   uint64_t min;
   uint64_t max;
-  std::string_view initial;  // as one would echo it
+  std::string_view initial;  // as stored by echo
   std::string_view words;    // for kWord, separated by spaces
   std::string_view unit;
   std::string_view doc;
 };
 
-// Which row has this path: a mistyped one does not compile.
+// Index of the row with this path: a mistyped path does not compile.
 template <size_t N>
 consteval size_t knob_index(const KnobRow (&rows)[N], std::string_view path) {
   for (size_t i = 0; i < N; ++i) {
@@ -61,20 +61,20 @@ consteval size_t knob_index(const KnobRow (&rows)[N], std::string_view path) {
 }
 
 // EINVAL for malformed text and for values out of the row's range, ERANGE for numbers that do not
-// fit their type; the reason quotes the text.
+// fit the type; the reason quotes the text.
 Result<KnobValue> parse_knob(const KnobRow& row, std::string_view text);
 // The rows' initial values, one each.
 std::vector<KnobValue> initial_values(std::span<const KnobRow> rows);
 // Without a newline; parses back to the same value.
 std::string format_knob(const KnobRow& row, const KnobValue& value);
-// What may be stored, for people: `0 to 1`, `down|up`.
+// Accepted values for the reference: `0 to 1`, `down|up`.
 std::string knob_values(const KnobRow& row);
 
-// Whoever a set of knobs steers. On the core's thread.
+// Object that a set of knobs configures. Core's thread.
 class KnobOwner {
  public:
   virtual ~KnobOwner() = default;
-  // Rules that span knobs. `proposed` has a value per row. May fail, changes nothing.
+  // Checks rules that span knobs. `proposed` has a value per row. May fail, changes nothing.
   virtual Result<void> check(std::span<const KnobValue> proposed) const;
   // Acts on values that check() accepted. Cannot fail.
   virtual void apply(std::span<const KnobValue> values) = 0;
@@ -82,12 +82,11 @@ class KnobOwner {
 
 struct KnobChange;
 
-// One instance of a table: its values and its owner. The owner must outlive the engine's thread.
+// A table's values and their owner. The owner must outlive the engine's thread.
 class KnobSet {
  public:
-  // Initial values are the rows', then `start`'s where given (one per row, or none). They are
-  // applied by the owner itself when it is built, not here. Without an owner the values are only
-  // kept.
+  // Initial values are the rows', or `start`'s where given (one per row, or none). The owner
+  // applies them itself when it is built. Without an owner the values are only kept.
   KnobSet(std::span<const KnobRow> rows, Engine& engine, KnobOwner* owner,
           std::vector<KnobValue> start = {});
 
@@ -95,32 +94,33 @@ class KnobSet {
   // Control thread: the published values, one per row.
   std::span<const KnobValue> values() const { return published_; }
   const KnobValue& value(size_t index) const { return published_[index]; }
-  // Control thread: `changed` runs whenever a published value has changed.
+  // Control thread: `changed` runs after each change of a published value.
   void on_change(Task changed) { listeners_.push_back(std::move(changed)); }
   Engine& engine() { return engine_; }
-  // What `reset` goes back to: the initial values, or the published ones once this was called.
+  // Values that `reset` restores: the initial ones, or those published when keep_as_defaults() was
+  // called.
   std::span<const KnobValue> defaults() const { return defaults_; }
   void keep_as_defaults() { defaults_ = published_; }
-  // One per row, for a set that begins with other values than a reset brings back.
+  // Sets one default per row, for a set whose initial values are not those that a reset restores.
   void set_defaults(std::vector<KnobValue> defaults) { defaults_ = std::move(defaults); }
-  // What else a store of one knob changes, made from the value that is stored: it joins the
-  // transaction, but for knobs that this changes itself; all are checked, applied and published
-  // together. Transactions of such a knob are made on the control thread, and there this is asked.
+  // Further changes that a store of one knob causes, computed on the control thread from the stored
+  // value. They join the transaction, except for knobs that it changes itself; all are checked,
+  // applied and published together.
   using Consequences = std::function<std::vector<KnobChange>(const KnobValue& value)>;
   void set_consequences(size_t index, Consequences consequences);
   bool has_consequences(size_t index) const { return consequences_.contains(index); }
-  // What a knob of several parts becomes when `stored` changes some of them. Core thread. Without
-  // one, what is stored takes the place of what was there.
+  // Combines the value of a knob of several parts with a store that changes some of them. Core
+  // thread. Without a Merge, the stored value replaces the present one.
   using Merge = std::function<Result<KnobValue>(const KnobValue& present, const KnobValue& stored)>;
   void set_merge(size_t index, Merge merge) { merges_[index] = std::move(merge); }
-  // Control thread: the row's file, which is notified whenever the published value has changed.
+  // Control thread: the row's file, which is notified after each change of the published value.
   void set_file(size_t index, std::weak_ptr<Attribute> file);
 
  private:
   friend class KnobTransaction;
-  // Control thread. The published value becomes this: whether it is another one.
+  // Control thread. Publishes a value; returns whether it changed.
   bool publish(size_t index, const KnobValue& value);
-  // Wakes those who wait for the value to change.
+  // Wakes all pollers of the value.
   void announce(size_t index);
 
   std::span<const KnobRow> rows_;

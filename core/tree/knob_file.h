@@ -1,5 +1,4 @@
-// The files of knobs: one for each row of a set, and the knob that stands at a path. Control
-// thread.
+// Files of knobs: one for each row of a set, and look-up of a knob by path. Control thread.
 #pragma once
 
 #include <memory>
@@ -15,7 +14,7 @@
 
 namespace rocefs {
 
-// The file of one knob.
+// File of a knob.
 class KnobFile : public Attribute {
  public:
   KnobFile(std::shared_ptr<KnobSet> set, size_t index) : set_(std::move(set)), index_(index) {}
@@ -46,7 +45,7 @@ void add_knob_files(Tree& tree, const std::string& directory, const std::shared_
 void add_knob_file(Tree& tree, const std::string& directory, const std::shared_ptr<KnobFile>& file);
 
 // Looks the paths up, following links, and parses the values by their rows. EINVAL for a path that
-// is no knob or that is given twice, under whatever name; the reason names it.
+// is not a knob's or names a knob twice, under any name; the reason names it.
 Result<std::vector<KnobChange>> knob_changes(Tree& tree,
                                              const std::vector<Assignment>& assignments);
 

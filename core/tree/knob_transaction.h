@@ -1,4 +1,4 @@
-// Transactions of knobs: several values, perhaps of several sets, applied together or not at all,
+// Transactions of knobs: several values, possibly of several sets, applied together or not at all,
 // in one command between two events.
 #pragma once
 
@@ -12,23 +12,23 @@
 
 namespace rocefs {
 
-// One value on its way to one knob.
+// A new value for a knob.
 struct KnobChange {
   std::shared_ptr<KnobSet> set;
   size_t index;
   KnobValue value;
-  std::string path;     // for the reason of a refusal; empty where the reader knows it
-  bool merges = false;  // it was stored as text: the set's Merge, if there is one, is asked
+  std::string path;     // for the reason of a refusal; empty if the reader knows it
+  bool merges = false;  // stored as text: apply the set's Merge, if any
 };
 
 class KnobTransaction {
  public:
-  // The changes, and their consequences.
+  // Adds the changes' consequences.
   explicit KnobTransaction(std::vector<KnobChange> changes);
 
-  // Core thread: every owner's check of the final combination of its set.
+  // Core thread: calls every owner's check() of the final combination of its set.
   Result<void> check();
-  // Core thread, after a check() that went well and with no other transaction between the two.
+  // Core thread, after a successful check() and with no other transaction between the two.
   void apply();
   // Control thread, after apply().
   void publish();
@@ -45,8 +45,8 @@ class KnobTransaction {
   std::vector<Proposal> proposals_;  // core thread
 };
 
-// A transaction from check to publication. Answers where in the run it was applied; EAGAIN when the
-// engine is flooded, else what the check said. Control thread.
+// Checks, applies and publishes a transaction. Answers its moment in the run; EAGAIN if the
+// engine's inbox is full, else the error of the check. Control thread.
 void store_knobs(Engine& engine, std::vector<KnobChange> changes, Answer<Moment> answer);
 
 }  // namespace rocefs

@@ -29,8 +29,8 @@ std::string LineLog::text() const {
   return text;
 }
 
-// Bytes behind the committed end are nobody's. Before one is overwritten that a successor would
-// read, the lines that have gone since are committed as gone.
+// Bytes behind the committed end are free. Before overwriting a byte that a successor would read,
+// commits the removal of dropped lines.
 void LineLog::save(std::string_view line) {
   uint64_t oldest = saved_->end - saved_->size;
   if (end_ + line.size() - oldest > ring_size_) journal_->commit();

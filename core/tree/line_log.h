@@ -1,5 +1,5 @@
-// LineLog: lines of text of which the oldest go first when it is full. It can keep them in the
-// journal, where the next worker finds them. On the control thread.
+// LineLog: lines of text; the oldest are dropped when it is full. May keep them in the journal for
+// the next worker. Control thread.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace rocefs {
 
-// In the journal: a ring that has room for one more line than the log.
+// Journalled lines: a ring that holds one line more than the log.
 struct SavedLines {
   static constexpr size_t kMaxLineBytes = 16 * 1024;
   uint64_t end;   // bytes ever written
-  uint64_t size;  // bytes before it that are there
+  uint64_t size;  // bytes kept before `end`
   uint64_t dropped;
 };
 template <size_t kMaxBytes>
@@ -28,13 +28,13 @@ class LineLog {
  public:
   explicit LineLog(size_t max_bytes) : max_bytes_(max_bytes) {}
 
-  // `line` ends with a newline; what is longer than kMaxLineBytes is cut.
+  // `line` ends with a newline; a line longer than kMaxLineBytes is cut.
   void add(std::string line);
   std::string text() const;
   uint64_t dropped() const { return dropped_; }
 
-  // Once, before a line is added: takes up the lines that `saved` holds, and keeps there what is
-  // added from now on; it comes with the journal's next commit. Both outlive this.
+  // At most once, before the first add(): takes over the lines in `saved`, and keeps further lines
+  // there with the journal's next commit. Both outlive this object.
   template <size_t kMaxBytes>
   void keep(Journal& journal, SavedRing<kMaxBytes>& saved) {
     keep(journal, saved.lines, saved.bytes, sizeof saved.bytes);
@@ -53,7 +53,7 @@ class LineLog {
   SavedLines* saved_ = nullptr;
   char* ring_ = nullptr;
   size_t ring_size_ = 0;
-  uint64_t end_ = 0;  // as it will be after the commit
+  uint64_t end_ = 0;  // after the next commit
 };
 
 }  // namespace rocefs

@@ -26,7 +26,7 @@ bool is_number(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// Devices lie below devices/; people know them by the links in class/.
+// Devices lie below devices/; users know them by the links in class/.
 std::map<std::string, std::string> class_links(Tree& tree) {
   std::map<std::string, std::string> links;
   Tree::Node* classes = tree.resolve("class");
@@ -48,7 +48,7 @@ std::string known_as(const std::map<std::string, std::string>& links, const std:
   return path;
 }
 
-// What has the same words, name and depth is one line; numbers as names are one name.
+// Files with the same words, name and depth share one line; names that are numbers count as equal.
 std::vector<Line> lines_of(Tree& tree) {
   std::map<std::string, std::string> links = class_links(tree);
   using Key = std::tuple<std::string, std::string, std::string, std::string, std::string, size_t>;
@@ -81,7 +81,7 @@ std::vector<Line> lines_of(Tree& tree) {
   return lines;
 }
 
-// A bar ends a cell of a table.
+// Escapes `|`, which ends a cell of a table.
 std::string cell(std::string_view text) {
   std::string result;
   for (char c : text) {

@@ -1,6 +1,5 @@
-// The reference: what every file of a tree is, from the rows and words that the files themselves
-// carry, as a Markdown page. Paths that differ in a name alone (devices, links, flows) are one
-// line.
+// The reference: a Markdown page of all files of a tree, made from the rows and texts of the files
+// themselves. Paths that differ in a name alone (devices, links, flows) share one line.
 #pragma once
 
 #include <string>
@@ -9,10 +8,10 @@
 
 namespace rocefs {
 
-// On the control thread.
+// Control thread.
 std::string reference_of(Tree& tree);
 
-// Adds reference, which shows the tree that it is in. `tree` outlives its files.
+// Adds reference, which describes its own tree. `tree` outlives its files.
 void add_reference_file(Tree& tree, const std::string& directory);
 
 }  // namespace rocefs

@@ -1,4 +1,4 @@
-// reset: back to the configuration, without a remount, so that one test knows nothing of another.
+// reset: restores the configuration without a remount, so that tests are independent.
 #pragma once
 
 #include <functional>
@@ -11,10 +11,9 @@
 
 namespace rocefs {
 
-// What the parts of the house do for it. All knobs and counters in the tree are seen to already.
+// The parts' actions at a reset, beside resetting all knobs and counters in the tree.
 struct ResetParts {
-  // Control thread, one after the other: what takes time, before anything else. A refusal ends the
-  // reset.
+  // Control thread, one after the other, first: slow actions. An error ends the reset.
   std::vector<std::function<void(const Operation& operation, Answer<void> answer)>> before;
   // Core thread, one after the other in one command between two events. Knobs and counters follow
   // in the same command.

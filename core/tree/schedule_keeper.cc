@@ -13,7 +13,7 @@ ScheduledStore ScheduleKeeper::store_of(const Record& record) {
   return {record.moment, record.caller, record.knobs != 0, std::string(text, record.size)};
 }
 
-// What lies behind the committed end is nobody's: it is written in place.
+// Memory behind the committed end is free: the record is written in place.
 bool ScheduleKeeper::add(uint64_t name, const ScheduledStore& store) {
   Record record{store.moment, store.caller, store.knobs, 0, store.text.size()};
   if (end_ + record.bytes() > SavedSchedule::kHalf) move_to_other_half();
@@ -39,7 +39,7 @@ void ScheduleKeeper::clear() {
   move_to_other_half();
 }
 
-// Committed at once: the half that it leaves may be written to from then on.
+// Commits at once: from then on the old half may be overwritten.
 void ScheduleKeeper::move_to_other_half() {
   char* to = saved_.halves[1 - half_];
   uint64_t end = 0;

@@ -1,8 +1,8 @@
-// ScheduleKeeper: keeps in the journal the stores that wait for their time, so that a worker that
-// takes over applies them. On the control thread.
+// ScheduleKeeper: keeps scheduled stores in the journal, so that a worker that takes over applies
+// them. Control thread.
 //
-// Records are written one behind the other, and marked when they are done with; when there is no
-// room behind the last one, those that still wait are written to the other half of the memory.
+// Records are appended, and marked when they are done; when there is no room behind the last one,
+// the pending records are copied to the other half of the memory.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace rocefs {
 struct SavedSchedule {
   static constexpr uint64_t kHalf = 16 << 20;
   struct Place {
-    uint64_t half, end;  // which one is in use, and how far
+    uint64_t half, end;  // the half in use, and its end
   } place;
   alignas(8) char halves[2][kHalf];
 };
@@ -28,19 +28,19 @@ struct SavedSchedule {
 struct ScheduledStore {
   Moment moment;
   Caller caller;
-  bool knobs;        // alone
-  std::string text;  // as format_assignments() writes them
+  bool knobs;        // only knobs
+  std::string text;  // in the form of format_assignments()
 };
 
 class ScheduleKeeper {
  public:
-  // Both outlive it.
+  // Both outlive this object.
   ScheduleKeeper(Journal& journal, SavedSchedule& saved);
   ScheduleKeeper(const ScheduleKeeper&) = delete;
   ScheduleKeeper& operator=(const ScheduleKeeper&) = delete;
 
-  // Once, before anything else: gives `take` what the dead worker left, in the order in which it
-  // was added. `take` returns the name it has from now on: larger ones for later ones.
+  // At most once, first: passes `take` the dead worker's stores in the order in which they were
+  // added. `take` returns their new names, in increasing order.
   template <class Take>
   void restore(Take take) {
     for (uint64_t at = 0; at < end_;) {
@@ -50,9 +50,9 @@ class ScheduleKeeper {
     }
   }
 
-  // Each is there, or gone, with the journal's next commit. False if there is no room.
+  // Takes effect with the journal's next commit. False if there is no room.
   bool add(uint64_t name, const ScheduledStore& store);
-  // Nothing for a name that is not there.
+  // No effect for an unknown name.
   void remove(uint64_t name);
   // Commits at once.
   void clear();
@@ -63,7 +63,7 @@ class ScheduleKeeper {
     Moment moment;
     Caller caller;
     uint32_t knobs, gone;
-    uint64_t size;  // of the text behind it
+    uint64_t size;  // of the text that follows
     uint64_t bytes() const { return (sizeof(Record) + size + 7) / 8 * 8; }
   };
 
@@ -75,8 +75,8 @@ class ScheduleKeeper {
 
   Journal& journal_;
   SavedSchedule& saved_;
-  uint64_t half_, end_;                   // as it will be after the commit
-  std::map<uint64_t, uint64_t> waiting_;  // where in the half
+  uint64_t half_, end_;                   // after the next commit
+  std::map<uint64_t, uint64_t> waiting_;  // positions in the half
 };
 
 }  // namespace rocefs

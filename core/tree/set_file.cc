@@ -14,7 +14,7 @@ constexpr TriggerRow kSet{"set", "PATH=VALUE [PATH=VALUE …]",
                           "and rules that span knobs see the last state"};
 
 void store_set(Tree& tree, Engine& engine, std::string_view text, Answer<void> answer) {
-  // What is clipped to a page could end within a value.
+  // A text clipped to a page could end within a value.
   if (text.size() >= File::kPageSize) {
     return answer(errorf(EINVAL, "longer than {} bytes", File::kPageSize - 1));
   }

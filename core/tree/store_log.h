@@ -1,5 +1,5 @@
-// StoreLog: the accepted stores of a run, each with its place in it, in the form in which clock/at
-// takes them: a run can be replayed. Oldest lines go first when it is full. On the control thread.
+// StoreLog: the accepted stores of a run, each with its moment, in the form that clock/at takes: a
+// run can be replayed. The oldest lines are dropped when it is full. Control thread.
 #pragma once
 
 #include <string>
@@ -16,13 +16,13 @@ class StoreLog {
   using Saved = SavedRing<kMaxBytes>;
   explicit StoreLog(size_t max_bytes = kMaxBytes) : lines_(max_bytes) {}
 
-  // `assignments` as format_assignments() writes them. Stores are added in the order in which they
+  // `assignments` in the form of format_assignments(). Stores are added in the order in which they
   // were applied.
   void add(const Moment& applied, std::string_view assignments);
-  // What is no store, but part of the run's story: a comment.
+  // Adds a comment about an event of the run that is not a store.
   void note(const Moment& at, std::string_view what);
-  // Lines; comments among them begin with #: how many lines were dropped, notes, and stores that
-  // make a line longer than one write may be.
+  // Lines; comments begin with #: the number of dropped lines, notes, and stores too long for one
+  // write.
   std::string text() const;
   // As LineLog::keep().
   void keep(Journal& journal, Saved& saved) { lines_.keep(journal, saved); }

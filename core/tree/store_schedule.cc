@@ -12,7 +12,7 @@
 namespace rocefs {
 namespace {
 
-constexpr size_t kMaxPending = 65536;   // if their text fits into SavedSchedule
+constexpr size_t kMaxPending = 65536;   // if their text fits in SavedSchedule
 constexpr size_t kMaxIdentities = 256;  // each has two descriptors
 constexpr TriggerRow kAt{
     "at", "TIME PATH=VALUE [PATH=VALUE …], or clear",
@@ -43,7 +43,7 @@ bool is_replayed(const Tree::Node& node) {
 
 }  // namespace
 
-// Longer than a page, when much is to come.
+// Longer than a page when many stores are pending.
 class StoreSchedule::AtFile final : public Stream {
  public:
   explicit AtFile(StoreSchedule& schedule) : schedule_(schedule) {}
@@ -88,7 +88,7 @@ void StoreSchedule::clear(Answer<void> answer) {
 
 void StoreSchedule::store(std::string_view text, const OperationPtr& operation,
                           Answer<void> answer) {
-  // What is clipped to a page could end within a value.
+  // A text clipped to a page could end within a value.
   if (text.size() >= File::kPageSize && !text.ends_with('\n')) {
     return answer(errorf(EINVAL, "longer than {} bytes", File::kPageSize - 1));
   }
@@ -99,7 +99,7 @@ void StoreSchedule::store(std::string_view text, const OperationPtr& operation,
     answer(std::move(result));
   };
   if (text == "clear") return clear(std::move(tell));
-  if (text.starts_with('#')) return tell({});  // as clock/log has them
+  if (text.starts_with('#')) return tell({});  // comments, as in clock/log
   size_t end = std::min(text.find(' '), text.size());
   Result<When> when = parse_when(text.substr(0, end));
   if (!when) return tell(when.error());
@@ -119,7 +119,7 @@ void StoreSchedule::store(std::string_view text, const OperationPtr& operation,
       });
 }
 
-// What is not among the pending is passed over at its time.
+// A store that is no longer pending is skipped at its moment.
 Result<void> StoreSchedule::wait(const LinePtr& line) {
   if (keeper_ && !keeper_->add(line->id.second, {line->id.first, line->caller, line->knobs,
                                                  format_assignments(line->assignments)})) {
@@ -134,7 +134,7 @@ Result<void> StoreSchedule::wait(const LinePtr& line) {
   return {};
 }
 
-// Paths were looked up when it was stored; what is gone by now may come again.
+// Paths were checked when the store was accepted; a missing one may come back.
 void StoreSchedule::keep(Journal& journal, SavedSchedule& saved) {
   keeper_ = std::make_unique<ScheduleKeeper>(journal, saved);
   keeper_->restore([this](const ScheduledStore& store) {
@@ -148,7 +148,7 @@ void StoreSchedule::keep(Journal& journal, SavedSchedule& saved) {
   });
 }
 
-// Whether something may be there when the time has come: entries of that directory come and go.
+// Whether the path may exist at the moment of the store: entries of that directory come and go.
 bool StoreSchedule::may_come(std::string_view path) {
   while (!path.empty()) {
     size_t slash = path.rfind('/');
@@ -186,7 +186,7 @@ Result<StoreSchedule::LinePtr> StoreSchedule::parse(std::string_view assignments
   return line;
 }
 
-// Whoever stores much has one for all of it.
+// Stores of one writer share an identity.
 Result<IdentityPtr> StoreSchedule::keep_identity(const OperationPtr& operation) {
   const Result<IdentityPtr>& who = operation->identity();
   if (!who) return who;
@@ -201,7 +201,7 @@ Result<IdentityPtr> StoreSchedule::keep_identity(const OperationPtr& operation) 
   return who;
 }
 
-// On the core's thread.
+// Core's thread.
 void StoreSchedule::arrive(const LinePtr& line) {
   bool holds = line->knobs || engine_.mode() == ClockMode::kVirtual;
   Engine::Pause pause = holds ? engine_.pause() : nullptr;
@@ -210,8 +210,8 @@ void StoreSchedule::arrive(const LinePtr& line) {
   });
 }
 
-// The engine stands, or goes on, from a commit: that a store was applied is known as soon as time
-// passes, and it is applied once.
+// The engine stops, or goes on, after a commit: an applied store is journalled before time passes,
+// and is applied once.
 void StoreSchedule::note(const Line& line, const Moment& moment, const Result<void>& result) {
   std::string text = format_assignments(line.assignments);
   if (result) {
@@ -225,7 +225,7 @@ void StoreSchedule::note(const Line& line, const Moment& moment, const Result<vo
   keeper_->commit();
 }
 
-// Paths are looked up again: much may have come and gone.
+// Looks the paths up again: the tree may have changed.
 void StoreSchedule::apply(const LinePtr& line, Engine::Pause pause, const Moment& moment) {
   if (pending_.erase(line->id) == 0) return;
   auto done = [this, line, pause = std::move(pause), moment](Result<void> result) mutable {

@@ -1,8 +1,8 @@
-// StoreSchedule: clock/at, stores that are to be applied at a place in the run, between two events.
-// Under the virtual clock the engine is held there while the control thread applies them, whatever
-// that takes; so it is for knobs under the real clock, whose triggers follow as soon as they can.
+// StoreSchedule: clock/at, stores to be applied at a moment in the run, between two events. Under
+// the virtual clock the engine is held there while the control thread applies them, however long
+// that takes; so it is for knobs under the real clock, where triggers follow as soon as possible.
 //
-// On the control thread.
+// Control thread.
 #pragma once
 
 #include <functional>
@@ -23,7 +23,7 @@ namespace rocefs {
 
 class StoreSchedule {
  public:
-  // What was applied is added to `log`; `failed` hears of what was refused at its instant. All
+  // Adds applied stores to `log`; `failed` logs stores that were refused at their moment. All
   // outlive the engine's thread.
   StoreSchedule(Tree& tree, Engine& engine, StoreLog& log,
                 std::function<void(std::string line)> failed);
@@ -33,7 +33,7 @@ class StoreSchedule {
   void add_file(const std::string& directory);
   // As ClockFiles::keep().
   void keep(Journal& journal, SavedSchedule& saved);
-  // What is still to be applied, one line each, in the order of application.
+  // Pending stores, one line each, in the order of application.
   std::string text() const;
   void clear(Answer<void> answer);
 
@@ -43,8 +43,8 @@ class StoreSchedule {
     Engine::TaskId id;
     std::vector<Assignment> assignments;
     Caller caller;
-    bool knobs = false;         // alone
-    IdentityPtr who = nullptr;  // of what names files; none once another worker took over
+    bool knobs = false;         // only knobs
+    IdentityPtr who = nullptr;  // writer of stores that name files; none after a takeover
   };
   using LinePtr = std::shared_ptr<Line>;
 
@@ -62,8 +62,8 @@ class StoreSchedule {
   StoreLog& log_;
   std::function<void(std::string)> failed_;
   std::map<Engine::TaskId, LinePtr> pending_;
-  std::vector<std::weak_ptr<const Identity>> identities_;  // different ones, of what is pending
-  std::unique_ptr<ScheduleKeeper> keeper_;                 // null: nobody will take over
+  std::vector<std::weak_ptr<const Identity>> identities_;  // distinct ones, of pending stores
+  std::unique_ptr<ScheduleKeeper> keeper_;                 // null: no takeover
 };
 
 }  // namespace rocefs

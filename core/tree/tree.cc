@@ -10,7 +10,7 @@
 namespace rocefs {
 namespace {
 
-// `target` as seen from the directory that holds `link`; its last name is always said
+// `target` relative to the directory of `link`; its last component is always included
 // (kernfs_get_target_path()).
 std::string relative_target(std::string_view link, std::string_view target) {
   std::vector<std::string_view> from = split(link, "/");
@@ -40,8 +40,8 @@ Tree::Tree(uid_t uid, gid_t gid) : uid_(uid), gid_(gid) {
   by_path_.emplace("", kRootIno);
 }
 
-// An inode number is a hash of the path, so that it is the same after a restart of the daemon and
-// for whatever comes back under the same name.
+// An inode number is a hash of the path: the same after a restart of the daemon, and for a node
+// that comes back under the same path.
 Tree::Node& Tree::add_quietly(std::string_view path, Kind kind) {
   assert(!path.empty() && path.front() != '/' && path.back() != '/');
   assert(!by_path_.contains(std::string(path)));

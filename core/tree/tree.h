@@ -1,6 +1,5 @@
-// Tree: the name space that is mounted. Directories, links, files and sockets, built by the layers
-// through paths, served by fs. Directories may gain and lose entries while mounted (flows, later
-// QPs).
+// Tree: the mounted name space. Directories, links, files and sockets, added by the layers by path,
+// served by fs. Directories may gain and lose entries while mounted (flows, QPs).
 //
 // Owned by the control thread; before the mount is served, by the thread that builds it.
 #pragma once
@@ -38,63 +37,64 @@ class Tree {
     gid_t gid = 0;
     timespec atime{};
     timespec mtime{};
-    std::string target;          // of a link, as readlink(2) tells it
-    std::shared_ptr<File> file;  // of a file
-    std::vector<Ino> children;   // of a directory, in order of creation
+    std::string target;          // link: target, as readlink(2) returns it
+    std::shared_ptr<File> file;  // file
+    std::vector<Ino> children;   // directory: entries in order of creation
     bool changes = false;        // entries of this directory come and go: the kernel may not cache
   };
 
-  // Whoever remembers names, as the kernel does, and that there are none.
+  // A cache of names, positive and negative (the kernel's dcache).
   class Listener {
    public:
     virtual ~Listener() = default;
-    // An entry has come or gone.
+    // An entry was added or removed.
     virtual void entry_changed(Ino parent, const std::string& name) = 0;
-    // Runs `then` on the control thread when every change until now is known everywhere.
+    // Runs `then` on the control thread when the cache knows all changes so far.
     virtual void when_known(Task then) = 0;
   };
 
-  // Every node belongs to uid:gid at first, and is dated when it is added.
+  // Nodes belong to uid:gid at first, and are dated when they are added.
   Tree(uid_t uid, gid_t gid);
 
-  // Paths are relative to the mount point, without a leading slash. Missing parents are made.
-  // Adding what is there already is a programming error, but for directories, which are shared.
+  // Paths are relative to the mount point, without a leading slash. Missing parents are added.
+  // Adding an existing node is a programming error, except for directories, which are shared.
   Ino add_directory(std::string_view path, bool changes = false);
-  // `target` is a path in the tree; the link holds it relative to its own place, as sysfs does.
+  // `target` is a path in the tree; the link's text is relative to its own directory, as in sysfs.
   Ino add_link(std::string_view path, std::string_view target);
-  // A link out of the tree: `target` is an absolute path of the reader's.
+  // A link out of the tree: `target` is an absolute path.
   Ino add_link_out(std::string_view path, std::string_view target);
-  // The mode is the one that the file tells.
+  // Takes the mode from file->mode().
   Ino add_file(std::string_view path, std::shared_ptr<File> file);
-  // A unix socket, of mode 0666. The listener is not told: it is the kernel that makes one, or the
+  // A unix socket, of mode 0666. The listener is not called: the kernel itself creates it, or the
   // tree is not served yet.
   Ino add_socket(std::string_view path);
-  // Takes the node and all below it out; files in it answer ENODEV from now on.
+  // Removes the node and its descendants; their files answer ENODEV from now on.
   void remove(std::string_view path);
 
   Node* find(Ino ino);
-  // A file that has left and is still open, as it was: fstat(2) asks. Nothing if there is none.
+  // A removed node whose file is still open, for fstat(2). Empty if there is none.
   std::optional<Node> departed(Ino ino) const;
   Node* child(Ino parent, std::string_view name);
-  // Follows no links. nullptr if there is none.
+  // Does not follow links. nullptr if there is no such node.
   Node* resolve(std::string_view path);
-  // Follows links on the way and at the end, as open(2) does; nullptr where one leads out.
+  // Follows links on the way and at the end, as open(2) does; nullptr where one leads out of the
+  // tree.
   Node* follow(std::string_view path);
   std::string path_of(Ino ino);
-  // Every file under its own path, in no order.
+  // Visits every file under its own path, in no order.
   void each_file(
       const std::function<void(const std::string& path, const std::shared_ptr<File>&)>& visit);
 
-  // Null ends it.
+  // Null removes the listener.
   void set_listener(Listener* listener) { listener_ = listener; }
-  // What `then` answers, its caller sees in the tree: no name is stale, present or absent.
+  // Runs `then` when its caller can see all changes of the tree: no cached name is stale.
   void when_known(Task then) {
     if (listener_) return listener_->when_known(std::move(then));
     then();
   }
-  // Told when the text of a setting (Attribute::kept) has changed, and when one comes.
+  // Called when the text of a setting (Attribute::kept) has changed, and when one is added.
   void set_change_listener(std::function<void(Ino)> listener) { changed_ = std::move(listener); }
-  // Dates every node.
+  // Sets the date of every node.
   void date_all(const timespec& date);
 
  private:

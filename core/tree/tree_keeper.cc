@@ -39,9 +39,9 @@ void TreeKeeper::watch() {
   tree_.set_change_listener([this](Ino ino) { stored(tree_.path_of(ino)); });
 }
 
-// What a store of one setting brings to others comes before their own. Rules that span settings may
-// refuse one that comes before another: what is refused is tried again as long as some other one
-// gets through.
+// A setting's own value comes after those that other stores bring along. Rules that span settings
+// may refuse one before another is set: refused stores are repeated as long as another one
+// succeeds.
 std::vector<std::string> TreeKeeper::restore() {
   tree_.date_all(saved_.born);
   std::vector<const SavedNode*> texts;
@@ -101,8 +101,7 @@ void TreeKeeper::attributes_changed(const std::string& path) {
   flush_later();
 }
 
-// The answer to whoever asked for the change commits it, and comes first; what nobody asked for is
-// committed here.
+// The answer to a store commits its changes before this runs; other changes are committed here.
 void TreeKeeper::flush_later() {
   if (std::exchange(flushing_, true)) return;
   loop_.post([this] {
@@ -116,7 +115,7 @@ void TreeKeeper::stage() {
   for (const std::string& path : std::exchange(attributes_, {})) stage_attributes(path);
 }
 
-// A setting whose device is gone is forgotten.
+// Forgets a setting whose device is gone.
 void TreeKeeper::stage_text(const std::string& path) {
   Attribute* setting = setting_at(tree_, path);
   Result<std::string> text = setting ? setting->show() : Error{ENOENT, "gone"};

@@ -1,5 +1,5 @@
-// TreeKeeper: keeps in the journal what people changed in the tree (settings, modes, owners,
-// dates), so that a worker that takes over shows the same. On the control thread.
+// TreeKeeper: keeps changes of the tree (settings, modes, owners, dates) in the journal, so that a
+// worker that takes over shows the same. Control thread.
 #pragma once
 
 #include <sys/types.h>
@@ -17,7 +17,7 @@
 
 namespace rocefs {
 
-// What is kept of one node, found by its path.
+// Journalled state of a node, found by its path.
 struct SavedNode {
   static constexpr size_t kMaxPath = 480;
   uint32_t has_text, text_size;
@@ -33,9 +33,9 @@ struct SavedNode {
 
 struct SavedTree {
   static constexpr size_t kMaxNodes = 4096;
-  // One transaction never stages more than this.
+  // Limit of the bytes staged by a transaction.
   static constexpr size_t kMaxTransaction = kMaxNodes * (sizeof(SavedNode) + 256);
-  timespec born;  // when the tree was mounted: the date of what nobody touched
+  timespec born;  // time of the mount: date of untouched nodes
   uint64_t count;
   SavedNode nodes[kMaxNodes];
 };
@@ -47,14 +47,14 @@ class TreeKeeper {
   TreeKeeper(const TreeKeeper&) = delete;
   TreeKeeper& operator=(const TreeKeeper&) = delete;
 
-  // Before the engine starts: stores are answered at once. Brings the tree to what the dead worker
-  // left, each setting by a store, and returns what could not be stored, and why.
+  // Before the engine starts: stores are answered at once. Restores the dead worker's state, each
+  // setting by a store, and returns the stores that failed, with their reasons.
   std::vector<std::string> restore();
-  // Settings that change are kept from now on: with the next commit, or when the loop runs again.
+  // Keeps changes of settings from now on: with the next commit, or when the loop runs again.
   void watch();
 
-  // A store was accepted, the mode, owner or date of a node was changed. Nothing is kept of nodes
-  // that hold no setting, and nothing of more than kMaxNodes.
+  // Called for an accepted store, or a changed mode, owner or date of a node. Keeps nodes with
+  // settings only, at most kMaxNodes.
   void stored(const std::string& path);
   void attributes_changed(const std::string& path);
 
@@ -71,8 +71,8 @@ class TreeKeeper {
   Tree& tree_;
   PollLoop& loop_;
   std::unordered_map<std::string, uint64_t> slots_;
-  uint64_t count_ = 0;                        // as it will be after the commit
-  std::set<std::string> texts_, attributes_;  // changed, and not yet committed
+  uint64_t count_ = 0;                        // after the next commit
+  std::set<std::string> texts_, attributes_;  // changed since the last commit
   bool flushing_ = false;
 };
 

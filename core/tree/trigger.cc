@@ -30,7 +30,8 @@ void TriggerFile::store(std::string_view text, const OperationPtr& operation, An
          });
 }
 
-// A signal is heard while the engine comes to a stand; then `store_` may offer its own way out.
+// Signals are handled while the engine is being held; then `store_` may offer its own way to
+// cancel.
 void TriggerFile::store_held(std::string text, const OperationPtr& operation, Answer<void> answer) {
   struct Held {
     Engine::Pause pause;

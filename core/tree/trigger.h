@@ -1,5 +1,5 @@
-// Triggers: files that make something happen when they are stored to. One row per trigger, as for
-// knobs; what is stored is an order, not a value that is kept.
+// Triggers: files whose stores start an action. One row per trigger, as for knobs; the stored text
+// is a command, not a value that is kept.
 #pragma once
 
 #include <memory>
@@ -15,26 +15,26 @@ namespace rocefs {
 
 struct TriggerRow {
   std::string_view path;    // below its directory
-  std::string_view syntax;  // what may be stored
+  std::string_view syntax;  // accepted text
   std::string_view doc;
   bool replayed = true;  // changes the run: clock/log keeps it, clock/at takes it
-  // Whether what is stored names files, which are opened as the writer; null: it never does.
+  // Whether a text names files, which are opened as the writer; null: never.
   bool (*names_files)(std::string_view text) = nullptr;
 };
 
-// A file whose store may change the run and is no setting of a knob.
+// A file that is not a knob, but whose stores may change the run.
 class ReplayedFile {
  public:
   virtual ~ReplayedFile() = default;
-  // Does so: it tells its operation where in the run it was applied, clock/at takes it alone.
+  // Whether it does: it then reports its moment to the operation, and clock/at takes it alone.
   virtual bool replayed() const = 0;
-  // Whether the text names files: who keeps it for later takes the writer's identity with it.
+  // Whether the text names files: a store for later then keeps the writer's identity.
   virtual bool names_files(std::string_view) const { return false; }
 };
 
 // Stores to `store`, reads from `show` if there is one. Under the virtual clock the engine is held
-// while a store that changes the run is served, however long that takes: it happens at one place in
-// the run, and can be replayed there.
+// while a store that changes the run is served, however long that takes: it happens at one moment
+// of the run, and can be replayed there.
 class TriggerFile final : public Attribute,
                           public ReplayedFile,
                           public std::enable_shared_from_this<TriggerFile> {
