@@ -1,6 +1,6 @@
-// Cfr: configuration-free RoCEv2 on a device: its settings, and who takes its place. As a receiver
-// the device answers packets that come out of order with CNPs; as a sender its queue pairs obey
-// CNPs by windows (rdma/cc/window_limiter.h).
+// Cfr: configuration-free RoCEv2 on a device: its settings, and the controller that replaces it. As
+// a receiver the device answers packets that arrive out of order with CNPs; as a sender its queue
+// pairs obey CNPs by windows (rdma/cc/window_limiter.h).
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ namespace rocefs {
 
 class Device;
 
-// Whoever sets the windows of all queue pairs of a device by itself: PCC.
+// Sets the windows of all queue pairs of a device in place of CFR: PCC.
 class WindowController {
  public:
   virtual ~WindowController() = default;
-  // Core thread: the windows are no longer its own, because the device has left.
+  // Core thread: the windows are no longer the controller's, because the device has left.
   virtual void windows_lost(Device& device) = 0;
 };
 
@@ -47,26 +47,25 @@ struct CfrSettings {
 
 class Cfr final : public KnobOwner {
  public:
-  // `changed` runs when it is another one that acts.
+  // `changed` is called when the active reaction (PCC, CFR, DCQCN RP) changes.
   explicit Cfr(std::function<void()> changed);
 
-  // Whether CFR acts; whether somebody acts in its place.
+  // Whether CFR acts; whether a controller acts in its place.
   bool enabled() const { return settings_.enable && !controller_; }
   bool controlled() const { return controller_ != nullptr; }
   uint32_t ooo_threshold() const { return settings_.ooo_threshold; }
 
-  // Takes the windows of every queue pair, and disables CFR for as long. EBUSY when they are
-  // another's. For rdma/transport/registers.h, where there is a page to say them in.
+  // Takes the windows of every queue pair, and disables CFR meanwhile. EBUSY when another
+  // controller has them. Called by rdma/transport/registers.h, which has the page for them.
   Result<void> take_windows(WindowController& controller);
-  // CFR is again what it was set to. Nothing happens when they are another's.
+  // Returns the windows: CFR acts again as its knobs say. No effect for another controller.
   void return_windows(const WindowController& controller);
-  // The device leaves; the owner is told.
+  // Takes the windows from the controller, because the device leaves.
   void revoke_windows(Device& device);
-  // Every knob has its initial value.
+  // Restores initial values.
   void reset();
 
-  // In the order of kCfrKnobs. EBUSY for another setting of enable while somebody acts in its
-  // place.
+  // In the order of kCfrKnobs. EBUSY for a change of enable while a controller acts in CFR's place.
   Result<void> check(std::span<const KnobValue> proposed) const override;
   void apply(std::span<const KnobValue> values) override;
 

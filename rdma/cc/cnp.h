@@ -1,5 +1,4 @@
-// CNP: the congestion notification packet of RoCEv2 (IBTA A17.9): "slow down", to the sender of a
-// flow.
+// CNP: the congestion notification packet of RoCEv2 (IBTA A17.9), sent to the sender of a flow.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +15,7 @@ struct CnpAddress {
   uint8_t traffic_class = 0;  // DSCP in the upper six bits
 };
 
-// Unsealed, without payload. It must come back through pool.release().
+// Unsealed, without payload. Release it with pool.release().
 Packet* make_cnp(PacketPool& pool, const CnpAddress& address);
 
 }  // namespace rocefs

@@ -9,7 +9,7 @@ namespace rocefs {
 namespace {
 
 constexpr double kMegabit = 1e6;
-constexpr double kFixedPoint = 1024;  // of alpha and g
+constexpr double kFixedPoint = 1024;  // scale of alpha and g
 
 uint64_t number(std::span<const KnobValue> values, size_t index) {
   return std::get<uint64_t>(values[index]);

@@ -1,6 +1,6 @@
-// The knobs of DCQCN on a port, where vendors' scripts look for them (class/net/<netdev>/ecn): when
-// its receiving half notifies (NP) and how its sending half reacts (RP). Names and units are those
-// of mlx5; initial values are the paper's (Zhu et al., SIGCOMM 2015).
+// Knobs of DCQCN on a port, where vendors' scripts expect them (class/net/<netdev>/ecn):
+// notification point (NP) and reaction point (RP). Names and units are those of mlx5; initial
+// values are the paper's (Zhu et al., SIGCOMM 2015).
 #pragma once
 
 #include <cstdint>
@@ -14,28 +14,28 @@
 namespace rocefs {
 
 struct NpParameters {
-  uint8_t priorities = 0;  // a bit for each on which marks are answered
-  TimeNs gap = 0;          // the least between two CNPs of a queue pair
+  uint8_t priorities = 0;  // a bit for each priority on which marks are answered
+  TimeNs gap = 0;          // minimum between two CNPs of a queue pair
   TimeNs processing_delay = 0;
-  uint8_t dscp = 0;  // of CNPs
+  uint8_t dscp = 0;  // DSCP of CNPs
 };
 
 struct RpParameters {
-  uint8_t priorities = 0;    // a bit for each on which queue pairs react
+  uint8_t priorities = 0;    // a bit for each priority on which queue pairs react
   TimeNs timer = 0;          // T
-  uint64_t byte_reset = 0;   // B; 0: there is no byte counter
+  uint64_t byte_reset = 0;   // B; 0: no byte counter
   uint32_t threshold = 0;    // F
   double ai_bps = 0;         // RAI
   double hai_bps = 0;        // RHAI
   double divisor = 0;        // a cut takes alpha / divisor of the rate
-  double g = 0;              // of alpha
+  double g = 0;              // gain of alpha
   TimeNs alpha_period = 0;   // K
-  TimeNs reduction_gap = 0;  // the least between two cuts
+  TimeNs reduction_gap = 0;  // minimum between two cuts
   double initial_alpha = 0;
   double least_cut = 0;  // a cut leaves at least this share of the rate
   double min_bps = 0;
   double max_bps = 0;        // 0: the link's
-  double first_bps = 0;      // what the first CNP sets; 0: it cuts as any other
+  double first_bps = 0;      // rate after the first CNP; 0: an ordinary cut
   bool clamp = false;        // each cut lowers the target rate to the current one
   bool clamp_timed = false;  // or at least one after an increase by the timer does
 };
@@ -109,9 +109,9 @@ class EcnKnobs final : public KnobOwner {
   EcnKnobs() { reset(); }
   const NpParameters& np() const { return np_; }
   const RpParameters& rp() const { return rp_; }
-  // Every knob has its initial value.
+  // Restores initial values.
   void reset();
-  // Runs when it is another set of priorities that react.
+  // `changed` is called when the set of reacting priorities changes.
   void on_priorities(std::function<void()> changed) { changed_ = std::move(changed); }
 
   // In the order of kEcnKnobs.

@@ -9,7 +9,7 @@
 namespace rocefs {
 namespace {
 
-// What a packet shows of its flow; nothing for a CNP, whose flow goes the other way.
+// Flow of a data packet; empty for a CNP, whose flow goes the other way.
 std::optional<NpccFlowKey> key_of(const Packet& packet, size_t ingress, uint16_t& source_port) {
   const uint8_t* at = packet.header.data();
   NpccFlowKey key;
@@ -119,7 +119,7 @@ void Npcc::on_interval(TimeNs now) {
   if (again) scheduler_.at(tick_, now + parameters_.interval_ns);
 }
 
-// How many CNPs the queue gets.
+// Number of CNPs for the queue in this interval.
 uint64_t Npcc::judge(Queue& queue, uint64_t length, TimeNs now) {
   bool deep = length >= parameters_.deep_threshold;
   bool rising = length > queue.before;
@@ -136,11 +136,12 @@ uint64_t Npcc::judge(Queue& queue, uint64_t length, TimeNs now) {
   return deep ? parameters_.other_deep : 0;
 }
 
-// Each flow of the queue gets its share; what is less than a whole CNP is kept for it.
+// Gives each flow of the queue its share of CNPs; a fraction of a CNP is kept for the next
+// interval.
 void Npcc::notify(size_t egress, size_t priority, uint64_t queued, uint64_t count, TimeNs now) {
   if (queued == 0) return;
   for (NpccFlow& flow : flows_.all()) {
-    if (now - flow.seen > parameters_.interval_ns) return;  // the others are older still
+    if (now - flow.seen > parameters_.interval_ns) return;  // all others are older
     if (flow.interval != interval_ || flow.egress != egress || flow.priority != priority) continue;
     flow.owed +=
         static_cast<double>(count) * static_cast<double>(flow.queued) / static_cast<double>(queued);
@@ -157,7 +158,7 @@ void Npcc::owe(const NpccFlow& flow, TimeNs now) {
   address.dest_qpn = *flow.sender_qpn;
   address.source_port = flow.source_port;
   address.traffic_class = static_cast<uint8_t>(parameters_.cnp_dscp << 2);
-  // One after the other, also when the delay has become shorter.
+  // CNPs leave in order, even after the delay was shortened.
   TimeNs at = now + parameters_.processing_delay_ns;
   if (!departures_.empty()) at = std::max(at, departures_.back().at);
   departures_.push_back({at, address});

@@ -7,8 +7,8 @@
 //   shallow   a few      none        none
 //   deep      many       a few       a few
 //
-// A queue that has been there for less than a microburst's time, and never was deep, gets none: it
-// may be gone before anyone could react. The CNPs of a queue go to its flows in proportion to the
+// A queue that exists for less than a microburst's time, and never was deep, gets none: it may be
+// empty before a sender could react. The CNPs of a queue go to its flows in proportion to the
 // octets that each brought in the interval. A switch takes `processing_delay` to count and to build
 // them.
 #pragma once
@@ -58,7 +58,7 @@ inline constexpr KnobRow kNpccKnobs[] = {
     {"cnp_dscp", KnobType::kUint, 0, 63, "48", "", "", "the CNPs' DSCP"},
 };
 
-// Of one port.
+// Knobs of one port.
 inline constexpr KnobRow kNpccPortKnobs[] = {
     {"enable", KnobType::kBool, 0, 0, "0", "", "", "whether this egress is watched"},
     {"queue/0/enable", KnobType::kBool, 0, 0, "1", "", "", "and its queue of priority 0"},
@@ -83,15 +83,15 @@ inline constexpr CounterRow<NpccCounters> kNpccCounters[] = {
      "queues that came and went within microburst_us without being deep"},
 };
 
-// The switch around it.
+// Interface to the switch.
 class NpccHost {
  public:
   virtual ~NpccHost() = default;
-  // Octets that wait at an egress.
+  // Octets queued at an egress.
   virtual uint64_t queue_length(size_t egress, size_t priority) const = 0;
-  // The queue pair that sends the flow; nothing if nobody knows it.
+  // The queue pair that sends the flow; empty if unknown.
   virtual std::optional<uint32_t> sender_of(const NpccFlowKey& flow) const = 0;
-  // Forwards a packet of the switch's own.
+  // Forwards a packet made by the switch.
   virtual void send(Packet* packet, TimeNs now) = 0;
   // Whether any queue is watched from now on.
   virtual void watching(bool any) = 0;
@@ -102,18 +102,18 @@ class Npcc final : public KnobOwner {
  public:
   Npcc(NpccHost& host, Scheduler& scheduler, PacketPool& pool);
 
-  // A further egress; returns its number. It is watched when told so.
+  // Adds an egress; returns its number. Unwatched at first.
   size_t add_port();
   KnobOwner& port(size_t egress) { return *ports_[egress]; }
   bool watches(size_t egress, size_t priority) const { return ports_[egress]->enabled[priority]; }
-  // A packet has entered a queue that is watched.
+  // A packet has entered a watched queue.
   void packet_queued(const Packet& packet, size_t ingress, size_t egress, size_t priority,
                      TimeNs now);
-  // As it was when it was built, but for what its knobs say.
+  // Restores the state after construction, but keeps the knobs.
   void reset();
 
   NpccCounters& counters() { return counters_; }
-  // The flow table, a line each, from the flow seen last.
+  // The flow table, a line per flow, the latest first.
   std::string flows_text() const;
 
   // In the order of kNpccKnobs.
@@ -121,11 +121,11 @@ class Npcc final : public KnobOwner {
 
  private:
   struct Queue {
-    bool there = false;     // it was longer than nothing at the last judgement, or has begun since
-    bool was_deep = false;  // since it began
-    TimeNs since = 0;       // when it began
-    uint64_t before = 0;    // its length at the last judgement
-    uint64_t queued = 0;    // octets that entered it in this interval
+    bool there = false;     // not empty at the last judgement, or since
+    bool was_deep = false;  // since the queue became non-empty
+    TimeNs since = 0;       // when the queue became non-empty
+    uint64_t before = 0;    // length at the last judgement
+    uint64_t queued = 0;    // octets queued in this interval
   };
   struct PortUnit final : KnobOwner {
     explicit PortUnit(Npcc& npcc) : owner(npcc) {}
@@ -154,7 +154,7 @@ class Npcc final : public KnobOwner {
   NpccCounters counters_;
   std::vector<std::unique_ptr<PortUnit>> ports_;
   NpccFlows flows_;
-  uint64_t interval_ = 1;  // the number of the present one
+  uint64_t interval_ = 1;  // number of the present interval
   std::deque<Due> departures_;
   Event tick_;
   Event departure_;

@@ -1,6 +1,6 @@
-// NpccFlows: the RoCEv2 flows that a switch with NPCC has seen, by what their packets show:
-// addresses, the receiver's queue pair, the interface they came through. A CNP must go to the
-// sender's queue pair, which no data packet names: it is learnt once per flow from outside.
+// NpccFlows: the RoCEv2 flows that a switch with NPCC has seen, keyed by addresses, the receiver's
+// queue pair and the ingress. A CNP must go to the sender's queue pair, which no data packet names:
+// it is looked up once per flow.
 #pragma once
 
 #include <cstdint>
@@ -22,29 +22,29 @@ struct NpccFlowKey {
 
 struct NpccFlow {
   NpccFlowKey key;
-  uint16_t source_port = 0;            // UDP, of the newest packet
-  uint16_t egress = 0;                 // through which it left last
-  uint8_t priority = 0;                // and at which priority
-  std::optional<uint32_t> sender_qpn;  // nothing: nobody knows it
+  uint16_t source_port = 0;            // UDP, of the latest packet
+  uint16_t egress = 0;                 // latest egress
+  uint8_t priority = 0;                // latest priority
+  std::optional<uint32_t> sender_qpn;  // empty: unknown
   TimeNs seen = 0;
   uint64_t interval = 0;  // in which `queued` was counted
-  uint64_t queued = 0;    // octets that entered its queue in it
-  double owed = 0;        // its share of CNPs, the part that is not whole yet
+  uint64_t queued = 0;    // octets queued in that interval
+  double owed = 0;        // its share of CNPs, fraction left over
 };
 
-// Core thread. Allocates only for a flow that it has not seen.
+// Core thread. Allocates only for a new flow.
 class NpccFlows {
  public:
   static constexpr size_t kCapacity = 4096;
   static constexpr TimeNs kAge = kSecond;
 
-  // The flow, which was seen now; `fresh` if it was not there. The one that was seen longest ago
-  // makes room.
+  // Looks up the flow of a packet seen now; `fresh` if it is new. Drops the flow seen longest ago
+  // if the table is full.
   NpccFlow& see(const NpccFlowKey& key, TimeNs now, bool& fresh);
-  // Drops those that were not seen for kAge.
+  // Drops flows not seen for kAge.
   void age(TimeNs now);
   void clear();
-  // From the one seen last.
+  // Latest first.
   const std::list<NpccFlow>& all() const { return flows_; }
   std::list<NpccFlow>& all() { return flows_; }
 

@@ -7,7 +7,7 @@
 namespace rocefs {
 namespace {
 
-// Halving the distance never gets there: from this share of its most on the rate is the most.
+// Halving the distance never reaches the limit: from this share on the rate is unlimited.
 constexpr double kReleased = 1 - 1.0 / 1024;
 
 double most_of(const RpParameters& parameters, double line_bps) {
@@ -43,7 +43,7 @@ void ReactionPoint::receive_cnp(const RpParameters& parameters, double line_bps,
   alpha_at_ = now;
 }
 
-// RT = RC, RC *= 1 - alpha/2; timer and byte counter begin anew.
+// RT = RC, RC *= 1 - alpha/2; restarts timer and byte counter.
 void ReactionPoint::cut(const RpParameters& parameters, TimeNs now) {
   bool increased = byte_stage_ > 0 || (parameters.clamp_timed && time_stage_ > 0);
   if (parameters.clamp || increased) target_ = rate_;

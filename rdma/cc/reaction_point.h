@@ -1,6 +1,6 @@
 // ReactionPoint: DCQCN's RP of one queue pair, in its rate form as published (Zhu et al., SIGCOMM
-// 2015): no slow start, cuts by alpha, increases by a timer and a byte counter. Sans-IO, and
-// without timers of its own: what time has brought is reckoned when the rate is asked for.
+// 2015): no slow start, cuts by alpha, increases by a timer and a byte counter. Sans-IO and without
+// timers: the timer's events are computed when the rate is needed.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,18 @@ namespace rocefs {
 
 class ReactionPoint {
  public:
-  // As if there never was a CNP.
+  // Forgets all CNPs.
   void reset() { *this = {}; }
-  // Without a limit it sends at the link's rate.
+  // An unlimited queue pair sends at the link's rate.
   bool limited() const { return limited_; }
-  // In bit/s, Ethernet framing included, as links count; only while limited.
+  // In bit/s, including Ethernet framing, as links count; only while limited.
   double rate_bps() const { return rate_; }
   double target_bps() const { return target_; }
   double alpha() const { return alpha_; }
 
-  // `line_bps` is the link's rate. Times never go back.
+  // `line_bps` is the link's rate. Times are monotonic.
   void receive_cnp(const RpParameters& parameters, double line_bps, TimeNs now);
-  // What the timer has done by `now`.
+  // Applies the timer's events until `now`.
   void advance(const RpParameters& parameters, double line_bps, TimeNs now);
   // Only while limited, after advance().
   void sent(const RpParameters& parameters, double line_bps, uint64_t octets);
@@ -40,12 +40,12 @@ class ReactionPoint {
   double alpha_ = 0;
   uint64_t octets_ = 0;  // since the byte counter's last event
   TimeNs timer_ = 0;     // when T began
-  TimeNs alpha_at_ = 0;  // when alpha was last what alpha_ says
+  TimeNs alpha_at_ = 0;  // when alpha_ was last updated
   TimeNs cut_at_ = kLongAgo;
   uint32_t time_stage_ = 0;  // increases since the last cut
   uint32_t byte_stage_ = 0;
   bool limited_ = false;
-  bool known_ = false;  // there has been a CNP
+  bool known_ = false;  // a CNP was received
 };
 
 }  // namespace rocefs

@@ -1,5 +1,5 @@
 // RedMarker: the congestion point of DCQCN (Zhu et al., SIGCOMM 2015, section 3.1): marks with a
-// probability that is 0 up to Kmin, rises in a line to Pmax at Kmax, and is 1 beyond.
+// probability that is 0 up to Kmin, rises linearly to Pmax at Kmax, and is 1 beyond.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class RedMarker {
  public:
   explicit RedMarker(const Rng& rng) : rng_(rng) {}
 
-  // At once for packets that come or go from now on.
+  // Takes effect at once.
   void set(const EcnSettings& settings) {
     settings_ = settings;
     uint64_t width = settings.kmax - settings.kmin;
@@ -34,7 +34,7 @@ class RedMarker {
     if (queued > settings_.kmax) return 1;
     return slope_ * static_cast<double>(queued - settings_.kmin);
   }
-  // Whether the packet that finds, or leaves, that many octets in its queue is to be marked.
+  // Decides whether to mark a packet that enters or leaves a queue of `queued` octets.
   bool marks(uint64_t queued) { return rng_.chance(probability(queued)); }
 
  private:

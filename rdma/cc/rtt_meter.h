@@ -1,5 +1,5 @@
-// RttMeter: the time from a packet of a request until it is acknowledged. One packet at a time; one
-// that has to be sent again measures nothing (Karn and Partridge, SIGCOMM 1987). Sans-IO.
+// RttMeter: the time from sending a request packet until it is acknowledged. One packet at a time;
+// a retransmitted one gives no measurement (Karn and Partridge, SIGCOMM 1987). Sans-IO.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@ namespace rocefs {
 class RttMeter {
  public:
   bool running() const { return running_; }
-  // What start() was told.
+  // The `probe` of start().
   uint32_t probe() const { return probe_; }
-  // The packet of this PSN is sent, and asks for an acknowledgement.
+  // Starts a measurement: the packet of this PSN is sent, and requests an acknowledgement.
   void start(uint64_t psn, uint32_t probe, TimeNs now) {
     running_ = true;
     psn_ = psn;
@@ -22,7 +22,7 @@ class RttMeter {
     sent_ = now;
   }
   void cancel() { running_ = false; }
-  // All PSNs before `next` are acknowledged.
+  // Ends the measurement if its packet is acknowledged: all PSNs before `next` are.
   std::optional<TimeNs> acknowledged(uint64_t next, TimeNs now) {
     if (!running_ || next <= psn_) return std::nullopt;
     running_ = false;

@@ -1,6 +1,5 @@
-// WindowLimiter: CFR's limiter of one queue pair: the octets that may be in flight. The vendor
-// gives no law; this one is ours. Sans-IO, and without timers: time is reckoned when the window is
-// asked for.
+// WindowLimiter: CFR's limiter of one queue pair: octets in flight. The vendor publishes no law;
+// this one is ours. Sans-IO and without timers: recovery is computed when the window is needed.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +10,7 @@ namespace rocefs {
 
 class WindowLimiter {
  public:
-  static constexpr uint32_t kFull = 512 * 1024;  // there is no limit in effect
+  static constexpr uint32_t kFull = 512 * 1024;  // unlimited
   static constexpr TimeNs kCutGap = 50 * kMicrosecond;
   static constexpr TimeNs kQuiet = 55 * kMicrosecond;  // a step of recovery
   static constexpr uint32_t kFastSteps = 5;
@@ -20,11 +19,11 @@ class WindowLimiter {
   bool limits() const { return window_ < kFull; }
   uint32_t window() const { return window_; }
 
-  // `packet` is the octets of a full one: the window never falls below it. Halves the window,
-  // unless that happened less than kCutGap ago.
+  // `packet`: octets of a full packet, the minimum of the window. Halves the window, unless that
+  // happened less than kCutGap ago.
   void receive_cnp(uint32_t packet, TimeNs now);
-  // Each kQuiet without a CNP: kFastSteps that halve the distance to the window before the last
-  // cut, then a packet a step.
+  // Recovers: for each kQuiet without a CNP one of kFastSteps that halve the distance to the window
+  // before the last cut, then a packet a step.
   void advance(uint32_t packet, TimeNs now);
 
  private:

@@ -1,5 +1,5 @@
-// FabricResources: what all parts of a fabric share: time, the packet pool, the count of what is
-// under way, the trace, the capture, and drops that belong to no port and no link.
+// FabricResources: shared by all parts of a fabric: time, the packet pool, the count of work in
+// progress, the trace, the capture, and drops that belong to no port and no link.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace rocefs {
 
 class Port;
 
-// Sees each packet as its NIC port transmits it, once, before loss; the frame holds payload, pad
-// and ICRC.
+// Receives each packet when its NIC port transmits it, once, before loss; the frame holds payload,
+// pad and ICRC.
 class CaptureSink {
  public:
   virtual ~CaptureSink() = default;
@@ -37,7 +37,7 @@ inline constexpr CounterRow<FabricCounters> kFabricCounters[] = {
 // Core thread, or before the engine starts.
 class FabricResources {
  public:
-  // Both outlive it.
+  // Both arguments outlive this object.
   FabricResources(uint64_t seed, Scheduler& scheduler, Outstanding& outstanding)
       : scheduler_(scheduler), outstanding_(outstanding), seed_(seed), pool_(outstanding) {}
   FabricResources(const FabricResources&) = delete;
@@ -50,7 +50,7 @@ class FabricResources {
   const FabricCounters& counters() const { return counters_; }
   TraceHash& trace() { return trace_; }
   const TraceHash& trace() const { return trace_; }
-  // All chance comes from it.
+  // Seed of all random generators.
   uint64_t seed() const { return seed_; }
 
   // Null ends capturing.

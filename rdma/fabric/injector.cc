@@ -78,7 +78,7 @@ void Injector::arm(const FaultPtr& fault) {
 }
 
 void Injector::disarm(const FaultPtr& fault) {
-  // An outage ends with the fault that made it.
+  // A link-down fault ends with its removal.
   if (fault->rise_.scheduled()) fault->set_state_(true);
   scheduler_.cancel(fault->rise_);
   std::erase(faults_, fault);
@@ -95,7 +95,7 @@ void Injector::clear() {
   settle();
 }
 
-// Out of the way when there is nothing to do.
+// Leaves the packet path when no fault is armed and no packet is held.
 void Injector::settle() {
   bool busy =
       std::any_of(held_.begin(), held_.end(), [](const auto& held) { return held->packet; }) ||
@@ -116,7 +116,7 @@ void Injector::receive(Packet* packet, TimeNs now) {
   settle();
 }
 
-// True when the packet is not to be passed on.
+// Returns true when the packet is not to be passed on.
 bool Injector::take(InjectedFault& fault, Packet* packet) {
   const InjectSpec& spec = fault.spec;
   switch (spec.action) {
@@ -157,7 +157,7 @@ bool Injector::take(InjectedFault& fault, Packet* packet) {
   return false;
 }
 
-// The packet becomes what its NIC sent before a bit of it is turned; one whose memory has gone is
+// Restores the packet as its NIC sent it before flipping a bit; a packet whose payload has gone is
 // left as it is.
 void Injector::corrupt(InjectedFault& fault, Packet* packet) {
   CorruptPart part = fault.spec.part;
@@ -199,8 +199,7 @@ void Injector::Held::on_due(TimeNs now) {
   owner->settle();
 }
 
-// Nobody is told of a copy's end: the packet itself is heard of.
-// To the far end, and behind it what waited for it to pass.
+// Passes a packet to the far end, then the packets that were held until it passed.
 void Injector::pass(Packet* packet, TimeNs now) {
   uint32_t qpn = qpn_of(*packet);
   next_->receive(packet, now);

@@ -1,7 +1,7 @@
-// Injector: scripted faults of one direction of a cable. It stands between a link and its far end
-// while a fault is armed there, or a packet held; otherwise packets do not meet it.
+// Injector: scripted faults of one direction of a cable. Placed between a link and its far end
+// while a fault is armed or a packet held; otherwise packets bypass it.
 //
-// On the core's thread.
+// Core thread.
 #pragma once
 
 #include <atomic>
@@ -26,12 +26,12 @@ namespace rocefs {
 
 enum class InjectAction : uint8_t {
   kDrop,
-  kDuplicate,  // the copy comes `delay` behind the packet
+  kDuplicate,  // the copy follows `delay` after the packet
   kReorder,    // held until `by` packets for the same queue pair have passed, `delay` at most
-  kCorrupt,    // one bit, drawn by chance
-  kDelay,      // held for `delay`; what comes behind overtakes it
-  kMark,       // congestion experienced, where the transport is capable of ECN
-  kDown,  // the direction goes down, the packet with it; up again after `delay` if there is one
+  kCorrupt,    // flips a random bit
+  kDelay,      // held for `delay`; later packets overtake it
+  kMark,       // sets CE if the packet is ECN-capable
+  kDown,       // the direction goes down and loses the packet; up again after `delay` if given
   kUp,
 };
 
@@ -39,44 +39,43 @@ enum class CorruptPart : uint8_t {
   kPayload,
   kIcrc,
   kHeader,    // destination QPN and PSN
-  kReserved,  // the six bits of the BTH that the ICRC leaves out
+  kReserved,  // the six bits of the BTH outside the ICRC
 };
 
-// What `echo NAME ACTION LINK KEY=VALUE… > inject/add` says.
+// A fault as written to inject/add: NAME ACTION LINK [KEY=VALUE …].
 struct InjectSpec {
   std::string name;
   InjectAction action = InjectAction::kDrop;
   std::string link;  // a direction: A-B
-  // Which packets: those for which all that is said holds.
-  std::optional<uint32_t> psn, qpn;  // of the BTH: the receiver's QPN
+  // Filters: a packet matches if all that are given match.
+  std::optional<uint32_t> psn, qpn;  // `qpn`: the receiver's, of the BTH
   std::optional<uint16_t> source_port;
   std::optional<uint8_t> dscp, priority;
   std::optional<std::bitset<256>> opcodes;
-  std::optional<uint8_t> syndrome;  // of an AETH: its upper three bits
-  uint64_t skip = 0;                // of those
-  double probability = 1;           // for each behind them
-  uint64_t count = 1;               // of how many; 0: for ever
+  std::optional<uint8_t> syndrome;  // upper three bits of an AETH's syndrome
+  uint64_t skip = 0;                // matching packets to skip
+  double probability = 1;           // of each further match
+  uint64_t count = 1;               // number of matches; 0: unlimited
   TimeNs delay = 0;
   uint32_t by = 1;
   CorruptPart part = CorruptPart::kPayload;
-  // kDown and kUp: when the fault is armed, and not when a packet comes.
+  // kDown and kUp: act when the fault is armed instead of when a packet comes.
   bool at_once = false;
 };
 
-// EINVAL or ERANGE with the reason for a malformed line; whether there is such a link is another
-// question.
+// EINVAL or ERANGE with the reason for a malformed line; the link need not exist.
 Result<InjectSpec> parse_inject(std::string_view line);
 
-// One fault. `fired` and watch() are for any thread.
+// An armed fault. Any thread may use `fired` and watch().
 struct InjectedFault {
   // `set_state` brings the direction up or down; for kDown and kUp.
   InjectedFault(InjectSpec what, uint64_t seed, std::function<void(bool up)> set_state);
   const InjectSpec spec;
   Counter fired;
-  // Called on the core's thread when the fault happens for the first time after a watch(). Set
-  // before the fault is armed.
+  // Called on the core's thread when the fault first fires after a watch(). Set before the fault is
+  // armed.
   std::function<void()> on_fired;
-  // Who reads `fired` behind this misses nothing: on_fired() is called for all that comes later.
+  // A reader of `fired` after watch() misses nothing: on_fired() is called for every later event.
   void watch() {
     watched_.store(true, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -93,7 +92,7 @@ struct InjectedFault {
   void rise(TimeNs now);
   bool spent() const { return spec.count != 0 && fired.get() >= spec.count; }
   Rng rng_;
-  uint64_t seen_ = 0;  // packets that matched
+  uint64_t seen_ = 0;  // matching packets
   std::function<void(bool up)> set_state_;
   Event rise_;
   std::atomic<bool> watched_{false};
@@ -105,22 +104,22 @@ class Injector final : public LinkSink {
   Injector(Link& link, Scheduler& scheduler, PacketPool& pool);
   ~Injector() override;
 
-  // Faults look at a packet in the order in which they were armed, until one takes it.
+  // Faults examine a packet in the order in which they were armed, until one consumes it.
   void arm(const FaultPtr& fault);
-  // Nothing if it is not armed. What it holds comes at its time.
+  // No effect if the fault is not armed. Packets that it holds are delivered at their time.
   void disarm(const FaultPtr& fault);
-  // Disarms all and releases what is held.
+  // Disarms all faults and releases held packets.
   void clear();
 
   void receive(Packet* packet, TimeNs now) override;
 
  private:
-  // A packet that comes later.
+  // A packet to be delivered later.
   struct Held {
     Injector* owner;
-    Packet* packet = nullptr;  // null: free to be used again
+    Packet* packet = nullptr;  // null: unused
     uint32_t qpn = 0;
-    uint32_t left = 0;  // packets that must pass before; 0: the time alone counts
+    uint32_t left = 0;  // packets that must pass first; 0: only time counts
     Event due;
     explicit Held(Injector* o) : owner(o), due(event_of<&Held::on_due>(this)) {}
     void on_due(TimeNs now);
@@ -135,7 +134,7 @@ class Injector final : public LinkSink {
   Link& link_;
   Scheduler& scheduler_;
   PacketPool& pool_;
-  LinkSink* next_ = nullptr;  // the far end while this stands before it
+  LinkSink* next_ = nullptr;  // the far end while the injector is in place
   std::vector<FaultPtr> faults_;
   std::vector<std::unique_ptr<Held>> held_;
 };

@@ -48,8 +48,8 @@ double Link::serialization_ns(uint64_t octets) const {
          static_cast<double>(parameters_.rate_bps);
 }
 
-// Whole nanoseconds; the fraction is carried to the next packet, so that the rate is exact. Most
-// packets are as long as the one before: that division is remembered.
+// Whole nanoseconds; the fraction is carried over to the next packet, so that the rate is exact.
+// The last division is cached: most packets have the length of the one before.
 TimeNs Link::serialize(uint64_t octets) {
   if (octets != divided_.octets) {
     uint64_t scaled = (octets + kEthernetOverhead) * 8 * 1'000'000'000;
@@ -162,7 +162,7 @@ void Link::set_carrier(bool carrier) {
   if (before != up()) turned();
 }
 
-// It has gone up or down.
+// The direction has gone up or down.
 void Link::turned() {
   for (Link* link : {this, reverse_}) {
     if (!link) continue;

@@ -1,7 +1,7 @@
-// Link: one direction of a cable. It pulls a packet from its source when its transmitter is free,
+// Link: one direction of a cable. Pulls a packet from its source when its transmitter is free,
 // serialises it at the link's rate, loses it with the link's probability, and delivers it after the
-// propagation delay, in order. PAUSE and RESUME of PFC (IEEE 802.1Qbb) pass packets by: they are no
-// packets, and what they say is kept by the other direction of the cable, which they stop.
+// propagation delay, in order. PAUSE and RESUME of PFC (IEEE 802.1Qbb) bypass packets; they stop
+// the other direction of the cable, which keeps their state.
 #pragma once
 
 #include <array>
@@ -23,18 +23,18 @@ namespace rocefs {
 
 class TraceHash;
 
-// What a link transmits from.
+// Source of a link's packets.
 class LinkSource {
  public:
   virtual ~LinkSource() = default;
-  // The next packet to transmit, of a priority that the link does not have paused; null if there is
-  // none. The source kicks the link when there is, the link itself when a priority may go on.
+  // The next packet to transmit, of a priority that is not paused; null if there is none. The
+  // source kicks the link when it has a packet, the link itself when a priority is resumed.
   virtual Packet* pull(TimeNs now) = 0;
-  // False only if pull() would give nothing until the source kicks the link again.
+  // False only if pull() would return null until the source kicks the link again.
   virtual bool ready() const { return true; }
 };
 
-// Where a link delivers to. Takes the packet.
+// Far end of a link. Takes the packet.
 class LinkSink {
  public:
   virtual ~LinkSink() = default;
@@ -45,8 +45,8 @@ struct LinkParameters {
   uint64_t rate_bps = 0;
   TimeNs delay_ns = 0;
   double loss = 0;
-  // Bytes that may wait in a switch on account of this direction: behind it when a switch
-  // transmits on it, having come through it when it leads into a switch.
+  // Octets that may be stored in a switch for this direction: in the egress queues if a switch
+  // transmits on it, received through it if it leads into a switch.
   uint64_t buffer_bytes = 0;
   bool up = true;
 };
@@ -82,7 +82,7 @@ inline constexpr CounterRow<PauseCounters> kPauseCounters[] = {
     {"pause_received", &PauseCounters::pause_received,
      "PAUSE frames by which the far end of the cable stopped this port"},
 };
-// What PFC has told a transmitter of one priority.
+// PFC state of a transmitter, per priority.
 struct PauseState {
   PauseCounters counters;
   Counter paused;  // 0 or 1
@@ -93,7 +93,7 @@ inline constexpr uint64_t kPauseOctets = 64;
 
 class Link final : public KnobOwner {
  public:
-  // Takes part in the trace as number `id`.
+  // `id`: number in the trace.
   Link(std::string name, uint32_t id, const LinkParameters& parameters, uint64_t seed,
        Scheduler& scheduler, PacketPool& pool, TraceHash& trace);
   ~Link() override;
@@ -103,45 +103,45 @@ class Link final : public KnobOwner {
     source_ = &source;
     sink_ = &sink;
   }
-  // The other direction of the cable; that one is told too.
+  // Sets the other direction of the cable, in both links.
   void set_reverse(Link& reverse) {
     reverse_ = &reverse;
     reverse.reverse_ = this;
   }
   LinkSink& sink() { return *sink_; }
-  // Puts something between the link and its far end.
+  // Places a filter between the link and its far end.
   void set_sink(LinkSink& sink) { sink_ = &sink; }
   const LinkParameters& parameters() const { return parameters_; }
-  // Whether it carries anything: its state is up, and so is what it needs outside the fabric.
+  // Whether the direction works: its state is up, and it has a carrier.
   bool up() const { return parameters_.up && carrier_; }
-  // Without a carrier it is as if its state were down. Core thread.
+  // Carrier outside the fabric: without it the direction is down. Core thread.
   void set_carrier(bool carrier);
   LinkCounters& counters() { return counters_; }
   const LinkCounters& counters() const { return counters_; }
-  // The nanoseconds that `octets` from IP header to ICRC take at the present rate.
+  // Nanoseconds to serialise `octets` from IP header to ICRC at the present rate.
   double serialization_ns(uint64_t octets) const;
 
-  // The source has something to transmit.
+  // The source has a packet to transmit.
   void kick();
 
-  // Transmits PAUSE or RESUME of a priority: it stops the reverse direction's transmitter when it
-  // gets there. It waits for the end of the packet that is being transmitted, not for those behind
-  // it, and takes no time from these; a direction that is down loses it.
+  // Transmits PAUSE or RESUME of a priority, which stops the reverse direction's transmitter on
+  // arrival. It waits for the end of the packet in transmission, not for later ones, and takes no
+  // bandwidth from them; a direction that is down loses it.
   void send_pause(size_t priority, bool pause);
-  // The priorities, a bit each, that may not be transmitted on this direction now.
+  // Paused priorities of this direction, a bit each.
   uint8_t paused() const { return paused_; }
   const PauseState& pause_state(size_t priority) const { return pause_states_[priority]; }
   PauseState& pause_state(size_t priority) { return pause_states_[priority]; }
 
-  // As it was when it was built, but for its parameters and counters. Sources must have nothing.
+  // Restores the initial state, except for parameters and counters. Sources must be empty.
   void reset();
 
-  // Is told each time that the direction has gone up or down: what PFC had paused in either
-  // direction of the cable is forgotten by then. On the core's thread.
+  // Calls `listener` each time the direction goes up or down, after PFC's state was cleared in both
+  // directions of the cable. Core thread.
   void add_state_listener(std::function<void()> listener) {
     state_listeners_.push_back(std::move(listener));
   }
-  // Is told of each change of parameters, before the state listeners.
+  // Calls `listener` at each change of parameters, before the state listeners.
   void add_parameter_listener(std::function<void()> listener) {
     parameter_listeners_.push_back(std::move(listener));
   }
@@ -179,16 +179,16 @@ class Link final : public KnobOwner {
   PacketFifo in_flight_;
   TimeNs free_at_ = 0;
   TimeNs last_arrival_ = 0;
-  uint64_t remainder_ = 0;  // of the last division by the rate: no time is gained or lost
+  uint64_t remainder_ = 0;  // of the last division by the rate, carried over
   struct {
     uint64_t octets = 0, whole = 0, remainder = 0;
-  } divided_;             // what that many octets take: nanoseconds, and the remainder
-  bool pulling_ = false;  // the source is being asked
-  bool kicked_ = false;   // meanwhile: it has another one
+  } divided_;             // result for divided_.octets: nanoseconds and remainder
+  bool pulling_ = false;  // pull() is running
+  bool kicked_ = false;   // the source has kicked the link during pull()
   uint8_t paused_ = 0;
   std::array<PauseState, kPriorities> pause_states_;
-  PauseFrames pause_frames_;  // on their way on this direction
-  TimeNs last_pause_ = 0;     // when the latest of them arrives
+  PauseFrames pause_frames_;  // in flight on this direction
+  TimeNs last_pause_ = 0;     // arrival of the latest frame
   Event transmit_;
   Event deliver_;
   Event pause_frame_;

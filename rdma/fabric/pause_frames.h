@@ -1,5 +1,5 @@
-// PauseFrames: PAUSE and RESUME (IEEE 802.1Qbb) that are on their way on one direction of a cable,
-// first in, first out. It allocates only while it grows.
+// PauseFrames: PAUSE and RESUME frames (IEEE 802.1Qbb) in flight on one direction of a cable, first
+// in, first out. Allocates only to grow.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace rocefs {
 struct PauseFrame {
   TimeNs arrival = 0;
   uint8_t priority = 0;
-  bool pause = false;  // or resume
+  bool pause = false;  // true: PAUSE, false: RESUME
 };
 
 class PauseFrames {

@@ -1,5 +1,5 @@
-// PriorityTurn: which of the priorities that have something goes next: 7 and 6 strictly first, as
-// control traffic and CNPs want it, the others one after the other.
+// PriorityTurn: selects the next priority to transmit: 7 and 6 strictly first, for control traffic
+// and CNPs, the others in turn (round robin).
 #pragma once
 
 #include <bit>
@@ -10,7 +10,7 @@ namespace rocefs {
 
 class PriorityTurn {
  public:
-  // One of `ready`, a bit per priority, at least one of which is set.
+  // `ready`: a bit per priority, at least one set. Returns one of them.
   size_t next(uint8_t ready) {
     if (ready & 0x80) return 7;
     if (ready & 0x40) return 6;
@@ -21,7 +21,7 @@ class PriorityTurn {
   void reset() { last_ = 7; }
 
  private:
-  int last_ = 7;  // behind it comes 0
+  int last_ = 7;  // priority 0 is next
 };
 
 }  // namespace rocefs

@@ -1,6 +1,6 @@
-// RouteTable: a switch's next hops by destination address, and which of several equal ones a flow
-// takes (ECMP): a hash of its five-tuple says so, salted, so that the choices of one switch tell
-// nothing of those of the next.
+// RouteTable: a switch's next hops by destination address, and a flow's choice among equal ones
+// (ECMP) by a hash of its five-tuple, salted, so that the choices of successive switches are
+// independent.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@ class RouteTable {
  public:
   explicit RouteTable(uint64_t salt);
 
-  // The ports of the switch through which `destination` is nearest; they take the place of those
-  // before. Not on the packet path.
+  // Sets the ports through which `destination` is nearest, in place of earlier ones. Not on the
+  // packet path.
   void set(const Ip& destination, std::span<const uint16_t> hops);
-  // Those of the packet's destination; empty if no route leads there.
+  // Next hops of the packet's destination; empty without a route.
   std::span<const uint16_t> find(const Packet& packet) const {
     Key key = key_of(packet);
     for (size_t at = place_of(key);; at = (at + 1) & (slots_.size() - 1)) {
@@ -29,9 +29,9 @@ class RouteTable {
       if (slot.key == key) return {hops_.data() + slot.first, slot.count};
     }
   }
-  // Of source and destination address, protocol and UDP ports; every bit is as good as any other.
+  // Hash of source and destination address, protocol and UDP ports; all bits are equally random.
   uint64_t flow_hash(const Packet& packet) const;
-  // One of `count`, each equally likely.
+  // A number below `count`, uniformly distributed.
   static size_t choose(uint64_t flow_hash, size_t count) {
     __extension__ using Wide = unsigned __int128;
     return static_cast<size_t>(Wide{flow_hash} * count >> 64);
@@ -44,7 +44,7 @@ class RouteTable {
   };
   struct Slot {
     Key key;
-    uint32_t first = 0, count = 0;  // of hops_; none: nobody has the slot
+    uint32_t first = 0, count = 0;  // range of hops_; count 0: free slot
   };
   static Key key_of(const Ip& ip);
   static Key key_of(const Packet& packet);
@@ -58,7 +58,7 @@ class RouteTable {
   static constexpr uint64_t kMixer = 0x9e3779b97f4a7c15;
 
   const uint64_t salt_;
-  std::vector<Slot> slots_;  // open addressing; a power of two, at most half of them taken
+  std::vector<Slot> slots_;  // open addressing; a power of two, at most half full
   size_t taken_ = 0;
   std::vector<uint16_t> hops_;
 };

@@ -101,8 +101,8 @@ std::span<const uint16_t> Switch::hops_of(const Packet& packet) const {
   return hops.empty() ? std::span<const uint16_t>(default_hops_) : hops;
 }
 
-// The flow's own choice among all, so that it moves only if that one is down; then its choice among
-// those that are up.
+// Chooses among all hops, so that a flow moves only if its hop is down; then among those that are
+// up.
 size_t Switch::next_hop(const Packet& packet, std::span<const uint16_t> hops) const {
   if (hops.size() == 1) return hops[0];
   auto up = [&](uint16_t hop) { return ports_[hop]->out->up(); };
@@ -111,7 +111,7 @@ size_t Switch::next_hop(const Packet& packet, std::span<const uint16_t> hops) co
   if (up(chosen)) return chosen;
   auto alive = static_cast<size_t>(std::count_if(hops.begin(), hops.end(), up));
   if (alive == 0) return chosen;
-  // The hash's upper bits are spent.
+  // The hash's upper bits are used up.
   size_t skip = RouteTable::choose(hash * 0x9e3779b97f4a7c15, alive);
   for (uint16_t hop : hops) {
     if (up(hop) && skip-- == 0) return hop;
@@ -150,7 +150,7 @@ bool Switch::send(Packet* packet, TimeNs now) {
   return false;
 }
 
-// On account of which link there is no room; null if there is.
+// The link whose buffer limit is reached; null if there is room.
 Link* Switch::full(PortUnit* from, PortUnit& to, size_t priority, uint64_t length) const {
   if (from) {
     const IngressCount& count = from->ingress[priority];
@@ -237,12 +237,12 @@ void Switch::resume(PortUnit& port, size_t priority) {
   port.out->send_pause(priority, false);
 }
 
-// The link does not know of them any more.
+// Clears the pause state after the link has lost it.
 void Switch::forget_pauses(PortUnit& port) {
   for (IngressCount& count : port.ingress) count.pausing = false;
 }
 
-// Explicit, or what the link needs; a long one may need more than there is.
+// The configured headroom, or what the link needs, limited by the buffer.
 uint64_t Switch::headroom_for(const SwitchSettings& settings, uint64_t needed) const {
   if (settings.pfc.headroom) return settings.pfc.headroom;
   return std::min(needed, settings.buffer / (kPriorities * ports_.size()) / 2);
@@ -278,8 +278,8 @@ void Switch::note_headroom(PortUnit& port) {
   port.headroom_short = is_short;
 }
 
-// By the links as they are, or as they were built where that leaves more to share: what the
-// configuration set is accepted when a reset goes back to it.
+// Checked with the links' present parameters, or the initial ones if those leave more to share: a
+// reset to the configuration is always accepted.
 Result<void> Switch::check(std::span<const KnobValue> proposed) const {
   SwitchSettings settings = SwitchSettings::of(proposed);
   uint64_t reserved = 0;

@@ -1,10 +1,9 @@
 // Switch: forwards by destination address, over equal-cost paths by a hash of the five-tuple, into
-// a queue per egress port and priority. It stores packets in one buffer, marks them by the length
-// of their queue (ECN), and pauses whoever sends too much of a priority (PFC). Links may have
-// tighter limits: what waits is counted against the egress that it waits for and the ingress that
-// it came through.
+// a queue per egress port and priority. Stores packets in one buffer, marks them by the length of
+// their queue (ECN), and pauses senders by priority (PFC). Links may have tighter limits: a stored
+// packet counts against its egress and its ingress.
 //
-// On the core's thread; counters and gauges are read by any.
+// Core thread; any thread may read counters and gauges.
 #pragma once
 
 #include <cstdint>
@@ -26,58 +25,59 @@
 
 namespace rocefs {
 
-// The packets that the switch sends by itself came through no port.
+// Ingress of packets that the switch itself sends.
 inline constexpr uint16_t kNoIngress = 0xffff;
 
-// Sees what a switch queues. Ports are counted from 0.
+// Called for each queued packet. Ports are counted from 0.
 class SwitchObserver {
  public:
   virtual ~SwitchObserver() = default;
-  // `packet`, which came through port `ingress`, now waits at port `egress`, last of its priority.
+  // `packet`, received through port `ingress`, was queued at port `egress`, last of its priority.
   virtual void enqueued(const Packet& packet, size_t ingress, size_t egress, TimeNs now) = 0;
 };
 
 class Switch final : public KnobOwner {
  public:
-  // `unroutable` counts what has no route.
+  // `unroutable` counts packets without a route.
   Switch(std::string name, uint64_t seed, PacketPool& pool, Counter& unroutable);
   ~Switch() override;
 
   const std::string& name() const { return name_; }
-  // One cable: the direction into this switch and the one out of it.
+  // Adds a cable: `in` leads to this switch, `out` away from it.
   LinkSink& add_port(Link& in, Link& out);
-  // The source that a link out of this switch pulls from.
+  // Source of a link out of this switch.
   LinkSource& source(const Link& out);
-  // The links through which `destination` is nearest; all lead out of this switch.
+  // Sets the links through which `destination` is nearest; all lead out of this switch.
   void set_route(const Ip& destination, std::span<const Link* const> next_hops);
-  // Where packets go to whose destination has no route.
+  // Sets the next hops of destinations without a route.
   void set_default_route(std::span<const Link* const> next_hops);
-  // Where packets to a group go, but for where they came from: ends, and a tree of switches.
+  // Sets the links for packets to a group, except the one they came from: ends, and a tree of
+  // switches.
   void set_flood(std::span<const Link* const> links) { flood_ = ports_of(links); }
-  // Nothing is stored and nobody paused any more, chance begins anew. Links have been reset.
+  // Drops all packets and pauses, restarts random numbers. Links have been reset.
   void reset();
 
   size_t port_count() const { return ports_.size(); }
   SwitchPort& port(size_t index) { return *ports_[index]; }
   const SwitchPort& port(size_t index) const { return *ports_[index]; }
-  // Octets that wait at an egress port.
+  // Octets queued at an egress port.
   uint64_t queued(size_t port, size_t priority) const {
     return ports_[port]->queues[priority].bytes.get();
   }
-  // The port through which the packet would leave now; nothing where no route leads.
+  // The egress port of the packet at present; empty without a route.
   std::optional<size_t> route(const Packet& packet) const;
-  // Sends a packet of the switch's own, such as a CNP. Takes it; false if it was dropped.
+  // Sends a packet made by the switch, such as a CNP. Takes it; false if it was dropped.
   bool send(Packet* packet, TimeNs now);
-  // One at most; null ends it.
+  // At most one observer; null removes it.
   void set_observer(SwitchObserver* observer) { observer_ = observer; }
 
-  // What all ports store, and the most that they did. Any thread.
+  // Octets stored at all ports, and their maximum. Any thread.
   const Counter& used() const { return used_; }
   Counter& peak() { return peak_; }
   const SwitchSettings& settings() const { return settings_; }
   const BufferPlan& plan() const { return plan_; }
 
-  // What a person should know of settings that were accepted goes to `warn`, on the core's thread.
+  // `warn` gets notices about accepted settings, on the core's thread.
   void set_warning(std::function<void(const std::string&)> warn);
   // Knobs, in the order of kSwitchKnobs.
   Result<void> check(std::span<const KnobValue> proposed) const override;
@@ -97,7 +97,7 @@ class Switch final : public KnobOwner {
   std::span<const uint16_t> hops_of(const Packet& packet) const;
   void forward(PortUnit& from, Packet* packet, TimeNs now);
   void flood(PortUnit& from, Packet* packet, TimeNs now);
-  // `from` is null for the switch's own. False if the packet was dropped.
+  // `from` is null for packets of the switch itself. False if the packet was dropped.
   bool enqueue(PortUnit* from, PortUnit& to, Packet* packet, TimeNs now);
   Packet* dequeue(PortUnit& from, TimeNs now);
   size_t next_hop(const Packet& packet, std::span<const uint16_t> hops) const;

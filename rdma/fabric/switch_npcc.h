@@ -1,4 +1,4 @@
-// SwitchNpcc: NPCC in one switch: it sees what the switch queues, and sends its CNPs through it.
+// SwitchNpcc: NPCC in one switch: observes its queues, and sends CNPs through it.
 #pragma once
 
 #include <functional>
@@ -12,9 +12,9 @@ namespace rocefs {
 // Core thread.
 class SwitchNpcc final : public SwitchObserver, public NpccHost {
  public:
-  // The number of the queue pair that sends a flow, if it is known.
+  // Number of the queue pair that sends a flow, if known.
   using SenderLookup = std::function<std::optional<uint32_t>(const NpccFlowKey&)>;
-  // The switch has all its ports. All of these outlive it.
+  // After all ports were added. All arguments outlive this object.
   SwitchNpcc(Scheduler& scheduler, PacketPool& pool, Switch& around, SenderLookup senders);
   ~SwitchNpcc() override { switch_.set_observer(nullptr); }
 

@@ -1,6 +1,6 @@
-// What one port of a switch has: a queue per priority for what leaves by it, and a count per
-// priority of what came in by it and is still in the switch. Counters and gauges are read by any
-// thread; everything else belongs to the core's.
+// Port of a switch: an egress queue per priority, and an ingress count per priority of packets
+// still in the switch. Any thread may read counters and gauges; all else belongs to the core's
+// thread.
 #pragma once
 
 #include <array>
@@ -30,19 +30,19 @@ inline constexpr CounterRow<IngressCounters> kIngressCounters[] = {
      "PAUSE frames by which the switch stopped the far end of this port's cable"},
 };
 
-// Of one egress port and priority, first in, first out.
+// Queue of an egress port and priority, first in, first out.
 struct EgressQueue {
   PacketFifo fifo;
-  Counter bytes, packets;  // that wait now
+  Counter bytes, packets;  // queued now
   Counter peak;            // octets
   EgressCounters counters;
 };
 
-// Of one ingress port and priority.
+// Count of an ingress port and priority.
 struct IngressCount {
   uint64_t bytes = 0;    // stored anywhere in the switch
-  bool pausing = false;  // the sender has been told to pause
-  uint64_t limit = 0;    // while pausing: octets that threshold and headroom have room for
+  bool pausing = false;  // PAUSE was sent
+  uint64_t limit = 0;    // while pausing: octets within threshold and headroom
   IngressCounters counters;
 };
 
@@ -50,14 +50,14 @@ struct SwitchPort {
   Link* in = nullptr;
   Link* out = nullptr;
   std::array<EgressQueue, kPriorities> queues;
-  uint8_t waiting = 0;  // priorities whose queue has something
+  uint8_t waiting = 0;  // priorities with queued packets
   PriorityTurn turn;
   uint64_t queued_bytes = 0;  // in all queues
   std::array<IngressCount, kPriorities> ingress;
-  uint64_t ingress_bytes = 0;  // of all priorities
+  uint64_t ingress_bytes = 0;  // all priorities
   uint64_t headroom = 0;       // octets per priority
   bool headroom_short = false;
-  uint64_t headroom_needed = 0, headroom_built = 0;  // by the links as they are, and as they began
+  uint64_t headroom_needed = 0, headroom_built = 0;  // by the links' present and initial parameters
 };
 
 }  // namespace rocefs

@@ -27,9 +27,9 @@ SwitchSettings SwitchSettings::initial() {
   return of(initial_values(kSwitchKnobs));
 }
 
-// While PAUSE waits for the packet before it, is transmitted and travels, and until its effect
-// travels back, the far end transmits at its rate; then the packet that it had begun. One more may
-// be in the air when the threshold is passed.
+// PAUSE waits for the packet in transmission, is transmitted and travels; until its effect travels
+// back, the far end transmits at its rate, and then completes a packet. One more may be in flight
+// when the threshold is passed.
 uint64_t headroom_of(const LinkParameters& in, const LinkParameters& out) {
   double waits = static_cast<double>(kMaxPacket + kEthernetOverhead + kPauseOctets) * 8e9 /
                  static_cast<double>(out.rate_bps);
@@ -49,8 +49,8 @@ BufferPlan::BufferPlan(const SwitchSettings& settings, uint64_t port_count, uint
       settings.pfc.threshold ? std::min(settings.pfc.threshold, static_bound) : static_bound;
 }
 
-// A port's priority may store what it has in every egress queue of that priority; with none of
-// these above t_ECN the switch holds at most 8 n t_ECN.
+// A port's priority may fill every egress queue of that priority; while none of these is above
+// t_ECN, the switch holds at most 8 n t_ECN.
 uint64_t BufferPlan::ecn_bound() const {
   if (!dynamic) return threshold / ports;
   return beta * shared / (kPriorities * ports * (beta + 1));

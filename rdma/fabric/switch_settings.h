@@ -1,5 +1,5 @@
-// What a switch is set to: its knobs, the rules that span them, and how its buffer is divided
-// between what all share and what PFC keeps free for packets that are still under way.
+// Settings of a switch: its knobs, the rules that span them, and the division of its buffer into a
+// shared part and PFC's headroom for packets in flight.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ inline constexpr KnobRow kSwitchKnobs[] = {
      "what the switch can store; what does not fit is dropped"},
 };
 
-// IP header to ICRC: a full payload behind the longest headers.
+// IP header to ICRC: a full payload after the longest headers.
 inline constexpr uint64_t kMaxPacket = kMaxMtu + wire::kMaxHeaderLen + wire::kIcrcLen;
 
 struct PfcSettings {
@@ -62,8 +62,8 @@ struct SwitchSettings {
   static SwitchSettings initial();
 };
 
-// Octets that may still come through `in` once the switch has decided to PAUSE through `out`, the
-// other direction of that cable.
+// Octets that may still arrive through `in` once the switch has decided to send PAUSE through
+// `out`, the other direction of that cable.
 uint64_t headroom_of(const LinkParameters& in, const LinkParameters& out);
 
 // The laws of PFC's thresholds (Zhu et al., SIGCOMM 2015, section 4): t_PFC and t_ECN.
@@ -72,28 +72,28 @@ struct BufferPlan {
   uint64_t ports = 0;
   uint64_t beta = 0;
   uint64_t shared = 0;        // without the headroom of all ports and priorities
-  uint64_t static_bound = 0;  // the highest t_PFC that may be set
-  uint64_t threshold = 0;     // t_PFC where it is static
+  uint64_t static_bound = 0;  // maximum of a static t_PFC
+  uint64_t threshold = 0;     // static t_PFC
 
   // `reserved` is the headroom of all ports and priorities together.
   BufferPlan() = default;
   BufferPlan(const SwitchSettings& settings, uint64_t ports, uint64_t reserved);
 
-  // An ingress port's priority that stores more is to pause, with `used` octets in the switch.
+  // Octets above which a port's priority pauses, with `used` octets in the switch.
   uint64_t pause_above(uint64_t used) const {
     if (!dynamic) return threshold;
     return used < shared ? beta * (shared - used) / kPriorities : 0;
   }
-  // Whether it may go on.
+  // Whether a paused priority may resume.
   bool resumes(uint64_t stored, uint64_t used) const {
     return stored == 0 || stored + 2 * kMaxPacket <= pause_above(used);
   }
-  // t_ECN up to which no PAUSE can come before the first mark.
+  // Maximum t_ECN that marks before any PAUSE.
   uint64_t ecn_bound() const;
 };
 
 // EINVAL, with both values, for Kmin above Kmax, a headroom that leaves nothing to share, and a
-// threshold above its bound. `reserved` is what headroom=0 comes to.
+// threshold above its bound. `reserved`: the headroom that headroom=0 gives.
 Result<void> check_settings(const SwitchSettings& settings, uint64_t ports, uint64_t reserved);
 
 }  // namespace rocefs

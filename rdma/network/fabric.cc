@@ -92,8 +92,8 @@ Device* Fabric::device_at(const Ip& address) const {
   return nullptr;
 }
 
-// A sender behind an uplink is known to the queue pair that is connected to it: from the CM's
-// messages, or as its program was told.
+// For a sender behind an uplink, the queue pair connected to it knows its number: from the CM's
+// messages, or from its program.
 std::optional<uint32_t> Fabric::sender_of(const NpccFlowKey& flow) const {
   if (Device* sender = device_at(flow.source)) {
     return sender->qps().sender_of(flow.source, flow.destination, flow.dest_qpn);
@@ -158,8 +158,8 @@ void Fabric::route() {
   route_groups();
 }
 
-// Breadth first from those ends against the direction of travel: every switch, and who is cabled to
-// one, learns through which links they are nearest.
+// Breadth-first search from `ends` against the direction of travel: every switch, and every node
+// cabled to one, gets the links by which the ends are nearest.
 std::map<std::string, Fabric::Way> Fabric::ways_to(const std::vector<std::string>& ends) const {
   std::deque<std::string> frontier(ends.begin(), ends.end());
   std::map<std::string, Way> ways;
@@ -191,7 +191,7 @@ void Fabric::route_to(const std::string& port, const PortSpec& spec) {
   }
 }
 
-// What nobody inside has leaves by the nearest uplink.
+// Routes packets for addresses outside the fabric to the nearest uplink.
 void Fabric::route_outside() {
   std::vector<std::string> ends;
   for (const auto& one : uplinks_) ends.push_back(one->name());
@@ -200,8 +200,8 @@ void Fabric::route_outside() {
   }
 }
 
-// To every port, along a tree of switches, so that nothing comes twice. No group leaves by an
-// uplink.
+// Routes groups to every port, along a spanning tree of switches, so that no copy comes twice. No
+// group leaves by an uplink.
 void Fabric::route_groups() {
   std::map<std::string, std::vector<const Link*>> flood;
   for (size_t i = 0; i < links_.size(); ++i) {
@@ -216,7 +216,7 @@ void Fabric::route_groups() {
       size_t up = 0;
       while (links_[up].get() != way.links.front()) ++up;
       flood[name].push_back(links_[up].get());
-      flood[ends_[up].second].push_back(links_[up ^ 1].get());  // each cable has two, in a row
+      flood[ends_[up].second].push_back(links_[up ^ 1].get());  // a cable's two links are adjacent
     }
   }
   for (const auto& one : switches_) one->set_flood(flood[one->name()]);

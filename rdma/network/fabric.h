@@ -1,5 +1,5 @@
-// Fabric: everything that packets pass: devices, links, switches, built from a topology. It runs on
-// any scheduler: the engine's, or one that a test drives.
+// Fabric: the emulated network: devices, links, switches, built from a topology. Runs on any
+// scheduler: the engine's, or a test's.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ class Fabric : public FabricResources {
   const std::vector<std::unique_ptr<Link>>& links() const { return links_; }
   const std::vector<std::unique_ptr<Switch>>& switches() const { return switches_; }
   const std::vector<std::unique_ptr<Uplink>>& uplinks() const { return uplinks_; }
-  // One for each of the switches.
+  // One per switch.
   const std::vector<std::unique_ptr<SwitchNpcc>>& npcc() const { return npcc_; }
   // Null if there is none of that name.
   Device* device(std::string_view name);
@@ -42,12 +42,12 @@ class Fabric : public FabricResources {
   Link* link(std::string_view name);
   Switch* find_switch(std::string_view name);
   Uplink* uplink(std::string_view name);
-  // Whether an uplink is bound to that address of ours. Any thread.
+  // Whether an uplink is bound to this own address. Any thread.
   bool reaches_outside(const Ip& own) const;
-  // Where one of links() leads to, as the topology names it.
+  // Name of the node at the far end of one of links(), as in the topology.
   const std::string& far_end(const Link& link) const;
 
-  // Core thread. Nothing is on its way any more, chance and trace begin anew.
+  // Core thread. Drops all packets in flight; restarts random numbers and trace.
   void reset();
 
  private:
@@ -61,7 +61,7 @@ class Fabric : public FabricResources {
   std::map<std::string, Way> ways_to(const std::vector<std::string>& ends) const;
   void route_to(const std::string& port, const PortSpec& spec);
   void route_outside();
-  // The one that has this address, or null.
+  // The device with this address, or null.
   Device* device_at(const Ip& address) const;
   std::optional<uint32_t> sender_of(const NpccFlowKey& flow) const;
   void route_groups();
@@ -71,7 +71,7 @@ class Fabric : public FabricResources {
   std::vector<std::unique_ptr<Uplink>> uplinks_;
   std::vector<std::unique_ptr<Link>> links_;
   std::vector<std::unique_ptr<Device>> devices_;
-  // Who is where: links_[i] leads from ends_[i].first to ends_[i].second, by name.
+  // Names of the ends: links_[i] leads from ends_[i].first to ends_[i].second.
   std::vector<std::pair<std::string, std::string>> ends_;
 };
 

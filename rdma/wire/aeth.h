@@ -1,13 +1,13 @@
-// What the syndrome of an AETH says.
+// Syndrome of an AETH.
 #pragma once
 
 #include <cstdint>
 
 namespace rocefs::aeth {
 
-// 31 credits: end-to-end flow control is not in use.
+// 31 credits: no end-to-end flow control.
 inline constexpr uint8_t kAckUnlimited = 0x1f;
-inline constexpr uint8_t kRnrNak = 0x20;  // and a 5-bit timer
+inline constexpr uint8_t kRnrNak = 0x20;  // plus a 5-bit timer
 inline constexpr uint8_t kNakSequence = 0x60;
 inline constexpr uint8_t kNakInvalidRequest = 0x61;
 inline constexpr uint8_t kNakRemoteAccess = 0x62;

@@ -9,7 +9,7 @@
 
 namespace rocefs::wire {
 
-inline constexpr uint16_t kDontFragment = 0x4000;  // of Ipv4::flags_fragment
+inline constexpr uint16_t kDontFragment = 0x4000;  // in Ipv4::flags_fragment
 
 struct Ipv4 {
   uint8_t tos = 0;  // DSCP and ECN
@@ -103,7 +103,7 @@ struct Ieth {
   bool operator==(const Ieth&) const = default;
 };
 
-// What follows the BTH. Only those that the opcode calls for mean something.
+// Extension headers. Only those of the packet's opcode are valid.
 struct Extensions {
   Deth deth;
   Reth reth;
@@ -117,7 +117,7 @@ struct Extensions {
   bool operator==(const Extensions&) const = default;
 };
 
-// Only the IP version that is said means something.
+// Only the header of the packet's IP version is valid.
 struct Headers : Extensions {
   bool is_ipv6 = false;
   Ipv4 v4;

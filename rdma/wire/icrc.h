@@ -1,5 +1,5 @@
-// The invariant CRC of RoCEv2 (annex A17): CRC-32 over eight octets of ones, the headers with
-// every field that may change on the way taken as ones, payload and pad. Little-endian on the wire.
+// The invariant CRC of RoCEv2 (annex A17): CRC-32 over eight octets of ones, the headers with every
+// variant field as ones, payload and pad. Little-endian on the wire.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ inline uint32_t load_icrc(std::span<const uint8_t> at) {
   return at[0] | uint32_t{at[1]} << 8 | uint32_t{at[2]} << 16 | uint32_t{at[3]} << 24;
 }
 
-// Whether the packet that parse() took carries the right one; `parsed` is what parse() made of it.
+// Checks the ICRC of a packet; `parsed` is the result of parse() for it.
 bool icrc_ok(std::span<const uint8_t> packet, const Parsed& parsed);
 
 }  // namespace rocefs::wire

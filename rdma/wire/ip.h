@@ -1,4 +1,4 @@
-// IP addresses as a GID holds them, and what they are good for.
+// IP addresses in the form of a GID, and their classes.
 #pragma once
 
 #include <array>
@@ -19,20 +19,20 @@ inline bool is_mapped_ipv4(const Ip& ip) {
   return ip[10] == 0xff && ip[11] == 0xff;
 }
 
-// Whether a queue pair may be connected to it. The directed broadcast addresses of IPv4 networks
-// pass: their prefix lengths are not known here.
+// Whether a queue pair may be connected to the address. Directed broadcast addresses of IPv4
+// networks pass: their prefix lengths are not known here.
 inline bool is_unicast(const Ip& ip) {
   if (is_mapped_ipv4(ip)) return ip[12] != 0 && ip[12] < 224;
   constexpr Ip kNone{}, kLoopback{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
   return ip[0] != 0xff && ip != kNone && ip != kLoopback;
 }
 
-// Of IPv6 ff00::/8, of IPv4 224.0.0.0/4.
+// IPv6 ff00::/8, IPv4 224.0.0.0/4.
 inline bool is_multicast(const Ip& ip) {
   return is_mapped_ipv4(ip) ? ip[12] >> 4 == 14 : ip[0] == 0xff;
 }
 
-// Of 127.0.0.0/8: reaches only what has such an address too.
+// 127.0.0.0/8: reaches only addresses of the same class.
 inline bool is_loopback(const Ip& ip) {
   return is_mapped_ipv4(ip) && ip[12] == 127;
 }

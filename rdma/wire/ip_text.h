@@ -1,4 +1,4 @@
-// IP addresses for people.
+// Text form of IP addresses.
 #pragma once
 
 #include <optional>
@@ -9,9 +9,9 @@
 
 namespace rocefs {
 
-// As inet_ntop() writes it: 10.77.0.1, 2001:db8::1.
+// Format of inet_ntop(): 10.77.0.1, 2001:db8::1.
 std::string ip_text(const Ip& ip);
-// As inet_pton() reads it; nothing for what is no address.
+// Format of inet_pton(); empty for an invalid address.
 std::optional<Ip> parse_ip(std::string_view text);
 
 }  // namespace rocefs

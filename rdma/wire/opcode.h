@@ -1,4 +1,4 @@
-// BTH opcodes and what each says of its packet; CNP is that of annex A17 (RoCEv2).
+// BTH opcodes and their properties; CNP is that of annex A17 (RoCEv2).
 #pragma once
 
 #include <array>
@@ -65,7 +65,7 @@ struct OpcodeInfo {
   std::string_view name;   // "RC_WRITE_FIRST"
 };
 
-// How the table below is made; nobody else's business.
+// Construction of the table below; private.
 namespace opcode_table {
 
 enum Flag : uint32_t {
@@ -185,7 +185,7 @@ constexpr std::array<OpcodeInfo, 256> make_table() {
 
 inline constexpr std::array<OpcodeInfo, 256> kOpcodeTable = opcode_table::make_table();
 
-// What stands in the table; `valid` is false for opcodes that nobody defines.
+// Properties of an opcode; `valid` is false for undefined ones.
 constexpr const OpcodeInfo& opcode_info(uint8_t opcode) {
   return kOpcodeTable[opcode];
 }

@@ -163,7 +163,7 @@ ParseError parse_extensions(std::span<const uint8_t>& rest, const OpcodeInfo& in
   return ParseError::kNone;
 }
 
-// Reads all headers; `behind` is what IP says follows them: payload, pad and ICRC.
+// Reads all headers; `behind`: the octets that follow them by the IP length: payload, pad and ICRC.
 ParseError parse_all(std::span<const uint8_t> bytes, Parsed& out, size_t& behind) {
   if (bytes.empty()) return ParseError::kTruncated;
   std::span<const uint8_t> rest = bytes;
@@ -186,7 +186,7 @@ ParseError parse_all(std::span<const uint8_t> bytes, Parsed& out, size_t& behind
   return error;
 }
 
-// What follows the headers is a multiple of four octets, pad included.
+// Payload and pad together are a multiple of four octets.
 ParseError check_payload(Parsed& out, size_t behind) {
   size_t padded = behind - kIcrcLen;
   const Bth& bth = out.headers.bth;
@@ -364,7 +364,7 @@ size_t emit(const Headers& headers, std::span<uint8_t> out) {
 
 HeaderTemplate::HeaderTemplate(const Headers& headers) {
   Headers blank = headers;
-  blank.bth.opcode = Opcode::kRcSendOnly;  // it has no extension headers
+  blank.bth.opcode = Opcode::kRcSendOnly;  // without extension headers
   blank.v4.total_length = blank.v4.checksum = 0;
   blank.udp.checksum = 0;
   std::array<uint8_t, kMaxHeaderLen> bytes{};  // IPv4 headers end before the template does

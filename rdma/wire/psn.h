@@ -1,4 +1,4 @@
-// Packet sequence numbers: 24 bits on the wire, 64 inside, so that order is plain comparison.
+// Packet sequence numbers: 24 bits on the wire, 64 inside, so that comparison gives their order.
 #pragma once
 
 #include <bit>
@@ -7,9 +7,9 @@
 namespace rocefs {
 
 inline constexpr uint32_t kPsnMask = 0xffffff;
-// As many may be unanswered: one more, and new ones look like old ones (IBTA 9.7.2).
+// Maximum of unacknowledged PSNs: beyond it new ones look like old ones (IBTA 9.7.2).
 inline constexpr uint64_t kPsnHalf = uint64_t{1} << 23;
-// Unwrapped numbers begin here, so that what is older than the first one does not pass below zero.
+// First unwrapped number: PSNs older than the first one stay above zero.
 inline constexpr uint64_t kPsnBase = uint64_t{1} << 32;
 
 // The unwrapped PSN nearest to `reference` whose low 24 bits are `psn`: half of
@@ -19,8 +19,7 @@ inline uint64_t unwrap_psn(uint32_t psn, uint64_t reference) {
   return reference + static_cast<uint64_t>(static_cast<int64_t>(delta));
 }
 
-// How many PSNs a message of `length` bytes takes, or a READ of as many: one at least. MTUs are
-// powers of two.
+// Number of PSNs of a message or a READ of `length` bytes, at least one. MTUs are powers of two.
 inline uint64_t psns_of(uint64_t length, uint32_t mtu) {
   return length == 0 ? 1 : ((length - 1) >> std::countr_zero(mtu)) + 1;
 }

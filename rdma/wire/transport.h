@@ -1,5 +1,5 @@
-// Transport: what a packet says from its BTH on, read where it stands. For packets that were made
-// here or have passed parse(): nothing is checked but that no octet behind the headers is read.
+// Transport: a view of a packet from its BTH on. For packets that were made here or have passed
+// parse(): the only check is that no octet beyond the headers is read.
 #pragma once
 
 #include <cstdint>
@@ -13,21 +13,21 @@ namespace rocefs::wire {
 
 class Transport {
  public:
-  // `headers` reach from the IP header to the last extension header, and outlive this.
+  // `headers` reach from the IP header to the last extension header, and outlive this view.
   Transport(std::span<const uint8_t> headers, uint16_t payload_len)
       : bth_(headers.data() + (headers[0] >> 4 == 6 ? kIpv6Len : kIpv4Len) + kUdpLen),
         end_(headers.data() + headers.size()),
         payload_len_(payload_len) {}
 
-  // Whether the opcode is somebody's, and all headers that it calls for are there, and no more.
-  // Otherwise nothing else means anything.
+  // Whether the opcode is defined, and the headers are exactly those of the opcode. Otherwise no
+  // other result is valid.
   bool well_formed() const { return info().valid && bth_ + kBthLen + info().header_len == end_; }
 
   Opcode opcode() const { return static_cast<Opcode>(bth_[0]); }
   const OpcodeInfo& info() const { return opcode_info(bth_[0]); }
   uint16_t payload_len() const { return payload_len_; }
 
-  // Of the BTH, as Bth has them.
+  // Fields of the BTH, as in Bth.
   bool solicited() const { return bth_[1] & 0x80; }
   uint16_t pkey() const { return load16(bth_ + 2); }
   uint8_t reserved6() const { return bth_[4] & 0x3f; }
@@ -36,7 +36,7 @@ class Transport {
   uint8_t reserved7() const { return bth_[8] & 0x7f; }
   uint32_t psn() const { return load32(bth_ + 8) & 0xffffff; }
 
-  // Those that the opcode calls for.
+  // Extension headers; only those of the opcode are valid.
   Deth deth() const { return {load32(behind()), behind()[4], load32(behind() + 4) & 0xffffff}; }
   Reth reth() const { return {load64(behind()), load32(behind() + 8), load32(behind() + 12)}; }
   AtomicEth atomic() const {
