@@ -104,13 +104,13 @@ void CaptureFile::write(const PcapCapture::Piece& piece) {
 void CaptureFile::broken(const Error& why) {
   if (std::exchange(broken_, true)) return;
   failed_(fmt::format("capture ended: {}", why.reason));
-  if (!changing_) stop([](Result<void>) {});  // else the change under way comes first
+  if (!changing_) stop([](Result<void>) {});  // else after the change in progress
 }
 
 void CaptureFile::stop(Answer<void> answer) {
   if (path_.empty()) return answer({});
   stopping_.push_back(std::move(answer));
-  if (stopping_.size() > 1) return;  // a reset beside `off`
+  if (stopping_.size() > 1) return;  // a reset together with `off`
   changing_ = true;
   auto closed = [self = shared_from_this()] {
     self->engine_.tell_control([self] { self->close(); });
@@ -121,7 +121,7 @@ void CaptureFile::stop(Answer<void> answer) {
   stopped(Error{EAGAIN, "too many commands are waiting for the engine"});
 }
 
-// Every packet has been handed over; the file may say only now what became of them.
+// All packets are handed over; write errors may appear only at close.
 void CaptureFile::close() {
   auto ended = [self = shared_from_this(), file = file_](Result<uint64_t> closed) {
     if (!closed && !self->broken_) {

@@ -1,5 +1,5 @@
-// The pcap file of the tree: echo a path to start capturing into it, `off` to stop; cat shows the
-// path and how many packets it holds. On the control thread.
+// The pcap file of the tree: echo a path to start a capture into it, `off` to stop; cat shows the
+// path and the number of packets. Control thread.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@ namespace rocefs {
 
 class CaptureFile final : public std::enable_shared_from_this<CaptureFile> {
  public:
-  // `failed` is told why a capture ended by itself. All outlive the engine's thread.
+  // `failed` gets the reason when a capture ends by an error. All outlive the engine's thread.
   CaptureFile(Engine& engine, Fabric& fabric, CallerFiles& files,
               std::function<void(std::string why)> failed)
       : engine_(engine), fabric_(fabric), files_(files), failed_(std::move(failed)) {}
@@ -42,10 +42,10 @@ class CaptureFile final : public std::enable_shared_from_this<CaptureFile> {
   CallerFiles& files_;
   std::function<void(std::string)> failed_;
   std::string path_;                      // empty: off
-  bool changing_ = false;                 // a start or a stop is under way
-  bool opening_ = false;                  // a start, whose file is not there yet
-  bool broken_ = false;                   // the capture has ended by itself, and somebody was told
-  std::vector<Answer<void>> stopping_;    // of the stop under way
+  bool changing_ = false;                 // a start or a stop is in progress
+  bool opening_ = false;                  // a start without its file yet
+  bool broken_ = false;                   // the capture has ended by an error, which was reported
+  std::vector<Answer<void>> stopping_;    // of the stop in progress
   CallerFilePtr file_;                    // until it is being closed
   std::shared_ptr<PcapCapture> capture_;  // touched on the core's thread, but for its count
 };

@@ -11,7 +11,7 @@
 namespace rocefs {
 namespace {
 
-// It keeps what it was set to while PCC has disabled CFR, and shows what is.
+// Shows the effective value: 0 while PCC has disabled CFR; the stored one is kept.
 class CfrEnableFile final : public KnobFile {
  public:
   CfrEnableFile(std::shared_ptr<KnobSet> set, size_t index, const Cfr& cfr)
@@ -32,7 +32,7 @@ class CfrEnableFile final : public KnobFile {
   const Cfr& cfr_;
 };
 
-// It shows what OFED shows. A store changes what it names.
+// Shows the text of OFED's file. A store changes the priorities that it names.
 class TrafficClassFile final : public KnobFile {
  public:
   using KnobFile::KnobFile;

@@ -11,8 +11,7 @@ namespace rocefs {
 class Device;
 class Port;
 
-// All outlive the tree.
-// ecn/{roce_np,roce_rp}/ below the interface's directory.
+// ecn/{roce_np,roce_rp}/ below the interface's directory. All arguments outlive the tree.
 void add_ecn_files(Tree& tree, const std::string& directory, Port& port, Engine& engine);
 // cfr/ and tc/<port>/ below the device's.
 void add_cfr_files(Tree& tree, const std::string& directory, Device& device, Engine& engine);

@@ -24,7 +24,7 @@ std::string guid_text(uint64_t guid) {
                      guid >> 16 & 0xffff, guid & 0xffff);
 }
 
-// The machine's CPUs: a function of no NUMA node is near to all of them (pci-sysfs.c).
+// The machine's CPUs: a function without NUMA node is local to all of them (pci-sysfs.c).
 std::string online_cpus() {
   std::ifstream file("/sys/devices/system/cpu/online");
   std::string list;
@@ -32,7 +32,8 @@ std::string online_cpus() {
   return list.empty() ? "0" : list;
 }
 
-// A list such as 0-3,8 as the kernel prints masks: in groups of 32, from the highest.
+// Converts a list such as 0-3,8 to a mask as the kernel prints it: in groups of 32, from the
+// highest.
 std::string cpu_mask(std::string_view list) {
   constexpr uint64_t kMaxCpu = 8192;
   std::vector<uint32_t> groups(1);
@@ -50,7 +51,7 @@ std::string cpu_mask(std::string_view list) {
   return mask;
 }
 
-// Six BARs and a ROM that the function does not have.
+// Six BARs and a ROM, all absent.
 std::string no_resources() {
   std::string text;
   for (int i = 0; i < 7; ++i) {
@@ -180,8 +181,8 @@ void DeviceFiles::add_identity() {
   tree_.add_link("class/infiniband/" + name, directory);
 }
 
-// libibverbs opens the device, asks whether it is the character device that `dev` says, and leaves
-// the rest to the provider, which comes by the socket: any character device that all may open does.
+// libibverbs opens the device, checks that it is the character device of `dev`, and leaves the rest
+// to the provider, which uses the socket: any character device that all may open is suitable.
 void DeviceFiles::add_uverbs() {
   constexpr std::string_view kStandIn = "/dev/null";
   std::string directory = fmt::format("{}/infiniband_verbs/{}", function_, uverbs_);

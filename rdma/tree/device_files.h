@@ -1,5 +1,5 @@
-// DeviceFiles: how one device shows itself: its PCI function always, its RDMA device and its
-// interfaces while the driver is bound.
+// DeviceFiles: the files of one device: its PCI function always, its RDMA device and its interfaces
+// while the driver is bound.
 #pragma once
 
 #include <memory>
@@ -21,17 +21,17 @@ inline constexpr std::string_view kDriverDirectory = "bus/pci/drivers/mango_core
 // Control thread.
 class DeviceFiles {
  public:
-  // Adds the function's files. All outlive it; it outlives whoever serves the tree. `index` is the
-  // device's among all, from 0: the number of its uverbs.
+  // Adds the function's files. All arguments outlive this object, which outlives the tree's server.
+  // `index`: the device's number among all, from 0, as in uverbs<index>.
   DeviceFiles(Tree& tree, Device& device, size_t index, Engine& engine, const LinkKnobs& knobs);
 
   Device& device() { return device_; }
   bool bound() const { return bound_; }
-  // Of the RDMA device, while bound.
+  // Directory of the RDMA device, while bound.
   std::string directory() const;
-  // Only while not bound. Every knob of the device has its default.
+  // Only while unbound. Every knob of the device gets its default.
   void bind();
-  // Only while bound. What is open of the files answers ENODEV from now on.
+  // Only while bound. Open files answer ENODEV from now on.
   void unbind();
 
  private:
@@ -44,7 +44,7 @@ class DeviceFiles {
   Tree& tree_;
   Device& device_;
   Engine& engine_;
-  std::vector<std::shared_ptr<PortLink>> links_;  // of each port
+  std::vector<std::shared_ptr<PortLink>> links_;  // one per port
   const std::string function_;                    // devices/pci…/<address>
   const std::string uverbs_;                      // uverbs<index>
   bool bound_ = false;

@@ -1,4 +1,4 @@
-// The files by which a fabric shows itself where only an emulator has them: links and the trace.
+// Files that only an emulator has: links and the trace.
 #pragma once
 
 #include <map>
@@ -12,12 +12,11 @@
 
 namespace rocefs {
 
-// The knobs of every link; the control thread's view of what each is set to.
+// Knobs of every link, as the control thread sees them.
 using LinkKnobs = std::map<const Link*, std::shared_ptr<KnobSet>>;
 LinkKnobs make_link_knobs(Fabric& fabric, Engine& engine);
 
-// Fabric and engine outlive the tree.
-// links/<a>-<b>/ and clock/trace_hash below `debug`.
+// links/<a>-<b>/ and clock/trace_hash below `debug`. Fabric and engine outlive the tree.
 void add_fabric_files(Tree& tree, const std::string& debug, Fabric& fabric, const LinkKnobs& knobs);
 
 }  // namespace rocefs

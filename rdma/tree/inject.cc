@@ -23,7 +23,7 @@ constexpr TriggerRow kAdd{
     "reset, or a worker that dies"};
 constexpr TriggerRow kRemove{"remove", "1", "disarms the fault, and removes its directory"};
 
-// Told by the core once after each time it was read, however often the fault happens.
+// Wakes its pollers once after each read, however often the fault fires.
 class FiredFile final : public Attribute {
  public:
   explicit FiredFile(FaultPtr fault) : fault_(std::move(fault)) {}
@@ -121,7 +121,7 @@ void Inject::add_directory(const std::string& name, const std::shared_ptr<Attrib
 
 void Inject::remove(const std::string& name, Answer<void> answer) {
   auto it = entries_.find(name);
-  if (it == entries_.end()) return answer({});  // with a reset, meanwhile
+  if (it == entries_.end()) return answer({});  // removed by a reset meanwhile
   auto fault = it->second.fault;
   auto injector = it->second.injector;
   engine_.call<void>(
@@ -143,7 +143,7 @@ void Inject::clear_all() {
   for (auto& [link, injector] : injectors_) injector->clear();
 }
 
-// One without a directory is still being added: it comes after the reset, and is armed.
+// An entry without a directory is still being added: it comes after the reset, and is armed.
 void Inject::finish_reset() {
   std::erase_if(entries_, [this](const auto& entry) {
     std::string directory = directory_ + "/" + entry.first;
@@ -153,7 +153,7 @@ void Inject::finish_reset() {
   });
 }
 
-// On the core's thread. The knob says it too, as if it had been stored.
+// Core's thread. Updates the link's knob too, as a store would.
 void Inject::set_state(Link& link, bool up) {
   const std::shared_ptr<KnobSet>& set = knobs_.at(&link);
   auto change = std::make_shared<KnobTransaction>(

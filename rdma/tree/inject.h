@@ -1,9 +1,9 @@
-// Inject: the directory in which faults are armed by echo and counted by cat.
+// Inject: the directory where faults are armed by echo and counted by cat.
 //
 //   echo "f1 drop mb_0-sw_0 opcode=RC_WRITE_MIDDLE skip=2" > inject/add
 //   cat inject/list inject/f1/fired; echo 1 > inject/f1/remove
 //
-// On the control thread; the injectors live on the core's.
+// Control thread; the injectors belong to the core's.
 #pragma once
 
 #include <map>
@@ -20,7 +20,7 @@ namespace rocefs {
 
 class Inject {
  public:
-  // All outlive the engine's thread, and the fabric this.
+  // All outlive the engine's thread; the fabric also outlives this object.
   Inject(Tree& tree, const std::string& directory, Engine& engine, Fabric& fabric,
          const LinkKnobs& knobs);
   ~Inject();
@@ -33,7 +33,7 @@ class Inject {
 
  private:
   struct Entry {
-    std::string text;  // as it was added
+    std::string text;  // text of the store
     FaultPtr fault;
     Injector* injector = nullptr;
   };
@@ -49,7 +49,7 @@ class Inject {
   Engine& engine_;
   Fabric& fabric_;
   const LinkKnobs knobs_;
-  std::map<const Link*, std::unique_ptr<Injector>> injectors_;  // one for each link
+  std::map<const Link*, std::unique_ptr<Injector>> injectors_;  // one per link
   std::map<std::string, Entry> entries_;
 };
 

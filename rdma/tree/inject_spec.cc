@@ -106,7 +106,7 @@ Result<void> set_key(InjectSpec& spec, std::string_view key, std::string_view va
                 key);
 }
 
-// Which keys go with which action, and what is taken where they are not said.
+// Checks keys against the action, and sets defaults.
 Result<void> settle(InjectSpec& spec, std::string_view action,
                     const std::vector<std::string_view>& given) {
   auto has = [&](std::string_view key) {

@@ -1,4 +1,4 @@
-// The files by which a switch's NPCC shows itself.
+// Files of a switch's NPCC.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace rocefs {
 
-// Control thread, before the engine starts. npcc/ and ports/<n>/npcc/ below `directory`, the
-// switch's. `npcc` and `engine` outlive the tree.
+// Control thread, before the engine starts. npcc/ and ports/<n>/npcc/ below the switch's
+// `directory`. `npcc` and `engine` outlive the tree.
 void add_npcc_files(Tree& tree, const std::string& directory, SwitchNpcc& npcc, Engine& engine);
 
 }  // namespace rocefs

@@ -20,7 +20,7 @@ struct RecordHeader {
   uint32_t seconds, nanoseconds, captured, original;
 };
 
-// Blocks of pcapng (draft-ietf-opsawg-pcapng), likewise; each ends with its length once more.
+// Blocks of pcapng (draft-ietf-opsawg-pcapng), in host byte order; each ends with its length.
 struct SectionHeader {
   uint32_t type = 0x0a0d0d0a, length = sizeof(SectionHeader);
   uint32_t magic = 0x1a2b3c4d;
@@ -49,7 +49,7 @@ constexpr uint8_t kZeros[4] = {};
 
 constexpr size_t kEthernetHeader = 14;
 
-// The far MAC is not known to a routed packet: a locally administered one made of its address.
+// The far MAC of a routed packet is unknown: derives a locally administered one from its address.
 std::array<uint8_t, kEthernetHeader> ethernet_header(const Port& from, const Packet& packet) {
   const uint8_t* ip = packet.header.data();
   bool ipv6 = ip[0] >> 4 == 6;
@@ -104,7 +104,7 @@ void PcapCapture::begin_section() {
   }
 }
 
-// With the port's name, and nanoseconds as the unit of time.
+// Writes the port's name, and nanoseconds as the unit of time.
 void PcapCapture::append_interface(const std::string& name) {
   InterfaceHeader header;
   const Option options[] = {
@@ -153,7 +153,7 @@ void PcapCapture::captured(const Port& from, const Packet& packet, TimeNs now) {
   if (!room()) flush();
 }
 
-// Hands the current chunk over and takes a free one; without one, time stands.
+// Hands the current chunk over and takes a free one; without one, holds the engine.
 void PcapCapture::flush() {
   Chunk* full = std::exchange(current_, nullptr);
   full->offset = offset_;

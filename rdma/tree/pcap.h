@@ -1,6 +1,6 @@
-// PcapCapture: writes what NIC ports transmit to a pcap or pcapng file (nanosecond time stamps,
-// Ethernet; pcapng with an interface for each port), through whoever has the file. Nothing is
-// dropped: while that one is behind, engine time stands.
+// PcapCapture: writes packets transmitted by NIC ports to a pcap or pcapng file (nanosecond time
+// stamps, Ethernet; pcapng with an interface per port), through the owner of the file. Drops
+// nothing: while the writer is behind, engine time is held.
 #pragma once
 
 #include <cstdint>
@@ -20,30 +20,29 @@ namespace rocefs {
 
 enum class CaptureFormat : uint8_t { kPcap, kPcapng };
 
-// On the core's thread, but for packets().
+// Core's thread, except packets().
 class PcapCapture final : public CaptureSink {
  public:
-  // Memory of `count` pieces of the file, `size` octets each, that it shares with who writes them.
+  // Memory of `count` chunks of the file, `size` octets each, shared with the writer.
   struct Slots {
     std::shared_ptr<const SharedMemory> memory;
     uint8_t* first;
     size_t size, count;
   };
-  // `size` octets of a slot, from `skip` on, that go to the file at `offset` + `skip`.
+  // `size` octets of a slot, from `skip` on, for the file at `offset` + `skip`.
   struct Piece {
     size_t slot;
     uint64_t offset;
     size_t skip, size;
   };
-  // `write` is told of each piece, and answers by written().
+  // `write` gets each piece; the writer answers by written().
   PcapCapture(Engine& engine, Fabric& fabric, Slots slots, CaptureFormat format,
               std::function<void(const Piece&)> write);
 
   void start();
-  // `size` octets of what was asked for are in the file: 0 when no more will be, and the capture
-  // takes no more packets then.
+  // `size` octets of the piece are in the file. 0: the file takes no more, and the capture ends.
   void written(size_t slot, uint64_t size);
-  // Takes no more packets; `closed` runs when every byte is written.
+  // Takes no more packets; `closed` runs when every octet is written.
   void stop(std::function<void()> closed);
   void captured(const Port& from, const Packet& packet, TimeNs now) override;
 
@@ -74,7 +73,7 @@ class PcapCapture final : public CaptureSink {
   Fabric& fabric_;
   const Slots slots_;
   const CaptureFormat format_;
-  std::unordered_map<const Port*, uint32_t> interfaces_;  // pcapng's numbers of them
+  std::unordered_map<const Port*, uint32_t> interfaces_;  // interface numbers of pcapng
   std::function<void(const Piece&)> write_;
   std::function<void()> closed_;
   std::vector<Chunk> chunks_;

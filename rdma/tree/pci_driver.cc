@@ -72,7 +72,7 @@ void PciDriver::bind_all(Answer<void> answer) {
   for (const auto& [address, files] : functions_) {
     if (files->bound()) continue;
     return store(address, true, [this, answer = std::move(answer)](Result<void> result) mutable {
-      // Somebody else may have bound it meanwhile.
+      // EBUSY: the device was bound by another store meanwhile.
       if (!result && result.error().code != EBUSY) return answer(std::move(result));
       bind_all(std::move(answer));
     });
@@ -108,8 +108,8 @@ void PciDriver::restore(const Unbound& unbound) {
   unbound_ = unbound;
 }
 
-// The core goes first: a change that it refuses has not begun. The store is answered when the
-// kernel knows the names that have come and gone.
+// The core acts first: if it refuses, nothing has changed. The store is answered when the kernel
+// knows the changed names.
 void PciDriver::change(const std::string& address, bool bind, Answer<void> answer) {
   DeviceFiles& files = *functions_.find(address)->second;
   auto finish = [this, answer = std::move(answer)](Result<void> result) mutable {

@@ -1,5 +1,5 @@
-// PciDriver: bus/pci/drivers/mango_core, which makes devices of PCI functions. It is bound to all
-// at first; `unbind` and `bind` take and give them one by one, as a reload of a driver does.
+// PciDriver: bus/pci/drivers/mango_core, which makes devices of PCI functions. All are bound at
+// first; `unbind` and `bind` change them one by one, as a reload of a driver does.
 #pragma once
 
 #include <bitset>
@@ -21,15 +21,15 @@ namespace rocefs {
 // Control thread.
 class PciDriver {
  public:
-  // Adds its own files and those of every device, which the extensions add to in their order. All
-  // outlive it; it outlives whoever serves the tree.
+  // Adds its own files and those of every device; the extensions add to those in their order. All
+  // arguments outlive this object, which outlives the tree's server.
   PciDriver(Tree& tree, Fabric& fabric, Engine& engine, const LinkKnobs& knobs,
             std::vector<DeviceExtension*> extensions = {});
   ~PciDriver();
-  // Binds every device that is not; answers when all are.
+  // Binds every unbound device; answers when all are bound.
   void bind_all(Answer<void> answer);
 
-  // Which functions, by address in order, are without the driver: what a successor begins with.
+  // Functions without the driver, by address in order, kept for a takeover.
   static constexpr size_t kMaxFunctions = 256;
   using Unbound = std::bitset<kMaxFunctions>;
   const Unbound& unbound() const { return unbound_; }
@@ -37,8 +37,8 @@ class PciDriver {
   void restore(const Unbound& unbound);
 
  private:
-  // `text` is a function's address, as echoed. ENODEV for none that this driver could drive, and
-  // as drivers/base/bus.c has it: ENODEV to unbind what is not bound, EBUSY to bind what is.
+  // `text`: a function's address. ENODEV for functions that this driver cannot drive; as in
+  // drivers/base/bus.c, ENODEV to unbind an unbound one, EBUSY to bind a bound one.
   void store(std::string_view text, bool bind, Answer<void> answer);
   void change(const std::string& address, bool bind, Answer<void> answer);
   void next();
@@ -53,7 +53,7 @@ class PciDriver {
   // One change at a time, in the order of the stores.
   std::deque<Task> waiting_;
   bool changing_ = false;
-  Unbound unbound_;  // as it will be told: a store that is not answered yet is not in it
+  Unbound unbound_;  // without changes that are not answered yet
 };
 
 }  // namespace rocefs

@@ -21,9 +21,8 @@ constexpr KnobRow kPortKnobs[] = {
      "real clock: how long hw_counters that were read are shown again; 0: they are always fresh"},
 };
 
-// What else the standard has a port count, and what readers of
-// counters/ expect. Nothing here can move them: there are no symbols, credits, relays, partitions
-// to enforce or VL 15.
+// Counters of the standard, and those that readers of counters/ expect, which are always 0 here: no
+// symbols, credits, relays, partitions to enforce or VL 15.
 constexpr const char* kConstantCounters[] = {
     "symbol_error",
     "link_error_recovery",
@@ -44,13 +43,13 @@ std::string gid_text(const Ip& gid) {
   return text;
 }
 
-// The true rate, with the name of the slowest link that carries it.
+// The actual rate, with the name of the slowest link that carries it.
 std::string rate_text(uint64_t bps) {
   return fmt::format("{:g} Gb/sec ({})", static_cast<double>(bps) / 1e9, port_speed(bps).name);
 }
 
-// hw_counters/ of one port. As ib_core has it, they are read together, and what was read is shown
-// for a lifespan.
+// hw_counters/ of one port. As in ib_core, all are read together, and the values are shown for a
+// lifespan.
 class HwCounters {
  public:
   HwCounters(const PortCounters& counters, const Engine& engine, std::shared_ptr<KnobSet> knobs)
@@ -82,7 +81,7 @@ class HwCounters {
   TimeNs read_at_ = kNever;
 };
 
-// One of them.
+// File of one counter.
 class HwCounterFile final : public CounterFile {
  public:
   HwCounterFile(std::shared_ptr<HwCounters> all, size_t row, Counter& counter)
@@ -214,7 +213,7 @@ void add_interface_files(Tree& tree, const std::string& directory, const Port& p
   fixed(tree, directory + "/dev_port", fmt::format("{}", port.number() - 1),
         "the port of the device, from 0");
   fixed(tree, directory + "/flags", "0x1003", "up, broadcast, multicast");
-  // RoCE's MTU is what remains of the interface's without the longest headers (iboe_get_mtu()).
+  // RoCE's MTU: the interface's minus the longest headers (iboe_get_mtu()).
   constexpr uint32_t kHeaders = 40 + 8 + 12 + 4 + 28 + 4;
   tree.add_file(
       directory + "/mtu",
@@ -227,7 +226,7 @@ void add_interface_files(Tree& tree, const std::string& directory, const Port& p
       link->file([](const PortLink& at) { return at.up() ? "up" : "down"; }, "up or down"));
   tree.add_file(directory + "/carrier",
                 link->file([](const PortLink& at) { return at.up() ? "1" : "0"; }, "1 or 0"));
-  // Without a carrier neither is known (ethtool's SPEED_UNKNOWN and DUPLEX_UNKNOWN).
+  // Unknown without a carrier (ethtool's SPEED_UNKNOWN and DUPLEX_UNKNOWN).
   tree.add_file(directory + "/duplex",
                 link->file([](const PortLink& at) { return at.up() ? "full" : "unknown"; },
                            "full; unknown without a carrier"));

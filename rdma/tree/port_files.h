@@ -1,4 +1,4 @@
-// The files of one port: below infiniband/<device>/ports/<n>, and its interface's below net/.
+// Files of one port: below infiniband/<device>/ports/<n>, and its interface's below net/.
 #pragma once
 
 #include <functional>
@@ -14,17 +14,17 @@
 
 namespace rocefs {
 
-// What the cable of a port is set to, as the control thread knows it.
+// Knobs of a port's cable, as the control thread sees them.
 class PortLink {
  public:
-  // Both directions, seen from the port.
+  // Both directions, as seen from the port.
   static std::shared_ptr<PortLink> create(Port& port, std::shared_ptr<KnobSet> egress,
                                           std::shared_ptr<KnobSet> ingress);
 
   bool up() const;
   uint64_t rate_bps() const;
   uint32_t mtu() const { return port_.mtu(); }
-  // A file whose text follows from this; who polls it is woken when the text changes.
+  // A file whose text depends on the cable's knobs; pollers are woken when the text changes.
   std::shared_ptr<Attribute> file(std::function<std::string(const PortLink&)> text,
                                   std::string_view doc);
 

@@ -18,7 +18,7 @@ constexpr TriggerRow kQueuePeak{"peak", "0",
 constexpr TriggerRow kBufferPeak{"buffer/peak", "0",
                                  "the most octets stored; 0 makes it what is stored now"};
 
-// A reading that the core publishes. `counter` outlives the file.
+// A gauge of the core. `counter` outlives the file.
 void add_reading(Tree& tree, const std::string& path, const Counter& counter,
                  std::string_view doc) {
   tree.add_file(
@@ -27,7 +27,7 @@ void add_reading(Tree& tree, const std::string& path, const Counter& counter,
                 doc));
 }
 
-// The highest value of `now`, which the core keeps in `peak`.
+// Maximum of `now`, which the core keeps in `peak`.
 void add_peak(Tree& tree, const std::string& directory, const TriggerRow& row, Engine& engine,
               Counter& peak, const Counter& now) {
   add_trigger(

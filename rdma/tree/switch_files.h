@@ -1,4 +1,4 @@
-// The files of switches: fabric/<switch>/{ecn,pfc,npcc,buffer}/… and fabric/<switch>/ports/<n>/….
+// Files of switches: fabric/<switch>/{ecn,pfc,npcc,buffer}/… and fabric/<switch>/ports/<n>/….
 #pragma once
 
 #include <functional>
@@ -10,8 +10,8 @@
 
 namespace rocefs {
 
-// Below `debug`. Fabric and engine outlive the tree. `warn` is told, on the control thread, what a
-// person should know of settings that were accepted.
+// Below `debug`. Fabric and engine outlive the tree. `warn` gets notices about accepted settings,
+// on the control thread.
 void add_switch_files(Tree& tree, const std::string& debug, Fabric& fabric, Engine& engine,
                       std::function<void(std::string)> warn);
 

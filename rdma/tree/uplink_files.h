@@ -1,4 +1,4 @@
-// The files of uplinks: uplinks/<name>/….
+// Files of uplinks: uplinks/<name>/….
 #pragma once
 
 #include <string>

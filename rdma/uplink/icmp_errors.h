@@ -1,5 +1,5 @@
-// What ICMP has said of the datagrams that a socket has sent: the kernel keeps it in the socket's
-// error queue (ip(7), IP_RECVERR), and lets one send fail in its place.
+// ICMP errors for datagrams that a socket has sent: the kernel keeps them in the socket's error
+// queue (ip(7), IP_RECVERR), and fails one send for each.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,18 @@
 namespace rocefs {
 
 struct IcmpErrors {
-  uint32_t refused = 0;      // nobody listens at the far end's port
-  uint32_t unreachable = 0;  // it cannot be reached, or may not
-  uint32_t too_long = 0;     // for the path
-  Ip to{};                   // where the last of these was going
-  std::string why;           // of the last, for people
+  uint32_t refused = 0;      // port unreachable: no receiver at the far end
+  uint32_t unreachable = 0;  // host or network unreachable, or forbidden
+  uint32_t too_long = 0;     // fragmentation needed
+  Ip to{};                   // destination of the last one
+  std::string why;           // the last one, for the log
   bool any() const { return refused + unreachable + too_long > 0; }
 };
 
-// Those of a socket that sends are kept from now on.
+// Keeps the errors of a sending socket from now on.
 void keep_icmp_errors(int fd, bool ipv6);
-// Takes what is kept, at most 64 at a time, without waiting. What the kernel says of itself, as
-// that a packet is longer than an MTU it knows, the send has said already: it is thrown away.
+// Takes queued errors, at most 64 at a time, without waiting. Discards errors of the kernel itself,
+// such as a packet longer than a known MTU: the send has reported them.
 IcmpErrors take_icmp_errors(int fd);
 
 }  // namespace rocefs

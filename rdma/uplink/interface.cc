@@ -19,7 +19,7 @@
 namespace rocefs {
 namespace {
 
-// IFF_LOWER_UP, of linux/if.h, which net/if.h excludes: the carrier, as it is now. IFF_RUNNING
+// IFF_LOWER_UP, of linux/if.h, which net/if.h excludes: the carrier without delay. IFF_RUNNING
 // follows it up to a second later.
 constexpr unsigned kLowerUp = 1u << 16;
 
@@ -40,7 +40,7 @@ uint32_t mtu_of(const char* name) {
 
 }  // namespace
 
-// The kernel lets only those sockets speak to all that say they want to.
+// Without SO_BROADCAST the kernel refuses to connect to a broadcast address (EACCES).
 bool is_broadcast(const Ip& address) {
   constexpr uint16_t kDiscard = 9;
   sockaddr_storage name{};
@@ -66,7 +66,7 @@ std::optional<Interface> interface_of(const Ip& address) {
 }
 
 std::string trouble_with(const Ip& address) {
-  // Looks afterwards which interface has it: an address that goes meanwhile has none.
+  // Looks up the interface afterwards: an address removed in between has none.
   bool absent = errno_of_bind(address) == EADDRNOTAVAIL;
   std::optional<Interface> interface = interface_of(address);
   if (interface && !interface->up) return interface->name + " is down";
@@ -85,7 +85,8 @@ InterfaceWatch::InterfaceWatch(PollLoop& loop, std::function<void()> changed) : 
   if (!socket || ::bind(socket.get(), reinterpret_cast<sockaddr*>(&name), sizeof name) != 0) return;
   socket_ = std::move(socket);
   loop_.watch(socket_.get(), [this, changed = std::move(changed)] {
-    // Many at once are one change; so is what the socket had no room for (ENOBUFS).
+    // Several messages at once count as one change; so does an overrun of the socket's buffer
+    // (ENOBUFS).
     std::array<char, 8192> message;
     constexpr int kMaxMessages = 256;
     for (int i = 0; i < kMaxMessages; ++i) {

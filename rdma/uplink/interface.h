@@ -1,4 +1,4 @@
-// The machine's network interfaces, as far as an uplink asks.
+// Network interfaces of the machine, as an uplink needs them.
 #pragma once
 
 #include <cstdint>
@@ -18,19 +18,18 @@ struct Interface {
   bool up = false;
   bool carrier = false;
 };
-// The one that has this address, or the whole network of it where the kernel takes it so
-// (127.0.0.0/8). Nothing if none has.
+// The interface with this address, or with its network where the kernel accepts all of it
+// (127.0.0.0/8). Empty if there is none.
 std::optional<Interface> interface_of(const Ip& address);
 
-// Whether it is the broadcast address of a network of the machine's.
+// Whether the address is the broadcast address of one of the machine's networks.
 bool is_broadcast(const Ip& address);
 
-// Why the machine can neither send from the address nor receive there at present; empty if it can.
-// It may have addresses that no interface has, by its routes.
+// Why the machine can neither send from the address nor receive there now; empty if it can. Routes
+// may give it addresses that no interface has.
 std::string trouble_with(const Ip& address);
 
-// Tells of what becomes of interfaces and addresses (rtnetlink(7)); also when nothing has that
-// matters.
+// Watches interfaces and addresses (rtnetlink(7)); `changed` also runs for irrelevant changes.
 class InterfaceWatch {
  public:
   // Control thread. The loop outlives it.
@@ -46,8 +45,8 @@ class InterfaceWatch {
   Fd socket_;
 };
 
-// The largest RoCE MTU whose packets fit, with the longest headers; 0 if none does. As Linux has it
-// for Soft-RoCE: 1500 carries 1024, 4200 carries 4096.
+// The largest RoCE MTU whose packets fit, with the longest headers; 0 if none does. As in Linux for
+// Soft-RoCE: 1500 carries 1024, 4200 carries 4096.
 uint32_t roce_mtu(uint32_t ip_mtu);
 
 }  // namespace rocefs

@@ -20,8 +20,8 @@ uint64_t qpn_bit(uint32_t qpn) {
   return uint64_t{1} << (qpn & 63);
 }
 
-// Whether one end waits: its sender for what it asks for, or the far end for it, an acknowledgement
-// or the end of a READ's response.
+// Whether one end waits for the packet: a packet that requests an acknowledgement, an
+// acknowledgement, or the end of a READ's response.
 bool is_awaited(const Packet& packet) {
   wire::Transport headers = packet.transport();
   const wire::OpcodeInfo& info = headers.info();
@@ -65,8 +65,8 @@ bool UdpBatch::precedes(const Packet& packet) const {
                      [&](const Packet* one) { return one->transport().dest_qpn() == qpn; });
 }
 
-// From the BTH to the ICRC: the kernel makes the headers before it, which are as the ICRC takes
-// them to be.
+// Sends from the BTH to the ICRC: the kernel makes the headers before it, equal to those that the
+// ICRC covers.
 void UdpBatch::add_sealed(Packet* packet) {
   size_t skipped = outer_len(*packet), behind = packet->wire_length() - packet->header_len;
   parts_[0] = {packet->header.data() + skipped, packet->header_len - skipped};

@@ -113,13 +113,13 @@ bool UdpSender::may_join(const Packet& packet) const {
                       [&](const auto& one) { return one.first == to && now < one.second; });
 }
 
-// False if its payload has gone.
+// Seals a packet; false if its payload has gone.
 bool UdpSender::seal(Packet* packet) {
   if (!packet->sealed) set_ip_id(*packet, 0);
   return materialize(parts_.pool, packet);
 }
 
-// Its payload has gone.
+// Drops a packet whose payload has gone.
 UdpSender::Outcome UdpSender::lose(Packet* packet) {
   parts_.stale.add();
   parts_.pool.release(packet);
@@ -134,7 +134,7 @@ void UdpSender::open(UdpBatch& batch) {
   if (!look_.scheduled()) parts_.scheduler.at(look_, parts_.clock());
 }
 
-// A batch of another socket than its `own` goes first if it has packets for the same queue pair.
+// A batch of another socket than `own` is sent first if it has packets for the same queue pair.
 void UdpSender::let_pass(const Packet& packet, const UdpBatch* own) {
   for (size_t i = open_.size(); i-- > 0;) {
     if (open_[i] != own && open_[i]->precedes(packet)) submit(*open_[i]);
@@ -151,7 +151,7 @@ void UdpSender::submit(UdpBatch& batch) {
   parts_.ring.send_message(socket.fd.get(), batch.message(), batch);
 }
 
-// A batch that has grown since the last look may grow on.
+// Keeps a batch that has grown since the last look open.
 void UdpSender::look(TimeNs) {
   for (size_t i = open_.size(); i-- > 0;) {
     UdpBatch& batch = *open_[i];
@@ -164,7 +164,7 @@ void UdpSender::flush() {
   while (!open_.empty()) submit(*open_.back());
 }
 
-// The kernel has all that was handed over.
+// Hands all open batches to the kernel.
 void UdpSender::settle() {
   flush();
   parts_.ring.submit();
@@ -173,7 +173,7 @@ void UdpSender::settle() {
 void UdpSender::sent(UdpBatch& batch, int result) {
   UdpSocket& socket = *batch.socket();
   bool no_room = result == -EAGAIN;
-  // One that nobody listens to is told of by ICMP alone, and to a later one.
+  // ICMP reports a port without receiver to a later send, which fails with ECONNREFUSED.
   bool earlier = result < 0 && !no_room && hear_icmp(socket.fd.get());
   bool again = no_room || earlier || result == -ECONNREFUSED ||
                (batch.size() > 1 && refused(batch, -result));
@@ -202,8 +202,8 @@ void UdpSender::count(const UdpBatch& batch) {
   counters.tx_batched.add(batch.size());
 }
 
-// Whether the kernel does not want the batch, though it may want its packets: a device or a tunnel
-// on the way does not allow it.
+// Whether the kernel refuses the batch, though it may accept its packets: a device or a tunnel on
+// the path does not support it.
 bool UdpSender::refused(const UdpBatch& batch, int code) {
   constexpr TimeNs kAvoided = 10 * kSecond;
   constexpr size_t kMaxSingles = 64;
@@ -218,7 +218,7 @@ bool UdpSender::refused(const UdpBatch& batch, int code) {
   return true;
 }
 
-// They go before what came later, and may leave otherwise than they would have.
+// Queues the batch's packets again, before later ones; they may leave in another way.
 void UdpSender::take_back(const UdpBatch& batch, bool no_room) {
   Flow& flow = flow_of(*batch.packets()[0]);
   for (Packet* packet : batch.packets()) flow.returned.push(packet);
@@ -262,8 +262,8 @@ void UdpSender::serve() {
   }
 }
 
-// A send has failed: whether for what ICMP has said of an earlier one, so that it is to be done
-// again.
+// After a failed send: whether ICMP has reported an earlier datagram, so that this send is to be
+// repeated.
 bool UdpSender::hear_icmp(int fd) {
   IcmpErrors told = take_icmp_errors(fd);
   UplinkCounters& counters = parts_.counters;
@@ -274,7 +274,7 @@ bool UdpSender::hear_icmp(int fd) {
   return told.any();
 }
 
-// A turn of a flow that is not in ready_. False if nobody's turn can be taken now.
+// Serves a turn of a flow that is not in ready_. False if no flow can be served now.
 bool UdpSender::serve(Flow& flow, TimeNs now) {
   constexpr size_t kTurn = 16;
   for (size_t i = 0; i < kTurn && !flow.empty(); ++i) {

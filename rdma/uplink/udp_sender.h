@@ -1,14 +1,14 @@
-// UdpSender: hands packets to the kernel as UDP datagrams, through io_uring. A bounded number is
-// under way; what is too much waits, by its socket, and the sockets take turns: one without room
-// holds back its own packets alone, and keeps their order. When more than kWaiting wait, whoever
-// sends is told.
+// UdpSender: hands packets to the kernel as UDP datagrams, through io_uring. The number of messages
+// in progress is bounded; more packets wait in a queue per socket, and the sockets take turns: a
+// socket without room holds back its own packets alone, and keeps their order. `full` is called
+// when more than kWaiting packets wait.
 //
-// With GSO, packets of one socket that come close together are one batch for the kernel, which cuts
-// it apart late: UdpBatch says what may join. Not a packet that has been sealed before, because
-// somebody has seen it (a capture) or has changed it: it leaves as it is. Packets of a queue pair
-// that varies its source port do not overtake each other.
+// With GSO, packets of one socket that are close together form one batch that the kernel segments
+// late: UdpBatch says which may join. A sealed packet may not, because a capture has recorded it or
+// a fault has changed it: it leaves as it is. Packets of a queue pair that varies its source port
+// do not overtake each other.
 //
-// On the core's thread.
+// Core thread.
 #pragma once
 
 #include <deque>
@@ -36,34 +36,33 @@ class UdpSender final : UdpBatch::Sender {
     Scheduler& scheduler;
     UplinkCounters& counters;
     Counter& stale;  // packets whose payload has gone
-    // What the clock says: when engine time has come so far, a batch that has not grown meanwhile
-    // waits for no more.
+    // The current engine time: a batch that has not grown until then is sent.
     std::function<TimeNs()> clock;
-    // Enough waits, or there is room again.
+    // Called when too many packets wait, and when there is room again.
     std::function<void(bool full)> full;
-    // Why packets are dropped; each kind of reason at most every ten seconds.
+    // Reports why packets are dropped; each kind of reason at most every ten seconds.
     std::function<void(const std::string&)> warn;
   };
-  static constexpr size_t kSends = 256;     // messages under way
-  static constexpr size_t kWaiting = 1024;  // packets: then it is full
+  static constexpr size_t kSends = 256;     // messages in progress
+  static constexpr size_t kWaiting = 1024;  // packets; more are full
 
   explicit UdpSender(Parts parts);
   ~UdpSender();
 
-  // A packet, whose headers are as the kernel will make them: IP ID 0, DF. Takes it.
+  // Takes a packet whose headers are as the kernel will make them: IP ID 0, DF.
   void send(Packet* packet, TimeNs now);
-  // What is sent from now on.
+  // For packets sent from now on.
   void set_gso(bool wanted);
-  // Nothing waits any more; what the kernel has stays with it.
+  // Drops waiting packets; messages in progress stay with the kernel.
   void reset();
 
  private:
-  // What waits for a socket.
+  // Packets that wait for one socket.
   struct Flow final : IoListener {
     UdpSender* owner = nullptr;
     UdpAddress from;
-    UdpSocket* socket = nullptr;  // whose room it waits for
-    PacketFifo returned;          // by the kernel: older than all that wait
+    UdpSocket* socket = nullptr;  // socket whose room it waits for
+    PacketFifo returned;          // by the kernel: older than all waiting ones
     PacketFifo waiting;
     bool empty() const { return returned.empty() && waiting.empty(); }
     void completed(int, uint32_t) override { owner->has_room(*this); }
@@ -97,14 +96,14 @@ class UdpSender final : UdpBatch::Sender {
   UdpSockets sockets_;
   std::unique_ptr<UdpBatch[]> batches_;
   std::vector<UdpBatch*> free_;
-  std::vector<UdpBatch*> open_;  // that more may join
+  std::vector<UdpBatch*> open_;  // batches that packets may join
   Event look_;
   bool gso_ = false;
-  std::vector<std::pair<Ip, TimeNs>> singles_;  // who gets no batches, until when
+  std::vector<std::pair<Ip, TimeNs>> singles_;  // destinations without batches, until when
   std::unordered_map<UdpAddress, Flow, UdpAddressHash> flows_;
-  std::deque<Flow*> ready_;  // that have packets and are not held
+  std::deque<Flow*> ready_;  // flows that have packets and are not held
   size_t waiting_count_ = 0;
-  std::vector<std::pair<const Counter*, TimeNs>> warned_;  // of which kind when, last
+  std::vector<std::pair<const Counter*, TimeNs>> warned_;  // last report of each kind
 };
 
 }  // namespace rocefs

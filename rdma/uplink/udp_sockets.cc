@@ -16,7 +16,7 @@
 namespace rocefs {
 namespace {
 
-// Of udp(7), in linux/udp.h, which glibc's netinet/udp.h excludes.
+// From linux/udp.h (udp(7)), which glibc's netinet/udp.h excludes.
 constexpr int kNoCheck6Tx = 101, kNoCheck6Rx = 102;
 constexpr int kBufferBytes = 8 << 20;
 
@@ -24,7 +24,7 @@ void set(int fd, int level, int name, int value) {
   (void)::setsockopt(fd, level, name, &value, sizeof value);
 }
 
-// A window of 4 KiB packets does not fit into what the kernel gives by default.
+// A window of 4 KiB packets does not fit in the kernel's default buffer.
 void set_buffer(int fd, int forced, int name) {
   int value = kBufferBytes;
   if (::setsockopt(fd, SOL_SOCKET, forced, &value, sizeof value) != 0) {
@@ -32,14 +32,14 @@ void set_buffer(int fd, int forced, int name) {
   }
 }
 
-// Nobody reads from a socket that sends: nothing is to wait there.
+// A sending socket is never read: its receive queue must stay empty.
 void refuse_all(int fd) {
   sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
   sock_fprog program{1, &nothing};
   (void)::setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
 }
 
-// The ICRC covers more than UDP's checksum would: RoCEv2 has none (annex A17).
+// The ICRC covers more than UDP's checksum would: RoCEv2 sends none (annex A17).
 void send_checksums(int fd, bool ipv6, bool wanted) {
   if (ipv6) {
     set(fd, IPPROTO_UDP, kNoCheck6Tx, !wanted);
@@ -118,7 +118,7 @@ size_t UdpSockets::most_allowed() {
 }
 
 int UdpSockets::find(const UdpAddress& from, TimeNs now) {
-  // A flow sends many packets in a row.
+  // Fast path: a flow sends many packets in a row.
   if (!sockets_.empty() && sockets_.front().address == from) return use(sockets_.begin(), now);
   auto place = places_.find(from);
   if (place != places_.end()) {
@@ -153,7 +153,7 @@ void UdpSockets::open(UdpSocket& socket, TimeNs now) {
   socket.retry_at = now + kSecond;
 }
 
-// With `open`, one that has a descriptor.
+// Closes or forgets the oldest idle socket; with `open`, one that has a descriptor.
 bool UdpSockets::forget_oldest(bool open) {
   auto idle = [&](const UdpSocket& socket) { return socket.fd ? socket.under_way == 0 : !open; };
   auto oldest = std::find_if(sockets_.rbegin(), sockets_.rend(), idle);

@@ -1,5 +1,5 @@
-// UDP sockets of an uplink. RoCEv2 spreads flows by their UDP source port, and only a socket that
-// is bound to it sends from a port: one for each that is in use. They are not connected and forbid
+// UDP sockets of an uplink. RoCEv2 spreads flows by their UDP source port, and a socket sends from
+// the port that it is bound to: one socket for each port in use. They are unconnected and forbid
 // fragments, because Linux then sends the IP ID 0, which the ICRC covers.
 #pragma once
 
@@ -21,60 +21,61 @@
 namespace rocefs {
 
 enum class UdpUse { kSend, kReceive };
-// Bound to `address`. EADDRNOTAVAIL: it is none of this network namespace; EADDRINUSE: somebody has
-// the port.
+// Binds a socket to `address`. EADDRNOTAVAIL: not an address of this network namespace; EADDRINUSE:
+// the port is taken.
 Result<Fd> open_udp(const UdpAddress& address, UdpUse use);
-// Whether one that receives takes several datagrams of one size as one (UDP_GRO).
+// Whether a receiving socket merges datagrams of one size (UDP_GRO).
 void take_batches(int fd, bool wanted);
 
 class UdpBatch;
 
-// One to send from.
+// A sending socket.
 struct UdpSocket {
   UdpAddress address;
   Fd fd;
   int error = 0;
   TimeNs retry_at = 0;
   SendRoom room;
-  // Of what says no other: that of the first, which most share. To say one costs more.
+  // Traffic class of datagrams without ancillary data: that of the first one, which most share.
+  // Ancillary data costs more.
   std::optional<uint8_t> traffic_class;
-  // By its user: what the kernel has yet to do with it; it is not closed meanwhile.
+  // Set by the user: messages in progress; the socket is not closed meanwhile.
   size_t under_way = 0;
-  UdpBatch* batch = nullptr;  // which more packets may join
+  UdpBatch* batch = nullptr;  // batch that packets may join
 
-  // Before anything is sent from it. Where the kernel refuses, every datagram says its own.
+  // Before the first send. If the kernel refuses, every datagram carries ancillary data.
   void set_traffic_class(uint8_t value);
 };
 
-// The sockets to send from, opened when first asked for; at most so many, of those with nothing
-// under way the one used least recently is closed. One thread.
+// Sending sockets, opened when first needed; beyond `most`, the idle one used least recently is
+// closed. Single-threaded.
 class UdpSockets {
  public:
-  // `crowded` is told once, with the reason, that one has been closed to make room.
+  // `crowded` is called once, with the reason, when a socket has been closed to make room.
   UdpSockets(size_t most, std::function<void(const std::string&)> crowded);
 
-  // As many as this process's limit of open files leaves room for; at most one for each source port
-  // that RoCEv2 has.
+  // The number that this process's limit of open files leaves room for; at most one for each source
+  // port of RoCEv2.
   static size_t most_allowed();
-  // The socket that sends from `from`; or a negative errno, which stands for a second. -EBUSY: all
-  // that there may be have something under way, and one of them is wanted first.
+  // Finds the socket that sends from `from`; or a negative errno, which stands for a second.
+  // -EBUSY: all sockets have messages in progress; finish one first.
   int find(const UdpAddress& from, TimeNs now);
-  // That which find() has given last; until the next call, or while it has something under way.
+  // The socket of the last find(); valid until the next call, or while it has messages in progress.
   UdpSocket& found() { return sockets_.front(); }
-  // Whether UDP's checksum is sent along. Without it the kernel cuts no datagrams (UDP_SEGMENT).
-  // What is being sent must be with the kernel.
+  // Whether UDP checksums are sent. Without them the kernel does not segment datagrams
+  // (UDP_SEGMENT). All messages in progress must be with the kernel.
   void set_checksums(bool wanted);
   size_t open() const { return open_; }
 
  private:
-  using Sockets = std::list<UdpSocket>;  // the one used last is first
+  using Sockets = std::list<UdpSocket>;  // the last used first
 
   int use(Sockets::iterator at, TimeNs now);
   void open(UdpSocket& socket, TimeNs now);
   bool forget_oldest(bool open);
 
   const size_t most_;
-  std::function<void(const std::string&)> crowded_;  // until it has been told
+  std::function<void(const std::string&)> crowded_;  // null once called
   Sockets sockets_;
   std::unordered_map<UdpAddress, Sockets::iterator, UdpAddressHash> places_;
   size_t open_ = 0;

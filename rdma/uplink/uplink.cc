@@ -16,12 +16,12 @@
 
 namespace rocefs {
 
-// What the kernel says beside a datagram.
+// Ancillary data of a datagram.
 struct Uplink::Told {
   uint8_t traffic_class = 0;
   bool fragmented = false;
-  uint32_t dropped = 0;  // of the socket, since it was opened; 0: nothing is said of it
-  uint32_t segment = 0;  // octets of each of several; 0: it is one
+  uint32_t dropped = 0;  // datagrams dropped by the socket since it was opened; 0: not reported
+  uint32_t segment = 0;  // octets per merged datagram; 0: a single one
 
   explicit Told(std::span<uint8_t> control);
 };
@@ -48,7 +48,7 @@ Uplink::Told::Told(std::span<uint8_t> control) {
   }
 }
 
-// A socket that receives.
+// A receiving socket.
 struct Uplink::Endpoint final : DatagramListener {
   Uplink& owner;
   const Ip address;
@@ -57,7 +57,7 @@ struct Uplink::Endpoint final : DatagramListener {
 
   Endpoint(Uplink& o, const Ip& a, Fd f) : owner(o), address(a), fd(std::move(f)) {}
   void received(const Datagram& datagram) override { owner.take(*this, datagram); }
-  // The endpoint goes when those who bind it anew say so.
+  // The endpoint is destroyed when its address is bound again.
   void receiving_ended(int code) override {
     owner.engine_->tell_control(
         [to = owner.addresses_.get(), at = address, code] { to->lost(at, code); });
@@ -75,7 +75,7 @@ void Uplink::attach(Link& out, Link& in) {
   out_ = &out;
   in_ = &in;
   for (Link* link : {out_, in_}) {
-    link->add_state_listener([this] { pausing_ = false; });  // as the link has forgotten
+    link->add_state_listener([this] { pausing_ = false; });  // the link has forgotten the pause
   }
 }
 
@@ -114,7 +114,7 @@ Result<void> Uplink::open(Engine& engine, PollLoop& loop, Warn warn, At at, Save
   return engine.post(begin) ? Result<void>{} : Error{EAGAIN, "the engine is busy"};
 }
 
-// Control thread, as the two that follow.
+// Control thread, as the two functions below.
 void Uplink::bound(const Ip& address, Fd socket) {
   check_buffer(socket.get());
   engine_->post_retrying([this, address, kept = std::move(socket)]() mutable {
@@ -147,7 +147,7 @@ void Uplink::apply(std::span<const KnobValue> values) {
   }
 }
 
-// The kernel counts a packet of 4 KiB as twice that.
+// The kernel accounts a packet of 4 KiB as twice that.
 void Uplink::check_buffer(int fd) {
   constexpr int kEnough = 4 << 20;
   int bytes = 0;
@@ -169,7 +169,7 @@ void Uplink::receive(Packet* packet, TimeNs now) {
   pool_.release(packet);
 }
 
-// As a switch whose buffer fills: all priorities, since one socket buffer holds them.
+// Pauses like a switch whose buffer fills: all priorities, since one socket buffer holds them.
 void Uplink::pause(bool wanted) {
   if (pausing_ == wanted) return;
   pausing_ = wanted;
@@ -193,7 +193,7 @@ void Uplink::take(Endpoint& endpoint, const Datagram& datagram) {
   size_t size = told.segment > 0 ? told.segment : rest.size();
   if (size < rest.size()) counters_.rx_batches.add();
   uint16_t place = 0;
-  // The headers that each gets overwrite the one before it, which is in its packet by then.
+  // The headers of each datagram overwrite the one before it, which is copied by then.
   do {
     std::span<uint8_t> one = rest.first(std::min(size, rest.size()));
     take_packet(endpoint, from, told, one, place++);

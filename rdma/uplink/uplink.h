@@ -1,9 +1,9 @@
-// Uplink: where packets leave a fabric for the kernel's network and come in from it, as UDP
-// datagrams to and from port 4791 (IBTA annex A17), through the engine's io_uring. It is a node
-// with one cable. The addresses of the ports that it serves must be the machine's: sockets are
-// bound to them (rdma/uplink/uplink_addresses.h).
+// Uplink: connects a fabric to the kernel's network: packets leave and enter as UDP datagrams to
+// and from port 4791 (IBTA annex A17), through the engine's io_uring. A node with one cable. The
+// addresses of the ports that it serves must be the machine's: sockets are bound to them
+// (rdma/uplink/uplink_addresses.h).
 //
-// On the core's thread; counters are read by any.
+// Core thread; any thread may read counters.
 #pragma once
 
 #include <array>
@@ -41,22 +41,23 @@ class Uplink final : public LinkSource, public LinkSink, public KnobOwner {
   ~Uplink() override;
 
   const std::string& name() const { return name_; }
-  // Its cable's direction towards the fabric, and the one from it.
+  // `out` leads to the fabric, `in` comes from it.
   void attach(Link& out, Link& in);
-  // An address behind it, and the port that has it. Link-local ones stay inside: they mean nothing
-  // without an interface.
+  // Adds an address behind the uplink, and its port. Link-local addresses stay inside: they are
+  // meaningless without an interface.
   void serve(const Ip& address, UplinkedPort& port);
 
   // Before the engine starts: binds UDP port 4791 of every address that is the machine's.
-  // EOPNOTSUPP under the virtual clock, ENOSYS where io_uring cannot receive as it must,
-  // EADDRINUSE, EADDRNOTAVAIL if there is none. What a person should know goes to `warn`, on the
-  // core's or the control thread. Without it, every packet that leaves is dropped.
-  // Where a mount is taken over it fails for neither of the last two: `warn` is told, and what is
-  // not bound is tried again. `saved` is then what an earlier life left there, or null.
+  // EOPNOTSUPP under the virtual clock, ENOSYS if io_uring lacks multishot reception, EADDRINUSE,
+  // EADDRNOTAVAIL if no address is the machine's. Notices go to `warn`, on the core's or the
+  // control thread. Without open(), every leaving packet is dropped.
+  // At a takeover the last two are not errors: `warn` reports them, and binding is retried.
+  // `saved`: the dead worker's addresses, or null.
   enum class At { kStart, kTakeover };
   Result<void> open(Engine& engine, PollLoop& loop, Warn warn, At at = At::kStart,
                     SavedAddresses* saved = nullptr);
-  // Once it is open. Those that are bound (any thread), and those that should be (control thread).
+  // After open(): bound addresses (any thread), and addresses that should be bound (control
+  // thread).
   std::vector<Ip> addresses() const { return addresses_->bound(); }
   std::vector<Ip> own_addresses() const { return addresses_->ours(); }
   UplinkCounters& counters() { return counters_; }
@@ -69,12 +70,12 @@ class Uplink final : public LinkSource, public LinkSink, public KnobOwner {
   void receive(Packet* packet, TimeNs now) override;
   Packet* pull(TimeNs now) override;
   bool ready() const override { return (waiting_in_ & ~out_->paused()) != 0; }
-  // Nothing waits any more; what the kernel has stays with it.
+  // Drops waiting packets; messages in progress stay with the kernel.
   void reset();
 
  private:
-  static constexpr size_t kReceived = 4096;  // that wait for the cable
-  // Of a socket that receives: for a packet each, or for several that the kernel has put together.
+  static constexpr size_t kReceived = 4096;  // packets that wait for the cable
+  // Buffers of a receiving socket: one packet each, or several merged by the kernel.
   static constexpr unsigned kBuffers = 64, kBatchBuffers = 16;
   static constexpr size_t kMaxBatch = 65'535;
 
@@ -96,19 +97,19 @@ class Uplink final : public LinkSource, public LinkSink, public KnobOwner {
   Counter& stale_;
   UplinkCounters counters_;
   std::vector<UplinkAddresses::Served> served_;
-  std::unique_ptr<UplinkAddresses> addresses_;  // once it is open
+  std::unique_ptr<UplinkAddresses> addresses_;  // after open()
   std::vector<std::unique_ptr<Endpoint>> endpoints_;
   bool receiving_ = false;       // the engine has started
   bool buffer_checked_ = false;  // control thread
   Engine* engine_ = nullptr;
   Warn warn_;
-  std::unique_ptr<UdpSender> sender_;  // once it is open
+  std::unique_ptr<UdpSender> sender_;  // after open()
   bool gso_ = false;
   bool pausing_ = false;
   const IcrcSolver solver_;
   std::array<PacketFifo, kPriorities> received_;
   size_t received_count_ = 0;
-  uint8_t waiting_in_ = 0;  // priorities, a bit each
+  uint8_t waiting_in_ = 0;  // priorities with packets in received_, a bit each
   PriorityTurn turn_;
   Link* out_ = nullptr;
   Link* in_ = nullptr;

@@ -14,15 +14,15 @@ namespace rocefs {
 namespace {
 
 constexpr TimeNs kBetweenTries = kSecond;
-// While something is wrong with an interface: the kernel tells of its carrier up to a second late.
+// Interval of checks while an interface has a problem: the kernel reports its carrier up to a
+// second late.
 constexpr TimeNs kBetweenLooks = 50 * kMillisecond;
 
 Result<Fd> open_receiver(const Ip& ip) {
   return open_udp({ip, wire::kRocePort}, UdpUse::kReceive);
 }
 
-// A worker that has just died may still hold the port for a moment: the kernel ends its io_uring
-// later.
+// Retries: a worker that has just died may still hold the port until the kernel ends its io_uring.
 Result<Fd> open_patiently(const Ip& ip) {
   constexpr int kTries = 20, kBetweenMs = 20;
   Result<Fd> opened = open_receiver(ip);
@@ -40,7 +40,7 @@ UplinkAddresses::UplinkAddresses(Parts parts, const std::vector<Served>& served)
   for (const Served& one : served) {
     all_.push_back({one.address, one.port, false, false, {}, one.port->largest_mtu()});
   }
-  // First, so that no change is missed.
+  // Watches first, so that no change is missed.
   watch_ = std::make_unique<InterfaceWatch>(parts_.loop, [this] { look(); });
   if (!watch_->works()) {
     parts_.warn(
@@ -60,7 +60,7 @@ Result<void> UplinkAddresses::start(const std::string& uplink, SavedAddresses* s
     } else if (opened.error().code != EADDRNOTAVAIL) {
       return errorf(opened.error().code, "uplink {}: {}", uplink, opened.error().reason);
     } else if (interface_of(one.ip)) {
-      one.ours = true;  // it is down, or has yet to check the address
+      one.ours = true;  // the interface is down, or has yet to check the address
     } else {
       others +=
           fmt::format("{}{} ({})", others.empty() ? "" : ", ", ip_text(one.ip), one.port->name());
@@ -79,7 +79,7 @@ Result<void> UplinkAddresses::start(const std::string& uplink, SavedAddresses* s
   return {};
 }
 
-// Whoever uses the mount needs it more than the network: that may come back.
+// At a takeover the mount's users come before the network, which may come back.
 void UplinkAddresses::take_over(const SavedAddresses* saved) {
   bool all = !saved || saved->count == SavedAddresses::kMaxAddresses;
   for (Address& one : all_) {
@@ -102,7 +102,7 @@ void UplinkAddresses::lost(const Ip& address, int code) {
   again_.arm(kBetweenTries);
 }
 
-// What has become of the addresses that are ours.
+// Follows changes of the machine's own addresses.
 void UplinkAddresses::look() {
   std::vector<std::string> lines = follow_mtus();
   bool missing = false, waits = false;
@@ -124,8 +124,9 @@ void UplinkAddresses::look() {
   }
 }
 
-// What has become of the MTUs of interfaces, a line each. One that is too small for RoCE carries
-// nothing: what is sent is lost, and counted. A port's is known when all of its addresses are seen.
+// Follows changes of interfaces' MTUs; returns a line for each. An interface too small for RoCE
+// carries nothing: sent packets are lost, and counted. A port's MTU is known when all of its
+// addresses are checked.
 std::vector<std::string> UplinkAddresses::follow_mtus() {
   constexpr uint32_t kMinMtu = 256;
   std::vector<std::pair<Interface, const UplinkedPort*>> changed;
@@ -144,7 +145,7 @@ std::vector<std::string> UplinkAddresses::follow_mtus() {
   return lines;
 }
 
-// Why it cannot be used.
+// Binds an address; returns why it cannot be used.
 std::string UplinkAddresses::try_to_use(Address& one) {
   std::string refusal;
   if (!one.bound) {
@@ -170,7 +171,7 @@ void UplinkAddresses::set_bound(Address& one, bool bound) {
   one.bound = bound;
 }
 
-// What the ports make of it is done when it is told.
+// Ports take carrier and MTU, on the core's thread, before the lines are logged.
 void UplinkAddresses::report(std::vector<std::string> lines) {
   if (lines.empty()) return;
   struct State {

@@ -1,8 +1,8 @@
-// UplinkAddresses: the machine's addresses that ports behind an uplink have. It binds a socket to
-// UDP port 4791 of each, and follows what becomes of the address and its interface: a port of whose
-// addresses none can be used has no carrier, and its MTU is what all of its interfaces carry.
+// UplinkAddresses: the machine's addresses that ports behind an uplink have. Binds a socket to UDP
+// port 4791 of each, and watches the address and its interface: a port without any usable address
+// has no carrier, and its MTU is what all of its interfaces carry.
 //
-// On the control thread, or before the engine starts, but for what says otherwise.
+// Control thread, or before the engine starts, unless stated otherwise.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@
 
 namespace rocefs {
 
-// The addresses that were the machine's when a mount was made, for those that take it over: more
-// than these are taken for the machine's. In memory that outlives a worker.
+// The machine's addresses when the mount was made, for a takeover: addresses beyond kMaxAddresses
+// are assumed to be the machine's. In memory that outlives a worker.
 struct SavedAddresses {
   static constexpr size_t kMaxAddresses = 64;
   uint32_t count;
@@ -34,12 +34,12 @@ class UplinkAddresses {
   struct Parts {
     Engine& engine;
     PollLoop& loop;
-    // Receives at the address from now on.
+    // Called when an address was bound: receive at it.
     std::function<void(const Ip& address, Fd socket)> bound;
-    // Receives there no more.
+    // Called when an address is no longer bound.
     std::function<void(const Ip& address)> unbound;
     std::function<void(const std::string&)> warn;
-    Counter& failures;  // of bind(2), after the start
+    Counter& failures;  // failures of bind(2) after the start
   };
   struct Served {
     Ip address;
@@ -48,18 +48,18 @@ class UplinkAddresses {
   UplinkAddresses(Parts parts, const std::vector<Served>& served);
   ~UplinkAddresses();
 
-  // Once. Which of the addresses are the machine's is kept in `saved` (null: nowhere); others stay
-  // inside. EADDRNOTAVAIL: none is; EADDRINUSE.
+  // Once. Saves the machine's addresses in `saved` (null: nowhere); others stay inside.
+  // EADDRNOTAVAIL: there is none; EADDRINUSE.
   Result<void> start(const std::string& uplink, SavedAddresses* saved);
-  // Once, instead: where a mount is taken over. Those that are in `saved` (null: all) are the
-  // machine's, whatever becomes of them.
+  // Once, instead of start(), at a takeover. The addresses in `saved` (null: all) count as the
+  // machine's, whatever their state.
   void take_over(const SavedAddresses* saved);
 
-  // The uplink could not go on receiving there, for this errno: tried again in a second.
+  // Reception at the address has ended with this errno: binding is retried in a second.
   void lost(const Ip& address, int code);
-  // Those that sockets are bound to. Any thread.
+  // Addresses with a bound socket. Any thread.
   std::vector<Ip> bound() const;
-  // Those that are the machine's, whether they can be used at present or not.
+  // The machine's addresses, usable or not.
   std::vector<Ip> ours() const;
 
  private:
@@ -68,8 +68,8 @@ class UplinkAddresses {
     UplinkedPort* port;
     bool ours = false;
     bool bound = false;
-    std::string trouble;  // why it cannot be used; empty: it can
-    uint32_t mtu;         // that its interface carries, at most the port's
+    std::string trouble;  // reason why it cannot be used; empty: usable
+    uint32_t mtu;         // of its interface, at most the port's
   };
 
   void look();
