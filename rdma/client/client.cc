@@ -69,10 +69,10 @@ void Client::device_removed(Device& device) {
   device_ = nullptr;
   store_release(page_->gone, 1);  // after the last completion
   (void)tell(kDeviceFatal, 0);
-  process_->close_socket(events_);  // who waits for an event hears that none will come
+  process_->close_socket(events_);  // pollers see the end of events
   for (const auto& [name, socket] : channels_) process_->close_socket(socket);
   channels_.clear();
-  completed_ = hurried_ = true;
+  completed_ = wake_ = true;
   flush(false);
 }
 
@@ -85,7 +85,7 @@ ClientQp* Client::completed(const Completion& completion) {
   bool sent = completion.opcode != WcOpcode::kReceive &&
               completion.opcode != WcOpcode::kReceiveWriteImm &&
               completion.status == WcStatus::kSuccess;
-  hurried_ |= !known || !sent || qp->second->hurries();
+  wake_ |= !known || !sent || qp->second->must_wake();
   return known ? qp->second : nullptr;
 }
 
@@ -136,10 +136,10 @@ uint64_t Client::flush(bool more) {
   bytes = process_->flush();
   if (!completed_) return bytes;
   completed_ = false;
-  bool hurried = std::exchange(hurried_, false);
-  store_release(page_->unhurried, hurried ? 0 : 1);
+  bool wake = std::exchange(wake_, false);
+  store_release(page_->moderated, wake ? 0 : 1);
   std::atomic_ref(page_->completions).store(completions_);
-  if (!hurried || std::atomic_ref(page_->waiters).load() == 0) return bytes;
+  if (!wake || std::atomic_ref(page_->waiters).load() == 0) return bytes;
   ::syscall(SYS_futex, &page_->completions, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
   return bytes;
 }
@@ -170,7 +170,7 @@ void Client::request(const rocefs_request& request, Attachment attachment, Reply
     if (attachment.socket != 0) process_->close_socket(attachment.socket);
     answer = refusal(done.error());
   } else if (takes_away(request.op)) {
-    // What is under way in the client's memory ends first; events that are not sent yet never are.
+    // Waits for moves of the client's memory; events that are not sent yet are dropped.
     return process_->run([process = process_.get(), cookie = attachment.cookie,
                           reply = std::move(reply), answer]() mutable -> Task {
       if (cookie != 0) {

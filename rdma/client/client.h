@@ -1,5 +1,5 @@
-// Client: what one verbs client has of one device: its protection domains, regions, queues and
-// queue pairs. Core thread.
+// Client: a verbs client's objects of one device: protection domains, regions, queues and queue
+// pairs. Core thread.
 #pragma once
 
 #include <cstdint>
@@ -38,13 +38,13 @@ class ClientCq final : public CompletionSink {
   void publish(bool solicited) override;
 
   uint64_t cookie() const { return cookie_; }
-  // Goes on in other memory, with what the client has not consumed yet. EINVAL: that is more than
-  // it holds, or the client lies.
+  // Continues in other memory, with the entries that the client has not consumed. EINVAL if they do
+  // not fit, or the client's counters are invalid.
   Result<void> resize(std::shared_ptr<SharedMemory> memory, uint32_t entries);
-  // Events of it that the client was sent, or will be.
+  // Number of events sent to the client, or queued.
   uint32_t completion_events() const { return completion_events_; }
   uint32_t async_events() const { return async_events_; }
-  uint32_t users = 0;  // halves of queue pairs
+  uint32_t users = 0;  // send and receive queues of queue pairs
 
  private:
   void raise(bool solicited);
@@ -54,19 +54,19 @@ class ClientCq final : public CompletionSink {
   rocefs_cq_page* page_;
   uint32_t entries_;
   const uint64_t cookie_;
-  const uint32_t channel_;  // a socket of the process's; 0 for none
+  const uint32_t channel_;  // socket of the process; 0: none
   Completion claimed_;
   uint32_t produced_ = 0;
   uint32_t completion_events_ = 0;
-  bool overrun_ = false;  // since it has this memory
+  bool overrun_ = false;  // in this memory
   uint32_t async_events_ = 0;
 };
 
-// What a doorbell stands for.
+// A queue with a doorbell.
 class ClientQueue {
  public:
   virtual ~ClientQueue() = default;
-  // Takes what the client has posted. Whether there may be more.
+  // Takes posted requests. Returns whether there may be more.
   virtual bool serve() = 0;
 };
 
@@ -102,29 +102,29 @@ class ClientQp final : public ClientQueue, public QpObserver {
            const rocefs_create_qp& wanted);
   ~ClientQp() override;
 
-  // Takes over a queue pair that was made for it. ENOMEM: no region is free.
+  // Takes over a queue pair that was made for it. ENOMEM: no free region.
   Result<void> attach(Qp& qp, ClientSrq* srq, const rocefs_created& layout);
   Qp& qp() { return *qp_; }
   ClientSrq* srq() { return srq_; }
   const rocefs_create_qp& created() const { return wanted_; }
 
   bool serve() override;
-  // Tells the client which of its slots are free again.
+  // Publishes which slots are free.
   void release();
-  // How many slots of its send queue have been released.
+  // Number of released slots of the send queue.
   uint32_t sends_released() const { return sends_.released(); }
-  // One of its send requests has completed: whether its owner must hear of it at once.
-  bool hurries();
-  // The queue pair has been reset: what is posted is forgotten.
+  // A send request has completed: whether its owner must be woken at once.
+  bool must_wake();
+  // The queue pair was reset: posted requests are forgotten.
   void drop();
-  // The queue pair fails: what is posted is flushed, what stands in the rings until now as well.
+  // The queue pair fails: flushes posted requests, including those in the rings until now.
   void flush();
-  // It goes; afterwards nothing of its memory is used any more.
+  // Destroys the queue pair; afterwards its memory is not used any more.
   void destroy();
   void qp_event(QpEvent event) override;
-  // Events of it that the client was sent, or will be.
+  // Number of events sent to the client, or queued.
   uint32_t async_events() const { return async_events_; }
-  // Groups that it is attached to.
+  // Number of groups that it is attached to.
   uint32_t groups = 0;
 
  private:
@@ -136,8 +136,8 @@ class ClientQp final : public ClientQueue, public QpObserver {
   const std::shared_ptr<SharedMemory> memory_;
   const rocefs_create_qp wanted_;
   SendLimits limits_;
-  uint64_t asked_ = 0;              // bytes, of all its send requests so far
-  std::vector<uint64_t> asked_by_;  // the same, up to the one in each slot
+  uint64_t asked_ = 0;              // bytes of all send requests so far
+  std::vector<uint64_t> asked_by_;  // the same, up to the request in each slot
   CompletionModeration moderation_;
   WqeRing<rocefs_send_wqe> sends_;
   WqeRing<rocefs_receive_wqe> receives_;
@@ -148,45 +148,44 @@ class ClientQp final : public ClientQueue, public QpObserver {
 
 class Client final : public DeviceClient {
  public:
-  // Numbers that clients of one device share.
+  // Numbers shared by the clients of a device.
   struct Numbers {
-    uint32_t pd = 1u << 16;  // below are those of built-in traffic
+    uint32_t pd = 1u << 16;  // smaller ones are those of built-in traffic
   };
   // `events`: the socket for asynchronous events.
   Client(Device& device, Numbers& numbers, std::shared_ptr<Process> process,
          std::shared_ptr<SharedMemory> page, std::string comm, uint32_t events);
   ~Client() override;
 
-  // What goes with a request.
+  // Resources that belong to a request.
   struct Attachment {
-    std::shared_ptr<SharedMemory> memory;  // for what is created
+    std::shared_ptr<SharedMemory> memory;  // for the object to create
     rocefs_created layout{};
     uint32_t socket = 0;
-    uint64_t cookie = 0;  // of what is destroyed, if it has events
+    uint64_t cookie = 0;  // cookie of the destroyed object, if it has events
   };
   using Reply = UniqueFunction<void(const rocefs_answer&)>;
-  // Answers when it is done.
+  // Answers when the request is done.
   void request(const rocefs_request& request, Attachment attachment, Reply reply);
 
-  // Looks at the doorbells and tells what has ended; whether there was anything.
+  // Polls the doorbells and delivers completions; returns whether there was work.
   bool poll();
-  // Hands over what was asked of the process, and wakes who waits for completions. `more`: both may
-  // wait a little for more of it. How many bytes the
-  // process will move.
+  // Hands over the moves for the process, and wakes threads that wait for completions. `more`: both
+  // may wait a little for further ones. Returns the number of bytes to move.
   uint64_t flush(bool more);
-  // Whether poll() would find something.
+  // Whether poll() has work.
   bool wanted() const;
 
-  // The device is going.
+  // The device is being removed.
   void device_removed(Device& device) override;
   void port_changed(const Port& port) override;
 
   Device& device() { return *device_; }
   Process& process() { return *process_; }
   const std::shared_ptr<Process>& shared_process() { return process_; }
-  // A completion has come for it; whose it is, if that is known still.
+  // A completion was added; returns the queue pair that it belongs to, if that still exists.
   ClientQp* completed(const Completion& completion);
-  // Events. False if it will never come: too many wait.
+  // Sends an event. False if it is lost: too many are queued.
   bool raise(uint32_t channel, uint64_t cookie);
   bool tell(uint32_t type, uint64_t element);
 
@@ -231,13 +230,13 @@ class Client final : public DeviceClient {
   Result<void> share_mr(const rocefs_reg_mr& wanted, Attachment& attachment, rocefs_answer& answer);
   Result<void> add_region(const rocefs_reg_mr& wanted, std::shared_ptr<Memory> memory,
                           rocefs_answer& answer);
-  // What is under way in the client's memory has ended when `reply` is called.
+  // When `reply` is called, all moves of the client's memory have ended.
   void rereg_mr(const rocefs_rereg_mr& wanted, Reply reply);
   Result<void> change_region(const rocefs_rereg_mr& wanted, rocefs_answer& answer);
   Result<void> dereg_mr(uint32_t handle);
   Result<void> alloc_mw(const rocefs_alloc_mw& wanted, rocefs_answer& answer);
   Result<void> dealloc_mw(uint32_t handle);
-  // Calls `then` on the core when the copy thread has found whether the bytes are there.
+  // Calls `then` on the core when the copy thread has checked whether the bytes are accessible.
   using Populated = UniqueFunction<void(bool populated)>;
   void populate(uint64_t address, uint64_t length, uint32_t access, Populated then);
   void give_back();
@@ -253,8 +252,8 @@ class Client final : public DeviceClient {
   const uint32_t events_;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   bool completed_ = false;  // since the last flush()
-  bool hurried_ = false;    // one of these is wanted at once
-  int held_back_ = 0;       // flushes in a row
+  bool wake_ = false;       // one of them needs a wake-up at once
+  int held_back_ = 0;       // consecutive flushes
   uint32_t completions_ = 0;
 
   Handles<Pd> pds_{ROCEFS_MAX_PD};
@@ -263,16 +262,16 @@ class Client final : public DeviceClient {
   Handles<ClientCq> cqs_{ROCEFS_MAX_CQ};
   Handles<ClientSrq> srqs_{ROCEFS_MAX_QUEUES};
   Handles<ClientQp> qps_{ROCEFS_MAX_QUEUES};
-  uint32_t groups_ = 0;  // attachments of all
+  uint32_t groups_ = 0;  // attachments of all queue pairs
   std::vector<ClientQueue*> doorbells_;
-  std::vector<uint32_t> served_again_;  // doorbells of queues that may have more
+  std::vector<uint32_t> served_again_;  // doorbells of queues that may have more requests
   std::unordered_map<uint32_t, ClientQp*> by_number_;
-  std::unordered_map<uint64_t, uint32_t> channels_;  // their sockets, by name
+  std::unordered_map<uint64_t, uint32_t> channels_;  // sockets of channels, by name
 };
 
-// Of a handle that is nobody's.
+// Error for an invalid handle.
 Error no_such(std::string_view what, uint32_t handle);
-// What is answered instead.
+// Answer for an error.
 rocefs_answer refusal(const Error& why);
 
 }  // namespace rocefs

@@ -8,7 +8,7 @@
 namespace rocefs {
 namespace {
 
-constexpr TimeNs kPatience = 10 * kMillisecond;  // with a copier
+constexpr TimeNs kPatience = 10 * kMillisecond;  // for a copier
 
 }  // namespace
 
@@ -61,7 +61,7 @@ void Clients::add(uint64_t id, Arrival arrival, Client::Reply reply) {
   auto process = arrival.process;
   Entry& entry = clients_[id];
   entry.doorbell = std::move(arrival.doorbell);
-  engine_.ring().watch(entry.doorbell.get(), [] {});  // that the core is awake is enough
+  engine_.ring().watch(entry.doorbell.get(), [] {});  // waking the core is enough
   entry.client = std::make_unique<Client>(*device, numbers_[device], process,
                                           std::move(arrival.page), std::move(comm), arrival.events);
   rocefs_answer answer{};
@@ -103,7 +103,7 @@ Poller::Found Clients::poll(bool more) {
                 : any                            ? Found::kSome
                                                  : Found::kNothing;
   if (leaving_.empty()) return found;
-  // Queue pairs that are going wait for what they have asked of their memory.
+  // Queue pairs being destroyed wait for their memory's moves.
   std::erase_if(leaving_, [](const auto& process) {
     bool over = process->idle();
     process->take_done();
@@ -113,7 +113,7 @@ Poller::Found Clients::poll(bool more) {
   return found;
 }
 
-// What a copier has not begun in the meantime others do.
+// Takes moves back that a copier has not begun in time.
 void Clients::cancel_late(TimeNs) {
   for (auto& [id, entry] : clients_) entry.client->process().cancel_late();
 }

@@ -1,5 +1,5 @@
-// Clients: all verbs clients of a fabric, as the packet core sees them: it looks at their doorbells
-// and at what their copy threads have done. Core thread.
+// Clients: all verbs clients of a fabric, for the packet core, which polls their doorbells and
+// their copy threads. Core thread.
 #pragma once
 
 #include <cstdint>
@@ -14,23 +14,23 @@ namespace rocefs {
 
 class Clients final : public Poller {
  public:
-  // Before the engine starts. Fails with the reason where there is no memory to share.
+  // Before the engine starts. Fails with the reason if there is no shared memory.
   static Result<std::unique_ptr<Clients>> create(Fabric& fabric, Engine& engine);
   ~Clients() override;
 
-  // Any thread: what every client maps.
+  // Any thread: the page that every client maps.
   int page() const { return page_.descriptor(); }
 
-  // What a client begins with.
+  // Resources of a new client.
   struct Arrival {
     std::shared_ptr<Process> process;
     std::shared_ptr<SharedMemory> page;
-    Fd doorbell;  // an eventfd, which clients may write to as well
+    Fd doorbell;  // an eventfd, which clients may write to
     uint32_t events = 0;
     rocefs_hello hello{};
   };
-  // Answers with the device's attributes, or refuses: ENODEV, EOPNOTSUPP under the virtual clock,
-  // EPERM when the process may not be touched.
+  // Answers with the device's attributes, or an error: ENODEV, EOPNOTSUPP under the virtual clock,
+  // EPERM if the process may not be accessed.
   void add(uint64_t id, Arrival arrival, Client::Reply reply);
   // Null if there is none.
   Client* find(uint64_t id);
@@ -56,8 +56,8 @@ class Clients final : public Poller {
   SharedMemory page_;
   std::map<const Device*, Client::Numbers> numbers_;
   std::map<uint64_t, Entry> clients_;
-  Event cancel_late_ = event_of<&Clients::cancel_late>(this);  // while copiers have something to do
-  std::vector<std::shared_ptr<Process>> leaving_;  // whose answers are still to be taken
+  Event cancel_late_ = event_of<&Clients::cancel_late>(this);  // while copiers have moves
+  std::vector<std::shared_ptr<Process>> leaving_;              // their answers are pending
 };
 
 }  // namespace rocefs

@@ -1,7 +1,6 @@
-// CompletionModeration: which completions of a send queue its owner must hear of at once. To wake a
-// thread costs more than a message does; one that has much under way has time. It hears of the last
-// of it, and whenever half of what was left has been done, so that it can always ask for more in
-// time.
+// CompletionModeration: decides which completions of a send queue wake its owner. A wake-up costs
+// more than a message; with much outstanding it can wait. The owner is woken for the last
+// completion, and whenever half of the rest is done, so that it can always post more in time.
 #pragma once
 
 #include <algorithm>
@@ -11,10 +10,10 @@ namespace rocefs {
 
 class CompletionModeration {
  public:
-  // Bytes that take their time.
+  // Outstanding bytes from which completions are moderated.
   static constexpr uint64_t kModeratedBytes = uint64_t{1} << 20;
 
-  // A request has completed, and `left` bytes are still under way.
+  // A request has completed, with `left` bytes outstanding: whether to wake the owner.
   bool raise_event(uint64_t left) {
     max_left_ = std::max(max_left_, left);
     if (left >= kModeratedBytes && left > max_left_ / 2) return false;
@@ -23,7 +22,7 @@ class CompletionModeration {
   }
 
  private:
-  uint64_t max_left_ = 0;  // since the owner was to hear
+  uint64_t max_left_ = 0;  // since the last wake-up
 };
 
 }  // namespace rocefs

@@ -11,7 +11,7 @@
 namespace rocefs {
 namespace {
 
-// ibv_qp_attr_mask; what is left out are alternate paths, capabilities and rate limits.
+// ibv_qp_attr_mask, without alternate paths, capabilities and rate limits.
 enum : uint32_t {
   kState = 1 << 0,
   kCurrentState = 1 << 1,
@@ -44,7 +44,7 @@ uint32_t mtu_code(uint32_t bytes) {
 }
 
 template <class T>
-T narrow(uint32_t value) {  // what does not fit is out of range for whoever checks it
+T narrow(uint32_t value) {  // a value too large stays out of range for the check that follows
   return value > std::numeric_limits<T>::max() ? std::numeric_limits<T>::max()
                                                : static_cast<T>(value);
 }
@@ -54,7 +54,7 @@ std::optional<SendOp> send_op_of(uint32_t opcode) {
   return known ? std::optional(static_cast<SendOp>(opcode)) : std::nullopt;
 }
 
-// False if there are more than are allowed.
+// False if there are more than `most`.
 bool add_sges(std::span<const rocefs_sge> from, uint32_t count, uint32_t most, SgeList& to) {
   if (count > most || count > from.size()) return false;
   for (const rocefs_sge& sge : from.first(count)) to.add({sge.address, sge.length, sge.lkey});
@@ -270,7 +270,7 @@ SendRequest send_request_of(const Device& device, const rocefs_send_wqe& wqe,
 ReceiveRequest receive_request_of(const rocefs_receive_wqe& wqe, uint32_t max_sge) {
   ReceiveRequest request;
   request.wr_id = wqe.wr_id;
-  // A key that nobody has: the message that comes for it fails.
+  // An invalid key: the request fails in its turn.
   if (!add_sges(wqe.sges, wqe.num_sge, max_sge, request.sges)) request.sges = Sge{0, 1, 0};
   return request;
 }

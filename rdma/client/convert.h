@@ -1,4 +1,4 @@
-// The words of rdma/uapi, which are those of <infiniband/verbs.h>, in the engine's own.
+// Conversion of rdma/uapi's values, which are those of <infiniband/verbs.h>, to the engine's.
 #pragma once
 
 #include <cstdint>
@@ -16,34 +16,34 @@ class Port;
 std::optional<QpType> qp_type_of(uint32_t ibv_type);
 uint32_t wc_status_of(WcStatus status);
 
-// EINVAL for what is no path of RoCE's from that port.
+// EINVAL unless it is a RoCE path from that port.
 Result<AddressVector> address_of(const Device& device, const rocefs_address& address);
 
-// Bits of Access; EINVAL for rights that do not exist here.
+// Bits of Access; EINVAL for unsupported rights.
 Result<uint8_t> access_of(uint32_t ibv_access);
 
-// What a modify asks for.
+// Changes of a modify request.
 struct Modification {
   QpState to = QpState::kReset;
   QpAttributes attributes;
-  uint32_t mask = 0;  // of QpMask
+  uint32_t mask = 0;  // QpMask
 };
 Result<Modification> modification_of(const Device& device, QpState now, const rocefs_qp_attr& attr);
-// All that a query tells, but for handle and mask.
+// Fills in all attributes of a query except handle and mask.
 void describe(const QpAttributes& attributes, QpState state, const Port& port, rocefs_qp_attr& out);
 
 void describe(const Port& port, rocefs_port_attr& out);
 
-// What a queue pair's send requests may be.
+// Limits of a queue pair's send requests.
 struct SendLimits {
   bool datagram = false;
   uint32_t max_sge = 0;
   uint32_t max_inline = 0;
-  uint32_t inline_key = 0;  // of the memory of the slots
+  uint32_t inline_key = 0;  // key of the slots' memory
 };
 
-// A request from a slot. One that makes no sense is marked as malformed, and fails when its turn
-// comes. Its inline data is at `inline_offset` of the slots.
+// Converts a slot to a request. An invalid one is marked as malformed, and fails in its turn. Its
+// inline data is at `inline_offset` of the slots.
 SendRequest send_request_of(const Device& device, const rocefs_send_wqe& wqe,
                             const SendLimits& limits, uint64_t inline_offset);
 ReceiveRequest receive_request_of(const rocefs_receive_wqe& wqe, uint32_t max_sge);

@@ -30,9 +30,9 @@ uint8_t* Copier::slot(uint32_t number) const {
 
 bool Copier::has_room(uint64_t length) const {
   auto whole = static_cast<uint32_t>((length + ROCEFS_COPIER_SLOT - 1) / ROCEFS_COPIER_SLOT);
-  uint32_t pieces = std::max(whole, 1u);  // a move of nothing has one, too
+  uint32_t pieces = std::max(whole, 1u);  // an empty move has a piece, too
   if (length > kMaxBytes || next_ - oldest_ + pieces > ROCEFS_COPIER_SLOTS) return false;
-  // One that was cancelled is not free until the client has come by.
+  // A cancelled slot is free once the client has seen it.
   for (uint32_t i = 0; i < pieces; ++i) {
     if (load(copy(next_ + i).state) != ROCEFS_COPY_FREE) return false;
   }
@@ -40,7 +40,7 @@ bool Copier::has_room(uint64_t length) const {
 }
 
 bool Copier::suits(uint64_t bytes) const {
-  // The client clears up in order.
+  // The client frees slots in order.
   bool cleared = load(copy(next_ - 1).state) == ROCEFS_COPY_FREE;
   if (ended_ || !cleared || load(copy(next_).state) != ROCEFS_COPY_FREE) return false;
   return bytes >= (load(page_->bored) != 0 ? kWorthWaking : kWorthAsking);
@@ -49,7 +49,7 @@ bool Copier::suits(uint64_t bytes) const {
 void Copier::post(const Move& move) {
   PartWalk walk(move.here);
   uint64_t done = 0;
-  do {  // a move of nothing is a copy, too: each move ends once
+  do {  // an empty move is a copy, too: each move ends once
     auto some = static_cast<uint32_t>(std::min<uint64_t>(move.length - done, ROCEFS_COPIER_SLOT));
     posted_[next_ % ROCEFS_COPIER_SLOTS] = {walk, some, move.out, done + some == move.length};
     if (move.out) {
@@ -84,7 +84,7 @@ std::optional<bool> Copier::take() {
   return std::nullopt;
 }
 
-// The oldest copy, which has ended.
+// Collects the oldest copy, which has ended.
 void Copier::collect() {
   Posted& what = posted_[oldest_ % ROCEFS_COPIER_SLOTS];
   std::atomic_ref state(copy(oldest_).state);
@@ -96,7 +96,7 @@ void Copier::collect() {
   ++oldest_;
 }
 
-// The newest first: so the client takes none of them while an older one is left.
+// Cancels the newest first: the client then takes none while an older one is pending.
 void Copier::cancel_late() {
   bool late = busy() && oldest_ == looked_;
   looked_ = oldest_;

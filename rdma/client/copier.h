@@ -1,4 +1,4 @@
-// Copier: has a thread of the client's program move the client's memory (rdma/uapi/copier.h). Core
+// Copier: lets a thread of the client's program move the client's memory (rdma/uapi/copier.h). Core
 // thread.
 #pragma once
 
@@ -18,15 +18,15 @@ namespace rocefs {
 
 class Copier {
  public:
-  // The bytes of the memory that it shares with the client.
+  // Size of the memory shared with the client.
   static constexpr size_t kBytes =
       sizeof(rocefs_copier_page) + size_t{ROCEFS_COPIER_SLOTS} * ROCEFS_COPIER_SLOT;
   // The longest move.
   static constexpr uint64_t kMaxBytes = uint64_t{ROCEFS_COPIER_SLOTS} * ROCEFS_COPIER_SLOT;
 
-  // What lies together in the client's memory, and its parts here, which stay where they are.
+  // A contiguous range of the client's memory, and its parts here, which stay in place.
   struct Move {
-    bool out;  // of here
+    bool out;  // from here to the client
     uint64_t address, length;
     std::span<const iovec> here;
   };
@@ -34,30 +34,29 @@ class Copier {
   // `memory`: zeroed.
   explicit Copier(std::shared_ptr<SharedMemory> memory);
 
-  // Whether a move would be posted, however long.
+  // Whether a move of `length` bytes can be posted.
   bool has_room(uint64_t length) const;
-  // Whether so many bytes are worth a message to another thread, which has cleared up what it left
-  // before.
+  // Whether `bytes` are worth a message to the other thread, and it has freed its cancelled slots.
   bool suits(uint64_t bytes) const;
-  // There is room. Moves end in the order of their posting.
+  // There must be room. Moves end in the order of posting.
   void post(const Move& move);
-  // Whether there are moves that take() has not told of.
+  // Whether there are moves that take() has not returned.
   bool busy() const { return oldest_ != next_; }
-  // How the oldest move has ended: whether all its bytes are moved. Nothing: it has not.
+  // Result of the oldest move: whether all its bytes are moved. Empty: not ended.
   std::optional<bool> take();
   bool has_ended() const { return busy() && !is_open(oldest_); }
-  // Takes the moves back that the client has let wait since the last time. They fail.
+  // Cancels moves that the client has not begun since the last call. They fail.
   void cancel_late();
-  // Whatever the client still does: all moves fail.
+  // All moves fail from now on.
   void end() { ended_ = true; }
 
  private:
-  // A copy that is posted, of a move or of a piece of it.
+  // A posted copy: a move or a piece of one.
   struct Posted {
-    PartWalk here;  // where the bytes of a read go
+    PartWalk here;  // destination of a read's bytes
     uint32_t length = 0;
     bool out = false;
-    bool last = false;  // of its move
+    bool last = false;  // last piece of its move
   };
 
   rocefs_copy& copy(uint32_t number) const { return page_->copies[number % ROCEFS_COPIER_SLOTS]; }
@@ -67,10 +66,10 @@ class Copier {
 
   const std::shared_ptr<SharedMemory> memory_;
   rocefs_copier_page* const page_;
-  uint32_t next_ = 0;      // copy to be posted
-  uint32_t oldest_ = 0;    // that is not collected
-  uint32_t looked_ = ~0u;  // the oldest of the last look
-  bool well_ = true;       // the pieces of the oldest move so far
+  uint32_t next_ = 0;      // next copy to post
+  uint32_t oldest_ = 0;    // oldest copy not collected
+  uint32_t looked_ = ~0u;  // oldest copy at the last look
+  bool well_ = true;       // all pieces of the oldest move so far succeeded
   bool ended_ = false;
   std::array<Posted, ROCEFS_COPIER_SLOTS> posted_;
 };

@@ -55,7 +55,8 @@ void EventSockets::send(uint32_t number, const EventMessage& message) {
   if (!send_waiting(socket)) close(number);
 }
 
-// Who destroys an object waits until all its events are acknowledged, and these never will be.
+// Counts a lost event: destroying its object waits until all events are acknowledged, and this one
+// never will be.
 void EventSockets::note_lost(const EventMessage& message) {
   uint64_t cookie = message.cookie();
   if (lost_.size() < kMaxLost || lost_.count(cookie) > 0) lost_[cookie].add(message);

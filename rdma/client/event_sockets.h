@@ -1,5 +1,5 @@
-// EventSockets: the sockets through which a client hears of events. What has no room in one waits
-// for it; of what is lost for that, whoever destroys the events' object is told.
+// EventSockets: the sockets that carry a client's events. Events wait for room in their socket;
+// lost ones are counted for the destruction of their object.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace rocefs {
 
-// At most 16 bytes. The cookie of the object comes first; a completion's event is nothing else.
+// At most 16 bytes. Begins with the object's cookie, which is all of a completion event.
 class EventMessage {
  public:
   EventMessage() = default;
@@ -28,14 +28,14 @@ class EventMessage {
   uint8_t length_ = 0;
 };
 
-// Copy thread, where nothing else is said.
+// Copy thread, unless stated otherwise.
 class EventSockets {
  public:
-  // Control thread. The number of a socket that adopt() will be told of.
+  // Control thread. Reserves the number of a socket for adopt().
   uint32_t announce();
-  // Any thread. False once it is closed, by us or at its other end.
+  // Any thread. False once it is closed, at either end.
   bool has(uint32_t number);
-  // Any thread. How many are not closed.
+  // Any thread. Number of open sockets.
   size_t count();
 
   void adopt(uint32_t number, Fd fd);
@@ -44,10 +44,9 @@ class EventSockets {
   void close_all() { sockets_.clear(); }
   // Whether messages wait for room.
   bool waiting() const { return backlog_ > 0; }
-  // Sends what waits, and lets go of those whose other end is closed.
+  // Sends waiting messages, and closes sockets whose other end is closed.
   void sweep();
-  // Takes back the events of `cookie` for which there was no room, and tells of those that were
-  // lost for that.
+  // Removes waiting events of `cookie`, and returns their number and that of lost ones.
   struct Unsent {
     uint32_t completions = 0;
     uint32_t asynchronous = 0;
@@ -60,17 +59,17 @@ class EventSockets {
  private:
   struct Socket {
     Fd fd;
-    std::deque<EventMessage> waiting;  // for room in it
+    std::deque<EventMessage> waiting;  // for room in the socket
   };
   static constexpr size_t kMaxWaiting = 4096;
-  static constexpr size_t kMaxLost = 4 * kMaxWaiting;  // objects whose losses are kept in mind
+  static constexpr size_t kMaxLost = 4 * kMaxWaiting;  // objects with lost events
 
   void note_lost(const EventMessage& message);
-  // False when its other end has closed it.
+  // False if the other end is closed.
   bool send_waiting(Socket& socket);
 
-  std::mutex mutex_;         // for what follows; held for moments only
-  std::set<uint32_t> open_;  // the sockets that are not closed
+  std::mutex mutex_;         // protects the members below; held briefly
+  std::set<uint32_t> open_;  // open sockets
 
   uint32_t next_ = 1;  // control thread
   std::map<uint32_t, Socket> sockets_;

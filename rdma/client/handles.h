@@ -1,4 +1,4 @@
-// Handles: objects that a client names by numbers. 0 is none.
+// Handles: objects that a client names by numbers. 0 is invalid.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ class Handles {
   explicit Handles(size_t limit) : limit_(limit) {}
 
   bool full() const { return free_.empty() && slots_.size() == limit_; }
-  // Not when it is full.
+  // Must not be full.
   uint32_t add(std::unique_ptr<T> object) {
     if (free_.empty()) {
       slots_.push_back(std::move(object));
@@ -26,7 +26,7 @@ class Handles {
     slots_[handle - 1] = std::move(object);
     return handle;
   }
-  // Null if there is none.
+  // Null for an invalid handle.
   T* find(uint32_t handle) const {
     return handle >= 1 && handle <= slots_.size() ? slots_[handle - 1].get() : nullptr;
   }

@@ -1,5 +1,5 @@
-// The registered memory of a client: ClientMemory is its process's, moved by the copy thread;
-// SharedClientMemory are pages that it shares with the engine.
+// Registered memory of a client: ClientMemory belongs to its process, and the copy thread moves it;
+// SharedClientMemory is shared with the engine.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@ namespace rocefs {
 
 class ClientMemory final : public Memory {
  public:
-  // `address`: of its first byte, in the process.
+  // `address`: of the first byte, in the process.
   ClientMemory(std::shared_ptr<Process> process, uint64_t address)
       : process_(std::move(process)), address_(address) {}
 
@@ -39,14 +39,14 @@ class ClientMemory final : public Memory {
   const uint64_t address_;
 };
 
-// What the client does to the bytes meanwhile is its own affair: no decision rests on them.
+// The client may change the bytes at any time: no decision depends on them.
 class SharedClientMemory final : public DirectMemory {
  public:
   SharedClientMemory(std::shared_ptr<Process> process, std::shared_ptr<SharedMemory> memory)
       : DirectMemory({memory->data(), memory->size()}),
         process_(std::move(process)),
         memory_(std::move(memory)) {}
-  // To unmap much takes long: that is not for the core.
+  // Unmapping much memory takes long: not on the core.
   ~SharedClientMemory() override {
     process_->run([memory = std::move(memory_)]() mutable {
       memory.reset();
@@ -54,8 +54,7 @@ class SharedClientMemory final : public DirectMemory {
     });
   }
 
-  // The client may be at the same number, by atomic instructions of its own. Where its IOVA puts a
-  // number across words, it may not.
+  // Atomic against the client's own atomic instructions, unless its IOVA is unaligned.
   Outcome atomic(uint64_t offset, const AtomicOperation& operation, uint64_t& original,
                  MemoryListener& listener, uint64_t ticket) override {
     if (offset % sizeof original != 0) {

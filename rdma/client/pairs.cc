@@ -8,7 +8,7 @@ namespace rocefs {
 namespace {
 
 // Packets that may be unacknowledged: 2 MiB of the largest, so that the copy threads of both ends
-// have something to move while the core passes on what they have moved.
+// have work while the core forwards earlier packets.
 constexpr uint32_t kWindow = 512;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// How what is shared with a client lies in its memory: the rings of a queue, the pages of a region.
+// Layout of memory shared with a client: rings of a queue, pages of a region.
 #include <bit>
 #include <cerrno>
 

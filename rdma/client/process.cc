@@ -21,7 +21,7 @@
 namespace rocefs {
 namespace {
 
-constexpr size_t kMaxParts = 1024;  // of a move
+constexpr size_t kMaxParts = 1024;  // per move
 constexpr std::chrono::milliseconds kRetrySend{10};
 constexpr int kYields = 100;
 
@@ -34,7 +34,7 @@ bool Credentials::privileged() const {
 std::shared_ptr<Process> Process::create(const Credentials& who, Fd pidfd, Engine& engine) {
   std::shared_ptr<Process> process(new Process(who, std::move(pidfd), engine));
   process->thread_ = process;
-  // The thread outlives whoever lets go of the process: it may be stuck in the client's memory.
+  // The thread may outlive the process object: it may be stuck in the client's memory.
   try {
     std::thread([process] { process->run_thread(); }).detach();
   } catch (const std::system_error&) {
@@ -86,7 +86,7 @@ void Process::Jobs::push(Job& job, std::span<const iovec> parts) {
   here.insert(here.end(), parts.begin(), parts.end());
 }
 
-// The first ones, with the first places.
+// Removes the first jobs with their places.
 void Process::Jobs::drop(size_t count, size_t places) {
   list.erase(list.begin(), list.begin() + static_cast<ptrdiff_t>(count));
   here.erase(here.begin(), here.begin() + static_cast<ptrdiff_t>(places));
@@ -103,7 +103,7 @@ void Process::write(uint64_t address, std::span<const uint8_t> from, MemoryListe
   ask(Job::Kind::kWrite, address, {only_read, from.size()}, listener, ticket);
 }
 
-// What goes on where the last one ended is a part of it.
+// A range that continues the last one becomes a part of it.
 void Process::ask(Job::Kind kind, uint64_t address, const iovec& here, MemoryListener& listener,
                   uint64_t ticket) {
   asked_.here.push_back(here);
@@ -158,7 +158,7 @@ void Process::cancel_late() {
 }
 
 bool Process::send(uint32_t socket, std::span<const uint8_t> message) {
-  if (unsent_.fetch_add(1) >= kMaxUnsent) {  // its memory blocks, and it asks for more
+  if (unsent_.fetch_add(1) >= kMaxUnsent) {  // its memory blocks, and its requests go on
     unsent_.fetch_sub(1);
     return false;
   }
@@ -201,7 +201,7 @@ uint64_t Process::flush() {
   return hand_over(asked_, std::exchange(asked_bytes_, 0));
 }
 
-// Gives the thread all of these.
+// Hands all jobs to the thread.
 uint64_t Process::hand_over(Jobs& jobs, uint64_t bytes) {
   if (jobs.empty()) return 0;
   for (const Job& job : jobs.list) threads_ += job.parts;
@@ -223,8 +223,7 @@ uint64_t Process::hand_over(Jobs& jobs, uint64_t bytes) {
   return bytes;
 }
 
-// Gives the copier the moves and the thread what else may go on beside them, until something has to
-// wait.
+// Gives moves to the copier and other jobs to the thread, until a job has to wait.
 uint64_t Process::divide() {
   Jobs others;
   size_t count = 0, at = 0;
@@ -261,7 +260,7 @@ void Process::post(Job& job, std::span<const iovec> here) {
   copier_->post({out, copied.job.address, copied.job.length, copied.here});
 }
 
-// What the copier has not done the thread does.
+// Moves that the copier has not done go to the thread.
 bool Process::take_copied() {
   if (ended_.load()) copier_->end();
   bool any = false;
@@ -325,8 +324,8 @@ void Process::work_loop() {
   Jobs batch;
   std::vector<Done> done;
   for (;;) {
-    // After much, more comes soon: it is waited for without the cost of a wake-up, while the CPU is
-    // whoever's wants it. After little it is not, because who yields comes last.
+    // After much work more comes soon: yield instead of sleeping, which saves a wake-up. Not after
+    // little work, because sched_yield(2) puts the thread last.
     auto bored = [&] { return !has_jobs_.load() && !finished_.load(); };
     for (int i = 0; moved_ >= kBulkBytes && i < kYields && bored(); ++i) ::sched_yield();
     {
@@ -363,7 +362,7 @@ void Process::hand_back(std::vector<Done>& done) {
       std::move(done.begin(), done.end(), std::back_inserter(done_));
     }
     has_done_.store(true);
-    if (!finished_.load()) engine_.nudge();  // the engine may go when it has finished
+    if (!finished_.load()) engine_.nudge();  // the engine may be destroyed once finished_ is set
   }
   done.clear();
 }
@@ -412,7 +411,7 @@ void Process::work(Jobs& batch, std::vector<Done>& done) {
   }
 }
 
-// The moves at the head that go the same way, as many as are told of at once; returns how many.
+// Moves the jobs at the head with the same direction, at most kChunk; returns their number.
 size_t Process::move(std::span<const Job> batch, std::span<const iovec> here,
                      std::vector<Done>& done) {
   size_t count = 0;
@@ -433,7 +432,7 @@ size_t Process::move(std::span<const Job> batch, std::span<const iovec> here,
   return count;
 }
 
-// Which of them fail is told of each.
+// Moves part by part, to report which ones fail.
 void Process::move_parts(const Job& job, std::span<const iovec> here, std::vector<Done>& done) {
   uint64_t address = job.address;
   for (uint32_t i = 0; i < job.parts; ++i) {
@@ -449,7 +448,7 @@ bool Process::transfer(Job::Kind kind, uint64_t address, std::span<const iovec> 
   return kind == Job::Kind::kRead ? there->read(address, here) : there->write(address, here);
 }
 
-// No other atomic comes in between: this thread does them all.
+// Atomic against other requests: this thread does them all.
 bool Process::change(const Job& job) {
   uint64_t number = 0;
   const iovec here{&number, sizeof number};
@@ -459,17 +458,17 @@ bool Process::change(const Job& job) {
   return transfer(Job::Kind::kWrite, job.address, {&here, 1});
 }
 
-// Its number may be another's as soon as it has been waited for.
+// The PID may be reused as soon as the process was waited for.
 bool Process::alive() const {
   pollfd watched{pidfd_.get(), POLLIN, 0};
   return ::poll(&watched, 1, 0) == 0;
 }
 
-// At its first use: under Yama a client gives its leave only after it has connected.
+// Opened at first use: under Yama a client grants access only after it has connected.
 const ProcessMemory* Process::memory() {
   if (!std::exchange(opened_, true)) {
     Fd directory = open_process(who_.pid);
-    if (!directory || !alive()) return nullptr;  // it was another's already
+    if (!directory || !alive()) return nullptr;  // the PID was already reused
     EffectiveUser client(who_.uid, who_.gid);
     if (!client) return nullptr;
     if (auto opened = ProcessMemory::open(directory)) memory_.emplace(std::move(*opened));

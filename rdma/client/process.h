@@ -1,8 +1,8 @@
 // Process: the process of a verbs client, and the copy thread that moves its memory. The engine
-// asks and is told later, so that memory that blocks for ever stalls nobody but its owner.
+// queues moves and gets results later, so that memory that blocks for ever stalls only its owner.
 //
-// The memory is had with no more rights than the client's own, and is the client's of that moment:
-// neither a program that it becomes by exec(2) nor who gets its number is touched.
+// The memory is accessed with the client's own rights, and is bound to the process at that moment:
+// neither a program that it executes by exec(2) nor a process with the same PID is touched.
 #pragma once
 
 #include <sys/types.h>
@@ -33,25 +33,24 @@ struct Credentials {
   uid_t uid = 0;
   gid_t gid = 0;
 
-  // Root, and the daemon's own user: the device is theirs.
+  // Root and the daemon's own user.
   bool privileged() const;
 };
 
 class Process {
  public:
-  // What is moved at most before it is told of.
+  // Maximum number of bytes moved before their results are reported.
   static constexpr size_t kChunk = 512 * 1024;
-  // What should be asked for before it is handed over, if more comes soon.
+  // Bytes to collect before a hand-over, if more come soon.
   static constexpr size_t kLump = kChunk / 2;
-  // Bytes that it takes a while to move.
+  // Bytes whose move takes a while.
   static constexpr uint64_t kBulkBytes = 16 * 1024;
 
-  // Control thread. `pidfd` becomes readable when the process has died. The thread ends when nobody
-  // holds the process any more and nothing is left to do; the engine outlives its last answer. Null
-  // if there is no thread to be had.
+  // Control thread. `pidfd` becomes readable when the process has died. The thread ends when the
+  // object is unused and all jobs are done; the engine outlives its last answer. Null if no thread
+  // can be started.
   static std::shared_ptr<Process> create(const Credentials& who, Fd pidfd, Engine& engine);
-  // The same for who has but one thread, as a fuzzer does: work_now() does what flush() handed
-  // over.
+  // Single-threaded variant, for fuzzers: work_now() does the jobs that flush() handed over.
   static std::shared_ptr<Process> create_threadless(const Credentials& who, Fd pidfd,
                                                     Engine& engine);
   void work_now();
@@ -60,68 +59,67 @@ class Process {
   const Credentials& credentials() const { return who_; }
   int pidfd() const { return pidfd_.get(); }
 
-  // Core thread. What is asked is done in this order; the listener is told by take_done(). Spans
-  // and `original` live until then.
+  // Core thread. Jobs are done in order; take_done() calls the listener. Spans and `original` live
+  // until then.
   void read(uint64_t address, std::span<uint8_t> into, MemoryListener& listener, uint64_t ticket);
   void write(uint64_t address, std::span<const uint8_t> from, MemoryListener& listener,
              uint64_t ticket);
   void atomic(uint64_t address, const AtomicOperation& operation, uint64_t& original,
               MemoryListener& listener, uint64_t ticket);
-  // Runs `work` on the copy thread after all that was asked before, and what it returns, if
-  // anything, on the core.
+  // Runs `work` on the copy thread after all earlier jobs, and the task that it returns, if any, on
+  // the core.
   using Work = UniqueFunction<Task()>;
   void run(Work work);
-  // Sends a message of at most 16 bytes to a socket that adopt() has taken. False, and it is lost,
-  // when too many wait for memory of the client's that blocks; when too many wait for room in the
-  // socket it is lost later, and forget_events() knows of it.
+  // Sends a message of at most 16 bytes to an adopted socket. False, and the message lost, if too
+  // many wait because the client's memory blocks; if too many wait for room in the socket it is
+  // lost later, and forget_events() counts it.
   bool send(uint32_t socket, std::span<const uint8_t> message);
   void close_socket(uint32_t socket);
-  // Any thread. False once it is closed, by us or at its other end.
+  // Any thread. False once it is closed, at either end.
   bool has_socket(uint32_t socket) { return sockets_.has(socket); }
-  // Any thread. How many are not closed; while the client's memory blocks, none is.
+  // Any thread. Number of open sockets; while the client's memory blocks, none is closed.
   size_t socket_count() { return sockets_.count(); }
-  // The client has a thread that moves its memory, which what is much is left to. Taken once;
-  // false: there is one already, or no thread of ours to stand in for it.
+  // Takes a thread of the client that moves its memory; large moves go to it. Once; false if there
+  // is one already, or no copy thread of ours to take its place.
   bool take_copier(std::shared_ptr<SharedMemory> memory);
-  // Whether the copier has something to do, and needs cancel_late() now and then: what the client
-  // does not do in time the copy thread does.
+  // Whether the copier has moves, and needs cancel_late() from time to time: the copy thread does
+  // late ones.
   bool copying() const { return !copied_.empty(); }
   void cancel_late();
-  // Hands over what was asked since the last time, as far as that can begin; how many bytes.
+  // Hands over queued jobs that can begin; returns the number of bytes.
   uint64_t flush();
   uint64_t asked_bytes() const { return asked_bytes_; }
-  // For how long what was handed over has waited for a thread that had nothing else to do.
+  // How long handed-over jobs have waited for an idle thread.
   TimeNs lag() const;
-  // Whether flush() or take_done() has something to do.
+  // Whether flush() or take_done() has work.
   bool busy() const {
     return (!asked_.empty() && !held_up_) || has_done() || (copier_ && copier_->has_ended());
   }
   bool has_done() const { return has_done_.load(std::memory_order_seq_cst); }
-  // Tells who asked; whether there was any.
+  // Reports results to listeners; returns whether there were any.
   bool take_done();
 
-  // Control thread. A descriptor from the client, which only the copy thread may use or close: both
-  // could block. It is a socket's number from then on.
+  // Control thread. Takes a descriptor from the client, which only the copy thread may use or
+  // close: both could block. Returns its number.
   uint32_t adopt(Fd fd);
 
-  // Any thread. From now on nothing of the client is touched: what is asked fails.
+  // Any thread. From now on the client is not touched: jobs fail.
   void end() { ended_.store(true); }
   // Expires when the thread has ended.
   std::weak_ptr<Process> thread() const { return thread_; }
-  // Whether the thread has nothing to do. After end() it soon has, unless the client's memory
-  // blocks.
+  // Whether the thread is idle. Soon so after end(), unless the client's memory blocks.
   bool idle() const { return idle_.load(); }
 
-  // Copy thread. Whether `address` holds this number: whether the process may be read at all.
+  // Copy thread. Whether `address` holds this number: tests whether the process can be read at all.
   bool holds(uint64_t address, uint32_t number);
-  // Copy thread. Takes back the events of `cookie` that are not sent.
+  // Copy thread. Removes unsent events of `cookie`.
   EventSockets::Unsent forget_events(uint64_t cookie) { return sockets_.forget(cookie); }
-  // Copy thread. Whether the process may read each page of these bytes, or write as well; they are
-  // populated.
+  // Copy thread. Whether the process may read each page of these bytes, or write as well; populates
+  // them.
   bool populated(uint64_t address, uint64_t length, bool writes);
 
  private:
-  // What is asked of the thread: most are moves, which are kept small.
+  // Job data of atomics and tasks; most jobs are moves, which are kept small.
   struct Extra {
     AtomicOperation operation;
     uint64_t* original = nullptr;
@@ -132,14 +130,14 @@ class Process {
   struct Job {
     enum class Kind : uint8_t { kRead, kWrite, kAtomic, kRun, kSend, kAdopt, kClose };
     Kind kind = Kind::kRun;
-    uint32_t parts = 0;  // of a move: the places here of bytes that follow each other there
+    uint32_t parts = 0;  // move: number of places here
     uint64_t length = 0;
     uint64_t address = 0;  // or the socket's number
     MemoryListener* listener = nullptr;
     uint64_t ticket = 0;  // of the first part; those of the others follow
     std::unique_ptr<Extra> extra;
   };
-  // In the order in which it was asked. Each part of each move has its place in `here`.
+  // In the order of the requests. Each part of each move has its place in `here`.
   struct Jobs {
     std::vector<Job> list;
     std::vector<iovec> here;
@@ -152,13 +150,13 @@ class Process {
     void drop(size_t count, size_t places);
   };
   struct Done {
-    MemoryListener* listener;  // null: there is a task instead
+    MemoryListener* listener;  // null: run the task instead
     uint64_t ticket;
     uint32_t parts;
     bool ok;
     Task after;
   };
-  // A move that the copier has.
+  // A move handed to the copier.
   struct Copied {
     Job job;
     std::vector<iovec> here;
@@ -192,14 +190,14 @@ class Process {
   Jobs asked_;                // core thread
   uint64_t asked_bytes_ = 0;  // in them
   std::vector<Done> taken_;   // core thread
-  // Core thread: moves are either all the copier's or all the thread's, so that none passes
-  // another.
+  // Core thread: pending moves are either all the copier's or all the thread's, so that none
+  // overtakes another.
   std::optional<Copier> copier_;
   std::deque<Copied> copied_;  // moves that the copier has
-  uint64_t threads_ = 0;       // moves and atomics that the thread has
-  bool held_up_ = false;       // what is asked waits for the end of one of these
+  uint64_t threads_ = 0;       // moves and atomics handed to the thread
+  bool held_up_ = false;       // queued jobs wait for the end of those
 
-  std::mutex mutex_;  // for the three that follow; held for moments only
+  std::mutex mutex_;  // protects the three members below; held briefly
   std::condition_variable changed_;
   Jobs jobs_;
   std::vector<Done> done_;
@@ -210,11 +208,11 @@ class Process {
   std::atomic<bool> finished_{false};
   std::atomic<bool> idle_{true};
   std::atomic<bool> waiting_{false};
-  // When the thread was given work while it waited for some; 0 since it has taken it.
+  // When an idle thread was given work; 0 once it has taken it.
   std::atomic<TimeNs> given_{0};
-  std::atomic<size_t> unsent_{0};  // messages that the copy thread has not seen
+  std::atomic<size_t> unsent_{0};  // messages not yet seen by the copy thread
   EventSockets sockets_;
-  uint64_t moved_ = 0;  // bytes, of the last batch
+  uint64_t moved_ = 0;  // bytes of the last batch
   bool opened_ = false;
   std::optional<ProcessMemory> memory_;  // copy thread
 };

@@ -1,4 +1,4 @@
-// The queues of a client: what comes from its rings and what goes into them.
+// Queues of a client: requests from its rings and completions into them.
 #include <algorithm>
 #include <cassert>
 
@@ -8,10 +8,9 @@
 namespace rocefs {
 namespace {
 
-constexpr int kServedAtOnce = 64;  // requests, before others have their turn
+constexpr int kServedAtOnce = 64;  // requests, before other queues are served
 
-// The slots of a send queue, for the inline data that a client writes to them. Nobody has the right
-// to place anything there.
+// The slots of a send queue, for the inline data that a client writes to them. No remote access.
 class SlotMemory final : public DirectMemory {
  public:
   SlotMemory(std::shared_ptr<SharedMemory> memory, size_t offset, size_t size)
@@ -36,7 +35,7 @@ Completion* ClientCq::claim() {
 void ClientCq::publish(bool solicited) {
   const Completion& completion = claimed_;
   rocefs_cqe entry{};
-  if (const ClientQp* qp = client_.completed(completion)) {  // slots are free before it is seen
+  if (const ClientQp* qp = client_.completed(completion)) {  // frees slots before the entry shows
     entry.qp = qp->created().cookie;
     entry.released = qp->sends_released();
   }
@@ -56,8 +55,7 @@ void ClientCq::publish(bool solicited) {
   if (channel_ != 0) raise(solicited || completion.status != WcStatus::kSuccess);
 }
 
-// What the client has asked for before it looked at the queue for the last time is seen here, or
-// the client sees the entry.
+// Either this thread sees that the client has armed the queue, or the client sees the entry.
 void ClientCq::raise(bool solicited) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   std::atomic_ref armed(page_->armed);
@@ -102,7 +100,7 @@ ClientSrq::ClientSrq(Client& client, std::shared_ptr<SharedMemory> memory,
 }
 
 bool ClientSrq::serve() {
-  if (!ring_.sound()) return false;  // it lies: nothing more is taken from it
+  if (!ring_.sound()) return false;  // invalid counters: take no more requests
   int left = kServedAtOnce;
   for (rocefs_receive_wqe wqe; !ring_.empty() && !receives_.full(); --left) {
     if (left == 0) return true;
@@ -175,7 +173,7 @@ bool ClientQp::serve_sends() {
     if (wqe.flags & ROCEFS_SEND_COPIED) use_copied(request);
     asked_by_[sends_.slot_of_last()] = asked_ += request.sges.length();
     if (!request.malformed && qp_->post(request)) continue;
-    request.malformed = true;  // it fails when its turn comes
+    request.malformed = true;  // fails in its turn
     request.op = SendOp::kSend;
     [[maybe_unused]] Result<void> posted = qp_->post(request);
     assert(posted);
@@ -183,8 +181,8 @@ bool ClientQp::serve_sends() {
   return false;
 }
 
-// Of the request in the slot that was taken last. What may not be read, or is more than is copied,
-// stays as it is: it is asked for, or fails, when its turn comes.
+// Uses the copied bytes of the request in the slot taken last. If they may not be read, or exceed
+// the limit, the request is left as it is: it reads memory, or fails, in its turn.
 void ClientQp::use_copied(SendRequest& request) {
   const MemoryTable& table = client_.device().memory();
   uint64_t length = request.sges.length();
@@ -212,7 +210,7 @@ bool ClientQp::serve_receives() {
   return false;
 }
 
-bool ClientQp::hurries() {
+bool ClientQp::must_wake() {
   return moderation_.raise_event(asked_ - asked_by_[sends_.slot_of_released()]);
 }
 
@@ -230,7 +228,7 @@ void ClientQp::drop() {
   receives_.drop();
 }
 
-// Waits for no client that goes on posting.
+// Bounded: a client that goes on posting is not waited for.
 void ClientQp::flush() {
   qp_->enter_error();
   uint32_t turns = std::max(sends_.entries(), receives_.entries()) / kServedAtOnce + 1;

@@ -1,4 +1,4 @@
-// The memory that a client registers: regions, and windows to parts of them.
+// Registered memory of a client: regions, and memory windows.
 #include <cerrno>
 
 #include "rdma/client/client.h"
@@ -30,7 +30,7 @@ Result<void> check_bounds(const rocefs_reg_mr& wanted) {
 void Client::reg_mr(const rocefs_reg_mr& wanted, Reply reply) {
   if (!pds_.find(wanted.pd)) return reply(refusal(no_such("protection domain", wanted.pd)));
   if (Result<void> fits = check_bounds(wanted); !fits) return reply(refusal(fits.error()));
-  // As the kernel pins them, so are all pages touched before the region is there.
+  // All pages are touched before the region exists, as the kernel pins them.
   populate(wanted.address, wanted.length, wanted.access,
            [this, wanted, reply = std::move(reply)](bool populated) mutable {
              rocefs_answer answer{};
@@ -86,7 +86,7 @@ void Client::rereg_mr(const rocefs_rereg_mr& wanted, Reply reply) {
            });
 }
 
-// A new region takes the place of the old one.
+// Replaces the old region.
 Result<void> Client::change_region(const rocefs_rereg_mr& wanted, rocefs_answer& answer) {
   if (!device_) return Error{ENODEV, "the device has left"};
   constexpr uint32_t kAll = ROCEFS_REREG_TRANSLATION | ROCEFS_REREG_PD | ROCEFS_REREG_ACCESS;

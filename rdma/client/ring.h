@@ -1,6 +1,5 @@
-// Rings in memory that a client writes to as well. What stands there is read once, into memory of
-// the engine's, and checked then; counters of the engine's own are kept beside those that it
-// publishes.
+// Rings in memory that a client can write. Entries are read once, into the engine's memory, and
+// checked then; the engine keeps its own copies of the counters that it publishes.
 #pragma once
 
 #include <atomic>
@@ -30,23 +29,23 @@ class WqeRing {
       : counters_(counters), slots_(slots), entries_(entries) {}
 
   uint32_t entries() const { return entries_; }
-  // Whether the counters make sense: the client has not posted more than there is room for.
+  // Whether the counters are valid: the client has not posted more than the ring holds.
   bool sound() const { return waiting() <= entries_; }
   uint32_t waiting() const { return counters_ ? load_acquire(counters_->posted) - taken_ : 0; }
   bool empty() const { return waiting() == 0; }
-  // The next one, as it is now; not when it is empty.
+  // Copies the next entry; the ring must not be empty.
   void take(Wqe& out) { std::memcpy(&out, slot(taken_++), sizeof out); }
-  // Where the one that was taken last stands.
+  // Slot of the entry taken last.
   uint32_t slot_of_last() const { return (taken_ - 1) & (entries_ - 1); }
   uint64_t last_offset() const { return slot_of_last() * sizeof(Wqe); }
-  // All but the newest `kept` are the client's again.
+  // Returns all but the newest `kept` slots to the client.
   void release_all_but(size_t kept) {
     released_ = taken_ - static_cast<uint32_t>(kept);
     if (counters_) store_release(counters_->released, released_);
   }
   uint32_t released() const { return released_; }
   uint32_t slot_of_released() const { return (released_ - 1) & (entries_ - 1); }
-  // What is posted is forgotten.
+  // Forgets posted entries.
   void drop() {
     if (!counters_) return;
     taken_ = load_acquire(counters_->posted);

@@ -25,7 +25,7 @@ union Descriptors {
   char bytes[CMSG_SPACE(kMaxDescriptors * sizeof(int))];
 };
 
-// What strangers may have of those that this process may have: it needs some for itself.
+// Number of descriptors that clients may use; the rest is for this process itself.
 size_t descriptors_for_strangers() {
   constexpr rlim_t kMaxFiles = 1 << 20, kOwn = 256;
   rlimit limit{kMaxFiles, kMaxFiles};
@@ -34,8 +34,8 @@ size_t descriptors_for_strangers() {
   return all - std::min(kOwn, all / 2);
 }
 
-// Who has connected, so that nobody else is meant who gets its number. The kernel may be too old
-// for that: then it is asked for by the number.
+// Descriptor of the connected process, safe against reuse of its PID. An older kernel gives it only
+// by the PID.
 Fd pidfd_of(int socket, pid_t pid) {
 #ifndef SO_PEERPIDFD
   constexpr int SO_PEERPIDFD = 77;
@@ -47,8 +47,8 @@ Fd pidfd_of(int socket, pid_t pid) {
   return Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
 }
 
-// Whether it is one of a pair that the client has made. The daemon writes to nothing else that a
-// client hands over: its rights are not the client's.
+// Whether the socket is one of a pair made by the client. The daemon writes to no other descriptor
+// of a client, because its rights are not the client's.
 bool is_own_pair(int fd, const Credentials& client) {
   int domain = 0, type = 0;
   ucred other{};
@@ -59,7 +59,7 @@ bool is_own_pair(int fd, const Credentials& client) {
          other.pid == client.pid && other.uid == client.uid;
 }
 
-// A whole message, at once, with descriptors.
+// Sends a whole message, without waiting, with descriptors.
 bool send_with(int socket, const void* data, size_t size, const std::vector<int>& descriptors) {
   iovec part{const_cast<void*>(data), size};
   Descriptors space{};
@@ -87,14 +87,14 @@ struct ClientServer::Connection {
   StrangerFd socket;
   std::shared_ptr<Process> process;
   std::string comm;
-  bool greeted = false;    // it has said what it wants
-  bool opened = false;     // and has it
+  bool greeted = false;    // its first request was read
+  bool opened = false;     // its first request was granted
   bool answering = false;  // one request at a time
   bool dropped = false;
   Shares::Share slot, descriptors;
-  std::vector<Shares::Share> channels;  // one for each socket
-  std::weak_ptr<const void> refused;    // a descriptor beyond its share that is not closed yet
-  using Bytes = std::shared_ptr<std::atomic<size_t>>;  // of memory that is shared with it
+  std::vector<Shares::Share> channels;  // one per socket
+  std::weak_ptr<const void> refused;    // a descriptor beyond its share, not closed yet
+  using Bytes = std::shared_ptr<std::atomic<size_t>>;  // of memory shared with the client
   Bytes ring_bytes = std::make_shared<std::atomic<size_t>>(0);
   Bytes region_bytes = std::make_shared<std::atomic<size_t>>(0);
 };
@@ -127,8 +127,8 @@ void ClientServer::listen(Fd listener) {
   loop_.watch(listener_.get(), [this] { accept(); });
 }
 
-// Who still waits in line may have sent descriptors: another process that closes the socket last
-// would wait for theirs.
+// Pending connections may have sent descriptors: another process that closes the listening socket
+// last would wait for theirs.
 void ClientServer::close_listener() {
   if (!listener_) return;
   loop_.unwatch(listener_.get());
@@ -173,7 +173,7 @@ void ClientServer::accept() {
   door.hang_up();
 }
 
-// The first word is also the last.
+// Sends a refusal and closes the connection.
 void ClientServer::refuse(const StrangerFd& door, const ucred& peer, int code,
                           std::string_view why) {
   rocefs_greeting greeting{ROCEFS_UAPI_REFUSAL, static_cast<uint32_t>(code)};
@@ -195,7 +195,7 @@ void ClientServer::greet(StrangerFd& door, const ucred& peer) {
   if (peer.pid == 0 || !pidfd) {
     return log_("a verbs client is refused: its process cannot be seen from here");
   }
-  // Those whose memory still holds a thread count as well.
+  // Processes whose memory still blocks a thread count as well.
   std::erase_if(gone_, [](const Gone& one) { return one.thread.expired(); });
   bool privileged = Credentials{peer.pid, peer.uid, peer.gid}.privileged();
   Shares::Share slot = slots_.take(peer.uid, privileged);
@@ -230,8 +230,8 @@ void ClientServer::greet(StrangerFd& door, const ucred& peer) {
   loop_.watch(connection->process->pidfd(), [this, connection] { drop(connection, ""); });
 }
 
-// Without a descriptor to take it with, whoever has come would wait for ever, and wake the loop all
-// the time.
+// Accepts and closes a connection without a free descriptor: it would wait for ever, and wake the
+// loop all the time.
 void ClientServer::turn_away() {
   spare_.reset();
   ucred peer{};
@@ -239,7 +239,7 @@ void ClientServer::turn_away() {
   pause();
 }
 
-// Until the closer has given back the descriptor.
+// Stops accepting until the closer has freed the descriptor.
 void ClientServer::pause() {
   loop_.unwatch(listener_.get());
   pause_.arm(kPause);
@@ -281,7 +281,7 @@ void ClientServer::take(const ConnectionPtr& connection) {
   handle(connection, request, std::move(attached));
 }
 
-// False, and it is told: the user has its share of descriptors.
+// False, and answered, if the user's share of descriptors is used up.
 bool ClientServer::charge_channel(const ConnectionPtr& connection, StrangerFd& attached) {
   const Credentials& who = connection->process->credentials();
   std::vector<Shares::Share>& channels = connection->channels;
@@ -354,7 +354,7 @@ Result<void> ClientServer::to_core(const ConnectionPtr& connection, const rocefs
   return {};
 }
 
-// It is no verbs client: its socket is another's from now on, and the rest of it goes.
+// Hands the connection over: it is not a verbs client's.
 void ClientServer::hand_over(const ConnectionPtr& connection, const rocefs_request& request) {
   auto taker = claimed_.find(request.op);
   if (taker == claimed_.end()) {
@@ -403,8 +403,8 @@ void ClientServer::hello(const ConnectionPtr& connection, const rocefs_hello& he
                    device));
 }
 
-// Sends the answer, with these descriptors when it is none of an error. `memory` keeps them open
-// until then; afterwards the client has its own.
+// Sends the answer, with these descriptors unless it is an error. `memory` keeps them open until
+// then; afterwards the client has its own.
 Client::Reply ClientServer::replier(const ConnectionPtr& connection, std::vector<int> descriptors,
                                     std::shared_ptr<SharedMemory> memory) {
   return [this, connection, descriptors = std::move(descriptors),
@@ -427,11 +427,11 @@ void ClientServer::answer(const ConnectionPtr& connection, const rocefs_answer& 
     return drop(connection, "does not take its answers");
   }
   if (well) connection->opened = true;
-  if (!connection->opened) drop(connection, "");  // it can read why
+  if (!connection->opened) drop(connection, "");  // the client reads the reason
 }
 
 void ClientServer::drop(const ConnectionPtr& given, std::string_view why) {
-  ConnectionPtr connection = given;  // the handler that holds it goes
+  ConnectionPtr connection = given;  // the handler that holds it is destroyed
   if (std::exchange(connection->dropped, true)) return;
   if (!why.empty()) {
     log_(fmt::format("pid {} ({}) is dropped: it {}", connection->process->credentials().pid,
@@ -448,7 +448,7 @@ void ClientServer::drop(const ConnectionPtr& given, std::string_view why) {
   remove(connection->id);
 }
 
-// The core must hear of it, however many commands wait.
+// Must not fail, however many commands wait.
 void ClientServer::remove(uint64_t id) {
   Task task = [this, id] { clients_->remove(id); };
   if (!engine_.post(task)) loop_.post([this, id] { remove(id); });

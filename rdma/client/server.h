@@ -1,6 +1,5 @@
-// ClientServer: the control thread's side of the client interface: it takes connections, reads
-// requests, makes the memory that they need and hands them to the core. Its clients speak what
-// rdma/uapi/uapi.h says.
+// ClientServer: the control thread's side of the client interface: accepts connections, reads
+// requests, allocates their memory and passes them to the core. The protocol is rdma/uapi/uapi.h.
 #pragma once
 
 #include <sys/socket.h>
@@ -25,35 +24,35 @@ namespace rocefs {
 // Control thread.
 class ClientServer {
  public:
-  // Is told what dmesg should say.
+  // Writes a line to dmesg.
   using Log = std::function<void(std::string_view)>;
-  // Before the engine starts. Engine and fabric outlive it.
+  // Before the engine starts. Engine and fabric outlive this object.
   static Result<std::unique_ptr<ClientServer>> create(Engine& engine, Fabric& fabric,
                                                       PollLoop& loop, Log log);
   ~ClientServer();
 
-  // Serves whoever connects to a SOCK_SEQPACKET socket.
+  // Serves clients that connect to a SOCK_SEQPACKET socket.
   void listen(Fd listener);
-  // Before listen(): who takes over the connections whose first request is this one: PCC_CLAIM or
+  // Before listen(): registers the receiver of connections whose first request is PCC_CLAIM or
   // CM_OPEN. Without one they are refused.
   struct Claim {
     StrangerFd socket;
     Fd pidfd;  // readable once the process has died
     Credentials who;
-    rocefs_request request;  // its first
+    rocefs_request request;  // first request
   };
   using Claimed = std::function<void(Claim claim)>;
   void hand_claims_to(uint32_t op, Claimed claimed) { claimed_[op] = std::move(claimed); }
-  // Closes what strangers have had a hand in.
+  // Closes descriptors received from clients.
   const Closer& closer() const { return closer_; }
-  // -1 if there is none.
+  // -1 if not listening.
   int listener() const { return listener_.get(); }
-  // Nobody else is taken, by no process that has the socket; who is there stays.
+  // Accepts no more connections, in any process that has the socket; clients remain.
   void close_listener();
-  // Every client goes.
+  // Drops every client.
   void drop_all();
-  // After the engine has stopped. False while memory of a client that is gone still blocks: then
-  // nothing of the fabric may be freed.
+  // After the engine has stopped. False while memory of a gone client still blocks: then no part of
+  // the fabric may be freed.
   bool settle();
 
   size_t count() const { return connections_.size(); }
@@ -63,19 +62,19 @@ class ClientServer {
   using ConnectionPtr = std::shared_ptr<Connection>;
   static constexpr size_t kMaxClients = 256;
   static constexpr size_t kKeptClients = 32;  // of these, for root and the daemon's own user
-  // Descriptors that a client costs, beside its channels: both sockets, its process, its memory
-  // (two), its doorbell, and one that is refused.
+  // Descriptors of a client besides its channels: both sockets, its process, its memory (two), its
+  // doorbell, and a refused one.
   static constexpr size_t kOwnDescriptors = 7;
-  static constexpr size_t kMaxUnclosed = 1024;  // sockets that linger; then nobody else is taken
-  static constexpr TimeNs kPause = 20 * kMillisecond;  // until there may be descriptors again
-  static constexpr size_t kMaxSockets = 1100;  // of one client: its channels, and some that close
-  static constexpr size_t kMaxRingBytes = size_t{512} << 20;  // of one client
-  static constexpr size_t kMaxRegionBytes = size_t{4} << 30;  // of one client: its shared regions
+  static constexpr size_t kMaxUnclosed = 1024;         // lingering sockets before none is accepted
+  static constexpr TimeNs kPause = 20 * kMillisecond;  // before the next attempt to accept
+  static constexpr size_t kMaxSockets = 1100;          // per client: channels, and some that close
+  static constexpr size_t kMaxRingBytes = size_t{512} << 20;  // per client
+  static constexpr size_t kMaxRegionBytes = size_t{4} << 30;  // per client: its shared regions
 
   ClientServer(Engine& engine, PollLoop& loop, std::unique_ptr<Clients> clients, Log log);
   void accept();
-  // Somebody who waits in line, with its credentials. Empty, with errno: there is none, or no
-  // descriptor for it.
+  // Accepts a pending connection, with its credentials. Empty, with errno, if there is none, or no
+  // free descriptor.
   StrangerFd next_in_line(ucred& peer);
   void greet(StrangerFd& door, const ucred& peer);
   void refuse(const StrangerFd& door, const ucred& peer, int code, std::string_view why);
@@ -105,7 +104,7 @@ class ClientServer {
   const Closer closer_;
   std::map<uint32_t, Claimed> claimed_;
   Fd listener_;
-  Fd spare_;  // to be let go of when no other is left
+  Fd spare_;  // reserve, closed when no other is free
   LoopTimer pause_;
   Shares slots_{kMaxClients, kKeptClients};
   Shares descriptors_;
@@ -120,8 +119,7 @@ class ClientServer {
   std::vector<Gone> gone_;  // until their copy threads have ended
 };
 
-// The queues or pages that a request asks for, laid out in their memory. EINVAL for what is past
-// the limits.
+// Computes the layout of a request's queues or pages. EINVAL beyond the limits.
 Result<rocefs_created> plan(const rocefs_request& request);
 
 }  // namespace rocefs

@@ -20,7 +20,7 @@ enum {
   kSlowestLookNs = 32000, /* slower polls are no spinning */
   kSpinNs = 5000,
   kWaitNs = 100000,
-  kWaitUnhurriedNs = 400000,
+  kWaitModeratedNs = 400000,
 };
 
 static __thread struct {
@@ -73,8 +73,8 @@ bool rocefs_thread_is_idle(struct rocefs_cq* cq) {
   /* Counter before the last look at the CQ: a completion after that look changes it. */
   uint32_t seen = __atomic_load_n(&page->completions, __ATOMIC_ACQUIRE);
   __atomic_fetch_add(&page->waiters, 1, __ATOMIC_SEQ_CST);
-  bool unhurried = __atomic_load_n(&page->unhurried, __ATOMIC_RELAXED) != 0;
-  struct timespec limit = {.tv_nsec = unhurried ? kWaitUnhurriedNs : kWaitNs};
+  bool moderated = __atomic_load_n(&page->moderated, __ATOMIC_RELAXED) != 0;
+  struct timespec limit = {.tv_nsec = moderated ? kWaitModeratedNs : kWaitNs};
   if (is_empty(cq))
     in_vain = syscall(SYS_futex, &page->completions, FUTEX_WAIT, seen, &limit, NULL, 0) != 0;
   __atomic_fetch_sub(&page->waiters, 1, __ATOMIC_SEQ_CST);

@@ -1,11 +1,11 @@
-/* How the commands of librdmacm reach the engine.
+/* Transport of librdmacm's commands to the engine.
  *
- * A channel of events is a connection to kernel/debug/rocefs/uapi whose first request is CM_OPEN,
- * with `hello` in it. In answer comes a socket (SOCK_SEQPACKET) which takes the place of the file
- * that librdmacm has opened: it is readable as long as an event waits. From then on the client
- * sends one struct rocefs_cm_command at a time on the connection and gets one struct
- * rocefs_cm_answer for each, at once: no command waits, GET_EVENT answers EAGAIN. The channel lasts
- * until either socket is closed; its ids go with it.
+ * An event channel is a connection to kernel/debug/rocefs/uapi whose first request is CM_OPEN, with
+ * `hello` in it. The answer carries a socket (SOCK_SEQPACKET) that replaces the file that librdmacm
+ * has opened: it is readable while an event is queued. From then on the client sends one struct
+ * rocefs_cm_command at a time on the connection and gets one struct rocefs_cm_answer for each, at
+ * once: no command waits, GET_EVENT answers EAGAIN. Closing either socket ends the channel and its
+ * ids.
  */
 #ifndef ROCEFS_UAPI_CM_H
 #define ROCEFS_UAPI_CM_H
@@ -21,16 +21,16 @@ enum {
 };
 
 struct rocefs_cm_command {
-  uint32_t size;        /* of the octets that follow: a command as it is written to the kernel */
-  uint32_t option_size; /* of those behind it: what SET_OPTION points to */
+  uint32_t size;        /* octets of the command, which follows, as written to the kernel */
+  uint32_t option_size; /* octets of SET_OPTION's option, which follow the command */
   uint64_t other;       /* MIGRATE_ID: the SO_COOKIE of the client's end of the other channel */
 };
 
-/* `take` and `take_other` are octets that stand in the channel's socket and in the other one's for
- * events that are no longer there: the client receives so many, one by one. */
+/* `take` and `take_other`: octets left in the channel's socket and in the other one's by events
+ * that no longer exist: the client receives as many, one by one. */
 struct rocefs_cm_answer {
   int32_t error; /* 0 or an errno */
-  uint32_t size; /* of the octets that follow: what is to be stored at the command's response */
+  uint32_t size; /* octets that follow, to be stored at the command's response */
   uint32_t take;
   uint32_t take_other;
 };

@@ -1,22 +1,22 @@
-/* What a program that sets the windows of a device itself (PCC in host mode) says to the engine, on
- * a connection as uapi.h describes it.
+/* Messages of a program that sets the windows of a device itself (PCC in host mode), on a
+ * connection as uapi.h describes it.
  */
 #ifndef ROCEFS_UAPI_PCC_H
 #define ROCEFS_UAPI_PCC_H
 
 #include <stdint.h>
 
-/* It says none of rocefs_op, HELLO neither: it begins with CLAIM, and what it claimed is let go of
- * with its socket. Nobody touches its memory. */
+/* The program sends no rocefs_op, not even HELLO: it begins with CLAIM, and its socket's end
+ * releases the claim. Its memory is never accessed. */
 enum rocefs_pcc_op {
-  /* First, once. EBUSY: the device's windows are another's, or the card runs an algorithm. */
+  /* First, once. EBUSY: another program has the device's windows, or the card runs an algorithm. */
   ROCEFS_OP_PCC_CLAIM = 64,
-  /* In answer: the memfds of the signals page and of a new control page (registers.h). From now on
-   * its windows count. */
+  /* The answer has the memfds of the signals page and of a new control page (registers.h). From now
+   * on the program's windows apply. */
   ROCEFS_OP_PCC_RUN,
-  /* They no longer do. */
+  /* The program's windows no longer apply. */
   ROCEFS_OP_PCC_STOP,
-  /* A line for the kernel log. It alone is not answered. */
+  /* A line for the kernel log. The only message without an answer. */
   ROCEFS_OP_PCC_LOG,
   ROCEFS_OP_PCC_END
 };
@@ -29,7 +29,7 @@ struct rocefs_pcc_claim {
 };
 
 struct rocefs_pcc_run {
-  uint32_t pollers; /* for people */
+  uint32_t pollers; /* informational */
 };
 
 struct rocefs_pcc_log {

@@ -1,5 +1,5 @@
-/* Who serves at the other end of a socket, as a program sees it that is about to talk to the
- * engine: it takes descriptors and memory from there, and a mount may be anybody's. */
+/* Identity of a socket's other end, for a program that is about to talk to the engine: it takes
+ * descriptors and memory from there, and a mount may belong to any user. */
 #ifndef ROCEFS_PEER_H
 #define ROCEFS_PEER_H
 
@@ -20,9 +20,9 @@
 extern "C" {
 #endif
 
-enum { ROCEFS_OVERFLOW_UID = 65534 }; /* of whom this user namespace has no number for */
+enum { ROCEFS_OVERFLOW_UID = 65534 }; /* stands for users without a number in this user namespace */
 
-/* The user whose engine is trusted beside root's and one's own. Setuid programs do not listen. */
+/* A user whose engine is trusted, besides root's and one's own. Ignored by setuid programs. */
 #define ROCEFS_TRUST_VARIABLE "ROCEFS_TRUST_UID"
 
 static inline int rocefs_is_mapped(uid_t uid) {
@@ -36,9 +36,9 @@ static inline int rocefs_is_mapped(uid_t uid) {
   return mapped;
 }
 
-/* Root, oneself, and whom one is told to trust. In a user namespace that has no number for the
- * other end nothing tells the machine's root from its users: whoever made the namespace let them
- * in. `uid` is the other end's, for people. */
+/* Trusts root, oneself, and the user of the variable. In a user namespace without a number for the
+ * other end, the machine's root cannot be told from its users: the creator of the namespace has
+ * admitted them. `uid`: the other end's, for messages. */
 static inline int rocefs_trusts_peer(int socket, uid_t* uid) {
   struct ucred peer;
   socklen_t size = sizeof peer;
@@ -53,8 +53,8 @@ static inline int rocefs_trusts_peer(int socket, uid_t* uid) {
   return peer.uid == ROCEFS_OVERFLOW_UID && !rocefs_is_mapped(peer.uid);
 }
 
-/* Whether so much of a memfd of its can be touched, now and always; an errno, EPROTO if not: it is
- * smaller, or may shrink, or is of huge pages, which can be missing when they are touched. */
+/* Checks that `size` bytes of a memfd can be accessed, now and always; an errno, EPROTO if not: it
+ * is smaller, may shrink, or has huge pages, which can be missing on access. */
 static inline int rocefs_check_memory(int fd, uint64_t size) {
   struct stat status;
   struct statfs system;

@@ -3,18 +3,18 @@
  * A client connects to kernel/debug/rocefs/uapi (SOCK_SEQPACKET) with SO_PASSCRED set. The engine
  * greets it with a struct rocefs_greeting; the credentials of that message name the process that
  * moves the client's memory by /proc/PID/mem, which it opens at ROCEFS_OP_HELLO: the client allows
- * that before (PR_SET_PTRACER). A socket comes with it, which takes the place of the connected one:
- * that one would hold the mount (net/unix/af_unix.c), and is closed. From then on the client sends
- * one struct rocefs_request at a time and gets one struct rocefs_answer for each. Descriptors go
- * with both (SCM_RIGHTS).
+ * that before (PR_SET_PTRACER). The greeting carries a socket that replaces the connected one,
+ * which would hold the mount (net/unix/af_unix.c) and is closed. From then on the client sends one
+ * struct rocefs_request at a time and gets one struct rocefs_answer for each. Both may carry
+ * descriptors (SCM_RIGHTS).
  *
- * Work requests and completions pass through rings in sealed memfds of the engine's. Counters run
- * freely modulo 2^32; a slot is the counter modulo the number of entries, a power of two. Whoever
- * writes a counter stores it with release order after what it announces, whoever reads it loads it
- * with acquire order. The engine believes nothing that it reads there: a client that lies hurts
- * only its own queue pairs. Nor does the client: an engine that lies costs it the device.
+ * Work requests and completions pass through rings in sealed memfds of the engine. Counters run
+ * freely modulo 2^32; a slot is the counter modulo the number of entries, a power of two. A counter
+ * is stored with release order after the entries that it announces, and loaded with acquire order.
+ * Neither side trusts the other's values: a lying client harms only its own queue pairs, and a
+ * lying engine costs the client the device.
  *
- * Numbers are in the host's order, and so are immediates. Enumerations have the values of
+ * Numbers are in host order, and so are immediates. Enumerations have the values of
  * <infiniband/verbs.h>.
  */
 #ifndef ROCEFS_UAPI_H
@@ -35,7 +35,8 @@ enum {
   ROCEFS_UAPI_REFUSAL = 0x52434652, /* in a greeting's magic: its version is an errno */
 };
 
-/* Limits of one client. What the engine publishes in rocefs_device_attr is never more. */
+/* Limits of one client. The values that the engine publishes in rocefs_device_attr never exceed
+ * them. */
 enum {
   ROCEFS_MAX_SGE = 8,
   ROCEFS_MAX_INLINE = 256,
@@ -48,13 +49,13 @@ enum {
   ROCEFS_MAX_MR = 65536,
   ROCEFS_MAX_MW = 65536,
   ROCEFS_MAX_PD = 4096,
-  ROCEFS_MAX_AH = 65536,          /* the client counts them: they are its own */
-  ROCEFS_MAX_MCAST_ATTACH = 4096, /* of all its queue pairs to all groups */
+  ROCEFS_MAX_AH = 65536,          /* counted and kept by the client itself */
+  ROCEFS_MAX_MCAST_ATTACH = 4096, /* total of queue pairs and groups */
 };
 
 /* ---- Shared memory ---- */
 
-/* The engine's, read-only, the same for all clients. */
+/* Written by the engine, read-only for clients, the same for all. */
 struct rocefs_engine_page {
   uint32_t asleep; /* not 0: a doorbell needs a write to the eventfd */
 };
@@ -63,24 +64,24 @@ struct rocefs_engine_page {
 struct rocefs_context_page {
   /* Counts completions of this client; a futex that the engine wakes while `waiters` is not 0. */
   uint32_t completions __attribute__((aligned(64)));
-  /* By the engine: not 0 while much of what the client has posted is under way. It does not wake
-   * for each completion then, and who waits may do so for longer. */
-  uint32_t unhurried;
+  /* Set by the engine while much of the client's posted work is outstanding: completions are
+   * moderated, the engine does not wake for each, and waiting threads may sleep longer. */
+  uint32_t moderated;
   uint32_t waiters __attribute__((aligned(64)));
-  /* Set by the engine: the device has left, nothing will be served any more. It has completed what
-   * was outstanding before, and closes its ends of the event sockets after the last event. */
+  /* Set by the engine: the device has left, and nothing more is served. Outstanding work was
+   * completed before; the engine closes its ends of the event sockets after the last event. */
   uint32_t gone __attribute__((aligned(64)));
   /* A doorbell is bit q % 64 of doorbells[q / 64], where q is the queue's doorbell number, and then
-   * bit q / 64 of `rung`. To ring: set the one, then the other, both by an atomic OR; then, after a
-   * full fence, look whether the engine is asleep. */
+   * bit q / 64 of `rung`. To ring: set the first, then the second, both by an atomic OR; then,
+   * after a full fence, check whether the engine is asleep. */
   uint64_t rung __attribute__((aligned(64)));
   uint64_t doorbells[ROCEFS_MAX_QUEUES / 64] __attribute__((aligned(64)));
 };
 
-/* The counters of a send or receive queue. A slot is released before its completion can be seen. A
- * request is outstanding until that is polled, though: a client that posted as soon as slots are
- * released could have more completions than it has made room for. So the completions of a send
- * queue tell what was released by then. A change to RESET releases every slot. */
+/* Counters of a send or receive queue. A slot is released before its completion is visible. A
+ * request is outstanding until the completion is polled, though: a client that posted as soon as
+ * slots are released could have more completions than its queue holds. So completions of a send
+ * queue carry the number of released slots. A change to RESET releases every slot. */
 struct rocefs_queue {
   uint32_t posted __attribute__((aligned(64)));   /* by the client */
   uint32_t released __attribute__((aligned(64))); /* by the engine: slots that are free again */
@@ -92,20 +93,21 @@ struct rocefs_sge {
   uint32_t lkey;
 };
 
-/* Those of ibv_send_flags. */
+/* Values of ibv_send_flags. */
 enum rocefs_send_flags {
   ROCEFS_SEND_FENCE = 1 << 0,
   ROCEFS_SEND_SIGNALED = 1 << 1,
   ROCEFS_SEND_SOLICITED = 1 << 2,
   ROCEFS_SEND_INLINE = 1 << 3,
-  /* Not of those: the bytes of the entries, at most ROCEFS_MAX_COPIED, are also in `copied`. */
+  /* Not in ibv_send_flags: the bytes of the entries, at most ROCEFS_MAX_COPIED, are also in
+   * `copied`. */
   ROCEFS_SEND_COPIED = 1 << 16,
 };
 
-/* How the far end is reached; of UD requests and queue pair attributes. */
+/* Address of the far end; in UD requests and queue pair attributes. */
 struct rocefs_address {
   uint8_t dgid[16];
-  uint8_t is_global; /* RoCE knows no other */
+  uint8_t is_global; /* always set for RoCE */
   uint8_t sgid_index;
   uint8_t hop_limit;
   uint8_t traffic_class;
@@ -119,20 +121,20 @@ struct rocefs_send_wqe {
   uint64_t wr_id;
   uint32_t opcode; /* of rocefs_wr_opcode */
   uint32_t flags;
-  uint32_t immediate; /* or the key to invalidate; of a bind the window's access */
-  uint32_t rkey;      /* of a bind the window's new key; the one entry says what is bound */
+  uint32_t immediate; /* or the key to invalidate; bind: the window's access */
+  uint32_t rkey;      /* bind: the window's new key; the one entry is the range */
   uint64_t remote_address;
   uint64_t compare_add;
   uint64_t swap;
-  uint32_t remote_qpn; /* UD, with the two after it */
+  uint32_t remote_qpn; /* UD, as the next two members */
   uint32_t qkey;
   struct rocefs_address path;
-  uint32_t num_sge; /* or, of inline data, its bytes */
+  uint32_t num_sge; /* inline data: number of bytes */
   uint32_t reserved[3];
   union {
     struct {
       struct rocefs_sge sges[ROCEFS_MAX_SGE];
-      uint8_t copied[ROCEFS_MAX_COPIED]; /* stays as it is until the slot is released */
+      uint8_t copied[ROCEFS_MAX_COPIED]; /* unchanged until the slot is released */
     };
     uint8_t inline_data[ROCEFS_MAX_INLINE]; /* likewise */
   } u;
@@ -145,15 +147,15 @@ struct rocefs_receive_wqe {
   struct rocefs_sge sges[ROCEFS_MAX_SGE];
 };
 
-/* A queue pair's memfd: the counters of both queues at the start, then, at the offsets that the
- * answer to its creation tells, the slots of the send and of the receive queue. That of a shared
- * receive queue begins with its one rocefs_queue. */
+/* A queue pair's memfd: the counters of both queues, then, at the offsets in the answer to its
+ * creation, the slots of the send and of the receive queue. A shared receive queue's begins with
+ * its one rocefs_queue. */
 struct rocefs_qp_page {
   struct rocefs_queue send;
   struct rocefs_queue receive;
 };
 
-/* Those of ibv_wc_flags. */
+/* Values of ibv_wc_flags. */
 enum rocefs_wc_flags {
   ROCEFS_WC_GRH = 1 << 0,
   ROCEFS_WC_WITH_IMM = 1 << 1,
@@ -169,7 +171,7 @@ struct rocefs_cqe {
   uint32_t immediate; /* or the key that was invalidated */
   uint32_t qpn;
   uint32_t source_qpn;
-  uint32_t released; /* of the send queue, with this completion */
+  uint32_t released; /* released slots of the send queue, with this completion */
   uint64_t qp;       /* the cookie of the queue pair */
   uint32_t reserved[4];
 };
@@ -180,12 +182,12 @@ enum rocefs_armed {
   ROCEFS_ARMED_NEXT = 2,
 };
 
-/* A completion queue's memfd; its entries begin at ROCEFS_CQ_ENTRIES. Those that are produced and
- * not yet consumed are the client's: it takes those of a destroyed queue pair out. */
+/* A completion queue's memfd; its entries begin at ROCEFS_CQ_ENTRIES. Entries that are produced and
+ * not yet consumed belong to the client, which removes those of a destroyed queue pair. */
 struct rocefs_cq_page {
   uint32_t produced __attribute__((aligned(64))); /* by the engine */
   uint32_t consumed __attribute__((aligned(64))); /* by the client */
-  /* Set by the client, never lowered; the engine takes it back when it raises the event. */
+  /* Set by the client, which never lowers it; the engine clears it when it raises the event. */
   uint32_t armed __attribute__((aligned(64)));
 };
 enum { ROCEFS_CQ_ENTRIES = 4096 };
@@ -198,8 +200,8 @@ struct rocefs_greeting {
 };
 
 enum rocefs_op {
-  /* First, once. Descriptors: the socket for asynchronous events (the engine's end). In answer: the
-   * engine page, the context page, the eventfd. */
+  /* First, once. Descriptors: the socket for asynchronous events (the engine's end). The answer has
+   * the engine page, the context page, and the eventfd. */
   ROCEFS_OP_HELLO,
   ROCEFS_OP_QUERY_PORT,
   ROCEFS_OP_CHECK_ADDRESS,
@@ -207,11 +209,11 @@ enum rocefs_op {
   ROCEFS_OP_DEALLOC_PD,
   ROCEFS_OP_REG_MR,
   ROCEFS_OP_DEREG_MR,
-  /* In answer: its memfd. */
+  /* The answer has its memfd. */
   ROCEFS_OP_CREATE_CQ,
-  /* Once this, DESTROY_SRQ or DESTROY_QP is answered, no completion and no event of it comes. */
+  /* After the answer to this, DESTROY_SRQ or DESTROY_QP the object has no completion or event. */
   ROCEFS_OP_DESTROY_CQ,
-  /* In answer, both: the memfd. */
+  /* The answers to both have the memfd. */
   ROCEFS_OP_CREATE_SRQ,
   ROCEFS_OP_MODIFY_SRQ,
   ROCEFS_OP_QUERY_SRQ,
@@ -220,32 +222,32 @@ enum rocefs_op {
   ROCEFS_OP_MODIFY_QP,
   ROCEFS_OP_QUERY_QP,
   ROCEFS_OP_DESTROY_QP,
-  /* Descriptor: the socket for the events of the CQs that will name this channel (the engine's
-   * end). The engine holds the only one, so that its death is the end of the file for who waits for
-   * an event, and closes it when it sees that the other end is closed. */
+  /* Descriptor: the socket for events of the CQs that will name this channel (the engine's end).
+   * Only the engine has it, so that the engine's death ends a wait for an event; the engine closes
+   * it when the other end is closed. */
   ROCEFS_OP_CREATE_CHANNEL,
-  /* Sends an event again that the client took off a socket; it is not counted as sent. */
+  /* Sends an event again that the client took off a socket; not counted as sent. */
   ROCEFS_OP_PUT_BACK_EVENT,
-  /* In answer: its new keys. When it fails, the region is as it was. */
+  /* The answer has its new keys. On failure the region is unchanged. */
   ROCEFS_OP_REREG_MR,
-  /* In answer: a new memfd, which has what was produced and not consumed; the old one is not used
-   * any more. EINVAL: it holds more than that. */
+  /* The answer has a new memfd with the entries produced and not consumed; the old one is unused
+   * from now on. EINVAL: they do not fit. */
   ROCEFS_OP_RESIZE_CQ,
   ROCEFS_OP_ALLOC_MW,
   ROCEFS_OP_DEALLOC_MW,
   ROCEFS_OP_ATTACH_MCAST,
   ROCEFS_OP_DETACH_MCAST,
-  /* Like REG_MR, but the region's bytes are a new memfd's, in answer, of so many whole pages,
-   * zeroed: the engine reads and writes them itself. The client maps it where the region is to be.
+  /* Like REG_MR, but the region's bytes are those of a new memfd in the answer, of whole pages,
+   * zeroed: the engine accesses them itself. The client maps it at the region's address.
    */
   ROCEFS_OP_SHARE_MR,
-  /* Once. In answer: the memfd that a copier of the client's serves (rdma/uapi/copier.h). */
+  /* Once. The answer has the memfd that a copier of the client serves (rdma/uapi/copier.h). */
   ROCEFS_OP_CREATE_COPIER,
   ROCEFS_OP_COUNT
 };
 
-/* What the two event sockets carry (SOCK_SEQPACKET, of pairs that the client itself has made): for
- * a completion the CQ's cookie, eight bytes, as ibv_get_cq_event() reads them; for the rest what
+/* Messages on the event sockets (SOCK_SEQPACKET pairs made by the client): for a completion the
+ * CQ's cookie, eight bytes, as ibv_get_cq_event() reads it; for others the structure that
  * ibv_get_async_event() reads. */
 struct rocefs_async_event {
   uint64_t element; /* the cookie of the QP, SRQ or CQ; the port; 0 */
@@ -258,7 +260,7 @@ struct rocefs_hello {
   uint32_t version;
   char device[64];
   char comm[16];
-  uint64_t probe; /* an address where ROCEFS_UAPI_MAGIC stands, to try the access */
+  uint64_t probe; /* an address that holds ROCEFS_UAPI_MAGIC, to test access */
 };
 
 struct rocefs_device_attr {
@@ -304,10 +306,10 @@ struct rocefs_reg_mr {
   uint32_t access; /* ibv_access_flags */
   uint64_t address;
   uint64_t length;
-  uint64_t iova; /* the address by which requests name its first byte */
+  uint64_t iova; /* address of the first byte in requests */
 };
 
-/* Those of ibv_rereg_mr_flags. */
+/* Values of ibv_rereg_mr_flags. */
 enum rocefs_rereg_flags {
   ROCEFS_REREG_TRANSLATION = 1 << 0,
   ROCEFS_REREG_PD = 1 << 1,
@@ -316,7 +318,7 @@ enum rocefs_rereg_flags {
 
 struct rocefs_rereg_mr {
   uint32_t handle;
-  uint32_t flags; /* which of the following are to change */
+  uint32_t flags; /* which of the members below change */
   struct rocefs_reg_mr mr;
 };
 
@@ -336,14 +338,14 @@ struct rocefs_resize_cq {
 };
 
 struct rocefs_create_cq {
-  uint64_t cookie;  /* told by the channel's events */
+  uint64_t cookie;  /* in the channel's events */
   uint64_t channel; /* 0: none */
   uint32_t entries;
 };
 
 struct rocefs_put_back {
   uint64_t channel;                /* 0: the socket for asynchronous events */
-  struct rocefs_async_event event; /* of a channel: the element alone is sent */
+  struct rocefs_async_event event; /* for a channel only the element is sent */
 };
 
 struct rocefs_create_srq {
@@ -388,7 +390,7 @@ struct rocefs_qp_attr {
   uint32_t remote_qpn;
   uint32_t access;
   uint32_t pkey_index;
-  uint32_t send_draining; /* of a query */
+  uint32_t send_draining; /* only in a query */
   uint32_t max_rd_atomic;
   uint32_t max_dest_rd_atomic;
   uint32_t min_rnr_timer;
@@ -396,7 +398,7 @@ struct rocefs_qp_attr {
   uint32_t timeout;
   uint32_t retry_count;
   uint32_t rnr_retry;
-  uint32_t notify_drained; /* tell when the send queue is drained */
+  uint32_t notify_drained; /* raise an event when the send queue is drained */
   struct rocefs_address path;
 };
 
@@ -405,13 +407,13 @@ struct rocefs_request {
   uint32_t reserved;
   union {
     struct rocefs_hello hello;
-    uint32_t handle; /* of what is destroyed or queried; the port */
+    uint32_t handle; /* object to destroy or query; the port */
     struct rocefs_address address;
     struct rocefs_reg_mr reg_mr;
     struct rocefs_rereg_mr rereg_mr;
     struct rocefs_alloc_mw alloc_mw;
     struct rocefs_multicast multicast;
-    uint64_t channel; /* to create: its name, the SO_COOKIE of the client's end */
+    uint64_t channel; /* create: name of the channel, the SO_COOKIE of the client's end */
     struct rocefs_put_back put_back;
     struct rocefs_create_cq create_cq;
     struct rocefs_resize_cq resize_cq;
@@ -425,36 +427,36 @@ struct rocefs_request {
   } u;
 };
 
-/* Of CREATE_CQ, RESIZE_CQ, CREATE_SRQ and CREATE_QP: what was made. Handles are never 0. */
+/* Answer of CREATE_CQ, RESIZE_CQ, CREATE_SRQ and CREATE_QP. Handles are never 0. */
 struct rocefs_created {
   uint32_t handle;
-  uint32_t doorbell;        /* of a QP or SRQ */
-  uint32_t qpn;             /* of a QP; the number of an SRQ */
-  uint32_t entries;         /* of a CQ; slots of the send queue; 0 where there is none */
+  uint32_t doorbell;        /* QP and SRQ */
+  uint32_t qpn;             /* QP number; SRQ number */
+  uint32_t entries;         /* CQ entries, or slots of the send queue; 0: none */
   uint32_t receive_entries; /* slots of the receive queue */
   uint32_t max_inline;
-  uint64_t send_offset; /* of the slots in the memfd */
+  uint64_t send_offset; /* offset of the slots in the memfd */
   uint64_t receive_offset;
-  uint64_t size; /* of the memfd */
+  uint64_t size; /* size of the memfd */
 };
 
 struct rocefs_answer {
-  int32_t error; /* 0 or an errno: nothing has changed */
+  int32_t error; /* 0 or an errno: no change was made */
   uint32_t reserved;
   union {
     struct rocefs_device_attr device;
     struct rocefs_port_attr port;
     uint32_t handle;
-    struct { /* of a window: no lkey */
+    struct { /* window: no lkey */
       uint32_t handle, lkey, rkey;
     } mr;
     struct rocefs_created created;
     struct rocefs_srq_attr srq;
     struct rocefs_qp_attr qp;
-    struct { /* of a CQ, SRQ or QP that is destroyed: how many of its events were sent */
+    struct { /* destroyed CQ, SRQ or QP: number of its events sent */
       uint32_t completions, asynchronous;
     } events;
-    char reason[120]; /* of an error, for the reader of a terminal */
+    char reason[120]; /* error: reason, for a log */
   } u;
 };
 
