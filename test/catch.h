@@ -1,5 +1,4 @@
-// What every test begins with, compiled once for all of them: the Makefile includes it, and nobody
-// else.
+// Catch's header, compiled once for all tests: the Makefile includes it.
 
 #include <catch2/catch.hpp>
 #include <cstdint>

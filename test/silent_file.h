@@ -22,8 +22,8 @@
 
 namespace rocefs::test {
 
-// A mounted file of a FUSE server that answers no read. The server is a process of its own, which
-// ends with this one: then nobody waits for it any more, though SIGKILL does not end the wait.
+// A mounted file of a FUSE server that answers no read. The server is a separate process, which
+// ends with this one: a wait that SIGKILL cannot end is over then.
 class SilentFile {
  public:
   static constexpr uint64_t kSize = 1 << 20;
@@ -48,7 +48,7 @@ class SilentFile {
     server_ = ::fork();
     if (server_ == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-      // Nobody else's descriptor is held open.
+      // Drops all inherited descriptors.
       constexpr int kDevice = 3;
       if (::dup2(device.get(), kDevice) < 0 || ::close_range(kDevice + 1, ~0u, 0) != 0) ::_exit(1);
       serve(kDevice);
@@ -60,12 +60,12 @@ class SilentFile {
   }
   int fd() const { return file_.get(); }
   bool was_read() const { return reads_->load() > 0; }
-  // From now on who touches these pages, which may be written, waits.
+  // From now on a thread that accesses these pages, which may be written, blocks.
   bool cover(void* pages, size_t size) const {
     return ::mmap(pages, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, file_.get(), 0) ==
            pages;
   }
-  // Whoever waits is told that it failed.
+  // Fails all blocked accesses.
   void end() {
     if (mounted_) ::umount2(directory_.c_str(), MNT_FORCE);
     file_.reset();

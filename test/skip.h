@@ -1,4 +1,4 @@
-// A test that needs another kind of machine says so by name, and ends there; test/run lists it.
+// Skips a test that needs another kind of machine, and prints its name; test/run lists it.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -7,7 +7,7 @@
 
 namespace rocefs::test {
 
-// Ends the case as what it throws does behind a REQUIRE that failed, but without a failure.
+// Ends the case like the exception of a failed REQUIRE, but without a failure.
 [[noreturn]] inline void skip(const std::string& why) {
   std::fprintf(stderr, "SKIPPED %s: %s\n", Catch::getResultCapture().getCurrentTestName().c_str(),
                why.c_str());

@@ -79,7 +79,7 @@ EXPORTED void __verbs_log(struct verbs_context* context, uint32_t level, const c
 EXPORTED ssize_t ibv_write_command(int fd, const void* data, size_t size) {
   return write(fd, data, size);
 }
-/* So do events. */
+/* Events come by way of this call. */
 EXPORTED ssize_t ibv_read_event(int fd, void* data, size_t size) {
   return read(fd, data, size);
 }

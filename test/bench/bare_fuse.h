@@ -1,5 +1,5 @@
-// The least that a FUSE server can be: one file whose text is the same each time, requests read and
-// answers written by bare system calls. What a mount costs beyond it is the mount's own.
+// A minimal FUSE server: one file with a constant text, requests read and answers written by bare
+// system calls. The baseline for the cost of a mount.
 #pragma once
 
 #include <sys/types.h>
@@ -12,7 +12,7 @@ namespace rocefs::bench {
 
 class BareFuse {
  public:
-  // Serves on `cpu` alone. What is wrong is printed, and up() is false.
+  // Serves on `cpu` alone. Errors are printed, and up() is false.
   explicit BareFuse(int cpu);
   ~BareFuse();
   BareFuse(const BareFuse&) = delete;

@@ -1,5 +1,5 @@
-// Measuring: rounds, medians, and one table in which each figure stands beside its reference and
-// its goal.
+// Measuring: rounds, medians, and a table in which each figure stands beside its reference and its
+// goal.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace rocefs::bench {
 
-// One line of the table. Empty texts stay blank.
+// A line of the table. Empty texts stay blank.
 struct Row {
   std::string figure, measured, reference, ratio, goal;
   enum class Verdict { kNone, kMet, kMissed } verdict = Verdict::kNone;
@@ -18,21 +18,21 @@ struct Row {
 
 using Table = std::vector<Row>;
 
-// One program of measurements, called by name.
+// A program of measurements, called by name.
 struct Bench {
   std::string_view name;
   std::string_view doc;
   void (*run)(Table&);
 };
 
-// Of an odd or even number of values, at least one.
+// `values`: at least one.
 double median(std::vector<double> values);
 // Nanoseconds that `work` takes on the wall.
 double wall_ns(const std::function<void()>& work);
 // Nanoseconds of CPU that the calling thread spends in `work`.
 double cpu_ns(const std::function<void()>& work);
 
-// What contestants returned, round by round.
+// Results of the contestants, by round.
 class Rounds {
  public:
   explicit Rounds(size_t contestants) : values_(contestants) {}
@@ -40,20 +40,19 @@ class Rounds {
 
   // The median of a contestant's rounds.
   double operator[](size_t contestant) const { return median(values_[contestant]); }
-  // The median of each round's own ratio: a machine that is faster in some rounds than in others is
-  // so for both.
+  // The median of each round's own ratio: a noisy round affects both contestants.
   double ratio(size_t contestant, size_t other) const;
 
  private:
   std::vector<std::vector<double>> values_;  // by contestant
 };
 
-// Runs each of `contestants` once per round, in turn, so that a noisy moment meets all of them.
+// Runs each of `contestants` once per round, in turn, so that noise meets all of them.
 Rounds interleave(int rounds, const std::vector<std::function<double()>>& contestants);
 
-// The calling thread, and what it starts, runs on that CPU alone.
+// Pins the calling thread, and threads and processes that it starts, to that CPU.
 void pin(int cpu);
-// On any CPU again.
+// Allows all CPUs again.
 void unpin();
 
 enum class Bound { kAtMost, kAtLeast };

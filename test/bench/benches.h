@@ -1,4 +1,4 @@
-// Every program of measurements, in the order of the table.
+// All programs of measurements, in the order of the table.
 #pragma once
 
 #include "test/bench/bench.h"

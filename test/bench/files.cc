@@ -1,5 +1,5 @@
-// A knob's open + read to the end + close, as cat does it, against the same on real sysfs, and on a
-// FUSE server that does nothing else.
+// A knob's open + read to the end + close, as cat does it, compared with real sysfs, and with a
+// bare FUSE server.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>

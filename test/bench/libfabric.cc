@@ -17,7 +17,7 @@
 namespace rocefs::bench {
 namespace {
 
-// In that network. What it prints goes to `out`.
+// Starts a program in that network, with its output in `out`.
 pid_t start(const TwoNetworks& networks, unsigned host, std::vector<std::string> command, int out) {
   std::vector<char*> words;
   for (std::string& word : command) words.push_back(word.data());

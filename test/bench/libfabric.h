@@ -1,4 +1,4 @@
-// libfabric's emulation of RDMA over UDP datagrams (`udp;ofi_rxd`), to be beside it.
+// libfabric's emulation of RDMA over UDP datagrams (`udp;ofi_rxd`), for comparison.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace rocefs::bench {
 
-// Nanoseconds for each of `count` fi_writes from the first network to the second, at most 16 at a
-// time; 0 where libfabric is not installed.
+// Nanoseconds per fi_write of `count` from the first network to the second, at most 16 at a time; 0
+// if libfabric is not installed.
 double libfabric_write_ns(const TwoNetworks& networks, size_t length, int count);
 
 }  // namespace rocefs::bench

@@ -1,4 +1,4 @@
-// What an idle connected queue pair occupies.
+// Memory of an idle connected queue pair.
 #include <fmt/format.h>
 #include <malloc.h>
 
@@ -15,7 +15,7 @@ void bench_memory(Table& table) {
   Net net(star(2, false, 10'000'000'000, kMicrosecond));
   std::vector<std::unique_ptr<Pair>> pairs;
   pairs.reserve(kPairs);
-  // Queues of completions, memory and their tables are the makers', not the queue pairs'.
+  // Completion queues, memory and their tables are not part of a queue pair.
   Pair::Size size{4096, QpInit{}.send_depth, 128};
   size_t outside = 0;
   {

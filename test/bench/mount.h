@@ -1,4 +1,4 @@
-// A daemon of its own for a measurement, mounted in a private directory.
+// A daemon for a measurement, mounted in a private directory.
 #pragma once
 
 #include <sys/types.h>
@@ -10,14 +10,14 @@ namespace rocefs::bench {
 
 class Mount {
  public:
-  // On `cpu` alone if one is given. What is wrong is printed, and up() is false.
+  // Runs on `cpu` alone if one is given. Errors are printed, and up() is false.
   explicit Mount(std::optional<int> cpu = std::nullopt);
   ~Mount();
   Mount(const Mount&) = delete;
   Mount& operator=(const Mount&) = delete;
 
   bool up() const { return up_; }
-  // The program that serves it, and the process of it that does the work.
+  // The daemon's program, and the process that does the work.
   static std::string daemon();
   pid_t worker() const;
   std::string at(const std::string& file) const { return directory_ + "/" + file; }

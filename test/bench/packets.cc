@@ -1,9 +1,9 @@
 // The reliable connection's whole path on one thread: post, requester, link, responder, placement,
-// acknowledgement, completion; against a ring between a producer and a consumer that copies as many
-// bytes. Both write each message's number at its begin and end before it goes and compare both when
-// it has come; both begin each round with new bytes and compare every byte at its end, and
-// neither's clock runs meanwhile. Both work in turns: a ring's producer and consumer of half a
-// ring, posting and polling of as many events as the engine runs between looks at its clients.
+// acknowledgement, completion; compared with a ring between a producer and a consumer that copies
+// as many bytes. Both write each message's number at its begin and end before sending and compare
+// both on arrival; both begin each round with new bytes and compare every byte at its end, outside
+// the measured time. Both work in turns: a ring's producer and consumer of half a ring, posting and
+// polling of as many events as the engine runs between polls of its clients.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace {
 constexpr uint64_t kFastest = 10'000'000'000'000;  // bit/s, the most that a link's knob takes
 constexpr uint32_t kPacket = 4096;
 
-// Other bytes for every `round`. There are whole words of them.
+// Fills with different bytes for every `round`. The size is a multiple of 8.
 void fill(std::span<uint8_t> bytes, uint64_t round) {
   uint64_t word = 0x9e3779b97f4a7c15 + round;
   for (; !bytes.empty(); bytes = bytes.subspan(sizeof word)) {

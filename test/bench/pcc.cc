@@ -1,4 +1,4 @@
-// What it costs to have the windows set by PCC.
+// Cost of windows set by PCC.
 #include <fmt/format.h>
 #include <sys/mman.h>
 
@@ -17,7 +17,7 @@
 namespace rocefs::bench {
 namespace {
 
-// Zeroed memory that only costs what is touched of it.
+// Zeroed memory that is allocated when touched.
 template <class Page>
 class Mapped {
  public:
@@ -36,7 +36,7 @@ class Mapped {
 
 constexpr TimeNs kInterval = 60 * kMicrosecond;
 
-// A device with so many active queue pairs, and dcqcn at work on them.
+// A device with `qps` active queue pairs, controlled by dcqcn.
 struct Work {
   Mapped<rocefs_signals_page> signals;
   Mapped<rocefs_control_page> control;
@@ -58,7 +58,7 @@ struct Work {
     controller.set_interval(interval);
     (void)controller.begin(&*signals, &*control, pollers);
   }
-  // Every queue pair once; one of 16 has had a CNP.
+  // Serves every queue pair once; one of 16 has had a CNP.
   void round() {
     for (unsigned line = 0; line < qps; line += 16) ++signals->qps[line].cnps;
     now += kInterval;
@@ -66,7 +66,7 @@ struct Work {
   }
 };
 
-// The least that has to be done: the same words, the same law's additions, no calls.
+// Lower bound: the same words, the additions of the same law, no calls.
 struct Line {
   uint64_t window, cnps, seen;
   double target, probability;
@@ -89,7 +89,7 @@ void bare_round(std::vector<Line>& lines) {
   }
 }
 
-// Another window whenever there was a CNP, and only then.
+// Changes the window whenever there was a CNP, and only then.
 mango_pcc_result_t toggle(void*, const mango_pcc_context_t* context) {
   mango_pcc_result_t result{};
   result.new_window =
@@ -97,7 +97,7 @@ mango_pcc_result_t toggle(void*, const mango_pcc_context_t* context) {
   return result;
 }
 
-// From the moment when the engine stores a CNP until it can see another window, in wall time.
+// Wall time from the engine's store of a CNP until it can see another window.
 double cnp_to_window_ns(Work& work) {
   std::atomic_ref window(work.control->qps[0].window);
   uint64_t before = window.load();
@@ -132,7 +132,7 @@ void bench_latency(Table& table, TimeNs interval) {
 void bench_pcc(Table& table) {
   for (unsigned qps : {1u, 64u, 1024u, 4096u}) {
     Work work(qps);
-    work.round();  // they are seen
+    work.round();  // counts the CNPs as seen
     std::vector<Line> lines(qps, Line{});
     int rounds = static_cast<int>(400'000 / qps) + 1;
     auto decisions = [&] {

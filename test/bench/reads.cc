@@ -1,6 +1,6 @@
-// What readers of the files do to packets under the real clock: how long a message takes, from the
-// moment at which it was due to be posted to the moment on the wall at which its end is seen, one
-// after the other over the default topology, with 1,000 reads a second and without.
+// Effect of file reads on packets under the real clock: time of a message, from the moment at which
+// it was due to be posted to its completion in wall time, one message after the other over the
+// default topology, with 1,000 reads a second and without.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mount.h>
@@ -30,7 +30,7 @@ constexpr uint32_t kMessage = 4096;
 constexpr TimeNs kPhase = 400 * kMillisecond;
 constexpr int kRounds = 9;
 
-// One message at a time; on the core's thread.
+// Sends one message at a time; on the core's thread.
 class Messages {
  public:
   Messages(Engine& engine, Fabric& fabric)

@@ -10,7 +10,7 @@
 namespace rocefs::bench {
 namespace {
 
-// Of the calling thread.
+// Network namespace of the calling thread.
 Fd network() {
   return Fd(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
 }

@@ -10,11 +10,11 @@ namespace rocefs::bench {
 
 class TwoNetworks {
  public:
-  // MTU 4200; 10.9.0.1 and 10.9.0.11 in the first, 10.9.0.2 and 10.9.0.12 in the second. Null where
-  // it may not be done: it takes root, if only that of a user namespace.
+  // MTU 4200; 10.9.0.1 and 10.9.0.11 in the first, 10.9.0.2 and 10.9.0.12 in the second. Null
+  // without the privilege: it takes root, if only that of a user namespace.
   static std::unique_ptr<TwoNetworks> make();
   ~TwoNetworks();
-  // The calling thread is in the network of 10.9.0.`host`, 1 or 2, from now on.
+  // Moves the calling thread to the network of 10.9.0.`host`, 1 or 2.
   void enter(unsigned host) const;
 
  private:

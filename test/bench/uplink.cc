@@ -1,7 +1,7 @@
-// Two engines in two network namespaces that are joined by veth, against two threads there that do
-// nothing but send and receive datagrams of the same size, with the same sockets and rings. Neither
-// has more than a window's packets under way: nobody loses any. Each side has a CPU: where the
-// scheduler puts them changes either's figure by two.
+// Two engines in two network namespaces joined by veth, compared with two threads there that only
+// send and receive datagrams of the same size, with the same sockets and rings. Neither has more
+// than a window's packets in flight: none are lost. Each side has a CPU of its own: placement by
+// the scheduler changes either's figure by a factor of two.
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
@@ -27,7 +27,7 @@ namespace {
 constexpr uint32_t kMessage = 64 << 10;
 constexpr uint32_t kPacket = 4096;
 constexpr unsigned kWindow = 128;  // packets
-// Some 0.3 s: two engines that begin on one CPU are given one each within 50 ms.
+// About 0.3 s: two engines that begin on one CPU are given one each within 50 ms.
 constexpr int messages(bool gso) {
   return gso ? 16'000 : 4000;
 }
@@ -41,7 +41,7 @@ UdpAddress address(unsigned host) {
   return {mapped_ipv4({10, 9, 0, static_cast<uint8_t>(host)}), wire::kRocePort};
 }
 
-// The calling thread, and those that it starts.
+// Pins the calling thread, and those that it starts.
 void pin_to(unsigned host) {
   pin(static_cast<int>(host % 2));
 }
@@ -98,8 +98,8 @@ class Machine {
       }
     });
   }
-  // That many WRITEs, at most `depth` at a time, each by one of so many queue pairs, at
-  // random; nanoseconds for each.
+  // Posts `count` WRITEs, at most `depth` at a time, each by one of `qps` queue pairs at random;
+  // returns nanoseconds per WRITE.
   double write(uint32_t length, int count, int depth, size_t qps = 1) {
     TimeNs begin = monotonic_ns();
     on_core([&] {
@@ -191,7 +191,7 @@ class Bare final : DatagramListener {
     ring_->stop_receiving(in_.get());
     ring_->poll();
   }
-  // One, or several for the kernel to cut.
+  // Sends one datagram, or several for the kernel to segment.
   void send(unsigned host, size_t length, size_t count = 1) {
     require(!free_.empty(), "too many are under way");
     Sending& sending = *free_.back();
@@ -232,7 +232,7 @@ class Bare final : DatagramListener {
     }
   };
   void received(const Datagram& datagram) override {
-    // As the uplink, whose packets leave the ring's buffers at once.
+    // Copies, as the uplink does, to free the ring's buffer at once.
     std::memcpy(copy_.data(), datagram.payload.data(), datagram.payload.size());
     received_octets.fetch_add(datagram.payload.size(), std::memory_order_release);
   }

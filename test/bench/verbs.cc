@@ -43,7 +43,7 @@ bool installed(const char* program) {
   return std::system(fmt::format("command -v {} >/dev/null", program).c_str()) == 0;
 }
 
-// Its standard output goes to `out`; -1 for nowhere.
+// Standard output goes to `out`; -1: nowhere.
 pid_t start(const Command& command, int out) {
   pid_t pid = ::fork();
   if (pid != 0) return pid;
@@ -57,7 +57,7 @@ pid_t start(const Command& command, int out) {
   ::_exit(127);
 }
 
-// Waits until it has ended; whether it did so by then, and else it is killed.
+// Waits until the program has ended; at the deadline kills it and returns false.
 bool ends_by(pid_t pid, TimeNs deadline, int* status = nullptr) {
   while (::waitpid(pid, status, WNOHANG) == 0) {
     if (monotonic_ns() >= deadline) {
@@ -70,14 +70,14 @@ bool ends_by(pid_t pid, TimeNs deadline, int* status = nullptr) {
   return true;
 }
 
-// A server of another's, which may not hear of it.
+// Stops another program's server, which may not react to SIGTERM.
 void stop(pid_t server) {
   ::kill(server, SIGTERM);
   (void)ends_by(server, monotonic_ns() + 5 * kSecond);
 }
 
 struct Output {
-  std::string text;  // nothing if it failed
+  std::string text;  // empty if it failed
   bool ended = true;
 };
 
@@ -142,7 +142,7 @@ std::vector<double> perftest(const Mount& mount, const Command& tool) {
   return last;
 }
 
-// The same by programs that share their regions with the engine.
+// The same with programs that share their regions with the engine.
 std::vector<double> sharing(const Mount& mount, const Command& tool) {
   ::setenv("ROCEFS_SHARE_REGIONS", "1", 1);
   std::vector<double> numbers = perftest(mount, tool);
@@ -172,8 +172,8 @@ double cpu_us(pid_t worker, bool copies) {
   return sum;
 }
 
-// MB/s (of 1e6 bytes) through one staging buffer, between two processes that wait. Its pages are
-// others each time: how fast it is depends on where they lie, by half.
+// MB/s (of 1e6 bytes) through one staging buffer, between two waiting processes. Its pages are new
+// each time: their placement changes the speed by half.
 double moved_mbps(size_t message) {
   const size_t turns = 256 * kMaxMessage / message;
   static uint8_t area[kMaxMessage];
@@ -218,7 +218,7 @@ double copied_mbps(size_t message) {
   return static_cast<double>(turns * message) / ns * 1e3;
 }
 
-// Microseconds from one process to another that sleeps.
+// Microseconds to wake another process.
 double woken_us() {
   constexpr int kTurns = 20000;
   void* page = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -243,8 +243,8 @@ double woken_us() {
   return ns / kTurns / 2 / 1000;
 }
 
-// MB/s of libfabric's shared memory, as its own ping-pong counts it, or why there are none. Now and
-// then its ends wait for each other for ever.
+// MB/s of libfabric's shared memory, as its own ping-pong counts it, or why there is no figure.
+// Sometimes its ends wait for each other for ever.
 struct Libfabric {
   std::optional<double> mbps;
   const char* why = "";

@@ -1,4 +1,4 @@
-// What one packet costs on the wire's side: its checksum, its parsing, its making.
+// Cost of a packet in rdma/wire: checksum, parsing, emitting.
 #include <fmt/format.h>
 
 #include <array>

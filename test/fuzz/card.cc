@@ -1,5 +1,5 @@
-// What the daemon and mango-pccd say to each other: whatever comes is a message that is written
-// like that, or none.
+// Messages between the daemon and mango-pccd: any bytes are either refused, or a message that is
+// written as the same bytes.
 #include "pcc/card/messages.h"
 
 #include <cerrno>
@@ -23,7 +23,7 @@ void check(const PccAlgorithmInfo& algorithm) {
   }
 }
 
-// Whatever the card says, what is made of it can be shown.
+// Any answer of the card can be shown.
 void check(const CardAnswer& answer) {
   if (const auto* error = std::get_if<Error>(&answer.what)) {
     fuzz::require(strerrorname_np(error->code) != nullptr);

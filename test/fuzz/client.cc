@@ -1,9 +1,9 @@
-// A client's bytes for the core: requests, counters, work requests, and whatever else it writes to
-// what it shares. Two such clients are connected; two queue pairs of the daemon's stand by, and
-// must be able to move their data afterwards.
+// A client's bytes for the core: requests, counters, work requests, and writes to shared memory.
+// Two such clients are connected; two honest queue pairs of the daemon must be able to move their
+// data afterwards.
 //
-// An input is a row of records: a byte of Kind with the client in its highest bit, a length byte,
-// as many bytes.
+// An input is a series of records: a byte of Kind with the client in its highest bit, a length
+// byte, and as many bytes.
 #include "rdma/client/client.h"
 
 #include <sys/syscall.h>
@@ -26,16 +26,16 @@ namespace {
 
 enum Kind : uint8_t {
   kRequest,  // the operation, then what replaces the first bytes of its argument
-  kBytes,    // which memory, an offset of two bytes, what is written there
+  kBytes,    // a memory, an offset of two bytes, bytes to write there
   kRing,     // doorbells of queues
   kPost,     // a send request: pairs of an offset and what is added to the byte there
   kReceive,  // likewise
-  kConsume,  // what has completed is taken
-  kTime,     // milliseconds pass
+  kConsume,  // consumes completions
+  kTime,     // passes milliseconds
   kKinds,
 };
 
-constexpr size_t kArena = 32 << 10;  // of each client
+constexpr size_t kArena = 32 << 10;  // per client
 constexpr uint32_t kMaxEntries = 64;
 constexpr uint32_t kOwnPd = 5;
 constexpr uint64_t kOwnAddress = 0x10000, kOwnBytes = 4096;
@@ -57,7 +57,7 @@ Topology cable() {
   return topology;
 }
 
-// Is there for what processes ask of it; it never runs.
+// Exists for requests of processes; never runs.
 Engine& engine() {
   static PollLoop loop;
   static std::unique_ptr<Engine> one = [] {
@@ -146,7 +146,7 @@ class LyingClient {
       fuzz::require(ask(request).error == 0);
     }
   }
-  // Where requests may lead.
+  // Sets the queue pairs that requests may address.
   void set_peers(std::vector<uint32_t> qpns) { peers_ = std::move(qpns); }
   const std::vector<uint32_t>& qpns() const { return qpns_; }
   uint32_t key() const { return key_; }
@@ -175,7 +175,7 @@ class LyingClient {
     }
   }
 
-  // Memory answers.
+  // Lets memory answer.
   void settle() {
     for (int i = 0; i < 3; ++i) {
       client_->flush(false);
@@ -191,7 +191,8 @@ class LyingClient {
   }
 
  private:
-  // Registered memory is the arena's, or nobody's; a connection's far end is none that stands by.
+  // Confines registered memory to the arena or invalid addresses, and a connection's far end to the
+  // fuzzed clients.
   void confine(rocefs_request& request) {
     if (request.op == ROCEFS_OP_REG_MR || request.op == ROCEFS_OP_REREG_MR) {
       bool anew = request.op == ROCEFS_OP_REG_MR;
@@ -313,7 +314,7 @@ class World {
     clients_[which]->take(kind, bytes, clients_[!which]->key());
     pass(kind == kTime ? kMillisecond : 5 * kMicrosecond);
   }
-  // Whoever has not lied moves data, whatever the others have done.
+  // Honest queue pairs move data, whatever the clients have done.
   void check() {
     auto bytes = near_.memory->bytes();
     for (size_t i = 0; i < 700; ++i) bytes[i] = static_cast<uint8_t>(i * 3 + 1);

@@ -1,9 +1,9 @@
 // The communication managers of two devices and programs at their channels: MADs from outside,
-// commands as librdmacm writes them or damaged, and time that passes. When the channels have closed
-// nothing is left.
+// commands as librdmacm writes them or damaged, and time that passes. When the channels are closed,
+// no state is left.
 //
-// An input is a row of records: a byte of Op, one of its argument, a length of two bytes, as many
-// bytes.
+// An input is a series of records: a byte of Op, one of its argument, a length of two bytes, and as
+// many bytes.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -84,7 +84,7 @@ class World {
     }
   }
 
-  // Whoever answers late: what waits for an answer may, as long as a REQ can say.
+  // Waits for late answers, for as long as a REQ can say.
   void finish() {
     for (uint64_t name = 0; name < kChannels; ++name) ucma_.close(name);
     require(ucma_.ids() == 0);
@@ -117,7 +117,7 @@ class World {
     }
   }
 
-  // What mb_1 sent last, as if mb_0 had sent it: ids change places.
+  // Sends the last message of mb_1 as if mb_0 had sent it: ids change places.
   void answer(uint8_t at, std::span<const uint8_t> bytes) {
     Port& port = fabric_.devices()[1]->port();
     const Packet* packet = port.gsi().front();

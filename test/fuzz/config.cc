@@ -1,4 +1,4 @@
-// An ini file; what it is refused for names the file.
+// An ini file; an error names the file.
 #include "core/config/config.h"
 
 #include "test/fuzz/fuzz.h"

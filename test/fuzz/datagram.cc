@@ -1,4 +1,4 @@
-// A datagram of a stranger: its headers made again, its IP ID solved for.
+// A datagram of an unknown sender: its headers reconstructed, its IP ID solved.
 //
 // The first octet says the IP version, whether the ICRC is made right for an ID, and the ID.
 #include "rdma/packet/datagram.h"
@@ -16,7 +16,7 @@ namespace {
 
 enum Flags : uint8_t { kIpv6 = 1 << 0, kRight = 1 << 1, kNoDf = 1 << 2 };
 
-// Puts the ICRC behind `datagram` that its sender would have put there.
+// Appends the ICRC that the sender of `datagram` would have computed.
 void finish(std::vector<uint8_t>& datagram, const Ip& from, const Ip& to, uint8_t flags,
             uint16_t id) {
   std::vector<uint8_t> packet(wire::kIpv4Len + wire::kUdpLen);

@@ -1,4 +1,4 @@
-// A line of an exchange, as a stranger may send it.
+// A line of an exchange from an untrusted peer.
 #include "rdma/traffic/exchange_message.h"
 #include "test/fuzz/fuzz.h"
 
@@ -28,7 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Result<FlowPlan> plan = FlowPlan::of(spec, std::nullopt);
     fuzz::require(!plan || plan->receive_bytes() <= kMaxFlowMemory);
   }
-  // What is said again is understood as it was.
+  // A formatted message parses to the same message.
   std::string text = again(*message);
   Result<FlowMessage> other = parse_message(text);
   fuzz::require(other && again(*other) == text && text.find('\n') == std::string::npos);

@@ -1,9 +1,9 @@
-// The exchange as a whole: a mount to whose port strangers connect, and whose own flows go to them.
-// Connections, files and the control thread's loop are real; the engine's thread is this one, which
-// lets time pass when the input says so. The mount's cable loses everything: what its queue pairs
-// hear is the input.
+// The exchange as a whole: a mount with untrusted peers at its port, and with flows of its own to
+// them. Connections, files and the control thread's loop are real; the engine runs on this thread,
+// and the input advances time. The mount's cable loses everything: its queue pairs receive only the
+// input.
 //
-// An input is lines: a letter says what is done (see do_line), a digit by or to which peer.
+// An input is lines: a letter for the action (see do_line), a digit for the peer.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -50,7 +50,7 @@ Fd tcp_at(const UdpAddress& at) {
   return fd;
 }
 
-// So that no port rests afterwards.
+// Avoids TIME_WAIT of the port.
 void reset_connection(Fd& fd) {
   if (!fd) return;
   linger now{1, 0};
@@ -165,7 +165,7 @@ class World {
     settle();
   }
 
-  // Everybody goes: nothing is left.
+  // Closes all peers; no state must be left.
   void finish() {
     for (Peer& peer : peers_) {
       reset_connection(peer.caller);
@@ -180,7 +180,7 @@ class World {
     for (uint32_t i = 0; i < ROCEFS_MAX_QPS; ++i) {
       fuzz::require(device().find_qp(ROCEFS_FIRST_QPN + i) == nullptr);
     }
-    pass('6');  // what was said last has left
+    pass('6');  // the last messages have left
     settle();
     std::string connections = show("traffic/exchange");
     fuzz::require(connections.find("\nconnections 0") != connections.npos);
@@ -191,7 +191,7 @@ class World {
  private:
   struct Peer {
     Ip address;
-    Fd caller, called;  // what it has connected, and who has connected to it
+    Fd caller, called;  // connections made by the mount, and to it
   };
 
   Device& device() { return *fabric_.device("mb_0"); }
@@ -206,7 +206,7 @@ class World {
   static void say(const Fd& fd, std::string_view text) {
     if (fd) (void)!::send(fd.get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   }
-  // A good one but for what `with` says, KEY=VALUE …; qps=*N are so many.
+  // A valid offer, changed by `with`, KEY=VALUE …; qps=*N are N of them.
   static std::string offer(std::string_view with) {
     std::vector<std::pair<std::string, std::string>> words = {
         {"name", "s"},     {"op", "write"},  {"size", "4096"}, {"count", "10"}, {"window", "128"},
@@ -238,9 +238,9 @@ class World {
                          : std::string(1, c);
     }
     Result<FlowSpec> spec = parse_flow(line);
-    // What this mount's own users ask for takes what it takes.
+    // Bounds the work of this mount's own flows.
     if (spec && (spec->size > 65536 || spec->qps > 64 || spec->count > 1000)) return;
-    // Nothing else of the machine's is read or written.
+    // Allows only files of the test's directory.
     const std::string& directory = surroundings().directory;
     bool ours = spec && (spec->input.empty() || spec->input == directory + "/in") &&
                 (spec->output.empty() || spec->output == directory + "/out");
@@ -291,8 +291,9 @@ class World {
     scheduler.pass(end);
   }
 
-  // To the queue pair with that digit, from its far end and of the PSN that it expects: an opcode,
-  // how far from that PSN, whether an RETH names the flow's memory, and what stands behind the BTH.
+  // Sends a packet to the queue pair with that digit, from its far end with the expected PSN: an
+  // opcode, the distance from that PSN, whether an RETH names the flow's memory, and the octets
+  // after the BTH.
   void packet(char digit, std::string_view said) {
     Qp* qp = device().find_qp(ROCEFS_FIRST_QPN + (static_cast<uint8_t>(digit) - '0') % 64);
     if (!qp || said.size() < 3 || !qp->receives_packets()) return;
@@ -318,7 +319,7 @@ class World {
                                   engine_->scheduler().now());
   }
 
-  // Until what was said has been heard and answered, and what was asked of files before as well.
+  // Waits until messages are received and answered, and earlier file requests as well.
   void settle() {
     for (int i = 0; i < 4; ++i) {
       CallerFilePtr looked =
@@ -335,7 +336,7 @@ class World {
       for (const Fd* fd : {&peers_[i].caller, &peers_[i].called}) hear(*fd);
     }
   }
-  // Nobody is told where files lie.
+  // Checks that no message contains a path of files.
   void hear(const Fd& fd) {
     if (!fd) return;
     char buffer[4096];

@@ -1,5 +1,5 @@
-// A target takes any bytes and comes back. It is run by libFuzzer (make fuzz), and over its corpus
-// by a program of its own (make test).
+// A target takes any bytes and returns. Run by libFuzzer (make fuzz), and over its corpus by a
+// separate program (make test).
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
 namespace rocefs::fuzz {
 
-// What must hold whatever the bytes are.
+// Asserts an invariant.
 inline void require(bool held) {
   if (!held) std::abort();
 }

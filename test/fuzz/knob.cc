@@ -1,5 +1,5 @@
-// Text for a knob of each type, and for each of the kernel's parsers; the first byte says which.
-// What is taken is printed so that it reads back as the same.
+// Text for a knob of each type, and for each of the kernel's parsers; the first byte selects one.
+// An accepted value is printed in a form that parses to the same value.
 #include "core/tree/knob.h"
 
 #include <array>

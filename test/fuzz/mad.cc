@@ -1,8 +1,8 @@
-// MADs from outside for a port with agents of every kind, whose requests are under way; and agents
-// that send, cancel and leave meanwhile. Every send has one end, and nothing is left at last.
+// MADs from outside for a port with agents of every kind and pending requests; agents send, cancel
+// and leave meanwhile. Every send ends once, and no state is left.
 //
-// An input is a row of records: a byte of Op, one of its argument, a length of two bytes, as many
-// bytes.
+// An input is a series of records: a byte of Op, one of its argument, a length of two bytes, and as
+// many bytes.
 #include <algorithm>
 #include <map>
 #include <optional>

@@ -1,7 +1,7 @@
-// Octets from outside for two connected devices: as they are, or in well-formed wrapping so that
-// the queue pairs see what is inside. Their cable loses everything: whoever answers is the input.
+// Octets from outside for two connected devices: raw, or wrapped so that the queue pairs process
+// them. Their cable loses everything: all packets come from the input.
 //
-// An input is a row of records: a byte of Flags, a length of two bytes, as many bytes.
+// An input is a series of records: a byte of Flags, a length of two bytes, and as many bytes.
 #include "rdma/wire/packet.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// A type of a parameter, in one octet, and a value for it as people write them.
+// A parameter's type, in one octet, and a text for its value.
 #include <cmath>
 #include <cstring>
 

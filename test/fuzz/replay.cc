@@ -1,5 +1,4 @@
-// replay NAME FILE…: runs that target over each file, as it stands and cut short at every length up
-// to 64.
+// replay NAME FILE…: runs that target over each file, whole and cut at every length up to 64.
 #include <cstdio>
 #include <fstream>
 #include <iterator>

@@ -10,5 +10,5 @@ struct Replay {
   int (*run)(const uint8_t* data, size_t size);
 };
 
-// nullptr: there is none of that name.
+// nullptr for an unknown name.
 const Replay* find_replay(std::string_view name);

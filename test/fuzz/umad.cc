@@ -1,8 +1,8 @@
-// What programs write to an umad file and give to its ioctls, while answers come and time passes.
-// No read is longer than its buffer, and when all is closed the port has nothing under way.
+// Writes and ioctls of programs at a umad file, while answers come and time passes. No read is
+// longer than its buffer, and when all is closed the port has no pending work.
 //
-// An input is a row of records: a byte of Op, one of its argument, a length of two bytes, as many
-// bytes.
+// An input is a series of records: a byte of Op, one of its argument, a length of two bytes, and as
+// many bytes.
 #include <algorithm>
 #include <cerrno>
 #include <span>
@@ -19,7 +19,7 @@ enum Op : uint8_t {
   kWrite,     // the bytes
   kIoctl,     // command `argument` of the four, or the first four bytes; the bytes as its argument
   kRegister,  // an agent of RMPP version `argument`, whose class, version and methods are the bytes
-  kRead,      // of 56 octets and 16 times `argument` more; it waits if the bytes say so
+  kRead,      // 56 octets and 16 times `argument` more; waits if the bytes say so
   kAnswer,    // the last MAD transmitted, with the bytes from octet 24 on
   kReceive,   // the bytes, from LID `argument`
   kPass,      // `argument` ms
@@ -34,7 +34,7 @@ PollLoop& loop() {
   return one;
 }
 
-// Is there for what files ask of it; it never runs.
+// Exists for requests of files; never runs.
 Engine& engine() {
   static std::unique_ptr<Engine> one = [] {
     auto made = Engine::create({}, loop());

@@ -1,5 +1,5 @@
-/* An engine that lies. Preloaded, it stands between the provider and the true engine: it passes
- * on what they say, but for the one lie that LIE names. */
+/* An engine that lies. Preloaded between the provider and the true engine: passes their messages
+ * on, with the one lie that LIE names. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -21,14 +21,14 @@
 
 enum { kHuge = 0x7fffffff, kMaxFds = 16 };
 
-/* What has just been asked, and the engine's end of an event socket if it was passed with that. */
+/* The latest request, and the engine's end of an event socket if it was passed with it. */
 static struct rocefs_request asked;
 static int passed = -1;
 
-/* An answer on its way. */
+/* An answer to the provider. */
 struct answer {
   struct rocefs_answer said;
-  ssize_t size; /* of what the provider will get; -1: none comes */
+  ssize_t size; /* size for the provider; -1: no answer */
   int fds[kMaxFds];
   unsigned count;
 };
@@ -51,7 +51,7 @@ static void* look_into(int fd, size_t size) {
   return at;
 }
 
-/* ---- Lies: what they do to an answer ---- */
+/* ---- Lies: changes of an answer ---- */
 
 static void cut_short(struct answer* answer) {
   answer->size = 10;
@@ -60,7 +60,7 @@ static void end(struct answer* answer) {
   answer->size = 0;
 }
 static void silence(struct answer* answer) {
-  answer->size = -1; /* the provider's patience is at its end */
+  answer->size = -1; /* the provider times out */
 }
 static void negative_error(struct answer* answer) {
   answer->said.error = -5;
@@ -83,7 +83,7 @@ static void unsealed(struct answer* answer) {
   int fd = memory(1 << 23, 0);
   put(answer, 0, fd);
   asked.op = ROCEFS_OP_COUNT;
-  /* What can shrink does, when it is mapped. */
+  /* Shrinks when it is mapped. */
   passed = dup(fd);
 }
 static void no_memory(struct answer* answer) {
@@ -149,7 +149,7 @@ static void complete(struct answer* answer, struct rocefs_cqe cqe) {
   *(struct rocefs_cqe*)(void*)(page + ROCEFS_CQ_ENTRIES) = cqe;
   ((struct rocefs_cq_page*)(void*)page)->produced = 1;
 }
-/* Register pages with a queue pair, and a clock that stands where nothing can be added to it. */
+/* Register pages with a queue pair, and a clock close to overflow. */
 static void late_clock(struct answer* answer) {
   int fd = memory(sizeof(struct rocefs_signals_page), F_SEAL_SHRINK);
   struct rocefs_signals_page* page = look_into(fd, sizeof *page);
@@ -168,7 +168,7 @@ static void changing_clock(struct answer* answer) {
   struct rocefs_signals_page* page = look_into(answer->fds[0], sizeof *page);
   page->clock_sequence = 1;
 }
-/* A copy of memory that is no region. */
+/* A copy for memory that is not a region. */
 static char own[4096];
 static volatile struct rocefs_copier_page* copies;
 static void copy_of_no_region(struct answer* answer) {
@@ -316,11 +316,11 @@ static void (*chosen(uint32_t op))(struct answer*) {
   if (!name || !strcmp(name, "none")) return NULL;
   for (size_t i = 0; i < sizeof kLies / sizeof kLies[0]; ++i)
     if (!strcmp(kLies[i].name, name)) return kLies[i].op == op ? kLies[i].tell : NULL;
-  if (!strncmp(name, "cm-", 3)) return NULL; /* one of liar_cm.c */
+  if (!strncmp(name, "cm-", 3)) return NULL; /* in liar_cm.c */
   abort();
 }
 
-/* ---- Between the two ---- */
+/* ---- Interposed functions ---- */
 
 static int passed_with(const struct msghdr* message) {
   struct cmsghdr* part = message->msg_control ? CMSG_FIRSTHDR(message) : NULL;
@@ -340,7 +340,7 @@ ssize_t sendmsg(int fd, const struct msghdr* message, int flags) {
   return next(fd, message, flags);
 }
 
-/* As libmango sends. */
+/* Sends as libmango does. */
 ssize_t send(int fd, const void* data, size_t size, int flags) {
   ssize_t (*next)(int, const void*, size_t, int) = dlsym(RTLD_NEXT, "send");
   if (size == sizeof asked) memcpy(&asked, data, sizeof asked);
@@ -385,7 +385,7 @@ ssize_t recvmsg(int fd, struct msghdr* message, int flags) {
   return answer.size;
 }
 
-/* A memfd without a seal shrinks as soon as it is mapped. */
+/* An unsealed memfd shrinks as soon as it is mapped. */
 void* mmap(void* address, size_t size, int protection, int flags, int fd, off_t offset) {
   void* (*next)(void*, size_t, int, int, int, off_t) = dlsym(RTLD_NEXT, "mmap");
   void* at = next(address, size, protection, flags, fd, offset);

@@ -1,4 +1,4 @@
-/* A program that sets windows, for some of its calls, and says what became of it. */
+/* A program that sets windows for some of its calls, and reports the outcome. */
 #include <libmango.h>
 #include <stdatomic.h>
 #include <stdio.h>

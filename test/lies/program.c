@@ -1,5 +1,5 @@
-/* A verbs program that uses a bit of everything on mb_0, alone, and believes what it is told as
- * programs do. It says what fails and ends with 1 then. */
+/* A verbs program that uses all kinds of objects on mb_0, alone, and trusts the answers as programs
+ * do. Reports failures and then ends with 1. */
 #include <dirent.h>
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -109,7 +109,7 @@ static void post_receives(void) {
   need(ibv_post_recv(qp, &wr, &bad) == ENOMEM, "a receive too many");
 }
 
-/* To itself. */
+/* Posts a send to itself. */
 static void post_send(unsigned flags, uint32_t length) {
   struct ibv_ah_attr to = {.is_global = 1, .port_num = 1, .grh = {.dgid = gid, .sgid_index = 1}};
   struct ibv_ah* ah = ibv_create_ah(pd, &to);

@@ -1,4 +1,4 @@
-// Worlds that congest: knobs of congestion control by path, scripts that mark, flows that run on.
+// Worlds with congestion: knobs of congestion control by path, scripts that mark, endless flows.
 #pragma once
 
 #include <initializer_list>
@@ -13,7 +13,7 @@ namespace rocefs::test {
 
 using Settings = std::initializer_list<std::pair<std::string_view, std::string_view>>;
 
-// Initial values but for `settings`, as if echoed.
+// Initial values changed by `settings`, as if echoed.
 template <size_t N>
 std::vector<KnobValue> values_with(const KnobRow (&rows)[N], Settings settings) {
   std::vector<KnobValue> values = initial_values(rows);
@@ -53,7 +53,7 @@ inline RpParameters rp_with(Settings settings) {
   return knobs.rp();
 }
 
-// Somebody who owns the windows of a device, by its register pages.
+// Controller of a device's windows, by its register pages.
 struct WindowTaker final : WindowController {
   int lost = 0;
   std::shared_ptr<SharedMemory> page;
@@ -106,7 +106,7 @@ inline bool is_data(const wire::Parsed& parsed) {
 inline bool is_cnp(const wire::Parsed& parsed) {
   return parsed.headers.bth.opcode == wire::Opcode::kCnp;
 }
-// Marks as a switch would that knew of no ECT.
+// Marks like a switch that ignores ECT.
 inline void mark(Packet& packet) {
   mark_congested(packet);
 }

@@ -1,4 +1,4 @@
-// Hosts around switches, packets that tests make up, and what tests set switches to.
+// Hosts around switches, made-up packets, and settings of switches.
 #pragma once
 
 #include <map>
@@ -62,7 +62,7 @@ inline Packet* packet_between(World& world, unsigned from, unsigned to, const Fl
 }
 inline constexpr uint64_t kFullPacket = 20 + 8 + 12 + 4096 + 4;
 
-// In the place of a host's NIC: transmits as fast as its link does, and obeys PAUSE.
+// Replaces a host's NIC: transmits at the link's rate, and obeys PAUSE.
 class Blaster final : public LinkSource {
  public:
   Blaster(World& world, unsigned from, unsigned to, const std::string& link)
@@ -96,7 +96,7 @@ class Blaster final : public LinkSource {
   std::map<size_t, Stream> streams_;
 };
 
-// The knobs of a switch, stored as people store them.
+// The knobs of a switch, set by text.
 class SwitchKnobs {
  public:
   explicit SwitchKnobs(Switch& owner) : owner_(owner) {
@@ -150,7 +150,7 @@ struct Star : World {
     }
     return sum;
   }
-  // What the host's link pauses, as PFC would.
+  // Pauses the host's link, as PFC would.
   void pause(unsigned host, size_t priority, bool paused = true) {
     link(fmt::format("h{}-s", host)).send_pause(priority, paused);
     scheduler.run_until(scheduler.now() + 2 * kMicrosecond);

@@ -1,5 +1,5 @@
-// A fabric on a scheduler that the test drives, with what tests need around it: something that
-// meddles with packets, memory that answers late, and a connection that checks every byte.
+// A fabric on a scheduler that the test drives, with helpers: packet faults, memory that answers
+// late, and a connection that checks every byte.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -59,13 +59,13 @@ inline void set_sr(QpHost& device, bool enable, uint64_t reorder_window = 64) {
   device.selective().apply(std::vector<KnobValue>{uint64_t{enable}, reorder_window});
 }
 
-// Stands between a link and its far end: drops, doubles, delays and damages packets.
+// Stands between a link and its far end: drops, duplicates, delays and damages packets.
 class Meddler final : public LinkSink {
  public:
   struct Odds {
     double drop = 0, duplicate = 0, delay = 0, corrupt = 0;
     TimeNs longest_delay = 20 * kMicrosecond;
-    double flip = 0;  // of the bit by which ends agree on selective retransmission
+    double flip = 0;  // flips the SR-capable bit
   };
   Meddler(World& world, Link& link, uint64_t seed, const Odds& odds)
       : world_(world), far_(link.sink()), rng_(seed, "meddler " + link.name()), odds_(odds) {
@@ -150,7 +150,7 @@ class Meddler final : public LinkSink {
   std::vector<std::unique_ptr<Held>> held_;
 };
 
-// Memory that answers when the scheduler says so, as a client's does; in any order.
+// Memory that answers at scheduled times, as a client's does; in any order.
 class SlowMemory : public Memory {
  public:
   SlowMemory(World& world, size_t size, uint64_t seed, TimeNs longest = 5 * kMicrosecond)

@@ -1,7 +1,7 @@
 /* fi_write ADDRESS SOCKET LENGTH [COUNT]: one side of libfabric's emulation of RDMA over UDP. With
- * COUNT it writes so many messages to the other side's memory, at most 16 at a time, and prints the
- * nanoseconds for each; without, it is the other side, until it is killed. They tell each other of
- * themselves through SOCKET, a descriptor. A program of its own, because the library looks at the
+ * COUNT it writes as many messages to the other side's memory, at most 16 at a time, and prints the
+ * nanoseconds per message; without, it is the other side, until it is killed. They exchange
+ * addresses through SOCKET, a descriptor. A separate program, because the library reads the
  * machine's interfaces once. */
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
@@ -63,7 +63,7 @@ static void open_endpoint(const char* address) {
      "fi_mr_reg");
 }
 
-/* Where the other side is. */
+/* Exchanges the sides' addresses. */
 static fi_addr_t swap(int socket, struct told* peer) {
   struct told own = {.name_len = sizeof own.name, .key = fi_mr_key(memory)};
   ok(fi_getname(&endpoint->fid, own.name, &own.name_len), "fi_getname");
@@ -77,7 +77,7 @@ static fi_addr_t swap(int socket, struct told* peer) {
   return to;
 }
 
-/* Drives the library on; returns how many have completed. */
+/* Drives the library; returns the number of completions. */
 static int progress(void) {
   struct fi_cq_entry entries[DEPTH];
   ssize_t rc = fi_cq_read(cq, entries, DEPTH);

@@ -1,4 +1,4 @@
-// kstrto against a second opinion, and what a reason quotes.
+// kstrto compared with an independent implementation, and the text that a reason quotes.
 #include "core/base/kstrto.h"
 
 #include <catch2/catch.hpp>
@@ -11,7 +11,7 @@ using namespace rocefs;
 
 namespace {
 
-// What kstrtoull(text, 0) gives, told by way of strtoull: 0 or an errno.
+// Result of kstrtoull(text, 0), derived from strtoull: 0 or an errno.
 int second_opinion(const std::string& text, uint64_t& value) {
   std::string rest = text.substr(text.starts_with('+') ? 1 : 0);
   if (rest.empty() || rest[0] < '0' || rest[0] > '9')

@@ -1,4 +1,4 @@
-// Shares: nobody has more than is left for the others.
+// Shares: no user has more than is left for the others.
 #include "core/base/shares.h"
 
 #include <catch2/catch.hpp>

@@ -1,4 +1,4 @@
-// The ini file: what it says, what it refuses and where, and what inih would make of it unasked.
+// The ini file: its content, its errors with their lines, and inih's unwanted conveniences.
 #include "core/config/config.h"
 
 #include <catch2/catch.hpp>

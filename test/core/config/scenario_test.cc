@@ -1,5 +1,4 @@
-// What the ini file says of a run: it is kept as it stands, ranges counted out, and refused by
-// line.
+// Scenarios in the ini file: kept as written, with ranges expanded, and refused by line.
 #include "core/config/scenario.h"
 
 #include <catch2/catch.hpp>
@@ -78,7 +77,7 @@ TEST_CASE("scenario: a range stands for as many lines, and counts in key and val
   REQUIRE(config);
   REQUIRE(config->knobs.size() == 2);
   CHECK(config->knobs[1].path == "x/1/y");
-  // What is no range stays as it is.
+  // Text that is not a range is left as it is.
   for (const char* name : {"{1..}", "{..2}", "{2..1}", "{a..b}", "{1.2}", "{1..2", "1..2}"}) {
     CHECK(scenario_of(std::string("[flows]\n") + name + " = x\n").flows.at(0).key == name);
   }

@@ -165,7 +165,7 @@ TEST_CASE("engine: an advance that another engine had begun ends where that one'
   NEEDS_IO_URING();
   SavedTime time{};
   {
-    Engine::Pause pause;  // outlives the engine: what it holds may not go on as that ends
+    Engine::Pause pause;  // outlives the engine: the held part may not run while the engine ends
     Running dies(ClockMode::kVirtual, 0, &time);
     dies.start();
     std::promise<void> stands;
@@ -189,7 +189,7 @@ TEST_CASE("engine: an advance that another engine had begun ends where that one'
   successor.start();
   CHECK(advance(successor, 1000, 7) == 0);
   CHECK(successor.engine->now() == 1000);
-  CHECK(advance(successor, 1000, 7) == 0);  // it has ended, and was not told
+  CHECK(advance(successor, 1000, 7) == 0);  // it has ended without an answer
   CHECK(successor.engine->now() == 1000);
   CHECK(advance(successor, 1000, 9) == 0);
   CHECK(successor.engine->now() == 2000);
@@ -404,7 +404,7 @@ TEST_CASE("engine: it sleeps at once when a thread that it has given little to d
   running.engine->set_poller(giver);
   running.start();
   running.on_core([&] { giver.looks = 1; });
-  CHECK(giver.looks_before_sleep.get_future().get() == 3);  // it found some, and then nothing
+  CHECK(giver.looks_before_sleep.get_future().get() == 3);  // once with input, and then without
 }
 
 TEST_CASE("engine: it stays awake for a while after it has given threads much to do") {

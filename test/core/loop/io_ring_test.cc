@@ -1,4 +1,4 @@
-// What the ring hands on at a time.
+// Limits of the ring's dispatch.
 #include "core/loop/io_ring.h"
 
 #include <arpa/inet.h>
@@ -19,8 +19,8 @@ using namespace rocefs;
 
 namespace {
 
-// A socket that sends to itself whenever it has received, twice while there is room: for it there
-// is always more to come.
+// A socket that sends to itself whenever it has received, twice while there is room: an endless
+// flood.
 struct Endless final : DatagramListener {
   static constexpr uint64_t kEnd = 2'000'000;
   Fd fd{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
@@ -110,7 +110,7 @@ TEST_CASE("io ring: what the network says of something sent does not end receivi
   REQUIRE(::getsockname(here.fd.get(), reinterpret_cast<sockaddr*>(&own), &length) == 0);
   (*ring)->receive_messages(here.fd.get(), 4, 64, ears);
   (*ring)->poll();
-  there.fd.reset();  // nobody is there: ECONNREFUSED
+  there.fd.reset();  // no receiver: ECONNREFUSED
   for (int i = 0; i < 10; ++i) {
     here.speak();
     (*ring)->poll();

@@ -19,7 +19,7 @@ struct Probe {
   void fire(TimeNs) { order.push_back(number); }
 };
 
-// One of a packet, or one of a timer, which waits apart.
+// An event of a packet, or of a timer, which waits in another heap.
 TimeNs some_delay(Rng& rng) {
   return static_cast<TimeNs>(rng.below(30)) + (rng.chance(0.3) ? kMillisecond - 10 : 0);
 }

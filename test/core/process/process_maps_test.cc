@@ -1,4 +1,4 @@
-// What a process has mapped: asked of the kernel, where it can be, and read.
+// Mappings of a process: by the kernel's query, where it exists, and by its text.
 #include "core/process/process_maps.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// Files that people name: how many each user, and all, may have open.
+// Files named in stores: limits of open files per user and in total.
 #include "core/tree/caller_file.h"
 
 #include <fcntl.h>
@@ -14,7 +14,7 @@ using namespace rocefs;
 
 namespace {
 
-// One who stores paths, in the machine's root.
+// A writer with the machine's root.
 IdentityPtr user(uid_t uid) {
   auto identity = std::make_shared<Identity>();
   identity->uid = identity->gid = uid;
@@ -35,10 +35,10 @@ struct Desk {
           code = opened ? 0 : opened.error().code;
           loop.stop();
         });
-    loop.run();  // it may have been told already
+    loop.run();  // the answer may have come already
     return {std::move(file), code};
   }
-  // How many the user gets, which are kept in `kept`; EAGAIN is what it then hears.
+  // Opens files for the user into `kept`; returns their number at EAGAIN.
   size_t take_all(uid_t uid, std::vector<CallerFilePtr>& kept) {
     for (size_t taken = 0;; ++taken) {
       auto [file, code] = open(uid);

@@ -101,7 +101,7 @@ TEST_CASE("consequences: a store changes other sets with itself, each applied on
   }
   CHECK(modes.changes == 4);
   CHECK(modes.store("a/limit", "70") == "ok");
-  CHECK(modes.store("m/mode", "large") == "ok");  // of what it was as well
+  CHECK(modes.store("m/mode", "large") == "ok");  // an unchanged value as well
   CHECK(modes.shown() == "large\n60\n60\n");
 }
 

@@ -52,13 +52,13 @@ TEST_CASE("tree: whoever remembers names hears of what comes and goes, and says 
   Tree tree(0, 0);
   bool known = false;
   tree.when_known([&] { known = true; });
-  CHECK(known);  // nobody remembers anything
+  CHECK(known);  // no cache to wait for
   tree.add_directory("class");
   tree.add_directory("flows", true);
   Ear ear;
   tree.set_listener(&ear);
   tree.add_directory("class/a/b");
-  tree.add_directory("flows/f");  // nobody may remember names of this directory
+  tree.add_directory("flows/f");  // names of this directory are not cached
   tree.remove("class/a");
   CHECK(ear.heard == std::vector<std::string>{"a", "b", "a"});
   known = false;

@@ -156,8 +156,8 @@ TEST_CASE("CFR: the octets in flight obey the window, one packet always goes, no
     FlowSpec spec = RunningFlow::spec_of("f", FlowOp::kWrite, "mb_0", "mb_1");
     spec.mtu = mtu;
     spec.window = 4096;
-    // Nothing is acknowledged until its last octet has passed mb_1's link; what mb_1 has not
-    // answered is in flight.
+    // Octets are acknowledged after the last of their message has passed mb_1's link; octets that
+    // mb_1 has not answered are in flight.
     uint64_t highest = 0, acknowledged = 0, most = 0;
     bool watching = false;
     Meddler out(world, world.link("mb_0-sw_0"), 1, {});
@@ -179,14 +179,14 @@ TEST_CASE("CFR: the octets in flight obey the window, one packet always goes, no
       send_cnp(world, "mb_0", "mb_1");
       window = std::max(window / 2, mtu);
       CHECK(stream.window() == window);
-      // After a round trip the window rules; before, what was there before it is under way.
+      // The window rules after a round trip; before that, earlier packets are in flight.
       world.scheduler.run_until(world.scheduler.now() + 40 * kMicrosecond);
       most = 0;
       watching = true;
       uint64_t before = stream.stats->sender.window.get();
       world.scheduler.run_until(world.scheduler.now() + 10 * kMicrosecond);
       CHECK(before == window);
-      // A window that has just shrunk lets one more packet go, to be told what has arrived.
+      // A reduced window lets one more packet go, to learn what has arrived.
       if (window < 64 * 1024) CHECK(most * mtu <= window + mtu);
       watching = false;
     }

@@ -1,4 +1,4 @@
-// The table of NPCC, driven by a switch whose queues are what the test says.
+// NPCC's table, driven by a switch with scripted queues.
 #include "rdma/cc/npcc.h"
 
 #include <catch2/catch.hpp>
@@ -71,8 +71,8 @@ struct Bench final : NpccHost {
     packet->payload.length = 0;
     world.fabric.pool().release(packet);
   }
-  // One interval with packets of all flows that have a sender, at whose end the queue is that long;
-  // how many CNPs that earned.
+  // Passes an interval with packets of all flows that have a sender and a queue of `end` octets at
+  // its end; returns the number of CNPs.
   int interval(uint64_t end) {
     int before = total();
     for (auto [qpn, sender] : senders) queue(qpn);
@@ -227,7 +227,7 @@ TEST_CASE(
   CHECK_FALSE(fresh);
   key.dest_qpn = 0;
   flows.see(key, 5001, fresh);
-  CHECK(fresh);  // it had made room, and 2 does now
+  CHECK(fresh);  // the flow had been dropped, and 2 is now
   key.dest_qpn = 2;
   flows.see(key, 5002, fresh);
   CHECK(fresh);

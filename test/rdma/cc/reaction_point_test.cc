@@ -115,7 +115,7 @@ TEST_CASE("RP: it lets go at the link's rate, and the next CNP finds alpha as it
   one.cnp(0);
   TimeNs now = 0;
   while (one.rp.limited()) one.advance(now += kT);
-  // Of the 5 G to go nine halvings leave 1/1024 of the line.
+  // After nine halvings 1/1024 of the line rate is left of the 5 G.
   CHECK(now == 9 * kT);
   one.cnp(now + 100 * kT);
   double alpha = std::pow(1 - kG, 109);

@@ -104,7 +104,7 @@ TEST_CASE("attributes: of queues that cannot be made") {
   };
   check_rows(client, good, qps, destroy(ROCEFS_OP_DESTROY_QP));
 
-  // Nothing of what was refused holds on to what it named.
+  // A refused request holds no reference to its objects.
   CHECK(client.destroy(ROCEFS_OP_DESTROY_CQ, cq.handle).said.error == 0);
   CHECK(client.destroy(ROCEFS_OP_DEALLOC_PD, pd).said.error == 0);
 }
@@ -291,7 +291,7 @@ TEST_CASE("attributes: a controlled Q_Key is for the privileged to set (IBTA 3.5
                               {true, 0x80000000, EPERM},
                               {true, 0xffffffff, EPERM}};
   for (const Setting& setting : settings) {
-    if (setting.nobody && ::geteuid() != 0) continue;  // everybody here is the daemon's user
+    if (setting.nobody && ::geteuid() != 0) continue;  // all users here are the daemon's
     House house;
     Shared<int> error;
     Child child([&] {
@@ -349,7 +349,7 @@ TEST_CASE("attributes: of changes, windows and groups that cannot be") {
       {"too many", [](Request& r) { r.u.resize_cq.entries = ROCEFS_MAX_CQE + 1; }, EINVAL},
       {"2^32-1", [](Request& r) { r.u.resize_cq.entries = ~0u; }, EINVAL},
   };
-  cq.page()->consumed = 77;  // it lies about what it has consumed
+  cq.page()->consumed = 77;  // claims to have consumed more
   CHECK(client.ask(good).said.error == EINVAL);
   cq.page()->consumed = 0;
   check_rows(client, good, sizes,

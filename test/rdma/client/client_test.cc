@@ -1,4 +1,4 @@
-// What an honest client gets.
+// Services for an honest client.
 #include "test/rdma/client/house.h"
 
 using namespace rocefs;
@@ -125,7 +125,7 @@ TEST_CASE("client: of few bytes that it has copied to the slot none is read from
   CHECK(written(ROCEFS_WR_RDMA_WRITE, kMaxCopied + 1, pair.near_region.key) == 0);
   CHECK(pair.far_memory[0] == 'm');
   CHECK(written(ROCEFS_WR_RDMA_READ, 1, pair.near_region.key) == 0);
-  // Whoever copies needs the right to send it all the same.
+  // Copied data still needs the right to be read.
   constexpr uint32_t kLocalProtection = 4;  // IBV_WC_LOC_PROT_ERR
   CHECK(written(ROCEFS_WR_RDMA_WRITE, 8, pair.near_region.key ^ 0x100) == kLocalProtection);
   CHECK(pair.far_memory[0] == 'm');
@@ -170,7 +170,7 @@ TEST_CASE("client: a region of shared pages is the engine's to read and write") 
   pair.near.post(pair.near_qp,
                  rdma_request(ROCEFS_WR_RDMA_WRITE, nullptr, 64, from.key, nullptr, to.key));
   REQUIRE(pair.near_cq.wait(done));
-  CHECK(done.status != 0);  // its key is no more
+  CHECK(done.status != 0);  // the key is invalid
 }
 
 TEST_CASE("client: shared pages have their atomics on and off the words, to the byte") {
@@ -199,7 +199,7 @@ TEST_CASE("client: shared pages have their atomics on and off the words, to the 
     };
     using Kind = AtomicOperation::Kind;
     gives({Kind::kFetchAdd, 1, 0}, 41, 42);
-    gives({Kind::kCompareSwap, 7, 41}, 42, 42);  // what it compares with is there no more
+    gives({Kind::kCompareSwap, 7, 41}, 42, 42);  // the compared value has changed
     gives({Kind::kCompareSwap, 7, 42}, 42, 7);
     CHECK(memory.direct()[offset - 1] == 0xee);
     CHECK(memory.direct()[offset + sizeof number] == 0xee);

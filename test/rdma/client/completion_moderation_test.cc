@@ -1,4 +1,4 @@
-// When a thread that waits for completions is woken.
+// Wake-ups of threads that wait for completions.
 #include "rdma/client/completion_moderation.h"
 
 #include <catch2/catch.hpp>
@@ -9,8 +9,8 @@ namespace {
 
 constexpr uint64_t kMessage = 64 * 1024;
 
-// Of `count` messages that are posted at once and complete one after the other: how many times
-// their owner hears at once, and how much is left when it first does.
+// For `count` messages posted at once that complete one after the other: the number of wake-ups,
+// and the bytes left at the first.
 std::pair<int, uint64_t> events(CompletionModeration& moderation, uint64_t count, uint64_t length) {
   std::pair<int, uint64_t> result{};
   for (uint64_t left = count; left-- > 0;) {
@@ -36,7 +36,7 @@ TEST_CASE(
     // 8 MiB: once near 4, once near 2, and then of the last 16.
     CHECK(events(moderation, 128, kMessage) == std::pair<int, uint64_t>(18, 63 * kMessage));
   }
-  // Whoever asks for more in time is events once for each half.
+  // An owner that posts more in time is woken once for each half.
   int times = 0;
   for (uint64_t left = 128, round = 0; round < 1000; ++round) {
     if (!moderation.raise_event(--left * kMessage)) continue;

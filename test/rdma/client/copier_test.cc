@@ -70,7 +70,7 @@ struct Desk {
 
   Desk() {
     std::iota(here.begin(), here.end(), uint8_t{1});
-    // Of unlike lengths, one of them nothing.
+    // Different lengths, one of them 0.
     size_t at = 0;
     for (size_t length : {size_t{4096}, size_t{0}, size_t{kSlot + 100}}) {
       parts.push_back({here.data() + at, length});
@@ -138,7 +138,7 @@ TEST_CASE("copier: what the client lets wait fails, and is not done later") {
   Desk desk;
   desk.copier.post(desk.move(true, 3 * kSlot));
   desk.copier.cancel_late();
-  CHECK(!desk.copier.take());  // it has had no time
+  CHECK(!desk.copier.take());  // before it has run
   SECTION("it has taken nothing") {
     desk.copier.cancel_late();
     CHECK(desk.copier.take() == std::optional(false));

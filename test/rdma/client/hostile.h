@@ -1,5 +1,5 @@
-// What the tests of hostile clients share: a bystander whose traffic nothing may disturb, child
-// processes, and what is asked of a client that lies.
+// Helpers for tests of hostile clients: a bystander whose traffic must go on, child processes, and
+// requests of a lying client.
 #pragma once
 
 #include <dirent.h>
@@ -62,7 +62,7 @@ class Child {
   void signal(int number) {
     if (pid_ > 0) ::kill(pid_, number);
   }
-  // What it ends with; -1 if it was killed.
+  // Exit status; -1 if it was killed.
   int wait() {
     int status = 0;
     if (pid_ <= 0 || ::waitpid(pid_, &status, 0) != pid_) return -1;
@@ -85,7 +85,7 @@ inline bool become_nobody() {
          ::setresuid(kNobody, kNobody, kNobody) == 0 && ::prctl(PR_SET_DUMPABLE, 1) == 0;
 }
 
-// True soon, or false after ten seconds.
+// Returns true once the condition holds, false after ten seconds.
 template <class Holds>
 bool await(Holds holds) {
   auto end = Clock::now() + std::chrono::seconds(10);
@@ -205,7 +205,7 @@ inline int to_state(TestClient& client, const TestClient::Queue& qp, uint32_t st
 
 inline const std::array<uint8_t, 4> kNearIp{10, 77, 0, 1}, kFarIp{10, 77, 0, 2};
 
-// From whatever state, anew.
+// Resets the pair from any state.
 inline void connect_again(Pair& pair) {
   REQUIRE(to_state(pair.near, pair.near_qp, kReset) == 0);
   REQUIRE(to_state(pair.far, pair.far_qp, kReset) == 0);
@@ -224,7 +224,7 @@ inline void check_works(Pair& pair) {
 inline bool qp_is_gone(House& house, const char* device, uint32_t qpn) {
   return house.wait_on_core([&] { return house.fabric->device(device)->find_qp(qpn) == nullptr; });
 }
-// Nothing is under way, nor held by memory that does not answer.
+// Whether no work is in progress, nor held by memory that does not answer.
 inline bool all_is_quiet(House& house) {
   return house.wait_on_core([&] { return !house.engine->outstanding().any(); });
 }
@@ -242,7 +242,7 @@ inline size_t open_descriptors() {
 // Whether there are no more than `before`, but for a few of those who have gone last.
 inline bool descriptors_are_back(const House& house, size_t before) {
   return await([&] {
-    TestClient passes(house);  // who comes makes the engine look at who has gone
+    TestClient passes(house);  // a new client makes the engine look for gone ones
     return open_descriptors() <= before + 12;
   });
 }

@@ -32,7 +32,7 @@ struct PagedPair : Pair {
   uint32_t near_key, far_key;
 };
 
-// What a child tells of its two queue pairs.
+// Report of a child about its two queue pairs.
 struct Told {
   std::atomic<uint32_t> near_qpn{0}, far_qpn{0};
   std::atomic<uint64_t> steps{0};
@@ -142,7 +142,7 @@ TEST_CASE("hostile: memory that becomes a file's that is never read hangs its ow
         if (!file.cover(pair.near_pages.data(), kMegabyte)) return 3;
         tell(*told, pair);
         for (int i = 0; i < 4; ++i) pair.near.post(pair.near_qp, pair.paged(opcode));
-        // Its other memory waits behind it.
+        // Moves of other memory wait in the queue.
         pair.near.post(pair.near_qp, pair.write(64));
         pair.far.post(pair.far_qp, rdma_request(ROCEFS_WR_RDMA_WRITE, pair.far_memory.data(), 64,
                                                 pair.far_region.key, pair.near_memory.data(),
@@ -262,7 +262,7 @@ TEST_CASE("hostile: registering memory that never answers is answered never, and
     client.send(request);
     pollfd ready{client.socket(), POLLIN, 0};
     if (::poll(&ready, 1, 200) != 0) return 5;
-    // Whoever asks again before that is dropped.
+    // A client that sends a second request before the answer is dropped.
     client.send(request);
     if (!client.receive().closed) return 6;
     request.u.reg_mr.pd = busy.handle_of(ROCEFS_OP_ALLOC_PD);
@@ -324,7 +324,7 @@ TEST_CASE("hostile: a child that keeps the socket of a client that has died gets
     }
     ::prctl(PR_SET_PDEATHSIG, 0);
     while (::getppid() == parent) ::usleep(1000);
-    // It has the rings and both sockets; but both are closed at their other ends.
+    // The client has the rings and both sockets; but both are closed at their other ends.
     rocefs_request request{};
     request.op = ROCEFS_OP_QUERY_PORT;
     request.u.handle = 1;

@@ -290,7 +290,7 @@ TEST_CASE("hostile: a client that does not take its events loses those that have
   rocefs_async_event one;
   while (::recv(client.events(), &one, sizeof one, MSG_DONTWAIT) == sizeof one) ++taken;
   CHECK(taken > 0);
-  // What has room again is sent.
+  // Messages are sent once there is room again.
   pollfd ready{client.events(), POLLIN, 0};
   CHECK(::poll(&ready, 1, 10000) == 1);
 }
@@ -331,7 +331,7 @@ TEST_CASE(
     Pair pair(house, 8192);
     TestClient flooding(house);
     if (flooding.open() != 0) return 2;
-    (void)flooding.handle_of(ROCEFS_OP_ALLOC_PD);  // what its HELLO needed is closed by then
+    (void)flooding.handle_of(ROCEFS_OP_ALLOC_PD);  // descriptors of its HELLO are closed by then
     rlimit few{};
     ::getrlimit(RLIMIT_NOFILE, &few);
     few.rlim_cur = open_descriptors() + 32;
@@ -382,7 +382,7 @@ TEST_CASE("hostile: when no thread can be had, a client is refused and nothing e
     House house;
     Pair pair(house, 8192);
     rlimit none{1, 1};
-    // Of another user than root, whom the limit binds.
+    // A user other than root, to whom the limit applies.
     if (::setrlimit(RLIMIT_NPROC, &none) != 0 || !become_nobody()) return 3;
     TestClient refused(house, false);
     rocefs_greeting greeting{};

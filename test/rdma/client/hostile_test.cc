@@ -1,5 +1,4 @@
-// Clients that lie in the memory that they share with the engine. What they do hurts themselves
-// alone.
+// Clients that lie in the memory shared with the engine: they harm only themselves.
 #include "test/rdma/client/hostile.h"
 
 #include <linux/falloc.h>
@@ -360,7 +359,7 @@ TEST_CASE("hostile: random bytes over all that is shared, while its queue pairs 
       pair.near.knock();
     });
     for (int round = 0; round < 300; ++round) {
-      // What it asks is honest, and refused where its queue pair has failed meanwhile.
+      // Requests are honest, and refused if its queue pair has failed meanwhile.
       for (uint32_t state : {kReset, kInit, kRtr, kRts}) {
         rocefs_qp_attr attr{};
         attr.handle = pair.near_qp.made.handle;

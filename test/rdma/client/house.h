@@ -282,7 +282,7 @@ class TestClient {
     uint32_t handle = 0, entries = 0;
     Mapping memory;
     rocefs_cq_page* page() const { return memory.at<rocefs_cq_page>(); }
-    // One completion; false if there is none.
+    // Takes one completion; false if there is none.
     bool poll(rocefs_cqe& out) {
       uint32_t at = page()->consumed;
       if (load_acquire(page()->produced) == at) return false;

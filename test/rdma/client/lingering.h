@@ -13,7 +13,7 @@
 
 namespace rocefs::test {
 
-// Whoever closes the last copy of fd() waits, until this goes: it has the other end.
+// Closing the last copy of fd() blocks until this object is destroyed: it holds the other end.
 class LingeringSocket {
  public:
   LingeringSocket() {

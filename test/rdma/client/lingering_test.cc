@@ -1,4 +1,4 @@
-// Clients that hand over descriptors whose close blocks: nobody else may wait for them.
+// Clients that hand over descriptors whose close(2) blocks: other clients must not wait.
 #include "test/rdma/client/lingering.h"
 
 #include "test/rdma/client/hostile.h"

@@ -1,4 +1,4 @@
-// The process of a client, and what is asked of its copy thread.
+// The process of a client, and the jobs of its copy thread.
 #include <linux/sched.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -348,7 +348,7 @@ TEST_CASE("process: who gets the number of a client that has died is not written
   process->flush();
   REQUIRE(await([&] { return process->take_done() && told.told.count(1) > 0; }));
   CHECK(told.told[1]);
-  // One batch: the second move is asked for when the first one has failed at last.
+  // One batch: the second move is queued when the first one has failed.
   process->write(at(silent), {bytes.data(), 8}, told, 2);
   process->write(at(pages), bytes, told, 3);
   process->flush();

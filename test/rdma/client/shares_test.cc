@@ -1,4 +1,4 @@
-// Users who want all that there is: the next one gets something.
+// Users who take all they can: the next one still gets a share.
 #include "test/rdma/client/hostile.h"
 #include "test/skip.h"
 
@@ -38,7 +38,7 @@ TEST_CASE("shares: one user's clients leave room for another's, and for root's")
   CHECK(second->taken == 56);
   CHECK(TestClient(house).open() == 0);
   one.kill();
-  // What it had is there again.
+  // The freed share is available again.
   CHECK(await([&] {
     Child again([&] {
       if (!become_nobody()) return 2;

@@ -17,7 +17,7 @@ double marked_share(Star& star, uint64_t depth, uint64_t packets, Ecn ecn = Ecn:
   REQUIRE(star.queue(2).packets.get() == depth);
   star.pause(2, 0, false);
   uint64_t before = star.queue(2).counters.marked.get();
-  // One arrives whenever one goes: those behind it keep the depth.
+  // A packet arrives whenever one leaves: the depth is constant.
   uint64_t seen = egress.counters().packets.get();
   for (uint64_t sent = 0; sent < packets;) {
     while (star.queue(2).packets.get() < depth) star.arrive(1, 2, {0, Ecn::kNotCapable});
@@ -79,7 +79,7 @@ TEST_CASE("ecn: a packet whose transport is not capable of it is never marked") 
   star.knobs.set("pfc/enable", "0").set("ecn/enable", "1");
   CHECK(marked_share(star, 50, 100, Ecn::kNotCapable) == 0);
   CHECK(marked_share(star, 50, 100, Ecn::kCapable1) == 1);
-  CHECK(marked_share(star, 50, 100, Ecn::kCongested) == 0);  // it is already
+  CHECK(marked_share(star, 50, 100, Ecn::kCongested) == 0);  // already marked
   star.knobs.set("ecn/enable", "0");
   CHECK(marked_share(star, 50, 100) == 0);
 }

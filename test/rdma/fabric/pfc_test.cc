@@ -1,4 +1,4 @@
-// PFC: who is paused when, for how long, and what it costs.
+// PFC: pauses, their duration and their cost.
 #include "test/rdma/star.h"
 #include "test/rdma/transport/pair.h"
 
@@ -106,7 +106,7 @@ TEST_CASE("pfc: PAUSE when an ingress priority is above its threshold, RESUME tw
   constexpr uint64_t kThreshold = 40 << 10;
   while (held.ingress(1).bytes + kFullPacket <= kThreshold) held.arrive(1, 3);
   CHECK_FALSE(held.ingress(1).pausing);
-  held.arrive(2, 3);  // of another ingress
+  held.arrive(2, 3);  // from another ingress
   CHECK(held.ingress(1).counters.pause_sent.get() == 0);
   held.arrive(1, 3);
   CHECK(held.ingress(1).pausing);
@@ -130,7 +130,7 @@ TEST_CASE("pfc: PAUSE when an ingress priority is above its threshold, RESUME tw
 }
 
 TEST_CASE("pfc: PAUSE waits for the packet under way, not for those behind it") {
-  constexpr TimeNs kPacketNs = 3343, kPauseNs = 52;  // of 4178 and 64 octets at 10 Gb/s
+  constexpr TimeNs kPacketNs = 3343, kPauseNs = 52;  // 4178 and 64 octets at 10 Gb/s
   for (bool busy : {false, true}) {
     Held held;
     TimeNs begin = held.scheduler.now();
@@ -214,7 +214,7 @@ TEST_CASE("pfc: with less headroom than the links call for packets are lost") {
   incast.run(3000);
   CHECK(incast.star.dropped() > 0);
   CHECK(incast.pauses() > 0);
-  // What comes beyond the headroom is dropped, however much room the buffer has.
+  // Packets beyond the headroom are dropped, however much room the buffer has.
   CHECK(incast.star.hub.peak().get() < 12 << 20);
 }
 
@@ -310,7 +310,7 @@ TEST_CASE(
     uint64_t bound = star.hub.plan().ecn_bound();
     std::string kmin = std::to_string(below ? bound - 2 * kFullPacket : bound * 2);
     star.knobs.set("ecn/kmax", kmin).set("ecn/kmin", kmin);
-    // One port fills every queue alike: nothing stores more before a queue is at t_ECN.
+    // Every queue fills alike from one port: no more is stored until a queue is at t_ECN.
     for (unsigned n = 1; n <= kHosts; ++n) star.pause(n, 0);
     auto marked = [&] {
       uint64_t sum = 0;

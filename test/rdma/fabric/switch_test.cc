@@ -174,7 +174,7 @@ TEST_CASE("switch: a Kmin above its bound is taken with a warning, where PFC is 
   std::vector<std::string> warnings;
   star.hub.set_warning([&](const std::string& text) { warnings.push_back(text); });
   star.knobs.set("buffer/size", "12000000").set("pfc/headroom", "22400");
-  CHECK(star.hub.plan().ecn_bound() == 21755);  // of the paper, at beta 8
+  CHECK(star.hub.plan().ecn_bound() == 21755);  // the paper's, at beta 8
   star.knobs.set("ecn/kmin", "21755");
   CHECK(warnings.empty());
   star.knobs.set("ecn/kmin", "21756");
@@ -182,7 +182,7 @@ TEST_CASE("switch: a Kmin above its bound is taken with a warning, where PFC is 
   CHECK(warnings[0] ==
         "s: ecn/kmin 21756 is above its bound 21755: PAUSE may come before the first mark");
   star.knobs.set("ecn/pmax", "0.5");
-  CHECK(warnings.size() == 1);  // nothing new
+  CHECK(warnings.size() == 1);  // no new warning
   star.knobs.set("pfc/enable", "0").set("ecn/kmin", "30000");
   CHECK(warnings.size() == 1);
   star.knobs.set("pfc/enable", "1");

@@ -1,4 +1,4 @@
-// The files of congestion control: rules that span knobs, and what they show.
+// Files of congestion control: rules that span knobs, and shown text.
 #include "rdma/tree/congestion_files.h"
 
 #include <catch2/catch.hpp>
@@ -143,7 +143,7 @@ TEST_CASE("tc files: a traffic class is shown as OFED shows it, and what it show
     CHECK(files.echo(path, text).code == EINVAL);
     CHECK(files.cat(path).empty());
   }
-  // Of one destination, alone or beside the one for all.
+  // Settings of one destination, alone or beside the global one.
   const char* const shown =
       "Global tclass=106 dst_ip=10.77.0.2,tclass=32 dst_ip=2001:db8::1,tclass=9";
   for (const char* text : {"106 dst_ip=10.77.0.2,tclass=0x20 dst_ip=2001:db8::1,tclass=9", shown}) {

@@ -1,4 +1,4 @@
-// Scripted faults: each does what it says to the packets that it names, and tells how often.
+// Scripted faults: each acts on the packets that it names, and counts them.
 #include "rdma/tree/inject.h"
 
 #include <catch2/catch.hpp>
@@ -363,7 +363,7 @@ TEST_CASE("inject/: what a reset clears is gone, and nothing is held") {
   House house;
   REQUIRE(house.store("inject/add", "a drop mb_0-sw_0 count=0"));
   REQUIRE(house.store("inject/add", "b down mb_1-sw_0 delay=1ms"));
-  std::shared_ptr<File> open = house.tree.resolve("inject/b/fired")->file;  // somebody reads it
+  std::shared_ptr<File> open = house.tree.resolve("inject/b/fired")->file;  // a reader
   house.inject.clear_all();
   house.inject.finish_reset();
   CHECK(house.text("inject/list") == "");

@@ -1,5 +1,5 @@
-// A peer that speaks as Linux's Soft-RoCE does: packets of the capture between two of those, for
-// other addresses, with their own IP IDs, over the kernel's network; and what comes back.
+// A peer that behaves as Linux's Soft-RoCE: packets of a capture between two such hosts,
+// readdressed, with their own IP IDs, over the kernel's network; and the answers to them.
 #pragma once
 
 #include <netinet/in.h>
@@ -18,7 +18,7 @@
 
 namespace rocefs::test {
 
-// A packet apart from where it goes.
+// A packet without its addresses.
 struct Spoken {
   wire::Headers headers;
   Bytes payload;
@@ -45,7 +45,7 @@ inline Spoken spoken_of(const Bytes& packet) {
 
 class Peer {
  public:
-  // `other` is whom it talks to.
+  // `other`: address of its peer.
   Peer(const Ip& own, const Ip& other) : own_(own), other_(other) {
     auto in = open_udp({own, wire::kRocePort}, UdpUse::kReceive);
     auto out = open_udp({own, port_}, UdpUse::kSend);
@@ -61,7 +61,7 @@ class Peer {
   // that they were, which is all that a UDP socket at the other end can see.
   bool raw() const { return static_cast<bool>(raw_); }
 
-  // With the IP ID and flags that it has; an IPv6 packet over IPv4 gets some.
+  // Sends with the packet's IP ID and flags; an IPv6 packet over IPv4 gets some.
   void send(const Spoken& spoken) {
     Bytes bytes = bytes_of(spoken);
     size_t before = is_mapped_ipv4(other_) ? wire::kIpv4Len : wire::kIpv6Len;
@@ -113,7 +113,7 @@ class Peer {
     return bytes;
   }
 
-  // What comes from the other within `limit` of wall time. Its ICRC is right for IP ID 0 and DF.
+  // Next packet of the other end within `limit` of wall time. Its ICRC is right for IP ID 0 and DF.
   std::optional<Spoken> hear(TimeNs limit) {
     timeval patience{limit / kSecond, limit % kSecond / 1000};
     ::setsockopt(in_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);

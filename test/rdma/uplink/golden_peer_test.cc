@@ -1,5 +1,5 @@
-// Conversations between two kernels' Soft-RoCE drivers, held once more: with one of the two played
-// from the capture, and an engine with an uplink in the place of the other.
+// Conversations between two kernels' Soft-RoCE drivers, replayed: one end is played from the
+// capture, an engine with an uplink is the other.
 #include "test/rdma/uplink/own_network.h"
 #include "test/rdma/uplink/replayed.h"
 #include "test/skip.h"
@@ -120,7 +120,7 @@ struct Scene {
     CHECK(heard.headers.bth.psn == psn);
     CHECK(heard.headers.aeth.msn == msn);
   }
-  // Nothing is said to the packets that have been sent.
+  // Expects no answer to the packets sent.
   void expect_silence() {
     for (TimeNs until = monotonic_ns() + 10 * kSecond; monotonic_ns() < until;) {
       if (host.counters().port_rcv_packets.get() >= peer.sent()) break;
@@ -194,7 +194,7 @@ TEST_CASE("uplink: what Soft-RoCE sends again is answered again and not executed
   NEEDS_IO_URING();
   std::vector<Bytes> golden = golden_packets();
   SECTION("WRITE: the newest PSN") {
-    Scene scene(golden, 26);  // of 64 octets, PSN 1107398; the one of 4100 octets follows
+    Scene scene(golden, 26);  // 64 octets, PSN 1107398; the one of 4100 octets follows
     scene.say(26);
     scene.expect_acknowledge(aeth::kAckUnlimited, 1107398, 1);
     for (size_t i = kWrite; i <= kWriteEnd; ++i) scene.say(i);

@@ -1,5 +1,6 @@
-// A router between two hosts that looks at what it forwards: each host takes it for the other one.
-// It marks, loses, doubles and reorders packets, and makes their ICRC anew, since addresses change.
+// A router between two hosts that changes what it forwards: each host takes it for the other one.
+// Marks, loses, duplicates and reorders packets, and computes their ICRC anew, since addresses
+// change.
 #pragma once
 
 #include <netinet/in.h>
@@ -43,7 +44,7 @@ class Relay {
   }
 
   std::atomic<uint64_t> passed{0}, dropped{0}, doubled{0}, overtaken{0}, cnps{0}, damaged{0};
-  std::atomic<bool> cut{false};  // everything is lost
+  std::atomic<bool> cut{false};  // loses everything
 
  private:
   static constexpr uint16_t kPort = 0xd000;

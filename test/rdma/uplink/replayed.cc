@@ -67,7 +67,7 @@ Replay::Replay(Host& host, const Ip& own, Peer& peer, std::vector<Line> lines, Q
   answer_in_turn();
 }
 
-// Those of the capture's queue pair.
+// Attributes of the capture's queue pair.
 QpAttributes Replay::attributes() {
   QpAttributes attributes;
   attributes.timeout = 14;  // 67 ms
@@ -82,7 +82,7 @@ QpAttributes Replay::attributes() {
     return line.spoken.headers.bth.opcode == wire::Opcode::kRcAck &&
            line.spoken.headers.aeth.syndrome == aeth::kNakSequence;
   });
-  // It waits for a PSN before all that the far end will ever send.
+  // Expects a PSN before all that the far end will ever send.
   if (gap) {
     attributes.retry_count = 1;
     if (!peers(*gap)) attributes.receive_psn = gap->spoken.headers.bth.psn;
@@ -111,7 +111,7 @@ void Replay::answer_in_turn() {
   REQUIRE(lines_.size() == before.size());
 }
 
-// What the line after this one refuses, if it does.
+// The NAK in the next line, if it refuses this one.
 const wire::Aeth* Replay::refusal() const {
   if (at_ + 1 >= lines_.size() || lines_[at_ + 1].opener == lines_[at_].opener) return nullptr;
   const Spoken& next = lines_[at_ + 1].spoken;
@@ -120,7 +120,7 @@ const wire::Aeth* Replay::refusal() const {
   return refuses ? &next.headers.aeth : nullptr;
 }
 
-// What the capture says that a READ or an atomic found.
+// Data of a READ or an atomic, from the capture.
 Bytes Replay::answer_to(const Spoken& request) const {
   Bytes answer;
   uint32_t psn = request.headers.bth.psn;
@@ -164,7 +164,7 @@ void Replay::say(const Spoken& spoken) {
   check_taken(spoken);
 }
 
-// The acknowledgement of what is sent again all the same.
+// Whether an acknowledgement is withheld, because the request is sent again.
 bool Replay::withheld(const Spoken& spoken) const {
   bool accepts = spoken.headers.bth.opcode == wire::Opcode::kRcAck &&
                  aeth::kind_of(spoken.headers.aeth.syndrome) == aeth::Kind::kAck;
@@ -179,7 +179,7 @@ bool Replay::withheld(const Spoken& spoken) const {
   return false;
 }
 
-// Our end is as the capture's was when it took this packet.
+// Brings our end into the state that the capture's had when it took this packet.
 void Replay::prepare(const Spoken& request) {
   const wire::Aeth* refused = refusal();
   deaf_ |= refused && refused->syndrome == aeth::kNakSequence;
@@ -203,7 +203,7 @@ Spoken Replay::for_us(Spoken spoken) const {
   return spoken;
 }
 
-// The peer's message has come where it should, and is told of.
+// Checks that the peer's message is in its place, and completed.
 void Replay::check_taken(const Spoken& request) {
   const wire::Headers& headers = request.headers;
   if (deaf_ || refusal() || is_read(request)) return;
@@ -250,7 +250,7 @@ void Replay::ask(const Spoken& first) {
   asked.at = requests_.size() * End::kRoom;
   REQUIRE(asked.at + End::kRoom <= End::kInbox);
   if (awaits_data(first)) asked.answer = answer_to(first);
-  // What becomes of it: the capture's answers tell.
+  // The capture's answers tell the outcome.
   if (const wire::Aeth* refused = refusal()) {
     if (refused->syndrome == aeth::kNakRemoteAccess) asked.status = WcStatus::kRemoteAccessError;
     if (refused->syndrome == aeth::kNakSequence) asked.status = WcStatus::kRetryExceeded;

@@ -1,5 +1,5 @@
-// Conversations of the golden capture, and one end of them in our hands: a queue pair that is
-// brought into the state that the capture's was in, and does what was asked of that.
+// Conversations of the golden capture, with one end played by our code: a queue pair that is
+// brought into the state of the capture's, and posts the same requests.
 #pragma once
 
 #include <set>
@@ -17,7 +17,7 @@ struct Conversation {
   QpType type = QpType::kRc;
 };
 
-// What the end that is played does with one packet.
+// Action of the played end for one packet.
 struct Line {
   Spoken spoken;
   bool opener;  // said by the end that has spoken first
@@ -37,13 +37,13 @@ inline std::vector<Line> lines_of(const std::vector<Bytes>& golden, const Conver
   return lines;
 }
 
-// Our end. The packets that it is told of are the capture's.
+// The local end. Packets are passed to it as in the capture.
 class End {
  public:
   static constexpr uint32_t kMtu = 1024;
   static constexpr uint32_t kQkey = 0x11111111;
   static constexpr uint64_t kTargets = Host::kArea / 2;  // where the far end writes and reads
-  static constexpr uint32_t kRoom = 8192;                // of a message
+  static constexpr uint32_t kRoom = 8192;                // octets of a message
   static constexpr uint64_t kInbox = kTargets - 2 * kRoom;
 
   End(Host& host, const Ip& own, const Ip& peer, QpType type, QpAttributes attributes)
@@ -138,7 +138,7 @@ class End {
   Qp* qp_ = nullptr;
 };
 
-// One conversation with the peer at one of its ends.
+// A conversation with the peer at one of its ends.
 class Replay {
  public:
   // `opener`: the peer is the end that spoke first.
@@ -166,13 +166,13 @@ class Replay {
   const wire::Aeth* refusal() const;
   Bytes answer_to(const Spoken& request) const;
 
-  // What the peer says.
+  // Lines of the peer.
   void say(const Spoken& spoken);
   bool withheld(const Spoken& spoken) const;
   void prepare(const Spoken& request);
   Spoken for_us(Spoken spoken) const;
   void check_taken(const Spoken& request);
-  // What we say.
+  // Lines of our end.
   void ask(const Spoken& first);
   void expect(Spoken spoken);
   void finish();
@@ -184,10 +184,10 @@ class Replay {
   size_t at_ = 0;  // the line
   uint32_t key_ = 0, first_key_ = 0;
   uint64_t first_va_ = 0;
-  bool deaf_ = false;                 // our end waits for a PSN that never comes
+  bool deaf_ = false;                 // our end expects a PSN that never comes
   std::set<uint32_t> asked_, given_;  // PSNs: of our requests, of the peer's that got a receive
   std::vector<Asked> requests_;
-  Bytes taken_;  // of the peer's message, so far
+  Bytes taken_;  // octets of the peer's message so far
   uint64_t taken_at_ = 0;
   Bytes last_heard_;
   size_t heard_ = 0;

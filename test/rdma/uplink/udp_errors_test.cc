@@ -1,4 +1,4 @@
-// Why the kernel sends nothing, and what ICMP says of what it has sent: each has its counter.
+// Failures of the kernel's sends, and ICMP errors for sent datagrams: each has its counter.
 #include <netinet/in.h>
 #include <netinet/ip_icmp.h>
 #include <sys/socket.h>
@@ -20,7 +20,7 @@ bool done(const char* command) {
   return std::system(command) == 0;
 }
 
-// What a router says of a datagram.
+// Sends an ICMP error, as a router would.
 void tell(const Ip& from, const Ip& to, uint16_t source_port, uint8_t code, uint16_t mtu) {
   struct {
     icmphdr icmp{};
@@ -77,7 +77,7 @@ TEST_CASE("udp sender: each reason for which the kernel sends nothing has its co
   TimeNs now = 0;
   for (const Row& row : rows) {
     INFO(row.why);
-    now += 20 * kSecond;  // so that it is told of again
+    now += 20 * kSecond;  // so that it is reported again
     all.scheduler.pass(now);
     uint64_t before = row.counter.get();
     CnpAddress address = address_of(mapped_ipv4({10, 9, 0, 1}), mapped_ipv4(row.to), 0xc001);

@@ -1,4 +1,4 @@
-// Sockets by source port, and what is handed to them.
+// Sockets by source port, and the packets handed to them.
 #include "rdma/uplink/udp_sender.h"
 
 #include <linux/if_ether.h>
@@ -136,7 +136,7 @@ TEST_CASE("udp sender: what is too much waits, the cable is told, and all arrive
     REQUIRE((bytes[5] << 16 | bytes[6] << 8 | bytes[7]) == static_cast<int>(i));
   }
 
-  // What ICMP answers to a packet costs the next one nothing.
+  // An ICMP error for a packet does not cost the next one.
   address.to = loopback(24);
   for (uint32_t i = 0; i < 4; ++i) {
     send(i);
@@ -151,7 +151,7 @@ TEST_CASE("udp sender: what is too much waits, the cable is told, and all arrive
   all.warnings.clear();
   address.to = loopback(23);
 
-  // Each reason is told once for a while, and counted each time.
+  // Each reason is reported once for a while, and counted each time.
   address.from = mapped_ipv4({192, 0, 2, 1});
   for (uint32_t i = 0; i < 5; ++i) send(i);
   CHECK(all.counters.tx_no_socket.get() == 5);
@@ -232,7 +232,7 @@ TEST_CASE("udp sender: with gso, what may be one message is, and each packet is 
     }
     if (row.batches < 2) CHECK(numbered == row.batched - row.batches);
   }
-  // What somebody has seen leaves as it is.
+  // A captured packet leaves as it is.
   uint64_t batches = all.counters.tx_batches.get();
   for (int i = 0; i < 4; ++i) send(one, 100, true);
   while (all.outstanding.packets > 0) all.run();
@@ -256,8 +256,9 @@ TEST_CASE("udp sender: with gso, a queue pair's packets keep their order over it
     uint64_t batches;
   };
   const Row rows[] = {
-      {{{1, 0}, {1, 0}, {2, 0}, {2, 0}, {3, 0}, {1, 0}, {1, 0}}, 3},  // it stays for a while
-      {{{2, 1}, {1, 0}, {1, 0}, {2, 0}, {2, 0}}, 2},                  // it joins what is open
+      {{{1, 0}, {1, 0}, {2, 0}, {2, 0}, {3, 0}, {1, 0}, {1, 0}},
+       3},                                            // a batch stays open for a while
+      {{{2, 1}, {1, 0}, {1, 0}, {2, 0}, {2, 0}}, 2},  // it joins the open batch
       {{{2, 1}, {1, 0}, {2, 0}, {1, 0}, {2, 1}}, 1},
       {{{1, 0}, {2, 1}, {3, 2}, {1, 0}, {2, 1}, {3, 2}}, 3},  // others are not in the way
       {{{1, 0}, {2, 64}, {1, 0}, {2, 64}}, 2}};

@@ -1,4 +1,4 @@
-// What becomes of the machine's addresses and interfaces, and what a port makes of it.
+// Changes of the machine's addresses and interfaces, and their effect on ports.
 #include "rdma/uplink/uplink_addresses.h"
 
 #include "test/rdma/uplink/own_network.h"
@@ -79,7 +79,7 @@ TEST_CASE("uplink addresses: a port carries what its interface does, and at most
   CHECK(near.says("uplink: lo has MTU 9000: mb_0 has 4096"));
   CHECK(near.device().port().mtu() == 4096);
   write_across(near, wire.far);
-  // What has a path MTU keeps it; a new one may not be longer than the port's.
+  // A path MTU that is set stays; a new one may not exceed the port's.
   network.set_mtu(1200);
   CHECK(near.says("uplink: lo has MTU 1200: mb_0 has 1024"));
   uint32_t kept = 0;
@@ -94,7 +94,7 @@ TEST_CASE("uplink addresses: a port carries what its interface does, and at most
   CHECK(reset);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().reason == "path MTU 2048 on a port with MTU 1024");
-  // Of one that is too small for RoCE the port has the least there is.
+  // An interface too small for RoCE leaves the port with the minimum.
   network.set_mtu(200);
   CHECK(near.says("uplink: lo has MTU 200: mb_0 has 256"));
 }

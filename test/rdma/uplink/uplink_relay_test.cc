@@ -50,7 +50,7 @@ TEST_CASE("uplink: a mark of the network is answered with a CNP over the wire, a
   while (near.counters().rp_cnp_handled.get() < sent && monotonic_ns() < end) near.on_core([] {});
   CHECK(near.counters().rp_cnp_handled.get() == sent);
   CHECK(near.counters().rp_cnp_ignored.get() == 0);
-  // Nothing marks what comes back.
+  // Packets in the other direction are not marked.
   CHECK(near.counters().np_ecn_marked_roce_packets.get() == 0);
   CHECK(routed.relay.damaged.load() == 0);
 }
@@ -91,7 +91,8 @@ TEST_CASE("uplink: a peer that answers no more ends a request after the retries,
   near.post(near.request(SendOp::kWrite, routed.far, 0, 0, 5000));
   near.expect_success(1);
   routed.relay.cut = true;
-  uint64_t before = near.counters().local_ack_timeout_err.get();  // of a slow machine's first WRITE
+  uint64_t before =
+      near.counters().local_ack_timeout_err.get();  // a slow machine's first WRITE may add some
   TimeNs begin = monotonic_ns();
   near.post(near.request(SendOp::kWrite, routed.far, 0, 0, 5000));
   std::vector<Completion> all = near.await(1);

@@ -1,5 +1,5 @@
-// What comes over the kernel's network and should not: each is counted where it belongs, the queue
-// pair that it was meant for takes what is right afterwards, and another one's traffic goes on.
+// Unwanted datagrams from the kernel's network: each is counted in its place, the queue pair that
+// it was meant for takes valid packets afterwards, and the traffic of others goes on.
 #include <netinet/udp.h>
 
 #include "test/rdma/uplink/own_network.h"
@@ -254,7 +254,7 @@ TEST_CASE("uplink: a datagram that came in fragments is dropped, whatever it say
 
 namespace {
 
-// Datagrams of nobody in particular to the far host's port.
+// Datagrams of an unknown sender to the far host's port.
 struct Sender {
   Street& street;
   Fd out = std::move(*open_udp({ip_of(loopback_address(36)), 0}, UdpUse::kSend));

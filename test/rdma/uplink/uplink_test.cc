@@ -40,7 +40,7 @@ TEST_CASE("uplink: what no switch knows leaves by the nearest uplink, the rest s
   address.to = mapped_ipv4({10, 77, 0, 2});
   REQUIRE(leaf.send(make_cnp(world.fabric.pool(), address), world.scheduler.now()));
   REQUIRE(world.run_idle());
-  // It is not open: there is no socket.
+  // Not open: there is no socket.
   CHECK(world.fabric.uplink("up")->counters().tx_no_socket.get() == 64);
   CHECK(world.counters("mb_1").port_rcv_packets.get() == 1);
   CHECK(world.fabric.counters().unroutable.get() == 0);

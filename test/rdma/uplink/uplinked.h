@@ -58,12 +58,12 @@ class Host {
     qp = *device().create_qp(init);
     engine->start();
   }
-  // For what is done there: until stop().
+  // Runs the control loop until stop().
   void run_control() {
     control_ = std::thread([this] { loop.run(); });
   }
   ~Host() { stop(); }
-  // As if the machine had gone.
+  // Ends everything, as if the machine had gone.
   void stop() {
     if (!qp) return;
     if (control_.joinable()) {
@@ -79,7 +79,7 @@ class Host {
   Device& device() { return *fabric->device("mb_0"); }
   PortCounters& counters() { return device().port().counters(); }
   Uplink& uplink() { return *fabric->uplink("uplink"); }
-  // Not on its core, which has written what it was to.
+  // From another thread than the core, after the core has written.
   std::span<uint8_t> bytes() {
     on_core([] {});
     return memory->bytes();
@@ -97,7 +97,7 @@ class Host {
     }
     return what();
   }
-  // The last line that was warned of is this.
+  // Whether `line` is the latest warning.
   bool says(const std::string& line) {
     return comes([&] { return !warnings().empty() && warnings().back() == line; });
   }
@@ -124,7 +124,7 @@ class Host {
     REQUIRE(up);
   }
   SendRequest request(SendOp op, Host& peer, uint64_t from, uint64_t to, uint32_t length) {
-    peer.on_core([] {});  // which sees what has been done to its bytes
+    peer.on_core([] {});  // the core sees the changed bytes
     SendRequest request;
     request.op = op;
     request.sges = Sge{kAddress + from, length, key};
@@ -142,7 +142,7 @@ class Host {
     on_core([&] { posted = bool(qp->post(request)); });
     REQUIRE(posted);
   }
-  // Those that come within `limit` of wall time.
+  // Completions that come within `limit` of wall time.
   std::vector<Completion> await(size_t count, TimeNs limit = 10 * kSecond) {
     std::vector<Completion> all;
     TimeNs end = monotonic_ns() + limit;

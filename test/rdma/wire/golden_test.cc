@@ -16,7 +16,7 @@ std::span<const uint8_t> payload_of(const Bytes& packet, const wire::Parsed& par
   return std::span(packet).subspan(parsed.header_len, parsed.payload_len);
 }
 
-// What finds damage to an octet.
+// The check that finds damage to an octet.
 enum class CoveredBy {
   kParserOrIcrc,
   kIpChecksum,  // outside the ICRC: IPv4 TOS, TTL and the header checksum itself

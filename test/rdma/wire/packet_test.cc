@@ -74,7 +74,7 @@ TEST_CASE("packet: every opcode, IPv4 and IPv6, goes out and comes in with the s
   CHECK(packets == 38 * 50);
 }
 
-// What parser and emitter get wrong in the same way, only bytes from elsewhere show.
+// Independent bytes: a mistake shared by parser and emitter would otherwise pass.
 TEST_CASE("packet: each field stands where the headers' drawings have it") {
   wire::Headers headers;
   headers.v4 = {0x6a, 0x1234, 0x5678, 0x4000, 63, 17, 0x9abc, {10, 1, 2, 3}, {192, 168, 4, 5}};
@@ -185,7 +185,7 @@ TEST_CASE("packet: of all lengths only the right one is taken when IP and UDP mu
       bool plausible = udp >= 24 && udp <= right && udp % 4 == 0;
       wrong += (error == ParseError::kNone) != plausible;
       taken += error == ParseError::kNone && wire::icrc_ok(packet, parsed);
-      // One of them alone is wrong.
+      // Only one of the two lengths is wrong.
       if (udp == right) continue;
       unlike_taken += parse(with_length(ipv6, udp + before_udp, right)) == ParseError::kNone;
       unlike_taken += parse(with_length(ipv6, right + before_udp, udp)) != ParseError::kBadLength;
