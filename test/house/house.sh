@@ -34,6 +34,8 @@ breaks rdma/packet/packet.h '#include "rdma/transport/qp.h"' 'rdma/packet may no
 breaks mad_cc/mad/mad.h '#include "rdma/transport/qp.h"' 'mad_cc/mad may not include rdma/transport/qp.h'
 breaks mad_cc/net/subnet.h '#include "mad_cc/port/mad_port.h"' 'mad_cc/net may not include mad_cc/port/mad_port.h'
 breaks core/tree/tree.cc 'int  two_blanks ;' 'not formatted'
+breaks core/tree/tree.cc '// Whoever comes' 'comment begins with "whoever"'
+breaks rdma/uapi/uapi.h '/* Its own */' 'comment begins with "its"'
 breaks rdma/wire/ip.h '#include "rdma/wire/ip_text.h"' 'includes itself, through others'
 mkdir "$copy/rdma/hall"
 echo >"$copy/rdma/hall/guest.cc"
