@@ -125,11 +125,11 @@ Result<std::string> check_mount_point(const std::string& path) {
     look = bounded_look(full);
   }
   if (look.code == ETIMEDOUT) {
-    return errorf(ETIMEDOUT, "{}: what is mounted there does not answer; umount -f takes it away",
-                  path);
+    return errorf(ETIMEDOUT,
+                  "{}: the file system mounted there does not answer; umount -f removes it", path);
   }
   if (look.code == ENOTCONN && mounted_device(full)) {
-    return errorf(look.code, "{}: an earlier rocefs has ended, and its mount may not be taken away",
+    return errorf(look.code, "{}: an earlier rocefs has ended, and its mount cannot be unmounted",
                   path);
   }
   if (look.code != 0) return failure(path, look.code);

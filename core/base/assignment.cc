@@ -68,18 +68,18 @@ class Reader {
       if (c == '\'') {
         text_.remove_prefix(i + 1);
         if (text_.empty() || text_.find_first_of(" \t\n") == 0) return value;
-        return errorf(EINVAL, "{}: a blank is wanted behind the closing quote", path);
+        return errorf(EINVAL, "{}: a blank is wanted after the closing quote", path);
       }
       if (c == '\\') {
         char escaped = ++i < text_.size() ? text_[i] : '\0';
         if (escaped != '\'' && escaped != '\\' && escaped != 'n') {
-          return errorf(EINVAL, "{}: behind a backslash ', \\ or n is wanted", path);
+          return errorf(EINVAL, "{}: ', \\ or n is wanted after a backslash", path);
         }
         c = escaped == 'n' ? '\n' : escaped;
       }
       value += c;
     }
-    return errorf(EINVAL, "{}: a quote that does not end", path);
+    return errorf(EINVAL, "{}: unterminated quote", path);
   }
 
   std::string_view text_;

@@ -74,7 +74,7 @@ Result<size_t> match_word(std::string_view text, std::span<const std::string_vie
       return i;
     }
   }
-  return errorf(EINVAL, "{} is none of the words", quoted(text));
+  return errorf(EINVAL, "{} is not one of the words", quoted(text));
 }
 
 }  // namespace rocefs

@@ -37,7 +37,7 @@ class LogLimit {
   // itself.
   template <class Say>
   void settle(Say say) {
-    if (left_out_ > 0 && say(fmt::format("{} lines were left out", left_out_))) left_out_ = 0;
+    if (left_out_ > 0 && say(fmt::format("{} lines suppressed", left_out_))) left_out_ = 0;
   }
 
  private:

@@ -62,7 +62,8 @@ Result<void> set_mac(std::string_view text, std::array<uint8_t, 6>& mac) {
   }
   if (!good || !rest.empty()) return errorf(EINVAL, "mac={}: six octets are wanted", text);
   if (mac[0] & 1) return errorf(EINVAL, "mac={}: a multicast address", text);
-  if (mac == std::array<uint8_t, 6>{}) return errorf(EINVAL, "mac={}: no station's address", text);
+  if (mac == std::array<uint8_t, 6>{})
+    return errorf(EINVAL, "mac={}: not a station's address", text);
   return {};
 }
 
@@ -94,7 +95,7 @@ class Reader {
     int rc = ini_parse_stream(&Reader::next_line, this, &Reader::on_pair, this);
     // A broken line may make later good ones look wrong: report the first.
     bool syntax = rc > 0 && (error_.empty() || rc < error_line_);
-    if (syntax) return fail(rc, "neither [section], key = value, nor a comment");
+    if (syntax) return fail(rc, "not a [section], key = value or comment");
     if (!error_.empty()) return fail(error_line_, error_);
     if (rc < 0) return fail(0, "out of memory");
     if (Result<void> checked = check_graph(); !checked) return checked.error();
@@ -210,7 +211,7 @@ class Reader {
       return refuse(line_, fmt::format("{} cannot be a name", quoted(name)));
     }
     if (!names_.insert(name).second) {
-      return refuse(line_, fmt::format("{} is there already", name));
+      return refuse(line_, fmt::format("{} exists already", name));
     }
     return true;
   }
@@ -237,12 +238,12 @@ class Reader {
     auto it = std::find_if(devices.begin(), devices.end(),
                            [&](const DeviceSpec& device) { return device.name == name; });
     if (it == devices.end()) return void(refuse(line_, fmt::format("no device {} before", name)));
-    if (number != "2") return void(refuse(line_, "port 2 is wanted: [device] tells of port 1"));
+    if (number != "2") return void(refuse(line_, "port 2 is wanted: port 1 belongs to [device]"));
     if (it->ports.size() < 2) {
-      return void(refuse(line_, fmt::format("{} has one port: it does not say ports=2", name)));
+      return void(refuse(line_, fmt::format("{} has one port: ports=2 is missing", name)));
     }
     if (!second_ports_.insert(name).second) {
-      return void(refuse(line_, fmt::format("{}/2 is there already", name)));
+      return void(refuse(line_, fmt::format("{}/2 exists already", name)));
     }
     port_ = &it->ports[1];
     port_lines_[PortName{name, 2}.text()] = line_;
@@ -265,7 +266,7 @@ class Reader {
   }
 
   Result<void> take(std::string_view section, const std::string& key, std::string_view value) {
-    if (section.empty()) return errorf(EINVAL, "{} stands before any section", key);
+    if (section.empty()) return errorf(EINVAL, "{} comes before any section", key);
     if (kind_ != "at" && !keys_[kind_].insert(key).second)
       return errorf(EINVAL, "{} is given twice", key);
     if (kind_ == "clock") return take_clock(key, value);
@@ -363,15 +364,14 @@ class Reader {
   Result<void> check_graph() {
     if (shape_line_ > 0) {
       if (topology_given_)
-        return fail(shape_line_,
-                    "[topology] stands without devices, switches and links of its own");
+        return fail(shape_line_, "[topology] excludes devices, switches and links");
       Result<Topology> built = build_shape(shape_);
       if (!built) return fail(shape_line_, built.error().reason);
       config_.topology = std::move(*built);
       return {};
     }
     if (!topology_given_) return {};
-    if (topology_.devices.empty()) return fail(0, "a topology without a device");
+    if (topology_.devices.empty()) return fail(0, "the topology has no device");
     if (Result<void> checked = check_links(); !checked) return checked;
     if (Result<void> checked = check_devices(); !checked) return checked;
     config_.topology = std::move(topology_);
@@ -401,9 +401,9 @@ class Reader {
       if (uplink_lines_.contains(link.a) && uplink_lines_.contains(link.b)) {
         return fail(line, "a link from an uplink to an uplink");
       }
-      if (link.a == link.b) return fail(line, "a link from a thing to itself");
+      if (link.a == link.b) return fail(line, "a link from a node to itself");
       if (!pairs.insert(std::minmax(link.a, link.b)).second) {
-        return fail(line, fmt::format("{} and {} are linked already", link.a, link.b));
+        return fail(line, fmt::format("{} and {} are already linked", link.a, link.b));
       }
       // a-b with c, and a with b-c, would both be links/a-b-c.
       for (const auto& [from, to] : {std::pair(link.a, link.b), std::pair(link.b, link.a)}) {

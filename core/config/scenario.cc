@@ -69,7 +69,7 @@ Result<void> set_run_key(Scenario& scenario, std::string_view key, std::string_v
 
 Result<void> set_interval(Scenario& scenario, std::string_view value) {
   Result<void> kept = keep("interval", parse_duration(value), scenario.interval);
-  if (kept && scenario.interval < 1) return Error{EINVAL, "interval=0: time would stand"};
+  if (kept && scenario.interval < 1) return Error{EINVAL, "interval=0 would not advance time"};
   return kept;
 }
 
@@ -87,7 +87,7 @@ Result<void> Scenario::enter(std::string_view kind, const std::string& name) {
   if (!valid_entry_name(name)) return errorf(EINVAL, "{} cannot be a name", quoted(name));
   bool there = std::any_of(variants.begin(), variants.end(),
                            [&](const Variant& variant) { return variant.name == name; });
-  if (there) return errorf(EINVAL, "{} is there already", name);
+  if (there) return errorf(EINVAL, "{} exists already", name);
   variants.push_back({name, {}});
   return {};
 }

@@ -71,7 +71,7 @@ Result<void> set_ipv4(const std::string& text, std::array<uint8_t, 4>& ip) {
   if (::inet_pton(AF_INET, text.c_str(), ip.data()) != 1) {
     return errorf(EINVAL, "ip={}: an IPv4 address is wanted", text);
   }
-  if (ip[0] == 0 || ip[0] >= 224) return errorf(EINVAL, "ip={}: no unicast address", text);
+  if (ip[0] == 0 || ip[0] >= 224) return errorf(EINVAL, "ip={}: not a unicast address", text);
   return {};
 }
 
@@ -84,7 +84,7 @@ Result<void> set_ipv6(const std::string& text, std::optional<std::array<uint8_t,
   if (IN6_IS_ADDR_UNSPECIFIED(&address) || IN6_IS_ADDR_LOOPBACK(&address) ||
       IN6_IS_ADDR_MULTICAST(&address) || IN6_IS_ADDR_LINKLOCAL(&address) ||
       IN6_IS_ADDR_V4MAPPED(&address)) {
-    return errorf(EINVAL, "ip6={}: no global unicast address", text);
+    return errorf(EINVAL, "ip6={}: not a global unicast address", text);
   }
   std::memcpy(ip.emplace().data(), &address, sizeof address);
   return {};

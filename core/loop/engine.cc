@@ -300,9 +300,9 @@ TimeNs Engine::target_of(TimeNs duration, uint64_t id) {
 void Engine::begin_advance(TimeNs duration, bool until_idle, Answer<void> answer, uint64_t id) {
   Error refusal;
   if (mode_ != ClockMode::kVirtual) {
-    refusal = {EOPNOTSUPP, "the clock is real: time passes by itself"};
+    refusal = {EOPNOTSUPP, "the clock is real: it cannot be advanced"};
   } else if (advance_) {
-    refusal = {EBUSY, "another advance is under way"};
+    refusal = {EBUSY, "another advance is in progress"};
   } else if (duration > kNever - 1 - scheduler_.now()) {
     refusal = {ERANGE, "advance exceeds the clock's range"};
   }

@@ -189,12 +189,13 @@ class Agent {
 Result<FileAgent> FileAgent::start() {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
-    return errorf(errno, "no process that opens files: {}", std::strerror(errno));
+    return errorf(errno, "cannot start the process that opens files: {}", std::strerror(errno));
   }
   Fd ours(ends[0]), theirs(ends[1]);
   pid_t daemon = ::getpid();
   pid_t pid = ::fork();
-  if (pid < 0) return errorf(errno, "no process that opens files: {}", std::strerror(errno));
+  if (pid < 0)
+    return errorf(errno, "cannot start the process that opens files: {}", std::strerror(errno));
   if (pid == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != daemon) ::_exit(1);

@@ -54,7 +54,7 @@ std::string name_in(std::string comm) {
 Result<void> read_credentials(int process, const Caller& caller, Identity& who) {
   std::string status = text_at(process, "status");
   if (!acts_as(status, caller.uid, caller.gid)) {
-    return Error{ESRCH, "the writer is not who the store came from"};
+    return Error{ESRCH, "the writer's PID belongs to another process"};
   }
   who.groups = numbers_of(field_of(status, "Groups:"));
   if (same_file(process, "ns/user", "/proc/self/ns/user")) {
@@ -92,7 +92,8 @@ Result<IdentityPtr> identity_of(const Caller& caller) {
   if (caller.pid <= 0) return IdentityPtr(who);
   std::string path = fmt::format("/proc/{}", caller.pid);
   Fd process(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!process) return errorf(ESRCH, "the writer is not to be seen: {}", std::strerror(errno));
+  if (!process)
+    return errorf(ESRCH, "the writer's process is not visible: {}", std::strerror(errno));
   if (Result<void> read = read_credentials(process.get(), caller, *who); !read) return read.error();
   if (Result<void> read = read_place(process.get(), *who); !read) return read.error();
   who->comm = name_in(text_at(process.get(), "comm"));

@@ -83,9 +83,9 @@ Result<std::string> rocefs_at(const std::string& wanted) {
 
 std::string why_not(int code) {
   if (code == ENOTCONN) return "its rocefs has ended";
-  if (code == ETIMEDOUT) return "its rocefs does not answer; umount -f takes it away";
+  if (code == ETIMEDOUT) return "its rocefs does not answer; umount -f removes it";
   if (code == EACCES) return "another user's, mounted without -o allow_other";
-  if (could_not_look(code)) return "no process may look at it (ulimit -u, ulimit -n)";
+  if (could_not_look(code)) return "cannot start a process to check it (ulimit -u, ulimit -n)";
   return std::strerror(code);
 }
 

@@ -43,7 +43,7 @@ void CallerFile::close(Moved answer) {
 void CallerFile::order(FileOrder order, Moved answer) {
   if (!socket_ || !owner_) return answer(why_);
   if (::send(socket_.get(), &order, sizeof order, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
-    return answer(errorf(EIO, "{}: its helper takes no order: {}", path_, std::strerror(errno)));
+    return answer(errorf(EIO, "{}: its helper accepts no order: {}", path_, std::strerror(errno)));
   }
   if (owed_.empty()) heard_ = monotonic_ns();
   owed_.push_back(std::move(answer));
@@ -62,7 +62,7 @@ Error CallerFile::failed(const FileReply& reply) const {
     case FileReply::kStuck:
       return errorf(code, "{}: too many files of this user do not answer", path_);
     case FileReply::kNoProcess:
-      return errorf(code, "{}: no process for it", path_);
+      return errorf(code, "{}: cannot start a process to open it", path_);
     default:
       return errorf(code, "{}: {}", path_, std::strerror(code));
   }

@@ -13,17 +13,17 @@ namespace {
 
 constexpr TimeNs kIdleLimit = 60 * kSecond;
 
-constexpr TriggerRow kAdvance{"advance", "DURATION, idle, or idle LIMIT",
-                              "virtual clock: lets that time pass, or time until no packet, work "
-                              "request, flow or scheduled store is outstanding (ETIMEDOUT after "
-                              "60s, or LIMIT). One that is under way when a worker dies ends "
-                              "where it would have (before Linux 6.9 at once, with EIO)",
-                              false};
-constexpr TriggerRow kStop{"stop", "1", "ends the advance under way: its writer gets ECANCELED",
+constexpr TriggerRow kAdvance{
+    "advance", "DURATION, idle, or idle LIMIT",
+    "virtual clock: advances by DURATION, or until no packet, work request, flow or scheduled "
+    "store is outstanding (ETIMEDOUT after 60s, or LIMIT). An advance in progress when a worker "
+    "dies ends where it would have (before Linux 6.9 at once, with EIO)",
+    false};
+constexpr TriggerRow kStop{"stop", "1", "ends the advance in progress: its writer gets ECANCELED",
                            false};
 constexpr KnobRow kClockKnobs[] = {
     {"dilation", KnobType::kUint, 1, 1'000'000, "1", "", "",
-     "real clock: how many times slower than the wall's"},
+     "real clock: slow-down against wall time"},
 };
 
 // DURATION, `idle`, or `idle LIMIT`.
@@ -115,12 +115,11 @@ ClockFiles::ClockFiles(Tree& tree, const std::string& directory, Engine& engine,
   bool real = engine.mode() == ClockMode::kReal;
   tree.add_file(directory + "/mode",
                 constant(real ? "[real] virtual" : "real [virtual]",
-                         "which clock: real, or virtual, whose time moves only when told to"));
-  tree.add_file(
-      directory + "/now_ns",
-      read_only([&engine]() -> Text { return fmt::format("{}", engine.now()); },
-                "engine time. It outlives a worker: the real clock goes on meanwhile, the "
-                "virtual one stands"));
+                         "the clock: real, or virtual, which moves only by advance"));
+  tree.add_file(directory + "/now_ns",
+                read_only([&engine]() -> Text { return fmt::format("{}", engine.now()); },
+                          "engine time. Survives a takeover: the real clock goes on meanwhile, the "
+                          "virtual one stops"));
   add_trigger(tree, directory, kAdvance, engine,
               [&engine](std::string_view text, const OperationPtr& operation, Answer<void> answer) {
                 store_advance(engine, text, operation, std::move(answer));
@@ -134,17 +133,15 @@ ClockFiles::ClockFiles(Tree& tree, const std::string& directory, Engine& engine,
       directory + "/log",
       std::make_shared<FunctionStream>(
           [this] { return log_.text(); },
-          "the stores of this run with their time, in the form of `at`: given to `at` of "
-          "a new mount with this seed and this configuration, they are the same run. It outlives a "
-          "worker: a line with # says where the next one took over, and flows and "
-          "captures ended, as in no replay"));
+          "stores of this run with their time, in the form of `at`: written to `at` of a new mount "
+          "with the same seed and configuration, they replay the run. Survives a takeover: a line "
+          "with # marks it, where flows and captures ended, unlike in a replay"));
   std::vector<KnobValue> start{engine.clock().dilation()};
   add_knob_files(tree, directory,
                  std::make_shared<KnobSet>(kClockKnobs, engine, &dilation_, start));
   tree.add_file(directory + "/lateness",
                 read_only([&engine]() -> Text { return lateness_text(engine); },
-                          "how late the engine ran under the real clock, and how often its time "
-                          "slipped for that"));
+                          "real clock: lateness of the engine, and slips of its time"));
 }
 
 }  // namespace rocefs

@@ -11,9 +11,8 @@ namespace {
 
 constexpr KnobRow kLogKnobs[] = {
     {"log_level", KnobType::kWord, 0, 0, "info", "err warning info debug", "",
-     "what dmesg tells: err, what failed by itself; warning, also refused stores; info, also "
-     "starts "
-     "and resets; debug, also accepted stores"},
+     "lines kept in dmesg: err: failures outside of stores; warning: also refused stores; info: "
+     "also starts and resets; debug: also accepted stores"},
 };
 
 }  // namespace
@@ -27,9 +26,9 @@ void Dmesg::log(LogLevel level, TimeNs at, std::string_view line) {
 
 void Dmesg::add_files(Tree& tree, const std::string& directory, Engine& engine) {
   tree.add_file(directory + "/dmesg",
-                std::make_shared<FunctionStream>([this] { return text(); },
-                                                 "the reason of every refusal, and more or less as "
-                                                 "log_level says"));
+                std::make_shared<FunctionStream>(
+                    [this] { return text(); },
+                    "log of the daemon: reasons of refused stores, and more or less by log_level"));
   add_knob_files(tree, directory, std::make_shared<KnobSet>(kLogKnobs, engine, this));
 }
 

@@ -38,7 +38,7 @@ void write_whole(File& file, std::string_view data, const OperationPtr& operatio
 
 const Result<IdentityPtr>& Operation::identity() {
   if (!identity_ && origin_ == Origin::kSchedule) {
-    identity_ = Error{ESRCH, "whose store it was is not known to a worker that took over"};
+    identity_ = Error{ESRCH, "the writer is unknown to a worker that took over"};
   }
   if (!identity_) identity_ = identity_of(caller_);
   return *identity_;
@@ -46,7 +46,7 @@ const Result<IdentityPtr>& Operation::identity() {
 
 void OpenFile::ioctl(uint32_t, std::string_view, size_t, const OperationPtr&,
                      Answer<IoctlReply> answer) {
-  answer(Error{ENOTTY, "it has no such command"});
+  answer(Error{ENOTTY, "unknown ioctl"});
 }
 
 void File::store(std::string_view, const OperationPtr&, Answer<void> answer) {
@@ -148,7 +148,7 @@ class OpenStream final : public OpenFile {
       if (!content) return answer(content.error());
       content->shrink_to_fit();
       Shares::Share share = kept_text().take(user, is_privileged(user), content->size());
-      if (!share) return answer(Error{ENOMEM, "its user keeps much text of open files"});
+      if (!share) return answer(Error{ENOMEM, "the user's open files hold too much text"});
       *kept = {std::move(*content), std::move(share)};
       answer(slice(kept->text, offset, size));
     });

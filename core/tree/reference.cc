@@ -96,8 +96,8 @@ std::string cell(std::string_view text) {
 std::string reference_of(Tree& tree) {
   std::string text =
       "# The files of the tree\n\n"
-      "Made by `make reference` of what the files say of themselves; `*` stands for names that\n"
-      "differ: devices, interfaces, links, flows, table entries.\n";
+      "Made by `make reference` from the texts of the files; `*` stands for names that differ:\n"
+      "devices, interfaces, links, flows, table entries.\n";
   std::string section;
   for (const Line& line : lines_of(tree)) {
     Parts directory(line.path.begin(), line.path.end() - 1);
@@ -105,7 +105,7 @@ std::string reference_of(Tree& tree) {
     if (here != section) {
       section = here;
       text += fmt::format(
-          "\n## {}\n\n| file | | kind | takes | at first | what it is |\n"
+          "\n## {}\n\n| file | | kind | values | initial | description |\n"
           "|---|---|---|---|---|---|\n",
           here);
     }
@@ -119,7 +119,7 @@ std::string reference_of(Tree& tree) {
 void add_reference_file(Tree& tree, const std::string& directory) {
   tree.add_file(directory + "/reference",
                 std::make_shared<FunctionStream>([&tree] { return reference_of(tree); },
-                                                 "this page, of this mount"));
+                                                 "reference of this mount's files"));
 }
 
 }  // namespace rocefs

@@ -14,12 +14,10 @@ namespace {
 
 constexpr TriggerRow kReset{
     "reset", "1",
-    "back to the configuration: knobs, [knobs] of the ini file included, have their values, "
-    "devices "
-    "their drivers; flows, captures and scheduled stores are gone, verbs programs have lost their "
-    "device (EIO), PCC has ended and knows no plugins, nothing is on its way, "
-    "counters, "
-    "statistics and trace_hash begin anew, and so does chance. Time goes on"};
+    "restores the configuration: values of knobs, including [knobs] of the ini file, and drivers "
+    "of devices; ends flows, captures and scheduled stores; verbs programs lose their device "
+    "(EIO), PCC ends and forgets plugins, packets in flight are dropped; counters, statistics, "
+    "trace_hash and random numbers start again. Time goes on"};
 
 std::vector<KnobChange> changes_to_defaults(Tree& tree) {
   std::vector<KnobChange> changes;
@@ -46,7 +44,7 @@ class Reset : public std::enable_shared_from_this<Reset> {
 
   void store(std::string_view text, const OperationPtr& operation, Answer<void> answer) {
     if (without_newline(text) != "1") return answer(Error{EINVAL, "only 1 resets"});
-    if (running_) return answer(Error{EBUSY, "another reset is under way"});
+    if (running_) return answer(Error{EBUSY, "another reset is in progress"});
     running_ = true;
     prepare(0, operation,
             [self = shared_from_this(), answer = std::move(answer)](Result<void> result) mutable {

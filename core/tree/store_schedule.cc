@@ -16,9 +16,9 @@ constexpr size_t kMaxPending = 65536;   // if their text fits in SavedSchedule
 constexpr size_t kMaxIdentities = 256;  // each has two descriptors
 constexpr TriggerRow kAt{
     "at", "TIME PATH=VALUE [PATH=VALUE …], or clear",
-    "applies a store when TIME has passed, or at @TIME; @TIME+N is after N events of that instant. "
-    "Several knobs, all or nothing, or one trigger. Shows what is to come. Outlives a worker: an "
-    "instant stays that of now_ns, and what came due while none was there is applied at once",
+    "applies a store after TIME, or at @TIME; @TIME+N is after N events of that instant. Several "
+    "knobs, all or none, or one trigger. Shows pending stores. Survives a takeover: times are "
+    "those of now_ns, and stores that came due without a worker are applied at once",
     false};
 
 Result<Moment> moment_of(const When& when, const Moment& now) {
@@ -105,7 +105,8 @@ void StoreSchedule::store(std::string_view text, const OperationPtr& operation,
   if (!when) return tell(when.error());
   Result<LinePtr> line = parse(text.substr(end), operation);
   if (!line) return tell(line.error());
-  if (pending_.size() >= kMaxPending) return tell(errorf(ENOSPC, "{} wait already", kMaxPending));
+  if (pending_.size() >= kMaxPending)
+    return tell(errorf(ENOSPC, "{} stores are scheduled already", kMaxPending));
   engine_.call<void>(
       [this, when = *when, line = *line]() -> Result<void> {
         Result<Moment> moment = moment_of(when, engine_.moment());
@@ -128,7 +129,7 @@ Result<void> StoreSchedule::wait(const LinePtr& line) {
       return {};
     };
     engine_.call<void>(cancel, [](Result<void>) {});
-    return Error{ENOSPC, "too much waits already"};
+    return Error{ENOSPC, "no room for more scheduled stores"};
   }
   pending_.emplace(line->id, line);
   return {};
@@ -177,7 +178,7 @@ Result<StoreSchedule::LinePtr> StoreSchedule::parse(std::string_view assignments
     if (!is_other) {
       knobs.push_back(one);
     } else if (line->assignments.size() > 1) {
-      return errorf(EINVAL, "{}: only knobs go together, this goes alone", one.path);
+      return errorf(EINVAL, "{}: only knobs may be stored together", one.path);
     }
   }
   Result<std::vector<KnobChange>> changes = knob_changes(tree_, knobs);
@@ -195,7 +196,7 @@ Result<IdentityPtr> StoreSchedule::keep_identity(const OperationPtr& operation) 
     if (IdentityPtr kept = weak.lock(); *kept == **who) return kept;
   }
   if (identities_.size() >= kMaxIdentities) {
-    return errorf(ENOSPC, "stores of {} different writers wait already", kMaxIdentities);
+    return errorf(ENOSPC, "stores of {} different writers are scheduled already", kMaxIdentities);
   }
   identities_.push_back(*who);
   return who;

@@ -74,7 +74,7 @@ void ProgramServer::take_over(ClientServer::Claim claim) {
   connection->pidfd = std::move(claim.pidfd);
   Result<void> result;
   if (said.magic != ROCEFS_UAPI_MAGIC || said.version != ROCEFS_UAPI_VERSION) {
-    result = errorf(EPROTO, "version {} of the interface is spoken here, not {}",
+    result = errorf(EPROTO, "the interface has version {}, not {}",
                     static_cast<int>(ROCEFS_UAPI_VERSION), said.version);
   } else {
     result = admit(*connection, claim.who);

@@ -37,7 +37,7 @@ void Cfr::reset() {
 
 Result<void> Cfr::check(std::span<const KnobValue> values) const {
   if (controller_ && CfrSettings::of(values).enable != settings_.enable)
-    return Error{EBUSY, "CFR gives way while PCC runs"};
+    return Error{EBUSY, "CFR is disabled while PCC runs"};
   return {};
 }
 

@@ -24,13 +24,11 @@ class WindowController {
 
 inline constexpr KnobRow kCfrKnobs[] = {
     {"enable", KnobType::kBool, 0, 1, "0", "", "",
-     "CNPs for what arrives out of order, with no ECN in any switch; and what RC requests send "
-     "obeys "
-     "CNPs by a window in octets; READ responses, UC and UD have none. EBUSY, and shown as 0, "
-     "while "
-     "PCC runs"},
+     "as receiver: packets that arrive out of order are answered by CNPs, without ECN in switches; "
+     "as sender: RC requests obey CNPs by a window in octets (READ responses, UC and UD have "
+     "none). EBUSY, and shown as 0, while PCC runs"},
     {"ooo_threshold", KnobType::kUint, 1, 8388607, "1", "", "packet",
-     "how far ahead of the expected PSN a packet of RC must be to be answered by a CNP"},
+     "distance from the expected PSN at which an RC packet is answered by a CNP"},
 };
 
 struct CfrSettings {

@@ -60,15 +60,15 @@ inline constexpr KnobRow kNpccKnobs[] = {
 
 // Knobs of one port.
 inline constexpr KnobRow kNpccPortKnobs[] = {
-    {"enable", KnobType::kBool, 0, 0, "0", "", "", "whether this egress is watched"},
-    {"queue/0/enable", KnobType::kBool, 0, 0, "1", "", "", "and its queue of priority 0"},
-    {"queue/1/enable", KnobType::kBool, 0, 0, "1", "", "", "and its queue of priority 1"},
-    {"queue/2/enable", KnobType::kBool, 0, 0, "1", "", "", "and its queue of priority 2"},
-    {"queue/3/enable", KnobType::kBool, 0, 0, "1", "", "", "and its queue of priority 3"},
-    {"queue/4/enable", KnobType::kBool, 0, 0, "1", "", "", "and its queue of priority 4"},
-    {"queue/5/enable", KnobType::kBool, 0, 0, "1", "", "", "and its queue of priority 5"},
-    {"queue/6/enable", KnobType::kBool, 0, 0, "1", "", "", "and its queue of priority 6"},
-    {"queue/7/enable", KnobType::kBool, 0, 0, "1", "", "", "and its queue of priority 7"},
+    {"enable", KnobType::kBool, 0, 0, "0", "", "", "1: watches this egress"},
+    {"queue/0/enable", KnobType::kBool, 0, 0, "1", "", "", "1: watches its queue of priority 0"},
+    {"queue/1/enable", KnobType::kBool, 0, 0, "1", "", "", "1: watches its queue of priority 1"},
+    {"queue/2/enable", KnobType::kBool, 0, 0, "1", "", "", "1: watches its queue of priority 2"},
+    {"queue/3/enable", KnobType::kBool, 0, 0, "1", "", "", "1: watches its queue of priority 3"},
+    {"queue/4/enable", KnobType::kBool, 0, 0, "1", "", "", "1: watches its queue of priority 4"},
+    {"queue/5/enable", KnobType::kBool, 0, 0, "1", "", "", "1: watches its queue of priority 5"},
+    {"queue/6/enable", KnobType::kBool, 0, 0, "1", "", "", "1: watches its queue of priority 6"},
+    {"queue/7/enable", KnobType::kBool, 0, 0, "1", "", "", "1: watches its queue of priority 7"},
 };
 
 struct NpccCounters {

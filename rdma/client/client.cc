@@ -23,7 +23,7 @@ bool takes_away(uint32_t op) {
 }  // namespace
 
 Error no_such(std::string_view what, uint32_t handle) {
-  return errorf(EINVAL, "there is no {} {}", what, handle);
+  return errorf(EINVAL, "no such {}: {}", what, handle);
 }
 
 Client::Client(Device& device, Numbers& numbers, std::shared_ptr<Process> process,
@@ -201,7 +201,7 @@ Result<void> Client::execute(const rocefs_request& request, Attachment& attachme
       return dealloc_pd(request.u.handle);
     case ROCEFS_OP_CREATE_COPIER:
       if (!process_->take_copier(std::move(attachment.memory))) {
-        return Error{EEXIST, "there is a copier already"};
+        return Error{EEXIST, "the copier exists already"};
       }
       return {};
     case ROCEFS_OP_SHARE_MR:
@@ -243,7 +243,7 @@ Result<void> Client::execute(const rocefs_request& request, Attachment& attachme
     case ROCEFS_OP_PUT_BACK_EVENT:
       return put_back(request.u.put_back);
   }
-  return errorf(EOPNOTSUPP, "there is no operation {}", request.op);
+  return errorf(EOPNOTSUPP, "no such operation: {}", request.op);
 }
 
 Result<void> Client::query_port(uint32_t port, rocefs_answer& answer) {
@@ -265,7 +265,7 @@ Result<void> Client::create_cq(const rocefs_create_cq& wanted, Attachment& attac
   if (cqs_.full()) return Error{ENOMEM, "too many completion queues"};
   auto channel = channels_.find(wanted.channel);
   if (wanted.channel != 0 && channel == channels_.end()) {
-    return Error{EINVAL, "there is no such completion channel"};
+    return Error{EINVAL, "no such completion channel"};
   }
   uint32_t socket = channel == channels_.end() ? 0 : channel->second;
   answer.u.created = attachment.layout;
@@ -312,7 +312,7 @@ Result<void> Client::put_back(const rocefs_put_back& event) {
     return {};
   }
   auto channel = channels_.find(event.channel);
-  if (channel == channels_.end()) return Error{EINVAL, "there is no such completion channel"};
+  if (channel == channels_.end()) return Error{EINVAL, "no such completion channel"};
   (void)raise(channel->second, event.event.element);
   return {};
 }

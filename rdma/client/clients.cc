@@ -56,7 +56,7 @@ void Clients::add(uint64_t id, Arrival arrival, Client::Reply reply) {
   }
   const char* name = arrival.hello.device;
   Device* device = fabric_.device({name, ::strnlen(name, sizeof arrival.hello.device)});
-  if (!device || !device->present()) return refuse(Error{ENODEV, "there is no such device"});
+  if (!device || !device->present()) return refuse(Error{ENODEV, "no such device"});
   std::string comm = program_name({arrival.hello.comm, sizeof arrival.hello.comm});
   auto process = arrival.process;
   Entry& entry = clients_[id];
@@ -71,7 +71,7 @@ void Clients::add(uint64_t id, Arrival arrival, Client::Reply reply) {
     bool readable = process->holds(probe, ROCEFS_UAPI_MAGIC);
     return [readable, answer, reply = std::move(reply)]() mutable {
       if (readable) return reply(answer);
-      reply(refusal(Error{EPERM, "its memory may not be touched: ptrace(2) access is needed"}));
+      reply(refusal(Error{EPERM, "its memory is not accessible: ptrace(2) access is needed"}));
     };
   });
 }

@@ -69,7 +69,7 @@ Result<void> ClientCq::resize(std::shared_ptr<SharedMemory> memory, uint32_t ent
   uint32_t consumed = load_acquire(page_->consumed);
   uint32_t held = produced_ - consumed;
   if (held > entries_ || held > entries) {
-    return errorf(EINVAL, "{} completions wait: {} are no room for them", held, entries);
+    return errorf(EINVAL, "{} completions do not fit in {} entries", held, entries);
   }
   auto* page = memory->at<rocefs_cq_page>(0);
   auto* from = memory_->at<rocefs_cqe>(ROCEFS_CQ_ENTRIES);

@@ -18,7 +18,7 @@ void Client::populate(uint64_t address, uint64_t length, uint32_t access, Popula
 
 namespace {
 
-const Error kNoMemory{EFAULT, "the region's memory is not there, or may not be touched"};
+const Error kNoMemory{EFAULT, "the region's memory is not mapped or not accessible"};
 
 Result<void> check_bounds(const rocefs_reg_mr& wanted) {
   if (wanted.address + wanted.length >= wanted.address) return {};

@@ -193,22 +193,24 @@ void ClientServer::say_refused(const Credentials& who, std::string_view why) {
 void ClientServer::greet(StrangerFd& door, const ucred& peer) {
   Fd pidfd = pidfd_of(door.get(), peer.pid);
   if (peer.pid == 0 || !pidfd) {
-    return log_("a verbs client is refused: its process cannot be seen from here");
+    return log_("a verbs client is refused: its process is not visible");
   }
   // Processes whose memory still blocks a thread count as well.
   std::erase_if(gone_, [](const Gone& one) { return one.thread.expired(); });
   bool privileged = Credentials{peer.pid, peer.uid, peer.gid}.privileged();
   Shares::Share slot = slots_.take(peer.uid, privileged);
   if (!slot) {
-    return refuse(door, peer, EUSERS, fmt::format("it has its share of {} clients", kMaxClients));
+    return refuse(door, peer, EUSERS,
+                  fmt::format("its user has used up the share of {} clients", kMaxClients));
   }
   Shares::Share descriptors = descriptors_.take(peer.uid, privileged, kOwnDescriptors);
-  if (!descriptors) return refuse(door, peer, EMFILE, "it has its share of open files");
+  if (!descriptors)
+    return refuse(door, peer, EMFILE, "its user has used up the share of open files");
   door.charge(descriptors);
   auto process = Process::create({peer.pid, peer.uid, peer.gid}, std::move(pidfd), engine_);
   if (!process) {
     return log_(
-        fmt::format("a verbs client, pid {}, is refused: there is no thread for it", peer.pid));
+        fmt::format("a verbs client, pid {}, is refused: cannot start a thread for it", peer.pid));
   }
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
@@ -255,7 +257,7 @@ void ClientServer::take(const ConnectionPtr& connection) {
   if (connection->answering) {
     char byte;
     bool asks = ::recv(connection->socket.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
-    return drop(connection, asks ? "asks before it is answered" : "");
+    return drop(connection, asks ? "sends a request before the last is answered" : "");
   }
   using Kind = StrangerMessage::Kind;
   rocefs_request request{};
@@ -273,8 +275,8 @@ void ClientServer::take(const ConnectionPtr& connection) {
   bool foreign = attached && !is_own_pair(attached.get(), connection->process->credentials());
   if (!whole || !in_order || too_many || foreign || (attached && !may_carry)) {
     return drop(connection, too_many  ? "has too many sockets"
-                            : foreign ? "hands over what is no socket pair of its own"
-                                      : "sends what is no request");
+                            : foreign ? "sends a descriptor that is not of its own socket pair"
+                                      : "sends an invalid request");
   }
   connection->answering = true;
   if (attached && !charge_channel(connection, attached)) return;
@@ -296,8 +298,8 @@ bool ClientServer::charge_channel(const ConnectionPtr& connection, StrangerFd& a
   auto charge = std::make_shared<Shares::Share>(connection->descriptors);
   connection->refused = charge;
   attached.charge(std::move(charge));
-  say_refused(who, "a channel: it has its share of open files");
-  answer(connection, refusal({EMFILE, "its user has its share of open files"}), {});
+  say_refused(who, "a channel: its user has used up the share of open files");
+  answer(connection, refusal({EMFILE, "the user has used up the share of open files"}), {});
   return false;
 }
 
@@ -358,7 +360,7 @@ Result<void> ClientServer::to_core(const ConnectionPtr& connection, const rocefs
 void ClientServer::hand_over(const ConnectionPtr& connection, const rocefs_request& request) {
   auto taker = claimed_.find(request.op);
   if (taker == claimed_.end()) {
-    return answer(connection, refusal({EOPNOTSUPP, "nobody serves this here"}), {});
+    return answer(connection, refusal({EOPNOTSUPP, "not supported by this server"}), {});
   }
   Claim claim;
   claim.pidfd = Fd(::fcntl(connection->process->pidfd(), F_DUPFD_CLOEXEC, 0));
@@ -378,7 +380,7 @@ void ClientServer::hello(const ConnectionPtr& connection, const rocefs_hello& he
   Clients::Arrival arrival;
   if (events) arrival.events = connection->process->adopt(events.release());
   if (hello.magic != ROCEFS_UAPI_MAGIC || hello.version != ROCEFS_UAPI_VERSION) {
-    return refuse(errorf(EPROTO, "version {} of the interface is spoken here, not {}",
+    return refuse(errorf(EPROTO, "the interface has version {}, not {}",
                          static_cast<int>(ROCEFS_UAPI_VERSION), hello.version));
   }
   auto page = SharedMemory::create("rocefs-context", sizeof(rocefs_context_page),
@@ -424,7 +426,7 @@ void ClientServer::answer(const ConnectionPtr& connection, const rocefs_answer& 
   bool well = said.error == 0;
   if (!send_with(connection->socket.get(), &said, sizeof said,
                  well ? descriptors : std::vector<int>())) {
-    return drop(connection, "does not take its answers");
+    return drop(connection, "does not receive its answers");
   }
   if (well) connection->opened = true;
   if (!connection->opened) drop(connection, "");  // the client reads the reason

@@ -79,7 +79,7 @@ void UcmaServer::drop_all() {
 Result<void> UcmaServer::check(const ClientServer::Claim& claim, Channel& channel) {
   const rocefs_hello& said = claim.request.u.hello;
   if (said.magic != ROCEFS_UAPI_MAGIC || said.version != ROCEFS_UAPI_VERSION) {
-    return errorf(EPROTO, "version {} of the interface is spoken here, not {}",
+    return errorf(EPROTO, "the interface has version {}, not {}",
                   static_cast<int>(ROCEFS_UAPI_VERSION), said.version);
   }
   if (engine_.mode() != ClockMode::kReal) {
@@ -154,7 +154,8 @@ void UcmaServer::take(const ChannelPtr& given) {
                message.size == sizeof header + header.size + header.option_size;
   if (message.kind == Kind::kEnd) return drop(channel, "");
   if (!whole) return drop(channel, "sends what is no command");
-  if (std::exchange(channel->answering, true)) return drop(channel, "asks before it is answered");
+  if (std::exchange(channel->answering, true))
+    return drop(channel, "sends a request before the last is answered");
   handle(channel, command);
 }
 
@@ -196,7 +197,7 @@ void UcmaServer::answer(const ChannelPtr& channel, const Result<UcmaChannel::Rep
   }
   size_t all = sizeof out.header + size;
   ssize_t sent = ::send(channel->commands.get(), &out, all, MSG_DONTWAIT | MSG_NOSIGNAL);
-  if (sent != static_cast<ssize_t>(all)) return drop(channel, "does not take its answers");
+  if (sent != static_cast<ssize_t>(all)) return drop(channel, "does not receive its answers");
   if (!reply && reply.error().code != EAGAIN) {
     log_(fmt::format("pid {} ({}) is refused by the CM: {}", channel->who.pid, channel->comm,
                      reply.error().reason));

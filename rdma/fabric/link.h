@@ -58,10 +58,10 @@ inline constexpr KnobRow kLinkKnobs[] = {
     {"loss", KnobType::kProbability, 0, 1, "0", "", "",
      "probability that a packet is lost on this direction"},
     {"buffer", KnobType::kSize, 0, uint64_t{1} << 40, "12M", "", "byte",
-     "what may wait in the switch: behind this direction, or having come through it; at first as "
-     "much as the switch holds"},
+     "octets that may be stored in the switch for this direction, before or after it; initially "
+     "the switch's buffer"},
     {"state", KnobType::kWord, 0, 0, "up", "down up", "",
-     "down: everything that is transmitted or on the way is lost"},
+     "down: packets transmitted or in flight are lost"},
 };
 
 struct LinkCounters {
@@ -70,8 +70,8 @@ struct LinkCounters {
 inline constexpr CounterRow<LinkCounters> kLinkCounters[] = {
     {"packets", &LinkCounters::packets, "packets transmitted on this direction"},
     {"bytes", &LinkCounters::bytes, "octets transmitted, IP header to ICRC"},
-    {"lost", &LinkCounters::lost, "packets that the link lost"},
-    {"lost_bytes", &LinkCounters::lost_bytes, "octets of these, IP header to ICRC"},
+    {"lost", &LinkCounters::lost, "packets lost by the link"},
+    {"lost_bytes", &LinkCounters::lost_bytes, "octets of lost packets, IP header to ICRC"},
     {"overflowed", &LinkCounters::overflowed, "packets dropped by the switch: its buffer was full"},
 };
 

@@ -14,30 +14,30 @@ namespace rocefs {
 
 inline constexpr KnobRow kSwitchKnobs[] = {
     {"ecn/enable", KnobType::kBool, 0, 1, "0", "", "",
-     "1: packets whose transport is capable of ECN are marked as congested (CE) by the length of "
-     "the egress queue of their priority"},
+     "1: ECN-capable packets are marked (CE) by the length of the egress queue of their priority"},
     {"ecn/kmin", KnobType::kSize, 0, uint64_t{1} << 40, "5K", "", "byte",
-     "queue up to which none is marked; at most kmax. With PFC on, one above its bound (PAUSE may "
-     "come before marks) is accepted with a warning in dmesg"},
+     "queue length up to which no packet is marked; at most kmax. With PFC on, a value above its "
+     "bound (PAUSE may precede marks) is accepted with a warning in dmesg"},
     {"ecn/kmax", KnobType::kSize, 0, uint64_t{1} << 40, "200K", "", "byte",
-     "queue up to which the probability rises to pmax; beyond it all are marked"},
+     "queue length up to which the probability rises to pmax; beyond it all packets are marked"},
     {"ecn/pmax", KnobType::kProbability, 0, 1, "0.01", "", "", "probability of a mark at kmax"},
     {"ecn/mark_at", KnobType::kWord, 0, 0, "enqueue", "enqueue dequeue", "",
-     "enqueue: by the queue that a packet finds; dequeue: by the queue that it leaves behind"},
+     "enqueue: by the queue length before the packet is queued; dequeue: by the length after it "
+     "has left"},
     {"pfc/enable", KnobType::kBool, 0, 1, "1", "", "",
-     "1: the switch PAUSEs the sender of a priority by what its ingress port stores of it"},
+     "1: the switch PAUSEs the sender of a priority by the octets stored for its ingress port"},
     {"pfc/mode", KnobType::kWord, 0, 0, "dynamic", "static dynamic", "",
-     "static: PAUSE above threshold; dynamic: above beta/8 of what is free of the shared buffer"},
+     "static: PAUSE above threshold; dynamic: above beta/8 of the free shared buffer"},
     {"pfc/threshold", KnobType::kSize, 0, uint64_t{1} << 40, "0", "", "byte",
      "static: per ingress port and priority, at most (buffer/size - 8 n headroom)/(8 n) with n "
-     "ports; 0: that. RESUME two of the largest packets below"},
+     "ports; 0: the maximum. RESUME at two maximum-size packets less"},
     {"pfc/beta", KnobType::kUint, 1, 1024, "8", "", "",
      "dynamic: PAUSE above beta (buffer/size - 8 n headroom - used)/8"},
     {"pfc/headroom", KnobType::kSize, 0, uint64_t{1} << 40, "0", "", "byte",
-     "kept free per ingress port and priority for what comes after PAUSE; 0: what the link's rate "
-     "and delay call for, for each link its own, but at most half of its share of the buffer"},
+     "reserved per ingress port and priority for packets that arrive after PAUSE; 0: by each "
+     "link's rate and delay, at most half of its share of the buffer"},
     {"buffer/size", KnobType::kSize, 0, uint64_t{1} << 40, "12M", "", "byte",
-     "what the switch can store; what does not fit is dropped"},
+     "octets that the switch can store; packets beyond it are dropped"},
 };
 
 // IP header to ICRC: a full payload after the longest headers.

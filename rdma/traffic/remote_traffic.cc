@@ -70,7 +70,7 @@ void RemoteTraffic::add_files() {
 
 Result<void> RemoteTraffic::check(const FlowSpec& spec) const {
   if (parts_.engine.mode() != ClockMode::kReal) {
-    return Error{EOPNOTSUPP, "the kernel's network knows no virtual clock"};
+    return Error{EOPNOTSUPP, "the kernel's network needs the real clock"};
   }
   if (!exchange_) return Error{ENETUNREACH, "there is no uplink: -o uplink=ADDRESS makes one"};
   if (exchange_->port() == 0) return Error{ENETUNREACH, "exchange_port is 0"};

@@ -13,11 +13,11 @@ bool names_file(std::string_view text) {
   return without_newline(text) != "off";
 }
 
-constexpr TriggerRow kPcap{"pcap", "PATH or off",
-                           "starts a capture of what NIC ports transmit, or ends it, as pcapng "
-                           "where PATH ends so, else as pcap; shows the path and how many "
-                           "packets it holds",
-                           true, names_file};
+constexpr TriggerRow kPcap{
+    "pcap", "PATH or off",
+    "starts a capture of packets transmitted by NIC ports, or ends it; pcapng if PATH ends so, "
+    "else pcap. Shows the path and the number of packets",
+    true, names_file};
 
 }  // namespace
 
@@ -38,7 +38,7 @@ std::string CaptureFile::show() const {
 
 void CaptureFile::store(std::string_view text, const OperationPtr& operation, Answer<void> answer) {
   text = without_newline(text);
-  if (changing_) return answer(Error{EBUSY, "another change of the capture is under way"});
+  if (changing_) return answer(Error{EBUSY, "another change of the capture is in progress"});
   if (text == "off") return stop(std::move(answer));
   if (text.empty()) return answer(Error{EINVAL, "a path, or off, is wanted"});
   if (!path_.empty()) return answer(errorf(EBUSY, "capturing to {} already", path_));

@@ -23,7 +23,7 @@ class CfrEnableFile final : public KnobFile {
   void store(std::string_view text, const OperationPtr& operation, Answer<void> answer) override {
     bool parses = static_cast<bool>(parse_knob(row(), text));
     if (parses && cfr_.shown_as_controlled()) {
-      return answer(Error{EBUSY, "CFR gives way while PCC runs"});
+      return answer(Error{EBUSY, "CFR is disabled while PCC runs"});
     }
     KnobFile::store(text, operation, std::move(answer));
   }
@@ -72,7 +72,7 @@ void add_cfr_files(Tree& tree, const std::string& directory, Device& device, Eng
     return format_knob(cfr->rows()[kEnable], cfr->value(kEnable));
   };
   tree.add_file(directory + "/cfr/saved",
-                read_only(saved, "what enable was set to: what returns when PCC ends"));
+                read_only(saved, "stored value of enable, which applies again when PCC ends"));
   for (size_t number = 1; number <= device.port_count(); ++number) {
     auto set =
         std::make_shared<KnobSet>(kClassKnobs, engine, &device.port(number).class_override());

@@ -96,15 +96,15 @@ void DeviceFiles::add_function() {
         "PCI subsystem device ID");
   fixed(function_ + "/class", fmt::format("0x{:06x}", kClass), "PCI class: an Ethernet controller");
   fixed(function_ + "/revision", "0x01", "PCI revision");
-  fixed(function_ + "/irq", "0", "0: the function raises none");
-  fixed(function_ + "/resource", no_resources(), "the BARs, of which there are none");
-  fixed(function_ + "/numa_node", "-1", "-1: near to every node");
-  fixed(function_ + "/local_cpulist", cpus, "the CPUs near to the function: all");
-  fixed(function_ + "/local_cpus", cpu_mask(cpus), "the same as a mask");
-  fixed(function_ + "/modalias", modalias(), "what udev would load a driver by");
-  tree_.add_file(function_ + "/uevent",
-                 read_only([this]() -> Result<std::string> { return uevent(); },
-                           "what udev is told of the function"));
+  fixed(function_ + "/irq", "0", "0: no interrupts");
+  fixed(function_ + "/resource", no_resources(), "BARs: none");
+  fixed(function_ + "/numa_node", "-1", "-1: local to every node");
+  fixed(function_ + "/local_cpulist", cpus, "CPUs local to the function: all");
+  fixed(function_ + "/local_cpus", cpu_mask(cpus), "local_cpulist as a mask");
+  fixed(function_ + "/modalias", modalias(), "alias by which udev loads a driver");
+  tree_.add_file(
+      function_ + "/uevent",
+      read_only([this]() -> Result<std::string> { return uevent(); }, "variables for udev"));
   tree_.add_link(function_ + "/subsystem", "bus/pci");
   tree_.add_link("bus/pci/devices/" + device_.spec().pci, function_);
 }
@@ -163,9 +163,9 @@ void DeviceFiles::add_identity() {
   fixed(directory + "/sys_image_guid", guid, "the same as node_guid");
   fixed(directory + "/fw_ver", kFirmwareVersion, "firmware version");
   fixed(directory + "/hw_rev", fmt::format("{:x}", kHardwareRevision), "hardware revision");
-  fixed(directory + "/hca_type", "MB100", "the model");
-  fixed(directory + "/board_id", "MB_0000000001", "the board");
-  fixed(directory + "/uevent", "NAME=" + name, "what udev is told of the device");
+  fixed(directory + "/hca_type", "MB100", "model");
+  fixed(directory + "/board_id", "MB_0000000001", "board");
+  fixed(directory + "/uevent", "NAME=" + name, "variables for udev");
   NodeDescription& description = device_.description();
   std::vector<KnobValue> start{description.initial()};
   add_knob_files(
@@ -188,9 +188,9 @@ void DeviceFiles::add_uverbs() {
   std::string directory = fmt::format("{}/infiniband_verbs/{}", function_, uverbs_);
   fixed(directory + "/ibdev", device_.name(), "its RDMA device");
   fixed(directory + "/dev", "1:3", "the character device behind dev/infiniband: /dev/null");
-  fixed(directory + "/abi_version", "1", "of the provider's interface");
+  fixed(directory + "/abi_version", "1", "version of the provider's interface");
   fixed(directory + "/uevent", fmt::format("MAJOR=1\nMINOR=3\nDEVNAME=infiniband/{}", uverbs_),
-        "what udev is told of it");
+        "variables for udev");
   tree_.add_link(directory + "/device", function_);
   tree_.add_link(directory + "/subsystem", "class/infiniband_verbs");
   tree_.add_link("class/infiniband_verbs/" + uverbs_, directory);

@@ -13,14 +13,13 @@ constexpr TriggerRow kAdd{
     "add",
     "NAME drop|duplicate|reorder|corrupt|delay|mark-ce|down|up LINK [psn= qpn= opcode= dscp= prio= "
     "sport=] [skip= count= p=] [delay= by= what=payload|icrc|header|reserved]",
-    "arms a fault on one direction of a cable, as links/ names it, and adds a directory NAME. It "
-    "fires on the packets that match, skip= of them left out, each with probability p=, count= "
-    "times (1; with p= for ever, as with 0). opcode= is a name such as RC_WRITE_MIDDLE, or data, "
-    "ack, nak, rnr; qpn= the receiver's. duplicate, delay: by delay=. reorder: behind by= packets "
-    "for the same queue pair (1), delay= (100us) at most. corrupt: one bit. mark-ce: of "
-    "ECN-capable "
-    "ones. down: up again after delay=; down alone and up are done at once. Faults go with a "
-    "reset, or a worker that dies"};
+    "arms a fault on one direction of a cable, named as in links/, and adds a directory NAME. It "
+    "fires on matching packets, after skip= of them, each with probability p=, count= times (1; "
+    "with p= without limit, as with 0). opcode= is a name such as RC_WRITE_MIDDLE, or data, ack, "
+    "nak, rnr; qpn= is the receiver's. duplicate, delay: by delay=. reorder: after by= packets for "
+    "the same queue pair (1), at most delay= (100us). corrupt: one bit. mark-ce: ECN-capable "
+    "packets. down: up again after delay=; down alone and up act at once. A reset or a takeover "
+    "removes faults"};
 constexpr TriggerRow kRemove{"remove", "1", "disarms the fault, and removes its directory"};
 
 // Wakes its pollers once after each read, however often the fault fires.
@@ -29,7 +28,9 @@ class FiredFile final : public Attribute {
   explicit FiredFile(FaultPtr fault) : fault_(std::move(fault)) {}
   bool readable() const override { return true; }
   bool writable() const override { return false; }
-  FileDoc doc() const override { return {"value", {}, {}, "how often the fault has happened"}; }
+  FileDoc doc() const override {
+    return {"value", {}, {}, "number of times that the fault has fired"};
+  }
   Result<std::string> show() override {
     fault_->watch();
     return fmt::format("{}\n", fault_->fired.get());
@@ -55,7 +56,7 @@ Inject::Inject(Tree& tree, const std::string& directory, Engine& engine, Fabric&
   tree_.add_file(directory_ + "/list",
                  std::make_shared<FunctionStream>(
                      [this] { return list(); },
-                     "the faults that are there: NAME, how often it has fired, and what it does"));
+                     "armed faults: NAME, number of times fired, and the fault's text"));
 }
 
 Inject::~Inject() = default;
@@ -74,7 +75,7 @@ void Inject::add(std::string_view line, Answer<void> answer) {
   Link* link = fabric_.link(spec->link);
   if (!link) return answer(errorf(EINVAL, "no link {}", spec->link));
   if (entries_.contains(spec->name)) {
-    return answer(errorf(EEXIST, "there is a fault {} already", spec->name));
+    return answer(errorf(EEXIST, "the fault {} exists already", spec->name));
   }
   std::string name = spec->name, text(without_newline(line));
   text.erase(0, text.find_first_not_of(" \t"));

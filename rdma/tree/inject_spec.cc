@@ -72,7 +72,7 @@ Result<void> set_duration(InjectSpec& spec, std::string_view value) {
 Result<void> set_probability(InjectSpec& spec, std::string_view value) {
   Result<double> p = parse_probability(value);
   if (!p) return errorf(p.error().code, "p: {}", p.error().reason);
-  if (*p == 0) return Error{EINVAL, "p=0 never fires"};
+  if (*p == 0) return Error{EINVAL, "p=0 would never fire"};
   spec.probability = *p;
   return {};
 }
@@ -125,7 +125,7 @@ Result<void> settle(InjectSpec& spec, std::string_view action,
   if (has("by") && spec.action != InjectAction::kReorder) {
     return errorf(EINVAL, "by= goes with reorder, not with {}", action);
   }
-  if (spec.by == 0) return Error{EINVAL, "by=0 changes no order"};
+  if (spec.by == 0) return Error{EINVAL, "by=0 would not reorder"};
   if (has("what") && spec.action != InjectAction::kCorrupt) {
     return errorf(EINVAL, "what= goes with corrupt, not with {}", action);
   }

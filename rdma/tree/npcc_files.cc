@@ -14,10 +14,9 @@ void add_npcc_files(Tree& tree, const std::string& directory, SwitchNpcc& npcc, 
   Npcc& own = npcc.npcc();
   add_knobs(kNpccKnobs, &own, directory + "/npcc");
   add_counter_files(tree, directory + "/npcc", kNpccCounters, own.counters());
-  tree.add_file(directory + "/npcc/flows",
-                std::make_shared<CoreStream>(
-                    engine, [&own] { return own.flows_text(); },
-                    "the flows that came through watched queues, from the one seen last"));
+  tree.add_file(directory + "/npcc/flows", std::make_shared<CoreStream>(
+                                               engine, [&own] { return own.flows_text(); },
+                                               "flows seen in watched queues, the latest first"));
   for (size_t port = 0; port < npcc.around().port_count(); ++port) {
     add_knobs(kNpccPortKnobs, &own.port(port),
               fmt::format("{}/ports/{}/npcc", directory, port + 1));

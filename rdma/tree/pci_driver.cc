@@ -11,12 +11,12 @@
 namespace rocefs {
 namespace {
 
-constexpr TriggerRow kBind{"bind", "PCI ADDRESS",
-                           "the driver takes the device: it arrives, with the defaults of its own "
-                           "knobs"};
-constexpr TriggerRow kUnbind{"unbind", "PCI ADDRESS",
-                             "the driver leaves the device: its flows end, what is open of its "
-                             "files answers ENODEV"};
+constexpr TriggerRow kBind{
+    "bind", "PCI ADDRESS",
+    "binds the driver: the device appears, with the defaults of its own knobs"};
+constexpr TriggerRow kUnbind{
+    "unbind", "PCI ADDRESS",
+    "unbinds the driver: the device's flows end, and its open files answer ENODEV"};
 
 }  // namespace
 
@@ -25,8 +25,9 @@ PciDriver::PciDriver(Tree& tree, Fabric& fabric, Engine& engine, const LinkKnobs
     : tree_(tree), engine_(engine), extensions_(std::move(extensions)) {
   tree.add_directory("class/infiniband");
   tree.add_directory("class/net");
-  tree.add_file("class/infiniband_verbs/abi_version",
-                constant("6", "of the kernel's interface for verbs (IB_USER_VERBS_ABI_VERSION)"));
+  tree.add_file(
+      "class/infiniband_verbs/abi_version",
+      constant("6", "version of the kernel's interface for verbs (IB_USER_VERBS_ABI_VERSION)"));
   tree.add_directory("dev/infiniband");
   const std::string directory(kDriverDirectory);
   for (bool bind : {true, false}) {
@@ -59,7 +60,7 @@ void PciDriver::unbind(DeviceFiles& files) {
 void PciDriver::store(std::string_view text, bool bind, Answer<void> answer) {
   std::string_view address = without_newline(text);
   if (!functions_.contains(address)) {
-    return answer(errorf(ENODEV, "{}: no function of this driver's", quoted(address)));
+    return answer(errorf(ENODEV, "{}: not a function of this driver", quoted(address)));
   }
   waiting_.push_back(
       [this, bind, address = std::string(address), answer = std::move(answer)]() mutable {

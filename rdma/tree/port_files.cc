@@ -18,7 +18,7 @@ using Text = Result<std::string>;
 
 constexpr KnobRow kPortKnobs[] = {
     {"hw_counters/lifespan", KnobType::kDecimal, 0, 10000, "10", "", "ms",
-     "real clock: how long hw_counters that were read are shown again; 0: they are always fresh"},
+     "real clock: how long values read from hw_counters are shown again; 0: always current"},
 };
 
 // Counters of the standard, and those that readers of counters/ expect, which are always 0 here: no
@@ -113,7 +113,7 @@ void add_counters(Tree& tree, const std::string& directory, PortCounters& counte
     }
   }
   for (const char* name : kConstantCounters) {
-    fixed(tree, directory + "/counters/" + name, "0", "of the standard; nothing here can move it");
+    fixed(tree, directory + "/counters/" + name, "0", "counter of the standard; always 0 here");
   }
 }
 
@@ -187,14 +187,14 @@ void add_port_files(Tree& tree, const std::string& directory, Port& port, Engine
                            "5: LinkUp, or 3: Disabled"));
   tree.add_file(directory + "/rate",
                 link->file([](const PortLink& at) { return rate_text(at.rate_bps()); },
-                           "of the link, as InfiniBand would call it"));
+                           "rate of the link, in InfiniBand's terms"));
   fixed(tree, directory + "/link_layer", "Ethernet", "RoCE runs over Ethernet");
   fixed(tree, directory + "/lid", fmt::format("0x{:x}", port.lids().own),
-        "local identifier, for management datagrams alone: packets know no LIDs");
+        "local identifier, for management datagrams only: RoCE packets have no LIDs");
   fixed(tree, directory + "/lid_mask_count", "0", "0: one LID a port");
   fixed(tree, directory + "/sm_lid", fmt::format("0x{:x}", port.lids().manager),
         "local identifier of the subnet's manager");
-  fixed(tree, directory + "/sm_sl", "0", "its service level");
+  fixed(tree, directory + "/sm_sl", "0", "service level of the subnet's manager");
   fixed(tree, directory + "/cap_mask", fmt::format("0x{:08x}", kPortCapabilities),
         "CM supported, GIDs from IP addresses");
   fixed(tree, directory + "/pkeys/0", "0xffff", "the default partition, full member");
@@ -218,9 +218,8 @@ void add_interface_files(Tree& tree, const std::string& directory, const Port& p
   tree.add_file(
       directory + "/mtu",
       link->file([](const PortLink& at) { return fmt::format("{}", at.mtu() + kHeaders); },
-                 "of the interface: the path MTU and the longest headers"));
-  fixed(tree, directory + "/uevent", "INTERFACE=" + spec.netdev,
-        "what udev is told of the interface");
+                 "MTU of the interface: the path MTU plus the longest headers"));
+  fixed(tree, directory + "/uevent", "INTERFACE=" + spec.netdev, "variables for udev");
   tree.add_file(
       directory + "/operstate",
       link->file([](const PortLink& at) { return at.up() ? "up" : "down"; }, "up or down"));

@@ -14,9 +14,9 @@ namespace rocefs {
 namespace {
 
 constexpr TriggerRow kQueuePeak{"peak", "0",
-                                "the most octets that have waited; 0 makes it what waits now"};
+                                "maximum of octets queued; 0 resets it to the present value"};
 constexpr TriggerRow kBufferPeak{"buffer/peak", "0",
-                                 "the most octets stored; 0 makes it what is stored now"};
+                                 "maximum of octets stored; 0 resets it to the present value"};
 
 // A gauge of the core. `counter` outlives the file.
 void add_reading(Tree& tree, const std::string& path, const Counter& counter,
@@ -48,8 +48,8 @@ void add_port(Tree& tree, const std::string& directory, SwitchPort& port, Engine
   for (size_t priority = 0; priority < kPriorities; ++priority) {
     std::string here = fmt::format("{}/queue/{}", directory, priority);
     EgressQueue& queue = port.queues[priority];
-    add_reading(tree, here + "/bytes", queue.bytes, "octets that wait for this port now");
-    add_reading(tree, here + "/packets", queue.packets, "packets that wait for this port now");
+    add_reading(tree, here + "/bytes", queue.bytes, "octets queued for this port now");
+    add_reading(tree, here + "/packets", queue.packets, "packets queued for this port now");
     add_peak(tree, here, kQueuePeak, engine, queue.peak, queue.bytes);
     add_counter_files(tree, here, kEgressCounters, queue.counters);
     here = fmt::format("{}/pfc/{}", directory, priority);
@@ -57,7 +57,7 @@ void add_port(Tree& tree, const std::string& directory, SwitchPort& port, Engine
     add_counter_files(tree, here, kIngressCounters, port.ingress[priority].counters);
     add_counter_files(tree, here, kPauseCounters, state.counters);
     add_reading(tree, here + "/paused", state.paused,
-                "1: the far end of the cable has paused what this port transmits");
+                "1: the far end of the cable has paused this priority");
   }
 }
 

@@ -72,7 +72,7 @@ std::string trouble_with(const Ip& address) {
   if (interface && !interface->up) return interface->name + " is down";
   if (absent && !interface) return "no interface has this address";
   // Duplicate address detection of IPv6 (RFC 4862, 5.4).
-  if (absent) return interface->name + " has yet to find out that nobody else has this address";
+  if (absent) return interface->name + " has not finished duplicate address detection";
   if (interface && !interface->carrier) return interface->name + " has no carrier";
   return {};
 }

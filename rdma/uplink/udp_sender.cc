@@ -267,7 +267,7 @@ void UdpSender::serve() {
 bool UdpSender::hear_icmp(int fd) {
   IcmpErrors told = take_icmp_errors(fd);
   UplinkCounters& counters = parts_.counters;
-  std::string why = fmt::format("what was sent to {} came back: {}", ip_text(told.to), told.why);
+  std::string why = fmt::format("a packet to {} came back: {}", ip_text(told.to), told.why);
   report(counters.icmp_refused, why, told.refused);
   report(counters.icmp_unreachable, why, told.unreachable);
   report(counters.icmp_too_long, why, told.too_long);

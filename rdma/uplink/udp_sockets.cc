@@ -89,7 +89,7 @@ Result<Fd> open_udp(const UdpAddress& address, UdpUse use) {
     return errorf(errno, "UDP port {} of {} is in use", address.port, ip_text(address.ip));
   }
   if (errno == EADDRNOTAVAIL) {
-    return errorf(errno, "{} is no address of this machine", ip_text(address.ip));
+    return errorf(errno, "{} is not an address of this machine", ip_text(address.ip));
   }
   return errorf(errno, "{}, UDP port {}: {}", ip_text(address.ip), address.port,
                 std::strerror(errno));

@@ -86,7 +86,7 @@ void Uplink::serve(const Ip& address, UplinkedPort& port) {
 
 Result<void> Uplink::open(Engine& engine, PollLoop& loop, Warn warn, At at, SavedAddresses* saved) {
   if (engine.mode() != ClockMode::kReal) {
-    return errorf(EOPNOTSUPP, "uplink {}: the kernel's network knows no virtual clock", name_);
+    return errorf(EOPNOTSUPP, "uplink {}: the kernel's network needs the real clock", name_);
   }
   if (Result<void> able = IoRing::can_receive_messages(); !able) {
     return errorf(able.error().code, "uplink {}: {}", name_, able.error().reason);

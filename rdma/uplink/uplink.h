@@ -28,8 +28,8 @@ namespace rocefs {
 
 inline constexpr KnobRow kUplinkKnobs[] = {
     {"gso", KnobType::kBool, 0, 1, "0", "", "",
-     "packets of one source port to one destination are handed to the kernel several at a time "
-     "(UDP_SEGMENT), and taken from it so (UDP_GRO): much faster. What is captured leaves alone"},
+     "on: packets of one source port to one destination are passed to the kernel in batches "
+     "(UDP_SEGMENT), and received so (UDP_GRO): much faster. Captured packets leave one by one"},
 };
 
 class Uplink final : public LinkSource, public LinkSink, public KnobOwner {

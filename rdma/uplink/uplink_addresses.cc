@@ -43,8 +43,7 @@ UplinkAddresses::UplinkAddresses(Parts parts, const std::vector<Served>& served)
   // Watches first, so that no change is missed.
   watch_ = std::make_unique<InterfaceWatch>(parts_.loop, [this] { look(); });
   if (!watch_->works()) {
-    parts_.warn(
-        "rtnetlink tells nothing here: what becomes of interfaces is looked up each second");
+    parts_.warn("rtnetlink is not available: interfaces are checked each second");
   }
 }
 
@@ -96,7 +95,7 @@ void UplinkAddresses::lost(const Ip& address, int code) {
     if (one.ip != address) continue;
     set_bound(one, false);
     parts_.unbound(one.ip);
-    one.trouble = fmt::format("receives no more: {}", std::strerror(code));
+    one.trouble = fmt::format("cannot receive any more: {}", std::strerror(code));
     report({ip_text(one.ip) + " " + one.trouble});
   }
   again_.arm(kBetweenTries);

@@ -345,7 +345,7 @@ TEST_CASE("program: what it logs beyond a hundred lines a second is counted, and
   unsigned said = 0, left_out = 0;
   for (const std::string& line : logged) {
     unsigned count;
-    if (std::sscanf(line.c_str(), "%u lines were left out", &count) == 1) {
+    if (std::sscanf(line.c_str(), "%u lines suppressed", &count) == 1) {
       left_out += count;
     } else {
       ++said;

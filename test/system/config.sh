@@ -53,9 +53,9 @@ test_case "errors have file, line and reason"
 unmounted
 refused '[device a]\nspeed = 1\n' 2 'unknown key speed in [device]: pci, ports, netdev, mac, ip, ip6 or mtu is wanted'
 refused '[moon a]\n' 1 'unknown section [moon a]: clock, nic, topology, device NAME, port NAME 2, switch NAME, uplink NAME, link A B, knobs, sim, flows, at, inject, sample, plot or variant NAME is wanted'
-refused '\n\nnonsense\n' 3 'neither [section], key = value, nor a comment'
-refused 'rate = 1\n' 1 'rate stands before any section'
-refused '[device a]\n[device a]\n' 2 'a is there already'
+refused '\n\nnonsense\n' 3 'not a [section], key = value or comment'
+refused 'rate = 1\n' 1 'rate comes before any section'
+refused '[device a]\n[device a]\n' 2 'a exists already'
 refused '[device a]\nmtu = 1500\n' 2 'mtu=1500: 256, 512, 1024, 2048 or 4096 is wanted'
 refused '[device a]\nip = 1.2.3\n' 2 'ip=1.2.3: an IPv4 address is wanted'
 refused '[device a]\nmtu = 1024\nmtu = 1024\n' 3 'mtu is given twice'
@@ -69,7 +69,7 @@ refused '[knobs]\nclass/nothing = 1\n' 2 'class/nothing: no knob has this path'
 refused '[knobs]\nkernel/debug/rocefs/links/mb_0-sw_0/loss = 7\n' 2 "kernel/debug/rocefs/links/mb_0-sw_0/loss: '7' is outside 0 to 1"
 refused "[device a]\nnetdev = $(printf 'x%.0s' $(seq 300))\n" 2 'longer than 197 characters'
 refused '[clock]\nmode = virtual\ndilation = 3\n' 3 'dilation goes with the real clock'
-refused '[clock]\nmode = virtual\n[device a]\n[uplink u]\n[link a u]\n' 4 "uplink u: the kernel's network knows no virtual clock"
+refused '[clock]\nmode = virtual\n[device a]\n[uplink u]\n[link a u]\n' 4 "uplink u: the kernel's network needs the real clock"
 refused '[device a/b]\n' 1 "'a/b' cannot be a name"
 
 test_case "an ini file that cannot be read is told"

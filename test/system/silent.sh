@@ -18,7 +18,7 @@ said() { outcome_of timeout -s KILL 60 "$@"; }
 python3 "$lib/silent_fuse.py" "$silent" fuse.rocefs >"$dir/server" 2>&1 &
 server=$!
 await grep -q mounted "$dir/server"
-answer="$silent: its rocefs does not answer; umount -f takes it away"
+answer="$silent: its rocefs does not answer; umount -f removes it"
 say_all() {
   said "$ROCEFS" enter true >"$dir/enter" &
   said "$ctl" dev list >"$dir/ctl" &
@@ -34,7 +34,7 @@ expect "125 rocefs enter: no rocefs is mounted ($answer)" "$(cat "$dir/enter")" 
 expect "1 mango-ctl: error: no rocefs is mounted ($answer)" "$(cat "$dir/ctl")" "mango-ctl, silent alone"
 expect "125 rocefs enter: $answer" "$(cat "$dir/named")" "enter by name"
 expect "1 mango-ctl: error: $answer" "$(cat "$dir/named_ctl")" "mango-ctl by name"
-expect "1 rocefs: $silent: what is mounted there does not answer; umount -f takes it away" "$(cat "$dir/start")" \
+expect "1 rocefs: $silent: the file system mounted there does not answer; umount -f removes it" "$(cat "$dir/start")" \
   "a start where it is mounted"
 
 test_case "another mount is found beside one that does not answer"

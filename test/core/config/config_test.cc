@@ -99,21 +99,21 @@ TEST_CASE("config: a bad value of a device is refused by name") {
       {"mac=02:00:4c:6d:62:1", "mac=02:00:4c:6d:62:1: six octets are wanted"},
       {"mac=02:00:4c:6d:62:01:00", "mac=02:00:4c:6d:62:01:00: six octets are wanted"},
       {"mac=01:00:5e:00:00:01", "mac=01:00:5e:00:00:01: a multicast address"},
-      {"mac=00:00:00:00:00:00", "mac=00:00:00:00:00:00: no station's address"},
+      {"mac=00:00:00:00:00:00", "mac=00:00:00:00:00:00: not a station's address"},
       {"pci=-001:2b:00.0", "pci=-001:2b:00.0: an address such as 0000:2b:00.0 is wanted"},
       {"pci=0000:+b:00.0", "pci=0000:+b:00.0: an address such as 0000:2b:00.0 is wanted"},
       {"pci=0000:2b:20.0", "pci=0000:2b:20.0: an address such as 0000:2b:00.0 is wanted"},
       {"pci=0000:2b:00.8", "pci=0000:2b:00.8: an address such as 0000:2b:00.0 is wanted"},
       {"pci=0000:2b:00.0x", "pci=0000:2b:00.0x: an address such as 0000:2b:00.0 is wanted"},
       {"ip=", "ip=: an IPv4 address is wanted"},
-      {"ip=0.0.0.0", "ip=0.0.0.0: no unicast address"},
-      {"ip=224.0.0.1", "ip=224.0.0.1: no unicast address"},
-      {"ip=255.255.255.255", "ip=255.255.255.255: no unicast address"},
+      {"ip=0.0.0.0", "ip=0.0.0.0: not a unicast address"},
+      {"ip=224.0.0.1", "ip=224.0.0.1: not a unicast address"},
+      {"ip=255.255.255.255", "ip=255.255.255.255: not a unicast address"},
       {"ip6=10.0.0.1", "ip6=10.0.0.1: an IPv6 address is wanted"},
-      {"ip6=::", "ip6=::: no global unicast address"},
-      {"ip6=ff02::1", "ip6=ff02::1: no global unicast address"},
-      {"ip6=fe80::1", "ip6=fe80::1: no global unicast address"},
-      {"ip6=::ffff:10.77.0.2", "ip6=::ffff:10.77.0.2: no global unicast address"},
+      {"ip6=::", "ip6=::: not a global unicast address"},
+      {"ip6=ff02::1", "ip6=ff02::1: not a global unicast address"},
+      {"ip6=fe80::1", "ip6=fe80::1: not a global unicast address"},
+      {"ip6=::ffff:10.77.0.2", "ip6=::ffff:10.77.0.2: not a global unicast address"},
       {"netdev=a/b", "netdev=a/b: not an interface's name"},
       {"netdev=fifteen-letters", "accepted"},
       {"netdev=sixteen--letters", "netdev=sixteen--letters: not an interface's name"},
@@ -153,9 +153,9 @@ TEST_CASE("config: a second port that is not there, or told of twice, is refused
   };
   const Row rows[] = {
       {"[port a 2]\n", "f:1: no device a before"},
-      {"[device a]\n[port a 2]\n", "f:2: a has one port: it does not say ports=2"},
-      {"[device a]\nports=2\n[port a 1]\n", "f:3: port 2 is wanted: [device] tells of port 1"},
-      {"[device a]\nports=2\n[port a 2]\n[port a 2]\n", "f:4: a/2 is there already"},
+      {"[device a]\n[port a 2]\n", "f:2: a has one port: ports=2 is missing"},
+      {"[device a]\nports=2\n[port a 1]\n", "f:3: port 2 is wanted: port 1 belongs to [device]"},
+      {"[device a]\nports=2\n[port a 2]\n[port a 2]\n", "f:4: a/2 exists already"},
       {"[device a]\nports=2\n[port a 2]\npci=0000:01:00.0\n",
        "f:4: unknown key pci in [port]: netdev, mac, ip, ip6 or mtu is wanted"},
       {"[port a]\n",
@@ -184,7 +184,7 @@ TEST_CASE("config: an uplink is a node with one cable") {
   CHECK(config->topology->links.at(1).b == "up");
   CHECK(refusal("[device a]\n[uplink up]\n[link up a]\n") == "accepted");
   CHECK(refusal(device + "[uplink up]\n") == "f:4: up has no link");
-  CHECK(refusal(device + "[uplink s]\n") == "f:4: s is there already");
+  CHECK(refusal(device + "[uplink s]\n") == "f:4: s exists already");
   CHECK(refusal(device + "[uplink up]\nport=1\n") ==
         "f:5: unknown key port in [uplink]: gso is wanted");
   CHECK(refusal(device + "[uplink up]\n[switch t]\n[link up s]\n[link t up]\n") ==
@@ -267,8 +267,7 @@ TEST_CASE("config: bytes that are no text are refused with their line") {
 
 TEST_CASE("config: an indented line is a line, not the rest of a value") {
   CHECK(refusal("[clock]\n  seed = 1\n\tseed = 2\n") == "f:3: seed is given twice");
-  CHECK(refusal("[clock]\nseed = 1\n   2\n") ==
-        "f:3: neither [section], key = value, nor a comment");
+  CHECK(refusal("[clock]\nseed = 1\n   2\n") == "f:3: not a [section], key = value or comment");
 }
 
 TEST_CASE("config: SA requests are limited as the vendor's text says, or as a release of it does") {
@@ -280,7 +279,7 @@ TEST_CASE("config: SA requests are limited as the vendor's text says, or as a re
 
 TEST_CASE("config: the first broken line is named, not a good one behind it") {
   CHECK(refusal("[device a]\nmtu=256\n[device b\nmtu=256\n[link a b]\n") ==
-        "f:3: neither [section], key = value, nor a comment");
+        "f:3: not a [section], key = value or comment");
   CHECK(refusal("[clock]\nfoo=1\nnonsense\n") ==
         "f:2: unknown key foo in [clock]: mode, seed or dilation is wanted");
   CHECK(refusal("[nic]\nmgmt=off\n") == "f:2: mgmt=off: default or none is wanted");
@@ -359,7 +358,7 @@ TEST_CASE("config: a shape that cannot be built is refused with its line") {
   CHECK(refusal("[topology]\nkind=star\nmtu=9000\n") ==
         "f:3: mtu=9000: 256, 512, 1024, 2048 or 4096 is wanted");
   CHECK(refusal("[device a]\n[topology]\nkind=star\n") ==
-        "f:2: [topology] stands without devices, switches and links of its own");
+        "f:2: [topology] excludes devices, switches and links");
   CHECK(refusal("[topology]\nkind=star\nspeed=1\n").starts_with("f:3: unknown key speed"));
 }
 

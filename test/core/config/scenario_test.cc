@@ -100,8 +100,8 @@ TEST_CASE("scenario: what cannot be is refused with its line") {
       {"[sample]\ninterval=0\n", "f:2: interval=0"},
       {"[variant]\n", "f:1: '' cannot be a name"},
       {"[variant a/b]\n", "cannot be a name"},
-      {"[variant a]\n[variant a]\n", "f:2: a is there already"},
-      {"[flows]\nf\n", "f:2: neither [section], key = value, nor a comment"},
+      {"[variant a]\n[variant a]\n", "f:2: a exists already"},
+      {"[flows]\nf\n", "f:2: not a [section], key = value or comment"},
   };
   for (const auto& bad : kBad) {
     INFO(bad.text);

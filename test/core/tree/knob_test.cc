@@ -105,9 +105,9 @@ TEST_CASE("knobs: one refusal anywhere and nothing changes") {
       {"a/low=1 =1", "'': PATH=VALUE is wanted"},
       {"a/low=1\n\nb/low=1", "an empty line: PATH=VALUE is wanted"},
       {"", "an empty line: PATH=VALUE is wanted"},
-      {"a/low=1 b/low='1", "b/low: a quote that does not end"},
-      {"a/low=1 b/low='1'2", "b/low: a blank is wanted behind the closing quote"},
-      {"a/low=1 b/low='\\x'", "b/low: behind a backslash ', \\ or n is wanted"},
+      {"a/low=1 b/low='1", "b/low: unterminated quote"},
+      {"a/low=1 b/low='1'2", "b/low: a blank is wanted after the closing quote"},
+      {"a/low=1 b/low='\\x'", "b/low: ', \\ or n is wanted after a backslash"},
   };
   for (const auto& [text, reason] : refused) {
     CAPTURE(text);

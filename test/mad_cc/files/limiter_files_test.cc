@@ -325,7 +325,7 @@ TEST_CASE("mad_sa_cc: that the drops were cleared is replayed from the log of th
   CHECK(second.store("clock/at", log) == "ok");
   CHECK(second.text("clock/at") == log);
   CHECK(second.store("clock/at", "1ms mb_0/mad_sa_cc/1/drops=0 sa/loss=0") ==
-        "mb_0/mad_sa_cc/1/drops: only knobs go together, this goes alone");
+        "mb_0/mad_sa_cc/1/drops: only knobs may be stored together");
   CHECK(second.store("clock/at", "1ms mb_0/mad_sa_cc/1/sent=0") ==
         "mb_0/mad_sa_cc/1/sent: no knob has this path");
   second.rig.engine->start();

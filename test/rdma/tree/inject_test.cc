@@ -393,7 +393,7 @@ TEST_CASE("inject: what a fault cannot be is refused with its reason") {
       {"f drop l prio=8", "prio=8"},
       {"f drop l opcode=RC_FLY", "opcode=RC_FLY"},
       {"f drop l opcode=", "opcode="},
-      {"f drop l p=0", "p=0 never fires"},
+      {"f drop l p=0", "p=0 would never fire"},
       {"f drop l p=2", "p: "},
       {"f drop l speed=1", "unknown key speed"},
       {"f drop l delay=1us", "delay= goes with"},

@@ -115,7 +115,6 @@ TEST_CASE("udp sender: what ICMP says of earlier packets is counted, and no pack
   for (int i = 0; i < 3; ++i)
     CHECK(::recv(receiver->get(), bytes.data(), bytes.size(), MSG_DONTWAIT) == 132);
   REQUIRE(all.warnings.size() == 2);
-  CHECK(all.warnings[0] == "what was sent to 127.0.0.3 came back: No route to host");
-  CHECK(all.warnings[1] ==
-        "what was sent to 127.0.0.3 came back: longer than the path's MTU of 1400");
+  CHECK(all.warnings[0] == "a packet to 127.0.0.3 came back: No route to host");
+  CHECK(all.warnings[1] == "a packet to 127.0.0.3 came back: longer than the path's MTU of 1400");
 }

@@ -147,7 +147,7 @@ TEST_CASE("udp sender: what is too much waits, the cable is told, and all arrive
   CHECK(all.counters.icmp_refused.get() >= 3);
   REQUIRE(all.warnings.size() == 1);
   CHECK(all.warnings[0] ==
-        "what was sent to " + ip_text(loopback(24)) + " came back: Connection refused");
+        "a packet to " + ip_text(loopback(24)) + " came back: Connection refused");
   all.warnings.clear();
   address.to = loopback(23);
 

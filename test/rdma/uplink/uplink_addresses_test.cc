@@ -144,9 +144,10 @@ TEST_CASE("uplink addresses: a socket that receives no more takes the port down 
   CHECK(near.comes([&] { return near.warnings().size() >= 2; }));
   CHECK(near.says("uplink: " + ip + ": can be used again; mb_0 is up"));
   std::vector<std::string> said = near.warnings();
-  CHECK(said[said.size() - 2] == "uplink: " + ip +
-                                     " receives no more: Socket operation on non-socket; mb_0 is "
-                                     "down");
+  CHECK(said[said.size() - 2] ==
+        "uplink: " + ip +
+            " cannot receive any more: Socket operation on non-socket; mb_0 is "
+            "down");
   CHECK(near.counters().link_downed.get() == 1);
   write_across(wire.far, near);
 }

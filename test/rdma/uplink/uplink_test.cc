@@ -216,7 +216,7 @@ TEST_CASE("uplink: a start that cannot be says why") {
   Host host(taken);
   const Row rows[] = {
       {ClockMode::kVirtual, loopback_address(6), EOPNOTSUPP,
-       "uplink uplink: the kernel's network knows no virtual clock"},
+       "uplink uplink: the kernel's network needs the real clock"},
       {ClockMode::kReal, taken, EADDRINUSE,
        "uplink uplink: UDP port 4791 of " + taken + " is in use"},
       {ClockMode::kReal, "192.0.2.1", EADDRNOTAVAIL,

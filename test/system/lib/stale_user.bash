@@ -39,7 +39,7 @@ as_user fusermount3 -u "$mnt"
 "$dir/rocefs" -o allow_other "$mnt" >/dev/null
 kill_all "-o allow_other $mnt"
 start "$mnt" && fail "took root's mount away"
-expect "rocefs: $mnt: an earlier rocefs has ended, and its mount may not be taken away" "$(tail -n 1 "$dir/said")" "root's dead mount"
+expect "rocefs: $mnt: an earlier rocefs has ended, and its mount cannot be unmounted" "$(tail -n 1 "$dir/said")" "root's dead mount"
 expect fuse.rocefs "$(findmnt -no FSTYPE "$mnt")" "root's dead mount"
 umount "$mnt"
 chown 0:0 "$mnt"
