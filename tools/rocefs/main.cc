@@ -14,13 +14,14 @@
 #include "core/process/open_files.h"
 #include "rdma/uplink/interface.h"
 #include "rdma/wire/ip_text.h"
-#include "tools/rocefs/daemon.h"
-#include "tools/rocefs/enter.h"
-#include "tools/rocefs/limits.h"
-#include "tools/rocefs/options.h"
-#include "tools/rocefs/service_manager.h"
-#include "tools/rocefs/sim.h"
-#include "tools/rocefs/supervisor.h"
+#include "tools/rocefs/command/exit_status.h"
+#include "tools/rocefs/command/limits.h"
+#include "tools/rocefs/daemon/daemon.h"
+#include "tools/rocefs/daemon/options.h"
+#include "tools/rocefs/daemon/service_manager.h"
+#include "tools/rocefs/daemon/supervisor.h"
+#include "tools/rocefs/enter/enter.h"
+#include "tools/rocefs/sim/sim.h"
 
 namespace {
 
@@ -64,20 +65,15 @@ void block_signals() {
   ::signal(SIGPIPE, SIG_IGN);
 }
 
-int complain(const Failure& failed) {
-  std::fprintf(stderr, "rocefs: %s\n", failed.reason.c_str());
-  return failed.exit_code;
-}
-
 // A worker's life.
 int work(const Options& options, const Config& config, Journal& journal, WorkerLink& link,
          TimeNs alive_every) {
   bool first = link.descriptor() < 0;
   Result<Invalidator> invalidator = Invalidator::start();
-  if (!invalidator) return complain({1, invalidator.error().reason});
+  if (!invalidator) return print_failure({1, invalidator.error().reason});
   auto created = Daemon::create(
       options, config, {journal, link.descriptor(), link.take_listener(), std::move(*invalidator)});
-  if (auto* failed = std::get_if<Failure>(&created)) return complain(*failed);
+  if (auto* failed = std::get_if<Failure>(&created)) return print_failure(*failed);
   auto& daemon = std::get<0>(created);
   if (first) (void)!::chdir("/");
   DaemonEvents events;
@@ -143,32 +139,33 @@ int serve(const Options& options) {
   Config config;
   if (!options.config.empty()) {
     Result<Config> read = read_config(options.config);
-    if (!read) return complain({kUsageError, read.error().reason});
+    if (!read) return print_failure({kUsageError, read.error().reason});
     config = std::move(*read);
     if (Result<void> checked = check_addresses(config); !checked) {
-      return complain({kUsageError, checked.error().reason});
+      return print_failure({kUsageError, checked.error().reason});
     }
   }
   if (!options.uplink.empty()) {
     Result<Topology> topology = topology_with_uplink(options.uplink);
-    if (!topology) return complain({kUsageError, topology.error().reason});
+    if (!topology) return print_failure({kUsageError, topology.error().reason});
     config.topology = std::move(*topology);
     config.topology->uplinks.front().gso = options.gso;
   }
   const size_t devices = config.topology ? config.topology->devices.size() : 2;
-  if (Result<void> enough = check_limits(sizeof(Kept) + Kept::kRecordSize, devices); !enough) {
-    return complain({1, enough.error().reason});
+  if (Result<void> enough = check_limits(sizeof(SavedState) + SavedState::kRecordSize, devices);
+      !enough) {
+    return print_failure({1, enough.error().reason});
   }
-  auto journal = Journal::create(sizeof(Kept), Kept::kRecordSize);
-  if (!journal) return complain({1, journal.error().reason});
-  Kept& kept = (*journal)->state<Kept>();
+  auto journal = Journal::create(sizeof(SavedState), SavedState::kRecordSize);
+  if (!journal) return print_failure({1, journal.error().reason});
+  SavedState& saved = (*journal)->state<SavedState>();
   const char* faults = std::getenv("ROCEFS_FAULT");
   FaultState tried{};
   if (Result<void> armed = Faults(tried).arm(faults ? faults : ""); !armed) {
-    return complain({kUsageError, armed.error().reason});
+    return print_failure({kUsageError, armed.error().reason});
   }
-  auto mounted = [word, faults, &kept, &manager](const std::string& status) {
-    if (faults) (void)Faults(kept.faults).arm(faults);
+  auto mounted = [word, faults, &saved, &manager](const std::string& status) {
+    if (faults) (void)Faults(saved.faults).arm(faults);
     (void)!::chdir("/");
     if (word < 0) return manager.ready(::getpid(), status);
     close_terminal();
@@ -178,7 +175,7 @@ int serve(const Options& options) {
   auto worker = [&](WorkerLink& link) {
     return work(options, config, **journal, link, Supervisor::alive_every(manager));
   };
-  Supervisor supervisor(kept, manager, worker, mounted);
+  Supervisor supervisor(saved, manager, worker, mounted);
   return supervisor.run();
 }
 
@@ -198,11 +195,11 @@ int main(int argc, char** argv) {
   }
   if (options->help) {
     std::fputs(kUsage, stdout);
-    return told(0);
+    return finish_output(0);
   }
   if (options->version) {
     std::puts("rocefs 0.1.0");
-    return told(0);
+    return finish_output(0);
   }
   options->open_files = raise_open_files();
   return serve(*options);

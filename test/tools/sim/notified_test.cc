@@ -1,0 +1,90 @@
+// Who is told of congestion, when, and how often, in scenarios as rocefs sim runs them.
+#include <catch2/catch.hpp>
+#include <cstdio>
+
+#include "tools/rocefs/sim/simulation.h"
+
+namespace rocefs::test {
+namespace {
+
+RunResult run(const std::string& text) {
+  Result<Config> config = parse_config(text, "scenario");
+  INFO((config ? "" : config.error().reason));
+  REQUIRE(config);
+  auto built = Simulation::create(*config, nullptr, 1);
+  INFO((built.index() == 1 ? std::get<1>(built).reason : ""));
+  REQUIRE(built.index() == 0);
+  auto result = std::get<0>(built)->run("", [](TimeNs, size_t) {});
+  REQUIRE(result.index() == 0);
+  return std::get<0>(std::move(result));
+}
+
+// When h0 has its first CNP: two hosts write across the cable between two switches, which is as
+// fast as theirs, from time 0 on.
+TimeNs first_cnp(const std::string& core_delay, const std::string& knobs) {
+  std::string text = fmt::format(
+      "[sim]\nuntil=4ms\n[topology]\nkind=dumbbell\nhosts=4\nrate=10G\ndelay=2us\ncore_delay={}\n"
+      "[flows]\nf{{0..1}} = write h{{0..1}} h{{2..3}} size=64K count=1000 window=4096\n"
+      "[sample]\ninterval=2us\ncnps = class/infiniband/h0/ports/1/hw_counters/rp_cnp_handled\n"
+      "[knobs]\nclass/net/enp43s0/ecn/roce_rp/enable/0 = 1\n"
+      "class/net/enp172s0/ecn/roce_rp/enable/0 = 1\n{}",
+      core_delay, knobs);
+  for (const Sample& sample : run(text).samples) {
+    if (sample.values[0].value_or(0) > 0) return sample.at;
+  }
+  return kNever;
+}
+
+const std::string kEcn =
+    "kernel/debug/rocefs/fabric/sw_0/ecn/enable = 1\n"
+    "kernel/debug/rocefs/fabric/sw_0/ecn/kmax = 20K\n"
+    "kernel/debug/rocefs/fabric/sw_0/ecn/pmax = 1\n";
+const std::string kNpcc = "kernel/debug/rocefs/fabric/sw_0/ports/3/npcc/enable = 1\n";
+
+}  // namespace
+
+// 500 us to the receivers and as long back: their CNP takes over 1 ms. The switch is 2 us away; it
+// sends one when the queue has been there for a microburst's 20 us, at the end of an interval of
+// 10 us, after a processing delay of 20 us.
+TEST_CASE(
+    "npcc: before a long cable its CNP comes after the near distance, not after the far one") {
+  TimeNs npcc = first_cnp("500us", kNpcc), ecn = first_cnp("500us", kEcn);
+  CHECK(npcc >= 40 * kMicrosecond);
+  CHECK(npcc <= 70 * kMicrosecond);
+  CHECK(ecn >= kMillisecond);
+  CHECK(ecn <= kMillisecond + 100 * kMicrosecond);
+}
+
+// With 1 us to the other switch the receivers' CNP is there after two or three such distances.
+TEST_CASE("npcc: within a data centre it gains nothing") {
+  TimeNs npcc = first_cnp("1us", kNpcc), ecn = first_cnp("1us", kEcn);
+  CHECK(npcc >= 40 * kMicrosecond);
+  CHECK(ecn <= npcc);
+}
+
+// Four paths, one of them 4 us longer: at 100 Gb/s that is 12 packets, so a flow that is sprayed
+// over them is never in order, and never loses anything.
+TEST_CASE("CFR: spraying is taken for congestion unless the threshold is above the skew") {
+  auto cnps_at = [](uint32_t threshold) {
+    RunResult result = run(fmt::format(
+        "[topology]\nkind=leaf-spine\nhosts=4\nleaves=2\nspines=4\nrate=100G\n"
+        "[flows]\nf = write h0 h2 size=64K count=200 window=1024\n"
+        "[sample]\ninterval=100us\n"
+        "cnps = class/infiniband/h2/ports/1/hw_counters/np_cnp_sent_ooo\n"
+        "[knobs]\nclass/infiniband/h0/ops/enable = 1\n"
+        "class/infiniband/h{{0..3}}/sr/enable = 1\nclass/infiniband/h{{0..3}}/cfr/enable = 1\n"
+        "class/infiniband/h2/cfr/ooo_threshold = {}\n"
+        "kernel/debug/rocefs/links/leaf_0-spine_1/delay = 5us\n",
+        threshold));
+    CHECK(result.flows.at(0).done());
+    CHECK(result.flows.at(0).number("retransmitted") == 0);
+    return result.samples.back().values.at(0).value_or(-1);
+  };
+  double literal = cnps_at(1), tolerant = cnps_at(64);
+  std::printf("REPORT CFR and spraying: %.0f CNPs at ooo_threshold 1, %.0f at 64\n", literal,
+              tolerant);
+  CHECK(literal >= 10);  // a millisecond, one each 50 us at most
+  CHECK(tolerant == 0);
+}
+
+}  // namespace rocefs::test

@@ -1,0 +1,444 @@
+#include "tools/rocefs/daemon/daemon.h"
+
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <thread>
+
+#include "fs/mount_point.h"
+#include "fs/mount_watch.h"
+#include "fs/session.h"
+#include "pcc/card/program_server.h"
+#include "rdma/client/server.h"
+#include "rdma/cm/ucma_server.h"
+#include "rdma/uapi/cm.h"
+#include "tools/rocefs/daemon/heartbeat.h"
+#include "tools/rocefs/daemon/saved_state.h"
+#include "tools/rocefs/instance/instance.h"
+
+namespace rocefs {
+namespace {
+
+constexpr std::string_view kSocket = "kernel/debug/rocefs/uapi";
+
+// A name for each path: what is no letter, digit, dot or underscore becomes %XX, and / becomes -.
+std::string name_of_path(std::string_view path) {
+  std::string name;
+  for (char c : path.substr(path.starts_with('/'))) {
+    if (c == '/') {
+      name += '-';
+    } else if (std::isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_') {
+      name += c;
+    } else {
+      name += fmt::format("%{:02x}", static_cast<unsigned char>(c));
+    }
+  }
+  return name;
+}
+
+bool writable(const char* directory) {
+  return directory && *directory == '/' && ::access(directory, W_OK) == 0;
+}
+
+// Who is root in a user namespace is somebody outside.
+uint64_t user_outside() {
+  std::ifstream map("/proc/self/uid_map");
+  const uint64_t user = ::geteuid();
+  for (uint64_t inside, outside, count; map >> inside >> outside >> count;) {
+    if (user >= inside && user - inside < count) return outside + (user - inside);
+  }
+  return user;
+}
+
+// There anybody may have been first: whose it is not shall not keep us from having one.
+std::string own_directory_in_tmp() {
+  constexpr int kMaxNumber = 100;
+  std::string first = fmt::format("rocefs-{}", user_outside()), name = first;
+  for (int i = 1; i < kMaxNumber; ++i) {
+    struct stat status;
+    if (::lstat(("/tmp/" + name).c_str(), &status) != 0) break;
+    if (S_ISDIR(status.st_mode) && status.st_uid == ::geteuid()) break;
+    name = fmt::format("{}.{}", first, i);
+  }
+  return name;
+}
+
+// Where what runs now belongs, by user; PCC's plugins of this mount and its owner, as what another
+// owner has left is not this one's. The root of a user namespace may see the machine's /run.
+OwnDirectories plugin_directories(const std::string& mount_point, uid_t uid, gid_t gid) {
+  std::string mount = fmt::format("{}@{}", name_of_path(mount_point), uid);
+  const char* run = ::geteuid() == 0 ? "/run" : nullptr;
+  for (const char* directory : {run, static_cast<const char*>(std::getenv("XDG_RUNTIME_DIR"))}) {
+    if (writable(directory)) return {directory, "rocefs/" + mount, uid, gid};
+  }
+  return {"/tmp", fmt::format("{}/{}", own_directory_in_tmp(), mount), uid, gid};
+}
+
+}  // namespace
+
+// Members are destroyed from the last to the first: what serves goes before what it serves.
+class Daemon::Impl {
+ public:
+  Impl(const Config& config, TakeoverInput from)
+      : config_(config),
+        from_(std::move(from)),
+        saved_(from_.journal.state<SavedState>()),
+        faults_(saved_.faults),
+        takes_over_(from_.descriptor >= 0) {}
+  std::optional<Failure> build(const Options& options);
+  std::string summary() const;
+  void run(DaemonEvents events);
+  ~Impl();
+
+  int descriptor() const { return session_->descriptor(); }
+  int listener() const { return clients_ ? clients_->listener() : -1; }
+
+ private:
+  std::optional<Failure> choose(const Options& options);
+  Engine::Options engine_options() const;
+  void keep();
+  std::optional<Failure> mount(const Options& options);
+  Result<void> take_over();
+  void save_clock();
+  void watch_signals();
+  void listen();
+  void no_socket(std::string_view why);
+  void serve_clients(Fd listener);
+  void drop_clients();
+  bool settle_clients();
+  void refuse_clients();
+  void watch_mounts();
+  void begin_end();
+  void log(LogLevel level, std::string_view line);
+
+  std::string mount_point_;
+  const Config& config_;
+  TakeoverInput from_;
+  SavedState& saved_;
+  Faults faults_;
+  const bool takes_over_;
+  ClockMode mode_ = ClockMode::kReal;
+  uint64_t seed_ = 1;
+  uint64_t dilation_ = 1;
+
+  std::unique_ptr<Instance> instance_;
+  std::unique_ptr<TreeKeeper> keeper_;
+  std::unique_ptr<Session> session_;
+  std::unique_ptr<MountWatch> mounts_;
+  std::unique_ptr<ClientServer> clients_;
+  std::unique_ptr<ProgramServer> programs_;
+  std::unique_ptr<UcmaServer> channels_;
+  DaemonEvents events_;
+  std::optional<Heartbeat> heartbeat_;
+  Fd signals_;
+  bool ending_ = false;
+};
+
+Daemon::Daemon(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Daemon::~Daemon() = default;
+std::string Daemon::summary() const {
+  return impl_->summary();
+}
+int Daemon::descriptor() const {
+  return impl_->descriptor();
+}
+int Daemon::listener() const {
+  return impl_->listener();
+}
+void Daemon::run(DaemonEvents events) {
+  impl_->run(std::move(events));
+}
+
+std::variant<std::unique_ptr<Daemon>, Failure> Daemon::create(const Options& options,
+                                                              const Config& config,
+                                                              TakeoverInput from) {
+  auto impl = std::make_unique<Impl>(config, std::move(from));
+  if (std::optional<Failure> failed = impl->build(options)) return *failed;
+  return std::unique_ptr<Daemon>(new Daemon(std::move(impl)));
+}
+
+std::optional<Failure> Daemon::Impl::build(const Options& options) {
+  if (std::optional<Failure> failed = choose(options)) return failed;
+  if (takes_over_) {
+    from_.journal.recover();
+    mount_point_ = saved_.mount_point;
+  } else {
+    Result<std::string> point = check_mount_point(options.mount_point);
+    if (!point) return Failure{1, point.error().reason};
+    mount_point_ = *point;
+    mount_point_.copy(saved_.mount_point, sizeof saved_.mount_point - 1);
+  }
+  Instance::Options wanted{engine_options(), seed_, options.uid, options.gid};
+  wanted.plugins = plugin_directories(mount_point_, options.uid, options.gid);
+  wanted.plugin_gid = options.plugin_gid;
+  wanted.takes_over = takes_over_;
+  wanted.open_files = options.open_files;
+  wanted.uplink_addresses = &saved_.uplink_addresses;
+  wanted.revoke_program = [this](uint64_t program) { programs_->revoke(program); };
+  auto instance = Instance::create(config_, wanted);
+  if (!instance) return Failure{1, instance.error().reason};
+  instance_ = std::move(*instance);
+  auto clients =
+      ClientServer::create(instance_->engine(), instance_->fabric(), instance_->loop(),
+                           [this](std::string_view line) { log(LogLevel::kInfo, line); });
+  if (!clients) return Failure{1, clients.error().reason};
+  clients_ = std::move(*clients);
+  instance_->add_files([this] { drop_clients(); });
+  auto may_claim = [owner = options.uid, all = options.allow_pcc](uid_t uid) {
+    return all || uid == 0 || uid == owner || uid == ::geteuid();
+  };
+  programs_ = std::make_unique<ProgramServer>(instance_->loop(), instance_->pcc(), may_claim);
+  clients_->hand_claims_to(ROCEFS_OP_PCC_CLAIM, [this](ClientServer::Claim claim) {
+    programs_->take_over(std::move(claim));
+  });
+  channels_ = std::make_unique<UcmaServer>(
+      instance_->engine(), instance_->loop(), instance_->connections().ucma(),
+      [this](std::string_view line) { log(LogLevel::kInfo, line); });
+  clients_->hand_claims_to(ROCEFS_OP_CM_OPEN, [this](ClientServer::Claim claim) {
+    channels_->take_over(std::move(claim));
+  });
+  if (from_.listener) instance_->tree().add_socket(kSocket);
+  if (std::optional<Failure> failed = instance_->apply(config_.knobs)) return failed;
+  instance_->keep_as_defaults();
+  keep();
+  return mount(options);
+}
+
+// The command line goes before the file, the file before the defaults.
+std::optional<Failure> Daemon::Impl::choose(const Options& options) {
+  mode_ = options.clock.value_or(config_.clock.value_or(ClockMode::kReal));
+  seed_ = options.seed.value_or(config_.seed.value_or(1));
+  dilation_ = options.dilation.value_or(config_.dilation.value_or(1));
+  Result<void> checked = check_clock(config_, mode_, dilation_);
+  return checked ? std::nullopt : std::optional<Failure>({2, checked.error().reason});
+}
+
+// Time goes on where the dead worker left it: by the wall's clock, or where it stood.
+Engine::Options Daemon::Impl::engine_options() const {
+  const SavedClock& saved = saved_.clock;
+  TimeNs start = saved_.time.now.load();
+  if (mode_ == ClockMode::kReal && saved.dilation != 0) {
+    TimeNs passed = (monotonic_ns() - saved.monotonic) / static_cast<TimeNs>(saved.dilation);
+    start = std::max(start, saved.engine + passed);
+  }
+  return {mode_, dilation_, start, &saved_.time};
+}
+
+// From here on the journal has all that a worker after this one needs.
+void Daemon::Impl::keep() {
+  Journal& journal = from_.journal;
+  instance_->dmesg().keep(journal, saved_.log);
+  keeper_ =
+      std::make_unique<TreeKeeper>(journal, saved_.tree, instance_->tree(), instance_->loop());
+  if (takes_over_) {
+    instance_->driver().restore(saved_.unbound);
+    for (const std::string& lost : keeper_->restore()) log(LogLevel::kErr, "not restored: " + lost);
+    instance_->pcc().begin_modes(saved_.host_modes);
+    faults_.point("restore");
+  } else {
+    instance_->pcc().begin_modes();
+  }
+  instance_->clock_files().keep(journal, saved_.stores);
+  if (takes_over_) instance_->clock_files().taken_over();
+  journal.before_commit([this] {
+    save_clock();
+    if (instance_->driver().unbound() != saved_.unbound)
+      from_.journal.stage(saved_.unbound, instance_->driver().unbound());
+    if (instance_->pcc().host_modes() != saved_.host_modes)
+      from_.journal.stage(saved_.host_modes, instance_->pcc().host_modes());
+  });
+  keeper_->watch();
+}
+
+void Daemon::Impl::save_clock() {
+  SavedClock clock{instance_->engine().now(), monotonic_ns(),
+                   instance_->engine().clock().dilation()};
+  from_.journal.stage(saved_.clock, clock);
+}
+
+std::optional<Failure> Daemon::Impl::mount(const Options& options) {
+  SessionOptions session;
+  session.journal = &from_.journal;
+  session.saved = &saved_.session;
+  session.faults = &faults_;
+  session.invalidator = std::move(from_.invalidator);
+  session.stored = [this](const std::string& path) { keeper_->stored(path); };
+  session.attributes_changed = [this](const std::string& path) {
+    keeper_->attributes_changed(path);
+  };
+  session.source = options.source;
+  session.mount_options = options.mount_options;
+  session.debug = options.debug;
+  session.refused = [this](const std::string& path, const Error& why) {
+    log(LogLevel::kWarning,
+        fmt::format("{}: {} ({})", path, why.reason, strerrorname_np(why.code)));
+  };
+  session.accepted = [this](const std::string& path, std::string_view text, const Caller& caller,
+                            std::optional<Moment> applied) {
+    if (applied) instance_->clock_files().stored(path, text, *applied);
+    if (!instance_->dmesg().logs(LogLevel::kDebug)) return;
+    log(LogLevel::kDebug, fmt::format("{}: '{}' from pid {}", path, text, caller.pid));
+  };
+  session.unmounted = [this] { begin_end(); };
+  Result<std::unique_ptr<Session>> created =
+      Session::create(std::move(session), instance_->tree(), instance_->loop());
+  if (!created) return Failure{2, created.error().reason};
+  session_ = std::move(*created);
+  Result<void> mounted = takes_over_ ? take_over() : session_->mount(mount_point_);
+  if (!mounted) {
+    return Failure{1, fmt::format("{}: {}", mount_point_, mounted.error().reason)};
+  }
+  if (std::optional<dev_t> device = session_->device()) {
+    instance_->files().set_own_mount(*device);
+  }
+  if (!takes_over_) log(LogLevel::kInfo, summary());
+  return std::nullopt;
+}
+
+Result<void> Daemon::Impl::take_over() {
+  Result<TakenOver> taken = session_->take_over(mount_point_, from_.descriptor);
+  if (!taken) return taken.error();
+  const WorkerDeath& death = saved_.death;
+  std::string fired = faults_.take_fired();
+  if (!fired.empty()) fired = fmt::format(" (fault point {} fired)", fired);
+  log(LogLevel::kErr, fmt::format("worker {} died of {}{}; worker {} took over {:.1f} ms later",
+                                  death.pid, death.cause, fired, ::getpid(),
+                                  static_cast<double>(monotonic_ns() - death.monotonic) / 1e6));
+  log(LogLevel::kErr,
+      fmt::format("{} requests in flight {}; {} open files; flows, captures and PCC have ended",
+                  taken->in_flight, taken->resent ? "come again" : "ended with EIO",
+                  taken->open_files));
+  return {};
+}
+
+std::string Daemon::Impl::summary() const {
+  std::string devices;
+  for (const DeviceSpec& device : instance_->topology().devices) devices += " " + device.name;
+  std::string clock = mode_ == ClockMode::kVirtual ? "virtual" : "real";
+  if (dilation_ != 1) clock += fmt::format(" / {}", dilation_);
+  return fmt::format("{}:{}, clock {}, seed {}", mount_point_, devices, clock, seed_);
+}
+
+void Daemon::Impl::log(LogLevel level, std::string_view line) {
+  instance_->log(level, line);
+}
+
+void Daemon::Impl::watch_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&set, signal);
+  signals_ = Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  instance_->loop().watch(signals_.get(), [this] {
+    signalfd_siginfo info;
+    (void)!::read(signals_.get(), &info, sizeof info);
+    begin_end();
+  });
+}
+
+// The first worker makes the socket, if it can; the others have it or have none.
+void Daemon::Impl::listen() {
+  auto ready = [this] {
+    watch_mounts();
+    events_.ready();
+  };
+  if (takes_over_) {
+    if (from_.listener) serve_clients(std::move(from_.listener));
+    return ready();
+  }
+  if (!session_->device()) {
+    no_socket("the mount table does not show the mount");
+    return ready();
+  }
+  session_->listen_at(std::string(kSocket), [this, ready](Result<Fd> listener) {
+    if (listener) {
+      serve_clients(std::move(*listener));
+    } else {
+      no_socket(listener.error().reason);
+    }
+    ready();
+  });
+}
+
+void Daemon::Impl::no_socket(std::string_view why) {
+  log(LogLevel::kWarning, fmt::format("no {}, verbs programs find no device: {}", kSocket, why));
+}
+
+void Daemon::Impl::serve_clients(Fd listener) {
+  clients_->listen(std::move(listener));
+}
+
+// From here on connect(2) is refused; clients that are there stay.
+void Daemon::Impl::refuse_clients() {
+  clients_->close_listener();
+}
+
+// The socket keeps the file system: without this an unmounted one would never end.
+void Daemon::Impl::watch_mounts() {
+  if (listener() < 0) return;
+  auto gone = [this] {
+    refuse_clients();
+    events_.unlisted();
+  };
+  auto blind = [this](std::string_view why) {
+    log(LogLevel::kWarning, fmt::format("whether the mount is still there is not known: {}", why));
+  };
+  mounts_ = std::make_unique<MountWatch>(*session_->device(), instance_->loop(), gone, blind);
+}
+
+// A capture's last bytes are written first.
+void Daemon::Impl::begin_end() {
+  if (std::exchange(ending_, true)) return;
+  refuse_clients();
+  events_.ending();
+  instance_->files().shorten_timeouts();
+  instance_->capture().stop([this](Result<void>) { instance_->loop().stop(); });
+}
+
+void Daemon::Impl::run(DaemonEvents events) {
+  events_ = std::move(events);
+  watch_signals();
+  instance_->engine().start();
+  if (events_.alive_every > 0) {
+    heartbeat_.emplace(events_.alive_every, instance_->loop(), instance_->engine(), events_.alive);
+  }
+  listen();
+  instance_->loop().run();
+}
+
+void Daemon::Impl::drop_clients() {
+  clients_->drop_all();
+  programs_->drop_all();
+  channels_->drop_all();
+}
+
+// False when the memory of a client blocks: the kernel may still write into what would be freed.
+bool Daemon::Impl::settle_clients() {
+  constexpr TimeNs kPatience = kSecond;
+  TimeNs end = monotonic_ns() + kPatience;
+  while (!clients_->settle()) {
+    if (monotonic_ns() > end) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+Daemon::Impl::~Impl() {
+  heartbeat_.reset();
+  session_.reset();
+  if (clients_) clients_->drop_all();
+  programs_.reset();
+  channels_.reset();
+  if (instance_) instance_->stop_engine();
+  if (clients_ && !settle_clients()) std::_Exit(0);
+  if (instance_) instance_->end_traffic();
+}
+
+}  // namespace rocefs

@@ -1,0 +1,52 @@
+#include "tools/rocefs/daemon/guard.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "core/process/close_all_but.h"
+
+namespace rocefs {
+namespace {
+
+[[noreturn]] void live(int line, const Cutoff& cutoff) {
+  close_all_but(line, cutoff.descriptor() < 0 ? line : cutoff.descriptor());
+  (void)!::chdir("/");
+  ::prctl(PR_SET_NAME, "rocefs-guard");
+  sigset_t all;
+  sigfillset(&all);
+  ::sigprocmask(SIG_BLOCK, &all, nullptr);  // it ends with the mount
+  char word;
+  ssize_t got;
+  do {
+    got = ::read(line, &word, 1);
+  } while (got < 0 && errno == EINTR);
+  if (got != 1) cutoff.cut();
+  ::_exit(0);
+}
+
+}  // namespace
+
+Guard::Guard(const Cutoff& cutoff) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return;
+  line_ = Fd(ends[1]);
+  Fd theirs(ends[0]);
+  pid_t between = ::fork();
+  if (between == 0) {
+    if (::fork() != 0) ::_exit(0);
+    live(theirs.get(), cutoff);
+  }
+  if (between > 0) ::waitpid(between, nullptr, 0);
+}
+
+void Guard::dismiss() {
+  if (line_) (void)!::write(line_.get(), "", 1);
+  line_.reset();
+}
+
+}  // namespace rocefs

@@ -1,0 +1,183 @@
+#include "tools/rocefs/daemon/options.h"
+
+#include <getopt.h>
+#include <pwd.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "core/base/kstrto.h"
+
+namespace rocefs {
+
+const char* const kUsage =
+    R"(usage: rocefs [-f] [-d] [-o OPTION[,OPTION…]] [SOURCE] MOUNTPOINT
+       rocefs enter [-m MOUNTPOINT] [--] COMMAND [ARGUMENT…]
+       rocefs sim [-o seed=N] [--out DIR] FILE.ini
+
+Mounts an emulated RoCE NIC as a sysfs-like tree. `fusermount3 -u MOUNTPOINT` or SIGTERM ends it.
+`rocefs enter` runs a command that sees the mounted NIC in /sys, `rocefs sim` a scenario in virtual
+time without a mount; `rocefs enter --help` and `rocefs sim --help` say more.
+
+  -f            stay in the foreground
+  -d            print every FUSE request (stays in the foreground)
+  -h, --help    this text
+  -V, --version
+
+options after -o:
+  clock=real|virtual   time passes by itself (real, the default), or only when told to
+  dilation=S           real clock: S times slower than the wall (1)
+  seed=N               of every random choice (1); the same seed gives the same run
+  uplink=ADDRESS       join the kernel's network: mb_0 has this address of the machine
+  gso                  with uplink=: packets go to the kernel and come from it several at a time
+  config=FILE          devices, switches, links and start values of knobs (ini)
+  uid=N, gid=N         who owns the files and runs PCC's plugins (the mounting user)
+  allow_pcc            programs of all users may set windows (libmango), not only root's and the owner's
+  allow_other, ro, …   as for every FUSE file system
+
+  rocefs /mnt && ls /mnt/class/infiniband
+)";
+
+namespace {
+
+Result<ClockMode> parse_clock_mode(std::string_view text) {
+  if (text == "real") return ClockMode::kReal;
+  if (text == "virtual") return ClockMode::kVirtual;
+  return errorf(EINVAL, "clock={}: real or virtual is wanted", text);
+}
+
+Result<uint64_t> parse_dilation(std::string_view text) {
+  Result<uint64_t> value = kstrtou64(text, 0);
+  if (!value || *value < 1 || *value > 1'000'000) {
+    return errorf(EINVAL, "dilation={}: 1 to 1000000 is wanted", text);
+  }
+  return value;
+}
+
+Result<uint64_t> parse_number(std::string_view key, std::string_view text, uint64_t max) {
+  Result<uint64_t> value = kstrtou64(text, 0);
+  if (!value || *value > max) return errorf(EINVAL, "{}={}: a number is wanted", key, text);
+  return value;
+}
+
+// Ours are taken, the rest is left to FUSE.
+Result<void> take_option(Options& options, const std::string& option) {
+  constexpr uint64_t kMaxId = 0xfffffffe;
+  size_t equals = option.find('=');
+  std::string key = option.substr(0, equals);
+  std::string value = equals == option.npos ? "" : option.substr(equals + 1);
+  auto keep = [](auto result, auto& out) -> Result<void> {
+    if (!result) return result.error();
+    out = *result;
+    return {};
+  };
+  if (key == "clock") return keep(parse_clock_mode(value), options.clock);
+  if (key == "dilation") return keep(parse_dilation(value), options.dilation);
+  if (key == "seed") return keep(parse_number(key, value, ~uint64_t{0}), options.seed);
+  if (key == "config") {
+    if (value.empty()) return Error{EINVAL, "config=: a file is wanted"};
+    options.config = value;
+    return {};
+  }
+  if (key == "uplink") {
+    if (value.empty()) return Error{EINVAL, "uplink=: an address is wanted"};
+    options.uplink = value;
+    return {};
+  }
+  if (option == "gso") {
+    options.gso = true;
+    return {};
+  }
+  if (option == "allow_pcc") {
+    options.allow_pcc = true;
+    return {};
+  }
+  auto id = [&](auto& out) -> Result<void> {
+    Result<uint64_t> number = parse_number(key, value, kMaxId);
+    if (!number) return number.error();
+    out = static_cast<uid_t>(*number);
+    return {};
+  };
+  if (key == "uid") return id(options.uid);
+  if (key == "gid") {
+    Result<void> taken = id(options.gid);
+    options.plugin_gid = options.gid;
+    return taken;
+  }
+  if (key == "max_read" || key == "subtype") {  // libfuse would take them, and the mount be none
+    return errorf(EINVAL, "{}: it is not to be chosen", option);
+  }
+  if (!option.empty()) options.mount_options.push_back(option);
+  return {};
+}
+
+// The group that a user's programs are of; nobody's where there is no such user.
+gid_t group_of(uid_t uid) {
+  constexpr gid_t kNobodys = 65534;
+  const passwd* user = ::getpwuid(uid);
+  return user ? user->pw_gid : kNobodys;
+}
+
+Result<void> take_option_list(Options& options, const std::string& list) {
+  for (size_t at = 0; at <= list.size();) {
+    size_t comma = std::min(list.find(',', at), list.size());
+    if (Result<void> taken = take_option(options, list.substr(at, comma - at)); !taken) {
+      return taken;
+    }
+    at = comma + 1;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Options> parse_options(int argc, char** argv) {
+  Options options;
+  options.uid = ::geteuid();
+  options.gid = ::getegid();
+  constexpr option kLong[] = {{"help", no_argument, nullptr, 'h'},
+                              {"version", no_argument, nullptr, 'V'},
+                              {nullptr, 0, nullptr, 0}};
+  opterr = 0;
+  for (int c; (c = getopt_long(argc, argv, ":fdhVo:", kLong, nullptr)) != -1;) {
+    switch (c) {
+      case 'f':
+        options.foreground = true;
+        break;
+      case 'd':
+        options.debug = options.foreground = true;
+        break;
+      case 'h':
+        options.help = true;
+        return options;
+      case 'V':
+        options.version = true;
+        return options;
+      case 'o':
+        if (Result<void> taken = take_option_list(options, optarg); !taken) return taken.error();
+        break;
+      case ':':
+        return errorf(EINVAL, "-{} wants a value", static_cast<char>(optopt));
+      default:
+        if (optopt) return errorf(EINVAL, "unknown option -{}", static_cast<char>(optopt));
+        return errorf(EINVAL, "unknown option {}", argv[optind - 1]);
+    }
+  }
+  int rest = argc - optind;
+  if (rest < 1) return Error{EINVAL, "a mount point is wanted"};
+  if (rest > 2) return errorf(EINVAL, "{} is one word too many", argv[optind + 2]);
+  if (rest == 2 && *argv[optind]) options.source = argv[optind];
+  options.mount_point = argv[argc - 1];
+  if (!options.plugin_gid) {
+    options.plugin_gid = options.uid == ::geteuid() ? options.gid : group_of(options.uid);
+  }
+  if (!options.uplink.empty() && !options.config.empty()) {
+    return Error{EINVAL, "uplink= goes without config=: the file may have an [uplink]"};
+  }
+  if (options.gso && options.uplink.empty()) {
+    return Error{EINVAL, "gso goes with uplink=; in a file it is gso=on in [uplink]"};
+  }
+  return options;
+}
+
+}  // namespace rocefs

@@ -1,0 +1,50 @@
+// SavedState: what outlives a worker, in the memory that its supervisor holds.
+#pragma once
+
+#include <sys/types.h>
+
+#include <climits>
+
+#include "core/loop/engine.h"
+#include "core/takeover/fault.h"
+#include "core/tree/clock_files.h"
+#include "core/tree/dmesg.h"
+#include "core/tree/tree_keeper.h"
+#include "fs/saved_session.h"
+#include "pcc/card/pcc.h"
+#include "rdma/tree/pci_driver.h"
+#include "rdma/uplink/uplink_addresses.h"
+
+namespace rocefs {
+
+// Of the real clock: the engine's time at a reading of the monotonic one.
+struct SavedClock {
+  TimeNs engine, monotonic;
+  uint64_t dilation;
+};
+
+// Noted by the supervisor.
+struct WorkerDeath {
+  pid_t pid;
+  TimeNs monotonic;
+  char cause[64];
+};
+
+struct SavedState {
+  // A transaction is a store of all settings and what goes with it.
+  static constexpr size_t kRecordSize = SavedTree::kMaxTransaction + 64 * 1024;
+  SavedSession session;
+  SavedTree tree;
+  Dmesg::Saved log;
+  SavedClock clock;
+  SavedTime time;
+  SavedStores stores;
+  PciDriver::Unbound unbound;
+  Pcc::HostModes host_modes;
+  FaultState faults;
+  SavedAddresses uplink_addresses;  // written once, before the mount is there
+  WorkerDeath death;
+  char mount_point[PATH_MAX];
+};
+
+}  // namespace rocefs

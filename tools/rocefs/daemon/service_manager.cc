@@ -1,0 +1,94 @@
+#include "tools/rocefs/daemon/service_manager.h"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+
+#include "core/base/fd.h"
+#include "core/base/kstrto.h"
+
+namespace rocefs {
+namespace {
+
+constexpr TimeNs kPatience = kSecond;  // for a manager that does not read
+constexpr uint64_t kMaxWatchdogUs = 1'000'000'000'000;
+
+// The value, which is no longer in the environment.
+std::string taken(const char* name) {
+  const char* value = std::getenv(name);
+  std::string text = value ? value : "";
+  ::unsetenv(name);
+  return text;
+}
+
+// The address and its length; nothing if this is no address of a unix socket. "@" begins a name
+// that is in no file system.
+std::optional<socklen_t> parse(const std::string& text, sockaddr_un& address) {
+  address.sun_family = AF_UNIX;
+  if (text.size() < 2 || text.size() >= sizeof address.sun_path) return std::nullopt;
+  if (text[0] != '/' && text[0] != '@') return std::nullopt;
+  text.copy(address.sun_path, text.size());
+  if (text[0] == '@') address.sun_path[0] = '\0';
+  return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + text.size());
+}
+
+// A mount point may have any character in its name, and a newline would begin another variable.
+std::string one_line(std::string_view text) {
+  std::string line(text);
+  std::replace_if(
+      line.begin(), line.end(), [](unsigned char c) { return c < ' '; }, '?');
+  return line;
+}
+
+}  // namespace
+
+ServiceManager ServiceManager::from_environment() {
+  ServiceManager manager;
+  manager.address_ = taken("NOTIFY_SOCKET");
+  std::string period = taken("WATCHDOG_USEC"), process = taken("WATCHDOG_PID");
+  Result<uint64_t> us = kstrtou64(period, 10);
+  bool ours = process.empty() || process == std::to_string(::getpid());
+  if (us && *us <= kMaxWatchdogUs && ours && !manager.address_.empty()) {
+    manager.watchdog_ = static_cast<TimeNs>(*us) * kMicrosecond;
+  }
+  return manager;
+}
+
+void ServiceManager::ready(pid_t main, std::string_view status) const {
+  send(fmt::format("READY=1\nMAINPID={}\nSTATUS={}", main, one_line(status)));
+}
+
+void ServiceManager::status(std::string_view status) const {
+  send("STATUS=" + one_line(status));
+}
+
+void ServiceManager::stopping(std::string_view status) const {
+  send("STOPPING=1\nSTATUS=" + one_line(status));
+}
+
+void ServiceManager::alive() const {
+  send("WATCHDOG=1");
+}
+
+// A socket for each: there is none for workers to inherit.
+void ServiceManager::send(const std::string& text) const {
+  sockaddr_un address{};
+  std::optional<socklen_t> length = parse(address_, address);
+  if (!length) return;
+  Fd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!socket) return;
+  timeval patience{kPatience / kSecond, 0};
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+  (void)!::sendto(socket.get(), text.data(), text.size(), MSG_NOSIGNAL,
+                  reinterpret_cast<const sockaddr*>(&address), *length);
+}
+
+}  // namespace rocefs

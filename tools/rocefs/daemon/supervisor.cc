@@ -1,0 +1,334 @@
+#include "tools/rocefs/daemon/supervisor.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <syslog.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "core/base/clock.h"
+#include "fs/mount_point.h"
+#include "tools/rocefs/daemon/dying.h"
+
+namespace rocefs {
+namespace {
+
+constexpr TimeNs kEarly = kSecond;  // whoever dies sooner than this has not lived
+constexpr int kMaxEarlyDeaths = 8;
+constexpr int kMaxSilence = 4;  // in alive_every(): half of the watchdog's time
+constexpr TimeNs kLook = 300 * kMillisecond, kGrace = 200 * kMillisecond;
+constexpr char kListening = 'l', kReady = 'r', kListensNoMore = 'n', kEnding = 'e', kAlive = 'a';
+
+// One letter, with room for a descriptor, which goes with kListening and kReady. Stays where it is:
+// `header` points into it.
+struct Message {
+  explicit Message(char word = 0) : letter(word) {
+    header.msg_iov = &part;
+    header.msg_iovlen = 1;
+    header.msg_control = &space;
+    header.msg_controllen = sizeof space;
+  }
+  Message(const Message&) = delete;
+  Message& operator=(const Message&) = delete;
+
+  char letter;
+  iovec part{&letter, 1};
+  msghdr header{};
+  union {
+    cmsghdr descriptor;
+    char bytes[CMSG_SPACE(sizeof(int))];
+  } space{};
+};
+
+sigset_t watched_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (int signal : {SIGTERM, SIGINT, SIGHUP, SIGCHLD}) sigaddset(&set, signal);
+  return set;
+}
+
+void unblock(int signal) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, signal);
+  ::sigprocmask(SIG_UNBLOCK, &set, nullptr);
+}
+
+std::string cause_of(int status) {
+  if (WIFSIGNALED(status)) return fmt::format("SIG{}", sigabbrev_np(WTERMSIG(status)));
+  return fmt::format("exit status {}", WEXITSTATUS(status));
+}
+
+}  // namespace
+
+void WorkerLink::send(char letter, int descriptor) {
+  Message message(letter);
+  cmsghdr& with = message.space.descriptor;
+  with.cmsg_level = SOL_SOCKET;
+  with.cmsg_type = SCM_RIGHTS;
+  with.cmsg_len = CMSG_LEN(sizeof descriptor);
+  std::memcpy(CMSG_DATA(&with), &descriptor, sizeof descriptor);
+  (void)!::sendmsg(socket_.get(), &message.header, MSG_NOSIGNAL);
+}
+
+void WorkerLink::listening(int listener) {
+  send(kListening, listener);
+}
+
+void WorkerLink::ready(int descriptor) {
+  send(kReady, descriptor);
+}
+
+void WorkerLink::listens_no_more() {
+  (void)!::send(socket_.get(), &kListensNoMore, 1, MSG_NOSIGNAL);
+}
+
+void WorkerLink::ending() {
+  (void)!::send(socket_.get(), &kEnding, 1, MSG_NOSIGNAL);
+}
+
+void WorkerLink::alive() {
+  (void)!::send(socket_.get(), &kAlive, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+int Supervisor::run() {
+  sigset_t set = watched_signals();
+  signals_ = Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  int status = run_workers();
+  guard_.dismiss();
+  return status;
+}
+
+int Supervisor::run_workers() {
+  for (;;) {
+    TimeNs born = monotonic_ns();
+    start_worker();
+    if (worker_ < 0) return give_up(std::string("no worker: ") + std::strerror(errno));
+    std::optional<int> status = watch_worker();
+    serving_ = false;
+    std::string cause = status ? cause_of(*status) : "a signal, and is kept by the kernel";
+    bool orderly = status && WIFEXITED(*status) && WEXITSTATUS(*status) == 0;
+    if (orderly || ending_) {
+      if (!orderly || !left_.empty()) end_mount();
+      return orderly ? 0 : 1;
+    }
+    if (!descriptor_) {  // it said why, if it could
+      if (status && WIFEXITED(*status)) {
+        end_mount();
+        return WEXITSTATUS(*status);
+      }
+      return give_up("the worker died of " + cause + " while it mounted");
+    }
+    note_death(cause);
+    if (comes_again_at_once(monotonic_ns() - born)) {
+      return give_up(fmt::format("{} workers in a row died within a second, the last of {}",
+                                 early_deaths_, cause));
+    }
+    if (ending_) {
+      end_mount();
+      return 0;
+    }
+  }
+}
+
+void Supervisor::start_worker() {
+  int ends[2];
+  worker_ = -1;
+  dying_ = false;
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return;
+  socket_ = Fd(ends[0]);
+  Fd theirs(ends[1]);
+  pid_t supervisor = ::getpid();
+  worker_ = ::fork();
+  if (worker_ != 0) return;
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != supervisor) ::_exit(1);
+  ::prctl(PR_SET_NAME, "rocefs-worker");
+  unblock(SIGCHLD);
+  socket_.reset();
+  signals_.reset();
+  guard_.forget();
+  WorkerLink link(std::move(theirs), descriptor_.release(), std::move(listener_));
+  std::exit(work_(link));
+}
+
+std::optional<int> Supervisor::watch_worker() {
+  pollfd watched[] = {{signals_.get(), POLLIN, 0}, {socket_.get(), POLLIN, 0}};
+  for (;;) {
+    if (::poll(watched, 2, static_cast<int>(patience() / kMillisecond + 1)) == 0) {
+      count_silence();
+      if (is_kept()) break;
+    }
+    if (watched[1].revents && !take_message()) watched[1].fd = -1;
+    if (watched[0].revents) take_signal();
+    std::optional<int> status = reap();
+    if (!status) continue;
+    while (take_message()) {  // what it said before it died
+    }
+    return status;
+  }
+  while (take_message()) {
+  }
+  left_.push_back(worker_);
+  ::syslog(LOG_DAEMON | LOG_WARNING, "%s: worker %d was killed, and the kernel keeps it",
+           saved_.mount_point, worker_);
+  return std::nullopt;
+}
+
+// Whoever has ended: those that were left behind too, and, where this is the first process of a
+// container, those that belong to nobody.
+std::optional<int> Supervisor::reap() {
+  int status = 0;
+  for (pid_t ended; (ended = ::waitpid(-1, &status, WNOHANG)) > 0;) {
+    if (ended == worker_) return status;
+    std::erase(left_, ended);
+  }
+  return std::nullopt;
+}
+
+// Its memory takes a moment to go: at the second look.
+bool Supervisor::is_kept() {
+  bool was_dying = std::exchange(dying_, is_dying(worker_));
+  return was_dying && dying_;
+}
+
+bool Supervisor::take_message() {
+  Message message;
+  ssize_t got = ::recvmsg(socket_.get(), &message.header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+  if (got < 1) return false;
+  if (message.letter == kAlive) {
+    silence_ = 0;
+    manager_.alive();
+    return true;
+  }
+  if (message.letter == kListensNoMore || message.letter == kEnding) listener_.reset();
+  if (message.letter == kEnding) {
+    begin_end();
+    // An unmount waits for nobody: without a descriptor of ours the connection ends with the
+    // worker's.
+    descriptor_.reset();
+    return true;
+  }
+  cmsghdr* header = CMSG_FIRSTHDR(&message.header);
+  if (!header || header->cmsg_type != SCM_RIGHTS) return true;
+  int descriptor;
+  std::memcpy(&descriptor, CMSG_DATA(header), sizeof descriptor);
+  if (message.letter == kListening) {
+    listener_ = Fd(descriptor);
+    return true;
+  }
+  bool first = !descriptor_;
+  descriptor_ = Fd(descriptor);
+  serving_ = true;
+  silence_ = 0;
+  if (first) {
+    begin_mounted();
+  } else {
+    manager_.status(serving());
+  }
+  return true;
+}
+
+// Who is the first process of a container takes all others along when it dies: no guard helps.
+void Supervisor::begin_mounted() {
+  if (dev_t device = saved_.session.device) cutoff_ = Cutoff(device, saved_.mount_point);
+  if (cutoff_ && ::getpid() != 1) guard_ = Guard(cutoff_);
+  mounted_(serving());
+}
+
+void Supervisor::take_signal() {
+  for (signalfd_siginfo info; ::read(signals_.get(), &info, sizeof info) == sizeof info;) {
+    if (info.ssi_signo == SIGCHLD) continue;
+    begin_end();
+    ::kill(worker_, static_cast<int>(info.ssi_signo));
+  }
+}
+
+void Supervisor::begin_end() {
+  if (std::exchange(ending_, true)) return;
+  manager_.stopping(fmt::format("unmounting {}", saved_.mount_point));
+}
+
+// Only a worker that serves is expected to show life, and none that is told to end.
+bool Supervisor::wants_life() const {
+  return alive_every(manager_) > 0 && serving_ && !ending_;
+}
+
+// A worker that the kernel keeps is nothing that could be waited for: it is looked at.
+TimeNs Supervisor::patience() const {
+  TimeNs look = dying_ ? kGrace : kLook;
+  return wants_life() ? std::min(look, alive_every(manager_)) : look;
+}
+
+// Counted, not measured: when both processes were stopped for a while, that is no fault of the
+// worker's.
+void Supervisor::count_silence() {
+  if (!wants_life()) return;
+  silence_ += patience();
+  if (silence_ < kMaxSilence * alive_every(manager_)) return;
+  hung_ = true;
+  serving_ = false;
+  ::kill(worker_, SIGKILL);
+}
+
+std::string Supervisor::serving() const {
+  std::string text = fmt::format("serving {}, worker {}", saved_.mount_point, worker_);
+  if (deaths_ == 0) return text;
+  return text + fmt::format("; {} died, the last of {}", deaths_, saved_.death.cause);
+}
+
+void Supervisor::note_death(std::string cause) {
+  saved_.death.pid = worker_;
+  saved_.death.monotonic = monotonic_ns();
+  ++deaths_;
+  if (std::exchange(hung_, false)) cause = "hanging";
+  cause.resize(std::min(cause.size(), sizeof saved_.death.cause - 1));
+  std::memcpy(saved_.death.cause, cause.c_str(), cause.size() + 1);
+}
+
+// The first of them is replaced at once, the others after a while that doubles.
+bool Supervisor::comes_again_at_once(TimeNs lived) {
+  early_deaths_ = lived < kEarly ? early_deaths_ + 1 : 0;
+  if (early_deaths_ >= kMaxEarlyDeaths) return true;
+  if (early_deaths_ > 1) {
+    pollfd signals{signals_.get(), POLLIN, 0};
+    ::poll(&signals, 1, 2 << early_deaths_);  // milliseconds
+    for (signalfd_siginfo info; ::read(signals_.get(), &info, sizeof info) == sizeof info;) {
+      if (info.ssi_signo != SIGCHLD) begin_end();
+    }
+  }
+  return false;
+}
+
+int Supervisor::give_up(const std::string& why) {
+  std::fprintf(stderr, "rocefs: %s\n", why.c_str());
+  ending_ = true;
+  manager_.stopping(why);
+  ::syslog(LOG_DAEMON | LOG_ERR, "%s: %s; unmounting", saved_.mount_point, why.c_str());
+  end_mount();
+  return 1;
+}
+
+// Looking at a mount that is not dead and has nobody to answer would take for ever.
+void Supervisor::end_mount() {
+  listener_.reset();
+  descriptor_.reset();
+  if (!saved_.mount_point[0]) return;
+  if (!cutoff_ || cutoff_.cut()) {
+    unmount_dead(saved_.mount_point);
+  } else if (mounted_device(saved_.mount_point) == saved_.session.device) {
+    unmount_lazily(saved_.mount_point);
+  }
+}
+
+}  // namespace rocefs

@@ -1,0 +1,71 @@
+#include "tools/rocefs/enter/netlink_filter.h"
+
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/netlink.h>
+#include <linux/seccomp.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <vector>
+
+namespace rocefs {
+namespace {
+
+// socket(2) has another number for each kind of program that one kernel runs.
+struct SocketCall {
+  uint32_t arch;
+  uint32_t number;
+};
+constexpr uint32_t kX32 = 0x40000000;  // 64-bit x86 with 32-bit pointers shares its arch
+constexpr SocketCall kSocketCalls[] = {
+    {AUDIT_ARCH_X86_64, 41},   {AUDIT_ARCH_X86_64, kX32 | 41}, {AUDIT_ARCH_I386, 359},
+    {AUDIT_ARCH_AARCH64, 198}, {AUDIT_ARCH_ARM, 281},
+};
+
+constexpr uint32_t kArch = offsetof(seccomp_data, arch);
+constexpr uint32_t kNumber = offsetof(seccomp_data, nr);
+// The low half: domain and protocol are ints, and the kernel looks at no more of them.
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
+constexpr uint32_t argument(int index) {
+  return offsetof(seccomp_data, args) + index * sizeof(uint64_t);
+}
+
+constexpr sock_filter load(uint32_t offset) {
+  return BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offset);
+}
+constexpr sock_filter skip_unless(uint32_t value, uint8_t instructions) {
+  return BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, instructions);
+}
+constexpr sock_filter answer(uint32_t action) {
+  return BPF_STMT(BPF_RET | BPF_K, action);
+}
+
+std::vector<sock_filter> program() {
+  std::vector<sock_filter> code;
+  for (const SocketCall& call : kSocketCalls) {
+    code.insert(code.end(),
+                {load(kArch), skip_unless(call.arch, 7), load(kNumber), skip_unless(call.number, 5),
+                 load(argument(0)), skip_unless(AF_NETLINK, 3), load(argument(2)),
+                 skip_unless(NETLINK_RDMA, 1), answer(SECCOMP_RET_ERRNO | EPROTONOSUPPORT)});
+  }
+  code.push_back(answer(SECCOMP_RET_ALLOW));
+  return code;
+}
+
+}  // namespace
+
+Result<void> refuse_rdma_netlink() {
+  std::vector<sock_filter> code = program();
+  sock_fprog filter{static_cast<unsigned short>(code.size()), code.data()};
+  if (::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter) != 0) {
+    return errorf(errno, "seccomp: {}", std::strerror(errno));
+  }
+  return {};
+}
+
+}  // namespace rocefs

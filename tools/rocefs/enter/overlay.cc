@@ -1,0 +1,245 @@
+#include "tools/rocefs/enter/overlay.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string_view>
+
+#include "core/base/fd.h"
+
+namespace rocefs {
+namespace {
+
+Error failure(const std::string& what, int code = errno) {
+  return errorf(code, "{}: {}", what, std::strerror(code));
+}
+
+// Names and types (S_IFMT) of a directory's entries.
+using Names = std::map<std::string, mode_t>;
+
+Result<Names> names_in(int directory, const std::string& path) {
+  Fd fd(::openat(directory, path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd) return failure(path);
+  auto close = [](DIR* dir) { ::closedir(dir); };
+  std::unique_ptr<DIR, decltype(close)> open(::fdopendir(fd.get()), close);
+  if (!open) return failure(path);
+  int listed = fd.release();
+  Names names;
+  errno = 0;
+  while (dirent* entry = ::readdir(open.get())) {
+    std::string name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    struct stat status;
+    int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT;
+    if (::fstatat(listed, entry->d_name, &status, flags) == 0) {
+      names[name] = status.st_mode & S_IFMT;
+    }
+    errno = 0;  // gone meanwhile: left out
+  }
+  if (errno != 0) return failure(path);
+  return names;
+}
+
+// Shows what is at `path` below `directory`, and all that is mounted below it, at `target` too.
+Result<void> show(int directory, const std::string& path, const std::string& target) {
+  Fd clone(::open_tree(
+      directory, path.c_str(),
+      OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE | AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT));
+  if (!clone || ::move_mount(clone.get(), "", AT_FDCWD, target.c_str(), MOVE_MOUNT_F_EMPTY_PATH)) {
+    return failure(target);
+  }
+  return {};
+}
+
+// An entry of this type on which something can be shown; a symbolic link is what it is already.
+Result<void> make_entry(int fresh, const std::string& name, mode_t type, int source,
+                        const std::string& path) {
+  bool made = false;
+  if (S_ISLNK(type)) {
+    char text[PATH_MAX];
+    ssize_t size = ::readlinkat(source, path.c_str(), text, sizeof text - 1);
+    if (size < 0) return failure(path);
+    text[size] = 0;
+    made = ::symlinkat(text, fresh, name.c_str()) == 0;
+  } else if (S_ISDIR(type)) {
+    made = ::mkdirat(fresh, name.c_str(), 0755) == 0;
+  } else {
+    made = bool(Fd(::openat(fresh, name.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644)));
+  }
+  if (!made) return failure(path);
+  return {};
+}
+
+std::string below(const std::string& directory, const std::string& name) {
+  return directory == "." ? name : directory + "/" + name;
+}
+
+// Directories that hold entries of the tree beside entries of the machine.
+bool may_be_shared(std::string_view path) {
+  constexpr std::string_view kShared[] = {
+      "bus",        "bus/pci",      "bus/pci/devices",     "bus/pci/drivers",      "class",
+      "class/misc", "devices",      "devices/virtual",     "devices/virtual/misc", "kernel",
+      "class/net",  "kernel/debug", "devices/virtual/net",
+  };
+  constexpr std::string_view kRootComplex = "devices/pci";
+  if (path.starts_with(kRootComplex)) return path.find('/', kRootComplex.size()) == path.npos;
+  return std::find(std::begin(kShared), std::end(kShared), path) != std::end(kShared);
+}
+
+// What the machine has and nobody may find: a real NIC, by a class directory that the tree lacks.
+bool is_hidden(std::string_view path) {
+  return path.starts_with("class/infiniband");
+}
+
+// A directory of the tree and the machine's that it is laid over.
+struct Place {
+  std::string path;    // below the tree
+  std::string target;  // absolute
+  Names ours, theirs;
+
+  bool shares(const std::string& name) const {
+    auto our = ours.find(name), their = theirs.find(name);
+    return our != ours.end() && their != theirs.end() && S_ISDIR(our->second) &&
+           S_ISDIR(their->second) && may_be_shared(below(path, name));
+  }
+
+  // The machine's entry is seen: as it is, or below what is laid over it.
+  bool keeps(const std::string& name) const {
+    if (ours.count(name)) return shares(name);
+    return !is_hidden(below(path, name));
+  }
+
+  // Ours can be shown on the machine's own entries: those that are kept stay as live as they are.
+  bool fits() const {
+    for (auto [name, type] : theirs) {
+      if (!ours.count(name) && !keeps(name)) return false;
+    }
+    return std::all_of(ours.begin(), ours.end(), [&](const auto& our) {
+      auto their = theirs.find(our.first);
+      return !S_ISLNK(our.second) && their != theirs.end() && !S_ISLNK(their->second) &&
+             S_ISDIR(our.second) == S_ISDIR(their->second);
+    });
+  }
+};
+
+// A bind mount of /dev/ptmx would not find the pts beside it: it is reached through a view of the
+// whole.
+constexpr char kMachineDev[] = ".machine";
+
+Result<void> keep_terminals(int fresh, const Fd& whole) {
+  if (::mkdirat(fresh, kMachineDev, 0755) != 0 ||
+      ::symlinkat(".machine/ptmx", fresh, "ptmx") != 0 ||
+      ::move_mount(whole.get(), "", fresh, kMachineDev, MOVE_MOUNT_F_EMPTY_PATH) != 0) {
+    return failure("/dev/ptmx");
+  }
+  return {};
+}
+
+// The machine's entries that are kept, in a new directory.
+Result<void> pass_through(const Place& place, int covered, int fresh) {
+  for (auto [name, type] : place.theirs) {
+    if (!place.keeps(name)) continue;
+    Result<void> passed = make_entry(fresh, name, type, covered, name);
+    if (passed && !S_ISLNK(type)) passed = show(covered, name, place.target + "/" + name);
+    if (passed) continue;
+    if (passed.error().code != ENOENT) return passed;
+    ::unlinkat(fresh, name.c_str(), S_ISDIR(type) ? AT_REMOVEDIR : 0);  // gone meanwhile
+  }
+  return {};
+}
+
+// Another directory takes the machine's place, with its mode: its entries are those of both.
+Result<void> renew(const Place& place, int tree, int covered) {
+  bool dev = place.target == "/dev";
+  Fd whole;
+  if (dev) {
+    whole = Fd(::open_tree(covered, "",
+                           OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE | AT_EMPTY_PATH));
+  }
+  constexpr unsigned long kFlags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
+  if (::mount("rocefs-enter", place.target.c_str(), "tmpfs", kFlags, "mode=0755") != 0) {
+    return failure(place.target);
+  }
+  Fd fresh(::open(place.target.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  struct stat status;
+  if (!fresh || ::fstat(covered, &status) != 0) return failure(place.target);
+  (void)!::fchown(fresh.get(), status.st_uid, status.st_gid);  // a user has no name for root here
+  ::fchmod(fresh.get(), status.st_mode & 07777);
+  Place kept = place;
+  auto ptmx = kept.theirs.find("ptmx");
+  if (dev && ptmx != kept.theirs.end() && S_ISCHR(ptmx->second)) {
+    kept.theirs.erase(ptmx);
+    if (Result<void> done = keep_terminals(fresh.get(), whole); !done) return done;
+  }
+  if (Result<void> passed = pass_through(kept, covered, fresh.get()); !passed) return passed;
+  for (auto [name, type] : place.ours) {
+    if (place.shares(name)) continue;
+    Result<void> made = make_entry(fresh.get(), name, type, tree, below(place.path, name));
+    if (!made && made.error().code != ENOENT) return made;  // a device that has just left
+  }
+  if (dev) return {};
+  mount_attr attributes{};
+  attributes.attr_set = MOUNT_ATTR_RDONLY;
+  if (::mount_setattr(fresh.get(), "", AT_EMPTY_PATH, &attributes, sizeof attributes) != 0) {
+    return failure(place.target);
+  }
+  return {};
+}
+
+Result<void> cover(int tree, const std::string& path, const std::string& target) {
+  Fd covered(::open(target.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!covered) return failure(target);
+  Result<Names> ours = names_in(tree, path);
+  if (!ours) return ours.error();
+  if (path == ".") ours->erase("dev");  // that is /dev, not /sys/dev
+  Result<Names> theirs = names_in(covered.get(), ".");
+  // What the caller may not list (debugfs is root's) is not seen by him in any case.
+  if (!theirs && theirs.error().code == EACCES) theirs = Names{};
+  if (!theirs) return failure(target, theirs.error().code);
+  Place place{path, target, *ours, *theirs};
+  if (!place.fits()) {
+    if (Result<void> renewed = renew(place, tree, covered.get()); !renewed) return renewed;
+  }
+  for (auto [name, type] : place.ours) {
+    if (S_ISLNK(type)) continue;
+    std::string from = below(path, name), to = target + "/" + name;
+    Result<void> laid = place.shares(name) ? cover(tree, from, to) : show(tree, from, to);
+    if (!laid) return laid;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Overlay> Overlay::of(const std::string& tree) {
+  Fd root(::open(tree.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!root) return failure(tree);
+  Result<Names> names = names_in(root.get(), ".");
+  if (!names) return failure(tree, names.error().code);
+  Overlay overlay;
+  overlay.tree_ = tree;
+  overlay.places_ = {"/sys"};
+  if (names->count("dev")) overlay.places_.push_back("/dev");
+  return overlay;
+}
+
+Result<void> Overlay::lay() const {
+  Fd tree(::open(tree_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!tree) return failure(tree_);
+  for (const std::string& place : places_) {
+    Result<void> laid = cover(tree.get(), place == "/dev" ? "dev" : ".", place);
+    if (!laid) return laid;
+  }
+  return {};
+}
+
+}  // namespace rocefs

@@ -1,0 +1,71 @@
+#include "tools/rocefs/instance/connections.h"
+
+#include <fmt/format.h>
+
+#include "core/tree/counter_files.h"
+#include "core/tree/function_file.h"
+#include "rdma/cm/ucma_abi.h"
+#include "rdma/nic/device.h"
+
+namespace rocefs {
+namespace {
+
+struct Group {
+  std::string_view directory, doc;
+  CmCounters::ByMessage CmCounters::*counters;
+};
+constexpr Group kGroups[] = {
+    {"cm_tx_msgs", "messages that the port's communication manager sent, by kind",
+     &CmCounters::transmitted},
+    {"cm_tx_retries", "of these, the ones that were sent again", &CmCounters::retried},
+    {"cm_rx_msgs", "messages that the port's communication manager received, by kind",
+     &CmCounters::received},
+    {"cm_rx_duplicates", "of these, the ones that had come before or came too late",
+     &CmCounters::duplicates},
+};
+
+// The core makes it.
+class IdsFile final : public Stream {
+ public:
+  IdsFile(Engine& engine, const Cma& cma) : engine_(engine), cma_(cma) {}
+  void content(Answer<std::string> answer) override {
+    engine_.call<std::string>([this]() -> Result<std::string> { return cma_.text(); },
+                              std::move(answer));
+  }
+  FileDoc doc() const override {
+    return {"value", {}, {}, "ids of librdmacm's programs: their addresses, and what they do"};
+  }
+
+ private:
+  Engine& engine_;
+  const Cma& cma_;
+};
+
+}  // namespace
+
+Connections::Connections(Tree& tree, Engine& engine, Fabric& fabric, const std::string& debug,
+                         uint64_t salt)
+    : cma_(fabric, salt), ucma_(cma_) {
+  tree.add_file(debug + "/cm_ids", std::make_shared<IdsFile>(engine, cma_));
+  tree.add_file(
+      "class/misc/rdma_cm/abi_version",
+      constant(fmt::format("{}", ucma::kAbiVersion), "of rdma_cm (RDMA_USER_CM_ABI_VERSION)"));
+  tree.add_file("class/misc/rdma_cm/dev",
+                constant("1:3", "the character device behind dev/infiniband: /dev/null"));
+  tree.add_link_out("dev/infiniband/rdma_cm", "/dev/null");
+}
+
+void Connections::bound(Tree& tree, const std::string& directory, Device& device) {
+  for (size_t number = 1; number <= device.port_count(); ++number) {
+    CmCounters& counters = cma_.manager(device).counters(device.port(number));
+    for (const Group& group : kGroups) {
+      for (size_t i = 0; i < cm::kMessages; ++i) {
+        tree.add_file(
+            fmt::format("{}/ports/{}/{}/{}", directory, number, group.directory, cm::kNames[i]),
+            std::make_shared<CounterFile>((counters.*group.counters)[i], 1, group.doc));
+      }
+    }
+  }
+}
+
+}  // namespace rocefs

@@ -1,0 +1,132 @@
+#include "tools/rocefs/instance/fabric_subnet.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "rdma/nic/device.h"
+#include "rdma/transport/port_counters.h"
+
+namespace rocefs {
+namespace {
+
+// Where a channel adapter's port shows each of them: rows of kPortCounters, divisors included.
+// Those that are not here are constant in the tree too.
+struct Shown {
+  uint64_t PerfCounters::*member;
+  std::string_view path;
+};
+constexpr Shown kShown[] = {
+    {&PerfCounters::link_downed, "counters/link_downed"},
+    {&PerfCounters::rcv_errors, "counters/port_rcv_errors"},
+    {&PerfCounters::xmit_discards, "counters/port_xmit_discards"},
+    {&PerfCounters::xmit_wait, "counters/port_xmit_wait"},
+    {&PerfCounters::xmit_data, "counters/port_xmit_data"},
+    {&PerfCounters::rcv_data, "counters/port_rcv_data"},
+    {&PerfCounters::xmit_packets, "counters/port_xmit_packets"},
+    {&PerfCounters::rcv_packets, "counters/port_rcv_packets"},
+    {&PerfCounters::unicast_xmit, "counters/unicast_xmit_packets"},
+    {&PerfCounters::unicast_rcv, "counters/unicast_rcv_packets"},
+};
+consteval std::array<size_t, std::size(kShown)> find_rows() {
+  std::array<size_t, std::size(kShown)> rows{};
+  for (size_t i = 0; i < rows.size(); ++i) {
+    while (kPortCounters[rows[i]].path != kShown[i].path) ++rows[i];
+  }
+  return rows;
+}
+constexpr auto kRows = find_rows();
+
+// What came in by a link: the loss of what had been on its way may be counted after a clearing.
+uint64_t arrived(const Counter& all, const Counter& lost) {
+  return all.get() - std::min(all.get(), lost.get());
+}
+
+PerfCounters counters_of(const SwitchPort& port) {
+  constexpr uint64_t kUnit = 4;  // octets, of data
+  PerfCounters all;
+  const LinkCounters& out = std::as_const(*port.out).counters();
+  const LinkCounters& in = std::as_const(*port.in).counters();
+  all.xmit_packets = all.unicast_xmit = out.packets.get();
+  all.xmit_data = out.bytes.get() / kUnit;
+  all.rcv_packets = all.unicast_rcv = arrived(in.packets, in.lost);
+  all.rcv_data = arrived(in.bytes, in.lost_bytes) / kUnit;
+  for (const EgressQueue& queue : port.queues) all.xmit_discards += queue.counters.dropped.get();
+  return all;
+}
+
+// Packets and what was lost of them are one count.
+void clear(SwitchPort& port, const PerfCounters& which) {
+  auto clear_packets = [](LinkCounters& counters) {
+    counters.packets.set(0);
+    counters.lost.set(0);
+  };
+  auto clear_bytes = [](LinkCounters& counters) {
+    counters.bytes.set(0);
+    counters.lost_bytes.set(0);
+  };
+  if (which.xmit_packets || which.unicast_xmit) clear_packets(port.out->counters());
+  if (which.rcv_packets || which.unicast_rcv) clear_packets(port.in->counters());
+  if (which.xmit_data) clear_bytes(port.out->counters());
+  if (which.rcv_data) clear_bytes(port.in->counters());
+  if (!which.xmit_discards) return;
+  for (EgressQueue& queue : port.queues) queue.counters.dropped.set(0);
+}
+
+}  // namespace
+
+bool FabricSubnet::present(size_t node) const {
+  const Device* device = entities_[node].device;
+  return !device || device->present();
+}
+
+FabricSubnet::Cable FabricSubnet::cable(size_t node, uint8_t port) const {
+  const Entity& entity = entities_[node];
+  if (port == 0 || port > subnet_.nodes[node].port_count()) return {};
+  if (entity.hub) return {entity.hub->port(port - 1u).out, entity.hub->port(port - 1u).in};
+  Port& at = entity.device->port(port);
+  if (at.line_bps() == 0) return {};
+  return {&at.egress(), &at.ingress()};
+}
+
+bool FabricSubnet::up(size_t node, uint8_t port) const {
+  if (port == 0) return true;
+  Cable at = cable(node, port);
+  bool inside = subnet_.nodes[node].ports[port].peer != SubnetPort::kNoPeer;
+  return inside && at.out && at.out->up() && at.in->up();
+}
+
+uint64_t FabricSubnet::rate_bps(size_t node, uint8_t port) const {
+  Cable at = cable(node, port);
+  return at.out ? at.out->parameters().rate_bps : 0;
+}
+
+std::string FabricSubnet::description(size_t node) const {
+  const Entity& entity = entities_[node];
+  return entity.hub ? entity.hub->name() + " emulated switch" : entity.device->description().text();
+}
+
+PerfCounters FabricSubnet::counters(size_t node, uint8_t port) const {
+  if (!cable(node, port).out) return {};
+  const Entity& entity = entities_[node];
+  if (entity.hub) return counters_of(entity.hub->port(port - 1u));
+  PerfCounters all;
+  const PortCounters& shown = entity.device->port(port).counters();
+  for (size_t i = 0; i < kRows.size(); ++i) {
+    const auto& row = kPortCounters[kRows[i]];
+    all.*kShown[i].member = (shown.*row.member).get() / row.divisor;
+  }
+  return all;
+}
+
+void FabricSubnet::clear_counters(size_t node, uint8_t port, const PerfCounters& which) {
+  if (!cable(node, port).out) return;
+  const Entity& entity = entities_[node];
+  if (entity.hub) return clear(entity.hub->port(port - 1u), which);
+  PortCounters& shown = entity.device->port(port).counters();
+  for (size_t i = 0; i < kRows.size(); ++i) {
+    if (which.*kShown[i].member) (shown.*kPortCounters[kRows[i]].member).set(0);
+  }
+}
+
+}  // namespace rocefs

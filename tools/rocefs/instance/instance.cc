@@ -1,0 +1,256 @@
+#include "tools/rocefs/instance/instance.h"
+
+#include <cerrno>
+
+#include "core/base/clock.h"
+#include "core/base/hash.h"
+#include "core/tree/function_file.h"
+#include "core/tree/knob_file.h"
+#include "core/tree/knob_transaction.h"
+#include "core/tree/reference.h"
+#include "core/tree/set_file.h"
+#include "core/tree/trigger.h"
+#include "pcc/card/card_backend.h"
+#include "pcc/card/virtual_backend.h"
+#include "rdma/nic/device.h"
+#include "rdma/tree/files.h"
+#include "rdma/tree/switch_files.h"
+#include "rdma/tree/uplink_files.h"
+#include "rdma/uplink/uplink.h"
+
+namespace rocefs {
+
+Result<void> check_clock(const Config& config, ClockMode mode, uint64_t dilation) {
+  if (mode == ClockMode::kReal) return {};
+  auto at = [&](int line) { return line == 0 ? "" : fmt::format("{}:{}: ", config.name, line); };
+  if (dilation != 1) {
+    int line = dilation == config.dilation ? config.dilation_line : config.clock_line;
+    return errorf(EINVAL, "{}dilation goes with the real clock", at(line));
+  }
+  if (config.topology && !config.topology->uplinks.empty()) {
+    const UplinkSpec& uplink = config.topology->uplinks.front();
+    return errorf(EINVAL, "{}uplink {}: the kernel's network needs the real clock", at(uplink.line),
+                  uplink.name);
+  }
+  return {};
+}
+
+Instance::Instance(const Config& config, const Options& options)
+    : config_(config),
+      options_(options),
+      topology_(config.topology ? *config.topology : default_topology()) {}
+
+Result<std::unique_ptr<Instance>> Instance::create(const Config& config, const Options& options) {
+  std::unique_ptr<Instance> instance(new Instance(config, options));
+  // Before there are threads, and much to inherit.
+  instance->files_ = std::make_unique<CallerFiles>(
+      instance->loop_, [self = instance.get()](const std::string& line) {
+        if (self->engine_) self->log(LogLevel::kErr, line);  // else the next try says it
+      });
+  Result<std::unique_ptr<Engine>> engine = Engine::create(options.engine, instance->loop_);
+  if (!engine) return engine.error();
+  instance->engine_ = std::move(*engine);
+  instance->fabric_ =
+      std::make_unique<Fabric>(instance->topology_, options.seed, instance->engine_->scheduler(),
+                               instance->engine_->outstanding());
+  if (Result<void> opened = instance->open_registers(); !opened) return opened.error();
+  if (Result<void> opened = instance->open_uplinks(); !opened) return opened.error();
+  instance->tree_ = std::make_unique<Tree>(options.uid, options.gid);
+  return instance;
+}
+
+// What else looks at queue pairs sees the engine's clock there.
+Result<void> Instance::open_registers() {
+  for (const auto& device : fabric_->devices()) {
+    Registers& registers = device->registers();
+    if (Result<void> opened = registers.open(engine_->mode()); !opened) return opened;
+    registers.set_clock(engine_->clock().reading());
+    engine_->clock().on_change(
+        [&registers](const ClockReading& clock) { registers.set_clock(clock); });
+  }
+  return {};
+}
+
+Result<void> Instance::open_uplinks() {
+  auto warn = [this](const std::string& line) {
+    engine_->tell_control([this, line] { log(LogLevel::kWarning, line); });
+  };
+  auto at = options_.takes_over ? Uplink::At::kTakeover : Uplink::At::kStart;
+  for (const auto& uplink : fabric_->uplinks()) {
+    Result<void> opened = uplink->open(*engine_, loop_, warn, at, options_.uplink_addresses);
+    if (!opened) return opened;
+  }
+  return {};
+}
+
+Instance::~Instance() {
+  stop_engine();
+  end_traffic();
+}
+
+void Instance::stop_engine() {
+  if (files_) files_->finish();
+  files_.reset();
+  if (engine_) engine_->stop();
+}
+
+void Instance::add_files(std::function<void()> drop_clients) {
+  std::string debug(kDebugDirectory);
+  LinkKnobs knobs = make_link_knobs(*fabric_, *engine_);
+  add_pcc();
+  add_mads(debug);
+  add_connections();
+  driver_ = std::make_unique<PciDriver>(
+      *tree_, *fabric_, *engine_, knobs,
+      std::vector<DeviceExtension*>{pcc_.get(), mads_.get(), connections_.get()});
+  add_fabric_files(*tree_, debug, *fabric_, knobs);
+  add_switch_files(*tree_, debug, *fabric_, *engine_,
+                   [this](std::string line) { log(LogLevel::kWarning, line); });
+  add_uplink_files(*tree_, debug, *fabric_, *engine_);
+  clock_files_ = std::make_unique<ClockFiles>(
+      *tree_, debug + "/clock", *engine_,
+      [this](std::string why) { log(LogLevel::kErr, "clock/at: " + why); });
+  tree_->add_file(debug + "/seed", constant(fmt::format("{}", options_.seed),
+                                            "of every random choice of this mount"));
+  dmesg_.add_files(*tree_, debug, *engine_);
+  add_set_file(*tree_, debug, *engine_);
+  capture_ = std::make_shared<CaptureFile>(*engine_, *fabric_, *files_,
+                                           [this](std::string why) { log(LogLevel::kErr, why); });
+  capture_->add_file(*tree_, debug);
+  traffic_ = std::make_unique<Traffic>(
+      Traffic::House{*engine_, *fabric_, *tree_, *files_, loop_, debug + "/traffic",
+                     [this](const std::string& line) { log(LogLevel::kWarning, line); }});
+  inject_ = std::make_unique<Inject>(*tree_, debug + "/inject", *engine_, *fabric_, knobs);
+  add_reset_file(*tree_, debug, *engine_, reset_parts(std::move(drop_clients)));
+  add_reference_file(*tree_, debug);
+}
+
+void Instance::add_pcc() {
+  auto own_log = [this](LogLevel level, const std::string& line) { log(level, line); };
+  auto driver_log = [this](const std::string& line) {
+    dmesg_.log(LogLevel::kInfo, engine_->now(), line);
+  };
+  auto make_backend = [this](Device& device, PccBackend::Listener& listener) {
+    return make_pcc_backend(device, listener);
+  };
+  pcc_ = std::make_unique<Pcc>(Pcc::Parts{*tree_, *engine_, *fabric_, *files_, make_backend,
+                                          options_.plugins, config_.mgmt, options_.revoke_program,
+                                          own_log, driver_log});
+}
+
+void Instance::add_mads(const std::string& debug) {
+  auto warn = [this](const std::string& line) { log(LogLevel::kWarning, line); };
+  mads_ = std::make_unique<Mads>(
+      Mads::Parts{*tree_, *engine_, *fabric_, loop_, debug, config_.mad_semantics, warn});
+}
+
+// Far ends on the network remember this mount's connections longer than it lives.
+void Instance::add_connections() {
+  bool real = engine_->mode() == ClockMode::kReal;
+  timespec now = date_now();
+  uint64_t salt =
+      real ? mix64(static_cast<uint64_t>(now.tv_sec) << 30 | static_cast<uint64_t>(now.tv_nsec))
+           : 0;
+  connections_ =
+      std::make_unique<Connections>(*tree_, *engine_, *fabric_, std::string(kDebugDirectory), salt);
+}
+
+std::unique_ptr<PccBackend> Instance::make_pcc_backend(Device& device,
+                                                       PccBackend::Listener& listener) {
+  // Queue pairs of one number on two devices do not toss the same coin.
+  uint64_t seed = options_.seed ^ fnv1a64(device.name());
+  CardBackend::Options card{own_pccd(), device.name(), seed};
+  card.open_files = options_.open_files;
+  card.uid = options_.uid;
+  card.gid = options_.plugin_gid.value_or(options_.gid);
+  if (engine_->mode() == ClockMode::kReal) {
+    return std::make_unique<CardBackend>(loop_, std::move(card), listener);
+  }
+  return std::make_unique<VirtualBackend>(*engine_, device, loop_, std::move(card), listener);
+}
+
+ResetParts Instance::reset_parts(std::function<void()> drop_clients) {
+  ResetParts parts;
+  // What is still to come of a replayed log stays.
+  parts.before.push_back([this](const Operation& operation, Answer<void> answer) {
+    if (operation.origin() == Operation::Origin::kSchedule) return answer({});
+    clock_files_->schedule().clear(std::move(answer));
+  });
+  parts.before.push_back(
+      [this](const Operation&, Answer<void> answer) { capture_->stop(std::move(answer)); });
+  parts.before.push_back([drop_clients](const Operation&, Answer<void> answer) {
+    if (drop_clients) drop_clients();  // the core hears of it before it hears of what follows
+    answer({});
+  });
+  parts.before.push_back(
+      [this](const Operation&, Answer<void> answer) { driver_->bind_all(std::move(answer)); });
+  parts.before.push_back(
+      [this](const Operation&, Answer<void> answer) { pcc_->reset(std::move(answer)); });
+  parts.before.push_back([this](const Operation&, Answer<void> answer) {
+    traffic_->begin_reset();
+    answer({});
+  });
+  parts.before.push_back([this](const Operation&, Answer<void> answer) {
+    mads_->drop_clients();
+    answer({});
+  });
+  parts.on_core.push_back([this] { traffic_->stop_all(); });
+  parts.on_core.push_back([this] { mads_->reset(); });
+  parts.on_core.push_back([this] { inject_->clear_all(); });
+  parts.on_core.push_back([this] { fabric_->reset(); });
+  parts.after.push_back([this] { traffic_->finish_reset(); });
+  parts.after.push_back([this] { mads_->finish_reset(); });
+  parts.after.push_back([this] { inject_->finish_reset(); });
+  parts.after.push_back([this] { pcc_->finish_reset(); });
+  parts.after.push_back([this] { log(LogLevel::kInfo, "reset"); });
+  return parts;
+}
+
+// What can be read back is a state that a start may begin with; other triggers are orders.
+std::shared_ptr<Attribute> Instance::find_setting(const std::string& path) {
+  Tree::Node* node = tree_->follow(path);
+  if (!node) return nullptr;
+  if (auto knob = std::dynamic_pointer_cast<KnobFile>(node->file)) return knob;
+  auto trigger = std::dynamic_pointer_cast<TriggerFile>(node->file);
+  return trigger && trigger->readable() ? trigger : nullptr;
+}
+
+// The engine has not started: a store is answered at once, but for what another process must do
+// first.
+Result<void> Instance::store_now(const KnobSetting& setting) {
+  std::shared_ptr<Attribute> file = find_setting(setting.path);
+  if (!file) return Error{ENOENT, "no knob has this path"};
+  std::optional<Result<void>> result;
+  bool waits = false;
+  auto operation = std::make_shared<Operation>(Caller{});
+  operation->set_identity(own_identity());
+  file->store(setting.value, operation, [&](Result<void> stored) {
+    result = std::move(stored);
+    if (waits) loop_.stop();
+  });
+  waits = true;
+  while (!result) loop_.run();
+  return *result;
+}
+
+std::optional<Failure> Instance::apply(const std::vector<KnobSetting>& settings) {
+  for (const KnobSetting& setting : settings) {
+    Result<void> stored = store_now(setting);
+    if (stored) continue;
+    return Failure{2, fmt::format("{}:{}: {}: {}", config_.name, setting.line, setting.path,
+                                  stored.error().reason)};
+  }
+  return std::nullopt;
+}
+
+void Instance::keep_as_defaults() {
+  tree_->each_file([](const std::string&, const std::shared_ptr<File>& file) {
+    if (auto knob = std::dynamic_pointer_cast<KnobFile>(file)) knob->set()->keep_as_defaults();
+  });
+}
+
+void Instance::log(LogLevel level, std::string_view line) {
+  dmesg_.log(level, engine_->now(), fmt::format("rocefs: {}", line));
+}
+
+}  // namespace rocefs

@@ -1,0 +1,120 @@
+// Instance: engine, fabric and tree of one configuration, wired together: what a mount serves and a
+// simulation runs.
+#pragma once
+
+#include <sys/resource.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/config/config.h"
+#include "core/config/topology.h"
+#include "core/loop/engine.h"
+#include "core/loop/poll_loop.h"
+#include "core/tree/caller_file.h"
+#include "core/tree/clock_files.h"
+#include "core/tree/dmesg.h"
+#include "core/tree/reset.h"
+#include "core/tree/tree.h"
+#include "pcc/card/pcc.h"
+#include "rdma/network/fabric.h"
+#include "rdma/traffic/traffic.h"
+#include "rdma/tree/capture_file.h"
+#include "rdma/tree/inject.h"
+#include "rdma/tree/pci_driver.h"
+#include "rdma/uplink/uplink_addresses.h"
+#include "tools/rocefs/command/exit_status.h"
+#include "tools/rocefs/instance/connections.h"
+#include "tools/rocefs/instance/mads.h"
+
+namespace rocefs {
+
+// EINVAL where a file's uplink, or this dilation, cannot be with that clock: they go with the real
+// one. Mode and dilation are the file's, or the command line's instead.
+Result<void> check_clock(const Config& config, ClockMode mode, uint64_t dilation);
+
+inline constexpr std::string_view kDebugDirectory = "kernel/debug/rocefs";
+
+// Control thread, but for what its parts say.
+class Instance {
+ public:
+  struct Options {
+    Engine::Options engine;
+    uint64_t seed = 1;
+    uid_t uid = 0;
+    gid_t gid = 0;
+    OwnDirectories plugins = {};                 // of PCC
+    std::optional<gid_t> plugin_gid = {};        // what runs them is of; gid's unless it is named
+    bool takes_over = false;                     // a mount, from a worker that died
+    rlim_t open_files = RLIM_INFINITY;           // soft limit of children that run others' code
+    SavedAddresses* uplink_addresses = nullptr;  // outlives a worker; null: nobody keeps them
+    // A program's claim on a device has ended.
+    std::function<void(uint64_t program)> revoke_program = nullptr;
+  };
+
+  // `config` and what `options` points to outlive it. Nothing runs yet: knobs of the configuration
+  // can still be applied at once.
+  static Result<std::unique_ptr<Instance>> create(const Config& config, const Options& options);
+  ~Instance();
+
+  // Adds every file. What a reset does of clients comes through `drop_clients`, which may be empty.
+  void add_files(std::function<void()> drop_clients);
+  // Stores `settings` before the engine starts; the reason of a refusal is FILE:LINE: PATH: WHY.
+  std::optional<Failure> apply(const std::vector<KnobSetting>& settings);
+  // What is set now is what a reset goes back to.
+  void keep_as_defaults();
+
+  const Topology& topology() const { return topology_; }
+  PollLoop& loop() { return loop_; }
+  Dmesg& dmesg() { return dmesg_; }
+  Engine& engine() { return *engine_; }
+  Fabric& fabric() { return *fabric_; }
+  Tree& tree() { return *tree_; }
+  PciDriver& driver() { return *driver_; }
+  Pcc& pcc() { return *pcc_; }
+  Connections& connections() { return *connections_; }
+  ClockFiles& clock_files() { return *clock_files_; }
+  CaptureFile& capture() { return *capture_; }
+  CallerFiles& files() { return *files_; }
+
+  void log(LogLevel level, std::string_view line);
+  // In this order: outputs that are being written are finished, and the engine stops; then the
+  // flows go.
+  void stop_engine();
+  void end_traffic() { traffic_.reset(); }
+
+ private:
+  Instance(const Config& config, const Options& options);
+  Result<void> open_registers();
+  Result<void> open_uplinks();
+  std::shared_ptr<Attribute> find_setting(const std::string& path);
+  Result<void> store_now(const KnobSetting& setting);
+  void add_pcc();
+  void add_mads(const std::string& debug);
+  void add_connections();
+  std::unique_ptr<PccBackend> make_pcc_backend(Device& device, PccBackend::Listener& listener);
+  ResetParts reset_parts(std::function<void()> drop_clients);
+
+  const Config& config_;
+  const Options options_;
+  const Topology topology_;
+  // Members are destroyed from the last to the first: what serves goes before what it serves.
+  Dmesg dmesg_;
+  PollLoop loop_;
+  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<Fabric> fabric_;
+  std::unique_ptr<Tree> tree_;
+  std::unique_ptr<Pcc> pcc_;
+  std::unique_ptr<Mads> mads_;
+  std::unique_ptr<Connections> connections_;
+  std::unique_ptr<PciDriver> driver_;
+  std::unique_ptr<ClockFiles> clock_files_;
+  std::unique_ptr<Traffic> traffic_;
+  std::unique_ptr<Inject> inject_;
+  std::shared_ptr<CaptureFile> capture_;
+  std::unique_ptr<CallerFiles> files_;
+};
+
+}  // namespace rocefs

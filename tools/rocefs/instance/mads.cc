@@ -1,0 +1,151 @@
+#include "tools/rocefs/instance/mads.h"
+
+#include <fmt/format.h>
+
+#include "core/tree/function_file.h"
+#include "mad_cc/net/mad_network.h"
+#include "mad_cc/port/mad_port.h"
+#include "mad_cc/sa/sa.h"
+#include "mad_cc/umad/umad_file.h"
+#include "rdma/nic/device.h"
+
+namespace rocefs {
+
+namespace {
+
+std::string function_of(const Device& device) {
+  const std::string& pci = device.spec().pci;
+  return fmt::format("devices/pci{}/{}", pci.substr(0, 7), pci);
+}
+// Where its umads are.
+std::string classes_of(const Device& device) {
+  return function_of(device) + "/infiniband_mad";
+}
+
+}  // namespace
+
+// MADs of one subnet.
+struct Mads::SubnetMads {
+  MadNetwork network;
+  SubnetAdministrator administrator;
+
+  SubnetMads(FabricSubnet& subnet, Scheduler& scheduler, uint64_t seed)
+      : network(subnet.subnet(), subnet, scheduler),
+        administrator(subnet.subnet(), subnet, scheduler, seed, network) {
+    network.attach_administrator(administrator);
+  }
+};
+
+// MADs of one port.
+struct Mads::PortMads {
+  Port& port;
+  const size_t index;  // of its umad
+  MadPort mads;
+
+  PortMads(Port& at, size_t number, MadNetwork& network, Scheduler& scheduler)
+      : port(at), index(number), mads(network, scheduler) {}
+  std::string umad() const { return fmt::format("umad{}", index); }
+};
+
+Mads::Mads(Parts parts)
+    : parts_(std::move(parts)),
+      subnets_(parts_.fabric),
+      readers_(ReaderMemory::create(parts_.control)) {
+  Scheduler& scheduler = parts_.engine.scheduler();
+  for (size_t i = 0; i < subnets_.all().size(); ++i) {
+    FabricSubnet& subnet = *subnets_.all()[i];
+    subnet_mads_.push_back(
+        std::make_unique<SubnetMads>(subnet, scheduler, parts_.fabric.seed() + i));
+  }
+  std::vector<SaFiles::Port> named;
+  for (const auto& device : parts_.fabric.devices()) {
+    for (unsigned number = 1; number <= device->port_count(); ++number) {
+      Port& port = device->port(number);
+      const Subnet& subnet = subnets_.subnet_of(port);
+      Subnet::End end = subnets_.end_of(port);
+      port.set_lids({subnet.at(end).lid, subnet.manager_lid()});
+      MadNetwork& network = subnet_mads_[subnets_.index_of(port)]->network;
+      ports_.push_back(std::make_unique<PortMads>(port, ports_.size(), network, scheduler));
+      MadPort& mads = ports_.back()->mads;
+      network.attach(end, mads);
+      device->on_presence([&mads](bool present) { present ? mads.arrive() : mads.leave(); });
+      named.push_back({{device->name(), number}, &mads, subnet.manager_lid()});
+    }
+  }
+  auto configure = [this](const SaSettings& settings) {
+    for (const auto& subnet : subnet_mads_) subnet->administrator.configure(settings);
+  };
+  sa_ = std::make_unique<SaFiles>(SaFiles::Parts{parts_.tree, parts_.engine, parts_.debug + "/sa",
+                                                 parts_.semantics, std::move(named), configure});
+  limits_ = std::make_unique<LimiterFiles>(parts_.tree, parts_.engine, sa_->knobs());
+  // libibumad refuses other versions.
+  parts_.tree.add_file("class/infiniband_mad/abi_version",
+                       constant("5", "of umadN (IB_USER_MAD_ABI_VERSION)"));
+}
+
+Mads::~Mads() = default;
+
+void Mads::bound(Tree&, const std::string& directory, Device& device) {
+  for (const auto& port : ports_) {
+    if (&port->port.host() != &device) continue;
+    limits_->bind(directory, port->port.number(), port->mads);
+    add_umad(*port);
+  }
+}
+
+void Mads::unbound(Device& device) {
+  for (const auto& port : ports_) {
+    if (&port->port.host() != &device) continue;
+    remove_umad(*port);
+    limits_->unbind(port->mads);
+  }
+  parts_.tree.remove(classes_of(device));
+}
+
+void Mads::add_umad(PortMads& port) {
+  Tree& tree = parts_.tree;
+  std::string name = port.umad();
+  std::string directory = classes_of(device_of(port.port)) + "/" + name;
+  tree.add_file(directory + "/ibdev",
+                constant(port.port.host().name(), "the RDMA device of umadN"));
+  tree.add_file(directory + "/port", constant(fmt::format("{}", port.port.number()),
+                                              "the port whose MADs umadN sends and receives"));
+  tree.add_link(directory + "/device", function_of(device_of(port.port)));
+  tree.add_link(directory + "/subsystem", "class/infiniband_mad");
+  tree.add_link("class/infiniband_mad/" + name, directory);
+  tree.add_file("dev/infiniband/" + name,
+                make_umad_file(parts_.engine, port.mads, readers_, parts_.warn));
+}
+
+void Mads::remove_umad(const PortMads& port) {
+  parts_.tree.remove("dev/infiniband/" + port.umad());
+  parts_.tree.remove("class/infiniband_mad/" + port.umad());
+  parts_.tree.remove(classes_of(device_of(port.port)) + "/" + port.umad());
+}
+
+void Mads::drop_clients() {
+  for (const auto& port : ports_) {
+    if (!parts_.tree.resolve("dev/infiniband/" + port->umad())) continue;
+    remove_umad(*port);
+    add_umad(*port);
+  }
+}
+
+void Mads::reset() {
+  sa_->stop_burst();
+  for (const auto& subnet : subnet_mads_) {
+    subnet->network.reset();
+    subnet->administrator.reset();
+  }
+  for (const auto& port : ports_) {
+    if (!port->port.host().present()) continue;
+    port->mads.leave();
+    port->mads.arrive();
+  }
+}
+
+void Mads::finish_reset() {
+  sa_->forget_burst();
+}
+
+}  // namespace rocefs

@@ -1,0 +1,370 @@
+#include "tools/rocefs/sim/simulation.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+
+#include "core/base/assignment.h"
+#include "core/base/text.h"
+#include "core/base/units.h"
+#include "core/tree/knob_file.h"
+#include "core/tree/knob_transaction.h"
+#include "core/tree/trigger.h"
+#include "tools/rocefs/command/limits.h"
+#include "tools/rocefs/sim/ideal.h"
+
+namespace rocefs {
+namespace {
+
+// How long the engine is left alone where nothing is to be done or to be read.
+constexpr TimeNs kStep = kMillisecond;
+
+std::string below_debug(std::string_view path) {
+  return fmt::format("{}/{}", kDebugDirectory, path);
+}
+
+double cpu_seconds() {
+  rusage used{};
+  ::getrusage(RUSAGE_SELF, &used);
+  auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+  };
+  return seconds(used.ru_utime) + seconds(used.ru_stime);
+}
+
+Caller own_caller() {
+  return {::geteuid(), ::getegid(), ::getpid()};
+}
+
+// Takes `KEY=VALUE` out of words; nothing if it is not there.
+std::optional<std::string> take_word(std::vector<std::string_view>& words, std::string_view key) {
+  for (auto word = words.begin(); word != words.end(); ++word) {
+    if (!word->starts_with(key) || word->substr(key.size(), 1) != "=") continue;
+    std::string value(word->substr(key.size() + 1));
+    words.erase(word);
+    return value;
+  }
+  return std::nullopt;
+}
+
+std::string joined(const std::vector<std::string_view>& words) {
+  std::string text;
+  for (std::string_view word : words) text.append(text.empty() ? "" : " ").append(word);
+  return text;
+}
+
+std::optional<double> number_of(const std::string& text, const std::string& key) {
+  size_t at = 0;
+  if (!key.empty()) {
+    at = text.starts_with(key + " ") ? 0 : text.find("\n" + key + " ");
+    if (at == text.npos) return std::nullopt;
+    at += key.size() + (at > 0 ? 2 : 1);
+  }
+  char* end = nullptr;
+  double value = std::strtod(text.c_str() + at, &end);
+  if (end == text.c_str() + at) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+double FlowResult::number(const std::string& key) const {
+  auto it = result.find(key);
+  return it == result.end() ? 0 : std::strtod(it->second.c_str(), nullptr);
+}
+
+std::variant<std::unique_ptr<Simulation>, Failure> Simulation::create(
+    const Config& config, const Scenario::Variant* variant, uint64_t seed) {
+  std::unique_ptr<Simulation> simulation(new Simulation(config));
+  if (std::optional<Failure> failure = simulation->build(variant, seed)) return *failure;
+  return simulation;
+}
+
+Failure Simulation::failed(int line, const std::string& why) const {
+  return {2, fmt::format("{}:{}: {}", config_.name, line, why)};
+}
+
+template <class Add>
+std::optional<Failure> Simulation::add_all(const std::vector<Scenario::Line>& lines, Add add) {
+  for (const Scenario::Line& line : lines) {
+    Result<void> added = (this->*add)(line);
+    if (!added) return failed(line.line, fmt::format("{}: {}", line.key, added.error().reason));
+  }
+  return std::nullopt;
+}
+
+std::optional<Failure> Simulation::build(const Scenario::Variant* variant, uint64_t seed) {
+  if (variant) result_.variant = variant->name;
+  const size_t devices = config_.topology ? config_.topology->devices.size() : 2;
+  if (Result<void> enough = check_open_files(devices, "-n"); !enough) {
+    return Failure{1, enough.error().reason};
+  }
+  Instance::Options wanted{{ClockMode::kVirtual, 1, 0, nullptr}, seed, ::geteuid(), ::getegid()};
+  auto instance = Instance::create(config_, wanted);
+  if (!instance) return Failure{1, instance.error().reason};
+  instance_ = std::move(*instance);
+  instance_->add_files(nullptr);
+  if (std::optional<Failure> failure = instance_->apply(config_.knobs)) return failure;
+  if (variant) {
+    if (std::optional<Failure> failure = instance_->apply(variant->knobs)) return failure;
+  }
+  instance_->keep_as_defaults();
+  instance_->pcc().begin_modes();
+  const Scenario& scenario = config_.scenario;
+  if (auto failure = add_all(scenario.faults, &Simulation::add_fault)) return failure;
+  if (auto failure = add_all(scenario.flows, &Simulation::add_flow)) return failure;
+  if (auto failure = add_all(scenario.stores, &Simulation::add_store)) return failure;
+  if (auto failure = add_all(scenario.samples, &Simulation::add_column)) return failure;
+  std::stable_sort(stores_.begin(), stores_.end(),
+                   [](const Store& a, const Store& b) { return a.at < b.at; });
+  if (result_.flows.empty() && !scenario.until) {
+    return Failure{2, fmt::format("{}: neither [flows] nor [sim] until=", config_.name)};
+  }
+  return std::nullopt;
+}
+
+// Nobody looks at the bytes, unless the file asks for it.
+Result<void> Simulation::add_flow(const Scenario::Line& line) {
+  std::vector<std::string_view> words = split(line.value, " \t");
+  FlowResult flow;
+  if (std::optional<std::string> start = take_word(words, "start")) {
+    if (Result<void> kept = keep("start", parse_duration(*start), flow.start); !kept) return kept;
+  }
+  std::string text = fmt::format("{} {}", line.key, joined(words));
+  Result<FlowSpec> spec = parse_flow(text);
+  if (!spec) return spec.error();
+  if (spec->accepts || spec->remote) {
+    return Error{EINVAL, "a simulation has no other mount to accept from or to go to"};
+  }
+  bool said = text.find(" verify=") != text.npos;
+  if (!said && spec->input.empty() && spec->op != FlowOp::kAtomic) text += " verify=off";
+  for (const std::string& port : {spec->from, spec->to}) {
+    if (!instance_->fabric().port(port)) return errorf(EINVAL, "no device {}", port);
+  }
+  flow.spec = *spec;
+  Result<double> ideal = ideal_fct_ns(instance_->fabric(), instance_->topology(), *spec);
+  if (!ideal) return ideal.error();
+  flow.ideal_ns = *ideal;
+  stores_.push_back({flow.start, below_debug("traffic/start"), text, line.line});
+  result_.flows.push_back(std::move(flow));
+  return {};
+}
+
+Result<void> Simulation::add_fault(const Scenario::Line& line) {
+  std::string text = fmt::format("{} {}", line.key, line.value);
+  Result<InjectSpec> spec = parse_inject(text);
+  if (!spec) return spec.error();
+  if (!instance_->fabric().link(spec->link)) return errorf(EINVAL, "no link {}", spec->link);
+  stores_.push_back({0, below_debug("inject/add"), text, line.line});
+  result_.faults.push_back({line.key, line.value, line.line, 0});
+  return {};
+}
+
+// Several knobs go together, through `set`; a trigger goes alone, and is looked up at its time.
+Result<void> Simulation::add_store(const Scenario::Line& line) {
+  Result<TimeNs> at = parse_duration(line.key);
+  if (!at) return at.error();
+  Result<std::vector<Assignment>> assignments = parse_assignments(line.value);
+  if (!assignments) return assignments.error();
+  const Assignment& first = assignments->front();
+  if (assignments->size() == 1 && !find_knob(instance_->tree(), first.path)) {
+    stores_.push_back({*at, first.path, first.value, line.line});
+    return {};
+  }
+  Result<std::vector<KnobChange>> changes = knob_changes(instance_->tree(), *assignments);
+  if (!changes) return changes.error();
+  stores_.push_back({*at, below_debug("set"), format_assignments(*assignments), line.line});
+  return {};
+}
+
+Result<void> Simulation::add_column(const Scenario::Line& line) {
+  std::vector<std::string_view> words = split(line.value, " \t");
+  Column column;
+  if (auto key = take_word(words, "key")) column.key = *key;
+  for (auto [key, value] : {std::pair("scale", &column.scale), std::pair("below", &column.below)}) {
+    std::optional<std::string> word = take_word(words, key);
+    if (!word) continue;
+    char* end = nullptr;
+    *value = std::strtod(word->c_str(), &end);
+    if (word->empty() || *end) return errorf(EINVAL, "{}={}: a number is wanted", key, *word);
+  }
+  if (words.size() == 2 && words[1] == "rate") {
+    column.rate = true;
+    words.pop_back();
+  }
+  if (words.size() != 1) {
+    return Error{EINVAL, "PATH [key=KEY] [rate] [scale=NUMBER] [below=NUMBER] is wanted"};
+  }
+  column.path = words[0];
+  bool comes = column.path.starts_with(below_debug("traffic/")) ||
+               column.path.starts_with(below_debug("inject/")) ||
+               column.path.find("/pcc/qps/") != std::string::npos;
+  Tree::Node* node = instance_->tree().follow(column.path);
+  if (!comes && (!node || !node->file || !node->file->readable())) {
+    return errorf(EINVAL, "no file {}", column.path);
+  }
+  columns_.push_back(std::move(column));
+  return {};
+}
+
+Result<void> Simulation::wait(const std::function<void(Answer<void>)>& begin) {
+  std::optional<Result<void>> result;
+  begin([&](Result<void> answer) {
+    result = std::move(answer);
+    instance_->loop().stop();
+  });
+  instance_->loop().run();
+  return *result;
+}
+
+Result<void> Simulation::store(const std::string& path, const std::string& value) {
+  Tree::Node* node = instance_->tree().follow(path);
+  if (!node || !node->file || !node->file->writable()) {
+    return errorf(ENOENT, "{}: nothing can be stored there", path);
+  }
+  return wait([&, file = node->file](Answer<void> answer) {
+    file->store(value, std::make_shared<Operation>(own_caller()), std::move(answer));
+  });
+}
+
+Result<void> Simulation::advance(TimeNs duration) {
+  return wait([&](Answer<void> answer) {
+    auto kept = std::make_shared<Answer<void>>(std::move(answer));
+    Task task = [this, duration, kept] {
+      instance_->engine().advance(duration,
+                                  [kept](Result<void> result) { (*kept)(std::move(result)); });
+    };
+    if (!instance_->engine().post(task)) (*kept)(Error{EAGAIN, "the engine takes no commands"});
+  });
+}
+
+std::optional<std::string> Simulation::text_of(const std::string& path) {
+  Tree::Node* node = instance_->tree().follow(path);
+  if (!node || !node->file) return std::nullopt;
+  Result<std::string> text = Error{ENOENT, "no text"};
+  if (auto* attribute = dynamic_cast<Attribute*>(node->file.get())) {
+    if (attribute->readable()) text = attribute->show();
+  } else if (auto* stream = dynamic_cast<Stream*>(node->file.get())) {
+    (void)wait([&](Answer<void> told) {
+      stream->content([&text, told = std::move(told)](Result<std::string> content) mutable {
+        text = std::move(content);
+        told({});
+      });
+    });
+  }
+  if (!text) return std::nullopt;
+  return *text;
+}
+
+void Simulation::take_sample(TimeNs now) {
+  Sample sample{now, {}};
+  for (Column& column : columns_) {
+    std::optional<std::string> text = text_of(column.path);
+    std::optional<double> value = text ? number_of(*text, column.key) : std::nullopt;
+    std::optional<double> shown = value;
+    if (column.rate) {
+      double interval = static_cast<double>(config_.scenario.interval) * 1e-9;
+      shown = value && now > 0 ? std::optional((*value - column.last.value_or(0)) / interval)
+                               : std::nullopt;
+      column.last = value;
+    }
+    if (shown && *shown >= column.below) shown.reset();
+    if (shown) *shown *= column.scale;
+    sample.values.push_back(shown);
+  }
+  result_.samples.push_back(std::move(sample));
+}
+
+// A flow that has been started and is not there any more has been removed, by a reset or a stop.
+size_t Simulation::flows_ended(TimeNs now) {
+  size_t ended = 0;
+  for (FlowResult& flow : result_.flows) {
+    std::optional<std::string> state = text_of(below_debug("traffic/" + flow.spec.name + "/state"));
+    if (state) {
+      flow.state = without_newline(*state);
+    } else {
+      flow.state = flow.start <= now ? "removed" : "not started";
+    }
+    ended += flow.state != "running" && flow.state != "not started";
+  }
+  return ended;
+}
+
+std::optional<Failure> Simulation::store_due(TimeNs now, size_t& next) {
+  for (; next < stores_.size() && stores_[next].at <= now; ++next) {
+    const Store& due = stores_[next];
+    Result<void> stored = store(due.path, due.value);
+    if (!stored) return failed(due.line, stored.error().reason);
+  }
+  return std::nullopt;
+}
+
+// Between two steps the engine stands: what is stored comes at one place in the run, and what is
+// read belongs together.
+std::optional<Failure> Simulation::go(const Progress& progress) {
+  const Scenario& scenario = config_.scenario;
+  size_t next_store = 0;
+  for (TimeNs now = 0;;) {
+    if (std::optional<Failure> failure = store_due(now, next_store)) return failure;
+    if (!columns_.empty() && now % scenario.interval == 0) take_sample(now);
+    size_t ended = flows_ended(now);
+    progress(now, ended);
+    result_.end = now;
+    bool over = scenario.until ? now >= *scenario.until : ended == result_.flows.size();
+    if (over) return std::nullopt;
+    if (!scenario.until && now >= scenario.limit) {
+      return Failure{1, fmt::format("{}: {} of {} flows still run after {}", config_.name,
+                                    result_.flows.size() - ended, result_.flows.size(),
+                                    format_duration(scenario.limit))};
+    }
+    TimeNs end = scenario.until.value_or(scenario.limit);
+    TimeNs to = std::min(end, now + kStep);
+    if (next_store < stores_.size()) to = std::min(to, stores_[next_store].at);
+    if (!columns_.empty()) to = std::min(to, (now / scenario.interval + 1) * scenario.interval);
+    if (Result<void> passed = advance(to - now); !passed) return Failure{1, passed.error().reason};
+    now = to;
+  }
+}
+
+std::variant<RunResult, Failure> Simulation::run(const std::string& capture,
+                                                 const Progress& progress) {
+  double before = cpu_seconds();
+  instance_->engine().start();
+  if (!capture.empty()) {
+    Result<void> started = store(below_debug("pcap"), capture);
+    if (!started) return Failure{1, started.error().reason};
+  }
+  if (std::optional<Failure> failure = go(progress)) return *failure;
+  if (!capture.empty()) {
+    Result<void> ended = store(below_debug("pcap"), "off");
+    if (!ended) return Failure{1, ended.error().reason};
+  }
+  result_.cpu_seconds = cpu_seconds() - before;
+  collect();
+  return std::move(result_);
+}
+
+void Simulation::collect() {
+  for (FlowResult& flow : result_.flows) {
+    std::string text = text_of(below_debug("traffic/" + flow.spec.name + "/result")).value_or("");
+    for (std::string_view line : split(text, "\n")) {
+      size_t blank = std::min(line.find(' '), line.size() - 1);
+      flow.result[std::string(line.substr(0, blank))] = line.substr(blank + 1);
+    }
+  }
+  for (FaultResult& fault : result_.faults) {
+    std::string text = text_of(below_debug("inject/" + fault.name + "/fired")).value_or("0");
+    fault.fired = std::strtoull(text.c_str(), nullptr, 10);
+  }
+  instance_->stop_engine();
+  for (const auto& link : instance_->fabric().links()) {
+    const LinkCounters& counters = link->counters();
+    result_.packet_hops += counters.packets.get() - counters.lost.get();
+  }
+  result_.trace_hash = instance_->fabric().trace().value();
+}
+
+}  // namespace rocefs

@@ -1,0 +1,112 @@
+// Simulation: one run of a scenario in virtual time, without a mount: the engine, the fabric and
+// the tree that a mount has, and stores in it at their times.
+#pragma once
+
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/config/config.h"
+#include "rdma/traffic/flow.h"
+#include "tools/rocefs/instance/instance.h"
+
+namespace rocefs {
+
+struct FlowResult {
+  FlowSpec spec;
+  TimeNs start = 0;
+  double ideal_ns = 0;
+  std::string state;  // as traffic/NAME/state says, or "not started", or "removed"
+  std::map<std::string, std::string> result;  // as traffic/NAME/result says
+  bool done() const { return state == "done"; }
+  // 0 where there is no such line.
+  double number(const std::string& key) const;
+  // Of one that is done.
+  double fct_ns() const { return number("elapsed_ns"); }
+  double slowdown() const { return ideal_ns > 0 ? fct_ns() / ideal_ns : 0; }
+};
+
+struct FaultResult {
+  std::string name, spec;
+  int line = 0;
+  uint64_t fired = 0;
+};
+
+struct Sample {
+  TimeNs at = 0;
+  std::vector<std::optional<double>> values;  // nothing where there was nothing to read
+};
+
+struct RunResult {
+  std::string variant;
+  std::vector<FlowResult> flows;
+  std::vector<FaultResult> faults;
+  std::vector<Sample> samples;
+  TimeNs end = 0;
+  uint64_t packet_hops = 0;  // packets that links delivered
+  uint64_t trace_hash = 0;
+  double cpu_seconds = 0;
+};
+
+class Simulation {
+ public:
+  // What is told while it runs, between two steps of time.
+  using Progress = std::function<void(TimeNs now, size_t flows_ended)>;
+
+  // `config` outlives it. With a variant its knobs come after those of [knobs]. Whatever is wrong
+  // with the scenario and can be seen before it runs shows here, as FILE:LINE: WHY.
+  static std::variant<std::unique_ptr<Simulation>, Failure> create(const Config& config,
+                                                                   const Scenario::Variant* variant,
+                                                                   uint64_t seed);
+
+  // Once. Packets are captured into `capture` unless that is empty.
+  std::variant<RunResult, Failure> run(const std::string& capture, const Progress& progress);
+
+ private:
+  // A store at its time.
+  struct Store {
+    TimeNs at;
+    std::string path, value;
+    int line;
+  };
+  struct Column {
+    std::string path, key;
+    bool rate = false;
+    double scale = 1;
+    double below = std::numeric_limits<double>::infinity();  // what is not says nothing
+    std::optional<double> last;
+  };
+
+  explicit Simulation(const Config& config) : config_(config) {}
+  std::optional<Failure> build(const Scenario::Variant* variant, uint64_t seed);
+  Failure failed(int line, const std::string& why) const;
+  Result<void> add_flow(const Scenario::Line& line);
+  Result<void> add_fault(const Scenario::Line& line);
+  Result<void> add_store(const Scenario::Line& line);
+  Result<void> add_column(const Scenario::Line& line);
+  template <class Add>
+  std::optional<Failure> add_all(const std::vector<Scenario::Line>& lines, Add add);
+
+  Result<void> store(const std::string& path, const std::string& value);
+  Result<void> advance(TimeNs duration);
+  Result<void> wait(const std::function<void(Answer<void>)>& begin);
+  std::optional<Failure> go(const Progress& progress);
+  std::optional<Failure> store_due(TimeNs now, size_t& next);
+  size_t flows_ended(TimeNs now);
+  std::optional<std::string> text_of(const std::string& path);
+  void take_sample(TimeNs now);
+  void collect();
+
+  const Config& config_;
+  std::unique_ptr<Instance> instance_;
+  std::vector<Store> stores_;  // by time
+  std::vector<Column> columns_;
+  RunResult result_;
+};
+
+}  // namespace rocefs
