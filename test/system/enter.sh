@@ -101,7 +101,7 @@ usage() { echo "2 rocefs enter: $1"$'\n'"Try 'rocefs enter --help'."; }
 expect "$(usage "a command is wanted")" "$(outcome_of "$ROCEFS" enter -m "$mnt")" "no command"
 expect "$(usage "unknown option -x")" "$(outcome_of "$ROCEFS" enter -x true)" "-x"
 expect "$(usage "unknown option --sys")" "$(outcome_of "$ROCEFS" enter --sys true)" "--sys"
-expect "$(usage "-m wants a mount point")" "$(outcome_of "$ROCEFS" enter -m)" "-m alone"
+expect "$(usage "-m requires a mount point")" "$(outcome_of "$ROCEFS" enter -m)" "-m alone"
 expect "125 rocefs enter: $dir: no rocefs is mounted there" "$(outcome_of "$ROCEFS" enter -m "$dir" true)" "no mount"
 expect "125 rocefs enter: $mnt/class: no rocefs is mounted there" "$(outcome_of "$ROCEFS" enter -m "$mnt/class" true)" "below the mount"
 expect "125 rocefs enter: $dir/none: No such file or directory" "$(ROCEFS_MOUNT=$dir/none outcome_of "$ROCEFS" enter true)" "no such place"

@@ -22,7 +22,7 @@ limited() {  # N COMMAND…: another user, with N processes and threads; -> $out
 }
 told() {  # it did not fit
   expect 1 $outcome "with $1: $(cat "$dir/said")"
-  grep -Eq "^rocefs: .*(Resource temporarily unavailable|no thread may be started)" "$dir/said" || fail "with $1: $(cat "$dir/said")"
+  grep -Eq "^rocefs: .*(Resource temporarily unavailable|cannot start a thread)" "$dir/said" || fail "with $1: $(cat "$dir/said")"
   await none_left
 }
 

@@ -8,7 +8,7 @@ expect "1 rocefs: $dir/none: No such file or directory" "$(outcome_of "$ROCEFS" 
 touch "$dir/file"
 expect "1 rocefs: $dir/file: Not a directory" "$(outcome_of "$ROCEFS" "$dir/file")" "a file"
 for option in max_read=4096 subtype=other; do
-  expect "2 rocefs: $option: it is not to be chosen Try 'rocefs --help'." "$(outcome_of "$ROCEFS" -o $option "$mnt" | xargs -d '\n')" "-o $option"
+  expect "2 rocefs: $option: not supported Try 'rocefs --help'." "$(outcome_of "$ROCEFS" -o $option "$mnt" | xargs -d '\n')" "-o $option"
 done
 
 test_case "a full disk is told"

@@ -78,8 +78,8 @@ for line in ip=10.9.0.255 ip=224.0.0.1 ip=0.0.0.0 ip=255.255.255.255 ip6=ff02::1
 done
 refused uplink=10.9.0 "an IPv4 address is wanted"
 refused uplink=10.9.0.1,clock=virtual "no virtual clock"
-refused gso "gso goes with uplink="
-refused uplink=10.9.0.1,config=near.ini "uplink= goes without config="
+refused gso "gso requires uplink="
+refused uplink=10.9.0.1,config=near.ini "uplink= and config= exclude each other"
 
 test_case "an address is used once, and its link gives the MTU"
 mounted -o uplink=10.9.0.1

@@ -27,9 +27,9 @@ namespace {
 
 using namespace rocefs;
 
-// The child goes on in the background; the parent waits for its word, so that every error is seen
-// and the mount is there when the command returns. Returns the child's end of the pipe.
-// Whoever manages services knows the parent, so it is the parent who names the child to it.
+// Continues in a child in the background. The parent waits for the child's status line, so that
+// errors reach the terminal and the mount is ready when the command returns; it reports the child
+// to the service manager, which knows the parent alone. Returns the child's end of the pipe.
 int fork_to_background(const ServiceManager& manager) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return -1;
@@ -41,9 +41,9 @@ int fork_to_background(const ServiceManager& manager) {
     return ends[1];
   }
   ::close(ends[1]);
-  char word[PIPE_BUF];
-  if (ssize_t size = ::read(ends[0], word, sizeof word); size > 0) {
-    manager.ready(child, {word, static_cast<size_t>(size)});
+  char line[PIPE_BUF];
+  if (ssize_t size = ::read(ends[0], line, sizeof line); size > 0) {
+    manager.ready(child, {line, static_cast<size_t>(size)});
     ::_exit(0);
   }
   int status = 0;
@@ -65,7 +65,7 @@ void block_signals() {
   ::signal(SIGPIPE, SIG_IGN);
 }
 
-// A worker's life.
+// Runs a worker until the mount ends.
 int work(const Options& options, const Config& config, Journal& journal, WorkerLink& link,
          TimeNs alive_every) {
   bool first = link.descriptor() < 0;
@@ -86,7 +86,7 @@ int work(const Options& options, const Config& config, Journal& journal, WorkerL
     }
     link.ready(daemon->descriptor());
   };
-  events.unlisted = [&] { link.listens_no_more(); };
+  events.detached = [&] { link.listener_closed(); };
   events.ending = [&] { link.ending(); };
   events.alive = [&] { link.alive(); };
   events.alive_every = alive_every;
@@ -111,7 +111,7 @@ Result<Topology> topology_with_uplink(const std::string& address) {
   return topology;
 }
 
-// What only the machine can tell of a file's addresses.
+// Refuses addresses of the file that are broadcast addresses of this machine's networks.
 Result<void> check_addresses(const Config& config) {
   if (!config.topology || config.topology->uplinks.empty()) return {};
   for (const DeviceSpec& device : config.topology->devices) {
@@ -124,13 +124,14 @@ Result<void> check_addresses(const Config& config) {
   return {};
 }
 
-// What is read and forked here is what every worker begins with.
+// Mounts, and supervises workers until the mount ends. Every worker is forked with the
+// configuration that is read here.
 int serve(const Options& options) {
   const ServiceManager manager = ServiceManager::from_environment();
-  int word = -1;
+  int status_pipe = -1;  // to the parent that waits; -1 in the foreground
   if (!options.foreground) {
-    word = fork_to_background(manager);
-    if (word < 0) {
+    status_pipe = fork_to_background(manager);
+    if (status_pipe < 0) {
       std::perror("rocefs: fork");
       return 1;
     }
@@ -160,17 +161,17 @@ int serve(const Options& options) {
   if (!journal) return print_failure({1, journal.error().reason});
   SavedState& saved = (*journal)->state<SavedState>();
   const char* faults = std::getenv("ROCEFS_FAULT");
-  FaultState tried{};
-  if (Result<void> armed = Faults(tried).arm(faults ? faults : ""); !armed) {
+  FaultState syntax_check{};
+  if (Result<void> armed = Faults(syntax_check).arm(faults ? faults : ""); !armed) {
     return print_failure({kUsageError, armed.error().reason});
   }
-  auto mounted = [word, faults, &saved, &manager](const std::string& status) {
+  auto mounted = [status_pipe, faults, &saved, &manager](const std::string& status) {
     if (faults) (void)Faults(saved.faults).arm(faults);
     (void)!::chdir("/");
-    if (word < 0) return manager.ready(::getpid(), status);
+    if (status_pipe < 0) return manager.ready(::getpid(), status);
     close_terminal();
-    (void)!::write(word, status.data(), std::min<size_t>(status.size(), PIPE_BUF));
-    ::close(word);
+    (void)!::write(status_pipe, status.data(), std::min<size_t>(status.size(), PIPE_BUF));
+    ::close(status_pipe);
   };
   auto worker = [&](WorkerLink& link) {
     return work(options, config, **journal, link, Supervisor::alive_every(manager));
@@ -182,11 +183,11 @@ int serve(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // Small blocks that were freed are not kept to be merged all at once, by whichever thread frees a
-  // large one: after a burst of a million that would be the core, for half a second.
+  // No fastbins: freed small blocks are merged at once. Otherwise the thread that frees the next
+  // large block merges them all, for half a second after a burst of a million: often the core.
   ::mallopt(M_MXFAST, 0);
   if (argc > 1 && std::string_view(argv[1]) == "enter") return enter(argc - 1, argv + 1);
-  tell_limits();
+  report_exhausted_limits();
   if (argc > 1 && std::string_view(argv[1]) == "sim") return simulate(argc - 1, argv + 1);
   Result<Options> options = parse_options(argc, argv);
   if (!options) {

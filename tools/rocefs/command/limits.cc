@@ -21,8 +21,8 @@ constexpr rlim_t kMemory = 256 << 20, kMemoryPerDevice = 8 << 20;
 Result<void> check(__rlimit_resource which, rlim_t wanted, const char* what, const char* option) {
   rlimit limit{};
   if (::getrlimit(which, &limit) != 0 || limit.rlim_cur >= wanted) return {};
-  return errorf(EMFILE, "the limit of {} is {} (ulimit {}): {} are wanted", what, limit.rlim_cur,
-                option, wanted);
+  return errorf(EMFILE, "the limit of {} is {} (ulimit {}): at least {} needed", what,
+                limit.rlim_cur, option, wanted);
 }
 
 [[noreturn]] void end(const char* why) {
@@ -33,13 +33,13 @@ Result<void> check(__rlimit_resource which, rlim_t wanted, const char* what, con
   ::_exit(1);
 }
 
-[[noreturn]] void tell() {
+[[noreturn]] void report_exception() {
   try {
     if (std::current_exception()) std::rethrow_exception(std::current_exception());
   } catch (const std::bad_alloc&) {
-    end("no memory is left (ulimit -v, or the machine's)");
+    end("out of memory (of the machine, or of ulimit -v)");
   } catch (const std::system_error& failed) {
-    if (failed.code().value() == EAGAIN) end("no thread may be started (ulimit -u, ulimit -v)");
+    if (failed.code().value() == EAGAIN) end("cannot start a thread (ulimit -u, ulimit -v)");
   } catch (...) {
   }
   std::abort();
@@ -53,14 +53,14 @@ Result<void> check_open_files(size_t devices, const char* option) {
 
 Result<void> check_limits(size_t memory, size_t devices) {
   if (auto files = check_open_files(devices, "-Hn"); !files) return files;
-  auto size = check(RLIMIT_FSIZE, memory, "a file's octets", "-f");
+  auto size = check(RLIMIT_FSIZE, memory, "a file's size", "-f");
   if (!size) return size;
-  return check(RLIMIT_AS, kMemory + kMemoryPerDevice * devices, "memory's octets", "-v");
+  return check(RLIMIT_AS, kMemory + kMemoryPerDevice * devices, "memory", "-v");
 }
 
-void tell_limits() {
+void report_exhausted_limits() {
   ::signal(SIGXFSZ, SIG_IGN);
-  std::set_terminate(tell);
+  std::set_terminate(report_exception);
 }
 
 }  // namespace rocefs

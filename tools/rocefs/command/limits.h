@@ -1,4 +1,4 @@
-// Limits of the process (setrlimit(2)) that are too small: told before a mount serves, or a
+// Limits of the process (setrlimit(2)) that are too small, found before a mount serves or a
 // simulation runs.
 #pragma once
 
@@ -8,14 +8,13 @@
 
 namespace rocefs {
 
-// `option`: of ulimit, by which there may be more.
+// EMFILE if too few files may be open. `option`: the option of ulimit that the reason names.
 Result<void> check_open_files(size_t devices, const char* option);
-// Of a mount: those too. `memory`: octets of the largest shared memory, which counts as a file.
+// All limits of a mount. `memory`: octets of the largest shared memory, which counts as a file.
 Result<void> check_limits(size_t memory, size_t devices);
 
-// From now on what no limit was known for beforehand, memory that is not there and threads that
-// may not be, is told in one line, and the process ends with status 1. A file that may not grow is
-// an error of its writer's, no signal.
-void tell_limits();
+// From now on memory or threads that run out end the process with one line and status 1, and a file
+// that may not grow (RLIMIT_FSIZE) is an error of the write, not a signal.
+void report_exhausted_limits();
 
 }  // namespace rocefs

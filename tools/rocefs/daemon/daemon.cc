@@ -29,7 +29,8 @@ namespace {
 
 constexpr std::string_view kSocket = "kernel/debug/rocefs/uapi";
 
-// A name for each path: what is no letter, digit, dot or underscore becomes %XX, and / becomes -.
+// Turns a path into a file name: / becomes -, other characters than letters, digits, dot and
+// underscore become %XX.
 std::string name_of_path(std::string_view path) {
   std::string name;
   for (char c : path.substr(path.starts_with('/'))) {
@@ -48,8 +49,8 @@ bool writable(const char* directory) {
   return directory && *directory == '/' && ::access(directory, W_OK) == 0;
 }
 
-// Who is root in a user namespace is somebody outside.
-uint64_t user_outside() {
+// Effective user as seen outside of the user namespace (user_namespaces(7)).
+uint64_t uid_outside_namespace() {
   std::ifstream map("/proc/self/uid_map");
   const uint64_t user = ::geteuid();
   for (uint64_t inside, outside, count; map >> inside >> outside >> count;) {
@@ -58,11 +59,12 @@ uint64_t user_outside() {
   return user;
 }
 
-// There anybody may have been first: whose it is not shall not keep us from having one.
+// Name of a directory in /tmp that is free or belongs to this user: others may have taken the first
+// names.
 std::string own_directory_in_tmp() {
-  constexpr int kMaxNumber = 100;
-  std::string first = fmt::format("rocefs-{}", user_outside()), name = first;
-  for (int i = 1; i < kMaxNumber; ++i) {
+  constexpr int kMaxNames = 100;
+  std::string first = fmt::format("rocefs-{}", uid_outside_namespace()), name = first;
+  for (int i = 1; i < kMaxNames; ++i) {
     struct stat status;
     if (::lstat(("/tmp/" + name).c_str(), &status) != 0) break;
     if (S_ISDIR(status.st_mode) && status.st_uid == ::geteuid()) break;
@@ -71,8 +73,9 @@ std::string own_directory_in_tmp() {
   return name;
 }
 
-// Where what runs now belongs, by user; PCC's plugins of this mount and its owner, as what another
-// owner has left is not this one's. The root of a user namespace may see the machine's /run.
+// Runtime directory for PCC plugins: one for each mount point and owner, so that files of an
+// earlier owner are not used. The root of a user namespace may see the machine's /run, which it
+// cannot write.
 OwnDirectories plugin_directories(const std::string& mount_point, uid_t uid, gid_t gid) {
   std::string mount = fmt::format("{}@{}", name_of_path(mount_point), uid);
   const char* run = ::geteuid() == 0 ? "/run" : nullptr;
@@ -84,7 +87,7 @@ OwnDirectories plugin_directories(const std::string& mount_point, uid_t uid, gid
 
 }  // namespace
 
-// Members are destroyed from the last to the first: what serves goes before what it serves.
+// Members are destroyed in reverse order: servers before the parts that they serve.
 class Daemon::Impl {
  public:
   Impl(const Config& config, TakeoverInput from)
@@ -102,21 +105,20 @@ class Daemon::Impl {
   int listener() const { return clients_ ? clients_->listener() : -1; }
 
  private:
-  std::optional<Failure> choose(const Options& options);
+  std::optional<Failure> choose_clock(const Options& options);
   Engine::Options engine_options() const;
-  void keep();
+  void attach_journal();
   std::optional<Failure> mount(const Options& options);
   Result<void> take_over();
   void save_clock();
   void watch_signals();
   void listen();
-  void no_socket(std::string_view why);
+  void log_no_socket(std::string_view why);
   void serve_clients(Fd listener);
   void drop_clients();
   bool settle_clients();
-  void refuse_clients();
   void watch_mounts();
-  void begin_end();
+  void begin_shutdown();
   void log(LogLevel level, std::string_view line);
 
   std::string mount_point_;
@@ -166,7 +168,7 @@ std::variant<std::unique_ptr<Daemon>, Failure> Daemon::create(const Options& opt
 }
 
 std::optional<Failure> Daemon::Impl::build(const Options& options) {
-  if (std::optional<Failure> failed = choose(options)) return failed;
+  if (std::optional<Failure> failed = choose_clock(options)) return failed;
   if (takes_over_) {
     from_.journal.recover();
     mount_point_ = saved_.mount_point;
@@ -208,12 +210,12 @@ std::optional<Failure> Daemon::Impl::build(const Options& options) {
   if (from_.listener) instance_->tree().add_socket(kSocket);
   if (std::optional<Failure> failed = instance_->apply(config_.knobs)) return failed;
   instance_->keep_as_defaults();
-  keep();
+  attach_journal();
   return mount(options);
 }
 
-// The command line goes before the file, the file before the defaults.
-std::optional<Failure> Daemon::Impl::choose(const Options& options) {
+// The command line takes precedence over the file, the file over the defaults.
+std::optional<Failure> Daemon::Impl::choose_clock(const Options& options) {
   mode_ = options.clock.value_or(config_.clock.value_or(ClockMode::kReal));
   seed_ = options.seed.value_or(config_.seed.value_or(1));
   dilation_ = options.dilation.value_or(config_.dilation.value_or(1));
@@ -221,7 +223,8 @@ std::optional<Failure> Daemon::Impl::choose(const Options& options) {
   return checked ? std::nullopt : std::optional<Failure>({2, checked.error().reason});
 }
 
-// Time goes on where the dead worker left it: by the wall's clock, or where it stood.
+// Engine time after a takeover: the real clock counts the time without a worker, the virtual clock
+// goes on where it stood.
 Engine::Options Daemon::Impl::engine_options() const {
   const SavedClock& saved = saved_.clock;
   TimeNs start = saved_.time.now.load();
@@ -232,8 +235,8 @@ Engine::Options Daemon::Impl::engine_options() const {
   return {mode_, dilation_, start, &saved_.time};
 }
 
-// From here on the journal has all that a worker after this one needs.
-void Daemon::Impl::keep() {
+// Restores the state of a dead worker and records from now on all that the next one needs.
+void Daemon::Impl::attach_journal() {
   Journal& journal = from_.journal;
   instance_->dmesg().keep(journal, saved_.log);
   keeper_ =
@@ -287,7 +290,7 @@ std::optional<Failure> Daemon::Impl::mount(const Options& options) {
     if (!instance_->dmesg().logs(LogLevel::kDebug)) return;
     log(LogLevel::kDebug, fmt::format("{}: '{}' from pid {}", path, text, caller.pid));
   };
-  session.unmounted = [this] { begin_end(); };
+  session.unmounted = [this] { begin_shutdown(); };
   Result<std::unique_ptr<Session>> created =
       Session::create(std::move(session), instance_->tree(), instance_->loop());
   if (!created) return Failure{2, created.error().reason};
@@ -314,7 +317,7 @@ Result<void> Daemon::Impl::take_over() {
                                   static_cast<double>(monotonic_ns() - death.monotonic) / 1e6));
   log(LogLevel::kErr,
       fmt::format("{} requests in flight {}; {} open files; flows, captures and PCC have ended",
-                  taken->in_flight, taken->resent ? "come again" : "ended with EIO",
+                  taken->in_flight, taken->resent ? "are resent" : "ended with EIO",
                   taken->open_files));
   return {};
 }
@@ -339,11 +342,12 @@ void Daemon::Impl::watch_signals() {
   instance_->loop().watch(signals_.get(), [this] {
     signalfd_siginfo info;
     (void)!::read(signals_.get(), &info, sizeof info);
-    begin_end();
+    begin_shutdown();
   });
 }
 
-// The first worker makes the socket, if it can; the others have it or have none.
+// Creates the clients' socket in the first worker; later ones got it from the supervisor, if there
+// is one.
 void Daemon::Impl::listen() {
   auto ready = [this] {
     watch_mounts();
@@ -354,20 +358,20 @@ void Daemon::Impl::listen() {
     return ready();
   }
   if (!session_->device()) {
-    no_socket("the mount table does not show the mount");
+    log_no_socket("the mount table does not show the mount");
     return ready();
   }
   session_->listen_at(std::string(kSocket), [this, ready](Result<Fd> listener) {
     if (listener) {
       serve_clients(std::move(*listener));
     } else {
-      no_socket(listener.error().reason);
+      log_no_socket(listener.error().reason);
     }
     ready();
   });
 }
 
-void Daemon::Impl::no_socket(std::string_view why) {
+void Daemon::Impl::log_no_socket(std::string_view why) {
   log(LogLevel::kWarning, fmt::format("no {}, verbs programs find no device: {}", kSocket, why));
 }
 
@@ -375,28 +379,24 @@ void Daemon::Impl::serve_clients(Fd listener) {
   clients_->listen(std::move(listener));
 }
 
-// From here on connect(2) is refused; clients that are there stay.
-void Daemon::Impl::refuse_clients() {
-  clients_->close_listener();
-}
-
-// The socket keeps the file system: without this an unmounted one would never end.
+// Closes the clients' socket once the mount has left the mount table: the socket keeps the file
+// system alive, which would never end after `umount -l`. Connected clients stay.
 void Daemon::Impl::watch_mounts() {
   if (listener() < 0) return;
   auto gone = [this] {
-    refuse_clients();
-    events_.unlisted();
+    clients_->close_listener();
+    events_.detached();
   };
   auto blind = [this](std::string_view why) {
-    log(LogLevel::kWarning, fmt::format("whether the mount is still there is not known: {}", why));
+    log(LogLevel::kWarning, fmt::format("cannot watch the mount table: {}", why));
   };
   mounts_ = std::make_unique<MountWatch>(*session_->device(), instance_->loop(), gone, blind);
 }
 
-// A capture's last bytes are written first.
-void Daemon::Impl::begin_end() {
+// Finishes the capture before the loop stops.
+void Daemon::Impl::begin_shutdown() {
   if (std::exchange(ending_, true)) return;
-  refuse_clients();
+  clients_->close_listener();
   events_.ending();
   instance_->files().shorten_timeouts();
   instance_->capture().stop([this](Result<void>) { instance_->loop().stop(); });
@@ -419,10 +419,11 @@ void Daemon::Impl::drop_clients() {
   channels_->drop_all();
 }
 
-// False when the memory of a client blocks: the kernel may still write into what would be freed.
+// Waits for copies from and to clients' memory. False if one hangs: the kernel may still write into
+// buffers that would be freed.
 bool Daemon::Impl::settle_clients() {
-  constexpr TimeNs kPatience = kSecond;
-  TimeNs end = monotonic_ns() + kPatience;
+  constexpr TimeNs kTimeout = kSecond;
+  TimeNs end = monotonic_ns() + kTimeout;
   while (!clients_->settle()) {
     if (monotonic_ns() > end) return false;
     std::this_thread::yield();

@@ -1,4 +1,4 @@
-// Daemon: the parts wired together: engine, fabric, tree, session.
+// Daemon: a worker's mount: an Instance, its FUSE session and the servers of its clients.
 #pragma once
 
 #include <functional>
@@ -15,40 +15,39 @@
 
 namespace rocefs {
 
-// What a worker finds.
+// Input of a worker from its supervisor.
 struct TakeoverInput {
   Journal& journal;  // of a SavedState
-  int descriptor;    // of the mount that it takes over; -1: it is the first and mounts
-  Fd listener;       // the clients' socket; nothing if there is none, or none yet
+  int descriptor;    // of the mount to take over; -1 for the first worker, which mounts
+  Fd listener;       // clients' socket; empty if there is none, or none yet
   Invalidator invalidator;
 };
 
-// What a daemon tells of itself while it runs. On its thread.
+// Events of a running daemon. Called on its control thread.
 struct DaemonEvents {
-  // The mount is served, and clients can connect if they ever will.
+  // The mount is served, and the clients' socket listens if it can be made.
   std::function<void()> ready;
-  // Nobody can come to the mount any more: clients connect no more, and the file system ends with
-  // those who are still there, as soon as every copy of listener() is closed.
-  std::function<void()> unlisted;
+  // The mount has left the mount table. Open files keep the file system; it ends with the last of
+  // them, once every copy of listener() is closed.
+  std::function<void()> detached;
   std::function<void()> ending;
-  // Every `alive_every` of wall time, as long as both threads do their work. 0: never.
+  // Every `alive_every` of wall time while both threads make progress. 0: never.
   std::function<void()> alive;
   TimeNs alive_every = 0;
 };
 
 class Daemon {
  public:
-  // Builds everything, and mounts or takes the mount over. Signals that end a daemon must be
-  // blocked before.
+  // Builds all parts, and mounts or takes the mount over. Signals that end a daemon must be
+  // blocked.
   static std::variant<std::unique_ptr<Daemon>, Failure> create(const Options& options,
                                                                const Config& config,
                                                                TakeoverInput from);
   ~Daemon();
 
-  // One line: what is mounted where.
+  // One line: mount point, devices, clock and seed.
   std::string summary() const;
-  // The mount's, and the clients' socket (-1: there is none): what another process needs to take
-  // them over.
+  // Descriptors of the mount and of the clients' socket (-1 if there is none), for the supervisor.
   int descriptor() const;
   int listener() const;
   // Serves until SIGTERM, SIGINT, SIGHUP or an unmount; unmounts.

@@ -14,8 +14,8 @@ namespace {
 constexpr uint64_t kExiting = 0x4;  // PF_EXITING of the kernel's include/linux/sched.h
 constexpr uint64_t kKilled = uint64_t{1} << (SIGKILL - 1);
 
-// PID (NAME) STATE PPID PGRP SESSION TTY TPGID FLAGS …, of the first thread; a name may have
-// anything in it.
+// Parses "PID (NAME) STATE PPID PGRP SESSION TTY TPGID FLAGS …" of the first thread (proc(5)); NAME
+// may contain any character.
 bool is_exiting(const std::string& stat) {
   size_t end = stat.rfind(')');
   if (end == std::string::npos) return false;

@@ -1,12 +1,12 @@
-// Dying: whether a process has been killed, though it cannot be waited for yet: the kernel keeps
-// one of its threads, in a wait that no signal ends, or a debugger keeps it.
+// Tells whether a process was killed that waitpid(2) does not return yet, because one of its
+// threads is in an uninterruptible wait or a debugger holds it.
 #pragma once
 
 #include <sys/types.h>
 
 namespace rocefs {
 
-// It runs no line of its program any more.
+// True if the process is exiting, a zombie, or has SIGKILL pending: it runs no more user code.
 bool is_dying(pid_t process);
 
 }  // namespace rocefs

@@ -13,13 +13,13 @@
 namespace rocefs {
 namespace {
 
-[[noreturn]] void live(int line, const Cutoff& cutoff) {
+[[noreturn]] void keep_guard(int line, const Cutoff& cutoff) {
   close_all_but(line, cutoff.descriptor() < 0 ? line : cutoff.descriptor());
   (void)!::chdir("/");
   ::prctl(PR_SET_NAME, "rocefs-guard");
   sigset_t all;
   sigfillset(&all);
-  ::sigprocmask(SIG_BLOCK, &all, nullptr);  // it ends with the mount
+  ::sigprocmask(SIG_BLOCK, &all, nullptr);  // only the pipe ends it
   char word;
   ssize_t got;
   do {
@@ -35,11 +35,11 @@ Guard::Guard(const Cutoff& cutoff) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return;
   line_ = Fd(ends[1]);
-  Fd theirs(ends[0]);
+  Fd guards_end(ends[0]);
   pid_t between = ::fork();
   if (between == 0) {
     if (::fork() != 0) ::_exit(0);
-    live(theirs.get(), cutoff);
+    keep_guard(guards_end.get(), cutoff);
   }
   if (between > 0) ::waitpid(between, nullptr, 0);
 }

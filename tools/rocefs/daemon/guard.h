@@ -1,5 +1,5 @@
-// Guard: a process that sees to it that a mount whose supervisor was killed is dead, even if the
-// kernel keeps a process that holds its connection: readers would wait for ever.
+// Guard: a process that cuts the mount's connection when the supervisor was killed. Without it
+// readers would wait for ever if a process that holds the connection is stuck in the kernel.
 #pragma once
 
 #include "core/base/fd.h"
@@ -10,17 +10,17 @@ namespace rocefs {
 class Guard {
  public:
   Guard() = default;
-  // Forks it, from a process with one thread; nobody's child. Its name is rocefs-guard. Where that
-  // fails there is none.
+  // Forks the guard, rocefs-guard, as an orphan. The caller has one thread. Without effect if fork
+  // fails.
   explicit Guard(const Cutoff& cutoff);
 
-  // In a child of the guarded process: it is not guarded.
+  // In a child of the guarded process: closes its copy of the pipe.
   void forget() { line_.reset(); }
-  // The mount has ended: the guard ends too.
+  // Ends the guard, after the mount has ended.
   void dismiss();
 
  private:
-  Fd line_;  // hung up when the guarded process has died
+  Fd line_;  // pipe to the guard, closed when the guarded process dies
 };
 
 }  // namespace rocefs

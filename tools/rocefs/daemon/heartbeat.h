@@ -1,4 +1,4 @@
-// Heartbeat: tells regularly that both threads of a worker, control and core, do their work.
+// Heartbeat: reports periodically that both threads of a worker, control and core, make progress.
 #pragma once
 
 #include <functional>
@@ -10,11 +10,11 @@
 
 namespace rocefs {
 
-// On the loop's thread; the loop outlives it.
+// Thread of the loop, which outlives it.
 class Heartbeat {
  public:
-  // `alive` runs every `period` of wall time, through the engine: not while one of the threads
-  // hangs.
+  // Calls `alive` every `period` of wall time after a round trip through the engine, so never while
+  // one of the threads hangs.
   Heartbeat(TimeNs period, PollLoop& loop, Engine& engine, std::function<void()> alive);
   ~Heartbeat();
   Heartbeat(const Heartbeat&) = delete;
@@ -25,7 +25,7 @@ class Heartbeat {
 
   PollLoop& loop_;
   Engine& engine_;
-  std::shared_ptr<std::function<void()>> alive_;  // an answer may come after the heart
+  std::shared_ptr<std::function<void()>> alive_;  // an answer may arrive after destruction
   Fd timer_;
 };
 

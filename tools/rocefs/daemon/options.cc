@@ -16,8 +16,8 @@ const char* const kUsage =
        rocefs sim [-o seed=N] [--out DIR] FILE.ini
 
 Mounts an emulated RoCE NIC as a sysfs-like tree. `fusermount3 -u MOUNTPOINT` or SIGTERM ends it.
-`rocefs enter` runs a command that sees the mounted NIC in /sys, `rocefs sim` a scenario in virtual
-time without a mount; `rocefs enter --help` and `rocefs sim --help` say more.
+`rocefs enter` runs a command that sees the mounted NIC in /sys; `rocefs sim` runs a scenario in
+virtual time without a mount. See `rocefs enter --help` and `rocefs sim --help`.
 
   -f            stay in the foreground
   -d            print every FUSE request (stays in the foreground)
@@ -25,15 +25,15 @@ time without a mount; `rocefs enter --help` and `rocefs sim --help` say more.
   -V, --version
 
 options after -o:
-  clock=real|virtual   time passes by itself (real, the default), or only when told to
-  dilation=S           real clock: S times slower than the wall (1)
-  seed=N               of every random choice (1); the same seed gives the same run
-  uplink=ADDRESS       join the kernel's network: mb_0 has this address of the machine
-  gso                  with uplink=: packets go to the kernel and come from it several at a time
-  config=FILE          devices, switches, links and start values of knobs (ini)
-  uid=N, gid=N         who owns the files and runs PCC's plugins (the mounting user)
-  allow_pcc            programs of all users may set windows (libmango), not only root's and the owner's
-  allow_other, ro, …   as for every FUSE file system
+  clock=real|virtual   real (the default): time passes by itself; virtual: by clock/advance alone
+  dilation=S           with the real clock: time runs S times slower (1)
+  seed=N               seed of all random choices (1); the same seed repeats a run
+  uplink=ADDRESS       join the kernel's network; mb_0 gets this address of the machine
+  gso                  with uplink=: send and receive several packets per system call (GSO, GRO)
+  config=FILE          devices, switches, links and start values of knobs: rocefs.ini(5)
+  uid=N, gid=N         owner of the files, and user that runs PCC plugins (the mounting user)
+  allow_pcc            let programs of all users set windows (libmango), not only root's and the owner's
+  allow_other, ro, …   options of every FUSE file system
 
   rocefs /mnt && ls /mnt/class/infiniband
 )";
@@ -60,7 +60,7 @@ Result<uint64_t> parse_number(std::string_view key, std::string_view text, uint6
   return value;
 }
 
-// Ours are taken, the rest is left to FUSE.
+// Takes one option after -o: options of rocefs are parsed here, others are left to FUSE.
 Result<void> take_option(Options& options, const std::string& option) {
   constexpr uint64_t kMaxId = 0xfffffffe;
   size_t equals = option.find('=');
@@ -104,18 +104,19 @@ Result<void> take_option(Options& options, const std::string& option) {
     options.plugin_gid = options.gid;
     return taken;
   }
-  if (key == "max_read" || key == "subtype") {  // libfuse would take them, and the mount be none
-    return errorf(EINVAL, "{}: it is not to be chosen", option);
+  if (key == "max_read" ||
+      key == "subtype") {  // libfuse accepts them, but the mount would not work
+    return errorf(EINVAL, "{}: not supported", option);
   }
   if (!option.empty()) options.mount_options.push_back(option);
   return {};
 }
 
-// The group that a user's programs are of; nobody's where there is no such user.
+// Primary group of a user; nogroup for an unknown user.
 gid_t group_of(uid_t uid) {
-  constexpr gid_t kNobodys = 65534;
+  constexpr gid_t kNogroup = 65534;
   const passwd* user = ::getpwuid(uid);
-  return user ? user->pw_gid : kNobodys;
+  return user ? user->pw_gid : kNogroup;
 }
 
 Result<void> take_option_list(Options& options, const std::string& list) {
@@ -157,7 +158,7 @@ Result<Options> parse_options(int argc, char** argv) {
         if (Result<void> taken = take_option_list(options, optarg); !taken) return taken.error();
         break;
       case ':':
-        return errorf(EINVAL, "-{} wants a value", static_cast<char>(optopt));
+        return errorf(EINVAL, "-{} requires a value", static_cast<char>(optopt));
       default:
         if (optopt) return errorf(EINVAL, "unknown option -{}", static_cast<char>(optopt));
         return errorf(EINVAL, "unknown option {}", argv[optind - 1]);
@@ -165,17 +166,17 @@ Result<Options> parse_options(int argc, char** argv) {
   }
   int rest = argc - optind;
   if (rest < 1) return Error{EINVAL, "a mount point is wanted"};
-  if (rest > 2) return errorf(EINVAL, "{} is one word too many", argv[optind + 2]);
+  if (rest > 2) return errorf(EINVAL, "too many arguments: {}", argv[optind + 2]);
   if (rest == 2 && *argv[optind]) options.source = argv[optind];
   options.mount_point = argv[argc - 1];
   if (!options.plugin_gid) {
     options.plugin_gid = options.uid == ::geteuid() ? options.gid : group_of(options.uid);
   }
   if (!options.uplink.empty() && !options.config.empty()) {
-    return Error{EINVAL, "uplink= goes without config=: the file may have an [uplink]"};
+    return Error{EINVAL, "uplink= and config= exclude each other: write [uplink] into the file"};
   }
   if (options.gso && options.uplink.empty()) {
-    return Error{EINVAL, "gso goes with uplink=; in a file it is gso=on in [uplink]"};
+    return Error{EINVAL, "gso requires uplink=; in a file write gso=on in [uplink]"};
   }
   return options;
 }

@@ -1,4 +1,4 @@
-// The command line of rocefs, with the habits of FUSE file systems.
+// The command line of `rocefs MOUNTPOINT`, in the style of FUSE file systems.
 #pragma once
 
 #include <sys/resource.h>
@@ -19,25 +19,26 @@ struct Options {
   bool foreground = false, debug = false;
   std::string source = "rocefs";
   std::string mount_point;
-  std::string config;      // empty: the default topology
-  std::string uplink;      // an address; empty: none is asked for
+  std::string config;      // path; empty: the default topology
+  std::string uplink;      // address; empty: no uplink
   bool gso = false;        // of the uplink
   bool allow_pcc = false;  // programs of all users may set windows
-  // Not given: the config file's, or the default.
+  // Empty if not given: the configuration's value or the default holds.
   std::optional<ClockMode> clock;
   std::optional<uint64_t> seed, dilation;
   uid_t uid = 0;
   gid_t gid = 0;
-  // What runs the owner's plugins is of this group: the owner's own where uid= came without gid=.
+  // Group of the process that runs the owner's plugins: that of gid=, else the owner's own group.
   std::optional<gid_t> plugin_gid;
   std::vector<std::string> mount_options;  // for FUSE
-  // Of open files, soft, that rocefs was started with: children that run others' code get it.
+  // Soft limit of open files that rocefs was started with, for children that run other people's
+  // code.
   rlim_t open_files = RLIM_INFINITY;
 };
 
 extern const char* const kUsage;
 
-// EINVAL with what is wrong.
+// EINVAL with a reason.
 Result<Options> parse_options(int argc, char** argv);
 
 }  // namespace rocefs

@@ -1,4 +1,4 @@
-// SavedState: what outlives a worker, in the memory that its supervisor holds.
+// SavedState: the state that outlives a worker, in the journal's memory that the supervisor holds.
 #pragma once
 
 #include <sys/types.h>
@@ -17,13 +17,13 @@
 
 namespace rocefs {
 
-// Of the real clock: the engine's time at a reading of the monotonic one.
+// Engine time and the monotonic clock (CLOCK_MONOTONIC) at one moment; for the real clock.
 struct SavedClock {
   TimeNs engine, monotonic;
   uint64_t dilation;
 };
 
-// Noted by the supervisor.
+// Written by the supervisor.
 struct WorkerDeath {
   pid_t pid;
   TimeNs monotonic;
@@ -31,7 +31,7 @@ struct WorkerDeath {
 };
 
 struct SavedState {
-  // A transaction is a store of all settings and what goes with it.
+  // Size of the largest transaction: a store of all settings with its effects.
   static constexpr size_t kRecordSize = SavedTree::kMaxTransaction + 64 * 1024;
   SavedSession session;
   SavedTree tree;
@@ -42,7 +42,7 @@ struct SavedState {
   PciDriver::Unbound unbound;
   Pcc::HostModes host_modes;
   FaultState faults;
-  SavedAddresses uplink_addresses;  // written once, before the mount is there
+  SavedAddresses uplink_addresses;  // written once, before mounting
   WorkerDeath death;
   char mount_point[PATH_MAX];
 };

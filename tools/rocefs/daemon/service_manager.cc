@@ -18,10 +18,10 @@
 namespace rocefs {
 namespace {
 
-constexpr TimeNs kPatience = kSecond;  // for a manager that does not read
+constexpr TimeNs kSendTimeout = kSecond;  // if the manager does not read
 constexpr uint64_t kMaxWatchdogUs = 1'000'000'000'000;
 
-// The value, which is no longer in the environment.
+// Takes a variable out of the environment.
 std::string taken(const char* name) {
   const char* value = std::getenv(name);
   std::string text = value ? value : "";
@@ -29,8 +29,8 @@ std::string taken(const char* name) {
   return text;
 }
 
-// The address and its length; nothing if this is no address of a unix socket. "@" begins a name
-// that is in no file system.
+// Fills the address and returns its length; nothing if `text` is no address of a unix socket. "@"
+// begins a name of the abstract namespace (unix(7)).
 std::optional<socklen_t> parse(const std::string& text, sockaddr_un& address) {
   address.sun_family = AF_UNIX;
   if (text.size() < 2 || text.size() >= sizeof address.sun_path) return std::nullopt;
@@ -40,7 +40,8 @@ std::optional<socklen_t> parse(const std::string& text, sockaddr_un& address) {
   return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + text.size());
 }
 
-// A mount point may have any character in its name, and a newline would begin another variable.
+// Replaces control characters: a mount point may contain any, and a newline would begin another
+// variable.
 std::string one_line(std::string_view text) {
   std::string line(text);
   std::replace_if(
@@ -78,15 +79,15 @@ void ServiceManager::alive() const {
   send("WATCHDOG=1");
 }
 
-// A socket for each: there is none for workers to inherit.
+// Opens a socket for each datagram, so that workers inherit none.
 void ServiceManager::send(const std::string& text) const {
   sockaddr_un address{};
   std::optional<socklen_t> length = parse(address_, address);
   if (!length) return;
   Fd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!socket) return;
-  timeval patience{kPatience / kSecond, 0};
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+  timeval timeout{kSendTimeout / kSecond, 0};
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
   (void)!::sendto(socket.get(), text.data(), text.size(), MSG_NOSIGNAL,
                   reinterpret_cast<const sockaddr*>(&address), *length);
 }

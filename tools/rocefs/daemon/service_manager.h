@@ -1,5 +1,5 @@
-// ServiceManager: whoever started rocefs and wants to know how it goes, by the protocol of
-// sd_notify(3): a datagram of VARIABLE=VALUE lines to $NOTIFY_SOCKET. Without one nothing is said.
+// ServiceManager: reports state to the service manager that started rocefs, by the protocol of
+// sd_notify(3): datagrams of VARIABLE=VALUE lines to $NOTIFY_SOCKET. Without one nothing is sent.
 #pragma once
 
 #include <sys/types.h>
@@ -13,15 +13,16 @@ namespace rocefs {
 
 class ServiceManager {
  public:
-  // Takes $NOTIFY_SOCKET, $WATCHDOG_USEC and $WATCHDOG_PID out of the environment: no program that
-  // is started from here is to speak in this one's name.
+  // Takes $NOTIFY_SOCKET, $WATCHDOG_USEC and $WATCHDOG_PID out of the environment, so that no child
+  // process reports in the name of this one.
   static ServiceManager from_environment();
 
-  // The mount is served, by the process `main` from now on. `status` is a line for people.
+  // Reports that the process `main` serves the mount. `status` is a line for people.
   void ready(pid_t main, std::string_view status) const;
   void status(std::string_view status) const;
   void stopping(std::string_view status) const;
-  // Wanted within each watchdog(): 0 if nobody waits for it, or for another process's.
+  // Resets the manager's watchdog. Due within each watchdog(), which is 0 if there is none, or one
+  // for another process.
   void alive() const;
   TimeNs watchdog() const { return watchdog_; }
 

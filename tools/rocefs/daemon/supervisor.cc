@@ -23,13 +23,13 @@
 namespace rocefs {
 namespace {
 
-constexpr TimeNs kEarly = kSecond;  // whoever dies sooner than this has not lived
+constexpr TimeNs kEarly = kSecond;  // a worker that dies sooner has died early
 constexpr int kMaxEarlyDeaths = 8;
-constexpr int kMaxSilence = 4;  // in alive_every(): half of the watchdog's time
-constexpr TimeNs kLook = 300 * kMillisecond, kGrace = 200 * kMillisecond;
-constexpr char kListening = 'l', kReady = 'r', kListensNoMore = 'n', kEnding = 'e', kAlive = 'a';
+constexpr int kMaxSilence = 4;  // periods of alive_every(): half of the watchdog's time
+constexpr TimeNs kCheckPeriod = 300 * kMillisecond, kDyingCheckPeriod = 200 * kMillisecond;
+constexpr char kListening = 'l', kReady = 'r', kListenerClosed = 'n', kEnding = 'e', kAlive = 'a';
 
-// One letter, with room for a descriptor, which goes with kListening and kReady. Stays where it is:
+// One letter, with room for a descriptor, which goes with kListening and kReady. Not movable:
 // `header` points into it.
 struct Message {
   explicit Message(char word = 0) : letter(word) {
@@ -89,8 +89,8 @@ void WorkerLink::ready(int descriptor) {
   send(kReady, descriptor);
 }
 
-void WorkerLink::listens_no_more() {
-  (void)!::send(socket_.get(), &kListensNoMore, 1, MSG_NOSIGNAL);
+void WorkerLink::listener_closed() {
+  (void)!::send(socket_.get(), &kListenerClosed, 1, MSG_NOSIGNAL);
 }
 
 void WorkerLink::ending() {
@@ -116,13 +116,13 @@ int Supervisor::run_workers() {
     if (worker_ < 0) return give_up(std::string("no worker: ") + std::strerror(errno));
     std::optional<int> status = watch_worker();
     serving_ = false;
-    std::string cause = status ? cause_of(*status) : "a signal, and is kept by the kernel";
+    std::string cause = status ? cause_of(*status) : "a signal, and is stuck in the kernel";
     bool orderly = status && WIFEXITED(*status) && WEXITSTATUS(*status) == 0;
     if (orderly || ending_) {
-      if (!orderly || !left_.empty()) end_mount();
+      if (!orderly || !abandoned_.empty()) end_mount();
       return orderly ? 0 : 1;
     }
-    if (!descriptor_) {  // it said why, if it could
+    if (!descriptor_) {  // a worker that exits has printed why
       if (status && WIFEXITED(*status)) {
         end_mount();
         return WEXITSTATUS(*status);
@@ -130,7 +130,7 @@ int Supervisor::run_workers() {
       return give_up("the worker died of " + cause + " while it mounted");
     }
     note_death(cause);
-    if (comes_again_at_once(monotonic_ns() - born)) {
+    if (!back_off(monotonic_ns() - born)) {
       return give_up(fmt::format("{} workers in a row died within a second, the last of {}",
                                  early_deaths_, cause));
     }
@@ -147,7 +147,7 @@ void Supervisor::start_worker() {
   dying_ = false;
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return;
   socket_ = Fd(ends[0]);
-  Fd theirs(ends[1]);
+  Fd workers_end(ends[1]);
   pid_t supervisor = ::getpid();
   worker_ = ::fork();
   if (worker_ != 0) return;
@@ -158,46 +158,46 @@ void Supervisor::start_worker() {
   socket_.reset();
   signals_.reset();
   guard_.forget();
-  WorkerLink link(std::move(theirs), descriptor_.release(), std::move(listener_));
+  WorkerLink link(std::move(workers_end), descriptor_.release(), std::move(listener_));
   std::exit(work_(link));
 }
 
 std::optional<int> Supervisor::watch_worker() {
   pollfd watched[] = {{signals_.get(), POLLIN, 0}, {socket_.get(), POLLIN, 0}};
   for (;;) {
-    if (::poll(watched, 2, static_cast<int>(patience() / kMillisecond + 1)) == 0) {
+    if (::poll(watched, 2, static_cast<int>(poll_timeout() / kMillisecond + 1)) == 0) {
       count_silence();
-      if (is_kept()) break;
+      if (is_stuck()) break;
     }
     if (watched[1].revents && !take_message()) watched[1].fd = -1;
     if (watched[0].revents) take_signal();
     std::optional<int> status = reap();
     if (!status) continue;
-    while (take_message()) {  // what it said before it died
+    while (take_message()) {  // messages from before its death
     }
     return status;
   }
   while (take_message()) {
   }
-  left_.push_back(worker_);
-  ::syslog(LOG_DAEMON | LOG_WARNING, "%s: worker %d was killed, and the kernel keeps it",
+  abandoned_.push_back(worker_);
+  ::syslog(LOG_DAEMON | LOG_WARNING, "%s: worker %d was killed, but is stuck in the kernel",
            saved_.mount_point, worker_);
   return std::nullopt;
 }
 
-// Whoever has ended: those that were left behind too, and, where this is the first process of a
-// container, those that belong to nobody.
+// Reaps all children: abandoned workers too and, if this is the first process of a container,
+// orphans.
 std::optional<int> Supervisor::reap() {
   int status = 0;
   for (pid_t ended; (ended = ::waitpid(-1, &status, WNOHANG)) > 0;) {
     if (ended == worker_) return status;
-    std::erase(left_, ended);
+    std::erase(abandoned_, ended);
   }
   return std::nullopt;
 }
 
-// Its memory takes a moment to go: at the second look.
-bool Supervisor::is_kept() {
+// Checks twice: a killed process needs a moment to free its memory.
+bool Supervisor::is_stuck() {
   bool was_dying = std::exchange(dying_, is_dying(worker_));
   return was_dying && dying_;
 }
@@ -211,11 +211,10 @@ bool Supervisor::take_message() {
     manager_.alive();
     return true;
   }
-  if (message.letter == kListensNoMore || message.letter == kEnding) listener_.reset();
+  if (message.letter == kListenerClosed || message.letter == kEnding) listener_.reset();
   if (message.letter == kEnding) {
-    begin_end();
-    // An unmount waits for nobody: without a descriptor of ours the connection ends with the
-    // worker's.
+    begin_shutdown();
+    // Without the supervisor's descriptor the connection ends with the worker's.
     descriptor_.reset();
     return true;
   }
@@ -239,7 +238,7 @@ bool Supervisor::take_message() {
   return true;
 }
 
-// Who is the first process of a container takes all others along when it dies: no guard helps.
+// The first process of a container takes all others along when it dies: a guard would not help.
 void Supervisor::begin_mounted() {
   if (dev_t device = saved_.session.device) cutoff_ = Cutoff(device, saved_.mount_point);
   if (cutoff_ && ::getpid() != 1) guard_ = Guard(cutoff_);
@@ -249,32 +248,32 @@ void Supervisor::begin_mounted() {
 void Supervisor::take_signal() {
   for (signalfd_siginfo info; ::read(signals_.get(), &info, sizeof info) == sizeof info;) {
     if (info.ssi_signo == SIGCHLD) continue;
-    begin_end();
+    begin_shutdown();
     ::kill(worker_, static_cast<int>(info.ssi_signo));
   }
 }
 
-void Supervisor::begin_end() {
+void Supervisor::begin_shutdown() {
   if (std::exchange(ending_, true)) return;
   manager_.stopping(fmt::format("unmounting {}", saved_.mount_point));
 }
 
-// Only a worker that serves is expected to show life, and none that is told to end.
-bool Supervisor::wants_life() const {
+// Not before a worker serves, nor once it was told to end.
+bool Supervisor::watchdog_runs() const {
   return alive_every(manager_) > 0 && serving_ && !ending_;
 }
 
-// A worker that the kernel keeps is nothing that could be waited for: it is looked at.
-TimeNs Supervisor::patience() const {
-  TimeNs look = dying_ ? kGrace : kLook;
-  return wants_life() ? std::min(look, alive_every(manager_)) : look;
+// Polls: the kernel sends no event when a worker is stuck.
+TimeNs Supervisor::poll_timeout() const {
+  TimeNs period = dying_ ? kDyingCheckPeriod : kCheckPeriod;
+  return watchdog_runs() ? std::min(period, alive_every(manager_)) : period;
 }
 
-// Counted, not measured: when both processes were stopped for a while, that is no fault of the
-// worker's.
+// Counts time-outs instead of reading a clock: while both processes are stopped (SIGSTOP, suspend)
+// the worker is not at fault.
 void Supervisor::count_silence() {
-  if (!wants_life()) return;
-  silence_ += patience();
+  if (!watchdog_runs()) return;
+  silence_ += poll_timeout();
   if (silence_ < kMaxSilence * alive_every(manager_)) return;
   hung_ = true;
   serving_ = false;
@@ -296,18 +295,18 @@ void Supervisor::note_death(std::string cause) {
   std::memcpy(saved_.death.cause, cause.c_str(), cause.size() + 1);
 }
 
-// The first of them is replaced at once, the others after a while that doubles.
-bool Supervisor::comes_again_at_once(TimeNs lived) {
+// No delay after the first early death, then one that doubles.
+bool Supervisor::back_off(TimeNs lived) {
   early_deaths_ = lived < kEarly ? early_deaths_ + 1 : 0;
-  if (early_deaths_ >= kMaxEarlyDeaths) return true;
+  if (early_deaths_ >= kMaxEarlyDeaths) return false;
   if (early_deaths_ > 1) {
     pollfd signals{signals_.get(), POLLIN, 0};
     ::poll(&signals, 1, 2 << early_deaths_);  // milliseconds
     for (signalfd_siginfo info; ::read(signals_.get(), &info, sizeof info) == sizeof info;) {
-      if (info.ssi_signo != SIGCHLD) begin_end();
+      if (info.ssi_signo != SIGCHLD) begin_shutdown();
     }
   }
-  return false;
+  return true;
 }
 
 int Supervisor::give_up(const std::string& why) {
@@ -319,7 +318,8 @@ int Supervisor::give_up(const std::string& why) {
   return 1;
 }
 
-// Looking at a mount that is not dead and has nobody to answer would take for ever.
+// A mount that is not cut and has no worker would block every access: it is looked up in the mount
+// table alone.
 void Supervisor::end_mount() {
   listener_.reset();
   descriptor_.reset();

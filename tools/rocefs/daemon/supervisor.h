@@ -1,13 +1,13 @@
 // Supervisor: the process that outlives its workers. It holds the /dev/fuse descriptor, the socket
 // to which verbs clients connect and the journal's memory; a worker serves the mount. When a worker
-// dies, the next one takes over, and who uses the mount only waits a little longer.
+// dies, the next one takes over, and programs that use the mount only wait a little longer.
 //
-// A worker that was killed and that the kernel keeps, because one of its threads is in a wait that
-// no signal ends, is left behind: the next one takes over beside it, and its answers may be what is
-// waited for. Where no worker can, the connection to the kernel is cut.
+// A killed worker can stay in the kernel while one of its threads is in an uninterruptible wait.
+// Such a worker is abandoned: the next one takes over beside it, and its answers may end that wait.
+// If no worker can serve, the connection to the kernel is cut.
 //
-// It starts no thread and serves nothing itself, so that there is next to nothing to fail in it.
-// When it is killed its worker goes with it, and the mount is dead: a Guard sees to that.
+// A supervisor starts no thread and serves nothing itself, so that little in it can fail. When it
+// is killed its worker dies with it, and a Guard ends the mount.
 #pragma once
 
 #include <sys/types.h>
@@ -26,25 +26,26 @@
 
 namespace rocefs {
 
-// A worker's line to its supervisor.
+// A worker's connection to its supervisor.
 class WorkerLink {
  public:
   WorkerLink(Fd socket, int descriptor, Fd listener)
       : socket_(std::move(socket)), descriptor_(descriptor), listener_(std::move(listener)) {}
 
-  // The mount to take over; -1 for the first worker, which makes it.
+  // Descriptor of the mount to take over; -1 for the first worker, which mounts.
   int descriptor() const { return descriptor_; }
-  // The clients' socket, with the mount to take over. Nothing if there is none. Once.
+  // Clients' listening socket that comes with the mount to take over; empty if there is none. Call
+  // once.
   Fd take_listener() { return std::move(listener_); }
-  // The supervisor keeps the clients' socket too; told before ready().
+  // Gives the supervisor a copy of the clients' socket. Before ready().
   void listening(int listener);
-  // Clients connect no more: the supervisor lets go of their socket.
-  void listens_no_more();
-  // The mount is served from now on. The supervisor keeps the descriptor.
+  // Makes the supervisor close its copy: no client can connect any more.
+  void listener_closed();
+  // Reports that the mount is served. The supervisor keeps the descriptor.
   void ready(int descriptor);
-  // The mount ends as it should: no other worker is to come.
+  // Reports an orderly end of the mount: no other worker is started.
   void ending();
-  // A sign of life, for Supervisor's watchdog.
+  // Resets the supervisor's watchdog.
   void alive();
 
  private:
@@ -57,18 +58,18 @@ class WorkerLink {
 
 class Supervisor {
  public:
-  // A worker's whole life; returns its exit status: not 0 if it could not begin.
+  // Runs a worker from start to end; returns its exit status, not 0 if it could not start.
   using Work = std::function<int(WorkerLink&)>;
 
   // Signals that end a daemon and SIGCHLD must be blocked. `mounted` is called when the first
-  // worker is ready, with a line that says what it serves; what comes after that the manager is
-  // told here. When it has a watchdog, a worker without a sign of life for half its time is killed,
-  // so that the next one can take over before the manager loses patience.
+  // worker is ready, with a status line; later states are reported to the manager from here. If
+  // the manager has a watchdog, a worker that is silent for half of its time is killed, so that the
+  // next one takes over before the manager's time is up.
   Supervisor(SavedState& saved, const ServiceManager& manager, Work work,
              std::function<void(const std::string&)> mounted)
       : saved_(saved), manager_(manager), work_(std::move(work)), mounted_(std::move(mounted)) {}
 
-  // How often a worker is to give a sign of life; 0: never.
+  // Period of a worker's WorkerLink::alive(); 0: no watchdog.
   static TimeNs alive_every(const ServiceManager& manager) { return manager.watchdog() / 8; }
 
   // Forks workers until the mount has ended. Returns the exit status.
@@ -77,24 +78,24 @@ class Supervisor {
  private:
   int run_workers();
   void start_worker();
-  // Until it has died; returns how, as waitpid() does. Nothing: it is left behind.
+  // Runs until the worker has died; returns its status of waitpid(), or nothing if it is abandoned.
   std::optional<int> watch_worker();
   std::optional<int> reap();
-  // Whether it was killed a while ago, and is still there.
-  bool is_kept();
+  // True if the worker was dying at the last two checks.
+  bool is_stuck();
   void begin_mounted();
-  // False when there is none.
+  // False when no message waits.
   bool take_message();
   void take_signal();
-  void begin_end();
-  bool wants_life() const;
-  // How long to wait for something to happen.
-  TimeNs patience() const;
+  void begin_shutdown();
+  bool watchdog_runs() const;
+  TimeNs poll_timeout() const;
   void count_silence();
-  // One line for people.
+  // Status line for people.
   std::string serving() const;
   void note_death(std::string cause);
-  bool comes_again_at_once(TimeNs lived);
+  // Waits before the next worker is started. False after kMaxEarlyDeaths early deaths in a row.
+  bool back_off(TimeNs lived);
   int give_up(const std::string& why);
   void end_mount();
 
@@ -109,11 +110,11 @@ class Supervisor {
   int deaths_ = 0;
   Cutoff cutoff_;
   Guard guard_;
-  std::vector<pid_t> left_;  // behind
-  bool serving_ = false;     // the worker
-  TimeNs silence_ = 0;       // how long a sign of life was waited for in vain
-  bool hung_ = false;        // which is why it was killed
-  bool dying_ = false;       // at the last look
+  std::vector<pid_t> abandoned_;  // workers
+  bool serving_ = false;          // the worker
+  TimeNs silence_ = 0;            // since the worker's last alive()
+  bool hung_ = false;             // killed by the watchdog
+  bool dying_ = false;            // at the last check
 };
 
 }  // namespace rocefs

@@ -25,15 +25,15 @@ namespace rocefs {
 const char* const kEnterUsage =
     R"(usage: rocefs enter [-m MOUNTPOINT] [--] COMMAND [ARGUMENT…]
 
-Runs COMMAND with the NICs of a mounted rocefs in its /sys, beside what the machine has there, and in
-/dev/infiniband. RDMAV_DRIVERS tells libibverbs where their provider is. Nothing changes for others.
-Needs no root: who may read the mount may enter it.
+Runs COMMAND with the NICs of a mounted rocefs in /sys, beside the machine's own entries, and in
+/dev/infiniband. RDMAV_DRIVERS names their libibverbs provider. Other processes see no change. Needs
+no root: every user who may read the mount may enter it.
 
-  -m MOUNTPOINT   which rocefs ($ROCEFS_MOUNT, or the only one that is mounted)
+  -m MOUNTPOINT   mount to enter ($ROCEFS_MOUNT, or the only mounted rocefs)
   -h, --help      this text
 
-The exit status is COMMAND's; 125 if it could not be prepared, 126 if it cannot be run, 127 if it is
-not found.
+The exit status is that of COMMAND; 125 if it could not be prepared, 126 if it cannot be run, 127 if
+it is not found.
 
   rocefs enter -- ibstat
 )";
@@ -52,18 +52,18 @@ Result<Order> parse(int argc, char** argv) {
   Order order;
   constexpr option kLong[] = {{"help", no_argument, nullptr, 'h'}, {nullptr, 0, nullptr, 0}};
   opterr = 0;
-  // "+": what follows the command is the command's.
+  // "+": parsing ends at the command; options behind it are the command's own.
   for (int c; (c = getopt_long(argc, argv, "+:m:h", kLong, nullptr)) != -1;) {
     switch (c) {
       case 'm':
-        if (!*optarg) return Error{EINVAL, "-m wants a mount point"};
+        if (!*optarg) return Error{EINVAL, "-m requires a mount point"};
         order.mount_point = optarg;
         break;
       case 'h':
         order.help = true;
         return order;
       case ':':
-        return errorf(EINVAL, "-{} wants a mount point", static_cast<char>(optopt));
+        return errorf(EINVAL, "-{} requires a mount point", static_cast<char>(optopt));
       default:
         if (optopt) return errorf(EINVAL, "unknown option -{}", static_cast<char>(optopt));
         return errorf(EINVAL, "unknown option {}", argv[optind - 1]);
@@ -74,14 +74,15 @@ Result<Order> parse(int argc, char** argv) {
   return order;
 }
 
-// libibverbs loads our provider beside its own. It ignores the variables in setuid programs.
+// Names the provider of rocefs to libibverbs, which loads it beside its own. Setuid programs ignore
+// the variable.
 void name_provider() {
   char program[PATH_MAX];
   ssize_t size = ::readlink("/proc/self/exe", program, sizeof program);
   std::string driver = find_provider({program, static_cast<size_t>(std::max<ssize_t>(size, 0))});
   if (driver.empty()) return;
   const char* others = std::getenv("RDMAV_DRIVERS");
-  if (!others) others = std::getenv("IBV_DRIVERS");  // its older name: not read beside the other
+  if (!others) others = std::getenv("IBV_DRIVERS");  // older name, read without RDMAV_DRIVERS alone
   ::setenv("RDMAV_DRIVERS", with_driver(driver, others ? others : "").c_str(), 1);
 }
 
@@ -97,14 +98,13 @@ Result<void> prepare(const Order& order) {
   std::unique_ptr<char, decltype(&std::free)> here(::getcwd(nullptr, 0), std::free);
   Result<void> done = enter_private_mounts(overlay->places());
   if (done) done = overlay->lay();
-  // A working directory below /sys is looked up anew: what covers it is seen from it too.
+  // Looks up a working directory below /sys again, so that it is the covered one.
   if (done && here) (void)!::chdir(here.get());
   if (done) done = refuse_rdma_netlink();
   ::setenv("ROCEFS_MOUNT", mount_point->c_str(), 1);
-  // libibverbs would look there instead of in /sys, libibumad would not: one of them would be
-  // wrong.
+  // libibverbs looks in $SYSFS_PATH instead of /sys, libibumad does not.
   ::unsetenv("SYSFS_PATH");
-  // Else udevadm(8) looks only at what is on a file system of sysfs's own type.
+  // Without it udevadm(8) ignores devices outside of a sysfs file system.
   ::setenv("SYSTEMD_DEVICE_VERIFY_SYSFS", "0", 1);
   name_provider();
   return done;

@@ -1,13 +1,12 @@
-// `rocefs enter`: runs a command for which /sys is that of a machine with our NICs.
+// `rocefs enter`: runs a command that sees the mounted NICs in /sys.
 #pragma once
 
 namespace rocefs {
 
-// argv[0] is "enter". Replaces the process by the command, so that its exit status, signals and
-// terminal are the command's own. Returns only what to exit with when that did not come to be: 0
-// for
-// --help, 2 for a mistake on the command line, 126 or 127 for a command that cannot be run or found
-// and 125 for everything else, as env(1) and chroot(1) do; it has been said on stderr in one line.
+// Replaces the process by the command, so that exit status, signals and terminal are the command's
+// own. argv[0] is "enter". Returns an exit status if there is no command to run: 0 for --help, 2
+// for a wrong command line, 126 for a command that cannot be run, 127 for one that is not found,
+// and 125 for all else, as env(1) and chroot(1) do. A failure is one line on stderr.
 int enter(int argc, char** argv);
 
 extern const char* const kEnterUsage;

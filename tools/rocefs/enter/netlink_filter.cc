@@ -16,12 +16,12 @@
 namespace rocefs {
 namespace {
 
-// socket(2) has another number for each kind of program that one kernel runs.
+// Numbers of socket(2) in the ABIs that one kernel runs.
 struct SocketCall {
   uint32_t arch;
   uint32_t number;
 };
-constexpr uint32_t kX32 = 0x40000000;  // 64-bit x86 with 32-bit pointers shares its arch
+constexpr uint32_t kX32 = 0x40000000;  // bit of the x32 ABI, which shares AUDIT_ARCH_X86_64
 constexpr SocketCall kSocketCalls[] = {
     {AUDIT_ARCH_X86_64, 41},   {AUDIT_ARCH_X86_64, kX32 | 41}, {AUDIT_ARCH_I386, 359},
     {AUDIT_ARCH_AARCH64, 198}, {AUDIT_ARCH_ARM, 281},
@@ -29,7 +29,7 @@ constexpr SocketCall kSocketCalls[] = {
 
 constexpr uint32_t kArch = offsetof(seccomp_data, arch);
 constexpr uint32_t kNumber = offsetof(seccomp_data, nr);
-// The low half: domain and protocol are ints, and the kernel looks at no more of them.
+// Offset of the low half of an argument: domain and protocol are ints.
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
 constexpr uint32_t argument(int index) {
   return offsetof(seccomp_data, args) + index * sizeof(uint64_t);

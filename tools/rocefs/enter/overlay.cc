@@ -43,13 +43,13 @@ Result<Names> names_in(int directory, const std::string& path) {
     if (::fstatat(listed, entry->d_name, &status, flags) == 0) {
       names[name] = status.st_mode & S_IFMT;
     }
-    errno = 0;  // gone meanwhile: left out
+    errno = 0;  // an entry that has just gone is left out
   }
   if (errno != 0) return failure(path);
   return names;
 }
 
-// Shows what is at `path` below `directory`, and all that is mounted below it, at `target` too.
+// Bind-mounts `path` below `directory`, with the mounts below it, at `target`.
 Result<void> show(int directory, const std::string& path, const std::string& target) {
   Fd clone(::open_tree(
       directory, path.c_str(),
@@ -60,7 +60,7 @@ Result<void> show(int directory, const std::string& path, const std::string& tar
   return {};
 }
 
-// An entry of this type on which something can be shown; a symbolic link is what it is already.
+// Creates an entry of this type as a mount point; a symbolic link is copied.
 Result<void> make_entry(int fresh, const std::string& name, mode_t type, int source,
                         const std::string& path) {
   bool made = false;
@@ -95,12 +95,13 @@ bool may_be_shared(std::string_view path) {
   return std::find(std::begin(kShared), std::end(kShared), path) != std::end(kShared);
 }
 
-// What the machine has and nobody may find: a real NIC, by a class directory that the tree lacks.
+// Entries of the machine that are hidden: a real NIC must not be found by a class directory that
+// the tree lacks.
 bool is_hidden(std::string_view path) {
   return path.starts_with("class/infiniband");
 }
 
-// A directory of the tree and the machine's that it is laid over.
+// A directory of the tree and the machine's directory that it covers.
 struct Place {
   std::string path;    // below the tree
   std::string target;  // absolute
@@ -112,13 +113,14 @@ struct Place {
            S_ISDIR(their->second) && may_be_shared(below(path, name));
   }
 
-  // The machine's entry is seen: as it is, or below what is laid over it.
+  // True if the machine's entry stays visible: alone, or in a shared directory.
   bool keeps(const std::string& name) const {
     if (ours.count(name)) return shares(name);
     return !is_hidden(below(path, name));
   }
 
-  // Ours can be shown on the machine's own entries: those that are kept stay as live as they are.
+  // True if every entry of the tree can be mounted on an entry of the machine, and none of the
+  // machine's must be hidden. The machine's directory then stays live.
   bool fits() const {
     for (auto [name, type] : theirs) {
       if (!ours.count(name) && !keeps(name)) return false;
@@ -131,8 +133,8 @@ struct Place {
   }
 };
 
-// A bind mount of /dev/ptmx would not find the pts beside it: it is reached through a view of the
-// whole.
+// Links /dev/ptmx to the machine's /dev, which is mounted below `fresh`: a bind mount of ptmx alone
+// would not find the pts beside it.
 constexpr char kMachineDev[] = ".machine";
 
 Result<void> keep_terminals(int fresh, const Fd& whole) {
@@ -144,7 +146,7 @@ Result<void> keep_terminals(int fresh, const Fd& whole) {
   return {};
 }
 
-// The machine's entries that are kept, in a new directory.
+// Bind-mounts the machine's visible entries into a new directory.
 Result<void> pass_through(const Place& place, int covered, int fresh) {
   for (auto [name, type] : place.theirs) {
     if (!place.keeps(name)) continue;
@@ -152,12 +154,12 @@ Result<void> pass_through(const Place& place, int covered, int fresh) {
     if (passed && !S_ISLNK(type)) passed = show(covered, name, place.target + "/" + name);
     if (passed) continue;
     if (passed.error().code != ENOENT) return passed;
-    ::unlinkat(fresh, name.c_str(), S_ISDIR(type) ? AT_REMOVEDIR : 0);  // gone meanwhile
+    ::unlinkat(fresh, name.c_str(), S_ISDIR(type) ? AT_REMOVEDIR : 0);  // the entry has just gone
   }
   return {};
 }
 
-// Another directory takes the machine's place, with its mode: its entries are those of both.
+// Covers the machine's directory by a tmpfs of the same mode, with the entries of both.
 Result<void> renew(const Place& place, int tree, int covered) {
   bool dev = place.target == "/dev";
   Fd whole;
@@ -172,15 +174,17 @@ Result<void> renew(const Place& place, int tree, int covered) {
   Fd fresh(::open(place.target.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   struct stat status;
   if (!fresh || ::fstat(covered, &status) != 0) return failure(place.target);
-  (void)!::fchown(fresh.get(), status.st_uid, status.st_gid);  // a user has no name for root here
+  (void)!::fchown(fresh.get(), status.st_uid,
+                  status.st_gid);  // fails for an owner without a uid here
   ::fchmod(fresh.get(), status.st_mode & 07777);
-  Place kept = place;
-  auto ptmx = kept.theirs.find("ptmx");
-  if (dev && ptmx != kept.theirs.end() && S_ISCHR(ptmx->second)) {
-    kept.theirs.erase(ptmx);
+  Place without_ptmx = place;
+  auto ptmx = without_ptmx.theirs.find("ptmx");
+  if (dev && ptmx != without_ptmx.theirs.end() && S_ISCHR(ptmx->second)) {
+    without_ptmx.theirs.erase(ptmx);
     if (Result<void> done = keep_terminals(fresh.get(), whole); !done) return done;
   }
-  if (Result<void> passed = pass_through(kept, covered, fresh.get()); !passed) return passed;
+  if (Result<void> passed = pass_through(without_ptmx, covered, fresh.get()); !passed)
+    return passed;
   for (auto [name, type] : place.ours) {
     if (place.shares(name)) continue;
     Result<void> made = make_entry(fresh.get(), name, type, tree, below(place.path, name));
@@ -200,9 +204,9 @@ Result<void> cover(int tree, const std::string& path, const std::string& target)
   if (!covered) return failure(target);
   Result<Names> ours = names_in(tree, path);
   if (!ours) return ours.error();
-  if (path == ".") ours->erase("dev");  // that is /dev, not /sys/dev
+  if (path == ".") ours->erase("dev");  // belongs to /dev, not /sys/dev
   Result<Names> theirs = names_in(covered.get(), ".");
-  // What the caller may not list (debugfs is root's) is not seen by him in any case.
+  // A directory that the caller may not list (debugfs is root's) shows nothing to keep.
   if (!theirs && theirs.error().code == EACCES) theirs = Names{};
   if (!theirs) return failure(target, theirs.error().code);
   Place place{path, target, *ours, *theirs};

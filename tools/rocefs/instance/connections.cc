@@ -17,14 +17,14 @@ struct Group {
 constexpr Group kGroups[] = {
     {"cm_tx_msgs", "messages that the port's communication manager sent, by kind",
      &CmCounters::transmitted},
-    {"cm_tx_retries", "of these, the ones that were sent again", &CmCounters::retried},
+    {"cm_tx_retries", "messages that were retransmitted, by kind", &CmCounters::retried},
     {"cm_rx_msgs", "messages that the port's communication manager received, by kind",
      &CmCounters::received},
-    {"cm_rx_duplicates", "of these, the ones that had come before or came too late",
+    {"cm_rx_duplicates", "messages that arrived again, or too late, by kind",
      &CmCounters::duplicates},
 };
 
-// The core makes it.
+// cm_ids: the text is made on the core.
 class IdsFile final : public Stream {
  public:
   IdsFile(Engine& engine, const Cma& cma) : engine_(engine), cma_(cma) {}
@@ -33,7 +33,7 @@ class IdsFile final : public Stream {
                               std::move(answer));
   }
   FileDoc doc() const override {
-    return {"value", {}, {}, "ids of librdmacm's programs: their addresses, and what they do"};
+    return {"value", {}, {}, "ids of programs that use librdmacm: addresses and state"};
   }
 
  private:
@@ -47,9 +47,9 @@ Connections::Connections(Tree& tree, Engine& engine, Fabric& fabric, const std::
                          uint64_t salt)
     : cma_(fabric, salt), ucma_(cma_) {
   tree.add_file(debug + "/cm_ids", std::make_shared<IdsFile>(engine, cma_));
-  tree.add_file(
-      "class/misc/rdma_cm/abi_version",
-      constant(fmt::format("{}", ucma::kAbiVersion), "of rdma_cm (RDMA_USER_CM_ABI_VERSION)"));
+  tree.add_file("class/misc/rdma_cm/abi_version",
+                constant(fmt::format("{}", ucma::kAbiVersion),
+                         "ABI version of rdma_cm (RDMA_USER_CM_ABI_VERSION)"));
   tree.add_file("class/misc/rdma_cm/dev",
                 constant("1:3", "the character device behind dev/infiniband: /dev/null"));
   tree.add_link_out("dev/infiniband/rdma_cm", "/dev/null");

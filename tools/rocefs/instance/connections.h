@@ -1,5 +1,5 @@
-// Connections: the communication managers of all devices, and the files of them: what librdmacm
-// looks for, and what ib_cm counts in ports/N/cm_*.
+// Connections: the communication managers of all devices with their files: those that librdmacm
+// looks for, and the counters of ib_cm in ports/N/cm_*.
 #pragma once
 
 #include <string>
@@ -12,16 +12,16 @@
 
 namespace rocefs {
 
-// Control thread, but where said. It outlives the engine's thread and the tree's files.
+// Control thread. Outlives the engine's thread and the tree's files.
 class Connections final : public DeviceExtension {
  public:
-  // Adds the files that belong to no device, `debug`/cm_ids among them. The engine has not started.
-  // `salt` as CmManager has it.
+  // Adds the files that belong to no device, `debug`/cm_ids among them. Before the engine starts.
+  // `salt`: see CmManager.
   Connections(Tree& tree, Engine& engine, Fabric& fabric, const std::string& debug, uint64_t salt);
 
   Ucma& ucma() { return ucma_; }
   void bound(Tree& tree, const std::string& directory, Device& device) override;
-  // They go with the device's directory.
+  // Empty: the files are removed with the device's directory.
   void unbound(Device&) override {}
 
  private:

@@ -10,8 +10,8 @@
 namespace rocefs {
 namespace {
 
-// Where a channel adapter's port shows each of them: rows of kPortCounters, divisors included.
-// Those that are not here are constant in the tree too.
+// Rows of kPortCounters, with their divisors, that hold a channel adapter's PerfCounters. Counters
+// without a row are constant in the tree too.
 struct Shown {
   uint64_t PerfCounters::*member;
   std::string_view path;
@@ -37,7 +37,8 @@ consteval std::array<size_t, std::size(kShown)> find_rows() {
 }
 constexpr auto kRows = find_rows();
 
-// What came in by a link: the loss of what had been on its way may be counted after a clearing.
+// Packets or octets that a link delivered. Saturates at 0: packets in flight when the counters were
+// cleared may be lost later.
 uint64_t arrived(const Counter& all, const Counter& lost) {
   return all.get() - std::min(all.get(), lost.get());
 }
@@ -55,7 +56,7 @@ PerfCounters counters_of(const SwitchPort& port) {
   return all;
 }
 
-// Packets and what was lost of them are one count.
+// Clears `packets` and `lost` together: received is their difference.
 void clear(SwitchPort& port, const PerfCounters& which) {
   auto clear_packets = [](LinkCounters& counters) {
     counters.packets.set(0);
@@ -76,15 +77,15 @@ void clear(SwitchPort& port, const PerfCounters& which) {
 }  // namespace
 
 bool FabricSubnet::present(size_t node) const {
-  const Device* device = entities_[node].device;
+  const Device* device = hardware_[node].device;
   return !device || device->present();
 }
 
 FabricSubnet::Cable FabricSubnet::cable(size_t node, uint8_t port) const {
-  const Entity& entity = entities_[node];
+  const Hardware& hardware = hardware_[node];
   if (port == 0 || port > subnet_.nodes[node].port_count()) return {};
-  if (entity.hub) return {entity.hub->port(port - 1u).out, entity.hub->port(port - 1u).in};
-  Port& at = entity.device->port(port);
+  if (hardware.hub) return {hardware.hub->port(port - 1u).out, hardware.hub->port(port - 1u).in};
+  Port& at = hardware.device->port(port);
   if (at.line_bps() == 0) return {};
   return {&at.egress(), &at.ingress()};
 }
@@ -102,16 +103,17 @@ uint64_t FabricSubnet::rate_bps(size_t node, uint8_t port) const {
 }
 
 std::string FabricSubnet::description(size_t node) const {
-  const Entity& entity = entities_[node];
-  return entity.hub ? entity.hub->name() + " emulated switch" : entity.device->description().text();
+  const Hardware& hardware = hardware_[node];
+  return hardware.hub ? hardware.hub->name() + " emulated switch"
+                      : hardware.device->description().text();
 }
 
 PerfCounters FabricSubnet::counters(size_t node, uint8_t port) const {
   if (!cable(node, port).out) return {};
-  const Entity& entity = entities_[node];
-  if (entity.hub) return counters_of(entity.hub->port(port - 1u));
+  const Hardware& hardware = hardware_[node];
+  if (hardware.hub) return counters_of(hardware.hub->port(port - 1u));
   PerfCounters all;
-  const PortCounters& shown = entity.device->port(port).counters();
+  const PortCounters& shown = hardware.device->port(port).counters();
   for (size_t i = 0; i < kRows.size(); ++i) {
     const auto& row = kPortCounters[kRows[i]];
     all.*kShown[i].member = (shown.*row.member).get() / row.divisor;
@@ -121,9 +123,9 @@ PerfCounters FabricSubnet::counters(size_t node, uint8_t port) const {
 
 void FabricSubnet::clear_counters(size_t node, uint8_t port, const PerfCounters& which) {
   if (!cable(node, port).out) return;
-  const Entity& entity = entities_[node];
-  if (entity.hub) return clear(entity.hub->port(port - 1u), which);
-  PortCounters& shown = entity.device->port(port).counters();
+  const Hardware& hardware = hardware_[node];
+  if (hardware.hub) return clear(hardware.hub->port(port - 1u), which);
+  PortCounters& shown = hardware.device->port(port).counters();
   for (size_t i = 0; i < kRows.size(); ++i) {
     if (which.*kShown[i].member) (shown.*kPortCounters[kRows[i]].member).set(0);
   }

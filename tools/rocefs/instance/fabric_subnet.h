@@ -1,5 +1,5 @@
-// FabricSubnet: one subnet of a fabric (tools/rocefs/instance/fabric_subnets.h), and what of the
-// fabric its agents tell.
+// FabricSubnet: one subnet of a fabric (tools/rocefs/instance/fabric_subnets.h), and the state of
+// the fabric that its agents report.
 //
 // Core thread; subnet() never changes.
 #pragma once
@@ -20,23 +20,22 @@ class FabricSubnet final : public SubnetState {
   bool up(size_t node, uint8_t port) const override;
   uint64_t rate_bps(size_t node, uint8_t port) const override;
   std::string description(size_t node) const override;
-  // Channel adapters: ports/<n>/counters/. Switches have less to show, from links/ and
-  // fabric/<switch>/ports/<n>/:
-  //   xmit_packets, xmit_data  `packets` and `bytes` of the direction that leads out
-  //   rcv_packets, rcv_data    the same of the one that leads in, without what it `lost`: what is
-  //                            still on its way is counted
+  // Channel adapters: ports/<n>/counters/. Switches: from links/ and fabric/<switch>/ports/<n>/,
+  //   xmit_packets, xmit_data  `packets` and `bytes` of the outgoing direction
+  //   rcv_packets, rcv_data    the same of the incoming one without `lost`; packets in flight are
+  //                            counted
   //   xmit_discards            `dropped` of the eight queues
   //   unicast_*                as all: there is no multicast
-  // and 0 for the rest, and for port 0.
+  // other counters are 0, and all of port 0.
   PerfCounters counters(size_t node, uint8_t port) const override;
-  // The tree's counters go back to 0. A direction between two switches has one count for both of
-  // its ends: clearing either end's clears that of the other.
+  // Resets the tree's counters to 0. A direction between two switches has one count for both of its
+  // ends: clearing one end clears the other.
   void clear_counters(size_t node, uint8_t port, const PerfCounters& which) override;
 
  private:
   friend class FabricSubnets;
-  // Whose a node is: one of them.
-  struct Entity {
+  // The device or the switch behind a node: one of them is null.
+  struct Hardware {
     Device* device = nullptr;
     Switch* hub = nullptr;
   };
@@ -44,11 +43,11 @@ class FabricSubnet final : public SubnetState {
     const Link* out = nullptr;
     const Link* in = nullptr;
   };
-  // Nothing for port 0 and where no cable is.
+  // Both links of the port's cable; null for port 0 and without a cable.
   Cable cable(size_t node, uint8_t port) const;
 
   Subnet subnet_;
-  std::vector<Entity> entities_;  // one for each node
+  std::vector<Hardware> hardware_;  // by node
 };
 
 }  // namespace rocefs

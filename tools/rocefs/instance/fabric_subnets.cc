@@ -18,7 +18,8 @@ uint64_t port_guid(const PortSpec& spec) {
 
 }  // namespace
 
-// What forwards, or ends a cable, is a vertex: switches, and the ports of devices one by one.
+// Finds connected components of the fabric. Vertices are switches and single ports of devices: a
+// device does not forward.
 class FabricSubnets::Builder {
  public:
   Builder(Fabric& fabric, FabricSubnets& made) : fabric_(fabric), made_(made) {}
@@ -42,7 +43,7 @@ class FabricSubnets::Builder {
     Switch* hub = nullptr;
     uint64_t guid = 0;
     std::vector<std::pair<const Link*, const Link*>> cables;  // out, in
-    size_t parent = 0;                                        // united with; itself: with none
+    size_t parent = 0;                                        // of union-find; a root is its own
     size_t subnet = 0, node = 0;
     uint8_t number(size_t cable) const {
       return port ? port->number() : static_cast<uint8_t>(cable + 1);
@@ -75,7 +76,7 @@ class FabricSubnets::Builder {
     vertices_.back().parent = vertices_.size() - 1;
     return vertices_.back();
   }
-  // Into here by `in`.
+  // `in` leads to the vertex, `out` away from it.
   void add_cable(Vertex& vertex, const Link* out, const Link* in) {
     vertex.cables.emplace_back(out, in);
     by_in_[in] = {vertices_.size() - 1, vertex.number(vertex.cables.size() - 1)};
@@ -87,7 +88,7 @@ class FabricSubnets::Builder {
     }
     return vertex;
   }
-  // The one that comes first in the topology stays.
+  // The vertex that comes first in the topology becomes the root.
   void unite(size_t a, size_t b) {
     a = root(a);
     b = root(b);
@@ -102,11 +103,11 @@ class FabricSubnets::Builder {
     vertex.subnet = of_root->second;
     FabricSubnet& made = *made_.all_[vertex.subnet];
     auto& nodes = made.subnet_.nodes;
-    bool known = !nodes.empty() && vertex.device && made.entities_.back().device == vertex.device;
+    bool known = !nodes.empty() && vertex.device && made.hardware_.back().device == vertex.device;
     vertex.node = known ? nodes.size() - 1 : nodes.size();
     if (!known) {
       nodes.push_back(node_of(vertex));
-      made.entities_.push_back({vertex.device, vertex.hub});
+      made.hardware_.push_back({vertex.device, vertex.hub});
     }
     if (!vertex.port) return;
     nodes[vertex.node].ports[vertex.port->number()].member = true;
@@ -146,7 +147,7 @@ class FabricSubnets::Builder {
   }
 
   static void number(Subnet& subnet) {
-    std::vector<Subnet::End> ends;  // that get a LID
+    std::vector<Subnet::End> ends;  // with a LID
     std::optional<size_t> manager;
     for (size_t node = 0; node < subnet.nodes.size(); ++node) {
       const SubnetNode& at = subnet.nodes[node];
@@ -171,7 +172,7 @@ class FabricSubnets::Builder {
   FabricSubnets& made_;
   std::vector<Vertex> vertices_;
   size_t switches_ = 0;
-  std::map<const Link*, std::pair<size_t, uint8_t>> by_in_;  // whom a link leads to: vertex, port
+  std::map<const Link*, std::pair<size_t, uint8_t>> by_in_;  // end of a link: vertex, port
   std::map<size_t, size_t> subnets_;                         // by root
 };
 

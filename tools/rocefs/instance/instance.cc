@@ -25,11 +25,11 @@ Result<void> check_clock(const Config& config, ClockMode mode, uint64_t dilation
   auto at = [&](int line) { return line == 0 ? "" : fmt::format("{}:{}: ", config.name, line); };
   if (dilation != 1) {
     int line = dilation == config.dilation ? config.dilation_line : config.clock_line;
-    return errorf(EINVAL, "{}dilation goes with the real clock", at(line));
+    return errorf(EINVAL, "{}dilation requires the real clock", at(line));
   }
   if (config.topology && !config.topology->uplinks.empty()) {
     const UplinkSpec& uplink = config.topology->uplinks.front();
-    return errorf(EINVAL, "{}uplink {}: the kernel's network needs the real clock", at(uplink.line),
+    return errorf(EINVAL, "{}uplink {}: an uplink requires the real clock", at(uplink.line),
                   uplink.name);
   }
   return {};
@@ -42,10 +42,10 @@ Instance::Instance(const Config& config, const Options& options)
 
 Result<std::unique_ptr<Instance>> Instance::create(const Config& config, const Options& options) {
   std::unique_ptr<Instance> instance(new Instance(config, options));
-  // Before there are threads, and much to inherit.
+  // Forks a helper: before there are threads, and descriptors to inherit.
   instance->files_ = std::make_unique<CallerFiles>(
       instance->loop_, [self = instance.get()](const std::string& line) {
-        if (self->engine_) self->log(LogLevel::kErr, line);  // else the next try says it
+        if (self->engine_) self->log(LogLevel::kErr, line);  // else repeated by the next attempt
       });
   Result<std::unique_ptr<Engine>> engine = Engine::create(options.engine, instance->loop_);
   if (!engine) return engine.error();
@@ -59,7 +59,7 @@ Result<std::unique_ptr<Instance>> Instance::create(const Config& config, const O
   return instance;
 }
 
-// What else looks at queue pairs sees the engine's clock there.
+// Opens the devices' register pages, which show the engine's clock to PCC programs.
 Result<void> Instance::open_registers() {
   for (const auto& device : fabric_->devices()) {
     Registers& registers = device->registers();
@@ -111,7 +111,7 @@ void Instance::add_files(std::function<void()> drop_clients) {
       *tree_, debug + "/clock", *engine_,
       [this](std::string why) { log(LogLevel::kErr, "clock/at: " + why); });
   tree_->add_file(debug + "/seed", constant(fmt::format("{}", options_.seed),
-                                            "of every random choice of this mount"));
+                                            "the seed of all random choices of this mount"));
   dmesg_.add_files(*tree_, debug, *engine_);
   add_set_file(*tree_, debug, *engine_);
   capture_ = std::make_shared<CaptureFile>(*engine_, *fabric_, *files_,
@@ -144,7 +144,8 @@ void Instance::add_mads(const std::string& debug) {
       Mads::Parts{*tree_, *engine_, *fabric_, loop_, debug, config_.mad_semantics, warn});
 }
 
-// Far ends on the network remember this mount's connections longer than it lives.
+// The salt differs for each mount on the real clock: far ends on the network remember connections
+// of an earlier mount.
 void Instance::add_connections() {
   bool real = engine_->mode() == ClockMode::kReal;
   timespec now = date_now();
@@ -157,7 +158,7 @@ void Instance::add_connections() {
 
 std::unique_ptr<PccBackend> Instance::make_pcc_backend(Device& device,
                                                        PccBackend::Listener& listener) {
-  // Queue pairs of one number on two devices do not toss the same coin.
+  // The seed differs by device: queue pairs with the same number draw different random numbers.
   uint64_t seed = options_.seed ^ fnv1a64(device.name());
   CardBackend::Options card{own_pccd(), device.name(), seed};
   card.open_files = options_.open_files;
@@ -171,7 +172,7 @@ std::unique_ptr<PccBackend> Instance::make_pcc_backend(Device& device,
 
 ResetParts Instance::reset_parts(std::function<void()> drop_clients) {
   ResetParts parts;
-  // What is still to come of a replayed log stays.
+  // A reset that was scheduled, as in a replayed log, keeps the rest of the schedule.
   parts.before.push_back([this](const Operation& operation, Answer<void> answer) {
     if (operation.origin() == Operation::Origin::kSchedule) return answer({});
     clock_files_->schedule().clear(std::move(answer));
@@ -179,7 +180,7 @@ ResetParts Instance::reset_parts(std::function<void()> drop_clients) {
   parts.before.push_back(
       [this](const Operation&, Answer<void> answer) { capture_->stop(std::move(answer)); });
   parts.before.push_back([drop_clients](const Operation&, Answer<void> answer) {
-    if (drop_clients) drop_clients();  // the core hears of it before it hears of what follows
+    if (drop_clients) drop_clients();  // reaches the core before the parts that follow
     answer({});
   });
   parts.before.push_back(
@@ -206,7 +207,8 @@ ResetParts Instance::reset_parts(std::function<void()> drop_clients) {
   return parts;
 }
 
-// What can be read back is a state that a start may begin with; other triggers are orders.
+// Finds what [knobs] may set: knobs, and triggers that can be read back. Other triggers are
+// commands, not state.
 std::shared_ptr<Attribute> Instance::find_setting(const std::string& path) {
   Tree::Node* node = tree_->follow(path);
   if (!node) return nullptr;
@@ -215,7 +217,7 @@ std::shared_ptr<Attribute> Instance::find_setting(const std::string& path) {
   return trigger && trigger->readable() ? trigger : nullptr;
 }
 
-// The engine has not started: a store is answered at once, but for what another process must do
+// Stores before the engine has started: the answer comes at once unless another process has to act
 // first.
 Result<void> Instance::store_now(const KnobSetting& setting) {
   std::shared_ptr<Attribute> file = find_setting(setting.path);

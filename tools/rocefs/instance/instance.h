@@ -1,5 +1,5 @@
-// Instance: engine, fabric and tree of one configuration, wired together: what a mount serves and a
-// simulation runs.
+// Instance: engine, fabric and tree of one configuration, wired together. A mount serves it, a
+// simulation runs it.
 #pragma once
 
 #include <sys/resource.h>
@@ -31,13 +31,13 @@
 
 namespace rocefs {
 
-// EINVAL where a file's uplink, or this dilation, cannot be with that clock: they go with the real
-// one. Mode and dilation are the file's, or the command line's instead.
+// Checks mode and dilation, which are the file's or the command line's. EINVAL for a virtual clock
+// with a dilation or with an uplink in the file.
 Result<void> check_clock(const Config& config, ClockMode mode, uint64_t dilation);
 
 inline constexpr std::string_view kDebugDirectory = "kernel/debug/rocefs";
 
-// Control thread, but for what its parts say.
+// Control thread. Its parts have their own rules.
 class Instance {
  public:
   struct Options {
@@ -46,24 +46,24 @@ class Instance {
     uid_t uid = 0;
     gid_t gid = 0;
     OwnDirectories plugins = {};                 // of PCC
-    std::optional<gid_t> plugin_gid = {};        // what runs them is of; gid's unless it is named
-    bool takes_over = false;                     // a mount, from a worker that died
+    std::optional<gid_t> plugin_gid = {};        // group of mango-pccd; empty: gid
+    bool takes_over = false;                     // takes over from a worker that died
     rlim_t open_files = RLIM_INFINITY;           // soft limit of children that run others' code
-    SavedAddresses* uplink_addresses = nullptr;  // outlives a worker; null: nobody keeps them
-    // A program's claim on a device has ended.
+    SavedAddresses* uplink_addresses = nullptr;  // outlives a worker; null: not saved
+    // Called when a program's claim on a device has ended.
     std::function<void(uint64_t program)> revoke_program = nullptr;
   };
 
-  // `config` and what `options` points to outlive it. Nothing runs yet: knobs of the configuration
-  // can still be applied at once.
+  // `config` and all that `options` points to outlive the instance. The engine is not started:
+  // apply() stores knobs of the configuration at once.
   static Result<std::unique_ptr<Instance>> create(const Config& config, const Options& options);
   ~Instance();
 
-  // Adds every file. What a reset does of clients comes through `drop_clients`, which may be empty.
+  // Adds all files. A reset calls `drop_clients`, which may be empty.
   void add_files(std::function<void()> drop_clients);
-  // Stores `settings` before the engine starts; the reason of a refusal is FILE:LINE: PATH: WHY.
+  // Stores `settings` before the engine starts. The reason of a failure is FILE:LINE: PATH: WHY.
   std::optional<Failure> apply(const std::vector<KnobSetting>& settings);
-  // What is set now is what a reset goes back to.
+  // Makes the present values the defaults that a reset restores.
   void keep_as_defaults();
 
   const Topology& topology() const { return topology_; }
@@ -80,8 +80,8 @@ class Instance {
   CallerFiles& files() { return *files_; }
 
   void log(LogLevel level, std::string_view line);
-  // In this order: outputs that are being written are finished, and the engine stops; then the
-  // flows go.
+  // Call in this order: stop_engine() finishes files that are being written and stops the engine,
+  // end_traffic() frees the flows.
   void stop_engine();
   void end_traffic() { traffic_.reset(); }
 
@@ -100,7 +100,7 @@ class Instance {
   const Config& config_;
   const Options options_;
   const Topology topology_;
-  // Members are destroyed from the last to the first: what serves goes before what it serves.
+  // Members are destroyed in reverse order: servers before the parts that they serve.
   Dmesg dmesg_;
   PollLoop loop_;
   std::unique_ptr<Engine> engine_;

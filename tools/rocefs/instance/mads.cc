@@ -17,7 +17,7 @@ std::string function_of(const Device& device) {
   const std::string& pci = device.spec().pci;
   return fmt::format("devices/pci{}/{}", pci.substr(0, 7), pci);
 }
-// Where its umads are.
+// Directory of the device's umads.
 std::string classes_of(const Device& device) {
   return function_of(device) + "/infiniband_mad";
 }
@@ -39,7 +39,7 @@ struct Mads::SubnetMads {
 // MADs of one port.
 struct Mads::PortMads {
   Port& port;
-  const size_t index;  // of its umad
+  const size_t index;  // N of umadN
   MadPort mads;
 
   PortMads(Port& at, size_t number, MadNetwork& network, Scheduler& scheduler)
@@ -80,7 +80,7 @@ Mads::Mads(Parts parts)
   limits_ = std::make_unique<LimiterFiles>(parts_.tree, parts_.engine, sa_->knobs());
   // libibumad refuses other versions.
   parts_.tree.add_file("class/infiniband_mad/abi_version",
-                       constant("5", "of umadN (IB_USER_MAD_ABI_VERSION)"));
+                       constant("5", "ABI version of umadN (IB_USER_MAD_ABI_VERSION)"));
 }
 
 Mads::~Mads() = default;

@@ -1,6 +1,5 @@
-// Mads: management datagrams of the whole fabric: its subnets, their administrators, the MAD layer
-// of every port, and the files by which people and programs reach them: mad_sa_cc/, umadN,
-// class/infiniband_mad and kernel/debug/rocefs/sa.
+// Mads: management datagrams of the whole fabric: subnets, their administrators, the MAD layer of
+// every port, and their files: mad_sa_cc/, umadN, class/infiniband_mad and kernel/debug/rocefs/sa.
 #pragma once
 
 #include <functional>
@@ -20,7 +19,7 @@
 
 namespace rocefs {
 
-// Control thread, but where said. It outlives the engine's thread and the tree's files.
+// Control thread, except reset(). Outlives the engine's thread and the tree's files.
 class Mads final : public DeviceExtension {
  public:
   struct Parts {
@@ -29,22 +28,22 @@ class Mads final : public DeviceExtension {
     Fabric& fabric;
     PollLoop& control;
     std::string debug;           // the directory of sa/
-    std::string_view semantics;  // at first: a word of kMadSemanticsWords
+    std::string_view semantics;  // initial: a word of kMadSemanticsWords
     std::function<void(const std::string&)> warn;
   };
 
-  // Adds sa/ and gives every port its LID, which its files will show. The engine has not started.
+  // Adds sa/ and gives every port its LID, which its files will show. Before the engine starts.
   explicit Mads(Parts parts);
   ~Mads() override;
 
   void bound(Tree& tree, const std::string& directory, Device& device) override;
   void unbound(Device& device) override;
 
-  // For `reset`: programs have lost their device: what is open of umadN answers ENODEV from now on.
+  // First step of a reset: open umadN files answer ENODEV from now on.
   void drop_clients();
-  // Core thread: nothing is on its way, ports and administrators have forgotten all.
+  // Second step, core thread: drops MADs in flight and the state of ports and administrators.
   void reset();
-  // After that.
+  // Third step.
   void finish_reset();
 
  private:

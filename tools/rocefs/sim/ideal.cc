@@ -13,7 +13,7 @@
 namespace rocefs {
 namespace {
 
-// The links of a shortest path; empty if there is none.
+// Links of a shortest path, found by breadth-first search; empty if there is none.
 std::vector<const Link*> path_between(Fabric& fabric, const Topology& topology,
                                       const std::string& from, const std::string& to) {
   std::map<std::string, std::string> before{{from, from}};
@@ -41,7 +41,7 @@ double propagation(const std::vector<const Link*>& path) {
   return sum;
 }
 
-// Of one short packet.
+// Time of one short packet over the path, store and forward.
 double crossing(const std::vector<const Link*>& path, uint64_t octets) {
   double sum = propagation(path);
   for (const Link* link : path) sum += link->serialization_ns(octets);

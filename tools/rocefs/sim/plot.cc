@@ -1,5 +1,5 @@
-// The plot: a column of panels for each variant, a row for each line of [plot], and below them
-// what each flow got. Rows have one scale, so that what stands beside each other can be compared.
+// Plot: a column of panels for each variant, a row for each line of [plot], and a last row with the
+// goodput of each flow. The panels of a row have one scale, to be compared.
 #include <algorithm>
 
 #include "core/base/text.h"
@@ -8,7 +8,7 @@
 namespace rocefs {
 namespace {
 
-// In gnuplot's double quotes, where a backquote would run a command; the text is not marked up.
+// Quotes text for gnuplot. Between its double quotes a backquote would run a command.
 std::string quoted_text(std::string_view text, std::string_view second_line = {}) {
   std::string out = "\"";
   for (std::string_view line : {text, second_line}) {
@@ -22,6 +22,7 @@ std::string quoted_text(std::string_view text, std::string_view second_line = {}
   return out + "\"";
 }
 
+// Fraction of the screen.
 double of(double pixels, size_t all) {
   return pixels / static_cast<double>(all);
 }
@@ -37,7 +38,7 @@ TimeUnit unit_for(TimeNs longest) {
   return {1e9, "s"};
 }
 
-// The samples of one panel, as columns of the run's data.
+// One panel of [plot]: indices of its samples.
 struct Panel {
   std::string axis;
   std::vector<size_t> samples;
@@ -110,7 +111,7 @@ class Plot {
     }
   }
 
-  // Time and samples of a run, and its flows.
+  // Data blocks of a run: time with samples, and flows.
   std::string data(size_t index) const {
     const RunResult& run = report_.runs[index];
     std::string text = fmt::format("$series{} << EOD\n", index);
@@ -131,7 +132,7 @@ class Plot {
     return text + "EOD\n";
   }
 
-  // Above the first row.
+  // Title above the first row.
   std::string heading(size_t index, bool first) const {
     const RunResult& run = report_.runs[index];
     if (!first) return "unset title\n";
@@ -149,7 +150,7 @@ class Plot {
     return fmt::format("set title {}\n", quoted_text(what));
   }
 
-  // One line says itself by its axis, too many are a crowd.
+  // One line is named by the axis; more than 8 do not fit into a key.
   static bool has_key(const Panel& panel) {
     return panel.samples.size() > 1 && panel.samples.size() <= 8;
   }

@@ -8,7 +8,7 @@
 namespace rocefs {
 namespace {
 
-// 1234567 ns as 1.23 ms.
+// Formats 1234567 ns as "1.235 ms".
 std::string rounded_time(double ns) {
   if (ns < 1e3) return fmt::format("{:.0f} ns", ns);
   if (ns < 1e6) return fmt::format("{:.2f} us", ns / 1e3);
@@ -21,15 +21,16 @@ std::string rounded_rate(double bps) {
   return fmt::format("{:.2f} Gb/s", bps / 1e9);
 }
 
-// As traffic/NAME/result has it; - where it has none.
-std::string said(const FlowResult& flow, const std::string& key) {
+// Value of a line of traffic/NAME/result; "-" without such a line.
+std::string result_line(const FlowResult& flow, const std::string& key) {
   auto it = flow.result.find(key);
   return it == flow.result.end() ? "-" : it->second;
 }
 
 using Cells = std::vector<std::string>;
 
-// Columns as wide as their widest cell; the first three to the left, the others to the right.
+// Formats a table: columns as wide as their widest cell, the first three left-aligned, the others
+// right-aligned.
 std::string aligned(const std::vector<Cells>& rows) {
   std::vector<size_t> widths(rows[0].size());
   for (const Cells& row : rows) {
@@ -83,11 +84,11 @@ std::string Report::table(const RunResult& run) const {
   std::vector<Cells> rows{{"flow", "from", "to", "bytes", "FCT", "ideal FCT", "slowdown", "goodput",
                            "retransmitted", "CNPs", "state"}};
   for (const FlowResult& flow : run.flows) {
-    rows.push_back({flow.spec.name, flow.spec.from, flow.spec.to, said(flow, "bytes"),
+    rows.push_back({flow.spec.name, flow.spec.from, flow.spec.to, result_line(flow, "bytes"),
                     flow.done() ? rounded_time(flow.fct_ns()) : "-", rounded_time(flow.ideal_ns),
                     flow.done() ? fmt::format("{:.2f}", flow.slowdown()) : "-",
-                    rounded_rate(flow.number("goodput_bps")), said(flow, "retransmitted"),
-                    said(flow, "cnps"), flow.state});
+                    rounded_rate(flow.number("goodput_bps")), result_line(flow, "retransmitted"),
+                    result_line(flow, "cnps"), flow.state});
   }
   if (!run.flows.empty()) text += aligned(rows);
   for (const FaultResult& fault : run.faults) {
@@ -103,13 +104,13 @@ std::string Report::flows_csv() const {
       origin());
   for (const RunResult& run : runs) {
     for (const FlowResult& flow : run.flows) {
-      std::string fct = flow.done() ? said(flow, "elapsed_ns") : "";
+      std::string fct = flow.done() ? result_line(flow, "elapsed_ns") : "";
       std::string slowdown = flow.done() ? fmt::format("{:.4f}", flow.slowdown()) : "";
-      text +=
-          fmt::format("{},{},{},{},{},{},{},{:.0f},{},{},{},{},\"{}\"\n", run.variant,
-                      flow.spec.name, flow.spec.from, flow.spec.to, flow.start, said(flow, "bytes"),
-                      fct, flow.ideal_ns, slowdown, said(flow, "goodput_bps"),
-                      said(flow, "retransmitted"), said(flow, "cnps"), flow.state);
+      text += fmt::format("{},{},{},{},{},{},{},{:.0f},{},{},{},{},\"{}\"\n", run.variant,
+                          flow.spec.name, flow.spec.from, flow.spec.to, flow.start,
+                          result_line(flow, "bytes"), fct, flow.ideal_ns, slowdown,
+                          result_line(flow, "goodput_bps"), result_line(flow, "retransmitted"),
+                          result_line(flow, "cnps"), flow.state);
     }
   }
   return text;

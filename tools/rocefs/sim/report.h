@@ -1,4 +1,4 @@
-// What a simulation tells: a table for people, CSV for programs, a plot for both.
+// Report: the output of a simulation as a table, CSV files and a plot.
 #pragma once
 
 #include <string>
@@ -14,15 +14,15 @@ struct Report {
   uint64_t seed;
   std::vector<RunResult> runs;
 
-  // FILE, seed and configuration, as every output says them.
+  // File name, seed and hash of the configuration: part of every output.
   std::string origin() const;
   std::string title() const;
 
-  // Of one run: a line for each flow, then its faults and totals. Ends with a newline.
+  // Table of one run: a line for each flow, then faults and totals. Ends with a newline.
   std::string table(const RunResult& run) const;
   std::string flows_csv() const;
   std::string series_csv() const;
-  // For gnuplot, which writes plot.svg and plot.png where it runs.
+  // Script for gnuplot, which writes plot.svg and plot.png into its working directory.
   std::string plot() const;
 };
 

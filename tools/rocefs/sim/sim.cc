@@ -28,15 +28,16 @@ const char* const kSimUsage =
     R"(usage: rocefs sim [-o seed=N] [--out DIR] FILE.ini
 
 Runs the scenario of an ini file in virtual time, without a mount: its topology, knobs, flows,
-timed stores and faults (core/config/scenario.h has the grammar). Prints a table of the flows; every
-output names the seed and the configuration, and is the same in every run of both.
+timed stores and faults, see rocefs.ini(5). Prints a table of the flows. Every output names the seed
+and the configuration; runs with the same seed and configuration give the same output.
 
-  --out DIR      writes flows.csv, series.csv, plot.gp, by gnuplot plot.svg and plot.png, and with
-                 capture=yes packets.pcapng (of each variant: packets-NAME.pcapng)
-  -o seed=N      of every random choice (the file's, or 1)
+  --out DIR      write flows.csv, series.csv and plot.gp to DIR, plot.svg and plot.png by gnuplot,
+                 and with capture=yes packets.pcapng (packets-NAME.pcapng for each variant)
+  -o seed=N      seed of all random choices (the file's, or 1)
   -h, --help     this text
 
-Ends with 1 when a flow failed or a fault did not fire, with 2 when the file is wrong.
+The exit status is 1 if a flow failed or a fault did not fire, 2 if the command line or the file is
+wrong.
 
   rocefs sim tools/scenarios/incast.ini --out /tmp/incast
 )";
@@ -49,7 +50,8 @@ struct SimOptions {
 
 Result<void> take_option(SimOptions& options, std::string_view option) {
   if (option == "clock=virtual") return {};
-  if (option.starts_with("clock=")) return errorf(EINVAL, "{}: a simulation is virtual", option);
+  if (option.starts_with("clock="))
+    return errorf(EINVAL, "{}: a simulation has a virtual clock", option);
   if (option.starts_with("seed=")) {
     Result<uint64_t> seed = kstrtou64(option.substr(5), 0);
     if (!seed) return errorf(EINVAL, "{}: a number is wanted", option);
@@ -80,7 +82,7 @@ Result<SimOptions> parse_sim_options(int argc, char** argv) {
         options.out = optarg;
         break;
       case ':':
-        return errorf(EINVAL, "{} wants a value", argv[optind - 1]);
+        return errorf(EINVAL, "{} requires a value", argv[optind - 1]);
       default:
         return errorf(EINVAL, "unknown option {}", argv[optind - 1]);
     }
@@ -90,7 +92,7 @@ Result<SimOptions> parse_sim_options(int argc, char** argv) {
   return options;
 }
 
-// One line on the terminal, now and then.
+// Status line on a terminal, ten times a second at most.
 class ProgressLine {
  public:
   ProgressLine(std::string what, size_t flows) : what_(std::move(what)), flows_(flows) {}
@@ -119,7 +121,7 @@ Result<void> write_file(const std::string& path, const std::string& text) {
   return {};
 }
 
-// In the directory of the outputs. A plot is for people: without gnuplot the run is no worse.
+// Runs gnuplot in the output directory. A failure is reported, but is no failure of the run.
 void run_gnuplot(const std::string& directory) {
   char name[] = "gnuplot", script[] = "plot.gp";
   char* const arguments[] = {name, script, nullptr};
@@ -152,7 +154,7 @@ Result<void> write_outputs(const Report& report, const std::string& out) {
   return {};
 }
 
-// What a run that went through may still lack.
+// Reports faults that did not fire and flows that failed. True if there are none.
 bool complete(const Config& config, const RunResult& run) {
   bool good = true;
   std::string of = run.variant.empty() ? "" : " of " + run.variant;
@@ -176,7 +178,7 @@ std::string capture_path(const Config& config, const std::string& out, const std
   return out + "/packets" + (variant.empty() ? "" : "-" + variant) + ".pcapng";
 }
 
-// Every [plot] line names samples that there are.
+// Refuses a [plot] line that names an unknown sample.
 std::optional<Failure> check_panels(const Config& config) {
   for (const Scenario::Line& panel : config.scenario.panels) {
     for (std::string_view name : split(panel.value, " \t")) {

@@ -19,7 +19,7 @@
 namespace rocefs {
 namespace {
 
-// How long the engine is left alone where nothing is to be done or to be read.
+// Longest step of time when nothing is stored or sampled.
 constexpr TimeNs kStep = kMillisecond;
 
 std::string below_debug(std::string_view path) {
@@ -39,7 +39,7 @@ Caller own_caller() {
   return {::geteuid(), ::getegid(), ::getpid()};
 }
 
-// Takes `KEY=VALUE` out of words; nothing if it is not there.
+// Takes `KEY=VALUE` out of `words`; nothing if there is none.
 std::optional<std::string> take_word(std::vector<std::string_view>& words, std::string_view key) {
   for (auto word = words.begin(); word != words.end(); ++word) {
     if (!word->starts_with(key) || word->substr(key.size(), 1) != "=") continue;
@@ -121,12 +121,12 @@ std::optional<Failure> Simulation::build(const Scenario::Variant* variant, uint6
   std::stable_sort(stores_.begin(), stores_.end(),
                    [](const Store& a, const Store& b) { return a.at < b.at; });
   if (result_.flows.empty() && !scenario.until) {
-    return Failure{2, fmt::format("{}: neither [flows] nor [sim] until=", config_.name)};
+    return Failure{2, fmt::format("{}: [flows] or [sim] until= is wanted", config_.name)};
   }
   return std::nullopt;
 }
 
-// Nobody looks at the bytes, unless the file asks for it.
+// Adds a flow of [flows]. Payload is not verified unless the line has verify=.
 Result<void> Simulation::add_flow(const Scenario::Line& line) {
   std::vector<std::string_view> words = split(line.value, " \t");
   FlowResult flow;
@@ -137,10 +137,10 @@ Result<void> Simulation::add_flow(const Scenario::Line& line) {
   Result<FlowSpec> spec = parse_flow(text);
   if (!spec) return spec.error();
   if (spec->accepts || spec->remote) {
-    return Error{EINVAL, "a simulation has no other mount to accept from or to go to"};
+    return Error{EINVAL, "a simulation has no flows between mounts"};
   }
-  bool said = text.find(" verify=") != text.npos;
-  if (!said && spec->input.empty() && spec->op != FlowOp::kAtomic) text += " verify=off";
+  bool has_verify = text.find(" verify=") != text.npos;
+  if (!has_verify && spec->input.empty() && spec->op != FlowOp::kAtomic) text += " verify=off";
   for (const std::string& port : {spec->from, spec->to}) {
     if (!instance_->fabric().port(port)) return errorf(EINVAL, "no device {}", port);
   }
@@ -163,7 +163,8 @@ Result<void> Simulation::add_fault(const Scenario::Line& line) {
   return {};
 }
 
-// Several knobs go together, through `set`; a trigger goes alone, and is looked up at its time.
+// Adds a line of [at]. Knobs are stored together, through `set`; a trigger is stored alone, and is
+// looked up at its time.
 Result<void> Simulation::add_store(const Scenario::Line& line) {
   Result<TimeNs> at = parse_duration(line.key);
   if (!at) return at.error();
@@ -223,7 +224,7 @@ Result<void> Simulation::wait(const std::function<void(Answer<void>)>& begin) {
 Result<void> Simulation::store(const std::string& path, const std::string& value) {
   Tree::Node* node = instance_->tree().follow(path);
   if (!node || !node->file || !node->file->writable()) {
-    return errorf(ENOENT, "{}: nothing can be stored there", path);
+    return errorf(ENOENT, "{}: not a writable file", path);
   }
   return wait([&, file = node->file](Answer<void> answer) {
     file->store(value, std::make_shared<Operation>(own_caller()), std::move(answer));
@@ -232,12 +233,13 @@ Result<void> Simulation::store(const std::string& path, const std::string& value
 
 Result<void> Simulation::advance(TimeNs duration) {
   return wait([&](Answer<void> answer) {
-    auto kept = std::make_shared<Answer<void>>(std::move(answer));
-    Task task = [this, duration, kept] {
+    auto shared = std::make_shared<Answer<void>>(std::move(answer));
+    Task task = [this, duration, shared] {
       instance_->engine().advance(duration,
-                                  [kept](Result<void> result) { (*kept)(std::move(result)); });
+                                  [shared](Result<void> result) { (*shared)(std::move(result)); });
     };
-    if (!instance_->engine().post(task)) (*kept)(Error{EAGAIN, "the engine takes no commands"});
+    if (!instance_->engine().post(task))
+      (*shared)(Error{EAGAIN, "too many commands are waiting for the engine"});
   });
 }
 
@@ -278,7 +280,7 @@ void Simulation::take_sample(TimeNs now) {
   result_.samples.push_back(std::move(sample));
 }
 
-// A flow that has been started and is not there any more has been removed, by a reset or a stop.
+// Reads the state of all flows. A started flow without files was removed, by a reset or a stop.
 size_t Simulation::flows_ended(TimeNs now) {
   size_t ended = 0;
   for (FlowResult& flow : result_.flows) {
@@ -302,9 +304,9 @@ std::optional<Failure> Simulation::store_due(TimeNs now, size_t& next) {
   return std::nullopt;
 }
 
-// Between two steps the engine stands: what is stored comes at one place in the run, and what is
-// read belongs together.
-std::optional<Failure> Simulation::go(const Progress& progress) {
+// The engine stands still between two steps: stores come at one place in the run, and the values of
+// a sample belong to one moment.
+std::optional<Failure> Simulation::run_steps(const Progress& progress) {
   const Scenario& scenario = config_.scenario;
   size_t next_store = 0;
   for (TimeNs now = 0;;) {
@@ -337,7 +339,7 @@ std::variant<RunResult, Failure> Simulation::run(const std::string& capture,
     Result<void> started = store(below_debug("pcap"), capture);
     if (!started) return Failure{1, started.error().reason};
   }
-  if (std::optional<Failure> failure = go(progress)) return *failure;
+  if (std::optional<Failure> failure = run_steps(progress)) return *failure;
   if (!capture.empty()) {
     Result<void> ended = store(below_debug("pcap"), "off");
     if (!ended) return Failure{1, ended.error().reason};

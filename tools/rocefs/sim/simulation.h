@@ -1,5 +1,5 @@
-// Simulation: one run of a scenario in virtual time, without a mount: the engine, the fabric and
-// the tree that a mount has, and stores in it at their times.
+// Simulation: one run of a scenario in virtual time, without a mount: an Instance, and stores into
+// its tree at their times.
 #pragma once
 
 #include <functional>
@@ -21,12 +21,12 @@ struct FlowResult {
   FlowSpec spec;
   TimeNs start = 0;
   double ideal_ns = 0;
-  std::string state;  // as traffic/NAME/state says, or "not started", or "removed"
-  std::map<std::string, std::string> result;  // as traffic/NAME/result says
+  std::string state;  // content of traffic/NAME/state, or "not started", or "removed"
+  std::map<std::string, std::string> result;  // content of traffic/NAME/result
   bool done() const { return state == "done"; }
-  // 0 where there is no such line.
+  // Value of a line of `result`; 0 without such a line.
   double number(const std::string& key) const;
-  // Of one that is done.
+  // Defined for a flow that is done.
   double fct_ns() const { return number("elapsed_ns"); }
   double slowdown() const { return ideal_ns > 0 ? fct_ns() / ideal_ns : 0; }
 };
@@ -39,7 +39,7 @@ struct FaultResult {
 
 struct Sample {
   TimeNs at = 0;
-  std::vector<std::optional<double>> values;  // nothing where there was nothing to read
+  std::vector<std::optional<double>> values;  // by column; empty if there was nothing to read
 };
 
 struct RunResult {
@@ -55,20 +55,19 @@ struct RunResult {
 
 class Simulation {
  public:
-  // What is told while it runs, between two steps of time.
+  // Called between two steps of time.
   using Progress = std::function<void(TimeNs now, size_t flows_ended)>;
 
-  // `config` outlives it. With a variant its knobs come after those of [knobs]. Whatever is wrong
-  // with the scenario and can be seen before it runs shows here, as FILE:LINE: WHY.
+  // `config` outlives the simulation. Knobs of a variant are applied after those of [knobs]. Checks
+  // the whole scenario; the reason of a failure is FILE:LINE: WHY.
   static std::variant<std::unique_ptr<Simulation>, Failure> create(const Config& config,
                                                                    const Scenario::Variant* variant,
                                                                    uint64_t seed);
 
-  // Once. Packets are captured into `capture` unless that is empty.
+  // Call once. Packets are captured into the file `capture` unless that is empty.
   std::variant<RunResult, Failure> run(const std::string& capture, const Progress& progress);
 
  private:
-  // A store at its time.
   struct Store {
     TimeNs at;
     std::string path, value;
@@ -78,7 +77,7 @@ class Simulation {
     std::string path, key;
     bool rate = false;
     double scale = 1;
-    double below = std::numeric_limits<double>::infinity();  // what is not says nothing
+    double below = std::numeric_limits<double>::infinity();  // values from here on are left out
     std::optional<double> last;
   };
 
@@ -95,7 +94,7 @@ class Simulation {
   Result<void> store(const std::string& path, const std::string& value);
   Result<void> advance(TimeNs duration);
   Result<void> wait(const std::function<void(Answer<void>)>& begin);
-  std::optional<Failure> go(const Progress& progress);
+  std::optional<Failure> run_steps(const Progress& progress);
   std::optional<Failure> store_due(TimeNs now, size_t& next);
   size_t flows_ended(TimeNs now);
   std::optional<std::string> text_of(const std::string& path);
