@@ -1,5 +1,5 @@
-// An algorithm in a plugin: cuts its window by a share of itself when CNPs have come, and adds a
-// packet where none did for some calls. To build, load and apply it:
+// Plugin with one algorithm: a CNP reduces the window by a fraction; after some calls without a CNP
+// the window grows by a packet. Build, load and apply it:
 //
 //   mango-ctl rdma pcc algo cross-build tools/examples/gentle.cc mb_0
 //   mango-ctl rdma pcc algo load mb_0 && mango-ctl rdma pcc apply mb_0 gentle
@@ -10,8 +10,8 @@
 
 namespace {
 
-// Each queue pair has a copy. What is registered can be set from outside while it runs; the rest is
-// the queue pair's own state.
+// Parameters and state of a queue pair; each has a copy. Registered members can be set while the
+// algorithm runs.
 struct Gentle {
   double cut;
   unsigned int packet;
@@ -56,7 +56,7 @@ mango_pcc_result_t call(void* parameters, const mango_pcc_context_t* context) {
 extern "C" {
 extern const mango_pcc_algo_plugin_t mango_pcc_algo_plugin = {
     .name = "gentle",
-    .desc = "cuts by a share, raises by packets after some quiet",
+    .desc = "reduces by a fraction at a CNP, grows by packets without",
     .init_params = init,
     .destroy_params = destroy,
     .algo_fn = nullptr,

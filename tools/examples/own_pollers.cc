@@ -1,5 +1,5 @@
-// A program that sets the windows of a device by itself, for so many seconds: its pollers are
-// threads of its own. To build it against a build tree and run it:
+// Program that sets the windows of a device for some seconds, with poller threads of its own. Build
+// it against a build tree and run it:
 //
 //   c++ -std=c++17 -Ibuild/include tools/examples/own_pollers.cc -o /tmp/own -Lbuild/lib -lmango
 //   LD_LIBRARY_PATH=build/lib ROCEFS_MOUNT=/tmp/nic /tmp/own mb_0 10
@@ -42,7 +42,7 @@ void show(mango_pcc_h pcc) {
   for (uint32_t i = 0; i < count; ++i) {
     uint32_t window = 0, calls = 0;
     uint64_t cnps = 0;
-    // One that has gone meanwhile is not there any more.
+    // A queue pair may be destroyed between the two calls.
     if (mango_pcc_window_current_by_qp(pcc, qps[i], &window) != MANGO_STATUS_OK) continue;
     mango_pcc_window_count_by_qp(pcc, qps[i], &calls);
     mango_pcc_cnp_count_by_qp(pcc, qps[i], &cnps);

@@ -15,7 +15,7 @@ using namespace rocefs;
 
 namespace {
 
-// A manager's socket: "@name" or "/path", as $NOTIFY_SOCKET has it.
+// Socket of a service manager: "@name" or "/path", as in $NOTIFY_SOCKET.
 struct Listener {
   explicit Listener(const std::string& where) : name(where) {
     sockaddr_un address{};
@@ -54,7 +54,8 @@ ServiceManager manager(const std::string& socket, const char* us = "",
 }  // namespace
 
 TEST_CASE(
-    "service manager: hears of ready, status, life and the end, by path and by abstract name") {
+    "service manager: receives READY, STATUS, WATCHDOG and STOPPING, by path and by abstract "
+    "name") {
   for (const char* prefix : {"@", "/tmp/"}) {
     Listener listener(unique(prefix));
     ServiceManager told = manager(listener.name);
@@ -70,7 +71,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("service manager: a mount point with a newline in its name says nothing of its own") {
+TEST_CASE("service manager: a newline in the mount point's name begins no variable") {
   Listener listener(unique("@"));
   manager(listener.name).ready(42, "serving /tmp/a\nMAINPID=1\tb");
   CHECK(listener.heard() == "READY=1\nMAINPID=42\nSTATUS=serving /tmp/a?MAINPID=1?b");
@@ -84,7 +85,7 @@ TEST_CASE("service manager: no child inherits its variables") {
   }
 }
 
-TEST_CASE("service manager: a watchdog is another's when it names another process") {
+TEST_CASE("service manager: a watchdog for another process is ignored") {
   std::string here = std::to_string(::getpid()), parent = std::to_string(::getppid());
   CHECK(manager("@a", "3000000").watchdog() == 3 * kSecond);
   CHECK(manager("@a", "3000000", here).watchdog() == 3 * kSecond);
@@ -96,7 +97,7 @@ TEST_CASE("service manager: a watchdog is another's when it names another proces
   }
 }
 
-TEST_CASE("service manager: an address that is none, or that nobody listens at, is passed over") {
+TEST_CASE("service manager: an invalid address, or one without a listener, is ignored") {
   for (std::string socket :
        {"", "@", "/", "relative/path", "vsock:2:1234", "@nobody", "/tmp/none"}) {
     CAPTURE(socket);

@@ -1,5 +1,4 @@
-// Trees and machines that are made up: what lies over what. The real ones are in
-// test/system/enter.sh.
+// Overlays of made-up trees and machines. Real ones: test/system/enter.sh.
 #include "tools/rocefs/enter/overlay.h"
 
 #include <fcntl.h>
@@ -27,7 +26,7 @@ namespace files = std::filesystem;
 
 constexpr int kCannot = 77;
 
-// Two made-up file systems, /sys and /tmp/tree, in a mount namespace where nothing else is touched.
+// Two made-up file systems, /sys and /tmp/tree, in a mount namespace of their own.
 struct World {
   static constexpr const char* kTree = "/tmp/tree";
 
@@ -68,7 +67,7 @@ std::string text_of(const std::string& path) {
   return std::getline(file, text) ? text : "nothing";
 }
 
-// The names in a directory, in order.
+// Sorted names in a directory.
 std::string list(const std::string& path) {
   std::set<std::string> names;
   std::error_code error;
@@ -80,7 +79,7 @@ std::string list(const std::string& path) {
   return text;
 }
 
-// Runs `look` in a world of its own; what it returns.
+// Runs `look` in a world of its own; returns its result.
 std::string in_a_world(const std::function<std::string(World&)>& look) {
   int ends[2];
   REQUIRE(::pipe(ends) == 0);
@@ -116,7 +115,7 @@ void expect(const std::string& wanted, const std::function<std::string(World&)>&
 
 }  // namespace
 
-TEST_CASE("overlay: the tree stands beside the machine, and stays alive") {
+TEST_CASE("overlay: the tree's entries stand beside the machine's, and are live") {
   expect("block infiniband infiniband_verbs; machine; mb_0; uverbs0", [](World& world) {
     world.machine("class/block/vda/size");
     world.tree("class/infiniband/mb_0/node_type");
@@ -138,7 +137,8 @@ TEST_CASE("overlay: an empty /sys becomes the tree") {
   });
 }
 
-TEST_CASE("overlay: where the machine has the directories, the rest of it stays alive") {
+TEST_CASE(
+    "overlay: when the machine has all directories of the tree, its other entries stay live") {
   expect("infiniband input; mb_0", [](World& world) {
     world.machine("class/infiniband/mlx5_0/node_type");
     world.tree("class/infiniband/mb_0/node_type");
@@ -159,7 +159,7 @@ TEST_CASE("overlay: a real NIC is not found by a class that the tree lacks") {
   });
 }
 
-TEST_CASE("overlay: a root complex of both keeps the machine's devices") {
+TEST_CASE("overlay: a root complex that both have keeps the machine's devices") {
   expect("0000:2b:00.0 0000:2b:01.0 power; tree; machine", [](World& world) {
     world.machine("devices/pci0000:2b/power/control");
     world.machine("devices/pci0000:2b/0000:2b:00.0/vendor");
@@ -172,7 +172,7 @@ TEST_CASE("overlay: a root complex of both keeps the machine's devices") {
   });
 }
 
-TEST_CASE("overlay: links lead where they led, and one of the same name is ours") {
+TEST_CASE("overlay: links keep their targets, and of two with one name the tree's is seen") {
   expect("eth0 lo; tree; machine", [](World& world) {
     world.machine("devices/virtual/net/lo/mtu");
     world.machine("devices/virtual/net/eth0/mtu");
@@ -186,7 +186,7 @@ TEST_CASE("overlay: links lead where they led, and one of the same name is ours"
   });
 }
 
-TEST_CASE("overlay: a directory that was closed to others stays so, and nothing is made in it") {
+TEST_CASE("overlay: a directory that others cannot read stays so, and nothing is created in it") {
   expect("700; other rocefs; machine; Read-only file system", [](World& world) {
     world.machine("kernel/debug/other/value");
     world.tree("kernel/debug/rocefs/seed");
@@ -201,7 +201,8 @@ TEST_CASE("overlay: a directory that was closed to others stays so, and nothing 
   });
 }
 
-TEST_CASE("overlay: the tree's dev goes to a private /dev in which devices and terminals work") {
+TEST_CASE(
+    "overlay: the tree's dev is laid over a private /dev in which devices and terminals work") {
   expect("uverbs0; a device 1:3; null 1:3; terminal; no /sys/dev; all", [](World& world) {
     world.tree("class/infiniband/mb_0/node_type");
     std::string wanted = list("/dev");
@@ -229,7 +230,7 @@ TEST_CASE("overlay: the tree's dev goes to a private /dev in which devices and t
   });
 }
 
-TEST_CASE("overlay: a tree that is not there is an error with its path") {
+TEST_CASE("overlay: a missing tree is an error with its path") {
   Result<Overlay> overlay = Overlay::of("/nonexistent/tree");
   REQUIRE_FALSE(overlay);
   CHECK(overlay.error().code == ENOENT);

@@ -26,7 +26,7 @@ Topology shape(const char* kind, std::initializer_list<std::pair<const char*, co
   return *build_shape(said);
 }
 
-// As `NAME/PORT`, in the order of LIDs.
+// Ends as `NAME/PORT`, in the order of LIDs.
 std::string lids(const Subnet& subnet) {
   std::string text;
   for (size_t i = 0; i < subnet.by_lid.size(); ++i) {
@@ -38,7 +38,7 @@ std::string lids(const Subnet& subnet) {
   return text;
 }
 
-// Every cable, as seen from both of its ends; and that both agree.
+// Every cable, listed from both of its ends. Checks that both agree.
 std::string cables(const Subnet& subnet) {
   std::string text;
   for (const SubnetNode& node : subnet.nodes) {
@@ -75,18 +75,18 @@ TEST_CASE("fabric subnets: a star's switch manages, and channel adapters follow 
   CHECK(subnet.at(end).lid == 3);
 }
 
-TEST_CASE("fabric subnets: GUIDs are those of the tree, and a switch has one of its own") {
+TEST_CASE("fabric subnets: GUIDs are those of the tree, and each switch has its own") {
   Made made(default_topology());
   const Subnet& subnet = made.only().subnet();
   const SubnetNode& mb_1 = subnet.nodes[1];
   CHECK(mb_1.guid == 0x02004cfffe6d6202);           // node_guid
-  CHECK(mb_1.ports[1].guid == 0x00004cfffe6d6202);  // gids/0: the universal/local bit is turned
+  CHECK(mb_1.ports[1].guid == 0x00004cfffe6d6202);  // gids/0: the universal/local bit is inverted
   CHECK(subnet.nodes[2].guid == 0x02004c7377000001);
   CHECK(subnet.nodes[2].ports[0].guid == 0x02004c7377000001);
   CHECK(mb_1.ports[1].mtu == 4096);
 }
 
-TEST_CASE("fabric subnets: a port tells its own path MTU") {
+TEST_CASE("fabric subnets: a port reports its own path MTU") {
   Topology topology = default_topology();
   topology.devices[1].ports[0].mtu = 1024;
   Made made(topology);
@@ -117,7 +117,7 @@ TEST_CASE("fabric subnets: back to back, the first port manages") {
 }
 
 TEST_CASE(
-    "fabric subnets: the ports of a device may be in two subnets, which count for themselves") {
+    "fabric subnets: the ports of a device may be in two subnets, each with LIDs of its own") {
   Topology topology = with_second_port();
   topology.switches.push_back({"t"});
   topology.links.push_back(cable("t", "h1/2", 1'000'000'000));
@@ -179,11 +179,11 @@ TEST_CASE("fabric subnets: a cable is up while both of its directions are") {
   CHECK_FALSE(state.up(0, 1));
   CHECK_FALSE(state.up(2, 1));
   CHECK(state.up(2, 2));
-  CHECK(state.rate_bps(2, 1) == 25'000'000'000);  // each end tells what it transmits at
+  CHECK(state.rate_bps(2, 1) == 25'000'000'000);  // each end reports its transmit rate
   CHECK(state.rate_bps(0, 1) == 10'000'000'000);
 }
 
-TEST_CASE("fabric subnets: nodes are described as the tree does, and leave with their driver") {
+TEST_CASE("fabric subnets: nodes have the descriptions of the tree, and leave with their driver") {
   Made made(default_topology());
   FabricSubnet& state = made.only();
   CHECK(state.description(0) == "mb_0 emulated RoCEv2 HCA");
@@ -231,7 +231,7 @@ TEST_CASE("fabric subnets: a channel adapter's counters are those of its tree, a
 }
 
 TEST_CASE(
-    "fabric subnets: a switch's ports count what their links carried, without what was lost") {
+    "fabric subnets: a switch's ports count packets that their links delivered, not lost ones") {
   Star made(2);
   FabricSubnets subnets(made.fabric);
   FabricSubnet& state = *subnets.all()[0];
@@ -245,7 +245,7 @@ TEST_CASE(
   CHECK(out.unicast_xmit == 2);
   CHECK(out.xmit_data == 2 * kFullPacket / 4);
   CHECK(out.rcv_packets == 0);
-  // What leads into the switch: its packets and octets, less the lost ones.
+  // Incoming direction of the switch's port: packets and octets, less the lost ones.
   LinkCounters& in = made.link("h1-s").counters();
   in.packets.set(7);
   in.lost.set(3);
@@ -262,7 +262,7 @@ TEST_CASE(
   CHECK(state.counters(kHub, 0).xmit_packets == 0);
 }
 
-TEST_CASE("fabric subnets: clearing a switch's port clears what its links show") {
+TEST_CASE("fabric subnets: clearing a switch's port clears the counters of its links") {
   Star made(2);
   FabricSubnets subnets(made.fabric);
   FabricSubnet& state = *subnets.all()[0];
@@ -285,14 +285,14 @@ TEST_CASE("fabric subnets: clearing a switch's port clears what its links show")
   CHECK(out.packets.get() == 7);
   CHECK(out.bytes.get() == 0);
   CHECK(state.counters(2, 1).xmit_discards == 2);
-  in.lost.add();  // what was on its way when they were cleared
+  in.lost.add();  // a packet in flight when the counters were cleared
   CHECK(state.counters(2, 1).rcv_packets == 0);
   which.xmit_discards = 1;
   state.clear_counters(2, 1, which);
   CHECK(state.counters(2, 1).xmit_discards == 0);
 }
 
-TEST_CASE("fabric subnets: they end at an uplink, which answers no MADs") {
+TEST_CASE("fabric subnets: a subnet ends at an uplink, which answers no MADs") {
   Result<Topology> topology = uplink_topology("127.0.0.2");
   REQUIRE(topology);
   Made made(*topology);

@@ -1,5 +1,5 @@
-// Everything at once for ten virtual minutes: flows of every reliable operation, while every knob
-// of the tree takes random values.
+// Soak test of ten virtual minutes: flows of every reliable operation, while every knob of the tree
+// takes random values.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstdio>
@@ -19,8 +19,9 @@ namespace {
 constexpr TimeNs kLength = 600 * kSecond;
 constexpr TimeNs kStep = 50 * kMillisecond;
 
-// Links slow enough for ten minutes to be a few million packets. One path: over several of unlike
-// delay, spraying without selective retransmission makes NAK after NAK, and uses up the retries.
+// Topology with links so slow that ten minutes are a few million packets, and one path: with
+// several paths of different delay, spraying without selective retransmission causes NAK after NAK
+// and exhausts the retries.
 constexpr char kFile[] = "[topology]\nkind=dumbbell\nhosts=4\nrate=100M\ndelay=100us\n";
 
 struct Knob {
@@ -38,7 +39,7 @@ class Soak {
     instance_->add_files(nullptr);
     instance_->keep_as_defaults();
     instance_->tree().each_file([&](const std::string& path, const std::shared_ptr<File>& file) {
-      // Under the virtual clock nothing dilates time.
+      // The virtual clock has no dilation.
       if (path == debug("clock/dilation")) return;
       if (auto knob = std::dynamic_pointer_cast<KnobFile>(file)) knobs_.push_back({path, knob});
     });
@@ -59,7 +60,7 @@ class Soak {
       toggle();
       advance(kStep);
     }
-    // Any setting that is left must let them end.
+    // The flows must end with any settings.
     for (const Knob& knob : knobs_) {
       if (knob.path.ends_with("/loss")) must_store(knob.path, "0");
       if (knob.path.ends_with("/state")) must_store(knob.path, "up");
@@ -85,13 +86,13 @@ class Soak {
     const Knob& knob = knobs_[rng_.below(knobs_.size())];
     std::string value = random_value(knob);
     Result<void> stored = store(knob.path, value);
-    // Rules that span knobs refuse some: nothing may have changed then, which the flows would show.
+    // Rules that span knobs refuse some values, which must change nothing: the flows would show it.
     if (!stored) CHECK(stored.error().code == EINVAL);
     ++(stored ? toggled_ : refused_);
     if (knob.path.ends_with("/state") && value == "down") down_.push_back(knob.path);
   }
 
-  // Between `least` and `most`, each order of magnitude as likely.
+  // Number between `least` and `most`; all orders of magnitude are equally likely.
   uint64_t spread(uint64_t least, uint64_t most) {
     double low = std::log(static_cast<double>(least) + 1);
     double high = std::log(static_cast<double>(most) + 1);
@@ -99,16 +100,16 @@ class Soak {
     return std::clamp(static_cast<uint64_t>(std::exp(at)) - 1, least, most);
   }
 
-  // What the row allows, but for what would make a run of ten minutes one of a day, or a connection
-  // give up as it should.
+  // Value that the row allows, except those that would make the run last a day or a connection give
+  // up as it should.
   std::string random_value(const Knob& knob) {
     const KnobRow& row = knob.file->row();
     auto is = [&](std::string_view end) { return knob.path.ends_with(end); };
     if (is("/rate")) return fmt::format("{}", spread(20'000'000, 400'000'000));
     if (is("/loss")) return fmt::format("{}", static_cast<double>(rng_.below(21)) / 1000);
     if (is("/delay")) return fmt::format("{}", spread(0, 2 * kMillisecond));
-    // A fabric that drops most of what comes makes connections give up, as they should: here it has
-    // room for what all flows have under way, and for what comes while a priority is paused.
+    // Buffers hold all packets in flight, and those that arrive while a priority is paused: a
+    // fabric that drops most packets makes connections give up, as they should.
     if (is("/buffer") || is("/buffer/size")) return fmt::format("{}", spread(8 << 20, 64 << 20));
     if (is("/pfc/headroom")) return fmt::format("{}", spread(240 << 10, 320 << 10));
     switch (row.type) {
@@ -132,7 +133,7 @@ class Soak {
     }
   }
 
-  // A flow of a few megabytes; another one when it has ended.
+  // Starts a flow of a few megabytes, and another one when it has ended.
   void keep_running(const std::string& flow) {
     std::string name = flow.substr(0, 1);
     std::string state = text(debug("traffic/" + name + "/state"));
@@ -157,7 +158,7 @@ class Soak {
     }
     must_store(debug("traffic/" + name + "/stop"), "1");
   }
-  // What is not as it was at the beginning.
+  // Lists knobs that differ from their defaults.
   std::string settings() {
     std::string text;
     for (const Knob& knob : knobs_) {
@@ -224,7 +225,7 @@ TEST_CASE("soak: any knob may take any value under traffic, and no message is lo
   INFO("replay with: ROCEFS_SEED=" << seed << " build/test/tools_test 'soak*'");
   Soak soak(seed);
   soak.run();
-  std::printf("REPORT soak: %lu values in %zu knobs, %lu refused, %lu flows, %lu packets again\n",
+  std::printf("REPORT soak: %lu values in %zu knobs, %lu refused, %lu flows, %lu retransmitted\n",
               soak.toggled(), soak.knobs(), soak.refused(), soak.flows(), soak.retransmitted());
   CHECK(soak.toggled() > 10'000);
   CHECK(soak.flows() > 100);

@@ -1,4 +1,4 @@
-// An umad file as a program meets it: mounted, by system calls.
+// Umad file through a mount, by system calls.
 #include <poll.h>
 #include <sys/ioctl.h>
 
@@ -11,8 +11,8 @@ using namespace rocefs::test;
 
 namespace {
 
-// Answers each request after a millisecond; tables with so many octets as the modifier says. Core
-// thread.
+// Answers each request after a millisecond; a GetTable with as many octets as its attribute
+// modifier. Core thread.
 class Answers final : public MadCarrier {
  public:
   explicit Answers(Scheduler& scheduler) : scheduler_(scheduler) {}
@@ -104,7 +104,8 @@ struct WithUmad : Mounted {
   int fd;
 };
 
-// The end of an io_uring interrupts whoever made it, later: this process has made some.
+// Repeats a read that a signal interrupted: the kernel's late cleanup of an io_uring interrupts its
+// creator, and this process has created some.
 ssize_t read_through(int fd, void* buffer, size_t size) {
   for (;;) {
     ssize_t got = ::read(fd, buffer, size);
@@ -123,7 +124,7 @@ umad::Header header_of(const char* buffer) {
 #define NEEDS_FUSE() \
   if (!fuse_here()) skip("no /dev/fuse here")
 
-TEST_CASE("umad: mounted, a request is written, polled for, and its answer read") {
+TEST_CASE("umad: mounted, a request is written, and its answer is polled for and read") {
   NEEDS_FUSE();
   NEEDS_IO_URING();
   WithUmad umad;
@@ -140,7 +141,7 @@ TEST_CASE("umad: mounted, a request is written, polled for, and its answer read"
   CHECK(errno == EAGAIN);
 }
 
-TEST_CASE("umad: mounted, a long answer shows its length with ENOSPC, and stays") {
+TEST_CASE("umad: mounted, a long answer shows its length with ENOSPC, and can be read again") {
   NEEDS_FUSE();
   NEEDS_IO_URING();
   WithUmad umad;
@@ -160,7 +161,7 @@ TEST_CASE("umad: mounted, a long answer shows its length with ENOSPC, and stays"
   }
 }
 
-TEST_CASE("umad: mounted, an answer of more than FUSE hands over at once is one read(2)") {
+TEST_CASE("umad: mounted, an answer above FUSE's largest transfer is one read(2)") {
   NEEDS_FUSE();
   NEEDS_IO_URING();
   WithUmad umad;
@@ -182,7 +183,7 @@ TEST_CASE("umad: mounted, an answer of more than FUSE hands over at once is one 
   CHECK(read_through(umad.fd, unaligned, 300'000) == 64 + 256);
 }
 
-TEST_CASE("umad: mounted, programs that are killed in the middle leave nothing at the port") {
+TEST_CASE("umad: mounted, killed programs leave no requests at the port") {
   NEEDS_FUSE();
   NEEDS_IO_URING();
   WithUmad umad;
@@ -211,7 +212,7 @@ TEST_CASE("umad: mounted, programs that are killed in the middle leave nothing a
   }));
 }
 
-TEST_CASE("umad: mounted, a device that goes ends reads and polls") {
+TEST_CASE("umad: mounted, removing the device ends reads and polls") {
   NEEDS_FUSE();
   NEEDS_IO_URING();
   WithUmad umad;

@@ -1,4 +1,4 @@
-// Who is told of congestion, when, and how often, in scenarios as rocefs sim runs them.
+// Times and numbers of CNPs in scenarios of `rocefs sim`.
 #include <catch2/catch.hpp>
 #include <cstdio>
 
@@ -19,8 +19,8 @@ RunResult run(const std::string& text) {
   return std::get<0>(std::move(result));
 }
 
-// When h0 has its first CNP: two hosts write across the cable between two switches, which is as
-// fast as theirs, from time 0 on.
+// Time of h0's first CNP. From time 0 on two hosts write across the cable between two switches,
+// which is as fast as each host's own.
 TimeNs first_cnp(const std::string& core_delay, const std::string& knobs) {
   std::string text = fmt::format(
       "[sim]\nuntil=4ms\n[topology]\nkind=dumbbell\nhosts=4\nrate=10G\ndelay=2us\ncore_delay={}\n"
@@ -43,11 +43,10 @@ const std::string kNpcc = "kernel/debug/rocefs/fabric/sw_0/ports/3/npcc/enable =
 
 }  // namespace
 
-// 500 us to the receivers and as long back: their CNP takes over 1 ms. The switch is 2 us away; it
-// sends one when the queue has been there for a microburst's 20 us, at the end of an interval of
-// 10 us, after a processing delay of 20 us.
-TEST_CASE(
-    "npcc: before a long cable its CNP comes after the near distance, not after the far one") {
+// The receivers' CNP takes over 1 ms: 500 us there and 500 us back. The switch is 2 us away; it
+// sends a CNP when the queue has lasted for 20 us (a microburst), at the end of an interval of 10
+// us, after a processing delay of 20 us.
+TEST_CASE("npcc: before a long cable the CNP takes the delay to the switch, not to the receiver") {
   TimeNs npcc = first_cnp("500us", kNpcc), ecn = first_cnp("500us", kEcn);
   CHECK(npcc >= 40 * kMicrosecond);
   CHECK(npcc <= 70 * kMicrosecond);
@@ -55,16 +54,16 @@ TEST_CASE(
   CHECK(ecn <= kMillisecond + 100 * kMicrosecond);
 }
 
-// With 1 us to the other switch the receivers' CNP is there after two or three such distances.
-TEST_CASE("npcc: within a data centre it gains nothing") {
+// The receivers' CNP takes two or three microseconds when the other switch is 1 us away.
+TEST_CASE("npcc: within a data centre it is not faster than ECN") {
   TimeNs npcc = first_cnp("1us", kNpcc), ecn = first_cnp("1us", kEcn);
   CHECK(npcc >= 40 * kMicrosecond);
   CHECK(ecn <= npcc);
 }
 
-// Four paths, one of them 4 us longer: at 100 Gb/s that is 12 packets, so a flow that is sprayed
-// over them is never in order, and never loses anything.
-TEST_CASE("CFR: spraying is taken for congestion unless the threshold is above the skew") {
+// Four paths, one of them 4 us longer, which is 12 packets at 100 Gb/s: a flow that is sprayed over
+// them is never in order, and loses no packet.
+TEST_CASE("CFR: spraying causes CNPs unless the threshold is above the skew") {
   auto cnps_at = [](uint32_t threshold) {
     RunResult result = run(fmt::format(
         "[topology]\nkind=leaf-spine\nhosts=4\nleaves=2\nspines=4\nrate=100G\n"
