@@ -181,16 +181,16 @@ void Channel::refuse(uint64_t unique, int code) {
 }
 
 void Channel::keep(const Request& request) {
-  Request kept = request;
+  Request waiting = request;
   if (free_slots_.empty()) {
-    kept.slot = static_cast<uint32_t>(saved_.in_flight_limit);
+    waiting.slot = static_cast<uint32_t>(saved_.in_flight_limit);
     put(saved_.in_flight_limit, saved_.in_flight_limit + 1);
   } else {
-    kept.slot = free_slots_.back();
+    waiting.slot = free_slots_.back();
     free_slots_.pop_back();
   }
-  put(saved_.in_flight[kept.slot], kept.unique);
-  waiting_[kept.key] = kept;
+  put(saved_.in_flight[waiting.slot], waiting.unique);
+  waiting_[waiting.key] = waiting;
 }
 
 void Channel::forget(uint64_t key) {

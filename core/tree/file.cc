@@ -127,8 +127,8 @@ namespace {
 constexpr size_t kMaxTextBytes = size_t{256} << 20;  // bytes
 constexpr size_t kTextForPrivileged = kMaxTextBytes / 8;
 
-// Limits the text kept by all open streams of the process: a user may have many descriptors.
-Shares& kept_text() {
+// Limits the text that all open streams of the process hold: a user may have many descriptors.
+Shares& open_text_shares() {
   static Shares shares(kMaxTextBytes, kTextForPrivileged);
   return shares;
 }
@@ -141,16 +141,16 @@ class OpenStream final : public OpenFile {
   void read(uint64_t offset, size_t size, const OperationPtr&,
             Answer<std::string> answer) override {
     if (stream_->removed()) return answer(removed_error());
-    if (kept_->share && offset != 0) return answer(slice(kept_->text, offset, size));
+    if (snapshot_->share && offset != 0) return answer(slice(snapshot_->text, offset, size));
     // The answer may come when the file is closed.
-    stream_->content([kept = kept_, user = user_, offset, size,
+    stream_->content([snapshot = snapshot_, user = user_, offset, size,
                       answer = std::move(answer)](Result<std::string> content) mutable {
       if (!content) return answer(content.error());
       content->shrink_to_fit();
-      Shares::Share share = kept_text().take(user, is_privileged(user), content->size());
+      Shares::Share share = open_text_shares().take(user, is_privileged(user), content->size());
       if (!share) return answer(Error{ENOMEM, "the user's open files hold too much text"});
-      *kept = {std::move(*content), std::move(share)};
-      answer(slice(kept->text, offset, size));
+      *snapshot = {std::move(*content), std::move(share)};
+      answer(slice(snapshot->text, offset, size));
     });
   }
 
@@ -161,13 +161,13 @@ class OpenStream final : public OpenFile {
   short poll(Task) override { return POLLIN | POLLRDNORM; }
 
  private:
-  struct Kept {
+  struct Snapshot {
     std::string text;
     Shares::Share share;  // null: no text
   };
   std::shared_ptr<Stream> stream_;
   const uid_t user_;
-  std::shared_ptr<Kept> kept_ = std::make_shared<Kept>();
+  std::shared_ptr<Snapshot> snapshot_ = std::make_shared<Snapshot>();
 };
 
 }  // namespace

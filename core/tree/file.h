@@ -150,11 +150,10 @@ class Attribute : public File {
   // The text with its newline. Called only when readable().
   virtual Result<std::string> show() { return errorf(EACCES, "not readable"); }
 
-  // Whether the text is a setting, which can be stored as it is shown: a worker that takes over
-  // after a crash does so.
-  virtual bool kept() const { return false; }
-  // Store of a worker that takes over: afterwards the attribute shows `text`, whatever it showed
-  // before.
+  // True if the text is a setting that is saved, and restored by the worker that takes over after a
+  // crash.
+  virtual bool saved() const { return false; }
+  // Restores a saved setting after a takeover: afterwards the attribute shows `text`.
   virtual void restore(std::string_view text, const OperationPtr& operation, Answer<void> answer) {
     store(text, operation, std::move(answer));
   }

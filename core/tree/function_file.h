@@ -20,7 +20,7 @@ class FunctionAttribute final : public Attribute {
 
   bool readable() const override { return static_cast<bool>(show_); }
   bool writable() const override { return static_cast<bool>(store_); }
-  bool kept() const override { return show_ && store_; }
+  bool saved() const override { return show_ && store_; }
   FileDoc doc() const override { return {"value", {}, {}, doc_}; }
   Result<std::string> show() override {
     Result<std::string> text = show_();

@@ -23,7 +23,7 @@ class KnobFile : public Attribute {
   const KnobRow& row() const { return set_->rows()[index_]; }
   bool readable() const override { return true; }
   bool writable() const override { return true; }
-  bool kept() const override { return true; }
+  bool saved() const override { return true; }
   Result<std::string> show() override;
   FileDoc doc() const override;
   void store(std::string_view text, const OperationPtr& operation, Answer<void> answer) override {

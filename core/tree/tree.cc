@@ -114,7 +114,7 @@ Ino Tree::add_file(std::string_view path, std::shared_ptr<File> file) {
   node.mode = file->mode();
   node.file = std::move(file);
   auto* attribute = dynamic_cast<Attribute*>(node.file.get());
-  if (attribute && attribute->kept()) {
+  if (attribute && attribute->saved()) {
     attribute->set_change_listener([this, ino = node.ino] {
       if (changed_) changed_(ino);
     });

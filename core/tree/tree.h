@@ -92,7 +92,7 @@ class Tree {
     if (listener_) return listener_->when_known(std::move(then));
     then();
   }
-  // Called when the text of a setting (Attribute::kept) has changed, and when one is added.
+  // Called when the text of a setting (Attribute::saved) has changed, and when one is added.
   void set_change_listener(std::function<void(Ino)> listener) { changed_ = std::move(listener); }
   // Sets the date of every node.
   void date_all(const timespec& date);

@@ -15,7 +15,7 @@ namespace {
 Attribute* setting_at(Tree& tree, std::string_view path) {
   Tree::Node* node = tree.resolve(path);
   auto* attribute = node ? dynamic_cast<Attribute*>(node->file.get()) : nullptr;
-  return attribute && attribute->kept() ? attribute : nullptr;
+  return attribute && attribute->saved() ? attribute : nullptr;
 }
 
 bool changes_others(Tree& tree, std::string_view path) {
