@@ -30,6 +30,13 @@ tree=$mnt
 # checkout.
 reference=${ROCEFS_VENDOR_TEXTS:-/nowhere}/mango-roce-ai-advanced-features.txt
 
+. "$here/../../tools/mango-ctl/mango-ctl.bash"
+completed() {  # WORDS… UNFINISHED: offers in bash
+  COMP_WORDS=("$MANGO_CTL" "$@") COMP_CWORD=$#
+  _mango_ctl
+  printf '%s\n' "${COMPREPLY[@]}"
+}
+
 test_case "every command of the vendor's reference is in a transcript"
 [ -e "$reference" ] || skip "no text of the vendor's reference (ROCEFS_VENDOR_TEXTS)"
 if [ -e "$reference" ]; then
@@ -46,14 +53,8 @@ if [ -e "$reference" ]; then
   done
 fi
 
-# Help: everything has an explanation, each word an example; completion offers all words and options.
-. "$here/../../tools/mango-ctl/mango-ctl.bash"
-completed() {  # WORDS… UNFINISHED: offers in bash
-  COMP_WORDS=("$MANGO_CTL" "$@") COMP_CWORD=$#
-  _mango_ctl
-  printf '%s\n' "${COMPREPLY[@]}"
-}
 test_case "help is everywhere, and completion offers all words"
+# Help: everything has an explanation, each word an example; completion offers all words and options.
 python3 "$here/lib/help_walk.py" "$MANGO_CTL" >"$dir/help"
 expect "" "$(awk -F'\t' '$2 != "usage" && $2 != "example" && $4 == ""' "$dir/help")" "names without an explanation"
 expect "" "$(awk -F'\t' '{words[$1]} $2 == "example" && index($3 " ", $1 " ") {shown[$1]}
