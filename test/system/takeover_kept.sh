@@ -28,7 +28,7 @@ kill -KILL "$worker"
 expect 0.5 "$(answered cat "$debug/links/mb_0-sw_0/loss")" "a cat after the kill"
 await is_zombie "$worker"
 expect ok "$(store 0.25 "$debug/links/mb_0-sw_0/loss")" "a store"
-grep -q "worker $worker died of a signal, and is kept by the kernel" "$debug/dmesg" || fail "$(cat "$debug/dmesg")"
+grep -q "worker $worker died of a signal, and is stuck in the kernel" "$debug/dmesg" || fail "$(cat "$debug/dmesg")"
 sed -n 's/.*took over \([0-9.]* ms\) later.*/REPORT a worker that the kernel keeps: taken over \1 after it was given up/p' "$debug/dmesg"
 kill -KILL $debugger
 await sh -c "! [ -e /proc/$worker ]"  # nobody's zombie

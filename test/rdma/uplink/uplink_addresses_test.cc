@@ -113,8 +113,8 @@ TEST_CASE("uplink addresses: an address that is still being checked is waited fo
   host.run_control();
   CHECK(host.uplink().addresses().empty());
   CHECK(
-      host.says("uplink: fd00:77::1: wire has yet to find out that nobody else has this "
-                "address; mb_0 is down"));
+      host.says("uplink: fd00:77::1: wire has not finished duplicate address "
+                "detection; mb_0 is down"));
   CHECK(!link_up(host));
   CHECK(host.says("uplink: fd00:77::1: can be used again; mb_0 is up"));
   CHECK(link_up(host));
