@@ -12,26 +12,24 @@ case_store=$ROCEFS_TEST_DIR/.cases  # results of the cases, and the text of the 
 case_script=$(realpath "$0")
 case_text=$case_store/$(basename "$0")
 case_index=-1  # of $case_names; -1 in the fixture
-case_names=() case_starts=()
+case_names=() case_starts=() case_shell=
 script_arguments=("$@")
 
 # fail WHY: ends the case, or the script where it is called outside of cases.
 fail() {
-  echo "FAILED: $*"
-  note_failure "$*"
+  say_failure "$*"
   exit 1
 }
 # mistake WHY: a failure of the case, which goes on to its end: for a list of things that are each looked at.
 mistakes=0
 mistake() {
-  echo "FAILED: $*"
-  note_failure "$*"
+  say_failure "$*"
   mistakes=$((mistakes + 1))
 }
 expect() {  # WANTED GOT WHAT
   [ "$1" = "$2" ] || fail "$3: wanted '$1', got '$2'"
 }
-# skip WHY: the same without a failure; test/run lists what was skipped.
+# skip WHY: ends the case, or the script, without a failure; test/run lists what was skipped.
 skip() {
   if [ "$case_index" -ge 0 ]; then
     echo "$*" >"$case_store/skipped.$case_index"
@@ -61,6 +59,11 @@ script_line() {  # -> $line
     line=${BASH_LINENO[frame - 1]}
     [ "${BASH_SOURCE[frame]}" != "$text" ] || return 0
   done
+}
+# Outside of the shell of the case the words are printed, too: in a substitution they are part of what it says.
+say_failure() {  # WHY
+  [ "$BASHPID" = "$case_shell" ] || echo "FAILED: $*"
+  note_failure "$*"
 }
 note_failure() {  # WHY
   local line
@@ -93,6 +96,7 @@ run_cases() {
   [ "$case_index" -lt ${#case_names[@]} ] || return 0
   set +e
   (
+    case_shell=$BASHPID
     at_end_commands=()
     trap run_at_end EXIT
     set -eE
