@@ -69,7 +69,7 @@ refused '[knobs]\nclass/nothing = 1\n' 2 'class/nothing: no knob has this path'
 refused '[knobs]\nkernel/debug/rocefs/links/mb_0-sw_0/loss = 7\n' 2 "kernel/debug/rocefs/links/mb_0-sw_0/loss: '7' is outside 0 to 1"
 refused "[device a]\nnetdev = $(printf 'x%.0s' $(seq 300))\n" 2 'longer than 197 characters'
 refused '[clock]\nmode = virtual\ndilation = 3\n' 3 'dilation requires the real clock'
-refused '[clock]\nmode = virtual\n[device a]\n[uplink u]\n[link a u]\n' 4 "uplink u: an uplink requires the real clock"
+refused '[clock]\nmode = virtual\n[device a]\n[uplink u]\n[link a u]\n' 4 "uplink u: the kernel's network needs the real clock"
 refused '[device a/b]\n' 1 "'a/b' cannot be a name"
 
 test_case "an ini file that cannot be read is told"

@@ -140,7 +140,7 @@ refused 1 "1 of 2 flows still run after 1ms" 's/^lost = .*/lost = drop h1-sw_0 c
 refused 1 "flow a of the run of near: removed" 's|^120us = .*|120us = kernel/debug/rocefs/reset=1|'
 
 test_case "what is wrong in a file is told with its line"
-refused 2 "bad.ini:4: uplink u: an uplink requires the real clock" \
+refused 2 "bad.ini:4: uplink u: the kernel's network needs the real clock" \
   '3,$d; 2a [device x]\n[uplink u]\n[link x u]'
 refused 2 "bad.ini:11: a: no device h9" 's/write h0 h2/write h9 h2/'
 refused 2 "bad.ini:11: a: unknown op 'fly'" 's/write h0 h2/fly h0 h2/'

@@ -77,7 +77,7 @@ for line in ip=10.9.0.255 ip=224.0.0.1 ip=0.0.0.0 ip=255.255.255.255 ip6=ff02::1
   refused "config=$dir/bad.ini" "$dir/bad.ini:3: $line: "
 done
 refused uplink=10.9.0 "an IPv4 address is wanted"
-refused uplink=10.9.0.1,clock=virtual "requires the real clock"
+refused uplink=10.9.0.1,clock=virtual "needs the real clock"
 refused gso "gso requires uplink="
 refused uplink=10.9.0.1,config=near.ini "uplink= and config= exclude each other"
 

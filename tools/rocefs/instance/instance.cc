@@ -29,7 +29,7 @@ Result<void> check_clock(const Config& config, ClockMode mode, uint64_t dilation
   }
   if (config.topology && !config.topology->uplinks.empty()) {
     const UplinkSpec& uplink = config.topology->uplinks.front();
-    return errorf(EINVAL, "{}uplink {}: an uplink requires the real clock", at(uplink.line),
+    return errorf(EINVAL, "{}uplink {}: the kernel's network needs the real clock", at(uplink.line),
                   uplink.name);
   }
   return {};
