@@ -46,7 +46,7 @@ void add_lines(std::string& out, const std::string& name, const std::string& wor
   std::string line = "  " + plain(name);
   if (line.size() + 1 >= kColumn) line += "\n";
   line.resize(line.ends_with('\n') ? line.size() + kColumn : kColumn, ' ');
-  out += line + filled(plain(words), kColumn);
+  out += line + (words.empty() ? "\n" : filled(plain(words), kColumn));
 }
 
 void add_arguments(std::string& out, const std::string& title,
