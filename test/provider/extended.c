@@ -24,7 +24,7 @@ static const uint64_t kAllOperations =
     IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND |
     IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
     IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW |
-    IBV_QP_EX_WITH_SEND_WITH_INV;
+    IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_ATOMIC_WRITE;
 
 struct looped { /* connected to itself */
   struct ibv_cq* cq;
@@ -51,6 +51,7 @@ static void all_builders(void) {
   const struct ibv_data_buf parts[] = {{(char[]){"he"}, 2}, {(char[]){"llo"}, 4}};
   const struct ibv_sge halves[] = {{(uintptr_t)memory, 4, mr->lkey},
                                    {(uintptr_t)memory + 4, 4, mr->lkey}};
+  uint64_t value = 0x1122334455667788;
   memcpy(memory, "abcdefg", 8);
   *number = 40;
   ibv_wr_start(ex);
@@ -69,8 +70,13 @@ static void all_builders(void) {
   ex->wr_id = 5;
   ibv_wr_rdma_read(ex, mr->rkey, (uintptr_t)memory + kFar);
   ibv_wr_set_sge(ex, mr->lkey, (uintptr_t)memory + 3072, 8);
+  ex->wr_id = 6;
+  ibv_wr_atomic_write(ex, mr->rkey, (uintptr_t)(number + 1), &value);
+  value = 0; /* it has been taken */
   CHECK(!ibv_wr_complete(ex));
   for (unsigned i = 1; i <= 5; ++i) expect_completion(looped.cq, i);
+  CHECK(next_completion(looped.cq).opcode == IBV_WC_ATOMIC_WRITE);
+  CHECK(number[1] == 0x1122334455667788);
   CHECK(!memcmp(memory + kFar, "abcdefg", 8) && !strcmp(memory + kFar + 512, "hello"));
   CHECK(found[0] == 40 && found[1] == 42 && *number == 7);
   CHECK(!memcmp(memory + 3072, "abcdefg", 8));
@@ -168,7 +174,7 @@ static void unknown_operations(void) {
   errno = 0;
   CHECK(!make_ex(cq, IBV_QPT_RC, IBV_QP_EX_WITH_TSO) && errno == EOPNOTSUPP);
   errno = 0;
-  CHECK(!make_ex(cq, IBV_QPT_RC, IBV_QP_EX_WITH_ATOMIC_WRITE) && errno == EOPNOTSUPP);
+  CHECK(!make_ex(cq, IBV_QPT_UC, IBV_QP_EX_WITH_ATOMIC_WRITE) && errno == EOPNOTSUPP);
   CHECK(!ibv_destroy_cq(cq));
 }
 

@@ -98,6 +98,12 @@ static void atomics(void) {
   REQUIRE(!ibv_post_send(qp, &wr, &bad));
   CHECK(next_completion(cq).opcode == IBV_WC_COMP_SWAP);
   CHECK(*target == 7 && *original == 42);
+  wr.opcode = IBV_WR_ATOMIC_WRITE;
+  wr.wr.rdma.remote_addr = (uintptr_t)target;
+  wr.wr.rdma.rkey = mr->rkey;
+  REQUIRE(!ibv_post_send(qp, &wr, &bad));
+  CHECK(next_completion(cq).opcode == IBV_WC_ATOMIC_WRITE);
+  CHECK(*target == 42 && *original == 42);
   CHECK(!ibv_destroy_qp(qp));
   CHECK(!ibv_destroy_cq(cq));
 }

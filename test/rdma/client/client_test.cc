@@ -46,6 +46,34 @@ TEST_CASE("client: a READ and an atomic bring what is there") {
   CHECK(*reinterpret_cast<uint64_t*>(pair.near_memory.data()) == 41);
 }
 
+TEST_CASE("client: an ATOMIC WRITE puts eight octets at once where the far end may be") {
+  House house;
+  Pair pair(house);
+  auto* number = reinterpret_cast<uint64_t*>(pair.far_memory.data());
+  *reinterpret_cast<uint64_t*>(pair.near_memory.data()) = 0x1122334455667788;
+  rocefs_send_wqe wqe = pair.write(8);
+  wqe.opcode = ROCEFS_WR_ATOMIC_WRITE;
+  pair.near.post(pair.near_qp, wqe);
+  rocefs_cqe cqe;
+  REQUIRE(pair.near_cq.wait(cqe));
+  CHECK(cqe.status == 0);
+  CHECK(cqe.opcode == ROCEFS_WC_ATOMIC_WRITE);
+  CHECK(*number == 0x1122334455667788);
+  CHECK(number[1] == 0);
+  wqe.flags |= ROCEFS_SEND_INLINE;
+  wqe.num_sge = 8;
+  std::fill_n(wqe.u.inline_data, 8, 0x5a);
+  pair.near.post(pair.near_qp, wqe);
+  REQUIRE(pair.near_cq.wait(cqe));
+  CHECK(cqe.status == 0);
+  CHECK(*number == 0x5a5a5a5a5a5a5a5a);
+  wqe.remote_address += 4;
+  pair.near.post(pair.near_qp, wqe);
+  REQUIRE(pair.near_cq.wait(cqe));
+  CHECK(cqe.status == 9);  // IBV_WC_REM_INV_REQ_ERR
+  CHECK(*number == 0x5a5a5a5a5a5a5a5a);
+}
+
 TEST_CASE("client: an inline SEND with an immediate, into a receive") {
   House house;
   Pair pair(house);
@@ -199,7 +227,12 @@ TEST_CASE("client: shared pages have their atomics on and off the words, to the 
     };
     using Kind = AtomicOperation::Kind;
     gives({Kind::kFetchAdd, 1, 0}, 41, 42);
+<<<<<<< HEAD
     gives({Kind::kCompareSwap, 7, 41}, 42, 42);  // the compared value has changed
+=======
+    gives({Kind::kWrite, 42, 0}, 42, 42);
+    gives({Kind::kCompareSwap, 7, 41}, 42, 42);  // what it compares with is there no more
+>>>>>>> b88a66f (test: rules of ATOMIC WRITE)
     gives({Kind::kCompareSwap, 7, 42}, 42, 7);
     CHECK(memory.direct()[offset - 1] == 0xee);
     CHECK(memory.direct()[offset + sizeof number] == 0xee);

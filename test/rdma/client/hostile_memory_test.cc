@@ -10,7 +10,7 @@ namespace {
 
 rocefs_send_wqe request_of(uint32_t opcode, const Pages& local, uint32_t lkey, const Pages& remote,
                            uint32_t rkey) {
-  bool atomic = opcode == ROCEFS_WR_ATOMIC_FETCH_AND_ADD;
+  bool atomic = opcode == ROCEFS_WR_ATOMIC_FETCH_AND_ADD || opcode == ROCEFS_WR_ATOMIC_WRITE;
   return rdma_request(opcode, local.data(), atomic ? 8 : static_cast<uint32_t>(local.size()), lkey,
                       remote.data(), rkey);
 }
@@ -72,6 +72,10 @@ TEST_CASE("hostile: memory that is gone, or may not be touched, fails the reques
       {ROCEFS_WR_ATOMIC_FETCH_AND_ADD, kNearEnd, kReadOnly, kProtectionError},
       {ROCEFS_WR_ATOMIC_FETCH_AND_ADD, kFarEnd, kUnmapped, kRemoteAccess},
       {ROCEFS_WR_ATOMIC_FETCH_AND_ADD, kFarEnd, kReadOnly, kRemoteAccess},
+      {ROCEFS_WR_ATOMIC_WRITE, kNearEnd, kUnmapped, kProtectionError},
+      {ROCEFS_WR_ATOMIC_WRITE, kNearEnd, kReadOnly, kSuccess},
+      {ROCEFS_WR_ATOMIC_WRITE, kFarEnd, kUnmapped, kRemoteAccess},
+      {ROCEFS_WR_ATOMIC_WRITE, kFarEnd, kReadOnly, kRemoteAccess},
   };
   for (const Row& row : rows) {
     INFO("opcode " << row.opcode << " end " << row.end << " how " << row.how);

@@ -77,10 +77,10 @@ TEST_CASE("traffic: a line that names an address or waits for one is held to its
 TEST_CASE("traffic: every kind of flow crosses to another mount, and both say the same of it") {
   NEEDS_IO_URING();
   Mount near(2), far(3);
-  for (const std::string op : {"write", "send", "read", "atomic", "uc", "ud"}) {
+  for (const std::string op : {"write", "send", "read", "atomic", "atomic-write", "uc", "ud"}) {
     INFO(op);
     std::string line = fmt::format("{} {} mb_0 {} qps=3 count=500", op, op, far.address);
-    if (op != "atomic" && op != "ud") line += " size=5000";
+    if (!op.starts_with("atomic") && op != "ud") line += " size=5000";
     REQUIRE(near.start(line) == 0);
     REQUIRE(near.outcome(op) == "done");
     REQUIRE(far.outcome(op) == "done");

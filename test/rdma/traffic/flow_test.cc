@@ -30,9 +30,11 @@ Outcome run(const std::string& line) {
 }  // namespace
 
 TEST_CASE("flow: a run whose bytes nobody looks at is the same run") {
-  for (const char* op : {"write", "send", "read", "uc", "ud"}) {
+  for (const char* op : {"write", "send", "read", "atomic-write", "uc", "ud"}) {
     INFO(op);
-    std::string line = fmt::format("f {} mb_0 mb_1 qps=2 size=4000 count=300 timeout=8", op);
+    bool eight = op == std::string_view("atomic-write");
+    std::string line =
+        fmt::format("f {} mb_0 mb_1 qps=2 size={} count=300 timeout=8", op, eight ? 8 : 4000);
     Outcome looked_at = run(line), unseen = run(line + " verify=off");
     CHECK(looked_at == unseen);
     CHECK(unseen.bytes > 0);

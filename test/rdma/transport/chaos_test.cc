@@ -175,9 +175,9 @@ class LeverRun final : public DeviceClient {
   Qp& some_qp(Connection& link) { return rng_.chance(0.5) ? *link.near : *link.far; }
 
   void post(Connection& link) {
-    constexpr SendOp kOps[] = {SendOp::kSend,     SendOp::kSendImm, SendOp::kWrite,
-                               SendOp::kWriteImm, SendOp::kRead,    SendOp::kCompareSwap,
-                               SendOp::kFetchAdd};
+    constexpr SendOp kOps[] = {SendOp::kSend,     SendOp::kSendImm,    SendOp::kWrite,
+                               SendOp::kWriteImm, SendOp::kRead,       SendOp::kCompareSwap,
+                               SendOp::kFetchAdd, SendOp::kAtomicWrite};
     auto length = static_cast<uint32_t>(rng_.below(rng_.chance(0.5) ? 300 : 9000));
     uint64_t at = rng_.below(kArea - 10'000) / 8 * 8;
     SendRequest request = link.write(1, at, length);
@@ -285,7 +285,7 @@ std::vector<uint8_t> hostile_packet(Rng& rng, Qp& to, Qp& from, uint64_t address
   uint64_t base = to.type() == QpType::kRc ? 0 : to.type() == QpType::kUc ? 0x20 : 0x64;
   do {
     headers.bth.opcode =
-        static_cast<wire::Opcode>(base + rng.below(to.type() == QpType::kUd ? 2 : 0x18));
+        static_cast<wire::Opcode>(base + rng.below(to.type() == QpType::kUd ? 2 : 0x20));
   } while (!wire::opcode_info(headers.bth.opcode).valid);
   headers.bth.psn =
       static_cast<uint32_t>(rng.chance(0.8) ? rng.below(30) - 4 : rng.next()) & 0xffffff;

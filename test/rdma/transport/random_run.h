@@ -85,7 +85,7 @@ class RandomRun {
  private:
   static constexpr size_t kArea = 256 * 1024;
   static constexpr uint64_t kCounter = 0;  // where the far end's number is that atomics add to
-  enum class Kind { kWrite, kWriteImm, kSend, kRead, kAtomic };
+  enum class Kind { kWrite, kWriteImm, kSend, kRead, kAtomic, kAtomicWrite };
   struct Message {
     Kind kind;
     uint64_t offset;
@@ -111,6 +111,9 @@ class RandomRun {
         break;
       case Kind::kRead:
         request.op = SendOp::kRead;
+        break;
+      case Kind::kAtomicWrite:
+        request.op = SendOp::kAtomicWrite;
         break;
       case Kind::kAtomic:
         return connection_->fetch_add(i, kCounter, 1, message.offset);
@@ -153,8 +156,9 @@ class RandomRun {
     while (messages_.size() < count) {
       auto length =
           static_cast<uint32_t>(rng_.chance(0.1) ? 0 : rng_.below(rng_.chance(0.5) ? 300 : 16000));
-      auto kind = static_cast<Kind>(rng_.below(5));
-      if (kind == Kind::kAtomic) length = 8;
+      auto kind = static_cast<Kind>(rng_.below(6));
+      if (kind == Kind::kAtomic || kind == Kind::kAtomicWrite) length = 8;
+      if (kind == Kind::kAtomicWrite) at = (at + 7) / 8 * 8;
       if (at + length + 16 > kArea) break;
       messages_.push_back({kind, at, length});
       at += length + 16;

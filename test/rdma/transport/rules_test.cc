@@ -71,7 +71,8 @@ void rights_of_queue_pair_and_region() {
   } rows[] = {{SendOp::kWrite, kRemoteWrite},
               {SendOp::kRead, kRemoteRead},
               {SendOp::kFetchAdd, kRemoteAtomic},
-              {SendOp::kCompareSwap, kRemoteAtomic}};
+              {SendOp::kCompareSwap, kRemoteAtomic},
+              {SendOp::kAtomicWrite, kRemoteWrite}};
   for (const auto& row : rows) {
     uint8_t without = static_cast<uint8_t>(kAll & ~row.right);
     access(kAll, kAll, row.op, WcStatus::kSuccess);

@@ -149,6 +149,12 @@ TEST_CASE("selective: the only packet of a message is sent again once, whatever 
       {"read", [](Pair& p) { return p.link.read(1, 0, 100); }},
       {"long read", [](Pair& p) { return p.link.read(1, 0, kLength); }},
       {"atomic", [](Pair& p) { return p.link.fetch_add(1, 0, 5, 800); }},
+      {"atomic write",
+       [](Pair& p) {
+         SendRequest request = p.link.write(1, 0, 8);
+         request.op = SendOp::kAtomicWrite;
+         return request;
+       }},
   };
   for (const Case& one : cases) {
     for (bool with_more : {false, true}) {  // nothing follows: a time-out; else a NAK

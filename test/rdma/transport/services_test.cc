@@ -178,7 +178,7 @@ TEST_CASE("services: what a service does not have is refused when it is posted")
     return !posted && posted.error().code == EINVAL;
   };
   Pair uc(QpType::kUc), ud(QpType::kUd);
-  for (SendOp op : {SendOp::kRead, SendOp::kCompareSwap, SendOp::kFetchAdd}) {
+  for (SendOp op : {SendOp::kRead, SendOp::kCompareSwap, SendOp::kFetchAdd, SendOp::kAtomicWrite}) {
     CHECK(refused(uc, op));
     CHECK(refused(ud, op));
   }

@@ -46,6 +46,7 @@ constexpr Row kTables[] = {
     {Opcode::kRcFetchAdd, 0x14, "RC_FETCH_ADD", "", "AtomicETH"},
     {Opcode::kRcSendLastInv, 0x16, "RC_SEND_LAST_INV", "last", "IETH payload"},
     {Opcode::kRcSendOnlyInv, 0x17, "RC_SEND_ONLY_INV", "only", "IETH payload"},
+    {Opcode::kRcAtomicWrite, 0x1d, "RC_ATOMIC_WRITE", "only", "RETH payload"},
     {Opcode::kUcSendFirst, 0x20, "UC_SEND_FIRST", "first", "payload"},
     {Opcode::kUcSendMiddle, 0x21, "UC_SEND_MIDDLE", "middle", "payload"},
     {Opcode::kUcSendLast, 0x22, "UC_SEND_LAST", "last", "payload"},
