@@ -160,7 +160,7 @@ void Channel::serve(size_t size) {
   buffer.size = size;
   fuse_session_process_buf(session_, &buffer);
   if (current_.key != 0 && owes_answer) keep(current_);
-  current_ = {};  // what is kept is found among those that wait
+  current_ = {};  // kept replies are found by their request
 }
 
 // Repeats the answer of the dead worker, which executed the request and died before the kernel had

@@ -90,7 +90,7 @@ class Channel {
   void replay_init();
   struct Outcome {
     size_t in_flight = 0;  // requests that the dead worker had taken and not answered
-    bool resent = false;   // they come again; if not, they ended with EIO
+    bool resent = false;   // requests are sent again; otherwise they ended with EIO
   };
   // Settles the requests of the dead worker. Called once, when this worker is ready to serve
   // requests.

@@ -65,7 +65,7 @@ class FuseServer final : public ChannelUser {
   std::unique_ptr<SocketBinder> binder_;
   std::shared_ptr<Notifier> notifier_;
   std::shared_ptr<Requests> requests_;
-  std::unique_ptr<Journal> own_journal_;  // of a session that nobody can take over
+  std::unique_ptr<Journal> own_journal_;  // for a session without takeover
   Journal& journal_;
   SavedSession& saved_;
   Channel channel_;

@@ -59,7 +59,7 @@ void pass_on(int connection, const char* bytes, size_t size) {
   ::prctl(PR_SET_NAME, "rocefs-notifier");
   sigset_t all;
   sigfillset(&all);
-  ::sigprocmask(SIG_BLOCK, &all, nullptr);  // it ends with its worker
+  ::sigprocmask(SIG_BLOCK, &all, nullptr);  // ends with its worker
   int connection = -1;
   for (;;) {
     char bytes[Invalidator::kMaxSize];

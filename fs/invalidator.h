@@ -18,7 +18,7 @@ namespace rocefs {
 
 class Invalidator {
  public:
-  static constexpr size_t kMaxSize = 512;  // of what is sent at once
+  static constexpr size_t kMaxSize = 512;  // octets per message
 
   // Forks the process, named rocefs-notifier: best before there are threads and memory to share.
   static Result<Invalidator> start();

@@ -58,7 +58,7 @@ class Notifier final : public Tree::Listener {
   Invalidator invalidator_;
   int connection_ = -1;
   std::deque<Order> orders_;
-  size_t sent_ = 0;    // of these
+  size_t sent_ = 0;    // orders sent
   bool taken_ = true;  // the process has done something since it began
   bool closing_ = false, closed_ = false;
 };

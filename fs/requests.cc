@@ -9,7 +9,7 @@ namespace rocefs {
 namespace {
 
 constexpr TimeNs kLook = 20 * kMillisecond;  // a ^C that comes late by so much is not felt
-constexpr size_t kLooksInTurn = 32;          // of some microseconds each
+constexpr size_t kLooksInTurn = 32;          // some microseconds each
 
 }  // namespace
 
@@ -75,7 +75,7 @@ void Requests::wait(const std::shared_ptr<Pending>& pending) {
       [](fuse_req_t interrupted, void* self) noexcept {
         try {
           static_cast<Requests*>(self)->interrupt(interrupted);
-        } catch (...) {  // it stays until it is answered
+        } catch (...) {  // kept until it is answered
         }
       },
       this);

@@ -81,7 +81,7 @@ class Requests : public std::enable_shared_from_this<Requests> {
     const std::shared_ptr<Requests> owner;
     fuse_req_t request;  // null once it is answered
     std::string path;
-    Shares::Share watched;  // its place among those that are signalled
+    Shares::Share watched;  // share of the requests that are signalled
   };
   static constexpr size_t kMaxWatched = 1024, kWatchedForPrivileged = 128;
 

@@ -26,7 +26,7 @@ struct SavedHandles {
 };
 
 struct SavedSession {
-  dev_t device;  // of the mount, as the mount table has it; 0: it has not
+  dev_t device;  // device number in the mount table; 0: none
   SavedChannel channel;
   SavedHandles files, directories;
 };

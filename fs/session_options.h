@@ -18,7 +18,7 @@ namespace rocefs {
 struct SavedSession;
 
 struct SessionOptions {
-  std::string source = "rocefs";           // what mount(8) shows as the device
+  std::string source = "rocefs";           // device shown by mount(8)
   std::vector<std::string> mount_options;  // for libfuse and the kernel: allow_other, ro, dev, …
   bool debug = false;                      // print every request to stderr
   // Called for a refused write, and for an open for writing that the file refused, before the
@@ -44,7 +44,7 @@ struct SessionOptions {
 // Result of take_over().
 struct TakenOver {
   size_t in_flight = 0;  // requests that were taken and not answered
-  bool resent = false;   // they come again; if not, they have ended with EIO
+  bool resent = false;   // requests are sent again; otherwise they have ended with EIO
   size_t open_files = 0;
 };
 

@@ -67,7 +67,7 @@ class SlotTable {
       const SavedHandle& saved = saved_.slots[index];
       if (saved.ino != 0) {
         slots_[index] = open_again(saved);
-        slots_[index].share = shares_.take(saved.uid, true);  // it was granted before
+        slots_[index].share = shares_.take(saved.uid, true);  // granted before the takeover
       } else {
         free_.push_back(index);
       }

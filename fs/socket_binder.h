@@ -48,7 +48,7 @@ class SocketBinder {
   Answer<Fd> done_;
   Fd socket_;
   Fd report_;         // an Error of the child, or nothing
-  std::string said_;  // of that, until now
+  std::string said_;  // octets of the answer so far
   pid_t child_ = 0;
 };
 

@@ -140,7 +140,7 @@ class Reader {
     std::string_view line = reader->text_.substr(reader->at_, end - reader->at_);
     reader->at_ = end + 1;
     line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
-    if (line.starts_with(';') || line.starts_with('#')) line = {};  // of any length
+    if (line.starts_with(';') || line.starts_with('#')) line = {};  // may have any length
     if (line.size() > kMaxLine || line.size() + 2 > static_cast<size_t>(size)) {
       reader->refuse(reader->line_, fmt::format("longer than {} characters", kMaxLine));
       line = {};

@@ -34,7 +34,7 @@ namespace rocefs {
 struct Scenario {
   struct Line {
     std::string key, value;
-    int line = 0;  // of the file
+    int line = 0;  // line of the file
   };
   struct Variant {
     std::string name;

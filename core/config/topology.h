@@ -49,7 +49,7 @@ inline constexpr uint8_t kMaxSwitchPorts = 254;
 struct UplinkSpec {
   std::string name;
   bool gso = false;  // initial value
-  int line = 0;      // of the file; 0: none
+  int line = 0;      // line of the file; 0: none
 };
 
 // A cable: both directions have the same initial values.

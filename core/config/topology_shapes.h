@@ -20,7 +20,7 @@ namespace rocefs {
 struct Shape {
   std::string kind;
   uint64_t hosts = 2, leaves = 2, spines = 2;
-  LinkSpec cable;  // its ends are empty
+  LinkSpec cable;  // without ends
   std::optional<uint64_t> core_rate_bps;
   std::optional<TimeNs> core_delay_ns;
   uint32_t mtu = 4096;

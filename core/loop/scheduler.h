@@ -57,7 +57,7 @@ class Scheduler {
   static constexpr TimeNs kSoon = kMillisecond;
   EventHeap near_, far_;
   TimeNs now_ = 0;
-  uint64_t events_ = 0;  // of the instant now_
+  uint64_t events_ = 0;  // events begun at now_
   uint64_t sequence_ = 0;
 };
 

@@ -24,7 +24,7 @@ namespace {
 
 constexpr size_t kMaxHelpers = 1024;
 constexpr size_t kMaxHelpersOfUser = 256;
-constexpr size_t kForPrivileged = 64;  // of kMaxHelpers
+constexpr size_t kForPrivileged = 64;  // out of kMaxHelpers
 constexpr long kMaxStuckOfUser = 4;    // per user
 constexpr TimeNs kDying = kSecond;     // helpers killed longer ago are stuck
 constexpr size_t kMaxOrderDescriptors = 4;

@@ -63,7 +63,7 @@ class ScheduleKeeper {
     Moment moment;
     Caller caller;
     uint32_t knobs, gone;
-    uint64_t size;  // of the text that follows
+    uint64_t size;  // octets of the text that follows
     uint64_t bytes() const { return (sizeof(Record) + size + 7) / 8 * 8; }
   };
 

@@ -29,7 +29,7 @@ struct NpccFlow {
   TimeNs seen = 0;
   uint64_t interval = 0;  // in which `queued` was counted
   uint64_t queued = 0;    // octets queued in that interval
-  double owed = 0;        // its share of CNPs, fraction left over
+  double owed = 0;        // share of CNPs, fraction left over
 };
 
 // Core thread. Allocates only for a new flow.

@@ -73,7 +73,7 @@ class EventSockets {
 
   uint32_t next_ = 1;  // control thread
   std::map<uint32_t, Socket> sockets_;
-  size_t backlog_ = 0;               // of all sockets
+  size_t backlog_ = 0;               // messages in all sockets
   std::map<uint64_t, Unsent> lost_;  // by cookie
 };
 

@@ -158,7 +158,7 @@ void Process::cancel_late() {
 }
 
 bool Process::send(uint32_t socket, std::span<const uint8_t> message) {
-  if (unsent_.fetch_add(1) >= kMaxUnsent) {  // its memory blocks, and its requests go on
+  if (unsent_.fetch_add(1) >= kMaxUnsent) {  // the client's memory blocks, requests go on
     unsent_.fetch_sub(1);
     return false;
   }

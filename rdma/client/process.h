@@ -134,7 +134,7 @@ class Process {
     uint64_t length = 0;
     uint64_t address = 0;  // or the socket's number
     MemoryListener* listener = nullptr;
-    uint64_t ticket = 0;  // of the first part; those of the others follow
+    uint64_t ticket = 0;  // ticket of the first part; the others follow
     std::unique_ptr<Extra> extra;
   };
   // In the order of the requests. Each part of each move has its place in `here`.

@@ -87,14 +87,14 @@ struct ClientServer::Connection {
   StrangerFd socket;
   std::shared_ptr<Process> process;
   std::string comm;
-  bool greeted = false;    // its first request was read
-  bool opened = false;     // its first request was granted
+  bool greeted = false;    // first request read
+  bool opened = false;     // first request granted
   bool answering = false;  // one request at a time
   bool dropped = false;
   Shares::Share slot, descriptors;
   std::vector<Shares::Share> channels;  // one per socket
   std::weak_ptr<const void> refused;    // a descriptor beyond its share, not closed yet
-  using Bytes = std::shared_ptr<std::atomic<size_t>>;  // of memory shared with the client
+  using Bytes = std::shared_ptr<std::atomic<size_t>>;  // memory shared with the client
   Bytes ring_bytes = std::make_shared<std::atomic<size_t>>(0);
   Bytes region_bytes = std::make_shared<std::atomic<size_t>>(0);
 };

@@ -61,7 +61,7 @@ class ClientServer {
   struct Connection;
   using ConnectionPtr = std::shared_ptr<Connection>;
   static constexpr size_t kMaxClients = 256;
-  static constexpr size_t kKeptClients = 32;  // of these, for root and the daemon's own user
+  static constexpr size_t kKeptClients = 32;  // reserved for root and the daemon's own user
   // Descriptors of a client besides its channels: both sockets, its process, its memory (two), its
   // doorbell, and a refused one.
   static constexpr size_t kOwnDescriptors = 7;

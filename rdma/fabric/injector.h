@@ -54,7 +54,7 @@ struct InjectSpec {
   std::optional<std::bitset<256>> opcodes;
   std::optional<uint8_t> syndrome;  // upper three bits of an AETH's syndrome
   uint64_t skip = 0;                // matching packets to skip
-  double probability = 1;           // of each further match
+  double probability = 1;           // for each further match
   uint64_t count = 1;               // number of matches; 0: unlimited
   TimeNs delay = 0;
   uint32_t by = 1;

@@ -179,7 +179,7 @@ class Link final : public KnobOwner {
   PacketFifo in_flight_;
   TimeNs free_at_ = 0;
   TimeNs last_arrival_ = 0;
-  uint64_t remainder_ = 0;  // of the last division by the rate, carried over
+  uint64_t remainder_ = 0;  // remainder of the division by the rate
   struct {
     uint64_t octets = 0, whole = 0, remainder = 0;
   } divided_;             // result for divided_.octets: nanoseconds and remainder

@@ -45,7 +45,7 @@ class CaptureFile final : public std::enable_shared_from_this<CaptureFile> {
   bool changing_ = false;                 // a start or a stop is in progress
   bool opening_ = false;                  // a start without its file yet
   bool broken_ = false;                   // the capture has ended by an error, which was reported
-  std::vector<Answer<void>> stopping_;    // of the stop in progress
+  std::vector<Answer<void>> stopping_;    // answers of the stop in progress
   CallerFilePtr file_;                    // until it is being closed
   std::shared_ptr<PcapCapture> capture_;  // touched on the core's thread, but for its count
 };

@@ -25,7 +25,7 @@ enum rocefs_operation_traits {
   ROCEFS_RECEIVE = 1 << 3,       /* consumes a receive request of the far end */
   ROCEFS_READ_RESPONSE = 1 << 4, /* READ responses answer it, empty ones if it sends a payload */
   ROCEFS_ATOMIC_RESPONSE = 1 << 5, /* an atomic acknowledge answers it */
-  ROCEFS_EIGHT_OCTETS = 1 << 6,    /* its length is eight octets */
+  ROCEFS_EIGHT_OCTETS = 1 << 6,    /* the length is eight octets */
   ROCEFS_LOCAL = 1 << 7,           /* transmits nothing */
 };
 

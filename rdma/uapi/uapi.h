@@ -165,7 +165,7 @@ enum rocefs_wc_flags {
 struct rocefs_cqe {
   uint64_t wr_id;
   uint32_t status; /* ibv_wc_status */
-  uint32_t opcode; /* of rocefs_wc_opcode */
+  uint32_t opcode; /* rocefs_wc_opcode */
   uint32_t flags;
   uint32_t byte_len;
   uint32_t immediate; /* or the key that was invalidated */
@@ -318,7 +318,7 @@ enum rocefs_rereg_flags {
 
 struct rocefs_rereg_mr {
   uint32_t handle;
-  uint32_t flags; /* which of the members below change */
+  uint32_t flags; /* members below that change */
   struct rocefs_reg_mr mr;
 };
 

@@ -14,7 +14,7 @@ namespace rocefs {
 
 struct Interface {
   std::string name;
-  uint32_t mtu = 0;  // of IP packets
+  uint32_t mtu = 0;  // octets of an IP packet
   bool up = false;
   bool carrier = false;
 };

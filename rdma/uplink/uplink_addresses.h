@@ -69,7 +69,7 @@ class UplinkAddresses {
     bool ours = false;
     bool bound = false;
     std::string trouble;  // reason why it cannot be used; empty: usable
-    uint32_t mtu;         // of its interface, at most the port's
+    uint32_t mtu;         // MTU of the interface, at most the port's
   };
 
   void look();
