@@ -11,15 +11,15 @@ namespace rocefs {
 // filled, or packets have become so rare, by the sender's rate or by others on the link, that the
 // sender would believe them lost.
 bool AckRequests::wanted_early(const SendWqe& wqe, TimeNs now) {
-  constexpr TimeNs kQuarterOfTimeout = 1024;  // of 4.096 us
+  constexpr TimeNs kQuarterOfTimeout = 1024;  // ns: a quarter of 4.096 us
   uint8_t timeout = qp_.attributes().timeout & 31;
   if (congestion_.asks_rtt()) return true;
   if (timeout != 0 && now - requested_at_ > kQuarterOfTimeout << timeout) return true;
   if (!congestion_.has_window()) return false;
   uint64_t mtu = qp_.attributes().path_mtu, window = congestion_.window(now);
   uint64_t with_this = window_.octets_in_flight(wqe) + mtu;
-  // An algorithm takes its window for the octets in flight: acknowledgements are so frequent that
-  // it nearly is.
+  // PCC algorithms take the window for the octets in flight: frequent acknowledgements make this
+  // nearly true.
   uint64_t parts = congestion_.reaction() == Reaction::kPcc ? 16 : 2;
   return with_this + mtu > window || (since_request_ + 1) * mtu * parts >= window;
 }
@@ -36,11 +36,11 @@ bool AckRequests::wanted(const SendWqe& wqe, TimeNs now) {
   return window_.next() + 1 == wqe.end_psn() && !is_followed();
 }
 
-// Whether the next request's data goes right behind this one's: nothing keeps it back, and its
-// bytes are there.
+// Whether the next request's data follows this one's at once: no limit holds it back, and its
+// memory answers at once.
 bool AckRequests::is_followed() {
   if (since_request_ + 1 >= kMaxUnasked || qp_.state() != QpState::kRts) return false;
-  if (congestion_.has_window()) return false;  // acknowledgements clock it
+  if (congestion_.has_window()) return false;  // acknowledgements clock the sender
   if (!window_.holds(window_.cursor() + 1)) return false;
   const SendWqe& next = window_.at(window_.cursor() + 1);
   const SendRequest& request = next.request;

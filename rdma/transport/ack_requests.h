@@ -1,6 +1,6 @@
-// AckRequests: which packets of requests ask for an acknowledgement. Message ends do, unless the
-// next message follows at once; so does each packet without which the sender would wait for ever,
-// or learn too late. Reliable connections only; core thread.
+// AckRequests: the choice of request packets that ask for an acknowledgement: the last packet of a
+// message, unless the next message follows at once, and each packet without which the sender would
+// wait for ever or learn too late. Reliable connections only; core thread.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@ class AckRequests {
   AckRequests(QpContext& qp, SendWindow& window, Congestion& congestion)
       : qp_(qp), window_(window), congestion_(congestion) {}
 
-  // Whether the next packet of the current request is to ask.
+  // Whether the next packet of the current request is to ask for an acknowledgement.
   bool wanted(const SendWqe& wqe, TimeNs now);
-  // That packet is sent. Call it after SendWindow::packet_sent(), which tells whether it ended a
-  // message.
+  // Records a sent packet. To be called after SendWindow::packet_sent(), which tells whether the
+  // packet ended a message.
   void packet_sent(bool asked, bool ends_message, TimeNs now) {
     since_request_ = asked ? 0 : since_request_ + 1;
     if (asked) {
@@ -30,14 +30,14 @@ class AckRequests {
       last_unacked_end_ = window_.next() - 1;
     }
   }
-  // Whether packets are in flight of which none has asked.
+  // Whether packets have been sent since the last one that asked.
   bool unasked() const { return since_request_ > 0; }
-  // The end of the newest message that has not asked, since packets that were to follow it, and
-  // ask, will not; none if there is no such message.
+  // Last PSN of the newest message that has not asked because packets behind it were to ask, when
+  // these will not be sent; nullopt if there is no such message.
   std::optional<uint64_t> take_unasked_end();
-  // The packet with this PSN will ask when it is sent once more.
+  // Makes the packet with this PSN ask when it is sent again.
   void force(uint64_t psn) { forced_psn_ = psn; }
-  // Packets are sent again.
+  // Counts anew: packets are sent again.
   void restart() {
     since_request_ = 0;
     last_unacked_end_ = kNoPsn;
@@ -48,7 +48,7 @@ class AckRequests {
   }
 
  private:
-  // Packets in a row of which one asks.
+  // Length of a run of packets, of which the last one asks.
   static constexpr uint32_t kMaxUnasked = 32;
   static constexpr uint64_t kNoPsn = ~uint64_t{0};
 
@@ -59,8 +59,8 @@ class AckRequests {
   SendWindow& window_;
   Congestion& congestion_;
   uint32_t since_request_ = 0;          // packets since the last one that asked
-  TimeNs requested_at_ = 0;             // when that was sent, or the first packet of all in flight
-  uint64_t last_unacked_end_ = kNoPsn;  // the last PSN of a message, since then
+  TimeNs requested_at_ = 0;             // time of that one, or of the first packet in flight
+  uint64_t last_unacked_end_ = kNoPsn;  // last PSN of a message that ended since then
   uint64_t forced_psn_ = kNoPsn;
 };
 

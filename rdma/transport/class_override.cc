@@ -15,7 +15,7 @@
 namespace rocefs {
 namespace {
 
-// Nothing for -1.
+// Parses a traffic class; nullopt for -1.
 Result<std::optional<uint8_t>> parse_class(std::string_view text) {
   if (text == "-1") return std::optional<uint8_t>();
   Result<uint64_t> number = kstrtou64(text, 0);
@@ -36,7 +36,7 @@ struct Change {
   std::optional<uint8_t> traffic_class;
 };
 
-// dst_ip=ADDRESS,tclass=N
+// Parses dst_ip=ADDRESS,tclass=N.
 Result<Change> parse_rule(std::string_view word) {
   constexpr std::string_view kTo = "dst_ip=", kClass = ",tclass=";
   size_t comma = word.find(kClass);

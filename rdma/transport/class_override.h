@@ -1,6 +1,6 @@
-// ClassOverride: the traffic class that a port gives to what its queue pairs send, to all or to one
-// destination, in place of what they ask for: tc/<port>/traffic_class of OFED. How a rule for a
-// destination is written is ours.
+// ClassOverride: the traffic class that a port sets in packets of its queue pairs, for all
+// destinations or for one, in place of their own: tc/<port>/traffic_class of OFED. The syntax of a
+// rule for one destination is rocefs's own.
 #pragma once
 
 #include <functional>
@@ -33,7 +33,7 @@ struct ClassRules {
   std::vector<Rule> to;
   bool operator==(const ClassRules&) const = default;
 
-  // As it is shown, on one line: parses back to the same.
+  // One line of text, which parses back to the same rules.
   std::string text() const;
 };
 
@@ -41,7 +41,7 @@ class ClassOverride final : public KnobOwner {
  public:
   static constexpr size_t kMaxRules = 16;
 
-  // `changed` runs when it is another one.
+  // `changed` runs when the rules change.
   explicit ClassOverride(std::function<void()> changed) : changed_(std::move(changed)) {}
   uint8_t apply_to(const AddressVector& path) const {
     for (const ClassRules::Rule& rule : rules_.to) {
@@ -51,10 +51,10 @@ class ClassOverride final : public KnobOwner {
   }
   void reset();
 
-  // Changes the rules by words: N, 0 to 255, as `tclass=N` and `Global tclass=N` too, which is
-  // shown; dst_ip=ADDRESS,tclass=N for one destination each. Rules that no word is of stay.
-  // tclass=-1 ends a rule; the word -1, and no word, end all that were there. EINVAL for anything
-  // else, for two words of one kind, and for more than kMaxRules.
+  // Changes `rules` by words: N (0 to 255), also written `tclass=N` and, as it is shown, `Global
+  // tclass=N`, for all destinations; dst_ip=ADDRESS,tclass=N for one. Rules that no word names
+  // stay. tclass=-1 removes a rule; the word -1, or no word at all, removes all earlier rules.
+  // EINVAL for anything else, for two words of one kind, and for more than kMaxRules.
   static Result<ClassRules> parse(std::string_view text, ClassRules rules = {});
 
   Result<void> check(std::span<const KnobValue> proposed) const override;

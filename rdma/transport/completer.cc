@@ -49,7 +49,7 @@ void Completer::receive_response(Packet* packet, const wire::Transport& headers,
   qp_.host().pool().release(packet);
 }
 
-// Chooses how losses are mended from now on.
+// Chooses between go-back-N and selective retransmission.
 void Completer::choose_recovery() {
   bool recovering = selective_.choose();
   bool sending =
@@ -89,14 +89,14 @@ void Completer::handle_sequence_nak(uint64_t psn, TimeNs now) {
   arm_timer(now);
 }
 
-// A selective NAK names one missing packet and says nothing of others.
+// A selective NAK names one missing packet and acknowledges none.
 void Completer::handle_selective_nak(uint64_t psn, TimeNs now) {
   if (!active()) return;
   qp_.port().counters().packet_seq_err.add();
   // The packet has come since, or is to be sent anyway.
   if (psn < window_.unacked() || psn >= window_.next()) return;
   const SendWqe& wqe = window_.at(window_.position_of(psn));
-  if (wqe.awaits_response() && psn != wqe.first_psn) return;  // its request is one packet
+  if (wqe.awaits_response() && psn != wqe.first_psn) return;  // one packet asks for all
   uint64_t end = wqe.awaits_response() ? wqe.end_psn() : psn + 1;
   if (selective_.is_scheduled(psn, end)) return;
   if (selective_.uses_retry(psn, now) && !use_retry()) return;
@@ -163,7 +163,7 @@ bool Completer::acknowledge_before(uint64_t psn, TimeNs now) {
   return true;
 }
 
-// Selective: moves the window to the first PSN without its answer. Whether that was progress.
+// Selective: moves the window to the first unanswered PSN. Returns whether that was progress.
 bool Completer::advance(TimeNs now) {
   uint64_t psn = selective_.take_answered();
   if (psn <= window_.unacked()) return false;
@@ -183,13 +183,13 @@ void Completer::note_progress(TimeNs now) {
   complete_finished();
   if (!active()) return;
   if (window_.all_answered()) {
-    deadline_ = kNever;  // the event finds that there is nothing to wait for
+    deadline_ = kNever;  // the event finds no deadline and ends
   } else {
     arm_timer(now);
   }
 }
 
-// A READ response or an atomic's: it acknowledges all before it. Takes the packet.
+// Handles a response to a READ or atomic, which acknowledges all PSNs before it. Takes the packet.
 void Completer::handle_response(Packet* packet, const wire::Transport& headers, uint64_t psn,
                                 TimeNs now) {
   if (selective_.active()) return handle_out_of_order_response(packet, headers, psn, now);
@@ -213,7 +213,7 @@ void Completer::handle_response(Packet* packet, const wire::Transport& headers, 
   if (qp_.sends()) qp_.make_data_ready();
 }
 
-// A READ response or an atomic's, in any order. Takes the packet.
+// Handles a response to a READ or atomic in any order. Takes the packet.
 void Completer::handle_out_of_order_response(Packet* packet, const wire::Transport& headers,
                                              uint64_t psn, TimeNs now) {
   PacketPool& pool = qp_.host().pool();
@@ -239,7 +239,7 @@ void Completer::handle_out_of_order_response(Packet* packet, const wire::Transpo
   qp_.make_data_ready();
 }
 
-// Whether this is the response that the request awaits at this PSN.
+// Whether the response is the one that the request awaits at this PSN.
 bool Completer::fits(const SendWqe& wqe, const wire::Transport& headers, uint64_t psn) {
   const wire::OpcodeInfo& info = headers.info();
   if (info.has_aeth && aeth::kind_of(headers.aeth().syndrome) != aeth::Kind::kAck) {
@@ -251,7 +251,7 @@ bool Completer::fits(const SendWqe& wqe, const wire::Transport& headers, uint64_
   uint64_t mtu = qp_.attributes().path_mtu;
   uint64_t offset = (psn - wqe.first_psn) * mtu;
   bool last = psn + 1 == wqe.end_psn();
-  // A part that was asked for alone has an end of its own.
+  // The response to a partial READ request ends before the whole READ does.
   bool ends = info.last || info.only;
   uint64_t length = wqe.sends_payload() ? 0 : std::min(mtu, wqe.length - offset);
   return wqe.has(ROCEFS_READ_RESPONSE) && (ends == last || (ends && selective_.used())) &&
@@ -308,7 +308,7 @@ void Completer::placed(uint64_t ticket, bool ok) {
   }
 }
 
-// A retry, unless there was progress. False when none is left.
+// Uses up a retry. False when none is left: the oldest request fails.
 bool Completer::use_retry() {
   if (retries_left_ > 0) {
     --retries_left_;
@@ -319,10 +319,10 @@ bool Completer::use_retry() {
   return false;
 }
 
-// The deadline is set anew at each sign of progress. The event stays where it is when the deadline
-// moves away, and follows when it fires: acknowledgements are frequent, time-outs rare.
+// Sets a new deadline at each sign of progress. A later deadline does not move the event, which
+// re-arms itself when it fires: acknowledgements are frequent, time-outs rare.
 void Completer::arm_timer(TimeNs now) {
-  // No answer is late during the wait: the first packet after it arms the timer.
+  // No answer is late during the RNR wait: the first packet after it arms the timer.
   if (window_.state == RequesterState::kRnrWait) return;
   uint8_t timeout = qp_.attributes().timeout & 31;
   if (timeout == 0) {
@@ -333,7 +333,7 @@ void Completer::arm_timer(TimeNs now) {
   if (timer_.due() > deadline_) qp_.scheduler().at(timer_, deadline_);
 }
 
-// Sends again what is unanswered, until the retries are used up.
+// Retransmits unanswered packets until the retries are used up.
 void Completer::on_timeout(TimeNs now) {
   if (deadline_ == kNever) return;
   if (now < deadline_) return qp_.scheduler().at(timer_, deadline_);
@@ -360,7 +360,7 @@ void Completer::fail_current(WcStatus status) {
   complete_finished();
 }
 
-// The request ends when all before it have; nothing more is sent.
+// Fails the request at `position`, which ends when all before it have. No further packet is sent.
 void Completer::fail_at(uint64_t position, WcStatus status) {
   window_.state = RequesterState::kFailed;
   deadline_ = kNever;
@@ -369,8 +369,8 @@ void Completer::fail_at(uint64_t position, WcStatus status) {
   complete_finished();
 }
 
-// A response is of no use. Nothing more is sent, unless something is missing before the request:
-// then the request ends when that has come.
+// Notes that the request's response is unusable. Sending stops unless PSNs before the request are
+// unanswered: then the request ends when their answers have come.
 void Completer::note_failure(SendWqe& wqe, WcStatus status) {
   wqe.failure = status;
   if (wqe.first_psn <= window_.unacked()) window_.state = RequesterState::kFailed;
@@ -391,7 +391,7 @@ void Completer::complete_all_finished() {
   }
 }
 
-// The oldest request ends in failure, and with it the connection; of UC and UD the sending half.
+// Ends the oldest request in failure, and with it the connection (RC) or the sending half (UC, UD).
 void Completer::fail_front(WcStatus status) {
   complete_front(status);
   if (qp_.type() == QpType::kRc) {
@@ -409,7 +409,7 @@ void Completer::complete_front(WcStatus status) {
   bool report = wqe.request.signaled || status != WcStatus::kSuccess;
   bool frees_rd_atomic = wqe.awaits_response() && wqe.begun;
   window_.pop();
-  if (frees_rd_atomic) qp_.make_data_ready();  // one that had to wait for it may go
+  if (frees_rd_atomic) qp_.make_data_ready();  // a request that waits for the slot may go
   if (status == WcStatus::kFlushed) {
     qp_.port().counters().req_cqe_flush_error.add();
   } else if (status != WcStatus::kSuccess) {

@@ -1,6 +1,6 @@
-// Completer: what responses and deadlines do to the send queue of a queue pair: it frees the
-// window, places the data of responses, counts retries, decides what is sent again, and completes
-// requests in the order in which they were posted. Sans-IO; core thread.
+// Completer: the handling of responses and deadlines for the send queue of a queue pair. It frees
+// the window, places the data of responses, counts retries, chooses the packets to retransmit, and
+// completes requests in the order in which they were posted. Sans-IO; core thread.
 #pragma once
 
 #include <cstdint>
@@ -21,40 +21,40 @@ class Completer final : public MemoryListener {
   Completer(QpContext& qp, SendWindow& window, SelectiveRepeat& selective, GoBackN& go_back_n,
             Congestion& congestion);
 
-  // At the transition to RTS.
+  // Called at the transition to RTS.
   void start();
-  // RC: a response that the port has checked. Takes the packet.
+  // Handles a response that the port has checked (RC). Takes the packet.
   void receive_response(Packet* packet, const wire::Transport& headers, TimeNs now);
-  // A packet of a reliable connection has been sent: an answer is awaited.
+  // Notes that a packet of a reliable connection has been sent, whose answer is awaited.
   void packet_sent(TimeNs now) {
     if (deadline_ == kNever) arm_timer(now);
   }
-  // The current request cannot be sent.
+  // Fails the current request, which cannot be sent.
   void fail_current(WcStatus status);
-  // Completes what is done, in the order in which it was posted.
+  // Completes finished requests in the order in which they were posted.
   void complete_finished();
-  // What is queued ends with kFlushed. Parts of a response that memory still takes end first: the
-  // buffer is the consumer's again then.
+  // Ends queued requests with kFlushed. Parts of a response that memory is still taking end first:
+  // only then is the buffer the consumer's again.
   void flush();
-  // Nothing is awaited any more.
+  // Cancels the timers: no answer is awaited any more.
   void stop();
   void reset();
 
   void memory_done(uint64_t ticket, bool ok) override;
-  // Whether memory still takes parts of responses.
+  // Whether memory is still taking parts of responses.
   bool memory_pending() const { return placing() > 0; }
 
   uint64_t timeouts() const { return timeouts_; }
 
  private:
-  // A response whose payload memory takes.
+  // A response whose payload memory is taking.
   struct Placement {
     Packet* packet = nullptr;
     uint64_t position = 0;
     uint32_t pending = 0;
     bool failed = false;
   };
-  // Responses that may wait for memory. Those beyond are lost, as they would be in a full NIC.
+  // Maximum of responses that wait for memory. Those beyond are dropped, as in a full NIC.
   static constexpr size_t kMaxPlacements = 4096;
 
   bool active() const { return qp_.sends() && window_.state != RequesterState::kFailed; }
@@ -68,8 +68,8 @@ class Completer final : public MemoryListener {
   void handle_fatal_nak(uint64_t psn, uint8_t code, TimeNs now);
   void handle_implied_nak(bool progress, TimeNs now);
   void choose_recovery();
-  // All PSNs before `psn` are answered, but not past a READ or atomic whose response has not come.
-  // Whether that was progress.
+  // Acknowledges all PSNs before `psn`, but not past a READ or atomic whose response is missing.
+  // Returns whether that was progress.
   bool acknowledge_before(uint64_t psn, TimeNs now);
   bool advance(TimeNs now);
   void note_progress(TimeNs now);

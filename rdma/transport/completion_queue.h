@@ -1,4 +1,4 @@
-// CompletionQueue: what has ended, in the order in which it did.
+// CompletionQueue: completions of ended work requests, in the order in which these ended.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,11 @@
 
 namespace rocefs {
 
-// Where completions go.
+// Destination of completions.
 class CompletionSink {
  public:
-  // For who fills the next completion, which is blank; null when the queue is full: the completion
-  // is lost and the QP that made it must fail. Nothing else happens to the queue before publish().
+  // Returns the next completion, blank, for the caller to fill; null when the queue is full: the
+  // completion is lost and the QP that made it must fail. No other call may come before publish().
   [[nodiscard]] virtual Completion* claim() = 0;
   // `solicited`: the far end asked for an event.
   virtual void publish(bool solicited = false) = 0;
@@ -65,21 +65,22 @@ class CompletionQueue final : public CompletionSink {
     return taken;
   }
 
-  // Asks for one event at the next completion that comes, or at the next one that is solicited or
-  // an error. What is queued already raises none. Asking for any outdoes asking for solicited ones.
+  // Asks for one event at the next completion, or at the next one that is solicited or an error.
+  // Completions already queued raise none. A request for any completion overrides one for solicited
+  // completions.
   void request_event(bool solicited_only) {
     if (armed_ != Armed::kNext) armed_ = solicited_only ? Armed::kSolicited : Armed::kNext;
   }
 
-  // Both are called in the middle of a packet's processing and may only take note: the listener at
-  // each completion, the handler at each event that was asked for.
+  // Callbacks, which run in the middle of a packet's processing and may only take note: the
+  // listener at each completion, the handler at each event that was asked for.
   void set_listener(std::function<void()> listener) { listener_ = std::move(listener); }
   void set_event_handler(std::function<void()> handler) { event_ = std::move(handler); }
 
  private:
   enum class Armed { kNo, kSolicited, kNext };
 
-  // Of a number below twice the depth.
+  // Wraps a slot number below twice the depth.
   size_t wrapped(size_t slot) const { return slot < ring_.size() ? slot : slot - ring_.size(); }
 
   std::vector<Completion> ring_;

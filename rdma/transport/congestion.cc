@@ -12,10 +12,10 @@
 namespace rocefs {
 namespace {
 
-// Octets that a link may send for others before it is a queue pair's turn again.
+// Octets that a link may send for other queue pairs before it is one's turn again.
 constexpr double kLinkTurn = 8 * (kMaxMtu + 64);
 
-// How often something that waits looks whether the owner has opened its window.
+// Interval at which a paced queue pair looks whether the owner has opened its window.
 constexpr TimeNs kLookAfter = 50 * kMicrosecond;
 
 template <class T>
@@ -52,7 +52,8 @@ void Congestion::refresh() {
   stop();
 }
 
-// What was asked of another queue pair, or by another owner, is nobody's question any more.
+// Looks up the register lines. A probe of another queue pair, or of another owner, counts as
+// answered.
 void Congestion::find_registers() {
   const Registers& registers = qp_.host().registers();
   bool active = qp_.receives_packets();
@@ -69,7 +70,7 @@ void Congestion::find_registers() {
   if (signals_ != shown) publish();
 }
 
-// Nothing limits any more; what had to wait may go.
+// Lifts all limits: data that had to wait may go.
 void Congestion::stop() {
   rp_.reset();
   limiter_.reset();
@@ -112,8 +113,8 @@ bool Congestion::receive_cnp(TimeNs now) {
   return true;
 }
 
-// What the owner says is one word: a window that was meant for another queue pair of this number is
-// none.
+// PCC: the owner writes window and generation in one word, so that a window for an earlier queue
+// pair of this number has no effect.
 uint32_t Congestion::window(TimeNs now) {
   if (reaction_ == Reaction::kPcc) {
     uint64_t word = control_ ? load(control_->window) : 0;
@@ -131,9 +132,9 @@ uint32_t Congestion::window(TimeNs now) {
   return window_;
 }
 
-// The packet after this one follows at the distance that the rate commands. What could not go in
-// time because the link was busy with others is caught up with, so that rates hold among queue
-// pairs that share a link; more than that is not saved up for a burst.
+// Sets the distance to the next packet by the rate. Time lost because the link was busy with others
+// is caught up, so that rates hold among queue pairs that share a link; no more is saved up for a
+// burst.
 void Congestion::pace(const Packet& packet, TimeNs now) {
   const RpParameters& parameters = qp_.port().ecn().rp();
   uint64_t octets = packet.wire_length() + kEthernetOverhead;
@@ -147,7 +148,7 @@ void Congestion::pace(const Packet& packet, TimeNs now) {
   wait(now);
 }
 
-// So many octets of payload in a round trip.
+// Paces by the window: so many octets of payload in a round trip.
 void Congestion::pace_by_window(uint32_t octets, TimeNs now) {
   paced_window_ = std::max(window(now), 1u);
   if (paced_window_ == kNoWindow) return;
@@ -156,7 +157,7 @@ void Congestion::pace_by_window(uint32_t octets, TimeNs now) {
   wait(now);
 }
 
-// The next packet is so many nanoseconds behind the last.
+// Puts the next packet `gap` nanoseconds behind the last.
 void Congestion::follow(double gap, TimeNs now) {
   gap += remainder_;
   gap_ = static_cast<TimeNs>(gap);
@@ -170,7 +171,7 @@ void Congestion::set_waits(bool waits) {
   qp_.hold_data(waits && !acknowledged_requests());
 }
 
-// Until the packet may go, or what limits it may have changed: the timer may have raised the rate,
+// Waits until the packet may go or its limit may have changed: the timer may have raised the rate,
 // the owner the window.
 void Congestion::wait(TimeNs now) {
   set_waits(next_ > now);
@@ -179,7 +180,7 @@ void Congestion::wait(TimeNs now) {
   qp_.scheduler().at(event_, look > 0 ? std::min(next_, now + look) : next_);
 }
 
-// By how much what limits has grown since the wait was reckoned; 0 when nothing limits any more.
+// Ratio of the limit when the wait was computed to the limit now; 0 without a limit.
 double Congestion::slower_before(TimeNs now) {
   if (reaction_ == Reaction::kPcc) {
     double before = paced_window_;
@@ -192,8 +193,8 @@ double Congestion::slower_before(TimeNs now) {
   return paced_ ? before / rp_.rate_bps() : 0;
 }
 
-// What is left of a wait is as much shorter as the rate has become higher: a packet that was sent
-// at a trickle does not hold back for milliseconds what may go now.
+// Shortens the rest of a wait by the ratio by which the rate has grown: a packet sent at a very low
+// rate does not hold back the next one for milliseconds.
 void Congestion::on_time(TimeNs now) {
   if (next_ > now) {
     double left = static_cast<double>(next_ - now) * std::min(1.0, slower_before(now));
@@ -209,7 +210,7 @@ bool Congestion::asks_rtt() const {
   return probe != answered_ && !(meter_.running() && meter_.probe() == probe);
 }
 
-// A packet that answers a question that was asked since goes before one that answers none.
+// Starts a measurement when none is running, or in place of one that answers an older probe.
 void Congestion::measure(uint64_t psn, TimeNs now) {
   uint32_t probe = load(control_->probe);
   if (!meter_.running() || meter_.probe() != probe) meter_.start(psn, probe, now);

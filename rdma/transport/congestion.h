@@ -1,10 +1,11 @@
-// Congestion: what one queue pair does about CNPs. Exactly one of these acts: whoever owns the
-// windows of the device (PCC), else CFR's window limiter (RC), else DCQCN's RP where it is on for
-// the priority. Data is sent as ECT(0) while something acts, and only then.
+// Congestion: the reaction of one queue pair to CNPs. At most one of these acts: the owner of the
+// device's windows (PCC), else CFR's window limiter (RC), else DCQCN's RP where it is enabled for
+// the priority. Data is sent as ECT(0) only while one of them acts.
 //
-// A window binds the requests of a reliable connection, which acknowledgements clock. A rate paces
-// all data: requests and responses to READs, whatever the service. What nothing acknowledges,
-// responses to READs, UC and UD, the owner's window paces: so many octets in a usual round trip.
+// A window limits the requests of a reliable connection, which acknowledgements clock. A rate paces
+// all data: requests and responses to READs, in every service. Data that is not acknowledged
+// (responses to READs, UC, UD) is paced by the owner's window: so many octets in a usual round
+// trip.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +28,8 @@ inline constexpr uint32_t kNoWindow = ROCEFS_NO_WINDOW;
 
 // Written by the core, read by any thread.
 struct CongestionReading {
-  Counter rate_bps;  // Ethernet framing included; the link's where nothing limits it
-  Counter window;    // octets; kNoWindow where nothing acts by windows
+  Counter rate_bps;  // Ethernet framing included; the link's rate without a limit
+  Counter window;    // octets; kNoWindow without a window
 };
 
 class Congestion {
@@ -36,26 +37,26 @@ class Congestion {
   explicit Congestion(QpContext& qp);
 
   Reaction reaction() const { return reaction_; }
-  // The ECN bits of data packets, for a traffic class that has none of its own.
+  // ECN bits of data packets, for a traffic class that has none of its own.
   uint8_t ecn() const { return ecn_; }
-  // Responses to READs wait for their time, as all data does but requests that a window binds: the
-  // queue pair is made ready when it has come.
+  // Whether responses to READs wait for their time, as all data does except requests that a window
+  // limits. The queue pair is made ready when the time has come.
   bool responses_wait() const { return waits_; }
-  // A data packet has been emitted, of a request or of a response.
+  // Paces by a data packet of a request or of a response that has been emitted.
   void sent(const Packet& packet, bool response, TimeNs now) {
     if (!paced_) return;
     if (reaction_ != Reaction::kPcc) return pace(packet, now);
     if (response || !acknowledged_requests()) pace_by_window(packet.payload.length, now);
   }
-  // How many octets of requests may be in flight, of which one packet always may.
+  // Octets of requests that may be in flight; one packet always may be.
   bool has_window() const { return reaction_ == Reaction::kPcc || window_ != kNoWindow; }
   uint32_t window(TimeNs now);
 
-  // Requests of RC while the windows are another's: the owner wants to know a round trip, so the
-  // next new packet asks for an acknowledgement.
+  // Whether the owner wants a round trip measured, so that the next new packet asks for an
+  // acknowledgement. RC requests under PCC only.
   bool asks_rtt() const;
-  // A new packet that asks for one is sent; all before `next` are acknowledged; something must be
-  // sent again.
+  // Events of the measurement: a new packet that asks for an acknowledgement is sent; all PSNs
+  // before `next` are acknowledged; a packet must be retransmitted.
   void request_sent(uint64_t psn, TimeNs now) {
     if (control_) measure(psn, now);
   }
@@ -64,20 +65,21 @@ class Congestion {
   }
   void note_retransmission() { meter_.cancel(); }
 
-  // Whether something reacts.
+  // Handles a CNP. Returns whether a reaction took it.
   bool receive_cnp(TimeNs now);
-  // All that came, whether or not something reacted.
+  // All CNPs received, whether or not a reaction took them.
   uint64_t cnps() const { return cnps_; }
 
-  // What acts may have changed, or the traffic class has, or whether the queue pair is active.
+  // Chooses the reaction anew: the settings, the traffic class or the queue pair's state may have
+  // changed.
   void refresh();
-  // The traffic class of what is sent from now on.
+  // Sets the traffic class of packets sent from now on.
   void set_traffic_class(uint8_t traffic_class) {
     if (traffic_class == traffic_class_) return;
     traffic_class_ = traffic_class;
     refresh();
   }
-  // As if nothing had ever happened.
+  // Returns to the initial state.
   void reset();
   // Keeps `reading` up to date, which outlives the queue pair; null ends it.
   void publish_to(CongestionReading* reading);
@@ -108,17 +110,17 @@ class Congestion {
   bool paced_ = false;
   bool waits_ = false;
   uint32_t window_ = kNoWindow;
-  uint32_t paced_window_ = 0;  // by which the wait was reckoned
+  uint32_t paced_window_ = 0;  // window by which the wait was computed
   uint64_t cnps_ = 0;
-  rocefs_qp_signals* signals_ = nullptr;        // while the queue pair is active, and there are any
-  const rocefs_qp_control* control_ = nullptr;  // while somebody owns the windows
-  TimeNs next_ = 0;                             // when the next data packet may be sent
-  double remainder_ = 0;                        // nanoseconds that next_ leaves out
-  TimeNs gap_ = 0;                              // between the last packet and the next
+  rocefs_qp_signals* signals_ = nullptr;        // while active; null without register pages
+  const rocefs_qp_control* control_ = nullptr;  // while the windows have an owner
+  TimeNs next_ = 0;                             // time of the next data packet
+  double remainder_ = 0;                        // fraction of a nanosecond that next_ leaves out
+  TimeNs gap_ = 0;                              // from the last packet to the next
   ReactionPoint rp_;
   WindowLimiter limiter_;
   RttMeter meter_;
-  uint32_t answered_ = 0;  // the probe that was
+  uint32_t answered_ = 0;  // newest probe that is answered
   CongestionReading* reading_ = nullptr;
   Event event_;
 };

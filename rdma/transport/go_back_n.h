@@ -1,5 +1,5 @@
-// GoBackN: everything from a PSN on is sent again. It puts all parts of the requester that know of
-// packets in flight back to that PSN. Core thread.
+// GoBackN: retransmission of everything from a PSN on. It sets all parts of the requester that
+// track packets in flight back to that PSN. Core thread.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ class GoBackN {
         prefetch_(prefetch),
         congestion_(congestion) {}
 
-  // `psn`, between unacked() and max_sent() of the window, is the next to be sent. A request that
-  // could not be sent is tried again in its turn.
+  // Makes `psn`, between unacked() and max_sent() of the window, the next to be sent. A request
+  // that could not be sent is tried again in its turn.
   void rewind(uint64_t psn) {
     if (window_.state == RequesterState::kBlocked) {
       window_.current().failure = WcStatus::kSuccess;
@@ -38,8 +38,8 @@ class GoBackN {
     qp_.make_data_ready();
   }
 
-  // The newest message that has not asked for an acknowledgement is sent again and asks, because
-  // the packets that were to ask will not follow. Whether there was one.
+  // Retransmits the last packet of the newest message that has not asked for an acknowledgement, to
+  // ask now, because the packets that were to ask will not follow. Returns whether there was one.
   bool request_ack_again() {
     std::optional<uint64_t> end = ack_requests_.take_unasked_end();
     if (!end) return false;

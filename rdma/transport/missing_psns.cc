@@ -8,13 +8,14 @@ void MissingPsns::add(uint64_t begin, uint64_t end, TimeNs now,
                       const ReorderLimits& reorder_limits) {
   auto after = std::lower_bound(gaps_.begin(), gaps_.end(), begin,
                                 [](const Gap& gap, uint64_t psn) { return gap.begin < psn; });
-  // The packet that shows the hole counts.
+  // The packet that reveals the hole counts as one that overtook it.
   uint64_t seen_at = arrivals_ - 1;
   gaps_.insert(after, {begin, end, seen_at, now + reorder_limits.reorder_ns, 0, 0});
   find_next_due();
 }
 
-// One that has come takes the hole apart. An answer is timed only when it can be but one's.
+// Splits holes around received PSNs. A reply is timed only if the hole was asked for once:
+// otherwise it may answer either try.
 void MissingPsns::mark_received(uint64_t begin, uint64_t end, TimeNs now) {
   auto at = std::upper_bound(gaps_.begin(), gaps_.end(), begin,
                              [](uint64_t psn, const Gap& gap) { return psn < gap.end; });

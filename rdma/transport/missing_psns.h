@@ -1,6 +1,7 @@
-// MissingPsns: PSNs that are missing although packets beyond them have come, and when each of them
-// is to be asked for. A hole is lost when more packets than the reorder window have come since it
-// was seen, or after so long; asked for, it is asked for again when the answer does not come.
+// MissingPsns: PSNs that are missing although packets beyond them have come, and the time to ask
+// for each. A hole is lost when more packets than the reorder window have come since it was seen,
+// or when the reorder time is over. A hole that was asked for is asked for again when the reply
+// does not come.
 #pragma once
 
 #include <cstdint>
@@ -13,23 +14,24 @@ namespace rocefs {
 class MissingPsns {
  public:
   struct ReorderLimits {
-    uint32_t packets = 0;   // that may overtake one
-    TimeNs reorder_ns = 0;  // how long one may be overtaken
-    TimeNs reply_ns = 0;    // how long an answer may take, until one has been timed
+    uint32_t packets = 0;   // packets that may overtake one
+    TimeNs reorder_ns = 0;  // time for which a packet may be overtaken
+    TimeNs reply_ns = 0;    // time that a reply may take, until one has been timed
   };
-  // A hole that was asked for so often is given up.
+  // Tries after which a hole is given up.
   static constexpr uint8_t kMaxTries = 8;
 
   bool empty() const { return gaps_.empty(); }
-  // One more packet has come.
+  // Counts one more packet that has come.
   void count_arrival() { ++arrivals_; }
-  // PSNs from `begin` up to `end`, of which none is in a hole, are missing.
+  // Adds the missing PSNs from `begin` up to `end`, none of which is in a hole yet.
   void add(uint64_t begin, uint64_t end, TimeNs now, const ReorderLimits& reorder_limits);
-  // They have come.
+  // Takes received PSNs out of the holes.
   void mark_received(uint64_t begin, uint64_t end, TimeNs now);
-  // They are not wanted any more.
+  // Drops the PSNs before `psn`, which are no longer wanted.
   void drop_before(uint64_t psn);
-  // Calls `ask(begin, end, tries)` for each hole whose time has come; `tries` counts from 1.
+  // Calls `ask(begin, end, tries)` for each hole that is lost or whose reply is late; `tries`
+  // counts from 1.
   template <class Ask>
   void nak_due(TimeNs now, const ReorderLimits& reorder_limits, Ask ask) {
     if (!may_be_lost(now, reorder_limits)) return;
@@ -40,20 +42,20 @@ class MissingPsns {
     }
     find_next_due();
   }
-  // When the next one is lost if nothing comes; kNever if there is none.
+  // Time at which the next hole is lost if no packet comes; kNever without holes.
   TimeNs due() const { return due_; }
-  // None is missing any more.
+  // Drops all holes.
   void clear() {
     gaps_.clear();
     due_ = kNever;
   }
-  // Nothing is known, of answers neither.
+  // Drops all state, the measured reply time too.
   void reset() { *this = {}; }
 
  private:
   struct Gap {
     uint64_t begin, end;
-    uint64_t seen_at;  // of the arrivals
+    uint64_t seen_at;  // value of arrivals_
     TimeNs due;
     TimeNs asked_at;
     uint8_t tries;
@@ -68,11 +70,11 @@ class MissingPsns {
   void set_asked(Gap& gap, TimeNs now, const ReorderLimits& reorder_limits);
   void find_next_due();
 
-  std::vector<Gap> gaps_;  // by PSN; they neither touch nor overlap unless seen apart
+  std::vector<Gap> gaps_;  // sorted by PSN; holes touch only if seen apart
   uint64_t arrivals_ = 0;
-  uint64_t seen_first_ = 0;  // of the holes not asked for: the least seen_at
+  uint64_t seen_first_ = 0;  // least seen_at of the holes not asked for
   TimeNs due_ = kNever;
-  TimeNs reply_ns_ = 0;  // smoothed; 0: not yet timed
+  TimeNs reply_ns_ = 0;  // smoothed reply time; 0: not yet timed
 };
 
 }  // namespace rocefs

@@ -1,4 +1,4 @@
-// NotificationPoint: the NP of one queue pair: whether it may send a CNP now.
+// NotificationPoint: the NP of one queue pair, which decides whether a CNP may be sent now.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@ enum class CnpCause : uint8_t { kEcn, kOutOfOrder };
 
 class NotificationPoint {
  public:
-  // On the wire CNPs of a queue pair are never closer than `gap`: that is why one that is under way
-  // holds the next one back, and why it counts from when it was transmitted.
+  // CNPs of a queue pair are never closer than `gap` on the wire: a CNP that is under way holds the
+  // next one back, and the gap counts from its transmission.
   bool may_notify(TimeNs gap, TimeNs now) const { return !under_way_ && now - sent_at_ >= gap; }
   void begin() { under_way_ = true; }
   void sent(TimeNs now) {

@@ -1,5 +1,5 @@
-// What a reliable responder does with packets ahead of the expected PSN when selective
-// retransmission is agreed.
+// Out-of-order packets: a reliable responder's handling of packets ahead of the expected PSN when
+// selective retransmission is agreed.
 #include <cassert>
 
 #include "rdma/transport/qp_context.h"
@@ -18,7 +18,7 @@ bool Responder::selective() const {
   return qp_.host().selective().enabled() && agreement_.agrees();
 }
 
-// Takes the packet.
+// Keeps a packet ahead of the expected PSN. Takes the packet.
 void Responder::buffer_out_of_order(Packet* packet, const wire::Transport& headers, uint64_t psn) {
   PacketPool& pool = qp_.host().pool();
   TimeNs now = qp_.scheduler().now();
@@ -26,7 +26,7 @@ void Responder::buffer_out_of_order(Packet* packet, const wire::Transport& heade
   OutOfOrder& ooo = *ooo_;
   ooo.missing.count_arrival();
   ooo.top = std::max(ooo.top, expected_psn_);
-  // As if the first one behind the gap had come: that it is one is known.
+  // A packet too far ahead is dropped, but shows that the expected PSN is missing.
   bool beyond = psn - expected_psn_ >= kMaxOutOfOrder;
   if (beyond) psn = expected_psn_ + 1;
   const wire::OpcodeInfo& info = headers.info();
@@ -48,7 +48,7 @@ void Responder::buffer_out_of_order(Packet* packet, const wire::Transport& heade
   send_missing_naks(now);
 }
 
-// A packet of the WRITE that is being received goes where its RETH says, if memory takes it at
+// Places the payload of a packet of the current WRITE ahead of its turn, if its memory answers at
 // once.
 bool Responder::place_early(Packet* packet, const wire::Transport& headers, uint64_t psn) {
   const wire::OpcodeInfo& info = headers.info();
@@ -69,21 +69,21 @@ bool Responder::place_early(Packet* packet, const wire::Transport& headers, uint
   return !moved.failed;
 }
 
-// These PSNs, the expected ones, have come.
+// Notes the arrival of `psns` PSNs from the expected one on.
 void Responder::note_received(uint64_t psns) {
   OutOfOrder& ooo = *ooo_;
   ooo.missing.mark_received(expected_psn_, expected_psn_ + psns, qp_.scheduler().now());
   ooo.packets.drop(expected_psn_, expected_psn_ + psns);
 }
 
-// What was kept and whose turn has come now.
+// Delivers the kept packets whose turn has come.
 void Responder::deliver_in_order() {
   OutOfOrder& ooo = *ooo_;
   TimeNs now = qp_.scheduler().now();
   while (ooo.packets.holds(expected_psn_) && !steps_.full()) {
     ReorderBuffer::Entry entry = ooo.packets.take(expected_psn_);
     if (!entry.placed && entry.packet->payload.length > 0 && !payload_bytes(*entry.packet)) {
-      // Its region has gone meanwhile: it is as if it had not come.
+      // A packet whose region has gone meanwhile counts as not received.
       qp_.host().stale_payloads().add();
       qp_.host().pool().release(entry.packet);
       ooo.missing.count_arrival();
@@ -97,7 +97,8 @@ void Responder::deliver_in_order() {
   send_missing_naks(now);
 }
 
-// NAKs for what is lost by now. Where nobody sends what is missing, what was kept is dropped.
+// Sends NAKs for the PSNs that are lost by now. After kMaxTries without an answer all kept packets
+// are dropped.
 void Responder::send_missing_naks(TimeNs now) {
   OutOfOrder& ooo = *ooo_;
   bool hopeless = false;
@@ -120,7 +121,7 @@ void Responder::on_missing_timer(TimeNs now) {
   send_missing_naks(now);
 }
 
-// Packets that were kept are lost.
+// Drops all kept packets.
 void Responder::drop_out_of_order() {
   if (!ooo_) return;
   ooo_->packets.clear();
@@ -130,8 +131,8 @@ void Responder::drop_out_of_order() {
   qp_.scheduler().cancel(ooo_->timer);
 }
 
-// It names one missing PSN and acknowledges nothing to whom understands it. Its own PSN is one
-// before which everything is done, so that others may take it for a sequence NAK.
+// Emits a selective NAK, which names one missing PSN and acknowledges none. The PSN in its BTH is
+// one before which everything is done, so that a peer may take it for a sequence NAK.
 Packet* Responder::emit_selective_nak() {
   OutOfOrder& ooo = *ooo_;
   while (!ooo.to_nak.empty()) {

@@ -1,4 +1,4 @@
-// The counters of one port. A row exists when the engine can move it.
+// Counters of one port. Each row is a counter that the engine increments.
 #pragma once
 
 #include "core/base/counter.h"
@@ -23,7 +23,7 @@ struct PortCounters {
   Counter rx_icrc_encapsulated, rx_unknown_qp, rx_wrong_pkey, rx_mads_discarded;
   Counter np_ecn_marked_roce_packets, np_cnp_sent, np_cnp_sent_ecn, np_cnp_sent_ooo;
   Counter rp_cnp_handled, rp_cnp_ignored;
-  Counter sr_retrans, sr_ooo_placed;  // ours
+  Counter sr_retrans, sr_ooo_placed;  // rocefs's own
 };
 
 inline constexpr CounterRow<PortCounters> kPortCounters[] = {

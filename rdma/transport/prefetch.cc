@@ -6,7 +6,7 @@
 namespace rocefs {
 namespace {
 
-constexpr uint64_t kLump = 256 * 1024;  // what is asked for at once
+constexpr uint64_t kLump = 256 * 1024;  // bytes asked for at once
 constexpr uint64_t kMaxBytes = 4 * kLump;
 
 }  // namespace

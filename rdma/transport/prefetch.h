@@ -1,6 +1,6 @@
-// Prefetch: packets whose payloads come from memory that answers later. They are asked for before
-// their turn, up to so many bytes, so that the memory moves much at once and the wire does not wait
-// for it.
+// Prefetch: packets whose payloads come from memory that answers later. Payloads are asked for
+// before their turn, up to a limit of bytes, so that the memory moves much at once and the wire
+// does not wait for it.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace rocefs {
 
 class Prefetch {
  public:
-  // Which packet of which message.
+  // Position of a packet: its message and its offset in the message.
   struct Key {
     uint64_t message = 0;
     uint64_t offset = 0;
@@ -23,30 +23,31 @@ class Prefetch {
   explicit Prefetch(PacketPool& pool) : pool_(pool), queue_(kMaxPackets) {}
   ~Prefetch();
 
-  // Whether nothing is fetched that is still wanted.
+  // Whether no fetched packet is wanted.
   bool empty() const { return wanted_ == queue_.tail(); }
-  // Whether another one should be asked for: in lumps, not one for each that is taken.
+  // Whether there is room for another packet; low(): whether for a whole lump, since packets are
+  // asked for in lumps, not one for each that is taken.
   bool wants_more() const;
   bool low() const;
-  // Whether not even the next packet has room, which is kept for it: memory is still busy with what
-  // is not wanted any more, and done() will be told of that.
+  // Whether there is no room even for the next packet, which has a place of its own: memory is
+  // still busy with packets that are no longer wanted, and done() will follow for them.
   bool full() const { return queue_.full(); }
   // Whether the packet whose turn it is can be taken, or has failed.
   bool settled() const { return !empty() && queue_.at(wanted_).pending == 0; }
 
-  // For whoever asks memory: the ticket by which done() is told.
+  // Ticket for a request to memory, with which done() will be called.
   uint64_t ticket() const { return queue_.tail(); }
-  // Not when it is full. Some of the packet's payload is pending.
+  // Adds a packet, part of whose payload is pending. Must not be full.
   void add(Packet* packet, const Key& key, const Moved& moved);
   void done(uint64_t ticket, bool ok);
 
   enum class State { kAbsent, kPending, kFailed, kReady };
-  // Of the packet whose turn it is. Whatever else is fetched, if it is not the next, is not wanted.
+  // State of the packet whose turn it is. kAbsent if another packet is the next one fetched.
   State state(const Key& key);
-  // When it is ready.
+  // Takes the packet whose turn it is, which must be ready.
   Packet* take();
 
-  // Nothing that is fetched is wanted any more. Memory may still write into the packets.
+  // Drops all fetched packets. Memory may still write into them.
   void drop();
   // Whether memory still works on a packet.
   bool pending() const { return pending_ > 0; }
@@ -64,8 +65,8 @@ class Prefetch {
 
   PacketPool& pool_;
   WorkQueue<Entry> queue_;
-  uint64_t wanted_ = 0;   // the oldest entry that is wanted
-  uint64_t bytes_ = 0;    // of those that are wanted
+  uint64_t wanted_ = 0;   // position of the oldest wanted entry
+  uint64_t bytes_ = 0;    // payload of the wanted entries
   uint32_t pending_ = 0;  // entries that memory works on
 };
 

@@ -122,7 +122,7 @@ Result<void> Qp::bring_up(const QpAttributes& attributes) {
   return {};
 }
 
-// Datagrams bring their path with them.
+// Datagrams have paths of their own, which the change reaches when each is sent.
 void Qp::traffic_class_changed() {
   if (init_.type == QpType::kUd || state_ == QpState::kReset) return;
   header_template_ = wire::HeaderTemplate(headers_to(attributes_.path, attributes_.remote_qpn));

@@ -1,5 +1,5 @@
-// Qp: a queue pair: its context, its two halves, its congestion control, and its place in the
-// port's lists of those that have something to transmit.
+// Qp: a queue pair: its context, requester, responder and congestion control, and its place in the
+// port's lists of queue pairs with something to transmit.
 #pragma once
 
 #include <cstdint>
@@ -14,23 +14,25 @@ namespace rocefs {
 
 class Qp final : public QpContext {
  public:
-  // Device::create_qp() makes them.
+  // Created by Device::create_qp().
   Qp(QpHost& host, uint32_t number, uint64_t serial, const QpInit& init);
   ~Qp();
 
-  // A transition with the attributes that `mask` (of QpMask) names. EINVAL, with the reason, for a
-  // transition that the type does not have, attributes that are missing or not allowed in it, or
-  // out of range; nothing changes then. To RESET everything is forgotten, nothing completes; to ERR
-  // everything queued ends with kFlushed.
+  // Makes a transition with the attributes that `mask` (of QpMask) names. EINVAL, with the reason,
+  // for a transition that the type does not have, and for attributes that are missing, not allowed
+  // in it or out of range; nothing changes then. A transition to RESET drops all requests without
+  // completions; one to ERR ends them with kFlushed.
   Result<void> modify(QpState to, const QpAttributes& attributes, uint32_t mask);
   Result<void> modify(QpState to) { return modify(to, {}, 0); }
-  // RESET to INIT to RTR to RTS with all that these need of `attributes`.
+  // Makes the transitions RESET to INIT to RTR to RTS with all attributes that these need.
   Result<void> bring_up(const QpAttributes& attributes);
 
-  // EINVAL when the state (RESET, INIT, RTR) or the type has no such request, or it is malformed;
-  // ENOMEM when the queue is full. In ERR and SQE it ends at once with kFlushed.
+  // Posts a send request. EINVAL when the state (RESET, INIT, RTR) or the type does not allow it,
+  // or it is malformed; ENOMEM when the queue is full. In ERR and SQE it ends at once with
+  // kFlushed.
   Result<void> post(const SendRequest& request);
-  // EINVAL in RESET, for a QP with an SRQ; ENOMEM when the queue is full.
+  // Posts a receive request. EINVAL in RESET, and for a QP with an SRQ; ENOMEM when the queue is
+  // full.
   Result<void> post(const ReceiveRequest& request);
 
   Requester& requester() { return requester_; }
@@ -38,21 +40,21 @@ class Qp final : public QpContext {
   NotificationPoint& notification_point() { return notification_point_; }
   Congestion& congestion() { return congestion_; }
 
-  // The port gives all packets another traffic class.
+  // Applies a change of the port's traffic class.
   void traffic_class_changed();
   bool has_data() const override { return requester_.has_more() || responder_.owes_response(); }
-  // The next data packet: requests and responses in turn.
+  // Emits the next data packet: requests and responses in turn.
   Packet* emit_data(TimeNs now);
 
   void memory_settled() override;
   bool memory_pending() const;
-  // The QP is going: the owner of its completion queues takes them away, `sink` takes what still
-  // ends, and nothing more is transmitted.
+  // Prepares destruction: the owner takes its completion queues away, `sink` takes the remaining
+  // completions, and no packet is transmitted any more.
   void retire(CompletionSink& sink);
   void enter_error() override;
   void enter_send_error() override;
 
-  // The queue pair's place in the lists of its port, which alone reads it.
+  // Place in the lists of the port, which alone reads it.
   struct Links {
     Qp* next_data = nullptr;
     Qp* next_acknowledge = nullptr;
@@ -72,7 +74,7 @@ class Qp final : public QpContext {
   Requester requester_;
   Responder responder_;
   NotificationPoint notification_point_;
-  Congestion congestion_;  // the last: it asks the halves whether they have data
+  Congestion congestion_;  // last: it asks the halves whether they have data
   Links links_;
 };
 

@@ -75,9 +75,9 @@ uint8_t QpContext::selective_bit() const {
   return init_.type == QpType::kRc ? host_.selective().bit() : uint8_t{0};
 }
 
-// The reorder window is so many packets or, where no more come, twice the time that they take on
-// the port's link. That is at least kMinOvertaken, since links on the way may be slower; and no
-// more than a quarter of the time-out, so that the far end need not time out.
+// The reorder window is a number of packets or, where no more come, twice the time that they take
+// on the port's link: at least kMinOvertaken, since links on the way may be slower, and at most a
+// quarter of the time-out, so that the far end need not time out.
 MissingPsns::ReorderLimits QpContext::reorder_limits() {
   constexpr TimeNs kMinOvertaken = 200 * kMicrosecond;
   constexpr uint64_t kHeaders = wire::kIpv4Len + wire::kUdpLen + wire::kBthLen + wire::kIcrcLen;

@@ -1,6 +1,6 @@
-// QpContext: what the parts of a queue pair share: its state, its attributes, its address, the port
-// that it is on and the NIC behind that. The hardware's word for it is QPC. A queue pair is made of
-// a context and of parts, which know the context but not each other's owner.
+// QpContext: the state that the parts of a queue pair share: its state, attributes and address, its
+// port and the NIC behind that. Hardware calls it the QPC. A queue pair consists of a context and
+// parts, which know the context but not the queue pair.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,8 @@
 
 namespace rocefs {
 
-// Called in the middle of a packet's processing: an observer may only take note.
+// Observer of a queue pair's events. Called in the middle of a packet's processing: it may only
+// take note.
 class QpObserver {
  public:
   virtual void qp_event(QpEvent event) = 0;
@@ -47,12 +48,12 @@ class QpContext {
   QpState state() const { return state_; }
   uint32_t pd() const { return init_.pd; }
   const QpAttributes& attributes() const { return attributes_; }
-  // The priority of its packets, by its path's traffic class; of UD that of the datagram to send
-  // next.
+  // Priority of the queue pair's packets, by its path's traffic class; for UD, of the next
+  // datagram.
   size_t priority() const { return priority_; }
   const QpOwner& owner() const { return init_.owner; }
   QpHost& host() { return host_; }
-  // Chosen in the transition to INIT; until then the first.
+  // Port, chosen in the transition to INIT; the first port until then.
   QpPort& port() { return *port_; }
   Scheduler& scheduler() { return host_.scheduler(); }
   CompletionSink& send_cq() { return *init_.send_cq; }
@@ -60,28 +61,28 @@ class QpContext {
   ReceiveQueue& receives() { return init_.shared_receives ? *init_.shared_receives : receives_; }
   bool has_shared_receives() const { return init_.shared_receives != nullptr; }
 
-  // Whether packets of requests may be sent; whether requests are taken.
+  // Whether request packets may be sent; whether they are taken.
   bool sends() const { return state_ == QpState::kRts || state_ == QpState::kSqd; }
   bool receives_packets() const {
     return sends() || state_ == QpState::kRtr || state_ == QpState::kSqe;
   }
 
-  // The address of a CNP to that queue pair at the far end of the path, but for the traffic class.
+  // Address of a CNP to `remote_qpn` at the far end of the path, except for the traffic class.
   CnpAddress cnp_address(uint32_t remote_qpn) const;
-  // A packet has come `ahead` PSNs of the expected one: CFR may answer that with a CNP.
+  // Notes a packet `ahead` PSNs beyond the expected one: CFR may answer it with a CNP.
   void note_gap(uint64_t ahead);
-  // Moves bytes with the rights of `access`, an Access mask.
+  // Mover of bytes with the rights of `access`, an Access mask.
   Mover mover(MemoryListener& listener, uint8_t access);
 
-  // The extension headers behind the BTH of the packet that is being built. Only those that its
-  // opcode calls for are written; the rest keeps older values, since to clear it would cost more
-  // than to fill it.
+  // Extension headers behind the BTH of the packet that is being built. Only those that its opcode
+  // calls for are written; the rest keeps older values, since clearing would cost more than
+  // filling.
   wire::Extensions& extensions() { return extensions_; }
   // Writes the packet's headers: those of the connection with `fields` and extensions() (RC, UC).
   void write_headers(const wire::HeaderTemplate::Fields& fields, Packet* packet) const {
     write_headers(header_template_, fields, packet);
   }
-  // The same with those of `base` (UD).
+  // Writes them with the headers of `base` in place of the connection's (UD).
   void write_headers(const wire::HeaderTemplate& base, const wire::HeaderTemplate::Fields& fields,
                      Packet* packet) const {
     packet->header_len = static_cast<uint16_t>(
@@ -92,48 +93,50 @@ class QpContext {
   bool matches_connection(const Packet& packet) const {
     return init_.type == QpType::kUd || header_template_.answered_by(packet.header.data());
   }
-  // The offset of the next packet that may be sprayed from the flow's own UDP source port.
+  // Offset of the next packet's UDP source port from the flow's own, for packets that may be
+  // sprayed.
   uint16_t next_port_offset(TimeNs now);
-  // What this end announces of selective retransmission in each packet of a reliable connection.
+  // Announcement of selective retransmission in the BTH of each packet of a reliable connection.
   uint8_t selective_bit() const;
-  // How long packets of this connection may be missing before they are lost.
+  // Limits after which missing packets of this connection count as lost.
   MissingPsns::ReorderLimits reorder_limits();
-  // IP, UDP and BTH as fields, to any far end.
+  // Header fields of IP, UDP and BTH, to any far end.
   wire::Headers headers_to(const AddressVector& path, uint32_t remote_qpn) const;
 
-  // UD: whether the queue pair waits among those of the priority that a datagram to `path` has. If
-  // not it does from now on, and will be asked again.
+  // UD: whether the queue pair is in the list of the priority of a datagram to `path`. If not, it
+  // moves there and is asked again later.
   bool ensure_queued(const AddressVector& path);
   // Tells the port that there is data to transmit: requests, or responses to READs and atomics.
   void make_data_ready() {
     if (!data_held_) port_->add_data(qp_);
   }
-  // Tells the port that an acknowledgement is due: those go before data.
+  // Tells the port that an acknowledgement is due, which goes before data.
   void make_acknowledge_ready() { port_->add_acknowledge(qp_); }
-  // Data waits for its time: congestion control sets it, and makes data ready when it clears it.
+  // Holds data back, or ends that: congestion control does so, and makes data ready when the time
+  // has come.
   void hold_data(bool held) { data_held_ = held; }
   bool data_held() const { return data_held_; }
 
-  // Tells the observer, once until the next reset; of a drained queue in each SQD.
+  // Reports an event to the observer, once until the next reset; a drained queue once in each SQD.
   void raise(QpEvent event);
 
-  // Whether there may be a data packet; it may still have to wait.
+  // Whether a data packet may be pending; it may still have to wait.
   virtual bool has_data() const = 0;
-  // Ends all that is queued with kFlushed, and the connection. A second call has no effect.
+  // Ends all queued requests with kFlushed, and the connection. A second call has no effect.
   virtual void enter_error() = 0;
-  // UC and UD: a send request has failed; the receiving half goes on.
+  // Ends the sending half after a failed send request (UC, UD); the receiving half goes on.
   virtual void enter_send_error() = 0;
-  // Work on memory has ended: a queue pair that is being destroyed may be able to go.
+  // Called when work on memory has ended: a queue pair under destruction may be able to go.
   virtual void memory_settled() = 0;
 
  protected:
-  // `qp` is the queue pair that is being made of this context.
+  // `qp` is the queue pair that this context belongs to.
   QpContext(Qp& qp, QpHost& host, uint32_t number, uint64_t serial, const QpInit& init);
   QpContext(const QpContext&) = delete;
   QpContext& operator=(const QpContext&) = delete;
   ~QpContext() = default;
 
-  // To the lists of another port or priority.
+  // Moves the queue pair to the lists of another port or priority.
   void move_to(QpPort& port, size_t priority);
 
   Qp& qp_;
@@ -147,7 +150,7 @@ class QpContext {
   uint8_t priority_ = 0;
   uint8_t raised_ = 0;  // a bit for each QpEvent
   QpAttributes attributes_;
-  wire::HeaderTemplate header_template_;  // how every packet of this connection begins (RC, UC)
+  wire::HeaderTemplate header_template_;  // headers common to all packets (RC, UC)
   wire::Extensions extensions_;
   Spray spray_;
   ReceiveQueue receives_;

@@ -1,5 +1,5 @@
-// QpHost and QpPort: what a queue pair needs of the NIC and of the port that it is on. A device and
-// its ports are made of them.
+// QpHost and QpPort: the services of the NIC and of the port that a queue pair needs. Devices and
+// their ports implement them.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ class QpPort;
 // Core thread. Outlives its queue pairs.
 class QpHost : public PacketListener {
  public:
-  // What the NIC shares with all that is in its fabric, and that outlives it.
+  // Objects shared by everything in the NIC's fabric, which outlive the NIC.
   struct Shared {
     PacketPool& pool;
     Scheduler& scheduler;
@@ -50,11 +50,12 @@ class QpHost : public PacketListener {
   SpraySettings& spraying() { return spraying_; }
   SelectiveSettings& selective() { return selective_; }
 
-  // From 1; null if there is none.
+  // Port of this number, from 1; null if there is none.
   virtual QpPort* find_port(size_t number) = 0;
-  // Memory has done with a queue pair that is being destroyed. The call comes from within it.
+  // Called from within a queue pair under destruction when its work on memory has ended.
   virtual void reap_later() = 0;
-  // What obeys CNPs, or a port's traffic class, is another: every queue pair looks anew.
+  // Called when the reaction to CNPs, or a port's traffic class, has changed: every queue pair
+  // chooses anew.
   virtual void reactions_changed() = 0;
   virtual void traffic_classes_changed() = 0;
 
@@ -87,19 +88,20 @@ class QpPort {
   const EcnKnobs& ecn() const { return ecn_; }
   ClassOverride& class_override() { return class_override_; }
 
-  // Octets of payload.
+  // MTU in octets of payload.
   virtual uint32_t mtu() const = 0;
-  // Of its link, Ethernet framing included; 0 without one.
+  // Rate of the link, Ethernet framing included; 0 without a link.
   virtual uint64_t line_bps() const = 0;
-  // How long so many octets, from the IP header to the ICRC, take to arrive.
+  // Time in which `octets`, counted from the IP header to the ICRC, arrive.
   virtual double receive_ns(uint64_t octets) const = 0;
-  // The queue pair has data, or an acknowledgement, to transmit. Again is harmless.
+  // Enters a queue pair that has data, or an acknowledgement, to transmit. A second call has no
+  // effect.
   virtual void add_data(Qp& qp) = 0;
   virtual void add_acknowledge(Qp& qp) = 0;
-  // It has neither any more.
+  // Removes a queue pair from both lists.
   virtual void forget(Qp& qp) = 0;
-  // A CNP of the queue pair, unless its last one is too close. `address` is complete but for the
-  // traffic class.
+  // Sends a CNP of the queue pair, unless its last one is too recent. `address` is complete except
+  // for the traffic class.
   virtual void notify(Qp& qp, CnpCause cause, const CnpAddress& address, TimeNs now) = 0;
 
  protected:

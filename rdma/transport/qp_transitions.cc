@@ -13,7 +13,7 @@ struct Masks {
 };
 
 constexpr uint32_t kConnect =
-    kQpPath | kQpPathMtu | kQpRemoteQpn | kQpReceivePsn;  // what RTR needs of a connection
+    kQpPath | kQpPathMtu | kQpRemoteQpn | kQpReceivePsn;  // required by a connection in RTR
 constexpr uint32_t kReader = kQpMaxDestRdAtomic | kQpMinRnrTimer;
 constexpr uint32_t kRetries =
     kQpTimeout | kQpRetryCount | kQpRnrRetry | kQpSendPsn | kQpMaxRdAtomic;
@@ -90,7 +90,7 @@ std::string_view first_name(uint32_t bits) {
   return "?";
 }
 
-// The emulator's own attribute may be set whenever the requester has not begun, or later.
+// kQpWindow, an attribute of rocefs alone, may be set in every transition.
 constexpr uint32_t kAlways = kQpWindow;
 
 std::optional<Masks> masks_of(QpType type, QpState from, QpState to) {

@@ -1,5 +1,5 @@
-// Which transitions a queue pair of each type has, and which attributes each must and may set, as
-// the verbs manual lists them (ibv_modify_qp).
+// Transitions of each type of queue pair, and the attributes that each requires and allows, as the
+// verbs manual lists them (ibv_modify_qp).
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace rocefs {
 
-// EINVAL with the reason when there is no such transition, or `mask` is not what it takes.
+// EINVAL with the reason when there is no such transition, or `mask` does not fit it.
 Result<void> check_transition(QpType type, QpState from, QpState to, uint32_t mask);
 
-// What the transition must set.
+// Attributes that the transition requires.
 uint32_t required_attributes(QpType type, QpState from, QpState to);
 
 }  // namespace rocefs

@@ -1,4 +1,4 @@
-// ReceiveQueue: receive requests that wait for messages: of one queue pair, or shared by several.
+// ReceiveQueue: the posted receive requests of one queue pair, or of an SRQ.
 #pragma once
 
 #include <cerrno>
@@ -14,7 +14,7 @@ class ReceiveQueue {
  public:
   explicit ReceiveQueue(size_t depth) : queue_(depth) {}
 
-  // ENOMEM when it is full.
+  // ENOMEM when the queue is full.
   Result<void> post(const ReceiveRequest& request) {
     if (queue_.full()) return Error{ENOMEM, "the receive queue is full"};
     queue_.push(request);
@@ -37,15 +37,15 @@ class ReceiveQueue {
     return request;
   }
 
-  // Calls `reached` once when fewer than `limit` are left; 0 asks for nothing. It may only take
-  // note.
+  // Calls `reached` once when fewer than `limit` requests are left; a limit of 0 ends that.
+  // `reached` may only take note.
   void set_limit(size_t limit, std::function<void()> reached) {
     limit_ = limit;
     limit_reached_ = std::move(reached);
   }
 
-  // `source` posts what there is elsewhere. It is asked before the queue is found empty, or close
-  // to its limit.
+  // Sets a source, which posts requests that are kept elsewhere. It is called before the queue is
+  // found empty, or close to its limit.
   void set_source(std::function<void()> source) { source_ = std::move(source); }
 
  private:

@@ -13,7 +13,7 @@
 namespace rocefs {
 namespace {
 
-// Lines are there for every number that a device gives.
+// Lines exist for every number that a device assigns.
 bool has_line(uint32_t qpn) {
   return qpn >= ROCEFS_FIRST_QPN && qpn - ROCEFS_FIRST_QPN < ROCEFS_MAX_QPS;
 }
@@ -76,8 +76,8 @@ const rocefs_qp_control* Registers::control_of(uint32_t qpn) const {
   return &control_->at<rocefs_control_page>(0)->qps[qpn - ROCEFS_FIRST_QPN];
 }
 
-// Others may be reading the line of the queue pair that had the number before. Released: whoever
-// sees one of these words sees that its generation has gone as well.
+// Clears the line. Others may still be reading it for the queue pair that had the number before:
+// the stores release, so that a reader of a new word also sees that the old generation is over.
 void Registers::prepare(uint32_t qpn, const QpOwner& program) {
   rocefs_qp_signals* line = signals_of(qpn);
   if (!line) return;
@@ -113,8 +113,8 @@ void Registers::deactivate(uint32_t qpn) {
   note_change(page, -1);
 }
 
-// Queue pairs come and go by control commands, not by packets: a system call is no harm here. It is
-// made only while somebody may wait, who then owns the windows.
+// Queue pairs come and go by control commands, not by packets, so that a system call does no harm.
+// It is made only while the windows have an owner, which may be waiting.
 void Registers::note_change(rocefs_signals_page& page, int32_t more) {
   shared(page.active_count)
       .store(page.active_count + static_cast<uint32_t>(more), std::memory_order_relaxed);

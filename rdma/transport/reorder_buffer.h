@@ -1,5 +1,5 @@
 // ReorderBuffer: packets that came ahead of their turn, by PSN. At most kMaxOutOfOrder PSNs beyond
-// the one whose turn it is; memory grows with what is kept.
+// the expected one; memory grows with the packets kept.
 #pragma once
 
 #include <algorithm>
@@ -13,9 +13,9 @@ namespace rocefs {
 class ReorderBuffer {
  public:
   struct Entry {
-    Packet* packet = nullptr;  // null: the place is free
+    Packet* packet = nullptr;  // null: the slot is free
     uint64_t psn = 0;
-    bool placed = false;  // its payload is where it belongs already
+    bool placed = false;  // the payload is in its place already
   };
 
   explicit ReorderBuffer(PacketPool& pool) : pool_(pool) {}
@@ -27,19 +27,19 @@ class ReorderBuffer {
   bool holds(uint64_t psn) const {
     return count_ > 0 && at(psn).packet != nullptr && at(psn).psn == psn;
   }
-  // Takes the packet. `turn` is the PSN whose turn it is, before which nothing is kept.
+  // Keeps a packet, which it takes. `turn` is the expected PSN, before which no packet is kept.
   void insert(const Entry& entry, uint64_t turn) {
     uint64_t room = entry.psn - turn + 1;
     if (room > slots_.size()) grow(room);
     at(entry.psn) = entry;
     ++count_;
   }
-  // Only if it is held; the packet is the caller's.
+  // Removes a packet that is held and gives it to the caller.
   Entry take(uint64_t psn) {
     --count_;
     return std::exchange(at(psn), {});
   }
-  // What is kept of these PSNs is dropped.
+  // Drops the kept packets of these PSNs.
   void drop(uint64_t begin, uint64_t end) {
     end = std::min(end, begin + slots_.size());
     for (uint64_t psn = begin; count_ > 0 && psn < end; ++psn) {
@@ -68,7 +68,7 @@ class ReorderBuffer {
   }
 
   PacketPool& pool_;
-  std::vector<Entry> slots_;  // none, or a power of two
+  std::vector<Entry> slots_;  // empty, or a power of two
   size_t count_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// The responder's judgement of a request packet: the sequence of opcodes, resources, rights and
-// lengths, in this order; and where its payload goes.
+// Checks of a request packet by the responder: the sequence of opcodes, resources, rights and
+// lengths, in this order; and the place of its payload.
 #include <cstring>
 
 #include "rdma/transport/qp_context.h"
@@ -12,7 +12,7 @@ namespace rocefs {
 Responder::Verdict Responder::refuse(Step& step, uint8_t syndrome) {
   if (syndrome == aeth::kNakRemoteAccess) qp_.port().counters().resp_remote_access_errors.add();
   step.nak = syndrome;
-  // Without NAKs only the near end can be told.
+  // A service without NAKs reports an error to the near end only, by a completion.
   bool told = qp_.type() == QpType::kRc || step.consumes_receive;
   return told ? Verdict::kRefuse : Verdict::kDrop;
 }
@@ -54,7 +54,7 @@ Responder::Verdict Responder::begin_message(const Packet& packet, const wire::Tr
   return verdict;
 }
 
-// The R_Key of a request for no bytes is not looked at.
+// The R_Key of a WRITE of zero bytes is not checked.
 Responder::Verdict Responder::begin_write(const wire::Reth& reth, Step& step) {
   message_.remaining = reth.dma_len;
   if (reth.dma_len > kMaxMessage) return refuse(step, aeth::kNakInvalidRequest);
@@ -68,10 +68,10 @@ Responder::Verdict Responder::begin_write(const wire::Reth& reth, Step& step) {
   return Verdict::kAccept;
 }
 
-// The oldest receive request, or the one that a lost message has left.
+// Takes the oldest receive request, or the one that a lost message has left.
 Responder::Verdict Responder::take_receive(Step& step, ReceiveRequest& receive) {
   if (reusable_receive_) {
-    // What memory still takes of the lost message could come after what the new one brings.
+    // Payload of the lost message that memory is still taking could overwrite the new message's.
     if (steps_.head() < reusable_after_) return Verdict::kDrop;
     receive = *std::exchange(reusable_receive_, std::nullopt);
     return Verdict::kAccept;
@@ -166,9 +166,9 @@ Responder::Verdict Responder::begin_atomic(const Packet& packet, const wire::Tra
   return Verdict::kAccept;
 }
 
-// First and middle packets are full, a last one holds at least a byte; a WRITE's bytes are those
-// that its RETH announced; a SEND's fit the receive request, behind the routing header's 40 where
-// there is one.
+// Checks the length: first and middle packets are full, a last one holds at least a byte; a WRITE
+// has the length that its RETH announced; a SEND fits the receive request, behind the 40 bytes of
+// the GRH where there is one.
 Responder::Verdict Responder::check_length(const wire::Transport& headers,
                                            const wire::OpcodeInfo& info, Step& step) {
   bool datagram = qp_.type() == QpType::kUd;
@@ -183,7 +183,7 @@ Responder::Verdict Responder::check_length(const wire::Transport& headers,
   bool reliable = qp_.type() == QpType::kRc;
   if (!message_.write && size_ok && !fits) {
     qp_.port().counters().resp_local_length_error.add();
-    // Where nothing can be refused the message is dropped, and the receive request stays.
+    // A service that cannot refuse drops the message, and the receive request stays.
     if (reliable) end_receive(step, WcStatus::kLocalLengthError);
   }
   if (!size_ok || !fits || !complete) return refuse(step, aeth::kNakInvalidRequest);

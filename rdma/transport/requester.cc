@@ -34,7 +34,7 @@ Result<void> Requester::post(const SendRequest& request) {
   return {};
 }
 
-// While the send queue drains, only what has begun goes on.
+// A draining send queue goes on only with requests that have begun.
 bool Requester::may_begin(const SendWqe& wqe) const {
   if (wqe.begun) return true;
   if (qp_.state() != QpState::kRts) return false;
@@ -46,13 +46,13 @@ bool Requester::may_send(const SendWqe& wqe, TimeNs now) {
   if (window_.next() - window_.unacked() >= qp_.attributes().window) return false;
   if (congestion_.has_window() && !window_allows(wqe, congestion_.window(now))) return false;
   if (!wqe.awaits_response()) return true;
-  // One that has begun must be able to end, even when no further one is allowed.
+  // A request that has begun must be able to end, even when max_rd_atomic is 0.
   return window_.rd_atomics_sent() < std::max<uint32_t>(1, qp_.attributes().max_rd_atomic) &&
          wqe.end_psn() - window_.unacked() <= kPsnHalf;
 }
 
-// One packet always may be in flight. When the window has shrunk, packets may be in flight of which
-// none asks for an acknowledgement: one more goes, which does.
+// One packet may always be in flight. When the window has shrunk, there may be packets in flight
+// none of which asks for an acknowledgement: one more goes, which asks.
 bool Requester::window_allows(const SendWqe& wqe, uint32_t window) {
   if (wqe.awaits_response() || ack_requests_.unasked()) return true;
   uint64_t in_flight = window_.octets_in_flight(wqe);
@@ -93,8 +93,8 @@ Packet* Requester::emit_new(TimeNs now) {
   return nullptr;
 }
 
-// The next packet that is to be sent again alone; null when there is none now. Where its bytes
-// cannot be had everything is sent again, and the failure is found in its turn.
+// Emits the next packet to be retransmitted alone; null when there is none now. If its payload
+// cannot be fetched, everything is sent again, and the failure is found in its turn.
 Packet* Requester::emit_retransmission(TimeNs now) {
   uint64_t position = 0;
   const SelectiveRepeat::Retransmission* next = selective_.next(position);
@@ -118,7 +118,7 @@ Packet* Requester::emit_retransmission(TimeNs now) {
   return packet;
 }
 
-// False when it has failed.
+// Begins a request; false when it has failed.
 bool Requester::begin(const SendWqe& wqe) {
   WcStatus status = check(wqe);
   if (status != WcStatus::kSuccess) {
@@ -129,7 +129,7 @@ bool Requester::begin(const SendWqe& wqe) {
   return true;
 }
 
-// Checks what the near end can see to be wrong; executes a local request.
+// Checks a request for errors that the near end can see; executes a local request.
 WcStatus Requester::check(const SendWqe& wqe) {
   const SendRequest& request = wqe.request;
   if (request.malformed) return WcStatus::kLocalQpOperationError;
@@ -142,7 +142,7 @@ WcStatus Requester::check(const SendWqe& wqe) {
   if (wqe.awaits_response() && qp_.attributes().max_rd_atomic == 0) {
     return WcStatus::kLocalQpOperationError;
   }
-  // The memory of a single packet is checked when that is built, which is now.
+  // A single packet's memory is checked when the packet is built, which follows at once.
   bool one_packet = wqe.sends_payload() && wqe.length <= qp_.attributes().path_mtu;
   if (one_packet) return WcStatus::kSuccess;
   uint8_t access = wqe.takes_data() ? kLocalWrite : 0;
@@ -165,7 +165,8 @@ Moved Requester::fetch(const SendWqe& wqe, uint64_t offset, Packet* packet) {
                 window_.payload_length(wqe, offset), packet, prefetch_.ticket());
 }
 
-// Null when the packet cannot go now: its bytes are on their way, or the request has failed.
+// Builds the next packet. Null when it cannot go now: its payload is still being fetched, or the
+// request has failed.
 Packet* Requester::build(const SendWqe& wqe, TimeNs now) {
   PacketPool& pool = qp_.host().pool();
   if (!wqe.sends_payload()) return sent(pool.acquire(), now);
@@ -201,7 +202,8 @@ Packet* Requester::build(const SendWqe& wqe, TimeNs now) {
   return nullptr;
 }
 
-// What is fenced may be of what a READ before it brings: it is fetched when its turn has come.
+// Fetches ahead. A fenced request may send bytes that a READ before it brings, so it is fetched in
+// its turn.
 void Requester::fetch_more() {
   PacketPool& pool = qp_.host().pool();
   while (prefetch_.wants_more() && window_.holds(prefetch_at_.message)) {
@@ -218,7 +220,7 @@ void Requester::fetch_more() {
         continue;
       }
       pool.release(packet);
-      if (moved.failed) return;  // it will be met again
+      if (moved.failed) return;  // the failure is found in its turn
     }
     prefetch_at_ = {prefetch_at_.message + 1, 0};
   }
@@ -230,14 +232,14 @@ void Requester::memory_done(uint64_t ticket, bool ok) {
   qp_.memory_settled();
 }
 
-// If the newest message must first be sent again, to ask for its acknowledgement, the failure is
-// found again after it.
+// Fails the current request. If the newest message must first be sent again, to ask for its
+// acknowledgement, the failure is found again after it.
 void Requester::fail_current(WcStatus status) {
   if (!go_back_n_.request_ack_again()) completer_.fail_current(status);
 }
 
-// The extension headers of the request's packets. A READ that is half answered asks for what is
-// missing.
+// Fills the extension headers of a request packet. A READ that is partly answered asks for the
+// missing part.
 void Requester::fill_extensions(const SendWqe& wqe, const wire::OpcodeInfo& info, const Part& part,
                                 wire::Extensions& out) {
   const SendRequest& request = wqe.request;

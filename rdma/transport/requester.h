@@ -1,13 +1,13 @@
 // Requester: the sending half of a queue pair. It takes send requests and emits their packets when
 // the port asks for one. Sans-IO: responses and deadlines come in, completions go out.
 //
-// Its parts, each a file of its own:
+// Parts, each in a file of its own:
 //   SendWindow       the send queue and its PSNs
-//   AckRequests      which packets ask for an acknowledgement
+//   AckRequests      the choice of packets that ask for an acknowledgement
 //   SelectiveRepeat  retransmission of single packets, where both ends agree
 //   GoBackN          retransmission of everything from a PSN on
 //   Completer        responses, deadlines, retries, completions
-// Its state is in the window; requester_state.h has the diagram. A queue pair of UC or UD has the
+// The state is in the window; requester_state.h has its diagram. A queue pair of UC or UD has the
 // same parts: its requests complete when their last packet has been delivered or dropped.
 #pragma once
 
@@ -29,36 +29,37 @@ class Requester final : public MemoryListener {
  public:
   Requester(QpContext& qp, Congestion& congestion, size_t depth);
 
-  // At the transition to RTS.
+  // Called at the transition to RTS.
   void start(uint32_t psn);
   RequesterState state() const { return window_.state; }
   bool full() const { return window_.full(); }
-  // ENOMEM when the send queue is full. The QP has checked the rest.
+  // ENOMEM when the send queue is full. The QP has checked everything else.
   Result<void> post(const SendRequest& request);
 
   // Requests in the send queue.
   size_t queued() const { return window_.size(); }
   // Whether there are packets to be sent.
   bool has_more() const { return !window_.at_end() || selective_.has_retransmissions(); }
-  // The next packet that may be sent now; null when there is none, until the QP is made ready.
+  // Emits the next packet that may be sent now; null when there is none, until the QP is made
+  // ready.
   Packet* emit(TimeNs now);
-  // RC: a response that the port has checked. Takes the packet.
+  // Handles a response that the port has checked (RC). Takes the packet.
   void receive_response(Packet* packet, const wire::Transport& headers, TimeNs now) {
     completer_.receive_response(packet, headers, now);
   }
-  // No request begins any more, until the queue pair is back in RTS.
+  // Begins no further request until the queue pair is back in RTS.
   void drain();
-  // Whether nothing of what has begun is still under way.
+  // Whether no request that has begun is still under way.
   bool drained() const { return window_.drained(); }
-  // UC, UD: a packet of the request at this position has been delivered or dropped.
+  // Notes that a packet of the request at this position has been delivered or dropped (UC, UD).
   void packet_gone(uint64_t position);
-  // What is queued ends with kFlushed.
+  // Ends queued requests with kFlushed.
   void flush();
-  // What is queued is forgotten.
+  // Drops queued requests without completions.
   void reset();
 
   void memory_done(uint64_t ticket, bool ok) override;
-  // Whether memory still works for this QP: it may not be destroyed yet.
+  // Whether memory still works for this QP, which may not be destroyed yet.
   bool memory_pending() const {
     return prefetch_.pending() || completer_.memory_pending() || selective_.memory_pending();
   }
@@ -68,7 +69,7 @@ class Requester final : public MemoryListener {
   uint64_t timeouts() const { return completer_.timeouts(); }
 
  private:
-  // PSNs from `psn` up to `end` of a READ; of others the packet `psn`.
+  // PSNs from `psn` up to `end` of a READ; the packet `psn` of another request.
   struct Part {
     uint64_t psn, end;
     bool acknowledge;
@@ -97,7 +98,7 @@ class Requester final : public MemoryListener {
   AckRequests ack_requests_;
   SelectiveRepeat selective_;
   Prefetch prefetch_;
-  Prefetch::Key prefetch_at_;  // what is to be fetched next
+  Prefetch::Key prefetch_at_;  // next packet to be fetched
   GoBackN go_back_n_;
   Completer completer_;
 

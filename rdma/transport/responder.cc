@@ -11,7 +11,7 @@
 namespace rocefs {
 namespace {
 
-// Packets that may wait for memory; what comes beyond them is lost, as it would be in a full NIC.
+// Maximum of packets that wait for memory; those beyond are dropped, as in a full NIC.
 constexpr size_t kMaxSteps = 4096;
 
 bool is_fatal(uint8_t nak) {
@@ -52,7 +52,8 @@ void Responder::receive(Packet* packet, const wire::Transport& headers) {
   }
 }
 
-// In PSN order only: behind the expected PSN is a duplicate, ahead of it a gap.
+// Takes packets in PSN order: one behind the expected PSN is a duplicate, one ahead of it shows a
+// gap.
 void Responder::receive_reliable(Packet* packet, const wire::Transport& headers) {
   agreement_.heard(headers.reserved6());
   uint64_t psn = unwrap_psn(headers.psn(), expected_psn_);
@@ -85,8 +86,8 @@ void Responder::handle_expected(Packet* packet, const wire::Transport& headers) 
   qp_.host().pool().release(packet);
 }
 
-// An unreliable connection: a message of which a packet is missing is dropped, and with it all
-// packets up to the next first one. Nothing comes twice or late. There are no answers.
+// An unreliable connection drops a message of which a packet is missing, and with it all packets up
+// to the next first one. No packet is executed twice or late. There are no answers.
 void Responder::receive_connected(Packet* packet, const wire::Transport& headers) {
   const wire::OpcodeInfo& info = headers.info();
   uint64_t psn = unwrap_psn(headers.psn(), expected_psn_);
@@ -140,7 +141,8 @@ void Responder::accept(Packet* packet, const wire::Transport& headers, Step& ste
   if (step.pending == 0) qp_.host().pool().release(packet);
 }
 
-// It is not executed again: a SEND or WRITE is acknowledged again, a READ or atomic answered again.
+// A duplicate is not executed again: a SEND or WRITE is acknowledged again, a READ or atomic
+// answered again.
 void Responder::handle_duplicate(const wire::Transport& headers, uint64_t psn) {
   const wire::OpcodeInfo& info = headers.info();
   qp_.port().counters().duplicate_request.add();
@@ -152,8 +154,8 @@ void Responder::handle_duplicate(const wire::Transport& headers, uint64_t psn) {
   qp_.make_acknowledge_ready();
 }
 
-// A gap gets one NAK, and what comes behind it is dropped, unless one NAK for each missing packet
-// is agreed.
+// A gap gets one NAK, and packets behind it are dropped, unless one NAK for each missing packet is
+// agreed.
 void Responder::handle_gap(Packet* packet, const wire::Transport& headers, uint64_t psn) {
   qp_.port().counters().out_of_sequence.add();
   if (selective() && state_ != ResponderState::kRefused) {
@@ -175,7 +177,7 @@ void Responder::handle_gap(Packet* packet, const wire::Transport& headers, uint6
   }
 }
 
-// The message that was being received is lost; its receive request is there for the next one.
+// Drops the current message, which is lost; its receive request serves the next one.
 void Responder::abandon_message() {
   if (message_.active && !message_.write) {
     reusable_receive_.emplace();
@@ -201,7 +203,7 @@ void Responder::memory_done(uint64_t ticket, bool ok) {
 }
 
 void Responder::add_step(Step& step) {
-  // What need not wait is not queued.
+  // A step that need not wait is not queued.
   if (steps_.empty() && step.pending == 0 && step.action != Action::kAtomic)
     return complete_step(step);
   steps_.push(step);
@@ -218,7 +220,7 @@ void Responder::complete_steps() {
   if (steps_.empty() && qp_.state() == QpState::kError) flush();
 }
 
-// Everything before this step is done: an atomic is executed now. False while memory works on it.
+// Executes an atomic: all steps before it are done. False while memory works on it.
 bool Responder::execute(Step& step) {
   if (step.action != Action::kAtomic || step.executed || step.forgotten) return true;
   if (!qp_.receives_packets()) return true;
@@ -245,7 +247,8 @@ bool Responder::execute(Step& step) {
   return true;
 }
 
-// Everything before this step is placed, and its own payload: now it may be told.
+// Completes a step: its payload, and everything before it, is placed, so that it may be
+// acknowledged.
 void Responder::complete_step(Step& step) {
   if (step.forgotten) return;
   message_bad_ = step.failed || (message_bad_ && !step.begins);
@@ -285,7 +288,8 @@ void Responder::complete_step(Step& step) {
   if (fatal) qp_.enter_error();
 }
 
-// What became of it, if not what it was meant to be.
+// Turns an error of the queue pair, of memory or of an invalidation into the step's NAK and
+// completion status.
 void Responder::settle(Step& step) {
   if (qp_.state() == QpState::kError) {
     if (step.consumes_receive) step.completion.status = WcStatus::kFlushed;
@@ -293,7 +297,7 @@ void Responder::settle(Step& step) {
     return;
   }
   if (step.failed) {
-    bool ours = !step.write && step.action == Action::kNone;  // a receive's memory, or a key's
+    bool ours = !step.write && step.action == Action::kNone;  // a receive's memory or L_Key
     step.nak = ours ? aeth::kNakRemoteOperation : aeth::kNakRemoteAccess;
     if (!ours) qp_.port().counters().resp_remote_access_errors.add();
     if (step.consumes_receive) step.completion.status = WcStatus::kLocalProtectionError;
@@ -306,8 +310,8 @@ void Responder::settle(Step& step) {
   step.completion.status = WcStatus::kRemoteInvalidRequest;
 }
 
-// Responses to READs and atomics go before it: they acknowledge all ahead of them. NAKs that
-// acknowledge nothing need not wait.
+// Responses to READs and atomics go before acknowledgements: they acknowledge all PSNs ahead of
+// them. NAKs that acknowledge none need not wait.
 Packet* Responder::emit_acknowledge() {
   if (ooo_) {
     if (Packet* packet = emit_selective_nak()) return packet;
@@ -336,9 +340,9 @@ Packet* Responder::emit_response() {
   return packet;
 }
 
-// The memory of a READ has gone before it was answered.
+// Refuses a READ whose memory has gone before it was answered.
 void Responder::refuse_read(uint64_t psn) {
-  if (qp_.state() == QpState::kError && !nak_due_) return;  // what is due later gives way
+  if (qp_.state() == QpState::kError && !nak_due_) return;  // a NAK of a later PSN gives way
   qp_.port().counters().resp_remote_access_errors.add();
   nak_due_ = {aeth::kNakRemoteAccess, psn};
   qp_.make_acknowledge_ready();
@@ -346,7 +350,7 @@ void Responder::refuse_read(uint64_t psn) {
   qp_.enter_error();
 }
 
-// In order: what memory still works on ends first.
+// Flushes in order: steps that memory still works on end first.
 void Responder::flush() {
   drop_out_of_order();
   if (!nak_due_) {
@@ -368,7 +372,7 @@ void Responder::flush_one(uint64_t wr_id) {
   completion.status = WcStatus::kFlushed;
   completion.opcode = WcOpcode::kReceive;
   completion.qpn = qp_.number();
-  // A full queue loses it; the QP is in error already.
+  // A full queue loses the completion; the QP is in error already.
   (void)qp_.receive_cq().push(completion);
 }
 

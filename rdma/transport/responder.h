@@ -36,31 +36,32 @@ class Responder final : public MemoryListener {
   Responder(QpContext& qp, Congestion& congestion);
   ~Responder() override;
 
-  // At the transition to RTR.
+  // Called at the transition to RTR.
   void start(uint32_t psn);
 
-  // A request packet that the port has checked. Takes the packet.
+  // Handles a request packet that the port has checked. Takes the packet.
   void receive(Packet* packet, const wire::Transport& headers);
-  // The acknowledge packet that is due; null if none is.
+  // Emits the acknowledge packet that is due; null if none is.
   Packet* emit_acknowledge();
-  // The next packet of a READ's or atomic's response; null if none is due now.
+  // Emits the next packet of a READ's or atomic's response; null if none is due now.
   Packet* emit_response();
   bool owes_response() const { return !resources_.empty(); }
   ResponderState state() const { return state_; }
-  // The PSN that must come next: it grows as requests come.
+  // Expected PSN: it grows as requests come.
   uint64_t expected() const { return expected_psn_; }
-  // The QP has entered the error state. A NAK that is due is still sent, and what goes before it.
+  // Flushes receive requests in the error state. A NAK that is due is still sent, and the responses
+  // before it.
   void flush();
-  // Everything is forgotten.
+  // Returns to the initial state, without completions.
   void reset();
 
   void memory_done(uint64_t ticket, bool ok) override;
-  // Whether memory still works for this QP: it may not be destroyed yet.
+  // Whether memory still works for this QP, which may not be destroyed yet.
   bool memory_pending() const { return pending_steps_ > 0 || resources_.memory_pending(); }
 
  private:
-  // What the packet that has just arrived asks for, and what became of it. A refusal becomes a NAK
-  // where there are NAKs.
+  // Verdict on an arriving packet, the action that it asks for, and the step in which it waits. A
+  // refusal becomes a NAK where the service has NAKs.
   enum class Verdict { kAccept, kDrop, kRefuse };
   enum class Action : uint8_t { kNone, kRead, kAtomic };
   struct Step {
@@ -69,7 +70,7 @@ class Responder final : public MemoryListener {
     uint64_t psns = 1;
     uint32_t pending = 0;  // answers that memory owes
     bool failed = false;
-    bool begins = false;  // a message
+    bool begins = false;  // a message begins
     bool forgotten = false;
     bool write = false;
     bool acknowledge = false;
@@ -80,14 +81,14 @@ class Responder final : public MemoryListener {
     uint8_t nak = 0;  // a syndrome instead of an acknowledgement
     Action action = Action::kNone;
     bool executed = false;
-    uint32_t slot = 0;  // of the READ or atomic
+    uint32_t slot = 0;  // slot of the READ or atomic
     Completion completion;
   };
   // The message that is being received.
   struct Message {
     bool active = false;
     bool write = false;
-    uint64_t remaining = 0;  // bytes for which there is room or, of a write, that are to come
+    uint64_t remaining = 0;  // bytes that have room or, of a WRITE, that are to come
     uint64_t received = 0;   // bytes so far
     SgeList target;
     uint64_t receive_id = 0;
@@ -98,7 +99,7 @@ class Responder final : public MemoryListener {
     uint64_t psn;
   };
 
-  // What is known of packets ahead of the expected PSN.
+  // State of packets ahead of the expected PSN.
   struct OutOfOrder {
     explicit OutOfOrder(Responder& responder);
     ReorderBuffer packets;
@@ -107,7 +108,7 @@ class Responder final : public MemoryListener {
     WorkQueue<uint64_t> to_nak;  // PSNs to send NAKs for
     Event timer;
   };
-  static constexpr size_t kMaxNaks = 128;  // that wait to be sent
+  static constexpr size_t kMaxNaks = 128;  // NAKs that wait to be sent
 
   // responder.cc
   void receive_reliable(Packet* packet, const wire::Transport& headers);
@@ -155,13 +156,12 @@ class Responder final : public MemoryListener {
 
   QpContext& qp_;
   Message message_;
-  std::optional<ReceiveRequest>
-      reusable_receive_;         // taken for a message that was lost: the next one gets it
-  uint64_t reusable_after_ = 0;  // when the steps of that message are over
-  bool message_bad_ = false;     // memory has refused a part of the message told of now
-  uint64_t expected_psn_ = 0;    // the PSN that must come next
-  uint64_t acknowledged_ = 0;    // of the newest SEND or WRITE that is placed
-  uint32_t messages_ = 0;        // MSN, 24 bits
+  std::optional<ReceiveRequest> reusable_receive_;  // left by a lost message, for the next one
+  uint64_t reusable_after_ = 0;                     // end of the steps of that message
+  bool message_bad_ = false;   // memory has refused a part of the message in completion
+  uint64_t expected_psn_ = 0;  // expected PSN
+  uint64_t acknowledged_ = 0;  // PSN of the newest SEND or WRITE that is placed
+  uint32_t messages_ = 0;      // MSN, 24 bits
   ResponderState state_ = ResponderState::kInOrder;
   bool acknowledge_due_ = false;
   std::optional<DueNak> nak_due_;
@@ -170,8 +170,8 @@ class Responder final : public MemoryListener {
   uint32_t pending_steps_ = 0;
   Agreement agreement_;
   std::unique_ptr<OutOfOrder> ooo_;  // made when the first packet is kept
-  bool placed_early_ = false;        // the payload of the packet that is taken now
-  uint64_t original_ = 0;            // memory puts there what the atomic under way found
+  bool placed_early_ = false;        // the current packet's payload is in its place already
+  uint64_t original_ = 0;            // old value, which memory writes for the current atomic
   ResponderResources resources_;
 };
 

@@ -16,7 +16,7 @@ bool ResponderResources::admit(const Resource& resource, uint32_t& slot) {
   if (slots_.empty()) return false;
   Resource& oldest = slots_[oldest_];
   if (oldest.sent_end != oldest.end_psn) return false;
-  // Whoever sends a new one has its answer: another copy is wanted no more.
+  // A far end that sends a new request has this one's answer: a further copy is not wanted.
   if (!pending_.empty() && pending_.front().slot == oldest_) prefetch_.drop();
   std::erase_if(pending_, [&](const PendingResponse& due) { return due.slot == oldest_; });
   oldest = resource;
@@ -40,7 +40,7 @@ void ResponderResources::replay(uint64_t psn, uint64_t end) {
     auto due = std::find_if(pending_.begin(), pending_.end(), [&](const PendingResponse& one) {
       return one.slot == slot && one.end == resource.end_psn;
     });
-    if (due != pending_.end() && due->next <= psn) return;  // it will come
+    if (due != pending_.end() && due->next <= psn) return;  // its answer is due already
     if (due == pending_.end()) {
       auto later = std::find_if(pending_.begin(), pending_.end(), [&](const PendingResponse& one) {
         return slots_[one.slot].first_psn > resource.first_psn;
@@ -53,12 +53,12 @@ void ResponderResources::replay(uint64_t psn, uint64_t end) {
   }
 }
 
-// The far end asks for what it has not got of a response: before everything else, since it is
-// older.
+// Schedules a part of a response that the far end is missing: before all whole responses, since it
+// is older.
 void ResponderResources::replay_part(uint32_t slot, uint64_t psn, uint64_t end) {
-  constexpr size_t kMaxParts = 128;  // the far end asks again for what is beyond
+  constexpr size_t kMaxParts = 128;  // the far end asks again for parts beyond
   for (const PendingResponse& one : pending_) {
-    if (one.slot == slot && one.next <= psn && end <= one.end) return;  // it will come
+    if (one.slot == slot && one.next <= psn && end <= one.end) return;  // the part is due already
   }
   if (pending_.size() >= kMaxParts) return;
   auto later = std::find_if(pending_.begin(), pending_.end(), [&](const PendingResponse& one) {
@@ -141,14 +141,14 @@ void ResponderResources::fetch_more() {
       if (!prefetch_.wants_more()) return;
       Packet* packet = pool.acquire();
       Moved moved = fetch(resource, psn, packet);
-      if (moved.pending == 0) return pool.release(packet);  // it is met again in its turn
+      if (moved.pending == 0) return pool.release(packet);  // fetched again in its turn
       prefetch_.add(packet, {resource.first_psn, psn}, moved);
       prefetch_psn_ = psn + 1;
     }
   }
 }
 
-// The memory has gone since the request came.
+// Drops the responses that are due: the memory has gone since the request came.
 void ResponderResources::fail() {
   failed_psn_ = pending_.front().next;
   drop_pending();

@@ -1,5 +1,5 @@
-// ResponderResources: what a reliable responder owes for READs and atomics: the responses that are
-// due, in PSN order, and what is kept of answered ones so that they can be answered again.
+// ResponderResources: the responses to READs and atomics that a reliable responder owes, in PSN
+// order, and the answered requests that it keeps to answer duplicates.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,12 @@ namespace rocefs {
 
 class ResponderResources final : public MemoryListener {
  public:
-  // One READ or atomic of the far end.
+  // A READ or atomic of the far end.
   struct Resource {
     bool read = false;
-    wire::Opcode answer = wire::Opcode::kRcAtomicAck;  // of an atomic
-    uint8_t access = kRemoteAtomic;                    // likewise: the right that it needs
-    bool ready = false;  // its turn has come, and the atomic has been executed
+    wire::Opcode answer = wire::Opcode::kRcAtomicAck;  // an atomic's answer
+    uint8_t access = kRemoteAtomic;                    // right that an atomic needs
+    bool ready = false;                                // due, and an atomic has been executed
     uint64_t first_psn = 0;
     uint64_t end_psn = 0;
     uint64_t sent_end = 0;  // one past the highest PSN that was answered
@@ -31,28 +31,29 @@ class ResponderResources final : public MemoryListener {
     uint64_t length = 0;
     AtomicOperation operation;
     uint64_t original = 0;
-    uint32_t messages = 0;  // the MSN of its answer
+    uint32_t messages = 0;  // MSN of the answer
   };
 
   ResponderResources(QpContext& qp, Congestion& congestion);
 
-  // Takes the place of the oldest one. False when that one is unanswered: the far end has more
-  // under way than was agreed.
+  // Replaces the oldest request. False when that one is unanswered: the far end has more requests
+  // under way than agreed.
   bool admit(const Resource& resource, uint32_t& slot);
   Resource& resource(uint32_t slot) { return slots_[slot]; }
-  // Everything before it is done: it is answered from now on.
+  // Makes the answer due: everything before the request is done.
   void answer(uint32_t slot);
-  // A duplicate request: these PSNs of it are answered again, if it is remembered.
+  // Answers these PSNs of a duplicate request again, if the request is still kept.
   void replay(uint64_t psn, uint64_t end);
   bool empty() const { return pending_.empty(); }
-  // What is due and what is remembered is forgotten.
+  // Drops due responses and kept requests.
   void clear();
-  // What is due is forgotten.
+  // Drops due responses.
   void drop_pending();
 
-  // The next response packet; null when there is none now, or it has failed.
+  // Emits the next response packet; null when there is none now, or it has failed.
   Packet* emit();
-  // The PSN of the READ whose memory has gone since its request came, once. Nothing is due then.
+  // PSN of the READ whose memory has gone since its request came, reported once. No response is due
+  // then.
   std::optional<uint64_t> take_failed() { return std::exchange(failed_psn_, std::nullopt); }
 
   void memory_done(uint64_t ticket, bool ok) override;
@@ -79,11 +80,11 @@ class ResponderResources final : public MemoryListener {
   uint32_t oldest_ = 0;
   void replay_part(uint32_t slot, uint64_t psn, uint64_t end);
 
-  // By PSN: at most one for each resource up to its end, and before them parts that are answered
-  // again.
+  // Sorted by PSN: at most one entry for each resource up to its end, and before these the parts
+  // that are answered again.
   std::vector<PendingResponse> pending_;
-  Prefetch prefetch_;          // of responses to READs
-  uint64_t prefetch_psn_ = 0;  // what is to be fetched next
+  Prefetch prefetch_;          // payloads of responses to READs
+  uint64_t prefetch_psn_ = 0;  // next PSN to be fetched
   std::optional<uint64_t> failed_psn_;
 };
 

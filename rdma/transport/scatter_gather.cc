@@ -12,7 +12,7 @@ class Parts {
   Parts(std::span<const Sge> entries, uint64_t offset, uint64_t length)
       : entries_(entries), skip_(offset), left_(length) {}
 
-  // False when all have been seen. A list that is too short ends early: left() tells.
+  // Finds the next part; false when there is none. A list that is too short ends early: see left().
   bool next(Sge& part) {
     while (left_ > 0 && at_ < entries_.size()) {
       const Sge& entry = entries_[at_++];
@@ -37,8 +37,8 @@ class Parts {
   uint64_t left_;
 };
 
-// The bytes of a payload that travels by reference are read when it arrives: they come nearer
-// meanwhile. Those of a small region are near anyhow, and asking costs more than it brings.
+// Prefetches a payload that travels by reference, which is read when it arrives. Bytes of a small
+// region are in the cache anyhow, where a prefetch costs more than it saves.
 constexpr uint64_t kNear = 256 * 1024;
 
 void fetch_early(std::span<const uint8_t> bytes) {
@@ -50,7 +50,7 @@ void take(Moved& moved, Memory::Outcome outcome) {
   moved.failed |= outcome == Memory::Outcome::kFailed;
 }
 
-// The region that `part` lies in; null if it may not be moved.
+// Region that `part` lies in; null if it may not be moved.
 const MemoryRegion* region_of(const Mover& mover, const Sge& part) {
   return mover.table.allow(part.lkey, mover.pd, mover.qpn, mover.access, part.address, part.length);
 }
@@ -100,8 +100,8 @@ Moved gather(const Mover& mover, std::span<const Sge> entries, uint64_t offset, 
 
 namespace {
 
-// Places `bytes` from `offset` on. Before memory that answers later takes of them, `keep` says
-// where they stay until it has; null if they cannot.
+// Places `bytes` from `offset` on. Before memory that answers later takes some of them, `keep`
+// returns where they stay until it has; null if they cannot stay.
 template <class Keep>
 Moved scatter_kept(const Mover& mover, std::span<const Sge> entries, uint64_t offset,
                    std::span<const uint8_t> bytes, uint64_t ticket, Keep keep) {

@@ -1,5 +1,5 @@
 // Moving payloads between packets and the memory that scatter/gather lists name. Memory that
-// answers later is asked part by part; whoever asks counts the answers.
+// answers later is asked part by part; the caller counts the answers.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace rocefs {
 
-// Who moves, with which rights, and who is told: `memory_done(ticket)` comes once for each part
-// that is pending.
+// Context of a move: the queue pair, its rights, and the listener, whose `memory_done(ticket)` is
+// called once for each pending part.
 struct Mover {
   PacketPool& pool;
   const MemoryTable& table;
@@ -23,24 +23,24 @@ struct Mover {
 };
 
 struct Moved {
-  uint32_t pending = 0;  // parts that will be told of
-  bool failed = false;   // a part may not be moved, or could not be; some may have been
+  uint32_t pending = 0;  // parts for which memory_done() will be called
+  bool failed = false;   // a part was refused or failed; others may have been moved
 };
 
 // Whether every entry lies in a region that allows it.
 bool entries_allowed(const Mover& mover, std::span<const Sge> entries);
 
-// Gives `packet` a payload: bytes offset..offset+length of what the list names. By reference where
+// Gives `packet` a payload: bytes offset..offset+length of the listed memory. By reference where
 // one region of the daemon's memory holds them all; in a frame otherwise.
 Moved gather(const Mover& mover, std::span<const Sge> entries, uint64_t offset, uint32_t length,
              Packet* packet, uint64_t ticket);
 
-// Places `bytes` from `offset` on. They stay as they are until told.
+// Places `bytes` from `offset` on. The bytes must not change before memory_done().
 Moved scatter(const Mover& mover, std::span<const Sge> entries, uint64_t offset,
               std::span<const uint8_t> bytes, uint64_t ticket);
 
-// The same for a packet's payload, which is brought into its frame first where memory answers
-// later: then the packet, and nothing but the packet, must stay.
+// Places a packet's payload, which is copied into its frame first where memory answers later: then
+// only the packet must stay.
 Moved scatter_payload(const Mover& mover, std::span<const Sge> entries, uint64_t offset,
                       Packet* packet, uint64_t ticket);
 

@@ -1,7 +1,7 @@
-// Selective retransmission: what is agreed, and how. Each end sets a bit in every packet of a
-// reliable connection while it is enabled; an end that has it enabled and sees the other's acts on
-// it. The bit stands outside the ICRC, so nothing that matters hangs on it: it chooses how a loss
-// is mended, never what is acknowledged. What a NAK means is said inside the ICRC.
+// Selective retransmission: its agreement and its encoding. Each end sets a bit in every packet of
+// a reliable connection while it is enabled; an enabled end acts on the other's bit. The ICRC does
+// not cover the bit, so that it only chooses how a loss is repaired, never what is acknowledged.
+// The meaning of a NAK is inside the ICRC.
 #pragma once
 
 #include <cstdint>
@@ -18,17 +18,17 @@ inline constexpr KnobRow kSelectiveKnobs[] = {
      "a packet that more than so many have overtaken is lost, or as long as twice that many take"},
 };
 
-// Of BTH's bits beside FECN and BECN, which the ICRC leaves out: the sender has it enabled.
+// Bit of the BTH beside FECN and BECN, which the ICRC leaves out: the sender is enabled.
 inline constexpr uint8_t kSelectiveBit = 0x01;
-// Of BTH's bits beside the A bit, which the ICRC covers: a sequence NAK whose AETH names, in place
-// of the MSN, the one PSN that is missing. Its own PSN means what that of any sequence NAK means,
-// so that a peer that takes it for one completes nothing that has not arrived.
+// Bit of the BTH beside the A bit, which the ICRC covers: a sequence NAK whose AETH names the one
+// missing PSN in place of the MSN. The PSN in its BTH has the meaning of any sequence NAK's, so
+// that a peer that takes it for one completes no request that has not arrived.
 inline constexpr uint8_t kSelectiveNak = 0x01;
-// So many PSNs ahead of the oldest missing one are kept, at either end; what comes beyond them is
-// lost.
+// Maximum of PSNs ahead of the oldest missing one that either end keeps; packets beyond are
+// dropped.
 inline constexpr uint64_t kMaxOutOfOrder = 4096;
 
-// What a device's knobs say. Core thread.
+// Settings of a device's knobs. Core thread.
 class SelectiveSettings final : public KnobOwner {
  public:
   SelectiveSettings() { reset(); }
@@ -40,7 +40,7 @@ class SelectiveSettings final : public KnobOwner {
     reorder_window_ = static_cast<uint32_t>(
         std::get<uint64_t>(values[knob_index(kSelectiveKnobs, "sr/reorder_window")]));
   }
-  // As the knobs are at first.
+  // Returns to the knobs' initial values.
   void reset() { apply(initial_values(kSelectiveKnobs)); }
 
  private:
@@ -48,8 +48,8 @@ class SelectiveSettings final : public KnobOwner {
   uint32_t reorder_window_;
 };
 
-// What one half of a queue pair believes of its far end. One bit that the wire turns over does not
-// end an agreement.
+// Belief of one half of a queue pair about its far end. One bit that the wire flips does not end an
+// agreement.
 class Agreement {
  public:
   void heard(uint8_t bth_reserved6) {
@@ -61,7 +61,7 @@ class Agreement {
     }
   }
   bool agrees() const { return state_ == kAgrees; }
-  // It has not refused yet.
+  // Whether the far end has not refused yet.
   bool may_agree() const { return state_ != kRefuses; }
   void forget() { *this = {}; }
 

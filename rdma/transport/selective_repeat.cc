@@ -104,7 +104,7 @@ void SelectiveRepeat::note_beyond(uint64_t psn, TimeNs now) {
   if (!own_->missing.empty()) request_missing(now);
 }
 
-// Each run of PSNs from `begin` to `end` that has not come is a hole.
+// Notes each run of missing PSNs from `begin` to `end` as a hole.
 void SelectiveRepeat::note_missing(uint64_t begin, uint64_t end, TimeNs now) {
   while (begin < end) {
     if (has_arrived(begin)) {
@@ -149,7 +149,7 @@ bool SelectiveRepeat::is_scheduled(uint64_t psn, uint64_t end) {
 
 void SelectiveRepeat::schedule(uint64_t psn, uint64_t end) {
   WorkQueue<Retransmission>& all = own().retransmissions;
-  if (is_scheduled(psn, end) || all.full()) return;  // or it will be asked for again
+  if (is_scheduled(psn, end) || all.full()) return;  // a full queue: the PSNs are asked for again
   all.push({psn, end});
   qp_.make_data_ready();
 }
@@ -173,7 +173,7 @@ bool SelectiveRepeat::probe() {
   return true;
 }
 
-// The oldest packet without an answer, or what is missing of the oldest response.
+// Schedules the oldest unanswered packet, or the missing part of the oldest response.
 void SelectiveRepeat::retransmit_oldest() {
   uint64_t psn = window_.unacked(), end = psn + 1;
   const SendWqe& wqe = window_.at(window_.position_of(psn));
@@ -183,7 +183,7 @@ void SelectiveRepeat::retransmit_oldest() {
   schedule(psn, end == seen ? wqe.end_psn() : end);
 }
 
-// Takes off what has come meanwhile. False when nothing is left.
+// Trims PSNs that have come meanwhile. False when none is left.
 bool SelectiveRepeat::trim(Retransmission& next, uint64_t& position) {
   next.psn = std::max(next.psn, window_.unacked());
   while (next.psn < next.end && has_arrived(next.psn)) ++next.psn;

@@ -1,5 +1,5 @@
-// SendWindow: the send queue of a queue pair and the PSNs of its packets: what is acknowledged,
-// what is in flight, and what is to be sent next.
+// SendWindow: the send queue of a queue pair and the PSNs of its packets: acknowledged, in flight,
+// and to be sent next.
 //
 //   send queue   head() ............... cursor() .............. tail()
 //   PSNs         unacked() ............ next()    ... max_sent()
@@ -22,13 +22,13 @@ namespace rocefs {
 struct SendWqe {
   uint64_t length = 0;
   uint64_t first_psn = 0;
-  uint64_t first_octet = 0;  // of all octets that requests send
-  uint64_t packets = 0;      // PSNs: of a READ those of its responses; none for a local request
+  uint64_t first_octet = 0;  // position among all octets that requests send
+  uint64_t packets = 0;      // PSNs: of a READ those of its responses; 0 if local
   bool begun = false;
   uint8_t traits = 0;  // of the operation
   WcStatus failure = WcStatus::kSuccess;
-  uint32_t placing = 0;    // RC: parts of its response that memory still takes
-  uint32_t in_flight = 0;  // UC, UD: packets
+  uint32_t placing = 0;    // RC: parts of the response that memory is taking
+  uint32_t in_flight = 0;  // UC, UD: packets in flight
   SendRequest request;
 
   uint64_t end_psn() const { return first_psn + packets; }
@@ -36,7 +36,7 @@ struct SendWqe {
   bool sends_payload() const { return has(ROCEFS_PAYLOAD); }
   bool awaits_response() const { return has(ROCEFS_READ_RESPONSE | ROCEFS_ATOMIC_RESPONSE); }
   bool takes_data() const { return awaits_response() && !sends_payload(); }
-  bool is_local() const { return has(ROCEFS_LOCAL); }  // nothing is transmitted
+  bool is_local() const { return has(ROCEFS_LOCAL); }  // no packet is transmitted
 };
 
 class SendWindow {
@@ -46,7 +46,7 @@ class SendWindow {
 
   RequesterState state = RequesterState::kSending;
 
-  // At the transition to RTS.
+  // Called at the transition to RTS.
   void start(uint32_t psn);
   // The send queue must have room.
   void push(const SendRequest& request);
@@ -84,28 +84,28 @@ class SendWindow {
   void begin();
   // Passes over the current request, which needs no packet.
   void skip() { ++cursor_; }
-  // One packet of the current request has been emitted: of a READ or atomic the only one. Whether
-  // it was the request's last.
+  // Moves past an emitted packet of the current request, the only one of a READ or atomic. Returns
+  // whether it was the request's last.
   bool packet_sent();
-  // Goes back: `psn`, between unacked() and max_sent(), is the next to be sent.
+  // Goes back: makes `psn`, between unacked() and max_sent(), the next to be sent.
   void rewind(uint64_t psn);
-  // All before `psn` are answered.
+  // Notes that all PSNs before `psn` are answered.
   void acknowledge(uint64_t psn) { unacked_psn_ = psn; }
 
   // The position of the request that an unanswered PSN belongs to.
   uint64_t position_of(uint64_t psn) const;
-  // `psn`, or the first PSN before it that only data can answer.
+  // `psn`, or the first PSN before it that only a response with data can answer.
   uint64_t answerable_before(uint64_t psn) const;
   // Octets that requests have sent before this PSN, which is one of the request's; a READ or an
   // atomic sends none.
   uint64_t octets_before(const SendWqe& wqe, uint64_t psn) const;
   // Octets sent and not acknowledged, when `wqe` is the current request.
   uint64_t octets_in_flight(const SendWqe& wqe) const;
-  // The payload of the packet of a request that begins with this octet.
+  // Length of the payload of a request's packet that begins with this octet.
   uint32_t payload_length(const SendWqe& wqe, uint64_t offset) const;
   // Whether the oldest request is sent and answered.
   bool front_done() const;
-  // Whether nothing of what has begun is still under way.
+  // Whether no request that has begun is still under way.
   bool drained() const { return queue_.empty() || !queue_.at(queue_.head()).begun; }
 
  private:

@@ -21,7 +21,7 @@ inline constexpr KnobRow kSprayKnobs[] = {
      "how long a flow stays on a port: one packet, or 10, 20, 50, 100, 200 us (level1 to 5)"},
 };
 
-// What a device's knobs say. Core thread.
+// Settings of a device's knobs. Core thread.
 class SpraySettings final : public KnobOwner {
  public:
   SpraySettings() { reset(); }
@@ -29,7 +29,7 @@ class SpraySettings final : public KnobOwner {
   uint16_t range() const { return range_; }  // 1: no spraying
   TimeNs dwell_ns() const { return dwell_ns_; }
   void apply(std::span<const KnobValue> values) override;
-  // As the knobs are at first.
+  // Returns to the knobs' initial values.
   void reset() { apply(initial_values(kSprayKnobs)); }
 
  private:
@@ -37,10 +37,10 @@ class SpraySettings final : public KnobOwner {
   TimeNs dwell_ns_;
 };
 
-// Where one queue pair is in its range of ports.
+// Position of one queue pair in its range of ports.
 class Spray {
  public:
-  // How far from the flow's own port the packet goes that leaves now.
+  // Offset from the flow's own port for a packet that leaves now.
   uint16_t next_offset(const SpraySettings& settings, TimeNs now) {
     if (now - moved_at_ >= settings.dwell_ns()) {
       ++offset_;
