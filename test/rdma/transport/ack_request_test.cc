@@ -1,5 +1,5 @@
-// When a requester asks for an acknowledgement, and that it does not wait for one that nobody asked
-// for: no time-out is needed where nothing is lost.
+// Acknowledgement requests: when a requester asks for an acknowledgement, and that it waits for
+// none that it has not asked for: no time-out is needed without losses.
 #include <catch2/catch.hpp>
 
 #include "test/rdma/transport/pair.h"
@@ -9,7 +9,7 @@ using namespace rocefs::test;
 
 namespace {
 
-// Of which reads from `torn` on fail.
+// Memory whose reads from `torn` on fail.
 class TornMemory final : public SlowMemory {
  public:
   TornMemory(World& world, size_t size, uint64_t torn) : SlowMemory(world, size, 1), torn_(torn) {}
@@ -42,7 +42,7 @@ TEST_CASE(
   for (uint64_t i = 0; i < 40; ++i) pair.link.post(pair.link.write(i, i * 100, 100));
   pair.run();
   CHECK(pair.sent().size() == 40);
-  CHECK(acknowledgements == 2);  // of 32 and, behind which nothing follows, 8
+  CHECK(acknowledgements == 2);  // for 32 packets, and for 8 with none behind them
   CHECK(pair.same(0, 0, 4000));
 }
 
@@ -54,7 +54,7 @@ TEST_CASE("ack request: what precedes a request whose memory has gone ends well,
   uint32_t key = *table.add(memory, kOther, 4096, Connection::kPd, kLocalWrite);
   SendRequest second = pair.link.write(2, 1000, 2000);
   second.sges = Sge{kOther, 2000, key};
-  uint64_t packets = GENERATE(1, 3);  // before the second request, and amid it
+  uint64_t packets = GENERATE(1, 3);  // before the second request, and in the middle of it
   pair.link.post(pair.link.write(1, 0, 100));
   pair.link.post(second);
   run_until_sent(pair, packets);

@@ -1,6 +1,6 @@
 // Seeded runs beyond the reliable service: UC and UD under faults with late memory; queue pairs
 // that are modified, reset and destroyed, and devices that leave, at any moment of their traffic;
-// and well-formed packets with hostile contents, from a peer that lies.
+// and well-formed packets with hostile contents.
 #include <catch2/catch.hpp>
 
 #include "rdma/wire/icrc.h"
@@ -23,7 +23,7 @@ std::shared_ptr<Memory> some_memory(World& world, Rng& rng, size_t size,
   return memory;
 }
 
-// One run of UC or UD. Message i comes from its own place and says its number.
+// Run of UC or UD. Message i comes from its own place and carries its number.
 class UnreliableRun {
  public:
   explicit UnreliableRun(uint64_t seed)
@@ -55,7 +55,7 @@ class UnreliableRun {
  private:
   static constexpr size_t kMaxMessages = 30;  // messages
   static constexpr uint64_t kSlot = 4000;
-  static constexpr uint64_t kWrites = 256 * 1024;  // where writes go; receives lie before it
+  static constexpr uint64_t kWrites = 256 * 1024;  // place of writes; receives lie before it
   static uint64_t room_at(uint64_t receive) { return receive * (kSlot + kGrhLen + 50) + 30; }
   Meddler::Odds odds() {
     Meddler::Odds odds;
@@ -78,7 +78,7 @@ class UnreliableRun {
     connection_->post(request);
     for (int copies = 0; copies < (type_ == QpType::kUd ? 2 : 1); ++copies) post_receive();
   }
-  // In up to four parts: the routing header falls apart, too.
+  // Posts a receive of up to four parts: the routing header is split, too.
   void post_receive() {
     uint64_t id = receives_++;
     auto room = static_cast<uint32_t>(kSlot) + grh();
@@ -122,7 +122,7 @@ class UnreliableRun {
   size_t arrived_ = 0;
 };
 
-// Traffic both ways on a few connections, and somebody who pulls every lever there is.
+// Traffic both ways on a few connections, under every control that a user has.
 class LeverRun final : public DeviceClient {
  public:
   explicit LeverRun(uint64_t seed)
@@ -217,7 +217,7 @@ class LeverRun final : public DeviceClient {
             QpState::kSqd, attributes,
             kQpPort | (qp.type() == QpType::kRc ? kQpMaxRdAtomic | kQpTimeout : 0));
       }
-      case 5:  // both ends anew, as they were, while memory may still work for what was
+      case 5:  // both ends anew, while memory may still work for the old ones
         for (Qp* one : {link->near, link->far}) {
           (void)one->modify(QpState::kReset);
         }
@@ -244,7 +244,7 @@ class LeverRun final : public DeviceClient {
       }
       case 10: {
         Device& device = world_.device(rng_.chance(0.5) ? "mb_0" : "mb_1");
-        if (rng_.chance(0.5)) device.add_client(*this);  // else those who come first let go
+        if (rng_.chance(0.5)) device.add_client(*this);  // a registered client half of the time
         device_removed(device);
         device.leave();
         world_.scheduler.run_until(world_.scheduler.now() + kMicrosecond);
@@ -275,7 +275,7 @@ class LeverRun final : public DeviceClient {
   std::unique_ptr<Connection> links_[3];
 };
 
-// A packet of the service, from the far end of `to`, that says anything.
+// Packet of the service with random contents, from the far end of `to`.
 std::vector<uint8_t> hostile_packet(Rng& rng, Qp& to, Qp& from, uint64_t address, uint32_t key) {
   wire::Headers headers = from.headers_to(from.attributes().path, to.number());
   if (to.type() == QpType::kUd) {

@@ -1,5 +1,5 @@
-// What a queue pair does about CNPs: who acts, what the wire shows of it, and that settings may
-// change under traffic.
+// Congestion control of a queue pair: the reaction that acts, its effect on the wire, and changes
+// of settings under traffic.
 #include "rdma/transport/congestion.h"
 
 #include <catch2/catch.hpp>
@@ -12,7 +12,7 @@ using namespace rocefs::test;
 
 namespace {
 
-// A rate that stays: increases are rare, the first CNP sets it.
+// Fixes the rate: increases are rare, the first CNP sets it.
 void hold_rate(Port& port, uint64_t mbps) {
   set_ecn(port, {{"roce_rp/enable/0", "1"},
                  {"roce_rp/rpg_time_reset", "131071"},
@@ -36,7 +36,7 @@ TEST_CASE("RP: the rate that is set is the rate on the wire") {
       RunningFlow stream(world, one.op);
       world.scheduler.run_until(kMillisecond);
       send_cnp(world, one.sender, one.peer);
-      world.scheduler.run_until(5 * kMillisecond);  // what had been sent before it has arrived
+      world.scheduler.run_until(5 * kMillisecond);  // packets sent at the old rate have arrived
       CHECK(stream.rate() == mbps * 1'000'000);
       const char* link = one.op == FlowOp::kRead ? "mb_1-sw_0" : "mb_0-sw_0";
       LinkCounters& counters = world.link(link).counters();
@@ -45,7 +45,7 @@ TEST_CASE("RP: the rate that is set is the rate on the wire") {
       octets = counters.bytes.get() - octets;
       packets = counters.packets.get() - packets;
       double bps = static_cast<double>(octets + packets * kEthernetOverhead) * 8 / 0.1;
-      // A packet more or less at either end: at 50 Mbit/s there are 150 in a tenth of a second.
+      // Tolerance of a packet at either end: at 50 Mbit/s there are 150 in a tenth of a second.
       CHECK(bps == Approx(static_cast<double>(mbps) * 1e6).epsilon(0.01));
       CHECK(world.counters(one.sender).rp_cnp_handled.get() == 1);
       CHECK(world.counters("mb_0").local_ack_timeout_err.get() == 0);
@@ -59,7 +59,7 @@ TEST_CASE("RP: the rate that is set is the rate on the wire") {
 TEST_CASE("RP: queue pairs that wait for one another on a link keep their rates") {
   World world;
   hold_rate(world.device("mb_0").port(), 2300);
-  // Two of long packets, two of short ones, so that they do not fall into step.
+  // Two queue pairs of long packets, two of short ones, so that they do not fall into step.
   FlowSpec spec = RunningFlow::spec_of("long", FlowOp::kWrite, "mb_0", "mb_1");
   spec.qps = 2;
   RunningFlow long_packets(world, spec);
@@ -70,7 +70,7 @@ TEST_CASE("RP: queue pairs that wait for one another on a link keep their rates"
   world.scheduler.run_until(5 * kMillisecond);
   uint64_t before[] = {long_packets.stats->bytes.get(), short_packets.stats->bytes.get()};
   world.scheduler.run_until(125 * kMillisecond);
-  // 92 % of the link: a packet often finds it busy. Messages count when they are whole: one more or
+  // Load of 92 %: a packet often finds the link busy. Bytes count by whole messages: one more or
   // less of 256 are in 69 MB.
   double wire[] = {4096.0 / (4096 + 44 + 38), 1024.0 / (1024 + 44 + 38)};
   RunningFlow* flows[] = {&long_packets, &short_packets};
@@ -128,7 +128,7 @@ TEST_CASE("RP: off again, the link's rate is back at once") {
   set_ecn(world.device("mb_0").port(), {});
   uint64_t before = world.counters("mb_0").port_xmit_packets.get();
   world.scheduler.run_until(2 * kMillisecond);
-  CHECK(world.counters("mb_0").port_xmit_packets.get() - before > 295);  // of 299
+  CHECK(world.counters("mb_0").port_xmit_packets.get() - before > 295);  // 299 at line rate
   CHECK(stream.rate() == 10'000'000'000);
   stream.flow.stop();
 }
@@ -149,7 +149,7 @@ TEST_CASE("RP: four senders whose packets a queue marks come to share its link, 
   World world(3, topology);
   Rng rng(3, "red");
   uint64_t marked = 0;
-  // RED by the paper's thresholds over what waits in the switch.
+  // RED with the paper's thresholds, on the switch's queue.
   Meddler red(world, world.link("s-d0"), 3, {});
   red.script = [&](const wire::Parsed& parsed, Packet& packet) {
     if (!is_data(parsed)) return false;
@@ -192,7 +192,7 @@ TEST_CASE("RP: four senders whose packets a queue marks come to share its link, 
 TEST_CASE("congestion: data is ECT(0) while something reacts, live; answers and own bits never") {
   World world;
   Device& near = world.device("mb_0");
-  std::map<wire::Opcode, unsigned> bits;  // a bit for each ECN field that was seen
+  std::map<wire::Opcode, unsigned> bits;  // one bit for each ECN field seen
   auto watch = [&](const wire::Parsed& parsed, Packet& packet) {
     bits[parsed.headers.bth.opcode] |= 1u << static_cast<unsigned>(ecn_of(packet));
     return false;
@@ -219,9 +219,9 @@ TEST_CASE("congestion: data is ECT(0) while something reacts, live; answers and 
     if (by == 1) set_cfr(near, {{"enable", "1"}});
     if (by == 2) REQUIRE(owner.take(near));
     CHECK(seen(data) == kEct0);
-    CHECK(bits[response] == kEct0);  // of mb_0 too
+    CHECK(bits[response] == kEct0);  // sent by mb_0, too
     CHECK(bits[answer] == kNot);
-    if (by == 0) set_ecn(near.port(), {{"roce_rp/enable/1", "1"}});  // of another priority
+    if (by == 0) set_ecn(near.port(), {{"roce_rp/enable/1", "1"}});  // another priority
     if (by == 1) set_cfr(near, {});
     if (by == 2) near.registers().give_back(owner);
     CHECK(seen(data) == kNot);
@@ -258,7 +258,7 @@ TEST_CASE("congestion: a port's traffic class is that of all its packets, new an
   world.scheduler.run_until(world.scheduler.now() + kMillisecond);
   CHECK(classes.size() == 1);
   CHECK(classes[106] > 0);
-  // RP looks at the priority that the packets have: 106 is priority 3.
+  // RP is enabled by the priority of the packets: traffic class 106 is priority 3.
   set_ecn(world.device("mb_0").port(), {{"roce_rp/enable/3", "1"}});
   send_cnp(world, "mb_0", "mb_1");
   CHECK(world.counters("mb_0").rp_cnp_handled.get() == 1);
@@ -299,15 +299,15 @@ TEST_CASE("congestion: exactly one acts: the owner of the windows, else CFR, els
   CHECK(stream.window() == 8192);
   uint64_t before = world.counters("mb_0").port_xmit_packets.get();
   world.scheduler.run_until(world.scheduler.now() + 100 * kMicrosecond);
-  // Two packets a round trip of some 12 us; without a window it were 30.
+  // Two packets in a round trip of some 12 us; without a window there would be 30.
   CHECK(world.counters("mb_0").port_xmit_packets.get() - before > 10);
   CHECK(world.counters("mb_0").port_xmit_packets.get() - before < 22);
-  owner.set_window(near, kFirstQp, 1);  // one packet always goes
+  owner.set_window(near, kFirstQp, 1);  // one packet may always go
   before = world.counters("mb_0").port_xmit_packets.get();
   world.scheduler.run_until(world.scheduler.now() + 100 * kMicrosecond);
   CHECK(world.counters("mb_0").port_xmit_packets.get() - before > 4);
 
-  near.registers().give_back(other);  // it is not the other's to return
+  near.registers().give_back(other);  // no effect: another owner has the windows
   CHECK(near.cfr().controlled());
   near.registers().give_back(owner);
   CHECK(stream.window() == WindowLimiter::kFull);
@@ -354,7 +354,7 @@ TEST_CASE(
   send_cnp(world, "mb_0", "mb_1");  // CFR is for RC
   CHECK(counters.rp_cnp_ignored.get() == 2);
   set_ecn(near.port(), {{"roce_rp/enable/0", "1"}});
-  send_cnp(world, "mb_0", "mb_0");  // not from its far end
+  send_cnp(world, "mb_0", "mb_0");  // not from the far end
   CHECK(counters.rp_cnp_ignored.get() == 3);
   CHECK(counters.rp_cnp_handled.get() == 0);
   send_cnp(world, "mb_0", "mb_1");

@@ -1,4 +1,4 @@
-// What broke, or could have: the corners where losses, slow memory, changed rights, states and
+// Edge cases, regressions among them: where losses, slow memory, changed rights, states and
 // teardown meet.
 #include <catch2/catch.hpp>
 
@@ -9,7 +9,7 @@ using namespace rocefs::test;
 
 namespace {
 
-// A pair whose memories answer late, or at once where null.
+// Pair whose memory answers late at either end, or at once.
 struct SlowPair {
   World world;
   std::shared_ptr<SlowMemory> near_memory, far_memory;
@@ -186,12 +186,12 @@ TEST_CASE("device: a queue pair that is destroyed transmits no more") {
 
 TEST_CASE("responder: a READ whose memory goes is refused although a later NAK waits already") {
   QpAttributes attributes = quick_attributes();
-  attributes.window = 1024;  // so that the SEND goes at once
+  attributes.window = 1024;  // large enough for the SEND to go at once
   SlowPair pair(false, true, QpType::kRc, attributes, 5 * kMicrosecond, 512 * 1024);
   Connection& link = *pair.link;
-  link.post(link.read(1, 0, 400'000));  // more than is fetched ahead
+  link.post(link.read(1, 0, 400'000));  // longer than the prefetch
   SendRequest bad = link.write(2, 0, 10);
-  bad.op = SendOp::kSend;  // fails in another way: its receive names nothing
+  bad.op = SendOp::kSend;  // fails differently: its receive names no memory
   link.post(link.receive(7, 1 << 24, 10));
   link.post(bad);
   while (link.far->state() != QpState::kError) REQUIRE(pair.world.scheduler.run_one(kSecond));
@@ -214,7 +214,7 @@ TEST_CASE("requester: responses that wait for memory are bounded, and the READ s
     REQUIRE(pair.world.scheduler.run_one(60 * kSecond));
     most = std::max<int64_t>(most, pair.world.outstanding.packets);
   }
-  CHECK(most < 6000);  // of 16384
+  CHECK(most < 6000);  // 16384 responses in all
   CHECK(pair.sent().at(0).status == WcStatus::kSuccess);
   auto near = bytes_of(*pair.link->near_memory), far = bytes_of(*pair.link->far_memory);
   CHECK(std::equal(near.begin(), near.end(), far.begin()));

@@ -1,5 +1,5 @@
-// Frames from outside: packets that the kernel's Soft-RoCE sent, and what remains of them after
-// damage, arrive at a port as bytes.
+// Frames from outside: packets that the kernel's Soft-RoCE sent, intact and damaged, arrive at a
+// port as bytes.
 #include <algorithm>
 #include <catch2/catch.hpp>
 
@@ -80,7 +80,7 @@ TEST_CASE("frames: Soft-RoCE's own WRITE messages are placed and acknowledged") 
     World world(1, golden_topology(first.headers));
     QpAttributes attributes;
     attributes.path_mtu = message.size() > 1 ? first.payload_len : 4096;
-    attributes.send_psn = psn;  // as the near end's: the far end expects it
+    attributes.send_psn = psn;  // of the near end, and expected by the far end
     Connection connection(world, 1 << 20, attributes);
     std::vector<std::pair<uint8_t, uint32_t>> answers;
     Meddler back(world, world.link("sw_0-mb_0"), 1, {});
@@ -128,9 +128,9 @@ TEST_CASE("frames: damaged packets are counted drops, every one") {
     if (rng.chance(0.05)) bytes.resize(bytes.size() + rng.below(9000));
     deliver(world, bytes);
   }
-  CHECK(counters.port_rcv_packets.get() > 1000);  // well-formed, as far as one can see
+  CHECK(counters.port_rcv_packets.get() > 1000);  // well-formed as far as a port can tell
   CHECK(counters.port_rcv_errors.get() > 1000);
-  // The addresses are not this fabric's: nothing gets further than the drop counters.
+  // The addresses are unknown in this fabric: every packet ends in a drop counter.
   CHECK(counters.port_rcv_errors.get() + counters.rx_icrc_encapsulated.get() +
             counters.rx_unknown_qp.get() + counters.rx_wrong_pkey.get() +
             counters.rx_mads_discarded.get() ==

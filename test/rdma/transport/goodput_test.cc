@@ -1,6 +1,6 @@
-// Go-back-N's goodput under random loss, against (1-p) / (1-p + pD + p^2 R): a lost packet costs
-// the D packet times until it is sent again, a lost retransmission the R until the time-out. And
-// selective retransmission's, against 1-p.
+// Goodput under random loss. Go-back-N, against (1-p) / (1-p + pD + p^2 R): a lost packet costs the
+// D packet times until it is sent again, a lost retransmission the R until the time-out. Selective
+// retransmission, against 1-p.
 #include <catch2/catch.hpp>
 #include <cstdio>
 
@@ -14,7 +14,7 @@ namespace {
 // Long messages over one switch, loss on one link in the direction of the data.
 struct LossyStream {
   double loss;
-  TimeNs delay;     // of each of the two links on the way
+  TimeNs delay;     // delay of each of the two links on the way
   uint8_t timeout;  // exponent
   bool selective = false;
 
@@ -48,7 +48,8 @@ struct LossyStream {
       }
     });
 
-    // D, from the start of a lost packet to the start of its resend, by losing one on purpose.
+    // D, from the start of a lost packet to the start of its retransmission, by one deliberate
+    // loss.
     d = measure_resend(world, connection, packet_ns, outstanding);
     r = static_cast<double>(TimeNs{4096} << timeout) / packet_ns;
 
@@ -89,7 +90,7 @@ struct LossyStream {
     }
   }
 
-  // The trace of one loss in a running stream.
+  // Measures one loss in a running stream.
   static double measure_resend(World& world, Connection& connection, double packet_ns,
                                uint64_t& outstanding) {
     Link& egress = world.link("mb_0-sw_0");
@@ -128,8 +129,8 @@ struct LossyStream {
 
 }  // namespace
 
-// The band is the 3 %: 20,000 losses leave a standard error below 1 %, the formula itself
-// leaves out that the packet behind a lost one may be lost too (p of D).
+// Tolerance of 3 %: 20,000 losses leave a standard error below 1 %, and the formula leaves out that
+// the packet behind a lost one may be lost too (p of D).
 TEST_CASE("go-back-N: goodput under loss follows the formula") {
   LossyStream runs[] = {{0.005, 4 * kMicrosecond, 8}, {0.005, 18 * kMicrosecond, 9},
                         {0.01, 10 * kMicrosecond, 7}, {0.01, 18 * kMicrosecond, 8},
@@ -148,9 +149,9 @@ TEST_CASE("go-back-N: goodput under loss follows the formula") {
   }
 }
 
-// The band is the 2 %: 4,000 losses leave a standard error of 1.6 % of p. The window of
-// 1024 packets outlasts a hole: 64 packets until it is lost by the reorder window, D until it is
-// filled, and twice that if the retransmission is lost, too.
+// Tolerance of 2 %: 4,000 losses leave a standard error of 1.6 % of p. The window of 1024 packets
+// outlasts a hole: 64 packets until it is lost by the reorder window, D until it is filled, and
+// twice that if the retransmission is lost, too.
 TEST_CASE("selective: goodput under loss is 1-p, and each loss makes one retransmission") {
   LossyStream runs[] = {{0.001, 4 * kMicrosecond, 10, true},
                         {0.005, 18 * kMicrosecond, 10, true},

@@ -60,7 +60,7 @@ struct End {
     attributes.remote_qpn = far.qp.number();
     REQUIRE(qp.bring_up(attributes));
   }
-  // Its next packet of requests or responses, as its port would pull it; null if it has none.
+  // Next packet of requests or responses, as the port would pull it; null if there is none.
   Packet* data() {
     Packet* packet = qp.has_data() ? qp.emit_data(host.scheduler().now()) : nullptr;
     return packet;
@@ -84,7 +84,7 @@ struct Lone {
     near.connect(far, a, b);
     far.connect(near, b, a);
   }
-  // What was posted as 8 octets at `at` of the near end, to the same place of the far end.
+  // Posts 8 octets at `at` of the near end, to the same place of the far end.
   SendRequest eight(SendOp op, uint64_t at) const {
     SendRequest request;
     request.op = op;
@@ -125,7 +125,7 @@ struct Lone {
     REQUIRE(error == wire::ParseError::kNone);
     return parsed.headers;
   }
-  // The packet says what `headers` say.
+  // Rewrites the headers of the packet.
   static void rewrite(Packet* packet, wire::Headers headers) {
     wire::finish_lengths(headers, packet->payload.length);
     packet->header_len = static_cast<uint16_t>(wire::emit(headers, packet->header));

@@ -1,5 +1,5 @@
-// Requesters and responders without a device, links and a fabric: what they say to the packets that
-// a test hands them.
+// Requesters and responders without a device, links or a fabric: their answers to packets that a
+// test hands them.
 #include <catch2/catch.hpp>
 #include <vector>
 
@@ -8,7 +8,7 @@
 using namespace rocefs;
 using namespace rocefs::test;
 
-// IBTA 9.7.5.2.8: all that follows the packet that is missing is sent again.
+// IBTA 9.7.5.2.8: all packets from the missing one on are sent again.
 TEST_CASE(
     "lone requester: a NAK for a sequence error takes it back to the packet that is missing") {
   Lone lone;
@@ -36,7 +36,7 @@ TEST_CASE(
   CHECK(lone.far.host.port.counters().out_of_sequence.get() == 1);
 }
 
-// IBTA 9.7.5.1.3: its last acknowledgement may have been lost.
+// IBTA 9.7.5.1.3: the acknowledgement may have been lost.
 TEST_CASE("lone responder: a duplicate WRITE is acknowledged again, and not placed again") {
   Lone lone;
   lone.write(1, 0);

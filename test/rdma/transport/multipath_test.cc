@@ -1,5 +1,5 @@
-// A flow that is sprayed over 16 paths of different length, without any loss: what reordering alone
-// does to go-back-N, and to selective retransmission.
+// A flow that is sprayed over 16 paths of different length, without loss: the effect of reordering
+// alone on go-back-N, and on selective retransmission.
 #include <cstdio>
 
 #include "test/rdma/transport/pair.h"
@@ -17,7 +17,7 @@ struct Sprayed {
   bool selective;
   bool read;
 
-  double goodput = 0;  // over that of a flow in order
+  double goodput = 0;  // relative to a flow in order
   uint64_t resent = 0, placed = 0, timeouts = 0;
 
   void run() {
@@ -28,7 +28,7 @@ struct Sprayed {
     }
     for (const auto& link : world.fabric.links()) {
       LinkParameters parameters = link->parameters();
-      parameters.delay_ns = 4 * kMicrosecond;  // to go back costs about 22 packet times
+      parameters.delay_ns = 4 * kMicrosecond;  // going back costs about 22 packet times
       set(*link, parameters);
     }
     double packet_ns = world.link("mb_0-sw_0")
@@ -73,8 +73,8 @@ struct Sprayed {
 
 }  // namespace
 
-// The bands are the issue's. 120 messages of 64 packets take 7,680 packet times, of which the first
-// way, the last straggler and the last acknowledgement are below 1 %.
+// 120 messages of 64 packets take 7,680 packet times, of which the first way, the last straggler
+// and the last acknowledgement are below 1 %.
 TEST_CASE("multipath: with selective retransmission skew costs nothing, with go-back-N the flow") {
   std::printf("REPORT multipath %5s %6s %10s %10s %8s %8s\n", "skew", "", "go-back-N", "selective",
               "resent", "placed");

@@ -1,4 +1,4 @@
-// The NP: when a marked packet is answered by a CNP, and what that CNP says.
+// NP: the CNPs that answer marked packets, and their contents.
 #include "rdma/transport/notification_point.h"
 
 #include <catch2/catch.hpp>
@@ -12,7 +12,7 @@ using namespace rocefs::test;
 
 namespace {
 
-// What passes from mb_1 to its switch: CNPs, by the queue pair that they are for.
+// CNPs from mb_1 to its switch, by the queue pair that they are for.
 struct CnpWatch {
   Meddler meddler;
   std::map<uint32_t, std::vector<TimeNs>> times;
@@ -116,7 +116,7 @@ TEST_CASE("NP: a CNP goes to the sender of what was marked, whatever the service
   struct Case {
     QpType type;
     SendOp op;
-    const char* marked;  // the link on which its data passes
+    const char* marked;  // link on which the data passes
   };
   for (const Case& one : {Case{QpType::kRc, SendOp::kWrite, "sw_0-mb_1"},
                           Case{QpType::kRc, SendOp::kRead, "sw_0-mb_0"},

@@ -1,4 +1,4 @@
-// Two connected queue pairs in a world of their own, and what tests ask about them.
+// Pair: two connected queue pairs in a world of their own, and helpers for tests of them.
 #pragma once
 
 #include "test/rdma/world.h"
@@ -54,7 +54,7 @@ struct Pair {
   }
 };
 
-// Looks at what passes a link; true from the script drops it.
+// Watches a link; the script returns true to drop a packet.
 struct Watch {
   using Script = std::function<bool(const wire::Parsed&, Packet&)>;
   Meddler meddler;

@@ -1,4 +1,4 @@
-// The states of a queue pair, as the verbs manual has them.
+// States of a queue pair, as the verbs manual defines them.
 #include <catch2/catch.hpp>
 
 #include "rdma/transport/qp_transitions.h"
@@ -181,7 +181,7 @@ TEST_CASE("qp: RESET forgets all requests without a completion, and the way up i
     world.scheduler.run_until(10 * kMicrosecond);
     REQUIRE(link.near->modify(QpState::kReset));
     REQUIRE(link.far->modify(QpState::kReset));
-    CHECK(Connection::poll(link.near_cq).size() < 4);  // what had ended before
+    CHECK(Connection::poll(link.near_cq).size() < 4);  // requests that had ended before
     world.scheduler.run_until(kMillisecond);
     CHECK_FALSE(world.outstanding.any());
     CHECK(Connection::poll(link.near_cq).empty());

@@ -1,6 +1,6 @@
-// One run of sends, writes, reads and atomics over a link that loses, doubles, delays and damages
-// packets, all of whose choices come from a seed. It checks, while it runs and at its end, that
-// bytes arrive once, whole and in order.
+// Run of sends, writes, reads and atomics over a link that loses, doubles, delays and damages
+// packets, with all choices from a seed. It checks, while it runs and at its end, that bytes arrive
+// once, whole and in order.
 #pragma once
 
 #include <map>
@@ -10,12 +10,12 @@
 
 namespace rocefs::test {
 
-// What a run has beside go-back-N on one path.
+// Options of a run beyond go-back-N on one path.
 struct RunOptions {
   bool near_sr = false, far_sr = false;
   bool ops = false;
-  double flip = 0;    // of the agreement bit, on the wire
-  double toggle = 0;  // of a knob, at each event
+  double flip = 0;    // probability of a flip of the agreement bit
+  double toggle = 0;  // probability of a knob change at each event
 };
 
 class RandomRun {
@@ -73,7 +73,7 @@ class RandomRun {
     check();
   }
 
-  // What happened, summed over both ends, so that a test sees that its faults fired.
+  // Adds the counters of both ends to `totals`, so that a test sees that its faults fired.
   void add_to(std::map<std::string, uint64_t>& totals) {
     for (const char* name : {"mb_0", "mb_1"}) {
       for (const auto& row : kPortCounters) {
@@ -213,7 +213,7 @@ class RandomRun {
       ++next;
     }
     REQUIRE(number(*connection_->far_memory, kCounter) == atomics_);
-    // Every other byte of both memories is what it was.
+    // Every other byte of both memories is unchanged.
     std::vector<bool> near_target(kArea), far_target(kArea);
     for (uint64_t i = 0; i < 8; ++i) far_target[kCounter + i] = true;
     for (const Message& message : messages_) {

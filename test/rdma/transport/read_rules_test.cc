@@ -1,4 +1,4 @@
-// The transport's rules, a row each: of READs and atomics.
+// Rules of the transport for READs and atomics, one per row.
 #include <catch2/catch.hpp>
 
 #include "test/rdma/transport/pair.h"
@@ -44,13 +44,13 @@ void atomics_compute() {
   swap.compare = 41;
   swap.swap_add = 7;
   CHECK(pair.outcome(swap) == WcStatus::kSuccess);
-  CHECK(pair.word(pair.far_bytes(), 80) == 42);  // it was not 41
+  CHECK(pair.word(pair.far_bytes(), 80) == 42);  // the value was not 41
   swap.compare = 42;
   CHECK(pair.outcome(swap) == WcStatus::kSuccess);
   CHECK(pair.word(pair.near_bytes(), 8) == 42);
   CHECK(pair.word(pair.far_bytes(), 80) == 7);
   CHECK(pair.outcome(pair.link.fetch_add(3, 80, ~uint64_t{0}, 16)) == WcStatus::kSuccess);
-  CHECK(pair.word(pair.far_bytes(), 80) == 6);  // it wraps
+  CHECK(pair.word(pair.far_bytes(), 80) == 6);  // the sum wraps
   CHECK(pair.far().rx_atomic_requests.get() == 4);
 }
 
@@ -62,7 +62,7 @@ void atomics_are_aligned() {
 }
 
 void atomics_once() {
-  // The answer is lost; asked again, the responder answers from memory of what it did.
+  // The answer is lost; the duplicate is answered from the responder's record of the atomic.
   Pair pair;
   Watch watch(pair, "sw_0-mb_0", drop_once(wire::Opcode::kRcAtomicAck));
   pair.put(pair.far_bytes(), 80, 10);
@@ -74,7 +74,7 @@ void atomics_once() {
 }
 
 void reads_resume() {
-  // Each part of the response is lost once. The rest is asked for with PSN, address and length
+  // Each part of the response is lost once. The rest is requested with PSN, address and length
   // advanced.
   using wire::Opcode;
   for (Opcode lost :
@@ -98,14 +98,14 @@ void reads_resume() {
     CHECK(skipped == expected);
     CHECK(asked[1].reth.va == asked[0].reth.va + 256 * skipped);
     CHECK(asked[1].reth.dma_len == 256 * (10 - skipped));
-    bool told = lost != Opcode::kRcReadResponseLast;  // by what came after it
+    bool told = lost != Opcode::kRcReadResponseLast;  // by a later response
     CHECK(pair.near().implied_nak_seq_err.get() == told);
     CHECK(pair.near().local_ack_timeout_err.get() == !told);
   }
 }
 
 void implied_naks() {
-  // An acknowledgement of something later says that the READ's response was lost.
+  // An acknowledgement of a later request shows that the READ's response was lost.
   Pair pair;
   Watch back(pair, "sw_0-mb_0", drop_once(wire::Opcode::kRcReadResponseOnly));
   pair.link.post(pair.link.read(1, 0, 100));

@@ -1,4 +1,4 @@
-// The register pages: what the engine shows there, and what it does of what an owner writes there.
+// Register pages: the engine's readings there, and its response to an owner's entries.
 #include "rdma/transport/registers.h"
 
 #include <catch2/catch.hpp>
@@ -95,11 +95,11 @@ TEST_CASE("registers: a window is obeyed when its generation is the queue pair's
   first.line(kFirstQp).window += uint64_t{2} << 32;
   pass();
   CHECK(stream.window() == kNoWindow);
-  near.registers().give_back(second);  // not its own
+  near.registers().give_back(second);  // not the owner
   CHECK(near.cfr().controlled());
   near.registers().give_back(first);
   REQUIRE(second.take(near));
-  first.set_window(near, kFirstQp, 1024);  // it still has that page: nobody's
+  first.set_window(near, kFirstQp, 1024);  // no effect: the page of a former owner
   pass();
   CHECK(stream.window() == kNoWindow);
   second.set_window(near, kFirstQp, 2048);
@@ -123,7 +123,7 @@ TEST_CASE("registers: a probe is answered by the time until its packet is acknow
   rocefs_qp_control& control = owner.line(kFirstQp);
   CHECK(pair.outcome(pair.link.write(1, 0, 256)) == WcStatus::kSuccess);
   auto quiet = Approx(static_cast<double>(line.rtt_ns)).margin(5);  // links carry fractions of 1 ns
-  CHECK(line.rtt_probe == 0);                                       // nobody has asked
+  CHECK(line.rtt_probe == 0);                                       // no probe so far
   control.probe = 7;
   TimeNs before = pair.world.scheduler.now();
   CHECK(pair.outcome(pair.link.write(1, 0, 256)) == WcStatus::kSuccess);
@@ -161,7 +161,7 @@ TEST_CASE("registers: a probe is answered by the time until its packet is acknow
   }
 }
 
-// A window of W in a round trip of R is W / R on the wire, whoever would acknowledge it.
+// A window of W in a round trip of R is W / R on the wire, with or without acknowledgements.
 TEST_CASE("registers: what nothing acknowledges is paced by the window") {
   struct Case {
     FlowOp op;
@@ -186,8 +186,8 @@ TEST_CASE("registers: what nothing acknowledges is paced by the window") {
     // 4096 octets in 16 us are 2 Gb/s of payload, and 1.5 % of headers.
     CHECK(octets_in(4096, 4 * kMillisecond) == Approx(4096 * 250).epsilon(0.03));
     CHECK(octets_in(1024, 8 * kMillisecond) == Approx(1024 * 500).epsilon(0.03));
-    CHECK(octets_in(kNoWindow, 4 * kMillisecond) > 4'500'000);  // of 5 MB
-    // Opened while a packet waits for its time: it does not wait for all of it.
+    CHECK(octets_in(kNoWindow, 4 * kMillisecond) > 4'500'000);  // 5 MB at line rate
+    // A window that opens while a packet waits shortens the wait.
     CHECK(octets_in(1, kMillisecond) < 3 * 4200);
     CHECK(octets_in(1 << 20, 4 * kMillisecond) > 4'500'000);
     sender.registers().give_back(owner);

@@ -1,5 +1,5 @@
-// The transport's rules, a row each: of all requests. transport_test.cc has those that need longer
-// stories.
+// Rules of the transport for all requests, one per row. transport_test.cc has those that need
+// longer scenarios.
 #include <catch2/catch.hpp>
 
 #include "test/rdma/transport/pair.h"
@@ -89,8 +89,8 @@ void bounds_and_domains() {
       request.op = op;
       if (wrong == 0) request.remote_address = pair.link.far_address + kPairArea - 99;
       if (wrong == 1) request.remote_address = pair.link.far_address - 1;
-      if (wrong == 2) request.rkey ^= 1;  // a key of another life
-      if (wrong == 3) {                   // of another protection domain
+      if (wrong == 2) request.rkey ^= 1;  // a stale key
+      if (wrong == 3) {                   // memory of another protection domain
         request.rkey = *pair.link.far_device.memory().add(pair.link.far_memory, 0x5000000,
                                                           kPairArea, 77, Connection::kAllRights);
         request.remote_address = 0x5000000;
@@ -164,21 +164,21 @@ void solicited_events() {
     REQUIRE(pair.world.run_idle());
   };
   send(true);
-  CHECK(events == 0);  // nobody asked
+  CHECK(events == 0);  // no event requested
   pair.link.far_cq.request_event(true);
   send(false);
   CHECK(events == 0);
   send(true);
   CHECK(events == 1);
   send(true);
-  CHECK(events == 1);  // once
+  CHECK(events == 1);  // one event for each request
   pair.link.far_cq.request_event(false);
-  pair.link.far_cq.request_event(true);  // the wider wish stands
+  pair.link.far_cq.request_event(true);  // the wider request stays
   send(false);
   CHECK(events == 2);
   pair.link.far_cq.request_event(true);
   REQUIRE(pair.link.far->modify(QpState::kError));
-  CHECK(events == 2);  // nothing was queued
+  CHECK(events == 2);  // no request was queued
 }
 
 void errors_raise_solicited_events() {

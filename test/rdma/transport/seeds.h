@@ -1,4 +1,4 @@
-// Runs that differ by their seed, and how one of them is repeated.
+// Seeded runs, and the way to repeat one of them.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -7,8 +7,8 @@
 
 namespace rocefs::test {
 
-// How many of so many. Such runs have one thread: ThreadSanitizer takes ten times as long for each,
-// and sees no more in many of them than in a few.
+// Number of seeds. Runs have one thread: ThreadSanitizer takes ten times as long for each, and sees
+// no more in many of them than in a few.
 constexpr uint64_t seeds(uint64_t count) {
 #ifdef __SANITIZE_THREAD__
   return count / 10;
@@ -17,13 +17,13 @@ constexpr uint64_t seeds(uint64_t count) {
 #endif
 }
 
-// Whether the environment names the seeds: what holds for many runs need not hold for these.
+// Whether the environment names the seeds, so that totals over many runs do not apply.
 inline bool replays() {
   return std::getenv("ROCEFS_SEED") != nullptr;
 }
 
-// As many seeds as are given, or those that the environment names: one, or FROM-TO. `name` is that
-// of the case, or how it begins.
+// Runs `count` seeds, or those that the environment names: one, or FROM-TO. `name` is the name of
+// the case, or its beginning.
 template <class Run>
 void for_seeds(uint64_t count, const char* name, Run run) {
   uint64_t from = 1, to = count;

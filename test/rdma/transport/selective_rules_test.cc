@@ -1,5 +1,5 @@
-// What selective retransmission must never do, whatever happens to packets, to the bit by which it
-// is agreed and to its knobs.
+// Invariants of selective retransmission, under faults of packets and of the agreement bit, and
+// under changes of its knobs.
 #include <map>
 #include <set>
 
@@ -140,8 +140,8 @@ TEST_CASE("selective: sends, atomics and READs that arrive in any order are done
   odds.longest_delay = 3 * kMicrosecond;
   Meddler forth(pair.world, pair.world.link("sw_0-mb_1"), 1, odds);
   Meddler back(pair.world, pair.world.link("sw_0-mb_0"), 2, odds);
-  // A number goes through: each atomic adds to what the write before has put there, each READ sees
-  // at least what the atomic before has made of it.
+  // A number goes through: each atomic adds to the value that the WRITE before it has placed, each
+  // READ sees at least the result of the atomic before it.
   constexpr uint64_t kRounds = 40, kWord = 50000;
   for (uint64_t i = 0; i < kRounds; ++i) pair.put(pair.near_bytes(), 1000 + i * 8, i * 100);
   for (uint64_t i = 0; i < kRounds; ++i) {
@@ -168,7 +168,7 @@ TEST_CASE("selective: sends, atomics and READs that arrive in any order are done
     CHECK(received[i].wr_id == i);
     CHECK(pair.same(10000 + i, 20000 + i * 700, 600));
     CHECK(pair.word(pair.near_bytes(), 2000 + i * 8) == i * 100);
-    // Later writes may be seen, too: there is no fence.
+    // Later WRITEs may be seen, too: there is no fence.
     CHECK(pair.word(pair.near_bytes(), 3000 + i * 8) >= i * 100 + 7);
   }
   CHECK(pair.far().sr_ooo_placed.get() > 20);
@@ -203,7 +203,7 @@ TEST_CASE("selective: what is kept for a far end that is gone is dropped in the 
   Watch back(pair, "sw_0-mb_0", [](const wire::Parsed&, Packet&) { return true; });
   pair.link.post(pair.link.receive(1, 0, 200 * kMtu));
   pair.link.post(pair.link.send(1, 0, 200 * kMtu));
-  pair.run();  // or packets stay outstanding
+  pair.run();  // ends, since no packets stay outstanding
   CHECK(pair.sent().at(0).status == WcStatus::kRetryExceeded);
   CHECK(pair.far().sr_ooo_placed.get() >= 194);
   CHECK(pair.received().empty());
@@ -243,7 +243,7 @@ TEST_CASE("selective: no more is kept than 4096 packets ahead, and the rest come
   auto near = bytes_of(*link.near_memory), far = bytes_of(*link.far_memory);
   CHECK(std::equal(near.begin(), near.end(), far.begin()));
   CHECK(most > 4000);
-  CHECK(most < 4096 + 100);  // and those on their way
+  CHECK(most < 4096 + 100);  // packets under way included
 }
 
 TEST_CASE("selective: both ways of changing it take effect within a round trip") {
@@ -281,7 +281,7 @@ TEST_CASE("selective: who takes a NAK for a standard one completes nothing that 
     uint32_t psn = parsed.headers.bth.psn;
     return (psn == 20 || psn == 60) && lost.insert(psn).second;
   });
-  // Of the first hole's no NAK comes, of the second's one without anything that marks it.
+  // The first hole's NAK is lost; the second's comes without the bit that marks it.
   int plain = 0;
   Watch back(pair, "sw_0-mb_0", [&](const wire::Parsed& parsed, Packet& packet) {
     if (!(parsed.headers.bth.reserved7 & kSelectiveNak)) return false;

@@ -21,11 +21,11 @@ QpAttributes wide() {
   return attributes;
 }
 
-// A pair that agrees, and how often each packet of requests and of responses was transmitted.
+// Pair that agrees, with the number of transmissions of each packet of requests and of responses.
 struct Agreed : Pair {
-  std::map<uint32_t, int> requests, responses;  // by PSN, acknowledgements apart
+  std::map<uint32_t, int> requests, responses;  // by PSN, without acknowledgements
   std::map<uint32_t, int> naks;                 // by the PSN that they name
-  // What becomes of a packet by its direction, its PSN and how often it has come.
+  // Fate of a packet, by its direction, its PSN and the number of its transmissions: true drops it.
   std::function<bool(const wire::Parsed&, Packet&, uint32_t, int)> forth_fate, back_fate, nak_fate;
   Watch forth, back;
 
@@ -52,7 +52,7 @@ struct Agreed : Pair {
     set_sr(link.near_device, true, window);
     set_sr(link.far_device, true, window);
   }
-  // Requests that were transmitted more than once, in all.
+  // Retransmissions of request packets, in all.
   int again() const { return again(requests); }
   static int again(const std::map<uint32_t, int>& times) {
     int more = 0;
@@ -61,7 +61,7 @@ struct Agreed : Pair {
   }
 };
 
-// Loses the request packet with that PSN so many times.
+// Loses the request packets with these PSNs `times` times each.
 auto lose(std::set<uint32_t> psns, int times = 1) {
   return [psns, times](const wire::Parsed&, Packet&, uint32_t psn, int time) {
     return psns.contains(psn) && time <= times;
@@ -80,7 +80,7 @@ auto damage(std::set<uint32_t> psns, Agreed& pair) {
 struct Loss {
   const char* what;
   std::set<uint32_t> psns;
-  int losses;  // of each
+  int losses;  // losses of each packet
 };
 const Loss kLosses[] = {{"the first packet", {0}, 1},
                         {"one in the middle", {50}, 1},
@@ -157,7 +157,7 @@ TEST_CASE("selective: the only packet of a message is sent again once, whatever 
        }},
   };
   for (const Case& one : cases) {
-    for (bool with_more : {false, true}) {  // nothing follows: a time-out; else a NAK
+    for (bool with_more : {false, true}) {  // alone: a time-out; with more behind it: a NAK
       INFO(one.what << (with_more ? " with more behind it" : ""));
       Agreed pair;
       pair.forth_fate = lose({0});

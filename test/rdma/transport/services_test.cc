@@ -143,7 +143,7 @@ TEST_CASE("UD: a wrong Q_Key, no receive, or one too small: dropped, and nothing
   pair.run();
   CHECK(pair.far().resp_local_length_error.get() == 1);
   CHECK(pair.received().empty());
-  pair.link.post(pair.link.send(4, 0, 99));  // it fits what the others left
+  pair.link.post(pair.link.send(4, 0, 99));  // fits the receive that the others have left
   pair.run();
   CHECK(pair.received().at(0).wr_id == 7);
   CHECK(pair.sent().size() == 4);
@@ -193,7 +193,7 @@ TEST_CASE("SRQ: queue pairs share receives in order, and the limit is told once"
   ReceiveQueue shared(16);
   Device& near = world.device("mb_0");
   Device& far = world.device("mb_1");
-  Connection link(world, kPairArea, quick_attributes());  // for its memory
+  Connection link(world, kPairArea, quick_attributes());  // gives its memory only
   fill(bytes_of(*link.near_memory), 5);
   QpInit init;
   init.pd = Connection::kPd;
@@ -224,7 +224,7 @@ TEST_CASE("SRQ: queue pairs share receives in order, and the limit is told once"
     got.push_back(one.wr_id);
   }
   CHECK(got == std::vector<uint64_t>{100, 101, 102, 103});
-  // What nobody has taken is not flushed with one queue pair.
+  // Requests left in an SRQ are not flushed with one queue pair.
   REQUIRE(shared.post(link.receive(9, 0, 10)));
   REQUIRE(receivers[0]->modify(QpState::kError));
   CHECK(Connection::poll(cq).empty());

@@ -1,4 +1,4 @@
-// Packet spraying: which packets vary their UDP source port, over which ports, how fast.
+// Packet spraying: the packets that vary their UDP source port, the range of ports, the dwell.
 #include <map>
 #include <set>
 
@@ -9,7 +9,7 @@ using namespace rocefs::test;
 
 namespace {
 
-// The source ports of what passes one link, in order, by what the packet is.
+// Source ports of the packets on one link, in order, with their opcodes.
 struct Ports {
   struct One {
     TimeNs at;
@@ -105,7 +105,7 @@ TEST_CASE(
     pair.link.post(pair.link.receive(i, 20000, 100));
     pair.run();
   }
-  CHECK(forth.distinct().size() == 1);  // that end does not spray
+  CHECK(forth.distinct().size() == 1);  // the near end does not spray
   std::map<wire::Opcode, std::set<uint16_t>> by_opcode;
   for (const auto& one : back.seen) by_opcode[one.opcode].insert(one.port);
   CHECK(by_opcode[wire::Opcode::kRcReadResponseMiddle].size() == 8);
@@ -141,7 +141,7 @@ TEST_CASE("spraying: a level keeps a flow on a port for its time") {
 
 TEST_CASE("spraying: settings change while a flow runs; nothing is lost, ICRCs are right") {
   Pair pair(wide());
-  // What is sealed is checked.
+  // Seals the packets on the way, so that the receiver checks their ICRC.
   Watch sealed(pair, "sw_0-mb_1", [&](const wire::Parsed&, Packet& packet) {
     return !materialize(pair.world.fabric.pool(), &packet);
   });

@@ -1,4 +1,4 @@
-// The rules of the reliable connection.
+// Rules of the reliable connection.
 #include <catch2/catch.hpp>
 
 #include "test/rdma/world.h"
@@ -270,7 +270,7 @@ TEST_CASE("responder: acknowledgements coalesce: one for many that wait") {
 TEST_CASE("port: queue pairs take turns, of a packet or of two microseconds of the link") {
   struct Row {
     uint64_t rate_bps;
-    std::vector<size_t> turns;  // packets, of three that have 40, 34 and 3
+    std::vector<size_t> turns;  // packets of three queue pairs with 40, 34 and 3
   };
   const Row rows[] = {{20'000'000'000, {17, 17, 3, 17, 17, 6}},
                       {1'000'000'000, {1, 1, 1, 1, 1, 1}}};

@@ -93,7 +93,7 @@ TEST_CASE("window: invalidated by its owner or by the far end, it is of no use a
   auto received = pair.received();
   CHECK(received.at(0).has_invalidated);
   CHECK(received.at(0).immediate == pair.key);
-  // It may be bound again, under another key.
+  // The window may be bound again, under another key.
   pair.key = (pair.key & ~0xffu) | ((pair.key + 1) & 0xff);
   CHECK(pair.far_outcome(pair.bind(3)) == WcStatus::kSuccess);
   CHECK(pair.write(1000, 10) == WcStatus::kSuccess);
@@ -104,7 +104,7 @@ TEST_CASE("window: a send that invalidates what it may not is refused") {
   pair.link.post(pair.link.receive(5, 0, 100));
   SendRequest send = pair.link.send(2, 0, 100);
   send.op = SendOp::kSendInvalidate;
-  send.rkey = pair.link.far_key;  // a region
+  send.rkey = pair.link.far_key;  // the key of a region, not of a window
   pair.link.post(send);
   pair.run();
   CHECK(pair.sent().at(0).status == WcStatus::kRemoteAccessError);
@@ -153,5 +153,5 @@ TEST_CASE("window: one of type 1 is its domain's, bound anew at will, and to not
   again.sges = Sge{0, 0, 0};
   CHECK(pair.far_outcome(again) == WcStatus::kSuccess);
   CHECK(table.find(pair.key) == nullptr);
-  CHECK(table.remove(pair.link.far_key));  // nothing is bound to it
+  CHECK(table.remove(pair.link.far_key));  // no window is bound to it
 }
