@@ -102,9 +102,9 @@ void DeviceFiles::add_function() {
   fixed(function_ + "/local_cpulist", cpus, "CPUs local to the function: all");
   fixed(function_ + "/local_cpus", cpu_mask(cpus), "local_cpulist as a mask");
   fixed(function_ + "/modalias", modalias(), "alias by which udev loads a driver");
-  tree_.add_file(
-      function_ + "/uevent",
-      read_only([this]() -> Result<std::string> { return uevent(); }, "variables for udev"));
+  tree_.add_file(function_ + "/uevent",
+                 read_only([this]() -> Result<std::string> { return uevent(); },
+                           "variables of the function for udev"));
   tree_.add_link(function_ + "/subsystem", "bus/pci");
   tree_.add_link("bus/pci/devices/" + device_.spec().pci, function_);
 }
@@ -165,7 +165,7 @@ void DeviceFiles::add_identity() {
   fixed(directory + "/hw_rev", fmt::format("{:x}", kHardwareRevision), "hardware revision");
   fixed(directory + "/hca_type", "MB100", "model");
   fixed(directory + "/board_id", "MB_0000000001", "board");
-  fixed(directory + "/uevent", "NAME=" + name, "variables for udev");
+  fixed(directory + "/uevent", "NAME=" + name, "variables of the device for udev");
   NodeDescription& description = device_.description();
   std::vector<KnobValue> start{description.initial()};
   add_knob_files(
@@ -190,7 +190,7 @@ void DeviceFiles::add_uverbs() {
   fixed(directory + "/dev", "1:3", "the character device behind dev/infiniband: /dev/null");
   fixed(directory + "/abi_version", "1", "version of the provider's interface");
   fixed(directory + "/uevent", fmt::format("MAJOR=1\nMINOR=3\nDEVNAME=infiniband/{}", uverbs_),
-        "variables for udev");
+        "variables of uverbs for udev");
   tree_.add_link(directory + "/device", function_);
   tree_.add_link(directory + "/subsystem", "class/infiniband_verbs");
   tree_.add_link("class/infiniband_verbs/" + uverbs_, directory);

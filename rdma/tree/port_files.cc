@@ -219,7 +219,8 @@ void add_interface_files(Tree& tree, const std::string& directory, const Port& p
       directory + "/mtu",
       link->file([](const PortLink& at) { return fmt::format("{}", at.mtu() + kHeaders); },
                  "MTU of the interface: the path MTU plus the longest headers"));
-  fixed(tree, directory + "/uevent", "INTERFACE=" + spec.netdev, "variables for udev");
+  fixed(tree, directory + "/uevent", "INTERFACE=" + spec.netdev,
+        "variables of the interface for udev");
   tree.add_file(
       directory + "/operstate",
       link->file([](const PortLink& at) { return at.up() ? "up" : "down"; }, "up or down"));
