@@ -30,7 +30,7 @@ void Completer::start() {
 }
 
 void Completer::receive_response(Packet* packet, const wire::Transport& headers, TimeNs now) {
-  selective_.heard(headers.reserved6());
+  selective_.heard(headers.sr_capable());
   choose_recovery();
   bool selective_nak = (headers.reserved7() & kSelectiveNak) &&
                        headers.opcode() == wire::Opcode::kRcAck &&

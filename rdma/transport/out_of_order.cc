@@ -143,7 +143,7 @@ Packet* Responder::emit_selective_nak() {
     wire::HeaderTemplate::Fields fields;
     fields.opcode = wire::Opcode::kRcAck;
     fields.psn = static_cast<uint32_t>(done) & kPsnMask;
-    fields.reserved6 = qp_.selective_bit();
+    fields.sr_capable = qp_.sr_capable();
     fields.reserved7 = kSelectiveNak;
     qp_.extensions().aeth = {aeth::kNakSequence, static_cast<uint32_t>(psn) & kPsnMask};
     Packet* packet = qp_.host().pool().acquire();

@@ -71,8 +71,8 @@ uint16_t QpContext::next_port_offset(TimeNs now) {
   return settings.on() ? spray_.next_offset(settings, now) : uint16_t{0};
 }
 
-uint8_t QpContext::selective_bit() const {
-  return init_.type == QpType::kRc ? host_.selective().bit() : uint8_t{0};
+bool QpContext::sr_capable() const {
+  return init_.type == QpType::kRc && host_.selective().enabled();
 }
 
 // The reorder window is a number of packets or, where no more come, twice the time that they take

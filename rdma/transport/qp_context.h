@@ -97,7 +97,7 @@ class QpContext {
   // sprayed.
   uint16_t next_port_offset(TimeNs now);
   // Announcement of selective retransmission in the BTH of each packet of a reliable connection.
-  uint8_t selective_bit() const;
+  bool sr_capable() const;
   // Limits after which missing packets of this connection count as lost.
   MissingPsns::ReorderLimits reorder_limits();
   // Header fields of IP, UDP and BTH, to any far end.

@@ -271,7 +271,7 @@ void Requester::write_headers(const SendWqe& wqe, const Part& part, Packet* pack
   const wire::OpcodeInfo& info = wire::opcode_info(fields.opcode);
   fields.psn = static_cast<uint32_t>(part.psn) & kPsnMask;
   fields.ack_req = part.acknowledge;
-  fields.reserved6 = qp_.selective_bit();
+  fields.sr_capable = qp_.sr_capable();
   fields.solicited = last && request.solicited && wqe.has(ROCEFS_RECEIVE);
   fields.port_offset = qp_.next_port_offset(now);
   if (info.header_len > 0) fill_extensions(wqe, info, part, qp_.extensions());

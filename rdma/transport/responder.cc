@@ -55,7 +55,7 @@ void Responder::receive(Packet* packet, const wire::Transport& headers) {
 // Takes packets in PSN order: one behind the expected PSN is a duplicate, one ahead of it shows a
 // gap.
 void Responder::receive_reliable(Packet* packet, const wire::Transport& headers) {
-  agreement_.heard(headers.reserved6());
+  agreement_.heard(headers.sr_capable());
   uint64_t psn = unwrap_psn(headers.psn(), expected_psn_);
   if (psn > expected_psn_) {
     qp_.note_gap(psn - expected_psn_);
@@ -319,7 +319,7 @@ Packet* Responder::emit_acknowledge() {
   if (!resources_.empty() || (!nak_due_ && !acknowledge_due_)) return nullptr;
   wire::HeaderTemplate::Fields fields;
   fields.opcode = wire::Opcode::kRcAck;
-  fields.reserved6 = qp_.selective_bit();
+  fields.sr_capable = qp_.sr_capable();
   if (std::optional<DueNak> nak = std::exchange(nak_due_, std::nullopt)) {
     fields.psn = static_cast<uint32_t>(nak->psn) & kPsnMask;
     qp_.extensions().aeth = {nak->syndrome, messages_};

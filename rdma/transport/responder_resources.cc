@@ -169,7 +169,7 @@ void ResponderResources::write_headers(Packet* packet, const PendingResponse& du
   const Resource& resource = slots_[due.slot];
   bool first = due.next == due.begin, last = due.next + 1 == due.end;
   wire::HeaderTemplate::Fields fields;
-  fields.reserved6 = qp_.selective_bit();
+  fields.sr_capable = qp_.sr_capable();
   fields.psn = static_cast<uint32_t>(due.next) & kPsnMask;
   if (resource.read) fields.port_offset = qp_.next_port_offset(qp_.scheduler().now());
   using wire::Opcode;

@@ -18,8 +18,6 @@ inline constexpr KnobRow kSelectiveKnobs[] = {
      "a packet that more than so many have overtaken is lost, or as long as twice that many take"},
 };
 
-// Bit of the BTH beside FECN and BECN, which the ICRC leaves out: the sender is enabled.
-inline constexpr uint8_t kSelectiveBit = 0x01;
 // Bit of the BTH beside the A bit, which the ICRC covers: a sequence NAK whose AETH names the one
 // missing PSN in place of the MSN. The PSN in its BTH has the meaning of any sequence NAK's, so
 // that a peer that takes it for one completes no request that has not arrived.
@@ -34,7 +32,6 @@ class SelectiveSettings final : public KnobOwner {
   SelectiveSettings() { reset(); }
   bool enabled() const { return enabled_; }
   uint32_t reorder_window() const { return reorder_window_; }
-  uint8_t bit() const { return enabled_ ? kSelectiveBit : 0; }
   void apply(std::span<const KnobValue> values) override {
     enabled_ = std::get<uint64_t>(values[knob_index(kSelectiveKnobs, "sr/enable")]) != 0;
     reorder_window_ = static_cast<uint32_t>(
@@ -52,8 +49,8 @@ class SelectiveSettings final : public KnobOwner {
 // agreement.
 class Agreement {
  public:
-  void heard(uint8_t bth_reserved6) {
-    if (bth_reserved6 & kSelectiveBit) {
+  void heard(bool sr_capable) {
+    if (sr_capable) {
       state_ = kAgrees;
       without_ = 0;
     } else if (state_ == kUnknown || ++without_ >= kWithoutToEnd) {

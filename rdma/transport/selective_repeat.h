@@ -31,7 +31,7 @@ class SelectiveRepeat final : public MemoryListener {
   // Whether it has been active since the last reset: parts of responses may end on their own.
   bool used() const { return own_ != nullptr; }
   // Notes the announcement of the far end in a packet's BTH.
-  void heard(uint8_t bth_reserved6) { agreement_.heard(bth_reserved6); }
+  void heard(bool sr_capable) { agreement_.heard(sr_capable); }
   // Decides anew. Returns whether all unacknowledged packets must be sent again, because go-back-N
   // does not track packets out of order.
   bool choose();

@@ -43,6 +43,9 @@ struct Udp {
   bool operator==(const Udp&) const = default;
 };
 
+// Bit of Bth::reserved6: the sender can do selective retransmission.
+inline constexpr uint8_t kSrCapable = 0x01;
+
 struct Bth {
   Opcode opcode = Opcode::kRcSendOnly;
   bool solicited = false;
@@ -51,7 +54,7 @@ struct Bth {
   uint8_t tver = 0;       // 4 bits
   uint16_t pkey = 0;
   bool fecn = false, becn = false;
-  uint8_t reserved6 = 0;  // 6 bits beside FECN and BECN: outside the ICRC
+  uint8_t reserved6 = 0;  // 6 bits beside FECN and BECN, outside the ICRC; kSrCapable
   uint32_t dest_qpn = 0;  // 24 bits
   bool ack_req = false;
   uint8_t reserved7 = 0;  // 7 bits beside the A bit

@@ -408,7 +408,7 @@ size_t HeaderTemplate::emit(const Fields& fields, const Extensions& extensions, 
   }
   uint8_t* bth = udp + kUdpLen;
   bth[0] = static_cast<uint8_t>(fields.opcode);
-  bth[4] = static_cast<uint8_t>(bth[4] | (fields.reserved6 & 0x3f));
+  bth[4] = static_cast<uint8_t>(bth[4] | (fields.sr_capable ? kSrCapable : 0));
   bth[1] = static_cast<uint8_t>((bth[1] & 0x4f) | fields.solicited << 7 | pad_of(payload_len) << 4);
   store32(bth + 8, static_cast<uint32_t>(fields.ack_req) << 31 |
                        uint32_t{fields.reserved7 & 0x7fu} << 24 | (fields.psn & 0xffffff));

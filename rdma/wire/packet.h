@@ -74,8 +74,8 @@ class HeaderTemplate {
     uint32_t psn = 0;
     bool ack_req = false;
     bool solicited = false;
-    uint8_t ecn = 0;        // for a traffic class without ECN bits
-    uint8_t reserved6 = 0;  // of the BTH, as Bth says
+    uint8_t ecn = 0;          // for a traffic class without ECN bits
+    bool sr_capable = false;  // kSrCapable
     uint8_t reserved7 = 0;
     uint16_t port_offset = 0;  // added to the connection's UDP source port
   };

@@ -30,7 +30,7 @@ class Transport {
   // Fields of the BTH, as in Bth.
   bool solicited() const { return bth_[1] & 0x80; }
   uint16_t pkey() const { return load16(bth_ + 2); }
-  uint8_t reserved6() const { return bth_[4] & 0x3f; }
+  bool sr_capable() const { return bth_[4] & kSrCapable; }
   uint32_t dest_qpn() const { return load32(bth_ + 4) & 0xffffff; }
   bool ack_req() const { return bth_[8] & 0x80; }
   uint8_t reserved7() const { return bth_[8] & 0x7f; }

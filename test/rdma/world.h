@@ -96,7 +96,7 @@ class Meddler final : public LinkSink {
       if (script(parsed, *packet)) return world_.fabric.pool().release(packet);
     }
     if (rng_.chance(odds_.flip))
-      packet->header[wire::kIpv4Len + wire::kUdpLen + 4] ^= kSelectiveBit;
+      packet->header[wire::kIpv4Len + wire::kUdpLen + 4] ^= wire::kSrCapable;
     if (rng_.chance(odds_.drop)) return world_.fabric.pool().release(packet);
     if (rng_.chance(odds_.corrupt)) corrupt(packet);
     if (rng_.chance(odds_.duplicate)) hold(copy(packet));

@@ -290,7 +290,7 @@ std::vector<uint8_t> hostile_packet(Rng& rng, Qp& to, Qp& from, uint64_t address
   headers.bth.psn =
       static_cast<uint32_t>(rng.chance(0.8) ? rng.below(30) - 4 : rng.next()) & 0xffffff;
   headers.bth.ack_req = rng.chance(0.5);
-  headers.bth.reserved6 = rng.chance(0.7) ? kSelectiveBit : 0;
+  headers.bth.reserved6 = rng.chance(0.7) ? wire::kSrCapable : 0;
   headers.bth.reserved7 = rng.chance(0.3) ? kSelectiveNak : 0;
   uint64_t va = rng.chance(0.7) ? address + rng.below(kArea) / 8 * 8 : rng.next();
   if (rng.chance(0.1)) va = ~uint64_t{0} - rng.below(5000);

@@ -84,7 +84,7 @@ struct Lone {
     near.connect(far, a, b);
     far.connect(near, b, a);
   }
-  // Posts 8 octets at `at` of the near end, to the same place of the far end.
+  // A request of 8 octets at `at` of the near end, to the same place of the far end.
   SendRequest eight(SendOp op, uint64_t at) const {
     SendRequest request;
     request.op = op;

@@ -87,7 +87,7 @@ struct Scene {
 
   // `selective`: our end would retransmit selectively, with a peer that agrees.
   Scene(std::vector<Bytes> packets, size_t first, bool selective = false)
-      : golden(std::move(packets)), bit(selective ? kSelectiveBit : 0) {
+      : golden(std::move(packets)), bit(selective ? wire::kSrCapable : 0) {
     if (selective) host.on_core([this] { set_sr(host.device(), true); });
     Spoken begin = spoken_of(golden.at(first));
     captured_va = begin.info().has_reth ? begin.headers.reth.va : begin.headers.atomic.va;
