@@ -227,12 +227,8 @@ TEST_CASE("client: shared pages have their atomics on and off the words, to the 
     };
     using Kind = AtomicOperation::Kind;
     gives({Kind::kFetchAdd, 1, 0}, 41, 42);
-<<<<<<< HEAD
-    gives({Kind::kCompareSwap, 7, 41}, 42, 42);  // the compared value has changed
-=======
     gives({Kind::kWrite, 42, 0}, 42, 42);
-    gives({Kind::kCompareSwap, 7, 41}, 42, 42);  // what it compares with is there no more
->>>>>>> b88a66f (test: rules of ATOMIC WRITE)
+    gives({Kind::kCompareSwap, 7, 41}, 42, 42);  // the compared value has changed
     gives({Kind::kCompareSwap, 7, 42}, 42, 7);
     CHECK(memory.direct()[offset - 1] == 0xee);
     CHECK(memory.direct()[offset + sizeof number] == 0xee);

@@ -33,16 +33,16 @@ struct LoneHost final : QpHost {
   LonePort port;
 };
 
-class Bytes final : public DirectMemory {
+class LoneMemory final : public DirectMemory {
  public:
-  explicit Bytes(std::vector<uint8_t>& bytes) : DirectMemory(bytes) {}
+  explicit LoneMemory(std::vector<uint8_t>& bytes) : DirectMemory(bytes) {}
 };
 
 struct End {
   End(const char* name, const QpHost::Shared& shared, uint32_t number)
       : host(name, shared), qp(host, number, 1, init()) {
-    Result<uint32_t> added = host.memory().add(std::make_shared<Bytes>(bytes), 0, bytes.size(), 1,
-                                               kLocalWrite | kRemoteWrite);
+    Result<uint32_t> added = host.memory().add(std::make_shared<LoneMemory>(bytes), 0, bytes.size(),
+                                               1, kLocalWrite | kRemoteWrite);
     REQUIRE(added);
     key = *added;
   }
