@@ -110,7 +110,7 @@ void is_done_once() {
 }
 
 void implies_naks() {
-  // What answers a later request says that its answer was lost.
+  // An answer to a later request shows that the answer to the first was lost (implied NAK).
   Pair pair;
   bool lost = false;
   Watch back(pair, "sw_0-mb_0",
