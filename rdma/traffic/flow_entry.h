@@ -10,8 +10,8 @@
 
 #include "core/tree/caller_file.h"
 #include "core/tree/file.h"
-#include "rdma/traffic/exchange.h"
 #include "rdma/traffic/flow.h"
+#include "rdma/traffic/rendezvous_line.h"
 
 namespace rocefs {
 
@@ -38,7 +38,7 @@ struct FlowEntry {
 
   // With another mount:
   std::shared_ptr<LocalMemory> input;  // of one that waits
-  ExchangeLinePtr line;
+  RendezvousLinePtr line;
   std::string peer;
   bool offered = false;  // by another mount, and nobody here has asked for it
   FlowNeed need;         // of the far end

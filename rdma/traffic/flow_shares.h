@@ -8,8 +8,8 @@
 #include <memory>
 
 #include "rdma/packet/datagram.h"
-#include "rdma/traffic/exchange_message.h"
 #include "rdma/traffic/flow_entry.h"
+#include "rdma/traffic/rendezvous_message.h"
 
 namespace rocefs {
 

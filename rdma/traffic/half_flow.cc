@@ -31,7 +31,7 @@ HalfFlow::~HalfFlow() {
   if (parts_.discard && memory_) parts_.discard(std::move(memory_));
 }
 
-Result<FlowEnd> HalfFlow::open() {
+Result<EndpointInfo> HalfFlow::open() {
   // The length of a file that is to be read the far end says later.
   bool later = reads() && parts_.file;
   Result<void> made = begin(later ? kMaxFlowMemory : parts_.file);
@@ -60,8 +60,8 @@ Result<void> HalfFlow::begin(std::optional<uint64_t> file) {
   return {};
 }
 
-FlowEnd HalfFlow::own_end() const {
-  FlowEnd end{port_->mtu(), address_, key_, parts_.file.value_or(0), {}};
+EndpointInfo HalfFlow::own_end() const {
+  EndpointInfo end{port_->mtu(), address_, key_, parts_.file.value_or(0), {}};
   if (spec().mtu) end.mtu = std::min(end.mtu, spec().mtu);
   for (const Pair& pair : pairs_) end.qps.push_back({pair.qp->number(), pair.psn});
   return end;
@@ -112,7 +112,7 @@ Result<void> HalfFlow::make_memory() {
   return {};
 }
 
-Result<void> HalfFlow::serve(FlowEnd near, Ready ready) {
+Result<void> HalfFlow::serve(EndpointInfo near, Ready ready) {
   near_ = std::move(near);
   if (near_.qps.size() != spec().qps) return Error{EINVAL, "another number of queue pairs"};
   Result<void> made = begin(parts_.file);
@@ -178,7 +178,7 @@ bool HalfFlow::work_on(uint64_t& budget) {
   return false;
 }
 
-Result<void> HalfFlow::connect(const FlowEnd& other) {
+Result<void> HalfFlow::connect(const EndpointInfo& other) {
   if (!open_) return Error{ENODEV, "device removed"};
   if (other.qps.size() != pairs_.size()) return Error{EINVAL, "another number of queue pairs"};
   if (reads() && parts_.file) {
@@ -199,7 +199,7 @@ Result<void> HalfFlow::connect(const FlowEnd& other) {
 }
 
 // What both ends can.
-Result<void> HalfFlow::meet(const FlowEnd& other) {
+Result<void> HalfFlow::meet(const EndpointInfo& other) {
   mtu_ = std::min(other.mtu, port_->mtu());
   if (spec().mtu) mtu_ = std::min(mtu_, spec().mtu);
   if (spec().op == FlowOp::kUd && spec().size > mtu_) {

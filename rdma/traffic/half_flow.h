@@ -1,6 +1,6 @@
 // HalfFlow: the end of a flow that is in this mount when the other one is in another, behind an
 // uplink. The near end posts the requests, the far end has what they need: memory, receive
-// requests. What the ends must know of each other is a FlowEnd, and travels by an exchange.
+// requests. What the ends must know of each other is an EndpointInfo, and travels by a rendezvous.
 //
 // Strangers may have a far end: what it looks at it looks at piece by piece, so that nobody else's
 // packets wait for long; what they READ is made up when they do; and it ends when nothing comes.
@@ -14,31 +14,10 @@
 #include <memory>
 #include <vector>
 
+#include "rdma/traffic/endpoint_info.h"
 #include "rdma/traffic/flow.h"
 
 namespace rocefs {
-
-// A queue pair as the other end needs it. 24 bits each.
-struct FlowQp {
-  uint32_t qpn = 0;
-  uint32_t psn = 0;  // of the first packet that it sends
-  bool operator==(const FlowQp&) const = default;
-};
-
-struct FlowEnd {
-  uint32_t mtu = 0;
-  uint64_t address = 0;  // of the far end's memory, with its rkey
-  uint32_t key = 0;
-  uint64_t bytes = 0;  // of a file that the far end lets be read
-  std::vector<FlowQp> qps;
-};
-
-// What arrived at the far end.
-struct FlowReport {
-  uint64_t received = 0;  // messages
-  uint64_t bytes = 0;
-  uint64_t mismatched = 0;
-};
 
 class HalfFlow final : public FlowRun, public DeviceClient {
  public:
@@ -66,15 +45,15 @@ class HalfFlow final : public FlowRun, public DeviceClient {
   ~HalfFlow() override;
 
   // Near end: makes the queue pairs; says what the other end must know.
-  Result<FlowEnd> open();
+  Result<EndpointInfo> open();
   // Near end: joins them to the other end's and begins. EINVAL for what the other end says and
   // cannot be.
-  Result<void> connect(const FlowEnd& other);
+  Result<void> connect(const EndpointInfo& other);
   // Far end: makes the memory, then queue pairs, joined to the near end's. `ready` runs once, not
   // from within this call, unless the flow ends before: with what the near end must know. EINVAL as
   // above.
-  using Ready = std::function<void(Result<FlowEnd>)>;
-  Result<void> serve(FlowEnd near, Ready ready);
+  using Ready = std::function<void(Result<EndpointInfo>)>;
+  Result<void> serve(EndpointInfo near, Ready ready);
   // Far end: the near one has all its completions. `report` runs once, not from within this call.
   void finish(std::function<void(FlowReport)> report);
   // Near end, once it has ended: what the far one reports.
@@ -103,10 +82,10 @@ class HalfFlow final : public FlowRun, public DeviceClient {
   Result<void> begin(std::optional<uint64_t> file);
   Result<void> make_qp();
   Result<void> make_memory();
-  Result<void> meet(const FlowEnd& other);
+  Result<void> meet(const EndpointInfo& other);
   Result<void> bring_up(uint32_t pair, const FlowQp& other);
   void run();
-  FlowEnd own_end() const;
+  EndpointInfo own_end() const;
   AddressVector path() const;
   void post_more(uint32_t pair);
   void post_receives(uint32_t pair);
@@ -142,7 +121,7 @@ class HalfFlow final : public FlowRun, public DeviceClient {
   uint64_t originals_ = 0;  // the sum of what atomics found
   FlowReport report_;       // of what has arrived until now
   std::function<void(FlowReport)> tell_;
-  FlowEnd near_;         // as the far end knows it
+  EndpointInfo near_;    // as the far end knows it
   uint32_t joined_ = 0;  // queue pairs of the far end
   Ready ready_;
   std::deque<Completion> arrived_;  // receive requests, whose bytes are still to be looked at

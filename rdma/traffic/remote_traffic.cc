@@ -42,8 +42,8 @@ RemoteTraffic::RemoteTraffic(Parts parts) : parts_(std::move(parts)), shares_(pa
     for (const Ip& address : uplink->own_addresses()) addresses.push_back(address);
   }
   if (addresses.empty()) return;
-  exchange_ = std::make_unique<Exchange>(
-      parts_.loop, std::move(addresses), [this](const ExchangeLinePtr& line) { arrived(line); },
+  rendezvous_ = std::make_unique<FlowRendezvous>(
+      parts_.loop, std::move(addresses), [this](const RendezvousLinePtr& line) { arrived(line); },
       parts_.warn);
   add_files();
 }
@@ -53,7 +53,7 @@ void RemoteTraffic::add_files() {
   knobs_ = std::make_shared<KnobSet>(kKnobs, parts_.engine, nullptr);
   auto listen = [this] {
     constexpr size_t kPort = knob_index(kKnobs, "exchange_port");
-    exchange_->listen(static_cast<uint16_t>(std::get<uint64_t>(knobs_->value(kPort))));
+    rendezvous_->listen(static_cast<uint16_t>(std::get<uint64_t>(knobs_->value(kPort))));
   };
   knobs_->on_change(listen);
   listen();
@@ -61,7 +61,7 @@ void RemoteTraffic::add_files() {
   parts_.tree.add_file(parts_.directory + "/exchange",
                        read_only(
                            [this]() -> Result<std::string> {
-                             std::string text = exchange_->text();
+                             std::string text = rendezvous_->text();
                              text.pop_back();
                              return text;
                            },
@@ -72,8 +72,8 @@ Result<void> RemoteTraffic::check(const FlowSpec& spec) const {
   if (parts_.engine.mode() != ClockMode::kReal) {
     return Error{EOPNOTSUPP, "the kernel's network needs the real clock"};
   }
-  if (!exchange_) return Error{ENETUNREACH, "there is no uplink: -o uplink=ADDRESS makes one"};
-  if (exchange_->port() == 0) return Error{ENETUNREACH, "exchange_port is 0"};
+  if (!rendezvous_) return Error{ENETUNREACH, "there is no uplink: -o uplink=ADDRESS makes one"};
+  if (rendezvous_->port() == 0) return Error{ENETUNREACH, "exchange_port is 0"};
   if (spec.mtu != 0 && !valid_mtu(spec.mtu)) {
     return errorf(EINVAL, "mtu={}: 256, 512, 1024, 2048 or 4096 is wanted", spec.mtu);
   }
@@ -97,14 +97,14 @@ Result<void> RemoteTraffic::check(const FlowSpec& spec) const {
 bool RemoteTraffic::is_reachable(const Port& port) const {
   std::vector<Ip> gids = gids_of(port.spec());
   return std::any_of(gids.begin(), gids.end(),
-                     [this](const Ip& gid) { return exchange_->serves(gid); });
+                     [this](const Ip& gid) { return rendezvous_->serves(gid); });
 }
 
 std::optional<Ip> RemoteTraffic::local_for(const FlowSpec& spec) const {
   const Port* port = parts_.fabric.port(spec.from);
   if (!port) return std::nullopt;
   for (const Ip& gid : gids_of(port->spec())) {
-    if (is_mapped_ipv4(gid) == is_mapped_ipv4(*spec.remote) && exchange_->serves(gid)) return gid;
+    if (is_mapped_ipv4(gid) == is_mapped_ipv4(*spec.remote) && rendezvous_->serves(gid)) return gid;
   }
   return std::nullopt;
 }
@@ -121,7 +121,7 @@ Port* RemoteTraffic::port_at(const Ip& address) const {
 // What comes next on the entry's line goes to `handle`; what is no message, a failure or the end of
 // the line ends the flow.
 void RemoteTraffic::listen_to(const FlowEntryPtr& entry, Handle handle) {
-  ExchangeLine::Handlers handlers;
+  RendezvousLine::Handlers handlers;
   std::weak_ptr<FlowEntry> weak = entry;
   handlers.line = [this, weak, handle](std::string_view text) {
     FlowEntryPtr kept = weak.lock();
@@ -180,15 +180,15 @@ void RemoteTraffic::launch(const FlowEntryPtr& entry, std::shared_ptr<LocalMemor
   half.near = true;
   half.local = *local_for(entry->spec);
   half.remote = *entry->spec.remote;
-  parts_.engine.call<FlowEnd>(
-      [entry, half = std::move(half)]() mutable -> Result<FlowEnd> {
+  parts_.engine.call<EndpointInfo>(
+      [entry, half = std::move(half)]() mutable -> Result<EndpointInfo> {
         auto flow = std::make_shared<HalfFlow>(std::move(half));
         entry->flow = flow;
-        Result<FlowEnd> end = flow->open();
+        Result<EndpointInfo> end = flow->open();
         if (!end) entry->flow.reset();
         return end;
       },
-      [this, entry, offer, answer = std::move(answer)](Result<FlowEnd> end) mutable {
+      [this, entry, offer, answer = std::move(answer)](Result<EndpointInfo> end) mutable {
         if (!end) return answer(end.error());
         entry->input.reset();
         parts_.book.add_directory(entry);
@@ -199,8 +199,8 @@ void RemoteTraffic::launch(const FlowEntryPtr& entry, std::shared_ptr<LocalMemor
 }
 
 void RemoteTraffic::connect(const FlowEntryPtr& entry, const FlowOffer& offer) {
-  UdpAddress to{*entry->spec.remote, exchange_->port()};
-  Result<ExchangeLinePtr> line = exchange_->connect(*local_for(entry->spec), to);
+  UdpAddress to{*entry->spec.remote, rendezvous_->port()};
+  Result<RendezvousLinePtr> line = rendezvous_->connect(*local_for(entry->spec), to);
   if (!line)
     return fail(entry, fmt::format("{} port {}: {}", entry->peer, to.port, line.error().reason));
   entry->line = *line;
@@ -211,7 +211,7 @@ void RemoteTraffic::connect(const FlowEntryPtr& entry, const FlowOffer& offer) {
 }
 
 void RemoteTraffic::take_ready(const FlowEntryPtr& entry, FlowMessage message) {
-  const auto* far = std::get_if<FlowEnd>(&message);
+  const auto* far = std::get_if<EndpointInfo>(&message);
   if (!far) return take_nothing(entry, std::move(message));
   entry->become("running");
   listen_to(entry, &RemoteTraffic::take_nothing);
@@ -283,16 +283,16 @@ void RemoteTraffic::begin_waiting(const FlowEntryPtr& entry, Answer<void> answer
       std::move(answer));
 }
 
-void RemoteTraffic::arrived(const ExchangeLinePtr& line) {
-  std::weak_ptr<ExchangeLine> weak = line;
-  ExchangeLine::Handlers handlers;
+void RemoteTraffic::arrived(const RendezvousLinePtr& line) {
+  std::weak_ptr<RendezvousLine> weak = line;
+  RendezvousLine::Handlers handlers;
   handlers.line = [this, weak](std::string_view text) {
-    if (ExchangeLinePtr kept = weak.lock()) take_first(kept, text);
+    if (RendezvousLinePtr kept = weak.lock()) take_first(kept, text);
   };
   line->set_handlers(std::move(handlers));
 }
 
-void RemoteTraffic::refuse(const ExchangeLinePtr& line, const std::string& why) {
+void RemoteTraffic::refuse(const RendezvousLinePtr& line, const std::string& why) {
   auto say = [this](const std::string& text) {
     parts_.warn("traffic/exchange: " + text);
     return true;
@@ -303,7 +303,7 @@ void RemoteTraffic::refuse(const ExchangeLinePtr& line, const std::string& why) 
   line->hang_up(text_of(FlowFailure{why}));
 }
 
-void RemoteTraffic::take_first(const ExchangeLinePtr& line, std::string_view text) {
+void RemoteTraffic::take_first(const RendezvousLinePtr& line, std::string_view text) {
   Result<FlowMessage> message = parse_message(text);
   if (!message) return refuse(line, message.error().reason);
   const auto* offer = std::get_if<FlowOffer>(&*message);
@@ -313,7 +313,7 @@ void RemoteTraffic::take_first(const ExchangeLinePtr& line, std::string_view tex
   serve(*entry, line, *offer);
 }
 
-Result<FlowEntryPtr> RemoteTraffic::entry_for(const ExchangeLine& line, const FlowOffer& offer) {
+Result<FlowEntryPtr> RemoteTraffic::entry_for(const RendezvousLine& line, const FlowOffer& offer) {
   Result<FlowNeed> need = FlowShares::need_of(offer);
   if (!need) return need.error();
   FlowEntryPtr entry = parts_.book.find(offer.spec.name);
@@ -332,7 +332,7 @@ Result<FlowEntryPtr> RemoteTraffic::entry_for(const ExchangeLine& line, const Fl
   return entry;
 }
 
-Result<void> RemoteTraffic::fits(const FlowEntry& waiting, const ExchangeLine& line,
+Result<void> RemoteTraffic::fits(const FlowEntry& waiting, const RendezvousLine& line,
                                  const FlowOffer& offer) const {
   const FlowSpec& spec = waiting.spec;
   if (spec.remote && *spec.remote != line.peer().ip) {
@@ -358,8 +358,8 @@ Result<void> RemoteTraffic::fits(const FlowEntry& waiting, const ExchangeLine& l
   return {};
 }
 
-Result<FlowEntryPtr> RemoteTraffic::offered_entry(const ExchangeLine& line, const FlowOffer& offer,
-                                                  const FlowNeed& need) {
+Result<FlowEntryPtr> RemoteTraffic::offered_entry(const RendezvousLine& line,
+                                                  const FlowOffer& offer, const FlowNeed& need) {
   if (offer.file) {
     return errorf(EACCES, "for a real file somebody here must wait: {} accept PORT …",
                   offer.spec.name);
@@ -379,7 +379,7 @@ Result<FlowEntryPtr> RemoteTraffic::offered_entry(const ExchangeLine& line, cons
   return entry;
 }
 
-void RemoteTraffic::serve(const FlowEntryPtr& entry, const ExchangeLinePtr& line,
+void RemoteTraffic::serve(const FlowEntryPtr& entry, const RendezvousLinePtr& line,
                           const FlowOffer& offer) {
   FlowSpec waited = entry->spec;
   entry->spec = offer.spec;
@@ -398,7 +398,7 @@ void RemoteTraffic::serve(const FlowEntryPtr& entry, const ExchangeLinePtr& line
   if (offer.file) half.file = entry->input ? entry->input->bytes().size() : offer.end.bytes;
   half.local = line->local();
   half.remote = line->peer().ip;
-  auto answer = [this, entry, waited](Result<FlowEnd> end) {
+  auto answer = [this, entry, waited](Result<EndpointInfo> end) {
     if (!entry->live || !entry->line) return;
     if (end) {
       if (entry->offered) parts_.book.add_directory(entry);
@@ -412,7 +412,7 @@ void RemoteTraffic::serve(const FlowEntryPtr& entry, const ExchangeLinePtr& line
       if (!begun) fail(entry, begun.error().reason);
     });
   };
-  auto ready = [this, answer](Result<FlowEnd> end) {
+  auto ready = [this, answer](Result<EndpointInfo> end) {
     parts_.engine.tell_control([answer, end = std::move(end)] { answer(end); });
   };
   parts_.engine.call<void>(

@@ -19,10 +19,11 @@
 #include "core/tree/knob.h"
 #include "core/tree/tree.h"
 #include "rdma/network/fabric.h"
-#include "rdma/traffic/exchange.h"
-#include "rdma/traffic/exchange_message.h"
 #include "rdma/traffic/flow_entry.h"
+#include "rdma/traffic/flow_rendezvous.h"
 #include "rdma/traffic/flow_shares.h"
+#include "rdma/traffic/half_flow.h"
+#include "rdma/traffic/rendezvous_message.h"
 
 namespace rocefs {
 
@@ -66,15 +67,15 @@ class RemoteTraffic {
   void take_ready(const FlowEntryPtr& entry, FlowMessage message);
   void take_report(const FlowEntryPtr& entry, FlowMessage message);
 
-  void arrived(const ExchangeLinePtr& line);
-  void refuse(const ExchangeLinePtr& line, const std::string& why);
-  void take_first(const ExchangeLinePtr& line, std::string_view text);
-  Result<FlowEntryPtr> entry_for(const ExchangeLine& line, const FlowOffer& offer);
-  Result<void> fits(const FlowEntry& waiting, const ExchangeLine& line,
+  void arrived(const RendezvousLinePtr& line);
+  void refuse(const RendezvousLinePtr& line, const std::string& why);
+  void take_first(const RendezvousLinePtr& line, std::string_view text);
+  Result<FlowEntryPtr> entry_for(const RendezvousLine& line, const FlowOffer& offer);
+  Result<void> fits(const FlowEntry& waiting, const RendezvousLine& line,
                     const FlowOffer& offer) const;
-  Result<FlowEntryPtr> offered_entry(const ExchangeLine& line, const FlowOffer& offer,
+  Result<FlowEntryPtr> offered_entry(const RendezvousLine& line, const FlowOffer& offer,
                                      const FlowNeed& need);
-  void serve(const FlowEntryPtr& entry, const ExchangeLinePtr& line, const FlowOffer& offer);
+  void serve(const FlowEntryPtr& entry, const RendezvousLinePtr& line, const FlowOffer& offer);
   void take_done(const FlowEntryPtr& entry, FlowMessage message);
   void finished(const FlowEntryPtr& entry, const FlowReport& report,
                 std::shared_ptr<LocalMemory> received);
@@ -82,7 +83,7 @@ class RemoteTraffic {
   Parts parts_;
   LogLimit said_;
   std::shared_ptr<KnobSet> knobs_;
-  std::unique_ptr<Exchange> exchange_;  // null: no uplink
+  std::unique_ptr<FlowRendezvous> rendezvous_;  // null: no uplink
   FlowShares shares_;
 };
 

@@ -44,7 +44,7 @@ struct Far {
               mapped_ipv4({10, 9, 0, 2}),
               [this](Result<void> result) { ended = std::move(result); },
               {}}) {
-    REQUIRE(flow.serve({4096, 0, 0, 0, {{17, 0}}}, [this](Result<FlowEnd> end) {
+    REQUIRE(flow.serve({4096, 0, 0, 0, {{17, 0}}}, [this](Result<EndpointInfo> end) {
       REQUIRE(end);
       CHECK(end->qps.size() == 1);
       key = end->key;

@@ -1,13 +1,13 @@
 // Flows between two mounts: the exchange before them, what strangers say to it, and both ends'
 // states.
-#include "rdma/traffic/exchange_message.h"
-#include "test/rdma/traffic/exchanging.h"
+#include "rdma/traffic/rendezvous_message.h"
+#include "test/rdma/traffic/flow_mount.h"
 #include "test/skip.h"
 
 using namespace rocefs;
 using namespace rocefs::test;
 
-TEST_CASE("exchange: a message is understood as it was meant, and what is none is refused") {
+TEST_CASE("rendezvous: a message is understood as it was meant, and what is none is refused") {
   FlowOffer offer;
   offer.spec = *parse_flow("f1 send mb_0 10.9.0.2 qps=2 size=3000 count=7 retry=3 timeout=9");
   offer.seed = ~uint64_t{0};
@@ -236,7 +236,7 @@ TEST_CASE("traffic: an offer that comes while who waits for it is stopped begins
   }
 }
 
-TEST_CASE("exchange: strangers who say nothing, nonsense or too much are refused alone") {
+TEST_CASE("rendezvous: strangers who say nothing, nonsense or too much are refused alone") {
   NEEDS_IO_URING();
   Mount near(8), far(9);
   auto answer = [&](const std::string& said) {
@@ -250,7 +250,7 @@ TEST_CASE("exchange: strangers who say nothing, nonsense or too much are refused
   CHECK(answer(std::string(1000, '\n')).starts_with("fail"));
   // More than there is room for: the silent ones make way.
   std::vector<std::unique_ptr<Stranger>> silent;
-  for (size_t i = 0; i < 2 * Exchange::kMaxLines; ++i) {
+  for (size_t i = 0; i < 2 * FlowRendezvous::kMaxLines; ++i) {
     silent.push_back(std::make_unique<Stranger>(far.address));
   }
   REQUIRE(near.start(fmt::format("f write mb_0 {} count=10", far.address)) == 0);
@@ -274,7 +274,7 @@ TEST_CASE("exchange: strangers who say nothing, nonsense or too much are refused
   CHECK(far.outcome("s").starts_with("failed: 127.0.0.1 has gone: "));
 }
 
-TEST_CASE("exchange: an offer that cannot be is refused and leaves nothing behind") {
+TEST_CASE("rendezvous: an offer that cannot be is refused and leaves nothing behind") {
   NEEDS_IO_URING();
   Mount near(12), far(13);
   auto offer = [](const std::string& op, const std::string& mtu) {
@@ -302,7 +302,7 @@ TEST_CASE("exchange: an offer that cannot be is refused and leaves nothing behin
   CHECK(near.outcome("k") == "done");
 }
 
-TEST_CASE("exchange: an offer whose connection ends before it is ready leaves nothing behind") {
+TEST_CASE("rendezvous: an offer whose connection ends before it is ready leaves nothing behind") {
   NEEDS_IO_URING();
   Mount near(14), far(15);
   std::string many = "qps=300:1";
@@ -338,7 +338,7 @@ TEST_CASE("exchange: an offer whose connection ends before it is ready leaves no
   CHECK(near.outcome("f") == "done");
 }
 
-TEST_CASE("exchange: a flow that cannot be is refused at once") {
+TEST_CASE("rendezvous: a flow that cannot be is refused at once") {
   NEEDS_IO_URING();
   Mount near(10), far(11);
   CHECK(near.start(fmt::format("f write mb_1 {}", far.address)) == EADDRNOTAVAIL);

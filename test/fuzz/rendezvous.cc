@@ -1,5 +1,5 @@
-// A line of an exchange from an untrusted peer.
-#include "rdma/traffic/exchange_message.h"
+// A line to a rendezvous from an untrusted peer.
+#include "rdma/traffic/rendezvous_message.h"
 #include "test/fuzz/fuzz.h"
 
 using namespace rocefs;

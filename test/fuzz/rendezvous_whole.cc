@@ -1,4 +1,4 @@
-// The exchange as a whole: a mount with untrusted peers at its port, and with flows of its own to
+// The rendezvous as a whole: a mount with untrusted peers at its port, and with flows of its own to
 // them. Connections, files and the control thread's loop are real; the engine runs on this thread,
 // and the input advances time. The mount's cable loses everything: its queue pairs receive only the
 // input.

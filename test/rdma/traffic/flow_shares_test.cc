@@ -3,7 +3,7 @@
 
 #include <csignal>
 
-#include "test/rdma/traffic/exchanging.h"
+#include "test/rdma/traffic/flow_mount.h"
 #include "test/skip.h"
 
 using namespace rocefs;
@@ -50,7 +50,7 @@ class Gang {
 
 }  // namespace
 
-TEST_CASE("exchange: an address may have so many flows, and what is over makes way") {
+TEST_CASE("rendezvous: an address may have so many flows, and what is over makes way") {
   NEEDS_IO_URING();
   Mount far(20);
   Gang one(far, 21), other(far, 22);
@@ -75,7 +75,7 @@ TEST_CASE("exchange: an address may have so many flows, and what is over makes w
   CHECK(other.say(offer("last", {})) == "fail all others may have 64 flows here");
 }
 
-TEST_CASE("exchange: an address may have so many queue pairs and so much memory") {
+TEST_CASE("rendezvous: an address may have so many queue pairs and so much memory") {
   NEEDS_IO_URING();
   Mount far(26);
   Gang one(far, 27), other(far, 28);
@@ -97,7 +97,7 @@ TEST_CASE("exchange: an address may have so many queue pairs and so much memory"
   CHECK(other.say(offer("d", {})).starts_with("ready "));
 }
 
-TEST_CASE("exchange: what somebody waits for counts, and no stranger's flow keeps it out") {
+TEST_CASE("rendezvous: what somebody waits for counts, and no stranger's flow keeps it out") {
   NEEDS_IO_URING();
   Mount far(29);
   Gang one(far, 30);
@@ -113,21 +113,21 @@ TEST_CASE("exchange: what somebody waits for counts, and no stranger's flow keep
   CHECK(far.show("u/state") == "waiting");
 }
 
-TEST_CASE("exchange: a flood of connections only ends those of its own address") {
+TEST_CASE("rendezvous: a flood of connections only ends those of its own address") {
   NEEDS_IO_URING();
   Mount far(31);
   Gang crowd(far, 32), early(far, 33), flood(far, 34);
   for (int i = 0; i < 20; ++i) crowd.join();
   REQUIRE(early.say(offer("e", {})).starts_with("ready "));
   early.join();
-  for (size_t i = 0; i < 3 * Exchange::kMaxLines; ++i) flood.join();
+  for (size_t i = 0; i < 3 * FlowRendezvous::kMaxLines; ++i) flood.join();
   CHECK(flood.first().hear().empty());
   crowd.first().say(offer("f", {}));
   CHECK(crowd.first().hear_line().starts_with("ready "));
   CHECK(far.show("e/state") == "running");
 }
 
-TEST_CASE("exchange: why an output cannot be written the far end learns, and not where it is") {
+TEST_CASE("rendezvous: why an output cannot be written the far end learns, and not where it is") {
   NEEDS_IO_URING();
   std::string out = "/tmp/rocefs-exchange-XXXXXX", in = out;
   Fd made(::mkstemp(out.data())), source(::mkstemp(in.data()));

@@ -1,4 +1,4 @@
-#include "rdma/traffic/exchange_message.h"
+#include "rdma/traffic/rendezvous_message.h"
 
 #include <cerrno>
 #include <iterator>
@@ -6,13 +6,14 @@
 #include "core/base/kstrto.h"
 #include "core/base/text.h"
 #include "rdma/packet/packet.h"
+#include "rdma/traffic/flow_plan.h"
 
 namespace rocefs {
 namespace {
 
 constexpr size_t kMaxReason = 200;  // octets
 
-// A failure's reason: one line, and no blank ends it, also where it is cut.
+// A failure's reason: one line without a blank at its end, also where it is cut.
 std::string reason_text(std::string_view reason) {
   reason = reason.substr(0, kMaxReason);
   return in_one_line(std::string(reason.substr(0, reason.find_last_not_of(' ') + 1)));
@@ -27,12 +28,12 @@ std::string qps_text(const std::vector<FlowQp>& qps) {
   return text;
 }
 
-std::string end_text(const FlowEnd& end) {
+std::string end_text(const EndpointInfo& end) {
   return fmt::format("mtu={} address={} key={} bytes={} {}", end.mtu, end.address, end.key,
                      end.bytes, qps_text(end.qps));
 }
 
-// The words of a message, from the first to the last. What is wrong is kept until the end.
+// Reads the words of a message in order. The first error is kept until the end.
 class LineWords {
  public:
   explicit LineWords(std::string_view line) : rest_(line) {}
@@ -78,7 +79,7 @@ class LineWords {
   Error error_;
 };
 
-void take_end(LineWords& words, FlowEnd& end) {
+void take_end(LineWords& words, EndpointInfo& end) {
   constexpr uint64_t k24 = 0xffffff;
   end.mtu = static_cast<uint32_t>(words.number("mtu", kMaxMtu));
   if (!valid_mtu(end.mtu)) words.fail(errorf(EINVAL, "mtu={} is none of a port", end.mtu));
@@ -145,7 +146,7 @@ std::string text_of(const FlowOffer& offer) {
       spec.verify ? 1 : 0, offer.file ? 1 : 0, offer.seed, end_text(offer.end));
 }
 
-std::string text_of(const FlowEnd& ready) {
+std::string text_of(const EndpointInfo& ready) {
   return "ready " + end_text(ready);
 }
 
@@ -168,7 +169,7 @@ Result<FlowMessage> parse_message(std::string_view line) {
   std::string_view verb = words.next();
   if (verb == "flow") return parse_offer(words);
   if (verb == "ready") {
-    FlowEnd end;
+    EndpointInfo end;
     take_end(words, end);
     return words.end_with(std::move(end));
   }
