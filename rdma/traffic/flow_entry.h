@@ -1,7 +1,7 @@
-// FlowEntry: one flow as its directory shows it, from the store that asked for it, or another
-// mount's offer, to the removal of the directory. FlowBook: where they are kept.
+// FlowEntry: one flow as its directory shows it, from the store or the other mount's offer that
+// begins it to the removal of the directory. FlowBook: where entries are kept.
 //
-// On the control thread.
+// Control thread.
 #pragma once
 
 #include <memory>
@@ -11,45 +11,49 @@
 #include "core/tree/caller_file.h"
 #include "core/tree/file.h"
 #include "rdma/traffic/flow.h"
+#include "rdma/traffic/flow_state.h"
 #include "rdma/traffic/rendezvous_line.h"
 
 namespace rocefs {
 
-// What a far end takes of this mount.
+// A far end's part of this mount.
 struct FlowNeed {
   uint64_t qps = 0;
   uint64_t bytes = 0;
 };
 
-struct FlowEntry {
+class FlowEntry {
+ public:
+  FlowState state() const { return state_; }
+  // As the file shows it.
+  std::string state_text() const;
+  bool live() const { return row_of(state_).live; }
+  bool writing() const { return state_ == FlowState::kWriting; }
+  // Wakes pollers of the file where its text changes. `reason`: of kFailed.
+  void become(FlowState next, std::string reason = {});
+
   FlowSpec spec;
   QpOwner owner;
-  // Or done, stopped, failed: REASON; of a flow with another mount first waiting or connecting.
-  std::string state = "running";
-  std::weak_ptr<Attribute> state_file;  // while it has a directory
-  bool live = true;  // the core has a flow, or will have, or its output is being written
-  bool writing = false;
+  std::weak_ptr<Attribute> state_file;  // while there is a directory
   std::shared_ptr<FlowStats> stats = std::make_shared<FlowStats>();
-  CallerFilePtr output;           // let go of on the control thread, before the entry
-  bool shown = false;             // it has a directory
-  std::shared_ptr<FlowRun> flow;  // touched on the core's thread alone
-  bool settling = false;          // likewise: it counts among Outstanding::settling
-  bool over = false;              // likewise: no flow may begin any more
+  CallerFilePtr output;           // dropped on the control thread, before the entry
+  bool shown = false;             // there is a directory
+  std::shared_ptr<FlowRun> flow;  // core thread
+  bool settling = false;          // core thread: counted in Outstanding::settling
+  bool over = false;              // core thread: no flow may begin any more
 
   // With another mount:
-  std::shared_ptr<LocalMemory> input;  // of one that waits
+  std::shared_ptr<LocalMemory> input;  // while the flow waits
   RendezvousLinePtr line;
   std::string peer;
-  bool offered = false;  // by another mount, and nobody here has asked for it
+  bool offered = false;  // begun by the other mount alone, nobody here has asked for it
   FlowNeed need;         // of the far end
-  // Told once it is over, and its output written.
+  // Called once, when the flow is over and its output written.
   UniqueFunction<void(const Result<void>&)> settled;
 
-  // Wakes who polls its state.
-  void become(std::string now) {
-    state = std::move(now);
-    if (auto file = state_file.lock()) file->notify();
-  }
+ private:
+  FlowState state_ = FlowState::kLoading;
+  std::string reason_;
 };
 using FlowEntryPtr = std::shared_ptr<FlowEntry>;
 
@@ -57,13 +61,13 @@ class FlowBook {
  public:
   // Null if there is none.
   virtual FlowEntryPtr find(std::string_view name) const = 0;
-  // Its name is free.
+  // The entry's name is free.
   virtual void add(const FlowEntryPtr& entry) = 0;
   virtual void add_directory(const FlowEntryPtr& entry) = 0;
   // The flow is over on the core's side; `received` goes to its output.
   virtual void ended(const FlowEntryPtr& entry, std::shared_ptr<LocalMemory> received,
                      Result<void> result) = 0;
-  // Its flow, if there is one, goes on the core's side too.
+  // Removes the entry, its directory, and its flow on the core's side.
   virtual void forget(const FlowEntryPtr& entry) = 0;
 
  protected:

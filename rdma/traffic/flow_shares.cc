@@ -10,12 +10,12 @@ namespace {
 
 void count(FlowShares::Share& share, const FlowEntry& entry) {
   if (entry.offered) ++share.flows;
-  if (!entry.live) return;
+  if (!entry.live()) return;
   share.qps += entry.need.qps;
   share.bytes += entry.need.bytes;
 }
 
-// ENOMEM when that is more than it may be.
+// ENOMEM beyond the share.
 Result<void> check(const FlowShares::Share& taken, const FlowNeed& need,
                    const FlowShares::Share& most, std::string_view who) {
   if (taken.qps + need.qps > most.qps) {
@@ -47,13 +47,12 @@ void FlowShares::add(const FlowEntryPtr& entry) {
   entries_.push_back(entry);
 }
 
-// One that is not there any more, or has been forgotten; one of those that were waited for when it
-// is over.
+// Drops entries that have been forgotten, and those that were waited for once they are over.
 void FlowShares::prune() {
   std::erase_if(entries_, [this](const std::weak_ptr<FlowEntry>& weak) {
     FlowEntryPtr entry = weak.lock();
-    if (!entry) return true;
-    return entry->offered ? book_.find(entry->spec.name) != entry : !entry->live;
+    if (!entry || book_.find(entry->spec.name) != entry) return true;
+    return !entry->offered && !entry->live();
   });
 }
 
@@ -84,11 +83,11 @@ Result<void> FlowShares::make_room(const Ip& peer, const FlowNeed& need, bool wa
   return {};
 }
 
-// Of those that are over, of one address or of all. False if there is none.
+// Removes the oldest flow that is over, of one address or of all. False if there is none.
 bool FlowShares::forget_oldest(const Ip* peer) {
   for (auto at = entries_.begin(); at != entries_.end(); ++at) {
     FlowEntryPtr entry = at->lock();
-    if (!entry || !entry->offered || entry->live) continue;
+    if (!entry || !entry->offered || entry->live()) continue;
     if (peer && entry->spec.remote != *peer) continue;
     entries_.erase(at);
     book_.forget(entry);

@@ -1,7 +1,8 @@
-// FlowShares: how much of this mount the flows of other mounts may take, each address and all of
-// them. Those that somebody here waits for count too, but strangers do not keep them out.
+// FlowShares: limits on what the flows of other mounts take of this one, each address and all
+// together. Flows that somebody here waits for count too, but flows of strangers do not keep them
+// out.
 //
-// On the control thread.
+// Control thread.
 #pragma once
 
 #include <deque>
@@ -9,6 +10,7 @@
 
 #include "rdma/packet/datagram.h"
 #include "rdma/traffic/flow_entry.h"
+#include "rdma/traffic/flow_plan.h"
 #include "rdma/traffic/rendezvous_message.h"
 
 namespace rocefs {
@@ -16,7 +18,7 @@ namespace rocefs {
 class FlowShares {
  public:
   struct Share {
-    size_t flows;  // that nobody here has asked for, those that are over among them
+    size_t flows;  // begun by other mounts alone; ended ones count
     uint64_t qps;
     uint64_t bytes;  // of memory that the far end fills
   };
@@ -25,12 +27,12 @@ class FlowShares {
 
   explicit FlowShares(FlowBook& book) : book_(book) {}
 
-  // What the far end of such a flow takes. EINVAL for one that cannot be.
+  // The need of the far end of such a flow. EINVAL for an impossible one.
   static Result<FlowNeed> need_of(const FlowOffer& offer);
-  // Makes room for another flow of `peer`, whom somebody here has `waited` for or not: of those
-  // that are over the oldest leaves. EMFILE, ENOMEM.
+  // Makes room for another flow of `peer`: the oldest one that is over leaves. `waited`: somebody
+  // here waits for it. EMFILE, ENOMEM.
   Result<void> make_room(const Ip& peer, const FlowNeed& need, bool waited);
-  // Counts from now on, while it is live, with its need and its spec's remote.
+  // Counts the entry while it is live, with its need and its spec's remote.
   void add(const FlowEntryPtr& entry);
 
  private:

@@ -9,7 +9,7 @@
 #include "core/tree/function_file.h"
 #include "core/tree/knob_file.h"
 #include "rdma/nic/device.h"
-#include "rdma/traffic/waiting_flow.h"
+#include "rdma/traffic/flow_listener.h"
 #include "rdma/uplink/interface.h"
 #include "rdma/uplink/uplink.h"
 #include "rdma/wire/ip_text.h"
@@ -29,14 +29,10 @@ const std::string* failure_in(const FlowMessage& message) {
   return failure ? &failure->reason : nullptr;
 }
 
-bool has_address(const Port& port, const Ip& address) {
-  std::vector<Ip> gids = gids_of(port.spec());
-  return std::find(gids.begin(), gids.end(), address) != gids.end();
-}
-
 }  // namespace
 
-RemoteTraffic::RemoteTraffic(Parts parts) : parts_(std::move(parts)), shares_(parts_.book) {
+RemoteTraffic::RemoteTraffic(Parts parts)
+    : parts_(std::move(parts)), admission_(parts_.fabric, parts_.book) {
   std::vector<Ip> addresses;
   for (const auto& uplink : parts_.fabric.uplinks()) {
     for (const Ip& address : uplink->own_addresses()) addresses.push_back(address);
@@ -81,7 +77,7 @@ Result<void> RemoteTraffic::check(const FlowSpec& spec) const {
     if (is_reachable(*parts_.fabric.port(spec.from))) return {};
     return errorf(EADDRNOTAVAIL, "{} has no address on an uplink", spec.from);
   }
-  if (Port* own = port_at(*spec.remote)) {
+  if (Port* own = port_at(parts_.fabric, *spec.remote)) {
     return errorf(EINVAL, "{} is {} of this mount: name it so", spec.to, own->host().name());
   }
   if (is_broadcast(*spec.remote)) return errorf(EINVAL, "{} is a broadcast address", spec.to);
@@ -109,47 +105,58 @@ std::optional<Ip> RemoteTraffic::local_for(const FlowSpec& spec) const {
   return std::nullopt;
 }
 
-Port* RemoteTraffic::port_at(const Ip& address) const {
-  for (const auto& device : parts_.fabric.devices()) {
-    for (size_t i = 1; i <= device->port_count(); ++i) {
-      if (has_address(device->port(i), address)) return &device->port(i);
-    }
-  }
-  return nullptr;
-}
-
-// What comes next on the entry's line goes to `handle`; what is no message, a failure or the end of
-// the line ends the flow.
-void RemoteTraffic::listen_to(const FlowEntryPtr& entry, Handle handle) {
+// The next line of the entry's connection is a message of its flow; a failure and the end of the
+// connection end the flow.
+void RemoteTraffic::listen_to(const FlowEntryPtr& entry) {
   RendezvousLine::Handlers handlers;
   std::weak_ptr<FlowEntry> weak = entry;
-  handlers.line = [this, weak, handle](std::string_view text) {
+  handlers.line = [this, weak](std::string_view text) {
     FlowEntryPtr kept = weak.lock();
-    if (!kept || !kept->live) return;
+    if (!kept || !kept->live()) return;
     Result<FlowMessage> message = parse_message(text);
     if (!message) return fail(kept, message.error().reason);
     if (const std::string* why = failure_in(*message)) return fail(kept, kept->peer + ": " + *why);
-    (this->*handle)(kept, std::move(*message));
+    take(kept, *message);
   };
   handlers.ended = [this, weak](const std::string& why) {
     FlowEntryPtr kept = weak.lock();
     if (!kept) return;
-    fail(kept, kept->state == "connecting"
+    fail(kept, kept->state() == FlowState::kConnecting
                    ? fmt::format("{} port {}: {}", kept->peer, kept->line->peer().port, why)
                    : fmt::format("{} has gone: {}", kept->peer, why));
   };
   entry->line->set_handlers(std::move(handlers));
 }
 
+// Each state takes one message.
+void RemoteTraffic::take(const FlowEntryPtr& entry, const FlowMessage& message) {
+  switch (entry->state()) {
+    case FlowState::kConnecting:
+      if (const auto* far = std::get_if<EndpointInfo>(&message)) return take_ready(entry, *far);
+      break;
+    case FlowState::kReporting:
+      if (const auto* report = std::get_if<FlowReport>(&message))
+        return take_report(entry, *report);
+      break;
+    case FlowState::kServing:
+      if (std::holds_alternative<FlowDone>(message)) return take_done(entry);
+      break;
+    default:
+      break;
+  }
+  fail(entry, entry->peer + " says what it should not now");
+}
+
+// An output that is being written is finished.
 void RemoteTraffic::fail(const FlowEntryPtr& entry, const std::string& why) {
-  if (!entry->live || entry->writing) return;  // an output that is being written is finished
+  if (!entry->live() || entry->writing()) return;
   parts_.book.ended(entry, nullptr, Error{EIO, why});
 }
 
-HalfFlow::Parts RemoteTraffic::half_of(const FlowEntryPtr& entry, uint64_t seed) {
+HalfFlow::Parts RemoteTraffic::parts_of(const FlowEntryPtr& entry, uint64_t seed) {
   auto ended = [this, entry](Result<void> result) {
     parts_.engine.tell_control([this, entry, result = std::move(result)]() mutable {
-      half_ended(entry, std::move(result));
+      endpoint_ended(entry, std::move(result));
     });
   };
   auto discard = [this](std::shared_ptr<LocalMemory> memory) {
@@ -159,22 +166,18 @@ HalfFlow::Parts RemoteTraffic::half_of(const FlowEntryPtr& entry, uint64_t seed)
           seed,          false,       {},           {},           ended,        discard};
 }
 
-void RemoteTraffic::take_nothing(const FlowEntryPtr& entry, FlowMessage) {
-  fail(entry, entry->peer + " says what it should not now");
-}
-
 // The near end.
 
 void RemoteTraffic::launch(const FlowEntryPtr& entry, std::shared_ptr<LocalMemory> input,
                            Answer<void> answer) {
   entry->input = std::move(input);
   entry->peer = ip_text(*entry->spec.remote);
-  entry->become("connecting");
+  entry->become(FlowState::kConnecting);
   FlowOffer offer;
   offer.spec = entry->spec;
   offer.seed = mix64(parts_.fabric.seed() ^ fnv1a64(entry->spec.name));
   offer.file = entry->input || !entry->spec.output.empty();
-  HalfFlow::Parts half = half_of(entry, offer.seed);
+  HalfFlow::Parts half = parts_of(entry, offer.seed);
   if (entry->input) half.file = entry->input->bytes().size();
   if (!entry->spec.output.empty()) half.file = 0;  // the far end says how long it is
   half.near = true;
@@ -205,18 +208,15 @@ void RemoteTraffic::connect(const FlowEntryPtr& entry, const FlowOffer& offer) {
     return fail(entry, fmt::format("{} port {}: {}", entry->peer, to.port, line.error().reason));
   entry->line = *line;
   entry->line->open({});
-  listen_to(entry, &RemoteTraffic::take_ready);
+  listen_to(entry);
   entry->line->expect_within(kReadyWithin);
   entry->line->send(text_of(offer));
 }
 
-void RemoteTraffic::take_ready(const FlowEntryPtr& entry, FlowMessage message) {
-  const auto* far = std::get_if<EndpointInfo>(&message);
-  if (!far) return take_nothing(entry, std::move(message));
-  entry->become("running");
-  listen_to(entry, &RemoteTraffic::take_nothing);
+void RemoteTraffic::take_ready(const FlowEntryPtr& entry, const EndpointInfo& far) {
+  entry->become(FlowState::kRunning);
   parts_.engine.call<void>(
-      [entry, far = *far]() -> Result<void> {
+      [entry, far]() -> Result<void> {
         if (!entry->flow) return {};  // stopped
         return static_cast<HalfFlow&>(*entry->flow).connect(far);
       },
@@ -225,27 +225,26 @@ void RemoteTraffic::take_ready(const FlowEntryPtr& entry, FlowMessage message) {
       });
 }
 
-void RemoteTraffic::half_ended(const FlowEntryPtr& entry, Result<void> result) {
-  if (!entry->live) return;
+// Near: all requests have completed. Either end: it has failed.
+void RemoteTraffic::endpoint_ended(const FlowEntryPtr& entry, Result<void> result) {
+  if (!entry->live()) return;
   if (!result) return fail(entry, result.error().reason);
-  listen_to(entry, &RemoteTraffic::take_report);
+  entry->become(FlowState::kReporting);
   entry->line->expect_within(kReportWithin);
   entry->line->send(text_of(FlowDone{}));
 }
 
-void RemoteTraffic::take_report(const FlowEntryPtr& entry, FlowMessage message) {
-  const auto* report = std::get_if<FlowReport>(&message);
-  if (!report) return take_nothing(entry, std::move(message));
+void RemoteTraffic::take_report(const FlowEntryPtr& entry, const FlowReport& report) {
   entry->line->hang_up();
   using Received = std::shared_ptr<LocalMemory>;
   parts_.engine.call<Received>(
-      [entry, report = *report]() -> Result<Received> {
+      [entry, report]() -> Result<Received> {
         if (!entry->flow) return Received{};
         static_cast<HalfFlow&>(*entry->flow).conclude(report);
         return entry->flow->received();
       },
       [this, entry](Result<Received> received) {
-        if (!entry->live) return;
+        if (!entry->live()) return;
         if (!received) return fail(entry, received.error().reason);
         parts_.book.ended(entry, std::move(*received), {});
       });
@@ -263,21 +262,21 @@ void RemoteTraffic::wait(const FlowEntryPtr& entry, std::shared_ptr<LocalMemory>
 }
 
 void RemoteTraffic::begin_waiting(const FlowEntryPtr& entry, Answer<void> answer) {
-  entry->become("waiting");
+  entry->become(FlowState::kWaiting);
   Device& device = device_of(*parts_.fabric.port(entry->spec.from));
   auto removed = [this, weak = std::weak_ptr<FlowEntry>(entry)] {
     parts_.engine.tell_control([this, weak] {
       FlowEntryPtr kept = weak.lock();
-      if (!kept || !kept->live || kept->state != "waiting") return;
+      if (!kept || kept->state() != FlowState::kWaiting) return;
       parts_.book.ended(kept, nullptr, Error{ENODEV, "device removed"});
     });
   };
   parts_.engine.call<void>(
       [entry, &device, removed]() -> Result<void> {
         if (entry->over) return Error{ECANCELED, "stopped"};
-        auto waiting = WaitingFlow::create(device, removed);
-        if (!waiting) return waiting.error();
-        entry->flow = *waiting;
+        auto listener = FlowListener::create(device, removed);
+        if (!listener) return listener.error();
+        entry->flow = *listener;
         return {};
       },
       std::move(answer));
@@ -308,75 +307,9 @@ void RemoteTraffic::take_first(const RendezvousLinePtr& line, std::string_view t
   if (!message) return refuse(line, message.error().reason);
   const auto* offer = std::get_if<FlowOffer>(&*message);
   if (!offer) return refuse(line, "a flow begins with its offer");
-  Result<FlowEntryPtr> entry = entry_for(*line, *offer);
+  Result<FlowEntryPtr> entry = admission_.admit(*line, *offer);
   if (!entry) return refuse(line, entry.error().reason);
   serve(*entry, line, *offer);
-}
-
-Result<FlowEntryPtr> RemoteTraffic::entry_for(const RendezvousLine& line, const FlowOffer& offer) {
-  Result<FlowNeed> need = FlowShares::need_of(offer);
-  if (!need) return need.error();
-  FlowEntryPtr entry = parts_.book.find(offer.spec.name);
-  if (!entry) {
-    Result<FlowEntryPtr> offered = offered_entry(line, offer, *need);
-    if (!offered) return offered;
-    entry = *offered;
-  } else if (entry->state != "waiting" || !entry->shown) {
-    return errorf(EEXIST, "there is a flow {} already", offer.spec.name);
-  } else {
-    Result<void> fit = fits(*entry, line, offer);
-    if (fit) fit = shares_.make_room(line.peer().ip, *need, true);
-    if (!fit) return fit.error();
-  }
-  entry->need = *need;
-  return entry;
-}
-
-Result<void> RemoteTraffic::fits(const FlowEntry& waiting, const RendezvousLine& line,
-                                 const FlowOffer& offer) const {
-  const FlowSpec& spec = waiting.spec;
-  if (spec.remote && *spec.remote != line.peer().ip) {
-    return errorf(EACCES, "{} waits for another address", spec.name);
-  }
-  const Port* port = parts_.fabric.port(spec.from);
-  if (!port || !has_address(*port, line.local())) {
-    return errorf(EADDRNOTAVAIL, "{} waits at {}, which does not have {}", spec.name, spec.from,
-                  ip_text(line.local()));
-  }
-  bool read = offer.spec.op == FlowOp::kRead;
-  if (read ? !spec.output.empty() : !spec.input.empty()) {
-    return errorf(EINVAL, "{} waits for another direction", spec.name);
-  }
-  if (offer.file && read && spec.input.empty()) {
-    return errorf(EINVAL, "{} has no file= here", spec.name);
-  }
-  bool real_here = !spec.input.empty() || !spec.output.empty();
-  if (real_here && !offer.file) {
-    return errorf(EINVAL, "{} waits for a real file: {} is missing", spec.name,
-                  read ? "out=" : "file=");
-  }
-  return {};
-}
-
-Result<FlowEntryPtr> RemoteTraffic::offered_entry(const RendezvousLine& line,
-                                                  const FlowOffer& offer, const FlowNeed& need) {
-  if (offer.file) {
-    return errorf(EACCES, "for a real file somebody here must wait: {} accept PORT …",
-                  offer.spec.name);
-  }
-  Port* port = port_at(line.local());
-  if (!port) return errorf(EADDRNOTAVAIL, "no port has {}", ip_text(line.local()));
-  Result<void> room = shares_.make_room(line.peer().ip, need, false);
-  if (!room) return room.error();
-  auto entry = std::make_shared<FlowEntry>();
-  PortName name{port->host().name(), port->number()};
-  entry->spec.name = offer.spec.name;
-  entry->spec.from = name.text();
-  entry->spec.accepts = true;
-  entry->owner = {0, "rocefs"};
-  entry->offered = true;
-  parts_.book.add(entry);
-  return entry;
 }
 
 void RemoteTraffic::serve(const FlowEntryPtr& entry, const RendezvousLinePtr& line,
@@ -391,27 +324,14 @@ void RemoteTraffic::serve(const FlowEntryPtr& entry, const RendezvousLinePtr& li
   entry->peer = ip_text(line->peer().ip);
   entry->line = line;
   line->carry_flow();
-  shares_.add(entry);
-  entry->become("running");
-  listen_to(entry, &RemoteTraffic::take_done);
-  HalfFlow::Parts half = half_of(entry, offer.seed);
+  admission_.count(entry);
+  entry->become(FlowState::kServing);
+  listen_to(entry);
+  HalfFlow::Parts half = parts_of(entry, offer.seed);
   if (offer.file) half.file = entry->input ? entry->input->bytes().size() : offer.end.bytes;
   half.local = line->local();
   half.remote = line->peer().ip;
-  auto answer = [this, entry, waited](Result<EndpointInfo> end) {
-    if (!entry->live || !entry->line) return;
-    if (end) {
-      if (entry->offered) parts_.book.add_directory(entry);
-      return entry->line->send(text_of(*end));
-    }
-    refuse(std::exchange(entry->line, nullptr), end.error().reason);
-    if (entry->offered) return parts_.book.ended(entry, nullptr, end.error());
-    entry->spec = waited;  // for another to come
-    entry->need = {};
-    begin_waiting(entry, [this, entry](Result<void> begun) {
-      if (!begun) fail(entry, begun.error().reason);
-    });
-  };
+  auto answer = [this, entry, waited](Result<EndpointInfo> end) { served(entry, waited, end); };
   auto ready = [this, answer](Result<EndpointInfo> end) {
     parts_.engine.tell_control([answer, end = std::move(end)] { answer(end); });
   };
@@ -429,9 +349,25 @@ void RemoteTraffic::serve(const FlowEntryPtr& entry, const RendezvousLinePtr& li
       });
 }
 
-void RemoteTraffic::take_done(const FlowEntryPtr& entry, FlowMessage message) {
-  if (!std::get_if<FlowDone>(&message)) return take_nothing(entry, std::move(message));
-  listen_to(entry, &RemoteTraffic::take_nothing);
+// The far end is ready, or cannot be: a flow that waits waits for another offer.
+void RemoteTraffic::served(const FlowEntryPtr& entry, const FlowSpec& waited,
+                           const Result<EndpointInfo>& end) {
+  if (!entry->live() || !entry->line) return;
+  if (end) {
+    if (entry->offered) parts_.book.add_directory(entry);
+    return entry->line->send(text_of(*end));
+  }
+  refuse(std::exchange(entry->line, nullptr), end.error().reason);
+  if (entry->offered) return parts_.book.ended(entry, nullptr, end.error());
+  entry->spec = waited;
+  entry->need = {};
+  begin_waiting(entry, [this, entry](Result<void> begun) {
+    if (!begun) fail(entry, begun.error().reason);
+  });
+}
+
+void RemoteTraffic::take_done(const FlowEntryPtr& entry) {
+  entry->become(FlowState::kFinishing);
   auto report = [this, entry](FlowReport told) {
     parts_.engine.tell_control([this, entry, told, received = entry->flow->received()]() mutable {
       finished(entry, told, std::move(received));
@@ -449,9 +385,9 @@ void RemoteTraffic::take_done(const FlowEntryPtr& entry, FlowMessage message) {
 
 void RemoteTraffic::finished(const FlowEntryPtr& entry, const FlowReport& report,
                              std::shared_ptr<LocalMemory> received) {
-  if (!entry->live) return;
+  if (!entry->live()) return;
   entry->settled = [line = entry->line, report](const Result<void>& result) {
-    // Where its bytes lie here is not the far end's to know.
+    // The far end must not learn where the bytes lie here: an errno has no path.
     line->hang_up(result ? text_of(report)
                          : text_of(FlowFailure{std::strerror(result.error().code)}));
   };

@@ -3,9 +3,10 @@
 //   here:  echo "f1 write mb_0 10.9.0.2 file=/data" > traffic/start
 //   there: echo "f1 accept mb_0 out=/tmp/copy" > traffic/start      (before)
 //
-// Whoever reaches the exchange may begin a flow of made-up bytes, as with a perftest server that
-// runs; for real files the far mount must wait for the flow by its name, and says itself where they
-// lie. On the control thread.
+// Messages over a rendezvous line join the flow's ends (rendezvous_message.h). The flow's state
+// decides which message may come next (flow_state.h).
+//
+// Control thread.
 #pragma once
 
 #include <functional>
@@ -19,9 +20,9 @@
 #include "core/tree/knob.h"
 #include "core/tree/tree.h"
 #include "rdma/network/fabric.h"
+#include "rdma/traffic/flow_admission.h"
 #include "rdma/traffic/flow_entry.h"
 #include "rdma/traffic/flow_rendezvous.h"
-#include "rdma/traffic/flow_shares.h"
 #include "rdma/traffic/half_flow.h"
 #include "rdma/traffic/rendezvous_message.h"
 
@@ -36,47 +37,40 @@ class RemoteTraffic {
     Tree& tree;
     PollLoop& loop;
     FlowBook& book;
-    std::string directory;  // of the flows; exchange and exchange_port go there
+    std::string directory;  // of the flows, of exchange and exchange_port
     Warn warn;
   };
   explicit RemoteTraffic(Parts parts);
 
-  // Whether a flow of that kind may begin. EOPNOTSUPP under the virtual clock, ENETUNREACH without
-  // an uplink, EADDRNOTAVAIL for a port that is not on it, EINVAL for an address of this mount's.
+  // Whether such a flow may begin. EOPNOTSUPP under the virtual clock, ENETUNREACH without an
+  // uplink, EADDRNOTAVAIL for a port that is not on it, EINVAL for an address of this mount.
   Result<void> check(const FlowSpec& spec) const;
-  // Answers when the near end is open; what becomes of the exchange its state tells.
+  // Answers when the near end is open; the entry's state tells how the flow goes on.
   void launch(const FlowEntryPtr& entry, std::shared_ptr<LocalMemory> input, Answer<void> answer);
-  // Waits for the far end to begin. ENODEV if the device has no driver.
+  // Waits for another mount to begin the flow. ENODEV without a driver.
   void wait(const FlowEntryPtr& entry, std::shared_ptr<LocalMemory> input, Answer<void> answer);
 
  private:
-  using Handle = void (RemoteTraffic::*)(const FlowEntryPtr&, FlowMessage);
-
   void add_files();
   bool is_reachable(const Port& port) const;
-  void begin_waiting(const FlowEntryPtr& entry, Answer<void> answer);
   std::optional<Ip> local_for(const FlowSpec& spec) const;
-  Port* port_at(const Ip& address) const;
-  void listen_to(const FlowEntryPtr& entry, Handle handle);
+  HalfFlow::Parts parts_of(const FlowEntryPtr& entry, uint64_t seed);
+  void listen_to(const FlowEntryPtr& entry);
+  void take(const FlowEntryPtr& entry, const FlowMessage& message);
+  void endpoint_ended(const FlowEntryPtr& entry, Result<void> result);
   void fail(const FlowEntryPtr& entry, const std::string& why);
-  void take_nothing(const FlowEntryPtr& entry, FlowMessage message);
-  HalfFlow::Parts half_of(const FlowEntryPtr& entry, uint64_t seed);
-  void half_ended(const FlowEntryPtr& entry, Result<void> result);
 
   void connect(const FlowEntryPtr& entry, const FlowOffer& offer);
-  void take_ready(const FlowEntryPtr& entry, FlowMessage message);
-  void take_report(const FlowEntryPtr& entry, FlowMessage message);
+  void take_ready(const FlowEntryPtr& entry, const EndpointInfo& far);
+  void take_report(const FlowEntryPtr& entry, const FlowReport& report);
 
+  void begin_waiting(const FlowEntryPtr& entry, Answer<void> answer);
   void arrived(const RendezvousLinePtr& line);
   void refuse(const RendezvousLinePtr& line, const std::string& why);
   void take_first(const RendezvousLinePtr& line, std::string_view text);
-  Result<FlowEntryPtr> entry_for(const RendezvousLine& line, const FlowOffer& offer);
-  Result<void> fits(const FlowEntry& waiting, const RendezvousLine& line,
-                    const FlowOffer& offer) const;
-  Result<FlowEntryPtr> offered_entry(const RendezvousLine& line, const FlowOffer& offer,
-                                     const FlowNeed& need);
   void serve(const FlowEntryPtr& entry, const RendezvousLinePtr& line, const FlowOffer& offer);
-  void take_done(const FlowEntryPtr& entry, FlowMessage message);
+  void served(const FlowEntryPtr& entry, const FlowSpec& waited, const Result<EndpointInfo>& end);
+  void take_done(const FlowEntryPtr& entry);
   void finished(const FlowEntryPtr& entry, const FlowReport& report,
                 std::shared_ptr<LocalMemory> received);
 
@@ -84,7 +78,7 @@ class RemoteTraffic {
   LogLimit said_;
   std::shared_ptr<KnobSet> knobs_;
   std::unique_ptr<FlowRendezvous> rendezvous_;  // null: no uplink
-  FlowShares shares_;
+  FlowAdmission admission_;
 };
 
 }  // namespace rocefs

@@ -14,7 +14,7 @@ bool start_names_files(std::string_view line) {
   return line.find("file=") != line.npos || line.find("out=") != line.npos;
 }
 
-// The name of whoever asked: as it was then, if that is known.
+// The caller and its name: with files as it was when the identity was taken.
 QpOwner owner_of(Operation& operation, bool files) {
   const pid_t pid = operation.caller().pid;
   if (files && operation.identity()) return {pid, (*operation.identity())->comm};
@@ -36,8 +36,6 @@ constexpr TriggerRow kStop{"stop", "1", "stops the flow, or removes one that has
 
 }  // namespace
 
-// The directory's files.
-
 namespace {
 
 class StateFile final : public Attribute {
@@ -52,7 +50,7 @@ class StateFile final : public Attribute {
             "running, done, stopped, or failed: REASON; with another mount waiting or connecting "
             "at first"};
   }
-  Result<std::string> show() override { return entry_->state + "\n"; }
+  Result<std::string> show() override { return entry_->state_text() + "\n"; }
 
  private:
   FlowEntryPtr entry_;
@@ -89,19 +87,19 @@ class ResultFile final : public Attribute {
 
 }  // namespace
 
-Traffic::Traffic(House house)
-    : house_(std::move(house)),
-      remote_({house_.engine, house_.fabric, house_.tree, house_.loop, *this, house_.directory,
-               house_.warn}) {
-  house_.tree.add_directory(house_.directory, true);
-  add_trigger(house_.tree, house_.directory, kStart, house_.engine,
+Traffic::Traffic(Parts parts)
+    : parts_(std::move(parts)),
+      remote_({parts_.engine, parts_.fabric, parts_.tree, parts_.loop, *this, parts_.directory,
+               parts_.warn}) {
+  parts_.tree.add_directory(parts_.directory, true);
+  add_trigger(parts_.tree, parts_.directory, kStart, parts_.engine,
               [this](std::string_view text, const OperationPtr& operation, Answer<void> answer) {
                 start(text, operation, std::move(answer));
               });
 }
 
-// The engine has stopped. Late commands may still refer to an entry, also to one that has been
-// forgotten; its flow goes before the fabric.
+// The engine has stopped. Late commands may still hold an entry, also a forgotten one; its flow
+// must go before the fabric.
 Traffic::~Traffic() {
   for (const std::weak_ptr<FlowEntry>& weak : known_) {
     FlowEntryPtr entry = weak.lock();
@@ -130,7 +128,7 @@ void Traffic::start(std::string_view line, const OperationPtr& operation, Answer
   bool remote = spec->remote || spec->accepts;
   for (const std::string* port : {&spec->from, &spec->to}) {
     if (remote && port == &spec->to) continue;
-    if (!house_.fabric.port(*port)) return answer(errorf(EINVAL, "no device {}", *port));
+    if (!parts_.fabric.port(*port)) return answer(errorf(EINVAL, "no device {}", *port));
   }
   if (remote) {
     if (Result<void> may = remote_.check(*spec); !may) return answer(may.error());
@@ -159,7 +157,7 @@ struct Traffic::Loading {
   IdentityPtr who;
   Answer<void> answer;
   bool interrupted = false;
-  CallerFilePtr file = nullptr;  // that something is asked of
+  CallerFilePtr file = nullptr;  // with an order under way
   std::shared_ptr<LocalMemory> input = nullptr;
 
   void interrupt() {
@@ -177,7 +175,7 @@ void Traffic::load_files(const FlowEntryPtr& entry, const OperationPtr& operatio
     if (auto kept = weak.lock()) kept->interrupt();
   });
   if (entry->spec.input.empty()) return open_output(loading);
-  loading->file = house_.files.open(*who, entry->spec.input, FileUse::kRead,
+  loading->file = parts_.files.open(*who, entry->spec.input, FileUse::kRead,
                                     [this, loading](Result<void> opened) {
                                       if (!opened) return loading->answer(opened.error());
                                       load_input(loading);
@@ -201,7 +199,7 @@ void Traffic::open_output(const std::shared_ptr<Loading>& loading) {
     launch(loading->entry, std::move(loading->input), std::move(loading->answer));
   };
   if (loading->entry->spec.output.empty()) return go_on({});
-  loading->file = house_.files.open(loading->who, loading->entry->spec.output, FileUse::kWrite,
+  loading->file = parts_.files.open(loading->who, loading->entry->spec.output, FileUse::kWrite,
                                     std::move(go_on));
 }
 
@@ -216,20 +214,21 @@ void Traffic::launch(const FlowEntryPtr& entry, std::shared_ptr<LocalMemory> inp
 
 void Traffic::launch_here(const FlowEntryPtr& entry, std::shared_ptr<LocalMemory> input,
                           Answer<void> answer) {
-  // The core tells when the flow has ended, also when that is before this store is answered.
+  // Runs on the core thread when the flow has ended, which may be before this store is answered.
   auto on_ended = [this, entry](Result<void> result) {
     if (!entry->spec.output.empty()) {
       entry->settling = true;
-      ++house_.engine.outstanding().settling;
+      ++parts_.engine.outstanding().settling;
     }
-    house_.engine.tell_control(
+    parts_.engine.tell_control(
         [this, entry, received = entry->flow->received(), result = std::move(result)]() mutable {
           ended(entry, std::move(received), std::move(result));
         });
   };
-  house_.engine.call<void>(
+  entry->become(FlowState::kRunning);
+  parts_.engine.call<void>(
       [this, entry, input, on_ended]() -> Result<void> {
-        auto flow = std::make_shared<Flow>(house_.fabric, entry->spec, entry->owner, entry->stats,
+        auto flow = std::make_shared<Flow>(parts_.fabric, entry->spec, entry->owner, entry->stats,
                                            input, on_ended);
         entry->flow = flow;
         Result<void> started = flow->start();
@@ -243,15 +242,15 @@ void Traffic::launch_here(const FlowEntryPtr& entry, std::shared_ptr<LocalMemory
 }
 
 void Traffic::add_directory(const FlowEntryPtr& entry) {
-  std::string directory = house_.directory + "/" + entry->spec.name;
+  std::string directory = parts_.directory + "/" + entry->spec.name;
   entry->shown = true;
-  house_.tree.add_directory(directory, true);
+  parts_.tree.add_directory(directory, true);
   auto state = std::make_shared<StateFile>(entry);
   entry->state_file = state;
-  house_.tree.add_file(directory + "/state", state);
-  house_.tree.add_file(directory + "/result", std::make_shared<ResultFile>(entry, house_.engine));
+  parts_.tree.add_file(directory + "/state", state);
+  parts_.tree.add_file(directory + "/result", std::make_shared<ResultFile>(entry, parts_.engine));
   auto reading = [&](const char* name, Counter& value, std::string_view doc) {
-    house_.tree.add_file(directory + "/" + name, read_only(
+    parts_.tree.add_file(directory + "/" + name, read_only(
                                                      [entry, &value]() -> Result<std::string> {
                                                        return fmt::format("{}", value.get());
                                                      },
@@ -264,12 +263,12 @@ void Traffic::add_directory(const FlowEntryPtr& entry) {
           "octets of requests that it may have in flight; 4294967295 without a limit, 524288 while "
           "CFR limits nothing");
   if (!entry->peer.empty() || entry->spec.accepts) {
-    house_.tree.add_file(
+    parts_.tree.add_file(
         directory + "/peer",
         read_only([entry]() -> Result<std::string> { return entry->peer; },
                   "the address of the other mount's end; nothing while none has come"));
   }
-  add_trigger(house_.tree, directory, kStop, house_.engine,
+  add_trigger(parts_.tree, directory, kStop, parts_.engine,
               [this, entry](std::string_view text, const OperationPtr&, Answer<void> answer) {
                 if (without_newline(text) != "1") {
                   return answer(Error{EINVAL, "only 1 stops a flow"});
@@ -285,33 +284,34 @@ void Traffic::ended(const FlowEntryPtr& entry, std::shared_ptr<LocalMemory> rece
 }
 
 void Traffic::save(const FlowEntryPtr& entry, std::shared_ptr<LocalMemory> received) {
-  entry->writing = true;
-  write_output(entry->output, std::move(received), [this, entry](Result<void> result) {
-    entry->writing = false;
-    settle(entry, std::move(result));
-  });
+  entry->become(FlowState::kWriting);
+  write_output(entry->output, std::move(received),
+               [this, entry](Result<void> result) { settle(entry, std::move(result)); });
 }
 
-// The flow has ended in the world too: its state says so, its memory goes.
+// The flow is over and its output written: the state shows it, the memory goes.
 void Traffic::settle(const FlowEntryPtr& entry, Result<void> result) {
-  entry->live = false;
-  entry->become(result ? "done" : "failed: " + result.error().reason);
+  if (result) {
+    entry->become(FlowState::kDone);
+  } else {
+    entry->become(FlowState::kFailed, result.error().reason);
+  }
   entry->output.reset();
   if (auto settled = std::exchange(entry->settled, nullptr)) settled(result);
   hang_up(*entry, result ? "" : result.error().reason);
   release(entry);
-  // Nobody here has asked for it, and nobody sees it.
+  // An offer that never became ready has no directory.
   if (entry->offered && !entry->shown) forget(entry);
 }
 
 void Traffic::release(const FlowEntryPtr& entry) {
-  house_.engine.post_retrying([this, entry] {
-    if (std::exchange(entry->settling, false)) --house_.engine.outstanding().settling;
+  parts_.engine.post_retrying([this, entry] {
+    if (std::exchange(entry->settling, false)) --parts_.engine.outstanding().settling;
     end_on_core(*entry);
   });
 }
 
-// No command that was given before makes another flow of it.
+// `over`: commands that are still queued begin no other flow for the entry.
 void Traffic::end_on_core(FlowEntry& entry) {
   entry.over = true;
   if (entry.flow) entry.flow->stop();
@@ -319,21 +319,20 @@ void Traffic::end_on_core(FlowEntry& entry) {
 }
 
 void Traffic::stop(const FlowEntryPtr& entry, Answer<void> answer) {
-  if (!entry->live) {
+  if (!entry->live()) {
     forget(entry);
     return answer({});
   }
-  if (entry->writing) return answer(Error{EBUSY, "the flow's output is being written"});
-  house_.engine.call<void>(
+  if (entry->writing()) return answer(Error{EBUSY, "the flow's output is being written"});
+  parts_.engine.call<void>(
       [entry]() -> Result<void> {
         end_on_core(*entry);
         return {};
       },
       [entry, answer = std::move(answer)](Result<void> result) mutable {
-        // It may have ended by itself meanwhile.
-        if (result && entry->live && !entry->writing) {
-          entry->become("stopped");
-          entry->live = false;
+        // The flow may have ended by itself meanwhile.
+        if (result && entry->live() && !entry->writing()) {
+          entry->become(FlowState::kStopped);
           entry->output.reset();
           hang_up(*entry, "stopped");
         }
@@ -341,7 +340,7 @@ void Traffic::stop(const FlowEntryPtr& entry, Answer<void> answer) {
       });
 }
 
-// The far end hears why, if it is there still.
+// Tells the far end why, if it is still there.
 void Traffic::hang_up(FlowEntry& entry, const std::string& why) {
   if (entry.line) entry.line->hang_up(text_of(FlowFailure{why}));
   entry.line.reset();
@@ -359,12 +358,13 @@ void Traffic::stop_all() {
   }
 }
 
-// One of this mount's without a directory is still being started: it comes after the reset.
+// A flow of this mount without a directory is still being started: it begins after the reset.
 void Traffic::finish_reset() {
   for (const FlowEntryPtr& entry : std::exchange(leaving_, {})) {
     if (!entry->shown && !entry->offered) continue;
-    entry->live = false;
-    if (!entry->writing) entry->output.reset();
+    entry->state_file.reset();  // the file goes with its directory
+    if (entry->live() && !entry->writing()) entry->become(FlowState::kStopped);
+    if (!entry->writing()) entry->output.reset();
     hang_up(*entry, "reset");
     forget(entry);
   }
@@ -374,9 +374,9 @@ void Traffic::forget(const FlowEntryPtr& entry) {
   auto it = entries_.find(entry->spec.name);
   if (it == entries_.end() || it->second != entry) return;
   entries_.erase(it);
-  if (!entry->writing) entry->output.reset();
-  house_.engine.post_retrying([entry] { end_on_core(*entry); });
-  if (entry->shown) house_.tree.remove(house_.directory + "/" + entry->spec.name);
+  if (!entry->writing()) entry->output.reset();
+  parts_.engine.post_retrying([entry] { end_on_core(*entry); });
+  if (entry->shown) parts_.tree.remove(parts_.directory + "/" + entry->spec.name);
 }
 
 }  // namespace rocefs

@@ -3,9 +3,9 @@
 //   echo "f1 write mb_0 mb_1 size=64K count=100" > traffic/start
 //   cat traffic/f1/state traffic/f1/result; echo 1 > traffic/f1/stop
 //
-// RemoteTraffic has those whose other end is in another mount.
+// RemoteTraffic has the flows whose other end is in another mount.
 //
-// On the control thread; the flows themselves live on the core's.
+// Control thread; the flows themselves belong to the core thread.
 #pragma once
 
 #include <map>
@@ -27,25 +27,25 @@ namespace rocefs {
 
 class Traffic final : private FlowBook {
  public:
-  // What a flow needs of the house. Everything outlives the engine's thread.
-  struct House {
+  // All of these outlive the engine's thread.
+  struct Parts {
     Engine& engine;
     Fabric& fabric;
     Tree& tree;
     CallerFiles& files;
     PollLoop& loop;
     std::string directory;  // in the tree
-    // What a person should know and nobody has asked for.
+    // Shows a warning to the mount's users.
     std::function<void(const std::string&)> warn;
   };
 
-  explicit Traffic(House house);
+  explicit Traffic(Parts parts);
   ~Traffic();
   Traffic(const Traffic&) = delete;
   Traffic& operator=(const Traffic&) = delete;
 
   // Removes every flow that has been started by now, in three steps: the first and the last on the
-  // control thread, stop_all() on the core's. An output that is being written is finished.
+  // control thread, stop_all() on the core thread. An output that is being written is finished.
   void begin_reset();
   void stop_all();
   void finish_reset();
@@ -72,10 +72,10 @@ class Traffic final : private FlowBook {
   static void hang_up(FlowEntry& entry, const std::string& why);
   void forget(const FlowEntryPtr& entry) override;
 
-  House house_;
+  Parts parts_;
   std::map<std::string, FlowEntryPtr, std::less<>> entries_;
-  std::vector<std::weak_ptr<FlowEntry>> known_;  // those that have been forgotten too
-  std::vector<FlowEntryPtr> leaving_;            // while a reset is under way
+  std::vector<std::weak_ptr<FlowEntry>> known_;  // forgotten ones too
+  std::vector<FlowEntryPtr> leaving_;            // during a reset
   RemoteTraffic remote_;
 };
 

@@ -101,7 +101,7 @@ class World {
     fuzz::require(bool(fabric_.uplink("uplink")->open(*engine_, loop_, warn)));
     engine_->ring().enable();
     traffic_ = std::make_unique<Traffic>(
-        Traffic::House{*engine_, fabric_, tree_, files_, loop_, "traffic", warn});
+        Traffic::Parts{*engine_, fabric_, tree_, files_, loop_, "traffic", warn});
     entries_ = tree_.resolve("traffic")->children.size();
   }
 

@@ -1,4 +1,4 @@
-// A mount with a directory of flows, and a stranger at its exchange's port.
+// A mount with a directory of flows, and a stranger at its rendezvous.
 #pragma once
 
 #include <sys/socket.h>
@@ -11,12 +11,12 @@
 
 namespace rocefs::test {
 
-// A host with a directory of flows, and its control thread.
+// A host with a directory of flows and a control thread.
 class Mount {
  public:
   explicit Mount(unsigned number) : address(loopback_address(number)), host(address) {
     traffic = std::make_unique<Traffic>(
-        Traffic::House{*host.engine, *host.fabric, tree, files, host.loop, "traffic",
+        Traffic::Parts{*host.engine, *host.fabric, tree, files, host.loop, "traffic",
                        [this](const std::string& line) { warnings.push_back(line); }});
     thread_ = std::thread([this] { host.loop.run(); });
   }
@@ -66,7 +66,7 @@ class Mount {
     if (!text.empty() && text.back() == '\n') text.pop_back();
     return text;
   }
-  // The state once it is none of those that pass; within `limit`.
+  // The flow's last state; the state after `limit` if it is still live.
   std::string outcome(const std::string& name, TimeNs limit = 20 * kSecond) {
     TimeNs end = monotonic_ns() + limit;
     for (;;) {
@@ -99,16 +99,16 @@ class Mount {
   std::vector<std::string> warnings;  // control thread
   std::unique_ptr<Traffic> traffic;
   std::string why;
-  std::atomic<int> stores{0};  // that have been looked at
+  std::atomic<int> stores{0};  // begun
 
  private:
   std::thread thread_;
 };
 
-// Somebody who speaks TCP.
+// A TCP client that may say anything.
 class Stranger {
  public:
-  // From that address of loopback, or any.
+  // `from`: its address, one of loopback; empty: any.
   explicit Stranger(const std::string& address, const std::string& from = "") {
     Topology topology = *uplink_topology(address);
     sockaddr_storage name{};
@@ -126,7 +126,7 @@ class Stranger {
   void say(const std::string& text) {
     (void)!::send(fd_.get(), text.data(), text.size(), MSG_NOSIGNAL);
   }
-  // One line without its feed, or what there is of it when the other end closes.
+  // One line without its feed, or its beginning where the other end closes.
   std::string hear_line() {
     std::string line;
     for (char c = 0;;) {
@@ -136,13 +136,13 @@ class Stranger {
       line += c;
     }
   }
-  // Until the other end closes.
+  // All text until the other end closes.
   std::string hear() {
     std::string all;
     char buffer[1024];
     for (;;) {
       ssize_t got = ::recv(fd_.get(), buffer, sizeof buffer, 0);
-      if (got < 0 && errno == EINTR) continue;  // rings have work for their threads
+      if (got < 0 && errno == EINTR) continue;  // io_uring interrupts the thread for its work
       if (got <= 0) return all;
       all.append(buffer, static_cast<size_t>(got));
     }

@@ -118,7 +118,7 @@ void Instance::add_files(std::function<void()> drop_clients) {
                                            [this](std::string why) { log(LogLevel::kErr, why); });
   capture_->add_file(*tree_, debug);
   traffic_ = std::make_unique<Traffic>(
-      Traffic::House{*engine_, *fabric_, *tree_, *files_, loop_, debug + "/traffic",
+      Traffic::Parts{*engine_, *fabric_, *tree_, *files_, loop_, debug + "/traffic",
                      [this](const std::string& line) { log(LogLevel::kWarning, line); }});
   inject_ = std::make_unique<Inject>(*tree_, debug + "/inject", *engine_, *fabric_, knobs);
   add_reset_file(*tree_, debug, *engine_, reset_parts(std::move(drop_clients)));
