@@ -10,7 +10,7 @@
 
 #include "core/tree/caller_file.h"
 #include "core/tree/file.h"
-#include "rdma/traffic/flow.h"
+#include "rdma/traffic/flow_run.h"
 #include "rdma/traffic/flow_state.h"
 #include "rdma/traffic/rendezvous_line.h"
 

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "rdma/nic/device.h"
-#include "rdma/traffic/flow.h"
+#include "rdma/traffic/flow_run.h"
 
 namespace rocefs {
 

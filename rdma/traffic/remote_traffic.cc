@@ -10,6 +10,9 @@
 #include "core/tree/knob_file.h"
 #include "rdma/nic/device.h"
 #include "rdma/traffic/flow_listener.h"
+#include "rdma/traffic/incoming_flow.h"
+#include "rdma/traffic/outgoing_flow.h"
+#include "rdma/traffic/remote_join.h"
 #include "rdma/uplink/interface.h"
 #include "rdma/uplink/uplink.h"
 #include "rdma/wire/ip_text.h"
@@ -153,7 +156,7 @@ void RemoteTraffic::fail(const FlowEntryPtr& entry, const std::string& why) {
   parts_.book.ended(entry, nullptr, Error{EIO, why});
 }
 
-HalfFlow::Parts RemoteTraffic::parts_of(const FlowEntryPtr& entry, uint64_t seed) {
+FlowParts RemoteTraffic::parts_of(const FlowEntryPtr& entry, uint64_t seed) {
   auto ended = [this, entry](Result<void> result) {
     parts_.engine.tell_control([this, entry, result = std::move(result)]() mutable {
       endpoint_ended(entry, std::move(result));
@@ -162,8 +165,8 @@ HalfFlow::Parts RemoteTraffic::parts_of(const FlowEntryPtr& entry, uint64_t seed
   auto discard = [this](std::shared_ptr<LocalMemory> memory) {
     parts_.engine.tell_control([kept = std::move(memory)] {});
   };
-  return {parts_.fabric, entry->spec, entry->owner, entry->stats, entry->input, std::nullopt,
-          seed,          false,       {},           {},           ended,        discard};
+  return {parts_.fabric, entry->spec, entry->owner, entry->stats,
+          entry->input,  seed,        ended,        discard};
 }
 
 // The near end.
@@ -177,15 +180,14 @@ void RemoteTraffic::launch(const FlowEntryPtr& entry, std::shared_ptr<LocalMemor
   offer.spec = entry->spec;
   offer.seed = mix64(parts_.fabric.seed() ^ fnv1a64(entry->spec.name));
   offer.file = entry->input || !entry->spec.output.empty();
-  HalfFlow::Parts half = parts_of(entry, offer.seed);
-  if (entry->input) half.file = entry->input->bytes().size();
-  if (!entry->spec.output.empty()) half.file = 0;  // the far end says how long it is
-  half.near = true;
-  half.local = *local_for(entry->spec);
-  half.remote = *entry->spec.remote;
+  std::optional<uint64_t> file;
+  if (entry->input) file = entry->input->bytes().size();
+  if (!entry->spec.output.empty()) file = 0;  // the far end says how long it is
   parts_.engine.call<EndpointInfo>(
-      [entry, half = std::move(half)]() mutable -> Result<EndpointInfo> {
-        auto flow = std::make_shared<HalfFlow>(std::move(half));
+      [entry, parts = parts_of(entry, offer.seed),
+       path = path_between(*local_for(entry->spec), *entry->spec.remote),
+       file]() mutable -> Result<EndpointInfo> {
+        auto flow = std::make_shared<OutgoingFlow>(std::move(parts), path, file);
         entry->flow = flow;
         Result<EndpointInfo> end = flow->open();
         if (!end) entry->flow.reset();
@@ -218,7 +220,7 @@ void RemoteTraffic::take_ready(const FlowEntryPtr& entry, const EndpointInfo& fa
   parts_.engine.call<void>(
       [entry, far]() -> Result<void> {
         if (!entry->flow) return {};  // stopped
-        return static_cast<HalfFlow&>(*entry->flow).connect(far);
+        return static_cast<OutgoingFlow&>(*entry->flow).connect(far);
       },
       [this, entry](Result<void> result) {
         if (!result) fail(entry, result.error().reason);
@@ -240,7 +242,7 @@ void RemoteTraffic::take_report(const FlowEntryPtr& entry, const FlowReport& rep
   parts_.engine.call<Received>(
       [entry, report]() -> Result<Received> {
         if (!entry->flow) return Received{};
-        static_cast<HalfFlow&>(*entry->flow).conclude(report);
+        static_cast<OutgoingFlow&>(*entry->flow).conclude(report);
         return entry->flow->received();
       },
       [this, entry](Result<Received> received) {
@@ -327,18 +329,18 @@ void RemoteTraffic::serve(const FlowEntryPtr& entry, const RendezvousLinePtr& li
   admission_.count(entry);
   entry->become(FlowState::kServing);
   listen_to(entry);
-  HalfFlow::Parts half = parts_of(entry, offer.seed);
-  if (offer.file) half.file = entry->input ? entry->input->bytes().size() : offer.end.bytes;
-  half.local = line->local();
-  half.remote = line->peer().ip;
+  std::optional<uint64_t> file;
+  if (offer.file) file = entry->input ? entry->input->bytes().size() : offer.end.bytes;
   auto answer = [this, entry, waited](Result<EndpointInfo> end) { served(entry, waited, end); };
   auto ready = [this, answer](Result<EndpointInfo> end) {
     parts_.engine.tell_control([answer, end = std::move(end)] { answer(end); });
   };
   parts_.engine.call<void>(
-      [entry, half = std::move(half), near = offer.end, ready]() mutable -> Result<void> {
+      [entry, parts = parts_of(entry, offer.seed),
+       path = path_between(line->local(), line->peer().ip), file, near = offer.end,
+       ready]() mutable -> Result<void> {
         if (entry->over) return Error{ECANCELED, "stopped"};
-        auto flow = std::make_shared<HalfFlow>(std::move(half));
+        auto flow = std::make_shared<IncomingFlow>(std::move(parts), path, file);
         entry->flow = flow;
         Result<void> begun = flow->serve(std::move(near), ready);
         if (!begun) entry->flow.reset();
@@ -375,7 +377,7 @@ void RemoteTraffic::take_done(const FlowEntryPtr& entry) {
   };
   parts_.engine.call<void>(
       [entry, report]() -> Result<void> {
-        if (entry->flow) static_cast<HalfFlow&>(*entry->flow).finish(report);
+        if (entry->flow) static_cast<IncomingFlow&>(*entry->flow).finish(report);
         return {};
       },
       [this, entry](Result<void> result) {

@@ -23,7 +23,6 @@
 #include "rdma/traffic/flow_admission.h"
 #include "rdma/traffic/flow_entry.h"
 #include "rdma/traffic/flow_rendezvous.h"
-#include "rdma/traffic/half_flow.h"
 #include "rdma/traffic/rendezvous_message.h"
 
 namespace rocefs {
@@ -54,7 +53,7 @@ class RemoteTraffic {
   void add_files();
   bool is_reachable(const Port& port) const;
   std::optional<Ip> local_for(const FlowSpec& spec) const;
-  HalfFlow::Parts parts_of(const FlowEntryPtr& entry, uint64_t seed);
+  FlowParts parts_of(const FlowEntryPtr& entry, uint64_t seed);
   void listen_to(const FlowEntryPtr& entry);
   void take(const FlowEntryPtr& entry, const FlowMessage& message);
   void endpoint_ended(const FlowEntryPtr& entry, Result<void> result);

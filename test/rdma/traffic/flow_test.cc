@@ -1,6 +1,7 @@
-// Built-in flows: what verify=off leaves out, and what it leaves as it is.
+// Flows between two devices of a mount: verification, and verify=off.
 #include "rdma/traffic/flow.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "test/rdma/world.h"
@@ -29,7 +30,7 @@ Outcome run(const std::string& line) {
 
 }  // namespace
 
-TEST_CASE("flow: a run whose bytes nobody looks at is the same run") {
+TEST_CASE("flow: a run without verification is the same run") {
   for (const char* op : {"write", "send", "read", "atomic-write", "uc", "ud"}) {
     INFO(op);
     bool eight = op == std::string_view("atomic-write");
@@ -42,7 +43,7 @@ TEST_CASE("flow: a run whose bytes nobody looks at is the same run") {
   }
 }
 
-TEST_CASE("flow: bytes that nobody looks at are zero on the wire, and their ICRC is right") {
+TEST_CASE("flow: bytes that are not verified are zero on the wire, and their ICRC is right") {
   World world;
   struct Sink final : CaptureSink {
     uint64_t packets = 0, bytes = 0, nonzero = 0;
@@ -64,6 +65,23 @@ TEST_CASE("flow: bytes that nobody looks at are zero on the wire, and their ICRC
   CHECK(sink.nonzero == 0);
   CHECK(stats->retransmitted.get() == 0);
   CHECK(world.counters("mb_1").rx_icrc_encapsulated.get() == 0);
+}
+
+TEST_CASE("flow: bytes that change before their request completes are counted") {
+  for (const std::string op : {"write", "send", "read", "atomic", "uc", "ud"}) {
+    INFO(op);
+    World world;
+    auto stats = std::make_shared<FlowStats>();
+    Flow flow(world.fabric, *parse_flow("f " + op + " mb_0 mb_1 count=5"), {}, stats, nullptr,
+              [](Result<void> result) { CHECK(result); });
+    REQUIRE(flow.start());
+    while (world.outstanding.any()) {
+      REQUIRE(world.scheduler.run_one(kNever));
+      std::ranges::fill(flow.received()->bytes(), 0x5a);
+    }
+    CHECK(stats->messages.get() == 5);
+    CHECK(stats->mismatched.get() == (op == "atomic" ? 1 : 5));
+  }
 }
 
 TEST_CASE("flow: verify=off goes with made-up bytes alone") {

@@ -1,6 +1,7 @@
-// What strangers may ask of a flow's far end, piece by piece.
-#include "rdma/traffic/half_flow.h"
+// The far end of a flow whose near end may be a stranger's.
+#include "rdma/traffic/incoming_flow.h"
 
+#include "rdma/traffic/remote_join.h"
 #include "test/rdma/world.h"
 
 using namespace rocefs;
@@ -10,11 +11,11 @@ namespace {
 
 constexpr uint64_t kSize = 12 << 20, kCount = 2;
 
-// The far end of a flow whose near end is nobody.
+// A far end without a near end.
 struct Far {
   World world{1, default_topology()};
   std::shared_ptr<FlowStats> stats = std::make_shared<FlowStats>();
-  HalfFlow flow;
+  IncomingFlow flow;
   const FlowPattern pattern{7};
   bool ready = false;
   uint32_t key = 0;
@@ -37,13 +38,9 @@ struct Far {
               {0, "test"},
               stats,
               nullptr,
-              std::nullopt,
               7,
-              false,
-              mapped_ipv4({10, 77, 0, 1}),
-              mapped_ipv4({10, 9, 0, 2}),
-              [this](Result<void> result) { ended = std::move(result); },
-              {}}) {
+              [this](Result<void> result) { ended = std::move(result); }},
+             path_between(mapped_ipv4({10, 77, 0, 1}), mapped_ipv4({10, 9, 0, 2})), std::nullopt) {
     REQUIRE(flow.serve({4096, 0, 0, 0, {{17, 0}}}, [this](Result<EndpointInfo> end) {
       REQUIRE(end);
       CHECK(end->qps.size() == 1);
@@ -52,7 +49,7 @@ struct Far {
       ready = true;
     }));
   }
-  // Until it is what is waited for, or nothing happens any more.
+  // Runs until `what` holds; fails where no event is left.
   void run_until(const std::function<bool()>& what) {
     while (!what() && world.scheduler.run_one(kNever)) {
     }
@@ -65,7 +62,7 @@ struct Far {
 
 }  // namespace
 
-TEST_CASE("half flow: what a stranger reads is made up when it does") {
+TEST_CASE("incoming flow: each READ makes up its messages") {
   Far far(FlowOp::kRead);
   far.run_until([&] { return far.ready; });
   CHECK(!far.flow.received());
@@ -90,17 +87,17 @@ TEST_CASE("half flow: what a stranger reads is made up when it does") {
   }
 }
 
-TEST_CASE("half flow: a far end to which nothing comes ends") {
+TEST_CASE("incoming flow: a far end ends when nothing comes") {
   Far far(FlowOp::kWrite);
   far.run_until([&] { return far.ready; });
   TimeNs begin = far.world.scheduler.now();
   far.run_until([&] { return far.ended.has_value(); });
   CHECK(far.ended->error().reason == "nothing has come for 120 s");
-  CHECK(far.world.scheduler.now() - begin >= HalfFlow::kIdle);
-  CHECK(far.world.scheduler.now() - begin <= 2 * HalfFlow::kIdle);
+  CHECK(far.world.scheduler.now() - begin >= IncomingFlow::kIdle);
+  CHECK(far.world.scheduler.now() - begin <= 2 * IncomingFlow::kIdle);
 }
 
-TEST_CASE("half flow: what a stranger has written is looked at piece by piece") {
+TEST_CASE("incoming flow: written messages are checked piece by piece") {
   Far far(FlowOp::kWrite);
   far.run_until([&] { return far.ready; });
   far.pattern.stamp(far.message(0), 0);
@@ -115,5 +112,5 @@ TEST_CASE("half flow: what a stranger has written is looked at piece by piece") 
   CHECK(report->received == kCount);
   CHECK(report->mismatched == 1);
   CHECK(far.world.scheduler.now() - begin >=
-        static_cast<TimeNs>(kCount * kSize / HalfFlow::kPiece - 1) * HalfFlow::kPieceTime);
+        static_cast<TimeNs>(kCount * kSize / IncomingFlow::kPiece - 1) * IncomingFlow::kPieceTime);
 }

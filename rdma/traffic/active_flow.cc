@@ -1,0 +1,41 @@
+#include "rdma/traffic/active_flow.h"
+
+#include <cerrno>
+
+namespace rocefs {
+
+ActiveFlow::ActiveFlow(FlowParts parts)
+    : parts_(std::move(parts)), poll_(event_of<&ActiveFlow::on_completions>(this)) {}
+
+void ActiveFlow::begin() {
+  running_ = true;
+  ++parts_.fabric.outstanding().flows;
+  stats().started_ns.set(static_cast<uint64_t>(scheduler().now()));
+}
+
+void ActiveFlow::end(TimeNs now, Result<void> result) {
+  stats().ended_ns.set(static_cast<uint64_t>(now));
+  stop();
+  if (auto ended = std::exchange(parts_.ended, nullptr)) ended(std::move(result));
+}
+
+void ActiveFlow::stop() {
+  if (std::exchange(running_, false)) {
+    --parts_.fabric.outstanding().flows;
+    if (stats().ended_ns.get() == 0) {
+      stats().ended_ns.set(static_cast<uint64_t>(scheduler().now()));
+    }
+  }
+  close();
+  scheduler().cancel(poll_);
+}
+
+void ActiveFlow::poll_after(TimeNs time) {
+  if (!poll_.scheduled()) scheduler().after(poll_, time);
+}
+
+void ActiveFlow::device_removed() {
+  end(scheduler().now(), Error{ENODEV, "device removed"});
+}
+
+}  // namespace rocefs

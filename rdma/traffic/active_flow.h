@@ -1,0 +1,48 @@
+// ActiveFlow: the common part of flows that run, with both ends in this mount or one: begin, end,
+// and the event at which completions are taken.
+//
+// Core thread.
+#pragma once
+
+#include "core/loop/scheduler.h"
+#include "rdma/network/fabric.h"
+#include "rdma/traffic/flow_endpoint.h"
+#include "rdma/traffic/flow_run.h"
+
+namespace rocefs {
+
+class ActiveFlow : public FlowRun, protected FlowEndpoint::Handler {
+ public:
+  void stop() final;
+
+ protected:
+  explicit ActiveFlow(FlowParts parts);
+  // A derived class calls stop() in its destructor.
+  ~ActiveFlow() override = default;
+
+  virtual void on_completions(TimeNs now) = 0;
+  // Closes the endpoints and cancels the derived class' events. Again is harmless.
+  virtual void close() = 0;
+
+  void begin();
+  void end(TimeNs now, Result<void> result);
+  // Takes completions after that time.
+  void poll_after(TimeNs time);
+
+  const FlowParts& parts() const { return parts_; }
+  const FlowSpec& spec() const { return parts_.spec; }
+  FlowStats& stats() { return *parts_.stats; }
+  Scheduler& scheduler() { return parts_.fabric.scheduler(); }
+  bool running() const { return running_; }
+  bool reads() const { return spec().op == FlowOp::kRead; }
+
+ private:
+  void completion_queued() override { poll_after(0); }
+  void device_removed() override;
+
+  FlowParts parts_;
+  Event poll_;
+  bool running_ = false;
+};
+
+}  // namespace rocefs
