@@ -9,8 +9,8 @@
 namespace rocefs {
 namespace {
 
-// A copy of the whole between memory and file, several slots of it at a time. What goes wrong first
-// is answered; it lives until the last order is.
+// A copy between a whole file and memory, several slots at a time. The first error is the answer;
+// the copy lives until its last order is answered.
 class FileCopy : public std::enable_shared_from_this<FileCopy> {
  public:
   FileCopy(CallerFilePtr file, std::shared_ptr<LocalMemory> memory)
@@ -57,7 +57,7 @@ class FileCopy : public std::enable_shared_from_this<FileCopy> {
     std::memcpy(file_->slot(slot), memory_->bytes().data() + at, size);
     put(slot, at, 0, size);
   }
-  // A disk that takes a part says why when it is given the rest.
+  // A disk that takes a part of a write gives the reason when the rest is written.
   void put(size_t slot, uint64_t at, size_t skip, size_t size) {
     auto take = [self = shared_from_this(), slot, at, skip, size](Result<uint64_t> got) {
       if (!got) return self->end(got.error());
@@ -104,7 +104,7 @@ void read_input(const CallerFilePtr& file, Answer<std::shared_ptr<LocalMemory>> 
         errorf(EFBIG, "{}: {} bytes, more than {}", file->path(), file->size(), kMaxFlowMemory));
   }
   if (file->size() > 0) return read_all(file, std::move(answer));
-  // As in /proc: what cannot tell its size would pass for an empty file.
+  // A file that cannot tell its size, as in /proc, would pass for an empty one.
   file->read(0, 0, 1, [file, answer = std::move(answer)](Result<uint64_t> got) mutable {
     if (got && *got > 0) {
       return answer(

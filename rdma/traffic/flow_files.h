@@ -1,4 +1,4 @@
-// The real files of flows, read and written as wholes. Control thread.
+// Reading and writing of a flow's real files, each as a whole. Control thread.
 #pragma once
 
 #include <memory>
@@ -8,10 +8,10 @@
 
 namespace rocefs {
 
-// Of a file that is open. EFBIG beyond kMaxFlowMemory; what was given up says so.
+// Reads an open file. EFBIG beyond kMaxFlowMemory; EINTR where the operation was given up.
 void read_input(const CallerFilePtr& file, Answer<std::shared_ptr<LocalMemory>> answer);
 
-// Puts `bytes` in the place of what the file held, and closes it.
+// Replaces the file's content by `bytes`, and closes it.
 void write_output(const CallerFilePtr& file, std::shared_ptr<LocalMemory> bytes,
                   Answer<void> answer);
 

@@ -1,4 +1,4 @@
-// OPs of flows, one row each.
+// FlowOp: the operations of flows, a row for each.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ namespace rocefs {
   ROW(Uc, "uc", kSendImm, kUc, kLocalWrite, 0, false)                                       \
   ROW(Ud, "ud", kSendImm, kUd, kLocalWrite, 0, false)
 
-// Their words with bars between them: "write|send" and so on.
+// The words with bars between them: "write|send" and so on.
 #define ROCEFS_FLOW_WORDS ROCEFS_FLOW_OPS(ROCEFS_FLOW_WORD, ROCEFS_FLOW_BAR_WORD)
 #define ROCEFS_FLOW_WORD(NAME, WORD, ...) WORD
 #define ROCEFS_FLOW_BAR_WORD(NAME, WORD, ...) "|" WORD
@@ -43,7 +43,7 @@ struct FlowOpInfo {
   uint32_t size = 0;   // bytes of every message; 0: any
   bool files = false;  // a file's bytes can be the messages
 
-  // The far end's memory gets the messages without its doing.
+  // Whether messages enter the far end's memory without its doing.
   bool writes() const { return access & kRemoteWrite; }
 };
 
@@ -61,7 +61,7 @@ constexpr const FlowOpInfo& flow_op_info(FlowOp op) {
 constexpr std::string_view name(FlowOp op) {
   return flow_op_info(op).name;
 }
-// UC and UD flows send; messages may be lost on them.
+// UC and UD flows send, and may lose messages.
 constexpr bool is_unreliable(FlowOp op) {
   return flow_op_info(op).service != QpType::kRc;
 }

@@ -13,7 +13,6 @@ constexpr uint64_t kMaxDepth = 64;
 
 }  // namespace
 
-// How many messages, and how many at a time.
 Result<FlowPlan> FlowPlan::of(const FlowSpec& spec, std::optional<uint64_t> file) {
   FlowPlan plan;
   plan.op = spec.op;
@@ -58,11 +57,11 @@ SendRequest FlowPlan::request(uint32_t pair, uint64_t position, const Target& ta
   request.remote_address = target.far_address + at.offset;
   request.rkey = target.far_key;
   request.op = flow_op_info(op).request;
-  if (op == FlowOp::kAtomic) {  // all add to one number
+  if (op == FlowOp::kAtomic) {  // all of them add to one number
     request.remote_address = target.far_address;
     request.swap_add = 1;
   }
-  if (is_unreliable(op)) {  // the receiver learns which message it is
+  if (is_unreliable(op)) {  // the immediate is the message's number
     request.immediate = static_cast<uint32_t>(message_index(pair, position));
     request.path = target.path;
     request.remote_qpn = target.far_qpn;

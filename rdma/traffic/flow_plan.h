@@ -1,5 +1,5 @@
-// FlowPlan: which messages a flow moves, over which of its queue pairs, and where each lies in the
-// memories of both ends. FlowPattern: what made-up messages hold.
+// FlowPlan: the messages of a flow, the queue pair of each, and its place in the memory of both
+// ends. FlowPattern: the content of made-up messages.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ struct FlowPlan {
     uint64_t offset;
     uint32_t length;
   };
-  // What a request works on: the memories of the end that posts it and of the other one, and where
-  // a datagram goes.
+  // The memory of the end that posts a request, that of the other end, and the destination of a
+  // datagram.
   struct Target {
     uint64_t address;
     uint32_t key;
@@ -43,41 +43,41 @@ struct FlowPlan {
   uint32_t qps = 1;
   uint64_t size = 0;             // bytes of a message; the last one of a file may be shorter
   uint64_t count = 0;            // messages
-  uint64_t depth = 0;            // messages of one queue pair that may be under way
-  std::optional<uint64_t> file;  // bytes of the file, whose messages each have their own place
+  uint64_t depth = 0;            // messages of a queue pair in flight at most
+  std::optional<uint64_t> file;  // bytes of the file; each of its messages has its own place
 
-  // EINVAL when that takes more than kMaxFlowMemory.
+  // EINVAL for a flow that needs more than kMaxFlowMemory.
   static Result<FlowPlan> of(const FlowSpec& spec, std::optional<uint64_t> file);
 
   // Message m goes over pair m mod qps.
   uint64_t messages_of(uint32_t pair) const { return count / qps + (pair < count % qps ? 1 : 0); }
   uint64_t message_index(uint32_t pair, uint64_t position) const { return position * qps + pair; }
   Slot slot(uint32_t pair, uint64_t position) const;
-  // Where it is received: a datagram brings its routing header.
+  // The place of its receive request: a datagram brings its GRH (IBTA 11.4.1.2).
   Slot receive_slot(uint32_t pair, uint64_t position) const;
   // The message as a work request, whose wr_id is the pair.
   SendRequest request(uint32_t pair, uint64_t position, const Target& target) const;
-  // Bytes of the memory that messages leave from, and of the one that they arrive in.
+  // Bytes of memory at the near end and at the far end.
   uint64_t bytes() const { return file ? *file : size * qps * depth; }
   uint64_t receive_bytes() const;
-  // What atomics find that add to one number, all together: 0, 1, … count - 1.
+  // The sum of the numbers that atomics find, which all add to one number: 0, 1, … count - 1.
   uint64_t originals() const {
     return count % 2 ? (count - 1) / 2 * count : count / 2 * (count - 1);
   }
 };
 
-// A message's bytes differ from those of the message that had its slot before, in every packet.
+// Each packet of a message has a stamp that differs from that of the message before it in its slot.
 class FlowPattern {
  public:
   explicit FlowPattern(uint64_t seed) : seed_(seed) {}
-  // Only the low half of a message's number counts: as much as an immediate carries.
-  // `at`: where in the message the bytes are, a multiple of kEvery.
-  static constexpr size_t kEvery = 256;  // the smallest MTU: every packet carries a stamp
+  static constexpr size_t kEvery = 256;  // bytes: the smallest MTU, so every packet has a stamp
+  // Only the low 32 bits of a message's number count, as many as an immediate has. `at`: the offset
+  // of the bytes in the message, a multiple of kEvery.
   void stamp(std::span<uint8_t> bytes, uint64_t message, uint64_t at = 0) const;
   bool stamped(std::span<const uint8_t> bytes, uint64_t message, uint64_t at = 0) const;
-  // All bytes of a part of a message as stamp() leaves them in zeroes; `at` is anywhere in it.
+  // Fills a part of a message as if stamp() had worked on zeroes; `at` is any offset.
   void make(std::span<uint8_t> bytes, uint64_t message, uint64_t at) const;
-  // Stamped by no message any more.
+  // Removes the stamps.
   static void clear(std::span<uint8_t> bytes);
 
  private:

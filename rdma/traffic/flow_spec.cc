@@ -64,7 +64,7 @@ Result<FlowOp> parse_flow_op(std::string_view word) {
   return errorf(EINVAL, "unknown op {} ({}|accept)", quoted(word), ROCEFS_FLOW_WORDS);
 }
 
-// The directory of flows has files of its own.
+// Names of the files in the directory of flows are taken.
 Result<void> check_flow_name(std::string_view name) {
   bool ours = name == "start" || name == "exchange" || name == "exchange_port";
   if (valid_entry_name(name) && !ours) return {};
@@ -79,7 +79,7 @@ bool given(const Words& seen, std::string_view key) {
   return std::find(seen.begin(), seen.end(), key) != seen.end();
 }
 
-// The words from the `first` on; which keys there were.
+// Sets KEY=VALUE of the words from `first` on; returns the keys.
 Result<Words> set_keys(FlowSpec& spec, const Words& words, size_t first) {
   Words seen;
   for (size_t i = first; i < words.size(); ++i) {
@@ -102,7 +102,7 @@ Result<Words> set_keys(FlowSpec& spec, const Words& words, size_t first) {
   return seen;
 }
 
-// The halves of real files are each given where they lie.
+// A real file is named at the end where it lies.
 Result<void> check_remote_files(const FlowSpec& spec) {
   bool read = spec.op == FlowOp::kRead;
   if (read && !spec.input.empty()) {

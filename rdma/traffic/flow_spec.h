@@ -1,4 +1,4 @@
-// FlowSpec: what a flow is to do, as it is written to traffic/start.
+// FlowSpec: the parameters of a flow, as they are written to traffic/start.
 #pragma once
 
 #include <cstdint>
@@ -16,28 +16,28 @@ namespace rocefs {
 struct FlowSpec {
   std::string name;
   FlowOp op = FlowOp::kWrite;
-  bool accepts = false;      // NAME accept PORT: the far half of what another mount will start
+  bool accepts = false;      // NAME accept PORT: the far end of a flow that another mount starts
   std::string from, to;      // ports: DEVICE or DEVICE/N
-  std::optional<Ip> remote;  // TO as an address, behind an uplink; of accepts: of whom alone
+  std::optional<Ip> remote;  // TO as an address, behind an uplink; with accepts: the only peer
   uint32_t qps = 1;
   uint64_t size = 64 * 1024;  // bytes per message
-  uint64_t count = 1;         // messages, over all queue pairs in turn; with a file: what it takes
+  uint64_t count = 1;         // messages, over all queue pairs in turn; not with a file
   std::string input, output;  // paths, as the writer named them
   uint32_t mtu = 0;           // 0: the smaller of the two ports'
   uint32_t window = 128;      // packets per queue pair
   uint8_t timeout = 14;
   uint8_t retry = 7;
   uint32_t gid = 1;    // index in the GID table of both ends: 0 is IPv6, 1 IPv4; not with remote
-  bool verify = true;  // false: bytes are counted, but neither made nor kept nor looked at
+  bool verify = true;  // false: bytes are counted, not made, kept or checked
 };
 
 // EINVAL with the reason for a malformed line; device names are not looked up.
 Result<FlowSpec> parse_flow(std::string_view line);
-// One KEY=VALUE of it. EINVAL, ERANGE.
+// Sets one KEY=VALUE of the line. EINVAL, ERANGE.
 Result<void> set_flow_key(FlowSpec& spec, std::string_view key, std::string_view value);
-// EINVAL for a word that names none.
+// EINVAL for any other word.
 Result<FlowOp> parse_flow_op(std::string_view word);
-// EINVAL for what cannot be the name of a flow.
+// EINVAL for a name that a flow cannot have.
 Result<void> check_flow_name(std::string_view name);
 
 }  // namespace rocefs

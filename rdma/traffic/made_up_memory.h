@@ -1,5 +1,5 @@
-// MadeUpMemory: the messages of a flow that others READ, made up when they are: nothing is kept,
-// for who asks for them may be a stranger.
+// MadeUpMemory: the messages of a flow that others READ. Each READ makes them up and nothing is
+// kept, because strangers may ask for them.
 #pragma once
 
 #include "rdma/packet/memory.h"
@@ -9,12 +9,12 @@ namespace rocefs {
 
 class MadeUpMemory final : public Memory {
  public:
-  // One message in each place of `plan`, which has no file.
+  // `plan` has no file: one message in each place.
   MadeUpMemory(const FlowPlan& plan, const FlowPattern& pattern) : plan_(plan), pattern_(pattern) {}
 
   Outcome read(uint64_t offset, std::span<uint8_t> into, MemoryListener& listener,
                uint64_t ticket) override;
-  // Nobody has the right to these.
+  // Fail: the memory's key allows neither.
   Outcome write(uint64_t offset, std::span<const uint8_t> source, MemoryListener& listener,
                 uint64_t ticket) override;
   Outcome atomic(uint64_t offset, const AtomicOperation& operation, uint64_t& original,

@@ -1,4 +1,4 @@
-// What other mounts, and strangers, may have of this one at a time: each address its share.
+// Shares: flows, queue pairs, memory and connections of each address at a mount.
 #include <sys/resource.h>
 
 #include <csignal>
@@ -27,11 +27,11 @@ std::string pairs(size_t count) {
   return text;
 }
 
-// Strangers of one address.
+// Several strangers with one address.
 class Gang {
  public:
   Gang(Mount& mount, unsigned number) : mount_(mount), from_(loopback_address(number)) {}
-  // What the mount says to that; who is still there afterwards stays.
+  // The mount's answer to a new stranger's line; the stranger stays connected.
   std::string say(const std::string& line) {
     strangers_.push_back(std::make_unique<Stranger>(mount_.address, from_));
     strangers_.back()->say(line);
@@ -50,7 +50,7 @@ class Gang {
 
 }  // namespace
 
-TEST_CASE("rendezvous: an address may have so many flows, and what is over makes way") {
+TEST_CASE("flow shares: an address has a number of flows, and ended ones make way") {
   NEEDS_IO_URING();
   Mount far(20);
   Gang one(far, 21), other(far, 22);
@@ -63,7 +63,7 @@ TEST_CASE("rendezvous: an address may have so many flows, and what is over makes
   CHECK(far.outcome("a0").starts_with("failed: "));
   CHECK(one.say(offer("more", {})).starts_with("ready "));
   CHECK(far.show("a0/state").empty());
-  // Four addresses have all that there may be.
+  // Four addresses have the share of all.
   std::vector<std::unique_ptr<Gang>> gangs;
   for (unsigned number : {23, 24, 25}) {
     gangs.push_back(std::make_unique<Gang>(far, number));
@@ -75,7 +75,7 @@ TEST_CASE("rendezvous: an address may have so many flows, and what is over makes
   CHECK(other.say(offer("last", {})) == "fail all others may have 64 flows here");
 }
 
-TEST_CASE("rendezvous: an address may have so many queue pairs and so much memory") {
+TEST_CASE("flow shares: an address has a number of queue pairs and an amount of memory") {
   NEEDS_IO_URING();
   Mount far(26);
   Gang one(far, 27), other(far, 28);
@@ -83,7 +83,7 @@ TEST_CASE("rendezvous: an address may have so many queue pairs and so much memor
   CHECK(one.say(offer("b", {{"qps", pairs(25)}})) ==
         "fail " + one.from() + " may have 1024 queue pairs in flows here, and has 1000");
   CHECK(one.say(offer("b", {{"qps", pairs(24)}})).starts_with("ready "));
-  // What nobody fills takes none.
+  // A READ of made-up messages takes no memory.
   auto large = [](const std::string& op) {
     return offer("c" + op,
                  {{"op", op}, {"size", "16777216"}, {"count", "100"}, {"qps", pairs(16)}});
@@ -97,7 +97,7 @@ TEST_CASE("rendezvous: an address may have so many queue pairs and so much memor
   CHECK(other.say(offer("d", {})).starts_with("ready "));
 }
 
-TEST_CASE("rendezvous: what somebody waits for counts, and no stranger's flow keeps it out") {
+TEST_CASE("flow shares: a flow that is waited for counts, and no stranger's flow keeps it out") {
   NEEDS_IO_URING();
   Mount far(29);
   Gang one(far, 30);
@@ -113,7 +113,7 @@ TEST_CASE("rendezvous: what somebody waits for counts, and no stranger's flow ke
   CHECK(far.show("u/state") == "waiting");
 }
 
-TEST_CASE("rendezvous: a flood of connections only ends those of its own address") {
+TEST_CASE("flow shares: a flood of connections only ends those of its own address") {
   NEEDS_IO_URING();
   Mount far(31);
   Gang crowd(far, 32), early(far, 33), flood(far, 34);
@@ -127,7 +127,7 @@ TEST_CASE("rendezvous: a flood of connections only ends those of its own address
   CHECK(far.show("e/state") == "running");
 }
 
-TEST_CASE("rendezvous: why an output cannot be written the far end learns, and not where it is") {
+TEST_CASE("rendezvous: the far end learns why an output cannot be written, and not its path") {
   NEEDS_IO_URING();
   std::string out = "/tmp/rocefs-exchange-XXXXXX", in = out;
   Fd made(::mkstemp(out.data())), source(::mkstemp(in.data()));
@@ -139,7 +139,7 @@ TEST_CASE("rendezvous: why an output cannot be written the far end learns, and n
   ::getrlimit(RLIMIT_FSIZE, &before);
   rlimit small{10 << 20, before.rlim_max};  // more than a file's 8 MiB of shared memory
   ::setrlimit(RLIMIT_FSIZE, &small);
-  Mount near(35), far(36);  // the processes that open their files have the limit, too
+  Mount near(35), far(36);  // processes that open their files inherit the limit
   int accepted = far.start("f accept mb_0 out=" + out);
   int started = near.start(fmt::format("f write mb_0 {} file={}", far.address, in));
   std::string there = far.outcome("f"), here = near.outcome("f");

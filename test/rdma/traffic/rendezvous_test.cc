@@ -1,5 +1,5 @@
-// Flows between two mounts: the exchange before them, what strangers say to it, and both ends'
-// states.
+// Flows between two mounts: their messages, strangers at the rendezvous, and the states of both
+// ends.
 #include "rdma/traffic/rendezvous_message.h"
 #include "test/rdma/traffic/flow_mount.h"
 #include "test/skip.h"
@@ -7,7 +7,7 @@
 using namespace rocefs;
 using namespace rocefs::test;
 
-TEST_CASE("rendezvous: a message is understood as it was meant, and what is none is refused") {
+TEST_CASE("rendezvous: a message is parsed as it was emitted, and other lines are refused") {
   FlowOffer offer;
   offer.spec = *parse_flow("f1 send mb_0 10.9.0.2 qps=2 size=3000 count=7 retry=3 timeout=9");
   offer.seed = ~uint64_t{0};
@@ -51,7 +51,7 @@ TEST_CASE("rendezvous: a message is understood as it was meant, and what is none
     CHECK_FALSE(parse_message(line));
   }
   CHECK(parse_message(kOffer));
-  // A reason that is cut behind a word is still one; blanks are none.
+  // A reason may be cut behind a word; blanks alone are no reason.
   for (const std::string& reason : {std::string(199, 'x') + " y", std::string("a\tb ")}) {
     std::string text = text_of(FlowFailure{reason});
     CHECK(std::get<FlowFailure>(*parse_message(text)).reason == text.substr(5));
@@ -60,7 +60,7 @@ TEST_CASE("rendezvous: a message is understood as it was meant, and what is none
   CHECK_FALSE(parse_message("fail " + std::string(300, ' ') + "x"));
 }
 
-TEST_CASE("traffic: a line that names an address or waits for one is held to its own rules") {
+TEST_CASE("traffic: lines with an address, and accept, have rules of their own") {
   CHECK(parse_flow("f write mb_0 2001:db8::1")->remote);
   CHECK(parse_flow("f read mb_0 10.9.0.2 out=/x")->output == "/x");
   CHECK(parse_flow("f accept mb_0 out=/x from=10.9.0.1")->accepts);
@@ -74,7 +74,7 @@ TEST_CASE("traffic: a line that names an address or waits for one is held to its
   }
 }
 
-TEST_CASE("traffic: every kind of flow crosses to another mount, and both say the same of it") {
+TEST_CASE("traffic: every kind of flow crosses to another mount, and both report the same") {
   NEEDS_IO_URING();
   Mount near(2), far(3);
   for (const std::string op : {"write", "send", "read", "atomic", "atomic-write", "uc", "ud"}) {
@@ -100,7 +100,7 @@ TEST_CASE("traffic: every kind of flow crosses to another mount, and both say th
   CHECK(near.host.device().find_qp(near.host.qp->number()) != nullptr);
 }
 
-TEST_CASE("traffic: a real file crosses only to who waits for it, and lands where that end says") {
+TEST_CASE("traffic: a real file crosses only to a flow that waits, and lands where that end says") {
   NEEDS_IO_URING();
   Mount near(4), far(5);
   std::string directory = "/tmp/rocefs-exchange-XXXXXX";
@@ -163,7 +163,7 @@ TEST_CASE("traffic: a real file crosses only to who waits for it, and lands wher
   ::rmdir(directory.c_str());
 }
 
-TEST_CASE("traffic: who waits needs an address that others reach, and has taken no time") {
+TEST_CASE("traffic: a flow that waits needs an address on an uplink, and has taken no time") {
   NEEDS_IO_URING();
   Mount mount(8);
   REQUIRE(mount.start("f accept mb_0") == 0);
@@ -173,7 +173,7 @@ TEST_CASE("traffic: who waits needs an address that others reach, and has taken 
   CHECK(mount.why == "mb_1 has no address on an uplink");
 }
 
-TEST_CASE("traffic: an end that is stopped, or goes, ends the other one") {
+TEST_CASE("traffic: an end that is stopped or disappears ends the other one") {
   NEEDS_IO_URING();
   Mount near(6);
   auto far = std::make_unique<Mount>(7);
@@ -206,7 +206,7 @@ TEST_CASE("traffic: an end that is stopped, or goes, ends the other one") {
   CHECK(near.outcome("f") == "done");
 }
 
-TEST_CASE("traffic: an offer that comes while who waits for it is stopped begins nothing") {
+TEST_CASE("traffic: an offer that comes while its flow is stopped begins nothing") {
   NEEDS_IO_URING();
   Mount far(16);
   REQUIRE(far.start("s accept mb_0") == 0);
@@ -219,7 +219,7 @@ TEST_CASE("traffic: an offer that comes while who waits for it is stopped begins
   busy.get_future().wait();
   auto stopped = std::async([&] { return far.store("s/stop", "1"); });
   Stranger stranger(far.address);
-  // The stop has been given to the core when the store has been looked at.
+  // The store has given the stop to the core when it has begun.
   while (far.stores == 1) std::this_thread::yield();
   stranger.say(kOffer + "\n");
   bool came = far.host.comes([&] { return far.show("s/peer") == "127.0.0.1"; });
@@ -236,7 +236,7 @@ TEST_CASE("traffic: an offer that comes while who waits for it is stopped begins
   }
 }
 
-TEST_CASE("rendezvous: strangers who say nothing, nonsense or too much are refused alone") {
+TEST_CASE("rendezvous: silent, malformed and endless lines are refused, and other flows go on") {
   NEEDS_IO_URING();
   Mount near(8), far(9);
   auto answer = [&](const std::string& said) {
@@ -248,14 +248,14 @@ TEST_CASE("rendezvous: strangers who say nothing, nonsense or too much are refus
   CHECK(answer("done\n") == "fail a flow begins with its offer\n");
   CHECK(answer(std::string(200'000, 'x')).empty());
   CHECK(answer(std::string(1000, '\n')).starts_with("fail"));
-  // More than there is room for: the silent ones make way.
+  // More connections than there is room for: silent ones make way.
   std::vector<std::unique_ptr<Stranger>> silent;
   for (size_t i = 0; i < 2 * FlowRendezvous::kMaxLines; ++i) {
     silent.push_back(std::make_unique<Stranger>(far.address));
   }
   REQUIRE(near.start(fmt::format("f write mb_0 {} count=10", far.address)) == 0);
   CHECK(near.outcome("f") == "done");
-  // A far end that is waited for in vain, and one that says what it should not.
+  // A message in the wrong state, and a near end that disappears.
   {
     Stranger stranger(far.address);
     stranger.say(kOffer + "\n");
@@ -274,7 +274,7 @@ TEST_CASE("rendezvous: strangers who say nothing, nonsense or too much are refus
   CHECK(far.outcome("s").starts_with("failed: 127.0.0.1 has gone: "));
 }
 
-TEST_CASE("rendezvous: an offer that cannot be is refused and leaves nothing behind") {
+TEST_CASE("rendezvous: an impossible offer is refused and leaves nothing behind") {
   NEEDS_IO_URING();
   Mount near(12), far(13);
   auto offer = [](const std::string& op, const std::string& mtu) {
@@ -296,7 +296,7 @@ TEST_CASE("rendezvous: an offer that cannot be is refused and leaves nothing beh
     }
   }
   CHECK(near.start(fmt::format("f write mb_0 {} mtu=300", far.address)) == EINVAL);
-  // Nobody has that name any more.
+  // The name is free again.
   REQUIRE(far.start("k accept mb_0") == 0);
   REQUIRE(near.start(fmt::format("k write mb_0 {} count=10", far.address)) == 0);
   CHECK(near.outcome("k") == "done");
@@ -313,13 +313,13 @@ TEST_CASE("rendezvous: an offer whose connection ends before it is ready leaves 
     line.replace(line.find("name=s"), 6, fmt::format("name=s{}", i));
     line.replace(line.find("qps=300:1"), 9, many);
     stranger.say(line + "\n");
-    // It has begun, and is not ready yet, for most of them.
+    // Most of these flows have begun and are not ready yet.
     while (far.show("exchange").ends_with("connections 0")) std::this_thread::yield();
   }
   for (int i = 0; i < 80; ++i) {
     std::string name = fmt::format("s{}", i);
     INFO(name);
-    // One that was ready all the same is there, and over.
+    // A flow that was ready has a directory, and is over.
     if (!far.show(name + "/state").empty()) {
       CHECK(far.outcome(name).starts_with("failed: 127.0.0.1 has gone: "));
       CHECK(far.store(name + "/stop", "1") == 0);
@@ -338,7 +338,7 @@ TEST_CASE("rendezvous: an offer whose connection ends before it is ready leaves 
   CHECK(near.outcome("f") == "done");
 }
 
-TEST_CASE("rendezvous: a flow that cannot be is refused at once") {
+TEST_CASE("rendezvous: an impossible flow is refused at once") {
   NEEDS_IO_URING();
   Mount near(10), far(11);
   CHECK(near.start(fmt::format("f write mb_1 {}", far.address)) == EADDRNOTAVAIL);
