@@ -20,7 +20,7 @@ class Flow final : public ActiveFlow {
        std::shared_ptr<LocalMemory> input, Ended ended);
   ~Flow() override { stop(); }
 
-  // Everything that can be wrong with the spec shows here; nothing has started then.
+  // Checks the whole spec: an error means that nothing has started.
   Result<void> start();
   std::shared_ptr<LocalMemory> received() const override { return sink().memory(); }
 

@@ -48,7 +48,7 @@ refused "5ms $link/lost=0" "$einval" "$link/lost: no knob"
 refused "5ms $link/lose=0" "$einval" "$link/lose: no knob"
 refused "5ms $here/clock/advance=5ms" "$einval" "clock/advance: no knob"
 refused "5ms $link/loss=0 $link/loss=1" "$einval" "given twice"
-refused "5ms $here/reset=1 $link/loss=1" "$einval" "this goes alone"
+refused "5ms $here/reset=1 $link/loss=1" "$einval" "only knobs may be stored together"
 expect ok "$(store "# a comment" "$at")" "a comment"
 
 test_case "what is refused at its time is told and changes nothing"
