@@ -92,6 +92,6 @@ test_case "another worker does not know who the writer was"
 store_as_user "$(kept 1ms 'h write mb_0 mb_1 file=own out=lost')" >/dev/null
 kill_worker
 await_end
-grep -q "clock/at: .*not known to a worker that took over (ESRCH)" "$debug/dmesg" || fail "after a takeover"
+grep -q "clock/at: .*unknown to a worker that took over (ESRCH)" "$debug/dmesg" || fail "after a takeover"
 [ ! -e "$dir/his/lost" ] || fail "after a takeover"
 unmounted

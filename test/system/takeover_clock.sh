@@ -142,14 +142,15 @@ test_case "with the real clock what comes due meanwhile comes late, not never"
 # The real clock: instants stay those of now_ns; what comes due while no worker is there comes late,
 # not never.
 mounted_with ""
+supervisor=$(daemon_pid)
+worker=$(pgrep -P "$supervisor")
+kill -STOP "$supervisor"
 begin=$(now)
 echo "@$((begin + 400000000)) $link/loss=0.5" >"$clock/at"
 echo "@$((begin + 300000000)) $link/delay=9us" >"$clock/at"
 echo "@$((begin + 900000000)) $link/loss=0.25" >"$clock/at"
 echo "3600s $link/loss=1" >"$clock/at"
-supervisor=$(daemon_pid)
-kill -STOP "$supervisor"
-kill -KILL "$(pgrep -P "$supervisor")"
+kill -KILL "$worker"
 end=$((${EPOCHREALTIME/./} + 600000))
 await sh -c "[ \$(date +%s%6N) -gt $end ]"
 kill -CONT "$supervisor"
