@@ -151,7 +151,7 @@ static void set_inline_data(struct ibv_qp_ex* ex, void* data, size_t length) {
   set_inline_data_list(ex, 1, &one);
 }
 
-void rocefs_init_builder(struct rocefs_qp* qp) {
+void rocefs_init_builder(struct rocefs_qp* qp, uint64_t operations) {
   struct ibv_qp_ex* ex = &qp->verbs.qp_ex;
   qp->build.wqe = &qp->build.spare;
   ex->wr_start = start;
@@ -166,7 +166,6 @@ void rocefs_init_builder(struct rocefs_qp* qp) {
   ex->wr_rdma_write_imm = rdma_write_imm;
   ex->wr_atomic_cmp_swp = atomic_cmp_swp;
   ex->wr_atomic_fetch_add = atomic_fetch_add;
-  ex->wr_atomic_write = atomic_write;
   ex->wr_bind_mw = bind_mw;
   ex->wr_set_ud_addr = set_ud_addr;
   ex->wr_set_sge = set_sge;
@@ -174,4 +173,6 @@ void rocefs_init_builder(struct rocefs_qp* qp) {
   ex->wr_set_inline_data = set_inline_data;
   ex->wr_set_inline_data_list = set_inline_data_list;
   for (unsigned i = 0; i < 3; ++i) qp->verbs.comp_masks[i] = VERBS_QP_EX;
+  /* A library whose comp_mask is in this place does not know the operation. */
+  if (operations & IBV_QP_EX_WITH_ATOMIC_WRITE) ex->wr_atomic_write = atomic_write;
 }

@@ -132,7 +132,7 @@ struct ibv_qp* rocefs_create_qp_ex(struct ibv_context* context, struct ibv_qp_in
   }
   /* Beginning of ibv_qp_init_attr_ex equals ibv_qp_init_attr. */
   struct ibv_qp* qp = rocefs_create_qp(attr->pd, (struct ibv_qp_init_attr*)attr);
-  if (qp && builds) rocefs_init_builder(rocefs_qp_of(qp));
+  if (qp && builds) rocefs_init_builder(rocefs_qp_of(qp), attr->send_ops_flags);
   return qp;
 }
 

@@ -320,7 +320,7 @@ bool rocefs_completes_with(uint32_t opcode);
 /* ---- builder.c ---- */
 
 /* Sets up ibv_wr_*() of a queue pair. */
-void rocefs_init_builder(struct rocefs_qp* qp);
+void rocefs_init_builder(struct rocefs_qp* qp, uint64_t operations);
 
 /* ---- window.c ---- */
 
