@@ -38,8 +38,8 @@ class LoneMemory final : public DirectMemory {
   explicit LoneMemory(std::vector<uint8_t>& bytes) : DirectMemory(bytes) {}
 };
 
-struct End {
-  End(const char* name, const QpHost::Shared& shared, uint32_t number)
+struct LoneEnd {
+  LoneEnd(const char* name, const QpHost::Shared& shared, uint32_t number)
       : host(name, shared), qp(host, number, 1, init()) {
     Result<uint32_t> added = host.memory().add(std::make_shared<LoneMemory>(bytes), 0, bytes.size(),
                                                1, kLocalWrite | kRemoteWrite);
@@ -52,7 +52,7 @@ struct End {
     init.send_cq = init.receive_cq = &cq;
     return init;
   }
-  void connect(const End& far, const Ip& from, const Ip& to) {
+  void connect(const LoneEnd& far, const Ip& from, const Ip& to) {
     QpAttributes attributes;
     attributes.access = kRemoteWrite;
     attributes.path.local = from;
@@ -137,8 +137,8 @@ struct Lone {
   PacketPool pool{outstanding};
   Counter stale;
   uint32_t psn = 0;  // of the last answer
-  End near{"near", {pool, scheduler, outstanding, stale}, 17};
-  End far{"far", {pool, scheduler, outstanding, stale}, 18};
+  LoneEnd near{"near", {pool, scheduler, outstanding, stale}, 17};
+  LoneEnd far{"far", {pool, scheduler, outstanding, stale}, 18};
 };
 
 }  // namespace rocefs::test
