@@ -35,7 +35,7 @@ expect 100 "$(packets flow 0x1d)" "ATOMIC WRITEs"
 expect 100 "$(packets flow 0x10)" "READ responses"
 expect "10.77.0.1 100,10.77.0.2 100" "$(cut -d' ' -f1,2 "$dir/counted" | paste -sd,)" "packets of both ends"
 # IPv4, UDP, BTH, RETH, eight octets and the ICRC; the answer has an AETH alone.
-expect "76 48" "$(for opcode in 0x1d 0x10; do
+expect "68 48" "$(for opcode in 0x1d 0x10; do
   tshark -r "$dir/flow.pcap" -Y "infiniband.bth.opcode == $opcode" -T fields -e ip.len 2>/dev/null | sort -u
 done | xargs)" "octets of a packet"
 
