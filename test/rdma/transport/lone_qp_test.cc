@@ -1,6 +1,7 @@
 // Requesters and responders without a device, links or a fabric: their answers to packets that a
 // test hands them.
 #include <catch2/catch.hpp>
+#include <string>
 #include <vector>
 
 #include "test/rdma/transport/lone.h"
@@ -68,4 +69,52 @@ TEST_CASE("lone requester: without an answer it sends again, and gives up after 
   CHECK(lone.near.completions() == std::vector<WcStatus>{WcStatus::kRetryExceeded});
   CHECK(lone.near.qp.state() == QpState::kError);
   CHECK(lone.near.host.port.counters().local_ack_timeout_err.get() == 8);
+}
+
+TEST_CASE("lone pair: requester and responder take the states of their diagrams") {
+  Lone lone;
+  auto states = [&] {
+    return std::string(name(lone.near.qp.requester().state())) + " " +
+           std::string(name(lone.far.qp.responder().state()));
+  };
+  CHECK(states() == "SENDING IN_ORDER");
+  // A gap: a sequence NAK, until the missing packet comes.
+  lone.write(1, 0);
+  lone.write(2, 1);
+  lone.lose(lone.near.data());
+  lone.request(lone.near.data());
+  CHECK(states() == "SENDING GAP");
+  CHECK(lone.answer().syndrome == aeth::kNakSequence);
+  for (int i = 0; i < 2; ++i) lone.request(lone.near.data());
+  CHECK(states() == "SENDING IN_ORDER");
+  lone.answer();
+  // A SEND without a receive request: an RNR NAK, and the requester waits.
+  SendRequest send;
+  send.sges = Sge{0, 1, lone.near.key};
+  REQUIRE(lone.near.qp.post(send));
+  lone.request(lone.near.data());
+  CHECK(states() == "SENDING REFUSED");
+  lone.answer();
+  CHECK(states() == "RNR_WAIT REFUSED");
+  CHECK_FALSE(lone.near.data());
+  ReceiveRequest receive;
+  receive.sges = Sge{8, 1, lone.far.key};
+  REQUIRE(lone.far.qp.post(receive));
+  REQUIRE(lone.scheduler.run_one(kSecond));
+  CHECK(states() == "SENDING REFUSED");
+  lone.request(lone.near.data());
+  CHECK(states() == "SENDING IN_ORDER");
+  lone.answer();
+  CHECK(lone.near.completions() == std::vector<WcStatus>(3, WcStatus::kSuccess));
+  // A request that cannot be sent, behind one that is not acknowledged.
+  lone.write(3, 2);
+  lone.request(lone.near.data());
+  send.sges = Sge{0, 1, 0};
+  REQUIRE(lone.near.qp.post(send));
+  CHECK_FALSE(lone.near.data());
+  CHECK(states() == "BLOCKED IN_ORDER");
+  lone.answer();
+  CHECK(lone.near.completions() ==
+        std::vector<WcStatus>{WcStatus::kSuccess, WcStatus::kLocalProtectionError});
+  CHECK(lone.near.qp.state() == QpState::kError);
 }
