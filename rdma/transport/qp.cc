@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "rdma/packet/datagram.h"
 #include "rdma/packet/traffic_class.h"
 #include "rdma/transport/qp_transitions.h"
 #include "rdma/wire/ip_text.h"

@@ -114,7 +114,7 @@ void Registers::deactivate(uint32_t qpn) {
 }
 
 // Queue pairs come and go by control commands, not by packets, so that a system call does no harm.
-// It is made only while the windows have an owner, which may be waiting.
+// The call is made only while the windows have an owner, which may be waiting.
 void Registers::note_change(rocefs_signals_page& page, int32_t more) {
   shared(page.active_count)
       .store(page.active_count + static_cast<uint32_t>(more), std::memory_order_relaxed);
