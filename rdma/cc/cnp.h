@@ -15,7 +15,7 @@ struct CnpAddress {
   uint8_t traffic_class = 0;  // DSCP in the upper six bits
 };
 
-// Unsealed, without payload. Release it with pool.release().
-Packet* make_cnp(PacketPool& pool, const CnpAddress& address);
+// Unsealed, without payload.
+PacketPtr make_cnp(PacketPool& pool, const CnpAddress& address);
 
 }  // namespace rocefs

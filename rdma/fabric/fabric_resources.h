@@ -55,8 +55,8 @@ class FabricResources {
 
   // Null ends capturing.
   void set_capture(CaptureSink* sink) { capture_ = sink; }
-  void capture(const Port& from, Packet* packet, TimeNs now) {
-    if (capture_ && materialize(pool_, packet)) capture_->captured(from, *packet, now);
+  void capture(const Port& from, Packet& packet, TimeNs now) {
+    if (capture_ && materialize(packet)) capture_->captured(from, packet, now);
   }
 
  private:

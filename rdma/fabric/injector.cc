@@ -57,8 +57,7 @@ void InjectedFault::rise(TimeNs) {
   set_state_(true);
 }
 
-Injector::Injector(Link& link, Scheduler& scheduler, PacketPool& pool)
-    : link_(link), scheduler_(scheduler), pool_(pool) {}
+Injector::Injector(Link& link, Scheduler& scheduler) : link_(link), scheduler_(scheduler) {}
 
 Injector::~Injector() {
   clear();
@@ -90,91 +89,89 @@ void Injector::clear() {
   faults_.clear();
   for (auto& held : held_) {
     scheduler_.cancel(held->due);
-    if (held->packet) pool_.release(std::exchange(held->packet, nullptr));
+    held->packet.reset();
   }
   settle();
 }
 
 // Leaves the packet path when no fault is armed and no packet is held.
 void Injector::settle() {
-  bool busy =
-      std::any_of(held_.begin(), held_.end(), [](const auto& held) { return held->packet; }) ||
-      std::any_of(faults_.begin(), faults_.end(),
-                  [](const FaultPtr& fault) { return !fault->spent(); });
+  bool busy = std::any_of(held_.begin(), held_.end(),
+                          [](const auto& held) { return held->packet != nullptr; }) ||
+              std::any_of(faults_.begin(), faults_.end(),
+                          [](const FaultPtr& fault) { return !fault->spent(); });
   if (!next_ || busy) return;
   link_.set_sink(*std::exchange(next_, nullptr));
 }
 
-void Injector::receive(Packet* packet, TimeNs now) {
+void Injector::receive(PacketPtr packet, TimeNs now) {
   for (const FaultPtr& fault : faults_) {
     if (fault->spent() || !matches(fault->spec, *packet)) continue;
     if (fault->seen_++ < fault->spec.skip) continue;
     if (fault->spec.probability < 1 && !fault->rng_.chance(fault->spec.probability)) continue;
-    if (take(*fault, packet)) return settle();
+    apply(*fault, packet);
+    if (!packet) return settle();
   }
-  pass(packet, now);
+  pass(std::move(packet), now);
   settle();
 }
 
-// Returns true when the packet is not to be passed on.
-bool Injector::take(InjectedFault& fault, Packet* packet) {
+// Takes the packet when it is not to be passed on.
+void Injector::apply(InjectedFault& fault, PacketPtr& packet) {
   const InjectSpec& spec = fault.spec;
   switch (spec.action) {
     case InjectAction::kDrop:
       fault.happened();
-      pool_.release(packet);
-      return true;
+      return packet.reset();
     case InjectAction::kDuplicate:
       fault.happened();
-      hold(copy_of(pool_, *packet), spec.delay);
-      return false;
+      hold(copy_of(*packet), spec.delay);
+      return;
     case InjectAction::kReorder: {
       fault.happened();
-      Held& held = hold(packet, spec.delay);
-      held.qpn = qpn_of(*packet);
+      uint32_t qpn = qpn_of(*packet);
+      Held& held = hold(std::move(packet), spec.delay);
+      held.qpn = qpn;
       held.left = spec.by;
-      return true;
+      return;
     }
     case InjectAction::kCorrupt:
-      corrupt(fault, packet);
-      return false;
+      return corrupt(fault, *packet);
     case InjectAction::kDelay:
       fault.happened();
-      hold(packet, spec.delay);
-      return true;
+      hold(std::move(packet), spec.delay);
+      return;
     case InjectAction::kMark:
       fault.happened();
-      mark_congested(*packet);
-      return false;
+      return mark_congested(*packet);
     case InjectAction::kDown:
     case InjectAction::kUp:
       fault.happened();
-      pool_.release(packet);
+      packet.reset();
       fault.set_state_(spec.action == InjectAction::kUp);
       if (spec.delay > 0) scheduler_.after(fault.rise_, spec.delay);
-      return true;
+      return;
   }
-  return false;
 }
 
 // Restores the packet as its NIC sent it before flipping a bit; a packet whose payload has gone is
 // left as it is.
-void Injector::corrupt(InjectedFault& fault, Packet* packet) {
+void Injector::corrupt(InjectedFault& fault, Packet& packet) {
   CorruptPart part = fault.spec.part;
-  if (part != CorruptPart::kReserved && !materialize(pool_, packet)) return;
+  if (part != CorruptPart::kReserved && !materialize(packet)) return;
   fault.happened();
-  packet->intact = false;
+  packet.intact = false;
   auto turn = [&](uint8_t* bytes, size_t bits) {
     uint64_t bit = fault.rng_.below(bits);
     bytes[bit / 8] ^= static_cast<uint8_t>(1 << bit % 8);
   };
-  uint8_t* bth = bth_of(*packet);
+  uint8_t* bth = bth_of(packet);
   switch (part) {
     case CorruptPart::kPayload:
-      return turn(packet->frame->bytes.data(), size_t{packet->payload.length} * 8);
+      return turn(packet.frame->bytes.data(), size_t{packet.payload.length} * 8);
     case CorruptPart::kIcrc: {
-      size_t at = packet->wire_length() - packet->header_len - wire::kIcrcLen;
-      return turn(packet->frame->bytes.data() + at, wire::kIcrcLen * 8);
+      size_t at = packet.wire_length() - packet.header_len - wire::kIcrcLen;
+      return turn(packet.frame->bytes.data() + at, wire::kIcrcLen * 8);
     }
     case CorruptPart::kHeader:
       return turn(bth + (fault.rng_.chance(0.5) ? 5 : 9), 24);
@@ -183,30 +180,30 @@ void Injector::corrupt(InjectedFault& fault, Packet* packet) {
   }
 }
 
-Injector::Held& Injector::hold(Packet* packet, TimeNs delay) {
+Injector::Held& Injector::hold(PacketPtr packet, TimeNs delay) {
   auto free = std::find_if(held_.begin(), held_.end(),
                            [](const auto& one) { return !one->packet && !one->due.scheduled(); });
   if (free == held_.end()) free = held_.insert(free, std::make_unique<Held>(this));
   Held& held = **free;
-  held.packet = packet;
+  held.packet = std::move(packet);
   held.left = 0;
   scheduler_.after(held.due, delay);
   return held;
 }
 
 void Injector::Held::on_due(TimeNs now) {
-  owner->next_->receive(std::exchange(packet, nullptr), now);
+  owner->next_->receive(std::move(packet), now);
   owner->settle();
 }
 
 // Passes a packet to the far end, then the packets that were held until it passed.
-void Injector::pass(Packet* packet, TimeNs now) {
+void Injector::pass(PacketPtr packet, TimeNs now) {
   uint32_t qpn = qpn_of(*packet);
-  next_->receive(packet, now);
+  next_->receive(std::move(packet), now);
   for (auto& held : held_) {
     if (!held->packet || held->left == 0 || held->qpn != qpn || --held->left > 0) continue;
     scheduler_.cancel(held->due);
-    next_->receive(std::exchange(held->packet, nullptr), now);
+    next_->receive(std::move(held->packet), now);
   }
 }
 

@@ -101,7 +101,7 @@ using FaultPtr = std::shared_ptr<InjectedFault>;
 
 class Injector final : public LinkSink {
  public:
-  Injector(Link& link, Scheduler& scheduler, PacketPool& pool);
+  Injector(Link& link, Scheduler& scheduler);
   ~Injector() override;
 
   // Faults examine a packet in the order in which they were armed, until one consumes it.
@@ -111,13 +111,13 @@ class Injector final : public LinkSink {
   // Disarms all faults and releases held packets.
   void clear();
 
-  void receive(Packet* packet, TimeNs now) override;
+  void receive(PacketPtr packet, TimeNs now) override;
 
  private:
   // A packet to be delivered later.
   struct Held {
     Injector* owner;
-    Packet* packet = nullptr;  // null: unused
+    PacketPtr packet;  // null: unused
     uint32_t qpn = 0;
     uint32_t left = 0;  // packets that must pass first; 0: only time counts
     Event due;
@@ -125,15 +125,14 @@ class Injector final : public LinkSink {
     void on_due(TimeNs now);
   };
 
-  bool take(InjectedFault& fault, Packet* packet);
-  void corrupt(InjectedFault& fault, Packet* packet);
-  Held& hold(Packet* packet, TimeNs delay);
-  void pass(Packet* packet, TimeNs now);
+  void apply(InjectedFault& fault, PacketPtr& packet);
+  void corrupt(InjectedFault& fault, Packet& packet);
+  Held& hold(PacketPtr packet, TimeNs delay);
+  void pass(PacketPtr packet, TimeNs now);
   void settle();
 
   Link& link_;
   Scheduler& scheduler_;
-  PacketPool& pool_;
   LinkSink* next_ = nullptr;  // the far end while the injector is in place
   std::vector<FaultPtr> faults_;
   std::vector<std::unique_ptr<Held>> held_;

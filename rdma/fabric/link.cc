@@ -8,27 +8,22 @@
 namespace rocefs {
 
 Link::Link(std::string name, uint32_t id, const LinkParameters& parameters, uint64_t seed,
-           Scheduler& scheduler, PacketPool& pool, TraceHash& trace)
+           Scheduler& scheduler, TraceHash& trace)
     : name_(std::move(name)),
       id_(id),
       seed_(seed),
       parameters_(parameters),
       scheduler_(scheduler),
-      pool_(pool),
       trace_(trace),
       rng_(seed, "link " + name_),
       transmit_(event_of<&Link::on_transmit>(this)),
       deliver_(event_of<&Link::on_deliver>(this)),
       pause_frame_(event_of<&Link::on_pause_frame>(this)) {}
 
-Link::~Link() {
-  while (Packet* packet = in_flight_.pop()) pool_.release(packet);
-}
-
 void Link::reset() {
   scheduler_.cancel(transmit_);
   scheduler_.cancel(deliver_);
-  while (Packet* packet = in_flight_.pop()) pool_.release(packet);
+  in_flight_.clear();
   forget_pauses();
   free_at_ = last_arrival_ = 0;
   remainder_ = 0;
@@ -63,7 +58,7 @@ TimeNs Link::serialize(uint64_t octets) {
 
 void Link::on_transmit(TimeNs now) {
   pulling_ = true;
-  Packet* packet = source_->pull(now);
+  PacketPtr packet = source_->pull(now);
   pulling_ = false;
   bool kicked = std::exchange(kicked_, false);
   if (!packet) {
@@ -74,18 +69,18 @@ void Link::on_transmit(TimeNs now) {
   counters_.bytes.add(packet->wire_length());
   free_at_ = now + serialize(packet->wire_length());
   if (kicked || source_->ready()) scheduler_.at(transmit_, free_at_);
-  if (rng_.chance(parameters_.loss) || !up()) return lose(packet, now);
+  if (rng_.chance(parameters_.loss) || !up()) return lose(std::move(packet), now);
   packet->arrival = std::max(free_at_ + parameters_.delay_ns, last_arrival_);
   last_arrival_ = packet->arrival;
-  in_flight_.push(packet);
   if (!deliver_.scheduled()) scheduler_.at(deliver_, packet->arrival);
+  in_flight_.push(std::move(packet));
 }
 
 void Link::on_deliver(TimeNs now) {
-  Packet* packet = in_flight_.pop();
+  PacketPtr packet = in_flight_.pop();
   if (!in_flight_.empty()) scheduler_.at(deliver_, in_flight_.front()->arrival);
   trace_.carried(now, id_, *packet);
-  sink_->receive(packet, now);
+  sink_->receive(std::move(packet), now);
 }
 
 void Link::send_pause(size_t priority, bool pause) {
@@ -126,11 +121,10 @@ void Link::forget_pauses() {
   for (PauseState& state : pause_states_) state.paused.set(0);
 }
 
-void Link::lose(Packet* packet, TimeNs now) {
+void Link::lose(PacketPtr packet, TimeNs now) {
   trace_.carried(now, id_, *packet);
   counters_.lost.add();
   counters_.lost_bytes.add(packet->wire_length());
-  pool_.release(packet);
 }
 
 LinkParameters Link::parameters_of(std::span<const KnobValue> values) {
@@ -173,7 +167,7 @@ void Link::turned() {
   for (const auto& listener : state_listeners_) listener();
   if (up()) return;
   scheduler_.cancel(deliver_);
-  while (Packet* packet = in_flight_.pop()) lose(packet, scheduler_.now());
+  while (PacketPtr packet = in_flight_.pop()) lose(std::move(packet), scheduler_.now());
 }
 
 std::vector<KnobValue> Link::values_of(const LinkParameters& parameters) {

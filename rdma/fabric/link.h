@@ -29,16 +29,16 @@ class LinkSource {
   virtual ~LinkSource() = default;
   // The next packet to transmit, of a priority that is not paused; null if there is none. The
   // source kicks the link when it has a packet, the link itself when a priority is resumed.
-  virtual Packet* pull(TimeNs now) = 0;
+  virtual PacketPtr pull(TimeNs now) = 0;
   // False only if pull() would return null until the source kicks the link again.
   virtual bool ready() const { return true; }
 };
 
-// Far end of a link. Takes the packet.
+// Far end of a link.
 class LinkSink {
  public:
   virtual ~LinkSink() = default;
-  virtual void receive(Packet* packet, TimeNs now) = 0;
+  virtual void receive(PacketPtr packet, TimeNs now) = 0;
 };
 
 struct LinkParameters {
@@ -95,8 +95,7 @@ class Link final : public KnobOwner {
  public:
   // `id`: number in the trace.
   Link(std::string name, uint32_t id, const LinkParameters& parameters, uint64_t seed,
-       Scheduler& scheduler, PacketPool& pool, TraceHash& trace);
-  ~Link() override;
+       Scheduler& scheduler, TraceHash& trace);
 
   const std::string& name() const { return name_; }
   void connect(LinkSource& source, LinkSink& sink) {
@@ -158,7 +157,7 @@ class Link final : public KnobOwner {
   void take_pause(const PauseFrame& frame);
   void forget_pauses();
   void turned();
-  void lose(Packet* packet, TimeNs now);
+  void lose(PacketPtr packet, TimeNs now);
   TimeNs serialize(uint64_t octets);
 
   const std::string name_;
@@ -167,7 +166,6 @@ class Link final : public KnobOwner {
   LinkParameters parameters_;
   bool carrier_ = true;
   Scheduler& scheduler_;
-  PacketPool& pool_;
   TraceHash& trace_;
   Rng rng_;
   LinkSource* source_ = nullptr;

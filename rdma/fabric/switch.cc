@@ -16,10 +16,9 @@ void raise(Counter& peak, uint64_t value) {
 
 }  // namespace
 
-Switch::Switch(std::string name, uint64_t seed, PacketPool& pool, Counter& unroutable)
+Switch::Switch(std::string name, uint64_t seed, Counter& unroutable)
     : name_(std::move(name)),
       seed_(seed),
-      pool_(pool),
       unroutable_(unroutable),
       routes_(Rng(seed, "ecmp " + name_).next()),
       marker_(marker_rng(seed, name_)) {
@@ -27,18 +26,10 @@ Switch::Switch(std::string name, uint64_t seed, PacketPool& pool, Counter& unrou
   make_plan();
 }
 
-Switch::~Switch() {
-  for (auto& port : ports_) {
-    for (EgressQueue& queue : port->queues) {
-      while (Packet* packet = queue.fifo.pop()) pool_.release(packet);
-    }
-  }
-}
-
 void Switch::reset() {
   for (auto& port : ports_) {
     for (EgressQueue& queue : port->queues) {
-      while (Packet* packet = queue.fifo.pop()) pool_.release(packet);
+      queue.fifo.clear();
       queue.bytes.set(0);
       queue.packets.set(0);
       queue.peak.set(0);
@@ -125,28 +116,24 @@ std::optional<size_t> Switch::route(const Packet& packet) const {
   return next_hop(packet, hops);
 }
 
-void Switch::flood(PortUnit& from, Packet* packet, TimeNs now) {
+void Switch::flood(PortUnit& from, const Packet& packet, TimeNs now) {
   for (uint16_t port : flood_) {
-    if (port != from.index) enqueue(&from, *ports_[port], copy_of(pool_, *packet), now);
+    if (port != from.index) enqueue(&from, *ports_[port], copy_of(packet), now);
   }
-  pool_.release(packet);
 }
 
-void Switch::forward(PortUnit& from, Packet* packet, TimeNs now) {
-  if (is_multicast(*packet)) return flood(from, packet, now);
+void Switch::forward(PortUnit& from, PacketPtr packet, TimeNs now) {
+  if (is_multicast(*packet)) return flood(from, *packet, now);
   std::span<const uint16_t> hops = hops_of(*packet);
-  if (hops.empty()) {
-    unroutable_.add();
-    return pool_.release(packet);
-  }
-  enqueue(&from, *ports_[next_hop(*packet, hops)], packet, now);
+  if (hops.empty()) return unroutable_.add();
+  PortUnit& to = *ports_[next_hop(*packet, hops)];
+  enqueue(&from, to, std::move(packet), now);
 }
 
-bool Switch::send(Packet* packet, TimeNs now) {
+bool Switch::send(PacketPtr packet, TimeNs now) {
   std::optional<size_t> egress = route(*packet);
-  if (egress) return enqueue(nullptr, *ports_[*egress], packet, now);
+  if (egress) return enqueue(nullptr, *ports_[*egress], std::move(packet), now);
   unroutable_.add();
-  pool_.release(packet);
   return false;
 }
 
@@ -162,18 +149,18 @@ Link* Switch::full(PortUnit* from, PortUnit& to, size_t priority, uint64_t lengt
   return nullptr;
 }
 
-bool Switch::enqueue(PortUnit* from, PortUnit& to, Packet* packet, TimeNs now) {
-  size_t priority = priority_of(*packet);
-  uint64_t length = packet->wire_length();
+bool Switch::enqueue(PortUnit* from, PortUnit& to, PacketPtr arriving, TimeNs now) {
+  Packet& packet = *arriving;
+  size_t priority = priority_of(packet);
+  uint64_t length = packet.wire_length();
   EgressQueue& queue = to.queues[priority];
   if (Link* link = full(from, to, priority, length)) {
     link->counters().overflowed.add();
     queue.counters.dropped.add();
-    pool_.release(packet);
     return false;
   }
-  if (marker_.at_enqueue()) mark(queue, *packet);
-  queue.fifo.push(packet);
+  if (marker_.at_enqueue()) mark(queue, packet);
+  queue.fifo.push(std::move(arriving));
   queue.packets.add();
   queue.bytes.add(length);
   raise(queue.peak, queue.bytes.get());
@@ -181,7 +168,7 @@ bool Switch::enqueue(PortUnit* from, PortUnit& to, Packet* packet, TimeNs now) {
   to.queued_bytes += length;
   used_.add(length);
   raise(peak_, used_.get());
-  packet->ingress = from ? from->index : kNoIngress;
+  packet.ingress = from ? from->index : kNoIngress;
   if (from) {
     IngressCount& count = from->ingress[priority];
     from->ingress_bytes += length;
@@ -189,17 +176,17 @@ bool Switch::enqueue(PortUnit* from, PortUnit& to, Packet* packet, TimeNs now) {
     bool above = plan_.pfc && !count.pausing && count.bytes > plan_.pause_above(used_.get());
     if (above) pause(*from, priority);
   }
-  if (observer_ && from) observer_->enqueued(*packet, from->index, to.index, now);
+  if (observer_ && from) observer_->enqueued(packet, from->index, to.index, now);
   to.out->kick();
   return true;
 }
 
-Packet* Switch::dequeue(PortUnit& from, TimeNs) {
+PacketPtr Switch::dequeue(PortUnit& from, TimeNs) {
   auto ready = static_cast<uint8_t>(from.waiting & ~from.out->paused());
   if (ready == 0) return nullptr;
   size_t priority = from.turn.next(ready);
   EgressQueue& queue = from.queues[priority];
-  Packet* packet = queue.fifo.pop();
+  PacketPtr packet = queue.fifo.pop();
   uint64_t length = packet->wire_length();
   if (queue.fifo.empty()) from.waiting &= static_cast<uint8_t>(~(1u << priority));
   queue.packets.set(queue.packets.get() - 1);

@@ -39,8 +39,7 @@ class SwitchObserver {
 class Switch final : public KnobOwner {
  public:
   // `unroutable` counts packets without a route.
-  Switch(std::string name, uint64_t seed, PacketPool& pool, Counter& unroutable);
-  ~Switch() override;
+  Switch(std::string name, uint64_t seed, Counter& unroutable);
 
   const std::string& name() const { return name_; }
   // Adds a cable: `in` leads to this switch, `out` away from it.
@@ -66,8 +65,8 @@ class Switch final : public KnobOwner {
   }
   // The egress port of the packet at present; empty without a route.
   std::optional<size_t> route(const Packet& packet) const;
-  // Sends a packet made by the switch, such as a CNP. Takes it; false if it was dropped.
-  bool send(Packet* packet, TimeNs now);
+  // Sends a packet made by the switch, such as a CNP. False if it was dropped.
+  bool send(PacketPtr packet, TimeNs now);
   // At most one observer; null removes it.
   void set_observer(SwitchObserver* observer) { observer_ = observer; }
 
@@ -87,19 +86,21 @@ class Switch final : public KnobOwner {
   struct PortUnit final : SwitchPort, LinkSource, LinkSink {
     Switch* owner = nullptr;
     uint16_t index = 0;
-    Packet* pull(TimeNs now) override { return owner->dequeue(*this, now); }
+    PacketPtr pull(TimeNs now) override { return owner->dequeue(*this, now); }
     bool ready() const override { return (waiting & ~out->paused()) != 0; }
-    void receive(Packet* packet, TimeNs now) override { owner->forward(*this, packet, now); }
+    void receive(PacketPtr packet, TimeNs now) override {
+      owner->forward(*this, std::move(packet), now);
+    }
   };
 
   PortUnit& unit_of(const Link& out) const;
   std::vector<uint16_t> ports_of(std::span<const Link* const> links) const;
   std::span<const uint16_t> hops_of(const Packet& packet) const;
-  void forward(PortUnit& from, Packet* packet, TimeNs now);
-  void flood(PortUnit& from, Packet* packet, TimeNs now);
+  void forward(PortUnit& from, PacketPtr packet, TimeNs now);
+  void flood(PortUnit& from, const Packet& packet, TimeNs now);
   // `from` is null for packets of the switch itself. False if the packet was dropped.
-  bool enqueue(PortUnit* from, PortUnit& to, Packet* packet, TimeNs now);
-  Packet* dequeue(PortUnit& from, TimeNs now);
+  bool enqueue(PortUnit* from, PortUnit& to, PacketPtr packet, TimeNs now);
+  PacketPtr dequeue(PortUnit& from, TimeNs now);
   size_t next_hop(const Packet& packet, std::span<const uint16_t> hops) const;
   Link* full(PortUnit* from, PortUnit& to, size_t priority, uint64_t length) const;
   void mark(EgressQueue& queue, Packet& packet);
@@ -113,7 +114,6 @@ class Switch final : public KnobOwner {
 
   const std::string name_;
   const uint64_t seed_;
-  PacketPool& pool_;
   Counter& unroutable_;
   std::vector<std::unique_ptr<PortUnit>> ports_;
   RouteTable routes_;

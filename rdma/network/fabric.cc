@@ -27,7 +27,7 @@ Fabric::Fabric(const Topology& topology, uint64_t seed, Scheduler& scheduler,
     devices_.push_back(std::make_unique<Device>(*this, spec));
   }
   for (const SwitchSpec& spec : topology.switches) {
-    switches_.push_back(std::make_unique<Switch>(spec.name, seed, pool(), counters().unroutable));
+    switches_.push_back(std::make_unique<Switch>(spec.name, seed, counters().unroutable));
   }
   for (const UplinkSpec& spec : topology.uplinks) {
     uplinks_.push_back(
@@ -115,8 +115,8 @@ const std::string& Fabric::far_end(const Link& link) const {
 Link& Fabric::add_link(const std::string& from, const std::string& to, const LinkSpec& spec) {
   LinkParameters parameters{spec.rate_bps, spec.delay_ns, spec.loss, spec.buffer_bytes, spec.up};
   auto id = static_cast<uint32_t>(links_.size());
-  links_.push_back(std::make_unique<Link>(link_name(from, to), id, parameters, seed(), scheduler(),
-                                          pool(), trace()));
+  links_.push_back(
+      std::make_unique<Link>(link_name(from, to), id, parameters, seed(), scheduler(), trace()));
   ends_.emplace_back(from, to);
   return *links_.back();
 }

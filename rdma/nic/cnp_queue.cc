@@ -4,13 +4,6 @@ namespace rocefs {
 
 CnpQueue::CnpQueue(PortBase& port) : port_(port), event_(event_of<&CnpQueue::on_due>(this)) {}
 
-// Does not settle(): the queue pairs may be destroyed already.
-CnpQueue::~CnpQueue() {
-  for (PacketFifo* fifo : {&in_process_, &due_}) {
-    while (Packet* packet = fifo->pop()) port_.host().pool().release(packet);
-  }
-}
-
 bool CnpQueue::may_notify(Qp& qp, TimeNs now) const {
   return qp.notification_point().may_notify(port_.ecn().np().gap, now);
 }
@@ -20,17 +13,16 @@ void CnpQueue::notify(Qp& qp, CnpCause cause, CnpAddress address, TimeNs now) {
   const NpParameters& np = port_.ecn().np();
   qp.notification_point().begin();
   address.traffic_class = static_cast<uint8_t>(np.dscp << 2);
-  Packet* packet = make_cnp(port_.host().pool(), address);
+  PacketPtr packet = make_cnp(port_.host().pool(), address);
   // Sender names the queue pair for settle(); there is no listener to call.
   packet->sender = {nullptr, qp.number(), qp.serial(), static_cast<uint64_t>(cause)};
   if (np.processing_delay == 0 && in_process_.empty()) {
-    due_.push(packet);
+    due_.push(std::move(packet));
     return port_.kick();
   }
   packet->arrival = now + np.processing_delay;
-  bool first = in_process_.empty();
-  in_process_.push(packet);
-  if (first) qp.scheduler().at(event_, packet->arrival);
+  if (in_process_.empty()) qp.scheduler().at(event_, packet->arrival);
+  in_process_.push(std::move(packet));
 }
 
 void CnpQueue::on_due(TimeNs now) {
@@ -48,8 +40,8 @@ void CnpQueue::settle(const Packet& packet, TimeNs now) {
   if (qp && qp->serial() == packet.sender.serial) qp->notification_point().sent(now);
 }
 
-Packet* CnpQueue::pull(TimeNs now) {
-  Packet* packet = due_.pop();
+PacketPtr CnpQueue::pull(TimeNs now) {
+  PacketPtr packet = due_.pop();
   if (!packet) return nullptr;
   settle(*packet, now);
   PortCounters& counters = port_.counters();
@@ -67,10 +59,7 @@ void CnpQueue::clear() {
   Scheduler& scheduler = port_.host().scheduler();
   scheduler.cancel(event_);
   for (PacketFifo* fifo : {&in_process_, &due_}) {
-    while (Packet* packet = fifo->pop()) {
-      settle(*packet, scheduler.now());
-      port_.host().pool().release(packet);
-    }
+    while (PacketPtr packet = fifo->pop()) settle(*packet, scheduler.now());
   }
 }
 

@@ -12,7 +12,6 @@ namespace rocefs {
 class CnpQueue {
  public:
   explicit CnpQueue(PortBase& port);
-  ~CnpQueue();
   CnpQueue(const CnpQueue&) = delete;
   CnpQueue& operator=(const CnpQueue&) = delete;
 
@@ -26,7 +25,7 @@ class CnpQueue {
   // Packet that pull() gives, to read its priority.
   const Packet* front() const { return due_.front(); }
   // Takes the next packet to transmit, which counts as sent; null if none is due.
-  Packet* pull(TimeNs now);
+  PacketPtr pull(TimeNs now);
   // Drops all that has not been transmitted.
   void clear();
 

@@ -30,12 +30,12 @@ void Gsi::send(const AddressVector& path, std::span<const uint8_t> mad) {
   headers.deth.src_qpn = kGsiQpn;
   wire::finish_lengths(headers, mad.size());
   PacketPool& pool = port_.host().pool();
-  Packet* packet = pool.acquire();
+  PacketPtr packet = pool.acquire();
   packet->header_len = static_cast<uint16_t>(wire::emit(headers, packet->header));
   packet->payload.kind = Payload::Kind::kFrame;
   packet->payload.length = static_cast<uint16_t>(mad.size());
-  std::copy(mad.begin(), mad.end(), pool.attach_frame(packet)->bytes.begin());
-  queue_.push(packet);
+  std::copy(mad.begin(), mad.end(), pool.attach_frame(*packet)->bytes.begin());
+  queue_.push(std::move(packet));
   port_.kick();
 }
 
@@ -52,10 +52,6 @@ void Gsi::receive(const Packet& packet, const wire::Transport& headers) {
   if (!ours || !agent_ || !agent_->receive_mad(port_, path, mad)) {
     port_.counters().rx_mads_discarded.add();
   }
-}
-
-void Gsi::clear() {
-  while (Packet* packet = pull()) port_.host().pool().release(packet);
 }
 
 }  // namespace rocefs

@@ -26,7 +26,6 @@ class MadAgent {
 class Gsi {
  public:
   explicit Gsi(PortBase& port) : port_(port) {}
-  ~Gsi() { clear(); }
   Gsi(const Gsi&) = delete;
   Gsi& operator=(const Gsi&) = delete;
 
@@ -44,12 +43,15 @@ class Gsi {
   bool ready() const { return !queue_.empty(); }
   const Packet* front() const { return queue_.front(); }
   // Null if there is none.
-  Packet* pull() {
+  PacketPtr pull() {
     waiting_ -= !queue_.empty();
     return queue_.pop();
   }
   // Drops all that has not been transmitted.
-  void clear();
+  void clear() {
+    queue_.clear();
+    waiting_ = 0;
+  }
 
  private:
   PortBase& port_;

@@ -35,15 +35,11 @@ std::string Port::name() const {
   return PortName{host_.name(), number_}.text();
 }
 
-Port::~Port() {
-  while (Packet* packet = looped_.pop()) host_.pool().release(packet);
-}
-
 void Port::reset() {
   waiting_since_ = kNever;
   cnps_.clear();
   gsi_.clear();
-  while (Packet* packet = looped_.pop()) host_.pool().release(packet);
+  looped_.clear();
 }
 
 void Port::attach(Link& egress, Link& ingress) {
@@ -66,8 +62,8 @@ void Port::set_carrier(bool carrier) {
   for (Link* link : {egress_, ingress_}) link->set_carrier(carrier);
 }
 
-Packet* Port::pull(TimeNs now) {
-  Packet* packet = next_packet(now);
+PacketPtr Port::pull(TimeNs now) {
+  PacketPtr packet = next_packet(now);
   note_wait(packet != nullptr, now);
   if (!packet) return nullptr;
   if (!egress_->up()) {
@@ -77,13 +73,13 @@ Packet* Port::pull(TimeNs now) {
   counters_.port_xmit_packets.add();
   if (is_multicast(*packet)) {
     counters_.multicast_xmit_packets.add();
-    looped_.push(copy_of(host_.pool(), *packet));  // the network delivers to other devices only
+    looped_.push(copy_of(*packet));  // the network delivers to other devices only
     if (!loop_.scheduled()) host_.scheduler().after(loop_, 0);
   } else {
     counters_.unicast_xmit_packets.add();
   }
   counters_.port_xmit_data.add(packet->wire_length());
-  host_.fabric().capture(*this, packet, now);
+  host_.fabric().capture(*this, *packet, now);
   return packet;
 }
 
@@ -128,28 +124,28 @@ void remove(auto& fifos, Qp& qp, size_t priority, Qp* Qp::Links::*next) {
 
 }  // namespace
 
-Packet* Port::next_packet(TimeNs now) {
+PacketPtr Port::next_packet(TimeNs now) {
   auto open = static_cast<uint8_t>(~egress_->paused());
   bool cnp_may_go = cnps_.ready() && (open >> priority_of(*cnps_.front()) & 1);
-  if (Packet* cnp = cnp_may_go ? cnps_.pull(now) : nullptr) return cnp;
+  if (PacketPtr cnp = cnp_may_go ? cnps_.pull(now) : nullptr) return cnp;
   if (gsi_.ready() && (open >> priority_of(*gsi_.front()) & 1)) return gsi_.pull();
   while (auto among = static_cast<uint8_t>(acknowledges_.ready & open)) {
     size_t priority = acknowledges_.turn.next(among);
     Qp* qp = take(acknowledges_, priority, &Qp::Links::next_acknowledge);
     qp->links().in_acknowledges = false;
-    if (Packet* packet = qp->responder().emit_acknowledge()) return packet;
+    if (PacketPtr packet = qp->responder().emit_acknowledge()) return packet;
   }
   while (auto among = static_cast<uint8_t>(data_.ready & open)) {
-    if (Packet* packet = next_data(data_.turn.next(among), now)) return packet;
+    if (PacketPtr packet = next_data(data_.turn.next(among), now)) return packet;
   }
   return nullptr;
 }
 
 // Takes a packet from the first queue pair of a priority; null if it has none after all.
-Packet* Port::next_data(size_t priority, TimeNs now) {
+PacketPtr Port::next_data(size_t priority, TimeNs now) {
   Qp* qp = take(data_, priority, &Qp::Links::next_data);
   qp->links().in_data = false;
-  Packet* packet = qp->emit_data(now);
+  PacketPtr packet = qp->emit_data(now);
   bool has_more = packet && qp->has_data() && !qp->links().in_data;
   bool goes_on = has_more && qp->priority() == priority && !qp->data_held();
   constexpr uint64_t kTurnsPerSecond = 500'000;
@@ -197,91 +193,75 @@ void Port::forget(Qp& qp) {
   if (!ready()) note_wait(false, host_.scheduler().now());
 }
 
-void Port::receive(Packet* packet, TimeNs now) {
-  if (!host_.present()) {
-    host_.fabric().counters().no_device.add();
-    return host_.pool().release(packet);
-  }
+void Port::receive(PacketPtr packet, TimeNs now) {
+  if (!host_.present()) return host_.fabric().counters().no_device.add();
   counters_.port_rcv_packets.add();
   (is_multicast(*packet) ? counters_.multicast_rcv_packets : counters_.unicast_rcv_packets).add();
   counters_.port_rcv_data.add(packet->wire_length());
   wire::Transport headers = packet->transport();
-  bool whole = check(packet, headers);
-  if (whole && ecn_of(*packet) == Ecn::kCongested) counters_.np_ecn_marked_roce_packets.add();
-  if (whole && headers.opcode() == wire::Opcode::kCnp) {
-    take_cnp(*packet, headers, now);
-    return host_.pool().release(packet);
-  }
-  if (whole && is_multicast(*packet)) return deliver_to_group(packet, now);
-  if (whole && headers.dest_qpn() == kGsiQpn) {
-    gsi_.receive(*packet, headers);
-    return host_.pool().release(packet);
-  }
-  Qp* qp = whole ? find_qp(headers.dest_qpn(), *packet, headers) : nullptr;
-  if (!qp) {
-    host_.pool().release(packet);
-    return;
-  }
-  deliver(*qp, packet, now);
+  bool whole = check(*packet, headers);
+  if (!whole) return;
+  if (ecn_of(*packet) == Ecn::kCongested) counters_.np_ecn_marked_roce_packets.add();
+  if (headers.opcode() == wire::Opcode::kCnp) return take_cnp(*packet, headers, now);
+  if (is_multicast(*packet)) return deliver_to_group(*packet, now);
+  if (headers.dest_qpn() == kGsiQpn) return gsi_.receive(*packet, headers);
+  if (Qp* qp = find_qp(headers.dest_qpn(), *packet, headers)) deliver(*qp, std::move(packet), now);
 }
 
-void Port::deliver(Qp& qp, Packet* packet, TimeNs now) {
+void Port::deliver(Qp& qp, PacketPtr packet, TimeNs now) {
   wire::Transport headers = packet->transport();
   bool marked = ecn_of(*packet) == Ecn::kCongested && !is_multicast(*packet);
   if (marked) take_mark(qp, *packet, headers, now);
   if (headers.info().response) {
-    qp.requester().receive_response(packet, headers, now);
+    qp.requester().receive_response(std::move(packet), headers, now);
   } else {
-    qp.responder().receive(packet, headers);
+    qp.responder().receive(std::move(packet), headers);
   }
 }
 
 // Copies the packet for each queue pair of the group.
-void Port::deliver_to_group(Packet* packet, TimeNs now) {
-  wire::Transport headers = packet->transport();
-  PacketPool& pool = host_.pool();
+void Port::deliver_to_group(const Packet& packet, TimeNs now) {
+  wire::Transport headers = packet.transport();
   bool named = headers.dest_qpn() == kMulticastQpn;
-  for (uint32_t number : host_.groups().members(destination_of(*packet).ip)) {
-    Qp* qp = named ? find_qp(number, *packet, headers) : nullptr;
-    if (qp) deliver(*qp, copy_of(pool, *packet), now);
+  for (uint32_t number : host_.groups().members(destination_of(packet).ip)) {
+    Qp* qp = named ? find_qp(number, packet, headers) : nullptr;
+    if (qp) deliver(*qp, copy_of(packet), now);
   }
-  pool.release(packet);
 }
 
 // Delivers looped packets, which were not on the wire and are not counted as received.
 void Port::take_looped(TimeNs now) {
-  while (Packet* packet = looped_.pop()) {
-    if (host_.present() && check(packet, packet->transport())) {
-      deliver_to_group(packet, now);
-    } else {
-      host_.pool().release(packet);
-    }
+  while (PacketPtr packet = looped_.pop()) {
+    bool whole = host_.present() && check(*packet, packet->transport());
+    if (whole) deliver_to_group(*packet, now);
   }
 }
 
 void Port::receive_bytes(std::span<const uint8_t> bytes, TimeNs now) {
-  if (Packet* packet = packet_of_bytes(host_.pool(), bytes)) return receive(packet, now);
+  if (PacketPtr packet = packet_of_bytes(host_.pool(), bytes)) {
+    return receive(std::move(packet), now);
+  }
   counters_.port_rcv_errors.add();
 }
 
 // Validates a packet. A payload by reference has no ICRC to check, but its memory region may be
 // gone.
-bool Port::check(Packet* packet, const wire::Transport& headers) {
+bool Port::check(const Packet& packet, const wire::Transport& headers) {
   if (!headers.well_formed()) {
     counters_.port_rcv_errors.add();
     return false;
   }
-  if (packet->payload.kind == Payload::Kind::kLocal && !payload_bytes(*packet)) {
+  if (packet.payload.kind == Payload::Kind::kLocal && !payload_bytes(packet)) {
     host_.fabric().counters().stale_payloads.add();
     return false;
   }
-  if (packet->sealed && !packet->intact) {
-    size_t length = packet->payload.length;
-    size_t pad = packet->wire_length() - packet->header_len - length - wire::kIcrcLen;
-    std::span<const uint8_t> bytes(packet->frame->bytes);
-    bool ipv6 = packet->header[0] >> 4 == 6;
+  if (packet.sealed && !packet.intact) {
+    size_t length = packet.payload.length;
+    size_t pad = packet.wire_length() - packet.header_len - length - wire::kIcrcLen;
+    std::span<const uint8_t> bytes(packet.frame->bytes);
+    bool ipv6 = packet.header[0] >> 4 == 6;
     uint32_t icrc =
-        wire::icrc(packet->header_bytes(), ipv6, bytes.first(length), bytes.subspan(length, pad));
+        wire::icrc(packet.header_bytes(), ipv6, bytes.first(length), bytes.subspan(length, pad));
     if (icrc != wire::load_icrc(bytes.subspan(length + pad))) {
       counters_.rx_icrc_encapsulated.add();
       return false;

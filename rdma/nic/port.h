@@ -1,5 +1,6 @@
 // Port: a port of a NIC. Pulls the next packet from its queue pairs when its link is free, so that
-// a NIC never drops what it sends itself, and hands arriving packets to their queue pair.
+// a NIC never drops what it sends itself, and hands arriving packets to their queue pair. Core
+// thread.
 #pragma once
 
 #include <array>
@@ -25,7 +26,6 @@ namespace rocefs {
 class Port final : public PortBase, public LinkSource, public LinkSink, public UplinkedPort {
  public:
   Port(PortHost& host, const PortSpec& spec, uint8_t number);
-  ~Port() override;
   Port(const Port&) = delete;
   Port& operator=(const Port&) = delete;
 
@@ -62,12 +62,12 @@ class Port final : public PortBase, public LinkSource, public LinkSink, public U
   // Order: CNPs, MADs, acknowledgements, data. The last two take turns by priority, then by queue
   // pair. A turn of data is one packet, or as many as the queue pair may send in two microseconds
   // of the link, so that those of a fast one stay together. Priorities that PFC has paused wait.
-  Packet* pull(TimeNs now) override;
+  PacketPtr pull(TimeNs now) override;
   // True also when all priorities are paused: pull() notes when the wait begins.
   bool ready() const override {
     return cnps_.ready() || gsi_.ready() || (acknowledges_.ready | data_.ready) != 0;
   }
-  void receive(Packet* packet, TimeNs now) override;
+  void receive(PacketPtr packet, TimeNs now) override;
   // Takes octets from outside, from the IP header to the ICRC, valid or not.
   void receive_bytes(std::span<const uint8_t> bytes, TimeNs now);
 
@@ -90,15 +90,15 @@ class Port final : public PortBase, public LinkSource, public LinkSink, public U
   };
 
   void on_link_state();
-  Packet* next_data(size_t priority, TimeNs now);
+  PacketPtr next_data(size_t priority, TimeNs now);
   void note_wait(bool sends, TimeNs now);
-  Packet* next_packet(TimeNs now);
-  bool check(Packet* packet, const wire::Transport& headers);
+  PacketPtr next_packet(TimeNs now);
+  bool check(const Packet& packet, const wire::Transport& headers);
   Qp* find_qp(uint32_t number, const Packet& packet, const wire::Transport& headers);
   void take_mark(Qp& qp, const Packet& packet, const wire::Transport& headers, TimeNs now);
   void take_cnp(const Packet& packet, const wire::Transport& headers, TimeNs now);
-  void deliver(Qp& qp, Packet* packet, TimeNs now);
-  void deliver_to_group(Packet* packet, TimeNs now);
+  void deliver(Qp& qp, PacketPtr packet, TimeNs now);
+  void deliver_to_group(const Packet& packet, TimeNs now);
   void take_looped(TimeNs now);
 
   Lids lids_;

@@ -94,9 +94,9 @@ void set_ip_id(Packet& packet, uint16_t id) {
   if (!is_ipv6(packet)) wire::store16(packet.header.data() + 4, id);
 }
 
-Packet* packet_of_datagram(PacketPool& pool, const IcrcSolver& solver, const UdpAddress& from,
-                           const UdpAddress& to, uint8_t traffic_class, uint16_t place,
-                           std::span<uint8_t> bytes, IcrcSolver::Verdict& verdict) {
+PacketPtr packet_of_datagram(PacketPool& pool, const IcrcSolver& solver, const UdpAddress& from,
+                             const UdpAddress& to, uint8_t traffic_class, uint16_t place,
+                             std::span<uint8_t> bytes, IcrcSolver::Verdict& verdict) {
   assert(bytes.size() >= kDatagramHeadroom);
   size_t payload = bytes.size() - kDatagramHeadroom;
   if (payload > kMaxDatagram) return nullptr;
@@ -110,7 +110,7 @@ Packet* packet_of_datagram(PacketPool& pool, const IcrcSolver& solver, const Udp
   wire::store16(udp + 2, to.port);
   wire::store16(udp + 4, static_cast<uint16_t>(wire::kUdpLen + payload));
   wire::store16(udp + 6, 0);
-  Packet* packet = packet_of_bytes(pool, all);
+  PacketPtr packet = packet_of_bytes(pool, all);
   if (!packet) return nullptr;
   verdict = solver.repair(*packet, place);
   packet->intact = verdict != IcrcSolver::Verdict::kDamaged;

@@ -45,8 +45,8 @@ inline constexpr size_t kMaxDatagram =
 // flow label, which the ICRC leaves out; the IP ID is 0, or solved from the ICRC. A damaged packet,
 // which no ID explains, is given as it came: the port checks its ICRC. Null if it is no RoCEv2
 // packet.
-Packet* packet_of_datagram(PacketPool& pool, const IcrcSolver& solver, const UdpAddress& from,
-                           const UdpAddress& to, uint8_t traffic_class, uint16_t place,
-                           std::span<uint8_t> bytes, IcrcSolver::Verdict& verdict);
+PacketPtr packet_of_datagram(PacketPool& pool, const IcrcSolver& solver, const UdpAddress& from,
+                             const UdpAddress& to, uint8_t traffic_class, uint16_t place,
+                             std::span<uint8_t> bytes, IcrcSolver::Verdict& verdict);
 
 }  // namespace rocefs

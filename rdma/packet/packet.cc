@@ -1,18 +1,20 @@
 #include "rdma/packet/packet.h"
 
 #include <cstring>
+#include <utility>
 
 #include "rdma/packet/memory.h"
 #include "rdma/wire/icrc.h"
 
 namespace rocefs {
 
-Packet* PacketPool::acquire() {
+PacketPtr PacketPool::acquire() {
   if (!free_packets_) {
     packets_.push_back(std::make_unique<Packet[]>(kSlab));
     for (size_t i = 0; i < kSlab; ++i) {
-      packets_.back()[i].next = free_packets_;
-      free_packets_ = &packets_.back()[i];
+      Packet& packet = packets_.back()[i];
+      packet.pool = this;
+      packet.next = std::exchange(free_packets_, &packet);
     }
   }
   Packet* packet = free_packets_;
@@ -24,10 +26,10 @@ Packet* PacketPool::acquire() {
   packet->sender.listener = nullptr;
   packet->sealed = packet->intact = false;
   ++outstanding_.packets;
-  return packet;
+  return PacketPtr(packet);
 }
 
-void PacketPool::release(Packet* packet) {
+void PacketPool::give_back(Packet* packet) {
   if (packet->frame) {
     packet->frame->next = free_frames_;
     free_frames_ = packet->frame;
@@ -42,8 +44,8 @@ void PacketPool::release(Packet* packet) {
   if (sender.listener) sender.listener->packet_gone(sender.qpn, sender.serial, sender.position);
 }
 
-Frame* PacketPool::attach_frame(Packet* packet) {
-  if (packet->frame) return packet->frame;
+Frame* PacketPool::attach_frame(Packet& packet) {
+  if (packet.frame) return packet.frame;
   if (!free_frames_) {
     frames_.push_back(std::make_unique<Frame[]>(kSlab));
     for (size_t i = 0; i < kSlab; ++i) {
@@ -51,9 +53,9 @@ Frame* PacketPool::attach_frame(Packet* packet) {
       free_frames_ = &frames_.back()[i];
     }
   }
-  packet->frame = free_frames_;
-  free_frames_ = packet->frame->next;
-  return packet->frame;
+  packet.frame = free_frames_;
+  free_frames_ = packet.frame->next;
+  return packet.frame;
 }
 
 const uint8_t* payload_bytes(const Packet& packet) {
@@ -71,19 +73,19 @@ const uint8_t* payload_bytes(const Packet& packet) {
   return nullptr;
 }
 
-Packet* packet_of_bytes(PacketPool& pool, std::span<const uint8_t> bytes) {
+PacketPtr packet_of_bytes(PacketPool& pool, std::span<const uint8_t> bytes) {
   wire::Parsed parsed;
   if (wire::parse(bytes, parsed) != wire::ParseError::kNone || parsed.payload_len > kMaxMtu) {
     return nullptr;
   }
-  Packet* packet = pool.acquire();
+  PacketPtr packet = pool.acquire();
   packet->header_len = parsed.header_len;
   std::memcpy(packet->header.data(), bytes.data(), parsed.header_len);
   packet->payload.kind = Payload::Kind::kFrame;
   packet->payload.length = parsed.payload_len;
   packet->sealed = true;
   size_t behind = size_t{parsed.payload_len} + parsed.pad_len + wire::kIcrcLen;
-  std::memcpy(pool.attach_frame(packet)->bytes.data(), bytes.data() + parsed.header_len, behind);
+  std::memcpy(pool.attach_frame(*packet)->bytes.data(), bytes.data() + parsed.header_len, behind);
   return packet;
 }
 
@@ -100,17 +102,17 @@ bool seal_into(const Packet& packet, uint8_t* out) {
   return true;
 }
 
-bool materialize(PacketPool& pool, Packet* packet) {
-  if (packet->sealed) return true;
-  if (packet->payload.length > 0 && !payload_bytes(*packet)) return false;
-  uint8_t* out = pool.attach_frame(packet)->bytes.data();
-  packet->sealed = seal_into(*packet, out);
-  packet->payload.kind = Payload::Kind::kFrame;
+bool materialize(Packet& packet) {
+  if (packet.sealed) return true;
+  if (packet.payload.length > 0 && !payload_bytes(packet)) return false;
+  uint8_t* out = packet.pool->attach_frame(packet)->bytes.data();
+  packet.sealed = seal_into(packet, out);
+  packet.payload.kind = Payload::Kind::kFrame;
   return true;
 }
 
-Packet* copy_of(PacketPool& pool, const Packet& packet) {
-  Packet* copy = pool.acquire();
+PacketPtr copy_of(const Packet& packet) {
+  PacketPtr copy = packet.pool->acquire();
   copy->header = packet.header;
   copy->header_len = packet.header_len;
   copy->payload = packet.payload;
@@ -118,7 +120,7 @@ Packet* copy_of(PacketPool& pool, const Packet& packet) {
   if (const uint8_t* bytes = payload_bytes(packet)) {
     size_t behind = packet.wire_length() - packet.header_len;
     size_t length = packet.sealed ? behind : packet.payload.length;
-    std::memcpy(pool.attach_frame(copy)->bytes.data(), bytes, length);
+    std::memcpy(copy->pool->attach_frame(*copy)->bytes.data(), bytes, length);
     copy->payload.kind = Payload::Kind::kFrame;
   }
   return copy;

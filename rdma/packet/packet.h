@@ -65,8 +65,11 @@ struct PacketSender {
   uint64_t position = 0;
 };
 
+class PacketPool;
+
 struct Packet {
-  Packet* next = nullptr;  // next in its FIFO
+  Packet* next = nullptr;      // next in its FIFO
+  PacketPool* pool = nullptr;  // to which it returns
   Payload payload;
   Frame* frame = nullptr;
   PacketSender sender;
@@ -85,6 +88,12 @@ struct Packet {
   }
 };
 
+// PacketPtr: the owner of a packet. Its destructor gives the packet back to its pool.
+struct PacketReturn {
+  void operator()(Packet* packet) const;
+};
+using PacketPtr = std::unique_ptr<Packet, PacketReturn>;
+
 // Bytes of a payload: those of the region to which it refers, or of the frame. Null when the
 // reference is stale.
 const uint8_t* payload_bytes(const Packet& packet);
@@ -95,25 +104,36 @@ inline bool is_multicast(const Packet& packet) {
   return ipv6 ? packet.header[24] == 0xff : packet.header[16] >> 4 == 14;
 }
 
-// PacketFifo: a FIFO through Packet::next.
+// PacketFifo: a FIFO through Packet::next. It owns its packets.
 class PacketFifo {
  public:
+  PacketFifo() = default;
+  ~PacketFifo() { clear(); }
+  PacketFifo(const PacketFifo&) = delete;
+  PacketFifo& operator=(const PacketFifo&) = delete;
+
   bool empty() const { return head_ == nullptr; }
-  Packet* front() const { return head_; }
-  void push(Packet* packet) {
+  const Packet* front() const { return head_; }
+  void push(PacketPtr packet) {
     packet->next = nullptr;
-    (head_ ? tail_->next : head_) = packet;
-    tail_ = packet;
+    Packet* last = packet.release();
+    (head_ ? tail_->next : head_) = last;
+    tail_ = last;
   }
-  void push_front(Packet* packet) {
+  void push_front(PacketPtr packet) {
     packet->next = head_;
-    if (!head_) tail_ = packet;
-    head_ = packet;
+    head_ = packet.release();
+    if (!head_->next) tail_ = head_;
   }
-  Packet* pop() {
-    Packet* packet = head_;
+  // Null if there is none.
+  PacketPtr pop() {
+    PacketPtr packet(head_);
     if (packet) head_ = packet->next;
     return packet;
+  }
+  void clear() {
+    while (pop()) {
+    }
   }
 
  private:
@@ -127,16 +147,18 @@ class PacketPool {
   PacketPool(const PacketPool&) = delete;
   PacketPool& operator=(const PacketPool&) = delete;
 
-  // Takes a packet without payload. It must come back through release().
-  Packet* acquire();
-  void release(Packet* packet);
+  // Takes a packet without payload. The pool outlives its owner.
+  PacketPtr acquire();
   // Stops all calls of listeners: they are destroyed before the packets.
   void forget_listeners() { listeners_gone_ = true; }
   // Gives the packet a frame if it has none; the bytes are not initialised.
-  Frame* attach_frame(Packet* packet);
+  Frame* attach_frame(Packet& packet);
 
  private:
+  friend PacketReturn;
   static constexpr size_t kSlab = 64;
+
+  void give_back(Packet* packet);
 
   Outstanding& outstanding_;
   bool listeners_gone_ = false;
@@ -146,9 +168,13 @@ class PacketPool {
   std::vector<std::unique_ptr<Frame[]>> frames_;
 };
 
+inline void PacketReturn::operator()(Packet* packet) const {
+  packet->pool->give_back(packet);
+}
+
 // Makes a packet of received bytes, from the IP header to the ICRC: headers apart, the rest in a
 // frame. Null, with nothing taken from the pool, for bytes that are no RoCEv2 packet or too many.
-Packet* packet_of_bytes(PacketPool& pool, std::span<const uint8_t> bytes);
+PacketPtr packet_of_bytes(PacketPool& pool, std::span<const uint8_t> bytes);
 
 // Writes payload, pad and ICRC of an unsealed packet: wire_length() - header_len octets. `out` may
 // be the packet's own frame. False when the reference is stale.
@@ -156,10 +182,10 @@ bool seal_into(const Packet& packet, uint8_t* out);
 
 // Copies a payload by reference into the packet's frame, pads it and computes the ICRC: the packet
 // then has the bytes that leave the NIC. False when the reference is stale.
-bool materialize(PacketPool& pool, Packet* packet);
+bool materialize(Packet& packet);
 
 // Copies a packet, without its sender. The copy has the payload in a frame, because memory that the
 // original refers to may change once that is delivered.
-Packet* copy_of(PacketPool& pool, const Packet& packet);
+PacketPtr copy_of(const Packet& packet);
 
 }  // namespace rocefs

@@ -27,6 +27,7 @@ class WorkQueue {
   T& back() { return at(tail_ - 1); }
   // Precondition: not full.
   void push(const T& value) { claim() = value; }
+  void push(T&& value) { claim() = std::move(value); }
   // As push(), for a caller that fills the slot itself; old content is still there.
   T& claim() {
     assert(!full());
@@ -39,7 +40,7 @@ class WorkQueue {
   void grow() {
     size_t capacity = std::max<size_t>(4, (mask_ + 1) * 2);
     auto larger = std::make_unique<T[]>(capacity);
-    for (uint64_t i = head_; i < tail_; ++i) larger[i & (capacity - 1)] = at(i);
+    for (uint64_t i = head_; i < tail_; ++i) larger[i & (capacity - 1)] = std::move(at(i));
     slots_ = std::move(larger);
     mask_ = capacity - 1;
   }

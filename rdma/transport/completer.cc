@@ -29,24 +29,22 @@ void Completer::start() {
   rnr_retries_left_ = qp_.attributes().rnr_retry;
 }
 
-void Completer::receive_response(Packet* packet, const wire::Transport& headers, TimeNs now) {
+void Completer::receive_response(PacketPtr packet, const wire::Transport& headers, TimeNs now) {
   selective_.heard(headers.sr_capable());
   choose_recovery();
   bool selective_nak = (headers.reserved7() & kSelectiveNak) &&
                        headers.opcode() == wire::Opcode::kRcAck &&
                        headers.aeth().syndrome == aeth::kNakSequence;
   if (selective_nak) {
-    handle_selective_nak(unwrap_psn(headers.aeth().msn, window_.unacked()), now);
-    return qp_.host().pool().release(packet);
+    return handle_selective_nak(unwrap_psn(headers.aeth().msn, window_.unacked()), now);
   }
   uint64_t psn = unwrap_psn(headers.psn(), window_.unacked());
   // A stale or ghost response, outside [unacked, max_sent), is ignored (IBTA 9.7.5.1).
   bool awaited = active() && window_.awaits(psn);
   if (awaited && headers.opcode() != wire::Opcode::kRcAck) {
-    return handle_response(packet, headers, psn, now);
+    return handle_response(std::move(packet), headers, psn, now);
   }
   if (awaited) handle_ack(headers.aeth().syndrome, psn, now);
-  qp_.host().pool().release(packet);
 }
 
 // Chooses between go-back-N and selective retransmission.
@@ -189,49 +187,46 @@ void Completer::note_progress(TimeNs now) {
   }
 }
 
-// Handles a response to a READ or atomic, which acknowledges all PSNs before it. Takes the packet.
-void Completer::handle_response(Packet* packet, const wire::Transport& headers, uint64_t psn,
+// Handles a response to a READ or atomic, which acknowledges all PSNs before it.
+void Completer::handle_response(PacketPtr packet, const wire::Transport& headers, uint64_t psn,
                                 TimeNs now) {
-  if (selective_.active()) return handle_out_of_order_response(packet, headers, psn, now);
-  PacketPool& pool = qp_.host().pool();
+  if (selective_.active())
+    return handle_out_of_order_response(std::move(packet), headers, psn, now);
   bool progress = acknowledge_before(psn, now);
-  if (!active()) return pool.release(packet);
+  if (!active()) return;
   if (window_.unacked() < psn) {
     qp_.note_gap(psn - window_.unacked());
-    handle_implied_nak(progress, now);
-    return pool.release(packet);
+    return handle_implied_nak(progress, now);
   }
-  if (placing() == kMaxPlacements) return pool.release(packet);
+  if (placing() == kMaxPlacements) return;
   uint64_t position = window_.position_of(psn);
   if (!fits(window_.at(position), headers, psn)) {
-    fail_at(position, WcStatus::kBadResponse);
-    return pool.release(packet);
+    return fail_at(position, WcStatus::kBadResponse);
   }
-  place(packet, headers, position, psn);
+  place(std::move(packet), headers, position, psn);
   window_.acknowledge(psn + 1);
   note_progress(now);
   if (qp_.sends()) qp_.make_data_ready();
 }
 
-// Handles a response to a READ or atomic in any order. Takes the packet.
-void Completer::handle_out_of_order_response(Packet* packet, const wire::Transport& headers,
+// Handles a response to a READ or atomic in any order.
+void Completer::handle_out_of_order_response(PacketPtr packet, const wire::Transport& headers,
                                              uint64_t psn, TimeNs now) {
-  PacketPool& pool = qp_.host().pool();
   acknowledge_before(psn, now);
   bool awaited = active() && psn - window_.unacked() < kMaxOutOfOrder &&
                  !selective_.has_arrived(psn) && placing() < kMaxPlacements;
-  if (!awaited) return pool.release(packet);
+  if (!awaited) return;
   uint64_t position = window_.position_of(psn);
   if (!window_.at(position).awaits_response() || !fits(window_.at(position), headers, psn)) {
     note_failure(window_.at(position), WcStatus::kBadResponse);
     if (window_.state == RequesterState::kFailed) fail_at(position, WcStatus::kBadResponse);
-    return pool.release(packet);
+    return;
   }
   if (psn > window_.unacked()) {
     qp_.port().counters().sr_ooo_placed.add();
     qp_.note_gap(psn - window_.unacked());
   }
-  place(packet, headers, position, psn);
+  place(std::move(packet), headers, position, psn);
   selective_.mark_arrived(psn, now);
   advance(now);
   if (!qp_.sends()) return;
@@ -258,10 +253,9 @@ bool Completer::fits(const SendWqe& wqe, const wire::Transport& headers, uint64_
          headers.payload_len() == length;
 }
 
-// Asks memory to take the data. Takes the packet.
-void Completer::place(Packet* packet, const wire::Transport& headers, uint64_t position,
+// Asks memory to take the data.
+void Completer::place(PacketPtr packet, const wire::Transport& headers, uint64_t position,
                       uint64_t psn) {
-  PacketPool& pool = qp_.host().pool();
   SendWqe& wqe = window_.at(position);
   uint64_t offset = (psn - wqe.first_psn) * qp_.attributes().path_mtu;
   if (free_placements_.empty()) {
@@ -273,16 +267,16 @@ void Completer::place(Packet* packet, const wire::Transport& headers, uint64_t p
   std::span<const Sge> entries = wqe.request.sges.entries();
   if (headers.opcode() == wire::Opcode::kRcAtomicAck) {
     uint64_t original = headers.atomic_ack().original;
-    uint8_t* bytes = pool.attach_frame(packet)->bytes.data();
+    uint8_t* bytes = packet->pool->attach_frame(*packet)->bytes.data();
     std::memcpy(bytes, &original, sizeof original);
     moved = scatter(qp_.mover(*this, kLocalWrite), entries, 0, {bytes, sizeof original}, slot);
   } else {
-    moved = scatter_payload(qp_.mover(*this, kLocalWrite), entries, offset, packet, slot);
+    moved = scatter_payload(qp_.mover(*this, kLocalWrite), entries, offset, *packet, slot);
   }
   if (moved.failed) note_failure(wqe, WcStatus::kLocalProtectionError);
-  if (moved.pending == 0) return pool.release(packet);
+  if (moved.pending == 0) return;
   free_placements_.pop_back();
-  placements_[slot] = {packet, position, moved.pending, moved.failed};
+  placements_[slot] = {std::move(packet), position, moved.pending, moved.failed};
   ++wqe.placing;
 }
 
@@ -295,7 +289,7 @@ void Completer::placed(uint64_t ticket, bool ok) {
   Placement& placement = placements_[ticket];
   placement.failed |= !ok;
   if (--placement.pending > 0) return;
-  qp_.host().pool().release(std::exchange(placement.packet, nullptr));
+  placement.packet.reset();
   free_placements_.push_back(ticket);
   if (!window_.holds(placement.position)) return;  // the QP has been reset
   SendWqe& wqe = window_.at(placement.position);

@@ -5,7 +5,7 @@
 // A window limits the requests of a reliable connection, which acknowledgements clock. A rate paces
 // all data: requests and responses to READs, in every service. Data that is not acknowledged
 // (responses to READs, UC, UD) is paced by the owner's window: so many octets in a usual round
-// trip.
+// trip. Core thread.
 #pragma once
 
 #include <cstdint>

@@ -10,17 +10,15 @@
 namespace rocefs {
 
 Responder::OutOfOrder::OutOfOrder(Responder& responder)
-    : packets(responder.qp_.host().pool()),
-      to_nak(kMaxNaks),
-      timer(event_of<&Responder::on_missing_timer>(&responder)) {}
+    : to_nak(kMaxNaks), timer(event_of<&Responder::on_missing_timer>(&responder)) {}
 
 bool Responder::selective() const {
   return qp_.host().selective().enabled() && agreement_.agrees();
 }
 
-// Keeps a packet ahead of the expected PSN. Takes the packet.
-void Responder::buffer_out_of_order(Packet* packet, const wire::Transport& headers, uint64_t psn) {
-  PacketPool& pool = qp_.host().pool();
+// Keeps a packet ahead of the expected PSN.
+void Responder::buffer_out_of_order(PacketPtr packet, const wire::Transport& headers,
+                                    uint64_t psn) {
   TimeNs now = qp_.scheduler().now();
   if (!ooo_) ooo_ = std::make_unique<OutOfOrder>(*this);
   OutOfOrder& ooo = *ooo_;
@@ -35,14 +33,13 @@ void Responder::buffer_out_of_order(Packet* packet, const wire::Transport& heade
   if (psn > ooo.top) ooo.missing.add(ooo.top, psn, now, qp_.reorder_limits());
   if (beyond) {
     ooo.top = std::max(ooo.top, psn);
-    pool.release(packet);
   } else if (ooo.packets.holds(psn)) {
     qp_.port().counters().duplicate_request.add();
-    pool.release(packet);
   } else {
     ooo.missing.mark_received(psn, psn + psns, now);
     ooo.top = std::max(ooo.top, psn + psns);
-    ooo.packets.insert({packet, psn, place_early(packet, headers, psn)}, expected_psn_);
+    bool placed = place_early(*packet, headers, psn);
+    ooo.packets.insert({std::move(packet), psn, placed}, expected_psn_);
     qp_.port().counters().sr_ooo_placed.add();
   }
   send_missing_naks(now);
@@ -50,7 +47,7 @@ void Responder::buffer_out_of_order(Packet* packet, const wire::Transport& heade
 
 // Places the payload of a packet of the current WRITE ahead of its turn, if its memory answers at
 // once.
-bool Responder::place_early(Packet* packet, const wire::Transport& headers, uint64_t psn) {
+bool Responder::place_early(Packet& packet, const wire::Transport& headers, uint64_t psn) {
   const wire::OpcodeInfo& info = headers.info();
   if (!message_.active || !message_.write || !info.is_write || info.first || info.only)
     return false;
@@ -85,13 +82,13 @@ void Responder::deliver_in_order() {
     if (!entry.placed && entry.packet->payload.length > 0 && !payload_bytes(*entry.packet)) {
       // A packet whose region has gone meanwhile counts as not received.
       qp_.host().stale_payloads().add();
-      qp_.host().pool().release(entry.packet);
       ooo.missing.count_arrival();
       ooo.missing.add(expected_psn_, expected_psn_ + 1, now, qp_.reorder_limits());
       break;
     }
     placed_early_ = entry.placed;
-    handle_expected(entry.packet, entry.packet->transport());
+    wire::Transport headers = entry.packet->transport();
+    handle_expected(std::move(entry.packet), headers);
     placed_early_ = false;
   }
   send_missing_naks(now);
@@ -133,7 +130,7 @@ void Responder::drop_out_of_order() {
 
 // Emits a selective NAK, which names one missing PSN and acknowledges none. The PSN in its BTH is
 // one before which everything is done, so that a peer may take it for a sequence NAK.
-Packet* Responder::emit_selective_nak() {
+PacketPtr Responder::emit_selective_nak() {
   OutOfOrder& ooo = *ooo_;
   while (!ooo.to_nak.empty()) {
     uint64_t psn = ooo.to_nak.front();
@@ -146,8 +143,8 @@ Packet* Responder::emit_selective_nak() {
     fields.sr_capable = qp_.sr_capable();
     fields.reserved7 = kSelectiveNak;
     qp_.extensions().aeth = {aeth::kNakSequence, static_cast<uint32_t>(psn) & kPsnMask};
-    Packet* packet = qp_.host().pool().acquire();
-    qp_.write_headers(fields, packet);
+    PacketPtr packet = qp_.host().pool().acquire();
+    qp_.write_headers(fields, *packet);
     qp_.make_acknowledge_ready();
     return packet;
   }

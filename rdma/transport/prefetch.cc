@@ -11,10 +11,6 @@ constexpr uint64_t kMaxBytes = 4 * kLump;
 
 }  // namespace
 
-Prefetch::~Prefetch() {
-  for (uint64_t at = queue_.head(); at != queue_.tail(); ++at) forget(queue_.at(at));
-}
-
 bool Prefetch::wants_more() const {
   return queue_.size() + 1 < kMaxPackets && bytes_ < kMaxBytes;
 }
@@ -23,14 +19,10 @@ bool Prefetch::low() const {
   return bytes_ <= kMaxBytes - kLump;
 }
 
-void Prefetch::forget(Entry& entry) {
-  if (Packet* packet = std::exchange(entry.packet, nullptr)) pool_.release(packet);
-}
-
-void Prefetch::add(Packet* packet, const Key& key, const Moved& moved) {
+void Prefetch::add(PacketPtr packet, const Key& key, const Moved& moved) {
   bytes_ += packet->payload.length;
   ++pending_;
-  queue_.push({packet, key, moved.pending, moved.failed});
+  queue_.push({std::move(packet), key, moved.pending, moved.failed});
 }
 
 void Prefetch::done(uint64_t ticket, bool ok) {
@@ -38,7 +30,7 @@ void Prefetch::done(uint64_t ticket, bool ok) {
   entry.failed |= !ok;
   if (--entry.pending > 0) return;
   --pending_;
-  if (ticket < wanted_) forget(entry);
+  if (ticket < wanted_) entry.packet.reset();
   while (queue_.head() != wanted_ && queue_.front().pending == 0) queue_.pop();
 }
 
@@ -50,8 +42,8 @@ Prefetch::State Prefetch::state(const Key& key) {
   return entry.failed ? State::kFailed : State::kReady;
 }
 
-Packet* Prefetch::take() {
-  Packet* packet = std::exchange(queue_.at(wanted_).packet, nullptr);
+PacketPtr Prefetch::take() {
+  PacketPtr packet = std::move(queue_.at(wanted_).packet);
   bytes_ -= packet->payload.length;
   if (queue_.head() == wanted_++) queue_.pop();
   return packet;
@@ -60,7 +52,7 @@ Packet* Prefetch::take() {
 void Prefetch::drop() {
   for (; wanted_ != queue_.tail(); ++wanted_) {
     Entry& entry = queue_.at(wanted_);
-    if (entry.pending == 0) forget(entry);
+    if (entry.pending == 0) entry.packet.reset();
   }
   bytes_ = 0;
   while (!queue_.empty() && queue_.front().pending == 0) queue_.pop();

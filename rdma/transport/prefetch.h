@@ -20,8 +20,7 @@ class Prefetch {
     bool operator==(const Key&) const = default;
   };
 
-  explicit Prefetch(PacketPool& pool) : pool_(pool), queue_(kMaxPackets) {}
-  ~Prefetch();
+  Prefetch() : queue_(kMaxPackets) {}
 
   // Whether no fetched packet is wanted.
   bool empty() const { return wanted_ == queue_.tail(); }
@@ -38,14 +37,14 @@ class Prefetch {
   // Ticket for a request to memory, with which done() will be called.
   uint64_t ticket() const { return queue_.tail(); }
   // Adds a packet, part of whose payload is pending. Must not be full.
-  void add(Packet* packet, const Key& key, const Moved& moved);
+  void add(PacketPtr packet, const Key& key, const Moved& moved);
   void done(uint64_t ticket, bool ok);
 
   enum class State { kAbsent, kPending, kFailed, kReady };
   // State of the packet whose turn it is. kAbsent if another packet is the next one fetched.
   State state(const Key& key);
   // Takes the packet whose turn it is, which must be ready.
-  Packet* take();
+  PacketPtr take();
 
   // Drops all fetched packets. Memory may still write into them.
   void drop();
@@ -54,16 +53,13 @@ class Prefetch {
 
  private:
   struct Entry {
-    Packet* packet = nullptr;
+    PacketPtr packet;
     Key key;
     uint32_t pending = 0;
     bool failed = false;
   };
   static constexpr size_t kMaxPackets = 512;
 
-  void forget(Entry& entry);
-
-  PacketPool& pool_;
   WorkQueue<Entry> queue_;
   uint64_t wanted_ = 0;   // position of the oldest wanted entry
   uint64_t bytes_ = 0;    // payload of the wanted entries

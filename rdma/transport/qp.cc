@@ -152,11 +152,11 @@ Result<void> Qp::post(const ReceiveRequest& request) {
   return {};
 }
 
-Packet* Qp::emit_data(TimeNs now) {
+PacketPtr Qp::emit_data(TimeNs now) {
   response_turn_ = !response_turn_;
   for (bool response : {response_turn_, !response_turn_}) {
     if (response && congestion_.responses_wait()) continue;
-    Packet* packet = response ? responder_.emit_response() : requester_.emit(now);
+    PacketPtr packet = response ? responder_.emit_response() : requester_.emit(now);
     if (!packet) continue;
     congestion_.sent(*packet, response, now);
     return packet;

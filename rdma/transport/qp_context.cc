@@ -28,7 +28,7 @@ QpContext::QpContext(Qp& qp, QpHost& host, uint32_t number, uint64_t serial, con
       receives_(init.shared_receives ? 0 : init.receive_depth) {}
 
 Mover QpContext::mover(MemoryListener& listener, uint8_t access) {
-  return {host_.pool(), host_.memory(), init_.pd, number_, access, listener};
+  return {host_.memory(), init_.pd, number_, access, listener};
 }
 
 bool QpContext::ensure_queued(const AddressVector& path) {

@@ -1,6 +1,6 @@
 // QpContext: the state that the parts of a queue pair share: its state, attributes and address, its
 // port and the NIC behind that. Hardware calls it the QPC. A queue pair consists of a context and
-// parts, which know the context but not the queue pair.
+// parts, which know the context but not the queue pair. Core thread.
 #pragma once
 
 #include <cstdint>
@@ -79,14 +79,14 @@ class QpContext {
   // filling.
   wire::Extensions& extensions() { return extensions_; }
   // Writes the packet's headers: those of the connection with `fields` and extensions() (RC, UC).
-  void write_headers(const wire::HeaderTemplate::Fields& fields, Packet* packet) const {
+  void write_headers(const wire::HeaderTemplate::Fields& fields, Packet& packet) const {
     write_headers(header_template_, fields, packet);
   }
   // Writes them with the headers of `base` in place of the connection's (UD).
   void write_headers(const wire::HeaderTemplate& base, const wire::HeaderTemplate::Fields& fields,
-                     Packet* packet) const {
-    packet->header_len = static_cast<uint16_t>(
-        base.emit(fields, extensions_, packet->payload.length, packet->header));
+                     Packet& packet) const {
+    packet.header_len =
+        static_cast<uint16_t>(base.emit(fields, extensions_, packet.payload.length, packet.header));
   }
   // Whether an arriving packet comes from the far end of the connection and is for the near one.
   // Datagrams come from anywhere.

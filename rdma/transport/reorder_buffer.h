@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "rdma/packet/packet.h"
@@ -13,43 +14,35 @@ namespace rocefs {
 class ReorderBuffer {
  public:
   struct Entry {
-    Packet* packet = nullptr;  // null: the slot is free
+    PacketPtr packet;  // null: the slot is free
     uint64_t psn = 0;
     bool placed = false;  // the payload is in its place already
   };
-
-  explicit ReorderBuffer(PacketPool& pool) : pool_(pool) {}
-  ~ReorderBuffer() { clear(); }
-  ReorderBuffer(const ReorderBuffer&) = delete;
-  ReorderBuffer& operator=(const ReorderBuffer&) = delete;
 
   bool empty() const { return count_ == 0; }
   bool holds(uint64_t psn) const {
     return count_ > 0 && at(psn).packet != nullptr && at(psn).psn == psn;
   }
-  // Keeps a packet, which it takes. `turn` is the expected PSN, before which no packet is kept.
-  void insert(const Entry& entry, uint64_t turn) {
+  // Keeps a packet. `turn` is the expected PSN, before which no packet is kept.
+  void insert(Entry entry, uint64_t turn) {
     uint64_t room = entry.psn - turn + 1;
     if (room > slots_.size()) grow(room);
-    at(entry.psn) = entry;
+    at(entry.psn) = std::move(entry);
     ++count_;
   }
   // Removes a packet that is held and gives it to the caller.
   Entry take(uint64_t psn) {
     --count_;
-    return std::exchange(at(psn), {});
+    return std::move(at(psn));
   }
   // Drops the kept packets of these PSNs.
   void drop(uint64_t begin, uint64_t end) {
     end = std::min(end, begin + slots_.size());
     for (uint64_t psn = begin; count_ > 0 && psn < end; ++psn) {
-      if (holds(psn)) pool_.release(take(psn).packet);
+      if (holds(psn)) take(psn);
     }
   }
   void clear() {
-    for (Entry& entry : slots_) {
-      if (entry.packet) pool_.release(entry.packet);
-    }
     slots_.clear();
     count_ = 0;
   }
@@ -62,12 +55,11 @@ class ReorderBuffer {
     while (size < room) size *= 2;
     std::vector<Entry> old(size);
     old.swap(slots_);
-    for (const Entry& entry : old) {
-      if (entry.packet) at(entry.psn) = entry;
+    for (Entry& entry : old) {
+      if (entry.packet) at(entry.psn) = std::move(entry);
     }
   }
 
-  PacketPool& pool_;
   std::vector<Entry> slots_;  // empty, or a power of two
   size_t count_ = 0;
 };

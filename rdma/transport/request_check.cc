@@ -191,8 +191,8 @@ Responder::Verdict Responder::check_length(const wire::Transport& headers,
 }
 
 // Asks memory to take the payload.
-void Responder::place(Packet* packet, Step& step) {
-  uint16_t length = packet->payload.length;
+void Responder::place(Packet& packet, Step& step) {
+  uint16_t length = packet.payload.length;
   if (!placed_early_) {
     Mover mover = qp_.mover(*this, message_.write ? kRemoteWrite : kLocalWrite);
     Moved moved =
@@ -205,11 +205,11 @@ void Responder::place(Packet* packet, Step& step) {
 }
 
 // A datagram's receive begins with the routing header: IPv6 as it came, IPv4 in its last 20 bytes.
-void Responder::place_grh(Packet* packet, Step& step) {
-  bool ipv6 = packet->header[0] >> 4 == 6;
+void Responder::place_grh(const Packet& packet, Step& step) {
+  bool ipv6 = packet.header[0] >> 4 == 6;
   size_t length = ipv6 ? wire::kIpv6Len : wire::kIpv4Len;
   Moved moved = scatter(qp_.mover(*this, kLocalWrite), message_.target.entries(), kGrhLen - length,
-                        packet->header_bytes().first(length), steps_.tail());
+                        packet.header_bytes().first(length), steps_.tail());
   step.pending += moved.pending;
   step.failed |= moved.failed;
   message_.received = kGrhLen;

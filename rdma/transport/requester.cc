@@ -13,7 +13,6 @@ Requester::Requester(QpContext& qp, Congestion& congestion, size_t depth)
       window_(qp, depth),
       ack_requests_(qp, window_, congestion),
       selective_(qp, window_),
-      prefetch_(qp.host().pool()),
       go_back_n_(qp, window_, ack_requests_, selective_, prefetch_, congestion),
       completer_(qp, window_, selective_, go_back_n_, congestion) {}
 
@@ -61,7 +60,7 @@ bool Requester::window_allows(const SendWqe& wqe, uint32_t window) {
   return in_flight == 0 || in_flight + length <= window;
 }
 
-Packet* Requester::emit(TimeNs now) {
+PacketPtr Requester::emit(TimeNs now) {
   if (!qp_.sends()) return nullptr;
   switch (window_.state) {
     case RequesterState::kRnrWait:
@@ -71,12 +70,12 @@ Packet* Requester::emit(TimeNs now) {
     case RequesterState::kSending:
       break;
   }
-  if (Packet* packet = emit_retransmission(now)) return packet;
+  if (PacketPtr packet = emit_retransmission(now)) return packet;
   return emit_new(now);
 }
 
 // The next packet that has not been sent since the start, or since going back.
-Packet* Requester::emit_new(TimeNs now) {
+PacketPtr Requester::emit_new(TimeNs now) {
   while (qp_.sends() && window_.state == RequesterState::kSending && !window_.at_end()) {
     const SendWqe& wqe = window_.current();
     if (!may_begin(wqe)) return nullptr;
@@ -95,12 +94,12 @@ Packet* Requester::emit_new(TimeNs now) {
 
 // Emits the next packet to be retransmitted alone; null when there is none now. If its payload
 // cannot be fetched, everything is sent again, and the failure is found in its turn.
-Packet* Requester::emit_retransmission(TimeNs now) {
+PacketPtr Requester::emit_retransmission(TimeNs now) {
   uint64_t position = 0;
   const SelectiveRepeat::Retransmission* next = selective_.next(position);
   if (!next) return nullptr;
   const SendWqe& wqe = window_.at(position);
-  Packet* packet = nullptr;
+  PacketPtr packet;
   if (!wqe.sends_payload()) {
     packet = qp_.host().pool().acquire();
   } else {
@@ -109,7 +108,7 @@ Packet* Requester::emit_retransmission(TimeNs now) {
     if (state != Prefetch::State::kReady) return nullptr;
   }
   congestion_.note_retransmission();
-  write_headers(wqe, {next->psn, next->end, true}, packet, now);
+  write_headers(wqe, {next->psn, next->end, true}, *packet, now);
   selective_.pop();
   ++packets_sent_;
   ++packets_resent_;
@@ -160,14 +159,14 @@ bool Requester::run_local(const SendWqe& wqe) {
                     qp_.pd(), qp_.number());
 }
 
-Moved Requester::fetch(const SendWqe& wqe, uint64_t offset, Packet* packet) {
+Moved Requester::fetch(const SendWqe& wqe, uint64_t offset, Packet& packet) {
   return gather(qp_.mover(*this, 0), wqe.request.sges.entries(), offset,
                 window_.payload_length(wqe, offset), packet, prefetch_.ticket());
 }
 
 // Builds the next packet. Null when it cannot go now: its payload is still being fetched, or the
 // request has failed.
-Packet* Requester::build(const SendWqe& wqe, TimeNs now) {
+PacketPtr Requester::build(const SendWqe& wqe, TimeNs now) {
   PacketPool& pool = qp_.host().pool();
   if (!wqe.sends_payload()) return sent(pool.acquire(), now);
   Prefetch::Key key{window_.cursor(), (window_.next() - wqe.first_psn) * qp_.attributes().path_mtu};
@@ -175,9 +174,9 @@ Packet* Requester::build(const SendWqe& wqe, TimeNs now) {
     case Prefetch::State::kPending:
       return nullptr;
     case Prefetch::State::kReady: {
-      Packet* packet = prefetch_.take();
+      PacketPtr packet = prefetch_.take();
       if (prefetch_.low()) fetch_more();
-      return sent(packet, now);
+      return sent(std::move(packet), now);
     }
     case Prefetch::State::kFailed:
       prefetch_.drop();
@@ -187,17 +186,16 @@ Packet* Requester::build(const SendWqe& wqe, TimeNs now) {
       break;
   }
   if (prefetch_.full()) return nullptr;
-  Packet* packet = pool.acquire();
-  Moved moved = fetch(wqe, key.offset, packet);
+  PacketPtr packet = pool.acquire();
+  Moved moved = fetch(wqe, key.offset, *packet);
   if (moved.pending > 0) {
     prefetch_.drop();
-    prefetch_.add(packet, key, moved);
     prefetch_at_ = {key.message, key.offset + packet->payload.length};
+    prefetch_.add(std::move(packet), key, moved);
     fetch_more();
     return nullptr;
   }
-  if (!moved.failed) return sent(packet, now);
-  pool.release(packet);
+  if (!moved.failed) return sent(std::move(packet), now);
   fail_current(WcStatus::kLocalProtectionError);
   return nullptr;
 }
@@ -212,14 +210,14 @@ void Requester::fetch_more() {
     bool carries = wqe.sends_payload() && !wqe.request.malformed &&
                    wqe.length <= (qp_.type() == QpType::kUd ? qp_.port().mtu() : kMaxMessage);
     if (carries && prefetch_at_.offset < wqe.length) {
-      Packet* packet = pool.acquire();
-      Moved moved = fetch(wqe, prefetch_at_.offset, packet);
+      PacketPtr packet = pool.acquire();
+      Moved moved = fetch(wqe, prefetch_at_.offset, *packet);
       if (moved.pending > 0) {
-        prefetch_.add(packet, prefetch_at_, moved);
-        prefetch_at_.offset += packet->payload.length;
+        uint64_t length = packet->payload.length;
+        prefetch_.add(std::move(packet), prefetch_at_, moved);
+        prefetch_at_.offset += length;
         continue;
       }
-      pool.release(packet);
       if (moved.failed) return;  // the failure is found in its turn
     }
     prefetch_at_ = {prefetch_at_.message + 1, 0};
@@ -262,7 +260,7 @@ void Requester::fill_extensions(const SendWqe& wqe, const wire::OpcodeInfo& info
   out.ieth = {request.rkey};
 }
 
-void Requester::write_headers(const SendWqe& wqe, const Part& part, Packet* packet, TimeNs now) {
+void Requester::write_headers(const SendWqe& wqe, const Part& part, Packet& packet, TimeNs now) {
   const SendRequest& request = wqe.request;
   bool first = part.psn == wqe.first_psn;
   bool last = wqe.awaits_response() || part.psn + 1 == wqe.end_psn();
@@ -287,12 +285,12 @@ void Requester::write_headers(const SendWqe& wqe, const Part& part, Packet* pack
   }
 }
 
-Packet* Requester::sent(Packet* packet, TimeNs now) {
+PacketPtr Requester::sent(PacketPtr packet, TimeNs now) {
   SendWqe& wqe = window_.current();
   uint64_t psn = window_.next(), position = window_.cursor();
   bool again = psn < window_.max_sent();
   bool acknowledge = ack_requests_.wanted(wqe, now);
-  write_headers(wqe, {psn, wqe.end_psn(), acknowledge}, packet, now);
+  write_headers(wqe, {psn, wqe.end_psn(), acknowledge}, *packet, now);
   if (acknowledge && !again) congestion_.request_sent(psn, now);
   ++packets_sent_;
   packets_resent_ += again;

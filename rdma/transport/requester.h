@@ -9,6 +9,7 @@
 //   Completer        responses, deadlines, retries, completions
 // The state is in the window; requester_state.h has its diagram. A queue pair of UC or UD has the
 // same parts: its requests complete when their last packet has been delivered or dropped.
+// Core thread.
 #pragma once
 
 #include <cstdint>
@@ -42,10 +43,10 @@ class Requester final : public MemoryListener {
   bool has_more() const { return !window_.at_end() || selective_.has_retransmissions(); }
   // Emits the next packet that may be sent now; null when there is none, until the QP is made
   // ready.
-  Packet* emit(TimeNs now);
-  // Handles a response that the port has checked (RC). Takes the packet.
-  void receive_response(Packet* packet, const wire::Transport& headers, TimeNs now) {
-    completer_.receive_response(packet, headers, now);
+  PacketPtr emit(TimeNs now);
+  // Handles a response that the port has checked (RC).
+  void receive_response(PacketPtr packet, const wire::Transport& headers, TimeNs now) {
+    completer_.receive_response(std::move(packet), headers, now);
   }
   // Begins no further request until the queue pair is back in RTS.
   void drain();
@@ -75,20 +76,20 @@ class Requester final : public MemoryListener {
     bool acknowledge;
   };
 
-  Packet* emit_new(TimeNs now);
-  Packet* emit_retransmission(TimeNs now);
+  PacketPtr emit_new(TimeNs now);
+  PacketPtr emit_retransmission(TimeNs now);
   bool may_begin(const SendWqe& wqe) const;
   bool may_send(const SendWqe& wqe, TimeNs now);
   bool window_allows(const SendWqe& wqe, uint32_t window);
   bool begin(const SendWqe& wqe);
   WcStatus check(const SendWqe& wqe);
   bool run_local(const SendWqe& wqe);
-  Packet* build(const SendWqe& wqe, TimeNs now);
+  PacketPtr build(const SendWqe& wqe, TimeNs now);
   void fill_extensions(const SendWqe& wqe, const wire::OpcodeInfo& info, const Part& part,
                        wire::Extensions& out);
-  void write_headers(const SendWqe& wqe, const Part& part, Packet* packet, TimeNs now);
-  Packet* sent(Packet* packet, TimeNs now);
-  Moved fetch(const SendWqe& wqe, uint64_t offset, Packet* packet);
+  void write_headers(const SendWqe& wqe, const Part& part, Packet& packet, TimeNs now);
+  PacketPtr sent(PacketPtr packet, TimeNs now);
+  Moved fetch(const SendWqe& wqe, uint64_t offset, Packet& packet);
   void fetch_more();
   void fail_current(WcStatus status);
 

@@ -25,9 +25,6 @@ Responder::Responder(QpContext& qp, Congestion& congestion)
 
 Responder::~Responder() {
   assert(pending_steps_ == 0);
-  for (uint64_t at = steps_.head(); at != steps_.tail(); ++at) {
-    if (Packet* packet = steps_.at(at).packet) qp_.host().pool().release(packet);
-  }
 }
 
 void Responder::start(uint32_t psn) {
@@ -37,40 +34,35 @@ void Responder::start(uint32_t psn) {
   drop_out_of_order();
 }
 
-void Responder::receive(Packet* packet, const wire::Transport& headers) {
-  if (!qp_.receives_packets() || steps_.full()) {
-    return qp_.host().pool().release(packet);
-  }
+void Responder::receive(PacketPtr packet, const wire::Transport& headers) {
+  if (!qp_.receives_packets() || steps_.full()) return;
   if (qp_.state() == QpState::kRtr && qp_.type() != QpType::kUd) qp_.raise(QpEvent::kEstablished);
   switch (qp_.type()) {
     case QpType::kRc:
-      return receive_reliable(packet, headers);
+      return receive_reliable(std::move(packet), headers);
     case QpType::kUc:
-      return receive_connected(packet, headers);
+      return receive_connected(std::move(packet), headers);
     case QpType::kUd:
-      return receive_datagram(packet, headers);
+      return receive_datagram(std::move(packet), headers);
   }
 }
 
 // Takes packets in PSN order: one behind the expected PSN is a duplicate, one ahead of it shows a
 // gap.
-void Responder::receive_reliable(Packet* packet, const wire::Transport& headers) {
+void Responder::receive_reliable(PacketPtr packet, const wire::Transport& headers) {
   agreement_.heard(headers.sr_capable());
   uint64_t psn = unwrap_psn(headers.psn(), expected_psn_);
   if (psn > expected_psn_) {
     qp_.note_gap(psn - expected_psn_);
-    return handle_gap(packet, headers, psn);
+    return handle_gap(std::move(packet), headers, psn);
   }
-  if (psn < expected_psn_) {
-    handle_duplicate(headers, psn);
-    return qp_.host().pool().release(packet);
-  }
+  if (psn < expected_psn_) return handle_duplicate(headers, psn);
   if (ooo_) ooo_->missing.count_arrival();
-  handle_expected(packet, headers);
+  handle_expected(std::move(packet), headers);
   if (ooo_) deliver_in_order();
 }
 
-void Responder::handle_expected(Packet* packet, const wire::Transport& headers) {
+void Responder::handle_expected(PacketPtr packet, const wire::Transport& headers) {
   state_ = ResponderState::kInOrder;
   Step step;
   step.psn = expected_psn_;
@@ -78,22 +70,20 @@ void Responder::handle_expected(Packet* packet, const wire::Transport& headers) 
   if (check_request(*packet, headers, step) == Verdict::kAccept) {
     if (ooo_) note_received(step.psns);
     expected_psn_ += step.psns;
-    return accept(packet, headers, step);
+    return accept(std::move(packet), headers, step);
   }
   state_ = ResponderState::kRefused;
   drop_out_of_order();  // the far end goes back, or fails
   add_step(step);
-  qp_.host().pool().release(packet);
 }
 
 // An unreliable connection drops a message of which a packet is missing, and with it all packets up
 // to the next first one. No packet is executed twice or late. There are no answers.
-void Responder::receive_connected(Packet* packet, const wire::Transport& headers) {
+void Responder::receive_connected(PacketPtr packet, const wire::Transport& headers) {
   const wire::OpcodeInfo& info = headers.info();
   uint64_t psn = unwrap_psn(headers.psn(), expected_psn_);
   if (psn < expected_psn_) {
-    qp_.port().counters().duplicate_request.add();
-    return qp_.host().pool().release(packet);
+    return qp_.port().counters().duplicate_request.add();
   }
   if (psn > expected_psn_) qp_.port().counters().out_of_sequence.add();
   bool begins = info.first || info.only;
@@ -103,42 +93,37 @@ void Responder::receive_connected(Packet* packet, const wire::Transport& headers
   step.psn = psn;
   Verdict verdict =
       begins || message_.active ? check_request(*packet, headers, step) : Verdict::kDrop;
-  if (verdict == Verdict::kAccept) return accept(packet, headers, step);
+  if (verdict == Verdict::kAccept) return accept(std::move(packet), headers, step);
   if (verdict == Verdict::kRefuse) add_step(step);
   abandon_message();
-  qp_.host().pool().release(packet);
 }
 
-void Responder::receive_datagram(Packet* packet, const wire::Transport& headers) {
+void Responder::receive_datagram(PacketPtr packet, const wire::Transport& headers) {
   Step step;
-  if (headers.deth().qkey != qp_.attributes().qkey) {
-    qp_.port().counters().rx_unknown_qp.add();
-    return qp_.host().pool().release(packet);
-  }
+  if (headers.deth().qkey != qp_.attributes().qkey)
+    return qp_.port().counters().rx_unknown_qp.add();
   step.completion.source_qpn = headers.deth().src_qpn;
   step.completion.has_grh = true;
   Verdict verdict = check_request(*packet, headers, step);
   if (verdict == Verdict::kAccept) {
-    place_grh(packet, step);
-    return accept(packet, headers, step);
+    place_grh(*packet, step);
+    return accept(std::move(packet), headers, step);
   }
   if (verdict == Verdict::kRefuse) add_step(step);
   abandon_message();
-  qp_.host().pool().release(packet);
 }
 
-void Responder::accept(Packet* packet, const wire::Transport& headers, Step& step) {
+void Responder::accept(PacketPtr packet, const wire::Transport& headers, Step& step) {
   const wire::OpcodeInfo& info = headers.info();
   if (step.action == Action::kNone) {
-    place(packet, step);
+    place(*packet, step);
     if (info.last || info.only) finish_message(headers, info, step);
   }
   if (step.pending > 0) {
-    step.packet = packet;
+    step.packet = std::move(packet);
     ++pending_steps_;
   }
   add_step(step);
-  if (step.pending == 0) qp_.host().pool().release(packet);
 }
 
 // A duplicate is not executed again: a SEND or WRITE is acknowledged again, a READ or atomic
@@ -156,12 +141,11 @@ void Responder::handle_duplicate(const wire::Transport& headers, uint64_t psn) {
 
 // A gap gets one NAK, and packets behind it are dropped, unless one NAK for each missing packet is
 // agreed.
-void Responder::handle_gap(Packet* packet, const wire::Transport& headers, uint64_t psn) {
+void Responder::handle_gap(PacketPtr packet, const wire::Transport& headers, uint64_t psn) {
   qp_.port().counters().out_of_sequence.add();
   if (selective() && state_ != ResponderState::kRefused) {
-    return buffer_out_of_order(packet, headers, psn);
+    return buffer_out_of_order(std::move(packet), headers, psn);
   }
-  qp_.host().pool().release(packet);
   drop_out_of_order();
   switch (state_) {
     case ResponderState::kInOrder: {
@@ -193,9 +177,7 @@ void Responder::memory_done(uint64_t ticket, bool ok) {
   step.failed |= !ok;
   if (--step.pending == 0) {
     --pending_steps_;
-    if (step.packet) {
-      qp_.host().pool().release(std::exchange(step.packet, nullptr));
-    }
+    step.packet.reset();
     complete_steps();
     if (ooo_) deliver_in_order();
   }
@@ -206,14 +188,14 @@ void Responder::add_step(Step& step) {
   // A step that need not wait is not queued.
   if (steps_.empty() && step.pending == 0 && step.action != Action::kAtomic)
     return complete_step(step);
-  steps_.push(step);
+  steps_.push(std::move(step));
   complete_steps();
 }
 
 void Responder::complete_steps() {
   while (!steps_.empty() && steps_.front().pending == 0) {
     if (!execute(steps_.front())) return;
-    Step step = steps_.front();
+    Step step = std::move(steps_.front());
     steps_.pop();
     complete_step(step);
   }
@@ -312,9 +294,9 @@ void Responder::settle(Step& step) {
 
 // Responses to READs and atomics go before acknowledgements: they acknowledge all PSNs ahead of
 // them. NAKs that acknowledge none need not wait.
-Packet* Responder::emit_acknowledge() {
+PacketPtr Responder::emit_acknowledge() {
   if (ooo_) {
-    if (Packet* packet = emit_selective_nak()) return packet;
+    if (PacketPtr packet = emit_selective_nak()) return packet;
   }
   if (!resources_.empty() || (!nak_due_ && !acknowledge_due_)) return nullptr;
   wire::HeaderTemplate::Fields fields;
@@ -328,14 +310,14 @@ Packet* Responder::emit_acknowledge() {
     fields.psn = static_cast<uint32_t>(acknowledged_) & kPsnMask;
     qp_.extensions().aeth = {aeth::kAckUnlimited, messages_};
   }
-  Packet* packet = qp_.host().pool().acquire();
-  qp_.write_headers(fields, packet);
+  PacketPtr packet = qp_.host().pool().acquire();
+  qp_.write_headers(fields, *packet);
   if (acknowledge_due_) qp_.make_acknowledge_ready();
   return packet;
 }
 
-Packet* Responder::emit_response() {
-  Packet* packet = resources_.emit();
+PacketPtr Responder::emit_response() {
+  PacketPtr packet = resources_.emit();
   if (std::optional<uint64_t> psn = resources_.take_failed()) refuse_read(*psn);
   return packet;
 }

@@ -9,7 +9,7 @@
 //
 // Packets ahead of the expected PSN are dropped, and a NAK asks for it and all behind it (go back
 // n). With selective retransmission they are kept until their turn, a WRITE's bytes being placed at
-// once where memory answers at once, and a NAK asks for each missing PSN alone.
+// once where memory answers at once, and a NAK asks for each missing PSN alone. Core thread.
 #pragma once
 
 #include <cstdint>
@@ -39,12 +39,12 @@ class Responder final : public MemoryListener {
   // Called at the transition to RTR.
   void start(uint32_t psn);
 
-  // Handles a request packet that the port has checked. Takes the packet.
-  void receive(Packet* packet, const wire::Transport& headers);
+  // Handles a request packet that the port has checked.
+  void receive(PacketPtr packet, const wire::Transport& headers);
   // Emits the acknowledge packet that is due; null if none is.
-  Packet* emit_acknowledge();
+  PacketPtr emit_acknowledge();
   // Emits the next packet of a READ's or atomic's response; null if none is due now.
-  Packet* emit_response();
+  PacketPtr emit_response();
   bool owes_response() const { return !resources_.empty(); }
   ResponderState state() const { return state_; }
   // Expected PSN: it grows as requests come.
@@ -65,7 +65,7 @@ class Responder final : public MemoryListener {
   enum class Verdict { kAccept, kDrop, kRefuse };
   enum class Action : uint8_t { kNone, kRead, kAtomic };
   struct Step {
-    Packet* packet = nullptr;  // kept while its payload is being placed
+    PacketPtr packet;  // kept while its payload is being placed
     uint64_t psn = 0;
     uint64_t psns = 1;
     uint32_t pending = 0;  // answers that memory owes
@@ -111,13 +111,13 @@ class Responder final : public MemoryListener {
   static constexpr size_t kMaxNaks = 128;  // NAKs that wait to be sent
 
   // responder.cc
-  void receive_reliable(Packet* packet, const wire::Transport& headers);
-  void receive_connected(Packet* packet, const wire::Transport& headers);
-  void receive_datagram(Packet* packet, const wire::Transport& headers);
-  void accept(Packet* packet, const wire::Transport& headers, Step& step);
-  void handle_expected(Packet* packet, const wire::Transport& headers);
+  void receive_reliable(PacketPtr packet, const wire::Transport& headers);
+  void receive_connected(PacketPtr packet, const wire::Transport& headers);
+  void receive_datagram(PacketPtr packet, const wire::Transport& headers);
+  void accept(PacketPtr packet, const wire::Transport& headers, Step& step);
+  void handle_expected(PacketPtr packet, const wire::Transport& headers);
   void handle_duplicate(const wire::Transport& headers, uint64_t psn);
-  void handle_gap(Packet* packet, const wire::Transport& headers, uint64_t psn);
+  void handle_gap(PacketPtr packet, const wire::Transport& headers, uint64_t psn);
   void abandon_message();
   void add_step(Step& step);
   void complete_steps();
@@ -129,14 +129,14 @@ class Responder final : public MemoryListener {
 
   // out_of_order.cc
   bool selective() const;
-  void buffer_out_of_order(Packet* packet, const wire::Transport& headers, uint64_t psn);
-  bool place_early(Packet* packet, const wire::Transport& headers, uint64_t psn);
+  void buffer_out_of_order(PacketPtr packet, const wire::Transport& headers, uint64_t psn);
+  bool place_early(Packet& packet, const wire::Transport& headers, uint64_t psn);
   void note_received(uint64_t psns);
   void deliver_in_order();
   void send_missing_naks(TimeNs now);
   void drop_out_of_order();
   void on_missing_timer(TimeNs now);
-  Packet* emit_selective_nak();
+  PacketPtr emit_selective_nak();
 
   // request_check.cc
   Verdict check_request(const Packet& packet, const wire::Transport& headers, Step& step);
@@ -149,8 +149,8 @@ class Responder final : public MemoryListener {
   Verdict check_length(const wire::Transport& headers, const wire::OpcodeInfo& info, Step& step);
   Verdict take_immediate_receive(Step& step);
   Verdict refuse(Step& step, uint8_t syndrome);
-  void place(Packet* packet, Step& step);
-  void place_grh(Packet* packet, Step& step);
+  void place(Packet& packet, Step& step);
+  void place_grh(const Packet& packet, Step& step);
   void finish_message(const wire::Transport& headers, const wire::OpcodeInfo& info, Step& step);
   void end_receive(Step& step, WcStatus status);
 

@@ -9,7 +9,7 @@
 namespace rocefs {
 
 ResponderResources::ResponderResources(QpContext& qp, Congestion& congestion)
-    : qp_(qp), congestion_(congestion), prefetch_(qp.host().pool()) {}
+    : qp_(qp), congestion_(congestion) {}
 
 bool ResponderResources::admit(const Resource& resource, uint32_t& slot) {
   if (slots_.empty()) slots_.resize(qp_.attributes().max_dest_rd_atomic);
@@ -81,15 +81,16 @@ void ResponderResources::drop_pending() {
   prefetch_.drop();
 }
 
-Packet* ResponderResources::emit() {
+PacketPtr ResponderResources::emit() {
   if (pending_.empty()) return nullptr;
   const PendingResponse& due = pending_.front();
   bool read = slots_[due.slot].read;
-  Packet* packet = read ? emit_read(due) : qp_.host().pool().acquire();
-  return packet ? finish(packet) : nullptr;
+  PacketPtr packet = read ? emit_read(due) : qp_.host().pool().acquire();
+  if (packet) finish(*packet);
+  return packet;
 }
 
-Moved ResponderResources::fetch(const Resource& resource, uint64_t psn, Packet* packet) {
+Moved ResponderResources::fetch(const Resource& resource, uint64_t psn, Packet& packet) {
   uint64_t mtu = qp_.attributes().path_mtu;
   uint64_t offset = (psn - resource.first_psn) * mtu;
   Sge whole{resource.address, static_cast<uint32_t>(resource.length), resource.rkey};
@@ -98,7 +99,7 @@ Moved ResponderResources::fetch(const Resource& resource, uint64_t psn, Packet* 
                 prefetch_.ticket());
 }
 
-Packet* ResponderResources::emit_read(const PendingResponse& due) {
+PacketPtr ResponderResources::emit_read(const PendingResponse& due) {
   const Resource& resource = slots_[due.slot];
   PacketPool& pool = qp_.host().pool();
   Prefetch::Key key{resource.first_psn, due.next};
@@ -106,7 +107,7 @@ Packet* ResponderResources::emit_read(const PendingResponse& due) {
     case Prefetch::State::kPending:
       return nullptr;
     case Prefetch::State::kReady: {
-      Packet* packet = prefetch_.take();
+      PacketPtr packet = prefetch_.take();
       if (prefetch_.low()) fetch_more();
       return packet;
     }
@@ -117,17 +118,16 @@ Packet* ResponderResources::emit_read(const PendingResponse& due) {
       break;
   }
   if (prefetch_.full()) return nullptr;
-  Packet* packet = pool.acquire();
-  Moved moved = fetch(resource, due.next, packet);
+  PacketPtr packet = pool.acquire();
+  Moved moved = fetch(resource, due.next, *packet);
   if (moved.pending > 0) {
     prefetch_.drop();
-    prefetch_.add(packet, key, moved);
+    prefetch_.add(std::move(packet), key, moved);
     prefetch_psn_ = due.next + 1;
     fetch_more();
     return nullptr;
   }
   if (!moved.failed) return packet;
-  pool.release(packet);
   fail();
   return nullptr;
 }
@@ -139,10 +139,10 @@ void ResponderResources::fetch_more() {
     if (!resource.read || resource.length == 0) continue;
     for (uint64_t psn = std::max(due.next, prefetch_psn_); psn < due.end; ++psn) {
       if (!prefetch_.wants_more()) return;
-      Packet* packet = pool.acquire();
-      Moved moved = fetch(resource, psn, packet);
-      if (moved.pending == 0) return pool.release(packet);  // fetched again in its turn
-      prefetch_.add(packet, {resource.first_psn, psn}, moved);
+      PacketPtr packet = pool.acquire();
+      Moved moved = fetch(resource, psn, *packet);
+      if (moved.pending == 0) return;  // fetched again in its turn
+      prefetch_.add(std::move(packet), {resource.first_psn, psn}, moved);
       prefetch_psn_ = psn + 1;
     }
   }
@@ -154,7 +154,7 @@ void ResponderResources::fail() {
   drop_pending();
 }
 
-Packet* ResponderResources::finish(Packet* packet) {
+void ResponderResources::finish(Packet& packet) {
   PendingResponse& due = pending_.front();
   Resource& resource = slots_[due.slot];
   write_headers(packet, due);
@@ -162,10 +162,9 @@ Packet* ResponderResources::finish(Packet* packet) {
   resource.sent_end = std::max(resource.sent_end, due.next);
   if (due.next == due.end) pending_.erase(pending_.begin());
   if (pending_.empty()) qp_.make_acknowledge_ready();  // acknowledgements had to wait
-  return packet;
 }
 
-void ResponderResources::write_headers(Packet* packet, const PendingResponse& due) {
+void ResponderResources::write_headers(Packet& packet, const PendingResponse& due) {
   const Resource& resource = slots_[due.slot];
   bool first = due.next == due.begin, last = due.next + 1 == due.end;
   wire::HeaderTemplate::Fields fields;

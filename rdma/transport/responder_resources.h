@@ -51,7 +51,7 @@ class ResponderResources final : public MemoryListener {
   void drop_pending();
 
   // Emits the next response packet; null when there is none now, or it has failed.
-  Packet* emit();
+  PacketPtr emit();
   // PSN of the READ whose memory has gone since its request came, reported once. No response is due
   // then.
   std::optional<uint64_t> take_failed() { return std::exchange(failed_psn_, std::nullopt); }
@@ -67,11 +67,11 @@ class ResponderResources final : public MemoryListener {
     uint64_t end = 0;
   };
 
-  Packet* emit_read(const PendingResponse& due);
-  Packet* finish(Packet* packet);
-  void write_headers(Packet* packet, const PendingResponse& due);
+  PacketPtr emit_read(const PendingResponse& due);
+  void finish(Packet& packet);
+  void write_headers(Packet& packet, const PendingResponse& due);
   void fail();
-  Moved fetch(const Resource& resource, uint64_t psn, Packet* packet);
+  Moved fetch(const Resource& resource, uint64_t psn, Packet& packet);
   void fetch_more();
 
   QpContext& qp_;

@@ -64,9 +64,9 @@ bool entries_allowed(const Mover& mover, std::span<const Sge> entries) {
 }
 
 Moved gather(const Mover& mover, std::span<const Sge> entries, uint64_t offset, uint32_t length,
-             Packet* packet, uint64_t ticket) {
+             Packet& packet, uint64_t ticket) {
   Moved moved;
-  packet->payload.length = static_cast<uint16_t>(length);
+  packet.payload.length = static_cast<uint16_t>(length);
   if (length == 0) return moved;
   Parts parts(entries, offset, length);
   uint8_t* into = nullptr;
@@ -78,7 +78,7 @@ Moved gather(const Mover& mover, std::span<const Sge> entries, uint64_t offset, 
     }
     uint64_t at = region->offset_of(part.address);
     if (!into && part.length == length && region->direct) {
-      Payload& payload = packet->payload;
+      Payload& payload = packet.payload;
       payload.kind = Payload::Kind::kLocal;
       payload.table = &mover.table;
       payload.index = MemoryTable::index_of(part.lkey);
@@ -88,8 +88,8 @@ Moved gather(const Mover& mover, std::span<const Sge> entries, uint64_t offset, 
       return moved;
     }
     if (!into) {
-      packet->payload.kind = Payload::Kind::kFrame;
-      into = mover.pool.attach_frame(packet)->bytes.data();
+      packet.payload.kind = Payload::Kind::kFrame;
+      into = packet.pool->attach_frame(packet)->bytes.data();
     }
     take(moved, region->memory->read(at, {into, part.length}, mover.listener, ticket));
     into += part.length;
@@ -136,14 +136,14 @@ Moved scatter(const Mover& mover, std::span<const Sge> entries, uint64_t offset,
 }
 
 Moved scatter_payload(const Mover& mover, std::span<const Sge> entries, uint64_t offset,
-                      Packet* packet, uint64_t ticket) {
-  size_t length = packet->payload.length;
+                      Packet& packet, uint64_t ticket) {
+  size_t length = packet.payload.length;
   if (length == 0) return {};
   auto into_frame = [&]() -> const uint8_t* {
-    bool framed = packet->payload.kind == Payload::Kind::kFrame || materialize(mover.pool, packet);
-    return framed ? packet->frame->bytes.data() : nullptr;
+    bool framed = packet.payload.kind == Payload::Kind::kFrame || materialize(packet);
+    return framed ? packet.frame->bytes.data() : nullptr;
   };
-  std::span<const uint8_t> bytes(payload_bytes(*packet), length);
+  std::span<const uint8_t> bytes(payload_bytes(packet), length);
   return scatter_kept(mover, entries, offset, bytes, ticket, into_frame);
 }
 

@@ -14,7 +14,6 @@ namespace rocefs {
 // Context of a move: the queue pair, its rights, and the listener, whose `memory_done(ticket)` is
 // called once for each pending part.
 struct Mover {
-  PacketPool& pool;
   const MemoryTable& table;
   uint32_t pd;
   uint32_t qpn;
@@ -33,7 +32,7 @@ bool entries_allowed(const Mover& mover, std::span<const Sge> entries);
 // Gives `packet` a payload: bytes offset..offset+length of the listed memory. By reference where
 // one region of the daemon's memory holds them all; in a frame otherwise.
 Moved gather(const Mover& mover, std::span<const Sge> entries, uint64_t offset, uint32_t length,
-             Packet* packet, uint64_t ticket);
+             Packet& packet, uint64_t ticket);
 
 // Places `bytes` from `offset` on. The bytes must not change before memory_done().
 Moved scatter(const Mover& mover, std::span<const Sge> entries, uint64_t offset,
@@ -42,6 +41,6 @@ Moved scatter(const Mover& mover, std::span<const Sge> entries, uint64_t offset,
 // Places a packet's payload, which is copied into its frame first where memory answers later: then
 // only the packet must stay.
 Moved scatter_payload(const Mover& mover, std::span<const Sge> entries, uint64_t offset,
-                      Packet* packet, uint64_t ticket);
+                      Packet& packet, uint64_t ticket);
 
 }  // namespace rocefs

@@ -7,7 +7,6 @@ namespace rocefs {
 
 SelectiveRepeat::Own::Own(SelectiveRepeat& repeat)
     : retransmissions(kMaxRetransmissions),
-      fetch(repeat.qp_.host().pool()),
       timer(event_of<&SelectiveRepeat::on_missing_timer>(&repeat)) {}
 
 SelectiveRepeat::Own& SelectiveRepeat::own() {
@@ -204,9 +203,8 @@ const SelectiveRepeat::Retransmission* SelectiveRepeat::next(uint64_t& position)
 }
 
 Prefetch::State SelectiveRepeat::fetch(const SendWqe& wqe, uint64_t position, uint64_t psn,
-                                       Packet*& packet) {
+                                       PacketPtr& packet) {
   using State = Prefetch::State;
-  PacketPool& pool = qp_.host().pool();
   Prefetch& fetch = own_->fetch;
   Prefetch::Key key{position, (psn - wqe.first_psn) * qp_.attributes().path_mtu};
   State state = fetch.state(key);
@@ -214,16 +212,14 @@ Prefetch::State SelectiveRepeat::fetch(const SendWqe& wqe, uint64_t position, ui
   if (state != State::kAbsent) return state;
   fetch.drop();
   if (fetch.full()) return State::kPending;
-  packet = pool.acquire();
+  packet = qp_.host().pool().acquire();
   Moved moved = gather(qp_.mover(*this, 0), wqe.request.sges.entries(), key.offset,
-                       window_.payload_length(wqe, key.offset), packet, fetch.ticket());
+                       window_.payload_length(wqe, key.offset), *packet, fetch.ticket());
   if (moved.pending > 0) {
-    fetch.add(packet, key, moved);
+    fetch.add(std::move(packet), key, moved);
     return State::kPending;
   }
-  if (!moved.failed) return State::kReady;
-  pool.release(packet);
-  return State::kFailed;
+  return moved.failed ? State::kFailed : State::kReady;
 }
 
 void SelectiveRepeat::memory_done(uint64_t ticket, bool ok) {

@@ -74,7 +74,7 @@ class SelectiveRepeat final : public MemoryListener {
   const Retransmission* next(uint64_t& position);
   void pop() { own_->retransmissions.pop(); }
   // Fetches the payload of a retransmission: kReady with the packet, kPending, or kFailed.
-  Prefetch::State fetch(const SendWqe& wqe, uint64_t position, uint64_t psn, Packet*& packet);
+  Prefetch::State fetch(const SendWqe& wqe, uint64_t position, uint64_t psn, PacketPtr& packet);
 
   void memory_done(uint64_t ticket, bool ok) override;
   bool memory_pending() const { return own_ && own_->fetch.pending(); }

@@ -62,37 +62,38 @@ bool UdpBatch::precedes(const Packet& packet) const {
   uint32_t qpn = packet.transport().dest_qpn();
   return (qpns_ & qpn_bit(qpn)) && destination_of(packet).ip == to_.ip &&
          std::any_of(packets_.begin(), packets_.begin() + count_,
-                     [&](const Packet* one) { return one->transport().dest_qpn() == qpn; });
+                     [&](const PacketPtr& one) { return one->transport().dest_qpn() == qpn; });
 }
 
 // Sends from the BTH to the ICRC: the kernel makes the headers before it, equal to those that the
 // ICRC covers.
-void UdpBatch::add_sealed(Packet* packet) {
+void UdpBatch::add_sealed(PacketPtr packet) {
   size_t skipped = outer_len(*packet), behind = packet->wire_length() - packet->header_len;
   parts_[0] = {packet->header.data() + skipped, packet->header_len - skipped};
   parts_[1] = {packet->frame->bytes.data(), behind};
   part_count_ = 2;
-  note(packet, packet->wire_length() - skipped);
+  note(std::move(packet), skipped);
 }
 
-bool UdpBatch::add(Packet* packet) {
+bool UdpBatch::add(PacketPtr packet) {
   size_t skipped = outer_len(*packet), headers = packet->header_len - skipped;
   if (!copies_) copies_ = std::make_unique_for_overwrite<uint8_t[]>(kMaxOctets);
   uint8_t* at = copies_.get() + octets_;
   set_ip_id(*packet, static_cast<uint16_t>(count_));
   if (!seal_into(*packet, at + headers)) return false;
   std::memcpy(at, packet->header.data() + skipped, headers);
-  note(packet, packet->wire_length() - skipped);
+  note(std::move(packet), skipped);
   parts_[0] = {copies_.get(), octets_};
   part_count_ = 1;
   return true;
 }
 
-void UdpBatch::note(Packet* packet, size_t octets) {
-  packets_[count_++] = packet;
+void UdpBatch::note(PacketPtr packet, size_t skipped) {
+  size_t octets = packet->wire_length() - skipped;
   octets_ += octets;
   qpns_ |= qpn_bit(packet->transport().dest_qpn());
-  closed_ |= count_ == kMaxPackets || octets < segment_ || is_awaited(*packet);
+  closed_ |= count_ + 1 == kMaxPackets || octets < segment_ || is_awaited(*packet);
+  packets_[count_++] = std::move(packet);
 }
 
 const msghdr& UdpBatch::message() {

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 
 #include "core/loop/io_ring.h"
 #include "rdma/packet/datagram.h"
@@ -38,27 +39,34 @@ class UdpBatch final : public IoListener {
   };
   void set_sender(Sender& sender) { sender_ = &sender; }
 
-  // Begins a batch of packets that leave from `socket`, until forget().
+  // Begins a batch of packets that leave from `socket`, until hand_back().
   void begin(UdpSocket& socket, const Packet& first);
   // Whether a packet of the same source may join.
   bool takes(const Packet& packet) const;
   // Whether one of its packets goes to the same queue pair as `packet`.
   bool precedes(const Packet& packet) const;
   // Adds a sealed packet, alone.
-  void add_sealed(Packet* packet);
+  void add_sealed(PacketPtr packet);
   // Adds the first packet, or one that takes() accepts, unsealed; its IP ID is size() from now on.
   // False if its payload has gone: it is not in the batch.
-  bool add(Packet* packet);
+  bool add(PacketPtr packet);
   // Whether no more packets may join.
   bool closed() const { return closed_; }
 
   size_t size() const { return count_; }
-  std::span<Packet* const> packets() const { return {packets_.data(), count_}; }
+  std::span<const PacketPtr> packets() const { return {packets_.data(), count_}; }
   const UdpAddress& destination() const { return to_; }
   UdpSocket* socket() const { return socket_; }
   // The message to send; valid until the next begin().
   const msghdr& message();
-  void forget() { count_ = 0; }
+  // Gives the packets to `take(PacketPtr)`, in order, and ends the batch.
+  void hand_back(auto take) {
+    size_t count = std::exchange(count_, 0);
+    for (size_t i = 0; i < count; ++i) take(std::move(packets_[i]));
+  }
+  void drop() {
+    hand_back([](PacketPtr) {});
+  }
 
   size_t place = 0;      // index among the sender's open batches
   size_t looked_at = 0;  // size at the last look
@@ -67,7 +75,7 @@ class UdpBatch final : public IoListener {
   // Ancillary data: traffic class and segment size.
   static constexpr size_t kControl = CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(uint16_t));
 
-  void note(Packet* packet, size_t octets);
+  void note(PacketPtr packet, size_t skipped);
   void completed(int result, uint32_t) override { sender_->sent(*this, result); }
 
   Sender* sender_ = nullptr;
@@ -79,7 +87,7 @@ class UdpBatch final : public IoListener {
   size_t count_ = 0;
   size_t segment_ = 0;  // octets of the first packet
   size_t octets_ = 0;
-  std::array<Packet*, kMaxPackets> packets_;
+  std::array<PacketPtr, kMaxPackets> packets_;
   std::unique_ptr<uint8_t[]> copies_;  // kMaxOctets, allocated when first needed
   std::array<iovec, 2> parts_;
   size_t part_count_ = 0;

@@ -20,26 +20,18 @@ UdpSender::UdpSender(Parts parts)
   }
 }
 
-UdpSender::~UdpSender() {
-  reset();
-  for (size_t i = 0; i < kSends; ++i) {
-    for (Packet* packet : batches_[i].packets()) parts_.pool.release(packet);
-  }
-}
-
 void UdpSender::reset() {
   parts_.scheduler.cancel(look_);
   for (UdpBatch* batch : open_) {
-    for (Packet* packet : batch->packets()) parts_.pool.release(packet);
+    batch->drop();
     batch->socket()->batch = nullptr;
     --batch->socket()->under_way;
-    batch->forget();
     free_.push_back(batch);
   }
   open_.clear();
   for (auto& [from, flow] : flows_) {
-    while (Packet* packet = flow.returned.pop()) parts_.pool.release(packet);
-    while (Packet* packet = flow.waiting.pop()) parts_.pool.release(packet);
+    flow.returned.clear();
+    flow.waiting.clear();
   }
   std::erase_if(flows_, [](const auto& one) { return !one.second.socket; });
   ready_.clear();
@@ -52,7 +44,7 @@ void UdpSender::set_gso(bool wanted) {
   sockets_.set_checksums(wanted);
 }
 
-void UdpSender::send(Packet* packet, TimeNs now) {
+void UdpSender::send(PacketPtr packet, TimeNs now) {
   bool others_wait = !flows_.empty() && flows_.contains(source_of(*packet));
   if (!others_wait) {
     Outcome outcome = hand_over(packet, now);
@@ -60,11 +52,11 @@ void UdpSender::send(Packet* packet, TimeNs now) {
     Flow& flow = flow_of(*packet);
     outcome == Outcome::kNoRoom ? hold(flow, sockets_.found()) : ready_.push_back(&flow);
   }
-  flow_of(*packet).waiting.push(packet);
+  flow_of(*packet).waiting.push(std::move(packet));
   if (++waiting_count_ >= kWaiting) parts_.full(true);
 }
 
-UdpSender::Outcome UdpSender::hand_over(Packet* packet, TimeNs now) {
+UdpSender::Outcome UdpSender::hand_over(PacketPtr& packet, TimeNs now) {
   UdpAddress from = source_of(*packet);
   int fd = sockets_.find(from, now);
   if (fd == -EBUSY) return Outcome::kNoSlot;
@@ -72,7 +64,7 @@ UdpSender::Outcome UdpSender::hand_over(Packet* packet, TimeNs now) {
     report(parts_.counters.tx_no_socket,
            fmt::format("cannot send from {}, UDP port {}: {}", ip_text(from.ip), from.port,
                        std::strerror(-fd)));
-    parts_.pool.release(packet);
+    packet.reset();
     return Outcome::kTaken;
   }
   UdpSocket& socket = sockets_.found();
@@ -81,7 +73,7 @@ UdpSender::Outcome UdpSender::hand_over(Packet* packet, TimeNs now) {
   if (open_.size() > (socket.batch ? 1 : 0)) let_pass(*packet, socket.batch);
   if (UdpBatch* batch = socket.batch) {
     if (joins && batch->takes(*packet)) {
-      if (!batch->add(packet)) return lose(packet);
+      if (!batch->add(std::move(packet))) return lost_payload();
       socket.room.add(octets);
       if (batch->closed()) submit(*batch);
       return Outcome::kTaken;
@@ -93,10 +85,14 @@ UdpSender::Outcome UdpSender::hand_over(Packet* packet, TimeNs now) {
   UdpBatch& batch = *free_.back();
   batch.begin(socket, *packet);
   if (joins) {
-    if (!batch.add(packet)) return lose(packet);
+    if (!batch.add(std::move(packet))) return lost_payload();
   } else {
-    if (!seal(packet)) return lose(packet);
-    batch.add_sealed(packet);
+    if (!packet->sealed) set_ip_id(*packet, 0);
+    if (!materialize(*packet)) {
+      packet.reset();
+      return lost_payload();
+    }
+    batch.add_sealed(std::move(packet));
   }
   free_.pop_back();
   ++socket.under_way;
@@ -113,16 +109,9 @@ bool UdpSender::may_join(const Packet& packet) const {
                       [&](const auto& one) { return one.first == to && now < one.second; });
 }
 
-// Seals a packet; false if its payload has gone.
-bool UdpSender::seal(Packet* packet) {
-  if (!packet->sealed) set_ip_id(*packet, 0);
-  return materialize(parts_.pool, packet);
-}
-
-// Drops a packet whose payload has gone.
-UdpSender::Outcome UdpSender::lose(Packet* packet) {
+// Counts a packet that was dropped because its payload has gone.
+UdpSender::Outcome UdpSender::lost_payload() {
   parts_.stale.add();
-  parts_.pool.release(packet);
   return Outcome::kTaken;
 }
 
@@ -181,13 +170,11 @@ void UdpSender::sent(UdpBatch& batch, int result) {
     take_back(batch, no_room);
   } else {
     if (result >= 0) count(batch);
-    for (Packet* packet : batch.packets()) {
+    batch.hand_back([&](PacketPtr packet) {
       if (result < 0) fail(-result, *packet);
-      parts_.pool.release(packet);
-    }
+    });
   }
   --socket.under_way;
-  batch.forget();
   free_.push_back(&batch);
   serve();
   if (waiting_count_ <= kWaiting / 2) parts_.full(false);
@@ -196,7 +183,7 @@ void UdpSender::sent(UdpBatch& batch, int result) {
 void UdpSender::count(const UdpBatch& batch) {
   UplinkCounters& counters = parts_.counters;
   counters.tx_packets.add(batch.size());
-  for (const Packet* packet : batch.packets()) counters.tx_bytes.add(packet->wire_length());
+  for (const PacketPtr& packet : batch.packets()) counters.tx_bytes.add(packet->wire_length());
   if (batch.size() == 1) return;
   counters.tx_batches.add();
   counters.tx_batched.add(batch.size());
@@ -219,10 +206,10 @@ bool UdpSender::refused(const UdpBatch& batch, int code) {
 }
 
 // Queues the batch's packets again, before later ones; they may leave in another way.
-void UdpSender::take_back(const UdpBatch& batch, bool no_room) {
+void UdpSender::take_back(UdpBatch& batch, bool no_room) {
   Flow& flow = flow_of(*batch.packets()[0]);
-  for (Packet* packet : batch.packets()) flow.returned.push(packet);
   waiting_count_ += batch.size();
+  batch.hand_back([&](PacketPtr packet) { flow.returned.push(std::move(packet)); });
   if (flow.socket) return;
   if (no_room) return hold(flow, *batch.socket());
   if (std::find(ready_.begin(), ready_.end(), &flow) == ready_.end()) ready_.push_back(&flow);
@@ -279,13 +266,13 @@ bool UdpSender::serve(Flow& flow, TimeNs now) {
   constexpr size_t kTurn = 16;
   for (size_t i = 0; i < kTurn && !flow.empty(); ++i) {
     PacketFifo& first = flow.returned.empty() ? flow.waiting : flow.returned;
-    Packet* packet = first.pop();
+    PacketPtr packet = first.pop();
     Outcome outcome = hand_over(packet, now);
     if (outcome == Outcome::kTaken) {
       --waiting_count_;
       continue;
     }
-    first.push_front(packet);
+    first.push_front(std::move(packet));
     if (outcome == Outcome::kNoRoom) {
       hold(flow, sockets_.found());
       return true;

@@ -32,7 +32,6 @@ class UdpSender final : UdpBatch::Sender {
  public:
   struct Parts {
     IoRing& ring;
-    PacketPool& pool;
     Scheduler& scheduler;
     UplinkCounters& counters;
     Counter& stale;  // packets whose payload has gone
@@ -47,10 +46,9 @@ class UdpSender final : UdpBatch::Sender {
   static constexpr size_t kWaiting = 1024;  // packets; more are full
 
   explicit UdpSender(Parts parts);
-  ~UdpSender();
 
-  // Takes a packet whose headers are as the kernel will make them: IP ID 0, DF.
-  void send(Packet* packet, TimeNs now);
+  // The packet's headers are as the kernel will make them: IP ID 0, DF.
+  void send(PacketPtr packet, TimeNs now);
   // For packets sent from now on.
   void set_gso(bool wanted);
   // Drops waiting packets; messages in progress stay with the kernel.
@@ -69,9 +67,9 @@ class UdpSender final : UdpBatch::Sender {
   };
   enum class Outcome { kTaken, kNoSlot, kNoRoom };
 
-  Outcome hand_over(Packet* packet, TimeNs now);
-  bool seal(Packet* packet);
-  Outcome lose(Packet* packet);
+  // Takes the packet if kTaken.
+  Outcome hand_over(PacketPtr& packet, TimeNs now);
+  Outcome lost_payload();
   bool may_join(const Packet& packet) const;
   void open(UdpBatch& batch);
   void let_pass(const Packet& packet, const UdpBatch* own);
@@ -82,7 +80,7 @@ class UdpSender final : UdpBatch::Sender {
   void sent(UdpBatch& batch, int result) override;
   void count(const UdpBatch& batch);
   bool refused(const UdpBatch& batch, int code);
-  void take_back(const UdpBatch& batch, bool no_room);
+  void take_back(UdpBatch& batch, bool no_room);
   Flow& flow_of(const Packet& packet);
   void hold(Flow& flow, UdpSocket& socket);
   void has_room(Flow& flow);

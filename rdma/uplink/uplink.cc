@@ -104,8 +104,8 @@ Result<void> Uplink::open(Engine& engine, PollLoop& loop, Warn warn, At at, Save
     return started;
   }
   sender_ = std::make_unique<UdpSender>(UdpSender::Parts{
-      engine.ring(), pool_, scheduler_, counters_, stale_,
-      [&engine] { return engine.clock().now(); }, [this](bool full) { pause(full); }, warn_});
+      engine.ring(), scheduler_, counters_, stale_, [&engine] { return engine.clock().now(); },
+      [this](bool full) { pause(full); }, warn_});
   sender_->set_gso(gso_);
   Task begin = [this] {
     receiving_ = true;
@@ -160,13 +160,12 @@ void Uplink::check_buffer(int fd) {
                   bytes, kEnough / 2));
 }
 
-void Uplink::receive(Packet* packet, TimeNs now) {
+void Uplink::receive(PacketPtr packet, TimeNs now) {
   if (sender_) {
     engine_->listen();
-    return sender_->send(packet, now);
+    return sender_->send(std::move(packet), now);
   }
   counters_.tx_no_socket.add();
-  pool_.release(packet);
 }
 
 // Pauses like a switch whose buffer fills: all priorities, since one socket buffer holds them.
@@ -207,7 +206,7 @@ void Uplink::take_packet(const Endpoint& endpoint, const UdpAddress& from, const
   if (bytes.size() > kMaxDatagram) return counters_.rx_too_long.add();
   if (received_count_ >= kReceived) return counters_.rx_overflows.add();
   IcrcSolver::Verdict verdict{};
-  Packet* packet = packet_of_datagram(
+  PacketPtr packet = packet_of_datagram(
       pool_, solver_, from, {endpoint.address, wire::kRocePort}, told.traffic_class, place,
       {bytes.data() - kDatagramHeadroom, bytes.size() + kDatagramHeadroom}, verdict);
   if (!packet) return counters_.rx_malformed.add();
@@ -216,26 +215,24 @@ void Uplink::take_packet(const Endpoint& endpoint, const UdpAddress& from, const
   if (verdict == IcrcSolver::Verdict::kSolved) counters_.rx_ids_solved.add();
   if (verdict == IcrcSolver::Verdict::kDamaged) counters_.rx_damaged.add();
   size_t priority = priority_of(*packet);
-  received_[priority].push(packet);
+  received_[priority].push(std::move(packet));
   ++received_count_;
   waiting_in_ |= static_cast<uint8_t>(1u << priority);
   out_->kick();
 }
 
-Packet* Uplink::pull(TimeNs) {
+PacketPtr Uplink::pull(TimeNs) {
   auto open = static_cast<uint8_t>(waiting_in_ & ~out_->paused());
   if (open == 0) return nullptr;
   size_t priority = turn_.next(open);
-  Packet* packet = received_[priority].pop();
+  PacketPtr packet = received_[priority].pop();
   --received_count_;
   if (received_[priority].empty()) waiting_in_ &= static_cast<uint8_t>(~(1u << priority));
   return packet;
 }
 
 void Uplink::reset() {
-  for (PacketFifo& fifo : received_) {
-    while (Packet* packet = fifo.pop()) pool_.release(packet);
-  }
+  for (PacketFifo& fifo : received_) fifo.clear();
   if (sender_) sender_->reset();
   received_count_ = 0;
   waiting_in_ = 0;

@@ -59,7 +59,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   PacketPool pool(outstanding);
   IcrcSolver::Verdict verdict{};
   UdpAddress sender{from, 0xc001}, receiver{to, wire::kRocePort};
-  Packet* packet =
+  PacketPtr packet =
       packet_of_datagram(pool, solver, sender, receiver, traffic_class, 0, room, verdict);
   if (packet) {
     wire::Parsed parsed;
@@ -71,7 +71,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       fuzz::require(verdict != IcrcSolver::Verdict::kDamaged);
       fuzz::require(parsed.headers.v4.id == id);
     }
-    pool.release(packet);
+    packet.reset();
   }
   fuzz::require(outstanding.packets == 0);
   return 0;

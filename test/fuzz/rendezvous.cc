@@ -1,4 +1,5 @@
 // A line to a rendezvous from an untrusted peer.
+#include "rdma/traffic/flow_plan.h"
 #include "rdma/traffic/rendezvous_message.h"
 #include "test/fuzz/fuzz.h"
 

@@ -118,8 +118,8 @@ inline void send_cnp(World& world, const char* to, const char* from, uint32_t qp
   address.from = gids_of(world.device(from).port().spec())[1];
   address.to = gids_of(world.device(to).port().spec())[1];
   address.dest_qpn = qpn;
-  Packet* packet = make_cnp(world.fabric.pool(), address);
-  world.device(to).port().receive(packet, world.scheduler.now());
+  PacketPtr packet = make_cnp(world.fabric.pool(), address);
+  world.device(to).port().receive(std::move(packet), world.scheduler.now());
 }
 
 }  // namespace rocefs::test

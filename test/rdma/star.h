@@ -43,7 +43,7 @@ struct Flavour {
 };
 
 // A packet from one host to another, which will find no queue pair there.
-inline Packet* packet_between(World& world, unsigned from, unsigned to, const Flavour& flavour) {
+inline PacketPtr packet_between(World& world, unsigned from, unsigned to, const Flavour& flavour) {
   wire::Headers headers;
   headers.v4.tos = static_cast<uint8_t>(flavour.priority << 5 | static_cast<uint8_t>(flavour.ecn));
   headers.v4.ttl = 64;
@@ -55,7 +55,7 @@ inline Packet* packet_between(World& world, unsigned from, unsigned to, const Fl
   headers.bth.opcode = wire::Opcode::kRcSendOnly;
   headers.bth.pkey = 0xffff;
   wire::finish_lengths(headers, flavour.payload);
-  Packet* packet = world.fabric.pool().acquire();
+  PacketPtr packet = world.fabric.pool().acquire();
   packet->payload.length = flavour.payload;
   packet->header_len = static_cast<uint16_t>(wire::emit(headers, packet->header));
   return packet;
@@ -75,7 +75,7 @@ class Blaster final : public LinkSource {
     ++world_.outstanding.flows;
     link_.kick();
   }
-  Packet* pull(TimeNs) override {
+  PacketPtr pull(TimeNs) override {
     for (auto& [priority, stream] : streams_) {
       if (stream.left == 0 || (link_.paused() >> priority & 1)) continue;
       if (--stream.left == 0) --world_.outstanding.flows;
@@ -131,8 +131,8 @@ struct Star : World {
 
   // A packet arrives at the switch now.
   void arrive(unsigned from, unsigned to, const Flavour& flavour = {}) {
-    Packet* packet = packet_between(*this, from, to, flavour);
-    link(fmt::format("h{}-s", from)).sink().receive(packet, scheduler.now());
+    PacketPtr packet = packet_between(*this, from, to, flavour);
+    link(fmt::format("h{}-s", from)).sink().receive(std::move(packet), scheduler.now());
   }
   EgressQueue& queue(unsigned host, size_t priority = 0) {
     return hub.port(host - 1).queues[priority];

@@ -71,76 +71,74 @@ class Meddler final : public LinkSink {
       : world_(world), far_(link.sink()), rng_(seed, "meddler " + link.name()), odds_(odds) {
     link.set_sink(*this);
   }
-  ~Meddler() override {
-    for (auto& held : held_) {
-      if (held->packet) world_.fabric.pool().release(held->packet);
-    }
-  }
 
   // Looks at each packet first; true: dropped.
   std::function<bool(const wire::Parsed&, Packet&)> script;
   // How much later each packet arrives.
   std::function<TimeNs(const wire::Parsed&)> delay;
 
-  void receive(Packet* packet, TimeNs now) override {
+  void receive(PacketPtr packet, TimeNs now) override {
     if (delay) {
       wire::Parsed parsed;
       REQUIRE(wire::parse_headers(packet->header_bytes(), packet->payload.length, parsed) ==
               wire::ParseError::kNone);
-      return hold(packet, delay(parsed));
+      return hold(std::move(packet), delay(parsed));
     }
     if (script) {
       wire::Parsed parsed;
       REQUIRE(wire::parse_headers(packet->header_bytes(), packet->payload.length, parsed) ==
               wire::ParseError::kNone);
-      if (script(parsed, *packet)) return world_.fabric.pool().release(packet);
+      if (script(parsed, *packet)) return;
     }
     if (rng_.chance(odds_.flip))
       packet->header[wire::kIpv4Len + wire::kUdpLen + 4] ^= wire::kSrCapable;
-    if (rng_.chance(odds_.drop)) return world_.fabric.pool().release(packet);
-    if (rng_.chance(odds_.corrupt)) corrupt(packet);
-    if (rng_.chance(odds_.duplicate)) hold(copy(packet));
-    if (rng_.chance(odds_.delay)) return hold(packet);
-    far_.receive(packet, now);
+    if (rng_.chance(odds_.drop)) return;
+    if (rng_.chance(odds_.corrupt)) corrupt(*packet);
+    if (rng_.chance(odds_.duplicate)) hold(copy(*packet));
+    if (rng_.chance(odds_.delay)) return hold(std::move(packet));
+    far_.receive(std::move(packet), now);
   }
 
-  Packet* copy(const Packet* packet) {
-    Packet* twin = world_.fabric.pool().acquire();
-    twin->header = packet->header;
-    twin->header_len = packet->header_len;
-    twin->payload = packet->payload;
-    twin->sealed = packet->sealed;
-    if (packet->frame) {
-      Frame* frame = world_.fabric.pool().attach_frame(twin);
-      frame->bytes = packet->frame->bytes;
+  // Unlike copy_of(), leaves a payload by reference as it is.
+  PacketPtr copy(const Packet& packet) {
+    PacketPtr twin = world_.fabric.pool().acquire();
+    twin->header = packet.header;
+    twin->header_len = packet.header_len;
+    twin->payload = packet.payload;
+    twin->sealed = packet.sealed;
+    if (packet.frame) {
+      Frame* frame = world_.fabric.pool().attach_frame(*twin);
+      frame->bytes = packet.frame->bytes;
     }
     return twin;
   }
-  void deliver(Packet* packet) { far_.receive(packet, world_.scheduler.now()); }
+  void deliver(PacketPtr packet) { far_.receive(std::move(packet), world_.scheduler.now()); }
 
  private:
   struct Held {
     Meddler* owner;
-    Packet* packet;
+    PacketPtr packet;
     Event event;
-    Held(Meddler* o, Packet* p) : owner(o), packet(p), event(event_of<&Held::due>(this)) {}
-    void due(TimeNs now) { owner->far_.receive(std::exchange(packet, nullptr), now); }
+    Held(Meddler* o, PacketPtr p)
+        : owner(o), packet(std::move(p)), event(event_of<&Held::due>(this)) {}
+    void due(TimeNs now) { owner->far_.receive(std::move(packet), now); }
   };
 
-  void hold(Packet* packet) {
-    hold(packet, static_cast<TimeNs>(rng_.below(static_cast<uint64_t>(odds_.longest_delay))));
+  void hold(PacketPtr packet) {
+    hold(std::move(packet),
+         static_cast<TimeNs>(rng_.below(static_cast<uint64_t>(odds_.longest_delay))));
   }
-  void hold(Packet* packet, TimeNs later) {
+  void hold(PacketPtr packet, TimeNs later) {
     std::erase_if(held_,
                   [](const auto& held) { return !held->packet && !held->event.scheduled(); });
-    held_.push_back(std::make_unique<Held>(this, packet));
+    held_.push_back(std::make_unique<Held>(this, std::move(packet)));
     world_.scheduler.after(held_.back()->event, later);
   }
 
-  void corrupt(Packet* packet) {
-    REQUIRE(materialize(world_.fabric.pool(), packet));
-    size_t length = packet->wire_length() - packet->header_len;
-    packet->frame->bytes[rng_.below(length)] ^= static_cast<uint8_t>(1 + rng_.below(255));
+  void corrupt(Packet& packet) {
+    REQUIRE(materialize(packet));
+    size_t length = packet.wire_length() - packet.header_len;
+    packet.frame->bytes[rng_.below(length)] ^= static_cast<uint8_t>(1 + rng_.below(255));
   }
 
   World& world_;

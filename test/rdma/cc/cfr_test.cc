@@ -18,7 +18,7 @@ constexpr uint32_t kFull = 512 * 1024;
 struct Late {
   World& world;
   Meddler meddler;
-  Packet* held = nullptr;
+  PacketPtr held;
   uint32_t passed = 0;
   bool done = false;
   Late(World& w, const char* link, uint32_t psn, uint32_t behind)
@@ -26,14 +26,14 @@ struct Late {
     meddler.script = [this, psn, behind](const wire::Parsed& parsed, Packet& packet) {
       if (!is_data(parsed) || done) return false;
       if (parsed.headers.bth.psn == psn && !held) {
-        held = meddler.copy(&packet);
+        held = meddler.copy(packet);
         return true;
       }
       if (held && ++passed == behind) {
         done = true;
         event = std::make_unique<Event>(this, [](void* self, TimeNs) {
           auto* late = static_cast<Late*>(self);
-          late->meddler.deliver(late->held);
+          late->meddler.deliver(std::move(late->held));
         });
         world.scheduler.after(*event, 0);
       }
@@ -127,7 +127,7 @@ TEST_CASE("CFR: duplicates are no gap, and off it says nothing") {
     if (on) set_cfr(pair.link.far_device, {{"enable", "1"}});
     Meddler meddler(pair.world, pair.world.link("sw_0-mb_1"), 1, {});
     meddler.script = [&](const wire::Parsed& parsed, Packet& packet) {
-      if (parsed.headers.bth.psn == 3 && on) meddler.deliver(meddler.copy(&packet));
+      if (parsed.headers.bth.psn == 3 && on) meddler.deliver(meddler.copy(packet));
       return !on && parsed.headers.bth.psn == 3 && pair.far().out_of_sequence.get() == 0;
     };
     CHECK(pair.outcome(pair.link.write(1, 0, 256 * 10)) == WcStatus::kSuccess);

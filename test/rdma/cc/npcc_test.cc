@@ -43,7 +43,7 @@ struct Bench final : NpccHost {
     auto it = senders.find(flow.dest_qpn);
     return it == senders.end() ? std::nullopt : std::optional(it->second);
   }
-  void send(Packet* packet, TimeNs now) override {
+  void send(PacketPtr packet, TimeNs now) override {
     wire::Parsed parsed;
     REQUIRE(wire::parse_headers(packet->header_bytes(), 0, parsed) == wire::ParseError::kNone);
     CHECK(parsed.headers.bth.opcode == wire::Opcode::kCnp);
@@ -52,7 +52,6 @@ struct Bench final : NpccHost {
     CHECK(parsed.headers.v4.tos == 48 << 2);
     ++sent[parsed.headers.bth.dest_qpn];
     times.push_back(now);
-    world.fabric.pool().release(packet);
   }
 
   void watching(bool any) override { any_watched = any; }
@@ -61,7 +60,7 @@ struct Bench final : NpccHost {
   void queue(uint32_t qpn, size_t priority = 0) {
     CnpAddress address{mapped_ipv4({10, 77, 0, 1}), mapped_ipv4({10, 77, 0, 2}), qpn, 0xc123,
                        static_cast<uint8_t>(priority << 5)};
-    Packet* packet = make_cnp(world.fabric.pool(), address);
+    PacketPtr packet = make_cnp(world.fabric.pool(), address);
     packet->header[28] = static_cast<uint8_t>(wire::Opcode::kRcSendMiddle);
     packet->header_len -= 16;
     packet->payload.length = 1024;
@@ -69,7 +68,6 @@ struct Bench final : NpccHost {
       npcc.packet_queued(*packet, 1, 0, priority, world.scheduler.now());
     }
     packet->payload.length = 0;
-    world.fabric.pool().release(packet);
   }
   // Passes an interval with packets of all flows that have a sender and a queue of `end` octets at
   // its end; returns the number of CNPs.

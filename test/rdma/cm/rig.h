@@ -48,7 +48,7 @@ class CmWire {
     if (fates.empty()) return false;
     char fate = fates.front();
     fates.pop_front();
-    if (fate == '2') tap.deliver(tap.copy(&packet));
+    if (fate == '2') tap.deliver(tap.copy(packet));
     return fate == '-';
   }
 

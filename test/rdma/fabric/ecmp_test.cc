@@ -34,9 +34,8 @@ struct Leaves : World {
   explicit Leaves(unsigned spines, uint64_t seed = 1) : World(seed, three_leaves(spines)) {}
   // A leaf's, by the source port.
   size_t choice(uint16_t port, const char* leaf = "a") {
-    Packet* packet = packet_between(*this, 1, 3, {0, Ecn::kNotCapable, port});
+    PacketPtr packet = packet_between(*this, 1, 3, {0, Ecn::kNotCapable, port});
     std::optional<size_t> egress = fabric.find_switch(leaf)->route(*packet);
-    fabric.pool().release(packet);
     REQUIRE(egress);
     return *egress;
   }
@@ -62,9 +61,8 @@ double heaviest(size_t flows, size_t ports) {
       auto base = static_cast<uint16_t>(0xc000 + rng.below(0x3000));
       for (size_t port = 0; port < ports; ++port) {
         auto source_port = static_cast<uint16_t>(base + port);
-        Packet* packet = packet_between(world, from, 200, {0, Ecn::kNotCapable, source_port});
+        PacketPtr packet = packet_between(world, from, 200, {0, Ecn::kNotCapable, source_port});
         ++load[RouteTable::choose(table.flow_hash(*packet), flows)];
-        world.fabric.pool().release(packet);
       }
     }
     sum += static_cast<double>(*std::max_element(load.begin(), load.end())) /
@@ -101,12 +99,11 @@ TEST_CASE("ecmp: what one switch chooses tells nothing of what the next one does
   RouteTable leaf(Rng(1, "ecmp leaf").next()), spine(Rng(1, "ecmp spine").next());
   std::vector<double> load(4);
   for (unsigned port = 0; port < 16'000; ++port) {
-    Packet* packet =
+    PacketPtr packet =
         packet_between(world, 1, 2, {0, Ecn::kNotCapable, static_cast<uint16_t>(0xc000 + port)});
     if (RouteTable::choose(leaf.flow_hash(*packet), 4) == 0) {
       load[RouteTable::choose(spine.flow_hash(*packet), 4)] += 1;
     }
-    world.fabric.pool().release(packet);
   }
   for (double one : load) CHECK(one == Approx(1000).epsilon(0.10));
 }
@@ -115,10 +112,9 @@ TEST_CASE("ecmp: every field of the five-tuple counts, what a switch or a spraye
   World world;
   RouteTable table(5);
   auto hash = [&](auto change) {
-    Packet* packet = packet_between(world, 1, 2, {});
+    PacketPtr packet = packet_between(world, 1, 2, {});
     change(*packet);
     uint64_t value = table.flow_hash(*packet);
-    world.fabric.pool().release(packet);
     return value;
   };
   auto flip = [&](size_t at) { return hash([at](Packet& packet) { packet.header[at] ^= 1; }); };
@@ -135,8 +131,8 @@ TEST_CASE("ecmp: all shortest paths are used, flow by flow, and arrive") {
     auto port = static_cast<uint16_t>(0xc000 + i);
     ++used[world.choice(port)];
     CHECK(world.choice(port) == world.choice(port));
-    Packet* packet = packet_between(world, 1, 3, {0, Ecn::kNotCapable, port});
-    world.link("h1-a").sink().receive(packet, 0);
+    PacketPtr packet = packet_between(world, 1, 3, {0, Ecn::kNotCapable, port});
+    world.link("h1-a").sink().receive(std::move(packet), 0);
   }
   CHECK(used.size() == 4);
   REQUIRE(world.run_idle());
@@ -218,7 +214,7 @@ TEST_CASE("route table: a thousand destinations of both families, and none that 
     table.set(ipv6(n), std::span(hops, 1));
   }
   auto find = [&](const Ip& to) {
-    Packet* packet = packet_between(world, 1, 2, {});
+    PacketPtr packet = packet_between(world, 1, 2, {});
     if (is_mapped_ipv4(to)) {
       std::copy_n(to.begin() + 12, 4, packet->header.begin() + 16);
     } else {
@@ -226,7 +222,6 @@ TEST_CASE("route table: a thousand destinations of both families, and none that 
       std::copy(to.begin(), to.end(), packet->header.begin() + 24);
     }
     auto hops = table.find(*packet);
-    world.fabric.pool().release(packet);
     return hops;
   };
   for (uint16_t n = 0; n < 500; ++n) {

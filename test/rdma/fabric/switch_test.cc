@@ -18,10 +18,10 @@ struct Arrivals final : LinkSink {
   Arrivals(World& w, const std::string& link) : world(w), far(w.link(link).sink()) {
     world.link(link).set_sink(*this);
   }
-  void receive(Packet* packet, TimeNs now) override {
+  void receive(PacketPtr packet, TimeNs now) override {
     priorities.push_back(priority_of(*packet));
     congested += ecn_of(*packet) == Ecn::kCongested;
-    far.receive(packet, now);
+    far.receive(std::move(packet), now);
   }
 };
 

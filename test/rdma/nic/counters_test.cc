@@ -74,7 +74,7 @@ TEST_CASE("counters: octets that are no packet, and an acknowledgement of no kno
 TEST_CASE("counters: a damaged packet") {
   Pair pair;
   Watch watch(pair, "mb_0-sw_0", once([&](const wire::Parsed&, Packet& packet) {
-                REQUIRE(materialize(pair.world.fabric.pool(), &packet));
+                REQUIRE(materialize(packet));
                 packet.frame->bytes[3] ^= 1;
               }));
   CHECK(pair.outcome(pair.link.write(1, 0, 8)) == WcStatus::kSuccess);

@@ -38,12 +38,12 @@ struct Mads {
     headers.deth.src_qpn = kGsiQpn;
     change(headers);
     wire::finish_lengths(headers, 256);
-    Packet* packet = world.fabric.pool().acquire();
+    PacketPtr packet = world.fabric.pool().acquire();
     packet->header_len = static_cast<uint16_t>(wire::emit(headers, packet->header));
     packet->payload.kind = Payload::Kind::kFrame;
     packet->payload.length = 256;
-    std::fill_n(world.fabric.pool().attach_frame(packet)->bytes.begin(), 256, first);
-    to.receive(packet, world.scheduler.now());
+    std::fill_n(world.fabric.pool().attach_frame(*packet)->bytes.begin(), 256, first);
+    to.receive(std::move(packet), world.scheduler.now());
   }
 };
 

@@ -42,7 +42,7 @@ Outcome through_a_socket(const Octets& whole) {
   static const IcrcSolver solver;
   Outcome outcome;
   uint8_t traffic_class = v6 ? parsed.headers.v6.traffic_class : parsed.headers.v4.tos;
-  Packet* packet =
+  PacketPtr packet =
       packet_of_datagram(pool, solver, from, to, traffic_class, 0, room, outcome.verdict);
   if (!packet) return outcome;
   outcome.taken = true;
@@ -51,7 +51,7 @@ Outcome through_a_socket(const Octets& whole) {
   const uint8_t* behind = packet->frame->bytes.data();
   outcome.bytes.insert(outcome.bytes.end(), behind,
                        behind + packet->wire_length() - packet->header_len);
-  pool.release(packet);
+  packet.reset();
   REQUIRE(outstanding.packets == 0);
   return outcome;
 }
@@ -159,10 +159,9 @@ TEST_CASE("datagrams: what is no RoCEv2 packet is none") {
     for (uint8_t byte : {0x00, 0xff}) {
       Octets room(kDatagramHeadroom + length, byte);
       Verdict verdict{};
-      Packet* packet = packet_of_datagram(pool, solver, from, to, 0, 0, room, verdict);
+      PacketPtr packet = packet_of_datagram(pool, solver, from, to, 0, 0, room, verdict);
       // Sixteen octets of 0 are an RC SEND First without payload, with a wrong ICRC.
       if (packet) REQUIRE(verdict == Verdict::kDamaged);
-      if (packet) pool.release(packet);
       if (length < 16 || length > kMaxDatagram || byte == 0xff) REQUIRE(packet == nullptr);
     }
   }

@@ -25,12 +25,12 @@ TEST_CASE(
       auto traffic_class = static_cast<uint8_t>(dscp << 2 | 2);
       CnpAddress address{ipv6 ? v6(1) : mapped_ipv4({10, 77, 0, 1}),
                          ipv6 ? v6(2) : mapped_ipv4({10, 77, 0, 2}), 17, 0xc000, traffic_class};
-      Packet* packet = make_cnp(world.fabric.pool(), address);
+      PacketPtr packet = make_cnp(world.fabric.pool(), address);
       CHECK(ecn_of(*packet) == Ecn::kCapable0);
       CHECK(priority_of(*packet) == static_cast<size_t>(dscp) / 8);
       mark_congested(*packet);
       CHECK(ecn_of(*packet) == Ecn::kCongested);
-      REQUIRE(materialize(world.fabric.pool(), packet));
+      REQUIRE(materialize(*packet));
       std::vector<uint8_t> bytes(packet->header_bytes().begin(), packet->header_bytes().end());
       bytes.insert(bytes.end(), packet->frame->bytes.begin(), packet->frame->bytes.begin() + 4);
       wire::Parsed parsed;  // checks the IPv4 header's checksum
@@ -39,7 +39,6 @@ TEST_CASE(
       CHECK(parsed.headers.bth.dest_qpn == 17);
       uint8_t marked = ipv6 ? parsed.headers.v6.traffic_class : parsed.headers.v4.tos;
       CHECK(marked == (traffic_class | 3));
-      world.fabric.pool().release(packet);
     }
   }
 }

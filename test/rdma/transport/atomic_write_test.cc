@@ -181,14 +181,14 @@ const Rule kRules[] = {
 };
 
 // The far end's ACK packet with that syndrome for a request of the near end.
-Packet* acknowledge_packet(Lone& lone, const Packet& request, uint8_t syndrome) {
+PacketPtr acknowledge_packet(Lone& lone, const Packet& request, uint8_t syndrome) {
   wire::Headers headers = Lone::headers_of(request);
   std::swap(headers.v4.src, headers.v4.dst);
   headers.bth.opcode = Opcode::kRcAck;
   headers.bth.dest_qpn = lone.near.qp.number();
   headers.aeth = {syndrome, 0};
-  Packet* packet = lone.pool.acquire();
-  Lone::rewrite(packet, headers);
+  PacketPtr packet = lone.pool.acquire();
+  Lone::rewrite(*packet, headers);
   return packet;
 }
 
@@ -202,24 +202,24 @@ TEST_CASE("lone responder: a duplicate ATOMIC WRITE is answered again, and not e
   Lone lone;
   lone.near.bytes[8] = 1;
   REQUIRE(lone.near.qp.post(lone.eight(SendOp::kAtomicWrite, 8)));
-  Packet* first = lone.near.data();
+  PacketPtr first = lone.near.data();
   REQUIRE(first);
-  Packet* duplicate = copy_of(lone.pool, *first);
-  lone.request(first);
+  PacketPtr duplicate = copy_of(*first);
+  lone.request(std::move(first));
   CHECK(lone.far.bytes[8] == 1);
-  Packet* lost = lone.far.data();
+  PacketPtr lost = lone.far.data();
   REQUIRE(lost);
-  lone.lose(lost);
+  lost.reset();
   CHECK(lone.near.completions().empty());
   lone.far.bytes[8] = 7;
-  lone.request(duplicate);
+  lone.request(std::move(duplicate));
   CHECK(lone.far.bytes[8] == 7);
-  Packet* again = lone.far.data();
+  PacketPtr again = lone.far.data();
   REQUIRE(again);
   CHECK(again->transport().opcode() == Opcode::kRcReadResponseOnly);
   CHECK(again->transport().psn() == 0);
   CHECK(again->payload.length == 0);
-  lone.take(again);
+  lone.take(std::move(again));
   CHECK(lone.near.completions() == std::vector<WcStatus>{WcStatus::kSuccess});
 }
 
@@ -228,13 +228,13 @@ TEST_CASE("lone responder: an ATOMIC WRITE of any other length is an invalid req
     Lone lone;
     lone.near.bytes[8] = 1;
     REQUIRE(lone.near.qp.post(lone.eight(SendOp::kAtomicWrite, 8)));
-    Packet* packet = lone.near.data();
+    PacketPtr packet = lone.near.data();
     REQUIRE(packet);
     wire::Headers headers = Lone::headers_of(*packet);
     if (in_reth) headers.reth.dma_len = 16;
     if (!in_reth) packet->payload.length = 4;
-    Lone::rewrite(packet, headers);
-    lone.request(packet);
+    Lone::rewrite(*packet, headers);
+    lone.request(std::move(packet));
     CHECK(lone.answer().syndrome == aeth::kNakInvalidRequest);
     CHECK(lone.far.bytes[8] == 0);
     CHECK(lone.near.completions() == std::vector<WcStatus>{WcStatus::kRemoteInvalidRequest});
@@ -246,10 +246,10 @@ TEST_CASE("lone responder: an ATOMIC WRITE of any other length is an invalid req
 TEST_CASE("lone requester: a far end without ATOMIC WRITE refuses it as an invalid request") {
   Lone lone;
   REQUIRE(lone.near.qp.post(lone.eight(SendOp::kAtomicWrite, 8)));
-  Packet* packet = lone.near.data();
+  PacketPtr packet = lone.near.data();
   REQUIRE(packet);
   lone.take(acknowledge_packet(lone, *packet, aeth::kNakInvalidRequest));
-  lone.lose(packet);
+  packet.reset();
   CHECK(lone.near.completions() == std::vector<WcStatus>{WcStatus::kRemoteInvalidRequest});
   CHECK(lone.near.qp.state() == QpState::kError);
   CHECK(lone.near.host.port.counters().req_remote_invalid_request.get() == 1);
@@ -258,15 +258,15 @@ TEST_CASE("lone requester: a far end without ATOMIC WRITE refuses it as an inval
 TEST_CASE("lone requester: an ACK alone does not answer an ATOMIC WRITE") {
   Lone lone;
   REQUIRE(lone.near.qp.post(lone.eight(SendOp::kAtomicWrite, 8)));
-  Packet* packet = lone.near.data();
+  PacketPtr packet = lone.near.data();
   REQUIRE(packet);
   lone.take(acknowledge_packet(lone, *packet, aeth::kAckUnlimited));
   CHECK(lone.near.completions().empty());
-  lone.request(packet);
-  Packet* again = lone.near.data();  // the ACK implied that the response was lost
+  lone.request(std::move(packet));
+  PacketPtr again = lone.near.data();  // the ACK implied that the response was lost
   REQUIRE(again);
   CHECK(again->transport().opcode() == Opcode::kRcAtomicWrite);
-  lone.lose(again);
+  again.reset();
   lone.take(lone.far.data());
   CHECK(lone.near.completions() == std::vector<WcStatus>{WcStatus::kSuccess});
 }
@@ -275,18 +275,18 @@ TEST_CASE("lone requester: a response with data, or an atomic's, does not answer
   for (bool data : {true, false}) {
     Lone lone;
     REQUIRE(lone.near.qp.post(lone.eight(SendOp::kAtomicWrite, 8)));
-    Packet* request = lone.near.data();
+    PacketPtr request = lone.near.data();
     REQUIRE(request);
-    Packet* packet = acknowledge_packet(lone, *request, aeth::kAckUnlimited);
+    PacketPtr packet = acknowledge_packet(lone, *request, aeth::kAckUnlimited);
     wire::Headers headers = Lone::headers_of(*packet);
     headers.bth.opcode = data ? Opcode::kRcReadResponseOnly : Opcode::kRcAtomicAck;
     if (data) {
       packet->payload = request->payload;
       packet->payload.length = 8;
     }
-    Lone::rewrite(packet, headers);
-    lone.take(packet);
-    lone.lose(request);
+    Lone::rewrite(*packet, headers);
+    lone.take(std::move(packet));
+    request.reset();
     CHECK(lone.near.completions() == std::vector<WcStatus>{WcStatus::kBadResponse});
   }
 }

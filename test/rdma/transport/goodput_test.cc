@@ -102,7 +102,7 @@ struct LossyStream {
       uint32_t psn = 0;
       TimeNs dropped = 0, resent = 0;
       Tap(World& w, LinkSink& f) : world(w), far(f) {}
-      void receive(Packet* packet, TimeNs now) override {
+      void receive(PacketPtr packet, TimeNs now) override {
         wire::Parsed parsed;
         if (wire::parse_headers(packet->header_bytes(), packet->payload.length, parsed) !=
             wire::ParseError::kNone) {
@@ -111,10 +111,10 @@ struct LossyStream {
         if (--until_drop == 0) {
           dropped = now;
           psn = parsed.headers.bth.psn;
-          return world.fabric.pool().release(packet);
+          return;
         }
         if (dropped && !resent && parsed.headers.bth.psn == psn) resent = now;
-        far.receive(packet, now);
+        far.receive(std::move(packet), now);
       }
     } tap(world, far);
     egress.set_sink(tap);

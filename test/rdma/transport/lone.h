@@ -61,10 +61,7 @@ struct LoneEnd {
     REQUIRE(qp.bring_up(attributes));
   }
   // Next packet of requests or responses, as the port would pull it; null if there is none.
-  Packet* data() {
-    Packet* packet = qp.has_data() ? qp.emit_data(host.scheduler().now()) : nullptr;
-    return packet;
-  }
+  PacketPtr data() { return qp.has_data() ? qp.emit_data(host.scheduler().now()) : nullptr; }
   std::vector<WcStatus> completions() {
     std::vector<WcStatus> all;
     for (Completion one; cq.poll({&one, 1}) == 1;) all.push_back(one.status);
@@ -104,20 +101,24 @@ struct Lone {
     REQUIRE(near.qp.post(request));
   }
   // The far end takes a request packet.
-  void request(Packet* packet) { far.qp.responder().receive(packet, packet->transport()); }
+  void request(PacketPtr packet) {
+    wire::Transport headers = packet->transport();
+    far.qp.responder().receive(std::move(packet), headers);
+  }
   // The far end's acknowledge packet reaches the near end; what its AETH said.
   wire::Aeth answer() {
     REQUIRE(far.host.port.acknowledge);
-    Packet* packet = far.qp.responder().emit_acknowledge();
+    PacketPtr packet = far.qp.responder().emit_acknowledge();
     REQUIRE(packet);
     wire::Aeth aeth = packet->transport().aeth();
     psn = packet->transport().psn();
-    take(packet);
+    take(std::move(packet));
     return aeth;
   }
   // The near end takes a packet that answers it.
-  void take(Packet* packet) {
-    near.qp.requester().receive_response(packet, packet->transport(), scheduler.now());
+  void take(PacketPtr packet) {
+    wire::Transport headers = packet->transport();
+    near.qp.requester().receive_response(std::move(packet), headers, scheduler.now());
   }
   static wire::Headers headers_of(const Packet& packet) {
     wire::Parsed parsed;
@@ -126,11 +127,10 @@ struct Lone {
     return parsed.headers;
   }
   // Rewrites the headers of the packet.
-  static void rewrite(Packet* packet, wire::Headers headers) {
-    wire::finish_lengths(headers, packet->payload.length);
-    packet->header_len = static_cast<uint16_t>(wire::emit(headers, packet->header));
+  static void rewrite(Packet& packet, wire::Headers headers) {
+    wire::finish_lengths(headers, packet.payload.length);
+    packet.header_len = static_cast<uint16_t>(wire::emit(headers, packet.header));
   }
-  void lose(Packet* packet) { pool.release(packet); }
 
   Scheduler scheduler;
   Outstanding outstanding;

@@ -110,17 +110,16 @@ TEST_CASE("selective: a packet is lost when more than the reorder window have ov
       Pair pair(wide());
       agree(pair, window);
       uint32_t until = 10 + window + one_more, overtaken_by = 0;
-      Packet* late = nullptr;
+      bool overtaken = false;
+      PacketPtr late;
       Watch forth(pair, "sw_0-mb_1", [&](const wire::Parsed& parsed, Packet& packet) {
-        if (parsed.headers.bth.psn == 10 && !late) {
-          late = forth.meddler.copy(&packet);
+        if (parsed.headers.bth.psn == 10 && !std::exchange(overtaken, true)) {
+          late = forth.meddler.copy(packet);
           return true;
         }
         overtaken_by += parsed.headers.bth.psn > 10;
-        if (parsed.headers.bth.psn == until + 1) {
-          forth.meddler.deliver(std::exchange(late, pair.world.fabric.pool().acquire()));
-          pair.world.fabric.pool().release(late);
-        }
+        bool arrives = late && parsed.headers.bth.psn == until + 1;
+        if (arrives) forth.meddler.deliver(std::move(late));
         return false;
       });
       REQUIRE(pair.outcome(pair.link.write(1, 0, 60 * kMtu)) == WcStatus::kSuccess);
@@ -300,18 +299,18 @@ TEST_CASE("selective: who takes a NAK for a standard one completes nothing that 
 TEST_CASE("selective: a kept packet whose region goes before its turn is dropped and counted") {
   Pair pair(wide());
   agree(pair);
-  Packet* late = nullptr;
+  PacketPtr late;
   Watch forth(pair, "sw_0-mb_1", [&](const wire::Parsed& parsed, Packet& packet) {
     if (parsed.headers.bth.psn != 5 || late) return false;
-    late = forth.meddler.copy(&packet);
-    REQUIRE(materialize(pair.world.fabric.pool(), late));
+    late = forth.meddler.copy(packet);
+    REQUIRE(materialize(*late));
     return true;
   });
   pair.link.post(pair.link.receive(1, 0, 40 * kMtu));
   pair.link.post(pair.link.send(1, 0, 40 * kMtu));
   while (pair.far().sr_ooo_placed.get() < 20) REQUIRE(pair.world.scheduler.run_one(kSecond));
   REQUIRE(pair.link.near_device.memory().remove(pair.link.near_key));
-  forth.meddler.deliver(late);
+  forth.meddler.deliver(std::move(late));
   CHECK(pair.world.fabric.counters().stale_payloads.get() == 1);
   pair.run();
   CHECK(pair.sent().at(0).status != WcStatus::kSuccess);

@@ -70,7 +70,7 @@ auto lose(std::set<uint32_t> psns, int times = 1) {
 auto damage(std::set<uint32_t> psns, Agreed& pair) {
   return [psns, &pair](const wire::Parsed&, Packet& packet, uint32_t psn, int time) {
     if (psns.contains(psn) && time == 1) {
-      REQUIRE(materialize(pair.world.fabric.pool(), &packet));
+      REQUIRE(materialize(packet));
       packet.frame->bytes[5] ^= 0x20;
     }
     return false;
@@ -126,8 +126,8 @@ TEST_CASE("selective: a packet that is kept and comes once more is counted, and 
   Agreed pair;
   pair.forth_fate = [&](const wire::Parsed&, Packet& packet, uint32_t psn, int time) {
     if (psn == 5 && time == 1) {
-      Packet* twin = copy_of(pair.world.fabric.pool(), packet);
-      pair.link.far_device.port().receive(twin, pair.world.scheduler.now());
+      PacketPtr twin = copy_of(packet);
+      pair.link.far_device.port().receive(std::move(twin), pair.world.scheduler.now());
     }
     return psn == 3 && time == 1;
   };

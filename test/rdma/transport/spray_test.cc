@@ -142,9 +142,8 @@ TEST_CASE("spraying: a level keeps a flow on a port for its time") {
 TEST_CASE("spraying: settings change while a flow runs; nothing is lost, ICRCs are right") {
   Pair pair(wide());
   // Seals the packets on the way, so that the receiver checks their ICRC.
-  Watch sealed(pair, "sw_0-mb_1", [&](const wire::Parsed&, Packet& packet) {
-    return !materialize(pair.world.fabric.pool(), &packet);
-  });
+  Watch sealed(pair, "sw_0-mb_1",
+               [&](const wire::Parsed&, Packet& packet) { return !materialize(packet); });
   Rng rng(1, "changes");
   for (uint64_t i = 0; i < 100; ++i) {
     pair.link.post(pair.link.write(i, 0, 5000));

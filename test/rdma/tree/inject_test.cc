@@ -29,7 +29,7 @@ struct Fault {
   FaultPtr fault;
   Fault(Pair& pair, const std::string& text)
       : link(pair.world.link(spec_of(text).link)),
-        injector(link, pair.world.scheduler, pair.world.fabric.pool()),
+        injector(link, pair.world.scheduler),
         fault(std::make_shared<InjectedFault>(spec_of(text), pair.world.fabric.seed(), nullptr)) {
     injector.arm(fault);
   }
@@ -227,7 +227,7 @@ TEST_CASE("inject: with a probability a fault fires that often, the same in ever
   auto fired = [](uint64_t seed) {
     Pair pair;
     InjectSpec spec = spec_of(fmt::format("corrupt {} what=reserved p=0.1", kForth));
-    Injector injector(pair.world.link(kForth), pair.world.scheduler, pair.world.fabric.pool());
+    Injector injector(pair.world.link(kForth), pair.world.scheduler);
     auto fault = std::make_shared<InjectedFault>(spec, seed, nullptr);
     injector.arm(fault);
     for (int i = 0; i < kMessages; ++i) {

@@ -130,7 +130,7 @@ class Peer {
     REQUIRE(from.ip == other_);
     REQUIRE(from.port >= wire::kFirstSourcePort);
     IcrcSolver::Verdict verdict{};
-    Packet* packet = packet_of_datagram(
+    PacketPtr packet = packet_of_datagram(
         pool_, solver_, from, {own_, wire::kRocePort}, 0, 0,
         std::span(room_).first(kDatagramHeadroom + static_cast<size_t>(got)), verdict);
     REQUIRE(packet);
@@ -139,7 +139,6 @@ class Peer {
     auto behind = packet->frame->bytes.begin();
     bytes.insert(bytes.end(), behind,
                  behind + static_cast<long>(packet->wire_length() - packet->header_len));
-    pool_.release(packet);
     return spoken_of(bytes);
   }
 

@@ -73,7 +73,7 @@ class Relay {
   void forward(const UdpAddress& from, std::span<uint8_t> room) {
     IcrcSolver::Verdict verdict{};
     UdpAddress here{own_, wire::kRocePort};
-    Packet* packet = packet_of_datagram(pool_, solver_, from, here, 0, 0, room, verdict);
+    PacketPtr packet = packet_of_datagram(pool_, solver_, from, here, 0, 0, room, verdict);
     if (!packet) return;
     wire::Parsed parsed;
     bool whole = wire::parse_headers(packet->header_bytes(), packet->payload.length, parsed) ==
@@ -82,7 +82,6 @@ class Relay {
     if (parsed.headers.bth.opcode == wire::Opcode::kCnp) ++cnps;
     Held one{readdressed(*packet, parsed, from.ip == a_ ? b_ : a_), from.ip == a_ ? b_ : a_,
              static_cast<uint8_t>(odds_.mark && from.ip == a_ ? 3 : 0)};
-    pool_.release(packet);
     if (cut || rng_.chance(odds_.drop)) {
       ++dropped;
     } else if (rng_.chance(odds_.overtake)) {

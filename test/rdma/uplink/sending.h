@@ -27,20 +27,20 @@ struct Sending {
 
   Sending() {
     ring->enable();
-    sender = std::make_unique<UdpSender>(UdpSender::Parts{
-        *ring, pool, scheduler, counters, stale, [this] { return scheduler.now(); },
-        [this](bool full) {
-          if (told.empty() || told.back() != full) told.push_back(full);
-        },
-        [this](const std::string& line) { warnings.push_back(line); }});
+    sender = std::make_unique<UdpSender>(
+        UdpSender::Parts{*ring, scheduler, counters, stale, [this] { return scheduler.now(); },
+                         [this](bool full) {
+                           if (told.empty() || told.back() != full) told.push_back(full);
+                         },
+                         [this](const std::string& line) { warnings.push_back(line); }});
   }
   // An RC WRITE Middle made of a CNP.
-  Packet* packet(const CnpAddress& address, uint16_t payload) {
-    Packet* packet = make_cnp(pool, address);
+  PacketPtr packet(const CnpAddress& address, uint16_t payload) {
+    PacketPtr packet = make_cnp(pool, address);
     size_t grown = packet->wire_length();
     packet->payload.length = payload;
     if (payload > 0) packet->payload.kind = Payload::Kind::kFrame;
-    std::fill_n(pool.attach_frame(packet)->bytes.begin(), payload, uint8_t{1});
+    std::fill_n(pool.attach_frame(*packet)->bytes.begin(), payload, uint8_t{1});
     grown = packet->wire_length() - grown;
     uint8_t* header = packet->header.data();
     header[28] = 0x07;

@@ -183,10 +183,10 @@ TEST_CASE("udp sender: with gso, what may be one message is, and each packet is 
   auto send = [&](const CnpAddress& from, uint16_t payload, bool seen = false) {
     CnpAddress address = from;
     address.dest_qpn = number++;
-    Packet* packet = all.packet(address, payload & ~kAsks);
+    PacketPtr packet = all.packet(address, payload & ~kAsks);
     if (payload & kAsks) packet->header[28 + 8] |= 0x80;
-    if (seen) REQUIRE(materialize(all.pool, packet));
-    all.sender->send(packet, 0);
+    if (seen) REQUIRE(materialize(*packet));
+    all.sender->send(std::move(packet), 0);
   };
   struct Row {
     std::vector<std::pair<const CnpAddress*, uint16_t>> packets;
@@ -221,11 +221,10 @@ TEST_CASE("udp sender: with gso, what may be one message is, and each packet is 
       CHECK(tos == row.packets[i].first->traffic_class);
       IcrcSolver::Verdict verdict{};
       auto octets = std::span(room).first(kDatagramHeadroom + static_cast<size_t>(length));
-      Packet* packet = packet_of_datagram(all.pool, solver, {one.from, one.source_port},
-                                          {one.to, wire::kRocePort},
-                                          row.packets[i].first->traffic_class, 0, octets, verdict);
+      PacketPtr packet = packet_of_datagram(
+          all.pool, solver, {one.from, one.source_port}, {one.to, wire::kRocePort},
+          row.packets[i].first->traffic_class, 0, octets, verdict);
       REQUIRE(packet);
-      all.pool.release(packet);
       // The other source port is a wrong one here.
       if (row.batches < 2) CHECK(verdict != IcrcSolver::Verdict::kDamaged);
       numbered += verdict == IcrcSolver::Verdict::kSolved;
@@ -269,9 +268,9 @@ TEST_CASE("udp sender: with gso, a queue pair's packets keep their order over it
       CnpAddress address =
           address_of(loopback(26), loopback(27), static_cast<uint16_t>(0xc000 | port));
       address.dest_qpn = qpn;
-      Packet* packet = all.packet(address, 100);
+      PacketPtr packet = all.packet(address, 100);
       packet->header[28 + 11] = sent[qpn]++;
-      all.sender->send(packet, 0);
+      all.sender->send(std::move(packet), 0);
     }
     while (all.outstanding.packets > 0) all.run();
     CHECK(all.counters.tx_batches.get() - before == row.batches);

@@ -135,7 +135,7 @@ TEST_CASE("uplink: with gso at one end or at both, what crosses is the same") {
   std::optional<Injector> injector;
   wire.far.on_core([&] {
     Fabric& fabric = *wire.far.fabric;
-    injector.emplace(*fabric.link(spec->link), wire.far.engine->scheduler(), fabric.pool());
+    injector.emplace(*fabric.link(spec->link), wire.far.engine->scheduler());
     injector->arm(fault);
   });
   cross();
