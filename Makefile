@@ -32,7 +32,7 @@ mutations: packages ## delete each counter's increment in turn: which test notic
 	@test/mutations/counters
 reference: all ## write tools/reference.md, the page of all files of the tree
 	@tools/print-reference $(BUILD)/bin/rocefs > tools/reference.md
-check: ## format, rooms, sizes, forbidden calls
+check: ## format, rooms, sizes, comments, forbidden calls
 	@test/house/check
 asan: packages ## the tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@$(MAKE) --no-print-directory -s -j$(JOBS) MODE=asan BUILD=$(BUILD)/asan all tests
@@ -40,7 +40,7 @@ asan: packages ## the tests under AddressSanitizer and UndefinedBehaviorSanitize
 tsan: packages ## the tests under ThreadSanitizer
 	@$(MAKE) --no-print-directory -s -j$(JOBS) MODE=tsan BUILD=$(BUILD)/tsan all tests
 	@ROCEFS_TEST_LIMIT=1800 test/run $(BUILD)/tsan
-chaos: packages ## strangers, faults and killed workers at one mount for CHAOS_SECONDS (600); CHAOS_MODE=asan, tsan or release, CHAOS_SEED
+chaos: packages ## programs, faults and killed workers at one mount for CHAOS_SECONDS (600); CHAOS_MODE=asan, tsan or release, CHAOS_SEED
 	@$(MAKE) --no-print-directory -s -j$(JOBS) MODE=$(CHAOS_MODE) BUILD=$(BUILD)/$(CHAOS_MODE) all
 	@CHAOS_SECONDS=$(or $(CHAOS_SECONDS),600) test/chaos/run $(BUILD)/$(CHAOS_MODE)
 install: all ## install into PREFIX (/usr/local), below DESTDIR

@@ -1,5 +1,6 @@
 // Qp: a queue pair: its context, requester, responder and congestion control, and its place in the
-// port's lists of queue pairs with something to transmit.
+// port's lists of queue pairs with something to transmit. Only the core thread may touch it, from
+// its creation to its destruction.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +45,7 @@ class Qp final : public QpContext {
   void traffic_class_changed();
   bool has_data() const override { return requester_.has_more() || responder_.owes_response(); }
   // Emits the next data packet: requests and responses in turn.
-  Packet* emit_data(TimeNs now);
+  PacketPtr emit_data(TimeNs now);
 
   void memory_settled() override;
   bool memory_pending() const;
