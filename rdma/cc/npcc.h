@@ -92,7 +92,7 @@ class NpccHost {
   // The queue pair that sends the flow; empty if unknown.
   virtual std::optional<uint32_t> sender_of(const NpccFlowKey& flow) const = 0;
   // Forwards a packet made by the switch.
-  virtual void send(PacketPtr packet, TimeNs now) = 0;
+  virtual void send(PacketPtr&& packet, TimeNs now) = 0;
   // Whether any queue is watched from now on.
   virtual void watching(bool any) = 0;
 };

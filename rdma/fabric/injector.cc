@@ -104,7 +104,8 @@ void Injector::settle() {
   link_.set_sink(*std::exchange(next_, nullptr));
 }
 
-void Injector::receive(PacketPtr packet, TimeNs now) {
+void Injector::receive(Packet* arriving, TimeNs now) {
+  PacketPtr packet(arriving);
   for (const FaultPtr& fault : faults_) {
     if (fault->spent() || !matches(fault->spec, *packet)) continue;
     if (fault->seen_++ < fault->spec.skip) continue;
@@ -180,7 +181,7 @@ void Injector::corrupt(InjectedFault& fault, Packet& packet) {
   }
 }
 
-Injector::Held& Injector::hold(PacketPtr packet, TimeNs delay) {
+Injector::Held& Injector::hold(PacketPtr&& packet, TimeNs delay) {
   auto free = std::find_if(held_.begin(), held_.end(),
                            [](const auto& one) { return !one->packet && !one->due.scheduled(); });
   if (free == held_.end()) free = held_.insert(free, std::make_unique<Held>(this));
@@ -192,18 +193,23 @@ Injector::Held& Injector::hold(PacketPtr packet, TimeNs delay) {
 }
 
 void Injector::Held::on_due(TimeNs now) {
-  owner->next_->receive(std::move(packet), now);
+  owner->pass_on(std::move(packet), now);
   owner->settle();
 }
 
+// Passes a packet to the far end, and gives it back there if the far end does not keep it.
+void Injector::pass_on(PacketPtr packet, TimeNs now) {
+  next_->receive(packet.release(), now);
+}
+
 // Passes a packet to the far end, then the packets that were held until it passed.
-void Injector::pass(PacketPtr packet, TimeNs now) {
+void Injector::pass(PacketPtr&& packet, TimeNs now) {
   uint32_t qpn = qpn_of(*packet);
-  next_->receive(std::move(packet), now);
+  pass_on(std::move(packet), now);
   for (auto& held : held_) {
     if (!held->packet || held->left == 0 || held->qpn != qpn || --held->left > 0) continue;
     scheduler_.cancel(held->due);
-    next_->receive(std::move(held->packet), now);
+    pass_on(std::move(held->packet), now);
   }
 }
 

@@ -111,7 +111,7 @@ class Injector final : public LinkSink {
   // Disarms all faults and releases held packets.
   void clear();
 
-  void receive(PacketPtr packet, TimeNs now) override;
+  void receive(Packet* packet, TimeNs now) override;
 
  private:
   // A packet to be delivered later.
@@ -127,8 +127,9 @@ class Injector final : public LinkSink {
 
   void apply(InjectedFault& fault, PacketPtr& packet);
   void corrupt(InjectedFault& fault, Packet& packet);
-  Held& hold(PacketPtr packet, TimeNs delay);
-  void pass(PacketPtr packet, TimeNs now);
+  Held& hold(PacketPtr&& packet, TimeNs delay);
+  void pass(PacketPtr&& packet, TimeNs now);
+  void pass_on(PacketPtr packet, TimeNs now);
   void settle();
 
   Link& link_;

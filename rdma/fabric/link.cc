@@ -58,7 +58,7 @@ TimeNs Link::serialize(uint64_t octets) {
 
 void Link::on_transmit(TimeNs now) {
   pulling_ = true;
-  PacketPtr packet = source_->pull(now);
+  PacketPtr packet(source_->pull(now));
   pulling_ = false;
   bool kicked = std::exchange(kicked_, false);
   if (!packet) {
@@ -80,7 +80,7 @@ void Link::on_deliver(TimeNs now) {
   PacketPtr packet = in_flight_.pop();
   if (!in_flight_.empty()) scheduler_.at(deliver_, in_flight_.front()->arrival);
   trace_.carried(now, id_, *packet);
-  sink_->receive(std::move(packet), now);
+  sink_->receive(packet.release(), now);
 }
 
 void Link::send_pause(size_t priority, bool pause) {
@@ -121,7 +121,7 @@ void Link::forget_pauses() {
   for (PauseState& state : pause_states_) state.paused.set(0);
 }
 
-void Link::lose(PacketPtr packet, TimeNs now) {
+void Link::lose(PacketPtr&& packet, TimeNs now) {
   trace_.carried(now, id_, *packet);
   counters_.lost.add();
   counters_.lost_bytes.add(packet->wire_length());

@@ -23,13 +23,15 @@ namespace rocefs {
 
 class TraceHash;
 
-// Source of a link's packets.
+// Source of a link's packets. A link and its ends pass packets as bare pointers, because those stay
+// in registers; who gets one puts it into a PacketPtr at once.
 class LinkSource {
  public:
   virtual ~LinkSource() = default;
-  // The next packet to transmit, of a priority that is not paused; null if there is none. The
-  // source kicks the link when it has a packet, the link itself when a priority is resumed.
-  virtual PacketPtr pull(TimeNs now) = 0;
+  // Gives the link the next packet to transmit, of a priority that is not paused; null if there is
+  // none. The source kicks the link when it has a packet, the link itself when a priority is
+  // resumed.
+  virtual Packet* pull(TimeNs now) = 0;
   // False only if pull() would return null until the source kicks the link again.
   virtual bool ready() const { return true; }
 };
@@ -38,7 +40,8 @@ class LinkSource {
 class LinkSink {
  public:
   virtual ~LinkSink() = default;
-  virtual void receive(PacketPtr packet, TimeNs now) = 0;
+  // Takes the packet.
+  virtual void receive(Packet* packet, TimeNs now) = 0;
 };
 
 struct LinkParameters {
@@ -157,7 +160,7 @@ class Link final : public KnobOwner {
   void take_pause(const PauseFrame& frame);
   void forget_pauses();
   void turned();
-  void lose(PacketPtr packet, TimeNs now);
+  void lose(PacketPtr&& packet, TimeNs now);
   TimeNs serialize(uint64_t octets);
 
   const std::string name_;

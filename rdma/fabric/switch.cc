@@ -122,7 +122,7 @@ void Switch::flood(PortUnit& from, const Packet& packet, TimeNs now) {
   }
 }
 
-void Switch::forward(PortUnit& from, PacketPtr packet, TimeNs now) {
+void Switch::forward(PortUnit& from, PacketPtr&& packet, TimeNs now) {
   if (is_multicast(*packet)) return flood(from, *packet, now);
   std::span<const uint16_t> hops = hops_of(*packet);
   if (hops.empty()) return unroutable_.add();
@@ -130,7 +130,7 @@ void Switch::forward(PortUnit& from, PacketPtr packet, TimeNs now) {
   enqueue(&from, to, std::move(packet), now);
 }
 
-bool Switch::send(PacketPtr packet, TimeNs now) {
+bool Switch::send(PacketPtr&& packet, TimeNs now) {
   std::optional<size_t> egress = route(*packet);
   if (egress) return enqueue(nullptr, *ports_[*egress], std::move(packet), now);
   unroutable_.add();
@@ -149,7 +149,7 @@ Link* Switch::full(PortUnit* from, PortUnit& to, size_t priority, uint64_t lengt
   return nullptr;
 }
 
-bool Switch::enqueue(PortUnit* from, PortUnit& to, PacketPtr arriving, TimeNs now) {
+bool Switch::enqueue(PortUnit* from, PortUnit& to, PacketPtr&& arriving, TimeNs now) {
   Packet& packet = *arriving;
   size_t priority = priority_of(packet);
   uint64_t length = packet.wire_length();

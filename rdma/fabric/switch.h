@@ -66,7 +66,7 @@ class Switch final : public KnobOwner {
   // The egress port of the packet at present; empty without a route.
   std::optional<size_t> route(const Packet& packet) const;
   // Sends a packet made by the switch, such as a CNP. False if it was dropped.
-  bool send(PacketPtr packet, TimeNs now);
+  bool send(PacketPtr&& packet, TimeNs now);
   // At most one observer; null removes it.
   void set_observer(SwitchObserver* observer) { observer_ = observer; }
 
@@ -86,9 +86,10 @@ class Switch final : public KnobOwner {
   struct PortUnit final : SwitchPort, LinkSource, LinkSink {
     Switch* owner = nullptr;
     uint16_t index = 0;
-    PacketPtr pull(TimeNs now) override { return owner->dequeue(*this, now); }
+    Packet* pull(TimeNs now) override { return owner->dequeue(*this, now).release(); }
     bool ready() const override { return (waiting & ~out->paused()) != 0; }
-    void receive(PacketPtr packet, TimeNs now) override {
+    void receive(Packet* arriving, TimeNs now) override {
+      PacketPtr packet(arriving);
       owner->forward(*this, std::move(packet), now);
     }
   };
@@ -96,10 +97,10 @@ class Switch final : public KnobOwner {
   PortUnit& unit_of(const Link& out) const;
   std::vector<uint16_t> ports_of(std::span<const Link* const> links) const;
   std::span<const uint16_t> hops_of(const Packet& packet) const;
-  void forward(PortUnit& from, PacketPtr packet, TimeNs now);
+  void forward(PortUnit& from, PacketPtr&& packet, TimeNs now);
   void flood(PortUnit& from, const Packet& packet, TimeNs now);
   // `from` is null for packets of the switch itself. False if the packet was dropped.
-  bool enqueue(PortUnit* from, PortUnit& to, PacketPtr packet, TimeNs now);
+  bool enqueue(PortUnit* from, PortUnit& to, PacketPtr&& packet, TimeNs now);
   PacketPtr dequeue(PortUnit& from, TimeNs now);
   size_t next_hop(const Packet& packet, std::span<const uint16_t> hops) const;
   Link* full(PortUnit* from, PortUnit& to, size_t priority, uint64_t length) const;

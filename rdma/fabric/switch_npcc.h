@@ -28,7 +28,7 @@ class SwitchNpcc final : public SwitchObserver, public NpccHost {
   std::optional<uint32_t> sender_of(const NpccFlowKey& flow) const override {
     return senders_(flow);
   }
-  void send(PacketPtr packet, TimeNs now) override { (void)switch_.send(std::move(packet), now); }
+  void send(PacketPtr&& packet, TimeNs now) override { (void)switch_.send(std::move(packet), now); }
   void watching(bool any) override { switch_.set_observer(any ? this : nullptr); }
 
  private:

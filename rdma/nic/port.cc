@@ -62,13 +62,13 @@ void Port::set_carrier(bool carrier) {
   for (Link* link : {egress_, ingress_}) link->set_carrier(carrier);
 }
 
-PacketPtr Port::pull(TimeNs now) {
+Packet* Port::pull(TimeNs now) {
   PacketPtr packet = next_packet(now);
   note_wait(packet != nullptr, now);
   if (!packet) return nullptr;
   if (!egress_->up()) {
     counters_.port_xmit_discards.add();  // the link drops the packet
-    return packet;
+    return packet.release();
   }
   counters_.port_xmit_packets.add();
   if (is_multicast(*packet)) {
@@ -80,7 +80,7 @@ PacketPtr Port::pull(TimeNs now) {
   }
   counters_.port_xmit_data.add(packet->wire_length());
   host_.fabric().capture(*this, *packet, now);
-  return packet;
+  return packet.release();
 }
 
 namespace {
@@ -127,7 +127,7 @@ void remove(auto& fifos, Qp& qp, size_t priority, Qp* Qp::Links::*next) {
 PacketPtr Port::next_packet(TimeNs now) {
   auto open = static_cast<uint8_t>(~egress_->paused());
   bool cnp_may_go = cnps_.ready() && (open >> priority_of(*cnps_.front()) & 1);
-  if (PacketPtr cnp = cnp_may_go ? cnps_.pull(now) : nullptr) return cnp;
+  if (cnp_may_go) return cnps_.pull(now);
   if (gsi_.ready() && (open >> priority_of(*gsi_.front()) & 1)) return gsi_.pull();
   while (auto among = static_cast<uint8_t>(acknowledges_.ready & open)) {
     size_t priority = acknowledges_.turn.next(among);
@@ -193,7 +193,8 @@ void Port::forget(Qp& qp) {
   if (!ready()) note_wait(false, host_.scheduler().now());
 }
 
-void Port::receive(PacketPtr packet, TimeNs now) {
+void Port::receive(Packet* arriving, TimeNs now) {
+  PacketPtr packet(arriving);
   if (!host_.present()) return host_.fabric().counters().no_device.add();
   counters_.port_rcv_packets.add();
   (is_multicast(*packet) ? counters_.multicast_rcv_packets : counters_.unicast_rcv_packets).add();
@@ -208,7 +209,7 @@ void Port::receive(PacketPtr packet, TimeNs now) {
   if (Qp* qp = find_qp(headers.dest_qpn(), *packet, headers)) deliver(*qp, std::move(packet), now);
 }
 
-void Port::deliver(Qp& qp, PacketPtr packet, TimeNs now) {
+void Port::deliver(Qp& qp, PacketPtr&& packet, TimeNs now) {
   wire::Transport headers = packet->transport();
   bool marked = ecn_of(*packet) == Ecn::kCongested && !is_multicast(*packet);
   if (marked) take_mark(qp, *packet, headers, now);
@@ -239,7 +240,7 @@ void Port::take_looped(TimeNs now) {
 
 void Port::receive_bytes(std::span<const uint8_t> bytes, TimeNs now) {
   if (PacketPtr packet = packet_of_bytes(host_.pool(), bytes)) {
-    return receive(std::move(packet), now);
+    return receive(packet.release(), now);
   }
   counters_.port_rcv_errors.add();
 }

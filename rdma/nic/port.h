@@ -62,12 +62,12 @@ class Port final : public PortBase, public LinkSource, public LinkSink, public U
   // Order: CNPs, MADs, acknowledgements, data. The last two take turns by priority, then by queue
   // pair. A turn of data is one packet, or as many as the queue pair may send in two microseconds
   // of the link, so that those of a fast one stay together. Priorities that PFC has paused wait.
-  PacketPtr pull(TimeNs now) override;
+  Packet* pull(TimeNs now) override;
   // True also when all priorities are paused: pull() notes when the wait begins.
   bool ready() const override {
     return cnps_.ready() || gsi_.ready() || (acknowledges_.ready | data_.ready) != 0;
   }
-  void receive(PacketPtr packet, TimeNs now) override;
+  void receive(Packet* packet, TimeNs now) override;
   // Takes octets from outside, from the IP header to the ICRC, valid or not.
   void receive_bytes(std::span<const uint8_t> bytes, TimeNs now);
 
@@ -97,7 +97,7 @@ class Port final : public PortBase, public LinkSource, public LinkSink, public U
   Qp* find_qp(uint32_t number, const Packet& packet, const wire::Transport& headers);
   void take_mark(Qp& qp, const Packet& packet, const wire::Transport& headers, TimeNs now);
   void take_cnp(const Packet& packet, const wire::Transport& headers, TimeNs now);
-  void deliver(Qp& qp, PacketPtr packet, TimeNs now);
+  void deliver(Qp& qp, PacketPtr&& packet, TimeNs now);
   void deliver_to_group(const Packet& packet, TimeNs now);
   void take_looped(TimeNs now);
 

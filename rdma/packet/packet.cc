@@ -29,7 +29,11 @@ PacketPtr PacketPool::acquire() {
   return PacketPtr(packet);
 }
 
-void PacketPool::give_back(Packet* packet) {
+void PacketReturn::give_back(Packet* packet) {
+  packet->pool->take_back(packet);
+}
+
+void PacketPool::take_back(Packet* packet) {
   if (packet->frame) {
     packet->frame->next = free_frames_;
     free_frames_ = packet->frame;

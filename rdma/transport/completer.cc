@@ -29,7 +29,7 @@ void Completer::start() {
   rnr_retries_left_ = qp_.attributes().rnr_retry;
 }
 
-void Completer::receive_response(PacketPtr packet, const wire::Transport& headers, TimeNs now) {
+void Completer::receive_response(PacketPtr&& packet, const wire::Transport& headers, TimeNs now) {
   selective_.heard(headers.sr_capable());
   choose_recovery();
   bool selective_nak = (headers.reserved7() & kSelectiveNak) &&
@@ -188,7 +188,7 @@ void Completer::note_progress(TimeNs now) {
 }
 
 // Handles a response to a READ or atomic, which acknowledges all PSNs before it.
-void Completer::handle_response(PacketPtr packet, const wire::Transport& headers, uint64_t psn,
+void Completer::handle_response(PacketPtr&& packet, const wire::Transport& headers, uint64_t psn,
                                 TimeNs now) {
   if (selective_.active())
     return handle_out_of_order_response(std::move(packet), headers, psn, now);
@@ -210,7 +210,7 @@ void Completer::handle_response(PacketPtr packet, const wire::Transport& headers
 }
 
 // Handles a response to a READ or atomic in any order.
-void Completer::handle_out_of_order_response(PacketPtr packet, const wire::Transport& headers,
+void Completer::handle_out_of_order_response(PacketPtr&& packet, const wire::Transport& headers,
                                              uint64_t psn, TimeNs now) {
   acknowledge_before(psn, now);
   bool awaited = active() && psn - window_.unacked() < kMaxOutOfOrder &&
@@ -254,7 +254,7 @@ bool Completer::fits(const SendWqe& wqe, const wire::Transport& headers, uint64_
 }
 
 // Asks memory to take the data.
-void Completer::place(PacketPtr packet, const wire::Transport& headers, uint64_t position,
+void Completer::place(PacketPtr&& packet, const wire::Transport& headers, uint64_t position,
                       uint64_t psn) {
   SendWqe& wqe = window_.at(position);
   uint64_t offset = (psn - wqe.first_psn) * qp_.attributes().path_mtu;

@@ -24,7 +24,7 @@ class Completer final : public MemoryListener {
   // Called at the transition to RTS.
   void start();
   // Handles a response that the port has checked (RC).
-  void receive_response(PacketPtr packet, const wire::Transport& headers, TimeNs now);
+  void receive_response(PacketPtr&& packet, const wire::Transport& headers, TimeNs now);
   // Notes that a packet of a reliable connection has been sent, whose answer is awaited.
   void packet_sent(TimeNs now) {
     if (deadline_ == kNever) arm_timer(now);
@@ -75,11 +75,12 @@ class Completer final : public MemoryListener {
   void note_progress(TimeNs now);
 
   // Responses to READs and atomics.
-  void handle_response(PacketPtr packet, const wire::Transport& headers, uint64_t psn, TimeNs now);
-  void handle_out_of_order_response(PacketPtr packet, const wire::Transport& headers, uint64_t psn,
-                                    TimeNs now);
+  void handle_response(PacketPtr&& packet, const wire::Transport& headers, uint64_t psn,
+                       TimeNs now);
+  void handle_out_of_order_response(PacketPtr&& packet, const wire::Transport& headers,
+                                    uint64_t psn, TimeNs now);
   bool fits(const SendWqe& wqe, const wire::Transport& headers, uint64_t psn);
-  void place(PacketPtr packet, const wire::Transport& headers, uint64_t position, uint64_t psn);
+  void place(PacketPtr&& packet, const wire::Transport& headers, uint64_t position, uint64_t psn);
   void placed(uint64_t ticket, bool ok);
 
   // Deadlines and retries.

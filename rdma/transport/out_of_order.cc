@@ -17,7 +17,7 @@ bool Responder::selective() const {
 }
 
 // Keeps a packet ahead of the expected PSN.
-void Responder::buffer_out_of_order(PacketPtr packet, const wire::Transport& headers,
+void Responder::buffer_out_of_order(PacketPtr&& packet, const wire::Transport& headers,
                                     uint64_t psn) {
   TimeNs now = qp_.scheduler().now();
   if (!ooo_) ooo_ = std::make_unique<OutOfOrder>(*this);

@@ -19,7 +19,7 @@ bool Prefetch::low() const {
   return bytes_ <= kMaxBytes - kLump;
 }
 
-void Prefetch::add(PacketPtr packet, const Key& key, const Moved& moved) {
+void Prefetch::add(PacketPtr&& packet, const Key& key, const Moved& moved) {
   bytes_ += packet->payload.length;
   ++pending_;
   queue_.push({std::move(packet), key, moved.pending, moved.failed});

@@ -37,7 +37,7 @@ class Prefetch {
   // Ticket for a request to memory, with which done() will be called.
   uint64_t ticket() const { return queue_.tail(); }
   // Adds a packet, part of whose payload is pending. Must not be full.
-  void add(PacketPtr packet, const Key& key, const Moved& moved);
+  void add(PacketPtr&& packet, const Key& key, const Moved& moved);
   void done(uint64_t ticket, bool ok);
 
   enum class State { kAbsent, kPending, kFailed, kReady };

@@ -154,14 +154,15 @@ Result<void> Qp::post(const ReceiveRequest& request) {
 
 PacketPtr Qp::emit_data(TimeNs now) {
   response_turn_ = !response_turn_;
+  PacketPtr packet;
   for (bool response : {response_turn_, !response_turn_}) {
     if (response && congestion_.responses_wait()) continue;
-    PacketPtr packet = response ? responder_.emit_response() : requester_.emit(now);
+    packet = response ? responder_.emit_response() : requester_.emit(now);
     if (!packet) continue;
     congestion_.sent(*packet, response, now);
-    return packet;
+    break;
   }
-  return nullptr;
+  return packet;
 }
 
 bool Qp::memory_pending() const {

@@ -164,40 +164,45 @@ Moved Requester::fetch(const SendWqe& wqe, uint64_t offset, Packet& packet) {
                 window_.payload_length(wqe, offset), packet, prefetch_.ticket());
 }
 
-// Builds the next packet. Null when it cannot go now: its payload is still being fetched, or the
-// request has failed.
+// Builds the next packet; null when it cannot go now.
 PacketPtr Requester::build(const SendWqe& wqe, TimeNs now) {
-  PacketPool& pool = qp_.host().pool();
-  if (!wqe.sends_payload()) return sent(pool.acquire(), now);
+  PacketPtr packet = wqe.sends_payload() ? take_payload(wqe) : qp_.host().pool().acquire();
+  if (packet) sent(*packet, now);
+  return packet;
+}
+
+// Takes a packet with the next payload. Null when it is still being fetched, or the request has
+// failed.
+PacketPtr Requester::take_payload(const SendWqe& wqe) {
+  PacketPtr packet;
   Prefetch::Key key{window_.cursor(), (window_.next() - wqe.first_psn) * qp_.attributes().path_mtu};
   switch (prefetch_.state(key)) {
     case Prefetch::State::kPending:
-      return nullptr;
-    case Prefetch::State::kReady: {
-      PacketPtr packet = prefetch_.take();
+      return packet;
+    case Prefetch::State::kReady:
+      packet = prefetch_.take();
       if (prefetch_.low()) fetch_more();
-      return sent(std::move(packet), now);
-    }
+      return packet;
     case Prefetch::State::kFailed:
       prefetch_.drop();
       fail_current(WcStatus::kLocalProtectionError);
-      return nullptr;
+      return packet;
     case Prefetch::State::kAbsent:
       break;
   }
-  if (prefetch_.full()) return nullptr;
-  PacketPtr packet = pool.acquire();
+  if (prefetch_.full()) return packet;
+  packet = qp_.host().pool().acquire();
   Moved moved = fetch(wqe, key.offset, *packet);
   if (moved.pending > 0) {
     prefetch_.drop();
     prefetch_at_ = {key.message, key.offset + packet->payload.length};
     prefetch_.add(std::move(packet), key, moved);
     fetch_more();
-    return nullptr;
+  } else if (moved.failed) {
+    packet.reset();
+    fail_current(WcStatus::kLocalProtectionError);
   }
-  if (!moved.failed) return sent(std::move(packet), now);
-  fail_current(WcStatus::kLocalProtectionError);
-  return nullptr;
+  return packet;
 }
 
 // Fetches ahead. A fenced request may send bytes that a READ before it brings, so it is fetched in
@@ -285,12 +290,12 @@ void Requester::write_headers(const SendWqe& wqe, const Part& part, Packet& pack
   }
 }
 
-PacketPtr Requester::sent(PacketPtr packet, TimeNs now) {
+void Requester::sent(Packet& packet, TimeNs now) {
   SendWqe& wqe = window_.current();
   uint64_t psn = window_.next(), position = window_.cursor();
   bool again = psn < window_.max_sent();
   bool acknowledge = ack_requests_.wanted(wqe, now);
-  write_headers(wqe, {psn, wqe.end_psn(), acknowledge}, *packet, now);
+  write_headers(wqe, {psn, wqe.end_psn(), acknowledge}, packet, now);
   if (acknowledge && !again) congestion_.request_sent(psn, now);
   ++packets_sent_;
   packets_resent_ += again;
@@ -300,9 +305,8 @@ PacketPtr Requester::sent(PacketPtr packet, TimeNs now) {
     ack_requests_.packet_sent(acknowledge, ends_message, now);
   } else {
     ++wqe.in_flight;
-    packet->sender = {&qp_.host(), qp_.number(), qp_.serial(), position};
+    packet.sender = {&qp_.host(), qp_.number(), qp_.serial(), position};
   }
-  return packet;
 }
 
 void Requester::packet_gone(uint64_t position) {

@@ -45,7 +45,7 @@ class Requester final : public MemoryListener {
   // ready.
   PacketPtr emit(TimeNs now);
   // Handles a response that the port has checked (RC).
-  void receive_response(PacketPtr packet, const wire::Transport& headers, TimeNs now) {
+  void receive_response(PacketPtr&& packet, const wire::Transport& headers, TimeNs now) {
     completer_.receive_response(std::move(packet), headers, now);
   }
   // Begins no further request until the queue pair is back in RTS.
@@ -84,11 +84,13 @@ class Requester final : public MemoryListener {
   bool begin(const SendWqe& wqe);
   WcStatus check(const SendWqe& wqe);
   bool run_local(const SendWqe& wqe);
-  PacketPtr build(const SendWqe& wqe, TimeNs now);
+  // Not inlined into the port's loop, which would run out of registers.
+  [[gnu::noinline]] PacketPtr build(const SendWqe& wqe, TimeNs now);
+  PacketPtr take_payload(const SendWqe& wqe);
   void fill_extensions(const SendWqe& wqe, const wire::OpcodeInfo& info, const Part& part,
                        wire::Extensions& out);
   void write_headers(const SendWqe& wqe, const Part& part, Packet& packet, TimeNs now);
-  PacketPtr sent(PacketPtr packet, TimeNs now);
+  void sent(Packet& packet, TimeNs now);
   Moved fetch(const SendWqe& wqe, uint64_t offset, Packet& packet);
   void fetch_more();
   void fail_current(WcStatus status);

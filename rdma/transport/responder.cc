@@ -34,7 +34,7 @@ void Responder::start(uint32_t psn) {
   drop_out_of_order();
 }
 
-void Responder::receive(PacketPtr packet, const wire::Transport& headers) {
+void Responder::receive(PacketPtr&& packet, const wire::Transport& headers) {
   if (!qp_.receives_packets() || steps_.full()) return;
   if (qp_.state() == QpState::kRtr && qp_.type() != QpType::kUd) qp_.raise(QpEvent::kEstablished);
   switch (qp_.type()) {
@@ -49,7 +49,7 @@ void Responder::receive(PacketPtr packet, const wire::Transport& headers) {
 
 // Takes packets in PSN order: one behind the expected PSN is a duplicate, one ahead of it shows a
 // gap.
-void Responder::receive_reliable(PacketPtr packet, const wire::Transport& headers) {
+void Responder::receive_reliable(PacketPtr&& packet, const wire::Transport& headers) {
   agreement_.heard(headers.sr_capable());
   uint64_t psn = unwrap_psn(headers.psn(), expected_psn_);
   if (psn > expected_psn_) {
@@ -62,7 +62,7 @@ void Responder::receive_reliable(PacketPtr packet, const wire::Transport& header
   if (ooo_) deliver_in_order();
 }
 
-void Responder::handle_expected(PacketPtr packet, const wire::Transport& headers) {
+void Responder::handle_expected(PacketPtr&& packet, const wire::Transport& headers) {
   state_ = ResponderState::kInOrder;
   Step step;
   step.psn = expected_psn_;
@@ -79,7 +79,7 @@ void Responder::handle_expected(PacketPtr packet, const wire::Transport& headers
 
 // An unreliable connection drops a message of which a packet is missing, and with it all packets up
 // to the next first one. No packet is executed twice or late. There are no answers.
-void Responder::receive_connected(PacketPtr packet, const wire::Transport& headers) {
+void Responder::receive_connected(PacketPtr&& packet, const wire::Transport& headers) {
   const wire::OpcodeInfo& info = headers.info();
   uint64_t psn = unwrap_psn(headers.psn(), expected_psn_);
   if (psn < expected_psn_) {
@@ -98,7 +98,7 @@ void Responder::receive_connected(PacketPtr packet, const wire::Transport& heade
   abandon_message();
 }
 
-void Responder::receive_datagram(PacketPtr packet, const wire::Transport& headers) {
+void Responder::receive_datagram(PacketPtr&& packet, const wire::Transport& headers) {
   Step step;
   if (headers.deth().qkey != qp_.attributes().qkey)
     return qp_.port().counters().rx_unknown_qp.add();
@@ -113,7 +113,7 @@ void Responder::receive_datagram(PacketPtr packet, const wire::Transport& header
   abandon_message();
 }
 
-void Responder::accept(PacketPtr packet, const wire::Transport& headers, Step& step) {
+void Responder::accept(PacketPtr&& packet, const wire::Transport& headers, Step& step) {
   const wire::OpcodeInfo& info = headers.info();
   if (step.action == Action::kNone) {
     place(*packet, step);
@@ -141,7 +141,7 @@ void Responder::handle_duplicate(const wire::Transport& headers, uint64_t psn) {
 
 // A gap gets one NAK, and packets behind it are dropped, unless one NAK for each missing packet is
 // agreed.
-void Responder::handle_gap(PacketPtr packet, const wire::Transport& headers, uint64_t psn) {
+void Responder::handle_gap(PacketPtr&& packet, const wire::Transport& headers, uint64_t psn) {
   qp_.port().counters().out_of_sequence.add();
   if (selective() && state_ != ResponderState::kRefused) {
     return buffer_out_of_order(std::move(packet), headers, psn);

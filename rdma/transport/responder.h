@@ -40,7 +40,7 @@ class Responder final : public MemoryListener {
   void start(uint32_t psn);
 
   // Handles a request packet that the port has checked.
-  void receive(PacketPtr packet, const wire::Transport& headers);
+  void receive(PacketPtr&& packet, const wire::Transport& headers);
   // Emits the acknowledge packet that is due; null if none is.
   PacketPtr emit_acknowledge();
   // Emits the next packet of a READ's or atomic's response; null if none is due now.
@@ -111,13 +111,13 @@ class Responder final : public MemoryListener {
   static constexpr size_t kMaxNaks = 128;  // NAKs that wait to be sent
 
   // responder.cc
-  void receive_reliable(PacketPtr packet, const wire::Transport& headers);
-  void receive_connected(PacketPtr packet, const wire::Transport& headers);
-  void receive_datagram(PacketPtr packet, const wire::Transport& headers);
-  void accept(PacketPtr packet, const wire::Transport& headers, Step& step);
-  void handle_expected(PacketPtr packet, const wire::Transport& headers);
+  void receive_reliable(PacketPtr&& packet, const wire::Transport& headers);
+  void receive_connected(PacketPtr&& packet, const wire::Transport& headers);
+  void receive_datagram(PacketPtr&& packet, const wire::Transport& headers);
+  void accept(PacketPtr&& packet, const wire::Transport& headers, Step& step);
+  void handle_expected(PacketPtr&& packet, const wire::Transport& headers);
   void handle_duplicate(const wire::Transport& headers, uint64_t psn);
-  void handle_gap(PacketPtr packet, const wire::Transport& headers, uint64_t psn);
+  void handle_gap(PacketPtr&& packet, const wire::Transport& headers, uint64_t psn);
   void abandon_message();
   void add_step(Step& step);
   void complete_steps();
@@ -129,7 +129,7 @@ class Responder final : public MemoryListener {
 
   // out_of_order.cc
   bool selective() const;
-  void buffer_out_of_order(PacketPtr packet, const wire::Transport& headers, uint64_t psn);
+  void buffer_out_of_order(PacketPtr&& packet, const wire::Transport& headers, uint64_t psn);
   bool place_early(Packet& packet, const wire::Transport& headers, uint64_t psn);
   void note_received(uint64_t psns);
   void deliver_in_order();

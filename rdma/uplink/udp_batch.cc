@@ -67,7 +67,7 @@ bool UdpBatch::precedes(const Packet& packet) const {
 
 // Sends from the BTH to the ICRC: the kernel makes the headers before it, equal to those that the
 // ICRC covers.
-void UdpBatch::add_sealed(PacketPtr packet) {
+void UdpBatch::add_sealed(PacketPtr&& packet) {
   size_t skipped = outer_len(*packet), behind = packet->wire_length() - packet->header_len;
   parts_[0] = {packet->header.data() + skipped, packet->header_len - skipped};
   parts_[1] = {packet->frame->bytes.data(), behind};
@@ -75,7 +75,7 @@ void UdpBatch::add_sealed(PacketPtr packet) {
   note(std::move(packet), skipped);
 }
 
-bool UdpBatch::add(PacketPtr packet) {
+bool UdpBatch::add(PacketPtr&& packet) {
   size_t skipped = outer_len(*packet), headers = packet->header_len - skipped;
   if (!copies_) copies_ = std::make_unique_for_overwrite<uint8_t[]>(kMaxOctets);
   uint8_t* at = copies_.get() + octets_;
@@ -88,7 +88,7 @@ bool UdpBatch::add(PacketPtr packet) {
   return true;
 }
 
-void UdpBatch::note(PacketPtr packet, size_t skipped) {
+void UdpBatch::note(PacketPtr&& packet, size_t skipped) {
   size_t octets = packet->wire_length() - skipped;
   octets_ += octets;
   qpns_ |= qpn_bit(packet->transport().dest_qpn());

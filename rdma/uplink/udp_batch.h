@@ -46,10 +46,10 @@ class UdpBatch final : public IoListener {
   // Whether one of its packets goes to the same queue pair as `packet`.
   bool precedes(const Packet& packet) const;
   // Adds a sealed packet, alone.
-  void add_sealed(PacketPtr packet);
+  void add_sealed(PacketPtr&& packet);
   // Adds the first packet, or one that takes() accepts, unsealed; its IP ID is size() from now on.
   // False if its payload has gone: it is not in the batch.
-  bool add(PacketPtr packet);
+  bool add(PacketPtr&& packet);
   // Whether no more packets may join.
   bool closed() const { return closed_; }
 
@@ -75,7 +75,7 @@ class UdpBatch final : public IoListener {
   // Ancillary data: traffic class and segment size.
   static constexpr size_t kControl = CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(uint16_t));
 
-  void note(PacketPtr packet, size_t skipped);
+  void note(PacketPtr&& packet, size_t skipped);
   void completed(int result, uint32_t) override { sender_->sent(*this, result); }
 
   Sender* sender_ = nullptr;

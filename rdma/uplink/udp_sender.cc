@@ -44,7 +44,7 @@ void UdpSender::set_gso(bool wanted) {
   sockets_.set_checksums(wanted);
 }
 
-void UdpSender::send(PacketPtr packet, TimeNs now) {
+void UdpSender::send(PacketPtr&& packet, TimeNs now) {
   bool others_wait = !flows_.empty() && flows_.contains(source_of(*packet));
   if (!others_wait) {
     Outcome outcome = hand_over(packet, now);

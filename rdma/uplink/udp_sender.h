@@ -48,7 +48,7 @@ class UdpSender final : UdpBatch::Sender {
   explicit UdpSender(Parts parts);
 
   // The packet's headers are as the kernel will make them: IP ID 0, DF.
-  void send(PacketPtr packet, TimeNs now);
+  void send(PacketPtr&& packet, TimeNs now);
   // For packets sent from now on.
   void set_gso(bool wanted);
   // Drops waiting packets; messages in progress stay with the kernel.

@@ -160,7 +160,8 @@ void Uplink::check_buffer(int fd) {
                   bytes, kEnough / 2));
 }
 
-void Uplink::receive(PacketPtr packet, TimeNs now) {
+void Uplink::receive(Packet* arriving, TimeNs now) {
+  PacketPtr packet(arriving);
   if (sender_) {
     engine_->listen();
     return sender_->send(std::move(packet), now);
@@ -221,14 +222,14 @@ void Uplink::take_packet(const Endpoint& endpoint, const UdpAddress& from, const
   out_->kick();
 }
 
-PacketPtr Uplink::pull(TimeNs) {
+Packet* Uplink::pull(TimeNs) {
   auto open = static_cast<uint8_t>(waiting_in_ & ~out_->paused());
   if (open == 0) return nullptr;
   size_t priority = turn_.next(open);
   PacketPtr packet = received_[priority].pop();
   --received_count_;
   if (received_[priority].empty()) waiting_in_ &= static_cast<uint8_t>(~(1u << priority));
-  return packet;
+  return packet.release();
 }
 
 void Uplink::reset() {

@@ -67,8 +67,8 @@ class Uplink final : public LinkSource, public LinkSink, public KnobOwner {
   static std::vector<KnobValue> values_of(const UplinkSpec& spec) { return {uint64_t{spec.gso}}; }
   bool gso() const { return gso_; }
 
-  void receive(PacketPtr packet, TimeNs now) override;
-  PacketPtr pull(TimeNs now) override;
+  void receive(Packet* packet, TimeNs now) override;
+  Packet* pull(TimeNs now) override;
   bool ready() const override { return (waiting_in_ & ~out_->paused()) != 0; }
   // Drops waiting packets; messages in progress stay with the kernel.
   void reset();

@@ -119,7 +119,7 @@ inline void send_cnp(World& world, const char* to, const char* from, uint32_t qp
   address.to = gids_of(world.device(to).port().spec())[1];
   address.dest_qpn = qpn;
   PacketPtr packet = make_cnp(world.fabric.pool(), address);
-  world.device(to).port().receive(std::move(packet), world.scheduler.now());
+  world.device(to).port().receive(packet.release(), world.scheduler.now());
 }
 
 }  // namespace rocefs::test

@@ -75,11 +75,11 @@ class Blaster final : public LinkSource {
     ++world_.outstanding.flows;
     link_.kick();
   }
-  PacketPtr pull(TimeNs) override {
+  Packet* pull(TimeNs) override {
     for (auto& [priority, stream] : streams_) {
       if (stream.left == 0 || (link_.paused() >> priority & 1)) continue;
       if (--stream.left == 0) --world_.outstanding.flows;
-      return packet_between(world_, from_, to_, stream.flavour);
+      return packet_between(world_, from_, to_, stream.flavour).release();
     }
     return nullptr;
   }
@@ -132,7 +132,7 @@ struct Star : World {
   // A packet arrives at the switch now.
   void arrive(unsigned from, unsigned to, const Flavour& flavour = {}) {
     PacketPtr packet = packet_between(*this, from, to, flavour);
-    link(fmt::format("h{}-s", from)).sink().receive(std::move(packet), scheduler.now());
+    link(fmt::format("h{}-s", from)).sink().receive(packet.release(), scheduler.now());
   }
   EgressQueue& queue(unsigned host, size_t priority = 0) {
     return hub.port(host - 1).queues[priority];

@@ -77,7 +77,8 @@ class Meddler final : public LinkSink {
   // How much later each packet arrives.
   std::function<TimeNs(const wire::Parsed&)> delay;
 
-  void receive(PacketPtr packet, TimeNs now) override {
+  void receive(Packet* arriving, TimeNs now) override {
+    PacketPtr packet(arriving);
     if (delay) {
       wire::Parsed parsed;
       REQUIRE(wire::parse_headers(packet->header_bytes(), packet->payload.length, parsed) ==
@@ -96,7 +97,7 @@ class Meddler final : public LinkSink {
     if (rng_.chance(odds_.corrupt)) corrupt(*packet);
     if (rng_.chance(odds_.duplicate)) hold(copy(*packet));
     if (rng_.chance(odds_.delay)) return hold(std::move(packet));
-    far_.receive(std::move(packet), now);
+    far_.receive(packet.release(), now);
   }
 
   // Unlike copy_of(), leaves a payload by reference as it is.
@@ -112,23 +113,23 @@ class Meddler final : public LinkSink {
     }
     return twin;
   }
-  void deliver(PacketPtr packet) { far_.receive(std::move(packet), world_.scheduler.now()); }
+  void deliver(PacketPtr packet) { far_.receive(packet.release(), world_.scheduler.now()); }
 
  private:
   struct Held {
     Meddler* owner;
     PacketPtr packet;
     Event event;
-    Held(Meddler* o, PacketPtr p)
+    Held(Meddler* o, PacketPtr&& p)
         : owner(o), packet(std::move(p)), event(event_of<&Held::due>(this)) {}
-    void due(TimeNs now) { owner->far_.receive(std::move(packet), now); }
+    void due(TimeNs) { owner->deliver(std::move(packet)); }
   };
 
-  void hold(PacketPtr packet) {
+  void hold(PacketPtr&& packet) {
     hold(std::move(packet),
          static_cast<TimeNs>(rng_.below(static_cast<uint64_t>(odds_.longest_delay))));
   }
-  void hold(PacketPtr packet, TimeNs later) {
+  void hold(PacketPtr&& packet, TimeNs later) {
     std::erase_if(held_,
                   [](const auto& held) { return !held->packet && !held->event.scheduled(); });
     held_.push_back(std::make_unique<Held>(this, std::move(packet)));

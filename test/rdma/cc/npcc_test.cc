@@ -43,7 +43,7 @@ struct Bench final : NpccHost {
     auto it = senders.find(flow.dest_qpn);
     return it == senders.end() ? std::nullopt : std::optional(it->second);
   }
-  void send(PacketPtr packet, TimeNs now) override {
+  void send(PacketPtr&& packet, TimeNs now) override {
     wire::Parsed parsed;
     REQUIRE(wire::parse_headers(packet->header_bytes(), 0, parsed) == wire::ParseError::kNone);
     CHECK(parsed.headers.bth.opcode == wire::Opcode::kCnp);

@@ -132,7 +132,7 @@ TEST_CASE("ecmp: all shortest paths are used, flow by flow, and arrive") {
     ++used[world.choice(port)];
     CHECK(world.choice(port) == world.choice(port));
     PacketPtr packet = packet_between(world, 1, 3, {0, Ecn::kNotCapable, port});
-    world.link("h1-a").sink().receive(std::move(packet), 0);
+    world.link("h1-a").sink().receive(packet.release(), 0);
   }
   CHECK(used.size() == 4);
   REQUIRE(world.run_idle());
@@ -144,7 +144,7 @@ TEST_CASE("ecmp: all shortest paths are used, flow by flow, and arrive") {
     CHECK(up == down);
   }
   // Neighbours on a leaf do not use the spines.
-  world.link("h1-a").sink().receive(packet_between(world, 1, 2, {}), 0);
+  world.link("h1-a").sink().receive(packet_between(world, 1, 2, {}).release(), 0);
   REQUIRE(world.run_idle());
   CHECK(world.counters("h2").port_rcv_packets.get() == 1);
 }

@@ -18,10 +18,11 @@ struct Arrivals final : LinkSink {
   Arrivals(World& w, const std::string& link) : world(w), far(w.link(link).sink()) {
     world.link(link).set_sink(*this);
   }
-  void receive(PacketPtr packet, TimeNs now) override {
+  void receive(Packet* arriving, TimeNs now) override {
+    PacketPtr packet(arriving);
     priorities.push_back(priority_of(*packet));
     congested += ecn_of(*packet) == Ecn::kCongested;
-    far.receive(std::move(packet), now);
+    far.receive(packet.release(), now);
   }
 };
 

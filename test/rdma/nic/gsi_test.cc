@@ -43,7 +43,7 @@ struct Mads {
     packet->payload.kind = Payload::Kind::kFrame;
     packet->payload.length = 256;
     std::fill_n(world.fabric.pool().attach_frame(*packet)->bytes.begin(), 256, first);
-    to.receive(std::move(packet), world.scheduler.now());
+    to.receive(packet.release(), world.scheduler.now());
   }
 };
 

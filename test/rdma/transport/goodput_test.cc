@@ -102,7 +102,8 @@ struct LossyStream {
       uint32_t psn = 0;
       TimeNs dropped = 0, resent = 0;
       Tap(World& w, LinkSink& f) : world(w), far(f) {}
-      void receive(PacketPtr packet, TimeNs now) override {
+      void receive(Packet* arriving, TimeNs now) override {
+        PacketPtr packet(arriving);
         wire::Parsed parsed;
         if (wire::parse_headers(packet->header_bytes(), packet->payload.length, parsed) !=
             wire::ParseError::kNone) {
@@ -114,7 +115,7 @@ struct LossyStream {
           return;
         }
         if (dropped && !resent && parsed.headers.bth.psn == psn) resent = now;
-        far.receive(std::move(packet), now);
+        far.receive(packet.release(), now);
       }
     } tap(world, far);
     egress.set_sink(tap);

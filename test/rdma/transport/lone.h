@@ -101,7 +101,7 @@ struct Lone {
     REQUIRE(near.qp.post(request));
   }
   // The far end takes a request packet.
-  void request(PacketPtr packet) {
+  void request(PacketPtr&& packet) {
     wire::Transport headers = packet->transport();
     far.qp.responder().receive(std::move(packet), headers);
   }
@@ -116,7 +116,7 @@ struct Lone {
     return aeth;
   }
   // The near end takes a packet that answers it.
-  void take(PacketPtr packet) {
+  void take(PacketPtr&& packet) {
     wire::Transport headers = packet->transport();
     near.qp.requester().receive_response(std::move(packet), headers, scheduler.now());
   }

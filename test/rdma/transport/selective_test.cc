@@ -127,7 +127,7 @@ TEST_CASE("selective: a packet that is kept and comes once more is counted, and 
   pair.forth_fate = [&](const wire::Parsed&, Packet& packet, uint32_t psn, int time) {
     if (psn == 5 && time == 1) {
       PacketPtr twin = copy_of(packet);
-      pair.link.far_device.port().receive(std::move(twin), pair.world.scheduler.now());
+      pair.link.far_device.port().receive(twin.release(), pair.world.scheduler.now());
     }
     return psn == 3 && time == 1;
   };

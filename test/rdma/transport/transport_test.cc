@@ -343,7 +343,7 @@ TEST_CASE("qp: packets of another service, and answers that nobody asked for, ch
     wire::finish_lengths(headers, 0);
     PacketPtr packet = pair.world.fabric.pool().acquire();
     packet->header_len = static_cast<uint16_t>(wire::emit(headers, packet->header));
-    pair.world.device("mb_1").port().receive(std::move(packet), 0);
+    pair.world.device("mb_1").port().receive(packet.release(), 0);
     CHECK_FALSE(pair.world.outstanding.any());
     CHECK(pair.far().rx_write_requests.get() == 0);
     pair.connection.post(pair.connection.write(1, 0, 100));

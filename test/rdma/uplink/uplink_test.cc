@@ -165,7 +165,8 @@ TEST_CASE("uplink: when the kernel has enough to send, the cable is paused until
     address.to = mapped_ipv4({127, 0, 0, 1});
     address.source_port = 0xc001;
     for (unsigned i = 0; i < kPackets; ++i) {
-      host.uplink().receive(make_cnp(host.fabric->pool(), address), host.engine->scheduler().now());
+      PacketPtr packet = make_cnp(host.fabric->pool(), address);
+      host.uplink().receive(packet.release(), host.engine->scheduler().now());
     }
     paused = host.uplink().counters().tx_pauses.get();
   });
