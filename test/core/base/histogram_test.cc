@@ -5,7 +5,7 @@
 
 using namespace rocefs;
 
-TEST_CASE("histogram: quantiles are right to within a bucket") {
+TEST_CASE("histogram: a quantile is accurate to within one bucket") {
   Histogram histogram;
   CHECK(histogram.quantile(0.5) == 0);
   for (TimeNs i = 1; i <= 10'000; ++i) histogram.add(i);

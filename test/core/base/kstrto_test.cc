@@ -26,7 +26,7 @@ int second_opinion(const std::string& text, uint64_t& value) {
 
 }  // namespace
 
-TEST_CASE("kstrto: agrees with strtoull wherever both take a text") {
+TEST_CASE("kstrto: kstrtou64() agrees with strtoull() on random texts") {
   Rng rng(17, "kstrto");
   constexpr std::string_view kLetters = "00112233445566778899aAfFgxX+- \n";
   int taken = 0, out_of_range = 0;
@@ -50,7 +50,7 @@ TEST_CASE("kstrto: agrees with strtoull wherever both take a text") {
   CHECK(out_of_range > 10'000);
 }
 
-TEST_CASE("kstrto: a reason is one line whatever it quotes") {
+TEST_CASE("kstrto: an error reason is one line and quotes at most 64 characters") {
   CHECK(kstrtou64("1\n2\n", 0).error().reason == "'1?2' is not a number");
   CHECK(quoted("\x1b[31m\x7f") == "'?[31m?'");
   CHECK(quoted(std::string(65, 'x')) == "'" + std::string(64, 'x') + "…'");

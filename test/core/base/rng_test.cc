@@ -6,7 +6,7 @@
 
 using namespace rocefs;
 
-TEST_CASE("rng: a stream belongs to its seed and its entity, the same on every machine") {
+TEST_CASE("rng: a stream depends only on its seed and its entity, on every machine") {
   Rng a(1, "link mb_0-sw_0"), again(1, "link mb_0-sw_0"), other(1, "link sw_0-mb_0"),
       seed(2, "link mb_0-sw_0");
   uint64_t first = a.next();
@@ -16,7 +16,7 @@ TEST_CASE("rng: a stream belongs to its seed and its entity, the same on every m
   CHECK(Rng(0, "").next() == 2393714812739481704u);  // kept: a change would change every trace
 }
 
-TEST_CASE("rng: chances come true as often as they should, below() is fair") {
+TEST_CASE("rng: chance() has the right frequency, and below() is uniform") {
   Rng rng(9, "fair");
   int hits = 0;
   std::map<uint64_t, int> faces;

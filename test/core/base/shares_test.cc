@@ -6,7 +6,8 @@
 
 using namespace rocefs;
 
-TEST_CASE("shares: a user has no more than is left for the others, the privileged all") {
+TEST_CASE(
+    "shares: a user leaves as much for the others as it holds; a privileged user may take all") {
   Shares shares(100, 10);
   std::vector<Shares::Share> kept;
   auto takes = [&](uid_t user, bool privileged) {
@@ -21,7 +22,7 @@ TEST_CASE("shares: a user has no more than is left for the others, the privilege
   CHECK(takes(1, false) == 45);
 }
 
-TEST_CASE("shares: nothing is a share as well, however many there are of it") {
+TEST_CASE("shares: a share of zero is valid and takes nothing from the pool") {
   Shares shares(100, 0);
   Shares::Share nothing = shares.take(1, false, 0), again = shares.take(1, false, 0);
   Shares::Share some = shares.take(1, false, 50);

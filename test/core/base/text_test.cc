@@ -23,7 +23,7 @@ int code_of(const Result<T>& result) {
 
 }  // namespace
 
-TEST_CASE("kstrto: numbers as lib/kstrtox.c takes them") {
+TEST_CASE("kstrto: numbers parse as in lib/kstrtox.c") {
   struct Row {
     std::string_view text;
     unsigned base;
@@ -60,7 +60,7 @@ TEST_CASE("kstrto: numbers as lib/kstrtox.c takes them") {
   }
 }
 
-TEST_CASE("kstrto: truth as kstrtobool takes it, words as sysfs_match_string does") {
+TEST_CASE("kstrto: booleans parse as in kstrtobool(), words as in sysfs_match_string()") {
   for (std::string_view yes : {"1", "y", "Y\n", "on", "ON\n", "true", "enable", "1x"}) {
     INFO(yes);
     CHECK(*kstrtobool(yes) == true);
@@ -80,7 +80,7 @@ TEST_CASE("kstrto: truth as kstrtobool takes it, words as sysfs_match_string doe
   CHECK(code_of(match_word("UP", kWords)) == EINVAL);
 }
 
-TEST_CASE("knobs: a decimal number is decimal, and in its range") {
+TEST_CASE("knobs: a decimal knob takes only decimal numbers within its range") {
   constexpr KnobRow row{"lifespan", KnobType::kDecimal, 0, 10000, "10", "", "", ""};
   CHECK(std::get<uint64_t>(*parse_knob(row, "0010\n")) == 10);
   CHECK(format_knob(row, uint64_t{10000}) == "10000");
@@ -123,7 +123,7 @@ TEST_CASE("units: sizes count by 1024, rates by 1000, times in nanoseconds") {
   }
 }
 
-TEST_CASE("units: what is printed parses back to the same value") {
+TEST_CASE("units: a formatted value parses back to itself") {
   Rng rng(3, "units");
   CHECK(format_size(65536) == "64K");
   CHECK(format_size(1500) == "1500");
@@ -143,7 +143,7 @@ TEST_CASE("units: what is printed parses back to the same value") {
   }
 }
 
-TEST_CASE("units: no text makes a parser stumble") {
+TEST_CASE("units: the parsers survive random text") {
   Rng rng(5, "noise");
   constexpr std::string_view kLetters = "0123456789.eE+-xKMGTnums \n\0'";
   for (int i = 0; i < 100'000; ++i) {
@@ -159,7 +159,7 @@ TEST_CASE("units: no text makes a parser stumble") {
   }
 }
 
-TEST_CASE("text: a program's name stays in its line, whatever it calls itself") {
+TEST_CASE("text: control characters in a program's name are replaced by question marks") {
   CHECK(program_name("perftest") == "perftest");
   CHECK(program_name({"ev\nAlgorithm: fake\0behind", 24}) == "ev?Algorithm: fake");
   CHECK(program_name("\x1b[2J\x7f \xc3\xa4") == "?[2J? \xc3\xa4");

@@ -7,7 +7,7 @@
 
 using namespace rocefs;
 
-TEST_CASE("units: the longest durations parse back, one nanosecond more is out of range") {
+TEST_CASE("units: the longest duration parses back, and one nanosecond more is out of range") {
   for (TimeNs duration : {kNever, kNever - 1, 9'223'372'036 * kSecond}) {
     Result<TimeNs> parsed = parse_duration(format_duration(duration));
     REQUIRE(parsed);
@@ -21,7 +21,7 @@ TEST_CASE("units: the longest durations parse back, one nanosecond more is out o
   }
 }
 
-TEST_CASE("units: the largest size fits, the next is out of range") {
+TEST_CASE("units: the largest size parses, and the next is out of range") {
   CHECK(*parse_size("18446744073709551615") == ~uint64_t{0});
   CHECK(*parse_size("16777215T") == uint64_t{16777215} << 40);
   for (std::string_view beyond : {"18446744073709551616", "16777216T"}) {
@@ -30,12 +30,12 @@ TEST_CASE("units: the largest size fits, the next is out of range") {
   }
 }
 
-TEST_CASE("units: minus nothing is nothing, and is shown so") {
+TEST_CASE("units: a probability of minus zero is 0, and is shown as 0") {
   CHECK_FALSE(std::signbit(*parse_probability("-0")));
   CHECK(format_probability(*parse_probability("-0.0")) == "0");
 }
 
-TEST_CASE("units: a number may have one plus, as for kstrtoull()") {
+TEST_CASE("units: a number may have one plus sign, as for kstrtoull()") {
   CHECK(*parse_size("+64K\n") == 65536);
   CHECK(*parse_rate("+10G") == 10'000'000'000);
   CHECK(*parse_duration("+1.5us") == 1500);

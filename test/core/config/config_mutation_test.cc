@@ -6,7 +6,7 @@
 
 using namespace rocefs;
 
-TEST_CASE("config: no mutation of a good file makes the reader stumble") {
+TEST_CASE("config: each mutated file is accepted, or refused with a reason") {
   const std::string good =
       "[clock]\nmode = virtual\nseed = 3\n[device a]\nip = 10.0.0.1\nmtu = 1024\n[device b]\n"
       "[switch s]\n[link a s]\nrate = 10G\nloss = 0.1\n[link b s]\ndelay = 3us\n[knobs]\nx/y = 1\n";

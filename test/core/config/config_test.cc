@@ -22,7 +22,7 @@ std::string refusal(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("config: a file says everything that a topology holds") {
+TEST_CASE("config: a file can set every value of a topology") {
   Result<Config> config = parse_config(
       "[clock]\nmode=virtual\ndilation=1\nseed=0x10\n[nic]\nmgmt=none\n"
       "mad_semantics=ofed4\n[device "
@@ -63,7 +63,7 @@ TEST_CASE("config: a file says everything that a topology holds") {
   CHECK(config->knobs[0].line == 26);
 }
 
-TEST_CASE("config: without device, switch and link the default topology stands") {
+TEST_CASE("config: a file without devices, switches and links keeps the default topology") {
   for (std::string_view text : {"", "\n; nothing\n", "[clock]\nseed=1\n", "[knobs]\na=b"}) {
     Result<Config> config = parse_config(text, "f");
     REQUIRE(config);
@@ -71,7 +71,7 @@ TEST_CASE("config: without device, switch and link the default topology stands")
   }
 }
 
-TEST_CASE("config: two hundred devices differ by default, one more is refused") {
+TEST_CASE("config: 200 devices get distinct defaults, and one more is refused") {
   std::string text = "[switch s]\n";
   for (int i = 1; i <= 200; ++i) text += fmt::format("[device d{}]\n[link d{} s]\n", i, i);
   Result<Config> config = parse_config(text, "f");
@@ -87,7 +87,7 @@ TEST_CASE("config: devices without a path between them are no error") {
         "accepted");
 }
 
-TEST_CASE("config: a bad value of a device is refused by name") {
+TEST_CASE("config: an invalid value of a device is refused with its key and the reason") {
   struct Row {
     const char *said, *why;
   };
@@ -126,7 +126,7 @@ TEST_CASE("config: a bad value of a device is refused by name") {
   }
 }
 
-TEST_CASE("config: a device of two ports has an interface, addresses and a cable for each") {
+TEST_CASE("config: a two-port device has an interface, addresses and a cable per port") {
   std::string text =
       "[device mlx5_0]\nports=2\nmtu=1024\n[port mlx5_0 2]\nnetdev=eth1\nip=10.9.9.9\n"
       "[device b]\nports=2\n[switch s]\n[link mlx5_0/1 s]\n[link s mlx5_0/2]\n[link b b/2]\n";
@@ -147,7 +147,7 @@ TEST_CASE("config: a device of two ports has an interface, addresses and a cable
   CHECK(topology.links.at(2).b == "b/2");
 }
 
-TEST_CASE("config: a second port that is not there, or told of twice, is refused") {
+TEST_CASE("config: a second port that does not exist, or is defined twice, is refused") {
   struct Row {
     const char *text, *why;
   };
@@ -193,7 +193,7 @@ TEST_CASE("config: an uplink is a node with one cable") {
         "f:6: a link from an uplink to an uplink");
 }
 
-TEST_CASE("topology: an uplink's address is mb_0's, of either version") {
+TEST_CASE("topology: an uplink's IPv4 or IPv6 address becomes that of mb_0") {
   Result<Topology> v4 = uplink_topology("10.9.0.1");
   REQUIRE(v4);
   CHECK(v4->devices[0].ports[0].ipv4 == std::array<uint8_t, 4>{10, 9, 0, 1});
@@ -218,7 +218,7 @@ TEST_CASE("config: a link's values have the ranges of its knobs") {
   CHECK(refusal(link + "state=maybe") == "f:4: state=maybe: up or down is wanted");
 }
 
-TEST_CASE("config: what identifies a device belongs to one device") {
+TEST_CASE("config: the identifiers of devices and ports are unique") {
   for (std::string same : {"pci=0000:01:00.0", "netdev=eth0", "mac=02:00:00:00:00:01",
                            "ip=10.0.0.1", "ip6=2001:db8::1"}) {
     std::string text = "[device a]\n" + same + "\n[device b]\n" + same + "\n[link a b]\n";
@@ -228,7 +228,7 @@ TEST_CASE("config: what identifies a device belongs to one device") {
   }
 }
 
-TEST_CASE("config: two links that would share a directory ended the daemon") {
+TEST_CASE("config: two links that would share a directory are refused") {
   CHECK(
       refusal("[device a-b]\n[switch c]\n[device a]\n[switch b-c]\n[link a-b c]\n[link a b-c]\n") ==
       "f:6: two links would be named a-b-c");
@@ -236,7 +236,7 @@ TEST_CASE("config: two links that would share a directory ended the daemon") {
         "f:3: two links would be named x-x-x");
 }
 
-TEST_CASE("config: a knob's path may hold colons, as devices/pci0000:2b does") {
+TEST_CASE("config: a knob's path may contain colons, as in devices/pci0000:2b") {
   Result<Config> config =
       parse_config("[knobs]\ndevices/pci0000:2b/x = a:b=c ; said\nplain : 7\n", "f");
   REQUIRE(config);
@@ -248,14 +248,14 @@ TEST_CASE("config: a knob's path may hold colons, as devices/pci0000:2b does") {
   CHECK(refusal("[knobs]\na:b = 1\na:b = 2\n") == "f:3: a:b is given twice");
 }
 
-TEST_CASE("config: a byte order mark and line ends of other systems are no obstacle") {
+TEST_CASE("config: a byte order mark and CRLF line ends are accepted") {
   Result<Config> config =
       parse_config("\xEF\xBB\xBF[device a]\r\nmtu=256\r\n[device b]\r\n[link a b]\r\n", "f");
   REQUIRE(config);
   CHECK(config->topology->devices.at(0).ports[0].mtu == 256);
 }
 
-TEST_CASE("config: bytes that are no text are refused with their line") {
+TEST_CASE("config: control characters are refused with their line") {
   using namespace std::string_literals;
   CHECK(refusal("[clock]\nseed=1\nx\0y\n"s) == "f:3: holds the byte 0x00: not a text file");
   // inih takes these for blanks: a section behind one would go unnoticed, a key continue a value.
@@ -265,19 +265,19 @@ TEST_CASE("config: bytes that are no text are refused with their line") {
   CHECK(refusal("[\x1b[31m]\n") == "f:1: holds the byte 0x1b: not a text file");
 }
 
-TEST_CASE("config: an indented line is a line, not the rest of a value") {
+TEST_CASE("config: an indented line is a line of its own, not a continuation") {
   CHECK(refusal("[clock]\n  seed = 1\n\tseed = 2\n") == "f:3: seed is given twice");
   CHECK(refusal("[clock]\nseed = 1\n   2\n") == "f:3: not a [section], key = value or comment");
 }
 
-TEST_CASE("config: SA requests are limited as the vendor's text says, or as a release of it does") {
+TEST_CASE("config: mad_semantics is doc by default, and takes doc, ofed4 or ofed25") {
   CHECK(parse_config("", "f")->mad_semantics == "doc");
   for (std::string word : {"doc", "ofed4", "ofed25"}) {
     CHECK(parse_config("[nic]\nmad_semantics = " + word + "\n", "f")->mad_semantics == word);
   }
 }
 
-TEST_CASE("config: the first broken line is named, not a good one behind it") {
+TEST_CASE("config: the first invalid line is reported, not a later one") {
   CHECK(refusal("[device a]\nmtu=256\n[device b\nmtu=256\n[link a b]\n") ==
         "f:3: not a [section], key = value or comment");
   CHECK(refusal("[clock]\nfoo=1\nnonsense\n") ==
@@ -294,18 +294,18 @@ TEST_CASE("config: the first broken line is named, not a good one behind it") {
   CHECK(refusal("[nic a]\n") == "f:1: [nic] takes no name");
 }
 
-TEST_CASE("config: nothing is overlooked behind a section, a comment may stand there") {
+TEST_CASE("config: text after a section header is refused, unless it is a comment") {
   CHECK(refusal("[clock] seed=1\n") == "f:1: text after [clock]");
   CHECK(refusal("[clock] ; as it was\nseed=1\n") == "accepted");
   CHECK(refusal("[clock]# as it was\nseed=1\n") == "accepted");
 }
 
-TEST_CASE("config: a section that comes again goes on where it ended") {
+TEST_CASE("config: a repeated section continues the earlier one") {
   CHECK(refusal("[clock]\nseed=1\n[knobs]\na=1\n[clock]\nmode=real\n") == "accepted");
   CHECK(refusal("[clock]\nseed=1\n[knobs]\na=1\n[clock]\nseed=2\n") == "f:6: seed is given twice");
 }
 
-TEST_CASE("config: a line longer than inih's buffer is refused, a comment may be") {
+TEST_CASE("config: a line longer than inih's buffer is refused, unless it is a comment") {
   std::string fits = "a=" + std::string(195, 'x');
   Result<Config> config = parse_config("[knobs]\n" + fits + "\n", "f");
   REQUIRE(config);
@@ -315,7 +315,7 @@ TEST_CASE("config: a line longer than inih's buffer is refused, a comment may be
         "accepted");
 }
 
-TEST_CASE("config: a topology is named by its shape") {
+TEST_CASE("config: a topology section builds a star, a dumbbell or a leaf-spine network") {
   Result<Config> star = parse_config("[topology]\nkind=star\nhosts=5\nrate=100G\nmtu=1024\n", "f");
   REQUIRE(star);
   CHECK(star->topology->devices.size() == 5);
@@ -344,7 +344,7 @@ TEST_CASE("config: a topology is named by its shape") {
   CHECK(clos->topology->links.at(32).rate_bps == LinkSpec{}.rate_bps);
 }
 
-TEST_CASE("config: a shape that cannot be built is refused with its line") {
+TEST_CASE("config: a topology section that cannot be built is refused with its line") {
   CHECK(refusal("[topology]\nhosts=4\n") ==
         "f:1: [topology] without kind=star, dumbbell or leaf-spine");
   CHECK(refusal("[topology]\nkind=ring\n") ==
@@ -362,7 +362,7 @@ TEST_CASE("config: a shape that cannot be built is refused with its line") {
   CHECK(refusal("[topology]\nkind=star\nspeed=1\n").starts_with("f:3: unknown key speed"));
 }
 
-TEST_CASE("config: a switch has no more links than port numbers") {
+TEST_CASE("config: a switch has at most 254 links") {
   std::string text = "[device a]\n[switch hub]\n[link a hub]\n";
   for (int i = 2; i <= 254; ++i) text += fmt::format("[switch s{}]\n[link hub s{}]\n", i, i);
   CHECK(parse_config(text, "f"));

@@ -25,7 +25,7 @@ std::string refusal(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("scenario: a file says everything that a run holds") {
+TEST_CASE("scenario: a file can set every value of a run") {
   Scenario scenario = scenario_of(
       "[sim]\ntitle = A title: with a colon\nuntil=5ms\nlimit=1s\ncapture=yes\n"
       "[flows]\nf = write a b size=1M start=5us\n"
@@ -60,7 +60,7 @@ TEST_CASE("scenario: a file says everything that a run holds") {
   CHECK(scenario.variants[1].knobs[0].line == 21);
 }
 
-TEST_CASE("scenario: a range stands for as many lines, and counts in key and value") {
+TEST_CASE("scenario: a range expands to several lines, and counts in key and value") {
   Scenario scenario = scenario_of(
       "[flows]\nf{1..3} = write h{8..10} h0 tag={5..7}\n[variant v]\nl/h{9..11}/x = {0..2}\n"
       "[at]\n1us = a=h{1..2}\n");
@@ -83,7 +83,7 @@ TEST_CASE("scenario: a range stands for as many lines, and counts in key and val
   }
 }
 
-TEST_CASE("scenario: what cannot be is refused with its line") {
+TEST_CASE("scenario: an invalid scenario is refused with its line") {
   const struct {
     const char* text;
     const char* reason;

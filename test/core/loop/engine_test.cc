@@ -97,7 +97,7 @@ struct Ticker {
 
 }  // namespace
 
-TEST_CASE("engine: virtual time moves as far as it is told, and then stands") {
+TEST_CASE("engine: virtual time advances as far as requested, and then stops") {
   NEEDS_IO_URING();
   Running running(ClockMode::kVirtual);
   running.start();
@@ -115,7 +115,7 @@ TEST_CASE("engine: virtual time moves as far as it is told, and then stands") {
   CHECK(running.engine->now() == 10 * kMillisecond);  // nothing to wait for
 }
 
-TEST_CASE("engine: idle gives up after its limit of virtual time") {
+TEST_CASE("engine: idle gives up at its limit of virtual time") {
   NEEDS_IO_URING();
   Running running(ClockMode::kVirtual);
   running.start();
@@ -124,7 +124,7 @@ TEST_CASE("engine: idle gives up after its limit of virtual time") {
   CHECK(running.engine->now() == 5 * kSecond);
 }
 
-TEST_CASE("engine: idle waits for the world to settle, without time passing") {
+TEST_CASE("engine: idle waits for settling work, and virtual time does not advance") {
   NEEDS_IO_URING();
   Running running(ClockMode::kVirtual);
   running.start();
@@ -137,7 +137,9 @@ TEST_CASE("engine: idle waits for the world to settle, without time passing") {
   CHECK(running.engine->now() == 0);
 }
 
-TEST_CASE("engine: one advance at a time; a stop ends it with its code; real clocks have none") {
+TEST_CASE(
+    "engine: a second advance is EBUSY, a stop ends the first with its code, real clocks refuse "
+    "it") {
   NEEDS_IO_URING();
   Running running(ClockMode::kVirtual);
   running.start();
@@ -161,7 +163,7 @@ TEST_CASE("engine: one advance at a time; a stop ends it with its code; real clo
   CHECK(real.advance(1) == EOPNOTSUPP);
 }
 
-TEST_CASE("engine: an advance that another engine had begun ends where that one's would have") {
+TEST_CASE("engine: a successor ends an interrupted advance at its original target time") {
   NEEDS_IO_URING();
   SavedTime time{};
   {
@@ -198,7 +200,7 @@ TEST_CASE("engine: an advance that another engine had begun ends where that one'
   CHECK(successor.engine->now() == 4000);
 }
 
-TEST_CASE("engine: under the real clock events run by themselves, in order, never early") {
+TEST_CASE("engine: under the real clock events run on their own, in order and never early") {
   NEEDS_IO_URING();
   Running running(ClockMode::kReal);
   running.start();
@@ -214,7 +216,7 @@ TEST_CASE("engine: under the real clock events run by themselves, in order, neve
   CHECK(running.engine->lateness().count() > 0);
 }
 
-TEST_CASE("engine: too many waiting commands are refused, none is lost") {
+TEST_CASE("engine: commands beyond the inbox's capacity are refused, and no accepted one is lost") {
   NEEDS_IO_URING();
   Running running(ClockMode::kVirtual);
   int run = 0, taken = 0;
@@ -233,7 +235,7 @@ TEST_CASE("engine: too many waiting commands are refused, none is lost") {
   CHECK(run == 4096);
 }
 
-TEST_CASE("clock: dilation and slips bend time, never turn it back") {
+TEST_CASE("clock: dilation and slips never turn the clock back") {
   RealClock clock(1);
   TimeNs before = clock.now();
   clock.set_dilation(1000);
@@ -245,7 +247,7 @@ TEST_CASE("clock: dilation and slips bend time, never turn it back") {
   CHECK(clock.now_at(monotonic_ns() + kSecond) < later);
 }
 
-TEST_CASE("io_uring: where it is forbidden the reason names what to allow") {
+TEST_CASE("io_uring: when seccomp forbids it, the reason names seccomp and the system call") {
   pid_t child = ::fork();
   if (child == 0) {
     sock_filter filter[] = {
@@ -271,7 +273,7 @@ TEST_CASE("io_uring: where it is forbidden the reason names what to allow") {
   CHECK(WEXITSTATUS(status) == 0);
 }
 
-TEST_CASE("engine: a task runs at its place in the run, between the events of one instant") {
+TEST_CASE("engine: a task runs at its moment, between the events of one instant") {
   NEEDS_IO_URING();
   Running house(ClockMode::kVirtual);
   std::vector<std::string> seen;
@@ -307,7 +309,7 @@ TEST_CASE("engine: a task runs at its place in the run, between the events of on
                                          "later"});
 }
 
-TEST_CASE("engine: idle waits for tasks, and gives up on those that come too late") {
+TEST_CASE("engine: idle waits for scheduled tasks, and times out on those beyond its limit") {
   NEEDS_IO_URING();
   Running house(ClockMode::kVirtual);
   bool ran = false;
@@ -320,7 +322,7 @@ TEST_CASE("engine: idle waits for tasks, and gives up on those that come too lat
   CHECK(house.engine->now() == 2 * kSecond);
 }
 
-TEST_CASE("engine: while a pause is held no event runs; it may be let go of on any thread") {
+TEST_CASE("engine: no event runs while a pause is held, and any thread may release it") {
   NEEDS_IO_URING();
   ClockMode mode = GENERATE(ClockMode::kVirtual, ClockMode::kReal);
   Running house(mode);
@@ -356,7 +358,7 @@ TEST_CASE("engine: a pause may outlive the engine") {
   pause.reset();
 }
 
-TEST_CASE("engine: what is insisted on comes in order, though the inbox is full for a while") {
+TEST_CASE("engine: post_retrying() keeps its commands in order while the inbox is full") {
   NEEDS_IO_URING();
   Running running(ClockMode::kReal);
   running.start();
@@ -384,7 +386,7 @@ TEST_CASE("engine: what is insisted on comes in order, though the inbox is full 
   CHECK(std::is_sorted(came.begin(), came.end()));
 }
 
-TEST_CASE("engine: it sleeps at once when a thread that it has given little to do gets no turn") {
+TEST_CASE("engine: the core sleeps at once when a thread with little new work gets no CPU") {
   NEEDS_IO_URING();
   struct Giver final : Poller {
     Found poll(bool) override {
@@ -407,7 +409,7 @@ TEST_CASE("engine: it sleeps at once when a thread that it has given little to d
   CHECK(giver.looks_before_sleep.get_future().get() == 3);  // once with input, and then without
 }
 
-TEST_CASE("engine: it stays awake for a while after it has given threads much to do") {
+TEST_CASE("engine: the core stays awake for a while after it has given threads much work") {
   NEEDS_IO_URING();
   struct Giver final : Poller {
     Found poll(bool) override {
@@ -433,7 +435,7 @@ TEST_CASE("engine: it stays awake for a while after it has given threads much to
   CHECK(giver.awake_ns.get_future().get() >= 200 * kMicrosecond);
 }
 
-TEST_CASE("engine: it stays awake for a moment after others have been heard") {
+TEST_CASE("engine: the core stays awake for a moment after listen()") {
   NEEDS_IO_URING();
   struct Hearer final : Poller {
     Found poll(bool) override {
@@ -465,7 +467,7 @@ TEST_CASE("engine: it stays awake for a moment after others have been heard") {
   }
 }
 
-TEST_CASE("engine: what is insisted on before it starts or after it stopped runs at once") {
+TEST_CASE("engine: post_retrying() runs a command at once before start() and after stop()") {
   NEEDS_IO_URING();
   Running running(ClockMode::kReal);
   int ran = 0;

@@ -6,7 +6,7 @@
 
 using namespace rocefs;
 
-TEST_CASE("inbox: every command runs once, in each poster's order, and a full one refuses") {
+TEST_CASE("inbox: every command runs once, in each poster's order, and a full inbox refuses") {
   Inbox inbox(100'000);
   std::vector<int> last(4, -1);
   int count = 0, disorder = 0;

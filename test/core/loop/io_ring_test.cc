@@ -69,7 +69,8 @@ struct Note final : IoListener {
 
 }  // namespace
 
-TEST_CASE("io ring: a poll ends though there is always more, and nobody sleeps over what is left") {
+TEST_CASE(
+    "io ring: a poll is bounded under endless input, and a wait returns while input is left") {
   NEEDS_IO_URING();
   auto ring = IoRing::create(256);
   REQUIRE(ring);
@@ -89,7 +90,7 @@ TEST_CASE("io ring: a poll ends though there is always more, and nobody sleeps o
   (*ring)->poll();
 }
 
-TEST_CASE("io ring: what the network says of something sent does not end receiving") {
+TEST_CASE("io ring: an ICMP error for a sent datagram does not stop reception") {
   NEEDS_IO_URING();
   CHECK(IoRing::can_receive_messages());
   auto ring = IoRing::create(256);
@@ -124,7 +125,7 @@ TEST_CASE("io ring: what the network says of something sent does not end receivi
   CHECK(ears.count == 1);
 }
 
-TEST_CASE("io ring: commands are served while datagrams come without end") {
+TEST_CASE("io ring: commands run while datagrams arrive without end") {
   NEEDS_IO_URING();
   PollLoop loop;
   auto engine = Engine::create({}, loop);
@@ -148,7 +149,7 @@ TEST_CASE("io ring: commands are served while datagrams come without end") {
   (*engine)->stop();
 }
 
-TEST_CASE("io ring: more may be asked for than the ring holds") {
+TEST_CASE("io ring: more messages may be sent than the ring has entries") {
   NEEDS_IO_URING();
   auto ring = IoRing::create(2);
   REQUIRE(ring);
@@ -178,7 +179,7 @@ TEST_CASE("io ring: more may be asked for than the ring holds") {
   CHECK(received == kMessages);
 }
 
-TEST_CASE("io ring: a message without room ends with EAGAIN, and room is told of") {
+TEST_CASE("io ring: a message without buffer space ends with EAGAIN, and free space is reported") {
   NEEDS_IO_URING();
   auto ring = IoRing::create(256);
   REQUIRE(ring);

@@ -22,30 +22,31 @@ const std::string kProfile =
 
 }  // namespace
 
-TEST_CASE("io_uring refusal: a seccomp filter is named with the profile that helps") {
+TEST_CASE("io_uring refusal: a seccomp filter is reported with the profile that allows io_uring") {
   CHECK(said(EPERM, {true, 0}) == "io_uring is forbidden here (EPERM)" + kProfile);
   CHECK(said(EACCES, {true, 0}) == "io_uring is forbidden here (EACCES)" + kProfile);
   CHECK(said(ENOSYS, {true, 0}) == "io_uring is forbidden here (ENOSYS)" + kProfile);
 }
 
-TEST_CASE("io_uring refusal: the sysctl is named with its value") {
+TEST_CASE("io_uring refusal: the sysctl is reported with its value") {
   std::string sysctl = "; the sysctl kernel.io_uring_disabled is 2 and must be 0";
   CHECK(said(EPERM, {false, 2}) == "io_uring is forbidden here (EPERM)" + sysctl);
   CHECK(said(EPERM, {true, 2}) == "io_uring is forbidden here (EPERM)" + sysctl + kProfile);
 }
 
-TEST_CASE("io_uring refusal: what nothing explains is said as it is") {
+TEST_CASE("io_uring refusal: an error without a known cause is reported without a guess") {
   CHECK(said(ENOSYS, {false, 0}) == "this kernel has no io_uring");
   CHECK(said(EPERM, {false, 0}) == "io_uring is forbidden here (EPERM)");
   CHECK(said(ENOMEM, {true, 2}) == "io_uring: not enough locked memory (ulimit -l) for its rings");
   CHECK(said(EMFILE, {true, 2}) == "io_uring: Too many open files");
 }
 
-TEST_CASE("io_uring refusal: a descriptor that is no ring is refused nothing") {
+TEST_CASE("io_uring refusal: a descriptor that is not a ring has no refusals") {
   CHECK(refused_on_ring(-1) == 0);
 }
 
-TEST_CASE("io_uring refusal: a kernel that cannot receive as an uplink must says what can") {
+TEST_CASE(
+    "io_uring refusal: a kernel without multishot recvmsg is reported with the version needed") {
   CHECK(multishot_refusal(0));
   Result<void> old = multishot_refusal(EINVAL);
   REQUIRE_FALSE(old);

@@ -13,7 +13,7 @@
 
 using namespace rocefs;
 
-TEST_CASE("poll loop: who gets the number of a closed descriptor does not get its event") {
+TEST_CASE("poll loop: a reused descriptor number does not get the closed descriptor's event") {
   PollLoop loop;
   Fd fds[2];
   int begun = 0, heirs = 0;
@@ -37,7 +37,7 @@ TEST_CASE("poll loop: who gets the number of a closed descriptor does not get it
   CHECK(heirs == 0);
 }
 
-TEST_CASE("poll loop: timers run when they are due, in order, and need no descriptors") {
+TEST_CASE("poll loop: timers fire when due, in order, and need no descriptors") {
   PollLoop loop;
   rlimit limit{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &limit) == 0);

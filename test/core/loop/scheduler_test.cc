@@ -26,7 +26,7 @@ TimeNs some_delay(Rng& rng) {
 
 }  // namespace
 
-TEST_CASE("scheduler: events run by time, and at one time in the order of scheduling") {
+TEST_CASE("scheduler: events run by time, and at the same time in the order of scheduling") {
   Scheduler scheduler;
   std::vector<int> order;
   std::vector<std::unique_ptr<Probe>> probes;
@@ -42,7 +42,7 @@ TEST_CASE("scheduler: events run by time, and at one time in the order of schedu
   CHECK(scheduler.next() == 99);
 }
 
-TEST_CASE("scheduler: an event moves, is cancelled, and leaves when it is destroyed") {
+TEST_CASE("scheduler: an event can be moved and cancelled, and is removed when it is destroyed") {
   Scheduler scheduler;
   std::vector<int> order;
   auto a = std::make_unique<Probe>(order, 1), b = std::make_unique<Probe>(order, 2);
@@ -62,7 +62,7 @@ TEST_CASE("scheduler: an event moves, is cancelled, and leaves when it is destro
   CHECK(a->event.due() == 100);
 }
 
-TEST_CASE("scheduler: events that schedule, move and cancel others while they run keep the order") {
+TEST_CASE("scheduler: events that schedule, move and cancel others while running keep the order") {
   for (uint64_t seed = 1; seed <= 100; ++seed) {
     Rng rng(seed, "busy");
     Scheduler scheduler;
@@ -107,7 +107,7 @@ TEST_CASE("scheduler: events that schedule, move and cancel others while they ru
   }
 }
 
-TEST_CASE("scheduler: random schedules run as a stable sort would order them") {
+TEST_CASE("scheduler: random schedules run in the order of a stable sort") {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     Rng rng(seed, "scheduler");
     Scheduler scheduler;

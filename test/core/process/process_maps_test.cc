@@ -36,7 +36,7 @@ ProcessMaps own_maps() {
 
 }  // namespace
 
-TEST_CASE("process maps: what may be read and written, whichever way it is known") {
+TEST_CASE("process maps: read(), ask() and allow() agree on what may be read and written") {
   Pages pages;
   ProcessMaps maps = own_maps();
   struct Row {
@@ -69,7 +69,7 @@ TEST_CASE("process maps: what may be read and written, whichever way it is known
   }
 }
 
-TEST_CASE("process maps: what is no maps is not asked, and allows nothing") {
+TEST_CASE("process maps: a file without maps answers nothing and allows nothing") {
   ProcessMaps none(Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC)));
   CHECK(none.ask(4096, 1, false) == std::nullopt);
   CHECK(!none.allow(4096, 1, false));

@@ -52,7 +52,7 @@ bool dies_at(Journal& journal, int cut, uint64_t value, const char* text) {
 
 }  // namespace
 
-TEST_CASE("journal: what is staged is not there before the commit") {
+TEST_CASE("journal: a staged change is not visible before the commit") {
   auto journal = make_journal();
   stage_all(*journal, 7, "seven");
   CHECK(journal->state<State>().first == 0);
@@ -62,7 +62,7 @@ TEST_CASE("journal: what is staged is not there before the commit") {
   CHECK(journal->state<State>().text == std::string("seven"));
 }
 
-TEST_CASE("journal: a commit that is cut at any step has happened as a whole or not at all") {
+TEST_CASE("journal: a commit interrupted at any step takes effect completely or not at all") {
   auto journal = make_journal();
   const State& state = journal->state<State>();
   stage_all(*journal, 1, "before");
@@ -80,7 +80,7 @@ TEST_CASE("journal: a commit that is cut at any step has happened as a whole or 
   CHECK(cut == 4);
 }
 
-TEST_CASE("journal: a recovery that is cut itself is done again by the next") {
+TEST_CASE("journal: an interrupted recovery is repeated by the next one") {
   auto journal = make_journal();
   const State& state = journal->state<State>();
   REQUIRE(dies_at(*journal, 1, 9, "nine"));
@@ -95,7 +95,7 @@ TEST_CASE("journal: a recovery that is cut itself is done again by the next") {
   CHECK(state.second == 9);
 }
 
-TEST_CASE("journal: whoever contributes to a commit is asked at each") {
+TEST_CASE("journal: a before_commit() callback runs at each commit") {
   auto journal = make_journal();
   State& state = journal->state<State>();
   uint64_t count = 0;
@@ -105,7 +105,7 @@ TEST_CASE("journal: whoever contributes to a commit is asked at each") {
   CHECK(state.second == 2);
 }
 
-TEST_CASE("dmesg: lines that were committed are there in the next worker, once") {
+TEST_CASE("dmesg: the next worker has each committed line once") {
   auto journal = make_journal();
   State& state = journal->state<State>();
   pid_t pid = ::fork();
@@ -124,7 +124,7 @@ TEST_CASE("dmesg: lines that were committed are there in the next worker, once")
   CHECK(dmesg.text() == "[    0.000000] one\n[    0.000000] two\n");
 }
 
-TEST_CASE("dmesg: of more than the journal holds the newest lines are kept, each whole") {
+TEST_CASE("dmesg: when the journal is full, the newest lines are kept, each complete") {
   auto journal = make_journal();
   State& state = journal->state<State>();
   Dmesg before, after;
@@ -140,7 +140,7 @@ TEST_CASE("dmesg: of more than the journal holds the newest lines are kept, each
   CHECK(text.size() > Dmesg::kMaxBytes / 2);
 }
 
-TEST_CASE("fault: a point that nobody knows and a count that is none are refused") {
+TEST_CASE("fault: unknown fault points and invalid counts are refused") {
   auto journal = make_journal();
   Faults faults(journal->state<State>().faults);
   for (const char* text :

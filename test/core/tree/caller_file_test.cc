@@ -54,8 +54,8 @@ struct Desk {
 }  // namespace
 
 TEST_CASE(
-    "caller files: a user has 256 open, all have 1,024, 64 of them root, and one closed makes "
-    "room") {
+    "caller files: a user may open 256, all users 1,024, 64 kept for root; closing one frees a "
+    "place") {
   if (::geteuid() != 0) test::skip("not root");
   raise_open_files();
   Desk desk;

@@ -91,7 +91,7 @@ struct Modes {
 
 }  // namespace
 
-TEST_CASE("consequences: a store changes other sets with itself, each applied once") {
+TEST_CASE("consequences: a store changes the dependent sets too, each applied once") {
   NEEDS_IO_URING();
   Modes modes;
   CHECK(modes.store("m/mode", "large\n") == "ok");
@@ -105,7 +105,7 @@ TEST_CASE("consequences: a store changes other sets with itself, each applied on
   CHECK(modes.shown() == "large\n60\n60\n");
 }
 
-TEST_CASE("consequences: other knobs of the same set have none") {
+TEST_CASE("consequences: other knobs of the same set have no consequences") {
   NEEDS_IO_URING();
   Modes modes;
   CHECK(modes.store("a/limit", "20") == "ok");
@@ -113,7 +113,7 @@ TEST_CASE("consequences: other knobs of the same set have none") {
   CHECK(modes.shown() == "small\n20\n10\n");
 }
 
-TEST_CASE("consequences: one that is refused takes everything with it") {
+TEST_CASE("consequences: a refused consequence refuses the whole store") {
   NEEDS_IO_URING();
   Modes modes;
   CHECK(modes.store("m/mode", "wrong") == "above 50");
@@ -122,7 +122,7 @@ TEST_CASE("consequences: one that is refused takes everything with it") {
   CHECK(modes.changes == 0);
 }
 
-TEST_CASE("consequences: what a transaction stores itself wins, in any order") {
+TEST_CASE("consequences: explicit values of a transaction override consequences, in any order") {
   NEEDS_IO_URING();
   for (const char* text : {"m/mode=large a/limit=99", "a/limit=99 m/mode=large"}) {
     Modes modes;
@@ -131,7 +131,7 @@ TEST_CASE("consequences: what a transaction stores itself wins, in any order") {
   }
 }
 
-TEST_CASE("consequences: a reset brings back the defaults of all") {
+TEST_CASE("consequences: a reset restores the defaults of all sets") {
   NEEDS_IO_URING();
   Modes modes;
   CHECK(modes.store("a/limit", "20") == "ok");
@@ -144,7 +144,7 @@ TEST_CASE("consequences: a reset brings back the defaults of all") {
   CHECK(modes.owners[0].applied.back() == std::pair<uint64_t, uint64_t>{20, 0});
 }
 
-TEST_CASE("consequences: a worker that takes over stores what was set behind them") {
+TEST_CASE("consequences: a successor restores consequences and the values set after them") {
   NEEDS_IO_URING();
   auto journal = Journal::create(sizeof(SavedTree), SavedTree::kMaxTransaction);
   REQUIRE(journal);

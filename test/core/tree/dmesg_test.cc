@@ -7,7 +7,7 @@
 
 using namespace rocefs;
 
-TEST_CASE("dmesg: lines look like the kernel's, oldest go first, none can be forged") {
+TEST_CASE("dmesg: lines look like the kernel's, the oldest are dropped, none can be forged") {
   Dmesg dmesg(100);
   dmesg.log(LogLevel::kInfo, 5 * kSecond + 123456789, "hello");
   CHECK(dmesg.text() == "[    5.123456] hello\n");

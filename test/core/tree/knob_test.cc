@@ -72,7 +72,7 @@ struct Ranges {
 
 }  // namespace
 
-TEST_CASE("knobs: a transaction over two sets is applied once to each, as a whole") {
+TEST_CASE("knobs: a transaction over two sets is applied once to each set") {
   NEEDS_IO_URING();
   Ranges ranges;
   CHECK(ranges.set("a/low=30 b/high=5 a/high=40 link/low=1") == "ok");
@@ -81,7 +81,7 @@ TEST_CASE("knobs: a transaction over two sets is applied once to each, as a whol
   CHECK(ranges.b.applied == std::vector<std::pair<uint64_t, uint64_t>>{{1, 5}});
 }
 
-TEST_CASE("knobs: what a check refuses alone it takes together with what makes it right") {
+TEST_CASE("knobs: values that are refused alone are accepted together if they are consistent") {
   NEEDS_IO_URING();
   Ranges ranges;
   CHECK(ranges.set("a/low=50") == "a/low: low is above high");
@@ -90,7 +90,7 @@ TEST_CASE("knobs: what a check refuses alone it takes together with what makes i
   CHECK(ranges.shown() == "50\n60\n10\n20\n");
 }
 
-TEST_CASE("knobs: one refusal anywhere and nothing changes") {
+TEST_CASE("knobs: one refused assignment leaves every knob unchanged") {
   NEEDS_IO_URING();
   Ranges ranges;
   std::map<std::string, std::string> refused = {
@@ -118,7 +118,7 @@ TEST_CASE("knobs: one refusal anywhere and nothing changes") {
   CHECK(ranges.b.applied.empty());
 }
 
-TEST_CASE("knobs: defaults are the values of the moment they were kept") {
+TEST_CASE("knobs: the defaults are the values at the time of keep_as_defaults()") {
   NEEDS_IO_URING();
   Ranges ranges;
   std::shared_ptr<KnobSet> set = find_knob(ranges.tree, "a/low")->set();
@@ -129,7 +129,7 @@ TEST_CASE("knobs: defaults are the values of the moment they were kept") {
   CHECK(set->defaults()[0] == KnobValue(uint64_t{3}));
 }
 
-TEST_CASE("assignments: every text comes back from its written form, in one line") {
+TEST_CASE("assignments: every text survives formatting and parsing, on one line") {
   Rng rng(5, "assignments");
   const std::string_view letters = "ab= '\\\n\tx=\"$#";
   for (int round = 0; round < 5000; ++round) {
@@ -153,7 +153,7 @@ TEST_CASE("assignments: every text comes back from its written form, in one line
   CHECK(format_moment({5000000, 2}) == "@5000000+2");
 }
 
-TEST_CASE("store log: oldest lines go first, and it says how many") {
+TEST_CASE("store log: the oldest lines are dropped and counted") {
   StoreLog log(40);
   log.add({1, 0}, "a=1");
   CHECK(log.text() == "@1 a=1\n");

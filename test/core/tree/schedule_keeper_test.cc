@@ -66,7 +66,8 @@ bool dies_at(Journal& journal, int cut) {
 
 }  // namespace
 
-TEST_CASE("schedule keeper: a commit that is cut at any step has happened as a whole or not") {
+TEST_CASE(
+    "schedule keeper: a commit interrupted at any step takes effect completely or not at all") {
   for (int cut = 0, died = 1; died; ++cut) {
     auto journal = make_journal();
     {
@@ -82,7 +83,8 @@ TEST_CASE("schedule keeper: a commit that is cut at any step has happened as a w
   }
 }
 
-TEST_CASE("schedule keeper: what was never committed is nowhere, and in nobody's way") {
+TEST_CASE(
+    "schedule keeper: an uncommitted store is not restored, and is replaced by the next one") {
   auto journal = make_journal();
   {
     ScheduleKeeper keeper(*journal, journal->state<State>().schedule);
@@ -101,7 +103,7 @@ TEST_CASE("schedule keeper: what was never committed is nowhere, and in nobody's
   CHECK(left(*journal).empty());
 }
 
-TEST_CASE("schedule keeper: it is full when what waits fills it, not by what has gone") {
+TEST_CASE("schedule keeper: only waiting stores count against its capacity, not removed ones") {
   auto journal = make_journal();
   ScheduleKeeper keeper(*journal, journal->state<State>().schedule);
   const std::string text(4000, 'x');
@@ -126,7 +128,7 @@ TEST_CASE("schedule keeper: it is full when what waits fills it, not by what has
   CHECK(keeper.add(++name, store_of(4, text)));
 }
 
-TEST_CASE("line log: lines that were never committed overwrite none that were") {
+TEST_CASE("line log: uncommitted lines never overwrite committed ones") {
   auto journal = make_journal();
   auto& ring = journal->state<State>().ring;
   LineLog before(1000);
@@ -150,7 +152,7 @@ TEST_CASE("line log: lines that were never committed overwrite none that were") 
   CHECK(after.dropped() == before.dropped());
 }
 
-TEST_CASE("store log: a successor's shows what it showed, and what is noted beside") {
+TEST_CASE("store log: a successor shows the committed stores and notes") {
   auto made = Journal::create(sizeof(StoreLog::Saved), 64 * 1024);
   REQUIRE(made);
   auto& saved = (*made)->state<StoreLog::Saved>();

@@ -6,7 +6,7 @@
 
 using namespace rocefs;
 
-TEST_CASE("tree: links are relative, inode numbers belong to paths, what is removed says ENODEV") {
+TEST_CASE("tree: links are relative, inode numbers belong to paths, removed files are marked") {
   Tree tree(0, 0);
   tree.add_directory("class/net");
   auto file = constant("1");
@@ -26,14 +26,14 @@ TEST_CASE("tree: links are relative, inode numbers belong to paths, what is remo
   CHECK(tree.add_file("devices/pci/dev/a", constant("2")) == ino);
 }
 
-TEST_CASE("tree: a link says its target's name even where the way up passes it") {
+TEST_CASE("tree: a link names its target even when the path up passes through it") {
   Tree tree(0, 0);
   tree.add_link("devices/pci/infiniband/mb/device", "devices/pci");
   CHECK(tree.resolve("devices/pci/infiniband/mb/device")->target == "../../../pci");
   CHECK(tree.follow("devices/pci/infiniband/mb/device")->name == "pci");
 }
 
-TEST_CASE("tree: a link out says its target as it is, and nobody follows it within the tree") {
+TEST_CASE("tree: an outside link keeps its target, and is not followed within the tree") {
   Tree tree(0, 0);
   tree.add_file("dev/null", constant("ours"));
   tree.add_link_out("dev/infiniband/uverbs0", "/dev/null");
@@ -42,7 +42,7 @@ TEST_CASE("tree: a link out says its target as it is, and nobody follows it with
   CHECK(tree.follow("dev/infiniband/uverbs0/x") == nullptr);
 }
 
-TEST_CASE("tree: whoever remembers names hears of what comes and goes, and says when he knows") {
+TEST_CASE("tree: a listener hears of added and removed names, and when_known() waits for it") {
   struct Ear final : Tree::Listener {
     std::vector<std::string> heard;
     std::vector<Task> waiting;
