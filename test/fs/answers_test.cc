@@ -19,7 +19,7 @@ void add_file(Mounted& mounted, const std::string& name, std::shared_ptr<File> f
 
 }  // namespace
 
-TEST_CASE("fs: an answer that is dropped on another thread is EIO too") {
+TEST_CASE("fs: an answer that is dropped on another thread gives EIO") {
   NEEDS_FUSE();
   Mounted mounted;
   std::vector<std::thread> elsewhere;
@@ -32,7 +32,7 @@ TEST_CASE("fs: an answer that is dropped on another thread is EIO too") {
   for (std::thread& thread : elsewhere) thread.join();
 }
 
-TEST_CASE("fs: a file that throws fails its caller alone") {
+TEST_CASE("fs: an exception in a file fails only its caller") {
   NEEDS_FUSE();
   Mounted mounted;
   add_file(mounted, "throws",
@@ -50,7 +50,7 @@ TEST_CASE("fs: a file that throws fails its caller alone") {
   CHECK(Mounted::read(mounted.at("ro")) == "fixed\n");
 }
 
-TEST_CASE("fs: a signal that is caught ends a waiting store with EINTR") {
+TEST_CASE("fs: a caught signal ends a waiting store with EINTR") {
   NEEDS_FUSE();
   Mounted mounted;
   pid_t waiting = start_writer(mounted, mounted.at("slow"), "go\n");
@@ -64,7 +64,7 @@ TEST_CASE("fs: a signal that is caught ends a waiting store with EINTR") {
   });
 }
 
-TEST_CASE("fs: a signal that only tells of something leaves a waiting store, the next may not") {
+TEST_CASE("fs: an ignored signal leaves a waiting store alone, and a later caught one ends it") {
   NEEDS_FUSE();
   Mounted mounted;
   for (int next : {0, SIGUSR1, SIGKILL}) {
@@ -89,7 +89,7 @@ TEST_CASE("fs: a signal that only tells of something leaves a waiting store, the
   }
 }
 
-TEST_CASE("fs: a store that answers inside its interrupt is answered once") {
+TEST_CASE("fs: a store that is answered inside its interrupt handler is answered once") {
   NEEDS_FUSE();
   Mounted mounted;
   std::atomic<bool> waits{false};
@@ -108,7 +108,7 @@ TEST_CASE("fs: a store that answers inside its interrupt is answered once") {
   mounted.control([&] { kept = nullptr; });  // it is that thread's
 }
 
-TEST_CASE("fs: what a removed file refuses is reported under the path it had") {
+TEST_CASE("fs: a refusal of a removed file is reported under its former path") {
   NEEDS_FUSE();
   Mounted mounted;
   add_file(mounted, "f", write_only([](std::string_view, const OperationPtr&, Answer<void> answer) {
@@ -125,7 +125,7 @@ TEST_CASE("fs: what a removed file refuses is reported under the path it had") {
   });
 }
 
-TEST_CASE("fs: the session ends with stores still waiting: EIO, and late answers touch nothing") {
+TEST_CASE("fs: waiting stores get EIO when the session ends, and late answers are harmless") {
   NEEDS_FUSE();
   auto mounted = std::make_unique<Mounted>();
   pid_t interruptible = start_writer(*mounted, mounted->at("slow"), "go\n");
@@ -150,7 +150,7 @@ TEST_CASE("fs: the session ends with stores still waiting: EIO, and late answers
   elsewhere.join();
 }
 
-TEST_CASE("fs: the session ends while entries leave and others look them up") {
+TEST_CASE("fs: a session can end while entries are removed and looked up") {
   NEEDS_FUSE();
   for (int round = 0; round < 10; ++round) {
     Mounted mounted;

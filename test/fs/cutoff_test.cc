@@ -28,7 +28,7 @@ bool kernel_numbers_mounts() {
 
 }  // namespace
 
-TEST_CASE("cutoff: it ends the mount that it was made of, which stays to be seen dead") {
+TEST_CASE("cutoff: cut() ends the mount it was made for, which stays mounted") {
   if (!fuse_here()) skip("needs /dev/fuse");
   Mounted mounted;
   Cutoff cutoff(mounted_device(mounted.path).value_or(0), mounted.path);
@@ -39,7 +39,7 @@ TEST_CASE("cutoff: it ends the mount that it was made of, which stays to be seen
 }
 
 // Late guard: without CPU for a while, it finds another mount at the path.
-TEST_CASE("cutoff: it leaves alone what is mounted later in the same place, with its numbers") {
+TEST_CASE("cutoff: cut() leaves alone a later mount of the same path and numbers") {
   if (!fuse_here()) skip("needs /dev/fuse");
   if (!kernel_numbers_mounts()) skip("needs numbers of mounts that are given once");
   std::string path;

@@ -119,7 +119,7 @@ struct WithDevice : Mounted {
 
 }  // namespace
 
-TEST_CASE("fs: a device takes ioctls: arguments in, results and bytes out, also with an errno") {
+TEST_CASE("fs: a device's ioctl takes arguments and returns results, also with an errno") {
   NEEDS_FUSE();
   WithDevice device;
   Argument argument{21, 0};
@@ -137,7 +137,7 @@ TEST_CASE("fs: a device takes ioctls: arguments in, results and bytes out, also 
   CHECK(errno == ENOTTY);
 }
 
-TEST_CASE("fs: what is no device has no ioctls, nor has a directory, and dmesg has none of it") {
+TEST_CASE("fs: an ioctl of a plain file or directory is ENOTTY and is not reported in dmesg") {
   NEEDS_FUSE();
   WithDevice device;
   int fd = ::open(device.at("uint").c_str(), O_RDWR);
@@ -151,7 +151,7 @@ TEST_CASE("fs: what is no device has no ioctls, nor has a directory, and dmesg h
   ::close(directory);
 }
 
-TEST_CASE("fs: a device has the mode that it tells, no size and no position") {
+TEST_CASE("fs: a device has its own mode, no size and no position") {
   NEEDS_FUSE();
   WithDevice device;
   struct stat status {};
@@ -162,7 +162,7 @@ TEST_CASE("fs: a device has the mode that it tells, no size and no position") {
   CHECK(errno == ESPIPE);
 }
 
-TEST_CASE("fs: a write to a device is one message, whatever is in it and however long") {
+TEST_CASE("fs: a write to a device is one message of any content and length") {
   NEEDS_FUSE();
   WithDevice device;
   std::string sent(100'000, 'a');
@@ -176,7 +176,7 @@ TEST_CASE("fs: a write to a device is one message, whatever is in it and however
   CHECK(::read(device.fd, got.data(), got.size()) == 2);
 }
 
-TEST_CASE("fs: reads of a device wait, but not with O_NONBLOCK, and nobody waits for them") {
+TEST_CASE("fs: a read of a device waits, except with O_NONBLOCK, and does not block a write") {
   NEEDS_FUSE();
   WithDevice device;
   char buffer[16];
@@ -198,7 +198,7 @@ TEST_CASE("fs: reads of a device wait, but not with O_NONBLOCK, and nobody waits
   ::close(quick);
 }
 
-TEST_CASE("fs: who waits for a device is killed at once, and ends with EINTR by a signal") {
+TEST_CASE("fs: a waiting reader of a device can be killed, and a caught signal gives EINTR") {
   NEEDS_FUSE();
   WithDevice device;
   for (int signal : {SIGKILL, SIGUSR1}) {
@@ -224,7 +224,7 @@ TEST_CASE("fs: who waits for a device is killed at once, and ends with EINTR by 
   }
 }
 
-TEST_CASE("fs: a poll of a device wakes when a message comes") {
+TEST_CASE("fs: a poll of a device wakes when a message arrives") {
   NEEDS_FUSE();
   WithDevice device;
   pollfd watch{device.fd, POLLIN | POLLOUT, 0};
@@ -238,7 +238,7 @@ TEST_CASE("fs: a poll of a device wakes when a message comes") {
 }
 
 // Regression: each left a slot of 65,536 behind.
-TEST_CASE("fs: a request that is answered later leaves nothing behind") {
+TEST_CASE("fs: a request that is answered later leaves nothing in the journal") {
   NEEDS_FUSE();
   auto journal = Journal::create(sizeof(SavedSession), 16 * 1024);
   REQUIRE(journal);

@@ -65,7 +65,7 @@ void leave_dead_mount(const MountDirectory& directory) {
 
 }  // namespace
 
-TEST_CASE("fs: the dead mount of an earlier daemon is taken away, however it is named") {
+TEST_CASE("fs: a dead mount of an earlier daemon is removed, by any name of its path") {
   NEEDS_FUSE();
   if (::geteuid() != 0) skip("root alone may unmount what another process mounted");
   MountDirectory directory;
@@ -82,7 +82,7 @@ TEST_CASE("fs: the dead mount of an earlier daemon is taken away, however it is 
   }
 }
 
-TEST_CASE("fs: a mount whose connection was cut is taken away when its session ends") {
+TEST_CASE("fs: a mount whose connection was cut is unmounted when its session ends") {
   NEEDS_FUSE();
   if (::geteuid() != 0) skip("root alone may cut a connection");
   Mounted mounted;
@@ -96,7 +96,7 @@ TEST_CASE("fs: a mount whose connection was cut is taken away when its session e
   ::close(fd);
 }
 
-TEST_CASE("fs: the daemon is told when somebody unmounts") {
+TEST_CASE("fs: the daemon ends when its mount is unmounted") {
   NEEDS_FUSE();
   if (::geteuid() != 0) skip("root alone may call umount(2)");
   MountDirectory directory;
@@ -136,7 +136,7 @@ TEST_CASE("fs: an ordinary user mounts, uses and unmounts") {
   CHECK(status == 0);
 }
 
-TEST_CASE("fs: what fusermount3 refuses is an error of ours") {
+TEST_CASE("fs: a failure of fusermount3 is returned as an error") {
   NEEDS_FUSE();
   if (::geteuid() != 0) skip("root alone can become another user");
   if (std::system("command -v fusermount3 >/dev/null") != 0) skip("no fusermount3");
@@ -155,7 +155,7 @@ TEST_CASE("fs: what fusermount3 refuses is an error of ours") {
   CHECK(status == 0);
 }
 
-TEST_CASE("fs: a source may hold commas and backslashes") {
+TEST_CASE("fs: a source may contain commas and backslashes") {
   NEEDS_FUSE();
   MountDirectory directory;
   SessionOptions options;

@@ -42,7 +42,7 @@ class Unchanging final : public File {
 
 }  // namespace
 
-TEST_CASE("fs: poll on a file that keeps no wake does not ask again and again") {
+TEST_CASE("fs: a file that keeps no wake-up is not polled again and again") {
   NEEDS_FUSE();
   Mounted mounted;
   auto file = std::make_shared<Unchanging>();
@@ -54,7 +54,7 @@ TEST_CASE("fs: poll on a file that keeps no wake does not ask again and again") 
   ::close(fd);
 }
 
-TEST_CASE("fs: repeated polls of one open file keep one wake, closing it keeps none") {
+TEST_CASE("fs: repeated polls of one open file keep one wake-up, and closing it drops it") {
   auto file = constant("x");
   auto open = std::move(*file->open(file, {}));
   int woken = 0, dropped = 0;
@@ -74,7 +74,7 @@ TEST_CASE("fs: repeated polls of one open file keep one wake, closing it keeps n
   CHECK(woken == 1);
 }
 
-TEST_CASE("fs: a poll that waits on a file is woken when the file is removed") {
+TEST_CASE("fs: removing a file wakes its pollers") {
   NEEDS_FUSE();
   Mounted mounted;
   auto file = constant("x");

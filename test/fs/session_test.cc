@@ -9,7 +9,7 @@ using namespace rocefs::test;
 #define NEEDS_FUSE() \
   if (!fuse_here()) skip("no /dev/fuse here")
 
-TEST_CASE("fs: attributes behave as those of sysfs, by the black-box check") {
+TEST_CASE("fs: attributes pass the black-box check of sysfs behaviour") {
   NEEDS_FUSE();
   if (::geteuid() != 0) skip("root alone can make all of the check's calls");
   Mounted mounted;
@@ -28,7 +28,7 @@ TEST_CASE("fs: attributes behave as those of sysfs, by the black-box check") {
   CHECK(status == 0);
 }
 
-TEST_CASE("fs: a value is read anew by every reader as soon as the write has returned") {
+TEST_CASE("fs: all readers see a new value as soon as the write has returned") {
   NEEDS_FUSE();
   Mounted mounted;
   std::atomic<uint64_t> written{0};
@@ -56,7 +56,7 @@ TEST_CASE("fs: a value is read anew by every reader as soon as the write has ret
   CHECK(stale == 0);
 }
 
-TEST_CASE("fs: a store that waits holds up nobody else") {
+TEST_CASE("fs: a waiting store does not hold up other files") {
   NEEDS_FUSE();
   Mounted mounted;
   pid_t waiting = start_writer(mounted, mounted.at("slow"), "go\n");
@@ -69,7 +69,7 @@ TEST_CASE("fs: a store that waits holds up nobody else") {
   CHECK(status_of(waiting) == 0);
 }
 
-TEST_CASE("fs: the errno of a late answer is the writer's, its reason is reported") {
+TEST_CASE("fs: a late answer gives its errno to the writer, and its reason is reported") {
   NEEDS_FUSE();
   Mounted mounted;
   pid_t waiting = start_writer(mounted, mounted.at("slow"), "go\n");
@@ -82,7 +82,7 @@ TEST_CASE("fs: the errno of a late answer is the writer's, its reason is reporte
   });
 }
 
-TEST_CASE("fs: a writer that is killed while it waits is gone at once, and the mount goes on") {
+TEST_CASE("fs: a waiting writer can be killed at once, and the mount goes on") {
   NEEDS_FUSE();
   Mounted mounted;
   for (int round = 1; round <= 20; ++round) {
@@ -100,7 +100,7 @@ TEST_CASE("fs: a writer that is killed while it waits is gone at once, and the m
   CHECK(Mounted::read(mounted.at("ro")) == "fixed\n");
 }
 
-TEST_CASE("fs: a store that cannot be interrupted is answered in its own time") {
+TEST_CASE("fs: a store that cannot be interrupted waits for its answer despite SIGKILL") {
   NEEDS_FUSE();
   Mounted mounted;
   pid_t waiting = start_writer(mounted, mounted.at("slow"), "deaf\n");
@@ -111,13 +111,13 @@ TEST_CASE("fs: a store that cannot be interrupted is answered in its own time") 
   CHECK(mounted.interrupted == 0);
 }
 
-TEST_CASE("fs: an answer that is dropped is EIO, not a writer who waits for ever") {
+TEST_CASE("fs: a dropped answer gives EIO") {
   NEEDS_FUSE();
   Mounted mounted;
   CHECK(Mounted::write(mounted.at("dropped"), "x") == EIO);
 }
 
-TEST_CASE("fs: a directory may lose entries while it is listed") {
+TEST_CASE("fs: entries may be removed while their directory is listed") {
   NEEDS_FUSE();
   Mounted mounted;
   for (int round = 0; round < 50; ++round) {
@@ -142,7 +142,7 @@ TEST_CASE("fs: a directory may lose entries while it is listed") {
   }
 }
 
-TEST_CASE("fs: an open file of what was removed answers ENODEV, the name is free again") {
+TEST_CASE("fs: an open file of a removed entry gives ENODEV, and its name can be reused") {
   NEEDS_FUSE();
   Mounted mounted;
   auto add = [&](const char* text) {
@@ -167,8 +167,7 @@ TEST_CASE("fs: an open file of what was removed answers ENODEV, the name is free
   ::close(fd);
 }
 
-TEST_CASE(
-    "fs: a name that was looked for in vain is there when its arrival is known, and gone again") {
+TEST_CASE("fs: a missing name is found once its addition is known, and missing after its removal") {
   NEEDS_FUSE();
   Mounted mounted;
   auto change = [&](const std::function<void()>& work) {
@@ -212,7 +211,7 @@ TEST_CASE("fs: poll wakes with POLLPRI when an attribute changes") {
   ::close(fd);
 }
 
-TEST_CASE("fs: many open files are apart from each other") {
+TEST_CASE("fs: open files of one path are independent of each other") {
   NEEDS_FUSE();
   Mounted mounted;
   std::vector<int> fds;
@@ -225,7 +224,7 @@ TEST_CASE("fs: many open files are apart from each other") {
   for (int fd : fds) ::close(fd);
 }
 
-TEST_CASE("fs: mount points are looked at before anything starts") {
+TEST_CASE("fs: a mount point is checked before it is mounted") {
   CHECK(check_mount_point("/nonexistent/x").error().code == ENOENT);
   CHECK(check_mount_point("/dev/null").error().code == ENOTDIR);
   NEEDS_FUSE();
@@ -239,7 +238,7 @@ TEST_CASE("fs: mount points are looked at before anything starts") {
   CHECK(*mounted_device(mounted.path) == status.st_dev);
 }
 
-TEST_CASE("fs: a mount option that nobody knows is one line") {
+TEST_CASE("fs: an unknown mount option is an error of one line") {
   Tree tree(0, 0);
   PollLoop loop;
   SessionOptions options;

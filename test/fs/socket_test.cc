@@ -39,7 +39,7 @@ Result<Fd> listener_at(Mounted& mounted, const std::string& path) {
 
 }  // namespace
 
-TEST_CASE("fs: a socket is found by its name in the mount, and nobody else makes one") {
+TEST_CASE("fs: a socket is reachable by its path, and others cannot create or remove one") {
   NEEDS_FUSE();
   Mounted mounted;
   CHECK(by_name(::bind, mounted.path + "/" + kPath) == EPERM);
@@ -59,7 +59,7 @@ TEST_CASE("fs: a socket is found by its name in the mount, and nobody else makes
   CHECK(by_name(::connect, mounted.path + "/" + kPath) == ECONNREFUSED);
 }
 
-TEST_CASE("fs: a socket that cannot be made has a reason, and leaves nothing behind") {
+TEST_CASE("fs: a socket that cannot be created gives a reason and leaves nothing behind") {
   NEEDS_FUSE();
   Mounted mounted;
   Result<Fd> nowhere = listener_at(mounted, "devices/none/socket");
@@ -98,7 +98,7 @@ TEST_CASE("fs: a mount with a socket can be unmounted, and ends when the socket 
   watch.reset();
 }
 
-TEST_CASE("fs: a mount is not taken for gone when no descriptor is left") {
+TEST_CASE("fs: a lack of descriptors is not taken for an unmount") {
   NEEDS_FUSE();
   if (::geteuid() != 0) skip("not root");
   Mounted mounted;
@@ -131,7 +131,7 @@ TEST_CASE("fs: a mount is not taken for gone when no descriptor is left") {
   watch.reset();
 }
 
-TEST_CASE("fs: a session that ends while its socket is made leaves no process behind") {
+TEST_CASE("fs: a session that ends while creating its socket leaves no process behind") {
   NEEDS_FUSE();
   Mounted mounted;
   mounted.control([&] {
