@@ -5,7 +5,7 @@
 
 using namespace rocefs;
 
-TEST_CASE("burst: what is not said has its default") {
+TEST_CASE("burst: omitted options have their defaults") {
   Result<BurstSpec> spec = parse_burst("burst 1000\n");
   REQUIRE(spec);
   CHECK(spec->count == 1000);
@@ -14,7 +14,7 @@ TEST_CASE("burst: what is not said has its default") {
   CHECK(spec->retries == 0);
 }
 
-TEST_CASE("burst: everything said, in any order") {
+TEST_CASE("burst: all options parse, in any order") {
   for (const char* text : {"burst 0x10 port=mb_1/2 timeout=50ms retries=4294967295",
                            "  burst\t16  retries=0xffffffff timeout=0.05s port=mb_1/2 \n"}) {
     Result<BurstSpec> spec = parse_burst(text);
@@ -28,7 +28,7 @@ TEST_CASE("burst: everything said, in any order") {
   CHECK(parse_burst("burst 1000000 timeout=1ms")->timeout_ms == 1);
 }
 
-TEST_CASE("burst: what is no burst, and why") {
+TEST_CASE("burst: an invalid burst is refused with the reason") {
   struct Row {
     const char* text;
     const char* reason;

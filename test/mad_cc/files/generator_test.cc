@@ -23,7 +23,7 @@ uint64_t number_behind(const std::string& text, const std::string& word) {
 
 }  // namespace
 
-TEST_CASE("burst: all are answered where nothing is in the way") {
+TEST_CASE("burst: all requests are answered if nothing delays them") {
   NEEDS_IO_URING();
   SaRig rig;
   CHECK(rig.show("sa/send") == "none\n");
@@ -39,7 +39,7 @@ TEST_CASE("burst: all are answered where nothing is in the way") {
   CHECK(rig.counts() == "0 0 16 0 0 ");
 }
 
-TEST_CASE("burst: 200 with an administrator of 100 ms: 16 out, 16 wait, 168 are refused") {
+TEST_CASE("burst: of 200 requests at once 16 are sent, 16 wait and 168 are refused") {
   NEEDS_IO_URING();
   SaRig rig;
   rig.delay = 100 * kMillisecond;
@@ -62,7 +62,7 @@ TEST_CASE("burst: 200 with an administrator of 100 ms: 16 out, 16 wait, 168 are 
   CHECK(rig.counts() == "0 0 16 16 0 ");
 }
 
-TEST_CASE("burst: echo 64 > max_outstanding drains the queue at once") {
+TEST_CASE("burst: a max_outstanding of 64 drains the queue at once") {
   NEEDS_IO_URING();
   SaRig rig;
   rig.delay = 100 * kMillisecond;
@@ -76,7 +76,7 @@ TEST_CASE("burst: echo 64 > max_outstanding drains the queue at once") {
   CHECK(ended(rig) == "answered 32 busy 0 timed_out 0 expired 0 refused 168 flushed 0 waiting 0\n");
 }
 
-TEST_CASE("burst: requests that nobody answers time out, each try in its turn") {
+TEST_CASE("burst: an unanswered request times out after all its retries") {
   NEEDS_IO_URING();
   SaRig rig;
   rig.delay = kNever;
@@ -92,7 +92,7 @@ TEST_CASE("burst: requests that nobody answers time out, each try in its turn") 
   CHECK(rig.counts(2) == "0 0 10 0 0 ");
 }
 
-TEST_CASE("burst: answers of status Busy are counted apart") {
+TEST_CASE("burst: answers with status Busy are counted separately") {
   NEEDS_IO_URING();
   SaRig rig;
   rig.busy = 3;
@@ -101,7 +101,7 @@ TEST_CASE("burst: answers of status Busy are counted apart") {
   CHECK(ended(rig) == "answered 7 busy 3 timed_out 0 expired 0 refused 0 flushed 0 waiting 0\n");
 }
 
-TEST_CASE("burst: a second one is EBUSY until the first is over, and leaves its numbers") {
+TEST_CASE("burst: a second burst is EBUSY until the first ends, and does not change its counts") {
   NEEDS_IO_URING();
   SaRig rig;
   rig.delay = kMillisecond;
@@ -113,7 +113,7 @@ TEST_CASE("burst: a second one is EBUSY until the first is over, and leaves its 
   CHECK(ended(rig) == "answered 0 busy 0 timed_out 0 expired 0 refused 0 flushed 0 waiting 7\n");
 }
 
-TEST_CASE("burst: stop, or the port's going, flushes what waits") {
+TEST_CASE("burst: stop, or the removal of the port, flushes the waiting requests") {
   NEEDS_IO_URING();
   for (bool leaves : {false, true}) {
     SaRig rig;
@@ -137,7 +137,7 @@ TEST_CASE("burst: stop, or the port's going, flushes what waits") {
   }
 }
 
-TEST_CASE("burst: a reset ends it and forgets it") {
+TEST_CASE("burst: a reset ends a burst and forgets it") {
   NEEDS_IO_URING();
   SaRig rig;
   rig.delay = kSecond;
@@ -150,7 +150,7 @@ TEST_CASE("burst: a reset ends it and forgets it") {
   CHECK(rig.counts() == "16 16 16 0 168 ");
 }
 
-TEST_CASE("burst: what cannot be sent is refused with the reason") {
+TEST_CASE("burst: a burst that cannot be sent is refused with the reason") {
   NEEDS_IO_URING();
   SaRig rig;
   CHECK(rig.store("sa/send", "burst 0") == "EINVAL");
@@ -162,7 +162,7 @@ TEST_CASE("burst: what cannot be sent is refused with the reason") {
   CHECK(rig.engine->outstanding().flows == 0);
 }
 
-TEST_CASE("burst: a million requests, all waiting at once, in slices") {
+TEST_CASE("burst: a million requests that wait at once are handled in slices") {
   NEEDS_IO_URING();
   SaRig rig;
   rig.delay = kNever;
@@ -182,7 +182,7 @@ TEST_CASE("burst: a million requests, all waiting at once, in slices") {
   CHECK(rig.ports[0]->sends_under_way() == 0);
 }
 
-TEST_CASE("burst: of a thousand random ones every request ends once, as the limiter counts them") {
+TEST_CASE("burst: in 1000 random bursts each request ends once, as the limiter counts it") {
   NEEDS_IO_URING();
   for (uint64_t seed = 1; seed <= 1000; ++seed) {
     CAPTURE(seed);

@@ -96,7 +96,7 @@ struct LoggedRun {
 
 }  // namespace
 
-TEST_CASE("mad_sa_cc: the feature table's files, in each of the semantics") {
+TEST_CASE("mad_sa_cc: the files follow the feature table, in each of the semantics") {
   NEEDS_IO_URING();
   for (size_t semantics = 0; semantics < 3; ++semantics) {
     SaRig rig(kWords[semantics]);
@@ -122,7 +122,7 @@ TEST_CASE("mad_sa_cc: the feature table's files, in each of the semantics") {
   }
 }
 
-TEST_CASE("mad_sa_cc: M1: four files of mode 0644 for each port, and four to read") {
+TEST_CASE("mad_sa_cc: M1: each port has four files of mode 0644 and four of mode 0444") {
   NEEDS_IO_URING();
   SaRig rig;
   for (int number : {1, 2}) {
@@ -137,7 +137,7 @@ TEST_CASE("mad_sa_cc: M1: four files of mode 0644 for each port, and four to rea
   CHECK(rig.tree.resolve("mb_0/mad_sa_cc")->children.size() == 2);
 }
 
-TEST_CASE("mad_sa_cc: M8, M10: the reference has the ranges of the semantics in force") {
+TEST_CASE("mad_sa_cc: M8, M10: the documented ranges are those of the semantics in force") {
   NEEDS_IO_URING();
   SaRig rig;
   auto values = [&](const std::string& name) {
@@ -153,7 +153,7 @@ TEST_CASE("mad_sa_cc: M8, M10: the reference has the ranges of the semantics in 
   CHECK(values("time_sa_mad") == "0 to 10000");
 }
 
-TEST_CASE("mad_sa_cc: M9: what a port begins with") {
+TEST_CASE("mad_sa_cc: M9: a port begins with the defaults of its semantics") {
   NEEDS_IO_URING();
   for (size_t semantics = 0; semantics < 3; ++semantics) {
     SaRig rig(kWords[semantics]);
@@ -165,7 +165,7 @@ TEST_CASE("mad_sa_cc: M9: what a port begins with") {
   }
 }
 
-TEST_CASE("mad_sa_cc: M9: a store of sa/semantics brings its defaults to every port") {
+TEST_CASE("mad_sa_cc: M9: a store to sa/semantics gives its defaults to every port") {
   NEEDS_IO_URING();
   SaRig rig;
   for (size_t semantics : {1, 2, 1, 0, 2, 0}) {
@@ -201,7 +201,7 @@ TEST_CASE("mad_sa_cc: a transaction of semantics and a limit is checked as a who
   CHECK(rig.limits(2) == "0 65536 0 ");
 }
 
-TEST_CASE("mad_sa_cc: a reset brings back the values of the configuration, and counters") {
+TEST_CASE("mad_sa_cc: a reset restores the configured values and clears the counters") {
   NEEDS_IO_URING();
   for (size_t at_first = 0; at_first < 3; ++at_first) {
     CAPTURE(kWords[at_first]);
@@ -249,7 +249,7 @@ TEST_CASE("mad_sa_cc: a device that is bound again has the defaults of the seman
   CHECK(rig.limiter() == SaLimiter::defaults(MadSemantics::kDoc));
 }
 
-TEST_CASE("mad_sa_cc: semantics stored while a device is not bound are its, too") {
+TEST_CASE("mad_sa_cc: semantics stored while a device is unbound apply when it is bound") {
   NEEDS_IO_URING();
   SaRig rig;
   rig.limiters->unbind(*rig.ports[0]);
@@ -260,7 +260,7 @@ TEST_CASE("mad_sa_cc: semantics stored while a device is not bound are its, too"
   CHECK(rig.store("mb_0/mad_sa_cc/1/max_outstanding", "0") == "ok");
 }
 
-TEST_CASE("mad_sa_cc: a device that is bound while semantics are being stored follows") {
+TEST_CASE("mad_sa_cc: a device bound during a store of semantics gets the new ones") {
   NEEDS_IO_URING();
   SaRig rig;
   rig.limiters->unbind(*rig.ports[0]);
@@ -278,7 +278,8 @@ TEST_CASE("mad_sa_cc: a device that is bound while semantics are being stored fo
   }
 }
 
-TEST_CASE("mad_sa_cc: a device that is bound while the core is flooded begins anew and follows") {
+TEST_CASE(
+    "mad_sa_cc: a device bound while the core is busy has new counters and the new semantics") {
   NEEDS_IO_URING();
   SaRig rig;
   rig.limiters->unbind(*rig.ports[0]);
@@ -311,7 +312,7 @@ TEST_CASE("mad_sa_cc: a device that is bound while the core is flooded begins an
   CHECK(rig.limiter() == SaLimiter::defaults(MadSemantics::kOfed25));
 }
 
-TEST_CASE("mad_sa_cc: that the drops were cleared is replayed from the log of the run") {
+TEST_CASE("mad_sa_cc: clearing the drops is logged and replayed") {
   NEEDS_IO_URING();
   LoggedRun first, second;
   const std::string drops = "mb_0/mad_sa_cc/1/drops";
@@ -340,7 +341,7 @@ TEST_CASE("mad_sa_cc: that the drops were cleared is replayed from the log of th
   CHECK(second.failed.size() == 1);
 }
 
-TEST_CASE("sa: delay, loss and busy reach the administrators") {
+TEST_CASE("sa: delay, loss and busy are passed to the administrators") {
   NEEDS_IO_URING();
   SaRig rig;
   CHECK(rig.store("sa/delay", "100ms") == "ok");

@@ -65,7 +65,7 @@ bool nothing(const Mad&) {
 
 }  // namespace
 
-TEST_CASE("RMPP: a message of any length arrives as it was") {
+TEST_CASE("RMPP: a message of any length arrives unchanged") {
   for (uint8_t mgmt_class : {uint8_t{kSubnAdm}, uint8_t{kDeviceMgt}, uint8_t{0x30}}) {
     size_t per_segment = kMadSize - data_offset(mgmt_class);
     for (size_t octets : {size_t{0}, size_t{1}, per_segment - 1, per_segment, per_segment + 1,
@@ -85,7 +85,7 @@ TEST_CASE("RMPP: a message of any length arrives as it was") {
   }
 }
 
-TEST_CASE("RMPP: segments say First, Last and their payload as the standard counts it") {
+TEST_CASE("RMPP: segments carry First, Last and the payload length of the standard") {
   RmppSender sender(table(450));
   REQUIRE(sender.segments() == 3);
   std::optional<Mad> first = sender.next(0);
@@ -108,7 +108,7 @@ TEST_CASE("RMPP: segments say First, Last and their payload as the standard coun
   CHECK(one.state() == RmppSender::State::kDone);
 }
 
-TEST_CASE("RMPP: the loss of any segment and of any ACK is made good") {
+TEST_CASE("RMPP: the loss of any segment or ACK is repaired") {
   Message message = table(200 * 140 + 3);
   Pair whole(message);
   REQUIRE(whole.run(nothing));
@@ -125,7 +125,7 @@ TEST_CASE("RMPP: the loss of any segment and of any ACK is made good") {
   }
 }
 
-TEST_CASE("RMPP: under random loss either all arrives or the sender gives up and says so") {
+TEST_CASE("RMPP: under random loss everything arrives, or the sender times out") {
   size_t done = 0;
   for (uint64_t seed = 0; seed < 200; ++seed) {
     Rng rng(seed, "rmpp");
@@ -143,7 +143,7 @@ TEST_CASE("RMPP: under random loss either all arrives or the sender gives up and
   CHECK(done > 150);
 }
 
-TEST_CASE("RMPP: a sender repeats what is unacknowledged, then aborts with TooManyRetries") {
+TEST_CASE("RMPP: a sender resends unacknowledged segments, then aborts with TooManyRetries") {
   RmppSender sender(table(2000), {100, 2});
   CHECK(drain(sender, 0) == Numbers{1});
   sender.receive(ack_of(sender, 1, 4));
@@ -166,7 +166,7 @@ TEST_CASE("RMPP: a sender repeats what is unacknowledged, then aborts with TooMa
   CHECK(sender.deadline() == kNever);
 }
 
-TEST_CASE("RMPP: a sender whose window stays shut asks again with the last segment") {
+TEST_CASE("RMPP: a sender whose window stays closed resends the last segment") {
   RmppSender sender(table(600), {100, 2});
   CHECK(drain(sender, 0) == Numbers{1});
   sender.receive(ack_of(sender, 1, 1));
@@ -177,7 +177,7 @@ TEST_CASE("RMPP: a sender whose window stays shut asks again with the last segme
   CHECK(drain(sender, 150) == Numbers{2, 3});
 }
 
-TEST_CASE("RMPP: a sender takes an ACK that is old for what it is") {
+TEST_CASE("RMPP: a sender ignores an outdated ACK") {
   RmppSender sender(table(2000));
   drain(sender, 0);
   sender.receive(ack_of(sender, 1, 5));
@@ -190,7 +190,7 @@ TEST_CASE("RMPP: a sender takes an ACK that is old for what it is") {
   CHECK(!sender.ended());
 }
 
-TEST_CASE("RMPP: each wrong answer ends a sender with the status of the standard") {
+TEST_CASE("RMPP: each invalid answer ends a sender with the standard's status") {
   struct Row {
     uint8_t version, type, status;
     uint32_t segment, window;
@@ -230,7 +230,7 @@ TEST_CASE("RMPP: each wrong answer ends a sender with the status of the standard
   }
 }
 
-TEST_CASE("RMPP: segments that do not agree end a receiver with the status of the standard") {
+TEST_CASE("RMPP: inconsistent segments end a receiver with the standard's status") {
   struct Row {
     std::vector<Mad> segments;
     uint8_t type, status;
@@ -275,7 +275,7 @@ TEST_CASE("RMPP: segments that do not agree end a receiver with the status of th
   CHECK(!receiver.receive(segment_of(2, 0, 0), 0));
 }
 
-TEST_CASE("RMPP: a receiver acknowledges the first, each window's end, duplicates and the last") {
+TEST_CASE("RMPP: a receiver acknowledges the first segment, window ends, duplicates and the last") {
   RmppReceiver receiver(0);
   auto said = [&](uint32_t number, uint8_t flags, uint32_t length) {
     std::optional<Mad> reply = receiver.receive(segment_of(number, flags, length), 7);
@@ -303,7 +303,7 @@ TEST_CASE("RMPP: a receiver acknowledges the first, each window's end, duplicate
   CHECK(!receiver.expire());
 }
 
-TEST_CASE("RMPP: half a message that takes too long is aborted and freed") {
+TEST_CASE("RMPP: an incomplete message is aborted and freed after its total time") {
   RmppReceiver receiver(5);
   (void)receiver.receive(segment_of(1, kRmppFirst, 0), 5);
   (void)receiver.receive(segment_of(2, 0, 0), 10);
@@ -317,7 +317,7 @@ TEST_CASE("RMPP: half a message that takes too long is aborted and freed") {
   CHECK(receiver.held() == 0);
 }
 
-TEST_CASE("RMPP: a message without end is stopped when it is too long") {
+TEST_CASE("RMPP: a message beyond the maximum length is stopped") {
   RmppReceiver receiver(0);
   uint32_t number = 1;
   std::optional<Mad> reply;

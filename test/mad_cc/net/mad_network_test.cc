@@ -114,7 +114,7 @@ TEST_CASE("network: an SMP by LID is answered by the agent of the port where it 
   CHECK(net.node_at(smp_to(5)) == "-");
 }
 
-TEST_CASE("network: SMPs go as the linear tables say, around what is down") {
+TEST_CASE("network: SMPs follow the linear forwarding tables, around failed cables") {
   Net net;
   net.cut(kUpperSwitch, 2);
   CHECK(net.node_at(smp_to(kLidOfSw1)) == "d0 2");
@@ -125,7 +125,8 @@ TEST_CASE("network: SMPs go as the linear tables say, around what is down") {
   CHECK(net.node_at(smp_to(kLidOfSw0)) == "c0 1");
 }
 
-TEST_CASE("network: a port reaches itself though its cable is down: no LID, any, and its own") {
+TEST_CASE(
+    "network: with its cable down a port reaches itself by LID 0, permissive and its own LID") {
   Net net;
   net.cut(kMb0, 1);
   for (uint16_t lid : {uint16_t{0}, kPermissive, kLidOfMb0}) {
@@ -156,14 +157,14 @@ TEST_CASE("network: a directed route is followed hop by hop and leads back (14.2
   CHECK(Net::said(net.ask(smp_to(kPermissive), directed({1, 2, 2, 1}))) == "a0 1");
 }
 
-TEST_CASE("network: a directed route tells errors with its direction") {
+TEST_CASE("network: an error on a directed route keeps the direction bit") {
   Net net;
   mad::Mad request = directed({1});
   request.set_method(mad::kSet);
   CHECK(net.ask(smp_to(kPermissive), request)->mad.status() == (0x8000 | mad::kBadMethodAttribute));
 }
 
-TEST_CASE("network: a directed route does not pass cables that are down, nor channel adapters") {
+TEST_CASE("network: a directed route does not pass failed cables or channel adapters") {
   Net net;
   net.cut(kLowerSwitch, 2);
   CHECK(Net::said(net.ask(smp_to(kPermissive), directed({1, 3}))) == "-");
@@ -177,7 +178,7 @@ TEST_CASE("network: a directed route does not pass cables that are down, nor cha
   CHECK(Net::said(net.ask(smp_to(kPermissive), directed({1, 2, 3}))) == "-");
 }
 
-TEST_CASE("network: the standard discards these directed routes (14.2.2.2)") {
+TEST_CASE("network: invalid directed routes are discarded (14.2.2.2)") {
   Net net;
   auto silent = [&](size_t octet, uint8_t value) {
     mad::Mad request = directed({1});
@@ -211,7 +212,7 @@ TEST_CASE("network: a directed route may begin and end by LID (14.2.2.1)") {
   CHECK(Net::said(net.ask(smp_to(kPermissive), directed({}, {kPermissive, kLidOfMb1}))) == "-");
 }
 
-TEST_CASE("network: a directed route tells which path came by") {
+TEST_CASE("network: a directed route records its return path") {
   Net net;
   mad::Mad request = directed({1});
   std::fill_n(&request.bytes[192], 64, uint8_t{0xee});
@@ -220,7 +221,7 @@ TEST_CASE("network: a directed route tells which path came by") {
   CHECK(hex(answer->mad, 192, 3) == "ee01ee");  // it fills in what is its own
 }
 
-TEST_CASE("network: Perf requests are answered by the node, whatever its programs are") {
+TEST_CASE("network: Perf requests are answered by the node itself") {
   Net net;
   net.state.counted[{kMb1, 1}].xmit_packets = 77;
   mad::Mad request = request_of(mad::kPerf, mad::kGet, 0x1d);
@@ -234,7 +235,7 @@ TEST_CASE("network: Perf requests are answered by the node, whatever its program
   CHECK(net.ask(gmp_to(kLidOfSw1), request)->mad.status() == mad::kOk);
 }
 
-TEST_CASE("network: other classes are the programs' affair, and answers find back") {
+TEST_CASE("network: other classes go to the programs, and their answers return") {
   Net net;
   mad::Mad ping = request_of(kVendor, mad::kGet, 0x0);
   wire::store32(&ping.bytes[36], 0x1405);
@@ -254,7 +255,7 @@ TEST_CASE("network: other classes are the programs' affair, and answers find bac
   CHECK(net.near.heard[0].is_answer);
 }
 
-TEST_CASE("network: a GMP with the wrong queue pair, Q_Key or P_Key is lost (10.2.5)") {
+TEST_CASE("network: a GMP with the wrong queue pair, Q_Key or P_Key is dropped (10.2.5)") {
   Net net;
   auto arrives = [&](auto change) {
     mad::Address to = gmp_to(kLidOfMb1);
@@ -273,7 +274,7 @@ TEST_CASE("network: a GMP with the wrong queue pair, Q_Key or P_Key is lost (10.
   CHECK(net.node_at(smp) == "-");
 }
 
-TEST_CASE("network: a device without its driver hears and says nothing") {
+TEST_CASE("network: a device without its driver neither receives nor answers") {
   Net net;
   net.state.absent.insert(kMb1);
   CHECK(net.node_at(smp_to(kLidOfMb1)) == "-");
@@ -285,7 +286,7 @@ TEST_CASE("network: a device without its driver hears and says nothing") {
   CHECK(net.node_at(smp_to(kLidOfMb1)) == "b0 1");
 }
 
-TEST_CASE("network: the administrator hears what is for the manager's port, and answers") {
+TEST_CASE("network: the administrator answers requests to the manager's port") {
   Net net;
   mad::Mad request = request_of(mad::kSubnAdm, mad::kGet, 0x01);
   auto answer = net.ask(gmp_to(kLidOfSw0), request);
@@ -305,7 +306,7 @@ TEST_CASE("network: the administrator hears what is for the manager's port, and 
   CHECK(net.near.heard.size() == before);
 }
 
-TEST_CASE("network: back to back, the first port's manager is reached from both") {
+TEST_CASE("network: back to back, both ports reach the first port's manager") {
   Subnet subnet = two_switches();
   subnet.nodes.resize(2);
   subnet.nodes[kMb0].ports[1].peer = kMb1;
@@ -332,7 +333,7 @@ TEST_CASE("network: back to back, the first port's manager is reached from both"
   CHECK(net.ask(gmp_to(1), request_of(mad::kSubnAdm, mad::kGet, 0x01)));
 }
 
-TEST_CASE("network: what is on its way is lost by a reset, and there are no more than so many") {
+TEST_CASE("network: a reset drops the MADs in flight, whose number is limited") {
   Net net;
   mad::Mad report = request_of(mad::kPerf, mad::kGet, 0x01);
   REQUIRE(net.near.send(gmp_to(kLidOfSw0), request_of(mad::kSubnAdm, mad::kGet, 0x01)));

@@ -61,7 +61,7 @@ struct Asked {
 
 }  // namespace
 
-TEST_CASE("pma: ClassPortInfo says what there is: all ports, 64 bits, waiting (16.1.3.1)") {
+TEST_CASE("pma: ClassPortInfo offers all-port selection, 64 bits and PortXmitWait (16.1.3.1)") {
   Asked asked;
   mad::Mad answer = asked.ask(kMb0, perf(mad::kGet, 0x01, 0));
   CHECK(answer.status() == mad::kOk);
@@ -70,7 +70,7 @@ TEST_CASE("pma: ClassPortInfo says what there is: all ports, 64 bits, waiting (1
   CHECK(asked.status(kMb0, perf(mad::kSet, 0x01, 0)) == mad::kBadMethodAttribute);
 }
 
-TEST_CASE("pma: PortCounters, octet for octet (16.1.3.5)") {
+TEST_CASE("pma: PortCounters has the standard's layout, octet for octet (16.1.3.5)") {
   Asked asked;
   asked.count(kMb0, 1);
   mad::Mad answer = asked.ask(kMb0, perf(mad::kGet, kPortCounters, 1));
@@ -87,7 +87,7 @@ TEST_CASE("pma: PortCounters, octet for octet (16.1.3.5)") {
   CHECK(hex(answer, 108, 4) == "00000000");
 }
 
-TEST_CASE("pma: PortCounters stay at the most that their fields hold (16.1.3.5)") {
+TEST_CASE("pma: PortCounters saturate at the maximum of their fields (16.1.3.5)") {
   Asked asked;
   PerfCounters& all = asked.count(kMb0, 1);
   all.symbol_errors = 0x10000;
@@ -102,7 +102,7 @@ TEST_CASE("pma: PortCounters stay at the most that their fields hold (16.1.3.5)"
   CHECK(hex(answer, 88, 8) == "ffffffffffffffff");
 }
 
-TEST_CASE("pma: PortCountersExtended, octet for octet (16.1.4.11)") {
+TEST_CASE("pma: PortCountersExtended has the standard's layout, octet for octet (16.1.4.11)") {
   Asked asked;
   asked.count(kMb0, 1).xmit_data = 0x123456789abcdef0;
   mad::Mad answer = asked.ask(kMb0, perf(mad::kGet, kExtended, 1));
@@ -114,7 +114,7 @@ TEST_CASE("pma: PortCountersExtended, octet for octet (16.1.4.11)") {
   CHECK(hex(answer, 136, 4) == "00000000");
 }
 
-TEST_CASE("pma: 255 is the sum of all ports, which saturates too") {
+TEST_CASE("pma: port 255 is the saturating sum of all ports") {
   Asked asked;
   asked.state.counted[{kUpperSwitch, 1}].xmit_packets = 5;
   asked.state.counted[{kUpperSwitch, 4}].xmit_packets = 6;
@@ -127,7 +127,7 @@ TEST_CASE("pma: 255 is the sum of all ports, which saturates too") {
   CHECK(wire::load64(&answer.bytes[80]) == UINT64_MAX);
 }
 
-TEST_CASE("pma: a port that the node has not is no value (13.4.7)") {
+TEST_CASE("pma: a port that the node does not have is a bad value (13.4.7)") {
   Asked asked;
   for (uint16_t attribute : {kPortCounters, kExtended}) {
     CHECK(asked.status(kMb0, perf(mad::kGet, attribute, 0)) == mad::kBadValue);
@@ -139,7 +139,7 @@ TEST_CASE("pma: a port that the node has not is no value (13.4.7)") {
   CHECK(asked.state.cleared.empty());
 }
 
-TEST_CASE("pma: Set clears what CounterSelect selects and tells what is left (16.1.3.5)") {
+TEST_CASE("pma: Set clears the counters in CounterSelect and returns what is left (16.1.3.5)") {
   Asked asked;
   asked.count(kMb0, 1);
   mad::Mad answer = asked.ask(kMb0, perf(mad::kSet, kPortCounters, 1, 0x4001));
@@ -154,7 +154,7 @@ TEST_CASE("pma: Set clears what CounterSelect selects and tells what is left (16
   CHECK(hex(answer, 96, 8) == "0000000044444444");
 }
 
-TEST_CASE("pma: each bit of CounterSelect has its counter (16.1.3.5, 16.1.4.11)") {
+TEST_CASE("pma: each bit of CounterSelect selects its counter (16.1.3.5, 16.1.4.11)") {
   Asked asked;
   uint64_t PerfCounters::*const narrow[] = {&PerfCounters::symbol_errors,
                                             &PerfCounters::link_recoveries,
@@ -191,7 +191,7 @@ TEST_CASE("pma: each bit of CounterSelect has its counter (16.1.3.5, 16.1.4.11)"
   CHECK(asked.state.cleared.at({kMb0, 1}).xmit_wait == 1);
 }
 
-TEST_CASE("pma: Set of all ports clears each of them") {
+TEST_CASE("pma: Set of port 255 clears every port") {
   Asked asked;
   CHECK(asked.status(kUpperSwitch, perf(mad::kSet, kExtended, 255, 0xffff)) == mad::kOk);
   CHECK(asked.state.cleared.size() == 4);

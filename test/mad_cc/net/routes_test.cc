@@ -24,7 +24,7 @@ uint32_t hops(const Routes& routes, Subnet::End from, Subnet::End to) {
 
 }  // namespace
 
-TEST_CASE("routes: hops are cables, and adapters do not forward") {
+TEST_CASE("routes: each cable is one hop, and adapters do not forward") {
   World world;
   Routes routes = world.now();
   CHECK(hops(routes, kSwitch0, kSwitch0) == 0);
@@ -44,7 +44,7 @@ TEST_CASE("routes: hops are cables, and adapters do not forward") {
   CHECK_FALSE(routes.reachable(kSwitch1));
 }
 
-TEST_CASE("routes: a path is as fast as its slowest cable that way, its MTU the least") {
+TEST_CASE("routes: a path has the rate of its slowest cable in that direction, and the least MTU") {
   World world;
   world.state.rates = {{{kSw0, 3}, 10'000'000'000}, {{kCa1, 1}, 25'000'000'000}};
   world.subnet.nodes[kSw1].ports[1].mtu = 1024;
@@ -59,7 +59,7 @@ TEST_CASE("routes: a path is as fast as its slowest cable that way, its MTU the 
   CHECK(routes.path(kNear, kBoth2)->mtu == 4096);
 }
 
-TEST_CASE("routes: switches forward by the lowest of the shortest ways") {
+TEST_CASE("routes: switches forward by the lowest port of the shortest paths") {
   World world;
   CHECK(world.now().forward(kSw0, kSwitch0) == 0);
   CHECK(world.now().forward(kSw0, kNear) == 1);
@@ -80,7 +80,7 @@ TEST_CASE("routes: switches forward by the lowest of the shortest ways") {
   CHECK(world.now().forward(kSw0, kFar) == Routes::kNoWay);
 }
 
-TEST_CASE("routes: the order of cables decides nothing") {
+TEST_CASE("routes: the result does not depend on the order of the cables") {
   World world;
   // Parallel to the cable from port 3 to port 3.
   SubnetPort &a = world.subnet.nodes[kSw0].ports[1], &b = world.subnet.nodes[kSw1].ports[1];
@@ -92,7 +92,7 @@ TEST_CASE("routes: the order of cables decides nothing") {
   CHECK(world.now().forward(kSw0, kBoth2) == 3);
 }
 
-TEST_CASE("routes: who is absent has no way, not even to itself") {
+TEST_CASE("routes: an absent node has no route, not even to itself") {
   World world;
   world.state.absent = {kCa1};
   Routes routes = world.now();

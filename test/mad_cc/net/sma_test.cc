@@ -32,7 +32,7 @@ struct Asked {
 
 }  // namespace
 
-TEST_CASE("sma: NodeInfo, octet for octet (14.2.5.3)") {
+TEST_CASE("sma: NodeInfo has the standard's layout, octet for octet (14.2.5.3)") {
   Asked asked;
   mad::Mad answer = asked.get({kMb1, 1}, 0x11);
   CHECK(hex(answer, 0, 24) == "010101810000000011223344556677880011000000000000");
@@ -45,14 +45,14 @@ TEST_CASE("sma: NodeInfo, octet for octet (14.2.5.3)") {
   CHECK(of_switch.bytes[64 + 36] == 3);
 }
 
-TEST_CASE("sma: NodeDescription is what the state says, then zeros (14.2.5.2)") {
+TEST_CASE("sma: NodeDescription is the state's text, padded with zeros (14.2.5.2)") {
   Asked asked;
   mad::Mad answer = asked.get({kMb0, 1}, 0x10);
   CHECK(hex(answer, 64, 6) == "6d625f302100");
   CHECK(answer.bytes[127] == 0);
 }
 
-TEST_CASE("sma: SwitchInfo is a switch's (14.2.5.4)") {
+TEST_CASE("sma: only a switch has SwitchInfo (14.2.5.4)") {
   Asked asked;
   CHECK(asked.status({kMb0, 1}, 0x12) == mad::kBadMethodAttribute);
   mad::Mad answer = asked.get({kUpperSwitch, 0}, 0x12);
@@ -66,7 +66,7 @@ TEST_CASE("sma: GUIDInfo has one block (14.2.5.5)") {
   CHECK(asked.status({kMb1, 1}, 0x14, 1) == mad::kBadValue);
 }
 
-TEST_CASE("sma: PortInfo is of the port that the modifier says (14.2.5.6)") {
+TEST_CASE("sma: PortInfo describes the port that the modifier selects (14.2.5.6)") {
   Asked asked;
   constexpr size_t kLid = 64 + 16, kSmLid = 64 + 18, kLocalPort = 64 + 28, kState = 64 + 32;
   auto port = [&](Subnet::End at, uint32_t modifier) { return asked.get(at, 0x15, modifier); };
@@ -99,7 +99,7 @@ TEST_CASE("sma: the default partition is the only one (14.2.5.7)") {
   CHECK(asked.status({kUpperSwitch, 1}, 0x16, 1 << 16) == mad::kBadValue);
 }
 
-TEST_CASE("sma: every SL is VL 0 (14.2.5.8)") {
+TEST_CASE("sma: every SL maps to VL 0 (14.2.5.8)") {
   Asked asked;
   CHECK(hex(asked.get({kMb0, 1}, 0x17), 64, 8) == "0000000000000000");
   CHECK(asked.status({kUpperSwitch, 1}, 0x17, 4 << 8 | 4) == mad::kOk);
@@ -107,7 +107,7 @@ TEST_CASE("sma: every SL is VL 0 (14.2.5.8)") {
   CHECK(asked.status({kUpperSwitch, 1}, 0x17, 1 << 8 | 5) == mad::kBadValue);
 }
 
-TEST_CASE("sma: a linear table leads to every LID that there is a way to (14.2.5.10)") {
+TEST_CASE("sma: a linear forwarding table has an entry for every reachable LID (14.2.5.10)") {
   Asked asked;
   // Entries: no LID 0; sw_0 itself, mb_0, mb_1 and sw_1 by the lower of two ports; unused.
   CHECK(hex(asked.get({kUpperSwitch, 0}, 0x19), 64, 6) == "ff00010202ff");
@@ -122,7 +122,7 @@ TEST_CASE("sma: a linear table leads to every LID that there is a way to (14.2.5
   CHECK(asked.status({kMb0, 1}, 0x19) == mad::kBadMethodAttribute);
 }
 
-TEST_CASE("sma: only the manager's node tells of the manager (14.2.5.13)") {
+TEST_CASE("sma: only the manager's node answers SMInfo (14.2.5.13)") {
   Asked asked;
   mad::Mad answer = asked.get({kUpperSwitch, 1}, 0x20);
   CHECK(answer.status() == mad::kOk);
@@ -131,7 +131,7 @@ TEST_CASE("sma: only the manager's node tells of the manager (14.2.5.13)") {
   CHECK(asked.status({kLowerSwitch, 1}, 0x20) == mad::kBadMethodAttribute);
 }
 
-TEST_CASE("sma: no multicast block, and no attribute that the node has not (13.4.7)") {
+TEST_CASE("sma: multicast tables, and attributes that the node lacks, are refused (13.4.7)") {
   Asked asked;
   CHECK(asked.status({kUpperSwitch, 1}, 0x1b) == mad::kBadValue);
   CHECK(asked.status({kMb0, 1}, 0x1b) == mad::kBadMethodAttribute);
@@ -140,7 +140,7 @@ TEST_CASE("sma: no multicast block, and no attribute that the node has not (13.4
   }
 }
 
-TEST_CASE("sma: what it is not asked properly it refuses, with the data as it came (13.4.7)") {
+TEST_CASE("sma: an unsupported or malformed request is refused with its data unchanged (13.4.7)") {
   Asked asked;
   mad::Mad request = request_of(mad::kSubnLid, mad::kSet, 0x15, 1);
   request.bytes[64 + 17] = 9;  // a LID
@@ -157,7 +157,7 @@ TEST_CASE("sma: what it is not asked properly it refuses, with the data as it ca
   }
 }
 
-TEST_CASE("sma: what is no request it does not answer") {
+TEST_CASE("sma: a MAD that is not a request is not answered") {
   Asked asked;
   for (uint8_t method : {mad::kGetResp, mad::kTrap, mad::kTrapRepress, mad::kSend}) {
     CHECK_FALSE(asked.agent.answer({kMb0, 1}, request_of(mad::kSubnLid, method, 0x11)));

@@ -172,7 +172,7 @@ void run(uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE("limiter: a thousand random runs are those of a plain model, step by step") {
+TEST_CASE("limiter: 1000 random runs match a simple model, step by step") {
   for (uint64_t seed = 1; seed <= 1000; ++seed) {
     CAPTURE(seed);
     run(seed);
@@ -180,7 +180,7 @@ TEST_CASE("limiter: a thousand random runs are those of a plain model, step by s
 }
 
 // Time per request must not depend on the queue's length, up to 2^20.
-TEST_CASE("limiter: the longest queue there can be") {
+TEST_CASE("limiter: the longest possible queue cancels, sends and expires its requests") {
   Limited port(MadSemantics::kDoc);
   constexpr uint64_t kMaxQueued = 1 << 20;
   port.limiter.configure({MadSemantics::kDoc, 1, kMaxQueued, 10'000}, port.now);

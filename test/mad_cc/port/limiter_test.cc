@@ -127,7 +127,7 @@ void step(Limited& port, std::string_view word) {
 
 }  // namespace
 
-TEST_CASE("limiter: the feature table, in each of the semantics") {
+TEST_CASE("limiter: the limiter follows the feature table, in each of the semantics") {
   for (const Row& row : kRows) {
     for (MadSemantics semantics : kAll) {
       CAPTURE(row.rule, static_cast<int>(semantics));
@@ -138,14 +138,14 @@ TEST_CASE("limiter: the feature table, in each of the semantics") {
   }
 }
 
-TEST_CASE("limiter: M9: the defaults of each of the semantics") {
+TEST_CASE("limiter: M9: each of the semantics has its defaults") {
   using Settings = SaLimiter::Settings;
   CHECK(SaLimiter::defaults(MadSemantics::kDoc) == Settings{MadSemantics::kDoc, 16, 16, 20});
   CHECK(SaLimiter::defaults(MadSemantics::kOfed4) == Settings{MadSemantics::kOfed4, 16, 65536, 20});
   CHECK(SaLimiter::defaults(MadSemantics::kOfed25) == Settings{MadSemantics::kOfed25, 0, 65536, 0});
 }
 
-TEST_CASE("limiter: M11: Get and Set of SubnAdm with a time-out are limited, nothing else") {
+TEST_CASE("limiter: M11: only SubnAdm Get and Set with a time-out are limited") {
   for (unsigned mgmt_class = 0; mgmt_class < 256; ++mgmt_class) {
     for (unsigned method = 0; method < 256; ++method) {
       mad::Mad mad;
@@ -158,7 +158,7 @@ TEST_CASE("limiter: M11: Get and Set of SubnAdm with a time-out are limited, not
   }
 }
 
-TEST_CASE("limiter: ofed25 shares time_sa_mad out over the tries, the others leave time-outs") {
+TEST_CASE("limiter: ofed25 divides time_sa_mad among the tries; others keep the time-out") {
   Limited port(MadSemantics::kOfed25);
   auto timeout = [&](uint32_t timeout_ms, uint32_t retries) {
     return port.limiter.response_timeout_ms({1, 1, timeout_ms, retries});
@@ -179,7 +179,7 @@ TEST_CASE("limiter: ofed25 shares time_sa_mad out over the tries, the others lea
   }
 }
 
-TEST_CASE("limiter: 200 at once: 16 out, 16 wait and expire at 20 ms, 168 are refused") {
+TEST_CASE("limiter: of 200 requests at once 16 are sent, 16 expire at 20 ms and 168 are refused") {
   Limited port(MadSemantics::kDoc);
   for (int i = 0; i < 200; ++i) port.offer(1);
   CHECK(port.counts() == "outstanding 16 queued 16 sent 16 drops 168 expired 0");
@@ -203,7 +203,7 @@ TEST_CASE("limiter: max_outstanding of 64 drains a queue of 16 at once") {
   CHECK(port.counts() == "outstanding 64 queued 1 sent 64 drops 168 expired 0");
 }
 
-TEST_CASE("limiter: other semantics while requests are under way lose none") {
+TEST_CASE("limiter: a change of semantics loses no request under way") {
   for (MadSemantics from : kAll) {
     for (MadSemantics to : kAll) {
       CAPTURE(static_cast<int>(from), static_cast<int>(to));
@@ -224,7 +224,7 @@ TEST_CASE("limiter: other semantics while requests are under way lose none") {
   }
 }
 
-TEST_CASE("limiter: who was queued with a deadline keeps it under other semantics") {
+TEST_CASE("limiter: a queued request keeps its deadline under other semantics") {
   Limited port(MadSemantics::kDoc);
   port.set(&SaLimiter::Settings::max_outstanding, 1);
   port.offer(1);
@@ -235,7 +235,7 @@ TEST_CASE("limiter: who was queued with a deadline keeps it under other semantic
   CHECK(port.log == "sends1 waits2 waits3 expired2@20000us ");
 }
 
-TEST_CASE("limiter: a sender that ends and offers requests from within transmit") {
+TEST_CASE("limiter: a sender may finish and offer requests from within transmit") {
   for (MadSemantics semantics : kAll) {
     CAPTURE(static_cast<int>(semantics));
     Limited port(semantics);
@@ -259,7 +259,7 @@ TEST_CASE("limiter: a sender that ends and offers requests from within transmit"
   }
 }
 
-TEST_CASE("limiter: what a sender offers from within expire is left for the next time") {
+TEST_CASE("limiter: a request offered from within expire waits for the next call") {
   Limited port(MadSemantics::kOfed4);
   port.limiter.configure({MadSemantics::kOfed4, 1, 16, 1000}, port.now);
   port.offer(1);
@@ -270,7 +270,7 @@ TEST_CASE("limiter: what a sender offers from within expire is left for the next
   CHECK(port.limiter.next_expiry() == port.now);
 }
 
-TEST_CASE("limiter: a port that goes from within transmit or expire") {
+TEST_CASE("limiter: the port may be removed from within transmit or expire") {
   for (MadSemantics semantics : kAll) {
     Limited port(semantics);
     port.limiter.configure({semantics, 1, 16, 20}, port.now);
@@ -287,8 +287,7 @@ TEST_CASE("limiter: a port that goes from within transmit or expire") {
   }
 }
 
-TEST_CASE(
-    "limiter: what expires at one instant does so slice by slice, and nothing comes between") {
+TEST_CASE("limiter: requests that are due expire in slices, and none of them is sent meanwhile") {
   constexpr uint64_t kSlice = SaLimiter::kSlice;
   Limited rig(MadSemantics::kDoc);
   rig.set(&SaLimiter::Settings::queue_size, 3 * kSlice);
@@ -315,7 +314,7 @@ TEST_CASE(
   CHECK(rig.limiter.next_expiry() == 40 * kMillisecond);
 }
 
-TEST_CASE("limiter: what a raised limit lets go goes slice by slice, first in, first out") {
+TEST_CASE("limiter: a raised limit releases queued requests in slices, first in, first out") {
   constexpr uint64_t kSlice = SaLimiter::kSlice;
   MadSemantics semantics = GENERATE(MadSemantics::kDoc, MadSemantics::kOfed25);
   Limited rig(semantics);

@@ -104,7 +104,7 @@ struct Wire : MadCarrier, MadUser {
 
 }  // namespace
 
-TEST_CASE("port: a table comes in segments and is one answer") {
+TEST_CASE("port: a table arrives in segments and is one answer") {
   Wire wire;
   for (size_t octets : {size_t{0}, size_t{64}, size_t{200}, size_t{201}, size_t{100000}}) {
     wire.table = octets;
@@ -126,7 +126,7 @@ TEST_CASE("port: a table comes in segments and is one answer") {
   CHECK(wire.a.reassemblies() == 0);
 }
 
-TEST_CASE("port: a table survives the loss of any MAD but its request") {
+TEST_CASE("port: a table survives the loss of any MAD except its request") {
   size_t all = 0;
   Wire whole;
   whole.table = 200 * 70;
@@ -148,7 +148,7 @@ TEST_CASE("port: a table survives the loss of any MAD but its request") {
   }
 }
 
-TEST_CASE("port: a long request goes in segments, and is one message there") {
+TEST_CASE("port: a long request is sent in segments and received as one message") {
   Wire wire;
   wire.ask(1, in_segments(kGetMulti, 5000, 3));
   wire.scheduler.run_until(kSecond);
@@ -164,7 +164,7 @@ TEST_CASE("port: a long request goes in segments, and is one message there") {
   CHECK(wire.heard == std::vector<std::string>{"near 2 ended 1"});
 }
 
-TEST_CASE("port: a long request that is there waits for its answer, and is not sent again") {
+TEST_CASE("port: an acknowledged long request waits for its answer and is not resent") {
   MadRig rig;
   uint32_t agent = rig.agent(kSubnAdm, 1);
   REQUIRE(rig.send(agent, 1, in_segments(kGetMulti, 300, 5), 100, 7) == 0);
@@ -188,7 +188,7 @@ TEST_CASE("port: a long request that is there waits for its answer, and is not s
   CHECK(rig.news() == fmt::format("110: {} 1 timed out; ", agent));
 }
 
-TEST_CASE("port: STOP or ABORT ends a message on its way, and lets a plain request time out") {
+TEST_CASE("port: STOP or ABORT ends a segmented request; a plain request times out") {
   MadRig rig;
   uint32_t agent = rig.agent(kSubnAdm, 1);
   uint8_t type = GENERATE(uint8_t{kRmppStop}, uint8_t{kRmppAbort});
@@ -202,7 +202,7 @@ TEST_CASE("port: STOP or ABORT ends a message on its way, and lets a plain reque
   CHECK(rig.transmitted.size() == 2);
 }
 
-TEST_CASE("port: RMPP that is the user's affair passes as it comes, each segment of it") {
+TEST_CASE("port: with user RMPP each segment is passed on unchanged") {
   MadRig rig;
   MadRegistration registration = MadRig::registration(kSubnAdm, 1, {kGetTable});
   registration.user_rmpp = true;
@@ -235,7 +235,7 @@ TEST_CASE("port: RMPP that is the user's affair passes as it comes, each segment
   CHECK(rig.port.reassemblies() == 0);
 }
 
-TEST_CASE("port: an answer in segments that comes too late is acknowledged and nobody's") {
+TEST_CASE("port: a late answer in segments is acknowledged and discarded") {
   MadRig rig;
   uint32_t agent = rig.agent(kSubnAdm, 1);
   REQUIRE(rig.send(agent, 1, a_mad(kSubnAdm, kGetTable, 6), 10) == 0);
@@ -249,7 +249,7 @@ TEST_CASE("port: an answer in segments that comes too late is acknowledged and n
   CHECK(rig.last().rmpp_segment() == 3);
 }
 
-TEST_CASE("port: a TID that is used again gets its answer in segments again") {
+TEST_CASE("port: a reused TID gets its answer in segments again") {
   MadRig rig;
   uint32_t agent = rig.agent(kSubnAdm, 1);
   for (uint64_t request = 1; request <= 3; ++request) {
@@ -262,7 +262,7 @@ TEST_CASE("port: a TID that is used again gets its answer in segments again") {
   CHECK(rig.port.reassemblies() == 1);
 }
 
-TEST_CASE("port: half an answer is aborted after 40 s, or forgotten with its agent") {
+TEST_CASE("port: an incomplete answer is aborted after 40 s, or dropped with its agent") {
   MadRig rig;
   uint32_t agent = rig.agent(kSubnAdm, 1);
   REQUIRE(rig.send(agent, 1, a_mad(kSubnAdm, kGetTable, 6), 10) == 0);
@@ -270,20 +270,20 @@ TEST_CASE("port: half an answer is aborted after 40 s, or forgotten with its age
   rig.receive(segments[0]);
   CHECK(rig.port.reassemblies() == 1);
   size_t before = rig.transmitted.size();
-  SECTION("time") {
+  SECTION("after 40 s") {
     rig.pass(40 * kSecond);
     REQUIRE(rig.transmitted.size() == before + 1);
     CHECK(rig.last().rmpp_type() == kRmppAbort);
     CHECK(rig.last().rmpp_status() == kRmppTotalTimeTooLong);
     CHECK(rig.transmitted.back().to == rig.peer);
   }
-  SECTION("the agent") {
+  SECTION("its agent is removed") {
     rig.port.remove_agent(agent);
   }
   SECTION("its sender's ABORT") {
     rig.receive(rmpp_end(segments[0], kRmppAbort, kRmppTooManyRetries, true));
   }
-  SECTION("the port") {
+  SECTION("the port leaves") {
     rig.port.leave();
   }
   CHECK(rig.port.reassemblies() == 0);
@@ -311,7 +311,8 @@ TEST_CASE("port: a wrong RMPP version or type is answered by ABORT") {
   CHECK(rig.port.reassemblies() == 0);
 }
 
-TEST_CASE("port: more messages at once than a share of the room are stopped, the others go on") {
+TEST_CASE(
+    "port: messages in reassembly beyond half of the places are stopped, the others complete") {
   MadRig rig;
   uint32_t agent = rig.agent(kSubnAdm, 1);
   std::vector<Mad> kept;
@@ -333,7 +334,7 @@ TEST_CASE("port: more messages at once than a share of the room are stopped, the
   CHECK(rig.port.reassemblies() == 0);
 }
 
-TEST_CASE("port: half answers that nobody awaits take no room") {
+TEST_CASE("port: unexpected partial answers take no place in reassembly") {
   MadRig rig;
   uint32_t agent = rig.agent(kSubnAdm, 1), other = rig.agent(kSubnAdm, 1);
   Mad request = a_mad(kSubnAdm, kGetTable);
@@ -350,7 +351,7 @@ TEST_CASE("port: half answers that nobody awaits take no room") {
   CHECK(rig.news() == "0: 1 1 506 octets from 7; ");
 }
 
-TEST_CASE("port: neither a source nor an agent takes all the room for messages on their way") {
+TEST_CASE("port: neither a source nor an agent takes all places in reassembly") {
   MadRig rig;
   // Unsolicited requests: accepted from everybody.
   uint32_t open = rig.agent(kSubnAdm, 1, {kGetMulti}), agent = rig.agent(kSubnAdm, 1);
@@ -371,7 +372,7 @@ TEST_CASE("port: neither a source nor an agent takes all the room for messages o
   CHECK(rig.port.reassemblies() == 1);
 }
 
-TEST_CASE("port: complete messages are remembered up to a number, and octets have a limit") {
+TEST_CASE("port: the number of remembered messages and of stored octets is limited") {
   Reassembly reassembly;
   Mad data = a_mad(kSubnAdm, kGetTableResp);
   for (uint64_t i = 0; i < Reassembly::kMaxComplete + 10; ++i) {
@@ -410,7 +411,7 @@ TEST_CASE("port: complete messages are remembered up to a number, and octets hav
   CHECK(reassembly.next_deadline() == kNever);
 }
 
-TEST_CASE("port: with loss every request has one end and nothing is left") {
+TEST_CASE("port: with loss each request ends once, and nothing is left") {
   for (uint64_t seed = 0; seed < 30; ++seed) {
     Wire wire;
     Rng rng(seed, "wire");

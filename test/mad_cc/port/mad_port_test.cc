@@ -9,7 +9,7 @@
 using namespace rocefs;
 using namespace rocefs::mad;
 
-TEST_CASE("port: an answer is matched by its TID, class and response bit, once") {
+TEST_CASE("port: an answer is matched once, by its TID, class and response bit") {
   MadRig rig;
   uint32_t agent = rig.agent();
   REQUIRE(rig.send(agent, 5, a_mad(kSubnAdm, kGetTable, 0x1234)) == 0);
@@ -58,7 +58,7 @@ TEST_CASE("port: the longest time-out and the most retries do not overflow") {
   CHECK(rig.news() == "");
 }
 
-TEST_CASE("port: what expects no answer is out at once, and its sender is told later") {
+TEST_CASE("port: a MAD that expects no answer is sent at once, and completes later") {
   MadRig rig;
   uint32_t agent = rig.agent(kPerf);
   REQUIRE(rig.send(agent, 1, a_mad(kPerf, kGetResp, 1), 0, 3) == 0);
@@ -69,7 +69,7 @@ TEST_CASE("port: what expects no answer is out at once, and its sender is told l
   CHECK(rig.news() == "0: 1 1 sent; ");
 }
 
-TEST_CASE("port: a cancelled request is flushed, not from within, and its answer comes too late") {
+TEST_CASE("port: a cancelled request is flushed asynchronously, and its late answer is ignored") {
   MadRig rig;
   uint32_t agent = rig.agent();
   REQUIRE(rig.send(agent, 1, a_mad(kSubnAdm, kGet, 1)) == 0);
@@ -83,7 +83,7 @@ TEST_CASE("port: a cancelled request is flushed, not from within, and its answer
   CHECK(rig.port.limiter().counters().outstanding.get() == 0);
 }
 
-TEST_CASE("port: SA requests wait for the limiter, are transmitted in turn, refused or expired") {
+TEST_CASE("port: SA requests pass the limiter: sent in turn, refused or expired") {
   MadRig rig;
   rig.port.configure_limiter({MadSemantics::kDoc, 1, 2, 20});
   uint32_t agent = rig.agent();
@@ -110,7 +110,7 @@ TEST_CASE("port: SA requests wait for the limiter, are transmitted in turn, refu
   CHECK(rig.port.sends_under_way() == 0);
 }
 
-TEST_CASE("port: a retry keeps its place among the outstanding, whatever its end gives it back") {
+TEST_CASE("port: a retried request keeps its place among the outstanding ones until it ends") {
   MadRig rig;
   rig.port.configure_limiter({MadSemantics::kDoc, 1, 16, 10000});
   uint32_t agent = rig.agent();
@@ -127,7 +127,7 @@ TEST_CASE("port: a retry keeps its place among the outstanding, whatever its end
   CHECK(rig.news() == "");
 }
 
-TEST_CASE("port: ofed25 has its own time-out for answers") {
+TEST_CASE("port: ofed25 uses its own time-out for answers") {
   MadRig rig;
   rig.port.configure_limiter({MadSemantics::kOfed25, 16, 16, 30});
   uint32_t agent = rig.agent();
@@ -137,7 +137,7 @@ TEST_CASE("port: ofed25 has its own time-out for answers") {
   CHECK(rig.transmitted.size() == 3);
 }
 
-TEST_CASE("port: what a removed agent has queued is not sent in the place of what it had sent") {
+TEST_CASE("port: removing an agent discards its queued requests") {
   MadRig rig;
   rig.port.configure_limiter({MadSemantics::kDoc, 2, 16, 10000});
   uint32_t agent = rig.agent();
@@ -151,7 +151,7 @@ TEST_CASE("port: what a removed agent has queued is not sent in the place of wha
   CHECK(rig.port.sends_under_way() == 0);
 }
 
-TEST_CASE("port: when it goes everything is flushed, and nobody registers until it is back") {
+TEST_CASE("port: a port that leaves flushes all requests, and accepts agents when it is back") {
   MadRig rig;
   rig.port.configure_limiter({MadSemantics::kDoc, 1, 16, 20});
   uint32_t agent = rig.agent();
@@ -171,7 +171,7 @@ TEST_CASE("port: when it goes everything is flushed, and nobody registers until 
   CHECK(rig.agent() != agent);
 }
 
-TEST_CASE("port: an end that is decided but not told is told when the port goes") {
+TEST_CASE("port: an end that was decided before the port leaves is still reported") {
   MadRig rig;
   uint32_t agent = rig.agent(kPerf);
   REQUIRE(rig.send(agent, 1, a_mad(kPerf, kGet, 1), 0) == 0);
@@ -182,7 +182,7 @@ TEST_CASE("port: an end that is decided but not told is told when the port goes"
   CHECK(rig.news() == "");
 }
 
-TEST_CASE("port: who sends again whenever it is told leaves others their turn") {
+TEST_CASE("port: a sender that sends again in each callback leaves others their turn") {
   MadRig rig;
   uint32_t agent = rig.agent(kPerf);
   int sends = 0;
@@ -194,7 +194,7 @@ TEST_CASE("port: who sends again whenever it is told leaves others their turn") 
   }
 }
 
-TEST_CASE("port: a user may remove its agent and send from within what it hears") {
+TEST_CASE("port: a user may remove its agent and send from within a callback") {
   MadRig rig;
   uint32_t agent = rig.agent(kPerf), other = rig.agent(kPerf);
   for (uint64_t i = 1; i <= 3; ++i) REQUIRE(rig.send(agent, i, a_mad(kPerf, kGet, i), 10) == 0);
@@ -219,7 +219,7 @@ TEST_CASE("port: a user may remove its agent and send from within what it hears"
   CHECK(rig.port.sends_under_way() == 0);
 }
 
-TEST_CASE("port: requests are for who asked for their class, version and method") {
+TEST_CASE("port: a request goes to the agent registered for its class, version and method") {
   MadRig rig;
   rig.agent(kDeviceMgt, 0, {kGet, kSet});
   rig.agent(kDeviceMgt, 0, {kSend});
@@ -247,7 +247,7 @@ TEST_CASE("port: requests are for who asked for their class, version and method"
   CHECK(rig.news() == fmt::format("0: {} - 256 octets from 7; ", id));
 }
 
-TEST_CASE("port: agents are registered as ib_register_mad_agent() does") {
+TEST_CASE("port: agents are registered as by ib_register_mad_agent()") {
   MadRig rig;
   auto code = [&](auto change) {
     MadRegistration registration = MadRig::registration(kSubnAdm, 1, {kGet});
@@ -283,7 +283,7 @@ TEST_CASE("port: agents are registered as ib_register_mad_agent() does") {
   CHECK(code([](R& r) { r = MadRig::registration(kPerf, 0, {kSet}); }) == 0);
 }
 
-TEST_CASE("port: what an agent may not send is EINVAL") {
+TEST_CASE("port: an invalid send is EINVAL") {
   MadRig rig;
   uint32_t agent = rig.agent(kSubnAdm, 1), plain = rig.agent(kPerf);
   CHECK(rig.send(99, 1, a_mad(kSubnAdm, kGet)) == EINVAL);
@@ -294,7 +294,7 @@ TEST_CASE("port: what an agent may not send is EINVAL") {
   CHECK(rig.transmitted.empty());
 }
 
-TEST_CASE("port: as many requests of an agent are under way as it may have, all of one TID") {
+TEST_CASE("port: the number of an agent's sends under way is limited, even with one TID") {
   MadRig rig;
   MadRegistration registration = MadRig::registration(kPerf);
   registration.max_sends = 1000;
@@ -311,7 +311,7 @@ TEST_CASE("port: as many requests of an agent are under way as it may have, all 
   CHECK(rig.port.sends_under_way() == 0);
 }
 
-TEST_CASE("port: a hundred thousand requests at once, half of them answered") {
+TEST_CASE("port: 100,000 requests at once are handled, half of them answered") {
   MadRig rig;
   constexpr uint64_t kCount = 100'000;
   rig.port.configure_limiter({MadSemantics::kDoc, 1000, kCount, 10000});
@@ -335,7 +335,7 @@ TEST_CASE("port: a hundred thousand requests at once, half of them answered") {
   CHECK(rig.port.limiter().counters().sent.get() == kCount);
 }
 
-TEST_CASE("port: what is due at one instant is done in many events, none of them long") {
+TEST_CASE("port: work that is due at one instant is split into short events") {
   constexpr uint64_t kSlice = 1024, kCount = 5 * kSlice + 10;
   MadRig rig;
   uint32_t retries = GENERATE(0u, 1u);
@@ -368,7 +368,7 @@ TEST_CASE("port: what is due at one instant is done in many events, none of them
   CHECK(rig.scheduler.next() == kNever);
 }
 
-TEST_CASE("port: an answer between the slices of time-outs is later than they") {
+TEST_CASE("port: an answer that arrives during sliced time-outs comes after them") {
   MadRig rig;
   uint32_t agent = rig.agent();
   rig.port.configure_limiter({MadSemantics::kOfed25, 0, 16, 0});
@@ -387,7 +387,7 @@ TEST_CASE("port: an answer between the slices of time-outs is later than they") 
   CHECK(std::find(rig.heard.begin(), rig.heard.end(), what) != rig.heard.end());
 }
 
-TEST_CASE("port: what is sent to the wrong QP is lost") {
+TEST_CASE("port: a MAD to the wrong queue pair is lost") {
   MadRig rig;
   uint32_t agent = rig.agent(kPerf);
   Address to = rig.peer;

@@ -43,7 +43,7 @@ size_t count(SaClient& client, const Ask& ask) {
 
 }  // namespace
 
-TEST_CASE("sa paths: a path by GIDs is what a verbs program needs (15.2.5.16)") {
+TEST_CASE("sa paths: a path by GIDs has what a verbs program needs (15.2.5.16)") {
   SaClient client;
   client.state.rates = {{{kSw0, 3}, 25'000'000'000}};
   client.subnet.nodes[kCa1].ports[1].mtu = 2048;
@@ -75,7 +75,7 @@ TEST_CASE("sa paths: a path by GIDs is what a verbs program needs (15.2.5.16)") 
   CHECK(answer.bytes[56 + 55] == 0x90);
 }
 
-TEST_CASE("sa paths: LIDs and GIDs narrow, and what is left open is all that there is") {
+TEST_CASE("sa paths: LIDs and GIDs select paths, and omitted components match all") {
   SaClient client;
   CHECK(count(client, Ask(kGetTable, 0)) == 36);
   CHECK(count(client, Ask(kGetTable, kSgid).gids(0x3001, 0)) == 6);
@@ -88,7 +88,7 @@ TEST_CASE("sa paths: LIDs and GIDs narrow, and what is left open is all that the
   CHECK(client.status(Ask(kGet, kSgid | kDgid).gids(0x3001, 0x4001).mad) == mad::kSaNoRecords);
 }
 
-TEST_CASE("sa paths: what cannot be asked has the status that says why (15.2.2)") {
+TEST_CASE("sa paths: an invalid request is answered with the matching status (15.2.2)") {
   SaClient client;
   CHECK(client.status(Ask(kGet, kSgid | kDgid).gids(0x3001, 0x9999).mad) == mad::kSaBadGid);
   CHECK(client.status(Ask(kGetTable, kDgid).gids(0, 0x9999).mad) == mad::kSaBadGid);
@@ -102,7 +102,7 @@ TEST_CASE("sa paths: what cannot be asked has the status that says why (15.2.2)"
   CHECK(client.status(Ask(kGet, kSlid | kDlid).lids(3, 99).mad) == mad::kSaNoRecords);
 }
 
-TEST_CASE("sa paths: selectors compare how much it is, not its code (15.2.5.16)") {
+TEST_CASE("sa paths: selectors compare values, not their codes (15.2.5.16)") {
   SaClient client;
   client.state.rates = {{{kCa0, 1}, 14'000'000'000}};  // code 11; 20 Gb/s is code 6
   struct {
@@ -136,7 +136,8 @@ TEST_CASE("sa paths: selectors compare how much it is, not its code (15.2.5.16)"
   }
 }
 
-TEST_CASE("sa paths: other components are what every path is, or come back as they were asked") {
+TEST_CASE(
+    "sa paths: other components match the constants of a path, or are returned as requested") {
   SaClient client;
   auto with = [&](unsigned bit, size_t octet, uint8_t value) {
     return count(client,
@@ -165,7 +166,7 @@ TEST_CASE("sa paths: other components are what every path is, or come back as th
   CHECK(load16(&answer.bytes[56 + 52]) == 0x1230);
 }
 
-TEST_CASE("sa paths: rate codes and MTU codes are the standard's (15.2.5.16)") {
+TEST_CASE("sa paths: the codes of rates and MTUs are the standard's (15.2.5.16)") {
   const std::pair<uint64_t, int> rates[] = {
       {1, 2},        {2'500, 2},    {5'000, 5},    {10'000, 3},   {14'000, 11},
       {20'000, 6},   {25'000, 15},  {40'000, 7},   {50'000, 20},  {56'000, 12},

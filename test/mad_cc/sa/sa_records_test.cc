@@ -41,7 +41,7 @@ std::string repeat(std::string_view text, int times) {
 
 }  // namespace
 
-TEST_CASE("sa records: NodeRecord is LID, NodeInfo and NodeDescription (15.2.5.2)") {
+TEST_CASE("sa records: NodeRecord has LID, NodeInfo and NodeDescription (15.2.5.2)") {
   SaClient client;
   CHECK(record(client, sa::kNodeRecord, 6, 108) ==
         "00060000"          // LID, reserved
@@ -68,7 +68,7 @@ TEST_CASE("sa records: NodeRecord is LID, NodeInfo and NodeDescription (15.2.5.2
   CHECK(count(client, SaClient::request(kGetTable, sa::kNodeRecord), 112) == 6);
 }
 
-TEST_CASE("sa records: PortInfoRecord is LID, port and PortInfo (15.2.5.3)") {
+TEST_CASE("sa records: PortInfoRecord has LID, port and PortInfo (15.2.5.3)") {
   SaClient client;
   CHECK(record(client, sa::kPortInfoRecord, 3, 68) ==
         "00030100"          // LID, PortNum, Options
@@ -106,7 +106,7 @@ TEST_CASE("sa records: PortInfoRecord is LID, port and PortInfo (15.2.5.3)") {
   CHECK(count(client, SaClient::request(kGetTable, sa::kPortInfoRecord), 72) == 5 + 4 + 4);
 }
 
-TEST_CASE("sa records: the speed of a port is in the field that has it (14.2.5.6)") {
+TEST_CASE("sa records: the speed of a port is in the fields for that speed (14.2.5.6)") {
   struct {
     uint64_t mbps;
     int width, speed, supported, extended, extended_supported, extended2;
@@ -134,7 +134,7 @@ TEST_CASE("sa records: the speed of a port is in the field that has it (14.2.5.6
   }
 }
 
-TEST_CASE("sa records: the manager's port is found by its capability (15.2.5.3)") {
+TEST_CASE("sa records: the manager's port is found by its capability mask (15.2.5.3)") {
   SaClient client;
   mad::Mad request = SaClient::request(kGetTable, sa::kPortInfoRecord, 1 << 7);
   wire::store32(&request.bytes[80], 2);         // IsSM
@@ -153,7 +153,8 @@ TEST_CASE("sa records: the manager's port is found by its capability (15.2.5.3)"
   CHECK(count(client, request, 72) == 1);
 }
 
-TEST_CASE("sa records: switches, their tables, the manager, GUIDs and the administrator itself") {
+TEST_CASE(
+    "sa records: switches, forwarding tables, the manager, GUIDs and ClassPortInfo are served") {
   SaClient client;
   CHECK(record(client, sa::kSwitchInfoRecord, 2, 24) ==
         "00020000"
@@ -197,7 +198,7 @@ TEST_CASE("sa records: switches, their tables, the manager, GUIDs and the admini
   CHECK(client.answers.back().mad.bytes[63] == 19);  // 4.096 us * 2^19 is 2.1 s
 }
 
-TEST_CASE("sa records: LinkRecords are cables that are up, from each end (15.2.5.13)") {
+TEST_CASE("sa records: LinkRecord lists the cables that are up, from each end (15.2.5.13)") {
   SaClient client;
   auto data = client.table(SaClient::request(kGetTable, sa::kLinkRecord));
   CHECK(hex(data.data(), data.size()) ==
@@ -228,7 +229,7 @@ TEST_CASE("sa records: LinkRecords are cables that are up, from each end (15.2.5
         "0006020200020000");
 }
 
-TEST_CASE("sa records: what a cable that is down cuts off is not there") {
+TEST_CASE("sa records: nodes behind a failed cable have no records") {
   SaClient client;
   mad::Mad all = SaClient::request(kGetTable, sa::kNodeRecord);
   client.state.down = {{kSw0, 3}};
@@ -241,7 +242,7 @@ TEST_CASE("sa records: what a cable that is down cuts off is not there") {
   CHECK(count(client, all, 112) == 6);
 }
 
-TEST_CASE("sa records: every component of NodeRecord selects") {
+TEST_CASE("sa records: every component of NodeRecord selects records") {
   SaClient client;
   mad::Mad record = SaClient::request(kGet, sa::kNodeRecord, 1);
   wire::store16(&record.bytes[56], 5);
@@ -258,7 +259,7 @@ TEST_CASE("sa records: every component of NodeRecord selects") {
   }
 }
 
-TEST_CASE("sa records: components of PortInfoRecord select to the bit") {
+TEST_CASE("sa records: components of PortInfoRecord select by their own bits") {
   SaClient client;
   client.state.rates = {{{kCa0, 1}, 10'000'000'000}};
   auto with = [&](unsigned bit, size_t octet, uint8_t value) {

@@ -13,7 +13,7 @@ const mad::Mad kInfo = SaClient::request(kGet, sa::kClassPortInfo);
 
 }  // namespace
 
-TEST_CASE("sa requests: what is not served has the status that 13.4.7 and 15.2.2 give it") {
+TEST_CASE("sa requests: an unsupported request is answered with the status of 13.4.7 or 15.2.2") {
   struct {
     uint8_t method;
     uint16_t attribute;
@@ -56,7 +56,7 @@ TEST_CASE("sa requests: what is not served has the status that 13.4.7 and 15.2.2
   }
 }
 
-TEST_CASE("sa requests: versions, keys and what is no request") {
+TEST_CASE("sa requests: wrong versions and keys, and other methods, are refused or dropped") {
   SaClient client;
   mad::Mad mad = kInfo;
   mad.bytes[2] = 1;
@@ -86,7 +86,7 @@ TEST_CASE("sa requests: versions, keys and what is no request") {
   }
 }
 
-TEST_CASE("sa requests: the answer goes where the request came from") {
+TEST_CASE("sa requests: an answer goes to the address of its request") {
   SaClient client;
   client.from = {0, 0x123, 0x80010000, 3, 0, 1};
   client.send(kInfo, 5);
@@ -95,7 +95,7 @@ TEST_CASE("sa requests: the answer goes where the request came from") {
   CHECK(client.answers[0].to == mad::Address{5, 0x123, mad::kQkey, 3, 0, 1});
 }
 
-TEST_CASE("sa requests: each is answered its delay after it was heard, in order") {
+TEST_CASE("sa requests: each request is answered after the delay, in order") {
   SaClient client;
   client.administrator.configure({.delay_ns = 100 * kMillisecond});
   client.send(kInfo);
@@ -122,7 +122,7 @@ TEST_CASE("sa requests: each is answered its delay after it was heard, in order"
   CHECK(client.answers[1].at == 145 * kMillisecond);
 }
 
-TEST_CASE("sa requests: what is lost and who finds it busy is the seed's decision") {
+TEST_CASE("sa requests: loss and busy answers depend on the seed alone") {
   auto run = [](uint64_t seed, const SaSettings& settings) {
     SaClient client(seed);
     client.administrator.configure(settings);
@@ -153,7 +153,7 @@ TEST_CASE("sa requests: what is lost and who finds it busy is the seed's decisio
   CHECK(client.status(SaClient::request(kGetTable, sa::kNodeRecord)) == mad::kBusy);
 }
 
-TEST_CASE("sa requests: a retry of what is pending is not another request") {
+TEST_CASE("sa requests: a retry of a pending request is not another request") {
   SaClient client;
   client.administrator.configure({.delay_ns = kMillisecond});
   mad::Mad mad = kInfo;
@@ -173,7 +173,7 @@ TEST_CASE("sa requests: a retry of what is pending is not another request") {
   CHECK(client.answers.size() == 3);
 }
 
-TEST_CASE("sa requests: one client alone has half of the room, and others always some") {
+TEST_CASE("sa requests: one client gets half of the places, and the next ones half of the rest") {
   SaClient client;
   constexpr size_t kAll = SubnetAdministrator::kMaxRequests;
   client.administrator.configure({.delay_ns = kMillisecond});
@@ -198,7 +198,7 @@ TEST_CASE("sa requests: one client alone has half of the room, and others always
   CHECK(flood(3) == kAll / 2);
 }
 
-TEST_CASE("sa requests: after a reset nothing is pending and chance begins anew") {
+TEST_CASE("sa requests: a reset drops pending requests and restarts the random numbers") {
   SaClient client;
   auto draw = [&] {
     client.administrator.configure({.loss = 0.5});
@@ -224,7 +224,7 @@ TEST_CASE("sa requests: after a reset nothing is pending and chance begins anew"
   CHECK(draw() == first);
 }
 
-TEST_CASE("sa requests: wrong RMPP has the ABORT that 13.6.2 gives it") {
+TEST_CASE("sa requests: invalid RMPP is answered by the ABORT of 13.6.2") {
   SaClient client;
   auto answer = [&](uint8_t method, uint8_t version, uint8_t type, uint8_t flags, uint8_t status,
                     uint32_t segment) {

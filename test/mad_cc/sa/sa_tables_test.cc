@@ -38,7 +38,7 @@ Subnet star(size_t count) {
 
 }  // namespace
 
-TEST_CASE("sa tables: one of no records is one segment without data") {
+TEST_CASE("sa tables: an empty table is one segment without data") {
   SaClient client;
   CHECK(client.table(SaClient::request(kGetTable, sa::kServiceRecord)).empty());
   CHECK(client.segments == 1);
@@ -50,7 +50,7 @@ TEST_CASE("sa tables: one of no records is one segment without data") {
   CHECK(client.administrator.pending() == 0);
 }
 
-TEST_CASE("sa tables: records follow each other across segments") {
+TEST_CASE("sa tables: records continue across segments") {
   SaClient client;
   mad::Mad one = SaClient::request(kGetTable, sa::kNodeRecord, 1);
   wire::store16(&one.bytes[56], 4);
@@ -69,7 +69,7 @@ TEST_CASE("sa tables: records follow each other across segments") {
   CHECK(client.administrator.pending() == 0);
 }
 
-TEST_CASE("sa tables: what the wire loses is transmitted again") {
+TEST_CASE("sa tables: lost segments are retransmitted") {
   SaClient client;
   auto whole = client.table(kPaths);
   CHECK(client.transmissions == 12);
@@ -79,7 +79,7 @@ TEST_CASE("sa tables: what the wire loses is transmitted again") {
   CHECK(client.administrator.pending() == 0);
 }
 
-TEST_CASE("sa tables: a client that never acknowledges is given up") {
+TEST_CASE("sa tables: a client that never acknowledges is aborted after three retries") {
   SaClient client;
   client.send(kNodes);
   client.run();
@@ -94,7 +94,7 @@ TEST_CASE("sa tables: a client that never acknowledges is given up") {
   CHECK(client.answers.back().mad.rmpp_status() == mad::kRmppTooManyRetries);
 }
 
-TEST_CASE("sa tables: a client that acknowledges as slowly as it may is given up in the end") {
+TEST_CASE("sa tables: a client that acknowledges too slowly is aborted after the total time") {
   SaClient client(1, star(100));
   client.send(kPaths);
   client.run();
@@ -108,7 +108,7 @@ TEST_CASE("sa tables: a client that acknowledges as slowly as it may is given up
   CHECK(client.administrator.pending() == 0);
 }
 
-TEST_CASE("sa tables: STOP and ABORT end them, wrong ACKs are aborted") {
+TEST_CASE("sa tables: STOP and ABORT end a transfer, and an invalid ACK aborts it") {
   for (auto [type, status, answer] :
        {std::tuple{mad::kRmppStop, 1, -1}, {mad::kRmppAbort, 127, -1}, {mad::kRmppAck, 9, 124}}) {
     SaClient client;
@@ -133,7 +133,7 @@ TEST_CASE("sa tables: STOP and ABORT end them, wrong ACKs are aborted") {
   }
 }
 
-TEST_CASE("sa tables: a window as wide as the table is not one event") {
+TEST_CASE("sa tables: a window as wide as the table is sent in several events") {
   SaClient client(1, star(100));
   client.send(kPaths);
   client.run();
@@ -145,7 +145,7 @@ TEST_CASE("sa tables: a window as wide as the table is not one event") {
   CHECK(client.answers.size() == (101 * 101 * 64 + 199) / 200 - 1);
 }
 
-TEST_CASE("sa tables: all paths of 254 ends take no more than a millisecond at a time") {
+TEST_CASE("sa tables: the paths of 254 ends are computed in events of at most 3 ms") {
   SaClient client(1, star(253));
   client.send(kPaths);
   double longest = 0;
@@ -158,7 +158,7 @@ TEST_CASE("sa tables: all paths of 254 ends take no more than a millisecond at a
   CHECK(client.answers[0].mad.rmpp_length() == 254 * 254 * 64 + 20 * 20646);
 }
 
-TEST_CASE("sa tables: others get theirs while one client leaves all of its own unacknowledged") {
+TEST_CASE("sa tables: others get tables while one client leaves all of its own unacknowledged") {
   SaClient client(1, star(253));
   constexpr size_t kOne = 254 * 254 * 64 + 56;
   size_t tables = 0, refused = 0;
@@ -188,7 +188,7 @@ TEST_CASE("sa tables: others get theirs while one client leaves all of its own u
   CHECK(client.answers[0].mad.status() == mad::kOk);
 }
 
-TEST_CASE("sa tables: those who ask behind a large one are answered after it") {
+TEST_CASE("sa tables: a request behind a large table is answered at the same time") {
   SaClient client(1, star(253));
   uint64_t large = client.send(kPaths);
   uint64_t small = client.send(SaClient::request(mad::kGet, sa::kClassPortInfo), 4);

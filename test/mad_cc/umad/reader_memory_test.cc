@@ -175,7 +175,7 @@ struct Shows {
 
 }  // namespace
 
-TEST_CASE("umad: a reader's buffer shows what is written there while it waits") {
+TEST_CASE("umad: data is written into the buffer of a waiting reader") {
   Shows shows;
   std::string buffer(1000, '-');
   Blocked reader(buffer.data(), 1000);
@@ -184,7 +184,7 @@ TEST_CASE("umad: a reader's buffer shows what is written there while it waits") 
   CHECK(shows.memory->threads() == 0);
 }
 
-TEST_CASE("umad: nothing is written where the thread is not in that read, or is not there") {
+TEST_CASE("umad: nothing is written if the thread is not in that read, or does not exist") {
   Shows shows;
   std::string buffer(1000, '-');
   Blocked reader(buffer.data(), 1000);
@@ -202,7 +202,7 @@ TEST_CASE("umad: nothing is written where the thread is not in that read, or is 
   CHECK(buffer == std::string(1000, '-'));
 }
 
-TEST_CASE("umad: a read(2) that comes in parts and has room for all is known as such") {
+TEST_CASE("umad: a read(2) in parts whose buffer has room for all is recognised") {
   Shows shows;
   std::string buffer(300'000, '-');
   Blocked reader(buffer.data(), buffer.size());
@@ -211,7 +211,7 @@ TEST_CASE("umad: a read(2) that comes in parts and has room for all is known as 
   CHECK(shows.show({reader.caller(), 100'000, 300'000}, "x") == Outcome::kUnknown);
 }
 
-TEST_CASE("umad: a buffer that may not be written is a fault") {
+TEST_CASE("umad: a read-only buffer is reported as a fault") {
   Shows shows;
   void* page = ::mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   {
@@ -221,7 +221,7 @@ TEST_CASE("umad: a buffer that may not be written is a fault") {
   ::munmap(page, 4096);
 }
 
-TEST_CASE("umad: who may not be traced is not touched") {
+TEST_CASE("umad: the memory of a process that may not be traced is not written") {
   if (::geteuid() != 0) test::skip("this needs root");
   Shows shows;
   int ends[2], empty[2];
@@ -243,7 +243,7 @@ TEST_CASE("umad: who may not be traced is not touched") {
   for (int fd : {ends[0], ends[1], empty[0], empty[1]}) ::close(fd);
 }
 
-TEST_CASE("umad: memory that blocks is waited for a second; then its process waits no more") {
+TEST_CASE("umad: blocked memory is given up after a second, and its process does not wait again") {
   BlockedProcess another;
   test::SilentFile file;
   if (!file.open()) test::skip("a file that never answers cannot be mounted here");
@@ -273,7 +273,7 @@ TEST_CASE("umad: memory that blocks is waited for a second; then its process wai
   CHECK(shows.show({readers.caller(0), 1000, 1001}, "x") == Outcome::kShown);
 }
 
-TEST_CASE("umad: a user keeps four threads stuck at most, and no other user waits for them") {
+TEST_CASE("umad: a user blocks four threads at most, and no other user waits for them") {
   if (::geteuid() != 0) test::skip("this needs root");
   test::SilentFile file;
   if (!file.open()) test::skip("a file that never answers cannot be mounted here");
@@ -318,7 +318,7 @@ TEST_CASE("umad: a user keeps four threads stuck at most, and no other user wait
   CHECK(shows.show({theirs.caller(), 1000, 1001}, "x") == Outcome::kShown);
 }
 
-TEST_CASE("umad: a user whose reads wait leaves others their turn") {
+TEST_CASE("umad: a user whose reads wait leaves other users their turn") {
   if (::geteuid() != 0) test::skip("this needs root");
   test::SilentFile file;
   if (!file.open()) test::skip("a file that never answers cannot be mounted here");
@@ -341,7 +341,7 @@ TEST_CASE("umad: a user whose reads wait leaves others their turn") {
 }
 
 #ifdef __x86_64__
-TEST_CASE("umad: the read(2) of a program of 32 bits is one, too") {
+TEST_CASE("umad: a read(2) of a 32-bit program is recognised") {
   auto* low = static_cast<char*>(::mmap(nullptr, 4096, PROT_READ | PROT_WRITE,
                                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0));
   REQUIRE(low != MAP_FAILED);
@@ -366,7 +366,7 @@ TEST_CASE("umad: the read(2) of a program of 32 bits is one, too") {
 }
 #endif
 
-TEST_CASE("umad: a message that is read in parts is whole") {
+TEST_CASE("umad: a message that is read in parts arrives whole") {
   Shows shows;
   constexpr size_t kPart = 128 << 10, kAll = 1 << 20;
   std::string buffer(kAll + 1000, '-');
@@ -399,7 +399,7 @@ TEST_CASE("umad: a message that is read in parts is whole") {
                    [](uint8_t a, char b) { return a == static_cast<uint8_t>(b); }));
 }
 
-TEST_CASE("umad: what is being shown is dropped when the session ends") {
+TEST_CASE("umad: pending writes are dropped when the session ends") {
   PollLoop loop;
   auto memory = ReaderMemory::create(loop);
   std::string buffer(1000, '-');

@@ -7,7 +7,7 @@
 using namespace rocefs;
 using namespace rocefs::mad;
 
-TEST_CASE("umad: agents have the lowest numbers that are free, 32 at most") {
+TEST_CASE("umad: agents get the lowest free numbers, 32 at most") {
   NEEDS_IO_URING();
   UmadRig rig;
   Program program(rig);
@@ -21,7 +21,7 @@ TEST_CASE("umad: agents have the lowest numbers that are free, 32 at most") {
   CHECK(Program(rig).agent() == 0);  // each open file has its own
 }
 
-TEST_CASE("umad: what the kernel does not register is EINVAL") {
+TEST_CASE("umad: a registration that the kernel refuses is EINVAL") {
   NEEDS_IO_URING();
   UmadRig rig;
   Program program(rig);
@@ -46,7 +46,7 @@ TEST_CASE("umad: what the kernel does not register is EINVAL") {
   CHECK(program.ioctl(_IO(0x1b, 9), other) == -ENOTTY);
 }
 
-TEST_CASE("umad: the second registration tells which flags are known") {
+TEST_CASE("umad: the second registration ioctl returns the known flags") {
   NEEDS_IO_URING();
   UmadRig rig;
   Program program(rig);
@@ -67,7 +67,7 @@ TEST_CASE("umad: the second registration tells which flags are known") {
   CHECK(program.ioctl(umad::kRegisterAgent2, asked) == -EINVAL);
 }
 
-TEST_CASE("umad: methods are those of the mask, of both registrations") {
+TEST_CASE("umad: methods are those of the mask, in both registration ioctls") {
   NEEDS_IO_URING();
   UmadRig rig;
   Program first(rig), second(rig);
@@ -95,7 +95,7 @@ TEST_CASE("umad: methods are those of the mask, of both registrations") {
   CHECK(second.read() == -EAGAIN);
 }
 
-TEST_CASE("umad: P_Key indices are asked for before the first agent, or with the second ioctl") {
+TEST_CASE("umad: P_Key indices are enabled before the first agent, or by the second ioctl") {
   NEEDS_IO_URING();
   UmadRig rig;
   Program old(rig), asks(rig), second(rig);
@@ -119,7 +119,7 @@ TEST_CASE("umad: P_Key indices are asked for before the first agent, or with the
   CHECK(second.send(a_mad(kSubnAdm, kGet, 1), header) == 0);
 }
 
-TEST_CASE("umad: an answer has the request's TID, with the agent's above, and whence it came") {
+TEST_CASE("umad: an answer has the request's TID below the agent's, and its source") {
   NEEDS_IO_URING();
   UmadRig rig;
   Program program(rig);
@@ -145,7 +145,7 @@ TEST_CASE("umad: an answer has the request's TID, with the agent's above, and wh
   CHECK(program.read() == -EAGAIN);
 }
 
-TEST_CASE("umad: who is not answered reads the header of the request, with ETIMEDOUT") {
+TEST_CASE("umad: a request that times out is read as its header, with ETIMEDOUT") {
   NEEDS_IO_URING();
   UmadRig rig;
   Program program(rig);
@@ -166,8 +166,7 @@ TEST_CASE("umad: who is not answered reads the header of the request, with ETIME
       std::equal(program.message.begin(), program.message.end(), rig.transmitted[0].bytes.begin()));
 }
 
-TEST_CASE(
-    "umad: what is no MAD is EINVAL from write, EIO without its agent, and nothing goes out") {
+TEST_CASE("umad: a malformed write is EINVAL, EIO without its agent, and sends nothing") {
   NEEDS_IO_URING();
   UmadRig rig;
   Program program(rig);
@@ -192,7 +191,7 @@ TEST_CASE(
   CHECK(rig.transmitted.size() == 1);
 }
 
-TEST_CASE("umad: a TID that is under way is EINVAL, but for responses to others") {
+TEST_CASE("umad: a TID that is under way is EINVAL, except for responses to others") {
   NEEDS_IO_URING();
   UmadRig rig;
   Program program(rig), other(rig);
@@ -211,7 +210,7 @@ TEST_CASE("umad: a TID that is under way is EINVAL, but for responses to others"
   CHECK(program.send(a_mad(kSubnAdm, kGet, 5)) == 0);
 }
 
-TEST_CASE("umad: a send that expects no answer leaves nothing to be read") {
+TEST_CASE("umad: a send that expects no answer leaves nothing to read") {
   NEEDS_IO_URING();
   UmadRig rig;
   Program program(rig);
@@ -224,7 +223,7 @@ TEST_CASE("umad: a send that expects no answer leaves nothing to be read") {
   CHECK(rig.port.sends_under_way() == 0);
 }
 
-TEST_CASE("umad: SA requests wait, are refused with EBUSY, and expire for the program to read") {
+TEST_CASE("umad: SA requests wait, are refused with EBUSY, or expire with ETIMEDOUT") {
   NEEDS_IO_URING();
   UmadRig rig;
   rig.port.configure_limiter({MadSemantics::kDoc, 1, 2, 20});

@@ -49,7 +49,7 @@ std::pair<size_t, long> send_long(Program& program, size_t octets) {
 
 }  // namespace
 
-TEST_CASE("umad: a read before an agent has registered ends at once with nothing") {
+TEST_CASE("umad: a read before an agent is registered returns nothing at once") {
   NEEDS_IO_URING();
   UmadRig rig;
   Program program(rig);
@@ -60,7 +60,7 @@ TEST_CASE("umad: a read before an agent has registered ends at once with nothing
   CHECK(program.read(1 << 20, false) == -EINPROGRESS);
 }
 
-TEST_CASE("umad: who waits to read is served in turn, and woken from poll") {
+TEST_CASE("umad: a waiting read gets the next message, and a poll is woken") {
   NEEDS_IO_URING();
   UmadRig rig;
   Program program(rig);
@@ -80,7 +80,7 @@ TEST_CASE("umad: who waits to read is served in turn, and woken from poll") {
   CHECK(woken == 1);  // there was nothing left to read
 }
 
-TEST_CASE("umad: a read that is interrupted takes no message away") {
+TEST_CASE("umad: an interrupted read takes no message") {
   NEEDS_IO_URING();
   UmadRig rig;
   Program program(rig);
@@ -93,7 +93,7 @@ TEST_CASE("umad: a read that is interrupted takes no message away") {
   CHECK(program.read() == 56 + 256);
 }
 
-TEST_CASE("umad: an answer of several segments is one message, as long as its data") {
+TEST_CASE("umad: an answer in segments is one message, with the length of its data") {
   NEEDS_IO_URING();
   UmadRig rig;
   Program program(rig);
@@ -115,7 +115,7 @@ TEST_CASE("umad: an answer of several segments is one message, as long as its da
   CHECK(program.read() == -EAGAIN);
 }
 
-TEST_CASE("umad: a request in segments goes out by RMPP, where the agent has it") {
+TEST_CASE("umad: a long request is sent by RMPP if the agent has it") {
   NEEDS_IO_URING();
   UmadRig rig;
   Program program(rig);
@@ -132,7 +132,7 @@ TEST_CASE("umad: a request in segments goes out by RMPP, where the agent has it"
   CHECK(rig.transmitted[0].rmpp_flags() == (kRmppActive | kRmppFirst));
 }
 
-TEST_CASE("umad: the RMPP header of a single MAD is the kernel's, where the agent has RMPP") {
+TEST_CASE("umad: the RMPP header of a single MAD is cleared if the agent has RMPP") {
   NEEDS_IO_URING();
   UmadRig rig;
   Program program(rig);
@@ -149,7 +149,7 @@ TEST_CASE("umad: the RMPP header of a single MAD is the kernel's, where the agen
   CHECK(rig.transmitted.back().bytes[36] == 0xee);
 }
 
-TEST_CASE("umad: what nobody asked for has half the room, answers the other") {
+TEST_CASE("umad: unsolicited MADs may fill half of the queue, and answers the other half") {
   NEEDS_IO_URING();
   UmadRig rig;
   Program program(rig);
@@ -177,7 +177,7 @@ TEST_CASE("umad: what nobody asked for has half the room, answers the other") {
   CHECK(program.read() == 56 + 256);
 }
 
-TEST_CASE("umad: requests that nobody reads the end of are bounded") {
+TEST_CASE("umad: requests whose end is not read are bounded") {
   NEEDS_IO_URING();
   UmadRig rig;
   Program program(rig);
@@ -194,7 +194,7 @@ TEST_CASE("umad: requests that nobody reads the end of are bounded") {
   CHECK(program.send(a_mad(kPerf, kGet, 2 << 20)) == -ENOMEM);
 }
 
-TEST_CASE("umad: messages under way have 16 MiB of each open file, and 256 MiB of each port") {
+TEST_CASE("umad: messages under way are limited to 16 MiB per open file, 256 MiB per port") {
   NEEDS_IO_URING();
   UmadRig rig;
   constexpr size_t kOctets = 64 << 10;
@@ -222,7 +222,7 @@ TEST_CASE("umad: messages under way have 16 MiB of each open file, and 256 MiB o
   CHECK(late.send(long_message(1, kOctets), Program::header(1)) == 0);
 }
 
-TEST_CASE("umad: a user who sends all that it may leaves room to the next one, and to root") {
+TEST_CASE("umad: a user who sends as much as possible leaves room for the next one and root") {
   NEEDS_IO_URING();
   UmadRig rig;
   constexpr size_t kOctets = 64 << 10;
@@ -245,7 +245,7 @@ TEST_CASE("umad: a user who sends all that it may leaves room to the next one, a
   CHECK(take_all(0) == 16);
 }
 
-TEST_CASE("umad: who does not read what comes leaves room to the next one, and to root") {
+TEST_CASE("umad: a user who does not read leaves room for the next one and root") {
   auto shares = std::make_shared<UmadShares>();
   std::vector<std::pair<std::unique_ptr<UmadRoom>, Shares::Share>> kept;
   // Number of open files that together get the whole room.
@@ -264,7 +264,7 @@ TEST_CASE("umad: who does not read what comes leaves room to the next one, and t
   CHECK(take_all({1000, false}) == 7);
 }
 
-TEST_CASE("umad: a user has its share of open files, and leaves some to the next one") {
+TEST_CASE("umad: a user has a share of the open files, and leaves some to the next one and root") {
   NEEDS_IO_URING();
   UmadRig rig;
   std::vector<std::unique_ptr<OpenFile>> open;
@@ -283,7 +283,7 @@ TEST_CASE("umad: a user has its share of open files, and leaves some to the next
   CHECK(std::get<0>(take_all(1000)) == 448);
 }
 
-TEST_CASE("umad: an answer to an agent that has gone leaves its request's place to others") {
+TEST_CASE("umad: an answer to a removed agent frees the place of its request") {
   NEEDS_IO_URING();
   UmadRig rig;
   auto room = std::make_shared<UmadRoom>(std::make_shared<UmadShares>(), UmadRoom::User{});
@@ -298,7 +298,7 @@ TEST_CASE("umad: an answer to an agent that has gone leaves its request's place 
   client.remove_agents();
 }
 
-TEST_CASE("umad: requests that are over leave their places to others, however they ended") {
+TEST_CASE("umad: ended requests free their places, however they ended") {
   NEEDS_IO_URING();
   UmadRig rig;
   Program program(rig);
@@ -323,7 +323,7 @@ TEST_CASE("umad: requests that are over leave their places to others, however th
   CHECK(read == UmadRoom::kRequests + 33);
 }
 
-TEST_CASE("umad: closing takes the agents away, and what they had under way") {
+TEST_CASE("umad: closing a file removes its agents and their requests") {
   NEEDS_IO_URING();
   UmadRig rig;
   rig.port.configure_limiter({MadSemantics::kDoc, 2, 2, 20});
@@ -342,7 +342,7 @@ TEST_CASE("umad: closing takes the agents away, and what they had under way") {
   CHECK(Program(rig).agent(kPerf, 0, {kGet}) == 0);
 }
 
-TEST_CASE("umad: an agent that goes forgets what it has under way, others do not") {
+TEST_CASE("umad: a removed agent drops its requests, and others keep theirs") {
   NEEDS_IO_URING();
   UmadRig rig;
   Program program(rig);
@@ -360,7 +360,7 @@ TEST_CASE("umad: an agent that goes forgets what it has under way, others do not
   CHECK(program.read() == -EAGAIN);
 }
 
-TEST_CASE("umad: a device that goes ends everything with ENODEV and wakes who waits") {
+TEST_CASE("umad: removing a device ends everything with ENODEV, and wakes waiting programs") {
   NEEDS_IO_URING();
   UmadRig rig;
   Program reads(rig), polls(rig), closed(rig);
