@@ -37,13 +37,13 @@ void wait_until(Condition condition) {
 
 }  // namespace
 
-TEST_CASE("libmango: a program in C has all of it") {
+TEST_CASE("libmango: a C program can use all of the API") {
   FakeHandle fake;
   fake.state.pages.activate(17);
   CHECK(c_program(fake.pcc) == 0);
 }
 
-TEST_CASE("libmango: a NULL is refused, wherever it may not be") {
+TEST_CASE("libmango: a NULL argument is refused") {
   FakeHandle fake;
   mango_pcc_h pcc = fake.pcc;
   mango_pcc_config_t config{};
@@ -109,7 +109,7 @@ TEST_CASE("libmango: the interval is 1 us to 1 s") {
   CHECK(mango_pcc_ctrl_config(fake.pcc, &config) == MANGO_STATUS_INVALID_PARAM);
 }
 
-TEST_CASE("libmango: of an array of parameters those that can be are registered") {
+TEST_CASE("libmango: the valid parameters of an array are registered") {
   FakeHandle fake;
   Counts counts;
   mango_pcc_h pcc = fake.pcc;
@@ -133,7 +133,7 @@ TEST_CASE("libmango: of an array of parameters those that can be are registered"
   CHECK(mango_pcc_params_register(pcc, 1, array, 1) == MANGO_STATUS_NOT_FOUND);
 }
 
-TEST_CASE("libmango: run and stop take the windows and give them back") {
+TEST_CASE("libmango: run takes the windows, and stop gives them back") {
   FakeHandle fake;
   mango_pcc_h pcc = fake.pcc;
   std::atomic<unsigned> calls{0};
@@ -169,7 +169,7 @@ TEST_CASE("libmango: run and stop take the windows and give them back") {
   CHECK(!fake.state.taken);
 }
 
-TEST_CASE("libmango: everything may be called while it runs") {
+TEST_CASE("libmango: every function may be called during a run") {
   FakeHandle fake;
   mango_pcc_h pcc = fake.pcc;
   std::atomic<unsigned> calls{0};
@@ -225,7 +225,7 @@ TEST_CASE("libmango: an algorithm cannot end its own run") {
   CHECK(mango_pcc_ctrl_stop(fake.pcc) == MANGO_STATUS_OK);
 }
 
-TEST_CASE("libmango: engine time runs as slowly as the page says") {
+TEST_CASE("libmango: engine time advances at the dilation of the page") {
   PccPages pages;
   pages.signals->base_ns = 5'000;
   pages.signals->since_ns = static_cast<uint64_t>(monotonic_ns()) - 4'000'000'000;
@@ -235,7 +235,7 @@ TEST_CASE("libmango: engine time runs as slowly as the page says") {
   CHECK(now < 60'000'000);
 }
 
-TEST_CASE("libmango: each status has its words") {
+TEST_CASE("libmango: each status has a text") {
   for (int status = 0; status >= -15; --status) {
     std::string_view words = mango_status_str(static_cast<mango_status_e>(status));
     CHECK(words != "unknown status");

@@ -48,7 +48,7 @@ std::string described(const PccController& controller, unsigned slot) {
 
 }  // namespace
 
-TEST_CASE("built-ins: names, parameters and defaults are the reference's, in its order") {
+TEST_CASE("built-ins: names, parameters, defaults and their order are the reference's") {
   PccWorld world;
   add_built_ins(world.controller);
   CHECK(described(world.controller, 0) == "aimd alpha=100 beta=0.5");
@@ -61,7 +61,7 @@ TEST_CASE("built-ins: names, parameters and defaults are the reference's, in its
   CHECK(!world.controller.algorithm(kBuiltIns));
 }
 
-TEST_CASE("aimd: a CNP cuts by beta, its absence adds alpha, 1024 is the least") {
+TEST_CASE("aimd: a CNP multiplies the window by beta, its absence adds alpha, the least is 1024") {
   Rig rig("aimd");
   CHECK(rig.step(0) == 0x80000 + 100);
   CHECK(rig.step(3) == (0x80000 + 100) / 2);
@@ -79,7 +79,7 @@ TEST_CASE("aimd: a CNP cuts by beta, its absence adds alpha, 1024 is the least")
   CHECK(rig.step(0) == 0xfffffffe);
 }
 
-TEST_CASE("dcqcn: the deterministic mode follows the recurrence") {
+TEST_CASE("dcqcn: deterministic mode follows the recurrence") {
   Rig rig("dcqcn");
   rig.set("mode", "0");
   double window = 0x80000, target = window, probability = 1;
@@ -102,7 +102,7 @@ TEST_CASE("dcqcn: the deterministic mode follows the recurrence") {
   }
 }
 
-TEST_CASE("dcqcn: the first CNP halves in either mode, and recovery is fast, then active") {
+TEST_CASE("dcqcn: the first CNP halves the window in both modes; recovery is fast, then active") {
   for (const char* mode : {"0", "1"}) {
     Rig rig("dcqcn");
     rig.set("mode", mode);
@@ -117,15 +117,14 @@ TEST_CASE("dcqcn: the first CNP halves in either mode, and recovery is fast, the
   }
 }
 
-TEST_CASE("dcqcn: it cuts when there are more CNPs than the threshold") {
+TEST_CASE("dcqcn: the window is cut if there are more CNPs than the threshold") {
   Rig rig("dcqcn");
   rig.set("threshold", "10");
   CHECK(rig.step(10) == 0x80000);
   CHECK(rig.step(11) < 0x80000);
 }
 
-TEST_CASE(
-    "dcqcn: the probabilistic mode halves as often as CP says, and each queue pair for itself") {
+TEST_CASE("dcqcn: probabilistic mode cuts with probability CP, independently for each queue pair") {
   PccWorld world;
   add_built_ins(world.controller);
   REQUIRE(world.controller.apply(1) == MANGO_STATUS_OK);
@@ -164,7 +163,7 @@ TEST_CASE(
   CHECK(different > 1000);
 }
 
-TEST_CASE("dcqcn: the same seed draws the same") {
+TEST_CASE("dcqcn: the same seed gives the same windows") {
   auto windows = [] {
     Rig rig("dcqcn");
     std::vector<uint32_t> seen;
@@ -174,7 +173,7 @@ TEST_CASE("dcqcn: the same seed draws the same") {
   CHECK(windows() == windows());
 }
 
-TEST_CASE("dcqcn: settings that make no sense do no harm") {
+TEST_CASE("dcqcn: nonsensical settings keep the window within its limits") {
   for (auto [name, value] :
        std::vector<std::pair<const char*, const char*>>{{"g", "-1"},
                                                         {"g", "1e308"},
@@ -196,7 +195,7 @@ TEST_CASE("dcqcn: settings that make no sense do no harm") {
   CHECK(rig.step(1) == 0x100000);  // min_window wins
 }
 
-TEST_CASE("rttvegas: below alpha it adds mss, above beta it shrinks, between it holds") {
+TEST_CASE("rttvegas: the window grows by mss below alpha, shrinks above beta, and holds between") {
   Rig rig("rttvegas");
   PccWorld& world = rig.world;
   // Polls after the answer, at the next look.
@@ -223,7 +222,7 @@ TEST_CASE("rttvegas: below alpha it adds mss, above beta it shrinks, between it 
   CHECK(measure(8'000) == 8192);
 }
 
-TEST_CASE("rttvegas: an answer is looked for every poll interval, until the budget is over") {
+TEST_CASE("rttvegas: the answer to a probe is polled for at each interval, until the time-out") {
   Rig rig("rttvegas");
   PccWorld& world = rig.world;
   rig.set("timeout_us", "5");
@@ -255,7 +254,7 @@ TEST_CASE("rttvegas: an answer is looked for every poll interval, until the budg
   CHECK(next == 4 * kInterval);
 }
 
-TEST_CASE("rttvegas: a budget longer than the interval asks once at a time") {
+TEST_CASE("rttvegas: with a time-out longer than the interval there is one probe at a time") {
   Rig rig("rttvegas");
   PccWorld& world = rig.world;
   rig.set("timeout_us", "200");

@@ -65,7 +65,7 @@ std::vector<std::string> names(const PccLoaded& loaded) {
 
 }  // namespace
 
-TEST_CASE("card: built-in algorithms are known without a process") {
+TEST_CASE("card: built-in algorithms are listed without a process") {
   Card card;
   auto built_ins = card.on_loop([&] { return card.backend->built_ins(); });
   REQUIRE(built_ins.size() == kBuiltIns);
@@ -76,7 +76,7 @@ TEST_CASE("card: built-in algorithms are known without a process") {
   CHECK(card.pid() == 0);
 }
 
-TEST_CASE("card: the first order starts the process, which has its name and nothing of ours") {
+TEST_CASE("card: the first order starts the process, which inherits no descriptors") {
   Fd inherited(::open("/dev/null", O_RDONLY));  // not close-on-exec
   Card card;
   CHECK(card.echo("Hello, card\n%").value() == "Hello, card\n%");
@@ -102,7 +102,7 @@ TEST_CASE("card: the first order starts the process, which has its name and noth
   CHECK(card.pid() == pid);
 }
 
-TEST_CASE("card: plugins are loaded, listed in order, refused one by one, unloaded") {
+TEST_CASE("card: plugins are loaded, listed in order, refused one by one and unloaded") {
   PluginFolder directory({"nameless", "fixed"});
   Card card;
   Result<PccLoaded> loaded = card.load(directory);
@@ -135,7 +135,7 @@ TEST_CASE("card: plugins are loaded, listed in order, refused one by one, unload
   CHECK(names(*card.load(directory)).size() == 5);  // loaded again
 }
 
-TEST_CASE("card: however many files are refused, one that follows them is loaded") {
+TEST_CASE("card: a valid file after many refused ones is loaded") {
   PluginFolder directory({"fixed"});
   constexpr size_t kRefused = 400;
   for (size_t i = 0; i < kRefused; ++i) {
@@ -156,7 +156,7 @@ TEST_CASE("card: however many files are refused, one that follows them is loaded
   CHECK(card.load(directory)->files.size() == told + 1);  // not loaded again
 }
 
-TEST_CASE("card: a directory that is not there says so") {
+TEST_CASE("card: a missing directory is ENOENT") {
   Card card;
   Result<PccLoaded> loaded = card.answer<PccLoaded>(
       [](auto& backend, auto then) { backend.load("/nonexistent", std::move(then)); });
@@ -164,7 +164,7 @@ TEST_CASE("card: a directory that is not there says so") {
   CHECK(loaded.error().code == ENOENT);
 }
 
-TEST_CASE("card: a run sets windows until it is stopped, with parameters that can be changed") {
+TEST_CASE("card: a run sets windows until it is stopped, and its parameters can be changed") {
   PluginFolder directory({"fixed"});
   Card card;
   Pages pages;
@@ -195,7 +195,7 @@ TEST_CASE("card: a run sets windows until it is stopped, with parameters that ca
   CHECK_FALSE(card.has_died());
 }
 
-TEST_CASE("card: in lockstep an algorithm is called when its time has come, and only then") {
+TEST_CASE("card: in lockstep an algorithm is called only when it is due") {
   PluginFolder directory({"fixed"});
   Card card;
   Pages pages;
@@ -215,16 +215,16 @@ TEST_CASE("card: in lockstep an algorithm is called when its time has come, and 
   CHECK(pages.window(kQpn) == 4096);
 }
 
-TEST_CASE("card: an algorithm that divides by zero is named, and its queue pair") {
+TEST_CASE("card: an algorithm that divides by zero is named, with its queue pair") {
   CHECK(death_of("divides") == "died of SIGFPE in algorithm divides on QP 20");
   CHECK(death_of("divides", 8) == "died of SIGFPE in algorithm divides on QP 20");
 }
 
-TEST_CASE("card: an algorithm that uses up its stack is named") {
+TEST_CASE("card: an algorithm that overflows its stack is named") {
   CHECK(death_of("recurses") == "died of SIGSEGV in algorithm recurses on QP 20");
 }
 
-TEST_CASE("card: an algorithm that aborts, or ends its process") {
+TEST_CASE("card: an algorithm that aborts or exits is reported") {
   CHECK(death_of("aborts") == "died of SIGABRT in algorithm aborts on QP 20");
   CHECK(death_of("leaves") == "ended with exit status 7");
 }
@@ -255,7 +255,7 @@ TEST_CASE("card: an algorithm that loops is ended in lockstep too") {
   CHECK_THAT(card.death(), Contains("loops has not returned for 1 s"));
 }
 
-TEST_CASE("card: a slow algorithm is told of once, and goes on") {
+TEST_CASE("card: a slow algorithm is reported once, and goes on") {
   PluginFolder directory({"slow"});
   Card card;
   Pages pages;
@@ -268,7 +268,7 @@ TEST_CASE("card: a slow algorithm is told of once, and goes on") {
   CHECK_FALSE(card.has_died());
 }
 
-TEST_CASE("card: what an algorithm logs at every call is not all passed on") {
+TEST_CASE("card: frequent log lines of an algorithm are partly suppressed") {
   PluginFolder directory({"chatters"});
   Card card;
   Pages pages;
@@ -291,7 +291,7 @@ TEST_CASE("card: a plugin that crashes while it is loaded is named by its file")
   CHECK(card.death() == loaded.error().reason);
 }
 
-TEST_CASE("card: a plugin that is never made is given up") {
+TEST_CASE("card: a plugin that hangs while it is loaded is ended after 3 s") {
   PluginFolder directory({"hangs"});
   Card card;
   Result<PccLoaded> loaded = card.load(directory);
@@ -299,7 +299,7 @@ TEST_CASE("card: a plugin that is never made is given up") {
   CHECK_THAT(loaded.error().reason, Contains("ended: hangs.so has not been loaded after 3 s"));
 }
 
-TEST_CASE("card: one that says what is no message is killed") {
+TEST_CASE("card: a process that sends an invalid message is killed") {
   PluginFolder directory({"babbles"});
   Card card;
   Result<PccLoaded> loaded = card.load(directory);
@@ -309,7 +309,7 @@ TEST_CASE("card: one that says what is no message is killed") {
   CHECK(card.pid() == 0);
 }
 
-TEST_CASE("card: one that answers something else than it was asked is killed") {
+TEST_CASE("card: a process that answers something else than it was asked is killed") {
   PluginFolder directory({"lies"});
   auto is_killed_for = [&](auto order) {
     Card card;
@@ -334,7 +334,7 @@ TEST_CASE("card: one that answers something else than it was asked is killed") {
   });
 }
 
-TEST_CASE("card: one that does not stop talking is killed") {
+TEST_CASE("card: a process that floods the daemon with messages is killed") {
   PluginFolder directory({"floods"});
   Card card;
   Result<PccLoaded> loaded = card.load(directory);
@@ -343,7 +343,8 @@ TEST_CASE("card: one that does not stop talking is killed") {
   CHECK_THAT(card.death(), Contains("says too much"));
 }
 
-TEST_CASE("card: one that hands over a descriptor whose close blocks is killed, and stops nobody") {
+TEST_CASE(
+    "card: a process that passes a descriptor whose close blocks is killed, and blocks nobody") {
   PluginFolder directory({"lingers"});
   Card card;
   Result<PccLoaded> loaded = card.load(directory);
@@ -353,7 +354,7 @@ TEST_CASE("card: one that hands over a descriptor whose close blocks is killed, 
   CHECK(card.echo("back").value() == "back");
 }
 
-TEST_CASE("card: kill -9 is heard of, and the next order starts another") {
+TEST_CASE("card: kill -9 is noticed, and the next order starts a new process") {
   Card card;
   REQUIRE(card.echo("there"));
   pid_t pid = card.pid();
@@ -363,7 +364,7 @@ TEST_CASE("card: kill -9 is heard of, and the next order starts another") {
   CHECK(card.pid() != pid);
 }
 
-TEST_CASE("card: what a plugin has started ends with the process, whatever it goes on to say") {
+TEST_CASE("card: processes that a plugin has started end with the card's process") {
   for (bool by_itself : {true, false}) {
     PluginFolder directory({"forks"});
     Card card;
@@ -381,7 +382,7 @@ TEST_CASE("card: what a plugin has started ends with the process, whatever it go
   }
 }
 
-TEST_CASE("card: one that stops while it runs is missed, though nobody asks it for anything") {
+TEST_CASE("card: a stopped process is noticed during a run, even without orders") {
   Card card(300 * kMillisecond);
   Pages pages;
   pages.activate(kQpn);
@@ -392,7 +393,7 @@ TEST_CASE("card: one that stops while it runs is missed, though nobody asks it f
   CHECK(card.pid() == 0);
 }
 
-TEST_CASE("card: one that does not run is left in peace") {
+TEST_CASE("card: a stopped process is left alone outside a run") {
   constexpr TimeNs kPatience = 300 * kMillisecond;
   Card card(kPatience);
   Pages pages;
@@ -405,7 +406,7 @@ TEST_CASE("card: one that does not run is left in peace") {
   ::kill(card.pid(), SIGCONT);
 }
 
-TEST_CASE("card: one that does not answer is killed, and all its orders fail") {
+TEST_CASE("card: a process that does not answer is killed, and all its orders fail") {
   Card card(300 * kMillisecond);
   Result<std::string> first = card.echo("there");
   REQUIRE(first);
@@ -422,7 +423,7 @@ TEST_CASE("card: one that does not answer is killed, and all its orders fail") {
   CHECK(soon([&] { return ::kill(pid, 0) != 0 && errno == ESRCH; }));
 }
 
-TEST_CASE("card: an order that is given while a death is told waits for the next process") {
+TEST_CASE("card: an order given while a death is reported goes to the next process") {
   Card card;
   REQUIRE(card.echo("there"));
   pid_t pid = card.pid();
@@ -445,7 +446,7 @@ TEST_CASE("card: an order that is given while a death is told waits for the next
   CHECK(said == "next");
 }
 
-TEST_CASE("card: a program that is not there fails the order, and nothing has died") {
+TEST_CASE("card: a missing program fails the order, and no death is reported") {
   Card card(kSecond, "/nonexistent/mango-pccd");
   Result<std::string> said = card.echo("anyone");
   REQUIRE_FALSE(said);
@@ -455,7 +456,7 @@ TEST_CASE("card: a program that is not there fails the order, and nothing has di
   CHECK_FALSE(card.has_died());
 }
 
-TEST_CASE("card: it ends with its daemon, whatever its pollers do") {
+TEST_CASE("card: the process ends with its daemon, whatever its pollers do") {
   PluginFolder directory({"slow"});
   Pages pages;
   pages.activate(kQpn);

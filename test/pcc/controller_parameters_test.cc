@@ -37,7 +37,8 @@ void walk_row(const char* name, mango_pcc_param_type_e type, void* at, void* use
 
 }  // namespace
 
-TEST_CASE("parameters: an update acts at the next call on each queue pair, and keeps the rest") {
+TEST_CASE(
+    "parameters: an update takes effect at the next call of each queue pair, and keeps the rest") {
   PccWorld world;
   std::map<uint32_t, std::vector<uint64_t>> seen;
   std::function<void(PccScript&)> look = [&](PccScript& script) {
@@ -60,7 +61,7 @@ TEST_CASE("parameters: an update acts at the next call on each queue pair, and k
   CHECK(value(world.controller, "fraction") == "0.25");
 }
 
-TEST_CASE("parameters: of an update all or nothing is taken, and it says why") {
+TEST_CASE("parameters: an update is all or nothing, and a refusal gives the reason") {
   PccWorld world;
   std::function<void(PccScript&)> nothing = [](PccScript&) {};
   world.controller.add(0, scripted("a", nothing));
@@ -87,7 +88,7 @@ TEST_CASE("parameters: of an update all or nothing is taken, and it says why") {
   CHECK(world.controller.value(0, "kept").error().code == ENOENT);
 }
 
-TEST_CASE("parameters: a walk reads the first queue pair, or writes all and those to come") {
+TEST_CASE("parameters: a walk reads the first queue pair, or writes all, including later ones") {
   PccWorld world;
   std::map<uint32_t, uint32_t> seen;
   std::function<void(PccScript&)> look = [&](PccScript& script) {
@@ -136,8 +137,7 @@ TEST_CASE("parameters: a callback of a walk may not call back into the controlle
   CHECK(world.controller.apply(0) == MANGO_STATUS_OK);
 }
 
-TEST_CASE(
-    "parameters: each is registered once, inside the block, with a name that can be a file's") {
+TEST_CASE("parameters: a parameter is registered once, within the block, with a valid file name") {
   PccWorld world;
   std::function<void(PccScript&)> nothing = [](PccScript&) {};
   PccAlgorithm algorithm = scripted("a", nothing);

@@ -36,7 +36,8 @@ struct Recorder {
 
 }  // namespace
 
-TEST_CASE("controller: a queue pair is called an interval after it was seen, then each interval") {
+TEST_CASE(
+    "controller: a queue pair is first called an interval after it is seen, then every interval") {
   PccWorld world;
   Recorder recorder{world, {}};
   world.controller.add(0, scripted("a", recorder.function));
@@ -56,7 +57,7 @@ TEST_CASE("controller: a queue pair is called an interval after it was seen, the
   CHECK(world.controller.statistics().calls == 3);
 }
 
-TEST_CASE("controller: those that are due at once are called in order of their numbers") {
+TEST_CASE("controller: queue pairs that are due at once are called in order of their numbers") {
   PccWorld world;
   Recorder recorder{world, {}};
   world.controller.add(0, scripted("a", recorder.function));
@@ -72,7 +73,7 @@ TEST_CASE("controller: those that are due at once are called in order of their n
   CHECK(order == std::vector<uint32_t>{17, 99, 400, 16400, 50});
 }
 
-TEST_CASE("controller: each queue pair has one poller, and keeps it") {
+TEST_CASE("controller: each queue pair keeps its poller") {
   PccWorld world;
   Recorder recorder{world, {}};
   world.controller.add(0, scripted("a", recorder.function));
@@ -89,7 +90,7 @@ TEST_CASE("controller: each queue pair has one poller, and keeps it") {
   }
 }
 
-TEST_CASE("controller: another interval holds at once, and engine time may slip back") {
+TEST_CASE("controller: a new interval takes effect at once, and engine time may go back") {
   PccWorld world;
   Recorder recorder{world, {}};
   world.controller.add(0, scripted("a", recorder.function));
@@ -106,7 +107,7 @@ TEST_CASE("controller: another interval holds at once, and engine time may slip 
   CHECK(recorder.calls.size() == 1);
 }
 
-TEST_CASE("controller: a queue pair that went and came again is another one") {
+TEST_CASE("controller: a queue pair number that is reused starts afresh") {
   PccWorld world;
   std::vector<uint64_t> kept;
   std::function<void(PccScript&)> count = [&](PccScript& script) { kept.push_back(++script.kept); };
@@ -127,7 +128,8 @@ TEST_CASE("controller: a queue pair that went and came again is another one") {
   CHECK(world.poll(world.now) == kNever);
 }
 
-TEST_CASE("controller: begin gives windows without a limit one, keeps others, and counts anew") {
+TEST_CASE(
+    "controller: begin gives windows to those without one, keeps others, and resets the counters") {
   PccWorld world;
   std::function<void(PccScript&)> nothing = [](PccScript&) {};
   world.controller.add(0, scripted("a", nothing));
@@ -166,7 +168,7 @@ TEST_CASE("controller: begin gives windows without a limit one, keeps others, an
 }
 
 TEST_CASE(
-    "controller: small windows are stored as the least, each setting counts, changes are traced") {
+    "controller: small windows are raised to the least, settings are counted and changes traced") {
   PccWorld world;
   uint32_t next = 0;
   std::function<void(PccScript&)> set = [&](PccScript&) {
@@ -205,7 +207,7 @@ TEST_CASE(
   CHECK(entry.rtt_ns == 0);
 }
 
-TEST_CASE("controller: the trace is a ring") {
+TEST_CASE("controller: the trace is a ring buffer") {
   PccWorld world;
   uint32_t window = 2000;
   std::function<void(PccScript&)> set = [&](PccScript&) {
@@ -222,7 +224,7 @@ TEST_CASE("controller: the trace is a ring") {
 }
 
 TEST_CASE(
-    "controller: another slot starts afresh at the window that is there, the same one goes on") {
+    "controller: a new slot starts afresh at the current window, and the same slot continues") {
   PccWorld world;
   std::vector<std::string> seen;
   std::function<void(PccScript&)> a = [&](PccScript& script) {
@@ -277,9 +279,7 @@ TEST_CASE(
   CHECK(world.begin() == MANGO_STATUS_BAD_STATE);
 }
 
-TEST_CASE(
-    "controller: an algorithm that writes past its parameters is found, and nobody is called any "
-    "more") {
+TEST_CASE("controller: an algorithm that writes past its parameters is detected, and calls end") {
   for (size_t past : {0u, 7u, 31u}) {
     PccWorld world;
     unsigned calls = 0;
@@ -305,7 +305,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("controller: the call under way is seen from outside") {
+TEST_CASE("controller: the current call can be read from outside") {
   PccWorld world;
   std::vector<PccController::Call> seen;
   std::function<void(PccScript&)> look = [&](PccScript&) {
@@ -326,7 +326,8 @@ TEST_CASE("controller: the call under way is seen from outside") {
   CHECK(PccCall::current() == nullptr);
 }
 
-TEST_CASE("controller: what would wait for the algorithm is refused within it, queries are not") {
+TEST_CASE(
+    "controller: calls that would wait for the algorithm are refused within it, queries are not") {
   PccWorld world;
   std::set<mango_status_e> refused;
   uint32_t window = 0;
@@ -354,7 +355,7 @@ TEST_CASE("controller: what would wait for the algorithm is refused within it, q
   CHECK(window == ROCEFS_FIRST_WINDOW);
 }
 
-TEST_CASE("controller: a slot takes one algorithm, and a name is one algorithm's") {
+TEST_CASE("controller: a slot holds one algorithm, and names are unique") {
   PccWorld world;
   std::function<void(PccScript&)> nothing = [](PccScript&) {};
   CHECK(world.controller.add(16, scripted("a", nothing)) == MANGO_STATUS_INVALID_PARAM);

@@ -136,7 +136,7 @@ class Run {
 }  // namespace
 
 // Bands: queue 10 %, probability of a CNP in a poll 15 %.
-TEST_CASE("pcc: windowed dcqcn settles where its law says, in both modes") {
+TEST_CASE("pcc: windowed dcqcn settles at the equilibrium of its law, in both modes") {
   const Setting settings[] = {
       {{4, 4, 10'000'000'000, 1024}, {"5000", "200000", "0.02"}},
       {{4, 8, 10'000'000'000, 1024}, {"5000", "200000", "0.05"}},
@@ -170,7 +170,7 @@ TEST_CASE("pcc: windowed dcqcn settles where its law says, in both modes") {
 // Law: alpha is 100 octets, beta 0.5: P = alpha / (alpha + W / 2). It assumes the mean window; but
 // larger windows have more marked packets, and cuts of larger windows need be fewer: by E[W]^2 /
 // E[W^2], 0.86 for a sawtooth of one flow, less when windows move together. Band: 30 %.
-TEST_CASE("pcc: aimd settles where its law says") {
+TEST_CASE("pcc: aimd settles at the equilibrium of its law") {
   const Setting settings[] = {
       {{4, 8, 10'000'000'000, 1024}, {"5000", "400000", "0.01"}},
       {{4, 32, 10'000'000'000, 1024}, {"0", "1000000", "0.1"}},
@@ -195,7 +195,7 @@ TEST_CASE("pcc: aimd settles where its law says") {
 }
 
 // Input is packets alone: if the fabric loses CNPs, windows only grow and do not settle.
-TEST_CASE("pcc: where CNPs are lost nothing settles at the law") {
+TEST_CASE("pcc: if CNPs are lost, dcqcn does not settle at its equilibrium") {
   Setting setting{{4, 8, 10'000'000'000, 1024}, {"5000", "200000", "0.05"}};
   Run run(setting, "dcqcn", {}, 1);
   std::vector<std::unique_ptr<Meddler>> meddlers;
@@ -259,7 +259,7 @@ struct Vegas {
 
 // Expected: from above the queue settles at 0.92 to 1.0 of N beta, from below between N alpha and N
 // (alpha + mss); from both it stays unfair.
-TEST_CASE("pcc: rttvegas settles where it came from") {
+TEST_CASE("pcc: rttvegas settles at beta from above, and at alpha from below") {
   for (uint64_t rate_bps : {10'000'000'000ull, 100'000'000'000ull}) {
     for (unsigned flows : {4u, 8u}) {
       double n = flows;

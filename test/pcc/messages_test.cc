@@ -15,7 +15,7 @@ std::string said(decltype(CardAnswer::what) what) {
 
 }  // namespace
 
-TEST_CASE("messages: orders are lines of words") {
+TEST_CASE("messages: orders are formatted as lines of words") {
   CHECK(format_order({17, CardOrder::Load{"/tmp/my plugins"}}) == "17 load /tmp/my%20plugins");
   CHECK(format_order({17, CardOrder::Apply{3, std::nullopt}}) == "17 apply 3");
   CHECK(format_order({17, CardOrder::Apply{3, 25}}) == "17 apply 3 25");
@@ -26,7 +26,7 @@ TEST_CASE("messages: orders are lines of words") {
   CHECK(format_order({1, CardOrder::Echo{"100%\n"}}) == "1 echo 100%25%0A");
 }
 
-TEST_CASE("messages: an answer of every kind is read as it was written") {
+TEST_CASE("messages: every kind of answer parses back to itself") {
   PccLoaded loaded;
   loaded.files = {{"a b.so", "mine", ""}, {"bad.so", "", "no symbol"}, {"odd.so", "", ""}};
   loaded.algorithms = {{3, "mine", "of mine", {{"alpha", "1"}, {"beta", "0.5"}}}, {4, "n", "", {}}};
@@ -49,7 +49,7 @@ TEST_CASE("messages: an answer of every kind is read as it was written") {
   CHECK(again.algorithms[0].parameters[1].second == "0.5");
 }
 
-TEST_CASE("messages: what is no order is refused") {
+TEST_CASE("messages: an invalid order is refused") {
   for (const char* message : {"",
                               " ",
                               "17",
@@ -85,7 +85,7 @@ TEST_CASE("messages: what is no order is refused") {
   }
 }
 
-TEST_CASE("messages: an algorithm with more than it can have is refused") {
+TEST_CASE("messages: an algorithm with too many or too long parameters is refused") {
   auto with = [](size_t parameters, size_t octets) {
     PccAlgorithmInfo one{3, "mine", "of mine", {}};
     for (size_t i = 0; i < parameters; ++i) {
@@ -98,7 +98,7 @@ TEST_CASE("messages: an algorithm with more than it can have is refused") {
   CHECK_FALSE(with(1, 65));
 }
 
-TEST_CASE("messages: what is no answer is refused") {
+TEST_CASE("messages: an invalid answer is refused") {
   for (const char* message : {"",
                               "17",
                               "17 ok yes",

@@ -22,7 +22,7 @@ bool logged(const PccWorld& world, std::string_view words) {
 
 }  // namespace
 
-TEST_CASE("metrics: only what was declared is read") {
+TEST_CASE("metrics: only declared metrics are read") {
   for (uint32_t metrics : {0u, 1u, 2u, 3u}) {
     INFO("metrics " << metrics);
     PccWorld world;
@@ -59,7 +59,7 @@ TEST_CASE("metrics: only what was declared is read") {
   }
 }
 
-TEST_CASE("metrics: CNPs are those since the call before, of the queue pair alone") {
+TEST_CASE("metrics: CNPs are counted since the previous call, for the queue pair alone") {
   PccWorld world;
   std::vector<uint32_t> seen;
   Event event = [&](PccScript&, const mango_pcc_context_t& context) {
@@ -81,7 +81,7 @@ TEST_CASE("metrics: CNPs are those since the call before, of the queue pair alon
 }
 
 TEST_CASE(
-    "metrics: a legacy algorithm reads and clears, and what it does not ask for is not read") {
+    "metrics: a legacy algorithm reads and clears a metric, and unrequested ones are not read") {
   PccWorld world;
   std::vector<unsigned> seen;
   int turn = 0;
@@ -104,7 +104,7 @@ TEST_CASE(
   CHECK(world.controller.statistics().rtt_reads == 0);
 }
 
-TEST_CASE("metrics: a legacy algorithm asks for a round trip and sees it once, in nanoseconds") {
+TEST_CASE("metrics: a legacy algorithm requests a round trip and reads it once, in nanoseconds") {
   PccWorld world;
   std::vector<unsigned> seen;
   int turn = 0;
@@ -131,7 +131,7 @@ TEST_CASE("metrics: a legacy algorithm asks for a round trip and sees it once, i
   CHECK(world.pages.control_of(17).rtt_timeouts == 0);
 }
 
-TEST_CASE("metrics: an algorithm that is applied later knows of no CNP before that") {
+TEST_CASE("metrics: an algorithm that is applied later does not see earlier CNPs") {
   PccWorld world;
   std::vector<uint32_t> seen;
   std::function<void(PccScript&)> nothing = [](PccScript&) {};
@@ -152,7 +152,7 @@ TEST_CASE("metrics: an algorithm that is applied later knows of no CNP before th
   CHECK(world.cnp_count(17) == 11);
 }
 
-TEST_CASE("metrics: a probe that is not answered yet stays, and asking again is no other one") {
+TEST_CASE("metrics: an unanswered probe stays pending, and a second request starts no other") {
   PccWorld world;
   bool ask = true;
   std::vector<mango_pcc_context_t> seen;
@@ -194,7 +194,7 @@ TEST_CASE("metrics: a probe that is not answered yet stays, and asking again is 
   world.run(12 * kInterval);
 }
 
-TEST_CASE("metrics: the window is what the result says, and 0 or its own value leaves it") {
+TEST_CASE("metrics: the window is that of the result; 0 or the same value leaves it unchanged") {
   PccWorld world;
   uint32_t next = 0;
   Event event = [&](PccScript&, const mango_pcc_context_t&) {
@@ -218,7 +218,7 @@ TEST_CASE("metrics: the window is what the result says, and 0 or its own value l
   CHECK(world.pages.window(17) == ROCEFS_LEAST_WINDOW);
 }
 
-TEST_CASE("metrics: reserved octets of a result are ignored, with one warning for a slot") {
+TEST_CASE("metrics: reserved octets of a result are ignored, with one warning per slot") {
   PccWorld world;
   Event event = [](PccScript&, const mango_pcc_context_t& context) {
     mango_pcc_result_t result = keep_window(context);
@@ -234,7 +234,7 @@ TEST_CASE("metrics: reserved octets of a result are ignored, with one warning fo
   CHECK(world.pages.window(17) == ROCEFS_FIRST_WINDOW);
 }
 
-TEST_CASE("metrics: what an algorithm logs is one line with its poller and its queue pair") {
+TEST_CASE("metrics: a log call makes one line with its poller and queue pair") {
   PccWorld world;
   std::function<void(PccScript&)> talk = [](PccScript&) {
     mango_pcc_log(MANGO_LOG_LEVEL_INFO, "cwnd %u\nof %s\n", 7u, "me");
@@ -251,7 +251,7 @@ TEST_CASE("metrics: what an algorithm logs is one line with its poller and its q
   CHECK(world.logged[1] == "[poller 1][QP 18] " + std::string(511, 'x'));
 }
 
-TEST_CASE("metrics: outside of an algorithm there is nothing to read, set or ask for") {
+TEST_CASE("metrics: outside an algorithm nothing can be read, set or requested") {
   CHECK(mango_pcc_window_current() == 0);
   mango_pcc_window_update(5000);
   CHECK(mango_pcc_event_get_val(MANGO_PCC_EVENT_CNP) == 0);

@@ -17,7 +17,7 @@ std::string taken(mango_pcc_param_type_e type, std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("parameter: whole numbers are decimal or hexadecimal, within their type") {
+TEST_CASE("parameter: integers are decimal or hexadecimal, within the range of their type") {
   struct Row {
     mango_pcc_param_type_e type;
     const char *text, *expected;
@@ -55,7 +55,7 @@ TEST_CASE("parameter: whole numbers are decimal or hexadecimal, within their typ
   }
 }
 
-TEST_CASE("parameter: fractions come back as the shortest text that means the same") {
+TEST_CASE("parameter: fractions are shown as the shortest equivalent text") {
   constexpr auto f64 = MANGO_PCC_PARAM_TYPE_DOUBLE, f32 = MANGO_PCC_PARAM_TYPE_FLOAT;
   CHECK(taken(f64, "0.0625") == "0.0625");
   CHECK(taken(f64, "5e-1\n") == "0.5");
@@ -72,7 +72,7 @@ TEST_CASE("parameter: fractions come back as the shortest text that means the sa
   }
 }
 
-TEST_CASE("parameter: booleans are the kernel's") {
+TEST_CASE("parameter: booleans parse as in the kernel") {
   CHECK(taken(MANGO_PCC_PARAM_TYPE_BOOL, "true") == "1");
   CHECK(taken(MANGO_PCC_PARAM_TYPE_BOOL, "off\n") == "0");
   CHECK(taken(MANGO_PCC_PARAM_TYPE_BOOL, "2") == "EINVAL");

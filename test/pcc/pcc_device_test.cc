@@ -17,7 +17,7 @@ void start(Cards& cards, const std::string& algorithm = "aimd") {
 
 }  // namespace
 
-TEST_CASE("pcc: an algorithm is applied, started and stopped, and CFR is off as long") {
+TEST_CASE("pcc: an algorithm is applied, started and stopped, and CFR is off during the run") {
   Cards cards;
   CHECK(cards.read("algos") == "aimd dcqcn");
   CHECK(cards.read("algo") == "none");
@@ -54,7 +54,7 @@ TEST_CASE("pcc: an algorithm is applied, started and stopped, and CFR is off as 
   }
 }
 
-TEST_CASE("pcc: threads are those of the next start, an interval is told at once") {
+TEST_CASE("pcc: num_threads takes effect at the next start, interval_us at once") {
   Cards cards;
   CHECK(cards.read("num_threads") == "1");
   CHECK(cards.read("interval_us") == "60");
@@ -74,7 +74,7 @@ TEST_CASE("pcc: threads are those of the next start, an interval is told at once
   CHECK(cards.last_order() == "start 8 16");
 }
 
-TEST_CASE("pcc: orders are done one after the other, each answered when it is done") {
+TEST_CASE("pcc: orders are carried out one by one, each answered when it is done") {
   Cards cards;
   cards.card().hold = true;
   CHECK(cards.store("algo", "aimd") == "later");
@@ -102,7 +102,8 @@ TEST_CASE("pcc: orders are done one after the other, each answered when it is do
   CHECK(!cards.device().cfr().controlled());
 }
 
-TEST_CASE("pcc: a start that fails gives the windows back; one over another's is refused") {
+TEST_CASE(
+    "pcc: a failed start gives the windows back; a start is refused while another owns them") {
   struct Other final : WindowController {
     void windows_lost(Device&) override {}
   } other;
@@ -123,7 +124,7 @@ TEST_CASE("pcc: a start that fails gives the windows back; one over another's is
   CHECK(cards.store("state", "start") == "ok");
 }
 
-TEST_CASE("pcc: a run that ends by itself gives the windows back, and says why") {
+TEST_CASE("pcc: a run that ends by itself gives the windows back and reports the reason") {
   Cards cards;
   cards.card().plugins = {{"mine.so", "mine", ""}};
   REQUIRE(cards.store("class/infiniband/mb_0/cfr/enable", "1") == "ok");
@@ -146,7 +147,7 @@ TEST_CASE("pcc: a run that ends by itself gives the windows back, and says why")
   CHECK(!cards.cfr_acts());
 }
 
-TEST_CASE("pcc: an order whose answer is never given fails, and the next one has its turn") {
+TEST_CASE("pcc: an order that is never answered fails, and the next one proceeds") {
   Cards cards;
   cards.card().hold = true;
   CHECK(cards.store("algo", "aimd") == "later");
@@ -161,7 +162,7 @@ TEST_CASE("pcc: an order whose answer is never given fails, and the next one has
   CHECK(*next == "ok");
 }
 
-TEST_CASE("pcc: plugins are loaded in order, refused ones hide none, only idle ones are unloaded") {
+TEST_CASE("pcc: plugins load in order despite refused ones, and only idle ones are unloaded") {
   Cards cards;
   CHECK(cards.store("load", "1") == "ENOENT");
   REQUIRE(cards.store("plugin_dir", "/plugins") == "ok");
@@ -184,7 +185,7 @@ TEST_CASE("pcc: plugins are loaded in order, refused ones hide none, only idle o
   CHECK(cards.read("algo") == "my_b");
 }
 
-TEST_CASE("pcc: params/ is that of the algorithm that is applied, in order of registration") {
+TEST_CASE("pcc: params/ has the parameters of the applied algorithm, in order of registration") {
   Cards cards;
   CHECK(cards.entries("params").empty());
   REQUIRE(cards.store("algo", "dcqcn") == "ok");
@@ -201,7 +202,7 @@ TEST_CASE("pcc: params/ is that of the algorithm that is applied, in order of re
   CHECK(cards.read("params/beta") == "0.5");
 }
 
-TEST_CASE("pcc: an update is all or nothing, and only of the algorithm that is applied") {
+TEST_CASE("pcc: an update is all or nothing, and only for the applied algorithm") {
   Cards cards;
   REQUIRE(cards.store("algo", "dcqcn") == "ok");
   size_t orders = cards.card().orders.size();
@@ -224,8 +225,7 @@ TEST_CASE("pcc: an update is all or nothing, and only of the algorithm that is a
   CHECK(cards.read("params/wai") == "81");
 }
 
-TEST_CASE(
-    "pcc: the driver leaves: what is under way fails, and all begins anew when it comes back") {
+TEST_CASE("pcc: orders fail when the driver leaves, and everything starts afresh when it returns") {
   Cards cards;
   REQUIRE(cards.store("class/infiniband/mb_0/cfr/enable", "1") == "ok");
   REQUIRE(cards.store("interval_us", "5") == "ok");
@@ -250,7 +250,7 @@ TEST_CASE(
   CHECK(cards.last_order() == "start 1 60");
 }
 
-TEST_CASE("pcc: a start under way when the driver leaves owns nothing afterwards") {
+TEST_CASE("pcc: a start under way when the driver leaves owns no windows afterwards") {
   Cards cards;
   REQUIRE(cards.store("algo", "aimd") == "ok");
   cards.card().hold = true;
@@ -265,7 +265,7 @@ TEST_CASE("pcc: a start under way when the driver leaves owns nothing afterwards
   CHECK(!cards.device().cfr().controlled());
 }
 
-TEST_CASE("pcc: a reset ends it and forgets what was applied and loaded, not where plugins lie") {
+TEST_CASE("pcc: a reset ends the run, and forgets what was applied and loaded") {
   Cards cards;
   REQUIRE(cards.store("plugin_dir", "/plugins") == "ok");
   cards.card().plugins = {{"mine.so", "mine", ""}};

@@ -63,7 +63,7 @@ struct Talk {
 
 }  // namespace
 
-TEST_CASE("pcc files: a directory for each active queue pair comes and goes with it") {
+TEST_CASE("pcc files: each active queue pair has a directory, which goes with it") {
   Cards cards;
   cards.activate(17);
   CHECK(cards.entries("qps") == Names{"17"});
@@ -93,7 +93,7 @@ TEST_CASE("pcc files: a directory for each active queue pair comes and goes with
   CHECK(cards.entries("qps") == Names{"18"});
 }
 
-TEST_CASE("pcc files: a queue pair shows what its pages say, of its own life alone") {
+TEST_CASE("pcc files: a queue pair shows its own pages, not those of an earlier life") {
   Cards cards;
   cards.activate(17);
   cards.signals(17).cnps = 12;
@@ -128,7 +128,7 @@ TEST_CASE("pcc files: a queue pair shows what its pages say, of its own life alo
   CHECK(cards.read("qps/17/algo") == "-");
 }
 
-TEST_CASE("pcc files: the status is the reference's block") {
+TEST_CASE("pcc files: the status has the format of the reference") {
   Cards cards;
   const std::string head =
       "Device: mb_0\n"
@@ -160,7 +160,7 @@ TEST_CASE("pcc files: the status is the reference's block") {
   CHECK(cards.read("status").find("Algorithm: dcqcn\nNum threads: 5\n") != std::string::npos);
 }
 
-TEST_CASE("pcc files: the trace is the newest entries of the last run, oldest first") {
+TEST_CASE("pcc files: the trace has the newest entries of the last run, oldest first") {
   Cards cards;
   const std::string names = "time_ns,qp,event,old_window,new_window,cnp,rtt_ns,algo";
   CHECK(cards.read("trace") == names);
@@ -187,7 +187,7 @@ TEST_CASE("pcc files: the trace is the newest entries of the last run, oldest fi
   CHECK(std::count(text.begin(), text.end(), '\n') == ROCEFS_TRACE_ENTRIES);
 }
 
-TEST_CASE("pcc files: a mode waits for the driver to take the device again, and stays set") {
+TEST_CASE("pcc files: a mode takes effect when the driver binds the device again, and persists") {
   Cards cards;
   CHECK(cards.log == Names{"mango_core 0000:2b:00.0: PCC mode: (soc)",
                            "mango_core 0000:ac:00.0: PCC mode: (soc)"});
@@ -205,7 +205,7 @@ TEST_CASE("pcc files: a mode waits for the driver to take the device again, and 
   start(cards);  // host mode runs as well
 }
 
-TEST_CASE("pcc files: a management link has both addresses in one subnet, or none") {
+TEST_CASE("pcc files: a management link has both addresses in one subnet, or neither") {
   Cards cards;
   CHECK(cards.read("class/net/mango_mgmt0/host_ip") == "192.168.10.1");
   CHECK(cards.read("class/net/mango_mgmt1/soc_ip") == "192.168.20.2");
@@ -229,7 +229,7 @@ TEST_CASE("pcc files: a management link has both addresses in one subnet, or non
   CHECK(cards.read("class/net/mango_mgmt0/soc_ip") == "10.1.0.1");
 }
 
-TEST_CASE("pcc files: without addresses no order reaches the card's processor, but in host mode") {
+TEST_CASE("pcc files: without addresses no order reaches the card, except in host mode") {
   Cards cards({}, false);
   CHECK(cards.read("class/net/mango_mgmt0/host_ip").empty());
   REQUIRE(cards.store("plugin_dir", "/plugins") == "ok");
@@ -252,7 +252,7 @@ TEST_CASE("pcc files: without addresses no order reaches the card's processor, b
   CHECK(Talk(cards).say("ping") == "EOPNOTSUPP");
 }
 
-TEST_CASE("pcc files: each open rpc has an answer of its own") {
+TEST_CASE("pcc files: each open rpc file has its own answer") {
   Cards cards;
   Talk one(cards), other(cards);
   CHECK(one.hear().empty());
@@ -270,7 +270,7 @@ TEST_CASE("pcc files: each open rpc has an answer of its own") {
   CHECK(one.say("ping") == "ENODEV");
 }
 
-TEST_CASE("pcc files: a program that has claimed a device keeps PCC out, and the other way round") {
+TEST_CASE("pcc files: a program's claim excludes PCC from the device, and the reverse") {
   const PccClaims::Program mine{1, 77, "my_cc"}, other{2, 78, "other"};
   Cards cards({}, true, ClockMode::kReal);
   auto code = [](const Result<void>& result) {
@@ -322,7 +322,7 @@ TEST_CASE("pcc files: a program that has claimed a device keeps PCC out, and the
   CHECK(code(cards.pcc->claim("mb_0", other)) == std::string("ENODEV"));
 }
 
-TEST_CASE("pcc files: a directory of one's own for plugins is made when it is asked for") {
+TEST_CASE("pcc files: a user's own plugin directory is created on demand") {
   char top[] = "/tmp/rocefs-plugins-XXXXXX";
   REQUIRE(::mkdtemp(top));
   std::string own = std::string(top) + "/rocefs/mnt/mb_0";

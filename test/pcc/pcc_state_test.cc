@@ -38,7 +38,7 @@ PccState expected(PccState from, PccEvent event) {
 
 }  // namespace
 
-TEST_CASE("pcc state: an event outside the diagram leaves the state as it is") {
+TEST_CASE("pcc state: an event outside the diagram does not change the state") {
   for (int state = 0; state <= static_cast<int>(S::kProgramActive); ++state) {
     for (int event = 0; event <= static_cast<int>(E::kRelease); ++event) {
       auto from = static_cast<PccState>(state);

@@ -89,7 +89,7 @@ void compiles_and_steers(const std::string& source, const std::string& compiler,
 
 }  // namespace
 
-TEST_CASE("plugin: an author's file compiles as it stands, loads and steers windows") {
+TEST_CASE("plugin: an author's file compiles unchanged, loads and sets windows") {
   std::vector<std::string> compilers = {PluginFiles::default_compiler()};
   if (PluginFiles::has("clang++-14")) compilers.push_back("clang++-14");
   for (const std::string& compiler : compilers) {
@@ -103,7 +103,7 @@ TEST_CASE("plugin: an author's file compiles as it stands, loads and steers wind
   }
 }
 
-TEST_CASE("plugin: what is none is refused, and why is said") {
+TEST_CASE("plugin: an invalid plugin is refused with the reason") {
   PluginFiles files;
   FakeHandle fake;
   add_built_ins(fake.handle().controller());
@@ -169,7 +169,7 @@ TEST_CASE("plugin: what is none is refused, and why is said") {
   CHECK(fake.handle().controller().free_slot() == kBuiltIns);
 }
 
-TEST_CASE("plugin: what init_params made is given back once, and its words reach the log") {
+TEST_CASE("plugin: the block of init_params is destroyed once, and log lines are passed on") {
   PluginFiles files;
   FakeHandle fake;
   int destroyed = 0, before = libraries();
@@ -225,7 +225,7 @@ TEST_CASE("plugin: what init_params made is given back once, and its words reach
   ::unsetenv("ROCEFS_TEST_DESTROYED");
 }
 
-TEST_CASE("plugin: one that is built anew is loaded anew, also where the old one stays") {
+TEST_CASE("plugin: a rebuilt plugin is loaded anew, even if the old one stays mapped") {
   PluginFiles files;
   FakeHandle fake;
   // Static objects of inline functions are unique in the process (STB_GNU_UNIQUE) and keep the
@@ -244,7 +244,7 @@ TEST_CASE("plugin: one that is built anew is loaded anew, also where the old one
   }
 }
 
-TEST_CASE("plugin: one whose file is written over goes on as it was") {
+TEST_CASE("plugin: a loaded plugin survives the truncation of its file") {
   PluginFiles files;
   FakeHandle fake;
   PccController& controller = fake.handle().controller();
@@ -262,7 +262,7 @@ TEST_CASE("plugin: one whose file is written over goes on as it was") {
   controller.end();
 }
 
-TEST_CASE("plugin: sixteen slots are sixteen algorithms") {
+TEST_CASE("plugin: a plugin is refused when all sixteen slots are taken") {
   PluginFiles files;
   FakeHandle fake;
   std::string file = files.compile("one", plugin(kAlgorithm, R"(.name = "one", .algo_fn = run)"));

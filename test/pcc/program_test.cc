@@ -209,7 +209,7 @@ Fd claimed_by_hand(Rig& rig) {
 
 }  // namespace
 
-TEST_CASE("program: one of a user who may not set windows is told so, and dmesg too") {
+TEST_CASE("program: a user who may not set windows is refused, and dmesg reports it") {
   Rig rig;
   rig.may_claim = false;
   CHECK(why_not("mb_0") == MANGO_STATUS_PERMISSION);
@@ -221,7 +221,7 @@ TEST_CASE("program: one of a user who may not set windows is told so, and dmesg 
   opened();
 }
 
-TEST_CASE("program: it claims a device, sees what the engine writes, and writes what it reads") {
+TEST_CASE("program: a program claims a device, sees the engine's pages and writes its own") {
   Rig rig;
   auto session = opened();
   CHECK(rig.claims.told(fmt::format("claim mb_0 true {}", program_invocation_short_name)));
@@ -239,7 +239,7 @@ TEST_CASE("program: it claims a device, sees what the engine writes, and writes 
   CHECK(rig.claims.told("release mb_0"));
 }
 
-TEST_CASE("program: a second owner is refused, an unknown device too") {
+TEST_CASE("program: a second owner and an unknown device are refused") {
   Rig rig;
   auto session = opened();
   CHECK(why_not("mb_0") == MANGO_STATUS_BUSY);
@@ -256,7 +256,7 @@ TEST_CASE("program: without a tree there is no device") {
   ::unsetenv("ROCEFS_MOUNT");
 }
 
-TEST_CASE("program: a run that is refused leaves the claim, and another can follow") {
+TEST_CASE("program: a refused run keeps the claim, and another run can follow") {
   Rig rig;
   auto session = opened();
   EngineSession::Pages pages;
@@ -267,7 +267,7 @@ TEST_CASE("program: a run that is refused leaves the claim, and another can foll
   CHECK(session->run(1, &pages) == MANGO_STATUS_OK);
 }
 
-TEST_CASE("program: one whose device leaves hears of it when it asks") {
+TEST_CASE("program: a program whose device leaves is told so at its next run") {
   Rig rig;
   auto session = opened();
   EngineSession::Pages pages;
@@ -304,7 +304,7 @@ TEST_CASE("program: one user's programs leave room for another's, and for root's
   CHECK(claim_by_hand(rig, ::getuid()).second.error == 0);
 }
 
-TEST_CASE("program: what dies is released, though a child of it holds its socket") {
+TEST_CASE("program: the claim of a dead program is released, even if its child holds the socket") {
   Rig rig;
   int pipe[2];
   REQUIRE(::pipe2(pipe, O_CLOEXEC) == 0);
@@ -325,7 +325,7 @@ TEST_CASE("program: what dies is released, though a child of it holds its socket
   ::waitpid(child, nullptr, 0);
 }
 
-TEST_CASE("program: what it logs beyond a hundred lines a second is counted, and left out") {
+TEST_CASE("program: log lines beyond a hundred per second are counted and dropped") {
   Rig rig;
   constexpr unsigned kLines = 5000;
   Fd ours = claimed_by_hand(rig);
@@ -355,7 +355,7 @@ TEST_CASE("program: what it logs beyond a hundred lines a second is counted, and
   CHECK(left_out > 0);
 }
 
-TEST_CASE("program: what is no request ends the claim") {
+TEST_CASE("program: an invalid request ends the claim") {
   Rig rig;
   constexpr uint32_t kOps[] = {ROCEFS_OP_HELLO, ROCEFS_OP_PCC_CLAIM, ROCEFS_OP_PCC_RUN};
   for (int kind = 0; kind < 3; ++kind) {
@@ -370,7 +370,7 @@ TEST_CASE("program: what is no request ends the claim") {
   }
 }
 
-TEST_CASE("program: a descriptor whose close blocks ends the claim, and stops nobody") {
+TEST_CASE("program: a descriptor whose close blocks ends the claim, and blocks nobody") {
   Rig rig;
   Fd ours = claimed_by_hand(rig);
   LingeringSocket lingering;
