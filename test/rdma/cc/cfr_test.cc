@@ -45,7 +45,7 @@ struct Late {
 
 }  // namespace
 
-TEST_CASE("CFR: the window is halved by a CNP, once in 50 us, and never below a packet") {
+TEST_CASE("CFR: a CNP halves the window, at most once in 50 us and never below a packet") {
   WindowLimiter limiter;
   CHECK(!limiter.limits());
   CHECK(limiter.window() == kFull);
@@ -62,7 +62,9 @@ TEST_CASE("CFR: the window is halved by a CNP, once in 50 us, and never below a 
   CHECK(limiter.window() == 1024);
 }
 
-TEST_CASE("CFR: each 55 us without a CNP halve the distance, five times, then add a packet") {
+TEST_CASE(
+    "CFR: each 55 us without a CNP halves the distance to the target, five times, then adds a "
+    "packet") {
   WindowLimiter limiter;
   limiter.receive_cnp(1024, 0);
   limiter.receive_cnp(1024, 50 * kMicrosecond);
@@ -87,7 +89,7 @@ TEST_CASE("CFR: each 55 us without a CNP halve the distance, five times, then ad
   CHECK(limiter.window() == kFull / 4 * 3);
 }
 
-TEST_CASE("CFR: a gap of the threshold or more is answered by one CNP, with no ECN anywhere") {
+TEST_CASE("CFR: a gap of at least the threshold is answered by one CNP, without any ECN mark") {
   for (uint32_t threshold : {1u, 4u}) {
     for (uint32_t overtaken : {0u, 1u, 3u, 4u}) {
       INFO("threshold " << threshold << ", " << overtaken << " packets come too early");
@@ -110,7 +112,7 @@ TEST_CASE("CFR: a gap of the threshold or more is answered by one CNP, with no E
   }
 }
 
-TEST_CASE("CFR: READ responses out of order are answered to the responder") {
+TEST_CASE("CFR: out-of-order READ responses are answered by a CNP to the responder") {
   Pair pair;
   fill(pair.far_bytes(), 9);
   set_cfr(pair.link.near_device, {{"enable", "1"}});
@@ -121,7 +123,7 @@ TEST_CASE("CFR: READ responses out of order are answered to the responder") {
   CHECK(pair.far().rp_cnp_ignored.get() == 1);
 }
 
-TEST_CASE("CFR: duplicates are no gap, and off it says nothing") {
+TEST_CASE("CFR: duplicates are no gap, and no CNP is sent while it is off") {
   for (bool on : {true, false}) {
     Pair pair;
     if (on) set_cfr(pair.link.far_device, {{"enable", "1"}});
@@ -137,7 +139,7 @@ TEST_CASE("CFR: duplicates are no gap, and off it says nothing") {
   }
 }
 
-TEST_CASE("CFR: out-of-order CNPs come no closer than N either") {
+TEST_CASE("CFR: out-of-order CNPs keep the minimum gap N") {
   World world;
   set_cfr(world.device("mb_1"), {{"enable", "1"}});
   set(world.link("sw_0-mb_1"), lossy(world.link("sw_0-mb_1").parameters(), 0.05));
@@ -148,7 +150,7 @@ TEST_CASE("CFR: out-of-order CNPs come no closer than N either") {
   stream.flow.stop();
 }
 
-TEST_CASE("CFR: the octets in flight obey the window, one packet always goes, nothing stalls") {
+TEST_CASE("CFR: octets in flight stay within the window, one packet always goes, nothing stalls") {
   for (uint32_t mtu : {256u, 1024u, 4096u}) {
     INFO("MTU " << mtu);
     World world;
@@ -206,7 +208,7 @@ TEST_CASE("CFR: the octets in flight obey the window, one packet always goes, no
   }
 }
 
-TEST_CASE("CFR: a window of a packet, one packet a round trip, for messages of any size") {
+TEST_CASE("CFR: a window of one packet sends messages of any size") {
   for (uint64_t size : {1ull, 100ull, 4096ull, 5000ull, 100'000ull}) {
     INFO("size " << size);
     World world;
@@ -228,8 +230,7 @@ TEST_CASE("CFR: a window of a packet, one packet a round trip, for messages of a
   }
 }
 
-TEST_CASE(
-    "CFR: with loss and no ECN both ends agree: the receiver tells, the sender's window falls") {
+TEST_CASE("CFR: with loss and no ECN the receiver sends CNPs and the sender's window shrinks") {
   World world;
   for (const char* device : {"mb_0", "mb_1"}) set_cfr(world.device(device), {{"enable", "1"}});
   RunningFlow stream(world, FlowOp::kWrite);

@@ -88,7 +88,7 @@ struct Bench final : NpccHost {
 }  // namespace
 
 // Huawei's text (shallow and deep, rising and falling) with our numbers: 1 and 4, 0 and 1.
-TEST_CASE("npcc: depth and trend of a queue say how many CNPs its flows get") {
+TEST_CASE("npcc: a queue's depth and trend decide how many CNPs its flows get") {
   struct Row {
     const char* says;
     uint64_t before, after;
@@ -116,8 +116,7 @@ TEST_CASE("npcc: depth and trend of a queue say how many CNPs its flows get") {
   }
 }
 
-TEST_CASE(
-    "npcc: a queue that comes and goes within a microburst's time gets no CNP unless it is deep") {
+TEST_CASE("npcc: a queue that lasts no longer than a microburst gets no CNP unless it is deep") {
   Bench bench;
   bench.set(knob_index(kNpccKnobs, "processing_delay"), 0);
   bench.senders[33] = 17;
@@ -131,7 +130,7 @@ TEST_CASE(
   CHECK(bench.npcc.counters().microbursts.get() == 1);
 }
 
-TEST_CASE("npcc: only watched queues of watched ports are looked at") {
+TEST_CASE("npcc: only watched queues of watched ports are examined") {
   Bench bench;
   bench.senders[33] = 17;
   bench.enable(false);
@@ -149,7 +148,7 @@ TEST_CASE("npcc: only watched queues of watched ports are looked at") {
   CHECK(bench.total() == 0);
 }
 
-TEST_CASE("npcc: CNPs go to flows in proportion to the octets that they bring") {
+TEST_CASE("npcc: CNPs are shared among flows in proportion to their octets") {
   Bench bench;
   bench.senders = {{33, 17}, {34, 18}, {35, 19}};
   for (int i = 0; i < 100; ++i) {
@@ -163,7 +162,7 @@ TEST_CASE("npcc: CNPs go to flows in proportion to the octets that they bring") 
   CHECK(bench.sent[19] == Approx(80).margin(1));
 }
 
-TEST_CASE("npcc: CNPs leave a processing delay after their interval") {
+TEST_CASE("npcc: CNPs leave a processing delay after the end of their interval") {
   Bench bench;
   bench.senders[33] = 17;
   bench.interval(kDeep);  // ends at 10 us
@@ -172,7 +171,7 @@ TEST_CASE("npcc: CNPs leave a processing delay after their interval") {
   CHECK(bench.times[0] == kInterval + kProcessing);
 }
 
-TEST_CASE("npcc: a flow whose sender nobody knows gets no CNP and is counted") {
+TEST_CASE("npcc: a flow with an unknown sender gets no CNP and is counted") {
   Bench bench;
   bench.queue(40);
   bench.length = kDeep;
@@ -184,7 +183,7 @@ TEST_CASE("npcc: a flow whose sender nobody knows gets no CNP and is counted") {
   CHECK(bench.npcc.flows_text().find("10.77.0.1 10.77.0.2 40 2 1 0 -") != std::string::npos);
 }
 
-TEST_CASE("npcc: it builds 65536 CNPs at a time, and counts what there is no room for") {
+TEST_CASE("npcc: at most 65536 CNPs wait to be sent, and the excess is counted") {
   Bench bench;
   std::vector<KnobValue> values = initial_values(kNpccKnobs);
   values[knob_index(kNpccKnobs, "cnps_deep")] = uint64_t{1024};
@@ -200,7 +199,7 @@ TEST_CASE("npcc: it builds 65536 CNPs at a time, and counts what there is no roo
   CHECK(bench.npcc.counters().overrun.get() == kOwed - 65536);
 }
 
-TEST_CASE("npcc: nothing is judged while no watched queue holds anything") {
+TEST_CASE("npcc: nothing is evaluated while all watched queues are empty") {
   Bench bench;
   bench.senders[33] = 17;
   bench.interval(20 * 1024);
@@ -210,7 +209,7 @@ TEST_CASE("npcc: nothing is judged while no watched queue holds anything") {
 }
 
 TEST_CASE(
-    "npcc flows: the table holds 4096, forgets the oldest first and what was silent for a second") {
+    "npcc flows: the table holds 4096 flows, and drops the oldest and those silent for a second") {
   NpccFlows flows;
   bool fresh = false;
   NpccFlowKey key;

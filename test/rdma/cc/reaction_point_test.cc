@@ -28,7 +28,7 @@ struct Rp {
 
 }  // namespace
 
-TEST_CASE("RP: it starts at the link's rate, and a CNP halves that at alpha 1") {
+TEST_CASE("RP: the rate starts at the link's, and a CNP at alpha 1 halves it") {
   Rp one;
   CHECK(!one.rp.limited());
   one.cnp(1000);
@@ -38,7 +38,7 @@ TEST_CASE("RP: it starts at the link's rate, and a CNP halves that at alpha 1") 
   CHECK(one.rp.alpha() == Approx(1.0));  // (1-g) 1 + g
 }
 
-TEST_CASE("RP: alpha decays each K without a CNP and a cut uses the old one") {
+TEST_CASE("RP: alpha decays each K without a CNP, and a cut uses alpha before its update") {
   Rp one({{"roce_rp/rpg_time_reset", "131071"}});
   one.cnp(0);
   // At 4.5 K alpha has decayed four times.
@@ -55,7 +55,7 @@ TEST_CASE("RP: alpha decays each K without a CNP and a cut uses the old one") {
   CHECK(one.rp.alpha() == Approx((1 - kG) * alpha + kG).epsilon(1e-12));
 }
 
-TEST_CASE("RP: the timer halves the distance five times, then adds RAI a time") {
+TEST_CASE("RP: the timer halves the distance to the target five times, then adds RAI each time") {
   Rp one;
   one.line = 100e9;
   one.cnp(0);
@@ -73,7 +73,7 @@ TEST_CASE("RP: the timer halves the distance five times, then adds RAI a time") 
   }
 }
 
-TEST_CASE("RP: the byte counter does the same each B octets, and a CNP restarts both") {
+TEST_CASE("RP: the byte counter raises the rate each B octets, and a CNP restarts it") {
   Rp one({{"roce_rp/rpg_time_reset", "131071"}});
   one.line = 100e9;
   one.cnp(0);
@@ -97,7 +97,7 @@ TEST_CASE("RP: the byte counter does the same each B octets, and a CNP restarts 
   CHECK(one.rp.target_bps() == Approx(rate).epsilon(1e-9));
 }
 
-TEST_CASE("RP: once timer and byte counter are both past F the target rises by RHAI") {
+TEST_CASE("RP: when timer and byte counter are both past F, the target rises by RHAI") {
   Rp one;
   one.line = 400e9;
   for (TimeNs i = 0; i < 4; ++i) one.cnp(i);
@@ -110,7 +110,7 @@ TEST_CASE("RP: once timer and byte counter are both past F the target rises by R
   CHECK(one.rp.target_bps() == Approx(target + 8 * 40e6 + 400e6).epsilon(1e-9));
 }
 
-TEST_CASE("RP: it lets go at the link's rate, and the next CNP finds alpha as it has decayed") {
+TEST_CASE("RP: limiting ends at the link's rate, and the next CNP uses the decayed alpha") {
   Rp one;
   one.cnp(0);
   TimeNs now = 0;
@@ -122,7 +122,7 @@ TEST_CASE("RP: it lets go at the link's rate, and the next CNP finds alpha as it
   CHECK(one.rp.rate_bps() == Approx(kLine * (1 - alpha / 2)).epsilon(1e-9));
 }
 
-TEST_CASE("RP: each knob does what it says") {
+TEST_CASE("RP: each knob has its effect") {
   auto after_first = [](Settings settings) {
     Rp one(settings);
     one.cnp(0);

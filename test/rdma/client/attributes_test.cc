@@ -50,7 +50,7 @@ bool same(const rocefs_qp_attr& a, const rocefs_qp_attr& b) {
 
 }  // namespace
 
-TEST_CASE("attributes: of queues that cannot be made") {
+TEST_CASE("attributes: an invalid queue is refused") {
   House house;
   TestClient client(house);
   REQUIRE(client.open() == 0);
@@ -109,7 +109,7 @@ TEST_CASE("attributes: of queues that cannot be made") {
   CHECK(client.destroy(ROCEFS_OP_DEALLOC_PD, pd).said.error == 0);
 }
 
-TEST_CASE("attributes: of regions and addresses that cannot be") {
+TEST_CASE("attributes: an invalid memory region or address handle is refused") {
   House house;
   TestClient client(house);
   REQUIRE(client.open() == 0);
@@ -166,7 +166,7 @@ TEST_CASE("attributes: of regions and addresses that cannot be") {
   CHECK(client.destroy(ROCEFS_OP_DEALLOC_PD, pd).said.error == 0);
 }
 
-TEST_CASE("attributes: handles of nothing, and of what is in use") {
+TEST_CASE("attributes: an unknown handle is EINVAL, and one that is in use is EBUSY") {
   House house;
   Pair pair(house, 8192);
   for (uint32_t op :
@@ -183,7 +183,7 @@ TEST_CASE("attributes: handles of nothing, and of what is in use") {
   check_works(pair);
 }
 
-TEST_CASE("attributes: of a queue pair that cannot be changed so") {
+TEST_CASE("attributes: an invalid change of a queue pair is refused and changes nothing") {
   House house;
   Pair pair(house, 8192);
   constexpr uint32_t kState = 1, kAccess = 1 << 3, kPkey = 1 << 4, kPort = 1 << 5, kQkey = 1 << 6,
@@ -280,7 +280,7 @@ TEST_CASE("attributes: of a queue pair that cannot be changed so") {
   check_works(pair);
 }
 
-TEST_CASE("attributes: a controlled Q_Key is for the privileged to set (IBTA 3.5.3, 10.2.5)") {
+TEST_CASE("attributes: only a privileged user may set a controlled Q_Key (IBTA 3.5.3, 10.2.5)") {
   struct Setting {
     bool nobody;
     uint32_t qkey;
@@ -315,7 +315,7 @@ TEST_CASE("attributes: a controlled Q_Key is for the privileged to set (IBTA 3.5
   }
 }
 
-TEST_CASE("attributes: of changes, windows and groups that cannot be") {
+TEST_CASE("attributes: an invalid re-registration, window or multicast group is refused") {
   House house;
   TestClient client(house);
   REQUIRE(client.open() == 0);

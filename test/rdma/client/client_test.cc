@@ -4,7 +4,7 @@
 using namespace rocefs;
 using namespace rocefs::test;
 
-TEST_CASE("client: a WRITE of a megabyte arrives whole, from process to process") {
+TEST_CASE("client: a WRITE of a megabyte arrives whole at another client") {
   House house;
   Pair pair(house);
   for (size_t i = 0; i < pair.near_memory.size(); ++i) {
@@ -20,7 +20,7 @@ TEST_CASE("client: a WRITE of a megabyte arrives whole, from process to process"
   CHECK(load_acquire(pair.near_qp.page()->send.released) == 1);
 }
 
-TEST_CASE("client: a READ and an atomic bring what is there") {
+TEST_CASE("client: a READ and an atomic return the contents of remote memory") {
   House house;
   Pair pair(house);
   pair.far_memory.assign(pair.far_memory.size(), 0x5a);
@@ -46,7 +46,7 @@ TEST_CASE("client: a READ and an atomic bring what is there") {
   CHECK(*reinterpret_cast<uint64_t*>(pair.near_memory.data()) == 41);
 }
 
-TEST_CASE("client: an ATOMIC WRITE puts eight octets at once where the far end may be") {
+TEST_CASE("client: an ATOMIC WRITE stores eight octets at an aligned remote address") {
   House house;
   Pair pair(house);
   auto* number = reinterpret_cast<uint64_t*>(pair.far_memory.data());
@@ -74,7 +74,7 @@ TEST_CASE("client: an ATOMIC WRITE puts eight octets at once where the far end m
   CHECK(*number == 0x5a5a5a5a5a5a5a5a);
 }
 
-TEST_CASE("client: an inline SEND with an immediate, into a receive") {
+TEST_CASE("client: an inline SEND with immediate arrives in a receive buffer") {
   House house;
   Pair pair(house);
   rocefs_receive_wqe receive{};
@@ -101,7 +101,7 @@ TEST_CASE("client: an inline SEND with an immediate, into a receive") {
   CHECK(cqe.status == 0);
 }
 
-TEST_CASE("client: a device that leaves flushes what has been posted and not been taken yet") {
+TEST_CASE("client: a device that leaves flushes posted requests that were not yet taken") {
   House house;
   TestClient client(house);
   REQUIRE(client.open("mb_0") == 0);
@@ -129,7 +129,7 @@ TEST_CASE("client: a device that leaves flushes what has been posted and not bee
   CHECK(flushed == 2 * kDepth);
 }
 
-TEST_CASE("client: of few bytes that it has copied to the slot none is read from its memory") {
+TEST_CASE("client: data that is copied into a request is not read from memory") {
   House house;
   Pair pair(house);
   auto written = [&](uint32_t opcode, uint32_t length, uint32_t key) {
@@ -159,7 +159,7 @@ TEST_CASE("client: of few bytes that it has copied to the slot none is read from
   CHECK(pair.far_memory[0] == 'm');
 }
 
-TEST_CASE("client: a region of shared pages is the engine's to read and write") {
+TEST_CASE("client: the engine reads and writes a region of shared pages") {
   House house;
   Pair pair(house);
   TestClient::Region from, to;
@@ -201,7 +201,7 @@ TEST_CASE("client: a region of shared pages is the engine's to read and write") 
   CHECK(done.status != 0);  // the key is invalid
 }
 
-TEST_CASE("client: shared pages have their atomics on and off the words, to the byte") {
+TEST_CASE("client: an atomic on shared pages changes exactly its octets, aligned or not") {
   PollLoop loop;
   auto engine = Engine::create({}, loop);
   REQUIRE(engine);
@@ -235,7 +235,7 @@ TEST_CASE("client: shared pages have their atomics on and off the words, to the 
   }
 }
 
-TEST_CASE("client: under the virtual clock there are none") {
+TEST_CASE("client: no device can be opened under the virtual clock") {
   House house(ClockMode::kVirtual);
   TestClient client(house);
   CHECK(client.open() == EOPNOTSUPP);

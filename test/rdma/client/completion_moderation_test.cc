@@ -21,7 +21,7 @@ std::pair<int, uint64_t> events(CompletionModeration& moderation, uint64_t count
 
 }  // namespace
 
-TEST_CASE("completion moderation: who has little under way hears of each completion") {
+TEST_CASE("completion moderation: with little under way each completion raises an event") {
   CompletionModeration moderation;
   CHECK(events(moderation, 1, uint64_t{1} << 30) == std::pair<int, uint64_t>(1, 0));
   CHECK(events(moderation, 16, kMessage) == std::pair<int, uint64_t>(16, 15 * kMessage));
@@ -29,7 +29,7 @@ TEST_CASE("completion moderation: who has little under way hears of each complet
 }
 
 TEST_CASE(
-    "completion moderation: who has much under way hears when half is done, and of all of the "
+    "completion moderation: with much under way events come when half is done, and for each of the "
     "last") {
   CompletionModeration moderation;
   for (int round = 0; round < 3; ++round) {

@@ -109,7 +109,7 @@ TEST_CASE("copier: moves longer than a slot arrive in both directions") {
   CHECK(!desk.copier.busy());
 }
 
-TEST_CASE("copier: a move of nothing ends in its turn") {
+TEST_CASE("copier: an empty move ends in its turn") {
   Desk desk;
   desk.copier.post(desk.move(true, 0));
   desk.copier.post(desk.move(true, 100));
@@ -120,7 +120,7 @@ TEST_CASE("copier: a move of nothing ends in its turn") {
   CHECK(desk.copier.take() == std::optional(true));
 }
 
-TEST_CASE("copier: what is posted is bounded by the slots, and ends in order") {
+TEST_CASE("copier: posted moves are limited by the slots, and end in order") {
   Desk desk;
   CHECK(!desk.copier.has_room(Copier::kMaxBytes + 1));
   uint32_t posted = 0;
@@ -134,16 +134,16 @@ TEST_CASE("copier: what is posted is bounded by the slots, and ends in order") {
   CHECK(desk.copier.has_room(4096));
 }
 
-TEST_CASE("copier: what the client lets wait fails, and is not done later") {
+TEST_CASE("copier: a move that the client delays fails, and is not carried out later") {
   Desk desk;
   desk.copier.post(desk.move(true, 3 * kSlot));
   desk.copier.cancel_late();
   CHECK(!desk.copier.take());  // before it has run
-  SECTION("it has taken nothing") {
+  SECTION("no slot is taken") {
     desk.copier.cancel_late();
     CHECK(desk.copier.take() == std::optional(false));
   }
-  SECTION("what it has taken is waited for, what is behind it is not") {
+  SECTION("a taken slot is waited for, those behind it are not") {
     desk.theirs.state(0).store(ROCEFS_COPY_TAKEN);
     desk.copier.cancel_late();
     CHECK(!desk.copier.take());
@@ -152,7 +152,7 @@ TEST_CASE("copier: what the client lets wait fails, and is not done later") {
     desk.theirs.serve();
     CHECK(desk.copier.take() == std::optional(false));
   }
-  SECTION("it has gone on meanwhile") {
+  SECTION("the client has gone on meanwhile") {
     desk.theirs.serve();
     CHECK(!desk.copier.take());
     desk.copier.cancel_late();
@@ -168,7 +168,7 @@ TEST_CASE("copier: what the client lets wait fails, and is not done later") {
   CHECK(desk.copier.has_room(3 * kSlot));
 }
 
-TEST_CASE("copier: at the end nothing is waited for, and nothing of the client's is taken") {
+TEST_CASE("copier: end() waits for nothing and takes no data of the client's") {
   Desk desk;
   std::fill(desk.there.begin(), desk.there.end(), 0x5a);
   desk.copier.post(desk.move(false, kSlot));
@@ -183,7 +183,7 @@ TEST_CASE("copier: at the end nothing is waited for, and nothing of the client's
   CHECK(!desk.copier.suits(kSlot * 8));
 }
 
-TEST_CASE("copier: a state that makes no sense is a copy that has failed") {
+TEST_CASE("copier: an invalid slot state is a failed copy") {
   for (uint32_t lie : {uint32_t{ROCEFS_COPY_FREE}, uint32_t{ROCEFS_COPY_CANCELLED}, 6u, ~0u}) {
     Desk desk;
     desk.copier.post(desk.move(true, kSlot));
@@ -242,7 +242,7 @@ void fill(std::vector<uint8_t>& memory, size_t seed) {
 
 }  // namespace
 
-TEST_CASE("copier: WRITEs, READs and atomics of clients with copiers are done whole and in order") {
+TEST_CASE("copier: WRITEs, READs and atomics through copiers complete, whole and in order") {
   House house;
   Pair pair(house);
   WithCopier near(pair.near, true), far(pair.far, true);
@@ -275,7 +275,7 @@ TEST_CASE("copier: WRITEs, READs and atomics of clients with copiers are done wh
   CHECK(far.theirs().bytes >= 20 * uint64_t{kAll});
 }
 
-TEST_CASE("copier: of a client whose copier does nothing the memory is moved all the same") {
+TEST_CASE("copier: memory is moved even if the client's copier does nothing") {
   House house;
   Pair pair(house);
   WithCopier near(pair.near, false), far(pair.far, false);
@@ -290,7 +290,7 @@ TEST_CASE("copier: of a client whose copier does nothing the memory is moved all
   CHECK(near.theirs().state(0).load() == ROCEFS_COPY_CANCELLED);
 }
 
-TEST_CASE("copier: a client that ends while its copier has taken something leaves nothing behind") {
+TEST_CASE("copier: a client that ends with a slot taken leaves nothing behind") {
   House house;
   Pair bystander(house);
   {

@@ -49,7 +49,7 @@ bool pair_is_gone(House& house, const Told& told) {
 
 }  // namespace
 
-TEST_CASE("hostile: memory that is gone, or may not be touched, fails the request that needs it") {
+TEST_CASE("hostile: unmapped or read-only memory fails the request that needs it") {
   House house;
   Bystander bystander(house, "memory that is gone");
   enum End { kNearEnd, kFarEnd };
@@ -105,7 +105,7 @@ TEST_CASE("hostile: memory that is gone, or may not be touched, fails the reques
   CHECK(completion_of(pair.near_cq).status == kRemoteOperation);
 }
 
-TEST_CASE("hostile: memory goes in the middle of WRITEs and READs") {
+TEST_CASE("hostile: memory unmapped amid WRITEs and READs fails one request and flushes the rest") {
   House house;
   Bystander bystander(house, "memory that goes under way");
   for (int round = 0; round < 24; ++round) {
@@ -133,7 +133,7 @@ TEST_CASE("hostile: memory goes in the middle of WRITEs and READs") {
   }
 }
 
-TEST_CASE("hostile: memory that becomes a file's that is never read hangs its owner alone") {
+TEST_CASE("hostile: memory that is replaced by an unresponsive file blocks only its owner") {
   House house;
   SilentFile file;
   if (!file.open()) skip("a file that never answers cannot be mounted here");
@@ -178,7 +178,7 @@ TEST_CASE("hostile: memory that becomes a file's that is never read hangs its ow
   CHECK(all_is_quiet(house));
 }
 
-TEST_CASE("hostile: what a client whose memory hangs asks for does not pile up") {
+TEST_CASE("hostile: requests of a client with blocked memory do not accumulate") {
   House house;
   SilentFile file;
   if (!file.open()) skip("a file that never answers cannot be mounted here");
@@ -214,7 +214,7 @@ TEST_CASE("hostile: what a client whose memory hangs asks for does not pile up")
   CHECK(descriptors_are_back(house, before));
 }
 
-TEST_CASE("hostile: events of a client whose memory hangs do not pile up either") {
+TEST_CASE("hostile: events of a client with blocked memory do not accumulate") {
   House house;
   SilentFile file;
   if (!file.open()) skip("a file that never answers cannot be mounted here");
@@ -247,7 +247,7 @@ TEST_CASE("hostile: events of a client whose memory hangs do not pile up either"
   CHECK(child.wait() == 0);
 }
 
-TEST_CASE("hostile: registering memory that never answers is answered never, and stops nobody") {
+TEST_CASE("hostile: registering unresponsive memory is never answered, and blocks nobody else") {
   House house;
   SilentFile file;
   if (!file.open()) skip("a file that never answers cannot be mounted here");
@@ -282,7 +282,7 @@ TEST_CASE("hostile: registering memory that never answers is answered never, and
   file.end();
 }
 
-TEST_CASE("hostile: memory of a file that is never read hangs its owner alone") {
+TEST_CASE("hostile: memory of an unresponsive file blocks only its owner") {
   House house;
   Bystander bystander(house, "a mapped file that never answers");
   SilentFile file;
@@ -313,7 +313,7 @@ TEST_CASE("hostile: memory of a file that is never read hangs its owner alone") 
   CHECK(all_is_quiet(house));
 }
 
-TEST_CASE("hostile: a child that keeps the socket of a client that has died gets nothing") {
+TEST_CASE("hostile: a child that holds a dead client's socket gets nothing") {
   House house;
   Bystander bystander(house, "a child that keeps the socket");
   Shared<Told> told;
@@ -346,7 +346,7 @@ TEST_CASE("hostile: a child that keeps the socket of a client that has died gets
   CHECK(told->steps == 2);
 }
 
-TEST_CASE("hostile: a client that is stopped or killed amid its traffic") {
+TEST_CASE("hostile: a client may be stopped or killed amid its traffic") {
   House house;
   Bystander bystander(house, "clients that are stopped and killed");
   std::mt19937 random(3);
@@ -385,7 +385,7 @@ TEST_CASE("hostile: a client that is stopped or killed amid its traffic") {
   CHECK(all_is_quiet(house));
 }
 
-TEST_CASE("hostile: whoever talks to a client that is killed is told that it is gone") {
+TEST_CASE("hostile: the peer of a killed client gets an error completion") {
   House house;
   Bystander bystander(house, "a far end that is killed");
   Shared<Told> told;

@@ -55,7 +55,7 @@ bool is_closed(TestClient& client) {
 
 }  // namespace
 
-TEST_CASE("hostile: what is no request ends the connection") {
+TEST_CASE("hostile: a malformed request ends the connection, an unknown operation is refused") {
   House house;
   Bystander bystander(house, "what is no request");
   for (size_t size : {size_t{1}, size_t{4}, sizeof(rocefs_request) - 1, sizeof(rocefs_request) + 1,
@@ -79,7 +79,7 @@ TEST_CASE("hostile: what is no request ends the connection") {
   CHECK(no_op.ask(query_port()).said.error == 0);
 }
 
-TEST_CASE("hostile: a HELLO that is refused leaves nothing behind, and what follows is answered") {
+TEST_CASE("hostile: a refused HELLO leaves nothing behind, and later requests are answered") {
   House house;
   Bystander bystander(house, "a HELLO that is refused");
   auto try_hello = [&](int wanted, auto spoil) {
@@ -101,7 +101,7 @@ TEST_CASE("hostile: a HELLO that is refused leaves nothing behind, and what foll
   CHECK(house.logged().find("\n[") == std::string::npos);
 }
 
-TEST_CASE("hostile: asking again before an answer is there ends the connection, or is answered") {
+TEST_CASE("hostile: a second request before the first answer is answered or ends the connection") {
   House house;
   Bystander bystander(house, "requests in a heap");
   for (int round = 0; round < 50; ++round) {
@@ -115,7 +115,7 @@ TEST_CASE("hostile: asking again before an answer is there ends the connection, 
   }
 }
 
-TEST_CASE("hostile: descriptors where none belong are taken in by nobody") {
+TEST_CASE("hostile: unexpected descriptors are not kept") {
   House house;
   Bystander bystander(house, "descriptors where none belong");
   size_t before = open_descriptors();
@@ -153,7 +153,7 @@ TEST_CASE("hostile: descriptors where none belong are taken in by nobody") {
   CHECK(descriptors_are_back(house, before));
 }
 
-TEST_CASE("hostile: event sockets that are none, or another's, end the connection") {
+TEST_CASE("hostile: an invalid or foreign event socket ends the connection") {
   House house;
   Bystander bystander(house, "event sockets that are none");
   int pipe_ends[2], stream_ends[2];
@@ -196,7 +196,7 @@ TEST_CASE("hostile: event sockets that are none, or another's, end the connectio
   CHECK(client.ask(channel).said.error == EINVAL);
 }
 
-TEST_CASE("hostile: channels without end are refused") {
+TEST_CASE("hostile: the number of channels is limited") {
   House house;
   Bystander bystander(house, "channels without end");
   size_t before = open_descriptors();
@@ -222,7 +222,7 @@ TEST_CASE("hostile: channels without end are refused") {
   CHECK(descriptors_are_back(house, before));
 }
 
-TEST_CASE("hostile: more connections than there may be are closed, and later ones are served") {
+TEST_CASE("hostile: excess connections are closed, and later ones are served") {
   House house;
   Bystander bystander(house, "300 connections");
   rlimit limit{};
@@ -244,7 +244,7 @@ TEST_CASE("hostile: more connections than there may be are closed, and later one
   CHECK(client.open() == 0);
 }
 
-TEST_CASE("hostile: connections that come and go") {
+TEST_CASE("hostile: connections that come and go leave no descriptors behind") {
   House house;
   Bystander bystander(house, "connections that come and go");
   size_t before = open_descriptors();
@@ -256,7 +256,7 @@ TEST_CASE("hostile: connections that come and go") {
   CHECK(descriptors_are_back(house, before));
 }
 
-TEST_CASE("hostile: a client that does not take its answers is dropped") {
+TEST_CASE("hostile: a client that does not read its answers is dropped") {
   House house;
   Bystander bystander(house, "answers that are not taken");
   TestClient client(house);
@@ -277,7 +277,7 @@ TEST_CASE("hostile: a client that does not take its answers is dropped") {
   CHECK(closed);
 }
 
-TEST_CASE("hostile: a client that does not take its events loses those that have no room") {
+TEST_CASE("hostile: a client that does not read its events loses those without room") {
   House house;
   Bystander bystander(house, "events that are not taken");
   TestClient client(house);
@@ -295,7 +295,7 @@ TEST_CASE("hostile: a client that does not take its events loses those that have
   CHECK(::poll(&ready, 1, 10000) == 1);
 }
 
-TEST_CASE("hostile: rings without end are refused, and given back") {
+TEST_CASE("hostile: queues beyond the limit are refused, and destroyed ones make room") {
   House house;
   Bystander bystander(house, "rings without end");
   TestClient client(house);
@@ -324,8 +324,7 @@ TEST_CASE("hostile: rings without end are refused, and given back") {
   }
 }
 
-TEST_CASE(
-    "hostile: when no descriptor is left, who comes is turned away, and who is there goes on") {
+TEST_CASE("hostile: without free descriptors a new client is refused, and the others continue") {
   Child child([] {
     House house;
     Pair pair(house, 8192);
@@ -362,7 +361,7 @@ TEST_CASE(
   CHECK(child.wait() == 0);
 }
 
-TEST_CASE("hostile: queues hold no descriptors of the engine's") {
+TEST_CASE("hostile: a queue keeps no descriptor open in the engine") {
   House house;
   TestClient client(house);
   REQUIRE(client.open() == 0);
@@ -376,7 +375,7 @@ TEST_CASE("hostile: queues hold no descriptors of the engine's") {
   CHECK(descriptors_are_back(house, before));
 }
 
-TEST_CASE("hostile: when no thread can be had, a client is refused and nothing else happens") {
+TEST_CASE("hostile: without a free thread a client is refused, and the others continue") {
   if (::geteuid() != 0) return;
   Child child([] {
     House house;

@@ -38,7 +38,7 @@ uint32_t next_event(TestClient& client) {
 
 }  // namespace
 
-TEST_CASE("hostile: posted counters that cannot be put their queue pair in error, and no other") {
+TEST_CASE("hostile: an invalid posted counter puts its queue pair in error, and no other") {
   House house;
   Bystander bystander(house, "posted counters that lie");
   std::mt19937 random(1);
@@ -63,7 +63,7 @@ TEST_CASE("hostile: posted counters that cannot be put their queue pair in error
   }
 }
 
-TEST_CASE("hostile: a shared receive queue whose counter lies gives no receives") {
+TEST_CASE("hostile: a shared receive queue with an invalid counter gives no receives") {
   House house;
   Bystander bystander(house, "an SRQ's counter that lies");
   Pair pair(house, 8192);
@@ -90,7 +90,7 @@ TEST_CASE("hostile: a shared receive queue whose counter lies gives no receives"
   check_works(pair);
 }
 
-TEST_CASE("hostile: work requests that make no sense end with the status that says so") {
+TEST_CASE("hostile: an invalid work request completes with the matching status") {
   House house;
   Bystander bystander(house, "work requests that make no sense");
   Pages more(1 << 20);
@@ -208,7 +208,7 @@ TEST_CASE("hostile: work requests that make no sense end with the status that sa
   }
 }
 
-TEST_CASE("hostile: datagrams that make no sense stop the sending half alone") {
+TEST_CASE("hostile: an invalid datagram stops only the send queue") {
   House house;
   Bystander bystander(house, "datagrams that make no sense");
   Pair pair(house, 8192);
@@ -243,7 +243,7 @@ TEST_CASE("hostile: datagrams that make no sense stop the sending half alone") {
   check_works(pair);
 }
 
-TEST_CASE("hostile: a receive request that makes no sense fails with its message") {
+TEST_CASE("hostile: an invalid receive request fails the message that takes it") {
   House house;
   Bystander bystander(house, "receive requests that make no sense");
   for (uint32_t entries : {5u, 9u, ~0u}) {
@@ -264,7 +264,7 @@ TEST_CASE("hostile: a receive request that makes no sense fails with its message
   }
 }
 
-TEST_CASE("hostile: consumed counters that lie overrun their completion queue") {
+TEST_CASE("hostile: an invalid consumed counter overruns its completion queue") {
   House house;
   Bystander bystander(house, "consumed counters that lie");
   for (uint32_t lie : {1000u, ~0u - 256, 1u << 31}) {
@@ -280,7 +280,7 @@ TEST_CASE("hostile: consumed counters that lie overrun their completion queue") 
   }
 }
 
-TEST_CASE("hostile: doorbells of queues that are not there, and an eventfd that never rests") {
+TEST_CASE("hostile: doorbells of unknown queues and an eventfd that is always ready do no harm") {
   House house;
   Bystander bystander(house, "doorbells of queues that are not there");
   Pair pair(house, 8192);
@@ -300,7 +300,7 @@ TEST_CASE("hostile: doorbells of queues that are not there, and an eventfd that 
   bystander.expect();
 }
 
-TEST_CASE("hostile: a thousand threads that wait for completions are woken in passing") {
+TEST_CASE("hostile: a thousand threads that wait for completions hold up nobody") {
   House house;
   Bystander bystander(house, "a thousand waiting threads");
   Pair pair(house, 8192);
@@ -335,7 +335,7 @@ TEST_CASE("hostile: a thousand threads that wait for completions are woken in pa
   }
 }
 
-TEST_CASE("hostile: random bytes over all that is shared, while its queue pairs are revived") {
+TEST_CASE("hostile: random bytes in all shared memory harm nobody else") {
   House house;
   Bystander bystander(house, "random bytes over all that is shared");
   Pair pair(house, 8192);
@@ -386,7 +386,7 @@ TEST_CASE("hostile: random bytes over all that is shared, while its queue pairs 
   CHECK(pair.near.destroy(ROCEFS_OP_DESTROY_CQ, pair.near_cq.handle).said.error == 0);
 }
 
-TEST_CASE("hostile: what is shared can be emptied, but not resized, sealed or taken over") {
+TEST_CASE("hostile: shared memory can be emptied, but not resized, sealed or taken over") {
   House house;
   Bystander bystander(house, "holes in what is shared");
   Pair pair(house, 8192);

@@ -66,7 +66,7 @@ int attack(const House& house, const Attack& how, std::atomic<int>& step) {
 
 }  // namespace
 
-TEST_CASE("hostile: a descriptor too many whose close blocks stops nobody") {
+TEST_CASE("hostile: a surplus descriptor whose close blocks holds up nobody") {
   House house;
   Bystander bystander(house, "closes that block");
   TestClient other(house);

@@ -89,7 +89,7 @@ class Program {
 
 }  // namespace
 
-TEST_CASE("process: what waits for a copy thread that hangs to be sent is bounded") {
+TEST_CASE("process: messages queued behind a blocked copy thread are limited") {
   PollLoop loop;
   auto engine = Engine::create({}, loop);
   REQUIRE(engine);
@@ -119,7 +119,7 @@ TEST_CASE("process: what waits for a copy thread that hangs to be sent is bounde
   }
 }
 
-TEST_CASE("process: what is moved is told of, though memory that is asked for behind it blocks") {
+TEST_CASE("process: a finished move is reported although a later one blocks") {
   Pages pages(Process::kBulkBytes), silent(4096);
   SilentFile file;
   if (!file.open()) skip("a file that never answers cannot be mounted here");
@@ -163,7 +163,7 @@ TEST_CASE("process: what is moved is told of, though memory that is asked for be
 }
 
 // Pages that follow each other are moved at once, which ends at the first that fails.
-TEST_CASE("process: of pages of which one is gone, each of the others is moved") {
+TEST_CASE("process: one unmapped page fails its own move, and the other pages are moved") {
   PollLoop loop;
   auto engine = Engine::create({}, loop);
   REQUIRE(engine);
@@ -207,7 +207,7 @@ TEST_CASE("process: of pages of which one is gone, each of the others is moved")
   ::munmap(pages, kPages * kPage);
 }
 
-TEST_CASE("process: a program that it becomes is not written to") {
+TEST_CASE("process: after an exec the new program's memory is not written") {
   if (::geteuid() != 0) skip("it needs root");
   PollLoop loop;
   auto engine = Engine::create({}, loop);
@@ -257,7 +257,7 @@ TEST_CASE("process: a program that it becomes is not written to") {
 
 // Each of the daemon's threads is of the daemon's user, by whom the kernel decides who may signal,
 // stop or limit it.
-TEST_CASE("process: a client may do nothing to the thread that moves its memory") {
+TEST_CASE("process: a client cannot affect the thread that moves its memory") {
   if (::geteuid() != 0) skip("it needs root");
   PollLoop loop;
   auto engine = Engine::create({}, loop);
@@ -312,7 +312,7 @@ pid_t fork_as(pid_t id) {
 }
 
 // A process id is given away again as soon as its process has been waited for.
-TEST_CASE("process: who gets the number of a client that has died is not written to") {
+TEST_CASE("process: a process that reuses a dead client's id is not written to") {
   if (fork_as(::getpid()) < 0 && errno != EEXIST)
     skip("the kernel must let a process id be chosen");
   SilentFile file;
@@ -369,7 +369,7 @@ TEST_CASE("process: who gets the number of a client that has died is not written
   process->end();
 }
 
-TEST_CASE("process: memory is there for a region if its process may touch it") {
+TEST_CASE("process: memory is accepted for a region if its process may access it") {
   PollLoop loop;
   auto engine = Engine::create({}, loop);
   REQUIRE(engine);
@@ -396,7 +396,7 @@ TEST_CASE("process: memory is there for a region if its process may touch it") {
 }
 
 // Parts of any length are gathered, and begin and end anywhere.
-TEST_CASE("process: parts that follow each other are moved whole, in both directions") {
+TEST_CASE("process: adjacent parts are moved completely, in both directions") {
   PollLoop loop;
   auto engine = Engine::create({}, loop);
   REQUIRE(engine);

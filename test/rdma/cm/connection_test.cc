@@ -14,7 +14,8 @@ std::string text_of(const ucma::ConnectionParameters& p) {
 
 }  // namespace
 
-TEST_CASE("cm: two programs connect, agree on all that their queue pairs need, and part") {
+TEST_CASE(
+    "cm: two programs connect, exchange the parameters of their queue pairs, and disconnect") {
   CmRig rig;
   uint32_t listener = rig.far.create(0xa0);
   rig.far.listen(listener, rig.address("mb_1", 7000));
@@ -85,7 +86,7 @@ TEST_CASE("cm: two programs connect, agree on all that their queue pairs need, a
   rig.wire.expect("");
 }
 
-TEST_CASE("cm: each message that is lost or doubled is made good, and happens once") {
+TEST_CASE("cm: a lost or duplicated message is repaired, and takes effect once") {
   struct Row {
     const char* kind;
     const char* fates;
@@ -131,7 +132,7 @@ TEST_CASE("cm: each message that is lost or doubled is made good, and happens on
   }
 }
 
-TEST_CASE("cm: who does not answer is unreachable after the standard's time and retries") {
+TEST_CASE("cm: a peer that does not answer is unreachable after the standard's time and retries") {
   CmRig rig;
   uint32_t id = rig.near.create(0xb0);
   rig.near.resolve(id, rig.address("mb_1", 7000));
@@ -147,7 +148,7 @@ TEST_CASE("cm: who does not answer is unreachable after the standard's time and 
   CHECK(std::get<cm::Rej>(rig.wire.messages.back()).reason == cm::kTimeout);
 }
 
-TEST_CASE("cm: a connection is refused for what is the matter") {
+TEST_CASE("cm: a rejected connection gets the matching reason") {
   CmRig rig;
   uint32_t id = rig.near.create(0xb0);
   rig.near.resolve(id, rig.address("mb_1", 7000));
@@ -197,7 +198,7 @@ TEST_CASE("cm: a connection is refused for what is the matter") {
         EINVAL);
 }
 
-TEST_CASE("cm: a process that dies leaves nothing, and its far ends are told") {
+TEST_CASE("cm: a dead process leaves nothing behind, and its peers are told") {
   CmRig rig;
   CmRig::Pair ids = rig.connected();
   rig.ucma.close(1);
@@ -212,7 +213,7 @@ TEST_CASE("cm: a process that dies leaves nothing, and its far ends are told") {
   rig.ucma.open(1, {}, [] {});
 }
 
-TEST_CASE("cm: who was connected is disconnected when its far end is silent, or has forgotten it") {
+TEST_CASE("cm: a connection ends if its peer is silent, or has forgotten it") {
   CmRig rig;
   CmRig::Pair ids = rig.connected();
   SECTION("silent") {
@@ -232,7 +233,7 @@ TEST_CASE("cm: who was connected is disconnected when its far end is silent, or 
   }
 }
 
-TEST_CASE("cm: a device that leaves takes its ids with it") {
+TEST_CASE("cm: a device that leaves removes its ids") {
   CmRig rig;
   CmRig::Pair ids = rig.connected();
   rig.world.device("mb_0").leave();
@@ -247,7 +248,7 @@ TEST_CASE("cm: a device that leaves takes its ids with it") {
   rig.far.expect(CmEventType::kConnectRequest);
 }
 
-TEST_CASE("cm: a far end that begins anew with the same queue pair ends what was before") {
+TEST_CASE("cm: a new connection of the same queue pair ends the old one as stale") {
   CmRig rig;
   rig.connected();
   rig.pass();
@@ -259,7 +260,7 @@ TEST_CASE("cm: a far end that begins anew with the same queue pair ends what was
   rig.near.expect(CmEventType::kRejected, cm::kStaleConnection);
 }
 
-TEST_CASE("cm: datagrams find the queue pair of a service") {
+TEST_CASE("cm: a datagram service is resolved to its queue pair") {
   CmRig rig;
   uint32_t listener = rig.far.create(0xa0, PortSpace::kUdp);
   rig.far.listen(listener, rig.address("mb_1", 7000));
@@ -293,7 +294,7 @@ TEST_CASE("cm: datagrams find the queue pair of a service") {
   rig.near.expect(CmEventType::kUnreachable, cm::kSidrUnsupported);
 }
 
-TEST_CASE("cm: MADs that are none, or not for the CM, are counted and change nothing") {
+TEST_CASE("cm: MADs that are malformed or not for the CM are counted, and change nothing") {
   CmRig rig;
   Port& from = rig.world.device("mb_0").port();
   PortCounters& counters = rig.world.counters("mb_1");

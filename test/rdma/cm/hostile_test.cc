@@ -39,7 +39,7 @@ struct Asked {
 
 }  // namespace
 
-TEST_CASE("cm: a request that its program has not fetched is nobody's to take, accept or destroy") {
+TEST_CASE("cm: a request that is not yet fetched cannot be migrated or destroyed") {
   Asked asked;
   CmRig& rig = asked.rig;
   uint32_t fresh = asked.near + 1;  // numbers are consecutive
@@ -55,7 +55,7 @@ TEST_CASE("cm: a request that its program has not fetched is nobody's to take, a
                    &from) == 0);
 }
 
-TEST_CASE("cm: users who want all ids leave some to the next one, and to root") {
+TEST_CASE("cm: a user who takes all ids leaves some to the next one and to root") {
   CmRig rig;
   ucma::CreateId create{};
   create.space = static_cast<uint16_t>(PortSpace::kTcp);
@@ -80,7 +80,7 @@ TEST_CASE("cm: users who want all ids leave some to the next one, and to root") 
   rig.near.create(1);
 }
 
-TEST_CASE("cm: events that nobody fetches do not pile up for ever") {
+TEST_CASE("cm: the number of unfetched events is limited") {
   CmRig rig;
   uint32_t id = rig.near.create(1);
   ucma::ResolveIp nowhere{{}, Program::ipv4(9, 1, {9, 9, 9}), id, 1};
@@ -92,7 +92,7 @@ TEST_CASE("cm: events that nobody fetches do not pile up for ever") {
   CHECK(rig.near.call(ucma::Command::kResolveIp, nowhere) == 0);
 }
 
-TEST_CASE("cm: what a REQ cannot have is refused with the standard's reason") {
+TEST_CASE("cm: a REQ with an invalid value is refused with the standard's reason") {
   Asked asked;
   asked.req(50, [](cm::Req& req) { req.path_mtu = 0; });
   CHECK(asked.reason() == cm::kInvalidMtu);
@@ -102,7 +102,7 @@ TEST_CASE("cm: what a REQ cannot have is refused with the standard's reason") {
   CHECK(asked.reason() == cm::kInvalidMtu);
 }
 
-TEST_CASE("cm: however long a far end says that its answers take, its timewait ends") {
+TEST_CASE("cm: timewait is bounded, whatever acknowledgement time the peer states") {
   Asked asked;
   CmRig& rig = asked.rig;
   asked.req(60, [](cm::Req& req) { req.primary.local_ack_timeout = 31; });  // 2.4 hours
@@ -122,7 +122,7 @@ TEST_CASE("cm: however long a far end says that its answers take, its timewait e
   CHECK(rig.manager("mb_1").connections() == before - 1);
 }
 
-TEST_CASE("cm: a program names a reason of its own, or none") {
+TEST_CASE("cm: a program may reject with a vendor's reason, but not with the CM's own") {
   Asked asked;
   uint32_t id = asked.rig.far.expect(Type::kConnectRequest).id;
   ucma::Reject reject{};
@@ -135,7 +135,7 @@ TEST_CASE("cm: a program names a reason of its own, or none") {
   asked.rig.near.expect(Type::kRejected, cm::kVendorOptionNotSupported);
 }
 
-TEST_CASE("cm: a second listen that is refused leaves the backlog as it was") {
+TEST_CASE("cm: a refused second listen leaves the backlog unchanged") {
   Asked asked(1);  // one waits, and there is no room
   CHECK(asked.rig.far.call(ucma::Command::kListen, ucma::Listen{asked.listener, 8}) == EINVAL);
   asked.req(70, [](cm::Req&) {});
@@ -143,7 +143,7 @@ TEST_CASE("cm: a second listen that is refused leaves the backlog as it was") {
   CHECK(asked.rig.far.channel().events() == 1);
 }
 
-TEST_CASE("cm: the loopback address is an address of ours") {
+TEST_CASE("cm: the loopback address resolves as a local address") {
   CmRig rig;
   uint32_t id = rig.near.create(1);
   rig.near.must(ucma::Command::kResolveIp,
@@ -151,7 +151,7 @@ TEST_CASE("cm: the loopback address is an address of ours") {
   rig.near.expect(Type::kAddressResolved);
 }
 
-TEST_CASE("cm: a device's leaving is told once, and ends the listening") {
+TEST_CASE("cm: the removal of a device is reported once, and ends listening") {
   Asked asked;
   CmRig& rig = asked.rig;
   Device& device = rig.world.device("mb_1");
@@ -167,7 +167,7 @@ TEST_CASE("cm: a device's leaving is told once, and ends the listening") {
   CHECK(rig.far.quiet());
 }
 
-TEST_CASE("cm: who gives up names its CA, for the far end may know nothing else") {
+TEST_CASE("cm: a REJ for a time-out names the CA by its GUID") {
   Asked asked;
   asked.rig.near.destroy(asked.near);
   asked.rig.pass();

@@ -24,7 +24,7 @@ std::vector<Bytes> golden_mads() {
 
 }  // namespace
 
-TEST_CASE("cm: the messages of Soft-RoCE's CM are read, and written again to the octet") {
+TEST_CASE("cm: Soft-RoCE's CM messages parse and are emitted again octet for octet") {
   std::vector<Bytes> mads = golden_mads();
   REQUIRE(mads.size() == 5);
   std::string kinds;
@@ -66,7 +66,7 @@ TEST_CASE("cm: the messages of Soft-RoCE's CM are read, and written again to the
   CHECK(std::get<cm::Dreq>(cm::parse(mads[3])->message).remote_qpn == 0x1d);
 }
 
-TEST_CASE("cm: every message with every field is read as it was written") {
+TEST_CASE("cm: every message survives parsing and emitting, with all its fields") {
   // Reserved octets are written as zero.
   Rng rng(1, "messages");
   for (uint16_t attribute = 0x10; attribute <= 0x18; ++attribute) {
@@ -86,7 +86,7 @@ TEST_CASE("cm: every message with every field is read as it was written") {
   }
 }
 
-TEST_CASE("cm: what is no message of this class is none") {
+TEST_CASE("cm: a MAD of another class, version or attribute does not parse") {
   cm::Mad mad = cm::emit(1, cm::Rtu{2, 3, {}});
   REQUIRE(cm::parse(mad));
   CHECK_FALSE(cm::parse(std::span(mad).first(255)));

@@ -177,7 +177,7 @@ struct Held {
 
 }  // namespace
 
-TEST_CASE("ucma server: what is no command ends its channel, and nobody else's") {
+TEST_CASE("ucma server: an invalid command ends its own channel only") {
   Office office;
   Desk bystander(office, 2);
   uint32_t kept = bystander.create();
@@ -214,7 +214,7 @@ TEST_CASE("ucma server: what is no command ends its channel, and nobody else's")
   CHECK(office.channels() == 1);
 }
 
-TEST_CASE("ucma server: a command that is refused is answered with its errno, and told in dmesg") {
+TEST_CASE("ucma server: a refused command is answered with its errno and reported in dmesg") {
   Office office;
   Desk desk(office);
   std::vector<uint8_t> longer = Desk::create_id();
@@ -245,7 +245,7 @@ TEST_CASE("ucma server: a command that is refused is answered with its errno, an
   desk.create();
 }
 
-TEST_CASE("ucma server: a client that goes, or asks again, before it is answered is let go") {
+TEST_CASE("ucma server: a client that leaves or sends again before it is answered is dropped") {
   Office office;
   Desk bystander(office, 2);
   bystander.create();
@@ -268,7 +268,7 @@ TEST_CASE("ucma server: a client that goes, or asks again, before it is answered
   bystander.create();
 }
 
-TEST_CASE("ucma server: no client names an id of another's, nor takes it from its channel") {
+TEST_CASE("ucma server: a client cannot use another's id, or take it from its channel") {
   Office office;
   Desk owner(office, 1), thief(office, 2), sibling(office, 1);
   uint32_t id = owner.create();
@@ -289,7 +289,7 @@ TEST_CASE("ucma server: no client names an id of another's, nor takes it from it
   CHECK(sibling.ask(destroy).header.error == 0);
 }
 
-TEST_CASE("ucma server: a descriptor whose close blocks ends its channel, and stops nobody") {
+TEST_CASE("ucma server: a descriptor whose close blocks ends its channel, and holds up nobody") {
   for (bool as_command : {true, false}) {
     INFO(as_command);
     Office office;

@@ -3,7 +3,7 @@
 using namespace rocefs;
 using namespace rocefs::test;
 
-TEST_CASE("ucma: commands that are wrong are refused as the kernel refuses them") {
+TEST_CASE("ucma: an invalid command is refused as by the kernel") {
   CmRig rig;
   Program& p = rig.near;
   uint32_t id = p.create(1), foreign = rig.far.create(2);
@@ -42,7 +42,7 @@ TEST_CASE("ucma: commands that are wrong are refused as the kernel refuses them"
   p.expect(CmEventType::kAddressError, -ENETUNREACH);
 }
 
-TEST_CASE("ucma: options are of their sizes, and say what they are for") {
+TEST_CASE("ucma: options are checked for their size, and take effect") {
   CmRig rig;
   uint32_t id = rig.near.create(1);
   auto set = [&](uint32_t name, std::vector<uint8_t> value, uint32_t level = 0) {
@@ -69,7 +69,7 @@ TEST_CASE("ucma: options are of their sizes, and say what they are for") {
   CHECK(std::get<cm::Req>(rig.wire.messages[0]).primary.traffic_class == 0x68);
 }
 
-TEST_CASE("ucma: numbers are bound once, to an address or to all") {
+TEST_CASE("ucma: a port number is bound once, to one address or to all") {
   CmRig rig;
   auto bind = [&](const ucma::SockaddrIn6& at) {
     return rig.near.call(ucma::Command::kBindIp, ucma::BindIp{0, at, rig.near.create(1)});
@@ -94,7 +94,7 @@ TEST_CASE("ucma: numbers are bound once, to an address or to all") {
   CHECK(told.port == 1);
 }
 
-TEST_CASE("ucma: a channel is readable while events wait, and those of a destroyed id do not") {
+TEST_CASE("ucma: a channel is readable while events wait, and destroying an id drops its events") {
   CmRig rig;
   uint32_t id = rig.near.create(1), other = rig.near.create(2);
   auto resolve = [&](uint32_t which) {
@@ -114,7 +114,7 @@ TEST_CASE("ucma: a channel is readable while events wait, and those of a destroy
   CHECK_FALSE(rig.near.emptied);
 }
 
-TEST_CASE("ucma: an id goes to another channel with the events that wait for it") {
+TEST_CASE("ucma: a migrated id takes its waiting events along") {
   CmRig rig;
   uint32_t id = rig.near.create(1);
   rig.near.must(ucma::Command::kResolveIp, ucma::ResolveIp{{}, rig.address("mb_1", 7000), id, 1});
@@ -131,7 +131,7 @@ TEST_CASE("ucma: an id goes to another channel with the events that wait for it"
   CHECK(rig.far.destroy(id) == 2);
 }
 
-TEST_CASE("ucma: addresses of IB are GIDs and services") {
+TEST_CASE("ucma: an IB address consists of a GID and a service id") {
   CmRig rig;
   auto gid = [&](const char* device, uint64_t service) {
     ucma::SockaddrStorage at{};

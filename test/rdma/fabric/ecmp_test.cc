@@ -75,7 +75,7 @@ double heaviest(size_t flows, size_t ports) {
 
 // Expectations of balls in bins (congestion.md). The bands are the issue's, 10 % for whole flows
 // and 5 % for sprayed ones; the standard error over 1,000 seeds is below 1.5 % and 0.6 %.
-TEST_CASE("ecmp: the heaviest load of flows and of sprayed flows is what chance makes it") {
+TEST_CASE("ecmp: the heaviest load of plain and of sprayed flows is what statistics predict") {
   struct Expectation {
     size_t flows, ports;
     double heaviest, band;
@@ -94,7 +94,7 @@ TEST_CASE("ecmp: the heaviest load of flows and of sprayed flows is what chance 
 
 // 4,000 of 16,000 flows choose path 0 at the first switch; at the next each of the 4 paths gets
 // 1,000 of these, with a standard deviation of 27: 10 % is more than three of them.
-TEST_CASE("ecmp: what one switch chooses tells nothing of what the next one does") {
+TEST_CASE("ecmp: the choices of consecutive switches are independent") {
   World world;
   RouteTable leaf(Rng(1, "ecmp leaf").next()), spine(Rng(1, "ecmp spine").next());
   std::vector<double> load(4);
@@ -108,7 +108,7 @@ TEST_CASE("ecmp: what one switch chooses tells nothing of what the next one does
   for (double one : load) CHECK(one == Approx(1000).epsilon(0.10));
 }
 
-TEST_CASE("ecmp: every field of the five-tuple counts, what a switch or a sprayer may change not") {
+TEST_CASE("ecmp: the hash covers the five-tuple, and no field that may change on the way") {
   World world;
   RouteTable table(5);
   auto hash = [&](auto change) {
@@ -123,7 +123,7 @@ TEST_CASE("ecmp: every field of the five-tuple counts, what a switch or a spraye
   for (size_t at : {1, 4, 8, 10, 40}) CHECK(all.contains(flip(at)));  // class, ID, TTL, sum, BTH
 }
 
-TEST_CASE("ecmp: all shortest paths are used, flow by flow, and arrive") {
+TEST_CASE("ecmp: flows spread over all shortest paths, and all packets arrive") {
   Leaves world(4);
   std::map<size_t, int> used;
   constexpr unsigned kFlows = 400;
@@ -149,7 +149,7 @@ TEST_CASE("ecmp: all shortest paths are used, flow by flow, and arrive") {
   CHECK(world.counters("h2").port_rcv_packets.get() == 1);
 }
 
-TEST_CASE("ecmp: the flows of a path that is down are shared by the others, which keep theirs") {
+TEST_CASE("ecmp: flows of a failed path move to the other paths, and the others stay") {
   Leaves world(4);
   constexpr unsigned kFlows = 1000;
   std::vector<size_t> before;
@@ -178,7 +178,7 @@ TEST_CASE("ecmp: the flows of a path that is down are shared by the others, whic
   }
 }
 
-TEST_CASE("ecmp: switches of one fabric choose each for itself") {
+TEST_CASE("ecmp: the switches of a fabric choose independently") {
   Leaves world(4);
   int same = 0;
   for (uint16_t i = 0; i < 1000; ++i) {
@@ -189,7 +189,7 @@ TEST_CASE("ecmp: switches of one fabric choose each for itself") {
   CHECK(same == Approx(250).margin(50));  // a quarter by chance; 3.6 standard deviations
 }
 
-TEST_CASE("ecmp: another seed, another choice") {
+TEST_CASE("ecmp: the seed decides the choices") {
   Leaves one(8, 1), same(8, 1), other(8, 2);
   unsigned differ = 0;
   for (unsigned i = 0; i < 100; ++i) {
@@ -200,7 +200,7 @@ TEST_CASE("ecmp: another seed, another choice") {
   CHECK(differ > 50);
 }
 
-TEST_CASE("route table: a thousand destinations of both families, and none that was not given") {
+TEST_CASE("route table: a thousand destinations of both families are found, and no others") {
   World world;
   RouteTable table(1);
   auto ipv6 = [](uint32_t n) {

@@ -42,7 +42,7 @@ struct Law {
 
 // The band is the issue's 5 %. Where p is 1 % or more, 400,000 packets are at least 4,000 marks:
 // three standard errors are 4.7 %.
-TEST_CASE("ecn: marks follow the formula at five depths") {
+TEST_CASE("ecn: the marking probability follows the formula at five depths") {
   Law laws[] = {
       {"500K", "2000K", "0.05", {120, 200, 310, 400, 490}},  // SONiC's test plan
       {"5K", "200K", "0.2", {4, 12, 25, 37, 49}},
@@ -65,7 +65,7 @@ TEST_CASE("ecn: marks follow the formula at five depths") {
   }
 }
 
-TEST_CASE("ecn: beyond Kmax every packet is marked, and without a line Kmin is a step") {
+TEST_CASE("ecn: above Kmax every packet is marked, and with Kmin equal to Kmax it is a step") {
   Star star(2);
   star.knobs.set("pfc/enable", "0").set("ecn/enable", "1");
   CHECK(marked_share(star, 50, 500) == 1);
@@ -74,7 +74,7 @@ TEST_CASE("ecn: beyond Kmax every packet is marked, and without a line Kmin is a
   CHECK(marked_share(star, 50, 500) == 1);
 }
 
-TEST_CASE("ecn: a packet whose transport is not capable of it is never marked") {
+TEST_CASE("ecn: a packet without ECN capability is never marked") {
   Star star(2);
   star.knobs.set("pfc/enable", "0").set("ecn/enable", "1");
   CHECK(marked_share(star, 50, 100, Ecn::kNotCapable) == 0);
@@ -84,7 +84,7 @@ TEST_CASE("ecn: a packet whose transport is not capable of it is never marked") 
   CHECK(marked_share(star, 50, 100) == 0);
 }
 
-TEST_CASE("ecn: at enqueue the queue that a packet finds counts, at dequeue the one it leaves") {
+TEST_CASE("ecn: at enqueue the queue on arrival counts, at dequeue the queue on departure") {
   for (bool dequeue : {false, true}) {
     Star star(2);
     star.knobs.set("pfc/enable", "0").set("ecn/enable", "1").set("ecn/kmin", "20K");

@@ -101,7 +101,7 @@ struct Writer {
 
 }  // namespace
 
-TEST_CASE("pfc: PAUSE when an ingress priority is above its threshold, RESUME two MTU below it") {
+TEST_CASE("pfc: PAUSE is sent above the ingress threshold, RESUME two MTU below it") {
   Held held;
   constexpr uint64_t kThreshold = 40 << 10;
   while (held.ingress(1).bytes + kFullPacket <= kThreshold) held.arrive(1, 3);
@@ -147,7 +147,7 @@ TEST_CASE("pfc: PAUSE waits for the packet under way, not for those behind it") 
   }
 }
 
-TEST_CASE("pfc: the dynamic threshold is beta/8 of what is free of the shared buffer") {
+TEST_CASE("pfc: the dynamic threshold is beta/8 of the free shared buffer") {
   for (uint64_t beta : {1, 8}) {
     Star star(3);
     star.knobs.set("buffer/size", "2M").set("pfc/beta", std::to_string(beta));
@@ -166,7 +166,7 @@ TEST_CASE("pfc: the dynamic threshold is beta/8 of what is free of the shared bu
   }
 }
 
-TEST_CASE("pfc: incast loses nothing with it, and does without it") {
+TEST_CASE("pfc: incast loses packets without PFC, and none with it") {
   for (uint64_t rate : {k10G, k100G}) {
     for (bool on : {true, false}) {
       INFO(rate << " PFC " << on);
@@ -182,7 +182,7 @@ TEST_CASE("pfc: incast loses nothing with it, and does without it") {
   }
 }
 
-TEST_CASE("pfc: nothing is lost at any rate, delay, mode or priority that the headroom knows of") {
+TEST_CASE("pfc: no packet is lost at any rate, delay, mode or priority that the headroom covers") {
   struct Case {
     unsigned hosts;
     uint64_t rate;
@@ -208,7 +208,7 @@ TEST_CASE("pfc: nothing is lost at any rate, delay, mode or priority that the he
   }
 }
 
-TEST_CASE("pfc: with less headroom than the links call for packets are lost") {
+TEST_CASE("pfc: with too little headroom packets are lost") {
   Incast incast(5, k100G);
   incast.star.knobs.set("pfc/mode", "static").set("pfc/headroom", "10K");
   incast.run(3000);
@@ -218,7 +218,7 @@ TEST_CASE("pfc: with less headroom than the links call for packets are lost") {
   CHECK(incast.star.hub.peak().get() < 12 << 20);
 }
 
-TEST_CASE("pfc: priorities of the same port that do not congest are not paused") {
+TEST_CASE("pfc: uncongested priorities of the same port are not paused") {
   Incast incast(5, k10G);
   for (auto& sender : incast.senders) sender->send({0}, 3000);
   Blaster& victim = *incast.senders[0];
@@ -230,7 +230,7 @@ TEST_CASE("pfc: priorities of the same port that do not congest are not paused")
   CHECK(victim.left(3) == 0);
 }
 
-TEST_CASE("pfc: PAUSE goes on upstream, switch by switch, and nothing is lost on the way") {
+TEST_CASE("pfc: PAUSE spreads upstream switch by switch, and no packet is lost") {
   // h1, h2 - s - t - h3, whose link is slow.
   Topology topology = star(2, k10G);
   topology.devices.push_back(host(3));
@@ -247,7 +247,7 @@ TEST_CASE("pfc: PAUSE goes on upstream, switch by switch, and nothing is lost on
   CHECK(world.counters("h3").port_rcv_packets.get() == 16'000);
 }
 
-TEST_CASE("pfc: a link that goes down and up forgets who was paused, at both ends") {
+TEST_CASE("pfc: a link that goes down clears the PAUSE state at both ends") {
   for (const char* name : {"h1-s", "s-h1"}) {
     INFO(name);
     Held held;
@@ -274,7 +274,7 @@ TEST_CASE("pfc: a link that goes down and up forgets who was paused, at both end
   }
 }
 
-TEST_CASE("pfc: PAUSE is lost on a link that is down, and on one that goes down meanwhile") {
+TEST_CASE("pfc: PAUSE is lost on a link that is down or goes down") {
   for (bool before : {true, false}) {
     Held held;
     if (before) held.turn("s-h1", false);
@@ -286,7 +286,7 @@ TEST_CASE("pfc: PAUSE is lost on a link that is down, and on one that goes down 
   }
 }
 
-TEST_CASE("pfc: whoever is paused may go on when it is turned off, or its threshold rises") {
+TEST_CASE("pfc: paused senders resume when PFC is turned off or its threshold raised") {
   for (bool off : {true, false}) {
     Held held;
     while (!held.ingress(1).pausing) held.arrive(1, 3);
@@ -302,7 +302,7 @@ TEST_CASE("pfc: whoever is paused may go on when it is turned off, or its thresh
 
 // The law is of octets; with packets a queue may be one short of t_ECN, and its mark one late.
 TEST_CASE(
-    "pfc: with t_ECN below its bound marks come before any PAUSE, with twice that they do not") {
+    "pfc: with Kmin below its bound marks come before PAUSE, with twice the bound they do not") {
   constexpr unsigned kHosts = 8;
   for (bool below : {true, false}) {
     Star star(kHosts);
@@ -323,7 +323,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("pfc: a NIC stops the paused priority after the packet under way, others go on") {
+TEST_CASE("pfc: a NIC stops a paused priority after the packet under way, and sends others") {
   Star star(2);
   Writer low(star, "h1", "h2", 0), high(star, "h1", "h2", 3 << 5);
   CHECK(low.near->priority() == 0);
@@ -358,7 +358,7 @@ TEST_CASE("pfc: acknowledgements of a paused priority wait too") {
   CHECK(writer.done() == 1);
 }
 
-TEST_CASE("counters: a port waits while all that it could transmit is paused, and only then") {
+TEST_CASE("counters: port_xmit_wait counts only while all that the port could transmit is paused") {
   Star star(2);
   Writer low(star, "h1", "h2", 0), high(star, "h1", "h2", 3 << 5);
   PortCounters& counters = star.counters("h1");
@@ -380,8 +380,7 @@ TEST_CASE("counters: a port waits while all that it could transmit is paused, an
   CHECK(counters.port_xmit_wait.get() == 100 * 1000 + 1052);
 }
 
-TEST_CASE(
-    "pfc: a queue pair that goes, changes or resets while it is paused leaves nothing behind") {
+TEST_CASE("pfc: a queue pair that is destroyed or reset while paused leaves nothing behind") {
   Star star(2);
   {
     Writer writer(star, "h1", "h2", 3 << 5);
@@ -403,7 +402,7 @@ TEST_CASE(
   REQUIRE(star.run_idle());
 }
 
-TEST_CASE("pfc: a device that leaves while it is paused can transmit when it comes back") {
+TEST_CASE("pfc: a device that leaves while paused can transmit when it is back") {
   Star star(3);
   star.knobs.set("buffer/size", "1M");
   struct Run {
@@ -435,7 +434,7 @@ TEST_CASE("pfc: a device that leaves while it is paused can transmit when it com
   CHECK(star.dropped() == 0);
 }
 
-TEST_CASE("pfc: a datagram waits for the priority of its own traffic class") {
+TEST_CASE("pfc: a datagram is paused by the priority of its own traffic class") {
   Pair pair(QpType::kUd);
   Link& towards = pair.world.link("sw_0-mb_0");
   towards.send_pause(5, true);

@@ -28,7 +28,7 @@ struct Arrivals final : LinkSink {
 
 }  // namespace
 
-TEST_CASE("switch: priorities 7 and 6 go first, the others in turn") {
+TEST_CASE("switch: priorities 7 and 6 go first, the others in round robin") {
   Star star(2);
   Arrivals arrivals(star, "s-h2");
   // All in one instant, before the link asks for the first.
@@ -37,7 +37,7 @@ TEST_CASE("switch: priorities 7 and 6 go first, the others in turn") {
   CHECK(arrivals.priorities == std::vector<size_t>{7, 7, 6, 0, 3, 5, 0, 3, 0, 3, 0});
 }
 
-TEST_CASE("switch: a paused priority waits, another one passes it") {
+TEST_CASE("switch: a paused priority waits, and another one passes it") {
   Star star(2);
   Arrivals arrivals(star, "s-h2");
   star.pause(2, 3);
@@ -56,7 +56,7 @@ TEST_CASE("switch: a paused priority waits, another one passes it") {
   CHECK(star.queue(2, 3).peak.get() == 2 * kFullPacket);
 }
 
-TEST_CASE("switch: what does not fit its buffer is dropped and counted, on account of the way in") {
+TEST_CASE("switch: a packet that exceeds the buffer is dropped, and counted at its ingress") {
   Star star(3);
   star.knobs.set("buffer/size", "10000");
   star.pause(3, 0);
@@ -77,7 +77,7 @@ TEST_CASE("switch: what does not fit its buffer is dropped and counted, on accou
   CHECK(star.received(3) == 2);
 }
 
-TEST_CASE("switch: a packet of its own goes to its address, and counts against no way in") {
+TEST_CASE("switch: a packet of the switch itself goes to its address, and counts for no ingress") {
   Star star(2);
   Ip to = mapped_ipv4({10, 77, 0, 1}), from = mapped_ipv4({10, 77, 0, 2});
   CnpAddress address;
@@ -97,7 +97,7 @@ TEST_CASE("switch: a packet of its own goes to its address, and counts against n
   CHECK(star.outstanding.packets == 0);
 }
 
-TEST_CASE("switch: an observer sees each packet with its ingress and its egress") {
+TEST_CASE("switch: an observer sees the ingress and the egress of each packet") {
   Star star(3);
   struct Seen final : SwitchObserver {
     std::vector<std::array<size_t, 3>> all;
@@ -111,7 +111,7 @@ TEST_CASE("switch: an observer sees each packet with its ingress and its egress"
   CHECK(seen.all == std::vector<std::array<size_t, 3>>{{0, 2, 2}, {2, 1, 5}});
 }
 
-TEST_CASE("switch: reset empties its queues, ends every pause and begins chance anew") {
+TEST_CASE("switch: a reset empties the queues, ends all PAUSE and restarts the random numbers") {
   auto run = [](Star& star) {
     star.knobs.set("ecn/enable", "1").set("ecn/kmin", "0").set("ecn/pmax", "0.5");
     Arrivals arrivals(star, "s-h2");
@@ -141,7 +141,7 @@ TEST_CASE("switch: reset empties its queues, ends every pause and begins chance 
   CHECK(run(star) == first);
 }
 
-TEST_CASE("switch: rules that span knobs are refused with both values, and change nothing") {
+TEST_CASE("switch: a value that breaks a rule between knobs is refused, and changes nothing") {
   Star star(32);
   // The paper's switch: 12 MB, 32 ports, 22.4 KB of headroom: t_PFC is at most 24.475 KB.
   star.knobs.set("buffer/size", "12000000").set("pfc/headroom", "22400");
@@ -170,7 +170,7 @@ TEST_CASE("switch: rules that span knobs are refused with both values, and chang
   CHECK_FALSE(star.knobs.store("buffer/size", "11999000"));
 }
 
-TEST_CASE("switch: a Kmin above its bound is taken with a warning, where PFC is on") {
+TEST_CASE("switch: a Kmin above its bound is accepted with a warning while PFC is on") {
   Star star(32);
   std::vector<std::string> warnings;
   star.hub.set_warning([&](const std::string& text) { warnings.push_back(text); });
@@ -193,7 +193,7 @@ TEST_CASE("switch: a Kmin above its bound is taken with a warning, where PFC is 
   CHECK(star.hub.plan().ecn_bound() == 24475 / 32);
 }
 
-TEST_CASE("switch: headroom that a link calls for and the buffer does not have is told") {
+TEST_CASE("switch: a lack of headroom for a link is reported") {
   Star star(2);
   std::vector<std::string> warnings;
   star.hub.set_warning([&](const std::string& text) { warnings.push_back(text); });

@@ -36,7 +36,8 @@ void set_buffer(Link& link, uint64_t bytes) {
 }  // namespace
 
 TEST_CASE(
-    "counters: a message and its acknowledgement, in packets and octets, wherever they pass") {
+    "counters: a message and its acknowledgement count in packets and octets at each port and "
+    "link") {
   Pair pair;
   CHECK(pair.outcome(pair.link.write(1, 0, 100)) == WcStatus::kSuccess);
   constexpr uint64_t kWrite = 20 + 8 + 12 + 16 + 100 + 4, kAck = 20 + 8 + 12 + 4 + 4;
@@ -59,7 +60,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("counters: octets that are no packet, and an acknowledgement of no known kind") {
+TEST_CASE("counters: an invalid packet and an unknown acknowledgement are receive errors") {
   Pair pair;
   pair.world.device("mb_1").port().receive_bytes(std::vector<uint8_t>{1, 2, 3}, 0);
   CHECK(pair.far().port_rcv_errors.get() == 1);
@@ -71,7 +72,7 @@ TEST_CASE("counters: octets that are no packet, and an acknowledgement of no kno
   CHECK(pair.near().port_rcv_errors.get() == 1);
 }
 
-TEST_CASE("counters: a damaged packet") {
+TEST_CASE("counters: a damaged packet is an ICRC error") {
   Pair pair;
   Watch watch(pair, "mb_0-sw_0", once([&](const wire::Parsed&, Packet& packet) {
                 REQUIRE(materialize(packet));
@@ -81,7 +82,7 @@ TEST_CASE("counters: a damaged packet") {
   CHECK(pair.far().rx_icrc_encapsulated.get() == 1);
 }
 
-TEST_CASE("counters: a packet for an address to which no way leads") {
+TEST_CASE("counters: a packet without a route is counted as unroutable") {
   Pair pair;
   Watch watch(pair, "mb_0-sw_0", once([](const wire::Parsed&, Packet& packet) {
                 packet.header[19] ^= 0x80;  // the last octet of the destination
@@ -90,7 +91,7 @@ TEST_CASE("counters: a packet for an address to which no way leads") {
   CHECK(pair.world.fabric.counters().unroutable.get() == 1);
 }
 
-TEST_CASE("counters: what a link loses when it goes down is what was on the way") {
+TEST_CASE("counters: a link that goes down counts the packets under way as lost") {
   Pair pair;
   Link& link = pair.world.link("sw_0-mb_1");
   pair.link.post(pair.link.write(1, 0, 8));
@@ -102,7 +103,7 @@ TEST_CASE("counters: what a link loses when it goes down is what was on the way"
   CHECK(link.counters().lost_bytes.get() == 20 + 8 + 12 + 16 + 8 + 4);
 }
 
-TEST_CASE("counters: a full buffer drops on account of the way in, or of the way out") {
+TEST_CASE("counters: a full buffer is counted at the incoming or at the outgoing link") {
   for (const char* name : {"mb_0-sw_0", "sw_0-mb_1"}) {
     Pair pair;
     Link& link = pair.world.link(name);
@@ -118,7 +119,7 @@ TEST_CASE("counters: a full buffer drops on account of the way in, or of the way
   }
 }
 
-TEST_CASE("counters: a receive whose memory still worked on it when its queue pair failed") {
+TEST_CASE("counters: a receive that memory still works on is flushed when its queue pair fails") {
   Slow slow;
   slow.link.post(slow.link.receive(1, 0, 64));
   slow.link.post(slow.link.send(1, 0, 64));
@@ -129,7 +130,7 @@ TEST_CASE("counters: a receive whose memory still worked on it when its queue pa
   CHECK(Connection::poll(slow.link.far_cq).at(0).status == WcStatus::kFlushed);
 }
 
-TEST_CASE("counters: memory that fails under a write, and under a read") {
+TEST_CASE("counters: failing memory under a WRITE or a READ is a remote access error") {
   for (bool reads : {false, true}) {
     Slow slow;
     slow.memory->failing = true;
@@ -140,7 +141,7 @@ TEST_CASE("counters: memory that fails under a write, and under a read") {
   }
 }
 
-TEST_CASE("counters: a send that invalidates a key that is not") {
+TEST_CASE("counters: a SEND that invalidates an unknown key is a remote access error") {
   Pair pair;
   pair.link.post(pair.link.receive(1, 0, 64));
   SendRequest request = pair.link.send(1, 0, 8);

@@ -46,7 +46,7 @@ uint64_t packets(const Port& port) {
 
 }  // namespace
 
-TEST_CASE("device: a flow between second ports moves the counters of these alone") {
+TEST_CASE("device: a flow between second ports moves only their counters") {
   World world(1, two_planes());
   Run run(world, flow_of("mlx5_0/2", "mlx5_1/2"));
   REQUIRE(run.flow.start());
@@ -60,7 +60,7 @@ TEST_CASE("device: a flow between second ports moves the counters of these alone
   CHECK(world.device("mlx5_1").port(2).counters().rx_write_requests.get() == 10);
 }
 
-TEST_CASE("device: ports differ in GUID and GIDs, and are found by name") {
+TEST_CASE("device: ports have GUIDs and GIDs of their own, and are found by name") {
   World world(1, two_planes());
   CHECK(world.fabric.port("mlx5_0") == &world.device("mlx5_0").port(1));
   CHECK(world.fabric.port("mlx5_0/1") == &world.device("mlx5_0").port(1));
@@ -73,7 +73,7 @@ TEST_CASE("device: ports differ in GUID and GIDs, and are found by name") {
   CHECK(gids_of(device.port(1).spec()) != gids_of(device.port(2).spec()));
 }
 
-TEST_CASE("device: a queue pair belongs to one port, and takes no packets of the other") {
+TEST_CASE("device: a queue pair belongs to the port that it is set to") {
   World world(1, two_planes());
   Device& device = world.device("mlx5_0");
   CompletionQueue cq(8);
@@ -91,7 +91,7 @@ TEST_CASE("device: a queue pair belongs to one port, and takes no packets of the
   device.destroy_qp(**qp);
 }
 
-TEST_CASE("port: its link goes down once, by whichever direction of the cable") {
+TEST_CASE("port: a link counts as down once, whichever direction of the cable fails") {
   World world;
   PortCounters& counters = world.counters("mb_0");
   auto turn = [&](const char* name, bool up) {
@@ -115,7 +115,7 @@ TEST_CASE("port: its link goes down once, by whichever direction of the cable") 
   CHECK(world.counters("mb_1").link_downed.get() == 0);
 }
 
-TEST_CASE("port: what it would transmit on a link that is down is discarded, not transmitted") {
+TEST_CASE("port: packets for a link that is down are discarded, not transmitted") {
   World world;
   LinkParameters parameters = world.link("mb_0-sw_0").parameters();
   parameters.up = false;
@@ -133,7 +133,7 @@ TEST_CASE("port: what it would transmit on a link that is down is discarded, not
   CHECK(world.link("mb_0-sw_0").counters().lost.get() == 6);
 }
 
-TEST_CASE("device: flows over a device that leaves fail with the reason, others go on") {
+TEST_CASE("device: flows of a device that leaves fail with the reason, and others continue") {
   World world(1, two_planes());
   FlowSpec endless = flow_of("mlx5_0", "mlx5_1", 1'000'000);
   Run out(world, endless);
@@ -154,7 +154,8 @@ TEST_CASE("device: flows over a device that leaves fail with the reason, others 
   CHECK(world.fabric.counters().no_device.get() > 0);
 }
 
-TEST_CASE("device: without a driver it makes no queue pairs; with one its counters begin at 0") {
+TEST_CASE(
+    "device: without a driver a device makes no queue pairs; with one its counters begin at 0") {
   World world;
   Device& device = world.device("mb_0");
   Run before(world, flow_of("mb_0", "mb_1"));
@@ -181,7 +182,9 @@ TEST_CASE("device: without a driver it makes no queue pairs; with one its counte
   CHECK(device.port().counters().rx_write_requests.get() == 10);
 }
 
-TEST_CASE("device: it leaves and comes back a hundred times under traffic, and leaves nothing") {
+TEST_CASE(
+    "device: a device that leaves and returns a hundred times under traffic leaves nothing "
+    "behind") {
   World world;
   for (int round = 0; round < 100; ++round) {
     Run run(world, flow_of("mb_0", "mb_1", 1'000'000));

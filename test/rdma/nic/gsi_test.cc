@@ -49,7 +49,8 @@ struct Mads {
 
 }  // namespace
 
-TEST_CASE("gsi: only UD SENDs of the default partition with QP 1's Q_Key are its, each counted") {
+TEST_CASE(
+    "gsi: QP 1 takes only UD SENDs of the default partition with its Q_Key, and counts others") {
   Mads mads;
   struct Row {
     const char* what;
@@ -78,7 +79,7 @@ TEST_CASE("gsi: only UD SENDs of the default partition with QP 1's Q_Key are its
   CHECK(mads.to.counters().rx_mads_discarded.get() == 1);
 }
 
-TEST_CASE("gsi: as many datagrams as may wait do, and those beyond are counted") {
+TEST_CASE("gsi: the number of waiting datagrams is limited, and the excess is counted") {
   Mads mads;
   uint8_t mad[256] = {1};
   for (size_t i = 0; i < Gsi::kMaxWaiting + 5; ++i) mads.from.gsi().send(mads.path, mad);

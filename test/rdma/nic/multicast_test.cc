@@ -72,7 +72,8 @@ Topology two_ways() {
 }  // namespace
 
 TEST_CASE(
-    "multicast: what arrives is what was sent, whatever the sender does after its completion") {
+    "multicast: members receive what was sent, even if the sender changes it after its "
+    "completion") {
   World world(1, two_ways());
   Member sender(world.device("h1")), near(world.device("h2")), far(world.device("h3"));
   for (Member* member : {&sender, &near, &far}) member->attach();
@@ -90,7 +91,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("multicast: each queue pair that is attached gets a datagram once, over all switches") {
+TEST_CASE("multicast: each attached queue pair gets a datagram once, across all switches") {
   World world(1, two_ways());
   Member sender(world.device("h1")), idle(world.device("h1")), near(world.device("h2")),
       far(world.device("h3")), other(world.device("h4"));
@@ -114,7 +115,7 @@ TEST_CASE("multicast: each queue pair that is attached gets a datagram once, ove
   }
 }
 
-TEST_CASE("multicast: who is detached, or asked for by another number, gets nothing") {
+TEST_CASE("multicast: a detached queue pair, or one addressed by another number, gets nothing") {
   World world(1, star(2));
   Member sender(world.device("h1")), member(world.device("h2"));
   member.attach();

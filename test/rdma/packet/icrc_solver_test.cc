@@ -86,7 +86,7 @@ Octets write_with(uint16_t id, uint16_t flags, size_t length) {
 
 }  // namespace
 
-TEST_CASE("icrc solver: every ID is found, with DF and without, at every length") {
+TEST_CASE("icrc solver: every IP ID is found, with DF and without, at every length") {
   Rng rng(3, "icrc solver");
   std::vector<uint16_t> ids = {0, 1, 0xff, 0x100, 0x8000, 0xffff};
   for (int i = 0; i < 20; ++i) ids.push_back(static_cast<uint16_t>(rng.next()));
@@ -104,7 +104,7 @@ TEST_CASE("icrc solver: every ID is found, with DF and without, at every length"
   }
 }
 
-TEST_CASE("icrc solver: damage that no ID explains is passed on as it came") {
+TEST_CASE("icrc solver: damage that no ID explains is passed on unchanged") {
   Octets packet = write_with(0, 0x4000, 1024);
   size_t damaged = 0, unseen = 0;
   Rng rng(5, "damage");
@@ -124,7 +124,7 @@ TEST_CASE("icrc solver: damage that no ID explains is passed on as it came") {
   REQUIRE(unseen < 10);
 }
 
-TEST_CASE("icrc solver: what Soft-RoCE sent comes out of a socket byte for byte") {
+TEST_CASE("icrc solver: Soft-RoCE's packets come out of a socket byte for byte") {
   auto golden = golden_packets();
   size_t solved = 0, v6 = 0;
   for (const Octets& packet : golden) {
@@ -150,7 +150,7 @@ TEST_CASE("icrc solver: what Soft-RoCE sent comes out of a socket byte for byte"
   REQUIRE(solved > 100);
 }
 
-TEST_CASE("datagrams: what is no RoCEv2 packet is none") {
+TEST_CASE("datagrams: a datagram that is no RoCEv2 packet is refused") {
   Outstanding outstanding;
   PacketPool pool(outstanding);
   IcrcSolver solver;

@@ -17,8 +17,7 @@ Ip v6(uint8_t last) {
 
 }  // namespace
 
-TEST_CASE(
-    "traffic class: a mark of congestion leaves a packet as whole as it was, in both families") {
+TEST_CASE("traffic class: a congestion mark leaves the packet valid, in both families") {
   World world;
   for (bool ipv6 : {false, true}) {
     for (int dscp = 0; dscp < 64; ++dscp) {

@@ -15,7 +15,7 @@ struct Shown final : Attribute {
 
 }  // namespace
 
-TEST_CASE("flow entry: pollers of the state are woken where its text changes") {
+TEST_CASE("flow entry: a change of the state's text wakes its pollers") {
   FlowEntry entry;
   auto file = std::make_shared<Shown>();
   int woken = 0;

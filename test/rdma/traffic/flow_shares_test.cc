@@ -50,7 +50,7 @@ class Gang {
 
 }  // namespace
 
-TEST_CASE("flow shares: an address has a number of flows, and ended ones make way") {
+TEST_CASE("flow shares: the flows of an address are limited, and ended ones make room") {
   NEEDS_IO_URING();
   Mount far(20);
   Gang one(far, 21), other(far, 22);
@@ -75,7 +75,7 @@ TEST_CASE("flow shares: an address has a number of flows, and ended ones make wa
   CHECK(other.say(offer("last", {})) == "fail all others may have 64 flows here");
 }
 
-TEST_CASE("flow shares: an address has a number of queue pairs and an amount of memory") {
+TEST_CASE("flow shares: the queue pairs and the memory of an address are limited") {
   NEEDS_IO_URING();
   Mount far(26);
   Gang one(far, 27), other(far, 28);
@@ -97,7 +97,7 @@ TEST_CASE("flow shares: an address has a number of queue pairs and an amount of 
   CHECK(other.say(offer("d", {})).starts_with("ready "));
 }
 
-TEST_CASE("flow shares: a flow that is waited for counts, and no stranger's flow keeps it out") {
+TEST_CASE("flow shares: an awaited flow counts, and no stranger's flow keeps it out") {
   NEEDS_IO_URING();
   Mount far(29);
   Gang one(far, 30);
@@ -113,7 +113,7 @@ TEST_CASE("flow shares: a flow that is waited for counts, and no stranger's flow
   CHECK(far.show("u/state") == "waiting");
 }
 
-TEST_CASE("flow shares: a flood of connections only ends those of its own address") {
+TEST_CASE("flow shares: a flood of connections ends only those of its own address") {
   NEEDS_IO_URING();
   Mount far(31);
   Gang crowd(far, 32), early(far, 33), flood(far, 34);
@@ -127,7 +127,7 @@ TEST_CASE("flow shares: a flood of connections only ends those of its own addres
   CHECK(far.show("e/state") == "running");
 }
 
-TEST_CASE("rendezvous: the far end learns why an output cannot be written, and not its path") {
+TEST_CASE("rendezvous: the peer learns why an output cannot be written, but not its path") {
   NEEDS_IO_URING();
   std::string out = "/tmp/rocefs-exchange-XXXXXX", in = out;
   Fd made(::mkstemp(out.data())), source(::mkstemp(in.data()));

@@ -43,7 +43,7 @@ TEST_CASE("flow: a run without verification is the same run") {
   }
 }
 
-TEST_CASE("flow: bytes that are not verified are zero on the wire, and their ICRC is right") {
+TEST_CASE("flow: unverified data is zero on the wire, with a valid ICRC") {
   World world;
   struct Sink final : CaptureSink {
     uint64_t packets = 0, bytes = 0, nonzero = 0;
@@ -67,7 +67,7 @@ TEST_CASE("flow: bytes that are not verified are zero on the wire, and their ICR
   CHECK(world.counters("mb_1").rx_icrc_encapsulated.get() == 0);
 }
 
-TEST_CASE("flow: bytes that change before their request completes are counted") {
+TEST_CASE("flow: data that changes before its request completes is counted") {
   for (const std::string op : {"write", "send", "read", "atomic", "uc", "ud"}) {
     INFO(op);
     World world;
@@ -84,7 +84,7 @@ TEST_CASE("flow: bytes that change before their request completes are counted") 
   }
 }
 
-TEST_CASE("flow: verify=off goes with made-up bytes alone") {
+TEST_CASE("flow: verify=off is accepted only for generated data") {
   CHECK_FALSE(parse_flow("f write mb_0 mb_1 verify=off")->verify);
   CHECK(parse_flow("f write mb_0 mb_1 verify=on")->verify);
   for (const char* line : {"f write mb_0 mb_1 verify=maybe", "f atomic mb_0 mb_1 verify=off",

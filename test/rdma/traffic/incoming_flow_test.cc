@@ -62,7 +62,7 @@ struct Far {
 
 }  // namespace
 
-TEST_CASE("incoming flow: each READ makes up its messages") {
+TEST_CASE("incoming flow: READs return the generated messages, at any offset") {
   Far far(FlowOp::kRead);
   far.run_until([&] { return far.ready; });
   CHECK(!far.flow.received());
@@ -87,7 +87,7 @@ TEST_CASE("incoming flow: each READ makes up its messages") {
   }
 }
 
-TEST_CASE("incoming flow: a far end ends when nothing comes") {
+TEST_CASE("incoming flow: a flow at the far end ends if nothing comes") {
   Far far(FlowOp::kWrite);
   far.run_until([&] { return far.ready; });
   TimeNs begin = far.world.scheduler.now();
@@ -97,7 +97,7 @@ TEST_CASE("incoming flow: a far end ends when nothing comes") {
   CHECK(far.world.scheduler.now() - begin <= 2 * IncomingFlow::kIdle);
 }
 
-TEST_CASE("incoming flow: written messages are checked piece by piece") {
+TEST_CASE("incoming flow: written messages are verified piece by piece") {
   Far far(FlowOp::kWrite);
   far.run_until([&] { return far.ready; });
   far.pattern.stamp(far.message(0), 0);

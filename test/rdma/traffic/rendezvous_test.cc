@@ -7,7 +7,7 @@
 using namespace rocefs;
 using namespace rocefs::test;
 
-TEST_CASE("rendezvous: a message is parsed as it was emitted, and other lines are refused") {
+TEST_CASE("rendezvous: messages parse as they were emitted, and other lines are refused") {
   FlowOffer offer;
   offer.spec = *parse_flow("f1 send mb_0 10.9.0.2 qps=2 size=3000 count=7 retry=3 timeout=9");
   offer.seed = ~uint64_t{0};
@@ -60,7 +60,7 @@ TEST_CASE("rendezvous: a message is parsed as it was emitted, and other lines ar
   CHECK_FALSE(parse_message("fail " + std::string(300, ' ') + "x"));
 }
 
-TEST_CASE("traffic: lines with an address, and accept, have rules of their own") {
+TEST_CASE("traffic: lines with an address, and accept, have their own rules") {
   CHECK(parse_flow("f write mb_0 2001:db8::1")->remote);
   CHECK(parse_flow("f read mb_0 10.9.0.2 out=/x")->output == "/x");
   CHECK(parse_flow("f accept mb_0 out=/x from=10.9.0.1")->accepts);
@@ -74,7 +74,7 @@ TEST_CASE("traffic: lines with an address, and accept, have rules of their own")
   }
 }
 
-TEST_CASE("traffic: every kind of flow crosses to another mount, and both report the same") {
+TEST_CASE("traffic: every kind of flow reaches another mount, and both ends report the same") {
   NEEDS_IO_URING();
   Mount near(2), far(3);
   for (const std::string op : {"write", "send", "read", "atomic", "atomic-write", "uc", "ud"}) {
@@ -100,7 +100,7 @@ TEST_CASE("traffic: every kind of flow crosses to another mount, and both report
   CHECK(near.host.device().find_qp(near.host.qp->number()) != nullptr);
 }
 
-TEST_CASE("traffic: a real file crosses only to a flow that waits, and lands where that end says") {
+TEST_CASE("traffic: a file is taken only by a waiting flow, which decides where it is written") {
   NEEDS_IO_URING();
   Mount near(4), far(5);
   std::string directory = "/tmp/rocefs-exchange-XXXXXX";
@@ -163,7 +163,7 @@ TEST_CASE("traffic: a real file crosses only to a flow that waits, and lands whe
   ::rmdir(directory.c_str());
 }
 
-TEST_CASE("traffic: a flow that waits needs an address on an uplink, and has taken no time") {
+TEST_CASE("traffic: a waiting flow needs an address on an uplink, and has taken no time") {
   NEEDS_IO_URING();
   Mount mount(8);
   REQUIRE(mount.start("f accept mb_0") == 0);
@@ -173,7 +173,7 @@ TEST_CASE("traffic: a flow that waits needs an address on an uplink, and has tak
   CHECK(mount.why == "mb_1 has no address on an uplink");
 }
 
-TEST_CASE("traffic: an end that is stopped or disappears ends the other one") {
+TEST_CASE("traffic: an end that is stopped or disappears ends the other end") {
   NEEDS_IO_URING();
   Mount near(6);
   auto far = std::make_unique<Mount>(7);
@@ -206,7 +206,7 @@ TEST_CASE("traffic: an end that is stopped or disappears ends the other one") {
   CHECK(near.outcome("f") == "done");
 }
 
-TEST_CASE("traffic: an offer that comes while its flow is stopped begins nothing") {
+TEST_CASE("traffic: an offer that arrives while its flow is being stopped starts nothing") {
   NEEDS_IO_URING();
   Mount far(16);
   REQUIRE(far.start("s accept mb_0") == 0);
@@ -236,7 +236,7 @@ TEST_CASE("traffic: an offer that comes while its flow is stopped begins nothing
   }
 }
 
-TEST_CASE("rendezvous: silent, malformed and endless lines are refused, and other flows go on") {
+TEST_CASE("rendezvous: silent, malformed and endless lines are refused, and other flows continue") {
   NEEDS_IO_URING();
   Mount near(8), far(9);
   auto answer = [&](const std::string& said) {

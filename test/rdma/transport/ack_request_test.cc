@@ -31,8 +31,7 @@ void run_until_sent(Pair& pair, uint64_t packets) {
 
 }  // namespace
 
-TEST_CASE(
-    "ack request: one acknowledgement for sixteen packets of requests that follow each other") {
+TEST_CASE("ack request: forty consecutive requests of one packet get two acknowledgements") {
   Pair pair;
   int acknowledgements = 0;
   Watch watch(pair, "sw_0-mb_0", [&](const wire::Parsed& parsed, Packet&) {
@@ -46,7 +45,7 @@ TEST_CASE(
   CHECK(pair.same(0, 0, 4000));
 }
 
-TEST_CASE("ack request: what precedes a request whose memory has gone ends well, and at once") {
+TEST_CASE("ack request: a request before one whose memory has gone completes without a time-out") {
   Pair pair;
   MemoryTable& table = pair.link.near_device.memory();
   auto memory = LocalMemory::create(4096);
@@ -68,8 +67,7 @@ TEST_CASE("ack request: what precedes a request whose memory has gone ends well,
   CHECK(pair.same(0, 0, 100));
 }
 
-TEST_CASE(
-    "ack request: memory that fails amid a message ends it, and nothing goes round for ever") {
+TEST_CASE("ack request: memory that fails within a message ends it, without retransmission") {
   World world;
   auto memory = std::make_shared<TornMemory>(world, kPairArea, 5000);
   Connection link(world, kPairArea, quick_attributes(), memory);
@@ -83,7 +81,7 @@ TEST_CASE(
   CHECK(link.near->requester().packets_resent() == 0);
 }
 
-TEST_CASE("ack request: a send queue that drains hears of what it has sent") {
+TEST_CASE("ack request: a draining send queue gets the acknowledgements of what it has sent") {
   Pair pair;
   for (uint64_t i = 1; i <= 2; ++i) pair.link.post(pair.link.write(i, i * 1000, 100));
   run_until_sent(pair, 1);
@@ -98,8 +96,7 @@ TEST_CASE("ack request: a send queue that drains hears of what it has sent") {
   CHECK(pair.sent().at(0).wr_id == 2);
 }
 
-TEST_CASE(
-    "ack request: where the link is slow nobody waits for an acknowledgement until it is late") {
+TEST_CASE("ack request: on a slow link acknowledgements arrive before the time-out") {
   QpAttributes attributes;
   attributes.path_mtu = 4096;
   attributes.timeout = 14;  // 67 ms

@@ -194,7 +194,7 @@ PacketPtr acknowledge_packet(Lone& lone, const Packet& request, uint8_t syndrome
 
 }  // namespace
 
-TEST_CASE("rules: each of ATOMIC WRITE holds") {
+TEST_CASE("rules: each rule for ATOMIC WRITE holds") {
   check_rules(kRules);
 }
 
@@ -223,7 +223,7 @@ TEST_CASE("lone responder: a duplicate ATOMIC WRITE is answered again, and not e
   CHECK(lone.near.completions() == std::vector<WcStatus>{WcStatus::kSuccess});
 }
 
-TEST_CASE("lone responder: an ATOMIC WRITE of any other length is an invalid request") {
+TEST_CASE("lone responder: an ATOMIC WRITE of another length is an invalid request") {
   for (bool in_reth : {true, false}) {
     Lone lone;
     lone.near.bytes[8] = 1;

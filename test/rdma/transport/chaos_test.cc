@@ -366,9 +366,9 @@ void hostile_run(uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE("chaos: what arrives on UC and UD is whole, on UC once and in order") {
+TEST_CASE("chaos: UC and UD deliver messages whole, and UC once and in order") {
   size_t sent = 0, arrived = 0;
-  for_seeds(seeds(3000), "chaos: what arrives", [&](uint64_t seed) {
+  for_seeds(seeds(3000), "chaos: UC and UD", [&](uint64_t seed) {
     auto [posted, received] = UnreliableRun(seed).run();
     sent += posted;
     arrived += received;
@@ -376,10 +376,10 @@ TEST_CASE("chaos: what arrives on UC and UD is whole, on UC once and in order") 
   CHECK(arrived > sent / 2);
 }
 
-TEST_CASE("chaos: queue pairs may change, fail and go at any moment, and devices under them") {
+TEST_CASE("chaos: queue pairs and devices may change, fail or go at any moment") {
   for_seeds(seeds(300), "chaos: queue pairs", [](uint64_t seed) { LeverRun(seed).run(); });
 }
 
-TEST_CASE("chaos: a peer that lies harms its own connection alone") {
+TEST_CASE("chaos: a peer that lies harms only its own connection") {
   for_seeds(seeds(300), "chaos: a peer", hostile_run);
 }

@@ -56,7 +56,7 @@ TEST_CASE("RP: the rate that is set is the rate on the wire") {
   }
 }
 
-TEST_CASE("RP: queue pairs that wait for one another on a link keep their rates") {
+TEST_CASE("RP: queue pairs that share a link keep their rates") {
   World world;
   hold_rate(world.device("mb_0").port(), 2300);
   // Two queue pairs of long packets, two of short ones, so that they do not fall into step.
@@ -81,7 +81,7 @@ TEST_CASE("RP: queue pairs that wait for one another on a link keep their rates"
   }
 }
 
-TEST_CASE("RP: rates so low that acknowledgements become rare bring no time-outs") {
+TEST_CASE("RP: very low rates cause no acknowledgement time-outs") {
   World world;
   set_ecn(world.device("mb_0").port(), {{"roce_rp/enable/0", "1"},
                                         {"roce_rp/rpg_time_reset", "131071"},
@@ -101,7 +101,7 @@ TEST_CASE("RP: rates so low that acknowledgements become rare bring no time-outs
 
 // At 1 Mb/s a packet of 4 KiB takes 33 ms. The timer raises the rate after T = 55 us, halfway to
 // the 10 Gb/s before the cut: the next packet goes then, not 33 ms later.
-TEST_CASE("RP: a wait ends as early as the rate that the timer has raised by then allows") {
+TEST_CASE("RP: a packet that waits leaves as early as the raised rate allows") {
   World world;
   set_ecn(world.device("mb_0").port(),
           {{"roce_rp/enable/0", "1"}, {"roce_rp/rate_to_set_on_first_cnp", "1"}});
@@ -119,7 +119,7 @@ TEST_CASE("RP: a wait ends as early as the rate that the timer has raised by the
   stream.flow.stop();
 }
 
-TEST_CASE("RP: off again, the link's rate is back at once") {
+TEST_CASE("RP: turning it off restores the link's rate at once") {
   World world;
   hold_rate(world.device("mb_0").port(), 1);
   RunningFlow stream(world, FlowOp::kWrite);
@@ -133,7 +133,7 @@ TEST_CASE("RP: off again, the link's rate is back at once") {
   stream.flow.stop();
 }
 
-TEST_CASE("RP: four senders whose packets a queue marks come to share its link, and fill it") {
+TEST_CASE("RP: four senders that a queue marks share its link fairly, and fill it") {
   Topology topology;
   topology.switches = {{"s"}};
   for (uint8_t n = 0; n < 5; ++n) {
@@ -189,7 +189,9 @@ TEST_CASE("RP: four senders whose packets a queue marks come to share its link, 
   for (auto& stream : streams) stream->flow.stop();
 }
 
-TEST_CASE("congestion: data is ECT(0) while something reacts, live; answers and own bits never") {
+TEST_CASE(
+    "congestion: data is ECT(0) while a reaction is on, answers never; a class's own ECN bits "
+    "stay") {
   World world;
   Device& near = world.device("mb_0");
   std::map<wire::Opcode, unsigned> bits;  // one bit for each ECN field seen
@@ -239,7 +241,8 @@ TEST_CASE("congestion: data is ECT(0) while something reacts, live; answers and 
   }
 }
 
-TEST_CASE("congestion: a port's traffic class is that of all its packets, new and present") {
+TEST_CASE(
+    "congestion: a port's traffic class applies to all its packets, of new and of present flows") {
   World world;
   std::map<uint8_t, unsigned> classes;
   Meddler out(world, world.link("mb_0-sw_0"), 1, {});
@@ -321,7 +324,7 @@ TEST_CASE("congestion: exactly one acts: the owner of the windows, else CFR, els
   CHECK(stream.stats->mismatched.get() == 0);
 }
 
-TEST_CASE("congestion: while the windows are owned CFR keeps its setting, and returns to it") {
+TEST_CASE("congestion: CFR keeps its setting while the windows are owned, and returns to it") {
   World world;
   Device& device = world.device("mb_0");
   set_cfr(device, {{"enable", "1"}});
@@ -343,7 +346,7 @@ TEST_CASE("congestion: while the windows are owned CFR keeps its setting, and re
 }
 
 TEST_CASE(
-    "congestion: a CNP for nobody, or from elsewhere, is ignored, and counts as nothing else") {
+    "congestion: a CNP without a matching queue pair is ignored, and counts as nothing else") {
   World world;
   Device& near = world.device("mb_0");
   set_cfr(near, {{"enable", "1"}});
@@ -365,7 +368,7 @@ TEST_CASE(
   stream.flow.stop();
 }
 
-TEST_CASE("congestion: whatever is switched under load, every message arrives whole") {
+TEST_CASE("congestion: every message arrives whole, whatever is switched under load") {
   for (uint64_t seed = 1; seed <= 12; ++seed) {
     INFO("seed " << seed);
     Rng rng(seed, "toggles");

@@ -29,7 +29,7 @@ struct SlowPair {
 
 }  // namespace
 
-TEST_CASE("fabric: it goes while packets are under way whose senders want to know") {
+TEST_CASE("fabric: a fabric may be destroyed while packets are under way") {
   for (TimeNs time : {200, 1'000, 3'000, 8'000}) {
     Pair pair(QpType::kUc);
     pair.link.post(pair.link.receive(7, 0, 9000));
@@ -59,7 +59,8 @@ TEST_CASE("responder: an atomic that memory still executes survives a reset of i
   CHECK(original == 5);
 }
 
-TEST_CASE("UC: duplicates and stragglers are dropped: nothing comes twice or out of order") {
+TEST_CASE(
+    "UC: duplicates and late packets are dropped, and nothing arrives twice or out of order") {
   for (uint32_t length : {0u, 200u, 1000u}) {
     Pair pair(QpType::kUc);
     Meddler::Odds odds;
@@ -81,7 +82,7 @@ TEST_CASE("UC: duplicates and stragglers are dropped: nothing comes twice or out
   }
 }
 
-TEST_CASE("UC: a message of which memory refused a part never arrives as a success") {
+TEST_CASE("UC: a message of which memory refused a part never completes as a success") {
   for (SendOp op : {SendOp::kSendImm, SendOp::kWriteImm}) {
     for (uint32_t refused : {0u, 1u, 3u}) {
       INFO("operation " << static_cast<int>(op) << ", packet " << refused << " of 4");
@@ -104,7 +105,7 @@ TEST_CASE("UC: a message of which memory refused a part never arrives as a succe
   }
 }
 
-TEST_CASE("UD: a datagram that is too long holds up nothing but itself") {
+TEST_CASE("UD: a datagram that is too long does not hold up others") {
   SlowPair pair(false, true, QpType::kUd);
   for (uint64_t i = 0; i < 20; ++i) pair.link->post(pair.link->receive(i, i * 200, 140));
   for (uint64_t i = 0; i < 20; ++i) {
@@ -115,7 +116,7 @@ TEST_CASE("UD: a datagram that is too long holds up nothing but itself") {
   CHECK(pair.received().size() == 20);
 }
 
-TEST_CASE("UC: the receive of a lost message waits for its own memory, not for all there is") {
+TEST_CASE("UC: the receive of a lost message waits only for its own memory") {
   SlowPair pair(false, true, QpType::kUc);
   Connection& link = *pair.link;
   Meddler meddler(pair.world, pair.world.link("sw_0-mb_1"), 1, {});
@@ -131,7 +132,7 @@ TEST_CASE("UC: the receive of a lost message waits for its own memory, not for a
   CHECK(std::equal(near.begin() + 2000, near.begin() + 3024, far.begin()));
 }
 
-TEST_CASE("window: what it allows is looked at again for each packet") {
+TEST_CASE("window: its rights are checked again for each packet") {
   Pair pair;
   MemoryTable& table = pair.link.far_device.memory();
   uint32_t key = *table.add_window(Connection::kPd), qpn = pair.link.far->number();
@@ -152,7 +153,7 @@ TEST_CASE("window: what it allows is looked at again for each packet") {
   for (size_t i = 512; i < 1024; ++i) REQUIRE(pair.far_bytes()[i] == 0);
 }
 
-TEST_CASE("window: its key is of no use as a local one") {
+TEST_CASE("window: its key cannot be used as a local key") {
   Pair pair;
   MemoryTable& table = pair.link.far_device.memory();
   uint32_t key = *table.add_window(Connection::kPd);
@@ -165,7 +166,7 @@ TEST_CASE("window: its key is of no use as a local one") {
   CHECK(pair.received().at(0).status == WcStatus::kLocalProtectionError);
 }
 
-TEST_CASE("device: a queue pair that is destroyed transmits no more") {
+TEST_CASE("device: a destroyed queue pair transmits nothing more") {
   SlowPair pair(false, true);
   Connection& link = *pair.link;
   link.post(link.read(1, 0, 30'000));
@@ -184,7 +185,7 @@ TEST_CASE("device: a queue pair that is destroyed transmits no more") {
   CHECK(transmitted.get() == before);
 }
 
-TEST_CASE("responder: a READ whose memory goes is refused although a later NAK waits already") {
+TEST_CASE("responder: a READ whose memory has gone is refused although a later NAK is waiting") {
   QpAttributes attributes = quick_attributes();
   attributes.window = 1024;  // large enough for the SEND to go at once
   SlowPair pair(false, true, QpType::kRc, attributes, 5 * kMicrosecond, 512 * 1024);
@@ -202,7 +203,7 @@ TEST_CASE("responder: a READ whose memory goes is refused although a later NAK w
   CHECK(sent.at(1).status == WcStatus::kFlushed);
 }
 
-TEST_CASE("requester: responses that wait for memory are bounded, and the READ still ends well") {
+TEST_CASE("requester: responses that wait for memory are bounded, and the READ succeeds") {
   constexpr size_t kArea = 4 << 20;
   QpAttributes attributes = quick_attributes();
   attributes.timeout = 12;
@@ -220,7 +221,7 @@ TEST_CASE("requester: responses that wait for memory are bounded, and the READ s
   CHECK(std::equal(near.begin(), near.end(), far.begin()));
 }
 
-TEST_CASE("requester: never is more than half the PSN space unanswered") {
+TEST_CASE("requester: at most half the PSN space is unacknowledged") {
   World world;
   Connection link(world, kMaxMessage + 4096, quick_attributes());
   bool answered = false;
@@ -244,7 +245,7 @@ TEST_CASE("requester: never is more than half the PSN space unanswered") {
   CHECK(reads > 0);
 }
 
-TEST_CASE("qp: a port that is named anew takes over what is to be transmitted") {
+TEST_CASE("qp: setting its port again keeps what is to be transmitted") {
   Pair pair;
   pair.link.post(pair.link.read(1, 0, 60'000));
   pair.world.scheduler.run_until(15 * kMicrosecond);
@@ -257,7 +258,7 @@ TEST_CASE("qp: a port that is named anew takes over what is to be transmitted") 
   CHECK(pair.near().local_ack_timeout_err.get() == 0);
 }
 
-TEST_CASE("requester: a READ under way is asked for again even when no further one is allowed") {
+TEST_CASE("requester: a READ under way is retried even when no further one is allowed") {
   Pair pair;
   int seen = 0;
   Watch watch(pair, "sw_0-mb_1", [&](const wire::Parsed&, Packet&) { return seen++ == 0; });

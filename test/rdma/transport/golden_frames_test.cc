@@ -56,7 +56,7 @@ void deliver(World& world, const Octets& bytes) {
 
 }  // namespace
 
-TEST_CASE("frames: Soft-RoCE's own WRITE messages are placed and acknowledged") {
+TEST_CASE("frames: Soft-RoCE's WRITE messages are placed and acknowledged") {
   std::vector<Octets> golden = golden_packets();
   size_t messages = 0;
   for (size_t i = 0; i < golden.size(); ++i) {
@@ -108,7 +108,7 @@ TEST_CASE("frames: Soft-RoCE's own WRITE messages are placed and acknowledged") 
   CHECK(messages >= 3);
 }
 
-TEST_CASE("frames: damaged packets are counted drops, every one") {
+TEST_CASE("frames: every damaged packet is counted as a drop") {
   std::vector<Octets> golden = golden_packets();
   World world;
   Connection connection(world, 1 << 20);
@@ -139,7 +139,7 @@ TEST_CASE("frames: damaged packets are counted drops, every one") {
   CHECK_FALSE(world.outstanding.any());
 }
 
-TEST_CASE("frames: whole packets with hostile contents do no harm beyond their queue pair") {
+TEST_CASE("frames: valid packets with hostile contents harm only their own queue pair") {
   World world;
   Connection connection(world, 64 * 1024), bystander(world, 64 * 1024);
   Rng rng(29, "hostile contents");

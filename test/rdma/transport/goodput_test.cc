@@ -153,7 +153,7 @@ TEST_CASE("go-back-N: goodput under loss follows the formula") {
 // Tolerance of 2 %: 4,000 losses leave a standard error of 1.6 % of p. The window of 1024 packets
 // outlasts a hole: 64 packets until it is lost by the reorder window, D until it is filled, and
 // twice that if the retransmission is lost, too.
-TEST_CASE("selective: goodput under loss is 1-p, and each loss makes one retransmission") {
+TEST_CASE("selective: goodput under loss is 1-p, with one retransmission for each loss") {
   LossyStream runs[] = {{0.001, 4 * kMicrosecond, 10, true},
                         {0.005, 18 * kMicrosecond, 10, true},
                         {0.01, 4 * kMicrosecond, 10, true},

@@ -10,8 +10,7 @@ using namespace rocefs;
 using namespace rocefs::test;
 
 // IBTA 9.7.5.2.8: all packets from the missing one on are sent again.
-TEST_CASE(
-    "lone requester: a NAK for a sequence error takes it back to the packet that is missing") {
+TEST_CASE("lone requester: a sequence NAK makes it send again from the missing packet") {
   Lone lone;
   for (uint8_t i = 0; i < 4; ++i) lone.write(static_cast<uint8_t>(10 + i), i);
   std::vector<PacketPtr> sent;
@@ -38,7 +37,7 @@ TEST_CASE(
 }
 
 // IBTA 9.7.5.1.3: the acknowledgement may have been lost.
-TEST_CASE("lone responder: a duplicate WRITE is acknowledged again, and not placed again") {
+TEST_CASE("lone responder: a duplicate WRITE is acknowledged again and not placed again") {
   Lone lone;
   lone.write(1, 0);
   PacketPtr first = lone.near.data();
@@ -55,7 +54,7 @@ TEST_CASE("lone responder: a duplicate WRITE is acknowledged again, and not plac
   CHECK(lone.near.completions() == std::vector<WcStatus>{WcStatus::kSuccess});
 }
 
-TEST_CASE("lone requester: without an answer it sends again, and gives up after its retries") {
+TEST_CASE("lone requester: an unanswered request is sent again, and given up after its retries") {
   Lone lone;
   lone.write(1, 0);
   int sent = 0;
@@ -68,7 +67,7 @@ TEST_CASE("lone requester: without an answer it sends again, and gives up after 
   CHECK(lone.near.host.port.counters().local_ack_timeout_err.get() == 8);
 }
 
-TEST_CASE("lone pair: requester and responder take the states of their diagrams") {
+TEST_CASE("lone pair: requester and responder follow their state diagrams") {
   Lone lone;
   auto states = [&] {
     return std::string(name(lone.near.qp.requester().state())) + " " +

@@ -75,7 +75,8 @@ struct Sprayed {
 
 // 120 messages of 64 packets take 7,680 packet times, of which the first way, the last straggler
 // and the last acknowledgement are below 1 %.
-TEST_CASE("multipath: with selective retransmission skew costs nothing, with go-back-N the flow") {
+TEST_CASE(
+    "multipath: skew costs selective retransmission nothing, and go-back-N most of its goodput") {
   std::printf("REPORT multipath %5s %6s %10s %10s %8s %8s\n", "skew", "", "go-back-N", "selective",
               "resent", "placed");
   for (bool read : {false, true}) {
@@ -98,7 +99,7 @@ TEST_CASE("multipath: with selective retransmission skew costs nothing, with go-
   }
 }
 
-TEST_CASE("multipath: skew above the reorder window is taken for loss, and harms nothing") {
+TEST_CASE("multipath: skew above the reorder window is taken for loss, and the data stays right") {
   Sprayed one{32, true, false};
   World world;
   one.run();

@@ -31,7 +31,7 @@ struct CnpWatch {
 
 }  // namespace
 
-TEST_CASE("NP: on the wire CNPs of a queue pair are never closer than N") {
+TEST_CASE("NP: CNPs of a queue pair are never closer than N on the wire") {
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     INFO("seed " << seed);
     Rng rng(seed, "np gaps");
@@ -65,7 +65,7 @@ TEST_CASE("NP: on the wire CNPs of a queue pair are never closer than N") {
   }
 }
 
-TEST_CASE("NP: where every packet is marked there is a CNP each N") {
+TEST_CASE("NP: if every packet is marked, a CNP is sent every N") {
   World world;
   Meddler marker(world, world.link("sw_0-mb_1"), 1, {});
   marker.script = [](const wire::Parsed& parsed, Packet& packet) {
@@ -82,7 +82,7 @@ TEST_CASE("NP: where every packet is marked there is a CNP each N") {
   stream.flow.stop();
 }
 
-TEST_CASE("NP: a mark is answered at once, or after the processing delay, before all else") {
+TEST_CASE("NP: a CNP is sent before the acknowledgement, or after the processing delay") {
   auto answered_at = [](const char* delay) {
     Pair pair;
     set_ecn(pair.link.far_device.port(), {{"roce_np/processing_delay", delay}});
@@ -112,7 +112,7 @@ TEST_CASE("NP: a mark is answered at once, or after the processing delay, before
   CHECK(std::abs(answered_at("70us") - at_once - 70 * kMicrosecond) <= 1);
 }
 
-TEST_CASE("NP: a CNP goes to the sender of what was marked, whatever the service") {
+TEST_CASE("NP: a CNP goes to the sender of the marked packet, for every service") {
   struct Case {
     QpType type;
     SendOp op;
@@ -149,7 +149,7 @@ TEST_CASE("NP: a CNP goes to the sender of what was marked, whatever the service
   }
 }
 
-TEST_CASE("NP: answers that are marked are counted, and get no CNP") {
+TEST_CASE("NP: marked answers are counted, and get no CNP") {
   Pair pair;
   Meddler marker(pair.world, pair.world.link("sw_0-mb_0"), 1, {});
   marker.script = [](const wire::Parsed&, Packet& packet) {
@@ -161,7 +161,7 @@ TEST_CASE("NP: answers that are marked are counted, and get no CNP") {
   CHECK(pair.near().np_cnp_sent.get() == 0);
 }
 
-TEST_CASE("NP: a priority that is off gets no CNP, others do; marks are counted all the same") {
+TEST_CASE("NP: a disabled priority gets no CNPs, and its marks are counted") {
   for (uint8_t priority : {uint8_t{0}, uint8_t{3}}) {
     Pair pair;
     set_class(pair.link.near_device.port(), std::to_string(priority << 5));
@@ -177,7 +177,7 @@ TEST_CASE("NP: a priority that is off gets no CNP, others do; marks are counted 
   }
 }
 
-TEST_CASE("NP: a CNP that was in the making when its device left, or at a reset, is not sent") {
+TEST_CASE("NP: a CNP that is being built is dropped when its device leaves, and by a reset") {
   for (bool leaves : {true, false}) {
     Pair pair;
     set_ecn(pair.link.far_device.port(), {{"roce_np/processing_delay", "1ms"}});

@@ -128,7 +128,7 @@ TEST_CASE("qp: attributes out of range are refused, and nothing changes") {
   try_all(rts, QpState::kRts);
 }
 
-TEST_CASE("qp: requests are taken in the states that have a use for them") {
+TEST_CASE("qp: requests are accepted only in the states that use them") {
   World world;
   CompletionQueue cq(64);
   QpInit init;
@@ -150,7 +150,7 @@ TEST_CASE("qp: requests are taken in the states that have a use for them") {
   for (const Completion& one : all) CHECK(one.status == WcStatus::kFlushed);
 }
 
-TEST_CASE("qp: while the send queue drains, what has begun goes on and the rest waits") {
+TEST_CASE("qp: while the send queue drains, started requests continue and the rest waits") {
   Pair pair(QpType::kRc);
   pair.link.post(pair.link.write(1, 0, 256 * 20));
   pair.link.post(pair.link.write(2, 10'000, 100));
@@ -167,7 +167,8 @@ TEST_CASE("qp: while the send queue drains, what has begun goes on and the rest 
   CHECK(pair.sent().at(0).wr_id == 2);
 }
 
-TEST_CASE("qp: RESET forgets all requests without a completion, and the way up is open again") {
+TEST_CASE(
+    "qp: RESET drops all requests without completions, and the queue pair can be raised again") {
   for (bool slow : {false, true}) {
     World world;
     auto memory = [&](uint64_t seed) -> std::shared_ptr<Memory> {

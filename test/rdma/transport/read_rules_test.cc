@@ -222,6 +222,6 @@ const Rule kRules[] = {
 
 }  // namespace
 
-TEST_CASE("rules: each of READs and atomics holds") {
+TEST_CASE("rules: each rule for READs and atomics holds") {
   check_rules(kRules);
 }

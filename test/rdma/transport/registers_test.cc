@@ -56,7 +56,7 @@ TEST_CASE("registers: a queue pair has its line while it can send or receive") {
   CHECK(changes == 6);
 }
 
-TEST_CASE("registers: a device has as many queue pairs as there are lines") {
+TEST_CASE("registers: a device has as many queue pairs as lines") {
   World world;
   Device& device = world.device("mb_0");
   CompletionQueue cq(1);
@@ -70,7 +70,7 @@ TEST_CASE("registers: a device has as many queue pairs as there are lines") {
   CHECK(!device.registers().signals_of(0));
 }
 
-TEST_CASE("registers: CNPs are counted in the line of their queue pair") {
+TEST_CASE("registers: CNPs are counted in their queue pair's line") {
   World world;
   RunningFlow stream(world, FlowOp::kWrite);
   const rocefs_qp_signals& line = *world.device("mb_0").registers().signals_of(kFirstQp);
@@ -81,7 +81,7 @@ TEST_CASE("registers: CNPs are counted in the line of their queue pair") {
   stream.flow.stop();
 }
 
-TEST_CASE("registers: a window is obeyed when its generation is the queue pair's, by one owner") {
+TEST_CASE("registers: a window applies if its generation is the queue pair's, and has one owner") {
   World world;
   Device& near = world.device("mb_0");
   RunningFlow stream(world, FlowOp::kWrite);
@@ -114,7 +114,7 @@ TEST_CASE("registers: a window is obeyed when its generation is the queue pair's
 }
 
 // 10 Gb/s and 1 us a link, through the switch: a full packet takes 3.3 us on each of two links.
-TEST_CASE("registers: a probe is answered by the time until its packet is acknowledged") {
+TEST_CASE("registers: a probe measures the time until its packet is acknowledged") {
   Pair pair;
   Device& near = pair.world.device("mb_0");
   WindowTaker owner;
@@ -131,7 +131,7 @@ TEST_CASE("registers: a probe is answered by the time until its packet is acknow
   CHECK(static_cast<TimeNs>(line.rtt_ns) == pair.world.scheduler.now() - before);
   CHECK(static_cast<double>(line.rtt_ns) == quiet);
 
-  SECTION("in the middle of a message the probe asks for an acknowledgement") {
+  SECTION("in the middle of a message the probe requests an acknowledgement") {
     uint64_t asked = 0;
     Watch watch(pair, "sw_0-mb_1", [&](const wire::Parsed& parsed, Packet&) {
       asked += parsed.headers.bth.ack_req;
@@ -143,7 +143,7 @@ TEST_CASE("registers: a probe is answered by the time until its packet is acknow
     CHECK(line.rtt_probe == 8);
     CHECK(static_cast<double>(line.rtt_ns) == quiet);
   }
-  SECTION("a packet that is sent again answers nothing, the next new one does") {
+  SECTION("a retransmitted packet does not answer it, the next new one does") {
     int seen = 0;
     Watch watch(pair, "sw_0-mb_1",
                 [&](const wire::Parsed&, Packet&) { return ++seen == 1; });  // lost
@@ -154,7 +154,7 @@ TEST_CASE("registers: a probe is answered by the time until its packet is acknow
     CHECK(line.rtt_probe == 9);
     CHECK(static_cast<double>(line.rtt_ns) == quiet);
   }
-  SECTION("the response to a READ answers as well") {
+  SECTION("a READ response answers it as well") {
     control.probe = 10;
     CHECK(pair.outcome(pair.link.read(1, 0, 256)) == WcStatus::kSuccess);
     CHECK(line.rtt_probe == 10);
@@ -162,7 +162,7 @@ TEST_CASE("registers: a probe is answered by the time until its packet is acknow
 }
 
 // A window of W in a round trip of R is W / R on the wire, with or without acknowledgements.
-TEST_CASE("registers: what nothing acknowledges is paced by the window") {
+TEST_CASE("registers: unacknowledged traffic is paced by the window") {
   struct Case {
     FlowOp op;
     const char *sender, *peer;

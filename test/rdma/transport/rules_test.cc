@@ -280,6 +280,6 @@ const Rule kRules[] = {
 
 }  // namespace
 
-TEST_CASE("rules: each holds") {
+TEST_CASE("rules: each rule for requests holds") {
   check_rules(kRules);
 }

@@ -45,7 +45,7 @@ TEST_CASE("selective: bytes arrive once, whole and in order with agreement of bo
   }
 }
 
-TEST_CASE("selective: a far end that does not agree gets go-back-N, and nothing is harmed") {
+TEST_CASE("selective: a far end that does not agree gets go-back-N, and the data stays right") {
   auto totals = run_seeds(kRuns, "selective: a far end that", [](Rng& rng) {
     RunOptions options;
     options.near_sr = rng.chance(0.5);
@@ -58,7 +58,7 @@ TEST_CASE("selective: a far end that does not agree gets go-back-N, and nothing 
   CHECK(totals["hw_counters/out_of_sequence"] > kRuns);
 }
 
-TEST_CASE("selective: the bit of agreement may turn over on the wire, and nothing is harmed") {
+TEST_CASE("selective: the bit of agreement may flip on the wire, and the data stays right") {
   auto totals = run_seeds(kRuns, "selective: the bit", [](Rng& rng) {
     RunOptions options;
     options.near_sr = rng.chance(0.7);
@@ -72,7 +72,7 @@ TEST_CASE("selective: the bit of agreement may turn over on the wire, and nothin
   CHECK(totals["hw_counters/sr_retrans"] > kRuns);
 }
 
-TEST_CASE("selective: knobs that change at any moment lose nothing and harm nothing") {
+TEST_CASE("selective: knobs may change at any moment without loss or harm") {
   auto totals = run_seeds(kRuns, "selective: knobs", [](Rng& rng) {
     RunOptions options;
     options.near_sr = rng.chance(0.5);
@@ -102,7 +102,7 @@ constexpr uint32_t kMtu = 256;
 
 }  // namespace
 
-TEST_CASE("selective: a packet is lost when more than the reorder window have overtaken it") {
+TEST_CASE("selective: a packet that more than the reorder window has overtaken is taken for lost") {
   for (uint32_t window : {0u, 1u, 5u, 20u}) {
     for (bool one_more : {false, true}) {
       INFO("window " << window << (one_more ? ", overtaken by one more" : ""));
@@ -130,7 +130,7 @@ TEST_CASE("selective: a packet is lost when more than the reorder window have ov
   }
 }
 
-TEST_CASE("selective: sends, atomics and READs that arrive in any order are done in order") {
+TEST_CASE("selective: SENDs, atomics and READs that arrive in any order are executed in order") {
   Pair pair(wide());
   agree(pair);
   // Each packet, either way, is late by up to ten others.
@@ -175,7 +175,7 @@ TEST_CASE("selective: sends, atomics and READs that arrive in any order are done
   CHECK(pair.link.near->requester().packets_resent() == 0);
 }
 
-TEST_CASE("selective: losses around the wrap of the PSN are mended as others") {
+TEST_CASE("selective: losses around the wrap of the PSN are repaired like others") {
   QpAttributes attributes = wide();
   attributes.send_psn = attributes.receive_psn = 0xffffff - 20;
   Pair pair(attributes);
@@ -194,7 +194,7 @@ TEST_CASE("selective: losses around the wrap of the PSN are mended as others") {
   CHECK(pair.same(0, 0, 100 * kMtu));
 }
 
-TEST_CASE("selective: what is kept for a far end that is gone is dropped in the end") {
+TEST_CASE("selective: packets kept for a far end that is gone are dropped eventually") {
   Pair pair(wide());
   agree(pair);
   Watch forth(pair, "sw_0-mb_1",
@@ -208,7 +208,7 @@ TEST_CASE("selective: what is kept for a far end that is gone is dropped in the 
   CHECK(pair.received().empty());
 }
 
-TEST_CASE("selective: a NAK without end uses up the retries") {
+TEST_CASE("selective: a NAK that is repeated without end uses up the retries") {
   Pair pair(wide());
   agree(pair);
   Watch forth(pair, "sw_0-mb_1",
@@ -218,7 +218,7 @@ TEST_CASE("selective: a NAK without end uses up the retries") {
   CHECK(pair.near().packet_seq_err.get() >= 1);
 }
 
-TEST_CASE("selective: no more is kept than 4096 packets ahead, and the rest comes again") {
+TEST_CASE("selective: at most 4096 packets ahead are kept, and the rest is sent again") {
   QpAttributes attributes = wide();
   attributes.window = 8000;
   attributes.timeout = 14;
@@ -245,7 +245,7 @@ TEST_CASE("selective: no more is kept than 4096 packets ahead, and the rest come
   CHECK(most < 4096 + 100);  // packets under way included
 }
 
-TEST_CASE("selective: both ways of changing it take effect within a round trip") {
+TEST_CASE("selective: enabling and disabling take effect within a round trip") {
   for (bool enable : {false, true}) {
     INFO((enable ? "enabled" : "disabled") << " under traffic");
     Pair pair(wide());
@@ -272,7 +272,8 @@ TEST_CASE("selective: both ways of changing it take effect within a round trip")
   }
 }
 
-TEST_CASE("selective: who takes a NAK for a standard one completes nothing that has not arrived") {
+TEST_CASE(
+    "selective: a selective NAK that is taken for a standard one completes nothing too early") {
   Pair pair(wide());
   agree(pair);
   std::set<uint32_t> lost;
@@ -296,7 +297,7 @@ TEST_CASE("selective: who takes a NAK for a standard one completes nothing that 
   CHECK(plain > 0);
 }
 
-TEST_CASE("selective: a kept packet whose region goes before its turn is dropped and counted") {
+TEST_CASE("selective: a kept packet whose region is removed is dropped and counted") {
   Pair pair(wide());
   agree(pair);
   PacketPtr late;
@@ -317,8 +318,7 @@ TEST_CASE("selective: a kept packet whose region goes before its turn is dropped
   CHECK(pair.received().empty());
 }
 
-TEST_CASE(
-    "selective: a response that cannot be placed ends its READ when those before it have ended") {
+TEST_CASE("selective: a response that cannot be placed ends its READ after the earlier ones") {
   Pair pair(wide());
   agree(pair);
   Connection& link = pair.link;
@@ -344,7 +344,7 @@ TEST_CASE(
   CHECK(pair.near().local_ack_timeout_err.get() == 0);
 }
 
-TEST_CASE("selective: after a reset what is missing is asked for at once, at lower PSNs too") {
+TEST_CASE("selective: after a reset missing packets are requested at once, at lower PSNs too") {
   QpAttributes attributes = wide();
   attributes.send_psn = attributes.receive_psn = 5000;
   Pair pair(attributes);
@@ -368,7 +368,7 @@ TEST_CASE("selective: after a reset what is missing is asked for at once, at low
   CHECK(pair.near().local_ack_timeout_err.get() == 0);
 }
 
-TEST_CASE("selective: late memory at both ends, one loss, one retransmission") {
+TEST_CASE("selective: with slow memory at both ends each loss costs one retransmission") {
   World world;
   constexpr uint32_t kLength = 100 * kMtu;
   auto near = std::make_shared<SlowMemory>(world, kLength, 1);

@@ -96,7 +96,7 @@ const Loss kLosses[] = {{"the first packet", {0}, 1},
 
 }  // namespace
 
-TEST_CASE("selective: one loss makes one retransmission, at every position of writes and sends") {
+TEST_CASE("selective: one loss costs one retransmission, at every position of WRITEs and SENDs") {
   for (bool send : {false, true}) {
     for (const Loss& loss : kLosses) {
       for (bool damaged : {false, true}) {
@@ -122,7 +122,7 @@ TEST_CASE("selective: one loss makes one retransmission, at every position of wr
   }
 }
 
-TEST_CASE("selective: a packet that is kept and comes once more is counted, and changes nothing") {
+TEST_CASE("selective: a duplicate of a kept packet is counted, and changes nothing") {
   Agreed pair;
   pair.forth_fate = [&](const wire::Parsed&, Packet& packet, uint32_t psn, int time) {
     if (psn == 5 && time == 1) {
@@ -137,7 +137,7 @@ TEST_CASE("selective: a packet that is kept and comes once more is counted, and 
   CHECK(pair.far().duplicate_request.get() == 1);
 }
 
-TEST_CASE("selective: the only packet of a message is sent again once, whatever it is") {
+TEST_CASE("selective: the only packet of a message is sent again once, for every operation") {
   struct Case {
     const char* what;
     std::function<SendRequest(Pair&)> make;
@@ -174,7 +174,7 @@ TEST_CASE("selective: the only packet of a message is sent again once, whatever 
   }
 }
 
-TEST_CASE("selective: a lost response is asked for alone, at every position") {
+TEST_CASE("selective: a lost response alone is requested again, at every position") {
   for (const Loss& loss : kLosses) {
     INFO(loss.what);
     Agreed pair;
@@ -187,7 +187,7 @@ TEST_CASE("selective: a lost response is asked for alone, at every position") {
   }
 }
 
-TEST_CASE("selective: an atomic whose answer is lost is asked again, and executed once") {
+TEST_CASE("selective: an atomic whose answer is lost is sent again, and executed once") {
   Agreed pair;
   pair.back_fate = lose({0});
   pair.link.post(pair.link.fetch_add(1, 0, 5, 800));
@@ -202,7 +202,7 @@ TEST_CASE("selective: an atomic whose answer is lost is asked again, and execute
   CHECK(pair.again() == 1);
 }
 
-TEST_CASE("selective: a lost NAK comes again, and costs no retransmission") {
+TEST_CASE("selective: a lost NAK is repeated, and costs no retransmission") {
   for (uint32_t lost : {20u, 60u}) {
     INFO(lost);
     Agreed pair;
@@ -216,7 +216,8 @@ TEST_CASE("selective: a lost NAK comes again, and costs no retransmission") {
   }
 }
 
-TEST_CASE("selective: a write's bytes are placed while one before them is missing, told of later") {
+TEST_CASE(
+    "selective: a WRITE's data is placed before an earlier missing packet, and completes later") {
   Agreed pair;
   pair.forth_fate = lose({10});
   pair.link.post(pair.link.write(1, 0, kLength));
@@ -229,7 +230,7 @@ TEST_CASE("selective: a write's bytes are placed while one before them is missin
   CHECK(pair.same(0, 0, kLength));
 }
 
-TEST_CASE("selective: without agreement of both ends a loss is mended by going back") {
+TEST_CASE("selective: without agreement of both ends a loss is repaired by go-back-N") {
   for (bool near : {false, true}) {
     INFO((near ? "only the requester has it enabled" : "only the responder has it enabled"));
     Pair pair(wide());
@@ -247,7 +248,7 @@ TEST_CASE("selective: without agreement of both ends a loss is mended by going b
   }
 }
 
-TEST_CASE("selective: off, no packet carries a bit of it") {
+TEST_CASE("selective: while it is off, no packet carries its bits") {
   Pair pair(wide());
   auto plain = [](const wire::Parsed& parsed, Packet&) {
     CHECK(parsed.headers.bth.reserved6 == 0);

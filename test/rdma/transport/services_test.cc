@@ -6,7 +6,7 @@
 using namespace rocefs;
 using namespace rocefs::test;
 
-TEST_CASE("UC: sends and writes arrive whole, without any answer") {
+TEST_CASE("UC: SENDs and WRITEs arrive whole, without acknowledgements") {
   Pair pair(QpType::kUc);
   pair.link.post(pair.link.receive(7, 0, 5000));
   pair.link.post(pair.link.receive(8, 50'000, 0));
@@ -62,7 +62,7 @@ TEST_CASE("UC: a message that loses a packet is dropped, and its receive takes t
   }
 }
 
-TEST_CASE("UC: what may not be done is dropped in silence") {
+TEST_CASE("UC: a request without the rights, or without a receive, is dropped silently") {
   Pair pair(QpType::kUc);
   SendRequest bad = pair.link.write(1, 0, 1000);
   bad.rkey ^= 1;
@@ -78,7 +78,7 @@ TEST_CASE("UC: what may not be done is dropped in silence") {
   CHECK(pair.link.far->state() == QpState::kRts);
 }
 
-TEST_CASE("UC: a message longer than its receive is dropped, the receive stays") {
+TEST_CASE("UC: a message longer than its receive is dropped, and the receive stays") {
   Pair pair(QpType::kUc);
   pair.link.post(pair.link.receive(7, 0, 1000));
   pair.link.post(pair.link.send(1, 0, 1001));
@@ -102,7 +102,7 @@ TEST_CASE("UC and UD: a request completes when its last packet is delivered or d
   }
 }
 
-TEST_CASE("UD: a datagram brings its routing header, its sender and its immediate") {
+TEST_CASE("UD: a datagram carries its routing header, its sender and its immediate") {
   Pair pair(QpType::kUd);
   pair.link.post(pair.link.receive(7, 0, 40 + 1000));
   SendRequest send = pair.link.send(1, 100, 1000);
@@ -128,7 +128,7 @@ TEST_CASE("UD: a datagram brings its routing header, its sender and its immediat
                    pair.link.near_device.port().spec().ipv4.begin()));
 }
 
-TEST_CASE("UD: a wrong Q_Key, no receive, or one too small: dropped, and nothing else happens") {
+TEST_CASE("UD: a datagram with a wrong Q_Key, or without a receive that fits, is dropped") {
   Pair pair(QpType::kUd);
   SendRequest stranger = pair.link.send(1, 0, 100);
   stranger.qkey ^= 1;
@@ -170,7 +170,7 @@ TEST_CASE(
   CHECK(pair.received().at(0).byte_len == 4136);
 }
 
-TEST_CASE("services: what a service does not have is refused when it is posted") {
+TEST_CASE("services: an operation that a service lacks is refused when it is posted") {
   auto refused = [](Pair& pair, SendOp op) {
     SendRequest request = pair.link.write(1, 0, 8);
     request.op = op;
@@ -187,7 +187,7 @@ TEST_CASE("services: what a service does not have is refused when it is posted")
   CHECK(refused(uc, SendOp::kSendInvalidate));
 }
 
-TEST_CASE("SRQ: queue pairs share receives in order, and the limit is told once") {
+TEST_CASE("SRQ: queue pairs share receives in order, and the limit is reported once") {
   World world;
   CompletionQueue cq(64);
   ReceiveQueue shared(16);
@@ -233,7 +233,7 @@ TEST_CASE("SRQ: queue pairs share receives in order, and the limit is told once"
   for (Qp* qp : receivers) far.destroy_qp(*qp);
 }
 
-TEST_CASE("UD: a Q_Key with its highest bit set stands for the queue pair's own") {
+TEST_CASE("UD: a Q_Key with its highest bit set means the queue pair's own") {
   Pair pair(QpType::kUd);
   pair.link.post(pair.link.receive(7, 0, 200));
   SendRequest send = pair.link.send(1, 0, 100);

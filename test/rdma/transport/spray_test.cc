@@ -43,7 +43,7 @@ QpAttributes wide() {
 
 }  // namespace
 
-TEST_CASE("spraying: requests take so many ports as are asked for in turn, packet by packet") {
+TEST_CASE("spraying: requests use the set number of ports in turn, packet by packet") {
   for (uint32_t range : {1u, 2u, 16u, 150u}) {
     INFO(range);
     Pair pair(wide());
@@ -65,7 +65,7 @@ TEST_CASE("spraying: requests take so many ports as are asked for in turn, packe
   }
 }
 
-TEST_CASE("spraying: off, and with one port, each packet has the flow's own") {
+TEST_CASE("spraying: while it is off, and with one port, each packet has the flow's own port") {
   for (bool enable : {false, true}) {
     Pair pair(wide());
     set_ops(pair.link.near_device, enable, enable ? 1 : 16);
@@ -75,7 +75,7 @@ TEST_CASE("spraying: off, and with one port, each packet has the flow's own") {
   }
 }
 
-TEST_CASE("spraying: the whole range is 16384 ports, each once in turn, all from 0xC000 on") {
+TEST_CASE("spraying: the full range is 16384 ports from 0xC000 on, each used once in turn") {
   Pair pair(wide());
   set_ops(pair.link.near_device, true, 16384);
   std::map<uint16_t, int> times;
@@ -92,7 +92,7 @@ TEST_CASE("spraying: the whole range is 16384 ports, each once in turn, all from
 }
 
 TEST_CASE(
-    "spraying: responses to READs vary, acknowledgements, NAKs and answers to atomics do not") {
+    "spraying: READ responses are sprayed; acknowledgements, NAKs and atomic answers are not") {
   Pair pair(wide());
   set_ops(pair.link.far_device, true, 8);
   Ports forth(pair, "sw_0-mb_1"), back(pair, "sw_0-mb_0");
@@ -114,7 +114,7 @@ TEST_CASE(
   CHECK(pair.far().out_of_buffer.get() > 0);
 }
 
-TEST_CASE("spraying: a level keeps a flow on a port for its time") {
+TEST_CASE("spraying: a level keeps a flow on a port for its dwell time") {
   constexpr TimeNs kDwell[] = {0, 10, 20, 50, 100, 200};
   for (uint64_t level = 1; level <= 5; ++level) {
     INFO(level);
@@ -139,7 +139,7 @@ TEST_CASE("spraying: a level keeps a flow on a port for its time") {
   }
 }
 
-TEST_CASE("spraying: settings change while a flow runs; nothing is lost, ICRCs are right") {
+TEST_CASE("spraying: settings may change during a flow without loss, and ICRCs stay right") {
   Pair pair(wide());
   // Seals the packets on the way, so that the receiver checks their ICRC.
   Watch sealed(pair, "sw_0-mb_1",
@@ -158,7 +158,7 @@ TEST_CASE("spraying: settings change while a flow runs; nothing is lost, ICRCs a
   CHECK(pair.same(0, 0, 5000));
 }
 
-TEST_CASE("spraying: queue pairs go through their ranges each by itself") {
+TEST_CASE("spraying: each queue pair goes through its range independently") {
   World world;
   set_ops(world.device("mb_0"), true, 4);
   Connection a(world, kPairArea, wide()), b(world, kPairArea, wide());
@@ -178,7 +178,7 @@ TEST_CASE("spraying: queue pairs go through their ranges each by itself") {
   }
 }
 
-TEST_CASE("spraying: a driver that comes back knows nothing of it") {
+TEST_CASE("spraying: a driver that comes back has the default settings") {
   World world;
   Device& device = world.device("mb_0");
   set_ops(device, true, 100, 3);

@@ -40,7 +40,7 @@ void check_flushed(Qp& qp, std::vector<Completion> rest) {
 }  // namespace
 
 TEST_CASE(
-    "requester: a request that uses up its retries ends with retry exceeded, the rest flushed") {
+    "requester: a request that uses up its retries ends with retry exceeded, the rest is flushed") {
   Pair pair(quick(3));
   set(pair.world.link("mb_0-sw_0"), lossy(pair.world.link("mb_0-sw_0").parameters(), 1));
   for (uint64_t i = 0; i < 3; ++i) pair.connection.post(pair.connection.write(i, i * 1000, 100));
@@ -66,7 +66,7 @@ TEST_CASE("requester: timeout 0 waits for ever") {
   CHECK(pair.sent().empty());
 }
 
-TEST_CASE("requester: progress renews the retries") {
+TEST_CASE("requester: progress resets the retry count") {
   Pair pair(quick(1));
   Meddler meddler(pair.world, pair.world.link("sw_0-mb_1"), 1, {});
   // Every packet is lost once: more losses in all than there are retries.
@@ -83,7 +83,7 @@ TEST_CASE("requester: progress renews the retries") {
   CHECK(lost.size() == 20);
 }
 
-TEST_CASE("responder: a gap gets one NAK, then silence until the expected PSN comes") {
+TEST_CASE("responder: a gap gets one NAK, and no other until the expected PSN arrives") {
   Pair pair(quick());
   Meddler meddler(pair.world, pair.world.link("sw_0-mb_1"), 1, {});
   bool dropped = false;
@@ -131,7 +131,7 @@ TEST_CASE("responder: a send without a receive request gets an RNR NAK and is se
   CHECK(pair.near().rnr_nak_retry_err.get() == pair.far().out_of_buffer.get());
 }
 
-TEST_CASE("requester: RNR retries are counted, and 7 means for ever") {
+TEST_CASE("requester: RNR retries are counted, and 7 means unlimited") {
   Pair counted(quick(7, 2));
   counted.connection.post(counted.connection.send(1, 0, 10));
   REQUIRE(counted.world.run_idle());
@@ -145,7 +145,7 @@ TEST_CASE("requester: RNR retries are counted, and 7 means for ever") {
   CHECK(endless.near().rnr_nak_retry_err.get() > 100);
 }
 
-TEST_CASE("responder: a write without the right to its target is a remote access error") {
+TEST_CASE("responder: a WRITE without access rights is a remote access error") {
   struct Case {
     const char* what;
     std::function<void(Connection&, SendRequest&)> spoil;
@@ -187,7 +187,7 @@ TEST_CASE("responder: a write without the right to its target is a remote access
   }
 }
 
-TEST_CASE("responder: a write of no bytes needs no right") {
+TEST_CASE("responder: an empty WRITE needs no access rights") {
   Pair pair(quick());
   SendRequest empty = pair.connection.write(1, 0, 0);
   empty.rkey = 0;
@@ -197,8 +197,8 @@ TEST_CASE("responder: a write of no bytes needs no right") {
 }
 
 TEST_CASE(
-    "requester: a source outside its region is a local protection error, those before it end "
-    "well") {
+    "requester: a source outside its region is a local protection error, earlier requests "
+    "succeed") {
   Pair pair(quick());
   pair.connection.post(pair.connection.write(1, 0, 5000));
   SendRequest bad = pair.connection.write(2, 0, 100);
@@ -254,7 +254,7 @@ TEST_CASE("responder: opcodes out of order within a message are an invalid reque
   CHECK(pair.near().req_remote_invalid_request.get() == 1);
 }
 
-TEST_CASE("responder: acknowledgements coalesce: one for many that wait") {
+TEST_CASE("responder: waiting acknowledgements are coalesced") {
   QpAttributes attributes = quick();
   Pair pair(attributes);
   // A slow way back: acknowledgements queue up behind one another at the far port.
@@ -267,7 +267,7 @@ TEST_CASE("responder: acknowledgements coalesce: one for many that wait") {
   CHECK(pair.far().port_xmit_packets.get() < 20);
 }
 
-TEST_CASE("port: queue pairs take turns, of a packet or of two microseconds of the link") {
+TEST_CASE("port: queue pairs take turns of one packet, or of two microseconds of the link") {
   struct Row {
     uint64_t rate_bps;
     std::vector<size_t> turns;  // packets of three queue pairs with 40, 34 and 3
@@ -299,7 +299,7 @@ TEST_CASE("port: queue pairs take turns, of a packet or of two microseconds of t
   }
 }
 
-TEST_CASE("port: a packet for nobody, from a stranger or with a wrong key is dropped and counted") {
+TEST_CASE("port: a packet with an unknown queue pair, opcode or P_Key is dropped and counted") {
   Pair pair(quick());
   Meddler meddler(pair.world, pair.world.link("sw_0-mb_1"), 1, {});
   int seen = 0;
@@ -330,7 +330,7 @@ TEST_CASE("port: a packet for nobody, from a stranger or with a wrong key is dro
   CHECK(dropped() - before == 3);
 }
 
-TEST_CASE("qp: packets of another service, and answers that nobody asked for, change nothing") {
+TEST_CASE("qp: packets of another service, and unexpected answers, change nothing") {
   for (wire::Opcode opcode : {wire::Opcode::kUcWriteOnly, wire::Opcode::kUdSendOnly,
                               wire::Opcode::kCnp, wire::Opcode::kRcReadResponseMiddle,
                               wire::Opcode::kRcReadResponseOnly, wire::Opcode::kRcAtomicAck}) {
@@ -363,7 +363,7 @@ TEST_CASE("memory: a payload whose region has gone is dropped and counted") {
   CHECK(pair.sent().at(0).status != WcStatus::kSuccess);
 }
 
-TEST_CASE("memory: a region covers what lies in it, to the byte") {
+TEST_CASE("memory: a region covers exactly its octets") {
   MemoryRegion region;
   region.address = 1000;
   region.length = 100;
@@ -378,7 +378,7 @@ TEST_CASE("memory: a region covers what lies in it, to the byte") {
   CHECK_FALSE(region.covers(1000, ~uint64_t{0}));
 }
 
-TEST_CASE("memory: keys of removed regions are not valid again soon") {
+TEST_CASE("memory: a removed region's key does not become valid again soon") {
   MemoryTable table;
   auto memory = LocalMemory::create(4096);
   uint32_t first = *table.add(memory, 0, 4096, 1, kLocalWrite);
@@ -391,7 +391,7 @@ TEST_CASE("memory: keys of removed regions are not valid again soon") {
   CHECK(table.add(memory, 0, 1, 1, kRemoteWrite).error().code == EINVAL);
 }
 
-TEST_CASE("memory: late memory that fails is an error at the end that owns it") {
+TEST_CASE("memory: slow memory that fails is an error at the end that owns it") {
   for (bool far_fails : {false, true}) {
     World world;
     auto near = std::make_shared<SlowMemory>(world, kArea, 1);
@@ -407,7 +407,7 @@ TEST_CASE("memory: late memory that fails is an error at the end that owns it") 
   }
 }
 
-TEST_CASE("device: a queue pair is destroyed while memory works for it") {
+TEST_CASE("device: a queue pair may be destroyed while memory works for it") {
   World world;
   auto near = std::make_shared<SlowMemory>(world, kArea, 1);
   auto far = std::make_shared<SlowMemory>(world, kArea, 2, kMillisecond);
@@ -421,7 +421,7 @@ TEST_CASE("device: a queue pair is destroyed while memory works for it") {
   CHECK_FALSE(world.outstanding.any());
 }
 
-TEST_CASE("completion queue: one that overflows puts the queue pair in error") {
+TEST_CASE("completion queue: an overflow puts the queue pair in error") {
   World world;
   Connection connection(world, kArea, quick());
   connection.near_cq = CompletionQueue(2);
@@ -431,7 +431,7 @@ TEST_CASE("completion queue: one that overflows puts the queue pair in error") {
   CHECK(Connection::poll(connection.near_cq).size() == 2);
 }
 
-TEST_CASE("IPv6: a connection between link-local addresses works alike") {
+TEST_CASE("IPv6: a connection between link-local addresses works") {
   World world;
   FlowSpec spec = *parse_flow("f write mb_0 mb_1 count=50 gid=0 size=10000");
   auto stats = std::make_shared<FlowStats>();

@@ -38,7 +38,7 @@ struct Windowed : Pair {
 
 }  // namespace
 
-TEST_CASE("window: what is bound may be used by its queue pair, to the byte, and no more") {
+TEST_CASE("window: a bound window is usable by its queue pair within its range, and no further") {
   {
     Windowed pair;
     CHECK(pair.far_outcome(pair.bind(1)) == WcStatus::kSuccess);
@@ -70,7 +70,7 @@ TEST_CASE("window: what is bound may be used by its queue pair, to the byte, and
   }
 }
 
-TEST_CASE("window: invalidated by its owner or by the far end, it is of no use any more") {
+TEST_CASE("window: a window that either end has invalidated cannot be used") {
   {
     Windowed pair;
     CHECK(pair.far_outcome(pair.bind(1)) == WcStatus::kSuccess);
@@ -99,7 +99,7 @@ TEST_CASE("window: invalidated by its owner or by the far end, it is of no use a
   CHECK(pair.write(1000, 10) == WcStatus::kSuccess);
 }
 
-TEST_CASE("window: a send that invalidates what it may not is refused") {
+TEST_CASE("window: a SEND that invalidates a region's key is refused") {
   Windowed pair;
   pair.link.post(pair.link.receive(5, 0, 100));
   SendRequest send = pair.link.send(2, 0, 100);
@@ -112,7 +112,7 @@ TEST_CASE("window: a send that invalidates what it may not is refused") {
   CHECK(pair.link.far_device.memory().find(pair.link.far_key) != nullptr);
 }
 
-TEST_CASE("window: binding what cannot be bound is a bind error") {
+TEST_CASE("window: an invalid binding is a bind error") {
   for (int wrong = 0; wrong < 4; ++wrong) {
     INFO(wrong);
     Windowed pair;
@@ -130,7 +130,7 @@ TEST_CASE("window: binding what cannot be bound is a bind error") {
   }
 }
 
-TEST_CASE("window: what a queue pair has bound goes with it") {
+TEST_CASE("window: resetting a queue pair releases the windows that it has bound") {
   Windowed pair;
   CHECK(pair.far_outcome(pair.bind(1)) == WcStatus::kSuccess);
   REQUIRE(pair.link.far->modify(QpState::kReset));
@@ -138,7 +138,8 @@ TEST_CASE("window: what a queue pair has bound goes with it") {
   CHECK(pair.link.far_device.memory().remove(pair.link.far_key));
 }
 
-TEST_CASE("window: one of type 1 is its domain's, bound anew at will, and to nothing by no bytes") {
+TEST_CASE(
+    "window: a type 1 window belongs to its domain, can be rebound, and is unbound by length 0") {
   Windowed pair;
   MemoryTable& table = pair.link.far_device.memory();
   pair.key = *table.add_window(Connection::kPd, WindowType::kType1);

@@ -49,7 +49,7 @@ struct TakesWindows final : WindowController {
 
 }  // namespace
 
-TEST_CASE("ecn files: K must be more than N, and a refusal names both") {
+TEST_CASE("ecn files: K must be greater than N, and a refusal names both") {
   NEEDS_IO_URING();
   Files files;
   CHECK(files.cat("net/ecn/roce_np/min_time_between_cnps") == "50\n");
@@ -66,7 +66,7 @@ TEST_CASE("ecn files: K must be more than N, and a refusal names both") {
   CHECK(refused.reason == "rpg_min_rate, 101 Mbit/s, is more than rpg_max_rate, 100 Mbit/s");
 }
 
-TEST_CASE("ecn files: NP is on and RP off on every priority, and each is its own") {
+TEST_CASE("ecn files: NP is on and RP off for every priority, and each can be set alone") {
   NEEDS_IO_URING();
   Files files;
   for (int i = 0; i < 8; ++i) {
@@ -85,7 +85,7 @@ TEST_CASE("ecn files: NP is on and RP off on every priority, and each is its own
 }
 
 TEST_CASE(
-    "cfr files: while somebody owns the windows enable is 0 and EBUSY, saved is what returns") {
+    "cfr files: while the windows are owned, enable is 0 and EBUSY, and saved keeps the setting") {
   NEEDS_IO_URING();
   Files files;
   Cfr& cfr = files.world.device("mb_0").cfr();
@@ -116,7 +116,7 @@ TEST_CASE(
   CHECK(cfr.ooo_threshold() == 16);
 }
 
-TEST_CASE("tc files: a traffic class is shown as OFED shows it, and what it shows can be stored") {
+TEST_CASE("tc files: a traffic class is shown as in OFED, and what is shown can be stored") {
   NEEDS_IO_URING();
   Files files;
   const char* path = "dev/tc/1/traffic_class";
@@ -158,7 +158,7 @@ TEST_CASE("tc files: a traffic class is shown as OFED shows it, and what it show
   }
 }
 
-TEST_CASE("tc files: a rule for a destination and the class for all stand beside each other") {
+TEST_CASE("tc files: rules for destinations and the class for all are kept side by side") {
   NEEDS_IO_URING();
   Files files;
   const std::string path = "dev/tc/1/traffic_class";

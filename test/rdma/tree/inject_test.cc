@@ -52,7 +52,7 @@ constexpr uint32_t kLength = kPackets * 256;
 
 }  // namespace
 
-TEST_CASE("inject: a message that loses the packet of one PSN arrives whole, whichever it is") {
+TEST_CASE("inject: a message arrives whole, whichever of its packets is lost") {
   for (uint32_t psn = 0; psn < kPackets; ++psn) {
     INFO("PSN " << psn);
     Pair pair;
@@ -79,7 +79,8 @@ TEST_CASE("inject: a duplicated packet is counted and not executed again") {
   }
 }
 
-TEST_CASE("inject: a reordered packet comes behind as many others of its queue pair as are said") {
+TEST_CASE(
+    "inject: a reordered packet arrives behind the given number of its queue pair's packets") {
   Pair pair;
   Seen seen(pair, kArrival);
   Fault fault(pair, fmt::format("reorder {} psn=2 by=3", kArrival));
@@ -92,7 +93,7 @@ TEST_CASE("inject: a reordered packet comes behind as many others of its queue p
   CHECK(pair.same(0, 0, kLength));
 }
 
-TEST_CASE("inject: packets of another queue pair do not count for a reordered one") {
+TEST_CASE("inject: packets of another queue pair do not count for a reordered packet") {
   Pair pair;
   Connection other(pair.world, kPairArea, quick_attributes());
   uint32_t qpn = pair.link.far->number();
@@ -114,7 +115,7 @@ TEST_CASE("inject: packets of another queue pair do not count for a reordered on
   CHECK(others > 0);
 }
 
-TEST_CASE("inject: a reordered packet that nothing follows comes when its patience is over") {
+TEST_CASE("inject: a reordered packet that nothing follows arrives after its delay") {
   Pair pair;
   Fault fault(pair, fmt::format("reorder {} psn=9 delay=20us", kArrival));
   CHECK(pair.outcome(pair.link.write(1, 0, kLength)) == WcStatus::kSuccess);
@@ -123,7 +124,7 @@ TEST_CASE("inject: a reordered packet that nothing follows comes when its patien
   CHECK(pair.same(0, 0, kLength));
 }
 
-TEST_CASE("inject: a bit turned in payload, ICRC or header is found by the ICRC") {
+TEST_CASE("inject: a flipped bit in payload, ICRC or header is detected by the ICRC") {
   for (const char* part : {"payload", "icrc", "header"}) {
     for (uint64_t seed : {1, 2, 3, 4, 5}) {
       INFO(part << ", seed " << seed);
@@ -138,7 +139,7 @@ TEST_CASE("inject: a bit turned in payload, ICRC or header is found by the ICRC"
   }
 }
 
-TEST_CASE("inject: a bit turned where the ICRC does not look changes nothing") {
+TEST_CASE("inject: a flipped bit that the ICRC does not cover changes nothing") {
   Pair pair;
   Fault fault(pair, fmt::format("corrupt {} what=reserved count=0", kForth));
   CHECK(pair.outcome(pair.link.write(1, 0, kLength)) == WcStatus::kSuccess);
@@ -148,7 +149,7 @@ TEST_CASE("inject: a bit turned where the ICRC does not look changes nothing") {
   CHECK(pair.same(0, 0, kLength));
 }
 
-TEST_CASE("inject: a delayed packet comes as much later as is said") {
+TEST_CASE("inject: a delayed packet arrives later by the given time") {
   TimeNs took[2];
   for (bool delayed : {false, true}) {
     Pair pair;
@@ -161,7 +162,7 @@ TEST_CASE("inject: a delayed packet comes as much later as is said") {
   CHECK(took[1] - took[0] == 7500);
 }
 
-TEST_CASE("inject: what is capable of ECN is marked, the rest left alone") {
+TEST_CASE("inject: only ECN-capable packets are marked") {
   for (bool capable : {false, true}) {
     Pair pair;
     uint64_t congested = 0;
@@ -181,7 +182,7 @@ TEST_CASE("inject: what is capable of ECN is marked, the rest left alone") {
   }
 }
 
-TEST_CASE("inject: opcodes, skip= and count= choose among packets") {
+TEST_CASE("inject: opcode=, skip= and count= select packets") {
   Pair pair;
   Seen seen(pair, kArrival);
   Fault fault(pair, fmt::format("duplicate {} opcode=RC_WRITE_MIDDLE skip=2 count=3", kArrival));
@@ -194,7 +195,7 @@ TEST_CASE("inject: opcodes, skip= and count= choose among packets") {
   }
 }
 
-TEST_CASE("inject: answers are told apart by what they say") {
+TEST_CASE("inject: opcode=nak and opcode=rnr tell acknowledgements apart") {
   // The first answer to a lost packet is the NAK; without it the timeout begins anew.
   Pair pair;
   Fault loss(pair, fmt::format("drop {} psn=3", kForth));
@@ -208,7 +209,7 @@ TEST_CASE("inject: answers are told apart by what they say") {
   CHECK(pair.near().local_ack_timeout_err.get() == 1);
 }
 
-TEST_CASE("inject: a fault of one queue pair leaves another one alone") {
+TEST_CASE("inject: a fault of one queue pair does not affect another") {
   Pair pair;
   Connection other(pair.world, kPairArea, quick_attributes());
   Fault fault(pair, fmt::format("drop {} qpn={} count=0", kForth, other.far->number()));
@@ -222,7 +223,7 @@ TEST_CASE("inject: a fault of one queue pair leaves another one alone") {
   CHECK(fault.fired() > 0);
 }
 
-TEST_CASE("inject: with a probability a fault fires that often, the same in every run of a seed") {
+TEST_CASE("inject: a fault with a probability fires that often, and alike for the same seed") {
   constexpr int kMessages = 40;
   auto fired = [](uint64_t seed) {
     Pair pair;
@@ -243,7 +244,7 @@ TEST_CASE("inject: with a probability a fault fires that often, the same in ever
   CHECK(first != second);
 }
 
-TEST_CASE("inject: packets do not meet a fault that is spent") {
+TEST_CASE("inject: packets bypass a fault that is spent") {
   Pair pair;
   LinkSink* far = &pair.world.link(kForth).sink();
   Fault fault(pair, fmt::format("delay {} psn=2 delay=5us", kForth));
@@ -252,7 +253,7 @@ TEST_CASE("inject: packets do not meet a fault that is spent") {
   CHECK(&pair.world.link(kForth).sink() == far);
 }
 
-TEST_CASE("inject: clearing releases what is held, and the flow mends it") {
+TEST_CASE("inject: clearing releases held packets, and the flow recovers") {
   Pair pair;
   Fault fault(pair, fmt::format("delay {} psn=2 delay=1s", kForth));
   pair.link.post(pair.link.write(1, 0, kLength));
@@ -317,7 +318,7 @@ TEST_CASE("inject/: a fault has a directory from add to remove") {
   CHECK(house.text("inject/list") == "");
 }
 
-TEST_CASE("inject/: a direction goes down and up, and its knob says so") {
+TEST_CASE("inject/: a direction goes down and up, and its knob follows") {
   House house;
   Link& link = *house.fabric.link("mb_0-sw_0");
   const PortCounters& port = house.fabric.port("mb_0")->counters();
@@ -340,7 +341,7 @@ TEST_CASE("inject/: a direction goes down and up, and its knob says so") {
   CHECK(port.link_downed.get() == 2);
 }
 
-TEST_CASE("inject/: a direction that goes down at a packet loses it, and the flow goes on later") {
+TEST_CASE("inject/: a direction that goes down at a packet loses it, and the flow recovers") {
   House house;
   REQUIRE(house.store("inject/add", "flap down mb_0-sw_0 opcode=data skip=20 delay=200us"));
   FlowSpec spec = *parse_flow("f write mb_0 mb_1 size=64K count=10 timeout=5");
@@ -359,7 +360,7 @@ TEST_CASE("inject/: a direction that goes down at a packet loses it, and the flo
   CHECK(house.fabric.port("mb_0")->counters().link_downed.get() == 1);
 }
 
-TEST_CASE("inject/: what a reset clears is gone, and nothing is held") {
+TEST_CASE("inject/: a reset removes all faults, and nothing is held") {
   House house;
   REQUIRE(house.store("inject/add", "a drop mb_0-sw_0 count=0"));
   REQUIRE(house.store("inject/add", "b down mb_1-sw_0 delay=1ms"));
@@ -373,7 +374,7 @@ TEST_CASE("inject/: what a reset clears is gone, and nothing is held") {
   REQUIRE(house.store("inject/add", "a up mb_0-sw_0"));
 }
 
-TEST_CASE("inject: what a fault cannot be is refused with its reason") {
+TEST_CASE("inject: an invalid fault is refused with the reason") {
   const struct {
     const char* text;
     const char* reason;

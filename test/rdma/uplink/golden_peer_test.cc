@@ -60,7 +60,7 @@ TEST_CASE("uplink: each end of Soft-RoCE's conversations is answered as Soft-RoC
   CHECK(host.uplink().counters().rx_ids_solved.get() == peer.sent());
 }
 
-TEST_CASE("uplink: the same over IPv6, in a network of the test's own") {
+TEST_CASE("uplink: the same conversations work over IPv6, in a network namespace") {
   NEEDS_IO_URING();
   OwnNetwork network({"fd00:22::11", "fd00:22::12"});
   if (!network.ready()) skip("only root makes a network namespace");
@@ -172,7 +172,7 @@ Bytes payload_of(const std::vector<Bytes>& golden, size_t first, size_t last) {
 
 }  // namespace
 
-TEST_CASE("uplink: Soft-RoCE's lost packet gets one NAK, then silence until it comes") {
+TEST_CASE("uplink: a packet that Soft-RoCE loses gets one NAK, and no other until it arrives") {
   NEEDS_IO_URING();
   std::vector<Bytes> golden = golden_packets();
   bool selective = GENERATE(false, true);
@@ -190,7 +190,7 @@ TEST_CASE("uplink: Soft-RoCE's lost packet gets one NAK, then silence until it c
   CHECK(scene.host.counters().sr_ooo_placed.get() == 0);
 }
 
-TEST_CASE("uplink: what Soft-RoCE sends again is answered again and not executed again") {
+TEST_CASE("uplink: retransmissions of Soft-RoCE are answered again and not executed again") {
   NEEDS_IO_URING();
   std::vector<Bytes> golden = golden_packets();
   SECTION("WRITE: the newest PSN") {
@@ -229,7 +229,7 @@ TEST_CASE("uplink: what Soft-RoCE sends again is answered again and not executed
     first.payload.insert(first.payload.end(), last.payload.begin(), last.payload.end());
     CHECK(first.payload == Bytes(data.begin() + 3 * End::kMtu, data.end()));
   }
-  SECTION("atomics: what they found the first time") {
+  SECTION("atomics: the original values") {
     Scene scene(golden, kAdd);
     Spoken add = scene.captured(kAdd);
     for (int round = 0; round < 3; ++round) {
@@ -246,7 +246,7 @@ TEST_CASE("uplink: what Soft-RoCE sends again is answered again and not executed
   }
 }
 
-TEST_CASE("uplink: a sequence NAK of Soft-RoCE's takes a message up again in its middle") {
+TEST_CASE("uplink: after a sequence NAK of Soft-RoCE a message continues in its middle") {
   NEEDS_IO_URING();
   std::vector<Bytes> golden = golden_packets();
   bool selective = GENERATE(false, true);
@@ -266,7 +266,7 @@ TEST_CASE("uplink: a sequence NAK of Soft-RoCE's takes a message up again in its
   CHECK(scene.host.counters().sr_retrans.get() == 0);
 }
 
-TEST_CASE("uplink: a READ that Soft-RoCE has answered by half is asked for its rest") {
+TEST_CASE("uplink: a READ that Soft-RoCE answers in part is requested for its rest") {
   NEEDS_IO_URING();
   std::vector<Bytes> golden = golden_packets();
   bool selective = GENERATE(false, true);

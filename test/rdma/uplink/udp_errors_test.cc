@@ -52,7 +52,7 @@ void tell(const Ip& from, const Ip& to, uint16_t source_port, uint8_t code, uint
 
 }  // namespace
 
-TEST_CASE("udp sender: each reason for which the kernel sends nothing has its counter") {
+TEST_CASE("udp sender: each reason why the kernel does not send has its counter") {
   NEEDS_IO_URING();
   OwnNetwork network;
   if (!network.ready()) skip("only root makes a network namespace");
@@ -90,7 +90,7 @@ TEST_CASE("udp sender: each reason for which the kernel sends nothing has its co
   CHECK(counters.tx_packets.get() == 0);
 }
 
-TEST_CASE("udp sender: what ICMP says of earlier packets is counted, and no packet is lost by it") {
+TEST_CASE("udp sender: ICMP errors for earlier packets are counted, and lose no packet") {
   NEEDS_IO_URING();
   OwnNetwork network;
   if (!network.ready()) skip("only root makes a network namespace");

@@ -43,7 +43,8 @@ ssize_t receive(int fd, std::span<uint8_t> bytes, int& tos) {
 
 }  // namespace
 
-TEST_CASE("udp sockets: one for each port, of the idle ones the least recently used is closed") {
+TEST_CASE(
+    "udp sockets: there is one socket per port, and the least recently used idle one is closed") {
   std::vector<std::string> said;
   UdpSockets sockets(3, [&](const std::string& line) { said.push_back(line); });
   auto from = [](unsigned port) { return UdpAddress{loopback(21), static_cast<uint16_t>(port)}; };
@@ -90,7 +91,7 @@ TEST_CASE("udp sockets: one for each port, of the idle ones the least recently u
   CHECK(sockets.open() <= 3);
 }
 
-TEST_CASE("udp sockets: where there are no more descriptors, idle sockets are closed for others") {
+TEST_CASE("udp sockets: without free descriptors idle sockets are closed for others") {
   rlimit limit{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &limit) == 0);
   UdpSockets sockets(100, [](const std::string&) {});
@@ -109,7 +110,7 @@ TEST_CASE("udp sockets: where there are no more descriptors, idle sockets are cl
   CHECK(sockets.find(from(0xc003), kSecond) >= 0);
 }
 
-TEST_CASE("udp sender: what is too much waits, the cable is told, and all arrive in order") {
+TEST_CASE("udp sender: excess packets wait, the cable is told, and all arrive in order") {
   NEEDS_IO_URING();
   Sending all;
   auto receiver = open_udp({loopback(23), wire::kRocePort}, UdpUse::kReceive);
@@ -169,7 +170,8 @@ TEST_CASE("udp sender: what is too much waits, the cable is told, and all arrive
   CHECK(all.outstanding.packets == 0);
 }
 
-TEST_CASE("udp sender: with gso, what may be one message is, and each packet is right by itself") {
+TEST_CASE(
+    "udp sender: with gso packets are batched where they may be, and each is valid by itself") {
   NEEDS_IO_URING();
   Sending all;
   all.sender->set_gso(true);
@@ -238,7 +240,7 @@ TEST_CASE("udp sender: with gso, what may be one message is, and each packet is 
   CHECK(all.counters.tx_batches.get() == batches);
 }
 
-TEST_CASE("udp sender: with gso, a queue pair's packets keep their order over its source ports") {
+TEST_CASE("udp sender: with gso a queue pair's packets keep their order across its source ports") {
   NEEDS_IO_URING();
   Sending all;
   all.sender->set_gso(true);
@@ -284,7 +286,7 @@ TEST_CASE("udp sender: with gso, a queue pair's packets keep their order over it
   }
 }
 
-TEST_CASE("udp sender: a socket without room holds back its own packets alone, in their order") {
+TEST_CASE("udp sender: a socket without buffer space holds back only its own packets, in order") {
   NEEDS_IO_URING();
   // In a network of its own, with a neighbour that does not answer: the kernel keeps what is sent
   // to it. The thread takes the network with it.

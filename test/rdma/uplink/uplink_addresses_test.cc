@@ -38,7 +38,7 @@ void write_across(Host& from, Host& to) {
 
 }  // namespace
 
-TEST_CASE("uplink addresses: a port is down as long as its interface is, and traffic waits") {
+TEST_CASE("uplink addresses: a port is down while its interface is down, and traffic waits") {
   NEEDS_IO_URING();
   OwnNetwork network;
   if (!network.ready()) skip("only root makes a network namespace");
@@ -66,7 +66,7 @@ TEST_CASE("uplink addresses: a port is down as long as its interface is, and tra
   CHECK(wire.far.counters().link_downed.get() == 1);
 }
 
-TEST_CASE("uplink addresses: a port carries what its interface does, and at most what it may") {
+TEST_CASE("uplink addresses: a port's MTU follows its interface, up to its own limit") {
   NEEDS_IO_URING();
   OwnNetwork network({}, 1500);
   if (!network.ready()) skip("only root makes a network namespace");
@@ -99,7 +99,7 @@ TEST_CASE("uplink addresses: a port carries what its interface does, and at most
   CHECK(near.says("uplink: lo has MTU 200: mb_0 has 256"));
 }
 
-TEST_CASE("uplink addresses: an address that is still being checked is waited for") {
+TEST_CASE("uplink addresses: an address under duplicate detection is waited for") {
   NEEDS_IO_URING();
   OwnNetwork network({"fd00:77::2"});
   if (!network.ready()) skip("only root makes a network namespace");
@@ -125,7 +125,7 @@ TEST_CASE("uplink addresses: an address that is still being checked is waited fo
   write_across(far, host);
 }
 
-TEST_CASE("uplink addresses: a socket that receives no more takes the port down and is made anew") {
+TEST_CASE("uplink addresses: a socket that fails to receive takes the port down and is replaced") {
   NEEDS_IO_URING();
   Wire wire;
   Host& near = wire.near;

@@ -30,7 +30,7 @@ struct Routed {
 
 }  // namespace
 
-TEST_CASE("uplink: a mark of the network is answered with a CNP over the wire, and obeyed") {
+TEST_CASE("uplink: a mark from the network is answered by a CNP over the wire, which is obeyed") {
   NEEDS_IO_URING();
   Relay::Odds odds;
   odds.mark = true;
@@ -55,7 +55,7 @@ TEST_CASE("uplink: a mark of the network is answered with a CNP over the wire, a
   CHECK(routed.relay.damaged.load() == 0);
 }
 
-TEST_CASE("uplink: loss, duplicates and reordering on the way lose and double nothing") {
+TEST_CASE("uplink: loss, duplicates and reordering on the way lose and duplicate nothing") {
   NEEDS_IO_URING();
   QpAttributes attributes;
   attributes.timeout = 13;  // 34 ms; eight of them are longer than a thread goes without a CPU
@@ -81,7 +81,7 @@ TEST_CASE("uplink: loss, duplicates and reordering on the way lose and double no
   CHECK(routed.relay.overtaken.load() > 0);
 }
 
-TEST_CASE("uplink: a peer that answers no more ends a request after the retries, in time") {
+TEST_CASE("uplink: a peer that stops answering ends a request after its retries") {
   NEEDS_IO_URING();
   QpAttributes attributes;
   attributes.timeout = 11;

@@ -142,7 +142,7 @@ bool reaches(const Counter& counter, uint64_t wanted) {
 
 }  // namespace
 
-TEST_CASE("uplink: what is wrong with a packet is counted, and touches nobody else") {
+TEST_CASE("uplink: each invalid packet is counted and affects nobody else") {
   NEEDS_IO_URING();
   Street street;
   Bytes zeros(16), sixteen(16, 0xab);
@@ -172,7 +172,7 @@ TEST_CASE("uplink: what is wrong with a packet is counted, and touches nobody el
   CHECK(street.far.counters().rx_icrc_encapsulated.get() == 0);
 }
 
-TEST_CASE("uplink: more payload than the path's MTU ends that connection, and no other") {
+TEST_CASE("uplink: a payload above the path MTU ends only its own connection") {
   NEEDS_IO_URING();
   Street street;
   street.begin_traffic();
@@ -188,7 +188,7 @@ TEST_CASE("uplink: more payload than the path's MTU ends that connection, and no
   CHECK(street.victim->bytes(End::kTargets, 16) == Bytes(16));
 }
 
-TEST_CASE("uplink: a flood of small datagrams is counted, and traffic beside it stays right") {
+TEST_CASE("uplink: a flood of small datagrams is counted, and other traffic stays right") {
   NEEDS_IO_URING();
   Street street;
   UplinkCounters& counters = street.far.uplink().counters();
@@ -226,7 +226,7 @@ TEST_CASE("uplink: a flood of small datagrams is counted, and traffic beside it 
   CHECK(street.victim->state() == QpState::kRts);
 }
 
-TEST_CASE("uplink: a datagram that came in fragments is dropped, whatever it says") {
+TEST_CASE("uplink: a fragmented datagram is dropped") {
   NEEDS_IO_URING();
   OwnNetwork network({}, 1500);
   if (!network.ready()) skip("only root makes a network namespace");
@@ -268,7 +268,7 @@ struct Sender {
 
 }  // namespace
 
-TEST_CASE("uplink: what the kernel drops because nobody fetches it is counted, to the packet") {
+TEST_CASE("uplink: datagrams that the kernel drops are counted exactly") {
   NEEDS_IO_URING();
   Street street;
   Sender sender{street};
@@ -290,7 +290,7 @@ TEST_CASE("uplink: what the kernel drops because nobody fetches it is counted, t
   }));
 }
 
-TEST_CASE("uplink: of what comes faster than the cable takes it, so much waits; the rest is lost") {
+TEST_CASE("uplink: a limited number of packets waits for a slow cable, and the rest is lost") {
   NEEDS_IO_URING();
   Street street;
   Sender sender{street};
@@ -311,7 +311,7 @@ TEST_CASE("uplink: of what comes faster than the cable takes it, so much waits; 
   CHECK(counters.rx_overflows.get() >= kSent - kWaiting - 20);  // on the cable in ten seconds
 }
 
-TEST_CASE("uplink: what is too long is so in a batch, too") {
+TEST_CASE("uplink: datagrams that are too long are detected in a batch, too") {
   NEEDS_IO_URING();
   Street street;
   Sender sender{street};

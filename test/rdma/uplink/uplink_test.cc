@@ -17,7 +17,7 @@ bool same(std::span<uint8_t> a, std::span<uint8_t> b) {
 
 }  // namespace
 
-TEST_CASE("uplink: what no switch knows leaves by the nearest uplink, the rest stays inside") {
+TEST_CASE("uplink: unknown destinations leave by the nearest uplink, and the rest stays inside") {
   Topology topology = default_topology();
   topology.switches = {{"leaf"}, {"spine_0"}, {"spine_1"}, {"border"}};
   topology.uplinks = {{"up"}};
@@ -92,7 +92,7 @@ TEST_CASE("uplink: WRITE, READ, SEND and atomics cross the kernel's network both
   }
 }
 
-TEST_CASE("uplink: with gso at one end or at both, what crosses is the same") {
+TEST_CASE("uplink: with gso at one or at both ends the same data arrives") {
   NEEDS_IO_URING();
   Wire wire;
   constexpr uint32_t kHalf = Host::kArea / 2, kLength = 400'001;
@@ -154,7 +154,7 @@ TEST_CASE("uplink: with gso at one end or at both, what crosses is the same") {
   }
 }
 
-TEST_CASE("uplink: when the kernel has enough to send, the cable is paused until it has less") {
+TEST_CASE("uplink: the cable is paused while the kernel has enough to send") {
   NEEDS_IO_URING();
   Host host(loopback_address(7));
   constexpr unsigned kPackets = 2000;
@@ -191,7 +191,7 @@ TEST_CASE("uplink: when the kernel has enough to send, the cable is paused until
   CHECK(settled());
 }
 
-TEST_CASE("uplink: a payload whose region has gone does not leave, and is counted") {
+TEST_CASE("uplink: a payload whose region has gone is not sent, and is counted") {
   NEEDS_IO_URING();
   Wire wire;
   Host& near = wire.near;
@@ -205,7 +205,7 @@ TEST_CASE("uplink: a payload whose region has gone does not leave, and is counte
   CHECK(near.uplink().counters().tx_packets.get() == 0);
 }
 
-TEST_CASE("uplink: a start that cannot be says why") {
+TEST_CASE("uplink: a start that fails gives the reason") {
   NEEDS_IO_URING();
   struct Row {
     ClockMode mode;
@@ -238,7 +238,7 @@ TEST_CASE("uplink: a start that cannot be says why") {
   }
 }
 
-TEST_CASE("uplink: what strangers send is counted, and does not disturb a connection") {
+TEST_CASE("uplink: packets from strangers are counted, and do not disturb a connection") {
   NEEDS_IO_URING();
   Wire wire;
   auto stranger = open_udp({mapped_ipv4({127, 0, 0, 1}), 0}, UdpUse::kSend);
@@ -266,7 +266,7 @@ TEST_CASE("uplink: what strangers send is counted, and does not disturb a connec
   CHECK(wire.far.counters().rx_icrc_encapsulated.get() == 1);
 }
 
-TEST_CASE("uplink: who takes over a mount goes on without its port, and binds it when it is free") {
+TEST_CASE("uplink: a successor continues without its port, and binds it when it is free") {
   NEEDS_IO_URING();
   SavedAddresses saved{};
   { Host earlier(loopback_address(43), Uplink::At::kStart, &saved); }

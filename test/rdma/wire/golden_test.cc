@@ -72,7 +72,7 @@ TEST_CASE("golden: all packets parse and are emitted again byte for byte") {
   CHECK(ipv6 == 26);
 }
 
-TEST_CASE("golden: lengths, pad count and checksums are what is computed from the payload") {
+TEST_CASE("golden: lengths, pad count and checksums match those computed from the payload") {
   auto packets = golden_packets();
   REQUIRE(packets.size() == 193);
   for (const Bytes& packet : packets) {
@@ -88,7 +88,7 @@ TEST_CASE("golden: lengths, pad count and checksums are what is computed from th
   }
 }
 
-TEST_CASE("golden: headers parse alike when their payload travels apart") {
+TEST_CASE("golden: headers parse alike without their payload") {
   auto packets = golden_packets();
   REQUIRE(packets.size() == 193);
   for (const Bytes& packet : packets) {
@@ -107,7 +107,7 @@ TEST_CASE("golden: headers parse alike when their payload travels apart") {
   }
 }
 
-TEST_CASE("golden: each damaged octet is found, but for those that may change on the way") {
+TEST_CASE("golden: each damaged octet is detected, except where it may change on the way") {
   auto packets = golden_packets();
   REQUIRE(packets.size() == 193);
   size_t flips = 0, octets = 0;
@@ -130,7 +130,7 @@ TEST_CASE("golden: each damaged octet is found, but for those that may change on
   CHECK(flips > 100'000);
 }
 
-TEST_CASE("golden: no cut of a packet is taken for one, or read past its end") {
+TEST_CASE("golden: a truncated packet is refused, and never read past its end") {
   auto packets = golden_packets();
   REQUIRE(packets.size() == 193);
   for (const Bytes& packet : packets) {

@@ -43,18 +43,18 @@ uint32_t carried_icrc(const Bytes& packet) {
 
 }  // namespace
 
-TEST_CASE("icrc: the CRC of the tests is CRC-32: its check value is right") {
+TEST_CASE("icrc: the tests' own CRC is CRC-32, by its check value") {
   CHECK(slow_crc({'1', '2', '3', '4', '5', '6', '7', '8', '9'}) == 0xcbf43926);
 }
 
-TEST_CASE("icrc: the number is little-endian on the wire") {
+TEST_CASE("icrc: the ICRC is little-endian on the wire") {
   Bytes out(wire::kIcrcLen);
   wire::store_icrc(out, 0x11223344);
   CHECK(out == from_hex("44 33 22 11"));
   CHECK(wire::load_icrc(out) == 0x11223344);
 }
 
-TEST_CASE("icrc: for every opcode it is the CRC-32 of the masked packet behind octets of ones") {
+TEST_CASE("icrc: for every opcode it is the CRC-32 of ones followed by the masked packet") {
   Rng rng(3, "icrc");
   size_t packets = 0;
   for (Opcode opcode : all_opcodes()) {
@@ -72,14 +72,14 @@ TEST_CASE("icrc: for every opcode it is the CRC-32 of the masked packet behind o
   CHECK(packets == 39 * 12);
 }
 
-TEST_CASE("icrc: golden packets carry what the tests' own CRC says") {
+TEST_CASE("icrc: golden packets carry the ICRC that the tests' own CRC gives") {
   auto packets = golden_packets();
   REQUIRE(packets.size() == 193);
   for (const Bytes& packet : packets) REQUIRE(carried_icrc(packet) == slow_icrc(packet));
 }
 
 // No golden packet has these opcodes, so the packet is written out by hand.
-TEST_CASE("icrc: SEND with invalidate, which no golden packet is, goes out and comes in") {
+TEST_CASE("icrc: SEND with invalidate, which no golden packet has, parses and is emitted") {
   for (bool last : {false, true}) {
     Bytes packet = from_hex(
         "45 00 00 38 00 00 40 00 40 11 00 00 0a 00 00 01 0a 00 00 02"  // IPv4, 56 octets

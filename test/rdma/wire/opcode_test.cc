@@ -85,7 +85,7 @@ bool lists(const Row& row, std::string_view header) {
 
 }  // namespace
 
-TEST_CASE("opcodes: each is called and placed as the standard says, and no other is valid") {
+TEST_CASE("opcodes: each has the standard's name and place, and no other is valid") {
   for (int code = 0; code < 256; ++code) {
     const wire::OpcodeInfo& info = wire::opcode_info(static_cast<uint8_t>(code));
     const Row* row = row_of(code);
@@ -109,7 +109,7 @@ TEST_CASE("opcodes: each is called and placed as the standard says, and no other
   }
 }
 
-TEST_CASE("opcodes: each is followed by the headers of the standard") {
+TEST_CASE("opcodes: each has the headers of the standard") {
   for (const Row& row : kTables) {
     const wire::OpcodeInfo& info = wire::opcode_info(row.opcode);
     INFO(row.name);

@@ -49,7 +49,7 @@ Bytes with_length(bool ipv6, size_t ip_length, size_t udp_length) {
 
 }  // namespace
 
-TEST_CASE("packet: every opcode, IPv4 and IPv6, goes out and comes in with the same fields") {
+TEST_CASE("packet: every opcode survives emitting and parsing, over IPv4 and IPv6") {
   Rng rng(7, "wire round trip");
   size_t packets = 0;
   for (Opcode opcode : all_opcodes()) {
@@ -75,7 +75,7 @@ TEST_CASE("packet: every opcode, IPv4 and IPv6, goes out and comes in with the s
 }
 
 // Independent bytes: a mistake shared by parser and emitter would otherwise pass.
-TEST_CASE("packet: each field stands where the headers' drawings have it") {
+TEST_CASE("packet: each field is at its place in the headers' drawings") {
   wire::Headers headers;
   headers.v4 = {0x6a, 0x1234, 0x5678, 0x4000, 63, 17, 0x9abc, {10, 1, 2, 3}, {192, 168, 4, 5}};
   headers.udp = {0xc001, 4791, 0x0102, 0x0304};
@@ -120,7 +120,7 @@ TEST_CASE("packet: each field stands where the headers' drawings have it") {
   CHECK(behind_bth(Opcode::kCnp) == from_hex("808182838485868788898a8b8c8d8e8f"));
 }
 
-TEST_CASE("packet: what is no RoCEv2 packet is refused by name") {
+TEST_CASE("packet: an invalid packet is refused with the matching error") {
   Bytes good = plain_packet(false, Opcode::kRcSendOnly, 5);
   REQUIRE(parse(good) == ParseError::kNone);
   CHECK(parse({}) == ParseError::kTruncated);
@@ -157,7 +157,7 @@ TEST_CASE("packet: what is no RoCEv2 packet is refused by name") {
   CHECK(parse(padded_ack) == ParseError::kBadPad);
 }
 
-TEST_CASE("packet: octets behind the length that IP states are not the packet's") {
+TEST_CASE("packet: octets behind the IP length are not part of the packet") {
   for (bool ipv6 : {false, true}) {
     Bytes packet = plain_packet(ipv6, Opcode::kRcAck, 0);
     for (uint8_t filler : {0x00, 0xff}) {
@@ -173,7 +173,7 @@ TEST_CASE("packet: octets behind the length that IP states are not the packet's"
   }
 }
 
-TEST_CASE("packet: of all lengths only the right one is taken when IP and UDP must agree") {
+TEST_CASE("packet: if IP and UDP lengths must agree, only the right length is accepted") {
   for (bool ipv6 : {false, true}) {
     size_t before_udp = ipv6 ? 0 : 20, right = 8 + 12 + 64 + 4;
     size_t taken = 0, unlike_taken = 0, wrong = 0;
@@ -197,7 +197,7 @@ TEST_CASE("packet: of all lengths only the right one is taken when IP and UDP mu
   }
 }
 
-TEST_CASE("packet: random octets never parse into a packet with a right ICRC") {
+TEST_CASE("packet: random octets never parse into a packet with a valid ICRC") {
   Rng rng(11, "wire noise");
   size_t accepted = 0;
   for (int round = 0; round < 20'000; ++round) {
@@ -214,7 +214,7 @@ TEST_CASE("packet: random octets never parse into a packet with a right ICRC") {
 
 // Damage that leaves most of a packet right reaches every check of the parser. What it then takes
 // lies inside the octets given, and nothing of the headers is lost.
-TEST_CASE("packet: damaged packets are refused, or taken for just what they say") {
+TEST_CASE("packet: damaged packets are refused, or parse as exactly what they say") {
   Rng rng(13, "wire damage");
   std::vector<Opcode> opcodes = all_opcodes();
   std::set<ParseError> met;
@@ -256,7 +256,7 @@ TEST_CASE("packet: damaged packets are refused, or taken for just what they say"
   }
 }
 
-TEST_CASE("packet: ECN bits that a connection's packet gets are as if its traffic class had them") {
+TEST_CASE("packet: ECN bits given to a packet are emitted as if its traffic class had them") {
   Rng rng(8, "ecn bits");
   for (int round = 0; round < 200; ++round) {
     bool ipv6 = round % 2;
