@@ -54,8 +54,7 @@ ServiceManager manager(const std::string& socket, const char* us = "",
 }  // namespace
 
 TEST_CASE(
-    "service manager: receives READY, STATUS, WATCHDOG and STOPPING, by path and by abstract "
-    "name") {
+    "service manager: it gets READY, STATUS, WATCHDOG and STOPPING, by path and by abstract name") {
   for (const char* prefix : {"@", "/tmp/"}) {
     Listener listener(unique(prefix));
     ServiceManager told = manager(listener.name);
@@ -71,7 +70,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("service manager: a newline in the mount point's name begins no variable") {
+TEST_CASE("service manager: a newline in the mount point's name cannot add a variable") {
   Listener listener(unique("@"));
   manager(listener.name).ready(42, "serving /tmp/a\nMAINPID=1\tb");
   CHECK(listener.heard() == "READY=1\nMAINPID=42\nSTATUS=serving /tmp/a?MAINPID=1?b");

@@ -115,7 +115,7 @@ void expect(const std::string& wanted, const std::function<std::string(World&)>&
 
 }  // namespace
 
-TEST_CASE("overlay: the tree's entries stand beside the machine's, and are live") {
+TEST_CASE("overlay: the tree's entries appear beside the machine's, and are live") {
   expect("block infiniband infiniband_verbs; machine; mb_0; uverbs0", [](World& world) {
     world.machine("class/block/vda/size");
     world.tree("class/infiniband/mb_0/node_type");
@@ -148,7 +148,7 @@ TEST_CASE(
   });
 }
 
-TEST_CASE("overlay: a real NIC is not found by a class that the tree lacks") {
+TEST_CASE("overlay: a real NIC is hidden, even in a class that the tree lacks") {
   expect("block infiniband; mb_0", [](World& world) {
     world.machine("class/block/vda");
     world.machine("class/infiniband/mlx5_0/node_type");
@@ -159,7 +159,7 @@ TEST_CASE("overlay: a real NIC is not found by a class that the tree lacks") {
   });
 }
 
-TEST_CASE("overlay: a root complex that both have keeps the machine's devices") {
+TEST_CASE("overlay: a root complex in both keeps the machine's devices") {
   expect("0000:2b:00.0 0000:2b:01.0 power; tree; machine", [](World& world) {
     world.machine("devices/pci0000:2b/power/control");
     world.machine("devices/pci0000:2b/0000:2b:00.0/vendor");
@@ -172,7 +172,7 @@ TEST_CASE("overlay: a root complex that both have keeps the machine's devices") 
   });
 }
 
-TEST_CASE("overlay: links keep their targets, and of two with one name the tree's is seen") {
+TEST_CASE("overlay: links keep their targets, and of two with one name the tree's wins") {
   expect("eth0 lo; tree; machine", [](World& world) {
     world.machine("devices/virtual/net/lo/mtu");
     world.machine("devices/virtual/net/eth0/mtu");
@@ -186,7 +186,7 @@ TEST_CASE("overlay: links keep their targets, and of two with one name the tree'
   });
 }
 
-TEST_CASE("overlay: a directory that others cannot read stays so, and nothing is created in it") {
+TEST_CASE("overlay: a directory that others cannot read stays so, and is read-only") {
   expect("700; other rocefs; machine; Read-only file system", [](World& world) {
     world.machine("kernel/debug/other/value");
     world.tree("kernel/debug/rocefs/seed");
@@ -201,8 +201,7 @@ TEST_CASE("overlay: a directory that others cannot read stays so, and nothing is
   });
 }
 
-TEST_CASE(
-    "overlay: the tree's dev is laid over a private /dev in which devices and terminals work") {
+TEST_CASE("overlay: the tree's dev lies over a private /dev with working devices and terminals") {
   expect("uverbs0; a device 1:3; null 1:3; terminal; no /sys/dev; all", [](World& world) {
     world.tree("class/infiniband/mb_0/node_type");
     std::string wanted = list("/dev");
@@ -230,7 +229,7 @@ TEST_CASE(
   });
 }
 
-TEST_CASE("overlay: a missing tree is an error with its path") {
+TEST_CASE("overlay: a missing tree is an error that names its path") {
   Result<Overlay> overlay = Overlay::of("/nonexistent/tree");
   REQUIRE_FALSE(overlay);
   CHECK(overlay.error().code == ENOENT);

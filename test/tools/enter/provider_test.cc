@@ -30,7 +30,7 @@ struct Prefix {
 
 }  // namespace
 
-TEST_CASE("provider: found in a build and in an installation") {
+TEST_CASE("provider: it is found in a build and in an installation") {
   Prefix prefix("usr");
   CHECK(prefix.found().empty());
   prefix.add("lib/librocefs.so");
@@ -42,7 +42,7 @@ TEST_CASE("provider: found in a build and in an installation") {
   CHECK(prefix.found() == prefix.at / "lib/librocefs");
 }
 
-TEST_CASE("provider: a path with a separator of driver lists is not used") {
+TEST_CASE("provider: a path that contains a separator of driver lists is not used") {
   for (const char* name : {"a:b", "a;b"}) {
     Prefix prefix(name);
     prefix.add("lib/librocefs-rdmav34.so");
@@ -52,7 +52,7 @@ TEST_CASE("provider: a path with a separator of driver lists is not used") {
   CHECK(find_provider("bin/rocefs").empty());
 }
 
-TEST_CASE("provider: a list of drivers keeps its entries, and has the provider once") {
+TEST_CASE("provider: a list of drivers keeps its entries and gets the provider once") {
   CHECK(with_driver("/x/librocefs", "") == "/x/librocefs");
   CHECK(with_driver("/x/librocefs", "rxe") == "/x/librocefs:rxe");
   CHECK(with_driver("/x/librocefs", "rxe;/y/libmlx5:siw") == "/x/librocefs:rxe:/y/libmlx5:siw");

@@ -62,7 +62,7 @@ Topology with_second_port() {
 
 }  // namespace
 
-TEST_CASE("fabric subnets: a star's switch manages, and channel adapters follow in order") {
+TEST_CASE("fabric subnets: a star's switch is the manager, and channel adapters follow in order") {
   Made made(default_topology());
   const Subnet& subnet = made.only().subnet();
   CHECK(lids(subnet) == "sw_0/0 mb_0/1 mb_1/1");
@@ -107,7 +107,7 @@ TEST_CASE("fabric subnets: a dumbbell and a leaf-spine network are one subnet ea
         "spine_0/1-leaf_0/3 spine_0/2-leaf_1/3 spine_1/1-leaf_0/4 spine_1/2-leaf_1/4 ");
 }
 
-TEST_CASE("fabric subnets: back to back, the first port manages") {
+TEST_CASE("fabric subnets: back to back, the first port is the manager") {
   Topology topology = default_topology();
   topology.switches.clear();
   topology.links = {cable("mb_0", "mb_1", 1'000'000'000)};
@@ -116,8 +116,7 @@ TEST_CASE("fabric subnets: back to back, the first port manages") {
   CHECK(made.only().rate_bps(1, 1) == 1'000'000'000);
 }
 
-TEST_CASE(
-    "fabric subnets: the ports of a device may be in two subnets, each with LIDs of its own") {
+TEST_CASE("fabric subnets: the ports of a device may be in two subnets, with LIDs of their own") {
   Topology topology = with_second_port();
   topology.switches.push_back({"t"});
   topology.links.push_back(cable("t", "h1/2", 1'000'000'000));
@@ -142,7 +141,7 @@ TEST_CASE(
   CHECK(made.subnets.index_of(h1.port(2)) == 1);
 }
 
-TEST_CASE("fabric subnets: both ports of a device in one subnet have a LID each and are one node") {
+TEST_CASE("fabric subnets: two ports of a device in one subnet have two LIDs and are one node") {
   Topology topology = with_second_port();
   topology.links.push_back(cable("s", "h1/2", 1'000'000'000));
   Made made(topology);
@@ -152,7 +151,8 @@ TEST_CASE("fabric subnets: both ports of a device in one subnet have a LID each 
   CHECK(subnet.nodes[0].ports[1].guid != subnet.nodes[0].ports[2].guid);
 }
 
-TEST_CASE("fabric subnets: a port without a cable is alone, and a cable that is down connects") {
+TEST_CASE(
+    "fabric subnets: a port without a cable is a subnet alone, and a failed cable still connects") {
   Topology topology = star(2);
   topology.links.pop_back();
   topology.links[0].up = false;
@@ -166,7 +166,7 @@ TEST_CASE("fabric subnets: a port without a cable is alone, and a cable that is 
   alone.clear_counters(0, 1, alone.counters(0, 1));
 }
 
-TEST_CASE("fabric subnets: a cable is up while both of its directions are") {
+TEST_CASE("fabric subnets: a cable is up only if both of its directions are") {
   Made made(default_topology());
   FabricSubnet& state = made.only();
   CHECK(state.up(0, 1));
@@ -183,7 +183,7 @@ TEST_CASE("fabric subnets: a cable is up while both of its directions are") {
   CHECK(state.rate_bps(0, 1) == 10'000'000'000);
 }
 
-TEST_CASE("fabric subnets: nodes have the descriptions of the tree, and leave with their driver") {
+TEST_CASE("fabric subnets: nodes have the tree's descriptions, and leave with their driver") {
   Made made(default_topology());
   FabricSubnet& state = made.only();
   CHECK(state.description(0) == "mb_0 emulated RoCEv2 HCA");
@@ -200,7 +200,8 @@ TEST_CASE("fabric subnets: nodes have the descriptions of the tree, and leave wi
   CHECK(state.description(0) == "mb_0 emulated RoCEv2 HCA");
 }
 
-TEST_CASE("fabric subnets: a channel adapter's counters are those of its tree, and are cleared") {
+TEST_CASE(
+    "fabric subnets: a channel adapter's counters are those of the tree, and can be cleared") {
   Made made(default_topology());
   FabricSubnet& state = made.only();
   PortCounters& shown = made.counters("mb_0");
@@ -230,8 +231,7 @@ TEST_CASE("fabric subnets: a channel adapter's counters are those of its tree, a
   CHECK(shown.rx_write_requests.get() != 0);
 }
 
-TEST_CASE(
-    "fabric subnets: a switch's ports count packets that their links delivered, not lost ones") {
+TEST_CASE("fabric subnets: a switch's port counts delivered packets, not lost ones") {
   Star made(2);
   FabricSubnets subnets(made.fabric);
   FabricSubnet& state = *subnets.all()[0];

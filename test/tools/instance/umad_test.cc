@@ -124,7 +124,7 @@ umad::Header header_of(const char* buffer) {
 #define NEEDS_FUSE() \
   if (!fuse_here()) skip("no /dev/fuse here")
 
-TEST_CASE("umad: mounted, a request is written, and its answer is polled for and read") {
+TEST_CASE("umad: mounted, a program writes a request, and polls for and reads the answer") {
   NEEDS_FUSE();
   NEEDS_IO_URING();
   WithUmad umad;

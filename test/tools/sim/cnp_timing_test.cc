@@ -46,7 +46,7 @@ const std::string kNpcc = "kernel/debug/rocefs/fabric/sw_0/ports/3/npcc/enable =
 // The receivers' CNP takes over 1 ms: 500 us there and 500 us back. The switch is 2 us away; it
 // sends a CNP when the queue has lasted for 20 us (a microburst), at the end of an interval of 10
 // us, after a processing delay of 20 us.
-TEST_CASE("npcc: before a long cable the CNP takes the delay to the switch, not to the receiver") {
+TEST_CASE("npcc: with a long cable the CNP takes the delay to the switch, not to the receiver") {
   TimeNs npcc = first_cnp("500us", kNpcc), ecn = first_cnp("500us", kEcn);
   CHECK(npcc >= 40 * kMicrosecond);
   CHECK(npcc <= 70 * kMicrosecond);
@@ -55,7 +55,7 @@ TEST_CASE("npcc: before a long cable the CNP takes the delay to the switch, not 
 }
 
 // The receivers' CNP takes two or three microseconds when the other switch is 1 us away.
-TEST_CASE("npcc: within a data centre it is not faster than ECN") {
+TEST_CASE("npcc: within a data centre NPCC is not faster than ECN") {
   TimeNs npcc = first_cnp("1us", kNpcc), ecn = first_cnp("1us", kEcn);
   CHECK(npcc >= 40 * kMicrosecond);
   CHECK(ecn <= npcc);
