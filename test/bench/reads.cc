@@ -85,17 +85,17 @@ class Messages {
 };
 
 // A mounted tree with an engine behind it, in this process.
-class House {
+class MountedNic {
  public:
   // `up` says whether it could be mounted; why not is printed.
-  House() : tree_(::getuid(), ::getgid()) {
+  MountedNic() : tree_(::getuid(), ::getgid()) {
     if (Result<void> started = start(); !started) {
       fmt::print(stderr, "skipped: {}\n", started.error().reason);
       return;
     }
     up = true;
   }
-  ~House() {
+  ~MountedNic() {
     stop();
     if (!directory_.empty()) ::rmdir(directory_.c_str());
   }
@@ -178,14 +178,14 @@ uint64_t read_in_turn(const std::vector<std::string>& files, size_t& next, TimeN
 }  // namespace
 
 void bench_reads(Table& table) {
-  House house;
-  if (!house.up) return;
-  std::vector<std::string> files = readable_files(house.directory());
+  MountedNic nic;
+  if (!nic.up) return;
+  std::vector<std::string> files = readable_files(nic.directory());
   size_t next = 0;
   uint64_t reads = 0;
   TimeNs reading = 0;
   for (int phase = 0; phase < 2 * kRounds; ++phase) {
-    house.messages().set_phase(phase);
+    nic.messages().set_phase(phase);
     TimeNs begin = monotonic_ns();
     if (phase % 2 == 0) {
       ::usleep(static_cast<unsigned>(kPhase / 1000));
@@ -193,10 +193,10 @@ void bench_reads(Table& table) {
       reads += read_in_turn(files, next, begin + kPhase);
       reading += monotonic_ns() - begin;
     }
-    house.messages().set_phase(-1);
+    nic.messages().set_phase(-1);
   }
-  house.stop();
-  Messages& messages = house.messages();
+  nic.stop();
+  Messages& messages = nic.messages();
   double rate = static_cast<double>(reads) * 1e9 / static_cast<double>(reading);
   for (double fraction : {0.5, 0.99}) {
     double without = messages.quantile_us(fraction, 0), with = messages.quantile_us(fraction, 1);

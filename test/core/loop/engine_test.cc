@@ -275,7 +275,7 @@ TEST_CASE("io_uring: when seccomp forbids it, the reason names seccomp and the s
 
 TEST_CASE("engine: a task runs at its moment, between the events of one instant") {
   NEEDS_IO_URING();
-  Running house(ClockMode::kVirtual);
+  Running running(ClockMode::kVirtual);
   std::vector<std::string> seen;
   struct Noting {
     std::vector<std::string>& seen;
@@ -285,7 +285,7 @@ TEST_CASE("engine: a task runs at its moment, between the events of one instant"
   Noting first{seen, "first"}, second{seen, "second"}, later{seen, "later"};
   Event at_first = event_of<&Noting::run>(&first), at_second = event_of<&Noting::run>(&second),
         at_later = event_of<&Noting::run>(&later);
-  Engine& engine = *house.engine;
+  Engine& engine = *running.engine;
   engine.scheduler().at(at_first, 100);
   engine.scheduler().at(at_second, 100);
   engine.scheduler().at(at_later, 101);
@@ -298,12 +298,12 @@ TEST_CASE("engine: a task runs at its moment, between the events of one instant"
   engine.at({50, 3}, note("where nothing else is"));
   Engine::TaskId never = engine.at({60, 0}, note("never"));
   engine.cancel(never);
-  house.start();
-  CHECK(house.advance(99) == 0);
+  running.start();
+  CHECK(running.advance(99) == 0);
   CHECK(seen == std::vector<std::string>{"where nothing else is"});
-  CHECK(house.idle(kSecond) == 0);
+  CHECK(running.idle(kSecond) == 0);
   CHECK(engine.now() == 100);
-  CHECK(house.advance(10) == 0);
+  CHECK(running.advance(10) == 0);
   CHECK(seen == std::vector<std::string>{"where nothing else is", "before", "before too", "first",
                                          "after one", "second", "after two", "as late as can be",
                                          "later"});
@@ -311,37 +311,37 @@ TEST_CASE("engine: a task runs at its moment, between the events of one instant"
 
 TEST_CASE("engine: idle waits for scheduled tasks, and times out on those beyond its limit") {
   NEEDS_IO_URING();
-  Running house(ClockMode::kVirtual);
+  Running running(ClockMode::kVirtual);
   bool ran = false;
-  house.engine->at({2 * kSecond, 0}, [&] { ran = true; });
-  house.start();
-  CHECK(house.idle(kSecond) == ETIMEDOUT);
+  running.engine->at({2 * kSecond, 0}, [&] { ran = true; });
+  running.start();
+  CHECK(running.idle(kSecond) == ETIMEDOUT);
   CHECK_FALSE(ran);
-  CHECK(house.idle(kSecond) == 0);
+  CHECK(running.idle(kSecond) == 0);
   CHECK(ran);
-  CHECK(house.engine->now() == 2 * kSecond);
+  CHECK(running.engine->now() == 2 * kSecond);
 }
 
 TEST_CASE("engine: no event runs while a pause is held, and any thread may release it") {
   NEEDS_IO_URING();
   ClockMode mode = GENERATE(ClockMode::kVirtual, ClockMode::kReal);
-  Running house(mode);
+  Running running(mode);
   Engine::Pause pause;
   std::atomic<bool> ran{false};
-  house.engine->at({kMicrosecond, 0}, [&] { pause = house.engine->pause(); });
-  house.engine->at({2 * kMicrosecond, 0}, [&] { ran = true; });
-  house.start();
+  running.engine->at({kMicrosecond, 0}, [&] { pause = running.engine->pause(); });
+  running.engine->at({2 * kMicrosecond, 0}, [&] { ran = true; });
+  running.start();
   std::future<int> advance;
   if (mode == ClockMode::kVirtual) {
-    advance = std::async(std::launch::async, [&] { return house.advance(kMillisecond); });
+    advance = std::async(std::launch::async, [&] { return running.advance(kMillisecond); });
   }
-  for (bool is_paused = false; !is_paused;) house.on_core([&] { is_paused = pause != nullptr; });
+  for (bool is_paused = false; !is_paused;) running.on_core([&] { is_paused = pause != nullptr; });
   Moment here;
-  house.on_core([&] { here = house.engine->moment(); });
+  running.on_core([&] { here = running.engine->moment(); });
   CHECK(here.at >= kMicrosecond);
   CHECK_FALSE(ran);
   Engine::Pause mine;
-  house.on_core([&] { mine = std::move(pause); });
+  running.on_core([&] { mine = std::move(pause); });
   mine.reset();
   while (!ran) std::this_thread::yield();
   if (advance.valid()) CHECK(advance.get() == 0);
@@ -351,9 +351,9 @@ TEST_CASE("engine: a pause may outlive the engine") {
   NEEDS_IO_URING();
   Engine::Pause pause;
   {
-    Running house(ClockMode::kVirtual);
-    pause = house.engine->pause();
-    house.start();
+    Running running(ClockMode::kVirtual);
+    pause = running.engine->pause();
+    running.start();
   }
   pause.reset();
 }

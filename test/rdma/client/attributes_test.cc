@@ -51,8 +51,8 @@ bool same(const rocefs_qp_attr& a, const rocefs_qp_attr& b) {
 }  // namespace
 
 TEST_CASE("attributes: an invalid queue is refused") {
-  House house;
-  TestClient client(house);
+  ServerRig rig;
+  TestClient client(rig);
   REQUIRE(client.open() == 0);
   uint32_t pd = client.handle_of(ROCEFS_OP_ALLOC_PD);
   TestClient::Cq cq = client.create_cq(16);
@@ -110,8 +110,8 @@ TEST_CASE("attributes: an invalid queue is refused") {
 }
 
 TEST_CASE("attributes: an invalid memory region or address handle is refused") {
-  House house;
-  TestClient client(house);
+  ServerRig rig;
+  TestClient client(rig);
   REQUIRE(client.open() == 0);
   uint32_t pd = client.handle_of(ROCEFS_OP_ALLOC_PD);
   Pages pages(1 << 16);
@@ -167,8 +167,8 @@ TEST_CASE("attributes: an invalid memory region or address handle is refused") {
 }
 
 TEST_CASE("attributes: an unknown handle is EINVAL, and one that is in use is EBUSY") {
-  House house;
-  Pair pair(house, 8192);
+  ServerRig rig;
+  Pair pair(rig, 8192);
   for (uint32_t op :
        {ROCEFS_OP_QUERY_PORT, ROCEFS_OP_DEALLOC_PD, ROCEFS_OP_DEREG_MR, ROCEFS_OP_DESTROY_CQ,
         ROCEFS_OP_MODIFY_SRQ, ROCEFS_OP_QUERY_SRQ, ROCEFS_OP_DESTROY_SRQ, ROCEFS_OP_MODIFY_QP,
@@ -184,8 +184,8 @@ TEST_CASE("attributes: an unknown handle is EINVAL, and one that is in use is EB
 }
 
 TEST_CASE("attributes: an invalid change of a queue pair is refused and changes nothing") {
-  House house;
-  Pair pair(house, 8192);
+  ServerRig rig;
+  Pair pair(rig, 8192);
   constexpr uint32_t kState = 1, kAccess = 1 << 3, kPkey = 1 << 4, kPort = 1 << 5, kQkey = 1 << 6,
                      kPath = 1 << 7, kMtu = 1 << 8, kTimeout = 1 << 9, kRetries = 1 << 10,
                      kRnr = 1 << 11, kReceivePsn = 1 << 12, kReads = 1 << 13, kMinRnr = 1 << 15,
@@ -292,11 +292,11 @@ TEST_CASE("attributes: only a privileged user may set a controlled Q_Key (IBTA 3
                               {true, 0xffffffff, EPERM}};
   for (const Setting& setting : settings) {
     if (setting.nobody && ::geteuid() != 0) continue;  // all users here are the daemon's
-    House house;
+    ServerRig rig;
     Shared<int> error;
     Child child([&] {
       if (setting.nobody && !become_nobody()) return 2;
-      TestClient client(house);
+      TestClient client(rig);
       REQUIRE(client.open() == 0);
       auto cq = client.create_cq(16);
       auto qp = client.create_qp(client.handle_of(ROCEFS_OP_ALLOC_PD), cq, 4);
@@ -316,8 +316,8 @@ TEST_CASE("attributes: only a privileged user may set a controlled Q_Key (IBTA 3
 }
 
 TEST_CASE("attributes: an invalid re-registration, window or multicast group is refused") {
-  House house;
-  TestClient client(house);
+  ServerRig rig;
+  TestClient client(rig);
   REQUIRE(client.open() == 0);
   uint32_t pd = client.handle_of(ROCEFS_OP_ALLOC_PD);
   Pages pages(1 << 16);

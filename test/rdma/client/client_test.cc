@@ -1,12 +1,12 @@
 // Services for an honest client.
-#include "test/rdma/client/house.h"
+#include "test/rdma/client/server_rig.h"
 
 using namespace rocefs;
 using namespace rocefs::test;
 
 TEST_CASE("client: a WRITE of a megabyte arrives whole at another client") {
-  House house;
-  Pair pair(house);
+  ServerRig rig;
+  Pair pair(rig);
   for (size_t i = 0; i < pair.near_memory.size(); ++i) {
     pair.near_memory[i] = static_cast<uint8_t>(i * 7 + i / 4096);
   }
@@ -21,8 +21,8 @@ TEST_CASE("client: a WRITE of a megabyte arrives whole at another client") {
 }
 
 TEST_CASE("client: a READ and an atomic return the contents of remote memory") {
-  House house;
-  Pair pair(house);
+  ServerRig rig;
+  Pair pair(rig);
   pair.far_memory.assign(pair.far_memory.size(), 0x5a);
   pair.near.post(pair.near_qp,
                  rdma_request(ROCEFS_WR_RDMA_READ, pair.near_memory.data(), 100000,
@@ -47,8 +47,8 @@ TEST_CASE("client: a READ and an atomic return the contents of remote memory") {
 }
 
 TEST_CASE("client: an ATOMIC WRITE stores eight octets at an aligned remote address") {
-  House house;
-  Pair pair(house);
+  ServerRig rig;
+  Pair pair(rig);
   auto* number = reinterpret_cast<uint64_t*>(pair.far_memory.data());
   *reinterpret_cast<uint64_t*>(pair.near_memory.data()) = 0x1122334455667788;
   rocefs_send_wqe wqe = pair.write(8);
@@ -75,8 +75,8 @@ TEST_CASE("client: an ATOMIC WRITE stores eight octets at an aligned remote addr
 }
 
 TEST_CASE("client: an inline SEND with immediate arrives in a receive buffer") {
-  House house;
-  Pair pair(house);
+  ServerRig rig;
+  Pair pair(rig);
   rocefs_receive_wqe receive{};
   receive.wr_id = 9;
   receive.num_sge = 1;
@@ -102,15 +102,15 @@ TEST_CASE("client: an inline SEND with immediate arrives in a receive buffer") {
 }
 
 TEST_CASE("client: a device that leaves flushes posted requests that were not yet taken") {
-  House house;
-  TestClient client(house);
+  ServerRig rig;
+  TestClient client(rig);
   REQUIRE(client.open("mb_0") == 0);
   uint32_t pd = client.handle_of(ROCEFS_OP_ALLOC_PD);
   constexpr uint32_t kDepth = 100;  // more than the core takes of a queue in one turn (64)
   TestClient::Cq cq = client.create_cq(2 * kDepth);
   TestClient::Queue qp = client.create_qp(pd, cq, 2, kDepth);
   client.connect(qp, {10, 77, 0, 1}, qp.made.qpn);
-  house.on_core([&] {
+  rig.on_core([&] {
     for (uint32_t i = 0; i < kDepth; ++i) {
       rocefs_receive_wqe receive{};
       client.post(qp, receive);
@@ -119,7 +119,7 @@ TEST_CASE("client: a device that leaves flushes posted requests that were not ye
       send.flags = ROCEFS_SEND_SIGNALED;
       client.post(qp, send);
     }
-    house.fabric->device("mb_0")->leave();
+    rig.fabric->device("mb_0")->leave();
     return 0;
   });
   CHECK(load_acquire(client.page()->gone) == 1);
@@ -130,8 +130,8 @@ TEST_CASE("client: a device that leaves flushes posted requests that were not ye
 }
 
 TEST_CASE("client: data that is copied into a request is not read from memory") {
-  House house;
-  Pair pair(house);
+  ServerRig rig;
+  Pair pair(rig);
   auto written = [&](uint32_t opcode, uint32_t length, uint32_t key) {
     rocefs_send_wqe wqe = pair.write(length);
     wqe.opcode = opcode;
@@ -160,8 +160,8 @@ TEST_CASE("client: data that is copied into a request is not read from memory") 
 }
 
 TEST_CASE("client: the engine reads and writes a region of shared pages") {
-  House house;
-  Pair pair(house);
+  ServerRig rig;
+  Pair pair(rig);
   TestClient::Region from, to;
   constexpr size_t kSize = 1 << 20;
   Mapping near = pair.near.share(pair.near_pd, kSize, from);
@@ -236,7 +236,7 @@ TEST_CASE("client: an atomic on shared pages changes exactly its octets, aligned
 }
 
 TEST_CASE("client: no device can be opened under the virtual clock") {
-  House house(ClockMode::kVirtual);
-  TestClient client(house);
+  ServerRig rig(ClockMode::kVirtual);
+  TestClient client(rig);
   CHECK(client.open() == EOPNOTSUPP);
 }

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "test/rdma/client/house.h"
+#include "test/rdma/client/server_rig.h"
 
 using namespace rocefs;
 using namespace rocefs::test;
@@ -243,8 +243,8 @@ void fill(std::vector<uint8_t>& memory, size_t seed) {
 }  // namespace
 
 TEST_CASE("copier: WRITEs, READs and atomics through copiers complete, whole and in order") {
-  House house;
-  Pair pair(house);
+  ServerRig rig;
+  Pair pair(rig);
   WithCopier near(pair.near, true), far(pair.far, true);
   constexpr uint32_t kAll = 1 << 20;
   auto* numbers = reinterpret_cast<uint64_t*>(pair.far_memory.data());
@@ -276,8 +276,8 @@ TEST_CASE("copier: WRITEs, READs and atomics through copiers complete, whole and
 }
 
 TEST_CASE("copier: memory is moved even if the client's copier does nothing") {
-  House house;
-  Pair pair(house);
+  ServerRig rig;
+  Pair pair(rig);
   WithCopier near(pair.near, false), far(pair.far, false);
   for (size_t round = 0; round < 3; ++round) {
     fill(pair.near_memory, round);
@@ -291,14 +291,14 @@ TEST_CASE("copier: memory is moved even if the client's copier does nothing") {
 }
 
 TEST_CASE("copier: a client that ends with a slot taken leaves nothing behind") {
-  House house;
-  Pair bystander(house);
+  ServerRig rig;
+  Pair bystander(rig);
   {
-    Pair pair(house);
+    Pair pair(rig);
     WithCopier near(pair.near, false);
     pair.near.post(pair.near_qp, pair.write(1 << 20));
     auto posted = [&] { return near.theirs().state(0).load() == ROCEFS_COPY_POSTED; };
-    REQUIRE(house.wait_on_core(posted));
+    REQUIRE(rig.wait_on_core(posted));
     near.theirs().state(0).store(ROCEFS_COPY_TAKEN);
     rocefs_cqe cqe{};
     CHECK(!pair.near_cq.wait(cqe, 50));

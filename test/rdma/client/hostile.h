@@ -11,7 +11,7 @@
 #include <optional>
 #include <random>
 
-#include "test/rdma/client/house.h"
+#include "test/rdma/client/server_rig.h"
 
 namespace rocefs::test {
 
@@ -101,8 +101,8 @@ bool await(Holds holds) {
 // completions when it goes.
 class Bystander {
  public:
-  Bystander(const House& house, const char* beside)
-      : beside_(beside), child_([&] { return run(house); }) {
+  Bystander(const ServerRig& rig, const char* beside)
+      : beside_(beside), child_([&] { return run(rig); }) {
     REQUIRE(await([&] { return seen_->messages > 0 || seen_->trouble != 0; }));
   }
   ~Bystander() { finish(); }
@@ -133,8 +133,8 @@ class Bystander {
   };
   static constexpr size_t kBytes = 64 << 10;
 
-  int run(const House& house) {
-    Pair pair(house, kBytes);
+  int run(const ServerRig& rig) {
+    Pair pair(rig, kBytes);
     std::vector<uint8_t> expected(kBytes);
     auto last = Clock::now();
     for (uint32_t serial = 1; !seen_->stop; ++serial) {
@@ -221,12 +221,12 @@ inline void check_works(Pair& pair) {
   CHECK(pair.far_memory[100] == pair.near_memory[100]);
 }
 
-inline bool qp_is_gone(House& house, const char* device, uint32_t qpn) {
-  return house.wait_on_core([&] { return house.fabric->device(device)->find_qp(qpn) == nullptr; });
+inline bool qp_is_gone(ServerRig& rig, const char* device, uint32_t qpn) {
+  return rig.wait_on_core([&] { return rig.fabric->device(device)->find_qp(qpn) == nullptr; });
 }
 // Whether no work is in progress, nor held by memory that does not answer.
-inline bool all_is_quiet(House& house) {
-  return house.wait_on_core([&] { return !house.engine->outstanding().any(); });
+inline bool all_is_quiet(ServerRig& rig) {
+  return rig.wait_on_core([&] { return !rig.engine->outstanding().any(); });
 }
 
 // More than there can be when not even one is free to count them.
@@ -240,9 +240,9 @@ inline size_t open_descriptors() {
 }
 
 // Whether there are no more than `before`, but for a few of those who have gone last.
-inline bool descriptors_are_back(const House& house, size_t before) {
+inline bool descriptors_are_back(const ServerRig& rig, size_t before) {
   return await([&] {
-    TestClient passes(house);  // a new client makes the engine look for gone ones
+    TestClient passes(rig);  // a new client makes the engine look for gone ones
     return open_descriptors() <= before + 12;
   });
 }

@@ -19,8 +19,8 @@ constexpr size_t kMegabyte = 1 << 20;
 
 // A pair with pages of its own on both sides, which can be taken away.
 struct PagedPair : Pair {
-  explicit PagedPair(const House& house, int sharing = MAP_PRIVATE)
-      : Pair(house, 8192), near_pages(kMegabyte, sharing), far_pages(kMegabyte, sharing) {
+  explicit PagedPair(const ServerRig& rig, int sharing = MAP_PRIVATE)
+      : Pair(rig, 8192), near_pages(kMegabyte, sharing), far_pages(kMegabyte, sharing) {
     near_key = near.reg(near_pd, near_pages.data(), kMegabyte).key;
     far_key = far.reg(far_pd, far_pages.data(), kMegabyte).key;
     REQUIRE((near_key != 0 && far_key != 0));
@@ -43,15 +43,15 @@ void tell(Told& told, const Pair& pair) {
   told.near_qpn = pair.near_qp.made.qpn;
   told.far_qpn = pair.far_qp.made.qpn;
 }
-bool pair_is_gone(House& house, const Told& told) {
-  return qp_is_gone(house, "mb_0", told.near_qpn) && qp_is_gone(house, "mb_1", told.far_qpn);
+bool pair_is_gone(ServerRig& rig, const Told& told) {
+  return qp_is_gone(rig, "mb_0", told.near_qpn) && qp_is_gone(rig, "mb_1", told.far_qpn);
 }
 
 }  // namespace
 
 TEST_CASE("hostile: unmapped or read-only memory fails the request that needs it") {
-  House house;
-  Bystander bystander(house, "memory that is gone");
+  ServerRig rig;
+  Bystander bystander(rig, "memory that is gone");
   enum End { kNearEnd, kFarEnd };
   enum How { kUnmapped, kReadOnly };
   struct Row {
@@ -79,7 +79,7 @@ TEST_CASE("hostile: unmapped or read-only memory fails the request that needs it
   };
   for (const Row& row : rows) {
     INFO("opcode " << row.opcode << " end " << row.end << " how " << row.how);
-    PagedPair pair(house, MAP_SHARED);
+    PagedPair pair(rig, MAP_SHARED);
     Pages& pages = row.end == kNearEnd ? pair.near_pages : pair.far_pages;
     if (row.how == kUnmapped) pages.unmap();
     if (row.how == kReadOnly) pages.protect(PROT_READ);
@@ -92,7 +92,7 @@ TEST_CASE("hostile: unmapped or read-only memory fails the request that needs it
       CHECK(pages.data()[0] == 0x5a);
     }
   }
-  PagedPair pair(house);
+  PagedPair pair(rig);
   pair.far_pages.unmap();
   rocefs_receive_wqe receive{};
   receive.num_sge = 1;
@@ -106,10 +106,10 @@ TEST_CASE("hostile: unmapped or read-only memory fails the request that needs it
 }
 
 TEST_CASE("hostile: memory unmapped amid WRITEs and READs fails one request and flushes the rest") {
-  House house;
-  Bystander bystander(house, "memory that goes under way");
+  ServerRig rig;
+  Bystander bystander(rig, "memory that goes under way");
   for (int round = 0; round < 24; ++round) {
-    PagedPair pair(house);
+    PagedPair pair(rig);
     bool near_end = round & 1, reads = round & 2;
     uint32_t opcode = reads ? ROCEFS_WR_RDMA_READ : ROCEFS_WR_RDMA_WRITE;
     for (int i = 0; i < 8; ++i) pair.near.post(pair.near_qp, pair.paged(opcode));
@@ -134,15 +134,15 @@ TEST_CASE("hostile: memory unmapped amid WRITEs and READs fails one request and 
 }
 
 TEST_CASE("hostile: memory that is replaced by an unresponsive file blocks only its owner") {
-  House house;
+  ServerRig rig;
   SilentFile file;
   if (!file.open()) skip("a file that never answers cannot be mounted here");
-  Bystander bystander(house, "a file that nobody reads");
+  Bystander bystander(rig, "a file that nobody reads");
   for (bool closes_first : {true, false}) {
     for (uint32_t opcode : {ROCEFS_WR_RDMA_WRITE, ROCEFS_WR_RDMA_READ}) {
       Shared<Told> told;
       Child child([&] {
-        PagedPair pair(house);
+        PagedPair pair(rig);
         if (!file.cover(pair.near_pages.data(), kMegabyte)) return 3;
         tell(*told, pair);
         for (int i = 0; i < 4; ++i) pair.near.post(pair.near_qp, pair.paged(opcode));
@@ -161,32 +161,32 @@ TEST_CASE("hostile: memory that is replaced by an unresponsive file blocks only 
       });
       REQUIRE(await([&] { return told->steps == 1; }));
       bystander.expect();
-      CHECK(house.on_core(
-          [&] { return house.fabric->device("mb_0")->find_qp(told->near_qpn) != nullptr; }));
+      CHECK(rig.on_core(
+          [&] { return rig.fabric->device("mb_0")->find_qp(told->near_qpn) != nullptr; }));
       if (closes_first) {
         told->order = 1;
         REQUIRE(await([&] { return told->steps == 2; }));
-        CHECK(pair_is_gone(house, *told));
+        CHECK(pair_is_gone(rig, *told));
         bystander.expect();
       }
       child.kill();
-      CHECK(pair_is_gone(house, *told));
+      CHECK(pair_is_gone(rig, *told));
     }
   }
   file.end();
   bystander.finish();
-  CHECK(all_is_quiet(house));
+  CHECK(all_is_quiet(rig));
 }
 
 TEST_CASE("hostile: requests of a client with blocked memory do not accumulate") {
-  House house;
+  ServerRig rig;
   SilentFile file;
   if (!file.open()) skip("a file that never answers cannot be mounted here");
-  Bystander bystander(house, "requests of a client that hangs");
+  Bystander bystander(rig, "requests of a client that hangs");
   size_t before = open_descriptors();
   Shared<Told> told;
   Child child([&] {
-    PagedPair pair(house);
+    PagedPair pair(rig);
     if (!file.cover(pair.near_pages.data(), kMegabyte)) return 3;
     pair.near.post(pair.near_qp, pair.paged(ROCEFS_WR_RDMA_WRITE));
     tell(*told, pair);
@@ -209,20 +209,20 @@ TEST_CASE("hostile: requests of a client with blocked memory do not accumulate")
   CHECK(open_descriptors() < before + 1500);
   bystander.expect();
   child.kill();
-  CHECK(pair_is_gone(house, *told));
+  CHECK(pair_is_gone(rig, *told));
   file.end();
-  CHECK(descriptors_are_back(house, before));
+  CHECK(descriptors_are_back(rig, before));
 }
 
 TEST_CASE("hostile: events of a client with blocked memory do not accumulate") {
-  House house;
+  ServerRig rig;
   SilentFile file;
   if (!file.open()) skip("a file that never answers cannot be mounted here");
-  Bystander bystander(house, "events of a client that hangs");
+  Bystander bystander(rig, "events of a client that hangs");
   constexpr uint64_t kEvents = 20000;
   Shared<Told> told;
   Child child([&] {
-    PagedPair pair(house);
+    PagedPair pair(rig);
     if (!file.cover(pair.near_pages.data(), kMegabyte)) return 3;
     pair.near.post(pair.near_qp, pair.paged(ROCEFS_WR_RDMA_WRITE));
     tell(*told, pair);
@@ -248,15 +248,15 @@ TEST_CASE("hostile: events of a client with blocked memory do not accumulate") {
 }
 
 TEST_CASE("hostile: registering unresponsive memory is never answered, and blocks nobody else") {
-  House house;
+  ServerRig rig;
   SilentFile file;
   if (!file.open()) skip("a file that never answers cannot be mounted here");
-  Bystander bystander(house, "a registration that hangs");
+  Bystander bystander(rig, "a registration that hangs");
   Shared<Told> told;
   Child child([&] {
     Pages pages(kMegabyte);
     if (!file.cover(pages.data(), kMegabyte)) return 3;
-    TestClient client(house), busy(house);
+    TestClient client(rig), busy(rig);
     if (client.open() != 0 || busy.open() != 0) return 4;
     uint32_t pd = client.handle_of(ROCEFS_OP_ALLOC_PD);
     rocefs_request request{};
@@ -283,13 +283,13 @@ TEST_CASE("hostile: registering unresponsive memory is never answered, and block
 }
 
 TEST_CASE("hostile: memory of an unresponsive file blocks only its owner") {
-  House house;
-  Bystander bystander(house, "a mapped file that never answers");
+  ServerRig rig;
+  Bystander bystander(rig, "a mapped file that never answers");
   SilentFile file;
   if (!file.open()) skip("a file that never answers cannot be mounted here");
   Shared<Told> told;
   Child child([&] {
-    Pair pair(house, 8192);
+    Pair pair(rig, 8192);
     void* at = ::mmap(nullptr, SilentFile::kSize, PROT_READ, MAP_SHARED, file.fd(), 0);
     if (at == MAP_FAILED) return 3;
     tell(*told, pair);
@@ -306,20 +306,20 @@ TEST_CASE("hostile: memory of an unresponsive file blocks only its owner") {
   REQUIRE(await([&] { return told->steps == 1 && file.was_read(); }));
   bystander.expect();
   child.signal(SIGKILL);
-  CHECK(pair_is_gone(house, *told));
+  CHECK(pair_is_gone(rig, *told));
   bystander.expect();
   file.end();
   bystander.finish();
-  CHECK(all_is_quiet(house));
+  CHECK(all_is_quiet(rig));
 }
 
 TEST_CASE("hostile: a child that holds a dead client's socket gets nothing") {
-  House house;
-  Bystander bystander(house, "a child that keeps the socket");
+  ServerRig rig;
+  Bystander bystander(rig, "a child that keeps the socket");
   Shared<Told> told;
   std::optional<Child> client;
   client.emplace([&] {
-    Pair pair(house, 8192);
+    Pair pair(rig, 8192);
     tell(*told, pair);
     pid_t parent = ::getpid();
     if (::fork() > 0) {
@@ -341,19 +341,19 @@ TEST_CASE("hostile: a child that holds a dead client's socket gets nothing") {
   REQUIRE(await([&] { return told->far_qpn != 0; }));
   told->order = 1;
   CHECK(client->wait() == 0);
-  CHECK(pair_is_gone(house, *told));
+  CHECK(pair_is_gone(rig, *told));
   CHECK(await([&] { return told->steps >= 2; }));
   CHECK(told->steps == 2);
 }
 
 TEST_CASE("hostile: a client may be stopped or killed amid its traffic") {
-  House house;
-  Bystander bystander(house, "clients that are stopped and killed");
+  ServerRig rig;
+  Bystander bystander(rig, "clients that are stopped and killed");
   std::mt19937 random(3);
   for (int round = 0; round < 10; ++round) {
     Shared<Told> told;
     Child child([&] {
-      Pair pair(house);
+      Pair pair(rig);
       tell(*told, pair);
       for (;; ++told->steps) {
         for (uint32_t opcode : {ROCEFS_WR_RDMA_WRITE, ROCEFS_WR_RDMA_READ}) {
@@ -379,17 +379,17 @@ TEST_CASE("hostile: a client may be stopped or killed amid its traffic") {
       child.signal(SIGSTOP);
     }
     child.kill();
-    CHECK(pair_is_gone(house, *told));
+    CHECK(pair_is_gone(rig, *told));
   }
   bystander.finish();
-  CHECK(all_is_quiet(house));
+  CHECK(all_is_quiet(rig));
 }
 
 TEST_CASE("hostile: the peer of a killed client gets an error completion") {
-  House house;
-  Bystander bystander(house, "a far end that is killed");
+  ServerRig rig;
+  Bystander bystander(rig, "a far end that is killed");
   Shared<Told> told;
-  TestClient near(house);
+  TestClient near(rig);
   REQUIRE(near.open("mb_0") == 0);
   Pages pages(kMegabyte);
   uint32_t pd = near.handle_of(ROCEFS_OP_ALLOC_PD);
@@ -397,7 +397,7 @@ TEST_CASE("hostile: the peer of a killed client gets an error completion") {
   TestClient::Region region = near.reg(pd, pages.data(), kMegabyte);
   TestClient::Queue qp = near.create_qp(pd, cq);
   Child child([&] {
-    TestClient far(house);
+    TestClient far(rig);
     if (far.open("mb_1") != 0) return 3;
     uint32_t far_pd = far.handle_of(ROCEFS_OP_ALLOC_PD);
     TestClient::Cq far_cq = far.create_cq(64);

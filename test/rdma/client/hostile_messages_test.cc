@@ -56,17 +56,17 @@ bool is_closed(TestClient& client) {
 }  // namespace
 
 TEST_CASE("hostile: a malformed request ends the connection, an unknown operation is refused") {
-  House house;
-  Bystander bystander(house, "what is no request");
+  ServerRig rig;
+  Bystander bystander(rig, "what is no request");
   for (size_t size : {size_t{1}, size_t{4}, sizeof(rocefs_request) - 1, sizeof(rocefs_request) + 1,
                       size_t{100000}}) {
     INFO(size << " bytes");
-    TestClient client(house);
+    TestClient client(rig);
     REQUIRE(client.open() == 0);
     send_raw(client, query_port(), size);
     CHECK(is_closed(client));
   }
-  TestClient second_hello(house), before_hello(house), no_op(house);
+  TestClient second_hello(rig), before_hello(rig), no_op(rig);
   REQUIRE(second_hello.open() == 0);
   CHECK(second_hello.ask(hello()).closed);
   CHECK(before_hello.ask(query_port()).closed);
@@ -80,10 +80,10 @@ TEST_CASE("hostile: a malformed request ends the connection, an unknown operatio
 }
 
 TEST_CASE("hostile: a refused HELLO leaves nothing behind, and later requests are answered") {
-  House house;
-  Bystander bystander(house, "a HELLO that is refused");
+  ServerRig rig;
+  Bystander bystander(rig, "a HELLO that is refused");
   auto try_hello = [&](int wanted, auto spoil) {
-    TestClient client(house);
+    TestClient client(rig);
     rocefs_request request = hello();
     spoil(request.u.hello);
     CHECK(client.ask(request).said.error == wanted);
@@ -98,14 +98,14 @@ TEST_CASE("hostile: a refused HELLO leaves nothing behind, and later requests ar
   try_hello(ENODEV, [](rocefs_hello& h) { std::memset(h.device, 'x', sizeof h.device); });
   try_hello(EPERM, [](rocefs_hello& h) { h.probe = 8; });
   try_hello(ENODEV, [](rocefs_hello& h) { std::strcpy(h.device, "mb_0\n[    0.0] a line"); });
-  CHECK(house.logged().find("\n[") == std::string::npos);
+  CHECK(rig.logged().find("\n[") == std::string::npos);
 }
 
 TEST_CASE("hostile: a second request before the first answer is answered or ends the connection") {
-  House house;
-  Bystander bystander(house, "requests in a heap");
+  ServerRig rig;
+  Bystander bystander(rig, "requests in a heap");
   for (int round = 0; round < 50; ++round) {
-    TestClient client(house);
+    TestClient client(rig);
     REQUIRE(client.open() == 0);
     for (int i = 0; i < 20; ++i) client.send(query_port());
     int answers = 0;
@@ -116,8 +116,8 @@ TEST_CASE("hostile: a second request before the first answer is answered or ends
 }
 
 TEST_CASE("hostile: unexpected descriptors are not kept") {
-  House house;
-  Bystander bystander(house, "descriptors where none belong");
+  ServerRig rig;
+  Bystander bystander(rig, "descriptors where none belong");
   size_t before = open_descriptors();
   int ends[2];
   REQUIRE(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0);
@@ -126,12 +126,12 @@ TEST_CASE("hostile: unexpected descriptors are not kept") {
     INFO(count << " descriptors");
     std::vector<int> fds(count, one.get());
     {
-      TestClient client(house);
+      TestClient client(rig);
       REQUIRE(client.open() == 0);
       send_raw(client, query_port(), sizeof(rocefs_request), fds);
       CHECK(is_closed(client));
     }
-    TestClient client(house), greets(house);
+    TestClient client(rig), greets(rig);
     REQUIRE(client.open() == 0);
     rocefs_request request{};
     request.op = ROCEFS_OP_CREATE_CHANNEL;
@@ -150,12 +150,12 @@ TEST_CASE("hostile: unexpected descriptors are not kept") {
     send_raw(greets, hello(), sizeof request, fds);
     CHECK(greets.receive().said.error == 0);
   }
-  CHECK(descriptors_are_back(house, before));
+  CHECK(descriptors_are_back(rig, before));
 }
 
 TEST_CASE("hostile: an invalid or foreign event socket ends the connection") {
-  House house;
-  Bystander bystander(house, "event sockets that are none");
+  ServerRig rig;
+  Bystander bystander(rig, "event sockets that are none");
   int pipe_ends[2], stream_ends[2];
   REQUIRE(::pipe2(pipe_ends, O_CLOEXEC) == 0);
   Fd read_end(pipe_ends[0]), write_end(pipe_ends[1]);
@@ -171,7 +171,7 @@ TEST_CASE("hostile: an invalid or foreign event socket ends the connection") {
   channel.u.channel = 1;
   for (int fd : {read_end.get(), write_end.get(), stream.get(), directory.get(), path.get(),
                  alone.get(), routes.get()}) {
-    TestClient client(house), greets(house);
+    TestClient client(rig), greets(rig);
     REQUIRE(client.open() == 0);
     CHECK(client.ask(channel, fd).closed);
     CHECK(greets.ask(hello(), fd).closed);
@@ -181,7 +181,7 @@ TEST_CASE("hostile: an invalid or foreign event socket ends the connection") {
   REQUIRE(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0);
   Fd ours(ends[0]), theirs(ends[1]);
   Child child([&] {
-    TestClient client(house), again(house);
+    TestClient client(rig), again(rig);
     if (client.open() != 0 || !client.ask(channel, theirs.get()).closed) return 2;
     // The connection itself, too: the engine has made it.
     if (again.open() != 0 || !again.ask(channel, again.socket()).closed) return 3;
@@ -190,18 +190,18 @@ TEST_CASE("hostile: an invalid or foreign event socket ends the connection") {
   CHECK(child.wait() == 0);
   int waiting = 0;
   CHECK((::ioctl(read_end.get(), FIONREAD, &waiting) == 0 && waiting == 0));
-  CHECK(descriptors_are_back(house, before));
-  TestClient client(house);
+  CHECK(descriptors_are_back(rig, before));
+  TestClient client(rig);
   REQUIRE(client.open() == 0);
   CHECK(client.ask(channel).said.error == EINVAL);
 }
 
 TEST_CASE("hostile: the number of channels is limited") {
-  House house;
-  Bystander bystander(house, "channels without end");
+  ServerRig rig;
+  Bystander bystander(rig, "channels without end");
   size_t before = open_descriptors();
   {
-    TestClient client(house);
+    TestClient client(rig);
     REQUIRE(client.open() == 0);
     std::vector<Fd> ours;
     int error = 0;
@@ -219,12 +219,12 @@ TEST_CASE("hostile: the number of channels is limited") {
     CHECK(ours.size() == 1025);
     bystander.expect();
   }
-  CHECK(descriptors_are_back(house, before));
+  CHECK(descriptors_are_back(rig, before));
 }
 
 TEST_CASE("hostile: excess connections are closed, and later ones are served") {
-  House house;
-  Bystander bystander(house, "300 connections");
+  ServerRig rig;
+  Bystander bystander(rig, "300 connections");
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
   if (limit.rlim_cur < 2000) skip("too few descriptors are allowed");
@@ -233,33 +233,33 @@ TEST_CASE("hostile: excess connections are closed, and later ones are served") {
     std::vector<std::unique_ptr<TestClient>> clients;
     int refused = 0;
     for (int i = 0; i < 300; ++i) {
-      clients.push_back(std::make_unique<TestClient>(house, false));
+      clients.push_back(std::make_unique<TestClient>(rig, false));
       refused += !clients.back()->greeted();
     }
     CHECK(refused == 300 - (256 - 2));  // the bystander's are two
     bystander.expect();
   }
-  CHECK(descriptors_are_back(house, before));
-  TestClient client(house);
+  CHECK(descriptors_are_back(rig, before));
+  TestClient client(rig);
   CHECK(client.open() == 0);
 }
 
 TEST_CASE("hostile: connections that come and go leave no descriptors behind") {
-  House house;
-  Bystander bystander(house, "connections that come and go");
+  ServerRig rig;
+  Bystander bystander(rig, "connections that come and go");
   size_t before = open_descriptors();
   for (int i = 0; i < 1000; ++i) {
-    TestClient client(house, i % 3 == 0);
+    TestClient client(rig, i % 3 == 0);
     if (i % 3 == 0) client.send(hello());
     if (i % 6 == 0) (void)client.receive();
   }
-  CHECK(descriptors_are_back(house, before));
+  CHECK(descriptors_are_back(rig, before));
 }
 
 TEST_CASE("hostile: a client that does not read its answers is dropped") {
-  House house;
-  Bystander bystander(house, "answers that are not taken");
-  TestClient client(house);
+  ServerRig rig;
+  Bystander bystander(rig, "answers that are not taken");
+  TestClient client(rig);
   REQUIRE(client.open() == 0);
   bool closed = false;
   int last = 0;
@@ -278,9 +278,9 @@ TEST_CASE("hostile: a client that does not read its answers is dropped") {
 }
 
 TEST_CASE("hostile: a client that does not read its events loses those without room") {
-  House house;
-  Bystander bystander(house, "events that are not taken");
-  TestClient client(house);
+  ServerRig rig;
+  Bystander bystander(rig, "events that are not taken");
+  TestClient client(rig);
   REQUIRE(client.open() == 0);
   rocefs_request event{};
   event.op = ROCEFS_OP_PUT_BACK_EVENT;
@@ -296,9 +296,9 @@ TEST_CASE("hostile: a client that does not read its events loses those without r
 }
 
 TEST_CASE("hostile: queues beyond the limit are refused, and destroyed ones make room") {
-  House house;
-  Bystander bystander(house, "rings without end");
-  TestClient client(house);
+  ServerRig rig;
+  Bystander bystander(rig, "rings without end");
+  TestClient client(rig);
   REQUIRE(client.open() == 0);
   uint32_t pd = client.handle_of(ROCEFS_OP_ALLOC_PD);
   TestClient::Cq cq = client.create_cq(16);
@@ -326,9 +326,9 @@ TEST_CASE("hostile: queues beyond the limit are refused, and destroyed ones make
 
 TEST_CASE("hostile: without free descriptors a new client is refused, and the others continue") {
   Child child([] {
-    House house;
-    Pair pair(house, 8192);
-    TestClient flooding(house);
+    ServerRig rig;
+    Pair pair(rig, 8192);
+    TestClient flooding(rig);
     if (flooding.open() != 0) return 2;
     (void)flooding.handle_of(ROCEFS_OP_ALLOC_PD);  // descriptors of its HELLO are closed by then
     rlimit few{};
@@ -342,7 +342,7 @@ TEST_CASE("hostile: without free descriptors a new client is refused, and the ot
       held.push_back(std::move(one));
     }
     held.pop_back();  // for the socket that follows
-    TestClient refused(house, false);
+    TestClient refused(rig, false);
     rocefs_greeting greeting{};
     if (::recv(refused.socket(), &greeting, sizeof greeting, 0) > 0) return 4;
     // The server keeps one for who comes next.
@@ -355,15 +355,15 @@ TEST_CASE("hostile: without free descriptors a new client is refused, and the ot
     rocefs_cqe cqe;
     if (!pair.near_cq.wait(cqe) || cqe.status != 0) return 6;
     held.clear();
-    TestClient served(house);
+    TestClient served(rig);
     return served.open() == 0 ? 0 : 7;
   });
   CHECK(child.wait() == 0);
 }
 
 TEST_CASE("hostile: a queue keeps no descriptor open in the engine") {
-  House house;
-  TestClient client(house);
+  ServerRig rig;
+  TestClient client(rig);
   REQUIRE(client.open() == 0);
   uint32_t pd = client.handle_of(ROCEFS_OP_ALLOC_PD);
   TestClient::Cq cq = client.create_cq(16);
@@ -372,18 +372,18 @@ TEST_CASE("hostile: a queue keeps no descriptor open in the engine") {
   request.op = ROCEFS_OP_CREATE_QP;
   request.u.create_qp = {1, pd, 2, cq.handle, cq.handle, 0, 1, 1, 1, 1, 0};
   for (int i = 0; i < 500; ++i) REQUIRE(client.ask(request).said.error == 0);
-  CHECK(descriptors_are_back(house, before));
+  CHECK(descriptors_are_back(rig, before));
 }
 
 TEST_CASE("hostile: without a free thread a client is refused, and the others continue") {
   if (::geteuid() != 0) return;
   Child child([] {
-    House house;
-    Pair pair(house, 8192);
+    ServerRig rig;
+    Pair pair(rig, 8192);
     rlimit none{1, 1};
     // A user other than root, to whom the limit applies.
     if (::setrlimit(RLIMIT_NPROC, &none) != 0 || !become_nobody()) return 3;
-    TestClient refused(house, false);
+    TestClient refused(rig, false);
     rocefs_greeting greeting{};
     if (::recv(refused.socket(), &greeting, sizeof greeting, 0) > 0) return 4;
     pair.near.post(pair.near_qp, pair.write(64));

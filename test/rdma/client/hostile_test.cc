@@ -39,11 +39,11 @@ uint32_t next_event(TestClient& client) {
 }  // namespace
 
 TEST_CASE("hostile: an invalid posted counter puts its queue pair in error, and no other") {
-  House house;
-  Bystander bystander(house, "posted counters that lie");
+  ServerRig rig;
+  Bystander bystander(rig, "posted counters that lie");
   std::mt19937 random(1);
   for (int round = 0; round < 40; ++round) {
-    Pair pair(house, 8192);
+    Pair pair(rig, 8192);
     check_works(pair);
     bool sends = round & 1;
     rocefs_queue& queue = sends ? pair.near_qp.page()->send : pair.near_qp.page()->receive;
@@ -64,9 +64,9 @@ TEST_CASE("hostile: an invalid posted counter puts its queue pair in error, and 
 }
 
 TEST_CASE("hostile: a shared receive queue with an invalid counter gives no receives") {
-  House house;
-  Bystander bystander(house, "an SRQ's counter that lies");
-  Pair pair(house, 8192);
+  ServerRig rig;
+  Bystander bystander(rig, "an SRQ's counter that lies");
+  Pair pair(rig, 8192);
   rocefs_request request{};
   request.op = ROCEFS_OP_CREATE_SRQ;
   request.u.create_srq = {1, pair.far_pd, 16, 1};
@@ -91,8 +91,8 @@ TEST_CASE("hostile: a shared receive queue with an invalid counter gives no rece
 }
 
 TEST_CASE("hostile: an invalid work request completes with the matching status") {
-  House house;
-  Bystander bystander(house, "work requests that make no sense");
+  ServerRig rig;
+  Bystander bystander(rig, "work requests that make no sense");
   Pages more(1 << 20);
   struct Row {
     const char* what;
@@ -182,7 +182,7 @@ TEST_CASE("hostile: an invalid work request completes with the matching status")
   };
   for (const Row& row : rows) {
     INFO(row.what);
-    Pair pair(house, 8192);
+    Pair pair(rig, 8192);
     TestClient::Region read_only = pair.near.reg(pair.near_pd, pair.near_memory.data(), 8192, 0);
     REQUIRE(read_only.error == 0);
     std::vector<uint8_t> before = pair.far_memory;
@@ -209,9 +209,9 @@ TEST_CASE("hostile: an invalid work request completes with the matching status")
 }
 
 TEST_CASE("hostile: an invalid datagram stops only the send queue") {
-  House house;
-  Bystander bystander(house, "datagrams that make no sense");
-  Pair pair(house, 8192);
+  ServerRig rig;
+  Bystander bystander(rig, "datagrams that make no sense");
+  Pair pair(rig, 8192);
   for (int which = 0; which < 5; ++which) {
     INFO("case " << which);
     TestClient::Queue qp = pair.near.create_qp(pair.near_pd, pair.near_cq, 4);
@@ -244,10 +244,10 @@ TEST_CASE("hostile: an invalid datagram stops only the send queue") {
 }
 
 TEST_CASE("hostile: an invalid receive request fails the message that takes it") {
-  House house;
-  Bystander bystander(house, "receive requests that make no sense");
+  ServerRig rig;
+  Bystander bystander(rig, "receive requests that make no sense");
   for (uint32_t entries : {5u, 9u, ~0u}) {
-    Pair pair(house, 8192);
+    Pair pair(rig, 8192);
     rocefs_receive_wqe receive{};
     receive.wr_id = 5;
     receive.num_sge = entries;
@@ -265,10 +265,10 @@ TEST_CASE("hostile: an invalid receive request fails the message that takes it")
 }
 
 TEST_CASE("hostile: an invalid consumed counter overruns its completion queue") {
-  House house;
-  Bystander bystander(house, "consumed counters that lie");
+  ServerRig rig;
+  Bystander bystander(rig, "consumed counters that lie");
   for (uint32_t lie : {1000u, ~0u - 256, 1u << 31}) {
-    Pair pair(house, 8192);
+    Pair pair(rig, 8192);
     check_works(pair);
     store_release(pair.near_cq.page()->consumed, lie);
     uint32_t produced = load_acquire(pair.near_cq.page()->produced);
@@ -281,9 +281,9 @@ TEST_CASE("hostile: an invalid consumed counter overruns its completion queue") 
 }
 
 TEST_CASE("hostile: doorbells of unknown queues and an eventfd that is always ready do no harm") {
-  House house;
-  Bystander bystander(house, "doorbells of queues that are not there");
-  Pair pair(house, 8192);
+  ServerRig rig;
+  Bystander bystander(rig, "doorbells of queues that are not there");
+  Pair pair(rig, 8192);
   rocefs_context_page* page = pair.near.page();
   {
     Again bells([&] {
@@ -301,9 +301,9 @@ TEST_CASE("hostile: doorbells of unknown queues and an eventfd that is always re
 }
 
 TEST_CASE("hostile: a thousand threads that wait for completions hold up nobody") {
-  House house;
-  Bystander bystander(house, "a thousand waiting threads");
-  Pair pair(house, 8192);
+  ServerRig rig;
+  Bystander bystander(rig, "a thousand waiting threads");
+  Pair pair(rig, 8192);
   rocefs_context_page* page = pair.near.page();
   std::atomic<bool> stop{false};
   std::vector<std::thread> waiting;
@@ -336,9 +336,9 @@ TEST_CASE("hostile: a thousand threads that wait for completions hold up nobody"
 }
 
 TEST_CASE("hostile: random bytes in all shared memory harm nobody else") {
-  House house;
-  Bystander bystander(house, "random bytes over all that is shared");
-  Pair pair(house, 8192);
+  ServerRig rig;
+  Bystander bystander(rig, "random bytes over all that is shared");
+  Pair pair(rig, 8192);
   auto scribble = [random = std::mt19937(7)](Mapping& over, size_t size) mutable {
     for (int i = 0; i < 64; ++i) {
       uint32_t* word = over.at<uint32_t>(random() % (size / 4) * 4);
@@ -387,9 +387,9 @@ TEST_CASE("hostile: random bytes in all shared memory harm nobody else") {
 }
 
 TEST_CASE("hostile: shared memory can be emptied, but not resized, sealed or taken over") {
-  House house;
-  Bystander bystander(house, "holes in what is shared");
-  Pair pair(house, 8192);
+  ServerRig rig;
+  Bystander bystander(rig, "holes in what is shared");
+  Pair pair(rig, 8192);
   TestClient::Region region;
   Mapping lent = pair.near.share(pair.near_pd, 1 << 20, region);
   int shared[] = {pair.near.page_fd(), pair.near_qp.memory.fd(), pair.near_cq.memory.fd(),

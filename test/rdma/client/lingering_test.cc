@@ -22,8 +22,8 @@ bool is_answered(TestClient& client) {
   return ::poll(&ready, 1, 20000) == 1 && client.receive().said.error == 0;
 }
 
-size_t waiting_closes(const House& house) {
-  return house.server->closer().waiting();
+size_t waiting_closes(const ServerRig& rig) {
+  return rig.server->closer().waiting();
 }
 
 struct Attack {
@@ -45,16 +45,16 @@ constexpr Attack kAttacks[] = {
 enum Step { kBegun, kReady, kHeld, kSent, kFailed };
 
 // Sends the descriptor while nobody listens, so that the message has the last copy of it.
-int attack(const House& house, const Attack& how, std::atomic<int>& step) {
+int attack(const ServerRig& rig, const Attack& how, std::atomic<int>& step) {
   auto failed = [&] { return step = kFailed, 2; };
   LingeringSocket lingering;
   std::optional<TestClient> client;
-  if (!how.at_door) client.emplace(house);
+  if (!how.at_door) client.emplace(rig);
   if (!lingering.made() || (client && client->open() != 0)) return failed();
   rocefs_request request = request_of(how.op);
   step = kReady;
   if (!await([&] { return step == kHeld; })) return failed();
-  if (!client) client.emplace(house, false);
+  if (!client) client.emplace(rig, false);
   if (how.before > 0) (void)!::send(client->socket(), &request, how.before, MSG_NOSIGNAL);
   std::vector<int> descriptors(how.descriptors, client->socket());
   descriptors.back() = lingering.fd();
@@ -67,28 +67,28 @@ int attack(const House& house, const Attack& how, std::atomic<int>& step) {
 }  // namespace
 
 TEST_CASE("hostile: a surplus descriptor whose close blocks holds up nobody") {
-  House house;
-  Bystander bystander(house, "closes that block");
-  TestClient other(house);
+  ServerRig rig;
+  Bystander bystander(rig, "closes that block");
+  TestClient other(rig);
   REQUIRE(other.open() == 0);
   for (const Attack& how : kAttacks) {
     INFO(how.name);
     Shared<std::atomic<int>> step;
-    Child attacker([&] { return attack(house, how, *step); });
+    Child attacker([&] { return attack(rig, how, *step); });
     REQUIRE(await([&] { return *step != kBegun; }));
     REQUIRE(*step == kReady);
     std::atomic<bool> held{false};
-    house.loop.post([&] {
+    rig.loop.post([&] {
       *step = kHeld;
       held = await([&] { return *step != kHeld; });
     });
     CHECK(is_answered(other));
     CHECK(held);
     CHECK(*step == kSent);
-    CHECK(await([&] { return waiting_closes(house) > 0; }));
-    CHECK(TestClient(house).open() == 0);
+    CHECK(await([&] { return waiting_closes(rig) > 0; }));
+    CHECK(TestClient(rig).open() == 0);
     CHECK(is_answered(other));
     attacker.kill();
-    CHECK(await([&] { return waiting_closes(house) == 0; }));
+    CHECK(await([&] { return waiting_closes(rig) == 0; }));
   }
 }

@@ -18,7 +18,7 @@ namespace {
 
 // Server with clients that pretend to be processes chosen by the test.
 struct Office {
-  House house;
+  ServerRig rig;
   std::unique_ptr<Cma> cma;
   std::unique_ptr<Ucma> ucma;
   std::unique_ptr<UcmaServer> server;
@@ -28,28 +28,28 @@ struct Office {
   template <class Look>
   auto on_control(Look look) {
     std::promise<decltype(look())> told;
-    house.loop.post([&] { told.set_value(look()); });
+    rig.loop.post([&] { told.set_value(look()); });
     return told.get_future().get();
   }
   Office() {
-    house.on_core([&] {
-      cma = std::make_unique<Cma>(*house.fabric, 0);
+    rig.on_core([&] {
+      cma = std::make_unique<Cma>(*rig.fabric, 0);
       ucma = std::make_unique<Ucma>(*cma);
       return true;
     });
     on_control([&] {
       auto write = [this](std::string_view line) { log += line, log += '\n'; };
-      server = std::make_unique<UcmaServer>(*house.engine, house.loop, *ucma, write);
+      server = std::make_unique<UcmaServer>(*rig.engine, rig.loop, *ucma, write);
       return true;
     });
   }
   ~Office() {
     on_control([&] { return server.reset(), true; });
     CHECK(ids() == 0);  // all clients are gone
-    house.on_core([&] { return ucma.reset(), cma.reset(), true; });
+    rig.on_core([&] { return ucma.reset(), cma.reset(), true; });
   }
   size_t ids() {
-    return house.on_core([&] { return ucma->ids(); });
+    return rig.on_core([&] { return ucma->ids(); });
   }
   size_t channels() {
     return on_control([&] { return server->count(); });
@@ -74,10 +74,8 @@ struct Desk {
     REQUIRE(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0);
     commands = Fd(ends[0]);
     office.on_control([&] {
-      ClientServer::Claim claim{StrangerFd(Fd(ends[1]), office.house.server->closer(), 1000),
-                                Fd(),
-                                {pid, 1000, 1000},
-                                {}};
+      ClientServer::Claim claim{
+          StrangerFd(Fd(ends[1]), office.rig.server->closer(), 1000), Fd(), {pid, 1000, 1000}, {}};
       claim.request.u.hello.magic = ROCEFS_UAPI_MAGIC;
       claim.request.u.hello.version = version;
       std::strcpy(claim.request.u.hello.comm, "test");
@@ -139,11 +137,11 @@ struct Desk {
 struct Greed {
   std::atomic<int> taken{0}, refusal{0};
 };
-int take_all(const House& house, uid_t user, Greed& greed) {
+int take_all(const ServerRig& rig, uid_t user, Greed& greed) {
   if (::setresgid(user, user, user) != 0 || ::setresuid(user, user, user) != 0) return 2;
   std::vector<std::pair<TestClient, TestClient::Answer>> channels;
   while (greed.refusal == 0) {
-    TestClient client(house, false);
+    TestClient client(rig, false);
     if (!client.greeted()) {  // until the threads of earlier clients have ended
       if (client.refusal() != EUSERS) return 3;
       ::usleep(500);
@@ -170,7 +168,7 @@ struct Held {
   std::promise<void> over;
   explicit Held(Office& office) {
     Task wait = [until = over.get_future().share()] { until.wait(); };
-    REQUIRE(office.house.engine->post(wait));
+    REQUIRE(office.rig.engine->post(wait));
   }
   ~Held() { over.set_value(); }
 };
@@ -297,7 +295,7 @@ TEST_CASE("ucma server: a descriptor whose close blocks ends its channel, and ho
     LingeringSocket lingering;
     REQUIRE(lingering.made());
     std::promise<void> sent;
-    office.house.loop.post([arrived = sent.get_future().share()] { arrived.wait(); });
+    office.rig.loop.post([arrived = sent.get_future().share()] { arrived.wait(); });
     const Fd& to = as_command ? desk.commands : desk.events;
     std::vector<uint8_t> octets = Desk::create_id();
     octets = Desk::framed({static_cast<uint32_t>(octets.size()), 0, 0}, octets);
@@ -305,7 +303,7 @@ TEST_CASE("ucma server: a descriptor whose close blocks ends its channel, and ho
     lingering.close();
     sent.set_value();
     CHECK(desk.ended());
-    CHECK(office.house.server->closer().waiting() >= 1);
+    CHECK(office.rig.server->closer().waiting() >= 1);
     (void)bystander.create();
   }
 }
@@ -315,30 +313,30 @@ TEST_CASE("ucma server: one user's channels leave room for another's, and for ro
   raise_open_files();
   Office office;
   office.on_control([&] {
-    office.house.server->hand_claims_to(ROCEFS_OP_CM_OPEN, [&](ClientServer::Claim claim) {
+    office.rig.server->hand_claims_to(ROCEFS_OP_CM_OPEN, [&](ClientServer::Claim claim) {
       office.server->take_over(std::move(claim));
     });
     return true;
   });
   constexpr int kAll = UcmaServer::kMaxChannels - UcmaServer::kReservedChannels;
   Shared<Greed> first, second, root;
-  Child one([&] { return take_all(office.house, 65534, *first); });
+  Child one([&] { return take_all(office.rig, 65534, *first); });
   REQUIRE(await([&] { return first->refusal != 0; }));
   CHECK(first->refusal == EMFILE);
   CHECK(first->taken == kAll / 2);
   CHECK(office.take_log() == fmt::format("a CM channel of pid {} (greedy) of user 65534 is "
                                          "refused: it has its share of {} channels\n",
                                          one.pid(), +UcmaServer::kMaxChannels));
-  Child other([&] { return take_all(office.house, 65533, *second); });
+  Child other([&] { return take_all(office.rig, 65533, *second); });
   REQUIRE(await([&] { return second->refusal != 0; }));
   CHECK(second->taken == kAll / 4);
-  Child owner([&] { return take_all(office.house, 0, *root); });
+  Child owner([&] { return take_all(office.rig, 0, *root); });
   REQUIRE(await([&] { return root->refusal != 0; }));
   CHECK(root->taken == static_cast<int>(UcmaServer::kMaxChannels) - kAll / 2 - kAll / 4);
   owner.kill();
   one.kill();
   CHECK(office.await_channels(kAll / 4));
   Shared<Greed> again;
-  Child successor([&] { return take_all(office.house, 65534, *again); });
+  Child successor([&] { return take_all(office.rig, 65534, *again); });
   CHECK(await([&] { return again->refusal == EMFILE; }));
 }

@@ -268,7 +268,7 @@ TEST_CASE("inject: clearing releases held packets, and the flow recovers") {
 // The directory, on an engine that has not started: stores are answered at once.
 namespace {
 
-struct House {
+struct InjectRig {
   PollLoop loop;
   std::unique_ptr<Engine> engine =
       std::move(*Engine::create({ClockMode::kVirtual, 1, 0, nullptr}, loop));
@@ -305,73 +305,73 @@ struct House {
 }  // namespace
 
 TEST_CASE("inject/: a fault has a directory from add to remove") {
-  House house;
-  REQUIRE(house.store("inject/add", "lost drop mb_0-sw_0 psn=7\n"));
-  CHECK(house.text("inject/lost/fired") == "0\n");
-  CHECK(house.text("inject/lost/spec") == "drop mb_0-sw_0 psn=7\n");
-  CHECK(house.text("inject/list") == "lost fired 0: drop mb_0-sw_0 psn=7\n");
-  CHECK(house.store("inject/add", "lost up mb_0-sw_0").error().code == EEXIST);
-  CHECK(house.store("inject/add", "f drop mb_0-mb_1").error().code == EINVAL);
-  CHECK(house.store("inject/lost/remove", "2").error().code == EINVAL);
-  REQUIRE(house.store("inject/lost/remove", "1\n"));
-  CHECK_FALSE(house.tree.resolve("inject/lost"));
-  CHECK(house.text("inject/list") == "");
+  InjectRig rig;
+  REQUIRE(rig.store("inject/add", "lost drop mb_0-sw_0 psn=7\n"));
+  CHECK(rig.text("inject/lost/fired") == "0\n");
+  CHECK(rig.text("inject/lost/spec") == "drop mb_0-sw_0 psn=7\n");
+  CHECK(rig.text("inject/list") == "lost fired 0: drop mb_0-sw_0 psn=7\n");
+  CHECK(rig.store("inject/add", "lost up mb_0-sw_0").error().code == EEXIST);
+  CHECK(rig.store("inject/add", "f drop mb_0-mb_1").error().code == EINVAL);
+  CHECK(rig.store("inject/lost/remove", "2").error().code == EINVAL);
+  REQUIRE(rig.store("inject/lost/remove", "1\n"));
+  CHECK_FALSE(rig.tree.resolve("inject/lost"));
+  CHECK(rig.text("inject/list") == "");
 }
 
 TEST_CASE("inject/: a direction goes down and up, and its knob follows") {
-  House house;
-  Link& link = *house.fabric.link("mb_0-sw_0");
-  const PortCounters& port = house.fabric.port("mb_0")->counters();
-  auto knob = [&] { return std::get<uint64_t>(house.knobs.at(&link)->values().back()) == 1; };
-  REQUIRE(house.store("inject/add", "d down mb_0-sw_0"));
-  house.settle();
+  InjectRig rig;
+  Link& link = *rig.fabric.link("mb_0-sw_0");
+  const PortCounters& port = rig.fabric.port("mb_0")->counters();
+  auto knob = [&] { return std::get<uint64_t>(rig.knobs.at(&link)->values().back()) == 1; };
+  REQUIRE(rig.store("inject/add", "d down mb_0-sw_0"));
+  rig.settle();
   CHECK_FALSE(link.parameters().up);
   CHECK_FALSE(knob());
-  CHECK(house.text("inject/d/fired") == "1\n");
-  REQUIRE(house.store("inject/add", "u up mb_0-sw_0"));
-  house.settle();
+  CHECK(rig.text("inject/d/fired") == "1\n");
+  REQUIRE(rig.store("inject/add", "u up mb_0-sw_0"));
+  rig.settle();
   CHECK(link.parameters().up);
   CHECK(knob());
-  REQUIRE(house.store("inject/add", "flap down mb_0-sw_0 delay=3ms"));
+  REQUIRE(rig.store("inject/add", "flap down mb_0-sw_0 delay=3ms"));
   CHECK_FALSE(link.parameters().up);
-  house.engine->scheduler().run_until(3 * kMillisecond);
-  house.settle();
+  rig.engine->scheduler().run_until(3 * kMillisecond);
+  rig.settle();
   CHECK(link.parameters().up);
   CHECK(knob());
   CHECK(port.link_downed.get() == 2);
 }
 
 TEST_CASE("inject/: a direction that goes down at a packet loses it, and the flow recovers") {
-  House house;
-  REQUIRE(house.store("inject/add", "flap down mb_0-sw_0 opcode=data skip=20 delay=200us"));
+  InjectRig rig;
+  REQUIRE(rig.store("inject/add", "flap down mb_0-sw_0 opcode=data skip=20 delay=200us"));
   FlowSpec spec = *parse_flow("f write mb_0 mb_1 size=64K count=10 timeout=5");
   auto stats = std::make_shared<FlowStats>();
   bool ended = false;
-  Flow flow(house.fabric, spec, {}, stats, nullptr, [&](Result<void> result) {
+  Flow flow(rig.fabric, spec, {}, stats, nullptr, [&](Result<void> result) {
     CHECK(result);
     ended = true;
   });
   REQUIRE(flow.start());
-  house.engine->scheduler().run_until(100 * kMillisecond);
+  rig.engine->scheduler().run_until(100 * kMillisecond);
   CHECK(ended);
   CHECK(stats->mismatched.get() == 0);
   CHECK(stats->retransmitted.get() > 0);
-  CHECK(house.text("inject/flap/fired") == "1\n");
-  CHECK(house.fabric.port("mb_0")->counters().link_downed.get() == 1);
+  CHECK(rig.text("inject/flap/fired") == "1\n");
+  CHECK(rig.fabric.port("mb_0")->counters().link_downed.get() == 1);
 }
 
 TEST_CASE("inject/: a reset removes all faults, and nothing is held") {
-  House house;
-  REQUIRE(house.store("inject/add", "a drop mb_0-sw_0 count=0"));
-  REQUIRE(house.store("inject/add", "b down mb_1-sw_0 delay=1ms"));
-  std::shared_ptr<File> open = house.tree.resolve("inject/b/fired")->file;  // a reader
-  house.inject.clear_all();
-  house.inject.finish_reset();
-  CHECK(house.text("inject/list") == "");
-  CHECK_FALSE(house.tree.resolve("inject/a"));
-  house.engine->scheduler().run_until(2 * kMillisecond);
-  CHECK_FALSE(house.fabric.link("mb_1-sw_0")->parameters().up);  // the knob's, not the fault's
-  REQUIRE(house.store("inject/add", "a up mb_0-sw_0"));
+  InjectRig rig;
+  REQUIRE(rig.store("inject/add", "a drop mb_0-sw_0 count=0"));
+  REQUIRE(rig.store("inject/add", "b down mb_1-sw_0 delay=1ms"));
+  std::shared_ptr<File> open = rig.tree.resolve("inject/b/fired")->file;  // a reader
+  rig.inject.clear_all();
+  rig.inject.finish_reset();
+  CHECK(rig.text("inject/list") == "");
+  CHECK_FALSE(rig.tree.resolve("inject/a"));
+  rig.engine->scheduler().run_until(2 * kMillisecond);
+  CHECK_FALSE(rig.fabric.link("mb_1-sw_0")->parameters().up);  // the knob's, not the fault's
+  REQUIRE(rig.store("inject/add", "a up mb_0-sw_0"));
 }
 
 TEST_CASE("inject: an invalid fault is refused with the reason") {

@@ -1,6 +1,5 @@
-// A house of rocefs without a mount: engine, fabric and client server in threads of this process,
-// and clients that speak rdma/uapi by hand, honest or not. A client may be this process, or a child
-// of it.
+// Engine, fabric and client server without a mount, in threads of this process, and clients that
+// speak rdma/uapi by hand, honest or not. A client may be this process, or a child of it.
 #pragma once
 
 #include <fcntl.h>
@@ -28,9 +27,9 @@
 
 namespace rocefs::test {
 
-class House {
+class ServerRig {
  public:
-  explicit House(ClockMode mode = ClockMode::kReal) {
+  explicit ServerRig(ClockMode mode = ClockMode::kReal) {
     auto created = Engine::create({mode, 1, 0}, loop);
     REQUIRE(created);
     engine = std::move(*created);
@@ -51,7 +50,7 @@ class House {
     engine->start();
     control = std::thread([this] { loop.run(); });
   }
-  ~House() {
+  ~ServerRig() {
     loop.post([this] {
       server->close_listener();
       server->drop_all();
@@ -162,11 +161,11 @@ class TestClient {
     }
     return got == static_cast<ssize_t>(size);
   }
-  explicit TestClient(const House& house, bool greet = true) {
+  explicit TestClient(const ServerRig& rig, bool greet = true) {
     ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
     socket_ = Fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-    REQUIRE(::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&house.address),
-                      house.address_size) == 0);
+    REQUIRE(::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&rig.address),
+                      rig.address_size) == 0);
     if (greet) REQUIRE(greeted());
   }
   // Takes the greeting; false if it is refused.
@@ -423,8 +422,8 @@ inline rocefs_send_wqe rdma_request(uint32_t opcode, const void* local, uint32_t
 // Two clients, one of mb_0 and one of mb_1, with a connected queue pair each and memory of their
 // own.
 struct Pair {
-  explicit Pair(const House& house, size_t bytes = 1 << 20)
-      : near_memory(bytes), far_memory(bytes), near(house), far(house) {
+  explicit Pair(const ServerRig& rig, size_t bytes = 1 << 20)
+      : near_memory(bytes), far_memory(bytes), near(rig), far(rig) {
     REQUIRE(near.open("mb_0") == 0);
     REQUIRE(far.open("mb_1") == 0);
     near_pd = near.handle_of(ROCEFS_OP_ALLOC_PD);
