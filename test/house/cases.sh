@@ -69,7 +69,7 @@ says "FAILED sample: an unfinished line"
 says "  sample.sh:14: the case ends with status 0"
 ends 1 "1 passed, 5 failed"
 
-test_case "mistakes are all told, and fail a case at its end"
+test_case "each mistake is reported, and fails its case at the end"
 sample <<SAMPLE
 $head
 |test_case "three mistakes"
@@ -112,7 +112,7 @@ SAMPLE
 expect "second first third the script ends" "$(sed -n 's/^  REPORT //p; s/^   *//p' <<<"$said" | grep -vE 'sample|FAILED' | xargs)" "what ran"
 ends 1 "1 passed, 1 failed"
 
-test_case "a skipped case or script says why"
+test_case "a skipped case or script gives the reason"
 sample <<SAMPLE
 $head
 |test_case "on the moon"

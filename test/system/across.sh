@@ -32,7 +32,7 @@ lost() {
   echo 1 >"$1/inject/lost/remove"
 }
 
-test_case "with SR at both ends little more than what was lost is sent again"
+test_case "with SR at both ends little more than the lost packets is sent again"
 # Both ends have it: what was lost is sent again, little else, and what overtook it is kept.
 set_both sr/enable 1
 lose "$debug" RC_WRITE_MIDDLE
@@ -47,14 +47,14 @@ kept=$(port "$far" sr_ooo_placed)
 [ "$(port "$mnt" packet_seq_err)" -ge "$losses" ] || fail "SR: no NAK for some of $losses losses"
 expect 0 "$(port "$mnt" local_ack_timeout_err)" "SR: time-outs"
 
-test_case "lost READ responses are asked for again alone"
+test_case "lost READ responses alone are requested again"
 lose "$fardebug" RC_READ_RESPONSE_MIDDLE
 flow reads read count=400 timeout=18
 losses=$(lost "$fardebug") asked=$(($(port "$mnt" sr_retrans) - again))
 expect 40 "$losses" "responses lost"
 [ "$asked" -gt 0 ] && [ "$asked" -le $((losses * 4)) ] || fail "SR: $losses responses lost, $asked READs again"
 
-test_case "with SR at one end alone the flow goes back N, and is right"
+test_case "with SR at one end alone the flow uses go-back-N, and the data is right"
 # One end alone: go-back-N, which sends all again that followed a loss, and the same bytes.
 for end in "$mnt" "$far"; do
   set_both sr/enable 0
@@ -71,7 +71,7 @@ for end in "$mnt" "$far"; do
 done
 set_both sr/enable 0
 
-test_case "requests and READ responses are sprayed over just the ports that are set"
+test_case "requests and READ responses are sprayed over exactly the ports that are set"
 # Spraying, beside SR and CFR: requests and READ responses come from just the ports that are set; what
 # answers keeps its own.
 set_both sr/enable 1
@@ -99,7 +99,7 @@ expect 1 "$(ports_of 10.9.0.2 11 | wc -l)" "source ports of acknowledgements"
 set_both ops/enable 0
 set_both sr/enable 0
 
-test_case "CFR answers disorder with CNPs, and the window obeys"
+test_case "CFR answers reordering with CNPs, and the window obeys"
 sent() { port "$far" np_cnp_sent_ooo; }
 heard() { echo $(($(port "$mnt" rp_cnp_handled) + $(port "$mnt" rp_cnp_ignored))); }
 before=$(sent) before_heard=$(heard) handled=$(port "$mnt" rp_cnp_handled)

@@ -25,7 +25,7 @@ expect 0 "$(hw_counter mb_1 rx_write_requests)" "WRITEs"
 echo 0 >"$debug/links/mb_0-sw_0/loss"
 echo 0 >"$debug/links/mb_1-sw_0/loss"
 
-test_case "a capture has each as opcode 0x1d, answered by an empty READ response"
+test_case "a capture shows each ATOMIC WRITE as opcode 0x1d, answered by an empty READ response"
 needs tshark
 capture flow
 echo "one atomic-write mb_0 mb_1 count=100" >"$debug/traffic/start"
@@ -39,7 +39,7 @@ expect "68 48" "$(for opcode in 0x1d 0x10; do
   tshark -r "$dir/flow.pcap" -Y "infiniband.bth.opcode == $opcode" -T fields -e ip.len 2>/dev/null | sort -u
 done | xargs)" "octets of a packet"
 
-test_case "programs of libibverbs send them by ibv_post_send() and ibv_wr_atomic_write()"
+test_case "programs of libibverbs send ATOMIC WRITEs by ibv_post_send() and ibv_wr_atomic_write()"
 needs tshark
 needs_enter
 capture programs
@@ -49,7 +49,7 @@ done
 echo off >"$debug/pcap"
 expect 2 "$(packets programs 0x1d)" "ATOMIC WRITEs"
 
-test_case "a flow of them has messages of eight octets, and no file"
+test_case "a flow of ATOMIC WRITEs has messages of eight octets, and no file"
 refused() { expect "Invalid argument" "$(store "$1" "$debug/traffic/start")" "$1"; }
 refused "bad atomic-write mb_0 mb_1 size=16"
 refused "bad atomic-write mb_0 mb_1 file=/etc/hostname"

@@ -15,7 +15,7 @@ einval="Invalid argument" erange="Numerical result out of range"
 link=$debug/links/mb_0-sw_0
 start=$debug/traffic/start
 
-test_case "bad values of a link are refused"
+test_case "invalid values of a link are refused"
 refused "$link/rate" fast "$einval" "'fast'"
 refused "$link/rate" -1 "$einval" "'-1'"
 refused "$link/rate" 1 "$einval" "outside 1M to 10T"
@@ -30,13 +30,13 @@ refused "$link/loss" "" "$einval" "probability"
 refused "$link/state" sideways "$einval" "down up"
 refused "$link/buffer" 12Q "$einval" "'12Q'"
 
-test_case "bad values of the clock are refused"
+test_case "invalid values of the clock are refused"
 refused "$debug/clock/advance" soon "$einval" "'soon'"
 refused "$debug/clock/advance" "idle soon" "$einval" "'soon'"
 refused "$debug/clock/stop" 2 "$einval" "only 1"
 refused "$debug/clock/dilation" 5 "Operation not supported" "virtual"
 
-test_case "bad flows are refused"
+test_case "invalid flows are refused"
 refused "$start" "" "$einval" "NAME OP FROM TO"
 refused "$start" "f fly mb_0 mb_1" "$einval" "unknown op 'fly'"
 refused "$start" "f write mb_0 mb_9" "$einval" "no device mb_9"
@@ -64,7 +64,7 @@ refused "$debug/pcap" "$debug/seed" "$einval" "this mount itself"
 refused "$start" "f ud mb_0 mb_1 mtu=256 size=4096" "$einval" "a datagram holds at most the MTU, 256 bytes"
 refused "$start" "f write mb_0 mb_1 file=/proc/version" "$einval" "says that it is 0 bytes long, and is longer"
 
-test_case "nothing was started, and a name is used once"
+test_case "refused flows start nothing, and a name is used once"
 expect "start" "$(ls "$debug/traffic")" "nothing started"
 echo "f write mb_0 mb_1" >"$start"
 refused "$start" "f write mb_0 mb_1" "File exists" "a flow f already"
@@ -76,7 +76,7 @@ dash -c 'echo "x
 [    0.000000] forged" > "$1"' dash "$link/rate" 2>/dev/null && fail "dash wrote it"
 grep -q '^\[ *0.000000\] forged' "$debug/dmesg" && fail "a forged line in dmesg"
 
-test_case "a flow that fails says why"
+test_case "a flow that fails gives the reason"
 echo 1 >"$link/loss"
 echo "lost write mb_0 mb_1 timeout=3 retry=1" >"$start"
 echo idle >"$debug/clock/advance"
@@ -84,7 +84,7 @@ expect "failed: transport retry count exceeded" "$(cat "$debug/traffic/lost/stat
 echo "hopeless write mb_0 mb_1 timeout=0" >"$start"
 expect "Connection timed out" "$(store "idle 5s" "$debug/clock/advance")" "idle gives up"
 
-test_case "under the real clock there is nothing to advance"
+test_case "the real clock cannot be advanced"
 mounted
 expect "Operation not supported" "$(store 5ms "$debug/clock/advance")" "advance under the real clock"
 expect ok "$(store 400 "$debug/clock/dilation")" "dilation"

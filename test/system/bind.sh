@@ -48,17 +48,17 @@ test_case "each container sees the mount at first"
 for name in early late private; do expect 0.125 "$(reads $name $first)" "$name, at first"; done
 expect 0.125 "$(reads pinned "$itself")" "pinned, at first"
 
-test_case "a store from inside is a store"
+test_case "a store from inside a container takes effect"
 inside late bash -c 'echo 0.25 >"$1"' sh "$dir/in/volume/nic/$value"
 expect 0.25 "$(cat "$nic/$value")" "stored from inside"
 
-test_case "a takeover is no matter to any container"
+test_case "containers do not notice a takeover"
 worker=$(pgrep -P "$(pgrep -of "^$ROCEFS $nic\$" -r S,R,D)" | head -n 1)
 kill -KILL "$worker"
 for name in early late; do expect 0.25 "$(reads $name $first)" "$name, after a takeover"; done
 expect 0.25 "$(reads pinned "$itself")" "pinned, after a takeover"
 
-test_case "after an orderly end a slave follows to the next mount"
+test_case "after an orderly end a slave mount follows to the next mount"
 # Started anew after an orderly end. A slave follows; what is private, or bound to the mount itself,
 # is left with a dead one.
 kill -TERM "$(pgrep -of "^$ROCEFS $nic\$" -r S,R,D)"
@@ -70,7 +70,7 @@ for name in early late; do expect 0.5 "$(reads $name $first)" "$name, of the sec
 expect "$dead" "$(reads private $first)" "a private view"
 expect "$dead" "$(reads pinned "$itself")" "a bind of the mount point"
 
-test_case "after a death a slave follows to the next mount"
+test_case "after a kill a slave mount follows to the next mount"
 container pinned2 "$nic" rprivate
 at_end kill "${container[pinned2]}"
 expect 0.5 "$(reads pinned2 "$itself")" "pinned to the second mount"
@@ -88,7 +88,7 @@ done
 expect "$dead" "$(reads pinned2 "$itself")" "pinned to a mount that has died"
 expect 0.75 "$(cat "$nic/$value")" "on the host"
 
-test_case "rocefs enter works from inside at a mount that came later"
+test_case "rocefs enter works in a container, at a mount that came later"
 expect "mb_0 mb_1" "$(inside late "$ROCEFS" enter -m "$dir/in/volume/nic" sh -c 'echo $(ls /sys/class/infiniband)')" "enter"
 
 test_case "two programs in two containers talk to each other"
@@ -104,6 +104,6 @@ await meets
 wait $! || fail "the server: $(cat "$dir/server")"
 grep -q "^50 iters" "$dir/client" || fail "the client: $(cat "$dir/client")"
 
-test_case "the host's mount ends in its containers, too"
+test_case "the host's mount also ends in its containers"
 umount "$nic"
 await ended

@@ -28,7 +28,7 @@ captured() {  # what is sent, by a capture that goes on
   [ "$(stat -c %s "$dir/$1.pcap")" -gt 2000000 ] || fail "the capture has $(stat -c %s "$dir/$1.pcap") bytes"
 }
 
-test_case "a capture whose file falls silent ends by itself and says why"
+test_case "a capture whose file stops answering ends by itself and gives the reason"
 silent_at write
 expect ok "$(store "$silent/x.pcap" "$debug/pcap")" "a capture"
 echo "a write mb_0 mb_1 size=1M count=100" >"$debug/traffic/start"
@@ -40,7 +40,7 @@ dies
 expect ok "$(store "$dir/b.pcap" "$debug/pcap")" "another capture"
 captured b
 
-test_case "a reset beside the end of a capture waits for it"
+test_case "a reset waits for a capture that is ending"
 # The capture ends by itself because the disk is full, and the close of its file is not answered, which is told
 # after ten seconds. A reset beside that end waits for it, or the next capture would end with it.
 silent_at full

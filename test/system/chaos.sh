@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib/common.bash"
 export CHAOS_SECONDS=${CHAOS_SECONDS:-25} CHAOS_LOGS=$ROCEFS_TEST_DIR/chaos
 
-test_case "no call hangs and nothing stays behind in a chaos run"
+test_case "a chaos run hangs no call and leaves nothing behind"
 status=0
 "$(dirname "$0")/../chaos/run" "$ROCEFS_BUILD" >"$dir/said" 2>&1 || status=$?
 cat "$dir/said"

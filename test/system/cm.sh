@@ -88,7 +88,7 @@ test_case "programs of librdmacm connect between two mounts"
 pairs 10.9.0.1 "${afar[@]}"
 perftest ib_write_bw 10.9.0.1 "${afar[@]}"
 
-test_case "a server that stays takes one client after another, and its death is heard of"
+test_case "a persistent server takes one client after another, and clients notice its death"
 port=$((port + 1))
 serve rping -s -P -p $port
 for to in "$mb_1" 10.9.0.1; do
@@ -103,7 +103,7 @@ pkill -KILL -P "$server"
 wait "$server" "$client" || true
 await no_ids
 
-test_case "a program hears of the death of its worker, and a new connection works at once"
+test_case "a program is told when its worker dies, and a new connection works at once"
 # The worker dies under a connection: who has a channel to it is told at once. The far end may just wait
 # for a message, as it would for a machine that has lost power. There is no wait for the next connection.
 port=$((port + 1))
@@ -124,7 +124,7 @@ serve rping -s -p $port -C 2
 ask "${afar[@]}" rping -c -a 10.9.0.1 -p $port -C 2
 served
 
-test_case "where nobody listens a client is rejected"
+test_case "a client is rejected if nobody listens"
 # The rejection comes before the first REQ would be sent again.
 if timeout 20 "${afar[@]}" rping -c -a 10.9.0.1 -p 1 -C 1 >"$dir/client" 2>&1; then fail "nobody listens, and yet"; fi
 grep -q "RDMA_CM_EVENT_REJECTED" "$dir/client" || fail "rejected: $(cat "$dir/client")"

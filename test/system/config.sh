@@ -32,7 +32,7 @@ kernel/debug/rocefs/links/left-right/loss = 0.125
 class/infiniband/left/node_desc = the left one
 INI
 
-test_case "an ini file gives topology and start values"
+test_case "an ini file sets the topology and initial values"
 mounted -o config="$ini"
 expect "left right" "$(ls "$ib" | xargs)" "devices"
 expect "100 Gb/sec (4X EDR)" "$(cat "$ib/left/ports/1/rate")" "rate"
@@ -44,7 +44,7 @@ expect "2001:0db8:0000:0000:0000:0000:0000:0001" "$(cat "$ib/left/ports/1/gids/2
 expect "real [virtual]" "$(cat "$debug/clock/mode")" "clock"
 expect 42 "$(cat "$debug/seed")" "seed"
 
-test_case "a flow crosses the cable of one's own"
+test_case "a flow crosses a configured cable"
 echo "f write left right size=10000 count=20 timeout=5" >"$debug/traffic/start"
 echo idle >"$debug/clock/advance"
 expect "done" "$(cat "$debug/traffic/f/state")" "flow"
@@ -72,7 +72,7 @@ refused '[clock]\nmode = virtual\ndilation = 3\n' 3 'dilation requires the real 
 refused '[clock]\nmode = virtual\n[device a]\n[uplink u]\n[link a u]\n' 4 "uplink u: the kernel's network needs the real clock"
 refused '[device a/b]\n' 1 "'a/b' cannot be a name"
 
-test_case "an ini file that cannot be read is told"
+test_case "an unreadable ini file is reported"
 status=0
 said=$("$ROCEFS" -o config="$dir/none.ini" "$mnt" 2>&1) || status=$?
 expect "2 rocefs: $dir/none.ini: No such file or directory" "$status $said" "a file that is not there"

@@ -24,7 +24,7 @@ conforms() {  # WHAT DIFFERS FILE VALUES ARGUMENT…
     --link "$mnt/class/infiniband/mb_0" --largest 18446744073709551615 "${@:5}" || fail "$1"
 }
 
-test_case "the control: sysfs of the kernel itself conforms"
+test_case "the kernel's own sysfs conforms, as a control"
 [ -w $bool ] && [ -w $module/ec_delay ] || skip "no acpi module with parameters to compare with"
 interface=$(basename "$(realpath /sys/class/net/* | grep -v /virtual/ | head -n 1)")
 "$check" --number $module/ec_delay --bool $bool --read-only $module/acpica_version \
@@ -53,7 +53,7 @@ conforms "a text" "$lines" "$device/node_desc" 1000,7 --decimal --wakes
 test_case "a duration conforms"
 conforms "a duration" "" "$link/delay" 1001,7 --decimal --unit ns --wakes
 
-test_case "a word is shown as it is stored, without the others"
+test_case "a word is shown as it was stored, without the other words"
 echo "== a word"
 for word in down up; do
   expect ok "$(store $word "$link/state")" "word $word"

@@ -10,7 +10,7 @@ tc=$ib/mb_0/tc/1/traffic_class
 advance() { echo "$1" >"$debug/clock/advance"; }
 start() { echo "$1" >"$debug/traffic/start"; }
 
-test_case "CFR cuts the window on loss, and it comes back"
+test_case "CFR shrinks the window on loss, and the window recovers"
 # CFR: with loss the receiver tells the sender, with no ECN anywhere; the window falls and comes back.
 echo 0.05 >"$debug/links/sw_0-mb_1/loss"
 start "f write mb_0 mb_1 size=256K count=1000000 timeout=8"
@@ -33,13 +33,13 @@ echo 1 >"$flow/stop"
 expect "$(value cnps "$flow/result")" "$(cat "$near/rp_cnp_handled")" "CNPs that the sender obeyed"
 expect 0 "$(value mismatched "$flow/result")" "mismatched"
 
-test_case "DCQCN's rules between knobs hold alone and together"
+test_case "DCQCN's rules between knobs hold for one store and for several at once"
 expect "Invalid argument" "$(store 50 "$ecn/roce_rp/dce_tcp_rtt")" "K = N"
 grep -q "dce_tcp_rtt, 50 us, must be more than min_time_between_cnps, 50 us" "$debug/dmesg" || fail "no reason"
 expect ok "$(store "$rp/dce_tcp_rtt=5 $np/min_time_between_cnps=4" "$debug/set")" "both at once"
 expect ok "$(store 1 "$ecn/roce_rp/enable/3")" "RP"
 
-test_case "a port has a traffic class, and none again"
+test_case "a port's traffic class can be set and removed"
 expect "" "$(cat "$tc")" "no class at first"
 expect ok "$(store 106 "$tc")" "class"
 expect "Global tclass=106" "$(cat "$tc")" "class"
@@ -47,7 +47,7 @@ for bad in 256 x "1 2" -2; do expect "Invalid argument" "$(store "$bad" "$tc")" 
 expect ok "$(store -1 "$tc")" "no class"
 expect "" "$(cat "$tc")" "no class again"
 
-test_case "a driver that comes back finds the defaults"
+test_case "a driver that comes back has the defaults"
 echo 106 >"$tc"
 echo 0000:2b:00.0 >"$mnt/bus/pci/drivers/mango_core/unbind"
 echo 0000:2b:00.0 >"$mnt/bus/pci/drivers/mango_core/bind"

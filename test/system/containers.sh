@@ -16,7 +16,7 @@ under() { python3 "$lib/seccomp.py" profile "$here/seccomp.json" "$@"; }
 strictly() { python3 "$lib/seccomp.py" strict "$here/seccomp.json" CAP_SYS_ADMIN,CAP_SYS_CHROOT "$@"; }
 packages="libc6 libstdc++6 libgcc-s1"
 
-test_case "the image copies what is there and makes what the Makefile makes"
+test_case "the image copies existing files and makes what the Makefile makes"
 copied=$(awk '$1 == "COPY" && $2 !~ /^--/ {for (i = 2; i < NF; ++i) print $i}' <<<"$dockerfile")
 [ "$(wc -w <<<"$copied")" -ge 7 ] || fail "it copies only: $copied"
 for path in $copied; do [ -e "$path" ] || fail "the Dockerfile copies $path"; done
@@ -29,7 +29,7 @@ expect "all install" "$(xargs <<<"$made")" "what the Dockerfile makes"
 expect "$(sed -n '/# to build$/,/# to run/p' tools/install-packages | grep -v '#' | xargs -n 1 | sort | xargs)" \
   "$(stage 1 | xargs)" "packages to build with"
 
-test_case "the libraries of the image are enough, and none is too many"
+test_case "the image has exactly the libraries that are needed"
 needs readelf dpkg-query
 libraries=$(for file in "$ROCEFS_BUILD"/bin/* "$ROCEFS_BUILD"/lib/*.so; do readelf -d "$file"; done |
   sed -nE 's/.*NEEDED.*\[(lib.*)\]/\1/p' | grep -vE '^lib(a|t|ub)san' | sort -u)
@@ -50,7 +50,7 @@ else
   skip "not a Debian 12, or its packages are not known"
 fi
 
-test_case "compose.yaml gives two services what a mount takes"
+test_case "compose.yaml gives two services all that a mount needs"
 python3 -c 'import yaml' 2>/dev/null || skip "python3 has no yaml"
 python3 - "$here" <<'PY' || fail "compose.yaml"
 import ipaddress, os, sys, yaml
@@ -89,7 +89,7 @@ test_case "the profile is well formed"
 needs python3 "${CC:-cc}"
 python3 "$lib/seccomp.py" check "$here/seccomp.json" || fail "seccomp.json"
 
-test_case "a call that the profile does not allow kills"
+test_case "a system call outside the profile kills"
 needs_filters
 expect "159 " "$(outcome_of strictly python3 -c 'import ctypes; ctypes.CDLL(None).syscall(1000)')" "a call that is not allowed"
 
@@ -106,7 +106,7 @@ expect 0.25 "$(strictly cat "$debug/links/mb_0-sw_0/loss")" "after a takeover"
 kill -TERM "$(daemon_pid)"
 await gone
 
-test_case "without CAP_SYS_ADMIN files and programs work, and mounts do not"
+test_case "without CAP_SYS_ADMIN files and programs work, mounts do not"
 needs_filters
 mounted
 expect "4: ACTIVE" "$(under - cat "$ib/mb_0/ports/1/state")" "a file"

@@ -14,7 +14,7 @@ refused() {  # TEXT MESSAGE REASON
   expect "0 1us" "$(cat "$mnt/$link"/{loss,delay} | xargs)" "after a refused set of '$1'"
 }
 
-test_case "set stores several knobs"
+test_case "set stores several knobs at once"
 # set: all or nothing, through links, in one line or several.
 expect ok "$(store "$link/loss=0.5 $link/delay=3us class/infiniband/mb_0/node_desc='the left one'" "$debug/set")" "set"
 expect "0.5 3us the left one" "$(cat "$mnt/$link"/{loss,delay} "$ib/mb_0/node_desc" | xargs)" "after set"
@@ -45,7 +45,7 @@ cat "$dir/lines" >"$debug/set" 2>/dev/null && fail "more than a page"
 last_dmesg_says "longer than 4095 bytes"
 expect "0 1us" "$(cat "$mnt/$link"/{loss,delay} | xargs)" "after more than a page"
 
-test_case "log_level decides which stores dmesg tells of"
+test_case "log_level decides which stores dmesg reports"
 # log_level: debug tells accepted stores too, warning refusals, err neither.
 expect info "$(cat "$debug/log_level")" "the level at first"
 before=$(lines)

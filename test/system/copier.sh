@@ -8,7 +8,7 @@ mounted
 verbs=("$ROCEFS" enter -m "$mnt" --)
 needs_enter
 
-test_case "large messages are moved by a thread of the program"
+test_case "a thread of the program moves large messages"
 start_server ibv_rc_pingpong -g 1 -s 1048576 -n 100000000
 timeout -k 5 60 "${verbs[@]}" ibv_rc_pingpong -g 1 -s 1048576 -n 100000000 -d mb_1 -p $port 127.0.0.1 >"$logs/client" 2>&1 &
 client=$!

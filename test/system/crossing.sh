@@ -38,10 +38,10 @@ for name in left right; do
 done
 run() { echo "nsenter -t ${container[$1]} -n -m -p env ROCEFS_MOUNT=$dir/$1"; }
 
-test_case "messages cross between two containers"
+test_case "messages pass between two containers"
 "$here/crossing" "$(run left)" "$(run right)" 172.31.47.2
 
-test_case "a worker that dies leaves its address to the next one"
+test_case "a successor takes over the address of a dead worker"
 worker=$(pgrep -P "$(pgrep -of "^$ROCEFS -o uplink=172.31.47.2 " -r S,R,D)" -r S,R,D -x rocefs-worker)
 kill -KILL "$worker"
 "$here/crossing" "$(run left)" "$(run right)" 172.31.47.2

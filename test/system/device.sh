@@ -122,7 +122,7 @@ leads "$mads/umad0/device" ../../../0000:2b:00.0
 leads "$mads/umad0/subsystem" ../../../../../class/infiniband_mad
 expect "regular empty file 666" "$(stat -c '%F %a' "$mnt/dev/infiniband/umad0")" "umad0"
 
-test_case "the counters of the standard are there and count a lost flow"
+test_case "the standard's counters exist and count a lost flow"
 expect "VL15_dropped excessive_buffer_overrun_errors link_downed link_error_recovery\
  local_link_integrity_errors multicast_rcv_packets multicast_xmit_packets\
  port_rcv_constraint_errors port_rcv_data port_rcv_errors port_rcv_packets\
@@ -139,7 +139,7 @@ is "$port/counters/port_xmit_packets" 0
 echo up >"$links/mb_0-sw_0/state"
 is "$port/state" "4: ACTIVE"
 
-test_case "a port is down when either direction of its cable is"
+test_case "a port is down if either direction of its cable is"
 echo down >"$links/sw_0-mb_0/state"
 is "$port/state" "1: DOWN"
 is "$port/phys_state" "3: Disabled"
@@ -151,7 +151,7 @@ is "$port/counters/link_downed" 2
 is "$ib/mb_1/ports/1/state" "4: ACTIVE"
 echo up >"$links/sw_0-mb_0/state"
 
-test_case "hw_counters are shown again for a lifespan"
+test_case "hw_counters are cached for a lifespan"
 # hw_counters are shown again for a lifespan, all of a port together, as ib_core does.
 lifespan=$port/hw_counters/lifespan
 is "$lifespan" 10
@@ -168,7 +168,7 @@ is "$far/rx_write_requests" 3
 write h
 is "$far/rx_write_requests" 6
 
-test_case "a poll is woken when what is shown has changed, and not before"
+test_case "a poll is woken when the shown value has changed, and not before"
 needs python3
 cat >"$dir/poll.py" <<'PY'
 import os, select, sys
@@ -203,7 +203,7 @@ PY
 timeout 60 python3 "$dir/poll.py" "$links/mb_0-sw_0" "$links/mb_0-sw_0/loss" "$port"/{state,phys_state,rate} \
   "$net"/{operstate,carrier,speed,duplex} || fail "poll"
 
-test_case "under the virtual clock what is read is fresh"
+test_case "under the virtual clock counters are read without a cache"
 mounted -o clock=virtual
 echo 10000 >"$far/lifespan"
 is "$far/rx_write_requests" 0

@@ -74,7 +74,7 @@ check_ini() {  # FILE NAME
   said=$(rocefs sim "$dir/example.ini" 2>&1) || mistake "$2: $said"
 }
 
-test_case "each block of commands works as pasted"
+test_case "each block of commands works when pasted"
 mkdir -p "$dir/nic" "$dir/home"
 export HOME=$dir/home
 rocefs() { "$ROCEFS" "$@"; }
@@ -97,7 +97,7 @@ for document in "${documents[@]}"; do
 done
 echo "REPORT documents: $blocks blocks with $commands commands run, $shown shown only"
 
-test_case "few commands are only shown, and README.md is short"
+test_case "few commands are shown only, and README.md is short"
 if [ $# -eq 0 ]; then
   blocks=$(find "$dir/blocks" -name 'sh.*' | wc -l) shown=$(find "$dir/blocks" -name 'console.*' | wc -l)
   [ "$blocks" -ge 25 ] || mistake "only $blocks blocks"
@@ -105,7 +105,7 @@ if [ $# -eq 0 ]; then
   [ "$(wc -l <README.md)" -le 120 ] || mistake "README.md has $(wc -l <README.md) lines"
 fi
 
-test_case "links lead to files and headings that are there"
+test_case "links lead to existing files and headings"
 anchors_of() {
   sed -n '/^```/,/^```/d; s/^##* //p' "$1" | tr '[:upper:] ' '[:lower:]-' | tr -cd '[:alnum:]\n_-'
 }
@@ -119,7 +119,7 @@ for document in "${documents[@]}" tools/containers/README.md; do
   done < <(grep -oE '\]\([^) ]+\)' "$document" | sed 's/^](//; s/)$//')
 done
 
-test_case "paths that a document names are there"
+test_case "paths that a document names exist"
 # Files and directories of the sources, by their path from the top of the checkout; `*` may stand in it.
 for document in "${documents[@]}"; do
   while read -r path; do
@@ -142,7 +142,7 @@ while read -r file; do
 done < <(find "$dir/blocks" -name 'text.*')
 [ $# -gt 0 ] || [ "$lines" -ge 2 ] || mistake "only $lines lines that files take"
 
-test_case "functions and types that a document names are in the sources"
+test_case "functions and types that a document names exist in the sources"
 # A function that a row of a table names beside files is in one of them; and every room has a row.
 while IFS= read -r row; do
   mapfile -t files < <(grep -oE '`[a-z_/-]+/[a-z_]+\.(cc|h)`' <<<"$row" | tr -d '`')

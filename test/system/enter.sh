@@ -63,7 +63,7 @@ $may_user || skip "no user namespaces for users"
 look "an ordinary user" user_enters
 expect "$(as_user id -u) $(as_user id -g)" "$(user_enters sh -c 'echo $(id -u) $(id -g)')" "who he is"
 
-test_case "nobody else sees the NIC while it lasts"
+test_case "others do not see the NIC meanwhile"
 hidden_outside() {
   [ ! -e /sys/class/infiniband/mb_0 ] && [ ! -e /sys/class/net/enp43s0 ] || fail "the NIC is seen outside"
   ! grep -E ' /(sys|dev)/[^ ]* .* (fuse.rocefs|tmpfs rocefs-enter) ' /proc/self/mountinfo || fail "mounts are seen outside"
@@ -80,7 +80,7 @@ exec 5<&-
 expect /sys/class/infiniband/mb_0 "$line" "inside, meanwhile"
 wait "$inside"
 
-test_case "the exit status is the one of the command"
+test_case "the exit status is that of the command"
 # The exit status is the command's; there is no process between.
 expect "0 " "$(outcome_of may_enter true)" "true"
 expect "3 " "$(outcome_of may_enter sh -c 'exit 3')" "exit 3"
@@ -91,12 +91,12 @@ expect "0 -m -h" "$(outcome_of may_enter echo -m -h)" "the command's own options
 expect "0 infiniband" "$(cd /sys/class && outcome_of may_enter ls -d infiniband)" "a working directory in /sys"
 expect "0 mb_0 mb_1" "$(outcome_of may_enter "$dir/rocefs" enter sh -c 'echo $(ls /sys/class/infiniband)')" "enter within enter"
 
-test_case "udevadm looks at what is there"
+test_case "udevadm sees the NIC"
 expect "0 0" "$(outcome_of may_enter sh -c 'echo $SYSTEMD_DEVICE_VERIFY_SYSFS')" "what udevadm is told"
 needs udevadm
 expect mb_0 "$(may_enter udevadm info --query=property --property=DEVPATH --value /sys/class/infiniband/mb_0 | sed 's|.*/||')" "udevadm"
 
-test_case "a mistake is told in one line"
+test_case "a usage error is reported in one line"
 usage() { echo "2 rocefs enter: $1"$'\n'"Try 'rocefs enter --help'."; }
 expect "$(usage "a command is wanted")" "$(outcome_of "$ROCEFS" enter -m "$mnt")" "no command"
 expect "$(usage "unknown option -x")" "$(outcome_of "$ROCEFS" enter -x true)" "-x"
@@ -109,7 +109,7 @@ expect "0 $mnt" "$(ROCEFS_MOUNT=$mnt outcome_of may_enter sh -c 'echo $ROCEFS_MO
 "$ROCEFS" --help | grep -q 'rocefs enter' || fail "--help says nothing of enter"
 "$ROCEFS" enter --help | grep -q '^usage: rocefs enter \[-m MOUNTPOINT\]' || fail "enter --help"
 
-test_case "libibverbs is told of the provider that was installed with the program"
+test_case "libibverbs finds the provider installed with the program"
 $may_root || skip "no mount namespaces for root"
 drivers() { RDMAV_DRIVERS=rxe outcome_of "$1" enter -m "$mnt" sh -c 'echo "${RDMAV_DRIVERS-none}"'; }
 installed=$dir/prefix/bin/rocefs
@@ -123,7 +123,7 @@ expect "0 $dir/prefix/lib/librocefs:rxe" "$(drivers "$installed")" "drivers of a
 expect "0 $dir/prefix/lib/librocefs:siw" "$(unset RDMAV_DRIVERS; IBV_DRIVERS=siw outcome_of "$installed" enter -m "$mnt" \
   "$installed" enter -m "$mnt" sh -c 'echo $RDMAV_DRIVERS')" "drivers by their older name, entered twice"
 
-test_case "the mount table names the only live rocefs"
+test_case "the only live rocefs is found by the mount table"
 $may_root || skip "no mount namespaces for root"
 alone='for point in $(awk "/ fuse.rocefs /{print \$5}" /proc/self/mountinfo); do [ $point = "$mnt" ] || umount -l $point; done;'
 expect "0 $mnt" "$(on_machine "$alone said \$ROCEFS enter sh -c 'echo \$ROCEFS_MOUNT'")" "the only one"
@@ -134,14 +134,14 @@ mkdir -p "$dir/second"
 expect "125 rocefs enter: several rocefs are mounted: $mnt $dir/second: ROCEFS_MOUNT names one" \
   "$(on_machine "$alone \$ROCEFS \$dir/second >/dev/null; said \$ROCEFS enter true; umount \$dir/second")" "several"
 
-test_case "what the tree has can be written where /sys is read-only"
+test_case "the tree's files can be written where /sys is read-only"
 $may_root || skip "no mount namespaces for root"
 echo 0 >"$loss"
 expect "0 seen" "$(on_machine 'mount -o remount,bind,ro /sys; said $ROCEFS enter -m $mnt bash $outside/inside.bash $mnt $outside')" \
   "a read-only /sys"
 expect 0.25 "$(cat "$loss")" "a read-only /sys: loss"
 
-test_case "RDMA devices of the machine are hidden, and nothing else of its /dev"
+test_case "the machine's RDMA devices are hidden, and nothing else of its /dev"
 $may_root || skip "no mount namespaces for root"
 devices='d=$dir/dev; mkdir -p $d; mount -t tmpfs none $d; mkdir -p $d/infiniband $d/pts; mknod $d/null c 1 3; mknod $d/zero c 1 5;
   mknod $d/infiniband/uverbs9 c 231 192; touch $d/infiniband/rdma_cm; mount --move $d /dev;'
@@ -149,7 +149,7 @@ expect $'0 rdma_cm umad0 umad1 uverbs0 uverbs1\ncharacter special file 1:3\ninfi
   "$(on_machine "$devices said \$ROCEFS enter -m \$mnt sh -ec 'cd /dev; echo >infiniband/uverbs1; ls infiniband | xargs
     stat -Lc \"%F %Hr:%Lr\" infiniband/uverbs0; ls | xargs'")" "a machine with /dev/infiniband"
 
-test_case "nothing leaks from a chroot that is no mount point"
+test_case "no mount leaks from a chroot that is not a mount point"
 $may_root || skip "no mount namespaces for root"
 # With mounts shared as systemd does it.
 chroot='c=$dir/chroot; mkdir -p $c/{usr,proc,sys,dev,tmp,nic}; for d in bin sbin lib lib64; do ln -sfn usr/$d $c/$d; done;
@@ -175,7 +175,7 @@ mkdir -p "$dir/his"
 chown 65534:65534 "$dir/his"
 expect $'mb_0\nmb_1\n0.5' "$(as_mounter env dir="$dir" unshare -Urm sh -c "$his" 2>&1)" "the root of a user namespace"
 
-test_case "a command inside sees a NIC that leaves and comes back"
+test_case "a command inside sees a NIC leave and come back"
 # A NIC leaves and comes back: the command that is inside sees it, and so does who enters meanwhile.
 nic='echo $(ls /sys/class/infiniband; ls /dev/infiniband) $(cat /sys/class/net/enp43s0/address 2>/dev/null)'
 expect "0 mb_0 mb_1 rdma_cm umad0 umad1 uverbs0 uverbs1 02:00:4c:6d:62:01,mb_1 rdma_cm umad1 uverbs1,mb_0 mb_1 rdma_cm umad0 umad1 uverbs0 uverbs1 02:00:4c:6d:62:01" \
@@ -185,12 +185,12 @@ echo 0000:2b:00.0 >"$mnt/bus/pci/drivers/mango_core/unbind"
 expect "mb_1,mb_0 mb_1" "$(may_enter sh -ec 'ibstat -l; cd /sys/bus/pci/drivers/mango_core
   echo 0000:2b:00.0 >bind; echo $(ibstat -l)' | paste -sd,)" "entered while it was away"
 
-test_case "who may not look into the mount may not enter it"
+test_case "a user who may not read the mount may not enter it"
 $root && $may_user || skip "neither mount namespaces for root nor user namespaces"
 mounted
 expect "125 rocefs enter: $mnt: another user's, mounted without -o allow_other" "$(outcome_of user_enters true)" "no allow_other"
 
-test_case "a dead mount is told"
+test_case "a dead mount is reported"
 mounted
 kill -KILL "$(daemon_pid)"
 await sh -c "! ls '$mnt' >/dev/null 2>&1"

@@ -11,7 +11,7 @@ own() { LD_LIBRARY_PATH="$build/lib" ROCEFS_MOUNT=$mnt "$dir/own" "$@"; }
 
 mounted
 
-test_case "a program with pollers of its own sets windows"
+test_case "a program with its own pollers sets windows"
 expect ok "$(store 1 "$ib/mb_0/cfr/enable")" "CFR"
 expect ok "$(store 1G "$debug/links/sw_0-mb_1/rate")" "a bottleneck"
 expect ok "$(store 1 "$debug/fabric/sw_0/ecn/enable")" "ECN"
@@ -24,11 +24,11 @@ tail -n 2 "$dir/said" | while read -r _ qpn _ _ _ times _ cnps _; do
 done
 expect 1 "$(cat "$ib/mb_0/cfr/enable")" "CFR when it has ended"
 
-test_case "a device that is not there is told"
+test_case "an unknown device is reported"
 own mb_9 2>"$dir/err" && fail "there is no mb_9"
 grep -q '^mb_9: ' "$dir/err" || fail "no such device: $(cat "$dir/err")"
 
-test_case "a second owner is refused, and a killed one gives back what it took"
+test_case "a second owner is refused, and a killed owner's windows are given back"
 LD_LIBRARY_PATH="$build/lib" ROCEFS_MOUNT=$mnt "$dir/own" mb_0 60 >/dev/null &
 program=$!
 at_end kill -KILL $program

@@ -45,7 +45,7 @@ intact() {
 }
 no_flows() { [ -z "$(find "$traffic" -mindepth 1 -type d)" ]; }
 
-test_case "offers that cannot be make no flow"
+test_case "an invalid offer makes no flow"
 stranger <<'PYTHON'
 for _ in range(9):
     for mtu in 256, 0, 300:
@@ -57,7 +57,7 @@ PYTHON
 intact "an offer that cannot be"
 no_flows || fail "a flow that could not be is there"
 
-test_case "strangers that leave between offer and ready take nothing"
+test_case "strangers that leave between offer and ready leave nothing behind"
 stranger <<'PYTHON'
 for i in range(100):
     one = connect()
@@ -75,7 +75,7 @@ for i in {0..99}; do
 done
 intact "the names that strangers gave"
 
-test_case "one line takes little memory, and one address not all connections"
+test_case "a line takes little memory, and an address does not take all connections"
 rss() { awk '/^VmRSS/ {print $2}' "/proc/$worker/status"; }
 remote ip addr add 10.9.0.3/24 dev far
 before=$(rss)

@@ -20,7 +20,7 @@ send() {  # BYTES OPTIONS…: sends a file of that size and compares
   echo 1 >"$debug/traffic/f/stop"
 }
 
-test_case "files of every awkward size arrive by WRITE and SEND"
+test_case "files of awkward sizes arrive by WRITE and SEND"
 for op in write send; do
   send 0 $op
   send 1 $op
@@ -32,7 +32,7 @@ for op in write send; do
   send 300000 $op size=64K mtu=1024 gid=0
 done
 
-test_case "a flow that fails or is refused leaves OUT as it was"
+test_case "a flow that fails or is refused leaves OUT unchanged"
 echo precious >out
 echo 1 >"$debug/links/mb_0-sw_0/loss"
 echo "f write mb_0 mb_1 file=in out=out timeout=3 retry=0" >"$debug/traffic/start"
@@ -43,7 +43,7 @@ expect "Invalid argument" "$(store "g write mb_0 mb_1 file=in out=out gid=7" "$d
 expect precious "$(cat out)" "OUT after a refusal"
 expect "Is a directory" "$(store "g write mb_0 mb_1 file=in out=$dir" "$debug/traffic/start")" "out="
 
-test_case "IN may go, or be OUT itself"
+test_case "IN may be truncated under way, or be OUT itself"
 echo 0 >"$debug/links/mb_0-sw_0/loss"
 sum=$(sha256sum <in)
 echo "h write mb_0 mb_1 file=in out=in" >"$debug/traffic/start"

@@ -12,7 +12,7 @@ names=("$ib/mb_0" "$ib/mb_0/ports/1/state" "$mnt/class/net/enp43s0" "$function/i
 
 mounted -o clock=virtual
 
-test_case "bind and unbind give the errors of the kernel"
+test_case "bind and unbind fail with the errors of the kernel"
 # drivers/base/bus.c: ENODEV for what is not there or not bound, EBUSY for what is bound.
 for text in "" 0000:2b:00.1 mb_0 "$address " 2b:00.0 "$address x"; do
   expect "$enodev" "$(store "$text" "$driver/unbind")" "unbind '$text'"
@@ -42,7 +42,7 @@ for fd in 3 4; do
 done
 exec 3<&- 4<&-
 
-test_case "the names of a device are gone at once"
+test_case "the names of a device disappear at once"
 for path in "${names[@]}"; do [ ! -e "$path" ] && [ ! -L "$path" ] || fail "$path is still there"; done
 expect mb_1 "$(ls "$ib")" "devices"
 expect "rdma_cm umad1 uverbs1" "$(ls "$mnt/dev/infiniband" | xargs)" "devices for verbs"
@@ -54,7 +54,7 @@ expect "$enodev" "$(store $address "$driver/unbind")" "unbind of what is not bou
 expect "$enodev" "$(store "d write mb_0 mb_1" "$debug/traffic/start")" "a flow over what has gone"
 grep -q "mb_0 has no driver (ENODEV)" "$debug/dmesg" || fail "dmesg does not say why"
 
-test_case "packets to a device that has gone are counted as drops"
+test_case "packets to a removed device are counted as drops"
 echo 25G >"$debug/links/mb_0-sw_0/rate"
 echo idle >"$debug/clock/advance"
 expect "done" "$(cat "$debug/traffic/c/state")" "a flow elsewhere"
@@ -74,7 +74,7 @@ echo idle >"$debug/clock/advance"
 expect "done" "$(cat "$debug/traffic/e/state")" "a flow from what has come back"
 expect "done" "$(cat "$debug/traffic/f/state")" "a flow to it"
 
-test_case "a file that was open is of the earlier device when the device is back"
+test_case "a file opened before unbind stays invalid after bind"
 exec 3<"$ib/mb_0/ports/1/state"
 read -r line <&3
 echo $address >"$driver/unbind"
@@ -82,7 +82,7 @@ echo $address >"$driver/bind"
 read -r line <&3 2>/dev/null && fail "a file of the earlier device can be read"
 exec 3<&-
 
-test_case "a poll of a file that goes is woken"
+test_case "a poll of a removed file is woken"
 needs python3
 timeout 60 python3 - "$ib/mb_0/ports/1/state" "$driver" $address <<'PY' || fail "poll of what goes"
 import os, select, subprocess, sys
@@ -104,7 +104,7 @@ sys.exit(child.wait())
 PY
 echo $address >"$driver/bind"
 
-test_case "a hundred rounds under traffic leave nothing behind"
+test_case "a hundred rounds of unbind and bind under traffic leave nothing behind"
 mounted
 hammer() { while [ ! -e "$dir/enough" ]; do find -L "$ib" "$mnt/class/net" -maxdepth 5 -type f -exec cat {} + >/dev/null 2>&1 || true; done; }
 hammer &

@@ -28,11 +28,11 @@ two_move() { [ "$(copy_threads)" = 2 ]; }
 await two_move
 moves_on
 
-test_case "each thread of root's worker is root's"
+test_case "each thread of root's worker belongs to root"
 expect "$(printf 'Uid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0')" \
   "$(cat "/proc/$worker/task/"*/status | grep -E '^[UG]id:' | sort -ru)" "who the worker's threads are"
 
-test_case "another user may do nothing to the worker"
+test_case "another user cannot affect the worker"
 said=$(python3 - "$worker" <<'ATTACK'
 import os, resource, signal, sys
 

@@ -7,7 +7,7 @@ needs make
 stage=$dir/stage
 unit=$stage/usr/lib/systemd/system/rocefs@.service
 
-test_case "make install puts the files where they belong"
+test_case "make install puts the files into their directories"
 # Nothing is built for it: of the recipe only what needs no build.
 make -n install BUILD="$dir/build" DESTDIR="$stage" PREFIX=/usr | grep -E '^(install|sed) ' >"$dir/all"
 grep -v "$dir/build/" "$dir/all" >"$dir/recipe"
@@ -27,7 +27,7 @@ for file in Dockerfile compose.yaml crossing; do
   [ ! -e "$stage/usr/share/doc/rocefs/containers/$file" ] || fail "$file is installed, and cannot work there"
 done
 
-test_case "a program of somebody else is not overwritten"
+test_case "another package's program is not overwritten"
 for program in rocefs mango-pccd mango-ctl; do
   theirs=$dir/theirs-$program/usr/bin/$program
   mkdir -p "$(dirname "$theirs")"
@@ -39,13 +39,13 @@ for program in rocefs mango-pccd mango-ctl; do
   expect "rocefs: $theirs is somebody else's: nothing is installed" "$said" "$program"
 done
 
-test_case "the systemd unit starts what was installed and hides no mount"
+test_case "the systemd unit starts the installed program and does not hide the mount"
 grep -q '^ExecStart=/usr/bin/rocefs -f ' "$unit" || fail "the unit starts: $(grep ExecStart= "$unit")"
 # A mount in a namespace of the service's own would be nobody's.
 ! grep -E '^(Private(Devices|Tmp|Mounts|Users)|Protect(System|Home|Kernel.*|ControlGroups|Hostname)|ReadWritePaths|BindPaths|RootDirectory|MountFlags|DynamicUser)=' "$unit" ||
   fail "the unit hides the mount"
 
-test_case "systemd accepts the unit, and refuses a broken one"
+test_case "systemd accepts the unit and refuses a broken one"
 needs systemd-analyze systemd-escape
 name=$(systemd-escape --path --template=rocefs@.service "$mnt")
 sed "s|/usr/bin/rocefs|$ROCEFS|" "$unit" >"$dir/rocefs@.service"

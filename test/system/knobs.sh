@@ -31,7 +31,7 @@ refused() {  # TEXT [WHY]
   keeps "$before" "$name keeps its value"
 }
 
-test_case "every knob takes what the reference says and refuses the rest"
+test_case "every knob accepts what the reference lists and refuses the rest"
 knobs=0
 while IFS='@' read -r directory name takes initial; do
   for file in "$mnt"/$directory/$name; do

@@ -30,20 +30,20 @@ simulated() {  # STATUS WORDS ULIMIT…
   grep -qF "$2" "$dir/said" || fail "sim, ulimit ${*:3}: $(cat "$dir/said")"
 }
 
-test_case "a limit of open files that is too small is told by name"
+test_case "a too low limit of open files is named"
 for n in 16 24 39; do refused "the limit of open files is $n (ulimit -Hn)" -n $n; done
 for n in 40 65 100; do limited -n $n; expect 0 $outcome "-n $n: $(cat "$dir/said")"; done
 
-test_case "a limit of file sizes is told by name"
+test_case "a too low limit of file sizes is named"
 ! tsan || skip "under a limit of files no program with ThreadSanitizer begins"
 for octets in 0 1 100; do refused "(ulimit -f)" -f $octets; done
 
-test_case "a simulation has the same limits"
+test_case "a simulation checks the same limits"
 for n in 12 39; do simulated 1 "the limit of open files is $n (ulimit -n)" -n $n; done
 simulated 0 "1 of 1 flows done" -n 40
 tsan || simulated 1 "File too large" -f 0
 
-test_case "a limit of memory that is too small is told by name"
+test_case "a too low limit of memory is named"
 ! grep -qa '__asan_init\|__tsan_init' "$ROCEFS" || skip "a sanitizer wants more than any of these"
 for megabytes in 150 250; do refused "(ulimit -v)" -v $((megabytes * 1024)); done
 for megabytes in 300 600 2000; do limited -v $((megabytes * 1024)); done

@@ -29,7 +29,7 @@ told() {  # it did not fit
 # A mount, which is the user's own: only he may look at it.
 there() { nsenter -t "$daemon" -m setpriv --reuid=$user --regid=$user --clear-groups timeout -s KILL 30 "$@"; }
 
-test_case "a mount says that processes are too few, or serves"
+test_case "a mount with too few processes says so, or serves"
 for n in {1..40}; do
   limited $n unshare --user --map-root-user --mount "$dir/rocefs" -o seed=7 "$dir/own/mnt"
   [ $outcome -eq 0 ] && break
@@ -41,7 +41,7 @@ expect 7 "$(there cat "$dir/own/mnt/kernel/debug/rocefs/seed")" "the seed, with 
 kill -TERM "$daemon"
 await none_left
 
-test_case "a simulation says that processes are too few, or runs"
+test_case "a simulation with too few processes says so, or runs"
 for n in {1..40}; do
   limited $n "$dir/rocefs" sim "$dir/loss.ini"
   [ $outcome -eq 0 ] && break

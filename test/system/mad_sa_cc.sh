@@ -34,7 +34,7 @@ for at in "mlx5_0 1" "mlx5_0 2" "mb_0 1" "mb_1 1"; do
   echo 16 >"$files/max_outstanding"
 done
 
-test_case "a value out of range changes nothing and says why"
+test_case "a value out of range changes nothing and gives the reason"
 files=$(limits mlx5_0 2)
 for wrong in "0 max_outstanding" "1048577 max_outstanding" "15 queue_size" "1048577 queue_size" "0 time_sa_mad" \
   "10001 time_sa_mad" "-1 max_outstanding" "x max_outstanding" "1 drops" "x drops"; do
@@ -49,7 +49,7 @@ echo 040 >"$files/max_outstanding" && expect 32 "$(cat "$files/max_outstanding")
 expect 16 "$(cat "$(limits mlx5_0 1)/max_outstanding")" "the other port"
 echo 16 >"$files/max_outstanding"
 
-test_case "a burst that meets the limits is counted exactly"
+test_case "a burst beyond the limits is counted exactly"
 # 200 requests at once, and an administrator that takes 100 ms.
 files=$(limits mb_0 1)
 echo 100ms >"$debug/sa/delay"
@@ -78,7 +78,7 @@ echo idle >"$debug/clock/advance"
 expect "outstanding:0 queued:0 sent:48 drops:68 expired:16" "$(shows)" "all answered"
 grep -qw "answered 32" "$debug/sa/send" || fail "sa/send says: $(cat "$debug/sa/send")"
 
-test_case "semantics of drivers are chosen by name, and reset goes back"
+test_case "semantics are chosen by name, and a reset restores them"
 files=$(limits mb_0 1)
 echo ofed4 >"$debug/sa/semantics"
 expect "16 65536 20" "$(cat "$files"/{max_outstanding,queue_size,time_sa_mad} | xargs)" "ofed4's defaults"
@@ -89,7 +89,7 @@ echo 1 >"$debug/reset"
 expect "doc 16 16 20" "$(cat "$debug/sa/semantics" "$files"/{max_outstanding,queue_size,time_sa_mad} | xargs)" "reset"
 expect "outstanding:0 queued:0 sent:0 drops:0 expired:0" "$(shows)" "counters after a reset"
 
-test_case "nonsense is refused"
+test_case "an invalid burst is refused"
 for wrong in "" "burst" "burst 0" "burst 1000001" "burst 1 port=nowhere" "burst 1 port=mlx5_0/3" "burst 1 timeout=x" "flood 1" "burst 1 1"; do
   expect "Invalid argument" "$(store "$wrong" "$debug/sa/send")" "sa/send '$wrong'"
 done

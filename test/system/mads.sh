@@ -57,13 +57,13 @@ counts() { cat "$limits"/{sent,expired,drops} | xargs; }
 limits=$ib/mb_0/mad_sa_cc/1
 nothing_left() { [ "$(cat "$limits/outstanding" "$limits/queued" | xargs)" = "0 0" ]; }
 
-test_case "umad files are there, and silent without agents"
+test_case "umad files exist, and return nothing without agents"
 expect 5 "$(cat "$mnt/class/infiniband_mad/abi_version")" "the ABI's version"
 expect "umad0 umad1" "$(cd "$mnt/dev/infiniband" && echo umad*)" "umad files"
 expect "mb_1 1" "$(cat "$mnt"/class/infiniband_mad/umad1/{ibdev,port} | xargs)" "whose umad1 is"
 expect "" "$(timeout 10 cat "$mnt/dev/infiniband/umad0")" "what an umad file tells a reader without agents"
 
-test_case "tools of infiniband-diags say what the tree says"
+test_case "infiniband-diags show what the tree shows"
 echo "f write mb_0 mb_1 size=64K count=100" >"$debug/traffic/start"
 await state_is f "done"
 tools_agree_with_the_tree
@@ -72,7 +72,7 @@ run perfquery -r "$(lid mb_0)" 1 >/dev/null
 expect "0 0" "$(cat "$ib"/mb_0/ports/1/counters/port_{xmit,rcv}_packets | xargs)" "counters after perfquery -r"
 perfquery_agrees
 
-test_case "ibping has an answer for each ping"
+test_case "ibping gets an answer to each ping"
 "${diags[@]}" ibping -S -C mb_1 >"$dir/ibping" 2>&1 &
 server=$!
 pings() { "${diags[@]}" ibping -C mb_0 -c 1 -t 500 "$(lid mb_1)" 2>&1 | grep -q "1 received"; }
@@ -82,13 +82,13 @@ expect "5 packets transmitted, 5 received, 0% packet loss" \
 kill $server
 wait $server || true
 
-test_case "a device behind a cable that is down does not answer and is in no table"
+test_case "a device behind a failed cable does not answer and is in no table"
 echo down >"$debug/links/mb_1-sw_0/state"
 timeout 20 "${diags[@]}" smpquery -t 100 nodeinfo "$(lid mb_1)" >"$dir/down" 2>&1 && fail "mb_1 answers through a cable that is down"
 expect 2 "$(run saquery -N | grep -c 'NodeRecord dump')" "nodes while mb_1's cable is down"
 echo up >"$debug/links/mb_1-sw_0/state"
 
-test_case "saqueries at once are counted and never too many"
+test_case "concurrent saqueries are counted and never exceed the limit"
 # 200 saqueries let go at once, an administrator that takes 100 ms: whatever each of them is told is
 # counted, and never are more than 16 outstanding.
 await nothing_left
@@ -97,7 +97,7 @@ at_once 200 3000
 expect 0 "$gave_up" "sent and not answered"
 [ "$answered" -ge 16 ] || fail "only $answered of 200 were answered"
 
-test_case "what the queue has no room for is refused"
+test_case "requests beyond the queue are refused"
 # Where nobody is answered in time, and the queue is left to nobody: however slowly programs start, 16
 # are sent, 16 wait, and the others find it full.
 echo 10s >"$debug/sa/delay"
@@ -110,17 +110,17 @@ echo 0 >"$limits/drops"
 expect 0 "$(cat "$limits/drops")" "drops, reset"
 echo 0 >"$debug/sa/delay"
 
-test_case "an ordinary user has the tools in the mount of root"
+test_case "an ordinary user uses the tools in root's mount"
 needs_other_users
 mounted -o allow_other
 expect "done" "$(as_user $use "$mnt" 2>&1)" "an ordinary user in root's mount"
 unmounted
 
-test_case "an ordinary user has the tools in a mount of his own"
+test_case "an ordinary user uses the tools in his own mount"
 needs_other_users
 needs_setuid_fusermount
 expect "done" "$(as_mounter $use "$home/mnt" 2>&1)" "an ordinary user's own mount"
 
-test_case "the root of a user namespace has the tools in his mount"
+test_case "the root of a user namespace uses the tools in his mount"
 needs_other_users
 expect "done" "$(as_mounter unshare -Urm $use "$home/mnt" 2>&1)" "the root of a user namespace"

@@ -26,7 +26,7 @@ ended() {  # WHAT: it ended, and not well
   echo 0 >"$debug/sa/delay"
 }
 
-test_case "nothing is left of a hundred saqueries that were killed"
+test_case "a hundred killed saqueries leave nothing behind"
 echo 200ms >"$debug/sa/delay"
 echo 64 >"$limits/max_outstanding"
 "${diags[@]}" bash -c 'for i in {1..100}; do
@@ -38,7 +38,7 @@ await nothing_left
 echo 0 >"$debug/sa/delay"
 serves "saquery after those that were killed"
 
-test_case "a device that leaves ends a saquery that waits, and serves when it is back"
+test_case "a device that leaves ends a waiting saquery, and serves when it is back"
 waiting
 echo 0000:2b:00.0 >"$driver/unbind"
 ended "unbind"
@@ -47,13 +47,13 @@ echo 0000:2b:00.0 >"$driver/bind"
 await nothing_left
 serves "saquery after bind"
 
-test_case "a reset forgets what is under way, and the program is told"
+test_case "a reset drops pending requests, and the program is told"
 waiting
 echo 1 >"$debug/reset"
 nothing_left || fail "a reset leaves $(cat "$limits/outstanding") outstanding, $(cat "$limits/queued") queued"
 ended "reset"
 
-test_case "programs that wait end with their worker, and the next one serves"
+test_case "waiting programs end with their worker, and the next worker serves"
 for i in 1 2; do
   waiting
   kill -KILL "$(worker_pid)"

@@ -53,7 +53,7 @@ if [ -e "$reference" ]; then
   done
 fi
 
-test_case "help is everywhere, and completion offers all words"
+test_case "everything has help, and completion offers all words"
 # Help: everything has an explanation, each word an example; completion offers all words and options.
 python3 "$here/lib/help_walk.py" "$MANGO_CTL" >"$dir/help"
 expect "" "$(awk -F'\t' '$2 != "usage" && $2 != "example" && $4 == ""' "$dir/help")" "names without an explanation"
@@ -71,7 +71,7 @@ done < <(tr '\t' '\037' <"$dir/help")
 [ "$words" -ge 44 ] && [ "$options" -ge 145 ] || fail "only $words words, $options options"
 expect "0 mango-ctl 0.1.0 (rocefs)" "$(said "$MANGO_CTL" --version)" "--version"
 
-test_case "commands print on a mount what the reference prints"
+test_case "commands print the reference's output on a mount"
 transcript "$golden/mango_ctl_features.txt"
 transcript "$golden/mango_ctl_usage.txt"
 for noun in cfr ops sr; do json 2 enabled mango-ctl rdma $noun status all; done
@@ -81,7 +81,7 @@ json "$(wc -l <"$debug/dmesg")" time mango-ctl dmesg
 expect "$(cat "$debug/dmesg")" "$(mango-ctl dmesg)" "dmesg"
 expect 1 "$(mango-ctl dmesg -w | head -n 1 | wc -l)" "dmesg -w"
 
-test_case "a refusal says the reason of its file"
+test_case "a refusal gives the reason of its file"
 # The reason is the last one of this file, and only where reasons are told.
 store 99999 "$ib/mb_0/ops/udp_port_range" >/dev/null
 expect "1 mango-ctl: error: ops_timer: one of: default level1 level2 level3 level4 level5" \
@@ -90,7 +90,7 @@ echo err >"$debug/log_level"
 expect "1 mango-ctl: error: Invalid argument" "$(said mango-ctl rdma ops enable mb_0 --udp-port-range 0)" "no reason"
 echo info >"$debug/log_level"
 
-test_case "commands of PCC work on a mount"
+test_case "PCC commands work on a mount"
 if [ -d "$ib/mb_0/pcc" ]; then
   write_params
   transcript "$golden/mango_ctl.txt"
@@ -132,7 +132,7 @@ if [ -d "$ib/mb_0/pcc" ]; then
   mango-ctl rdma pcc stop mb_0
 fi
 
-test_case "the tree is the one that is named, else of the environment, else of the mount table"
+test_case "the tree comes from the option, else the environment, else the mount table"
 # Which tree: what is said, else the environment, else the mount table.
 found() { said env -u ROCEFS_MOUNT -u SYSFS_PATH "$@" | cut -d ' ' -f 1,2; }
 expect "0 NAME" "$(found ROCEFS_MOUNT="$mnt" "$MANGO_CTL" dev list)" "ROCEFS_MOUNT"
@@ -157,19 +157,19 @@ if status=0 && "$ROCEFS" enter -m "$mnt" true 2>/dev/null; then
 fi
 unmount
 
-test_case "a directory looks like a tree"
+test_case "a directory can stand in for a tree"
 fake_tree "$dir/fake"
 pcc=$tree/class/infiniband/mb_0/pcc
 write_params
 fake_settle none
 
-test_case "commands print and store the same on a directory that looks like a tree"
+test_case "commands print and store the same on a directory that stands in for a tree"
 transcript "$golden/mango_ctl.txt" fake_settle
 transcript "$golden/mango_ctl_usage.txt" fake_settle
 transcript "$golden/mango_ctl_pcc_errors.txt" fake_settle
 expect "$(ls -U "$pcc/params" | xargs)" "$(mango-ctl rdma pcc list-params mb_0 dcqcn)" "list-params: the order of the directory"
 
-test_case "the knobs of a command are one store, and an update is one line"
+test_case "a command stores its knobs at once, and an update is one line"
 mango-ctl rdma pcc update-params mb_0 dcqcn --params_json "$dir/dcqcn_params.json"
 expect "dcqcn wai=80 g=0.0625 max_fast_steps=3 threshold=10" "$(cat "$pcc/update")" "the update"
 echo '{"a": true, "b": false, "c": 1e-7, "d": -3, "e": 18446744073709551615, "f": 0.10}' >"$dir/all.json"
@@ -181,7 +181,7 @@ expect "class/net/mango_mgmt0/host_ip=10.0.0.1 class/net/mango_mgmt0/soc_ip=10.0
   "$(cat "$tree/kernel/debug/rocefs/set")" "the three of an interface"
 fake_settle none
 
-test_case "a run that does not begin leaves its options, and an errno is said"
+test_case "a run that fails to start keeps its options, and an errno is reported"
 # A run that does not begin leaves its options as they were; an errno without a reason is said.
 mv "$pcc/algo" "$pcc/algo.kept"
 ln -s /dev/full "$pcc/algo"
@@ -194,7 +194,7 @@ expect "1 mango-ctl: error: class/infiniband/mb_0/pcc/state" "$(said mango-ctl r
 expect "class/infiniband/mb_0/pcc/num_threads=1" "$(cat "$tree/kernel/debug/rocefs/set")" "num_threads as before"
 mv "$pcc/state.kept" "$pcc/state"
 
-test_case "what fails for one device is said"
+test_case "a failure for one device is reported"
 mode=$tree/class/infiniband/mb_1/pcc/mode
 mv "$mode" "$mode.kept"
 ln -s /proc/sys/kernel/ostype "$mode"
@@ -227,7 +227,7 @@ expect "1 mango-ctl: error: $dir/my_algo.cc: the compiler refused it" \
 expect "my_algo.so" "$(ls -A "$dir/plugins0")" "nothing half"
 expect "$sum" "$(sha256sum <"$dir/plugins0/my_algo.so")" "the plugin that was there"
 
-test_case "completion asks the mount"
+test_case "completion reads the mount"
 completes() { expect "$1" "$(completed --mount "$tree" "${@:2}" | sort | xargs)" "completion of ${*:2}"; }
 completes "all mb_0 mb_1" rdma cfr enable ""
 completes "mb_1" rdma pcc start mb_1
@@ -266,7 +266,7 @@ head -n 1 "$pcc/trace" >"$dir/header" && mv "$dir/header" "$pcc/trace"
 expect "1 mango-ctl: error: the trace has no window to draw" "$(said mango-ctl rdma pcc trace mb_0 --plot "$dir/none.svg")" "an empty trace"
 [ -z "$(find "$dir" -name '.trace*' -o -name none.svg)" ] || fail "left behind: $(find "$dir" -name '.*')"
 
-test_case "--json stands before the command or behind it"
+test_case "--json may precede or follow the command"
 json 2 mode mango-ctl rdma pcc mode get all
 json 2 device mango-ctl rdma pcc dev
 json 1 algorithms mango-ctl rdma pcc algo list mb_0
@@ -276,7 +276,7 @@ json 2 subnet mango-ctl mgmt net show
 json 0 qp mango-ctl rdma pcc trace mb_0
 python3 -m json.tool <<<"$(mango-ctl --json rdma pcc top mb_0 -n 1)" >/dev/null || fail "top --json"
 
-test_case "the live view shows rates, and leaves the terminal as it was"
+test_case "the live view shows rates and restores the terminal"
 # The live view: rates between two refreshes; Ctrl-C leaves a terminal as it was.
 (
   await [ -s "$dir/top" ]

@@ -26,14 +26,14 @@ flags() { grep -oE -- '(^|[ ,])-{1,2}[A-Za-z-]+' | tr -d ' ,' | grep -vx -- -o |
 keys() { grep -oE '(^|, )[a-z][a-z0-9_]*' | tr -d ' ,' | xargs; }
 header=$(find pcc -name libmango.h)
 
-test_case "pages have no errors of groff"
+test_case "groff reports no errors in the pages"
 needs groff
 for page in "$pages"/* "$made"/*; do
   said=$(groff -man -ww -Tutf8 -z "$page" 2>&1)
   [ -z "$said" ] || mistake "$said"
 done
 
-test_case "options are those of --help"
+test_case "the options are those of --help"
 options_of() { sed -n '/^  -/p' | sed 's/^  //; s/   *.*//'; }
 same "options of rocefs" "$(tags rocefs.1 OPTIONS | flags)" "$("$ROCEFS" --help | options_of | flags)"
 same "options of rocefs enter" "$(tags rocefs-enter.1 OPTIONS | flags)" "$("$ROCEFS" enter --help | options_of | flags)"
@@ -41,7 +41,7 @@ same "options of rocefs sim" "$(tags rocefs-sim.1 OPTIONS | flags)" "$("$ROCEFS"
 same "mount options" "$(tags rocefs.1 OPTIONS 'Mount options' | keys)" \
   "$("$ROCEFS" --help | sed -n '/^options after -o:/,/^$/s/^  //p' | sed 's/   *.*//' | keys)"
 
-test_case "mango-ctl(1) has all commands"
+test_case "mango-ctl(1) describes all commands"
 # mango-ctl(1) has each command with its usage, its summary, and its arguments but for the device.
 mango_ctl=$build/bin/mango-ctl page=$(path_of mango-ctl.1)
 python3 test/system/lib/help_walk.py "$mango_ctl" >"$dir/help"
@@ -60,12 +60,12 @@ awk -v page="$page" '/^\.TP/ {tag = NR + 1; next} NR == tag {name = $0; next}
   NR == tag + 1 && /^(\.(TP|RS|RE|SS|SH|PP)|$)/ {print "FAILED: " page ": nothing is said of " name; bad = 1} END {exit bad}' "$page" ||
   mistake "mango-ctl(1): a name without text"
 
-test_case "mount options are those of the parser"
+test_case "the mount options are those of the parser"
 # Options that the parser of -o compares with; it refuses two of FUSE's.
 same "mount options of the parser" "$(tags rocefs.1 OPTIONS 'Mount options' | grep -v ^allow_other | keys) max_read subtype" \
   "$(grep -hoE '(key|option) == "[a-z_]+"' $(find tools/rocefs -name options.cc) | cut -d '"' -f 2 | xargs)"
 
-test_case "sections and keys are those of the parser of the ini file"
+test_case "the sections and keys are those of the ini parser"
 # The ini file: what the parser says that it wants.
 wanted() {  # TEXT: the list in the error
   printf '%b' "$1" >"$dir/test.ini"
@@ -96,7 +96,7 @@ topology
 sim
 END
 
-test_case "functions, statuses, limits and variables are those of the library"
+test_case "the functions, statuses, limits and variables are those of the library"
 # The library: its header, what it exports, and which variables there are.
 same "functions of libmango" "$(grep -oE '\bmango_[a-z_]+\(' $pages/libmango.3 | tr -d '(' | xargs)" \
   "$(sed -n '/^MANGO_API /{:more;/;/!{N;b more};s/.* \**\(mango_[a-z_]*\)(.*/\1/p}' $header | xargs)"
@@ -112,13 +112,13 @@ same "environment of mango-ctl" "$(tags mango-ctl.1 ENVIRONMENT | tr -d , | xarg
 same "environment" "$(for page in rocefs.1 rocefs-enter.1 libmango.3; do tags $page ENVIRONMENT; done | tr -d , | xargs)" \
   "$(grep -rhoE '(getenv|taken)\("[A-Z_]+"\)|ROCEFS_TRUST_VARIABLE "[A-Z_]+"' tools/rocefs pcc rdma | grep -oE '"[A-Z_]+"' | tr -d '"' | xargs)"
 
-test_case "examples are accepted"
+test_case "the examples are accepted"
 example libmango.3 EXAMPLES >"$dir/example.c"
 cc -std=c11 -Wall -Wextra -Werror -I"$(dirname "$header")" -fPIC -shared -o "$dir/example.so" "$dir/example.c" || mistake "libmango(3): its example"
 example rocefs.ini.5 DESCRIPTION >"$dir/example.ini"
 "$ROCEFS" sim "$dir/example.ini" >"$dir/said" 2>&1 || mistake "rocefs.ini(5): $(cat "$dir/said")"
 
-test_case "pages and files that a page names are there"
+test_case "pages and files that a page names exist"
 for page in "$pages"/* "$made"/*; do
   for file in $(sed 's/\\-/-/g' "$page" | grep -oE '\b(core|rdma|pcc|tools)/[a-z_/.-]+\.(h|ini|cc)'); do
     [ -e "$file" ] || mistake "$page names $file"

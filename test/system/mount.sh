@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib/common.bash"
 
 
-test_case "what cannot be mounted is told in one line"
+test_case "a failed mount is reported in one line"
 expect "1 rocefs: $dir/none: No such file or directory" "$(outcome_of "$ROCEFS" "$dir/none")" "no such place"
 touch "$dir/file"
 expect "1 rocefs: $dir/file: Not a directory" "$(outcome_of "$ROCEFS" "$dir/file")" "a file"
@@ -11,13 +11,13 @@ for option in max_read=4096 subtype=other; do
   expect "2 rocefs: $option: not supported Try 'rocefs --help'." "$(outcome_of "$ROCEFS" -o $option "$mnt" | xargs -d '\n')" "-o $option"
 done
 
-test_case "a full disk is told"
+test_case "a full disk is reported"
 for words in --help --version "sim --help" "enter --help"; do
   # shellcheck disable=SC2086
   expect "1 rocefs: stdout: No space left on device" "$(status=0; text=$("$ROCEFS" $words 2>&1 >/dev/full) || status=$?; echo "$status $text")" "$words on a full disk"
 done
 
-test_case "a mount point that is in use is busy"
+test_case "a mount point in use is busy"
 mounted
 expect "1 rocefs: $mnt: busy: a rocefs is mounted there" "$(outcome_of "$ROCEFS" "$mnt")" "busy"
 
@@ -31,7 +31,7 @@ mounted
 umount "$mnt" 2>/dev/null || fusermount3 -u "$mnt"
 await gone
 
-test_case "SIGTERM leaves every captured packet in the file"
+test_case "SIGTERM keeps every captured packet in the file"
 mounted
 echo "$dir/cap.pcap" >"$debug/pcap"
 echo "f write mb_0 mb_1 count=200" >"$debug/traffic/start"
@@ -43,7 +43,7 @@ await gone
 expect "$((200 * 65536))" "$("$(dirname "$0")/../../tools/pcap-payload" "$dir/cap.pcap" 2>/dev/null | wc -c)" \
   "payload in the capture"
 
-test_case "the next rocefs takes a dead mount away"
+test_case "the next rocefs removes a dead mount"
 mounted
 kill -KILL "$(daemon_pid)"
 await sh -c "! ls '$mnt' >/dev/null 2>&1"
@@ -78,7 +78,7 @@ as_user fusermount3 -u "$mnt"
 await gone
 chown 0:0 "$mnt"
 
-test_case "the daemon of root opens files with the rights of who names them"
+test_case "root's daemon opens files with the rights of the user who names them"
 needs_root
 mounted -o allow_other
 chmod 666 "$debug/traffic/start" "$debug/pcap"

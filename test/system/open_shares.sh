@@ -6,12 +6,12 @@ needs_root "only root's daemon serves other users"
 mounted -o allow_other
 line() { sed -n "s/^$1: //p" <<<"$said"; }  # of the openers
 
-test_case "an empty file that is read twice keeps nothing"
+test_case "an empty file that is read twice uses no memory"
 exec 5<"$debug/inject/list" 6<"$debug/inject/list"
 expect "" "$(cat <&5 && cat <&6)" "an empty list"
 exec 5<&- 6<&-
 
-test_case "one user opens until it is refused, and others open as before"
+test_case "one user opens files until refused, and others open as before"
 said=$(timeout -s KILL 400 python3 - "$debug" "$(worker_pid)" <<'OPENERS'
 import errno, os, resource, signal, sys, time
 
@@ -103,7 +103,7 @@ print("that fit:", fit)
 OPENERS
 ) || fail "the openers: $said"
 
-test_case "a user gets its share of open files and directories, others theirs"
+test_case "each user has a share of open files and directories"
 # 65,536 less the 4,096 that are kept for root, of which the next user may have as many.
 for what in files directories; do
   expect "30720 ENFILE" "$(line "$what, one user")" "$what, its share"
@@ -112,11 +112,11 @@ for what in files directories; do
   expect "100" "$(line "$what, again")" "$what, once they are closed"
 done
 
-test_case "a worker that takes over counts what was granted"
+test_case "a successor counts what was granted before"
 expect "0 ENFILE" "$(line "after a takeover")" "its share, with another worker"
 expect "100" "$(line "after it, root")" "root, with another worker"
 
-test_case "a user gets its share of the memory for texts, others theirs"
+test_case "each user has a share of the memory for texts"
 # 32 of 256 MiB are kept for root.
 expect "$(line "that fit") ENOMEM" "$(line "texts, one user")" "texts, its share"
 expect "20" "$(line "texts, another one")" "texts, who comes next"

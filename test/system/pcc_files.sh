@@ -74,14 +74,14 @@ ended() {
 cd "$dir"
 mounted
 
-test_case "the driver tells the mode of each device"
+test_case "the driver reports the mode of each device"
 expect "$(printf '%s\n' "mango_core 0000:2b:00.0: PCC mode: (soc)" "mango_core 0000:ac:00.0: PCC mode: (soc)")" \
   "$(grep PCC "$debug/dmesg" | cut -d']' -f2- | cut -c2-)" "the driver's lines"
 
 test_case "an algorithm is applied, tuned and started in real time"
 both_clocks
 
-test_case "it is called, and what it does is shown"
+test_case "an algorithm is called, and its effect is shown"
 await counted 10
 after_a_while
 [ "$(cat "$pcc/qps/17/window")" -gt 524288 ] || fail "its window: $(cat "$pcc/qps/17/window")"
@@ -103,7 +103,7 @@ await state_is f running
 echo 1 >"$debug/traffic/f/stop"
 expect "" "$(ls "$pcc/qps")" "queue pairs that have gone"
 
-test_case "plugins that are refused hide none, and a crash ends nothing else"
+test_case "refused plugins hide no others, and a crash ends nothing else"
 cd "$(cat "$pcc/plugin_dir")"
 compile adder "mango_pcc_window_update(mango_pcc_window_current() + 1);"
 compile crasher "volatile int zero = 0; mango_pcc_window_update(100 / zero);"
@@ -127,7 +127,7 @@ expect "none aimd dcqcn rttvegas" "$(cat "$pcc/algo" "$pcc/algos" | xargs)" "wha
 rm -f broken.so crasher.so
 cd "$dir"
 
-test_case "kill -9, the driver and a reset end a run, too"
+test_case "kill -9, unbind and a reset also end a run"
 for way in kill driver reset; do
   expect ok "$(store aimd "$pcc/algo")" "apply before $way"
   expect ok "$(store start "$pcc/state")" "start before $way"
@@ -165,7 +165,7 @@ done
 expect ok "$(store 1 "$debug/reset")" "reset"
 rm -f "$(cat "$pcc/plugin_dir")/adder.so"
 
-test_case "a worker that dies ends a run, and what was set is there"
+test_case "a worker that dies ends a run, and the settings are kept"
 echo host >"$pcc/mode"
 echo $address >"$driver/unbind"
 echo $address >"$driver/bind"
@@ -227,7 +227,7 @@ for way in close kill driver; do
   ended "after the program's end by $way"
 done
 
-test_case "the card goes with the mount"
+test_case "the card's process ends with the mount"
 echo aimd >"$pcc/algo"
 echo start >"$pcc/state"
 card=$(card)

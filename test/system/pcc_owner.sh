@@ -55,7 +55,7 @@ run_spy() {  # UID GID GROUPS
   expect 1 "$(field NoNewPrivs)" "no_new_privs"
 }
 
-test_case "a plugin of the owner runs as the owner, without root's files and rights"
+test_case "the owner's plugin runs as the owner, without root's files and rights"
 SECRET_OF_ROOTS=1 mounted -o uid=$owner,allow_other
 plugins=$(cat "$pcc/plugin_dir")
 as_owner cp "$dir/spy.so" "$plugins"
@@ -66,7 +66,7 @@ grep "^open " "$said/found" | grep -vx "open /dev/null" | grep -Ev "^open (/memf
 ! grep -q "^SECRET_OF_ROOTS=" "$said/environ" || fail "the environment of the daemon"
 grep -q "^PATH=" "$said/environ" || fail "no environment"
 
-test_case "its owner may end it, which ends nothing else"
+test_case "its owner may kill it, which ends nothing else"
 expect ok "$(store spy "$pcc/algo")" "apply"
 expect ok "$(store start "$pcc/state")" "start"
 card=$(pgrep -P "$(worker_pid)" -f "^[^ ]*mango-pccd mb_0")
@@ -75,7 +75,7 @@ await grep -qx inactive "$pcc/state"
 expect ok "$(store 1 "$pcc/load")" "load by another process"
 unmounted
 
-test_case "root loads nothing that another owner has left, and its plugin is root"
+test_case "root does not load another owner's plugins, and root's plugin runs as root"
 mounted
 [ "$(cat "$pcc/plugin_dir")" != "$plugins" ] || fail "root loads what another owner has left"
 rm -f "$said"/*

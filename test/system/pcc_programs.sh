@@ -29,7 +29,7 @@ ln -s libmango.so "$dir/libmango.so.1"
 export ROCEFS_MOUNT=$mnt
 owner=65533 stranger=65534
 
-test_case "root and the owner may set windows, a stranger may not"
+test_case "root and the owner may set windows, other users may not"
 mounted -o allow_other,uid=$owner
 expect "permission denied" "$(user=$stranger as_user "$dir/program")" "a stranger's program"
 grep -q "mb_0: PCC: program (pid [0-9]*) is refused: user $stranger may not set windows" "$debug/dmesg" ||
@@ -39,12 +39,12 @@ await grep -q "stopped by program" "$debug/dmesg"
 expect success "$("$dir/program")" "root's program"
 unmounted
 
-test_case "with allow_pcc a stranger may set windows"
+test_case "with allow_pcc other users may set windows"
 mounted -o allow_other,allow_pcc
 expect success "$(user=$stranger as_user "$dir/program")" "a stranger's program with allow_pcc"
 unmounted
 
-test_case "root's program does not listen to the engine of a stranger"
+test_case "root's program does not trust another user's engine"
 # An engine of somebody else's: what it would say and send is not even listened to.
 at=$dir/theirs/kernel/debug/rocefs
 mkdir -p "$at"

@@ -26,14 +26,14 @@ advance 2ms
 calls=$(cat "$pcc/qps/17/ctrl_count")
 [ "$calls" -gt 0 ] || fail "it was called $calls times in 2 ms"
 
-test_case "a built-in algorithm takes over, with its parameter"
+test_case "a built-in algorithm replaces it, with its parameter"
 expect ok "$(store aimd "$pcc/algo")" "a built-in one instead"
 expect ok "$(store 200 "$pcc/params/alpha")" "its parameter"
 expect ok "$(store pa "$pcc/unload")" "nobody runs the plugin any more"
 advance 1ms
 expect 200 "$(step aimd)" "what it adds"
 
-test_case "a load changes nothing of what runs"
+test_case "a load does not change the running algorithm"
 plugin pb
 expect ok "$(store 1 "$pcc/load")" "load"
 expect "aimd dcqcn rttvegas pa pb" "$(cat "$pcc/algos")" "algorithms"
@@ -42,7 +42,7 @@ advance 1ms
 expect "200 active" "$(step aimd) $(cat "$pcc/state")" "and what runs"
 expect ok "$(store pa "$pcc/unload")" "unload"
 
-test_case "algorithms are listed as they came, and another plugin takes over"
+test_case "algorithms are listed in the order of loading, and another plugin takes over"
 plugin pc
 expect ok "$(store 1 "$pcc/load")" "load"
 expect pb "$(cut -d' ' -f4 "$pcc/algos")" "in the order in which they came: $(cat "$pcc/algos")"
@@ -55,7 +55,7 @@ expect ok "$(store start "$pcc/state")" "and again"
 advance 1ms
 expect ok "$(store stop "$pcc/state")" "stop"
 
-test_case "a card that ends takes its plugins and settings along"
+test_case "a card's process that ends loses its plugins and settings"
 expect ok "$(store aimd "$pcc/algo")" "apply"
 expect 200 "$(cat "$pcc/params/alpha")" "its parameter"
 kill -KILL "$(pgrep -P "$(worker_pid)" -f '^[^ ]*mango-pccd mb_0')"

@@ -44,7 +44,7 @@ watch "$state" inactive
 echo stop >"$state"
 saw active inactive
 
-test_case "another worker wakes who slept at the one that died"
+test_case "a successor wakes pollers of the worker that died"
 watch "$state" active
 kill_worker
 await took_over 1

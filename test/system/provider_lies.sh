@@ -30,37 +30,37 @@ ended() {
   fail "$(cat "$dir/told")"
 }
 
-test_case "the program has no mistakes of its own"
+test_case "the program runs without errors against an honest engine"
 all 0 none
 ended
 
-test_case "lies about the copier are nothing to a program"
+test_case "lies about the copier do not affect a program"
 all 0 copier-few copier-small copier-unsealed copier-elsewhere
 all 0 hello-many region-many qp-many shared-small shared-unsealed destroy-qp-events destroy-cq-events
 ended
 
-test_case "lies in the greeting end a program well"
+test_case "lies in the greeting end a program cleanly"
 all 1 hello-short hello-end hello-silence hello-error hello-codes hello-few hello-small hello-unsealed hello-no-memory hello-pipe \
   hello-ports hello-inline port-gids port-end region-short
 ! grep -q '[[:cntrl:]]' "$dir/hello-codes" || fail "an escape sequence of the engine's reaches the terminal"
 ended
 
-test_case "lies about completion queues end a program well"
+test_case "lies about completion queues end a program cleanly"
 all 1 cq-end cq-few cq-small cq-unsealed cq-large cq-odd cq-none cq-entries resize-small resize-entries
 ended
 
-test_case "lies about receive queues and queue pairs end a program well"
+test_case "lies about receive queues and queue pairs end a program cleanly"
 all 1 srq-few srq-small srq-far srq-doorbell
 all 1 qp-short qp-few qp-small qp-unsealed qp-large qp-sends qp-receives qp-odd qp-none qp-entries qp-doorbell \
   qp-number qp-inline
 ended
 
-test_case "lies in completions and events end a program well"
+test_case "lies in completions and events end a program cleanly"
 all 1 far-ahead made-up-pair made-up-number made-up-status made-up-opcode released-ahead posted-ahead destroy-cq-end
 all 1 pair-event queue-event port-event unknown-event completion-event
 ended
 
-test_case "lies to libmango end its program well"
+test_case "lies to libmango end its program cleanly"
 # To libmango, whose program runs where the tree is.
 program=("$lies/pcc_program")
 export ROCEFS_MOUNT=/sys
@@ -68,7 +68,7 @@ all 0 none pcc-many pcc-late pcc-changing
 all 1 pcc-short pcc-few pcc-small pcc-unsealed
 ended
 
-test_case "lies to librdmacm end its program well"
+test_case "lies to librdmacm end its program cleanly"
 # To librdmacm: a client that nobody serves, with two statuses of failure.
 needs rping
 program=(rping -c -a 10.77.0.2 -p 7999)

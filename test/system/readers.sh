@@ -62,10 +62,10 @@ all() {
   expect 6 "$(printf '%s\n' 25G 2500M 1G | python3 "$dir/kept.py" "$link/rate")" "kept descriptors"
 }
 
-test_case "every reader sees all of each file"
+test_case "every reader gets each file completely"
 all
 
-test_case "a descriptor that was kept is read by the next worker"
+test_case "a descriptor kept open is served by the next worker"
 exec 8<"$link/loss"
 busybox cat <&8 >/dev/null
 kill_worker
@@ -74,6 +74,6 @@ echo 0.25 >"$link/loss"
 expect 0.25 "$(busybox cat <"$link/loss")" "a descriptor of its own"
 expect 0.25 "$(python3 -c 'import os; print(os.pread(8, 99, 0).decode(), end="")')" "a descriptor that was kept"
 
-test_case "every reader sees all of each file after a takeover"
+test_case "every reader gets each file completely after a takeover"
 echo "lost drop mb_0-sw_0 opcode=nak" >"$debug/inject/add"  # faults are gone with a worker
 all

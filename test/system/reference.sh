@@ -5,12 +5,12 @@
 
 page=$(dirname "$0")/../../tools/reference.md
 
-test_case "tools/reference.md is what the mount prints, with words for each file"
+test_case "tools/reference.md matches the mount, and describes each file"
 "$(dirname "$0")/../../tools/print-reference" "$ROCEFS" >"$dir/page"
 diff "$page" "$dir/page" || fail "tools/reference.md is out of date: make reference"
 grep -E '\|  \|$' "$page" && fail "files that nobody has documented"
 
-test_case "each file of a mount is in the reference, and each line finds one"
+test_case "each file of a mount is in the reference, and each line matches a file"
 # Independently of how the page is made: each file of the mount, looked up; each line, found.
 mounted -o uplink=127.94.$(($$ / 250 % 250)).$(($$ % 250 + 1))
 echo down >"$debug/links/mb_0-sw_0/state"

@@ -68,7 +68,7 @@ mounted -o "config=$dir/1.ini"
 mount_far
 expect "10.9.0.1 port 18516: listening" "$(grep 10.9.0.1 "$debug/traffic/exchange")" "exchange"
 
-test_case "every kind of flow crosses by both addresses, both ways"
+test_case "every kind of flow works by both addresses, in both directions"
 for op in write send read atomic uc ud; do
   size=size=64K
   case $op in atomic) size= ;; ud) size=size=4096 ;; esac
@@ -88,7 +88,7 @@ for op in write send read atomic uc ud; do
 done
 expect "" "$(find "$debug/traffic" "$fardebug/traffic" -mindepth 1 -type d)" "directories of removed flows"
 
-test_case "real files cross both ways"
+test_case "real files are sent in both directions"
 # The receiver says where a file lands.
 head -c 8000001 /dev/urandom >"$dir/file"
 wanted=$(sha256sum <"$dir/file")
@@ -99,7 +99,7 @@ for op in write send read; do
   one "$fardebug" "$debug" $op 2001:db8::1
 done
 
-test_case "no file is written where the far end does not wait for it"
+test_case "a file is written only if the far end waits for it"
 echo "f write mb_0 10.9.0.2 file=$dir/file" >"$debug/traffic/start"
 over "$debug" f "failed: 10.9.0.2: for a real file somebody here must wait: f accept PORT …"
 grep -q "traffic/exchange: 10.9.0.1: refused: for a real file" "$fardebug/dmesg" || fail "no refusal in dmesg"
@@ -107,7 +107,7 @@ grep -q "traffic/exchange: 10.9.0.1: refused: for a real file" "$fardebug/dmesg"
 echo 1 >"$debug/traffic/f/stop"
 expect "Invalid argument" "$(store "f write mb_0 10.9.0.2 file=$dir/file out=/tmp/x" "$debug/traffic/start")" "out= over there"
 
-test_case "a flow that waits needs the device"
+test_case "a waiting flow needs the device"
 # After the device has been away a flow waits anew.
 echo "f accept mb_0 out=$dir/never" >"$fardebug/traffic/start"
 echo $device >"$driver/unbind"
@@ -117,7 +117,7 @@ echo 1 >"$fardebug/traffic/f/stop"
 expect "No such device" "$(store "f accept mb_0" "$fardebug/traffic/start")" "accept without a driver"
 echo $device >"$driver/bind"
 
-test_case "strangers at the exchange are nothing to a flow"
+test_case "strangers at the exchange do not affect a flow"
 python3 - <<'PYTHON'
 import socket
 silent = [socket.create_connection(("10.9.0.1", 18516)) for i in range(100)]
@@ -132,7 +132,7 @@ echo "f write mb_0 2001:db8::1 count=10" >"$fardebug/traffic/start"
 over "$fardebug" f done
 stop f
 
-test_case "packets that stop while TCP does not fail the flow"
+test_case "a flow fails if packets stop while TCP does not"
 echo "f write mb_0 10.9.0.2 count=100000000 timeout=12" >"$debug/traffic/start"
 await running "$fardebug"
 echo down >"$fardebug/links/sw_0-up/state"

@@ -17,7 +17,7 @@ outcome() {
   grep -vE '^(pid|comm)' "$debug"/traffic/*/{result,state} | sed "s|$mnt||"
 }
 
-test_case "a store waits for its time, exactly, and can be called off"
+test_case "a scheduled store is applied exactly at its time, and can be cancelled"
 mounted -o clock=virtual
 expect ok "$(store "5ms $link/loss=0.5 $link/delay=3us" "$at")" "in 5 ms"
 expect ok "$(store "@2ms class/infiniband/mb_0/node_desc='it\\'s \\\\ here'" "$at")" "at 2 ms"
@@ -35,7 +35,7 @@ expect "" "$(cat "$at")" "after clear"
 echo 2ms >"$debug/clock/advance"
 expect 0.5 "$(cat "$mnt/$link/loss")" "a store that was called off"
 
-test_case "a store that cannot be is refused at once"
+test_case "an invalid store is refused at once"
 refused "" "$einval" "''"
 refused "5ms" "$einval" "an empty line"
 refused "soon $link/loss=0" "$einval" "'soon'"
@@ -51,7 +51,7 @@ refused "5ms $link/loss=0 $link/loss=1" "$einval" "given twice"
 refused "5ms $here/reset=1 $link/loss=1" "$einval" "only knobs may be stored together"
 expect ok "$(store "# a comment" "$at")" "a comment"
 
-test_case "what is refused at its time is told and changes nothing"
+test_case "a store that is refused at its time is reported and changes nothing"
 expect ok "$(store "1ms $here/traffic/f/stop=1" "$at")" "a flow may have come by then"
 expect ok "$(store "1ms $here/traffic/start='f fly mb_0 mb_1'" "$at")" "a trigger is parsed at its time"
 echo idle >"$debug/clock/advance"
@@ -59,7 +59,7 @@ last_dmesg_says "@8000000 $here/traffic/start='f fly mb_0 mb_1': unknown op 'fly
 grep -qF "@8000000 $here/traffic/f/stop=1: $here/traffic/f/stop: no knob" "$debug/dmesg" || fail "no word of f/stop"
 unmounted
 
-test_case "the real clock has stores at a time, too"
+test_case "the real clock has scheduled stores, too"
 mounted
 expect ok "$(store "20ms $link/loss=0.25" "$at")" "in 20 ms"
 expect ok "$(store "20ms $here/traffic/start='r write mb_0 mb_1'" "$at")" "a flow in 20 ms"
@@ -107,7 +107,7 @@ diff "$dir/first" "$dir/second" || fail "the replay is another run"
 diff "$dir/log" "$debug/clock/log" || fail "the replay has another log"
 unmounted
 
-test_case "a nanosecond later it is another run"
+test_case "a store a nanosecond later gives another run"
 mounted -o clock=virtual,seed=7
 sed "s/^@100000 /@100001 /" "$dir/log" >"$dir/other"
 while IFS= read -r line; do printf "%s\n" "$line" >"$at"; done <"$dir/other"

@@ -37,7 +37,7 @@ mess() {
   basename "$(readlink -f "$ib/right/device")" >"$mnt/bus/pci/drivers/mango_core/unbind"
 }
 
-test_case "a reset mount is as a new one"
+test_case "after a reset a mount is like a new one"
 for round in 1 2 3; do
   mess
   before=$(cat "$debug/clock/now_ns")
@@ -56,7 +56,7 @@ test_case "only 1 resets"
 expect "Invalid argument" "$(store 2 "$debug/reset")" "2"
 last_dmesg_says "only 1 resets"
 
-test_case "an output that is being written is finished after a reset"
+test_case "a reset finishes an output that is being written"
 head -c 30000000 /dev/zero | tr '\0' x >"$dir/in"
 echo "f write left right file=$dir/in out=$dir/out timeout=8" >"$debug/traffic/start"
 echo 5s >"$debug/clock/advance"
@@ -64,14 +64,14 @@ echo 1 >"$debug/reset"
 echo idle >"$debug/clock/advance"
 cmp "$dir/in" "$dir/out" || fail "OUT after a reset"
 
-test_case "the log replays a reset with what came after it"
+test_case "a run with a reset is logged"
 echo "f write left right count=10 timeout=8" >"$debug/traffic/start"
 echo idle >"$debug/clock/advance"
 cat "$debug/clock/trace_hash" >"$dir/hash"
 cp "$debug/clock/log" "$dir/log"
 unmounted
 
-test_case "a reset under the real clock in the middle of traffic clears all counters"
+test_case "the log replays a reset, and a reset amid real traffic clears all counters"
 mounted -o clock=virtual,seed=5,config="$dir/left.ini"
 while IFS= read -r line; do printf '%s\n' "$line" >"$debug/clock/at"; done <"$dir/log"
 echo idle >"$debug/clock/advance"

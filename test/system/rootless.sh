@@ -18,5 +18,5 @@ export -f alone
 export dir
 as_mounter bash -c 'alone true' 2>/dev/null || skip "no user namespaces for users"
 
-test_case "a mount lives in a user namespace of an ordinary user"
+test_case "a mount works in a user namespace of an ordinary user"
 as_mounter bash -c 'alone bash "$dir/rootless.bash"' || fail "in a user namespace: status $?"

@@ -16,7 +16,7 @@ traces() {
 for scenario in tools/scenarios/*.ini; do traces "$(basename "$scenario" .ini)"; done >"$dir/traces"
 if [ "${1:-}" = --print ]; then cat "$dir/traces"; exit; fi
 
-test_case "each run of each scenario has the trace that it had before"
+test_case "each run of each scenario has the recorded trace"
 diff <(grep -v '^#' test/golden/scenario_traces) "$dir/traces" >"$dir/difference" ||
   fail "other runs than before (< before, > now): $(cat "$dir/difference")"
 echo "$(wc -l <"$dir/traces") runs"

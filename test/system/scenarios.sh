@@ -32,7 +32,7 @@ holds() {  # AN AWK CONDITION, WHY
   awk "BEGIN { exit !($1) }" || fail "$name: $1: $2"
 }
 
-test_case "selective retransmission loses little of a rate that go-back-N halves"
+test_case "selective retransmission keeps the rate that go-back-N halves"
 # 97.85 Gb/s are what 100G has left for payloads. Selective retransmission loses the packets that
 # are lost and, at the end of the run, a timeout or two; going back D = RTT in packet times each:
 # (1-p)/(1-p+pD) is 0.57 for the 75 packets that are under way in 25 us.
@@ -58,7 +58,7 @@ holds "$(flows sum PFC retransmitted) == 0" "with PFC nothing is lost"
 holds "$(flows sum PFC_off retransmitted) > 0" "without it something is"
 holds "$(flow PFC_and_DCQCN victim slowdown) < 0.6 * $(flow PFC victim slowdown)" "the others give way"
 
-test_case "DCQCN keeps the queue short that PFC alone fills"
+test_case "DCQCN keeps the queue short, which PFC alone fills"
 # The queue before h0 is what PFC lets it be, or what ECN's thresholds say, once the start is over.
 for scenario in pfc incast; do
   run $scenario
@@ -82,14 +82,14 @@ holds "$(series last CFR_off cnps) == 0 && $(series last CFR cnps) > 0" "CNPs co
 holds "$(series last CFR lost) < 0.5 * $(series last CFR_off lost)" "windows are smaller"
 holds "$(flows max CFR slowdown) < $(flows max CFR_off slowdown)" "and all have ended earlier"
 
-test_case "NPCC tells the senders before the long link does"
+test_case "NPCC notifies the senders earlier than the long link does"
 # The switch is 2 us from the senders, the receivers are 1 ms there and back behind it.
 run npcc
 holds "$(series first NPCC h0_cnps) > 0 && $(series first NPCC h0_cnps) <= 100000" "tens of microseconds"
 holds "$(series first ECN_and_the_receivers_NP h0_cnps) >= 1000000" "the long link, both ways"
 holds "$(series max NPCC queue) < 0.2 * $(series max ECN_and_the_receivers_NP queue)" "it is told in time"
 
-test_case "PCC's algorithms need no PAUSE"
+test_case "PCC's algorithms avoid PAUSE"
 # SONiC's incast: without congestion control PFC does it all; with windows hardly ever. Vegas takes
 # the queue that it begins in for the way: it keeps it.
 run pcc

@@ -11,7 +11,7 @@ profile="the seccomp profile in force must allow io_uring_setup, io_uring_enter 
 disabled=$(cat /proc/sys/kernel/io_uring_disabled 2>/dev/null || echo 0)
 [ "$disabled" = 0 ] || skip "io_uring is disabled on this machine"
 
-test_case "a mount without io_uring says what forbids it and what helps"
+test_case "a mount without io_uring reports what forbids it and what helps"
 for call in setup enter register; do
   for code in EPERM ENOSYS EACCES; do
     status=0
@@ -21,11 +21,11 @@ for call in setup enter register; do
   done
 done
 
-test_case "a simulation without io_uring says so"
+test_case "a simulation without io_uring reports it"
 expect "1 rocefs: io_uring is forbidden here (EPERM); $profile" \
   "$(status=0; said=$(refused io_uring_setup=EPERM "$ROCEFS" sim "$(dirname "$0")/../../tools/scenarios/loss.ini" --out "$dir/out" 2>&1) || status=$?; echo "$status ${said/rocefs sim:/rocefs:}")" "sim"
 
-test_case "a filter alone is no hindrance"
+test_case "a filter that allows io_uring does no harm"
 refused reboot=EPERM "$ROCEFS" "$mnt" >/dev/null || fail "under a filter that allows io_uring"
 expect "mb_0 mb_1" "$(ls "$ib" | xargs)" "under a filter that allows io_uring"
 unmounted

@@ -19,7 +19,7 @@ open_files() { awk '/^Max open files/ {print $4}' "/proc/$1/limits"; }
 line() { sed -n "${1}p" "$heard" 2>/dev/null; }
 said() { [ -n "$(line "$1")" ]; }
 
-test_case "in the background the process that stays is named before the first one ends"
+test_case "in the background the remaining process is announced before the first one ends"
 for socket in "$dir/notify" "@rocefs-test-$$"; do
   listen "$socket"
   NOTIFY_SOCKET=$socket mounted
@@ -34,7 +34,7 @@ for socket in "$dir/notify" "@rocefs-test-$$"; do
   hears_no_more
 done
 
-test_case "in the foreground each signal ends it well"
+test_case "in the foreground each signal ends it cleanly"
 for signal in TERM INT HUP; do
   listen "$dir/notify"
   serve_here
@@ -49,7 +49,7 @@ for signal in TERM INT HUP; do
   hears_no_more
 done
 
-test_case "supervisor and worker that are told at once end well"
+test_case "supervisor and worker that are signalled together end cleanly"
 # A control group is told at once, and in use: supervisor and worker both.
 listen "$dir/notify"
 serve_here
@@ -62,7 +62,7 @@ mountpoint -q "$mnt" && fail "mounted when all were told to end"
 expect 2 "$(wc -l <"$heard")" "what was said when all were told to end"
 hears_no_more
 
-test_case "what ends with an error was never ready"
+test_case "a start that fails is never announced as ready"
 listen "$dir/notify"
 touch "$dir/file"
 NOTIFY_SOCKET=$socket "$ROCEFS" "$dir/file" 2>/dev/null && fail "mounted on a file"
@@ -70,7 +70,7 @@ NOTIFY_SOCKET=$socket "$ROCEFS" -f -o config="$dir/none" "$mnt" 2>/dev/null && f
 [ ! -s "$heard" ] || ! grep -v "STOPPING=1" "$heard" || fail "ready, and it was not"
 hears_no_more
 
-test_case "a takeover is told"
+test_case "a takeover is announced"
 listen "$dir/notify"
 (ulimit -Sn 512; WATCHDOG_USEC=60000000 NOTIFY_SOCKET=$socket mounted)
 daemon=$(daemon_pid)
@@ -82,7 +82,7 @@ await grep -q "died, the last of SIGILL" "$heard"
 expect "$daemon STATUS=serving $mnt, worker $(worker_pid); 1 died, the last of SIGILL" "$(grep STATUS "$heard" | tail -n 1)" "takeover"
 hears_no_more
 
-test_case "a process that the daemon starts has nothing of the manager's"
+test_case "a process started by the daemon inherits nothing of the manager's"
 [ -x "$(dirname "$ROCEFS")/mango-pccd" ] || skip "no mango-pccd here"
 echo aimd >"$ib/mb_0/pcc/algo"
 echo start >"$ib/mb_0/pcc/state"
@@ -92,7 +92,7 @@ expect 512 "$(open_files "$(card)")" "the card's process: limit of open files"
 grep -qz '^PATH=' "/proc/$(card)/environ" || fail "the card's process has no environment"
 ! grep -zE '^(NOTIFY_SOCKET|WATCHDOG_)' "/proc/$(card)/environ" || fail "the card's process may speak to the manager"
 
-test_case "the watchdog is fed by a worker that works, and replaces one that hangs"
+test_case "a working worker feeds the watchdog, and a hanging one is replaced"
 listen "$dir/notify"
 WATCHDOG_USEC=4000000 serve_here
 await said 1
@@ -120,7 +120,7 @@ wait $main
 expect 0 "$(grep -c WATCHDOG "$heard")" "another's watchdog"
 hears_no_more
 
-test_case "a manager that is not there keeps nothing from its work"
+test_case "a missing manager does not stop the daemon"
 # A manager that does not read, or is not there, does not keep it from its work.
 NOTIFY_SOCKET=$dir/nobody "$ROCEFS" "$mnt" >/dev/null
 unmounted

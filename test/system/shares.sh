@@ -6,7 +6,7 @@ needs_root "only root's daemon serves other users"
 [ "$(ulimit -Hn)" = unlimited ] || [ "$(ulimit -Hn)" -ge 20000 ] || skip "the limit of open files is below 20000"
 (ulimit -n 20000 && mounted -o allow_other)
 
-test_case "a user gets its share of channels, others theirs, and the socket stays"
+test_case "each user has a share of channels, and the socket stays"
 said=$(timeout -s KILL 120 python3 - "$mnt" "$(dirname "$0")/../chaos" <<'CLIENTS'
 import ctypes, errno, os, socket, struct, sys
 sys.path.insert(0, sys.argv[2])

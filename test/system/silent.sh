@@ -29,7 +29,7 @@ say_all() {
 }
 say_all
 
-test_case "a mount that does not answer is told"
+test_case "a mount that does not answer is reported"
 expect "125 rocefs enter: no rocefs is mounted ($answer)" "$(cat "$dir/enter")" "enter, silent alone"
 expect "1 mango-ctl: error: no rocefs is mounted ($answer)" "$(cat "$dir/ctl")" "mango-ctl, silent alone"
 expect "125 rocefs enter: $answer" "$(cat "$dir/named")" "enter by name"

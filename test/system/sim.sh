@@ -66,7 +66,7 @@ INI
   "$ROCEFS" sim "$dir/plugin.ini" --out "$dir/$2" >"$dir/$2.txt" 2>"$dir/$2.err"
 }
 
-test_case "the same seed is the same run, another seed another"
+test_case "the same seed gives the same run, another seed another"
 sim "$dir/small.ini" --out "$dir/one" >"$dir/one.txt" 2>"$dir/one.err" || fail "$(cat "$dir/one.err")"
 sim --out "$dir/two" -o seed=5 "$dir/small.ini" >"$dir/two.txt" 2>/dev/null
 cmp "$dir/one.txt" "$dir/two.txt" || fail "the same seed, another table"
@@ -75,7 +75,7 @@ sim "$dir/small.ini" --out "$dir/three" -o seed=6 >"$dir/three.txt" 2>/dev/null
 [ "$(grep -c trace "$dir/three.txt")" = 2 ] || fail "no totals: $(cat "$dir/three.txt")"
 [ "$(grep trace "$dir/one.txt")" != "$(grep trace "$dir/three.txt")" ] || fail "another seed, the same run"
 
-test_case "every output says where it is from"
+test_case "every output names its source"
 hash=$(sed -n '1s/.*configuration //p' "$dir/one.txt")
 expect "# Two flows and a fault: small.ini, seed 5, configuration $hash" "$(head -n 1 "$dir/one.txt")" "the table's head"
 for file in flows.csv series.csv plot.gp; do
@@ -89,7 +89,7 @@ else
   grep -q "gnuplot-nox" "$dir/one.err" || fail "nobody said that gnuplot is missing"
 fi
 
-test_case "table and files have their columns and lines"
+test_case "the table and the files have their columns and lines"
 expect "flow from to bytes FCT ideal FCT slowdown goodput retransmitted CNPs state" \
   "$(sed -n '/^flow /p' "$dir/one.txt" | head -n 1 | xargs)" "the columns"
 expect "4 done" "$(grep -cE '^(a|b) +h[01] +h2 +524288 .* done$' "$dir/one.txt") done" "flows"
@@ -109,7 +109,7 @@ for variant in near far; do
 done
 grep -q "packet-hops per CPU second" "$dir/one.err" || fail "no word of CPU seconds"
 
-test_case "a flow that is alone takes the ideal time"
+test_case "a flow alone takes the ideal time"
 # Alone, a flow takes the ideal time, but for what the sender does between its messages.
 cat >"$dir/alone.ini" <<'INI'
 [topology]
@@ -129,17 +129,17 @@ sed -i "s|file=|file=$dir/|" "$dir/alone.ini"
 sim "$dir/alone.ini" >"$dir/alone.txt" 2>/dev/null
 expect "1.00 1.00 1.00 1.00 1.00" "$(awk '$1 ~ /^[wrsfe]$/ {print $9}' "$dir/alone.txt" | xargs)" "slowdown of flows that are alone"
 
-test_case "a full disk is told"
+test_case "a full disk is reported"
 if sim "$dir/alone.ini" >/dev/full 2>"$dir/full"; then fail "a table that nobody gets"; fi
 grep -q "^rocefs: stdout: No space left on device" "$dir/full" || fail "a full disk: $(cat "$dir/full")"
 
-test_case "what goes wrong in a run is a failure"
+test_case "an error during a run is a failure"
 refused 1 "bad.ini:14: fault lost has not fired in the run of near" 's/skip=3/skip=3000/'
 refused 1 "flow b of the run of near: failed: " 's/^lost = .*/lost = drop h1-sw_0 count=0/; s/timeout=8/timeout=1 retry=1/'
 refused 1 "1 of 2 flows still run after 1ms" 's/^lost = .*/lost = drop h1-sw_0 count=0/; s/^capture.*/limit = 1ms/'
 refused 1 "flow a of the run of near: removed" 's|^120us = .*|120us = kernel/debug/rocefs/reset=1|'
 
-test_case "what is wrong in a file is told with its line"
+test_case "an error in a file is reported with its line"
 refused 2 "bad.ini:4: uplink u: the kernel's network needs the real clock" \
   '3,$d; 2a [device x]\n[uplink u]\n[link x u]'
 refused 2 "bad.ini:11: a: no device h9" 's/write h0 h2/write h9 h2/'
@@ -162,7 +162,7 @@ status=0
 sim -o clock=real "$dir/small.ini" >/dev/null 2>&1 || status=$?
 expect 2 "$status" "status with a real clock"
 
-test_case "a scenario can be mounted, and nothing of its run is started"
+test_case "a scenario can be mounted, without starting its run"
 mounted -o clock=virtual,config="$dir/small.ini"
 expect "start" "$(ls "$debug/traffic")" "flows on a mount"
 expect "" "$(cat "$debug/inject/list")" "faults on a mount"
@@ -185,7 +185,7 @@ expect up "$(cat "$debug/links/h0-sw_0/state")" "the link, later"
 expect ok "$(store 1 "$debug/inject/f/remove")" "removing a fault"
 expect "add flap list" "$(ls "$debug/inject" | xargs)" "what is left"
 
-test_case "a reset takes faults away"
+test_case "a reset removes faults"
 echo "d delay h0-sw_0 delay=5s" >"$debug/inject/add"
 echo "w2 write h0 h1" >"$debug/traffic/start"
 echo 10us >"$debug/clock/advance"
@@ -195,7 +195,7 @@ echo "w3 write h0 h1" >"$debug/traffic/start"
 echo idle >"$debug/clock/advance"
 expect "done" "$(cat "$debug/traffic/w3/state")" "a flow after a reset"
 
-test_case "a plugin in a simulation is the same run with the same seed"
+test_case "a plugin gives the same run with the same seed"
 # A plugin is called in a process of its own while time stands.
 plugged 0.3 once || fail "a plugin: $(cat "$dir/once.err")"
 plugged 0.3 again || fail "a plugin: $(cat "$dir/again.err")"
@@ -204,6 +204,6 @@ cmp "$dir/once/series.csv" "$dir/again/series.csv" || fail "the same windows"
 awk -F, 'NR > 2 && $3 != "" && $3 < 400 * 1024 {cut = 1} END {exit !cut}' "$dir/once/series.csv" || fail "its windows: $(cat "$dir/once/series.csv")"
 plugged 0.9 other && [ "$(grep -o 'trace .*' "$dir/other.txt")" != "$(grep -o 'trace .*' "$dir/once.txt")" ] || fail "its parameter changes nothing"
 
-test_case "a bad value of a plugin's parameter refuses the file with its line"
+test_case "an invalid value of a plugin's parameter is reported with its line"
 plugged much bad && fail "a bad value"
 grep -q "plugin.ini:9: .*pcc/params/cut: " "$dir/bad.err" || fail "a bad value: $(cat "$dir/bad.err")"

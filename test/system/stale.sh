@@ -22,7 +22,7 @@ end() { umount "$mnt"; await ended "$mnt"; }
 
 # Killed and started again, life after life, without a pause; in use all the while.
 
-test_case "a rocefs that was killed is replaced, life after life"
+test_case "a killed rocefs is replaced, time after time"
 mounted
 for life in 1 2 3 4 5; do
   exec 5<"$debug/seed"
@@ -34,13 +34,13 @@ for life in 1 2 3 4 5; do
   expect 1 "$(mounts)" "mounts in life $life"
 done
 
-test_case "a dead supervisor is as a dead mount"
+test_case "a dead supervisor leaves a dead mount, which is replaced"
 kill -KILL "$(daemon_pid)"
 await sh -c "! cat '$debug/seed' >/dev/null 2>&1"
 start
 serves "after the supervisor's death"
 
-test_case "a dead mount is found by another name of its place"
+test_case "a dead mount is found by another name of its path"
 kill_all "$mnt"
 ln -s mnt "$dir/link"
 (cd "$dir" && "$ROCEFS" ./link/ >/dev/null 2>"$dir/said") || fail "$(cat "$dir/said")"
@@ -50,7 +50,7 @@ expect 1 "$(mounts)" "mounts after a start by a link"
 umount "$mnt" 2>/dev/null || fusermount3 -u "$mnt"
 await ended "./link/"
 
-test_case "several dead mounts on top of each other are taken away"
+test_case "several dead mounts on top of each other are removed"
 needs_root "mounts on mounts need root"
 mounted
 "$ROCEFS" "$other" >/dev/null
@@ -104,7 +104,7 @@ expect 1 "$(told)" "below it"
 end
 expect 0 "$(mounts)" "mounts at the end"
 
-test_case "a dead mount that is no rocefs is left to its owner"
+test_case "a dead mount of another file system is left to its owner"
 needs_root "mounts on mounts need root"
 needs python3
 python3 "$lib/dead_fuse.py" "$mnt"
@@ -113,7 +113,7 @@ expect "rocefs: $mnt: Transport endpoint is not connected" "$(cat "$dir/said")" 
 expect fuse.other "$(findmnt -no FSTYPE "$mnt")" "another's dead mount"
 umount "$mnt"
 
-test_case "an ordinary user takes his own dead mounts away"
+test_case "an ordinary user removes his own dead mounts"
 # An ordinary user: by fusermount3, and what is not his stays. In a mount namespace with a /dev/fuse
 # for all.
 needs_root

@@ -32,19 +32,19 @@ await_end() { echo idle >"$debug/clock/advance"; }
 mounted -o allow_other
 open_to_all
 
-test_case "a user's own file is read and written as his"
+test_case "a user's own file is read and written with his identity"
 as_user sh -c "cd $dir/his; echo f write mb_0 mb_1 file=own out=copy >$debug/traffic/start"
 await state_is f "done"
 expect "65534:65534 644" "$(stat -c '%u:%g %a' "$dir/his/copy")" "whose file it is"
 cmp "$dir/his/own" "$dir/his/copy"
 
-test_case "a file of another user is refused, unless a group lends it"
+test_case "another user's file is refused, unless a group permits it"
 refused "another's file" as_user bash -c "$steal"
 setpriv --reuid=65534 --regid=65534 --groups 4242 bash -c "${steal//stolen/lent}"
 await state_is g "done"
 echo 1 >"$debug/traffic/g/stop"
 
-test_case "a /proc of his own making lends no group"
+test_case "a /proc of the user's own making permits no group"
 refused "a false /proc" as_user unshare -Urm bash -c "mount -t tmpfs none /proc; mkdir /proc/\$\$
   printf 'Name:\tx\nUid:\t65534\t65534\t65534\t65534\nGid:\t65534\t65534\t65534\t65534\nGroups:\t4242\n' >/proc/\$\$/status
   ln -s / /proc/\$\$/root; ln -s $dir/his /proc/\$\$/cwd; $steal"
@@ -54,7 +54,7 @@ test_case "a root without capabilities is refused"
 refused "root without capabilities" setpriv --bounding-set=-all --inh-caps=-all bash -c "
   echo h write mb_0 mb_1 file=$dir/his/own out=$dir/his/other >$debug/traffic/start"
 
-test_case "a thread is a writer as well"
+test_case "a thread's store has its writer's identity, too"
 as_user python3 - "$debug/traffic/start" "$dir/his" <<'THREAD'
 import os, sys, threading
 os.chdir(sys.argv[2])
@@ -67,7 +67,7 @@ thread.join()
 THREAD
 await state_is t "done"
 
-test_case "clock/at keeps who the writer was"
+test_case "clock/at keeps the identity of the writer"
 mounted -o allow_other,clock=virtual
 open_to_all
 store_as_user "$(kept 1ms 'f write mb_0 mb_1 file=own out=later')" >/dev/null
@@ -75,7 +75,7 @@ await_end
 expect "done" "$(cat "$debug/traffic/f/state")" "a relative path, when its writer has gone"
 cmp "$dir/his/own" "$dir/his/later"
 
-test_case "a process that has the number of the writer now lends it no group"
+test_case "a process with the writer's former pid lends it no group"
 has_number() {  # starts a process of root's with group 4242 that has it
   echo $(($1 - 1)) >/proc/sys/kernel/ns_last_pid
   setpriv --groups 4242 sleep 1000 &
@@ -88,7 +88,7 @@ await_end
 grep -q "clock/at: .*Permission denied (EACCES)" "$debug/dmesg" || fail "no word of it: $(cat "$debug/dmesg")"
 kill %1
 
-test_case "another worker does not know who the writer was"
+test_case "a successor does not know the writer"
 store_as_user "$(kept 1ms 'h write mb_0 mb_1 file=own out=lost')" >/dev/null
 kill_worker
 await_end

@@ -27,7 +27,7 @@ hangs() {  # NAME TEXT FILE: a store in the background, whose end NAME tells
 falls_silent
 head -c 3000000 /dev/urandom >"$dir/in"
 
-test_case "a store that hangs can be interrupted, and what it held is free"
+test_case "a hanging store can be interrupted, and releases what it held"
 sh -c 'echo "$1" >"$2"' sh "$silent/x" "$debug/pcap" 2>/dev/null &
 interrupted=$!
 disown
@@ -46,14 +46,14 @@ cmp "$dir/in" "$dir/out" || fail "what was written"
 write off "$debug/pcap" || fail "a capture waits"
 [ "$(stat -c %s "$dir/capture.pcap")" -gt 3000000 ] || fail "the capture has $(stat -c %s "$dir/capture.pcap") bytes"
 
-test_case "who named a path that hangs is told"
+test_case "the user who named a hanging path is told"
 for name in input output plugins; do
   await said $name
   expect "Connection timed out" "$(cat "$dir/$name")" "$name"
 done
 grep -q "file system does not answer" "$debug/dmesg" || fail "no word in dmesg"
 
-test_case "a user who has some that hang gets no more"
+test_case "a user with several hanging paths gets no more"
 # A user who has some that do not answer gets no more.
 for ((i = 0; i < 6; ++i)); do
   refused=$(store "$silent/y" "$debug/pcap")
@@ -66,7 +66,7 @@ umount -l "$silent"
 await have 0
 expect ok "$(store "e write mb_0 mb_1 file=$dir/in" "$debug/traffic/start")" "a file, when those have ended"
 
-test_case "the end of the mount does not wait"
+test_case "the end of the mount does not wait for hanging paths"
 falls_silent
 at_end end_server
 hangs last "g write mb_0 mb_1 file=$dir/in out=$silent/x" "$debug/traffic/start"

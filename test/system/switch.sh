@@ -23,7 +23,7 @@ sum() { cat "$@" | awk '{sum += $1} END {print sum}'; }
 mounted -o config="$ini"
 switch=$debug/fabric/s
 
-test_case "a switch shows its cables and its defaults"
+test_case "a switch shows its cables and defaults"
 expect "h1 h2 h3 h4 h5" "$(cat "$switch"/ports/{1,2,3,4,5}/link | xargs)" "cables' far ends"
 expect "0 5K 200K 0.01 enqueue" \
   "$(cat "$switch"/ecn/{enable,kmin,kmax,pmax,mark_at} | xargs)" "ECN at first"
@@ -39,7 +39,7 @@ expect "$(cat "$switch/buffer/used")" "$(cat "$switch/ports/5/queue/0/bytes")" "
 [ "$(cat "$switch/ports/5/queue/0/packets")" -gt 100 ] || fail "packets that wait"
 expect 0 "$(cat "$switch/ports/5/queue/3/bytes")" "octets of another priority"
 
-test_case "PFC loses nothing"
+test_case "no packet is lost with PFC"
 finish
 expect 0 "$(sum "$switch"/ports/*/queue/*/dropped)" "drops with PFC"
 [ "$(sum "$switch"/ports/[1-4]/pfc/0/pause_sent)" -gt 3 ] || fail "PAUSE frames: too few"
@@ -65,7 +65,7 @@ finish
 [ "$(cat "$switch/ports/5/queue/0/dropped")" -gt 0 ] || fail "no drops without PFC"
 [ "$(sum "$debug"/links/*/overflowed)" -gt 0 ] || fail "no link says so"
 
-test_case "rules between knobs refuse a value with the reason"
+test_case "a rule between knobs refuses a value with the reason"
 expect "Invalid argument" "$(store 300K "$switch/ecn/kmin")" "Kmin above Kmax"
 last_dmesg_says 'ecn/kmin 307200 is above ecn/kmax 204800'
 expect 5K "$(cat "$switch/ecn/kmin")" "Kmin after that"

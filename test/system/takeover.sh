@@ -53,7 +53,7 @@ for operation in lookup getattr readlink read readdir; do
   for stage in taken applied answered; do points+=("$operation-$stage"); done
 done
 
-test_case "a worker that dies at any step of its work is noticed by nobody"
+test_case "a worker's death at any step goes unnoticed"
 for point in "${points[@]}" write-applied:2 write-committed:2 write-committed:3 any-answered:40; do
   mounted_with "$point" -o clock=virtual
   readlink "$ib/mb_0" >/dev/null
@@ -62,7 +62,7 @@ for point in "${points[@]}" write-applied:2 write-committed:2 write-committed:3 
   unmounted
 done
 
-test_case "without resend only what was in flight ends with EIO"
+test_case "without resend only requests in flight end with EIO"
 # Where the kernel cannot send requests again, requests in flight end with EIO, and those in the journal are
 # answered from it.
 for point in "${points[@]}"; do
@@ -90,7 +90,7 @@ for point in "${points[@]}"; do
   unmounted
 done
 
-test_case "what is open, changed or set outlives three workers"
+test_case "open, changed and set files outlive three workers"
 mounted -o dilation=3
 exec 5<"$loss" 6>"$loss" 7<"$debug/links"
 echo 0.5 >"$loss"
@@ -122,7 +122,7 @@ exec 5<&- 6>&- 7<&-
 expect 1 "$(grep -c "'x'" "$debug/dmesg")" "lines about the refused store"
 unmounted
 
-test_case "a flow does not survive, and its name is free"
+test_case "a flow does not survive a takeover, and its name is free"
 mounted -o clock=virtual
 echo "f write mb_0 mb_1" >"$debug/traffic/start"
 exec 5<"$debug/traffic/f/state"
@@ -132,11 +132,11 @@ exec 5<&-
 expect ok "$(store "f write mb_0 mb_1" "$debug/traffic/start")" "its name"
 unmounted
 
-test_case "a store that waits is answered when its worker dies"
+test_case "a waiting store is answered when its worker dies"
 waiting_store "" ok
 waiting_store no-resend "Input/output error"
 
-test_case "a crowd of cats and stores is served while worker after worker is killed"
+test_case "many reads and stores are served while worker after worker is killed"
 # 1,000 cats and 1,000 stores at a time while worker after worker is killed. Each store lets 1 us pass:
 # the clock counts them. How long the mount stood still is in dmesg.
 mounted -o clock=virtual
@@ -172,7 +172,7 @@ echo "killed, noticed and read again: $pause ms"
 [ "$pause" -lt 1000 ] || fail "a pause of $pause ms"
 unmounted
 
-test_case "without resend a store that was accepted is done, and others hear EIO"
+test_case "without resend an accepted store is done, and others get EIO"
 mounted_with no-resend -o clock=virtual
 rm -f "$dir/errors"
 crowd=()
@@ -189,7 +189,7 @@ echo "of 500 stores $stored were accepted and $passed are counted; the rest ende
   fail "$stored stores accepted, $passed counted"
 unmounted
 
-test_case "a worker may die while it takes over"
+test_case "a worker may die during a takeover"
 for point in restore resend; do
   mounted_with $point
   echo 0.5 >"$loss"
@@ -199,14 +199,14 @@ for point in restore resend; do
   unmounted
 done
 
-test_case "workers that die one after the other are not replaced for ever"
+test_case "workers that keep dying are not replaced for ever"
 mounted_with restore:each
 supervisor=$(daemon_pid)
 kill -KILL "$(worker_pid)"
 await not_mounted
 await sh -c "! kill -0 $supervisor 2>/dev/null || grep -q '^State:.Z' /proc/$supervisor/status"
 
-test_case "nothing stays behind at the end of a mount"
+test_case "the end of a mount leaves nothing behind"
 # Nothing stays behind: of an orderly end, whoever is told to end; of a supervisor that is killed.
 for process in daemon_pid worker_pid; do
   mounted
@@ -218,7 +218,7 @@ mounted
 kill -KILL "$(daemon_pid)"
 await sh -c "! pgrep -cr S,R,D -f '^$ROCEFS $mnt' >'$dir/left' && ! cat '$debug/seed' 2>/dev/null"
 
-test_case "a device without its driver stays without it, and can be bound again"
+test_case "a device without a driver stays without it, and can be bound again"
 mounted_with ""
 echo 0000:2b:00.0 >"$mnt/bus/pci/drivers/mango_core/unbind"
 kill -KILL "$(worker_pid)"

@@ -23,7 +23,7 @@ busy() {  # FAULT SAID: a worker dies in the middle of an advance; $before is a 
   expect "$2" "$(sed 's/.*: //' "$dir/said")" "an advance under way, $1"
 }
 
-test_case "a store to clock/at outlives a worker that dies at any step of it"
+test_case "a store to clock/at survives a worker's death at any step"
 for stage in taken applied staged committing committed answered; do
   mounted_with write-$stage -o clock=virtual
   expect ok "$(store "5ms $link/loss=0.5" "$clock/at")" "at"
@@ -37,7 +37,7 @@ for stage in taken applied staged committing committed answered; do
   unmounted
 done
 
-test_case "stores are applied once, though workers die in the middle of an advance"
+test_case "stores are applied once, even if workers die amid an advance"
 stores="@5000000 $link/loss=0.5
 @5000000 $link/rate=5G $link/delay=7us
 @5000000 $link/loss=0.25
@@ -58,7 +58,7 @@ for point in own-{staged,committing}{,:2,:3,:4,:5}; do
   unmounted
 done
 
-test_case "lines keep their order through many takeovers"
+test_case "scheduled lines keep their order through many takeovers"
 # Through many takeovers: lines in their order, what was called off, what is refused in its time.
 mounted_with "" -o clock=virtual
 echo 0.125 >"$loss"
@@ -85,7 +85,7 @@ echo clear >"$clock/at"
 kill_worker
 expect "" "$(cat "$clock/at")" "after clear"
 
-test_case "a store waits for its device, too"
+test_case "a scheduled store waits for its device, too"
 # The device is without a driver when the worker dies.
 echo "@60ms class/infiniband/mb_0/node_desc=late" >"$clock/at"
 echo "@70ms class/infiniband/mb_0/node_desc=later" >"$clock/at"
@@ -98,7 +98,7 @@ grep -qF "@60000000 class/infiniband/mb_0/node_desc=late: " "$debug/dmesg" || fa
 expect later "$(cat "$ib/mb_0/node_desc")" "a device that came again"
 unmounted
 
-test_case "as much as can wait is there after a takeover"
+test_case "a full schedule survives a takeover"
 mounted_with "" -o clock=virtual
 python3 -c 'import errno, sys
 at = open(sys.argv[1], "wb", buffering=0)
@@ -124,13 +124,13 @@ echo idle >"$clock/advance"
 expect 0 "$(now)" "nothing is to come"
 unmounted
 
-test_case "an advance under way ends where it would have"
+test_case "an interrupted advance ends at its original time"
 busy "" ok
 expect 1000001000000 "$(now)" "an advance ends where it would have"
 expect ok "$(store 5us "$clock/advance")" "another one"
 expect 1000001005000 "$(now)" "lets as much pass as it says"
 
-test_case "without resend an advance under way ends with EIO, and time does not go back"
+test_case "without resend an interrupted advance ends with EIO, and time does not go back"
 busy no-resend "Input/output error"
 after=$(now)
 { [ "$after" -ge "$before" ] && [ "$after" -lt 1000000000000 ]; } || fail "it was $before, and is $after"
@@ -138,7 +138,7 @@ expect ok "$(store 5us "$clock/advance")" "another one"
 expect $((after + 5000)) "$(now)" "lets as much pass as it says"
 unmounted
 
-test_case "with the real clock what comes due meanwhile comes late, not never"
+test_case "under the real clock a store that comes due meanwhile is late, not lost"
 # The real clock: instants stay those of now_ns; what comes due while no worker is there comes late,
 # not never.
 mounted_with ""

@@ -15,7 +15,7 @@ is_zombie() { grep -q '^State:.Z' "/proc/$1/status"; }
 answered() { timeout -s KILL 60 "$@" || fail "status $? of: $*"; }
 of_name() { pgrep -f "^$ROCEFS .*$mnt\$" -r S,R,D,T | while read -r pid; do [ "$(<"/proc/$pid/comm")" != "$1" ] || echo "$pid"; done; }
 
-test_case "a worker that is killed and kept by the kernel is taken over"
+test_case "a killed worker that the kernel keeps is taken over"
 mounted -o seed=7
 echo 0.5 >"$debug/links/mb_0-sw_0/loss"
 worker=$(worker_pid)
@@ -34,7 +34,7 @@ kill -KILL $debugger
 await sh -c "! [ -e /proc/$worker ]"  # nobody's zombie
 expect 7 "$(answered cat "$debug/seed")" "a cat when it is gone"
 
-test_case "a kept worker may be the last thing that a mount does"
+test_case "a mount can end with a worker that the kernel keeps"
 python3 -c "$tracer" "$(worker_pid)" <&$hold >"$dir/again" 2>&1 &
 debugger=$!
 at_end eval 'kill -KILL $debugger 2>/dev/null'
@@ -47,7 +47,7 @@ await all_ended "$supervisor"
 kill -KILL $debugger
 unmounted
 
-test_case "a mount is dead when its supervisor is killed, whoever holds its connection"
+test_case "a mount is dead when its supervisor is killed, even if its connection is held"
 # A notifier that does not end holds the connection to the kernel (SIGSTOP stands in for a wait that no signal
 # ends).
 mounted -o seed=7
@@ -62,7 +62,7 @@ await dead
 kill -CONT "$notifier"
 unmounted
 
-test_case "a notifier that is killed is replaced"
+test_case "a killed notifier is replaced"
 mounted -o seed=7
 worker=$(worker_pid) notifier=$(of_name rocefs-notifier)
 kill -KILL "$notifier"

@@ -29,7 +29,7 @@ INI
 mounted -o config="$ini"
 device=$ib/mlx5_0
 
-test_case "a device of two ports has two of everything that belongs to a port"
+test_case "a two-port device has two of everything that belongs to a port"
 expect "1 2" "$(ls "$device/ports" | xargs)" "ports"
 expect "a-mlx5_0 a-mlx5_1 b-mlx5_0.2 b-mlx5_1.2 mlx5_0-a mlx5_0.2-b mlx5_1-a mlx5_1.2-b" \
   "$(ls "$debug/links" | xargs)" "links"
@@ -45,7 +45,7 @@ expect "0000:0000:0000:0000:0000:0000:0000:0000" "$(cat "$device/ports/1/gids/2"
 [ "$(cat "$device/ports/1/gids/0")" != "$(cat "$device/ports/2/gids/0")" ] || fail "the ports share a GUID"
 expect "$(cat "$device/node_guid")" "$(cat "$device/sys_image_guid")" "GUIDs of the device"
 
-test_case "traffic over the second ports moves their counters alone"
+test_case "traffic over the second ports moves only their counters"
 echo "f write mlx5_0/2 mlx5_1/2 size=10000 count=10" >"$debug/traffic/start"
 echo idle >"$debug/clock/advance"
 expect "done" "$(cat "$debug/traffic/f/state")" "a flow between the second ports"
@@ -60,7 +60,7 @@ for port in mlx5_0/3 mlx5_0/ /1 mlx5_0/2/1 a; do
   expect "Invalid argument" "$(store "i write $port mlx5_1" "$debug/traffic/start")" "port $port"
 done
 
-test_case "the link of one port goes down, and the other one stays"
+test_case "the link of one port goes down, and the other stays up"
 echo down >"$debug/links/mlx5_0.2-b/state"
 expect "4: ACTIVE 1: DOWN" "$(cat "$device"/ports/{1,2}/state | xargs)" "states"
 expect "up down" "$(cat "$mnt"/class/net/eth{0,1}/operstate | xargs)" "operstates"

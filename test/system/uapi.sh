@@ -43,7 +43,7 @@ needs_his() {
   chown 65534:65534 "$dir/his"
 }
 
-test_case "the socket is there when rocefs returns, under either clock"
+test_case "the socket exists when rocefs returns, under either clock"
 for clock in virtual real; do
   mounted -o clock=$clock
   expect "socket 666 0" "$(stat -c '%F %a %s' "$uapi")" "the node"
@@ -53,7 +53,7 @@ for clock in virtual real; do
   [ $clock = real ] || unmounted
 done
 
-test_case "nobody makes another, or takes it away"
+test_case "nobody else can create or remove a socket"
 expect EADDRINUSE "$(try bind "$uapi")" "bind where it is"
 expect EPERM "$(try bind "$debug/other")" "bind beside it"
 expect EPERM "$(try bind "$mnt/uapi")" "bind elsewhere"
@@ -65,7 +65,7 @@ if $root; then
 fi
 expect "socket" "$(stat -c %F "$uapi")" "the node afterwards"
 
-test_case "a worker dies, and clients that come meanwhile are not refused"
+test_case "clients that connect while a worker dies are not refused"
 ino=$(stat -c %i "$uapi")
 chmod 640 "$uapi"
 for round in 1 2 3; do
@@ -82,7 +82,7 @@ for round in 1 2 3; do
 done
 expect EPERM "$(try bind "$debug/other")" "bind after a takeover"
 
-test_case "a mount ends as one without it, after a takeover too"
+test_case "a mount with a socket ends as usual, after a takeover too"
 unmounted
 for how in "fusermount3 -u $mnt" "kill -TERM \$(daemon_pid)" "umount $mnt"; do
   $root || [[ $how != umount* ]] || continue
@@ -95,7 +95,7 @@ for how in "fusermount3 -u $mnt" "kill -TERM \$(daemon_pid)" "umount $mnt"; do
   done
 done
 
-test_case "an open file keeps a mount that nobody finds any more"
+test_case "an open file keeps a mount that was unmounted lazily"
 lazily() { if $root; then umount -l "$mnt"; else fusermount3 -u -z "$mnt"; fi; }
 for takeover in false true; do
   mounted
@@ -111,7 +111,7 @@ for takeover in false true; do
   await gone
 done
 
-test_case "a client that stays connected does not keep the mount"
+test_case "a connected client does not keep the mount"
 mounted
 coproc python3 -c 'import socket, sys
 end = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -124,7 +124,7 @@ await gone
 echo >&"${COPROC[1]}"
 wait "$inside"
 
-test_case "a path may be longer than the one of a socket"
+test_case "a path may be longer than a socket's address"
 long=$dir/$(printf '%0100d' 0)
 mkdir "$long"
 "$ROCEFS" "$long" >/dev/null
@@ -132,16 +132,16 @@ expect ok "$(cd "$long/kernel/debug/rocefs" && try connect uapi)" "a long path"
 fusermount3 -u "$long"
 await sh -c "! mountpoint -q '$long'"
 
-test_case "where no socket can be there is none, and dmesg says why"
+test_case "a mount that cannot have a socket says why in dmesg"
 python3 "$lib/no_namespaces.py" "$ROCEFS" "$mnt" >/dev/null
 none "no user namespace allowed here: Operation not permitted" rw
 
-test_case "a mount that is read-only has no socket"
+test_case "a read-only mount has no socket"
 needs_root
 mounted -o ro
 none "kernel/debug/rocefs/uapi: Read-only file system" ro
 
-test_case "another view of the mount has the socket, also when the first is gone"
+test_case "another view of the mount has the socket, even after the first is gone"
 $root && unshare -m true 2>/dev/null || skip "no mount namespaces"
 mounted
 mkdir -p "$dir/view"
@@ -155,7 +155,7 @@ expect ok "$(store 0.5 "$dir/view/kernel/debug/rocefs/links/mb_0-sw_0/loss")" "a
 umount "$dir/view"
 await gone
 
-test_case "a command that has entered keeps what it sees, but for the socket"
+test_case "a command inside keeps the mount's files, but not the socket"
 $root && unshare -m true 2>/dev/null || skip "no mount namespaces"
 mounted
 coproc "$ROCEFS" enter -m "$mnt" sh -c 'ls /dev/infiniband | xargs; '"python3 $lib/seqpacket.py connect /sys/kernel/debug/rocefs/uapi"';

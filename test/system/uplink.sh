@@ -69,7 +69,7 @@ ports=$ib/mb_0/ports/1
 link() { [ "$(cat "$ports/state") $(cat "$ports/phys_state")" = "$1" ]; }
 told() { grep -q "uplink: $1" "$debug/dmesg"; }
 
-test_case "what cannot be an uplink is refused with its reason"
+test_case "an invalid uplink is refused with the reason"
 refused uplink=10.9.9.9 "no address behind it is this machine's: 10.9.9.9 (mb_0)"
 refused uplink=10.9.0.255 "uplink=10.9.0.255: a broadcast address of this machine's networks"
 for line in ip=10.9.0.255 ip=224.0.0.1 ip=0.0.0.0 ip=255.255.255.255 ip6=ff02::1 ip6=:: ip6=::1; do
@@ -81,7 +81,7 @@ refused uplink=10.9.0.1,clock=virtual "needs the real clock"
 refused gso "gso requires uplink="
 refused uplink=10.9.0.1,config=near.ini "uplink= and config= exclude each other"
 
-test_case "an address is used once, and its link gives the MTU"
+test_case "an address is used once, and its link determines the MTU"
 mounted -o uplink=10.9.0.1
 far_mounted -o uplink=10.9.0.2
 said=$("$ROCEFS" -o uplink=10.9.0.1 "$(mktemp -d -p "$dir")" 2>&1) && fail "the same address twice"
@@ -89,7 +89,7 @@ said=$("$ROCEFS" -o uplink=10.9.0.1 "$(mktemp -d -p "$dir")" 2>&1) && fail "the 
 expect 10.9.0.1 "$(cat "$uplink/addresses")" "addresses"
 expect 4096 "$("$ROCEFS" enter -m "$mnt" -- ibv_devinfo -d mb_0 | awk '$1 == "active_mtu:" {print $2}')" "MTU of a 4200 octet link"
 
-test_case "programs of two mounts talk to each other"
+test_case "programs of two mounts communicate"
 look
 pingpong 819200 ibv_rc_pingpong -g 1 -n 100 -c
 stop_looking
@@ -121,7 +121,7 @@ for where in "$mnt" "$far"; do
   done
 done
 
-test_case "batches are cut apart before the wire, and taken as they come"
+test_case "batches are segmented before the wire, and received as they come"
 # Several packets at a time, which the kernel cuts apart before the wire; the other end takes them
 # so as well, or not. What is sprayed keeps its order all the same.
 ip link set near gso_max_segs 1
@@ -140,19 +140,19 @@ pingpong 8192000 ibv_rc_pingpong -g 1 -n 20 -s 204800 -m 4096 -c
 [ "$(counter "$far" rx_batches)" -gt 0 ] || fail "no batches arrive"
 expect "0 0" "$(counter "$mnt" rx_damaged) $(counter "$far" rx_damaged)" "damaged packets"
 
-test_case "a capture shows packets as they leave, one by one"
+test_case "a capture shows each packet as it leaves"
 echo "$dir/seen.pcap" >"$debug/pcap"
 before=$(counter "$mnt" tx_batches)
 pingpong 819200 ibv_rc_pingpong -g 1 -n 100
 echo off >"$debug/pcap"
 expect "$before" "$(counter "$mnt" tx_batches)" "batches while a capture is on"
 
-test_case "nothing spins for a network on which nothing comes"
+test_case "an idle network uses no CPU"
 before=$(ticks)
 read -rt 2 <> <(:) || true
 [ $(($(ticks) - before)) -le 2 ] || fail "idle: $(($(ticks) - before)) ticks of CPU in two seconds"
 
-test_case "datagrams of strangers are counted"
+test_case "datagrams from strangers are counted"
 python3 - <<'PYTHON'
 import socket
 out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -162,11 +162,11 @@ PYTHON
 malformed() { [ "$(counter "$mnt" rx_malformed) $(counter "$mnt" rx_too_long)" = "3 1" ]; }
 await malformed
 
-test_case "a worker that dies gives its address to the next one"
+test_case "a successor takes over the address of a dead worker"
 kill -KILL "$(worker_pid)"
 pingpong 819200 ibv_rc_pingpong -g 1 -n 100 -c
 
-test_case "a link that goes down, a route that goes and an MTU that falls are told"
+test_case "a failed link, a lost route and a smaller MTU are reported"
 needs ib_write_bw
 # Both ends have something to send at any time.
 endless=(ib_write_bw -x 1 -b -n 100000000 -s 65536 -u 17)  # retries last as long as a busy machine takes
@@ -204,7 +204,7 @@ await told_mtu
 too_long() { [ "$(counter "$mnt" tx_too_long)" -gt 0 ]; }
 await too_long
 
-test_case "IPv6 works on a link that carries RoCE's 1024"
+test_case "IPv6 works on a link with RoCE's MTU 1024"
 # IPv6, on a link that carries RoCE's 1024; by a file, with no switch between.
 for where in "$mnt" "$far"; do fusermount3 -u "$where" 2>/dev/null || umount "$where"; done
 await gone

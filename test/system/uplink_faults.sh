@@ -53,7 +53,7 @@ exceeded() {  # PROCESS LOG SINCE WHAT
 }
 works() { pingpong 819200 ibv_rc_pingpong -g 1 -n 100 -c; }
 
-test_case "retries carry traffic over a short outage, to the last octet"
+test_case "retries carry traffic through a short outage, to the last octet"
 short=(ibv_rc_pingpong -g 1 -n 4000 -c)
 before=$(counter "$mnt" rx_packets)
 start_server "${short[@]}"
@@ -81,7 +81,7 @@ grep -q "Failed status 12:" "$logs/client" || fail "a long outage: $(said_both)"
 ip link set near up
 works
 
-test_case "old queue pairs of a far end that died are no new ones"
+test_case "old queue pairs of a dead peer are not taken for new ones"
 # The far end dies with all its processes. It comes back while this end still speaks to its old queue
 # pairs, whose numbers the new ones have.
 traffic
@@ -154,7 +154,7 @@ expect 10.9.0.1 "$(cat "$debug/uplinks/uplink/addresses")" "addresses after a ta
 # How long is told, not judged: beside other work the programs' own start takes longer than that.
 echo "REPORT a worker that died: the mount answered after $((answered / 1000)) ms, a new connection was through after $((worked / 1000)) ms"
 
-test_case "a worker that dies without its address receives again when it is back"
+test_case "a worker that starts without its address receives again when it is back"
 # A worker dies while its address is not there: the mount goes on, says so, and receives again when
 # the address is back.
 state_of_port() { [ "$(cat "$ib/mb_0/ports/1/state")" = "$1" ]; }

@@ -29,7 +29,7 @@ needs_other_users() {
   chown -R 65534:65534 "$home" "$dir/logs"
 }
 
-test_case "what the tools say of devices is what the tree says"
+test_case "the tools show the devices as the tree does"
 expect "mb_0 mb_1" "$("${verbs[@]}" ibv_devices | awk 'NR > 2 {print $1}' | xargs)" "ibv_devices"
 for device in mb_0 mb_1; do
   expect "$(guid $device node_guid)" "$("${verbs[@]}" ibv_devices | awk -v d=$device '$1 == d {print $2}')" "ibv_devices $device"
@@ -58,16 +58,16 @@ for device in mb_0 mb_1; do
   done
 done
 
-test_case "a port that is down is told"
+test_case "a port that is down is reported"
 echo down >"$debug/links/mb_1-sw_0/state"
 expect "PORT_DOWN (1)" "$("${verbs[@]}" ibv_devinfo -d mb_1 | sed -n 's/^[[:space:]]*state:[[:space:]]*//p')" "a port that is down"
 echo up >"$debug/links/mb_1-sw_0/state"
 
-test_case "the stock programs run, and leave nothing in the engine"
+test_case "the stock programs run and leave nothing in the engine"
 stock_programs
 await nothing_left
 
-test_case "what a program holds is counted, and gone with it"
+test_case "a program's resources are counted, and freed when it ends"
 timeout 60 "${verbs[@]}" ibv_asyncwatch -d mb_0 >/dev/null &
 watcher=$!
 holds_something() { [ "$(copy_threads)" -gt 0 ] && [ "$(open_files)" -gt 0 ]; }
@@ -91,14 +91,14 @@ said=$(unshare -m bash -euo pipefail -c '. "$1/common.bash"; . "$1/verbs.bash"; 
 expect 2 "$said" "without enter"
 unmounted
 
-test_case "an ordinary user runs programs in the mount of root"
+test_case "an ordinary user runs programs in root's mount"
 needs_other_users
 mounted -o allow_other
 expect "done" "$(as_user $use "$mnt" "$dir/logs" some_stock_programs 2>&1 | grep -v '^part left out')" "an ordinary user in root's mount"
 await nothing_left
 unmounted
 
-test_case "an ordinary user runs programs in a mount of his own"
+test_case "an ordinary user runs programs in his own mount"
 needs_other_users
 needs_setuid_fusermount
 expect "done" "$(as_mounter $use "$home/mnt" "$dir/logs" stock_programs 2>&1 | grep -v '^part left out')" "an ordinary user's own mount"

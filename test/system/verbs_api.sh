@@ -26,17 +26,17 @@ leave() { echo 0000:2b:00.0 >"$driver/unbind"; }
 test_case "the verbs API works"
 run "$verbs_test" || fail "some of it"
 
-test_case "the verbs API works with regions that are shared"
+test_case "the verbs API works with shared regions"
 ROCEFS_SHARE_REGIONS=1 run "$verbs_test" || fail "some of it, with regions that are shared"
 
-test_case "threads that wait hear of a device that leaves and a worker that dies"
+test_case "waiting threads are told of a removed device and of a dead worker"
 for environment in NONE=1 RDMAV_ALLOW_DISASSOC_DESTROY=1; do
   under leaving leave
   echo 0000:2b:00.0 >"$driver/bind"
   under dying kill_worker
 done
 
-test_case "threads hear of a cable that is drawn and put back"
+test_case "threads are told when a cable is unplugged and plugged in"
 exec 5< <(run "$verbs_test" port)
 program=$!
 for state in down up; do
@@ -49,7 +49,7 @@ wait "$program" || fail "port"
 
 unmounted
 
-test_case "under the virtual clock a device is there and cannot be opened"
+test_case "under the virtual clock a device exists and cannot be opened"
 mounted -o clock=virtual
 said=$(run "$verbs_test" 2>&1) && fail "it opened a device under the virtual clock"
 [[ $said == *"(errno 95, "* ]] || fail "under the virtual clock: $said"

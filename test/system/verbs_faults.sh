@@ -30,7 +30,7 @@ both_fail() {  # WHAT
   fi
 }
 
-test_case "a capture has every byte that was sent, in whole packets"
+test_case "a capture has every octet that was sent, in whole packets"
 # A capture has every byte that was sent, in packets that are whole: 200 messages of 4096 bytes each
 # way, in packets of the 1024 that ibv_rc_pingpong chooses.
 echo "$dir/wire.pcap" >"$debug/pcap"
@@ -47,7 +47,7 @@ expect "$(awk '{sum += $2} END {print sum}' "$dir/counted")" "$(frames infiniban
 [ "$(frames 'infiniband.bth.opcode == 0')" -ge 400 ] || fail "tshark sees few SEND First"
 expect 0 "$(frames _ws.malformed)" "packets that tshark cannot read"
 
-test_case "a program gives up after the time-outs of a cable that loses all"
+test_case "a program gives up after the time-outs when a cable loses all"
 # The cable loses all that mb_1 sends: after eight time-outs of 4.096 us x 2^14 it gives up, not before.
 echo 1 >"$debug/links/mb_1-sw_0/loss"
 start_server ibv_rc_pingpong -g 1
@@ -61,7 +61,7 @@ kill "$server"  # it waits for what never comes, as it would on any NIC
 wait "$server" || true
 echo 0 >"$debug/links/mb_1-sw_0/loss"
 
-test_case "a program that watches a device is told that it leaves"
+test_case "a program that watches a device is told when it leaves"
 timeout -k 5 60 "${verbs[@]}" stdbuf -oL ibv_asyncwatch -d mb_0 >"$dir/watched" 2>&1 &
 watcher=$!
 at_end eval 'kill $watcher 2>/dev/null'
@@ -86,7 +86,7 @@ kill_worker
 both_fail "a worker that died"
 pingpong 819200 ibv_rc_pingpong -g 1 -n 100
 
-test_case "programs cannot run in a time that stands"
+test_case "programs cannot run under the virtual clock"
 mounted -o clock=virtual
 said=$("${verbs[@]}" ibv_rc_pingpong -d mb_0 -g 1 2>&1) && fail "a device opened under the virtual clock"
 [[ $said == *"rocefs: mb_0: the clock is virtual"* ]] || fail "the virtual clock: $said"

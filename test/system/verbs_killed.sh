@@ -38,10 +38,10 @@ start_load() {
   loads+=($!)
 }
 
-test_case "an engine holds nothing of programs at first"
+test_case "an engine holds nothing for programs at first"
 nothing_left || fail "at first: $(open_files) files, $(copy_threads) threads, $(queue_pairs) queue pairs"
 
-test_case "a bystander is served while others are killed, and nothing of them stays"
+test_case "a bystander is served while others are killed, and they leave nothing behind"
 at_end end_loads
 start_load ib_write_bw -q 4
 start_load ib_send_bw -s 4096

@@ -36,7 +36,7 @@ end_clients() {
   await has_queue_pairs 0
 }
 
-test_case "what perftest counts is what the port has sent"
+test_case "perftest's octets match the port's counters"
 # 1000 messages of 64 KiB in packets of MTU 4096, with their headers.
 sent=$(packets) octets=$(data)
 perftest 65536 1000 ib_write_bw -m 4096

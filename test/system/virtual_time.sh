@@ -31,15 +31,15 @@ run() {  # SEED READERS: prints the trace hash and all counters
   unmounted
 }
 
-test_case "the same seed is the same run"
+test_case "the same seed gives the same run"
 run 7 0 >"$dir/quiet"
 run 7 0 >"$dir/again"
 cmp "$dir/quiet" "$dir/again" || fail "two runs of a seed differ"
 
-test_case "readers change nothing"
+test_case "readers do not change a run"
 run 7 3 >"$dir/hammered"
 diff "$dir/quiet" "$dir/hammered" || fail "readers change a run"
 
-test_case "another seed is another run"
+test_case "another seed gives another run"
 run 8 0 >"$dir/other"
 [ "$(head -n 1 "$dir/quiet")" != "$(head -n 1 "$dir/other")" ] || fail "another seed, the same trace"

@@ -8,7 +8,7 @@ echo "endless write mb_0 mb_1 count=1000000000 size=4K" >"$debug/traffic/start"
 busy() { sh -c 'echo 1000000s > "$1"' sh "$debug/clock/advance"; }
 moving() { [ "$(cat "$debug/clock/now_ns")" -gt "${1:-0}" ]; }
 
-test_case "others read and write beside an advance that takes long"
+test_case "others read and write during a long advance"
 busy 2>"$dir/busy.err" &
 shell=$!
 at_end eval 'kill $shell 2>/dev/null'
@@ -27,7 +27,7 @@ wait $shell && fail "a stopped advance is no success"
 at=$(cat "$debug/clock/now_ns")
 expect "$at" "$(cat "$debug/clock/now_ns")" "time after the stop"
 
-test_case "a writer that is killed while it waits is gone at once, and so is its advance"
+test_case "a waiting writer can be killed at once, which also ends its advance"
 # Killed: the waiting process itself, which is the shell's child.
 for _ in 1 2 3 4 5; do
   at=$(cat "$debug/clock/now_ns")
@@ -40,7 +40,7 @@ for _ in 1 2 3 4 5; do
   expect ok "$(store 1us "$debug/clock/advance")" "advance after a kill"
 done
 
-test_case "a flow goes while its directory is being listed"
+test_case "a flow can be removed while its directory is listed"
 for round in $(seq 20); do
   echo "f$round write mb_0 mb_1" >"$debug/traffic/start"
 done
@@ -53,7 +53,7 @@ for round in $(seq 20); do
   [ ! -e "$debug/traffic/f$round" ] || fail "f$round is still there"
 done
 
-test_case "a stopped flow is there until it is stopped again"
+test_case "a stopped flow stays until it is stopped again"
 echo 1 >"$debug/traffic/endless/stop"
 expect "stopped" "$(cat "$debug/traffic/endless/state")" "state of a stopped flow"
 echo 1 >"$debug/traffic/endless/stop"
