@@ -1,5 +1,5 @@
-"""The actors that have a right to be there: they store, read, list, start and stop, and take whatever
-errno comes. An answer is all that is asked."""
+"""The legitimate actors: they store, read, list, start and stop, and accept every errno. A call only has
+to return."""
 import fcntl
 import glob
 import os
@@ -17,7 +17,7 @@ VALUES = {
 
 
 class Actor:
-    """One process. `call` says on the board what is under way; errors of the file system are answers."""
+    """One process. `call` notes the current call on the board; errors of the file system are valid answers."""
 
     def __init__(self, stage, slot, name, random):
         self.stage, self.slot, self.name, self.random = stage, slot, name, random
@@ -223,7 +223,7 @@ def management(self):
 
 
 def locks(self):
-    """What a file system may be asked for besides reading and writing."""
+    """File system calls other than reads and writes."""
     while True:
         path = self.random.choice([f"{self.debug}/seed", f"{self.debug}/links/mb_0-sw_0/loss"])
         def odd():

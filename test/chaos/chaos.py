@@ -20,7 +20,7 @@ DEADLINE = float(os.environ.get("CHAOS_DEADLINE", "60"))  # seconds that a call 
 ONLY = os.environ.get("CHAOS_ACTORS", "").split()
 LOGS = os.environ["CHAOS_LOGS"]
 NOBODY = 65534
-GROWTH = 16 << 10  # KiB of memory that a supervisor may have gained at the end
+GROWTH = 16 << 10  # KiB by which a supervisor may have grown at the end
 CONFIG = """[device mb_0]
 ip = 10.9.0.{0}
 [device mb_1]
@@ -34,7 +34,7 @@ ip = 10.77.0.{0}
 
 
 class Stage:
-    """Two mounts on one wire; the near one is what the actors work on."""
+    """Two mounts on one wire; the actors work on the near one."""
 
     def __init__(self):
         self.rocefs = os.environ["ROCEFS"]
@@ -138,14 +138,14 @@ class Run:
         found = False
         for name in sorted(name for name in os.listdir(LOGS) if name.startswith("sanitizer")):
             lines = watch.text_of(f"{LOGS}/{name}").splitlines()
-            # A thread that ends while leaks are looked for is no report.
+            # LeakSanitizer's message about a thread that has just ended is not a report.
             if any("Unable to get registers from thread" not in line for line in lines):
                 found = True
                 self.fail(f"{name}: {chr(10).join(lines)[:6000]}")
         return found
 
     def deaths(self):
-        """Workers that died of something else than this program's SIGKILL."""
+        """Reports workers that died of anything but SIGKILL, which this program sends."""
         try:
             with open(self.stage.mnt + "/kernel/debug/rocefs/dmesg", errors="replace") as file:
                 lines = file.readlines()
@@ -157,7 +157,7 @@ class Run:
                     self.fail(line.strip())
 
     def trouble(self):
-        """Kills a worker, or stops it for a while. Seldom the far one."""
+        """Kills a worker, or stops it for a while: the near mount's in four of five cases."""
         daemon = self.stage.near_daemon if self.random.random() < 0.8 else self.stage.far_daemon
         worker = self.stage.worker(daemon)
         if worker is None:
@@ -221,7 +221,7 @@ class Run:
                 time.sleep(0.01)
 
     def descriptors(self, pid):
-        """What a process holds; without the sockets that an uplink keeps open, one for each UDP source port."""
+        """The open files of a process, except an uplink's sockets, one for each UDP source port."""
         ports = {f"socket:[{line.split()[9]}]" for line in watch.text_of(f"/proc/{pid}/net/udp").splitlines()[1:]}
         try:
             held = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
@@ -230,7 +230,7 @@ class Run:
         return sorted(re.sub(r"\d+", "N", name) for name in held if name not in ports)
 
     def settle(self):
-        """After a reset, when nobody is there any more, a worker has what it had when it was new."""
+        """Resets, and expects that the worker has no more descriptors, threads and memory than at the start."""
         debug = self.stage.mnt + "/kernel/debug/rocefs"
         daemon = self.stage.near_daemon
         end = time.monotonic() + DEADLINE
@@ -256,7 +256,7 @@ class Run:
             print(watch.picture("it", [worker]), subprocess.run(["ss", "-anp"], capture_output=True, text=True).stdout, flush=True)
 
         grown = memory(daemon.pid) - self.memory
-        if grown > GROWTH and not self.sanitized():  # a sanitizer keeps what was freed, and looks for leaks
+        if grown > GROWTH and not self.sanitized():  # a sanitizer keeps freed memory for a while
             self.fail(f"the supervisor has grown by {grown} KiB")
 
     def sanitized(self):
@@ -305,13 +305,13 @@ def become_nobody():
         os.setgroups([])
         os.setresgid(NOBODY, NOBODY, NOBODY)
         os.setresuid(NOBODY, NOBODY, NOBODY)
-        ctypes.CDLL(None).prctl(4, 1)  # PR_SET_DUMPABLE: its memory may be read by who has its ids
+        ctypes.CDLL(None).prctl(4, 1)  # PR_SET_DUMPABLE: processes of the same user may read its memory
     except OSError:
-        pass  # in a user namespace with one user there is no other
+        pass  # a user namespace with a single user
 
 
 def memory(pid):
-    """Its resident memory in KiB."""
+    """The resident memory of a process in KiB."""
     return int(re.search(r"VmRSS:\s+(\d+)", watch.text_of(f"/proc/{pid}/status"))[1])
 
 

@@ -1,4 +1,4 @@
-"""The actors that nobody has asked: programs of another user that lie on the mount's socket, and
+"""The hostile actors: programs of another user that send invalid requests to the mount's socket, and
 strangers on the wire."""
 import array
 import ctypes
@@ -9,7 +9,7 @@ import socket
 import struct
 
 MAGIC, VERSION, REQUEST, OPERATIONS = 0x52434653, 3, 248, 27
-READABLE = ctypes.c_uint32(MAGIC)  # what the daemon looks for to see whether it may read
+READABLE = ctypes.c_uint32(MAGIC)  # read by the daemon to check that it may read this memory
 LINE = "flow 1 name={name} op={op} size={size} count={count} window=64 timeout=14 retry=7 verify=1 file={file} seed=1 mtu={mtu} address={address} key=0 bytes={bytes} qps={qps}"
 
 
@@ -18,7 +18,7 @@ def connect(mnt):
     client.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
     client.settimeout(2)
     client.connect(mnt + "/kernel/debug/rocefs/uapi")
-    # The daemon's credentials come with the socket that takes the place of this one.
+    # The daemon sends a socket that replaces this one, together with its credentials.
     _, ancillary, _, _ = client.recvmsg(64, 256)
     fds = array.array("i")
     for level, kind, data in ancillary:
@@ -72,7 +72,7 @@ def some_descriptors(random, kept):
 
 
 def scribble(random, fds):
-    """Writes anything over memory that the daemon shares, and keeps none of it."""
+    """Overwrites memory shared with the daemon at random, and closes it."""
     for fd in fds:
         try:
             with mmap.mmap(fd, 0) as memory:
@@ -81,7 +81,7 @@ def scribble(random, fds):
                     piece = random.choice([b"\0", b"\1", b"\xff" * 4, random.randbytes(8)])[: len(memory) - at]
                     memory[at : at + len(piece)] = piece
         except (OSError, ValueError):
-            pass  # an eventfd, or what is only to be read
+            pass  # an eventfd, or read-only memory
         finally:
             os.close(fd)
 
@@ -121,7 +121,7 @@ def hostile(self):
 
 
 def windows(self):
-    """Claims the windows of a device, which are not its own to set."""
+    """Claims the windows of a device without the right to set them."""
     while True:
         def claim():
             client = connect(self.mnt)
@@ -165,7 +165,7 @@ def announcers(self):
 
 
 def packets(self):
-    """Datagrams to port 4791 that are nearly RoCE."""
+    """Sends almost valid RoCE packets to port 4791."""
     random = self.random
     wire = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     while True:

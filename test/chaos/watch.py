@@ -1,5 +1,5 @@
-"""Who waits for what: every actor of a chaos run says in shared memory which call it is in, and a
-watchdog names the call that does not come back, and where in the kernel it and the daemon wait."""
+"""Watchdog of a chaos run: each actor notes its current call in shared memory; the watchdog names a call
+that does not return, and shows where in the kernel the caller and the daemon wait."""
 import mmap
 import os
 import struct

@@ -25,7 +25,7 @@ flow() {  # NAME OP [KEY=VALUE…]: from the near mount, done at both ends, each
     expect 0 "$(value mismatched "$where/traffic/$1/result")" "$1: mismatched"
   done
 }
-# Drops packets that leave one end, never the last one of a message: the packet behind a loss tells of it.
+# Drops packets that leave one end, never the last one of a message: the next packet reveals the loss.
 lose() { echo "lost drop sw_0-uplink opcode=$2 p=0.02 count=40" >"$1/inject/add"; }
 lost() {
   cat "$1/inject/lost/fired"
@@ -33,14 +33,14 @@ lost() {
 }
 
 test_case "with SR at both ends little more than the lost packets is sent again"
-# Both ends have it: what was lost is sent again, little else, and what overtook it is kept.
+# SR at both ends: the lost packets are sent again, little else, and later packets are kept.
 set_both sr/enable 1
 lose "$debug" RC_WRITE_MIDDLE
 flow both write count=400 timeout=18
 losses=$(lost "$debug") again=$(port "$mnt" sr_retrans)
 expect 40 "$losses" "packets lost"
 expect "$again" "$(resent both)" "packets sent again, all of them alone"
-# A retransmission that takes its time is asked for once more.
+# A slow retransmission is requested once more.
 [ "$again" -ge "$losses" ] && [ "$again" -le $((losses * 3)) ] || fail "SR: $losses lost, $again sent again"
 kept=$(port "$far" sr_ooo_placed)
 [ "$kept" -ge "$losses" ] || fail "SR: the far end has kept $kept packets that came ahead"
@@ -55,7 +55,7 @@ expect 40 "$losses" "responses lost"
 [ "$asked" -gt 0 ] && [ "$asked" -le $((losses * 4)) ] || fail "SR: $losses responses lost, $asked READs again"
 
 test_case "with SR at one end alone the flow uses go-back-N, and the data is right"
-# One end alone: go-back-N, which sends all again that followed a loss, and the same bytes.
+# SR at one end alone: go-back-N sends all packets after a loss again, with the same bytes.
 for end in "$mnt" "$far"; do
   set_both sr/enable 0
   echo 1 >"$end/class/infiniband/mb_0/sr/enable"
@@ -72,8 +72,8 @@ done
 set_both sr/enable 0
 
 test_case "requests and READ responses are sprayed over exactly the ports that are set"
-# Spraying, beside SR and CFR: requests and READ responses come from just the ports that are set; what
-# answers keeps its own.
+# Spraying with SR and CFR: requests and READ responses come from exactly the set ports; acknowledgements
+# keep the flow's own port.
 set_both sr/enable 1
 set_both cfr/enable 1
 set_both ops/udp_port_range 8
@@ -114,6 +114,6 @@ echo 1 >"$debug/traffic/endless/stop"
 echo 1 >"$debug/inject/late/remove"
 [ "$(sent)" -gt "$before" ] || fail "CFR: no CNPs for what came out of order"
 [ "$(port "$mnt" rp_cnp_handled)" -gt "$handled" ] || fail "CFR: a smaller window, and no CNP that made it so"
-# All have crossed; those that came after the flow's end found nobody.
+# All CNPs have arrived; those after the flow's end found no queue pair.
 crossed() { [ $(($(heard) - before_heard)) -eq $(($(sent) - before)) ]; }
 await crossed

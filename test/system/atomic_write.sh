@@ -1,5 +1,5 @@
 #!/bin/bash
-# ATOMIC WRITE (IBTA A19) from device to device, as flows and programs send it, in captures.
+# ATOMIC WRITE (IBTA A19) between devices, sent by flows and by programs, and in captures.
 . "$(dirname "$0")/lib/common.bash"
 
 mounted

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Bad input gets the right errno, changes nothing, and dmesg says why.
+# Invalid input gets the right errno, changes nothing, and is explained in dmesg.
 . "$(dirname "$0")/lib/common.bash"
 mounted -o clock=virtual
 
@@ -71,7 +71,7 @@ refused "$start" "f write mb_0 mb_1" "File exists" "a flow f already"
 refused "$debug/traffic/f/stop" maybe "$einval" "only 1"
 
 test_case "a log line cannot be forged"
-# dash says little of a refusal, so dmesg has to.
+# dash does not print the reason of a refusal, so dmesg must.
 dash -c 'echo "x
 [    0.000000] forged" > "$1"' dash "$link/rate" 2>/dev/null && fail "dash wrote it"
 grep -q '^\[ *0.000000\] forged' "$debug/dmesg" && fail "a forged line in dmesg"

@@ -1,7 +1,7 @@
 #!/bin/bash
-# A host's mount in containers, without their engine: mount namespaces with a slave of the directory
-# above the mount point see a rocefs that is started anew; a bind of the mount point itself keeps the
-# dead one, which is why nobody should.
+# A host's mount in containers, without a container engine: mount namespaces with a slave of the directory
+# above the mount point see a restarted rocefs; a bind of the mount point itself keeps the dead mount,
+# and is not recommended.
 . "$(dirname "$0")/lib/common.bash"
 needs_root "mount namespaces need root here"
 unshare -m true 2>/dev/null || skip "no mount namespaces"
@@ -59,8 +59,8 @@ for name in early late; do expect 0.25 "$(reads $name $first)" "$name, after a t
 expect 0.25 "$(reads pinned "$itself")" "pinned, after a takeover"
 
 test_case "after an orderly end a slave mount follows to the next mount"
-# Started anew after an orderly end. A slave follows; what is private, or bound to the mount itself,
-# is left with a dead one.
+# A restart after an orderly end: a slave follows; a private view, and a bind of the mount itself, keep
+# the dead mount.
 kill -TERM "$(pgrep -of "^$ROCEFS $nic\$" -r S,R,D)"
 await ended
 for name in early late; do expect "No such file or directory" "$(reads $name $first)" "$name, without a mount"; done

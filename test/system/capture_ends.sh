@@ -1,6 +1,6 @@
 #!/bin/bash
-# A capture whose file falls silent: the packets go on, the capture ends by itself and says why; a reset beside that
-# end waits for it.
+# A capture whose file stops answering: packets continue, the capture ends by itself and gives the reason; a
+# concurrent reset waits for it.
 . "$(dirname "$0")/lib/common.bash"
 needs_root "a FUSE file system that hangs needs root here"
 silent=$dir/silent server=
@@ -41,8 +41,8 @@ expect ok "$(store "$dir/b.pcap" "$debug/pcap")" "another capture"
 captured b
 
 test_case "a reset waits for a capture that is ending"
-# The capture ends by itself because the disk is full, and the close of its file is not answered, which is told
-# after ten seconds. A reset beside that end waits for it, or the next capture would end with it.
+# The capture ends because the disk is full, and the close of its file is not answered, which is reported after
+# ten seconds. A concurrent reset waits for that end, or it would end the next capture, too.
 silent_at full
 expect ok "$(store "$silent/y.pcap" "$debug/pcap")" "a capture"
 echo "c write mb_0 mb_1 size=1M count=2" >"$debug/traffic/start"

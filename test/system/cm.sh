@@ -32,8 +32,8 @@ ask() {  # COMMAND…
   timeout -k 5 60 "$@" >"$dir/client" 2>&1 || status=$?
   [ $status -eq 0 ] || left_its_channel $status || fail "$*: status $status"$'\n'"$(both)"
 }
-# A client of older rpings (rdma-core 44) that has done all its pings destroys the channel that its thread
-# may still wait at; a failure would have said so first.
+# An older rping client (rdma-core 44) destroys, after its last ping, the channel on which its thread may still
+# wait; an earlier failure would have been printed.
 left_its_channel() {  # STATUS
   [ "$1" -eq 255 ] && grep -qx "rdma_get_cm_event: Bad file descriptor" "$dir/client" &&
     ! grep -qvx -e "client DISCONNECT EVENT..." -e "rdma_get_cm_event: Bad file descriptor" "$dir/client"
@@ -45,7 +45,7 @@ served() {
 }
 counter() { cat "$1/class/infiniband/mb_0/ports/1/$2"; }
 
-# Each pair of programs, its client where the arguments say: they connect to an address of the server's.
+# Runs each pair of programs, the client by the given command: it connects to the server's address.
 pairs() {  # ADDRESS COMMAND…
   local to=$1 begun=$port
   shift
@@ -95,7 +95,7 @@ for to in "$mb_1" 10.9.0.1; do
   for _ in 1 2 3; do ask "${near[@]}" rping -c -a "$to" -p $port -C 2; done
 done
 ask "${afar[@]}" rping -c -a 10.9.0.1 -p $port -C 2
-# The server dies: a connected client hears of it, and nothing is left of either.
+# The server dies: a connected client is told, and both leave nothing behind.
 timeout -k 5 60 "${afar[@]}" rping -c -a 10.9.0.1 -p $port -C 1000000 >"$dir/client" 2>&1 &
 client=$!
 await connected
@@ -104,8 +104,8 @@ wait "$server" "$client" || true
 await no_ids
 
 test_case "a program is told when its worker dies, and a new connection works at once"
-# The worker dies under a connection: who has a channel to it is told at once. The far end may just wait
-# for a message, as it would for a machine that has lost power. There is no wait for the next connection.
+# The worker dies during a connection: programs with a channel to it are told at once. The far end may wait
+# for a message, as for a machine without power. The next connection does not have to wait.
 port=$((port + 1))
 serve rping -s -p $port -C 1000000
 timeout -k 5 60 "${afar[@]}" rping -c -a 10.9.0.1 -p $port -C 1000000 >"$dir/client" 2>&1 &
@@ -125,7 +125,7 @@ ask "${afar[@]}" rping -c -a 10.9.0.1 -p $port -C 2
 served
 
 test_case "a client is rejected if nobody listens"
-# The rejection comes before the first REQ would be sent again.
+# The rejection arrives before the first REQ would be sent again.
 if timeout 20 "${afar[@]}" rping -c -a 10.9.0.1 -p 1 -C 1 >"$dir/client" 2>&1; then fail "nobody listens, and yet"; fi
 grep -q "RDMA_CM_EVENT_REJECTED" "$dir/client" || fail "rejected: $(cat "$dir/client")"
 [ "$(counter "$far" cm_rx_msgs/rej)" -gt 0 ] || fail "no REJ was counted"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The ini file: a topology of one's own, start values of knobs; errors with file, line and reason,
-# exit 2, and nothing mounted.
+# The ini file: a custom topology and initial values of knobs; an error has file, line and reason,
+# exit status 2, and mounts nothing.
 . "$(dirname "$0")/lib/common.bash"
 ini=$dir/net.ini
 refused() {  # TEXT LINE REASON

@@ -1,11 +1,11 @@
 #!/bin/bash
-# Every kind of knob behaves as an attribute of sysfs does; real sysfs goes first, so that the check itself
-# is checked.
+# Every kind of knob behaves like an attribute of sysfs; the kernel's own sysfs is checked first, to verify
+# the check itself.
 . "$(dirname "$0")/lib/common.bash"
 check=$(realpath "$(dirname "$0")/../fs")/sysfs_conformance.py
 needs_root "root alone can make all of the check's calls"
 
-# A bool and a number of the kernel's own that mean little on any machine.
+# A bool and a number of the kernel that are harmless to change.
 module=/sys/module/acpi/parameters
 bool=$module/ec_no_wakeup
 
@@ -39,7 +39,7 @@ conforms "a rate" "" "$link/rate" 1234567,1000001 --decimal --wakes
 conforms "a size" "" "$link/buffer" 1001,7 --decimal --wakes
 
 test_case "a probability conforms"
-# A probability may be written with a sign, a point or an exponent: these are out of its range.
+# A probability may have a sign, a point or an exponent: the check's values with them are out of range.
 conforms "a probability" write.invalid.negative,write.invalid.fraction,write.invalid.exponent "$link/loss" 1,0 --decimal --wakes
 
 test_case "a text conforms"

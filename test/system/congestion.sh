@@ -11,7 +11,7 @@ advance() { echo "$1" >"$debug/clock/advance"; }
 start() { echo "$1" >"$debug/traffic/start"; }
 
 test_case "CFR shrinks the window on loss, and the window recovers"
-# CFR: with loss the receiver tells the sender, with no ECN anywhere; the window falls and comes back.
+# CFR: on loss the receiver sends CNPs, without ECN; the window shrinks and recovers.
 echo 0.05 >"$debug/links/sw_0-mb_1/loss"
 start "f write mb_0 mb_1 size=256K count=1000000 timeout=8"
 advance 2ms

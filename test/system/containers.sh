@@ -1,6 +1,6 @@
 #!/bin/bash
-# The files of tools/containers, as far as they can be tried without a container engine: the seccomp profile in
-# force, the image's sources and packages, and the names in compose.yaml.
+# The files of tools/containers, as far as they can be tested without a container engine: the active seccomp
+# profile, the image's sources and packages, and the names in compose.yaml.
 . "$(dirname "$0")/lib/common.bash"
 top=$(realpath "$(dirname "$0")/../..")
 here=$top/tools/containers

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The control files: several knobs in one store, and what dmesg tells at which level.
+# The control files: several knobs in one store, and the levels of dmesg.
 . "$(dirname "$0")/lib/common.bash"
 mounted -o clock=virtual
 
@@ -18,7 +18,7 @@ test_case "set stores several knobs at once"
 # set: all or nothing, through links, in one line or several.
 expect ok "$(store "$link/loss=0.5 $link/delay=3us class/infiniband/mb_0/node_desc='the left one'" "$debug/set")" "set"
 expect "0.5 3us the left one" "$(cat "$mnt/$link"/{loss,delay} "$ib/mb_0/node_desc" | xargs)" "after set"
-# bash's echo writes line by line; what is one write(2) is one store.
+# bash's echo writes line by line; each write(2) is one store.
 printf '%s\n' "$link/loss=0" "$link/delay=1us" >"$dir/lines"
 cat "$dir/lines" >"$debug/set" || fail "set in two lines"
 expect "0 1us" "$(cat "$mnt/$link"/{loss,delay} | xargs)" "after set in two lines"
@@ -46,7 +46,7 @@ last_dmesg_says "longer than 4095 bytes"
 expect "0 1us" "$(cat "$mnt/$link"/{loss,delay} | xargs)" "after more than a page"
 
 test_case "log_level decides which stores dmesg reports"
-# log_level: debug tells accepted stores too, warning refusals, err neither.
+# log_level: debug reports accepted stores too, warning only refusals, err neither.
 expect info "$(cat "$debug/log_level")" "the level at first"
 before=$(lines)
 expect ok "$(store 0.25 "$mnt/$link/loss")" "loss"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# A stock program's large messages are moved by a thread of its own, on either side.
+# Large messages of a stock program are moved by a thread of that program, on either side.
 . "$(dirname "$0")/lib/common.bash"
 . "$lib/verbs.bash"
 needs ibv_rc_pingpong
@@ -15,7 +15,7 @@ client=$!
 stop() { kill $server $client 2>/dev/null || true; wait; }
 at_end stop
 
-# read(2) and write(2) are what it moves memory by.
+# The thread moves memory by read(2) and write(2).
 moved() {  # programs whose copier has moved ten messages each way
   local task count=0
   for task in $(grep -lx rocefs-copier /proc/[0-9]*/task/*/comm 2>/dev/null); do

@@ -1,5 +1,5 @@
 #!/bin/bash
-# `make demo` shows here what it shows anywhere.
+# `make demo` works here.
 . "$(dirname "$0")/lib/common.bash"
 needs tshark
 

@@ -152,7 +152,7 @@ is "$ib/mb_1/ports/1/state" "4: ACTIVE"
 echo up >"$links/sw_0-mb_0/state"
 
 test_case "hw_counters are cached for a lifespan"
-# hw_counters are shown again for a lifespan, all of a port together, as ib_core does.
+# hw_counters are cached for a lifespan, all of a port together, as in ib_core.
 lifespan=$port/hw_counters/lifespan
 is "$lifespan" 10
 for bad in -1 10001 0x10 1.5 "" abc; do

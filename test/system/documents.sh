@@ -1,10 +1,10 @@
 #!/bin/bash
-# The documents are true. Each block of commands in README.md and doc/ is pasted into a fresh shell in the
-# checkout, with the built programs in PATH, and prints what its `# => TEXT` says; links lead somewhere;
-# files and directories of the sources that a document names are there.
+# The documents are correct. Each block of commands in README.md and doc/ is pasted into a fresh shell in the
+# checkout, with the built programs in PATH, and prints its `# => TEXT`; links have targets; files and
+# directories of the sources that a document names exist.
 # documents.sh [DOCUMENT…] runs the blocks of these alone.
 set -u
-# A network of their own: ports and loopback addresses are nobody else's.
+# A separate network: no other process uses its ports and loopback addresses.
 if [ -z "${ROCEFS_OWN_NETWORK:-}" ]; then
   export ROCEFS_OWN_NETWORK=no
   spaces=(unshare -n)
@@ -13,7 +13,7 @@ if [ -z "${ROCEFS_OWN_NETWORK:-}" ]; then
     ROCEFS_OWN_NETWORK=yes exec "${spaces[@]}" "$0" "$@"
   fi
 fi
-# By hand: with the programs of build/, in a directory of its own.
+# Started by hand: uses the programs of build/, in a temporary directory.
 export ROCEFS=${ROCEFS:-$(realpath "$(dirname "$0")/../..")/build/bin/rocefs}
 scratch=
 [ -n "${ROCEFS_TEST_DIR:-}" ] || { scratch=$(mktemp -d) && mkdir "$scratch/mnt" && export ROCEFS_TEST_DIR=$scratch; }
@@ -29,8 +29,8 @@ paste=$PWD/test/system/lib/paste.bash
 documents=(README.md doc/*.md)
 [ $# -eq 0 ] || documents=("$@")
 
-# A file for each block, LANGUAGE.LINE, in $dir/blocks/DOCUMENT; a fence without a language, and text that
-# is indented as a block, is a mistake.
+# Writes a file for each block, LANGUAGE.LINE, in $dir/blocks/DOCUMENT; a fence without a language, and an
+# indented block, are mistakes.
 split_blocks() {  # DOCUMENT
   mkdir -p "$dir/blocks/$1"
   awk -v into="$dir/blocks/$1/" '
@@ -48,7 +48,7 @@ split_blocks() {  # DOCUMENT
     END { if (file) print FILENAME ": the last block has no end" }' "$1"
 }
 
-# The block as a reader would run it, but in this test's places.
+# Prints the block as a reader would run it, with this test's directories.
 in_place() {
   sed -e 's|/tmp/|@DIR@/|g; /^make$/d' -e "s|\$PWD/build\\b|@BUILD@|g; s|\\bbuild/\\(bin\\|lib\\|include\\)\\b|@BUILD@/\\1|g" \
     -e "s|@DIR@|$dir|g; s|@BUILD@|$build|g" "$1"
@@ -67,7 +67,7 @@ run_block() {  # FILE NAME
   done
   [ "$status" -ne 0 ] || commands=$((commands + ${said% commands}))
 }
-# Runs an ini block as a file of its own.
+# Runs an ini block as a separate file.
 check_ini() {  # FILE NAME
   local said
   cp "$1" "$dir/example.ini"
@@ -143,7 +143,7 @@ done < <(find "$dir/blocks" -name 'text.*')
 [ $# -gt 0 ] || [ "$lines" -ge 2 ] || mistake "only $lines lines that files take"
 
 test_case "functions and types that a document names exist in the sources"
-# A function that a row of a table names beside files is in one of them; and every room has a row.
+# A function that a table's row names beside files is in one of them; every room has a row.
 while IFS= read -r row; do
   mapfile -t files < <(grep -oE '`[a-z_/-]+/[a-z_]+\.(cc|h)`' <<<"$row" | tr -d '`')
   [ ${#files[@]} -gt 0 ] || continue
@@ -151,7 +151,7 @@ while IFS= read -r row; do
     grep -qs "\b$function(" "${files[@]}" || mistake "$function() is not in ${files[*]}"
   done
 done < <(grep -h '^|' doc/architecture.md)
-# Types that a document names, `Engine` or `Engine::call()`, are there, and have that function.
+# Types that a document names, `Engine` or `Engine::call()`, exist, and have that function.
 grep -rhoE '^ *(template <[^>]*> *)?(class|struct|enum class|using) +[A-Z][A-Za-z]+' core fs mad_cc pcc rdma tools | awk '{print $NF}' | sort -u >"$dir/types"
 while read -r name; do
   grep -qx "${name%%::*}" "$dir/types" || mistake "${name%%::*} is no type of the sources"

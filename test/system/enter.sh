@@ -1,5 +1,5 @@
 #!/bin/bash
-# rocefs enter: a command sees a NIC in /sys, as root and as an ordinary user; others see nothing of it.
+# rocefs enter: a command sees a NIC in /sys, as root and as an ordinary user; other processes do not.
 . "$(dirname "$0")/lib/common.bash"
 PATH=$PATH:/usr/sbin
 needs ibstat
@@ -42,14 +42,14 @@ look() {  # WHO COMMAND…: with inside.bash as its arguments
   expect "0 seen" "$(SYSFS_PATH=/nowhere outcome_of "$@" bash "$outside/inside.bash" "$mnt" "$outside")" "$who"
   expect 0.25 "$(cat "$loss")" "$who: loss, outside"
 }
-# Enters as the user who may.
+# Enters as a user who is allowed to.
 if $may_root; then may_enter() { enter "$@"; }; else may_enter() { user_enters "$@"; }; fi
 # on_machine TEXT: in a new mount namespace, private or (for a chroot) not; with $mnt, $dir and `said`, which is outcome_of.
 on_machine() {
   env ROCEFS="$ROCEFS" dir="$dir" mnt="$mnt" outside="$outside" \
     unshare -m bash -euo pipefail -c "said() { local status=0 text; text=\$(\"\$@\" 2>&1) || status=\$?; echo \"\$status \$text\"; }; $1" 2>&1
 }
-# A mount and what is entered in it, of who runs this.
+# A mount of the user who runs this, and the command that enters it.
 his='$dir/rocefs $dir/his >/dev/null; $dir/rocefs enter -m $dir/his sh -c "ibstat -l; echo 0.5 >/sys/kernel/debug/rocefs/links/mb_0-sw_0/loss";
   cat $dir/his/kernel/debug/rocefs/links/mb_0-sw_0/loss; umount $dir/his 2>/dev/null || fusermount3 -u $dir/his'
 
@@ -81,7 +81,7 @@ expect /sys/class/infiniband/mb_0 "$line" "inside, meanwhile"
 wait "$inside"
 
 test_case "the exit status is that of the command"
-# The exit status is the command's; there is no process between.
+# The exit status is the command's; no process stands in between.
 expect "0 " "$(outcome_of may_enter true)" "true"
 expect "3 " "$(outcome_of may_enter sh -c 'exit 3')" "exit 3"
 expect "137 " "$(outcome_of may_enter sh -c 'kill -KILL $$')" "killed"
@@ -176,7 +176,7 @@ chown 65534:65534 "$dir/his"
 expect $'mb_0\nmb_1\n0.5' "$(as_mounter env dir="$dir" unshare -Urm sh -c "$his" 2>&1)" "the root of a user namespace"
 
 test_case "a command inside sees a NIC leave and come back"
-# A NIC leaves and comes back: the command that is inside sees it, and so does who enters meanwhile.
+# A NIC leaves and comes back: a command that is inside sees it, and so does one that enters meanwhile.
 nic='echo $(ls /sys/class/infiniband; ls /dev/infiniband) $(cat /sys/class/net/enp43s0/address 2>/dev/null)'
 expect "0 mb_0 mb_1 rdma_cm umad0 umad1 uverbs0 uverbs1 02:00:4c:6d:62:01,mb_1 rdma_cm umad1 uverbs1,mb_0 mb_1 rdma_cm umad0 umad1 uverbs0 uverbs1 02:00:4c:6d:62:01" \
   "$(outcome_of may_enter sh -ec "cd /sys/bus/pci/drivers/mango_core; $nic; echo 0000:2b:00.0 >unbind; $nic

@@ -18,7 +18,7 @@ expect ok "$(store 1 "$debug/fabric/sw_0/ecn/enable")" "ECN"
 echo "f write mb_0 mb_1 qps=2 count=10000000" >"$debug/traffic/start"
 own mb_0 2 >"$dir/said" || fail "its status: $?"
 expect 4 "$(grep -c '^QP 1[78]: window [0-9]*, set [0-9]* times, [0-9]* CNPs$' "$dir/said")" "queue pairs: $(cat "$dir/said")"
-# How large a window is by then depends on the turns that the machine gives engine and pollers.
+# The size of a window then depends on how the machine schedules engine and pollers.
 tail -n 2 "$dir/said" | while read -r _ qpn _ _ _ times _ cnps _; do
   [ "$times" -gt 100 ] && [ "$cnps" -gt 0 ] || fail "QP $qpn $(cat "$dir/said")"
 done

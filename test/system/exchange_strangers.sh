@@ -1,5 +1,5 @@
 #!/bin/bash
-# Strangers on another machine, and of another uid, can do nothing to a mount through the exchange's port.
+# Strangers on another machine, with another uid, cannot affect a mount through the exchange's port.
 lib=$(dirname "$0")/lib
 . "$lib/two_mounts.bash"
 if [ "${1:-}" != inside ]; then

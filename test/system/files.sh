@@ -1,6 +1,6 @@
 #!/bin/bash
-# Real files through the fabric: of every awkward size, by both operations, over several queue pairs,
-# with loss; what was at OUT stays until there is something to take its place.
+# Real files through the fabric: awkward sizes, both operations, several queue pairs, with loss; OUT keeps
+# its contents until the new file is complete.
 . "$(dirname "$0")/lib/common.bash"
 mounted -o clock=virtual,seed=3
 cd "$dir"

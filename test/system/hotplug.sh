@@ -1,6 +1,6 @@
 #!/bin/bash
-# A device leaves and comes back by its driver's unbind and bind: errors are the kernel's, what is
-# open says ENODEV, flows fail with the reason, and names are there and gone at once.
+# A device leaves and comes back by its driver's unbind and bind: errors are the kernel's, open files
+# give ENODEV, flows fail with the reason, and names appear and disappear at once.
 . "$(dirname "$0")/lib/common.bash"
 driver=$mnt/bus/pci/drivers/mango_core
 address=0000:2b:00.0
@@ -13,7 +13,7 @@ names=("$ib/mb_0" "$ib/mb_0/ports/1/state" "$mnt/class/net/enp43s0" "$function/i
 mounted -o clock=virtual
 
 test_case "bind and unbind fail with the errors of the kernel"
-# drivers/base/bus.c: ENODEV for what is not there or not bound, EBUSY for what is bound.
+# drivers/base/bus.c: ENODEV for a device that is missing or not bound, EBUSY for a bound one.
 for text in "" 0000:2b:00.1 mb_0 "$address " 2b:00.0 "$address x"; do
   expect "$enodev" "$(store "$text" "$driver/unbind")" "unbind '$text'"
   expect "$enodev" "$(store "$text" "$driver/bind")" "bind '$text'"
@@ -137,7 +137,7 @@ after=$(resident)
 echo "resident: $before kB after 20 rounds, $after kB after 100"
 touch "$dir/enough"
 wait $looker
-# A sanitizer keeps what is freed for a while.
+# A sanitizer keeps freed memory for a while.
 grep -qE '__[at]san_init' "$ROCEFS" || [ $((after - before)) -lt 4096 ] || fail "it grows"
 echo "h write mb_0 mb_1 count=10" >"$debug/traffic/start"
 await state_is h "done"

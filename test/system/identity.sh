@@ -1,5 +1,5 @@
 #!/bin/bash
-# Programs of another user do nothing to root's daemon that serves them: each of its threads is root's.
+# Programs of another user cannot affect root's daemon that serves them: each of its threads is root's.
 . "$(dirname "$0")/lib/common.bash"
 . "$lib/verbs.bash"
 needs_root "only root's daemon serves other users"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Places of what make install installs beside the programs: the systemd unit, which systemd accepts, the seccomp
+# Files that make install installs beside the programs: the systemd unit, which systemd accepts, the seccomp
 # profile, and the documents about containers.
 . "$(dirname "$0")/lib/common.bash"
 cd "$(dirname "$0")/../.."
@@ -8,7 +8,7 @@ stage=$dir/stage
 unit=$stage/usr/lib/systemd/system/rocefs@.service
 
 test_case "make install puts the files into their directories"
-# Nothing is built for it: of the recipe only what needs no build.
+# Runs only the parts of the recipe that need no build.
 make -n install BUILD="$dir/build" DESTDIR="$stage" PREFIX=/usr | grep -E '^(install|sed) ' >"$dir/all"
 grep -v "$dir/build/" "$dir/all" >"$dir/recipe"
 bash -euo pipefail "$dir/recipe"
@@ -22,7 +22,7 @@ page=share/man/man1/mango-ctl.1
 grep -qE "^install .* $dir/build/$page $stage/usr/$page\$" "$dir/all" || fail "$page is not installed"
 [ -s "$ROCEFS_BUILD/$page" ] || fail "$page is not built"
 cmp tools/containers/seccomp.json "$stage/usr/share/rocefs/seccomp.json"
-# Files that take the sources, or stand beside them.
+# Files that need the sources, or belong beside them.
 for file in Dockerfile compose.yaml crossing; do
   [ ! -e "$stage/usr/share/doc/rocefs/containers/$file" ] || fail "$file is installed, and cannot work there"
 done
@@ -41,7 +41,7 @@ done
 
 test_case "the systemd unit starts the installed program and does not hide the mount"
 grep -q '^ExecStart=/usr/bin/rocefs -f ' "$unit" || fail "the unit starts: $(grep ExecStart= "$unit")"
-# A mount in a namespace of the service's own would be nobody's.
+# A mount in a private namespace of the service would be invisible to everybody.
 ! grep -E '^(Private(Devices|Tmp|Mounts|Users)|Protect(System|Home|Kernel.*|ControlGroups|Hostname)|ReadWritePaths|BindPaths|RootDirectory|MountFlags|DynamicUser)=' "$unit" ||
   fail "the unit hides the mount"
 

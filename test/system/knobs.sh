@@ -1,6 +1,6 @@
 #!/bin/bash
-# Every knob, as the reference says: it begins with its initial value, takes both ends of its range and
-# every word, and refuses what lies beyond and what is none, keeping its value.
+# Every knob of the reference: it has its initial value at first, accepts both ends of its range and every
+# word, and refuses other values, keeping its own.
 . "$(dirname "$0")/lib/common.bash"
 
 export LC_ALL=C
@@ -12,7 +12,7 @@ try() {
 look() { value=; IFS= read -rd '' value <"$file" || value=${value%$'\n'}; }
 keeps() { look; expect "$1" "$value" "$2"; }
 accepted() { try "$1"; expect ok "$said" "$name takes $1"; }
-# An end of the range; where a rule over several knobs may refuse it, that has a test of its own.
+# An end of the range; knobs with a rule over several knobs have their own test.
 end() {
   case $file in
     */fabric/*/ecn/kmin | */fabric/*/ecn/kmax | */pfc/threshold | */pfc/headroom)

@@ -1,5 +1,5 @@
 #!/bin/bash
-# A limit that is too small is told before the mount serves, by name; one that is enough is enough.
+# A too low resource limit is named before the mount serves; a sufficient one is accepted.
 . "$(dirname "$0")/lib/common.bash"
 serves() { [ "$(timeout -s KILL 30 cat "$debug/seed")" = 7 ] && [ "$(store 0.5 "$debug/links/mb_0-sw_0/loss")" = ok ]; }
 limited() {  # ULIMIT…

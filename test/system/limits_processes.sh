@@ -1,6 +1,6 @@
 #!/bin/bash
-# A user who may have few processes: what does not fit is told, with status 1, and leaves nothing behind; from some
-# number on it fits.
+# A user with a low limit of processes: a start that does not fit is reported with status 1 and leaves nothing
+# behind; from some number on it fits.
 . "$(dirname "$0")/lib/common.bash"
 needs_root "only root finds a user without processes"
 ! grep -qa '__asan_init\|__tsan_init' "$ROCEFS" || skip "a sanitizer has threads of its own"
@@ -26,7 +26,7 @@ told() {  # it did not fit
   await none_left
 }
 
-# A mount, which is the user's own: only he may look at it.
+# A mount of the user: only he may read it.
 there() { nsenter -t "$daemon" -m setpriv --reuid=$user --regid=$user --clear-groups timeout -s KILL 30 "$@"; }
 
 test_case "a mount with too few processes says so, or serves"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# mad_sa_cc: the vendor's three examples character for character, and a burst that meets the limits,
-# counted exactly under the virtual clock.
+# mad_sa_cc: the vendor's three examples, character for character, and a burst beyond the limits, counted
+# exactly under the virtual clock.
 . "$(dirname "$0")/lib/common.bash"
 ini=$dir/net.ini
 cat >"$ini" <<'INI'
@@ -50,7 +50,7 @@ expect 16 "$(cat "$(limits mlx5_0 1)/max_outstanding")" "the other port"
 echo 16 >"$files/max_outstanding"
 
 test_case "a burst beyond the limits is counted exactly"
-# 200 requests at once, and an administrator that takes 100 ms.
+# 200 requests at once, and an administrator that answers after 100 ms.
 files=$(limits mb_0 1)
 echo 100ms >"$debug/sa/delay"
 echo "burst 200 port=mb_0 timeout=500ms" >"$debug/sa/send"

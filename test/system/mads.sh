@@ -9,7 +9,7 @@ mounted
 diags=("$ROCEFS" enter -m "$mnt" --)
 needs_enter
 
-# Where an ordinary user finds everything.
+# Programs and scripts that an ordinary user can reach.
 home=$dir/user
 use="bash $home/mads_user.bash $home/bin/rocefs"
 needs_other_users() {
@@ -22,8 +22,8 @@ needs_other_users() {
   cp "$lib"/*.bash "$home"
   chown -R 65534:65534 "$home"
 }
-# at_once COUNT TIMEOUT_MS: so many saqueries; then $answered, $expired and $refused of them. Whoever was
-# not answered was told, and the counters say the same.
+# at_once COUNT TIMEOUT_MS: starts that many saqueries and sets $answered, $expired and $refused. Each program
+# was told its outcome, and the counters agree.
 at_once() {
   local sent expired_before drops sent_now expired_now drops_now burst most=0 now at="$dir/at_once.$1"
   mkdir "$at"
@@ -89,8 +89,8 @@ expect 2 "$(run saquery -N | grep -c 'NodeRecord dump')" "nodes while mb_1's cab
 echo up >"$debug/links/mb_1-sw_0/state"
 
 test_case "concurrent saqueries are counted and never exceed the limit"
-# 200 saqueries let go at once, an administrator that takes 100 ms: whatever each of them is told is
-# counted, and never are more than 16 outstanding.
+# 200 saqueries started at once, and an administrator that answers after 100 ms: each outcome is counted, and
+# at most 16 are outstanding.
 await nothing_left
 echo 100ms >"$debug/sa/delay"
 at_once 200 3000
@@ -98,8 +98,8 @@ expect 0 "$gave_up" "sent and not answered"
 [ "$answered" -ge 16 ] || fail "only $answered of 200 were answered"
 
 test_case "requests beyond the queue are refused"
-# Where nobody is answered in time, and the queue is left to nobody: however slowly programs start, 16
-# are sent, 16 wait, and the others find it full.
+# If no request is answered in time and no queued one is sent: however slowly programs start, 16 are sent,
+# 16 wait, and the others find the queue full.
 echo 10s >"$debug/sa/delay"
 echo 10000 >"$limits/time_sa_mad"
 at_once 64 8000

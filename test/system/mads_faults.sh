@@ -1,6 +1,6 @@
 #!/bin/bash
-# MADs while programs die, devices leave and workers are killed: nothing stays behind, and other programs do not
-# notice.
+# MADs while programs die, devices leave and workers are killed: nothing is left behind, and other programs do
+# not notice.
 . "$(dirname "$0")/lib/common.bash"
 . "$lib/mads.bash"
 needs saquery

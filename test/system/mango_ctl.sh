@@ -1,6 +1,6 @@
 #!/bin/bash
 # mango-ctl: output as in the vendor's reference, stores, errors, help and completion. Transcripts
-# (golden/) run on a mount; those of PCC also on a directory that looks like one.
+# (golden/) run on a mount; those of PCC also on a directory that stands in for one.
 . "$(dirname "$0")/lib/common.bash"
 here=$(realpath "$(dirname "$0")")
 . "$here/lib/transcript.bash"
@@ -26,8 +26,7 @@ PY
 write_params() { printf '{\n"wai": 80,\n"g": 0.0625,\n"max_fast_steps": 3,\n"threshold": 10\n}\n' >"$dir/dcqcn_params.json"; }
 mounted
 tree=$mnt
-# Every line that anybody types in the vendor's reference is in a transcript; its text is not part of the
-# checkout.
+# Every command in the vendor's reference is in a transcript; the reference is not part of the checkout.
 reference=${ROCEFS_VENDOR_TEXTS:-/nowhere}/mango-roce-ai-advanced-features.txt
 
 . "$here/../../tools/mango-ctl/mango-ctl.bash"
@@ -54,7 +53,7 @@ if [ -e "$reference" ]; then
 fi
 
 test_case "everything has help, and completion offers all words"
-# Help: everything has an explanation, each word an example; completion offers all words and options.
+# Help: everything is explained, each word has an example; completion offers all words and options.
 python3 "$here/lib/help_walk.py" "$MANGO_CTL" >"$dir/help"
 expect "" "$(awk -F'\t' '$2 != "usage" && $2 != "example" && $4 == ""' "$dir/help")" "names without an explanation"
 expect "" "$(awk -F'\t' '{words[$1]} $2 == "example" && index($3 " ", $1 " ") {shown[$1]}
@@ -82,7 +81,7 @@ expect "$(cat "$debug/dmesg")" "$(mango-ctl dmesg)" "dmesg"
 expect 1 "$(mango-ctl dmesg -w | head -n 1 | wc -l)" "dmesg -w"
 
 test_case "a refusal gives the reason of its file"
-# The reason is the last one of this file, and only where reasons are told.
+# The reason is the last one of this file, and is shown only if dmesg has reasons.
 store 99999 "$ib/mb_0/ops/udp_port_range" >/dev/null
 expect "1 mango-ctl: error: ops_timer: one of: default level1 level2 level3 level4 level5" \
   "$(said mango-ctl rdma ops enable mb_0 --ops-timer level9)" "the last reason"
@@ -133,7 +132,7 @@ if [ -d "$ib/mb_0/pcc" ]; then
 fi
 
 test_case "the tree comes from the option, else the environment, else the mount table"
-# Which tree: what is said, else the environment, else the mount table.
+# The tree is that of --mount, else of the environment, else of the mount table.
 found() { said env -u ROCEFS_MOUNT -u SYSFS_PATH "$@" | cut -d ' ' -f 1,2; }
 expect "0 NAME" "$(found ROCEFS_MOUNT="$mnt" "$MANGO_CTL" dev list)" "ROCEFS_MOUNT"
 expect "0 NAME" "$(found SYSFS_PATH="$mnt" "$MANGO_CTL" dev list)" "SYSFS_PATH"
@@ -182,7 +181,7 @@ expect "class/net/mango_mgmt0/host_ip=10.0.0.1 class/net/mango_mgmt0/soc_ip=10.0
 fake_settle none
 
 test_case "a run that fails to start keeps its options, and an errno is reported"
-# A run that does not begin leaves its options as they were; an errno without a reason is said.
+# A run that does not start keeps its options; an errno without a reason is printed.
 mv "$pcc/algo" "$pcc/algo.kept"
 ln -s /dev/full "$pcc/algo"
 expect "1 mango-ctl: error: No space left on device" "$(said mango-ctl rdma pcc apply mb_0 aimd)" "an errno"
@@ -204,7 +203,7 @@ mv "$mode.kept" "$mode"
 fake_settle none
 
 test_case "a plugin is built and deployed, or refused"
-# Plugins: with what stands for the header here, if there is none yet.
+# Plugins: built with a stand-in for the header if there is none yet.
 if [ ! -e "${MANGO_CTL%/*}/../include/libmango.h" ]; then
   mkdir -p "$dir/include"
   echo "extern \"C\" { extern const int mango_pcc_algo_plugin; }" >"$dir/include/libmango.h"
@@ -277,7 +276,7 @@ json 0 qp mango-ctl rdma pcc trace mb_0
 python3 -m json.tool <<<"$(mango-ctl --json rdma pcc top mb_0 -n 1)" >/dev/null || fail "top --json"
 
 test_case "the live view shows rates and restores the terminal"
-# The live view: rates between two refreshes; Ctrl-C leaves a terminal as it was.
+# The live view: rates between two refreshes; Ctrl-C restores the terminal.
 (
   await [ -s "$dir/top" ]
   echo 52 >"$pcc/qps/18/cnp"

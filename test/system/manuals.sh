@@ -1,6 +1,6 @@
 #!/bin/bash
-# The manual pages are true, both ways: options, keys, functions, statuses, limits and variables that a page
-# has are there, and those that are there are in a page. Examples are accepted.
+# The manual pages match the programs in both directions: options, keys, functions, statuses, limits and
+# variables of a page exist, and existing ones are in a page. Examples are accepted.
 . "$(dirname "$0")/lib/common.bash"
 cd "$(dirname "$0")/../.."
 pages=doc/man
@@ -61,12 +61,12 @@ awk -v page="$page" '/^\.TP/ {tag = NR + 1; next} NR == tag {name = $0; next}
   mistake "mango-ctl(1): a name without text"
 
 test_case "the mount options are those of the parser"
-# Options that the parser of -o compares with; it refuses two of FUSE's.
+# Options that the parser of -o knows; it refuses two of FUSE's.
 same "mount options of the parser" "$(tags rocefs.1 OPTIONS 'Mount options' | grep -v ^allow_other | keys) max_read subtype" \
   "$(grep -hoE '(key|option) == "[a-z_]+"' $(find tools/rocefs -name options.cc) | cut -d '"' -f 2 | xargs)"
 
 test_case "the sections and keys are those of the ini parser"
-# The ini file: what the parser says that it wants.
+# The ini file: words that the parser's errors list.
 wanted() {  # TEXT: the list in the error
   printf '%b' "$1" >"$dir/test.ini"
   "$ROCEFS" sim "$dir/test.ini" 2>&1 | sed -n 's/.*: unknown [^:]*: \(.*\) is wanted$/\1/p' | sed 's/ or /, /'
@@ -97,7 +97,7 @@ sim
 END
 
 test_case "the functions, statuses, limits and variables are those of the library"
-# The library: its header, what it exports, and which variables there are.
+# The library: its header, its exports and its variables.
 same "functions of libmango" "$(grep -oE '\bmango_[a-z_]+\(' $pages/libmango.3 | tr -d '(' | xargs)" \
   "$(sed -n '/^MANGO_API /{:more;/;/!{N;b more};s/.* \**\(mango_[a-z_]*\)(.*/\1/p}' $header | xargs)"
 same "exports of libmango" "$(grep -oE '\bmango_[a-z_]+\(' $pages/libmango.3 | tr -d '(' | xargs)" \

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Mounting and unmounting, the right way and the wrong ones.
+# Mounting and unmounting, with and without errors.
 . "$(dirname "$0")/lib/common.bash"
 
 

@@ -1,6 +1,6 @@
 #!/bin/bash
-# One user opens files and directories, and keeps texts, until it is refused: it gets its user's share, others
-# open and list as before, a worker that takes over counts what was granted, and what is closed is free again.
+# One user opens files and directories, and keeps texts, until refused: it gets its share, others open and
+# list as before, a successor counts what was granted, and closed files free their places.
 . "$(dirname "$0")/lib/common.bash"
 needs_root "only root's daemon serves other users"
 mounted -o allow_other
@@ -104,7 +104,7 @@ OPENERS
 ) || fail "the openers: $said"
 
 test_case "each user has a share of open files and directories"
-# 65,536 less the 4,096 that are kept for root, of which the next user may have as many.
+# Half of 65,536 less the 4,096 that are kept for root: as many remain for the next user.
 for what in files directories; do
   expect "30720 ENFILE" "$(line "$what, one user")" "$what, its share"
   expect "100" "$(line "$what, another one")" "$what, who comes next"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # PCC by its files: algorithms are applied, tuned and run under traffic by echo and cat, in both
-# clocks; whatever ends a run gives the windows back, and a worker that dies leaves what was set.
+# clocks; every end of a run gives the windows back, and the settings survive a worker's death.
 . "$(dirname "$0")/lib/common.bash"
 pccd=$(dirname "$ROCEFS")/mango-pccd
 [ -x "$pccd" ] || skip "no mango-pccd here"

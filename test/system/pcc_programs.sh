@@ -1,6 +1,6 @@
 #!/bin/bash
-# Rights of programs that set windows: root and the owner of the mount, as by the files; others where the mount
-# says so. A program takes its memory from the engine of root or of its own user.
+# Rights of programs that set windows: root and the owner of the mount, as for the files; others if the mount
+# allows it. A program accepts memory only from an engine of root or of its own user.
 . "$(dirname "$0")/lib/common.bash"
 library=$(realpath "$(dirname "$ROCEFS")/../lib")
 [ -e "$library/libmango.so" ] || skip "no libmango.so here"
@@ -9,7 +9,7 @@ include=$(realpath "$(dirname "$0")/../../pcc/api")
 pcc=$ib/mb_0/pcc
 chmod 755 "$dir" "$(dirname "$dir")"
 
-# Takes the windows, says what became of it, and gives them back.
+# Takes the windows, prints the result, and gives them back.
 cat >"$dir/program.c" <<'C'
 #include <libmango.h>
 #include <stdio.h>

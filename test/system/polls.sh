@@ -1,5 +1,5 @@
 #!/bin/bash
-# A reader that waits for the end of a flow, a fault or PCC sleeps in poll(2) until there is something to read.
+# A reader that waits for the end of a flow, for a fault or for PCC sleeps in poll(2) until the file changes.
 . "$(dirname "$0")/lib/common.bash"
 . "$lib/takeover.bash"
 watch() {  # FILE UNTIL: in the background; it has read once when this returns
@@ -8,7 +8,7 @@ watch() {  # FILE UNTIL: in the background; it has read once when this returns
   watcher=$!
   await [ -s "$dir/seen" ]
 }
-# Values that it has seen, the first and the last; those between may be missed.
+# The first and the last value that it has seen; it may miss those in between.
 saw() {  # FIRST LAST
   wait $watcher || fail "nobody was woken: $(xargs <"$dir/seen")"
   expect "$1 $2" "$(sed -n '1p;$p' "$dir/seen" | xargs)" "what was seen"
@@ -27,7 +27,7 @@ echo 1 >"$traffic/g/stop"
 wait $watcher || [ ! -e "$traffic/g" ] || fail "a flow that was stopped"
 
 test_case "a poll of a fault sees that it has fired"
-# Each fault after a read is told, if not each fault.
+# A poll is woken for the first fault after a read, not for each fault.
 echo "lost drop mb_0-sw_0 opcode=data count=7" >"$debug/inject/add"
 watch "$debug/inject/lost/fired" 7
 echo "h write mb_0 mb_1 size=64K count=100" >"$traffic/start"

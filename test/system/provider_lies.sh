@@ -1,6 +1,6 @@
 #!/bin/bash
-# The provider against an engine that lies: test/lies/liar.c tells one lie to a program each time. The
-# program ends by itself, without a signal, and says what failed; or the lie is nothing to it.
+# The provider against an engine that lies: test/lies/liar.c tells a program one lie at a time. The
+# program ends by itself, without a signal, and says what failed, or is not affected.
 . "$(dirname "$0")/lib/common.bash"
 lies=$ROCEFS_BUILD/test/lies
 
@@ -14,7 +14,7 @@ lie() {  # LIE STATUS
     "${program[@]}" >"$dir/$1" 2>&1 || status=$?
   [ $status = "$2" ] && [ -s "$dir/$1" ] || echo "$1: status $status: $(cat "$dir/$1")" >>"$dir/failed"
 }
-# Some at a time: a program waits more than it works.
+# Several run at a time: a program mostly waits.
 all() {  # STATUS LIE…
   local status=$1 name
   shift
@@ -61,7 +61,7 @@ all 1 pair-event queue-event port-event unknown-event completion-event
 ended
 
 test_case "lies to libmango end its program cleanly"
-# To libmango, whose program runs where the tree is.
+# Lies to libmango, whose program runs beside the tree.
 program=("$lies/pcc_program")
 export ROCEFS_MOUNT=/sys
 all 0 none pcc-many pcc-late pcc-changing
@@ -69,7 +69,7 @@ all 1 pcc-short pcc-few pcc-small pcc-unsealed
 ended
 
 test_case "lies to librdmacm end its program cleanly"
-# To librdmacm: a client that nobody serves, with two statuses of failure.
+# Lies to librdmacm: a client without a server, with two exit statuses for failure.
 needs rping
 program=(rping -c -a 10.77.0.2 -p 7999)
 all 22 cm-pipe cm-few cm-end

@@ -33,7 +33,7 @@ with tempfile.TemporaryDirectory() as there:
     shutil.copyfile(sys.argv[1], there + "/copy")
     sys.stdout.write(open(there + "/copy").read())
 PY
-# A descriptor that is kept sees what is stored meanwhile, and a kept reader by splice nothing else.
+# A descriptor that is kept open sees later stores; so does a kept reader by splice.
 cat >"$dir/kept.py" <<'PY'
 import errno, os, sys
 path, copies = sys.argv[1], 0

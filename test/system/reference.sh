@@ -1,6 +1,5 @@
 #!/bin/bash
-# tools/reference.md is what the mount says of itself: every file is in it, with words, and nothing
-# else is.
+# tools/reference.md is the mount's own reference: it describes every file, and no others.
 . "$(dirname "$0")/lib/common.bash"
 
 page=$(dirname "$0")/../../tools/reference.md
@@ -11,7 +10,7 @@ diff "$page" "$dir/page" || fail "tools/reference.md is out of date: make refere
 grep -E '\|  \|$' "$page" && fail "files that nobody has documented"
 
 test_case "each file of a mount is in the reference, and each line matches a file"
-# Independently of how the page is made: each file of the mount, looked up; each line, found.
+# Checked independently of how the page is made: each file of the mount has a line, each line a file.
 mounted -o uplink=127.94.$(($$ / 250 % 250)).$(($$ % 250 + 1))
 echo down >"$debug/links/mb_0-sw_0/state"
 for flow in a b; do echo "$flow write mb_0 mb_1 timeout=0" >"$debug/traffic/start"; done

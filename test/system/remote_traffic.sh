@@ -1,5 +1,5 @@
 #!/bin/bash
-# Flows from one mount to another, in two network namespaces joined by veth, begun by echo alone.
+# Flows from one mount to another, in two network namespaces joined by veth, started by echo alone.
 lib=$(dirname "$0")/lib
 . "$lib/two_mounts.bash"
 if [ "${1:-}" != inside ]; then
@@ -89,7 +89,7 @@ done
 expect "" "$(find "$debug/traffic" "$fardebug/traffic" -mindepth 1 -type d)" "directories of removed flows"
 
 test_case "real files are sent in both directions"
-# The receiver says where a file lands.
+# The receiver decides where a file is written.
 head -c 8000001 /dev/urandom >"$dir/file"
 wanted=$(sha256sum <"$dir/file")
 expect "1 0" "$(cat "$debug/uplinks/up/gso" "$fardebug/uplinks/up/gso" | xargs)" "gso"
@@ -108,7 +108,7 @@ echo 1 >"$debug/traffic/f/stop"
 expect "Invalid argument" "$(store "f write mb_0 10.9.0.2 file=$dir/file out=/tmp/x" "$debug/traffic/start")" "out= over there"
 
 test_case "a waiting flow needs the device"
-# After the device has been away a flow waits anew.
+# A flow that waits fails when the device leaves, and cannot wait without a driver.
 echo "f accept mb_0 out=$dir/never" >"$fardebug/traffic/start"
 echo $device >"$driver/unbind"
 over "$fardebug" f "failed: device removed"
@@ -142,7 +142,7 @@ echo up >"$fardebug/links/sw_0-up/state"
 stop f
 
 test_case "a flow ends when the far worker or mount is killed, and the next one runs"
-# The far worker is killed, and then all of it: this end says so, and the next flow runs.
+# The far worker is killed, and then the far mount: this end reports it, and the next flow runs.
 endless
 supervisor=$(pgrep -of "^$ROCEFS .*$far\$" -r S,R,D)
 kill -KILL "$(pgrep -P "$supervisor" -r S,R,D | head -n 1)"

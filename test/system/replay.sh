@@ -83,7 +83,7 @@ echo 200us >"$debug/clock/advance"
 echo 1 >"$debug/traffic/w/stop"
 echo 1 >"$debug/traffic/w/stop"
 echo "w write mb_0 mb_1 qps=2 count=4000 timeout=8" >"$debug/traffic/start"
-# Stores beside an advance under way come between any two events, also of one instant.
+# Stores during an advance are applied between any two events, also of one instant.
 echo 400ms >"$debug/clock/advance" &
 for loss in 0.03 0.02 0.01 0.03 0.02 0.01 0.03 0.02 0.01 0.03 0.02 0.01 0; do
   echo $loss >"$debug/links/sw_0-mb_1/loss"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# reset: what a test did before it does not matter to the next one.
+# reset: the next test does not depend on what an earlier one did.
 . "$(dirname "$0")/lib/common.bash"
 cat >"$dir/left.ini" <<'INI'
 [device left]

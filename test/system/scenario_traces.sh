@@ -1,7 +1,7 @@
 #!/bin/bash
-# Each run of tools/scenarios is the same run as before, packet by packet: its trace_hash covers time,
+# Each run of tools/scenarios is the recorded run, packet by packet: its trace_hash covers time,
 # link, headers and length of every packet. test/golden/scenario_traces has the hashes. Where behaviour
-# is meant to change, `test/system/scenario_traces.sh --print` prints the new ones.
+# changes on purpose, `test/system/scenario_traces.sh --print` prints the new ones.
 if [ "${1:-}" = --print ]; then ROCEFS=${ROCEFS:-build/bin/rocefs} ROCEFS_TEST_DIR=$(mktemp -d); fi
 . "$(dirname "$0")/lib/common.bash"
 

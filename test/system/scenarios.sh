@@ -1,5 +1,5 @@
 #!/bin/bash
-# The scenarios of tools/scenarios: each shows in numbers what its title says.
+# The scenarios of tools/scenarios: the numbers of each support its title.
 . "$(dirname "$0")/lib/common.bash"
 
 # run NAME: its outputs are in $dir/NAME from then on.
@@ -33,8 +33,8 @@ holds() {  # AN AWK CONDITION, WHY
 }
 
 test_case "selective retransmission keeps the rate that go-back-N halves"
-# 97.85 Gb/s are what 100G has left for payloads. Selective retransmission loses the packets that
-# are lost and, at the end of the run, a timeout or two; going back D = RTT in packet times each:
+# Payloads get 97.85 of 100 Gb/s. Selective retransmission costs the lost packets and, at the end of the
+# run, a time-out or two; go-back-N costs D = RTT in packet times for each loss:
 # (1-p)/(1-p+pD) is 0.57 for the 75 packets that are under way in 25 us.
 run loss
 holds "$(flow no_loss f slowdown) < 1.005" "nothing disturbs the flow"
@@ -59,7 +59,7 @@ holds "$(flows sum PFC_off retransmitted) > 0" "without it something is"
 holds "$(flow PFC_and_DCQCN victim slowdown) < 0.6 * $(flow PFC victim slowdown)" "the others give way"
 
 test_case "DCQCN keeps the queue short, which PFC alone fills"
-# The queue before h0 is what PFC lets it be, or what ECN's thresholds say, once the start is over.
+# The queue before h0 is as long as PFC allows, or as ECN's thresholds, after the start.
 for scenario in pfc incast; do
   run $scenario
   holds "$(flows sum PFC retransmitted) + $(flows sum PFC_and_DCQCN retransmitted) == 0" "nothing is lost"
@@ -76,7 +76,7 @@ for port in 2 3 4 5 6 7 8 9; do
 done
 
 test_case "CFR alone halves the loss"
-# A receiver that takes disorder for congestion: no switch marks, and far fewer packets are lost.
+# CFR takes reordering at the receiver for congestion: no switch marks, and far fewer packets are lost.
 run cfr
 holds "$(series last CFR_off cnps) == 0 && $(series last CFR cnps) > 0" "CNPs come from CFR alone"
 holds "$(series last CFR lost) < 0.5 * $(series last CFR_off lost)" "windows are smaller"
@@ -90,8 +90,8 @@ holds "$(series first ECN_and_the_receivers_NP h0_cnps) >= 1000000" "the long li
 holds "$(series max NPCC queue) < 0.2 * $(series max ECN_and_the_receivers_NP queue)" "it is told in time"
 
 test_case "PCC's algorithms avoid PAUSE"
-# SONiC's incast: without congestion control PFC does it all; with windows hardly ever. Vegas takes
-# the queue that it begins in for the way: it keeps it.
+# SONiC's incast: without congestion control PFC does all the work, with windows hardly any. Vegas takes the
+# queue at its start for a part of the path, and keeps it.
 run pcc
 for port in 2 3 4; do
   holds "$(series last no_CC pause$port) > 1000" "PAUSE goes to every sender, all the time"

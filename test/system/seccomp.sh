@@ -1,5 +1,5 @@
 #!/bin/bash
-# Where io_uring is forbidden rocefs does not mount, and says what forbids it and what helps.
+# If io_uring is forbidden, rocefs does not mount, and reports what forbids it and what helps.
 . "$(dirname "$0")/lib/common.bash"
 needs python3
 needs "${CC:-cc}"

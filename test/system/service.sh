@@ -50,7 +50,7 @@ for signal in TERM INT HUP; do
 done
 
 test_case "supervisor and worker that are signalled together end cleanly"
-# A control group is told at once, and in use: supervisor and worker both.
+# Supervisor and worker are signalled together, as a control group is, while a file is open.
 listen "$dir/notify"
 serve_here
 await said 1
@@ -121,6 +121,6 @@ expect 0 "$(grep -c WATCHDOG "$heard")" "another's watchdog"
 hears_no_more
 
 test_case "a missing manager does not stop the daemon"
-# A manager that does not read, or is not there, does not keep it from its work.
+# A missing manager does not stop the daemon.
 NOTIFY_SOCKET=$dir/nobody "$ROCEFS" "$mnt" >/dev/null
 unmounted

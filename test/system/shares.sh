@@ -1,6 +1,6 @@
 #!/bin/bash
-# One user's 24 clients ask for 1,020 channels each, which is more than there are descriptors: they get their
-# user's share, the next one is told EMFILE, and neither the mount nor its socket goes away for others.
+# One user's 24 clients request 1,020 channels each, more than there are descriptors: they get their user's
+# share, the next one gets EMFILE, and others keep the mount and its socket.
 . "$(dirname "$0")/lib/common.bash"
 needs_root "only root's daemon serves other users"
 [ "$(ulimit -Hn)" = unlimited ] || [ "$(ulimit -Hn)" -ge 20000 ] || skip "the limit of open files is below 20000"
@@ -72,6 +72,6 @@ expect "one user: 8446 EMFILE" "$(head -n 1 <<<"$said")" "its share"
 expect "another one: 1020 0" "$(sed -n 2p <<<"$said")" "who comes next"
 expect "root: 1020 0" "$(sed -n 3p <<<"$said")" "root"
 grep -q "of user 65534, is refused: a channel: its user has used up the share of open files" "$debug/dmesg" || fail "no word in dmesg"
-# The mount and its socket are there for others, afterwards too.
+# Others can still use the mount and its socket afterwards.
 expect ok "$(timeout 20 python3 "$(dirname "$0")/lib/seqpacket.py" connect "$debug/uapi")" "the socket"
 mountpoint -q "$mnt" && [ -n "$(worker_pid)" ] || fail "the mount: $(cat "$debug/dmesg")"

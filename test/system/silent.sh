@@ -1,5 +1,5 @@
 #!/bin/bash
-# Beside a rocefs that does not answer, another one is found, and what is silent is told.
+# Beside a rocefs that does not answer another one is found, and the silent one is reported.
 . "$(dirname "$0")/lib/common.bash"
 needs_root "only root mounts a file system that does not answer"
 needs python3
@@ -10,7 +10,7 @@ server=
 end_server() { [ -z "$server" ] || kill -KILL $server 2>/dev/null || true; umount -l "$silent" 2>/dev/null || true; }
 at_end end_server
 
-# Tests beside this one have mounts too: all but these two are out of sight.
+# Concurrent tests have mounts, too: all but these two are hidden.
 [ "${1:-}" = alone ] || exec unshare -m "$0" alone
 awk '$0 ~ / - fuse.rocefs / {print $5}' /proc/self/mountinfo | while read -r point; do umount -l "$point"; done
 said() { outcome_of timeout -s KILL 60 "$@"; }

@@ -1,6 +1,6 @@
 #!/bin/bash
-# rocefs sim: a scenario runs without a mount, the same in every run of a seed; and inject/, which it
-# has in common with a mount.
+# rocefs sim: a scenario runs without a mount, identically for the same seed; and inject/, which it
+# shares with a mount.
 . "$(dirname "$0")/lib/common.bash"
 cat >"$dir/small.ini" <<'INI'
 [sim]
@@ -110,7 +110,7 @@ done
 grep -q "packet-hops per CPU second" "$dir/one.err" || fail "no word of CPU seconds"
 
 test_case "a flow alone takes the ideal time"
-# Alone, a flow takes the ideal time, but for what the sender does between its messages.
+# A flow alone takes the ideal time, except for the sender's gaps between messages.
 cat >"$dir/alone.ini" <<'INI'
 [topology]
 kind = dumbbell

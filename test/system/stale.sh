@@ -1,6 +1,5 @@
 #!/bin/bash
-# Dead mounts of earlier lives are taken away at the start, however many; what lives, and what is not a
-# rocefs, stays.
+# A start removes all dead mounts of earlier daemons; live mounts and other file systems stay.
 . "$(dirname "$0")/lib/common.bash"
 
 other=$dir/other
@@ -20,7 +19,7 @@ start() { "$ROCEFS" "$mnt" >/dev/null 2>"$dir/said"; }
 serves() { expect "mb_0 mb_1" "$(ls "$ib" | xargs)" "$1"; }
 end() { umount "$mnt"; await ended "$mnt"; }
 
-# Killed and started again, life after life, without a pause; in use all the while.
+# rocefs is killed and started again several times without a pause, while a file is open.
 
 test_case "a killed rocefs is replaced, time after time"
 mounted
@@ -114,8 +113,8 @@ expect fuse.other "$(findmnt -no FSTYPE "$mnt")" "another's dead mount"
 umount "$mnt"
 
 test_case "an ordinary user removes his own dead mounts"
-# An ordinary user: by fusermount3, and what is not his stays. In a mount namespace with a /dev/fuse
-# for all.
+# An ordinary user: by fusermount3; mounts of others stay. In a mount namespace whose /dev/fuse is open
+# to all.
 needs_root
 needs_setuid_fusermount
 unshare -m true 2>/dev/null || skip "no mount namespaces"

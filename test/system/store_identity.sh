@@ -1,6 +1,6 @@
 #!/bin/bash
-# Files that a store names are opened with the writer's rights, as the daemon's own /proc shows them when the
-# store arrives; also when clock/at keeps the store until the writer has gone.
+# Files that a store names are opened with the writer's rights, read from the daemon's own /proc when the store
+# arrives; also if clock/at keeps the store until the writer has ended.
 . "$(dirname "$0")/lib/common.bash"
 needs_root "a writer of another user needs root here"
 needs_user_namespaces
@@ -14,7 +14,7 @@ if [ "${1:-}" != inside ]; then
   chmod 640 "$dir/mine/secret"
   cp "$dir/mine/secret" "$dir/his/own"
   chmod 644 "$dir/his/own"
-  # A process namespace, so that a number can be given twice, with its own /proc.
+  # A pid namespace with its own /proc, so that a pid can be given twice.
   exec unshare --pid --fork --mount-proc --kill-child "$0" inside
 fi
 open_to_all() { chmod 666 "$debug/traffic/start" "$debug/clock/at" "$debug/pcap"; }

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Paths on a file system that does not answer: whoever named one waits, can be interrupted, and is told
-# after two seconds; everybody else's files, and the end of the mount, do not wait.
+# Paths on a file system that does not answer: a user who names one waits, can be interrupted, and gets an
+# error after two seconds; other users' files, and the end of the mount, do not wait.
 . "$(dirname "$0")/lib/common.bash"
 needs_root "a FUSE file system that hangs needs root here"
 silent=$dir/silent server=
@@ -54,7 +54,7 @@ done
 grep -q "file system does not answer" "$debug/dmesg" || fail "no word in dmesg"
 
 test_case "a user with several hanging paths gets no more"
-# A user who has some that do not answer gets no more.
+# A user with several paths that do not answer gets no more.
 for ((i = 0; i < 6; ++i)); do
   refused=$(store "$silent/y" "$debug/pcap")
   [ "$refused" = "Connection timed out" ] || break

@@ -1,6 +1,6 @@
 #!/bin/bash
-# A switch's knobs and readings on a mount: incast with PFC loses nothing, without it it does; rules
-# that span knobs are told in dmesg; reset clears all that the switch remembers.
+# A switch's knobs and readings on a mount: incast loses packets without PFC, and none with it; violated
+# rules between knobs are reported in dmesg; reset clears the switch's state.
 . "$(dirname "$0")/lib/common.bash"
 ini=$dir/net.ini
 {

@@ -1,13 +1,13 @@
 #!/bin/bash
-# The worker dies at each step of its work, and in the middle of a crowd; whoever uses the mount only
-# waits a little. Stores that were accepted are there, once.
+# The worker dies at each step of its work, and under many concurrent calls; users of the mount only wait
+# a little. Accepted stores are applied exactly once.
 . "$(dirname "$0")/lib/common.bash"
 . "$lib/takeover.bash"
 
 loss=$debug/links/mb_0-sw_0/loss
 
 advance() { echo 1us >"$debug/clock/advance"; }
-# One of everything.
+# Uses one operation of each kind.
 use() {
   expect 0 "$(cat "$loss")" "cat before the store"
   expect ok "$(store 0.25 "$loss")" "store"
@@ -35,13 +35,13 @@ waiting_store() {  # FAULT WANTED
 }
 
 points=()
-# ROCEFS_TAKEOVER=all: each operation; otherwise those that change something, and an open file.
+# ROCEFS_TAKEOVER=all: tests each operation; otherwise those that change something, and an open file.
 operations="open write"
 [ -z "${ROCEFS_TAKEOVER:-}" ] || operations="setattr open write release opendir releasedir"
 ask() { :; }
 if command -v python3 >/dev/null; then
   operations+=" ioctl"
-  # IB_USER_MAD_ENABLE_PKEY. What a worker has opened of a umad goes with it: ENODEV then.
+  # IB_USER_MAD_ENABLE_PKEY. Open umad files end with their worker: ENODEV then.
   ask() {
     python3 -c 'import fcntl, os, sys; fcntl.ioctl(os.open(sys.argv[1], os.O_RDWR), 0x1b03)' "$mnt/dev/infiniband/umad0" 2>/dev/null || :
   }
@@ -207,7 +207,7 @@ await not_mounted
 await sh -c "! kill -0 $supervisor 2>/dev/null || grep -q '^State:.Z' /proc/$supervisor/status"
 
 test_case "the end of a mount leaves nothing behind"
-# Nothing stays behind: of an orderly end, whoever is told to end; of a supervisor that is killed.
+# Nothing is left behind by an orderly end, of supervisor or worker, or by a killed supervisor.
 for process in daemon_pid worker_pid; do
   mounted
   kill -TERM "$($process)"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The state of clock/ outlives a worker: stores that wait are applied at their instants, once; the log
-# shows what it showed; time does not go back, and an advance under way ends where it would have.
+# The state of clock/ survives a worker: scheduled stores are applied once, at their instants; the log is
+# kept; time does not go back, and an interrupted advance ends at its original time.
 . "$(dirname "$0")/lib/common.bash"
 . "$lib/takeover.bash"
 
@@ -59,7 +59,7 @@ for point in own-{staged,committing}{,:2,:3,:4,:5}; do
 done
 
 test_case "scheduled lines keep their order through many takeovers"
-# Through many takeovers: lines in their order, what was called off, what is refused in its time.
+# Through many takeovers lines keep their order, cancelled ones stay away, and bad ones are refused in time.
 mounted_with "" -o clock=virtual
 echo 0.125 >"$loss"
 for round in 1 2 3; do
@@ -139,8 +139,7 @@ expect $((after + 5000)) "$(now)" "lets as much pass as it says"
 unmounted
 
 test_case "under the real clock a store that comes due meanwhile is late, not lost"
-# The real clock: instants stay those of now_ns; what comes due while no worker is there comes late,
-# not never.
+# The real clock: instants are those of now_ns; a store that comes due without a worker is late, not lost.
 mounted_with ""
 supervisor=$(daemon_pid)
 worker=$(pgrep -P "$supervisor")

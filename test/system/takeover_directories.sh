@@ -1,13 +1,13 @@
 #!/bin/bash
-# Workers are killed while directories are listed and change: who lists holds the directory's lock and
-# waits for an answer, who tells the kernel of the change waits for the lock. Each worker has a successor
-# at once. ROCEFS_TAKEOVERS: how many are killed.
+# Workers are killed while directories are listed and change: the reader holds the directory's lock and
+# waits for an answer, the notifier of the change waits for the lock. Each worker has a successor at
+# once. ROCEFS_TAKEOVERS: how many are killed.
 . "$(dirname "$0")/lib/common.bash"
 . "$lib/takeover.bash"
 
 takeovers=${ROCEFS_TAKEOVERS:-15}
 crowd=()
-# A mount that hangs keeps its users in the kernel for ever; cut off, it lets go of them.
+# A mount that hangs keeps its users in the kernel for ever; aborting its connection releases them.
 cut_off() {
   kill -KILL "${crowd[@]}" 2>/dev/null || true
   ! mountpoint -q "$mnt" || umount -f "$mnt" 2>/dev/null || true
@@ -25,7 +25,7 @@ must_answer() {
 }
 
 mounted -o seed=7
-# Programs that go on whatever they are told.
+# Programs that continue after any error.
 lister() { set +e; while :; do ls -l "$debug/inject" "$debug/traffic" "$debug/traffic"/*; done >/dev/null 2>&1; }
 injector() {  # NAME
   set +e

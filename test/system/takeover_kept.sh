@@ -1,6 +1,6 @@
 #!/bin/bash
-# A worker that was killed and that the kernel keeps (here for a debugger) hinders nobody: another one
-# takes over. When the supervisor is killed the mount is dead, whoever else holds its connection.
+# A killed worker that the kernel keeps (here for a debugger) does not prevent a takeover. When the
+# supervisor is killed the mount is dead, even if another process holds its connection.
 . "$(dirname "$0")/lib/common.bash"
 . "$lib/takeover.bash"
 needs python3

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The socket of verbs clients in the tree: a node like any other, there for every view of the mount and
-# through the death of a worker; and the mount ends as one without it.
+# The socket of verbs clients in the tree: it exists in every view of the mount and survives the death of
+# a worker; and the mount ends like one without it.
 . "$(dirname "$0")/lib/common.bash"
 needs python3
 uapi=$debug/uapi
@@ -15,7 +15,7 @@ none() {  # WHY rw|ro
   [ ! -e "$uapi" ] || fail "there is one after a takeover: $1"
   unmounted
 }
-# Run by a user: socket and mode, connect, bind; once for each way to unmount.
+# Checks by a user: socket and mode, connect, bind; once for each way to unmount.
 cat >"$dir/use" <<'USE'
 set -eu
 gone() { ! mountpoint -q "$dir/his" && ! pgrep -f "^$dir/rocefs $dir/his" -r S,R,D >/dev/null; }

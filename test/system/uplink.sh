@@ -1,6 +1,6 @@
 #!/bin/bash
-# Two mounts in two network namespaces, joined by veth: verbs programs of the one talk to those of the
-# other, and what passes between is looked at. As root, and as the root of a user namespace.
+# Two mounts in two network namespaces, joined by veth: verbs programs of one communicate with those of the
+# other, and their packets are checked. As root, and as the root of a user namespace.
 lib=$(realpath "$(dirname "$0")/lib")
 . "$lib/two_mounts.bash"
 if [ "${1:-}" != inside ]; then
@@ -12,7 +12,7 @@ if [ "${1:-}" != inside ]; then
     printf '%s\n' 1..1 "ok 1 - rootless # SKIP no user namespaces"
     exit $status
   fi
-  # Where an ordinary user finds everything.
+  # Programs and scripts that an ordinary user can reach.
   user=$ROCEFS_TEST_DIR/user
   chmod 711 "$ROCEFS_TEST_DIR" "$(dirname "$ROCEFS_TEST_DIR")"
   mkdir -p "$user"/{build/bin,build/lib,test/mnt,system}
@@ -122,8 +122,8 @@ for where in "$mnt" "$far"; do
 done
 
 test_case "batches are segmented before the wire, and received as they come"
-# Several packets at a time, which the kernel cuts apart before the wire; the other end takes them
-# so as well, or not. What is sprayed keeps its order all the same.
+# Several packets at a time, which the kernel segments before the wire; the other end receives them in
+# batches, or not. Sprayed packets keep their order all the same.
 ip link set near gso_max_segs 1
 remote ip link set far gso_max_segs 1
 echo 1 >"$uplink/gso"
@@ -205,7 +205,7 @@ too_long() { [ "$(counter "$mnt" tx_too_long)" -gt 0 ]; }
 await too_long
 
 test_case "IPv6 works on a link with RoCE's MTU 1024"
-# IPv6, on a link that carries RoCE's 1024; by a file, with no switch between.
+# IPv6 on a link with RoCE's MTU 1024, configured by a file, without a switch.
 for where in "$mnt" "$far"; do fusermount3 -u "$where" 2>/dev/null || umount "$where"; done
 await gone
 remote ip link set far mtu 1500

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Two mounts in two network namespaces, and what befalls them: the link goes, the far end dies, comes
-# back and loses packets, a worker dies under traffic. As root, and as the root of a user namespace.
+# Two mounts in two network namespaces, and faults: the link fails, the far end dies, comes back and
+# loses packets, a worker dies under traffic. As root, and as the root of a user namespace.
 lib=$(realpath "$(dirname "$0")/lib")
 . "$lib/two_mounts.bash"
 if [ "${1:-}" != inside ]; then
@@ -28,8 +28,7 @@ now_us() { echo "${EPOCHREALTIME/./}"; }
 counter() { cat "$1/kernel/debug/rocefs/uplinks/uplink/$2"; }
 port_counter() { cat "$1/class/infiniband/mb_0/ports/1/hw_counters/$2"; }
 busy() { [ "$(counter "$mnt" rx_packets)" -gt "$1" ]; }
-# Both ends always have something that is not acknowledged: one that only waits for the other would
-# never know.
+# Both ends always have unacknowledged packets: an end that only waits for the other would not notice a fault.
 endless=(ib_write_bw -x 1 -b -n 100000000 -s 65536)
 traffic() {  # that does not end by itself; as $server and $client
   local before
@@ -39,8 +38,8 @@ traffic() {  # that does not end by itself; as $server and $client
   client=$!
   await busy $((before + 500))
 }
-# One end of a connection whose other end answers no more: the standard's eight time-outs of 67 ms
-# (C9-140: each lasts up to four times as long), and what a busy machine adds.
+# One end of a connection whose other end does not answer any more: the standard's eight time-outs of 67 ms
+# (C9-140: each lasts up to four times as long), and the delays of a busy machine.
 least_us=536871 most_us=$((4 * 536871 + 2000000))
 exceeded() {  # PROCESS LOG SINCE WHAT
   local status=0 passed
@@ -82,7 +81,7 @@ ip link set near up
 works
 
 test_case "old queue pairs of a dead peer are not taken for new ones"
-# The far end dies with all its processes. It comes back while this end still speaks to its old queue
+# The far end dies with all its processes. It comes back while this end still sends to its old queue
 # pairs, whose numbers the new ones have.
 traffic
 old_server=$server old_client=$client
@@ -134,7 +133,7 @@ works
 
 test_case "a new connection works at once after a worker died under traffic"
 # The worker dies under traffic: the mount answers, new connections work at once, and the far end's
-# old ones end as if there were nobody.
+# old ones end like those without a peer.
 traffic
 mv "$logs/server" "$logs/old_server"
 mv "$logs/client" "$logs/old_client"
@@ -151,11 +150,11 @@ status=0
 wait "$old_server" || status=$?
 [ $status -ne 0 ] && [ $status -lt 124 ] || fail "a server whose worker died: status $status"
 expect 10.9.0.1 "$(cat "$debug/uplinks/uplink/addresses")" "addresses after a takeover"
-# How long is told, not judged: beside other work the programs' own start takes longer than that.
+# The times are reported, not checked: on a busy machine the programs' own start takes longer.
 echo "REPORT a worker that died: the mount answered after $((answered / 1000)) ms, a new connection was through after $((worked / 1000)) ms"
 
 test_case "a worker that starts without its address receives again when it is back"
-# A worker dies while its address is not there: the mount goes on, says so, and receives again when
+# A worker dies while its address is missing: the mount goes on, reports it, and receives again when
 # the address is back.
 state_of_port() { [ "$(cat "$ib/mb_0/ports/1/state")" = "$1" ]; }
 unbound() { [ "$(counter "$mnt" rx_unbound)" -ge 2 ]; }

@@ -14,7 +14,7 @@ number() { grep -om1 '[0-9]*' "$ib/$1"; }
 open_files() { readlink "/proc/$(worker_pid)/fd/"* | grep -cE 'rocefs-(context|queue)|pidfd' || true; }
 copy_threads() { cat "/proc/$(worker_pid)/task/"*/comm 2>/dev/null | grep -c rocefs-copy || true; }
 nothing_left() { [ "$(open_files) $(copy_threads)" = "0 0" ]; }
-# Where an ordinary user finds everything.
+# Programs and scripts that an ordinary user can reach.
 home=$dir/user
 use="bash $home/verbs_user.bash $home/bin/rocefs"
 needs_other_users() {

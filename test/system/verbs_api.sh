@@ -10,7 +10,7 @@ own=()
 mounted "${own[@]}"
 needs_enter
 run() { timeout -k 5 300 "$ROCEFS" enter -m "$mnt" -- "$@"; }
-# The device leaves, or the worker dies, under threads that wait.
+# The device leaves, or the worker dies, while threads wait.
 under() {  # TESTS COMMAND… when they are ready
   local line program
   exec 5< <(run env "${environment[@]}" "$verbs_test" "$1")

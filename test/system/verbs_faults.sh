@@ -1,6 +1,6 @@
 #!/bin/bash
 # Verbs programs and the emulator: their packets in a capture, a cable that loses them, a device that leaves, a
-# worker that dies, a clock that stands.
+# worker that dies, a virtual clock.
 . "$(dirname "$0")/lib/common.bash"
 . "$lib/verbs.bash"
 . "$lib/takeover.bash"
@@ -31,8 +31,8 @@ both_fail() {  # WHAT
 }
 
 test_case "a capture has every octet that was sent, in whole packets"
-# A capture has every byte that was sent, in packets that are whole: 200 messages of 4096 bytes each
-# way, in packets of the 1024 that ibv_rc_pingpong chooses.
+# A capture has every octet that was sent, in whole packets: 200 messages of 4096 octets in each direction,
+# with the MTU of 1024 that ibv_rc_pingpong chooses.
 echo "$dir/wire.pcap" >"$debug/pcap"
 pingpong 1638400 ibv_rc_pingpong -g 1 -n 200 -c
 echo off >"$debug/pcap"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Verbs programs that are killed at random under load, for ROCEFS_KILL_SECONDS (3): a bystander's
-# pingpongs go on, and nothing of the dead stays in the engine.
+# pingpongs continue, and killed programs leave nothing in the engine.
 . "$(dirname "$0")/lib/common.bash"
 . "$lib/verbs.bash"
 needs ib_write_bw
@@ -14,7 +14,7 @@ open_files() { readlink "/proc/$worker/fd/"* | grep -cE 'rocefs-(context|queue)|
 copy_threads() { cat "/proc/$worker/task/"*/comm 2>/dev/null | grep -c rocefs-copy || true; }
 queue_pairs() { ls "$ib"/mb_{0,1}/pcc/qps | grep -c '^[0-9]' || true; }
 nothing_left() { [ "$(open_files) $(copy_threads) $(queue_pairs)" = "0 0 0" ]; }
-# A pair that would go on for ever, inside one `enter`; it starts again whenever one of it has died.
+# An endless pair of programs, inside one `enter`; it restarts whenever one of them has died.
 cat >"$dir/load" <<'LOAD'
 trap 'kill -KILL $(jobs -p) 2>/dev/null; exit' TERM
 port=$1

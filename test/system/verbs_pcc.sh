@@ -1,6 +1,6 @@
 #!/bin/bash
-# Congestion control of verbs programs: their queue pairs with pid and name, an algorithm under congestion
-# that changes their bandwidth, and counters that agree with what they say they have sent.
+# Congestion control of verbs programs: their queue pairs with pid and name, an algorithm that changes
+# their bandwidth under congestion, and counters that agree with the programs' own.
 . "$(dirname "$0")/lib/common.bash"
 . "$lib/verbs.bash"
 needs ib_write_bw
@@ -53,9 +53,9 @@ for qpn in $(ls "$pcc/qps"); do
 done
 
 test_case "aimd cuts the rate of a program when the switch marks"
-# Congestion: the link to the far end takes a part of what comes, from an engine with a sanitizer too, and
-# the switch marks what waits for it.
-# Without an algorithm the link is full, and PFC stops the sender; aimd cuts when it is told of marks.
+# Congestion: the link to the far end is slower than the sender, even for an engine with a sanitizer, and the
+# switch marks the packets that wait for it.
+# Without an algorithm the link is full, and PFC stops the sender; aimd cuts the window on CNPs.
 two_clients
 echo 250000000 >"$debug/links/sw_0-mb_0/rate"
 echo "$sw/kmin=20000 $sw/kmax=40000 $sw/pmax=1 $sw/enable=1" >"$debug/set"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Under the virtual clock a seed decides everything: the same trace and the same counters, with and
-# without readers hammering every file; another seed gives others.
+# Under the virtual clock a seed determines the run: the same trace and the same counters, with and
+# without readers of every file; another seed gives another run.
 . "$(dirname "$0")/lib/common.bash"
 
 hammer() {  # reads every file of the tree again and again until it is killed

@@ -1,5 +1,5 @@
 #!/bin/bash
-# A store that takes long holds up its writer alone; whoever is killed while it waits is gone at once.
+# A long store holds up only its own writer; a writer that is killed while it waits is gone at once.
 . "$(dirname "$0")/lib/common.bash"
 mounted -o clock=virtual
 
