@@ -89,7 +89,7 @@ EXPORTED int ibv_query_port_speed(void) {
 }
 #endif
 
-/* The verbs that are served, by their place in the file: `INDEX OFFSET`. */
+/* The supported verbs, by their place in the file: `INDEX OFFSET`. */
 static void print_slots(void) {
   for (int i = 0; i < COUNT; ++i) {
     Dl_info info;

@@ -1,5 +1,5 @@
 // MADs of any octets between the ports of a small subnet, whose cables and devices come and go: the
-// agents of its nodes, its administrator and its ways. What is asked is over some time later.
+// agents of its nodes, its administrator and its routes. Every request ends some time later.
 //
 // An input is a row of records: a byte of Op, one of its argument, four of an address (LID, QPN,
 // whether it has the Q_Key), a length of one byte and as many octets of a MAD; the rest of it is 0.

@@ -1,5 +1,5 @@
-// Well-formed wrapping for what begins with a BTH: IP, UDP, padding and ICRC, so that a port takes
-// it.
+// Well-formed wrapping for octets that begin with a BTH: IP, UDP, padding and ICRC, so that a port
+// accepts them.
 #pragma once
 
 #include <algorithm>

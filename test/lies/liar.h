@@ -1,4 +1,4 @@
-/* The part of the liar that librdmacm hears. */
+/* The part of the liar for librdmacm. */
 #ifndef ROCEFS_TEST_LIES_LIAR_H
 #define ROCEFS_TEST_LIES_LIAR_H
 

@@ -50,7 +50,7 @@ struct Count final : IoListener {
   void completed(int result, uint32_t) override { good += result == 1; }
 };
 
-// A message of one octet, and how it ended.
+// A message of one octet, and its result.
 struct Note final : IoListener {
   char octet = 0;
   iovec part{&octet, 1};

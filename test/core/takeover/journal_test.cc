@@ -33,7 +33,7 @@ void stage_all(Journal& journal, uint64_t value, const char* text) {
   journal.stage(state.second, value);
 }
 
-// A process that commits `value` and dies at the `cut`-th step of it. Whether it came so far.
+// Runs a process that commits `value` and dies at the `cut`-th step. True if it reached that step.
 bool dies_at(Journal& journal, int cut, uint64_t value, const char* text) {
   pid_t pid = ::fork();
   if (pid == 0) {

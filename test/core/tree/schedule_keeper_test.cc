@@ -26,7 +26,7 @@ ScheduledStore store_of(TimeNs at, std::string text) {
   return {{at, 3}, {1, 2, 4}, true, std::move(text)};
 }
 
-// As a worker that takes over finds it: TIME TEXT, one line each.
+// The schedule that a successor finds: TIME TEXT, one line each.
 std::string left(Journal& journal) {
   journal.recover();
   std::string text;
@@ -109,7 +109,7 @@ TEST_CASE("schedule keeper: only waiting stores count against its capacity, not 
   const std::string text(4000, 'x');
   uint64_t name = 1;
   keeper.add(name, store_of(1, "the first"));
-  // Many times what it has room for comes and goes.
+  // Many times its capacity is added and removed.
   for (int i = 0; i < 20'000; ++i) {
     REQUIRE(keeper.add(++name, store_of(2, text)));
     keeper.remove(name);

@@ -1,4 +1,4 @@
-// CFR: CNPs for what comes out of order, and the window that obeys them.
+// CFR: CNPs for out-of-order packets, and the window that obeys them.
 #include "rdma/cc/cfr.h"
 
 #include <catch2/catch.hpp>
@@ -80,7 +80,7 @@ TEST_CASE(
     REQUIRE(step < 1000);
   }
   CHECK(limiter.window() == kFull);
-  // A CNP that comes too soon to cut still begins the quiet anew.
+  // A CNP that comes too soon to cut still restarts the quiet time.
   limiter.receive_cnp(1024, kSecond);
   limiter.receive_cnp(1024, kSecond + 40 * kMicrosecond);
   limiter.advance(1024, kSecond + kStep);

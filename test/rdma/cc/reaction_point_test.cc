@@ -1,4 +1,4 @@
-// The RP's law, number by number, against what the paper says; then each knob of it.
+// The RP's law, number by number, compared with the paper; then each of its knobs.
 #include "rdma/cc/reaction_point.h"
 
 #include <catch2/catch.hpp>

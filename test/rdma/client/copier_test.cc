@@ -13,9 +13,9 @@ namespace {
 
 constexpr uint64_t kSlot = ROCEFS_COPIER_SLOT;
 
-// The engine orders what a client's threads do to its memory: who has posted comes before the
-// copier, which comes before who sees the completion. ThreadSanitizer does not see it, because the
-// engine has their rings mapped elsewhere. Each of them tells it here.
+// The engine orders the accesses of a client's threads to its memory: the one that posts comes
+// before the copier, which comes before the one that sees the completion. ThreadSanitizer does not
+// see it, because the engine maps their rings elsewhere. Each of them declares it here.
 void tell_order() {
   static std::atomic<uint64_t> turns{0};
   turns.fetch_add(1);

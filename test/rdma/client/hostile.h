@@ -96,9 +96,9 @@ bool await(Holds holds) {
   return true;
 }
 
-// Two clients in a process of their own that WRITE to each other all the time, each message other
-// bytes of another length, all of which are looked at. Tells the longest time between two
-// completions when it goes.
+// Two clients in a separate process that WRITE to each other all the time, each message with other
+// bytes and another length, and check all of them. Reports the longest time between two
+// completions at its end.
 class Bystander {
  public:
   Bystander(const ServerRig& rig, const char* beside)
@@ -106,7 +106,7 @@ class Bystander {
     REQUIRE(await([&] { return seen_->messages > 0 || seen_->trouble != 0; }));
   }
   ~Bystander() { finish(); }
-  // So many more messages, from now on, arrive whole.
+  // Expects that `more` messages arrive whole from now on.
   void expect(uint64_t more = 100) {
     uint64_t until = seen_->messages + more;
     CHECK(await([&] { return seen_->messages >= until || seen_->trouble != 0; }));
@@ -229,7 +229,7 @@ inline bool all_is_quiet(ServerRig& rig) {
   return rig.wait_on_core([&] { return !rig.engine->outstanding().any(); });
 }
 
-// More than there can be when not even one is free to count them.
+// SIZE_MAX if no descriptor is free to count them.
 inline size_t open_descriptors() {
   size_t count = 0;
   DIR* directory = ::opendir("/proc/self/fd");
@@ -239,7 +239,7 @@ inline size_t open_descriptors() {
   return count;
 }
 
-// Whether there are no more than `before`, but for a few of those who have gone last.
+// Whether there are no more than `before`, except a few of the latest clients.
 inline bool descriptors_are_back(const ServerRig& rig, size_t before) {
   return await([&] {
     TestClient passes(rig);  // a new client makes the engine look for gone ones
@@ -247,7 +247,7 @@ inline bool descriptors_are_back(const ServerRig& rig, size_t before) {
   });
 }
 
-// Pages of this process that are no other object's.
+// Pages of this process that no other object uses.
 class Pages {
  public:
   explicit Pages(size_t size, int sharing = MAP_PRIVATE) : size_(size) {
@@ -257,8 +257,8 @@ class Pages {
     std::memset(at_, 0x5a, size);
   }
   Pages(const Pages&) = delete;
-  // Leaves no hole in which another thread's pages could come to lie, for a copy that is under way
-  // still writes there: the addresses are those of an empty file.
+  // Leaves no hole for another thread's pages, since a copy under way still writes there: maps an
+  // empty file at the addresses.
   void unmap() {
     Fd empty(::memfd_create("empty", MFD_CLOEXEC));
     ::mmap(at_, size_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, empty.get(), 0);

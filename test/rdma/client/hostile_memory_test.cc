@@ -1,4 +1,4 @@
-// Clients whose memory goes, or never answers, and processes that fork, stop, die or become others.
+// Clients whose memory is unmapped or unresponsive, and processes that fork, stop, die or exec.
 #include "test/rdma/client/hostile.h"
 #include "test/silent_file.h"
 #include "test/skip.h"

@@ -1,4 +1,4 @@
-// Clients that do not keep to the messages: on the socket, with descriptors, in numbers.
+// Clients that violate the protocol of messages: on the socket, with descriptors, in large numbers.
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -176,7 +176,7 @@ TEST_CASE("hostile: an invalid or foreign event socket ends the connection") {
     CHECK(client.ask(channel, fd).closed);
     CHECK(greets.ask(hello(), fd).closed);
   }
-  // A pair that another process has made, as the socket to a service of root's is.
+  // A pair that another process has made, like the socket to a service of root.
   int ends[2];
   REQUIRE(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0);
   Fd ours(ends[0]), theirs(ends[1]);
@@ -345,7 +345,7 @@ TEST_CASE("hostile: without free descriptors a new client is refused, and the ot
     TestClient refused(rig, false);
     rocefs_greeting greeting{};
     if (::recv(refused.socket(), &greeting, sizeof greeting, 0) > 0) return 4;
-    // The server keeps one for who comes next.
+    // The server keeps one descriptor for the next client.
     if (!await([] { return !Fd(::dup(0)); })) return 8;
     rocefs_request request{};
     request.op = ROCEFS_OP_CREATE_CQ;

@@ -1,4 +1,4 @@
-// Clients that lie in the memory shared with the engine: they harm only themselves.
+// Clients that write invalid values to the memory shared with the engine harm only themselves.
 #include "test/rdma/client/hostile.h"
 
 #include <linux/falloc.h>
@@ -10,7 +10,7 @@ using namespace rocefs::test;
 
 namespace {
 
-// Threads that do `work` again and again until they go.
+// Threads that repeat `work` until they are destroyed.
 class Again {
  public:
   template <class Work>
@@ -342,7 +342,7 @@ TEST_CASE("hostile: random bytes in all shared memory harm nobody else") {
   auto scribble = [random = std::mt19937(7)](Mapping& over, size_t size) mutable {
     for (int i = 0; i < 64; ++i) {
       uint32_t* word = over.at<uint32_t>(random() % (size / 4) * 4);
-      // Half of them small, so that some of it makes sense.
+      // Half of them small, so that some are valid.
       std::atomic_ref(*word).store(static_cast<uint32_t>(random() & 1 ? random() : random() % 8),
                                    std::memory_order_relaxed);
     }

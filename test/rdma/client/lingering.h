@@ -37,7 +37,7 @@ class LingeringSocket {
   }
   ~LingeringSocket() { peer_.reset(); }  // first
 
-  // A copy less; when it was the last, this is who waits.
+  // Closes this copy; the last one waits.
   void close() { fd_.reset(); }
   int fd() const { return fd_.get(); }
   bool made() const { return static_cast<bool>(peer_); }

@@ -44,7 +44,7 @@ constexpr Attack kAttacks[] = {
 
 enum Step { kBegun, kReady, kHeld, kSent, kFailed };
 
-// Sends the descriptor while nobody listens, so that the message has the last copy of it.
+// Sends the descriptor while the server does not receive, so that the message has its last copy.
 int attack(const ServerRig& rig, const Attack& how, std::atomic<int>& step) {
   auto failed = [&] { return step = kFailed, 2; };
   LingeringSocket lingering;

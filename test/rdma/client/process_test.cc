@@ -69,7 +69,7 @@ uint64_t stack_of(pid_t pid) {
   return 0;
 }
 
-// A program of root's that does nothing for long, in a directory of its own.
+// A program of root that sleeps for long, in a private directory.
 class Program {
  public:
   explicit Program(mode_t mode) {
@@ -142,7 +142,7 @@ TEST_CASE("process: a finished move is reported although a later one blocks") {
       Process::create({child.pid(), ::getuid(), ::getgid()},
                       Fd(static_cast<int>(::syscall(SYS_pidfd_open, child.pid(), 0))), **engine);
   REQUIRE(process);
-  // Another process's, at the same address: whoever waits for a page keeps its memory locked.
+  // Another process, at the same address: a thread that waits for a page keeps its memory locked.
   std::vector<uint8_t> bytes(pages.size(), 1), into(silent.size());
   auto at = [](const Pages& where) { return reinterpret_cast<uint64_t>(where.data()); };
   process->write(at(pages), bytes, told, 1);
@@ -298,8 +298,8 @@ TEST_CASE("process: a client cannot affect the thread that moves its memory") {
   CHECK(child.wait() == 0);
 }
 
-// A process that waits, with this id; -1 and errno if it cannot have it. The kernel gives the id
-// and makes the process in one step (clone3(2)): nobody else's process comes in between.
+// A waiting process with this id; -1 and errno if it cannot have it. The kernel assigns the id and
+// creates the process in one step (clone3(2)), so that no other process can take the id.
 pid_t fork_as(pid_t id) {
   clone_args how{};
   how.exit_signal = SIGCHLD;
@@ -311,7 +311,7 @@ pid_t fork_as(pid_t id) {
   for (;;) ::pause();
 }
 
-// A process id is given away again as soon as its process has been waited for.
+// A process id can be reused as soon as its process has been waited for.
 TEST_CASE("process: a process that reuses a dead client's id is not written to") {
   if (fork_as(::getpid()) < 0 && errno != EEXIST)
     skip("the kernel must let a process id be chosen");

@@ -181,7 +181,7 @@ class TestClient {
     return greeting.magic == ROCEFS_UAPI_MAGIC;
   }
 
-  // Why it is refused: an errno, or 0.
+  // The errno of a refused greeting, or 0.
   int refusal() const { return refusal_; }
 
   struct Answer {

@@ -7,7 +7,7 @@ using namespace rocefs::test;
 
 namespace {
 
-// How many connections of this user are taken, which it keeps; and what the next one is told.
+// The number of connections that this user gets and keeps, and the errno of the next one.
 struct Greed {
   std::atomic<int> taken{0}, refusal{-1};
 };

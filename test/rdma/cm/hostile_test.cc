@@ -1,5 +1,4 @@
-// Requests of programs and far ends that they have no right to: each is refused, and others are not
-// affected.
+// Illegitimate requests of programs and far ends: each is refused, and others are not affected.
 #include "test/rdma/cm/rig.h"
 
 using namespace rocefs;

@@ -32,7 +32,7 @@ Topology three_leaves(unsigned spines) {
 
 struct Leaves : World {
   explicit Leaves(unsigned spines, uint64_t seed = 1) : World(seed, three_leaves(spines)) {}
-  // A leaf's, by the source port.
+  // The choice of a leaf, by the source port.
   size_t choice(uint16_t port, const char* leaf = "a") {
     PacketPtr packet = packet_between(*this, 1, 3, {0, Ecn::kNotCapable, port});
     std::optional<size_t> egress = fabric.find_switch(leaf)->route(*packet);

@@ -9,8 +9,8 @@ namespace {
 
 constexpr uint64_t k10G = 10'000'000'000, k100G = 100'000'000'000;
 
-// Every host but the last sends `packets` of each priority to the last; the last keeps the others'
-// links busy the other way, so that PAUSE has to wait.
+// Every host but the last sends `packets` of each priority to the last one, which keeps the others'
+// links busy in the other direction, so that PAUSE has to wait.
 struct Incast {
   Star star;
   std::vector<std::unique_ptr<Blaster>> senders;
@@ -44,7 +44,7 @@ struct Incast {
   }
 };
 
-// Two hosts, static threshold, the second's egress held until the test lets it go.
+// Two hosts, static threshold, the second's egress paused until the test resumes it.
 struct Held : Star {
   explicit Held(const char* threshold = "40K") : Star(3) {
     knobs.set("pfc/mode", "static").set("pfc/threshold", threshold);

@@ -9,7 +9,7 @@ using namespace rocefs::test;
 
 namespace {
 
-// Notes the priorities of what a link delivers, and lets it pass.
+// Records the priorities of delivered packets, and passes them on.
 struct Arrivals final : LinkSink {
   World& world;
   LinkSink& far;

@@ -149,8 +149,8 @@ TEST_CASE("device: flows of a device that leaves fail with the reason, and other
   CHECK(other.state == "running");
   REQUIRE(world.run_idle());
   CHECK(other.state == "done");
-  // Packets on the way to the device find no queue pair; those on the way from it have no bytes any
-  // more.
+  // Packets on the way to the device find no queue pair; those on the way from it have lost their
+  // payload.
   CHECK(world.fabric.counters().no_device.get() > 0);
 }
 

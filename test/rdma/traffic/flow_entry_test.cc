@@ -1,4 +1,4 @@
-// A flow's state: its words, and who is woken when.
+// A flow's state: its words, and the wake-ups of its pollers.
 #include "rdma/traffic/flow_entry.h"
 
 #include <catch2/catch.hpp>

@@ -105,7 +105,7 @@ class Mount {
   std::thread thread_;
 };
 
-// A TCP client that may say anything.
+// A TCP client that may send anything.
 class Stranger {
  public:
   // `from`: its address, one of loopback; empty: any.

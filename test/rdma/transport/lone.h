@@ -105,7 +105,7 @@ struct Lone {
     wire::Transport headers = packet->transport();
     far.qp.responder().receive(std::move(packet), headers);
   }
-  // The far end's acknowledge packet reaches the near end; what its AETH said.
+  // The far end's acknowledge packet reaches the near end; returns its AETH.
   wire::Aeth answer() {
     REQUIRE(far.host.port.acknowledge);
     PacketPtr packet = far.qp.responder().emit_acknowledge();

@@ -133,13 +133,13 @@ TEST_CASE("selective: a packet that more than the reorder window has overtaken i
 TEST_CASE("selective: SENDs, atomics and READs that arrive in any order are executed in order") {
   Pair pair(wide());
   agree(pair);
-  // Each packet, either way, is late by up to ten others.
+  // Each packet, in either direction, is overtaken by up to ten others.
   Meddler::Odds odds;
   odds.delay = 1;
   odds.longest_delay = 3 * kMicrosecond;
   Meddler forth(pair.world, pair.world.link("sw_0-mb_1"), 1, odds);
   Meddler back(pair.world, pair.world.link("sw_0-mb_0"), 2, odds);
-  // A number goes through: each atomic adds to the value that the WRITE before it has placed, each
+  // A number is passed on: each atomic adds to the value that the WRITE before it has placed, each
   // READ sees at least the result of the atomic before it.
   constexpr uint64_t kRounds = 40, kWord = 50000;
   for (uint64_t i = 0; i < kRounds; ++i) pair.put(pair.near_bytes(), 1000 + i * 8, i * 100);

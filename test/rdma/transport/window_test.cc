@@ -1,4 +1,4 @@
-// Memory windows, and the ways to be rid of them.
+// Memory windows, and the ways to invalidate them.
 #include <catch2/catch.hpp>
 
 #include "test/rdma/transport/pair.h"

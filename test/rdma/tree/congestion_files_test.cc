@@ -100,7 +100,7 @@ TEST_CASE(
   CHECK(files.echo("dev/cfr/enable", "0").code == EBUSY);
   CHECK(files.echo("dev/cfr/enable", "1").code == EBUSY);
   CHECK(files.echo("dev/cfr/enable", "x").code == EINVAL);
-  // Nor by the way of several knobs at once.
+  // A store of several knobs at once is refused, too.
   auto changes = knob_changes(files.tree, {{"dev/cfr/enable", "0"}});
   REQUIRE(changes);
   int code = 0;

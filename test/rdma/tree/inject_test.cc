@@ -22,7 +22,7 @@ InjectSpec spec_of(const std::string& text) {
   return *spec;
 }
 
-// A fault on one link of a pair; `text` is what follows the name.
+// A fault on one link of a pair; `text` follows the name.
 struct Fault {
   Link& link;
   Injector injector;
@@ -60,7 +60,7 @@ TEST_CASE("inject: a message arrives whole, whichever of its packets is lost") {
     CHECK(pair.outcome(pair.link.write(1, 0, kLength)) == WcStatus::kSuccess);
     CHECK(fault.fired() == 1);
     CHECK(pair.same(0, 0, kLength));
-    // Behind the last one comes no NAK but the timeout, and nothing was acknowledged before.
+    // The loss of the last one causes no NAK but a time-out, and nothing was acknowledged before.
     uint64_t resent = psn == kPackets - 1 ? kPackets : kPackets - psn;
     CHECK(pair.link.near->requester().packets_resent() == resent);
   }
@@ -295,7 +295,7 @@ struct InjectRig {
     });
     return text;
   }
-  // Lets the control thread hear what the core has told it.
+  // Runs what the core has posted to the control thread.
   void settle() {
     loop.stop();
     loop.run();

@@ -57,8 +57,8 @@ class Peer {
   }
 
   const Ip& address() const { return own_; }
-  // Whether IP headers are as they were captured. Where only root may do that, just the ICRC says
-  // that they were, which is all that a UDP socket at the other end can see.
+  // Whether IP headers are as captured. Without root only the ICRC is computed from the captured
+  // ones, and a UDP socket at the other end sees no more than that.
   bool raw() const { return static_cast<bool>(raw_); }
 
   // Sends with the packet's IP ID and flags; an IPv6 packet over IPv4 gets some.

@@ -1,5 +1,5 @@
-// Conversations between two kernels' Soft-RoCE drivers, replayed: one end is played from the
-// capture, an engine with an uplink is the other.
+// Conversations between two kernels' Soft-RoCE drivers, replayed: one end comes from the capture,
+// the other is an engine with an uplink.
 #include "test/rdma/uplink/own_network.h"
 #include "test/rdma/uplink/replayed.h"
 #include "test/skip.h"
@@ -143,7 +143,7 @@ struct Scene {
     request.rkey = spoken_of(golden.at(index)).headers.reth.rkey;
     return request;
   }
-  // As the capture has it, said to this scene's peer.
+  // As in the capture, addressed to this scene's peer.
   Spoken wanted(size_t index) const {
     Spoken spoken = spoken_of(golden.at(index));
     spoken.headers.bth.dest_qpn = kPeerQpn;

@@ -1,5 +1,5 @@
-// A network namespace of the test's own, with a loopback interface that has the addresses which the
-// test wants. Threads that begin while it lives are in it.
+// A separate network namespace, whose loopback interface has the addresses of the test. Threads
+// that start while it exists are in it.
 #pragma once
 
 #include <arpa/inet.h>
@@ -22,7 +22,7 @@ namespace rocefs::test {
 
 class OwnNetwork {
  public:
-  // IPv6 addresses; those of 127.0.0.0/8 are there anyway.
+  // IPv6 addresses; those of 127.0.0.0/8 exist anyway.
   explicit OwnNetwork(const std::vector<std::string>& addresses = {}, int mtu = 65536)
       : before_(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC)) {
     ready_ = before_ && ::unshare(CLONE_NEWNET) == 0;
@@ -45,7 +45,7 @@ class OwnNetwork {
   OwnNetwork(const OwnNetwork&) = delete;
   OwnNetwork& operator=(const OwnNetwork&) = delete;
 
-  // False where only root may have one.
+  // False if only root may create one.
   bool ready() const { return ready_; }
   // The loopback interface.
   void set_up(bool up) {

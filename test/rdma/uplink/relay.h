@@ -1,5 +1,5 @@
 // A router between two hosts that changes what it forwards: each host takes it for the other one.
-// Marks, loses, duplicates and reorders packets, and computes their ICRC anew, since addresses
+// Marks, loses, duplicates and reorders packets, and recomputes their ICRC, since addresses
 // change.
 #pragma once
 

@@ -82,7 +82,7 @@ QpAttributes Replay::attributes() {
     return line.spoken.headers.bth.opcode == wire::Opcode::kRcAck &&
            line.spoken.headers.aeth.syndrome == aeth::kNakSequence;
   });
-  // Expects a PSN before all that the far end will ever send.
+  // Expects a PSN before all PSNs that the far end will send.
   if (gap) {
     attributes.retry_count = 1;
     if (!peers(*gap)) attributes.receive_psn = gap->spoken.headers.bth.psn;
@@ -90,7 +90,7 @@ QpAttributes Replay::attributes() {
   return attributes;
 }
 
-// Each answer of ours directly behind the packet that calls for it.
+// Moves each of our answers directly behind the packet that requires it.
 void Replay::answer_in_turn() {
   std::vector<Line> before = std::move(lines_), ours;
   lines_.clear();
@@ -179,7 +179,7 @@ bool Replay::withheld(const Spoken& spoken) const {
   return false;
 }
 
-// Brings our end into the state that the capture's had when it took this packet.
+// Brings our end into the state of the capture's end when it received this packet.
 void Replay::prepare(const Spoken& request) {
   const wire::Aeth* refused = refusal();
   deaf_ |= refused && refused->syndrome == aeth::kNakSequence;

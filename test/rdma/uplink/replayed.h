@@ -144,7 +144,7 @@ class Replay {
   // `opener`: the peer is the end that spoke first.
   Replay(Host& host, const Ip& own, Peer& peer, std::vector<Line> lines, QpType type, bool opener);
 
-  // In the capture's order, but that answers of ours are awaited before the peer goes on.
+  // In the capture's order, but our answers are awaited before the peer continues.
   void run();
   size_t heard() const { return heard_; }
 

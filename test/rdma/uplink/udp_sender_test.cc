@@ -25,7 +25,7 @@ Ip loopback(unsigned host) {
                       static_cast<uint8_t>(pid % 256), static_cast<uint8_t>(host)});
 }
 
-// The length of what has come, with DSCP and ECN.
+// The length of the received datagram, with DSCP and ECN.
 ssize_t receive(int fd, std::span<uint8_t> bytes, int& tos) {
   iovec part{bytes.data(), bytes.size()};
   alignas(cmsghdr) uint8_t control[256];
@@ -288,8 +288,8 @@ TEST_CASE("udp sender: with gso a queue pair's packets keep their order across i
 
 TEST_CASE("udp sender: a socket without buffer space holds back only its own packets, in order") {
   NEEDS_IO_URING();
-  // In a network of its own, with a neighbour that does not answer: the kernel keeps what is sent
-  // to it. The thread takes the network with it.
+  // In a separate network, with a neighbour that does not answer: the kernel keeps the packets to
+  // it. The network ends with the thread.
   bool made = false;
   auto work = [&] {
     auto done = [](const char* command) { return std::system(command) == 0; };
@@ -319,7 +319,7 @@ TEST_CASE("udp sender: a socket without buffer space holds back only its own pac
     for (int i = 0; i < 10; ++i) all.run();
     CHECK(all.counters.tx_packets.get() == before + kFree);
     CHECK(all.told != std::vector<bool>{true});
-    // More of what is held back is too much for all.
+    // Too many packets that are held back hold back all others.
     for (uint32_t i = 0; i < UdpSender::kWaiting; ++i) all.sender->send(all.packet(stuck, 0), 0);
     CHECK(all.told.back() == true);
     REQUIRE(done("ip neigh replace 10.9.0.9 lladdr 02:00:00:00:00:09 dev near"));

@@ -135,8 +135,8 @@ TEST_CASE("uplink addresses: a socket that fails to receive takes the port down 
   REQUIRE(fd >= 0);
   REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
   Fd nothing(ends[0]), other_end(ends[1]);
-  // The request that waits is made anew for the other mode, and then the descriptor is something
-  // else.
+  // The waiting request is replaced by one for the other mode, and then the descriptor is another
+  // file.
   near.on_core([&] {
     REQUIRE(::dup2(nothing.get(), fd) == fd);
     near.uplink().apply(std::vector<KnobValue>{uint64_t{1}});

@@ -98,7 +98,7 @@ TEST_CASE("uplink: a peer that stops answering ends a request after its retries"
   std::vector<Completion> all = near.await(1);
   REQUIRE(all.size() == 1);
   CHECK(all[0].status == WcStatus::kRetryExceeded);
-  // Three times what is set, at least; C9-140 allows up to four times that.
+  // At least three time-outs as set; C9-140 allows up to four times that.
   CHECK(monotonic_ns() - begin >= 3 * 8 * kMillisecond);
   CHECK(near.counters().local_ack_timeout_err.get() == before + 3);
 }

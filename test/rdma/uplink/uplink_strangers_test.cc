@@ -1,5 +1,5 @@
-// Unwanted datagrams from the kernel's network: each is counted in its place, the queue pair that
-// it was meant for takes valid packets afterwards, and the traffic of others goes on.
+// Unwanted datagrams from the kernel's network: each has its counter, the queue pair that it is
+// addressed to accepts valid packets afterwards, and the traffic of others continues.
 #include <netinet/udp.h>
 
 #include "test/rdma/uplink/own_network.h"
@@ -59,7 +59,7 @@ struct Street {
     spoken.payload.assign(16, 0xab);
     return spoken;
   }
-  // The neighbours' traffic: begun before the bad packet, whole afterwards.
+  // The neighbours' traffic: started before the bad packet, complete afterwards.
   void begin_traffic() { near.post(near.request(SendOp::kWrite, far, 0, 0, kTraffic)); }
   void end_traffic() {
     near.expect_success(1);
@@ -209,7 +209,7 @@ TEST_CASE("uplink: a flood of small datagrams is counted, and other traffic stay
     whole[0] = 0x0a;
     if (i % kEvery == kEvery - 1) street.end_traffic();
   }
-  // The kernel says how many it has dropped with the next datagram that comes.
+  // The kernel reports the number of dropped datagrams with the next one.
   street.begin_traffic();
   street.end_traffic();
   auto seen = [&] {
@@ -278,7 +278,7 @@ TEST_CASE("uplink: datagrams that the kernel drops are counted exactly") {
   street.far.on_core([&] {
     for (uint64_t i = 0; i < kSent; ++i) sender.send(nothing);
   });
-  // The kernel tells with the next one that comes.
+  // The kernel reports dropped datagrams with the next one.
   uint64_t more = 0;
   CHECK(street.far.comes([&] {
     sender.send(nothing);

@@ -116,7 +116,7 @@ TEST_CASE("uplink: with gso at one or at both ends the same data arrives") {
   cross();
   CHECK(near.tx_batches.get() > 0);
   CHECK(near.tx_batched.get() >= 2 * near.tx_batches.get());
-  // The kernel has cut them for the far end, which finds their IDs by itself.
+  // The kernel has segmented them for the far end, which solves their IDs.
   CHECK(far.rx_batches.get() == 0);
   CHECK(far.rx_ids_solved.get() >= near.tx_batched.get() - near.tx_batches.get());
   CHECK(far.tx_batches.get() == 0);
@@ -128,7 +128,7 @@ TEST_CASE("uplink: with gso at one or at both ends the same data arrives") {
   CHECK(far.rx_batched.get() >= 2 * far.rx_batches.get());
   CHECK(far.rx_ids_solved.get() == solved);
   CHECK(near.rx_ids_solved.get() == 0);
-  // The ICRC that the uplink has found right is looked at again where a bit has turned since.
+  // An ICRC that the uplink has found right is checked again if a bit has flipped since.
   Result<InjectSpec> spec = parse_inject("f corrupt uplink-sw_0 count=3 what=icrc");
   REQUIRE(spec);
   auto fault = std::make_shared<InjectedFault>(*spec, 1, nullptr);

@@ -212,8 +212,8 @@ TEST_CASE("packet: random octets never parse into a packet with a valid ICRC") {
   CHECK(accepted == 0);
 }
 
-// Damage that leaves most of a packet right reaches every check of the parser. What it then takes
-// lies inside the octets given, and nothing of the headers is lost.
+// Damage that leaves most of a packet right reaches every check of the parser. An accepted packet
+// lies inside the given octets, and no part of the headers is lost.
 TEST_CASE("packet: damaged packets are refused, or parse as exactly what they say") {
   Rng rng(13, "wire damage");
   std::vector<Opcode> opcodes = all_opcodes();
