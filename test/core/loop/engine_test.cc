@@ -137,9 +137,7 @@ TEST_CASE("engine: idle waits for settling work, and virtual time does not advan
   CHECK(running.engine->now() == 0);
 }
 
-TEST_CASE(
-    "engine: a second advance is EBUSY, a stop ends the first with its code, real clocks refuse "
-    "it") {
+TEST_CASE("engine: one advance at a time, a stop ends it with its code, real clocks refuse it") {
   NEEDS_IO_URING();
   Running running(ClockMode::kVirtual);
   running.start();

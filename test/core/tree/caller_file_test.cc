@@ -54,8 +54,7 @@ struct Desk {
 }  // namespace
 
 TEST_CASE(
-    "caller files: a user may open 256, all users 1,024, 64 kept for root; closing one frees a "
-    "place") {
+    "caller files: a user may open 256, all users 1,024, 64 for root; closing frees a place") {
   if (::geteuid() != 0) test::skip("not root");
   raise_open_files();
   Desk desk;

@@ -62,9 +62,7 @@ TEST_CASE("CFR: a CNP halves the window, at most once in 50 us and never below a
   CHECK(limiter.window() == 1024);
 }
 
-TEST_CASE(
-    "CFR: each 55 us without a CNP halves the distance to the target, five times, then adds a "
-    "packet") {
+TEST_CASE("CFR: without CNPs each 55 us halves the distance five times, then adds a packet") {
   WindowLimiter limiter;
   limiter.receive_cnp(1024, 0);
   limiter.receive_cnp(1024, 50 * kMicrosecond);

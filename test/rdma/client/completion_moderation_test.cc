@@ -29,8 +29,7 @@ TEST_CASE("completion moderation: with little under way each completion raises a
 }
 
 TEST_CASE(
-    "completion moderation: with much under way events come when half is done, and for each of the "
-    "last") {
+    "completion moderation: with much under way events come at halves, and for the last ones") {
   CompletionModeration moderation;
   for (int round = 0; round < 3; ++round) {
     // 8 MiB: once near 4, once near 2, and then of the last 16.

@@ -35,9 +35,7 @@ void set_buffer(Link& link, uint64_t bytes) {
 
 }  // namespace
 
-TEST_CASE(
-    "counters: a message and its acknowledgement count in packets and octets at each port and "
-    "link") {
+TEST_CASE("counters: a message and its acknowledgement count in packets and octets everywhere") {
   Pair pair;
   CHECK(pair.outcome(pair.link.write(1, 0, 100)) == WcStatus::kSuccess);
   constexpr uint64_t kWrite = 20 + 8 + 12 + 16 + 100 + 4, kAck = 20 + 8 + 12 + 4 + 4;

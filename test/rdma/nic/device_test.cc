@@ -182,9 +182,7 @@ TEST_CASE(
   CHECK(device.port().counters().rx_write_requests.get() == 10);
 }
 
-TEST_CASE(
-    "device: a device that leaves and returns a hundred times under traffic leaves nothing "
-    "behind") {
+TEST_CASE("device: a hundred departures and returns under traffic leave nothing behind") {
   World world;
   for (int round = 0; round < 100; ++round) {
     Run run(world, flow_of("mb_0", "mb_1", 1'000'000));

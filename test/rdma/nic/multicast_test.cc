@@ -71,9 +71,7 @@ Topology two_ways() {
 
 }  // namespace
 
-TEST_CASE(
-    "multicast: members receive what was sent, even if the sender changes it after its "
-    "completion") {
+TEST_CASE("multicast: members receive the sent data, even if the sender changes it afterwards") {
   World world(1, two_ways());
   Member sender(world.device("h1")), near(world.device("h2")), far(world.device("h3"));
   for (Member* member : {&sender, &near, &far}) member->attach();

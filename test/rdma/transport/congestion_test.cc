@@ -189,9 +189,7 @@ TEST_CASE("RP: four senders that a queue marks share its link fairly, and fill i
   for (auto& stream : streams) stream->flow.stop();
 }
 
-TEST_CASE(
-    "congestion: data is ECT(0) while a reaction is on, answers never; a class's own ECN bits "
-    "stay") {
+TEST_CASE("congestion: only data is ECT(0), while a reaction is on; a class keeps its ECN bits") {
   World world;
   Device& near = world.device("mb_0");
   std::map<wire::Opcode, unsigned> bits;  // one bit for each ECN field seen
