@@ -44,6 +44,7 @@ Responder::Verdict Responder::check_request(const Packet& packet, const wire::Tr
 Responder::Verdict Responder::begin_message(const Packet& packet, const wire::Transport& headers,
                                             Step& step) {
   const wire::OpcodeInfo& info = headers.info();
+  if (info.reserved) return refuse(step, aeth::kNakInvalidRequest);
   if (info.is_atomic) return begin_atomic(packet, headers, step);
   if (!info.is_send && !info.is_write) return begin_read(headers.reth(), step);
   message_.write = info.is_write;

@@ -132,7 +132,7 @@ void Responder::handle_duplicate(const wire::Transport& headers, uint64_t psn) {
   const wire::OpcodeInfo& info = headers.info();
   qp_.port().counters().duplicate_request.add();
   if (info.is_atomic) return resources_.replay(psn, psn + 1);
-  if (!info.is_send && !info.is_write) {
+  if (info.has_reth && !info.has_payload) {
     return resources_.replay(psn, psn + psns_of(headers.reth().dma_len, qp_.attributes().path_mtu));
   }
   acknowledge_due_ = true;

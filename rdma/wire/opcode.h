@@ -1,6 +1,7 @@
 // BTH opcodes and their properties; CNP is that of annex A17 (RoCEv2).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string_view>
@@ -53,6 +54,9 @@ enum class Service : uint8_t { kRc, kUc, kUd, kCnp };
 
 struct OpcodeInfo {
   bool valid = false;
+  // A request of RC that this engine does not have. What follows its BTH is unknown and counts as
+  // payload; the responder refuses it in its turn.
+  bool reserved = false;
   Service service = Service::kRc;
   bool request = false, response = false;  // a CNP is neither
   bool is_send = false, is_write = false, is_atomic = false, is_read_response = false;
@@ -175,8 +179,17 @@ constexpr OpcodeInfo info_of(const Row& row) {
   return info;
 }
 
+constexpr OpcodeInfo reserved_request() {
+  OpcodeInfo info;
+  info.reserved = info.request = info.has_payload = true;
+  info.name = "RC_RESERVED";
+  return info;
+}
+
 constexpr std::array<OpcodeInfo, 256> make_table() {
+  constexpr size_t kRcOpcodes = 0x20;
   std::array<OpcodeInfo, 256> table{};
+  std::fill_n(table.begin(), kRcOpcodes, reserved_request());
   for (const Row& row : kRows) table[static_cast<uint8_t>(row.opcode)] = info_of(row);
   return table;
 }
@@ -185,7 +198,7 @@ constexpr std::array<OpcodeInfo, 256> make_table() {
 
 inline constexpr std::array<OpcodeInfo, 256> kOpcodeTable = opcode_table::make_table();
 
-// Properties of an opcode; `valid` is false for undefined ones.
+// Properties of an opcode; `valid` is false for those that this engine does not have.
 constexpr const OpcodeInfo& opcode_info(uint8_t opcode) {
   return kOpcodeTable[opcode];
 }

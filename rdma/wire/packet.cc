@@ -111,7 +111,8 @@ ParseError parse_udp(std::span<const uint8_t>& rest, Udp& udp, size_t ip_payload
 ParseError parse_bth(std::span<const uint8_t>& rest, Bth& bth) {
   if (rest.size() < kBthLen) return ParseError::kTruncated;
   const uint8_t* at = rest.data();
-  if (!opcode_info(at[0]).valid) return ParseError::kBadOpcode;
+  const OpcodeInfo& info = opcode_info(at[0]);
+  if (!info.valid && !info.reserved) return ParseError::kBadOpcode;
   bth.opcode = static_cast<Opcode>(at[0]);
   bth.solicited = at[1] & 0x80;
   bth.mig_req = at[1] & 0x40;

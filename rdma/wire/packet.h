@@ -32,7 +32,7 @@ enum class ParseError : uint8_t {
   kNotUdp,
   kNotRoce,    // another UDP port
   kBadLength,  // IP and UDP disagree, or too short for the opcode
-  kBadOpcode,
+  kBadOpcode,  // neither valid nor reserved
   kBadTver,
   kBadPad,      // octets after the headers not a multiple of 4, or fewer than the pad count
   kBadPayload,  // a payload that the opcode does not have

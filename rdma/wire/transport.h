@@ -19,9 +19,11 @@ class Transport {
         end_(headers.data() + headers.size()),
         payload_len_(payload_len) {}
 
-  // Whether the opcode is defined, and the headers are exactly those of the opcode. Otherwise no
-  // other result is valid.
-  bool well_formed() const { return info().valid && bth_ + kBthLen + info().header_len == end_; }
+  // Whether the opcode is valid or reserved, and the headers are exactly those of the opcode.
+  // Otherwise no other result is valid.
+  bool well_formed() const {
+    return (info().valid || info().reserved) && bth_ + kBthLen + info().header_len == end_;
+  }
 
   Opcode opcode() const { return static_cast<Opcode>(bth_[0]); }
   const OpcodeInfo& info() const { return opcode_info(bth_[0]); }

@@ -168,6 +168,43 @@ void comes_after_what_is_before_it() {
   CHECK(Connection::poll(link.near_cq).size() == 2);
 }
 
+// Bytes of the packet with another opcode, and the ICRC of it.
+std::vector<uint8_t> with_opcode(Packet& packet, uint8_t opcode) {
+  REQUIRE(materialize(packet));
+  size_t behind = packet.wire_length() - packet.header_len - wire::kIcrcLen;
+  std::span<const uint8_t> rest(packet.frame->bytes.data(), behind);
+  std::vector<uint8_t> bytes(packet.header_bytes().begin(), packet.header_bytes().end());
+  bytes[wire::kIpv4Len + wire::kUdpLen] = opcode;
+  uint32_t icrc = wire::icrc(bytes, false, rest, {});
+  bytes.insert(bytes.end(), rest.begin(), rest.end());
+  bytes.resize(bytes.size() + wire::kIcrcLen);
+  wire::store_icrc(std::span(bytes).last(wire::kIcrcLen), icrc);
+  return bytes;
+}
+
+// The far end gets the request with an opcode that is reserved here, as ATOMIC WRITE is reserved
+// for a NIC without it.
+void is_refused_where_it_is_unknown() {
+  Pair pair;
+  Watch forth(pair, "sw_0-mb_1", [&](const wire::Parsed& parsed, Packet& packet) {
+    if (parsed.headers.bth.opcode != Opcode::kRcAtomicWrite) return false;
+    std::vector<uint8_t> bytes = with_opcode(packet, 0x1e);
+    pair.world.device("mb_1").port().receive_bytes(bytes, pair.world.scheduler.now());
+    return true;
+  });
+  pair.link.post(pair.link.write(1, 1000, 100));
+  pair.link.post(atomic_write(pair, 2, 80));
+  pair.run();
+  std::vector<Completion> sent = pair.sent();
+  REQUIRE(sent.size() == 2);
+  CHECK(sent[0].status == WcStatus::kSuccess);
+  CHECK(sent[1].status == WcStatus::kRemoteInvalidRequest);
+  CHECK(pair.near().req_remote_invalid_request.get() == 1);
+  CHECK(pair.far().port_rcv_errors.get() == 0);
+  CHECK(pair.link.far->state() == QpState::kError);
+  CHECK(pair.word(pair.far_bytes(), 80) == 0);
+}
+
 const Rule kRules[] = {
     {"A19", "it writes eight octets and is answered by an empty READ response",
      writes_eight_octets},
@@ -177,6 +214,8 @@ const Rule kRules[] = {
     {"A19", "asked for again it is answered again, not executed again", is_done_once},
     {"9.7.6", "a later answer implies a NAK for its lost response", implies_naks},
     {"9.7.3", "no more of them are under way than READs and atomics may be", counts_as_an_atomic},
+    {"9.7.4.1.3", "a responder without it refuses it as an invalid request",
+     is_refused_where_it_is_unknown},
     {"A19", "it is executed after the requests before it", comes_after_what_is_before_it},
 };
 
@@ -242,17 +281,28 @@ TEST_CASE("lone responder: an ATOMIC WRITE of another length is an invalid reque
   }
 }
 
-// An opcode that a responder does not have is a NAK for an invalid request (IBTA 9.7.4.1.3).
-TEST_CASE("lone requester: a far end without ATOMIC WRITE refuses it as an invalid request") {
-  Lone lone;
-  REQUIRE(lone.near.qp.post(lone.eight(SendOp::kAtomicWrite, 8)));
-  PacketPtr packet = lone.near.data();
-  REQUIRE(packet);
-  lone.take(acknowledge_packet(lone, *packet, aeth::kNakInvalidRequest));
-  packet.reset();
-  CHECK(lone.near.completions() == std::vector<WcStatus>{WcStatus::kRemoteInvalidRequest});
-  CHECK(lone.near.qp.state() == QpState::kError);
-  CHECK(lone.near.host.port.counters().req_remote_invalid_request.get() == 1);
+TEST_CASE("lone responder: a reserved opcode is refused in its turn") {
+  for (uint8_t opcode : {0x15, 0x18, 0x1c, 0x1e, 0x1f}) {
+    Lone lone;
+    lone.write(1, 0);
+    REQUIRE(lone.near.qp.post(lone.eight(SendOp::kAtomicWrite, 8)));
+    PacketPtr first = lone.near.data(), second = lone.near.data();
+    REQUIRE(second);
+    wire::Headers headers = Lone::headers_of(*second);
+    headers.bth.opcode = Opcode{opcode};
+    Lone::rewrite(*second, headers);
+    // Ahead of its turn it only shows a gap.
+    lone.request(copy_of(*second));
+    CHECK(lone.answer().syndrome == aeth::kNakSequence);
+    CHECK(lone.psn == 0);
+    lone.request(std::move(first));
+    lone.request(std::move(second));
+    CHECK(lone.answer().syndrome == aeth::kNakInvalidRequest);
+    CHECK(lone.psn == 1);
+    CHECK(lone.near.completions() ==
+          std::vector<WcStatus>{WcStatus::kSuccess, WcStatus::kRemoteInvalidRequest});
+    CHECK(lone.far.qp.state() == QpState::kError);
+  }
 }
 
 TEST_CASE("lone requester: an ACK alone does not answer an ATOMIC WRITE") {

@@ -286,7 +286,8 @@ std::vector<uint8_t> hostile_packet(Rng& rng, Qp& to, Qp& from, uint64_t address
   do {
     headers.bth.opcode =
         static_cast<wire::Opcode>(base + rng.below(to.type() == QpType::kUd ? 2 : 0x20));
-  } while (!wire::opcode_info(headers.bth.opcode).valid);
+  } while (!wire::opcode_info(headers.bth.opcode).valid &&
+           !wire::opcode_info(headers.bth.opcode).reserved);
   headers.bth.psn =
       static_cast<uint32_t>(rng.chance(0.8) ? rng.below(30) - 4 : rng.next()) & 0xffffff;
   headers.bth.ack_req = rng.chance(0.5);

@@ -149,9 +149,7 @@ TEST_CASE("frames: valid packets with hostile contents harm only their own queue
     for (int i = 0; i < 8; ++i) {
       wire::Headers headers =
           victim->near->headers_to(victim->near->attributes().path, victim->far->number());
-      do {
-        headers.bth.opcode = static_cast<wire::Opcode>(rng.below(0x18));
-      } while (!wire::opcode_info(headers.bth.opcode).valid);
+      headers.bth.opcode = static_cast<wire::Opcode>(rng.below(0x20));  // reserved ones too
       headers.bth.psn =
           static_cast<uint32_t>(rng.chance(0.7) ? static_cast<uint64_t>(i) : rng.below(1 << 24));
       headers.bth.ack_req = rng.chance(0.5);

@@ -91,6 +91,7 @@ TEST_CASE("opcodes: each has the standard's name and place, and no other is vali
     const Row* row = row_of(code);
     INFO("opcode " << code);
     CHECK(info.valid == (row != nullptr));
+    CHECK(info.reserved == (!row && code < 0x20));  // of RC, for its responder to refuse
     if (!row) continue;
     CHECK(static_cast<int>(row->opcode) == code);
     CHECK(&wire::opcode_info(row->opcode) == &info);
