@@ -1,0 +1,58 @@
+/* How `rocefs host` makes machines around the NICs of a mount, and joins them.
+ *
+ * A machine ("host") is a network, a mount and a UTS namespace. A program makes them with its own
+ * rights, makes the interfaces in them, and hands the descriptors to the engine, which holds them
+ * as long as the mount lives. An interface is a TAP device: what the machine's kernel transmits is
+ * read from its descriptor and becomes an Ethernet frame on the emulated port's cable.
+ *
+ * The program connects to kernel/debug/rocefs/uapi as a verbs client does (uapi.h). Its first
+ * request is HOST_OPEN, answered by a struct rocefs_answer. From then on it sends one struct
+ * rocefs_host_request at a time and gets one struct rocefs_host_answer for each.
+ *
+ * All hosts of a mount are made by the program that first enters one: its ENTER is answered by
+ * MAKE. It makes every host listed in kernel/debug/rocefs/hosts, the wanted one first: a PLUG for
+ * each interface, then STARTED; and it ends with MADE. Meanwhile other programs wait for the answer
+ * to their ENTER until their host has started. If the maker's connection ends before MADE, the next
+ * program that waits becomes the maker of what is missing.
+ */
+#ifndef ROCEFS_UAPI_HOST_H
+#define ROCEFS_UAPI_HOST_H
+
+#include <stdint.h>
+
+enum {
+  ROCEFS_OP_HOST_OPEN = 128,
+  ROCEFS_HOST_NAME = 64, /* octets of a name, with its end */
+};
+
+enum rocefs_host_op {
+  /* Answered by RUNNING, with the host's namespaces in the order of STARTED, or by MAKE. */
+  ROCEFS_HOST_ENTER = 1,
+  /* From the maker; with two descriptors: a TAP device (IFF_TAP, IFF_NO_PI, IFF_VNET_HDR), and a
+   * socket of NETLINK_ROUTE that was opened in the host's network namespace. */
+  ROCEFS_HOST_PLUG,
+  /* From the maker; with three or four descriptors: network, mount and UTS namespace, and the user
+   * namespace that owns them if it is not the engine's. EBUSY if an interface is not plugged. */
+  ROCEFS_HOST_STARTED,
+  ROCEFS_HOST_MADE,
+};
+
+enum rocefs_host_state {
+  ROCEFS_HOST_DONE = 0,
+  ROCEFS_HOST_RUNNING,
+  ROCEFS_HOST_MAKE,
+};
+
+struct rocefs_host_request {
+  uint32_t op;
+  uint32_t interface; /* PLUG: number of the host's interface, from 0, as listed in `interfaces` */
+  char host[ROCEFS_HOST_NAME];
+};
+
+struct rocefs_host_answer {
+  int32_t error;    /* 0 or an errno: no change was made */
+  uint32_t state;   /* of rocefs_host_state */
+  char reason[120]; /* error: for people */
+};
+
+#endif
