@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -78,6 +79,7 @@ struct IoRing::State {
   std::list<Request> requests;
   std::list<Receiver> receivers;
   uint16_t next_group = 0;
+  std::list<std::unique_ptr<IoOwner>> owners, released;
 
   ~State() {
     if (std::exchange(initialised, false)) io_uring_queue_exit(&ring);
@@ -154,6 +156,7 @@ struct IoRing::State {
       if (seen.listener) seen.listener->completed(seen.result, seen.flags);
     }
     receivers.remove_if([](const Receiver& one) { return one.cancelled && !one.armed; });
+    released.clear();
   }
 };
 
@@ -360,6 +363,38 @@ void IoRing::stop_receiving(int fd) {
     io_uring_sqe_set_data(entry, nullptr);
     submit();
   }
+}
+
+void IoRing::read(int fd, std::span<uint8_t> into, Wait wait, IoListener& done) {
+  io_uring_sqe* entry = state_->sqe();
+  constexpr uint64_t kPosition = ~uint64_t{0};  // the descriptor's own
+  io_uring_prep_read(entry, fd, into.data(), static_cast<unsigned>(into.size()), kPosition);
+  if (wait == Wait::kAtOnce) entry->rw_flags = RWF_NOWAIT;
+  State::set_listener(entry, &done);
+}
+
+void IoRing::write(int fd, std::span<const iovec> from, IoListener& done) {
+  io_uring_sqe* entry = state_->sqe();
+  constexpr uint64_t kPosition = ~uint64_t{0};
+  io_uring_prep_writev(entry, fd, from.data(), static_cast<unsigned>(from.size()), kPosition);
+  State::set_listener(entry, &done);
+}
+
+void IoRing::cancel(IoListener& done) {
+  io_uring_sqe* entry = state_->sqe();
+  io_uring_prep_cancel64(entry, reinterpret_cast<uint64_t>(&done), 0);
+  io_uring_sqe_set_data(entry, nullptr);
+}
+
+void IoRing::adopt(std::unique_ptr<IoOwner> owner) {
+  state_->owners.push_back(std::move(owner));
+}
+
+void IoRing::release(IoOwner& owner) {
+  auto& owners = state_->owners;
+  auto it = std::find_if(owners.begin(), owners.end(),
+                         [&](const auto& one) { return one.get() == &owner; });
+  if (it != owners.end()) state_->released.splice(state_->released.end(), owners, it);
 }
 
 void IoRing::submit() {

@@ -11,6 +11,7 @@
 #include "core/base/task.h"
 #include "core/base/time.h"
 
+struct iovec;
 struct msghdr;
 struct sockaddr;
 
@@ -26,6 +27,13 @@ class IoListener {
 
  protected:
   ~IoListener() = default;
+};
+
+// IoOwner: an object whose memory requests refer to. The ring owns it, and destroys it when all its
+// requests are done, or with the ring.
+class IoOwner {
+ public:
+  virtual ~IoOwner() = default;
 };
 
 // A received datagram. Its memory belongs to the ring and is reused when the listener returns.
@@ -79,6 +87,19 @@ class IoRing {
   // Not from a listener. Dispatches the completions received so far; the listener of `fd` is not
   // called afterwards, and the caller may close `fd`.
   void stop_receiving(int fd);
+
+  // Owner thread, after enable(): read(2) and writev(2) of a descriptor that a poll can wait for.
+  // The memory is that of an adopted owner, and lives until `done` is called. kAtOnce: EAGAIN where
+  // a read would wait; such reads are done in the order of the calls.
+  enum class Wait { kAtOnce, kForData };
+  void read(int fd, std::span<uint8_t> into, Wait wait, IoListener& done);
+  void write(int fd, std::span<const iovec> from, IoListener& done);
+  // Ends a request soon: `done` is called still, with ECANCELED if it was not done.
+  void cancel(IoListener& done);
+  // Owner thread, or before enable().
+  void adopt(std::unique_ptr<IoOwner> owner);
+  // Destroys an owner without requests after the listener that runs has returned.
+  void release(IoOwner& owner);
 
   // Passes all prepared requests to the kernel, so that descriptors may be closed. Dispatches
   // nothing.

@@ -15,6 +15,7 @@
 #include "core/base/text.h"
 #include "core/process/stranger_socket.h"
 #include "rdma/uapi/cm.h"
+#include "rdma/uapi/host.h"
 
 namespace rocefs {
 namespace {
@@ -78,6 +79,11 @@ bool send_with(int socket, const void* data, size_t size, const std::vector<int>
   }
   ssize_t sent = ::sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
   return sent == static_cast<ssize_t>(size);
+}
+
+// Whether a first request is for another server (hand_claims_to).
+bool is_claim(uint32_t op) {
+  return op == ROCEFS_OP_PCC_CLAIM || op == ROCEFS_OP_CM_OPEN || op == ROCEFS_OP_HOST_OPEN;
 }
 
 }  // namespace
@@ -265,8 +271,7 @@ void ClientServer::take(const ConnectionPtr& connection) {
   if (kind == Kind::kNothing) return;
   if (kind == Kind::kEnd) return drop(connection, "");
   bool whole = kind == Kind::kReceived && size == sizeof request;
-  bool claims = request.op == ROCEFS_OP_PCC_CLAIM || request.op == ROCEFS_OP_CM_OPEN;
-  if (whole && !attached && !connection->greeted && claims) {
+  if (whole && !attached && !connection->greeted && is_claim(request.op)) {
     return hand_over(connection, request);
   }
   bool in_order = connection->greeted == (request.op != ROCEFS_OP_HELLO);

@@ -33,8 +33,8 @@ class ClientServer {
 
   // Serves clients that connect to a SOCK_SEQPACKET socket.
   void listen(Fd listener);
-  // Before listen(): registers the receiver of connections whose first request is PCC_CLAIM or
-  // CM_OPEN. Without one they are refused.
+  // Before listen(): registers the receiver of connections whose first request is PCC_CLAIM,
+  // CM_OPEN or HOST_OPEN. Without one they are refused.
   struct Claim {
     StrangerFd socket;
     Fd pidfd;  // readable once the process has died

@@ -21,20 +21,30 @@ uint8_t* bth_of(Packet& packet) {
 uint32_t number24(const uint8_t* bytes) {
   return uint32_t{bytes[0]} << 16 | uint32_t{bytes[1]} << 8 | bytes[2];
 }
+// 0 for an Ethernet frame.
 uint32_t qpn_of(const Packet& packet) {
-  return number24(bth_of(packet) + 5);
+  return packet.ethernet ? 0 : number24(bth_of(packet) + 5);
 }
 
-bool matches(const InjectSpec& spec, const Packet& packet) {
+// Filters that only a RoCE packet can pass.
+bool matches_roce(const InjectSpec& spec, const Packet& packet) {
+  if (packet.ethernet) {
+    return !spec.opcodes && !spec.qpn && !spec.psn && !spec.source_port && !spec.syndrome &&
+           (spec.action != InjectAction::kCorrupt || spec.part == CorruptPart::kPayload);
+  }
   const uint8_t* udp = udp_of(packet);
   const uint8_t* bth = udp + wire::kUdpLen;
   if (spec.opcodes && !spec.opcodes->test(bth[0])) return false;
   if (spec.qpn && *spec.qpn != qpn_of(packet)) return false;
   if (spec.psn && *spec.psn != number24(bth + 9)) return false;
   if (spec.source_port && *spec.source_port != (udp[0] << 8 | udp[1])) return false;
+  return !spec.syndrome || *spec.syndrome == bth[wire::kBthLen] >> 5;
+}
+
+bool matches(const InjectSpec& spec, const Packet& packet) {
+  if (!matches_roce(spec, packet)) return false;
   if (spec.dscp && *spec.dscp != traffic_class_of(packet) >> 2) return false;
   if (spec.priority && *spec.priority != priority_of(packet)) return false;
-  if (spec.syndrome && *spec.syndrome != bth[wire::kBthLen] >> 5) return false;
   switch (spec.action) {
     case InjectAction::kMark:
       return ecn_of(packet) != Ecn::kNotCapable && ecn_of(packet) != Ecn::kCongested;

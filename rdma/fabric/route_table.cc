@@ -18,10 +18,9 @@ void RouteTable::grow() {
   }
 }
 
-void RouteTable::set(const Ip& destination, std::span<const uint16_t> hops) {
+void RouteTable::set(const Key& key, std::span<const uint16_t> hops) {
   if (hops.empty()) return;
   if ((taken_ + 1) * 2 > slots_.size()) grow();
-  Key key = key_of(destination);
   Slot& slot = slot_of(key);
   if (slot.count == 0) ++taken_;
   slot = {key, static_cast<uint32_t>(hops_.size()), static_cast<uint32_t>(hops.size())};

@@ -1,4 +1,5 @@
-// RouteTable: a switch's next hops by destination address, and a flow's choice among equal ones
+// RouteTable: a switch's next hops by destination address, IP of RoCE packets and MAC of Ethernet
+// frames, and a flow's choice among equal ones
 // (ECMP) by a hash of its five-tuple, salted, so that the choices of successive switches are
 // independent.
 #pragma once
@@ -19,10 +20,15 @@ class RouteTable {
 
   // Sets the ports through which `destination` is nearest, in place of earlier ones. Not on the
   // packet path.
-  void set(const Ip& destination, std::span<const uint16_t> hops);
+  void set(const Ip& destination, std::span<const uint16_t> hops) {
+    set(key_of(destination), hops);
+  }
+  void set(const Mac& destination, std::span<const uint16_t> hops) {
+    set(key_of(destination.data()), hops);
+  }
   // Next hops of the packet's destination; empty without a route.
   std::span<const uint16_t> find(const Packet& packet) const {
-    Key key = key_of(packet);
+    Key key = packet.ethernet ? key_of(packet.frame->ethernet.data()) : key_of(packet);
     for (size_t at = place_of(key);; at = (at + 1) & (slots_.size() - 1)) {
       const Slot& slot = slots_[at];
       if (slot.count == 0) return {};
@@ -47,11 +53,13 @@ class RouteTable {
     uint32_t first = 0, count = 0;  // range of hops_; count 0: free slot
   };
   static Key key_of(const Ip& ip);
+  static Key key_of(const uint8_t* mac);
   static Key key_of(const Packet& packet);
   static uint64_t fold(uint64_t a, uint64_t b);
   size_t place_of(const Key& key) const {
     return fold(key.low ^ kMixer, key.high ^ ~kMixer) & (slots_.size() - 1);
   }
+  void set(const Key& key, std::span<const uint16_t> hops);
   Slot& slot_of(const Key& key);
   void grow();
 
@@ -73,6 +81,13 @@ inline RouteTable::Key RouteTable::key_of(const Ip& ip) {
   Key key;
   std::memcpy(&key.high, ip.data(), 8);
   std::memcpy(&key.low, ip.data() + 8, 8);
+  return key;
+}
+
+// No IP address that has a route begins with 64 bits of ones.
+inline RouteTable::Key RouteTable::key_of(const uint8_t* mac) {
+  Key key{~uint64_t{0}, 0};
+  std::memcpy(&key.low, mac, sizeof(Mac));
   return key;
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "rdma/packet/ethernet_frame.h"
+
 namespace rocefs {
 namespace {
 
@@ -83,6 +85,10 @@ void Switch::set_route(const Ip& destination, std::span<const Link* const> next_
   routes_.set(destination, ports_of(next_hops));
 }
 
+void Switch::set_route(const Mac& destination, std::span<const Link* const> next_hops) {
+  routes_.set(destination, ports_of(next_hops));
+}
+
 void Switch::set_default_route(std::span<const Link* const> next_hops) {
   default_hops_ = ports_of(next_hops);
 }
@@ -122,7 +128,15 @@ void Switch::flood(PortUnit& from, const Packet& packet, TimeNs now) {
   }
 }
 
+void Switch::forward_frame(PortUnit& from, PacketPtr&& frame, TimeNs now) {
+  std::span<const uint16_t> hops = routes_.find(*frame);
+  if (hops.empty() || is_group_frame(*frame)) return flood(from, *frame, now);
+  PortUnit& to = *ports_[next_hop(*frame, hops)];
+  if (to.index != from.index) enqueue(&from, to, std::move(frame), now);
+}
+
 void Switch::forward(PortUnit& from, PacketPtr&& packet, TimeNs now) {
+  if (packet->ethernet) return forward_frame(from, std::move(packet), now);
   if (is_multicast(*packet)) return flood(from, *packet, now);
   std::span<const uint16_t> hops = hops_of(*packet);
   if (hops.empty()) return unroutable_.add();
@@ -176,7 +190,8 @@ bool Switch::enqueue(PortUnit* from, PortUnit& to, PacketPtr&& arriving, TimeNs 
     bool above = plan_.pfc && !count.pausing && count.bytes > plan_.pause_above(used_.get());
     if (above) pause(*from, priority);
   }
-  if (observer_ && from) observer_->enqueued(packet, from->index, to.index, now);
+  if (observer_ && from && !packet.ethernet)
+    observer_->enqueued(packet, from->index, to.index, now);
   to.out->kick();
   return true;
 }

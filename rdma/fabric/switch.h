@@ -1,7 +1,8 @@
-// Switch: forwards by destination address, over equal-cost paths by a hash of the five-tuple, into
-// a queue per egress port and priority. Stores packets in one buffer, marks them by the length of
-// their queue (ECN), and pauses senders by priority (PFC). Links may have tighter limits: a stored
-// packet counts against its egress and its ingress.
+// Switch: forwards by destination address, RoCE packets by IP address and Ethernet frames by MAC,
+// over equal-cost paths by a hash of the five-tuple, into a queue per egress port and priority.
+// Stores packets in one buffer, marks them by the length of their queue (ECN), and pauses senders
+// by priority (PFC). Links may have tighter limits: a stored packet counts against its egress and
+// its ingress.
 //
 // Core thread; any thread may read counters and gauges.
 #pragma once
@@ -48,10 +49,11 @@ class Switch final : public KnobOwner {
   LinkSource& source(const Link& out);
   // Sets the links through which `destination` is nearest; all lead out of this switch.
   void set_route(const Ip& destination, std::span<const Link* const> next_hops);
+  void set_route(const Mac& destination, std::span<const Link* const> next_hops);
   // Sets the next hops of destinations without a route.
   void set_default_route(std::span<const Link* const> next_hops);
-  // Sets the links for packets to a group, except the one they came from: ends, and a tree of
-  // switches.
+  // Sets the links for packets to a group, and for frames to a MAC without a route, except the one
+  // they came from: ends, and a tree of switches.
   void set_flood(std::span<const Link* const> links) { flood_ = ports_of(links); }
   // Drops all packets and pauses, restarts random numbers. Links have been reset.
   void reset();
@@ -98,6 +100,7 @@ class Switch final : public KnobOwner {
   std::vector<uint16_t> ports_of(std::span<const Link* const> links) const;
   std::span<const uint16_t> hops_of(const Packet& packet) const;
   void forward(PortUnit& from, PacketPtr&& packet, TimeNs now);
+  void forward_frame(PortUnit& from, PacketPtr&& frame, TimeNs now);
   void flood(PortUnit& from, const Packet& packet, TimeNs now);
   // `from` is null for packets of the switch itself. False if the packet was dropped.
   bool enqueue(PortUnit* from, PortUnit& to, PacketPtr&& packet, TimeNs now);

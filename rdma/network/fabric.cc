@@ -184,6 +184,7 @@ void Fabric::route_to(const std::string& port, const PortSpec& spec) {
   for (const auto& [name, way] : ways_to({port})) {
     Switch* from = find_switch(name);
     Uplink* outside = uplink(name);
+    if (from) from->set_route(spec.mac, way.links);
     for (const Ip& ip : gids_of(spec)) {
       if (from) from->set_route(ip, way.links);
       if (outside) outside->serve(ip, *this->port(port));

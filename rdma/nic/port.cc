@@ -1,8 +1,10 @@
 #include "rdma/nic/port.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "rdma/packet/datagram.h"
+#include "rdma/packet/ethernet_frame.h"
 #include "rdma/packet/traffic_class.h"
 #include "rdma/transport/qp.h"
 #include "rdma/wire/icrc.h"
@@ -54,7 +56,15 @@ void Port::on_link_state() {
   bool up = egress_->up() && ingress_->up();
   if (std::exchange(link_up_, up) == up) return;
   if (!up) counters_.link_downed.add();
+  if (interface_) interface_->link_changed(up);
   host_.link_changed(number_);
+}
+
+void Port::plug(NetInterface* interface) {
+  interface_ = interface;
+  if (!interface_) return;
+  interface_->link_changed(link_up_);
+  if (interface_->waiting()) kick();
 }
 
 void Port::set_carrier(bool carrier) {
@@ -66,6 +76,10 @@ Packet* Port::pull(TimeNs now) {
   PacketPtr packet = next_packet(now);
   note_wait(packet != nullptr, now);
   if (!packet) return nullptr;
+  if (packet->ethernet) {
+    if (egress_->up()) host_.fabric().capture(*this, *packet, now);
+    return packet.release();
+  }
   if (!egress_->up()) {
     counters_.port_xmit_discards.add();  // the link drops the packet
     return packet.release();
@@ -135,10 +149,21 @@ PacketPtr Port::next_packet(TimeNs now) {
     qp->links().in_acknowledges = false;
     if (PacketPtr packet = qp->responder().emit_acknowledge()) return packet;
   }
+  if (waiting_frames() && frames_next_) {
+    if (PacketPtr frame = next_frame(open)) return frame;
+  }
   while (auto among = static_cast<uint8_t>(data_.ready & open)) {
     if (PacketPtr packet = next_data(data_.turn.next(among), now)) return packet;
   }
-  return nullptr;
+  return waiting_frames() ? next_frame(open) : nullptr;
+}
+
+// Null if all that waits is paused.
+PacketPtr Port::next_frame(uint8_t open) {
+  auto among = static_cast<uint8_t>(interface_->waiting() & open);
+  if (among == 0) return nullptr;
+  frames_next_ = false;
+  return interface_->pull(frame_turn_.next(among));
 }
 
 // Takes a packet from the first queue pair of a priority; null if it has none after all.
@@ -153,6 +178,7 @@ PacketPtr Port::next_data(size_t priority, TimeNs now) {
   if (goes_on) sent += packet->wire_length();
   if (!goes_on || sent >= line_bps() / 8 / kTurnsPerSecond) {
     sent = 0;
+    frames_next_ = true;
     if (has_more) qp->make_data_ready();
     return packet;
   }
@@ -195,6 +221,7 @@ void Port::forget(Qp& qp) {
 
 void Port::receive(Packet* arriving, TimeNs now) {
   PacketPtr packet(arriving);
+  if (packet->ethernet) return receive_frame(std::move(packet), now);
   if (!host_.present()) return host_.fabric().counters().no_device.add();
   counters_.port_rcv_packets.add();
   (is_multicast(*packet) ? counters_.multicast_rcv_packets : counters_.unicast_rcv_packets).add();
@@ -207,6 +234,36 @@ void Port::receive(Packet* arriving, TimeNs now) {
   if (is_multicast(*packet)) return deliver_to_group(*packet, now);
   if (headers.dest_qpn() == kGsiQpn) return gsi_.receive(*packet, headers);
   if (Qp* qp = find_qp(headers.dest_qpn(), *packet, headers)) deliver(*qp, std::move(packet), now);
+}
+
+namespace {
+
+// Whether a frame is a UDP datagram to RoCE's port.
+bool is_roce(const Packet& frame) {
+  const uint8_t* header = frame.header.data();
+  bool ipv6 = ethertype_of(frame) == kTypeIpv6;
+  constexpr uint8_t kUdp = 17;
+  size_t length = ipv6 ? wire::kIpv6Len : wire::kIpv4Len;
+  if (frame.header_len < length + wire::kUdpLen || header[ipv6 ? 6 : 9] != kUdp) return false;
+  return header[length + 2] == wire::kRocePort >> 8 &&
+         header[length + 3] == (wire::kRocePort & 255);
+}
+
+}  // namespace
+
+// Gives a frame to the host, but for RoCE packets that somebody's kernel has sent: those are for
+// the NIC where they are for one of its addresses.
+void Port::receive_frame(PacketPtr&& frame, TimeNs now) {
+  if (is_roce(*frame)) {
+    const Ip to = destination_of(*frame).ip;
+    bool mine = std::find(gids().begin(), gids().end(), to) != gids().end();
+    if (mine && frame->intact) {
+      std::array<uint8_t, kMaxEthernetData> bytes;
+      copy_data(*frame, bytes.data());
+      return receive_bytes(std::span(bytes).first(ethernet_length(*frame)), now);
+    }
+  }
+  if (interface_) interface_->receive(std::move(frame));
 }
 
 void Port::deliver(Qp& qp, PacketPtr&& packet, TimeNs now) {

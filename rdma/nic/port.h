@@ -16,6 +16,8 @@
 #include "rdma/fabric/uplinked_port.h"
 #include "rdma/nic/cnp_queue.h"
 #include "rdma/nic/gsi.h"
+#include "rdma/nic/interface_counters.h"
+#include "rdma/nic/net_interface.h"
 #include "rdma/nic/port_host.h"
 #include "rdma/packet/packet.h"
 #include "rdma/packet/traffic_class.h"
@@ -56,16 +58,23 @@ class Port final : public PortBase, public LinkSource, public LinkSink, public U
 
   uint64_t line_bps() const override { return egress_ ? egress_->parameters().rate_bps : 0; }
   double receive_ns(uint64_t octets) const override { return ingress_->serialization_ns(octets); }
+  // Plugs the interface of a host in, or out (null). Without one, Ethernet frames end here.
+  void plug(NetInterface* interface);
+  NetInterface* interface() const { return interface_; }
+  InterfaceCounters& interface_counters() { return interface_counters_; }
+
   CnpQueue& cnps() { return cnps_; }
   Gsi& gsi() { return gsi_; }
 
   // Order: CNPs, MADs, acknowledgements, data. The last two take turns by priority, then by queue
   // pair. A turn of data is one packet, or as many as the queue pair may send in two microseconds
-  // of the link, so that those of a fast one stay together. Priorities that PFC has paused wait.
+  // of the link, so that those of a fast one stay together. Frames of the host take turns with
+  // turns of data. Priorities that PFC has paused wait.
   Packet* pull(TimeNs now) override;
   // True also when all priorities are paused: pull() notes when the wait begins.
   bool ready() const override {
-    return cnps_.ready() || gsi_.ready() || (acknowledges_.ready | data_.ready) != 0;
+    return cnps_.ready() || gsi_.ready() ||
+           (acknowledges_.ready | data_.ready | waiting_frames()) != 0;
   }
   void receive(Packet* packet, TimeNs now) override;
   // Takes octets from outside, from the IP header to the ICRC, valid or not.
@@ -89,6 +98,9 @@ class Port final : public PortBase, public LinkSource, public LinkSink, public U
     std::array<uint64_t, kPriorities> sent{};  // octets in the turn of the first queue pair
   };
 
+  uint8_t waiting_frames() const { return interface_ ? interface_->waiting() : 0; }
+  PacketPtr next_frame(uint8_t open);
+  void receive_frame(PacketPtr&& frame, TimeNs now);
   void on_link_state();
   PacketPtr next_data(size_t priority, TimeNs now);
   void note_wait(bool sends, TimeNs now);
@@ -109,7 +121,11 @@ class Port final : public PortBase, public LinkSource, public LinkSink, public U
   CnpQueue cnps_;
   Gsi gsi_;
   QpFifos data_, acknowledges_;
-  PacketFifo looped_;  // own multicast packets for members on this device
+  NetInterface* interface_ = nullptr;
+  InterfaceCounters interface_counters_;
+  PriorityTurn frame_turn_;
+  bool frames_next_ = false;  // a turn of data has ended since the last frame
+  PacketFifo looped_;         // own multicast packets for members on this device
   Event loop_;
   TimeNs waiting_since_ = kNever;  // all that could be transmitted is paused
 };

@@ -24,7 +24,7 @@ PacketPtr PacketPool::acquire() {
   packet->payload.length = 0;
   packet->frame = nullptr;
   packet->sender.listener = nullptr;
-  packet->sealed = packet->intact = false;
+  packet->sealed = packet->intact = packet->ethernet = false;
   ++outstanding_.packets;
   return PacketPtr(packet);
 }
@@ -123,10 +123,13 @@ PacketPtr copy_of(const Packet& packet) {
   copy->sealed = packet.sealed;
   if (const uint8_t* bytes = payload_bytes(packet)) {
     size_t behind = packet.wire_length() - packet.header_len;
-    size_t length = packet.sealed ? behind : packet.payload.length;
+    size_t length = packet.sealed && !packet.ethernet ? behind : packet.payload.length;
     std::memcpy(copy->pool->attach_frame(*copy)->bytes.data(), bytes, length);
     copy->payload.kind = Payload::Kind::kFrame;
   }
+  copy->intact = packet.intact && packet.ethernet;
+  copy->ethernet = packet.ethernet;
+  if (packet.ethernet) copy->frame->ethernet = packet.frame->ethernet;
   return copy;
 }
 

@@ -1,9 +1,13 @@
 // Packet: header bytes as on the wire, and a payload by reference or in a frame. Packets and frames
 // come from pools: the packet path allocates only while the pools grow.
 //
+// A packet is either a RoCE packet of a NIC, or an Ethernet frame of a host's kernel
+// (rdma/packet/ethernet_frame.h).
+//
 // Core thread, as everything in rdma/ unless it says otherwise.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -12,6 +16,7 @@
 
 #include "core/base/time.h"
 #include "core/loop/engine.h"
+#include "rdma/wire/ethernet.h"
 #include "rdma/wire/packet.h"
 #include "rdma/wire/transport.h"
 
@@ -27,8 +32,11 @@ inline constexpr size_t kMaxPad = 3;
 // Frame: payload, pad and ICRC of one packet, as bytes. Aligned to a cache line, which makes copies
 // cheaper; `next` is in a line of its own, because other threads fill the payload.
 struct Frame {
-  alignas(64) std::array<uint8_t, kMaxMtu + kMaxPad + wire::kIcrcLen> bytes;
+  static constexpr size_t kRoce = kMaxMtu + kMaxPad + wire::kIcrcLen;
+  alignas(64) std::array<uint8_t, std::max(kRoce, kMaxEthernetData)> bytes;
   Frame* next = nullptr;
+  // Ethernet frames: both addresses and the type, and two octets that are 0.
+  std::array<uint8_t, kEthernetHeader + 2> ethernet;
 };
 
 class MemoryTable;
@@ -74,17 +82,19 @@ struct alignas(64) Packet {
   Payload payload;
   Frame* frame = nullptr;
   uint16_t header_len = 0;
-  bool sealed = false;   // the frame holds pad and ICRC behind the payload
-  bool intact = false;   // the ICRC was verified, and no bit has changed since
-  uint16_t ingress = 0;  // switch port of arrival, while the packet is in a switch
+  bool sealed = false;    // the frame holds pad and ICRC behind the payload
+  bool intact = false;    // the ICRC was verified, and no bit has changed since
+  bool ethernet = false;  // an Ethernet frame of a host
+  uint16_t ingress = 0;   // switch port of arrival, while the packet is in a switch
   alignas(64) std::array<uint8_t, wire::kMaxHeaderLen> header;
   PacketPool* pool = nullptr;  // to which it returns
   PacketSender sender;
 
   std::span<const uint8_t> header_bytes() const { return {header.data(), header_len}; }
   wire::Transport transport() const { return {header_bytes(), payload.length}; }
-  // Octets from the IP header to the ICRC.
+  // Octets from the IP header to the ICRC; of an Ethernet frame, between Ethernet header and FCS.
   size_t wire_length() const {
+    if (ethernet) return std::max<size_t>(header_len + payload.length, kMinEthernetData);
     return header_len + (payload.length + kMaxPad) / 4 * 4 + wire::kIcrcLen;
   }
 };

@@ -26,8 +26,10 @@ class TraceHash {
 
  private:
   // Hashes the header in pairs of words, which do not wait for each other; the last pair ends where
-  // the header does. Every header is longer than a pair.
+  // the header does. Every header of a RoCE packet is longer than a pair; of an Ethernet frame only
+  // that header is hashed, since the kernel of a host does not repeat itself.
   static uint64_t digest(const Packet& packet) {
+    if (packet.ethernet) return fold(packet.frame->ethernet.data(), kKey);
     const uint8_t* header = packet.header.data();
     uint64_t sum = 0, key = kKey;
     size_t i = 0;

@@ -1,9 +1,11 @@
 #include "rdma/tree/pcap.h"
 
+#include <algorithm>
 #include <cassert>
 #include <cstring>
 
 #include "rdma/nic/device.h"
+#include "rdma/packet/ethernet_frame.h"
 
 namespace rocefs {
 namespace {
@@ -47,10 +49,13 @@ constexpr uint32_t padded(size_t length) {
 }
 constexpr uint8_t kZeros[4] = {};
 
-constexpr size_t kEthernetHeader = 14;
-
 // The far MAC of a routed packet is unknown: derives a locally administered one from its address.
 std::array<uint8_t, kEthernetHeader> ethernet_header(const Port& from, const Packet& packet) {
+  if (packet.ethernet) {
+    std::array<uint8_t, kEthernetHeader> header;
+    std::copy_n(packet.frame->ethernet.begin(), kEthernetHeader, header.begin());
+    return header;
+  }
   const uint8_t* ip = packet.header.data();
   bool ipv6 = ip[0] >> 4 == 6;
   const uint8_t* last4 = ipv6 ? ip + 36 : ip + 16;
@@ -59,6 +64,12 @@ std::array<uint8_t, kEthernetHeader> ethernet_header(const Port& from, const Pac
   header[12] = ipv6 ? 0x86 : 0x08;
   header[13] = ipv6 ? 0xdd : 0x00;
   return header;
+}
+
+// Octets behind the Ethernet header. A short frame is captured without padding, as by the host that
+// sends it.
+size_t length_of(const Packet& packet) {
+  return packet.ethernet ? ethernet_length(packet) : packet.wire_length();
 }
 
 }  // namespace
@@ -126,12 +137,12 @@ void PcapCapture::append_frame(const Port& from, const Packet& packet) {
   std::array<uint8_t, kEthernetHeader> ethernet = ethernet_header(from, packet);
   append(ethernet.data(), ethernet.size());
   append(packet.header.data(), packet.header_len);
-  append(packet.frame->bytes.data(), packet.wire_length() - packet.header_len);
+  append(packet.frame->bytes.data(), length_of(packet) - packet.header_len);
 }
 
 void PcapCapture::captured(const Port& from, const Packet& packet, TimeNs now) {
   assert(room());
-  auto length = static_cast<uint32_t>(kEthernetHeader + packet.wire_length());
+  auto length = static_cast<uint32_t>(kEthernetHeader + length_of(packet));
   if (format_ == CaptureFormat::kPcapng) {
     PacketHeader header;
     header.length = static_cast<uint32_t>(sizeof header + padded(length) + sizeof header.length);

@@ -202,7 +202,7 @@ void add_port_files(Tree& tree, const std::string& directory, Port& port, Engine
   add_counters(tree, directory, port.counters(), engine);
 }
 
-void add_interface_files(Tree& tree, const std::string& directory, const Port& port,
+void add_interface_files(Tree& tree, const std::string& directory, Port& port,
                          const std::shared_ptr<PortLink>& link) {
   const PortSpec& spec = port.spec();
   fixed(tree, directory + "/address", fmt::format("{:02x}", fmt::join(spec.mac, ":")), "the MAC");
@@ -236,6 +236,7 @@ void add_interface_files(Tree& tree, const std::string& directory, const Port& p
                       return at.up() ? fmt::format("{}", at.rate_bps() / 1'000'000) : "-1";
                     },
                     "Mbit/s; -1 without a carrier"));
+  add_counter_files(tree, directory + "/statistics", kInterfaceCounters, port.interface_counters());
 }
 
 }  // namespace rocefs

@@ -47,7 +47,7 @@ class PortLink {
 // Port and engine outlive the tree.
 void add_port_files(Tree& tree, const std::string& directory, Port& port, Engine& engine,
                     const std::shared_ptr<PortLink>& link);
-void add_interface_files(Tree& tree, const std::string& directory, const Port& port,
+void add_interface_files(Tree& tree, const std::string& directory, Port& port,
                          const std::shared_ptr<PortLink>& link);
 
 }  // namespace rocefs

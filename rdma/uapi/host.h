@@ -2,18 +2,20 @@
  *
  * A machine ("host") is a network, a mount and a UTS namespace. A program makes them with its own
  * rights, makes the interfaces in them, and hands the descriptors to the engine, which holds them
- * as long as the mount lives. An interface is a TAP device: what the machine's kernel transmits is
+ * as long as the mount lives. An interface is a TAP device: what the host's kernel transmits is
  * read from its descriptor and becomes an Ethernet frame on the emulated port's cable.
  *
  * The program connects to kernel/debug/rocefs/uapi as a verbs client does (uapi.h). Its first
  * request is HOST_OPEN, answered by a struct rocefs_answer. From then on it sends one struct
- * rocefs_host_request at a time and gets one struct rocefs_host_answer for each.
+ * rocefs_host_request at a time, with at most one descriptor, and gets one struct
+ * rocefs_host_answer for each.
  *
  * All hosts of a mount are made by the program that first enters one: its ENTER is answered by
- * MAKE. It makes every host listed in kernel/debug/rocefs/hosts, the wanted one first: a PLUG for
- * each interface, then STARTED; and it ends with MADE. Meanwhile other programs wait for the answer
- * to their ENTER until their host has started. If the maker's connection ends before MADE, the next
- * program that waits becomes the maker of what is missing.
+ * MAKE. It makes every host listed in kernel/debug/rocefs/hosts whose state is not "running", the
+ * wanted one first: a PLUG for each interface, a WATCH, a NAMESPACE for each, then STARTED; and it
+ * ends with MADE. Meanwhile other programs wait for the answer to their ENTER until their host has
+ * started. If the maker's connection ends before MADE, the next program that waits becomes the
+ * maker of what is missing.
  */
 #ifndef ROCEFS_UAPI_HOST_H
 #define ROCEFS_UAPI_HOST_H
@@ -26,33 +28,46 @@ enum {
 };
 
 enum rocefs_host_op {
-  /* Answered by RUNNING, with the host's namespaces in the order of STARTED, or by MAKE. */
+  /* Answered by RUNNING, with descriptors of the host's namespaces, or by MAKE. */
   ROCEFS_HOST_ENTER = 1,
-  /* From the maker; with two descriptors: a TAP device (IFF_TAP, IFF_NO_PI, IFF_VNET_HDR), and a
-   * socket of NETLINK_ROUTE that was opened in the host's network namespace. */
+  /* The others are the maker's. With a TAP device (IFF_TAP, IFF_NO_PI, IFF_VNET_HDR) as interface
+   * `number` of the host, counted from 0 in the order of its file `interfaces`. */
   ROCEFS_HOST_PLUG,
-  /* From the maker; with three or four descriptors: network, mount and UTS namespace, and the user
-   * namespace that owns them if it is not the engine's. EBUSY if an interface is not plugged. */
+  /* With a socket of NETLINK_ROUTE that was opened in the host's network namespace. */
+  ROCEFS_HOST_WATCH,
+  /* With the namespace `number`, of enum rocefs_host_namespace. */
+  ROCEFS_HOST_NAMESPACE,
+  /* EINVAL if an interface, the socket or a namespace but USER is missing. */
   ROCEFS_HOST_STARTED,
   ROCEFS_HOST_MADE,
 };
 
+/* In the order in which a program joins them. USER only where it is not the engine's own. */
+enum rocefs_host_namespace {
+  ROCEFS_HOST_USER,
+  ROCEFS_HOST_MNT,
+  ROCEFS_HOST_UTS,
+  ROCEFS_HOST_NET,
+  ROCEFS_HOST_NAMESPACES,
+};
+
 enum rocefs_host_state {
-  ROCEFS_HOST_DONE = 0,
+  ROCEFS_HOST_DONE,
   ROCEFS_HOST_RUNNING,
   ROCEFS_HOST_MAKE,
 };
 
 struct rocefs_host_request {
   uint32_t op;
-  uint32_t interface; /* PLUG: number of the host's interface, from 0, as listed in `interfaces` */
+  uint32_t number;
   char host[ROCEFS_HOST_NAME];
 };
 
 struct rocefs_host_answer {
   int32_t error;    /* 0 or an errno: no change was made */
   uint32_t state;   /* of rocefs_host_state */
-  char reason[120]; /* error: for people */
+  uint32_t present; /* RUNNING: a bit for each namespace of which a descriptor comes along */
+  char reason[116]; /* error: for people */
 };
 
 #endif

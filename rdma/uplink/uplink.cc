@@ -162,6 +162,7 @@ void Uplink::check_buffer(int fd) {
 
 void Uplink::receive(Packet* arriving, TimeNs now) {
   PacketPtr packet(arriving);
+  if (packet->ethernet) return;  // frames of hosts stay inside
   if (sender_) {
     engine_->listen();
     return sender_->send(std::move(packet), now);

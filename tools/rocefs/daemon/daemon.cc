@@ -19,6 +19,7 @@
 #include "pcc/card/program_server.h"
 #include "rdma/client/server.h"
 #include "rdma/cm/ucma_server.h"
+#include "rdma/host/host_server.h"
 #include "rdma/uapi/cm.h"
 #include "tools/rocefs/daemon/heartbeat.h"
 #include "tools/rocefs/daemon/saved_state.h"
@@ -138,6 +139,7 @@ class Daemon::Impl {
   std::unique_ptr<ClientServer> clients_;
   std::unique_ptr<ProgramServer> programs_;
   std::unique_ptr<UcmaServer> channels_;
+  std::unique_ptr<HostServer> host_server_;
   DaemonEvents events_;
   std::optional<Heartbeat> heartbeat_;
   Fd signals_;
@@ -206,6 +208,15 @@ std::optional<Failure> Daemon::Impl::build(const Options& options) {
       [this](std::string_view line) { log(LogLevel::kInfo, line); });
   clients_->hand_claims_to(ROCEFS_OP_CM_OPEN, [this](ClientServer::Claim claim) {
     channels_->take_over(std::move(claim));
+  });
+  auto may_make = [owner = options.uid](uid_t uid) {
+    return uid == 0 || uid == owner || uid == ::geteuid();
+  };
+  host_server_ = std::make_unique<HostServer>(
+      instance_->engine(), instance_->loop(), instance_->hosts(), may_make,
+      [this](std::string_view line) { log(LogLevel::kInfo, line); });
+  clients_->hand_claims_to(ROCEFS_OP_HOST_OPEN, [this](ClientServer::Claim claim) {
+    host_server_->take_over(std::move(claim));
   });
   if (from_.listener) instance_->tree().add_socket(kSocket);
   if (std::optional<Failure> failed = instance_->apply(config_.knobs)) return failed;
@@ -437,6 +448,7 @@ Daemon::Impl::~Impl() {
   if (clients_) clients_->drop_all();
   programs_.reset();
   channels_.reset();
+  host_server_.reset();
   if (instance_) instance_->stop_engine();
   if (clients_ && !settle_clients()) std::_Exit(0);
   if (instance_) instance_->end_traffic();

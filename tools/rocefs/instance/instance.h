@@ -19,6 +19,7 @@
 #include "core/tree/reset.h"
 #include "core/tree/tree.h"
 #include "pcc/card/pcc.h"
+#include "rdma/host/hosts.h"
 #include "rdma/network/fabric.h"
 #include "rdma/traffic/traffic.h"
 #include "rdma/tree/capture_file.h"
@@ -75,6 +76,7 @@ class Instance {
   PciDriver& driver() { return *driver_; }
   Pcc& pcc() { return *pcc_; }
   Connections& connections() { return *connections_; }
+  Hosts& hosts() { return *hosts_; }
   ClockFiles& clock_files() { return *clock_files_; }
   CaptureFile& capture() { return *capture_; }
   CallerFiles& files() { return *files_; }
@@ -109,6 +111,7 @@ class Instance {
   std::unique_ptr<Pcc> pcc_;
   std::unique_ptr<Mads> mads_;
   std::unique_ptr<Connections> connections_;
+  std::unique_ptr<Hosts> hosts_;
   std::unique_ptr<PciDriver> driver_;
   std::unique_ptr<ClockFiles> clock_files_;
   std::unique_ptr<Traffic> traffic_;

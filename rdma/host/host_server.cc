@@ -1,0 +1,199 @@
+#include "rdma/host/host_server.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "core/process/stranger_socket.h"
+
+namespace rocefs {
+namespace {
+
+union Descriptors {
+  cmsghdr header;
+  char bytes[CMSG_SPACE(ROCEFS_HOST_NAMESPACES * sizeof(int))];
+};
+
+// Sends a whole message, without waiting, with descriptors.
+bool send_with(int socket, const void* data, size_t size, const std::vector<int>& descriptors) {
+  iovec part{const_cast<void*>(data), size};
+  Descriptors space{};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  if (size_t bytes = descriptors.size() * sizeof(int)) {
+    message.msg_control = &space;
+    message.msg_controllen = CMSG_SPACE(bytes);
+    space.header.cmsg_level = SOL_SOCKET;
+    space.header.cmsg_type = SCM_RIGHTS;
+    space.header.cmsg_len = CMSG_LEN(bytes);
+    std::memcpy(CMSG_DATA(&space.header), descriptors.data(), bytes);
+  }
+  return ::sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL) == static_cast<ssize_t>(size);
+}
+
+template <class Answer>
+void put_reason(Answer& answer, char* reason, size_t room, const Error& why) {
+  answer.error = why.code;
+  why.reason.copy(reason, room - 1);
+}
+
+}  // namespace
+
+struct HostServer::Program {
+  StrangerFd socket;
+  Credentials who;
+  Host* waits_for = nullptr;  // the host that it enters
+  std::vector<Host*> began;   // hosts that it makes and has not started
+  bool answering = false;
+};
+
+HostServer::HostServer(Engine& engine, PollLoop& loop, Hosts& hosts,
+                       std::function<bool(uid_t)> may_use, Log log)
+    : engine_(engine),
+      loop_(loop),
+      hosts_(hosts),
+      may_use_(std::move(may_use)),
+      log_(std::move(log)) {}
+
+HostServer::~HostServer() {
+  for (const ProgramPtr& program : programs_) loop_.unwatch(program->socket.get());
+}
+
+Result<void> HostServer::check(const ClientServer::Claim& claim) const {
+  if (engine_.mode() != ClockMode::kReal) {
+    return Error{EOPNOTSUPP, "hosts need the real clock: a kernel has no place in virtual time"};
+  }
+  if (!may_use_(claim.who.uid)) return Error{EPERM, "hosts are for root and for the mount's owner"};
+  if (programs_.size() >= kMaxPrograms) return Error{EAGAIN, "too many programs enter hosts now"};
+  return {};
+}
+
+void HostServer::take_over(ClientServer::Claim claim) {
+  auto program = std::make_shared<Program>();
+  program->socket = std::move(claim.socket);
+  program->who = claim.who;
+  rocefs_answer answer{};
+  Result<void> checked = check(claim);
+  if (!checked) put_reason(answer, answer.u.reason, sizeof answer.u.reason, checked.error());
+  bool sent = send_with(program->socket.get(), &answer, sizeof answer, {});
+  if (!checked || !sent) return program->socket.hang_up();
+  programs_.push_back(program);
+  loop_.watch(program->socket.get(), [this, program] { take(program); });
+}
+
+// A program that waits for an answer and sends more is dropped.
+void HostServer::take(const ProgramPtr& program) {
+  rocefs_host_request request{};
+  StrangerMessage message = receive_from_stranger(program->socket, bytes_of(request), true);
+  if (message.kind == StrangerMessage::Kind::kNothing) return;
+  bool good = message.kind == StrangerMessage::Kind::kReceived && message.size == sizeof request &&
+              !program->answering && !program->waits_for;
+  if (!good) return drop(program);
+  request.host[sizeof request.host - 1] = 0;
+  handle(program, request, std::move(message.attached));
+}
+
+void HostServer::handle(const ProgramPtr& program, const rocefs_host_request& request,
+                        StrangerFd attached) {
+  Host* host = hosts_.find(request.host);
+  if (!host && request.op != ROCEFS_HOST_MADE) {
+    return answer(program, errorf(ENOENT, "there is no host {}", request.host));
+  }
+  if (request.op == ROCEFS_HOST_ENTER) return enter(program, *host);
+  if (maker_.lock() != program)
+    return answer(program, Error{EPERM, "another program makes the hosts"});
+  build(program, request, host, std::move(attached));
+}
+
+void HostServer::enter(const ProgramPtr& program, Host& host) {
+  program->waits_for = &host;
+  serve_waiting();
+}
+
+// Answers the programs whose host runs, and makes the first other one the maker if there is none.
+void HostServer::serve_waiting() {
+  const std::list<ProgramPtr> programs = programs_;
+  for (const ProgramPtr& program : programs) {
+    Host* host = program->waits_for;
+    if (!host) continue;
+    if (host->running) {
+      program->waits_for = nullptr;
+      answer_running(program, *host);
+    } else if (maker_.expired()) {
+      program->waits_for = nullptr;
+      maker_ = program;
+      answer(program, {}, ROCEFS_HOST_MAKE);
+    }
+  }
+}
+
+void HostServer::build(const ProgramPtr& program, const rocefs_host_request& request, Host* host,
+                       StrangerFd attached) {
+  if (host && host->running) return answer(program, errorf(EBUSY, "{} runs already", host->name));
+  auto& began = program->began;
+  if (host && std::find(began.begin(), began.end(), host) == began.end()) began.push_back(host);
+  switch (request.op) {
+    case ROCEFS_HOST_PLUG:
+      program->answering = true;
+      return hosts_.plug(*host, request.number, std::move(attached),
+                         [this, program](Result<void> result) {
+                           program->answering = false;
+                           if (program->socket) answer(program, result);
+                         });
+    case ROCEFS_HOST_WATCH:
+      return answer(program, hosts_.watch(*host, std::move(attached)));
+    case ROCEFS_HOST_NAMESPACE:
+      return answer(program, hosts_.set_namespace(*host, request.number, std::move(attached)));
+    case ROCEFS_HOST_STARTED: {
+      Result<void> started = hosts_.start(*host);
+      if (started) std::erase(began, host);
+      answer(program, started);
+      return serve_waiting();
+    }
+    case ROCEFS_HOST_MADE:
+      maker_.reset();
+      answer(program, {});
+      log_(fmt::format("hosts made by pid {} of user {}", program->who.pid, program->who.uid));
+      return serve_waiting();
+    default:
+      return answer(program, errorf(EINVAL, "there is no operation {}", request.op));
+  }
+}
+
+void HostServer::answer(const ProgramPtr& program, const Result<void>& result,
+                        rocefs_host_state state) {
+  rocefs_host_answer answer{};
+  answer.state = state;
+  if (!result) put_reason(answer, answer.reason, sizeof answer.reason, result.error());
+  if (!send_with(program->socket.get(), &answer, sizeof answer, {})) drop(program);
+}
+
+void HostServer::answer_running(const ProgramPtr& program, const Host& host) {
+  rocefs_host_answer answer{};
+  answer.state = ROCEFS_HOST_RUNNING;
+  std::vector<int> descriptors;
+  for (size_t i = 0; i < host.namespaces.size(); ++i) {
+    if (!host.namespaces[i]) continue;
+    answer.present |= 1u << i;
+    descriptors.push_back(host.namespaces[i].get());
+  }
+  if (!send_with(program->socket.get(), &answer, sizeof answer, descriptors)) drop(program);
+}
+
+// Takes back what it has not finished.
+void HostServer::drop(const ProgramPtr& program) {
+  if (!program->socket) return;
+  loop_.unwatch(program->socket.get());
+  program->socket.hang_up();
+  program->socket.reset();
+  for (Host* host : program->began) hosts_.stop(*host);
+  bool was_maker = maker_.lock() == program;
+  if (was_maker) maker_.reset();
+  programs_.remove(program);
+  if (was_maker) serve_waiting();
+}
+
+}  // namespace rocefs

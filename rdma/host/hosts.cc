@@ -1,0 +1,168 @@
+#include "rdma/host/hosts.h"
+
+#include <linux/netlink.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "core/tree/function_file.h"
+#include "rdma/host/interface_text.h"
+#include "rdma/nic/device.h"
+
+namespace rocefs {
+namespace {
+
+bool is_route_socket(int fd) {
+  int domain = 0, protocol = 0;
+  socklen_t size = sizeof domain, protocol_size = sizeof protocol;
+  return ::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain == AF_NETLINK &&
+         ::getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &protocol_size) == 0 &&
+         protocol == NETLINK_ROUTE;
+}
+
+// Whether the descriptor is a namespace of that kind. The name of a file never begins like that,
+// and reading it asks no file system.
+bool is_namespace(int fd, size_t number) {
+  constexpr const char* kNames[] = {"user:[", "mnt:[", "uts:[", "net:["};
+  static_assert(std::size(kNames) == ROCEFS_HOST_NAMESPACES && ROCEFS_HOST_NET == 3);
+  char text[32] = {};
+  std::string path = fmt::format("/proc/self/fd/{}", fd);
+  return ::readlink(path.c_str(), text, sizeof text - 1) > 0 &&
+         std::string_view(text).starts_with(kNames[number]);
+}
+
+}  // namespace
+
+Hosts::Hosts(Engine& engine, Fabric& fabric, Tree& tree, const std::string& directory)
+    : engine_(engine), fabric_(fabric) {
+  for (const auto& device : fabric.devices()) {
+    auto host = std::make_unique<Host>();
+    host->name = device->name();
+    host->devices.push_back(device.get());
+    for (size_t number = 1; number <= device->port_count(); ++number) {
+      host->interfaces.push_back({&device->port(number), nullptr, nullptr});
+    }
+    hosts_.push_back(std::move(host));
+  }
+  add_files(tree, directory);
+}
+
+Hosts::~Hosts() {
+  for (const auto& host : hosts_) {
+    for (HostInterface& interface : host->interfaces) {
+      if (interface.channel) interface.channel->abandon();
+    }
+  }
+}
+
+void Hosts::add_files(Tree& tree, const std::string& directory) {
+  for (const auto& one : hosts_) {
+    Host* host = one.get();
+    std::string at = directory + "/" + host->name;
+    std::string devices, interfaces;
+    for (const Device* device : host->devices) devices += device->name() + "\n";
+    for (const HostInterface& interface : host->interfaces) {
+      interfaces += interface_text(interface.port->spec()) + "\n";
+    }
+    for (std::string* text : {&devices, &interfaces}) text->pop_back();
+    tree.add_file(at + "/devices", constant(devices, "RDMA devices of the host, one a line"));
+    tree.add_file(at + "/interfaces",
+                  constant(interfaces,
+                           "network interfaces of the host, one a line: name, MAC, MTU "
+                           "and addresses with which it starts"));
+    tree.add_file(at + "/state", read_only(
+                                     [host]() -> Result<std::string> {
+                                       return std::string(host->running ? "running" : "off");
+                                     },
+                                     "running, or off until the first `rocefs host`"));
+  }
+}
+
+Host* Hosts::find(std::string_view name) {
+  auto it = std::find_if(hosts_.begin(), hosts_.end(),
+                         [&](const auto& host) { return host->name == name; });
+  return it == hosts_.end() ? nullptr : it->get();
+}
+
+bool Hosts::all_running() const {
+  return std::all_of(hosts_.begin(), hosts_.end(), [](const auto& host) { return host->running; });
+}
+
+void Hosts::plug(Host& host, size_t number, StrangerFd fd, Answer<void> answer) {
+  if (number >= host.interfaces.size()) {
+    return answer(errorf(EINVAL, "{} has no interface {}", host.name, number));
+  }
+  HostInterface& interface = host.interfaces[number];
+  const std::string& name = interface.port->spec().netdev;
+  if (interface.tap)
+    return answer(errorf(EBUSY, "{} of {} is plugged in already", name, host.name));
+  Result<std::shared_ptr<Tap>> tap = Tap::of(std::move(fd), worker_);
+  if (!tap) return answer(tap.error());
+  interface.tap = *tap;
+  auto done = [this, &host, number, kept = std::move(answer)](Result<void> prepared) mutable {
+    engine_.tell_control([this, &host, number, prepared, kept = std::move(kept)]() mutable {
+      HostInterface& ready = host.interfaces[number];
+      if (!prepared) ready.tap.reset();
+      if (prepared && ready.tap) plug_in(host, number);
+      kept(prepared);
+    });
+  };
+  (*tap)->prepare(name, std::move(done));
+}
+
+void Hosts::plug_in(Host& host, size_t number) {
+  HostInterface& interface = host.interfaces[number];
+  auto made = std::make_unique<TapChannel>(engine_, *interface.port, fabric_.pool(), interface.tap);
+  interface.channel = made.get();
+  engine_.post_retrying([&engine = engine_, channel = std::move(made)]() mutable {
+    TapChannel& started = *channel;
+    engine.ring().adopt(std::move(channel));
+    started.start();
+  });
+}
+
+void Hosts::unplug(HostInterface& interface) {
+  interface.tap.reset();
+  if (TapChannel* channel = std::exchange(interface.channel, nullptr)) {
+    engine_.post_retrying([channel] { channel->end(); });
+  }
+}
+
+Result<void> Hosts::watch(Host& host, StrangerFd route) {
+  if (host.route) return errorf(EBUSY, "{} is watched already", host.name);
+  if (!route || !is_route_socket(route.get()))
+    return Error{EINVAL, "a socket of rtnetlink is wanted"};
+  host.route = std::move(route);
+  return {};
+}
+
+Result<void> Hosts::set_namespace(Host& host, size_t number, StrangerFd fd) {
+  if (number >= host.namespaces.size()) return Error{EINVAL, "there is no such kind of namespace"};
+  if (host.namespaces[number]) return errorf(EBUSY, "{} has this namespace already", host.name);
+  if (!fd || !is_namespace(fd.get(), number)) return Error{EINVAL, "a namespace is wanted"};
+  host.namespaces[number] = std::move(fd);
+  return {};
+}
+
+Result<void> Hosts::start(Host& host) {
+  bool plugged = std::all_of(host.interfaces.begin(), host.interfaces.end(),
+                             [](const HostInterface& one) { return one.channel != nullptr; });
+  bool whole = plugged && host.route;
+  for (size_t number : {ROCEFS_HOST_MNT, ROCEFS_HOST_UTS, ROCEFS_HOST_NET}) {
+    whole = whole && host.namespaces[number];
+  }
+  if (!whole) return errorf(EINVAL, "a part of {} is missing", host.name);
+  host.running = true;
+  return {};
+}
+
+void Hosts::stop(Host& host) {
+  for (HostInterface& interface : host.interfaces) unplug(interface);
+  for (StrangerFd& fd : host.namespaces) fd.reset();
+  host.route.reset();
+  host.running = false;
+}
+
+}  // namespace rocefs

@@ -1,0 +1,72 @@
+// Hosts: the machines around the NICs of a mount: which there are, the descriptors of their
+// namespaces and interfaces, and their files kernel/debug/rocefs/hosts/NAME/. A program makes them
+// (rdma/uapi/host.h, HostServer); here they are kept.
+//
+// Control thread.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/loop/engine.h"
+#include "core/loop/worker.h"
+#include "core/process/closer.h"
+#include "core/tree/tree.h"
+#include "rdma/host/tap_channel.h"
+#include "rdma/network/fabric.h"
+#include "rdma/uapi/host.h"
+
+namespace rocefs {
+
+// An interface of a host: one for each port of its devices.
+struct HostInterface {
+  Port* port = nullptr;
+  std::shared_ptr<Tap> tap;       // null: not plugged
+  TapChannel* channel = nullptr;  // the ring's; core thread
+};
+
+struct Host {
+  std::string name;
+  std::vector<Device*> devices;
+  std::vector<HostInterface> interfaces;
+  std::array<StrangerFd, ROCEFS_HOST_NAMESPACES> namespaces;
+  StrangerFd route;  // rtnetlink of its network namespace
+  bool running = false;
+};
+
+class Hosts {
+ public:
+  // `directory`: kernel/debug/rocefs/hosts. References outlive the hosts.
+  Hosts(Engine& engine, Fabric& fabric, Tree& tree, const std::string& directory);
+  // After the engine has stopped, before the fabric is destroyed.
+  ~Hosts();
+
+  // Null if there is none of that name.
+  Host* find(std::string_view name);
+  bool all_running() const;
+
+  // Each takes what a maker has handed over. EINVAL for a descriptor of another kind or a number
+  // out of range, EBUSY for what is there already.
+  void plug(Host& host, size_t number, StrangerFd tap, Answer<void> answer);
+  Result<void> watch(Host& host, StrangerFd route);
+  Result<void> set_namespace(Host& host, size_t number, StrangerFd fd);
+  Result<void> start(Host& host);
+  // Takes back what a maker has handed over for a host that it has not started.
+  void stop(Host& host);
+
+ private:
+  void add_files(Tree& tree, const std::string& directory);
+  void plug_in(Host& host, size_t number);
+  void unplug(HostInterface& interface);
+
+  Engine& engine_;
+  Fabric& fabric_;
+  Worker worker_;
+  std::vector<std::unique_ptr<Host>> hosts_;
+};
+
+}  // namespace rocefs

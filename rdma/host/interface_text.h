@@ -1,0 +1,25 @@
+// Text of a host's interface in its file `interfaces`.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "rdma/nic/port.h"
+#include "rdma/wire/ip_text.h"
+
+namespace rocefs {
+
+// RoCE's MTU is the interface's minus the longest headers (iboe_get_mtu()).
+inline constexpr uint32_t kRoceHeaders = 40 + 8 + 12 + 4 + 28 + 4;
+
+// NAME mac=MAC mtu=MTU ip=ADDRESS/PREFIX [ip6=ADDRESS/PREFIX]
+inline std::string interface_text(const PortSpec& spec) {
+  std::string text =
+      fmt::format("{} mac={:02x} mtu={} ip={}/24", spec.netdev, fmt::join(spec.mac, ":"),
+                  spec.mtu + kRoceHeaders, ip_text(mapped_ipv4(spec.ipv4)));
+  if (spec.ipv6) text += fmt::format(" ip6={}/64", ip_text(*spec.ipv6));
+  return text;
+}
+
+}  // namespace rocefs
