@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kMaxChannels = 1024;
 // ibv_event_type
-constexpr uint32_t kDeviceFatal = 8, kPortActive = 9, kPortError = 10;
+constexpr uint32_t kDeviceFatal = 8, kPortActive = 9, kPortError = 10, kGidChange = 18;
 
 bool takes_away(uint32_t op) {
   return op == ROCEFS_OP_DEREG_MR || op == ROCEFS_OP_DESTROY_CQ || op == ROCEFS_OP_DESTROY_SRQ ||
@@ -100,6 +100,10 @@ bool Client::tell(uint32_t type, uint64_t element) {
 
 void Client::port_changed(const Port& port) {
   (void)tell(port.link_up() ? kPortActive : kPortError, port.number());
+}
+
+void Client::gids_changed(const Port& port) {
+  (void)tell(kGidChange, port.number());
 }
 
 bool Client::wanted() const {

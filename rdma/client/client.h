@@ -179,6 +179,7 @@ class Client final : public DeviceClient {
   // The device is being removed.
   void device_removed(Device& device) override;
   void port_changed(const Port& port) override;
+  void gids_changed(const Port& port) override;
 
   Device& device() { return *device_; }
   Process& process() { return *process_; }

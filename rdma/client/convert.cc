@@ -110,12 +110,12 @@ Result<AddressVector> address_of(const Device& device, const rocefs_address& add
   if (address.port < 1 || address.port > device.port_count()) {
     return errorf(EINVAL, "{} has no port {}", device.name(), address.port);
   }
-  const std::vector<Ip>& gids = device.port(address.port).gids();
-  if (address.sgid_index >= gids.size()) {
+  const Ip* local = device.port(address.port).gids().at(address.sgid_index);
+  if (!local) {
     return errorf(EINVAL, "GID {} of port {} is empty", address.sgid_index, address.port);
   }
   AddressVector path;
-  path.local = gids[address.sgid_index];
+  path.local = *local;
   std::copy_n(address.dgid, path.remote.size(), path.remote.begin());
   if (path.remote == Ip{}) return Error{EINVAL, "the far GID is empty"};
   if (is_mapped_ipv4(path.local) != is_mapped_ipv4(path.remote)) {
@@ -200,10 +200,7 @@ void describe(const QpAttributes& a, QpState state, const Port& port, rocefs_qp_
   out.rnr_retry = a.rnr_retry;
   std::copy_n(a.path.remote.begin(), a.path.remote.size(), out.path.dgid);
   out.path.is_global = a.path.remote != Ip{};
-  const std::vector<Ip>& gids = port.gids();
-  for (size_t i = 0; i < gids.size(); ++i) {
-    if (gids[i] == a.path.local) out.path.sgid_index = static_cast<uint8_t>(i);
-  }
+  out.path.sgid_index = static_cast<uint8_t>(port.gids().index_of(a.path.local).value_or(0));
   out.path.hop_limit = a.path.hop_limit;
   out.path.traffic_class = a.path.traffic_class;
   out.path.port = port.number();

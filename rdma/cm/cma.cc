@@ -37,10 +37,6 @@ void each_port(Fabric& fabric, Visit visit) {
   }
 }
 
-bool has(const std::vector<Ip>& addresses, const Ip& ip) {
-  return std::find(addresses.begin(), addresses.end(), ip) != addresses.end();
-}
-
 CmAddress address_of(const Ip& ip, uint16_t port) {
   using Family = CmAddress::Family;
   return {is_mapped_ipv4(ip) ? Family::kIpv4 : Family::kIpv6, ip, port, 0};
@@ -71,14 +67,15 @@ CmManager& Cma::manager(const PortHost& device) {
 Port* Cma::port_at(const Ip& address) {
   Port* found = nullptr;
   each_port(fabric_, [&](Port& port) {
-    if (!found && has(port.gids(), address)) found = &port;
+    if (!found && port.gids().has(address)) found = &port;
   });
   return found;
 }
 
 // First address of the port that can talk to `destination`.
 std::optional<Ip> Cma::source_at(Port& port, const Ip& destination, bool outside) const {
-  for (const Ip& ip : port.gids()) {
+  for (const Ip& ip : port.gids().entries()) {
+    if (ip == Ip{}) continue;
     if (is_mapped_ipv4(ip) != is_mapped_ipv4(destination)) continue;
     if (!is_mapped_ipv4(ip) && is_link_local(ip) != is_link_local(destination)) continue;
     if (!outside || fabric_.reaches_outside(ip)) return ip;

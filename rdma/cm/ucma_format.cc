@@ -49,9 +49,7 @@ bool has_path(const CmId& id) {
 
 void put_path(const Port& port, const AddressVector& path, AddressHandle& out) {
   out.dgid = path.remote;
-  const auto& gids = port.gids();
-  auto local = std::find(gids.begin(), gids.end(), path.local);
-  out.sgid_index = static_cast<uint8_t>(local == gids.end() ? 0 : local - gids.begin());
+  out.sgid_index = static_cast<uint8_t>(port.gids().index_of(path.local).value_or(0));
   out.hop_limit = path.hop_limit;
   out.traffic_class = path.traffic_class;
   out.is_global = 1;

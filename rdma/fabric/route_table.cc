@@ -18,6 +18,15 @@ void RouteTable::grow() {
   }
 }
 
+void RouteTable::copy(const Ip& destination, const Mac& mac) {
+  if ((taken_ + 1) * 2 > slots_.size()) grow();
+  Slot from = slot_of(key_of(mac.data()));
+  if (from.count == 0) return;
+  Slot& slot = slot_of(key_of(destination));
+  if (slot.count == 0) ++taken_;
+  slot = {key_of(destination), from.first, from.count};
+}
+
 void RouteTable::set(const Key& key, std::span<const uint16_t> hops) {
   if (hops.empty()) return;
   if ((taken_ + 1) * 2 > slots_.size()) grow();

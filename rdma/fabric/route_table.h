@@ -26,6 +26,8 @@ class RouteTable {
   void set(const Mac& destination, std::span<const uint16_t> hops) {
     set(key_of(destination.data()), hops);
   }
+  // Gives `destination` the ports of `mac`. Takes constant time, but for the growth of the table.
+  void copy(const Ip& destination, const Mac& mac);
   // Next hops of the packet's destination; empty without a route.
   std::span<const uint16_t> find(const Packet& packet) const {
     Key key = packet.ethernet ? key_of(packet.frame->ethernet.data()) : key_of(packet);

@@ -50,6 +50,8 @@ class Switch final : public KnobOwner {
   // Sets the links through which `destination` is nearest; all lead out of this switch.
   void set_route(const Ip& destination, std::span<const Link* const> next_hops);
   void set_route(const Mac& destination, std::span<const Link* const> next_hops);
+  // Sets the route of an address to be that of a MAC, at present.
+  void set_route_as(const Ip& destination, const Mac& mac) { routes_.copy(destination, mac); }
   // Sets the next hops of destinations without a route.
   void set_default_route(std::span<const Link* const> next_hops);
   // Sets the links for packets to a group, and for frames to a MAC without a route, except the one

@@ -35,8 +35,9 @@ bool is_namespace(int fd, size_t number) {
 
 }  // namespace
 
-Hosts::Hosts(Engine& engine, Fabric& fabric, Tree& tree, const std::string& directory)
-    : engine_(engine), fabric_(fabric) {
+Hosts::Hosts(Engine& engine, PollLoop& loop, Fabric& fabric, Tree& tree,
+             const std::string& directory)
+    : engine_(engine), loop_(loop), fabric_(fabric) {
   for (const auto& device : fabric.devices()) {
     auto host = std::make_unique<Host>();
     host->name = device->name();
@@ -131,10 +132,14 @@ void Hosts::unplug(HostInterface& interface) {
 }
 
 Result<void> Hosts::watch(Host& host, StrangerFd route) {
-  if (host.route) return errorf(EBUSY, "{} is watched already", host.name);
+  if (host.watch) return errorf(EBUSY, "{} is watched already", host.name);
   if (!route || !is_route_socket(route.get()))
     return Error{EINVAL, "a socket of rtnetlink is wanted"};
-  host.route = std::move(route);
+  host.watch = std::make_unique<RouteWatch>(
+      loop_, std::move(route),
+      [this, &host](const std::string& name, const RouteWatch::State* state) {
+        interface_changed(host, name, state);
+      });
   return {};
 }
 
@@ -149,19 +154,111 @@ Result<void> Hosts::set_namespace(Host& host, size_t number, StrangerFd fd) {
 Result<void> Hosts::start(Host& host) {
   bool plugged = std::all_of(host.interfaces.begin(), host.interfaces.end(),
                              [](const HostInterface& one) { return one.channel != nullptr; });
-  bool whole = plugged && host.route;
+  bool whole = plugged && host.watch;
   for (size_t number : {ROCEFS_HOST_MNT, ROCEFS_HOST_UTS, ROCEFS_HOST_NET}) {
     whole = whole && host.namespaces[number];
   }
   if (!whole) return errorf(EINVAL, "a part of {} is missing", host.name);
   host.running = true;
+  keep_all(host, true);
   return {};
 }
 
+namespace {
+
+std::string tap_name(const Host& host, size_t number) {
+  return fmt::format("{}/tap{}", host.name, number);
+}
+std::string namespace_name(const Host& host, size_t number) {
+  return fmt::format("{}/namespace{}", host.name, number);
+}
+std::string route_name(const Host& host) {
+  return host.name + "/route";
+}
+
+}  // namespace
+
+void Hosts::keep_all(const Host& host, bool wanted) const {
+  if (!keep_) return;
+  auto keep = [&](const std::string& name, int descriptor) {
+    keep_(name, wanted ? descriptor : -1);
+  };
+  for (size_t i = 0; i < host.interfaces.size(); ++i) {
+    if (const auto& tap = host.interfaces[i].tap) keep(tap_name(host, i), tap->descriptor());
+  }
+  for (size_t i = 0; i < host.namespaces.size(); ++i) {
+    if (host.namespaces[i]) keep(namespace_name(host, i), host.namespaces[i].get());
+  }
+  if (host.watch) keep(route_name(host), host.watch->descriptor());
+}
+
+void Hosts::keep(Keep keep, std::map<std::string, Fd> kept, const Closer& closer) {
+  for (const auto& host : hosts_) {
+    if (!restore(*host, kept, closer)) stop(*host);
+  }
+  keep_ = std::move(keep);
+}
+
+// False unless all of the host was kept.
+bool Hosts::restore(Host& host, std::map<std::string, Fd>& kept, const Closer& closer) {
+  auto take = [&](const std::string& name) {
+    auto it = kept.find(name);
+    if (it == kept.end()) return StrangerFd{};
+    return StrangerFd(std::move(it->second), closer, ::geteuid());
+  };
+  for (size_t i = 0; i < host.interfaces.size(); ++i) {
+    Result<std::shared_ptr<Tap>> tap = Tap::of(take(tap_name(host, i)), worker_);
+    if (!tap) return false;
+    host.interfaces[i].tap = *tap;
+    plug_in(host, i);
+  }
+  for (size_t i = 0; i < host.namespaces.size(); ++i) {
+    host.namespaces[i] = take(namespace_name(host, i));
+  }
+  return watch(host, take(route_name(host))) && start(host);
+}
+
+namespace {
+
+// Makes the port's GIDs those of the interface's addresses. GID 0 is the MAC's own and stays.
+void set_gids(Fabric& fabric, Port& port, const std::set<Ip>& addresses) {
+  Device& device = device_of(port);
+  for (const Ip& gid : GidTable::Entries(port.gids().entries())) {
+    if (gid != Ip{} && !addresses.count(gid)) device.remove_gid(port.number(), gid);
+  }
+  for (const Ip& address : addresses) {
+    if (device.add_gid(port.number(), address)) fabric.add_address(port, address);
+  }
+}
+
+}  // namespace
+
+// An interface that is down, or has gone, leaves the port without carrier and keeps its addresses.
+void Hosts::interface_changed(const Host& host, const std::string& name,
+                              const RouteWatch::State* state) {
+  auto it = std::find_if(host.interfaces.begin(), host.interfaces.end(),
+                         [&](const auto& one) { return one.port->spec().netdev == name; });
+  if (it == host.interfaces.end()) return;
+  Port* port = it->port;
+  RouteWatch::State now = state ? *state : RouteWatch::State{};
+  uint32_t mtu = std::min(path_mtu_of(now.mtu), port->largest_mtu());
+  engine_.post_retrying([this, port, now, mtu] {
+    if (port->carrier() != now.up) port->set_carrier(now.up);
+    if (mtu > 0) port->set_mtu(mtu);
+    if (now.up) set_gids(fabric_, *port, now.addresses);
+    Port::Shown shown{port->gids().entries(), now.mtu ? now.mtu : port->mtu() + kRoceHeaders};
+    engine_.tell_control([port, shown] {
+      port->show(shown);
+      port->network_changed();
+    });
+  });
+}
+
 void Hosts::stop(Host& host) {
+  if (host.running) keep_all(host, false);
   for (HostInterface& interface : host.interfaces) unplug(interface);
   for (StrangerFd& fd : host.namespaces) fd.reset();
-  host.route.reset();
+  host.watch.reset();
   host.running = false;
 }
 

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -16,6 +17,7 @@
 #include "core/loop/worker.h"
 #include "core/process/closer.h"
 #include "core/tree/tree.h"
+#include "rdma/host/route_watch.h"
 #include "rdma/host/tap_channel.h"
 #include "rdma/network/fabric.h"
 #include "rdma/uapi/host.h"
@@ -34,16 +36,23 @@ struct Host {
   std::vector<Device*> devices;
   std::vector<HostInterface> interfaces;
   std::array<StrangerFd, ROCEFS_HOST_NAMESPACES> namespaces;
-  StrangerFd route;  // rtnetlink of its network namespace
+  std::unique_ptr<RouteWatch> watch;
   bool running = false;
 };
 
 class Hosts {
  public:
+  // Keeps a copy of a descriptor beyond this process, by name; -1: forgets it.
+  using Keep = std::function<void(const std::string& name, int descriptor)>;
+
   // `directory`: kernel/debug/rocefs/hosts. References outlive the hosts.
-  Hosts(Engine& engine, Fabric& fabric, Tree& tree, const std::string& directory);
+  Hosts(Engine& engine, PollLoop& loop, Fabric& fabric, Tree& tree, const std::string& directory);
   // After the engine has stopped, before the fabric is destroyed.
   ~Hosts();
+
+  // From now on `keep` is called for the descriptors of hosts that start or end. Hosts whose
+  // descriptors are all among `kept` run again: they were kept by an earlier process.
+  void keep(Keep keep, std::map<std::string, Fd> kept, const Closer& closer);
 
   // Null if there is none of that name.
   Host* find(std::string_view name);
@@ -62,8 +71,13 @@ class Hosts {
   void add_files(Tree& tree, const std::string& directory);
   void plug_in(Host& host, size_t number);
   void unplug(HostInterface& interface);
+  void keep_all(const Host& host, bool wanted) const;
+  bool restore(Host& host, std::map<std::string, Fd>& kept, const Closer& closer);
+  void interface_changed(const Host& host, const std::string& name, const RouteWatch::State* state);
 
   Engine& engine_;
+  PollLoop& loop_;
+  Keep keep_;
   Fabric& fabric_;
   Worker worker_;
   std::vector<std::unique_ptr<Host>> hosts_;

@@ -10,9 +10,6 @@
 
 namespace rocefs {
 
-// RoCE's MTU is the interface's minus the longest headers (iboe_get_mtu()).
-inline constexpr uint32_t kRoceHeaders = 40 + 8 + 12 + 4 + 28 + 4;
-
 // NAME mac=MAC mtu=MTU ip=ADDRESS/PREFIX [ip6=ADDRESS/PREFIX]
 inline std::string interface_text(const PortSpec& spec) {
   std::string text =

@@ -85,8 +85,7 @@ bool Fabric::reaches_outside(const Ip& own) const {
 Device* Fabric::device_at(const Ip& address) const {
   for (const auto& device : devices_) {
     for (size_t number = 1; number <= device->port_count(); ++number) {
-      const std::vector<Ip>& gids = device->port(number).gids();
-      if (std::find(gids.begin(), gids.end(), address) != gids.end()) return device.get();
+      if (device->port(number).gids().has(address)) return device.get();
     }
   }
   return nullptr;
@@ -190,6 +189,10 @@ void Fabric::route_to(const std::string& port, const PortSpec& spec) {
       if (outside) outside->serve(ip, *this->port(port));
     }
   }
+}
+
+void Fabric::add_address(const Port& port, const Ip& address) {
+  for (const auto& one : switches_) one->set_route_as(address, port.spec().mac);
 }
 
 // Routes packets for addresses outside the fabric to the nearest uplink.

@@ -44,6 +44,8 @@ class Fabric : public FabricResources {
   Uplink* uplink(std::string_view name);
   // Whether an uplink is bound to this own address. Any thread.
   bool reaches_outside(const Ip& own) const;
+  // Routes packets for one more address of a port's interface to it. Core thread.
+  void add_address(const Port& port, const Ip& address);
   // Name of the node at the far end of one of links(), as in the topology.
   const std::string& far_end(const Link& link) const;
 

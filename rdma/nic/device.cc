@@ -56,6 +56,19 @@ void Device::link_changed(uint8_t number) {
   for (DeviceClient* client : clients_) client->port_changed(port(number));
 }
 
+bool Device::add_gid(size_t number, const Ip& address) {
+  if (!port(number).gids_.add(address)) return false;
+  for (DeviceClient* client : clients_) client->gids_changed(port(number));
+  return true;
+}
+
+bool Device::remove_gid(size_t number, const Ip& address) {
+  if (port(number).gids().index_of(address) == 0 || !port(number).gids_.remove(address))
+    return false;
+  for (DeviceClient* client : clients_) client->gids_changed(port(number));
+  return true;
+}
+
 Result<Qp*> Device::create_qp(const QpInit& init) {
   if (!present()) return errorf(ENODEV, "{} has no driver", name());
   return qps().create(init);

@@ -30,6 +30,8 @@ class DeviceClient {
   virtual void device_removed(Device& device) = 0;
   // The link of a port has gone up or down. May only take note.
   virtual void port_changed(const Port&) {}
+  // The GID table of a port has changed. May only take note.
+  virtual void gids_changed(const Port&) {}
 };
 
 // Core thread.
@@ -61,6 +63,10 @@ class Device final : public PortHost {
   void remove_client(DeviceClient& client) { std::erase(clients_, &client); }
   // Calls port_changed() of all clients.
   void link_changed(uint8_t number) override;
+  // Adds or takes away the GID of an address of a port's interface. False if nothing changes. GID 0
+  // stays: it is the MAC's.
+  bool add_gid(size_t port, const Ip& address);
+  bool remove_gid(size_t port, const Ip& address);
   // Adds a function that is called on the core thread after leave() and arrive().
   void on_presence(std::function<void(bool present)> changed) {
     presence_changed_.push_back(std::move(changed));
@@ -92,7 +98,7 @@ inline Device& device_of(Port& port) {
 inline constexpr uint32_t kPciVendor = 0x1fc9, kPciDevice = 0x4d42;
 inline constexpr char kFirmwareVersion[] = "1.0.0";
 inline constexpr uint32_t kHardwareRevision = 1;
-inline constexpr size_t kGidTableLen = 8;
+inline constexpr size_t kGidTableLen = GidTable::kSize;
 inline constexpr uint32_t kPortCapabilities = 0x04010000;  // CM supported, GIDs from IP addresses
 
 }  // namespace rocefs

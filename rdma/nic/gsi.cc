@@ -47,8 +47,7 @@ void Gsi::receive(const Packet& packet, const wire::Transport& headers) {
   const uint8_t* bytes = payload_bytes(packet);
   std::span<const uint8_t> mad(bytes, bytes ? packet.payload.length : 0);
   AddressVector path{destination_of(packet).ip, source_of(packet).ip};
-  const auto& gids = port_.gids();
-  bool ours = std::find(gids.begin(), gids.end(), path.local) != gids.end();
+  bool ours = port_.gids().has(path.local);
   if (!ours || !agent_ || !agent_->receive_mad(port_, path, mad)) {
     port_.counters().rx_mads_discarded.add();
   }

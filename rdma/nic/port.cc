@@ -29,6 +29,7 @@ wire::Service service_of(QpType type) {
 Port::Port(PortHost& host, const PortSpec& spec, uint8_t number)
     : PortBase(host, spec, number),
       mtu_(spec.mtu),
+      shown_{gids_.entries(), spec.mtu + kRoceHeaders},
       cnps_(*this),
       gsi_(*this),
       loop_(event_of<&Port::take_looped>(this)) {}
@@ -256,8 +257,7 @@ bool is_roce(const Packet& frame) {
 void Port::receive_frame(PacketPtr&& frame, TimeNs now) {
   if (is_roce(*frame)) {
     const Ip to = destination_of(*frame).ip;
-    bool mine = std::find(gids().begin(), gids().end(), to) != gids().end();
-    if (mine && frame->intact) {
+    if (gids().has(to) && frame->intact) {
       std::array<uint8_t, kMaxEthernetData> bytes;
       copy_data(*frame, bytes.data());
       return receive_bytes(std::span(bytes).first(ethernet_length(*frame)), now);

@@ -61,6 +61,14 @@ class Port final : public PortBase, public LinkSource, public LinkSink, public U
   // Plugs the interface of a host in, or out (null). Without one, Ethernet frames end here.
   void plug(NetInterface* interface);
   NetInterface* interface() const { return interface_; }
+  // Control thread: the GIDs and the interface's MTU, as files show them. network_changed()
+  // follows.
+  struct Shown {
+    GidTable::Entries gids{};
+    uint32_t mtu = 0;
+  };
+  void show(const Shown& shown) { shown_ = shown; }
+  const Shown& shown() const { return shown_; }
   InterfaceCounters& interface_counters() { return interface_counters_; }
 
   CnpQueue& cnps() { return cnps_; }
@@ -90,6 +98,8 @@ class Port final : public PortBase, public LinkSource, public LinkSink, public U
   void reset();
 
  private:
+  friend class Device;
+
   // FIFOs linked through the queue pairs, one per priority: no scan over all.
   struct QpFifos {
     std::array<Qp*, kPriorities> first{}, last{};
@@ -118,6 +128,7 @@ class Port final : public PortBase, public LinkSource, public LinkSink, public U
   std::atomic<bool> carrier_{true};
   std::atomic<uint32_t> mtu_;
   std::function<void()> on_network_;
+  Shown shown_;
   CnpQueue cnps_;
   Gsi gsi_;
   QpFifos data_, acknowledges_;

@@ -9,6 +9,7 @@
 #include "core/config/topology.h"
 #include "rdma/fabric/fabric_resources.h"
 #include "rdma/fabric/link.h"
+#include "rdma/nic/gid_table.h"
 #include "rdma/nic/multicast.h"
 #include "rdma/nic/port_ids.h"
 #include "rdma/nic/qp_table.h"
@@ -65,8 +66,7 @@ class PortBase : public QpPort {
   const PortHost& host() const { return host_; }
   const PortSpec& spec() const { return spec_; }
   uint8_t number() const { return number_; }  // 1 or 2
-  // Entries of the GID table that are not empty.
-  const std::vector<Ip>& gids() const { return gids_; }
+  const GidTable& gids() const { return gids_; }
   // Directions of the port's cable. Valid once it is attached.
   Link& egress() { return *egress_; }
   const Link& egress() const { return *egress_; }
@@ -86,9 +86,7 @@ class PortBase : public QpPort {
   const uint8_t number_;
   Link* egress_ = nullptr;
   Link* ingress_ = nullptr;
-
- private:
-  const std::vector<Ip> gids_;
+  GidTable gids_;
 };
 
 }  // namespace rocefs

@@ -117,24 +117,21 @@ void add_counters(Tree& tree, const std::string& directory, PortCounters& counte
   }
 }
 
-void add_gids(Tree& tree, const std::string& directory, const PortSpec& spec) {
-  constexpr std::string_view kTypeDoc = "the GID's type; EINVAL for an empty entry";
-  constexpr std::string_view kNdevDoc = "the GID's interface; EINVAL for an empty entry";
-  std::vector<Ip> gids = gids_of(spec);
+void add_gids(Tree& tree, const std::string& directory, const Port& port, PortLink& link) {
   for (size_t i = 0; i < kGidTableLen; ++i) {
-    bool used = i < gids.size();
-    fixed(tree, fmt::format("{}/gids/{}", directory, i), gid_text(used ? gids[i] : Ip{}),
-          "GID: 0 link-local, 1 IPv4, 2 IPv6 where there is one; all zero: empty");
-    std::string types = fmt::format("{}/gid_attrs/types/{}", directory, i);
-    std::string ndevs = fmt::format("{}/gid_attrs/ndevs/{}", directory, i);
-    if (used) {
-      fixed(tree, types, "RoCE v2", kTypeDoc);
-      fixed(tree, ndevs, spec.netdev, kNdevDoc);
-    } else {
-      auto empty = []() -> Text { return Error{EINVAL, "this GID table entry is empty"}; };
-      tree.add_file(types, read_only(empty, kTypeDoc));
-      tree.add_file(ndevs, read_only(empty, kNdevDoc));
-    }
+    tree.add_file(fmt::format("{}/gids/{}", directory, i),
+                  link.file([i](const PortLink& at) { return gid_text(at.port().shown().gids[i]); },
+                            "GID: 0 link-local, 1 IPv4, 2 IPv6 where there is one, then those of "
+                            "further addresses; all zero: empty"));
+    auto attribute = [&](const char* name, const std::string& value, std::string_view doc) {
+      auto show = [&port, i, value]() -> Text {
+        if (port.shown().gids[i] == Ip{}) return Error{EINVAL, "this GID table entry is empty"};
+        return value;
+      };
+      tree.add_file(fmt::format("{}/gid_attrs/{}/{}", directory, name, i), read_only(show, doc));
+    };
+    attribute("types", "RoCE v2", "the GID's type; EINVAL for an empty entry");
+    attribute("ndevs", port.spec().netdev, "the GID's interface; EINVAL for an empty entry");
   }
 }
 
@@ -198,7 +195,7 @@ void add_port_files(Tree& tree, const std::string& directory, Port& port, Engine
   fixed(tree, directory + "/cap_mask", fmt::format("0x{:08x}", kPortCapabilities),
         "CM supported, GIDs from IP addresses");
   fixed(tree, directory + "/pkeys/0", "0xffff", "the default partition, full member");
-  add_gids(tree, directory, port.spec());
+  add_gids(tree, directory, port, *link);
   add_counters(tree, directory, port.counters(), engine);
 }
 
@@ -213,11 +210,9 @@ void add_interface_files(Tree& tree, const std::string& directory, Port& port,
   fixed(tree, directory + "/dev_port", fmt::format("{}", port.number() - 1),
         "the port of the device, from 0");
   fixed(tree, directory + "/flags", "0x1003", "up, broadcast, multicast");
-  // RoCE's MTU: the interface's minus the longest headers (iboe_get_mtu()).
-  constexpr uint32_t kHeaders = 40 + 8 + 12 + 4 + 28 + 4;
   tree.add_file(
       directory + "/mtu",
-      link->file([](const PortLink& at) { return fmt::format("{}", at.mtu() + kHeaders); },
+      link->file([](const PortLink& at) { return fmt::format("{}", at.port().shown().mtu); },
                  "MTU of the interface: the path MTU plus the longest headers"));
   fixed(tree, directory + "/uevent", "INTERFACE=" + spec.netdev,
         "variables of the interface for udev");

@@ -23,7 +23,7 @@ class PortLink {
 
   bool up() const;
   uint64_t rate_bps() const;
-  uint32_t mtu() const { return port_.mtu(); }
+  const Port& port() const { return port_; }
   // A file whose text depends on the cable's knobs; pollers are woken when the text changes.
   std::shared_ptr<Attribute> file(std::function<std::string(const PortLink&)> text,
                                   std::string_view doc);

@@ -72,7 +72,9 @@ int work(const Options& options, const Config& config, Journal& journal, WorkerL
   Result<Invalidator> invalidator = Invalidator::start();
   if (!invalidator) return print_failure({1, invalidator.error().reason});
   auto created = Daemon::create(
-      options, config, {journal, link.descriptor(), link.take_listener(), std::move(*invalidator)});
+      options, config,
+      {journal, link.descriptor(), link.take_listener(), std::move(*invalidator), link.take_kept(),
+       [&link](const std::string& name, int descriptor) { link.keep(name, descriptor); }});
   if (auto* failed = std::get_if<Failure>(&created)) return print_failure(*failed);
   auto& daemon = std::get<0>(created);
   if (first) (void)!::chdir("/");

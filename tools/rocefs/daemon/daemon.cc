@@ -209,6 +209,7 @@ std::optional<Failure> Daemon::Impl::build(const Options& options) {
   clients_->hand_claims_to(ROCEFS_OP_CM_OPEN, [this](ClientServer::Claim claim) {
     channels_->take_over(std::move(claim));
   });
+  instance_->hosts().keep(std::move(from_.keep), std::move(from_.kept), clients_->closer());
   auto may_make = [owner = options.uid](uid_t uid) {
     return uid == 0 || uid == owner || uid == ::geteuid();
   };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 
 #include "core/base/fd.h"
@@ -21,6 +22,9 @@ struct TakeoverInput {
   int descriptor;    // of the mount to take over; -1 for the first worker, which mounts
   Fd listener;       // clients' socket; empty if there is none, or none yet
   Invalidator invalidator;
+  std::map<std::string, Fd> kept;  // descriptors of hosts, by name
+  // Gives the supervisor a copy of a descriptor for the next worker; -1: it forgets it.
+  std::function<void(const std::string& name, int descriptor)> keep;
 };
 
 // Events of a running daemon. Called on its control thread.

@@ -27,14 +27,16 @@ constexpr TimeNs kEarly = kSecond;  // a worker that dies sooner has died early
 constexpr int kMaxEarlyDeaths = 8;
 constexpr int kMaxSilence = 4;  // periods of alive_every(): half of the watchdog's time
 constexpr TimeNs kCheckPeriod = 300 * kMillisecond, kDyingCheckPeriod = 200 * kMillisecond;
-constexpr char kListening = 'l', kReady = 'r', kListenerClosed = 'n', kEnding = 'e', kAlive = 'a';
+constexpr char kListening = 'l', kReady = 'r', kListenerClosed = 'n', kEnding = 'e', kAlive = 'a',
+               kKeep = 'k';
 
-// One letter, with room for a descriptor, which goes with kListening and kReady. Not movable:
-// `header` points into it.
+// One letter, and a name with kKeep, with room for a descriptor, which goes with kListening, kReady
+// and kKeep. Not movable: `header` points into it.
 struct Message {
-  explicit Message(char word = 0) : letter(word) {
-    header.msg_iov = &part;
-    header.msg_iovlen = 1;
+  explicit Message(char word = 0, const std::string& about = {}) : letter(word) {
+    about.copy(name, sizeof name - 1);
+    header.msg_iov = parts;
+    header.msg_iovlen = 2;
     header.msg_control = &space;
     header.msg_controllen = sizeof space;
   }
@@ -42,7 +44,8 @@ struct Message {
   Message& operator=(const Message&) = delete;
 
   char letter;
-  iovec part{&letter, 1};
+  char name[WorkerLink::kMaxName + 1] = {};
+  iovec parts[2] = {{&letter, 1}, {name, sizeof name}};
   msghdr header{};
   union {
     cmsghdr descriptor;
@@ -71,18 +74,23 @@ std::string cause_of(int status) {
 
 }  // namespace
 
-void WorkerLink::send(char letter, int descriptor) {
-  Message message(letter);
+void WorkerLink::send(char letter, int descriptor, const std::string& name) {
+  Message message(letter, name);
   cmsghdr& with = message.space.descriptor;
   with.cmsg_level = SOL_SOCKET;
   with.cmsg_type = SCM_RIGHTS;
   with.cmsg_len = CMSG_LEN(sizeof descriptor);
   std::memcpy(CMSG_DATA(&with), &descriptor, sizeof descriptor);
+  if (descriptor < 0) message.header.msg_controllen = 0;
   (void)!::sendmsg(socket_.get(), &message.header, MSG_NOSIGNAL);
 }
 
 void WorkerLink::listening(int listener) {
   send(kListening, listener);
+}
+
+void WorkerLink::keep(const std::string& name, int descriptor) {
+  send(kKeep, descriptor, name);
 }
 
 void WorkerLink::ready(int descriptor) {
@@ -158,7 +166,8 @@ void Supervisor::start_worker() {
   socket_.reset();
   signals_.reset();
   guard_.forget();
-  WorkerLink link(std::move(workers_end), descriptor_.release(), std::move(listener_));
+  WorkerLink link(std::move(workers_end), descriptor_.release(), std::move(listener_),
+                  std::move(kept_));
   std::exit(work_(link));
 }
 
@@ -219,9 +228,16 @@ bool Supervisor::take_message() {
     return true;
   }
   cmsghdr* header = CMSG_FIRSTHDR(&message.header);
-  if (!header || header->cmsg_type != SCM_RIGHTS) return true;
+  if (!header || header->cmsg_type != SCM_RIGHTS) {
+    if (message.letter == kKeep) kept_.erase(message.name);
+    return true;
+  }
   int descriptor;
   std::memcpy(&descriptor, CMSG_DATA(header), sizeof descriptor);
+  if (message.letter == kKeep) {
+    kept_[message.name] = Fd(descriptor);
+    return true;
+  }
   if (message.letter == kListening) {
     listener_ = Fd(descriptor);
     return true;
@@ -323,6 +339,7 @@ int Supervisor::give_up(const std::string& why) {
 void Supervisor::end_mount() {
   listener_.reset();
   descriptor_.reset();
+  kept_.clear();
   if (!saved_.mount_point[0]) return;
   if (!cutoff_ || cutoff_.cut()) {
     unmount_dead(saved_.mount_point);

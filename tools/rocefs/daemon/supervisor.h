@@ -1,5 +1,6 @@
 // Supervisor: the process that outlives its workers. It holds the /dev/fuse descriptor, the socket
-// to which verbs clients connect and the journal's memory; a worker serves the mount. When a worker
+// to which verbs clients connect, the journal's memory, and the interfaces and namespaces of hosts;
+// a worker serves the mount. When a worker
 // dies, the next one takes over, and programs that use the mount only wait a little longer.
 //
 // A killed worker can stay in the kernel while one of its threads is in an uninterruptible wait.
@@ -13,6 +14,7 @@
 #include <sys/types.h>
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,17 +28,29 @@
 
 namespace rocefs {
 
+// Descriptors that outlive a worker, by name.
+using KeptDescriptors = std::map<std::string, Fd>;
+
 // A worker's connection to its supervisor.
 class WorkerLink {
  public:
-  WorkerLink(Fd socket, int descriptor, Fd listener)
-      : socket_(std::move(socket)), descriptor_(descriptor), listener_(std::move(listener)) {}
+  WorkerLink(Fd socket, int descriptor, Fd listener, KeptDescriptors kept)
+      : socket_(std::move(socket)),
+        descriptor_(descriptor),
+        listener_(std::move(listener)),
+        kept_(std::move(kept)) {}
 
   // Descriptor of the mount to take over; -1 for the first worker, which mounts.
   int descriptor() const { return descriptor_; }
   // Clients' listening socket that comes with the mount to take over; empty if there is none. Call
   // once.
   Fd take_listener() { return std::move(listener_); }
+  // Descriptors that earlier workers have kept. Call once.
+  KeptDescriptors take_kept() { return std::move(kept_); }
+  static constexpr size_t kMaxName = 100;
+  // Gives the supervisor a copy of a descriptor, for the next worker; -1: the supervisor closes its
+  // copy. `name` has at most kMaxName octets.
+  void keep(const std::string& name, int descriptor);
   // Gives the supervisor a copy of the clients' socket. Before ready().
   void listening(int listener);
   // Makes the supervisor close its copy: no client can connect any more.
@@ -49,11 +63,12 @@ class WorkerLink {
   void alive();
 
  private:
-  void send(char letter, int descriptor);
+  void send(char letter, int descriptor, const std::string& name = {});
 
   Fd socket_;
   int descriptor_;
   Fd listener_;
+  KeptDescriptors kept_;
 };
 
 class Supervisor {
@@ -104,6 +119,7 @@ class Supervisor {
   Work work_;
   std::function<void(const std::string&)> mounted_;
   Fd signals_, socket_, descriptor_, listener_;
+  KeptDescriptors kept_;
   pid_t worker_ = 0;
   bool ending_ = false;
   int early_deaths_ = 0;  // in a row

@@ -100,7 +100,7 @@ void Instance::add_files(std::function<void()> drop_clients) {
   add_pcc();
   add_mads(debug);
   add_connections();
-  hosts_ = std::make_unique<Hosts>(*engine_, *fabric_, *tree_, debug + "/hosts");
+  hosts_ = std::make_unique<Hosts>(*engine_, loop_, *fabric_, *tree_, debug + "/hosts");
   driver_ = std::make_unique<PciDriver>(
       *tree_, *fabric_, *engine_, knobs,
       std::vector<DeviceExtension*>{pcc_.get(), mads_.get(), connections_.get()});

@@ -1,0 +1,120 @@
+#include "rdma/host/route_messages.h"
+
+#include <linux/if_addr.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+namespace rocefs {
+namespace {
+
+using Bytes = std::span<const uint8_t>;
+
+// Takes an object off the front, with its padding. False if it is not whole.
+template <class T>
+bool take(Bytes& rest, T& out) {
+  if (rest.size() < sizeof out) return false;
+  std::memcpy(&out, rest.data(), sizeof out);
+  rest = rest.subspan(std::min<size_t>(NLMSG_ALIGN(sizeof out), rest.size()));
+  return true;
+}
+
+// Calls `visit` with type and value of each attribute.
+template <class Visit>
+void each_attribute(Bytes rest, Visit visit) {
+  while (rest.size() >= sizeof(rtattr)) {
+    rtattr header;
+    std::memcpy(&header, rest.data(), sizeof header);
+    if (header.rta_len < sizeof header || header.rta_len > rest.size()) return;
+    visit(header.rta_type, rest.subspan(RTA_LENGTH(0), header.rta_len - RTA_LENGTH(0)));
+    rest = rest.subspan(std::min<size_t>(RTA_ALIGN(header.rta_len), rest.size()));
+  }
+}
+
+void read_link(Bytes body, bool gone, RouteListener& listener) {
+  ifinfomsg link;
+  if (!take(body, link)) return;
+  if (gone) return listener.link_gone(link.ifi_index);
+  std::string_view name;
+  uint32_t mtu = 0;
+  each_attribute(body, [&](int type, Bytes value) {
+    if (type == IFLA_IFNAME) name = {reinterpret_cast<const char*>(value.data()), value.size()};
+    if (type == IFLA_MTU && value.size() == sizeof mtu) std::memcpy(&mtu, value.data(), sizeof mtu);
+  });
+  listener.link_is(link.ifi_index, name.substr(0, name.find('\0')), link.ifi_flags & IFF_UP, mtu);
+}
+
+// IFA_LOCAL is the interface's own address where it differs from IFA_ADDRESS (point to point).
+void read_address(Bytes body, bool gone, RouteListener& listener) {
+  ifaddrmsg about;
+  if (!take(body, about)) return;
+  bool ipv6 = about.ifa_family == AF_INET6;
+  if (!ipv6 && about.ifa_family != AF_INET) return;
+  const size_t size = ipv6 ? 16 : 4;
+  uint32_t flags = about.ifa_flags;
+  Bytes address, local;
+  each_attribute(body, [&](int type, Bytes value) {
+    if (type == IFA_ADDRESS && value.size() == size) address = value;
+    if (type == IFA_LOCAL && value.size() == size) local = value;
+    if (type == IFA_FLAGS && value.size() == sizeof flags) {
+      std::memcpy(&flags, value.data(), sizeof flags);
+    }
+  });
+  if (!local.empty()) address = local;
+  if (address.empty()) return;
+  Ip ip{};
+  if (ipv6) {
+    std::copy(address.begin(), address.end(), ip.begin());
+  } else {
+    ip = mapped_ipv4({address[0], address[1], address[2], address[3]});
+  }
+  auto index = static_cast<int>(about.ifa_index);
+  if (gone) return listener.address_gone(index, ip);
+  if (!(flags & (IFA_F_TENTATIVE | IFA_F_DADFAILED))) listener.address_is(index, ip);
+}
+
+}  // namespace
+
+void read_route_messages(Bytes bytes, RouteListener& listener) {
+  while (bytes.size() >= sizeof(nlmsghdr)) {
+    nlmsghdr header;
+    std::memcpy(&header, bytes.data(), sizeof header);
+    if (header.nlmsg_len < sizeof header || header.nlmsg_len > bytes.size()) return;
+    Bytes body = bytes.subspan(NLMSG_HDRLEN, header.nlmsg_len - NLMSG_HDRLEN);
+    switch (header.nlmsg_type) {
+      case RTM_NEWLINK:
+      case RTM_DELLINK:
+        read_link(body, header.nlmsg_type == RTM_DELLINK, listener);
+        break;
+      case RTM_NEWADDR:
+      case RTM_DELADDR:
+        read_address(body, header.nlmsg_type == RTM_DELADDR, listener);
+        break;
+      case NLMSG_DONE:
+        listener.dump_ended();
+        break;
+    }
+    bytes = bytes.subspan(std::min<size_t>(NLMSG_ALIGN(header.nlmsg_len), bytes.size()));
+  }
+}
+
+bool request_dump(int socket, RouteDump what) {
+  struct {
+    nlmsghdr header{};
+    rtgenmsg body{};
+  } request;
+  request.header.nlmsg_len = NLMSG_LENGTH(sizeof request.body);
+  request.header.nlmsg_type = what == RouteDump::kLinks ? RTM_GETLINK : RTM_GETADDR;
+  request.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+  request.body.rtgen_family = AF_UNSPEC;
+  sockaddr_nl kernel{};
+  kernel.nl_family = AF_NETLINK;
+  return ::sendto(socket, &request, request.header.nlmsg_len, MSG_DONTWAIT | MSG_NOSIGNAL,
+                  reinterpret_cast<sockaddr*>(&kernel), sizeof kernel) > 0;
+}
+
+}  // namespace rocefs
