@@ -31,8 +31,9 @@ unsigned common_bits(const Ip& a, const Ip& b) {
 }
 
 template <class Visit>
-void each_port(Fabric& fabric, Visit visit) {
+void each_port(Fabric& fabric, const CmScope& scope, Visit visit) {
   for (const auto& device : fabric.devices()) {
+    if (!scope.covers(*device)) continue;
     for (size_t i = 1; device->present() && i <= device->port_count(); ++i) visit(device->port(i));
   }
 }
@@ -64,9 +65,9 @@ CmManager& Cma::manager(const PortHost& device) {
                         [&](const auto& one) { return &one->device() == &device; });
 }
 
-Port* Cma::port_at(const Ip& address) {
+Port* Cma::port_at(const Ip& address, const CmScope& scope) {
   Port* found = nullptr;
-  each_port(fabric_, [&](Port& port) {
+  each_port(fabric_, scope, [&](Port& port) {
     if (!found && port.gids().has(address)) found = &port;
   });
   return found;
@@ -85,11 +86,11 @@ std::optional<Ip> Cma::source_at(Port& port, const Ip& destination, bool outside
 
 // Choice among several ports: not the destination's, and the address with the longest prefix in
 // common.
-Port* Cma::resolve(CmAddress& source, CmAddress& destination) {
+Port* Cma::resolve(CmAddress& source, CmAddress& destination, const CmScope& scope) {
   if (is_loopback(destination.ip) || destination.any()) {
-    Port* own = source.any() ? nullptr : port_at(source.ip);
+    Port* own = source.any() ? nullptr : port_at(source.ip, scope);
     if (own) destination.ip = source.ip;
-    each_port(fabric_, [&](Port& port) {
+    each_port(fabric_, scope, [&](Port& port) {
       std::optional<Ip> ip = own ? std::nullopt : source_at(port, source.ip, false);
       if (!ip) return;
       own = &port;
@@ -97,14 +98,14 @@ Port* Cma::resolve(CmAddress& source, CmAddress& destination) {
     });
     return own;
   }
-  Port* far = port_at(destination.ip);
+  Port* far = port_at(destination.ip, {});
   if (!source.any()) {
-    Port* near = port_at(source.ip);
+    Port* near = port_at(source.ip, scope);
     return near && (far || source_at(*near, destination.ip, true) == source.ip) ? near : nullptr;
   }
   Port* best = nullptr;
   unsigned best_bits = 0;
-  each_port(fabric_, [&](Port& port) {
+  each_port(fabric_, scope, [&](Port& port) {
     std::optional<Ip> ip = source_at(port, destination.ip, far == nullptr);
     if (!ip) return;
     unsigned bits = &port == far ? 1 : 2 + common_bits(*ip, destination.ip);
@@ -188,6 +189,7 @@ bool Cma::is_free(const CmId& id, const CmAddress& address) const {
   auto [first, last] = numbers_.equal_range(key_of(id, address.port));
   return std::all_of(first, last, [&](const auto& taken) {
     const CmId& other = *taken.second;
+    if (!id.scope().overlaps(other.scope())) return true;
     if (id.reuses_address() && other.reuses_address() && other.state() != CmId::State::kListen) {
       return true;
     }
@@ -210,8 +212,9 @@ Result<void> Cma::bind(CmId& id, CmAddress& address) {
 
 Result<void> Cma::listen(CmId& id) {
   auto [first, last] = listeners_.equal_range(id.service_id());
-  bool taken = std::any_of(
-      first, last, [&](const auto& other) { return other.second->local().ip == id.local().ip; });
+  bool taken = std::any_of(first, last, [&](const auto& other) {
+    return other.second->local().ip == id.local().ip && other.second->scope().overlaps(id.scope());
+  });
   if (taken) return Error{EADDRINUSE, "somebody listens there"};
   listeners_.emplace(id.service_id(), &id);
   for (const auto& manager : managers_) manager->listener_came();
@@ -219,12 +222,12 @@ Result<void> Cma::listen(CmId& id) {
 }
 
 // Prefers a listener at this very address to one at any address.
-CmId* Cma::listener(uint64_t service_id, const Ip& address, bool datagrams) {
+CmId* Cma::listener(uint64_t service_id, const Port& port, const Ip& address, bool datagrams) {
   CmId* any = nullptr;
   auto [first, last] = listeners_.equal_range(service_id);
   for (auto at = first; at != last; ++at) {
     CmId* id = at->second;
-    if ((id->type() == QpType::kUd) != datagrams) continue;
+    if ((id->type() == QpType::kUd) != datagrams || !id->scope().covers(port.host())) continue;
     if (id->local().ip == address) return id;
     bool of_family = id->local().family != CmAddress::Family::kIpv4 || is_mapped_ipv4(address);
     bool of_other = id->local().family == CmAddress::Family::kIpv6 && is_mapped_ipv4(address);
@@ -251,13 +254,14 @@ std::optional<Cma::Ends> Cma::ends_of(const CmId& listener, const AddressVector&
 // Refusal of a request by a listener without room comes from ~CmId.
 uint16_t Cma::requested(CmConnection& connection) {
   const cm::Req& req = connection.request();
-  CmId* listening = listener(req.service_id, connection.path().local, false);
+  CmId* listening = listener(req.service_id, connection.port(), connection.path().local, false);
   if (!listening) return cm::kInvalidServiceId;
   std::optional<Ends> ends = ends_of(*listening, connection.path(), req.private_data);
   if (!ends) return cm::kUnsupportedRequest;
   QpType type = req.transport == 1 ? QpType::kUc : QpType::kRc;
   if (type != listening->type()) return cm::kInvalidTransport;
-  auto id = std::make_unique<CmId>(*this, listening->space(), type, listening->user());
+  auto id = std::make_unique<CmId>(*this, listening->space(), type, listening->user(),
+                                   listening->scope());
   id->take(connection, ends->local, ends->remote);
   CmEvent event{CmEventType::kConnectRequest, 0, parameters_of(req)};
   event.parameters.retry_count = req.retry_count;
@@ -268,11 +272,12 @@ uint16_t Cma::requested(CmConnection& connection) {
 
 uint8_t Cma::asked(Sidr& question) {
   const cm::SidrReq& req = question.request();
-  CmId* listening = listener(req.service_id, question.path().local, true);
+  CmId* listening = listener(req.service_id, question.port(), question.path().local, true);
   std::optional<Ends> ends;
   if (listening) ends = ends_of(*listening, question.path(), req.private_data);
   if (!ends) return cm::kSidrUnsupported;
-  auto id = std::make_unique<CmId>(*this, listening->space(), QpType::kUd, listening->user());
+  auto id = std::make_unique<CmId>(*this, listening->space(), QpType::kUd, listening->user(),
+                                   listening->scope());
   id->take(question, ends->local, ends->remote);
   CmEvent event{CmEventType::kConnectRequest};
   event.parameters.private_data = user_data(req.private_data, ends->header);

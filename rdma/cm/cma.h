@@ -33,8 +33,8 @@ class Cma final : public CmIdHost, public CmAcceptor {
   Result<void> bind(CmId& id, CmAddress& address) override;
   Result<void> listen(CmId& id) override;
   void stop_listening(CmId& id) override;
-  Port* port_at(const Ip& address) override;
-  Port* resolve(CmAddress& source, CmAddress& destination) override;
+  Port* port_at(const Ip& address, const CmScope& scope) override;
+  Port* resolve(CmAddress& source, CmAddress& destination, const CmScope& scope) override;
 
   uint16_t requested(CmConnection& connection) override;
   uint8_t asked(Sidr& question) override;
@@ -47,7 +47,7 @@ class Cma final : public CmIdHost, public CmAcceptor {
   };
 
   bool is_free(const CmId& id, const CmAddress& address) const;
-  CmId* listener(uint64_t service_id, const Ip& address, bool datagrams);
+  CmId* listener(uint64_t service_id, const Port& port, const Ip& address, bool datagrams);
   std::optional<Ends> ends_of(const CmId& listener, const AddressVector& path,
                               std::span<const uint8_t> private_data) const;
   std::optional<Ip> source_at(Port& port, const Ip& destination, bool outside) const;

@@ -21,8 +21,13 @@ uint64_t service_of(PortSpace space, const CmAddress& address) {
 
 }  // namespace
 
-CmId::CmId(CmIdHost& host, PortSpace space, QpType type, CmIdUser& user)
-    : host_(host), serial_(host.add(*this)), space_(space), type_(type), user_(&user) {}
+CmId::CmId(CmIdHost& host, PortSpace space, QpType type, CmIdUser& user, CmScope scope)
+    : host_(host),
+      serial_(host.add(*this)),
+      scope_(std::move(scope)),
+      space_(space),
+      type_(type),
+      user_(&user) {}
 
 CmId::~CmId() {
   release();
@@ -65,7 +70,7 @@ Result<void> CmId::bind(const CmAddress& address) {
   if (address.family == CmAddress::Family::kNone) {
     return Error{EAFNOSUPPORT, "neither IPv4, IPv6 nor IB"};
   }
-  Port* port = address.any() ? nullptr : host_.port_at(address.ip);
+  Port* port = address.any() ? nullptr : host_.port_at(address.ip, scope_);
   if (!port && !address.any()) return Error{ENODEV, "no device has this address"};
   CmAddress taken = address;
   if (Result<void> bound = host_.bind(*this, taken); !bound) return bound;
@@ -87,7 +92,7 @@ Result<void> CmId::resolve_address(const CmAddress& source, const CmAddress& des
   if (Result<void> fit = check(state_ == State::kBound); !fit) return fit;
   if (destination.family != local_.family) return Error{EINVAL, "addresses of two families"};
   CmAddress from = local_, to = destination;
-  Port* port = host_.resolve(from, to);
+  Port* port = host_.resolve(from, to, scope_);
   if (!port) {
     raise_failure(CmEventType::kAddressError, -ENETUNREACH);
     return {};

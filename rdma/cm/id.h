@@ -13,6 +13,7 @@
 #include "core/base/result.h"
 #include "rdma/cm/address.h"
 #include "rdma/cm/connection.h"
+#include "rdma/cm/scope.h"
 #include "rdma/cm/sidr.h"
 
 namespace rocefs {
@@ -93,11 +94,11 @@ class CmIdHost {
   virtual Result<void> bind(CmId& id, CmAddress& address) = 0;
   virtual Result<void> listen(CmId& id) = 0;
   virtual void stop_listening(CmId& id) = 0;
-  // Port of a present device that has the address; null if there is none.
-  virtual Port* port_at(const Ip& address) = 0;
-  // Port from which the destination is reached; null if there is none. An unspecified source
-  // becomes an address of that port; a loopback destination becomes an address of this host.
-  virtual Port* resolve(CmAddress& source, CmAddress& destination) = 0;
+  // Port of a present device in the scope that has the address; null if there is none.
+  virtual Port* port_at(const Ip& address, const CmScope& scope) = 0;
+  // Port in the scope from which the destination is reached; null if there is none. An unspecified
+  // source becomes an address of that port; a loopback destination becomes one of the scope's own.
+  virtual Port* resolve(CmAddress& source, CmAddress& destination, const CmScope& scope) = 0;
   virtual CmManager& manager(const PortHost& device) = 0;
 
  protected:
@@ -118,7 +119,7 @@ class CmId final : public CmUser, public SidrUser {
   };
   static constexpr uint32_t kUdpQkey = 0x01234567;
 
-  CmId(CmIdHost& host, PortSpace space, QpType type, CmIdUser& user);
+  CmId(CmIdHost& host, PortSpace space, QpType type, CmIdUser& user, CmScope scope);
   // Rejects, disconnects or refuses what is open at the far end.
   ~CmId() override;
   CmId(const CmId&) = delete;
@@ -128,6 +129,7 @@ class CmId final : public CmUser, public SidrUser {
   CmIdUser& user() const { return *user_; }
   // Position among all ids in order of creation.
   uint64_t serial() const { return serial_; }
+  const CmScope& scope() const { return scope_; }
   PortSpace space() const { return space_; }
   QpType type() const { return type_; }
   State state() const { return state_; }
@@ -188,6 +190,7 @@ class CmId final : public CmUser, public SidrUser {
 
   CmIdHost& host_;
   const uint64_t serial_;
+  const CmScope scope_;
   const PortSpace space_;
   const QpType type_;
   CmIdUser* user_;

@@ -215,7 +215,7 @@ Result<void> UcmaChannel::create_id(Call& call) {
   if (!context) return Error{ENOMEM, "there are as many ids as there may be"};
   context->uid = asked->uid;
   auto space = static_cast<PortSpace>(asked->space);
-  context->id = std::make_unique<CmId>(ucma_.cma_, space, *type, *this);
+  context->id = std::make_unique<CmId>(ucma_.cma_, space, *type, *this, owner_.scope);
   ucma_.by_id_[context->id.get()] = context;
   return give(IdAnswer{context->number}, call.out, call.reply.bytes);
 }

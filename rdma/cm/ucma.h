@@ -36,6 +36,7 @@ class Ucma {
   struct Credentials {
     uint32_t uid = 0;
     bool privileged = true;
+    CmScope scope = {};
   };
 
   explicit Ucma(Cma& cma);

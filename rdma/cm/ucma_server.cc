@@ -65,8 +65,12 @@ struct UcmaServer::Command {
   std::array<uint8_t, ROCEFS_CM_MAX_COMMAND + ROCEFS_CM_MAX_OPTION> octets;
 };
 
-UcmaServer::UcmaServer(Engine& engine, PollLoop& loop, Ucma& ucma, Log log)
-    : engine_(engine), loop_(loop), ucma_(ucma), log_(std::move(log)) {}
+UcmaServer::UcmaServer(Engine& engine, PollLoop& loop, Ucma& ucma, Log log, ScopeOf scope_of)
+    : engine_(engine),
+      loop_(loop),
+      ucma_(ucma),
+      log_(std::move(log)),
+      scope_of_(std::move(scope_of)) {}
 
 UcmaServer::~UcmaServer() {
   drop_all();
@@ -135,7 +139,7 @@ void UcmaServer::open(const ChannelPtr& channel) {
       (void)!::send(here->events.get(), &octet, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
     });
   };
-  Ucma::Credentials owner{channel->who.uid, channel->who.privileged()};
+  Ucma::Credentials owner{channel->who.uid, channel->who.privileged(), scope_of_(channel->who.pid)};
   Task task = [&ucma = ucma_, id = channel->id, owner, readable] {
     ucma.open(id, owner, readable);
   };

@@ -25,8 +25,12 @@ class UcmaServer {
   static constexpr size_t kReservedChannels = 256;  // part of them, for root and the daemon's user
 
   using Log = std::function<void(std::string_view)>;
+  // Devices of a process: those of the host that it runs on.
+  using ScopeOf = std::function<CmScope(pid_t)>;
   // References outlive the server and all that it has posted.
-  UcmaServer(Engine& engine, PollLoop& loop, Ucma& ucma, Log log);
+  UcmaServer(
+      Engine& engine, PollLoop& loop, Ucma& ucma, Log log,
+      ScopeOf scope_of = [](pid_t) { return CmScope(); });
   ~UcmaServer();
 
   // Takes over a connection that has said CM_OPEN (ClientServer::hand_claims_to), and answers it.
@@ -52,6 +56,7 @@ class UcmaServer {
   PollLoop& loop_;
   Ucma& ucma_;
   const Log log_;
+  const ScopeOf scope_of_;
   Shares slots_{kMaxChannels, kReservedChannels};
   LogLimit refusals_;
   uint64_t next_id_ = 1;

@@ -22,15 +22,21 @@ bool is_route_socket(int fd) {
          protocol == NETLINK_ROUTE;
 }
 
-// Whether the descriptor is a namespace of that kind. The name of a file never begins like that,
-// and reading it asks no file system.
+// Text of a link of /proc; empty if it cannot be read. Asks no file system.
+std::string link_text(const std::string& path) {
+  char text[32] = {};
+  return ::readlink(path.c_str(), text, sizeof text - 1) > 0 ? text : "";
+}
+
+// Name of a descriptor. That of a namespace begins with its kind, of a file with a slash.
+std::string name_of(int fd) {
+  return link_text(fmt::format("/proc/self/fd/{}", fd));
+}
+
 bool is_namespace(int fd, size_t number) {
   constexpr const char* kNames[] = {"user:[", "mnt:[", "uts:[", "net:["};
   static_assert(std::size(kNames) == ROCEFS_HOST_NAMESPACES && ROCEFS_HOST_NET == 3);
-  char text[32] = {};
-  std::string path = fmt::format("/proc/self/fd/{}", fd);
-  return ::readlink(path.c_str(), text, sizeof text - 1) > 0 &&
-         std::string_view(text).starts_with(kNames[number]);
+  return name_of(fd).starts_with(kNames[number]);
 }
 
 }  // namespace
@@ -79,6 +85,14 @@ void Hosts::add_files(Tree& tree, const std::string& directory) {
                                      },
                                      "running, or off until the first `rocefs host`"));
   }
+}
+
+const Host* Hosts::of_process(pid_t pid) const {
+  std::string network = link_text(fmt::format("/proc/{}/ns/net", pid));
+  auto it = std::find_if(hosts_.begin(), hosts_.end(), [&](const auto& host) {
+    return host->running && host->network == network;
+  });
+  return it == hosts_.end() ? nullptr : it->get();
 }
 
 Host* Hosts::find(std::string_view name) {
@@ -160,6 +174,7 @@ Result<void> Hosts::start(Host& host) {
   }
   if (!whole) return errorf(EINVAL, "a part of {} is missing", host.name);
   host.running = true;
+  host.network = name_of(host.namespaces[ROCEFS_HOST_NET].get());
   keep_all(host, true);
   return {};
 }

@@ -36,6 +36,7 @@ struct Host {
   std::vector<Device*> devices;
   std::vector<HostInterface> interfaces;
   std::array<StrangerFd, ROCEFS_HOST_NAMESPACES> namespaces;
+  std::string network;  // name of its network namespace: net:[INODE]
   std::unique_ptr<RouteWatch> watch;
   bool running = false;
 };
@@ -54,6 +55,8 @@ class Hosts {
   // descriptors are all among `kept` run again: they were kept by an earlier process.
   void keep(Keep keep, std::map<std::string, Fd> kept, const Closer& closer);
 
+  // The host in whose network namespace the process runs; null: none, or it may not be looked at.
+  const Host* of_process(pid_t pid) const;
   // Null if there is none of that name.
   Host* find(std::string_view name);
   bool all_running() const;

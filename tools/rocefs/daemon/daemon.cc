@@ -205,7 +205,11 @@ std::optional<Failure> Daemon::Impl::build(const Options& options) {
   });
   channels_ = std::make_unique<UcmaServer>(
       instance_->engine(), instance_->loop(), instance_->connections().ucma(),
-      [this](std::string_view line) { log(LogLevel::kInfo, line); });
+      [this](std::string_view line) { log(LogLevel::kInfo, line); },
+      [this](pid_t pid) {
+        const Host* host = instance_->hosts().of_process(pid);
+        return host ? CmScope({host->devices.begin(), host->devices.end()}) : CmScope();
+      });
   clients_->hand_claims_to(ROCEFS_OP_CM_OPEN, [this](ClientServer::Claim claim) {
     channels_->take_over(std::move(claim));
   });
