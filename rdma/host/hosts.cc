@@ -261,7 +261,7 @@ void Hosts::interface_changed(const Host& host, const std::string& name,
     if (port->carrier() != now.up) port->set_carrier(now.up);
     if (mtu > 0) port->set_mtu(mtu);
     if (now.up) set_gids(fabric_, *port, now.addresses);
-    Port::Shown shown{port->gids().entries(), now.mtu ? now.mtu : port->mtu() + kRoceHeaders};
+    Port::Shown shown{port->gids().entries(), now.mtu};
     engine_.tell_control([port, shown] {
       port->show(shown);
       port->network_changed();

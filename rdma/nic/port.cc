@@ -29,7 +29,7 @@ wire::Service service_of(QpType type) {
 Port::Port(PortHost& host, const PortSpec& spec, uint8_t number)
     : PortBase(host, spec, number),
       mtu_(spec.mtu),
-      shown_{gids_.entries(), spec.mtu + kRoceHeaders},
+      shown_{gids_.entries(), 0},
       cnps_(*this),
       gsi_(*this),
       loop_(event_of<&Port::take_looped>(this)) {}

@@ -61,11 +61,11 @@ class Port final : public PortBase, public LinkSource, public LinkSink, public U
   // Plugs the interface of a host in, or out (null). Without one, Ethernet frames end here.
   void plug(NetInterface* interface);
   NetInterface* interface() const { return interface_; }
-  // Control thread: the GIDs and the interface's MTU, as files show them. network_changed()
-  // follows.
+  // Control thread: the GIDs and the MTU of the host's interface, as files show them.
+  // network_changed() follows.
   struct Shown {
     GidTable::Entries gids{};
-    uint32_t mtu = 0;
+    uint32_t interface_mtu = 0;  // 0: no host has one, it follows mtu()
   };
   void show(const Shown& shown) { shown_ = shown; }
   const Shown& shown() const { return shown_; }

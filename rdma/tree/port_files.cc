@@ -210,10 +210,14 @@ void add_interface_files(Tree& tree, const std::string& directory, Port& port,
   fixed(tree, directory + "/dev_port", fmt::format("{}", port.number() - 1),
         "the port of the device, from 0");
   fixed(tree, directory + "/flags", "0x1003", "up, broadcast, multicast");
-  tree.add_file(
-      directory + "/mtu",
-      link->file([](const PortLink& at) { return fmt::format("{}", at.port().shown().mtu); },
-                 "MTU of the interface: the path MTU plus the longest headers"));
+  tree.add_file(directory + "/mtu",
+                link->file(
+                    [](const PortLink& at) {
+                      const Port& port = at.port();
+                      uint32_t mtu = port.shown().interface_mtu;
+                      return fmt::format("{}", mtu ? mtu : port.mtu() + kRoceHeaders);
+                    },
+                    "MTU of the interface: the path MTU plus the longest headers"));
   fixed(tree, directory + "/uevent", "INTERFACE=" + spec.netdev,
         "variables of the interface for udev");
   tree.add_file(
