@@ -213,9 +213,9 @@ void add_interface_files(Tree& tree, const std::string& directory, Port& port,
   tree.add_file(directory + "/mtu",
                 link->file(
                     [](const PortLink& at) {
-                      const Port& port = at.port();
-                      uint32_t mtu = port.shown().interface_mtu;
-                      return fmt::format("{}", mtu ? mtu : port.mtu() + kRoceHeaders);
+                      const Port& its = at.port();
+                      uint32_t mtu = its.shown().interface_mtu;
+                      return fmt::format("{}", mtu ? mtu : its.mtu() + kRoceHeaders);
                     },
                     "MTU of the interface: the path MTU plus the longest headers"));
   fixed(tree, directory + "/uevent", "INTERFACE=" + spec.netdev,
