@@ -66,7 +66,7 @@ echo aimd >"$pcc/algo"
 echo start >"$pcc/state"
 has_cut() { [ "$(cat "$pcc/qps/$(ls "$pcc/qps" | head -n 1)/window")" -lt 4294967295 ]; }
 await has_cut
-has_drained() { [ "$(cat "$waiting/octets")" -lt $((full / 10)) ]; }
+has_drained() { [ "$(cat "$waiting/bytes")" -lt $((full / 10)) ]; }
 await has_drained
 cut=$(peak)
 echo "REPORT a queue of up to $full octets without an algorithm, $cut under aimd"
