@@ -22,6 +22,8 @@ Result<void> write_file(const char* path, const std::string& text) {
   return {};
 }
 
+}  // namespace
+
 Result<void> enter_user_namespace() {
   uid_t uid = ::geteuid();
   gid_t gid = ::getegid();
@@ -35,8 +37,8 @@ Result<void> enter_user_namespace() {
   return written;
 }
 
-// Makes mounts private. In a chroot "/" may be no mount; each place must then be one, else a mount
-// there would be visible outside if its parent mount is still shared.
+// In a chroot "/" may be no mount; each place must then be one, else a mount there would be visible
+// outside if its parent mount is still shared.
 Result<void> keep_mounts_inside(const std::vector<std::string>& places) {
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) == 0) return {};
   if (errno != EINVAL) return errorf(errno, "/: {}", std::strerror(errno));
@@ -47,8 +49,6 @@ Result<void> keep_mounts_inside(const std::vector<std::string>& places) {
   }
   return {};
 }
-
-}  // namespace
 
 Result<void> enter_private_mounts(const std::vector<std::string>& places) {
   if (::unshare(CLONE_NEWNS) != 0) {

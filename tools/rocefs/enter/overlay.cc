@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <net/if.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -25,6 +26,13 @@ Error failure(const std::string& what, int code = errno) {
 
 // Names and types (S_IFMT) of a directory's entries.
 using Names = std::map<std::string, mode_t>;
+
+Result<std::string> link_text(int directory, const std::string& path) {
+  char text[PATH_MAX];
+  ssize_t size = ::readlinkat(directory, path.c_str(), text, sizeof text);
+  if (size < 0 || size == sizeof text) return failure(path, size < 0 ? errno : ENAMETOOLONG);
+  return std::string(text, static_cast<size_t>(size));
+}
 
 Result<Names> names_in(int directory, const std::string& path) {
   Fd fd(::openat(directory, path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -65,11 +73,9 @@ Result<void> make_entry(int fresh, const std::string& name, mode_t type, int sou
                         const std::string& path) {
   bool made = false;
   if (S_ISLNK(type)) {
-    char text[PATH_MAX];
-    ssize_t size = ::readlinkat(source, path.c_str(), text, sizeof text - 1);
-    if (size < 0) return failure(path);
-    text[size] = 0;
-    made = ::symlinkat(text, fresh, name.c_str()) == 0;
+    Result<std::string> text = link_text(source, path);
+    if (!text) return text.error();
+    made = ::symlinkat(text->c_str(), fresh, name.c_str()) == 0;
   } else if (S_ISDIR(type)) {
     made = ::mkdirat(fresh, name.c_str(), 0755) == 0;
   } else {
@@ -98,7 +104,7 @@ bool may_be_shared(std::string_view path) {
 // Entries of the machine that are hidden: a real NIC must not be found by a class directory that
 // the tree lacks.
 bool is_hidden(std::string_view path) {
-  return path.starts_with("class/infiniband");
+  return path.starts_with("class/infiniband") || path.starts_with("dev/infiniband/");
 }
 
 // A directory of the tree and the machine's directory that it covers.
@@ -106,6 +112,7 @@ struct Place {
   std::string path;    // below the tree
   std::string target;  // absolute
   Names ours, theirs;
+  bool partial;  // the tree's directory has entries that are not in `ours`
 
   bool shares(const std::string& name) const {
     auto our = ours.find(name), their = theirs.find(name);
@@ -116,6 +123,9 @@ struct Place {
   // True if the machine's entry stays visible: alone, or in a shared directory.
   bool keeps(const std::string& name) const {
     if (ours.count(name)) return shares(name);
+    if (partial && path == "class/net" && ::if_nametoindex(name.c_str()) == 0) {
+      return S_ISREG(theirs.at(name));  // not an interface of this network namespace
+    }
     return !is_hidden(below(path, name));
   }
 
@@ -199,24 +209,37 @@ Result<void> renew(const Place& place, int tree, int covered) {
   return {};
 }
 
-Result<void> cover(int tree, const std::string& path, const std::string& target) {
+// Removes the tree's entries that are not to be seen.
+void leave_out(const DeviceView& view, int tree, const std::string& path, Names& names) {
+  for (auto it = names.begin(); it != names.end();) {
+    Result<std::string> link = std::string();
+    if (S_ISLNK(it->second)) link = link_text(tree, below(path, it->first));
+    it = link && view.shows(path, it->first, *link) ? std::next(it) : names.erase(it);
+  }
+}
+
+Result<void> cover(int tree, const DeviceView& view, const std::string& path,
+                   const std::string& target) {
   Fd covered(::open(target.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!covered) return failure(target);
   Result<Names> ours = names_in(tree, path);
   if (!ours) return ours.error();
   if (path == ".") ours->erase("dev");  // belongs to /dev, not /sys/dev
+  bool partial = view.is_partial(path);
+  if (partial) leave_out(view, tree, path, *ours);
   Result<Names> theirs = names_in(covered.get(), ".");
   // A directory that the caller may not list (debugfs is root's) shows nothing to keep.
   if (!theirs && theirs.error().code == EACCES) theirs = Names{};
   if (!theirs) return failure(target, theirs.error().code);
-  Place place{path, target, *ours, *theirs};
+  Place place{path, target, *ours, *theirs, partial};
   if (!place.fits()) {
     if (Result<void> renewed = renew(place, tree, covered.get()); !renewed) return renewed;
   }
   for (auto [name, type] : place.ours) {
     if (S_ISLNK(type)) continue;
     std::string from = below(path, name), to = target + "/" + name;
-    Result<void> laid = place.shares(name) ? cover(tree, from, to) : show(tree, from, to);
+    bool covers = place.shares(name) || (S_ISDIR(type) && view.is_partial(from));
+    Result<void> laid = covers ? cover(tree, view, from, to) : show(tree, from, to);
     if (!laid) return laid;
   }
   return {};
@@ -224,13 +247,14 @@ Result<void> cover(int tree, const std::string& path, const std::string& target)
 
 }  // namespace
 
-Result<Overlay> Overlay::of(const std::string& tree) {
+Result<Overlay> Overlay::of(const std::string& tree, DeviceView view) {
   Fd root(::open(tree.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!root) return failure(tree);
   Result<Names> names = names_in(root.get(), ".");
   if (!names) return failure(tree, names.error().code);
   Overlay overlay;
   overlay.tree_ = tree;
+  overlay.view_ = std::move(view);
   overlay.places_ = {"/sys"};
   if (names->count("dev")) overlay.places_.push_back("/dev");
   return overlay;
@@ -240,7 +264,7 @@ Result<void> Overlay::lay() const {
   Fd tree(::open(tree_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!tree) return failure(tree_);
   for (const std::string& place : places_) {
-    Result<void> laid = cover(tree.get(), place == "/dev" ? "dev" : ".", place);
+    Result<void> laid = cover(tree.get(), view_, place == "/dev" ? "dev" : ".", place);
     if (!laid) return laid;
   }
   return {};

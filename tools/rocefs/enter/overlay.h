@@ -5,13 +5,15 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "tools/rocefs/enter/device_view.h"
 
 namespace rocefs {
 
 class Overlay {
  public:
-  // `tree`: path of a mounted rocefs. EACCES if the caller may not read it, ENOTCONN if it is dead.
-  static Result<Overlay> of(const std::string& tree);
+  // `tree`: path of a mounted rocefs. `view`: what of it is seen; directories of which a part is
+  // seen are not live. EACCES if the caller may not read it, ENOTCONN if it is dead.
+  static Result<Overlay> of(const std::string& tree, DeviceView view = {});
 
   // Directories that lay() mounts over: /sys, and /dev if the tree has a dev/.
   const std::vector<std::string>& places() const { return places_; }
@@ -25,6 +27,7 @@ class Overlay {
 
  private:
   std::string tree_;
+  DeviceView view_;
   std::vector<std::string> places_;
 };
 
