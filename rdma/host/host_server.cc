@@ -98,8 +98,9 @@ void HostServer::take(const ProgramPtr& program) {
 
 void HostServer::handle(const ProgramPtr& program, const rocefs_host_request& request,
                         StrangerFd attached) {
-  Host* host = hosts_.find(request.host);
-  if (!host && request.op != ROCEFS_HOST_MADE) {
+  bool made = request.op == ROCEFS_HOST_MADE;
+  Host* host = made ? nullptr : hosts_.find(request.host);
+  if (!host && !made) {
     return answer(program, errorf(ENOENT, "there is no host {}", request.host));
   }
   if (request.op == ROCEFS_HOST_ENTER) return enter(program, *host);

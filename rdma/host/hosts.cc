@@ -168,11 +168,10 @@ Result<void> Hosts::set_namespace(Host& host, size_t number, StrangerFd fd) {
 Result<void> Hosts::start(Host& host) {
   bool plugged = std::all_of(host.interfaces.begin(), host.interfaces.end(),
                              [](const HostInterface& one) { return one.channel != nullptr; });
-  bool whole = plugged && host.watch;
-  for (size_t number : {ROCEFS_HOST_MNT, ROCEFS_HOST_UTS, ROCEFS_HOST_NET}) {
-    whole = whole && host.namespaces[number];
-  }
-  if (!whole) return errorf(EINVAL, "a part of {} is missing", host.name);
+  bool named = std::all_of(host.namespaces.begin(), host.namespaces.end(),
+                           [](const StrangerFd& fd) { return bool(fd); });
+  if (!plugged || !named || !host.watch)
+    return errorf(EINVAL, "a part of {} is missing", host.name);
   host.running = true;
   host.network = name_of(host.namespaces[ROCEFS_HOST_NET].get());
   keep_all(host, true);
@@ -267,6 +266,16 @@ void Hosts::interface_changed(const Host& host, const std::string& name,
       port->network_changed();
     });
   });
+}
+
+void Hosts::forget_namespaces() {
+  for (const auto& host : hosts_) {
+    for (size_t i = 0; i < host->namespaces.size(); ++i) {
+      if (!host->namespaces[i]) continue;
+      if (keep_) keep_(namespace_name(*host, i), -1);
+      host->namespaces[i].reset();
+    }
+  }
 }
 
 void Hosts::stop(Host& host) {

@@ -69,6 +69,9 @@ class Hosts {
   Result<void> start(Host& host);
   // Takes back what a maker has handed over for a host that it has not started.
   void stop(Host& host);
+  // Closes the namespaces, which hold mounts of the tree: nobody can enter any more. Programs that
+  // run on the hosts keep them, and their interfaces.
+  void forget_namespaces();
 
  private:
   void add_files(Tree& tree, const std::string& directory);

@@ -37,12 +37,13 @@ enum rocefs_host_op {
   ROCEFS_HOST_WATCH,
   /* With the namespace `number`, of enum rocefs_host_namespace. */
   ROCEFS_HOST_NAMESPACE,
-  /* EINVAL if an interface, the socket or a namespace but USER is missing. */
+  /* EINVAL if an interface, the socket or a namespace is missing. */
   ROCEFS_HOST_STARTED,
+  /* The name of the host is not looked at. */
   ROCEFS_HOST_MADE,
 };
 
-/* In the order in which a program joins them. USER only where it is not the engine's own. */
+/* In the order in which a program joins them; it may be in USER already. */
 enum rocefs_host_namespace {
   ROCEFS_HOST_USER,
   ROCEFS_HOST_MNT,

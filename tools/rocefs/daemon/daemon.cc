@@ -395,12 +395,13 @@ void Daemon::Impl::serve_clients(Fd listener) {
   clients_->listen(std::move(listener));
 }
 
-// Closes the clients' socket once the mount has left the mount table: the socket keeps the file
-// system alive, which would never end after `umount -l`. Connected clients stay.
+// Closes the clients' socket and the hosts' namespaces once the mount has left the mount table: they
+// keep the file system alive, which would never end after `umount -l`. Connected clients stay.
 void Daemon::Impl::watch_mounts() {
   if (listener() < 0) return;
   auto gone = [this] {
     clients_->close_listener();
+    instance_->hosts().forget_namespaces();
     events_.detached();
   };
   auto blind = [this](std::string_view why) {

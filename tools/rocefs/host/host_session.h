@@ -1,0 +1,44 @@
+// HostSession: connection to a mount's engine by which hosts are made and joined
+// (rdma/uapi/host.h).
+#pragma once
+
+#include <sys/socket.h>
+#include <sys/types.h>
+
+#include <array>
+#include <optional>
+#include <string>
+
+#include "core/base/fd.h"
+#include "core/base/result.h"
+#include "rdma/uapi/host.h"
+
+namespace rocefs {
+
+// Descriptors by enum rocefs_host_namespace; empty ones are not to be joined.
+using HostNamespaces = std::array<Fd, ROCEFS_HOST_NAMESPACES>;
+
+class HostSession {
+ public:
+  // EPERM if the engine is neither root's nor the caller's, or does not let the caller use hosts;
+  // EOPNOTSUPP under the virtual clock.
+  static Result<HostSession> open(const std::string& mount_point);
+
+  // User and group of the engine.
+  const ucred& engine() const { return engine_; }
+  // The host's namespaces once it runs; nullopt: the caller is to make the hosts. Waits while
+  // another program makes them. ENOENT if there is no such host.
+  Result<std::optional<HostNamespaces>> enter(const std::string& host);
+  // An operation of the maker.
+  Result<void> give(rocefs_host_op op, const std::string& host, uint32_t number, int descriptor);
+
+ private:
+  HostSession() = default;
+  Result<rocefs_host_answer> exchange(rocefs_host_op op, const std::string& host, uint32_t number,
+                                      int descriptor, HostNamespaces& received);
+
+  Fd socket_;
+  ucred engine_{};
+};
+
+}  // namespace rocefs

@@ -1,0 +1,14 @@
+// Moves the calling process onto a host.
+#pragma once
+
+#include "core/base/result.h"
+#include "tools/rocefs/host/host_session.h"
+
+namespace rocefs {
+
+// Joins the namespaces. The process keeps its working directory, by path. In a user namespace other
+// than the caller's, the command gets the user that has a number there, and its capabilities there
+// survive execve(2): `ip` and tcpdump work without root.
+Result<void> join_host(const HostNamespaces& namespaces);
+
+}  // namespace rocefs

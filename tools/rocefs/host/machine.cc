@@ -1,0 +1,180 @@
+#include "tools/rocefs/host/machine.h"
+
+#include <fcntl.h>
+#include <linux/if_tun.h>
+#include <net/if.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "core/base/fd.h"
+#include "fs/namespaces.h"
+#include "tools/rocefs/enter/overlay.h"
+#include "tools/rocefs/host/route_request.h"
+
+namespace rocefs {
+namespace {
+
+// Packets that wait in the kernel for a slow or paused cable. A TAP's default of 1000 would hide
+// congestion from TCP for 60 MB of segments.
+constexpr uint32_t kQueueLength = 128;
+
+Error failure(const std::string& what, int code = errno) {
+  return errorf(code, "{}: {}", what, std::strerror(code));
+}
+
+bool write_file(const std::string& path, std::string_view text) {
+  Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+  return file && ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
+}
+
+Result<Fd> make_tap(const std::string& name) {
+  constexpr char kPath[] = "/dev/net/tun";
+  Fd tap(::open(kPath, O_RDWR | O_CLOEXEC | O_NONBLOCK));
+  if (!tap) {
+    return errorf(errno, "{}: {}: interfaces of hosts are TAP devices", kPath,
+                  std::strerror(errno));
+  }
+  ifreq request{};
+  if (name.size() >= sizeof request.ifr_name) return errorf(EINVAL, "{}: name too long", name);
+  name.copy(request.ifr_name, name.size());
+  request.ifr_flags = IFF_TAP | IFF_NO_PI | IFF_VNET_HDR;
+  if (::ioctl(tap.get(), TUNSETIFF, &request) != 0) return failure(name);
+  // Addresses are usable at once: the emulated fabric has no duplicates.
+  (void)write_file("/proc/sys/net/ipv6/conf/" + name + "/accept_dad", "0");
+  return tap;
+}
+
+// Addresses of other hosts that no network of this interface has are reached directly, as on a
+// rail's switch.
+Result<void> route_to_others(RouteClient& route, const InterfaceLine& interface,
+                             const HostDescription& self, const std::vector<HostDescription>& all) {
+  for (const HostDescription& other : all) {
+    if (other.name == self.name) continue;
+    for (const InterfaceLine& far : other.interfaces) {
+      for (const InterfaceAddress& to : far.addresses) {
+        auto covers = [&](const InterfaceAddress& own) { return own.covers(to); };
+        bool same_kind = std::any_of(interface.addresses.begin(), interface.addresses.end(),
+                                     [&](const auto& own) { return own.ipv6 == to.ipv6; });
+        bool covered = std::any_of(
+            self.interfaces.begin(), self.interfaces.end(), [&](const InterfaceLine& one) {
+              return std::any_of(one.addresses.begin(), one.addresses.end(), covers);
+            });
+        if (!same_kind || covered) continue;
+        if (Result<void> added = route.add_route(interface.name, to); !added) return added;
+      }
+    }
+  }
+  return {};
+}
+
+Result<void> make_interfaces(const HostDescription& host, const std::vector<HostDescription>& all,
+                             HostSession& session) {
+  Result<RouteClient> route = RouteClient::open();
+  if (!route) return route.error();
+  Result<void> done = route->set_up("lo");
+  for (size_t number = 0; done && number < host.interfaces.size(); ++number) {
+    const InterfaceLine& interface = host.interfaces[number];
+    Result<Fd> tap = make_tap(interface.name);
+    if (!tap) return tap.error();
+    done = route->set_link(interface, kQueueLength);
+    for (const InterfaceAddress& address : interface.addresses) {
+      if (done) done = route->add_address(interface.name, address);
+    }
+    if (done) {
+      done = session.give(ROCEFS_HOST_PLUG, host.name, static_cast<uint32_t>(number), tap->get());
+    }
+  }
+  // Routes after all addresses: the first interface that can take one gets it.
+  for (const InterfaceLine& interface : host.interfaces) {
+    if (done && &interface == &host.interfaces.front()) {
+      done = route_to_others(*route, interface, host, all);
+    }
+  }
+  if (!done) return done;
+  Fd socket = route->release();
+  return session.give(ROCEFS_HOST_WATCH, host.name, 0, socket.get());
+}
+
+// All hosts by name, and each interface of theirs as NAME-INTERFACE.
+std::string hosts_text(const std::vector<HostDescription>& all) {
+  std::string text = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n";
+  for (const HostDescription& host : all) {
+    for (const InterfaceLine& interface : host.interfaces) {
+      bool first = &interface == &host.interfaces.front();
+      for (const InterfaceAddress& address : interface.addresses) {
+        text += fmt::format("{}{} {}-{}\n", address.text, first ? " " + host.name : "", host.name,
+                            interface.name);
+      }
+    }
+  }
+  return text;
+}
+
+// Lays a file over /etc/hosts. It needs a file system for a moment, and a place for that: /sys.
+Result<void> name_hosts(const std::vector<HostDescription>& all) {
+  constexpr unsigned long kFlags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
+  if (::mount("rocefs-host", "/sys", "tmpfs", kFlags, "mode=0755") != 0) return failure("/sys");
+  Result<void> done;
+  if (!write_file("/sys/hosts", hosts_text(all)) ||
+      ::mount("/sys/hosts", "/etc/hosts", nullptr, MS_BIND, nullptr) != 0) {
+    done = failure("/etc/hosts");
+  }
+  if (::umount2("/sys", MNT_DETACH) != 0 && done) done = failure("/sys");
+  return done;
+}
+
+// Shows the interfaces of this network namespace in /sys. A container may forbid it; then /sys
+// stays the machine's, with the mounted NICs alone in class/net.
+void renew_sysfs() {
+  Fd control_groups(
+      ::open_tree(AT_FDCWD, "/sys/fs/cgroup", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE));
+  constexpr unsigned long kFlags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
+  if (::mount("sysfs", "/sys", "sysfs", kFlags, nullptr) != 0 || !control_groups) return;
+  (void)::move_mount(control_groups.get(), "", AT_FDCWD, "/sys/fs/cgroup", MOVE_MOUNT_F_EMPTY_PATH);
+}
+
+Result<void> make_mounts(const std::string& mount_point, const HostDescription& host,
+                         const std::vector<HostDescription>& all) {
+  Result<DeviceView> view = DeviceView::of(mount_point, host.devices);
+  if (!view) return view.error();
+  Result<Overlay> overlay = Overlay::of(mount_point, std::move(*view));
+  if (!overlay) return overlay.error();
+  if (Result<void> kept = keep_mounts_inside(overlay->places()); !kept) return kept;
+  if (Result<void> named = name_hosts(all); !named) return named;
+  renew_sysfs();
+  return overlay->lay();
+}
+
+Result<void> give_namespaces(const HostDescription& host, HostSession& session) {
+  constexpr const char* kNames[] = {"user", "mnt", "uts", "net"};
+  static_assert(std::size(kNames) == ROCEFS_HOST_NAMESPACES);
+  for (uint32_t number = 0; number < ROCEFS_HOST_NAMESPACES; ++number) {
+    std::string path = fmt::format("/proc/self/ns/{}", kNames[number]);
+    Fd space(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!space) return failure(path);
+    Result<void> given = session.give(ROCEFS_HOST_NAMESPACE, host.name, number, space.get());
+    if (!given) return given;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> make_machine(const std::string& mount_point, const HostDescription& host,
+                          const std::vector<HostDescription>& all, HostSession& session) {
+  if (::unshare(CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWUTS) != 0) return failure("namespaces");
+  if (::sethostname(host.name.data(), host.name.size()) != 0) return failure("the host's name");
+  Result<void> done = make_mounts(mount_point, host, all);
+  if (done) done = make_interfaces(host, all, session);
+  if (done) done = give_namespaces(host, session);
+  if (done) done = session.give(ROCEFS_HOST_STARTED, host.name, 0, -1);
+  return done;
+}
+
+}  // namespace rocefs

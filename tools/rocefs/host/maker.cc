@@ -1,0 +1,100 @@
+#include "tools/rocefs/host/maker.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "core/base/fd.h"
+#include "fs/namespaces.h"
+#include "tools/rocefs/host/interface_line.h"
+#include "tools/rocefs/host/machine.h"
+
+namespace rocefs {
+namespace {
+
+// Runs `body` in a child and returns its result.
+Result<void> in_child(const std::function<Result<void>()>& body) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return errorf(errno, "pipe: {}", std::strerror(errno));
+  Fd read_end(ends[0]), write_end(ends[1]);
+  pid_t child = ::fork();
+  if (child < 0) return errorf(errno, "fork: {}", std::strerror(errno));
+  if (child == 0) {
+    Result<void> done = body();
+    std::string_view why = done ? std::string_view() : done.error().reason;
+    // A pipe takes PIPE_BUF octets whole, and nobody else writes.
+    (void)!::write(write_end.get(), why.data(), std::min<size_t>(why.size(), PIPE_BUF));
+    ::_exit(done ? 0 : std::clamp(done.error().code, 1, 255));
+  }
+  write_end.reset();
+  char why[PIPE_BUF];
+  ssize_t size = ::read(read_end.get(), why, sizeof why);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
+  if (size <= 0) return Error{ECHILD, "the maker of hosts was killed"};
+  return Error{WIFEXITED(status) ? WEXITSTATUS(status) : EIO, {why, static_cast<size_t>(size)}};
+}
+
+// Continues as the engine's user, who then owns the hosts' user namespace and can join it.
+Result<void> become(const ucred& user) {
+  if (user.uid == ::geteuid()) return {};
+  if (::setgroups(0, nullptr) != 0 || ::setresgid(user.gid, user.gid, user.gid) != 0 ||
+      ::setresuid(user.uid, user.uid, user.uid) != 0) {
+    return errorf(errno, "cannot become user {}: {}", user.uid, std::strerror(errno));
+  }
+  // The change made /proc/self root's; uid_map is written there.
+  ::prctl(PR_SET_DUMPABLE, 1);
+  return {};
+}
+
+// Gets the rights to make namespaces, by a user namespace if need be.
+Result<void> get_rights(const ucred& engine) {
+  if (::geteuid() == 0) {
+    if (Result<void> changed = become(engine); !changed) return changed;
+  }
+  if (::unshare(CLONE_NEWNET) == 0) return {};
+  if (errno != EPERM) return errorf(errno, "a network namespace: {}", std::strerror(errno));
+  return enter_user_namespace();
+}
+
+Result<void> make_all(const std::string& mount_point, const std::string& wanted,
+                      HostSession& session) {
+  Result<std::vector<HostDescription>> all = read_hosts(mount_point);
+  if (!all) return all.error();
+  if (Result<void> rights = get_rights(session.engine()); !rights) return rights;
+  std::vector<const HostDescription*> order;
+  for (const HostDescription& host : *all) {
+    if (!host.running) order.push_back(&host);
+  }
+  std::stable_partition(order.begin(), order.end(),
+                        [&](const HostDescription* host) { return host->name == wanted; });
+  for (const HostDescription* host : order) {
+    Result<void> made = in_child([&] { return make_machine(mount_point, *host, *all, session); });
+    if (!made) return errorf(made.error().code, "{}: {}", host->name, made.error().reason);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> make_hosts(const std::string& mount_point, const std::string& wanted,
+                        HostSession& session) {
+  Result<void> made = in_child([&] { return make_all(mount_point, wanted, session); });
+  if (!made) return made;
+  return session.give(ROCEFS_HOST_MADE, "", 0, -1);
+}
+
+}  // namespace rocefs
