@@ -108,13 +108,18 @@ last_dmesg_says() { tail -n 1 "$debug/dmesg" | grep -qF -- "$1" || fail "dmesg d
 # as_user COMMAND…: as the ordinary user $user. A test that is not root's runs it as who it is.
 user=${user:-65534}
 as_user() { if $root; then setpriv --reuid="$user" --regid="$user" --clear-groups "$@"; else "$@"; fi; }
-# as_mounter COMMAND…: as the user, with a /dev/fuse that is open to all, as Debian has it, and is seen by it alone.
+# as_mounter COMMAND…: as the user, with a /dev/fuse and a /dev/net/tun that are open to all, as Debian has them, and
+# are seen by it alone.
 as_mounter() {
   if ! $root; then "$@"; return; fi
   mkdir -p "$dir/devices"
   unshare -m bash -euo pipefail -c 'mount -t tmpfs -o mode=755 devices "$1/devices"
     mknod -m 666 "$1/devices/fuse" c 10 229
     mount --bind "$1/devices/fuse" /dev/fuse
+    if [ -e /dev/net/tun ]; then
+      mknod -m 666 "$1/devices/tun" c 10 200
+      mount --bind "$1/devices/tun" /dev/net/tun
+    fi
     user=$2; shift 2; exec setpriv --reuid="$user" --regid="$user" --clear-groups "$@"' sh "$dir" "$user" "$@"
 }
 needs_mounters() {
