@@ -37,6 +37,7 @@ test_case "the options are those of --help"
 options_of() { sed -n '/^  -/p' | sed 's/^  //; s/   *.*//'; }
 same "options of rocefs" "$(tags rocefs.1 OPTIONS | flags)" "$("$ROCEFS" --help | options_of | flags)"
 same "options of rocefs enter" "$(tags rocefs-enter.1 OPTIONS | flags)" "$("$ROCEFS" enter --help | options_of | flags)"
+same "options of rocefs host" "$(tags rocefs-host.1 OPTIONS | flags)" "$("$ROCEFS" host --help | options_of | flags)"
 same "options of rocefs sim" "$(tags rocefs-sim.1 OPTIONS | flags)" "$("$ROCEFS" sim --help | options_of | flags)"
 same "mount options" "$(tags rocefs.1 OPTIONS 'Mount options' | keys)" \
   "$("$ROCEFS" --help | sed -n '/^options after -o:/,/^$/s/^  //p' | sed 's/   *.*//' | keys)"
@@ -109,7 +110,7 @@ done
 same "limits" "$(tags libmango.3 LIMITS | xargs)" "$(grep -oE '^#define MANGO_PCC_MAX_[A-Z_]+' $header | cut -d ' ' -f 2 | xargs)"
 same "environment of mango-ctl" "$(tags mango-ctl.1 ENVIRONMENT | tr -d , | xargs)" \
   "$(grep -rhoE '(getenv|environment)\("[A-Z_]+"\)' tools/mango-ctl | grep -oE '"[A-Z_]+"' | tr -d '"' | xargs)"
-same "environment" "$(for page in rocefs.1 rocefs-enter.1 libmango.3; do tags $page ENVIRONMENT; done | tr -d , | xargs)" \
+same "environment" "$(for page in rocefs.1 rocefs-enter.1 rocefs-host.1 libmango.3; do tags $page ENVIRONMENT; done | tr -d , | xargs)" \
   "$(grep -rhoE '(getenv|taken)\("[A-Z_]+"\)|ROCEFS_TRUST_VARIABLE "[A-Z_]+"' tools/rocefs pcc rdma | grep -oE '"[A-Z_]+"' | tr -d '"' | xargs)"
 
 test_case "the examples are accepted"
