@@ -30,6 +30,7 @@ Client::Client(Device& device, Numbers& numbers, std::shared_ptr<Process> proces
                std::shared_ptr<SharedMemory> page, std::string comm, uint32_t events)
     : device_(&device),
       numbers_(numbers),
+      number_(++numbers.context),
       process_(std::move(process)),
       memory_(std::move(page)),
       page_(memory_->at<rocefs_context_page>(0)),
@@ -273,8 +274,9 @@ Result<void> Client::create_cq(const rocefs_create_cq& wanted, Attachment& attac
   }
   uint32_t socket = channel == channels_.end() ? 0 : channel->second;
   answer.u.created = attachment.layout;
-  answer.u.created.handle = cqs_.add(std::make_unique<ClientCq>(
-      *this, std::move(attachment.memory), attachment.layout.entries, wanted.cookie, socket));
+  answer.u.created.handle =
+      cqs_.add(std::make_unique<ClientCq>(*this, ++numbers_.cq, std::move(attachment.memory),
+                                          attachment.layout.entries, wanted.cookie, socket));
   return {};
 }
 
@@ -327,7 +329,7 @@ Result<void> Client::create_srq(const rocefs_create_srq& wanted, Attachment& att
   if (!pd) return no_such("protection domain", wanted.pd);
   if (srqs_.full()) return Error{ENOMEM, "too many shared receive queues"};
   auto srq = std::make_unique<ClientSrq>(*this, std::move(attachment.memory), attachment.layout,
-                                         wanted, pd->number);
+                                         wanted, ++numbers_.srq, pd->number);
   Result<uint32_t> bell = take_doorbell(*srq);
   if (!bell) return bell.error();
   ++pd->users;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "core/takeover/shared_memory.h"
@@ -25,9 +26,10 @@ class Client;
 // A completion queue in shared memory.
 class ClientCq final : public CompletionSink {
  public:
-  ClientCq(Client& client, std::shared_ptr<SharedMemory> memory, uint32_t entries, uint64_t cookie,
-           uint32_t channel)
+  ClientCq(Client& client, uint32_t number, std::shared_ptr<SharedMemory> memory, uint32_t entries,
+           uint64_t cookie, uint32_t channel)
       : client_(client),
+        number_(number),
         memory_(std::move(memory)),
         page_(memory_->at<rocefs_cq_page>(0)),
         entries_(entries),
@@ -37,6 +39,9 @@ class ClientCq final : public CompletionSink {
   [[nodiscard]] Completion* claim() override;
   void publish(bool solicited) override;
 
+  // Unique on its device.
+  uint32_t number() const { return number_; }
+  uint32_t entries() const { return entries_; }
   uint64_t cookie() const { return cookie_; }
   // Continues in other memory, with the entries that the client has not consumed. EINVAL if they do
   // not fit, or the client's counters are invalid.
@@ -50,6 +55,7 @@ class ClientCq final : public CompletionSink {
   void raise(bool solicited);
 
   Client& client_;
+  const uint32_t number_;
   std::shared_ptr<SharedMemory> memory_;
   rocefs_cq_page* page_;
   uint32_t entries_;
@@ -73,7 +79,7 @@ class ClientQueue {
 class ClientSrq final : public ClientQueue {
  public:
   ClientSrq(Client& client, std::shared_ptr<SharedMemory> memory, const rocefs_created& layout,
-            const rocefs_create_srq& wanted, uint32_t pd);
+            const rocefs_create_srq& wanted, uint32_t number, uint32_t pd);
 
   bool serve() override;
   void release() { ring_.release_all_but(receives_.size()); }
@@ -83,12 +89,15 @@ class ClientSrq final : public ClientQueue {
   uint32_t limit() const { return limit_; }
   uint32_t async_events() const { return async_events_; }
   uint32_t pd() const { return pd_; }
+  // Unique on its device.
+  uint32_t number() const { return number_; }
   uint32_t users = 0;
 
  private:
   Client& client_;
   const std::shared_ptr<SharedMemory> memory_;
   const rocefs_create_srq wanted_;
+  const uint32_t number_;
   const uint32_t pd_;
   WqeRing<rocefs_receive_wqe> ring_;
   ReceiveQueue receives_;
@@ -151,6 +160,7 @@ class Client final : public DeviceClient {
   // Numbers shared by the clients of a device.
   struct Numbers {
     uint32_t pd = 1u << 16;  // smaller ones are those of built-in traffic
+    uint32_t context = 0, cq = 0, srq = 0;
   };
   // `events`: the socket for asynchronous events.
   Client(Device& device, Numbers& numbers, std::shared_ptr<Process> process,
@@ -175,6 +185,9 @@ class Client final : public DeviceClient {
   uint64_t flush(bool more);
   // Whether poll() has work.
   bool wanted() const;
+
+  // Adds a line for each object to the text, and its queue pairs to the list.
+  void add_resources(std::string& text, std::unordered_set<const Qp*>& listed);
 
   // The device is being removed.
   void device_removed(Device& device) override;
@@ -246,6 +259,7 @@ class Client final : public DeviceClient {
 
   Device* device_;
   Numbers& numbers_;
+  const uint32_t number_;  // of this context; unique on its device
   const std::shared_ptr<Process> process_;
   const std::shared_ptr<SharedMemory> memory_;
   rocefs_context_page* const page_;

@@ -36,6 +36,10 @@ class Clients final : public Poller {
   Client* find(uint64_t id);
   void remove(uint64_t id);
 
+  // All objects of programs, and the queue pairs of built-in traffic, one a line: DEVICE KIND and
+  // values, KEY=VALUE.
+  std::string resources();
+
   Found poll(bool more) override;
   bool may_sleep() override;
   void awake() override;

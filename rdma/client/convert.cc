@@ -63,6 +63,19 @@ bool add_sges(std::span<const rocefs_sge> from, uint32_t count, uint32_t most, S
 
 }  // namespace
 
+uint32_t ibv_type_of(QpType type) {
+  constexpr uint32_t kRc = 2, kUc = 3, kUd = 4;
+  switch (type) {
+    case QpType::kRc:
+      return kRc;
+    case QpType::kUc:
+      return kUc;
+    case QpType::kUd:
+      return kUd;
+  }
+  return 0;
+}
+
 std::optional<QpType> qp_type_of(uint32_t ibv_type) {
   switch (ibv_type) {
     case 2:

@@ -30,6 +30,8 @@ struct Modification {
 };
 Result<Modification> modification_of(const Device& device, QpState now, const rocefs_qp_attr& attr);
 // Fills in all attributes of a query except handle and mask.
+// ibv_qp_type.
+uint32_t ibv_type_of(QpType type);
 void describe(const QpAttributes& attributes, QpState state, const Port& port, rocefs_qp_attr& out);
 
 void describe(const Port& port, rocefs_port_attr& out);

@@ -88,10 +88,12 @@ Result<void> ClientCq::resize(std::shared_ptr<SharedMemory> memory, uint32_t ent
 }
 
 ClientSrq::ClientSrq(Client& client, std::shared_ptr<SharedMemory> memory,
-                     const rocefs_created& layout, const rocefs_create_srq& wanted, uint32_t pd)
+                     const rocefs_created& layout, const rocefs_create_srq& wanted, uint32_t number,
+                     uint32_t pd)
     : client_(client),
       memory_(std::move(memory)),
       wanted_(wanted),
+      number_(number),
       pd_(pd),
       ring_(memory_->at<rocefs_queue>(0), memory_->data() + layout.receive_offset,
             layout.receive_entries),

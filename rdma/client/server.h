@@ -43,6 +43,8 @@ class ClientServer {
   };
   using Claimed = std::function<void(Claim claim)>;
   void hand_claims_to(uint32_t op, Claimed claimed) { claimed_[op] = std::move(claimed); }
+  // Core thread.
+  Clients& clients() { return *clients_; }
   // Closes descriptors received from clients.
   const Closer& closer() const { return closer_; }
   // -1 if not listening.

@@ -27,6 +27,8 @@ class Cma final : public CmIdHost, public CmAcceptor {
 
   // One line per id, as in `rdma resource show cm_id`.
   std::string text() const;
+  // Adds a line of the id, with these values, to the text of kernel/debug/rocefs/resources.
+  void add_resource(const CmId& id, std::string_view values, std::string& text) const;
 
   uint64_t add(CmId& id) override;
   void remove(CmId& id) override;

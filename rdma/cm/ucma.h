@@ -4,6 +4,8 @@
 // Core thread.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -35,6 +37,7 @@ class Ucma {
   // User of a channel.
   struct Credentials {
     uint32_t uid = 0;
+    pid_t pid = 0;
     bool privileged = true;
     CmScope scope = {};
   };
@@ -49,6 +52,9 @@ class Ucma {
   // Null if there is none.
   UcmaChannel* channel(uint64_t name);
   size_t ids() const { return contexts_.size(); }
+  // All ids, one a line: DEVICE cm_id and values, KEY=VALUE; one that listens to any address is a
+  // line of each device of its scope.
+  std::string resources() const;
 
  private:
   friend class UcmaChannel;

@@ -66,7 +66,7 @@ expect "" "$(ls /dev | sort | comm -13 - "$outside/dev")" "missing in /dev"
 expect "crw" "$(stat -Lc %A /dev/ptmx /dev/null /dev/tty | cut -c1-3 | uniq)" "/dev/ptmx, /dev/null, /dev/tty"
 python3 -c 'import os; os.openpty()' || fail "no terminals"
 
-expect EPROTONOSUPPORT "$(python3 "$outside/netlink.py" 20)" "NETLINK_RDMA"
+expect ESOCKTNOSUPPORT "$(python3 "$outside/netlink.py" 20)" "NETLINK_RDMA"
 expect ESOCKTNOSUPPORT "$(python3 "$outside/netlink.py" 0)" "another netlink"
 expect "$mnt" "$ROCEFS_MOUNT" "ROCEFS_MOUNT"
 expect "" "${SYSFS_PATH-}" "SYSFS_PATH"

@@ -22,6 +22,7 @@
 #include "rdma/host/host_server.h"
 #include "rdma/uapi/cm.h"
 #include "tools/rocefs/daemon/heartbeat.h"
+#include "tools/rocefs/daemon/resources_file.h"
 #include "tools/rocefs/daemon/saved_state.h"
 #include "tools/rocefs/instance/instance.h"
 
@@ -223,6 +224,10 @@ std::optional<Failure> Daemon::Impl::build(const Options& options) {
   clients_->hand_claims_to(ROCEFS_OP_HOST_OPEN, [this](ClientServer::Claim claim) {
     host_server_->take_over(std::move(claim));
   });
+  instance_->tree().add_file(
+      "kernel/debug/rocefs/resources",
+      std::make_shared<ResourcesFile>(instance_->engine(), clients_->clients(),
+                                      instance_->connections().ucma()));
   if (from_.listener) instance_->tree().add_socket(kSocket);
   if (std::optional<Failure> failed = instance_->apply(config_.knobs)) return failed;
   instance_->keep_as_defaults();
@@ -395,8 +400,8 @@ void Daemon::Impl::serve_clients(Fd listener) {
   clients_->listen(std::move(listener));
 }
 
-// Closes the clients' socket and the hosts' namespaces once the mount has left the mount table: they
-// keep the file system alive, which would never end after `umount -l`. Connected clients stay.
+// Closes the clients' socket and the hosts' namespaces once the mount has left the mount table:
+// they keep the file system alive, which would never end after `umount -l`. Connected clients stay.
 void Daemon::Impl::watch_mounts() {
   if (listener() < 0) return;
   auto gone = [this] {

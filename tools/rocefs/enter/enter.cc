@@ -12,8 +12,8 @@
 #include "fs/namespaces.h"
 #include "tools/rocefs/command/exit_status.h"
 #include "tools/rocefs/enter/launch.h"
-#include "tools/rocefs/enter/netlink_filter.h"
 #include "tools/rocefs/enter/overlay.h"
+#include "tools/rocefs/netlink/proxy.h"
 
 namespace rocefs {
 
@@ -45,7 +45,7 @@ Result<void> prepare(const std::string& wanted) {
   if (done) done = overlay->lay();
   // Looks up a working directory below /sys again, so that it is the covered one.
   if (done && here) (void)!::chdir(here.get());
-  if (done) done = refuse_rdma_netlink();
+  if (done) done = answer_rdma_netlink();
   export_mount(*mount_point);
   return done;
 }

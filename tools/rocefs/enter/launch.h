@@ -1,5 +1,5 @@
-// What `rocefs enter` and `rocefs host` share: options, the choice of the mount, the environment of
-// a command that sees it, and the command's start.
+// Start of the commands of `rocefs enter` and `rocefs host`: options, the choice of the mount, the
+// environment of a command that sees it, and the command's start.
 #pragma once
 
 #include <string>

@@ -12,11 +12,11 @@
 
 #include "tools/rocefs/command/exit_status.h"
 #include "tools/rocefs/enter/launch.h"
-#include "tools/rocefs/enter/netlink_filter.h"
 #include "tools/rocefs/host/host_session.h"
 #include "tools/rocefs/host/interface_line.h"
 #include "tools/rocefs/host/join.h"
 #include "tools/rocefs/host/maker.h"
+#include "tools/rocefs/netlink/proxy.h"
 
 namespace rocefs {
 
@@ -45,7 +45,7 @@ namespace {
 
 constexpr char kProgram[] = "rocefs host";
 
-// What is to be run: words for execvp(3), ended by a null.
+// Words for execvp(3).
 std::vector<std::string> command_of(char** words) {
   const char* named = std::getenv("SHELL");
   std::string shell = named && *named ? named : "/bin/sh";
@@ -90,7 +90,7 @@ Result<void> prepare(const std::string& wanted, const std::string& name) {
   Result<HostNamespaces> namespaces = reach(*mount_point, name);
   if (!namespaces) return namespaces.error();
   Result<void> done = join_host(*namespaces);
-  if (done) done = refuse_rdma_netlink();
+  if (done) done = answer_rdma_netlink();
   export_mount(*mount_point);
   return done;
 }

@@ -1,0 +1,155 @@
+#include "tools/rocefs/netlink/proxy.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/close_range.h>
+#include <linux/netlink.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+#include "core/base/fd.h"
+#include "tools/rocefs/netlink/filter.h"
+#include "tools/rocefs/netlink/socket_server.h"
+
+#ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+#define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5)  // Linux 5.19
+#endif
+
+namespace rocefs {
+namespace {
+
+// Installs the filter; returns its listener for a flag NEW_LISTENER, else 0; -1 with errno.
+int install(std::vector<sock_filter> code, unsigned long flags) {
+  sock_fprog filter{static_cast<unsigned short>(code.size()), code.data()};
+  return static_cast<int>(::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &filter));
+}
+
+// Without WAIT_KILLABLE_RECV a signal may interrupt an answer that was taken from the queue.
+int install_listener() {
+  int listener = install(notifying_filter(),
+                         SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
+  if (listener >= 0 || errno != EINVAL) return listener;
+  return install(notifying_filter(), SECCOMP_FILTER_FLAG_NEW_LISTENER);
+}
+
+Result<void> refuse() {
+  if (install(refusing_filter(), 0) < 0) return errorf(errno, "seccomp: {}", std::strerror(errno));
+  return {};
+}
+
+// Whether an outer `rocefs enter` or `rocefs host` answers already.
+bool is_answered() {
+  Fd socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_RDMA));
+  return socket.get() >= kLowestSocket && socket.get() <= kHighestSocket;
+}
+
+// Whether a container's seccomp profile lets the server copy descriptors.
+bool can_copy_descriptors() {
+  Fd own(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
+  if (!own) return false;
+  Fd copy(static_cast<int>(::syscall(SYS_pidfd_getfd, own.get(), own.get(), 0)));
+  return bool(copy);
+}
+
+union Space {
+  cmsghdr header;
+  char bytes[CMSG_SPACE(sizeof(int))];
+};
+
+bool send_descriptor(int socket, int descriptor) {
+  char octet = 0;
+  iovec part{&octet, 1};
+  Space space{};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = &space;
+  message.msg_controllen = sizeof space;
+  space.header = {CMSG_LEN(sizeof descriptor), SOL_SOCKET, SCM_RIGHTS};
+  std::memcpy(CMSG_DATA(&space.header), &descriptor, sizeof descriptor);
+  return ::sendmsg(socket, &message, MSG_NOSIGNAL) == 1;
+}
+
+// Empty if the other end was closed.
+Fd receive_descriptor(int socket) {
+  char octet;
+  iovec part{&octet, 1};
+  Space space{};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = &space;
+  message.msg_controllen = sizeof space;
+  if (::recvmsg(socket, &message, MSG_CMSG_CLOEXEC) != 1 || !CMSG_FIRSTHDR(&message)) return {};
+  int descriptor;
+  std::memcpy(&descriptor, CMSG_DATA(&space.header), sizeof descriptor);
+  return Fd(descriptor);
+}
+
+// Keeps nothing of the command: no pipe, terminal, group or directory.
+[[noreturn]] void serve(Fd door) {
+  ::prctl(PR_SET_NAME, "rocefs-netlink");
+  ::setsid();
+  for (int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE}) ::signal(signal, SIG_IGN);
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  if (::geteuid() == 0) (void)::setgroups(0, nullptr);
+  (void)!::chdir("/");
+  ::close(0);
+  if (::open("/dev/null", O_RDWR) == 0) {
+    ::dup2(0, 1);
+    ::dup2(0, 2);
+  }
+  constexpr int kDoor = 3;
+  if (door.get() != kDoor) ::dup2(door.get(), kDoor);
+  ::close_range(kDoor + 1, ~0u, 0);
+  Fd listener = receive_descriptor(kDoor);
+  ::close(kDoor);
+  if (listener) SocketServer(std::move(listener)).run();
+  ::_exit(0);
+}
+
+// Forks twice: the command must not find a child that it did not make.
+bool start_server(Fd door, Fd& other) {
+  pid_t child = ::fork();
+  if (child == 0) {
+    other.reset();
+    if (::fork() == 0) serve(std::move(door));
+    ::_exit(0);
+  }
+  if (child < 0) return false;
+  while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<void> answer_rdma_netlink() {
+  if (!can_copy_descriptors()) return refuse();
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return refuse();
+  Fd ours(ends[0]), door(ends[1]);
+  if (!start_server(std::move(door), ours)) return refuse();
+  Fd listener(install_listener());
+  if (!listener) {
+    if (errno == EBUSY && is_answered()) return {};
+    return refuse();
+  }
+  if (!send_descriptor(ours.get(), listener.get())) {
+    return Error{ECHILD, "the server of RDMA netlink has died"};
+  }
+  return {};
+}
+
+}  // namespace rocefs
