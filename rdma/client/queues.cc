@@ -42,13 +42,14 @@ void ClientCq::publish(bool solicited) {
   entry.wr_id = completion.wr_id;
   entry.status = wc_status_of(completion.status);
   entry.opcode = static_cast<uint32_t>(completion.opcode);
-  entry.flags = (completion.has_grh ? ROCEFS_WC_GRH : 0) |
+  entry.flags = (completion.grh != Grh::kNone ? ROCEFS_WC_GRH : 0) |
                 (completion.has_immediate ? ROCEFS_WC_WITH_IMM : 0) |
                 (completion.has_invalidated ? ROCEFS_WC_WITH_INV : 0);
   entry.byte_len = completion.byte_len;
   entry.immediate = completion.immediate;
   entry.qpn = completion.qpn;
   entry.source_qpn = completion.source_qpn;
+  entry.l3_type = static_cast<uint32_t>(completion.grh);
   auto* entries = memory_->at<rocefs_cqe>(ROCEFS_CQ_ENTRIES);
   std::memcpy(&entries[produced_ & (entries_ - 1)], &entry, sizeof entry);
   store_release(page_->produced, ++produced_);

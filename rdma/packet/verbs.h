@@ -124,13 +124,17 @@ struct ReceiveRequest {
   SgeList sges;
 };
 
+// The header in the first 40 bytes of a datagram's receive, with its number in ibv_wc.sl: HCAs
+// give the L3 type of RoCE there, and UCX asks for it.
+enum class Grh : uint8_t { kNone = 0, kIpv6 = 1, kIpv4 = 2 };
+
 struct Completion {
   uint64_t wr_id = 0;
   WcStatus status = WcStatus::kSuccess;
   WcOpcode opcode = WcOpcode::kSend;
   bool has_immediate = false;
   bool has_invalidated = false;
-  bool has_grh = false;    // UD: a GRH is in the first 40 bytes of the receive
+  Grh grh = Grh::kNone;    // UD
   uint32_t byte_len = 0;   // of a receive, READ or atomic
   uint32_t immediate = 0;  // or the key that the far end has invalidated
   uint32_t qpn = 0;

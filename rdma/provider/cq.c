@@ -101,6 +101,7 @@ static void read_cqe(struct ibv_wc* wc, const struct rocefs_cqe* cqe) {
     wc->imm_data = htobe32(cqe->immediate);
   wc->qp_num = cqe->qpn;
   wc->src_qp = cqe->source_qpn;
+  wc->sl = (uint8_t)cqe->l3_type;
 }
 
 uint32_t rocefs_count_completions(struct rocefs_cq* cq, uint32_t next) {

@@ -71,14 +71,14 @@ static uint32_t read_src_qp(struct ibv_cq_ex* ex) {
 static unsigned read_wc_flags(struct ibv_cq_ex* ex) {
   return current_of(ex)->flags;
 }
-/* RoCE has neither LIDs nor service levels in its packets. */
+/* RoCE has no LIDs in its packets. */
 static uint32_t read_slid(struct ibv_cq_ex* ex) {
   (void)ex;
   return 0;
 }
+/* RoCE has no service levels either; HCAs give the type of a datagram's IP header there. */
 static uint8_t read_sl(struct ibv_cq_ex* ex) {
-  (void)ex;
-  return 0;
+  return (uint8_t)current_of(ex)->l3_type;
 }
 static uint8_t read_dlid_path_bits(struct ibv_cq_ex* ex) {
   (void)ex;

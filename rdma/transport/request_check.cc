@@ -207,8 +207,7 @@ void Responder::place(Packet& packet, Step& step) {
 
 // A datagram's receive begins with the routing header: IPv6 as it came, IPv4 in its last 20 bytes.
 void Responder::place_grh(const Packet& packet, Step& step) {
-  bool ipv6 = packet.header[0] >> 4 == 6;
-  size_t length = ipv6 ? wire::kIpv6Len : wire::kIpv4Len;
+  size_t length = step.completion.grh == Grh::kIpv6 ? wire::kIpv6Len : wire::kIpv4Len;
   Moved moved = scatter(qp_.mover(*this, kLocalWrite), message_.target.entries(), kGrhLen - length,
                         packet.header_bytes().first(length), steps_.tail());
   step.pending += moved.pending;

@@ -103,7 +103,8 @@ void Responder::receive_datagram(PacketPtr&& packet, const wire::Transport& head
   if (headers.deth().qkey != qp_.attributes().qkey)
     return qp_.port().counters().rx_unknown_qp.add();
   step.completion.source_qpn = headers.deth().src_qpn;
-  step.completion.has_grh = true;
+  bool ipv6 = packet->header[0] >> 4 == 6;
+  step.completion.grh = ipv6 ? Grh::kIpv6 : Grh::kIpv4;
   Verdict verdict = check_request(*packet, headers, step);
   if (verdict == Verdict::kAccept) {
     place_grh(*packet, step);

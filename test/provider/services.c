@@ -54,6 +54,7 @@ static void datagram(void) {
   struct ibv_wc wc = next_completion(pair.receives);
   CHECK(wc.wr_id == 1 && wc.status == IBV_WC_SUCCESS && wc.src_qp == pair.a->qp_num);
   CHECK((wc.wc_flags & IBV_WC_GRH) && wc.byte_len == sizeof(struct ibv_grh) + 6);
+  CHECK(wc.sl == 2); /* IPv4, as HCAs say */
   CHECK(!strcmp(memory + kReceiveAt + sizeof(struct ibv_grh), "hello"));
   expect_completion(pair.sends, 2);
   destroy_pair(&pair);

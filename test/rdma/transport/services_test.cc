@@ -115,7 +115,7 @@ TEST_CASE("UD: a datagram carries its routing header, its sender and its immedia
   auto received = pair.received();
   REQUIRE(received.size() == 1);
   CHECK(received[0].byte_len == 1040);
-  CHECK(received[0].has_grh);
+  CHECK(received[0].grh == Grh::kIpv4);
   CHECK(received[0].source_qpn == pair.link.near->number());
   CHECK(received[0].immediate == 99);
   CHECK(pair.same(100, 40, 1000));
