@@ -154,6 +154,7 @@ void Fabric::route() {
     }
   }
   route_outside();
+  find_trunks();
   route_groups();
 }
 
@@ -204,23 +205,48 @@ void Fabric::route_outside() {
   }
 }
 
+// Lists the links to ports, and the cables between switches, which a spanning tree may use.
+void Fabric::find_trunks() {
+  for (size_t i = 0; i < links_.size(); ++i) {
+    const auto& [from, to] = ends_[i];
+    if (port(to)) to_ports_[from].push_back(links_[i].get());
+    if (!find_switch(from) || !find_switch(to)) continue;
+    trunks_[to].push_back(i);
+    links_[i]->add_state_listener([this] { route_groups(); });
+  }
+}
+
+// Adds to `parents` the switches that reach `root`, each with its link towards it. A cable works if
+// both directions do.
+void Fabric::grow_tree(const std::string& root, std::map<std::string, size_t>& parents) const {
+  std::deque<std::string> frontier{root};
+  while (!frontier.empty()) {
+    std::string at = frontier.front();
+    frontier.pop_front();
+    auto trunks = trunks_.find(at);
+    if (trunks == trunks_.end()) continue;
+    for (size_t i : trunks->second) {
+      const std::string& from = ends_[i].first;
+      // A cable's two links are adjacent.
+      bool works = links_[i]->up() && links_[i ^ 1]->up();
+      if (works && from != root && parents.emplace(from, i).second) frontier.push_back(from);
+    }
+  }
+}
+
 // Routes groups to every port, along a spanning tree of switches, so that no copy comes twice. No
 // group leaves by an uplink.
 void Fabric::route_groups() {
-  std::map<std::string, std::vector<const Link*>> flood;
-  for (size_t i = 0; i < links_.size(); ++i) {
-    const auto& [from, to] = ends_[i];
-    if (port(to)) flood[from].push_back(links_[i].get());
-  }
+  std::map<std::string, std::vector<const Link*>> flood = to_ports_;
   std::set<std::string> connected;
   for (const auto& root : switches_) {
     if (!connected.insert(root->name()).second) continue;
-    for (const auto& [name, way] : ways_to({root->name()})) {
-      if (!find_switch(name) || !connected.insert(name).second) continue;
-      size_t up = 0;
-      while (links_[up].get() != way.links.front()) ++up;
+    std::map<std::string, size_t> parents;
+    grow_tree(root->name(), parents);
+    for (const auto& [name, up] : parents) {
+      connected.insert(name);
       flood[name].push_back(links_[up].get());
-      flood[ends_[up].second].push_back(links_[up ^ 1].get());  // a cable's two links are adjacent
+      flood[ends_[up].second].push_back(links_[up ^ 1].get());
     }
   }
   for (const auto& one : switches_) one->set_flood(flood[one->name()]);

@@ -66,6 +66,8 @@ class Fabric : public FabricResources {
   // The device with this address, or null.
   Device* device_at(const Ip& address) const;
   std::optional<uint32_t> sender_of(const NpccFlowKey& flow) const;
+  void find_trunks();
+  void grow_tree(const std::string& root, std::map<std::string, size_t>& parents) const;
   void route_groups();
 
   std::vector<std::unique_ptr<Switch>> switches_;
@@ -75,6 +77,8 @@ class Fabric : public FabricResources {
   std::vector<std::unique_ptr<Device>> devices_;
   // Names of the ends: links_[i] leads from ends_[i].first to ends_[i].second.
   std::vector<std::pair<std::string, std::string>> ends_;
+  std::map<std::string, std::vector<const Link*>> to_ports_;  // by switch
+  std::map<std::string, std::vector<size_t>> trunks_;         // links to a switch from others
 };
 
 }  // namespace rocefs
