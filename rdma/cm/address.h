@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "rdma/wire/ip.h"
 
@@ -19,5 +20,8 @@ struct CmAddress {
 
   bool any() const { return ip == Ip{} || ip == mapped_ipv4({0, 0, 0, 0}); }
 };
+
+// ADDRESS:PORT, with brackets around IPv6; "-" without an address.
+std::string text_of(const CmAddress& address);
 
 }  // namespace rocefs

@@ -133,6 +133,8 @@ std::string_view name(PortSpace space) {
   return "?";
 }
 
+}  // namespace
+
 std::string text_of(const CmAddress& address) {
   if (address.family == CmAddress::Family::kNone) return "-";
   std::string ip =
@@ -140,8 +142,6 @@ std::string text_of(const CmAddress& address) {
   if (ip.find(':') != ip.npos) ip = fmt::format("[{}]", ip);
   return fmt::format("{}:{}", ip, address.port);
 }
-
-}  // namespace
 
 std::string Cma::text() const {
   constexpr std::string_view kStates[] = {"idle",           "bound",      "address resolved",
@@ -156,24 +156,6 @@ std::string Cma::text() const {
         text_of(id->local()), text_of(id->remote()), kStates[static_cast<size_t>(id->state())]);
   }
   return text;
-}
-
-void Cma::add_resource(const CmId& id, std::string_view values, std::string& text) const {
-  // States of iproute2's rdma (enum rdma_cm_state of the kernel).
-  constexpr unsigned kStates[] = {0, 7, 2, 4, 5, 6, 8, 9};
-  auto add = [&](const std::string& device, size_t port) {
-    fmt::format_to(std::back_inserter(text), "{} cm_id {} port={} ps={} type={} state={} src={}",
-                   device, values, port, static_cast<unsigned>(id.space()),
-                   2 + static_cast<unsigned>(id.type()), kStates[static_cast<size_t>(id.state())],
-                   text_of(id.local()));
-    if (id.remote().ip != Ip{}) text += " dst=" + text_of(id.remote());
-    text += '\n';
-  };
-  if (const Port* port = id.port()) return add(port->host().name(), port->number());
-  if (id.state() != CmId::State::kListen) return;
-  for (const auto& device : fabric_.devices()) {
-    if (id.scope().covers(*device)) add(device->name(), 1);
-  }
 }
 
 namespace {

@@ -114,18 +114,6 @@ Ucma::Context* Ucma::find(const CmId& id) {
   return found == by_id_.end() ? nullptr : found->second;
 }
 
-std::string Ucma::resources() const {
-  std::string text;
-  for (const auto& [number, context] : contexts_) {
-    if (context->id) {
-      cma_.add_resource(*context->id,
-                        fmt::format("cm_idn={} pid={}", number, context->channel->owner().pid),
-                        text);
-    }
-  }
-  return text;
-}
-
 UcmaChannel::UcmaChannel(Ucma& ucma, const Ucma::Credentials& owner, std::function<void()> readable)
     : ucma_(ucma), owner_(owner), readable_(std::move(readable)) {}
 

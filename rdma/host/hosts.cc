@@ -71,14 +71,14 @@ void Hosts::add_files(Tree& tree, const std::string& directory) {
     std::string devices, interfaces;
     for (const Device* device : host->devices) devices += device->name() + "\n";
     for (const HostInterface& interface : host->interfaces) {
-      interfaces += interface_text(interface.port->spec()) + "\n";
+      interfaces += interface_text(*interface.port) + "\n";
     }
     for (std::string* text : {&devices, &interfaces}) text->pop_back();
     tree.add_file(at + "/devices", constant(devices, "RDMA devices of the host, one a line"));
     tree.add_file(at + "/interfaces",
                   constant(interfaces,
-                           "network interfaces of the host, one a line: name, MAC, MTU "
-                           "and addresses with which it starts"));
+                           "network interfaces of the host, one a line: name, MAC, MTU, "
+                           "speed in Mb/s and addresses with which it starts"));
     tree.add_file(at + "/state", read_only(
                                      [host]() -> Result<std::string> {
                                        return std::string(host->running ? "running" : "off");

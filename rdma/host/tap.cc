@@ -39,6 +39,9 @@ Result<void> set_up(int fd, const std::string& interface) {
   if (::ioctl(fd, TUNSETOFFLOAD, kOffloads) != 0) {
     return errorf(errno, "{}: no offloads: {}", interface, std::strerror(errno));
   }
+  // Without a change the kernel would show its operational state as unknown for ever.
+  int carrier = 0;
+  (void)::ioctl(fd, TUNSETCARRIER, &carrier);
   return {};
 }
 

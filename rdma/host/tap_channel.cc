@@ -45,8 +45,8 @@ void TapChannel::settle() {
   if (ending_ && reading_ == 0 && !writing_) engine_.ring().release(*this);
 }
 
-void TapChannel::link_changed(bool up) {
-  tap_->set_carrier(up);
+void TapChannel::carrier_changed(bool carrier) {
+  tap_->set_carrier(carrier);
 }
 
 // One read waits for a frame; when it has come, several take what else there is.
@@ -77,7 +77,7 @@ void TapChannel::read_done(const Read& read, int result) {
 }
 
 void TapChannel::queue(PacketPtr&& frame) {
-  if (!port_.link_up()) {
+  if (!port_.interface_up()) {
     counters_.tx_errors.add();
     return counters_.tx_carrier_errors.add();
   }

@@ -39,7 +39,7 @@ class TapChannel final : public NetInterface, public IoOwner {
   uint8_t waiting() const override { return waiting_; }
   PacketPtr pull(size_t priority) override;
   void receive(PacketPtr&& frame) override;
-  void link_changed(bool up) override;
+  void carrier_changed(bool carrier) override;
 
  private:
   static constexpr size_t kMaxFrame = sizeof(OffloadHeader) + (64 << 10) + 32;

@@ -29,6 +29,7 @@ void Device::leave() {
   for (Port& port : ports_) {
     port.cnps().clear();
     port.gsi().clear();
+    port.presence_changed();
   }
   for (auto& changed : presence_changed_) changed(false);
 }
@@ -44,6 +45,7 @@ void Device::arrive() {
   spraying().reset();
   selective().reset();
   present_ = true;
+  for (Port& port : ports_) port.presence_changed();
   for (auto& changed : presence_changed_) changed(true);
 }
 

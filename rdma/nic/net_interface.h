@@ -18,8 +18,8 @@ class NetInterface {
   virtual PacketPtr pull(size_t priority) = 0;
   // Takes a frame from the cable.
   virtual void receive(PacketPtr&& frame) = 0;
-  // The port's link has gone up or down.
-  virtual void link_changed(bool up) = 0;
+  // The interface has got or lost its carrier (Port::interface_up()).
+  virtual void carrier_changed(bool carrier) = 0;
 
  protected:
   ~NetInterface() = default;

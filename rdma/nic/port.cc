@@ -57,14 +57,14 @@ void Port::on_link_state() {
   bool up = egress_->up() && ingress_->up();
   if (std::exchange(link_up_, up) == up) return;
   if (!up) counters_.link_downed.add();
-  if (interface_) interface_->link_changed(up);
+  if (interface_) interface_->carrier_changed(interface_up());
   host_.link_changed(number_);
 }
 
 void Port::plug(NetInterface* interface) {
   interface_ = interface;
   if (!interface_) return;
-  interface_->link_changed(link_up_);
+  interface_->carrier_changed(interface_up());
   if (interface_->waiting()) kick();
 }
 
@@ -263,7 +263,7 @@ void Port::receive_frame(PacketPtr&& frame, TimeNs now) {
       return receive_bytes(std::span(bytes).first(ethernet_length(*frame)), now);
     }
   }
-  if (interface_) interface_->receive(std::move(frame));
+  if (interface_ && host_.present()) interface_->receive(std::move(frame));
 }
 
 void Port::deliver(Qp& qp, PacketPtr&& packet, TimeNs now) {

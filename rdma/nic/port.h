@@ -61,6 +61,12 @@ class Port final : public PortBase, public LinkSource, public LinkSink, public U
   // Plugs the interface of a host in, or out (null). Without one, Ethernet frames end here.
   void plug(NetInterface* interface);
   NetInterface* interface() const { return interface_; }
+  // Whether the interface has carrier: the link is up, and the device has its driver.
+  bool interface_up() const { return link_up_ && host_.present(); }
+  // The device has lost its driver, or has one again.
+  void presence_changed() {
+    if (interface_) interface_->carrier_changed(interface_up());
+  }
   // Control thread: the GIDs and the MTU of the host's interface, as files show them.
   // network_changed() follows.
   struct Shown {

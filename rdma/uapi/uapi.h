@@ -173,7 +173,7 @@ struct rocefs_cqe {
   uint32_t source_qpn;
   uint32_t released; /* released slots of the send queue, with this completion */
   uint64_t qp;       /* the cookie of the queue pair */
-  uint32_t l3_type;        /* UD receive: the header before the data, 1 IPv6, 2 IPv4 */
+  uint32_t l3_type;  /* UD receive: the header before the data, 1 IPv6, 2 IPv4 */
   uint32_t reserved[3];
 };
 

@@ -1,5 +1,5 @@
-// What a host's kernel gives its interface: an offload header and an Ethernet frame, split and
-// merged again.
+// Frames that a host's kernel gives its interface: an offload header and an Ethernet frame, split
+// and merged again.
 #include <algorithm>
 #include <vector>
 

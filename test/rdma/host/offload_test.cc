@@ -98,7 +98,7 @@ PacketPtr packet_with(Pool& pool, const std::vector<uint8_t>& frame) {
   return packet_of_frame(pool.pool, frame);
 }
 
-// What the kernel is given: the offload header, and the frame.
+// The frame that the kernel is given.
 std::vector<uint8_t> frame_of(const Delivery& delivery) {
   std::vector<uint8_t> bytes;
   for (const iovec& part : delivery.parts) {

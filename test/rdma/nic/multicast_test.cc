@@ -113,6 +113,22 @@ TEST_CASE("multicast: each attached queue pair gets a datagram once, across all 
   }
 }
 
+TEST_CASE("multicast: datagrams go around a dead cable between switches") {
+  for (const char* dead : {"leaf_0-spine_0", "spine_0-leaf_1", "spine_1-leaf_0"}) {
+    INFO(dead);
+    World world(1, two_ways());
+    Member sender(world.device("h1")), near(world.device("h2")), far(world.device("h3"));
+    for (Member* member : {&near, &far}) member->attach();
+    for (bool carrier : {false, true}) {
+      world.link(dead).set_carrier(carrier);
+      sender.send();
+      REQUIRE(world.run_idle());
+      CHECK(near.received() == 1);
+      CHECK(far.received() == 1);
+    }
+  }
+}
+
 TEST_CASE("multicast: a detached queue pair, or one addressed by another number, gets nothing") {
   World world(1, star(2));
   Member sender(world.device("h1")), member(world.device("h2"));

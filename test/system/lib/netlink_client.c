@@ -1,4 +1,5 @@
-// Asks RDMA netlink as programs do that use no library, and prints what is wrong. Linked statically.
+// Asks RDMA netlink as programs do that use no library, and prints what is wrong. Linked
+// statically.
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/netlink.h>
@@ -54,7 +55,7 @@ int main(void) {
   int fd = make_socket(SOCK_CLOEXEC);
   CHECK(fcntl(fd, F_GETFD) & FD_CLOEXEC);
 
-  // Nothing has been asked.
+  // A socket that has asked nothing has no answer.
   CHECK(recv(fd, buffer, sizeof buffer, MSG_DONTWAIT) == -1 && errno == EAGAIN);
   struct pollfd readable = {fd, POLLIN, 0};
   CHECK(poll(&readable, 1, 0) == 0);

@@ -8,8 +8,8 @@
 using namespace rocefs;
 
 TEST_CASE("interface line: name, MAC, MTU and addresses") {
-  auto line =
-      parse_interface("enp3s0 mac=02:00:4c:6d:62:01 mtu=4192 ip=10.77.0.1/24 ip6=fd00::1/64");
+  auto line = parse_interface(
+      "enp3s0 mac=02:00:4c:6d:62:01 mtu=4192 speed=25000 ip=10.77.0.1/24 ip6=fd00::1/64");
   REQUIRE(line);
   CHECK(line->name == "enp3s0");
   CHECK(line->mac == std::array<uint8_t, 6>{2, 0, 0x4c, 0x6d, 0x62, 1});

@@ -187,7 +187,7 @@ TEST_CASE("RDMA netlink: refusals are the kernel's") {
   CHECK(asked.error(ask(RDMA_NLDEV_CMD_PORT_GET, 0, {kDevice, {RDMA_NLDEV_ATTR_PORT_INDEX, 2}})) ==
         EINVAL);
   CHECK(asked.error(ask(RDMA_NLDEV_CMD_SET, 0, {kDevice})) == EOPNOTSUPP);
-  // What is no request is not answered; a control message with NLM_F_ACK is acknowledged.
+  // A message that is no request is not answered; a control message with NLM_F_ACK is acknowledged.
   CHECK(asked.of(std::string(3, 'x')).empty());
   CHECK(asked.of(request(NLMSG_NOOP, 0)).empty());
   CHECK(asked.error(request(NLMSG_NOOP, NLM_F_ACK)) == 0);

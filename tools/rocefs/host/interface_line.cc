@@ -40,6 +40,7 @@ bool read_address(std::string_view text, InterfaceAddress& out) {
 bool read_key(InterfaceLine& line, std::string_view key, std::string_view value) {
   if (key == "mac") return read_mac(std::string(value), line.mac);
   if (key == "mtu") return read_number(value, line.mtu);
+  if (key == "speed") return read_number(value, line.speed);
   if (key != "ip" && key != "ip6") return true;  // of a later version
   InterfaceAddress& address = line.addresses.emplace_back();
   address.ipv6 = key == "ip6";

@@ -26,6 +26,7 @@ struct InterfaceLine {
   std::string name;
   std::array<uint8_t, 6> mac{};
   uint32_t mtu = 0;
+  uint32_t speed = 0;  // Mb/s; 0: not known
   std::vector<InterfaceAddress> addresses;
 };
 

@@ -1,11 +1,14 @@
 #include "tools/rocefs/host/machine.h"
 
 #include <fcntl.h>
+#include <linux/ethtool.h>
 #include <linux/if_tun.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,6 +34,21 @@ Error failure(const std::string& what, int code = errno) {
 bool write_file(const std::string& path, std::string_view text) {
   Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
   return file && ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
+}
+
+// Lets ethtool(8) say the cable's speed instead of a TAP's. An older kernel keeps that.
+void set_speed(const InterfaceLine& interface) {
+  ethtool_cmd settings{};
+  settings.cmd = ETHTOOL_SSET;
+  settings.duplex = DUPLEX_FULL;
+  settings.port = PORT_OTHER;
+  settings.autoneg = AUTONEG_DISABLE;
+  ethtool_cmd_speed_set(&settings, interface.speed);
+  ifreq request{};
+  interface.name.copy(request.ifr_name, sizeof request.ifr_name - 1);
+  request.ifr_data = reinterpret_cast<char*>(&settings);
+  Fd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (socket && interface.speed > 0) (void)::ioctl(socket.get(), SIOCETHTOOL, &request);
 }
 
 Result<Fd> make_tap(const std::string& name) {
@@ -82,6 +100,7 @@ Result<void> make_interfaces(const HostDescription& host, const std::vector<Host
     const InterfaceLine& interface = host.interfaces[number];
     Result<Fd> tap = make_tap(interface.name);
     if (!tap) return tap.error();
+    set_speed(interface);
     done = route->set_link(interface, kQueueLength);
     for (const InterfaceAddress& address : interface.addresses) {
       if (done) done = route->add_address(interface.name, address);
