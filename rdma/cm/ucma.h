@@ -37,9 +37,9 @@ class Ucma {
   // User of a channel.
   struct Credentials {
     uint32_t uid = 0;
-    pid_t pid = 0;
     bool privileged = true;
     CmScope scope = {};
+    pid_t pid = 0;
   };
 
   explicit Ucma(Cma& cma);

@@ -139,8 +139,8 @@ void UcmaServer::open(const ChannelPtr& channel) {
       (void)!::send(here->events.get(), &octet, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
     });
   };
-  Ucma::Credentials owner{channel->who.uid, channel->who.pid, channel->who.privileged(),
-                          scope_of_(channel->who.pid)};
+  Ucma::Credentials owner{channel->who.uid, channel->who.privileged(), scope_of_(channel->who.pid),
+                          channel->who.pid};
   Task task = [&ucma = ucma_, id = channel->id, owner, readable] {
     ucma.open(id, owner, readable);
   };
