@@ -14,6 +14,7 @@ void bench_wire(Table& table);
 void bench_uplink(Table& table);
 void bench_verbs(Table& table);
 void bench_pcc(Table& table);
+void bench_hosts(Table& table);
 
 inline constexpr Bench kBenches[] = {
     {"files", "open, read to the end and close, against real sysfs", bench_files},
@@ -25,6 +26,7 @@ inline constexpr Bench kBenches[] = {
     {"uplink", "two engines on two joined networks, against bare datagrams", bench_uplink},
     {"verbs", "stock programs, against memory moved between processes", bench_verbs},
     {"pcc", "decisions of an algorithm, against a bare loop over as many windows", bench_pcc},
+    {"hosts", "TCP and ping between hosts, against frames copied between TAPs", bench_hosts},
 };
 
 }  // namespace rocefs::bench
