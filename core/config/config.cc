@@ -333,6 +333,11 @@ class Reader {
 
   Result<void> take_device(DeviceSpec& device, const std::string& key, std::string_view value) {
     if (key == "pci") return set_pci(value, device.pci);
+    if (key == "host") {
+      if (!valid_name(value)) return errorf(EINVAL, "host={}: not a name", value);
+      device.host = value;
+      return {};
+    }
     if (key == "ports") {
       if (value != "1" && value != "2") return errorf(EINVAL, "ports={}: 1 or 2 is wanted", value);
       if (value == "2") add_second_port(device);
@@ -358,7 +363,7 @@ class Reader {
     if (key == "ip6") return set_ipv6(text, port.ipv6);
     if (key == "mtu") return set_mtu(value, port.mtu);
     return errorf(EINVAL, "unknown key {} in [{}]: {}netdev, mac, ip, ip6 or mtu is wanted", key,
-                  kind_, kind_ == "device" ? "pci, ports, " : "");
+                  kind_, kind_ == "device" ? "pci, host, ports, " : "");
   }
 
   Result<void> check_graph() {

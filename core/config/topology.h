@@ -27,6 +27,7 @@ struct DeviceSpec {
   std::string name;
   std::string pci;              // domain:bus:device.function, as in 0000:2b:00.0
   std::vector<PortSpec> ports;  // one or two
+  std::string host = {};        // machine around it; empty: one of the device's name
 };
 
 // Name of a port: DEVICE is port 1, DEVICE/2 the second port. DEVICE/1 is accepted.

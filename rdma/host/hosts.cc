@@ -45,13 +45,12 @@ Hosts::Hosts(Engine& engine, PollLoop& loop, Fabric& fabric, Tree& tree,
              const std::string& directory)
     : engine_(engine), loop_(loop), fabric_(fabric) {
   for (const auto& device : fabric.devices()) {
-    auto host = std::make_unique<Host>();
-    host->name = device->name();
-    host->devices.push_back(device.get());
+    const std::string& wanted = device->spec().host;
+    Host& host = find_or_add(wanted.empty() ? device->name() : wanted);
+    host.devices.push_back(device.get());
     for (size_t number = 1; number <= device->port_count(); ++number) {
-      host->interfaces.push_back({&device->port(number), nullptr, nullptr});
+      host.interfaces.push_back({&device->port(number), nullptr, nullptr});
     }
-    hosts_.push_back(std::move(host));
   }
   add_files(tree, directory);
 }
@@ -93,6 +92,13 @@ const Host* Hosts::of_process(pid_t pid) const {
     return host->running && host->network == network;
   });
   return it == hosts_.end() ? nullptr : it->get();
+}
+
+Host& Hosts::find_or_add(const std::string& name) {
+  if (Host* host = find(name)) return *host;
+  hosts_.push_back(std::make_unique<Host>());
+  hosts_.back()->name = name;
+  return *hosts_.back();
 }
 
 Host* Hosts::find(std::string_view name) {

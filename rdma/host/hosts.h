@@ -74,6 +74,7 @@ class Hosts {
   void forget_namespaces();
 
  private:
+  Host& find_or_add(const std::string& name);
   void add_files(Tree& tree, const std::string& directory);
   void plug_in(Host& host, size_t number);
   void unplug(HostInterface& interface);

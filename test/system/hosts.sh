@@ -189,6 +189,19 @@ kill "$(sleeper)"
 wait $! || true
 await all_ended "$daemon"
 
+test_case "devices with the same host= are NICs of one machine"
+printf '[device left]\nhost=big\n[device rail]\nhost=big\nip=10.78.0.1\n[device right]\nip=10.78.0.2\n[switch sw]\n' >"$dir/big.ini"
+printf '[link %s sw]\n' left rail right >>"$dir/big.ini"
+mounted -o config="$dir/big.ini"
+expect "big right" "$(ls "$debug/hosts" | xargs)" "hosts"
+expect "left rail" "$(on big 'echo $(ls /sys/class/infiniband)')" "devices of the machine with two"
+expect 3 "$(on big -- ip -br link | wc -l)" "its interfaces, with lo"
+on big ping -qc 1 right >/dev/null || fail "no ping by the second NIC"
+on right ping -qc 1 big-$(ls "$ib/rail/device/net") >/dev/null || fail "no ping to the second NIC by name"
+printf '[device left]\nhost=a/b\n[switch sw]\n[link left sw]\n' >"$dir/bad.ini"
+unmounted
+[[ $("$ROCEFS" -o config="$dir/bad.ini" "$mnt" 2>&1) == *"bad.ini:2: host=a/b: not a name"* ]] || fail "a bad name: $("$ROCEFS" -o config="$dir/bad.ini" "$mnt" 2>&1)"
+
 test_case "under the virtual clock there are no hosts"
 mounted -o clock=virtual
 expect "125 rocefs host: hosts need the real clock: a kernel has no place in virtual time" "$(outcome_of on mb_0 true)" "the virtual clock"
