@@ -104,6 +104,8 @@ void HostServer::handle(const ProgramPtr& program, const rocefs_host_request& re
     return answer(program, errorf(ENOENT, "there is no host {}", request.host));
   }
   if (request.op == ROCEFS_HOST_ENTER) return enter(program, *host);
+  if (request.op == ROCEFS_HOST_ATTACH) return attach(program, *host);
+  if (request.op == ROCEFS_HOST_DETACH) return detach(program, *host);
   if (maker_.lock() != program)
     return answer(program, Error{EPERM, "another program makes the hosts"});
   build(program, request, host, std::move(attached));
@@ -112,6 +114,24 @@ void HostServer::handle(const ProgramPtr& program, const rocefs_host_request& re
 void HostServer::enter(const ProgramPtr& program, Host& host) {
   program->waits_for = &host;
   serve_waiting();
+}
+
+void HostServer::attach(const ProgramPtr& program, Host& host) {
+  if (!maker_.expired()) return answer(program, Error{EBUSY, "hosts are being made now"});
+  hosts_.stop(host);
+  host.attached = true;
+  maker_ = program;
+  program->began.push_back(&host);
+  answer(program, {}, ROCEFS_HOST_MAKE);
+}
+
+void HostServer::detach(const ProgramPtr& program, Host& host) {
+  if (!maker_.expired()) return answer(program, Error{EBUSY, "hosts are being made now"});
+  if (!host.attached) return answer(program, errorf(ENOENT, "{} is not attached", host.name));
+  hosts_.stop(host);
+  log_(fmt::format("{} detached by pid {} of user {}", host.name, program->who.pid,
+                   program->who.uid));
+  answer(program, {});
 }
 
 // Answers the programs whose host runs, and makes the first other one the maker if there is none.

@@ -38,6 +38,8 @@ class HostServer {
   void take(const ProgramPtr& program);
   void handle(const ProgramPtr& program, const rocefs_host_request& request, StrangerFd attached);
   void enter(const ProgramPtr& program, Host& host);
+  void attach(const ProgramPtr& program, Host& host);
+  void detach(const ProgramPtr& program, Host& host);
   void build(const ProgramPtr& program, const rocefs_host_request& request, Host* host,
              StrangerFd attached);
   void serve_waiting();

@@ -80,9 +80,10 @@ void Hosts::add_files(Tree& tree, const std::string& directory) {
                            "speed in Mb/s and addresses with which it starts"));
     tree.add_file(at + "/state", read_only(
                                      [host]() -> Result<std::string> {
+                                       if (host->attached) return std::string("attached");
                                        return std::string(host->running ? "running" : "off");
                                      },
-                                     "running, or off until the first `rocefs host`"));
+                                     "running, attached, or off until the first `rocefs host`"));
   }
 }
 
@@ -195,6 +196,10 @@ std::string namespace_name(const Host& host, size_t number) {
 std::string route_name(const Host& host) {
   return host.name + "/route";
 }
+// A descriptor by this name tells the next process that the host is attached.
+std::string attached_name(const Host& host) {
+  return host.name + "/attached";
+}
 
 }  // namespace
 
@@ -210,6 +215,7 @@ void Hosts::keep_all(const Host& host, bool wanted) const {
     if (host.namespaces[i]) keep(namespace_name(host, i), host.namespaces[i].get());
   }
   if (host.watch) keep(route_name(host), host.watch->descriptor());
+  if (host.attached) keep(attached_name(host), host.namespaces[ROCEFS_HOST_NET].get());
 }
 
 void Hosts::keep(Keep keep, std::map<std::string, Fd> kept, const Closer& closer) {
@@ -235,6 +241,7 @@ bool Hosts::restore(Host& host, std::map<std::string, Fd>& kept, const Closer& c
   for (size_t i = 0; i < host.namespaces.size(); ++i) {
     host.namespaces[i] = take(namespace_name(host, i));
   }
+  host.attached = kept.count(attached_name(host)) != 0;
   return watch(host, take(route_name(host))) && start(host);
 }
 
@@ -289,7 +296,7 @@ void Hosts::stop(Host& host) {
   for (HostInterface& interface : host.interfaces) unplug(interface);
   for (StrangerFd& fd : host.namespaces) fd.reset();
   host.watch.reset();
-  host.running = false;
+  host.running = host.attached = false;
 }
 
 }  // namespace rocefs

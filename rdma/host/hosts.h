@@ -39,6 +39,7 @@ struct Host {
   std::string network;  // name of its network namespace: net:[INODE]
   std::unique_ptr<RouteWatch> watch;
   bool running = false;
+  bool attached = false;  // in a network namespace that was there before
 };
 
 class Hosts {

@@ -13,9 +13,9 @@
  * All hosts of a mount are made by the program that first enters one: its ENTER is answered by
  * MAKE. It makes every host listed in kernel/debug/rocefs/hosts whose state is not "running", the
  * wanted one first: a PLUG for each interface, a WATCH, a NAMESPACE for each, then STARTED; and it
- * ends with MADE. Meanwhile other programs wait for the answer to their ENTER until their host has
- * started. If the maker's connection ends before MADE, the next program that waits becomes the
- * maker of what is missing.
+ * ends with MADE. After ATTACH a program does the same for one host. Meanwhile other programs wait
+ * for the answer to their ENTER until their host has started. If the maker's connection ends before
+ * MADE, the next program that waits becomes the maker of what is missing.
  */
 #ifndef ROCEFS_UAPI_HOST_H
 #define ROCEFS_UAPI_HOST_H
@@ -30,6 +30,11 @@ enum {
 enum rocefs_host_op {
   /* Answered by RUNNING, with descriptors of the host's namespaces, or by MAKE. */
   ROCEFS_HOST_ENTER = 1,
+  /* The host's own descriptors are let go, and the program becomes the maker of this host, in
+   * namespaces of its choice; answered by MAKE. EBUSY while hosts are made. */
+  ROCEFS_HOST_ATTACH,
+  /* Lets go what was handed over after ATTACH. ENOENT if the host is not attached. */
+  ROCEFS_HOST_DETACH,
   /* The others are the maker's. With a TAP device (IFF_TAP, IFF_NO_PI, IFF_VNET_HDR) as interface
    * `number` of the host, counted from 0 in the order of its file `interfaces`. */
   ROCEFS_HOST_PLUG,

@@ -189,6 +189,31 @@ kill "$(sleeper)"
 wait $! || true
 await all_ended "$daemon"
 
+test_case "a host's interfaces go into a network namespace that is there already"
+mounted
+unshare -n sleep 98763 2>/dev/null &
+await pgrep -f '^sleep 98763$'
+there=$(pgrep -f '^sleep 98763$')
+at_end kill "$there"
+[ "$(readlink "/proc/$there/ns/net")" != "$(readlink /proc/self/ns/net)" ] || skip "no network namespaces"
+inside() { nsenter -t "$there" -n "$@"; }
+on mb_0 true
+expect "125 rocefs attach: /etc/passwd is no network namespace" "$(outcome_of "$ROCEFS" attach -m "$mnt" mb_0 --netns /etc/passwd)" "no namespace"
+expect running "$(state mb_0)" "after a refused attach"
+"$ROCEFS" attach -m "$mnt" mb_0 --pid "$there" || fail "attach: status $?"
+expect "attached running" "$(state mb_0) $(state mb_1)" "states"
+inside ping -qc 1 10.77.0.2 >/dev/null || fail "no ping from the namespace"
+on mb_1 ping -qc 1 mb_0 >/dev/null || fail "no ping into the namespace"
+expect "$(readlink "/proc/$there/ns/net")" "$(on mb_0 readlink /proc/self/ns/net)" "network of the host's commands"
+kill_worker
+expect attached "$(state mb_0)" "after a worker's death"
+inside ping -qc 1 10.77.0.2 >/dev/null || fail "no ping after a worker's death"
+"$ROCEFS" attach -m "$mnt" mb_0 --netns "/proc/$there/ns/net" || fail "attached again: status $?"
+"$ROCEFS" detach -m "$mnt" mb_0 || fail "detach: status $?"
+expect "125 rocefs detach: mb_0 is not attached" "$(outcome_of "$ROCEFS" detach -m "$mnt" mb_0)" "detached twice"
+await eval '[ "$(inside ip -br link | wc -l)" = 1 ]'
+on mb_0 ping -qc 1 mb_1 >/dev/null || fail "no ping from the host's own network again"
+
 test_case "devices with the same host= are NICs of one machine"
 printf '[device left]\nhost=big\n[device rail]\nhost=big\nip=10.78.0.1\n[device right]\nip=10.78.0.2\n[switch sw]\n' >"$dir/big.ini"
 printf '[link %s sw]\n' left rail right >>"$dir/big.ini"

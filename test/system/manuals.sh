@@ -38,6 +38,7 @@ options_of() { sed -n '/^  -/p' | sed 's/^  //; s/   *.*//'; }
 same "options of rocefs" "$(tags rocefs.1 OPTIONS | flags)" "$("$ROCEFS" --help | options_of | flags)"
 same "options of rocefs enter" "$(tags rocefs-enter.1 OPTIONS | flags)" "$("$ROCEFS" enter --help | options_of | flags)"
 same "options of rocefs host" "$(tags rocefs-host.1 OPTIONS | flags)" "$("$ROCEFS" host --help | options_of | flags)"
+same "options of rocefs attach" "$(tags rocefs-attach.1 OPTIONS | flags)" "$("$ROCEFS" attach --help | options_of | flags)"
 same "options of rocefs sim" "$(tags rocefs-sim.1 OPTIONS | flags)" "$("$ROCEFS" sim --help | options_of | flags)"
 same "mount options" "$(tags rocefs.1 OPTIONS 'Mount options' | keys)" \
   "$("$ROCEFS" --help | sed -n '/^options after -o:/,/^$/s/^  //p' | sed 's/   *.*//' | keys)"

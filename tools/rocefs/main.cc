@@ -21,6 +21,7 @@
 #include "tools/rocefs/daemon/service_manager.h"
 #include "tools/rocefs/daemon/supervisor.h"
 #include "tools/rocefs/enter/enter.h"
+#include "tools/rocefs/host/attach.h"
 #include "tools/rocefs/host/host.h"
 #include "tools/rocefs/sim/sim.h"
 
@@ -191,6 +192,8 @@ int main(int argc, char** argv) {
   ::mallopt(M_MXFAST, 0);
   if (argc > 1 && std::string_view(argv[1]) == "enter") return enter(argc - 1, argv + 1);
   if (argc > 1 && std::string_view(argv[1]) == "host") return host(argc - 1, argv + 1);
+  if (argc > 1 && std::string_view(argv[1]) == "attach") return attach(argc - 1, argv + 1);
+  if (argc > 1 && std::string_view(argv[1]) == "detach") return detach(argc - 1, argv + 1);
   report_exhausted_limits();
   if (argc > 1 && std::string_view(argv[1]) == "sim") return simulate(argc - 1, argv + 1);
   Result<Options> options = parse_options(argc, argv);

@@ -13,7 +13,6 @@
 #include "tools/rocefs/command/exit_status.h"
 #include "tools/rocefs/enter/launch.h"
 #include "tools/rocefs/host/host_session.h"
-#include "tools/rocefs/host/interface_line.h"
 #include "tools/rocefs/host/join.h"
 #include "tools/rocefs/host/maker.h"
 #include "tools/rocefs/netlink/proxy.h"
@@ -60,17 +59,6 @@ std::vector<std::string> command_of(char** words) {
   return {shell, "-c", joined};
 }
 
-Result<void> check_name(const std::string& mount_point, const std::string& name) {
-  Result<std::vector<HostDescription>> hosts = read_hosts(mount_point);
-  if (!hosts) return hosts.error();
-  std::string names;
-  for (const HostDescription& host : *hosts) {
-    if (host.name == name) return {};
-    names += " " + host.name;
-  }
-  return errorf(ENOENT, "there is no host {} in {}; hosts:{}", name, mount_point, names);
-}
-
 Result<HostNamespaces> reach(const std::string& mount_point, const std::string& name) {
   Result<HostSession> session = HostSession::open(mount_point);
   if (!session) return session.error();
@@ -86,7 +74,7 @@ Result<HostNamespaces> reach(const std::string& mount_point, const std::string& 
 Result<void> prepare(const std::string& wanted, const std::string& name) {
   Result<std::string> mount_point = chosen_mount(wanted);
   if (!mount_point) return mount_point.error();
-  if (Result<void> checked = check_name(*mount_point, name); !checked) return checked;
+  if (Result<void> checked = check_host(*mount_point, name); !checked) return checked;
   Result<HostNamespaces> namespaces = reach(*mount_point, name);
   if (!namespaces) return namespaces.error();
   Result<void> done = join_host(*namespaces);

@@ -94,7 +94,7 @@ Result<std::vector<HostDescription>> read_hosts(const std::string& mount_point) 
     if (!interfaces) return interfaces.error();
     Result<std::vector<std::string>> state = lines_of(entry.path() / "state");
     if (!state) return state.error();
-    host.running = !state->empty() && state->front() == "running";
+    host.running = !state->empty() && state->front() != "off";
     for (const std::string& text : *interfaces) {
       Result<InterfaceLine> line = parse_interface(text);
       if (!line)

@@ -35,7 +35,7 @@ struct HostDescription {
   std::string name;
   std::vector<std::string> devices;
   std::vector<InterfaceLine> interfaces;
-  bool running = false;
+  bool running = false;  // or attached
 };
 
 // EINVAL for a malformed line.

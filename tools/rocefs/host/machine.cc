@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <linux/ethtool.h>
 #include <linux/if_tun.h>
+#include <linux/nsfs.h>
 #include <linux/sockios.h>
 #include <net/if.h>
 #include <sched.h>
@@ -62,7 +63,14 @@ Result<Fd> make_tap(const std::string& name) {
   if (name.size() >= sizeof request.ifr_name) return errorf(EINVAL, "{}: name too long", name);
   name.copy(request.ifr_name, name.size());
   request.ifr_flags = IFF_TAP | IFF_NO_PI | IFF_VNET_HDR;
-  if (::ioctl(tap.get(), TUNSETIFF, &request) != 0) return failure(name);
+  // The engine lets go of an interface of this name, which was attached here before, a little later
+  // than it says so.
+  constexpr int kTries = 100;
+  constexpr unsigned kPauseUs = 10'000;
+  for (int left = kTries; ::ioctl(tap.get(), TUNSETIFF, &request) != 0; --left) {
+    if (errno != EBUSY || left == 0) return failure(name);
+    ::usleep(kPauseUs);
+  }
   // Addresses are usable at once: the emulated fabric has no duplicates.
   (void)write_file("/proc/sys/net/ipv6/conf/" + name + "/accept_dad", "0");
   return tap;
@@ -185,9 +193,24 @@ Result<void> give_namespaces(const HostDescription& host, HostSession& session) 
 
 }  // namespace
 
+Result<void> join_network(int network) {
+  if (::setns(network, CLONE_NEWNET) == 0) return {};
+  if (errno != EPERM) return failure("the network namespace");
+  Fd owner(::ioctl(network, NS_GET_USERNS));
+  if (!owner || ::setns(owner.get(), CLONE_NEWUSER) != 0 || ::setns(network, CLONE_NEWNET) != 0) {
+    return failure("the network namespace");
+  }
+  return {};
+}
+
 Result<void> make_machine(const std::string& mount_point, const HostDescription& host,
-                          const std::vector<HostDescription>& all, HostSession& session) {
-  if (::unshare(CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWUTS) != 0) return failure("namespaces");
+                          const std::vector<HostDescription>& all, int network,
+                          HostSession& session) {
+  if (network >= 0) {
+    if (Result<void> joined = join_network(network); !joined) return joined;
+  }
+  int fresh = CLONE_NEWNS | CLONE_NEWUTS | (network < 0 ? CLONE_NEWNET : 0);
+  if (::unshare(fresh) != 0) return failure("namespaces");
   if (::sethostname(host.name.data(), host.name.size()) != 0) return failure("the host's name");
   Result<void> done = make_mounts(mount_point, host, all);
   if (done) done = make_interfaces(host, all, session);

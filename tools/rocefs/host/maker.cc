@@ -82,13 +82,45 @@ Result<void> make_all(const std::string& mount_point, const std::string& wanted,
   std::stable_partition(order.begin(), order.end(),
                         [&](const HostDescription* host) { return host->name == wanted; });
   for (const HostDescription* host : order) {
-    Result<void> made = in_child([&] { return make_machine(mount_point, *host, *all, session); });
+    Result<void> made =
+        in_child([&] { return make_machine(mount_point, *host, *all, -1, session); });
     if (!made) return errorf(made.error().code, "{}: {}", host->name, made.error().reason);
   }
   return {};
 }
 
+Result<void> make_one(const std::string& mount_point, const std::string& name, int network,
+                      HostSession& session) {
+  Result<std::vector<HostDescription>> all = read_hosts(mount_point);
+  if (!all) return all.error();
+  for (const HostDescription& host : *all) {
+    if (host.name == name) return make_machine(mount_point, host, *all, network, session);
+  }
+  return errorf(ENOENT, "there is no host {}", name);
+}
+
 }  // namespace
+
+Result<void> check_host(const std::string& mount_point, const std::string& name) {
+  Result<std::vector<HostDescription>> hosts = read_hosts(mount_point);
+  if (!hosts) return hosts.error();
+  std::string names;
+  for (const HostDescription& host : *hosts) {
+    if (host.name == name) return {};
+    names += " " + host.name;
+  }
+  return errorf(ENOENT, "there is no host {} in {}; hosts:{}", name, mount_point, names);
+}
+
+Result<void> make_host_in(const std::string& mount_point, const std::string& name, int network,
+                          HostSession& session) {
+  // Tried first: a wrong namespace must not cost the host its own.
+  Result<void> done = in_child([&] { return join_network(network); });
+  if (done) done = session.give(ROCEFS_HOST_ATTACH, name, 0, -1);
+  if (done) done = in_child([&] { return make_one(mount_point, name, network, session); });
+  if (!done) return done;
+  return session.give(ROCEFS_HOST_MADE, "", 0, -1);
+}
 
 Result<void> make_hosts(const std::string& mount_point, const std::string& wanted,
                         HostSession& session) {

@@ -13,4 +13,11 @@ namespace rocefs {
 Result<void> make_hosts(const std::string& mount_point, const std::string& wanted,
                         HostSession& session);
 
+// Makes one host in a network namespace that is there already.
+Result<void> make_host_in(const std::string& mount_point, const std::string& name, int network,
+                          HostSession& session);
+
+// ENOENT, with the names of all hosts, if there is none of this name.
+Result<void> check_host(const std::string& mount_point, const std::string& name);
+
 }  // namespace rocefs
