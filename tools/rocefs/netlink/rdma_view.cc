@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <memory>
 #include <sstream>
@@ -52,12 +53,20 @@ std::vector<RdmaView::Device> RdmaView::devices() const {
   return devices;
 }
 
-// Does not wait for a FIFO or a device that somebody has put there.
+// Does not wait for a FIFO or a device that somebody has put there. The kernel gives up with EAGAIN
+// where a mount or a rename anywhere on the machine came between, for a path with "..".
 int RdmaView::open_below(const std::string& path, int flags) const {
   open_how how{};
   how.flags = static_cast<uint64_t>(O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags);
   how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
-  return static_cast<int>(::syscall(SYS_openat2, root_, ("sys/" + path).c_str(), &how, sizeof how));
+  constexpr int kTries = 10'000;
+  const std::string whole = "sys/" + path;
+  long fd = -1;
+  for (int left = kTries; left > 0 && fd < 0; --left) {
+    fd = ::syscall(SYS_openat2, root_, whole.c_str(), &how, sizeof how);
+    if (fd < 0 && errno != EAGAIN) break;
+  }
+  return static_cast<int>(fd);
 }
 
 std::string RdmaView::text(const std::string& path) const {
