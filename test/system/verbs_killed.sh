@@ -16,7 +16,6 @@ queue_pairs() { ls "$ib"/mb_{0,1}/pcc/qps | grep -c '^[0-9]' || true; }
 nothing_left() { [ "$(open_files) $(copy_threads) $(queue_pairs)" = "0 0 0" ]; }
 # An endless pair of programs, inside one `enter`; it restarts whenever one of them has died.
 cat >"$dir/load" <<'LOAD'
-trap 'kill -KILL $(jobs -p) 2>/dev/null; exit' TERM
 port=$1
 shift
 while :; do
@@ -32,7 +31,11 @@ done
 LOAD
 loads=()
 first=$((30000 + $$ % 10000))
-end_loads() { kill -TERM "${loads[@]}" 2>/dev/null || true; }
+# Each load is a process group: its bash could miss a signal just before it waits.
+end_loads() {
+  local load
+  for load in "${loads[@]}"; do kill -KILL -- "-$load" 2>/dev/null || true; done
+}
 start_load() {
   setsid "${verbs[@]}" bash "$dir/load" $((first + ${#loads[@]})) "$@" 2>/dev/null &
   loads+=($!)
@@ -70,7 +73,7 @@ until [ $SECONDS -ge $end ]; do
   [ $took -le $longest ] || longest=$took
   rounds=$((rounds + 1))
 done
-for load in "${loads[@]}"; do kill -TERM "$load"; done
+end_loads
 wait "${loads[@]}" 2>/dev/null || true
 await nothing_left
 expect "$worker" "$(worker_pid)" "the worker"
