@@ -111,6 +111,7 @@ SocketServer::Session* SocketServer::find(uint64_t number) {
 
 void SocketServer::run() {
   for (;;) {
+    forget_dead_receivers();
     std::vector<pollfd> watched{{listener_.get(), POLLIN, 0}};
     for (const Session& session : sessions_) {
       short events = session.waiting.empty() ? POLLIN : POLLIN | POLLOUT;
@@ -312,6 +313,14 @@ SocketServer::Outcome SocketServer::receive(const seccomp_notif& call, const Fd&
   if (!written) return {Outcome::kDone, -EFAULT};
   return {Outcome::kDone,
           static_cast<int64_t>(message->flags & MSG_TRUNC ? size : std::min(size, room))};
+}
+
+// Closes our copies of sockets whose askers were killed while they waited: else the sessions would
+// never see their end.
+void SocketServer::forget_dead_receivers() {
+  receivers_.remove_if([this](const Receiver& receiver) {
+    return ::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_ID_VALID, &receiver.call.id) != 0;
+  });
 }
 
 void SocketServer::retry(std::list<Receiver>::iterator receiver) {

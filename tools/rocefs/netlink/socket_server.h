@@ -54,6 +54,7 @@ class SocketServer {
   void deliver(Session& session, std::string message);
   bool flush(Session& session);
   bool read_written(Session& session);
+  void forget_dead_receivers();
   void retry(std::list<Receiver>::iterator receiver);
   void respond(uint64_t id, const Outcome& outcome);
   Session* find(uint64_t number);
