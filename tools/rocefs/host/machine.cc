@@ -117,12 +117,7 @@ Result<void> make_interfaces(const HostDescription& host, const std::vector<Host
       done = session.give(ROCEFS_HOST_PLUG, host.name, static_cast<uint32_t>(number), tap->get());
     }
   }
-  // Routes after all addresses: the first interface that can take one gets it.
-  for (const InterfaceLine& interface : host.interfaces) {
-    if (done && &interface == &host.interfaces.front()) {
-      done = route_to_others(*route, interface, host, all);
-    }
-  }
+  if (done) done = route_to_others(*route, host.interfaces.front(), host, all);
   if (!done) return done;
   Fd socket = route->release();
   return session.give(ROCEFS_HOST_WATCH, host.name, 0, socket.get());
