@@ -304,9 +304,9 @@ FORCE:
 define test_rules
 $(call test_objects,$(1)): private CPPFLAGS += -include $(CATCH)
 $(call test_objects,$(1)): $(CATCH).gch
-$(BUILD)/test/$(1)_test: $(call test_objects,$(1)) $(BUILD)/test/main.o $(call libraries,$(NEEDED_BY_$(1)))
+$(BUILD)/test/$(1)_test: $(call test_objects,$(1)) $(call libraries,$(NEEDED_BY_$(1)))
 	@mkdir -p $$(@D)
-	$$(CXX) $$(CXXFLAGS) $$(LDFLAGS) -o $$@ $$(filter %.o,$$^) $$(filter %.a,$$^) $$(LDLIBS)
+	$$(CXX) $$(CXXFLAGS) $$(LDFLAGS) -o $$@ $$(filter %.o,$$^) $$(filter %.a,$$^) -lCatch2WithMain $$(LDLIBS)
 endef
 $(foreach test,$(TESTS),$(eval $(call test_rules,$(test))))
 $(BUILD)/test/tools_test: $(filter-out %/main.o,$(call objects,$(ROCEFS_ROOMS)))
