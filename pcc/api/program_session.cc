@@ -1,9 +1,7 @@
 // Session of a user's program: a socket in the mounted tree (rdma/uapi/uapi.h).
 #include <errno.h>
-#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +12,7 @@
 #include <utility>
 
 #include "core/base/fd.h"
+#include "core/base/passed_descriptors.h"
 #include "pcc/api/engine_session.h"
 #include "pcc/api/mount.h"
 #include "pcc/api/register_pages.h"
@@ -54,48 +53,11 @@ mango_status_e status_of(int error) {
 // Receives one message of exactly `size` octets with up to two descriptors. Returns 0 or an errno;
 // ENODEV if the other end is closed: the device or the mount has gone.
 int receive(int socket, void* data, size_t size, Fd (&descriptors)[2]) {
-  union {
-    cmsghdr header;
-    char bytes[CMSG_SPACE(2 * sizeof(int))];
-  } space{};
-  iovec part{data, size};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = &space;
-  message.msg_controllen = sizeof space;
-  ssize_t got;
-  do {
-    got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-  } while (got < 0 && errno == EINTR);
-  if (got < 0 && errno == ECONNRESET) return ENODEV;
-  if (got < 0) return errno == EAGAIN ? ETIMEDOUT : errno;
-  cmsghdr* header = CMSG_FIRSTHDR(&message);
-  if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
-    size_t held = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (size_t i = 0; i < held; ++i) {
-      int descriptor;
-      std::memcpy(&descriptor, CMSG_DATA(header) + i * sizeof descriptor, sizeof descriptor);
-      descriptors[i] = Fd(descriptor);
-    }
-  }
-  if (got == 0) return ENODEV;
-  return static_cast<size_t>(got) == size && !(message.msg_flags & MSG_TRUNC) ? 0 : EPROTO;
-}
-
-// Connects through a descriptor of the mount: its path can exceed sun_path, the descriptor's
-// cannot.
-int connect_in(int socket, const std::string& root) {
-  Fd directory(::open((root + "/kernel/debug/rocefs").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!directory) return errno;
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/uapi",
-                directory.get());
-  while (::connect(socket, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
-    if (errno != EINTR) return errno;
-  }
-  return 0;
+  ssize_t got = receive_message(socket, data, size, descriptors);
+  if (got == 0 || (got < 0 && errno == ECONNRESET)) return ENODEV;
+  if (got < 0 && errno == EAGAIN) return ETIMEDOUT;
+  if (got < 0 && errno != EMSGSIZE) return errno;
+  return static_cast<size_t>(got) == size ? 0 : EPROTO;
 }
 
 class ProgramSession final : public EngineSession {
@@ -121,7 +83,7 @@ int ProgramSession::connect(const std::string& root) {
   if (!door) return errno;
   ::setsockopt(door.get(), SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
   ::setsockopt(door.get(), SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof kPatience);
-  if (int error = connect_in(door.get(), root)) return error;
+  if (int error = rocefs_connect_in(door.get(), root.c_str())) return error;
   uid_t peer;
   if (!rocefs_trusts_peer(door.get(), &peer)) {
     std::fprintf(stderr,
@@ -161,12 +123,8 @@ int ProgramSession::open(const char* device) {
 int ProgramSession::exchange(const rocefs_request& request, Fd (&descriptors)[2]) {
   std::lock_guard lock(mutex_);
   if (broken_) return broken_;
-  ssize_t sent;
-  do {
-    sent = ::send(socket_.get(), &request, sizeof request, MSG_NOSIGNAL);
-  } while (sent < 0 && errno == EINTR);
-  int error = 0;
-  if (sent < 0) error = errno == EPIPE || errno == ECONNRESET ? ENODEV : errno;
+  int error = send_message(socket_.get(), &request, sizeof request);
+  if (error == EPIPE || error == ECONNRESET) error = ENODEV;
   rocefs_answer answer{};
   if (!error) error = receive(socket_.get(), &answer, sizeof answer, descriptors);
   broken_ = error;

@@ -10,7 +10,6 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "rdma/uapi/peer.h"
@@ -20,25 +19,6 @@ enum {
   kMaxErrno = 4095,
   kPatienceSeconds = 30,
 };
-
-#define ROCEFS_DIRECTORY "/kernel/debug/rocefs"
-
-/* Opens `root` first: the path of a mount may be longer than an address holds, that of a descriptor
- * is not. */
-static int connect_in(int fd, const char* root) {
-  char directory[4096];
-  if (snprintf(directory, sizeof directory, "%s" ROCEFS_DIRECTORY, root) >= (int)sizeof directory)
-    return ENAMETOOLONG;
-  int at = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
-  if (at < 0) return errno;
-  struct sockaddr_un address = {.sun_family = AF_UNIX};
-  snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/uapi", at);
-  int error;
-  do error = connect(fd, (struct sockaddr*)&address, sizeof address) ? errno : 0;
-  while (error == EINTR);
-  close(at);
-  return error;
-}
 
 /* Puts descriptors of a message into `fds`, and closes those beyond `count`. */
 static unsigned take_descriptors(struct msghdr* message, int* fds, unsigned count) {
@@ -118,7 +98,7 @@ int rocefs_connect(struct rocefs_connection* connection, const char* root, char*
              setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) ||
              setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience)) {
     error = errno;
-  } else if ((error = connect_in(fd, root))) {
+  } else if ((error = rocefs_connect_in(fd, root))) {
     what = "cannot connect to the engine";
   } else if (!rocefs_trusts_peer(fd, &peer)) {
     error = EPERM;

@@ -1,5 +1,5 @@
-/* Identity of a socket's other end, for a program that is about to talk to the engine: it takes
- * descriptors and memory from there, and a mount may belong to any user. */
+/* Connection of a program to the engine of a mount, and the identity of the other end: the program
+ * takes descriptors and memory from there, and a mount may belong to any user. */
 #ifndef ROCEFS_PEER_H
 #define ROCEFS_PEER_H
 
@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/types.h>
+#include <sys/un.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -21,6 +22,26 @@ extern "C" {
 #endif
 
 enum { ROCEFS_OVERFLOW_UID = 65534 }; /* stands for users without a number in this user namespace */
+
+#define ROCEFS_DIRECTORY "/kernel/debug/rocefs"
+
+/* Connects to uapi in the mount at `root`; 0 or an errno. Opens the directory first: the path of a
+ * mount may be longer than an address holds, that of a descriptor is not. */
+static inline int rocefs_connect_in(int fd, const char* root) {
+  char directory[4096];
+  if (snprintf(directory, sizeof directory, "%s" ROCEFS_DIRECTORY, root) >= (int)sizeof directory)
+    return ENAMETOOLONG;
+  int at = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (at < 0) return errno;
+  struct sockaddr_un address;
+  address.sun_family = AF_UNIX;
+  snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/uapi", at);
+  int error;
+  do error = connect(fd, (struct sockaddr*)&address, sizeof address) ? errno : 0;
+  while (error == EINTR);
+  close(at);
+  return error;
+}
 
 /* A user whose engine is trusted, besides root's and one's own. Ignored by setuid programs. */
 #define ROCEFS_TRUST_VARIABLE "ROCEFS_TRUST_UID"

@@ -1,13 +1,9 @@
 #include "tools/rocefs/host/host_session.h"
 
-#include <fcntl.h>
-#include <sys/un.h>
-
-#include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 
+#include "core/base/passed_descriptors.h"
 #include "rdma/uapi/peer.h"
 #include "rdma/uapi/uapi.h"
 
@@ -19,71 +15,17 @@ Error lost(const char* what, int code = errno) {
   return errorf(code, "{}: {}", what, std::strerror(code));
 }
 
-// Connects through a descriptor of the directory: its path can exceed sun_path.
-Result<void> connect_to(int socket, const std::string& mount_point) {
-  std::string path = mount_point + "/kernel/debug/rocefs";
-  Fd directory(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!directory) return errorf(errno, "{}: {}", path, std::strerror(errno));
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/uapi",
-                directory.get());
-  while (::connect(socket, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
-    if (errno != EINTR) return errorf(errno, "{}/uapi: {}", path, std::strerror(errno));
-  }
+Result<void> send_request(int socket, const void* data, size_t size, int descriptor) {
+  int error = send_message(socket, data, size, descriptor);
+  if (error != 0) return lost("request", error);
   return {};
 }
 
-Result<void> send_message(int socket, const void* data, size_t size, int descriptor) {
-  union {
-    cmsghdr header;
-    char bytes[CMSG_SPACE(sizeof(int))];
-  } space{};
-  iovec part{const_cast<void*>(data), size};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  if (descriptor >= 0) {
-    message.msg_control = &space;
-    message.msg_controllen = sizeof space;
-    space.header = {CMSG_LEN(sizeof descriptor), SOL_SOCKET, SCM_RIGHTS};
-    std::memcpy(CMSG_DATA(&space.header), &descriptor, sizeof descriptor);
-  }
-  ssize_t sent;
-  do {
-    sent = ::sendmsg(socket, &message, MSG_NOSIGNAL);
-  } while (sent < 0 && errno == EINTR);
-  if (sent < 0) return lost("request");
-  return {};
-}
-
-// Receives one message of this size. Descriptors come in order, without gaps.
-Result<void> receive_message(int socket, void* data, size_t size, HostNamespaces& received) {
-  union {
-    cmsghdr header;
-    char bytes[CMSG_SPACE(ROCEFS_HOST_NAMESPACES * sizeof(int))];
-  } space{};
-  iovec part{data, size};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = &space;
-  message.msg_controllen = sizeof space;
-  ssize_t got;
-  do {
-    got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-  } while (got < 0 && errno == EINTR);
-  if (got < 0) return lost("answer");
-  const cmsghdr* header = CMSG_FIRSTHDR(&message);
-  if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
-    size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (size_t i = 0; i < std::min(count, received.size()); ++i) {
-      int descriptor;
-      std::memcpy(&descriptor, CMSG_DATA(header) + i * sizeof descriptor, sizeof descriptor);
-      received[i] = Fd(descriptor);
-    }
-  }
+// Receives one message of this size.
+Result<void> receive_answer(int socket, void* data, size_t size, HostNamespaces& received) {
+  ssize_t got = receive_message(socket, data, size, received);
   if (got == 0) return lost("answer", EPIPE);
+  if (got < 0 && errno != EMSGSIZE) return lost("answer");
   if (static_cast<size_t>(got) != size) return Error{EPROTO, "the engine is of another version"};
   return {};
 }
@@ -94,8 +36,8 @@ Result<HostSession> HostSession::open(const std::string& mount_point) {
   HostSession session;
   Fd door(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!door) return lost("socket");
-  if (Result<void> connected = connect_to(door.get(), mount_point); !connected) {
-    return connected.error();
+  if (int error = rocefs_connect_in(door.get(), mount_point.c_str())) {
+    return errorf(error, "{}" ROCEFS_DIRECTORY "/uapi: {}", mount_point, std::strerror(error));
   }
   uid_t uid;
   if (!rocefs_trusts_peer(door.get(), &uid)) {
@@ -107,7 +49,7 @@ Result<HostSession> HostSession::open(const std::string& mount_point) {
   }
   rocefs_greeting greeting{};
   HostNamespaces received;
-  Result<void> greeted = receive_message(door.get(), &greeting, sizeof greeting, received);
+  Result<void> greeted = receive_answer(door.get(), &greeting, sizeof greeting, received);
   if (!greeted) return greeted.error();
   if (greeting.magic == ROCEFS_UAPI_REFUSAL) {
     return lost("the engine refuses", static_cast<int>(greeting.version));
@@ -120,8 +62,8 @@ Result<HostSession> HostSession::open(const std::string& mount_point) {
   rocefs_request request{};
   request.op = ROCEFS_OP_HOST_OPEN;
   rocefs_answer answer{};
-  Result<void> asked = send_message(session.socket_.get(), &request, sizeof request, -1);
-  if (asked) asked = receive_message(session.socket_.get(), &answer, sizeof answer, received);
+  Result<void> asked = send_request(session.socket_.get(), &request, sizeof request, -1);
+  if (asked) asked = receive_answer(session.socket_.get(), &answer, sizeof answer, received);
   if (!asked) return asked.error();
   if (answer.error != 0) {
     answer.u.reason[sizeof answer.u.reason - 1] = 0;
@@ -139,8 +81,8 @@ Result<rocefs_host_answer> HostSession::exchange(rocefs_host_op op, const std::s
   request.number = number;
   host.copy(request.host, host.size());
   rocefs_host_answer answer{};
-  Result<void> asked = send_message(socket_.get(), &request, sizeof request, descriptor);
-  if (asked) asked = receive_message(socket_.get(), &answer, sizeof answer, received);
+  Result<void> asked = send_request(socket_.get(), &request, sizeof request, descriptor);
+  if (asked) asked = receive_answer(socket_.get(), &answer, sizeof answer, received);
   if (!asked) return asked.error();
   if (answer.error == 0) return answer;
   answer.reason[sizeof answer.reason - 1] = 0;

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "core/base/fd.h"
+#include "core/base/passed_descriptors.h"
 #include "tools/rocefs/netlink/filter.h"
 #include "tools/rocefs/netlink/socket_server.h"
 
@@ -70,39 +71,12 @@ bool can_look() {
          ::process_vm_readv(::getpid(), &local, 1, &remote, 1, 0) == 1;
 }
 
-union Space {
-  cmsghdr header;
-  char bytes[CMSG_SPACE(sizeof(int))];
-};
-
-bool send_descriptor(int socket, int descriptor) {
-  char octet = 0;
-  iovec part{&octet, 1};
-  Space space{};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = &space;
-  message.msg_controllen = sizeof space;
-  space.header = {CMSG_LEN(sizeof descriptor), SOL_SOCKET, SCM_RIGHTS};
-  std::memcpy(CMSG_DATA(&space.header), &descriptor, sizeof descriptor);
-  return ::sendmsg(socket, &message, MSG_NOSIGNAL) == 1;
-}
-
 // Empty if the other end was closed.
 Fd receive_descriptor(int socket) {
   char octet;
-  iovec part{&octet, 1};
-  Space space{};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = &space;
-  message.msg_controllen = sizeof space;
-  if (::recvmsg(socket, &message, MSG_CMSG_CLOEXEC) != 1 || !CMSG_FIRSTHDR(&message)) return {};
-  int descriptor;
-  std::memcpy(&descriptor, CMSG_DATA(&space.header), sizeof descriptor);
-  return Fd(descriptor);
+  Fd descriptor[1];
+  (void)receive_message(socket, &octet, 1, descriptor);
+  return std::move(descriptor[0]);
 }
 
 // Keeps nothing of the command: no pipe, terminal, group or directory.
@@ -156,7 +130,8 @@ Result<void> answer_rdma_netlink() {
     if (errno == EBUSY && is_answered()) return {};
     return refuse();
   }
-  if (!send_descriptor(ours.get(), listener.get())) {
+  constexpr char kOctet = 0;
+  if (send_message(ours.get(), &kOctet, 1, listener.get()) != 0) {
     return Error{ECHILD, "the server of RDMA netlink has died"};
   }
   return {};
