@@ -39,14 +39,14 @@ std::string unescaped(std::string_view text) {
 std::optional<Mount> parse(const std::string& line) {
   std::istringstream words(line);
   int id = 0;
-  std::string parent, number, root, point, word, type;
+  std::string parent, number, root, point, word, type, source;
   words >> id >> parent >> number >> root >> point;
-  while (words >> word && word != "-") {
-  }
-  words >> type;
+  bool shared = false;
+  while (words >> word && word != "-") shared |= word.starts_with("shared:");
+  words >> type >> source;
   unsigned high = 0, low = 0;
   if (std::sscanf(number.c_str(), "%u:%u", &high, &low) != 2) return std::nullopt;
-  return Mount{id, makedev(high, low), unescaped(root), unescaped(point), type};
+  return Mount{id, makedev(high, low), unescaped(root), unescaped(point), type, source, shared};
 }
 
 std::vector<Mount> parse_table(std::istream& lines) {

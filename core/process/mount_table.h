@@ -15,7 +15,8 @@ namespace rocefs {
 struct Mount {
   int id = 0;
   dev_t device = 0;
-  std::string root, point, type;
+  std::string root, point, type, source;
+  bool shared = false;  // what is mounted below it is seen in other mount namespaces
 
   bool is_rocefs() const { return type == "fuse.rocefs"; }
 };

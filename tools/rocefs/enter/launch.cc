@@ -20,9 +20,7 @@ namespace {
 // Names the provider of rocefs to libibverbs, which loads it beside its own. Setuid programs ignore
 // the variable.
 void name_provider() {
-  char program[PATH_MAX];
-  ssize_t size = ::readlink("/proc/self/exe", program, sizeof program);
-  std::string driver = find_provider({program, static_cast<size_t>(std::max<ssize_t>(size, 0))});
+  std::string driver = provider_of_program();
   if (driver.empty()) return;
   const char* others = std::getenv("RDMAV_DRIVERS");
   if (!others) others = std::getenv("IBV_DRIVERS");  // older name, read without RDMAV_DRIVERS alone

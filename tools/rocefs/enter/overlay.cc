@@ -178,7 +178,7 @@ Result<void> renew(const Place& place, int tree, int covered) {
                            OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE | AT_EMPTY_PATH));
   }
   constexpr unsigned long kFlags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
-  if (::mount("rocefs-enter", place.target.c_str(), "tmpfs", kFlags, "mode=0755") != 0) {
+  if (::mount(kOverlaySource, place.target.c_str(), "tmpfs", kFlags, "mode=0755") != 0) {
     return failure(place.target);
   }
   Fd fresh(::open(place.target.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

@@ -9,6 +9,9 @@
 
 namespace rocefs {
 
+// Source of the file systems that hold entries of both, in the mount table.
+constexpr char kOverlaySource[] = "rocefs-enter";
+
 class Overlay {
  public:
   // `tree`: path of a mounted rocefs. `view`: what of it is seen; directories of which a part is

@@ -36,6 +36,11 @@ std::string find_provider(std::string_view program) {
   return {};
 }
 
+std::string provider_of_program() {
+  std::error_code failed;
+  return find_provider(files::read_symlink("/proc/self/exe", failed).native());
+}
+
 std::string with_driver(std::string_view driver, std::string_view others) {
   std::string list(driver);
   for (std::string_view other : split(others, kSeparators)) {

@@ -12,6 +12,9 @@ namespace rocefs {
 // RDMAV_DRIVERS.
 std::string find_provider(std::string_view program);
 
+// The running program's.
+std::string provider_of_program();
+
 // List of drivers: `driver`, then the others in their order.
 std::string with_driver(std::string_view driver, std::string_view others);
 

@@ -18,6 +18,7 @@
 #include "core/base/kstrto.h"
 #include "tools/rocefs/command/exit_status.h"
 #include "tools/rocefs/enter/launch.h"
+#include "tools/rocefs/host/container_view.h"
 #include "tools/rocefs/host/host_session.h"
 #include "tools/rocefs/host/interface_line.h"
 #include "tools/rocefs/host/maker.h"
@@ -30,8 +31,9 @@ const char* const kAttachUsage =
 
 Makes the interfaces of host NAME, with their addresses, in a network namespace that is there already:
 a container's, by the PID of one of its processes, or one of `ip netns` (/run/netns/…). The host's own
-interfaces go; `rocefs host NAME` runs its commands in that namespace from now on, and librdmacm gives
-programs there the host's devices. For root and the mount's owner.
+interfaces go; `rocefs host NAME` runs its commands in that namespace from now on. With --pid, the
+programs of the container also see the host's devices in /sys and /dev/infiniband, the names of all
+hosts, and the libibverbs provider. For root and the mount's owner.
 
   -m MOUNTPOINT   mount of the host ($ROCEFS_MOUNT, or the only mounted rocefs)
   --netns PATH    a network namespace
@@ -44,8 +46,8 @@ programs there the host's devices. For root and the mount's owner.
 const char* const kDetachUsage =
     R"(usage: rocefs detach [-m MOUNTPOINT] NAME
 
-Takes the interfaces of host NAME out of the network namespace that `rocefs attach` has made them in.
-The next `rocefs host` makes the host anew.
+Takes the interfaces of host NAME out of the network namespace that `rocefs attach` has made them in,
+and its devices out of the container. The next `rocefs host` makes the host anew.
 
   -m MOUNTPOINT   mount of the host ($ROCEFS_MOUNT, or the only mounted rocefs)
   -h, --help      this text
@@ -53,41 +55,111 @@ The next `rocefs host` makes the host anew.
 
 namespace {
 
-// The words behind the name: the path of a network namespace.
-Result<std::string> network_path(char** words) {
+// Where a host goes, as it was given.
+struct Place {
+  std::string network;  // path of a network namespace, or
+  uint64_t pid = 0;     // a process
+};
+
+struct Container {
+  Fd network;
+  Fd process;  // directory in /proc; missing where the network alone is given
+};
+
+Result<Place> parse_place(char** words) {
   std::vector<std::string_view> given;
   for (; *words; ++words) given.push_back(*words);
-  if (given.size() != 2 || (given[0] != "--netns" && given[0] != "--pid")) {
+  if (given.size() == 2 && given[0] == "--netns") return Place{std::string(given[1]), 0};
+  if (given.size() != 2 || given[0] != "--pid") {
     return Error{EINVAL, "--netns PATH or --pid PID is wanted behind the host"};
   }
-  if (given[0] == "--netns") return std::string(given[1]);
   Result<uint64_t> pid = kstrtou64(given[1], 10);
   if (!pid || *pid == 0) return errorf(EINVAL, "--pid {}: no process", given[1]);
-  return fmt::format("/proc/{}/ns/net", *pid);
+  return Place{fmt::format("/proc/{}/ns/net", *pid), *pid};
 }
 
-Result<void> attach_to(const std::string& mount, const std::string& name,
-                       const std::string& network) {
-  Result<std::string> mount_point = chosen_mount(mount);
-  if (!mount_point) return mount_point.error();
-  if (Result<void> checked = check_host(*mount_point, name); !checked) return checked;
-  Fd space(::open(network.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!space) return errorf(errno, "{}: {}", network, std::strerror(errno));
-  if (::ioctl(space.get(), NS_GET_NSTYPE) != CLONE_NEWNET) {
-    return errorf(EINVAL, "{} is no network namespace", network);
+Result<Container> open_container(const Place& place) {
+  Container container;
+  if (place.pid != 0) {
+    std::string path = fmt::format("/proc/{}", place.pid);
+    container.process = Fd(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (!container.process) return errorf(ESRCH, "there is no process {}", place.pid);
   }
-  Result<HostSession> session = HostSession::open(*mount_point);
-  if (!session) return session.error();
-  return make_host_in(*mount_point, name, space.get(), *session);
+  container.network = Fd(::open(place.network.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!container.network) return errorf(errno, "{}: {}", place.network, std::strerror(errno));
+  if (::ioctl(container.network.get(), NS_GET_NSTYPE) != CLONE_NEWNET) {
+    return errorf(EINVAL, "{} is no network namespace", place.network);
+  }
+  return container;
+}
+
+// A host of a mount, and the session in which it is moved.
+struct Attachment {
+  std::string mount_point;
+  std::vector<HostDescription> all;
+  const HostDescription* host;  // of `all`
+  HostSession session;
+
+  static Result<Attachment> open(const std::string& mount, const std::string& name) {
+    Result<std::string> mount_point = chosen_mount(mount);
+    if (!mount_point) return mount_point.error();
+    Result<std::vector<HostDescription>> all = read_hosts(*mount_point);
+    if (!all) return all.error();
+    Result<const HostDescription*> host = find_host(*all, name, *mount_point);
+    if (!host) return host.error();
+    Result<HostSession> session = HostSession::open(*mount_point);
+    if (!session) return session.error();
+    return Attachment{std::move(*mount_point), std::move(*all), *host, std::move(*session)};
+  }
+};
+
+// Removes the views of the network namespace that the host is attached to, if it is.
+Result<void> remove_old_views(Attachment& attachment) {
+  if (!attachment.host->attached) return {};
+  Result<std::optional<HostNamespaces>> entered = attachment.session.enter(attachment.host->name);
+  if (!entered) return entered.error();
+  if (*entered) remove_views((**entered)[ROCEFS_HOST_NET].get());
+  return {};
+}
+
+// Whether the devices of the host can be shown to the process; says why not.
+Result<bool> can_take_view(const Fd& process, const std::string& host) {
+  if (!process) return false;
+  Result<std::string> reason = reason_against_view(process, host);
+  if (!reason) return reason.error();
+  if (reason->empty()) return true;
+  std::fprintf(stderr,
+               "rocefs attach: interfaces only, no devices in /sys of that process: %s; "
+               "`rocefs host %s` runs programs with the devices\n",
+               reason->c_str(), host.c_str());
+  return false;
+}
+
+Result<void> attach_to(const std::string& mount, const std::string& name, const Place& place) {
+  Result<Attachment> attachment = Attachment::open(mount, name);
+  if (!attachment) return attachment.error();
+  Result<Container> container = open_container(place);
+  if (!container) return container.error();
+  Result<void> done = check_network(container->network.get());
+  if (!done) return done;
+  Result<bool> takes_view = can_take_view(container->process, name);
+  if (!takes_view) return takes_view.error();
+  done = remove_old_views(*attachment);
+  if (done && *takes_view) {
+    done =
+        lay_view(container->process, attachment->mount_point, *attachment->host, attachment->all);
+  }
+  if (!done) return done;
+  done = make_host_in(attachment->mount_point, name, container->network.get(), attachment->session);
+  if (!done && *takes_view) (void)remove_view(container->process);
+  return done;
 }
 
 Result<void> detach_from(const std::string& mount, const std::string& name) {
-  Result<std::string> mount_point = chosen_mount(mount);
-  if (!mount_point) return mount_point.error();
-  if (Result<void> checked = check_host(*mount_point, name); !checked) return checked;
-  Result<HostSession> session = HostSession::open(*mount_point);
-  if (!session) return session.error();
-  return session->give(ROCEFS_HOST_DETACH, name, 0, -1);
+  Result<Attachment> attachment = Attachment::open(mount, name);
+  if (!attachment) return attachment.error();
+  if (Result<void> removed = remove_old_views(*attachment); !removed) return removed;
+  return attachment->session.give(ROCEFS_HOST_DETACH, name, 0, -1);
 }
 
 int finish(const char* program, const Result<void>& done) {
@@ -105,9 +177,9 @@ int attach(int argc, char** argv) {
   }
   if (options && !*options->rest) options = Error{EINVAL, "a host is wanted"};
   if (!options) return refuse_usage(kProgram, options.error());
-  Result<std::string> network = network_path(options->rest + 1);
-  if (!network) return refuse_usage(kProgram, network.error());
-  return finish(kProgram, attach_to(options->mount_point, *options->rest, *network));
+  Result<Place> place = parse_place(options->rest + 1);
+  if (!place) return refuse_usage(kProgram, place.error());
+  return finish(kProgram, attach_to(options->mount_point, *options->rest, *place));
 }
 
 int detach(int argc, char** argv) {

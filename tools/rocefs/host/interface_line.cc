@@ -95,6 +95,7 @@ Result<std::vector<HostDescription>> read_hosts(const std::string& mount_point) 
     Result<std::vector<std::string>> state = lines_of(entry.path() / "state");
     if (!state) return state.error();
     host.running = !state->empty() && state->front() != "off";
+    host.attached = !state->empty() && state->front() == "attached";
     for (const std::string& text : *interfaces) {
       Result<InterfaceLine> line = parse_interface(text);
       if (!line)
@@ -107,6 +108,30 @@ Result<std::vector<HostDescription>> read_hosts(const std::string& mount_point) 
   std::sort(hosts.begin(), hosts.end(),
             [](const auto& a, const auto& b) { return a.name < b.name; });
   return hosts;
+}
+
+Result<const HostDescription*> find_host(const std::vector<HostDescription>& all,
+                                         const std::string& name, const std::string& mount_point) {
+  std::string names;
+  for (const HostDescription& host : all) {
+    if (host.name == name) return &host;
+    names += " " + host.name;
+  }
+  return errorf(ENOENT, "there is no host {} in {}; hosts:{}", name, mount_point, names);
+}
+
+std::string host_names(const std::vector<HostDescription>& all) {
+  std::string text;
+  for (const HostDescription& host : all) {
+    for (const InterfaceLine& interface : host.interfaces) {
+      bool first = &interface == &host.interfaces.front();
+      for (const InterfaceAddress& address : interface.addresses) {
+        text += fmt::format("{}{} {}-{}\n", address.text, first ? " " + host.name : "", host.name,
+                            interface.name);
+      }
+    }
+  }
+  return text;
 }
 
 }  // namespace rocefs

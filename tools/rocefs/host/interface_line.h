@@ -36,6 +36,7 @@ struct HostDescription {
   std::vector<std::string> devices;
   std::vector<InterfaceLine> interfaces;
   bool running = false;  // or attached
+  bool attached = false;
 };
 
 // EINVAL for a malformed line.
@@ -43,5 +44,12 @@ Result<InterfaceLine> parse_interface(std::string_view line);
 
 // All hosts of the mount, in order of their names. The mount is trusted.
 Result<std::vector<HostDescription>> read_hosts(const std::string& mount_point);
+
+// The host of this name. ENOENT, with the names of all, if there is none.
+Result<const HostDescription*> find_host(const std::vector<HostDescription>& all,
+                                         const std::string& name, const std::string& mount_point);
+
+// Lines of /etc/hosts: all hosts by name, and each interface as NAME-INTERFACE.
+std::string host_names(const std::vector<HostDescription>& all);
 
 }  // namespace rocefs

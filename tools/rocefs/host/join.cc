@@ -50,6 +50,8 @@ Result<void> keep_capabilities() {
   return {};
 }
 
+}  // namespace
+
 Result<void> join_user(int space) {
   if (is_own("/proc/self/ns/user", space)) return {};
   // Groups of root have no number there.
@@ -64,8 +66,6 @@ Result<void> join_user(int space) {
   }
   return taken;
 }
-
-}  // namespace
 
 Result<void> join_host(const HostNamespaces& namespaces) {
   std::unique_ptr<char, decltype(&std::free)> here(::getcwd(nullptr, 0), std::free);

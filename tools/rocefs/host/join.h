@@ -11,4 +11,8 @@ namespace rocefs {
 // survive execve(2): `ip` and tcpdump work without root.
 Result<void> join_host(const HostNamespaces& namespaces);
 
+// Joins a user namespace, with all rights there, as the user and the group that have a number
+// there. No change if it is the caller's.
+Result<void> join_user(int space);
+
 }  // namespace rocefs

@@ -28,6 +28,8 @@ namespace {
 // congestion from TCP for 60 MB of segments.
 constexpr uint32_t kQueueLength = 128;
 
+constexpr char kLocalNames[] = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n";
+
 Error failure(const std::string& what, int code = errno) {
   return errorf(code, "{}: {}", what, std::strerror(code));
 }
@@ -123,27 +125,12 @@ Result<void> make_interfaces(const HostDescription& host, const std::vector<Host
   return session.give(ROCEFS_HOST_WATCH, host.name, 0, socket.get());
 }
 
-// All hosts by name, and each interface of theirs as NAME-INTERFACE.
-std::string hosts_text(const std::vector<HostDescription>& all) {
-  std::string text = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n";
-  for (const HostDescription& host : all) {
-    for (const InterfaceLine& interface : host.interfaces) {
-      bool first = &interface == &host.interfaces.front();
-      for (const InterfaceAddress& address : interface.addresses) {
-        text += fmt::format("{}{} {}-{}\n", address.text, first ? " " + host.name : "", host.name,
-                            interface.name);
-      }
-    }
-  }
-  return text;
-}
-
 // Lays a file over /etc/hosts. It needs a file system for a moment, and a place for that: /sys.
 Result<void> name_hosts(const std::vector<HostDescription>& all) {
   constexpr unsigned long kFlags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
   if (::mount("rocefs-host", "/sys", "tmpfs", kFlags, "mode=0755") != 0) return failure("/sys");
   Result<void> done;
-  if (!write_file("/sys/hosts", hosts_text(all)) ||
+  if (!write_file("/sys/hosts", kLocalNames + host_names(all)) ||
       ::mount("/sys/hosts", "/etc/hosts", nullptr, MS_BIND, nullptr) != 0) {
     done = failure("/etc/hosts");
   }

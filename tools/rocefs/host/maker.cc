@@ -4,49 +4,20 @@
 #include <grp.h>
 #include <sched.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <climits>
 #include <cstring>
-#include <functional>
-#include <string_view>
 #include <vector>
 
-#include "core/base/fd.h"
 #include "fs/namespaces.h"
+#include "tools/rocefs/host/child.h"
 #include "tools/rocefs/host/interface_line.h"
 #include "tools/rocefs/host/machine.h"
 
 namespace rocefs {
 namespace {
-
-// Runs `body` in a child and returns its result.
-Result<void> in_child(const std::function<Result<void>()>& body) {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return errorf(errno, "pipe: {}", std::strerror(errno));
-  Fd read_end(ends[0]), write_end(ends[1]);
-  pid_t child = ::fork();
-  if (child < 0) return errorf(errno, "fork: {}", std::strerror(errno));
-  if (child == 0) {
-    Result<void> done = body();
-    std::string_view why = done ? std::string_view() : done.error().reason;
-    // A pipe takes PIPE_BUF octets whole, and nobody else writes.
-    (void)!::write(write_end.get(), why.data(), std::min<size_t>(why.size(), PIPE_BUF));
-    ::_exit(done ? 0 : std::clamp(done.error().code, 1, 255));
-  }
-  write_end.reset();
-  char why[PIPE_BUF];
-  ssize_t size = ::read(read_end.get(), why, sizeof why);
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
-  if (size <= 0) return Error{ECHILD, "the maker of hosts was killed"};
-  return Error{WIFEXITED(status) ? WEXITSTATUS(status) : EIO, {why, static_cast<size_t>(size)}};
-}
 
 // Continues as the engine's user, who then owns the hosts' user namespace and can join it.
 Result<void> become(const ucred& user) {
@@ -93,10 +64,9 @@ Result<void> make_one(const std::string& mount_point, const std::string& name, i
                       HostSession& session) {
   Result<std::vector<HostDescription>> all = read_hosts(mount_point);
   if (!all) return all.error();
-  for (const HostDescription& host : *all) {
-    if (host.name == name) return make_machine(mount_point, host, *all, network, session);
-  }
-  return errorf(ENOENT, "there is no host {}", name);
+  Result<const HostDescription*> host = find_host(*all, name, mount_point);
+  if (!host) return host.error();
+  return make_machine(mount_point, **host, *all, network, session);
 }
 
 }  // namespace
@@ -104,19 +74,18 @@ Result<void> make_one(const std::string& mount_point, const std::string& name, i
 Result<void> check_host(const std::string& mount_point, const std::string& name) {
   Result<std::vector<HostDescription>> hosts = read_hosts(mount_point);
   if (!hosts) return hosts.error();
-  std::string names;
-  for (const HostDescription& host : *hosts) {
-    if (host.name == name) return {};
-    names += " " + host.name;
-  }
-  return errorf(ENOENT, "there is no host {} in {}; hosts:{}", name, mount_point, names);
+  Result<const HostDescription*> host = find_host(*hosts, name, mount_point);
+  if (!host) return host.error();
+  return {};
+}
+
+Result<void> check_network(int network) {
+  return in_child([&] { return join_network(network); });
 }
 
 Result<void> make_host_in(const std::string& mount_point, const std::string& name, int network,
                           HostSession& session) {
-  // Tried first: a wrong namespace must not cost the host its own.
-  Result<void> done = in_child([&] { return join_network(network); });
-  if (done) done = session.give(ROCEFS_HOST_ATTACH, name, 0, -1);
+  Result<void> done = session.give(ROCEFS_HOST_ATTACH, name, 0, -1);
   if (done) done = in_child([&] { return make_one(mount_point, name, network, session); });
   if (!done) return done;
   return session.give(ROCEFS_HOST_MADE, "", 0, -1);

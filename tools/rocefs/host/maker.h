@@ -13,7 +13,11 @@ namespace rocefs {
 Result<void> make_hosts(const std::string& mount_point, const std::string& wanted,
                         HostSession& session);
 
-// Makes one host in a network namespace that is there already.
+// Checks that the caller has rights in a network namespace.
+Result<void> check_network(int network);
+
+// Makes one host in a network namespace that is there already, and has been checked: it costs the
+// host its own.
 Result<void> make_host_in(const std::string& mount_point, const std::string& name, int network,
                           HostSession& session);
 
