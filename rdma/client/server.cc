@@ -228,11 +228,15 @@ void ClientServer::greet(StrangerFd& door, const ucred& peer) {
   rocefs_greeting greeting{ROCEFS_UAPI_MAGIC, ROCEFS_UAPI_VERSION};
   if (!send_with(door.get(), &greeting, sizeof greeting, {theirs.get()})) return;
   auto connection = std::make_shared<Connection>();
-  connection->id = next_id_++;
   connection->process = std::move(process);
   connection->socket = std::move(socket);
   connection->slot = std::move(slot);
   connection->descriptors = std::move(descriptors);
+  serve(connection);
+}
+
+void ClientServer::serve(const ConnectionPtr& connection) {
+  connection->id = next_id_++;
   connections_[connection->id] = connection;
   loop_.watch(connection->socket.get(), [this, connection] { take(connection); });
   loop_.watch(connection->process->pidfd(), [this, connection] { drop(connection, ""); });

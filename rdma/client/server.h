@@ -79,6 +79,7 @@ class ClientServer {
   // free descriptor.
   StrangerFd next_in_line(ucred& peer);
   void greet(StrangerFd& door, const ucred& peer);
+  void serve(const ConnectionPtr& connection);
   void refuse(const StrangerFd& door, const ucred& peer, int code, std::string_view why);
   void say_refused(const Credentials& who, std::string_view why);
   bool charge_channel(const ConnectionPtr& connection, StrangerFd& attached);

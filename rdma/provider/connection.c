@@ -83,45 +83,51 @@ static int allow_access(pid_t mover) {
   return prctl(PR_SET_PTRACER, tracer, 0, 0, 0) && errno != EINVAL ? errno : 0;
 }
 
-int rocefs_connect(struct rocefs_connection* connection, const char* root, char* why, size_t size) {
-  static const int yes = 1;
+static int set_patience(int fd) {
   static const struct timeval patience = {.tv_sec = kPatienceSeconds};
-  char stranger[64];
-  const char* what = "socket";
+  return setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) ||
+                 setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience)
+             ? errno
+             : 0;
+}
+
+/* Gets a socket of its own, `own`, by a connected one, or says what failed. */
+static int introduce(int fd, const char* root, int* own, char* what, size_t size) {
+  static const int yes = 1;
   uid_t peer;
   pid_t mover;
-  int error = 0, own = -1;
-  int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-  if (fd < 0) {
-    error = errno;
-  } else if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes) ||
-             setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) ||
-             setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience)) {
-    error = errno;
-  } else if ((error = rocefs_connect_in(fd, root))) {
-    what = "cannot connect to the engine";
+  int error = setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes) ? errno : set_patience(fd);
+  snprintf(what, size, "socket");
+  if (error) return error;
+  if ((error = rocefs_connect_in(fd, root))) {
+    snprintf(what, size, "cannot connect to the engine");
   } else if (!rocefs_trusts_peer(fd, &peer)) {
+    snprintf(what, size, "user %u serves it, who is neither root nor you", (unsigned)peer);
     error = EPERM;
-    snprintf(stranger, sizeof stranger, "user %u serves it, who is neither root nor you",
-             (unsigned)peer);
-    what = stranger;
-  } else if ((error = receive_greeting(fd, &mover, &own))) {
-    what = error == EUSERS || error == EMFILE
-               ? "this user has its share of the engine"
-               : "no greeting of the engine that this library understands";
-  } else if (setsockopt(own, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) ||
-             setsockopt(own, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience)) {
-    error = errno;
+  } else if ((error = receive_greeting(fd, &mover, own))) {
+    snprintf(what, size,
+             error == EUSERS || error == EMFILE
+                 ? "this user has its share of the engine"
+                 : "no greeting of the engine that this library understands");
+  } else if ((error = set_patience(*own))) {
+    snprintf(what, size, "socket");
   } else if ((error = allow_access(mover))) {
-    what = "cannot let the engine access memory";
+    snprintf(what, size, "cannot let the engine access memory");
   }
+  return error;
+}
+
+int rocefs_connect(struct rocefs_connection* connection, const char* root, char* why, size_t size) {
+  char what[64] = "socket";
+  int own = -1;
+  int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  int error = fd < 0 ? errno : introduce(fd, root, &own, what, sizeof what);
+  if (fd >= 0) close(fd);
   if (error) {
     snprintf(why, size, "%s%s/uapi: %s: %s", root, ROCEFS_DIRECTORY, what, strerror(error));
     if (own >= 0) close(own);
-    if (fd >= 0) close(fd);
     return error;
   }
-  close(fd);
   connection->fd = own;
   connection->owner = getpid();
   connection->broken = 0;

@@ -128,6 +128,29 @@ Result<void> check_addresses(const Config& config) {
   return {};
 }
 
+// The configuration: of the file, or of an uplink alone.
+Result<Config> configuration_of(const Options& options) {
+  Config config;
+  if (!options.config.empty()) {
+    Result<Config> read = read_config(options.config);
+    if (!read) return read.error();
+    config = std::move(*read);
+    if (Result<void> checked = check_addresses(config); !checked) return checked.error();
+  }
+  if (!options.uplink.empty()) {
+    Result<Topology> topology = topology_with_uplink(options.uplink);
+    if (!topology) return topology.error();
+    config.topology = std::move(*topology);
+    config.topology->uplinks.front().gso = options.gso;
+  }
+  return config;
+}
+
+Result<void> check_faults(const char* faults) {
+  FaultState unused{};
+  return Faults(unused).arm(faults ? faults : "");
+}
+
 // Mounts, and supervises workers until the mount ends. Every worker is forked with the
 // configuration that is read here.
 int serve(const Options& options) {
@@ -141,21 +164,9 @@ int serve(const Options& options) {
     }
   }
   block_signals();
-  Config config;
-  if (!options.config.empty()) {
-    Result<Config> read = read_config(options.config);
-    if (!read) return print_failure({kUsageError, read.error().reason});
-    config = std::move(*read);
-    if (Result<void> checked = check_addresses(config); !checked) {
-      return print_failure({kUsageError, checked.error().reason});
-    }
-  }
-  if (!options.uplink.empty()) {
-    Result<Topology> topology = topology_with_uplink(options.uplink);
-    if (!topology) return print_failure({kUsageError, topology.error().reason});
-    config.topology = std::move(*topology);
-    config.topology->uplinks.front().gso = options.gso;
-  }
+  Result<Config> read = configuration_of(options);
+  if (!read) return print_failure({kUsageError, read.error().reason});
+  const Config& config = *read;
   const size_t devices = config.topology ? config.topology->devices.size() : 2;
   if (Result<void> enough = check_limits(sizeof(SavedState) + SavedState::kRecordSize, devices);
       !enough) {
@@ -165,9 +176,8 @@ int serve(const Options& options) {
   if (!journal) return print_failure({1, journal.error().reason});
   SavedState& saved = (*journal)->state<SavedState>();
   const char* faults = std::getenv("ROCEFS_FAULT");
-  FaultState syntax_check{};
-  if (Result<void> armed = Faults(syntax_check).arm(faults ? faults : ""); !armed) {
-    return print_failure({kUsageError, armed.error().reason});
+  if (Result<void> checked = check_faults(faults); !checked) {
+    return print_failure({kUsageError, checked.error().reason});
   }
   auto mounted = [status_pipe, faults, &saved, &manager](const std::string& status) {
     if (faults) (void)Faults(saved.faults).arm(faults);

@@ -107,6 +107,7 @@ class Daemon::Impl {
   int listener() const { return clients_ ? clients_->listener() : -1; }
 
  private:
+  void serve_programs(const Options& options);
   std::optional<Failure> choose_clock(const Options& options);
   Engine::Options engine_options() const;
   void attach_journal();
@@ -197,6 +198,15 @@ std::optional<Failure> Daemon::Impl::build(const Options& options) {
   if (!clients) return Failure{1, clients.error().reason};
   clients_ = std::move(*clients);
   instance_->add_files([this] { drop_clients(); });
+  serve_programs(options);
+  if (std::optional<Failure> failed = instance_->apply(config_.knobs)) return failed;
+  instance_->keep_as_defaults();
+  attach_journal();
+  return mount(options);
+}
+
+// Programs that come by the socket: of PCC, of librdmacm, and makers of hosts.
+void Daemon::Impl::serve_programs(const Options& options) {
   auto may_claim = [owner = options.uid, all = options.allow_pcc](uid_t uid) {
     return all || uid == 0 || uid == owner || uid == ::geteuid();
   };
@@ -229,10 +239,6 @@ std::optional<Failure> Daemon::Impl::build(const Options& options) {
       std::make_shared<ResourcesFile>(instance_->engine(), clients_->clients(),
                                       instance_->connections().ucma()));
   if (from_.listener) instance_->tree().add_socket(kSocket);
-  if (std::optional<Failure> failed = instance_->apply(config_.knobs)) return failed;
-  instance_->keep_as_defaults();
-  attach_journal();
-  return mount(options);
 }
 
 // The command line takes precedence over the file, the file over the defaults.

@@ -134,6 +134,24 @@ Result<void> take_option_list(Options& options, const std::string& list) {
   return {};
 }
 
+// Takes the arguments behind the options, and fails for options that exclude each other.
+Result<Options> complete(Options options, int count, char** words) {
+  if (count < 1) return Error{EINVAL, "a mount point is wanted"};
+  if (count > 2) return errorf(EINVAL, "too many arguments: {}", words[2]);
+  if (count == 2 && *words[0]) options.source = words[0];
+  options.mount_point = words[count - 1];
+  if (!options.plugin_gid) {
+    options.plugin_gid = options.uid == ::geteuid() ? options.gid : group_of(options.uid);
+  }
+  if (!options.uplink.empty() && !options.config.empty()) {
+    return Error{EINVAL, "uplink= and config= exclude each other: write [uplink] into the file"};
+  }
+  if (options.gso && options.uplink.empty()) {
+    return Error{EINVAL, "gso requires uplink=; in a file write gso=on in [uplink]"};
+  }
+  return options;
+}
+
 }  // namespace
 
 Result<Options> parse_options(int argc, char** argv) {
@@ -168,21 +186,7 @@ Result<Options> parse_options(int argc, char** argv) {
         return errorf(EINVAL, "unknown option {}", argv[optind - 1]);
     }
   }
-  int rest = argc - optind;
-  if (rest < 1) return Error{EINVAL, "a mount point is wanted"};
-  if (rest > 2) return errorf(EINVAL, "too many arguments: {}", argv[optind + 2]);
-  if (rest == 2 && *argv[optind]) options.source = argv[optind];
-  options.mount_point = argv[argc - 1];
-  if (!options.plugin_gid) {
-    options.plugin_gid = options.uid == ::geteuid() ? options.gid : group_of(options.uid);
-  }
-  if (!options.uplink.empty() && !options.config.empty()) {
-    return Error{EINVAL, "uplink= and config= exclude each other: write [uplink] into the file"};
-  }
-  if (options.gso && options.uplink.empty()) {
-    return Error{EINVAL, "gso requires uplink=; in a file write gso=on in [uplink]"};
-  }
-  return options;
+  return complete(std::move(options), argc - optind, argv + optind);
 }
 
 }  // namespace rocefs

@@ -234,16 +234,21 @@ bool Supervisor::take_message() {
   }
   int descriptor;
   std::memcpy(&descriptor, CMSG_DATA(header), sizeof descriptor);
-  if (message.letter == kKeep) {
-    kept_[message.name] = Fd(descriptor);
-    return true;
+  take_descriptor(message.letter, message.name, Fd(descriptor));
+  return true;
+}
+
+void Supervisor::take_descriptor(char letter, const char* name, Fd descriptor) {
+  if (letter == kKeep) {
+    kept_[name] = std::move(descriptor);
+    return;
   }
-  if (message.letter == kListening) {
-    listener_ = Fd(descriptor);
-    return true;
+  if (letter == kListening) {
+    listener_ = std::move(descriptor);
+    return;
   }
   bool first = !descriptor_;
-  descriptor_ = Fd(descriptor);
+  descriptor_ = std::move(descriptor);
   serving_ = true;
   silence_ = 0;
   if (first) {
@@ -251,7 +256,6 @@ bool Supervisor::take_message() {
   } else {
     manager_.status(serving());
   }
-  return true;
 }
 
 // The first process of a container takes all others along when it dies: a guard would not help.

@@ -101,6 +101,7 @@ class Supervisor {
   void begin_mounted();
   // False when no message waits.
   bool take_message();
+  void take_descriptor(char letter, const char* name, Fd descriptor);
   void take_signal();
   void begin_shutdown();
   bool watchdog_runs() const;
