@@ -85,6 +85,28 @@ rate=$(python3 -c 'import json, sys; print(int(json.load(open(sys.argv[1]))["end
 # Payload is 97.5 % of the octets on the cable; a busy machine may be slower than 1 Gb/s.
 [ "$rate" -gt 100 ] && [ "$rate" -lt 990 ] || fail "$rate Mb/s over a link of 1 Gb/s"
 
+test_case "PAUSE and loss reach TCP"
+needs iperf3
+far_switch=$debug/fabric/sw_0
+paused() { cat "$far_switch"/ports/1/pfc/0/pause_sent; }
+overflowed() { cat "$debug"/links/*/overflowed | awk '{sum += $1} END {print sum}'; }
+retransmitted() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["end"]["sum_sent"]["retransmits"])' "$dir/tcp"; }
+expect 0 "$(paused)" "PAUSE before"
+# The cable of the receiver is the bottleneck, and the switch takes 20,000 octets of the sender.
+echo 100M >"$debug/links/sw_0-mb_1/rate"
+echo 20000 >"$far_switch/pfc/threshold"
+echo static >"$far_switch/pfc/mode"
+tcp 1
+[ "$(paused)" -gt 10 ] || fail "PAUSE $(paused) times"
+[ "$(cat "$ib/mb_0/ports/1/counters/port_xmit_wait")" -gt 0 ] || fail "the port never waited"
+expect "0 0" "$(overflowed) $(retransmitted)" "packets dropped, segments sent again under PAUSE"
+echo dynamic >"$far_switch/pfc/mode"
+echo 100G >"$debug/links/sw_0-mb_1/rate"
+echo 0.01 >"$debug/links/mb_0-sw_0/loss"
+tcp 1
+[ "$(cat "$debug/links/mb_0-sw_0/lost")" -gt 0 ] && [ "$(retransmitted)" -gt 0 ] || fail "lost $(cat "$debug/links/mb_0-sw_0/lost"), sent again $(retransmitted)"
+echo 0 >"$debug/links/mb_0-sw_0/loss"
+
 test_case "a worker's death costs no interface and no TCP connection"
 needs iperf3
 tcp 3 &
