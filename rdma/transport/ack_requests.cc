@@ -27,7 +27,7 @@ bool AckRequests::wanted_early(const SendWqe& wqe, TimeNs now) {
 bool AckRequests::wanted(const SendWqe& wqe, TimeNs now) {
   if (qp_.type() != QpType::kRc) return false;
   if (window_.next() == window_.unacked()) requested_at_ = now;
-  uint32_t window = qp_.attributes().window;
+  uint32_t window = window_.limit();
   if (wqe.awaits_response() || window_.next() == forced_psn_ ||
       window_.next() + 1 - window_.unacked() >= window ||
       since_request_ + 1 >= std::max(1u, window / 2) || wanted_early(wqe, now)) {

@@ -82,6 +82,8 @@ void Completer::handle_sequence_nak(uint64_t psn, TimeNs now) {
   qp_.port().counters().packet_seq_err.add();
   bool progress = acknowledge_before(psn, now);
   if (!active()) return;
+  // Linux rxe sends one for each packet behind that of an RNR NAK. They are sent again anyway.
+  if (window_.state == RequesterState::kRnrWait) return;
   if (!progress && !use_retry()) return;
   go_back_n_.rewind(window_.unacked());
   arm_timer(now);
@@ -103,15 +105,16 @@ void Completer::handle_selective_nak(uint64_t psn, TimeNs now) {
 }
 
 // An implied NAK: an answer to a later request shows that the response to a READ or atomic was lost
-// (IBTA 9.7.5.2.9). One such answer counts: those that follow it were under way already.
+// (IBTA 9.7.5.2.9). One such answer counts: those that follow it were under way already, as are
+// those that follow a time-out.
 void Completer::handle_implied_nak(bool progress, TimeNs now) {
-  if (progress) implied_nak_seen_ = false;
-  if (window_.state == RequesterState::kFailed || implied_nak_seen_ ||
+  if (progress) asked_again_ = false;
+  if (window_.state == RequesterState::kFailed || asked_again_ ||
       window_.next() <= window_.unacked())
     return;
   qp_.port().counters().implied_nak_seq_err.add();
   if (!progress && !use_retry()) return;
-  implied_nak_seen_ = true;
+  asked_again_ = true;
   go_back_n_.rewind(window_.unacked());
   arm_timer(now);
 }
@@ -125,6 +128,7 @@ void Completer::handle_rnr_nak(uint64_t psn, uint8_t timer, TimeNs now) {
     return fail_at(window_.position_of(window_.unacked()), WcStatus::kRnrRetryExceeded);
   }
   if (qp_.attributes().rnr_retry != kInfiniteRetry) --rnr_retries_left_;
+  retries_left_ = qp_.attributes().retry_count;  // the path and the far end are alive
   go_back_n_.rewind(window_.unacked());
   window_.state = RequesterState::kRnrWait;
   deadline_ = kNever;
@@ -174,7 +178,9 @@ bool Completer::advance(TimeNs now) {
 void Completer::note_progress(TimeNs now) {
   retries_left_ = qp_.attributes().retry_count;
   rnr_retries_left_ = qp_.attributes().rnr_retry;
-  implied_nak_seen_ = false;
+  timed_out_ = false;
+  window_.grow();
+  asked_again_ = false;
   congestion_.acknowledged(window_.unacked(), now);
   // After going back, more can be acknowledged than was sent again.
   if (window_.next() < window_.unacked()) go_back_n_.rewind(window_.unacked());
@@ -336,7 +342,9 @@ void Completer::on_timeout(TimeNs now) {
   ++timeouts_;
   qp_.port().counters().local_ack_timeout_err.add();
   if (!use_retry()) return;
-  implied_nak_seen_ = false;
+  // A far end that is slow is not helped by all packets again, each answered by a duplicate ACK.
+  if (timed_out_) window_.shrink();
+  timed_out_ = asked_again_ = true;
   choose_recovery();
   if (!selective_.active()) return go_back_n_.rewind(window_.unacked());
   if (!selective_.probe()) go_back_n_.rewind(window_.unacked());
@@ -438,7 +446,8 @@ void Completer::stop() {
 
 void Completer::reset() {
   stop();
-  implied_nak_seen_ = false;
+  asked_again_ = false;
+  timed_out_ = false;
 }
 
 }  // namespace rocefs

@@ -104,7 +104,8 @@ class Completer final : public MemoryListener {
 
   uint8_t retries_left_ = 0;
   uint8_t rnr_retries_left_ = 0;
-  bool implied_nak_seen_ = false;  // an implied NAK has been answered, without progress since
+  bool asked_again_ = false;  // for a READ or atomic, after a NAK or time-out; no progress since
+  bool timed_out_ = false;    // no progress since
   TimeNs deadline_ = kNever;
   Event timer_;
   Event rnr_timer_;

@@ -42,7 +42,7 @@ bool Requester::may_begin(const SendWqe& wqe) const {
 
 bool Requester::may_send(const SendWqe& wqe, TimeNs now) {
   if (qp_.type() != QpType::kRc) return true;
-  if (window_.next() - window_.unacked() >= qp_.attributes().window) return false;
+  if (window_.next() - window_.unacked() >= window_.limit()) return false;
   if (congestion_.has_window() && !window_allows(wqe, congestion_.window(now))) return false;
   if (!wqe.awaits_response()) return true;
   // A request that has begun must be able to end, even when max_rd_atomic is 0.

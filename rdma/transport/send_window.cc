@@ -13,6 +13,7 @@ SendWindow::~SendWindow() {
 
 void SendWindow::start(uint32_t psn) {
   unacked_psn_ = next_psn_ = max_sent_psn_ = kPsnBase + psn;
+  limit_ = kNoLimit;
 }
 
 void SendWindow::push(const SendRequest& request) {

@@ -8,6 +8,7 @@
 // max_sent(). Core thread.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "rdma/packet/operations.h"
@@ -80,6 +81,13 @@ class SendWindow {
   uint32_t rd_atomics_begun() const { return rd_atomics_begun_; }
   uint32_t rd_atomics_sent() const { return rd_atomics_sent_; }
 
+  // Packets that may be in flight: the queue pair's window, or less after time-outs.
+  uint32_t limit() const { return std::min(qp_.attributes().window, limit_); }
+  // Notes a time-out without progress since the last one: sends less at a time from now on.
+  void shrink() { limit_ = std::max(1u, limit() / 4); }
+  // Notes progress.
+  void grow() { limit_ = limit_ < kNoLimit / 2 ? 2 * limit_ : kNoLimit; }
+
   // Gives the current request its PSNs.
   void begin();
   // Passes over the current request, which needs no packet.
@@ -118,6 +126,8 @@ class SendWindow {
   uint64_t octets_begun_ = 0;
   uint32_t rd_atomics_begun_ = 0;
   uint32_t rd_atomics_sent_ = 0;
+  static constexpr uint32_t kNoLimit = ~0u;
+  uint32_t limit_ = kNoLimit;
 };
 
 }  // namespace rocefs

@@ -42,7 +42,7 @@ struct LoneEnd {
   LoneEnd(const char* name, const QpHost::Shared& shared, uint32_t number)
       : host(name, shared), qp(host, number, 1, init()) {
     Result<uint32_t> added = host.memory().add(std::make_shared<LoneMemory>(bytes), 0, bytes.size(),
-                                               1, kLocalWrite | kRemoteWrite);
+                                               1, kLocalWrite | kRemoteWrite | kRemoteRead);
     REQUIRE(added);
     key = *added;
   }
@@ -52,9 +52,10 @@ struct LoneEnd {
     init.send_cq = init.receive_cq = &cq;
     return init;
   }
-  void connect(const LoneEnd& far, const Ip& from, const Ip& to) {
+  void connect(const LoneEnd& far, const Ip& from, const Ip& to, uint32_t mtu) {
     QpAttributes attributes;
-    attributes.access = kRemoteWrite;
+    attributes.path_mtu = mtu;
+    attributes.access = kRemoteWrite | kRemoteRead;
     attributes.path.local = from;
     attributes.path.remote = to;
     attributes.remote_qpn = far.qp.number();
@@ -76,10 +77,10 @@ struct LoneEnd {
 };
 
 struct Lone {
-  Lone() {
+  explicit Lone(uint32_t mtu = 1024) {
     const Ip a = mapped_ipv4({10, 0, 0, 1}), b = mapped_ipv4({10, 0, 0, 2});
-    near.connect(far, a, b);
-    far.connect(near, b, a);
+    near.connect(far, a, b, mtu);
+    far.connect(near, b, a, mtu);
   }
   // A request of 8 octets at `at` of the near end, to the same place of the far end.
   SendRequest eight(SendOp op, uint64_t at) const {
