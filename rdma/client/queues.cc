@@ -98,7 +98,7 @@ ClientSrq::ClientSrq(Client& client, std::shared_ptr<SharedMemory> memory,
       pd_(pd),
       ring_(memory_->at<rocefs_queue>(0), memory_->data() + layout.receive_offset,
             layout.receive_entries),
-      receives_(layout.receive_entries) {
+      receives_(layout.receive_entries, pd) {
   receives_.set_source([this] { (void)serve(); });
 }
 

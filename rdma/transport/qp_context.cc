@@ -25,10 +25,14 @@ QpContext::QpContext(Qp& qp, QpHost& host, uint32_t number, uint64_t serial, con
       number_(number),
       serial_(serial),
       init_(init),
-      receives_(init.shared_receives ? 0 : init.receive_depth) {}
+      receives_(init.shared_receives ? 0 : init.receive_depth, init.pd) {}
 
 Mover QpContext::mover(MemoryListener& listener, uint8_t access) {
   return {host_.memory(), init_.pd, number_, access, listener};
+}
+
+Mover QpContext::receive_mover(MemoryListener& listener) {
+  return {host_.memory(), receives().pd(), number_, kLocalWrite, listener};
 }
 
 bool QpContext::ensure_queued(const AddressVector& path) {

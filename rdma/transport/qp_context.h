@@ -73,6 +73,8 @@ class QpContext {
   void note_gap(uint64_t ahead);
   // Mover of bytes with the rights of `access`, an Access mask.
   Mover mover(MemoryListener& listener, uint8_t access);
+  // For the memory of receive requests.
+  Mover receive_mover(MemoryListener& listener);
 
   // Extension headers behind the BTH of the packet that is being built. Only those that its opcode
   // calls for are written; the rest keeps older values, since clearing would cost more than

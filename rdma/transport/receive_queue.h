@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cerrno>
+#include <cstdint>
 #include <functional>
 
 #include "core/base/result.h"
@@ -12,7 +13,9 @@ namespace rocefs {
 
 class ReceiveQueue {
  public:
-  explicit ReceiveQueue(size_t depth) : queue_(depth) {}
+  // `pd`: protection domain that the requests' memory must be of; of an SRQ it may be another one
+  // than the queue pairs'.
+  ReceiveQueue(size_t depth, uint32_t pd) : queue_(depth), pd_(pd) {}
 
   // ENOMEM when the queue is full.
   Result<void> post(const ReceiveRequest& request) {
@@ -26,6 +29,7 @@ class ReceiveQueue {
     return queue_.empty();
   }
   size_t size() const { return queue_.size(); }
+  uint32_t pd() const { return pd_; }
   ReceiveRequest take() {
     if (limit_ > 0 && source_) source_();
     ReceiveRequest request = queue_.front();
@@ -50,6 +54,7 @@ class ReceiveQueue {
 
  private:
   WorkQueue<ReceiveRequest> queue_;
+  const uint32_t pd_;
   size_t limit_ = 0;
   std::function<void()> limit_reached_;
   std::function<void()> source_;

@@ -92,7 +92,7 @@ Responder::Verdict Responder::begin_send(Step& step) {
   message_.receive_id = receive.wr_id;
   message_.target = receive.sges;
   message_.remaining = receive.sges.length();
-  if (!entries_allowed(qp_.mover(*this, kLocalWrite), receive.sges.entries())) {
+  if (!entries_allowed(qp_.receive_mover(*this), receive.sges.entries())) {
     end_receive(step, WcStatus::kLocalProtectionError);
     return refuse(step, aeth::kNakRemoteOperation);
   }
@@ -195,7 +195,7 @@ Responder::Verdict Responder::check_length(const wire::Transport& headers,
 void Responder::place(Packet& packet, Step& step) {
   uint16_t length = packet.payload.length;
   if (!placed_early_) {
-    Mover mover = qp_.mover(*this, message_.write ? kRemoteWrite : kLocalWrite);
+    Mover mover = message_.write ? qp_.mover(*this, kRemoteWrite) : qp_.receive_mover(*this);
     Moved moved =
         scatter_payload(mover, message_.target.entries(), message_.received, packet, steps_.tail());
     step.pending += moved.pending;
@@ -208,7 +208,7 @@ void Responder::place(Packet& packet, Step& step) {
 // A datagram's receive begins with the routing header: IPv6 as it came, IPv4 in its last 20 bytes.
 void Responder::place_grh(const Packet& packet, Step& step) {
   size_t length = step.completion.grh == Grh::kIpv6 ? wire::kIpv6Len : wire::kIpv4Len;
-  Moved moved = scatter(qp_.mover(*this, kLocalWrite), message_.target.entries(), kGrhLen - length,
+  Moved moved = scatter(qp_.receive_mover(*this), message_.target.entries(), kGrhLen - length,
                         packet.header_bytes().first(length), steps_.tail());
   step.pending += moved.pending;
   step.failed |= moved.failed;

@@ -190,7 +190,7 @@ TEST_CASE("services: an operation that a service lacks is refused when it is pos
 TEST_CASE("SRQ: queue pairs share receives in order, and the limit is reported once") {
   World world;
   CompletionQueue cq(64);
-  ReceiveQueue shared(16);
+  ReceiveQueue shared(16, Connection::kPd);
   Device& near = world.device("mb_0");
   Device& far = world.device("mb_1");
   Connection link(world, kPairArea, quick_attributes());  // gives its memory only
@@ -231,6 +231,39 @@ TEST_CASE("SRQ: queue pairs share receives in order, and the limit is reported o
   CHECK(shared.size() == 1);
   for (Qp* qp : senders) near.destroy_qp(*qp);
   for (Qp* qp : receivers) far.destroy_qp(*qp);
+}
+
+// IBTA 10.2.9.2: receives of an SRQ are of the SRQ's protection domain.
+TEST_CASE("SRQ: memory of its receives is checked against its own protection domain") {
+  for (uint32_t pd : {Connection::kPd, Connection::kPd + 1}) {
+    World world;
+    CompletionQueue cq(64);
+    Device& near = world.device("mb_0");
+    Device& far = world.device("mb_1");
+    Connection link(world, kPairArea, quick_attributes());  // gives its memory only
+    ReceiveQueue shared(16, pd);
+    QpInit init;
+    init.send_cq = init.receive_cq = &cq;
+    init.pd = Connection::kPd;
+    Qp& sender = **near.create_qp(init);
+    init.pd = Connection::kPd + 1;
+    init.shared_receives = &shared;
+    Qp& receiver = **far.create_qp(init);
+    Connection::raise(sender, receiver, near, far, quick_attributes());
+    Connection::raise(receiver, sender, far, near, quick_attributes());
+    REQUIRE(shared.post(link.receive(1, 0, 1000)));
+    REQUIRE(sender.post(link.send(2, 0, 1000)));
+    REQUIRE(world.run_idle());
+    std::vector<WcStatus> received;
+    for (const Completion& one : Connection::poll(cq)) {
+      if (one.wr_id == 1) received.push_back(one.status);
+    }
+    bool allowed = pd == Connection::kPd;
+    CHECK(received ==
+          std::vector<WcStatus>{allowed ? WcStatus::kSuccess : WcStatus::kLocalProtectionError});
+    near.destroy_qp(sender);
+    far.destroy_qp(receiver);
+  }
 }
 
 TEST_CASE("UD: a Q_Key with its highest bit set means the queue pair's own") {
