@@ -87,8 +87,8 @@ std::optional<Ip> Cma::source_at(Port& port, const Ip& destination, bool outside
 // Choice among several ports: not the destination's, and the address with the longest prefix in
 // common.
 Port* Cma::resolve(CmAddress& source, CmAddress& destination, const CmScope& scope) {
-  if (is_loopback(destination.ip) || destination.any()) {
-    Port* own = source.any() ? nullptr : port_at(source.ip, scope);
+  if (destination.wildcard()) {
+    Port* own = source.wildcard() ? nullptr : port_at(source.ip, scope);
     if (own) destination.ip = source.ip;
     each_port(fabric_, scope, [&](Port& port) {
       std::optional<Ip> ip = own ? std::nullopt : source_at(port, source.ip, false);
@@ -99,7 +99,7 @@ Port* Cma::resolve(CmAddress& source, CmAddress& destination, const CmScope& sco
     return own;
   }
   Port* far = port_at(destination.ip, {});
-  if (!source.any()) {
+  if (!source.wildcard()) {
     Port* near = port_at(source.ip, scope);
     return near && (far || source_at(*near, destination.ip, true) == source.ip) ? near : nullptr;
   }
@@ -185,6 +185,14 @@ void Cma::stop_listening(CmId& id) {
   erase(listeners_, id.service_id(), id);
 }
 
+namespace {
+
+bool takes_one_family(const CmId& id, const CmAddress& address) {
+  return address.family == CmAddress::Family::kIpv4 || !id.takes_both_families();
+}
+
+}  // namespace
+
 bool Cma::is_free(const CmId& id, const CmAddress& address) const {
   auto [first, last] = numbers_.equal_range(key_of(id, address.port));
   return std::all_of(first, last, [&](const auto& taken) {
@@ -193,7 +201,9 @@ bool Cma::is_free(const CmId& id, const CmAddress& address) const {
     if (id.reuses_address() && other.reuses_address() && other.state() != CmId::State::kListen) {
       return true;
     }
-    return !address.any() && !other.local().any() && address.ip != other.local().ip;
+    bool apart = takes_one_family(id, address) && takes_one_family(other, other.local());
+    if (apart && address.family != other.local().family) return true;
+    return !address.wildcard() && !other.local().wildcard() && address.ip != other.local().ip;
   });
 }
 
@@ -231,7 +241,7 @@ CmId* Cma::listener(uint64_t service_id, const Port& port, const Ip& address, bo
     if (id->local().ip == address) return id;
     bool of_family = id->local().family != CmAddress::Family::kIpv4 || is_mapped_ipv4(address);
     bool of_other = id->local().family == CmAddress::Family::kIpv6 && is_mapped_ipv4(address);
-    if (id->local().any() && of_family && (!of_other || id->takes_both_families())) any = id;
+    if (id->local().wildcard() && of_family && (!of_other || id->takes_both_families())) any = id;
   }
   return any;
 }

@@ -96,6 +96,13 @@ class Program {
     return address;
   }
 
+  // [::]:port.
+  static ucma::SockaddrIn6 any_ipv6(uint16_t port) {
+    ucma::SockaddrIn6 address{};
+    address.bytes = {10, 0, uint8_t(port >> 8), uint8_t(port)};
+    return address;
+  }
+
   uint32_t create(uint64_t uid, PortSpace space = PortSpace::kTcp) {
     ucma::CreateId asked{};
     asked.uid = uid;

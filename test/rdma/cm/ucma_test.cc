@@ -94,6 +94,32 @@ TEST_CASE("ucma: a port number is bound once, to one address or to all") {
   CHECK(told.port == 1);
 }
 
+// cma_any_addr() of Linux: a loopback address binds to all devices.
+TEST_CASE("ucma: a listener at the loopback address hears every device") {
+  CmRig rig;
+  uint32_t id = rig.near.create(1), listener = rig.far.create(2);
+  rig.far.listen(listener, Program::ipv4(1, 7000, {127, 0, 0}));
+  rig.near.resolve(id, rig.address("mb_1", 7000));
+  rig.near.connect(id, 1);
+  rig.pass();
+  rig.far.expect(CmEventType::kConnectRequest);
+}
+
+// bind(2) with IPV6_V6ONLY.
+TEST_CASE("ucma: 0.0.0.0 and [::] share a port if the latter takes IPv6 alone") {
+  for (uint8_t only : {0, 1}) {
+    CmRig rig;
+    uint32_t four = rig.near.create(1), six = rig.near.create(2);
+    rig.near.must(ucma::Command::kBindIp, ucma::BindIp{0, Program::ipv4(0, 7000, {0, 0, 0}), four});
+    ucma::SetOption asked{0, six, 0, ucma::kFamilyOnly, 4};
+    const std::vector<uint8_t> value{only, 0, 0, 0};
+    CHECK(rig.near.call(ucma::Command::kSetOption, asked, nullptr, 0, value) == 0);
+    int wanted = only ? 0 : EADDRINUSE;
+    CHECK(rig.near.call(ucma::Command::kBindIp, ucma::BindIp{0, Program::any_ipv6(7000), six}) ==
+          wanted);
+  }
+}
+
 TEST_CASE("ucma: a channel is readable while events wait, and destroying an id drops its events") {
   CmRig rig;
   uint32_t id = rig.near.create(1), other = rig.near.create(2);
