@@ -22,6 +22,10 @@ bool takes_away(uint32_t op) {
 
 }  // namespace
 
+Error nothing_to_destroy(std::string_view what, uint32_t handle) {
+  return errorf(ENOENT, "no such {}: {}", what, handle);
+}
+
 Error no_such(std::string_view what, uint32_t handle) {
   return errorf(EINVAL, "no such {}: {}", what, handle);
 }
@@ -259,7 +263,7 @@ Result<void> Client::query_port(uint32_t port, rocefs_answer& answer) {
 
 Result<void> Client::dealloc_pd(uint32_t handle) {
   Pd* pd = pds_.find(handle);
-  if (!pd) return no_such("protection domain", handle);
+  if (!pd) return nothing_to_destroy("protection domain", handle);
   if (pd->users > 0) return Error{EBUSY, "the protection domain is in use"};
   pds_.take(handle);
   return {};
@@ -293,7 +297,7 @@ Result<void> Client::resize_cq(const rocefs_resize_cq& wanted, Attachment& attac
 
 Result<void> Client::destroy_cq(uint32_t handle, Attachment& attachment, rocefs_answer& answer) {
   ClientCq* cq = cqs_.find(handle);
-  if (!cq) return no_such("completion queue", handle);
+  if (!cq) return nothing_to_destroy("completion queue", handle);
   if (cq->users > 0) return Error{EBUSY, "the completion queue is in use"};
   attachment.cookie = cq->cookie();
   answer.u.events = {cq->completion_events(), cq->async_events()};
@@ -359,7 +363,7 @@ Result<void> Client::query_srq(uint32_t handle, rocefs_answer& answer) {
 
 Result<void> Client::destroy_srq(uint32_t handle, Attachment& attachment, rocefs_answer& answer) {
   ClientSrq* srq = srqs_.find(handle);
-  if (!srq) return no_such("shared receive queue", handle);
+  if (!srq) return nothing_to_destroy("shared receive queue", handle);
   if (srq->users > 0) return Error{EBUSY, "the shared receive queue is in use"};
   --pds_.find(srq->created().pd)->users;
   give_doorbell(*srq);

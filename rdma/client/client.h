@@ -286,6 +286,8 @@ class Client final : public DeviceClient {
 
 // Error for an invalid handle.
 Error no_such(std::string_view what, uint32_t handle);
+// ENOENT, as the kernel answers a request to destroy what is not there.
+Error nothing_to_destroy(std::string_view what, uint32_t handle);
 // Answer for an error.
 rocefs_answer refusal(const Error& why);
 

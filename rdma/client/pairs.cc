@@ -92,7 +92,7 @@ Result<void> Client::query_qp(uint32_t handle, rocefs_answer& answer) {
 
 Result<void> Client::destroy_qp(uint32_t handle, Attachment& attachment, rocefs_answer& answer) {
   ClientQp* qp = qps_.find(handle);
-  if (!qp) return no_such("queue pair", handle);
+  if (!qp) return nothing_to_destroy("queue pair", handle);
   if (qp->groups > 0) return Error{EBUSY, "the queue pair is attached to a multicast group"};
   const rocefs_create_qp& created = qp->created();
   attachment.cookie = created.cookie;

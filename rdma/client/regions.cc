@@ -86,7 +86,7 @@ void Client::rereg_mr(const rocefs_rereg_mr& wanted, Reply reply) {
            });
 }
 
-// Replaces the old region.
+// Other memory makes another region, with keys of its own; rights and domain are changed in place.
 Result<void> Client::change_region(const rocefs_rereg_mr& wanted, rocefs_answer& answer) {
   if (!device_) return Error{ENODEV, "the device has left"};
   constexpr uint32_t kAll = ROCEFS_REREG_TRANSLATION | ROCEFS_REREG_PD | ROCEFS_REREG_ACCESS;
@@ -96,7 +96,7 @@ Result<void> Client::change_region(const rocefs_rereg_mr& wanted, rocefs_answer&
     return errorf(EINVAL, "changes {:#x} of a region are not supported", wanted.flags);
   }
   MemoryTable& table = device_->memory();
-  const MemoryRegion before = *table.find(mr->key);
+  const MemoryRegion& before = *table.find(mr->key);
   if (before.windows > 0) return Error{EBUSY, "a memory window is bound to the region"};
   Pd* pd = wanted.flags & ROCEFS_REREG_PD ? pds_.find(wanted.mr.pd) : mr->pd;
   if (!pd) return no_such("protection domain", wanted.mr.pd);
@@ -106,13 +106,15 @@ Result<void> Client::change_region(const rocefs_rereg_mr& wanted, rocefs_answer&
     if (!given) return given.error();
     access = *given;
   }
-  bool moves = wanted.flags & ROCEFS_REREG_TRANSLATION;
-  std::shared_ptr<Memory> memory =
-      moves ? std::make_shared<ClientMemory>(process_, wanted.mr.address) : before.memory;
-  Result<uint32_t> key = table.add(std::move(memory), moves ? wanted.mr.iova : before.address,
-                                   moves ? wanted.mr.length : before.length, pd->number, access);
-  if (!key) return key.error();
-  (void)table.remove(mr->key);
+  Result<uint32_t> key = mr->key;
+  if (wanted.flags & ROCEFS_REREG_TRANSLATION) {
+    auto memory = std::make_shared<ClientMemory>(process_, wanted.mr.address);
+    key = table.add(std::move(memory), wanted.mr.iova, wanted.mr.length, pd->number, access);
+    if (!key) return key.error();
+    (void)table.remove(mr->key);
+  } else if (Result<void> changed = table.change(mr->key, pd->number, access); !changed) {
+    return changed;
+  }
   --mr->pd->users;
   ++pd->users;
   *mr = {*key, pd};
@@ -122,7 +124,7 @@ Result<void> Client::change_region(const rocefs_rereg_mr& wanted, rocefs_answer&
 
 Result<void> Client::dereg_mr(uint32_t handle) {
   Mr* mr = mrs_.find(handle);
-  if (!mr) return no_such("region", handle);
+  if (!mr) return nothing_to_destroy("region", handle);
   if (Result<void> removed = device_->memory().remove(mr->key); !removed) return removed;
   --mr->pd->users;
   mrs_.take(handle);
@@ -147,7 +149,7 @@ Result<void> Client::alloc_mw(const rocefs_alloc_mw& wanted, rocefs_answer& answ
 
 Result<void> Client::dealloc_mw(uint32_t handle) {
   Mw* mw = mws_.find(handle);
-  if (!mw) return no_such("memory window", handle);
+  if (!mw) return nothing_to_destroy("memory window", handle);
   if (Result<void> removed = device_->memory().remove(mw->key); !removed) return removed;
   --mw->pd->users;
   mws_.take(handle);

@@ -99,6 +99,17 @@ Result<uint32_t> MemoryTable::add(std::shared_ptr<Memory> memory, uint64_t addre
   return *index << 8 | (region.generation & 0xff);
 }
 
+Result<void> MemoryTable::change(uint32_t key, uint32_t pd, uint8_t access) {
+  if (!rights_fit(access)) {
+    return Error{EINVAL, "remote write or atomic rights need the local write right"};
+  }
+  if (!find(key)) return errorf(EINVAL, "no memory region has the key {:#x}", key);
+  MemoryRegion& region = regions_[index_of(key)];
+  region.pd = pd;
+  region.access = access;
+  return {};
+}
+
 Result<uint32_t> MemoryTable::add_window(uint32_t pd, WindowType type) {
   Result<uint32_t> index = take_slot();
   if (!index) return index;

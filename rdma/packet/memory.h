@@ -158,6 +158,9 @@ class MemoryTable {
                        uint32_t pd, uint8_t access);
   // ENOMEM when all slots are taken. The window is useless until it is bound.
   Result<uint32_t> add_window(uint32_t pd, WindowType type = WindowType::kType2);
+  // Changes domain and rights of a region, which keeps its key. EINVAL as for add(), or for an
+  // unknown key.
+  Result<void> change(uint32_t key, uint32_t pd, uint8_t access);
   // Removes a region or window. EINVAL for an unknown key, EBUSY while windows are bound to the
   // region. References to it become stale.
   Result<void> remove(uint32_t key);

@@ -42,7 +42,9 @@ int rocefs_request(struct rocefs_context* context, struct rocefs_request* reques
 
 int rocefs_destroy_error(const struct rocefs_context* context, int error) {
   bool overlook = verbs_allow_disassociate_destroy && !rocefs_is_foreign(context);
-  return error == EIO && overlook ? 0 : error;
+  if (error == EIO && overlook) return 0;
+  if (error) errno = error; /* as a call of the kernel leaves it */
+  return error;
 }
 
 void* rocefs_map(int fd, size_t size, int protection) {

@@ -37,11 +37,11 @@ int rocefs_write_bind(struct rocefs_send_wqe* wqe, const struct ibv_mw* mw, uint
                       const struct ibv_mw_bind_info* info) {
   const unsigned rights =
       IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
-  if (rkey >> 8 != mw->rkey >> 8) return EINVAL;
-  if (info->mw_access_flags & ~rights) return EINVAL;
+  /* As of mlx5 and rxe: a local right is taken, and says nothing of a window. */
+  if (info->mw_access_flags & ~(rights | IBV_ACCESS_LOCAL_WRITE)) return EINVAL;
   if (info->length > UINT32_MAX || (info->length > 0 && !info->mr)) return EINVAL;
-  wqe->rkey = rkey;
-  wqe->immediate = info->mw_access_flags;
+  wqe->rkey = (mw->rkey & ~UINT32_C(0xff)) | (rkey & 0xff); /* the index is the window's */
+  wqe->immediate = info->mw_access_flags & rights;
   wqe->num_sge = 1;
   wqe->u.sges[0] =
       (struct rocefs_sge){info->addr, (uint32_t)info->length, info->mr ? info->mr->lkey : 0};

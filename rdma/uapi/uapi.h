@@ -31,7 +31,7 @@ extern "C" {
 
 enum {
   ROCEFS_UAPI_MAGIC = 0x52434653,
-  ROCEFS_UAPI_VERSION = 3,
+  ROCEFS_UAPI_VERSION = 4,
   ROCEFS_UAPI_REFUSAL = 0x52434652, /* in a greeting's magic: its version is an errno */
 };
 
@@ -43,7 +43,7 @@ enum {
   ROCEFS_MAX_COPIED = 128,
   ROCEFS_MAX_QP_WR = 16384,
   ROCEFS_MAX_SRQ_WR = 16384,
-  ROCEFS_MAX_CQE = 1 << 17,
+  ROCEFS_MAX_CQE = 1 << 22,
   ROCEFS_MAX_QUEUES = 4096, /* queue pairs and shared receive queues: each has a doorbell */
   ROCEFS_MAX_CQ = 4096,
   ROCEFS_MAX_MR = 65536,

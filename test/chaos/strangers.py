@@ -5,10 +5,14 @@ import ctypes
 import encodings.idna  # nobody could not load it later
 import mmap
 import os
+import re
 import socket
 import struct
 
-MAGIC, VERSION, REQUEST, OPERATIONS = 0x52434653, 3, 248, 27
+HERE = os.path.dirname(os.path.abspath(__file__))
+with open(os.path.join(HERE, "../../rdma/uapi/uapi.h")) as uapi:
+    VERSION = int(re.search(r"ROCEFS_UAPI_VERSION = (\d+)", uapi.read()).group(1))
+MAGIC, REQUEST, OPERATIONS = 0x52434653, 248, 27
 READABLE = ctypes.c_uint32(MAGIC)  # read by the daemon to check that it may read this memory
 LINE = "flow 1 name={name} op={op} size={size} count={count} window=64 timeout=14 retry=7 verify=1 file={file} seed=1 mtu={mtu} address={address} key=0 bytes={bytes} qps={qps}"
 
