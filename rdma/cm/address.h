@@ -21,7 +21,10 @@ struct CmAddress {
   bool any() const { return ip == Ip{} || ip == mapped_ipv4({0, 0, 0, 0}); }
   // Stands for all devices: any(), and as for Linux (cma_any_addr) a loopback address, which no
   // device has.
-  bool wildcard() const { return any() || is_loopback(ip); }
+  bool wildcard() const {
+    constexpr Ip kLoopback{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+    return any() || is_loopback(ip) || ip == kLoopback;
+  }
 };
 
 // ADDRESS:PORT, with brackets around IPv6; "-" without an address.

@@ -84,6 +84,19 @@ std::optional<Ip> Cma::source_at(Port& port, const Ip& destination, bool outside
   return std::nullopt;
 }
 
+// A group is reached from any port: from the source's, or the first one.
+Port* Cma::resolve_group(CmAddress& source, const CmAddress& group, const CmScope& scope) {
+  if (!source.wildcard()) return port_at(source.ip, scope);
+  Port* first = nullptr;
+  each_port(fabric_, scope, [&](Port& port) {
+    std::optional<Ip> ip = first ? std::nullopt : source_at(port, group.ip, false);
+    if (!ip) return;
+    first = &port;
+    source.ip = *ip;
+  });
+  return first;
+}
+
 // Choice among several ports: not the destination's, and the address with the longest prefix in
 // common.
 Port* Cma::resolve(CmAddress& source, CmAddress& destination, const CmScope& scope) {
@@ -98,6 +111,7 @@ Port* Cma::resolve(CmAddress& source, CmAddress& destination, const CmScope& sco
     });
     return own;
   }
+  if (is_multicast(destination.ip)) return resolve_group(source, destination, scope);
   Port* far = port_at(destination.ip, {});
   if (!source.wildcard()) {
     Port* near = port_at(source.ip, scope);

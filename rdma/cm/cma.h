@@ -52,6 +52,7 @@ class Cma final : public CmIdHost, public CmAcceptor {
   CmId* listener(uint64_t service_id, const Port& port, const Ip& address, bool datagrams);
   std::optional<Ends> ends_of(const CmId& listener, const AddressVector& path,
                               std::span<const uint8_t> private_data) const;
+  Port* resolve_group(CmAddress& source, const CmAddress& group, const CmScope& scope);
   std::optional<Ip> source_at(Port& port, const Ip& destination, bool outside) const;
   void device_left(const Device& device);
 

@@ -255,6 +255,26 @@ Result<void> CmId::set_reuse_address(bool on) {
   return {};
 }
 
+// cma_iboe_join_multicast() and cma_iboe_set_mgid() of Linux, for RoCEv2.
+Result<CmEvent> CmId::join(const CmAddress& group) const {
+  bool ready = state_ == State::kBound || state_ == State::kAddressResolved;
+  if (type_ != QpType::kUd || !ready || !port_) {
+    return Error{EINVAL, "groups are joined by an id of UD that is bound to a device"};
+  }
+  if (group.family != local_.family || !is_multicast(group.ip)) {
+    return errorf(EINVAL, "{} is no multicast address of the id's family", text_of(group));
+  }
+  CmEvent event{CmEventType::kMulticastJoin};
+  event.parameters.qpn = 0xffffff;
+  event.parameters.qkey = kUdpQkey;
+  AddressVector path = path_;
+  path.local = local_.ip;
+  path.remote = group.ip;
+  path.hop_limit = 1;
+  event.path = path;
+  return event;
+}
+
 Result<void> CmId::set_family_only(bool on) {
   if (Result<void> fit = check(state_ == State::kIdle || state_ == State::kBound); !fit) return fit;
   family_only_ = on;

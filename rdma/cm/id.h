@@ -160,6 +160,9 @@ class CmId final : public CmUser, public SidrUser {
 
   void set_traffic_class(uint8_t traffic_class);
   Result<void> set_reuse_address(bool on);
+  // The event of a group that the id has joined: its address, as a destination of datagrams. EINVAL
+  // unless the id is of UD, at an address of a device, and the group of its family.
+  Result<CmEvent> join(const CmAddress& group) const;
   Result<void> set_family_only(bool on);
   Result<void> set_ack_timeout(uint8_t timeout);  // 5 bits: 4.096 us x 2^it
 

@@ -7,6 +7,7 @@
 
 #include "rdma/cm/sockaddr.h"
 #include "rdma/cm/ucma_abi.h"
+#include "rdma/cm/ucma_call.h"
 #include "rdma/cm/ucma_format.h"
 #include "rdma/nic/device.h"
 
@@ -14,24 +15,6 @@ namespace rocefs {
 namespace {
 
 using namespace ucma;
-
-// Minimum of a command that must be present: newer ones are longer.
-template <class Command>
-Result<Command> read(std::span<const uint8_t> in, size_t least = sizeof(Command)) {
-  if (in.size() < least) return errorf(EINVAL, "{} octets of a command of {}", in.size(), least);
-  Command command{};
-  std::memcpy(&command, in.data(), std::min(in.size(), sizeof command));
-  return command;
-}
-
-// Answer of which the program may want only the first part.
-template <class Answer>
-Result<void> give(const Answer& answer, size_t room, std::string& out,
-                  size_t least = sizeof(Answer)) {
-  if (room < least) return errorf(ENOSPC, "the answer has {} octets, {} fit", least, room);
-  out.assign(reinterpret_cast<const char*>(&answer), std::min(room, sizeof answer));
-  return {};
-}
 
 // QPN as the program says, unchecked as in the kernel: `cmtime -q` makes numbers up, UCX names a UD
 // queue pair for RC, or a number that it has reserved.
@@ -100,6 +83,7 @@ Ucma::Context* Ucma::add(UcmaChannel& channel) {
 }
 
 void Ucma::remove(Context& context) {
+  for (uint32_t number : context.memberships) memberships_.erase(number);
   by_id_.erase(context.id.get());
   auto kept = contexts_.extract(context.number);  // destruction may look for other ids
 }
@@ -130,18 +114,29 @@ UcmaChannel::~UcmaChannel() {
 }
 
 const UcmaChannel::Handler UcmaChannel::kHandlers[] = {
-    &UcmaChannel::create_id,     &UcmaChannel::destroy_id,
-    &UcmaChannel::bind_ip,       &UcmaChannel::resolve_ip,
-    &UcmaChannel::resolve_route, &UcmaChannel::query_route,
-    &UcmaChannel::connect,       &UcmaChannel::listen,
-    &UcmaChannel::accept,        &UcmaChannel::reject,
-    &UcmaChannel::disconnect,    &UcmaChannel::init_qp_attr,
-    &UcmaChannel::get_event,     nullptr,
-    &UcmaChannel::set_option,    &UcmaChannel::notify,
-    &UcmaChannel::unsupported,   &UcmaChannel::unsupported,
-    &UcmaChannel::migrate_id,    &UcmaChannel::query,
-    &UcmaChannel::bind,          &UcmaChannel::resolve_address,
-    &UcmaChannel::unsupported,
+    &UcmaChannel::create_id,
+    &UcmaChannel::destroy_id,
+    &UcmaChannel::bind_ip,
+    &UcmaChannel::resolve_ip,
+    &UcmaChannel::resolve_route,
+    &UcmaChannel::query_route,
+    &UcmaChannel::connect,
+    &UcmaChannel::listen,
+    &UcmaChannel::accept,
+    &UcmaChannel::reject,
+    &UcmaChannel::disconnect,
+    &UcmaChannel::init_qp_attr,
+    &UcmaChannel::get_event,
+    nullptr,
+    &UcmaChannel::set_option,
+    &UcmaChannel::notify,
+    &UcmaChannel::join_ip_multicast,
+    &UcmaChannel::leave_multicast,
+    &UcmaChannel::migrate_id,
+    &UcmaChannel::query,
+    &UcmaChannel::bind,
+    &UcmaChannel::resolve_address,
+    &UcmaChannel::join_multicast,
 };
 
 Result<UcmaChannel::Reply> UcmaChannel::command(Octets octets, Octets option, UcmaChannel* other) {
@@ -403,14 +398,18 @@ Result<void> UcmaChannel::get_event(Call& call) {
   if (events_.empty()) return Error{EAGAIN, "no event waits"};
   Waiting waiting = std::move(events_.front());
   events_.pop_front();
-  ++waiting.of->reported;
+  auto membership =
+      waiting.membership ? ucma_.memberships_.find(*waiting.membership) : ucma_.memberships_.end();
+  bool of_group = membership != ucma_.memberships_.end();
+  ++(of_group ? membership->second.reported : waiting.of->reported);
   if (waiting.fresh) {
     waiting.fresh->fetched = true;
     ++waiting.of->backlog;
   }
   EventAnswer answer{};
-  answer.uid = waiting.of->uid;
+  answer.uid = of_group ? membership->second.uid : waiting.of->uid;
   answer.id = waiting.fresh ? waiting.fresh->number : waiting.of->number;
+  if (of_group) answer.id = membership->first;
   format_event(*(waiting.fresh ? waiting.fresh : waiting.of)->id, waiting.event, answer);
   return give(answer, call.out, call.reply.bytes, kMinAnswer);
 }
@@ -480,10 +479,6 @@ Result<void> UcmaChannel::migrate_id(Call& call) {
     call.reply.other_emptied = had && from->events_.empty();
   }
   return give(answer, call.out, call.reply.bytes);
-}
-
-Result<void> UcmaChannel::unsupported(Call&) {
-  return Error{EOPNOTSUPP, "multicast groups cannot be joined"};
 }
 
 }  // namespace rocefs

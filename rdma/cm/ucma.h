@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -66,7 +67,16 @@ class Ucma {
         true;  // false: the request event is not read yet, and no command may name the id
     uint32_t reported = 0;
     uint32_t backlog = 0;  // limit of waiting connections
+    std::vector<uint32_t> memberships;
     std::unique_ptr<CmId> id;
+    Shares::Share share;
+  };
+
+  // A multicast group that an id has joined. Its number is not that of an id.
+  struct Membership {
+    Context* of = nullptr;
+    uint64_t uid = 0;  // program's name of it
+    uint32_t reported = 0;
     Shares::Share share;
   };
 
@@ -80,8 +90,10 @@ class Ucma {
   std::map<uint64_t, std::unique_ptr<UcmaChannel>> channels_;
   std::map<uint32_t, std::unique_ptr<Context>> contexts_;
   std::map<const CmId*, Context*> by_id_;
-  Shares shares_{kMaxIds, kReservedIds};
-  uint32_t next_ = 0;
+  std::map<uint32_t, Membership> memberships_;
+  // One for ids, one for memberships.
+  Shares shares_{kMaxIds, kReservedIds}, membership_shares_{kMaxIds, kReservedIds};
+  uint32_t next_ = 0, next_membership_ = 0;
 };
 
 class UcmaChannel final : public CmIdUser {
@@ -124,6 +136,7 @@ class UcmaChannel final : public CmIdUser {
     Context* of;
     Context* fresh;  // new id of a connect request
     CmEvent event;
+    std::optional<uint32_t> membership = std::nullopt;  // of an event of a multicast group
   };
   using Handler = Result<void> (UcmaChannel::*)(Call&);
   static const Handler kHandlers[];
@@ -153,7 +166,10 @@ class UcmaChannel final : public CmIdUser {
   Result<void> set_option(Call& call);
   Result<void> notify(Call& call);
   Result<void> migrate_id(Call& call);
-  Result<void> unsupported(Call& call);
+  Result<void> join_ip_multicast(Call& call);
+  Result<void> join_multicast(Call& call);
+  Result<void> join(Call& call, uint32_t number, uint64_t uid, const Result<CmAddress>& group);
+  Result<void> leave_multicast(Call& call);
 
   Ucma& ucma_;
   const Ucma::Credentials owner_;

@@ -216,6 +216,22 @@ struct MigrateId {
   uint32_t id, fd;
 };
 
+struct JoinIpMulticast {
+  uint64_t response, uid;
+  SockaddrIn6 address;
+  uint32_t id;
+};
+struct JoinMulticast {
+  uint64_t response, uid;
+  uint32_t id;
+  uint16_t size, flags;
+  SockaddrStorage address;
+};
+// JoinMulticast::flags.
+enum JoinFlags : uint16_t { kFullMember = 0, kSendsOnly = 1 };
+using LeaveMulticast = DestroyId;
+
+static_assert(sizeof(JoinIpMulticast) == 48 && sizeof(JoinMulticast) == 152);
 static_assert(sizeof(CreateId) == 24 && sizeof(DestroyId) == 16 && sizeof(BindIp) == 40);
 static_assert(sizeof(Bind) == 136 && sizeof(ResolveIp) == 64 && sizeof(ResolveAddress) == 272);
 static_assert(sizeof(PathRecord) == 64 && sizeof(RouteAnswer) == 208);

@@ -19,56 +19,60 @@ enum {
   kLastEvent = 15,
 };
 
-/* Ids by the engine's numbers. An entry whose id has gone with its engine stays until the number is
- * reused: librdmacm still has that id. */
-static struct id {
+/* Ids, or memberships of multicast groups, by the engine's numbers. An entry that has gone with its
+ * engine stays until the number is reused: librdmacm still has what it stands for. */
+struct named {
   uint64_t uid;    /* address by which librdmacm names it; 0: not accepted yet */
   uint32_t events; /* events that librdmacm got */
   uint32_t next;   /* in its bucket: 1 + a number, or 0 */
-} ids[kMaxIds];
-static uint32_t buckets[kBuckets];
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of `ids` and `buckets` */
+};
+static struct table {
+  struct named all[kMaxIds];
+  uint32_t buckets[kBuckets];
+} ids, members;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of both */
 
-static uint32_t* bucket_of(uint64_t uid) {
-  return &buckets[(uid >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 54];
+static uint32_t* bucket_of(struct table* table, uint64_t uid) {
+  return &table->buckets[(uid >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 54];
 }
 
-static void forget(uint32_t number) {
-  uint32_t* link = bucket_of(ids[number].uid);
-  while (*link && *link != number + 1) link = &ids[*link - 1].next;
-  if (*link) *link = ids[number].next;
-  ids[number] = (struct id){0};
+static void forget(struct table* table, uint32_t number) {
+  uint32_t* link = bucket_of(table, table->all[number].uid);
+  while (*link && *link != number + 1) link = &table->all[*link - 1].next;
+  if (*link) *link = table->all[number].next;
+  table->all[number] = (struct named){0};
 }
 
-static void remember(uint32_t number, uint64_t uid, uint32_t events) {
-  forget(number);
-  ids[number] = (struct id){uid, events, uid ? *bucket_of(uid) : 0};
-  if (uid) *bucket_of(uid) = number + 1;
+static void remember(struct table* table, uint32_t number, uint64_t uid, uint32_t events) {
+  forget(table, number);
+  uint32_t* bucket = bucket_of(table, uid);
+  table->all[number] = (struct named){uid, events, uid ? *bucket : 0};
+  if (uid) *bucket = number + 1;
 }
 
-static struct id* find(uint64_t uid) {
-  uint32_t at = uid ? *bucket_of(uid) : 0;
-  while (at && ids[at - 1].uid != uid) at = ids[at - 1].next;
-  return at ? &ids[at - 1] : NULL;
+static struct named* find(struct table* table, uint64_t uid) {
+  uint32_t at = uid ? *bucket_of(table, uid) : 0;
+  while (at && table->all[at - 1].uid != uid) at = table->all[at - 1].next;
+  return at ? &table->all[at - 1] : NULL;
 }
 
 /* Limits the number of events for which librdmacm waits to those that it got. */
-static bool count_events(uint32_t number, void* answer, size_t size) {
+static bool count_events(const struct table* table, uint32_t number, void* answer, size_t size) {
   struct rdma_ucm_destroy_id_resp* told = answer;
   if (size < sizeof *told || number >= kMaxIds) return false;
-  if (told->events_reported > ids[number].events) told->events_reported = ids[number].events;
+  if (told->events_reported > table->all[number].events)
+    told->events_reported = table->all[number].events;
   return true;
 }
 
 static bool admit_event(const struct rdma_ucm_event_resp* event, size_t size) {
   if (size < offsetof(struct rdma_ucm_event_resp, reserved) || event->id >= kMaxIds) return false;
-  if (event->event > kLastEvent || event->event == kMulticastJoin ||
-      event->event == kMulticastError)
-    return false;
-  struct id* of = find(event->uid);
+  if (event->event > kLastEvent) return false;
+  bool of_group = event->event == kMulticastJoin || event->event == kMulticastError;
+  struct named* of = find(of_group ? &members : &ids, event->uid);
   if (!of) return false;
   ++of->events;
-  if (event->event == kConnectRequest) remember(event->id, 0, 0);
+  if (event->event == kConnectRequest) remember(&ids, event->id, 0, 0);
   return true;
 }
 
@@ -93,9 +97,16 @@ static bool paths_can_be(const struct rdma_ucm_query_path_resp* paths, size_t si
          paths->num_paths <= (size - sizeof *paths) / sizeof paths->path_data[0];
 }
 
-static bool created(uint64_t uid, const struct rdma_ucm_create_id_resp* made, size_t size) {
+static bool created(struct table* table, uint64_t uid, const struct rdma_ucm_create_id_resp* made,
+                    size_t size) {
   if (size < sizeof *made || made->id >= kMaxIds || uid == 0) return false;
-  remember(made->id, uid, 0);
+  remember(table, made->id, uid, 0);
+  return true;
+}
+
+static bool destroyed(struct table* table, uint32_t number, void* answer, size_t size) {
+  if (!count_events(table, number, answer, size)) return false;
+  forget(table, number);
   return true;
 }
 
@@ -105,6 +116,8 @@ static union said {
   struct rdma_ucm_destroy_id destroy;
   struct rdma_ucm_accept accept;
   struct rdma_ucm_query query;
+  struct rdma_ucm_join_ip_mcast join_ip;
+  struct rdma_ucm_join_mcast join;
 } read_command(const void* command, size_t size) {
   union said said;
   memset(&said, 0, sizeof said);
@@ -116,18 +129,22 @@ static bool admit(const struct rdma_ucm_cmd_hdr* header, const union said* said,
                   size_t size) {
   switch (header->cmd) {
     case RDMA_USER_CM_CMD_CREATE_ID:
-      return created(said->create.uid, answer, size);
+      return created(&ids, said->create.uid, answer, size);
+    case RDMA_USER_CM_CMD_JOIN_IP_MCAST:
+      return created(&members, said->join_ip.uid, answer, size);
+    case RDMA_USER_CM_CMD_JOIN_MCAST:
+      return created(&members, said->join.uid, answer, size);
+    case RDMA_USER_CM_CMD_LEAVE_MCAST:
+      return destroyed(&members, said->destroy.id, answer, size);
     case RDMA_USER_CM_CMD_DESTROY_ID:
-      if (!count_events(said->destroy.id, answer, size)) return false;
-      forget(said->destroy.id);
-      return true;
+      return destroyed(&ids, said->destroy.id, answer, size);
     case RDMA_USER_CM_CMD_MIGRATE_ID: /* same place of the id */
-      return count_events(said->destroy.id, answer, size);
+      return count_events(&ids, said->destroy.id, answer, size);
     case RDMA_USER_CM_CMD_ACCEPT:
       if (said->accept.id >= kMaxIds) return false;
       /* Commands without parameters end the active side's handshake, and have no address. */
       if (said->accept.conn_param.valid)
-        remember(said->accept.id, said->accept.uid, ids[said->accept.id].events);
+        remember(&ids, said->accept.id, said->accept.uid, ids.all[said->accept.id].events);
       return true;
     case RDMA_USER_CM_CMD_GET_EVENT:
       return admit_event(answer, size);

@@ -139,6 +139,15 @@ on mb_1 rping -s -C 3 >"$dir/server" 2>&1 &
 await grep -qi listen "$debug/cm_ids"
 on mb_0 rping -c -a mb_1 -C 3 >"$dir/client" 2>&1 || fail "$(cat "$dir/client" "$dir/server")"
 
+test_case "datagrams to a multicast group that a program has joined come to it"
+needs mckey stdbuf
+needs_provider
+on mb_1 stdbuf -oL mckey -m 239.1.2.3 -b 10.77.0.2 -C 5 >"$dir/server" 2>&1 &
+await grep -q "receiving data" "$dir/server"
+on mb_0 mckey -m 239.1.2.3 -b 10.77.0.1 -C 5 -s >"$dir/client" 2>&1 || fail "$(cat "$dir/client" "$dir/server")"
+wait $! || fail "the member: $(cat "$dir/server")"
+grep -q "data transfers complete" "$dir/server" || fail "the member: $(cat "$dir/server")"
+
 test_case "addresses of the interface are the port's GIDs"
 plain=$(gids mb_0)
 await is "$plain" gids mb_0

@@ -26,7 +26,6 @@ TEST_CASE("ucma: an invalid command is refused as by the kernel") {
   CHECK(p.call(ucma::Command::kDisconnect, ucma::Disconnect{id}) == EINVAL);
   CHECK(p.call(ucma::Command::kInitQpAttr, ucma::InitQpAttr{0, id, 1}, answer, 144) == EINVAL);
   CHECK(p.call(ucma::Command::kConnect, ucma::Connect{p.parameters(1), id, 0, {}}) == EINVAL);
-  CHECK(p.call(ucma::Command::kJoinMulticast, ucma::Disconnect{id}) == EOPNOTSUPP);
   ucma::CreateId create{};
   create.space = 0x1234;
   CHECK(p.call(ucma::Command::kCreateId, create, answer, 4) == EINVAL);
@@ -103,6 +102,46 @@ TEST_CASE("ucma: a listener at the loopback address hears every device") {
   rig.near.connect(id, 1);
   rig.pass();
   rig.far.expect(CmEventType::kConnectRequest);
+}
+
+// cma_iboe_join_multicast() of Linux.
+TEST_CASE("ucma: a joined group is told with its address, and left with its events") {
+  CmRig rig;
+  uint32_t id = rig.near.create(1, PortSpace::kUdp);
+  auto join = [&](uint32_t of, const ucma::SockaddrIn6& group, ucma::IdAnswer& made) {
+    return rig.near.call(ucma::Command::kJoinIpMulticast, ucma::JoinIpMulticast{0, 77, group, of},
+                         &made, sizeof made);
+  };
+  const ucma::SockaddrIn6 group = Program::ipv4(9, 0, {239, 1, 2});
+  ucma::IdAnswer made{};
+  CHECK(join(id, group, made) == EINVAL);  // not bound
+  rig.near.must(ucma::Command::kBindIp, ucma::BindIp{0, rig.address("mb_0", 0), id});
+  CHECK(join(id, Program::ipv4(9, 0, {10, 1, 2}), made) == EINVAL);
+  CHECK(join(rig.near.create(3), group, made) == EINVAL);  // of RC
+  CHECK(join(id, group, made) == 0);
+  ucma::EventAnswer event = rig.near.event();
+  CHECK(event.type == static_cast<uint32_t>(CmEventType::kMulticastJoin));
+  CHECK(event.uid == 77);
+  CHECK(event.id == made.id);
+  CHECK(event.datagram.qpn == 0xffffff);
+  CHECK(event.datagram.path.dgid == mapped_ipv4({239, 1, 2, 9}));
+  CHECK(event.datagram.path.is_global == 1);
+  ucma::EventsAnswer left{};
+  auto leave = [&](uint32_t number) {
+    return rig.near.call(ucma::Command::kLeaveMulticast, ucma::LeaveMulticast{0, number, 0}, &left,
+                         sizeof left);
+  };
+  CHECK(leave(made.id) == 0);
+  CHECK(left.events_reported == 1);
+  CHECK(leave(made.id) == ENOENT);
+  // Events that nobody has read go with the membership, or with the id.
+  CHECK(join(id, group, made) == 0);
+  CHECK(leave(made.id) == 0);
+  CHECK(left.events_reported == 0);
+  CHECK(join(id, group, made) == 0);
+  CHECK(rig.near.destroy(id) == 0);
+  CHECK(rig.near.quiet());
+  CHECK(leave(made.id) == ENOENT);
 }
 
 // bind(2) with IPV6_V6ONLY.
