@@ -30,6 +30,10 @@ fuzz: ## run every fuzz target for FUZZ_SECONDS (20) on top of its corpus, under
 	@test/fuzz/run $(BUILD)/fuzz $(FUZZ_SECONDS)
 mutations: packages ## delete each counter's increment in turn: which test notices?
 	@test/mutations/counters
+pyverbs: ## rdma-core's own tests of libibverbs and librdmacm: PYVERBS_TESTS=DIR, its folder tests/
+	@tools/install-packages pyverbs
+	@$(MAKE) --no-print-directory -s -j$(JOBS) all
+	@test/programs/pyverbs $(BUILD) $(PYVERBS_TESTS)
 reference: all ## write tools/reference.md, the page of all files of the tree
 	@tools/print-reference $(BUILD)/bin/rocefs > tools/reference.md
 check: ## format, rooms, sizes, comments, forbidden calls
@@ -69,7 +73,7 @@ clean: ## remove build/
 	rm -rf $(BUILD)
 packages: ## install the Debian packages that are missing
 	@tools/install-packages
-.PHONY: help all demo test bench fuzz fuzzers mutations reference check asan tsan chaos install clean packages tests
+.PHONY: help all demo test bench fuzz fuzzers mutations pyverbs reference check asan tsan chaos install clean packages tests
 .DEFAULT_GOAL := all
 
 # What is built how.
