@@ -9,7 +9,7 @@ needs_provider
 # contained NAME: a container; `its NAME COMMAND…` runs in it, without any variable of rocefs.
 contained() {
   mkdir -p "$dir/$1"
-  setsid unshare $($root || echo -Ur) -mn --propagation private bash "$lib/container.bash" "$dir/$1" >"$dir/$1/said" 2>&1 &
+  unshare $($root || echo -Ur) -mn --propagation private bash "$lib/container.bash" "$dir/$1" >"$dir/$1/said" 2>&1 &
   at_end end_container "$1"
   await eval '[ -e "'"$dir/$1/pid"'" ] || ! kill -0 '$!' 2>/dev/null'
   [ -e "$dir/$1/pid" ] || skip "no containers here: $(cat "$dir/$1/said")"
@@ -39,7 +39,7 @@ contained right
 before=$(mounts_of left)
 
 test_case "programs of two containers find the devices and each other by name"
-attach mb_0 --pid "$(pid_of left)" || fail "attach: status $?"
+(umask 077; attach mb_0 --pid "$(pid_of left)") || fail "attach: status $?"
 attach mb_1 --pid "$(pid_of right)" || fail "attach: status $?"
 expect "attached attached" "$(cat "$debug"/hosts/*/state | xargs)" "states"
 expect "mb_0 mb_1" "$(its left ls /sys/class/infiniband) $(its right ls /sys/class/infiniband)" "devices in /sys"
@@ -48,6 +48,7 @@ expect mb_0 "$(its left ibv_devices | awk 'NR > 2 {print $1}')" "devices that li
 expect 10.77.0.2 "$(its left getent hosts mb_1 | awk '{print $1}')" "address of the other by name"
 its left ping -qc 1 mb_1 >/dev/null || fail "no ping"
 its left test -c /dev/null || fail "/dev of the container"
+expect "755 755 755 644" "$(its left stat -Lc %a /dev/rocefs /dev/infiniband /etc/libibverbs.d /etc/hosts | xargs)" "modes, for all users of the container"
 between left right mb_0 ib_write_bw -n 100
 between right left mb_1 ib_send_bw -R -n 100
 
@@ -79,16 +80,16 @@ expect mb_0 "$(its third ls /sys/class/infiniband)" "devices of the new containe
 ! its left ls -d /sys/class/infiniband 2>/dev/null || fail "devices stayed in the old container"
 
 test_case "where devices cannot be shown, interfaces come and the reason is said"
-unshare $($root || echo -Ur) -n sleep 98764 &
-await pgrep -f '^sleep 98764$'
-at_end pkill -f '^sleep 98764$'
+unshare $($root || echo -Ur) -n sleep 86471 &
+await pgrep -f '^sleep 86471$'
+at_end pkill -f '^sleep 86471$'
 expect "rocefs attach: interfaces only, no devices in /sys of that process: its files are this machine's; \`rocefs host mb_0\` runs programs with the devices" \
-  "$(attach mb_0 --pid "$(pgrep -f '^sleep 98764$')")" "a process with the machine's files"
+  "$(attach mb_0 --pid "$(pgrep -f '^sleep 86471$')")" "a process with the machine's files"
 expect attached "$(cat "$debug/hosts/mb_0/state")" "state"
-unshare $($root || echo -Ur) -mn sleep 98765 &
-await pgrep -f '^sleep 98765$'
-at_end pkill -f '^sleep 98765$'
-[[ $(attach mb_0 --pid "$(pgrep -f '^sleep 98765$')") == *"its /dev is no file system of its own"* ]] || fail "a /dev of the machine"
+unshare $($root || echo -Ur) -mn sleep 86472 &
+await pgrep -f '^sleep 86472$'
+at_end pkill -f '^sleep 86472$'
+[[ $(attach mb_0 --pid "$(pgrep -f '^sleep 86472$')") == *"its /dev is no file system of its own"* ]] || fail "a /dev of the machine"
 expect "rocefs attach: there is no process 4194304" "$(attach mb_0 --pid 4194304)" "no process"
 
 test_case "an ordinary user attaches hosts to containers of his own"
@@ -107,8 +108,9 @@ chmod -R a+rX "$dir/own"
 as_mounter bash -euc 'cd "$1"
   export PATH=$PATH:$1/bin:/usr/sbin ROCEFS_MOUNT=$1/mnt
   rocefs "$1/mnt" >/dev/null
-  setsid unshare -Urmn --propagation private bash "$1/container.bash" "$1/box" >"$1/said" 2>&1 &
-  until [ -e "$1/box/pid" ]; do kill -0 $! || { cat "$1/said"; exit 1; }; read -rt 0.05 <> <(:) || true; done
+  unshare -Urmn --propagation private bash "$1/container.bash" "$1/box" >"$1/said" 2>&1 &
+  container=$!  # a process substitution takes $!
+  until [ -e "$1/box/pid" ]; do kill -0 $container || { cat "$1/said"; exit 1; }; read -rt 0.05 <> <(:) || true; done
   box=$(cat "$1/box/pid")
   trap "kill $box; fusermount3 -u $1/mnt" EXIT
   rocefs attach mb_0 --pid "$box"

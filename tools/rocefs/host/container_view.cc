@@ -84,6 +84,7 @@ Result<void> join_container(const Fd& process) {
       return view_failure("the container's mount namespace");
   }
   if (::fchdir(root.get()) != 0 || ::chroot(".") != 0) return view_failure("the container's files");
+  ::umask(022);  // the view is for all users of the container
   return {};
 }
 
