@@ -34,7 +34,7 @@ Result<void> in_child(const std::function<Result<void>()>& body) {
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
-  if (size <= 0) return Error{ECHILD, "the maker of hosts was killed"};
+  if (size <= 0) return Error{ECHILD, "the child process that does it was killed"};
   return Error{WIFEXITED(status) ? WEXITSTATUS(status) : EIO, {why, static_cast<size_t>(size)}};
 }
 
