@@ -56,21 +56,19 @@ void UdpSender::send(PacketPtr&& packet, TimeNs now) {
   if (++waiting_count_ >= kWaiting) parts_.full(true);
 }
 
-void UdpSender::report_no_socket(const UdpAddress& from, int error) {
+UdpSender::Outcome UdpSender::lost_socket(PacketPtr& packet, const UdpAddress& from, int error) {
   report(parts_.counters.tx_no_socket,
          fmt::format("cannot send from {}, UDP port {}: {}", ip_text(from.ip), from.port,
                      std::strerror(error)));
+  packet.reset();
+  return Outcome::kTaken;
 }
 
 UdpSender::Outcome UdpSender::hand_over(PacketPtr& packet, TimeNs now) {
   UdpAddress from = source_of(*packet);
   int fd = sockets_.find(from, now);
   if (fd == -EBUSY) return Outcome::kNoSlot;
-  if (fd < 0) {
-    report_no_socket(from, -fd);
-    packet.reset();
-    return Outcome::kTaken;
-  }
+  if (fd < 0) return lost_socket(packet, from, -fd);
   UdpSocket& socket = sockets_.found();
   size_t octets = packet->wire_length();
   bool joins = gso_ && may_join(*packet);

@@ -69,7 +69,7 @@ class UdpSender final : UdpBatch::Sender {
 
   // Takes the packet if kTaken.
   Outcome hand_over(PacketPtr& packet, TimeNs now);
-  void report_no_socket(const UdpAddress& from, int error);
+  Outcome lost_socket(PacketPtr& packet, const UdpAddress& from, int error);
   Outcome lost_payload();
   bool may_join(const Packet& packet) const;
   void open(UdpBatch& batch);

@@ -134,6 +134,13 @@ ArgumentOf<Options> device_or_all(std::string help = "its name, mb_0, or all") {
           {.name = "device", .help = std::move(help), .offer = Offer::kDevicesOrAll}};
 }
 
+// Algorithm argument; Options holds its value as `algorithm`.
+template <class Options>
+ArgumentOf<Options> algorithm_argument(std::string help = "one of `rdma pcc algo list`") {
+  return {&Options::algorithm,
+          {.name = "algorithm", .help = std::move(help), .offer = Offer::kAlgorithms}};
+}
+
 // Options that every word accepts.
 const std::vector<Argument>& common_options();
 

@@ -180,10 +180,7 @@ std::vector<Command> params_commands() {
                     "their values too.",
           .examples = {"rdma pcc list-params mb_0 dcqcn", "--json rdma pcc list-params mb_0 dcqcn"},
           .arguments = {one_device<ListOptions>(),
-                        {&ListOptions::algorithm,
-                         {.name = "algorithm",
-                          .help = "the applied algorithm",
-                          .offer = Offer::kAlgorithms}}},
+                        algorithm_argument<ListOptions>("the applied algorithm")},
           .run = list_parameters},
       CommandOf<UpdateOptions>{
           .path = "rdma pcc update-params",
@@ -194,10 +191,7 @@ std::vector<Command> params_commands() {
                        "rdma pcc update-params all dcqcn --params_json dcqcn.json"},
           .arguments = {device_or_all<UpdateOptions>(
                             "its name, mb_0, or all that run the algorithm"),
-                        {&UpdateOptions::algorithm,
-                         {.name = "algorithm",
-                          .help = "the applied algorithm",
-                          .offer = Offer::kAlgorithms}},
+                        algorithm_argument<UpdateOptions>("the applied algorithm"),
                         {&UpdateOptions::parameters,
                          {.name = "--param",
                           .value = "KEY=VALUE",

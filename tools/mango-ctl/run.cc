@@ -84,11 +84,7 @@ std::vector<Command> run_commands() {
           .summary = "Choose the algorithm, also while PCC is active",
           .manual = "With `all`, nothing changes unless each device has the algorithm.",
           .examples = {"rdma pcc apply mb_0 aimd", "rdma pcc apply all dcqcn"},
-          .arguments = {device_or_all<ApplyOptions>(),
-                        {&ApplyOptions::algorithm,
-                         {.name = "algorithm",
-                          .help = "one of `rdma pcc algo list`",
-                          .offer = Offer::kAlgorithms}}},
+          .arguments = {device_or_all<ApplyOptions>(), algorithm_argument<ApplyOptions>()},
           .run = apply_algorithm},
       CommandOf<StartOptions>{
           .path = "rdma pcc start",

@@ -64,6 +64,12 @@ Result<uint64_t> parse_number(std::string_view key, std::string_view text, uint6
   return value;
 }
 
+Result<void> take_text(const std::string& value, const char* wanted, std::string& out) {
+  if (value.empty()) return Error{EINVAL, wanted};
+  out = value;
+  return {};
+}
+
 // Takes one option after -o: options of rocefs are parsed here, others are left to FUSE.
 Result<void> take_option(Options& options, const std::string& option) {
   constexpr uint64_t kMaxId = 0xfffffffe;
@@ -78,16 +84,8 @@ Result<void> take_option(Options& options, const std::string& option) {
   if (key == "clock") return keep(parse_clock_mode(value), options.clock);
   if (key == "dilation") return keep(parse_dilation(value), options.dilation);
   if (key == "seed") return keep(parse_number(key, value, ~uint64_t{0}), options.seed);
-  if (key == "config") {
-    if (value.empty()) return Error{EINVAL, "config=: a file is wanted"};
-    options.config = value;
-    return {};
-  }
-  if (key == "uplink") {
-    if (value.empty()) return Error{EINVAL, "uplink=: an address is wanted"};
-    options.uplink = value;
-    return {};
-  }
+  if (key == "config") return take_text(value, "config=: a file is wanted", options.config);
+  if (key == "uplink") return take_text(value, "uplink=: an address is wanted", options.uplink);
   if (option == "gso") {
     options.gso = true;
     return {};
