@@ -15,33 +15,47 @@ namespace rocefs {
 // Maximum number of descriptors that come with one message.
 constexpr size_t kMaxPassed = 8;
 
-// Sends one message, with a descriptor unless that is -1. Returns 0 or an errno.
-inline int send_message(int socket, const void* data, size_t size, int descriptor = -1) {
+// Sends one message with at most kMaxPassed descriptors, which stay open. MSG_DONTWAIT in `flags`:
+// EAGAIN instead of waiting. Returns 0 or an errno.
+inline int send_message(int socket, const void* data, size_t size,
+                        std::span<const int> descriptors = {}, int flags = 0) {
+  if (descriptors.size() > kMaxPassed) return EINVAL;
   union {
     cmsghdr header;
-    char bytes[CMSG_SPACE(sizeof(int))];
+    char bytes[CMSG_SPACE(kMaxPassed * sizeof(int))];
   } space{};
   iovec part{const_cast<void*>(data), size};
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
-  if (descriptor >= 0) {
+  if (size_t octets = descriptors.size_bytes()) {
     message.msg_control = &space;
-    message.msg_controllen = sizeof space;
-    space.header = {CMSG_LEN(sizeof descriptor), SOL_SOCKET, SCM_RIGHTS};
-    std::memcpy(CMSG_DATA(&space.header), &descriptor, sizeof descriptor);
+    message.msg_controllen = CMSG_SPACE(octets);
+    space.header = {CMSG_LEN(octets), SOL_SOCKET, SCM_RIGHTS};
+    std::memcpy(CMSG_DATA(&space.header), descriptors.data(), octets);
   }
   ssize_t sent;
   do {
-    sent = ::sendmsg(socket, &message, MSG_NOSIGNAL);
+    sent = ::sendmsg(socket, &message, MSG_NOSIGNAL | flags);
   } while (sent < 0 && errno == EINTR);
   return sent < 0 ? errno : 0;
+}
+// The same with one descriptor, or none for -1.
+inline int send_message(int socket, const void* data, size_t size, int descriptor) {
+  std::span<const int> one(&descriptor, descriptor < 0 ? 0 : 1);
+  return send_message(socket, data, size, one);
+}
+// Sends a message of a fixed type without waiting. Whether it was sent.
+template <class Message>
+bool send_at_once(int socket, const Message& message, std::span<const int> descriptors = {}) {
+  return send_message(socket, &message, sizeof message, descriptors, MSG_DONTWAIT) == 0;
 }
 
 // Receives one message. Descriptors come in order, without gaps, at most kMaxPassed; those beyond
 // `received` are closed. Returns the message's length, 0 at the end, or -1 with errno: EMSGSIZE for
 // a message that is longer than `size`.
-inline ssize_t receive_message(int socket, void* data, size_t size, std::span<Fd> received) {
+inline ssize_t receive_message(int socket, void* data, size_t size, std::span<Fd> received,
+                               int flags = 0) {
   union {
     cmsghdr header;
     char bytes[CMSG_SPACE(kMaxPassed * sizeof(int))];
@@ -54,7 +68,7 @@ inline ssize_t receive_message(int socket, void* data, size_t size, std::span<Fd
   message.msg_controllen = sizeof space;
   ssize_t got;
   do {
-    got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+    got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC | flags);
   } while (got < 0 && errno == EINTR);
   if (got < 0) return got;
   const cmsghdr* header = CMSG_FIRSTHDR(&message);

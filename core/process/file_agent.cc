@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/base/clock.h"
+#include "core/base/passed_descriptors.h"
 #include "core/base/shares.h"
 #include "core/process/file_helper.h"
 
@@ -28,23 +29,6 @@ constexpr size_t kForPrivileged = 64;  // out of kMaxHelpers
 constexpr long kMaxStuckOfUser = 4;    // per user
 constexpr TimeNs kDying = kSecond;     // helpers killed longer ago are stuck
 constexpr size_t kMaxOrderDescriptors = 4;
-
-// An order with its descriptors. Not movable: `header` points into it.
-struct Parcel {
-  Parcel() {
-    header.msg_iov = &part;
-    header.msg_iovlen = 1;
-    header.msg_control = space;
-    header.msg_controllen = sizeof space;
-  }
-  Parcel(const Parcel&) = delete;
-  Parcel& operator=(const Parcel&) = delete;
-
-  AgentOrder order{};
-  iovec part{&order, sizeof order};
-  msghdr header{};
-  alignas(cmsghdr) char space[CMSG_SPACE(kMaxOrderDescriptors * sizeof(int))] = {};
-};
 
 // Drops everything inherited from the daemon: its mount, its clients' sockets, its terminal.
 Fd keep_only(Fd socket) {
@@ -142,21 +126,13 @@ class Agent {
   }
 
   bool take_order() {
-    Parcel parcel;
-    ssize_t got = ::recvmsg(control_.get(), &parcel.header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-    if (got <= 0) return got < 0 && (errno == EAGAIN || errno == EINTR);
+    AgentOrder order;
     std::array<Fd, kMaxOrderDescriptors> taken;
-    if (cmsghdr* header = CMSG_FIRSTHDR(&parcel.header)) {
-      size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-      for (size_t i = 0; i < count; ++i) {
-        int fd;
-        std::memcpy(&fd, CMSG_DATA(header) + i * sizeof fd, sizeof fd);
-        taken[i] = Fd(fd);
-      }
-    }
+    ssize_t got = receive_message(control_.get(), &order, sizeof order, taken, MSG_DONTWAIT);
+    if (got <= 0) return got < 0 && (errno == EAGAIN || errno == EINTR);
     if (!taken[1]) return true;  // no room for descriptors: the daemon sees its end closed
-    FileReply::Why why = refusal(parcel.order.uid);
-    if (why == FileReply::kNone && begin(parcel.order.uid, taken)) return true;
+    FileReply::Why why = refusal(order.uid);
+    if (why == FileReply::kNone && begin(order.uid, taken)) return true;
     FileReply reply{EAGAIN, why == FileReply::kNone ? FileReply::kNoProcess : why, 0};
     (void)!::send(taken[0].get(), &reply, sizeof reply, MSG_NOSIGNAL | MSG_DONTWAIT);
     return true;
@@ -214,18 +190,9 @@ FileAgent::~FileAgent() {
 }
 
 int FileAgent::send(const AgentOrder& order, int socket, int memory, int root, int directory) {
-  Parcel parcel;
-  parcel.order = order;
   const int all[kMaxOrderDescriptors] = {socket, memory, root, directory};
-  size_t bytes = (root < 0 ? 2 : 4) * sizeof(int);
-  cmsghdr* header = CMSG_FIRSTHDR(&parcel.header);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(bytes);
-  std::memcpy(CMSG_DATA(header), all, bytes);
-  parcel.header.msg_controllen = CMSG_SPACE(bytes);
-  ssize_t sent = ::sendmsg(socket_.get(), &parcel.header, MSG_NOSIGNAL | MSG_DONTWAIT);
-  return sent < 0 ? errno : 0;
+  std::span<const int> passed(all, root < 0 ? 2 : 4);
+  return send_message(socket_.get(), &order, sizeof order, passed, MSG_DONTWAIT);
 }
 
 }  // namespace rocefs

@@ -17,6 +17,7 @@
 #include <iterator>
 #include <utility>
 
+#include "core/base/passed_descriptors.h"
 #include "core/process/stranger_socket.h"
 #include "pcc/card/messages.h"
 
@@ -35,11 +36,6 @@ constexpr int kPatienceMs = 100;
 // Environment kept for another user's process: search path, locale, sanitizer options.
 constexpr std::string_view kForStrangers[] = {
     "PATH=", "LANG=", "LC_", "TZ=", "ASAN_OPTIONS=", "TSAN_OPTIONS=", "UBSAN_OPTIONS="};
-
-union Descriptors {
-  cmsghdr header;
-  char bytes[CMSG_SPACE(kMaxDescriptors * sizeof(int))];
-};
 
 int kill_by(int pidfd) {
   return static_cast<int>(::syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, nullptr, 0));
@@ -201,23 +197,9 @@ CardProcess::~CardProcess() {
 }
 
 bool CardProcess::send(std::string_view message, std::span<const int> descriptors) {
-  assert(descriptors.size() <= kMaxDescriptors);
   if (!socket_ || message.size() > kMaxCardMessage) return false;
-  iovec part{const_cast<char*>(message.data()), message.size()};
-  Descriptors space{};
-  msghdr header{};
-  header.msg_iov = &part;
-  header.msg_iovlen = 1;
-  if (!descriptors.empty()) {
-    header.msg_control = &space;
-    header.msg_controllen = CMSG_SPACE(descriptors.size_bytes());
-    space.header.cmsg_level = SOL_SOCKET;
-    space.header.cmsg_type = SCM_RIGHTS;
-    space.header.cmsg_len = CMSG_LEN(descriptors.size_bytes());
-    std::memcpy(CMSG_DATA(&space.header), descriptors.data(), descriptors.size_bytes());
-  }
-  ssize_t sent = ::sendmsg(socket_.get(), &header, MSG_DONTWAIT | MSG_NOSIGNAL);
-  return sent == static_cast<ssize_t>(message.size());
+  return send_message(socket_.get(), message.data(), message.size(), descriptors, MSG_DONTWAIT) ==
+         0;
 }
 
 void CardProcess::await_end() {

@@ -9,38 +9,14 @@
 #include <vector>
 
 #include "core/base/clock.h"
+#include "core/base/passed_descriptors.h"
 #include "core/base/text.h"
 #include "core/process/stranger_socket.h"
 
 namespace rocefs {
 namespace {
 
-constexpr size_t kPages = 2;
 constexpr unsigned kMaxPollers = 64;
-
-union ReceivedDescriptors {
-  cmsghdr header;
-  char bytes[CMSG_SPACE(kPages * sizeof(int))];
-};
-
-bool send_answer(int socket, const rocefs_answer& answer, const PccClaims::Pages& pages) {
-  iovec part{const_cast<rocefs_answer*>(&answer), sizeof answer};
-  ReceivedDescriptors space{};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  if (pages.signals) {
-    const int descriptors[kPages] = {pages.signals->descriptor(), pages.control->descriptor()};
-    message.msg_control = &space;
-    message.msg_controllen = sizeof space;
-    space.header.cmsg_level = SOL_SOCKET;
-    space.header.cmsg_type = SCM_RIGHTS;
-    space.header.cmsg_len = CMSG_LEN(sizeof descriptors);
-    std::memcpy(CMSG_DATA(&space.header), descriptors, sizeof descriptors);
-  }
-  ssize_t sent = ::sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
-  return sent == static_cast<ssize_t>(sizeof answer);
-}
 
 template <size_t N>
 std::string text_of(const char (&field)[N]) {
@@ -191,7 +167,9 @@ void ProgramServer::answer(const ConnectionPtr& connection, const Result<void>& 
     std::memcpy(said.u.reason, why.reason.data(),
                 std::min(why.reason.size(), sizeof said.u.reason - 1));
   }
-  if (!send_answer(connection->socket.get(), said, pages)) drop(connection);
+  std::vector<int> passed;
+  if (pages.signals) passed = {pages.signals->descriptor(), pages.control->descriptor()};
+  if (!send_at_once(connection->socket.get(), said, passed)) drop(connection);
 }
 
 void ProgramServer::drop(const ConnectionPtr& given) {

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "core/base/clock.h"
+#include "core/base/passed_descriptors.h"
 #include "core/base/text.h"
 #include "core/process/stranger_socket.h"
 #include "rdma/uapi/cm.h"
@@ -19,12 +20,6 @@
 
 namespace rocefs {
 namespace {
-
-constexpr size_t kMaxDescriptors = 3;
-union Descriptors {
-  cmsghdr header;
-  char bytes[CMSG_SPACE(kMaxDescriptors * sizeof(int))];
-};
 
 // Number of descriptors that clients may use; the rest is for this process itself.
 size_t descriptors_for_strangers() {
@@ -58,27 +53,6 @@ bool is_own_pair(int fd, const Credentials& client) {
          ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &type_size) == 0 && type == SOCK_SEQPACKET &&
          ::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &other, &other_size) == 0 &&
          other.pid == client.pid && other.uid == client.uid;
-}
-
-// Sends a whole message, without waiting, with descriptors.
-bool send_with(int socket, const void* data, size_t size, const std::vector<int>& descriptors) {
-  iovec part{const_cast<void*>(data), size};
-  Descriptors space{};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  if (!descriptors.empty()) {
-    assert(descriptors.size() <= kMaxDescriptors);
-    size_t bytes = descriptors.size() * sizeof(int);
-    message.msg_control = &space;
-    message.msg_controllen = CMSG_SPACE(bytes);
-    space.header.cmsg_level = SOL_SOCKET;
-    space.header.cmsg_type = SCM_RIGHTS;
-    space.header.cmsg_len = CMSG_LEN(bytes);
-    std::memcpy(CMSG_DATA(&space.header), descriptors.data(), bytes);
-  }
-  ssize_t sent = ::sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
-  return sent == static_cast<ssize_t>(size);
 }
 
 // Whether a first request is for another server (hand_claims_to).
@@ -183,7 +157,7 @@ void ClientServer::accept() {
 void ClientServer::refuse(const StrangerFd& door, const ucred& peer, int code,
                           std::string_view why) {
   rocefs_greeting greeting{ROCEFS_UAPI_REFUSAL, static_cast<uint32_t>(code)};
-  (void)send_with(door.get(), &greeting, sizeof greeting, {});
+  (void)send_at_once(door.get(), greeting);
   say_refused({peer.pid, peer.uid, peer.gid}, why);
 }
 
@@ -226,7 +200,8 @@ void ClientServer::greet(StrangerFd& door, const ucred& peer) {
   socket.charge(descriptors);
   Fd theirs(ends[1]);
   rocefs_greeting greeting{ROCEFS_UAPI_MAGIC, ROCEFS_UAPI_VERSION};
-  if (!send_with(door.get(), &greeting, sizeof greeting, {theirs.get()})) return;
+  const int passed[] = {theirs.get()};
+  if (!send_at_once(door.get(), greeting, passed)) return;
   auto connection = std::make_shared<Connection>();
   connection->process = std::move(process);
   connection->socket = std::move(socket);
@@ -433,8 +408,8 @@ void ClientServer::answer(const ConnectionPtr& connection, const rocefs_answer& 
   if (connection->dropped) return;
   connection->answering = false;
   bool well = said.error == 0;
-  if (!send_with(connection->socket.get(), &said, sizeof said,
-                 well ? descriptors : std::vector<int>())) {
+  if (!send_at_once(connection->socket.get(), said,
+                    well ? std::span(descriptors) : std::span<const int>())) {
     return drop(connection, "does not receive its answers");
   }
   if (well) connection->opened = true;

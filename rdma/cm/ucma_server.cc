@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/clock.h"
+#include "core/base/passed_descriptors.h"
 #include "core/base/text.h"
 #include "core/process/stranger_socket.h"
 #include "rdma/client/convert.h"
@@ -16,30 +17,6 @@
 
 namespace rocefs {
 namespace {
-
-union OneDescriptor {
-  cmsghdr header;
-  char bytes[CMSG_SPACE(sizeof(int))];
-};
-
-// Sends without waiting; passes `fd` along unless it is -1.
-bool send_answer(int socket, const rocefs_answer& answer, int descriptor) {
-  iovec part{const_cast<rocefs_answer*>(&answer), sizeof answer};
-  OneDescriptor space{};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  if (descriptor >= 0) {
-    message.msg_control = &space;
-    message.msg_controllen = sizeof space;
-    space.header.cmsg_level = SOL_SOCKET;
-    space.header.cmsg_type = SCM_RIGHTS;
-    space.header.cmsg_len = CMSG_LEN(sizeof descriptor);
-    std::memcpy(CMSG_DATA(&space.header), &descriptor, sizeof descriptor);
-  }
-  ssize_t sent = ::sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
-  return sent == static_cast<ssize_t>(sizeof answer);
-}
 
 uint64_t cookie_of(int socket) {
   uint64_t cookie = 0;
@@ -121,7 +98,9 @@ void UcmaServer::take_over(ClientServer::Claim claim) {
   rocefs_answer answer = result ? rocefs_answer{} : refusal(result.error());
   if (result) channel->name = cookie_of(theirs.get());
   if (!result) refuse(*channel, result.error());
-  bool sent = send_answer(channel->commands.get(), answer, theirs.get());
+  const int passed[] = {theirs.get()};
+  bool sent =
+      send_at_once(channel->commands.get(), answer, std::span<const int>(passed, theirs ? 1 : 0));
   if (!result || !sent) return;
   channels_[channel->id] = channel;
   loop_.watch(channel->commands.get(), [this, channel] { take(channel); });

@@ -6,33 +6,11 @@
 #include <cerrno>
 #include <cstring>
 
+#include "core/base/passed_descriptors.h"
 #include "core/process/stranger_socket.h"
 
 namespace rocefs {
 namespace {
-
-union Descriptors {
-  cmsghdr header;
-  char bytes[CMSG_SPACE(ROCEFS_HOST_NAMESPACES * sizeof(int))];
-};
-
-// Sends a whole message, without waiting, with descriptors.
-bool send_with(int socket, const void* data, size_t size, const std::vector<int>& descriptors) {
-  iovec part{const_cast<void*>(data), size};
-  Descriptors space{};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  if (size_t bytes = descriptors.size() * sizeof(int)) {
-    message.msg_control = &space;
-    message.msg_controllen = CMSG_SPACE(bytes);
-    space.header.cmsg_level = SOL_SOCKET;
-    space.header.cmsg_type = SCM_RIGHTS;
-    space.header.cmsg_len = CMSG_LEN(bytes);
-    std::memcpy(CMSG_DATA(&space.header), descriptors.data(), bytes);
-  }
-  return ::sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL) == static_cast<ssize_t>(size);
-}
 
 template <class Answer>
 void put_reason(Answer& answer, char* reason, size_t room, const Error& why) {
@@ -78,7 +56,7 @@ void HostServer::take_over(ClientServer::Claim claim) {
   rocefs_answer answer{};
   Result<void> checked = check(claim);
   if (!checked) put_reason(answer, answer.u.reason, sizeof answer.u.reason, checked.error());
-  bool sent = send_with(program->socket.get(), &answer, sizeof answer, {});
+  bool sent = send_at_once(program->socket.get(), answer);
   if (!checked || !sent) return program->socket.hang_up();
   programs_.push_back(program);
   loop_.watch(program->socket.get(), [this, program] { take(program); });
@@ -189,7 +167,7 @@ void HostServer::answer(const ProgramPtr& program, const Result<void>& result,
   rocefs_host_answer answer{};
   answer.state = state;
   if (!result) put_reason(answer, answer.reason, sizeof answer.reason, result.error());
-  if (!send_with(program->socket.get(), &answer, sizeof answer, {})) drop(program);
+  if (!send_at_once(program->socket.get(), answer)) drop(program);
 }
 
 void HostServer::answer_running(const ProgramPtr& program, const Host& host) {
@@ -201,7 +179,7 @@ void HostServer::answer_running(const ProgramPtr& program, const Host& host) {
     answer.present |= 1u << i;
     descriptors.push_back(host.namespaces[i].get());
   }
-  if (!send_with(program->socket.get(), &answer, sizeof answer, descriptors)) drop(program);
+  if (!send_at_once(program->socket.get(), answer, descriptors)) drop(program);
 }
 
 // Takes back what it has not finished.
