@@ -144,6 +144,8 @@ void HostServer::build(const ProgramPtr& program, const rocefs_host_request& req
                          });
     case ROCEFS_HOST_WATCH:
       return answer(program, hosts_.watch(*host, std::move(attached)));
+    case ROCEFS_HOST_PARK:
+      return answer(program, hosts_.park(*host, request.number, std::move(attached)));
     case ROCEFS_HOST_NAMESPACE:
       return answer(program, hosts_.set_namespace(*host, request.number, std::move(attached)));
     case ROCEFS_HOST_STARTED: {

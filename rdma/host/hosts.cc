@@ -42,8 +42,8 @@ bool is_namespace(int fd, size_t number) {
 }  // namespace
 
 Hosts::Hosts(Engine& engine, PollLoop& loop, Fabric& fabric, Tree& tree,
-             const std::string& directory)
-    : engine_(engine), loop_(loop), fabric_(fabric) {
+             const std::string& directory, Log log)
+    : engine_(engine), loop_(loop), fabric_(fabric), log_(std::move(log)) {
   for (const auto& device : fabric.devices()) {
     const std::string& wanted = device->spec().host;
     Host& host = find_or_add(wanted.empty() ? device->name() : wanted);
@@ -164,6 +164,15 @@ Result<void> Hosts::watch(Host& host, StrangerFd route) {
   return {};
 }
 
+Result<void> Hosts::park(Host& host, size_t number, StrangerFd route) {
+  if (number >= host.parking_sockets.size()) return Error{EINVAL, "there are two such sockets"};
+  if (host.parking_sockets[number]) return errorf(EBUSY, "{} has this socket already", host.name);
+  if (!route || !is_route_socket(route.get()))
+    return Error{EINVAL, "a socket of rtnetlink is wanted"};
+  host.parking_sockets[number] = std::move(route);
+  return {};
+}
+
 Result<void> Hosts::set_namespace(Host& host, size_t number, StrangerFd fd) {
   if (number >= host.namespaces.size()) return Error{EINVAL, "there is no such kind of namespace"};
   if (host.namespaces[number]) return errorf(EBUSY, "{} has this namespace already", host.name);
@@ -177,10 +186,15 @@ Result<void> Hosts::start(Host& host) {
                              [](const HostInterface& one) { return one.channel != nullptr; });
   bool named = std::all_of(host.namespaces.begin(), host.namespaces.end(),
                            [](const StrangerFd& fd) { return bool(fd); });
-  if (!plugged || !named || !host.watch)
+  auto& [in_host, in_parking] = host.parking_sockets;
+  if (!plugged || !named || !host.watch || !in_host || !in_parking)
     return errorf(EINVAL, "a part of {} is missing", host.name);
   host.running = true;
   host.network = name_of(host.namespaces[ROCEFS_HOST_NET].get());
+  host.parking = std::make_shared<InterfaceParking>(std::move(in_host), std::move(in_parking));
+  for (const Device* device : host.devices) {
+    if (unbound_.contains(device)) park_interfaces(host, *device);
+  }
   keep_all(host, true);
   return {};
 }
@@ -195,6 +209,9 @@ std::string namespace_name(const Host& host, size_t number) {
 }
 std::string route_name(const Host& host) {
   return host.name + "/route";
+}
+std::string parking_name(const Host& host, size_t number) {
+  return fmt::format("{}/parking{}", host.name, number);
 }
 // A descriptor by this name tells the next process that the host is attached.
 std::string attached_name(const Host& host) {
@@ -215,6 +232,10 @@ void Hosts::keep_all(const Host& host, bool wanted) const {
     if (host.namespaces[i]) keep(namespace_name(host, i), host.namespaces[i].get());
   }
   if (host.watch) keep(route_name(host), host.watch->descriptor());
+  if (host.parking) {
+    keep(parking_name(host, 0), host.parking->host_socket());
+    keep(parking_name(host, 1), host.parking->parking_socket());
+  }
   if (host.attached) keep(attached_name(host), host.namespaces[ROCEFS_HOST_NET].get());
 }
 
@@ -240,6 +261,9 @@ bool Hosts::restore(Host& host, std::map<std::string, Fd>& kept, const Closer& c
   }
   for (size_t i = 0; i < host.namespaces.size(); ++i) {
     host.namespaces[i] = take(namespace_name(host, i));
+  }
+  for (size_t i = 0; i < host.parking_sockets.size(); ++i) {
+    host.parking_sockets[i] = take(parking_name(host, i));
   }
   host.attached = kept.count(attached_name(host)) != 0;
   return watch(host, take(route_name(host))) && start(host);
@@ -281,6 +305,71 @@ void Hosts::interface_changed(const Host& host, const std::string& name,
   });
 }
 
+std::vector<InterfaceLine> Hosts::lines_of(const Host& host) const {
+  std::vector<InterfaceLine> lines;
+  for (const HostInterface& interface : host.interfaces) {
+    if (auto line = parse_interface(interface_text(*interface.port))) lines.push_back(*line);
+  }
+  return lines;
+}
+
+void Hosts::change_network(std::function<Result<void>()> change) {
+  worker_.post([this, change = std::move(change)] {
+    Result<void> done = change();
+    if (done) return;
+    engine_.tell_control([this, why = done.error().reason] {
+      log_("an interface does not follow its device's driver: " + why);
+    });
+  });
+}
+
+void Hosts::park_interfaces(const Host& host, const Device& device) {
+  for (const HostInterface& interface : host.interfaces) {
+    if (&device_of(*interface.port) != &device) continue;
+    change_network([parking = host.parking, name = interface.port->spec().netdev] {
+      return parking->take(name);
+    });
+  }
+}
+
+void Hosts::put_back_interfaces(const Host& host, const Device& device) {
+  const std::vector<InterfaceLine> lines = lines_of(host);
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (&device_of(*host.interfaces[i].port) != &device) continue;
+    std::vector<InterfaceAddress> routes;
+    for (const auto& other : hosts_) {
+      if (i != 0 || other.get() == &host) continue;
+      for (const InterfaceAddress& to : addresses_beyond(lines, lines_of(*other))) {
+        routes.push_back(to);
+      }
+    }
+    change_network([parking = host.parking, line = lines[i], routes = std::move(routes)] {
+      return parking->put_back(line, routes);
+    });
+  }
+}
+
+void Hosts::bound(Tree&, const std::string&, Device& device) {
+  if (unbound_.erase(&device) == 0) return;
+  for (const auto& host : hosts_) {
+    if (host->running) put_back_interfaces(*host, device);
+  }
+}
+
+void Hosts::unbound(Device& device) {
+  unbound_.insert(&device);
+  for (const auto& host : hosts_) {
+    if (host->running) park_interfaces(*host, device);
+  }
+}
+
+void Hosts::when_settled(Task done) {
+  bool running =
+      std::any_of(hosts_.begin(), hosts_.end(), [](const auto& host) { return host->running; });
+  if (!running) return done();
+  worker_.post([this, done = std::move(done)]() mutable { engine_.tell_control(std::move(done)); });
+}
+
 void Hosts::forget_namespaces() {
   for (const auto& host : hosts_) {
     for (size_t i = 0; i < host->namespaces.size(); ++i) {
@@ -295,7 +384,9 @@ void Hosts::stop(Host& host) {
   if (host.running) keep_all(host, false);
   for (HostInterface& interface : host.interfaces) unplug(interface);
   for (StrangerFd& fd : host.namespaces) fd.reset();
+  for (StrangerFd& socket : host.parking_sockets) socket.reset();
   host.watch.reset();
+  host.parking.reset();
   host.running = host.attached = false;
 }
 

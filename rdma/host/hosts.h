@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,9 +18,11 @@
 #include "core/loop/worker.h"
 #include "core/process/closer.h"
 #include "core/tree/tree.h"
+#include "rdma/host/interface_parking.h"
 #include "rdma/host/route_watch.h"
 #include "rdma/host/tap_channel.h"
 #include "rdma/network/fabric.h"
+#include "rdma/nic/device_extension.h"
 #include "rdma/uapi/host.h"
 
 namespace rocefs {
@@ -38,17 +41,22 @@ struct Host {
   std::array<StrangerFd, ROCEFS_HOST_NAMESPACES> namespaces;
   std::string network;  // name of its network namespace: net:[INODE]
   std::unique_ptr<RouteWatch> watch;
+  std::array<StrangerFd, 2> parking_sockets;  // of ROCEFS_HOST_PARK, until it starts
+  std::shared_ptr<InterfaceParking> parking;  // while it runs
   bool running = false;
   bool attached = false;  // in a network namespace that was there before
 };
 
-class Hosts {
+class Hosts final : public DeviceExtension {
  public:
   // Keeps a copy of a descriptor beyond this process, by name; -1: forgets it.
   using Keep = std::function<void(const std::string& name, int descriptor)>;
 
+  using Log = std::function<void(const std::string& line)>;
+
   // `directory`: kernel/debug/rocefs/hosts. References outlive the hosts.
-  Hosts(Engine& engine, PollLoop& loop, Fabric& fabric, Tree& tree, const std::string& directory);
+  Hosts(Engine& engine, PollLoop& loop, Fabric& fabric, Tree& tree, const std::string& directory,
+        Log log);
   // After the engine has stopped, before the fabric is destroyed.
   ~Hosts();
 
@@ -66,6 +74,7 @@ class Hosts {
   // out of range, EBUSY for what is there already.
   void plug(Host& host, size_t number, StrangerFd tap, Answer<void> answer);
   Result<void> watch(Host& host, StrangerFd route);
+  Result<void> park(Host& host, size_t number, StrangerFd route);
   Result<void> set_namespace(Host& host, size_t number, StrangerFd fd);
   Result<void> start(Host& host);
   // Takes back what a maker has handed over for a host that it has not started.
@@ -74,11 +83,21 @@ class Hosts {
   // run on the hosts keep them, and their interfaces.
   void forget_namespaces();
 
+  // Without its driver a device's interfaces are in no network namespace that anybody sees; they
+  // come back as they were at first.
+  void bound(Tree& tree, const std::string& directory, Device& device) override;
+  void unbound(Device& device) override;
+  void when_settled(Task done) override;
+
  private:
   Host& find_or_add(const std::string& name);
   void add_files(Tree& tree, const std::string& directory);
   void plug_in(Host& host, size_t number);
   void unplug(HostInterface& interface);
+  void park_interfaces(const Host& host, const Device& device);
+  void put_back_interfaces(const Host& host, const Device& device);
+  void change_network(std::function<Result<void>()> change);
+  std::vector<InterfaceLine> lines_of(const Host& host) const;
   void keep_all(const Host& host, bool wanted) const;
   bool restore(Host& host, std::map<std::string, Fd>& kept, const Closer& closer);
   void interface_changed(const Host& host, const std::string& name, const RouteWatch::State* state);
@@ -88,7 +107,9 @@ class Hosts {
   Keep keep_;
   Fabric& fabric_;
   Worker worker_;
+  const Log log_;
   std::vector<std::unique_ptr<Host>> hosts_;
+  std::set<const Device*> unbound_;
 };
 
 }  // namespace rocefs

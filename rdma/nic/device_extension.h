@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "core/base/task.h"
 #include "core/tree/tree.h"
 
 namespace rocefs {
@@ -17,6 +18,8 @@ class DeviceExtension {
   virtual void bound(Tree& tree, const std::string& directory, Device& device) = 0;
   // The device has left on the core thread; its directory is removed next, with all that is in it.
   virtual void unbound(Device& device) = 0;
+  // Calls `done` when all that was begun by bound() and unbound() has ended.
+  virtual void when_settled(Task done) { done(); }
 };
 
 }  // namespace rocefs

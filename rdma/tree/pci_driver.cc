@@ -109,8 +109,17 @@ void PciDriver::restore(const Unbound& unbound) {
   unbound_ = unbound;
 }
 
-// The core acts first: if it refuses, nothing has changed. The store is answered when the kernel
-// knows the changed names.
+// Waits for the extensions from `first` on, one after the other, then until the kernel knows the
+// changed names.
+void PciDriver::when_settled(size_t first, Task done) {
+  if (first == extensions_.size()) return tree_.when_known(std::move(done));
+  extensions_[first]->when_settled([this, first, done = std::move(done)]() mutable {
+    when_settled(first + 1, std::move(done));
+  });
+}
+
+// The core acts first: if it refuses, nothing has changed. The store is answered when all has
+// settled.
 void PciDriver::change(const std::string& address, bool bind, Answer<void> answer) {
   DeviceFiles& files = *functions_.find(address)->second;
   auto finish = [this, answer = std::move(answer)](Result<void> result) mutable {
@@ -130,7 +139,7 @@ void PciDriver::change(const std::string& address, bool bind, Answer<void> answe
       [this, &files, bind, finish = std::move(finish)](Result<void> result) mutable {
         if (!result) return finish(std::move(result));
         bind ? this->bind(files) : unbind(files);
-        tree_.when_known([this, &files, bind, finish = std::move(finish)]() mutable {
+        when_settled(0, [this, &files, bind, finish = std::move(finish)]() mutable {
           note(files, bind);
           finish({});
         });

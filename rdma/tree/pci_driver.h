@@ -45,6 +45,7 @@ class PciDriver {
   void note(const DeviceFiles& files, bool bound);
   void bind(DeviceFiles& files);
   void unbind(DeviceFiles& files);
+  void when_settled(size_t first, Task done);
 
   Tree& tree_;
   Engine& engine_;

@@ -12,10 +12,10 @@
  *
  * All hosts of a mount are made by the program that first enters one: its ENTER is answered by
  * MAKE. It makes every host listed in kernel/debug/rocefs/hosts whose state is not "running", the
- * wanted one first: a PLUG for each interface, a WATCH, a NAMESPACE for each, then STARTED; and it
- * ends with MADE. After ATTACH a program does the same for one host. Meanwhile other programs wait
- * for the answer to their ENTER until their host has started. If the maker's connection ends before
- * MADE, the next program that waits becomes the maker of what is missing.
+ * wanted one first: a PLUG for each interface, a WATCH, two PARK, a NAMESPACE for each, then
+ * STARTED; and it ends with MADE. After ATTACH a program does the same for one host. Meanwhile
+ * other programs wait for the answer to their ENTER until their host has started. If the maker's
+ * connection ends before MADE, the next program that waits becomes the maker of what is missing.
  */
 #ifndef ROCEFS_UAPI_HOST_H
 #define ROCEFS_UAPI_HOST_H
@@ -40,9 +40,13 @@ enum rocefs_host_op {
   ROCEFS_HOST_PLUG,
   /* With a socket of NETLINK_ROUTE that was opened in the host's network namespace. */
   ROCEFS_HOST_WATCH,
+  /* With a socket of NETLINK_ROUTE, from which nobody else reads: number 0: opened in the host's
+   * network namespace; number 1: in another one, where its interfaces wait while their device has
+   * no driver. */
+  ROCEFS_HOST_PARK,
   /* With the namespace `number`, of enum rocefs_host_namespace. */
   ROCEFS_HOST_NAMESPACE,
-  /* EINVAL if an interface, the socket or a namespace is missing. */
+  /* EINVAL if an interface, a socket or a namespace is missing. */
   ROCEFS_HOST_STARTED,
   /* The name of the host is not looked at. */
   ROCEFS_HOST_MADE,

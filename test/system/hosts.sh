@@ -174,11 +174,23 @@ echo up >"$debug/links/mb_0-sw_0/state"
 await is UP carrier
 on mb_0 ping -qc 1 mb_1 >/dev/null || fail "no ping over the mended cable"
 
-test_case "without its driver a device has no carrier"
+test_case "an interface goes with its device's driver, and comes back with its addresses"
 function=$(basename "$(realpath "$ib/mb_0/device")")
-on mb_0 "echo $function >/sys/bus/pci/drivers/mango_core/unbind"
-await is DOWN carrier
-on mb_0 "echo $function >/sys/bus/pci/drivers/mango_core/bind"
+driver() { on mb_0 "echo $function >/sys/bus/pci/drivers/mango_core/$1"; }
+addresses() { on mb_0 ip -o addr show dev "$near" 2>/dev/null | awk '{print $4}' | sort | xargs; }
+before=$(addresses)
+driver unbind
+expect "" "$(addresses)" "addresses without the driver"
+on mb_0 ip link show dev "$near" 2>/dev/null && fail "the interface stays without the driver"
+driver bind
+await is UP carrier
+expect "$before" "$(addresses)" "addresses after bind"
+on mb_0 ping -qc 1 mb_1 >/dev/null || fail "no ping after bind"
+
+test_case "an interface without its driver outlives a worker"
+driver unbind
+kill_worker
+driver bind
 await is UP carrier
 on mb_0 ping -qc 1 mb_1 >/dev/null || fail "no ping after bind"
 

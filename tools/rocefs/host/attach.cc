@@ -19,8 +19,8 @@
 #include "tools/rocefs/command/exit_status.h"
 #include "tools/rocefs/enter/launch.h"
 #include "tools/rocefs/host/container_view.h"
+#include "tools/rocefs/host/description.h"
 #include "tools/rocefs/host/host_session.h"
-#include "tools/rocefs/host/interface_line.h"
 #include "tools/rocefs/host/maker.h"
 
 namespace rocefs {

@@ -14,7 +14,7 @@
 
 #include "core/base/fd.h"
 #include "core/base/result.h"
-#include "tools/rocefs/host/interface_line.h"
+#include "tools/rocefs/host/description.h"
 
 namespace rocefs {
 

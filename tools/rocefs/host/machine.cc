@@ -18,15 +18,11 @@
 
 #include "core/base/fd.h"
 #include "fs/namespaces.h"
+#include "rdma/host/route_client.h"
 #include "tools/rocefs/enter/overlay.h"
-#include "tools/rocefs/host/route_request.h"
 
 namespace rocefs {
 namespace {
-
-// Packets that wait in the kernel for a slow or paused cable. A TAP's default of 1000 would hide
-// congestion from TCP for 60 MB of segments.
-constexpr uint32_t kQueueLength = 128;
 
 constexpr char kLocalNames[] = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n";
 
@@ -78,51 +74,51 @@ Result<Fd> make_tap(const std::string& name) {
   return tap;
 }
 
-// Addresses of other hosts that no network of this interface has are reached directly, as on a
-// rail's switch.
-Result<void> route_to_others(RouteClient& route, const InterfaceLine& interface,
-                             const HostDescription& self, const std::vector<HostDescription>& all) {
-  for (const HostDescription& other : all) {
-    if (other.name == self.name) continue;
-    for (const InterfaceLine& far : other.interfaces) {
-      for (const InterfaceAddress& to : far.addresses) {
-        auto covers = [&](const InterfaceAddress& own) { return own.covers(to); };
-        bool same_kind = std::any_of(interface.addresses.begin(), interface.addresses.end(),
-                                     [&](const auto& own) { return own.ipv6 == to.ipv6; });
-        bool covered = std::any_of(
-            self.interfaces.begin(), self.interfaces.end(), [&](const InterfaceLine& one) {
-              return std::any_of(one.addresses.begin(), one.addresses.end(), covers);
-            });
-        if (!same_kind || covered) continue;
-        if (Result<void> added = route.add_route(interface.name, to); !added) return added;
-      }
-    }
-  }
-  return {};
-}
-
-Result<void> make_interfaces(const HostDescription& host, const std::vector<HostDescription>& all,
-                             HostSession& session) {
-  Result<RouteClient> route = RouteClient::open();
-  if (!route) return route.error();
-  Result<void> done = route->set_up("lo");
+Result<void> make_interfaces(const HostDescription& host, HostSession& session, int socket) {
+  RouteClient route(socket);
+  Result<void> done = route.set_up("lo");
   for (size_t number = 0; done && number < host.interfaces.size(); ++number) {
     const InterfaceLine& interface = host.interfaces[number];
     Result<Fd> tap = make_tap(interface.name);
     if (!tap) return tap.error();
     set_speed(interface);
-    done = route->set_link(interface, kQueueLength);
+    done = route.set_link(interface);
     for (const InterfaceAddress& address : interface.addresses) {
-      if (done) done = route->add_address(interface.name, address);
+      if (done) done = route.add_address(interface.name, address);
     }
     if (done) {
       done = session.give(ROCEFS_HOST_PLUG, host.name, static_cast<uint32_t>(number), tap->get());
     }
   }
-  if (done) done = route_to_others(*route, host.interfaces.front(), host, all);
-  if (!done) return done;
-  Fd socket = route->release();
-  return session.give(ROCEFS_HOST_WATCH, host.name, 0, socket.get());
+  return done;
+}
+
+Result<void> route_to_others(const HostDescription& host, const std::vector<HostDescription>& all,
+                             int socket) {
+  RouteClient route(socket);
+  for (const HostDescription& other : all) {
+    if (other.name == host.name) continue;
+    for (const InterfaceAddress& to : addresses_beyond(host.interfaces, other.interfaces)) {
+      Result<void> added = route.add_route(host.interfaces.front().name, to);
+      if (!added) return added;
+    }
+  }
+  return {};
+}
+
+// The engine gets a socket that tells it of changes, one to make changes, and one in `parking`.
+Result<void> make_network(const HostDescription& host, const std::vector<HostDescription>& all,
+                          int parking, HostSession& session) {
+  Result<Fd> changes = open_route_socket();
+  if (!changes) return changes.error();
+  Result<Fd> requests = open_route_socket();
+  if (!requests) return requests.error();
+  Result<void> done = make_interfaces(host, session, requests->get());
+  if (done) done = route_to_others(host, all, requests->get());
+  if (done) done = session.give(ROCEFS_HOST_WATCH, host.name, 0, changes->get());
+  if (done) done = session.give(ROCEFS_HOST_PARK, host.name, 0, requests->get());
+  if (done) done = session.give(ROCEFS_HOST_PARK, host.name, 1, parking);
+  return done;
 }
 
 // Lays a file over /etc/hosts. It needs a file system for a moment, and a place for that: /sys.
@@ -185,17 +181,28 @@ Result<void> join_network(int network) {
   return {};
 }
 
+Result<Fd> open_parking() {
+  if (::unshare(CLONE_NEWNET) != 0) return failure("a network namespace");
+  return open_route_socket();
+}
+
 Result<void> make_machine(const std::string& mount_point, const HostDescription& host,
-                          const std::vector<HostDescription>& all, int network,
+                          const std::vector<HostDescription>& all, int network, int parking,
                           HostSession& session) {
+  Fd own_parking;
   if (network >= 0) {
+    if (Result<void> joined = join_network(network); !joined) return joined;
+    Result<Fd> opened = open_parking();
+    if (!opened) return opened.error();
+    own_parking = std::move(*opened);
+    parking = own_parking.get();
     if (Result<void> joined = join_network(network); !joined) return joined;
   }
   int fresh = CLONE_NEWNS | CLONE_NEWUTS | (network < 0 ? CLONE_NEWNET : 0);
   if (::unshare(fresh) != 0) return failure("namespaces");
   if (::sethostname(host.name.data(), host.name.size()) != 0) return failure("the host's name");
   Result<void> done = make_mounts(mount_point, host, all);
-  if (done) done = make_interfaces(host, all, session);
+  if (done) done = make_network(host, all, parking, session);
   if (done) done = give_namespaces(host, session);
   if (done) done = session.give(ROCEFS_HOST_STARTED, host.name, 0, -1);
   return done;

@@ -4,9 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "core/base/fd.h"
 #include "core/base/result.h"
+#include "tools/rocefs/host/description.h"
 #include "tools/rocefs/host/host_session.h"
-#include "tools/rocefs/host/interface_line.h"
 
 namespace rocefs {
 
@@ -14,11 +15,15 @@ namespace rocefs {
 // owns that has all rights there.
 Result<void> join_network(int network);
 
+// A route socket in a new network namespace, in which interfaces wait while their device has no
+// driver. The caller is in that namespace afterwards.
+Result<Fd> open_parking();
+
 // Makes the host in the calling process, which must have CAP_SYS_ADMIN in its user namespace and
-// ends afterwards, and hands it to the engine. `network`: a network namespace to take; -1: a new
-// one.
+// ends afterwards, and hands it to the engine. `network`: a network namespace to take, with a
+// parking of its own; -1: a new one, with `parking`.
 Result<void> make_machine(const std::string& mount_point, const HostDescription& host,
-                          const std::vector<HostDescription>& all, int network,
+                          const std::vector<HostDescription>& all, int network, int parking,
                           HostSession& session);
 
 }  // namespace rocefs

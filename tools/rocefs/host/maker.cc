@@ -13,7 +13,7 @@
 
 #include "fs/namespaces.h"
 #include "tools/rocefs/host/child.h"
-#include "tools/rocefs/host/interface_line.h"
+#include "tools/rocefs/host/description.h"
 #include "tools/rocefs/host/machine.h"
 
 namespace rocefs {
@@ -46,6 +46,8 @@ Result<void> make_all(const std::string& mount_point, const std::string& wanted,
   Result<std::vector<HostDescription>> all = read_hosts(mount_point);
   if (!all) return all.error();
   if (Result<void> rights = get_rights(session.engine()); !rights) return rights;
+  Result<Fd> parking = open_parking();
+  if (!parking) return parking.error();
   std::vector<const HostDescription*> order;
   for (const HostDescription& host : *all) {
     if (!host.running) order.push_back(&host);
@@ -53,8 +55,8 @@ Result<void> make_all(const std::string& mount_point, const std::string& wanted,
   std::stable_partition(order.begin(), order.end(),
                         [&](const HostDescription* host) { return host->name == wanted; });
   for (const HostDescription* host : order) {
-    Result<void> made =
-        in_child([&] { return make_machine(mount_point, *host, *all, -1, session); });
+    Result<void> made = in_child(
+        [&] { return make_machine(mount_point, *host, *all, -1, parking->get(), session); });
     if (!made) return errorf(made.error().code, "{}: {}", host->name, made.error().reason);
   }
   return {};
@@ -66,7 +68,7 @@ Result<void> make_one(const std::string& mount_point, const std::string& name, i
   if (!all) return all.error();
   Result<const HostDescription*> host = find_host(*all, name, mount_point);
   if (!host) return host.error();
-  return make_machine(mount_point, **host, *all, network, session);
+  return make_machine(mount_point, **host, *all, network, -1, session);
 }
 
 }  // namespace

@@ -100,10 +100,11 @@ void Instance::add_files(std::function<void()> drop_clients) {
   add_pcc();
   add_mads(debug);
   add_connections();
-  hosts_ = std::make_unique<Hosts>(*engine_, loop_, *fabric_, *tree_, debug + "/hosts");
+  hosts_ = std::make_unique<Hosts>(*engine_, loop_, *fabric_, *tree_, debug + "/hosts",
+                                   [this](const std::string& line) { log(LogLevel::kErr, line); });
   driver_ = std::make_unique<PciDriver>(
       *tree_, *fabric_, *engine_, knobs,
-      std::vector<DeviceExtension*>{pcc_.get(), mads_.get(), connections_.get()});
+      std::vector<DeviceExtension*>{pcc_.get(), mads_.get(), connections_.get(), hosts_.get()});
   add_fabric_files(*tree_, debug, *fabric_, knobs);
   add_switch_files(*tree_, debug, *fabric_, *engine_,
                    [this](std::string line) { log(LogLevel::kWarning, line); });

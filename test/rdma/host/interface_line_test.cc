@@ -1,5 +1,5 @@
 // Lines of hosts/NAME/interfaces, and which addresses an interface reaches.
-#include "tools/rocefs/host/interface_line.h"
+#include "rdma/host/interface_line.h"
 
 #include <cerrno>
 
@@ -43,4 +43,13 @@ TEST_CASE("interface line: a network covers addresses with its prefix") {
   CHECK_FALSE(net.covers(address("ip=10.77.2.1/24")));
   CHECK_FALSE(net.covers(address("ip6=fd00::1/64")));
   CHECK(address("ip=10.0.0.1/0").covers(address("ip=192.168.0.1/24")));
+}
+
+TEST_CASE("interface line: addresses of others outside a host's networks are reached directly") {
+  auto line = [](const std::string& text) { return *parse_interface("e mtu=9 " + text); };
+  const std::vector<InterfaceLine> own = {line("ip=10.77.0.1/24"), line("ip=10.77.1.1/24")};
+  auto beyond = addresses_beyond(own, {line("ip=10.77.0.2/24"), line("ip=10.77.1.2/24"),
+                                       line("ip=10.77.2.2/24 ip6=fd00::1/64")});
+  REQUIRE(beyond.size() == 1);  // no IPv6 address of its own: no way to one
+  CHECK(beyond[0].text == "10.77.2.2");
 }

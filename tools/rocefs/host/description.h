@@ -1,34 +1,13 @@
-// A line of kernel/debug/rocefs/hosts/NAME/interfaces.
+// Descriptions of the hosts of a mount, from kernel/debug/rocefs/hosts/.
 #pragma once
 
-#include <array>
-#include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/base/result.h"
+#include "rdma/host/interface_line.h"
 
 namespace rocefs {
-
-struct InterfaceAddress {
-  bool ipv6 = false;
-  std::array<uint8_t, 16> bytes{};  // IPv4: the first four
-  uint8_t prefix = 0;
-  std::string text;  // without the prefix
-
-  size_t size() const { return ipv6 ? 16 : 4; }
-  // Whether the other address is in this one's network.
-  bool covers(const InterfaceAddress& other) const;
-};
-
-struct InterfaceLine {
-  std::string name;
-  std::array<uint8_t, 6> mac{};
-  uint32_t mtu = 0;
-  uint32_t speed = 0;  // Mb/s; 0: not known
-  std::vector<InterfaceAddress> addresses;
-};
 
 // A host, as its files describe it.
 struct HostDescription {
@@ -38,9 +17,6 @@ struct HostDescription {
   bool running = false;  // or attached
   bool attached = false;
 };
-
-// EINVAL for a malformed line.
-Result<InterfaceLine> parse_interface(std::string_view line);
 
 // All hosts of the mount, in order of their names. The mount is trusted.
 Result<std::vector<HostDescription>> read_hosts(const std::string& mount_point);
