@@ -12,6 +12,12 @@ size_t header_of(uint16_t type, std::span<const uint8_t> data) {
   return ipv4 || ipv6 ? std::min(data.size(), wire::kMaxHeaderLen) : 0;
 }
 
+// Traffic class that stands for a frame without IP header: the priority of a VLAN tag (IEEE 802.1Q
+// PCP), not ECN-capable.
+uint8_t class_of_tag(uint16_t type, std::span<const uint8_t> data) {
+  return type == kTypeVlan && !data.empty() ? data[0] & 0xe0 : 0;
+}
+
 }  // namespace
 
 PacketPtr packet_of_frame(PacketPool& pool, std::span<const uint8_t> bytes,
@@ -25,6 +31,7 @@ PacketPtr packet_of_frame(PacketPool& pool, std::span<const uint8_t> bytes,
   std::copy_n(bytes.begin(), kEthernetHeader, frame.ethernet.begin());
   size_t header = header_of(ethertype_of(*packet), data);
   packet->header = {};
+  packet->header[1] = class_of_tag(ethertype_of(*packet), data);
   std::copy_n(data.begin(), header, packet->header.begin());
   size_t begun = data.size() - header;
   std::copy_n(data.begin() + static_cast<long>(header), begun, frame.bytes.begin());

@@ -1,8 +1,8 @@
 // Ethernet frames as packets. A frame's addresses and type are in Packet::frame. What is between
 // Ethernet header and FCS stands in header and payload: of an IP packet the first octets in the
 // header, so that traffic class, ECN and the hash of flows are found where a RoCE packet has them;
-// of all else everything in the payload, and a header of zeros, which reads as best effort and not
-// ECN-capable. Payload::kind is kFrame, and `sealed` is set.
+// of all else everything in the payload. Such a header is on no wire; it reads as not ECN-capable,
+// and as the priority of the VLAN tag or best effort. Payload::kind is kFrame, and `sealed` is set.
 #pragma once
 
 #include <cstring>
