@@ -91,6 +91,19 @@ static void refuse(struct rocefs_context* context, struct rocefs_async_event* ev
   if (context) rocefs_distrust(context, "an event of what is not there");
 }
 
+/* Makes of the first end of an asynchronous channel, whose engine has died, the event of a lost
+ * device; `got` is what recv(2) returned. */
+static ssize_t tell_end(struct rocefs_context* context, struct rocefs_async_event* event,
+                        ssize_t got, int error) {
+  bool ended = got == 0 || (got < 0 && error == ECONNRESET);
+  if (ended && !context->fatal) {
+    *event = (struct rocefs_async_event){.type = IBV_EVENT_DEVICE_FATAL};
+    got = sizeof *event;
+  }
+  if (got > 0 && event->type == IBV_EVENT_DEVICE_FATAL) context->fatal = true;
+  return got;
+}
+
 /* Takes the next event if there is one. */
 static ssize_t take_event(int fd, void* data, size_t size) {
   bool completion = size == sizeof(uint64_t), known = true;
@@ -98,6 +111,7 @@ static ssize_t take_event(int fd, void* data, size_t size) {
   pthread_mutex_lock(&mutex);
   ssize_t got = recv(fd, data, size, MSG_DONTWAIT);
   int error = errno;
+  if (context) got = tell_end(context, data, got, error);
   if (got == (ssize_t)size) known = completion ? admit_completion(data) : admit(data, context);
   pthread_mutex_unlock(&mutex);
   errno = error;

@@ -50,6 +50,7 @@ struct rocefs_context {
   struct rocefs_regions regions;
   struct rocefs_copier* copier; /* NULL: none */
   uint32_t copier_wanted;       /* not 0: requested */
+  bool fatal;                   /* the program has been told that the device is lost */
   struct rocefs_context* next;  /* in channel.c's list */
 };
 

@@ -95,7 +95,7 @@ static void leaving(void) {
 
 static void dying(void) {
   wait_until_gone();
-  CHECK(!gone.fatal);
+  CHECK(gone.fatal);
   CHECK(gone.flushed == 0);
 }
 
@@ -104,6 +104,6 @@ const struct verbs_case kLeavingCases[] = {
     {0},
 };
 const struct verbs_case kDyingCases[] = {
-    {"an engine that dies ends every wait", dying},
+    {"an engine that dies ends every wait, and tells of a lost device", dying},
     {0},
 };
