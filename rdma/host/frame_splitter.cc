@@ -55,9 +55,10 @@ ChecksumSum pseudo_header(const Segments& from) {
   return sum;
 }
 
-// Writes the headers of the segment of `length` octets at `at` into the frame's own headers.
-void set_headers(const Segments& from, const ChecksumSum& pseudo, size_t at, size_t length,
-                 uint32_t first_sequence, uint16_t first_id, uint8_t flags) {
+// Writes the headers of the segment of `length` octets at `at` into the frame's own headers,
+// without TCP's checksum.
+void set_headers(const Segments& from, size_t at, size_t length, uint32_t first_sequence,
+                 uint16_t first_id, uint8_t flags) {
   uint8_t* ip = &from.frame[from.ip];
   uint8_t* segment_header = &from.frame[from.tcp];
   size_t number = at / from.size;
@@ -78,13 +79,21 @@ void set_headers(const Segments& from, const ChecksumSum& pseudo, size_t at, siz
   if (number > 0) flags &= static_cast<uint8_t>(~tcp::kCwr);
   segment_header[tcp::kFlags] = flags;
   store16(segment_header + tcp::kChecksum, 0);
-  ChecksumSum sum = pseudo;
-  uint8_t length_bytes[2];
-  store16(length_bytes, static_cast<uint16_t>(segment));
+}
+
+// Computes TCP's checksum of a segment. The packet's octets have just been copied, and are nearer
+// to the CPU than the frame's.
+void set_checksum(const Segments& from, ChecksumSum sum, Packet& segment) {
+  static_assert(wire::kMaxHeaderLen % 2 == 0, "only the last range may be odd");
+  size_t tcp = from.tcp - kEthernetHeader, header = segment.header_len;
+  size_t length = ethernet_length(segment) - tcp;
+  const uint8_t length_bytes[2] = {static_cast<uint8_t>(length >> 8), static_cast<uint8_t>(length)};
   sum.add(length_bytes);
-  sum.add(from.frame.subspan(from.tcp, from.data - from.tcp));
-  sum.add(from.frame.subspan(from.data + at, length));
-  sum.store(segment_header + tcp::kChecksum);
+  if (tcp < header) sum.add(segment.header_bytes().subspan(tcp));
+  size_t skipped = tcp < header ? 0 : tcp - header;
+  sum.add(std::span(segment.frame->bytes.data() + skipped, segment.payload.length - skipped));
+  size_t at = tcp + tcp::kChecksum;
+  sum.store(at < header ? &segment.header[at] : &segment.frame->bytes[at - header]);
 }
 
 bool split_tcp(PacketPool& pool, const Segments& from,
@@ -96,9 +105,11 @@ bool split_tcp(PacketPool& pool, const Segments& from,
   size_t at = 0, all = from.frame.size() - from.data;
   do {
     size_t length = std::min(from.size, all - at);
-    set_headers(from, pseudo, at, length, sequence, id, flags);
-    take(packet_of_frame(pool, from.frame.first(from.data),
-                         from.frame.subspan(from.data + at, length)));
+    set_headers(from, at, length, sequence, id, flags);
+    PacketPtr segment = packet_of_frame(pool, from.frame.first(from.data),
+                                        from.frame.subspan(from.data + at, length));
+    set_checksum(from, pseudo, *segment);
+    take(std::move(segment));
     at += length;
   } while (at < all);
   return true;
