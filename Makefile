@@ -34,6 +34,10 @@ pyverbs: ## rdma-core's own tests of libibverbs and librdmacm: PYVERBS_TESTS=DIR
 	@tools/install-packages pyverbs
 	@$(MAKE) --no-print-directory -s -j$(JOBS) all
 	@test/programs/pyverbs $(BUILD) $(PYVERBS_TESTS)
+programs: ## programs of others as Debian ships them: UCX, MPI, libfabric, fio, qperf, rsockets, QEMU; PROGRAMS="NAME…" runs some
+	@tools/install-packages programs
+	@$(MAKE) --no-print-directory -s -j$(JOBS) all
+	@test/programs/programs $(BUILD) $(PROGRAMS)
 reference: all ## write tools/reference.md, the page of all files of the tree
 	@tools/print-reference $(BUILD)/bin/rocefs > tools/reference.md
 check: ## format, rooms, sizes, comments, forbidden calls
@@ -73,7 +77,7 @@ clean: ## remove build/
 	rm -rf $(BUILD)
 packages: ## install the Debian packages that are missing
 	@tools/install-packages
-.PHONY: help all demo test bench fuzz fuzzers mutations pyverbs reference check asan tsan chaos install clean packages tests
+.PHONY: help all demo test bench fuzz fuzzers mutations pyverbs programs reference check asan tsan chaos install clean packages tests
 .DEFAULT_GOAL := all
 
 # What is built how.

@@ -151,6 +151,7 @@ static void put_back(struct rocefs_context* context, uint64_t channel,
 
 void rocefs_drop_events(struct rocefs_context* context, int fd, uint64_t channel,
                         const struct rocefs_element* element) {
+  const int error = errno; /* a destruction that succeeds leaves errno alone */
   struct rocefs_async_event event = {0};
   size_t kept = 0, room = 0, taken = 0;
   struct rocefs_async_event* others = NULL;
@@ -174,6 +175,7 @@ void rocefs_drop_events(struct rocefs_context* context, int fd, uint64_t channel
   if (taken > kMaxEvents) rocefs_distrust(context, "events without end");
   for (size_t i = 0; i < kept; ++i) put_back(context, channel, &others[i]);
   free(others);
+  errno = error;
 }
 
 void rocefs_expect_no_events(struct rocefs_element* element) {
