@@ -55,6 +55,13 @@ bool is_own_pair(int fd, const Credentials& client) {
          other.pid == client.pid && other.uid == client.uid;
 }
 
+// Text that reports a failure of the operation; null for one that is not reported.
+const char* reported(uint32_t op) {
+  if (op == ROCEFS_OP_MODIFY_QP) return "the queue pair is not modified";
+  if (op == ROCEFS_OP_CHECK_ADDRESS) return "there is no address handle";
+  return nullptr;
+}
+
 // Whether a first request is for another server (hand_claims_to).
 bool is_claim(uint32_t op) {
   return op == ROCEFS_OP_PCC_CLAIM || op == ROCEFS_OP_CM_OPEN || op == ROCEFS_OP_HOST_OPEN;
@@ -329,7 +336,8 @@ Result<void> ClientServer::to_core(const ConnectionPtr& connection, const rocefs
                                    Client::Attachment attachment) {
   std::vector<int> descriptors;
   if (attachment.memory) descriptors.push_back(attachment.memory->descriptor());
-  Client::Reply reply = replier(connection, std::move(descriptors), attachment.memory);
+  Client::Reply reply =
+      replier(connection, std::move(descriptors), attachment.memory, reported(request.op));
   Task task = [this, id = connection->id, request, attachment = std::move(attachment),
                reply = std::move(reply)]() mutable {
     if (Client* client = clients_->find(id)) {
@@ -376,7 +384,7 @@ void ClientServer::hello(const ConnectionPtr& connection, const rocefs_hello& he
   arrival.hello = hello;
   std::vector<int> descriptors{clients_->page(), arrival.page->descriptor(), doorbell.get()};
   arrival.doorbell = std::move(doorbell);
-  Client::Reply reply = replier(connection, std::move(descriptors), arrival.page);
+  Client::Reply reply = replier(connection, std::move(descriptors), arrival.page, nullptr);
   Task task = [this, id = connection->id, arrival = std::move(arrival),
                reply = std::move(reply)]() mutable {
     clients_->add(id, std::move(arrival), std::move(reply));
@@ -390,17 +398,31 @@ void ClientServer::hello(const ConnectionPtr& connection, const rocefs_hello& he
 }
 
 // Sends the answer, with these descriptors unless it is an error. `memory` keeps them open until
-// then; afterwards the client has its own.
+// then; afterwards the client has its own. `what`: see report_failure(); null: no report.
 Client::Reply ClientServer::replier(const ConnectionPtr& connection, std::vector<int> descriptors,
-                                    std::shared_ptr<SharedMemory> memory) {
-  return [this, connection, descriptors = std::move(descriptors),
+                                    std::shared_ptr<SharedMemory> memory, const char* what) {
+  return [this, connection, what, descriptors = std::move(descriptors),
           memory = std::move(memory)](const rocefs_answer& said) mutable {
-    engine_.tell_control(
-        [this, connection, said, descriptors = std::move(descriptors), memory = std::move(memory)] {
-          answer(connection, said, descriptors);
-          if (memory) memory->close_descriptor();
-        });
+    engine_.tell_control([this, connection, what, said, descriptors = std::move(descriptors),
+                          memory = std::move(memory)] {
+      if (what && said.error != 0) report_failure(*connection, what, said);
+      answer(connection, said, descriptors);
+      if (memory) memory->close_descriptor();
+    });
   };
+}
+
+// Says why an operation fails of which a program sees the errno alone.
+void ClientServer::report_failure(const Connection& connection, const char* what,
+                                  const rocefs_answer& said) {
+  auto say = [this](const std::string& text) {
+    log_("failures of verbs clients: " + text);
+    return true;
+  };
+  if (!failures_.admit(monotonic_ns(), say)) return;
+  std::string_view reason(said.u.reason, ::strnlen(said.u.reason, sizeof said.u.reason));
+  log_(fmt::format("pid {} ({}): {}: {} ({})", connection.process->credentials().pid,
+                   connection.comm, what, reason, strerrorname_np(said.error)));
 }
 
 void ClientServer::answer(const ConnectionPtr& connection, const rocefs_answer& said,

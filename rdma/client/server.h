@@ -94,7 +94,8 @@ class ClientServer {
   Result<void> to_core(const ConnectionPtr& connection, const rocefs_request& request,
                        Client::Attachment attachment);
   Client::Reply replier(const ConnectionPtr& connection, std::vector<int> descriptors,
-                        std::shared_ptr<SharedMemory> memory);
+                        std::shared_ptr<SharedMemory> memory, const char* what);
+  void report_failure(const Connection& connection, const char* what, const rocefs_answer& said);
   void answer(const ConnectionPtr& connection, const rocefs_answer& answer,
               const std::vector<int>& descriptors);
   void drop(const ConnectionPtr& connection, std::string_view why);
@@ -111,7 +112,7 @@ class ClientServer {
   LoopTimer pause_;
   Shares slots_{kMaxClients, kKeptClients};
   Shares descriptors_;
-  LogLimit refusals_;
+  LogLimit refusals_, failures_;
   uint64_t next_id_ = 1;
   std::map<uint64_t, ConnectionPtr> connections_;
   struct Gone {

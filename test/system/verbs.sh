@@ -63,6 +63,14 @@ echo down >"$debug/links/mb_1-sw_0/state"
 expect "PORT_DOWN (1)" "$("${verbs[@]}" ibv_devinfo -d mb_1 | sed -n 's/^[[:space:]]*state:[[:space:]]*//p')" "a port that is down"
 echo up >"$debug/links/mb_1-sw_0/state"
 
+test_case "a refused change of a queue pair stands in dmesg with its reason"
+# Without an index of a GID the path has none.
+start_server ibv_rc_pingpong
+! run_client ibv_rc_pingpong || fail "a path without GID is taken"
+kill "$server" 2>/dev/null || true
+wait "$server" 2>/dev/null || true
+grep -q "(ibv_rc_pingpong): the queue pair is not modified: .*GID.* (EINVAL)" "$debug/dmesg" || fail "$(tail -n 3 "$debug/dmesg")"
+
 test_case "the stock programs run and leave nothing in the engine"
 stock_programs
 await nothing_left
