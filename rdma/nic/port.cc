@@ -19,9 +19,18 @@ wire::Service service_of(QpType type) {
     case QpType::kUc:
       return wire::Service::kUc;
     case QpType::kUd:
+      return wire::Service::kUd;
+    case QpType::kXrcSend:
+    case QpType::kXrcReceive:
       break;
   }
-  return wire::Service::kUd;
+  return wire::Service::kXrc;
+}
+
+// Whether packets of that kind go to such a queue pair. An end of XRC takes requests or responses.
+bool takes(QpType type, const wire::OpcodeInfo& info) {
+  if (info.service != service_of(type)) return false;
+  return !is_xrc(type) || info.response == (type == QpType::kXrcSend);
 }
 
 }  // namespace
@@ -359,9 +368,7 @@ Qp* Port::find_qp(uint32_t number, const Packet& packet, const wire::Transport& 
   bool receives = qp && qp->receives_packets();
   constexpr uint16_t kMembership = 0x8000;
   bool pkey_ok = (headers.pkey() | kMembership) == 0xffff;
-  // Service of packet and queue pair must be the same.
-  wire::Service service = headers.info().service;
-  bool mine = receives && service == service_of(qp->type()) && qp->matches_connection(packet);
+  bool mine = receives && takes(qp->type(), headers.info()) && qp->matches_connection(packet);
   if (mine && pkey_ok) return qp;
   (mine ? counters_.rx_wrong_pkey : counters_.rx_unknown_qp).add();
   return nullptr;

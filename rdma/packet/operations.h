@@ -10,22 +10,30 @@
 
 namespace rocefs {
 
+// Opcode of a service with the operation of an opcode of RC. IBTA 9.2.1: the upper three bits are
+// the service's, the lower five the operation's.
+constexpr wire::Opcode opcode_of(QpType type, wire::Opcode of_rc) {
+  constexpr uint8_t kServiceBits[] = {0x00, 0x20, 0x60, 0xa0, 0xa0};
+  return static_cast<wire::Opcode>(static_cast<uint8_t>(of_rc) |
+                                   kServiceBits[static_cast<size_t>(type)]);
+}
+
 struct SendOpInfo {
   using Packets = std::array<wire::Opcode, 4>;  // on RC: first, middle, last, only
 
   bool valid = false;
-  uint8_t services = 0;  // of rocefs_services
-  uint8_t traits = 0;    // of rocefs_operation_traits
+  uint16_t services = 0;  // of rocefs_services
+  uint8_t traits = 0;     // of rocefs_operation_traits
   WcOpcode completion = WcOpcode::kSend;
   Packets packets{};
 
   constexpr bool has(uint8_t some) const { return traits & some; }
-  bool is_of(QpType type) const { return services & ROCEFS_RC << static_cast<int>(type); }
-  // IBTA 9.2.1: the upper three bits are the service's, the lower five the operation's.
+  bool is_of(QpType type) const {
+    constexpr uint16_t kServices[] = {ROCEFS_RC, ROCEFS_UC, ROCEFS_UD, ROCEFS_XRC, 0};
+    return services & kServices[static_cast<size_t>(type)];
+  }
   wire::Opcode opcode(QpType type, bool first, bool last) const {
-    constexpr uint8_t kServiceBits[] = {0x00, 0x20, 0x60};
-    auto of_rc = static_cast<uint8_t>(packets[first ? (last ? 3 : 0) : (last ? 2 : 1)]);
-    return static_cast<wire::Opcode>(of_rc | kServiceBits[static_cast<size_t>(type)]);
+    return opcode_of(type, packets[first ? (last ? 3 : 0) : (last ? 2 : 1)]);
   }
 };
 

@@ -12,6 +12,10 @@ std::string_view name(QpType type) {
       return "UC";
     case QpType::kUd:
       return "UD";
+    case QpType::kXrcSend:
+      return "XRC_SEND";
+    case QpType::kXrcReceive:
+      return "XRC_RECV";
   }
   return "?";
 }

@@ -15,8 +15,17 @@
 
 namespace rocefs {
 
-enum class QpType : uint8_t { kRc, kUc, kUd };
+// XRC (IBTA A14): a queue pair sends or receives; packets name the SRQ that takes them.
+enum class QpType : uint8_t { kRc, kUc, kUd, kXrcSend, kXrcReceive };
 std::string_view name(QpType type);
+
+// Whether packets are acknowledged.
+constexpr bool is_reliable(QpType type) {
+  return type != QpType::kUc && type != QpType::kUd;
+}
+constexpr bool is_xrc(QpType type) {
+  return type >= QpType::kXrcSend;
+}
 
 // Rows of rdma/uapi/operations.h, with their numbers: kWrite and so on.
 enum class SendOp : uint8_t {
@@ -116,6 +125,7 @@ struct SendRequest {
   AddressVector path;
   uint32_t remote_qpn = 0;
   uint32_t qkey = 0;
+  uint32_t remote_srqn = 0;  // XRC: the far end's SRQ
   SgeList sges;
 };
 
@@ -139,6 +149,7 @@ struct Completion {
   uint32_t immediate = 0;  // or the key that the far end has invalidated
   uint32_t qpn = 0;
   uint32_t source_qpn = 0;  // UD
+  uint32_t srqn = 0;        // XRC: the SRQ of a receive
 };
 
 inline constexpr uint32_t kGrhLen = 40;

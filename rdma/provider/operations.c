@@ -2,9 +2,9 @@
 #include "rdma/provider/rocefs.h"
 
 static const struct operation {
-  uint8_t services; /* rocefs_services */
-  uint8_t traits;   /* rocefs_operation_traits */
-  uint16_t builder; /* ibv_qp_create_send_ops_flags */
+  uint16_t services; /* rocefs_services */
+  uint16_t traits;   /* rocefs_operation_traits */
+  uint16_t builder;  /* ibv_qp_create_send_ops_flags */
   uint64_t capability;
 } kOperations[] = {
 #define ROCEFS_ROW(name, NAME, number, services, packets, traits, completion, builder, capability) \
@@ -27,7 +27,7 @@ ROCEFS_COMPLETIONS(ROCEFS_ROW)
 #undef ROCEFS_ROW
 
 bool rocefs_has_operation(enum ibv_qp_type type, unsigned opcode) {
-  return opcode < kCount && type < 8 && (kOperations[opcode].services >> type & 1);
+  return opcode < kCount && type < 16 && (kOperations[opcode].services >> type & 1);
 }
 
 bool rocefs_operation_has(unsigned opcode, unsigned trait) {

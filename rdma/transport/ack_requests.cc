@@ -25,7 +25,7 @@ bool AckRequests::wanted_early(const SendWqe& wqe, TimeNs now) {
 }
 
 bool AckRequests::wanted(const SendWqe& wqe, TimeNs now) {
-  if (qp_.type() != QpType::kRc) return false;
+  if (!qp_.reliable()) return false;
   if (window_.next() == window_.unacked()) requested_at_ = now;
   uint32_t window = window_.limit();
   if (wqe.awaits_response() || window_.next() == forced_psn_ ||

@@ -33,7 +33,7 @@ void Completer::receive_response(PacketPtr&& packet, const wire::Transport& head
   selective_.heard(headers.sr_capable());
   choose_recovery();
   bool selective_nak = (headers.reserved7() & kSelectiveNak) &&
-                       headers.opcode() == wire::Opcode::kRcAck &&
+                       headers.operation() == wire::Opcode::kRcAck &&
                        headers.aeth().syndrome == aeth::kNakSequence;
   if (selective_nak) {
     return handle_selective_nak(unwrap_psn(headers.aeth().msn, window_.unacked()), now);
@@ -41,7 +41,7 @@ void Completer::receive_response(PacketPtr&& packet, const wire::Transport& head
   uint64_t psn = unwrap_psn(headers.psn(), window_.unacked());
   // A stale or ghost response, outside [unacked, max_sent), is ignored (IBTA 9.7.5.1).
   bool awaited = active() && window_.awaits(psn);
-  if (awaited && headers.opcode() != wire::Opcode::kRcAck) {
+  if (awaited && headers.operation() != wire::Opcode::kRcAck) {
     return handle_response(std::move(packet), headers, psn, now);
   }
   if (awaited) handle_ack(headers.aeth().syndrome, psn, now);
@@ -271,7 +271,7 @@ void Completer::place(PacketPtr&& packet, const wire::Transport& headers, uint64
   uint64_t slot = free_placements_.back();
   Moved moved;
   std::span<const Sge> entries = wqe.request.sges.entries();
-  if (headers.opcode() == wire::Opcode::kRcAtomicAck) {
+  if (headers.operation() == wire::Opcode::kRcAtomicAck) {
     uint64_t original = headers.atomic_ack().original;
     uint8_t* bytes = packet->pool->attach_frame(*packet)->bytes.data();
     std::memcpy(bytes, &original, sizeof original);
@@ -393,10 +393,11 @@ void Completer::complete_all_finished() {
   }
 }
 
-// Ends the oldest request in failure, and with it the connection (RC) or the sending half (UC, UD).
+// Ends the oldest request in failure, and with it the connection (RC, XRC) or the sending half (UC,
+// UD).
 void Completer::fail_front(WcStatus status) {
   complete_front(status);
-  if (qp_.type() == QpType::kRc) {
+  if (qp_.reliable()) {
     qp_.enter_error();
   } else {
     qp_.enter_send_error();

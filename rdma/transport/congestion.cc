@@ -26,7 +26,7 @@ T load(const T& word, std::memory_order order = std::memory_order_relaxed) {
 }  // namespace
 
 Congestion::Congestion(QpContext& qp)
-    : qp_(qp), reliable_(qp.type() == QpType::kRc), event_(event_of<&Congestion::on_time>(this)) {
+    : qp_(qp), reliable_(qp.reliable()), event_(event_of<&Congestion::on_time>(this)) {
   refresh();
 }
 
@@ -37,7 +37,7 @@ double Congestion::line_bps() const {
 Reaction Congestion::choose() const {
   const Cfr& cfr = qp_.host().cfr();
   if (cfr.controlled()) return Reaction::kPcc;
-  if (cfr.enabled() && qp_.type() == QpType::kRc) return Reaction::kCfr;
+  if (cfr.enabled() && qp_.reliable()) return Reaction::kCfr;
   unsigned priorities = qp_.port().ecn().rp().priorities;
   return priorities >> priority_of_class(traffic_class_) & 1 ? Reaction::kRp : Reaction::kNone;
 }

@@ -58,11 +58,11 @@ bool Responder::place_early(Packet& packet, const wire::Transport& headers, uint
   const Sge& target = message_.target.entries()[0];
   uint64_t at = message_.received + offset;
   const MemoryRegion* region =
-      qp_.host().memory().allow(target.lkey, qp_.pd(), qp_.number(), kRemoteWrite,
+      qp_.host().memory().allow(target.lkey, message_.pd, qp_.number(), kRemoteWrite,
                                 target.address + at, headers.payload_len());
   if (!region || !region->direct) return false;
-  Moved moved = scatter_payload(qp_.mover(*this, kRemoteWrite), message_.target.entries(), at,
-                                packet, steps_.tail());
+  Moved moved = scatter_payload(qp_.mover(*this, kRemoteWrite, message_.pd),
+                                message_.target.entries(), at, packet, steps_.tail());
   return !moved.failed;
 }
 
@@ -138,7 +138,7 @@ PacketPtr Responder::emit_selective_nak() {
     if (psn < expected_psn_ || ooo.packets.holds(psn)) continue;
     uint64_t done = steps_.empty() ? expected_psn_ : steps_.front().psn;
     wire::HeaderTemplate::Fields fields;
-    fields.opcode = wire::Opcode::kRcAck;
+    fields.opcode = qp_.opcode(wire::Opcode::kRcAck);
     fields.psn = static_cast<uint32_t>(done) & kPsnMask;
     fields.sr_capable = qp_.sr_capable();
     fields.reserved7 = kSelectiveNak;

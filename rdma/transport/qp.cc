@@ -115,7 +115,7 @@ Result<void> Qp::modify(QpState to, const QpAttributes& attributes, uint32_t mas
 Result<void> Qp::bring_up(const QpAttributes& attributes) {
   for (QpState to : {QpState::kInit, QpState::kRtr, QpState::kRts}) {
     uint32_t mask = required_attributes(init_.type, state_, to);
-    if (to == QpState::kRtr && init_.type == QpType::kRc) mask |= kQpWindow;
+    if (to == QpState::kRtr && reliable()) mask |= kQpWindow;
     if (Result<void> moved = modify(to, attributes, mask); !moved) return moved;
   }
   return {};

@@ -27,14 +27,6 @@ QpContext::QpContext(Qp& qp, QpHost& host, uint32_t number, uint64_t serial, con
       init_(init),
       receives_(init.shared_receives ? 0 : init.receive_depth, init.pd) {}
 
-Mover QpContext::mover(MemoryListener& listener, uint8_t access) {
-  return {host_.memory(), init_.pd, number_, access, listener};
-}
-
-Mover QpContext::receive_mover(MemoryListener& listener) {
-  return {host_.memory(), receives().pd(), number_, kLocalWrite, listener};
-}
-
 bool QpContext::ensure_queued(const AddressVector& path) {
   size_t priority = priority_of_class(port_->class_override().apply_to(path));
   if (priority == priority_) return true;
@@ -76,7 +68,7 @@ uint16_t QpContext::next_port_offset(TimeNs now) {
 }
 
 bool QpContext::sr_capable() const {
-  return init_.type == QpType::kRc && host_.selective().enabled();
+  return reliable() && host_.selective().enabled();
 }
 
 // The reorder window is a number of packets or, where no more come, twice the time that they take

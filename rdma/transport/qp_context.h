@@ -7,6 +7,7 @@
 
 #include "core/base/result.h"
 #include "rdma/cc/cnp.h"
+#include "rdma/packet/operations.h"
 #include "rdma/packet/verbs.h"
 #include "rdma/transport/completion_queue.h"
 #include "rdma/transport/missing_psns.h"
@@ -33,6 +34,7 @@ struct QpInit {
   CompletionSink* send_cq = nullptr;
   CompletionSink* receive_cq = nullptr;
   ReceiveQueue* shared_receives = nullptr;  // an SRQ, which outlives the QP; null: its own queue
+  uint32_t xrc_domain = 0;                  // XRC_RECV
   uint32_t send_depth = 128;
   uint32_t receive_depth = 128;
   QpOwner owner;
@@ -45,8 +47,10 @@ class QpContext {
   // Distinguishes queue pairs that have had the same number.
   uint64_t serial() const { return serial_; }
   QpType type() const { return init_.type; }
+  bool reliable() const { return is_reliable(init_.type); }
   QpState state() const { return state_; }
   uint32_t pd() const { return init_.pd; }
+  uint32_t xrc_domain() const { return init_.xrc_domain; }
   const QpAttributes& attributes() const { return attributes_; }
   // Priority of the queue pair's packets, by its path's traffic class; for UD, of the next
   // datagram.
@@ -72,15 +76,19 @@ class QpContext {
   // Notes a packet `ahead` PSNs beyond the expected one: CFR may answer it with a CNP.
   void note_gap(uint64_t ahead);
   // Mover of bytes with the rights of `access`, an Access mask.
-  Mover mover(MemoryListener& listener, uint8_t access);
-  // For the memory of receive requests.
-  Mover receive_mover(MemoryListener& listener);
+  Mover mover(MemoryListener& listener, uint8_t access) { return mover(listener, access, pd()); }
+  // Likewise, for regions of another protection domain: that of a shared receive queue.
+  Mover mover(MemoryListener& listener, uint8_t access, uint32_t pd) {
+    return {host_.memory(), pd, number_, access, listener};
+  }
+  // Opcode of the queue pair's service, for that of RC.
+  wire::Opcode opcode(wire::Opcode of_rc) const { return opcode_of(init_.type, of_rc); }
 
   // Extension headers behind the BTH of the packet that is being built. Only those that its opcode
   // calls for are written; the rest keeps older values, since clearing would cost more than
   // filling.
   wire::Extensions& extensions() { return extensions_; }
-  // Writes the packet's headers: those of the connection with `fields` and extensions() (RC, UC).
+  // Writes the packet's headers: those of the connection with `fields` and extensions() (not UD).
   void write_headers(const wire::HeaderTemplate::Fields& fields, Packet& packet) const {
     write_headers(header_template_, fields, packet);
   }
@@ -152,7 +160,7 @@ class QpContext {
   uint8_t priority_ = 0;
   uint8_t raised_ = 0;  // a bit for each QpEvent
   QpAttributes attributes_;
-  wire::HeaderTemplate header_template_;  // headers common to all packets (RC, UC)
+  wire::HeaderTemplate header_template_;  // headers common to all packets, but of UD
   wire::Extensions extensions_;
   Spray spray_;
   ReceiveQueue receives_;

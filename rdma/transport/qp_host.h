@@ -21,6 +21,7 @@
 #include "rdma/transport/registers.h"
 #include "rdma/transport/selective.h"
 #include "rdma/transport/spray.h"
+#include "rdma/transport/xrc_queues.h"
 
 namespace rocefs {
 
@@ -49,6 +50,7 @@ class QpHost : public PacketListener {
   Registers& registers() { return registers_; }
   SpraySettings& spraying() { return spraying_; }
   SelectiveSettings& selective() { return selective_; }
+  XrcQueues& xrc_queues() { return xrc_queues_; }
 
   // Port of this number, from 1; null if there is none.
   virtual QpPort* find_port(size_t number) = 0;
@@ -76,6 +78,7 @@ class QpHost : public PacketListener {
   Registers registers_;
   SpraySettings spraying_;
   SelectiveSettings selective_;
+  XrcQueues xrc_queues_;
   MemoryTable memory_;
 };
 

@@ -15,50 +15,67 @@ struct Masks {
 constexpr uint32_t kConnect =
     kQpPath | kQpPathMtu | kQpRemoteQpn | kQpReceivePsn;  // required by a connection in RTR
 constexpr uint32_t kReader = kQpMaxDestRdAtomic | kQpMinRnrTimer;
+constexpr uint32_t kPlace = kQpPkeyIndex | kQpPort | kQpAccess;
 constexpr uint32_t kRetries =
     kQpTimeout | kQpRetryCount | kQpRnrRetry | kQpSendPsn | kQpMaxRdAtomic;
 
 struct Transition {
   QpState from, to;
-  std::array<Masks, 3> masks;  // by QpType: RC, UC, UD
-  bool for_rc = true;          // SQE is for the unreliable services only
+  std::array<Masks, 5> masks;  // by QpType: RC, UC, UD, XRC_SEND, XRC_RECV
+  bool for_reliable = true;    // SQE is for the unreliable services only
 };
 
 constexpr Transition kTransitions[] = {
     {QpState::kReset,
      QpState::kInit,
-     {{{kQpPkeyIndex | kQpPort | kQpAccess, 0},
-       {kQpPkeyIndex | kQpPort | kQpAccess, 0},
-       {kQpPkeyIndex | kQpPort | kQpQkey, 0}}}},
+     {{{kPlace, 0}, {kPlace, 0}, {kQpPkeyIndex | kQpPort | kQpQkey, 0}, {kPlace, 0}, {kPlace, 0}}}},
     {QpState::kInit,
      QpState::kInit,
-     {{{0, kQpPkeyIndex | kQpPort | kQpAccess},
-       {0, kQpPkeyIndex | kQpPort | kQpAccess},
-       {0, kQpPkeyIndex | kQpPort | kQpQkey}}}},
+     {{{0, kPlace}, {0, kPlace}, {0, kQpPkeyIndex | kQpPort | kQpQkey}, {0, kPlace}, {0, kPlace}}}},
     {QpState::kInit,
      QpState::kRtr,
      {{{kConnect | kReader, kQpAccess | kQpPkeyIndex},
        {kConnect, kQpAccess | kQpPkeyIndex},
-       {0, kQpPkeyIndex | kQpQkey}}}},
+       {0, kQpPkeyIndex | kQpQkey},
+       {kConnect, kQpAccess | kQpPkeyIndex},
+       {kConnect | kReader, kQpAccess | kQpPkeyIndex}}}},
     {QpState::kRtr,
      QpState::kRts,
-     {{{kRetries, kQpAccess | kQpMinRnrTimer}, {kQpSendPsn, kQpAccess}, {kQpSendPsn, kQpQkey}}}},
+     {{{kRetries, kQpAccess | kQpMinRnrTimer},
+       {kQpSendPsn, kQpAccess},
+       {kQpSendPsn, kQpQkey},
+       {kRetries, kQpAccess},
+       {kQpTimeout | kQpSendPsn, kQpAccess | kQpMinRnrTimer}}}},
     {QpState::kRts,
      QpState::kRts,
-     {{{0, kQpAccess | kQpMinRnrTimer}, {0, kQpAccess}, {0, kQpQkey}}}},
+     {{{0, kQpAccess | kQpMinRnrTimer},
+       {0, kQpAccess},
+       {0, kQpQkey},
+       {0, kQpAccess},
+       {0, kQpAccess | kQpMinRnrTimer}}}},
     {QpState::kRts,
      QpState::kSqd,
-     {{{0, kQpNotifyDrained}, {0, kQpNotifyDrained}, {0, kQpNotifyDrained}}}},
+     {{{0, kQpNotifyDrained},
+       {0, kQpNotifyDrained},
+       {0, kQpNotifyDrained},
+       {0, kQpNotifyDrained},
+       {0, kQpNotifyDrained}}}},
     {QpState::kSqd,
      QpState::kRts,
-     {{{0, kQpAccess | kQpMinRnrTimer}, {0, kQpAccess}, {0, kQpQkey}}}},
+     {{{0, kQpAccess | kQpMinRnrTimer},
+       {0, kQpAccess},
+       {0, kQpQkey},
+       {0, kQpAccess},
+       {0, kQpAccess | kQpMinRnrTimer}}}},
     {QpState::kSqd,
      QpState::kSqd,
      {{{0, kQpPkeyIndex | kQpPort | kQpPath | kQpAccess | kQpTimeout | kQpRetryCount | kQpRnrRetry |
                kQpMaxRdAtomic | kQpMaxDestRdAtomic | kQpMinRnrTimer},
        {0, kQpPkeyIndex | kQpPort | kQpPath | kQpAccess},
-       {0, kQpPkeyIndex | kQpQkey}}}},
-    {QpState::kSqe, QpState::kRts, {{{0, 0}, {0, kQpAccess}, {0, kQpQkey}}}, false},
+       {0, kQpPkeyIndex | kQpQkey},
+       {0, kPlace | kQpPath | kQpTimeout | kQpRetryCount | kQpRnrRetry | kQpMaxRdAtomic},
+       {0, kPlace | kQpPath | kQpTimeout | kQpMaxDestRdAtomic | kQpMinRnrTimer}}}},
+    {QpState::kSqe, QpState::kRts, {{{0, 0}, {0, kQpAccess}, {0, kQpQkey}, {0, 0}, {0, 0}}}, false},
 };
 
 constexpr struct {
@@ -97,7 +114,7 @@ std::optional<Masks> masks_of(QpType type, QpState from, QpState to) {
   if (to == QpState::kReset || to == QpState::kError) return Masks{};
   for (const Transition& one : kTransitions) {
     if (one.from != from || one.to != to) continue;
-    if (type == QpType::kRc && !one.for_rc) return std::nullopt;
+    if (is_reliable(type) && !one.for_reliable) return std::nullopt;
     return one.masks[static_cast<size_t>(type)];
   }
   return std::nullopt;

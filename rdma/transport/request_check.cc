@@ -13,7 +13,7 @@ Responder::Verdict Responder::refuse(Step& step, uint8_t syndrome) {
   if (syndrome == aeth::kNakRemoteAccess) qp_.port().counters().resp_remote_access_errors.add();
   step.nak = syndrome;
   // A service without NAKs reports an error to the near end only, by a completion.
-  bool told = qp_.type() == QpType::kRc || step.consumes_receive;
+  bool told = qp_.reliable() || step.consumes_receive;
   return told ? Verdict::kRefuse : Verdict::kDrop;
 }
 
@@ -45,6 +45,7 @@ Responder::Verdict Responder::begin_message(const Packet& packet, const wire::Tr
                                             Step& step) {
   const wire::OpcodeInfo& info = headers.info();
   if (info.reserved) return refuse(step, aeth::kNakInvalidRequest);
+  if (Verdict verdict = choose_queue(headers, step); verdict != Verdict::kAccept) return verdict;
   if (info.is_atomic) return begin_atomic(packet, headers, step);
   if (!info.is_send && !info.is_write) return begin_read(headers.reth(), step);
   message_.write = info.is_write;
@@ -55,13 +56,36 @@ Responder::Verdict Responder::begin_message(const Packet& packet, const wire::Tr
   return verdict;
 }
 
+// Notes whose memory and receives the request is for: the queue pair's own, or those of the SRQ
+// that a request of XRC names (IBTA A14).
+Responder::Verdict Responder::choose_queue(const wire::Transport& headers, Step& step) {
+  if (!headers.info().has_xrceth) {
+    message_.pd = qp_.pd();
+    message_.receive_pd = qp_.receives().pd();
+    return Verdict::kAccept;
+  }
+  message_.srqn = headers.xrc().srqn;
+  const XrcQueues::Entry* named = qp_.host().xrc_queues().find(message_.srqn);
+  if (!named) return refuse(step, aeth::kNakInvalidRequest);
+  if (named->domain != qp_.xrc_domain()) return refuse(step, aeth::kNakRemoteAccess);
+  message_.pd = message_.receive_pd = named->receives->pd();
+  return Verdict::kAccept;
+}
+
+// Null: an SRQ of XRC was destroyed in the middle of the message.
+ReceiveQueue* Responder::receives() {
+  if (!is_xrc(qp_.type())) return &qp_.receives();
+  const XrcQueues::Entry* named = qp_.host().xrc_queues().find(message_.srqn);
+  return named ? named->receives : nullptr;
+}
+
 // The R_Key of a WRITE of zero bytes is not checked.
 Responder::Verdict Responder::begin_write(const wire::Reth& reth, Step& step) {
   message_.remaining = reth.dma_len;
   if (reth.dma_len > kMaxMessage) return refuse(step, aeth::kNakInvalidRequest);
   if (reth.dma_len > 0) {
     bool allowed = (qp_.attributes().access & kRemoteWrite) &&
-                   qp_.host().memory().allow(reth.rkey, qp_.pd(), qp_.number(), kRemoteWrite,
+                   qp_.host().memory().allow(reth.rkey, message_.pd, qp_.number(), kRemoteWrite,
                                              reth.va, reth.dma_len);
     if (!allowed) return refuse(step, aeth::kNakRemoteAccess);
     message_.target.add({reth.va, reth.dma_len, reth.rkey});
@@ -77,11 +101,13 @@ Responder::Verdict Responder::take_receive(Step& step, ReceiveRequest& receive) 
     receive = *std::exchange(reusable_receive_, std::nullopt);
     return Verdict::kAccept;
   }
-  if (qp_.receives().empty()) {
+  ReceiveQueue* queue = receives();
+  if (!queue) return refuse(step, aeth::kNakInvalidRequest);
+  if (queue->empty()) {
     qp_.port().counters().out_of_buffer.add();
     return refuse(step, aeth::kRnrNak | (qp_.attributes().min_rnr_timer & 0x1f));
   }
-  receive = qp_.receives().take();
+  receive = queue->take();
   return Verdict::kAccept;
 }
 
@@ -92,7 +118,7 @@ Responder::Verdict Responder::begin_send(Step& step) {
   message_.receive_id = receive.wr_id;
   message_.target = receive.sges;
   message_.remaining = receive.sges.length();
-  if (!entries_allowed(qp_.receive_mover(*this), receive.sges.entries())) {
+  if (!entries_allowed(receive_mover(), receive.sges.entries())) {
     end_receive(step, WcStatus::kLocalProtectionError);
     return refuse(step, aeth::kNakRemoteOperation);
   }
@@ -111,7 +137,7 @@ Responder::Verdict Responder::begin_read(const wire::Reth& reth, Step& step) {
   if (reth.dma_len > kMaxMessage) return refuse(step, aeth::kNakInvalidRequest);
   bool allowed =
       reth.dma_len == 0 || ((qp_.attributes().access & kRemoteRead) &&
-                            qp_.host().memory().allow(reth.rkey, qp_.pd(), qp_.number(),
+                            qp_.host().memory().allow(reth.rkey, message_.pd, qp_.number(),
                                                       kRemoteRead, reth.va, reth.dma_len));
   if (!allowed) return refuse(step, aeth::kNakRemoteAccess);
   step.psns = psns_of(reth.dma_len, qp_.attributes().path_mtu);
@@ -121,6 +147,7 @@ Responder::Verdict Responder::begin_read(const wire::Reth& reth, Step& step) {
   resource.end_psn = step.psn + step.psns;
   resource.address = reth.va;
   resource.rkey = reth.rkey;
+  resource.pd = message_.pd;
   resource.length = reth.dma_len;
   if (!resources_.admit(resource, step.slot)) return refuse(step, aeth::kNakInvalidRequest);
   step.action = Action::kRead;
@@ -137,10 +164,11 @@ Responder::Verdict Responder::begin_atomic(const Packet& packet, const wire::Tra
   ResponderResources::Resource resource;
   resource.first_psn = resource.sent_end = step.psn;
   resource.end_psn = step.psn + 1;
+  resource.pd = message_.pd;
   resource.length = kSize;
   if (headers.info().has_atomic_eth) {
     const wire::AtomicEth& eth = headers.atomic();
-    bool swap = headers.opcode() == wire::Opcode::kRcCmpSwap;
+    bool swap = headers.operation() == wire::Opcode::kRcCmpSwap;
     resource.address = eth.va;
     resource.rkey = eth.rkey;
     resource.operation = {swap ? Kind::kCompareSwap : Kind::kFetchAdd, eth.swap_add, eth.compare};
@@ -157,8 +185,8 @@ Responder::Verdict Responder::begin_atomic(const Packet& packet, const wire::Tra
   }
   if (resource.address % kSize != 0) return refuse(step, aeth::kNakInvalidRequest);
   bool allowed = (qp_.attributes().access & resource.access) &&
-                 qp_.host().memory().allow(resource.rkey, qp_.pd(), qp_.number(), resource.access,
-                                           resource.address, kSize);
+                 qp_.host().memory().allow(resource.rkey, message_.pd, qp_.number(),
+                                           resource.access, resource.address, kSize);
   if (!allowed) return refuse(step, aeth::kNakRemoteAccess);
   if (!resources_.admit(resource, step.slot)) return refuse(step, aeth::kNakInvalidRequest);
   step.action = Action::kAtomic;
@@ -181,7 +209,7 @@ Responder::Verdict Responder::check_length(const wire::Transport& headers,
                              : length == mtu;
   bool fits = length + (datagram ? kGrhLen : 0) <= message_.remaining;
   bool complete = !message_.write || !ends || length == message_.remaining;
-  bool reliable = qp_.type() == QpType::kRc;
+  bool reliable = qp_.reliable();
   if (!message_.write && size_ok && !fits) {
     qp_.port().counters().resp_local_length_error.add();
     // A service that cannot refuse drops the message, and the receive request stays.
@@ -195,7 +223,7 @@ Responder::Verdict Responder::check_length(const wire::Transport& headers,
 void Responder::place(Packet& packet, Step& step) {
   uint16_t length = packet.payload.length;
   if (!placed_early_) {
-    Mover mover = message_.write ? qp_.mover(*this, kRemoteWrite) : qp_.receive_mover(*this);
+    Mover mover = message_.write ? qp_.mover(*this, kRemoteWrite, message_.pd) : receive_mover();
     Moved moved =
         scatter_payload(mover, message_.target.entries(), message_.received, packet, steps_.tail());
     step.pending += moved.pending;
@@ -208,7 +236,7 @@ void Responder::place(Packet& packet, Step& step) {
 // A datagram's receive begins with the routing header: IPv6 as it came, IPv4 in its last 20 bytes.
 void Responder::place_grh(const Packet& packet, Step& step) {
   size_t length = step.completion.grh == Grh::kIpv6 ? wire::kIpv6Len : wire::kIpv4Len;
-  Moved moved = scatter(qp_.receive_mover(*this), message_.target.entries(), kGrhLen - length,
+  Moved moved = scatter(receive_mover(), message_.target.entries(), kGrhLen - length,
                         packet.header_bytes().first(length), steps_.tail());
   step.pending += moved.pending;
   step.failed |= moved.failed;
@@ -238,6 +266,7 @@ void Responder::end_receive(Step& step, WcStatus status) {
   completion.opcode = message_.write ? WcOpcode::kReceiveWriteImm : WcOpcode::kReceive;
   completion.byte_len = static_cast<uint32_t>(message_.received);
   completion.qpn = qp_.number();
+  completion.srqn = message_.srqn;
   message_.active = false;
 }
 

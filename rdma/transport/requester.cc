@@ -41,7 +41,7 @@ bool Requester::may_begin(const SendWqe& wqe) const {
 }
 
 bool Requester::may_send(const SendWqe& wqe, TimeNs now) {
-  if (qp_.type() != QpType::kRc) return true;
+  if (!qp_.reliable()) return true;
   if (window_.next() - window_.unacked() >= window_.limit()) return false;
   if (congestion_.has_window() && !window_allows(wqe, congestion_.window(now))) return false;
   if (!wqe.awaits_response()) return true;
@@ -250,6 +250,7 @@ void Requester::fill_extensions(const SendWqe& wqe, const wire::OpcodeInfo& info
   uint64_t offset = wqe.sends_payload() ? 0 : (part.psn - wqe.first_psn) * mtu;
   uint64_t length = wqe.length - offset;
   if (!wqe.sends_payload()) length = std::min(length, (part.end - part.psn) * mtu);
+  if (info.has_xrceth) out.xrc = {0, request.remote_srqn};
   if (info.has_reth) {
     out.reth = {request.remote_address + offset, request.rkey, static_cast<uint32_t>(length)};
   }
@@ -300,7 +301,7 @@ void Requester::sent(Packet& packet, TimeNs now) {
   ++packets_sent_;
   packets_resent_ += again;
   bool ends_message = window_.packet_sent();
-  if (qp_.type() == QpType::kRc) {
+  if (qp_.reliable()) {
     completer_.packet_sent(now);
     ack_requests_.packet_sent(acknowledge, ends_message, now);
   } else {

@@ -39,11 +39,14 @@ void Responder::receive(PacketPtr&& packet, const wire::Transport& headers) {
   if (qp_.state() == QpState::kRtr && qp_.type() != QpType::kUd) qp_.raise(QpEvent::kEstablished);
   switch (qp_.type()) {
     case QpType::kRc:
+    case QpType::kXrcReceive:
       return receive_reliable(std::move(packet), headers);
     case QpType::kUc:
       return receive_connected(std::move(packet), headers);
     case QpType::kUd:
       return receive_datagram(std::move(packet), headers);
+    case QpType::kXrcSend:
+      return;  // takes no requests
   }
 }
 
@@ -210,7 +213,7 @@ bool Responder::execute(Step& step) {
   step.executed = true;
   ResponderResources::Resource& resource = resources_.resource(step.slot);
   const MemoryRegion* region = qp_.host().memory().allow(
-      resource.rkey, qp_.pd(), qp_.number(), resource.access, resource.address, resource.length);
+      resource.rkey, resource.pd, qp_.number(), resource.access, resource.address, resource.length);
   if (!region) {
     step.failed = true;
     return true;
@@ -237,7 +240,7 @@ void Responder::complete_step(Step& step) {
   message_bad_ = step.failed || (message_bad_ && !step.begins);
   step.failed |= message_bad_ && step.message_end;
   settle(step);
-  bool reliable = qp_.type() == QpType::kRc;
+  bool reliable = qp_.reliable();
   if (step.nak && reliable) {
     nak_due_ = {step.nak, step.psn};
   } else if (qp_.state() != QpState::kError) {
@@ -259,7 +262,8 @@ void Responder::complete_step(Step& step) {
       qp_.port().counters().resp_cqe_error.add();
       fatal = true;
     }
-    if (!qp_.receive_cq().push(step.completion, step.solicited)) {
+    CompletionSink* cq = receive_cq(step.completion);
+    if (cq && !cq->push(step.completion, step.solicited)) {
       qp_.raise(QpEvent::kFatal);
       fatal = true;
     }
@@ -301,7 +305,7 @@ PacketPtr Responder::emit_acknowledge() {
   }
   if (!resources_.empty() || (!nak_due_ && !acknowledge_due_)) return nullptr;
   wire::HeaderTemplate::Fields fields;
-  fields.opcode = wire::Opcode::kRcAck;
+  fields.opcode = qp_.opcode(wire::Opcode::kRcAck);
   fields.sr_capable = qp_.sr_capable();
   if (std::optional<DueNak> nak = std::exchange(nak_due_, std::nullopt)) {
     fields.psn = static_cast<uint32_t>(nak->psn) & kPsnMask;
@@ -344,8 +348,17 @@ void Responder::flush() {
   abandon_message();
   if (reusable_receive_) flush_one(reusable_receive_->wr_id);
   reusable_receive_.reset();
+  if (is_xrc(qp_.type())) return;  // its receives are those of SRQs
   if (qp_.has_shared_receives()) return qp_.raise(QpEvent::kLastReceive);
   while (!qp_.receives().empty()) flush_one(qp_.receives().take().wr_id);
+}
+
+// The queue for a receive's completion. Null: an SRQ of XRC was destroyed, and its completions go
+// with it.
+CompletionSink* Responder::receive_cq(const Completion& completion) {
+  if (completion.srqn == 0) return &qp_.receive_cq();
+  const XrcQueues::Entry* named = qp_.host().xrc_queues().find(completion.srqn);
+  return named ? named->cq : nullptr;
 }
 
 void Responder::flush_one(uint64_t wr_id) {
@@ -355,8 +368,9 @@ void Responder::flush_one(uint64_t wr_id) {
   completion.status = WcStatus::kFlushed;
   completion.opcode = WcOpcode::kReceive;
   completion.qpn = qp_.number();
+  completion.srqn = message_.srqn;
   // A full queue loses the completion; the QP is in error already.
-  (void)qp_.receive_cq().push(completion);
+  if (CompletionSink* cq = receive_cq(completion)) (void)cq->push(completion);
 }
 
 void Responder::reset() {

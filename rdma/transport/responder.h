@@ -88,10 +88,13 @@ class Responder final : public MemoryListener {
   struct Message {
     bool active = false;
     bool write = false;
+    uint32_t pd = 0;         // of the memory that it may reach
+    uint32_t srqn = 0;       // XRC: the SRQ that it names
     uint64_t remaining = 0;  // bytes that have room or, of a WRITE, that are to come
     uint64_t received = 0;   // bytes so far
     SgeList target;
     uint64_t receive_id = 0;
+    uint32_t receive_pd = 0;  // of the receive's memory
   };
 
   struct DueNak {
@@ -126,6 +129,7 @@ class Responder final : public MemoryListener {
   void settle(Step& step);
   void refuse_read(uint64_t psn);
   void flush_one(uint64_t wr_id);
+  CompletionSink* receive_cq(const Completion& completion);
 
   // out_of_order.cc
   bool selective() const;
@@ -141,6 +145,9 @@ class Responder final : public MemoryListener {
   // request_check.cc
   Verdict check_request(const Packet& packet, const wire::Transport& headers, Step& step);
   Verdict begin_message(const Packet& packet, const wire::Transport& headers, Step& step);
+  Verdict choose_queue(const wire::Transport& headers, Step& step);
+  ReceiveQueue* receives();
+  Mover receive_mover() { return qp_.mover(*this, kLocalWrite, message_.receive_pd); }
   Verdict begin_write(const wire::Reth& reth, Step& step);
   Verdict begin_send(Step& step);
   Verdict begin_read(const wire::Reth& reth, Step& step);

@@ -94,7 +94,7 @@ Moved ResponderResources::fetch(const Resource& resource, uint64_t psn, Packet& 
   uint64_t mtu = qp_.attributes().path_mtu;
   uint64_t offset = (psn - resource.first_psn) * mtu;
   Sge whole{resource.address, static_cast<uint32_t>(resource.length), resource.rkey};
-  return gather(qp_.mover(*this, kRemoteRead), {&whole, 1}, offset,
+  return gather(qp_.mover(*this, kRemoteRead, resource.pd), {&whole, 1}, offset,
                 static_cast<uint32_t>(std::min(mtu, resource.length - offset)), packet,
                 prefetch_.ticket());
 }
@@ -179,6 +179,7 @@ void ResponderResources::write_headers(Packet& packet, const PendingResponse& du
   } else {
     fields.opcode = last ? Opcode::kRcReadResponseLast : Opcode::kRcReadResponseMiddle;
   }
+  fields.opcode = qp_.opcode(fields.opcode);
   if (resource.read) fields.ecn = congestion_.ecn();
   qp_.extensions().aeth = {aeth::kAckUnlimited, resource.messages};
   qp_.extensions().atomic_ack = {resource.original};

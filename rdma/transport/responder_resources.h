@@ -28,6 +28,7 @@ class ResponderResources final : public MemoryListener {
     uint64_t sent_end = 0;  // one past the highest PSN that was answered
     uint64_t address = 0;
     uint32_t rkey = 0;
+    uint32_t pd = 0;  // of the region
     uint64_t length = 0;
     AtomicOperation operation;
     uint64_t original = 0;

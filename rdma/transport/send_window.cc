@@ -119,7 +119,7 @@ uint32_t SendWindow::payload_length(const SendWqe& wqe, uint64_t offset) const {
 bool SendWindow::front_done() const {
   if (cursor_ == queue_.head()) return false;  // not all of it is sent
   const SendWqe& wqe = queue_.at(queue_.head());
-  if (qp_.type() != QpType::kRc) return wqe.in_flight == 0;
+  if (!qp_.reliable()) return wqe.in_flight == 0;
   return wqe.end_psn() <= unacked_psn_;
 }
 

@@ -14,8 +14,11 @@ enum rocefs_services {
   ROCEFS_RC = 1 << 2,
   ROCEFS_UC = 1 << 3,
   ROCEFS_UD = 1 << 4,
+  ROCEFS_XRC = 1 << 9, /* sends; the queue pairs that receive have no requests */
   ROCEFS_RC_UC = ROCEFS_RC | ROCEFS_UC,
-  ROCEFS_ALL_SERVICES = ROCEFS_RC_UC | ROCEFS_UD,
+  ROCEFS_RC_XRC = ROCEFS_RC | ROCEFS_XRC,
+  ROCEFS_CONNECTED = ROCEFS_RC_UC | ROCEFS_XRC,
+  ROCEFS_ALL_SERVICES = ROCEFS_CONNECTED | ROCEFS_UD,
 };
 
 enum rocefs_operation_traits {
@@ -47,31 +50,31 @@ enum rocefs_operation_traits {
  *   first, middle, last and only packets of a message; ROCEFS_ONE(Opcode): a request of one packet.
  * builder: the flag of ibv_qp_create_send_ops_flags that asks for its ibv_wr_*().
  * capability: the flag of ibv_device_cap_flags that tells of it, or 0. */
-#define ROCEFS_OPERATIONS(ROW)                                                                 \
-  ROW(Write, RDMA_WRITE, 0, ROCEFS_RC_UC, ROCEFS_MESSAGE(Write, Last, Only), ROCEFS_PAYLOAD,   \
-      RDMA_WRITE, 1 << 0, 0)                                                                   \
-  ROW(WriteImm, RDMA_WRITE_WITH_IMM, 1, ROCEFS_RC_UC, ROCEFS_MESSAGE(Write, LastImm, OnlyImm), \
-      ROCEFS_PAYLOAD | ROCEFS_IMMEDIATE | ROCEFS_RECEIVE, RDMA_WRITE, 1 << 1, 0)               \
-  ROW(Send, SEND, 2, ROCEFS_ALL_SERVICES, ROCEFS_MESSAGE(Send, Last, Only),                    \
-      ROCEFS_PAYLOAD | ROCEFS_RECEIVE, SEND, 1 << 2, 0)                                        \
-  ROW(SendImm, SEND_WITH_IMM, 3, ROCEFS_ALL_SERVICES, ROCEFS_MESSAGE(Send, LastImm, OnlyImm),  \
-      ROCEFS_PAYLOAD | ROCEFS_IMMEDIATE | ROCEFS_RECEIVE, SEND, 1 << 3, 0)                     \
-  ROW(Read, RDMA_READ, 4, ROCEFS_RC, ROCEFS_ONE(ReadRequest), ROCEFS_READ_RESPONSE, RDMA_READ, \
-      1 << 4, 0)                                                                               \
-  ROW(CompareSwap, ATOMIC_CMP_AND_SWP, 5, ROCEFS_RC, ROCEFS_ONE(CmpSwap),                      \
-      ROCEFS_ATOMIC_RESPONSE | ROCEFS_EIGHT_OCTETS, COMP_SWAP, 1 << 5, 0)                      \
-  ROW(FetchAdd, ATOMIC_FETCH_AND_ADD, 6, ROCEFS_RC, ROCEFS_ONE(FetchAdd),                      \
-      ROCEFS_ATOMIC_RESPONSE | ROCEFS_EIGHT_OCTETS, FETCH_ADD, 1 << 6, 0)                      \
-  ROW(LocalInvalidate, LOCAL_INV, 7, ROCEFS_RC_UC, ROCEFS_NO_PACKETS,                          \
-      ROCEFS_LOCAL | ROCEFS_INVALIDATES, LOCAL_INV, 1 << 7, 0)                                 \
-  ROW(BindWindow, BIND_MW, 8, ROCEFS_RC_UC, ROCEFS_NO_PACKETS, ROCEFS_LOCAL, BIND_MW, 1 << 8,  \
-      1 << 17 | 1 << 24)                                                                       \
-  /* IBTA 9.4.1.1: of RC alone, though ibv_post_send(3) has it for UC as well. */              \
-  ROW(SendInvalidate, SEND_WITH_INV, 9, ROCEFS_RC, ROCEFS_MESSAGE(Send, LastInv, OnlyInv),     \
-      ROCEFS_PAYLOAD | ROCEFS_INVALIDATES | ROCEFS_RECEIVE, SEND, 1 << 9, 0)                   \
-  /* IBTA A19; the capability is IB_UVERBS_DEVICE_ATOMIC_WRITE. */                             \
-  ROW(AtomicWrite, ATOMIC_WRITE, 15, ROCEFS_RC, ROCEFS_ONE(AtomicWrite),                       \
-      ROCEFS_PAYLOAD | ROCEFS_READ_RESPONSE | ROCEFS_EIGHT_OCTETS, ATOMIC_WRITE, 1 << 12,      \
+#define ROCEFS_OPERATIONS(ROW)                                                                     \
+  ROW(Write, RDMA_WRITE, 0, ROCEFS_CONNECTED, ROCEFS_MESSAGE(Write, Last, Only), ROCEFS_PAYLOAD,   \
+      RDMA_WRITE, 1 << 0, 0)                                                                       \
+  ROW(WriteImm, RDMA_WRITE_WITH_IMM, 1, ROCEFS_CONNECTED, ROCEFS_MESSAGE(Write, LastImm, OnlyImm), \
+      ROCEFS_PAYLOAD | ROCEFS_IMMEDIATE | ROCEFS_RECEIVE, RDMA_WRITE, 1 << 1, 0)                   \
+  ROW(Send, SEND, 2, ROCEFS_ALL_SERVICES, ROCEFS_MESSAGE(Send, Last, Only),                        \
+      ROCEFS_PAYLOAD | ROCEFS_RECEIVE, SEND, 1 << 2, 0)                                            \
+  ROW(SendImm, SEND_WITH_IMM, 3, ROCEFS_ALL_SERVICES, ROCEFS_MESSAGE(Send, LastImm, OnlyImm),      \
+      ROCEFS_PAYLOAD | ROCEFS_IMMEDIATE | ROCEFS_RECEIVE, SEND, 1 << 3, 0)                         \
+  ROW(Read, RDMA_READ, 4, ROCEFS_RC_XRC, ROCEFS_ONE(ReadRequest), ROCEFS_READ_RESPONSE, RDMA_READ, \
+      1 << 4, 0)                                                                                   \
+  ROW(CompareSwap, ATOMIC_CMP_AND_SWP, 5, ROCEFS_RC_XRC, ROCEFS_ONE(CmpSwap),                      \
+      ROCEFS_ATOMIC_RESPONSE | ROCEFS_EIGHT_OCTETS, COMP_SWAP, 1 << 5, 0)                          \
+  ROW(FetchAdd, ATOMIC_FETCH_AND_ADD, 6, ROCEFS_RC_XRC, ROCEFS_ONE(FetchAdd),                      \
+      ROCEFS_ATOMIC_RESPONSE | ROCEFS_EIGHT_OCTETS, FETCH_ADD, 1 << 6, 0)                          \
+  ROW(LocalInvalidate, LOCAL_INV, 7, ROCEFS_RC_UC, ROCEFS_NO_PACKETS,                              \
+      ROCEFS_LOCAL | ROCEFS_INVALIDATES, LOCAL_INV, 1 << 7, 0)                                     \
+  ROW(BindWindow, BIND_MW, 8, ROCEFS_RC_UC, ROCEFS_NO_PACKETS, ROCEFS_LOCAL, BIND_MW, 1 << 8,      \
+      1 << 17 | 1 << 24)                                                                           \
+  /* IBTA 9.4.1.1: of RC alone, though ibv_post_send(3) has it for UC as well. */                  \
+  ROW(SendInvalidate, SEND_WITH_INV, 9, ROCEFS_RC_XRC, ROCEFS_MESSAGE(Send, LastInv, OnlyInv),     \
+      ROCEFS_PAYLOAD | ROCEFS_INVALIDATES | ROCEFS_RECEIVE, SEND, 1 << 9, 0)                       \
+  /* IBTA A19; the capability is IB_UVERBS_DEVICE_ATOMIC_WRITE. */                                 \
+  ROW(AtomicWrite, ATOMIC_WRITE, 15, ROCEFS_RC_XRC, ROCEFS_ONE(AtomicWrite),                       \
+      ROCEFS_PAYLOAD | ROCEFS_READ_RESPONSE | ROCEFS_EIGHT_OCTETS, ATOMIC_WRITE, 1 << 12,          \
       UINT64_C(1) << 40)
 
 /* ROCEFS_WR_RDMA_WRITE and so on. */

@@ -63,6 +63,13 @@ struct Bth {
   bool operator==(const Bth&) const = default;
 };
 
+struct Xrceth {
+  uint8_t reserved = 0;
+  uint32_t srqn = 0;  // 24 bits
+
+  bool operator==(const Xrceth&) const = default;
+};
+
 struct Deth {
   uint32_t qkey = 0;
   uint8_t reserved = 0;
@@ -108,6 +115,7 @@ struct Ieth {
 
 // Extension headers. Only those of the packet's opcode are valid.
 struct Extensions {
+  Xrceth xrc;
   Deth deth;
   Reth reth;
   AtomicEth atomic;

@@ -8,31 +8,35 @@
 
 namespace rocefs::wire {
 
+// Opcodes of reliable connections. RC and XRC have the same, but for the service in the upper three
+// bits (IBTA 9.2.1, A14). ROW(Name, number, flags of opcode_table, text)
+#define ROCEFS_RELIABLE_OPCODES(ROW)                                                             \
+  ROW(SendFirst, 0x00, kSend | kFirst | kPayload, "SEND_FIRST")                                  \
+  ROW(SendMiddle, 0x01, kSend | kMiddle | kPayload, "SEND_MIDDLE")                               \
+  ROW(SendLast, 0x02, kSend | kLast | kPayload, "SEND_LAST")                                     \
+  ROW(SendLastImm, 0x03, kSend | kLast | kImm | kPayload, "SEND_LAST_IMM")                       \
+  ROW(SendOnly, 0x04, kSend | kOnly | kPayload, "SEND_ONLY")                                     \
+  ROW(SendOnlyImm, 0x05, kSend | kOnly | kImm | kPayload, "SEND_ONLY_IMM")                       \
+  ROW(WriteFirst, 0x06, kWrite | kFirst | kReth | kPayload, "WRITE_FIRST")                       \
+  ROW(WriteMiddle, 0x07, kWrite | kMiddle | kPayload, "WRITE_MIDDLE")                            \
+  ROW(WriteLast, 0x08, kWrite | kLast | kPayload, "WRITE_LAST")                                  \
+  ROW(WriteLastImm, 0x09, kWrite | kLast | kImm | kPayload, "WRITE_LAST_IMM")                    \
+  ROW(WriteOnly, 0x0a, kWrite | kOnly | kReth | kPayload, "WRITE_ONLY")                          \
+  ROW(WriteOnlyImm, 0x0b, kWrite | kOnly | kReth | kImm | kPayload, "WRITE_ONLY_IMM")            \
+  ROW(ReadRequest, 0x0c, kReth, "READ_REQUEST")                                                  \
+  ROW(ReadResponseFirst, 0x0d, kReadResponse | kFirst | kAeth | kPayload, "READ_RESPONSE_FIRST") \
+  ROW(ReadResponseMiddle, 0x0e, kReadResponse | kMiddle | kPayload, "READ_RESPONSE_MIDDLE")      \
+  ROW(ReadResponseLast, 0x0f, kReadResponse | kLast | kAeth | kPayload, "READ_RESPONSE_LAST")    \
+  ROW(ReadResponseOnly, 0x10, kReadResponse | kOnly | kAeth | kPayload, "READ_RESPONSE_ONLY")    \
+  ROW(Ack, 0x11, kAeth, "ACKNOWLEDGE")                                                           \
+  ROW(AtomicAck, 0x12, kAeth | kAtomicAckEth, "ATOMIC_ACKNOWLEDGE")                              \
+  ROW(CmpSwap, 0x13, kAtomic | kAtomicEth, "COMPARE_SWAP")                                       \
+  ROW(FetchAdd, 0x14, kAtomic | kAtomicEth, "FETCH_ADD")                                         \
+  ROW(SendLastInv, 0x16, kSend | kLast | kIeth | kPayload, "SEND_LAST_INV")                      \
+  ROW(SendOnlyInv, 0x17, kSend | kOnly | kIeth | kPayload, "SEND_ONLY_INV")                      \
+  ROW(AtomicWrite, 0x1d, kAtomic | kOnly | kReth | kPayload, "ATOMIC_WRITE")
+
 enum class Opcode : uint8_t {
-  kRcSendFirst = 0x00,
-  kRcSendMiddle = 0x01,
-  kRcSendLast = 0x02,
-  kRcSendLastImm = 0x03,
-  kRcSendOnly = 0x04,
-  kRcSendOnlyImm = 0x05,
-  kRcWriteFirst = 0x06,
-  kRcWriteMiddle = 0x07,
-  kRcWriteLast = 0x08,
-  kRcWriteLastImm = 0x09,
-  kRcWriteOnly = 0x0a,
-  kRcWriteOnlyImm = 0x0b,
-  kRcReadRequest = 0x0c,
-  kRcReadResponseFirst = 0x0d,
-  kRcReadResponseMiddle = 0x0e,
-  kRcReadResponseLast = 0x0f,
-  kRcReadResponseOnly = 0x10,
-  kRcAck = 0x11,
-  kRcAtomicAck = 0x12,
-  kRcCmpSwap = 0x13,
-  kRcFetchAdd = 0x14,
-  kRcSendLastInv = 0x16,
-  kRcSendOnlyInv = 0x17,
-  kRcAtomicWrite = 0x1d,
   kUcSendFirst = 0x20,
   kUcSendMiddle = 0x21,
   kUcSendLast = 0x22,
@@ -48,9 +52,12 @@ enum class Opcode : uint8_t {
   kUdSendOnly = 0x64,
   kUdSendOnlyImm = 0x65,
   kCnp = 0x81,
+#define ROCEFS_ROW(NAME, NUMBER, FLAGS, TEXT) kRc##NAME = NUMBER, kXrc##NAME = 0xa0 | NUMBER,
+  ROCEFS_RELIABLE_OPCODES(ROCEFS_ROW)
+#undef ROCEFS_ROW
 };
 
-enum class Service : uint8_t { kRc, kUc, kUd, kCnp };
+enum class Service : uint8_t { kRc, kUc, kUd, kXrc, kCnp };
 
 struct OpcodeInfo {
   bool valid = false;
@@ -64,6 +71,7 @@ struct OpcodeInfo {
   bool has_deth = false, has_reth = false, has_atomic_eth = false;
   bool has_aeth = false, has_atomic_ack_eth = false, has_imm = false, has_ieth = false;
   bool has_cnp_reserved = false;
+  bool has_xrceth = false;
   bool has_payload = false;
   uint8_t header_len = 0;  // octets of extension headers behind the BTH
   std::string_view name;   // "RC_WRITE_FIRST"
@@ -100,35 +108,6 @@ struct Row {
 };
 
 inline constexpr Row kRows[] = {
-    {Opcode::kRcSendFirst, Service::kRc, kSend | kFirst | kPayload, "RC_SEND_FIRST"},
-    {Opcode::kRcSendMiddle, Service::kRc, kSend | kMiddle | kPayload, "RC_SEND_MIDDLE"},
-    {Opcode::kRcSendLast, Service::kRc, kSend | kLast | kPayload, "RC_SEND_LAST"},
-    {Opcode::kRcSendLastImm, Service::kRc, kSend | kLast | kImm | kPayload, "RC_SEND_LAST_IMM"},
-    {Opcode::kRcSendOnly, Service::kRc, kSend | kOnly | kPayload, "RC_SEND_ONLY"},
-    {Opcode::kRcSendOnlyImm, Service::kRc, kSend | kOnly | kImm | kPayload, "RC_SEND_ONLY_IMM"},
-    {Opcode::kRcWriteFirst, Service::kRc, kWrite | kFirst | kReth | kPayload, "RC_WRITE_FIRST"},
-    {Opcode::kRcWriteMiddle, Service::kRc, kWrite | kMiddle | kPayload, "RC_WRITE_MIDDLE"},
-    {Opcode::kRcWriteLast, Service::kRc, kWrite | kLast | kPayload, "RC_WRITE_LAST"},
-    {Opcode::kRcWriteLastImm, Service::kRc, kWrite | kLast | kImm | kPayload, "RC_WRITE_LAST_IMM"},
-    {Opcode::kRcWriteOnly, Service::kRc, kWrite | kOnly | kReth | kPayload, "RC_WRITE_ONLY"},
-    {Opcode::kRcWriteOnlyImm, Service::kRc, kWrite | kOnly | kReth | kImm | kPayload,
-     "RC_WRITE_ONLY_IMM"},
-    {Opcode::kRcReadRequest, Service::kRc, kReth, "RC_READ_REQUEST"},
-    {Opcode::kRcReadResponseFirst, Service::kRc, kReadResponse | kFirst | kAeth | kPayload,
-     "RC_READ_RESPONSE_FIRST"},
-    {Opcode::kRcReadResponseMiddle, Service::kRc, kReadResponse | kMiddle | kPayload,
-     "RC_READ_RESPONSE_MIDDLE"},
-    {Opcode::kRcReadResponseLast, Service::kRc, kReadResponse | kLast | kAeth | kPayload,
-     "RC_READ_RESPONSE_LAST"},
-    {Opcode::kRcReadResponseOnly, Service::kRc, kReadResponse | kOnly | kAeth | kPayload,
-     "RC_READ_RESPONSE_ONLY"},
-    {Opcode::kRcAck, Service::kRc, kAeth, "RC_ACKNOWLEDGE"},
-    {Opcode::kRcAtomicAck, Service::kRc, kAeth | kAtomicAckEth, "RC_ATOMIC_ACKNOWLEDGE"},
-    {Opcode::kRcCmpSwap, Service::kRc, kAtomic | kAtomicEth, "RC_COMPARE_SWAP"},
-    {Opcode::kRcFetchAdd, Service::kRc, kAtomic | kAtomicEth, "RC_FETCH_ADD"},
-    {Opcode::kRcSendLastInv, Service::kRc, kSend | kLast | kIeth | kPayload, "RC_SEND_LAST_INV"},
-    {Opcode::kRcSendOnlyInv, Service::kRc, kSend | kOnly | kIeth | kPayload, "RC_SEND_ONLY_INV"},
-    {Opcode::kRcAtomicWrite, Service::kRc, kAtomic | kOnly | kReth | kPayload, "RC_ATOMIC_WRITE"},
     {Opcode::kUcSendFirst, Service::kUc, kSend | kFirst | kPayload, "UC_SEND_FIRST"},
     {Opcode::kUcSendMiddle, Service::kUc, kSend | kMiddle | kPayload, "UC_SEND_MIDDLE"},
     {Opcode::kUcSendLast, Service::kUc, kSend | kLast | kPayload, "UC_SEND_LAST"},
@@ -146,6 +125,11 @@ inline constexpr Row kRows[] = {
     {Opcode::kUdSendOnlyImm, Service::kUd, kSend | kOnly | kDeth | kImm | kPayload,
      "UD_SEND_ONLY_IMM"},
     {Opcode::kCnp, Service::kCnp, kCnpReserved, "CNP"},
+#define ROCEFS_ROW(NAME, NUMBER, FLAGS, TEXT)           \
+  {Opcode::kRc##NAME, Service::kRc, FLAGS, "RC_" TEXT}, \
+      {Opcode::kXrc##NAME, Service::kXrc, FLAGS, "XRC_" TEXT},
+    ROCEFS_RELIABLE_OPCODES(ROCEFS_ROW)
+#undef ROCEFS_ROW
 };
 
 constexpr OpcodeInfo info_of(const Row& row) {
@@ -172,9 +156,11 @@ constexpr OpcodeInfo info_of(const Row& row) {
   info.has_ieth = has(kIeth);
   info.has_cnp_reserved = has(kCnpReserved);
   info.has_payload = has(kPayload);
-  info.header_len = static_cast<uint8_t>(8 * has(kDeth) + 16 * has(kReth) + 28 * has(kAtomicEth) +
-                                         4 * has(kAeth) + 8 * has(kAtomicAckEth) + 4 * has(kImm) +
-                                         4 * has(kIeth) + 16 * has(kCnpReserved));
+  info.has_xrceth = row.service == Service::kXrc && info.request;
+  info.header_len =
+      static_cast<uint8_t>(8 * has(kDeth) + 16 * has(kReth) + 28 * has(kAtomicEth) +
+                           4 * has(kAeth) + 8 * has(kAtomicAckEth) + 4 * has(kImm) +
+                           4 * has(kIeth) + 16 * has(kCnpReserved) + 4 * info.has_xrceth);
   info.name = row.name;
   return info;
 }

@@ -134,6 +134,10 @@ ParseError parse_bth(std::span<const uint8_t>& rest, Bth& bth) {
 ParseError parse_extensions(std::span<const uint8_t>& rest, const OpcodeInfo& info, Headers& out) {
   if (rest.size() < info.header_len) return ParseError::kTruncated;
   const uint8_t* at = rest.data();
+  if (info.has_xrceth) {
+    out.xrc = {at[0], load32(at) & 0xffffff};
+    at += kXrcethLen;
+  }
   if (info.has_deth) {
     out.deth = {load32(at), at[4], load32(at + 4) & 0xffffff};
     at += 8;
@@ -235,6 +239,10 @@ uint8_t* emit_bth(const Bth& bth, uint8_t* at) {
 }
 
 uint8_t* emit_extensions(const Extensions& headers, const OpcodeInfo& info, uint8_t* at) {
+  if (info.has_xrceth) {
+    store32(at, uint32_t{headers.xrc.reserved} << 24 | (headers.xrc.srqn & 0xffffff));
+    at += kXrcethLen;
+  }
   if (info.has_deth) {
     store32(at, headers.deth.qkey);
     store32(at + 4, uint32_t{headers.deth.reserved} << 24 | (headers.deth.src_qpn & 0xffffff));

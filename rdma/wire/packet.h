@@ -20,7 +20,8 @@ inline constexpr size_t kIpv6Len = 40;
 inline constexpr size_t kUdpLen = 8;
 inline constexpr size_t kBthLen = 12;
 inline constexpr size_t kIcrcLen = 4;
-inline constexpr size_t kMaxExtensionLen = 28;  // AtomicETH
+inline constexpr size_t kXrcethLen = 4;
+inline constexpr size_t kMaxExtensionLen = kXrcethLen + 28;  // XRCETH and AtomicETH
 inline constexpr size_t kMaxHeaderLen = kIpv6Len + kUdpLen + kBthLen + kMaxExtensionLen;
 
 enum class ParseError : uint8_t {

@@ -26,6 +26,10 @@ class Transport {
   }
 
   Opcode opcode() const { return static_cast<Opcode>(bth_[0]); }
+  // Opcode of RC with the same operation as one of XRC; others stay as they are.
+  Opcode operation() const {
+    return info().service == Service::kXrc ? static_cast<Opcode>(bth_[0] & 0x1f) : opcode();
+  }
   const OpcodeInfo& info() const { return opcode_info(bth_[0]); }
   uint16_t payload_len() const { return payload_len_; }
 
@@ -39,6 +43,7 @@ class Transport {
   uint32_t psn() const { return load32(bth_ + 8) & 0xffffff; }
 
   // Extension headers; only those of the opcode are valid.
+  Xrceth xrc() const { return {bth_[kBthLen], load32(bth_ + kBthLen) & 0xffffff}; }
   Deth deth() const { return {load32(behind()), behind()[4], load32(behind() + 4) & 0xffffff}; }
   Reth reth() const { return {load64(behind()), load32(behind() + 8), load32(behind() + 12)}; }
   AtomicEth atomic() const {
@@ -50,7 +55,8 @@ class Transport {
   Ieth ieth() const { return {load32(end_ - 4)}; }
 
  private:
-  const uint8_t* behind() const { return bth_ + kBthLen; }
+  // Behind an XRCETH, which is the first.
+  const uint8_t* behind() const { return bth_ + kBthLen + kXrcethLen * info().has_xrceth; }
 
   const uint8_t* bth_;
   const uint8_t* end_;
