@@ -30,11 +30,11 @@ Error no_such(std::string_view what, uint32_t handle) {
   return errorf(EINVAL, "no such {}: {}", what, handle);
 }
 
-Client::Client(Device& device, Numbers& numbers, std::shared_ptr<Process> process,
+Client::Client(Device& device, Shared& shared, std::shared_ptr<Process> process,
                std::shared_ptr<SharedMemory> page, std::string comm, uint32_t events)
     : device_(&device),
-      numbers_(numbers),
-      number_(++numbers.context),
+      shared_(shared),
+      number_(++shared.context),
       process_(std::move(process)),
       memory_(std::move(page)),
       page_(memory_->at<rocefs_context_page>(0)),
@@ -56,11 +56,14 @@ void Client::give_back() {
   qps_.each([](ClientQp& qp) { qp.destroy(); });
   by_number_.clear();
   qps_.clear();
+  xrc_srqs_.clear();
   srqs_.clear();
+  xrcds_.clear();
   mws_.each([&](Mw& mw) { (void)device_->memory().remove(mw.key); });
   mws_.clear();
   mrs_.each([&](Mr& mr) { (void)device_->memory().remove(mr.key); });
   mrs_.clear();
+  dms_.clear();
   cqs_.clear();
   pds_.clear();
   doorbells_.clear();
@@ -84,6 +87,12 @@ void Client::device_removed(Device& device) {
 ClientQp* Client::completed(const Completion& completion) {
   completed_ = true;
   ++completions_;
+  if (completion.srqn != 0) {
+    auto srq = xrc_srqs_.find(completion.srqn);
+    if (srq != xrc_srqs_.end()) srq->second->release();
+    wake_ = true;
+    return nullptr;
+  }
   auto qp = by_number_.find(completion.qpn);
   bool known = qp != by_number_.end();
   if (known) qp->second->release();
@@ -204,7 +213,7 @@ Result<void> Client::execute(const rocefs_request& request, Attachment& attachme
     }
     case ROCEFS_OP_ALLOC_PD:
       if (pds_.full()) return Error{ENOMEM, "too many protection domains"};
-      answer.u.handle = pds_.add(std::make_unique<Pd>(Pd{++numbers_.pd, 0}));
+      answer.u.handle = pds_.add(std::make_unique<Pd>(Pd{++shared_.pd, 0}));
       return {};
     case ROCEFS_OP_DEALLOC_PD:
       return dealloc_pd(request.u.handle);
@@ -217,10 +226,22 @@ Result<void> Client::execute(const rocefs_request& request, Attachment& attachme
       return share_mr(request.u.reg_mr, attachment, answer);
     case ROCEFS_OP_DEREG_MR:
       return dereg_mr(request.u.handle);
+    case ROCEFS_OP_ALLOC_DM:
+      return alloc_dm(request.u.alloc_dm, attachment, answer);
+    case ROCEFS_OP_FREE_DM:
+      return free_dm(request.u.handle);
+    case ROCEFS_OP_REG_DM_MR:
+      return reg_dm_mr(request.u.reg_dm_mr, answer);
     case ROCEFS_OP_CREATE_CQ:
       return create_cq(request.u.create_cq, attachment, answer);
     case ROCEFS_OP_DESTROY_CQ:
       return destroy_cq(request.u.handle, attachment, answer);
+    case ROCEFS_OP_OPEN_XRCD:
+      return open_xrcd(request.u.open_xrcd, answer);
+    case ROCEFS_OP_CLOSE_XRCD:
+      return close_xrcd(request.u.handle);
+    case ROCEFS_OP_OPEN_QP:
+      return open_xrc_target(request.u.create_qp, attachment, answer);
     case ROCEFS_OP_CREATE_SRQ:
       return create_srq(request.u.create_srq, attachment, answer);
     case ROCEFS_OP_MODIFY_SRQ:
@@ -279,8 +300,8 @@ Result<void> Client::create_cq(const rocefs_create_cq& wanted, Attachment& attac
   uint32_t socket = channel == channels_.end() ? 0 : channel->second;
   answer.u.created = attachment.layout;
   answer.u.created.handle =
-      cqs_.add(std::make_unique<ClientCq>(*this, ++numbers_.cq, std::move(attachment.memory),
-                                          attachment.layout.entries, wanted.cookie, socket));
+      cqs_.add(std::make_unique<ClientCq>(*this, ++shared_.cq, std::move(attachment.memory),
+                                          attachment.layout.entries, wanted, socket));
   return {};
 }
 
@@ -333,14 +354,22 @@ Result<void> Client::create_srq(const rocefs_create_srq& wanted, Attachment& att
   if (!pd) return no_such("protection domain", wanted.pd);
   if (srqs_.full()) return Error{ENOMEM, "too many shared receive queues"};
   auto srq = std::make_unique<ClientSrq>(*this, std::move(attachment.memory), attachment.layout,
-                                         wanted, ++numbers_.srq, pd->number);
+                                         wanted, ++shared_.srq, pd->number);
+  if (wanted.xrcd != 0) {
+    if (Result<void> made = make_xrc(*srq); !made) return made;
+  }
   Result<uint32_t> bell = take_doorbell(*srq);
   if (!bell) return bell.error();
   ++pd->users;
+  if (srq->is_xrc()) {
+    ++xrcds_.find(wanted.xrcd)->users;
+    ++cqs_.find(wanted.cq)->users;
+    xrc_srqs_[srq->number()] = srq.get();
+  }
   answer.u.created = attachment.layout;
   answer.u.created.doorbell = *bell;
+  answer.u.created.qpn = srq->number();
   answer.u.created.handle = srqs_.add(std::move(srq));
-  answer.u.created.qpn = answer.u.created.handle;
   return {};
 }
 
@@ -365,9 +394,15 @@ Result<void> Client::destroy_srq(uint32_t handle, Attachment& attachment, rocefs
   ClientSrq* srq = srqs_.find(handle);
   if (!srq) return nothing_to_destroy("shared receive queue", handle);
   if (srq->users > 0) return Error{EBUSY, "the shared receive queue is in use"};
-  --pds_.find(srq->created().pd)->users;
+  const rocefs_create_srq& created = srq->created();
+  --pds_.find(created.pd)->users;
+  if (srq->is_xrc()) {
+    --xrcds_.find(created.xrcd)->users;
+    --cqs_.find(created.cq)->users;
+    xrc_srqs_.erase(srq->number());
+  }
   give_doorbell(*srq);
-  attachment.cookie = srq->created().cookie;
+  attachment.cookie = created.cookie;
   answer.u.events = {0, srq->async_events()};
   srqs_.take(handle);
   return {};

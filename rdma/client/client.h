@@ -17,6 +17,7 @@
 #include "rdma/client/memory.h"
 #include "rdma/client/process.h"
 #include "rdma/client/ring.h"
+#include "rdma/client/xrc.h"
 #include "rdma/nic/device.h"
 
 namespace rocefs {
@@ -27,13 +28,14 @@ class Client;
 class ClientCq final : public CompletionSink {
  public:
   ClientCq(Client& client, uint32_t number, std::shared_ptr<SharedMemory> memory, uint32_t entries,
-           uint64_t cookie, uint32_t channel)
+           const rocefs_create_cq& wanted, uint32_t channel)
       : client_(client),
         number_(number),
         memory_(std::move(memory)),
         page_(memory_->at<rocefs_cq_page>(0)),
         entries_(entries),
-        cookie_(cookie),
+        cookie_(wanted.cookie),
+        stamped_(wanted.stamped != 0),
         channel_(channel) {}
 
   [[nodiscard]] Completion* claim() override;
@@ -60,6 +62,7 @@ class ClientCq final : public CompletionSink {
   rocefs_cq_page* page_;
   uint32_t entries_;
   const uint64_t cookie_;
+  const bool stamped_;
   const uint32_t channel_;  // socket of the process; 0: none
   Completion claimed_;
   uint32_t produced_ = 0;
@@ -81,6 +84,12 @@ class ClientSrq final : public ClientQueue {
   ClientSrq(Client& client, std::shared_ptr<SharedMemory> memory, const rocefs_created& layout,
             const rocefs_create_srq& wanted, uint32_t number, uint32_t pd);
 
+  // Makes it one of XRC, whose packets name it.
+  void list(XrcQueues& queues, CompletionSink& cq, uint32_t domain) {
+    listing_.emplace(queues, XrcQueues::Entry{&receives_, &cq, domain});
+  }
+  bool is_xrc() const { return listing_.has_value(); }
+
   bool serve() override;
   void release() { ring_.release_all_but(receives_.size()); }
   ReceiveQueue& receives() { return receives_; }
@@ -89,8 +98,8 @@ class ClientSrq final : public ClientQueue {
   uint32_t limit() const { return limit_; }
   uint32_t async_events() const { return async_events_; }
   uint32_t pd() const { return pd_; }
-  // Unique on its device.
-  uint32_t number() const { return number_; }
+  // Unique on its device among those of XRC, and among the others.
+  uint32_t number() const { return listing_ ? listing_->number() : number_; }
   uint32_t users = 0;
 
  private:
@@ -101,6 +110,7 @@ class ClientSrq final : public ClientQueue {
   const uint32_t pd_;
   WqeRing<rocefs_receive_wqe> ring_;
   ReceiveQueue receives_;
+  std::optional<XrcListing> listing_;
   uint32_t limit_ = 0;
   uint32_t async_events_ = 0;
 };
@@ -113,6 +123,8 @@ class ClientQp final : public ClientQueue, public QpObserver {
 
   // Takes over a queue pair that was made for it. ENOMEM: no free region.
   Result<void> attach(Qp& qp, ClientSrq* srq, const rocefs_created& layout);
+  // Shares a receiving queue pair of XRC.
+  void attach(std::shared_ptr<XrcTarget> target);
   Qp& qp() { return *qp_; }
   ClientSrq* srq() { return srq_; }
   const rocefs_create_qp& created() const { return wanted_; }
@@ -151,19 +163,21 @@ class ClientQp final : public ClientQueue, public QpObserver {
   WqeRing<rocefs_send_wqe> sends_;
   WqeRing<rocefs_receive_wqe> receives_;
   Qp* qp_ = nullptr;
+  std::shared_ptr<XrcTarget> target_;  // XRC_RECV
   ClientSrq* srq_ = nullptr;
   uint32_t async_events_ = 0;
 };
 
 class Client final : public DeviceClient {
  public:
-  // Numbers shared by the clients of a device.
-  struct Numbers {
+  // Shared by the clients of a device: last numbers in use, and XRC domains.
+  struct Shared {
     uint32_t pd = 1u << 16;  // smaller ones are those of built-in traffic
     uint32_t context = 0, cq = 0, srq = 0;
+    XrcDomains domains;
   };
   // `events`: the socket for asynchronous events.
-  Client(Device& device, Numbers& numbers, std::shared_ptr<Process> process,
+  Client(Device& device, Shared& shared, std::shared_ptr<Process> process,
          std::shared_ptr<SharedMemory> page, std::string comm, uint32_t events);
   ~Client() override;
 
@@ -208,9 +222,20 @@ class Client final : public DeviceClient {
     uint32_t number = 0;
     uint32_t users = 0;
   };
+  struct Dm {
+    std::shared_ptr<Memory> memory;
+    uint64_t length = 0;  // bytes that the program has asked for
+    uint64_t size = 0;    // bytes that they take
+    uint32_t users = 0;
+  };
   struct Mr {
     uint32_t key = 0;
     Pd* pd = nullptr;
+    Dm* dm = nullptr;  // region of device memory
+  };
+  struct Xrcd {
+    std::shared_ptr<XrcDomain> domain;
+    uint32_t users = 0;
   };
   struct Mw {
     uint32_t key = 0;
@@ -228,6 +253,16 @@ class Client final : public DeviceClient {
   Result<void> destroy_cq(uint32_t handle, Attachment& attachment, rocefs_answer& answer);
   Result<void> create_srq(const rocefs_create_srq& wanted, Attachment& attachment,
                           rocefs_answer& answer);
+  Result<void> open_xrcd(const rocefs_open_xrcd& wanted, rocefs_answer& answer);
+  Result<void> close_xrcd(uint32_t handle);
+  Result<void> create_xrc_target(const rocefs_create_qp& wanted, Attachment& attachment,
+                                 rocefs_answer& answer);
+  Result<void> open_xrc_target(const rocefs_create_qp& wanted, Attachment& attachment,
+                               rocefs_answer& answer);
+  Result<void> add_xrc_target(Xrcd& xrcd, const rocefs_create_qp& wanted,
+                              std::shared_ptr<XrcTarget> target, Attachment& attachment,
+                              rocefs_answer& answer);
+  Result<void> make_xrc(ClientSrq& srq);
   Result<void> modify_srq(const rocefs_srq_attr& wanted);
   Result<void> query_srq(uint32_t handle, rocefs_answer& answer);
   Result<void> destroy_srq(uint32_t handle, Attachment& attachment, rocefs_answer& answer);
@@ -244,6 +279,10 @@ class Client final : public DeviceClient {
   Result<void> share_mr(const rocefs_reg_mr& wanted, Attachment& attachment, rocefs_answer& answer);
   Result<void> add_region(const rocefs_reg_mr& wanted, std::shared_ptr<Memory> memory,
                           rocefs_answer& answer);
+  Result<void> alloc_dm(const rocefs_alloc_dm& wanted, Attachment& attachment,
+                        rocefs_answer& answer);
+  Result<void> free_dm(uint32_t handle);
+  Result<void> reg_dm_mr(const rocefs_reg_dm_mr& wanted, rocefs_answer& answer);
   // When `reply` is called, all moves of the client's memory have ended.
   void rereg_mr(const rocefs_rereg_mr& wanted, Reply reply);
   Result<void> change_region(const rocefs_rereg_mr& wanted, rocefs_answer& answer);
@@ -258,7 +297,7 @@ class Client final : public DeviceClient {
   void give_doorbell(ClientQueue& queue);
 
   Device* device_;
-  Numbers& numbers_;
+  Shared& shared_;
   const uint32_t number_;  // of this context; unique on its device
   const std::shared_ptr<Process> process_;
   const std::shared_ptr<SharedMemory> memory_;
@@ -272,6 +311,9 @@ class Client final : public DeviceClient {
   uint32_t completions_ = 0;
 
   Handles<Pd> pds_{ROCEFS_MAX_PD};
+  Handles<Xrcd> xrcds_{ROCEFS_MAX_XRCD};
+  Handles<Dm> dms_{ROCEFS_MAX_DM / 4096};
+  uint64_t dm_bytes_ = 0;
   Handles<Mr> mrs_{ROCEFS_MAX_MR};
   Handles<Mw> mws_{ROCEFS_MAX_MW};
   Handles<ClientCq> cqs_{ROCEFS_MAX_CQ};
@@ -281,7 +323,8 @@ class Client final : public DeviceClient {
   std::vector<ClientQueue*> doorbells_;
   std::vector<uint32_t> served_again_;  // doorbells of queues that may have more requests
   std::unordered_map<uint32_t, ClientQp*> by_number_;
-  std::unordered_map<uint64_t, uint32_t> channels_;  // sockets of channels, by name
+  std::unordered_map<uint32_t, ClientSrq*> xrc_srqs_;  // by number
+  std::unordered_map<uint64_t, uint32_t> channels_;    // sockets of channels, by name
 };
 
 // Error for an invalid handle.

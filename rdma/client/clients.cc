@@ -62,7 +62,7 @@ void Clients::add(uint64_t id, Arrival arrival, Client::Reply reply) {
   Entry& entry = clients_[id];
   entry.doorbell = std::move(arrival.doorbell);
   engine_.ring().watch(entry.doorbell.get(), [] {});  // waking the core is enough
-  entry.client = std::make_unique<Client>(*device, numbers_[device], process,
+  entry.client = std::make_unique<Client>(*device, shared_[device], process,
                                           std::move(arrival.page), std::move(comm), arrival.events);
   rocefs_answer answer{};
   describe(*device, answer.u.device);

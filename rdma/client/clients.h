@@ -58,7 +58,7 @@ class Clients final : public Poller {
   Fabric& fabric_;
   Engine& engine_;
   SharedMemory page_;
-  std::map<const Device*, Client::Numbers> numbers_;
+  std::map<const Device*, Client::Shared> shared_;
   std::map<uint64_t, Entry> clients_;
   Event cancel_late_ = event_of<&Clients::cancel_late>(this);  // while copiers have moves
   std::vector<std::shared_ptr<Process>> leaving_;              // processes with pending answers

@@ -67,7 +67,7 @@ bool add_sges(std::span<const rocefs_sge> from, uint32_t count, uint32_t most, S
 }  // namespace
 
 uint32_t ibv_type_of(QpType type) {
-  constexpr uint32_t kRc = 2, kUc = 3, kUd = 4;
+  constexpr uint32_t kRc = 2, kUc = 3, kUd = 4, kXrcSend = 9, kXrcReceive = 10;
   switch (type) {
     case QpType::kRc:
       return kRc;
@@ -75,6 +75,10 @@ uint32_t ibv_type_of(QpType type) {
       return kUc;
     case QpType::kUd:
       return kUd;
+    case QpType::kXrcSend:
+      return kXrcSend;
+    case QpType::kXrcReceive:
+      return kXrcReceive;
   }
   return 0;
 }
@@ -87,6 +91,10 @@ std::optional<QpType> qp_type_of(uint32_t ibv_type) {
       return QpType::kUc;
     case 4:
       return QpType::kUd;
+    case 9:
+      return QpType::kXrcSend;
+    case 10:
+      return QpType::kXrcReceive;
   }
   return std::nullopt;
 }
@@ -262,6 +270,7 @@ SendRequest send_request_of(const Device& device, const rocefs_send_wqe& wqe,
   request.swap_add = swaps ? wqe.swap : wqe.compare_add;
   request.remote_qpn = wqe.remote_qpn & 0xffffff;
   request.qkey = wqe.qkey;
+  request.remote_srqn = wqe.srqn & 0xffffff;
   if (limits.datagram) {
     if (Result<AddressVector> path = address_of(device, wqe.path)) {
       request.path = *path;

@@ -15,28 +15,29 @@ namespace rocefs {
 class ClientMemory final : public Memory {
  public:
   // `address`: of the first byte, in the process.
-  ClientMemory(std::shared_ptr<Process> process, uint64_t address)
-      : process_(std::move(process)), address_(address) {}
+  ClientMemory(std::shared_ptr<Process> process, uint64_t address, Process::Pages pages)
+      : process_(std::move(process)), address_(address), pages_(pages) {}
 
   Outcome write(uint64_t offset, std::span<const uint8_t> source, MemoryListener& listener,
                 uint64_t ticket) override {
-    process_->write(address_ + offset, source, listener, ticket);
+    process_->write(address_ + offset, source, listener, ticket, pages_);
     return Outcome::kPending;
   }
   Outcome read(uint64_t offset, std::span<uint8_t> into, MemoryListener& listener,
                uint64_t ticket) override {
-    process_->read(address_ + offset, into, listener, ticket);
+    process_->read(address_ + offset, into, listener, ticket, pages_);
     return Outcome::kPending;
   }
   Outcome atomic(uint64_t offset, const AtomicOperation& operation, uint64_t& original,
                  MemoryListener& listener, uint64_t ticket) override {
-    process_->atomic(address_ + offset, operation, original, listener, ticket);
+    process_->atomic(address_ + offset, operation, original, listener, ticket, pages_);
     return Outcome::kPending;
   }
 
  private:
   const std::shared_ptr<Process> process_;
   const uint64_t address_;
+  const Process::Pages pages_;
 };
 
 // The client may change the bytes at any time: no decision depends on them.

@@ -13,17 +13,25 @@ constexpr uint32_t kWindow = 512;
 
 }  // namespace
 
-Result<void> Client::create_qp(const rocefs_create_qp& wanted, Attachment& attachment,
+Result<void> Client::create_qp(const rocefs_create_qp& asked, Attachment& attachment,
                                rocefs_answer& answer) {
+  std::optional<QpType> type = qp_type_of(asked.type);
+  if (type == QpType::kXrcReceive) return create_xrc_target(asked, attachment, answer);
+  bool receives = type != QpType::kXrcSend;
+  rocefs_create_qp wanted = asked;
+  wanted.xrcd = 0;
+  if (!receives) wanted.receive_cq = 0;
   Pd* pd = pds_.find(wanted.pd);
   ClientCq* send_cq = cqs_.find(wanted.send_cq);
-  ClientCq* receive_cq = cqs_.find(wanted.receive_cq);
+  ClientCq* receive_cq = receives ? cqs_.find(wanted.receive_cq) : send_cq;
   ClientSrq* srq = srqs_.find(wanted.srq);
-  std::optional<QpType> type = qp_type_of(wanted.type);
   if (!pd) return no_such("protection domain", wanted.pd);
   if (!send_cq) return no_such("completion queue", wanted.send_cq);
   if (!receive_cq) return no_such("completion queue", wanted.receive_cq);
   if (wanted.srq && !srq) return no_such("shared receive queue", wanted.srq);
+  if (srq && (srq->is_xrc() || !receives)) {
+    return Error{EINVAL, "a queue pair has no shared receive queue of XRC"};
+  }
   if (!type) return errorf(EOPNOTSUPP, "queue pairs of type {} are not supported", wanted.type);
   if (qps_.full()) return Error{ENOMEM, "too many queue pairs"};
   auto made = std::make_unique<ClientQp>(*this, attachment.memory, attachment.layout, wanted);
@@ -48,7 +56,7 @@ Result<void> Client::create_qp(const rocefs_create_qp& wanted, Attachment& attac
   }
   ++pd->users;
   ++send_cq->users;
-  ++receive_cq->users;
+  if (receives) ++receive_cq->users;
   if (srq) ++srq->users;
   by_number_[(*qp)->number()] = made.get();
   answer.u.created = attachment.layout;
@@ -68,7 +76,7 @@ Result<void> Client::modify_qp(const rocefs_qp_attr& wanted) {
     return errorf(EPERM, "Q_Key {:#x} is a controlled one, for root and the mount's own user",
                   qkey);
   }
-  if (qp->qp().type() == QpType::kRc && change->to == QpState::kRtr) {
+  if (qp->qp().reliable() && change->to == QpState::kRtr) {
     change->attributes.window = kWindow;
     change->mask |= kQpWindow;
   }
@@ -100,9 +108,10 @@ Result<void> Client::destroy_qp(uint32_t handle, Attachment& attachment, rocefs_
   by_number_.erase(qp->qp().number());
   qp->destroy();
   give_doorbell(*qp);
-  --pds_.find(created.pd)->users;
-  --cqs_.find(created.send_cq)->users;
-  --cqs_.find(created.receive_cq)->users;
+  if (Pd* pd = pds_.find(created.pd)) --pd->users;
+  if (ClientCq* cq = cqs_.find(created.send_cq)) --cq->users;
+  if (ClientCq* cq = cqs_.find(created.receive_cq)) --cq->users;
+  if (Xrcd* xrcd = xrcds_.find(created.xrcd)) --xrcd->users;
   if (qp->srq()) --qp->srq()->users;
   qps_.take(handle);
   return {};

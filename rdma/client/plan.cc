@@ -2,6 +2,7 @@
 #include <bit>
 #include <cerrno>
 
+#include "rdma/client/convert.h"
 #include "rdma/client/copier.h"
 #include "rdma/client/server.h"
 
@@ -48,9 +49,12 @@ Result<rocefs_created> plan_srq(const rocefs_create_srq& wanted) {
   return made;
 }
 
-Result<rocefs_created> plan_qp(const rocefs_create_qp& wanted) {
-  uint32_t most_wr = std::max(wanted.max_send_wr, wanted.srq ? 0 : wanted.max_receive_wr);
-  uint32_t most_sge = std::max(wanted.max_send_sge, wanted.srq ? 0 : wanted.max_receive_sge);
+Result<rocefs_created> plan_qp(const rocefs_create_qp& wanted, std::optional<QpType> type) {
+  bool sends = type != QpType::kXrcReceive;
+  bool receives = !wanted.srq && sends && type != QpType::kXrcSend;
+  uint32_t most_wr = std::max(sends ? wanted.max_send_wr : 0, receives ? wanted.max_receive_wr : 0);
+  uint32_t most_sge =
+      std::max(sends ? wanted.max_send_sge : 0, receives ? wanted.max_receive_sge : 0);
   if (most_wr > ROCEFS_MAX_QP_WR) return too_large("work requests", most_wr, ROCEFS_MAX_QP_WR);
   if (most_sge > ROCEFS_MAX_SGE)
     return too_large("scatter/gather entries", most_sge, ROCEFS_MAX_SGE);
@@ -58,12 +62,27 @@ Result<rocefs_created> plan_qp(const rocefs_create_qp& wanted) {
     return too_large("bytes of inline data", wanted.max_inline, ROCEFS_MAX_INLINE);
   }
   rocefs_created made{};
-  made.entries = slots(wanted.max_send_wr);
-  made.receive_entries = wanted.srq ? 0 : slots(wanted.max_receive_wr);
+  made.entries = sends ? slots(wanted.max_send_wr) : 0;
+  made.receive_entries = receives ? slots(wanted.max_receive_wr) : 0;
   made.max_inline = ROCEFS_MAX_INLINE;
   made.send_offset = kPage;
   made.receive_offset = kPage + pages(made.entries * sizeof(rocefs_send_wqe));
   made.size = made.receive_offset + pages(made.receive_entries * sizeof(rocefs_receive_wqe));
+  return made;
+}
+
+Result<rocefs_created> plan_dm(const rocefs_alloc_dm& wanted) {
+  constexpr uint32_t kLogPage = 12;
+  if (wanted.length == 0 || wanted.length > ROCEFS_MAX_DM) {
+    return errorf(EINVAL, "{} bytes of device memory: at most {}", wanted.length,
+                  static_cast<int>(ROCEFS_MAX_DM));
+  }
+  if (wanted.log_align > kLogPage) {
+    return errorf(EINVAL, "device memory aligned to 2^{}: at most 2^{}", wanted.log_align,
+                  kLogPage);
+  }
+  rocefs_created made{};
+  made.size = pages(wanted.length);
   return made;
 }
 
@@ -87,7 +106,11 @@ Result<rocefs_created> plan(const rocefs_request& request) {
     case ROCEFS_OP_CREATE_SRQ:
       return plan_srq(request.u.create_srq);
     case ROCEFS_OP_CREATE_QP:
-      return plan_qp(request.u.create_qp);
+      return plan_qp(request.u.create_qp, qp_type_of(request.u.create_qp.type));
+    case ROCEFS_OP_OPEN_QP:
+      return plan_qp(request.u.create_qp, QpType::kXrcReceive);
+    case ROCEFS_OP_ALLOC_DM:
+      return plan_dm(request.u.alloc_dm);
     case ROCEFS_OP_SHARE_MR:
       return plan_region(request.u.reg_mr.length);
     case ROCEFS_OP_CREATE_COPIER: {

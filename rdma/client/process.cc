@@ -66,72 +66,43 @@ Process::Process(const Credentials& who, Fd pidfd, Engine& engine)
 
 Process::~Process() = default;
 
-void Process::Jobs::clear() {
-  list.clear();
-  here.clear();
-}
-
-void Process::Jobs::swap(Jobs& other) {
-  list.swap(other.list);
-  here.swap(other.here);
-}
-
-void Process::Jobs::append(Jobs& others) {
-  std::move(others.list.begin(), others.list.end(), std::back_inserter(list));
-  here.insert(here.end(), others.here.begin(), others.here.end());
-}
-
-void Process::Jobs::push(Job& job, std::span<const iovec> parts) {
-  list.push_back(std::move(job));
-  here.insert(here.end(), parts.begin(), parts.end());
-}
-
-// Removes the first jobs with their places.
-void Process::Jobs::drop(size_t count, size_t places) {
-  list.erase(list.begin(), list.begin() + static_cast<ptrdiff_t>(count));
-  here.erase(here.begin(), here.begin() + static_cast<ptrdiff_t>(places));
-}
-
 void Process::read(uint64_t address, std::span<uint8_t> into, MemoryListener& listener,
-                   uint64_t ticket) {
-  ask(Job::Kind::kRead, address, {into.data(), into.size()}, listener, ticket);
+                   uint64_t ticket, Pages pages) {
+  ask({Job::Kind::kRead, pages, 1, into.size(), address, &listener, ticket, nullptr},
+      {into.data(), into.size()});
 }
 
 void Process::write(uint64_t address, std::span<const uint8_t> from, MemoryListener& listener,
-                    uint64_t ticket) {
+                    uint64_t ticket, Pages pages) {
   auto* only_read = const_cast<uint8_t*>(from.data());
-  ask(Job::Kind::kWrite, address, {only_read, from.size()}, listener, ticket);
+  ask({Job::Kind::kWrite, pages, 1, from.size(), address, &listener, ticket, nullptr},
+      {only_read, from.size()});
 }
 
 // A range that continues the last one becomes a part of it.
-void Process::ask(Job::Kind kind, uint64_t address, const iovec& here, MemoryListener& listener,
-                  uint64_t ticket) {
+void Process::ask(Job&& move, const iovec& here) {
   asked_.here.push_back(here);
-  asked_bytes_ += here.iov_len;
+  asked_bytes_ += move.length;
   if (!asked_.empty()) {
     Job& last = asked_.list.back();
-    bool goes_on = last.kind == kind && last.address + last.length == address &&
-                   last.listener == &listener && last.ticket + last.parts == ticket &&
-                   last.length + here.iov_len <= kLump && last.parts < kMaxParts;
+    bool goes_on = last.kind == move.kind && last.address + last.length == move.address &&
+                   last.listener == move.listener && last.ticket + last.parts == move.ticket &&
+                   last.length + move.length <= kLump && last.parts < kMaxParts &&
+                   last.pages == move.pages;
     if (goes_on) {
-      last.length += here.iov_len;
+      last.length += move.length;
       ++last.parts;
       return;
     }
   }
-  Job& job = asked_.list.emplace_back();
-  job.kind = kind;
-  job.parts = 1;
-  job.length = here.iov_len;
-  job.address = address;
-  job.listener = &listener;
-  job.ticket = ticket;
+  asked_.list.push_back(std::move(move));
 }
 
 void Process::atomic(uint64_t address, const AtomicOperation& operation, uint64_t& original,
-                     MemoryListener& listener, uint64_t ticket) {
+                     MemoryListener& listener, uint64_t ticket, Pages pages) {
   Job& job = asked_.list.emplace_back();
   job.kind = Job::Kind::kAtomic;
+  job.pages = pages;
   job.parts = 1;
   job.address = address;
   job.extra = std::make_unique<Extra>();
@@ -421,7 +392,7 @@ size_t Process::move(std::span<const Job> batch, std::span<const iovec> here,
     if (job.kind != batch[0].kind || (count > 0 && !fits)) break;
     ++count;
     bytes += job.length;
-    if (transfer(job.kind, job.address, here.first(job.parts))) {
+    if (transfer(job, job.address, here.first(job.parts))) {
       done.push_back({job.listener, job.ticket, job.parts, true, {}});
     } else {
       move_parts(job, here.first(job.parts), done);
@@ -436,26 +407,36 @@ size_t Process::move(std::span<const Job> batch, std::span<const iovec> here,
 void Process::move_parts(const Job& job, std::span<const iovec> here, std::vector<Done>& done) {
   uint64_t address = job.address;
   for (uint32_t i = 0; i < job.parts; ++i) {
-    bool ok = transfer(job.kind, address, here.subspan(i, 1));
+    bool ok = transfer(job, address, here.subspan(i, 1));
     done.push_back({job.listener, job.ticket + i, 1, ok, {}});
     address += here[i].iov_len;
   }
 }
 
-bool Process::transfer(Job::Kind kind, uint64_t address, std::span<const iovec> here) {
+// Moves a part of a job. What the process may not touch itself is looked for in its maps, where no
+// one did so before: the memory file does not refuse it.
+bool Process::transfer(const Job& job, uint64_t address, std::span<const iovec> here) {
   const ProcessMemory* there = memory();
   if (!there) return false;
-  return kind == Job::Kind::kRead ? there->read(address, here) : there->write(address, here);
+  bool reads = job.kind == Job::Kind::kRead;
+  if (job.pages == Pages::kOnDemand) {
+    uint64_t length = 0;
+    for (const iovec& part : here) length += part.iov_len;
+    if (!there->allows(address, length, !reads)) return false;
+  }
+  return reads ? there->read(address, here) : there->write(address, here);
 }
 
 // Atomic against other requests: this thread does them all.
 bool Process::change(const Job& job) {
   uint64_t number = 0;
   const iovec here{&number, sizeof number};
-  if (!transfer(Job::Kind::kRead, job.address, {&here, 1})) return false;
+  Job move{Job::Kind::kRead, job.pages, 1, sizeof number, job.address, nullptr, 0, nullptr};
+  if (!transfer(move, move.address, {&here, 1})) return false;
   *job.extra->original = number;
   number = job.extra->operation.result(number);
-  return transfer(Job::Kind::kWrite, job.address, {&here, 1});
+  move.kind = Job::Kind::kWrite;
+  return transfer(move, move.address, {&here, 1});
 }
 
 // The PID may be reused as soon as the process was waited for.
@@ -479,7 +460,8 @@ const ProcessMemory* Process::memory() {
 bool Process::holds(uint64_t address, uint32_t number) {
   uint32_t found = 0;
   const iovec here{&found, sizeof found};
-  return transfer(Job::Kind::kRead, address, {&here, 1}) && found == number;
+  const ProcessMemory* there = memory();
+  return there && there->read(address, {&here, 1}) && found == number;
 }
 
 bool Process::populated(uint64_t address, uint64_t length, bool writes) {

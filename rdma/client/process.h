@@ -59,13 +59,16 @@ class Process {
   const Credentials& credentials() const { return who_; }
   int pidfd() const { return pidfd_.get(); }
 
+  // Pages of a region: populated() before, or looked at by each move (on-demand paging).
+  enum class Pages : uint8_t { kPopulated, kOnDemand };
   // Core thread. Jobs are done in order; take_done() calls the listener. Spans and `original` live
   // until then.
-  void read(uint64_t address, std::span<uint8_t> into, MemoryListener& listener, uint64_t ticket);
+  void read(uint64_t address, std::span<uint8_t> into, MemoryListener& listener, uint64_t ticket,
+            Pages pages = Pages::kPopulated);
   void write(uint64_t address, std::span<const uint8_t> from, MemoryListener& listener,
-             uint64_t ticket);
+             uint64_t ticket, Pages pages = Pages::kPopulated);
   void atomic(uint64_t address, const AtomicOperation& operation, uint64_t& original,
-              MemoryListener& listener, uint64_t ticket);
+              MemoryListener& listener, uint64_t ticket, Pages pages = Pages::kPopulated);
   // Runs `work` on the copy thread after all earlier jobs, and the task that it returns, if any, on
   // the core.
   using Work = UniqueFunction<Task()>;
@@ -130,6 +133,7 @@ class Process {
   struct Job {
     enum class Kind : uint8_t { kRead, kWrite, kAtomic, kRun, kSend, kAdopt, kClose };
     Kind kind = Kind::kRun;
+    Pages pages = Pages::kPopulated;
     uint32_t parts = 0;  // move: number of places here
     uint64_t length = 0;
     uint64_t address = 0;  // or the socket's number
@@ -168,15 +172,14 @@ class Process {
   void work_loop();
   void work(Jobs& batch, std::vector<Done>& done);
   void hand_back(std::vector<Done>& done);
-  void ask(Job::Kind kind, uint64_t address, const iovec& here, MemoryListener& listener,
-           uint64_t ticket);
+  void ask(Job&& move, const iovec& here);
   uint64_t hand_over(Jobs& jobs, uint64_t bytes);
   uint64_t divide();
   void post(Job& job, std::span<const iovec> here);
   bool take_copied();
   size_t move(std::span<const Job> batch, std::span<const iovec> here, std::vector<Done>& done);
   void move_parts(const Job& job, std::span<const iovec> here, std::vector<Done>& done);
-  bool transfer(Job::Kind kind, uint64_t address, std::span<const iovec> here);
+  bool transfer(const Job& job, uint64_t address, std::span<const iovec> here);
   bool change(const Job& job);
   bool alive() const;
   const ProcessMemory* memory();

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "core/base/clock.h"
 #include "rdma/client/client.h"
 #include "rdma/packet/operations.h"
 
@@ -50,6 +51,7 @@ void ClientCq::publish(bool solicited) {
   entry.qpn = completion.qpn;
   entry.source_qpn = completion.source_qpn;
   entry.l3_type = static_cast<uint32_t>(completion.grh);
+  if (stamped_) entry.timestamp = static_cast<uint64_t>(monotonic_ns());
   auto* entries = memory_->at<rocefs_cqe>(ROCEFS_CQ_ENTRIES);
   std::memcpy(&entries[produced_ & (entries_ - 1)], &entry, sizeof entry);
   store_release(page_->produced, ++produced_);
@@ -156,6 +158,12 @@ Result<void> ClientQp::attach(Qp& qp, ClientSrq* srq, const rocefs_created& layo
   return {};
 }
 
+void ClientQp::attach(std::shared_ptr<XrcTarget> target) {
+  target_ = std::move(target);
+  target_->add(*this);
+  qp_ = &target_->qp();
+}
+
 bool ClientQp::serve() {
   if (!sends_.sound() || !receives_.sound()) {
     qp_->enter_error();
@@ -240,6 +248,12 @@ void ClientQp::flush() {
 }
 
 void ClientQp::destroy() {
+  if (target_) {
+    target_->remove(*this);
+    target_.reset();
+    qp_ = nullptr;
+    return;
+  }
   Device& device = client_.device();
   qp_->receives().set_source(nullptr);
   device.destroy_qp(*qp_);

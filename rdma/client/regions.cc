@@ -18,6 +18,12 @@ void Client::populate(uint64_t address, uint64_t length, uint32_t access, Popula
 
 namespace {
 
+constexpr uint32_t kOnDemand = 1 << 6;  // IBV_ACCESS_ON_DEMAND
+
+Process::Pages pages_of(uint32_t access) {
+  return access & kOnDemand ? Process::Pages::kOnDemand : Process::Pages::kPopulated;
+}
+
 const Error kNoMemory{EFAULT, "the region's memory is not mapped or not accessible"};
 
 Result<void> check_bounds(const rocefs_reg_mr& wanted) {
@@ -31,12 +37,14 @@ void Client::reg_mr(const rocefs_reg_mr& wanted, Reply reply) {
   if (!pds_.find(wanted.pd)) return reply(refusal(no_such("protection domain", wanted.pd)));
   if (Result<void> fits = check_bounds(wanted); !fits) return reply(refusal(fits.error()));
   // All pages are touched before the region exists, as the kernel pins them.
-  populate(wanted.address, wanted.length, wanted.access,
-           [this, wanted, reply = std::move(reply)](bool populated) mutable {
+  Process::Pages pages = pages_of(wanted.access);
+  bool on_demand = pages == Process::Pages::kOnDemand;
+  populate(wanted.address, on_demand ? 0 : wanted.length, wanted.access,
+           [this, wanted, pages, reply = std::move(reply)](bool populated) mutable {
              rocefs_answer answer{};
              Result<void> added = kNoMemory;
              if (populated) {
-               auto memory = std::make_shared<ClientMemory>(process_, wanted.address);
+               auto memory = std::make_shared<ClientMemory>(process_, wanted.address, pages);
                added = add_region(wanted, std::move(memory), answer);
              }
              reply(added ? answer : refusal(added.error()));
@@ -55,19 +63,22 @@ Result<void> Client::add_region(const rocefs_reg_mr& wanted, std::shared_ptr<Mem
   Pd* pd = pds_.find(wanted.pd);
   if (!pd) return no_such("protection domain", wanted.pd);
   if (mrs_.full()) return Error{ENOMEM, "too many regions"};
-  Result<uint8_t> access = access_of(wanted.access);
+  Result<uint8_t> access = access_of(wanted.access & ~kOnDemand);
   if (!access) return access.error();
   Result<uint32_t> key =
       device_->memory().add(std::move(memory), wanted.iova, wanted.length, pd->number, *access);
   if (!key) return key.error();
   ++pd->users;
-  answer.u.mr.handle = mrs_.add(std::make_unique<Mr>(Mr{*key, pd}));
+  answer.u.mr.handle = mrs_.add(std::make_unique<Mr>(Mr{*key, pd, nullptr}));
   answer.u.mr.lkey = answer.u.mr.rkey = *key;
   return {};
 }
 
 void Client::rereg_mr(const rocefs_rereg_mr& wanted, Reply reply) {
   bool moves = wanted.flags & ROCEFS_REREG_TRANSLATION;
+  if ((wanted.flags & ROCEFS_REREG_ACCESS) && (wanted.mr.access & kOnDemand)) {
+    return reply(refusal({EOPNOTSUPP, "a region stays with or without paging on demand"}));
+  }
   Result<void> fits = moves ? check_bounds(wanted.mr) : Result<void>();
   if (!fits) return reply(refusal(fits.error()));
   uint32_t access = wanted.mr.access;
@@ -96,6 +107,7 @@ Result<void> Client::change_region(const rocefs_rereg_mr& wanted, rocefs_answer&
     return errorf(EINVAL, "changes {:#x} of a region are not supported", wanted.flags);
   }
   MemoryTable& table = device_->memory();
+  if (mr->dm) return Error{EOPNOTSUPP, "a region of device memory does not change"};
   const MemoryRegion& before = *table.find(mr->key);
   if (before.windows > 0) return Error{EBUSY, "a memory window is bound to the region"};
   Pd* pd = wanted.flags & ROCEFS_REREG_PD ? pds_.find(wanted.mr.pd) : mr->pd;
@@ -108,7 +120,8 @@ Result<void> Client::change_region(const rocefs_rereg_mr& wanted, rocefs_answer&
   }
   Result<uint32_t> key = mr->key;
   if (wanted.flags & ROCEFS_REREG_TRANSLATION) {
-    auto memory = std::make_shared<ClientMemory>(process_, wanted.mr.address);
+    auto memory =
+        std::make_shared<ClientMemory>(process_, wanted.mr.address, Process::Pages::kPopulated);
     key = table.add(std::move(memory), wanted.mr.iova, wanted.mr.length, pd->number, access);
     if (!key) return key.error();
     (void)table.remove(mr->key);
@@ -117,7 +130,8 @@ Result<void> Client::change_region(const rocefs_rereg_mr& wanted, rocefs_answer&
   }
   --mr->pd->users;
   ++pd->users;
-  *mr = {*key, pd};
+  mr->key = *key;
+  mr->pd = pd;
   answer.u.mr = {wanted.handle, *key, *key};
   return {};
 }
@@ -127,7 +141,58 @@ Result<void> Client::dereg_mr(uint32_t handle) {
   if (!mr) return nothing_to_destroy("region", handle);
   if (Result<void> removed = device_->memory().remove(mr->key); !removed) return removed;
   --mr->pd->users;
+  if (mr->dm) --mr->dm->users;
   mrs_.take(handle);
+  return {};
+}
+
+Result<void> Client::alloc_dm(const rocefs_alloc_dm& wanted, Attachment& attachment,
+                              rocefs_answer& answer) {
+  uint64_t size = attachment.layout.size;
+  if (dms_.full() || dm_bytes_ + size > ROCEFS_MAX_DM) {
+    return errorf(ENOMEM, "{} of {} bytes of device memory are in use", dm_bytes_,
+                  static_cast<int>(ROCEFS_MAX_DM));
+  }
+  auto memory = std::make_shared<SharedClientMemory>(process_, std::move(attachment.memory));
+  dm_bytes_ += size;
+  answer.u.created = attachment.layout;
+  answer.u.created.handle =
+      dms_.add(std::make_unique<Dm>(Dm{std::move(memory), wanted.length, size, 0}));
+  return {};
+}
+
+Result<void> Client::free_dm(uint32_t handle) {
+  Dm* dm = dms_.find(handle);
+  if (!dm) return nothing_to_destroy("device memory", handle);
+  if (dm->users > 0) return Error{EBUSY, "a region of the device memory is in use"};
+  dm_bytes_ -= dm->size;
+  dms_.take(handle);
+  return {};
+}
+
+Result<void> Client::reg_dm_mr(const rocefs_reg_dm_mr& wanted, rocefs_answer& answer) {
+  constexpr uint32_t kZeroBased = 1 << 5;  // IBV_ACCESS_ZERO_BASED
+  Dm* dm = dms_.find(wanted.dm);
+  Pd* pd = pds_.find(wanted.pd);
+  if (!dm) return no_such("device memory", wanted.dm);
+  if (!pd) return no_such("protection domain", wanted.pd);
+  if (!(wanted.access & kZeroBased)) {
+    return Error{EINVAL, "a region of device memory is zero-based"};
+  }
+  if (wanted.offset > dm->length || wanted.length > dm->length - wanted.offset) {
+    return errorf(EINVAL, "{} bytes at {} of {} bytes of device memory", wanted.length,
+                  wanted.offset, dm->length);
+  }
+  if (mrs_.full()) return Error{ENOMEM, "too many regions"};
+  Result<uint8_t> access = access_of(wanted.access & ~kZeroBased);
+  if (!access) return access.error();
+  Result<uint32_t> key =
+      device_->memory().add(dm->memory, 0, wanted.length, pd->number, *access, wanted.offset);
+  if (!key) return key.error();
+  ++pd->users;
+  ++dm->users;
+  answer.u.mr.handle = mrs_.add(std::make_unique<Mr>(Mr{*key, pd, dm}));
+  answer.u.mr.lkey = answer.u.mr.rkey = *key;
   return {};
 }
 

@@ -42,13 +42,14 @@ void Client::add_resources(std::string& text, std::unordered_set<const Qp*>& lis
                           mr.pd->number));
   });
   srqs_.each([&](const ClientSrq& srq) {
-    add("srq", fmt::format("srqn={} type=0 pdn={}", srq.number(), srq.pd()));
+    add("srq", fmt::format("srqn={} type={:d} pdn={}", srq.number(), srq.is_xrc(), srq.pd()));
   });
   qps_.each([&](ClientQp& one) {
     Qp& qp = one.qp();
     listed.insert(&qp);
+    const Pd* pd = pds_.find(one.created().pd);
     add("qp", queue_pair_text(qp, device_->port(qp.attributes().port)) +
-                  fmt::format(" pdn={}", pds_.find(one.created().pd)->number));
+                  (pd ? fmt::format(" pdn={}", pd->number) : ""));
   });
 }
 

@@ -314,7 +314,7 @@ Result<Client::Attachment> ClientServer::prepare(Connection& connection,
   if (!layout) return layout.error();
   attachment.layout = *layout;
   if (layout->size == 0) return attachment;
-  bool region = request.op == ROCEFS_OP_SHARE_MR;
+  bool region = request.op == ROCEFS_OP_SHARE_MR || request.op == ROCEFS_OP_ALLOC_DM;
   Connection::Bytes used = region ? connection.region_bytes : connection.ring_bytes;
   size_t most = region ? kMaxRegionBytes : kMaxRingBytes;
   if (layout->size > most - *used) {

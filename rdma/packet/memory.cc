@@ -79,7 +79,7 @@ Result<uint32_t> MemoryTable::take_slot() {
 }
 
 Result<uint32_t> MemoryTable::add(std::shared_ptr<Memory> memory, uint64_t address, uint64_t length,
-                                  uint32_t pd, uint8_t access) {
+                                  uint32_t pd, uint8_t access, uint64_t base) {
   if (!rights_fit(access)) {
     return Error{EINVAL, "remote write or atomic rights need the local write right"};
   }
@@ -94,6 +94,7 @@ Result<uint32_t> MemoryTable::add(std::shared_ptr<Memory> memory, uint64_t addre
   region.memory = std::move(memory);
   region.address = address;
   region.length = length;
+  region.base = base;
   region.pd = pd;
   region.access = access;
   return *index << 8 | (region.generation & 0xff);

@@ -154,8 +154,9 @@ class MemoryTable {
 
   // EINVAL for remote write or atomic rights without local write, or for a region past the end of
   // the address space; ENOMEM when all slots are taken.
+  // `base`: offset of the first byte in `memory`.
   Result<uint32_t> add(std::shared_ptr<Memory> memory, uint64_t address, uint64_t length,
-                       uint32_t pd, uint8_t access);
+                       uint32_t pd, uint8_t access, uint64_t base = 0);
   // ENOMEM when all slots are taken. The window is useless until it is bound.
   Result<uint32_t> add_window(uint32_t pd, WindowType type = WindowType::kType2);
   // Changes domain and rights of a region, which keeps its key. EINVAL as for add(), or for an

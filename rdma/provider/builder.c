@@ -122,6 +122,10 @@ static void set_ud_addr(struct ibv_qp_ex* ex, struct ibv_ah* ah, uint32_t remote
   wqe->path = ROCEFS_CONTAINER(ah, struct rocefs_ah, ibv)->path;
 }
 
+static void set_xrc_srqn(struct ibv_qp_ex* ex, uint32_t remote_srqn) {
+  qp_of(ex)->build.wqe->srqn = remote_srqn;
+}
+
 static void set_sge_list(struct ibv_qp_ex* ex, size_t count, const struct ibv_sge* list) {
   struct rocefs_qp* qp = qp_of(ex);
   if (count > qp->send.max_sge) return fail(qp, EINVAL);
@@ -168,6 +172,7 @@ void rocefs_init_builder(struct rocefs_qp* qp, uint64_t operations) {
   ex->wr_atomic_fetch_add = atomic_fetch_add;
   ex->wr_bind_mw = bind_mw;
   ex->wr_set_ud_addr = set_ud_addr;
+  ex->wr_set_xrc_srqn = set_xrc_srqn;
   ex->wr_set_sge = set_sge;
   ex->wr_set_sge_list = set_sge_list;
   ex->wr_set_inline_data = set_inline_data;

@@ -26,11 +26,13 @@ static int map_cq(struct rocefs_cq* cq, const struct rocefs_created* created, in
   return 0;
 }
 
-static int create(struct rocefs_context* context, struct rocefs_cq* cq, uint32_t entries) {
-  struct rocefs_request request = {
-      .op = ROCEFS_OP_CREATE_CQ,
-      .u.create_cq = {
-          .cookie = (uintptr_t)&cq->verbs.cq, .channel = cq->channel, .entries = entries}};
+static int create(struct rocefs_context* context, struct rocefs_cq* cq, uint32_t entries,
+                  bool stamped) {
+  struct rocefs_request request = {.op = ROCEFS_OP_CREATE_CQ,
+                                   .u.create_cq = {.cookie = (uintptr_t)&cq->verbs.cq,
+                                                   .channel = cq->channel,
+                                                   .entries = entries,
+                                                   .stamped = stamped}};
   struct rocefs_answer answer;
   int fd;
   int error = rocefs_request_passing(context, &request, -1, &answer, &fd, 1);
@@ -42,6 +44,11 @@ static int create(struct rocefs_context* context, struct rocefs_cq* cq, uint32_t
 
 struct ibv_cq* rocefs_create_cq(struct ibv_context* ibv, int cqe, struct ibv_comp_channel* channel,
                                 int comp_vector) {
+  return rocefs_make_cq(ibv, cqe, channel, comp_vector, false);
+}
+
+struct ibv_cq* rocefs_make_cq(struct ibv_context* ibv, int cqe, struct ibv_comp_channel* channel,
+                              int comp_vector, bool stamped) {
   struct rocefs_context* context = rocefs_context_of(ibv);
   if (comp_vector != 0 || cqe < 1 || (uint32_t)cqe > context->attr.max_cqe) {
     errno = EINVAL;
@@ -51,7 +58,7 @@ struct ibv_cq* rocefs_create_cq(struct ibv_context* ibv, int cqe, struct ibv_com
   if (!cq) return NULL;
   cq->channel = channel ? rocefs_channel_name(channel->fd) : 0;
   rocefs_expect_events(&cq->element, ROCEFS_CQ, &cq->verbs.cq);
-  int error = channel && !cq->channel ? EINVAL : create(context, cq, (uint32_t)cqe);
+  int error = channel && !cq->channel ? EINVAL : create(context, cq, (uint32_t)cqe, stamped);
   if (error) {
     rocefs_expect_no_events(&cq->element);
     free(cq);

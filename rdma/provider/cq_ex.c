@@ -2,6 +2,7 @@
  * ibv_end_poll() the queue belongs to the polling thread. */
 #include <endian.h>
 #include <errno.h>
+#include <time.h>
 
 #include "rdma/provider/rocefs.h"
 
@@ -85,11 +86,28 @@ static uint8_t read_dlid_path_bits(struct ibv_cq_ex* ex) {
   return 0;
 }
 
+static uint64_t read_timestamp(struct ibv_cq_ex* ex) {
+  return current_of(ex)->timestamp;
+}
+/* Nanoseconds since 1970, by the clocks as they stand now. */
+static uint64_t read_wallclock(struct ibv_cq_ex* ex) {
+  struct timespec wall, monotonic;
+  clock_gettime(CLOCK_MONOTONIC, &monotonic);
+  clock_gettime(CLOCK_REALTIME, &wall);
+  int64_t ahead =
+      (wall.tv_sec - monotonic.tv_sec) * INT64_C(1000000000) + wall.tv_nsec - monotonic.tv_nsec;
+  return current_of(ex)->timestamp + (uint64_t)ahead;
+}
+
+static const uint64_t kStamps =
+    IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
+
 static int check(const struct ibv_cq_init_attr_ex* attr) {
   bool flagged = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS;
-  if (attr->comp_mask & ~(uint32_t)IBV_CQ_INIT_ATTR_MASK_FLAGS) return EOPNOTSUPP;
+  const uint32_t known = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
+  if (attr->comp_mask & ~known) return EOPNOTSUPP;
   if (flagged && (attr->flags & ~(uint32_t)IBV_CREATE_CQ_ATTR_SINGLE_THREADED)) return EOPNOTSUPP;
-  if (attr->wc_flags & ~(uint64_t)IBV_WC_STANDARD_FLAGS) return EOPNOTSUPP;
+  if (attr->wc_flags & ~((uint64_t)IBV_WC_STANDARD_FLAGS | kStamps)) return EOPNOTSUPP;
   return attr->cqe > INT32_MAX ? EINVAL : 0;
 }
 
@@ -100,8 +118,8 @@ struct ibv_cq_ex* rocefs_create_cq_ex(struct ibv_context* context,
     errno = error;
     return NULL;
   }
-  struct ibv_cq* cq =
-      rocefs_create_cq(context, (int)attr->cqe, attr->channel, (int)attr->comp_vector);
+  struct ibv_cq* cq = rocefs_make_cq(context, (int)attr->cqe, attr->channel, (int)attr->comp_vector,
+                                     attr->wc_flags & kStamps);
   if (!cq) return NULL;
   struct ibv_cq_ex* ex = &rocefs_cq_of(cq)->verbs.cq_ex;
   ex->start_poll = start_poll;
@@ -116,6 +134,9 @@ struct ibv_cq_ex* rocefs_create_cq_ex(struct ibv_context* context,
   if (attr->wc_flags & IBV_WC_EX_WITH_SRC_QP) ex->read_src_qp = read_src_qp;
   if (attr->wc_flags & IBV_WC_EX_WITH_SLID) ex->read_slid = read_slid;
   if (attr->wc_flags & IBV_WC_EX_WITH_SL) ex->read_sl = read_sl;
+  if (attr->wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP) ex->read_completion_ts = read_timestamp;
+  if (attr->wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
+    ex->read_completion_wallclock_ns = read_wallclock;
   if (attr->wc_flags & IBV_WC_EX_WITH_DLID_PATH_BITS) ex->read_dlid_path_bits = read_dlid_path_bits;
   return ex;
 }

@@ -2,11 +2,15 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "rdma/provider/rocefs.h"
 
 enum {
-  kLocalAckDelay = 15, /* 4.096 us * 2^15 = 134 ms, as Soft-RoCE has */
+  kAllOdp = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE |
+            IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC | IBV_ODP_SUPPORT_SRQ_RECV,
+  kClockKhz = 1000 * 1000, /* completions are stamped in nanoseconds */
+  kLocalAckDelay = 15,     /* 4.096 us * 2^15 = 134 ms, as Soft-RoCE has */
 };
 
 static void fill_device_attr(struct ibv_device_attr* out, const struct rocefs_device_attr* in) {
@@ -21,7 +25,8 @@ static void fill_device_attr(struct ibv_device_attr* out, const struct rocefs_de
   out->max_qp = (int)in->max_qp;
   out->max_qp_wr = (int)in->max_qp_wr;
   out->device_cap_flags = IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |
-                          IBV_DEVICE_RC_RNR_NAK_GEN | (unsigned)rocefs_capabilities();
+                          IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_XRC |
+                          (unsigned)rocefs_capabilities();
   out->max_sge = (int)in->max_sge;
   out->max_sge_rd = (int)in->max_sge;
   out->max_cq = (int)in->max_cq;
@@ -52,12 +57,28 @@ int rocefs_query_device_ex(struct ibv_context* context,
   memset(&all, 0, sizeof all);
   fill_device_attr(&all.orig_attr, &rocefs_context_of(context)->attr);
   all.device_cap_flags_ex = all.orig_attr.device_cap_flags | rocefs_capabilities();
+  all.odp_caps = (struct ibv_odp_caps){
+      .general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT,
+      .per_transport_caps = {
+          .rc_odp_caps = kAllOdp,
+          .uc_odp_caps = kAllOdp & ~(IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC),
+          .ud_odp_caps = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_SRQ_RECV}};
+  all.xrc_odp_caps = kAllOdp & ~IBV_ODP_SUPPORT_RECV;
+  all.max_dm_size = ROCEFS_MAX_DM;
+  all.completion_timestamp_mask = UINT64_MAX;
+  all.hca_core_clock = kClockKhz;
   all.phys_port_cnt_ex = all.orig_attr.phys_port_cnt;
   /* Copies at most `size` bytes: other headers have fewer members or more; ibv_query_device() has
    * only the first. */
   memset(attr, 0, size);
   memcpy(attr, &all, size < sizeof all ? size : sizeof all);
   return 0;
+}
+
+int rocefs_query_rt_values(struct ibv_context* context, struct ibv_values_ex* values) {
+  (void)context;
+  if (values->comp_mask != IBV_VALUES_MASK_RAW_CLOCK) return EINVAL;
+  return clock_gettime(CLOCK_MONOTONIC, &values->raw_clock) ? errno : 0;
 }
 
 int rocefs_query_port(struct ibv_context* context, uint8_t port, struct ibv_port_attr* attr) {

@@ -1,6 +1,8 @@
-/* Protection domains and memory regions. */
+/* Memory regions. */
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "rdma/provider/rocefs.h"
 #include "rdma/provider/shared_pages.h"
@@ -10,32 +12,10 @@ struct rocefs_mr {
   struct rocefs_shared_pages pages;
   const void* address;
   size_t length;
+  bool listed; /* in the context's regions: memory of the program */
 };
 static struct rocefs_mr* rocefs_mr_of(struct verbs_mr* mr) {
   return ROCEFS_CONTAINER(mr, struct rocefs_mr, verbs);
-}
-
-struct ibv_pd* rocefs_alloc_pd(struct ibv_context* context) {
-  struct rocefs_request request = {.op = ROCEFS_OP_ALLOC_PD};
-  struct rocefs_answer answer;
-  struct ibv_pd* pd = calloc(1, sizeof *pd);
-  if (!pd) return NULL;
-  int error = rocefs_request(rocefs_context_of(context), &request, &answer);
-  if (error) {
-    free(pd);
-    errno = error;
-    return NULL;
-  }
-  pd->handle = answer.u.handle;
-  return pd;
-}
-
-int rocefs_dealloc_pd(struct ibv_pd* pd) {
-  struct rocefs_context* context = rocefs_context_of(pd->context);
-  struct rocefs_request request = {.op = ROCEFS_OP_DEALLOC_PD, .u.handle = pd->handle};
-  int error = rocefs_destroy_error(context, rocefs_request(context, &request, NULL));
-  if (!error) free(pd);
-  return error;
 }
 
 /* Registers a region of shared pages. On an errno nothing has changed. */
@@ -71,7 +51,8 @@ struct ibv_mr* rocefs_reg_mr(struct ibv_pd* pd, void* address, size_t length, ui
   }
   mr->address = address;
   mr->length = length;
-  int error = share(context, mr, &request, &answer);
+  mr->listed = true;
+  int error = access & IBV_ACCESS_ON_DEMAND ? EINVAL : share(context, mr, &request, &answer);
   if (error) { /* an ordinary region */
     rocefs_want_copier(context, length);
     request.op = ROCEFS_OP_REG_MR;
@@ -132,8 +113,66 @@ int rocefs_dereg_mr(struct verbs_mr* mr) {
   int error = rocefs_destroy_error(context, rocefs_request(context, &request, NULL));
   if (error) return error;
   struct rocefs_mr* ours = rocefs_mr_of(mr);
-  rocefs_remove_region(&context->regions, ours->address, ours->length);
+  if (ours->listed) rocefs_remove_region(&context->regions, ours->address, ours->length);
   rocefs_unshare_pages(&ours->pages);
   free(ours);
   return 0;
+}
+
+/* Touches the pages of regions that are paged on demand, as the program itself would. */
+static int populate(const struct ibv_sge* part, bool writes) {
+  const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+  uintptr_t begin = part->addr / page * page;
+  size_t length = part->addr - begin + part->length;
+  int advice = writes ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
+  if (part->length == 0 || !madvise((void*)begin, length, advice)) return 0;
+  return errno == ENOMEM ? EFAULT : errno == EINVAL ? 0 : errno; /* EINVAL: Linux before 5.14 */
+}
+
+int rocefs_advise_mr(struct ibv_pd* pd, enum ibv_advise_mr_advice advice, uint32_t flags,
+                     struct ibv_sge* list, uint32_t count) {
+  struct rocefs_context* context = rocefs_context_of(pd->context);
+  if (flags & ~(uint32_t)IBV_ADVISE_MR_FLAG_FLUSH) return EINVAL;
+  for (uint32_t i = 0; i < count; ++i)
+    if (!rocefs_is_registered(&context->regions, list[i].addr, list[i].length)) return EINVAL;
+  switch (advice) {
+    case IBV_ADVISE_MR_ADVICE_PREFETCH:
+    case IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE:
+      for (uint32_t i = 0; i < count; ++i) {
+        int error = populate(&list[i], advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE);
+        if (error) return error;
+      }
+      return 0;
+    case IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT: /* pages that are there need nothing */
+      return 0;
+  }
+  return EOPNOTSUPP;
+}
+
+struct ibv_mr* rocefs_reg_dm_mr(struct ibv_pd* pd, struct ibv_dm* dm, uint64_t offset,
+                                size_t length, unsigned access) {
+  struct rocefs_request request = {.op = ROCEFS_OP_REG_DM_MR,
+                                   .u.reg_dm_mr = {.offset = offset,
+                                                   .length = length,
+                                                   .pd = pd->handle,
+                                                   .dm = dm->handle,
+                                                   .access = access}};
+  struct rocefs_answer answer;
+  struct rocefs_mr* mr = calloc(1, sizeof *mr);
+  if (!mr) return NULL;
+  int error = rocefs_request(rocefs_context_of(pd->context), &request, &answer);
+  if (error) {
+    free(mr);
+    errno = error;
+    return NULL;
+  }
+  mr->verbs.access = (int)access;
+  /* Fills libibverbs' part, which libibverbs does in ibv_reg_mr() alone. */
+  mr->verbs.ibv_mr = (struct ibv_mr){.context = pd->context,
+                                     .pd = pd,
+                                     .length = length,
+                                     .handle = answer.u.mr.handle,
+                                     .lkey = answer.u.mr.lkey,
+                                     .rkey = answer.u.mr.rkey};
+  return &mr->verbs.ibv_mr;
 }

@@ -36,6 +36,7 @@ void rocefs_write_sges(struct rocefs_work_queue* queue, struct rocefs_send_wqe* 
 /* Meaning of wr->wr, by transport and operation. */
 static int write_target(struct rocefs_send_wqe* wqe, const struct ibv_send_wr* wr,
                         enum ibv_qp_type type) {
+  if (type == IBV_QPT_XRC_SEND) wqe->srqn = wr->qp_type.xrc.remote_srqn;
   if (type == IBV_QPT_UD) {
     if (!wr->wr.ud.ah) return EINVAL;
     wqe->remote_qpn = wr->wr.ud.remote_qpn;
@@ -106,6 +107,7 @@ static int write_send(struct rocefs_qp* qp, struct rocefs_send_wqe* wqe,
 
 int rocefs_may_send(const struct ibv_qp* qp) {
   if (rocefs_is_gone(rocefs_context_of(qp->context))) return EIO;
+  if (!qp->send_cq) return EINVAL; /* receives for XRC */
   enum ibv_qp_state state = qp->state;
   return state == IBV_QPS_RESET || state == IBV_QPS_INIT || state == IBV_QPS_RTR ? EINVAL : 0;
 }
@@ -137,7 +139,7 @@ int rocefs_post_send(struct ibv_qp* ibv, struct ibv_send_wr* wr, struct ibv_send
 
 int rocefs_post_recv(struct ibv_qp* ibv, struct ibv_recv_wr* wr, struct ibv_recv_wr** bad) {
   struct rocefs_context* context = rocefs_context_of(ibv->context);
-  bool may_receive = ibv->state != IBV_QPS_RESET && !ibv->srq;
+  bool may_receive = ibv->state != IBV_QPS_RESET && ibv->recv_cq && !ibv->srq;
   int error = rocefs_is_gone(context) ? EIO : may_receive ? 0 : EINVAL;
   if (!error) return rocefs_post_receives(context, &rocefs_qp_of(ibv)->receive, wr, bad);
   *bad = wr;

@@ -84,8 +84,14 @@ struct rocefs_element {
   uint32_t completions, asynchronous; /* events that the program has got */
 };
 
+struct rocefs_xrcd {
+  struct ibv_xrcd ibv;
+  uint32_t handle;
+};
+
 struct rocefs_srq {
   struct ibv_srq ibv;
+  uint32_t number; /* XRC: packets name the queue by it; otherwise 0 */
   struct rocefs_element element;
   void* memory;
   size_t size;
@@ -191,16 +197,34 @@ int rocefs_query_device_ex(struct ibv_context* context,
                            const struct ibv_query_device_ex_input* input,
                            struct ibv_device_attr_ex* attr, size_t size);
 int rocefs_query_port(struct ibv_context* context, uint8_t port, struct ibv_port_attr* attr);
+/* The clock of completions, CLOCK_MONOTONIC. */
+int rocefs_query_rt_values(struct ibv_context* context, struct ibv_values_ex* values);
 
-/* ---- memory.c ---- */
+/* ---- domains.c ---- */
 
 struct ibv_pd* rocefs_alloc_pd(struct ibv_context* context);
 int rocefs_dealloc_pd(struct ibv_pd* pd);
+struct ibv_td* rocefs_alloc_td(struct ibv_context* context, struct ibv_td_init_attr* attr);
+int rocefs_dealloc_td(struct ibv_td* td);
+struct ibv_pd* rocefs_alloc_parent_domain(struct ibv_context* context,
+                                          struct ibv_parent_domain_init_attr* attr);
+
+/* ---- dm.c ---- */
+
+struct ibv_dm* rocefs_alloc_dm(struct ibv_context* context, struct ibv_alloc_dm_attr* attr);
+int rocefs_free_dm(struct ibv_dm* dm);
+
+/* ---- memory.c ---- */
+
+struct ibv_mr* rocefs_reg_dm_mr(struct ibv_pd* pd, struct ibv_dm* dm, uint64_t offset,
+                                size_t length, unsigned access);
 struct ibv_mr* rocefs_reg_mr(struct ibv_pd* pd, void* address, size_t length, uint64_t iova,
                              int access);
 int rocefs_rereg_mr(struct verbs_mr* mr, int flags, struct ibv_pd* pd, void* address, size_t length,
                     int access);
 int rocefs_dereg_mr(struct verbs_mr* mr);
+int rocefs_advise_mr(struct ibv_pd* pd, enum ibv_advise_mr_advice advice, uint32_t flags,
+                     struct ibv_sge* list, uint32_t count);
 
 /* ---- regions.c ---- */
 
@@ -228,6 +252,9 @@ void rocefs_address_to_ah(const struct rocefs_address* address, struct ibv_ah_at
 
 struct ibv_cq* rocefs_create_cq(struct ibv_context* context, int cqe,
                                 struct ibv_comp_channel* channel, int comp_vector);
+/* Likewise; `stamped`: its completions have time stamps. */
+struct ibv_cq* rocefs_make_cq(struct ibv_context* context, int cqe,
+                              struct ibv_comp_channel* channel, int comp_vector, bool stamped);
 int rocefs_destroy_cq(struct ibv_cq* cq);
 int rocefs_resize_cq(struct ibv_cq* cq, int cqe);
 int rocefs_poll_cq(struct ibv_cq* cq, int count, struct ibv_wc* wc);
@@ -257,6 +284,7 @@ bool rocefs_thread_is_idle(struct rocefs_cq* cq);
 
 struct ibv_qp* rocefs_create_qp(struct ibv_pd* pd, struct ibv_qp_init_attr* attr);
 struct ibv_qp* rocefs_create_qp_ex(struct ibv_context* context, struct ibv_qp_init_attr_ex* attr);
+struct ibv_qp* rocefs_open_qp(struct ibv_context* context, struct ibv_qp_open_attr* attr);
 int rocefs_modify_qp(struct ibv_qp* qp, struct ibv_qp_attr* attr, int mask);
 int rocefs_query_qp(struct ibv_qp* qp, struct ibv_qp_attr* attr, int mask,
                     struct ibv_qp_init_attr* init_attr);
@@ -275,6 +303,18 @@ int rocefs_modify_srq(struct ibv_srq* srq, struct ibv_srq_attr* attr, int mask);
 int rocefs_query_srq(struct ibv_srq* srq, struct ibv_srq_attr* attr);
 int rocefs_destroy_srq(struct ibv_srq* srq);
 int rocefs_post_srq_recv(struct ibv_srq* srq, struct ibv_recv_wr* wr, struct ibv_recv_wr** bad);
+
+struct ibv_srq* rocefs_create_srq_ex(struct ibv_context* context,
+                                     struct ibv_srq_init_attr_ex* attr);
+int rocefs_get_srq_num(struct ibv_srq* srq, uint32_t* number);
+
+/* ---- xrc.c ---- */
+
+struct ibv_xrcd* rocefs_open_xrcd(struct ibv_context* context, struct ibv_xrcd_init_attr* attr);
+int rocefs_close_xrcd(struct ibv_xrcd* xrcd);
+static inline uint32_t rocefs_xrcd_handle(struct ibv_xrcd* xrcd) {
+  return ROCEFS_CONTAINER(xrcd, struct rocefs_xrcd, ibv)->handle;
+}
 
 /* ---- work_queue.c ---- */
 

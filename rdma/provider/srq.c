@@ -23,20 +23,21 @@ static int map_srq(struct rocefs_srq* srq, const struct rocefs_created* created,
   return 0;
 }
 
-static int create(struct rocefs_context* context, struct rocefs_srq* srq, struct ibv_pd* pd,
-                  struct ibv_srq_attr* attr) {
-  struct rocefs_request request = {.op = ROCEFS_OP_CREATE_SRQ,
-                                   .u.create_srq = {.cookie = (uintptr_t)&srq->ibv,
-                                                    .pd = pd->handle,
-                                                    .max_wr = attr->max_wr,
-                                                    .max_sge = attr->max_sge}};
+/* The rest of `wanted` is filled in. */
+static int create(struct rocefs_context* context, struct rocefs_srq* srq,
+                  struct rocefs_create_srq wanted, struct ibv_srq_attr* attr) {
+  struct rocefs_request request = {.op = ROCEFS_OP_CREATE_SRQ, .u.create_srq = wanted};
   struct rocefs_answer answer;
+  request.u.create_srq.cookie = (uintptr_t)&srq->ibv;
+  request.u.create_srq.max_wr = attr->max_wr;
+  request.u.create_srq.max_sge = attr->max_sge;
   int fd;
   int error = rocefs_request_passing(context, &request, -1, &answer, &fd, 1);
   if (error) return error;
   error = map_srq(srq, &answer.u.created, fd, attr->max_sge);
   if (!error) {
     attr->max_wr = answer.u.created.receive_entries;
+    if (wanted.xrcd) srq->number = answer.u.created.qpn;
     return 0;
   }
   struct rocefs_request undo = {.op = ROCEFS_OP_DESTROY_SRQ, .u.handle = answer.u.created.handle};
@@ -44,11 +45,12 @@ static int create(struct rocefs_context* context, struct rocefs_srq* srq, struct
   return error;
 }
 
-struct ibv_srq* rocefs_create_srq(struct ibv_pd* pd, struct ibv_srq_init_attr* attr) {
+static struct ibv_srq* make(struct ibv_context* context, struct rocefs_create_srq wanted,
+                            struct ibv_srq_attr* attr) {
   struct rocefs_srq* srq = calloc(1, sizeof *srq);
   if (!srq) return NULL;
   rocefs_expect_events(&srq->element, ROCEFS_SRQ, &srq->ibv);
-  int error = create(rocefs_context_of(pd->context), srq, pd, &attr->attr);
+  int error = create(rocefs_context_of(context), srq, wanted, attr);
   if (error) {
     rocefs_expect_no_events(&srq->element);
     free(srq);
@@ -56,6 +58,48 @@ struct ibv_srq* rocefs_create_srq(struct ibv_pd* pd, struct ibv_srq_init_attr* a
     return NULL;
   }
   return &srq->ibv;
+}
+
+struct ibv_srq* rocefs_create_srq(struct ibv_pd* pd, struct ibv_srq_init_attr* attr) {
+  return make(pd->context, (struct rocefs_create_srq){.pd = pd->handle}, &attr->attr);
+}
+
+/* Not called for a queue without XRC, unless a program asks for it in other words. */
+struct ibv_srq* rocefs_create_srq_ex(struct ibv_context* context,
+                                     struct ibv_srq_init_attr_ex* attr) {
+  const uint32_t xrc = IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
+  const uint32_t known = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | xrc;
+  enum ibv_srq_type type =
+      attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE ? attr->srq_type : IBV_SRQT_BASIC;
+  uint32_t needed = IBV_SRQ_INIT_ATTR_PD | (type == IBV_SRQT_XRC ? xrc : 0);
+  if ((attr->comp_mask & ~known) || (type != IBV_SRQT_BASIC && type != IBV_SRQT_XRC)) {
+    errno = EOPNOTSUPP;
+    return NULL;
+  }
+  if ((attr->comp_mask & needed) != needed) {
+    errno = EINVAL;
+    return NULL;
+  }
+  struct rocefs_create_srq wanted = {.pd = attr->pd->handle};
+  if (type == IBV_SRQT_XRC) {
+    wanted.xrcd = rocefs_xrcd_handle(attr->xrcd);
+    wanted.cq = attr->cq->handle;
+  }
+  struct ibv_srq* srq = make(context, wanted, &attr->attr);
+  if (!srq) return NULL;
+  /* Fills libibverbs' part, which libibverbs does in ibv_create_srq() alone. */
+  srq->context = context;
+  srq->srq_context = attr->srq_context;
+  srq->pd = attr->pd;
+  pthread_mutex_init(&srq->mutex, NULL);
+  pthread_cond_init(&srq->cond, NULL);
+  return srq;
+}
+
+int rocefs_get_srq_num(struct ibv_srq* srq, uint32_t* number) {
+  if (!rocefs_srq_of(srq)->number) return EINVAL;
+  *number = rocefs_srq_of(srq)->number;
+  return 0;
 }
 
 int rocefs_modify_srq(struct ibv_srq* srq, struct ibv_srq_attr* attr, int mask) {

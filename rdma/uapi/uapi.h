@@ -8,11 +8,7 @@
  * struct rocefs_request at a time and gets one struct rocefs_answer for each. Both may carry
  * descriptors (SCM_RIGHTS).
  *
- * Work requests and completions pass through rings in sealed memfds of the engine. Counters run
- * freely modulo 2^32; a slot is the counter modulo the number of entries, a power of two. A counter
- * is stored with release order after the entries that it announces, and loaded with acquire order.
- * Neither side trusts the other's values: a lying client harms only its own queue pairs, and a
- * lying engine costs the client the device.
+ * Work requests and completions pass through memory that both share (rings.h).
  *
  * Numbers are in host order, and so are immediates. Enumerations have the values of
  * <infiniband/verbs.h>.
@@ -24,6 +20,7 @@
 
 #include "rdma/uapi/operations.h"
 #include "rdma/uapi/pcc.h"
+#include "rdma/uapi/rings.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -31,167 +28,9 @@ extern "C" {
 
 enum {
   ROCEFS_UAPI_MAGIC = 0x52434653,
-  ROCEFS_UAPI_VERSION = 4,
+  ROCEFS_UAPI_VERSION = 5,
   ROCEFS_UAPI_REFUSAL = 0x52434652, /* in a greeting's magic: its version is an errno */
 };
-
-/* Limits of one client. The values that the engine publishes in rocefs_device_attr never exceed
- * them. */
-enum {
-  ROCEFS_MAX_SGE = 8,
-  ROCEFS_MAX_INLINE = 256,
-  ROCEFS_MAX_COPIED = 128,
-  ROCEFS_MAX_QP_WR = 16384,
-  ROCEFS_MAX_SRQ_WR = 16384,
-  ROCEFS_MAX_CQE = 1 << 22,
-  ROCEFS_MAX_QUEUES = 4096, /* queue pairs and shared receive queues: each has a doorbell */
-  ROCEFS_MAX_CQ = 4096,
-  ROCEFS_MAX_MR = 65536,
-  ROCEFS_MAX_MW = 65536,
-  ROCEFS_MAX_PD = 4096,
-  ROCEFS_MAX_AH = 65536,          /* counted and kept by the client itself */
-  ROCEFS_MAX_MCAST_ATTACH = 4096, /* total of queue pairs and groups */
-};
-
-/* ---- Shared memory ---- */
-
-/* Written by the engine, read-only for clients, the same for all. */
-struct rocefs_engine_page {
-  uint32_t asleep; /* not 0: a doorbell needs a write to the eventfd */
-};
-
-/* The client's context: one memfd, mapped writable by both. */
-struct rocefs_context_page {
-  /* Counts completions of this client; a futex that the engine wakes while `waiters` is not 0. */
-  uint32_t completions __attribute__((aligned(64)));
-  /* Set by the engine while much of the client's posted work is outstanding: completions are
-   * moderated, the engine does not wake for each, and waiting threads may sleep longer. */
-  uint32_t moderated;
-  uint32_t waiters __attribute__((aligned(64)));
-  /* Set by the engine: the device has left, and nothing more is served. Outstanding work was
-   * completed before; the engine closes its ends of the event sockets after the last event. */
-  uint32_t gone __attribute__((aligned(64)));
-  /* A doorbell is bit q % 64 of doorbells[q / 64], where q is the queue's doorbell number, and then
-   * bit q / 64 of `rung`. To ring: set the first, then the second, both by an atomic OR; then,
-   * after a full fence, check whether the engine is asleep. */
-  uint64_t rung __attribute__((aligned(64)));
-  uint64_t doorbells[ROCEFS_MAX_QUEUES / 64] __attribute__((aligned(64)));
-};
-
-/* Counters of a send or receive queue. A slot is released before its completion is visible. A
- * request is outstanding until the completion is polled, though: a client that posted as soon as
- * slots are released could have more completions than its queue holds. So completions of a send
- * queue carry the number of released slots. A change to RESET releases every slot. */
-struct rocefs_queue {
-  uint32_t posted __attribute__((aligned(64)));   /* by the client */
-  uint32_t released __attribute__((aligned(64))); /* by the engine: slots that are free again */
-};
-
-struct rocefs_sge {
-  uint64_t address;
-  uint32_t length;
-  uint32_t lkey;
-};
-
-/* Values of ibv_send_flags. */
-enum rocefs_send_flags {
-  ROCEFS_SEND_FENCE = 1 << 0,
-  ROCEFS_SEND_SIGNALED = 1 << 1,
-  ROCEFS_SEND_SOLICITED = 1 << 2,
-  ROCEFS_SEND_INLINE = 1 << 3,
-  /* Not in ibv_send_flags: the bytes of the entries, at most ROCEFS_MAX_COPIED, are also in
-   * `copied`. */
-  ROCEFS_SEND_COPIED = 1 << 16,
-};
-
-/* Address of the far end; in UD requests and queue pair attributes. */
-struct rocefs_address {
-  uint8_t dgid[16];
-  uint8_t is_global; /* always set for RoCE */
-  uint8_t sgid_index;
-  uint8_t hop_limit;
-  uint8_t traffic_class;
-  uint8_t port;
-  uint8_t sl;
-  uint16_t reserved;
-  uint32_t flow_label;
-};
-
-struct rocefs_send_wqe {
-  uint64_t wr_id;
-  uint32_t opcode; /* of rocefs_wr_opcode */
-  uint32_t flags;
-  uint32_t immediate; /* or the key to invalidate; bind: the window's access */
-  uint32_t rkey;      /* bind: the window's new key; the one entry is the range */
-  uint64_t remote_address;
-  uint64_t compare_add;
-  uint64_t swap;
-  uint32_t remote_qpn; /* UD, as the next two members */
-  uint32_t qkey;
-  struct rocefs_address path;
-  uint32_t num_sge; /* inline data: number of bytes */
-  uint32_t reserved[3];
-  union {
-    struct {
-      struct rocefs_sge sges[ROCEFS_MAX_SGE];
-      uint8_t copied[ROCEFS_MAX_COPIED]; /* unchanged until the slot is released */
-    };
-    uint8_t inline_data[ROCEFS_MAX_INLINE]; /* likewise */
-  } u;
-};
-
-struct rocefs_receive_wqe {
-  uint64_t wr_id;
-  uint32_t num_sge;
-  uint32_t reserved;
-  struct rocefs_sge sges[ROCEFS_MAX_SGE];
-};
-
-/* A queue pair's memfd: the counters of both queues, then, at the offsets in the answer to its
- * creation, the slots of the send and of the receive queue. A shared receive queue's begins with
- * its one rocefs_queue. */
-struct rocefs_qp_page {
-  struct rocefs_queue send;
-  struct rocefs_queue receive;
-};
-
-/* Values of ibv_wc_flags. */
-enum rocefs_wc_flags {
-  ROCEFS_WC_GRH = 1 << 0,
-  ROCEFS_WC_WITH_IMM = 1 << 1,
-  ROCEFS_WC_WITH_INV = 1 << 3,
-};
-
-struct rocefs_cqe {
-  uint64_t wr_id;
-  uint32_t status; /* ibv_wc_status */
-  uint32_t opcode; /* rocefs_wc_opcode */
-  uint32_t flags;
-  uint32_t byte_len;
-  uint32_t immediate; /* or the key that was invalidated */
-  uint32_t qpn;
-  uint32_t source_qpn;
-  uint32_t released; /* released slots of the send queue, with this completion */
-  uint64_t qp;       /* the cookie of the queue pair */
-  uint32_t l3_type;  /* UD receive: the header before the data, 1 IPv6, 2 IPv4 */
-  uint32_t reserved[3];
-};
-
-enum rocefs_armed {
-  ROCEFS_ARMED_NO = 0,
-  ROCEFS_ARMED_SOLICITED = 1,
-  ROCEFS_ARMED_NEXT = 2,
-};
-
-/* A completion queue's memfd; its entries begin at ROCEFS_CQ_ENTRIES. Entries that are produced and
- * not yet consumed belong to the client, which removes those of a destroyed queue pair. */
-struct rocefs_cq_page {
-  uint32_t produced __attribute__((aligned(64))); /* by the engine */
-  uint32_t consumed __attribute__((aligned(64))); /* by the client */
-  /* Set by the client, which never lowers it; the engine clears it when it raises the event. */
-  uint32_t armed __attribute__((aligned(64)));
-};
-enum { ROCEFS_CQ_ENTRIES = 4096 };
 
 /* ---- Messages ---- */
 
@@ -244,6 +83,15 @@ enum rocefs_op {
   ROCEFS_OP_SHARE_MR,
   /* Once. The answer has the memfd that a copier of the client serves (rdma/uapi/copier.h). */
   ROCEFS_OP_CREATE_COPIER,
+  ROCEFS_OP_OPEN_XRCD,
+  ROCEFS_OP_CLOSE_XRCD,
+  /* Opens a receiving queue pair of XRC that some program has made; answered as CREATE_QP. */
+  ROCEFS_OP_OPEN_QP,
+  /* The answer has its memfd, zeroed, for copies of the program. */
+  ROCEFS_OP_ALLOC_DM,
+  ROCEFS_OP_FREE_DM,
+  /* A region of device memory: its addresses begin at 0. Answered as REG_MR. */
+  ROCEFS_OP_REG_DM_MR,
   ROCEFS_OP_COUNT
 };
 
@@ -323,6 +171,18 @@ struct rocefs_rereg_mr {
   struct rocefs_reg_mr mr;
 };
 
+struct rocefs_alloc_dm {
+  uint64_t length;
+  uint32_t log_align;
+};
+
+struct rocefs_reg_dm_mr {
+  uint64_t offset, length; /* of the device memory */
+  uint32_t pd;
+  uint32_t dm;
+  uint32_t access; /* ibv_access_flags, with ZERO_BASED */
+};
+
 struct rocefs_alloc_mw {
   uint32_t pd;
   uint32_t type; /* ibv_mw_type: 1, or 2 (2B) */
@@ -342,6 +202,7 @@ struct rocefs_create_cq {
   uint64_t cookie;  /* in the channel's events */
   uint64_t channel; /* 0: none */
   uint32_t entries;
+  uint32_t stamped; /* not 0: completions have time stamps */
 };
 
 struct rocefs_put_back {
@@ -349,11 +210,24 @@ struct rocefs_put_back {
   struct rocefs_async_event event; /* for a channel only the element is sent */
 };
 
+enum rocefs_xrcd_flags {
+  ROCEFS_XRCD_FILE = 1 << 0, /* shared by the programs of the user that name the same file */
+  ROCEFS_XRCD_CREATE = 1 << 1,
+  ROCEFS_XRCD_EXCLUSIVE = 1 << 2,
+};
+
+struct rocefs_open_xrcd {
+  uint64_t device, inode; /* of the file */
+  uint32_t flags;
+};
+
 struct rocefs_create_srq {
   uint64_t cookie;
   uint32_t pd;
   uint32_t max_wr;
   uint32_t max_sge;
+  uint32_t xrcd; /* an XRC domain: packets name the queue; 0: queue pairs have it */
+  uint32_t cq;   /* XRC: for all completions of its receives */
 };
 
 struct rocefs_srq_attr {
@@ -366,7 +240,7 @@ struct rocefs_srq_attr {
 struct rocefs_create_qp {
   uint64_t cookie;
   uint32_t pd;
-  uint32_t type; /* ibv_qp_type: RC 2, UC 3, UD 4 */
+  uint32_t type; /* ibv_qp_type: RC 2, UC 3, UD 4, XRC_SEND 9, XRC_RECV 10 */
   uint32_t send_cq;
   uint32_t receive_cq;
   uint32_t srq; /* a handle, or 0 */
@@ -375,6 +249,8 @@ struct rocefs_create_qp {
   uint32_t max_send_sge;
   uint32_t max_receive_sge;
   uint32_t max_inline;
+  uint32_t xrcd; /* XRC_RECV, which has no PD, CQ or request */
+  uint32_t qpn;  /* OPEN_QP */
 };
 
 /* ibv_qp_attr, with the values of its enumerations. */
@@ -412,12 +288,15 @@ struct rocefs_request {
     struct rocefs_address address;
     struct rocefs_reg_mr reg_mr;
     struct rocefs_rereg_mr rereg_mr;
+    struct rocefs_alloc_dm alloc_dm;
+    struct rocefs_reg_dm_mr reg_dm_mr;
     struct rocefs_alloc_mw alloc_mw;
     struct rocefs_multicast multicast;
     uint64_t channel; /* create: name of the channel, the SO_COOKIE of the client's end */
     struct rocefs_put_back put_back;
     struct rocefs_create_cq create_cq;
     struct rocefs_resize_cq resize_cq;
+    struct rocefs_open_xrcd open_xrcd;
     struct rocefs_create_srq create_srq;
     struct rocefs_srq_attr srq;
     struct rocefs_create_qp create_qp;

@@ -99,7 +99,7 @@ class LyingClient {
     cq_ = memories_.back();
     request = {};
     request.op = ROCEFS_OP_CREATE_QP;
-    request.u.create_qp = {7, 1, 2, 1, 1, 0, 16, 16, 4, 4, 64};
+    request.u.create_qp = {7, 1, 2, 1, 1, 0, 16, 16, 4, 4, 64, 0, 0};
     made_ = ask(request).u.created;
     qp_ = memories_.back();
     fuzz::require(made_.handle == 1);

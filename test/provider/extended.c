@@ -231,10 +231,7 @@ static void extended_cq(void) {
 
 static void extended_cqs_refused(void) {
   static const struct ibv_cq_init_attr_ex kRefused[] = {
-      {.cqe = 4, .wc_flags = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP},
-      {.cqe = 4, .wc_flags = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK},
       {.cqe = 4, .wc_flags = IBV_WC_EX_WITH_TM_INFO},
-      {.cqe = 4, .comp_mask = IBV_CQ_INIT_ATTR_MASK_PD},
       {.cqe = 4,
        .comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS,
        .flags = IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN}};

@@ -100,6 +100,9 @@ int move_qp_with(struct ibv_qp* qp, enum ibv_qp_state state, uint32_t remote_qpn
   };
   int mask = mask_of(qp->qp_type == IBV_QPT_UD, state);
   if (qp->qp_type == IBV_QPT_RC) mask |= mask_of_reliable(state);
+  if (qp->qp_type == IBV_QPT_XRC_SEND && state == IBV_QPS_RTS) mask |= mask_of_reliable(state);
+  if (qp->qp_type == IBV_QPT_XRC_RECV && state == IBV_QPS_RTR) mask |= mask_of_reliable(state);
+  if (qp->qp_type == IBV_QPT_XRC_RECV && state == IBV_QPS_RTS) mask |= IBV_QP_TIMEOUT;
   return ibv_modify_qp(qp, &attr, (mask | with) & ~without);
 }
 int move_qp(struct ibv_qp* qp, enum ibv_qp_state state, uint32_t remote_qpn) {

@@ -70,9 +70,9 @@ static void open_all(void) {
 
 static bool run_all(const char* text) {
   static const struct verbs_case* const kTables[] = {
-      kRequestCases,       kStateCases,   kServiceCases, kChannelCases,
-      kSharedReceiveCases, kProcessCases, kWindowCases,  kEventCases,
-      kExtendedCases,      kAbsentCases,  kRuleCases,    kSharedPageCases};
+      kRequestCases, kStateCases,      kServiceCases, kChannelCases,  kSharedReceiveCases,
+      kProcessCases, kWindowCases,     kEventCases,   kExtendedCases, kAbsentCases,
+      kRuleCases,    kSharedPageCases, kXrcCases,     kDomainCases};
   bool all = true;
   int before = open_descriptors();
   open_all();

@@ -64,7 +64,7 @@ TEST_CASE("attributes: an invalid queue is refused") {
   };
 
   rocefs_request good = of(ROCEFS_OP_CREATE_CQ);
-  good.u.create_cq = {1, 0, 16};
+  good.u.create_cq = {1, 0, 16, 0};
   const Row cqs[] = {
       {"no entries", [](Request& r) { r.u.create_cq.entries = 0; }, EINVAL},
       {"too many", [](Request& r) { r.u.create_cq.entries = ROCEFS_MAX_CQE + 1; }, EINVAL},
@@ -74,7 +74,7 @@ TEST_CASE("attributes: an invalid queue is refused") {
   check_rows(client, good, cqs, destroy(ROCEFS_OP_DESTROY_CQ));
 
   good = of(ROCEFS_OP_CREATE_SRQ);
-  good.u.create_srq = {1, pd, 16, 4};
+  good.u.create_srq = {1, pd, 16, 4, 0, 0};
   const Row srqs[] = {
       {"no requests", [](Request& r) { r.u.create_srq.max_wr = 0; }, EINVAL},
       {"too many", [](Request& r) { r.u.create_srq.max_wr = ROCEFS_MAX_SRQ_WR + 1; }, EINVAL},
@@ -86,7 +86,7 @@ TEST_CASE("attributes: an invalid queue is refused") {
   check_rows(client, good, srqs, destroy(ROCEFS_OP_DESTROY_SRQ));
 
   good = of(ROCEFS_OP_CREATE_QP);
-  good.u.create_qp = {1, pd, 2, cq.handle, cq.handle, 0, 16, 16, 4, 4, 64};
+  good.u.create_qp = {1, pd, 2, cq.handle, cq.handle, 0, 16, 16, 4, 4, 64, 0, 0};
   const Row qps[] = {
       {"no PD", [](Request& r) { r.u.create_qp.pd = 0; }, EINVAL},
       {"another PD", [](Request& r) { r.u.create_qp.pd = ~0u; }, EINVAL},

@@ -304,7 +304,7 @@ TEST_CASE("hostile: queues beyond the limit are refused, and destroyed ones make
   TestClient::Cq cq = client.create_cq(16);
   rocefs_request request{};
   request.op = ROCEFS_OP_CREATE_QP;
-  request.u.create_qp = {1, pd, 2, cq.handle, cq.handle, 0, 16384, 16384, 8, 8, 256};
+  request.u.create_qp = {1, pd, 2, cq.handle, cq.handle, 0, 16384, 16384, 8, 8, 256, 0, 0};
   std::vector<uint32_t> made;
   for (int round = 0; round < 2; ++round) {
     TestClient::Answer answer;
@@ -349,7 +349,7 @@ TEST_CASE("hostile: without free descriptors a new client is refused, and the ot
     if (!await([] { return !Fd(::dup(0)); })) return 8;
     rocefs_request request{};
     request.op = ROCEFS_OP_CREATE_CQ;
-    request.u.create_cq = {1, 0, 16};
+    request.u.create_cq = {1, 0, 16, 0};
     if (flooding.ask(request).said.error == 0) return 5;
     pair.near.post(pair.near_qp, pair.write(64));
     rocefs_cqe cqe;
@@ -370,7 +370,7 @@ TEST_CASE("hostile: a queue keeps no descriptor open in the engine") {
   size_t before = open_descriptors();
   rocefs_request request{};
   request.op = ROCEFS_OP_CREATE_QP;
-  request.u.create_qp = {1, pd, 2, cq.handle, cq.handle, 0, 1, 1, 1, 1, 0};
+  request.u.create_qp = {1, pd, 2, cq.handle, cq.handle, 0, 1, 1, 1, 1, 0, 0, 0};
   for (int i = 0; i < 500; ++i) REQUIRE(client.ask(request).said.error == 0);
   CHECK(descriptors_are_back(rig, before));
 }

@@ -69,15 +69,25 @@ TEST_CASE("hostile: a shared receive queue with an invalid counter gives no rece
   Pair pair(rig, 8192);
   rocefs_request request{};
   request.op = ROCEFS_OP_CREATE_SRQ;
-  request.u.create_srq = {1, pair.far_pd, 16, 1};
+  request.u.create_srq = {1, pair.far_pd, 16, 1, 0, 0};
   TestClient::Answer made = pair.far.ask(request);
   REQUIRE(made.said.error == 0);
   Mapping srq(std::move(made.fds.at(0)), made.said.u.created.size, PROT_READ | PROT_WRITE);
   request = {};
   request.op = ROCEFS_OP_CREATE_QP;
-  request.u.create_qp = {
-      1, pair.far_pd, 2, pair.far_cq.handle, pair.far_cq.handle, made.said.u.created.handle, 4, 0,
-      1, 0,           0};
+  request.u.create_qp = {1,
+                         pair.far_pd,
+                         2,
+                         pair.far_cq.handle,
+                         pair.far_cq.handle,
+                         made.said.u.created.handle,
+                         4,
+                         0,
+                         1,
+                         0,
+                         0,
+                         0,
+                         0};
   TestClient::Answer qp = pair.far.ask(request);
   REQUIRE(qp.said.error == 0);
   for (uint32_t lie : {17u, ~0u, 1u << 31}) {

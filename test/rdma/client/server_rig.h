@@ -301,7 +301,7 @@ class TestClient {
   Cq create_cq(uint32_t entries) {
     rocefs_request request{};
     request.op = ROCEFS_OP_CREATE_CQ;
-    request.u.create_cq = {42, 0, entries};
+    request.u.create_cq = {42, 0, entries, 0};
     Answer answer = ask(request);
     REQUIRE(answer.said.error == 0);
     const rocefs_created& made = answer.said.u.created;
@@ -323,7 +323,7 @@ class TestClient {
   Queue create_qp(uint32_t pd, const Cq& cq, uint32_t type = 2, uint32_t depth = 16) {
     rocefs_request request{};
     request.op = ROCEFS_OP_CREATE_QP;
-    request.u.create_qp = {7, pd, type, cq.handle, cq.handle, 0, depth, depth, 4, 4, 64};
+    request.u.create_qp = {7, pd, type, cq.handle, cq.handle, 0, depth, depth, 4, 4, 64, 0, 0};
     Answer answer = ask(request);
     REQUIRE(answer.said.error == 0);
     const rocefs_created& made = answer.said.u.created;
