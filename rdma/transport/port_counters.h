@@ -58,7 +58,7 @@ inline constexpr CounterRow<PortCounters> kPortCounters[] = {
     {"hw_counters/out_of_buffer", &PortCounters::out_of_buffer,
      "messages that met an empty receive queue"},
     {"hw_counters/out_of_sequence", &PortCounters::out_of_sequence,
-     "request packets received ahead of the expected PSN"},
+     "request packets received ahead of the expected PSN, those behind a refused one excepted"},
     {"hw_counters/duplicate_request", &PortCounters::duplicate_request,
      "request packets received again"},
     {"hw_counters/rnr_nak_retry_err", &PortCounters::rnr_nak_retry_err, "RNR NAKs received"},

@@ -55,10 +55,7 @@ void Responder::receive(PacketPtr&& packet, const wire::Transport& headers) {
 void Responder::receive_reliable(PacketPtr&& packet, const wire::Transport& headers) {
   agreement_.heard(headers.sr_capable());
   uint64_t psn = unwrap_psn(headers.psn(), expected_psn_);
-  if (psn > expected_psn_) {
-    qp_.note_gap(psn - expected_psn_);
-    return handle_gap(std::move(packet), headers, psn);
-  }
+  if (psn > expected_psn_) return handle_gap(std::move(packet), headers, psn);
   if (psn < expected_psn_) return handle_duplicate(headers, psn);
   if (ooo_) ooo_->missing.count_arrival();
   handle_expected(std::move(packet), headers);
@@ -144,25 +141,19 @@ void Responder::handle_duplicate(const wire::Transport& headers, uint64_t psn) {
 }
 
 // A gap gets one NAK, and packets behind it are dropped, unless one NAK for each missing packet is
-// agreed.
+// agreed. Packets behind a refused one are no gap: the far end sends them again (IBTA 9.7.5.2.8).
 void Responder::handle_gap(PacketPtr&& packet, const wire::Transport& headers, uint64_t psn) {
+  if (state_ == ResponderState::kRefused) return;
+  qp_.note_gap(psn - expected_psn_);
   qp_.port().counters().out_of_sequence.add();
-  if (selective() && state_ != ResponderState::kRefused) {
-    return buffer_out_of_order(std::move(packet), headers, psn);
-  }
+  if (selective()) return buffer_out_of_order(std::move(packet), headers, psn);
   drop_out_of_order();
-  switch (state_) {
-    case ResponderState::kInOrder: {
-      state_ = ResponderState::kGap;
-      Step step;
-      step.psn = expected_psn_;
-      step.nak = aeth::kNakSequence;
-      return add_step(step);
-    }
-    case ResponderState::kGap:
-    case ResponderState::kRefused:
-      return;  // the NAK has been sent
-  }
+  if (state_ == ResponderState::kGap) return;  // the NAK has been sent
+  state_ = ResponderState::kGap;
+  Step step;
+  step.psn = expected_psn_;
+  step.nak = aeth::kNakSequence;
+  add_step(step);
 }
 
 // Drops the current message, which is lost; its receive request serves the next one.

@@ -36,6 +36,27 @@ TEST_CASE("lone requester: a sequence NAK makes it send again from the missing p
   CHECK(lone.far.host.port.counters().out_of_sequence.get() == 1);
 }
 
+// IBTA 9.7.5.2.8: the far end drops them silently, and they are sent again.
+TEST_CASE("lone responder: packets behind an RNR NAK are no gap, and those behind a lost one are") {
+  Lone lone;
+  for (int i = 0; i < 3; ++i) REQUIRE(lone.near.qp.post(lone.eight(SendOp::kSend, 0)));
+  for (int i = 0; i < 3; ++i) lone.request(lone.near.data());
+  CHECK(aeth::kind_of(lone.answer().syndrome) == aeth::Kind::kRnr);
+  CHECK_FALSE(lone.far.qp.responder().emit_acknowledge());
+  const PortCounters& far = lone.far.host.port.counters();
+  CHECK(far.out_of_buffer.get() == 1);
+  CHECK(far.out_of_sequence.get() == 0);
+  ReceiveRequest receive;
+  receive.sges = Sge{1000, 100, lone.far.key};
+  for (int i = 0; i < 3; ++i) REQUIRE(lone.far.qp.post(receive));
+  REQUIRE(lone.scheduler.run_one(60 * kSecond));
+  lone.request(lone.near.data());
+  (void)lone.near.data();  // lost
+  lone.request(lone.near.data());
+  CHECK(lone.answer().syndrome == aeth::kNakSequence);
+  CHECK(far.out_of_sequence.get() == 1);
+}
+
 // IBTA 9.7.5.1.3: the acknowledgement may have been lost.
 TEST_CASE("lone responder: a duplicate WRITE is acknowledged again and not placed again") {
   Lone lone;
