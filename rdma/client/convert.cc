@@ -115,6 +115,8 @@ uint32_t wc_status_of(WcStatus status) {
       return 6;
     case WcStatus::kBadResponse:
       return 7;
+    case WcStatus::kLocalAccessError:
+      return 8;
     case WcStatus::kRemoteInvalidRequest:
       return 9;
     case WcStatus::kRemoteAccessError:

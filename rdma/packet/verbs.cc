@@ -36,6 +36,8 @@ std::string_view name(WcStatus status) {
       return "memory window bind error";
     case WcStatus::kBadResponse:
       return "bad response";
+    case WcStatus::kLocalAccessError:
+      return "local access error";
     case WcStatus::kRemoteInvalidRequest:
       return "remote invalid request";
     case WcStatus::kRemoteAccessError:

@@ -51,6 +51,7 @@ enum class WcStatus : uint8_t {
   kFlushed,
   kWindowBindError,
   kBadResponse,
+  kLocalAccessError,  // of a WRITE with immediate, told by its receive
   kRemoteInvalidRequest,
   kRemoteAccessError,
   kRemoteOperationError,

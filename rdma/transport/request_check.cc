@@ -24,19 +24,56 @@ Responder::Verdict Responder::check_request(const Packet& packet, const wire::Tr
   bool begins = !data || info.first || info.only;
   bool follows = message_.active && message_.write == info.is_write;
   if (begins ? message_.active : !follows) return refuse(step, aeth::kNakInvalidRequest);
+  step.begins = begins;
   if (begins) {
-    step.begins = true;
+    Verdict verdict = choose_queue(headers, step);
+    if (verdict != Verdict::kAccept) return verdict;
+    if (!supports(info)) return refuse(step, aeth::kNakInvalidRequest);
+  }
+  if (info.is_write && info.has_imm) return check_with_receive(packet, headers, step);
+  return check_message(packet, headers, step);
+}
+
+// A queue pair supports the operations that its access flags allow (IBTA 9.7.4.1.3), whatever the
+// rights of the memory are.
+bool Responder::supports(const wire::OpcodeInfo& info) const {
+  if (info.is_send || info.reserved) return true;
+  bool writes = info.is_write || (info.is_atomic && !info.has_atomic_eth);
+  uint8_t needed = writes ? kRemoteWrite : info.is_atomic ? kRemoteAtomic : kRemoteRead;
+  return (qp_.attributes().access & needed) != 0;
+}
+
+Responder::Verdict Responder::check_message(const Packet& packet, const wire::Transport& headers,
+                                            Step& step) {
+  const wire::OpcodeInfo& info = headers.info();
+  if (step.begins) {
     Verdict verdict = begin_message(packet, headers, step);
-    if (verdict != Verdict::kAccept || !data) return verdict;
+    if (verdict != Verdict::kAccept || !(info.is_send || info.is_write)) return verdict;
   }
   step.write = message_.write;
   Verdict verdict = check_length(headers, info, step);
-  if (verdict == Verdict::kAccept && info.is_write && info.has_imm) {
-    verdict = take_immediate_receive(step);
-    if (verdict != Verdict::kAccept && info.only) message_.active = false;
-  }
-  if (verdict == Verdict::kAccept && info.is_write && begins) {
+  if (verdict == Verdict::kAccept && info.is_write && step.begins) {
     qp_.port().counters().rx_write_requests.add();
+  }
+  return verdict;
+}
+
+// The last packet of a WRITE with immediate takes a receive request, whose buffers stay unused,
+// before its R_Key and length are checked (IBTA 9.7.4.1). A request without the right to its memory
+// ends it (11.6.2, local access error); other refusals leave it to be flushed.
+Responder::Verdict Responder::check_with_receive(const Packet& packet,
+                                                 const wire::Transport& headers, Step& step) {
+  ReceiveRequest receive;
+  Verdict verdict = take_receive(step, receive);
+  if (verdict != Verdict::kAccept) return verdict;
+  message_.receive_id = receive.wr_id;
+  verdict = check_message(packet, headers, step);
+  if (verdict == Verdict::kAccept) return verdict;
+  if (verdict == Verdict::kRefuse && step.nak == aeth::kNakRemoteAccess) {
+    end_receive(step, WcStatus::kLocalAccessError);
+  } else {
+    reusable_receive_ = receive;
+    reusable_after_ = steps_.head();
   }
   return verdict;
 }
@@ -45,7 +82,6 @@ Responder::Verdict Responder::begin_message(const Packet& packet, const wire::Tr
                                             Step& step) {
   const wire::OpcodeInfo& info = headers.info();
   if (info.reserved) return refuse(step, aeth::kNakInvalidRequest);
-  if (Verdict verdict = choose_queue(headers, step); verdict != Verdict::kAccept) return verdict;
   if (info.is_atomic) return begin_atomic(packet, headers, step);
   if (!info.is_send && !info.is_write) return begin_read(headers.reth(), step);
   message_.write = info.is_write;
@@ -84,10 +120,9 @@ Responder::Verdict Responder::begin_write(const wire::Reth& reth, Step& step) {
   message_.remaining = reth.dma_len;
   if (reth.dma_len > kMaxMessage) return refuse(step, aeth::kNakInvalidRequest);
   if (reth.dma_len > 0) {
-    bool allowed = (qp_.attributes().access & kRemoteWrite) &&
-                   qp_.host().memory().allow(reth.rkey, message_.pd, qp_.number(), kRemoteWrite,
-                                             reth.va, reth.dma_len);
-    if (!allowed) return refuse(step, aeth::kNakRemoteAccess);
+    if (!qp_.host().memory().allow(reth.rkey, message_.pd, qp_.number(), kRemoteWrite, reth.va,
+                                   reth.dma_len))
+      return refuse(step, aeth::kNakRemoteAccess);
     message_.target.add({reth.va, reth.dma_len, reth.rkey});
   }
   return Verdict::kAccept;
@@ -125,20 +160,11 @@ Responder::Verdict Responder::begin_send(Step& step) {
   return Verdict::kAccept;
 }
 
-// The last packet of a WRITE with immediate takes a receive request, whose buffers stay unused.
-Responder::Verdict Responder::take_immediate_receive(Step& step) {
-  ReceiveRequest receive;
-  Verdict verdict = take_receive(step, receive);
-  if (verdict == Verdict::kAccept) message_.receive_id = receive.wr_id;
-  return verdict;
-}
-
 Responder::Verdict Responder::begin_read(const wire::Reth& reth, Step& step) {
   if (reth.dma_len > kMaxMessage) return refuse(step, aeth::kNakInvalidRequest);
   bool allowed =
-      reth.dma_len == 0 || ((qp_.attributes().access & kRemoteRead) &&
-                            qp_.host().memory().allow(reth.rkey, message_.pd, qp_.number(),
-                                                      kRemoteRead, reth.va, reth.dma_len));
+      reth.dma_len == 0 || qp_.host().memory().allow(reth.rkey, message_.pd, qp_.number(),
+                                                     kRemoteRead, reth.va, reth.dma_len);
   if (!allowed) return refuse(step, aeth::kNakRemoteAccess);
   step.psns = psns_of(reth.dma_len, qp_.attributes().path_mtu);
   ResponderResources::Resource resource;
@@ -184,8 +210,7 @@ Responder::Verdict Responder::begin_atomic(const Packet& packet, const wire::Tra
     std::memcpy(&resource.operation.swap_add, payload_bytes(packet), kSize);
   }
   if (resource.address % kSize != 0) return refuse(step, aeth::kNakInvalidRequest);
-  bool allowed = (qp_.attributes().access & resource.access) &&
-                 qp_.host().memory().allow(resource.rkey, message_.pd, qp_.number(),
+  bool allowed = qp_.host().memory().allow(resource.rkey, message_.pd, qp_.number(),
                                            resource.access, resource.address, kSize);
   if (!allowed) return refuse(step, aeth::kNakRemoteAccess);
   if (!resources_.admit(resource, step.slot)) return refuse(step, aeth::kNakInvalidRequest);

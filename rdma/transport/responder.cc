@@ -278,7 +278,10 @@ void Responder::settle(Step& step) {
     bool ours = !step.write && step.action == Action::kNone;  // a receive's memory or L_Key
     step.nak = ours ? aeth::kNakRemoteOperation : aeth::kNakRemoteAccess;
     if (!ours) qp_.port().counters().resp_remote_access_errors.add();
-    if (step.consumes_receive) step.completion.status = WcStatus::kLocalProtectionError;
+    if (step.consumes_receive) {
+      step.completion.status =
+          step.write ? WcStatus::kLocalAccessError : WcStatus::kLocalProtectionError;
+    }
     return;
   }
   if (!step.invalidates || step.nak) return;

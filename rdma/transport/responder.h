@@ -149,12 +149,14 @@ class Responder final : public MemoryListener {
   ReceiveQueue* receives();
   Mover receive_mover() { return qp_.mover(*this, kLocalWrite, message_.receive_pd); }
   Verdict begin_write(const wire::Reth& reth, Step& step);
+  bool supports(const wire::OpcodeInfo& info) const;
+  Verdict check_message(const Packet& packet, const wire::Transport& headers, Step& step);
+  Verdict check_with_receive(const Packet& packet, const wire::Transport& headers, Step& step);
   Verdict begin_send(Step& step);
   Verdict begin_read(const wire::Reth& reth, Step& step);
   Verdict begin_atomic(const Packet& packet, const wire::Transport& headers, Step& step);
   Verdict take_receive(Step& step, ReceiveRequest& receive);
   Verdict check_length(const wire::Transport& headers, const wire::OpcodeInfo& info, Step& step);
-  Verdict take_immediate_receive(Step& step);
   Verdict refuse(Step& step, uint8_t syndrome);
   void place(Packet& packet, Step& step);
   void place_grh(const Packet& packet, Step& step);

@@ -179,6 +179,26 @@ static void wrong_key(void) {
   destroy_pair(&pair);
 }
 
+/* A WRITE with immediate has a receive request, which tells of its wrong key in place of an event.
+ */
+static void wrong_key_with_receive(void) {
+  struct pair pair = make_pair(IBV_QPT_RC);
+  connect_pair(&pair);
+  struct ibv_sge sge = {(uintptr_t)memory, 8, mr->lkey};
+  struct ibv_send_wr *bad, wr = {.wr_id = 1, .sg_list = &sge, .num_sge = 1};
+  wr.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+  wr.wr.rdma.remote_addr = (uintptr_t)memory;
+  wr.wr.rdma.rkey = mr->rkey ^ 0xff00;
+  CHECK(!post_receive(pair.b, 3, 1));
+  REQUIRE(!ibv_post_send(pair.a, &wr, &bad));
+  struct ibv_wc wc = next_completion(pair.sends);
+  CHECK(wc.wr_id == 1 && wc.status == IBV_WC_REM_ACCESS_ERR);
+  wc = next_completion(pair.receives);
+  CHECK(wc.wr_id == 3 && wc.status == IBV_WC_LOC_ACCESS_ERR && wc.qp_num == pair.b->qp_num);
+  CHECK(!is_readable(context->async_fd, 0));
+  destroy_pair(&pair);
+}
+
 /* Bytes of a small lone request are copied when it is posted: not before data of requests that it
  * waits for have arrived, and not from unreadable memory. */
 static void few_bytes(void) {
@@ -227,5 +247,6 @@ const struct verbs_case kRequestCases[] = {
     {"a send whose completion has not been polled keeps its slot", unpolled},
     {"a full receive queue refuses", full_receive_queue},
     {"a wrong remote key ends with its error, and what comes after it is flushed", wrong_key},
+    {"a wrong remote key of a WRITE with immediate ends its receive", wrong_key_with_receive},
     {0},
 };

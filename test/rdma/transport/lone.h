@@ -38,28 +38,42 @@ class LoneMemory final : public DirectMemory {
   explicit LoneMemory(std::vector<uint8_t>& bytes) : DirectMemory(bytes) {}
 };
 
+struct LoneEvents final : QpObserver {
+  void qp_event(QpEvent event) override { all.push_back(event); }
+  std::vector<QpEvent> all;
+};
+
 struct LoneEnd {
-  LoneEnd(const char* name, const QpHost::Shared& shared, uint32_t number)
-      : host(name, shared), qp(host, number, 1, init()) {
-    Result<uint32_t> added = host.memory().add(std::make_shared<LoneMemory>(bytes), 0, bytes.size(),
-                                               1, kLocalWrite | kRemoteWrite | kRemoteRead);
-    REQUIRE(added);
-    key = *added;
+  LoneEnd(const char* name, const QpHost::Shared& shared, uint32_t number, size_t octets)
+      : bytes(octets), host(name, shared), qp(host, number, 1, init()) {
+    key = region(kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteAtomic);
   }
   QpInit init() {
     QpInit init;
     init.pd = 1;
     init.send_cq = init.receive_cq = &cq;
+    init.observer = &events;
     return init;
   }
-  void connect(const LoneEnd& far, const Ip& from, const Ip& to, uint32_t mtu) {
-    QpAttributes attributes;
-    attributes.path_mtu = mtu;
-    attributes.access = kRemoteWrite | kRemoteRead;
+  // Registers all bytes with these rights; returns the key.
+  uint32_t region(uint8_t access) {
+    Result<uint32_t> added =
+        host.memory().add(std::make_shared<LoneMemory>(bytes), 0, bytes.size(), 1, access);
+    REQUIRE(added);
+    return *added;
+  }
+  void connect(const LoneEnd& far, const Ip& from, const Ip& to, QpAttributes attributes) {
+    attributes.access = kRemoteWrite | kRemoteRead | kRemoteAtomic;
     attributes.path.local = from;
     attributes.path.remote = to;
     attributes.remote_qpn = far.qp.number();
     REQUIRE(qp.bring_up(attributes));
+  }
+  // Changes the access flags of the queue pair.
+  void allow(uint8_t access) {
+    QpAttributes attributes;
+    attributes.access = access;
+    REQUIRE(qp.modify(QpState::kRts, attributes, kQpAccess));
   }
   // Next packet of requests or responses, as the port would pull it; null if there is none.
   PacketPtr data() { return qp.has_data() ? qp.emit_data(host.scheduler().now()) : nullptr; }
@@ -69,18 +83,28 @@ struct LoneEnd {
     return all;
   }
 
-  CompletionQueue cq{64};
-  std::vector<uint8_t> bytes = std::vector<uint8_t>(1 << 16);
+  CompletionQueue cq{256};
+  LoneEvents events;
+  std::vector<uint8_t> bytes;
   LoneHost host;
   Qp qp;
   uint32_t key = 0;
 };
 
 struct Lone {
-  explicit Lone(uint32_t mtu = 1024) {
-    const Ip a = mapped_ipv4({10, 0, 0, 1}), b = mapped_ipv4({10, 0, 0, 2});
-    near.connect(far, a, b, mtu);
-    far.connect(near, b, a, mtu);
+  explicit Lone(uint32_t mtu = 1024, size_t octets = 1 << 16) : Lone(with_mtu(mtu), octets) {}
+  explicit Lone(const QpAttributes& attributes, size_t octets = 1 << 16, bool ipv6 = false)
+      : near("near", {pool, scheduler, outstanding, stale}, 17, octets),
+        far("far", {pool, scheduler, outstanding, stale}, 18, octets) {
+    Ip a = mapped_ipv4({10, 0, 0, 1}), b = mapped_ipv4({10, 0, 0, 2});
+    if (ipv6) a = {0xfe, 0x80, 1}, b = {0xfe, 0x80, 2};
+    near.connect(far, a, b, attributes);
+    far.connect(near, b, a, attributes);
+  }
+  static QpAttributes with_mtu(uint32_t mtu) {
+    QpAttributes attributes;
+    attributes.path_mtu = mtu;
+    return attributes;
   }
   // A request of 8 octets at `at` of the near end, to the same place of the far end.
   SendRequest eight(SendOp op, uint64_t at) const {
@@ -138,8 +162,8 @@ struct Lone {
   PacketPool pool{outstanding};
   Counter stale;
   uint32_t psn = 0;  // of the last answer
-  LoneEnd near{"near", {pool, scheduler, outstanding, stale}, 17};
-  LoneEnd far{"far", {pool, scheduler, outstanding, stale}, 18};
+  LoneEnd near;
+  LoneEnd far;
 };
 
 }  // namespace rocefs::test

@@ -61,6 +61,8 @@ void access(uint8_t qp_access, uint8_t region_access, SendOp op, WcStatus expect
   bool refused = expected == WcStatus::kRemoteAccessError;
   CHECK(world.counters("mb_0").req_remote_access_errors.get() == refused);
   CHECK(world.counters("mb_1").resp_remote_access_errors.get() == refused);
+  bool unsupported = expected == WcStatus::kRemoteInvalidRequest;
+  CHECK(world.counters("mb_0").req_remote_invalid_request.get() == unsupported);
 }
 
 void rights_of_queue_pair_and_region() {
@@ -76,7 +78,7 @@ void rights_of_queue_pair_and_region() {
   for (const auto& row : rows) {
     uint8_t without = static_cast<uint8_t>(kAll & ~row.right);
     access(kAll, kAll, row.op, WcStatus::kSuccess);
-    access(without, kAll, row.op, WcStatus::kRemoteAccessError);
+    access(without, kAll, row.op, WcStatus::kRemoteInvalidRequest);
     access(kAll, without, row.op, WcStatus::kRemoteAccessError);
   }
 }
