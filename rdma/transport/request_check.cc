@@ -1,5 +1,6 @@
 // Checks of a request packet by the responder: the sequence of opcodes, resources, rights and
 // lengths, in this order; and the place of its payload.
+#include <array>
 #include <cstring>
 
 #include "rdma/transport/qp_context.h"
@@ -258,13 +259,20 @@ void Responder::place(Packet& packet, Step& step) {
   message_.remaining -= length;
 }
 
-// A datagram's receive begins with the routing header: IPv6 as it came, IPv4 in its last 20 bytes.
+// A datagram's receive begins with the routing header: IPv6 as it came, IPv4 in its last 20 bytes
+// (IBTA A17.4.5.2). The first 20, which the IBTA leaves undefined, are zero as in Soft-RoCE: with
+// the rest of an IPv6 header there a reader could take the header for one of IPv6.
 void Responder::place_grh(const Packet& packet, Step& step) {
-  size_t length = step.completion.grh == Grh::kIpv6 ? wire::kIpv6Len : wire::kIpv4Len;
-  Moved moved = scatter(receive_mover(), message_.target.entries(), kGrhLen - length,
-                        packet.header_bytes().first(length), steps_.tail());
-  step.pending += moved.pending;
-  step.failed |= moved.failed;
+  static constexpr std::array<uint8_t, kGrhLen - wire::kIpv4Len> kNothing{};
+  bool ipv6 = step.completion.grh == Grh::kIpv6;
+  auto put = [&](size_t at, std::span<const uint8_t> bytes) {
+    Moved moved = scatter(receive_mover(), message_.target.entries(), at, bytes, steps_.tail());
+    step.pending += moved.pending;
+    step.failed |= moved.failed;
+  };
+  if (!ipv6) put(0, kNothing);
+  size_t length = ipv6 ? wire::kIpv6Len : wire::kIpv4Len;
+  put(kGrhLen - length, packet.header_bytes().first(length));
   message_.received = kGrhLen;
   message_.remaining -= kGrhLen;
 }
