@@ -148,6 +148,7 @@ Result<AddressVector> address_of(const Device& device, const rocefs_address& add
     return Error{EINVAL, "one GID is an IPv4 address, the other is not"};
   }
   path.traffic_class = address.traffic_class;
+  path.flow_label = address.flow_label & wire::kFlowLabelMask;
   path.hop_limit = address.hop_limit ? address.hop_limit : kDefaultHopLimit;
   return path;
 }
@@ -229,6 +230,7 @@ void describe(const QpAttributes& a, QpState state, const Port& port, rocefs_qp_
   out.path.sgid_index = static_cast<uint8_t>(port.gids().index_of(a.path.local).value_or(0));
   out.path.hop_limit = a.path.hop_limit;
   out.path.traffic_class = a.path.traffic_class;
+  out.path.flow_label = a.path.flow_label;
   out.path.port = port.number();
 }
 

@@ -73,6 +73,7 @@ wire::Headers headers_on(const AddressVector& path, uint8_t traffic_class) {
   headers.is_ipv6 = !is_mapped_ipv4(path.remote);
   if (headers.is_ipv6) {
     headers.v6.traffic_class = traffic_class;
+    headers.v6.flow_label = path.flow_label;
     headers.v6.next_header = kUdpProtocol;
     headers.v6.hop_limit = path.hop_limit;
     headers.v6.src = path.local;

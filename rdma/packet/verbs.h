@@ -106,6 +106,7 @@ struct AddressVector {
   Ip remote{};
   uint8_t traffic_class = 0;
   uint8_t hop_limit = 64;
+  uint32_t flow_label = 0;  // 20 bits; 0: the UDP source port follows from the queue pairs
 };
 
 struct SendRequest {

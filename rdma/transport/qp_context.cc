@@ -10,8 +10,13 @@ namespace {
 
 constexpr uint16_t kDefaultPkey = 0xffff;
 
-// A flow's UDP source port, from its two queue pairs (RoCEv2: 0xC000 to 0xFFFF carries entropy).
-uint16_t source_port(uint32_t local_qpn, uint32_t remote_qpn) {
+// A flow's UDP source port (RoCEv2: 0xC000 to 0xFFFF carries entropy): the flow label's 20 bits
+// folded to 14, as Linux does in rdma_flow_label_to_udp_sport(), or without one from the two queue
+// pairs.
+uint16_t source_port(uint32_t flow_label, uint32_t local_qpn, uint32_t remote_qpn) {
+  if (uint32_t label = flow_label & wire::kFlowLabelMask) {
+    return static_cast<uint16_t>(wire::kFirstSourcePort | ((label ^ label >> 14) & 0x3fff));
+  }
   uint64_t mixed = (uint64_t{local_qpn} << 24 | remote_qpn) * 0x9e3779b97f4a7c15;
   return static_cast<uint16_t>(wire::kFirstSourcePort | (mixed >> 50));
 }
@@ -44,7 +49,8 @@ void QpContext::move_to(QpPort& port, size_t priority) {
 
 CnpAddress QpContext::cnp_address(uint32_t remote_qpn) const {
   const AddressVector& path = attributes_.path;
-  return {path.local, path.remote, remote_qpn, source_port(number_, remote_qpn), 0};
+  uint16_t port = source_port(path.flow_label, number_, remote_qpn);
+  return {path.local, path.remote, remote_qpn, port, 0};
 }
 
 void QpContext::note_gap(uint64_t ahead) {
@@ -55,7 +61,7 @@ void QpContext::note_gap(uint64_t ahead) {
 
 wire::Headers QpContext::headers_to(const AddressVector& path, uint32_t remote_qpn) const {
   wire::Headers headers = headers_on(path, port_->class_override().apply_to(path));
-  headers.udp.src_port = source_port(number_, remote_qpn);
+  headers.udp.src_port = source_port(path.flow_label, number_, remote_qpn);
   headers.bth.pkey = kDefaultPkey;
   headers.bth.mig_req = true;
   headers.bth.dest_qpn = remote_qpn;

@@ -24,6 +24,8 @@ struct Ipv4 {
   bool operator==(const Ipv4&) const = default;
 };
 
+inline constexpr uint32_t kFlowLabelMask = 0xfffff;
+
 struct Ipv6 {
   uint8_t traffic_class = 0;
   uint32_t flow_label = 0;  // 20 bits

@@ -83,7 +83,7 @@ ParseError parse_ipv6(std::span<const uint8_t>& rest, Ipv6& ip, size_t& ip_paylo
   const uint8_t* at = rest.data();
   uint32_t first = load32(at);
   ip.traffic_class = static_cast<uint8_t>(first >> 20);
-  ip.flow_label = first & 0xfffff;
+  ip.flow_label = first & kFlowLabelMask;
   ip.payload_length = load16(at + 4);
   ip.next_header = at[6];
   ip.hop_limit = at[7];
@@ -217,7 +217,8 @@ uint8_t* emit_ipv4(const Ipv4& ip, uint8_t* at) {
 }
 
 uint8_t* emit_ipv6(const Ipv6& ip, uint8_t* at) {
-  store32(at, uint32_t{6} << 28 | uint32_t{ip.traffic_class} << 20 | (ip.flow_label & 0xfffff));
+  store32(at,
+          uint32_t{6} << 28 | uint32_t{ip.traffic_class} << 20 | (ip.flow_label & kFlowLabelMask));
   store16(at + 4, ip.payload_length);
   at[6] = ip.next_header;
   at[7] = ip.hop_limit;

@@ -52,6 +52,7 @@ struct ibv_ah_attr own_address(void) {
   REQUIRE(!ibv_query_gid(context, 1, 1, &attr.grh.dgid));
   attr.grh.sgid_index = 1;
   attr.grh.hop_limit = 64;
+  attr.grh.flow_label = 0x12345;
   return attr;
 }
 

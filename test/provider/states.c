@@ -29,6 +29,7 @@ static void query(void) {
   CHECK(!ibv_query_qp(pair.a, &attr, IBV_QP_STATE, &init));
   CHECK(attr.qp_state == IBV_QPS_RTS && attr.dest_qp_num == pair.b->qp_num);
   CHECK(attr.ah_attr.is_global && attr.ah_attr.grh.sgid_index == 1);
+  CHECK(attr.ah_attr.grh.flow_label == 0x12345 && attr.ah_attr.grh.hop_limit == 64);
   CHECK(attr.path_mtu == IBV_MTU_1024 && attr.timeout == 14 && attr.retry_cnt == 7);
   CHECK(init.send_cq == pair.sends && init.recv_cq == pair.receives && !init.srq);
   CHECK(init.cap.max_send_wr == kDepth && init.cap.max_inline_data == inline_size);
