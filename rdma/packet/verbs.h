@@ -67,8 +67,8 @@ struct Sge {
 };
 
 inline constexpr size_t kMaxSge = 8;
-inline constexpr uint8_t kMaxRdAtomic =
-    16;  // READs and atomics in flight, in each direction, as in mlx5
+// READs and atomics in flight, in each direction, as in Soft-RoCE; mlx5 has 16.
+inline constexpr uint8_t kMaxRdAtomic = 128;
 inline constexpr uint64_t kMaxMessage = uint64_t{1} << 31;  // bytes: the limit of a RETH
 
 // Scatter/gather list of a work request. A copy moves only the entries in use.

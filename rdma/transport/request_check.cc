@@ -186,7 +186,7 @@ Responder::Verdict Responder::begin_read(const wire::Reth& reth, Step& step) {
 // ATOMIC WRITE needs the right of a WRITE and is answered by an empty READ response (IBTA A19).
 Responder::Verdict Responder::begin_atomic(const Packet& packet, const wire::Transport& headers,
                                            Step& step) {
-  constexpr uint64_t kSize = 8;
+  constexpr uint32_t kSize = 8;
   using Kind = AtomicOperation::Kind;
   ResponderResources::Resource resource;
   resource.first_psn = resource.sent_end = step.psn;

@@ -58,6 +58,8 @@ class Responder final : public MemoryListener {
   void memory_done(uint64_t ticket, bool ok) override;
   // Whether memory still works for this QP, which may not be destroyed yet.
   bool memory_pending() const { return pending_steps_ > 0 || resources_.memory_pending(); }
+  // READs and atomics for whose answers there is memory.
+  size_t kept_requests() const { return resources_.capacity(); }
 
  private:
   // Verdict on an arriving packet, the action that it asks for, and the step in which it waits. A
@@ -144,14 +146,14 @@ class Responder final : public MemoryListener {
 
   // request_check.cc
   Verdict check_request(const Packet& packet, const wire::Transport& headers, Step& step);
-  Verdict begin_message(const Packet& packet, const wire::Transport& headers, Step& step);
   Verdict choose_queue(const wire::Transport& headers, Step& step);
   ReceiveQueue* receives();
   Mover receive_mover() { return qp_.mover(*this, kLocalWrite, message_.receive_pd); }
-  Verdict begin_write(const wire::Reth& reth, Step& step);
   bool supports(const wire::OpcodeInfo& info) const;
   Verdict check_message(const Packet& packet, const wire::Transport& headers, Step& step);
   Verdict check_with_receive(const Packet& packet, const wire::Transport& headers, Step& step);
+  Verdict begin_message(const Packet& packet, const wire::Transport& headers, Step& step);
+  Verdict begin_write(const wire::Reth& reth, Step& step);
   Verdict begin_send(Step& step);
   Verdict begin_read(const wire::Reth& reth, Step& step);
   Verdict begin_atomic(const Packet& packet, const wire::Transport& headers, Step& step);

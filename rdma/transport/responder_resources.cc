@@ -12,7 +12,11 @@ ResponderResources::ResponderResources(QpContext& qp, Congestion& congestion)
     : qp_(qp), congestion_(congestion) {}
 
 bool ResponderResources::admit(const Resource& resource, uint32_t& slot) {
-  if (slots_.empty()) slots_.resize(qp_.attributes().max_dest_rd_atomic);
+  if (oldest_ == 0 && slots_.size() < qp_.attributes().max_dest_rd_atomic) {
+    slot = static_cast<uint32_t>(slots_.size());
+    slots_.push_back(resource);
+    return true;
+  }
   if (slots_.empty()) return false;
   Resource& oldest = slots_[oldest_];
   if (oldest.sent_end != oldest.end_psn) return false;
@@ -93,9 +97,9 @@ PacketPtr ResponderResources::emit() {
 Moved ResponderResources::fetch(const Resource& resource, uint64_t psn, Packet& packet) {
   uint64_t mtu = qp_.attributes().path_mtu;
   uint64_t offset = (psn - resource.first_psn) * mtu;
-  Sge whole{resource.address, static_cast<uint32_t>(resource.length), resource.rkey};
+  Sge whole{resource.address, resource.length, resource.rkey};
   return gather(qp_.mover(*this, kRemoteRead, resource.pd), {&whole, 1}, offset,
-                static_cast<uint32_t>(std::min(mtu, resource.length - offset)), packet,
+                static_cast<uint32_t>(std::min<uint64_t>(mtu, resource.length - offset)), packet,
                 prefetch_.ticket());
 }
 

@@ -23,23 +23,25 @@ class ResponderResources final : public MemoryListener {
     wire::Opcode answer = wire::Opcode::kRcAtomicAck;  // an atomic's answer
     uint8_t access = kRemoteAtomic;                    // right that an atomic needs
     bool ready = false;                                // due, and an atomic has been executed
+    uint32_t rkey = 0;
+    uint32_t pd = 0;  // of the region
+    uint32_t length = 0;
+    uint32_t messages = 0;  // MSN of the answer
     uint64_t first_psn = 0;
     uint64_t end_psn = 0;
     uint64_t sent_end = 0;  // one past the highest PSN that was answered
     uint64_t address = 0;
-    uint32_t rkey = 0;
-    uint32_t pd = 0;  // of the region
-    uint64_t length = 0;
-    AtomicOperation operation;
     uint64_t original = 0;
-    uint32_t messages = 0;  // MSN of the answer
+    AtomicOperation operation;
   };
 
   ResponderResources(QpContext& qp, Congestion& congestion);
 
-  // Replaces the oldest request. False when that one is unanswered: the far end has more requests
-  // under way than agreed.
+  // Keeps a request, in place of the oldest one when there are max_dest_rd_atomic. False when that
+  // one is unanswered: the far end has more requests under way than agreed.
   bool admit(const Resource& resource, uint32_t& slot);
+  // Requests for which there is memory: as many as have come, up to max_dest_rd_atomic.
+  size_t capacity() const { return slots_.capacity(); }
   Resource& resource(uint32_t slot) { return slots_[slot]; }
   // Makes the answer due: everything before the request is done.
   void answer(uint32_t slot);
@@ -77,7 +79,7 @@ class ResponderResources final : public MemoryListener {
 
   QpContext& qp_;
   Congestion& congestion_;
-  std::vector<Resource> slots_;  // made when the first request comes
+  std::vector<Resource> slots_;  // a ring; it grows as requests come, where its oldest is the first
   uint32_t oldest_ = 0;
   void replay_part(uint32_t slot, uint64_t psn, uint64_t end);
 

@@ -21,14 +21,14 @@ ib_write_bw   RC,UC    inline,many,both,list,sizes
 ib_write_lat  RC,UC    inline,sizes
 ib_send_bw    RC,UC,UD events,inline,many,both,shared,list,sizes
 ib_send_lat   RC,UC,UD events,inline,shared,sizes
-ib_read_bw    RC       events,many,both,list,sizes
+ib_read_bw    RC       events,many,both,list,sizes,deep
 ib_read_lat   RC       events,sizes
-ib_atomic_bw  RC       events,many,both
+ib_atomic_bw  RC       events,many,both,deep
 ib_atomic_lat RC       events
 '
 declare -A options=(
   [plain]="" [events]="-e" [inline]="-I 64 -s 64" [many]="-q 8" [both]="-b" [list]="-l 4 -q 4"
-  [shared]="--use-srq" [sizes]="-a"
+  [shared]="--use-srq" [sizes]="-a" [deep]="-o 128"
 )
 count_of_sizes=5  # messages of each size: the largest of 24 has 8 MiB
 ! $everything || count_of_sizes=100

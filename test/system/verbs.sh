@@ -48,6 +48,7 @@ for device in mb_0 mb_1; do
   expect "$(cat "$tree/ports/1/link_layer")" "$(info link_layer)" "$device: link_layer"
   expect "4096 (5)" "$(info active_mtu)" "$device: active_mtu"
   expect "ATOMIC_HCA (1)" "$(info atomic_cap)" "$device: atomic_cap"
+  expect "128 128" "$(info max_qp_rd_atom) $(info max_qp_init_rd_atom)" "$device: READs and atomics in flight"
   for index in 0 1; do
     gid=$(cat "$tree/ports/1/gids/$index")
     address=$(python3 -c 'import ipaddress, sys; print(ipaddress.IPv6Address(sys.argv[1]).packed.hex())' "$gid")

@@ -104,12 +104,12 @@ TEST_CASE("qp: attributes out of range are refused, and nothing changes") {
                      {kQpRemoteQpn, [](QpAttributes& a) { a.remote_qpn = 1 << 24; }},
                      {kQpReceivePsn, [](QpAttributes& a) { a.receive_psn = 1 << 24; }},
                      {kQpMinRnrTimer, [](QpAttributes& a) { a.min_rnr_timer = 32; }},
-                     {kQpMaxDestRdAtomic, [](QpAttributes& a) { a.max_dest_rd_atomic = 17; }}};
+                     {kQpMaxDestRdAtomic, [](QpAttributes& a) { a.max_dest_rd_atomic = 129; }}};
   const Bad rts[] = {{kQpTimeout, [](QpAttributes& a) { a.timeout = 32; }},
                      {kQpRetryCount, [](QpAttributes& a) { a.retry_count = 8; }},
                      {kQpRnrRetry, [](QpAttributes& a) { a.rnr_retry = 8; }},
                      {kQpSendPsn, [](QpAttributes& a) { a.send_psn = 1 << 24; }},
-                     {kQpMaxRdAtomic, [](QpAttributes& a) { a.max_rd_atomic = 17; }},
+                     {kQpMaxRdAtomic, [](QpAttributes& a) { a.max_rd_atomic = 129; }},
                      {kQpWindow, [](QpAttributes& a) { a.window = 0; }}};
   QpAttributes good;
   good.path.remote = mapped_ipv4({192, 0, 2, 1});
