@@ -64,6 +64,10 @@ enum class CmEventType : uint32_t {
   kMulticastError,
   kAddressChange,
   kTimewaitExit,
+  kAddrinfoResolved,
+  kAddrinfoError,
+  kUser,
+  kInternal,
 };
 
 struct CmEvent {
@@ -72,6 +76,7 @@ struct CmEvent {
   CmParameters parameters = {};
   // UD: path to the far end.
   std::optional<AddressVector> path = std::nullopt;
+  uint64_t argument = 0;  // of an event that the program has written: kUser, kInternal
 };
 
 // User of an id. May destroy the id from within a call.

@@ -137,6 +137,8 @@ const UcmaChannel::Handler UcmaChannel::kHandlers[] = {
     &UcmaChannel::bind,
     &UcmaChannel::resolve_address,
     &UcmaChannel::join_multicast,
+    &UcmaChannel::resolve_ib_service,
+    &UcmaChannel::write_event,
 };
 
 Result<UcmaChannel::Reply> UcmaChannel::command(Octets octets, Octets option, UcmaChannel* other) {
@@ -390,30 +392,6 @@ Result<void> UcmaChannel::init_qp_attr(Call& call) {
   return give(answer, call.out, call.reply.bytes);
 }
 
-Result<void> UcmaChannel::get_event(Call& call) {
-  auto asked = read<GetEvent>(call.in);
-  if (!asked) return asked.error();
-  constexpr size_t kMinAnswer = offsetof(EventAnswer, reserved);
-  if (call.out < kMinAnswer) return Error{ENOSPC, "the answer does not fit"};
-  if (events_.empty()) return Error{EAGAIN, "no event waits"};
-  Waiting waiting = std::move(events_.front());
-  events_.pop_front();
-  auto membership =
-      waiting.membership ? ucma_.memberships_.find(*waiting.membership) : ucma_.memberships_.end();
-  bool of_group = membership != ucma_.memberships_.end();
-  ++(of_group ? membership->second.reported : waiting.of->reported);
-  if (waiting.fresh) {
-    waiting.fresh->fetched = true;
-    ++waiting.of->backlog;
-  }
-  EventAnswer answer{};
-  answer.uid = of_group ? membership->second.uid : waiting.of->uid;
-  answer.id = waiting.fresh ? waiting.fresh->number : waiting.of->number;
-  if (of_group) answer.id = membership->first;
-  format_event(*(waiting.fresh ? waiting.fresh : waiting.of)->id, waiting.event, answer);
-  return give(answer, call.out, call.reply.bytes, kMinAnswer);
-}
-
 Result<void> UcmaChannel::set_option(Call& call) {
   auto asked = read<SetOption>(call.in);
   if (!asked) return asked.error();
@@ -441,16 +419,6 @@ Result<void> UcmaChannel::set_option(Call& call) {
     default:
       return id.set_ack_timeout(static_cast<uint8_t>(value));
   }
-}
-
-Result<void> UcmaChannel::notify(Call& call) {
-  constexpr uint32_t kCommunicationEstablished = 4;  // IBV_EVENT_COMM_EST
-  auto asked = read<Notify>(call.in);
-  if (!asked) return asked.error();
-  Result<Context*> context = context_of(asked->id);
-  if (!context) return context.error();
-  if (asked->event != kCommunicationEstablished) return {};
-  return (*context)->id->communication_established();
 }
 
 // Channel of the command is the id's new one.

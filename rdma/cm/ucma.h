@@ -170,6 +170,8 @@ class UcmaChannel final : public CmIdUser {
   Result<void> join_multicast(Call& call);
   Result<void> join(Call& call, uint32_t number, uint64_t uid, const Result<CmAddress>& group);
   Result<void> leave_multicast(Call& call);
+  Result<void> resolve_ib_service(Call& call);
+  Result<void> write_event(Call& call);
 
   Ucma& ucma_;
   const Ucma::Credentials owner_;

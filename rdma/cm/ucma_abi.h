@@ -34,6 +34,8 @@ enum class Command : uint32_t {
   kBind,
   kResolveAddress,
   kJoinMulticast,
+  kResolveIbService,
+  kWriteEvent,
 };
 
 struct Header {
@@ -201,6 +203,7 @@ struct EventAnswer {
   union {
     ConnectionParameters connection;
     DatagramParameters datagram;
+    uint32_t argument[2];  // 64 bits of an event that the program has written
   };
   uint32_t reserved;
   Ece ece;
@@ -230,8 +233,19 @@ struct JoinMulticast {
 // JoinMulticast::flags.
 enum JoinFlags : uint16_t { kFullMember = 0, kSendsOnly = 1 };
 using LeaveMulticast = DestroyId;
+struct ResolveIbService {
+  uint32_t id, reserved;
+  uint64_t service_id;
+  std::array<uint8_t, 64> service_name;
+  uint32_t flags, reserved1;
+};
+struct WriteEvent {
+  uint32_t id, reserved, type, status;
+  uint64_t argument;  // first of a union, which is longer
+};
 
 static_assert(sizeof(JoinIpMulticast) == 48 && sizeof(JoinMulticast) == 152);
+static_assert(sizeof(ResolveIbService) == 88 && sizeof(WriteEvent) == 24);
 static_assert(sizeof(CreateId) == 24 && sizeof(DestroyId) == 16 && sizeof(BindIp) == 40);
 static_assert(sizeof(Bind) == 136 && sizeof(ResolveIp) == 64 && sizeof(ResolveAddress) == 272);
 static_assert(sizeof(PathRecord) == 64 && sizeof(RouteAnswer) == 208);

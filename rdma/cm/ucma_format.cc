@@ -1,6 +1,7 @@
 #include "rdma/cm/ucma_format.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "rdma/cm/sockaddr.h"
 #include "rdma/nic/device.h"
@@ -150,6 +151,10 @@ void format_event(const CmId& id, const CmEvent& event, EventAnswer& out) {
   out.type = static_cast<uint32_t>(event.type);
   out.status = static_cast<uint32_t>(event.status);
   const CmParameters& p = event.parameters;
+  if (event.type == CmEventType::kUser || event.type == CmEventType::kInternal) {
+    std::memcpy(out.argument, &event.argument, sizeof out.argument);
+    return;
+  }
   if (id.type() == QpType::kUd) {
     out.datagram = {};
     out.datagram.qpn = p.qpn;

@@ -16,7 +16,7 @@ enum {
   kConnectRequest = 4,
   kMulticastJoin = 12,
   kMulticastError = 13,
-  kLastEvent = 15,
+  kLastEvent = 19,
 };
 
 /* Ids, or memberships of multicast groups, by the engine's numbers. An entry that has gone with its

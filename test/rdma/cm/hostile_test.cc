@@ -87,6 +87,7 @@ TEST_CASE("cm: the number of unfetched events is limited") {
     rig.near.must(ucma::Command::kResolveIp, nowhere);
   }
   CHECK(rig.near.call(ucma::Command::kResolveIp, nowhere) == ENOMEM);
+  CHECK(rig.near.call(ucma::Command::kWriteEvent, ucma::WriteEvent{id, 0, 18, 0, 0}) == ENOMEM);
   rig.near.expect(Type::kAddressError, -ENETUNREACH);
   CHECK(rig.near.call(ucma::Command::kResolveIp, nowhere) == 0);
 }

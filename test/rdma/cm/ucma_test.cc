@@ -13,7 +13,7 @@ TEST_CASE("ucma: an invalid command is refused as by the kernel") {
   CHECK(p.channel().command(std::span(octets).first(12), {}, nullptr).error().code == EINVAL);
   octets[4] = 4;  // length field says that it is shorter, and it is
   CHECK(p.channel().command(octets, {}, nullptr).error().code == EINVAL);
-  for (uint32_t none : {13u, 23u, 1000u}) {
+  for (uint32_t none : {13u, 25u, 1000u}) {
     CHECK(p.call(static_cast<ucma::Command>(none), ucma::Disconnect{id}) == ENOSYS);
   }
   CHECK(p.call(ucma::Command::kListen, ucma::Listen{999, 1}) == ENOENT);
@@ -194,6 +194,41 @@ TEST_CASE("ucma: a migrated id takes its waiting events along") {
   rig.far.must(ucma::Command::kResolveRoute, ucma::ResolveRoute{id, 1});
   rig.far.expect(CmEventType::kRouteResolved);
   CHECK(rig.far.destroy(id) == 2);
+}
+
+// ucma_write_cm_event() of Linux.
+TEST_CASE("ucma: a program reads the event that it has written, with its argument") {
+  CmRig rig;
+  constexpr auto kWrite = ucma::Command::kWriteEvent;
+  for (PortSpace space : {PortSpace::kTcp, PortSpace::kUdp}) {
+    uint32_t id = rig.near.create(7, space);
+    for (CmEventType type : {CmEventType::kUser, CmEventType::kInternal}) {
+      auto number = static_cast<uint32_t>(type);
+      rig.near.must(kWrite, ucma::WriteEvent{id, 0, number, 5, 0x1122334455667788});
+      ucma::EventAnswer got = rig.near.expect(type, 5);
+      CHECK(got.uid == 7);
+      CHECK(got.id == id);
+      CHECK(got.argument[0] == 0x55667788);
+      CHECK(got.argument[1] == 0x11223344);
+    }
+    auto established = static_cast<uint32_t>(CmEventType::kEstablished);
+    CHECK(rig.near.call(kWrite, ucma::WriteEvent{id, 0, established, 0, 0}) == EINVAL);
+    ucma::EventsAnswer gone{};
+    CHECK(rig.near.call(ucma::Command::kDestroyId, ucma::DestroyId{0, id, 0}, &gone, 4) == 0);
+    CHECK(gone.events_reported == 2);
+  }
+  CHECK(rig.near.call(kWrite, ucma::WriteEvent{999, 0, 18, 0, 0}) == ENOENT);
+  CHECK(rig.near.quiet());
+}
+
+// rdma_resolve_ib_service() of Linux.
+TEST_CASE("ucma: service records are not supported, as on any port of RoCE") {
+  CmRig rig;
+  uint32_t id = rig.near.create(1);
+  constexpr auto kResolve = ucma::Command::kResolveIbService;
+  CHECK(rig.near.call(kResolve, ucma::ResolveIbService{id, 0, 1, {}, 1, 0}) == EINVAL);
+  rig.near.must(ucma::Command::kBindIp, ucma::BindIp{0, rig.address("mb_0", 0), id});
+  CHECK(rig.near.call(kResolve, ucma::ResolveIbService{id, 0, 1, {}, 1, 0}) == EOPNOTSUPP);
 }
 
 TEST_CASE("ucma: an IB address consists of a GID and a service id") {
