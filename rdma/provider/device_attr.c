@@ -107,3 +107,19 @@ int rocefs_query_port(struct ibv_context* context, uint8_t port, struct ibv_port
   attr->link_layer = IBV_LINK_LAYER_ETHERNET;
   return 0;
 }
+
+/* Width is a bit, and so is the speed of a lane: SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR. */
+int rocefs_query_port_speed(struct ibv_context* context, uint32_t port, uint64_t* speed) {
+  static const uint8_t kWidths[] = {1, 4, 8, 12, 2};
+  static const uint16_t kLanes[] = {25, 50, 100, 100, 140, 250, 500, 1000};
+  enum { kWidthCount = sizeof kWidths, kLaneCount = sizeof kLanes / sizeof kLanes[0] };
+  struct ibv_port_attr attr = {.state = IBV_PORT_NOP};
+  if (port == 0 || port > UINT8_MAX) return EINVAL;
+  int error = rocefs_query_port(context, (uint8_t)port, &attr);
+  if (error) return error;
+  unsigned width = (unsigned)__builtin_ffs(attr.active_width);
+  unsigned lane = (unsigned)__builtin_ffs(attr.active_speed);
+  if (width == 0 || width > kWidthCount || lane == 0 || lane > kLaneCount) return EINVAL;
+  *speed = (uint64_t)kWidths[width - 1] * kLanes[lane - 1];
+  return 0;
+}

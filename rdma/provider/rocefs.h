@@ -199,6 +199,8 @@ int rocefs_query_device_ex(struct ibv_context* context,
 int rocefs_query_port(struct ibv_context* context, uint8_t port, struct ibv_port_attr* attr);
 /* The clock of completions, CLOCK_MONOTONIC. */
 int rocefs_query_rt_values(struct ibv_context* context, struct ibv_values_ex* values);
+/* In units of 100 Mbit/s. */
+int rocefs_query_port_speed(struct ibv_context* context, uint32_t port, uint64_t* speed);
 
 /* ---- domains.c ---- */
 

@@ -5,8 +5,9 @@
 enum { kMaxSlots = 83 };
 
 /* Verbs in alphabetic order: libibverbs calls them by position among those of its version. */
-#define SERVED(verb) \
-  { 34, (verbs_slot)rocefs_##verb }
+#define SERVED_SINCE(since, verb) \
+  { since, (verbs_slot)rocefs_##verb }
+#define SERVED(verb) SERVED_SINCE(34, verb)
 #define NOT_SERVED(since, verb) \
   { since, NULL }
 static const struct {
@@ -79,7 +80,7 @@ static const struct {
     SERVED(query_device_ex),
     NOT_SERVED(34, query_ece),
     SERVED(query_port),
-    NOT_SERVED(62, query_port_speed),
+    SERVED_SINCE(62, query_port_speed),
     SERVED(query_qp),
     NOT_SERVED(34, query_qp_data_in_order),
     SERVED(query_rt_values),

@@ -98,9 +98,12 @@ static void print_slots(void) {
   }
 }
 
-/* Opens mb_0 of the mount `root` by the provider in `file`, and asks for the state of its port. */
-EXPORTED int fake_open(const char* file, const char* root, int query_port, int free_context);
-int fake_open(const char* file, const char* root, int query_port, int free_context) {
+/* Opens mb_0 of the mount `root` by the provider in `file`, and asks for the state of its port, and
+ * for its speed if that verb has a place other than 0. */
+EXPORTED int fake_open(const char* file, const char* root, int query_port, int free_context,
+                       int query_port_speed);
+int fake_open(const char* file, const char* root, int query_port, int free_context,
+              int query_port_speed) {
   struct verbs_sysfs_dev found = {.ibdev_name = "mb_0"};
   struct ibv_port_attr attr = {.state = IBV_PORT_NOP};
   if (!dlopen(file, RTLD_NOW) || !driver) {
@@ -117,6 +120,11 @@ int fake_open(const char* file, const char* root, int query_port, int free_conte
   int (*query)(struct ibv_context*, uint8_t, struct ibv_port_attr*) =
       (int (*)(struct ibv_context*, uint8_t, struct ibv_port_attr*))slots[query_port];
   if (query(opened, 1, &attr) || attr.state != IBV_PORT_ACTIVE) return 4;
+  uint64_t speed = 0;
+  int (*query_speed)(struct ibv_context*, uint32_t, uint64_t*) =
+      (int (*)(struct ibv_context*, uint32_t, uint64_t*))slots[query_port_speed];
+  if (query_port_speed > 0 && (!query_speed || query_speed(opened, 1, &speed) || speed != 100))
+    return 5; /* 10 Gbit/s, as shipped */
   ((void (*)(struct ibv_context*))slots[free_context])(opened);
   driver->uninit_device(device);
   return 0;

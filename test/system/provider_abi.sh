@@ -14,7 +14,7 @@ while read -r version number; do
   library=$ROCEFS_BUILD/lib/librocefs-rdmav$number.so
   status=0
   "$ROCEFS_BUILD/test/abi/open" "$ROCEFS_BUILD/test/abi/$version/libibverbs.so.1" "$library" "$mnt" \
-    "$(place query_port)" "$(place free_context)" >"$dir/places" || status=$?
+    "$(place query_port)" "$(place free_context)" "$(place query_port_speed)" >"$dir/places" || status=$?
   [ $status -eq 0 ] || fail "rdma-core $version: status $status: $(tail -n 1 "$dir/places")"
   nm "$library" | awk '$3 ~ /^rocefs_/ {sub(/^0+/, "", $1); print $1, $3}' >"$dir/symbols"
   wrong=$(awk -v version="$version" '
