@@ -5,11 +5,13 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cassert>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 
 #include "core/base/clock.h"
 #include "core/base/passed_descriptors.h"
@@ -55,6 +57,16 @@ bool is_own_pair(int fd, const Credentials& client) {
          other.pid == client.pid && other.uid == client.uid;
 }
 
+// Charge of a refused descriptor. Rings when it is closed, on the closer's thread.
+struct RefusedDescriptor {
+  Shares::Share share;
+  std::shared_ptr<Fd> bell;
+  ~RefusedDescriptor() {
+    const uint64_t one = 1;
+    (void)!::write(bell->get(), &one, sizeof one);
+  }
+};
+
 // Text that reports a failure of the operation; null for one that is not reported.
 const char* reported(uint32_t op) {
   if (op == ROCEFS_OP_MODIFY_QP) return "the queue pair is not modified";
@@ -79,8 +91,9 @@ struct ClientServer::Connection {
   bool answering = false;  // one request at a time
   bool dropped = false;
   Shares::Share slot, descriptors;
-  std::vector<Shares::Share> channels;  // one per socket
-  std::weak_ptr<const void> refused;    // a descriptor beyond its share, not closed yet
+  std::vector<Shares::Share> channels;   // one per socket
+  std::optional<rocefs_answer> refusal;  // of a descriptor, waits until that is closed
+  std::weak_ptr<const void> refused;     // its charge
   using Bytes = std::shared_ptr<std::atomic<size_t>>;  // memory shared with the client
   Bytes ring_bytes = std::make_shared<std::atomic<size_t>>(0);
   Bytes region_bytes = std::make_shared<std::atomic<size_t>>(0);
@@ -90,20 +103,26 @@ Result<std::unique_ptr<ClientServer>> ClientServer::create(Engine& engine, Fabri
                                                            PollLoop& loop, Log log) {
   auto clients = Clients::create(fabric, engine);
   if (!clients) return clients.error();
+  auto bell = std::make_shared<Fd>(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!*bell) return Error{errno, "no descriptor is left"};
   return std::unique_ptr<ClientServer>(
-      new ClientServer(engine, loop, std::move(*clients), std::move(log)));
+      new ClientServer(engine, loop, std::move(*clients), std::move(bell), std::move(log)));
 }
 
 ClientServer::ClientServer(Engine& engine, PollLoop& loop, std::unique_ptr<Clients> clients,
-                           Log log)
+                           std::shared_ptr<Fd> bell, Log log)
     : engine_(engine),
       loop_(loop),
       clients_(std::move(clients)),
       log_(std::move(log)),
+      bell_(std::move(bell)),
       pause_(loop, [this] { resume(); }),
-      descriptors_(descriptors_for_strangers(), descriptors_for_strangers() / 8) {}
+      descriptors_(descriptors_for_strangers(), descriptors_for_strangers() / 8) {
+  loop_.watch(bell_->get(), [this] { answer_refused(); });
+}
 
 ClientServer::~ClientServer() {
+  loop_.unwatch(bell_->get());
   close_listener();
 }
 
@@ -262,36 +281,51 @@ void ClientServer::take(const ConnectionPtr& connection) {
   }
   bool in_order = connection->greeted == (request.op != ROCEFS_OP_HELLO);
   bool may_carry = request.op == ROCEFS_OP_HELLO || request.op == ROCEFS_OP_CREATE_CHANNEL;
-  bool too_many = attached && connection->process->socket_count() >= kMaxSockets;
   bool foreign = attached && !is_own_pair(attached.get(), connection->process->credentials());
-  if (!whole || !in_order || too_many || foreign || (attached && !may_carry)) {
-    return drop(connection, too_many  ? "has too many sockets"
-                            : foreign ? "sends a descriptor that is not of its own socket pair"
-                                      : "sends an invalid request");
+  if (!whole || !in_order || foreign || (attached && !may_carry)) {
+    return drop(connection, foreign ? "sends a descriptor that is not of its own socket pair"
+                                    : "sends an invalid request");
   }
   connection->answering = true;
-  if (attached && !charge_channel(connection, attached)) return;
+  Result<void> charged = attached ? charge_channel(*connection) : Result<void>();
+  if (!charged) return turn_back(connection, attached, charged.error());
   handle(connection, request, std::move(attached));
 }
 
-// False, and answered, if the user's share of descriptors is used up.
-bool ClientServer::charge_channel(const ConnectionPtr& connection, StrangerFd& attached) {
-  const Credentials& who = connection->process->credentials();
-  std::vector<Shares::Share>& channels = connection->channels;
-  channels.resize(std::min(channels.size(), connection->process->socket_count()));
-  channels.push_back(descriptors_.take(who.uid, who.privileged()));
-  if (channels.back()) return true;
-  channels.pop_back();
-  if (!connection->refused.expired()) {
-    drop(connection, "sends descriptors beyond its share faster than they can be closed");
-    return false;
-  }
-  auto charge = std::make_shared<Shares::Share>(connection->descriptors);
+// ENOMEM, EMFILE: the client, or its user, has as many descriptors as it may have.
+Result<void> ClientServer::charge_channel(Connection& connection) {
+  const Credentials& who = connection.process->credentials();
+  size_t sockets = connection.process->socket_count();
+  if (sockets >= kMaxSockets) return Error{ENOMEM, "the client has too many channels"};
+  connection.channels.resize(std::min(connection.channels.size(), sockets));
+  Shares::Share share = descriptors_.take(who.uid, who.privileged());
+  if (!share) return Error{EMFILE, "the user has used up the share of open files"};
+  connection.channels.push_back(std::move(share));
+  return {};
+}
+
+// Refuses a descriptor. The answer waits until it is closed: a client that awaits its answers
+// cannot send descriptors faster than they are closed, however long that takes.
+void ClientServer::turn_back(const ConnectionPtr& connection, StrangerFd& attached,
+                             const Error& why) {
+  say_refused(connection->process->credentials(), "a channel: " + why.reason);
+  std::shared_ptr<const void> charge(new RefusedDescriptor{connection->descriptors, bell_});
   connection->refused = charge;
+  connection->refusal = refusal(why);
   attached.charge(std::move(charge));
-  say_refused(who, "a channel: its user has used up the share of open files");
-  answer(connection, refusal({EMFILE, "the user has used up the share of open files"}), {});
-  return false;
+  attached.reset();
+}
+
+void ClientServer::answer_refused() {
+  uint64_t rung;
+  (void)!::read(bell_->get(), &rung, sizeof rung);
+  std::vector<ConnectionPtr> closed;
+  for (const auto& [id, connection] : connections_) {
+    if (connection->refusal && connection->refused.expired()) closed.push_back(connection);
+  }
+  for (const ConnectionPtr& connection : closed) {
+    answer(connection, *std::exchange(connection->refusal, std::nullopt), {});
+  }
 }
 
 void ClientServer::handle(const ConnectionPtr& connection, const rocefs_request& request,

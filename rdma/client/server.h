@@ -73,7 +73,8 @@ class ClientServer {
   static constexpr size_t kMaxRingBytes = size_t{512} << 20;  // per client
   static constexpr size_t kMaxRegionBytes = size_t{4} << 30;  // per client: its shared regions
 
-  ClientServer(Engine& engine, PollLoop& loop, std::unique_ptr<Clients> clients, Log log);
+  ClientServer(Engine& engine, PollLoop& loop, std::unique_ptr<Clients> clients,
+               std::shared_ptr<Fd> bell, Log log);
   void accept();
   // Accepts a pending connection, with its credentials. Empty, with errno, if there is none, or no
   // free descriptor.
@@ -82,7 +83,9 @@ class ClientServer {
   void serve(const ConnectionPtr& connection);
   void refuse(const StrangerFd& door, const ucred& peer, int code, std::string_view why);
   void say_refused(const Credentials& who, std::string_view why);
-  bool charge_channel(const ConnectionPtr& connection, StrangerFd& attached);
+  Result<void> charge_channel(Connection& connection);
+  void turn_back(const ConnectionPtr& connection, StrangerFd& attached, const Error& why);
+  void answer_refused();
   void turn_away();
   void pause();
   void resume();
@@ -106,6 +109,7 @@ class ClientServer {
   const std::unique_ptr<Clients> clients_;
   const Log log_;
   const Closer closer_;
+  const std::shared_ptr<Fd> bell_;  // rings when a refused descriptor is closed
   std::map<uint32_t, Claimed> claimed_;
   Fd listener_;
   Fd spare_;  // reserve, closed when no other is free

@@ -222,6 +222,30 @@ TEST_CASE("hostile: the number of channels is limited") {
   CHECK(descriptors_are_back(rig, before));
 }
 
+// fi_cq_test of libfabric asks 32,768 times. Refused clients have been dropped, because they asked
+// faster than the descriptors were closed.
+TEST_CASE("client: asking for channels in spite of refusals is answered each time") {
+  ServerRig rig;
+  TestClient client(rig);
+  REQUIRE(client.open() == 0);
+  std::vector<Fd> ours;
+  size_t refused = 0;
+  for (uint64_t name = 1; name <= 4000; ++name) {
+    int ends[2];
+    REQUIRE(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0);
+    Fd mine(ends[0]), theirs(ends[1]);
+    rocefs_request request{};
+    request.op = ROCEFS_OP_CREATE_CHANNEL;
+    request.u.channel = name;
+    auto answer = client.ask(request, theirs.get());
+    REQUIRE_FALSE(answer.closed);
+    if (answer.said.error == 0) ours.push_back(std::move(mine));
+    refused += answer.said.error == ENOMEM;
+  }
+  CHECK(ours.size() == 1024);
+  CHECK(refused == 4000 - 1024);
+}
+
 TEST_CASE("hostile: excess connections are closed, and later ones are served") {
   ServerRig rig;
   Bystander bystander(rig, "300 connections");
