@@ -30,10 +30,10 @@ fuzz: ## run every fuzz target for FUZZ_SECONDS (20) on top of its corpus, under
 	@test/fuzz/run $(BUILD)/fuzz $(FUZZ_SECONDS)
 mutations: packages ## delete each counter's increment in turn: which test notices?
 	@test/mutations/counters
-pyverbs: ## rdma-core's own tests of libibverbs and librdmacm: PYVERBS_TESTS=DIR, its folder tests/
+pyverbs: ## rdma-core's own tests of libibverbs and librdmacm: PYVERBS_TESTS=DIR, its folder tests/; RDMA_CORE=DIR, a build tree of it
 	@tools/install-packages pyverbs
 	@$(MAKE) --no-print-directory -s -j$(JOBS) all
-	@test/programs/pyverbs $(BUILD) $(PYVERBS_TESTS)
+	@test/programs/pyverbs $(BUILD) $(PYVERBS_TESTS) $(RDMA_CORE)
 programs: ## programs of others as Debian ships them: UCX, MPI, libfabric, fio, qperf, rsockets, QEMU; PROGRAMS="NAME…" runs some
 	@tools/install-packages programs
 	@$(MAKE) --no-print-directory -s -j$(JOBS) all
