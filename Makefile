@@ -33,7 +33,8 @@ mutations: packages ## delete each counter's increment in turn: which test notic
 pyverbs: ## rdma-core's own tests of libibverbs and librdmacm: PYVERBS_TESTS=DIR, its folder tests/; RDMA_CORE=DIR, a build tree of it
 	@tools/install-packages pyverbs
 	@$(MAKE) --no-print-directory -s -j$(JOBS) all
-	@test/programs/pyverbs $(BUILD) $(PYVERBS_TESTS) $(RDMA_CORE)
+	@test/programs/pyverbs $(BUILD) host $(PYVERBS_TESTS) $(RDMA_CORE)
+	@test/programs/pyverbs $(BUILD) enter $(PYVERBS_TESTS) $(RDMA_CORE)
 programs: ## programs of others as Debian ships them: UCX, MPI, libfabric, fio, qperf, rsockets, QEMU; PROGRAMS="NAME…" runs some
 	@tools/install-packages programs
 	@$(MAKE) --no-print-directory -s -j$(JOBS) all

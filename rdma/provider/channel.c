@@ -34,7 +34,7 @@ struct command {
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct rocefs_context* contexts; /* protected by mutex */
 
-static struct rocefs_context* context_of_file(int cmd_fd) {
+struct rocefs_context* rocefs_context_of_file(int cmd_fd) {
   pthread_mutex_lock(&mutex);
   struct rocefs_context* context = contexts;
   while (context && context->verbs.context.cmd_fd != cmd_fd) context = context->next;
@@ -76,7 +76,7 @@ static ssize_t write_command(int fd, const void* data, size_t size) {
   if (size < sizeof command) return write(fd, data, size);
   memcpy(&command, data, sizeof command);
   if (command.command != kCreateCompChannel) return write(fd, data, size);
-  struct rocefs_context* context = context_of_file(fd);
+  struct rocefs_context* context = rocefs_context_of_file(fd);
   if (!context) return write(fd, data, size);
   int error = create_channel(context, (int*)(uintptr_t)command.response);
   if (!error) return (ssize_t)size;
@@ -88,6 +88,7 @@ int rocefs_add_channels(struct rocefs_context* context) {
   int error = rocefs_hook(NULL, "write", (uintptr_t)write_command);
   if (!error) error = rocefs_watch_events();
   if (error) return error;
+  rocefs_answer_gid_queries();
   pthread_mutex_lock(&mutex);
   context->next = contexts;
   contexts = context;

@@ -384,6 +384,8 @@ int rocefs_detach_mcast(struct ibv_qp* qp, const union ibv_gid* gid, uint16_t li
 /* Provides ibv_create_comp_channel() for a context, while the context exists; returns an errno. */
 int rocefs_add_channels(struct rocefs_context* context);
 void rocefs_remove_channels(struct rocefs_context* context);
+/* Context of that device file; NULL if there is none. */
+struct rocefs_context* rocefs_context_of_file(int cmd_fd);
 /* Context whose asynchronous events are read from `fd`; NULL if there is none. */
 struct rocefs_context* rocefs_context_of_events(int fd);
 /* Name of the channel that is read from `fd`; 0 if there is none. */
@@ -394,6 +396,12 @@ uint64_t rocefs_channel_name(int fd);
 /* Redirects a library's own calls of a function to `hook`; idempotent; returns an errno. `library`
  * is the beginning of its file name; NULL: libibverbs. */
 int rocefs_hook(const char* library, const char* function, uintptr_t hook);
+
+/* ---- gids.c ---- */
+
+/* Lets ibv_query_gid_ex() and ibv_query_gid_table() work where the program has no network
+ * interface of the device's name. */
+void rocefs_answer_gid_queries(void);
 
 /* ---- cm.c ---- */
 

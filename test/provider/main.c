@@ -72,7 +72,7 @@ static bool run_all(const char* text) {
   static const struct verbs_case* const kTables[] = {
       kRequestCases, kStateCases,      kServiceCases, kChannelCases,  kSharedReceiveCases,
       kProcessCases, kWindowCases,     kEventCases,   kExtendedCases, kAbsentCases,
-      kRuleCases,    kSharedPageCases, kXrcCases,     kDomainCases};
+      kRuleCases,    kSharedPageCases, kXrcCases,     kDomainCases,   kGidCases};
   bool all = true;
   int before = open_descriptors();
   open_all();
