@@ -95,6 +95,14 @@ const Host* Hosts::of_process(pid_t pid) const {
   return it == hosts_.end() ? nullptr : it->get();
 }
 
+NeighbourSearch* Hosts::neighbours(const PortHost& device) const {
+  for (const auto& host : hosts_) {
+    bool has = std::count(host->devices.begin(), host->devices.end(), &device) > 0;
+    if (has && host->running) return &host->watch->neighbours();
+  }
+  return nullptr;
+}
+
 Host& Hosts::find_or_add(const std::string& name) {
   if (Host* host = find(name)) return *host;
   hosts_.push_back(std::make_unique<Host>());

@@ -66,6 +66,8 @@ class Hosts final : public DeviceExtension {
 
   // The host in whose network namespace the process runs; null: none, or it may not be looked at.
   const Host* of_process(pid_t pid) const;
+  // Searches in the network of the host that has the device; null unless it runs.
+  NeighbourSearch* neighbours(const PortHost& device) const;
   // Null if there is none of that name.
   Host* find(std::string_view name);
   bool all_running() const;

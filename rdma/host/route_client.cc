@@ -11,6 +11,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "rdma/rtnetlink/netlink_message.h"
+
 namespace rocefs {
 namespace {
 
@@ -18,28 +20,12 @@ namespace {
 // congestion from TCP for 60 MB of segments.
 constexpr uint32_t kQueueLength = 128;
 
-// A request is built in a string: a header, a body, and attributes.
+using netlink::add;
+
+// A request that the kernel acknowledges.
 template <class Body>
 std::string begin(uint16_t type, uint16_t flags, const Body& body) {
-  nlmsghdr header{};
-  header.nlmsg_type = type;
-  header.nlmsg_flags = static_cast<uint16_t>(NLM_F_REQUEST | NLM_F_ACK | flags);
-  std::string request(NLMSG_SPACE(sizeof body), '\0');
-  std::memcpy(request.data(), &header, sizeof header);
-  std::memcpy(request.data() + NLMSG_HDRLEN, &body, sizeof body);
-  return request;
-}
-
-void add(std::string& request, uint16_t type, const void* value, size_t size) {
-  rtattr attribute{static_cast<unsigned short>(RTA_LENGTH(size)), type};
-  size_t at = request.size();
-  request.resize(at + RTA_SPACE(size));
-  std::memcpy(request.data() + at, &attribute, sizeof attribute);
-  std::memcpy(request.data() + at + RTA_LENGTH(0), value, size);
-}
-
-void add(std::string& request, uint16_t type, uint32_t value) {
-  add(request, type, &value, sizeof value);
+  return netlink::begin(type, static_cast<uint16_t>(NLM_F_ACK | flags), body);
 }
 
 }  // namespace
@@ -54,9 +40,7 @@ Result<Fd> open_route_socket() {
 // messages are left out.
 Result<std::string> RouteClient::exchange(std::string request, const std::string& about) {
   auto failed = [&](int code) { return errorf(code, "{}: {}", about, std::strerror(code)); };
-  auto* header = reinterpret_cast<nlmsghdr*>(request.data());
-  header->nlmsg_len = static_cast<uint32_t>(request.size());
-  header->nlmsg_seq = ++sequence_;
+  netlink::finish(request, ++sequence_);
   sockaddr_nl kernel{};
   kernel.nl_family = AF_NETLINK;
   if (::sendto(socket_, request.data(), request.size(), MSG_NOSIGNAL,

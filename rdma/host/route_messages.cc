@@ -9,31 +9,14 @@
 #include <cstring>
 #include <string>
 
+#include "rdma/rtnetlink/netlink_message.h"
+
 namespace rocefs {
 namespace {
 
-using Bytes = std::span<const uint8_t>;
-
-// Takes an object off the front, with its padding. False if it is not whole.
-template <class T>
-bool take(Bytes& rest, T& out) {
-  if (rest.size() < sizeof out) return false;
-  std::memcpy(&out, rest.data(), sizeof out);
-  rest = rest.subspan(std::min<size_t>(NLMSG_ALIGN(sizeof out), rest.size()));
-  return true;
-}
-
-// Calls `visit` with type and value of each attribute.
-template <class Visit>
-void each_attribute(Bytes rest, Visit visit) {
-  while (rest.size() >= sizeof(rtattr)) {
-    rtattr header;
-    std::memcpy(&header, rest.data(), sizeof header);
-    if (header.rta_len < sizeof header || header.rta_len > rest.size()) return;
-    visit(header.rta_type, rest.subspan(RTA_LENGTH(0), header.rta_len - RTA_LENGTH(0)));
-    rest = rest.subspan(std::min<size_t>(RTA_ALIGN(header.rta_len), rest.size()));
-  }
-}
+using netlink::Bytes;
+using netlink::each_attribute;
+using netlink::take;
 
 void read_link(Bytes body, bool gone, RouteListener& listener) {
   ifinfomsg link;
@@ -80,26 +63,18 @@ void read_address(Bytes body, bool gone, RouteListener& listener) {
 }  // namespace
 
 void read_route_messages(Bytes bytes, RouteListener& listener) {
-  while (bytes.size() >= sizeof(nlmsghdr)) {
-    nlmsghdr header;
-    std::memcpy(&header, bytes.data(), sizeof header);
-    if (header.nlmsg_len < sizeof header || header.nlmsg_len > bytes.size()) return;
-    Bytes body = bytes.subspan(NLMSG_HDRLEN, header.nlmsg_len - NLMSG_HDRLEN);
+  netlink::each_message(bytes, [&](const nlmsghdr& header, Bytes body) {
     switch (header.nlmsg_type) {
       case RTM_NEWLINK:
       case RTM_DELLINK:
-        read_link(body, header.nlmsg_type == RTM_DELLINK, listener);
-        break;
+        return read_link(body, header.nlmsg_type == RTM_DELLINK, listener);
       case RTM_NEWADDR:
       case RTM_DELADDR:
-        read_address(body, header.nlmsg_type == RTM_DELADDR, listener);
-        break;
+        return read_address(body, header.nlmsg_type == RTM_DELADDR, listener);
       case NLMSG_DONE:
-        listener.dump_ended();
-        break;
+        return listener.dump_ended();
     }
-    bytes = bytes.subspan(std::min<size_t>(NLMSG_ALIGN(header.nlmsg_len), bytes.size()));
-  }
+  });
 }
 
 bool request_dump(int socket, RouteDump what) {

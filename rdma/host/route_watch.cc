@@ -9,7 +9,10 @@
 namespace rocefs {
 
 RouteWatch::RouteWatch(PollLoop& loop, StrangerFd socket, Changed changed)
-    : loop_(loop), socket_(std::move(socket)), changed_(std::move(changed)) {
+    : loop_(loop),
+      socket_(std::move(socket)),
+      changed_(std::move(changed)),
+      neighbours_(loop, socket_.get(), NeighbourSearch::Network::kHosts) {
   for (int group : {RTNLGRP_LINK, RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR}) {
     (void)::setsockopt(socket_.get(), SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &group, sizeof group);
   }
@@ -35,9 +38,14 @@ void RouteWatch::receive() {
   socklen_t size = sizeof from;
   ssize_t got = ::recvfrom(socket_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT,
                            reinterpret_cast<sockaddr*>(&from), &size);
-  if (got < 0 && errno == ENOBUFS) return begin();
+  if (got < 0 && errno == ENOBUFS) {
+    begin();
+    return neighbours_.messages_lost();
+  }
   if (got <= 0 || from.nl_pid != 0) return;
-  read_route_messages(std::span(bytes).first(static_cast<size_t>(got)), *this);
+  auto datagram = std::span(bytes).first(static_cast<size_t>(got));
+  read_route_messages(datagram, *this);
+  neighbours_.receive(datagram);
 }
 
 void RouteWatch::tell(int index) {

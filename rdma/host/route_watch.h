@@ -1,4 +1,5 @@
-// RouteWatch: follows the interfaces of a host: whether they are up, their MTU and their addresses.
+// RouteWatch: follows the interfaces of a host: whether they are up, their MTU and their addresses;
+// and asks for its neighbours.
 // Control thread.
 #pragma once
 
@@ -10,6 +11,7 @@
 #include "core/loop/poll_loop.h"
 #include "core/process/closer.h"
 #include "rdma/host/route_messages.h"
+#include "rdma/rtnetlink/neighbour_search.h"
 
 namespace rocefs {
 
@@ -29,6 +31,7 @@ class RouteWatch final : private RouteListener {
   ~RouteWatch();
 
   int descriptor() const { return socket_.get(); }
+  NeighbourSearch& neighbours() { return neighbours_; }
 
  private:
   enum class Phase { kLinks, kAddresses, kFollowing };
@@ -45,6 +48,7 @@ class RouteWatch final : private RouteListener {
   PollLoop& loop_;
   const StrangerFd socket_;
   const Changed changed_;
+  NeighbourSearch neighbours_;  // on the same socket
   Phase phase_ = Phase::kLinks;
   std::map<int, State> interfaces_;  // by the kernel's index
 };
