@@ -18,6 +18,7 @@ class ClientMemory final : public Memory {
   ClientMemory(std::shared_ptr<Process> process, uint64_t address, Process::Pages pages)
       : process_(std::move(process)), address_(address), pages_(pages) {}
 
+  uint64_t program_address() const override { return address_; }
   Outcome write(uint64_t offset, std::span<const uint8_t> source, MemoryListener& listener,
                 uint64_t ticket) override {
     process_->write(address_ + offset, source, listener, ticket, pages_);
@@ -43,10 +44,13 @@ class ClientMemory final : public Memory {
 // The client may change the bytes at any time: no decision depends on them.
 class SharedClientMemory final : public DirectMemory {
  public:
-  SharedClientMemory(std::shared_ptr<Process> process, std::shared_ptr<SharedMemory> memory)
+  // `address`: of the first byte, in the process.
+  SharedClientMemory(std::shared_ptr<Process> process, std::shared_ptr<SharedMemory> memory,
+                     uint64_t address)
       : DirectMemory({memory->data(), memory->size()}),
         process_(std::move(process)),
-        memory_(std::move(memory)) {}
+        memory_(std::move(memory)),
+        address_(address) {}
   // Unmapping much memory takes long: not on the core.
   ~SharedClientMemory() override {
     process_->run([memory = std::move(memory_)]() mutable {
@@ -55,6 +59,7 @@ class SharedClientMemory final : public DirectMemory {
     });
   }
 
+  uint64_t program_address() const override { return address_; }
   // Atomic against the client's own atomic instructions, unless its IOVA is unaligned.
   Outcome atomic(uint64_t offset, const AtomicOperation& operation, uint64_t& original,
                  MemoryListener& listener, uint64_t ticket) override {
@@ -71,6 +76,7 @@ class SharedClientMemory final : public DirectMemory {
  private:
   const std::shared_ptr<Process> process_;
   std::shared_ptr<SharedMemory> memory_;
+  const uint64_t address_;
 };
 
 }  // namespace rocefs

@@ -193,14 +193,17 @@ bool ClientQp::serve_sends() {
 }
 
 // Uses the copied bytes of the request in the slot taken last. If they may not be read, or exceed
-// the limit, the request is left as it is: it reads memory, or fails, in its turn.
+// the limit, the request is left as it is: it reads memory, or fails, in its turn. So it does where
+// the program took an address of the region for one of its own, and copied other bytes.
 void ClientQp::use_copied(SendRequest& request) {
   const MemoryTable& table = client_.device().memory();
   uint64_t length = request.sges.length();
   bool takes =
       send_op_info(request.op).has(ROCEFS_PAYLOAD) && length > 0 && length <= ROCEFS_MAX_COPIED;
   for (const Sge& part : request.sges.entries()) {
-    takes = takes && table.allow(part.lkey, qp_->pd(), qp_->number(), 0, part.address, part.length);
+    const MemoryRegion* region =
+        table.allow(part.lkey, qp_->pd(), qp_->number(), 0, part.address, part.length);
+    takes = takes && region && !region->renamed;
   }
   if (!takes) return;
   uint64_t offset = sends_.last_offset() + offsetof(rocefs_send_wqe, u.copied);

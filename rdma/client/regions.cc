@@ -53,7 +53,8 @@ void Client::reg_mr(const rocefs_reg_mr& wanted, Reply reply) {
 
 Result<void> Client::share_mr(const rocefs_reg_mr& wanted, Attachment& attachment,
                               rocefs_answer& answer) {
-  auto memory = std::make_shared<SharedClientMemory>(process_, std::move(attachment.memory));
+  auto memory =
+      std::make_shared<SharedClientMemory>(process_, std::move(attachment.memory), wanted.address);
   return add_region(wanted, std::move(memory), answer);
 }
 

@@ -91,6 +91,7 @@ Result<uint32_t> MemoryTable::add(std::shared_ptr<Memory> memory, uint64_t addre
   MemoryRegion& region = regions_[*index];
   region.direct = memory->direct();
   region.blank = memory->blank();
+  region.renamed = address != memory->program_address();
   region.memory = std::move(memory);
   region.address = address;
   region.length = length;

@@ -56,6 +56,8 @@ class Memory {
   virtual uint8_t* direct() { return nullptr; }
   // True for memory that discards writes and reads as zero: no byte is touched.
   virtual bool blank() const { return false; }
+  // Address of the first byte in the program whose memory it is; of no use for other memory.
+  virtual uint64_t program_address() const { return 0; }
   // Asynchronous access. Until completion `source` and `into` are unchanged and owned by the
   // caller.
   virtual Outcome write(uint64_t offset, std::span<const uint8_t> source, MemoryListener& listener,
@@ -130,6 +132,7 @@ struct MemoryRegion {
   uint64_t base = 0;  // offset of the first byte in `memory`
   uint32_t pd = 0;
   uint8_t access = 0;
+  bool renamed = false;  // `address` is not memory->program_address()
   bool window = false;
   uint32_t generation = 0;
   WindowType window_type = WindowType::kType2;

@@ -124,6 +124,18 @@ static void other_addresses(void) {
   CHECK(next_completion(cq).status == IBV_WC_SUCCESS);
   CHECK(!strcmp(memory + 65536 + 16, "hello"));
   CHECK(!ibv_dereg_mr(region));
+  /* The same addresses, near too: those of other bytes of this program. */
+  region = ibv_reg_mr_iova(pd, memory + 65536, 4096, (uintptr_t)memory, IBV_ACCESS_LOCAL_WRITE);
+  REQUIRE(region);
+  strcpy(memory, "wrong");
+  sge.lkey = region->lkey;
+  sge.addr += 16;
+  wr.wr.rdma.remote_addr = (uintptr_t)memory + 1024;
+  wr.wr.rdma.rkey = mr->rkey;
+  REQUIRE(!ibv_post_send(qp, &wr, &bad));
+  CHECK(next_completion(cq).status == IBV_WC_SUCCESS);
+  CHECK(!strcmp(memory + 1024, "hello"));
+  CHECK(!ibv_dereg_mr(region));
   CHECK(!ibv_destroy_qp(qp));
   CHECK(!ibv_destroy_cq(cq));
 }
