@@ -161,6 +161,12 @@ Result<uint8_t> access_of(uint32_t ibv_access) {
   return static_cast<uint8_t>(ibv_access);
 }
 
+Result<uint8_t> region_access_of(uint32_t ibv_access) {
+  Result<uint8_t> rights = access_of(ibv_access & ~uint32_t{kZeroBased});
+  if (!rights) return rights;
+  return static_cast<uint8_t>(*rights | (ibv_access & kZeroBased));
+}
+
 Result<Modification> modification_of(const Device& device, QpState now,
                                      const rocefs_qp_attr& attr) {
   Modification out;
@@ -266,8 +272,9 @@ SendRequest send_request_of(const Device& device, const rocefs_send_wqe& wqe,
   bool invalidates = send_op_info(request.op).has(ROCEFS_INVALIDATES);
   request.rkey = invalidates ? wqe.immediate : wqe.rkey;
   if (op == SendOp::kBindWindow) {
-    request.bind_access = static_cast<uint8_t>(wqe.immediate & kRemoteAny);
-    request.malformed = (wqe.immediate & ~uint32_t{kRemoteAny}) || (wqe.flags & ROCEFS_SEND_INLINE);
+    constexpr uint32_t kBindAccess = kRemoteAny | kZeroBased;
+    request.bind_access = static_cast<uint8_t>(wqe.immediate & kBindAccess);
+    request.malformed = (wqe.immediate & ~kBindAccess) || (wqe.flags & ROCEFS_SEND_INLINE);
   }
   bool swaps = op == SendOp::kCompareSwap;
   request.compare = swaps ? wqe.compare_add : 0;

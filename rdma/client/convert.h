@@ -19,8 +19,9 @@ uint32_t wc_status_of(WcStatus status);
 // EINVAL unless it is a RoCE path from that port.
 Result<AddressVector> address_of(const Device& device, const rocefs_address& address);
 
-// Bits of Access; EINVAL for unsupported rights.
+// Bits of Access, of a queue pair and of a region; EINVAL for unsupported rights.
 Result<uint8_t> access_of(uint32_t ibv_access);
+Result<uint8_t> region_access_of(uint32_t ibv_access);
 
 // Changes of a modify request.
 struct Modification {

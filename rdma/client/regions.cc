@@ -64,7 +64,7 @@ Result<void> Client::add_region(const rocefs_reg_mr& wanted, std::shared_ptr<Mem
   Pd* pd = pds_.find(wanted.pd);
   if (!pd) return no_such("protection domain", wanted.pd);
   if (mrs_.full()) return Error{ENOMEM, "too many regions"};
-  Result<uint8_t> access = access_of(wanted.access & ~kOnDemand);
+  Result<uint8_t> access = region_access_of(wanted.access & ~kOnDemand);
   if (!access) return access.error();
   Result<uint32_t> key =
       device_->memory().add(std::move(memory), wanted.iova, wanted.length, pd->number, *access);
@@ -115,7 +115,7 @@ Result<void> Client::change_region(const rocefs_rereg_mr& wanted, rocefs_answer&
   if (!pd) return no_such("protection domain", wanted.mr.pd);
   uint8_t access = before.access;
   if (wanted.flags & ROCEFS_REREG_ACCESS) {
-    Result<uint8_t> given = access_of(wanted.mr.access);
+    Result<uint8_t> given = region_access_of(wanted.mr.access);
     if (!given) return given.error();
     access = *given;
   }
@@ -154,7 +154,9 @@ Result<void> Client::alloc_dm(const rocefs_alloc_dm& wanted, Attachment& attachm
     return errorf(ENOMEM, "{} of {} bytes of device memory are in use", dm_bytes_,
                   static_cast<int>(ROCEFS_MAX_DM));
   }
-  auto memory = std::make_shared<SharedClientMemory>(process_, std::move(attachment.memory));
+  constexpr uint64_t kNowhere = ~uint64_t{0};  // the program reaches it by calls alone
+  auto memory =
+      std::make_shared<SharedClientMemory>(process_, std::move(attachment.memory), kNowhere);
   dm_bytes_ += size;
   answer.u.created = attachment.layout;
   answer.u.created.handle =
@@ -172,7 +174,6 @@ Result<void> Client::free_dm(uint32_t handle) {
 }
 
 Result<void> Client::reg_dm_mr(const rocefs_reg_dm_mr& wanted, rocefs_answer& answer) {
-  constexpr uint32_t kZeroBased = 1 << 5;  // IBV_ACCESS_ZERO_BASED
   Dm* dm = dms_.find(wanted.dm);
   Pd* pd = pds_.find(wanted.pd);
   if (!dm) return no_such("device memory", wanted.dm);
@@ -185,7 +186,7 @@ Result<void> Client::reg_dm_mr(const rocefs_reg_dm_mr& wanted, rocefs_answer& an
                   wanted.offset, dm->length);
   }
   if (mrs_.full()) return Error{ENOMEM, "too many regions"};
-  Result<uint8_t> access = access_of(wanted.access & ~kZeroBased);
+  Result<uint8_t> access = region_access_of(wanted.access);
   if (!access) return access.error();
   Result<uint32_t> key =
       device_->memory().add(dm->memory, 0, wanted.length, pd->number, *access, wanted.offset);

@@ -83,6 +83,7 @@ Result<uint32_t> MemoryTable::add(std::shared_ptr<Memory> memory, uint64_t addre
   if (!rights_fit(access)) {
     return Error{EINVAL, "remote write or atomic rights need the local write right"};
   }
+  if (access & kZeroBased) address = 0;
   if (length > 0 && address + (length - 1) < address) {
     return Error{EINVAL, "the region ends behind the last address"};
   }
@@ -107,6 +108,9 @@ Result<void> MemoryTable::change(uint32_t key, uint32_t pd, uint8_t access) {
   }
   if (!find(key)) return errorf(EINVAL, "no memory region has the key {:#x}", key);
   MemoryRegion& region = regions_[index_of(key)];
+  if ((region.access ^ access) & kZeroBased) {
+    return Error{EINVAL, "another base of the addresses needs another translation"};
+  }
   region.pd = pd;
   region.access = access;
   return {};
@@ -153,7 +157,9 @@ bool MemoryTable::bind(const Binding& binding, uint32_t pd, uint32_t qpn) {
   MemoryRegion* window = window_of(binding.key);
   if (!window || window->pd != pd) return false;
   bool again = window->window_type == WindowType::kType1;
-  if (window->memory && !again) return false;
+  bool zero_based = binding.access & kZeroBased;
+  bool bindable = again ? !zero_based : !window->memory && binding.length > 0;
+  if (!bindable) return false;
   bool unbinds = again && binding.length == 0;
   const MemoryRegion* region = find(binding.region_key);
   uint8_t rights = binding.access & (kRemoteWrite | kRemoteAtomic) ? kLocalWrite : 0;
@@ -167,7 +173,7 @@ bool MemoryTable::bind(const Binding& binding, uint32_t pd, uint32_t qpn) {
   window->memory = region->memory;
   window->direct = region->direct;
   window->blank = region->blank;
-  window->address = binding.address;
+  window->address = zero_based ? 0 : binding.address;
   window->length = binding.length;
   window->base = region->offset_of(binding.address);
   window->access = binding.access & kRemoteAny;

@@ -115,6 +115,7 @@ enum Access : uint8_t {
   kRemoteRead = 1 << 2,
   kRemoteAtomic = 1 << 3,
   kWindowBind = 1 << 4,  // windows may be bound to the region
+  kZeroBased = 1 << 5,   // no right: requests name the bytes by their offset
 };
 inline constexpr uint8_t kRemoteAny = kRemoteWrite | kRemoteRead | kRemoteAtomic;
 
@@ -156,14 +157,14 @@ class MemoryTable {
   MemoryTable() { regions_.emplace_back(); }  // index 0 is not used: no key is 0
 
   // EINVAL for remote write or atomic rights without local write, or for a region past the end of
-  // the address space; ENOMEM when all slots are taken.
-  // `base`: offset of the first byte in `memory`.
+  // the address space; ENOMEM when all slots are taken. `address` does not count in a zero based
+  // region. `base`: offset of the first byte in `memory`.
   Result<uint32_t> add(std::shared_ptr<Memory> memory, uint64_t address, uint64_t length,
                        uint32_t pd, uint8_t access, uint64_t base = 0);
   // ENOMEM when all slots are taken. The window is useless until it is bound.
   Result<uint32_t> add_window(uint32_t pd, WindowType type = WindowType::kType2);
-  // Changes domain and rights of a region, which keeps its key. EINVAL as for add(), or for an
-  // unknown key.
+  // Changes domain and rights of a region, which keeps its key. EINVAL as for add(), for an unknown
+  // key, or for another base of its addresses.
   Result<void> change(uint32_t key, uint32_t pd, uint8_t access);
   // Removes a region or window. EINVAL for an unknown key, EBUSY while windows are bound to the
   // region. References to it become stale.
@@ -178,7 +179,8 @@ class MemoryTable {
     uint8_t access = 0;
   };
   // False if region, rights or bounds do not fit, or if a type 2 window is already bound. A type 1
-  // window is bound anew, or unbound by a length of 0.
+  // window is bound anew, or unbound by a length of 0; it cannot be zero based. A type 2 window
+  // cannot have a length of 0 (IBTA o10-37.2.40).
   bool bind(const Binding& binding, uint32_t pd, uint32_t qpn);
   // Unbinds a type 2 window; false unless this queue pair has bound it.
   bool invalidate(uint32_t key, uint32_t qpn);

@@ -35,8 +35,10 @@ int rocefs_dealloc_mw(struct ibv_mw* mw) {
 
 int rocefs_write_bind(struct rocefs_send_wqe* wqe, const struct ibv_mw* mw, uint32_t rkey,
                       const struct ibv_mw_bind_info* info) {
-  const unsigned rights =
-      IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+  /* Only a type 2 window may be zero based, as with mlx5 and rxe. */
+  const unsigned rights = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+                          IBV_ACCESS_REMOTE_ATOMIC |
+                          (mw->type == IBV_MW_TYPE_2 ? IBV_ACCESS_ZERO_BASED : 0);
   /* As of mlx5 and rxe: a local right is taken, and says nothing of a window. */
   if (info->mw_access_flags & ~(rights | IBV_ACCESS_LOCAL_WRITE)) return EINVAL;
   if (info->length > UINT32_MAX || (info->length > 0 && !info->mr)) return EINVAL;

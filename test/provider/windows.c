@@ -133,8 +133,11 @@ static void binds_refused(void) {
   CHECK(ibv_post_send(pair.a, &wr, &bad) == EINVAL); /* needs ibv_bind_mw() */
   CHECK(bind_type_1(pair.a, two, 64) == EINVAL);     /* needs a request */
   wr = bind_request(two, ibv_inc_rkey(two->rkey));
-  wr.bind_mw.bind_info.mw_access_flags = IBV_ACCESS_ZERO_BASED;
+  wr.bind_mw.bind_info.mw_access_flags = IBV_ACCESS_ON_DEMAND;
   CHECK(ibv_post_send(pair.a, &wr, &bad) == EINVAL);
+  struct ibv_mw_bind bind = {.bind_info = {bindable, (uintptr_t)memory + kFar, 64,
+                                           IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ZERO_BASED}};
+  CHECK(ibv_bind_mw(pair.a, one, &bind) == EINVAL);
   wr = bind_request(two, ibv_inc_rkey(two->rkey));
   wr.bind_mw.bind_info.mr = mr; /* without the right to be bound to */
   CHECK(outcome(&pair, pair.a, &wr) == IBV_WC_MW_BIND_ERR);
@@ -147,6 +150,40 @@ static void binds_refused(void) {
   CHECK(outcome(&pair, pair.b, &wr) == IBV_WC_MW_BIND_ERR);
   CHECK(!ibv_dealloc_mw(one) && !ibv_dealloc_mw(two) && !ibv_dealloc_mw(alien));
   CHECK(!ibv_dealloc_pd(other));
+  end(&pair);
+}
+
+/* Zero based: both ends name the bytes by their offset, and a window by that in the window. */
+static void zero_based(void) {
+  struct pair pair = begin();
+  const int rights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_ZERO_BASED;
+  struct ibv_mr* region = ibv_reg_mr(pd, memory + kFar + 4096, 4096, rights | IBV_ACCESS_MW_BIND);
+  struct ibv_mw* mw = ibv_alloc_mw(pd, IBV_MW_TYPE_2);
+  REQUIRE(region && mw);
+  uint32_t key = ibv_inc_rkey(mw->rkey);
+  struct ibv_send_wr wr = bind_request(mw, key);
+  wr.bind_mw.bind_info =
+      (struct ibv_mw_bind_info){region, 1024, 64, kRemote | IBV_ACCESS_ZERO_BASED};
+  CHECK(outcome(&pair, pair.b, &wr) == IBV_WC_SUCCESS);
+  memset(memory + kFar, 0, 8192);
+  memcpy(memory + kFar + 4096 + 8, "by name", 8);
+  struct ibv_sge sge = {8, 8, region->lkey};
+  wr = (struct ibv_send_wr){.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE};
+  wr.wr.rdma.remote_addr = 4088;
+  wr.wr.rdma.rkey = region->rkey;
+  CHECK(outcome(&pair, pair.a, &wr) == IBV_WC_SUCCESS);
+  CHECK(!memcmp(memory + kFar + 8184, "by name", 8));
+  wr.wr.rdma.remote_addr = 56;
+  wr.wr.rdma.rkey = key;
+  CHECK(outcome(&pair, pair.a, &wr) == IBV_WC_SUCCESS);
+  CHECK(!memcmp(memory + kFar + 4096 + 1024 + 56, "by name", 8));
+  CHECK(!ibv_dealloc_mw(mw));
+  CHECK(ibv_rereg_mr(region, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, IBV_ACCESS_LOCAL_WRITE));
+  CHECK(!ibv_rereg_mr(region, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, rights));
+  wr.wr.rdma.remote_addr = 4089;
+  wr.wr.rdma.rkey = region->rkey;
+  CHECK(outcome(&pair, pair.a, &wr) == IBV_WC_REM_ACCESS_ERR);
+  CHECK(!ibv_dereg_mr(region));
   end(&pair);
 }
 
@@ -195,6 +232,7 @@ const struct verbs_case kWindowCases[] = {
     {"a window is invalidated from near and from far", invalidations},
     {"a window of type 1 is its protection domain's, and bound again at will", type_1},
     {"bindings that do not fit are refused, or end with their error", binds_refused},
+    {"the bytes of a zero based region or window are named by their offset", zero_based},
     {"a region moves, and stays as it was when it cannot", moves},
     {"a region changes its domain or its rights", changes},
     {0},

@@ -113,7 +113,7 @@ TEST_CASE("window: a SEND that invalidates a region's key is refused") {
 }
 
 TEST_CASE("window: an invalid binding is a bind error") {
-  for (int wrong = 0; wrong < 4; ++wrong) {
+  for (int wrong = 0; wrong < 6; ++wrong) {
     INFO(wrong);
     Windowed pair;
     SendRequest bind = pair.bind(1);
@@ -124,6 +124,11 @@ TEST_CASE("window: an invalid binding is a bind error") {
       uint32_t plain = *pair.link.far_device.memory().add(
           pair.link.far_memory, 0x5000000, kPairArea, Connection::kPd, kLocalWrite | kRemoteWrite);
       bind.sges = Sge{0x5000000, 10, plain};
+    }
+    if (wrong == 4) bind.sges = Sge{pair.link.far_address, 0, pair.link.far_key};
+    if (wrong == 5) {  // zero based, of type 1
+      bind.rkey = *pair.link.far_device.memory().add_window(Connection::kPd, WindowType::kType1);
+      bind.bind_access = kRemoteRead | kZeroBased;
     }
     CHECK(pair.far_outcome(bind) == WcStatus::kWindowBindError);
     CHECK(pair.link.far->state() == QpState::kError);
@@ -155,4 +160,35 @@ TEST_CASE(
   CHECK(pair.far_outcome(again) == WcStatus::kSuccess);
   CHECK(table.find(pair.key) == nullptr);
   CHECK(table.remove(pair.link.far_key));  // no window is bound to it
+}
+
+TEST_CASE("window: a zero based window is named by offsets, and ends where it ends") {
+  Windowed pair;
+  pair.access |= kZeroBased;
+  CHECK(pair.far_outcome(pair.bind(1)) == WcStatus::kSuccess);
+  SendRequest write = pair.link.write(1, 1000, 1000);
+  write.rkey = pair.key;
+  write.remote_address = 0;
+  CHECK(pair.outcome(write) == WcStatus::kSuccess);
+  CHECK(pair.same(1000, 1000, 1000));
+  write.remote_address = 1;
+  CHECK(pair.outcome(write) == WcStatus::kRemoteAccessError);
+}
+
+TEST_CASE("region: the addresses of a zero based region are offsets, near and far") {
+  Pair pair;
+  MemoryTable& near = pair.link.near_device.memory();
+  MemoryTable& far = pair.link.far_device.memory();
+  constexpr uint8_t kAccess = kLocalWrite | kRemoteWrite | kWindowBind | kZeroBased;
+  uint32_t from = *near.add(pair.link.near_memory, ~uint64_t{0}, 4096, Connection::kPd, kZeroBased);
+  uint32_t to = *far.add(pair.link.far_memory, 0x5000000, 4096, Connection::kPd, kAccess);
+  SendRequest write = pair.link.write(1, 0, 500);
+  write.sges = Sge{100, 500, from};
+  write.remote_address = 3596;
+  write.rkey = to;
+  CHECK(pair.outcome(write) == WcStatus::kSuccess);
+  CHECK(pair.same(100, 3596, 500));
+  CHECK(far.change(to, Connection::kPd, kLocalWrite).error().code == EINVAL);
+  CHECK(far.change(to, Connection::kPd, kLocalWrite | kZeroBased));
+  CHECK(far.find(to)->access == (kLocalWrite | kZeroBased));
 }
