@@ -234,7 +234,7 @@ void Responder::complete_step(Step& step) {
   bool reliable = qp_.reliable();
   if (step.nak && reliable) {
     nak_due_ = {step.nak, step.psn};
-  } else if (qp_.state() != QpState::kError) {
+  } else if (qp_.state() != QpState::kError && !step.unanswered) {
     if (step.message_end) messages_ = (messages_ + 1) & 0xffffff;
     if (step.action == Action::kNone) {
       acknowledged_ = step.psn;
@@ -266,8 +266,8 @@ void Responder::complete_step(Step& step) {
   if (fatal) qp_.enter_error();
 }
 
-// Turns an error of the queue pair, of memory or of an invalidation into the step's NAK and
-// completion status.
+// Turns an error of the queue pair or of memory into the step's NAK and completion status. A failed
+// invalidation has no NAK, nor an acknowledgement (IBTA 9.9.6.3, class J).
 void Responder::settle(Step& step) {
   if (qp_.state() == QpState::kError) {
     if (step.consumes_receive) step.completion.status = WcStatus::kFlushed;
@@ -286,7 +286,7 @@ void Responder::settle(Step& step) {
   }
   if (!step.invalidates || step.nak) return;
   if (qp_.host().memory().invalidate(step.completion.immediate, qp_.number())) return;
-  step.nak = aeth::kNakRemoteAccess;
+  step.unanswered = true;
   qp_.port().counters().resp_remote_access_errors.add();
   step.completion.status = WcStatus::kRemoteInvalidRequest;
 }

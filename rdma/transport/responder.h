@@ -80,7 +80,8 @@ class Responder final : public MemoryListener {
     bool consumes_receive = false;
     bool solicited = false;
     bool invalidates = false;
-    uint8_t nak = 0;  // a syndrome instead of an acknowledgement
+    bool unanswered = false;  // fails, and the far end is not told
+    uint8_t nak = 0;          // a syndrome instead of an acknowledgement
     Action action = Action::kNone;
     bool executed = false;
     uint32_t slot = 0;  // slot of the READ or atomic

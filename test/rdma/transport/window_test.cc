@@ -99,16 +99,21 @@ TEST_CASE("window: a window that either end has invalidated cannot be used") {
   CHECK(pair.write(1000, 10) == WcStatus::kSuccess);
 }
 
-TEST_CASE("window: a SEND that invalidates a region's key is refused") {
+// IBTA 9.9.6.3, class J: the near end hears nothing, and tries again until it gives up.
+TEST_CASE("window: a SEND that invalidates a region's key fails at its receiver, without a NAK") {
   Windowed pair;
+  int answers = 0;
+  Watch watch(pair, "mb_1-sw_0", [&](const wire::Parsed&, Packet&) { return ++answers, false; });
   pair.link.post(pair.link.receive(5, 0, 100));
   SendRequest send = pair.link.send(2, 0, 100);
   send.op = SendOp::kSendInvalidate;
   send.rkey = pair.link.far_key;  // the key of a region, not of a window
   pair.link.post(send);
   pair.run();
-  CHECK(pair.sent().at(0).status == WcStatus::kRemoteAccessError);
+  CHECK(answers == 0);
+  CHECK(pair.sent().at(0).status == WcStatus::kRetryExceeded);
   CHECK(pair.received().at(0).status == WcStatus::kRemoteInvalidRequest);
+  CHECK(pair.link.far->state() == QpState::kError);
   CHECK(pair.link.far_device.memory().find(pair.link.far_key) != nullptr);
 }
 
