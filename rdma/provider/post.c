@@ -92,9 +92,11 @@ static int write_send(struct rocefs_qp* qp, struct rocefs_send_wqe* wqe,
   else
     wqe->immediate = 0;
   if (wr->opcode == IBV_WR_BIND_MW) {
-    bool ours = wr->bind_mw.mw && wr->bind_mw.mw->type == IBV_MW_TYPE_2;
-    return ours ? rocefs_write_bind(wqe, wr->bind_mw.mw, wr->bind_mw.rkey, &wr->bind_mw.bind_info)
-                : EINVAL;
+    struct ibv_mw* mw = wr->bind_mw.mw;
+    if (!mw || mw->type != IBV_MW_TYPE_2) return EINVAL;
+    int error = rocefs_write_bind(wqe, mw, wr->bind_mw.rkey, &wr->bind_mw.bind_info);
+    if (!error) mw->rkey = wqe->rkey; /* the window has the key that it is being bound with */
+    return error;
   }
   if (wr->send_flags & IBV_SEND_INLINE) {
     int error = write_inline(qp, wqe, wr);

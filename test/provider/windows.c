@@ -55,6 +55,7 @@ static void type_2(void) {
   uint32_t key = ibv_inc_rkey(mw->rkey);
   struct ibv_send_wr wr = bind_request(mw, key);
   CHECK(outcome(&pair, pair.b, &wr) == IBV_WC_SUCCESS);
+  CHECK(mw->rkey == key);
   CHECK(ibv_dereg_mr(bindable) == EBUSY); /* a window is bound to it */
   memset(memory + kFar, 0, 64);
   memset(memory, 7, 8);
@@ -70,10 +71,10 @@ static void type_2(void) {
 static void lenient(void) {
   struct pair pair = begin();
   struct ibv_mw* mw = ibv_alloc_mw(pd, IBV_MW_TYPE_2);
-  struct ibv_send_wr wr = bind_request(mw, (mw->rkey & 0xff) + 3);
+  uint32_t key = (mw->rkey & ~0xffu) | ((mw->rkey + 3) & 0xff);
+  struct ibv_send_wr wr = bind_request(mw, key & 0xff);
   wr.bind_mw.bind_info.mw_access_flags |= IBV_ACCESS_LOCAL_WRITE;
   CHECK(outcome(&pair, pair.b, &wr) == IBV_WC_SUCCESS);
-  uint32_t key = (mw->rkey & ~0xffu) | ((mw->rkey + 3) & 0xff);
   CHECK(write_by(&pair, pair.a, key, 0) == IBV_WC_SUCCESS);
   CHECK(!ibv_dealloc_mw(mw));
   end(&pair);
