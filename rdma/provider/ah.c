@@ -30,6 +30,23 @@ void rocefs_address_to_ah(const struct rocefs_address* address, struct ibv_ah_at
   attr->grh.flow_label = address->flow_label;
 }
 
+/* An address handle's number, which shows that it is one. */
+static uint32_t number_of(const struct rocefs_ah* ah) {
+  return (uint32_t)((uintptr_t)ah >> 4);
+}
+
+/* Counts one handle more; returns an errno. */
+static int count_handle(struct rocefs_context* context, struct ibv_pd* pd) {
+  uint32_t handles = __atomic_add_fetch(&context->handles, 1, __ATOMIC_RELAXED);
+  rocefs_count_handle(pd, 1);
+  return handles > context->attr.max_ah ? ENOMEM : 0;
+}
+
+static void forget_handle(struct rocefs_context* context, struct ibv_pd* pd) {
+  __atomic_sub_fetch(&context->handles, 1, __ATOMIC_RELAXED);
+  rocefs_count_handle(pd, -1);
+}
+
 struct ibv_ah* rocefs_create_ah(struct ibv_pd* pd, struct ibv_ah_attr* attr) {
   struct rocefs_request request = {.op = ROCEFS_OP_CHECK_ADDRESS};
   if (!attr->is_global) { /* RoCE has no LIDs (IBTA annex A17) */
@@ -41,22 +58,22 @@ struct ibv_ah* rocefs_create_ah(struct ibv_pd* pd, struct ibv_ah_attr* attr) {
   if (!ah) return NULL;
   rocefs_address_from_ah(&ah->path, attr);
   request.u.address = ah->path;
-  int error = 0;
-  if (__atomic_add_fetch(&context->handles, 1, __ATOMIC_RELAXED) > context->attr.max_ah)
-    error = ENOMEM;
-  else
-    error = rocefs_request(context, &request, NULL);
+  int error = count_handle(context, pd);
+  if (!error) error = rocefs_request(context, &request, NULL);
   if (error) {
-    __atomic_sub_fetch(&context->handles, 1, __ATOMIC_RELAXED);
+    forget_handle(context, pd);
     free(ah);
     errno = error;
     return NULL;
   }
+  ah->ibv.handle = number_of(ah);
   return &ah->ibv;
 }
 
-int rocefs_destroy_ah(struct ibv_ah* ah) {
-  __atomic_sub_fetch(&rocefs_context_of(ah->context)->handles, 1, __ATOMIC_RELAXED);
-  free(ROCEFS_CONTAINER(ah, struct rocefs_ah, ibv));
+int rocefs_destroy_ah(struct ibv_ah* ibv) {
+  struct rocefs_ah* ah = ROCEFS_CONTAINER(ibv, struct rocefs_ah, ibv);
+  if (ibv->handle != number_of(ah)) return errno = ENOENT; /* as the kernel's uverbs */
+  forget_handle(rocefs_context_of(ibv->context), ibv->pd);
+  free(ah);
   return 0;
 }

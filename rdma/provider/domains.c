@@ -17,7 +17,7 @@ static struct rocefs_td* td_of(struct ibv_td* td) {
 /* A parent domain has the handle of the domain that it stands for. */
 struct rocefs_pd {
   struct ibv_pd ibv;
-  uint32_t users;         /* parent domains that stand for it */
+  uint32_t users;         /* address handles, and parent domains that stand for it */
   struct rocefs_pd* base; /* NULL: no parent domain */
   struct rocefs_td* td;
 };
@@ -25,8 +25,12 @@ static struct rocefs_pd* pd_of(struct ibv_pd* pd) {
   return ROCEFS_CONTAINER(pd, struct rocefs_pd, ibv);
 }
 
-static void count(uint32_t* users, uint32_t change) {
-  __atomic_fetch_add(users, change, __ATOMIC_RELAXED);
+static void count(uint32_t* users, int change) {
+  __atomic_fetch_add(users, (uint32_t)change, __ATOMIC_RELAXED);
+}
+
+void rocefs_count_handle(struct ibv_pd* pd, int change) {
+  count(&pd_of(pd)->users, change);
 }
 
 struct ibv_pd* rocefs_alloc_pd(struct ibv_context* context) {
@@ -49,11 +53,11 @@ int rocefs_dealloc_pd(struct ibv_pd* ibv) {
   struct rocefs_request request = {.op = ROCEFS_OP_DEALLOC_PD, .u.handle = ibv->handle};
   struct rocefs_pd* pd = pd_of(ibv);
   int error = 0;
-  if (pd->base) {
-    count(&pd->base->users, -1u);
-    if (pd->td) count(&pd->td->users, -1u);
-  } else if (__atomic_load_n(&pd->users, __ATOMIC_RELAXED)) {
-    error = errno = EBUSY;
+  if (__atomic_load_n(&pd->users, __ATOMIC_RELAXED)) {
+    error = rocefs_destroy_error(context, EBUSY);
+  } else if (pd->base) {
+    count(&pd->base->users, -1);
+    if (pd->td) count(&pd->td->users, -1);
   } else {
     error = rocefs_destroy_error(context, rocefs_request(context, &request, NULL));
   }

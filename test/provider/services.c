@@ -33,6 +33,24 @@ static void handles_refused(void) {
   CHECK(!ibv_create_ah(pd, &attr) && errno == EINVAL);
 }
 
+/* A domain in use stays (IBTA 11.2.2.2); a destroyed handle is none. */
+static void handles_counted(void) {
+  struct ibv_ah_attr address = own_address();
+  struct ibv_pd* other = ibv_alloc_pd(context);
+  REQUIRE(other);
+  struct ibv_ah* ah = ibv_create_ah(other, &address);
+  REQUIRE(ah);
+  errno = 0;
+  CHECK(ibv_dealloc_pd(other) == EBUSY && errno == EBUSY);
+  uint32_t handle = ah->handle;
+  ah->handle = ~handle;
+  errno = 0;
+  CHECK(ibv_destroy_ah(ah) == ENOENT && errno == ENOENT);
+  ah->handle = handle;
+  CHECK(!ibv_destroy_ah(ah));
+  CHECK(!ibv_dealloc_pd(other));
+}
+
 static void datagram(void) {
   struct pair pair = make_pair(IBV_QPT_UD);
   connect_pair(&pair);
@@ -170,6 +188,7 @@ const struct verbs_case kServiceCases[] = {
     {"operations that a transport service has not got are refused", operations_refused},
     {"an address without a GID, or of a port or a GID that is not there, is refused",
      handles_refused},
+    {"a domain with an address handle stays, and no other handle is destroyed", handles_counted},
     {"a datagram arrives behind its GRH", datagram},
     {"sq_sig_all signals what does not ask for it", all_signaled},
     {"atomics change the number and bring the one of before", atomics},
