@@ -70,7 +70,7 @@ class ClientServer {
   static constexpr size_t kMaxUnclosed = 1024;         // lingering sockets before none is accepted
   static constexpr TimeNs kPause = 20 * kMillisecond;  // before the next attempt to accept
   static constexpr size_t kMaxSockets = 1100;          // per client: channels, and some that close
-  static constexpr size_t kMaxRingBytes = size_t{512} << 20;  // per client
+  static constexpr size_t kMaxRingBytes = size_t{1} << 30;    // per client: two large CQs
   static constexpr size_t kMaxRegionBytes = size_t{4} << 30;  // per client: its shared regions
 
   ClientServer(Engine& engine, PollLoop& loop, std::unique_ptr<Clients> clients,
