@@ -66,11 +66,24 @@ Result<void> Client::create_qp(const rocefs_create_qp& asked, Attachment& attach
   return {};
 }
 
+namespace {
+
+// Attributes that the kernel takes for an end of XRC, and ignores: programs give both ends the
+// same.
+uint32_t ignored_by(QpType type) {
+  if (type == QpType::kXrcSend) return kQpMaxDestRdAtomic | kQpMinRnrTimer;
+  if (type == QpType::kXrcReceive) return kQpMaxRdAtomic | kQpRetryCount | kQpRnrRetry;
+  return 0;
+}
+
+}  // namespace
+
 Result<void> Client::modify_qp(const rocefs_qp_attr& wanted) {
   ClientQp* qp = qps_.find(wanted.handle);
   if (!qp) return no_such("queue pair", wanted.handle);
   Result<Modification> change = modification_of(*device_, qp->qp().state(), wanted);
   if (!change) return change.error();
+  change->mask &= ~ignored_by(qp->qp().type());
   uint32_t qkey = change->mask & kQpQkey ? change->attributes.qkey : 0;
   if (is_controlled_qkey(qkey) && !process_->credentials().privileged()) {
     return errorf(EPERM, "Q_Key {:#x} is a controlled one, for root and the mount's own user",

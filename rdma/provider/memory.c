@@ -126,7 +126,10 @@ static int populate(const struct ibv_sge* part, bool writes) {
   size_t length = part->addr - begin + part->length;
   int advice = writes ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
   if (part->length == 0 || !madvise((void*)begin, length, advice)) return 0;
-  return errno == ENOMEM ? EFAULT : errno == EINVAL ? 0 : errno; /* EINVAL: Linux before 5.14 */
+  if (errno == ENOMEM) return EFAULT;
+  if (errno != EINVAL) return errno;
+  /* Pages that the program may not touch; or an advice that Linux before 5.14 does not know. */
+  return madvise((void*)begin, 0, advice) ? 0 : EFAULT;
 }
 
 int rocefs_advise_mr(struct ibv_pd* pd, enum ibv_advise_mr_advice advice, uint32_t flags,

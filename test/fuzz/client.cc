@@ -76,13 +76,13 @@ std::shared_ptr<SharedMemory> share(size_t size) {
 
 class LyingClient {
  public:
-  LyingClient(Device& device, Client::Numbers& numbers, size_t which)
+  LyingClient(Device& device, Client::Shared& shared, size_t which)
       : arena_(arenas[which]),
         process_(Process::create_threadless(
             {::getpid(), ::getuid(), ::getgid()},
             Fd(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0))), engine())),
         context_(share(sizeof(rocefs_context_page))),
-        client_(std::make_unique<Client>(device, numbers, process_, context_, "fuzz", 1)) {
+        client_(std::make_unique<Client>(device, shared, process_, context_, "fuzz", 1)) {
     arena_.fill(static_cast<uint8_t>(which + 1));
     memories_.push_back(context_);
     rocefs_request request{};
@@ -295,8 +295,8 @@ class World {
     }
     bring_up(near_, far_);
     bring_up(far_, near_);
-    clients_[0] = std::make_unique<LyingClient>(near_.device, numbers_[0], 0);
-    clients_[1] = std::make_unique<LyingClient>(far_.device, numbers_[1], 1);
+    clients_[0] = std::make_unique<LyingClient>(near_.device, shared_[0], 0);
+    clients_[1] = std::make_unique<LyingClient>(far_.device, shared_[1], 1);
     clients_[0]->connect(*clients_[1], 2);
     clients_[1]->connect(*clients_[0], 1);
     clients_[0]->set_peers(clients_[1]->qpns());
@@ -365,7 +365,7 @@ class World {
   Outstanding outstanding_;
   Fabric fabric_{cable(), 1, scheduler_, outstanding_};
   Stander near_{*fabric_.device("d1")}, far_{*fabric_.device("d2")};
-  std::array<Client::Numbers, 2> numbers_;
+  std::array<Client::Shared, 2> shared_;
   std::array<std::unique_ptr<LyingClient>, 2> clients_;
 };
 

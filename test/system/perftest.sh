@@ -17,14 +17,14 @@ logs=$dir
 
 # PROGRAM, its services, its options: names in the table below.
 programs='
-ib_write_bw   RC,UC    inline,many,both,list,sizes
-ib_write_lat  RC,UC    inline,sizes
-ib_send_bw    RC,UC,UD events,inline,many,both,shared,list,sizes
-ib_send_lat   RC,UC,UD events,inline,shared,sizes
-ib_read_bw    RC       events,many,both,list,sizes,deep
-ib_read_lat   RC       events,sizes
-ib_atomic_bw  RC       events,many,both,deep
-ib_atomic_lat RC       events
+ib_write_bw   RC,UC,XRC    inline,many,both,list,sizes
+ib_write_lat  RC,UC,XRC    inline,sizes
+ib_send_bw    RC,UC,UD,XRC events,inline,many,both,shared,list,sizes
+ib_send_lat   RC,UC,UD,XRC events,inline,shared,sizes
+ib_read_bw    RC,XRC       events,many,both,list,sizes,deep
+ib_read_lat   RC,XRC       events,sizes
+ib_atomic_bw  RC,XRC       events,many,both,deep
+ib_atomic_lat RC,XRC       events
 '
 declare -A options=(
   [plain]="" [events]="-e" [inline]="-I 64 -s 64" [many]="-q 8" [both]="-b" [list]="-l 4 -q 4"

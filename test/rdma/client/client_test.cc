@@ -209,7 +209,7 @@ TEST_CASE("client: an atomic on shared pages changes exactly its octets, aligned
       Process::create_threadless({::getpid(), ::getuid(), ::getgid()}, Fd(::dup(0)), **engine);
   auto pages = SharedMemory::create("rocefs-test", 4096, SharedMemory::Others::kWrite);
   REQUIRE(pages);
-  SharedClientMemory memory(process, std::make_shared<SharedMemory>(std::move(*pages)));
+  SharedClientMemory memory(process, std::make_shared<SharedMemory>(std::move(*pages)), 0);
   struct : MemoryListener {
     void memory_done(uint64_t, bool) override { FAIL("it has answered at once"); }
   } nobody;
