@@ -35,6 +35,9 @@ pyverbs: ## rdma-core's own tests of libibverbs and librdmacm: PYVERBS_TESTS=DIR
 	@$(MAKE) --no-print-directory -s -j$(JOBS) all
 	@test/programs/pyverbs $(BUILD) host $(PYVERBS_TESTS) $(RDMA_CORE)
 	@test/programs/pyverbs $(BUILD) enter $(PYVERBS_TESTS) $(RDMA_CORE)
+unit-test: ## rdma-unit-test, Google's tests of libibverbs: RDMA_UNIT_TEST=DIR, where its program unit_test was built
+	@$(MAKE) --no-print-directory -s -j$(JOBS) all
+	@test/programs/unit-test $(BUILD) $(RDMA_UNIT_TEST)
 programs: ## programs of others as Debian ships them: UCX, MPI, libfabric, fio, qperf, rsockets, QEMU; PROGRAMS="NAME…" runs some
 	@tools/install-packages programs
 	@$(MAKE) --no-print-directory -s -j$(JOBS) all
@@ -78,7 +81,7 @@ clean: ## remove build/
 	rm -rf $(BUILD)
 packages: ## install the Debian packages that are missing
 	@tools/install-packages
-.PHONY: help all demo test bench fuzz fuzzers mutations pyverbs programs reference check asan tsan chaos install clean packages tests
+.PHONY: help all demo test bench fuzz fuzzers mutations pyverbs unit-test programs reference check asan tsan chaos install clean packages tests
 .DEFAULT_GOAL := all
 
 # What is built how.

@@ -1,0 +1,4 @@
+#pragma once
+namespace absl {
+inline void InitializeLog() {}
+}  // namespace absl
