@@ -38,6 +38,10 @@ pyverbs: ## rdma-core's own tests of libibverbs and librdmacm: PYVERBS_TESTS=DIR
 unit-test: ## rdma-unit-test, Google's tests of libibverbs: RDMA_UNIT_TEST=DIR, where its program unit_test was built
 	@$(MAKE) --no-print-directory -s -j$(JOBS) all
 	@test/programs/unit-test $(BUILD) $(RDMA_UNIT_TEST)
+fabtests: ## libfabric's own tests of its verbs provider: FABTESTS=DIR, where they are built; FABTESTS_NAMES="NAME…" runs some
+	@tools/install-packages fabtests
+	@$(MAKE) --no-print-directory -s -j$(JOBS) all
+	@test/programs/fabtests $(BUILD) $(FABTESTS) $(FABTESTS_NAMES)
 programs: ## programs of others as Debian ships them: UCX, MPI, libfabric, fio, qperf, rsockets, QEMU; PROGRAMS="NAME…" runs some
 	@tools/install-packages programs
 	@$(MAKE) --no-print-directory -s -j$(JOBS) all
@@ -81,7 +85,7 @@ clean: ## remove build/
 	rm -rf $(BUILD)
 packages: ## install the Debian packages that are missing
 	@tools/install-packages
-.PHONY: help all demo test bench fuzz fuzzers mutations pyverbs unit-test programs reference check asan tsan chaos install clean packages tests
+.PHONY: help all demo test bench fuzz fuzzers mutations pyverbs unit-test fabtests programs reference check asan tsan chaos install clean packages tests
 .DEFAULT_GOAL := all
 
 # What is built how.
