@@ -54,11 +54,11 @@ Result<std::unique_ptr<OpenFile>> RpcFile::open(const std::shared_ptr<File>& sel
 }
 
 void RpcFile::send(std::string_view text, Answer<std::string> answer) {
-  constexpr std::string_view kEcho = "echo ";
+  constexpr std::string_view kEchoWord = "echo ";
   if (Result<void> allowed = allowed_(); !allowed) return answer(allowed.error());
   if (text == "ping") return device_.echo("pong", std::move(answer));
-  if (text.starts_with(kEcho)) {
-    return device_.echo(std::string(text.substr(kEcho.size())), std::move(answer));
+  if (text.starts_with(kEchoWord)) {
+    return device_.echo(std::string(text.substr(kEchoWord.size())), std::move(answer));
   }
   answer(Error{EINVAL, "ping or echo TEXT is wanted"});
 }
