@@ -344,15 +344,16 @@ $(BUILD)/test/fi_write: test/bench/libfabric/fi_write.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -O2 -Wall -Wextra -Werror -o $@ $< $(LIBFABRIC)
 
-# By libFuzzer, and by hand over the corpus.
-$(BUILD)/test/fuzz/%_fuzz: $(BUILD)/test/fuzz/%.o $(call libraries,$(LIBRARY_ROOMS))
+# By libFuzzer, and by hand over the corpus. A parser of a program's room is linked as it is.
+FUZZED_OBJECTS := $(call objects,tools/rocefs/netlink)
+$(BUILD)/test/fuzz/%_fuzz: $(BUILD)/test/fuzz/%.o $(FUZZED_OBJECTS) $(call libraries,$(LIBRARY_ROOMS))
 	$(CXX) $(CXXFLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(LDLIBS)
 $(BUILD)/test/fuzz/replays.cc: FORCE
 	@mkdir -p $(@D) && test/fuzz/replays $(FUZZ_TARGETS:%=test/fuzz/%.cc) >$@.new
 	@cmp -s $@.new $@ || cp $@.new $@
 $(BUILD)/test/fuzz/replays.o: $(BUILD)/test/fuzz/replays.cc $(STAMP)
 	$(CXX) $(CPPFLAGS) $(CXXFLAGS) -MMD -MP -c -o $@ $<
-$(BUILD)/test/fuzz/replay: $(BUILD)/test/fuzz/replay.o $(BUILD)/test/fuzz/replays.o $(call libraries,$(LIBRARY_ROOMS))
+$(BUILD)/test/fuzz/replay: $(BUILD)/test/fuzz/replay.o $(BUILD)/test/fuzz/replays.o $(FUZZED_OBJECTS) $(call libraries,$(LIBRARY_ROOMS))
 	$(CXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
