@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "mad_cc/mad/rmpp.h"
+
 namespace rocefs {
 
 Shares::Share UmadRoom::take(size_t octets, bool asked_for) {
@@ -80,10 +82,17 @@ Result<void> UmadClient::send(umad::Request request) {
   mad::Mad mad = mad::first_mad(message);
   bool port_rmpp = agent.registration.rmpp_version != 0 && !agent.registration.user_rmpp;
   bool has_rmpp = mad::has_rmpp(mad.mgmt_class());
-  // RMPP header cleared, as ib_create_send_mad() does for an agent whose RMPP the port does;
-  // ib_umad_write() copies none.
-  if (port_rmpp && has_rmpp && !mad.rmpp_active())
+  // RMPP header of ib_create_send_mad() for an agent whose RMPP the port does: DATA if it is
+  // active, else none. ib_umad_write() copies none; OpenSM writes no type.
+  if (port_rmpp && has_rmpp) {
+    bool active = mad.rmpp_active();
     std::fill(message.begin() + 24, message.begin() + 36, uint8_t{0});
+    if (active) {
+      message[24] = mad::kRmppVersion;
+      message[25] = mad::kRmppData;
+      message[26] = mad::kRmppActive;
+    }
+  }
   if (!(has_rmpp && mad.rmpp_active())) message.resize(std::max(message.size(), mad::kMadSize));
   if (!mad.is_response())
     mad.set_tid(uint64_t{MadPort::high_tid(agent.id)} << 32 | (mad.tid() & 0xffffffff));

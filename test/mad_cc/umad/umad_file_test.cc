@@ -241,3 +241,16 @@ TEST_CASE("umad: SA requests wait, are refused with EBUSY, or expire with ETIMED
   }
   CHECK(program.read() == -EAGAIN);
 }
+
+TEST_CASE("umad: a long message with RMPP active is DATA, whatever RMPP header it has") {
+  UmadRig rig;
+  Program program(rig);
+  REQUIRE(program.agent(mad::kSubnAdm, 1, {mad::kGetTable}) == 0);
+  mad::Message table = mad::message_of(a_mad(mad::kSubnAdm, mad::kGetTableResp, 5));
+  table.resize(392);
+  table[26] = mad::kRmppActive;  // no type, as OpenSM
+  CHECK(program.send(table, Program::header(0, 0)) == 0);
+  REQUIRE(!rig.transmitted.empty());
+  CHECK(rig.transmitted[0].rmpp_type() == mad::kRmppData);
+  CHECK(rig.transmitted[0].rmpp_flags() == (mad::kRmppActive | mad::kRmppFirst));
+}
