@@ -19,6 +19,12 @@ inline bool expects_nothing(const Mad& mad) {
   return mad.is_response() || mad.method() == kSend || mad.method() == kTrap;
 }
 
+// Returns whether a Get or Set for which there is no agent is answered, with kBadMethodAttribute,
+// as by generate_unmatched_resp() of the kernel.
+inline bool is_refusable(const Mad& mad) {
+  return mad.base_version() == 1 && (mad.method() == kGet || mad.method() == kSet);
+}
+
 // Checks the header of a request to an agent that has Get and Set (13.4.7).
 inline uint16_t check_header(const Mad& request, uint8_t class_version) {
   constexpr uint8_t kBaseVersion = 1;

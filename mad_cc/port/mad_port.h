@@ -49,6 +49,7 @@ class MadPort final : public MadReceiver, private SaLimiter::Sender {
   static constexpr size_t kMaxMessage = 16 << 20;  // octets
   static constexpr size_t kMaxOctets = 256 << 20;
 
+  // Refuses a Get or Set that no agent wants, and drops other MADs that none wants.
   void receive(const mad::Address& from, const mad::Mad& mad) override;
 
   // Unbinds the port from its driver: ends all sends with kFlushed from within this call (M14),

@@ -1,4 +1,5 @@
 // Receive path of a port: the agent a MAD is for, and RMPP.
+#include "mad_cc/mad/answer.h"
 #include "mad_cc/port/mad_port.h"
 
 namespace rocefs {
@@ -7,7 +8,10 @@ using namespace mad;
 
 void MadPort::receive(const Address& from, const Mad& mad) {
   uint32_t id = agents_.receiver_of(mad);
-  if (id == 0) return;
+  if (id == 0) {
+    if (is_refusable(mad)) reply(from, answer_to(mad, kBadMethodAttribute));
+    return;
+  }
   bool segment = has_rmpp(mad.mgmt_class()) && mad.rmpp_active();
   if (segment && agents_.find(id)->port_rmpp())
     receive_segment(id, from, mad);

@@ -399,3 +399,18 @@ TEST_CASE("port: a MAD to the wrong queue pair is lost") {
   CHECK(rig.transmitted.empty());
   CHECK(rig.news() == "10: 1 1 timed out; 10: 1 2 timed out; ");
 }
+
+TEST_CASE("port: a Get or Set that no agent wants is refused, other MADs are dropped (13.4.7)") {
+  MadRig rig;
+  rig.agent(kPerf, 0, {kGet});
+  rig.receive(a_mad(kPerf, kSet, 9));
+  REQUIRE(rig.transmitted.size() == 1);
+  CHECK(rig.last().status() == kBadMethodAttribute);
+  CHECK(rig.last().method() == kGetResp);
+  CHECK(rig.last().tid() == 9);
+  Mad wrong = a_mad(kPerf, kSet);
+  wrong.bytes[0] = 2;  // base version
+  rig.receive(wrong);
+  for (uint8_t method : {kSend, kTrap, kGetResp, kGetTable}) rig.receive(a_mad(kPerf, method));
+  CHECK(rig.transmitted.size() == 1);
+}
