@@ -2,6 +2,7 @@
 #include "core/tree/function_file.h"
 #include "core/tree/knob.h"
 #include "core/tree/knob_file.h"
+#include "core/tree/knob_transaction.h"
 #include "rdma/fabric/link.h"
 #include "rdma/tree/files.h"
 
@@ -14,6 +15,14 @@ LinkKnobs make_link_knobs(Fabric& fabric, Engine& engine) {
                                                   Link::values_of(link->parameters()));
   }
   return knobs;
+}
+
+void store_link_state(Engine& engine, const LinkKnobs& knobs, const Link& link, bool up) {
+  auto change = std::make_shared<KnobTransaction>(std::vector<KnobChange>{
+      {knobs.at(&link), knob_index(kLinkKnobs, "state"), uint64_t{up}, {}}});
+  if (!change->check()) return;
+  change->apply();
+  engine.tell_control([change] { change->publish(); });
 }
 
 void add_fabric_files(Tree& tree, const std::string& debug, Fabric& fabric,

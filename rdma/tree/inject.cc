@@ -3,7 +3,6 @@
 #include <cerrno>
 
 #include "core/tree/function_file.h"
-#include "core/tree/knob_transaction.h"
 #include "core/tree/trigger.h"
 
 namespace rocefs {
@@ -80,8 +79,9 @@ void Inject::add(std::string_view line, Answer<void> answer) {
   std::string name = spec->name, text(without_newline(line));
   text.erase(0, text.find_first_not_of(" \t"));
   text.erase(0, name.size() + 1);
-  auto fault = std::make_shared<InjectedFault>(std::move(*spec), fabric_.seed(),
-                                               [this, link](bool up) { set_state(*link, up); });
+  auto fault = std::make_shared<InjectedFault>(
+      std::move(*spec), fabric_.seed(),
+      [this, link](bool up) { store_link_state(engine_, knobs_, *link, up); });
   auto fired = std::make_shared<FiredFile>(fault);
   fault->on_fired = [this, file = std::weak_ptr<Attribute>(fired)] {
     engine_.tell_control([file] {
@@ -152,16 +152,6 @@ void Inject::finish_reset() {
     tree_.remove(directory);
     return true;
   });
-}
-
-// Core's thread. Updates the link's knob too, as a store would.
-void Inject::set_state(Link& link, bool up) {
-  const std::shared_ptr<KnobSet>& set = knobs_.at(&link);
-  auto change = std::make_shared<KnobTransaction>(
-      std::vector<KnobChange>{{set, knob_index(kLinkKnobs, "state"), uint64_t{up}, {}}});
-  if (!change->check()) return;
-  change->apply();
-  engine_.tell_control([change] { change->publish(); });
 }
 
 }  // namespace rocefs

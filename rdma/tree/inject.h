@@ -42,7 +42,6 @@ class Inject {
   void add_directory(const std::string& name, const std::shared_ptr<Attribute>& fired);
   void remove(const std::string& name, Answer<void> answer);
   std::string list() const;
-  void set_state(Link& link, bool up);
 
   Tree& tree_;
   const std::string directory_;
