@@ -84,6 +84,46 @@ void store_link(PortInfo& info, const PortSpeed& rate, bool up) {
   info[63] = fields.extended_supported;
 }
 
+// Bits of PortInfo that a manager writes, but for those below. Address and management fields are
+// not those of a switch's outer ports.
+struct WritableBits {
+  uint8_t octet, mask;
+  bool of_ends;
+};
+constexpr WritableBits kWritableBits[] = {
+    {18, 0xff, true},   // MasterSMLID
+    {19, 0xff, true},   //
+    {26, 0xff, true},   // M_KeyLeasePeriod
+    {27, 0xff, true},   //
+    {33, 0x0f, false},  // LinkDownDefaultState
+    {36, 0xf0, false},  // NeighborMTU
+    {36, 0x0f, true},   // MasterSMSL
+    {38, 0xff, false},  // VLHighLimit
+    {42, 0xff, false},  // VLStallCount, HOQLife
+    {43, 0x0f, false},  // enforcement of partitions, raw filters
+    {51, 0x7f, true},   // MulticastPKeyTrapSuppression, SubnetTimeOut
+    {53, 0xff, false},  // LocalPhyErrors, OverrunErrors
+};
+
+// Enabled widths and speeds; those that the cable does not have (any more) do not count.
+constexpr uint8_t enabled(uint8_t written, uint8_t supported) {
+  return (written & supported) != 0 ? written & supported : supported;
+}
+
+void overlay_written(PortInfo& info, const SubnetSettings::Octets& written, bool is_end) {
+  for (const WritableBits& bits : kWritableBits) {
+    if (bits.of_ends && !is_end) continue;
+    uint8_t& octet = info[bits.octet];
+    octet = static_cast<uint8_t>((octet & ~bits.mask) | (written[bits.octet] & bits.mask));
+  }
+  constexpr uint8_t kExtendedDisabled = 30;
+  info[29] = enabled(written[29], info[30]);
+  uint8_t speeds = enabled(written[35] & 0x0f, info[32] >> 4);
+  info[35] = static_cast<uint8_t>((info[35] & 0xf0) | speeds);
+  uint8_t extended = written[63] & 0x1f;
+  info[63] = extended == kExtendedDisabled ? 0 : enabled(extended, info[62] & 0x0f);
+}
+
 }  // namespace
 
 NodeInfo node_info(const Subnet& subnet, Subnet::End at) {
@@ -122,7 +162,8 @@ PortInfo port_info(const Subnet& subnet, const SubnetState& state, Subnet::End a
   }
   uint32_t capabilities = kHasSystemImageGuid | kHasExtendedSpeeds | kHasCapabilityMask2;
   if (!node.is_switch) capabilities |= kHasCm;
-  if (at == subnet.manager) capabilities |= kIsSm;
+  if (state.settings.is_manager(at.node, at.port)) capabilities |= kIsSm;
+  if (at == subnet.manager && state.settings.emulated_manager()) capabilities |= kIsSm;
   store32(&info[kPortInfoCapabilities], capabilities);
   info[28] = at.port;
   bool up = is_management_port(subnet, at) || state.up(at.node, at.port);
@@ -137,16 +178,53 @@ PortInfo port_info(const Subnet& subnet, const SubnetState& state, Subnet::End a
   info[51] = info[52] = kLifetimeCode;
   info[53] = 8 << 4 | 8;  // LocalPhyErrors, OverrunErrors
   store16(&info[60], kHasHdr | kHasNdr | kHasExtendedSpeeds2 | kHasXdr);
+  if (const auto* written = state.settings.find(at.node, kPortInfo, at.port))
+    overlay_written(info, *written, !node.is_switch || at.port == 0);
   return info;
 }
 
-SwitchInfo switch_info(const Subnet& subnet) {
+SubnetSettings::States port_states(const SubnetState& state, const SubnetNode& node, size_t index) {
+  SubnetSettings::States states(node.ports.size());
+  for (size_t port = 0; port < states.size(); ++port) {
+    states[port] = state.up(index, static_cast<uint8_t>(port));
+  }
+  return states;
+}
+
+SwitchInfo switch_info(const Subnet& subnet, const SubnetState& state, size_t node) {
+  constexpr uint8_t kPortStateChange = 1 << 2;
   SwitchInfo info{};
   store16(&info[0], kLinearTableSize);
+  store16(&info[4], kMulticastTableSize);
   store16(&info[6], static_cast<uint16_t>(subnet.by_lid.size()));  // LinearFDBTop
   info[9] = info[10] = 255;  // no port for multicast that no table names
   info[11] = kLifetimeCode << 3;
+  if (const auto* written = state.settings.find(node, kSwitchInfo, 0)) {
+    std::copy_n(&(*written)[6], 5, &info[6]);  // LinearFDBTop, default ports
+    info[11] = (*written)[11] & static_cast<uint8_t>(~kPortStateChange);
+    std::copy_n(&(*written)[18], 2, &info[18]);  // MulticastFDBTop
+  }
+  const SubnetSettings::States* seen = state.settings.seen(node);
+  if (seen && *seen != port_states(state, subnet.nodes[node], node)) info[11] |= kPortStateChange;
   return info;
+}
+
+TableBlock linear_block(const Subnet& subnet, const SubnetState& state, const Routes& routes,
+                        size_t node, uint32_t block) {
+  if (const TableBlock* written = state.settings.find(node, kLinearTable, block)) return *written;
+  TableBlock ports;
+  for (size_t i = 0; i < ports.size(); ++i) {
+    auto end = subnet.find(static_cast<uint16_t>(block * ports.size() + i));
+    ports[i] = end ? routes.forward(node, *end) : Routes::kNoWay;
+  }
+  return ports;
+}
+
+SlToVl sl_to_vl(const SubnetState& state, Subnet::End at, uint8_t input) {
+  SlToVl map{};
+  const auto* written = state.settings.find(at.node, kSlToVlTable, uint32_t{input} << 8 | at.port);
+  if (written) std::copy_n(written->begin(), map.size(), map.begin());
+  return map;
 }
 
 GuidInfo guid_info(const Subnet& subnet, Subnet::End at, uint32_t block) {
@@ -156,12 +234,12 @@ GuidInfo guid_info(const Subnet& subnet, Subnet::End at, uint32_t block) {
   return info;
 }
 
-SmInfo sm_info(const Subnet& subnet) {
-  constexpr uint8_t kMaster = 3;
+SmInfo sm_info(const Subnet& subnet, const SubnetState& state) {
+  constexpr uint8_t kNotActive = 0, kMaster = 3;
   SmInfo info{};
   store64(&info[0], subnet.at(subnet.manager).guid);
   store32(&info[16], 1);  // ActCount: it has looked at the subnet
-  info[20] = kMaster;     // priority 0
+  info[20] = state.settings.emulated_manager() ? kMaster : kNotActive;  // priority 0
   return info;
 }
 

@@ -1,5 +1,7 @@
 #include "mad_cc/net/mad_network.h"
 
+#include "mad_cc/mad/answer.h"
+#include "mad_cc/net/attributes.h"
 #include "mad_cc/net/routes.h"
 
 namespace rocefs {
@@ -19,7 +21,9 @@ class DirectedRoute {
   uint16_t slid() const { return wire::load16(&bytes_[32]); }
   uint16_t dlid() const { return wire::load16(&bytes_[34]); }
   uint8_t initial_path(size_t hop) const { return bytes_[128 + hop]; }
+  uint8_t return_path(size_t hop) const { return bytes_[192 + hop]; }
   void set_return_path(size_t hop, uint8_t port) { bytes_[192 + hop] = port; }
+  void set_hop_pointer(uint8_t hop) { bytes_[6] = hop; }
 
  private:
   std::array<uint8_t, mad::kMadSize>& bytes_;
@@ -57,6 +61,27 @@ void MadNetwork::attach(Subnet::End at, MadReceiver& port) {
 void MadNetwork::reset() {
   on_the_way_.clear();
   scheduler_.cancel(deliver_);
+  take_over();
+}
+
+void MadNetwork::set_manager(Subnet::End at, bool is_manager) {
+  SubnetSettings& settings = state_.settings;
+  if (is_manager) return settings.add_manager(at.node, at.port);
+  settings.remove_manager(at.node, at.port);
+  if (settings.emulated_manager()) take_over();
+}
+
+// Configures the subnet as the emulator has it.
+void MadNetwork::take_over() {
+  state_.settings.clear();
+  for (const auto& [port, end] : ends_) {
+    state_.set_manager_lid(end.node, end.port, subnet_.manager_lid());
+  }
+}
+
+// SMInfo (14.2.5.13) is the manager's, not the agent's.
+bool MadNetwork::is_for_program(Subnet::End at, const mad::Mad& mad) const {
+  return mad.attribute() == mad::kSmInfo && state_.settings.is_manager(at.node, at.port);
 }
 
 void MadNetwork::transmit(MadReceiver& from, const mad::Address& to, const mad::Mad& mad) {
@@ -82,10 +107,16 @@ void MadNetwork::transmit_by_lid(MadReceiver& from, Subnet::End at, const mad::A
   std::optional<Subnet::End> arrival = stays ? at : route_to_lid(at, lid);
   if (!arrival || !state_.present(arrival->node)) return;
   Subnet::End end = *subnet_.find(lid);
-  if (mad.mgmt_class() == mad::kSubnAdm && end == subnet_.manager) {
+  if (mad.mgmt_class() == mad::kSubnAdm && end == subnet_.manager &&
+      state_.settings.emulated_manager()) {
     return give(administrator_, answering(own, to.qpn, to.sl), mad);
   }
   bool for_agent = (is_smp || mad.mgmt_class() == mad::kPerf) && !mad.is_response();
+  if (is_smp && is_for_program(end, mad)) for_agent = false;
+  if (!for_agent && mad::is_refusable(mad) && subnet_.nodes[end.node].is_switch) {
+    return give(&from, answering(lid, to.qpn, to.sl),
+                mad::answer_to(mad, mad::kBadMethodAttribute));
+  }
   if (!for_agent) return give_to_port(end, answering(own, to.qpn, to.sl), mad);
   auto answer =
       is_smp ? subnet_agent_.answer(*arrival, mad) : performance_agent_.answer(*arrival, mad);
@@ -97,8 +128,16 @@ void MadNetwork::transmit_directed(MadReceiver& from, Subnet::End at, uint16_t l
                                    const mad::Mad& mad) {
   mad::Mad arrived = mad;
   DirectedRoute route(arrived);
+  if (mad.is_response()) {
+    std::optional<Subnet::End> requester = follow_back(at, arrived);
+    if (requester) give_to_port(*requester, answering(kPermissiveLid, 0, 0), arrived);
+    return;
+  }
   std::optional<Subnet::End> arrival = follow_path(at, lid, arrived);
   if (!arrival || !state_.present(arrival->node)) return;
+  if (is_for_program(*arrival, mad)) {
+    return give_to_port(*arrival, answering(kPermissiveLid, 0, 0), arrived);
+  }
   std::optional<mad::Mad> answer = subnet_agent_.answer(*arrival, arrived);
   if (!answer) return;
   answer->set_status(answer->status() | DirectedRoute::kDirection);
@@ -135,6 +174,25 @@ std::optional<Subnet::End> MadNetwork::follow_path(Subnet::End at, uint16_t lid,
   return route_to_lid({here->node, 0}, route.dlid());
 }
 
+// Follows the return path of a purely directed route, for the response of a program (14.2.2.2).
+std::optional<Subnet::End> MadNetwork::follow_back(Subnet::End at, mad::Mad& mad) const {
+  DirectedRoute route(mad);
+  bool backwards = (mad.status() & DirectedRoute::kDirection) != 0;
+  if (!backwards || route.hop_count() > DirectedRoute::kMaxHops) return std::nullopt;
+  if (route.slid() != kPermissiveLid || route.dlid() != kPermissiveLid) return std::nullopt;
+  std::optional<Subnet::End> here = at;
+  for (size_t hop = route.hop_count(); here && hop > 0; --hop) {
+    const SubnetNode& node = subnet_.nodes[here->node];
+    uint8_t out = route.return_path(hop);
+    bool is_sender = hop == route.hop_count() && out == at.port;
+    bool forwards = node.is_switch && out >= 1 && out <= node.port_count();
+    if (!is_sender && !forwards) return std::nullopt;
+    here = across({here->node, out});
+  }
+  route.set_hop_pointer(0);
+  return here;
+}
+
 void MadNetwork::transmit_from_administrator(const mad::Address& to, const mad::Mad& mad) {
   if (to.qpn != 1 || !route_to_lid(subnet_.manager, to.lid)) return;
   give_to_port(*subnet_.find(to.lid), answering(subnet_.manager_lid(), 1, to.sl), mad);
@@ -161,22 +219,32 @@ std::optional<Subnet::End> MadNetwork::exit_at_switch(size_t node, Subnet::End t
   return exit;
 }
 
-// Follows the switches' linear forwarding tables.
+// Follows the switches' linear forwarding tables, where a manager has written them. Such tables may
+// lead anywhere.
+std::optional<Subnet::End> MadNetwork::follow_table(Subnet::End here, Subnet::End to) const {
+  Routes routes(subnet_, state_);
+  for (size_t hops = 0; hops <= subnet_.nodes.size(); ++hops) {
+    const SubnetNode& node = subnet_.nodes[here.node];
+    if (!node.is_switch) return std::nullopt;
+    auto written = subnet_agent_.written_forward(here.node, subnet_.at(to).lid);
+    uint8_t out = written ? *written : routes.forward(here.node, to);
+    if (out == 0 && here.node == to.node) return here;
+    if (out == 0 || out > node.port_count()) return std::nullopt;
+    std::optional<Subnet::End> next = across({here.node, out});
+    if (!next || *next == to) return next;
+    here = *next;
+  }
+  return std::nullopt;
+}
+
 std::optional<Subnet::End> MadNetwork::route(Subnet::End from, Subnet::End to) const {
   if (from == to) return to;
   const std::vector<SubnetNode>& nodes = subnet_.nodes;
   std::optional<Subnet::End> here = nodes[from.node].is_switch ? from : across(from);
   if (!here || !nodes[here->node].is_switch) return here == to ? here : std::nullopt;
-  if (std::optional<Subnet::End> exit = exit_at_switch(here->node, to)) return across(*exit);
-  Routes routes(subnet_, state_);
-  for (size_t hops = 0; hops <= nodes.size(); ++hops) {
-    uint8_t out = routes.forward(here->node, to);
-    if (out == 0) return here;
-    if (out == Routes::kNoWay) return std::nullopt;
-    here = across({here->node, out});
-    if (!here || here == to) return here;
-  }
-  return std::nullopt;
+  bool written = subnet_agent_.written_forward(here->node, subnet_.at(to).lid).has_value();
+  std::optional<Subnet::End> exit = written ? std::nullopt : exit_at_switch(here->node, to);
+  return exit ? across(*exit) : follow_table(*here, to);
 }
 
 void MadNetwork::give_to_port(Subnet::End end, const mad::Address& from, const mad::Mad& mad) {

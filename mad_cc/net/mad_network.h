@@ -2,10 +2,12 @@
 // to the agents of its nodes, to its administrator and to the MAD layers of its ports. MADs are not
 // packets: they take no time and no bandwidth, and no port counts them.
 //
-//   SMPs, QP 0        requests: to the node's SubnetAgent. Responses, by LID: to the port
-//   SubnAdm, QP 1     for the manager's port: to the administrator. Others: to the port
+//   SMPs, QP 0        requests: to the node's SubnetAgent, but SMInfo of a port whose manager is a
+//                     program: to the port. Responses: to the port
+//   SubnAdm, QP 1     for the manager's port while it is active: to the administrator. Others: to
+//                     the port
 //   Perf, QP 1        requests: to the node's PerformanceAgent. Responses: to the port
-//   others, QP 1      to the port
+//   others, QP 1      to the port. A switch refuses a Get or Set (kBadMethodAttribute)
 //
 // Drops without notice what cannot arrive, as a wire does: its sender times out. Dropped are MADs
 // without a route, to a port without a MAD layer, to a node whose driver is unbound, to the wrong
@@ -44,9 +46,14 @@ class MadNetwork final : public MadCarrier {
   // requests are dropped.
   void attach_administrator(MadReceiver& administrator) { administrator_ = &administrator; }
 
+  // Says whether a program is the subnet manager at that channel adapter's port (IsSM). The first
+  // one takes the subnet over: the emulated manager and its administrator are not active then. When
+  // the last one leaves, they are again, and configure the subnet as they had it.
+  void set_manager(Subnet::End at, bool is_manager);
+
   void transmit(MadReceiver& from, const mad::Address& to, const mad::Mad& mad) override;
 
-  // Drops all MADs in flight.
+  // Drops all MADs in flight, and the values that managers have written.
   void reset();
 
  private:
@@ -55,6 +62,7 @@ class MadNetwork final : public MadCarrier {
     mad::Address from;
     mad::Mad mad;
   };
+  void take_over();
   void transmit_from_administrator(const mad::Address& to, const mad::Mad& mad);
   void transmit_by_lid(MadReceiver& from, Subnet::End at, const mad::Address& to,
                        const mad::Mad& mad);
@@ -69,6 +77,9 @@ class MadNetwork final : public MadCarrier {
   std::optional<Subnet::End> exit_at_switch(size_t node, Subnet::End to) const;
   std::optional<Subnet::End> across(Subnet::End at) const;
   std::optional<Subnet::End> follow_path(Subnet::End at, uint16_t lid, mad::Mad& mad) const;
+  std::optional<Subnet::End> follow_back(Subnet::End at, mad::Mad& mad) const;
+  bool is_for_program(Subnet::End at, const mad::Mad& mad) const;
+  std::optional<Subnet::End> follow_table(Subnet::End here, Subnet::End to) const;
 
   const Subnet& subnet_;
   SubnetState& state_;

@@ -11,22 +11,6 @@
 namespace rocefs {
 namespace {
 
-// Attributes (14.2.5, table 116). The others are optional and no node has them: notices, vendors'
-// diagnostics, LEDs; VLArbitration is for ports with more than one data VL, RandomForwardingTable
-// for switches with such a table.
-enum SmpAttribute : uint16_t {
-  kNodeDescription = 0x10,
-  kNodeInfo = 0x11,
-  kSwitchInfo = 0x12,
-  kGuidInfo = 0x14,
-  kPortInfo = 0x15,
-  kPKeyTable = 0x16,
-  kSlToVlTable = 0x17,
-  kLinearTable = 0x19,
-  kMulticastTable = 0x1b,
-  kSmInfo = 0x20,
-};
-
 constexpr uint8_t kSmpVersion = 1;
 constexpr size_t kSmpData = 64, kSmpDataSize = 64;  // 14.2.1.1: both kinds of SMPs have it there
 
@@ -42,11 +26,17 @@ uint16_t give(const std::array<uint8_t, N>& attribute, uint8_t* data) {
 std::optional<mad::Mad> SubnetAgent::answer(Subnet::End at, const mad::Mad& request) const {
   if (mad::expects_nothing(request)) return std::nullopt;
   uint16_t status = mad::check_header(request, kSmpVersion);
-  if (status == mad::kOk && request.method() == mad::kSet) status = mad::kBadMethodAttribute;
   if (status != mad::kOk) return mad::answer_to(request, status);
   mad::Mad answer = mad::answer_to(request, status);
   std::array<uint8_t, kSmpDataSize> data{};
-  status = get(at, request.attribute(), request.attribute_modifier(), data.data());
+  uint16_t attribute = request.attribute();
+  uint32_t modifier = request.attribute_modifier();
+  if (request.method() == mad::kSet) {
+    Octets wanted;
+    std::copy_n(&request.bytes[kSmpData], wanted.size(), wanted.begin());
+    status = set(at, attribute, modifier, wanted);
+  }
+  if (status == mad::kOk) status = get(at, attribute, modifier, data.data());
   answer.set_status(status);
   if (status == mad::kOk) std::copy(data.begin(), data.end(), &answer.bytes[kSmpData]);
   return answer;
@@ -55,6 +45,7 @@ std::optional<mad::Mad> SubnetAgent::answer(Subnet::End at, const mad::Mad& requ
 uint16_t SubnetAgent::get(Subnet::End at, uint16_t attribute, uint32_t modifier,
                           uint8_t* data) const {
   bool is_switch = subnet_.nodes[at.node].is_switch;
+  using enum mad::SmpAttribute;
   switch (attribute) {
     case kNodeDescription:
       return give(mad::node_description(state_, at.node), data);
@@ -62,7 +53,7 @@ uint16_t SubnetAgent::get(Subnet::End at, uint16_t attribute, uint32_t modifier,
       return give(mad::node_info(subnet_, at), data);
     case kSwitchInfo:
       if (!is_switch) break;
-      return give(mad::switch_info(subnet_), data);
+      return give(mad::switch_info(subnet_, state_, at.node), data);
     case kGuidInfo: {
       constexpr uint32_t kBlockSize = 8;
       if (modifier >= mad::kGuidCapacity / kBlockSize) return mad::kBadValue;
@@ -79,10 +70,10 @@ uint16_t SubnetAgent::get(Subnet::End at, uint16_t attribute, uint32_t modifier,
       return get_linear_table(at.node, modifier, data);
     case kMulticastTable:
       if (!is_switch) break;
-      return mad::kBadValue;  // SwitchInfo: it holds no group, so every block is beyond its end
+      return get_multicast_table(at.node, modifier, data);
     case kSmInfo:
       if (at.node != subnet_.manager.node) break;
-      return give(mad::sm_info(subnet_), data);
+      return give(mad::sm_info(subnet_, state_), data);
     default:
       break;
   }
@@ -106,32 +97,43 @@ uint16_t SubnetAgent::get_port_info(Subnet::End at, uint32_t modifier, uint8_t* 
 // P_KeyTable (14.2.5.7): a port of a switch and a block of 32. Only the default partition exists;
 // switches' outer ports enforce none and have no table.
 uint16_t SubnetAgent::get_pkeys(Subnet::End at, uint32_t modifier, uint8_t* data) const {
-  constexpr uint16_t kDefaultFullMember = 0xffff;
   uint32_t port = modifier >> 16, block = modifier & 0xffff;
   if (block != 0 || (subnet_.nodes[at.node].is_switch && port != 0)) return mad::kBadValue;
-  wire::store16(data, kDefaultFullMember);
+  wire::store16(data, mad::kDefaultPartition);
   return mad::kOk;
 }
 
-// SLtoVLMappingTable (14.2.5.8): a switch's input and output port. Every SL is VL 0, the only one.
+// SLtoVLMappingTable (14.2.5.8): a switch's input and output port. A channel adapter looks at
+// neither.
 uint16_t SubnetAgent::get_sl_to_vl(Subnet::End at, uint32_t modifier, uint8_t* data) const {
   const SubnetNode& node = subnet_.nodes[at.node];
-  uint32_t in = modifier >> 8 & 0xff, out = modifier & 0xff;
-  if (node.is_switch && std::max(in, out) > node.port_count()) return mad::kBadValue;
-  std::fill_n(data, 8, uint8_t{0});
-  return mad::kOk;
+  uint8_t in = modifier >> 8 & 0xff, out = modifier & 0xff;
+  if (!node.is_switch) return give(mad::sl_to_vl(state_, at, 0), data);
+  if (std::max(in, out) > node.port_count()) return mad::kBadValue;
+  return give(mad::sl_to_vl(state_, {at.node, out}, in), data);
 }
 
 // LinearForwardingTable (14.2.5.10): a block of 64 LIDs.
 uint16_t SubnetAgent::get_linear_table(size_t node, uint32_t block, uint8_t* data) const {
   if (block >= mad::kLinearTableSize / kSmpDataSize) return mad::kBadValue;
-  std::fill_n(data, kSmpDataSize, Routes::kNoWay);
-  Routes routes(subnet_, state_);
-  for (size_t i = 0; i < kSmpDataSize; ++i) {
-    auto end = subnet_.find(static_cast<uint16_t>(block * kSmpDataSize + i));
-    if (end) data[i] = routes.forward(node, *end);
-  }
-  return mad::kOk;
+  return give(mad::linear_block(subnet_, state_, Routes(subnet_, state_), node, block), data);
+}
+
+std::optional<uint8_t> SubnetAgent::written_forward(size_t switch_node, uint16_t lid) const {
+  const Octets* block =
+      state_.settings.find(switch_node, mad::kLinearTable, lid / uint32_t{kSmpDataSize});
+  return block ? std::optional((*block)[lid % kSmpDataSize]) : std::nullopt;
+}
+
+// MulticastForwardingTable (14.2.5.12): a block of 32 groups in the low octets of the modifier, and
+// in its highest bits which 16 ports the masks are of. Empty until a manager writes it.
+uint16_t SubnetAgent::get_multicast_table(size_t node, uint32_t modifier, uint8_t* data) const {
+  constexpr uint32_t kBlockSize = 32, kPortsOfMask = 16;
+  uint32_t block = modifier & 0x1ff, position = modifier >> 28;
+  if (block >= mad::kMulticastTableSize / kBlockSize) return mad::kBadValue;
+  if (position * kPortsOfMask > subnet_.nodes[node].port_count()) return mad::kBadValue;
+  const Octets* written = state_.settings.find(node, mad::kMulticastTable, position << 28 | block);
+  return written ? give(*written, data) : uint16_t{mad::kOk};
 }
 
 }  // namespace rocefs

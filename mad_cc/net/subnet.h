@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "mad_cc/net/subnet_settings.h"
+
 namespace rocefs {
 
 inline constexpr uint64_t kSubnetPrefix = 0xfe80000000000000;
@@ -63,6 +65,12 @@ class SubnetState {
   virtual PerfCounters counters(size_t node, uint8_t port) const = 0;
   // Clears the counters whose members are non-zero in `which`, in the tree too.
   virtual void clear_counters(size_t node, uint8_t port, const PerfCounters& which) = 0;
+  // Takes both directions of the cable at that port down, or up again. Nothing without a cable.
+  virtual void set_enabled(size_t node, uint8_t port, bool enabled) = 0;
+  // The LID of the subnet's manager, as a channel adapter's port is to show it.
+  virtual void set_manager_lid(size_t node, uint8_t port, uint16_t lid) = 0;
+
+  SubnetSettings settings;
 };
 
 struct Subnet {

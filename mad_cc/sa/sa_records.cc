@@ -105,7 +105,7 @@ void port_info_record(const Picture& picture, const Candidate& one, uint8_t* to)
 
 void switch_info_record(const Picture& picture, const Candidate& one, uint8_t* to) {
   store16(to, lid_of(picture.subnet, one.at));
-  store(to + 4, mad::switch_info(picture.subnet));
+  store(to + 4, mad::switch_info(picture.subnet, picture.state, one.at.node));
 }
 
 void forwarding_record(const Picture& picture, const Candidate& one, uint8_t* to) {
@@ -119,7 +119,7 @@ void forwarding_record(const Picture& picture, const Candidate& one, uint8_t* to
 
 void sm_info_record(const Picture& picture, const Candidate& one, uint8_t* to) {
   store16(to, lid_of(picture.subnet, one.at));
-  store(to + 4, mad::sm_info(picture.subnet));
+  store(to + 4, mad::sm_info(picture.subnet, picture.state));
 }
 
 void link_record(const Picture& picture, const Candidate& one, uint8_t* to) {

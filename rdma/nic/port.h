@@ -40,13 +40,17 @@ class Port final : public PortBase, public LinkSource, public LinkSink, public U
   uint32_t largest_mtu() const override { return spec_.mtu; }
   // Queue pairs with a longer path MTU keep it.
   void set_mtu(uint32_t mtu) override { mtu_.store(mtu, std::memory_order_relaxed); }
-  // LIDs of the port and of the subnet manager; 0 without a subnet. Set once, before the engine
-  // starts.
+  // LIDs of the port and of the subnet manager; 0 without a subnet. Any thread. Set before the
+  // engine starts; the manager's changes when a subnet manager takes the subnet over: core thread.
   struct Lids {
     uint16_t own = 0, manager = 0;
   };
-  void set_lids(const Lids& lids) { lids_ = lids; }
-  const Lids& lids() const { return lids_; }
+  void set_lids(const Lids& lids) {
+    lid_ = lids.own;
+    set_manager_lid(lids.manager);
+  }
+  void set_manager_lid(uint16_t lid) { manager_lid_.store(lid, std::memory_order_relaxed); }
+  Lids lids() const { return {lid_, manager_lid_.load(std::memory_order_relaxed)}; }
   bool link_up() const { return link_up_; }
   void set_carrier(bool carrier) override;
   bool carrier() const override { return carrier_.load(std::memory_order_relaxed); }
@@ -129,7 +133,8 @@ class Port final : public PortBase, public LinkSource, public LinkSink, public U
   void deliver_to_group(const Packet& packet, TimeNs now);
   void take_looped(TimeNs now);
 
-  Lids lids_;
+  uint16_t lid_ = 0;
+  std::atomic<uint16_t> manager_lid_{0};
   bool link_up_ = false;
   std::atomic<bool> carrier_{true};
   std::atomic<uint32_t> mtu_;

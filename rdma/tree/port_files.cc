@@ -189,8 +189,9 @@ void add_port_files(Tree& tree, const std::string& directory, Port& port, Engine
   fixed(tree, directory + "/lid", fmt::format("0x{:x}", port.lids().own),
         "local identifier, for management datagrams only: RoCE packets have no LIDs");
   fixed(tree, directory + "/lid_mask_count", "0", "0: one LID a port");
-  fixed(tree, directory + "/sm_lid", fmt::format("0x{:x}", port.lids().manager),
-        "local identifier of the subnet's manager");
+  tree.add_file(directory + "/sm_lid",
+                read_only([&port]() -> Text { return fmt::format("0x{:x}", port.lids().manager); },
+                          "local identifier of the subnet's manager"));
   fixed(tree, directory + "/sm_sl", "0", "service level of the subnet's manager");
   fixed(tree, directory + "/cap_mask", fmt::format("0x{:08x}", kPortCapabilities),
         "CM supported, GIDs from IP addresses");

@@ -243,7 +243,8 @@ TEST_CASE("network: other classes go to the programs, and their answers return")
   REQUIRE(net.far.heard.size() == 1);
   CHECK_FALSE(net.far.heard[0].is_answer);
   CHECK(net.far.heard[0].from == gmp_to(kLidOfMb0));
-  CHECK_FALSE(net.ask(gmp_to(kLidOfSw0), ping));  // nobody there
+  // Nobody there: the switch refuses.
+  CHECK(net.ask(gmp_to(kLidOfSw0), ping)->mad.status() == mad::kBadMethodAttribute);
   REQUIRE(net.near.send(gmp_to(kLidOfMb1), ping));
   net.scheduler.run_until(net.scheduler.now());
   REQUIRE(net.far.heard.size() == 2);
@@ -251,8 +252,8 @@ TEST_CASE("network: other classes go to the programs, and their answers return")
   pong.set_method(mad::kGetResp);
   REQUIRE(net.far.send(net.far.heard[1].from, pong, 0));
   net.scheduler.run_until(net.scheduler.now());
-  REQUIRE(net.near.heard.size() == 1);
-  CHECK(net.near.heard[0].is_answer);
+  REQUIRE(net.near.heard.size() == 2);
+  CHECK(net.near.heard[1].is_answer);
 }
 
 TEST_CASE("network: a GMP with the wrong queue pair, Q_Key or P_Key is dropped (10.2.5)") {
@@ -293,7 +294,7 @@ TEST_CASE("network: the administrator answers requests to the manager's port") {
   REQUIRE(answer);
   CHECK(answer->mad.status() == mad::kOk);
   CHECK(answer->from == gmp_to(kLidOfSw0));
-  CHECK_FALSE(net.ask(gmp_to(kLidOfSw1), request));
+  CHECK(net.ask(gmp_to(kLidOfSw1), request)->mad.status() == mad::kBadMethodAttribute);
   CHECK_FALSE(net.ask(gmp_to(kLidOfMb1), request));
   CHECK(net.far.heard.size() == 1);  // a program may administer too
   net.administrator.configure({.delay_ns = 5 * kMillisecond});
@@ -354,4 +355,80 @@ TEST_CASE("network: a reset drops the MADs in flight, whose number is limited") 
   CHECK(net.near.heard.empty());
   net.scheduler.run_until(net.scheduler.now());
   CHECK(net.near.heard.size() == MadNetwork::kMaxOnTheWay);
+}
+
+TEST_CASE("network: MADs follow the forwarding tables that a manager has written") {
+  Net net;
+  SubnetSettings::Octets table;
+  table.fill(255);
+  table[kLidOfMb1] = 3;
+  net.state.settings.write(kUpperSwitch, 0x19, 0, table);
+  CHECK(net.node_at(smp_to(kLidOfMb1)) == "b0 1");
+  CHECK(net.node_at(smp_to(kLidOfSw1)) == "-");  // 255
+  net.cut(kUpperSwitch, 3);
+  CHECK(net.node_at(smp_to(kLidOfMb1)) == "-");  // the other cable is in no table
+  for (uint8_t out : {0, 1, 4, 5, 254}) {        // to itself, back, no cable, no port
+    table[kLidOfMb1] = out;
+    net.state.settings.write(kUpperSwitch, 0x19, 0, table);
+    CHECK(net.node_at(smp_to(kLidOfMb1)) == "-");
+  }
+}
+
+TEST_CASE("network: a loop in written forwarding tables ends") {
+  Net net;
+  SubnetSettings::Octets table;
+  table.fill(2);
+  net.state.settings.write(kUpperSwitch, 0x19, 0, table);
+  table.fill(1);
+  net.state.settings.write(kLowerSwitch, 0x19, 0, table);
+  CHECK(net.node_at(smp_to(kLidOfMb1)) == "-");
+}
+
+TEST_CASE("network: a program that is the subnet manager takes the subnet over until it leaves") {
+  Net net;
+  mad::Mad info = request_of(mad::kSubnAdm, mad::kGet, 0x01);
+  mad::Mad smi = request_of(mad::kSubnLid, mad::kGet, kSmInfo);
+  net.network.set_manager({kMb1, 1}, true);
+  REQUIRE(net.near.send(smp_to(kLidOfMb1), smi));
+  net.scheduler.run_until(net.scheduler.now());
+  REQUIRE(net.far.heard.size() == 1);  // not the agent's
+  CHECK(net.ask(gmp_to(kLidOfSw0), info)->mad.status() == mad::kBadMethodAttribute);
+  net.state.settings.write(kUpperSwitch, 0x19, 0, {});
+  net.network.set_manager({kMb1, 1}, false);
+  CHECK_FALSE(net.state.settings.find(kUpperSwitch, 0x19, 0));
+  CHECK(net.state.manager_lids.at({kMb0, 1}) == kLidOfSw0);
+  CHECK(net.ask(gmp_to(kLidOfSw0), info)->mad.status() == mad::kOk);
+  CHECK(net.ask(smp_to(kLidOfMb1), smi)->mad.status() == mad::kBadMethodAttribute);
+}
+
+TEST_CASE("network: a program's response takes the directed route back (14.2.2.2)") {
+  Net net;
+  net.network.set_manager({kMb1, 1}, true);
+  mad::Mad request = directed({1, 3, 3});
+  wire::store16(&request.bytes[16], kSmInfo);
+  REQUIRE(net.near.send(smp_to(kPermissive), request));
+  net.scheduler.run_until(net.scheduler.now());
+  REQUIRE(net.far.heard.size() == 1);
+  mad::Mad response = net.far.heard[0].mad;
+  CHECK(hex(response, 192, 4) == "00010201");
+  response.set_method(mad::kGetResp);
+  auto answers = [&](uint16_t status, uint8_t out) {
+    mad::Mad back = response;
+    back.set_status(status);
+    back.bytes[194] = out;
+    size_t before = net.near.heard.size();
+    REQUIRE(net.far.send(smp_to(kPermissive), back, 0));
+    net.scheduler.run_until(net.scheduler.now());
+    return net.near.heard.size() - before;
+  };
+  CHECK(answers(0, 2) == 0);       // without the direction bit
+  CHECK(answers(0x8000, 9) == 0);  // no such port
+  CHECK(answers(0x8000, 2) == 1);
+  CHECK(net.near.heard.back().is_answer);
+}
+
+TEST_CASE("network: a switch refuses a GMP class that it does not have (13.4.7)") {
+  Net net;
+  CHECK(net.ask(gmp_to(kLidOfSw1), request_of(kVendor, mad::kGet, 1))->mad.status() ==
+        mad::kBadMethodAttribute);
 }

@@ -57,7 +57,7 @@ TEST_CASE("sma: only a switch has SwitchInfo (14.2.5.4)") {
   CHECK(asked.status({kMb0, 1}, 0x12) == mad::kBadMethodAttribute);
   mad::Mad answer = asked.get({kUpperSwitch, 0}, 0x12);
   CHECK(answer.status() == mad::kOk);
-  CHECK(hex(answer, 64, 8) == "c000000000000004");  // LIDs that the table holds, and uses
+  CHECK(hex(answer, 64, 8) == "c000000004000004");  // LIDs and groups that tables hold, LIDs used
 }
 
 TEST_CASE("sma: GUIDInfo has one block (14.2.5.5)") {
@@ -131,9 +131,9 @@ TEST_CASE("sma: only the manager's node answers SMInfo (14.2.5.13)") {
   CHECK(asked.status({kLowerSwitch, 1}, 0x20) == mad::kBadMethodAttribute);
 }
 
-TEST_CASE("sma: multicast tables, and attributes that the node lacks, are refused (13.4.7)") {
+TEST_CASE("sma: attributes that the node lacks are refused (13.4.7)") {
   Asked asked;
-  CHECK(asked.status({kUpperSwitch, 1}, 0x1b) == mad::kBadValue);
+  CHECK(asked.status({kUpperSwitch, 1}, 0x1b) == mad::kOk);
   CHECK(asked.status({kMb0, 1}, 0x1b) == mad::kBadMethodAttribute);
   for (uint16_t attribute : {0x00, 0x02, 0x13, 0x18, 0x1a, 0x1c, 0x30, 0x31, 0x33, 0xff90}) {
     CHECK(asked.status({kUpperSwitch, 1}, attribute) == mad::kBadMethodAttribute);
@@ -145,7 +145,7 @@ TEST_CASE("sma: an unsupported or malformed request is refused with its data unc
   mad::Mad request = request_of(mad::kSubnLid, mad::kSet, 0x15, 1);
   request.bytes[64 + 17] = 9;  // a LID
   mad::Mad answer = asked.ask({kMb0, 1}, request);
-  CHECK(answer.status() == mad::kBadMethodAttribute);
+  CHECK(answer.status() == mad::kBadValue);
   CHECK(answer.method() == mad::kGetResp);
   CHECK(answer.bytes[64 + 17] == 9);
   request = request_of(mad::kSubnLid, mad::kGetTable, 0x11);

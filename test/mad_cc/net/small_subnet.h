@@ -72,6 +72,8 @@ class SmallState final : public SubnetState {
   std::string description(size_t node) const override { return subnet_.nodes[node].name; }
   PerfCounters counters(size_t, uint8_t) const override { return {}; }
   void clear_counters(size_t, uint8_t, const PerfCounters&) override {}
+  void set_enabled(size_t, uint8_t, bool) override {}
+  void set_manager_lid(size_t, uint8_t, uint16_t) override {}
 
   std::set<size_t> absent;
   std::set<std::pair<size_t, uint8_t>> down;  // either end of a cable

@@ -76,6 +76,17 @@ struct SetState final : SubnetState {
     cleared[{node, port}] = which;
     if (which.xmit_packets) counted[{node, port}].xmit_packets = 0;
   }
+  void set_enabled(size_t node, uint8_t port, bool enabled) override {
+    if (enabled) {
+      down.erase({node, port});
+    } else {
+      down.insert({node, port});
+    }
+  }
+  void set_manager_lid(size_t node, uint8_t port, uint16_t lid) override {
+    manager_lids[{node, port}] = lid;
+  }
+  std::map<std::pair<size_t, uint8_t>, uint16_t> manager_lids;  // as it was told
 };
 
 // Builds a request with its header; class version 1 except for the SA's.

@@ -160,8 +160,8 @@ TEST_CASE(
         "00020000"
         "c000"
         "0000"
-        "0000"
-        "0006"  // LinearFDBCap, Top
+        "0400"
+        "0006"  // LinearFDBCap, MulticastFDBCap, LinearFDBTop
         "00ffff90"
         "0000"
         "0000"

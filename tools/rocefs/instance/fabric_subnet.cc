@@ -121,6 +121,21 @@ PerfCounters FabricSubnet::counters(size_t node, uint8_t port) const {
   return all;
 }
 
+// Leaves cables to uplinks alone: they are in no subnet.
+void FabricSubnet::set_enabled(size_t node, uint8_t port, bool enabled) {
+  Cable at = cable(node, port);
+  bool inside = subnet_.nodes[node].ports[port].peer != SubnetPort::kNoPeer;
+  if (!inside || !at.out || !set_link_) return;
+  for (const Link* link : {at.out, at.in}) {
+    if (link->parameters().up != enabled) set_link_(*link, enabled);
+  }
+}
+
+void FabricSubnet::set_manager_lid(size_t node, uint8_t port, uint16_t lid) {
+  Device* device = hardware_[node].device;
+  if (device) device->port(port).set_manager_lid(lid);
+}
+
 void FabricSubnet::clear_counters(size_t node, uint8_t port, const PerfCounters& which) {
   if (!cable(node, port).out) return;
   const Hardware& hardware = hardware_[node];

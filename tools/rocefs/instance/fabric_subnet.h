@@ -4,6 +4,7 @@
 // Core thread; subnet() never changes.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,9 @@ namespace rocefs {
 class FabricSubnet final : public SubnetState {
  public:
   const Subnet& subnet() const { return subnet_; }
+  // `set_link` takes a direction of a cable up or down, as a store to its knob would.
+  using SetLink = std::function<void(const Link& link, bool up)>;
+  void on_set_link(SetLink set_link) { set_link_ = std::move(set_link); }
 
   bool present(size_t node) const override;
   bool up(size_t node, uint8_t port) const override;
@@ -31,6 +35,8 @@ class FabricSubnet final : public SubnetState {
   // Resets the tree's counters to 0. A direction between two switches has one count for both of its
   // ends: clearing one end clears the other.
   void clear_counters(size_t node, uint8_t port, const PerfCounters& which) override;
+  void set_enabled(size_t node, uint8_t port, bool enabled) override;
+  void set_manager_lid(size_t node, uint8_t port, uint16_t lid) override;
 
  private:
   friend class FabricSubnets;
@@ -48,6 +54,7 @@ class FabricSubnet final : public SubnetState {
 
   Subnet subnet_;
   std::vector<Hardware> hardware_;  // by node
+  SetLink set_link_;
 };
 
 }  // namespace rocefs

@@ -98,7 +98,7 @@ void Instance::add_files(std::function<void()> drop_clients) {
   std::string debug(kDebugDirectory);
   LinkKnobs knobs = make_link_knobs(*fabric_, *engine_);
   add_pcc();
-  add_mads(debug);
+  add_mads(debug, knobs);
   add_connections();
   hosts_ = std::make_unique<Hosts>(*engine_, loop_, *fabric_, *tree_, debug + "/hosts",
                                    [this](const std::string& line) { log(LogLevel::kErr, line); });
@@ -140,10 +140,13 @@ void Instance::add_pcc() {
                                           own_log, driver_log});
 }
 
-void Instance::add_mads(const std::string& debug) {
+void Instance::add_mads(const std::string& debug, const LinkKnobs& knobs) {
   auto warn = [this](const std::string& line) { log(LogLevel::kWarning, line); };
+  auto set_link = [this, knobs](const Link& link, bool up) {
+    store_link_state(*engine_, knobs, link, up);
+  };
   mads_ = std::make_unique<Mads>(
-      Mads::Parts{*tree_, *engine_, *fabric_, loop_, debug, config_.mad_semantics, warn});
+      Mads::Parts{*tree_, *engine_, *fabric_, loop_, set_link, debug, config_.mad_semantics, warn});
 }
 
 // The salt differs for each mount on the real clock: far ends on the network remember connections

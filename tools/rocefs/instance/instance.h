@@ -23,6 +23,7 @@
 #include "rdma/network/fabric.h"
 #include "rdma/traffic/traffic.h"
 #include "rdma/tree/capture_file.h"
+#include "rdma/tree/files.h"
 #include "rdma/tree/inject.h"
 #include "rdma/tree/pci_driver.h"
 #include "rdma/uplink/uplink_addresses.h"
@@ -94,7 +95,7 @@ class Instance {
   std::shared_ptr<Attribute> find_setting(const std::string& path);
   Result<void> store_now(const KnobSetting& setting);
   void add_pcc();
-  void add_mads(const std::string& debug);
+  void add_mads(const std::string& debug, const LinkKnobs& knobs);
   void add_connections();
   std::unique_ptr<PccBackend> make_pcc_backend(Device& device, PccBackend::Listener& listener);
   ResetParts reset_parts(std::function<void()> drop_clients);

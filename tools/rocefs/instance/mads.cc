@@ -6,6 +6,7 @@
 #include "mad_cc/net/mad_network.h"
 #include "mad_cc/port/mad_port.h"
 #include "mad_cc/sa/sa.h"
+#include "mad_cc/umad/issm_file.h"
 #include "mad_cc/umad/umad_file.h"
 #include "rdma/nic/device.h"
 
@@ -40,11 +41,14 @@ struct Mads::SubnetMads {
 struct Mads::PortMads {
   Port& port;
   const size_t index;  // N of umadN
+  MadNetwork& network;
+  const Subnet::End end;
   MadPort mads;
 
-  PortMads(Port& at, size_t number, MadNetwork& network, Scheduler& scheduler)
-      : port(at), index(number), mads(network, scheduler) {}
+  PortMads(Port& at, size_t number, MadNetwork& of, Subnet::End place, Scheduler& scheduler)
+      : port(at), index(number), network(of), end(place), mads(of, scheduler) {}
   std::string umad() const { return fmt::format("umad{}", index); }
+  std::string issm() const { return fmt::format("issm{}", index); }
 };
 
 Mads::Mads(Parts parts)
@@ -54,6 +58,7 @@ Mads::Mads(Parts parts)
   Scheduler& scheduler = parts_.engine.scheduler();
   for (size_t i = 0; i < subnets_.all().size(); ++i) {
     FabricSubnet& subnet = *subnets_.all()[i];
+    subnet.on_set_link(parts_.set_link);
     subnet_mads_.push_back(
         std::make_unique<SubnetMads>(subnet, scheduler, parts_.fabric.seed() + i));
   }
@@ -65,7 +70,7 @@ Mads::Mads(Parts parts)
       Subnet::End end = subnets_.end_of(port);
       port.set_lids({subnet.at(end).lid, subnet.manager_lid()});
       MadNetwork& network = subnet_mads_[subnets_.index_of(port)]->network;
-      ports_.push_back(std::make_unique<PortMads>(port, ports_.size(), network, scheduler));
+      ports_.push_back(std::make_unique<PortMads>(port, ports_.size(), network, end, scheduler));
       MadPort& mads = ports_.back()->mads;
       network.attach(end, mads);
       device->on_presence([&mads](bool present) { present ? mads.arrive() : mads.leave(); });
@@ -103,24 +108,33 @@ void Mads::unbound(Device& device) {
 }
 
 void Mads::add_umad(PortMads& port) {
+  add_node(port, port.umad(), make_umad_file(parts_.engine, port.mads, readers_, parts_.warn));
+  auto set_manager = [&network = port.network, end = port.end](bool open) {
+    network.set_manager(end, open);
+  };
+  add_node(port, port.issm(), make_issm_file(parts_.engine, set_manager));
+}
+
+void Mads::add_node(const PortMads& port, const std::string& name, std::shared_ptr<File> file) {
   Tree& tree = parts_.tree;
-  std::string name = port.umad();
   std::string directory = classes_of(device_of(port.port)) + "/" + name;
   tree.add_file(directory + "/ibdev",
-                constant(port.port.host().name(), "the RDMA device of umadN"));
-  tree.add_file(directory + "/port", constant(fmt::format("{}", port.port.number()),
-                                              "the port whose MADs umadN sends and receives"));
+                constant(port.port.host().name(), "the RDMA device of umadN and issmN"));
+  tree.add_file(directory + "/port",
+                constant(fmt::format("{}", port.port.number()),
+                         "the port whose MADs umadN sends and receives, and that issmN marks"));
   tree.add_link(directory + "/device", function_of(device_of(port.port)));
   tree.add_link(directory + "/subsystem", "class/infiniband_mad");
   tree.add_link("class/infiniband_mad/" + name, directory);
-  tree.add_file("dev/infiniband/" + name,
-                make_umad_file(parts_.engine, port.mads, readers_, parts_.warn));
+  tree.add_file("dev/infiniband/" + name, std::move(file));
 }
 
 void Mads::remove_umad(const PortMads& port) {
-  parts_.tree.remove("dev/infiniband/" + port.umad());
-  parts_.tree.remove("class/infiniband_mad/" + port.umad());
-  parts_.tree.remove(classes_of(device_of(port.port)) + "/" + port.umad());
+  for (const std::string& name : {port.umad(), port.issm()}) {
+    parts_.tree.remove("dev/infiniband/" + name);
+    parts_.tree.remove("class/infiniband_mad/" + name);
+    parts_.tree.remove(classes_of(device_of(port.port)) + "/" + name);
+  }
 }
 
 void Mads::drop_clients() {

@@ -1,5 +1,6 @@
 // Mads: management datagrams of the whole fabric: subnets, their administrators, the MAD layer of
-// every port, and their files: mad_sa_cc/, umadN, class/infiniband_mad and kernel/debug/rocefs/sa.
+// every port, and their files: mad_sa_cc/, umadN, issmN, class/infiniband_mad and
+// kernel/debug/rocefs/sa.
 #pragma once
 
 #include <functional>
@@ -27,8 +28,9 @@ class Mads final : public DeviceExtension {
     Engine& engine;
     Fabric& fabric;
     PollLoop& control;
-    std::string debug;           // the directory of sa/
-    std::string_view semantics;  // initial: a word of kMadSemanticsWords
+    FabricSubnet::SetLink set_link;  // core thread
+    std::string debug;               // the directory of sa/
+    std::string_view semantics;      // initial: a word of kMadSemanticsWords
     std::function<void(const std::string&)> warn;
   };
 
@@ -39,7 +41,7 @@ class Mads final : public DeviceExtension {
   void bound(Tree& tree, const std::string& directory, Device& device) override;
   void unbound(Device& device) override;
 
-  // First step of a reset: open umadN files answer ENODEV from now on.
+  // First step of a reset: open umadN and issmN files answer ENODEV from now on.
   void drop_clients();
   // Second step, core thread: drops MADs in flight and the state of ports and administrators.
   void reset();
@@ -51,6 +53,7 @@ class Mads final : public DeviceExtension {
   struct PortMads;
   void add_umad(PortMads& port);
   void remove_umad(const PortMads& port);
+  void add_node(const PortMads& port, const std::string& name, std::shared_ptr<File> file);
 
   const Parts parts_;
   FabricSubnets subnets_;
