@@ -3,9 +3,11 @@
 // segment or of no record.
 //
 // Serves ClassPortInfo (Get) and NodeRecord, PortInfoRecord, SwitchInfoRecord,
-// LinearForwardingTableRecord, SMInfoRecord, LinkRecord, GuidInfoRecord and PathRecord (Get,
-// GetTable, by ComponentMask), of nodes that are present and reachable over cables that are up.
-// ServiceRecord, MCMemberRecord and InformInfoRecord are empty; registrations are denied. See
+// LinearForwardingTableRecord, MulticastForwardingTableRecord, SLtoVLMappingTableRecord,
+// P_KeyTableRecord, SMInfoRecord, LinkRecord, GuidInfoRecord and PathRecord (Get, GetTable, by
+// ComponentMask), of nodes that are present and reachable over cables that are up.
+// VLArbitrationTableRecord, ServiceRecord, MCMemberRecord and InformInfoRecord are empty;
+// registrations are denied. See
 // mad_cc/sa/sa_query.h for the status of refusals. A request is identified by its sender's LID, QPN
 // and TID: a second one while the first is pending is a retry and is ignored.
 //

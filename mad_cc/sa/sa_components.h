@@ -7,8 +7,8 @@
 
 namespace rocefs::sa {
 
-// Bits from the beginning of the record. A field that is not whole octets lies within one. Width 0:
-// not compared, because it is reserved or not compared for equality.
+// Bits from the beginning of the record. Width 0: not compared, because it is reserved or not
+// compared for equality.
 struct Component {
   uint16_t bit;
   uint16_t width;
@@ -17,8 +17,10 @@ struct Component {
 inline bool equal(const Component& component, const uint8_t* a, const uint8_t* b) {
   size_t octet = component.bit / 8;
   if (component.width % 8 == 0) return std::memcmp(a + octet, b + octet, component.width / 8) == 0;
-  unsigned shift = 8 - component.bit % 8 - component.width;
-  return ((a[octet] ^ b[octet]) >> shift & ((1u << component.width) - 1)) == 0;
+  for (unsigned bit = component.bit; bit < component.bit + 0u + component.width; ++bit) {
+    if (((a[bit / 8] ^ b[bit / 8]) & 0x80 >> bit % 8) != 0) return false;
+  }
+  return true;
 }
 
 // Returns whether the record matches the request. Bits of the mask without a component are ignored.

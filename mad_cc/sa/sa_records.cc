@@ -16,6 +16,8 @@ using wire::store32;
 struct Candidate {
   Subnet::End at;
   uint16_t block = 0;
+  uint16_t count = 1;  // of records: those of the blocks that follow
+  size_t first = 0;    // record of all
 };
 using Candidates = std::vector<Candidate>;
 
@@ -49,6 +51,21 @@ void forwarding_blocks(const Picture& picture, Candidates& list) {
   }
 }
 
+// Lists the blocks that a manager has written: without one there are no groups.
+void multicast_blocks(const Picture& picture, Candidates& list) {
+  constexpr uint16_t kBlocks = mad::kMulticastTableSize / 32, kPositions = 16;
+  Candidates all;
+  switches(picture, all);
+  for (const Candidate& one : all) {
+    for (uint16_t i = 0; i < kBlocks * kPositions; ++i) {
+      uint16_t block = i / kPositions, position = i % kPositions;
+      uint32_t modifier = uint32_t{position} << 28 | block;
+      if (picture.state.settings.find(one.at.node, mad::kMulticastTable, modifier))
+        list.push_back({one.at, static_cast<uint16_t>(position << 12 | block)});
+    }
+  }
+}
+
 // Lists every port of a switch, whatever its state, and the ends among a channel adapter's ports.
 void ports(const Picture& picture, Candidates& list) {
   Candidates all;
@@ -58,6 +75,17 @@ void ports(const Picture& picture, Candidates& list) {
     size_t count = node.is_switch ? node.ports.size() : 1;
     for (size_t i = 0; i < count; ++i)
       list.push_back({{one.at.node, static_cast<uint8_t>(one.at.port + i)}});
+  }
+}
+
+// Lists output ports with all input ports; a channel adapter has one pair.
+void mappings(const Picture& picture, Candidates& list) {
+  Candidates all;
+  ports(picture, all);
+  for (const Candidate& one : all) {
+    const SubnetNode& node = picture.subnet.nodes[one.at.node];
+    auto inputs = static_cast<uint16_t>(node.is_switch ? node.ports.size() : 1);
+    list.push_back({one.at, 0, inputs});
   }
 }
 
@@ -111,10 +139,29 @@ void switch_info_record(const Picture& picture, const Candidate& one, uint8_t* t
 void forwarding_record(const Picture& picture, const Candidate& one, uint8_t* to) {
   store16(to, lid_of(picture.subnet, one.at));
   store16(to + 2, one.block);
-  for (size_t i = 0; i < 64; ++i) {
-    auto end = picture.subnet.find(static_cast<uint16_t>(one.block * 64 + i));
-    to[8 + i] = end ? picture.routes.forward(one.at.node, *end) : Routes::kNoWay;
-  }
+  store(to + 8,
+        mad::linear_block(picture.subnet, picture.state, picture.routes, one.at.node, one.block));
+}
+
+// Position in the four highest bits of the second field, block in the lowest.
+void multicast_record(const Picture& picture, const Candidate& one, uint8_t* to) {
+  store16(to, lid_of(picture.subnet, one.at));
+  store16(to + 2, one.block);
+  uint32_t modifier = uint32_t{one.block} >> 12 << 28 | (one.block & 0x1ff);
+  store(to + 8, *picture.state.settings.find(one.at.node, mad::kMulticastTable, modifier));
+}
+
+void mapping_record(const Picture& picture, const Candidate& one, uint8_t* to) {
+  store16(to, lid_of(picture.subnet, one.at));
+  to[2] = static_cast<uint8_t>(one.block);
+  to[3] = one.at.port;
+  store(to + 8, mad::sl_to_vl(picture.state, one.at, to[2]));
+}
+
+void pkey_record(const Picture& picture, const Candidate& one, uint8_t* to) {
+  store16(to, lid_of(picture.subnet, one.at));
+  to[4] = one.at.port;
+  store16(to + 8, mad::kDefaultPartition);
 }
 
 void sm_info_record(const Picture& picture, const Candidate& one, uint8_t* to) {
@@ -156,6 +203,9 @@ constexpr Component kSwitchInfo[] = {{0, 16},  {16, 0},  {32, 16},  {48, 16},  {
                                      {125, 1}, {126, 2}, {128, 16}, {144, 16}, {160, 1},
                                      {161, 1}, {162, 1}, {163, 1},  {164, 1}};
 constexpr Component kForwarding[] = {{0, 16}, {16, 16}};
+constexpr Component kMulticast[] = {{0, 16}, {16, 4}, {20, 0}, {23, 9}};
+constexpr Component kMapping[] = {{0, 16}, {16, 8}, {24, 8}};
+constexpr Component kPKeys[] = {{0, 16}, {16, 16}, {32, 8}};
 constexpr Component kSmInfo[] = {{0, 16},   {16, 0},  {32, 64}, {96, 64},
                                  {160, 32}, {192, 4}, {196, 4}};
 constexpr Component kLink[] = {{0, 16}, {16, 8}, {24, 8}, {32, 16}};
@@ -176,10 +226,14 @@ const Table kTables[] = {
     {kPortInfoRecord, 72, ports, port_info_record, kPortInfo},
     {kSwitchInfoRecord, 24, switches, switch_info_record, kSwitchInfo},
     {kLinearForwardingTableRecord, 72, forwarding_blocks, forwarding_record, kForwarding},
+    {kMulticastForwardingTableRecord, 72, multicast_blocks, multicast_record, kMulticast},
+    {kSlToVlTableRecord, 16, mappings, mapping_record, kMapping},
+    {kPKeyTableRecord, 72, ends, pkey_record, kPKeys},
     {kSmInfoRecord, 32, manager, sm_info_record, kSmInfo},
     {kLinkRecord, 8, cables, link_record, kLink},
     {kGuidInfoRecord, 72, ends, guid_info_record, kGuidInfo},
-    // Empty tables: registrations are denied (see sa_query.cc).
+    // Empty tables: a port has one VL, and registrations are denied (see sa_query.cc).
+    {kVlArbitrationTableRecord, 72, no_one, nothing, {}},
     {kServiceRecord, 176, no_one, nothing, {}},
     {kMcMemberRecord, 56, no_one, nothing, {}},
     {kInformInfoRecord, 64, no_one, nothing, {}},
@@ -198,6 +252,10 @@ class Selection final : public Records {
       : table_(table), picture_(picture), mask_(wire::load64(&request.bytes[48])) {
     std::copy_n(&request.bytes[56], wanted_.size(), wanted_.begin());
     table.list(picture, candidates_);
+    for (Candidate& one : candidates_) {
+      one.first = records_;
+      records_ += one.count;
+    }
     // CapabilityMask (15.2.5.3): the requested bits must be set, others may be.
     constexpr uint32_t kSubset = 1u << 31;
     constexpr uint64_t kBit = uint64_t{1} << kCapabilityMask;
@@ -207,9 +265,13 @@ class Selection final : public Records {
     capabilities_ = wire::load32(&wanted_[kCapabilities]);
   }
   size_t size() const override { return table_.size; }
-  size_t candidates() const override { return candidates_.size(); }
+  size_t candidates() const override { return records_; }
   bool make(size_t candidate, uint8_t* record) const override {
-    table_.write(picture_, candidates_[candidate], record);
+    auto next = std::upper_bound(candidates_.begin(), candidates_.end(), candidate,
+                                 [](size_t at, const Candidate& one) { return at < one.first; });
+    Candidate one = *std::prev(next);
+    one.block = static_cast<uint16_t>(one.block + candidate - one.first);
+    table_.write(picture_, one, record);
     if (capabilities_ && (wire::load32(record + kCapabilities) & *capabilities_) != *capabilities_)
       return false;
     return matches(table_.components, mask_, wanted_.data(), record);
@@ -223,6 +285,7 @@ class Selection final : public Records {
   std::array<uint8_t, 200> wanted_;
   std::optional<uint32_t> capabilities_;
   Candidates candidates_;
+  size_t records_ = 0;
 };
 
 }  // namespace

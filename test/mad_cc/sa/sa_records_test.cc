@@ -277,3 +277,53 @@ TEST_CASE("sa records: components of PortInfoRecord select by their own bits") {
   CHECK(with(45, 51, 0xf3) == 0);
   CHECK(with(57, 63, 3) == 13 - 3);  // LinkSpeedExtEnabled
 }
+
+TEST_CASE("sa records: SLtoVLMappingTableRecord is of each pair of a switch's ports (15.2.5.5)") {
+  SaClient client;
+  // sw_0 has ports 0 to 4, sw_1 0 to 3, and there are four ports of channel adapters.
+  CHECK(count(client, SaClient::request(kGetTable, sa::kSlToVlTableRecord), 16) == 25 + 16 + 4);
+  mad::Mad one = SaClient::request(kGet, sa::kSlToVlTableRecord, 7);
+  wire::store16(&one.bytes[56], 1);
+  one.bytes[58] = 2;
+  one.bytes[59] = 4;
+  SubnetSettings::Octets written{};
+  written[0] = 0x12;
+  client.state.settings.write(kSw0, 0x17, 2 << 8 | 4, written);
+  CHECK(hex(&client.get(one).bytes[56], 16) == "00010204000000001200000000000000");
+}
+
+TEST_CASE("sa records: P_KeyTableRecord is the default partition of each end (15.2.5.11)") {
+  SaClient client;
+  CHECK(count(client, SaClient::request(kGetTable, sa::kPKeyTableRecord), 72) == 6);
+  CHECK(record(client, sa::kPKeyTableRecord, 6, 72) == "0006000002000000ffff" + repeat("0000", 31));
+}
+
+TEST_CASE(
+    "sa records: there is a MulticastForwardingTableRecord of each written block (15.2.5.8)") {
+  SaClient client;
+  mad::Mad all = SaClient::request(kGetTable, sa::kMulticastForwardingTableRecord);
+  CHECK(count(client, all, 72) == 0);
+  SubnetSettings::Octets written{};
+  written[1] = 6;
+  client.state.settings.write(kSw1, 0x1b, 31, written);
+  CHECK(count(client, all, 72) == 1);
+  CHECK(record(client, sa::kMulticastForwardingTableRecord, 2, 72) ==
+        "0002001f000000000006" + repeat("0000", 31));
+  mad::Mad other = SaClient::request(kGet, sa::kMulticastForwardingTableRecord, 1 << 3);
+  wire::store16(&other.bytes[58], 0x100 | 31);  // a block of nine bits
+  CHECK(client.status(other) == mad::kSaNoRecords);
+}
+
+TEST_CASE("sa records: LinearForwardingTableRecord shows the table that a manager has written") {
+  SaClient client;
+  SubnetSettings::Octets written{};
+  written[5] = 9;
+  client.state.settings.write(kSw1, 0x19, 0, written);
+  CHECK(record(client, sa::kLinearForwardingTableRecord, 2, 72) ==
+        "00020000000000000000000000090000" + repeat("0000", 28));
+}
+
+TEST_CASE("sa records: VLArbitrationTableRecord is empty: ports have one VL (15.2.5.9)") {
+  SaClient client;
+  CHECK(count(client, SaClient::request(kGetTable, sa::kVlArbitrationTableRecord), 72) == 0);
+}

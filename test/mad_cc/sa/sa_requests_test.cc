@@ -22,7 +22,7 @@ TEST_CASE("sa requests: an unsupported request is answered with the status of 13
   } rows[] = {
       {mad::kGet, 0x0002, mad::kBadMethodAttribute, mad::kGetResp},
       {mad::kGet, 0xffff, mad::kBadMethodAttribute, mad::kGetResp},
-      {mad::kGetTable, 0x0013, mad::kBadMethodAttribute, mad::kGetTableResp},
+      {mad::kGetTable, 0x0022, mad::kBadMethodAttribute, mad::kGetTableResp},
       {mad::kGetTable, sa::kClassPortInfo, mad::kBadMethodAttribute, mad::kGetTableResp},
       {mad::kGet, sa::kInformInfo, mad::kBadMethodAttribute, mad::kGetResp},
       {mad::kSet, sa::kClassPortInfo, mad::kBadMethodAttribute, mad::kGetResp},
