@@ -12,12 +12,10 @@
 #include "core/tree/knob_file.h"
 #include "rdma/nic/device.h"
 #include "rdma/tree/congestion_files.h"
+#include "rdma/tree/pci_config.h"
 
 namespace rocefs {
 namespace {
-
-constexpr unsigned kSubsystemDevice = 0x0100;
-constexpr unsigned kClass = 0x020000;  // an Ethernet controller
 
 std::string guid_text(uint64_t guid) {
   return fmt::format("{:04x}:{:04x}:{:04x}:{:04x}", guid >> 48, guid >> 32 & 0xffff,
@@ -62,8 +60,8 @@ std::string no_resources() {
 
 std::string modalias() {
   return fmt::format("pci:v{:08X}d{:08X}sv{:08X}sd{:08X}bc{:02x}sc{:02x}i{:02x}", kPciVendor,
-                     kPciDevice, kPciVendor, kSubsystemDevice, kClass >> 16, kClass >> 8 & 0xff,
-                     kClass & 0xff);
+                     kPciDevice, kPciVendor, kPciSubsystem, kPciClass >> 16, kPciClass >> 8 & 0xff,
+                     kPciClass & 0xff);
 }
 
 }  // namespace
@@ -92,12 +90,19 @@ void DeviceFiles::add_function() {
   fixed(function_ + "/device", fmt::format("0x{:04x}", kPciDevice), "PCI device ID");
   fixed(function_ + "/subsystem_vendor", fmt::format("0x{:04x}", kPciVendor),
         "PCI subsystem vendor ID");
-  fixed(function_ + "/subsystem_device", fmt::format("0x{:04x}", kSubsystemDevice),
+  fixed(function_ + "/subsystem_device", fmt::format("0x{:04x}", kPciSubsystem),
         "PCI subsystem device ID");
-  fixed(function_ + "/class", fmt::format("0x{:06x}", kClass), "PCI class: an Ethernet controller");
-  fixed(function_ + "/revision", "0x01", "PCI revision");
+  fixed(function_ + "/class", fmt::format("0x{:06x}", kPciClass),
+        "PCI class: an Ethernet controller");
+  fixed(function_ + "/revision", fmt::format("0x{:02x}", kPciRevision), "PCI revision");
   fixed(function_ + "/irq", "0", "0: no interrupts");
   fixed(function_ + "/resource", no_resources(), "BARs: none");
+  for (const char* which : {"/current_link_", "/max_link_"}) {
+    fixed(function_ + which + "speed", std::string(kPciSpeedText), "speed of the PCI Express link");
+    fixed(function_ + which + "width", fmt::format("{}", kPciWidth),
+          "lanes of the PCI Express link");
+  }
+  tree_.add_file(function_ + "/config", make_pci_config_file(device_.spec()));
   fixed(function_ + "/numa_node", "-1", "-1: local to every node");
   fixed(function_ + "/local_cpulist", cpus, "CPUs local to the function: all");
   fixed(function_ + "/local_cpus", cpu_mask(cpus), "local_cpulist as a mask");
@@ -113,8 +118,8 @@ std::string DeviceFiles::uevent() const {
   return fmt::format(
       "{}PCI_CLASS={:X}\nPCI_ID={:04X}:{:04X}\nPCI_SUBSYS_ID={:04X}:{:04X}\nPCI_SLOT_NAME={}\n"
       "MODALIAS={}",
-      bound_ ? "DRIVER=mango_core\n" : "", kClass, kPciVendor, kPciDevice, kPciVendor,
-      kSubsystemDevice, device_.spec().pci, modalias());
+      bound_ ? "DRIVER=mango_core\n" : "", kPciClass, kPciVendor, kPciDevice, kPciVendor,
+      kPciSubsystem, device_.spec().pci, modalias());
 }
 
 std::string DeviceFiles::directory() const {
