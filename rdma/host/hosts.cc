@@ -9,6 +9,8 @@
 
 #include "core/tree/function_file.h"
 #include "rdma/host/interface_text.h"
+#include "rdma/host/link_text.h"
+#include "rdma/host/processes_file.h"
 #include "rdma/nic/device.h"
 
 namespace rocefs {
@@ -20,12 +22,6 @@ bool is_route_socket(int fd) {
   return ::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain == AF_NETLINK &&
          ::getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &protocol_size) == 0 &&
          protocol == NETLINK_ROUTE;
-}
-
-// Text of a link of /proc; empty if it cannot be read. Asks no file system.
-std::string link_text(const std::string& path) {
-  char text[32] = {};
-  return ::readlink(path.c_str(), text, sizeof text - 1) > 0 ? text : "";
 }
 
 // Name of a descriptor. That of a namespace begins with its kind, of a file with a slash.
@@ -84,6 +80,11 @@ void Hosts::add_files(Tree& tree, const std::string& directory) {
                                        return std::string(host->running ? "running" : "off");
                                      },
                                      "running, attached, or off until the first `rocefs host`"));
+    auto network = [host] { return host->running ? host->network : std::string(); };
+    tree.add_file(at + "/namespace",
+                  read_only([network]() -> Result<std::string> { return network(); },
+                            "the host's network namespace, net:[INODE]; empty while it is off"));
+    tree.add_file(at + "/processes", std::make_shared<ProcessesFile>(engine_, worker_, network));
   }
 }
 

@@ -20,6 +20,7 @@ tcp() {  # SECONDS: from mb_0 to mb_1, which says what it was in $dir/tcp
 mounted
 near=$(ls "$ib/mb_0/device/net") far=$(ls "$ib/mb_1/device/net")
 expect "off off" "$(state mb_0) $(state mb_1)" "before the first command"
+expect "" "$(cat "$debug"/hosts/mb_0/{namespace,processes})" "namespace and processes before"
 on mb_0 true 2>"$dir/why" || skip "no hosts here: $(cat "$dir/why")"
 
 test_case "the first command makes all hosts, and each has its own NIC alone"
@@ -27,13 +28,25 @@ expect "running running" "$(state mb_0) $(state mb_1)" "after the first command"
 expect mb_0 "$(on mb_0 hostname)" "name of the host"
 expect "mb_1 mb_1" "$(on mb_1 'echo $(ls /sys/class/infiniband) $(hostname)')" "RDMA devices in /sys, and the name"
 expect "$near lo" "$(on mb_0 'echo $(ls /sys/class/net | grep -v mango)')" "interfaces in /sys"
-expect "rdma_cm umad1 uverbs1" "$(on mb_1 'echo $(ls /dev/infiniband)')" "nodes in /dev/infiniband"
+expect "issm1 rdma_cm umad1 uverbs1" "$(on mb_1 'echo $(ls /dev/infiniband)')" "nodes in /dev/infiniband"
 expect "$(basename "$(realpath "$ib/mb_1/device")")" "$(on mb_1 ls /sys/bus/pci/drivers/mango_core '|' grep :)" "functions of the driver"
 link() { on mb_0 -- ip -br link show dev "$near" | awk '{print $1, $2, $3}'; }
 await is "$near UP 02:00:4c:6d:62:01" link  # the kernel follows the carrier a little later
 expect "mtu 4192 qlen 128" "$(on mb_0 -- ip link show dev "$near" | awk 'NR == 1 {print $4, $5, $(NF-1), $NF}')" "MTU and queue"
 expect 10.77.0.2 "$(on mb_0 'getent hosts mb_1' | awk '{print $1}')" "address of the other host by its name"
 expect "lo UNKNOWN 127.0.0.1/8" "$(on mb_0 -- ip -br -4 addr show dev lo | awk '{print $1, $2, $3}')" "loopback"
+
+test_case "a host's files show its network namespace, and the processes in it"
+expect "$(on mb_0 readlink /proc/self/ns/net)" "$(cat "$debug/hosts/mb_0/namespace")" "namespace"
+on mb_0 -- sleep 60 &
+sleeper=$!
+at_end eval "kill $sleeper 2>/dev/null"
+sleeps() { grep -qx "$(pgrep -P $sleeper -x sleep || echo $sleeper)" "$debug/hosts/mb_0/processes"; }
+await sleeps
+expect "" "$(comm -12 <(sort "$debug"/hosts/mb_0/processes) <(sort "$debug"/hosts/mb_1/processes))" "processes of both"
+kill $sleeper
+wait $sleeper || true
+! sleeps || fail "a process that has ended is shown"
 
 test_case "a command is called as ssh calls it, and its end is the caller's"
 expect "a b  c" "$(on mb_0 echo a 'b\ \ c' | sed 's/\\//g')" "words are the shell's"
