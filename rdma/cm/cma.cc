@@ -73,13 +73,25 @@ Port* Cma::port_at(const Ip& address, const CmScope& scope) {
   return found;
 }
 
+namespace {
+
+bool of_one_kind(const Ip& own, const Ip& destination) {
+  if (is_mapped_ipv4(own) != is_mapped_ipv4(destination)) return false;
+  return is_mapped_ipv4(own) || is_link_local(own) == is_link_local(destination);
+}
+
+// Networks have the prefix lengths of interface_text(): 24 bits of IPv4, 64 of IPv6.
+bool in_one_network(const Ip& own, const Ip& destination) {
+  return of_one_kind(own, destination) &&
+         common_bits(own, destination) >= (is_mapped_ipv4(own) ? 96 + 24 : 64);
+}
+
+}  // namespace
+
 // First address of the port that can talk to `destination`.
-std::optional<Ip> Cma::source_at(Port& port, const Ip& destination, bool outside) const {
+std::optional<Ip> Cma::source_at(Port& port, const Ip& destination) const {
   for (const Ip& ip : port.gids().entries()) {
-    if (ip == Ip{}) continue;
-    if (is_mapped_ipv4(ip) != is_mapped_ipv4(destination)) continue;
-    if (!is_mapped_ipv4(ip) && is_link_local(ip) != is_link_local(destination)) continue;
-    if (!outside || fabric_.reaches_outside(ip)) return ip;
+    if (ip != Ip{} && of_one_kind(ip, destination)) return ip;
   }
   return std::nullopt;
 }
@@ -89,7 +101,7 @@ Port* Cma::resolve_group(CmAddress& source, const CmAddress& group, const CmScop
   if (!source.wildcard()) return port_at(source.ip, scope);
   Port* first = nullptr;
   each_port(fabric_, scope, [&](Port& port) {
-    std::optional<Ip> ip = first ? std::nullopt : source_at(port, group.ip, false);
+    std::optional<Ip> ip = first ? std::nullopt : source_at(port, group.ip);
     if (!ip) return;
     first = &port;
     source.ip = *ip;
@@ -97,38 +109,70 @@ Port* Cma::resolve_group(CmAddress& source, const CmAddress& group, const CmScop
   return first;
 }
 
-// Choice among several ports: not the destination's, and the address with the longest prefix in
-// common.
-Port* Cma::resolve(CmAddress& source, CmAddress& destination, const CmScope& scope) {
-  if (destination.wildcard()) {
-    Port* own = source.wildcard() ? nullptr : port_at(source.ip, scope);
-    if (own) destination.ip = source.ip;
-    each_port(fabric_, scope, [&](Port& port) {
-      std::optional<Ip> ip = own ? std::nullopt : source_at(port, source.ip, false);
-      if (!ip) return;
-      own = &port;
-      source.ip = destination.ip = *ip;
-    });
-    return own;
+CmWay Cma::resolve_own(CmAddress& source, CmAddress& destination, const CmScope& scope) {
+  Port* own = source.wildcard() ? nullptr : port_at(source.ip, scope);
+  if (own) destination.ip = source.ip;
+  each_port(fabric_, scope, [&](Port& port) {
+    std::optional<Ip> ip = own ? std::nullopt : source_at(port, source.ip);
+    if (!ip) return;
+    own = &port;
+    source.ip = destination.ip = *ip;
+  });
+  return {own, CmWay::Reach::kKnown};
+}
+
+// How a destination that no port has is reached. Packets of an uplink's address leave by the
+// mount's own network, also those of hosts; the others of a host by its interfaces.
+CmWay::Reach Cma::reach_of(const Ip& source, const Ip& destination, const CmScope& scope) const {
+  using Reach = CmWay::Reach;
+  if (!of_one_kind(source, destination)) return Reach::kNone;
+  bool outside = fabric_.reaches_outside(source);
+  if (outside && !search_) return Reach::kKnown;
+  if (outside || (scope.host() && search_)) return Reach::kOutside;
+  return in_one_network(source, destination) ? Reach::kNobody : Reach::kNone;
+}
+
+// Choice among several ports: the best way, not the destination's port, and the address with the
+// longest prefix in common.
+CmWay Cma::resolve(CmAddress& source, CmAddress& destination, const CmScope& scope) {
+  if (destination.wildcard()) return resolve_own(source, destination, scope);
+  if (is_multicast(destination.ip)) {
+    return {resolve_group(source, destination, scope), CmWay::Reach::kKnown};
   }
-  if (is_multicast(destination.ip)) return resolve_group(source, destination, scope);
   Port* far = port_at(destination.ip, {});
+  auto reach = [&](const Ip& ip) {
+    return far ? CmWay::Reach::kKnown : reach_of(ip, destination.ip, scope);
+  };
   if (!source.wildcard()) {
-    Port* near = port_at(source.ip, scope);
-    return near && (far || source_at(*near, destination.ip, true) == source.ip) ? near : nullptr;
+    CmWay way{port_at(source.ip, scope), reach(source.ip)};
+    return way.reach == CmWay::Reach::kNone ? CmWay{} : way;
   }
-  Port* best = nullptr;
+  CmWay best;
   unsigned best_bits = 0;
   each_port(fabric_, scope, [&](Port& port) {
-    std::optional<Ip> ip = source_at(port, destination.ip, far == nullptr);
-    if (!ip) return;
-    unsigned bits = &port == far ? 1 : 2 + common_bits(*ip, destination.ip);
-    if (bits <= best_bits) return;
-    best = &port;
-    best_bits = bits;
-    source.ip = *ip;
+    for (const Ip& ip : port.gids().entries()) {
+      if (ip == Ip{} || !of_one_kind(ip, destination.ip)) continue;
+      CmWay way{&port, reach(ip)};
+      unsigned bits = &port == far ? 1 : 2 + common_bits(ip, destination.ip);
+      bool better = way.reach > best.reach || (way.reach == best.reach && bits > best_bits);
+      if (way.reach == CmWay::Reach::kNone || !better) continue;
+      best = way;
+      best_bits = bits;
+      source.ip = ip;
+    }
   });
   return best;
+}
+
+void Cma::search(const CmId& id, uint32_t attempt, const Ip& source, const Ip& destination,
+                 TimeNs patience) {
+  const PortHost* host = fabric_.reaches_outside(source) ? nullptr : id.scope().host();
+  search_({id.serial(), attempt, host, source, destination, patience});
+}
+
+void Cma::answered(const CmSearch& search, int error) {
+  auto id = ids_.find(search.id);
+  if (id != ids_.end()) id->second->searched(search.attempt, error);
 }
 
 namespace {
@@ -158,9 +202,9 @@ std::string text_of(const CmAddress& address) {
 }
 
 std::string Cma::text() const {
-  constexpr std::string_view kStates[] = {"idle",           "bound",      "address resolved",
-                                          "route resolved", "connect",    "disconnect",
-                                          "listen",         "device gone"};
+  constexpr std::string_view kStates[] = {
+      "idle",    "bound",      "address query", "address resolved", "route resolved",
+      "connect", "disconnect", "listen",        "device gone"};
   std::string text;
   for (const auto& [serial, id] : ids_) {
     Port* port = id->port();

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -16,6 +17,15 @@
 
 namespace rocefs {
 
+// Search for a neighbour in the kernel's networks.
+struct CmSearch {
+  uint64_t id = 0;  // serial number of the rdma_cm id
+  uint32_t attempt = 0;
+  const PortHost* host = nullptr;  // device of the host whose network it is; null: the mount's own
+  Ip source{}, destination{};
+  TimeNs patience = 0;
+};
+
 class Cma final : public CmIdHost, public CmAcceptor {
  public:
   // `salt` as in CmManager.
@@ -23,6 +33,11 @@ class Cma final : public CmIdHost, public CmAcceptor {
   ~Cma() override;
 
   Fabric& fabric() { return fabric_; }
+  Scheduler& scheduler() override { return fabric_.scheduler(); }
+  // Before the engine starts. `search` begins a search, on the core's thread, and answered() ends
+  // it. Without one every address outside the fabric counts as known.
+  void search_by(std::function<void(const CmSearch&)> search) { search_ = std::move(search); }
+  void answered(const CmSearch& search, int error);
   CmManager& manager(const PortHost& device) override;
 
   // One line per id, as in `rdma resource show cm_id`.
@@ -36,7 +51,9 @@ class Cma final : public CmIdHost, public CmAcceptor {
   Result<void> listen(CmId& id) override;
   void stop_listening(CmId& id) override;
   Port* port_at(const Ip& address, const CmScope& scope) override;
-  Port* resolve(CmAddress& source, CmAddress& destination, const CmScope& scope) override;
+  CmWay resolve(CmAddress& source, CmAddress& destination, const CmScope& scope) override;
+  void search(const CmId& id, uint32_t attempt, const Ip& source, const Ip& destination,
+              TimeNs patience) override;
 
   uint16_t requested(CmConnection& connection) override;
   uint8_t asked(Sidr& question) override;
@@ -53,10 +70,13 @@ class Cma final : public CmIdHost, public CmAcceptor {
   std::optional<Ends> ends_of(const CmId& listener, const AddressVector& path,
                               std::span<const uint8_t> private_data) const;
   Port* resolve_group(CmAddress& source, const CmAddress& group, const CmScope& scope);
-  std::optional<Ip> source_at(Port& port, const Ip& destination, bool outside) const;
+  CmWay resolve_own(CmAddress& source, CmAddress& destination, const CmScope& scope);
+  std::optional<Ip> source_at(Port& port, const Ip& destination) const;
+  CmWay::Reach reach_of(const Ip& source, const Ip& destination, const CmScope& scope) const;
   void device_left(const Device& device);
 
   Fabric& fabric_;
+  std::function<void(const CmSearch&)> search_;
   std::vector<std::unique_ptr<CmManager>> managers_;
   uint64_t last_serial_ = 0;
   std::map<uint64_t, CmId*> ids_;  // the oldest first

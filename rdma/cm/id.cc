@@ -27,7 +27,8 @@ CmId::CmId(CmIdHost& host, PortSpace space, QpType type, CmIdUser& user, CmScope
       scope_(std::move(scope)),
       space_(space),
       type_(type),
-      user_(&user) {}
+      user_(&user),
+      query_over_(event_of<&CmId::query_over>(this)) {}
 
 CmId::~CmId() {
   release();
@@ -80,7 +81,8 @@ Result<void> CmId::bind(const CmAddress& address) {
   return {};
 }
 
-Result<void> CmId::resolve_address(const CmAddress& source, const CmAddress& destination) {
+Result<void> CmId::resolve_address(const CmAddress& source, const CmAddress& destination,
+                                   TimeNs patience) {
   if (state_ == State::kIdle) {
     CmAddress any = source;
     if (source.family == CmAddress::Family::kNone) {
@@ -92,15 +94,36 @@ Result<void> CmId::resolve_address(const CmAddress& source, const CmAddress& des
   if (Result<void> fit = check(state_ == State::kBound); !fit) return fit;
   if (destination.family != local_.family) return Error{EINVAL, "addresses of two families"};
   CmAddress from = local_, to = destination;
-  Port* port = host_.resolve(from, to, scope_);
-  if (!port) {
-    raise_failure(CmEventType::kAddressError, -ENETUNREACH);
-    return {};
+  CmWay way = host_.resolve(from, to, scope_);
+  if (!way.port) return errorf(ENETUNREACH, "no route to {}", text_of(destination));
+  query_ = {way.port, from, to, query_.attempt + 1};
+  state_ = State::kAddressQuery;
+  if (way.reach == CmWay::Reach::kKnown) {
+    end_query(0);
+  } else {
+    await_address(way, patience);
   }
-  set_ends(*port, from, to);
-  state_ = State::kAddressResolved;
-  raise({CmEventType::kAddressResolved});
   return {};
+}
+
+void CmId::await_address(const CmWay& way, TimeNs patience) {
+  host_.scheduler().after(query_over_, patience);
+  if (way.reach != CmWay::Reach::kOutside) return;
+  host_.search(*this, query_.attempt, query_.local.ip, query_.remote.ip, patience);
+}
+
+void CmId::searched(uint32_t attempt, int error) {
+  if (state_ == State::kAddressQuery && attempt == query_.attempt) end_query(error);
+}
+
+// addr_handler() of Linux: a failure leaves the id bound.
+void CmId::end_query(int error) {
+  host_.scheduler().cancel(query_over_);
+  if (error == 0 && !query_.port->host().present()) error = ENODEV;
+  state_ = error == 0 ? State::kAddressResolved : State::kBound;
+  if (error != 0) return raise_failure(CmEventType::kAddressError, -error);
+  set_ends(*query_.port, query_.local, query_.remote);
+  raise({CmEventType::kAddressResolved});
 }
 
 Result<void> CmId::resolve_route() {
@@ -303,6 +326,7 @@ void CmId::take(Sidr& question, const CmAddress& local, const CmAddress& remote)
 void CmId::device_left() {
   if (state_ == State::kGone) return;
   if (state_ == State::kListen) host_.stop_listening(*this);
+  host_.scheduler().cancel(query_over_);
   release();
   state_ = State::kGone;
   raise({CmEventType::kDeviceRemoval});

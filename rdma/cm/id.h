@@ -4,6 +4,7 @@
 // Core thread.
 #pragma once
 
+#include <cerrno>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/loop/scheduler.h"
 #include "rdma/cm/address.h"
 #include "rdma/cm/connection.h"
 #include "rdma/cm/scope.h"
@@ -89,9 +91,22 @@ class CmIdUser {
   virtual void incoming(CmId& listener, std::unique_ptr<CmId> id, const CmEvent& event) = 0;
 };
 
+// Way from an id to a destination.
+struct CmWay {
+  enum class Reach : uint8_t {
+    kNone,     // no route
+    kNobody,   // in a network of the port, but nobody in the fabric has the address
+    kOutside,  // the kernel's neighbours are asked
+    kKnown,
+  };
+  Port* port = nullptr;  // null: kNone
+  Reach reach = Reach::kNone;
+};
+
 // CmIdHost: what an id needs of the devices and of all other ids.
 class CmIdHost {
  public:
+  virtual Scheduler& scheduler() = 0;
   // Returns the serial number of the id: later ids have greater ones.
   virtual uint64_t add(CmId& id) = 0;
   virtual void remove(CmId& id) = 0;
@@ -101,9 +116,13 @@ class CmIdHost {
   virtual void stop_listening(CmId& id) = 0;
   // Port of a present device in the scope that has the address; null if there is none.
   virtual Port* port_at(const Ip& address, const CmScope& scope) = 0;
-  // Port in the scope from which the destination is reached; null if there is none. An unspecified
-  // source becomes an address of that port; a loopback destination becomes one of the scope's own.
-  virtual Port* resolve(CmAddress& source, CmAddress& destination, const CmScope& scope) = 0;
+  // Port in the scope from which the destination is reached. An unspecified source becomes an
+  // address of that port; a loopback destination becomes one of the scope's own.
+  virtual CmWay resolve(CmAddress& source, CmAddress& destination, const CmScope& scope) = 0;
+  // For kOutside: CmId::searched() is called later if the kernel has an answer by `patience`.
+  // `attempt` goes back to the id with it.
+  virtual void search(const CmId& id, uint32_t attempt, const Ip& source, const Ip& destination,
+                      TimeNs patience) = 0;
   virtual CmManager& manager(const PortHost& device) = 0;
 
  protected:
@@ -115,6 +134,7 @@ class CmId final : public CmUser, public SidrUser {
   enum class State : uint8_t {
     kIdle,
     kBound,
+    kAddressQuery,
     kAddressResolved,
     kRouteResolved,
     kConnect,
@@ -151,7 +171,10 @@ class CmId final : public CmUser, public SidrUser {
 
   // Commands of rdma_cm. EINVAL in a state that does not allow them; events come later.
   Result<void> bind(const CmAddress& address);
-  Result<void> resolve_address(const CmAddress& source, const CmAddress& destination);
+  // ENETUNREACH without a route. Where nobody is known to have the address the id waits `patience`
+  // for it, as the kernel for a neighbour (drivers/infiniband/core/addr.c): ETIMEDOUT by an event.
+  Result<void> resolve_address(const CmAddress& source, const CmAddress& destination,
+                               TimeNs patience);
   Result<void> resolve_route();
   Result<void> connect(const CmParameters& parameters);
   Result<void> listen();
@@ -175,6 +198,8 @@ class CmId final : public CmUser, public SidrUser {
   void take(CmConnection& connection, const CmAddress& local, const CmAddress& remote);
   void take(Sidr& question, const CmAddress& local, const CmAddress& remote);
   void device_left();
+  // Answer of the search that CmIdHost::search() has begun: 0 or an errno.
+  void searched(uint32_t attempt, int error);
 
   void replied(const cm::Rep& rep) override;
   void established(std::span<const uint8_t> private_data) override;
@@ -190,6 +215,9 @@ class CmId final : public CmUser, public SidrUser {
   void raise(const CmEvent& event) { user_->happened(*this, event); }
   void raise_failure(CmEventType type, int32_t status);
   void set_ends(Port& port, const CmAddress& local, const CmAddress& remote);
+  void await_address(const CmWay& way, TimeNs patience);
+  void end_query(int error);
+  void query_over(TimeNs) { end_query(ETIMEDOUT); }
   void release();
   size_t header_size() const;
   Result<void> put_private_data(const CmParameters& parameters, std::span<uint8_t> out) const;
@@ -211,6 +239,14 @@ class CmId final : public CmUser, public SidrUser {
   uint32_t qkey_ = 0;
   CmConnection* connection_ = nullptr;
   Sidr* question_ = nullptr;
+  // Ends of an address query in progress.
+  struct Query {
+    Port* port = nullptr;
+    CmAddress local = {}, remote = {};
+    uint32_t attempt = 0;
+  };
+  Query query_;
+  Event query_over_;
 };
 
 }  // namespace rocefs

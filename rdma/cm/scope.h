@@ -16,6 +16,10 @@ class CmScope {
   explicit CmScope(std::vector<const PortHost*> devices)
       : devices_(std::make_shared<const std::vector<const PortHost*>>(std::move(devices))) {}
 
+  // Null: all devices. Otherwise one of the host's.
+  const PortHost* host() const {
+    return devices_ && !devices_->empty() ? devices_->front() : nullptr;
+  }
   bool covers(const PortHost& device) const {
     return !devices_ || std::find(devices_->begin(), devices_->end(), &device) != devices_->end();
   }

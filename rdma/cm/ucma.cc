@@ -249,12 +249,12 @@ Result<void> UcmaChannel::bind(Call& call) {
 }
 
 Result<void> UcmaChannel::resolve(CmId& id, const Result<CmAddress>& source,
-                                  const Result<CmAddress>& to) {
+                                  const Result<CmAddress>& to, uint32_t timeout_ms) {
   if (!source) return source.error();
   if (!to) return to.error();
   if (to->family == CmAddress::Family::kNone) return Error{EINVAL, "no destination is said"};
   if (events_.size() >= kMaxEvents) return errorf(ENOMEM, "{} events wait", events_.size());
-  return id.resolve_address(*source, *to);
+  return id.resolve_address(*source, *to, timeout_ms * kMillisecond);
 }
 
 Result<void> UcmaChannel::resolve_ip(Call& call) {
@@ -263,7 +263,7 @@ Result<void> UcmaChannel::resolve_ip(Call& call) {
   Result<Context*> context = context_of(asked->id);
   if (!context) return context.error();
   return resolve(*(*context)->id, address_of(asked->source.bytes),
-                 address_of(asked->destination.bytes));
+                 address_of(asked->destination.bytes), asked->timeout_ms);
 }
 
 Result<void> UcmaChannel::resolve_address(Call& call) {
@@ -274,7 +274,7 @@ Result<void> UcmaChannel::resolve_address(Call& call) {
   Result<CmAddress> source = CmAddress{};
   if (asked->source_size > 0) source = address_of(asked->source.bytes, asked->source_size);
   return resolve(*(*context)->id, source,
-                 address_of(asked->destination.bytes, asked->destination_size));
+                 address_of(asked->destination.bytes, asked->destination_size), asked->timeout_ms);
 }
 
 Result<void> UcmaChannel::resolve_route(Call& call) {

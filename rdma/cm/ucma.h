@@ -143,7 +143,8 @@ class UcmaChannel final : public CmIdUser {
 
   Result<Context*> context_of(uint32_t number);
   void queue(Waiting waiting);
-  Result<void> resolve(CmId& id, const Result<CmAddress>& source, const Result<CmAddress>& to);
+  Result<void> resolve(CmId& id, const Result<CmAddress>& source, const Result<CmAddress>& to,
+                       uint32_t timeout_ms);
   void forget(Context& context);
   void format(const Waiting& waiting, ucma::EventAnswer& out) const;
 

@@ -63,6 +63,10 @@ class Program {
   explicit Program(Ucma& ucma, uint64_t name, uint32_t uid = 0) : ucma_(ucma), name_(name) {
     ucma_.open(name, {uid, uid == 0}, [this] { ++woken; });
   }
+  // Program on a host.
+  Program(Ucma& ucma, uint64_t name, CmScope scope) : ucma_(ucma), name_(name) {
+    ucma_.open(name, {0, true, std::move(scope)}, [this] { ++woken; });
+  }
   ~Program() { ucma_.close(name_); }
   UcmaChannel& channel() { return *ucma_.channel(name_); }
 

@@ -35,10 +35,109 @@ TEST_CASE("ucma: an invalid command is refused as by the kernel") {
   CHECK(p.call(ucma::Command::kBindIp, ucma::BindIp{0, Program::ipv4(9, 1, {9, 9, 9}), id}) ==
         ENODEV);
   CHECK(rig.ucma.ids() == 2);
+}
 
-  // Unreachable destination: an event, as from the kernel's neighbour look-up.
-  p.must(ucma::Command::kResolveIp, ucma::ResolveIp{{}, Program::ipv4(9, 1, {9, 9, 9}), id, 1});
-  p.expect(CmEventType::kAddressError, -ENETUNREACH);
+namespace {
+
+// Addresses of two fabrics: 10.77.0.99 is in the network of mb_0, and nobody's; 9.9.9.9 in none.
+struct Resolving {
+  CmRig rig;
+  uint32_t id = rig.near.create(1);
+  int resolve(unsigned last, uint32_t timeout_ms) {
+    const auto& v4 = rig.world.device("mb_0").port().spec().ipv4;
+    return resolve(Program::ipv4(last, 7000, {v4[0], v4[1], v4[2]}), timeout_ms);
+  }
+  int resolve(const ucma::SockaddrIn6& to, uint32_t timeout_ms) {
+    return rig.near.call(ucma::Command::kResolveIp, ucma::ResolveIp{{}, to, id, timeout_ms});
+  }
+  std::string state() {
+    std::string text = rig.cma.text();
+    return text.substr(text.rfind('=') + 1);
+  }
+};
+
+}  // namespace
+
+// rdma_resolve_ip() of Linux.
+TEST_CASE("ucma: a destination without a route is refused at once") {
+  Resolving at;
+  CHECK(at.resolve(Program::ipv4(9, 1, {9, 9, 9}), 1000) == ENETUNREACH);
+  CHECK(at.rig.near.quiet());
+  CHECK(at.resolve(2, 1000) == 0);
+  at.rig.near.expect(CmEventType::kAddressResolved);
+}
+
+TEST_CASE("ucma: an address that nobody has is waited for as long as the program says") {
+  Resolving at;
+  for (uint32_t timeout_ms : {2000u, 0u, 1u}) {
+    REQUIRE(at.resolve(99, timeout_ms) == 0);
+    CHECK(at.state() == "address query\n");
+    CHECK(at.resolve(2, 1) == EINVAL);
+    at.rig.pass(timeout_ms * kMillisecond - 1);
+    if (timeout_ms > 0) CHECK(at.rig.near.quiet());
+    at.rig.pass(1);
+    at.rig.near.expect(CmEventType::kAddressError, -ETIMEDOUT);
+    CHECK(at.state() == "bound\n");
+  }
+  REQUIRE(at.resolve(2, 1000) == 0);
+  at.rig.near.expect(CmEventType::kAddressResolved);
+}
+
+TEST_CASE("ucma: an address query ends with its id, and with the id's device") {
+  Resolving at;
+  REQUIRE(at.resolve(99, 1000) == 0);
+  at.rig.near.destroy(at.id);
+  at.rig.pass(2 * kSecond);
+  CHECK(at.rig.near.quiet());
+
+  at.id = at.rig.near.create(2);
+  at.rig.near.must(ucma::Command::kBindIp, ucma::BindIp{0, at.rig.address("mb_0", 0), at.id});
+  REQUIRE(at.resolve(99, 1000) == 0);
+  at.rig.world.device("mb_0").leave();
+  at.rig.near.expect(CmEventType::kDeviceRemoval);
+  at.rig.pass(2 * kSecond);
+  CHECK(at.rig.near.quiet());
+}
+
+TEST_CASE("ucma: a host's kernel is asked for an address that nobody in the fabric has") {
+  CmRig rig;
+  std::vector<CmSearch> asked;
+  rig.cma.search_by([&](const CmSearch& one) { asked.push_back(one); });
+  Device& mb_0 = rig.world.device("mb_0");
+  Program on_host(rig.ucma, 3, CmScope({&mb_0}));
+  auto resolve = [&](uint32_t id, unsigned last) {
+    const auto& v4 = mb_0.port().spec().ipv4;
+    on_host.must(ucma::Command::kResolveIp,
+                 ucma::ResolveIp{{}, Program::ipv4(last, 1, {v4[0], v4[1], v4[2]}), id, 1000});
+  };
+  uint32_t id = on_host.create(1);
+  resolve(id, 2);  // mb_1's: no question
+  on_host.expect(CmEventType::kAddressResolved);
+  CHECK(asked.empty());
+
+  id = on_host.create(2);
+  resolve(id, 99);
+  REQUIRE(asked.size() == 1);
+  CHECK(asked[0].host == &mb_0);
+  CHECK(asked[0].source == mapped_ipv4(mb_0.port().spec().ipv4));
+  CHECK(on_host.quiet());
+  rig.cma.answered(asked[0], 0);
+  on_host.expect(CmEventType::kAddressResolved);
+  rig.cma.answered(asked[0], ENETUNREACH);  // once more
+  CHECK(on_host.quiet());
+
+  id = on_host.create(3);
+  resolve(id, 99);
+  rig.cma.answered(asked[1], EHOSTUNREACH);
+  on_host.expect(CmEventType::kAddressError, -EHOSTUNREACH);
+  resolve(id, 99);
+  rig.cma.answered(asked[1], 0);  // late answer to the attempt before
+  CHECK(on_host.quiet());
+  rig.pass(kSecond);
+  on_host.expect(CmEventType::kAddressError, -ETIMEDOUT);
+  on_host.destroy(id);
+  rig.cma.answered(asked[2], 0);
+  CHECK(on_host.quiet());
 }
 
 TEST_CASE("ucma: options are checked for their size, and take effect") {

@@ -45,7 +45,7 @@ class IdsFile final : public Stream {
 
 Connections::Connections(Tree& tree, Engine& engine, Fabric& fabric, const std::string& debug,
                          uint64_t salt)
-    : cma_(fabric, salt), ucma_(cma_) {
+    : engine_(engine), cma_(fabric, salt), ucma_(cma_) {
   tree.add_file(debug + "/cm_ids", std::make_shared<IdsFile>(engine, cma_));
   tree.add_file("class/misc/rdma_cm/abi_version",
                 constant(fmt::format("{}", ucma::kAbiVersion),
@@ -53,6 +53,21 @@ Connections::Connections(Tree& tree, Engine& engine, Fabric& fabric, const std::
   tree.add_file("class/misc/rdma_cm/dev",
                 constant("1:3", "the character device behind dev/infiniband: /dev/null"));
   tree.add_link_out("dev/infiniband/rdma_cm", "/dev/null");
+}
+
+// Where nothing can be asked an address is as good as known: the connection will fail.
+void Connections::search_neighbours(PollLoop& loop, const Hosts& hosts) {
+  own_.emplace(loop);
+  auto begin = [this, &hosts](const CmSearch& search) {
+    NeighbourSearch* at = search.host ? hosts.neighbours(*search.host) : own_->search();
+    auto answer = [this, search](int error) {
+      engine_.post_retrying([this, search, error] { cma_.answered(search, error); });
+    };
+    at ? at->find(search.source, search.destination, search.patience, answer) : answer(0);
+  };
+  cma_.search_by([this, begin](const CmSearch& search) {
+    engine_.tell_control([begin, search] { begin(search); });
+  });
 }
 
 void Connections::bound(Tree& tree, const std::string& directory, Device& device) {

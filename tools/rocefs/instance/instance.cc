@@ -102,6 +102,7 @@ void Instance::add_files(std::function<void()> drop_clients) {
   add_connections();
   hosts_ = std::make_unique<Hosts>(*engine_, loop_, *fabric_, *tree_, debug + "/hosts",
                                    [this](const std::string& line) { log(LogLevel::kErr, line); });
+  if (engine_->mode() == ClockMode::kReal) connections_->search_neighbours(loop_, *hosts_);
   driver_ = std::make_unique<PciDriver>(
       *tree_, *fabric_, *engine_, knobs,
       std::vector<DeviceExtension*>{pcc_.get(), mads_.get(), connections_.get(), hosts_.get()});
