@@ -58,7 +58,7 @@ int rocefs_bind_mw(struct ibv_qp* ibv, struct ibv_mw* mw, struct ibv_mw_bind* bi
   uint32_t rkey = ibv_inc_rkey(mw->rkey);
   int error = rocefs_may_send(ibv);
   if (error) return error;
-  if (!rocefs_has_operation(ibv->qp_type, ROCEFS_WR_BIND_MW) || mw->pd != ibv->pd) return EINVAL;
+  if (!rocefs_has_operation(ibv->qp_type, ROCEFS_WR_BIND_MW)) return EINVAL;
   if (bind->send_flags & ~(unsigned)(IBV_SEND_FENCE | IBV_SEND_SIGNALED)) return EINVAL;
   pthread_mutex_lock(&queue->lock);
   struct rocefs_send_wqe* wqe = &slots[queue->counters->posted & (queue->entries - 1)];

@@ -188,6 +188,23 @@ static void zero_based(void) {
   end(&pair);
 }
 
+/* Window and region of another domain than the queue pair's: a bind error, as with a type 2 window.
+ */
+static void other_domain(void) {
+  struct pair pair = begin();
+  struct ibv_pd* other = ibv_alloc_pd(context);
+  struct ibv_mw* mw = ibv_alloc_mw(other, IBV_MW_TYPE_1);
+  struct ibv_mr* region =
+      ibv_reg_mr(other, memory + kFar, 4096, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
+  REQUIRE(other && mw && region);
+  struct ibv_mw_bind bind = {.wr_id = 4, .send_flags = IBV_SEND_SIGNALED};
+  bind.bind_info = (struct ibv_mw_bind_info){region, (uintptr_t)memory + kFar, 64, kRemote};
+  CHECK(!ibv_bind_mw(pair.a, mw, &bind));
+  CHECK(next_completion(pair.sends).status == IBV_WC_MW_BIND_ERR);
+  CHECK(!ibv_dealloc_mw(mw) && !ibv_dereg_mr(region) && !ibv_dealloc_pd(other));
+  end(&pair);
+}
+
 static void moves(void) {
   struct pair pair = make_pair(IBV_QPT_RC);
   connect_pair(&pair);
@@ -233,6 +250,7 @@ const struct verbs_case kWindowCases[] = {
     {"a window is invalidated from near and from far", invalidations},
     {"a window of type 1 is its protection domain's, and bound again at will", type_1},
     {"bindings that do not fit are refused, or end with their error", binds_refused},
+    {"a window of another domain than the queue pair's ends with a bind error", other_domain},
     {"the bytes of a zero based region or window are named by their offset", zero_based},
     {"a region moves, and stays as it was when it cannot", moves},
     {"a region changes its domain or its rights", changes},
