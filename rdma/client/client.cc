@@ -179,6 +179,7 @@ void Client::give_doorbell(ClientQueue& queue) {
 void Client::request(const rocefs_request& request, Attachment attachment, Reply reply) {
   rocefs_answer answer{};
   Result<void> done = Error{ENODEV, "the device has left"};
+  if (request.op == ROCEFS_OP_DESTROY_QP && drains_first(request, attachment, reply)) return;
   if (device_) {
     if (request.op == ROCEFS_OP_REG_MR) return reg_mr(request.u.reg_mr, std::move(reply));
     if (request.op == ROCEFS_OP_REREG_MR) return rereg_mr(request.u.rereg_mr, std::move(reply));

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -273,6 +274,9 @@ class Client final : public DeviceClient {
   Result<void> modify_qp(const rocefs_qp_attr& wanted);
   Result<void> query_qp(uint32_t handle, rocefs_answer& answer);
   Result<void> destroy_qp(uint32_t handle, Attachment& attachment, rocefs_answer& answer);
+  Scheduler* draining(uint32_t handle);
+  bool drains_first(const rocefs_request& request, Attachment& attachment, Reply& reply);
+  void retry_destroy(TimeNs now);
   Result<void> attach_multicast(const rocefs_multicast& wanted);
   Result<void> detach_multicast(const rocefs_multicast& wanted);
   void reg_mr(const rocefs_reg_mr& wanted, Reply reply);
@@ -319,6 +323,16 @@ class Client final : public DeviceClient {
   Handles<ClientCq> cqs_{ROCEFS_MAX_CQ};
   Handles<ClientSrq> srqs_{ROCEFS_MAX_QUEUES};
   Handles<ClientQp> qps_{ROCEFS_MAX_QUEUES};
+  // A DESTROY_QP that waits until the queue pair's datagrams are sent; a client has one request at
+  // a time.
+  struct Leaving {
+    rocefs_request request;
+    Attachment attachment;
+    Reply reply;
+    TimeNs deadline;
+  };
+  std::optional<Leaving> leaving_;
+  Event retry_ = event_of<&Client::retry_destroy>(this);
   uint32_t groups_ = 0;  // attachments of all queue pairs
   std::vector<ClientQueue*> doorbells_;
   std::vector<uint32_t> served_again_;  // doorbells of queues that may have more requests

@@ -10,6 +10,8 @@ namespace {
 // Packets that may be unacknowledged: 2 MiB of the largest, so that the copy threads of both ends
 // have work while the core forwards earlier packets.
 constexpr uint32_t kWindow = 512;
+// Destruction of a queue pair that has datagrams to send.
+constexpr TimeNs kDrainRetry = 50 * kMicrosecond, kMaxDrain = 100 * kMillisecond;
 
 }  // namespace
 
@@ -128,6 +130,33 @@ Result<void> Client::destroy_qp(uint32_t handle, Attachment& attachment, rocefs_
   if (qp->srq()) --qp->srq()->users;
   qps_.take(handle);
   return {};
+}
+
+// Null if no datagrams are left to send, also of those in the ring.
+Scheduler* Client::draining(uint32_t handle) {
+  ClientQp* qp = device_ ? qps_.find(handle) : nullptr;
+  if (!qp || qp->qp().type() != QpType::kUd) return nullptr;
+  (void)qp->serve();
+  bool drains = qp->qp().sends() && qp->qp().requester().queued() > 0;
+  return drains ? &qp->qp().host().scheduler() : nullptr;
+}
+
+// A NIC sends a datagram sooner than the kernel can destroy its queue pair, and programs rely on
+// it: libfabric's rxd posts its last acknowledgement and destroys the queue pair.
+bool Client::drains_first(const rocefs_request& request, Attachment& attachment, Reply& reply) {
+  Scheduler* scheduler = leaving_ ? nullptr : draining(request.u.handle);
+  if (!scheduler) return false;
+  TimeNs deadline = scheduler->now() + kMaxDrain;
+  leaving_.emplace(Leaving{request, std::move(attachment), std::move(reply), deadline});
+  scheduler->after(retry_, kDrainRetry);
+  return true;
+}
+
+void Client::retry_destroy(TimeNs now) {
+  Scheduler* scheduler = draining(leaving_->request.u.handle);
+  if (scheduler && now < leaving_->deadline) return scheduler->after(retry_, kDrainRetry);
+  request(leaving_->request, std::move(leaving_->attachment), std::move(leaving_->reply));
+  leaving_.reset();
 }
 
 Result<void> Client::attach_multicast(const rocefs_multicast& wanted) {

@@ -1,4 +1,4 @@
-// Events that programs read, and those that they write themselves: librdmacm 60 and later writes
+// Events that programs read, and those that they write themselves: librdmacm 61 and later writes
 // one when it has resolved a name without the kernel (rdma_resolve_addrinfo()).
 #include <cerrno>
 
