@@ -39,14 +39,21 @@ expect "lo UNKNOWN 127.0.0.1/8" "$(on mb_0 -- ip -br -4 addr show dev lo | awk '
 test_case "a host's files show its network namespace, and the processes in it"
 expect "$(on mb_0 readlink /proc/self/ns/net)" "$(cat "$debug/hosts/mb_0/namespace")" "namespace"
 on mb_0 -- sleep 60 &
-sleeper=$!
-at_end eval "kill $sleeper 2>/dev/null"
-sleeps() { grep -qx "$(pgrep -P $sleeper -x sleep || echo $sleeper)" "$debug/hosts/mb_0/processes"; }
-await sleeps
-expect "" "$(comm -12 <(sort "$debug"/hosts/mb_0/processes) <(sort "$debug"/hosts/mb_1/processes))" "processes of both"
-kill $sleeper
-wait $sleeper || true
-! sleeps || fail "a process that has ended is shown"
+command=$!
+sleeper() {  # the pid among those of mb_0
+  local pid
+  for pid in $(cat "$debug/hosts/mb_0/processes"); do
+    [ "$(cat "/proc/$pid/comm" 2>/dev/null)" != sleep ] || { echo "$pid"; return; }
+  done
+  return 1
+}
+await sleeper >/dev/null
+pid=$(sleeper)
+expect "$(cat "$debug/hosts/mb_0/namespace")" "$(readlink "/proc/$pid/ns/net")" "namespace of a process"
+expect "" "$(grep -x "$pid" "$debug/hosts/mb_1/processes")" "the process on the other host"
+kill "$pid"
+wait $command || true
+! sleeper || fail "a process that has ended is shown"
 
 test_case "a command is called as ssh calls it, and its end is the caller's"
 expect "a b  c" "$(on mb_0 echo a 'b\ \ c' | sed 's/\\//g')" "words are the shell's"
