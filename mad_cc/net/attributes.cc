@@ -209,17 +209,6 @@ SwitchInfo switch_info(const Subnet& subnet, const SubnetState& state, size_t no
   return info;
 }
 
-TableBlock linear_block(const Subnet& subnet, const SubnetState& state, const Routes& routes,
-                        size_t node, uint32_t block) {
-  if (const TableBlock* written = state.settings.find(node, kLinearTable, block)) return *written;
-  TableBlock ports;
-  for (size_t i = 0; i < ports.size(); ++i) {
-    auto end = subnet.find(static_cast<uint16_t>(block * ports.size() + i));
-    ports[i] = end ? routes.forward(node, *end) : Routes::kNoWay;
-  }
-  return ports;
-}
-
 SlToVl sl_to_vl(const SubnetState& state, Subnet::End at, uint8_t input) {
   SlToVl map{};
   const auto* written = state.settings.find(at.node, kSlToVlTable, uint32_t{input} << 8 | at.port);

@@ -7,7 +7,6 @@
 #include <cstdint>
 
 #include "core/base/port_speed.h"
-#include "mad_cc/net/routes.h"
 #include "mad_cc/net/subnet.h"
 
 namespace rocefs::mad {
@@ -56,11 +55,6 @@ SubnetSettings::States port_states(const SubnetState& state, const SubnetNode& n
 using GuidInfo = std::array<uint8_t, 64>;
 inline constexpr uint8_t kGuidCapacity = 8;
 GuidInfo guid_info(const Subnet& subnet, Subnet::End at, uint32_t block);
-
-// LinearForwardingTable (14.2.5.10): a block of 64 LIDs, as a manager has written it, or by routes.
-using TableBlock = SubnetSettings::Octets;
-TableBlock linear_block(const Subnet& subnet, const SubnetState& state, const Routes& routes,
-                        size_t node, uint32_t block);
 
 // SLtoVLMappingTable (14.2.5.8) from an input port to port `at`. Every SL is VL 0, the only one,
 // unless a manager has written it.

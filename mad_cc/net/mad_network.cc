@@ -66,9 +66,20 @@ void MadNetwork::reset() {
 
 void MadNetwork::set_manager(Subnet::End at, bool is_manager) {
   SubnetSettings& settings = state_.settings;
-  if (is_manager) return settings.add_manager(at.node, at.port);
+  if (is_manager) {
+    settings.add_manager(at.node, at.port);
+    return watch_states();
+  }
   settings.remove_manager(at.node, at.port);
   if (settings.emulated_manager()) take_over();
+}
+
+// Begins PortStateChange of the switches: OpenSM writes no SwitchInfo that is right already.
+void MadNetwork::watch_states() {
+  for (size_t i = 0; i < subnet_.nodes.size(); ++i) {
+    const SubnetNode& node = subnet_.nodes[i];
+    if (node.is_switch) state_.settings.set_seen(i, mad::port_states(state_, node, i));
+  }
 }
 
 // Configures the subnet as the emulator has it.

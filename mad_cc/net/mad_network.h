@@ -63,6 +63,7 @@ class MadNetwork final : public MadCarrier {
     mad::Mad mad;
   };
   void take_over();
+  void watch_states();
   void transmit_from_administrator(const mad::Address& to, const mad::Mad& mad);
   void transmit_by_lid(MadReceiver& from, Subnet::End at, const mad::Address& to,
                        const mad::Mad& mad);

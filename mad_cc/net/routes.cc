@@ -80,6 +80,17 @@ uint8_t Routes::forward(size_t switch_node, Subnet::End to) const {
   return towards(exit->node)[switch_node].port;
 }
 
+SubnetSettings::Octets Routes::linear_block(size_t switch_node, uint32_t block) const {
+  if (const auto* written = state_->settings.find(switch_node, mad::kLinearTable, block))
+    return *written;
+  SubnetSettings::Octets ports;
+  for (size_t i = 0; i < ports.size(); ++i) {
+    auto end = subnet_->find(static_cast<uint16_t>(block * ports.size() + i));
+    ports[i] = end ? forward(switch_node, *end) : kNoWay;
+  }
+  return ports;
+}
+
 const Routes::Row& Routes::towards(size_t switch_node) const {
   Row& row = rows_[switch_node];
   if (!row.empty()) return row;

@@ -38,6 +38,10 @@ class Routes {
   static constexpr uint8_t kNoWay = 255;
   uint8_t forward(size_t switch_node, Subnet::End to) const;
 
+  // Returns a block of 64 LIDs of a switch's LinearForwardingTable, as a manager has written it, or
+  // by these routes.
+  SubnetSettings::Octets linear_block(size_t switch_node, uint32_t block) const;
+
   // Returns the number of ports read so far, a measure of the cost.
   uint64_t effort() const { return effort_; }
 

@@ -116,7 +116,7 @@ uint16_t SubnetAgent::get_sl_to_vl(Subnet::End at, uint32_t modifier, uint8_t* d
 // LinearForwardingTable (14.2.5.10): a block of 64 LIDs.
 uint16_t SubnetAgent::get_linear_table(size_t node, uint32_t block, uint8_t* data) const {
   if (block >= mad::kLinearTableSize / kSmpDataSize) return mad::kBadValue;
-  return give(mad::linear_block(subnet_, state_, Routes(subnet_, state_), node, block), data);
+  return give(Routes(subnet_, state_).linear_block(node, block), data);
 }
 
 std::optional<uint8_t> SubnetAgent::written_forward(size_t switch_node, uint16_t lid) const {

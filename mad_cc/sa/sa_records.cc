@@ -139,8 +139,7 @@ void switch_info_record(const Picture& picture, const Candidate& one, uint8_t* t
 void forwarding_record(const Picture& picture, const Candidate& one, uint8_t* to) {
   store16(to, lid_of(picture.subnet, one.at));
   store16(to + 2, one.block);
-  store(to + 8,
-        mad::linear_block(picture.subnet, picture.state, picture.routes, one.at.node, one.block));
+  store(to + 8, picture.routes.linear_block(one.at.node, one.block));
 }
 
 // Position in the four highest bits of the second field, block in the lowest.

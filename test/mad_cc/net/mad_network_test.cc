@@ -243,7 +243,7 @@ TEST_CASE("network: other classes go to the programs, and their answers return")
   REQUIRE(net.far.heard.size() == 1);
   CHECK_FALSE(net.far.heard[0].is_answer);
   CHECK(net.far.heard[0].from == gmp_to(kLidOfMb0));
-  // Nobody there: the switch refuses.
+  // A switch has no agent for it, and refuses.
   CHECK(net.ask(gmp_to(kLidOfSw0), ping)->mad.status() == mad::kBadMethodAttribute);
   REQUIRE(net.near.send(gmp_to(kLidOfMb1), ping));
   net.scheduler.run_until(net.scheduler.now());
@@ -393,8 +393,16 @@ TEST_CASE("network: a program that is the subnet manager takes the subnet over u
   net.scheduler.run_until(net.scheduler.now());
   REQUIRE(net.far.heard.size() == 1);  // not the agent's
   CHECK(net.ask(gmp_to(kLidOfSw0), info)->mad.status() == mad::kBadMethodAttribute);
+  auto state_change = [&] {
+    mad::Mad get = request_of(mad::kSubnLid, mad::kGet, 0x12);
+    return net.ask(smp_to(kLidOfSw0), get)->mad.bytes[64 + 11] >> 2 & 1;
+  };
+  CHECK(state_change() == 0);
+  net.cut(kUpperSwitch, 2);
+  CHECK(state_change() == 1);
   net.state.settings.write(kUpperSwitch, 0x19, 0, {});
   net.network.set_manager({kMb1, 1}, false);
+  CHECK(state_change() == 0);
   CHECK_FALSE(net.state.settings.find(kUpperSwitch, 0x19, 0));
   CHECK(net.state.manager_lids.at({kMb0, 1}) == kLidOfSw0);
   CHECK(net.ask(gmp_to(kLidOfSw0), info)->mad.status() == mad::kOk);
