@@ -154,6 +154,7 @@ void Fabric::route() {
     }
   }
   route_outside();
+  join_outside();
   find_trunks();
   route_groups();
 }
@@ -205,11 +206,28 @@ void Fabric::route_outside() {
   }
 }
 
-// Lists the links to ports, and the cables between switches, which a spanning tree may use.
+// Groups of a device are joined on the machine's networks too.
+void Fabric::join_outside() {
+  for (const auto& one : uplinks_) {
+    one->set_inside([this](const Ip& address) { return device_at(address) != nullptr; });
+  }
+  for (const auto& one : devices_) {
+    one->groups().on_change([this, device = one.get()](const Ip& group, bool exists) {
+      for (const auto& uplink : uplinks_) {
+        for (size_t number = 1; number <= device->port_count(); ++number) {
+          uplink->set_member(device->port(number), group, exists);
+        }
+      }
+    });
+  }
+}
+
+// Lists the links to ports and uplinks, and the cables between switches, which a spanning tree may
+// use.
 void Fabric::find_trunks() {
   for (size_t i = 0; i < links_.size(); ++i) {
     const auto& [from, to] = ends_[i];
-    if (port(to)) to_ports_[from].push_back(links_[i].get());
+    if (port(to) || uplink(to)) to_ports_[from].push_back(links_[i].get());
     if (!find_switch(from) || !find_switch(to)) continue;
     trunks_[to].push_back(i);
     links_[i]->add_state_listener([this] { route_groups(); });
@@ -234,8 +252,8 @@ void Fabric::grow_tree(const std::string& root, std::map<std::string, size_t>& p
   }
 }
 
-// Routes groups to every port, along a spanning tree of switches, so that no copy comes twice. No
-// group leaves by an uplink.
+// Routes groups to every port and uplink, along a spanning tree of switches, so that no copy comes
+// twice. An uplink sends what comes from its own addresses.
 void Fabric::route_groups() {
   std::map<std::string, std::vector<const Link*>> flood = to_ports_;
   std::set<std::string> connected;

@@ -63,6 +63,7 @@ class Fabric : public FabricResources {
   std::map<std::string, Way> ways_to(const std::vector<std::string>& ends) const;
   void route_to(const std::string& port, const PortSpec& spec);
   void route_outside();
+  void join_outside();
   // The device with this address, or null.
   Device* device_at(const Ip& address) const;
   std::optional<uint32_t> sender_of(const NpccFlowKey& flow) const;

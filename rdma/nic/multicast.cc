@@ -11,6 +11,7 @@ Result<bool> MulticastGroups::attach(const Ip& group, uint32_t qpn) {
   std::vector<uint32_t>& members = groups_[group];
   if (std::find(members.begin(), members.end(), qpn) != members.end()) return false;
   members.push_back(qpn);
+  if (members.size() == 1) tell(group, true);
   return true;
 }
 
@@ -19,14 +20,19 @@ Result<void> MulticastGroups::detach(const Ip& group, uint32_t qpn) {
   if (found == groups_.end() || std::erase(found->second, qpn) == 0) {
     return errorf(EINVAL, "queue pair {} is not attached to the group", qpn);
   }
-  if (found->second.empty()) groups_.erase(found);
+  if (!found->second.empty()) return {};
+  groups_.erase(found);
+  tell(group, false);
   return {};
 }
 
 void MulticastGroups::forget(uint32_t qpn) {
   for (auto at = groups_.begin(); at != groups_.end();) {
+    const Ip group = at->first;
     std::erase(at->second, qpn);
-    at = at->second.empty() ? groups_.erase(at) : std::next(at);
+    bool ends = at->second.empty();
+    at = ends ? groups_.erase(at) : std::next(at);
+    if (ends) tell(group, false);
   }
 }
 

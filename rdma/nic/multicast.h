@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <vector>
 
@@ -17,6 +18,10 @@ inline constexpr uint32_t kMulticastQpn = 0xffffff;
 // Core thread.
 class MulticastGroups {
  public:
+  // Called when a group has got its first member, and when it has lost its last one.
+  using Changed = std::function<void(const Ip& group, bool exists)>;
+  void on_change(Changed changed) { changed_ = std::move(changed); }
+
   // Idempotent; returns true if it was not attached before. EINVAL for an address that is no
   // group's.
   Result<bool> attach(const Ip& group, uint32_t qpn);
@@ -28,6 +33,11 @@ class MulticastGroups {
   const std::vector<uint32_t>& members(const Ip& group) const;
 
  private:
+  void tell(const Ip& group, bool exists) const {
+    if (changed_) changed_(group, exists);
+  }
+
+  Changed changed_;
   std::map<Ip, std::vector<uint32_t>> groups_;  // none of them empty
 };
 

@@ -58,8 +58,8 @@ std::optional<Interface> interface_of(const Ip& address) {
     UdpAddress own;
     if (!at->ifa_addr || !from_sockaddr(*at->ifa_addr, own)) continue;
     if (own.ip == address || (is_loopback(own.ip) && is_loopback(address))) {
-      return Interface{at->ifa_name, mtu_of(at->ifa_name), (at->ifa_flags & IFF_UP) != 0,
-                       (at->ifa_flags & kLowerUp) != 0};
+      return Interface{at->ifa_name, ::if_nametoindex(at->ifa_name), mtu_of(at->ifa_name),
+                       (at->ifa_flags & IFF_UP) != 0, (at->ifa_flags & kLowerUp) != 0};
     }
   }
   return std::nullopt;

@@ -14,6 +14,7 @@ namespace rocefs {
 
 struct Interface {
   std::string name;
+  unsigned index = 0;
   uint32_t mtu = 0;  // octets of an IP packet
   bool up = false;
   bool carrier = false;

@@ -51,6 +51,8 @@ class UdpSender final : UdpBatch::Sender {
   void send(PacketPtr&& packet, TimeNs now);
   // For packets sent from now on.
   void set_gso(bool wanted);
+  // As UdpSockets::set_interface().
+  void set_interface(const Ip& own, unsigned index) { sockets_.set_interface(own, index); }
   // Drops waiting packets; messages in progress stay with the kernel.
   void reset();
 

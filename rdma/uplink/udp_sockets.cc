@@ -74,6 +74,21 @@ void prepare_to_receive(int fd, bool ipv6) {
   }
 }
 
+// Groups that this socket has joined, and nobody else's: those of each interface come once.
+void prepare_for_group(int fd, bool ipv6) {
+  constexpr int kIpv6MulticastAll = 29;  // linux/in6.h, which netinet/in.h excludes
+  set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+  if (ipv6) {
+    set(fd, IPPROTO_IPV6, kIpv6MulticastAll, 0);
+  } else {
+    set(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0);
+  }
+}
+
+void send_groups_by(int fd, unsigned interface) {
+  set(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, static_cast<int>(interface));
+}
+
 }  // namespace
 
 Result<Fd> open_udp(const UdpAddress& address, UdpUse use) {
@@ -84,6 +99,7 @@ Result<Fd> open_udp(const UdpAddress& address, UdpUse use) {
   if (!fd) return errorf(errno, "no socket: {}", std::strerror(errno));
   if (ipv6) set(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, 1);
   (use == UdpUse::kSend ? prepare_to_send : prepare_to_receive)(fd.get(), ipv6);
+  if (use == UdpUse::kReceiveGroup) prepare_for_group(fd.get(), ipv6);
   if (::bind(fd.get(), reinterpret_cast<sockaddr*>(&name), length) == 0) return fd;
   if (errno == EADDRINUSE) {
     return errorf(errno, "UDP port {} of {} is in use", address.port, ip_text(address.ip));
@@ -146,6 +162,8 @@ void UdpSockets::open(UdpSocket& socket, TimeNs now) {
     socket.room = {};
     socket.traffic_class.reset();
     if (checksums_) send_checksums(socket.fd.get(), !is_mapped_ipv4(socket.address.ip), true);
+    auto interface = interfaces_.find(socket.address.ip);
+    if (interface != interfaces_.end()) send_groups_by(socket.fd.get(), interface->second);
     ++open_;
     return;
   }
@@ -170,6 +188,14 @@ bool UdpSockets::forget_oldest(bool open) {
   places_.erase(at->address);
   sockets_.erase(at);
   return true;
+}
+
+void UdpSockets::set_interface(const Ip& own, unsigned index) {
+  if (is_mapped_ipv4(own)) return;
+  interfaces_[own] = index;
+  for (UdpSocket& socket : sockets_) {
+    if (socket.fd && socket.address.ip == own) send_groups_by(socket.fd.get(), index);
+  }
 }
 
 void UdpSockets::set_checksums(bool wanted) {

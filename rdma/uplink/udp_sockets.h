@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <list>
+#include <map>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -20,7 +21,8 @@
 
 namespace rocefs {
 
-enum class UdpUse { kSend, kReceive };
+// kReceiveGroup: at the address of a multicast group, which others may receive at too.
+enum class UdpUse { kSend, kReceive, kReceiveGroup };
 // Binds a socket to `address`. EADDRNOTAVAIL: not an address of this network namespace; EADDRINUSE:
 // the port is taken.
 Result<Fd> open_udp(const UdpAddress& address, UdpUse use);
@@ -65,6 +67,8 @@ class UdpSockets {
   // Whether UDP checksums are sent. Without them the kernel does not segment datagrams
   // (UDP_SEGMENT). All messages in progress must be with the kernel.
   void set_checksums(bool wanted);
+  // Interface of an own IPv6 address, by which it sends to groups; for IPv4 the kernel knows.
+  void set_interface(const Ip& own, unsigned index);
   size_t open() const { return open_; }
 
  private:
@@ -78,6 +82,7 @@ class UdpSockets {
   std::function<void(const std::string&)> crowded_;  // null once called
   Sockets sockets_;
   std::unordered_map<UdpAddress, Sockets::iterator, UdpAddressHash> places_;
+  std::map<Ip, unsigned> interfaces_;
   size_t open_ = 0;
   bool checksums_ = false;
 };

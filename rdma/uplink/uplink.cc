@@ -48,17 +48,25 @@ Uplink::Told::Told(std::span<uint8_t> control) {
   }
 }
 
-// A receiving socket.
+// A receiving socket, of an own address or of a group.
 struct Uplink::Endpoint final : DatagramListener {
   Uplink& owner;
   const Ip address;
   const Fd fd;
   uint32_t dropped = 0;
+  bool group() const { return is_multicast(address); }
 
   Endpoint(Uplink& o, const Ip& a, Fd f) : owner(o), address(a), fd(std::move(f)) {}
   void received(const Datagram& datagram) override { owner.take(*this, datagram); }
   // The endpoint is destroyed when its address is bound again.
   void receiving_ended(int code) override {
+    if (group()) {
+      owner.engine_->tell_control([to = &owner, at = address] {
+        to->groups_->lost(at);
+        to->unbound(at);
+      });
+      return;
+    }
     owner.engine_->tell_control(
         [to = owner.addresses_.get(), at = address, code] { to->lost(at, code); });
   }
@@ -93,20 +101,24 @@ Result<void> Uplink::open(Engine& engine, PollLoop& loop, Warn warn, At at, Save
   }
   engine_ = &engine;
   warn_ = [this, warn](const std::string& line) { warn(fmt::format("{}: {}", name_, line)); };
+  sender_ = std::make_unique<UdpSender>(UdpSender::Parts{
+      engine.ring(), scheduler_, counters_, stale_, [&engine] { return engine.clock().now(); },
+      [this](bool full) { pause(full); }, warn_});
+  sender_->set_gso(gso_);
+  groups_ = std::make_unique<UplinkGroups>(UplinkGroups::Parts{
+      [this](const Ip& group, Fd socket) { group_bound(group, std::move(socket)); },
+      [this](const Ip& group) { group_unbound(group); }, warn_});
   addresses_ = std::make_unique<UplinkAddresses>(
       UplinkAddresses::Parts{engine, loop,
                              [this](const Ip& ip, Fd socket) { bound(ip, std::move(socket)); },
-                             [this](const Ip& ip) { unbound(ip); }, warn_, counters_.rx_unbound},
+                             [this](const Ip& ip) { unbound(ip); }, [this] { groups_->renew(); },
+                             warn_, counters_.rx_unbound},
       served_);
   if (at == At::kTakeover) {
     addresses_->take_over(saved);
   } else if (Result<void> started = addresses_->start(name_, saved); !started) {
     return started;
   }
-  sender_ = std::make_unique<UdpSender>(UdpSender::Parts{
-      engine.ring(), scheduler_, counters_, stale_, [&engine] { return engine.clock().now(); },
-      [this](bool full) { pause(full); }, warn_});
-  sender_->set_gso(gso_);
   Task begin = [this] {
     receiving_ = true;
     for (const auto& endpoint : endpoints_) listen(*endpoint);
@@ -114,12 +126,31 @@ Result<void> Uplink::open(Engine& engine, PollLoop& loop, Warn warn, At at, Save
   return engine.post(begin) ? Result<void>{} : Error{EAGAIN, "the engine is busy"};
 }
 
-// Control thread, as the two functions below.
+// Control thread, as the functions below.
 void Uplink::bound(const Ip& address, Fd socket) {
   check_buffer(socket.get());
-  engine_->post_retrying([this, address, kept = std::move(socket)]() mutable {
+  std::optional<Interface> interface = interface_of(address);
+  engine_->post_retrying([this, address, index = interface ? interface->index : 0,
+                          kept = std::move(socket)]() mutable {
     endpoints_.push_back(std::make_unique<Endpoint>(*this, address, std::move(kept)));
+    sender_->set_interface(address, index);
     if (receiving_) listen(*endpoints_.back());
+  });
+}
+
+void Uplink::group_bound(const Ip& group, Fd socket) {
+  engine_->post_retrying([this, group, kept = std::move(socket)]() mutable {
+    endpoints_.push_back(std::make_unique<Endpoint>(*this, group, std::move(kept)));
+    listen(*endpoints_.back());
+  });
+}
+
+void Uplink::group_unbound(const Ip& group) {
+  engine_->post_retrying([this, group] {
+    for (const auto& endpoint : endpoints_) {
+      if (endpoint->address == group) engine_->ring().stop_receiving(endpoint->fd.get());
+    }
+    std::erase_if(endpoints_, [&](const auto& one) { return one->address == group; });
   });
 }
 
@@ -127,6 +158,23 @@ void Uplink::unbound(const Ip& address) {
   engine_->post_retrying([this, address] {
     std::erase_if(endpoints_, [&](const auto& one) { return one->address == address; });
   });
+}
+
+void Uplink::set_member(const UplinkedPort& port, const Ip& group, bool member) {
+  if (!engine_) return;
+  for (const UplinkAddresses::Served& one : served_) {
+    if (one.port != &port || is_mapped_ipv4(one.address) != is_mapped_ipv4(group)) continue;
+    engine_->tell_control([this, own = one.address, group, member] {
+      const std::vector<Ip> ours = own_addresses();
+      bool mine = std::find(ours.begin(), ours.end(), own) != ours.end();
+      if (mine) groups_->set_member(own, group, member);
+    });
+  }
+}
+
+bool Uplink::sends_from(const Ip& own) const {
+  return std::any_of(endpoints_.begin(), endpoints_.end(),
+                     [&](const auto& one) { return one->address == own; });
 }
 
 void Uplink::listen(Endpoint& endpoint) {
@@ -163,6 +211,8 @@ void Uplink::check_buffer(int fd) {
 void Uplink::receive(Packet* arriving, TimeNs now) {
   PacketPtr packet(arriving);
   if (packet->ethernet) return;  // frames of hosts stay inside
+  // To a group: every port's come here, and those of other uplinks.
+  if (is_multicast(*packet) && !sends_from(source_of(*packet).ip)) return;
   if (sender_) {
     engine_->listen();
     return sender_->send(std::move(packet), now);
@@ -205,6 +255,7 @@ void Uplink::take(Endpoint& endpoint, const Datagram& datagram) {
 
 void Uplink::take_packet(const Endpoint& endpoint, const UdpAddress& from, const Told& told,
                          std::span<uint8_t> bytes, uint16_t place) {
+  if (endpoint.group() && inside_ && inside_(from.ip)) return;
   if (bytes.size() > kMaxDatagram) return counters_.rx_too_long.add();
   if (received_count_ >= kReceived) return counters_.rx_overflows.add();
   IcrcSolver::Verdict verdict{};

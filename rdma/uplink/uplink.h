@@ -23,6 +23,7 @@
 #include "rdma/uplink/udp_sender.h"
 #include "rdma/uplink/uplink_addresses.h"
 #include "rdma/uplink/uplink_counters.h"
+#include "rdma/uplink/uplink_groups.h"
 
 namespace rocefs {
 
@@ -46,6 +47,12 @@ class Uplink final : public LinkSource, public LinkSink, public KnobOwner {
   // Adds an address behind the uplink, and its port. Link-local addresses stay inside: they are
   // meaningless without an interface.
   void serve(const Ip& address, UplinkedPort& port);
+  // Whether an address is one of the fabric's: what comes from it to a group has left by an uplink
+  // of this fabric, and was looped back by the kernel. Before open().
+  void set_inside(std::function<bool(const Ip&)> inside) { inside_ = std::move(inside); }
+  // Whether queue pairs behind a port are in a multicast group, whose packets are then received at
+  // the port's addresses that are the machine's. Core thread.
+  void set_member(const UplinkedPort& port, const Ip& group, bool member);
 
   // Before the engine starts: binds UDP port 4791 of every address that is the machine's.
   // EOPNOTSUPP under the virtual clock, ENOSYS if io_uring lacks multishot reception, EADDRINUSE,
@@ -83,6 +90,9 @@ class Uplink final : public LinkSource, public LinkSink, public KnobOwner {
 
   void bound(const Ip& address, Fd socket);
   void unbound(const Ip& address);
+  void group_bound(const Ip& group, Fd socket);
+  void group_unbound(const Ip& group);
+  bool sends_from(const Ip& own) const;
   void listen(Endpoint& endpoint);
   void check_buffer(int fd);
   void pause(bool wanted);
@@ -97,6 +107,8 @@ class Uplink final : public LinkSource, public LinkSink, public KnobOwner {
   Counter& stale_;
   UplinkCounters counters_;
   std::vector<UplinkAddresses::Served> served_;
+  std::function<bool(const Ip&)> inside_;
+  std::unique_ptr<UplinkGroups> groups_;        // after open()
   std::unique_ptr<UplinkAddresses> addresses_;  // after open()
   std::vector<std::unique_ptr<Endpoint>> endpoints_;
   bool receiving_ = false;       // the engine has started

@@ -116,6 +116,7 @@ void UplinkAddresses::look() {
         fmt::format("{}: {}", ip_text(one.ip), trouble.empty() ? "can be used again" : trouble));
   }
   report(std::move(lines));
+  parts_.changed();
   if (missing || waits || !watch_->works()) {
     again_.arm(missing ? kBetweenTries : kBetweenLooks);
   } else {

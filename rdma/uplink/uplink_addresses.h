@@ -38,6 +38,8 @@ class UplinkAddresses {
     std::function<void(const Ip& address, Fd socket)> bound;
     // Called when an address is no longer bound.
     std::function<void(const Ip& address)> unbound;
+    // Called when interfaces or addresses may have changed.
+    std::function<void()> changed;
     std::function<void(const std::string&)> warn;
     Counter& failures;  // failures of bind(2) after the start
   };

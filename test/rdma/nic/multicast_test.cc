@@ -147,3 +147,29 @@ TEST_CASE("multicast: a detached queue pair, or one addressed by another number,
   }
   CHECK(member.device.groups().members(kGroup).empty());
 }
+
+TEST_CASE("multicast: a device tells of a group's first member, and of its last") {
+  World world(1, star(2));
+  Device& device = world.device("h2");
+  std::vector<bool> told;
+  device.groups().on_change([&](const Ip& group, bool exists) {
+    CHECK(group == kGroup);
+    told.push_back(exists);
+  });
+  auto said = [&](std::vector<bool> wanted) { return std::exchange(told, {}) == wanted; };
+  {
+    Member first(device), second(device);
+    first.attach();
+    CHECK(said({true}));
+    first.attach();
+    second.attach();
+    CHECK(said({}));
+    REQUIRE(device.groups().detach(kGroup, first.qp->number()));
+    CHECK(said({}));
+    REQUIRE(device.groups().detach(kGroup, second.qp->number()));
+    CHECK(said({false}));
+    second.attach();
+    CHECK(said({true}));
+  }
+  CHECK(said({false}));
+}
