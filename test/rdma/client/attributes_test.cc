@@ -82,6 +82,7 @@ TEST_CASE("attributes: an invalid queue is refused") {
       {"entries", [](Request& r) { r.u.create_srq.max_sge = ROCEFS_MAX_SGE + 1; }, EINVAL},
       {"no PD", [](Request& r) { r.u.create_srq.pd = 0; }, EINVAL},
       {"another PD", [](Request& r) { r.u.create_srq.pd = 2; }, EINVAL},
+      {"no XRC domain", [](Request& r) { r.u.create_srq.xrcd = 1; }, EINVAL},
   };
   check_rows(client, good, srqs, destroy(ROCEFS_OP_DESTROY_SRQ));
 
@@ -100,7 +101,8 @@ TEST_CASE("attributes: an invalid queue is refused") {
       {"inline", [](Request& r) { r.u.create_qp.max_inline = ROCEFS_MAX_INLINE + 1; }, EINVAL},
       {"type 0", [](Request& r) { r.u.create_qp.type = 0; }, EOPNOTSUPP},
       {"raw packets", [](Request& r) { r.u.create_qp.type = 8; }, EOPNOTSUPP},
-      {"XRC", [](Request& r) { r.u.create_qp.type = 9; }, EOPNOTSUPP},
+      {"no XRC domain", [](Request& r) { r.u.create_qp.type = 10; }, EINVAL},
+      {"type 11", [](Request& r) { r.u.create_qp.type = 11; }, EOPNOTSUPP},
   };
   check_rows(client, good, qps, destroy(ROCEFS_OP_DESTROY_QP));
 
@@ -122,7 +124,7 @@ TEST_CASE("attributes: an invalid memory region or address handle is refused") {
       {"no PD", [](Request& r) { r.u.reg_mr.pd = 7; }, EINVAL},
       {"write without local write", [](Request& r) { r.u.reg_mr.access = 2; }, EINVAL},
       {"atomic without local write", [](Request& r) { r.u.reg_mr.access = 8; }, EINVAL},
-      {"on demand", [](Request& r) { r.u.reg_mr.access |= 1 << 6; }, EINVAL},
+      {"a huge page", [](Request& r) { r.u.reg_mr.access |= 1 << 7; }, EINVAL},
       {"unknown rights", [](Request& r) { r.u.reg_mr.access |= 1u << 31; }, EINVAL},
       {"past the last address", [](Request& r) { r.u.reg_mr.length = ~0ull; }, EINVAL},
       {"names past the last one", [](Request& r) { r.u.reg_mr.iova = ~0ull; }, EINVAL},

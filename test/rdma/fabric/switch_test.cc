@@ -203,7 +203,7 @@ TEST_CASE("switch: a lack of headroom for a link is reported") {
   REQUIRE(warnings.size() == 1);
   // 10 Gb/s for 10.001 ms, PAUSE behind a packet, and two packets; half of 12 MiB / 16.
   CHECK(warnings[0] ==
-        "s: port 2 has PFC headroom 393216, its link calls for 12513916: packets that come after "
+        "s: port 2 has PFC headroom 393216, its link calls for 12513928: packets that come after "
         "PAUSE may be lost");
   set(star.link("h2-s"), parameters);
   CHECK(warnings.size() == 1);

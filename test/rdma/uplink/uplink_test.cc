@@ -250,8 +250,8 @@ TEST_CASE("uplink: packets from strangers are counted, and do not disturb a conn
     REQUIRE(::sendto(stranger->get(), bytes.data(), size, 0, reinterpret_cast<sockaddr*>(&name),
                      length) == static_cast<ssize_t>(size));
   };
-  for (size_t size : {0, 1, 15, 100, 4143}) throw_in(size, 0xff);  // no opcode
-  for (size_t size : {4144, 9000, 60000}) throw_in(size, 0);
+  for (size_t size : {0, 1, 15, 100, 4147}) throw_in(size, 0xff);  // no opcode
+  for (size_t size : {4148, 9000, 60000}) throw_in(size, 0);
   throw_in(16, 0);  // an RC SEND First, its ICRC wrong
   UplinkCounters& uplink = wire.far.uplink().counters();
   TimeNs end = monotonic_ns() + 10 * kSecond;

@@ -1,7 +1,9 @@
 #include "rdma/wire/opcode.h"
 
 #include <catch2/catch.hpp>
+#include <deque>
 #include <string>
+#include <vector>
 
 using namespace rocefs;
 using wire::Opcode;
@@ -64,8 +66,33 @@ constexpr Row kTables[] = {
     {Opcode::kCnp, 0x81, "CNP", "", "reserved"},
 };
 
+bool is_response(int code) {
+  return (code & 0x1f) >= 0x0d && (code & 0x1f) <= 0x12;
+}
+
+// The same with the rows of XRC (annex A14): 101 in the upper bits of those of RC, and an XRCETH in
+// front of what else follows the BTH of a request.
+const std::vector<Row>& tables() {
+  static std::deque<std::string> texts;
+  static const std::vector<Row> all = [] {
+    std::vector<Row> rows(std::begin(kTables), std::end(kTables));
+    for (const Row& row : kTables) {
+      if (row.code >= 0x20) continue;
+      Row xrc = row;
+      xrc.code += 0xa0;
+      xrc.opcode = static_cast<Opcode>(xrc.code);
+      xrc.name = texts.emplace_back("X" + std::string(row.name));
+      const char* front = is_response(row.code) ? "" : "XRCETH ";
+      xrc.behind_bth = texts.emplace_back(front + std::string(row.behind_bth));
+      rows.push_back(xrc);
+    }
+    return rows;
+  }();
+  return all;
+}
+
 const Row* row_of(int code) {
-  for (const Row& row : kTables) {
+  for (const Row& row : tables()) {
     if (row.code == code) return &row;
   }
   return nullptr;
@@ -74,7 +101,8 @@ const Row* row_of(int code) {
 wire::Service service_of(int code) {
   if (code == 0x81) return wire::Service::kCnp;
   constexpr wire::Service kByTopBits[] = {wire::Service::kRc, wire::Service::kUc,
-                                          wire::Service::kRc, wire::Service::kUd};
+                                          wire::Service::kRc, wire::Service::kUd,
+                                          wire::Service::kRc, wire::Service::kXrc};
   return kByTopBits[code >> 5];
 }
 
@@ -101,19 +129,20 @@ TEST_CASE("opcodes: each has the standard's name and place, and no other is vali
     CHECK(info.middle == (row->place == "middle"));
     CHECK(info.last == (row->place == "last"));
     CHECK(info.only == (row->place == "only"));
-    bool response = code >= 0x0d && code <= 0x12;
+    bool response = is_response(code) && (code >> 5 == 0 || code >> 5 == 5);
     CHECK(info.response == response);
     CHECK(info.request == (!response && row->opcode != Opcode::kCnp));
-    CHECK(info.is_read_response == (code >= 0x0d && code <= 0x10));
+    CHECK(info.is_read_response == (response && (code & 0x1f) <= 0x10));
     CHECK(info.is_send == (row->name.find("_SEND_") != std::string_view::npos));
     CHECK(info.is_write == (row->name.find("_WRITE_") != std::string_view::npos));
   }
 }
 
 TEST_CASE("opcodes: each has the headers of the standard") {
-  for (const Row& row : kTables) {
+  for (const Row& row : tables()) {
     const wire::OpcodeInfo& info = wire::opcode_info(row.opcode);
     INFO(row.name);
+    CHECK(info.has_xrceth == lists(row, "XRCETH"));
     CHECK(info.has_deth == lists(row, "DETH"));
     CHECK(info.has_reth == lists(row, "RETH"));
     CHECK(info.has_atomic_eth == lists(row, "AtomicETH"));
@@ -124,8 +153,8 @@ TEST_CASE("opcodes: each has the headers of the standard") {
     CHECK(info.has_cnp_reserved == lists(row, "reserved"));
     CHECK(info.has_payload == lists(row, "payload"));
     constexpr std::pair<std::string_view, int> kLengths[] = {
-        {"DETH", 8},         {"RETH", 16}, {"AtomicETH", 28}, {"AETH", 4},
-        {"AtomicAckETH", 8}, {"ImmDt", 4}, {"IETH", 4},       {"reserved", 16},
+        {"DETH", 8},  {"RETH", 16}, {"AtomicETH", 28}, {"AETH", 4},   {"AtomicAckETH", 8},
+        {"ImmDt", 4}, {"IETH", 4},  {"reserved", 16},  {"XRCETH", 4},
     };
     int length = 0;
     for (auto [header, octets] : kLengths) length += lists(row, header) ? octets : 0;

@@ -71,7 +71,7 @@ TEST_CASE("packet: every opcode survives emitting and parsing, over IPv4 and IPv
       ++packets;
     }
   }
-  CHECK(packets == 39 * 50);
+  CHECK(packets == (39 + 24) * 50);
 }
 
 // Independent bytes: a mistake shared by parser and emitter would otherwise pass.
@@ -92,6 +92,7 @@ TEST_CASE("packet: each field is at its place in the headers' drawings") {
   headers.v6 = {0xab, 0xcdef1, 0x2345, 17, 0x67, {}, {}};
   for (uint8_t i = 0; i < 16; ++i) headers.v6.src[i] = i, headers.v6.dst[i] = 0xf0 + i;
   headers.udp = {1, 2, 3, 4};
+  headers.xrc = {0x91, 0x929394};
   headers.deth = {0x80010203, 0x44, 0x050607};
   headers.reth = {0x1112131415161718, 0x21222324, 0x31323334};
   headers.aeth = {0x63, 0x414243};
@@ -115,6 +116,10 @@ TEST_CASE("packet: each field is at its place in the headers' drawings") {
   CHECK(behind_bth(Opcode::kUdSendOnlyImm) == from_hex("80010203 44 050607 61626364"));
   CHECK(behind_bth(Opcode::kRcWriteOnlyImm) ==
         from_hex("1112131415161718 21222324 31323334 61626364"));
+  CHECK(behind_bth(Opcode::kXrcSendMiddle) == from_hex("91 929394"));
+  CHECK(behind_bth(Opcode::kXrcWriteOnlyImm) ==
+        from_hex("91 929394 1112131415161718 21222324 31323334 61626364"));
+  CHECK(behind_bth(Opcode::kXrcAck) == from_hex("63 414243"));
   CHECK(behind_bth(Opcode::kRcAtomicAck) == from_hex("63 414243 5152535455565758"));
   CHECK(behind_bth(Opcode::kRcSendOnlyInv) == from_hex("71727374"));
   CHECK(behind_bth(Opcode::kCnp) == from_hex("808182838485868788898a8b8c8d8e8f"));

@@ -62,6 +62,7 @@ inline wire::Headers random_headers(Rng& rng, bool ipv6, wire::Opcode opcode) {
   headers.udp = {u16(), wire::kRocePort, 0, 0};
   headers.bth = {opcode,     u8(1) != 0, u8(1) != 0, 0,          0,     u16(),  u8(1) != 0,
                  u8(1) != 0, u8(6),      u32(24),    u8(1) != 0, u8(7), u32(24)};
+  if (info.has_xrceth) headers.xrc = {u8(), u32(24)};
   if (info.has_deth) headers.deth = {u32(), u8(), u32(24)};
   if (info.has_reth) headers.reth = {bits(64), u32(), u32()};
   if (info.has_atomic_eth) headers.atomic = {bits(64), u32(), bits(64), bits(64)};
