@@ -11,7 +11,7 @@ namespace rocefs {
 
 void Cma::add_resource(const CmId& id, std::string_view values, std::string& text) const {
   // States of iproute2's rdma (enum rdma_cm_state of the kernel).
-  constexpr unsigned kStates[] = {0, 7, 2, 4, 5, 6, 8, 9};
+  constexpr unsigned kStates[] = {0, 7, 1, 2, 4, 5, 6, 8, 9};
   auto add = [&](const std::string& device, size_t port) {
     fmt::format_to(std::back_inserter(text), "{} cm_id {} port={} ps={} type={} state={} src={}",
                    device, values, port, static_cast<unsigned>(id.space()),

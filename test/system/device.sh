@@ -106,14 +106,14 @@ MINOR=3
 DEVNAME=infiniband/uverbs0"
 leads "$verbs/uverbs0/device" ../../../0000:2b:00.0
 leads "$verbs/uverbs0/subsystem" ../../../../../class/infiniband_verbs
-expect "rdma_cm umad0 umad1 uverbs0 uverbs1" "$(LC_ALL=C ls "$mnt/dev/infiniband" | xargs)" "dev/infiniband"
+expect "issm0 issm1 rdma_cm umad0 umad1 uverbs0 uverbs1" "$(LC_ALL=C ls "$mnt/dev/infiniband" | xargs)" "dev/infiniband"
 leads "$mnt/dev/infiniband/uverbs0" /dev/null
 expect "symbolic link" "$(stat -c %F "$mnt/dev/infiniband/uverbs0")" "uverbs0"
 expect "character special file 1:3" "$(stat -Lc '%F %Hr:%Lr' "$mnt/dev/infiniband/uverbs1")" "uverbs1"
 
 test_case "libibumad finds its umad files"
 mads=$mnt/class/infiniband_mad
-expect "abi_version umad0 umad1" "$(LC_ALL=C ls "$mads" | xargs)" "class/infiniband_mad"
+expect "abi_version issm0 issm1 umad0 umad1" "$(LC_ALL=C ls "$mads" | xargs)" "class/infiniband_mad"
 is "$mads/abi_version" 5
 leads "$mads/umad0" ../../devices/pci0000:2b/0000:2b:00.0/infiniband_mad/umad0
 is "$mads/umad0/ibdev" mb_0

@@ -145,7 +145,7 @@ test_case "the machine's RDMA devices are hidden, and nothing else of its /dev"
 $may_root || skip "no mount namespaces for root"
 devices='d=$dir/dev; mkdir -p $d; mount -t tmpfs none $d; mkdir -p $d/infiniband $d/pts; mknod $d/null c 1 3; mknod $d/zero c 1 5;
   mknod $d/infiniband/uverbs9 c 231 192; touch $d/infiniband/rdma_cm; mount --move $d /dev;'
-expect $'0 rdma_cm umad0 umad1 uverbs0 uverbs1\ncharacter special file 1:3\ninfiniband null pts zero' \
+expect $'0 issm0 issm1 rdma_cm umad0 umad1 uverbs0 uverbs1\ncharacter special file 1:3\ninfiniband null pts zero' \
   "$(on_machine "$devices said \$ROCEFS enter -m \$mnt sh -ec 'cd /dev; echo >infiniband/uverbs1; ls infiniband | xargs
     stat -Lc \"%F %Hr:%Lr\" infiniband/uverbs0; ls | xargs'")" "a machine with /dev/infiniband"
 
@@ -178,7 +178,7 @@ expect $'mb_0\nmb_1\n0.5' "$(as_mounter env dir="$dir" unshare -Urm sh -c "$his"
 test_case "a command inside sees a NIC leave and come back"
 # A NIC leaves and comes back: a command that is inside sees it, and so does one that enters meanwhile.
 nic='echo $(ls /sys/class/infiniband; ls /dev/infiniband) $(cat /sys/class/net/enp43s0/address 2>/dev/null)'
-expect "0 mb_0 mb_1 rdma_cm umad0 umad1 uverbs0 uverbs1 02:00:4c:6d:62:01,mb_1 rdma_cm umad1 uverbs1,mb_0 mb_1 rdma_cm umad0 umad1 uverbs0 uverbs1 02:00:4c:6d:62:01" \
+expect "0 mb_0 mb_1 issm0 issm1 rdma_cm umad0 umad1 uverbs0 uverbs1 02:00:4c:6d:62:01,mb_1 issm1 rdma_cm umad1 uverbs1,mb_0 mb_1 issm0 issm1 rdma_cm umad0 umad1 uverbs0 uverbs1 02:00:4c:6d:62:01" \
   "$(outcome_of may_enter sh -ec "cd /sys/bus/pci/drivers/mango_core; $nic; echo 0000:2b:00.0 >unbind; $nic
     echo 0000:2b:00.0 >bind; $nic" | paste -sd,)" "unbind and bind, inside"
 echo 0000:2b:00.0 >"$mnt/bus/pci/drivers/mango_core/unbind"

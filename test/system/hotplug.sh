@@ -45,7 +45,7 @@ exec 3<&- 4<&-
 test_case "the names of a device disappear at once"
 for path in "${names[@]}"; do [ ! -e "$path" ] && [ ! -L "$path" ] || fail "$path is still there"; done
 expect mb_1 "$(ls "$ib")" "devices"
-expect "rdma_cm umad1 uverbs1" "$(ls "$mnt/dev/infiniband" | xargs)" "devices for verbs"
+expect "issm1 rdma_cm umad1 uverbs1" "$(ls "$mnt/dev/infiniband" | xargs)" "devices for verbs"
 expect 6 "$(cat "$mnt/class/infiniband_verbs/abi_version")" "the class stays"
 expect 2 "$(stat -c %h "$function")" "links to the function's directory"
 expect 0x4d42 "$(cat "$function/device")" "the function stays"

@@ -162,7 +162,7 @@ coproc "$ROCEFS" enter -m "$mnt" sh -c 'ls /dev/infiniband | xargs; '"python3 $l
   read line; cat /sys/class/infiniband/mb_0/fw_ver; until [ "$('"python3 $lib/seqpacket.py connect /sys/kernel/debug/rocefs/uapi"')" = ECONNREFUSED ]; do :; done; echo refused; read line'
 inside=$COPROC_PID
 said() { read -r line <&"${COPROC[0]}"; echo "$line"; }
-expect "rdma_cm umad0 umad1 uverbs0 uverbs1" "$(said)" "entered: /dev/infiniband"
+expect "issm0 issm1 rdma_cm umad0 umad1 uverbs0 uverbs1" "$(said)" "entered: /dev/infiniband"
 expect ok "$(said)" "entered: connect"
 umount "$mnt"
 echo >&"${COPROC[1]}"

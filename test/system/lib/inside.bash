@@ -31,7 +31,9 @@ files=$(cd "$mnt" && find devices -type f -size +0 -perm -444 -path '*:00.0/*' !
 in_tree=$(cd "$mnt" && cat $files | cksum)
 cd /sys
 expect "$in_tree" "$(cat $files | cksum)" "cat"
-expect "$in_tree" "$(for file in $files; do while IFS= read -r line; do printf '%s\n' "$line"; done <"$file"; done | cksum)" "read"
+texts=$(grep -v '/config$' <<<"$files")  # bash has no lines with NUL octets
+expect "$(cd "$mnt" && cat $texts | cksum)" \
+  "$(for file in $texts; do while IFS= read -r line; do printf '%s\n' "$line"; done <"$file"; done | cksum)" "read"
 if [ -x "$outside/raw_reader" ]; then
   expect "$in_tree" "$("$outside/raw_reader" $files | cksum)" "system calls alone"
 fi
