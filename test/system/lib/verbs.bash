@@ -71,6 +71,8 @@ stock_programs() {
   pingpong 819200 ibv_uc_pingpong -g 1 -n 100
   pingpong 409600 ibv_ud_pingpong -g 1 -n 100 -s 2048
   pingpong 819200 ibv_srq_pingpong -g 1 -n 100
+  pair 0 ibv_xsrq_pingpong -g 1 -n 100
+  grep -q ^success "$logs/client" || fail "XRC: $(said_both)"
   if ! command -v ib_write_bw >/dev/null; then
     echo "part left out: perftest is missing"
     return
