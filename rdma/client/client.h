@@ -233,6 +233,7 @@ class Client final : public DeviceClient {
     uint32_t key = 0;
     Pd* pd = nullptr;
     Dm* dm = nullptr;  // region of device memory
+    Process::Pages pages = Process::Pages::kPopulated;
   };
   struct Xrcd {
     std::shared_ptr<XrcDomain> domain;
@@ -329,7 +330,7 @@ class Client final : public DeviceClient {
     rocefs_request request;
     Attachment attachment;
     Reply reply;
-    TimeNs deadline;
+    TimeNs deadline;  // of the wall's clock
   };
   std::optional<Leaving> leaving_;
   Event retry_ = event_of<&Client::retry_destroy>(this);

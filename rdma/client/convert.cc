@@ -31,9 +31,9 @@ constexpr MaskPair kMasks[] = {
 
 // ibv_access_flags 20 to 29 are optional: a device that lacks them ignores them.
 constexpr uint32_t kOptionalAccess = 0x3ff00000;
-// IBV_ACCESS_FLUSH_GLOBAL and _PERSISTENT: a queue pair may have them, though nobody can ask it to
-// flush.
-constexpr uint32_t kFlushAccess = 1 << 8 | 1 << 9;
+// What a queue pair may have, and makes no difference: IBV_ACCESS_ON_DEMAND and HUGETLB, which are
+// of regions; FLUSH_GLOBAL and _PERSISTENT, which nobody can ask for.
+constexpr uint32_t kIdleAccess = 1 << 6 | 1 << 7 | 1 << 8 | 1 << 9;
 constexpr uint32_t kAllAccess =
     kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteAtomic | kWindowBind;
 
@@ -194,7 +194,7 @@ Result<Modification> modification_of(const Device& device, QpState now,
     a.path = *path;
   }
   if (out.mask & kQpAccess) {
-    Result<uint8_t> access = access_of(attr.access & ~kFlushAccess);
+    Result<uint8_t> access = access_of(attr.access & ~kIdleAccess);
     if (!access) return access.error();
     a.access = *access;
   }

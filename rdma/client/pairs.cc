@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "core/base/clock.h"
 #include "rdma/client/client.h"
 
 namespace rocefs {
@@ -10,8 +11,9 @@ namespace {
 // Packets that may be unacknowledged: 2 MiB of the largest, so that the copy threads of both ends
 // have work while the core forwards earlier packets.
 constexpr uint32_t kWindow = 512;
-// Destruction of a queue pair that has datagrams to send.
-constexpr TimeNs kDrainRetry = 50 * kMicrosecond, kMaxDrain = 100 * kMillisecond;
+// Destruction of a queue pair that has datagrams to send. Short, because engine time may be slowed
+// down a million times; the limit is one of real time, since the program waits.
+constexpr TimeNs kDrainRetry = kMicrosecond, kMaxDrain = 100 * kMillisecond;
 
 }  // namespace
 
@@ -137,7 +139,7 @@ Scheduler* Client::draining(uint32_t handle) {
   ClientQp* qp = device_ ? qps_.find(handle) : nullptr;
   if (!qp || qp->qp().type() != QpType::kUd) return nullptr;
   (void)qp->serve();
-  bool drains = qp->qp().sends() && qp->qp().requester().queued() > 0;
+  bool drains = qp->qp().state() == QpState::kRts && qp->qp().requester().queued() > 0;
   return drains ? &qp->qp().host().scheduler() : nullptr;
 }
 
@@ -146,15 +148,16 @@ Scheduler* Client::draining(uint32_t handle) {
 bool Client::drains_first(const rocefs_request& request, Attachment& attachment, Reply& reply) {
   Scheduler* scheduler = leaving_ ? nullptr : draining(request.u.handle);
   if (!scheduler) return false;
-  TimeNs deadline = scheduler->now() + kMaxDrain;
+  TimeNs deadline = monotonic_ns() + kMaxDrain;
   leaving_.emplace(Leaving{request, std::move(attachment), std::move(reply), deadline});
   scheduler->after(retry_, kDrainRetry);
   return true;
 }
 
-void Client::retry_destroy(TimeNs now) {
+void Client::retry_destroy(TimeNs) {
   Scheduler* scheduler = draining(leaving_->request.u.handle);
-  if (scheduler && now < leaving_->deadline) return scheduler->after(retry_, kDrainRetry);
+  if (scheduler && monotonic_ns() < leaving_->deadline)
+    return scheduler->after(retry_, kDrainRetry);
   request(leaving_->request, std::move(leaving_->attachment), std::move(leaving_->reply));
   leaving_.reset();
 }

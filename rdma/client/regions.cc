@@ -70,23 +70,25 @@ Result<void> Client::add_region(const rocefs_reg_mr& wanted, std::shared_ptr<Mem
       device_->memory().add(std::move(memory), wanted.iova, wanted.length, pd->number, *access);
   if (!key) return key.error();
   ++pd->users;
-  answer.u.mr.handle = mrs_.add(std::make_unique<Mr>(Mr{*key, pd, nullptr}));
+  answer.u.mr.handle =
+      mrs_.add(std::make_unique<Mr>(Mr{*key, pd, nullptr, pages_of(wanted.access)}));
   answer.u.mr.lkey = answer.u.mr.rkey = *key;
   return {};
 }
 
 void Client::rereg_mr(const rocefs_rereg_mr& wanted, Reply reply) {
   bool moves = wanted.flags & ROCEFS_REREG_TRANSLATION;
-  if ((wanted.flags & ROCEFS_REREG_ACCESS) && (wanted.mr.access & kOnDemand)) {
-    return reply(refusal({EOPNOTSUPP, "a region stays with or without paging on demand"}));
-  }
   Result<void> fits = moves ? check_bounds(wanted.mr) : Result<void>();
   if (!fits) return reply(refusal(fits.error()));
   uint32_t access = wanted.mr.access;
   Mr* mr = mrs_.find(wanted.handle);
+  bool on_demand = mr && mr->pages == Process::Pages::kOnDemand;
+  if (mr && (wanted.flags & ROCEFS_REREG_ACCESS) && pages_of(wanted.mr.access) != mr->pages) {
+    return reply(refusal({EOPNOTSUPP, "a region stays with or without paging on demand"}));
+  }
   bool keeps_access = device_ && mr && !(wanted.flags & ROCEFS_REREG_ACCESS);
   if (keeps_access) access = device_->memory().find(mr->key)->access;
-  populate(wanted.mr.address, moves ? wanted.mr.length : 0, access,
+  populate(wanted.mr.address, moves && !on_demand ? wanted.mr.length : 0, access,
            [this, wanted, reply = std::move(reply)](bool populated) mutable {
              rocefs_answer answer{};
              Result<void> changed =
@@ -115,14 +117,14 @@ Result<void> Client::change_region(const rocefs_rereg_mr& wanted, rocefs_answer&
   if (!pd) return no_such("protection domain", wanted.mr.pd);
   uint8_t access = before.access;
   if (wanted.flags & ROCEFS_REREG_ACCESS) {
-    Result<uint8_t> given = region_access_of(wanted.mr.access);
+    Result<uint8_t> given = region_access_of(wanted.mr.access & ~kOnDemand);
     if (!given) return given.error();
     access = *given;
   }
   Result<uint32_t> key = mr->key;
   if (wanted.flags & ROCEFS_REREG_TRANSLATION) {
     auto memory =
-        std::make_shared<ClientMemory>(process_, wanted.mr.address, Process::Pages::kPopulated);
+        std::make_shared<ClientMemory>(process_, wanted.mr.address, mr->pages);
     key = table.add(std::move(memory), wanted.mr.iova, wanted.mr.length, pd->number, access);
     if (!key) return key.error();
     (void)table.remove(mr->key);
@@ -193,7 +195,8 @@ Result<void> Client::reg_dm_mr(const rocefs_reg_dm_mr& wanted, rocefs_answer& an
   if (!key) return key.error();
   ++pd->users;
   ++dm->users;
-  answer.u.mr.handle = mrs_.add(std::make_unique<Mr>(Mr{*key, pd, dm}));
+  answer.u.mr.handle =
+      mrs_.add(std::make_unique<Mr>(Mr{*key, pd, dm, Process::Pages::kPopulated}));
   answer.u.mr.lkey = answer.u.mr.rkey = *key;
   return {};
 }

@@ -74,6 +74,7 @@ int rocefs_destroy_ah(struct ibv_ah* ibv) {
   struct rocefs_ah* ah = ROCEFS_CONTAINER(ibv, struct rocefs_ah, ibv);
   if (ibv->handle != number_of(ah)) return errno = ENOENT; /* as the kernel's uverbs */
   forget_handle(rocefs_context_of(ibv->context), ibv->pd);
+  ibv->handle = 0;
   free(ah);
   return 0;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "rdma/provider/rocefs.h"
 
@@ -17,28 +18,33 @@ static struct rocefs_dm* dm_of(struct ibv_dm* dm) {
   return ROCEFS_CONTAINER(dm, struct rocefs_dm, ibv);
 }
 
-static bool covers(const struct rocefs_dm* dm, uint64_t offset, size_t length) {
-  return offset <= dm->length && length <= dm->length - offset;
+/* Copies are of whole words, as on HCAs; returns an errno. */
+static int check(const struct rocefs_dm* dm, uint64_t offset, size_t length) {
+  if (offset % sizeof(uint32_t) || length % sizeof(uint32_t)) return EINVAL;
+  return offset <= dm->length && length <= dm->length - offset ? 0 : EFAULT;
 }
 
 static int copy_to(struct ibv_dm* ibv, uint64_t offset, const void* from, size_t length) {
-  if (!covers(dm_of(ibv), offset, length)) return EFAULT;
-  memcpy(dm_of(ibv)->memory + offset, from, length);
-  return 0;
+  int error = check(dm_of(ibv), offset, length);
+  if (!error) memcpy(dm_of(ibv)->memory + offset, from, length);
+  return error;
 }
 
 static int copy_from(void* to, struct ibv_dm* ibv, uint64_t offset, size_t length) {
-  if (!covers(dm_of(ibv), offset, length)) return EFAULT;
-  memcpy(to, dm_of(ibv)->memory + offset, length);
-  return 0;
+  int error = check(dm_of(ibv), offset, length);
+  if (!error) memcpy(to, dm_of(ibv)->memory + offset, length);
+  return error;
 }
 
 static int map_dm(struct rocefs_dm* dm, const struct rocefs_created* created, int fd) {
+  if (created->size < dm->length) {
+    if (fd >= 0) close(fd);
+    return EPROTO;
+  }
   dm->size = created->size;
-  dm->memory =
-      created->size < dm->length ? NULL : rocefs_map(fd, created->size, PROT_READ | PROT_WRITE);
+  dm->memory = rocefs_map(fd, created->size, PROT_READ | PROT_WRITE);
   dm->ibv.handle = created->handle;
-  return dm->memory ? 0 : EPROTO;
+  return dm->memory ? 0 : errno;
 }
 
 static int create(struct rocefs_context* context, struct rocefs_dm* dm, uint32_t log_align) {

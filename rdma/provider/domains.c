@@ -85,13 +85,11 @@ int rocefs_dealloc_td(struct ibv_td* td) {
 /* The memory of queues is the engine's, in sealed files: a program's allocator cannot make it. */
 struct ibv_pd* rocefs_alloc_parent_domain(struct ibv_context* context,
                                           struct ibv_parent_domain_init_attr* attr) {
-  const uint32_t known =
-      IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
   int error = 0;
-  if (!attr->pd || attr->pd->context != context || (attr->comp_mask & ~known))
-    error = EINVAL;
-  else if (attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS)
+  if (attr->comp_mask & ~(uint32_t)IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT)
     error = EOPNOTSUPP;
+  else if (!attr->pd || attr->pd->context != context)
+    error = EINVAL;
   struct rocefs_pd* pd = error ? NULL : calloc(1, sizeof *pd);
   if (!pd) {
     errno = error ? error : ENOMEM;

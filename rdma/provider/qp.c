@@ -140,7 +140,7 @@ struct ibv_qp* rocefs_open_qp(struct ibv_context* context, struct ibv_qp_open_at
   const uint32_t needed = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
   const uint32_t known = needed | IBV_QP_OPEN_ATTR_CONTEXT;
   if ((attr->comp_mask & needed) != needed || (attr->comp_mask & ~known) ||
-      attr->qp_type != IBV_QPT_XRC_RECV) {
+      attr->qp_type != IBV_QPT_XRC_RECV || attr->xrcd->context != context) {
     errno = EINVAL;
     return NULL;
   }

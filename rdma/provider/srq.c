@@ -76,7 +76,10 @@ struct ibv_srq* rocefs_create_srq_ex(struct ibv_context* context,
     errno = EOPNOTSUPP;
     return NULL;
   }
-  if ((attr->comp_mask & needed) != needed) {
+  bool xrc_here =
+      type != IBV_SRQT_XRC || ((attr->comp_mask & xrc) == xrc && attr->xrcd->context == context &&
+                               attr->cq->context == context);
+  if ((attr->comp_mask & needed) != needed || attr->pd->context != context || !xrc_here) {
     errno = EINVAL;
     return NULL;
   }

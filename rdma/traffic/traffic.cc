@@ -117,7 +117,11 @@ FlowEntryPtr Traffic::find(std::string_view name) const {
 }
 
 void Traffic::add(const FlowEntryPtr& entry) {
-  std::erase_if(known_, [](const std::weak_ptr<FlowEntry>& weak) { return weak.expired(); });
+  // At most as often as the list doubles: a start costs the same with many flows as with few.
+  if (known_.size() >= prune_known_at_) {
+    std::erase_if(known_, [](const std::weak_ptr<FlowEntry>& weak) { return weak.expired(); });
+    prune_known_at_ = 2 * known_.size() + 16;
+  }
   known_.push_back(entry);
   entries_[entry->spec.name] = entry;
 }

@@ -75,6 +75,7 @@ class Traffic final : private FlowBook {
   Parts parts_;
   std::map<std::string, FlowEntryPtr, std::less<>> entries_;
   std::vector<std::weak_ptr<FlowEntry>> known_;  // forgotten ones too
+  size_t prune_known_at_ = 16;                   // size at which the list is cleaned
   std::vector<FlowEntryPtr> leaving_;            // during a reset
   RemoteTraffic remote_;
 };

@@ -26,6 +26,9 @@ Responder::Verdict Responder::check_request(const Packet& packet, const wire::Tr
   bool follows = message_.active && message_.write == info.is_write;
   if (begins ? message_.active : !follows) return refuse(step, aeth::kNakInvalidRequest);
   step.begins = begins;
+  // An SRQ of XRC that was destroyed has given its buffers back to the program.
+  bool queue_gone = !begins && info.is_send && info.has_xrceth && !receives();
+  if (queue_gone) return refuse(step, aeth::kNakInvalidRequest);
   if (begins) {
     Verdict verdict = choose_queue(headers, step);
     if (verdict != Verdict::kAccept) return verdict;

@@ -35,7 +35,7 @@ void Responder::start(uint32_t psn) {
 }
 
 void Responder::receive(PacketPtr&& packet, const wire::Transport& headers) {
-  if (!qp_.receives_packets() || steps_.full()) return;
+  if (!qp_.receives_packets() || steps_.full() || doomed_) return;
   if (qp_.state() == QpState::kRtr && qp_.type() != QpType::kUd) qp_.raise(QpEvent::kEstablished);
   switch (qp_.type()) {
     case QpType::kRc:
@@ -73,6 +73,7 @@ void Responder::handle_expected(PacketPtr&& packet, const wire::Transport& heade
     return accept(std::move(packet), headers, step);
   }
   state_ = ResponderState::kRefused;
+  doomed_ = is_fatal(step.nak);
   drop_out_of_order();  // the far end goes back, or fails
   add_step(step);
 }
@@ -227,7 +228,10 @@ bool Responder::execute(Step& step) {
 // Completes a step: its payload, and everything before it, is placed, so that it may be
 // acknowledged.
 void Responder::complete_step(Step& step) {
-  if (step.forgotten) return;
+  if (step.forgotten) {
+    if (step.consumes_receive && step.completion.srqn != 0) report_flushed(step.completion);
+    return;
+  }
   message_bad_ = step.failed || (message_bad_ && !step.begins);
   step.failed |= message_bad_ && step.message_end;
   settle(step);
@@ -367,7 +371,28 @@ void Responder::flush_one(uint64_t wr_id) {
   if (CompletionSink* cq = receive_cq(completion)) (void)cq->push(completion);
 }
 
+void Responder::report_flushed(Completion completion) {
+  completion.status = WcStatus::kFlushed;
+  if (CompletionSink* cq = receive_cq(completion)) (void)cq->push(completion);
+}
+
+// The current receive of an SRQ of XRC, whose program goes on, is reported when memory has ended
+// its work on it.
+void Responder::leave_receive() {
+  abandon_message();
+  if (!reusable_receive_) return;
+  bool placing = !steps_.empty() && !steps_.back().message_end && !steps_.back().consumes_receive;
+  if (!placing) return flush_one(reusable_receive_->wr_id);
+  Step& last = steps_.back();
+  last.consumes_receive = true;
+  last.completion.wr_id = reusable_receive_->wr_id;
+  last.completion.opcode = WcOpcode::kReceive;
+  last.completion.qpn = qp_.number();
+  last.completion.srqn = message_.srqn;
+}
+
 void Responder::reset() {
+  if (is_xrc(qp_.type())) leave_receive();
   for (uint64_t at = steps_.head(); at != steps_.tail(); ++at) steps_.at(at).forgotten = true;
   message_ = {};
   reusable_receive_.reset();
@@ -377,7 +402,7 @@ void Responder::reset() {
   agreement_.forget();
   state_ = ResponderState::kInOrder;
   nak_due_.reset();
-  acknowledge_due_ = message_bad_ = false;
+  acknowledge_due_ = message_bad_ = doomed_ = false;
 }
 
 }  // namespace rocefs

@@ -132,6 +132,8 @@ class Responder final : public MemoryListener {
   void settle(Step& step);
   void refuse_read(uint64_t psn);
   void flush_one(uint64_t wr_id);
+  void report_flushed(Completion completion);
+  void leave_receive();
   CompletionSink* receive_cq(const Completion& completion);
 
   // out_of_order.cc
@@ -170,6 +172,7 @@ class Responder final : public MemoryListener {
   Message message_;
   std::optional<ReceiveRequest> reusable_receive_;  // left by a lost message, for the next one
   uint64_t reusable_after_ = 0;                     // end of the steps of that message
+  bool doomed_ = false;        // a fatal refusal waits for its turn: nothing is judged any more
   bool message_bad_ = false;   // memory has refused a part of the message in completion
   uint64_t expected_psn_ = 0;  // expected PSN
   uint64_t acknowledged_ = 0;  // PSN of the newest SEND or WRITE that is placed

@@ -48,6 +48,7 @@ Result<void> set_opcode(InjectSpec& spec, std::string_view value) {
   for (const auto& answer : kAnswers) {
     if (answer.name != value) continue;
     opcodes.set(static_cast<size_t>(wire::Opcode::kRcAck));
+    opcodes.set(static_cast<size_t>(wire::Opcode::kXrcAck));
     spec.syndrome = answer.syndrome;
     return {};
   }

@@ -69,8 +69,8 @@ enum rocefs_operation_traits {
       ROCEFS_LOCAL | ROCEFS_INVALIDATES, LOCAL_INV, 1 << 7, 0)                                     \
   ROW(BindWindow, BIND_MW, 8, ROCEFS_RC_UC, ROCEFS_NO_PACKETS, ROCEFS_LOCAL, BIND_MW, 1 << 8,      \
       1 << 17 | 1 << 24)                                                                           \
-  /* IBTA 9.4.1.1: of RC alone, though ibv_post_send(3) has it for UC as well. */                  \
-  ROW(SendInvalidate, SEND_WITH_INV, 9, ROCEFS_RC_XRC, ROCEFS_MESSAGE(Send, LastInv, OnlyInv),     \
+  /* IBTA 9.4.1.1: of RC alone, though ibv_post_send(3) has it for UC. XRC binds no windows. */    \
+  ROW(SendInvalidate, SEND_WITH_INV, 9, ROCEFS_RC, ROCEFS_MESSAGE(Send, LastInv, OnlyInv),         \
       ROCEFS_PAYLOAD | ROCEFS_INVALIDATES | ROCEFS_RECEIVE, SEND, 1 << 9, 0)                       \
   /* IBTA A19; the capability is IB_UVERBS_DEVICE_ATOMIC_WRITE. */                                 \
   ROW(AtomicWrite, ATOMIC_WRITE, 15, ROCEFS_RC_XRC, ROCEFS_ONE(AtomicWrite),                       \

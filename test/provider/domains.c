@@ -56,7 +56,9 @@ static void device_memory(void) {
   struct ibv_mr* region = ibv_reg_dm_mr(pd, dm, 4096, 1024, rights);
   REQUIRE(region);
   CHECK(ibv_free_dm(dm) == EBUSY);
-  CHECK(ibv_memcpy_to_dm(dm, 5999, memory, 2) == EFAULT);
+  CHECK(ibv_memcpy_to_dm(dm, 5996, memory, 8) == EFAULT);
+  CHECK(ibv_memcpy_to_dm(dm, 2, memory, 4) == EINVAL);
+  CHECK(ibv_memcpy_from_dm(memory, dm, 0, 6) == EINVAL);
 
   struct pair pair = make_pair(IBV_QPT_RC);
   connect_pair(&pair);
@@ -71,10 +73,10 @@ static void device_memory(void) {
   wr.wr.rdma.rkey = region->rkey;
   REQUIRE(!ibv_post_send(pair.a, &wr, &bad));
   expect_completion(pair.sends, 1);
-  char back[6] = "";
-  CHECK(!ibv_memcpy_from_dm(back, dm, 4096 + 8, 6) && !strcmp(back, "hello"));
+  char back[8] = "";
+  CHECK(!ibv_memcpy_from_dm(back, dm, 4096 + 8, 8) && !strcmp(back, "hello"));
   /* Sent from device memory, to the program's. */
-  CHECK(!ibv_memcpy_to_dm(dm, 4096, "other", 6));
+  CHECK(!ibv_memcpy_to_dm(dm, 4096, "other\0\0", 8));
   sge = (struct ibv_sge){0, 6, region->lkey};
   wr.wr.rdma.remote_addr = (uintptr_t)memory;
   wr.wr.rdma.rkey = mr->rkey;

@@ -129,6 +129,15 @@ sed -i "s|file=|file=$dir/|" "$dir/alone.ini"
 sim "$dir/alone.ini" >"$dir/alone.txt" 2>/dev/null
 expect "1.00 1.00 1.00 1.00 1.00" "$(awk '$1 ~ /^[wrsfe]$/ {print $9}' "$dir/alone.txt" | xargs)" "slowdown of flows that are alone"
 
+test_case "a run that meets its limit keeps the results so far"
+sed 's/^\[flows\]/[sim]\nlimit = 50ms\n[flows]/; s/size=4096/size=4096 count=200000/' "$dir/alone.ini" >"$dir/cut.ini"
+expect 1 "$(sim "$dir/cut.ini" --out "$dir/cut" >"$dir/cut.txt" 2>"$dir/cut.err"; echo $?)" "status"
+expect "rocefs: cut.ini: 3 of 5 flows still run after 50ms" "$(grep ^rocefs "$dir/cut.err" | sed "s|$dir/||")" "the reason"
+expect "w:done r:done s:running f:not_started e:not_started" \
+  "$(sed -nE 's/^([wrsfe]) .* (done|running|not started)$/\1:\2/p' "$dir/cut.txt" | tr ' ' _ | xargs)" "states in the table"
+expect "1048576 1048576" "$(awk -F, '$NF == "done" {print $5}' "$dir/cut/flows.csv" | xargs)" "octets in flows.csv"
+[ "$(awk -F, '$2 == "s" {print $5}' "$dir/cut/flows.csv")" -gt 0 ] || fail "nothing of a flow that ran: $(cat "$dir/cut/flows.csv")"
+
 test_case "a full disk is reported"
 if sim "$dir/alone.ini" >/dev/full 2>"$dir/full"; then fail "a table that nobody gets"; fi
 grep -q "^rocefs: stdout: No space left on device" "$dir/full" || fail "a full disk: $(cat "$dir/full")"

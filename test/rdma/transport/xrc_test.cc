@@ -200,7 +200,7 @@ TEST_CASE("XRC: a sending end takes no requests, a receiving one posts none") {
   CHECK(pair.near_device.port().counters().rx_unknown_qp.get() == before + 1);
 }
 
-TEST_CASE("XRC: an SRQ that goes in the middle of a message ends the connection, not the engine") {
+TEST_CASE("XRC: an SRQ that goes in the middle of a message takes no more of its octets") {
   XrcPair pair;
   auto queue = std::make_unique<XrcPair::Queue>(pair);
   Meddler meddler(pair.world, pair.world.link("sw_0-mb_1"), 1, {});
@@ -209,8 +209,26 @@ TEST_CASE("XRC: an SRQ that goes in the middle of a message ends the connection,
     return false;
   };
   pair.post(pair.request(SendOp::kSend, queue->number));
-  CHECK(pair.status() == WcStatus::kSuccess);  // its place was taken before
-  SendRequest again = pair.request(SendOp::kSend, 1);
-  pair.post(again);
   CHECK(pair.status() == WcStatus::kRemoteInvalidRequest);
+  CHECK(pair.to[0] == pair.from[0]);
+  CHECK(pair.to[2048] == 0);  // of the last of three packets; the program may use the buffer again
+  CHECK(pair.far->state() == QpState::kError);
+}
+
+TEST_CASE("XRC: a receiving end that goes in the middle of a message flushes the SRQ's receive") {
+  XrcPair pair;
+  XrcPair::Queue queue(pair);
+  Meddler meddler(pair.world, pair.world.link("sw_0-mb_1"), 1, {});
+  meddler.script = [&](const wire::Parsed& parsed, Packet&) {
+    bool last = parsed.headers.bth.opcode == wire::Opcode::kXrcSendLast;
+    if (last && pair.far) pair.far_device.destroy_qp(*std::exchange(pair.far, nullptr));
+    return false;
+  };
+  pair.post(pair.request(SendOp::kSend, queue.number));
+  CHECK(pair.status() == WcStatus::kRetryExceeded);
+  Completion received;
+  REQUIRE(queue.cq.poll({&received, 1}) == 1);
+  CHECK(received.wr_id == 100);
+  CHECK(received.status == WcStatus::kFlushed);
+  CHECK(queue.receives.size() == 3);
 }

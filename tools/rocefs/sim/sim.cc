@@ -165,7 +165,8 @@ bool complete(const Config& config, const RunResult& run) {
     good = false;
   }
   for (const FlowResult& flow : run.flows) {
-    if (flow.done() || config.scenario.until) continue;
+    bool cut_off = run.failure && (flow.state == "running" || flow.state == "not started");
+    if (flow.done() || cut_off || config.scenario.until) continue;
     std::fprintf(stderr, "rocefs: %s: flow %s of the run%s: %s\n", config.name.c_str(),
                  flow.spec.name.c_str(), of.c_str(), flow.state.c_str());
     good = false;
@@ -198,7 +199,7 @@ int run_all(const Config& config, uint64_t seed, const std::string& out) {
   std::vector<const Scenario::Variant*> variants;
   for (const Scenario::Variant& variant : config.scenario.variants) variants.push_back(&variant);
   if (variants.empty()) variants.push_back(nullptr);
-  bool good = true;
+  int status = 0;
   for (const Scenario::Variant* variant : variants) {
     std::string name = variant ? variant->name : "";
     auto created = Simulation::create(config, variant, seed);
@@ -217,13 +218,14 @@ int run_all(const Config& config, uint64_t seed, const std::string& out) {
     if (int code = finish_output(0)) return code;
     std::fprintf(stderr, "%.3f s of CPU, %.2f M packet-hops per CPU second\n", run.cpu_seconds,
                  static_cast<double>(run.packet_hops) / run.cpu_seconds / 1e6);
-    good = complete(config, run) && good;
+    if (!complete(config, run)) status = std::max(status, 1);
+    if (run.failure) status = std::max(status, print_failure(*run.failure));
   }
   if (!out.empty()) {
     Result<void> written = write_outputs(report, out);
     if (!written) return print_failure({1, written.error().reason});
   }
-  return good ? 0 : 1;
+  return status;
 }
 
 }  // namespace

@@ -120,6 +120,13 @@ std::optional<Failure> Simulation::build(const Scenario::Variant* variant, uint6
   if (auto failure = add_all(scenario.samples, &Simulation::add_column)) return failure;
   std::stable_sort(stores_.begin(), stores_.end(),
                    [](const Store& a, const Store& b) { return a.at < b.at; });
+  for (size_t place = 0; place < result_.flows.size(); ++place) {
+    result_.flows[place].state = "not started";
+    to_come_.push_back(place);
+  }
+  std::stable_sort(to_come_.begin(), to_come_.end(), [this](size_t a, size_t b) {
+    return result_.flows[a].start > result_.flows[b].start;
+  });
   if (result_.flows.empty() && !scenario.until) {
     return Failure{2, fmt::format("{}: [flows] or [sim] until= is wanted", config_.name)};
   }
@@ -280,19 +287,31 @@ void Simulation::take_sample(TimeNs now) {
   result_.samples.push_back(std::move(sample));
 }
 
-// Reads the state of all flows. A started flow without files was removed, by a reset or a stop.
-size_t Simulation::flows_ended(TimeNs now) {
-  size_t ended = 0;
-  for (FlowResult& flow : result_.flows) {
-    std::optional<std::string> state = text_of(below_debug("traffic/" + flow.spec.name + "/state"));
-    if (state) {
-      flow.state = without_newline(*state);
-    } else {
-      flow.state = flow.start <= now ? "removed" : "not started";
-    }
-    ended += flow.state != "running" && flow.state != "not started";
+// Reads the state of the flows that run. A flow without files was removed, by a reset or a stop.
+void Simulation::note_ended(TimeNs now) {
+  while (!to_come_.empty() && result_.flows[to_come_.back()].start <= now) {
+    running_.push_back(to_come_.back());
+    to_come_.pop_back();
   }
-  return ended;
+  std::erase_if(running_, [this](size_t place) {
+    FlowResult& flow = result_.flows[place];
+    std::optional<std::string> state = text_of(below_debug("traffic/" + flow.spec.name + "/state"));
+    flow.state = state ? std::string(without_newline(*state)) : "removed";
+    if (flow.state == "running") return false;
+    take_result(flow);
+    return true;
+  });
+}
+
+// Reads what a flow has moved; what was read before stays if the flow has no files any more.
+void Simulation::take_result(FlowResult& flow) {
+  std::optional<std::string> text = text_of(below_debug("traffic/" + flow.spec.name + "/result"));
+  if (!text) return;
+  flow.result.clear();
+  for (std::string_view line : split(*text, "\n")) {
+    size_t blank = std::min(line.find(' '), line.size() - 1);
+    flow.result[std::string(line.substr(0, blank))] = line.substr(blank + 1);
+  }
 }
 
 std::optional<Failure> Simulation::store_due(TimeNs now, size_t& next) {
@@ -312,7 +331,8 @@ std::optional<Failure> Simulation::run_steps(const Progress& progress) {
   for (TimeNs now = 0;;) {
     if (std::optional<Failure> failure = store_due(now, next_store)) return failure;
     if (!columns_.empty() && now % scenario.interval == 0) take_sample(now);
-    size_t ended = flows_ended(now);
+    note_ended(now);
+    size_t ended = result_.flows.size() - to_come_.size() - running_.size();
     progress(now, ended);
     result_.end = now;
     bool over = scenario.until ? now >= *scenario.until : ended == result_.flows.size();
@@ -339,7 +359,7 @@ std::variant<RunResult, Failure> Simulation::run(const std::string& capture,
     Result<void> started = store(below_debug("pcap"), capture);
     if (!started) return Failure{1, started.error().reason};
   }
-  if (std::optional<Failure> failure = run_steps(progress)) return *failure;
+  result_.failure = run_steps(progress);
   if (!capture.empty()) {
     Result<void> ended = store(below_debug("pcap"), "off");
     if (!ended) return Failure{1, ended.error().reason};
@@ -350,13 +370,7 @@ std::variant<RunResult, Failure> Simulation::run(const std::string& capture,
 }
 
 void Simulation::collect() {
-  for (FlowResult& flow : result_.flows) {
-    std::string text = text_of(below_debug("traffic/" + flow.spec.name + "/result")).value_or("");
-    for (std::string_view line : split(text, "\n")) {
-      size_t blank = std::min(line.find(' '), line.size() - 1);
-      flow.result[std::string(line.substr(0, blank))] = line.substr(blank + 1);
-    }
-  }
+  for (FlowResult& flow : result_.flows) take_result(flow);
   for (FaultResult& fault : result_.faults) {
     std::string text = text_of(below_debug("inject/" + fault.name + "/fired")).value_or("0");
     fault.fired = std::strtoull(text.c_str(), nullptr, 10);

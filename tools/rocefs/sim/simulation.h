@@ -51,6 +51,7 @@ struct RunResult {
   uint64_t packet_hops = 0;  // packets that links delivered
   uint64_t trace_hash = 0;
   double cpu_seconds = 0;
+  std::optional<Failure> failure;  // why the run ended before its end; the rest is what was by then
 };
 
 class Simulation {
@@ -64,7 +65,8 @@ class Simulation {
                                                                    const Scenario::Variant* variant,
                                                                    uint64_t seed);
 
-  // Call once. Packets are captured into the file `capture` unless that is empty.
+  // Call once. Packets are captured into the file `capture` unless that is empty. A failure is that
+  // of the capture; one of the run is in its result.
   std::variant<RunResult, Failure> run(const std::string& capture, const Progress& progress);
 
  private:
@@ -96,7 +98,8 @@ class Simulation {
   Result<void> wait(const std::function<void(Answer<void>)>& begin);
   std::optional<Failure> run_steps(const Progress& progress);
   std::optional<Failure> store_due(TimeNs now, size_t& next);
-  size_t flows_ended(TimeNs now);
+  void note_ended(TimeNs now);
+  void take_result(FlowResult& flow);
   std::optional<std::string> text_of(const std::string& path);
   void take_sample(TimeNs now);
   void collect();
@@ -105,6 +108,8 @@ class Simulation {
   std::unique_ptr<Instance> instance_;
   std::vector<Store> stores_;  // by time
   std::vector<Column> columns_;
+  // Flows by their place in the result: those to come, the next one last, and those that run.
+  std::vector<size_t> to_come_, running_;
   RunResult result_;
 };
 
