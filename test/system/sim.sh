@@ -135,8 +135,8 @@ expect 1 "$(sim "$dir/cut.ini" --out "$dir/cut" >"$dir/cut.txt" 2>"$dir/cut.err"
 expect "rocefs: cut.ini: 3 of 5 flows still run after 50ms" "$(grep ^rocefs "$dir/cut.err" | sed "s|$dir/||")" "the reason"
 expect "w:done r:done s:running f:not_started e:not_started" \
   "$(sed -nE 's/^([wrsfe]) .* (done|running|not started)$/\1:\2/p' "$dir/cut.txt" | tr ' ' _ | xargs)" "states in the table"
-expect "1048576 1048576" "$(awk -F, '$NF == "done" {print $5}' "$dir/cut/flows.csv" | xargs)" "octets in flows.csv"
-[ "$(awk -F, '$2 == "s" {print $5}' "$dir/cut/flows.csv")" -gt 0 ] || fail "nothing of a flow that ran: $(cat "$dir/cut/flows.csv")"
+expect "1048576 1048576" "$(awk -F, '$NF == "\"done\"" {print $6}' "$dir/cut/flows.csv" | xargs)" "octets in flows.csv"
+[ "$(awk -F, '$2 == "s" {print $6}' "$dir/cut/flows.csv")" -gt 0 ] || fail "nothing of a flow that ran: $(cat "$dir/cut/flows.csv")"
 
 test_case "a full disk is reported"
 if sim "$dir/alone.ini" >/dev/full 2>"$dir/full"; then fail "a table that nobody gets"; fi
