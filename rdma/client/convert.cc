@@ -31,8 +31,8 @@ constexpr MaskPair kMasks[] = {
 
 // ibv_access_flags 20 to 29 are optional: a device that lacks them ignores them.
 constexpr uint32_t kOptionalAccess = 0x3ff00000;
-// What a queue pair may have, and makes no difference: IBV_ACCESS_ON_DEMAND and HUGETLB, which are
-// of regions; FLUSH_GLOBAL and _PERSISTENT, which nobody can ask for.
+// Rights of regions that a queue pair may have without effect: IBV_ACCESS_ON_DEMAND and HUGETLB;
+// and FLUSH_GLOBAL and _PERSISTENT, which nobody can ask for.
 constexpr uint32_t kIdleAccess = 1 << 6 | 1 << 7 | 1 << 8 | 1 << 9;
 constexpr uint32_t kAllAccess =
     kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteAtomic | kWindowBind;

@@ -123,8 +123,7 @@ Result<void> Client::change_region(const rocefs_rereg_mr& wanted, rocefs_answer&
   }
   Result<uint32_t> key = mr->key;
   if (wanted.flags & ROCEFS_REREG_TRANSLATION) {
-    auto memory =
-        std::make_shared<ClientMemory>(process_, wanted.mr.address, mr->pages);
+    auto memory = std::make_shared<ClientMemory>(process_, wanted.mr.address, mr->pages);
     key = table.add(std::move(memory), wanted.mr.iova, wanted.mr.length, pd->number, access);
     if (!key) return key.error();
     (void)table.remove(mr->key);
@@ -195,8 +194,7 @@ Result<void> Client::reg_dm_mr(const rocefs_reg_dm_mr& wanted, rocefs_answer& an
   if (!key) return key.error();
   ++pd->users;
   ++dm->users;
-  answer.u.mr.handle =
-      mrs_.add(std::make_unique<Mr>(Mr{*key, pd, dm, Process::Pages::kPopulated}));
+  answer.u.mr.handle = mrs_.add(std::make_unique<Mr>(Mr{*key, pd, dm, Process::Pages::kPopulated}));
   answer.u.mr.lkey = answer.u.mr.rkey = *key;
   return {};
 }
