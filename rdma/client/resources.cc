@@ -46,7 +46,7 @@ void Client::add_resources(std::string& text, std::unordered_set<const Qp*>& lis
   });
   qps_.each([&](ClientQp& one) {
     Qp& qp = one.qp();
-    listed.insert(&qp);
+    if (!listed.insert(&qp).second) return;  // of XRC, and another program has it open too
     const Pd* pd = pds_.find(one.created().pd);
     add("qp", queue_pair_text(qp, device_->port(qp.attributes().port)) +
                   (pd ? fmt::format(" pdn={}", pd->number) : ""));

@@ -101,8 +101,9 @@ InterfaceWatch::~InterfaceWatch() {
   if (socket_) loop_.unwatch(socket_.get());
 }
 
+// As iboe_get_mtu() of Linux: all headers that a packet may have.
 uint32_t roce_mtu(uint32_t ip_mtu) {
-  constexpr uint32_t kOverhead = wire::kMaxHeaderLen - wire::kMaxExtensionLen + 16 + wire::kIcrcLen;
+  constexpr uint32_t kOverhead = wire::kMaxHeaderLen + wire::kIcrcLen;
   for (uint32_t mtu = kMaxMtu; mtu >= 256; mtu /= 2) {
     if (mtu + kOverhead <= ip_mtu) return mtu;
   }

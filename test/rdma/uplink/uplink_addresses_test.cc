@@ -1,5 +1,6 @@
 // Changes of the machine's addresses and interfaces, and their effect on ports.
 #include "rdma/uplink/uplink_addresses.h"
+#include "rdma/uplink/interface.h"
 
 #include "test/rdma/uplink/own_network.h"
 #include "test/rdma/uplink/uplinked.h"
@@ -150,4 +151,14 @@ TEST_CASE("uplink addresses: a socket that fails to receive takes the port down 
             "down");
   CHECK(near.counters().link_downed.get() == 1);
   write_across(wire.far, near);
+}
+
+TEST_CASE("uplink: an interface's MTU leaves room for the longest headers, as in Linux") {
+  // IPv6 40, UDP 8, BTH 12, XRCETH 4, AtomicETH 28 and ICRC 4 octets.
+  CHECK(roce_mtu(4096 + 96) == 4096);
+  CHECK(roce_mtu(4096 + 95) == 2048);
+  CHECK(roce_mtu(1500) == 1024);
+  CHECK(roce_mtu(1024 + 95) == 512);
+  CHECK(roce_mtu(256 + 96) == 256);
+  CHECK(roce_mtu(256 + 95) == 0);
 }
