@@ -25,6 +25,14 @@ struct PagedPair : Pair {
     far_key = far.reg(far_pd, far_pages.data(), kMegabyte).key;
     REQUIRE((near_key != 0 && far_key != 0));
   }
+  // Memory goes after its regions, whose deregistration waits for moves: a WRITE may be on the wire
+  // when the near end has failed, and these clients are the process that runs the test.
+  ~PagedPair() {
+    (void)near.destroy(ROCEFS_OP_DEREG_MR, near_region.handle);
+    (void)far.destroy(ROCEFS_OP_DEREG_MR, far_region.handle);
+  }
+  PagedPair(const PagedPair&) = delete;
+  PagedPair& operator=(const PagedPair&) = delete;
   rocefs_send_wqe paged(uint32_t opcode) const {
     return request_of(opcode, near_pages, near_key, far_pages, far_key);
   }
