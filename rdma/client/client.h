@@ -331,6 +331,7 @@ class Client final : public DeviceClient {
     Attachment attachment;
     Reply reply;
     TimeNs deadline;  // of the wall's clock
+    TimeNs delay;     // until it looks again
   };
   std::optional<Leaving> leaving_;
   Event retry_ = event_of<&Client::retry_destroy>(this);

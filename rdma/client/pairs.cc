@@ -11,9 +11,11 @@ namespace {
 // Packets that may be unacknowledged: 2 MiB of the largest, so that the copy threads of both ends
 // have work while the core forwards earlier packets.
 constexpr uint32_t kWindow = 512;
-// Destruction of a queue pair that has datagrams to send. Short, because engine time may be slowed
-// down a million times; the limit is one of real time, since the program waits.
-constexpr TimeNs kDrainRetry = kMicrosecond, kMaxDrain = 100 * kMillisecond;
+// Destruction of a queue pair that has datagrams to send. Looks again soon at first, since engine
+// time may be slowed down a million times, then seldom; the limit is one of real time, since the
+// program waits.
+constexpr TimeNs kFirstRetry = kMicrosecond, kLastRetry = 50 * kMicrosecond;
+constexpr TimeNs kMaxDrain = 100 * kMillisecond;
 
 }  // namespace
 
@@ -149,15 +151,18 @@ bool Client::drains_first(const rocefs_request& request, Attachment& attachment,
   Scheduler* scheduler = leaving_ ? nullptr : draining(request.u.handle);
   if (!scheduler) return false;
   TimeNs deadline = monotonic_ns() + kMaxDrain;
-  leaving_.emplace(Leaving{request, std::move(attachment), std::move(reply), deadline});
-  scheduler->after(retry_, kDrainRetry);
+  leaving_.emplace(
+      Leaving{request, std::move(attachment), std::move(reply), deadline, kFirstRetry});
+  scheduler->after(retry_, kFirstRetry);
   return true;
 }
 
 void Client::retry_destroy(TimeNs) {
   Scheduler* scheduler = draining(leaving_->request.u.handle);
-  if (scheduler && monotonic_ns() < leaving_->deadline)
-    return scheduler->after(retry_, kDrainRetry);
+  if (scheduler && monotonic_ns() < leaving_->deadline) {
+    leaving_->delay = std::min(2 * leaving_->delay, kLastRetry);
+    return scheduler->after(retry_, leaving_->delay);
+  }
   request(leaving_->request, std::move(leaving_->attachment), std::move(leaving_->reply));
   leaving_.reset();
 }
