@@ -303,7 +303,7 @@ void Process::work_loop() {
       std::unique_lock lock(mutex_);
       auto wanted = [&] { return !jobs_.empty() || finished_.load(); };
       waiting_.store(true);
-      if (jobs_.empty()) idle_.store(true);
+      if (jobs_.empty()) rest();
       if (sockets_.waiting()) {
         changed_.wait_for(lock, kRetrySend, wanted);
       } else {
@@ -321,6 +321,13 @@ void Process::work_loop() {
     hand_back(done);
   }
   sockets_.close_all();
+}
+
+// With the lock. The core forgets an ended process once it is idle, which its last jobs may not
+// tell: not all have results.
+void Process::rest() {
+  idle_.store(true);
+  if (ended_.load() && !finished_.load()) engine_.nudge();
 }
 
 void Process::hand_back(std::vector<Done>& done) {

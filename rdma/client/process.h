@@ -110,7 +110,8 @@ class Process {
   void end() { ended_.store(true); }
   // Expires when the thread has ended.
   std::weak_ptr<Process> thread() const { return thread_; }
-  // Whether the thread is idle. Soon so after end(), unless the client's memory blocks.
+  // Whether the thread is idle. Soon so after end(), unless the client's memory blocks; the thread
+  // then nudges the engine.
   bool idle() const { return idle_.load(); }
 
   // Copy thread. Whether `address` holds this number: tests whether the process can be read at all.
@@ -171,6 +172,7 @@ class Process {
   void run_thread();
   void work_loop();
   void work(Jobs& batch, std::vector<Done>& done);
+  void rest();
   void hand_back(std::vector<Done>& done);
   void ask(Job&& move, const iovec& here);
   uint64_t hand_over(Jobs& jobs, uint64_t bytes);

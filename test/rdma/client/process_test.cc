@@ -1,6 +1,7 @@
 // The process of a client, and the jobs of its copy thread.
 #include <linux/sched.h>
 #include <sched.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -442,4 +443,53 @@ TEST_CASE("process: adjacent parts are moved completely, in both directions") {
     CHECK((told.bad == 0 && told.good == static_cast<int>(ticket)));
     told.good = 0;
   }
+}
+
+// The last jobs of a client may have no results: closed sockets, lost messages.
+TEST_CASE("process: an ended client is forgotten when its last job ends, by a core that sleeps") {
+  PollLoop loop;
+  auto engine = Engine::create({}, loop);
+  REQUIRE(engine);
+  Fabric fabric(default_topology(), 1, (*engine)->scheduler(), (*engine)->outstanding());
+  auto clients = Clients::create(fabric, **engine);
+  REQUIRE(clients);
+  Mapping page(Fd(::dup((*clients)->page())), sizeof(rocefs_engine_page), PROT_READ);
+  std::atomic_ref sleeps(page.at<rocefs_engine_page>()->asleep);
+  Clients::Arrival arrival;
+  arrival.process =
+      Process::create({::getpid(), ::getuid(), ::getgid()},
+                      Fd(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0))), **engine);
+  REQUIRE(arrival.process);
+  auto own =
+      SharedMemory::create("test", sizeof(rocefs_context_page), SharedMemory::Others::kWrite);
+  REQUIRE(own);
+  arrival.page = std::make_shared<SharedMemory>(std::move(*own));
+  arrival.doorbell = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  std::string_view("mb_0").copy(arrival.hello.device, sizeof arrival.hello.device - 1);
+  std::shared_ptr<Process> process = arrival.process;
+  std::atomic<bool> answered{false}, begun{false}, may_end{false};
+  (*engine)->start();
+  Task comes = [&] {
+    (*clients)->add(1, std::move(arrival), [&](const rocefs_answer&) { answered = true; });
+  };
+  REQUIRE((*engine)->post(comes));
+  REQUIRE(await([&] { return answered.load(); }));
+  const std::weak_ptr<Process> thread = process->thread();
+  Task leaves = [&] {
+    process->run([&]() -> Task {
+      begun = true;
+      await([&] { return may_end.load(); });
+      return {};
+    });
+    process->flush();
+    process->end();
+    (*clients)->remove(1);
+    process.reset();
+  };
+  REQUIRE((*engine)->post(leaves));
+  CHECK(await([&] { return begun && sleeps.load() == 1; }));
+  CHECK_FALSE(thread.expired());
+  may_end = true;
+  CHECK(await([&] { return thread.expired(); }));
+  (*engine)->stop();
 }
