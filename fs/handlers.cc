@@ -64,8 +64,9 @@ mode_t type_of(Tree::Kind kind) {
 
 std::shared_ptr<const Listing> FuseServer::list(const Tree::Node& directory) {
   Listing listing{{".", directory.ino, S_IFDIR}, {"..", directory.parent, S_IFDIR}};
-  listing.reserve(listing.size() + directory.children.size());
-  for (Ino child_ino : directory.children) {
+  const std::vector<Ino>& entries = tree_.entries(directory.ino);
+  listing.reserve(listing.size() + entries.size());
+  for (Ino child_ino : entries) {
     Tree::Node* child = tree_.find(child_ino);
     listing.push_back({child->name, child->ino, type_of(child->kind)});
   }

@@ -144,6 +144,7 @@ void Tree::drop(Node& node) {
   Ino ino = node.ino;
   if (node.file) node.file->mark_removed();
   by_path_.erase(path_of(ino));
+  if (node.refreshes) refreshes_.erase(ino);
   std::weak_ptr<File> file = std::exchange(node.file, nullptr);
   if (!file.expired()) departed_.insert_or_assign(ino, Departed{node, file});
   nodes_.erase(ino);
@@ -164,7 +165,26 @@ Tree::Node* Tree::find(Ino ino) {
   return it == nodes_.end() ? nullptr : it->second.get();
 }
 
+void Tree::set_refresh(Ino directory, std::function<void()> refresh) {
+  Node* node = find(directory);
+  assert(node && node->kind == Kind::kDirectory && node->changes);
+  node->refreshes = true;
+  refreshes_[directory] = std::move(refresh);
+}
+
+void Tree::refresh(const Node& directory) {
+  if (directory.refreshes) refreshes_.at(directory.ino)();
+}
+
+const std::vector<Ino>& Tree::entries(Ino directory) {
+  Node* node = find(directory);
+  assert(node && node->kind == Kind::kDirectory);
+  refresh(*node);
+  return node->children;
+}
+
 Tree::Node* Tree::child(Ino parent, std::string_view name) {
+  if (Node* directory = find(parent)) refresh(*directory);
   std::string path = path_of(parent);
   if (!path.empty()) path += '/';
   path += name;

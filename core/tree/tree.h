@@ -41,6 +41,7 @@ class Tree {
     std::shared_ptr<File> file;  // file
     std::vector<Ino> children;   // directory: entries in order of creation
     bool changes = false;        // entries of this directory come and go: the kernel may not cache
+    bool refreshes = false;      // set_refresh()
   };
 
   // A cache of names, positive and negative (the kernel's dcache).
@@ -81,6 +82,11 @@ class Tree {
   // tree.
   Node* follow(std::string_view path);
   std::string path_of(Ino ino);
+  // `refresh` runs before a name is looked up in the directory, and before entries(): it brings
+  // them up to date, so that what nobody looks at costs nothing. For a directory that changes.
+  void set_refresh(Ino directory, std::function<void()> refresh);
+  // Up to date.
+  const std::vector<Ino>& entries(Ino directory);
   // Visits every file under its own path, in no order.
   void each_file(
       const std::function<void(const std::string& path, const std::shared_ptr<File>&)>& visit);
@@ -106,10 +112,12 @@ class Tree {
   Node& add(std::string_view path, Kind kind);
   Node& add_quietly(std::string_view path, Kind kind);
   void drop(Node& node);
+  void refresh(const Node& directory);
 
   std::unordered_map<Ino, std::unique_ptr<Node>> nodes_;
   std::unordered_map<std::string, Ino> by_path_;
   std::unordered_map<Ino, Departed> departed_;
+  std::unordered_map<Ino, std::function<void()>> refreshes_;  // by directory
   Listener* listener_ = nullptr;
   std::function<void(Ino)> changed_;
   uid_t uid_;

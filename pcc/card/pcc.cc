@@ -17,7 +17,7 @@ struct Pcc::Card {
   PccMode active = PccMode::kSoc;  // mode at the last bind
   std::unique_ptr<PccDevice> pcc;
   std::unique_ptr<PccFiles> files;
-  std::atomic<bool> qps_changed{false};  // the control thread will look
+  std::atomic<bool> qps_changed{false};  // since the control thread looked
 
   Card(const Parts& parts, Device& of, size_t index)
       : device(of),
@@ -58,15 +58,9 @@ std::unique_ptr<Pcc::Card> Pcc::make_card(Device& device, size_t index) {
   card->pcc = std::make_unique<PccDevice>(std::move(parts));
   card->files = std::make_unique<PccFiles>(
       PccFiles::Parts{parts_.tree, *card->pcc, parts_.engine, card->mode, card->plugins,
-                      [self] { return self->active; }, [self] { return self->may_send(); }});
-  // Coalesces changes: one look of the control thread for any number of them.
-  device.registers().on_change([this, self] {
-    if (self->qps_changed.exchange(true)) return;
-    parts_.engine.tell_control([self] {
-      self->qps_changed.store(false);
-      self->files->update_qps();
-    });
-  });
+                      [self] { return self->active; }, [self] { return self->may_send(); },
+                      [self] { return self->qps_changed.exchange(false); }});
+  device.registers().on_change([self] { self->qps_changed.store(true); });
   return card;
 }
 

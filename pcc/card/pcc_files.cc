@@ -131,7 +131,8 @@ void PccFiles::bind(const std::string& directory) {
   add_algorithms();
   add_plugins();
   add_views();
-  qps_ = std::make_unique<QpFiles>(parts_.tree, directory_ + "/qps", parts_.device, parts_.engine);
+  qps_ = std::make_unique<QpFiles>(parts_.tree, directory_ + "/qps", parts_.device, parts_.engine,
+                                   parts_.qps_changed);
   parts_.tree.add_directory(directory_ + "/params", true);
   update_parameters();
 }
@@ -140,10 +141,6 @@ void PccFiles::unbind() {
   qps_.reset();
   shown_.clear();
   parameters_.clear();
-}
-
-void PccFiles::update_qps() {
-  if (bound()) qps_->update();
 }
 
 void PccFiles::trigger(const TriggerRow& row, Act act, TriggerFile::Show show) {

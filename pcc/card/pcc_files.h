@@ -37,6 +37,8 @@ class PccFiles {
     std::function<PccMode()> mode_active;
     // Error if no message can be sent to the card's processor.
     std::function<Result<void>()> may_send;
+    // Whether queue pairs have become active, or ceased to be, since the last call.
+    std::function<bool()> qps_changed;
   };
 
   // All parts outlive the object, which outlives the files.
@@ -47,8 +49,6 @@ class PccFiles {
   void bind(const std::string& directory);
   // Before the directory is removed.
   void unbind();
-  // Updates qps/ after a change of the active queue pairs.
-  void update_qps();
 
  private:
   using Act = std::function<void(const std::string& order, Answer<void> answer)>;

@@ -54,16 +54,21 @@ std::string algorithm_of(const PccDevice& device, const QpReading& qp) {
 
 }  // namespace
 
-QpFiles::QpFiles(Tree& tree, const std::string& directory, PccDevice& device, Engine& engine)
+QpFiles::QpFiles(Tree& tree, const std::string& directory, PccDevice& device, Engine& engine,
+                 std::function<bool()> changed)
     : tree_(tree), directory_(directory), device_(device), engine_(engine) {
-  tree_.add_directory(directory_, true);
+  Ino ino = tree_.add_directory(directory_, true);
   update();
+  tree_.set_refresh(ino, [this, changed = std::move(changed)] {
+    if (changed()) update();
+  });
 }
 
 std::string QpFiles::path_of(uint32_t qpn) const {
   return fmt::format("{}/{}", directory_, qpn);
 }
 
+// Adds and removes directories after a change of the active queue pairs.
 void QpFiles::update() {
   if (!device_.signals()) return;
   std::map<uint32_t, uint32_t> now;

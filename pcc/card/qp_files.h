@@ -1,6 +1,8 @@
-// QpFiles: pcc/qps/, a directory for each active queue pair of a device.
+// QpFiles: pcc/qps/, a directory for each active queue pair of a device. It is brought up to date
+// when somebody looks: queue pairs that come and go cost nothing.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 
@@ -14,13 +16,13 @@ namespace rocefs {
 // Control thread.
 class QpFiles {
  public:
-  // All parameters outlive the object.
-  QpFiles(Tree& tree, const std::string& directory, PccDevice& device, Engine& engine);
-
-  // Adds and removes directories after a change of the active queue pairs.
-  void update();
+  // All parameters outlive the object. `changed`: whether the active queue pairs have changed since
+  // the last call.
+  QpFiles(Tree& tree, const std::string& directory, PccDevice& device, Engine& engine,
+          std::function<bool()> changed);
 
  private:
+  void update();
   void add(uint32_t qpn);
   std::string path_of(uint32_t qpn) const;
 

@@ -67,3 +67,32 @@ TEST_CASE("tree: a listener hears of added and removed names, and when_known() w
   ear.waiting.at(0)();
   CHECK(known);
 }
+
+TEST_CASE("tree: a directory is brought up to date when somebody looks, and only then") {
+  Tree tree(0, 0);
+  Ino ino = tree.add_directory("a/many", true);
+  int looks = 0;
+  bool there = false;
+  tree.set_refresh(ino, [&] {
+    ++looks;
+    if (there == (tree.resolve("a/many/one") != nullptr)) return;
+    if (there) {
+      tree.add_directory("a/many/one");
+    } else {
+      tree.remove("a/many/one");
+    }
+  });
+  there = true;
+  CHECK(tree.resolve("a/many") != nullptr);
+  CHECK(tree.child(kRootIno, "a") != nullptr);
+  CHECK(looks == 0);
+  CHECK(tree.follow("a/many/one") != nullptr);
+  CHECK(tree.entries(ino).size() == 1);
+  there = false;
+  CHECK(tree.child(ino, "one") == nullptr);
+  CHECK(tree.entries(ino).empty());
+  CHECK(looks == 4);
+  tree.remove("a/many");
+  CHECK(tree.follow("a/many") == nullptr);
+  CHECK(looks == 4);
+}
