@@ -7,25 +7,32 @@
 
 namespace rocefs {
 
-std::shared_ptr<LocalMemory> LocalMemory::create(uint64_t size) {
-  return map(size, false);
-}
+namespace {
 
-std::shared_ptr<LocalMemory> LocalMemory::create_blank(uint64_t size) {
-  return map(size, true);
-}
-
-// Maps pages; those that nobody writes are one page of zeroes.
-std::shared_ptr<LocalMemory> LocalMemory::map(uint64_t size, bool blank) {
-  if (size == 0) return std::shared_ptr<LocalMemory>(new LocalMemory({}, blank));
-  int rights = blank ? PROT_READ : PROT_READ | PROT_WRITE;
+// Private pages; those that nobody writes are one page of zeroes. Null if there is no memory.
+uint8_t* map_pages(uint64_t size, int rights) {
   void* bytes = ::mmap(nullptr, size, rights, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (bytes == MAP_FAILED) return nullptr;
-  return std::shared_ptr<LocalMemory>(new LocalMemory({static_cast<uint8_t*>(bytes), size}, blank));
+  return bytes == MAP_FAILED ? nullptr : static_cast<uint8_t*>(bytes);
+}
+
+}  // namespace
+
+std::shared_ptr<LocalMemory> LocalMemory::create(uint64_t size) {
+  if (size == 0) return std::shared_ptr<LocalMemory>(new LocalMemory(std::span<uint8_t>()));
+  uint8_t* bytes = map_pages(size, PROT_READ | PROT_WRITE);
+  if (!bytes) return nullptr;
+  return std::shared_ptr<LocalMemory>(new LocalMemory(std::span(bytes, size)));
+}
+
+// All blank memories are the same pages: a flow that begins and ends maps none.
+std::shared_ptr<LocalMemory> LocalMemory::create_blank(uint64_t size) {
+  static uint8_t* const pages = map_pages(kMaxBlank, PROT_READ);
+  if (!pages || size > kMaxBlank) return nullptr;
+  return std::shared_ptr<LocalMemory>(new LocalMemory(std::span(pages, size), true));
 }
 
 LocalMemory::~LocalMemory() {
-  if (!bytes().empty()) ::munmap(bytes().data(), bytes().size());
+  if (!blank() && !bytes().empty()) ::munmap(bytes().data(), bytes().size());
 }
 
 Memory::Outcome DirectMemory::write(uint64_t offset, std::span<const uint8_t> source,

@@ -99,13 +99,13 @@ class LocalMemory final : public DirectMemory {
  public:
   // Null if there is not enough memory.
   static std::shared_ptr<LocalMemory> create(uint64_t size);
-  // Blank memory, for traffic whose bytes are not looked at.
+  // Blank memory, for traffic whose bytes are not looked at: at most kMaxBlank bytes.
+  static constexpr uint64_t kMaxBlank = uint64_t{1} << 31;
   static std::shared_ptr<LocalMemory> create_blank(uint64_t size);
   ~LocalMemory() override;
 
  private:
   using DirectMemory::DirectMemory;
-  static std::shared_ptr<LocalMemory> map(uint64_t size, bool blank);
 };
 
 // Access rights. Local read is always allowed.
