@@ -173,10 +173,10 @@ class Reader {
       if (kind == "topology") shape_line_ = line_;
       if (!first.empty()) refuse(line_, fmt::format("[{}] takes no name", kind));
     } else if (Scenario::has_section(kind) && second.empty()) {
-      Result<void> entered = config_.scenario.enter(kind, first);
+      Result<void> entered = config_.scenario.enter(kind, first, line_);
       if (!entered) refuse(line_, entered.error().reason);
       kind_ = kind;
-      if (kind == "variant") keys_[kind].clear();
+      if (kind == "variant" || kind == "load") keys_[kind].clear();
       return;
     } else if (kind == "device" && second.empty()) {
       add_device(first);
@@ -195,9 +195,8 @@ class Reader {
       refuse(line_,
              fmt::format(
                  "unknown section [{}]: clock, nic, topology, device NAME, port NAME 2, switch "
-                 "NAME, uplink NAME, link A B, knobs, sim, flows, at, inject, sample, plot or "
-                 "variant NAME "
-                 "is wanted",
+                 "NAME, uplink NAME, link A B, knobs, sim, flows, load NAME, at, inject, sample, "
+                 "plot or variant NAME is wanted",
                  section));
     }
     kind_ = kind;

@@ -12,8 +12,8 @@
 namespace rocefs {
 namespace {
 
-constexpr std::array<std::string_view, 7> kSections = {"sim",    "flows", "at",     "inject",
-                                                       "sample", "plot",  "variant"};
+constexpr std::array<std::string_view, 8> kSections = {"sim",    "flows",  "load", "at",
+                                                       "inject", "sample", "plot", "variant"};
 constexpr uint64_t kMaxLines = 65536;
 
 // A range {A..B} in a text.
@@ -75,20 +75,33 @@ Result<void> set_interval(Scenario& scenario, std::string_view value) {
 
 }  // namespace
 
+std::vector<std::string> expand_range(std::string_view text) {
+  std::optional<Range> range = next_range(text, 0);
+  if (!range || range->last - range->first >= kMaxLines) return {std::string(text)};
+  std::vector<std::string> texts;
+  for (uint64_t n = 0; n <= range->last - range->first; ++n) texts.push_back(instance(text, n));
+  return texts;
+}
+
 bool Scenario::has_section(std::string_view kind) {
   return std::find(kSections.begin(), kSections.end(), kind) != kSections.end();
 }
 
-Result<void> Scenario::enter(std::string_view kind, const std::string& name) {
-  if (kind != "variant") {
+Result<void> Scenario::enter(std::string_view kind, const std::string& name, int line) {
+  if (kind != "variant" && kind != "load") {
     if (!name.empty()) return errorf(EINVAL, "[{}] takes no name", kind);
     return {};
   }
   if (!valid_entry_name(name)) return errorf(EINVAL, "{} cannot be a name", quoted(name));
-  bool there = std::any_of(variants.begin(), variants.end(),
-                           [&](const Variant& variant) { return variant.name == name; });
+  auto has_name = [&](const auto& one) { return one.name == name; };
+  bool there = kind == "load" ? std::any_of(loads.begin(), loads.end(), has_name)
+                              : std::any_of(variants.begin(), variants.end(), has_name);
   if (there) return errorf(EINVAL, "{} exists already", name);
-  variants.push_back({name, {}});
+  if (kind == "load") {
+    loads.push_back({name, line, {}});
+  } else {
+    variants.push_back({name, {}});
+  }
   return {};
 }
 
@@ -97,6 +110,10 @@ Result<void> Scenario::take(std::string_view kind, const Line& line) {
   if (kind == "sample" && line.key == "interval") return set_interval(*this, line.value);
   if (kind == "at" || kind == "plot") {
     (kind == "at" ? stores : panels).push_back(line);
+    return {};
+  }
+  if (kind == "load") {
+    loads.back().keys.push_back(line);
     return {};
   }
   Result<std::vector<Line>> lines = expand(line);

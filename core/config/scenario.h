@@ -4,6 +4,7 @@
 //   [sim]           title=TEXT, capture=yes|no, until=TIME (else: until all flows have ended),
 //                   limit=TIME (10s: flows that still run then are a failure)
 //   [flows]         NAME = OP FROM TO [KEY=VALUE …] [start=TIME], as traffic/start takes it
+//   [load NAME]     KEY = VALUE, many flows by one rule: rdma/workload/load_spec.h
 //   [at]            TIME = PATH=VALUE [PATH=VALUE …], as clock/at takes it
 //   [inject]        NAME = ACTION LINK [KEY=VALUE …], as inject/add takes it, armed at once
 //   [sample]        interval=TIME (10us)
@@ -31,6 +32,9 @@
 
 namespace rocefs {
 
+// The texts that one with a range {A..B} stands for; itself without one.
+std::vector<std::string> expand_range(std::string_view text);
+
 struct Scenario {
   struct Line {
     std::string key, value;
@@ -40,6 +44,11 @@ struct Scenario {
     std::string name;
     std::vector<KnobSetting> knobs;
   };
+  struct Load {
+    std::string name;
+    int line = 0;  // of its heading
+    std::vector<Line> keys;
+  };
 
   std::string title;
   std::optional<TimeNs> until;
@@ -48,11 +57,12 @@ struct Scenario {
   TimeNs interval = 10 * kMicrosecond;
   std::vector<Line> flows, stores, faults, samples, panels;
   std::vector<Variant> variants;
+  std::vector<Load> loads;
 
   // Whether [KIND] or [KIND NAME] is a section of a scenario.
   static bool has_section(std::string_view kind);
-  // EINVAL for a name where none is allowed, and for a missing one.
-  Result<void> enter(std::string_view kind, const std::string& name);
+  // EINVAL for a name where none is allowed, and for a missing one. `line`: of the heading.
+  Result<void> enter(std::string_view kind, const std::string& name, int line);
   // Adds a line of the section entered last. EINVAL or ERANGE for an invalid one.
   Result<void> take(std::string_view kind, const Line& line);
   // The lines that a line with {A..B} in its key stands for; EINVAL for ranges of different

@@ -1,0 +1,66 @@
+// Pattern: when which flows of a load start, between which hosts and of which size. Open patterns
+// follow the clock alone; collectives wait for their own flows.
+//
+// The core thread's, once it is made.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <queue>
+#include <utility>
+#include <vector>
+
+#include "core/base/time.h"
+
+namespace rocefs {
+
+struct FlowStart {
+  uint32_t from = 0, to = 0;  // places in the load's list of hosts
+  uint64_t bytes = 0;
+};
+
+// A collective's round: an all-reduce, or one permutation.
+struct RoundTimes {
+  uint64_t round = 0;  // from 0
+  TimeNs start = 0, end = 0;
+};
+
+class Pattern {
+ public:
+  virtual ~Pattern() = default;
+
+  // Time of the next start; kNever if none is known now.
+  TimeNs due() const { return starts_.empty() ? kNever : starts_.top().at; }
+  // The next start. Not if none is known.
+  FlowStart take() {
+    Start next = starts_.top();
+    starts_.pop();
+    taken(next.at, next.flow);
+    return next.flow;
+  }
+  // A flow of this pattern has ended well, or not: what waits for it follows all the same.
+  virtual void flow_ended(const FlowStart&, TimeNs) {}
+  // The round that the last call of flow_ended() ended, once.
+  std::optional<RoundTimes> take_round() { return std::exchange(round_, std::nullopt); }
+
+ protected:
+  void plan(TimeNs at, const FlowStart& flow) { starts_.push({at, sequence_++, flow}); }
+  // Plans what follows a start that has been taken.
+  virtual void taken(TimeNs, const FlowStart&) {}
+  void round_over(const RoundTimes& round) { round_ = round; }
+
+ private:
+  struct Start {
+    TimeNs at;
+    uint64_t sequence;  // starts of one instant keep their order
+    FlowStart flow;
+    bool operator>(const Start& other) const {
+      return at != other.at ? at > other.at : sequence > other.sequence;
+    }
+  };
+  std::priority_queue<Start, std::vector<Start>, std::greater<>> starts_;
+  uint64_t sequence_ = 0;
+  std::optional<RoundTimes> round_;
+};
+
+}  // namespace rocefs

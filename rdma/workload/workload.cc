@@ -1,0 +1,99 @@
+#include "rdma/workload/workload.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace rocefs {
+
+Workload::Workload(Fabric& fabric, std::vector<Load> loads, WorkloadListener& listener)
+    : fabric_(fabric),
+      listener_(listener),
+      due_(event_of<&Workload::on_due>(this)),
+      reap_(event_of<&Workload::on_reap>(this)) {
+  for (Load& load : loads) sources_.push_back({std::move(load)});
+}
+
+Workload::~Workload() {
+  stop();
+}
+
+void Workload::begin() {
+  schedule();
+}
+
+void Workload::stop() {
+  for (Source& source : sources_) source.load.flows = 0;
+  running_.clear();
+  ended_.clear();
+  fabric_.scheduler().cancel(due_);
+  fabric_.scheduler().cancel(reap_);
+}
+
+TimeNs Workload::due(const Source& source) {
+  if (source.started >= source.load.flows) return kNever;
+  TimeNs at = source.load.pattern->due();
+  return at < source.load.until ? at : kNever;
+}
+
+TimeNs Workload::next_start() const {
+  TimeNs next = kNever;
+  for (const Source& source : sources_) next = std::min(next, due(source));
+  return next;
+}
+
+void Workload::schedule() {
+  TimeNs next = next_start();
+  if (next != kNever) fabric_.scheduler().at(due_, next);
+}
+
+void Workload::on_due(TimeNs now) {
+  for (Source& source : sources_) {
+    while (due(source) <= now) start_flow(source, now);
+  }
+  schedule();
+}
+
+LoadFlow Workload::told(const Running& one) const {
+  return {one.source->load,          one.number, one.what,  one.start,
+          fabric_.scheduler().now(), {},         *one.stats};
+}
+
+void Workload::start_flow(Source& source, TimeNs now) {
+  const Load& load = source.load;
+  FlowStart what = load.pattern->take();
+  Place place =
+      running_.insert(running_.end(), {&source, source.started++, what, now, nullptr, nullptr});
+  ++started_;
+  FlowSpec spec = load.flow;
+  spec.name = fmt::format("{}.{}", load.name, place->number);
+  spec.from = load.hosts[what.from];
+  spec.to = load.hosts[what.to];
+  spec.size = what.bytes;
+  place->stats = std::make_shared<FlowStats>();
+  place->flow = std::make_unique<Flow>(
+      fabric_, spec, QpOwner{}, place->stats, nullptr,
+      [this, place](Result<void> result) { flow_ended(place, std::move(result)); });
+  if (Result<void> begun = place->flow->start(); !begun) flow_ended(place, begun.error());
+}
+
+// The flow may be what calls: it is freed later.
+void Workload::flow_ended(Place place, Result<void> result) {
+  LoadFlow flow = told(*place);
+  flow.result = std::move(result);
+  listener_.load_flow_ended(flow);
+  Pattern& pattern = *place->source->load.pattern;
+  pattern.flow_ended(place->what, flow.end);
+  if (std::optional<RoundTimes> round = pattern.take_round()) {
+    listener_.load_round_ended(place->source->load, *round);
+  }
+  ended_.push_back(std::move(place->flow));
+  running_.erase(place);
+  if (!reap_.scheduled()) fabric_.scheduler().after(reap_, 0);
+  schedule();
+}
+
+void Workload::on_reap(TimeNs) {
+  ended_.clear();
+}
+
+}  // namespace rocefs

@@ -1,0 +1,92 @@
+// Workload: the loads of a run. It starts each flow at its time, on the packet core, and tells of
+// each end: a flow costs nothing before it starts, and nothing once it has ended.
+//
+// Core thread, but where said otherwise.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/loop/scheduler.h"
+#include "rdma/network/fabric.h"
+#include "rdma/traffic/flow.h"
+#include "rdma/workload/load_spec.h"
+
+namespace rocefs {
+
+struct LoadFlow {
+  const Load& load;
+  uint64_t number;  // in its load, from 0
+  FlowStart what;
+  TimeNs start = 0, end = 0;
+  Result<void> result = {};  // of a flow that has ended
+  const FlowStats& stats;
+};
+
+class WorkloadListener {
+ public:
+  virtual ~WorkloadListener() = default;
+  // A flow has ended: well, or it failed.
+  virtual void load_flow_ended(const LoadFlow& flow) = 0;
+  virtual void load_round_ended(const Load& load, const RoundTimes& round) = 0;
+};
+
+class Workload {
+ public:
+  // Any thread, before begin(). `fabric` and `listener` outlive the workload.
+  Workload(Fabric& fabric, std::vector<Load> loads, WorkloadListener& listener);
+  ~Workload();
+  Workload(const Workload&) = delete;
+  Workload& operator=(const Workload&) = delete;
+
+  void begin();
+  // Stops the flows that run, and starts no more; tells `listener` of none.
+  void stop();
+  // Calls `tell` with each flow that runs.
+  template <class Tell>
+  void each_running(Tell tell) const {
+    for (const Running& one : running_) tell(told(one));
+  }
+
+  // Whether all flows have ended, and none is to come.
+  bool over() const { return running_.empty() && next_start() == kNever; }
+  uint64_t started() const { return started_; }
+  uint64_t ended() const { return started_ - running_.size(); }
+
+ private:
+  struct Source {
+    Load load;
+    uint64_t started = 0;
+  };
+  struct Running {
+    Source* source;
+    uint64_t number;
+    FlowStart what;
+    TimeNs start;
+    std::shared_ptr<FlowStats> stats;
+    std::unique_ptr<Flow> flow;
+  };
+  using Place = std::list<Running>::iterator;
+
+  static TimeNs due(const Source& source);
+  TimeNs next_start() const;
+  LoadFlow told(const Running& one) const;
+  void on_due(TimeNs now);
+  void start_flow(Source& source, TimeNs now);
+  void flow_ended(Place place, Result<void> result);
+  void on_reap(TimeNs now);
+  void schedule();
+
+  Fabric& fabric_;
+  std::vector<Source> sources_;
+  WorkloadListener& listener_;
+  std::list<Running> running_;
+  std::vector<std::unique_ptr<Flow>> ended_;  // freed in an event of their own
+  uint64_t started_ = 0;
+  Event due_, reap_;
+};
+
+}  // namespace rocefs

@@ -1,0 +1,321 @@
+// Loads: which flows start when, and what is refused.
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <map>
+#include <set>
+
+#include "rdma/workload/load_spec.h"
+#include "rdma/workload/workload.h"
+#include "test/rdma/star.h"
+
+using namespace rocefs;
+using namespace rocefs::test;
+
+namespace {
+
+using Keys = std::vector<std::pair<std::string, std::string>>;
+constexpr uint64_t kRate = 10'000'000'000;
+
+std::vector<LoadHost> hosts(unsigned count) {
+  std::vector<LoadHost> all;
+  for (unsigned n = 1; n <= count; ++n) all.push_back({fmt::format("h{}", n), kRate});
+  return all;
+}
+
+Result<Load> load_of(const Keys& keys, unsigned count = 8, uint64_t seed = 1,
+                     std::optional<TimeNs> until = std::nullopt) {
+  LoadSpec spec;
+  spec.name = "l";
+  for (const auto& [key, value] : keys) {
+    if (Result<void> set = set_load_key(spec, key, value); !set) return set.error();
+  }
+  return make_load(spec, hosts(count), seed, "", until);
+}
+
+std::string why_not(const Keys& keys, unsigned count = 8) {
+  Result<Load> load = load_of(keys, count);
+  return load ? std::string() : load.error().reason;
+}
+
+struct Told {
+  std::string from, to;
+  uint64_t bytes;
+  TimeNs start, end;
+  bool done;
+  bool operator==(const Told&) const = default;
+};
+
+// Runs loads on a star of hosts h1, h2, … to their end.
+struct Run final : WorkloadListener {
+  std::vector<Told> flows;
+  std::vector<RoundTimes> rounds;
+  size_t most_at_once = 0;
+
+  explicit Run(const Keys& keys, unsigned count = 8, uint64_t seed = 1) {
+    World world(seed, star(count, kRate));
+    Result<Load> load = load_of(keys, count, seed);
+    INFO((load ? "" : load.error().reason));
+    REQUIRE(load);
+    std::vector<Load> loads;
+    loads.push_back(std::move(*load));
+    Workload workload(world.fabric, std::move(loads), *this);
+    workload.begin();
+    while (!workload.over()) {
+      REQUIRE(world.scheduler.run_one(10 * kSecond));
+      most_at_once = std::max<size_t>(most_at_once, workload.started() - workload.ended());
+    }
+    CHECK(workload.ended() == flows.size());
+    CHECK_FALSE(world.outstanding.flows > 0);
+  }
+  void load_flow_ended(const LoadFlow& flow) override {
+    flows.push_back({flow.load.hosts[flow.what.from], flow.load.hosts[flow.what.to],
+                     flow.what.bytes, flow.start, flow.end, static_cast<bool>(flow.result)});
+    CHECK(flow.stats.bytes.get() == flow.what.bytes);
+  }
+  void load_round_ended(const Load&, const RoundTimes& round) override { rounds.push_back(round); }
+};
+
+}  // namespace
+
+TEST_CASE("load: a Poisson load has the load that was asked for, spread over all hosts") {
+  const Keys keys = {{"pattern", "poisson"}, {"load", "0.3"}, {"size", "10000"}, {"flows", "4000"}};
+  Run run(keys);
+  REQUIRE(run.flows.size() == 4000);
+  std::map<std::string, int> from, to;
+  TimeNs last = 0;
+  for (const Told& flow : run.flows) {
+    CHECK(flow.done);
+    CHECK(flow.from != flow.to);
+    ++from[flow.from];
+    ++to[flow.to];
+    last = std::max(last, flow.start);
+  }
+  // 8 hosts, 0.3 x 10 Gb/s each: 80,000 bits every 26.67 us a host. The time of 4,000 flows has a
+  // standard deviation of 1/sqrt(4000), 1.6 %.
+  CHECK(static_cast<double>(last) == Approx(4000 / 8 * 26'667).epsilon(0.05));
+  // A host's number of flows: 500, standard deviation sqrt(500) = 22.
+  for (const auto& [host, count] : from) CHECK(count == Approx(500).margin(90));
+  for (const auto& [host, count] : to) CHECK(count == Approx(500).margin(90));
+  CHECK(from.size() == 8);
+
+  CHECK(run.flows == Run(keys).flows);
+  CHECK_FALSE(run.flows == Run(keys, 8, 2).flows);
+}
+
+TEST_CASE("load: the flows of a host do not depend on the other hosts") {
+  auto starts_of_h1 = [](const char* some) {
+    Run run({{"pattern", "poisson"},
+             {"load", "0.1"},
+             {"size", "1000"},
+             {"until", "2ms"},
+             {"hosts", some}});
+    std::vector<TimeNs> starts;
+    for (const Told& flow : run.flows) {
+      if (flow.from == "h1") starts.push_back(flow.start);
+    }
+    return starts;
+  };
+  std::vector<TimeNs> few = starts_of_h1("h1 h2");
+  CHECK(few.size() > 100);
+  CHECK(few == starts_of_h1("h{1..8}"));
+}
+
+TEST_CASE("load: an incast's rounds have so many senders, at their times") {
+  Run run({{"pattern", "incast"},
+           {"senders", "5"},
+           {"size", "20000"},
+           {"interval", "1ms"},
+           {"rounds", "3"},
+           {"to", "h2 h3"}});
+  REQUIRE(run.flows.size() == 15);
+  std::map<TimeNs, std::set<std::string>> senders;
+  for (const Told& flow : run.flows) {
+    senders[flow.start].insert(flow.from);
+    CHECK(flow.to == (flow.start == kMillisecond ? "h3" : "h2"));
+    CHECK(flow.from != flow.to);
+  }
+  REQUIRE(senders.size() == 3);
+  for (TimeNs round = 0; round < 3; ++round) CHECK(senders[round * kMillisecond].size() == 5);
+}
+
+TEST_CASE("load: in a permutation each host sends once and receives once, each round anew") {
+  Run run({{"pattern", "permutation"}, {"size", "50000"}, {"rounds", "3"}, {"gap", "100us"}});
+  REQUIRE(run.flows.size() == 24);
+  REQUIRE(run.rounds.size() == 3);
+  std::set<std::set<std::pair<std::string, std::string>>> permutations;
+  for (size_t round = 0; round < 3; ++round) {
+    std::set<std::string> from, to;
+    std::set<std::pair<std::string, std::string>> pairs;
+    for (size_t i = round * 8; i < round * 8 + 8; ++i) {
+      const Told& flow = run.flows[i];
+      CHECK(flow.start == run.rounds[round].start);
+      from.insert(flow.from);
+      to.insert(flow.to);
+      pairs.insert({flow.from, flow.to});
+    }
+    CHECK(from.size() == 8);
+    CHECK(to.size() == 8);
+    permutations.insert(pairs);
+    if (round > 0) CHECK(run.rounds[round].start == run.rounds[round - 1].end + 100 * kMicrosecond);
+  }
+  CHECK(permutations.size() > 1);
+}
+
+TEST_CASE("load: an all-to-all has each pair once, and so many flows of a host at a time") {
+  for (unsigned parallel : {1u, 3u, 100u}) {
+    Run run({{"pattern", "all-to-all"}, {"size", "4096"}, {"parallel", std::to_string(parallel)}});
+    std::set<std::pair<std::string, std::string>> pairs;
+    for (const Told& flow : run.flows) pairs.insert({flow.from, flow.to});
+    CHECK(run.flows.size() == 56);
+    CHECK(pairs.size() == 56);
+    CHECK(run.rounds.size() == 1);
+    CHECK(run.most_at_once == 8 * std::min(parallel, 7u));
+  }
+}
+
+TEST_CASE("load: a ring all-reduce takes 2 (N - 1) steps of an N-th, each after the one before") {
+  Run run({{"pattern", "ring-allreduce"}, {"size", "800000"}});
+  CHECK(run.flows.size() == 8 * 14);
+  std::map<std::string, std::vector<Told>> by_sender;
+  for (const Told& flow : run.flows) {
+    CHECK(flow.bytes == 100'000);
+    by_sender[flow.from].push_back(flow);
+  }
+  for (unsigned host = 0; host < 8; ++host) {
+    const std::vector<Told>& own = by_sender[fmt::format("h{}", host + 1)];
+    const std::vector<Told>& before = by_sender[fmt::format("h{}", (host + 7) % 8 + 1)];
+    REQUIRE(own.size() == 14);
+    for (size_t step = 1; step < 14; ++step) {
+      CHECK(own[step].start >= own[step - 1].end);
+      CHECK(own[step].start >= before[step - 1].end);
+    }
+  }
+  REQUIRE(run.rounds.size() == 1);
+  // Each host sends 14 x 100,000 octets at 10 Gb/s, 1.12 ms, and headers, and waits 14 times for an
+  // acknowledgement over two cables of 1 us, there and back.
+  CHECK(static_cast<double>(run.rounds[0].end) == Approx(1.25e6).epsilon(0.08));
+}
+
+TEST_CASE("load: a tree all-reduce reduces up and broadcasts down") {
+  for (unsigned count : {2u, 3u, 7u, 8u}) {
+    INFO(count);
+    Run run({{"pattern", "tree-allreduce"}, {"size", "10000"}}, count);
+    REQUIRE(run.flows.size() == 2 * (count - 1));
+    REQUIRE(run.rounds.size() == 1);
+    std::set<std::pair<std::string, std::string>> up, down;
+    TimeNs reduced = 0;
+    for (const Told& flow : run.flows) {
+      bool rises = flow.from > flow.to;
+      (rises ? up : down).insert({flow.from, flow.to});
+      if (flow.to == "h1") reduced = std::max(reduced, flow.end);
+      if (flow.from == "h1") CHECK(flow.start >= reduced);
+    }
+    CHECK(up.size() == count - 1);
+    CHECK(down.size() == count - 1);
+  }
+}
+
+TEST_CASE("load: a trace's flows start at their times") {
+  const std::string path = "/tmp/rocefs_load_test.csv";
+  std::ofstream(path)
+      << "time,from,to,size\n# warm up\n0,h1,h2,1000\n5us, h3, h1, 4K\n5us,h2,h1,64\n";
+  Run run({{"pattern", "trace"}, {"file", path}, {"start", "1us"}});
+  std::set<std::tuple<std::string, std::string, uint64_t, TimeNs>> flows;
+  for (const Told& flow : run.flows) flows.insert({flow.from, flow.to, flow.bytes, flow.start});
+  CHECK(flows == decltype(flows){
+                     {"h1", "h2", 1000, 1000}, {"h3", "h1", 4096, 6000}, {"h2", "h1", 64, 6000}});
+
+  auto refused = [&](const char* text) {
+    std::ofstream(path, std::ios::trunc) << text;
+    return why_not({{"pattern", "trace"}, {"file", path}});
+  };
+  CHECK(refused("0,h1,h2\n") == path + ":1: TIME,FROM,TO,SIZE is wanted");
+  CHECK(refused("0,h1,h2,1\n0,h1,h9,1\n") == path + ":2: no device h9");
+  CHECK(refused("0,h1,h1,1\n") == path + ":1: h1 sends to itself");
+  CHECK(refused("5,h1,h2,1\n4,h1,h2,1\n") == path + ":2: earlier than the line before");
+  CHECK(refused("5 parsecs,h1,h2,1\n") == path + ":1: TIME,FROM,TO,SIZE is wanted");
+  CHECK(refused("0,h1,h2,2G\n") == path + ":1: size 2G: a flow has at most 1073741824 octets");
+  CHECK(refused("time,from,to,size\n") == path + ": no flows");
+  ::unlink(path.c_str());
+}
+
+TEST_CASE("load: flows that fail are told, and do not hold up the others") {
+  World world(1, star(3, kRate));
+  struct Told final : WorkloadListener {
+    int done = 0, failed = 0;
+    void load_flow_ended(const LoadFlow& flow) override { ++(flow.result ? done : failed); }
+    void load_round_ended(const Load&, const RoundTimes&) override {}
+  } told;
+  Result<Load> load =
+      load_of({{"pattern", "all-to-all"}, {"size", "1000"}, {"timeout", "8"}, {"retry", "1"}}, 3);
+  REQUIRE(load);
+  std::vector<Load> loads;
+  loads.push_back(std::move(*load));
+  Workload workload(world.fabric, std::move(loads), told);
+  set(world.link("h3-s"), lossy(world.link("h3-s").parameters(), 1));
+  workload.begin();
+  while (!workload.over()) REQUIRE(world.scheduler.run_one(10 * kSecond));
+  // Of six flows two are between h1 and h2; the others send from h3, or wait for its answers.
+  CHECK(told.done == 2);
+  CHECK(told.failed == 4);
+}
+
+TEST_CASE("load: stopped in the middle, it leaves nothing behind") {
+  World world(1, star(8, kRate));
+  struct Ignores final : WorkloadListener {
+    void load_flow_ended(const LoadFlow&) override {}
+    void load_round_ended(const Load&, const RoundTimes&) override {}
+  } ignores;
+  Result<Load> load = load_of({{"pattern", "all-to-all"}, {"size", "1M"}, {"parallel", "7"}});
+  REQUIRE(load);
+  std::vector<Load> loads;
+  loads.push_back(std::move(*load));
+  Workload workload(world.fabric, std::move(loads), ignores);
+  workload.begin();
+  world.scheduler.run_until(kMillisecond);
+  int running = 0;
+  workload.each_running([&](const LoadFlow&) { ++running; });
+  CHECK(running == 56);
+  workload.stop();
+  CHECK(workload.over());
+  CHECK(world.run_idle());
+}
+
+TEST_CASE("load: what cannot be is refused") {
+  CHECK(why_not({}).starts_with("pattern= is wanted: poisson, incast"));
+  CHECK(why_not({{"pattern", "possion"}}).starts_with("pattern: 'possion': poisson, incast"));
+  CHECK(why_not({{"speed", "1"}}).starts_with("unknown key speed in [load]: pattern, hosts"));
+  const Keys poisson = {{"pattern", "poisson"}, {"size", "1K"}, {"flows", "5"}};
+  auto with = [&](std::string key, std::string value) {
+    Keys keys = poisson;
+    keys.emplace_back(std::move(key), std::move(value));
+    return why_not(keys);
+  };
+  CHECK(why_not(poisson) == "load= is wanted: the share of a host's rate");
+  CHECK(with("load", "1.2") ==
+        "load: 1.2 of a host's rate cannot be: above 0, at most 1 is wanted");
+  CHECK(with("load", "0") == "load: 0 of a host's rate cannot be: above 0, at most 1 is wanted");
+  CHECK(with("hosts", "h1 h77") == "hosts: no device h77");
+  CHECK(with("hosts", "h1 h1") == "hosts: h1 twice");
+  CHECK(with("hosts", "h1") == "hosts: at least two are wanted");
+  CHECK(with("cdf", "websearch") == "size= and cdf=: one of them");
+  CHECK(with("parallel", "2") == "parallel= does not go with pattern=poisson");
+  CHECK(with("op", "ud") == "op: ud: write, send or read is wanted");
+  CHECK(with("flows", "0") == "flows: 0 is less than 1");
+  CHECK(with("start", "soon").starts_with("start: "));
+  CHECK(why_not(
+            {{"pattern", "poisson"}, {"load", "0.5"}, {"cdf", "./no_such_file"}, {"flows", "5"}}) ==
+        "cdf: ./no_such_file: No such file or directory");
+  CHECK(why_not({{"pattern", "poisson"}, {"load", "0.5"}, {"size", "1K"}}) ==
+        "until= or flows= is wanted, or [sim] until=: else it never ends");
+  CHECK(why_not({{"pattern", "incast"}, {"size", "1K"}, {"senders", "8"}}) ==
+        "senders=8: 7 hosts can send to one");
+  CHECK(why_not({{"pattern", "incast"}, {"size", "1K"}, {"rounds", "2"}}) ==
+        "interval= is wanted with rounds=2");
+  CHECK(why_not({{"pattern", "incast"}, {"size", "1K"}, {"interval", "1ms"}}) ==
+        "rounds=, until= or flows= is wanted with interval=: else it never ends");
+  CHECK(why_not({{"pattern", "incast"}, {"size", "1K"}, {"hosts", "h1 h2"}, {"to", "h3"}}) ==
+        "to: h3 is none of hosts=");
+  CHECK(why_not({{"pattern", "all-to-all"}}) == "size= is wanted");
+  CHECK(why_not({{"pattern", "all-to-all"}, {"size", "0"}}) == "size=0 is outside 1 to 1073741824");
+}
