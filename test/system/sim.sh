@@ -78,7 +78,8 @@ sim "$dir/small.ini" --out "$dir/three" -o seed=6 >"$dir/three.txt" 2>/dev/null
 test_case "every output names its source"
 hash=$(sed -n '1s/.*configuration //p' "$dir/one.txt")
 expect "# Two flows and a fault: small.ini, seed 5, configuration $hash" "$(head -n 1 "$dir/one.txt")" "the table's head"
-for file in flows.csv series.csv plot.gp; do
+expect "# small.ini, seed 5, configuration $hash, complete" "$(head -n 1 "$dir/one/flows.csv")" "the head of flows.csv"
+for file in series.csv plot.gp; do
   expect "# small.ini, seed 5, configuration $hash" "$(head -n 1 "$dir/one/$file")" "the head of $file"
 done
 grep -q "seed 6" "$dir/three/flows.csv" || fail "no seed in $(head -n 1 "$dir/three/flows.csv")"
@@ -129,6 +130,29 @@ sed -i "s|file=|file=$dir/|" "$dir/alone.ini"
 sim "$dir/alone.ini" >"$dir/alone.txt" 2>/dev/null
 expect "1.00 1.00 1.00 1.00 1.00" "$(awk '$1 ~ /^[wrsfe]$/ {print $9}' "$dir/alone.txt" | xargs)" "slowdown of flows that are alone"
 
+test_case "many flows are shown by size"
+cat >"$dir/many.ini" <<'INI'
+[topology]
+kind = star
+hosts = 4
+rate = 100G
+[flows]
+small{1..40} = write h1 h0 size=1000 start={1..40}us
+large{1..20} = write h2 h0 size=100K
+INI
+sim "$dir/many.ini" --out "$dir/many" >"$dir/many.txt" 2>"$dir/many.err" || fail "$(cat "$dir/many.err")"
+expect "flows: 60 done" "$(sed -n 2p "$dir/many.txt")" "the states"
+expect "1K:40 128K:20 all:60 1K:40 128K:20 all:60" "$(awk '/^(1K|128K|all) / {print $1 ":" $2}' "$dir/many.txt" | xargs)" "the sizes"
+expect "size up to flows slowdown mean p50 p95 p99 p99.9 max" "$(grep slowdown "$dir/many.txt" | head -n 1 | xargs)" "the columns"
+# The table's quantiles beside those of the flows: of nearest rank, within 0.8 % and the rounding.
+for column in 4:0.5 5:0.95 6:0.99 8:1; do
+  awk -F, 'NR > 2 && $6 == 102400 {print $9}' "$dir/many/flows.csv" | sort -g |
+    awk -v q="${column#*:}" -v told="$(awk '/slowdown/ {on = 1} on && $1 == "128K" {print $'"${column%:*}"'}' "$dir/many.txt")" '
+      {v[NR] = $1} END {r = q * NR; r = r > int(r) ? int(r) + 1 : r; d = told - v[r]; exit !(NR == 20 && d < 0.0078 * v[r] + 0.006 && -d < 0.0078 * v[r] + 0.006)}' ||
+    fail "the quantile ${column#*:}: $(cat "$dir/many.txt")"
+done
+expect 60 "$(sim "$dir/many.ini" --flows 2>/dev/null | grep -c ' done$' | awk '{print $1 - 1}')" "lines with --flows"
+
 test_case "a run that meets its limit keeps the results so far"
 sed 's/^\[flows\]/[sim]\nlimit = 50ms\n[flows]/; s/size=4096/size=4096 count=200000/' "$dir/alone.ini" >"$dir/cut.ini"
 expect 1 "$(sim "$dir/cut.ini" --out "$dir/cut" >"$dir/cut.txt" 2>"$dir/cut.err"; echo $?)" "status"
@@ -136,6 +160,7 @@ expect "rocefs: cut.ini: 3 of 5 flows still run after 50ms" "$(grep ^rocefs "$di
 expect "w:done r:done s:running f:not_started e:not_started" \
   "$(sed -nE 's/^([wrsfe]) .* (done|running|not started)$/\1:\2/p' "$dir/cut.txt" | tr ' ' _ | xargs)" "states in the table"
 expect "1048576 1048576" "$(awk -F, '$NF == "\"done\"" {print $6}' "$dir/cut/flows.csv" | xargs)" "octets in flows.csv"
+expect "partial" "$(head -n 1 "$dir/cut/flows.csv" | awk '{print $NF}')" "the mark in flows.csv"
 [ "$(awk -F, '$2 == "s" {print $6}' "$dir/cut/flows.csv")" -gt 0 ] || fail "nothing of a flow that ran: $(cat "$dir/cut/flows.csv")"
 
 test_case "a full disk is reported"

@@ -1,25 +1,10 @@
 #include "tools/rocefs/sim/report.h"
 
-#include <algorithm>
-#include <array>
-
 #include "core/base/units.h"
+#include "tools/rocefs/sim/text_table.h"
 
 namespace rocefs {
 namespace {
-
-// Formats 1234567 ns as "1.235 ms".
-std::string rounded_time(double ns) {
-  if (ns < 1e3) return fmt::format("{:.0f} ns", ns);
-  if (ns < 1e6) return fmt::format("{:.2f} us", ns / 1e3);
-  if (ns < 1e9) return fmt::format("{:.3f} ms", ns / 1e6);
-  return fmt::format("{:.3f} s", ns / 1e9);
-}
-
-std::string rounded_rate(double bps) {
-  if (bps < 1e9) return fmt::format("{:.2f} Mb/s", bps / 1e6);
-  return fmt::format("{:.2f} Gb/s", bps / 1e9);
-}
 
 // Value of a line of traffic/NAME/result; "-" without such a line.
 std::string result_line(const FlowResult& flow, const std::string& key) {
@@ -27,43 +12,69 @@ std::string result_line(const FlowResult& flow, const std::string& key) {
   return it == flow.result.end() ? "-" : it->second;
 }
 
-using Cells = std::vector<std::string>;
-
-// Formats a table: columns as wide as their widest cell, the first three left-aligned, the others
-// right-aligned.
-std::string aligned(const std::vector<Cells>& rows) {
-  std::vector<size_t> widths(rows[0].size());
-  for (const Cells& row : rows) {
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  std::string text;
-  for (const Cells& row : rows) {
-    std::string line;
-    for (size_t i = 0; i < row.size(); ++i) {
-      line += i < 3 ? fmt::format("{:<{}}  ", row[i], widths[i])
-                    : fmt::format("{:>{}}  ", row[i], widths[i]);
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
-  }
-  return text;
-}
-
 std::string totals(const RunResult& run) {
-  double sum = 0, worst = 0;
-  uint64_t done = 0;
-  for (const FlowResult& flow : run.flows) {
-    if (!flow.done()) continue;
-    ++done;
-    sum += flow.slowdown();
-    worst = std::max(worst, flow.slowdown());
-  }
-  std::string text = fmt::format("{} of {} flows done", done, run.flows.size());
-  if (done > 0) {
-    text += fmt::format(", slowdown {:.2f} on average, {:.2f} at most",
-                        sum / static_cast<double>(done), worst);
+  const FlowStatistics& flows = run.statistics;
+  const LogHistogram& slowdown = flows.all().slowdown_millionths;
+  std::string text =
+      fmt::format("{} of {} flows done", flows.in(FlowRecord::State::kDone), flows.flows());
+  if (slowdown.count() > 0) {
+    text +=
+        fmt::format(", slowdown {:.2f} on average, {:.2f} at most", slowdown.mean() * kSlowdownUnit,
+                    static_cast<double>(slowdown.max()) * kSlowdownUnit);
   }
   return text + fmt::format("; {} packet-hops; trace {:016x}\n", run.packet_hops, run.trace_hash);
+}
+
+// A line for each flow of [flows].
+std::string flow_lines(const RunResult& run) {
+  std::vector<TableRow> rows{{"flow", "from", "to", "bytes", "FCT", "ideal FCT", "slowdown",
+                              "goodput", "retransmitted", "CNPs", "state"}};
+  for (const FlowResult& flow : run.flows) {
+    rows.push_back({flow.spec.name, flow.spec.from, flow.spec.to, result_line(flow, "bytes"),
+                    flow.done() ? rounded_time(flow.fct_ns()) : "-", rounded_time(flow.ideal_ns),
+                    flow.done() ? fmt::format("{:.2f}", flow.slowdown()) : "-",
+                    rounded_rate(flow.number("goodput_bps")), result_line(flow, "retransmitted"),
+                    result_line(flow, "cnps"), flow.state});
+  }
+  return aligned(rows, 3);
+}
+
+constexpr double kQuantiles[] = {0.5, 0.95, 0.99, 0.999};
+
+// A line for each size of flows, and one for all: `text_of` formats a value of the histogram.
+template <class Text>
+std::string by_size(const FlowStatistics& flows, const char* what,
+                    LogHistogram FlowDistribution::*histogram, Text text_of) {
+  std::vector<TableRow> rows{
+      {"size up to", "flows", std::string(what) + " mean", "p50", "p95", "p99", "p99.9", "max"}};
+  auto add = [&](std::string size, const FlowDistribution& distribution) {
+    const LogHistogram& values = distribution.*histogram;
+    TableRow row{std::move(size), fmt::format("{}", values.count()), text_of(values.mean())};
+    for (double fraction : kQuantiles) {
+      row.push_back(text_of(static_cast<double>(values.quantile(fraction))));
+    }
+    row.push_back(text_of(static_cast<double>(values.max())));
+    rows.push_back(std::move(row));
+  };
+  for (const auto& [size, distribution] : flows.by_size()) add(format_size(size), distribution);
+  add("all", flows.all());
+  return aligned(rows, 1);
+}
+
+// Counts by state, and the distributions of FCT and slowdown.
+std::string flow_percentiles(const FlowStatistics& flows) {
+  std::string text;
+  for (size_t i = 0; i < FlowStatistics::kStates; ++i) {
+    auto state = static_cast<FlowRecord::State>(i);
+    if (flows.in(state) == 0) continue;
+    text += fmt::format("{}{} {}", text.empty() ? "flows: " : ", ", flows.in(state),
+                        flow_state_word(state));
+  }
+  if (!text.empty()) text += "\n";
+  if (flows.all().count() == 0) return text;
+  text += by_size(flows, "FCT", &FlowDistribution::fct_ns, rounded_time);
+  return text + by_size(flows, "slowdown", &FlowDistribution::slowdown_millionths,
+                        [](double value) { return fmt::format("{:.2f}", value * kSlowdownUnit); });
 }
 
 }  // namespace
@@ -81,39 +92,13 @@ std::string Report::title() const {
 std::string Report::table(const RunResult& run) const {
   std::string text = fmt::format("# {}: {}\n", title(), origin());
   if (!run.variant.empty()) text += fmt::format("# {}\n", run.variant);
-  std::vector<Cells> rows{{"flow", "from", "to", "bytes", "FCT", "ideal FCT", "slowdown", "goodput",
-                           "retransmitted", "CNPs", "state"}};
-  for (const FlowResult& flow : run.flows) {
-    rows.push_back({flow.spec.name, flow.spec.from, flow.spec.to, result_line(flow, "bytes"),
-                    flow.done() ? rounded_time(flow.fct_ns()) : "-", rounded_time(flow.ideal_ns),
-                    flow.done() ? fmt::format("{:.2f}", flow.slowdown()) : "-",
-                    rounded_rate(flow.number("goodput_bps")), result_line(flow, "retransmitted"),
-                    result_line(flow, "cnps"), flow.state});
-  }
-  if (!run.flows.empty()) text += aligned(rows);
+  bool few = run.flows.size() == run.statistics.flows() && run.flows.size() <= kFewFlows;
+  if (!run.flows.empty() && (few || all_flows)) text += flow_lines(run);
+  if (!few) text += flow_percentiles(run.statistics);
   for (const FaultResult& fault : run.faults) {
     text += fmt::format("fault {} fired {}: {}\n", fault.name, fault.fired, fault.spec);
   }
   return text + totals(run);
-}
-
-std::string Report::flows_csv() const {
-  std::string text = fmt::format(
-      "# {}\nvariant,flow,from,to,start_ns,bytes,fct_ns,ideal_ns,slowdown,goodput_bps,"
-      "retransmitted,cnps,state\n",
-      origin());
-  for (const RunResult& run : runs) {
-    for (const FlowResult& flow : run.flows) {
-      std::string fct = flow.done() ? result_line(flow, "elapsed_ns") : "";
-      std::string slowdown = flow.done() ? fmt::format("{:.4f}", flow.slowdown()) : "";
-      text += fmt::format("{},{},{},{},{},{},{},{:.0f},{},{},{},{},\"{}\"\n", run.variant,
-                          flow.spec.name, flow.spec.from, flow.spec.to, flow.start,
-                          result_line(flow, "bytes"), fct, flow.ideal_ns, slowdown,
-                          result_line(flow, "goodput_bps"), result_line(flow, "retransmitted"),
-                          result_line(flow, "cnps"), flow.state);
-    }
-  }
-  return text;
 }
 
 std::string Report::series_csv() const {

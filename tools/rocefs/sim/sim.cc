@@ -19,20 +19,22 @@
 #include "core/base/text.h"
 #include "core/base/units.h"
 #include "tools/rocefs/command/exit_status.h"
+#include "tools/rocefs/sim/flows_csv.h"
 #include "tools/rocefs/sim/report.h"
 
 namespace rocefs {
 namespace {
 
 const char* const kSimUsage =
-    R"(usage: rocefs sim [-o seed=N] [--out DIR] FILE.ini
+    R"(usage: rocefs sim [-o seed=N] [--out DIR] [--flows] FILE.ini
 
 Runs the scenario of an ini file in virtual time, without a mount: its topology, knobs, flows,
-timed stores and faults, see rocefs.ini(5). Prints a table of the flows. Every output names the seed
-and the configuration; runs with the same seed and configuration give the same output.
+timed stores and faults, see rocefs.ini(5). Prints a table of the flows; of more than 50, their FCT
+and slowdown by size. Every output names the seed and the configuration; runs with the same seed and configuration give the same output.
 
   --out DIR      write flows.csv, series.csv and plot.gp to DIR, plot.svg and plot.png by gnuplot,
                  and with capture=yes packets.pcapng (packets-NAME.pcapng for each variant)
+  --flows        print a line for each flow even if there are more than 50
   -o seed=N      seed of all random choices (the file's, or 1)
   -h, --help     this text
 
@@ -43,7 +45,7 @@ wrong.
 )";
 
 struct SimOptions {
-  bool help = false;
+  bool help = false, flows = false;
   std::string file, out;
   std::optional<uint64_t> seed;
 };
@@ -65,6 +67,7 @@ Result<SimOptions> parse_sim_options(int argc, char** argv) {
   SimOptions options;
   constexpr option kLong[] = {{"help", no_argument, nullptr, 'h'},
                               {"out", required_argument, nullptr, 'O'},
+                              {"flows", no_argument, nullptr, 'F'},
                               {nullptr, 0, nullptr, 0}};
   opterr = 0;
   optind = 1;
@@ -80,6 +83,9 @@ Result<SimOptions> parse_sim_options(int argc, char** argv) {
         break;
       case 'O':
         options.out = optarg;
+        break;
+      case 'F':
+        options.flows = true;
         break;
       case ':':
         return errorf(EINVAL, "{} requires a value", argv[optind - 1]);
@@ -142,9 +148,6 @@ void run_gnuplot(const std::string& directory) {
 }
 
 Result<void> write_outputs(const Report& report, const std::string& out) {
-  if (Result<void> written = write_file(out + "/flows.csv", report.flows_csv()); !written) {
-    return written;
-  }
   if (!report.config.scenario.samples.empty()) {
     Result<void> written = write_file(out + "/series.csv", report.series_csv());
     if (!written) return written;
@@ -194,8 +197,11 @@ std::optional<Failure> check_panels(const Config& config) {
   return std::nullopt;
 }
 
-int run_all(const Config& config, uint64_t seed, const std::string& out) {
-  Report report{config, seed, {}};
+int run_all(const Config& config, uint64_t seed, const SimOptions& options,
+            const std::string& out) {
+  Report report{config, seed, {}, options.flows};
+  std::optional<FlowsCsv> flows;
+  if (!out.empty()) flows.emplace(out + "/flows.csv", report.origin());
   std::vector<const Scenario::Variant*> variants;
   for (const Scenario::Variant& variant : config.scenario.variants) variants.push_back(&variant);
   if (variants.empty()) variants.push_back(nullptr);
@@ -205,12 +211,13 @@ int run_all(const Config& config, uint64_t seed, const std::string& out) {
     auto created = Simulation::create(config, variant, seed);
     if (auto* failure = std::get_if<Failure>(&created)) return print_failure(*failure);
     std::variant<RunResult, Failure> ended = Failure{};
+    if (flows) flows->begin(name);
     {
       ProgressLine line(variant ? report.title() + ", " + name : report.title(),
                         config.scenario.flows.size());
       ended = std::get<0>(created)->run(
-          capture_path(config, out, name),
-          [&](TimeNs now, size_t flows_ended) { line.show(now, flows_ended); });
+          {capture_path(config, out, name), flows ? &*flows : nullptr,
+           [&](TimeNs now, size_t flows_ended) { line.show(now, flows_ended); }});
     }
     if (auto* failure = std::get_if<Failure>(&ended)) return print_failure(*failure);
     const RunResult& run = report.runs.emplace_back(std::move(std::get<RunResult>(ended)));
@@ -220,6 +227,12 @@ int run_all(const Config& config, uint64_t seed, const std::string& out) {
                  static_cast<double>(run.packet_hops) / run.cpu_seconds / 1e6);
     if (!complete(config, run)) status = std::max(status, 1);
     if (run.failure) status = std::max(status, print_failure(*run.failure));
+  }
+  if (flows) {
+    bool partial = std::any_of(report.runs.begin(), report.runs.end(),
+                               [](const RunResult& run) { return run.failure.has_value(); });
+    Result<void> written = flows->finish(!partial);
+    if (!written) status = std::max(status, print_failure({1, written.error().reason}));
   }
   if (!out.empty()) {
     Result<void> written = write_outputs(report, out);
@@ -254,7 +267,7 @@ int simulate(int argc, char** argv) {
     out = real;
     std::free(real);
   }
-  return run_all(*config, options->seed.value_or(config->seed.value_or(1)), out);
+  return run_all(*config, options->seed.value_or(config->seed.value_or(1)), *options, out);
 }
 
 }  // namespace rocefs

@@ -69,6 +69,21 @@ std::optional<double> number_of(const std::string& text, const std::string& key)
   return value;
 }
 
+FlowRecord::State state_of(std::string_view text) {
+  using State = FlowRecord::State;
+  for (State state :
+       {State::kDone, State::kStopped, State::kRemoved, State::kRunning, State::kNotStarted}) {
+    if (text == flow_state_word(state)) return state;
+  }
+  return text.starts_with("failed") ? State::kFailed : State::kRunning;
+}
+
+// Reason behind `failed: ` in the file `state`.
+std::string_view reason_of(std::string_view text) {
+  size_t colon = text.find(": ");
+  return colon == text.npos ? std::string_view() : text.substr(colon + 2);
+}
+
 }  // namespace
 
 double FlowResult::number(const std::string& key) const {
@@ -299,8 +314,32 @@ void Simulation::note_ended(TimeNs now) {
     flow.state = state ? std::string(without_newline(*state)) : "removed";
     if (flow.state == "running") return false;
     take_result(flow);
+    tell(flow);
     return true;
   });
+}
+
+// Tells the sinks of a flow of [flows].
+void Simulation::tell(const FlowResult& flow) {
+  FlowRecord record;
+  record.name = flow.spec.name;
+  record.from = flow.spec.from;
+  record.to = flow.spec.to;
+  record.op = flow.spec.op;
+  record.state = state_of(flow.state);
+  if (record.state == FlowRecord::State::kFailed) record.reason = reason_of(flow.state);
+  record.start = flow.start;
+  record.elapsed = static_cast<TimeNs>(flow.number("elapsed_ns"));
+  record.ideal_ns = flow.ideal_ns;
+  record.moved = static_cast<uint64_t>(flow.number("bytes"));
+  // A file's octets are those that have moved.
+  record.bytes = flow.done() ? record.moved : flow.spec.size * flow.spec.count;
+  record.packets = static_cast<uint64_t>(flow.number("packets"));
+  record.retransmitted = static_cast<uint64_t>(flow.number("retransmitted"));
+  record.cnps = static_cast<uint64_t>(flow.number("cnps"));
+  record.timeouts = static_cast<uint64_t>(flow.number("timeouts"));
+  result_.statistics.flow_ended(record);
+  if (options_.flows) options_.flows->flow_ended(record);
 }
 
 // Reads what a flow has moved; what was read before stays if the flow has no files any more.
@@ -325,7 +364,7 @@ std::optional<Failure> Simulation::store_due(TimeNs now, size_t& next) {
 
 // The engine stands still between two steps: stores come at one place in the run, and the values of
 // a sample belong to one moment.
-std::optional<Failure> Simulation::run_steps(const Progress& progress) {
+std::optional<Failure> Simulation::run_steps() {
   const Scenario& scenario = config_.scenario;
   size_t next_store = 0;
   for (TimeNs now = 0;;) {
@@ -333,7 +372,7 @@ std::optional<Failure> Simulation::run_steps(const Progress& progress) {
     if (!columns_.empty() && now % scenario.interval == 0) take_sample(now);
     note_ended(now);
     size_t ended = result_.flows.size() - to_come_.size() - running_.size();
-    progress(now, ended);
+    if (options_.progress) options_.progress(now, ended);
     result_.end = now;
     bool over = scenario.until ? now >= *scenario.until : ended == result_.flows.size();
     if (over) return std::nullopt;
@@ -351,15 +390,16 @@ std::optional<Failure> Simulation::run_steps(const Progress& progress) {
   }
 }
 
-std::variant<RunResult, Failure> Simulation::run(const std::string& capture,
-                                                 const Progress& progress) {
+std::variant<RunResult, Failure> Simulation::run(const RunOptions& options) {
+  options_ = options;
+  const std::string& capture = options_.capture;
   double before = cpu_seconds();
   instance_->engine().start();
   if (!capture.empty()) {
     Result<void> started = store(below_debug("pcap"), capture);
     if (!started) return Failure{1, started.error().reason};
   }
-  result_.failure = run_steps(progress);
+  result_.failure = run_steps();
   if (!capture.empty()) {
     Result<void> ended = store(below_debug("pcap"), "off");
     if (!ended) return Failure{1, ended.error().reason};
@@ -370,7 +410,12 @@ std::variant<RunResult, Failure> Simulation::run(const std::string& capture,
 }
 
 void Simulation::collect() {
-  for (FlowResult& flow : result_.flows) take_result(flow);
+  for (const std::vector<size_t>& places : {running_, to_come_}) {
+    for (size_t place : places) {
+      take_result(result_.flows[place]);
+      tell(result_.flows[place]);
+    }
+  }
   for (FaultResult& fault : result_.faults) {
     std::string text = text_of(below_debug("inject/" + fault.name + "/fired")).value_or("0");
     fault.fired = std::strtoull(text.c_str(), nullptr, 10);

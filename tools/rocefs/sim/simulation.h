@@ -14,6 +14,8 @@
 #include "core/config/config.h"
 #include "rdma/traffic/flow.h"
 #include "tools/rocefs/instance/instance.h"
+#include "tools/rocefs/sim/flow_record.h"
+#include "tools/rocefs/sim/flow_statistics.h"
 
 namespace rocefs {
 
@@ -44,7 +46,8 @@ struct Sample {
 
 struct RunResult {
   std::string variant;
-  std::vector<FlowResult> flows;
+  std::vector<FlowResult> flows;  // of [flows]
+  FlowStatistics statistics;      // of all flows
   std::vector<FaultResult> faults;
   std::vector<Sample> samples;
   TimeNs end = 0;
@@ -65,9 +68,13 @@ class Simulation {
                                                                    const Scenario::Variant* variant,
                                                                    uint64_t seed);
 
-  // Call once. Packets are captured into the file `capture` unless that is empty. A failure is that
-  // of the capture; one of the run is in its result.
-  std::variant<RunResult, Failure> run(const std::string& capture, const Progress& progress);
+  struct RunOptions {
+    std::string capture;        // file for the packets; empty: they are not captured
+    FlowSink* flows = nullptr;  // told of each flow; null: nobody is
+    Progress progress;          // may be empty
+  };
+  // Call once. A failure is that of the capture; one of the run is in its result.
+  std::variant<RunResult, Failure> run(const RunOptions& options);
 
  private:
   struct Store {
@@ -96,10 +103,11 @@ class Simulation {
   Result<void> store(const std::string& path, const std::string& value);
   Result<void> advance(TimeNs duration);
   Result<void> wait(const std::function<void(Answer<void>)>& begin);
-  std::optional<Failure> run_steps(const Progress& progress);
+  std::optional<Failure> run_steps();
   std::optional<Failure> store_due(TimeNs now, size_t& next);
   void note_ended(TimeNs now);
   void take_result(FlowResult& flow);
+  void tell(const FlowResult& flow);
   std::optional<std::string> text_of(const std::string& path);
   void take_sample(TimeNs now);
   void collect();
@@ -110,6 +118,7 @@ class Simulation {
   std::vector<Column> columns_;
   // Flows by their place in the result: those to come, the next one last, and those that run.
   std::vector<size_t> to_come_, running_;
+  RunOptions options_;
   RunResult result_;
 };
 
