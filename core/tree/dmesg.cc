@@ -19,9 +19,10 @@ constexpr KnobRow kLogKnobs[] = {
 
 void Dmesg::log(LogLevel level, TimeNs at, std::string_view line) {
   if (!logs(level)) return;
-  lines_.add(
-      in_one_line(fmt::format("[{:5}.{:06}] {}", at / kSecond, at % kSecond / kMicrosecond, line)) +
-      '\n');
+  std::string text =
+      in_one_line(fmt::format("[{:5}.{:06}] {}", at / kSecond, at % kSecond / kMicrosecond, line));
+  lines_.add(text + '\n');
+  if (listener_) listener_(level, text);
 }
 
 void Dmesg::add_files(Tree& tree, const std::string& directory, Engine& engine) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -30,6 +31,9 @@ class Dmesg final : public KnobOwner {
   // No effect above log_level. Control characters in `line` become '?': the line may quote a user's
   // text.
   void log(LogLevel level, TimeNs at, std::string_view line);
+  // Calls `listener` for each line that is kept, as text() has it, without the line feed.
+  using Listener = std::function<void(LogLevel, std::string_view line)>;
+  void set_listener(Listener listener) { listener_ = std::move(listener); }
   bool logs(LogLevel level) const { return level <= level_.load(std::memory_order_relaxed); }
   // As LineLog::keep().
   void keep(Journal& journal, Saved& saved) { lines_.keep(journal, saved); }
@@ -42,6 +46,7 @@ class Dmesg final : public KnobOwner {
 
  private:
   LineLog lines_;
+  Listener listener_;
   std::atomic<LogLevel> level_{LogLevel::kInfo};  // set on the core's thread
 };
 

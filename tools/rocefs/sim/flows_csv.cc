@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "core/base/clock.h"
 #include "tools/rocefs/sim/flow_statistics.h"
 
 namespace rocefs {
@@ -63,6 +64,15 @@ void FlowsCsv::flow_ended(const FlowRecord& flow) {
   write(fmt::format("{},{},{},{},{},{},{},{:.0f},{},{},{},{},{}\n", variant_, flow.name, flow.from,
                     flow.to, flow.start, moved, fct, flow.ideal_ns, slowdown, goodput,
                     flow.retransmitted, flow.cnps, state_cell(flow)));
+  flush_seldom();
+}
+
+// Lets readers of the file follow the run, once a second.
+void FlowsCsv::flush_seldom() {
+  TimeNs now = monotonic_ns();
+  if (error_ != 0 || (flushed_ > 0 && now - flushed_ < kSecond)) return;
+  flushed_ = now;
+  if (std::fflush(file_.get()) != 0) note_failure();
 }
 
 Result<void> FlowsCsv::finish(bool complete) {

@@ -30,12 +30,14 @@ class FlowsCsv final : public FlowSink {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
   void write(const std::string& text);
+  void flush_seldom();
   void note_failure();
 
   const std::string path_;
   const long mark_;  // place of the mark in the first line
   std::unique_ptr<std::FILE, Close> file_;
-  int error_ = 0;  // errno of the first failure
+  int error_ = 0;       // errno of the first failure
+  TimeNs flushed_ = 0;  // wall time
   std::string variant_;
 };
 

@@ -39,6 +39,9 @@ std::string flow_lines(const RunResult& run) {
   return aligned(rows, 3);
 }
 
+// Most lines of dmesg in the table.
+constexpr size_t kShownWarnings = 10;
+
 constexpr double kQuantiles[] = {0.5, 0.95, 0.99, 0.999};
 
 // A line for each size of flows, and one for all: `text_of` formats a value of the histogram.
@@ -92,12 +95,19 @@ std::string Report::title() const {
 std::string Report::table(const RunResult& run) const {
   std::string text = fmt::format("# {}: {}\n", title(), origin());
   if (!run.variant.empty()) text += fmt::format("# {}\n", run.variant);
+  if (run.failure) text += fmt::format("# partial: {}\n", run.failure->reason);
+  if (run.statistics.flows() == 0 && run.failure) return text;
   bool few = run.flows.size() == run.statistics.flows() && run.flows.size() <= kFewFlows;
   if (!run.flows.empty() && (few || all_flows)) text += flow_lines(run);
   if (!few) text += flow_percentiles(run.statistics);
   for (const FaultResult& fault : run.faults) {
     text += fmt::format("fault {} fired {}: {}\n", fault.name, fault.fired, fault.spec);
   }
+  for (size_t i = 0; i < run.warnings.size() && i < kShownWarnings; ++i) {
+    text += fmt::format("dmesg: {}\n", run.warnings[i]);
+  }
+  uint64_t more = run.more_warnings + run.warnings.size();
+  if (more > kShownWarnings) text += fmt::format("dmesg: {} more lines\n", more - kShownWarnings);
   return text + totals(run);
 }
 

@@ -91,10 +91,13 @@ double FlowResult::number(const std::string& key) const {
   return it == result.end() ? 0 : std::strtod(it->second.c_str(), nullptr);
 }
 
-std::variant<std::unique_ptr<Simulation>, Failure> Simulation::create(
+std::variant<std::unique_ptr<Simulation>, BuildFailure> Simulation::create(
     const Config& config, const Scenario::Variant* variant, uint64_t seed) {
   std::unique_ptr<Simulation> simulation(new Simulation(config));
-  if (std::optional<Failure> failure = simulation->build(variant, seed)) return *failure;
+  if (std::optional<Failure> failure = simulation->build(variant, seed)) {
+    return BuildFailure{*failure, simulation->in_variants_knobs_,
+                        std::move(simulation->result_.log)};
+  }
   return simulation;
 }
 
@@ -121,11 +124,10 @@ std::optional<Failure> Simulation::build(const Scenario::Variant* variant, uint6
   auto instance = Instance::create(config_, wanted);
   if (!instance) return Failure{1, instance.error().reason};
   instance_ = std::move(*instance);
+  instance_->dmesg().set_listener(
+      [this](LogLevel level, std::string_view line) { take_log(level, line); });
   instance_->add_files(nullptr);
-  if (std::optional<Failure> failure = instance_->apply(config_.knobs)) return failure;
-  if (variant) {
-    if (std::optional<Failure> failure = instance_->apply(variant->knobs)) return failure;
-  }
+  if (std::optional<Failure> failure = apply_knobs(variant)) return failure;
   instance_->keep_as_defaults();
   instance_->pcc().begin_modes();
   const Scenario& scenario = config_.scenario;
@@ -146,6 +148,27 @@ std::optional<Failure> Simulation::build(const Scenario::Variant* variant, uint6
     return Failure{2, fmt::format("{}: [flows] or [sim] until= is wanted", config_.name)};
   }
   return std::nullopt;
+}
+
+std::optional<Failure> Simulation::apply_knobs(const Scenario::Variant* variant) {
+  if (std::optional<Failure> failure = instance_->apply(config_.knobs)) return failure;
+  if (!variant) return std::nullopt;
+  in_variants_knobs_ = true;
+  if (std::optional<Failure> failure = instance_->apply(variant->knobs)) return failure;
+  in_variants_knobs_ = false;
+  return std::nullopt;
+}
+
+void Simulation::take_log(LogLevel level, std::string_view line) {
+  result_.log.emplace_back(line);
+  if (result_.log.size() > RunResult::kMaxLog) result_.log.pop_front();
+  if (level > LogLevel::kWarning) return;
+  if (level == LogLevel::kErr && error_.empty()) error_ = line;
+  if (result_.warnings.size() < RunResult::kMaxWarnings) {
+    result_.warnings.emplace_back(line);
+  } else {
+    ++result_.more_warnings;
+  }
 }
 
 // Adds a flow of [flows]. Payload is not verified unless the line has verify=.
@@ -362,6 +385,25 @@ std::optional<Failure> Simulation::store_due(TimeNs now, size_t& next) {
   return std::nullopt;
 }
 
+// Looks for what ends a run early. An error in dmesg has no writer that it could be reported to:
+// the death of a plugin, a capture that cannot be written. What follows it is another run than
+// wanted.
+std::optional<Failure> Simulation::cut_off(TimeNs now, size_t ended) {
+  std::string of = config_.name + ": ";
+  if (!result_.variant.empty()) of += fmt::format("the run of {}: ", result_.variant);
+  if (!error_.empty()) return Failure{1, of + error_};
+  std::string still_run =
+      fmt::format("{} of {} flows still run after {}", result_.flows.size() - ended,
+                  result_.flows.size(), format_duration(now));
+  if (std::string why = options_.cut_off ? options_.cut_off() : ""; !why.empty()) {
+    result_.end_kind = RunEnd::kSignal;
+    return Failure{1, fmt::format("{}{}: {}", of, why, still_run)};
+  }
+  if (config_.scenario.until || now < config_.scenario.limit) return std::nullopt;
+  result_.end_kind = RunEnd::kLimit;
+  return Failure{1, of + still_run};
+}
+
 // The engine stands still between two steps: stores come at one place in the run, and the values of
 // a sample belong to one moment.
 std::optional<Failure> Simulation::run_steps() {
@@ -375,12 +417,11 @@ std::optional<Failure> Simulation::run_steps() {
     if (options_.progress) options_.progress(now, ended);
     result_.end = now;
     bool over = scenario.until ? now >= *scenario.until : ended == result_.flows.size();
-    if (over) return std::nullopt;
-    if (!scenario.until && now >= scenario.limit) {
-      return Failure{1, fmt::format("{}: {} of {} flows still run after {}", config_.name,
-                                    result_.flows.size() - ended, result_.flows.size(),
-                                    format_duration(scenario.limit))};
+    if (over && error_.empty()) {
+      result_.end_kind = scenario.until ? RunEnd::kUntil : RunEnd::kFlowsDone;
+      return std::nullopt;
     }
+    if (std::optional<Failure> failure = cut_off(now, ended)) return failure;
     TimeNs end = scenario.until.value_or(scenario.limit);
     TimeNs to = std::min(end, now + kStep);
     if (next_store < stores_.size()) to = std::min(to, stores_[next_store].at);
@@ -390,23 +431,24 @@ std::optional<Failure> Simulation::run_steps() {
   }
 }
 
-std::variant<RunResult, Failure> Simulation::run(const RunOptions& options) {
+RunResult Simulation::run(const RunOptions& options) {
   options_ = options;
   const std::string& capture = options_.capture;
   double before = cpu_seconds();
   instance_->engine().start();
-  if (!capture.empty()) {
-    Result<void> started = store(below_debug("pcap"), capture);
-    if (!started) return Failure{1, started.error().reason};
-  }
-  result_.failure = run_steps();
-  if (!capture.empty()) {
-    Result<void> ended = store(below_debug("pcap"), "off");
-    if (!ended) return Failure{1, ended.error().reason};
-  }
+  result_.end_kind = RunEnd::kFailed;
+  if (!capture.empty()) keep_failure(store(below_debug("pcap"), capture));
+  if (!result_.failure) result_.failure = run_steps();
+  if (!capture.empty()) keep_failure(store(below_debug("pcap"), "off"));
   result_.cpu_seconds = cpu_seconds() - before;
   collect();
   return std::move(result_);
+}
+
+void Simulation::keep_failure(const Result<void>& result) {
+  if (result || result_.failure) return;
+  result_.end_kind = RunEnd::kFailed;
+  result_.failure = Failure{1, result.error().reason};
 }
 
 void Simulation::collect() {

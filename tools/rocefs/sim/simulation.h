@@ -2,6 +2,7 @@
 // its tree at their times.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <limits>
 #include <map>
@@ -44,6 +45,10 @@ struct Sample {
   std::vector<std::optional<double>> values;  // by column; empty if there was nothing to read
 };
 
+// How a run ended: by itself, or cut off by its limit, a signal or a failure. A result that was cut
+// off is partial.
+enum class RunEnd : uint8_t { kFlowsDone, kUntil, kLimit, kSignal, kFailed };
+
 struct RunResult {
   std::string variant;
   std::vector<FlowResult> flows;  // of [flows]
@@ -54,7 +59,19 @@ struct RunResult {
   uint64_t packet_hops = 0;  // packets that links delivered
   uint64_t trace_hash = 0;
   double cpu_seconds = 0;
-  std::optional<Failure> failure;  // why the run ended before its end; the rest is what was by then
+  RunEnd end_kind = RunEnd::kFlowsDone;
+  // Why the run is partial or did not begin; the rest of the result is what was known by then.
+  std::optional<Failure> failure;
+  std::vector<std::string> warnings;  // lines of dmesg, warnings and errors; the first kMaxWarnings
+  uint64_t more_warnings = 0;         // not in `warnings`
+  std::deque<std::string> log;        // last lines of dmesg
+  static constexpr size_t kMaxWarnings = 100, kMaxLog = 20;
+};
+
+// A failure before the run begins.
+struct BuildFailure : Failure {
+  bool of_variant = false;      // a knob of [variant] was refused: others may run
+  std::deque<std::string> log;  // last lines of dmesg
 };
 
 class Simulation {
@@ -64,17 +81,18 @@ class Simulation {
 
   // `config` outlives the simulation. Knobs of a variant are applied after those of [knobs]. Checks
   // the whole scenario; the reason of a failure is FILE:LINE: WHY.
-  static std::variant<std::unique_ptr<Simulation>, Failure> create(const Config& config,
-                                                                   const Scenario::Variant* variant,
-                                                                   uint64_t seed);
+  static std::variant<std::unique_ptr<Simulation>, BuildFailure> create(
+      const Config& config, const Scenario::Variant* variant, uint64_t seed);
 
   struct RunOptions {
     std::string capture;        // file for the packets; empty: they are not captured
     FlowSink* flows = nullptr;  // told of each flow; null: nobody is
     Progress progress;          // may be empty
+    // Looked at between two steps of time: a text ends the run, with that reason. May be empty.
+    std::function<std::string()> cut_off = nullptr;
   };
-  // Call once. A failure is that of the capture; one of the run is in its result.
-  std::variant<RunResult, Failure> run(const RunOptions& options);
+  // Call once. Failures are in the result, with all that is known.
+  RunResult run(const RunOptions& options);
 
  private:
   struct Store {
@@ -92,6 +110,8 @@ class Simulation {
 
   explicit Simulation(const Config& config) : config_(config) {}
   std::optional<Failure> build(const Scenario::Variant* variant, uint64_t seed);
+  std::optional<Failure> apply_knobs(const Scenario::Variant* variant);
+  void take_log(LogLevel level, std::string_view line);
   Failure failed(int line, const std::string& why) const;
   Result<void> add_flow(const Scenario::Line& line);
   Result<void> add_fault(const Scenario::Line& line);
@@ -104,6 +124,8 @@ class Simulation {
   Result<void> advance(TimeNs duration);
   Result<void> wait(const std::function<void(Answer<void>)>& begin);
   std::optional<Failure> run_steps();
+  std::optional<Failure> cut_off(TimeNs now, size_t ended);
+  void keep_failure(const Result<void>& result);
   std::optional<Failure> store_due(TimeNs now, size_t& next);
   void note_ended(TimeNs now);
   void take_result(FlowResult& flow);
@@ -120,6 +142,8 @@ class Simulation {
   std::vector<size_t> to_come_, running_;
   RunOptions options_;
   RunResult result_;
+  std::string error_;               // first error in dmesg
+  bool in_variants_knobs_ = false;  // build() stores the knobs of the variant
 };
 
 }  // namespace rocefs

@@ -1,0 +1,113 @@
+#!/bin/bash
+# rocefs sim: whatever ends a run, what is known is printed and written, and marked as partial.
+. "$(dirname "$0")/lib/common.bash"
+sources=$(realpath "$(dirname "$0")/../pcc/plugins") include=$(realpath "$(dirname "$0")/../..")
+sim() { "$ROCEFS" sim "$@"; }
+plugin() {  # NAME
+  mkdir -p "$dir/$1"
+  "${CXX:-c++}" -std=c++20 -O1 -shared -fPIC -I"$include" "$sources/$1.cc" -o "$dir/$1/$1.so"
+}
+# Flow a ends at once, flow b never: what a run that is cut off knows.
+cat >"$dir/long.ini" <<'INI'
+[sim]
+limit = 3600s
+[topology]
+kind = star
+hosts = 3
+rate = 100G
+[flows]
+a = write h0 h2 size=64K
+b = write h1 h2 size=1M count=100000000
+[sample]
+interval = 100us
+sent = kernel/debug/rocefs/links/h1-sw_0/bytes
+[variant one]
+[variant two]
+INI
+head_of() { head -n 1 "$dir/$1/flows.csv" | awk '{print $NF}'; }
+
+test_case "a signal ends a run, which keeps what it knows"
+for signal in INT TERM; do
+  # A shell's background job ignores SIGINT, which the program respects.
+  env --default-signal=INT "$ROCEFS" sim "$dir/long.ini" --out "$dir/$signal" >"$dir/$signal.txt" 2>"$dir/$signal.err" &
+  pid=$!
+  await grep -qs ^one,a, "$dir/$signal/flows.csv"
+  kill "-$signal" "$pid"
+  status=0
+  wait "$pid" || status=$?
+  expect 1 "$status" "status after SIG$signal: $(cat "$dir/$signal.err")"
+  grep -q "^rocefs: .*long.ini: the run of one: SIG$signal: 1 of 2 flows still run after " "$dir/$signal.err" || fail "the reason: $(cat "$dir/$signal.err")"
+  grep -q "^rocefs: .*long.ini: two was not run" "$dir/$signal.err" || fail "the other variant: $(cat "$dir/$signal.err")"
+  grep -q "^# partial: .*SIG$signal" "$dir/$signal.txt" || fail "the table's mark: $(cat "$dir/$signal.txt")"
+  expect "a:done b:running" "$(awk '$1 ~ /^[ab]$/ {print $1 ":" $NF}' "$dir/$signal.txt" | xargs)" "the table"
+  expect partial "$(head_of $signal)" "the mark of flows.csv"
+  expect 'one,a "done" one,b "running"' "$(awk -F, 'NR > 2 {print $1 "," $2, $NF}' "$dir/$signal/flows.csv" | paste -sd ' ')" "flows.csv"
+  [ "$(wc -l <"$dir/$signal/series.csv")" -gt 2 ] || fail "no samples: $(cat "$dir/$signal/series.csv")"
+done
+
+test_case "a signal that was ignored stays ignored"
+env --ignore-signal=INT "$ROCEFS" sim "$dir/long.ini" --out "$dir/ignored" >"$dir/ignored.txt" 2>&1 &
+pid=$!
+await grep -qs ^one,a, "$dir/ignored/flows.csv"
+kill -INT "$pid"
+kill -TERM "$pid"
+status=0
+wait "$pid" || status=$?
+expect 1 "$status" "status"
+grep -q "^# partial: .*: SIGTERM: " "$dir/ignored.txt" || fail "$(cat "$dir/ignored.txt")"
+
+test_case "a full disk ends no run, and the file is named"
+sed 's/count=100000000/count=10/' "$dir/long.ini" >"$dir/short.ini"
+mkdir "$dir/full"
+ln -s /dev/full "$dir/full/flows.csv"
+expect 1 "$(sim "$dir/short.ini" --out "$dir/full" >"$dir/full.txt" 2>"$dir/full.err"; echo $?)" "status"
+expect "rocefs: $(realpath "$dir")/full/flows.csv: No space left on device" "$(grep ^rocefs "$dir/full.err")" "the reason"
+expect "2 of 2 flows done 2 of 2 flows done" "$(grep -o '.* flows done' "$dir/full.txt" | xargs)" "the table"
+[ -s "$dir/full/series.csv" ] || fail "the other files: $(ls "$dir/full")"
+
+test_case "a plugin that dies fails its variant, and the others run"
+[ -x "$(dirname "$ROCEFS")/mango-pccd" ] || skip "no mango-pccd here"
+plugin divides
+cat >"$dir/plugin.ini" <<INI
+[topology]
+kind = star
+hosts = 3
+[flows]
+f{1..2} = write h{1..2} h0 size=64K count=100
+[variant dies]
+class/infiniband/h{1..2}/pcc/plugin_dir = $dir/divides
+class/infiniband/h{1..2}/pcc/load = 1
+class/infiniband/h{1..2}/pcc/algo = divides
+class/infiniband/h{1..2}/pcc/state = start
+[variant lives]
+INI
+expect 1 "$(sim "$dir/plugin.ini" --out "$dir/dies" >"$dir/dies.txt" 2>"$dir/dies.err"; echo $?)" "status: $(cat "$dir/dies.err")"
+grep -q "^rocefs: .*plugin.ini: the run of dies: .*h[12]: PCC ended: .*SIGFPE" "$dir/dies.err" || fail "the reason: $(cat "$dir/dies.err")"
+grep -q "^  .*PCC started: divides" "$dir/dies.err" || fail "its log: $(cat "$dir/dies.err")"
+grep -q "^# partial: .*SIGFPE" "$dir/dies.txt" || fail "the table's mark: $(cat "$dir/dies.txt")"
+expect "2 of 2 flows done" "$(tail -n 1 "$dir/dies.txt" | grep -o '.* flows done')" "the other variant"
+expect partial "$(head_of dies)" "the mark of flows.csv"
+
+test_case "a plugin that is refused fails its variant, and the others run"
+mkdir "$dir/refused"
+echo text >"$dir/refused/none.so"
+sed "s|$dir/divides|$dir/refused|" "$dir/plugin.ini" >"$dir/refused.ini"
+expect 2 "$(sim "$dir/refused.ini" --out "$dir/no" >"$dir/no.txt" 2>"$dir/no.err"; echo $?)" "status: $(cat "$dir/no.err")"
+grep -q "^rocefs: .*refused.ini:8: class/infiniband/h1/pcc/load: none.so: " "$dir/no.err" || fail "the reason: $(cat "$dir/no.err")"
+grep -q "^# partial: .*none.so" "$dir/no.txt" || fail "the table's mark: $(cat "$dir/no.txt")"
+expect "2 of 2 flows done" "$(tail -n 1 "$dir/no.txt" | grep -o '.* flows done')" "the other variant"
+
+test_case "a warning of the daemon's log is in the table"
+cat >"$dir/warns.ini" <<INI
+[topology]
+kind = star
+hosts = 3
+[knobs]
+kernel/debug/rocefs/fabric/sw_0/ecn/enable = 1
+kernel/debug/rocefs/fabric/sw_0/ecn/kmax = 20M
+kernel/debug/rocefs/fabric/sw_0/ecn/kmin = 12M
+[flows]
+f = write h1 h0
+INI
+sim "$dir/warns.ini" >"$dir/warns.txt" 2>"$dir/warns.err" || fail "$(cat "$dir/warns.err")"
+grep -q "^dmesg: \[    0.000000\] rocefs: sw_0: " "$dir/warns.txt" || fail "no warning: $(cat "$dir/warns.txt")"

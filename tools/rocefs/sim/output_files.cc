@@ -1,0 +1,52 @@
+#include "tools/rocefs/sim/output_files.h"
+
+#include <spawn.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+
+namespace rocefs {
+
+Result<void> write_file(const std::string& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file << text;
+  file.close();
+  if (!file) return errorf(errno ? errno : EIO, "{}: {}", path, std::strerror(errno ? errno : EIO));
+  return {};
+}
+
+void run_gnuplot(const std::string& directory) {
+  char name[] = "gnuplot", script[] = "plot.gp";
+  char* const arguments[] = {name, script, nullptr};
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_addchdir_np(&actions, directory.c_str());
+  pid_t child = 0;
+  int code = ::posix_spawnp(&child, name, &actions, nullptr, arguments, environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  int status = 0;
+  if (code == 0 && ::waitpid(child, &status, 0) != child) status = -1;
+  if (code != 0) {
+    std::fprintf(stderr, "rocefs: no plot.svg: gnuplot: %s (Debian has it in gnuplot-nox)\n",
+                 std::strerror(code));
+  } else if (status != 0) {
+    std::fprintf(stderr, "rocefs: no plot.svg: gnuplot failed on %s/plot.gp\n", directory.c_str());
+  }
+}
+
+Result<std::string> make_directory(const std::string& path) {
+  bool made = ::mkdir(path.c_str(), 0777) == 0 || errno == EEXIST;
+  char* real = made ? ::realpath(path.c_str(), nullptr) : nullptr;
+  if (!real) return errorf(errno, "{}: {}", path, std::strerror(errno));
+  std::string text = real;
+  std::free(real);
+  return text;
+}
+
+}  // namespace rocefs

@@ -1,0 +1,59 @@
+// ProgressLine: the state of a run on a terminal, ten times a second at most, with the time to go.
+#pragma once
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <optional>
+#include <string>
+
+#include "core/base/clock.h"
+
+namespace rocefs {
+
+class ProgressLine {
+ public:
+  // `until`: the run's end; without one it ends with its flows.
+  ProgressLine(std::string what, size_t flows, std::optional<TimeNs> until)
+      : what_(std::move(what)), flows_(flows), until_(until) {}
+  ~ProgressLine() {
+    if (shown_ > 0) std::fputs("\r\x1b[K", stderr);
+  }
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  void show(TimeNs now, size_t ended) {
+    TimeNs wall = monotonic_ns();
+    if (!terminal_ || wall - shown_ < 100 * kMillisecond) return;
+    shown_ = wall;
+    std::fprintf(stderr, "\r\x1b[K%s: %.3f ms, %zu of %zu flows have ended%s", what_.c_str(),
+                 static_cast<double>(now) / 1e6, ended, flows_, to_go(now, ended, wall).c_str());
+  }
+
+ private:
+  // As if the rest went as fast as the run so far. Nothing in the first second, a guess too early.
+  std::string to_go(TimeNs now, size_t ended, TimeNs wall) const {
+    double whole = static_cast<double>(until_ ? *until_ : static_cast<TimeNs>(flows_));
+    double part = until_ ? static_cast<double>(now) : static_cast<double>(ended);
+    TimeNs passed = wall - began_;
+    if (passed < kSecond || part <= 0 || whole <= 0) return {};
+    auto left = static_cast<TimeNs>(static_cast<double>(passed) * (whole - part) / part);
+    return ", " + duration_in_words(left) + " to go";
+  }
+  static std::string duration_in_words(TimeNs left) {
+    long seconds = static_cast<long>(left / kSecond);
+    if (seconds < 60) return std::to_string(seconds) + " s";
+    if (seconds < 3600)
+      return std::to_string(seconds / 60) + " min " + std::to_string(seconds % 60) + " s";
+    return std::to_string(seconds / 3600) + " h " + std::to_string(seconds % 3600 / 60) + " min";
+  }
+
+  const std::string what_;
+  const size_t flows_;
+  const std::optional<TimeNs> until_;
+  const bool terminal_ = ::isatty(STDERR_FILENO);
+  const TimeNs began_ = monotonic_ns();
+  TimeNs shown_ = 0;
+};
+
+}  // namespace rocefs

@@ -1,0 +1,159 @@
+#include "tools/rocefs/sim/runner.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "tools/rocefs/command/exit_status.h"
+#include "tools/rocefs/sim/flows_csv.h"
+#include "tools/rocefs/sim/output_files.h"
+#include "tools/rocefs/sim/progress_line.h"
+
+namespace rocefs {
+namespace {
+
+// Reports faults that did not fire and flows that failed. True if there are none.
+bool complete(const Config& config, const RunResult& run) {
+  bool good = true;
+  std::string of = run.variant.empty() ? "" : " of " + run.variant;
+  for (const FaultResult& fault : run.faults) {
+    if (fault.fired > 0) continue;
+    std::fprintf(stderr, "rocefs: %s:%d: fault %s has not fired in the run%s\n",
+                 config.name.c_str(), fault.line, fault.name.c_str(), of.c_str());
+    good = false;
+  }
+  for (const FlowResult& flow : run.flows) {
+    bool cut_off = run.failure && (flow.state == "running" || flow.state == "not started");
+    if (flow.done() || cut_off || config.scenario.until) continue;
+    std::fprintf(stderr, "rocefs: %s: flow %s of the run%s: %s\n", config.name.c_str(),
+                 flow.spec.name.c_str(), of.c_str(), flow.state.c_str());
+    good = false;
+  }
+  return good;
+}
+
+std::string capture_path(const Config& config, const std::string& out, const std::string& variant) {
+  if (!config.scenario.capture || out.empty()) return {};
+  return out + "/packets" + (variant.empty() ? "" : "-" + variant) + ".pcapng";
+}
+
+// Prints why a run failed, and the last lines of its log.
+int print_run_failure(const RunResult& run) {
+  int status = print_failure(*run.failure);
+  if (run.end_kind != RunEnd::kFailed) return status;
+  for (const std::string& line : run.log) std::fprintf(stderr, "  %s\n", line.c_str());
+  return status;
+}
+
+class Runner {
+ public:
+  Runner(const Config& config, const RunnerOptions& options, const StopRequest& stop)
+      : config_(config),
+        options_(options),
+        stop_(stop),
+        report_{config, options.seed, {}, options.all_flows} {
+    if (!options.out.empty()) flows_.emplace(options.out + "/flows.csv", report_.origin());
+  }
+
+  int run_all(const std::vector<const Scenario::Variant*>& variants) {
+    for (const Scenario::Variant* variant : variants) {
+      if (stop_.signal_name().empty()) {
+        if (!run(variant)) break;
+      } else {
+        not_run(variant);
+      }
+    }
+    if (!options_.out.empty() && !report_.runs.empty()) write_files();
+    return status_;
+  }
+
+ private:
+  void note(int status) { status_ = std::max(status_, status); }
+  void note(const Result<void>& written) {
+    if (!written) note(print_failure({1, written.error().reason}));
+  }
+
+  // False if the others would fail as well.
+  bool run(const Scenario::Variant* variant) {
+    std::string name = variant ? variant->name : "";
+    if (flows_) flows_->begin(name);
+    auto created = Simulation::create(config_, variant, options_.seed);
+    if (auto* failure = std::get_if<BuildFailure>(&created)) {
+      if (!failure->of_variant) {
+        note(print_failure(*failure));
+        return false;
+      }
+      RunResult failed;
+      failed.variant = name;
+      failed.end_kind = RunEnd::kFailed;
+      failed.failure = *failure;
+      failed.log = failure->log;
+      take(std::move(failed));
+      return true;
+    }
+    take(run(*std::get<0>(created), name));
+    return true;
+  }
+
+  RunResult run(Simulation& simulation, const std::string& variant) {
+    std::string title = report_.title() + (variant.empty() ? "" : ", " + variant);
+    ProgressLine line(title, config_.scenario.flows.size(), config_.scenario.until);
+    Simulation::RunOptions wanted;
+    wanted.capture = capture_path(config_, options_.out, variant);
+    wanted.flows = flows_ ? &*flows_ : nullptr;
+    wanted.progress = [&](TimeNs now, size_t ended) { line.show(now, ended); };
+    wanted.cut_off = [this] { return std::string(stop_.signal_name()); };
+    return simulation.run(wanted);
+  }
+
+  void take(RunResult result) {
+    const RunResult& run = report_.runs.emplace_back(std::move(result));
+    std::printf("%s%s", report_.runs.size() > 1 ? "\n" : "", report_.table(run).c_str());
+    note(finish_output(0));
+    if (run.cpu_seconds > 0) {
+      std::fprintf(stderr, "%.3f s of CPU, %.2f M packet-hops per CPU second\n", run.cpu_seconds,
+                   static_cast<double>(run.packet_hops) / run.cpu_seconds / 1e6);
+    }
+    if (!complete(config_, run)) note(1);
+    if (run.failure) note(print_run_failure(run));
+  }
+
+  void not_run(const Scenario::Variant* variant) {
+    std::fprintf(stderr, "rocefs: %s: %s was not run\n", config_.name.c_str(),
+                 variant ? variant->name.c_str() : "the scenario");
+    all_run_ = false;
+    note(1);
+  }
+
+  bool partial() const {
+    return !all_run_ || std::any_of(report_.runs.begin(), report_.runs.end(),
+                                    [](const RunResult& run) { return run.failure.has_value(); });
+  }
+
+  // Goes on after a file that cannot be written: the others may go elsewhere.
+  void write_files() {
+    note(flows_->finish(!partial()));
+    if (!config_.scenario.samples.empty()) {
+      note(write_file(options_.out + "/series.csv", report_.series_csv()));
+    }
+    Result<void> script = write_file(options_.out + "/plot.gp", report_.plot());
+    note(script);
+    if (script) run_gnuplot(options_.out);
+  }
+
+  const Config& config_;
+  const RunnerOptions& options_;
+  const StopRequest& stop_;
+  Report report_;
+  std::optional<FlowsCsv> flows_;
+  bool all_run_ = true;
+  int status_ = 0;
+};
+
+}  // namespace
+
+int run_variants(const Config& config, const std::vector<const Scenario::Variant*>& variants,
+                 const RunnerOptions& options, const StopRequest& stop) {
+  return Runner(config, options, stop).run_all(variants);
+}
+
+}  // namespace rocefs

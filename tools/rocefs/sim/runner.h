@@ -1,0 +1,25 @@
+// Runner: runs the variants of a scenario one after the other with one seed, prints their tables
+// and writes their files. What is known is printed and written, whatever ends a run.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/config/config.h"
+#include "tools/rocefs/sim/report.h"
+#include "tools/rocefs/sim/stop_request.h"
+
+namespace rocefs {
+
+struct RunnerOptions {
+  uint64_t seed = 1;
+  std::string out;         // directory, which exists; empty: no files are written
+  bool all_flows = false;  // a line for each flow in the table
+};
+
+// Runs `variants`, of which null is a run without one. Returns the exit status: 0, 1 if a run is
+// partial or failed or a file cannot be written, 2 for a mistake in the file.
+int run_variants(const Config& config, const std::vector<const Scenario::Variant*>& variants,
+                 const RunnerOptions& options, const StopRequest& stop);
+
+}  // namespace rocefs
