@@ -22,7 +22,8 @@ std::string totals(const RunResult& run) {
         fmt::format(", slowdown {:.2f} on average, {:.2f} at most", slowdown.mean() * kSlowdownUnit,
                     static_cast<double>(slowdown.max()) * kSlowdownUnit);
   }
-  return text + fmt::format("; {} packet-hops; trace {:016x}\n", run.packet_hops, run.trace_hash);
+  return text +
+         fmt::format("; {} packet-hops; trace {:016x}\n", run.fabric.packet_hops, run.trace_hash);
 }
 
 // A line for each flow of [flows].

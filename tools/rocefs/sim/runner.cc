@@ -7,6 +7,7 @@
 #include "tools/rocefs/sim/flows_csv.h"
 #include "tools/rocefs/sim/output_files.h"
 #include "tools/rocefs/sim/progress_line.h"
+#include "tools/rocefs/sim/run_summary.h"
 
 namespace rocefs {
 namespace {
@@ -111,7 +112,7 @@ class Runner {
     note(finish_output(0));
     if (run.cpu_seconds > 0) {
       std::fprintf(stderr, "%.3f s of CPU, %.2f M packet-hops per CPU second\n", run.cpu_seconds,
-                   static_cast<double>(run.packet_hops) / run.cpu_seconds / 1e6);
+                   static_cast<double>(run.fabric.packet_hops) / run.cpu_seconds / 1e6);
     }
     if (!complete(config_, run)) note(1);
     if (run.failure) note(print_run_failure(run));
@@ -129,9 +130,32 @@ class Runner {
                                     [](const RunResult& run) { return run.failure.has_value(); });
   }
 
+  std::string summary() const {
+    SummaryJson json = summary_head(config_);
+    json["partial"] = partial();
+    json["runs"] = SummaryJson::array();
+    for (const RunResult& run : report_.runs) {
+      json["runs"].push_back(RunSummary::of(run, options_.seed).json());
+    }
+    return summary_text(json);
+  }
+  std::string links() const {
+    std::string text = "# " + report_.origin() + "\n" + links_csv_head();
+    for (const RunResult& run : report_.runs) text += links_csv(run.variant, run.fabric, run.end);
+    return text;
+  }
+  std::string timing() const {
+    std::string text = "# " + report_.origin() + "\n" + timing_csv_head();
+    for (const RunResult& run : report_.runs) text += timing_csv(run, options_.seed);
+    return text;
+  }
+
   // Goes on after a file that cannot be written: the others may go elsewhere.
   void write_files() {
     note(flows_->finish(!partial()));
+    note(write_file(options_.out + "/summary.json", summary()));
+    note(write_file(options_.out + "/links.csv", links()));
+    note(write_file(options_.out + "/timing.csv", timing()));
     if (!config_.scenario.samples.empty()) {
       note(write_file(options_.out + "/series.csv", report_.series_csv()));
     }

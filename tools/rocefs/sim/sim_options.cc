@@ -16,8 +16,9 @@ Runs the scenario of an ini file in virtual time, without a mount: its topology,
 timed stores and faults, see rocefs.ini(5). Prints a table of the flows; of more than 50, their FCT
 and slowdown by size. Every output names the seed and the configuration; runs with the same seed and configuration give the same output.
 
-  --out DIR      write flows.csv, series.csv and plot.gp to DIR, plot.svg and plot.png by gnuplot,
-                 and with capture=yes packets.pcapng (packets-NAME.pcapng for each variant)
+  --out DIR      write flows.csv, summary.json, links.csv, timing.csv, series.csv and plot.gp to DIR,
+                 plot.svg and plot.png by gnuplot, and with capture=yes packets.pcapng
+                 (packets-NAME.pcapng for each variant)
   --flows        print a line for each flow even if there are more than 50
   -o seed=N      seed of all random choices (the file's, or 1)
   -h, --help     this text

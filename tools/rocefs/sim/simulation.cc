@@ -463,10 +463,7 @@ void Simulation::collect() {
     fault.fired = std::strtoull(text.c_str(), nullptr, 10);
   }
   instance_->stop_engine();
-  for (const auto& link : instance_->fabric().links()) {
-    const LinkCounters& counters = link->counters();
-    result_.packet_hops += counters.packets.get() - counters.lost.get();
-  }
+  result_.fabric = FabricTotals::of(instance_->fabric(), instance_->topology());
   result_.trace_hash = instance_->fabric().trace().value();
 }
 

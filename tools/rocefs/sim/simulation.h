@@ -15,6 +15,7 @@
 #include "core/config/config.h"
 #include "rdma/traffic/flow.h"
 #include "tools/rocefs/instance/instance.h"
+#include "tools/rocefs/sim/fabric_totals.h"
 #include "tools/rocefs/sim/flow_record.h"
 #include "tools/rocefs/sim/flow_statistics.h"
 
@@ -56,7 +57,7 @@ struct RunResult {
   std::vector<FaultResult> faults;
   std::vector<Sample> samples;
   TimeNs end = 0;
-  uint64_t packet_hops = 0;  // packets that links delivered
+  FabricTotals fabric;
   uint64_t trace_hash = 0;
   double cpu_seconds = 0;
   RunEnd end_kind = RunEnd::kFlowsDone;

@@ -1,0 +1,78 @@
+#!/bin/bash
+# rocefs sim --out: summary.json, links.csv and timing.csv say of a run what the counters do.
+. "$(dirname "$0")/lib/common.bash"
+needs python3
+sim() { "$ROCEFS" sim "$@"; }
+# of FILE EXPRESSION: of a summary.json, as the runs `r` by variant and the whole as `s`.
+of() {
+  python3 -c 'import json, sys
+s = json.load(open(sys.argv[1]))
+r = {run["variant"]: run for run in s["runs"]}
+print(eval(sys.argv[2]))' "$1" "$2"
+}
+# link VARIANT LINK COLUMN
+link() {
+  awk -F, -v variant="$1" -v link="$2" -v column="$3" '
+    NR == 2 { for (i = 1; i <= NF; ++i) if ($i == column) at = i }
+    $1 == variant && $2 == link { print $at }' "$dir/out/links.csv"
+}
+
+# Two hosts write 16 MiB each to a third, whose link they fill, on a switch with PFC and ECN.
+cat >"$dir/two.ini" <<'INI'
+[sim]
+title = two to one
+[clock]
+seed = 4
+[topology]
+kind = star
+hosts = 3
+rate = 100G
+buffer = 64M
+[flows]
+f{1..2} = write h{1..2} h0 size=64K count=256 window=4096
+[knobs]
+kernel/debug/rocefs/fabric/sw_0/ecn/kmax = 400K
+kernel/debug/rocefs/fabric/sw_0/ecn/kmin = 100K
+kernel/debug/rocefs/fabric/sw_0/ecn/enable = 1
+[inject]
+lost = drop h1-sw_0 opcode=data skip=3
+[variant PFC]
+[variant no_PFC]
+kernel/debug/rocefs/fabric/sw_0/pfc/enable = 0
+kernel/debug/rocefs/links/sw_0-h0/buffer = 4M
+[variant DCQCN]
+class/net/enp172s0/ecn/roce_rp/enable/0 = 1
+class/net/enp3s0/ecn/roce_rp/enable/0 = 1
+INI
+sim "$dir/two.ini" --out "$dir/out" >"$dir/two.txt" 2>"$dir/two.err" || fail "$(cat "$dir/two.err")"
+sim "$dir/two.ini" --out "$dir/again" >/dev/null 2>&1
+
+test_case "the summary is the table's, and the same for the same seed"
+cmp "$dir/out/summary.json" "$dir/again/summary.json" || fail "another summary"
+cmp "$dir/out/links.csv" "$dir/again/links.csv" || fail "other links"
+expect "two.ini, seed 4, configuration $(of "$dir/out/summary.json" 's["configuration"]')" "$(sed -n '1s/.*: //p' "$dir/two.txt")" "the origin"
+expect "two.ini 4 False" "$(of "$dir/out/summary.json" 's["file"], r["PFC"]["seed"], s["partial"]' | tr -d "(),'")" "the summary's origin"
+for variant in PFC no_PFC; do
+  expect "$(sed -n "/^# $variant/,/trace/s/.*trace //p" "$dir/two.txt")" "$(of "$dir/out/summary.json" "r['$variant']['trace_hash']")" "the trace"
+  expect "$(awk -F, -v variant=$variant '$1 == variant && $7 > max {max = $7} END {print max}' "$dir/out/flows.csv")" \
+    "$(of "$dir/out/summary.json" "int(r['$variant']['sizes'][-1]['fct_ns']['max'])")" "the largest FCT"
+  expect "{'done': 2}" "$(of "$dir/out/summary.json" "r['$variant']['flows']")" "the states"
+done
+
+test_case "PAUSE and loss are where they happen"
+expect 0 "$(of "$dir/out/summary.json" "r['PFC']['drops']['dropped'] + r['no_PFC']['pause_frames']")" "drops with PFC, and PAUSE without"
+[ "$(of "$dir/out/summary.json" "min(r['no_PFC']['drops']['dropped'], r['PFC']['pause_frames'], r['PFC']['xmit_wait_ns'], r['DCQCN']['ce_marked'], r['DCQCN']['cnps'])")" -gt 0 ] || fail "too little: $(cat "$dir/out/summary.json")"
+expect "$(of "$dir/out/summary.json" "r['DCQCN']['ce_marked']")" "$(link DCQCN sw_0-h0 ce_marked)" "all marks are by one queue"
+expect "$(link PFC h1-sw_0 pause_sent)" "$(link PFC h1-sw_0 pause_received)" "PAUSE sent and received"
+expect "$(of "$dir/out/summary.json" "r['no_PFC']['drops']['dropped']")" "$(link no_PFC sw_0-h0 dropped)" "all drops are at one queue"
+q=$(link no_PFC sw_0-h0 queue_peak)
+[ "$q" -le $((4 << 20)) ] && [ "$q" -gt $(((4 << 20) - 5000)) ] || fail "the queue was full: $q"
+awk -v u="$(link PFC sw_0-h0 utilization)" 'BEGIN {exit !(u > 0.9 && u <= 1)}' || fail "the full link: $(link PFC sw_0-h0 utilization)"
+awk -v u="$(link PFC h1-sw_0 utilization)" 'BEGIN {exit !(u > 0.4 && u < 0.6)}' || fail "half of it: $(link PFC h1-sw_0 utilization)"
+expect "" "$(link PFC sw_0-h0 xmit_wait_ns)$(link PFC h1-sw_0 queue_peak)" "counters that a direction does not have"
+expect "$(of "$dir/out/summary.json" "r['PFC']['packet_hops']")" \
+  "$(awk -F, '$1 == "PFC" {hops += $5 - $7} END {print hops}' "$dir/out/links.csv")" "packet-hops"
+
+test_case "CPU time is in a file of its own"
+expect "variant,seed,cpu_seconds,packet_hops,packet_hops_per_cpu_second" "$(sed -n 2p "$dir/out/timing.csv")" "the columns"
+expect "PFC,4 no_PFC,4 DCQCN,4" "$(sed -n '3,$p' "$dir/out/timing.csv" | cut -d , -f 1,2 | xargs)" "the lines"

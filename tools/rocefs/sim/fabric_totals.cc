@@ -1,0 +1,147 @@
+#include "tools/rocefs/sim/fabric_totals.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "rdma/nic/device.h"
+
+namespace rocefs {
+namespace {
+
+using LinkPlaces = std::unordered_map<const Link*, size_t>;
+
+LinkTotals totals_of(const Link& link) {
+  LinkTotals totals;
+  const LinkCounters& counters = link.counters();
+  totals.name = link.name();
+  totals.rate_bps = link.parameters().rate_bps;
+  totals.packets = counters.packets.get();
+  totals.bytes = counters.bytes.get();
+  totals.lost = counters.lost.get();
+  totals.lost_bytes = counters.lost_bytes.get();
+  totals.overflowed = counters.overflowed.get();
+  for (size_t priority = 0; priority < kPriorities; ++priority) {
+    totals.pause_received += link.pause_state(priority).counters.pause_received.get();
+  }
+  return totals;
+}
+
+void add_switch_port(FabricTotals& totals, const LinkPlaces& places, const SwitchPort& port) {
+  LinkTotals::Egress egress;
+  uint64_t pauses = 0;
+  for (size_t priority = 0; priority < kPriorities; ++priority) {
+    const EgressQueue& queue = port.queues[priority];
+    egress.marked += queue.counters.marked.get();
+    egress.dropped += queue.counters.dropped.get();
+    egress.queue_peak = std::max(egress.queue_peak, queue.peak.get());
+    pauses += port.ingress[priority].counters.pause_sent.get();
+  }
+  totals.links[places.at(port.out)].egress = egress;
+  totals.links[places.at(port.in)].pause_sent = pauses;
+  totals.ce_marked += egress.marked;
+  totals.queue_peak = std::max(totals.queue_peak, egress.queue_peak);
+}
+
+// Time that NIC ports waited for PFC, beside the link out of each.
+void add_waits(FabricTotals& totals, const Fabric& fabric, const Topology& topology) {
+  std::unordered_map<std::string_view, size_t> places;
+  for (size_t i = 0; i < totals.links.size(); ++i) places[totals.links[i].name] = i;
+  std::unordered_map<std::string, const Port*> ports;
+  for (const auto& device : fabric.devices()) {
+    for (unsigned number = 1; number <= device->spec().ports.size(); ++number) {
+      ports[PortName{device->name(), number}.text()] = &device->port(number);
+    }
+  }
+  for (const LinkSpec& cable : topology.links) {
+    for (const auto& [near, far] : {std::pair(cable.a, cable.b), std::pair(cable.b, cable.a)}) {
+      auto port = ports.find(near);
+      if (port == ports.end()) continue;
+      uint64_t wait = port->second->counters().port_xmit_wait.get();
+      totals.links[places.at(link_name(near, far))].xmit_wait_ns = wait;
+      totals.xmit_wait_ns += wait;
+    }
+  }
+}
+
+void add_drops(FabricTotals& totals, const Fabric& fabric) {
+  uint64_t lost = 0, overflowed = 0, discards = 0, errors = 0, icrc = 0, unknown = 0, pkey = 0;
+  for (const LinkTotals& link : totals.links) {
+    lost += link.lost;
+    overflowed += link.egress ? link.egress->dropped : 0;
+  }
+  for (const auto& device : fabric.devices()) {
+    for (unsigned number = 1; number <= device->spec().ports.size(); ++number) {
+      const PortCounters& counters = device->port(number).counters();
+      discards += counters.port_xmit_discards.get();
+      errors += counters.port_rcv_errors.get();
+      icrc += counters.rx_icrc_encapsulated.get();
+      unknown += counters.rx_unknown_qp.get();
+      pkey += counters.rx_wrong_pkey.get();
+    }
+  }
+  const FabricCounters& counters = fabric.counters();
+  totals.drops = {{"lost", lost},
+                  {"dropped", overflowed},
+                  {"unroutable", counters.unroutable.get()},
+                  {"no_device", counters.no_device.get()},
+                  {"stale_payloads", counters.stale_payloads.get()},
+                  {"port_xmit_discards", discards},
+                  {"port_rcv_errors", errors},
+                  {"rx_icrc_encapsulated", icrc},
+                  {"rx_unknown_qp", unknown},
+                  {"rx_wrong_pkey", pkey}};
+}
+
+template <class T>
+std::string cell(const std::optional<T>& value) {
+  return value ? fmt::format("{}", *value) : std::string();
+}
+
+}  // namespace
+
+double LinkTotals::utilization(TimeNs duration) const {
+  if (duration <= 0 || rate_bps == 0) return 0;
+  auto bits = static_cast<double>((bytes + packets * kEthernetOverhead) * 8);
+  return bits / (static_cast<double>(rate_bps) * static_cast<double>(duration) * 1e-9);
+}
+
+FabricTotals FabricTotals::of(const Fabric& fabric, const Topology& topology) {
+  FabricTotals totals;
+  LinkPlaces places;
+  for (const auto& link : fabric.links()) {
+    places[link.get()] = totals.links.size();
+    const LinkTotals& one = totals.links.emplace_back(totals_of(*link));
+    totals.packet_hops += one.packets - one.lost;
+    totals.pause_frames += one.pause_received;
+  }
+  for (const auto& one : fabric.switches()) {
+    totals.buffer_peak = std::max(totals.buffer_peak, one->peak().get());
+    for (size_t i = 0; i < one->port_count(); ++i) add_switch_port(totals, places, one->port(i));
+  }
+  add_waits(totals, fabric, topology);
+  add_drops(totals, fabric);
+  return totals;
+}
+
+std::string links_csv_head() {
+  return "variant,link,rate_bps,utilization,packets,bytes,lost,lost_bytes,overflowed,ce_marked,"
+         "dropped,queue_peak,pause_received,pause_sent,xmit_wait_ns\n";
+}
+
+std::string links_csv(const std::string& variant, const FabricTotals& totals, TimeNs duration) {
+  std::string text;
+  for (const LinkTotals& link : totals.links) {
+    using Number = std::optional<uint64_t>;
+    bool queued = link.egress.has_value();
+    text += fmt::format("{},{},{},{:.6f},{},{},{},{},{},{},{},{},{},{},{}\n", variant, link.name,
+                        link.rate_bps, link.utilization(duration), link.packets, link.bytes,
+                        link.lost, link.lost_bytes, link.overflowed,
+                        cell(queued ? Number(link.egress->marked) : Number()),
+                        cell(queued ? Number(link.egress->dropped) : Number()),
+                        cell(queued ? Number(link.egress->queue_peak) : Number()),
+                        link.pause_received, cell(link.pause_sent), cell(link.xmit_wait_ns));
+  }
+  return text;
+}
+
+}  // namespace rocefs

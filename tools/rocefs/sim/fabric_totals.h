@@ -1,0 +1,57 @@
+// FabricTotals: what the counters of links, switches and NICs say of a whole run.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/base/time.h"
+#include "core/config/topology.h"
+#include "rdma/network/fabric.h"
+
+namespace rocefs {
+
+// One direction of a cable. Counters are those of links/NAME, and of the switch or NIC port that
+// transmits on it.
+struct LinkTotals {
+  std::string name;
+  uint64_t rate_bps = 0;  // at the end of the run
+  uint64_t packets = 0, bytes = 0, lost = 0, lost_bytes = 0, overflowed = 0;
+  uint64_t pause_received = 0;  // PAUSE frames that stopped this direction's transmitter
+  // Direction out of a switch: its egress queue, over all priorities.
+  struct Egress {
+    uint64_t marked = 0, dropped = 0, queue_peak = 0;
+  };
+  std::optional<Egress> egress;
+  // Direction into a switch: PAUSE frames that it sent against it.
+  std::optional<uint64_t> pause_sent;
+  // Direction out of a NIC: time for which PFC had stopped all that it had to transmit.
+  std::optional<uint64_t> xmit_wait_ns;
+
+  // Part of `duration` for which packets were transmitted at the rate, Ethernet framing included.
+  double utilization(TimeNs duration) const;
+};
+
+struct FabricTotals {
+  std::vector<LinkTotals> links;  // in the fabric's order
+  // Packets dropped, by the reason's counter; those that are 0 as well.
+  std::vector<std::pair<std::string_view, uint64_t>> drops;
+  uint64_t packet_hops = 0;  // packets that links delivered
+  uint64_t ce_marked = 0;    // by switches
+  uint64_t pause_frames = 0;
+  uint64_t xmit_wait_ns = 0;  // sum over NIC ports
+  uint64_t queue_peak = 0;    // octets, of any egress queue and priority
+  uint64_t buffer_peak = 0;   // octets, of any switch
+
+  // After the engine has stopped.
+  static FabricTotals of(const Fabric& fabric, const Topology& topology);
+};
+
+// Columns and lines of links.csv: a line for each direction.
+std::string links_csv_head();
+std::string links_csv(const std::string& variant, const FabricTotals& totals, TimeNs duration);
+
+}  // namespace rocefs
