@@ -33,7 +33,8 @@ struct FlowRecord {
 class FlowSink {
  public:
   virtual ~FlowSink() = default;
-  // Control thread, in the order of the ends; the cut off ones last.
+  // In the order of the ends; the cut off ones last. One thread at a time: the core while the
+  // engine runs, the control thread while it stands still.
   virtual void flow_ended(const FlowRecord& flow) = 0;
 };
 

@@ -25,7 +25,7 @@ struct FlowDistribution {
 
 inline constexpr double kSlowdownUnit = 1e-6;
 
-// Control thread.
+// One thread at a time.
 class FlowStatistics final : public FlowSink {
  public:
   static constexpr size_t kStates = static_cast<size_t>(FlowRecord::State::kNotStarted) + 1;

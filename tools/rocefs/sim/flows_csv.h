@@ -12,7 +12,7 @@
 
 namespace rocefs {
 
-// Control thread.
+// One thread at a time.
 class FlowsCsv final : public FlowSink {
  public:
   // `origin`: where the results come from, for the head. A failure to open or write the file is

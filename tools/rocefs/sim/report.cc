@@ -65,6 +65,19 @@ std::string by_size(const FlowStatistics& flows, const char* what,
   return aligned(rows, 1);
 }
 
+// A line for each load that is a collective.
+std::string load_rounds(const LoadTotals& loads) {
+  if (loads.rounds.empty()) return {};
+  std::vector<TableRow> rows{{"load", "rounds", "time mean", "min", "max"}};
+  for (const LoadRounds& one : loads.rounds) {
+    auto mean = static_cast<double>(one.total) / static_cast<double>(one.rounds);
+    rows.push_back({one.load, fmt::format("{}", one.rounds), rounded_time(mean),
+                    rounded_time(static_cast<double>(one.shortest)),
+                    rounded_time(static_cast<double>(one.longest))});
+  }
+  return aligned(rows, 1);
+}
+
 // Counts by state, and the distributions of FCT and slowdown.
 std::string flow_percentiles(const FlowStatistics& flows) {
   std::string text;
@@ -101,6 +114,7 @@ std::string Report::table(const RunResult& run) const {
   bool few = run.flows.size() == run.statistics.flows() && run.flows.size() <= kFewFlows;
   if (!run.flows.empty() && (few || all_flows)) text += flow_lines(run);
   if (!few) text += flow_percentiles(run.statistics);
+  text += load_rounds(run.loads);
   for (const FaultResult& fault : run.faults) {
     text += fmt::format("fault {} fired {}: {}\n", fault.name, fault.fired, fault.spec);
   }

@@ -1,6 +1,7 @@
 #include "tools/rocefs/sim/runner.h"
 
 #include <algorithm>
+#include <cinttypes>
 #include <cstdio>
 
 #include "tools/rocefs/command/exit_status.h"
@@ -27,6 +28,12 @@ bool complete(const Config& config, const RunResult& run) {
     if (flow.done() || cut_off || config.scenario.until) continue;
     std::fprintf(stderr, "rocefs: %s: flow %s of the run%s: %s\n", config.name.c_str(),
                  flow.spec.name.c_str(), of.c_str(), flow.state.c_str());
+    good = false;
+  }
+  if (run.loads.failed > 0) {
+    std::fprintf(
+        stderr, "rocefs: %s: %" PRIu64 " flows of loads of the run%s failed, at first %s\n",
+        config.name.c_str(), run.loads.failed, of.c_str(), run.loads.first_failure.c_str());
     good = false;
   }
   return good;
@@ -101,7 +108,7 @@ class Runner {
     Simulation::RunOptions wanted;
     wanted.capture = capture_path(config_, options_.out, variant);
     wanted.flows = flows_ ? &*flows_ : nullptr;
-    wanted.progress = [&](TimeNs now, size_t ended) { line.show(now, ended); };
+    wanted.progress = [&](TimeNs now, uint64_t ended) { line.show(now, ended); };
     wanted.cut_off = [this] { return std::string(stop_.signal_name()); };
     return simulation.run(wanted);
   }

@@ -14,7 +14,6 @@
 #include "core/tree/knob_transaction.h"
 #include "core/tree/trigger.h"
 #include "tools/rocefs/command/limits.h"
-#include "tools/rocefs/sim/ideal.h"
 
 namespace rocefs {
 namespace {
@@ -131,6 +130,8 @@ std::optional<Failure> Simulation::build(const Scenario::Variant* variant, uint6
   instance_->keep_as_defaults();
   instance_->pcc().begin_modes();
   const Scenario& scenario = config_.scenario;
+  ideal_.emplace(instance_->fabric(), instance_->topology());
+  if (auto failure = add_loads(seed)) return failure;
   if (auto failure = add_all(scenario.faults, &Simulation::add_fault)) return failure;
   if (auto failure = add_all(scenario.flows, &Simulation::add_flow)) return failure;
   if (auto failure = add_all(scenario.stores, &Simulation::add_store)) return failure;
@@ -144,10 +145,17 @@ std::optional<Failure> Simulation::build(const Scenario::Variant* variant, uint6
   std::stable_sort(to_come_.begin(), to_come_.end(), [this](size_t a, size_t b) {
     return result_.flows[a].start > result_.flows[b].start;
   });
-  if (result_.flows.empty() && !scenario.until) {
-    return Failure{2, fmt::format("{}: [flows] or [sim] until= is wanted", config_.name)};
+  if (result_.flows.empty() && loads_->empty() && !scenario.until) {
+    return Failure{2,
+                   fmt::format("{}: [flows], [load NAME] or [sim] until= is wanted", config_.name)};
   }
   return std::nullopt;
+}
+
+std::optional<Failure> Simulation::add_loads(uint64_t seed) {
+  loads_.emplace(config_, instance_->fabric(), *ideal_);
+  std::optional<LoadRun::Refusal> refusal = loads_->build(seed);
+  return refusal ? std::optional(failed(refusal->line, refusal->why)) : std::nullopt;
 }
 
 std::optional<Failure> Simulation::apply_knobs(const Scenario::Variant* variant) {
@@ -190,7 +198,7 @@ Result<void> Simulation::add_flow(const Scenario::Line& line) {
     if (!instance_->fabric().port(port)) return errorf(EINVAL, "no device {}", port);
   }
   flow.spec = *spec;
-  Result<double> ideal = ideal_fct_ns(instance_->fabric(), instance_->topology(), *spec);
+  Result<double> ideal = ideal_->fct_ns(*spec);
   if (!ideal) return ideal.error();
   flow.ideal_ns = *ideal;
   stores_.push_back({flow.start, below_debug("traffic/start"), text, line.line});
@@ -288,6 +296,18 @@ Result<void> Simulation::advance(TimeNs duration) {
   });
 }
 
+// Runs `work` on the core, and waits for it.
+void Simulation::on_core(UniqueFunction<void()> work) {
+  (void)wait([&](Answer<void> answer) {
+    instance_->engine().call<void>(
+        [&work]() -> Result<void> {
+          work();
+          return {};
+        },
+        std::move(answer));
+  });
+}
+
 std::optional<std::string> Simulation::text_of(const std::string& path) {
   Tree::Node* node = instance_->tree().follow(path);
   if (!node || !node->file) return std::nullopt;
@@ -361,8 +381,13 @@ void Simulation::tell(const FlowResult& flow) {
   record.retransmitted = static_cast<uint64_t>(flow.number("retransmitted"));
   record.cnps = static_cast<uint64_t>(flow.number("cnps"));
   record.timeouts = static_cast<uint64_t>(flow.number("timeouts"));
-  result_.statistics.flow_ended(record);
-  if (options_.flows) options_.flows->flow_ended(record);
+  flow_ended(record);
+}
+
+// While the engine runs, on the core thread: this one waits then.
+void Simulation::flow_ended(const FlowRecord& flow) {
+  result_.statistics.flow_ended(flow);
+  if (options_.flows) options_.flows->flow_ended(flow);
 }
 
 // Reads what a flow has moved; what was read before stays if the flow has no files any more.
@@ -388,13 +413,12 @@ std::optional<Failure> Simulation::store_due(TimeNs now, size_t& next) {
 // Looks for what ends a run early. An error in dmesg has no writer that it could be reported to:
 // the death of a plugin, a capture that cannot be written. What follows it is another run than
 // wanted.
-std::optional<Failure> Simulation::cut_off(TimeNs now, size_t ended) {
+std::optional<Failure> Simulation::cut_off(TimeNs now, uint64_t ended) {
   std::string of = config_.name + ": ";
   if (!result_.variant.empty()) of += fmt::format("the run of {}: ", result_.variant);
   if (!error_.empty()) return Failure{1, of + error_};
-  std::string still_run =
-      fmt::format("{} of {} flows still run after {}", result_.flows.size() - ended,
-                  result_.flows.size(), format_duration(now));
+  std::string still_run = fmt::format("{} of {} flows still run after {}", flows_known() - ended,
+                                      flows_known(), format_duration(now));
   if (std::string why = options_.cut_off ? options_.cut_off() : ""; !why.empty()) {
     result_.end_kind = RunEnd::kSignal;
     return Failure{1, fmt::format("{}{}: {}", of, why, still_run)};
@@ -413,10 +437,10 @@ std::optional<Failure> Simulation::run_steps() {
     if (std::optional<Failure> failure = store_due(now, next_store)) return failure;
     if (!columns_.empty() && now % scenario.interval == 0) take_sample(now);
     note_ended(now);
-    size_t ended = result_.flows.size() - to_come_.size() - running_.size();
+    uint64_t ended = flows_known() - to_come_.size() - running_.size() - loads_->running();
     if (options_.progress) options_.progress(now, ended);
     result_.end = now;
-    bool over = scenario.until ? now >= *scenario.until : ended == result_.flows.size();
+    bool over = scenario.until ? now >= *scenario.until : ended == flows_known() && loads_->over();
     if (over && error_.empty()) {
       result_.end_kind = scenario.until ? RunEnd::kUntil : RunEnd::kFlowsDone;
       return std::nullopt;
@@ -436,6 +460,7 @@ RunResult Simulation::run(const RunOptions& options) {
   const std::string& capture = options_.capture;
   double before = cpu_seconds();
   instance_->engine().start();
+  on_core([this] { loads_->begin(*this); });
   result_.end_kind = RunEnd::kFailed;
   if (!capture.empty()) keep_failure(store(below_debug("pcap"), capture));
   if (!result_.failure) result_.failure = run_steps();
@@ -458,6 +483,8 @@ void Simulation::collect() {
       tell(result_.flows[place]);
     }
   }
+  on_core([this] { loads_->cut_off(); });
+  result_.loads = loads_->totals();
   for (FaultResult& fault : result_.faults) {
     std::string text = text_of(below_debug("inject/" + fault.name + "/fired")).value_or("0");
     fault.fired = std::strtoull(text.c_str(), nullptr, 10);

@@ -18,6 +18,8 @@
 #include "tools/rocefs/sim/fabric_totals.h"
 #include "tools/rocefs/sim/flow_record.h"
 #include "tools/rocefs/sim/flow_statistics.h"
+#include "tools/rocefs/sim/ideal.h"
+#include "tools/rocefs/sim/load_run.h"
 
 namespace rocefs {
 
@@ -53,7 +55,8 @@ enum class RunEnd : uint8_t { kFlowsDone, kUntil, kLimit, kSignal, kFailed };
 struct RunResult {
   std::string variant;
   std::vector<FlowResult> flows;  // of [flows]
-  FlowStatistics statistics;      // of all flows
+  FlowStatistics statistics;      // of all flows, loads' too
+  LoadTotals loads;
   std::vector<FaultResult> faults;
   std::vector<Sample> samples;
   TimeNs end = 0;
@@ -75,10 +78,10 @@ struct BuildFailure : Failure {
   std::deque<std::string> log;  // last lines of dmesg
 };
 
-class Simulation {
+class Simulation final : private FlowSink {
  public:
   // Called between two steps of time.
-  using Progress = std::function<void(TimeNs now, size_t flows_ended)>;
+  using Progress = std::function<void(TimeNs now, uint64_t flows_ended)>;
 
   // `config` outlives the simulation. Knobs of a variant are applied after those of [knobs]. Checks
   // the whole scenario; the reason of a failure is FILE:LINE: WHY.
@@ -111,6 +114,7 @@ class Simulation {
 
   explicit Simulation(const Config& config) : config_(config) {}
   std::optional<Failure> build(const Scenario::Variant* variant, uint64_t seed);
+  std::optional<Failure> add_loads(uint64_t seed);
   std::optional<Failure> apply_knobs(const Scenario::Variant* variant);
   void take_log(LogLevel level, std::string_view line);
   Failure failed(int line, const std::string& why) const;
@@ -124,19 +128,24 @@ class Simulation {
   Result<void> store(const std::string& path, const std::string& value);
   Result<void> advance(TimeNs duration);
   Result<void> wait(const std::function<void(Answer<void>)>& begin);
+  void on_core(UniqueFunction<void()> work);
   std::optional<Failure> run_steps();
-  std::optional<Failure> cut_off(TimeNs now, size_t ended);
+  std::optional<Failure> cut_off(TimeNs now, uint64_t ended);
   void keep_failure(const Result<void>& result);
   std::optional<Failure> store_due(TimeNs now, size_t& next);
   void note_ended(TimeNs now);
   void take_result(FlowResult& flow);
   void tell(const FlowResult& flow);
+  void flow_ended(const FlowRecord& flow) override;
+  uint64_t flows_known() const { return result_.flows.size() + loads_->started(); }
   std::optional<std::string> text_of(const std::string& path);
   void take_sample(TimeNs now);
   void collect();
 
   const Config& config_;
   std::unique_ptr<Instance> instance_;
+  std::optional<IdealTimes> ideal_;
+  std::optional<LoadRun> loads_;
   std::vector<Store> stores_;  // by time
   std::vector<Column> columns_;
   // Flows by their place in the result: those to come, the next one last, and those that run.

@@ -1,0 +1,99 @@
+#include "tools/rocefs/sim/load_run.h"
+
+#include <algorithm>
+
+#include "rdma/nic/device.h"
+
+namespace rocefs {
+
+std::optional<LoadRun::Refusal> LoadRun::build(uint64_t seed) {
+  std::vector<LoadHost> hosts;
+  for (const auto& device : fabric_.devices()) {
+    for (size_t number = 1; number <= device->port_count(); ++number) {
+      std::string port = PortName{device->name(), static_cast<unsigned>(number)}.text();
+      if (auto rate = ideal_.rate_bps(port)) hosts.push_back({std::move(port), *rate});
+    }
+  }
+  const std::string directory = config_.name.substr(0, config_.name.rfind('/') + 1);
+  std::vector<Load> loads;
+  for (const Scenario::Load& section : config_.scenario.loads) {
+    LoadSpec spec;
+    spec.name = section.name;
+    for (const Scenario::Line& line : section.keys) {
+      Result<void> set = set_load_key(spec, line.key, line.value);
+      if (!set) return Refusal{line.line, set.error().reason};
+    }
+    Result<Load> made = make_load(spec, hosts, seed, directory, config_.scenario.until);
+    if (!made) {
+      return Refusal{section.line, fmt::format("[load {}]: {}", spec.name, made.error().reason)};
+    }
+    loads.push_back(std::move(*made));
+  }
+  if (!loads.empty()) {
+    workload_ = std::make_unique<Workload>(fabric_, std::move(loads),
+                                           static_cast<WorkloadListener&>(*this));
+  }
+  return std::nullopt;
+}
+
+void LoadRun::begin(FlowSink& sink) {
+  sink_ = &sink;
+  if (workload_) workload_->begin();
+}
+
+void LoadRun::load_flow_ended(const LoadFlow& flow) {
+  if (flow.result) return tell(flow, FlowRecord::State::kDone);
+  if (totals_.failed++ == 0) {
+    totals_.first_failure =
+        fmt::format("{}.{}: {}", flow.load.name, flow.number, flow.result.error().reason);
+  }
+  tell(flow, FlowRecord::State::kFailed);
+}
+
+void LoadRun::cut_off() {
+  if (!workload_) return;
+  workload_->each_running(
+      [this](const LoadFlow& flow) { tell(flow, FlowRecord::State::kRunning); });
+  workload_->stop();
+}
+
+void LoadRun::tell(const LoadFlow& flow, FlowRecord::State state) {
+  const std::string name = fmt::format("{}.{}", flow.load.name, flow.number);
+  FlowSpec spec = flow.load.flow;
+  spec.from = flow.load.hosts[flow.what.from];
+  spec.to = flow.load.hosts[flow.what.to];
+  spec.size = flow.what.bytes;
+  Result<double> ideal = ideal_.fct_ns(spec);
+  FlowRecord record;
+  record.name = name;
+  record.load = flow.load.name;
+  record.from = spec.from;
+  record.to = spec.to;
+  if (!flow.result) record.reason = flow.result.error().reason;
+  record.op = spec.op;
+  record.state = state;
+  record.bytes = flow.what.bytes;
+  record.start = flow.start;
+  record.elapsed = flow.end - flow.start;
+  record.ideal_ns = ideal ? *ideal : 0;
+  record.moved = flow.stats.bytes.get();
+  record.packets = flow.stats.packets.get();
+  record.retransmitted = flow.stats.retransmitted.get();
+  record.cnps = flow.stats.cnps.get();
+  record.timeouts = flow.stats.timeouts.get();
+  sink_->flow_ended(record);
+}
+
+void LoadRun::load_round_ended(const Load& load, const RoundTimes& round) {
+  std::vector<LoadRounds>& all = totals_.rounds;
+  auto found = std::find_if(all.begin(), all.end(),
+                            [&](const LoadRounds& one) { return one.load == load.name; });
+  if (found == all.end()) found = all.insert(all.end(), {load.name});
+  const TimeNs time = round.end - round.start;
+  ++found->rounds;
+  found->total += time;
+  found->shortest = std::min(found->shortest, time);
+  found->longest = std::max(found->longest, time);
+}
+
+}  // namespace rocefs

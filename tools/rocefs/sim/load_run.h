@@ -1,0 +1,67 @@
+// LoadRun: the [load] sections of a scenario in one run: checks them, starts their flows, and tells
+// a FlowSink of each end.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/config/config.h"
+#include "rdma/workload/workload.h"
+#include "tools/rocefs/sim/flow_record.h"
+#include "tools/rocefs/sim/ideal.h"
+
+namespace rocefs {
+
+// Rounds of a load that is a collective.
+struct LoadRounds {
+  std::string load;
+  uint64_t rounds = 0;
+  TimeNs shortest = kNever, longest = 0, total = 0;
+};
+
+struct LoadTotals {
+  std::vector<LoadRounds> rounds;
+  uint64_t failed = 0;        // flows
+  std::string first_failure;  // NAME: WHY
+};
+
+class LoadRun final : private WorkloadListener {
+ public:
+  // `config`, `fabric` and `ideal` outlive the run.
+  LoadRun(const Config& config, Fabric& fabric, IdealTimes& ideal)
+      : config_(config), fabric_(fabric), ideal_(ideal) {}
+
+  // Checks all sections, before the engine starts. The reason of a failure is LINE: WHY.
+  struct Refusal {
+    int line;
+    std::string why;
+  };
+  std::optional<Refusal> build(uint64_t seed);
+  bool empty() const { return !workload_; }
+
+  // Core thread. `sink` outlives the run.
+  void begin(FlowSink& sink);
+  // While the engine stands still:
+  bool over() const { return !workload_ || workload_->over(); }
+  uint64_t started() const { return workload_ ? workload_->started() : 0; }
+  uint64_t running() const { return workload_ ? started() - workload_->ended() : 0; }
+  const LoadTotals& totals() const { return totals_; }
+  // Core thread: tells of the flows that still run, and stops them.
+  void cut_off();
+
+ private:
+  void load_flow_ended(const LoadFlow& flow) override;
+  void load_round_ended(const Load& load, const RoundTimes& round) override;
+  void tell(const LoadFlow& flow, FlowRecord::State state);
+
+  const Config& config_;
+  Fabric& fabric_;
+  IdealTimes& ideal_;
+  FlowSink* sink_ = nullptr;
+  LoadTotals totals_;
+  std::unique_ptr<Workload> workload_;  // null without a [load]
+};
+
+}  // namespace rocefs
