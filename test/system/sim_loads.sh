@@ -1,0 +1,77 @@
+#!/bin/bash
+# Loads of `rocefs sim`: what they print and write, and what is refused with its line.
+. "$(dirname "$0")/lib/common.bash"
+cat >"$dir/loads.ini" <<'INI'
+[sim]
+title = Loads
+[topology]
+kind = star
+hosts = 8
+rate = 100G
+[load web]
+pattern = poisson
+load = 0.4
+cdf = sizes.txt
+flows = 200
+[load ring]
+pattern = ring-allreduce
+hosts = h{0..3}
+size = 256K
+rounds = 2
+[load traced]
+pattern = trace
+file = flows.csv
+[flows]
+one = write h0 h1 size=64K count=10
+INI
+printf '1000 0\n1000 50\n100000 100\n' >"$dir/sizes.txt"
+printf 'time,from,to,size\n1us,h2,h3,4K\n2us,h3,h2,4K\n' >"$dir/flows.csv"
+sim() { "$ROCEFS" sim "$@"; }
+refused() {  # REASON SED-SCRIPT
+  local status=0
+  sed "$2" "$dir/loads.ini" >"$dir/bad.ini"
+  sim "$dir/bad.ini" >"$dir/bad.txt" 2>"$dir/bad.err" || status=$?
+  expect 2 "$status" "status of $2"
+  grep -qF -- "bad.ini:$1" "$dir/bad.err" || fail "$2: wanted '$1', got '$(cat "$dir/bad.err")'"
+}
+
+test_case "loads run beside flows, and their flows are in flows.csv"
+sim "$dir/loads.ini" --out "$dir/out" >"$dir/table" 2>"$dir/err" || fail "$(cat "$dir/err")"
+grep -q "^flows: 251 done$" "$dir/table" || fail "$(cat "$dir/table")"
+grep -q "^ring *2 " "$dir/table" || fail "no rounds: $(cat "$dir/table")"
+for name in one web.199 ring.47 traced.1; do
+  grep -q "^,$name,h[0-9],h[0-9],.*,\"done\"" "$dir/out/flows.csv" || fail "no $name in flows.csv"
+done
+expect 251 "$(grep -c ",\"done\"" "$dir/out/flows.csv")" "flows in flows.csv"
+expect "h2,h3,1000,4096" "$(grep '^,traced.0,' "$dir/out/flows.csv" | cut -d, -f3-6)" "a traced flow"
+
+test_case "the same seed gives the same flows, another seed others"
+sim "$dir/loads.ini" --out "$dir/again" >"$dir/table2" 2>/dev/null
+cmp "$dir/table" "$dir/table2" || fail "another table"
+cmp "$dir/out/flows.csv" "$dir/again/flows.csv" || fail "other flows"
+sim -o seed=2 "$dir/loads.ini" --out "$dir/other" >/dev/null 2>&1
+! cmp -s <(tail -n +3 "$dir/out/flows.csv") <(tail -n +3 "$dir/other/flows.csv") || fail "another seed, the same flows"
+
+test_case "a run that is cut off tells of the flows that ran"
+sed 's/flows = 200/until = 1s/; s/title = Loads/&\nuntil = 200us/' "$dir/loads.ini" >"$dir/cut.ini"
+sim "$dir/cut.ini" --out "$dir/cut" >"$dir/table" 2>"$dir/err" || fail "$(cat "$dir/err")"
+grep -q "^,web\..*,\"running\"" "$dir/cut/flows.csv" || fail "no flow is cut off: $(cat "$dir/table")"
+
+test_case "flows that fail are counted, and the run with them"
+sed 's/\[flows\]/[knobs]\nkernel\/debug\/rocefs\/links\/h2-sw_0\/loss = 1\n&/; s/pattern = trace/&\ntimeout = 8\nretry = 0/; /load web/,/flows = 200/d; /load ring/,/rounds/d' \
+  "$dir/loads.ini" >"$dir/lossy.ini"
+status=0
+sim "$dir/lossy.ini" >"$dir/table" 2>"$dir/err" || status=$?
+expect 1 "$status" "the status"
+grep -q "2 flows of loads of the run failed, at first traced" "$dir/err" || fail "$(cat "$dir/err")"
+
+test_case "a load that cannot be is refused with its line"
+refused "9: load: 1.4 of a host's rate cannot be" "s/load = 0.4/load = 1.4/"
+refused "7: [load web]: cdf: " "s/sizes.txt/none.txt/"
+refused "7: [load web]: load= is wanted" "/load = 0.4/d"
+refused "12: [load ring]: hosts: no device h9" "s/h{0..3}/h9 h1/"
+refused "17: [load traced]: $dir/other.csv: No such file" "s/file = flows.csv/file = other.csv/"
+refused "18: pattern: 'tracce': poisson, incast" "s/pattern = trace/pattern = tracce/"
+refused "13: unknown key ring in [load]" "s/pattern = ring-allreduce/ring = yes/"
+refused "17: web exists already" "s/load traced/load web/"
+refused "17: '' cannot be a name" "s/load traced/load/"
