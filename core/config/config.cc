@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstring>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <set>
 #include <sstream>
@@ -19,7 +20,8 @@
 namespace rocefs {
 namespace {
 
-constexpr size_t kMaxFile = 1 << 20;
+// Lines are numbered in an int, here and in inih.
+constexpr size_t kMaxFile = std::numeric_limits<int>::max();
 // inih's own line buffer is INI_MAX_LINE (200) with its newline and NUL: it would cut longer lines.
 constexpr size_t kMaxLine = 197;
 // inih also splits at ':', which knob paths contain (devices/pci0000:2b/...). This character
@@ -221,6 +223,7 @@ class Reader {
     size_t n = topology_.devices.size() + 1;
     if (n > kMaxDevices)
       return void(refuse(line_, fmt::format("more than {} devices", kMaxDevices)));
+    devices_[name] = topology_.devices.size();
     topology_.devices.push_back(nth_device(name, n));
     port_lines_[name] = line_;
   }
@@ -233,18 +236,17 @@ class Reader {
   }
 
   void enter_port(const std::string& name, const std::string& number) {
-    auto& devices = topology_.devices;
-    auto it = std::find_if(devices.begin(), devices.end(),
-                           [&](const DeviceSpec& device) { return device.name == name; });
-    if (it == devices.end()) return void(refuse(line_, fmt::format("no device {} before", name)));
+    auto it = devices_.find(name);
+    if (it == devices_.end()) return void(refuse(line_, fmt::format("no device {} before", name)));
+    DeviceSpec& device = topology_.devices[it->second];
     if (number != "2") return void(refuse(line_, "port 2 is wanted: port 1 belongs to [device]"));
-    if (it->ports.size() < 2) {
+    if (device.ports.size() < 2) {
       return void(refuse(line_, fmt::format("{} has one port: ports=2 is missing", name)));
     }
     if (!second_ports_.insert(name).second) {
       return void(refuse(line_, fmt::format("{}/2 exists already", name)));
     }
-    port_ = &it->ports[1];
+    port_ = &device.ports[1];
     port_lines_[PortName{name, 2}.text()] = line_;
   }
 
@@ -460,6 +462,7 @@ class Reader {
   std::string kind_;                                   // kind of the current section
   std::map<std::string, std::set<std::string>> keys_;  // keys in it
   std::set<std::string> names_, cabled_;
+  std::map<std::string, size_t> devices_;  // index in topology_.devices
   std::set<std::string> second_ports_;     // second ports with a section of their own
   PortSpec* port_ = nullptr;               // port of the current section
   std::map<std::string, int> port_lines_;  // by PortName::text()
@@ -478,14 +481,22 @@ Result<Config> parse_config(std::string_view text, const std::string& name) {
 Result<Config> read_config(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return errorf(errno, "{}: {}", path, std::strerror(errno));
-  std::string text(kMaxFile + 1, '\0');
-  errno = 0;
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (file.bad() || errno == EISDIR) {
-    return errorf(errno ? errno : EIO, "{}: {}", path, std::strerror(errno ? errno : EIO));
+  std::string text;
+  constexpr size_t kChunk = 1 << 20;
+  // A chunk with a NUL ends the reading: parse_config() refuses it, and an endless device such as
+  // /dev/zero does not fill the memory before.
+  for (bool is_text = true; file && is_text;) {
+    size_t before = text.size();
+    if (before > kMaxFile) return errorf(EFBIG, "{}: larger than {} bytes", path, kMaxFile);
+    text.resize(before + kChunk);
+    errno = 0;
+    file.read(text.data() + before, kChunk);
+    if (file.bad() || errno == EISDIR) {
+      return errorf(errno ? errno : EIO, "{}: {}", path, std::strerror(errno ? errno : EIO));
+    }
+    text.resize(before + static_cast<size_t>(file.gcount()));
+    is_text = text.find('\0', before) == text.npos;
   }
-  text.resize(static_cast<size_t>(file.gcount()));
-  if (text.size() > kMaxFile) return errorf(EFBIG, "{}: larger than {} bytes", path, kMaxFile);
   return parse_config(text, path);
 }
 

@@ -1,7 +1,7 @@
 // The ini file: topology, clock, and start values of knobs.
 //
 //   [clock]            mode=real|virtual, dilation=N, seed=N
-//   [topology]         kind=star|dumbbell|leaf-spine, hosts=N, … (core/config/topology_shapes.h)
+//   [topology]         kind=star|dumbbell|leaf-spine|fat-tree, … (core/config/topology_shapes.h)
 //   [device NAME]      pci=0000:2b:00.0, ports=1|2, netdev=, mac=, ip=, ip6=, mtu=  (all optional)
 //   [port NAME 2]      netdev=, mac=, ip=, ip6=, mtu= of the second port  (all optional)
 //   [nic]              mgmt=default|none: whether management links have addresses at first,
@@ -14,7 +14,8 @@
 //
 // A file either names a shape, or devices, switches, uplinks and links; each replaces the default
 // topology as a whole. The N-th device is 10.77.0.N and 02:00:4c:6d:62:NN by default, its second
-// port 10.77.1.N and 02:00:4c:6d:63:NN. Names are [A-Za-z0-9_.-]+. A link's ends are switches,
+// port 10.77.1.N and 02:00:4c:6d:63:NN (to N = 200, and beyond as core/config/topology.h has it).
+// Names are [A-Za-z0-9_.-]+. A link's ends are switches,
 // uplinks (one link each) and ports: NAME is port 1 of a device, NAME/2 its second, whose links
 // have the directories NAME.2-B and B-NAME.2. A line that begins with ; or # is a comment, and so
 // is the text after a blank and ; in a line. Outside [knobs] and the sections of a run, KEY : VALUE
@@ -49,7 +50,7 @@ struct Config {
 };
 
 // The reason of an error is FILE:LINE: WHY, or FILE: WHY if there is no line. EINVAL for invalid
-// content; EFBIG above 1 MiB; else the errno of open or read.
+// content; EFBIG above 2 GiB; else the errno of open or read.
 Result<Config> read_config(const std::string& path);
 Result<Config> parse_config(std::string_view text, const std::string& name);
 

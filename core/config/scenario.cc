@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::array<std::string_view, 8> kSections = {"sim",    "flows",  "load", "at",
                                                        "inject", "sample", "plot", "variant"};
-constexpr uint64_t kMaxLines = 65536;
+// All lines that ranges stand for. A mistyped range is refused before it fills the memory.
+constexpr uint64_t kMaxLines = 10'000'000;
 
 // A range {A..B} in a text.
 struct Range {
@@ -93,10 +94,8 @@ Result<void> Scenario::enter(std::string_view kind, const std::string& name, int
     return {};
   }
   if (!valid_entry_name(name)) return errorf(EINVAL, "{} cannot be a name", quoted(name));
-  auto has_name = [&](const auto& one) { return one.name == name; };
-  bool there = kind == "load" ? std::any_of(loads.begin(), loads.end(), has_name)
-                              : std::any_of(variants.begin(), variants.end(), has_name);
-  if (there) return errorf(EINVAL, "{} exists already", name);
+  auto& names = kind == "load" ? load_names_ : variant_names_;
+  if (!names.insert(name).second) return errorf(EINVAL, "{} exists already", name);
   if (kind == "load") {
     loads.push_back({name, line, {}});
   } else {

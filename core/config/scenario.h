@@ -22,6 +22,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -71,6 +72,7 @@ struct Scenario {
 
  private:
   uint64_t expanded_ = 0;
+  std::set<std::string> variant_names_, load_names_;
 };
 
 }  // namespace rocefs
