@@ -22,40 +22,58 @@ std::optional<PortName> parse_port_name(std::string_view text) {
   return name;
 }
 
-std::string link_name(const std::string& from, const std::string& to) {
+std::string link_name(const std::string& from, const std::string& to, unsigned parallel) {
   std::string name = from + "-" + to;
   std::replace(name.begin(), name.end(), '/', '.');
+  if (parallel > 1) name += "." + std::to_string(parallel);
   return name;
 }
 
 namespace {
 
-// PCI bus number of the N-th device.
-unsigned bus_of(size_t n) {
-  if (n <= 2) return n == 1 ? 0x2b : 0xac;
-  if (n == 0x2b) return 0xf0;  // in place of the numbers of the first two
-  if (n == 0xac) return 0xf1;
-  return static_cast<unsigned>(n);
+// Place of the n-th device in the plan of addresses (kDeviceBlock).
+struct Place {
+  unsigned block;
+  uint8_t in_block;  // from 1
+};
+Place place_of(size_t n) {
+  return {static_cast<unsigned>((n - 1) / kDeviceBlock),
+          static_cast<uint8_t>((n - 1) % kDeviceBlock + 1)};
+}
+
+// PCI bus number of a device in its block, which is a PCI domain.
+unsigned bus_of(uint8_t in_block) {
+  if (in_block <= 2) return in_block == 1 ? 0x2b : 0xac;
+  if (in_block == 0x2b) return 0xf0;  // in place of the numbers of the first two
+  if (in_block == 0xac) return 0xf1;
+  return in_block;
+}
+
+// Names follow systemd's: without the domain where it is 0.
+std::string netdev_of(Place place) {
+  if (place.block == 0) return fmt::format("enp{}s0", bus_of(place.in_block));
+  return fmt::format("enP{}p{}s0", place.block, bus_of(place.in_block));
+}
+
+// The `port`-th port, from 0, of a device.
+PortSpec nth_port(Place place, unsigned port) {
+  unsigned row = 2 * place.block + port;
+  return {.netdev = netdev_of(place) + (port == 0 ? "" : fmt::format("d{}", port)),
+          .mac = {0x02, 0, 0x4c, 0x6d, static_cast<uint8_t>(0x62 + row), place.in_block},
+          .ipv4 = {10, 77, static_cast<uint8_t>(row), place.in_block},
+          .ipv6 = {}};
 }
 
 }  // namespace
 
 DeviceSpec nth_device(std::string name, size_t n) {
-  auto octet = static_cast<uint8_t>(n);
-  PortSpec port{fmt::format("enp{}s0", bus_of(n)),
-                {0x02, 0, 0x4c, 0x6d, 0x62, octet},
-                {10, 77, 0, octet},
-                {}};
-  return {std::move(name), fmt::format("0000:{:02x}:00.0", bus_of(n)), {port}};
+  Place place = place_of(n);
+  std::string pci = fmt::format("{:04x}:{:02x}:00.0", place.block, bus_of(place.in_block));
+  return {std::move(name), std::move(pci), {nth_port(place, 0)}};
 }
 
 PortSpec second_port(size_t n) {
-  auto octet = static_cast<uint8_t>(n);
-  // Names follow systemd's for the second port of a function.
-  return {fmt::format("enp{}s0d1", bus_of(n)),
-          {0x02, 0, 0x4c, 0x6d, 0x63, octet},
-          {10, 77, 1, octet},
-          {}};
+  return nth_port(place_of(n), 1);
 }
 
 Result<void> set_mtu(std::string_view text, uint32_t& mtu) {

@@ -61,10 +61,12 @@ struct LinkSpec {
   double loss = 0;
   uint64_t buffer_bytes = 12 << 20;
   bool up = true;
+  unsigned parallel = 1;  // number among the cables between the same two switches
 };
 
-// Name of the direction of a cable from one end to the other, and of its directory.
-std::string link_name(const std::string& from, const std::string& to);
+// Name of the direction of a cable from one end to the other, and of its directory: FROM-TO, and
+// FROM-TO.N for the N-th of parallel cables, from the second.
+std::string link_name(const std::string& from, const std::string& to, unsigned parallel = 1);
 
 struct Topology {
   std::vector<DeviceSpec> devices;
@@ -79,11 +81,15 @@ struct KnobSetting {
   int line = 0;
 };
 
-// The n-th device, from 1, with its default address 10.77.0.n, MAC address, PCI function and
-// interface name.
-inline constexpr size_t kMaxDevices = 200;
+// Devices are numbered in blocks of 200, b from 0 and i from 1: the addresses 10.77.2b.i and
+// 02:00:4c:6d:(62+2b):i, and those of the second ports after them, are of one octet each, so there
+// are 64 blocks.
+inline constexpr size_t kDeviceBlock = 200;
+inline constexpr size_t kMaxDevices = 64 * kDeviceBlock;
+// The n-th device, from 1, with its default addresses, PCI function (domain b, a bus for each i)
+// and interface name: 10.77.0.n, 0000:BUS:00.0 and enpBUSs0 in the first block.
 DeviceSpec nth_device(std::string name, size_t n);
-// The default second port of the n-th device: 10.77.1.n.
+// The default second port of the n-th device: 10.77.1.n in the first block.
 PortSpec second_port(size_t n);
 
 // Sets a cable's key of the ini file: rate=, delay=, loss=, buffer=, state=. EINVAL for other keys

@@ -27,11 +27,12 @@ std::optional<uint32_t> parse_ipv4(const std::string& text) {
   return ntohl(address.s_addr);
 }
 
-// Subnet by index; the third octet ends at 255.
+// Subnet by index, in the private networks of RFC 1918; an octet ends at 255.
 std::string network_of(size_t index) {
-  constexpr size_t kTens = 25;
-  return index < kTens ? fmt::format("192.168.{}", 10 * (index + 1))
-                       : fmt::format("172.16.{}", index);
+  constexpr size_t kTens = 25, kOctet = 256;
+  if (index < kTens) return fmt::format("192.168.{}", 10 * (index + 1));
+  if (index < kOctet) return fmt::format("172.16.{}", index);
+  return fmt::format("10.{}.{}", 128 + index / kOctet, index % kOctet);
 }
 
 std::vector<KnobValue> start_of(size_t index, bool configured) {

@@ -43,7 +43,6 @@ class Pcc final : public DeviceExtension, public PccClaims {
   ~Pcc() override;
 
   // Devices in host mode, by index; handed over in a takeover.
-  static constexpr size_t kMaxDevices = 256;
   using HostModes = std::bitset<kMaxDevices>;
   HostModes host_modes() const;
   // Applies each device's mode, as at a bind, or restores it after a takeover. Before the engine

@@ -114,8 +114,8 @@ const std::string& Fabric::far_end(const Link& link) const {
 Link& Fabric::add_link(const std::string& from, const std::string& to, const LinkSpec& spec) {
   LinkParameters parameters{spec.rate_bps, spec.delay_ns, spec.loss, spec.buffer_bytes, spec.up};
   auto id = static_cast<uint32_t>(links_.size());
-  links_.push_back(
-      std::make_unique<Link>(link_name(from, to), id, parameters, seed(), scheduler(), trace()));
+  links_.push_back(std::make_unique<Link>(link_name(from, to, spec.parallel), id, parameters,
+                                          seed(), scheduler(), trace()));
   ends_.emplace_back(from, to);
   return *links_.back();
 }

@@ -92,7 +92,7 @@ void PciDriver::next() {
 void PciDriver::note(const DeviceFiles& files, bool bound) {
   size_t index = 0;
   for (const auto& [address, one] : functions_) {
-    if (one.get() == &files && index < kMaxFunctions) unbound_.set(index, !bound);
+    if (one.get() == &files && index < kMaxDevices) unbound_.set(index, !bound);
     ++index;
   }
 }
@@ -100,7 +100,7 @@ void PciDriver::note(const DeviceFiles& files, bool bound) {
 void PciDriver::restore(const Unbound& unbound) {
   size_t index = 0;
   for (const auto& [address, files] : functions_) {
-    if (index < kMaxFunctions && unbound.test(index)) {
+    if (index < kMaxDevices && unbound.test(index)) {
       files->device().leave();
       unbind(*files);
     }

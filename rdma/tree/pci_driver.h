@@ -30,8 +30,7 @@ class PciDriver {
   void bind_all(Answer<void> answer);
 
   // Functions without the driver, by address in order, kept for a takeover.
-  static constexpr size_t kMaxFunctions = 256;
-  using Unbound = std::bitset<kMaxFunctions>;
+  using Unbound = std::bitset<kMaxDevices>;
   const Unbound& unbound() const { return unbound_; }
   // Before the engine starts and the tree is served.
   void restore(const Unbound& unbound);

@@ -1,8 +1,13 @@
 // The ini file: its content, its errors with their lines, and inih's unwanted conveniences.
 #include "core/config/config.h"
 
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 #include <cerrno>
+#include <filesystem>
+#include <fstream>
 
 using namespace rocefs;
 
@@ -71,15 +76,28 @@ TEST_CASE("config: a file without devices, switches and links keeps the default 
   }
 }
 
-TEST_CASE("config: 200 devices get distinct defaults, and one more is refused") {
-  std::string text = "[switch s]\n";
-  for (int i = 1; i <= 200; ++i) text += fmt::format("[device d{}]\n[link d{} s]\n", i, i);
+TEST_CASE("config: 12800 devices get distinct defaults, and one more is refused") {
+  std::string text;
+  for (int i = 1; i <= 12800; ++i) {
+    if (i % 200 == 1) text += fmt::format("[switch s{}]\n", i / 200);
+    text += fmt::format("[device d{}]\nports=2\n[link d{} s{}]\n", i, i, (i - 1) / 200);
+    text += fmt::format("[switch t{}]\n[link d{}/2 t{}]\n", i, i, i);
+  }
   Result<Config> config = parse_config(text, "f");
   REQUIRE(config);
   CHECK(config->topology->devices.at(0).pci == "0000:2b:00.0");
   CHECK(config->topology->devices.at(1).pci == "0000:ac:00.0");
   CHECK(config->topology->devices.at(199).ports[0].ipv4 == std::array<uint8_t, 4>{10, 77, 0, 200});
-  CHECK(refusal(text + "[device e]\n") == "f:402: more than 200 devices");
+  const DeviceSpec& next = config->topology->devices.at(200);
+  CHECK(next.pci == "0001:2b:00.0");
+  CHECK(next.ports[0].netdev == "enP1p43s0");
+  CHECK(next.ports[0].ipv4 == std::array<uint8_t, 4>{10, 77, 2, 1});
+  CHECK(next.ports[1].ipv4 == std::array<uint8_t, 4>{10, 77, 3, 1});
+  CHECK(next.ports[0].mac == std::array<uint8_t, 6>{0x02, 0, 0x4c, 0x6d, 0x64, 1});
+  const DeviceSpec& last = config->topology->devices.at(12799);
+  CHECK(last.ports[1].netdev == "enP63p200s0d1");
+  CHECK(last.ports[1].ipv4 == std::array<uint8_t, 4>{10, 77, 127, 200});
+  CHECK(refusal(text + "[device e]\n") == "f:64065: more than 12800 devices");
 }
 
 TEST_CASE("config: devices without a path between them are no error") {
@@ -345,16 +363,40 @@ TEST_CASE("config: a topology section builds a star, a dumbbell or a leaf-spine 
 }
 
 TEST_CASE("config: a topology section that cannot be built is refused with its line") {
-  CHECK(refusal("[topology]\nhosts=4\n") ==
-        "f:1: [topology] without kind=star, dumbbell or leaf-spine");
-  CHECK(refusal("[topology]\nkind=ring\n") ==
-        "f:2: kind=ring: star, dumbbell or leaf-spine is wanted");
-  CHECK(refusal("[topology]\nkind=dumbbell\nhosts=3\n") ==
-        "f:1: hosts=3 do not spread evenly over 2 switches");
-  CHECK(refusal("[topology]\nkind=leaf-spine\nhosts=200\nleaves=1\nspines=55\n") ==
-        "f:1: hosts=200 and spines=55: a leaf has at most 254 links");
+  const struct {
+    const char *keys, *why;
+  } kBad[] = {
+      {"hosts=4", "f:1: [topology] without kind=star, dumbbell, leaf-spine or fat-tree"},
+      {"kind=ring", "f:2: kind=ring: star, dumbbell, leaf-spine or fat-tree is wanted"},
+      {"kind=dumbbell\nhosts=3", "f:1: hosts=3 do not spread evenly over 2 switches"},
+      {"kind=leaf-spine\nhosts=200\nleaves=1\nspines=55",
+       "f:1: leaf_0 would have 255 links: a switch has at most 254"},
+      {"kind=leaf-spine\nhosts=200\nleaves=1\nspines=18\ncables=4",
+       "f:1: leaf_0 would have 272 links: a switch has at most 254"},
+      {"kind=leaf-spine\nhosts=255\nleaves=255\nspines=1",
+       "f:1: spine_0 would have 255 links: a switch has at most 254"},
+      {"kind=star\nhosts=255", "f:1: sw_0 would have 255 links: a switch has at most 254"},
+      {"kind=star\nhosts=12801", "f:3: hosts=12801: 1 to 12800 is wanted"},
+      {"kind=leaf-spine\nhosts=2000\nleaves=8\nnics=8",
+       "f:1: hosts=2000 with nics=8: more than 12800 devices"},
+      {"kind=leaf-spine\nleaves=6\nnics=4",
+       "f:1: leaves=6 is no multiple of nics=4: each NIC of a host has its leaf"},
+      {"kind=leaf-spine\nhosts=3\nleaves=8\nnics=4",
+       "f:1: hosts=3 do not spread evenly over 2 groups of leaves"},
+      {"kind=fat-tree", "f:1: kind=fat-tree without k="},
+      {"kind=fat-tree\nk=5", "f:3: k=5: an even number from 2 to 32 is wanted"},
+      {"kind=fat-tree\nk=34", "f:3: k=34: an even number from 2 to 32 is wanted"},
+      {"kind=fat-tree\nk=4\nhosts=17", "f:1: hosts=17: a fat-tree of k=4 has at most 16"},
+      {"kind=fat-tree\nk=4\ncables=2", "f:1: kind=fat-tree has no cables="},
+      {"kind=star\nk=4", "f:1: kind=star has no k="},
+      {"kind=star\nnics=2", "f:1: kind=star has no nics=: rails are those of a leaf-spine"},
+      {"kind=dumbbell\nagg_delay=1us",
+       "f:1: kind=dumbbell has no aggregation switches: core_rate= and core_delay= are those of "
+       "the links between switches"},
+      {"kind=fat-tree\nk=4\nagg_rate=1", "f:4: agg_rate: rate=1 is outside 1M to 10T"},
+  };
+  for (const auto& bad : kBad) CHECK(refusal(std::string("[topology]\n") + bad.keys) == bad.why);
   CHECK(parse_config("[topology]\nkind=leaf-spine\nhosts=200\nleaves=1\nspines=54\n", "f"));
-  CHECK(refusal("[topology]\nkind=star\nhosts=201\n") == "f:3: hosts=201: 1 to 200 is wanted");
   CHECK(refusal("[topology]\nkind=star\nmtu=9000\n") ==
         "f:3: mtu=9000: 256, 512, 1024, 2048 or 4096 is wanted");
   CHECK(refusal("[device a]\n[topology]\nkind=star\n") ==
@@ -368,4 +410,25 @@ TEST_CASE("config: a switch has at most 254 links") {
   CHECK(parse_config(text, "f"));
   CHECK(refusal(text + "[switch t]\n[link t hub]\n") ==
         "f:511: switch hub has more than 254 links");
+}
+
+TEST_CASE("config: a file of more than a mebibyte is read whole, and its last line counts") {
+  const std::string path =
+      std::filesystem::temp_directory_path() / fmt::format("rocefs-config-{}.ini", ::getpid());
+  auto read = [&](const std::string& content) {
+    std::ofstream(path) << content;
+    Result<Config> config = read_config(path);
+    std::filesystem::remove(path);
+    return config;
+  };
+  std::string text = "[flows]\n";
+  for (int i = 0; i < 100'000; ++i) text += fmt::format("f{} = write a b size=1M\n", i);
+  CHECK(read(text + "x\n").error().reason ==
+        path + ":100002: not a [section], key = value or comment");
+  CHECK(read(text)->scenario.flows.size() == 100'000);
+}
+
+TEST_CASE("config: an endless file of NULs is refused without being read to its end") {
+  Result<Config> config = read_config("/dev/zero");
+  CHECK(config.error().reason == "/dev/zero:1: holds the byte 0x00: not a text file");
 }
