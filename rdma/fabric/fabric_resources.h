@@ -7,6 +7,7 @@
 #include "core/base/counter.h"
 #include "core/loop/engine.h"
 #include "core/loop/scheduler.h"
+#include "rdma/fabric/destination_table.h"
 #include "rdma/packet/packet.h"
 #include "rdma/packet/trace_hash.h"
 
@@ -46,6 +47,7 @@ class FabricResources {
   Scheduler& scheduler() { return scheduler_; }
   Outstanding& outstanding() { return outstanding_; }
   PacketPool& pool() { return pool_; }
+  DestinationTable& destinations() { return destinations_; }
   FabricCounters& counters() { return counters_; }
   const FabricCounters& counters() const { return counters_; }
   TraceHash& trace() { return trace_; }
@@ -64,6 +66,7 @@ class FabricResources {
   Outstanding& outstanding_;
   const uint64_t seed_;
   PacketPool pool_;
+  DestinationTable destinations_;
   TraceHash trace_;
   FabricCounters counters_;
   CaptureSink* capture_ = nullptr;

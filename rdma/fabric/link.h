@@ -101,6 +101,7 @@ class Link final : public KnobOwner {
        Scheduler& scheduler, TraceHash& trace);
 
   const std::string& name() const { return name_; }
+  uint32_t id() const { return id_; }
   void connect(LinkSource& source, LinkSink& sink) {
     source_ = &source;
     sink_ = &sink;

@@ -1,39 +1,34 @@
 #include "rdma/fabric/route_table.h"
 
+#include <cstring>
+
 namespace rocefs {
+namespace {
 
-RouteTable::RouteTable(uint64_t salt) : salt_(salt), slots_(16) {}
+constexpr uint64_t kHashMixer = 0x9e3779b97f4a7c15;
 
-RouteTable::Slot& RouteTable::slot_of(const Key& key) {
-  size_t at = place_of(key);
-  while (slots_[at].count != 0 && slots_[at].key != key) at = (at + 1) & (slots_.size() - 1);
-  return slots_[at];
+uint64_t fold(uint64_t a, uint64_t b) {
+  __extension__ using Wide = unsigned __int128;
+  Wide product = Wide{a} * b;
+  return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
 }
 
-void RouteTable::grow() {
-  std::vector<Slot> before(slots_.size() * 2);
-  std::swap(before, slots_);
-  for (const Slot& slot : before) {
-    if (slot.count != 0) slot_of(slot.key) = slot;
+}  // namespace
+
+void RouteTable::set(size_t hub, std::span<const uint16_t> hops) {
+  if (hub >= by_hub_.size()) by_hub_.resize(hub + 1);
+  auto [known, is_new] = known_.try_emplace(std::vector<uint16_t>(hops.begin(), hops.end()));
+  if (is_new) {
+    known->second = {static_cast<uint32_t>(hops_.size()), static_cast<uint32_t>(hops.size())};
+    hops_.insert(hops_.end(), hops.begin(), hops.end());
   }
+  by_hub_[hub] = known->second;
 }
 
-void RouteTable::copy(const Ip& destination, const Mac& mac) {
-  if ((taken_ + 1) * 2 > slots_.size()) grow();
-  Slot from = slot_of(key_of(mac.data()));
-  if (from.count == 0) return;
-  Slot& slot = slot_of(key_of(destination));
-  if (slot.count == 0) ++taken_;
-  slot = {key_of(destination), from.first, from.count};
-}
-
-void RouteTable::set(const Key& key, std::span<const uint16_t> hops) {
-  if (hops.empty()) return;
-  if ((taken_ + 1) * 2 > slots_.size()) grow();
-  Slot& slot = slot_of(key);
-  if (slot.count == 0) ++taken_;
-  slot = {key, static_cast<uint32_t>(hops_.size()), static_cast<uint32_t>(hops.size())};
-  hops_.insert(hops_.end(), hops.begin(), hops.end());
+void RouteTable::clear() {
+  by_hub_.clear();
+  hops_.clear();
+  known_.clear();
 }
 
 uint64_t RouteTable::flow_hash(const Packet& packet) const {
@@ -49,13 +44,13 @@ uint64_t RouteTable::flow_hash(const Packet& packet) const {
   };
   uint64_t hash = salt_;
   if (packet.header[0] >> 4 == 6) {
-    hash = fold(hash ^ word(8), word(16) ^ kMixer);
-    hash = fold(hash ^ word(24), word(32) ^ kMixer);
-    hash = fold(hash ^ salt_, (ports(40) << 8 | packet.header[6]) ^ kMixer);
+    hash = fold(hash ^ word(8), word(16) ^ kHashMixer);
+    hash = fold(hash ^ word(24), word(32) ^ kHashMixer);
+    hash = fold(hash ^ salt_, (ports(40) << 8 | packet.header[6]) ^ kHashMixer);
   } else {
-    hash = fold(hash ^ word(12), (ports(20) << 8 | packet.header[9]) ^ kMixer);
+    hash = fold(hash ^ word(12), (ports(20) << 8 | packet.header[9]) ^ kHashMixer);
   }
-  return fold(hash ^ salt_, ~kMixer);
+  return fold(hash ^ salt_, ~kHashMixer);
 }
 
 }  // namespace rocefs

@@ -18,8 +18,11 @@ void raise(Counter& peak, uint64_t value) {
 
 }  // namespace
 
-Switch::Switch(std::string name, uint64_t seed, Counter& unroutable)
+Switch::Switch(std::string name, uint32_t number, const DestinationTable& destinations,
+               uint64_t seed, Counter& unroutable)
     : name_(std::move(name)),
+      number_(number),
+      destinations_(destinations),
       seed_(seed),
       unroutable_(unroutable),
       routes_(Rng(seed, "ecmp " + name_).next()),
@@ -81,20 +84,16 @@ std::vector<uint16_t> Switch::ports_of(std::span<const Link* const> links) const
   return ports;
 }
 
-void Switch::set_route(const Ip& destination, std::span<const Link* const> next_hops) {
-  routes_.set(destination, ports_of(next_hops));
-}
-
-void Switch::set_route(const Mac& destination, std::span<const Link* const> next_hops) {
-  routes_.set(destination, ports_of(next_hops));
-}
-
-void Switch::set_default_route(std::span<const Link* const> next_hops) {
-  default_hops_ = ports_of(next_hops);
+// Next hops of a known destination; empty without a route.
+std::span<const uint16_t> Switch::way_to(const Packet& packet) const {
+  const Destination* to = destinations_.find(packet);
+  if (!to) return {};
+  if (to->hub == number_) return {&to->port, 1};
+  return routes_.find(to->hub);
 }
 
 std::span<const uint16_t> Switch::hops_of(const Packet& packet) const {
-  std::span<const uint16_t> hops = routes_.find(packet);
+  std::span<const uint16_t> hops = way_to(packet);
   return hops.empty() ? std::span<const uint16_t>(default_hops_) : hops;
 }
 
@@ -129,7 +128,7 @@ void Switch::flood(PortUnit& from, const Packet& packet, TimeNs now) {
 }
 
 void Switch::forward_frame(PortUnit& from, PacketPtr&& frame, TimeNs now) {
-  std::span<const uint16_t> hops = routes_.find(*frame);
+  std::span<const uint16_t> hops = way_to(*frame);
   if (hops.empty() || is_group_frame(*frame)) return flood(from, *frame, now);
   PortUnit& to = *ports_[next_hop(*frame, hops)];
   if (to.index != from.index) enqueue(&from, to, std::move(frame), now);

@@ -18,6 +18,7 @@
 #include "core/base/counter.h"
 #include "core/base/rng.h"
 #include "core/tree/knob.h"
+#include "rdma/fabric/destination_table.h"
 #include "rdma/fabric/link.h"
 #include "rdma/fabric/route_table.h"
 #include "rdma/fabric/switch_port.h"
@@ -39,21 +40,25 @@ class SwitchObserver {
 
 class Switch final : public KnobOwner {
  public:
-  // `unroutable` counts packets without a route.
-  Switch(std::string name, uint64_t seed, Counter& unroutable);
+  // `number`: among the switches of its fabric, whose `destinations` outlive it. `unroutable`
+  // counts packets without a route.
+  Switch(std::string name, uint32_t number, const DestinationTable& destinations, uint64_t seed,
+         Counter& unroutable);
 
   const std::string& name() const { return name_; }
+  uint32_t number() const { return number_; }
   // Adds a cable: `in` leads to this switch, `out` away from it.
   LinkSink& add_port(Link& in, Link& out);
   // Source of a link out of this switch.
   LinkSource& source(const Link& out);
-  // Sets the links through which `destination` is nearest; all lead out of this switch.
-  void set_route(const Ip& destination, std::span<const Link* const> next_hops);
-  void set_route(const Mac& destination, std::span<const Link* const> next_hops);
-  // Sets the route of an address to be that of a MAC, at present.
-  void set_route_as(const Ip& destination, const Mac& mac) { routes_.copy(destination, mac); }
-  // Sets the next hops of destinations without a route.
-  void set_default_route(std::span<const Link* const> next_hops);
+  // Sets the ports through which the switch with that number is nearest; none: it cannot be
+  // reached.
+  void set_route(size_t hub, std::span<const uint16_t> ports) { routes_.set(hub, ports); }
+  // Sets the next hops of destinations that are unknown or cannot be reached.
+  void set_default_route(std::span<const uint16_t> ports) {
+    default_hops_.assign(ports.begin(), ports.end());
+  }
+  const RouteTable& routes() const { return routes_; }
   // Sets the links for packets to a group, and for frames to a MAC without a route, except the one
   // they came from: ends, and a tree of switches.
   void set_flood(std::span<const Link* const> links) { flood_ = ports_of(links); }
@@ -100,6 +105,7 @@ class Switch final : public KnobOwner {
 
   PortUnit& unit_of(const Link& out) const;
   std::vector<uint16_t> ports_of(std::span<const Link* const> links) const;
+  std::span<const uint16_t> way_to(const Packet& packet) const;
   std::span<const uint16_t> hops_of(const Packet& packet) const;
   void forward(PortUnit& from, PacketPtr&& packet, TimeNs now);
   void forward_frame(PortUnit& from, PacketPtr&& frame, TimeNs now);
@@ -119,6 +125,8 @@ class Switch final : public KnobOwner {
   void warn_of_late_marks();
 
   const std::string name_;
+  const uint32_t number_;
+  const DestinationTable& destinations_;
   const uint64_t seed_;
   Counter& unroutable_;
   std::vector<std::unique_ptr<PortUnit>> ports_;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +13,8 @@
 #include "rdma/fabric/fabric_resources.h"
 #include "rdma/fabric/link.h"
 #include "rdma/fabric/switch.h"
+#include "rdma/network/name_index.h"
+#include "rdma/network/way_search.h"
 #include "rdma/wire/ip.h"
 
 namespace rocefs {
@@ -53,22 +54,27 @@ class Fabric : public FabricResources {
   void reset();
 
  private:
+  static constexpr uint32_t kNoHub = UINT32_MAX;
+  // One of links(), by its ends.
+  struct Wire {
+    std::string from, to;                         // names
+    uint32_t from_hub = kNoHub, to_hub = kNoHub;  // numbers of the switches among them
+    uint16_t port = 0;                            // of from_hub
+  };
   Link& add_link(const std::string& from, const std::string& to, const LinkSpec& spec);
   void cable(const LinkSpec& spec);
   void route();
-  struct Way {
-    unsigned distance = 0;
-    std::vector<const Link*> links;
-  };
-  std::map<std::string, Way> ways_to(const std::vector<std::string>& ends) const;
-  void route_to(const std::string& port, const PortSpec& spec);
-  void route_outside();
+  void place_destinations();
+  void serve_outside();
+  void route_switches();
+  void route_outside(WaySearch& search);
   void join_outside();
   // The device with this address, or null.
   Device* device_at(const Ip& address) const;
   std::optional<uint32_t> sender_of(const NpccFlowKey& flow) const;
   void find_trunks();
-  void grow_tree(const std::string& root, std::map<std::string, size_t>& parents) const;
+  void grow_tree(uint32_t root, std::vector<const Trunk*>& parents,
+                 std::vector<uint32_t>& members) const;
   void route_groups();
 
   std::vector<std::unique_ptr<Switch>> switches_;
@@ -76,10 +82,14 @@ class Fabric : public FabricResources {
   std::vector<std::unique_ptr<Uplink>> uplinks_;
   std::vector<std::unique_ptr<Link>> links_;
   std::vector<std::unique_ptr<Device>> devices_;
-  // Names of the ends: links_[i] leads from ends_[i].first to ends_[i].second.
-  std::vector<std::pair<std::string, std::string>> ends_;
-  std::map<std::string, std::vector<const Link*>> to_ports_;  // by switch
-  std::map<std::string, std::vector<size_t>> trunks_;         // links to a switch from others
+  std::vector<Wire> wires_;                         // of links_
+  std::vector<std::vector<const Link*>> to_ports_;  // by switch: links to ports and uplinks
+  std::vector<std::vector<Trunk>> trunks_;          // by switch: links to it from others
+  std::vector<uint32_t> name_ranks_;                // by switch: its place in the order of names
+  NameIndex<Device> device_names_;
+  NameIndex<Link> link_names_;
+  NameIndex<Switch> switch_names_;
+  NameIndex<Uplink> uplink_names_;
 };
 
 }  // namespace rocefs

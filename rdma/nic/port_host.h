@@ -68,6 +68,7 @@ class PortBase : public QpPort {
   uint8_t number() const { return number_; }  // 1 or 2
   const GidTable& gids() const { return gids_; }
   // Directions of the port's cable. Valid once it is attached.
+  bool cabled() const { return egress_ != nullptr; }
   Link& egress() { return *egress_; }
   const Link& egress() const { return *egress_; }
   Link& ingress() { return *ingress_; }

@@ -200,18 +200,20 @@ TEST_CASE("ecmp: the seed decides the choices") {
   CHECK(differ > 50);
 }
 
-TEST_CASE("route table: a thousand destinations of both families are found, and no others") {
+TEST_CASE("destinations: a thousand of both families are found, and no others") {
   World world;
-  RouteTable table(1);
+  DestinationTable table;
   auto ipv6 = [](uint32_t n) {
     Ip ip{0x20, 0x01};
     std::memcpy(ip.data() + 12, &n, sizeof n);
     return ip;
   };
+  auto ipv4 = [](uint16_t n) {
+    return mapped_ipv4({10, 1, static_cast<uint8_t>(n >> 8), static_cast<uint8_t>(n)});
+  };
   for (uint16_t n = 0; n < 500; ++n) {
-    uint16_t hops[] = {n, 7};
-    table.set(mapped_ipv4({10, 1, static_cast<uint8_t>(n >> 8), static_cast<uint8_t>(n)}), hops);
-    table.set(ipv6(n), std::span(hops, 1));
+    table.set(ipv4(n), {n, 7});
+    table.set(ipv6(n), {7, n});
   }
   auto find = [&](const Ip& to) {
     PacketPtr packet = packet_between(world, 1, 2, {});
@@ -221,17 +223,43 @@ TEST_CASE("route table: a thousand destinations of both families are found, and 
       packet->header[0] = 0x60;
       std::copy(to.begin(), to.end(), packet->header.begin() + 24);
     }
-    auto hops = table.find(*packet);
-    return hops;
+    return table.find(*packet);
   };
   for (uint16_t n = 0; n < 500; ++n) {
-    auto four = find(mapped_ipv4({10, 1, static_cast<uint8_t>(n >> 8), static_cast<uint8_t>(n)}));
-    REQUIRE(four.size() == 2);
-    CHECK(four[0] == n);
-    auto six = find(ipv6(n));
-    REQUIRE(six.size() == 1);
-    CHECK(six[0] == n);
+    const Destination *four = find(ipv4(n)), *six = find(ipv6(n));
+    REQUIRE((four && six));
+    CHECK((four->hub == n && four->port == 7));
+    CHECK((six->hub == 7 && six->port == n));
   }
-  CHECK(find(mapped_ipv4({10, 2, 0, 1})).empty());
-  CHECK(find(ipv6(500)).empty());
+  CHECK(find(mapped_ipv4({10, 2, 0, 1})) == nullptr);
+  CHECK(find(ipv6(500)) == nullptr);
+}
+
+TEST_CASE("destinations: an address gets the place of a MAC, and none of an unknown MAC") {
+  World world;
+  DestinationTable table;
+  PacketPtr packet = packet_between(world, 1, 2, {});
+  Ip to{};
+  to[10] = to[11] = 0xff;
+  std::copy_n(packet->header.begin() + 16, 4, to.begin() + 12);
+  const Mac mac{2, 0, 0, 0, 0, 1};
+  table.copy(to, mac);
+  CHECK(table.find(*packet) == nullptr);
+  table.set(mac, {3, 4});
+  table.copy(to, mac);
+  REQUIRE(table.find(*packet));
+  CHECK(table.find(*packet)->hub == 3);
+}
+
+TEST_CASE("route table: switches with the same next hops share them") {
+  RouteTable table(1);
+  const uint16_t up[] = {2, 3}, down[] = {1};
+  for (size_t hub = 0; hub < 1000; ++hub)
+    table.set(hub, hub == 5 ? std::span<const uint16_t>(down) : up);
+  CHECK(table.distinct() == 2);
+  CHECK(table.find(5).front() == 1);
+  CHECK(table.find(999).size() == 2);
+  CHECK(table.find(1000).empty());
+  table.clear();
+  CHECK(table.find(5).empty());
 }

@@ -1,0 +1,175 @@
+// The ways of a fabric: where its destinations are, the routes of its switches, and the tree of
+// switches for groups.
+#include <algorithm>
+#include <numeric>
+
+#include "rdma/network/fabric.h"
+#include "rdma/nic/device.h"
+#include "rdma/uplink/uplink.h"
+
+namespace rocefs {
+
+void Fabric::route() {
+  find_trunks();
+  place_destinations();
+  serve_outside();
+  route_switches();
+  join_outside();
+  route_groups();
+}
+
+// Lists the links to ports and uplinks, and the cables between switches, which a spanning tree may
+// use.
+void Fabric::find_trunks() {
+  to_ports_.resize(switches_.size());
+  trunks_.resize(switches_.size());
+  for (uint32_t i = 0; i < links_.size(); ++i) {
+    const Wire& wire = wires_[i];
+    if (wire.from_hub == kNoHub) continue;
+    if (wire.to_hub == kNoHub) {
+      to_ports_[wire.from_hub].push_back(links_[i].get());
+      continue;
+    }
+    trunks_[wire.to_hub].push_back({i, wire.from_hub, wire.port});
+    links_[i]->add_state_listener([this] { route_groups(); });
+  }
+  std::vector<uint32_t> by_name(switches_.size());
+  std::iota(by_name.begin(), by_name.end(), 0);
+  std::sort(by_name.begin(), by_name.end(),
+            [&](uint32_t a, uint32_t b) { return switches_[a]->name() < switches_[b]->name(); });
+  name_ranks_.resize(switches_.size());
+  for (uint32_t rank = 0; rank < by_name.size(); ++rank) name_ranks_[by_name[rank]] = rank;
+}
+
+void Fabric::place_destinations() {
+  for (const auto& device : devices_) {
+    for (unsigned number = 1; number <= device->port_count(); ++number) {
+      Port& port = device->port(number);
+      if (!port.cabled()) continue;
+      const Wire& wire = wires_[port.ingress().id()];
+      if (wire.from_hub == kNoHub) continue;
+      destinations().set(port.spec().mac, {wire.from_hub, wire.port});
+      for (const Ip& ip : gids_of(port.spec())) {
+        destinations().set(ip, {wire.from_hub, wire.port});
+      }
+    }
+  }
+}
+
+void Fabric::add_address(const Port& port, const Ip& address) {
+  destinations().copy(address, port.spec().mac);
+}
+
+// Searches once for each switch with a destination, and shares the result among its destinations.
+// Links that are down count: their switches send around them (Switch::next_hop).
+void Fabric::route_switches() {
+  WaySearch search(trunks_);
+  for (uint32_t to = 0; to < switches_.size(); ++to) {
+    if (to_ports_[to].empty()) continue;
+    search.begin();
+    search.start(to);
+    search.run([](uint32_t) { return true; });
+    for (const auto& from : switches_) {
+      if (from->number() != to) from->set_route(to, search.hops(from->number()));
+    }
+  }
+  route_outside(search);
+}
+
+// Routes packets for addresses outside the fabric to the nearest uplink.
+void Fabric::route_outside(WaySearch& search) {
+  if (uplinks_.empty()) return;
+  search.begin();
+  for (const auto& one : uplinks_) {
+    for (const Wire& wire : wires_) {
+      if (wire.from_hub != kNoHub && wire.to == one->name()) {
+        search.start(wire.from_hub, wire.port);
+      }
+    }
+  }
+  search.run([](uint32_t) { return true; });
+  for (const auto& from : switches_) from->set_default_route(search.hops(from->number()));
+}
+
+// Tells every uplink the addresses of the ports that it reaches, over switches or by its cable.
+void Fabric::serve_outside() {
+  WaySearch search(trunks_);
+  for (size_t i = 0; i < wires_.size(); ++i) {
+    const Wire& wire = wires_[i];
+    Uplink* outside = uplinks_.empty() ? nullptr : uplink(wire.from);
+    if (!outside) continue;
+    search.begin();
+    if (wire.to_hub != kNoHub) search.start(wire.to_hub);
+    search.run([](uint32_t) { return true; });
+    for (const auto& device : devices_) {
+      for (unsigned number = 1; number <= device->port_count(); ++number) {
+        Port& port = device->port(number);
+        if (!port.cabled()) continue;
+        const Wire& at = wires_[port.ingress().id()];
+        bool reached = at.from_hub == kNoHub ? &port.ingress() == links_[i].get()
+                                             : search.reached(at.from_hub);
+        if (!reached) continue;
+        for (const Ip& ip : gids_of(port.spec())) outside->serve(ip, port);
+      }
+    }
+  }
+}
+
+// Groups of a device are joined on the machine's networks too.
+void Fabric::join_outside() {
+  for (const auto& one : uplinks_) {
+    one->set_inside([this](const Ip& address) { return device_at(address) != nullptr; });
+  }
+  for (const auto& one : devices_) {
+    one->groups().on_change([this, device = one.get()](const Ip& group, bool exists) {
+      for (const auto& uplink : uplinks_) {
+        for (size_t number = 1; number <= device->port_count(); ++number) {
+          uplink->set_member(device->port(number), group, exists);
+        }
+      }
+    });
+  }
+}
+
+// Adds to `members` the switches that reach `root`, and to `parents` their links towards it. A
+// cable works if both directions do.
+void Fabric::grow_tree(uint32_t root, std::vector<const Trunk*>& parents,
+                       std::vector<uint32_t>& members) const {
+  members = {root};
+  for (size_t next = 0; next < members.size(); ++next) {
+    for (const Trunk& trunk : trunks_[members[next]]) {
+      // A cable's two links are adjacent.
+      bool works = links_[trunk.link]->up() && links_[trunk.link ^ 1]->up();
+      if (!works || trunk.from == root || parents[trunk.from]) continue;
+      parents[trunk.from] = &trunk;
+      members.push_back(trunk.from);
+    }
+  }
+  members.erase(members.begin());
+}
+
+// Routes groups to every port and uplink, along a spanning tree of switches, so that no copy comes
+// twice. An uplink sends what comes from its own addresses. The order of copies at a switch is that
+// of the names of its neighbours in the tree.
+void Fabric::route_groups() {
+  std::vector<std::vector<const Link*>> flood = to_ports_;
+  std::vector<const Trunk*> parents(switches_.size());
+  std::vector<bool> connected(switches_.size());
+  std::vector<uint32_t> members;
+  for (uint32_t root = 0; root < switches_.size(); ++root) {
+    if (connected[root]) continue;
+    connected[root] = true;
+    grow_tree(root, parents, members);
+    std::sort(members.begin(), members.end(),
+              [this](uint32_t a, uint32_t b) { return name_ranks_[a] < name_ranks_[b]; });
+    for (uint32_t member : members) {
+      connected[member] = true;
+      uint32_t up = parents[member]->link;
+      flood[member].push_back(links_[up].get());
+      flood[wires_[up].to_hub].push_back(links_[up ^ 1].get());
+    }
+  }
+  for (size_t i = 0; i < switches_.size(); ++i) switches_[i]->set_flood(flood[i]);
+}
+
+}  // namespace rocefs
