@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 
 #include "core/base/kstrto.h"
@@ -49,6 +50,21 @@ unsigned bus_of(uint8_t in_block) {
   return in_block;
 }
 
+bool take_hex(std::string_view& text, size_t digits, unsigned& value) {
+  std::string_view number = text.substr(0, digits);
+  const char* last = number.data() + number.size();
+  auto [end, code] = std::from_chars(number.data(), last, value, 16);
+  if (number.size() != digits || code != std::errc() || end != last) return false;
+  text.remove_prefix(digits);
+  return true;
+}
+
+bool take_char(std::string_view& text, char c) {
+  if (!text.starts_with(c)) return false;
+  text.remove_prefix(1);
+  return true;
+}
+
 // Names follow systemd's: without the domain where it is 0.
 std::string netdev_of(Place place) {
   if (place.block == 0) return fmt::format("enp{}s0", bus_of(place.in_block));
@@ -83,6 +99,34 @@ Result<void> set_mtu(std::string_view text, uint32_t& mtu) {
     return {};
   }
   return errorf(EINVAL, "mtu={}: 256, 512, 1024, 2048 or 4096 is wanted", text);
+}
+
+Result<void> set_mac(std::string_view text, std::array<uint8_t, 6>& mac) {
+  std::string_view rest = text;
+  bool good = true;
+  for (size_t i = 0; i < mac.size(); ++i) {
+    unsigned octet = 0;
+    good = good && (i == 0 || take_char(rest, ':')) && take_hex(rest, 2, octet);
+    mac[i] = static_cast<uint8_t>(octet);
+  }
+  if (!good || !rest.empty()) return errorf(EINVAL, "mac={}: six octets are wanted", text);
+  if (mac[0] & 1) return errorf(EINVAL, "mac={}: a multicast address", text);
+  if (mac == std::array<uint8_t, 6>{})
+    return errorf(EINVAL, "mac={}: not a station's address", text);
+  return {};
+}
+
+Result<void> set_pci(std::string_view text, std::string& pci) {
+  unsigned domain = 0, bus = 0, slot = 0, function = 0;
+  std::string_view rest = text;
+  bool good = take_hex(rest, 4, domain) && take_char(rest, ':') && take_hex(rest, 2, bus) &&
+              take_char(rest, ':') && take_hex(rest, 2, slot) && take_char(rest, '.') &&
+              take_hex(rest, 1, function) && rest.empty();
+  if (!good || slot > 31 || function > 7) {
+    return errorf(EINVAL, "pci={}: an address such as 0000:2b:00.0 is wanted", text);
+  }
+  pci = fmt::format("{:04x}:{:02x}:{:02x}.{}", domain, bus, slot, function);
+  return {};
 }
 
 Result<void> set_ipv4(const std::string& text, std::array<uint8_t, 4>& ip) {

@@ -105,6 +105,9 @@ Topology default_topology();
 // mb_0. EINVAL unless it is a unicast address.
 Result<Topology> uplink_topology(const std::string& address);
 
+// The ini file's mac= and pci=. EINVAL for an address that a port, or a function, cannot have.
+Result<void> set_mac(std::string_view text, std::array<uint8_t, 6>& mac);
+Result<void> set_pci(std::string_view text, std::string& pci);
 // The ini file's ip= and ip6=. EINVAL for an address that a port cannot have.
 Result<void> set_ipv4(const std::string& text, std::array<uint8_t, 4>& ip);
 Result<void> set_ipv6(const std::string& text, std::optional<std::array<uint8_t, 16>>& ip);

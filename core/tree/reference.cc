@@ -31,6 +31,7 @@ std::map<std::string, std::string> class_links(Tree& tree) {
   std::map<std::string, std::string> links;
   Tree::Node* classes = tree.resolve("class");
   if (!classes) return links;
+  tree.fill_all();
   for (Ino kind : classes->children) {
     for (Ino child : tree.find(kind)->children) {
       if (tree.find(child)->kind != Tree::Kind::kLink) continue;

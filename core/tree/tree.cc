@@ -59,7 +59,7 @@ Tree::Node& Tree::add_quietly(std::string_view path, Kind kind) {
   node->name = name;
   node->uid = uid_;
   node->gid = gid_;
-  node->atime = node->mtime = date_now();
+  node->atime = node->mtime = date();
   Node& added = *node;
   nodes_.emplace(ino, std::move(node));
   by_path_.emplace(path, ino);
@@ -70,7 +70,7 @@ Tree::Node& Tree::add_quietly(std::string_view path, Kind kind) {
 
 Tree::Node& Tree::add(std::string_view path, Kind kind) {
   Node& added = add_quietly(path, kind);
-  if (listener_ && !find(added.parent)->changes) {
+  if (listener_ && !filling_ && !find(added.parent)->changes) {
     listener_->entry_changed(added.parent, added.name);
   }
   return added;
@@ -118,13 +118,57 @@ Ino Tree::add_file(std::string_view path, std::shared_ptr<File> file) {
     attribute->set_change_listener([this, ino = node.ino] {
       if (changed_) changed_(ino);
     });
-    if (changed_) changed_(node.ino);
+    if (changed_ && !filling_) changed_(node.ino);
   }
   return node.ino;
 }
 
+timespec Tree::date() const {
+  return filling_ ? *filling_ : date_now();
+}
+
+// Nearest directory above `path` with entries that wait; null if there is none.
+Tree::Node* Tree::unfilled_above(std::string_view path) {
+  if (unfilled_.empty()) return nullptr;
+  for (size_t slash = path.rfind('/');; slash = path.rfind('/', slash - 1)) {
+    Node* above = made(slash == path.npos ? std::string_view{} : path.substr(0, slash));
+    if (above && !filled(above->ino)) return above;
+    if (slash == path.npos) return nullptr;
+  }
+}
+
+void Tree::add_later(std::string_view path, Fill fill) {
+  if (changed_ && !filling_) {
+    add_directory(path);
+    return fill();
+  }
+  if (Node* above = unfilled_above(path)) {
+    unfilled_.at(above->ino)
+        .fills.push_back(
+            [this, path = std::string(path), fill = std::move(fill)] { add_later(path, fill); });
+    return;
+  }
+  Unfilled& waiting = unfilled_[add_directory(path)];
+  if (waiting.fills.empty()) waiting.date = date();
+  waiting.fills.push_back(std::move(fill));
+}
+
+bool Tree::fill(Ino directory) {
+  auto waiting = unfilled_.extract(directory);
+  if (!waiting) return false;
+  std::optional<timespec> outer = std::exchange(filling_, waiting.mapped().date);
+  for (const Fill& fill : waiting.mapped().fills) fill();
+  filling_ = outer;
+  return true;
+}
+
+void Tree::fill_all() {
+  while (!unfilled_.empty()) fill(unfilled_.begin()->first);
+}
+
 void Tree::date_all(const timespec& date) {
   for (auto& [ino, node] : nodes_) node->atime = node->mtime = date;
+  for (auto& [ino, waiting] : unfilled_) waiting.date = date;
 }
 
 void Tree::remove(std::string_view path) {
@@ -142,6 +186,7 @@ void Tree::remove(std::string_view path) {
 void Tree::drop(Node& node) {
   for (Ino child_ino : std::exchange(node.children, {})) drop(*find(child_ino));
   Ino ino = node.ino;
+  unfilled_.erase(ino);
   if (node.file) node.file->mark_removed();
   by_path_.erase(path_of(ino));
   if (node.refreshes) refreshes_.erase(ino);
@@ -177,6 +222,7 @@ void Tree::refresh(const Node& directory) {
 }
 
 const std::vector<Ino>& Tree::entries(Ino directory) {
+  fill(directory);
   Node* node = find(directory);
   assert(node && node->kind == Kind::kDirectory);
   refresh(*node);
@@ -192,6 +238,15 @@ Tree::Node* Tree::child(Ino parent, std::string_view name) {
 }
 
 Tree::Node* Tree::resolve(std::string_view path) {
+  for (;;) {
+    if (Node* there = made(path)) return there;
+    Node* above = unfilled_above(path);
+    if (!above) return nullptr;
+    fill(above->ino);
+  }
+}
+
+Tree::Node* Tree::made(std::string_view path) {
   auto it = by_path_.find(std::string(path));
   return it == by_path_.end() ? nullptr : find(it->second);
 }
@@ -222,8 +277,12 @@ Tree::Node* Tree::follow(std::string_view path) {
   return at;
 }
 
-void Tree::each_file(
-    const std::function<void(const std::string& path, const std::shared_ptr<File>&)>& visit) {
+void Tree::each_file(const Visit& visit) {
+  fill_all();
+  each_made_file(visit);
+}
+
+void Tree::each_made_file(const Visit& visit) {
   for (const auto& [path, ino] : by_path_) {
     if (Node* node = find(ino); node->file) visit(path, node->file);
   }

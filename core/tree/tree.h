@@ -69,6 +69,17 @@ class Tree {
   // A unix socket, of mode 0666. The listener is not called: the kernel itself creates it, or the
   // tree is not served yet.
   Ino add_socket(std::string_view path);
+  // Adds a directory with entries that are made when they are first looked for: `fill` adds them
+  // when the directory is listed, or a path below it is followed and does not exist yet. Several
+  // fills of one directory run in their order. A directory below one that is not filled is added
+  // with that one's entries. Entries made by a fill count as there from the time of this call:
+  // nobody is told of them. Fills at once if changes of settings are watched.
+  using Fill = std::function<void()>;
+  void add_later(std::string_view path, Fill fill);
+  // Makes the entries that wait for it; false if there are none.
+  bool fill(Ino directory);
+  bool filled(Ino directory) const { return !unfilled_.contains(directory); }
+  void fill_all();
   // Removes the node and its descendants; their files answer ENODEV from now on.
   void remove(std::string_view path);
 
@@ -85,11 +96,13 @@ class Tree {
   // `refresh` runs before a name is looked up in the directory, and before entries(): it brings
   // them up to date, so that what nobody looks at costs nothing. For a directory that changes.
   void set_refresh(Ino directory, std::function<void()> refresh);
-  // Up to date.
+  // All entries, up to date.
   const std::vector<Ino>& entries(Ino directory);
   // Visits every file under its own path, in no order.
-  void each_file(
-      const std::function<void(const std::string& path, const std::shared_ptr<File>&)>& visit);
+  using Visit = std::function<void(const std::string& path, const std::shared_ptr<File>&)>;
+  void each_file(const Visit& visit);
+  // The same without files that nobody has looked for (add_later()).
+  void each_made_file(const Visit& visit);
 
   // Null removes the listener.
   void set_listener(Listener* listener) { listener_ = listener; }
@@ -109,6 +122,14 @@ class Tree {
     std::weak_ptr<File> file;
   };
 
+  struct Unfilled {
+    std::vector<Fill> fills;
+    timespec date{};
+  };
+
+  Node* made(std::string_view path);
+  Node* unfilled_above(std::string_view path);
+  timespec date() const;
   Node& add(std::string_view path, Kind kind);
   Node& add_quietly(std::string_view path, Kind kind);
   void drop(Node& node);
@@ -118,6 +139,8 @@ class Tree {
   std::unordered_map<std::string, Ino> by_path_;
   std::unordered_map<Ino, Departed> departed_;
   std::unordered_map<Ino, std::function<void()>> refreshes_;  // by directory
+  std::unordered_map<Ino, Unfilled> unfilled_;  // directories
+  std::optional<timespec> filling_;             // a fill runs: date of its entries
   Listener* listener_ = nullptr;
   std::function<void(Ino)> changed_;
   uid_t uid_;

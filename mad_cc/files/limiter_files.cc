@@ -170,10 +170,9 @@ void LimiterFiles::follow() {
 }
 
 void LimiterFiles::bind(const std::string& device, unsigned number, MadPort& port) {
-  auto it = std::find_if(ports_.begin(), ports_.end(),
-                         [&](const auto& limits) { return &limits->port == &port; });
-  if (it == ports_.end()) it = ports_.insert(it, std::make_unique<Limits>(Limits{port}));
-  Limits& limits = **it;
+  Limits*& known = by_port_[&port];
+  if (!known) known = ports_.emplace_back(std::make_unique<Limits>(Limits{port})).get();
+  Limits& limits = *known;
   MadSemantics semantics = semantics_in(sa_->values());
   Settings settings = SaLimiter::defaults(semantics);
   auto owner = std::make_shared<LimitsOwner>(port);
@@ -184,7 +183,12 @@ void LimiterFiles::bind(const std::string& device, unsigned number, MadPort& por
   engine_.post_retrying([owner, settings] { owner->begin(settings); });
 
   std::string directory = fmt::format("{}/mad_sa_cc/{}", device, number);
-  LimiterCounters& counters = port.limiter().counters();
+  tree_.add_later(directory, [this, directory, &limits] { add_files(directory, limits); });
+}
+
+void LimiterFiles::add_files(const std::string& directory, const Limits& limits) {
+  if (!limits.knobs) return;  // the device leaves
+  LimiterCounters& counters = limits.port.limiter().counters();
   for (size_t i = 0; i < kSemanticsRow; ++i) {
     add_knob_file(tree_, directory, std::make_shared<LimitFile>(limits.knobs, i));
   }
@@ -198,9 +202,7 @@ void LimiterFiles::bind(const std::string& device, unsigned number, MadPort& por
 }
 
 void LimiterFiles::unbind(const MadPort& port) {
-  for (const auto& limits : ports_) {
-    if (&limits->port == &port) limits->knobs = nullptr;
-  }
+  if (auto known = by_port_.find(&port); known != by_port_.end()) known->second->knobs = nullptr;
 }
 
 }  // namespace rocefs

@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "core/tree/knob.h"
@@ -33,6 +34,7 @@ class LimiterFiles {
  private:
   struct Limits;
 
+  void add_files(const std::string& directory, const Limits& limits);
   std::vector<KnobChange> consequences(MadSemantics semantics) const;
   void follow();
 
@@ -40,7 +42,8 @@ class LimiterFiles {
   Engine& engine_;
   const std::shared_ptr<KnobSet> sa_;
   std::vector<std::unique_ptr<Limits>> ports_;  // in the order in which they were first bound
-  bool following_ = false;                      // a transaction of follow() is under way
+  std::unordered_map<const MadPort*, Limits*> by_port_;
+  bool following_ = false;  // a transaction of follow() is under way
 };
 
 }  // namespace rocefs

@@ -46,7 +46,7 @@ std::vector<KnobValue> start_of(size_t index, bool configured) {
 Mgmt::Mgmt(Tree& tree, size_t index, Engine& engine, bool configured)
     : name_(fmt::format("mango_mgmt{}", index)),
       set_(std::make_shared<KnobSet>(kMgmtKnobs, engine, this, start_of(index, configured))) {
-  add_knob_files(tree, "class/net/" + name_, set_);
+  tree.add_later("class/net", [this, &tree] { add_knob_files(tree, "class/net/" + name_, set_); });
 }
 
 Result<void> Mgmt::reachable() const {

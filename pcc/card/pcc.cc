@@ -46,7 +46,7 @@ Pcc::~Pcc() = default;
 
 std::unique_ptr<Pcc::Card> Pcc::make_card(Device& device, size_t index) {
   auto card = std::make_unique<Card>(parts_, device, index);
-  Card* self = card.get();
+  Card* self = by_device_[&device] = card.get();
   PccDevice::Parts parts{device, parts_.engine, nullptr, nullptr, nullptr, parts_.log};
   parts.make_backend = [this, &device](PccBackend::Listener& listener) {
     return parts_.make_backend ? parts_.make_backend(device, listener) : nullptr;
@@ -65,10 +65,7 @@ std::unique_ptr<Pcc::Card> Pcc::make_card(Device& device, size_t index) {
 }
 
 Pcc::Card& Pcc::card_of(const Device& device) {
-  auto it = std::find_if(cards_.begin(), cards_.end(),
-                         [&](const auto& card) { return &card->device == &device; });
-  assert(it != cards_.end());
-  return **it;
+  return *by_device_.at(&device);
 }
 
 void Pcc::bound(Tree&, const std::string& directory, Device& device) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "pcc/card/mgmt.h"
@@ -76,6 +77,7 @@ class Pcc final : public DeviceExtension, public PccClaims {
 
   const Parts parts_;
   std::vector<std::unique_ptr<Card>> cards_;  // in the fabric's order
+  std::unordered_map<const Device*, Card*> by_device_;
   bool modes_begun_ = false;
 };
 

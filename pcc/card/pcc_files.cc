@@ -117,7 +117,7 @@ class IntervalFile final : public KnobFile, public std::enable_shared_from_this<
 
 PccFiles::PccFiles(Parts parts) : parts_(std::move(parts)) {
   parts_.device.on_change([this] {
-    if (bound()) update_parameters();
+    if (qps_) update_parameters();
   });
   parts_.device.on_state_change([this] {
     if (auto file = state_.lock()) file->notify();
@@ -126,7 +126,12 @@ PccFiles::PccFiles(Parts parts) : parts_(std::move(parts)) {
 
 void PccFiles::bind(const std::string& directory) {
   directory_ = directory;
-  parts_.tree.add_directory(directory_);
+  bound_ = true;
+  parts_.tree.add_later(directory_, [this] { add_files(); });
+}
+
+void PccFiles::add_files() {
+  if (!bound_) return;  // the device leaves
   add_settings();
   add_algorithms();
   add_plugins();
@@ -138,6 +143,7 @@ void PccFiles::bind(const std::string& directory) {
 }
 
 void PccFiles::unbind() {
+  bound_ = false;
   qps_.reset();
   shown_.clear();
   parameters_.clear();

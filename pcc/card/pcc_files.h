@@ -44,8 +44,9 @@ class PccFiles {
   // All parts outlive the object, which outlives the files.
   explicit PccFiles(Parts parts);
 
-  bool bound() const { return qps_ != nullptr; }
-  // Adds all files in a new directory, at a bind. Settings have their defaults.
+  bool bound() const { return bound_; }
+  // Adds all files in a new directory, at a bind, when somebody looks for them. Settings have their
+  // defaults.
   void bind(const std::string& directory);
   // Before the directory is removed.
   void unbind();
@@ -54,6 +55,7 @@ class PccFiles {
   using Act = std::function<void(const std::string& order, Answer<void> answer)>;
   void trigger(const TriggerRow& row, Act act, TriggerFile::Show show = nullptr);
   void value(std::string_view name, std::string_view doc, FunctionAttribute::Show show);
+  void add_files();
   void add_settings();
   void add_algorithms();
   void add_plugins();
@@ -68,7 +70,8 @@ class PccFiles {
   const Parts parts_;
   std::string directory_;
   std::shared_ptr<KnobSet> settings_;
-  std::unique_ptr<QpFiles> qps_;  // while bound
+  std::unique_ptr<QpFiles> qps_;  // while bound, when somebody has looked for the files
+  bool bound_ = false;
   std::weak_ptr<Attribute> state_;
   std::string shown_;  // algorithm shown in params/
   std::vector<std::string> parameters_;

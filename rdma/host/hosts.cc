@@ -60,32 +60,37 @@ Hosts::~Hosts() {
 }
 
 void Hosts::add_files(Tree& tree, const std::string& directory) {
-  for (const auto& one : hosts_) {
-    Host* host = one.get();
-    std::string at = directory + "/" + host->name;
-    std::string devices, interfaces;
-    for (const Device* device : host->devices) devices += device->name() + "\n";
-    for (const HostInterface& interface : host->interfaces) {
-      interfaces += interface_text(*interface.port) + "\n";
+  tree.add_later(directory, [this, &tree, directory] {
+    for (const auto& one : hosts_) {
+      std::string at = directory + "/" + one->name;
+      tree.add_later(at, [this, &tree, at, host = one.get()] { add_files(tree, at, host); });
     }
-    for (std::string* text : {&devices, &interfaces}) text->pop_back();
-    tree.add_file(at + "/devices", constant(devices, "RDMA devices of the host, one a line"));
-    tree.add_file(at + "/interfaces",
-                  constant(interfaces,
-                           "network interfaces of the host, one a line: name, MAC, MTU, "
-                           "speed in Mb/s and addresses with which it starts"));
-    tree.add_file(at + "/state", read_only(
-                                     [host]() -> Result<std::string> {
-                                       if (host->attached) return std::string("attached");
-                                       return std::string(host->running ? "running" : "off");
-                                     },
-                                     "running, attached, or off until the first `rocefs host`"));
-    auto network = [host] { return host->running ? host->network : std::string(); };
-    tree.add_file(at + "/namespace",
-                  read_only([network]() -> Result<std::string> { return network(); },
-                            "the host's network namespace, net:[INODE]; empty while it is off"));
-    tree.add_file(at + "/processes", std::make_shared<ProcessesFile>(engine_, worker_, network));
+  });
+}
+
+void Hosts::add_files(Tree& tree, const std::string& at, Host* host) {
+  std::string devices, interfaces;
+  for (const Device* device : host->devices) devices += device->name() + "\n";
+  for (const HostInterface& interface : host->interfaces) {
+    interfaces += interface_text(*interface.port) + "\n";
   }
+  for (std::string* text : {&devices, &interfaces}) text->pop_back();
+  tree.add_file(at + "/devices", constant(devices, "RDMA devices of the host, one a line"));
+  tree.add_file(at + "/interfaces",
+                constant(interfaces,
+                         "network interfaces of the host, one a line: name, MAC, MTU, "
+                         "speed in Mb/s and addresses with which it starts"));
+  tree.add_file(at + "/state", read_only(
+                                   [host]() -> Result<std::string> {
+                                     if (host->attached) return std::string("attached");
+                                     return std::string(host->running ? "running" : "off");
+                                   },
+                                   "running, attached, or off until the first `rocefs host`"));
+  auto network = [host] { return host->running ? host->network : std::string(); };
+  tree.add_file(at + "/namespace",
+                read_only([network]() -> Result<std::string> { return network(); },
+                          "the host's network namespace, net:[INODE]; empty while it is off"));
+  tree.add_file(at + "/processes", std::make_shared<ProcessesFile>(engine_, worker_, network));
 }
 
 const Host* Hosts::of_process(pid_t pid) const {
@@ -108,13 +113,13 @@ Host& Hosts::find_or_add(const std::string& name) {
   if (Host* host = find(name)) return *host;
   hosts_.push_back(std::make_unique<Host>());
   hosts_.back()->name = name;
+  by_name_[name] = hosts_.back().get();
   return *hosts_.back();
 }
 
 Host* Hosts::find(std::string_view name) {
-  auto it = std::find_if(hosts_.begin(), hosts_.end(),
-                         [&](const auto& host) { return host->name == name; });
-  return it == hosts_.end() ? nullptr : it->get();
+  auto it = by_name_.find(name);
+  return it == by_name_.end() ? nullptr : it->second;
 }
 
 bool Hosts::all_running() const {

@@ -94,6 +94,7 @@ class Hosts final : public DeviceExtension {
  private:
   Host& find_or_add(const std::string& name);
   void add_files(Tree& tree, const std::string& directory);
+  void add_files(Tree& tree, const std::string& at, Host* host);
   void plug_in(Host& host, size_t number);
   void unplug(HostInterface& interface);
   void park_interfaces(const Host& host, const Device& device);
@@ -111,6 +112,7 @@ class Hosts final : public DeviceExtension {
   Worker worker_;
   const Log log_;
   std::vector<std::unique_ptr<Host>> hosts_;
+  std::map<std::string, Host*, std::less<>> by_name_;
   std::set<const Device*> unbound_;
 };
 

@@ -55,7 +55,7 @@ class Fabric : public FabricResources {
 
  private:
   static constexpr uint32_t kNoHub = UINT32_MAX;
-  // One of links(), by its ends.
+  // Ends of one of links().
   struct Wire {
     std::string from, to;                         // names
     uint32_t from_hub = kNoHub, to_hub = kNoHub;  // numbers of the switches among them

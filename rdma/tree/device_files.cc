@@ -71,13 +71,22 @@ DeviceFiles::DeviceFiles(Tree& tree, Device& device, size_t index, Engine& engin
     : tree_(tree),
       device_(device),
       engine_(engine),
+      knobs_(knobs),
+      links_(device.port_count()),
       function_(fmt::format("devices/pci{}/{}", device.spec().pci.substr(0, 7), device.spec().pci)),
       uverbs_(fmt::format("uverbs{}", index)) {
-  for (size_t number = 1; number <= device.port_count(); ++number) {
-    Port& port = device.port(number);
-    links_.push_back(PortLink::create(port, knobs.at(&port.egress()), knobs.at(&port.ingress())));
+  tree_.add_later(function_, [this] { add_function(); });
+  tree_.add_later("bus/pci/devices",
+                  [this] { tree_.add_link("bus/pci/devices/" + device_.spec().pci, function_); });
+}
+
+const std::shared_ptr<PortLink>& DeviceFiles::link_of(size_t index) {
+  std::shared_ptr<PortLink>& link = links_[index];
+  Port& port = device_.port(index + 1);
+  if (!link) {
+    link = PortLink::create(port, knobs_.at(&port.egress()), knobs_.at(&port.ingress()));
   }
-  add_function();
+  return link;
 }
 
 void DeviceFiles::fixed(const std::string& path, std::string text, std::string_view doc) {
@@ -111,7 +120,6 @@ void DeviceFiles::add_function() {
                  read_only([this]() -> Result<std::string> { return uevent(); },
                            "variables of the function for udev"));
   tree_.add_link(function_ + "/subsystem", "bus/pci");
-  tree_.add_link("bus/pci/devices/" + device_.spec().pci, function_);
 }
 
 std::string DeviceFiles::uevent() const {
@@ -126,24 +134,43 @@ std::string DeviceFiles::directory() const {
   return fmt::format("{}/infiniband/{}", function_, device_.name());
 }
 
+// Names in class/ and dev/ are added with the directory of the device, before somebody looks at
+// either.
 void DeviceFiles::bind() {
-  const DeviceSpec& spec = device_.spec();
   bound_ = true;
   const std::string driver(kDriverDirectory);
-  tree_.add_link(function_ + "/driver", driver);
-  tree_.add_link(driver + "/" + spec.pci, function_);
-  add_identity();
+  tree_.add_later(function_,
+                  [this] { tree_.add_link(function_ + "/driver", std::string(kDriverDirectory)); });
+  tree_.add_later(driver, [this] {
+    tree_.add_link(fmt::format("{}/{}", kDriverDirectory, device_.spec().pci), function_);
+  });
+  tree_.add_later(directory(), [this] { add_identity(); });
+  tree_.add_later("class/infiniband",
+                  [this] { tree_.add_link("class/infiniband/" + device_.name(), directory()); });
   add_uverbs();
   for (size_t i = 0; i < links_.size(); ++i) {
-    Port& port = device_.port(i + 1);
-    add_port_files(tree_, fmt::format("{}/ports/{}", directory(), i + 1), port, engine_, links_[i]);
-    std::string net = fmt::format("{}/net/{}", function_, port.spec().netdev);
-    add_interface_files(tree_, net, port, links_[i]);
-    add_ecn_files(tree_, net, port, engine_);
-    tree_.add_link(net + "/device", function_);
-    tree_.add_link(net + "/subsystem", "class/net");
-    tree_.add_link("class/net/" + port.spec().netdev, net);
+    tree_.add_later(fmt::format("{}/ports/{}", directory(), i + 1), [this, i] { add_port(i); });
+    const std::string& netdev = device_.port(i + 1).spec().netdev;
+    tree_.add_later(fmt::format("{}/net/{}", function_, netdev), [this, i] { add_interface(i); });
+    tree_.add_later("class/net", [this, &netdev] {
+      tree_.add_link("class/net/" + netdev, fmt::format("{}/net/{}", function_, netdev));
+    });
   }
+}
+
+void DeviceFiles::add_port(size_t index) {
+  Port& port = device_.port(index + 1);
+  add_port_files(tree_, fmt::format("{}/ports/{}", directory(), index + 1), port, engine_,
+                 link_of(index));
+}
+
+void DeviceFiles::add_interface(size_t index) {
+  Port& port = device_.port(index + 1);
+  std::string net = fmt::format("{}/net/{}", function_, port.spec().netdev);
+  add_interface_files(tree_, net, port, link_of(index));
+  add_ecn_files(tree_, net, port, engine_);
+  tree_.add_link(net + "/device", function_);
+  tree_.add_link(net + "/subsystem", "class/net");
 }
 
 void DeviceFiles::unbind() {
@@ -183,23 +210,27 @@ void DeviceFiles::add_identity() {
                  std::make_shared<KnobSet>(kSelectiveKnobs, engine_, &device_.selective()));
   tree_.add_link(directory + "/device", function_);
   tree_.add_link(directory + "/subsystem", "class/infiniband");
-  tree_.add_link("class/infiniband/" + name, directory);
 }
 
 // libibverbs opens the device, checks that it is the character device of `dev`, and leaves the rest
 // to the provider, which uses the socket: any character device that all may open is suitable.
 void DeviceFiles::add_uverbs() {
-  constexpr std::string_view kStandIn = "/dev/null";
   std::string directory = fmt::format("{}/infiniband_verbs/{}", function_, uverbs_);
-  fixed(directory + "/ibdev", device_.name(), "its RDMA device");
-  fixed(directory + "/dev", "1:3", "the character device behind dev/infiniband: /dev/null");
-  fixed(directory + "/abi_version", "1", "version of the provider's interface");
-  fixed(directory + "/uevent", fmt::format("MAJOR=1\nMINOR=3\nDEVNAME=infiniband/{}", uverbs_),
-        "variables of uverbs for udev");
-  tree_.add_link(directory + "/device", function_);
-  tree_.add_link(directory + "/subsystem", "class/infiniband_verbs");
-  tree_.add_link("class/infiniband_verbs/" + uverbs_, directory);
-  tree_.add_link_out("dev/infiniband/" + uverbs_, kStandIn);
+  tree_.add_later(directory, [this, directory] {
+    fixed(directory + "/ibdev", device_.name(), "its RDMA device");
+    fixed(directory + "/dev", "1:3", "the character device behind dev/infiniband: /dev/null");
+    fixed(directory + "/abi_version", "1", "version of the provider's interface");
+    fixed(directory + "/uevent", fmt::format("MAJOR=1\nMINOR=3\nDEVNAME=infiniband/{}", uverbs_),
+          "variables of uverbs for udev");
+    tree_.add_link(directory + "/device", function_);
+    tree_.add_link(directory + "/subsystem", "class/infiniband_verbs");
+  });
+  tree_.add_later("class/infiniband_verbs", [this] {
+    tree_.add_link("class/infiniband_verbs/" + uverbs_,
+                   fmt::format("{}/infiniband_verbs/{}", function_, uverbs_));
+  });
+  tree_.add_later("dev/infiniband",
+                  [this] { tree_.add_link_out("dev/infiniband/" + uverbs_, "/dev/null"); });
 }
 
 }  // namespace rocefs

@@ -35,16 +35,20 @@ class DeviceFiles {
   void unbind();
 
  private:
+  const std::shared_ptr<PortLink>& link_of(size_t index);
   void fixed(const std::string& path, std::string text, std::string_view doc);
   void add_function();
   void add_identity();
   void add_uverbs();
+  void add_port(size_t index);
+  void add_interface(size_t index);
   std::string uevent() const;
 
   Tree& tree_;
   Device& device_;
   Engine& engine_;
-  std::vector<std::shared_ptr<PortLink>> links_;  // one per port
+  const LinkKnobs knobs_;
+  std::vector<std::shared_ptr<PortLink>> links_;  // one per port; null until somebody looks
   const std::string function_;                    // devices/pci…/<address>
   const std::string uverbs_;                      // uverbs<index>
   bool bound_ = false;

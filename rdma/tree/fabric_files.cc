@@ -8,13 +8,22 @@
 
 namespace rocefs {
 
-LinkKnobs make_link_knobs(Fabric& fabric, Engine& engine) {
-  LinkKnobs knobs;
-  for (const auto& link : fabric.links()) {
-    knobs[link.get()] = std::make_shared<KnobSet>(kLinkKnobs, engine, link.get(),
-                                                  Link::values_of(link->parameters()));
+LinkKnobs::LinkKnobs(Fabric& fabric, Engine& engine)
+    : shared_(new Shared{fabric, engine, {}, {}}) {}
+
+std::shared_ptr<KnobSet> LinkKnobs::at(const Link* link) const {
+  std::lock_guard lock(shared_->mutex);
+  std::shared_ptr<KnobSet>& knobs = shared_->made[link];
+  if (!knobs) {
+    knobs = std::make_shared<KnobSet>(kLinkKnobs, shared_->engine,
+                                      shared_->fabric.links()[link->id()].get(),
+                                      Link::values_of(link->parameters()));
   }
   return knobs;
+}
+
+LinkKnobs make_link_knobs(Fabric& fabric, Engine& engine) {
+  return {fabric, engine};
 }
 
 void store_link_state(Engine& engine, const LinkKnobs& knobs, const Link& link, bool up) {
@@ -27,11 +36,16 @@ void store_link_state(Engine& engine, const LinkKnobs& knobs, const Link& link, 
 
 void add_fabric_files(Tree& tree, const std::string& debug, Fabric& fabric,
                       const LinkKnobs& knobs) {
-  for (const auto& link : fabric.links()) {
-    std::string directory = fmt::format("{}/links/{}", debug, link->name());
-    add_knob_files(tree, directory, knobs.at(link.get()));
-    add_counter_files(tree, directory, kLinkCounters, link->counters());
-  }
+  tree.add_later(debug + "/links", [&tree, debug, &fabric, knobs] {
+    for (const auto& one : fabric.links()) {
+      Link* link = one.get();
+      std::string directory = fmt::format("{}/links/{}", debug, link->name());
+      tree.add_later(directory, [&tree, directory, link, knobs] {
+        add_knob_files(tree, directory, knobs.at(link));
+        add_counter_files(tree, directory, kLinkCounters, link->counters());
+      });
+    }
+  });
   add_counter_files(tree, debug, kFabricCounters, fabric.counters());
   tree.add_file(debug + "/clock/trace_hash",
                 read_only(

@@ -1,9 +1,10 @@
 // Files that only an emulator has: links and the trace.
 #pragma once
 
-#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <unordered_map>
 
 #include "core/loop/engine.h"
 #include "core/tree/knob.h"
@@ -12,8 +13,24 @@
 
 namespace rocefs {
 
-// Knobs of every link, as the control thread sees them.
-using LinkKnobs = std::map<const Link*, std::shared_ptr<KnobSet>>;
+// Knobs of every link, as the control thread sees them. Those of a link are made when they are
+// first wanted: until then its parameters are its initial ones, because only knobs change them.
+// Copies share them.
+class LinkKnobs {
+ public:
+  LinkKnobs(Fabric& fabric, Engine& engine);
+  // Any thread.
+  std::shared_ptr<KnobSet> at(const Link* link) const;
+
+ private:
+  struct Shared {
+    Fabric& fabric;
+    Engine& engine;
+    std::mutex mutex;
+    std::unordered_map<const Link*, std::shared_ptr<KnobSet>> made;
+  };
+  std::shared_ptr<Shared> shared_;
+};
 LinkKnobs make_link_knobs(Fabric& fabric, Engine& engine);
 
 // Takes a link up or down on the core thread, and its knob with it, as a store would.

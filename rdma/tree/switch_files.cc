@@ -44,7 +44,8 @@ void add_peak(Tree& tree, const std::string& directory, const TriggerRow& row, E
       [&peak]() -> Result<std::string> { return fmt::format("{}", peak.get()); });
 }
 
-void add_port(Tree& tree, const std::string& directory, SwitchPort& port, Engine& engine) {
+void add_port(Tree& tree, const std::string& directory, SwitchPort& port, Fabric& fabric,
+              Engine& engine) {
   for (size_t priority = 0; priority < kPriorities; ++priority) {
     std::string here = fmt::format("{}/queue/{}", directory, priority);
     EgressQueue& queue = port.queues[priority];
@@ -59,15 +60,23 @@ void add_port(Tree& tree, const std::string& directory, SwitchPort& port, Engine
     add_reading(tree, here + "/paused", state.paused,
                 "1: the far end of the cable has paused this priority");
   }
+  tree.add_file(directory + "/link", constant(fabric.far_end(*port.out),
+                                              "the far end of the cable: a switch, or a device's "
+                                              "port"));
 }
 
-void add_switch(Tree& tree, const std::string& directory, Switch& one, Engine& engine) {
+void add_switch(Tree& tree, const std::string& directory, Switch& one, Fabric& fabric,
+                Engine& engine) {
   add_knob_files(tree, directory, std::make_shared<KnobSet>(kSwitchKnobs, engine, &one));
   add_reading(tree, directory + "/buffer/used", one.used(), "octets that the switch stores now");
   add_peak(tree, directory, kBufferPeak, engine, one.peak(), one.used());
   for (size_t i = 0; i < one.port_count(); ++i) {
-    add_port(tree, fmt::format("{}/ports/{}", directory, i + 1), one.port(i), engine);
+    std::string port = fmt::format("{}/ports/{}", directory, i + 1);
+    tree.add_later(port, [&tree, port, &at = one.port(i), &fabric, &engine] {
+      add_port(tree, port, at, fabric, engine);
+    });
   }
+  add_npcc_files(tree, directory, *fabric.npcc()[one.number()], engine);
 }
 
 }  // namespace
@@ -75,20 +84,18 @@ void add_switch(Tree& tree, const std::string& directory, Switch& one, Engine& e
 void add_switch_files(Tree& tree, const std::string& debug, Fabric& fabric, Engine& engine,
                       std::function<void(std::string)> warn) {
   for (const auto& one : fabric.switches()) {
-    std::string directory = fmt::format("{}/fabric/{}", debug, one->name());
-    add_switch(tree, directory, *one, engine);
     one->set_warning([&engine, warn](const std::string& text) {
       engine.tell_control([warn, text] { warn(text); });
     });
-    for (size_t i = 0; i < one->port_count(); ++i) {
-      tree.add_file(fmt::format("{}/ports/{}/link", directory, i + 1),
-                    constant(fabric.far_end(*one->port(i).out),
-                             "the far end of the cable: a switch, or a device's port"));
+  }
+  tree.add_later(debug + "/fabric", [&tree, debug, &fabric, &engine] {
+    for (const auto& one : fabric.switches()) {
+      std::string directory = fmt::format("{}/fabric/{}", debug, one->name());
+      tree.add_later(directory, [&tree, directory, &hub = *one, &fabric, &engine] {
+        add_switch(tree, directory, hub, fabric, engine);
+      });
     }
-  }
-  for (const auto& npcc : fabric.npcc()) {
-    add_npcc_files(tree, fmt::format("{}/fabric/{}", debug, npcc->around().name()), *npcc, engine);
-  }
+  });
 }
 
 }  // namespace rocefs

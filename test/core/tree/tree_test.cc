@@ -96,3 +96,89 @@ TEST_CASE("tree: a directory is brought up to date when somebody looks, and only
   CHECK(tree.follow("a/many") == nullptr);
   CHECK(looks == 4);
 }
+
+namespace {
+
+// Directory a/b with the file a/b/c, both made when they are looked for; counts the fills.
+struct Lazy {
+  Tree tree{0, 0};
+  int a = 0, b = 0;
+
+  Lazy() {
+    tree.add_later("a", [this] {
+      ++a;
+      tree.add_file("a/x", constant("1"));
+    });
+    tree.add_later("a/b", [this] {
+      ++b;
+      tree.add_file("a/b/c", constant("2"));
+    });
+  }
+};
+
+}  // namespace
+
+TEST_CASE("tree: entries that wait are made when a path below is followed, each level alone") {
+  Lazy lazy;
+  CHECK(lazy.tree.resolve("a"));
+  CHECK(lazy.a == 0);
+  CHECK(lazy.tree.resolve("a/b"));
+  CHECK((lazy.a == 1 && lazy.b == 0));
+  CHECK(lazy.tree.resolve("a/none") == nullptr);
+  CHECK(lazy.tree.follow("a/b/c"));
+  CHECK((lazy.a == 1 && lazy.b == 1));
+  CHECK(lazy.tree.resolve("a/b/none") == nullptr);
+}
+
+TEST_CASE("tree: entries that wait are made when their directory is listed, in order, once") {
+  Lazy lazy;
+  lazy.tree.add_later("a", [&] { lazy.tree.add_file("a/y", constant("3")); });
+  Ino a = lazy.tree.resolve("a")->ino;
+  CHECK_FALSE(lazy.tree.filled(a));
+  CHECK(lazy.tree.fill(a));
+  CHECK_FALSE(lazy.tree.fill(a));
+  std::vector<std::string> names;
+  for (Ino child : lazy.tree.find(a)->children) names.push_back(lazy.tree.find(child)->name);
+  CHECK(names == std::vector<std::string>{"x", "b", "y"});
+}
+
+TEST_CASE("tree: all files are visited, those that wait too; made ones alone on demand") {
+  Lazy lazy;
+  size_t made = 0, all = 0;
+  lazy.tree.each_made_file([&](const std::string&, const std::shared_ptr<File>&) { ++made; });
+  lazy.tree.each_file([&](const std::string&, const std::shared_ptr<File>&) { ++all; });
+  CHECK((made == 0 && all == 2));
+}
+
+TEST_CASE("tree: a directory removed before it was filled is never filled") {
+  Lazy lazy;
+  lazy.tree.remove("a/b");  // makes a's entries
+  CHECK((lazy.a == 1 && lazy.b == 0));
+  CHECK(lazy.tree.resolve("a/b/c") == nullptr);
+  CHECK(lazy.b == 0);
+}
+
+TEST_CASE("tree: nobody is told of entries that waited, and they have their directory's date") {
+  struct Ear final : Tree::Listener {
+    int heard = 0;
+    void entry_changed(Ino, const std::string&) override { ++heard; }
+    void when_known(Task then) override { then(); }
+  };
+  Lazy lazy;
+  lazy.tree.date_all({7, 8});
+  Ear ear;
+  int told = 0;
+  lazy.tree.set_listener(&ear);
+  lazy.tree.set_change_listener([&](Ino) { ++told; });
+  REQUIRE(lazy.tree.resolve("a/b/c"));
+  CHECK((ear.heard == 0 && told == 0));
+  CHECK(lazy.tree.resolve("a/b/c")->mtime.tv_sec == 7);
+}
+
+TEST_CASE("tree: while settings are watched a directory is filled at once") {
+  Tree tree(0, 0);
+  tree.set_change_listener([](Ino) {});
+  bool filled = false;
+  tree.add_later("a", [&] { filled = true; });
+  CHECK(filled);
+}

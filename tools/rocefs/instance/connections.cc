@@ -73,13 +73,15 @@ void Connections::search_neighbours(PollLoop& loop, const Hosts& hosts) {
 void Connections::bound(Tree& tree, const std::string& directory, Device& device) {
   for (size_t number = 1; number <= device.port_count(); ++number) {
     CmCounters& counters = cma_.manager(device).counters(device.port(number));
-    for (const Group& group : kGroups) {
-      for (size_t i = 0; i < cm::kMessages; ++i) {
-        tree.add_file(
-            fmt::format("{}/ports/{}/{}/{}", directory, number, group.directory, cm::kNames[i]),
-            std::make_shared<CounterFile>((counters.*group.counters)[i], 1, group.doc));
+    std::string port = fmt::format("{}/ports/{}", directory, number);
+    tree.add_later(port, [&tree, port, &counters] {
+      for (const Group& group : kGroups) {
+        for (size_t i = 0; i < cm::kMessages; ++i) {
+          tree.add_file(fmt::format("{}/{}/{}", port, group.directory, cm::kNames[i]),
+                        std::make_shared<CounterFile>((counters.*group.counters)[i], 1, group.doc));
+        }
       }
-    }
+    });
   }
 }
 

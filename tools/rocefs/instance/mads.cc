@@ -71,6 +71,7 @@ Mads::Mads(Parts parts)
       port.set_lids({subnet.at(end).lid, subnet.manager_lid()});
       MadNetwork& network = subnet_mads_[subnets_.index_of(port)]->network;
       ports_.push_back(std::make_unique<PortMads>(port, ports_.size(), network, end, scheduler));
+      by_device_[device.get()].push_back(ports_.back().get());
       MadPort& mads = ports_.back()->mads;
       network.attach(end, mads);
       device->on_presence([&mads](bool present) { present ? mads.arrive() : mads.leave(); });
@@ -91,16 +92,14 @@ Mads::Mads(Parts parts)
 Mads::~Mads() = default;
 
 void Mads::bound(Tree&, const std::string& directory, Device& device) {
-  for (const auto& port : ports_) {
-    if (&port->port.host() != &device) continue;
+  for (PortMads* port : by_device_.at(&device)) {
     limits_->bind(directory, port->port.number(), port->mads);
     add_umad(*port);
   }
 }
 
 void Mads::unbound(Device& device) {
-  for (const auto& port : ports_) {
-    if (&port->port.host() != &device) continue;
+  for (PortMads* port : by_device_.at(&device)) {
     remove_umad(*port);
     limits_->unbind(port->mads);
   }
@@ -108,25 +107,36 @@ void Mads::unbound(Device& device) {
 }
 
 void Mads::add_umad(PortMads& port) {
-  add_node(port, port.umad(), make_umad_file(parts_.engine, port.mads, readers_, parts_.warn));
-  auto set_manager = [&network = port.network, end = port.end](bool open) {
-    network.set_manager(end, open);
-  };
-  add_node(port, port.issm(), make_issm_file(parts_.engine, set_manager));
+  add_node(port, port.umad(), [this, &port] {
+    return make_umad_file(parts_.engine, port.mads, readers_, parts_.warn);
+  });
+  add_node(port, port.issm(), [this, &port] {
+    auto set_manager = [&network = port.network, end = port.end](bool open) {
+      network.set_manager(end, open);
+    };
+    return make_issm_file(parts_.engine, set_manager);
+  });
 }
 
-void Mads::add_node(const PortMads& port, const std::string& name, std::shared_ptr<File> file) {
+void Mads::add_node(const PortMads& port, const std::string& name,
+                    std::function<std::shared_ptr<File>()> make_file) {
   Tree& tree = parts_.tree;
   std::string directory = classes_of(device_of(port.port)) + "/" + name;
-  tree.add_file(directory + "/ibdev",
-                constant(port.port.host().name(), "the RDMA device of umadN and issmN"));
-  tree.add_file(directory + "/port",
-                constant(fmt::format("{}", port.port.number()),
-                         "the port whose MADs umadN sends and receives, and that issmN marks"));
-  tree.add_link(directory + "/device", function_of(device_of(port.port)));
-  tree.add_link(directory + "/subsystem", "class/infiniband_mad");
-  tree.add_link("class/infiniband_mad/" + name, directory);
-  tree.add_file("dev/infiniband/" + name, std::move(file));
+  tree.add_later(directory, [&tree, directory, &port] {
+    tree.add_file(directory + "/ibdev",
+                  constant(port.port.host().name(), "the RDMA device of umadN and issmN"));
+    tree.add_file(directory + "/port",
+                  constant(fmt::format("{}", port.port.number()),
+                           "the port whose MADs umadN sends and receives, and that issmN marks"));
+    tree.add_link(directory + "/device", function_of(device_of(port.port)));
+    tree.add_link(directory + "/subsystem", "class/infiniband_mad");
+  });
+  tree.add_later("class/infiniband_mad", [&tree, name, directory] {
+    tree.add_link("class/infiniband_mad/" + name, directory);
+  });
+  tree.add_later("dev/infiniband", [&tree, name, make_file = std::move(make_file)] {
+    tree.add_file("dev/infiniband/" + name, make_file());
+  });
 }
 
 void Mads::remove_umad(const PortMads& port) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "core/loop/engine.h"
@@ -53,13 +54,15 @@ class Mads final : public DeviceExtension {
   struct PortMads;
   void add_umad(PortMads& port);
   void remove_umad(const PortMads& port);
-  void add_node(const PortMads& port, const std::string& name, std::shared_ptr<File> file);
+  void add_node(const PortMads& port, const std::string& name,
+                std::function<std::shared_ptr<File>()> make_file);
 
   const Parts parts_;
   FabricSubnets subnets_;
   std::vector<std::unique_ptr<SubnetMads>> subnet_mads_;  // as subnets_.all()
   std::shared_ptr<ReaderMemory> readers_;
   std::vector<std::unique_ptr<PortMads>> ports_;  // device by device
+  std::unordered_map<const Device*, std::vector<PortMads*>> by_device_;
   std::unique_ptr<SaFiles> sa_;
   std::unique_ptr<LimiterFiles> limits_;
 };
