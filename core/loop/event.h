@@ -17,22 +17,25 @@ class Event {
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
 
-  bool scheduled() const { return position_ != kUnscheduled; }
+  bool scheduled() const { return place_ != Place::kNone; }
   // When it is due; kNever if it is not scheduled.
   TimeNs due() const { return scheduled() ? due_ : kNever; }
 
  private:
   friend class Scheduler;
   friend class EventHeap;
-  static constexpr int32_t kUnscheduled = -1, kAtOnce = -2;
+  friend class EventWheel;
+  // Queue of the scheduler in which the event is.
+  enum class Place : uint8_t { kNone, kAtOnce, kWheel, kNear, kFar };
 
   void* owner_;
   Handler handler_;
   class Scheduler* scheduler_ = nullptr;
   TimeNs due_ = kNever;
-  int32_t position_ = kUnscheduled;  // in its heap, or kAtOnce
-  bool is_far_ = false;              // in the heap of far events
-  Event* next_ = nullptr;            // next in the list of events due now
+  uint64_t sequence_ = 0;  // order among events due at the same time
+  int32_t position_ = 0;   // in its heap
+  Place place_ = Place::kNone;
+  Event* next_ = nullptr;  // in the list of events due now, or of its slot in the wheel
   Event* previous_ = nullptr;
 };
 

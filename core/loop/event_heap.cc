@@ -24,7 +24,7 @@ void EventHeap::move(Event& event, Key key) {
 }
 
 void EventHeap::remove(Event& event) {
-  auto position = static_cast<size_t>(std::exchange(event.position_, Event::kUnscheduled));
+  auto position = static_cast<size_t>(event.position_);
   Key key = entries_.back().key;
   Event* last = entries_.back().event;
   entries_.pop_back();
@@ -39,9 +39,7 @@ void EventHeap::remove(Event& event) {
 Event& EventHeap::take_first() {
   assert(!vacant_);
   vacant_ = true;
-  Event& first = *entries_[0].event;
-  first.position_ = Event::kUnscheduled;
-  return first;
+  return *entries_[0].event;
 }
 
 void EventHeap::fill() {

@@ -1,6 +1,7 @@
 #include "core/loop/scheduler.h"
 
 #include <cassert>
+#include <utility>
 
 namespace rocefs {
 
@@ -12,16 +13,23 @@ void Scheduler::at(Event& event, TimeNs due) {
   assert(!event.scheduler_ || event.scheduler_ == this);
   event.scheduler_ = this;
   if (due <= now_) return at_once(event);
-  if (event.position_ == Event::kAtOnce) forget(event);
-  EventHeap::Key key{due, sequence_++};
-  event.due_ = due;
-  bool far = due - now_ > kSoon;
-  if (event.scheduled()) {
-    if (far == event.is_far_) return heap_of(event).move(event, key);
-    heap_of(event).remove(event);
+  event.sequence_ = sequence_++;
+  const TimeNs ahead = due - now_;
+  if (ahead <= EventWheel::kSpan) {
+    if (event.scheduled()) forget(event);
+    event.place_ = Event::Place::kWheel;
+    return wheel_.insert(event, due);
   }
-  event.is_far_ = far;
-  heap_of(event).insert(event, key);
+  const Event::Place place = ahead > kSoon ? Event::Place::kFar : Event::Place::kNear;
+  const EventHeap::Key key{due, event.sequence_};
+  if (event.place_ == place) {
+    event.due_ = due;
+    return heap_of(place).move(event, key);
+  }
+  if (event.scheduled()) forget(event);
+  event.due_ = due;
+  event.place_ = place;
+  heap_of(place).insert(event, key);
 }
 
 void Scheduler::cancel(Event& event) {
@@ -31,7 +39,7 @@ void Scheduler::cancel(Event& event) {
 void Scheduler::at_once(Event& event) {
   if (event.scheduled()) forget(event);
   event.due_ = now_;
-  event.position_ = Event::kAtOnce;
+  event.place_ = Event::Place::kAtOnce;
   event.next_ = nullptr;
   event.previous_ = last_at_once_;
   (last_at_once_ ? last_at_once_->next_ : first_at_once_) = &event;
@@ -39,32 +47,46 @@ void Scheduler::at_once(Event& event) {
 }
 
 void Scheduler::forget(Event& event) {
-  if (event.position_ != Event::kAtOnce) return heap_of(event).remove(event);
-  event.position_ = Event::kUnscheduled;
-  (event.previous_ ? event.previous_->next_ : first_at_once_) = event.next_;
-  (event.next_ ? event.next_->previous_ : last_at_once_) = event.previous_;
+  switch (std::exchange(event.place_, Event::Place::kNone)) {
+    case Event::Place::kNone:
+      return;
+    case Event::Place::kWheel:
+      return wheel_.remove(event);
+    case Event::Place::kNear:
+      return near_.remove(event);
+    case Event::Place::kFar:
+      return far_.remove(event);
+    case Event::Place::kAtOnce:
+      (event.previous_ ? event.previous_->next_ : first_at_once_) = event.next_;
+      (event.next_ ? event.next_->previous_ : last_at_once_) = event.previous_;
+  }
 }
 
 bool Scheduler::run_one(TimeNs limit) {
-  bool is_far = far_.due() <= near_.due() && far_.first().before(near_.first());
-  TimeNs later = is_far ? far_.due() : near_.due();
-  TimeNs due = first_at_once_ ? now_ : later;
+  const bool far = far_.due() <= near_.due() && far_.first().before(near_.first());
+  EventHeap& heap = far ? far_ : near_;
+  const TimeNs later = std::min(wheel_.due(), heap.due());
+  const TimeNs due = first_at_once_ ? now_ : later;
   if (due > limit || due == kNever) return false;
   move_to(due);
   ++events_;
-  if (later <= now_) {
-    EventHeap& heap = is_far ? far_ : near_;
+  if (later > now_) {
+    run(*first_at_once_);
+  } else if (heap.due() > later ||
+             (wheel_.due() == later && wheel_.first().sequence_ < heap.first().sequence)) {
+    run(wheel_.first());
+  } else {
     Event& event = heap.take_first();
+    event.place_ = Event::Place::kNone;
     event.handler_(event.owner_, now_);
     heap.settle();
-    return true;
   }
-  Event& event = *first_at_once_;
-  event.position_ = Event::kUnscheduled;
-  first_at_once_ = event.next_;
-  (first_at_once_ ? first_at_once_->previous_ : last_at_once_) = nullptr;
-  event.handler_(event.owner_, now_);
   return true;
+}
+
+void Scheduler::run(Event& event) {
+  forget(event);
+  event.handler_(event.owner_, now_);
 }
 
 void Scheduler::run_until(TimeNs limit) {

@@ -11,6 +11,7 @@
 #include "core/base/time.h"
 #include "core/loop/event.h"
 #include "core/loop/event_heap.h"
+#include "core/loop/event_wheel.h"
 
 namespace rocefs {
 
@@ -23,7 +24,7 @@ class Scheduler {
   // Due time of the next event; kNever if there is none. Not from within an event.
   TimeNs next() const {
     if (first_at_once_) return now_;
-    return std::min(near_.due(), far_.due());
+    return std::min(wheel_.due(), std::min(near_.due(), far_.due()));
   }
 
   // A time in the past means now.
@@ -41,20 +42,23 @@ class Scheduler {
  private:
   void at_once(Event& event);
   void forget(Event& event);
-  EventHeap& heap_of(const Event& event) { return event.is_far_ ? far_ : near_; }
+  void run(Event& event);
+  EventHeap& heap_of(Event::Place place) { return place == Event::Place::kFar ? far_ : near_; }
   void move_to(TimeNs now) {
     if (now > now_) events_ = 0;
     now_ = std::max(now_, now);
   }
 
-  // Events due now, first in, first out: half of all events, which need no heap. Events in a heap
-  // for this instant go first: they were scheduled earlier.
+  // Events due now, first in, first out: half of all events. Events in another queue for this
+  // instant go first: they were scheduled earlier.
   Event* first_at_once_ = nullptr;
   Event* last_at_once_ = nullptr;
-  // Events of packets are due soon. Timers, one or more per queue pair, wait in a heap of their
-  // own: most are moved again and again before they are due, and the heap of packet events stays
-  // small. Links, pacing and switches are below this limit, time-outs of queue pairs above.
+  // Events of packets are due soon: they are in the wheel but for those of slow or long cables,
+  // which are in a heap. Timers, one or more per queue pair, wait in a heap of their own: most are
+  // moved again and again before they are due. Links, pacing and switches are below this limit,
+  // time-outs of queue pairs above.
   static constexpr TimeNs kSoon = kMillisecond;
+  EventWheel wheel_;
   EventHeap near_, far_;
   TimeNs now_ = 0;
   uint64_t events_ = 0;  // events begun at now_

@@ -19,9 +19,10 @@ struct Probe {
   void fire(TimeNs) { order.push_back(number); }
 };
 
-// An event of a packet, or of a timer, which waits in another heap.
+// On both sides of the limits between the wheel, the heap of near events and that of timers.
 TimeNs some_delay(Rng& rng) {
-  return static_cast<TimeNs>(rng.below(30)) + (rng.chance(0.3) ? kMillisecond - 10 : 0);
+  constexpr TimeNs kBases[] = {0, 0, EventWheel::kSpan - 15, 300 * kMicrosecond, kMillisecond - 10};
+  return kBases[rng.below(std::size(kBases))] + static_cast<TimeNs>(rng.below(30));
 }
 
 }  // namespace
@@ -126,8 +127,9 @@ TEST_CASE("scheduler: random schedules run in the order of a stable sort") {
     }
     for (int step = 0; step < 600; ++step) {
       auto i = rng.below(200);
-      // Half of them are timers, in a heap of their own, until some of this time has passed.
-      if (step == 300) scheduler.pass(25);
+      // They are timers at first, then half of them are near events, then the wheel has the new ones.
+      if (step == 200) scheduler.pass(25);
+      if (step == 400) scheduler.pass(kMillisecond - 30'000);
       planned[i].due = kMillisecond + static_cast<TimeNs>(rng.below(50));
       planned[i].sequence = ++sequence;
       scheduler.at(probes[i]->event, planned[i].due);
