@@ -65,6 +65,7 @@ void Link::on_transmit(TimeNs now) {
     if (kicked) scheduler_.at(transmit_, now);
     return;
   }
+  if (tap_ && parameters_.capture) tap_->transmitted(*this, *packet, now);
   counters_.packets.add();
   counters_.bytes.add(packet->wire_length());
   free_at_ = now + serialize(packet->wire_length());
@@ -89,6 +90,7 @@ void Link::send_pause(size_t priority, bool pause) {
   auto transmission =
       static_cast<TimeNs>((octets_ns + parameters_.rate_bps - 1) / parameters_.rate_bps);
   TimeNs begin = std::max(scheduler_.now(), free_at_);
+  if (tap_ && parameters_.capture) tap_->pause_sent(*this, priority, pause, begin);
   last_pause_ = std::max(begin + transmission + parameters_.delay_ns, last_pause_);
   pause_frames_.push({last_pause_, static_cast<uint8_t>(priority), pause});
   if (!pause_frame_.scheduled()) scheduler_.at(pause_frame_, last_pause_);
@@ -135,6 +137,7 @@ LinkParameters Link::parameters_of(std::span<const KnobValue> values) {
   next.loss = std::get<double>(values[knob_index(kLinkKnobs, "loss")]);
   next.buffer_bytes = number(knob_index(kLinkKnobs, "buffer"));
   next.up = number(knob_index(kLinkKnobs, "state")) == 1;
+  next.capture = number(knob_index(kLinkKnobs, "capture")) == 1;
   return next;
 }
 
@@ -171,8 +174,9 @@ void Link::turned() {
 }
 
 std::vector<KnobValue> Link::values_of(const LinkParameters& parameters) {
-  return {parameters.rate_bps, static_cast<uint64_t>(parameters.delay_ns), parameters.loss,
-          parameters.buffer_bytes, uint64_t{parameters.up}};
+  return {parameters.rate_bps,     static_cast<uint64_t>(parameters.delay_ns),
+          parameters.loss,         parameters.buffer_bytes,
+          uint64_t{parameters.up}, uint64_t{parameters.capture}};
 }
 
 }  // namespace rocefs

@@ -44,6 +44,18 @@ class LinkSink {
   virtual void receive(Packet* packet, TimeNs now) = 0;
 };
 
+class Link;
+
+// LinkTap: is told of what links transmit whose knob `capture` is on.
+class LinkTap {
+ public:
+  virtual ~LinkTap() = default;
+  // At the begin of the transmission, before loss.
+  virtual void transmitted(const Link& link, Packet& packet, TimeNs now) = 0;
+  // `at`: the begin of the frame's transmission, not before now.
+  virtual void pause_sent(const Link& link, size_t priority, bool pause, TimeNs at) = 0;
+};
+
 struct LinkParameters {
   uint64_t rate_bps = 0;
   TimeNs delay_ns = 0;
@@ -52,6 +64,7 @@ struct LinkParameters {
   // transmits on it, received through it if it leads into a switch.
   uint64_t buffer_bytes = 0;
   bool up = true;
+  bool capture = false;
 };
 
 inline constexpr KnobRow kLinkKnobs[] = {
@@ -65,6 +78,8 @@ inline constexpr KnobRow kLinkKnobs[] = {
      "the switch's buffer"},
     {"state", KnobType::kWord, 0, 0, "up", "down up", "",
      "down: packets transmitted or in flight are lost"},
+    {"capture", KnobType::kBool, 0, 0, "0", "", "",
+     "1: a capture into `pcap` has the packets and PAUSE frames of this direction, too"},
 };
 
 struct LinkCounters {
@@ -101,6 +116,8 @@ class Link final : public KnobOwner {
        Scheduler& scheduler, TraceHash& trace);
 
   const std::string& name() const { return name_; }
+  // Null: none.
+  void set_tap(LinkTap* tap) { tap_ = tap; }
   uint32_t id() const { return id_; }
   void connect(LinkSource& source, LinkSink& sink) {
     source_ = &source;
@@ -175,6 +192,7 @@ class Link final : public KnobOwner {
   LinkSource* source_ = nullptr;
   LinkSink* sink_ = nullptr;
   Link* reverse_ = nullptr;
+  LinkTap* tap_ = nullptr;
   std::vector<std::function<void()>> state_listeners_;
   std::vector<std::function<void()>> parameter_listeners_;
   LinkCounters counters_;

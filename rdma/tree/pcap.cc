@@ -49,27 +49,49 @@ constexpr uint32_t padded(size_t length) {
 }
 constexpr uint8_t kZeros[4] = {};
 
+using Mac = std::array<uint8_t, 6>;
+using EthernetHeader = std::array<uint8_t, kEthernetHeader>;
+
 // The far MAC of a routed packet is unknown: derives a locally administered one from its address.
-std::array<uint8_t, kEthernetHeader> ethernet_header(const Port& from, const Packet& packet) {
+Mac mac_of(const uint8_t* last4) {
+  return {0x02, 0x00, last4[0], last4[1], last4[2], last4[3]};
+}
+
+// `from`: MAC of the sender; null: derived like the far one.
+EthernetHeader ethernet_header(const Mac* from, const Packet& packet) {
+  EthernetHeader header{};
   if (packet.ethernet) {
-    std::array<uint8_t, kEthernetHeader> header;
     std::copy_n(packet.frame->ethernet.begin(), kEthernetHeader, header.begin());
     return header;
   }
   const uint8_t* ip = packet.header.data();
   bool ipv6 = ip[0] >> 4 == 6;
-  const uint8_t* last4 = ipv6 ? ip + 36 : ip + 16;
-  std::array<uint8_t, kEthernetHeader> header{0x02, 0x00, last4[0], last4[1], last4[2], last4[3]};
-  std::memcpy(header.data() + 6, from.spec().mac.data(), 6);
+  const Mac to = mac_of(ipv6 ? ip + 36 : ip + 16);
+  const Mac source = from ? *from : mac_of(ipv6 ? ip + 20 : ip + 12);
+  std::copy(to.begin(), to.end(), header.begin());
+  std::copy(source.begin(), source.end(), header.begin() + to.size());
   header[12] = ipv6 ? 0x86 : 0x08;
   header[13] = ipv6 ? 0xdd : 0x00;
   return header;
 }
 
-// Octets behind the Ethernet header. A short frame is captured without padding, as by the host that
-// sends it.
-size_t length_of(const Packet& packet) {
-  return packet.ethernet ? ethernet_length(packet) : packet.wire_length();
+// A PFC frame (IEEE 802.1Q, 36.2) without FCS. RESUME has a time of 0.
+std::array<uint8_t, kPauseOctets - 4> pfc_frame(uint32_t link, size_t priority, bool pause) {
+  std::array<uint8_t, kPauseOctets - 4> frame{0x01, 0x80, 0xc2, 0x00, 0x00, 0x01, 0x02, 0x00};
+  for (size_t i = 0; i < 4; ++i) frame[8 + i] = static_cast<uint8_t>(link >> (24 - 8 * i));
+  constexpr uint8_t kControl[] = {0x88, 0x08, 0x01, 0x01,
+                                  0x00};  // type, opcode, vector's high octet
+  std::copy(std::begin(kControl), std::end(kControl), frame.begin() + 12);
+  frame[17] = static_cast<uint8_t>(1u << priority);
+  if (pause) frame[18 + 2 * priority] = frame[19 + 2 * priority] = 0xff;
+  return frame;
+}
+
+// Octets behind the headers. A short frame is captured without padding, as by the host that sends
+// it.
+std::span<const uint8_t> data_of(const Packet& packet) {
+  size_t length = packet.ethernet ? ethernet_length(packet) : packet.wire_length();
+  return {packet.frame->bytes.data(), length - packet.header_len};
 }
 
 }  // namespace
@@ -96,6 +118,11 @@ void PcapCapture::start() {
   }
   active_ = true;
   fabric_.set_capture(this);
+  set_taps(this);
+}
+
+void PcapCapture::set_taps(LinkTap* tap) {
+  for (const auto& link : fabric_.links()) link->set_tap(tap);
 }
 
 void PcapCapture::append(const void* data, size_t size) {
@@ -108,11 +135,25 @@ void PcapCapture::begin_section() {
   append(&section, sizeof section);
   for (const auto& device : fabric_.devices()) {
     for (unsigned number = 1; number <= device->port_count(); ++number) {
-      const Port& port = device->port(number);
-      interfaces_.emplace(&port, static_cast<uint32_t>(interfaces_.size()));
-      append_interface(PortName{device->name(), number}.text());
+      add_interface(&device->port(number), PortName{device->name(), number}.text());
     }
   }
+}
+
+uint32_t PcapCapture::add_interface(const void* of, const std::string& name) {
+  auto number = static_cast<uint32_t>(interfaces_.size());
+  interfaces_.emplace(of, number);
+  append_interface(name);
+  // One for each port of a large fabric fills more than a chunk.
+  if (!room()) flush();
+  return number;
+}
+
+// A link's interface is written before its first packet.
+uint32_t PcapCapture::interface_of(const Link& link) {
+  if (format_ != CaptureFormat::kPcapng) return 0;
+  auto found = interfaces_.find(&link);
+  return found != interfaces_.end() ? found->second : add_interface(&link, link.name());
 }
 
 // Writes the port's name, and nanoseconds as the unit of time.
@@ -133,47 +174,64 @@ void PcapCapture::append_interface(const std::string& name) {
   append(&header.length, sizeof header.length);
 }
 
-void PcapCapture::append_frame(const Port& from, const Packet& packet) {
-  std::array<uint8_t, kEthernetHeader> ethernet = ethernet_header(from, packet);
-  append(ethernet.data(), ethernet.size());
-  append(packet.header.data(), packet.header_len);
-  append(packet.frame->bytes.data(), length_of(packet) - packet.header_len);
-}
-
-void PcapCapture::captured(const Port& from, const Packet& packet, TimeNs now) {
+void PcapCapture::record(uint32_t interface, TimeNs at, Parts parts) {
   assert(room());
-  auto length = static_cast<uint32_t>(kEthernetHeader + length_of(packet));
+  uint32_t length = 0;
+  for (const auto& part : parts) length += static_cast<uint32_t>(part.size());
   if (format_ == CaptureFormat::kPcapng) {
     PacketHeader header;
     header.length = static_cast<uint32_t>(sizeof header + padded(length) + sizeof header.length);
-    header.interface = interfaces_.at(&from);
-    header.time_high = static_cast<uint32_t>(static_cast<uint64_t>(now) >> 32);
-    header.time_low = static_cast<uint32_t>(now);
+    header.interface = interface;
+    header.time_high = static_cast<uint32_t>(static_cast<uint64_t>(at) >> 32);
+    header.time_low = static_cast<uint32_t>(at);
     header.captured = header.original = length;
     append(&header, sizeof header);
-    append_frame(from, packet);
+    for (const auto& part : parts) append(part.data(), part.size());
     append(kZeros, padded(length) - length);
     append(&header.length, sizeof header.length);
   } else {
-    RecordHeader record{static_cast<uint32_t>(now / kSecond), static_cast<uint32_t>(now % kSecond),
+    RecordHeader header{static_cast<uint32_t>(at / kSecond), static_cast<uint32_t>(at % kSecond),
                         length, length};
-    append(&record, sizeof record);
-    append_frame(from, packet);
+    append(&header, sizeof header);
+    for (const auto& part : parts) append(part.data(), part.size());
   }
   packets_.add();
   if (!room()) flush();
 }
 
-// Hands the current chunk over and takes a free one; without one, holds the engine.
+void PcapCapture::captured(const Port& from, const Packet& packet, TimeNs now) {
+  uint32_t interface = format_ == CaptureFormat::kPcapng ? interfaces_.at(&from) : 0;
+  record(interface, now,
+         {ethernet_header(&from.spec().mac, packet), packet.header_bytes(), data_of(packet)});
+}
+
+void PcapCapture::transmitted(const Link& link, Packet& packet, TimeNs now) {
+  if (!materialize(packet)) return;
+  record(interface_of(link), now,
+         {ethernet_header(nullptr, packet), packet.header_bytes(), data_of(packet)});
+}
+
+void PcapCapture::pause_sent(const Link& link, size_t priority, bool pause, TimeNs at) {
+  record(interface_of(link), at, {pfc_frame(link.id(), priority, pause)});
+}
+
+// Hands the current chunk over and takes a free one. When that was the last one the engine is held:
+// it has room for what the running event still captures.
 void PcapCapture::flush() {
   Chunk* full = std::exchange(current_, nullptr);
   full->offset = offset_;
   offset_ += full->size;
   ++writing_;
   submit(full);
-  if (free_.empty()) return set_holding(true);
-  current_ = free_.back();
-  free_.pop_back();
+  take_chunk();
+}
+
+void PcapCapture::take_chunk() {
+  if (!current_ && !free_.empty()) {
+    current_ = free_.back();
+    free_.pop_back();
+  }
+  set_holding(active_ && free_.empty());
 }
 
 void PcapCapture::submit(const Chunk* chunk) {
@@ -189,16 +247,13 @@ void PcapCapture::written(size_t slot, uint64_t size) {
   } else if (active_) {
     active_ = false;
     fabric_.set_capture(nullptr);
+    set_taps(nullptr);
   }
   chunk->size = 0;
   chunk->written = 0;
   --writing_;
   free_.push_back(chunk);
-  if (!current_) {
-    current_ = free_.back();
-    free_.pop_back();
-  }
-  set_holding(false);
+  take_chunk();
   close_if_done();
 }
 
@@ -213,7 +268,10 @@ void PcapCapture::set_holding(bool holding) {
 }
 
 void PcapCapture::stop(std::function<void()> closed) {
-  if (active_) fabric_.set_capture(nullptr);
+  if (active_) {
+    fabric_.set_capture(nullptr);
+    set_taps(nullptr);
+  }
   active_ = false;
   closed_ = std::move(closed);
   if (current_ && current_->size > 0) flush();

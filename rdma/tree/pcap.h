@@ -1,12 +1,15 @@
-// PcapCapture: writes packets transmitted by NIC ports to a pcap or pcapng file (nanosecond time
-// stamps, Ethernet; pcapng with an interface per port), through the owner of the file. Drops
-// nothing: while the writer is behind, engine time is held.
+// PcapCapture: writes packets transmitted by NIC ports, and all that links transmit whose knob
+// `capture` is on, to a pcap or pcapng file (nanosecond time stamps, Ethernet; pcapng with an
+// interface per port and link), through the owner of the file. Drops nothing: while the writer is
+// behind, engine time is held.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <initializer_list>
 #include <memory>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -21,7 +24,7 @@ namespace rocefs {
 enum class CaptureFormat : uint8_t { kPcap, kPcapng };
 
 // Core's thread, except packets().
-class PcapCapture final : public CaptureSink {
+class PcapCapture final : public CaptureSink, private LinkTap {
  public:
   // Memory of `count` chunks of the file, `size` octets each, shared with the writer.
   struct Slots {
@@ -59,11 +62,19 @@ class PcapCapture final : public CaptureSink {
     uint64_t offset = 0;
   };
 
+  void transmitted(const Link& link, Packet& packet, TimeNs now) override;
+  void pause_sent(const Link& link, size_t priority, bool pause, TimeNs at) override;
+  void set_taps(LinkTap* tap);
   void append(const void* data, size_t size);
   void begin_section();
+  uint32_t add_interface(const void* of, const std::string& name);
   void append_interface(const std::string& name);
-  void append_frame(const Port& from, const Packet& packet);
+  // Parts of a record, in order.
+  using Parts = std::initializer_list<std::span<const uint8_t>>;
+  void record(uint32_t interface, TimeNs at, Parts parts);
+  uint32_t interface_of(const Link& link);
   void flush();
+  void take_chunk();
   void submit(const Chunk* chunk);
   bool room() const { return current_ && current_->size + kMaxRecord <= slots_.size; }
   void set_holding(bool holding);
@@ -73,7 +84,7 @@ class PcapCapture final : public CaptureSink {
   Fabric& fabric_;
   const Slots slots_;
   const CaptureFormat format_;
-  std::unordered_map<const Port*, uint32_t> interfaces_;  // interface numbers of pcapng
+  std::unordered_map<const void*, uint32_t> interfaces_;  // of pcapng, by port or link
   std::function<void(const Piece&)> write_;
   std::function<void()> closed_;
   std::vector<Chunk> chunks_;
