@@ -1,7 +1,10 @@
 #include "core/tree/knob_file.h"
 
-#include <algorithm>
 #include <cerrno>
+#include <set>
+#include <utility>
+
+#include "core/tree/glob.h"
 
 namespace rocefs {
 
@@ -43,19 +46,35 @@ std::shared_ptr<KnobFile> find_knob(Tree& tree, std::string_view path) {
   return node ? std::dynamic_pointer_cast<KnobFile>(node->file) : nullptr;
 }
 
+namespace {
+
+// Changes of one assignment, each of whose knobs is not in `seen` yet.
+using SeenKnobs = std::set<std::pair<const KnobSet*, size_t>>;
+Result<void> add_changes(Tree& tree, const Assignment& one, SeenKnobs& seen,
+                         std::vector<KnobChange>& changes) {
+  const std::vector<std::string> paths = matching_files(tree, one.path);
+  if (paths.empty()) return errorf(EINVAL, "{}: no knob has such a path", one.path);
+  for (const std::string& path : paths) {
+    std::shared_ptr<KnobFile> file = find_knob(tree, path);
+    if (!file) return errorf(EINVAL, "{}: no knob has this path", path);
+    Result<KnobValue> value = parse_knob(file->row(), one.value);
+    if (!value) return errorf(value.error().code, "{}: {}", path, value.error().reason);
+    if (!seen.emplace(file->set().get(), file->index()).second) {
+      return errorf(EINVAL, "{}: given twice", path);
+    }
+    changes.push_back({file->set(), file->index(), std::move(*value), path, true});
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<std::vector<KnobChange>> knob_changes(Tree& tree,
                                              const std::vector<Assignment>& assignments) {
   std::vector<KnobChange> changes;
+  SeenKnobs seen;
   for (const Assignment& one : assignments) {
-    std::shared_ptr<KnobFile> file = find_knob(tree, one.path);
-    if (!file) return errorf(EINVAL, "{}: no knob has this path", one.path);
-    Result<KnobValue> value = parse_knob(file->row(), one.value);
-    if (!value) return errorf(value.error().code, "{}: {}", one.path, value.error().reason);
-    bool twice = std::any_of(changes.begin(), changes.end(), [&](const KnobChange& change) {
-      return change.set == file->set() && change.index == file->index();
-    });
-    if (twice) return errorf(EINVAL, "{}: given twice", one.path);
-    changes.push_back({file->set(), file->index(), std::move(*value), one.path, true});
+    if (Result<void> added = add_changes(tree, one, seen, changes); !added) return added.error();
   }
   return changes;
 }

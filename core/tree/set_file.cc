@@ -11,7 +11,8 @@ namespace {
 
 constexpr TriggerRow kSet{"set", "PATH=VALUE [PATH=VALUE …]",
                           "stores several knobs together or not at all: packets see all or none, "
-                          "and rules that span knobs apply to the result"};
+                          "and rules that span knobs apply to the result; * and ? in a PATH stand "
+                          "for several"};
 
 void store_set(Tree& tree, Engine& engine, std::string_view text, Answer<void> answer) {
   // A text clipped to a page could end within a value.

@@ -139,8 +139,8 @@ class Tree {
   std::unordered_map<std::string, Ino> by_path_;
   std::unordered_map<Ino, Departed> departed_;
   std::unordered_map<Ino, std::function<void()>> refreshes_;  // by directory
-  std::unordered_map<Ino, Unfilled> unfilled_;  // directories
-  std::optional<timespec> filling_;             // a fill runs: date of its entries
+  std::unordered_map<Ino, Unfilled> unfilled_;                // directories
+  std::optional<timespec> filling_;                           // a fill runs: date of its entries
   Listener* listener_ = nullptr;
   std::function<void(Ino)> changed_;
   uid_t uid_;

@@ -8,6 +8,7 @@
 #include "core/base/assignment.h"
 #include "core/base/rng.h"
 #include "core/tree/function_file.h"
+#include "core/tree/glob.h"
 #include "core/tree/knob_transaction.h"
 #include "core/tree/store_log.h"
 #include "test/skip.h"
@@ -71,6 +72,24 @@ struct Ranges {
 };
 
 }  // namespace
+
+TEST_CASE("knobs: * and ? in a path stand for the knobs of several sets") {
+  NEEDS_IO_URING();
+  Ranges ranges;
+  CHECK(ranges.set("?/low=3 [ab]/high=50") == "[ab]/high: no knob has this path");
+  CHECK(ranges.shown() == "10\n20\n10\n20\n");
+  CHECK(ranges.set("?/low=3 */none=1") == "*/none: no knob has such a path");
+  CHECK(ranges.set("*/low=3") == "link/low: given twice");
+  CHECK(ranges.set("?/*=15") == "ok");
+  CHECK(ranges.shown() == "15\n15\n15\n15\n");
+  CHECK(ranges.set("?/l*=99") == "low is above high");
+  CHECK(ranges.set("?/high=x") == "a/high: 'x' is not a number");
+  CHECK(ranges.shown() == "15\n15\n15\n15\n");
+  CHECK(matching_files(ranges.tree, "*") == std::vector<std::string>{"constant"});
+  CHECK(matching_files(ranges.tree, "l*/h*") == std::vector<std::string>{"link/high"});
+  CHECK(matching_files(ranges.tree, "a/low/*").empty());
+  CHECK(matching_files(ranges.tree, "not/there") == std::vector<std::string>{"not/there"});
+}
 
 TEST_CASE("knobs: a transaction over two sets is applied once to each set") {
   NEEDS_IO_URING();

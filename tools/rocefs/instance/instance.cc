@@ -5,6 +5,7 @@
 #include "core/base/clock.h"
 #include "core/base/hash.h"
 #include "core/tree/function_file.h"
+#include "core/tree/glob.h"
 #include "core/tree/knob_file.h"
 #include "core/tree/knob_transaction.h"
 #include "core/tree/reference.h"
@@ -225,14 +226,14 @@ std::shared_ptr<Attribute> Instance::find_setting(const std::string& path) {
 
 // Stores before the engine has started: the answer comes at once unless another process has to act
 // first.
-Result<void> Instance::store_now(const KnobSetting& setting) {
-  std::shared_ptr<Attribute> file = find_setting(setting.path);
+Result<void> Instance::store_now(const std::string& path, const std::string& value) {
+  std::shared_ptr<Attribute> file = find_setting(path);
   if (!file) return Error{ENOENT, "no knob has this path"};
   std::optional<Result<void>> result;
   bool waits = false;
   auto operation = std::make_shared<Operation>(Caller{});
   operation->set_identity(own_identity());
-  file->store(setting.value, operation, [&](Result<void> stored) {
+  file->store(value, operation, [&](Result<void> stored) {
     result = std::move(stored);
     if (waits) loop_.stop();
   });
@@ -243,7 +244,10 @@ Result<void> Instance::store_now(const KnobSetting& setting) {
 
 std::optional<Failure> Instance::apply(const std::vector<KnobSetting>& settings) {
   for (const KnobSetting& setting : settings) {
-    Result<void> stored = store_now(setting);
+    const std::vector<std::string> paths = matching_files(*tree_, setting.path);
+    Result<void> stored;
+    if (paths.empty()) stored = Error{ENOENT, "no file has such a path"};
+    for (size_t i = 0; stored && i < paths.size(); ++i) stored = store_now(paths[i], setting.value);
     if (stored) continue;
     return Failure{2, fmt::format("{}:{}: {}: {}", config_.name, setting.line, setting.path,
                                   stored.error().reason)};

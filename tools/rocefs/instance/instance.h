@@ -63,7 +63,8 @@ class Instance {
 
   // Adds all files. A reset calls `drop_clients`, which may be empty.
   void add_files(std::function<void()> drop_clients);
-  // Stores `settings` before the engine starts. The reason of a failure is FILE:LINE: PATH: WHY.
+  // Stores `settings` before the engine starts; a path may be a pattern (core/tree/glob.h). The
+  // reason of a failure is FILE:LINE: PATH: WHY.
   std::optional<Failure> apply(const std::vector<KnobSetting>& settings);
   // Makes the present values the defaults that a reset restores.
   void keep_as_defaults();
@@ -93,7 +94,7 @@ class Instance {
   Result<void> open_registers();
   Result<void> open_uplinks();
   std::shared_ptr<Attribute> find_setting(const std::string& path);
-  Result<void> store_now(const KnobSetting& setting);
+  Result<void> store_now(const std::string& path, const std::string& value);
   void add_pcc();
   void add_mads(const std::string& debug, const LinkKnobs& knobs);
   void add_connections();

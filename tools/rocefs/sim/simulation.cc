@@ -10,6 +10,7 @@
 #include "core/base/assignment.h"
 #include "core/base/text.h"
 #include "core/base/units.h"
+#include "core/tree/glob.h"
 #include "core/tree/knob_file.h"
 #include "core/tree/knob_transaction.h"
 #include "core/tree/trigger.h"
@@ -131,7 +132,7 @@ std::optional<Failure> Simulation::build(const Scenario::Variant* variant, uint6
   instance_->pcc().begin_modes();
   const Scenario& scenario = config_.scenario;
   ideal_.emplace(instance_->fabric(), instance_->topology());
-  if (auto failure = add_loads(seed)) return failure;
+  if (auto failure = add_loads(variant, seed)) return failure;
   if (auto failure = add_all(scenario.faults, &Simulation::add_fault)) return failure;
   if (auto failure = add_all(scenario.flows, &Simulation::add_flow)) return failure;
   if (auto failure = add_all(scenario.stores, &Simulation::add_store)) return failure;
@@ -152,9 +153,9 @@ std::optional<Failure> Simulation::build(const Scenario::Variant* variant, uint6
   return std::nullopt;
 }
 
-std::optional<Failure> Simulation::add_loads(uint64_t seed) {
+std::optional<Failure> Simulation::add_loads(const Scenario::Variant* variant, uint64_t seed) {
   loads_.emplace(config_, instance_->fabric(), *ideal_);
-  std::optional<LoadRun::Refusal> refusal = loads_->build(seed);
+  std::optional<LoadRun::Refusal> refusal = loads_->build(variant, seed);
   return refusal ? std::optional(failed(refusal->line, refusal->why)) : std::nullopt;
 }
 
@@ -224,7 +225,8 @@ Result<void> Simulation::add_store(const Scenario::Line& line) {
   Result<std::vector<Assignment>> assignments = parse_assignments(line.value);
   if (!assignments) return assignments.error();
   const Assignment& first = assignments->front();
-  if (assignments->size() == 1 && !find_knob(instance_->tree(), first.path)) {
+  bool knob = is_pattern(first.path) || find_knob(instance_->tree(), first.path);
+  if (assignments->size() == 1 && !knob) {
     stores_.push_back({*at, first.path, first.value, line.line});
     return {};
   }
